@@ -1,0 +1,118 @@
+/* qkv/base.h: status codes and the error sentence, memory and files, threads, what this build is. */
+#ifndef QKV_BASE_H
+#define QKV_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define QKV_API __attribute__((visibility("default")))
+#define QKV_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define QKV_API
+#define QKV_PRINTF(text, first)
+#endif
+
+#define QKV_VERSION_MAJOR 0
+#define QKV_VERSION_MINOR 1
+#define QKV_VERSION_PATCH 0
+#define QKV_VERSION "0.1.0"
+
+/* The version of the library that runs, which may be newer than the header's. */
+QKV_API const char *qkv_version(void);
+
+/* ---- status ------------------------------------------------------------------------------------
+ * Every call that can fail gives a qkv_status, or NULL where it gives a pointer.
+ * The numbers are also the exit codes of the command. */
+#define QKV_STATUS_LIST(S)                                                                     \
+    S(OK, 0, "ok")                                                                             \
+    S(FAILURE, 1, "failure")                                                                   \
+    S(USAGE, 2, "wrong argument or shape")                                                     \
+    S(IO, 3, "input/output error")                                                             \
+    S(FORMAT, 4, "malformed file")                                                             \
+    S(UNSUPPORTED, 5, "unsupported")                                                           \
+    S(LIMIT, 6, "over a limit")                                                                \
+    S(MEMORY, 7, "out of memory")                                                              \
+    S(NUMERIC, 8, "not a finite number")
+
+#define QKV_STATUS_ENUM(name, number, words) QKV_##name = number,
+typedef enum qkv_status { QKV_STATUS_LIST(QKV_STATUS_ENUM) QKV_STATUS_COUNT } qkv_status;
+#undef QKV_STATUS_ENUM
+
+/* A few words for a status, such as "malformed file". Static text. */
+QKV_API const char *qkv_status_words(qkv_status status);
+
+/* The last error of this thread: one sentence that names the call, the shapes, the file and the offset.
+ * "" when nothing has failed yet. Valid until this thread's next error. */
+QKV_API const char *qkv_error(void);
+
+/* The status that belongs to qkv_error(). */
+QKV_API qkv_status qkv_error_status(void);
+
+/* ---- memory ------------------------------------------------------------------------------------
+ * Every allocation of the library goes through one table, so that a caller can count, limit or fail it.
+ * alloc(bytes, alignment) gives memory at a multiple of alignment (a power of two) or NULL; it may be called
+ * from any thread. bytes is handed back to release. */
+typedef struct qkv_memory {
+    void *(*alloc)(size_t bytes, size_t alignment);
+    void (*release)(void *memory, size_t bytes);
+} qkv_memory;
+
+/* Replaces the table; NULL puts the default back. Only while the library holds no memory: before the first call
+ * that allocates, or after everything is freed and qkv_threads_stop() was called. */
+QKV_API void qkv_set_memory(const qkv_memory *table);
+
+/* ---- files -------------------------------------------------------------------------------------
+ * Every file call of the library goes through one table; each member behaves like the POSIX call of its name. */
+typedef struct qkv_files {
+    int (*open)(const char *path, int flags, mode_t mode);
+    ssize_t (*read)(int fd, void *to, size_t bytes);
+    ssize_t (*write)(int fd, const void *from, size_t bytes);
+    int (*fsync)(int fd);
+    int (*close)(int fd);
+    int (*rename)(const char *from, const char *to);
+    int (*unlink)(const char *path);
+} qkv_files;
+
+/* Replaces the table; NULL puts the default back. */
+QKV_API void qkv_set_files(const qkv_files *table);
+
+/* ---- threads -----------------------------------------------------------------------------------
+ * Work is shared by a pool of threads that starts with the first parallel call. How many there are never changes
+ * a bit of any result. The count is QKV_THREADS, else OMP_NUM_THREADS, else the number of physical cores this process
+ * may run on. */
+QKV_API int qkv_threads(void);
+
+/* Where the count came from: "QKV_THREADS", "OMP_NUM_THREADS", "physical cores" or "qkv_set_threads". */
+QKV_API const char *qkv_threads_source(void);
+
+/* Uses n threads from now on (1..QKV_MAX_THREADS; 0: choose again as at the start). Not while another thread computes.
+ * USAGE outside that range. */
+#define QKV_MAX_THREADS 256
+QKV_API qkv_status qkv_set_threads(int n);
+
+/* Ends the pool and gives back its memory; the next parallel call starts it again. */
+QKV_API void qkv_threads_stop(void);
+
+/* ---- the machine -------------------------------------------------------------------------------
+ * The instruction set in use: "ref", "baseline", "avx2", "avx512" or "neon". Chosen once: the best the machine has,
+ * or QKV_ISA. NULL (see qkv_error) when QKV_ISA names one that is unknown or that the machine lacks: then every tape
+ * refuses to compute, with the same sentence. */
+QKV_API const char *qkv_isa(void);
+
+/* The i-th instruction set this build holds and the machine can run, best last; NULL after the last. */
+QKV_API const char *qkv_isa_available(int i);
+
+/* Uses the named instruction set from now on. Not while another thread computes. UNSUPPORTED when it is unknown or the
+ * machine lacks it. Results of different instruction sets differ in their last bits. */
+QKV_API qkv_status qkv_set_isa(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,33 @@
+/* qkv/io.h: arrays in files. Files are not trusted: every count is checked against the bytes that are there. */
+#ifndef QKV_IO_H
+#define QKV_IO_H
+
+#include <qkv/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An array read from a file. qkv_array_free() it; zero is an empty one. */
+typedef struct qkv_array {
+    int ndim;
+    int64_t shape[QKV_MAX_DIMS];
+    float *data; /* row-major */
+} qkv_array;
+QKV_API int64_t qkv_array_count(const qkv_array *a);
+QKV_API void qkv_array_free(qkv_array *a);
+
+/* Reads a .npy file, format 1.0 to 3.0: float16, float32, float64, bool or any integer type of 1 to 8 bytes, either byte
+ * order, C or Fortran order; turned into float32 in C order. IO when the file cannot be read; FORMAT when it is not a .npy
+ * file, is cut, or goes on after its array; UNSUPPORTED for other dtypes; LIMIT for more than QKV_MAX_DIMS dimensions; MEMORY.
+ * *out is untouched on error. */
+QKV_API qkv_status qkv_npy_read(const char *path, qkv_array *out);
+
+/* Writes float32, C order, format 1.0: whole or not at all (a temporary file in the same folder, then a rename).
+ * USAGE for a bad shape, IO, MEMORY. */
+QKV_API qkv_status qkv_npy_write(const char *path, int ndim, const int64_t *shape, const float *data);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,129 @@
+/* qkv/nn.h: weights and the layers made of them.
+ *
+ * A layer is a small struct of pointers to weights that params own: copy it, pass it, never free it. When making one
+ * fails (memory, a name used twice, a bad size) its weights are NULL, qkv_params_status() tells, and forward gives NULL. */
+#ifndef QKV_NN_H
+#define QKV_NN_H
+
+#include <qkv/op.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- params: every weight, in one flat block, and every gradient, in another ---- */
+typedef struct qkv_params qkv_params;
+
+/* Empty params; seed decides the initial weights. NULL when memory is out or QKV_ISA cannot be followed. You own it. */
+QKV_API qkv_params *qkv_params_new(uint64_t seed);
+QKV_API void qkv_params_free(qkv_params *p);
+
+typedef enum qkv_init {
+    QKV_INIT_ZERO,
+    QKV_INIT_ONE,
+    QKV_INIT_XAVIER, /* uniform in +-scale * sqrt(6 / (fan_in + fan_out)); a weight is (fan_out, fan_in) */
+    QKV_INIT_NORMAL  /* mean 0, standard deviation scale */
+} qkv_init;
+
+/* Adds a weight. Its initial values depend on the params' seed and on its name only, not on what was added before.
+ * scale 0 means 1. NULL on error, which also stays in the params: USAGE for a bad shape or a name used already, MEMORY.
+ * The tensor stays where it is; its values and gradients move when the blocks grow: ask qkv_data() again after adding. */
+QKV_API qkv_tensor *qkv_params_add(qkv_params *p, const char *name, int ndim, const int64_t *shape, qkv_init init,
+                                   float scale);
+
+/* The first error of a qkv_params_add() or of a layer made in p; its sentence is put back into qkv_error(). For NULL, the
+ * error that made it NULL. */
+QKV_API qkv_status qkv_params_status(const qkv_params *p);
+
+QKV_API int64_t qkv_params_count(const qkv_params *p);                       /* numbers in all weights */
+
+/* The two blocks: all weights in the order added, each starting at a multiple of 16 floats, with zeros between them; and
+ * their gradients at the same places. One loop over a block meets every weight. Adding a weight may move both. */
+QKV_API float *qkv_params_data(const qkv_params *p);
+QKV_API float *qkv_params_grad(const qkv_params *p);
+QKV_API int64_t qkv_params_block(const qkv_params *p);                       /* floats in a block, the zeros included */
+
+QKV_API int qkv_params_tensors(const qkv_params *p);                         /* how many weights */
+QKV_API qkv_tensor *qkv_params_tensor(const qkv_params *p, int i);           /* the i-th weight; NULL out of range */
+QKV_API const char *qkv_params_name(const qkv_params *p, int i);
+QKV_API qkv_tensor *qkv_params_find(const qkv_params *p, const char *name);  /* NULL when there is none */
+QKV_API void qkv_params_zero_grad(qkv_params *p);
+
+/* Scales all gradients by max_norm / norm if their Euclidean norm is larger than max_norm; the norm before that goes to
+ * *norm (may be NULL). NUMERIC, and nothing is scaled, when the norm is not finite; USAGE unless max_norm > 0; MEMORY. */
+QKV_API qkv_status qkv_params_clip_grad(qkv_params *p, float max_norm, float *norm);
+
+/* ---- linear: y = x W^T + b, W (out, in) Xavier-uniform, b zero ---- */
+typedef struct qkv_linear {
+    qkv_tensor *weight, *bias; /* bias NULL: none */
+} qkv_linear;
+QKV_API qkv_linear qkv_linear_new(qkv_params *p, const char *name, int64_t in, int64_t out);
+QKV_API qkv_linear qkv_linear_new_no_bias(qkv_params *p, const char *name, int64_t in, int64_t out);
+QKV_API qkv_tensor *qkv_linear_forward(const qkv_linear *l, qkv_tensor *x);
+
+/* ---- embedding: a table (vocabulary, dim), normal with standard deviation dim^-0.5 ---- */
+typedef struct qkv_embed {
+    qkv_tensor *weight;
+} qkv_embed;
+QKV_API qkv_embed qkv_embed_new(qkv_params *p, const char *name, int64_t vocabulary, int64_t dim);
+/* ids: batch*length numbers   ->   (batch, length, dim) */
+QKV_API qkv_tensor *qkv_embed_forward(const qkv_embed *e, qkv_tape *t, const int32_t *ids, int64_t batch, int64_t length);
+
+/* ---- layer norm: gain one, bias zero, eps 1e-5 unless changed ---- */
+typedef struct qkv_norm {
+    qkv_tensor *gain, *bias;
+    float eps;
+} qkv_norm;
+QKV_API qkv_norm qkv_norm_new(qkv_params *p, const char *name, int64_t dim);
+QKV_API qkv_tensor *qkv_norm_forward(const qkv_norm *n, qkv_tensor *x);
+
+/* ---- multi-head attention: Concat(head_1..head_h) W^O, head_i = Attention(x W_i^Q, y W_i^K, y W_i^V) ---- */
+typedef struct qkv_mha_opts {
+    int64_t dim;      /* of the queries and of the result */
+    int64_t heads;
+    int64_t kv_heads; /* 0 means heads; must divide heads */
+    int64_t kv_dim;   /* of the keys' and values' source; 0 means dim */
+    int64_t d_k, d_v; /* a head's width; 0 means dim/heads, which must then be whole; d_v 0 means d_k */
+    int no_bias;
+    float dropout;    /* on the weights */
+} qkv_mha_opts;
+typedef struct qkv_mha {
+    qkv_linear q, k, v, out;
+    int64_t heads, kv_heads;
+    float dropout;
+} qkv_mha;
+QKV_API qkv_mha qkv_mha_new(qkv_params *p, const char *name, int64_t dim, int64_t heads);
+QKV_API qkv_mha qkv_mha_new_with(qkv_params *p, const char *name, const qkv_mha_opts *opts);
+
+/* Queries from x (B,Tq,dim), keys and values from y (B,Tk,kv_dim)   ->   (B,Tq,dim). Self-attention: y is x. */
+QKV_API qkv_tensor *qkv_mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask);
+
+/* ---- positions ---- */
+
+/* PE(pos, 2i) = sin(pos / 10000^(2i/dim)), PE(pos, 2i+1) = cos(the same), for pos = first .. first+length-1, a constant
+ * (length, dim). halves != 0: all sines, then all cosines, as the published Marian models have it. */
+QKV_API qkv_tensor *qkv_sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t dim, int halves);
+
+/* Learned positions: a table (longest, dim), normal with standard deviation dim^-0.5. */
+typedef struct qkv_positions {
+    qkv_tensor *weight;
+} qkv_positions;
+QKV_API qkv_positions qkv_positions_new(qkv_params *p, const char *name, int64_t longest, int64_t dim);
+/* Rows first .. first+length-1   ->   (length, dim). USAGE when that is past the table. */
+QKV_API qkv_tensor *qkv_positions_forward(const qkv_positions *pos, qkv_tape *t, int64_t first, int64_t length);
+
+/* ---- masks made of ids ---- */
+
+/* The additive form of the causal mask: (n, n), 0 on and below the diagonal, -inf above. */
+QKV_API qkv_tensor *qkv_causal_mask(qkv_tape *t, int64_t n);
+
+/* keep[b*length + j] = 1 where ids is not pad; for qkv_mask.keep with keep_shape {batch, 1, 1, length}. */
+QKV_API void qkv_padding_keep(const int32_t *ids, int64_t batch, int64_t length, int32_t pad, uint8_t *keep);
+
+/* lengths[b] = one more than the last place in row b that is not pad; for qkv_mask.key_lengths. */
+QKV_API void qkv_padding_lengths(const int32_t *ids, int64_t batch, int64_t length, int32_t pad, int32_t *lengths);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

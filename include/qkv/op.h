@@ -1,0 +1,167 @@
+/* qkv/op.h: the operations. Each has an exact backward.
+ *
+ * A result lives on the tape of its operands; weights (which live in params) take the tape of the other operand, and an
+ * operation whose operands are all weights needs qkv_on(tape, weight) around one of them. Operands of two tapes: USAGE.
+ * Shape errors stay on the tape: see qkv_tape_status(). Integer operands and masks are read during the call only
+ * (what backward needs is copied). "(..., n)" is any number of leading dimensions. */
+#ifndef QKV_OP_H
+#define QKV_OP_H
+
+#include <qkv/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* x itself, on tape t: the same values and the same gradient. */
+QKV_API qkv_tensor *qkv_on(qkv_tape *t, qkv_tensor *x);
+
+/* ---- products ---- */
+
+/* y = x w^T + b.   x (..., in)   w (out, in)   b (out) or NULL   ->   y (..., out)
+ * A row of y is the same bits whatever the other rows and however many there are. */
+QKV_API qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b);
+
+/* y = op(a) op(b), op(m) = m or its transpose in the last two dimensions.
+ *   a (..., M, K)   b (..., K, N)   ->   y (..., M, N);   leading dimensions equal, or b has none (then b serves all) */
+typedef enum qkv_transpose { QKV_AS_IS = 0, QKV_TRANSPOSE_A = 1, QKV_TRANSPOSE_B = 2 } qkv_transpose;
+QKV_API qkv_tensor *qkv_matmul(qkv_tensor *a, qkv_tensor *b, int transpose);
+
+/* y[i, :] = table[ids[i], :].   table (V, D)   ids: the product of shape[0..ndim-1] numbers   ->   y (shape..., D)
+ * An id outside 0..V-1: USAGE, with its place. */
+QKV_API qkv_tensor *qkv_gather(qkv_tape *t, qkv_tensor *table, const int32_t *ids, int ndim, const int64_t *shape);
+
+/* ---- element by element; a and b broadcast as in numpy: aligned at the last dimension, 1 stretches ---- */
+QKV_API qkv_tensor *qkv_add(qkv_tensor *a, qkv_tensor *b);
+QKV_API qkv_tensor *qkv_sub(qkv_tensor *a, qkv_tensor *b);
+QKV_API qkv_tensor *qkv_mul(qkv_tensor *a, qkv_tensor *b);
+QKV_API qkv_tensor *qkv_scale(qkv_tensor *x, float factor); /* factor * x */
+
+QKV_API qkv_tensor *qkv_relu(qkv_tensor *x);      /* max(0, x) */
+QKV_API qkv_tensor *qkv_gelu(qkv_tensor *x);      /* x Phi(x), Phi the normal distribution (erf form) */
+QKV_API qkv_tensor *qkv_gelu_tanh(qkv_tensor *x); /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+QKV_API qkv_tensor *qkv_silu(qkv_tensor *x);      /* x sigmoid(x) */
+QKV_API qkv_tensor *qkv_tanh(qkv_tensor *x);
+QKV_API qkv_tensor *qkv_sigmoid(qkv_tensor *x);   /* 1 / (1 + exp(-x)) */
+QKV_API qkv_tensor *qkv_silu_gated(qkv_tensor *gate, qkv_tensor *x); /* silu(gate) x; equal shapes */
+
+/* ---- along the last dimension: x (..., n), n >= 1 ---- */
+QKV_API qkv_tensor *qkv_softmax(qkv_tensor *x);     /* exp(x - max) / sum exp(x - max); a row of -inf alone gives zeros */
+QKV_API qkv_tensor *qkv_log_softmax(qkv_tensor *x); /* x - max - log sum exp(x - max) */
+
+/* (x - mean) / sqrt(var + eps) * gain + bias, var the biased variance; gain (n), bias (n) or NULL */
+QKV_API qkv_tensor *qkv_layernorm(qkv_tensor *x, qkv_tensor *gain, qkv_tensor *bias, float eps);
+
+/* x / sqrt(mean(x^2) + eps) * gain; gain (n) */
+QKV_API qkv_tensor *qkv_rmsnorm(qkv_tensor *x, qkv_tensor *gain, float eps);
+
+/* ---- positions ---- */
+
+/* Rotary positions.  x (B, T, H*D) with H heads, D even: in every head, pair i turns by the angle pos * base^(-2i/D).
+ * positions: B*T numbers, or NULL for 0..T-1 in every sequence. Pair i is (i, i + D/2), the half-split layout of the
+ * published Llama files; with interleaved != 0 it is (2i, 2i+1), the layout of the original paper.
+ * frequencies: D/2 numbers that replace base^(-2i/D), or NULL. */
+typedef struct qkv_rotary_opts {
+    int64_t heads;            /* 0 means 1 */
+    float base;               /* 0 means 10000 */
+    int interleaved;
+    const int32_t *positions;
+    const float *frequencies;
+} qkv_rotary_opts;
+QKV_API qkv_tensor *qkv_rotary(qkv_tensor *x, const qkv_rotary_opts *opts);
+
+/* ---- dropout ----
+ * In training, zeroes each value with probability p and multiplies the others by 1/(1-p); outside training, x itself.
+ * 0 <= p < 1. The random numbers depend on the tape's seed and step and on which dropout of the step this is. */
+QKV_API qkv_tensor *qkv_dropout(qkv_tensor *x, float p);
+
+/* ---- shapes ---- */
+QKV_API qkv_tensor *qkv_reshape(qkv_tensor *x, int ndim, const int64_t *shape); /* one dimension may be -1; shares x's memory */
+QKV_API qkv_tensor *qkv_permute(qkv_tensor *x, const int *order);       /* y's dimension i is x's dimension order[i]; qkv_ndim(x) numbers */
+QKV_API qkv_tensor *qkv_swap(qkv_tensor *x, int i, int j);                 /* dimensions i and j change places; -1 is the last */
+QKV_API qkv_tensor *qkv_slice(qkv_tensor *x, int dim, int64_t from, int64_t to); /* from <= index < to in one dimension */
+QKV_API qkv_tensor *qkv_concat(int n, qkv_tensor *const *parts, int dim);   /* n >= 1; equal but for dim */
+
+/* ---- sums ---- */
+QKV_API qkv_tensor *qkv_sum(qkv_tensor *x);                /* of everything; shape () */
+QKV_API qkv_tensor *qkv_mean(qkv_tensor *x);               /* of everything; shape () */
+QKV_API qkv_tensor *qkv_sum_dim(qkv_tensor *x, int dim);   /* over one dimension, which disappears */
+QKV_API qkv_tensor *qkv_mean_dim(qkv_tensor *x, int dim);
+
+/* ---- losses; shape () ---- */
+
+/* Cross-entropy of softmax(logits) against classes, averaged over the rows.  logits (..., K); targets: one a row, 0..K-1. */
+QKV_API qkv_tensor *qkv_cross_entropy(qkv_tensor *logits, const int32_t *targets);
+
+/* The same, averaged over the rows that count:
+ *   row loss = -(1-s) log p[target] - s/K sum_k log p[k],   loss = sum w_i loss_i / sum w_i
+ * s = smoothing, 0 <= s < 1; a row whose target is ignore counts nothing (weight 0);
+ * weights: one a row (>= 0, finite), or NULL for all 1. With no row that counts, the loss is 0 and so are the gradients.
+ * A target outside 0..K-1 that is not ignored: USAGE, with its place. */
+typedef struct qkv_cross_entropy_opts {
+    float smoothing;
+    int32_t ignore;        /* used when has_ignore */
+    int has_ignore;
+    const float *weights;
+} qkv_cross_entropy_opts;
+QKV_API qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *targets,
+                                           const qkv_cross_entropy_opts *opts);
+
+/* KL(target || exp(log_p)) = sum target (log target - log_p) / rows, rows = all but the last dimension; 0 log 0 = 0.
+ * log_p, target (..., K); target is a constant: it gets no gradient. */
+QKV_API qkv_tensor *qkv_kl_divergence(qkv_tensor *log_p, qkv_tensor *target);
+
+/* mean of (a - b)^2; equal shapes */
+QKV_API qkv_tensor *qkv_mean_squared_error(qkv_tensor *a, qkv_tensor *b);
+
+/* ---- attention ---- */
+
+/* What a query may see. All parts combine: a key is seen only if every part lets it be seen. Zero hides nothing.
+ * Shapes are (B,H,Tq,Tk) where each may be 1 instead, which stretches. */
+typedef struct qkv_mask {
+    int causal;                 /* query i sees keys 0 .. i + Tk - Tq */
+    const int32_t *key_lengths; /* B numbers in 0..Tk: keys at or past the length are hidden */
+    const uint8_t *keep;        /* 1: may be seen, 0: hidden */
+    int64_t keep_shape[4];
+    const float *bias;          /* added to the scaled scores; -inf hides; NaN and +inf are errors */
+    int64_t bias_shape[4];
+} qkv_mask;
+
+#ifdef __cplusplus
+#define QKV_NO_MASK (qkv_mask())
+#else
+#define QKV_NO_MASK ((qkv_mask){ 0 })
+#define QKV_CAUSAL ((qkv_mask){ .causal = 1 })
+#endif
+
+typedef struct qkv_attention_opts {
+    float scale;           /* of the scores; 0 means 1/sqrt(Dk) */
+    float dropout;         /* on the weights, while the tape trains; 0 <= p < 1 */
+    int64_t heads;         /* not 0: q is (B,Tq,heads*Dk), k (B,Tk,kv_heads*Dk), v (B,Tk,kv_heads*Dv), y (B,Tq,heads*Dv) */
+    int64_t kv_heads;      /* 0 means heads */
+    qkv_tensor **weights;  /* out, if not NULL: softmax weights before dropout, (B,H,Tq,Tk), a constant */
+    qkv_tensor **scaled;   /* out, if not NULL: scores * scale + bias, hidden keys -inf, (B,H,Tq,Tk), a constant */
+    qkv_tensor **scores;   /* out, if not NULL: q k^T, no mask, (B,H,Tq,Tk), a constant */
+} qkv_attention_opts;
+
+/* y = softmax(q k^T / sqrt(Dk) + bias) v, per head.
+ *   q (B,H,Tq,Dk)   k (B,Hk,Tk,Dk)   v (B,Hk,Tk,Dv)   ->   y (B,H,Tq,Dv);   H is a multiple of Hk: query head h reads
+ *   key head h / (H/Hk). Also q (T,D), k, v of 2 dimensions, and 3 (B,T,D): one head each.
+ * A query that may see no key gives a row of zeros and passes no gradient. Memory grows with Tq + Tk, not with Tq*Tk, unless
+ * weights or scores are asked for; asking changes no bit of y. */
+QKV_API qkv_tensor *qkv_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_mask mask);
+
+/* The same with options; NULL means all zero. */
+QKV_API qkv_tensor *qkv_attention_with(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_mask mask,
+                                       const qkv_attention_opts *opts);
+
+/* Additive attention: score(i,j) = sum_d w_d tanh(q_id + k_jd), then softmax and sum as above.
+ *   q (B,H,Tq,D)   k (B,Hk,Tk,D)   w (D)   v (B,Hk,Tk,Dv)   ->   y (B,H,Tq,Dv); the same shapes, masks and options,
+ * but the scale is 1 unless given. q and k are the projected W_q q and W_k k. opts may be NULL. */
+QKV_API qkv_tensor *qkv_additive_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *w, qkv_tensor *v, qkv_mask mask,
+                                           const qkv_attention_opts *opts);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

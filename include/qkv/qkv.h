@@ -1,0 +1,13 @@
+/* qkv/qkv.h: all of libqkv. */
+#ifndef QKV_QKV_H
+#define QKV_QKV_H
+
+#include <qkv/base.h>
+#include <qkv/io.h>
+#include <qkv/model.h>
+#include <qkv/nn.h>
+#include <qkv/op.h>
+#include <qkv/tensor.h>
+#include <qkv/train.h>
+
+#endif

@@ -1,0 +1,29 @@
+/* file.h: whole files in, whole files out. */
+#ifndef QKV_SRC_FILE_H
+#define QKV_SRC_FILE_H
+
+#include "memory.h"
+
+/* A file's bytes. */
+typedef struct qkv__bytes {
+    unsigned char *data;
+    size_t size;
+    size_t capacity; /* of the allocation */
+} qkv__bytes;
+
+/* Reads a whole regular file (or pipe); limit bounds its size. IO, LIMIT, MEMORY; *out is empty on error. */
+qkv_status qkv__file_read(const char *path, size_t limit, qkv__bytes *out);
+void qkv__bytes_free(qkv__bytes *b);
+
+/* A file that appears under its name only when it is complete: a temporary file in the same folder, written, fsynced, renamed, and
+ * the folder fsynced. begin, any number of puts, end; on an error of any of them call abandon, which removes the temporary file. */
+typedef struct qkv__writer {
+    int fd;
+    char *path, *temporary;
+} qkv__writer;
+qkv_status qkv__write_begin(qkv__writer *w, const char *path);
+qkv_status qkv__write_put(qkv__writer *w, const void *bytes, size_t size);
+qkv_status qkv__write_end(qkv__writer *w);
+void qkv__write_abandon(qkv__writer *w);
+
+#endif

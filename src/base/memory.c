@@ -1,0 +1,77 @@
+/* memory.c: the one door to the allocator. */
+#include "memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { LINE = 64, HUGE_PAGE = 2 << 20 };
+
+static void *default_alloc(size_t bytes, size_t alignment)
+{
+    void *memory = NULL;
+    if (posix_memalign(&memory, alignment, bytes ? bytes : 1)) return NULL;
+#ifdef MADV_HUGEPAGE
+    if (alignment >= HUGE_PAGE) madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+    return memory;
+}
+
+static void default_release(void *memory, size_t bytes)
+{
+    (void)bytes;
+    free(memory);
+}
+
+static qkv_memory memory_table = { default_alloc, default_release };
+
+void qkv_set_memory(const qkv_memory *table)
+{
+    memory_table = table ? *table : (qkv_memory){ default_alloc, default_release };
+}
+
+void *qkv__alloc(size_t bytes)
+{
+    /* Page faults on 4 KiB pages cost a third of a training step; large blocks sit on huge pages instead. */
+    void *memory = memory_table.alloc(bytes, bytes >= HUGE_PAGE ? HUGE_PAGE : LINE);
+    if (!memory) qkv__fail(QKV_MEMORY, "out of memory: %zu bytes could not be had", bytes);
+    return memory;
+}
+
+void *qkv__alloc_zero(size_t bytes)
+{
+    void *memory = qkv__alloc(bytes);
+    if (memory) memset(memory, 0, bytes);
+    return memory;
+}
+
+void qkv__release(void *memory, size_t bytes)
+{
+    if (memory) memory_table.release(memory, bytes);
+}
+
+qkv_status qkv__grow(void **memory, size_t *bytes, size_t wanted)
+{
+    if (wanted <= *bytes) return QKV_OK;
+    size_t grown = *bytes > wanted / 2 && *bytes <= SIZE_MAX / 2 ? *bytes * 2 : wanted;
+    void *larger = qkv__alloc(grown);
+    if (!larger) return QKV_MEMORY;
+    if (*memory) memcpy(larger, *memory, *bytes);
+    qkv__release(*memory, *bytes);
+    *memory = larger;
+    *bytes = grown;
+    return QKV_OK;
+}
+
+char *qkv__copy_text(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = qkv__alloc(bytes);
+    if (copy) memcpy(copy, text, bytes);
+    return copy;
+}
+
+void qkv__release_text(char *text)
+{
+    if (text) qkv__release(text, strlen(text) + 1);
+}

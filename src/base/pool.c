@@ -1,0 +1,276 @@
+/* pool.c: work shared by threads. Tasks are taken from a counter, so uneven tasks and noisy cores balance; results do not depend
+ * on who runs what. Workers spin for a moment before they sleep: a training step has hundreds of short parallel calls, and waking
+ * a sleeping thread costs more than most of them. */
+#include "pool.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- how many threads ---- */
+
+static int threads_wanted; /* 0: not chosen yet */
+static const char *threads_source = "";
+
+/* The cores this process may run on, counting hyper-threads of one core once. */
+static int physical_cores(void)
+{
+#ifdef __linux__
+    cpu_set_t allowed, counted;
+    if (sched_getaffinity(0, sizeof allowed, &allowed)) return 1;
+    int cores = 0;
+    CPU_ZERO(&counted);
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &allowed) || CPU_ISSET(cpu, &counted)) continue;
+        cores++;
+        char path[96], text[256] = "";
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%zu/topology/thread_siblings_list", cpu);
+        FILE *f = fopen(path, "r");
+        if (!f) continue;
+        if (!fgets(text, sizeof text, f)) text[0] = '\0';
+        fclose(f);
+        for (char *at = text; isdigit((unsigned char)*at);) { /* "0,4" or "0-1" */
+            long from = strtol(at, &at, 10), to = from;
+            if (*at == '-') to = strtol(at + 1, &at, 10);
+            for (long i = from; i <= to && i < CPU_SETSIZE; i++) CPU_SET((size_t)i, &counted);
+            if (*at == ',') at++;
+        }
+    }
+    return cores > 0 ? cores : 1;
+#else
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+#endif
+}
+
+static int threads_from_environment(const char *name)
+{
+    const char *text = getenv(name);
+    if (!text || !isdigit((unsigned char)*text)) return 0;
+    char *end;
+    long n = strtol(text, &end, 10); /* OMP_NUM_THREADS may be a list, "4,2": the first counts */
+    if ((*end && *end != ',') || n < 1) return 0;
+    return n > QKV_MAX_THREADS ? QKV_MAX_THREADS : (int)n;
+}
+
+static void choose_threads(void)
+{
+    static const char *const names[] = { "QKV_THREADS", "OMP_NUM_THREADS" };
+    for (int i = 0; i < 2; i++) {
+        threads_source = names[i];
+        if ((threads_wanted = threads_from_environment(names[i]))) return;
+    }
+    threads_source = "physical cores";
+    threads_wanted = physical_cores();
+    if (threads_wanted > QKV_MAX_THREADS) threads_wanted = QKV_MAX_THREADS;
+}
+
+static pthread_mutex_t choose_lock = PTHREAD_MUTEX_INITIALIZER;
+
+int qkv_threads(void)
+{
+    pthread_mutex_lock(&choose_lock);
+    if (!threads_wanted) choose_threads();
+    int n = threads_wanted;
+    pthread_mutex_unlock(&choose_lock);
+    return n;
+}
+
+const char *qkv_threads_source(void)
+{
+    qkv_threads();
+    return threads_source;
+}
+
+qkv_status qkv_set_threads(int n)
+{
+    if (n < 0 || n > QKV_MAX_THREADS)
+        return qkv__fail(QKV_USAGE, "qkv_set_threads: %d threads, expected 1 to %d (0: choose)", n, QKV_MAX_THREADS);
+    qkv_threads_stop();
+    pthread_mutex_lock(&choose_lock);
+    threads_wanted = n;
+    threads_source = "qkv_set_threads";
+    if (!n) choose_threads();
+    pthread_mutex_unlock(&choose_lock);
+    return QKV_OK;
+}
+
+/* ---- the pool ---- */
+
+typedef struct worker {
+    pthread_t thread;
+    void *scratch;
+    size_t scratch_bytes;
+} worker;
+
+static struct {
+    pthread_mutex_t busy; /* held by the thread that runs a parallel call */
+    pthread_mutex_t lock; /* guards sleeping and waking */
+    pthread_cond_t wake;
+    worker *workers;      /* [0] is the calling thread: only its scratch is used */
+    int n_workers;        /* 0: not started */
+    int sleeping;         /* under lock */
+    bool stopping;        /* under lock */
+    atomic_uint round;    /* changes when there is new work */
+    /* the work of this round */
+    qkv__task *run;
+    void *work;
+    int64_t tasks;
+    atomic_llong next;
+    atomic_int running; /* workers that have not finished this round */
+} pool = { .busy = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
+
+static _Thread_local bool inside_task;
+
+static inline void relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static void take_tasks(void *scratch)
+{
+    inside_task = true;
+    for (;;) {
+        int64_t task = atomic_fetch_add_explicit(&pool.next, 1, memory_order_relaxed);
+        if (task >= pool.tasks) break;
+        pool.run(pool.work, task, scratch);
+    }
+    inside_task = false;
+}
+
+/* Waits until round is no longer `seen`: first by spinning, then asleep. Gives false when the pool stops. */
+static bool wait_for_round(unsigned seen)
+{
+    for (int spin = 0; spin < 4000; spin++) {
+        if (atomic_load_explicit(&pool.round, memory_order_acquire) != seen) return true;
+        relax();
+    }
+    pthread_mutex_lock(&pool.lock);
+    pool.sleeping++;
+    while (atomic_load(&pool.round) == seen && !pool.stopping) pthread_cond_wait(&pool.wake, &pool.lock);
+    pool.sleeping--;
+    bool go_on = atomic_load(&pool.round) != seen;
+    pthread_mutex_unlock(&pool.lock);
+    return go_on;
+}
+
+static void *worker_main(void *argument)
+{
+    worker *self = argument;
+    for (unsigned seen = 0; wait_for_round(seen); seen++) {
+        take_tasks(self->scratch);
+        atomic_fetch_sub_explicit(&pool.running, 1, memory_order_release);
+    }
+    return NULL;
+}
+
+static void stop_pool(void)
+{
+    pthread_mutex_lock(&pool.lock);
+    pool.stopping = true;
+    pthread_cond_broadcast(&pool.wake);
+    pthread_mutex_unlock(&pool.lock);
+    for (int i = 0; i < pool.n_workers; i++) {
+        if (i) pthread_join(pool.workers[i].thread, NULL);
+        qkv__release(pool.workers[i].scratch, pool.workers[i].scratch_bytes);
+    }
+    qkv__release(pool.workers, sizeof(worker) * (size_t)QKV_MAX_THREADS);
+    pool.workers = NULL;
+    pool.n_workers = 0;
+    pool.stopping = false;
+}
+
+/* A child of fork() has no workers: it starts its own. */
+static void forget_pool_after_fork(void)
+{
+    pthread_mutex_init(&pool.busy, NULL);
+    pthread_mutex_init(&pool.lock, NULL);
+    pthread_cond_init(&pool.wake, NULL);
+    pool.workers = NULL;
+    pool.n_workers = pool.sleeping = 0;
+    atomic_store(&pool.round, 0);
+}
+
+/* Fewer threads than wanted are used where the system gives no more: results are the same. */
+static qkv_status start_pool(void)
+{
+    static bool registered;
+    if (!registered) registered = !pthread_atfork(NULL, NULL, forget_pool_after_fork);
+
+    int wanted = qkv_threads();
+    pool.workers = qkv__alloc_zero(sizeof(worker) * (size_t)QKV_MAX_THREADS);
+    if (!pool.workers) return QKV_MEMORY;
+    atomic_store(&pool.round, 0);
+    pool.n_workers = 1;
+    while (pool.n_workers < wanted) {
+        worker *w = &pool.workers[pool.n_workers];
+        if (pthread_create(&w->thread, NULL, worker_main, w)) break;
+        pool.n_workers++;
+    }
+    return QKV_OK;
+}
+
+static qkv_status prepare(size_t scratch_bytes)
+{
+    if (!pool.n_workers && start_pool()) return QKV_MEMORY;
+    for (int i = 0; i < pool.n_workers; i++)
+        if (qkv__grow(&pool.workers[i].scratch, &pool.workers[i].scratch_bytes, scratch_bytes)) return QKV_MEMORY;
+    return QKV_OK;
+}
+
+static void run_on_all(void)
+{
+    int others = pool.n_workers - 1;
+    atomic_store_explicit(&pool.running, others, memory_order_relaxed);
+    pthread_mutex_lock(&pool.lock);
+    atomic_fetch_add_explicit(&pool.round, 1, memory_order_release);
+    if (pool.sleeping) pthread_cond_broadcast(&pool.wake);
+    pthread_mutex_unlock(&pool.lock);
+    take_tasks(pool.workers[0].scratch);
+    for (int spin = 0; atomic_load_explicit(&pool.running, memory_order_acquire); spin++)
+        if (spin < 10000) relax();
+        else sched_yield(); /* more threads than cores: let the others run */
+}
+
+/* On the calling thread alone, with scratch of its own: the pool's belongs to whoever uses the pool now. */
+static qkv_status run_alone(int64_t tasks, size_t scratch_bytes, qkv__task *run, void *work)
+{
+    void *scratch = NULL;
+    if (scratch_bytes && !(scratch = qkv__alloc(scratch_bytes))) return QKV_MEMORY;
+    for (int64_t i = 0; i < tasks; i++) run(work, i, scratch);
+    qkv__release(scratch, scratch_bytes);
+    return QKV_OK;
+}
+
+qkv_status qkv__parallel(int64_t tasks, size_t scratch_bytes, qkv__task *run, void *work)
+{
+    if (tasks <= 0) return QKV_OK;
+    if (inside_task || pthread_mutex_trylock(&pool.busy)) return run_alone(tasks, scratch_bytes, run, work);
+    qkv_status status = prepare(scratch_bytes);
+    if (!status) {
+        pool.run = run;
+        pool.work = work;
+        pool.tasks = tasks;
+        atomic_store_explicit(&pool.next, 0, memory_order_relaxed);
+        if (tasks == 1 || pool.n_workers == 1) take_tasks(pool.workers[0].scratch);
+        else run_on_all();
+    }
+    pthread_mutex_unlock(&pool.busy);
+    return status;
+}
+
+void qkv_threads_stop(void)
+{
+    pthread_mutex_lock(&pool.busy);
+    if (pool.n_workers) stop_pool();
+    pthread_mutex_unlock(&pool.busy);
+}

@@ -1,0 +1,20 @@
+/* status.h: how the library reports an error. */
+#ifndef QKV_SRC_STATUS_H
+#define QKV_SRC_STATUS_H
+
+#include <qkv/base.h>
+
+#define QKV_SENTENCE_MAX 1024
+
+/* Stores the sentence for qkv_error() and gives status back, so that a failing call reads: return qkv__fail(...).
+ * Sentences are cut at QKV_SENTENCE_MAX, at the start of a character. */
+qkv_status qkv__fail(qkv_status status, const char *format, ...) QKV_PRINTF(2, 3);
+
+/* Puts a sentence that was stored elsewhere (on a tape, in params) back into qkv_error(). */
+qkv_status qkv__fail_again(qkv_status status, const char *sentence);
+
+/* "(2, 3, 4)" into text, for sentences. */
+#define QKV_SHAPE_TEXT 128
+const char *qkv__shape_text(char text[QKV_SHAPE_TEXT], int ndim, const int64_t *shape);
+
+#endif
