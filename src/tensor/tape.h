@@ -1,0 +1,92 @@
+/* tape.h: what an operation needs to know about tensors and tapes. */
+#ifndef QKV_SRC_TAPE_H
+#define QKV_SRC_TAPE_H
+
+#include <qkv/tensor.h>
+
+#include "../base/random.h"
+#include "../base/size.h"
+#include "../base/status.h"
+
+#include <stdbool.h>
+
+/* Adds y's gradient, y->grad, to the gradients of y->in: through qkv__grad(), which says where, or that nobody wants it. */
+typedef void qkv__backward(qkv_tensor *y);
+
+struct qkv_tensor {
+    float *data;
+    float *grad;             /* NULL until something is added; of an alias: see qkv__grad() */
+    int64_t count;
+    int64_t shape[QKV_MAX_DIMS];
+    int ndim;
+    bool wants_grad;
+    bool keeps_grad;         /* a weight, a variable: its gradient outlives backward */
+    qkv_tensor *alias_of;    /* shares data and gradient with this one */
+    qkv_tape *tape;          /* NULL for weights */
+    qkv__backward *backward; /* NULL for leaves */
+    int n_in;
+    qkv_tensor **in;
+    void *saved;             /* what the operation's backward needs besides in: from qkv__save() */
+    qkv_tensor *older;       /* made before this one on the same tape */
+};
+
+/* ---- making a result: operands -> checks -> result ---- */
+
+/* The tape the operation will live on. NULL when there is nothing to do: an operand is NULL, a tape has failed already, no operand
+ * has a tape, or two have different ones (the last two leave an error). */
+qkv_tape *qkv__operands(const char *operation, int n, qkv_tensor *const *in);
+
+/* Leaves an error on the tape (the first one stays) and gives NULL, so that a failing operation reads: return qkv__error(...). */
+qkv_tensor *qkv__error(qkv_tape *t, qkv_status status, const char *format, ...) QKV_PRINTF(3, 4);
+
+/* Puts the error that a lower layer left in qkv_error() on the tape. */
+qkv_tensor *qkv__error_below(qkv_tape *t);
+
+/* A tensor for the result, values not set. Recorded for backward when an operand wants a gradient. NULL on error. */
+qkv_tensor *qkv__result(qkv_tape *t, int ndim, const int64_t *shape, qkv__backward *backward, int n_in, qkv_tensor *const *in);
+
+/* The same values and gradient as x under another shape of the same count, or on another tape. */
+qkv_tensor *qkv__alias(qkv_tape *t, qkv_tensor *x, int ndim, const int64_t *shape);
+
+/* Memory that lives as long as the tape's tensors, not cleared; NULL with the error on the tape. */
+void *qkv__save(qkv_tape *t, size_t bytes);
+
+/* ---- in backward ---- */
+
+/* Where to add x's gradient, zero at first; NULL when x wants none (or memory is out: backward then stops). */
+float *qkv__grad(qkv_tensor *x);
+
+/* The same for an operation that writes every element: *add is false when nothing was added yet, and then the memory is
+ * not cleared and must be set instead of added to. */
+float *qkv__grad_to(qkv_tensor *x, bool *add);
+
+/* ---- modes ---- */
+bool qkv__is_training(const qkv_tape *t);
+bool qkv__keeps_attention(const qkv_tape *t);
+void qkv__keep_attention(qkv_tape *t, qkv_tensor *weights);
+
+/* The key of the next use of random numbers in this step. */
+qkv__key qkv__next_key(qkv_tape *t);
+
+/* ---- shapes ---- */
+static inline bool qkv__same_shape(const qkv_tensor *a, const qkv_tensor *b)
+{
+    if (a->ndim != b->ndim) return false;
+    for (int i = 0; i < a->ndim; i++)
+        if (a->shape[i] != b->shape[i]) return false;
+    return true;
+}
+
+/* x's shape as text for a sentence: QKV_TEXT(x) lives until the end of the enclosing block. */
+#define QKV_TEXT(x) qkv__shape_text((char[QKV_SHAPE_TEXT]){ 0 }, (x)->ndim, (x)->shape)
+
+/* Rows and length of the last dimension; a tensor without dimensions is one row of one. */
+static inline int64_t qkv__last(const qkv_tensor *x) { return x->ndim ? x->shape[x->ndim - 1] : 1; }
+static inline int64_t qkv__rows(const qkv_tensor *x)
+{
+    int64_t rows = 1;
+    for (int i = 0; i + 1 < x->ndim; i++) rows *= x->shape[i];
+    return rows;
+}
+
+#endif
