@@ -1,0 +1,503 @@
+/* matmul.c: the matrix product in blocks that fit the caches, on one thread. op/product.c shares blocks among threads.
+ *
+ * products.h fixes the order in which an element of c is summed. The ways below keep it, and differ in speed alone:
+ *   blocked    both operands packed (after Goto and van de Geijn 2008): large products
+ *   streamed   c^T = b^T a^T, the few rows of a packed as columns, b read as it lies: few rows, b stored (n,k) as weights are
+ *   direct     nothing packed: few rows and b stored (k,n), or a short k
+ *   dots       a handful of rows and b stored (n,k) */
+#include "tile.h"
+
+#include "../base/size.h"
+
+#if QKV_VECTOR_BYTES > 16
+#include <immintrin.h>
+#endif
+
+enum {
+    CHAIN = QKV__CHAIN,   /* CHAIN x NR floats of b sit in half the level-1 cache */
+    CHAINS = QKV__CHAINS,
+    MC = 192,             /* rows of a packed block of a: MC x CHAIN floats sit in level 2; a multiple of every MR */
+    NC = 512              /* columns of a packed block of b */
+};
+
+/* How many steps chain c of `chains` has in k. */
+static inline int64_t steps(int64_t k, int chains, int c) { return (k - c + chains - 1) / chains; }
+
+/* ---- tiles whose size is known only when they run ---- */
+
+/* Which of a's strides is a constant, and which, is a constant too: then a's addresses need one register, or one a row. */
+typedef enum order { A_BY_COLUMN, A_BY_ROW, A_BY_CHAIN } order;
+
+ALWAYS void tile_of(const int mr, const int nv, const order a_order, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c,
+                    int64_t c_i, int64_t k, bool add)
+{
+    if (a_order == A_BY_COLUMN) tile(mr, nv, a, 1, a_step, b, b_k, c, c_i, k, add);
+    else tile(mr, nv, a, a_step, a_order == A_BY_ROW ? 1 : CHAINS, b, b_k, c, c_i, k, add);
+}
+
+#define CASE(rows)                                                                                                     \
+    case rows: tile_of(rows, nv, a_order, a, a_step, b, b_k, c, c_i, k, add); break;
+
+ALWAYS void tile_rows(int64_t mr, const int nv, const order a_order, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c,
+                      int64_t c_i, int64_t k, bool add)
+{
+    switch (mr) {
+        CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
+#if QKV_VECTOR_BYTES == 64
+        CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+#endif
+    }
+}
+
+#define TILE(name, vectors, a_order)                                                                                   \
+    static __attribute__((noinline)) void name(int64_t mr, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c,    \
+                                               int64_t c_i, int64_t k, bool add)                                       \
+    {                                                                                                                  \
+        tile_rows(mr, vectors, a_order, a, a_step, b, b_k, c, c_i, k, add);                                            \
+    }
+TILE(tile_columns, NV, A_BY_COLUMN)              /* a packed, or stored (k,m) */
+TILE(tile_by_row, NV, A_BY_ROW)                  /* a stored (m,k) */
+TILE(tile_by_chain, NV, A_BY_CHAIN)              /* a stored (m,k), every fourth k */
+
+/* ---- packing ---- */
+
+typedef float v4 __attribute__((vector_size(16)));
+typedef float v4_any __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* In each quarter of four lanes: a0 b0 a1 b1, a2 b2 a3 b3, a0 a1 b0 b1, a2 a3 b2 b3. */
+#if QKV_VECTOR_BYTES == 16
+#define MIX(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#define LOW_ONES(a, b) MIX(a, b, 0, 4, 1, 5)
+#define HIGH_ONES(a, b) MIX(a, b, 2, 6, 3, 7)
+#define LOW_PAIRS(a, b) MIX(a, b, 0, 1, 4, 5)
+#define HIGH_PAIRS(a, b) MIX(a, b, 2, 3, 6, 7)
+#elif QKV_VECTOR_BYTES == 32
+#define MIX(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4)
+#define LOW_ONES(a, b) MIX(a, b, 0, 8, 1, 9)
+#define HIGH_ONES(a, b) MIX(a, b, 2, 10, 3, 11)
+#define LOW_PAIRS(a, b) MIX(a, b, 0, 1, 8, 9)
+#define HIGH_PAIRS(a, b) MIX(a, b, 2, 3, 10, 11)
+#else
+#define MIX(a, b, i, j, k, l)                                                                                          \
+    __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4, i + 8, j + 8, k + 8, l + 8, i + 12, j + 12, k + 12,       \
+                            l + 12)
+#define LOW_ONES(a, b) MIX(a, b, 0, 16, 1, 17)
+#define HIGH_ONES(a, b) MIX(a, b, 2, 18, 3, 19)
+#define LOW_PAIRS(a, b) MIX(a, b, 0, 1, 16, 17)
+#define HIGH_PAIRS(a, b) MIX(a, b, 2, 3, 18, 19)
+#endif
+
+/* Four floats each of rows 0, 4, 8, ...: one row a quarter. */
+ALWAYS vf load_quarters(const float *p, int64_t stride)
+{
+#define QUARTER(q) (*(const v4_any *)(p + 4 * (q) * stride))
+#if QKV_VECTOR_BYTES == 16
+    (void)stride;
+    return (vf)QUARTER(0);
+#else
+    typedef float v8 __attribute__((vector_size(32)));
+    v8 low = __builtin_shufflevector((v4)QUARTER(0), (v4)QUARTER(1), 0, 1, 2, 3, 4, 5, 6, 7);
+#if QKV_VECTOR_BYTES == 32
+    return (vf)low;
+#else
+    v8 high = __builtin_shufflevector((v4)QUARTER(2), (v4)QUARTER(3), 0, 1, 2, 3, 4, 5, 6, 7);
+    return (vf)__builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#endif
+#endif
+#undef QUARTER
+}
+
+/* out[c] lane r = p[r*stride + c], r < W, c < 4: a 4 x 4 transposition within each quarter does it, as rows r, r+4, r+8, ... share a
+ * vector. */
+ALWAYS void columns_of_rows(const float *p, int64_t stride, vf out[4])
+{
+    vf r0 = load_quarters(p, stride), r1 = load_quarters(p + stride, stride);
+    vf r2 = load_quarters(p + 2 * stride, stride), r3 = load_quarters(p + 3 * stride, stride);
+    vf t0 = LOW_ONES(r0, r1), t1 = HIGH_ONES(r0, r1), t2 = LOW_ONES(r2, r3), t3 = HIGH_ONES(r2, r3);
+    out[0] = LOW_PAIRS(t0, t2);
+    out[1] = HIGH_PAIRS(t0, t2);
+    out[2] = LOW_PAIRS(t1, t3);
+    out[3] = HIGH_PAIRS(t1, t3);
+}
+
+/* One panel, column by column: out[p*width + j] = x[j*x_j + p*x_p], j < n, p < k; the rest of the width is zero. */
+static void pack_slowly(const float *x, int64_t x_j, int64_t x_p, int64_t n, int64_t k, int64_t width, float *out)
+{
+    for (int64_t p = 0; p < k; p++, out += width) {
+        for (int64_t j = 0; j < n; j++) out[j] = x[j * x_j + p * x_p];
+        for (int64_t j = n; j < width; j++) out[j] = 0;
+    }
+}
+
+/* Full panels packed fast, as far as whole vectors go. Each gives the steps of every chain that are done. */
+static int64_t pack_columns(const float *b, int64_t b_row, int64_t k, float *out)
+{
+    for (int64_t p = 0; p < k; p++)
+        UNROLL for (int v = 0; v < NV; v++) store(out + p * NR + v * W, load(b + p * b_row + v * W));
+    return k;
+}
+
+/* Four columns at a time are one step of each of the four chains. A cache line of every row is used up before the next rows are
+ * touched: rows that lie a power of two apart share places in the cache. */
+ALWAYS int64_t pack_rows(const float *x, int64_t stride, int64_t k, const int vectors, int64_t width, float *out, int64_t next_chain)
+{
+    enum { LINE = 16 };
+    for (int64_t from = 0; from < k / CHAINS * CHAINS; from += LINE)
+        for (int v = 0; v < vectors; v++)
+            for (int64_t p = from; p < from + LINE && p + CHAINS <= k; p += CHAINS) {
+                vf column[CHAINS];
+                columns_of_rows(x + v * W * stride + p, stride, column);
+                UNROLL for (int c = 0; c < CHAINS; c++)
+                    store(out + c * next_chain + p / CHAINS * width + v * W, column[c]);
+            }
+    return k / CHAINS;
+}
+
+/* b (k,n) as panels of NR columns, each [steps][NR], the last one filled up with zeros; chain by chain, next_chain apart. */
+static void pack_b(const float *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, int chains, float *out, int64_t next_chain)
+{
+    for (int64_t j = 0; j < n; j += NR, b += NR * b_col, out += NR * steps(k, chains, 0)) {
+        int64_t nr = qkv__min(NR, n - j), done = 0;
+        if (nr == NR && chains == 1 && b_col == 1) done = pack_columns(b, b_row, k, out);
+        if (nr == NR && chains == CHAINS && b_row == 1) done = pack_rows(b, b_col, k, NV, NR, out, next_chain);
+        for (int c = 0; c < chains; c++)
+            pack_slowly(b + (done * chains + c) * b_row, b_col, b_row * chains, nr, steps(k, chains, c) - done, NR,
+                        out + c * next_chain + done * NR);
+    }
+}
+
+/* a (m,k) as panels of MR rows, each [steps][MR]; the last one [steps][what is left]. Writes up to W floats past the end. */
+static void pack_a(const float *a, int64_t a_row, int64_t a_col, int64_t m, int64_t k, int chains, float *out, int64_t next_chain)
+{
+    for (int64_t i = 0; i < m; i += MR, a += MR * a_row, out += MR * steps(k, chains, 0)) {
+        int64_t mr = qkv__min(MR, m - i), done = 0;
+        if (mr == MR && chains == 1 && a_row == 1)
+            for (; done < k; done++) memcpy(out + done * MR, a + done * a_col, sizeof(float) * MR);
+        /* each store spills into the place of the next, which is stored later */
+        if ((int)MR <= (int)W && m - i >= W && chains == CHAINS && a_col == 1) done = pack_rows(a, a_row, k, 1, MR, out, next_chain);
+        for (int c = 0; c < chains; c++)
+            pack_slowly(a + (done * chains + c) * a_col, a_row, a_col * chains, mr, steps(k, chains, c) - done, mr,
+                        out + c * next_chain + done * mr);
+    }
+}
+
+/* ---- the ends of a block ---- */
+
+static void add_bias(float *c, int64_t c_row, int64_t m, int64_t n, const float *bias)
+{
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) c[i * c_row + j] += bias[j];
+}
+
+/* A tile narrower than NR goes through a full one. */
+static void copy_tile(float *to, int64_t to_row, const float *from, int64_t from_row, int64_t m, int64_t n)
+{
+    for (int64_t i = 0; i < m; i++) memcpy(to + i * to_row, from + i * from_row, sizeof(float) * (size_t)n);
+}
+
+typedef void tile_function(int64_t mr, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c, int64_t c_i, int64_t k,
+                           bool add);
+
+ALWAYS void tile_edge(tile_function *run, int64_t mr, int64_t nr, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c,
+                      int64_t c_i, int64_t k, bool add)
+{
+    if (nr >= NR) {
+        run(mr, a, a_step, b, b_k, c, c_i, k, add);
+        return;
+    }
+    float whole[MR * NR] = { 0 };
+    if (add) copy_tile(whole, NR, c, c_i, mr, nr);
+    run(mr, a, a_step, b, b_k, whole, NR, k, add);
+    copy_tile(c, c_i, whole, NR, mr, nr);
+}
+
+/* ---- blocked ---- */
+
+/* c block (m,n) (+)= packed a times packed b, k steps; panels have room for `room` steps */
+static void blocks(const float *a, const float *b, float *c, int64_t c_row, int64_t m, int64_t n, int64_t room, int64_t k, bool add,
+                   const float *bias)
+{
+    for (int64_t j = 0; j < n; j += NR, b += NR * room) {
+        int64_t nr = qkv__min(NR, n - j);
+        for (int64_t i = 0; i < m; i += MR) {
+            int64_t mr = qkv__min(MR, m - i);
+            float *to = c + i * c_row + j;
+            tile_edge(tile_columns, mr, nr, a + i * room, mr, b, NR, to, c_row, k, add);
+            if (bias) add_bias(to, c_row, mr, nr, bias + j);
+        }
+    }
+}
+
+static void blocked(const qkv__product *x, int chains, float *scratch)
+{
+    enum { A_CHAIN = MC * CHAIN + W, B_CHAIN = NC * CHAIN };
+    const int64_t columns = NC * CHAINS / chains; /* one chain leaves room for more columns */
+    float *a = scratch, *b = scratch + A_CHAIN * CHAINS;
+    for (int64_t j = 0; j < x->n; j += columns) {
+        int64_t n = qkv__min(columns, x->n - j);
+        for (int64_t p = 0; p < x->k; p += CHAIN * chains) {
+            int64_t k = qkv__min(CHAIN * chains, x->k - p);
+            const float *bias = x->bias && p + k == x->k ? x->bias + j : NULL;
+            pack_b(x->b + p * x->b_row + j * x->b_col, x->b_row, x->b_col, k, n, chains, b, B_CHAIN);
+            for (int64_t i = 0; i < x->m; i += MC) {
+                int64_t m = qkv__min(MC, x->m - i);
+                pack_a(x->a + i * x->a_row + p * x->a_col, x->a_row, x->a_col, m, k, chains, a, A_CHAIN);
+                for (int c = 0; c < chains; c++)
+                    blocks(a + c * A_CHAIN, b + c * B_CHAIN, x->c + i * x->c_row + j, x->c_row, m, n, steps(k, chains, 0),
+                           steps(k, chains, c), x->add || p > 0 || c > 0, c == chains - 1 ? bias : NULL);
+            }
+        }
+    }
+}
+
+/* ---- streamed ---- */
+
+enum { STREAM_ROWS = 48, STREAM_CHAIN = (STREAM_ROWS + NR) * CHAIN };
+
+/* to (n,m) = from (m,n)^T, in blocks of 4 x 4 as far as they go */
+static void transpose(const float *from, int64_t from_row, float *to, int64_t to_row, int64_t m, int64_t n)
+{
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+    for (int64_t i = 0; i < m; i += 4)
+        for (int64_t j = 0; j < n; j += 4) {
+            const float *f = from + i * from_row + j;
+            float *t = to + j * to_row + i;
+            if (i + 4 > m || j + 4 > n) {
+                for (int64_t r = 0; r < qkv__min(4, m - i); r++)
+                    for (int64_t c = 0; c < qkv__min(4, n - j); c++) t[c * to_row + r] = f[r * from_row + c];
+                continue;
+            }
+            v4 r0 = *(const v4_any *)f, r1 = *(const v4_any *)(f + from_row);
+            v4 r2 = *(const v4_any *)(f + 2 * from_row), r3 = *(const v4_any *)(f + 3 * from_row);
+            v4 a = LOW(r0, r2), b = HIGH(r0, r2), c = LOW(r1, r3), d = HIGH(r1, r3);
+            *(v4_any *)t = LOW(a, c);
+            *(v4_any *)(t + to_row) = HIGH(a, c);
+            *(v4_any *)(t + 2 * to_row) = LOW(b, d);
+            *(v4_any *)(t + 3 * to_row) = HIGH(b, d);
+        }
+#undef LOW
+#undef HIGH
+}
+
+static void stream_columns(const qkv__product *x, const float *rows, int64_t p, int64_t k, int64_t i, int64_t j, int64_t mr)
+{
+    float t[MR * NR]; /* a tile of c^T */
+    int64_t m = qkv__min(NR, x->m - i);
+    float *c = x->c + i * x->c_row + j;
+    const float *b = x->b + j * x->b_col + p, *panel = rows + i * steps(k, CHAINS, 0);
+    bool add = x->add || p > 0;
+    if (add) transpose(c, x->c_row, t, NR, m, mr);
+    for (int chain = 0; chain < CHAINS; chain++, add = true, panel += STREAM_CHAIN)
+        tile_by_chain(mr, b + chain, x->b_col, panel, NR, t, NR, steps(k, CHAINS, chain), add);
+    transpose(t, NR, c, x->c_row, mr, m);
+    if (x->bias && p + k == x->k) add_bias(c, x->c_row, m, mr, x->bias + j);
+}
+
+static void streamed(const qkv__product *x, float *scratch)
+{
+    for (int64_t p = 0; p < x->k; p += CHAIN * CHAINS) {
+        int64_t k = qkv__min(CHAIN * CHAINS, x->k - p);
+        pack_b(x->a + p * x->a_col, x->a_col, x->a_row, k, x->m, CHAINS, scratch, STREAM_CHAIN);
+        for (int64_t j = 0; j < x->n; j += MR)
+            for (int64_t i = 0; i < x->m; i += NR) stream_columns(x, scratch, p, k, i, j, qkv__min(MR, x->n - j));
+    }
+}
+
+/* ---- direct ---- */
+
+enum { DIRECT_ROWS = 48, DIRECT_K = 64 };
+
+/* One to three rows: more vectors a row, again to keep the adders busy. Gives the columns done. */
+static int64_t direct_wide(const qkv__product *x, int64_t p, int64_t k, int64_t m)
+{
+#define WIDE(rows, vectors)                                                                                            \
+    for (; j + (vectors) * W <= x->n; j += (vectors) * W)                                                              \
+        tile(rows, vectors, x->a + p * x->a_col, x->a_row, x->a_col, x->b + p * x->b_row + j, x->b_row, x->c + j, x->c_row, k,     \
+             x->add || p > 0);
+    int64_t j = 0;
+    if (m == 1) WIDE(1, 8)
+    if (m == 2) WIDE(2, 4)
+    if (m == 3) WIDE(3, 4)
+    return j;
+#undef WIDE
+}
+
+static void direct_tile(const qkv__product *x, int64_t p, int64_t k, int64_t i, int64_t mr, int64_t j, const float *b, int64_t b_k)
+{
+    const float *a = x->a + i * x->a_row + p * x->a_col;
+    float *c = x->c + i * x->c_row + j;
+    bool add = x->add || p > 0;
+    if (x->a_col == 1) tile_edge(tile_by_row, mr, x->n - j, a, x->a_row, b, b_k, c, x->c_row, k, add);
+    else tile_edge(tile_columns, mr, x->n - j, a, x->a_col, b, b_k, c, x->c_row, k, add);
+}
+
+/* A block of k, all rows and columns. The rows are cut evenly: 8 as 4 + 4. */
+static void direct_block(const qkv__product *x, int64_t p, int64_t k, float *scratch)
+{
+    int64_t step = qkv__ceil_div(x->m, qkv__ceil_div(x->m, MR));
+    int64_t done = x->m <= 3 ? direct_wide(x, p, k, x->m) : 0;
+    int64_t full = done + (x->n - done) / NR * NR;
+    const float *b = x->b + p * x->b_row;
+    if (full < x->n) pack_slowly(b + full, 1, x->b_row, x->n - full, k, NR, scratch); /* no reading past the end of a row */
+    for (int64_t i = 0; done < x->n && i < x->m; i += step) {
+        int64_t mr = qkv__min(step, x->m - i);
+        for (int64_t j = done; j < full; j += NR) direct_tile(x, p, k, i, mr, j, b + j, x->b_row);
+        if (full < x->n) direct_tile(x, p, k, i, mr, full, scratch, NR);
+    }
+}
+
+static void direct(const qkv__product *x, float *scratch)
+{
+    for (int64_t p = 0; p < x->k; p += CHAIN) direct_block(x, p, qkv__min(CHAIN, x->k - p), scratch);
+    if (x->bias) add_bias(x->c, x->c_row, x->m, x->n, x->bias);
+}
+
+/* ---- dots ---- */
+
+/* The four chains of an element sit side by side in four lanes, so that rows in memory are read as they lie. With one to four rows of a,
+ * four lanes are the vector: memory is the limit. With more, a vector has the chains of SIDE rows: lane 4*s + chain of group g belongs
+ * to row g + 4*s. */
+enum { FOUR = 4, SIDE = W / CHAINS, DOT_ROWS = FOUR * SIDE, AT_ONCE = 3, BATCH = 8 * AT_ONCE };
+
+/* m x n elements of c over a block of k */
+ALWAYS void dot_four(const int m, const int n, const float *a, int64_t a_row, const float *b, int64_t b_col, float *c, int64_t c_row,
+                     int64_t k, bool add)
+{
+    v4 sum[FOUR][8];
+    UNROLL for (int i = 0; i < m; i++) UNROLL for (int j = 0; j < n; j++) sum[i][j] = (v4){ 0 };
+    int64_t p = 0;
+    UNROLL_K for (; p + CHAINS <= k; p += CHAINS)
+        UNROLL for (int j = 0; j < n; j++) {
+            v4 row = *(const v4_any *)(b + j * b_col + p);
+            UNROLL for (int i = 0; i < m; i++) sum[i][j] += *(const v4_any *)(a + i * a_row + p) * row;
+        }
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            float chain[CHAINS], *to = c + i * c_row + j;
+            memcpy(chain, &sum[i][j], sizeof chain);
+            for (int64_t rest = p; rest < k; rest++) chain[rest - p] += a[i * a_row + rest] * b[j * b_col + rest];
+            *to = (add ? *to + chain[0] : chain[0]) + chain[1] + chain[2] + chain[3];
+        }
+}
+
+ALWAYS void dot_few(const qkv__product *x, const int m, const int n)
+{
+    for (int64_t p = 0; p < x->k; p += CHAIN * CHAINS) {
+        int64_t k = qkv__min(CHAIN * CHAINS, x->k - p), j = 0;
+        const float *a = x->a + p, *b = x->b + p;
+        bool add = x->add || p > 0;
+        for (; j + n <= x->n; j += n) dot_four(m, n, a, x->a_row, b + j * x->b_col, x->b_col, x->c + j, x->c_row, k, add);
+        for (; j < x->n; j++) dot_four(m, 1, a, x->a_row, b + j * x->b_col, x->b_col, x->c + j, x->c_row, k, add);
+    }
+}
+
+/* rows of a as [step][group][W]; zero past the last row and past k */
+static void pack_groups(const float *a, int64_t a_row, int64_t m, int64_t k, float *out)
+{
+    int64_t room = steps(k, CHAINS, 0);
+    memset(out, 0, sizeof(float) * (size_t)(FOUR * room * W));
+    for (int64_t i = 0; i < m; i++) {
+        float *to = out + i % FOUR * W + i / FOUR * CHAINS;
+        for (int64_t p = 0; p < k; p += CHAINS, to += FOUR * W)
+            memcpy(to, a + i * a_row + p, sizeof(float) * (size_t)qkv__min(CHAINS, k - p));
+    }
+}
+
+/* Four floats, in every quarter of a vector. gcc turns a shuffle that says so into a load and a slow permutation, so the instruction is
+ * named: 8 x 2048 x 512 went from 67 to 90 GFLOP/s by it. */
+ALWAYS vf load_four(const float *p)
+{
+#if QKV_VECTOR_BYTES == 16
+    return (vf)*(const v4_any *)p;
+#elif QKV_VECTOR_BYTES == 32
+    return (vf)_mm256_broadcast_ps((const __m128 *)(const void *)p);
+#else
+    return (vf)_mm512_broadcast_f32x4(_mm_loadu_ps(p));
+#endif
+}
+
+/* t[j*W + i] (+)= row i times row j of b over a block of k, for n rows of b */
+ALWAYS void dot_groups(const int n, const float *a, const float *b, int64_t b_col, float *t, int64_t k, bool add)
+{
+    vf sum[AT_ONCE][FOUR];
+    int64_t whole = k / CHAINS;
+    UNROLL for (int j = 0; j < n; j++) UNROLL for (int g = 0; g < FOUR; g++) sum[j][g] = (vf){ 0 };
+    for (int64_t step = 0; step < whole; step++) {
+        vf row[AT_ONCE];
+        UNROLL for (int j = 0; j < n; j++) row[j] = load_four(b + j * b_col + step * CHAINS);
+        UNROLL for (int g = 0; g < FOUR; g++) {
+            vf group = load(a + (step * FOUR + g) * W);
+            UNROLL for (int j = 0; j < n; j++) sum[j][g] += group * row[j];
+        }
+    }
+    UNROLL for (int j = 0; j < n; j++) {
+        vf *s = sum[j];
+        if (k % CHAINS) { /* the chains that have one step more; the others must not even add a zero, which could turn -0 into 0 */
+            float last[CHAINS] = { 0 }, has[CHAINS] = { 0 };
+            for (int64_t q = 0; q < k % CHAINS; q++) last[q] = b[j * b_col + whole * CHAINS + q], has[q] = 1;
+            UNROLL for (int g = 0; g < FOUR; g++)
+                s[g] = pick(load_four(has) > 0, s[g] + load(a + (whole * FOUR + g) * W) * load_four(last), s[g]);
+        }
+        vf t0 = LOW_ONES(s[0], s[1]), t1 = HIGH_ONES(s[0], s[1]), t2 = LOW_ONES(s[2], s[3]), t3 = HIGH_ONES(s[2], s[3]);
+        vf first = LOW_PAIRS(t0, t2);
+        if (add) first = load(t + j * W) + first;
+        store(t + j * W, first + HIGH_PAIRS(t0, t2) + LOW_PAIRS(t1, t3) + HIGH_PAIRS(t1, t3));
+    }
+}
+
+static void dot_handful(const qkv__product *x, float *scratch)
+{
+    float t[BATCH * W];
+    for (int64_t p = 0; p < x->k; p += CHAIN * CHAINS) {
+        int64_t k = qkv__min(CHAIN * CHAINS, x->k - p);
+        pack_groups(x->a + p, x->a_row, x->m, k, scratch);
+        for (int64_t j = 0; j < x->n; j += BATCH) {
+            int64_t n = qkv__min(BATCH, x->n - j), done = 0;
+            const float *b = x->b + j * x->b_col + p;
+            if (x->add || p > 0) transpose(x->c + j, x->c_row, t, W, x->m, n);
+            for (; done + AT_ONCE <= n; done += AT_ONCE)
+                dot_groups(AT_ONCE, scratch, b + done * x->b_col, x->b_col, t + done * W, k, x->add || p > 0);
+            for (; done < n; done++) dot_groups(1, scratch, b + done * x->b_col, x->b_col, t + done * W, k, x->add || p > 0);
+            transpose(t, W, x->c + j, x->c_row, n, x->m);
+        }
+    }
+}
+
+static void dots(const qkv__product *x, float *scratch)
+{
+    switch (x->m) {
+    case 1: dot_few(x, 1, 8); break;
+    case 2: dot_few(x, 2, 4); break;
+    case 3: dot_few(x, 3, 4); break;
+    case 4: dot_few(x, 4, 3); break;
+    default: dot_handful(x, scratch); break;
+    }
+    if (x->bias) add_bias(x->c, x->c_row, x->m, x->n, x->bias);
+}
+
+/* ---- which way ---- */
+
+void NAME(multiply)(const qkv__product *x, float *scratch)
+{
+    if (x->m <= 0 || x->n <= 0) return;
+    if (x->k <= 0) {
+        for (int64_t i = 0; i < x->m && !x->add; i++) memset(x->c + i * x->c_row, 0, sizeof(float) * (size_t)x->n);
+        if (x->bias) add_bias(x->c, x->c_row, x->m, x->n, x->bias);
+    } else if (x->b_row == 1) {
+        if (x->m <= DOT_ROWS && x->a_col == 1) dots(x, scratch);
+        else if (x->m <= STREAM_ROWS) streamed(x, scratch);
+        else blocked(x, CHAINS, scratch);
+    } else {
+        bool unpacked = x->b_col == 1 && (x->a_col == 1 || x->a_row == 1);
+        if (unpacked && (x->m <= DIRECT_ROWS || x->k <= DIRECT_K)) direct(x, scratch);
+        else blocked(x, 1, scratch);
+    }
+}
+
+#define FITS(floats) _Static_assert((floats) * sizeof(float) <= QKV__PRODUCT_SCRATCH, "the scratch is too small")
+FITS((MC * CHAIN + W + NC * CHAIN) * CHAINS);
+FITS(STREAM_CHAIN * CHAINS);
+FITS(CHAIN * NR);
+FITS(CHAIN * CHAINS * DOT_ROWS);
+_Static_assert(MC % MR == 0 && NC % NR == 0, "blocks are whole panels");
