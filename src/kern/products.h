@@ -28,4 +28,58 @@ typedef struct qkv__product {
 /* Bytes of scratch a product needs on each thread. */
 #define QKV__PRODUCT_SCRATCH ((size_t)3 << 20)
 
+/* ---- attention: y = softmax(q k^T * scale + bias) v in every head ---- */
+
+/* Where the rows of an operand are: row t of head h in sequence b is data + b*batch + h*head + t*row. */
+typedef struct qkv__strides {
+    int64_t batch, head, row;
+} qkv__strides;
+
+/* What a query may see, see qkv_mask. A step is 0 where a map of (batch, heads, Tq, Tk) stretches. */
+typedef struct qkv__seen {
+    bool causal;
+    const int32_t *lengths;
+    const uint8_t *keep;
+    const float *bias;
+    int64_t keep_step[4], bias_step[4];
+} qkv__seen;
+
+typedef struct qkv__attention {
+    int64_t batch, heads, kv_heads, tq, tk, dk, dv;
+    const float *q, *k, *v;
+    float *y;
+    qkv__strides q_rows, k_rows, v_rows, y_rows; /* a gradient lies as its operand does */
+    float scale;
+    qkv__seen seen;
+    /* dropout of the weight of key j for query `row`, which counts the queries of all heads: word j%2 of the counter (row, j/2) */
+    bool drops;
+    float drop_scale;    /* 1 / (1-p) */
+    uint32_t keep_below;
+    qkv__key key;
+    /* of every query, (batch, heads, tq): the largest score and 1 / sum of exp(score - largest); 0 and 0 where nothing is seen. Two numbers and
+     * not one log-sum-exp: with scores of 1e4 that would lose the digits that tell weights apart. */
+    float *largest, *inverse;
+    /* for backward */
+    const float *dy;
+    float *grad_q, *grad_k, *grad_v; /* added to; NULL where nobody wants it */
+    /* on request, (batch, heads, tq, tk); NULL otherwise */
+    float *weights, *scaled, *scores;
+} qkv__attention;
+
+/* Keys that causality and length let query i of sequence b see: the first so many. */
+static inline int64_t qkv__seen_to(const qkv__attention *a, int64_t b, int64_t i)
+{
+    int64_t to = a->seen.lengths ? a->seen.lengths[b] : a->tk;
+    if (a->seen.causal && to > i + 1 + a->tk - a->tq) to = i + 1 + a->tk - a->tq;
+    return to < 0 ? 0 : to;
+}
+
+/* Rows of queries that make a task, and bytes of scratch a task needs for heads of these widths. */
+enum { QKV__QUERY_BLOCK = 96 };
+static inline size_t qkv__attention_scratch(int64_t dk, int64_t dv)
+{
+    /* blocks of queries and keys by dk and dv, each rounded up to a panel, and blocks of queries by keys; see kern/attention.c */
+    return sizeof(float) * (size_t)(8 * QKV__QUERY_BLOCK * (dk + dv + 64) + 8 * QKV__QUERY_BLOCK * QKV__QUERY_BLOCK);
+}
+
 #endif

@@ -1,6 +1,8 @@
 /* ref_products.c: what the matrix product and attention mean, in plain C with double sums. */
 #include "isa.h"
 
+#include <math.h>
+
 void NAME(multiply)(const qkv__product *x, float *scratch)
 {
     (void)scratch;
@@ -10,5 +12,117 @@ void NAME(multiply)(const qkv__product *x, float *scratch)
             for (int64_t p = 0; p < x->k; p++)
                 sum += (double)x->a[i * x->a_row + p * x->a_col] * (double)x->b[p * x->b_row + j * x->b_col];
             x->c[i * x->c_row + j] = (float)sum + (x->bias ? x->bias[j] : 0);
+        }
+}
+
+/* ---- attention ---- */
+
+static const float *row_of(const float *data, qkv__strides at, int64_t b, int64_t h, int64_t t)
+{
+    return data + b * at.batch + h * at.head + t * at.row;
+}
+
+static int64_t kv_head_of(const qkv__attention *x, int64_t h) { return h / (x->heads / x->kv_heads); }
+
+static double raw_score(const qkv__attention *x, int64_t b, int64_t h, int64_t i, int64_t j)
+{
+    const float *q = row_of(x->q, x->q_rows, b, h, i), *k = row_of(x->k, x->k_rows, b, kv_head_of(x, h), j);
+    double sum = 0;
+    for (int64_t d = 0; d < x->dk; d++) sum += (double)q[d] * (double)k[d];
+    return sum;
+}
+
+/* -inf where key j is hidden from query i */
+static double scaled_score(const qkv__attention *x, int64_t b, int64_t h, int64_t i, int64_t j)
+{
+    const int64_t *ks = x->seen.keep_step, *bs = x->seen.bias_step;
+    if (j >= qkv__seen_to(x, b, i)) return -INFINITY;
+    if (x->seen.keep && !x->seen.keep[b * ks[0] + h * ks[1] + i * ks[2] + j * ks[3]]) return -INFINITY;
+    double bias = x->seen.bias ? (double)x->seen.bias[b * bs[0] + h * bs[1] + i * bs[2] + j * bs[3]] : 0;
+    return raw_score(x, b, h, i, j) * (double)x->scale + bias;
+}
+
+static double gate_of(const qkv__attention *x, int64_t b, int64_t h, int64_t i, int64_t j)
+{
+    uint32_t word[2];
+    if (!x->drops) return 1;
+    qkv__threefry(x->key, (uint32_t)((b * x->heads + h) * x->tq + i), (uint32_t)(j / 2), word);
+    return word[j % 2] < x->keep_below ? (double)x->drop_scale : 0;
+}
+
+/* 0 where hidden: the largest score is kept as a float, so that all kernels see the same number */
+static double weight_of(const qkv__attention *x, int64_t b, int64_t h, int64_t i, int64_t j)
+{
+    int64_t row = (b * x->heads + h) * x->tq + i;
+    return exp(scaled_score(x, b, h, i, j) - (double)x->largest[row]) * (double)x->inverse[row];
+}
+
+static void attend_row(const qkv__attention *x, int64_t b, int64_t h, int64_t i, double *out)
+{
+    int64_t row = (b * x->heads + h) * x->tq + i;
+    double largest = -INFINITY, sum = 0;
+    for (int64_t j = 0; j < x->tk; j++) {
+        double score = scaled_score(x, b, h, i, j);
+        if (score > largest) largest = score;
+    }
+    x->largest[row] = largest > -INFINITY ? (float)largest : 0;
+    for (int64_t j = 0; j < x->tk; j++) sum += exp(scaled_score(x, b, h, i, j) - (double)x->largest[row]);
+    x->inverse[row] = sum == 0 ? 0 : (float)(1 / sum);
+    float *y = x->y + b * x->y_rows.batch + h * x->y_rows.head + i * x->y_rows.row;
+    for (int64_t d = 0; d < x->dv; d++) out[d] = 0;
+    for (int64_t j = 0; j < qkv__seen_to(x, b, i); j++) {
+        const float *v = row_of(x->v, x->v_rows, b, kv_head_of(x, h), j);
+        double weight = weight_of(x, b, h, i, j) * gate_of(x, b, h, i, j);
+        for (int64_t d = 0; weight != 0 && d < x->dv; d++) out[d] += weight * (double)v[d];
+    }
+    for (int64_t d = 0; d < x->dv; d++) y[d] = (float)out[d];
+}
+
+void NAME(attend)(const qkv__attention *x, int64_t b, int64_t h, int64_t from, int64_t to, float *scratch)
+{
+    for (int64_t i = from; i < to; i++) attend_row(x, b, h, i, (double *)(void *)scratch);
+}
+
+void NAME(attend_show)(const qkv__attention *x, int64_t b, int64_t h, int64_t from, int64_t to, float *scratch)
+{
+    (void)scratch;
+    for (int64_t i = from; i < to; i++)
+        for (int64_t j = 0; j < x->tk; j++) {
+            int64_t at = ((b * x->heads + h) * x->tq + i) * x->tk + j;
+            if (x->scores) x->scores[at] = (float)raw_score(x, b, h, i, j);
+            if (x->scaled) x->scaled[at] = (float)scaled_score(x, b, h, i, j);
+            if (x->weights) x->weights[at] = (float)weight_of(x, b, h, i, j);
+        }
+}
+
+/* One weight's part of the gradients; attention.c has the equations. */
+static void add_gradient(const qkv__attention *x, int64_t b, int64_t h, int64_t i, int64_t j, double delta)
+{
+    int64_t kv_head = kv_head_of(x, h), k_at = b * x->k_rows.batch + kv_head * x->k_rows.head + j * x->k_rows.row;
+    int64_t q_at = b * x->q_rows.batch + h * x->q_rows.head + i * x->q_rows.row;
+    const float *dy = row_of(x->dy, x->y_rows, b, h, i), *v = row_of(x->v, x->v_rows, b, kv_head, j);
+    double weight = weight_of(x, b, h, i, j), gate = gate_of(x, b, h, i, j), dweight = 0;
+    if (weight == 0) return;
+    for (int64_t d = 0; d < x->dv; d++) {
+        dweight += gate * (double)dy[d] * (double)v[d];
+        if (x->grad_v) x->grad_v[v - x->v + d] += (float)(weight * gate * (double)dy[d]);
+    }
+    double dscore = weight * (dweight - delta) * (double)x->scale;
+    for (int64_t d = 0; d < x->dk; d++) {
+        if (x->grad_q) x->grad_q[q_at + d] += (float)(dscore * (double)x->k[k_at + d]);
+        if (x->grad_k) x->grad_k[k_at + d] += (float)(dscore * (double)x->q[q_at + d]);
+    }
+}
+
+void NAME(attend_grad)(const qkv__attention *x, int64_t b, int64_t kv_head, float *scratch)
+{
+    (void)scratch;
+    int64_t group = x->heads / x->kv_heads;
+    for (int64_t h = kv_head * group; h < (kv_head + 1) * group; h++)
+        for (int64_t i = 0; i < x->tq; i++) {
+            const float *dy = row_of(x->dy, x->y_rows, b, h, i), *y = row_of(x->y, x->y_rows, b, h, i);
+            double delta = 0;
+            for (int64_t d = 0; d < x->dv; d++) delta += (double)dy[d] * (double)y[d];
+            for (int64_t j = 0; j < qkv__seen_to(x, b, i); j++) add_gradient(x, b, h, i, j, delta);
         }
 }

@@ -5,6 +5,7 @@
 #ifndef QKV_SRC_TILE_H
 #define QKV_SRC_TILE_H
 
+#include "../base/size.h"
 #include "vec.h"
 
 #if QKV_VECTOR_BYTES == 64
@@ -45,6 +46,125 @@ ALWAYS void tile(const int mr, const int nv, const float *a, int64_t a_i, int64_
             sum[i][v] = load(c + i * c_i + v * W) + sum[i][v];
     }
     UNROLL for (int i = 0; i < mr; i++) UNROLL for (int v = 0; v < nv; v++) store(c + i * c_i + v * W, sum[i][v]);
+}
+
+/* ---- tiles whose number of rows is known only when they run ---- */
+
+/* Which of a's strides is a constant, and which, is a constant too: then a's addresses need one register, or one a row. */
+typedef enum order { A_BY_COLUMN, A_BY_ROW, A_BY_CHAIN } order;
+
+ALWAYS void tile_of(const int mr, const int nv, const order a_order, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c,
+                    int64_t c_i, int64_t k, bool add)
+{
+    if (a_order == A_BY_COLUMN) tile(mr, nv, a, 1, a_step, b, b_k, c, c_i, k, add);
+    else tile(mr, nv, a, a_step, a_order == A_BY_ROW ? 1 : QKV__CHAINS, b, b_k, c, c_i, k, add);
+}
+
+#define CASE(rows)                                                                                                     \
+    case rows: tile_of(rows, nv, a_order, a, a_step, b, b_k, c, c_i, k, add); break;
+
+ALWAYS void tile_rows(int64_t mr, const int nv, const order a_order, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c,
+                      int64_t c_i, int64_t k, bool add)
+{
+    switch (mr) {
+        CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
+#if QKV_VECTOR_BYTES == 64
+        CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+#endif
+    }
+}
+
+/* name(mr, ...) is a tile of mr rows, 1 <= mr <= MR */
+#define TILE(name, vectors, a_order)                                                                                   \
+    static __attribute__((noinline)) void name(int64_t mr, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c,    \
+                                               int64_t c_i, int64_t k, bool add)                                       \
+    {                                                                                                                  \
+        tile_rows(mr, vectors, a_order, a, a_step, b, b_k, c, c_i, k, add);                                            \
+    }
+
+/* ---- the edge of c ---- */
+
+/* A tile narrower than NR goes through a full one. */
+static void copy_tile(float *to, int64_t to_row, const float *from, int64_t from_row, int64_t m, int64_t n)
+{
+    for (int64_t i = 0; i < m; i++) memcpy(to + i * to_row, from + i * from_row, sizeof(float) * (size_t)n);
+}
+
+typedef void tile_function(int64_t mr, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c, int64_t c_i, int64_t k,
+                           bool add);
+
+ALWAYS void tile_edge(tile_function *run, int64_t mr, int64_t nr, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c,
+                      int64_t c_i, int64_t k, bool add)
+{
+    if (nr >= NR) {
+        run(mr, a, a_step, b, b_k, c, c_i, k, add);
+        return;
+    }
+    float whole[MR * NR] = { 0 };
+    if (add) copy_tile(whole, NR, c, c_i, mr, nr);
+    run(mr, a, a_step, b, b_k, whole, NR, k, add);
+    copy_tile(c, c_i, whole, NR, mr, nr);
+}
+
+/* ---- rows into columns ---- */
+
+typedef float v4 __attribute__((vector_size(16)));
+typedef float v4_any __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* In each quarter of four lanes: a0 b0 a1 b1, a2 b2 a3 b3, a0 a1 b0 b1, a2 a3 b2 b3. */
+#if QKV_VECTOR_BYTES == 16
+#define MIX(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#define LOW_ONES(a, b) MIX(a, b, 0, 4, 1, 5)
+#define HIGH_ONES(a, b) MIX(a, b, 2, 6, 3, 7)
+#define LOW_PAIRS(a, b) MIX(a, b, 0, 1, 4, 5)
+#define HIGH_PAIRS(a, b) MIX(a, b, 2, 3, 6, 7)
+#elif QKV_VECTOR_BYTES == 32
+#define MIX(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4)
+#define LOW_ONES(a, b) MIX(a, b, 0, 8, 1, 9)
+#define HIGH_ONES(a, b) MIX(a, b, 2, 10, 3, 11)
+#define LOW_PAIRS(a, b) MIX(a, b, 0, 1, 8, 9)
+#define HIGH_PAIRS(a, b) MIX(a, b, 2, 3, 10, 11)
+#else
+#define MIX(a, b, i, j, k, l)                                                                                          \
+    __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4, i + 8, j + 8, k + 8, l + 8, i + 12, j + 12, k + 12,       \
+                            l + 12)
+#define LOW_ONES(a, b) MIX(a, b, 0, 16, 1, 17)
+#define HIGH_ONES(a, b) MIX(a, b, 2, 18, 3, 19)
+#define LOW_PAIRS(a, b) MIX(a, b, 0, 1, 16, 17)
+#define HIGH_PAIRS(a, b) MIX(a, b, 2, 3, 18, 19)
+#endif
+
+/* Four floats each of rows 0, 4, 8, ...: one row a quarter. */
+ALWAYS vf load_quarters(const float *p, int64_t stride)
+{
+#define QUARTER(q) (*(const v4_any *)(p + 4 * (q) * stride))
+#if QKV_VECTOR_BYTES == 16
+    (void)stride;
+    return (vf)QUARTER(0);
+#else
+    typedef float v8 __attribute__((vector_size(32)));
+    v8 low = __builtin_shufflevector((v4)QUARTER(0), (v4)QUARTER(1), 0, 1, 2, 3, 4, 5, 6, 7);
+#if QKV_VECTOR_BYTES == 32
+    return (vf)low;
+#else
+    v8 high = __builtin_shufflevector((v4)QUARTER(2), (v4)QUARTER(3), 0, 1, 2, 3, 4, 5, 6, 7);
+    return (vf)__builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#endif
+#endif
+#undef QUARTER
+}
+
+/* out[c] lane r = p[r*stride + c], r < W, c < 4: a 4 x 4 transposition within each quarter does it, as rows r, r+4, r+8, ... share a
+ * vector. */
+ALWAYS void columns_of_rows(const float *p, int64_t stride, vf out[4])
+{
+    vf r0 = load_quarters(p, stride), r1 = load_quarters(p + stride, stride);
+    vf r2 = load_quarters(p + 2 * stride, stride), r3 = load_quarters(p + 3 * stride, stride);
+    vf t0 = LOW_ONES(r0, r1), t1 = HIGH_ONES(r0, r1), t2 = LOW_ONES(r2, r3), t3 = HIGH_ONES(r2, r3);
+    out[0] = LOW_PAIRS(t0, t2);
+    out[1] = HIGH_PAIRS(t0, t2);
+    out[2] = LOW_PAIRS(t1, t3);
+    out[3] = HIGH_PAIRS(t1, t3);
 }
 
 #endif

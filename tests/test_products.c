@@ -1,0 +1,163 @@
+/* test_products.c: the matrix product: every instruction set against the reference, and the same bits however it is cut. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "op/product.h"
+#include "sha256.h"
+
+enum { MOST = 1 << 20 };
+
+static float a[MOST], b[MOST], bias[MOST], c[MOST], expected[MOST];
+static char scratch_memory[QKV__PRODUCT_SCRATCH + 64];
+
+static float *scratch(void) { return (float *)(scratch_memory + (64 - (uintptr_t)scratch_memory % 64)); }
+
+static uint32_t state_of_draw = 1;
+
+static void draw(float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        state_of_draw = state_of_draw * 1664525u + 1013904223u;
+        x[i] = (float)(state_of_draw >> 8) / 8388608.0f - 1;
+    }
+}
+
+/* The three products of a layer, and one more: y = x w^T, dx = dy w, dw = dy^T x, and both transposed. Rows of c are longer than n, and
+ * everything starts at an address that no vector is aligned to. */
+static qkv__product product(int form, int64_t m, int64_t n, int64_t k, bool add)
+{
+    bool a_turned = form >= 2, b_turned = form == 0 || form == 3;
+    int64_t a_long = (a_turned ? m : k) + 1, b_long = (b_turned ? k : n) + 2;
+    return (qkv__product){ .a = a + 1, .b = b + 3, .c = c + 1, .bias = n % 2 ? bias + 1 : NULL, .m = m, .n = n, .k = k,
+                           .a_row = a_turned ? 1 : a_long, .a_col = a_turned ? a_long : 1,
+                           .b_row = b_turned ? 1 : b_long, .b_col = b_turned ? b_long : 1, .c_row = n + 3, .add = add };
+}
+
+static void check(const qkv__kernels *fast, int form, int64_t m, int64_t n, int64_t k, bool add)
+{
+    qkv__product p = product(form, m, n, k, add);
+    int64_t room = m * p.c_row + 64;
+    assert_true(room < MOST);
+    draw(c, room);
+    memcpy(expected, c, sizeof(float) * (size_t)room);
+    fast->multiply(&p, scratch());
+    qkv__product q = p;
+    q.c = expected + 1;
+    qkv__kernels_available(0)->multiply(&q, scratch());
+    float tolerance = 1e-6f * (2 + sqrtf((float)k));
+    for (int64_t i = 0; i < room; i++) { /* what lies between and after the rows too */
+        bool inside = i >= 1 && (i - 1) / p.c_row < m && (i - 1) % p.c_row < n;
+        if (inside ? !(fabsf(c[i] - expected[i]) <= tolerance) : c[i] != expected[i])
+            fail_msg("%s, form %d, %lld x %lld x %lld%s: element %lld is %g, expected %g", fast->isa, form, (long long)m, (long long)n,
+                     (long long)k, add ? ", added" : "", (long long)i, (double)c[i], (double)expected[i]);
+    }
+}
+
+static void against_reference(void **state)
+{
+    (void)state;
+    static const int64_t around[] = { 0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33, 48, 49, 67 };
+    enum { N = sizeof around / sizeof *around };
+    const qkv__kernels *fast;
+    draw(a, MOST);
+    draw(b, MOST);
+    draw(bias, MOST);
+    for (int i = 1; (fast = qkv__kernels_available(i)); i++)
+        for (int form = 0; form < 4; form++) {
+            for (int64_t size = 0; size <= 67; size++) { /* each dimension through all sizes */
+                check(fast, form, size, 19, 21, size % 2);
+                check(fast, form, 13, size, 21, size % 2);
+                check(fast, form, 13, 19, size, size % 2);
+                check(fast, form, size, size, size, !(size % 2));
+            }
+            for (int m = 0; m < N; m++) /* few rows, with more than one block of k */
+                for (int n = 0; n < N; n++) check(fast, form, around[m], around[n], 257 + 1024 * (n % 2), n % 3 == 0);
+            check(fast, form, 200, 100, 300, true); /* more than one block of rows */
+            check(fast, form, 50, 1100, 70, false); /* and of columns */
+        }
+}
+
+/* A row alone has the bits it has among others, whichever way the product takes for so many rows. */
+static void a_row_alone(void **state)
+{
+    (void)state;
+    const qkv__kernels *k;
+    for (int i = 1; (k = qkv__kernels_available(i)); i++)
+        for (int form = 0; form < 4; form++)
+            for (int64_t rows = 1; rows <= 210; rows += rows < 70 ? 1 : 70) {
+                qkv__product p = product(form, rows, 41, rows % 3 ? 66 : 1031, false);
+                k->multiply(&p, scratch());
+                for (int64_t row = 0; row < rows; row += 1 + rows / 5) {
+                    qkv__product alone = p;
+                    alone.a += row * p.a_row;
+                    alone.c = expected;
+                    alone.m = 1;
+                    k->multiply(&alone, scratch());
+                    if (memcmp(expected, p.c + row * p.c_row, sizeof(float) * 41))
+                        fail_msg("%s, form %d: row %lld of %lld differs from the row alone", k->isa, form, (long long)row, (long long)rows);
+                }
+            }
+}
+
+/* ---- an affine layer ---- */
+
+static void affine_digest(int64_t rows, int64_t in, int64_t out, char text[65])
+{
+    qkv_tape *t = qkv_tape_new(NULL);
+    qkv_tensor *x = qkv_variable(t, QKV_SHAPE(rows, in), a), *w = qkv_variable(t, QKV_SHAPE(out, in), b);
+    qkv_tensor *bias_of = qkv_variable(t, QKV_SHAPE(out), bias), *y = qkv_affine(x, w, bias_of);
+    assert_int_equal(qkv_backward(qkv_sum(qkv_mul(y, y))), QKV_OK);
+    sha256 s;
+    sha256_start(&s);
+    sha256_add(&s, qkv_data(y), sizeof(float) * (size_t)qkv_count(y));
+    sha256_add(&s, qkv_grad(x), sizeof(float) * (size_t)qkv_count(x));
+    sha256_add(&s, qkv_grad(w), sizeof(float) * (size_t)qkv_count(w));
+    sha256_add(&s, qkv_grad(bias_of), sizeof(float) * (size_t)qkv_count(bias_of));
+    sha256_end(&s, text);
+    qkv_tape_free(t);
+}
+
+static void same_bits_on_any_threads(void **state)
+{
+    (void)state;
+    char first[65], text[65];
+    for (int threads = 1; threads <= 4; threads++) {
+        qkv_set_threads(threads);
+        affine_digest(301, 300, 500, threads == 1 ? first : text);
+        print_message("affine, %d threads: sha256 %s\n", threads, threads == 1 ? first : text);
+        if (threads > 1) assert_string_equal(first, text);
+    }
+    qkv_set_threads(0);
+}
+
+static void a_row_of_an_affine_layer(void **state)
+{
+    (void)state;
+    enum { ROWS = 7, IN = 1100, OUT = 333 };
+    qkv_tape *t = qkv_tape_new(NULL);
+    qkv_tensor *w = qkv_constant(t, QKV_SHAPE(OUT, IN), b), *bias_of = qkv_constant(t, QKV_SHAPE(OUT), bias);
+    qkv_tensor *all = qkv_affine(qkv_constant(t, QKV_SHAPE(ROWS, IN), a), w, bias_of);
+    for (int row = 0; row < ROWS; row++) {
+        qkv_tensor *alone = qkv_affine(qkv_constant(t, QKV_SHAPE(1, IN), a + row * IN), w, bias_of);
+        assert_int_equal(qkv_tape_status(t), QKV_OK);
+        assert_memory_equal(qkv_data(alone), qkv_data(all) + row * OUT, sizeof(float) * OUT);
+    }
+    qkv_tape_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(against_reference),
+        cmocka_unit_test(a_row_alone),
+        cmocka_unit_test(same_bits_on_any_threads),
+        cmocka_unit_test(a_row_of_an_affine_layer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
