@@ -1,0 +1,42 @@
+/* scale.c: y = factor x. */
+#include "share.h"
+
+typedef struct work {
+    float *y;
+    bool add;
+    const float *x;
+    float factor;
+} work;
+
+static void forward_range(void *data, int64_t from, int64_t to)
+{
+    const work *w = data;
+    kern->scale(w->y + from, w->x + from, w->factor, to - from);
+}
+
+static void backward_range(void *data, int64_t from, int64_t to)
+{
+    const work *w = data;
+    if (w->add) kern->axpy(w->y + from, w->x + from, w->factor, to - from);
+    else kern->scale(w->y + from, w->x + from, w->factor, to - from);
+}
+
+/* y = factor x:   dx += factor dy */
+static void backward(qkv_tensor *y)
+{
+    work w = { .x = y->grad, .factor = *(const float *)y->saved };
+    if ((w.y = qkv__grad_to(y->in[0], &w.add))) qkv__share(y->tape, y->count, QKV_TASK_ELEMENTS, backward_range, &w);
+}
+
+qkv_tensor *qkv_scale(qkv_tensor *x, float factor)
+{
+    qkv_tape *t = qkv__operands("scale", 1, &x);
+    if (!t) return NULL;
+    qkv_tensor *y = qkv__result(t, x->ndim, x->shape, backward, 1, &x);
+    float *saved = qkv__save(t, sizeof *saved);
+    if (!y || !saved) return NULL;
+    *saved = factor;
+    y->saved = saved;
+    work w = { .y = y->data, .x = qkv_data(x), .factor = factor };
+    return qkv__share(t, y->count, QKV_TASK_ELEMENTS, forward_range, &w) ? y : NULL;
+}
