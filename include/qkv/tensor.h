@@ -52,7 +52,8 @@ QKV_API void qkv_tape_reset(qkv_tape *t);
 QKV_API void qkv_tape_set_step(qkv_tape *t, uint64_t step);
 QKV_API uint64_t qkv_tape_step(const qkv_tape *t);
 
-/* The first error since the tape was new or reset; its sentence is put back into qkv_error(). USAGE for NULL. */
+/* The first error since the tape was new or reset; its sentence is put back into qkv_error().
+ * For NULL, the error that made it NULL. */
 QKV_API qkv_status qkv_tape_status(const qkv_tape *t);
 
 /* The most bytes this tape ever held at once. */

@@ -99,7 +99,7 @@ uint64_t qkv_tape_step(const qkv_tape *t) { return t ? t->step : 0; }
 
 qkv_status qkv_tape_status(const qkv_tape *t)
 {
-    if (!t) return qkv__fail(QKV_USAGE, "there is no tape");
+    if (!t) return qkv_error_status() ? qkv_error_status() : qkv__fail(QKV_USAGE, "there is no tape");
     return t->status ? qkv__fail_again(t->status, t->sentence) : QKV_OK;
 }
 

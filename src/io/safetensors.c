@@ -1,0 +1,301 @@
+/* safetensors.c: named tensors in one file. The rules are those of the published format: each is checked before the file is
+ * believed. */
+#include "safetensors.h"
+
+#include "../base/size.h"
+#include "number.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#define HEADER_MAX 100000000u /* bytes, as the format has it */
+#define METADATA "__metadata__"
+
+/* Every type of the format, in bits because some are smaller than a byte. */
+static const struct {
+    const char *name;
+    unsigned bits;
+} dtypes[] = {
+    { "F64", 64 },    { "F32", 32 },    { "F16", 16 },    { "BF16", 16 },    { "I64", 64 },    { "I32", 32 },   { "I16", 16 },
+    { "I8", 8 },      { "U64", 64 },    { "U32", 32 },    { "U16", 16 },     { "U8", 8 },      { "BOOL", 8 },   { "C64", 64 },
+    { "F8_E4M3", 8 }, { "F8_E5M2", 8 }, { "F8_E8M0", 8 }, { "F6_E2M3", 6 },  { "F6_E3M2", 6 }, { "F4", 4 },
+};
+
+/* ---- reading ---- */
+
+static qkv_status broken(const qkv__safetensors *s, const qkv__stored *t, const char *what)
+{
+    return qkv__fail(QKV_FORMAT, "%s: tensor \"%.200s\" at byte %llu of the data: %s", s->path, t->name,
+                     (unsigned long long)t->begin, what);
+}
+
+static unsigned bits_of(const char *dtype)
+{
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        if (!strcmp(dtypes[i].name, dtype)) return dtypes[i].bits;
+    return 0;
+}
+
+static bool get_unsigned(const json_t *value, uint64_t *out)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < 0) return false;
+    *out = (uint64_t)json_integer_value(value);
+    return true;
+}
+
+static qkv_status parse_shape(const qkv__safetensors *s, const json_t *shape, qkv__stored *t)
+{
+    if (!json_is_array(shape)) return broken(s, t, "its shape is not an array");
+    if (json_array_size(shape) > QKV_MAX_DIMS)
+        return qkv__fail(QKV_LIMIT, "%s: tensor \"%.200s\" has %zu dimensions, at most %d are supported", s->path, t->name,
+                         json_array_size(shape), QKV_MAX_DIMS);
+    for (t->ndim = 0; t->ndim < (int)json_array_size(shape); t->ndim++) {
+        uint64_t dim;
+        if (!get_unsigned(json_array_get(shape, (size_t)t->ndim), &dim)) return broken(s, t, "a dimension is not a count");
+        t->shape[t->ndim] = (int64_t)dim;
+    }
+    return qkv__shape_count(t->ndim, t->shape, &t->count) ? QKV_OK : broken(s, t, "its shape is larger than memory can be");
+}
+
+/* {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]} */
+static qkv_status parse_tensor(const qkv__safetensors *s, const json_t *entry, size_t data_bytes, qkv__stored *t)
+{
+    const json_t *offsets = json_object_get(entry, "data_offsets");
+    if (!json_is_object(entry) || !json_is_array(offsets) || json_array_size(offsets) != 2 ||
+        !get_unsigned(json_array_get(offsets, 0), &t->begin) || !get_unsigned(json_array_get(offsets, 1), &t->end))
+        return broken(s, t, "expected dtype, shape and data_offsets [begin, end]");
+    if (t->begin > t->end || t->end > data_bytes) return broken(s, t, "its data_offsets are outside the file");
+    qkv_status status = parse_shape(s, json_object_get(entry, "shape"), t);
+    if (status) return status;
+    const char *dtype = json_string_value(json_object_get(entry, "dtype"));
+    unsigned bits = dtype ? bits_of(dtype) : 0;
+    uint64_t all_bits;
+    if (!bits) return broken(s, t, "its dtype is not one of the format's");
+    if (__builtin_mul_overflow((uint64_t)t->count, bits, &all_bits) || all_bits % 8 || all_bits / 8 != t->end - t->begin)
+        return broken(s, t, "its dtype and shape do not make the bytes of its data_offsets");
+    t->dtype = dtype;
+    t->data = s->file.data + (s->file.size - data_bytes) + t->begin;
+    return QKV_OK;
+}
+
+static qkv_status check_metadata(const qkv__safetensors *s, json_t *metadata)
+{
+    const char *key;
+    json_t *value;
+    bool ok = json_is_object(metadata);
+    json_object_foreach(metadata, key, value) ok = ok && json_is_string(value);
+    return ok ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: " METADATA " may hold only text", s->path);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const qkv__stored *x = a, *y = b;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    return (x->end > y->end) - (x->end < y->end);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const qkv__stored *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+/* Side by side from the first byte to the last: no holes, no overlap. */
+static qkv_status check_places(const qkv__safetensors *s, size_t data_bytes)
+{
+    uint64_t reached = 0;
+    qsort(s->tensors, (size_t)s->n, sizeof *s->tensors, by_place);
+    for (const qkv__stored *t = s->tensors; t < s->tensors + s->n; reached = t++->end) {
+        if (t->begin < reached) return broken(s, t, "it overlaps another");
+        if (t->begin > reached) return broken(s, t, "there is a hole before it");
+    }
+    if (reached == data_bytes) return QKV_OK;
+    return qkv__fail(QKV_FORMAT, "%s: %llu bytes after the last tensor belong to none", s->path,
+                     (unsigned long long)(data_bytes - reached));
+}
+
+static qkv_status parse_tensors(qkv__safetensors *s, size_t data_bytes)
+{
+    const char *name;
+    json_t *entry;
+    qkv_status status = QKV_OK;
+    s->tensors_bytes = sizeof *s->tensors * json_object_size(s->json);
+    if (!(s->tensors = qkv__alloc_zero(s->tensors_bytes))) return QKV_MEMORY;
+    json_object_foreach((json_t *)s->json, name, entry)
+    {
+        if (!strcmp(name, METADATA)) {
+            status = check_metadata(s, entry);
+        } else {
+            s->tensors[s->n].name = name;
+            status = parse_tensor(s, entry, data_bytes, &s->tensors[s->n++]);
+        }
+        if (status) return status;
+    }
+    status = check_places(s, data_bytes);
+    if (!status) qsort(s->tensors, (size_t)s->n, sizeof *s->tensors, by_name);
+    return status;
+}
+
+static qkv_status parse_json(qkv__safetensors *s, const char *text, size_t length)
+{
+    json_error_t error;
+    s->json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    if (s->json) return QKV_OK;
+    if (!error.text[0] || json_error_code(&error) == json_error_out_of_memory)
+        return qkv__fail(QKV_MEMORY, "%s: out of memory while reading its header", s->path);
+    return qkv__fail(QKV_FORMAT, "%s: byte %d: its header is not JSON: %s", s->path, 8 + error.position, error.text);
+}
+
+static qkv_status parse(qkv__safetensors *s)
+{
+    if (s->file.size < 8) return qkv__fail(QKV_FORMAT, "%s: not a safetensors file: it has %zu bytes", s->path, s->file.size);
+    size_t left = s->file.size - 8;
+    uint64_t length = qkv__load(s->file.data, 8, false);
+    const char *text = (const char *)s->file.data + 8;
+    if (length > HEADER_MAX)
+        return qkv__fail(QKV_FORMAT, "%s: not a safetensors file: a header of %llu bytes, at most %u are allowed", s->path,
+                         (unsigned long long)length, HEADER_MAX);
+    if (length > left)
+        return qkv__fail(QKV_FORMAT, "%s: cut in its header: %zu of %llu bytes", s->path, left, (unsigned long long)length);
+    if (!length || text[0] != '{') return qkv__fail(QKV_FORMAT, "%s: byte 8: its header does not start with {", s->path);
+    qkv_status status = parse_json(s, text, (size_t)length);
+    return status ? status : parse_tensors(s, left - (size_t)length);
+}
+
+qkv_status qkv__safetensors_read(const char *path, qkv__safetensors *out)
+{
+    *out = (qkv__safetensors){ .path = path };
+    qkv_status status = qkv__file_read(path, SIZE_MAX, &out->file);
+    if (!status) status = parse(out);
+    if (status) qkv__safetensors_free(out);
+    return status;
+}
+
+void qkv__safetensors_free(qkv__safetensors *s)
+{
+    qkv__release(s->tensors, s->tensors_bytes);
+    qkv__bytes_free(&s->file);
+    json_decref(s->json);
+    *s = (qkv__safetensors){ 0 };
+}
+
+const qkv__stored *qkv__safetensors_find(const qkv__safetensors *s, const char *name)
+{
+    const qkv__stored wanted = { .name = name };
+    return s->n ? bsearch(&wanted, s->tensors, (size_t)s->n, sizeof wanted, by_name) : NULL;
+}
+
+bool qkv__safetensors_decodes(const qkv__stored *t)
+{
+    return !strcmp(t->dtype, "F64") || !strcmp(t->dtype, "F32") || !strcmp(t->dtype, "F16") || !strcmp(t->dtype, "BF16");
+}
+
+void qkv__safetensors_decode(const qkv__stored *t, float *to)
+{
+    const unsigned char *from = t->data;
+    if (!strcmp(t->dtype, "F32")) memcpy(to, from, 4 * (size_t)t->count);
+    else if (!strcmp(t->dtype, "F64"))
+        for (int64_t i = 0; i < t->count; i++) to[i] = (float)qkv__double_of_bits(qkv__load(from + 8 * i, 8, false));
+    else if (!strcmp(t->dtype, "F16"))
+        for (int64_t i = 0; i < t->count; i++) to[i] = qkv__float_of_half((uint32_t)qkv__load(from + 2 * i, 2, false));
+    else
+        for (int64_t i = 0; i < t->count; i++) to[i] = qkv__float_of_bfloat((uint32_t)qkv__load(from + 2 * i, 2, false));
+}
+
+/* ---- writing ---- */
+
+static int by_stored_name(const void *a, const void *b)
+{
+    const qkv__to_store *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+static json_t *describe(const qkv__to_store *t, int64_t begin)
+{
+    json_t *shape = json_array();
+    int failed = !shape;
+    for (int i = 0; i < t->ndim && !failed; i++) failed = json_array_append_new(shape, json_integer(t->shape[i]));
+    int64_t end = begin + 4 * t->count;
+    json_t *entry = failed ? NULL : json_pack("{s:s, s:O, s:[I, I]}", "dtype", "F32", "shape", shape, "data_offsets",
+                                              (json_int_t)begin, (json_int_t)end);
+    json_decref(shape);
+    return entry;
+}
+
+/* The header as JSON; NULL when memory is out. The tensors are sorted. */
+static json_t *describe_all(int n, const qkv__to_store *tensors)
+{
+    int64_t at = 0;
+    json_t *header = json_object();
+    for (int i = 0; header && i < n; at += 4 * tensors[i++].count) {
+        json_t *entry = describe(&tensors[i], at);
+        if (entry && !json_object_set_new(header, tensors[i].name, entry)) continue;
+        json_decref(header);
+        header = NULL;
+    }
+    return header;
+}
+
+/* The header as text. Not by json_dumps(), which leaves out letters when its memory runs out and reports nothing. */
+static qkv_status make_header(const char *path, int n, const qkv__to_store *tensors, qkv__bytes *text)
+{
+    json_t *header = describe_all(n, tensors);
+    *text = (qkv__bytes){ .capacity = header ? json_dumpb(header, NULL, 0, JSON_COMPACT) : 0 };
+    text->data = text->capacity ? qkv__alloc(text->capacity) : NULL;
+    if (text->data) text->size = json_dumpb(header, (char *)text->data, text->capacity, JSON_COMPACT);
+    json_decref(header);
+    if (text->size && text->size == text->capacity) return QKV_OK;
+    qkv__bytes_free(text);
+    return qkv__fail(QKV_MEMORY, "%s: out of memory while writing its header", path);
+}
+
+static qkv_status check_names(const char *path, int n, const qkv__to_store *tensors)
+{
+    for (int i = 0; i < n; i++) {
+        json_error_t error;
+        json_t *name = json_pack_ex(&error, 0, "s", tensors[i].name);
+        bool is_text = name || json_error_code(&error) != json_error_invalid_utf8;
+        if (is_text && !name) return qkv__fail(QKV_MEMORY, "%s: out of memory while writing its header", path);
+        json_decref(name);
+        if (!is_text || !strcmp(tensors[i].name, METADATA))
+            return qkv__fail(QKV_USAGE, "%s: a tensor cannot be named \"%.200s\"", path, tensors[i].name);
+        if (i && !strcmp(tensors[i].name, tensors[i - 1].name))
+            return qkv__fail(QKV_USAGE, "%s: two tensors are named \"%.200s\"", path, tensors[i].name);
+    }
+    return QKV_OK;
+}
+
+/* Spaces after the header bring the numbers to a multiple of 8 bytes. */
+static qkv_status put_header(qkv__writer *w, const qkv__bytes *text)
+{
+    size_t padding = (8 - text->size % 8) % 8;
+    unsigned char length[8];
+    for (int i = 0; i < 8; i++) length[i] = (unsigned char)((text->size + padding) >> 8 * i);
+    qkv_status status = qkv__write_put(w, length, sizeof length);
+    if (!status) status = qkv__write_put(w, text->data, text->size);
+    return status ? status : qkv__write_put(w, "       ", padding);
+}
+
+static qkv_status write_file(const char *path, const qkv__bytes *header, int n, const qkv__to_store *tensors)
+{
+    qkv__writer w;
+    qkv_status status = qkv__write_begin(&w, path);
+    if (!status) status = put_header(&w, header);
+    for (int i = 0; i < n && !status; i++) status = qkv__write_put(&w, tensors[i].data, 4 * (size_t)tensors[i].count);
+    if (!status) status = qkv__write_end(&w);
+    if (status) qkv__write_abandon(&w);
+    return status;
+}
+
+qkv_status qkv__safetensors_write(const char *path, int n, qkv__to_store *tensors)
+{
+    qsort(tensors, (size_t)n, sizeof *tensors, by_stored_name);
+    qkv_status status = check_names(path, n, tensors);
+    qkv__bytes header = { 0 };
+    if (!status) status = make_header(path, n, tensors, &header);
+    if (!status && header.size > HEADER_MAX - 8)
+        status = qkv__fail(QKV_LIMIT, "%s: a header of %zu bytes, at most %u are allowed", path, header.size, HEADER_MAX);
+    if (!status) status = write_file(path, &header, n, tensors);
+    qkv__bytes_free(&header);
+    return status;
+}

@@ -1,0 +1,56 @@
+/* safetensors.h: named tensors in one file: 8 bytes with the length of the header, the header (JSON), the numbers. */
+#ifndef QKV_SRC_SAFETENSORS_H
+#define QKV_SRC_SAFETENSORS_H
+
+#include <qkv/tensor.h>
+
+#include "../base/file.h"
+
+#include <stdbool.h>
+
+/* One tensor of a file that was read. */
+typedef struct qkv__stored {
+    const char *name;
+    const char *dtype;         /* "F32", "BF16", "I64", ... */
+    int ndim;
+    int64_t shape[QKV_MAX_DIMS];
+    int64_t count;
+    uint64_t begin, end;       /* its bytes, from the first byte after the header */
+    const unsigned char *data;
+} qkv__stored;
+
+/* A file that was read and found sound: every tensor lies inside it, none overlaps another, nothing is left over. */
+typedef struct qkv__safetensors {
+    const char *path;    /* the caller's, for sentences */
+    int n;
+    qkv__stored *tensors; /* by name, as strcmp() orders them */
+    qkv__bytes file;
+    size_t tensors_bytes;
+    void *json;          /* owns the names */
+} qkv__safetensors;
+
+/* FORMAT for a broken rule, LIMIT for too many dimensions, IO, MEMORY. *out is empty on error. path must outlive *out. */
+qkv_status qkv__safetensors_read(const char *path, qkv__safetensors *out);
+void qkv__safetensors_free(qkv__safetensors *s);
+
+/* NULL when there is none. */
+const qkv__stored *qkv__safetensors_find(const qkv__safetensors *s, const char *name);
+
+/* Whether qkv__safetensors_decode() can turn this into float32: F64, F32, F16 and BF16. */
+bool qkv__safetensors_decodes(const qkv__stored *t);
+void qkv__safetensors_decode(const qkv__stored *t, float *to);
+
+/* A tensor to write, float32. */
+typedef struct qkv__to_store {
+    const char *name;
+    int ndim;
+    const int64_t *shape;
+    int64_t count;
+    const float *data;
+} qkv__to_store;
+
+/* Writes a whole file or none; sorts the tensors by name first, so that the file does not depend on their order.
+ * USAGE for a name the format cannot hold or that comes twice, IO, MEMORY. */
+qkv_status qkv__safetensors_write(const char *path, int n, qkv__to_store *tensors);
+
+#endif

@@ -1,0 +1,108 @@
+/* params_file.c: params as a safetensors file. */
+#include <qkv/model.h>
+
+#include "../base/size.h"
+#include "../io/safetensors.h"
+#include "../tensor/tape.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- save ---- */
+
+qkv_status qkv_params_save(const qkv_params *p, const char *path)
+{
+    qkv_status status = qkv_params_status(p);
+    if (status) return status; /* half-made weights are no model */
+    if (!path) return qkv__fail(QKV_USAGE, "save: a path is needed");
+    int n = qkv_params_tensors(p);
+    size_t bytes = sizeof(qkv__to_store) * (size_t)n;
+    qkv__to_store *all = qkv__alloc(bytes);
+    if (!all) return QKV_MEMORY;
+    for (int i = 0; i < n; i++) {
+        const qkv_tensor *w = qkv_params_tensor(p, i);
+        all[i] = (qkv__to_store){ qkv_params_name(p, i), w->ndim, w->shape, w->count, w->data };
+    }
+    status = qkv__safetensors_write(path, n, all);
+    qkv__release(all, bytes);
+    return status;
+}
+
+/* ---- load ---- */
+
+/* All that is wrong between a file and the params, as one sentence: as much as fits, then how much more there is. */
+typedef struct complaint {
+    char text[QKV_SENTENCE_MAX - 256]; /* room for the path and the count */
+    size_t length;
+    int shown, hidden;
+} complaint;
+
+static void complain(complaint *c, const char *format, ...) QKV_PRINTF(2, 3);
+static void complain(complaint *c, const char *format, ...)
+{
+    char item[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(item, sizeof item, format, args);
+    va_end(args);
+    size_t length = strlen(item);
+    if (c->length + length + 2 >= sizeof c->text) {
+        c->hidden++;
+        return;
+    }
+    c->length += (size_t)snprintf(c->text + c->length, sizeof c->text - c->length, "%s%s", c->shown++ ? "; " : "", item);
+}
+
+static qkv_status sentence(const complaint *c, const char *path, qkv_status status)
+{
+    char more[48] = "";
+    if (c->hidden) snprintf(more, sizeof more, "; and %d more like these", c->hidden);
+    return qkv__fail(status, "%.150s: %s%s", path, c->text, more);
+}
+
+/* The weight i of p, held against the file. Gives whether its values can be taken. */
+static bool compare(complaint *c, const qkv_params *p, int i, const qkv__safetensors *file)
+{
+    const char *name = qkv_params_name(p, i);
+    const qkv_tensor *w = qkv_params_tensor(p, i);
+    const qkv__stored *t = qkv__safetensors_find(file, name);
+    if (!t) {
+        complain(c, "tensor \"%.200s\" is missing", name);
+        return false;
+    }
+    bool same = t->ndim == w->ndim;
+    for (int d = 0; same && d < w->ndim; d++) same = t->shape[d] == w->shape[d];
+    if (!same) complain(c, "tensor \"%.200s\" is %s, expected %s", name, QKV_TEXT(t), QKV_TEXT(w));
+    return same;
+}
+
+static qkv_status check_fit(const qkv_params *p, const qkv__safetensors *file)
+{
+    complaint wrong = { 0 }, types = { 0 };
+    for (int i = 0; i < qkv_params_tensors(p); i++) {
+        if (!compare(&wrong, p, i, file)) continue;
+        const qkv__stored *t = qkv__safetensors_find(file, qkv_params_name(p, i));
+        if (!qkv__safetensors_decodes(t)) complain(&types, "tensor \"%.200s\" is %s, not a float type", t->name, t->dtype);
+    }
+    for (int i = 0; i < file->n; i++)
+        if (!qkv_params_find(p, file->tensors[i].name))
+            complain(&wrong, "tensor \"%.200s\" has no place", file->tensors[i].name);
+    if (wrong.shown) return sentence(&wrong, file->path, QKV_FORMAT);
+    return types.shown ? sentence(&types, file->path, QKV_UNSUPPORTED) : QKV_OK;
+}
+
+qkv_status qkv_params_load(qkv_params *p, const char *path)
+{
+    qkv__safetensors file;
+    qkv_status status = qkv_params_status(p);
+    if (status) return status;
+    if (!path) return qkv__fail(QKV_USAGE, "load: a path is needed");
+    status = qkv__safetensors_read(path, &file);
+    if (status) return status;
+    status = check_fit(p, &file);
+    for (int i = 0; i < qkv_params_tensors(p) && !status; i++) /* nothing below can fail: all weights change, or none */
+        qkv__safetensors_decode(qkv__safetensors_find(&file, qkv_params_name(p, i)), qkv_params_tensor(p, i)->data);
+    qkv__safetensors_free(&file);
+    return status;
+}

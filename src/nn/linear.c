@@ -1,0 +1,30 @@
+/* linear.c: y = x W^T + b */
+#include "params.h"
+
+#include "../tensor/tape.h"
+
+static qkv_linear make(qkv_params *p, const char *name, int64_t in, int64_t out, bool biased)
+{
+    const qkv_linear failed = { 0 };
+    if (in < 1 || out < 1) {
+        qkv__params_fail(p, QKV_USAGE, "linear \"%.200s\": from %lld to %lld numbers, expected at least 1 of each",
+                         QKV_SHOWN(name), (long long)in, (long long)out);
+        return failed;
+    }
+    qkv_linear l = { .weight = qkv__add_part(p, name, "weight", 2, (int64_t[]){ out, in }, QKV_INIT_XAVIER, 0) };
+    if (l.weight && biased) l.bias = qkv__add_part(p, name, "bias", 1, &out, QKV_INIT_ZERO, 0);
+    return l.weight && !l.bias == !biased ? l : failed; /* half a layer would compute something else */
+}
+
+qkv_linear qkv_linear_new(qkv_params *p, const char *name, int64_t in, int64_t out) { return make(p, name, in, out, true); }
+
+qkv_linear qkv_linear_new_no_bias(qkv_params *p, const char *name, int64_t in, int64_t out)
+{
+    return make(p, name, in, out, false);
+}
+
+qkv_tensor *qkv_linear_forward(const qkv_linear *l, qkv_tensor *x)
+{
+    if (!x) return NULL;
+    return l->weight ? qkv_affine(x, l->weight, l->bias) : qkv__no_weights(x->tape, "linear");
+}

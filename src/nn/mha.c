@@ -1,0 +1,64 @@
+/* mha.c: multi-head attention, Concat(head_1..head_h) W^O. The heads stay side by side in the last dimension: no transposes. */
+#include "params.h"
+
+#include "../tensor/tape.h"
+
+static bool refuse(qkv_params *p, const char *name, const qkv_mha_opts *o, const char *why)
+{
+    return qkv__params_fail(p, QKV_USAGE,
+                            "attention \"%.200s\" (dim %lld, heads %lld, kv_heads %lld, kv_dim %lld, d_k %lld, d_v %lld): %s",
+                            QKV_SHOWN(name), (long long)o->dim, (long long)o->heads, (long long)o->kv_heads,
+                            (long long)o->kv_dim, (long long)o->d_k, (long long)o->d_v, why);
+}
+
+/* Fills in the defaults; false, with the error in p, when the sizes do not fit together. */
+static bool settle(qkv_params *p, const char *name, qkv_mha_opts *o)
+{
+    int64_t widest;
+    if (!o->kv_heads) o->kv_heads = o->heads;
+    if (!o->kv_dim) o->kv_dim = o->dim;
+    if (o->dim < 1 || o->heads < 1) return refuse(p, name, o, "dim and heads must be at least 1");
+    if (o->kv_heads < 1 || o->kv_dim < 1 || o->d_k < 0 || o->d_v < 0) return refuse(p, name, o, "no size may be negative");
+    if (o->heads % o->kv_heads) return refuse(p, name, o, "heads must be a multiple of kv_heads");
+    if (!o->d_k && o->dim % o->heads) return refuse(p, name, o, "dim does not divide into its heads: change one, or give d_k");
+    if (!o->d_k) o->d_k = o->dim / o->heads;
+    if (!o->d_v) o->d_v = o->d_k;
+    if (__builtin_mul_overflow(o->heads, qkv__max(o->d_k, o->d_v), &widest))
+        return refuse(p, name, o, "the heads together are larger than memory can be");
+    return (o->dropout >= 0 && o->dropout < 1) || refuse(p, name, o, "dropout must be at least 0 and below 1");
+}
+
+static qkv_linear part(qkv_params *p, const char *layer, const char *name, int64_t in, int64_t out, bool no_bias)
+{
+    char joined[QKV_NAME_MAX];
+    if (!qkv__join_name(p, joined, layer, name)) return (qkv_linear){ 0 };
+    return no_bias ? qkv_linear_new_no_bias(p, joined, in, out) : qkv_linear_new(p, joined, in, out);
+}
+
+qkv_mha qkv_mha_new_with(qkv_params *p, const char *name, const qkv_mha_opts *opts)
+{
+    qkv_mha_opts o = opts ? *opts : (qkv_mha_opts){ 0 };
+    if (!p || !settle(p, name, &o)) return (qkv_mha){ 0 };
+    qkv_mha m = { .heads = o.heads, .kv_heads = o.kv_heads, .dropout = o.dropout };
+    m.q = part(p, name, "q", o.dim, o.heads * o.d_k, o.no_bias); /* one by one: an initialiser list has no order */
+    m.k = part(p, name, "k", o.kv_dim, o.kv_heads * o.d_k, o.no_bias);
+    m.v = part(p, name, "v", o.kv_dim, o.kv_heads * o.d_v, o.no_bias);
+    m.out = part(p, name, "out", o.heads * o.d_v, o.dim, o.no_bias);
+    return m.q.weight && m.k.weight && m.v.weight && m.out.weight ? m : (qkv_mha){ 0 };
+}
+
+qkv_mha qkv_mha_new(qkv_params *p, const char *name, int64_t dim, int64_t heads)
+{
+    return qkv_mha_new_with(p, name, &(qkv_mha_opts){ .dim = dim, .heads = heads });
+}
+
+qkv_tensor *qkv_mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask)
+{
+    if (!x || !y) return NULL;
+    if (!m->q.weight) return qkv__no_weights(x->tape, "attention");
+    qkv_tensor *q = qkv_linear_forward(&m->q, x);
+    qkv_tensor *k = qkv_linear_forward(&m->k, y);
+    qkv_tensor *v = qkv_linear_forward(&m->v, y);
+    const qkv_attention_opts opts = { .heads = m->heads, .kv_heads = m->kv_heads, .dropout = m->dropout };
+    return qkv_linear_forward(&m->out, qkv_attention_with(q, k, v, mask, &opts));
+}

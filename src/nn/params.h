@@ -1,0 +1,30 @@
+/* params.h: what layers need to know about params. */
+#ifndef QKV_SRC_PARAMS_H
+#define QKV_SRC_PARAMS_H
+
+#include <qkv/nn.h>
+
+#include "../base/status.h"
+
+#include <stdbool.h>
+
+/* Of a weight's whole name, the final zero included. */
+#define QKV_NAME_MAX 256
+
+/* Leaves an error in the params (the first one stays) and gives false. p may be NULL. */
+bool qkv__params_fail(qkv_params *p, qkv_status status, const char *format, ...) QKV_PRINTF(3, 4);
+
+/* A layer's name in a sentence: as much of it as fits, "" for NULL. */
+#define QKV_SHOWN(name) ((name) ? (name) : "")
+
+/* "layer.part" into joined; false, with the error in p, when it is too long or there is no name. */
+bool qkv__join_name(qkv_params *p, char joined[QKV_NAME_MAX], const char *layer, const char *part);
+
+/* qkv_params_add() under the name "layer.part". */
+qkv_tensor *qkv__add_part(qkv_params *p, const char *layer, const char *part, int ndim, const int64_t *shape, qkv_init init,
+                          float scale);
+
+/* The error of a forward whose layer could not be made, left on t (which may be NULL). */
+qkv_tensor *qkv__no_weights(qkv_tape *t, const char *layer);
+
+#endif

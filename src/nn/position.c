@@ -1,0 +1,47 @@
+/* position.c: where a token stands: sinusoids of the paper (section 3.5), or a learned table. */
+#include "params.h"
+
+#include "../tensor/tape.h"
+
+#include <math.h>
+
+qkv_tensor *qkv_sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t dim, int halves)
+{
+    if (t && first < 0) return qkv__error(t, QKV_USAGE, "sinusoid: the first position is %lld", (long long)first);
+    qkv_tensor *y = qkv_constant(t, 2, (int64_t[]){ length, dim }, NULL);
+    if (!y) return NULL;
+    float *table = qkv_data(y);
+    int64_t sines = dim - dim / 2; /* an odd dim ends with a sine that has no cosine */
+    for (int64_t column = 0; column < dim; column++) {
+        int64_t i = !halves ? column / 2 : column < sines ? column : column - sines;
+        bool is_sine = halves ? column < sines : column % 2 == 0;
+        double frequency = pow(10000.0, -2.0 * (double)i / (double)dim);
+        for (int64_t row = 0; row < length; row++) {
+            double angle = ((double)first + (double)row) * frequency;
+            table[row * dim + column] = (float)(is_sine ? sin(angle) : cos(angle));
+        }
+    }
+    return y;
+}
+
+qkv_positions qkv_positions_new(qkv_params *p, const char *name, int64_t longest, int64_t dim)
+{
+    qkv_positions pos = { 0 };
+    if (longest >= 1 && dim >= 1)
+        pos.weight = qkv__add_part(p, name, "weight", 2, (int64_t[]){ longest, dim }, QKV_INIT_NORMAL, 1 / sqrtf((float)dim));
+    else
+        qkv__params_fail(p, QKV_USAGE, "positions \"%.200s\": %lld of %lld numbers, expected at least 1 of each",
+                         QKV_SHOWN(name), (long long)longest, (long long)dim);
+    return pos;
+}
+
+qkv_tensor *qkv_positions_forward(const qkv_positions *pos, qkv_tape *t, int64_t first, int64_t length)
+{
+    if (!t) return NULL;
+    if (!pos->weight) return qkv__no_weights(t, "positions");
+    int64_t longest = pos->weight->shape[0];
+    if (first < 0 || length < 0 || first > longest || length > longest - first)
+        return qkv__error(t, QKV_USAGE, "positions: %lld from %lld on are wanted, the table has %lld", (long long)length,
+                          (long long)first, (long long)longest);
+    return qkv_slice(qkv_on(t, pos->weight), 0, first, first + length);
+}

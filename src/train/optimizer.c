@@ -1,0 +1,283 @@
+/* optimizer.c: one step of each rule, equal to PyTorch's. The state is flat like the weights; a step is one parallel loop. */
+#include <qkv/train.h>
+
+#include "../base/memory.h"
+#include "../base/pool.h"
+#include "../base/size.h"
+
+#include <math.h>
+
+enum { PIECE = 1 << 14 }; /* floats in a task */
+
+/* A part of one weight, so that a task knows whether its floats decay. */
+typedef struct piece {
+    int64_t from, count;
+    bool decays;
+} piece;
+
+typedef struct settings {
+    double lr, momentum, beta1, beta2, alpha, eps, weight_decay;
+    bool nesterov;
+} settings;
+
+/* What one step multiplies by, worked out once in double. */
+typedef struct factors {
+    float lr, momentum, eps, decay;
+    float keep1, take1; /* m = keep1 m + take1 g */
+    float keep2, take2; /* v = keep2 v + take2 g^2 */
+    float root;         /* sqrt(1 - beta2^t) */
+    bool nesterov;
+} factors;
+
+/* Steps n weights w with gradients g and states a and b (NULL where the rule has none), and clears g. */
+typedef void update(const factors *f, int64_t n, float *restrict w, float *restrict g, float *restrict a, float *restrict b);
+
+struct qkv_optimizer {
+    qkv_params *params;
+    qkv_rule rule;
+    settings set;
+    update *update;
+    factors now;
+    float *state[2]; /* as long as the params' blocks; NULL: not needed */
+    int64_t block;
+    piece *pieces;
+    int64_t n_pieces;
+    int64_t steps;
+};
+
+/* ---- the rules ---- */
+
+static void sgd(const factors *f, int64_t n, float *restrict w, float *restrict g, float *restrict a, float *restrict b)
+{
+    (void)a, (void)b;
+    for (int64_t i = 0; i < n; i++) {
+        w[i] -= f->lr * (g[i] + f->decay * w[i]);
+        g[i] = 0;
+    }
+}
+
+static void momentum(const factors *f, int64_t n, float *restrict w, float *restrict g, float *restrict v, float *restrict b)
+{
+    (void)b;
+    const float ahead = f->nesterov ? f->momentum : 1, now = f->nesterov ? 1 : 0;
+    for (int64_t i = 0; i < n; i++) {
+        float slope = g[i] + f->decay * w[i];
+        v[i] = f->momentum * v[i] + slope; /* v starts at 0: the first step has v = g */
+        w[i] -= f->lr * (now * slope + ahead * v[i]);
+        g[i] = 0;
+    }
+}
+
+static void adagrad(const factors *f, int64_t n, float *restrict w, float *restrict g, float *restrict s, float *restrict b)
+{
+    (void)b;
+    for (int64_t i = 0; i < n; i++) {
+        float slope = g[i] + f->decay * w[i];
+        s[i] += slope * slope;
+        w[i] -= f->lr * slope / (sqrtf(s[i]) + f->eps);
+        g[i] = 0;
+    }
+}
+
+static void rmsprop(const factors *f, int64_t n, float *restrict w, float *restrict g, float *restrict s, float *restrict b)
+{
+    (void)b;
+    for (int64_t i = 0; i < n; i++) {
+        float slope = g[i] + f->decay * w[i];
+        s[i] = f->keep2 * s[i] + f->take2 * slope * slope;
+        w[i] -= f->lr * slope / (sqrtf(s[i]) + f->eps);
+        g[i] = 0;
+    }
+}
+
+static void rmsprop_momentum(const factors *f, int64_t n, float *restrict w, float *restrict g, float *restrict s,
+                             float *restrict v)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float slope = g[i] + f->decay * w[i];
+        s[i] = f->keep2 * s[i] + f->take2 * slope * slope;
+        v[i] = f->momentum * v[i] + slope / (sqrtf(s[i]) + f->eps);
+        w[i] -= f->lr * v[i];
+        g[i] = 0;
+    }
+}
+
+static void adam(const factors *f, int64_t n, float *restrict w, float *restrict g, float *restrict m, float *restrict v)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float slope = g[i] + f->decay * w[i];
+        m[i] = f->keep1 * m[i] + f->take1 * slope;
+        v[i] = f->keep2 * v[i] + f->take2 * slope * slope;
+        w[i] -= f->lr * m[i] / (sqrtf(v[i]) / f->root + f->eps); /* lr already holds 1 / (1 - beta1^t) */
+        g[i] = 0;
+    }
+}
+
+static void adamw(const factors *f, int64_t n, float *restrict w, float *restrict g, float *restrict m, float *restrict v)
+{
+    for (int64_t i = 0; i < n; i++) {
+        m[i] = f->keep1 * m[i] + f->take1 * g[i];
+        v[i] = f->keep2 * v[i] + f->take2 * g[i] * g[i];
+        w[i] = w[i] * (1 - f->decay) - f->lr * m[i] / (sqrtf(v[i]) / f->root + f->eps);
+        g[i] = 0;
+    }
+}
+
+/* The loop of a rule and how many states it has. */
+static update *choose_update(qkv_rule rule, bool has_momentum, int *states)
+{
+    static const struct {
+        update *plain, *with_momentum;
+        int states[2];
+    } table[] = {
+        [QKV_SGD] = { sgd, momentum, { 0, 1 } },
+        [QKV_ADAGRAD] = { adagrad, adagrad, { 1, 1 } },
+        [QKV_RMSPROP] = { rmsprop, rmsprop_momentum, { 1, 2 } },
+        [QKV_ADAM] = { adam, adam, { 2, 2 } },
+        [QKV_ADAMW] = { adamw, adamw, { 2, 2 } },
+    };
+    *states = table[rule].states[has_momentum];
+    return has_momentum ? table[rule].with_momentum : table[rule].plain;
+}
+
+/* ---- making one ---- */
+
+/* 0 stands for the default, a negative number for 0. */
+static double or_default(float given, double standard) { return given < 0 ? 0 : given == 0 ? standard : (double)given; }
+
+static settings settle(const qkv_optimizer_opts *o)
+{
+    bool is_adam = o->rule == QKV_ADAM || o->rule == QKV_ADAMW;
+    return (settings){
+        .lr = or_default(o->lr, is_adam ? 1e-3 : 1e-2),
+        .momentum = or_default(o->momentum, 0),
+        .beta1 = or_default(o->beta1, 0.9),
+        .beta2 = or_default(o->beta2, 0.999),
+        .alpha = or_default(o->alpha, 0.99),
+        .eps = or_default(o->eps, o->rule == QKV_ADAGRAD ? 1e-10 : 1e-8),
+        .weight_decay = or_default(o->weight_decay, o->rule == QKV_ADAMW ? 0.01 : 0),
+        .nesterov = o->nesterov != 0,
+    };
+}
+
+static qkv_status check(qkv_rule rule, const settings *s)
+{
+    const struct {
+        const char *name;
+        double value, below;
+    } table[] = {
+        { "lr", s->lr, INFINITY },       { "momentum", s->momentum, 1 }, { "beta1", s->beta1, 1 }, { "beta2", s->beta2, 1 },
+        { "alpha", s->alpha, 1 },        { "eps", s->eps, INFINITY },    { "weight_decay", s->weight_decay, INFINITY },
+    };
+    if ((unsigned)rule > QKV_ADAMW) return qkv__fail(QKV_USAGE, "optimizer: there is no rule %d", (int)rule);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (!(table[i].value < table[i].below))
+            return qkv__fail(QKV_USAGE, "optimizer: %s is %g, expected less than %g", table[i].name, table[i].value,
+                             table[i].below);
+    if (s->nesterov && !(rule == QKV_SGD && s->momentum > 0))
+        return qkv__fail(QKV_USAGE, "optimizer: nesterov is for SGD with momentum");
+    return QKV_OK;
+}
+
+/* Cuts every weight into pieces; with pieces NULL only counts them. */
+static int64_t cut(const qkv_params *p, bool decay_all, piece *pieces)
+{
+    int64_t n = 0;
+    for (int i = 0; i < qkv_params_tensors(p); i++) {
+        const qkv_tensor *w = qkv_params_tensor(p, i);
+        int64_t start = qkv_data(w) - qkv_params_data(p), count = qkv_count(w);
+        for (int64_t done = 0; done < count; done += PIECE, n++)
+            if (pieces) pieces[n] = (piece){ start + done, qkv__min(PIECE, count - done), decay_all || qkv_ndim(w) >= 2 };
+    }
+    return n;
+}
+
+static qkv_status allocate(qkv_optimizer *o, int states, bool decay_all)
+{
+    for (int i = 0; i < states; i++)
+        if (!(o->state[i] = qkv__alloc_zero(sizeof(float) * (size_t)o->block))) return QKV_MEMORY;
+    o->n_pieces = cut(o->params, decay_all, NULL);
+    if (!(o->pieces = qkv__alloc(sizeof(piece) * (size_t)o->n_pieces))) return QKV_MEMORY;
+    cut(o->params, decay_all, o->pieces);
+    return QKV_OK;
+}
+
+qkv_optimizer *qkv_optimizer_new(qkv_params *p, const qkv_optimizer_opts *opts)
+{
+    static const qkv_optimizer_opts defaults = { 0 };
+    if (!opts) opts = &defaults;
+    const settings set = settle(opts);
+    if (qkv_params_status(p) || check(opts->rule, &set)) return NULL;
+    qkv_optimizer *o = qkv__alloc_zero(sizeof *o);
+    if (!o) return NULL;
+    *o = (qkv_optimizer){ .params = p, .rule = opts->rule, .set = set, .block = qkv_params_block(p) };
+    int states;
+    o->update = choose_update(o->rule, set.momentum > 0, &states);
+    if (!allocate(o, states, opts->decay_all != 0)) return o;
+    qkv_optimizer_free(o);
+    return NULL;
+}
+
+void qkv_optimizer_free(qkv_optimizer *o)
+{
+    if (!o) return;
+    for (int i = 0; i < 2; i++) qkv__release(o->state[i], sizeof(float) * (size_t)o->block);
+    qkv__release(o->pieces, sizeof(piece) * (size_t)o->n_pieces);
+    qkv__release(o, sizeof *o);
+}
+
+/* ---- a step ---- */
+
+static factors factors_of(const qkv_optimizer *o)
+{
+    const settings *s = &o->set;
+    bool is_adam = o->rule == QKV_ADAM || o->rule == QKV_ADAMW;
+    double t = (double)o->steps + 1, keep2 = is_adam ? s->beta2 : s->alpha;
+    double correction1 = is_adam ? 1 - pow(s->beta1, t) : 1, correction2 = is_adam ? 1 - pow(s->beta2, t) : 1;
+    return (factors){
+        .lr = (float)(s->lr / correction1),
+        .momentum = (float)s->momentum,
+        .eps = (float)s->eps,
+        .decay = (float)(o->rule == QKV_ADAMW ? s->lr * s->weight_decay : s->weight_decay),
+        .keep1 = (float)s->beta1,
+        .take1 = (float)(1 - s->beta1),
+        .keep2 = (float)keep2,
+        .take2 = (float)(1 - keep2),
+        .root = (float)sqrt(correction2),
+        .nesterov = s->nesterov,
+    };
+}
+
+static void step_piece(void *work, int64_t task, void *scratch)
+{
+    (void)scratch;
+    const qkv_optimizer *o = work;
+    const piece *at = &o->pieces[task];
+    factors f = o->now;
+    if (!at->decays) f.decay = 0;
+    float *state[2];
+    for (int i = 0; i < 2; i++) state[i] = o->state[i] ? o->state[i] + at->from : NULL;
+    o->update(&f, at->count, qkv_params_data(o->params) + at->from, qkv_params_grad(o->params) + at->from, state[0], state[1]);
+}
+
+qkv_status qkv_optimizer_step(qkv_optimizer *o)
+{
+    if (!o) return qkv_error_status() ? qkv_error_status() : qkv__fail(QKV_USAGE, "there is no optimizer");
+    if (o->block != qkv_params_block(o->params))
+        return qkv__fail(QKV_USAGE, "optimizer: weights were added after it was made");
+    if (!(o->set.lr >= 0 && o->set.lr < INFINITY))
+        return qkv__fail(QKV_USAGE, "optimizer: lr is %g, expected a finite number, at least 0", o->set.lr);
+    o->now = factors_of(o);
+    if (qkv__parallel(o->n_pieces, 0, step_piece, o)) return QKV_MEMORY;
+    o->steps++;
+    return QKV_OK;
+}
+
+void qkv_optimizer_set_lr(qkv_optimizer *o, float lr)
+{
+    if (o) o->set.lr = (double)lr;
+}
+
+float qkv_optimizer_lr(const qkv_optimizer *o) { return o ? (float)o->set.lr : 0; }
+
+int64_t qkv_optimizer_steps(const qkv_optimizer *o) { return o ? o->steps : 0; }

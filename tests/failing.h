@@ -1,0 +1,110 @@
+/* failing.h: memory and files that count what is held and fail the n-th call, for tests. */
+#ifndef QKV_TESTS_FAILING_H
+#define QKV_TESTS_FAILING_H
+
+#include <qkv/base.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What is counted, and the call that fails: -1 for none. */
+static struct failing {
+    long calls, fail_at;
+    bool failed;
+    size_t held;  /* bytes of memory */
+    int open;     /* files */
+    bool renamed; /* before the failure, if any */
+} failing = { .fail_at = -1 };
+
+static bool fails_now(void)
+{
+    if (failing.calls++ != failing.fail_at) return false;
+    failing.failed = true;
+    errno = EIO;
+    return true;
+}
+
+static void *failing_alloc(size_t bytes, size_t alignment)
+{
+    void *memory = NULL;
+    if (fails_now() || posix_memalign(&memory, alignment, bytes ? bytes : 1)) return NULL;
+    failing.held += bytes;
+    memset(memory, 0xA5, bytes); /* memory is not cleared */
+    return memory;
+}
+
+static void failing_release(void *memory, size_t bytes)
+{
+    failing.held -= bytes;
+    free(memory);
+}
+
+/* Runs run() again and again, failing the first, second, ... allocation until none is left to fail. Each failure must give
+ * MEMORY, and nothing may be held after any run; the last run must succeed. Gives how many failures there were. */
+static inline long each_allocation_fails(qkv_status (*run)(void))
+{
+    const qkv_memory table = { failing_alloc, failing_release };
+    long n = 0;
+    qkv_threads_stop();
+    qkv_set_memory(&table);
+    for (failing = (struct failing){ .fail_at = n };; failing = (struct failing){ .fail_at = ++n }) {
+        qkv_status status = run();
+        qkv_threads_stop();
+        assert_int_equal(failing.held, 0);
+        assert_int_equal(status, failing.failed ? QKV_MEMORY : QKV_OK);
+        if (!failing.failed) break;
+    }
+    failing.fail_at = -1;
+    qkv_set_memory(NULL);
+    return n;
+}
+
+static int failing_open(const char *path, int flags, mode_t mode)
+{
+    int fd = fails_now() ? -1 : open(path, flags, mode);
+    failing.open += fd >= 0;
+    return fd;
+}
+
+static ssize_t failing_read(int fd, void *to, size_t bytes) { return fails_now() ? -1 : read(fd, to, bytes); }
+
+/* At most 100 bytes at a time, as a full pipe would. */
+static ssize_t failing_write(int fd, const void *from, size_t bytes)
+{
+    return fails_now() ? -1 : write(fd, from, bytes < 100 ? bytes : 100);
+}
+
+static int failing_fsync(int fd) { return fails_now() ? -1 : fsync(fd); }
+
+/* The file is closed even when the call fails, as Linux does it. */
+static int failing_close(int fd)
+{
+    bool fails = fails_now();
+    failing.open--;
+    close(fd);
+    return fails ? -1 : 0;
+}
+
+static int failing_rename(const char *from, const char *to)
+{
+    if (fails_now()) return -1;
+    failing.renamed = true;
+    return rename(from, to);
+}
+
+static int failing_unlink(const char *path) { return fails_now() ? -1 : unlink(path); }
+
+static inline void use_failing_files(long fail_at)
+{
+    const qkv_files table = { failing_open,  failing_read,   failing_write, failing_fsync,
+                              failing_close, failing_rename, failing_unlink };
+    failing = (struct failing){ .fail_at = fail_at };
+    qkv_set_files(&table);
+}
+
+#endif

@@ -1,0 +1,138 @@
+/* test_optim.c: optimizers against PyTorch, and what they refuse. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "failing.h"
+#include "lcg.h"
+
+#include <qkv/qkv.h>
+
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    qkv_optimizer_opts opts;
+    double after[9];
+} golden[] = {
+#include "golden/optim.inc"
+};
+
+static void equals_pytorch_after_100_steps(void **state)
+{
+    (void)state;
+    for (size_t c = 0; c < sizeof golden / sizeof *golden; c++) {
+        qkv_params *p = qkv_params_new(1);
+        qkv_tensor *matrix = qkv_params_add(p, "matrix", QKV_SHAPE(2, 3), QKV_INIT_ZERO, 0);
+        qkv_tensor *vector = qkv_params_add(p, "vector", QKV_SHAPE(3), QKV_INIT_ZERO, 0);
+        qkv_optimizer *o = qkv_optimizer_new(p, &golden[c].opts);
+        assert_non_null(o);
+        lcg_state = 1;
+        lcg_fill(qkv_data(matrix), 6);
+        lcg_fill(qkv_data(vector), 3);
+        for (int step = 0; step < 100; step++) {
+            lcg_fill(qkv_grad(matrix), 6);
+            lcg_fill(qkv_grad(vector), 3);
+            assert_int_equal(qkv_optimizer_step(o), QKV_OK);
+        }
+        assert_int_equal(qkv_optimizer_steps(o), 100);
+        for (int i = 0; i < 9; i++) {
+            float ours = i < 6 ? qkv_data(matrix)[i] : qkv_data(vector)[i - 6];
+            if (!(fabs((double)ours - golden[c].after[i]) <= 1e-6))
+                fail_msg("case %zu, weight %d: %.9g, PyTorch has %.9g", c, i, (double)ours, golden[c].after[i]);
+        }
+        for (int64_t i = 0; i < qkv_params_block(p); i++) assert_true(qkv_params_grad(p)[i] == 0);
+        qkv_optimizer_free(o);
+        qkv_params_free(p);
+    }
+}
+
+/* Weights of several tasks give the same bits as alone, and the zeros between them stay. */
+static void many_tasks_and_padding(void **state)
+{
+    (void)state;
+    enum { N = 50001 };
+    float *one = malloc(N * sizeof *one);
+    for (int threads = 1; threads <= 3; threads += 2) {
+        assert_int_equal(qkv_set_threads(threads), QKV_OK);
+        qkv_params *p = qkv_params_new(1);
+        qkv_params_add(p, "first", QKV_SHAPE(5), QKV_INIT_ONE, 0);
+        qkv_tensor *w = qkv_params_add(p, "large", QKV_SHAPE(3, N / 3), QKV_INIT_NORMAL, 1);
+        /* eps is a true zero: 0 / 0 in the zeros between weights would be NaN */
+        qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_ADAM, .eps = -1 });
+        for (int step = 0; step < 3; step++) {
+            for (int i = 0; i < 5; i++) qkv_params_grad(p)[i] = 1;
+            for (int i = 0; i < N; i++) qkv_grad(w)[i] = (float)(i % 101 + 1);
+            assert_int_equal(qkv_optimizer_step(o), QKV_OK);
+        }
+        if (threads == 1) memcpy(one, qkv_data(w), N * sizeof *one);
+        else assert_memory_equal(one, qkv_data(w), N * sizeof *one);
+        for (int i = 5; i < 16; i++) assert_true(qkv_params_data(p)[i] == 0);
+        qkv_optimizer_free(o);
+        qkv_params_free(p);
+    }
+    free(one);
+    assert_int_equal(qkv_set_threads(0), QKV_OK);
+}
+
+static void refuses(void **state)
+{
+    (void)state;
+    const qkv_optimizer_opts bad[] = {
+        { .rule = (qkv_rule)9 },           { .rule = (qkv_rule)-1 },          { .lr = NAN },
+        { .lr = INFINITY },                { .momentum = 1 },                 { .rule = QKV_ADAM, .beta1 = 1 },
+        { .rule = QKV_ADAM, .beta2 = 2 },  { .rule = QKV_RMSPROP, .alpha = 1 }, { .eps = NAN },
+        { .weight_decay = NAN },           { .nesterov = 1 },                 { .rule = QKV_ADAM, .nesterov = 1 },
+    };
+    qkv_params *p = qkv_params_new(1);
+    qkv_params_add(p, "w", QKV_SHAPE(2), QKV_INIT_ONE, 0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_null(qkv_optimizer_new(p, &bad[i]));
+        assert_int_equal(qkv_error_status(), QKV_USAGE);
+    }
+    qkv_optimizer *o = qkv_optimizer_new(p, NULL);
+    assert_true(qkv_optimizer_lr(o) == 0.01f);
+    qkv_params_grad(p)[0] = 1;
+    qkv_optimizer_set_lr(o, NAN);
+    assert_int_equal(qkv_optimizer_step(o), QKV_USAGE);
+    qkv_optimizer_set_lr(o, 0);
+    assert_int_equal(qkv_optimizer_step(o), QKV_OK);
+    assert_true(qkv_params_data(p)[0] == 1);
+    qkv_params_add(p, "later", QKV_SHAPE(2), QKV_INIT_ONE, 0);
+    assert_int_equal(qkv_optimizer_step(o), QKV_USAGE);
+    assert_int_equal(qkv_optimizer_steps(o), 1);
+    qkv_optimizer_free(o);
+    qkv_params_free(p);
+    qkv_optimizer_free(NULL);
+    assert_int_not_equal(qkv_optimizer_step(NULL), QKV_OK);
+}
+
+static qkv_status make_and_step(void)
+{
+    qkv_params *p = qkv_params_new(3);
+    qkv_params_add(p, "w", QKV_SHAPE(40, 50), QKV_INIT_XAVIER, 0);
+    qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_ADAMW });
+    qkv_status status = o ? qkv_optimizer_step(o) : qkv_error_status();
+    qkv_optimizer_free(o);
+    qkv_params_free(p);
+    return status;
+}
+
+static void survives_failing_memory(void **state)
+{
+    (void)state;
+    assert_true(each_allocation_fails(make_and_step) > 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equals_pytorch_after_100_steps),
+        cmocka_unit_test(many_tasks_and_padding),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(survives_failing_memory),
+    };
+    return cmocka_run_group_tests_name("optim", tests, NULL, NULL);
+}
