@@ -1,5 +1,5 @@
 /* arena.h: memory that is given out piece by piece and taken back all at once.
- * It grows by doubling; a reset merges what it grew by into one block, so that a steady step allocates nothing. */
+ * It grows in blocks; a reset merges them into one, so that a steady step allocates nothing. */
 #ifndef QKV_SRC_ARENA_H
 #define QKV_SRC_ARENA_H
 

@@ -17,6 +17,16 @@
 static int threads_wanted; /* 0: not chosen yet */
 static const char *threads_source = "";
 
+static int usable_cpus(void)
+{
+#ifdef __linux__
+    cpu_set_t allowed;
+    if (!sched_getaffinity(0, sizeof allowed, &allowed)) return CPU_COUNT(&allowed);
+#endif
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
 /* The cores this process may run on, counting hyper-threads of one core once. */
 static int physical_cores(void)
 {
@@ -43,8 +53,7 @@ static int physical_cores(void)
     }
     return cores > 0 ? cores : 1;
 #else
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (int)n : 1;
+    return usable_cpus();
 #endif
 }
 
@@ -102,6 +111,8 @@ qkv_status qkv_set_threads(int n)
 
 /* ---- the pool ---- */
 
+enum { CLOSED = 1 << 20 };
+
 typedef struct worker {
     pthread_t thread;
     void *scratch;
@@ -116,13 +127,14 @@ static struct {
     int n_workers;        /* 0: not started */
     int sleeping;         /* under lock */
     bool stopping;        /* under lock */
+    int spins;            /* looks at the round before a worker sleeps */
     atomic_uint round;    /* changes when there is new work */
     /* the work of this round */
     qkv__task *run;
     void *work;
     int64_t tasks;
     atomic_llong next;
-    atomic_int running; /* workers that have not finished this round */
+    atomic_int joined; /* workers inside this round; CLOSED is set while nobody may come in */
 } pool = { .busy = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
 
 static _Thread_local bool inside_task;
@@ -150,7 +162,7 @@ static void take_tasks(void *scratch)
 /* Waits until round is no longer `seen`: first by spinning, then asleep. Gives false when the pool stops. */
 static bool wait_for_round(unsigned seen)
 {
-    for (int spin = 0; spin < 4000; spin++) {
+    for (int spin = 0; spin < pool.spins; spin++) {
         if (atomic_load_explicit(&pool.round, memory_order_acquire) != seen) return true;
         relax();
     }
@@ -163,12 +175,24 @@ static bool wait_for_round(unsigned seen)
     return go_on;
 }
 
+/* A worker that wakes after the work is done stays outside: the caller never waits for a sleeper. */
+static bool join_round(void)
+{
+    int joined = atomic_load_explicit(&pool.joined, memory_order_relaxed);
+    while (!(joined & CLOSED))
+        if (atomic_compare_exchange_weak_explicit(&pool.joined, &joined, joined + 1, memory_order_acquire, memory_order_relaxed))
+            return true;
+    return false;
+}
+
 static void *worker_main(void *argument)
 {
     worker *self = argument;
-    for (unsigned seen = 0; wait_for_round(seen); seen++) {
+    for (unsigned seen = 0; wait_for_round(seen);) {
+        seen = atomic_load_explicit(&pool.round, memory_order_acquire);
+        if (!join_round()) continue;
         take_tasks(self->scratch);
-        atomic_fetch_sub_explicit(&pool.running, 1, memory_order_release);
+        atomic_fetch_sub_explicit(&pool.joined, 1, memory_order_release);
     }
     return NULL;
 }
@@ -210,6 +234,9 @@ static qkv_status start_pool(void)
     pool.workers = qkv__alloc_zero(sizeof(worker) * (size_t)QKV_MAX_THREADS);
     if (!pool.workers) return QKV_MEMORY;
     atomic_store(&pool.round, 0);
+    atomic_store(&pool.joined, CLOSED);
+    /* About a millisecond, in which a woken thread would hardly be there; none where threads share cores and would spin against work. */
+    pool.spins = wanted <= usable_cpus() ? 30000 : 0;
     pool.n_workers = 1;
     while (pool.n_workers < wanted) {
         worker *w = &pool.workers[pool.n_workers];
@@ -229,14 +256,14 @@ static qkv_status prepare(size_t scratch_bytes)
 
 static void run_on_all(void)
 {
-    int others = pool.n_workers - 1;
-    atomic_store_explicit(&pool.running, others, memory_order_relaxed);
+    atomic_store_explicit(&pool.joined, 0, memory_order_release);
     pthread_mutex_lock(&pool.lock);
     atomic_fetch_add_explicit(&pool.round, 1, memory_order_release);
     if (pool.sleeping) pthread_cond_broadcast(&pool.wake);
     pthread_mutex_unlock(&pool.lock);
     take_tasks(pool.workers[0].scratch);
-    for (int spin = 0; atomic_load_explicit(&pool.running, memory_order_acquire); spin++)
+    atomic_fetch_or_explicit(&pool.joined, CLOSED, memory_order_relaxed);
+    for (int spin = 0; atomic_load_explicit(&pool.joined, memory_order_acquire) != CLOSED; spin++)
         if (spin < 10000) relax();
         else sched_yield(); /* more threads than cores: let the others run */
 }

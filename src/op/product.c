@@ -23,21 +23,26 @@ static void multiply_part(void *work, int64_t task, void *scratch)
     kern->multiply(&x, scratch);
 }
 
-/* Halves the longer side of a part until there are a few parts to share, or they would be too small to pay. Both sides stay whole
- * multiples of the widest tiles (96 = 8 x 12 = 3 x 32 rows or columns). */
+/* Even parts of n, each a whole number of tiles. */
+static void cut_side(int64_t n, int64_t cuts, int64_t tile, int64_t *part, int64_t *parts)
+{
+    *part = qkv__round_up(qkv__ceil_div(n, cuts), tile);
+    *parts = qkv__ceil_div(n, *part);
+}
+
+/* Parts that fit the caches; then the longer side is cut once more until there are a few parts to share, or they would be too small to
+ * pay for packing their operands. */
 static void cut_evenly(cut *w, int64_t count)
 {
-    enum { ROWS = 768, COLUMNS = 1056, STEP = 96, WANTED = 4, LEAST_WORK = 1 << 17 };
+    enum { ROWS = 768, COLUMNS = 1024, ROW_TILE = 12, COLUMN_TILE = 32, WANTED = 4, LEAST_WORK = 1 << 16 };
     const qkv__product *x = &w->whole;
-    w->rows = qkv__min(x->m, ROWS);
-    w->columns = qkv__min(x->n, COLUMNS);
+    int64_t row_cuts = qkv__ceil_div(x->m, ROWS), column_cuts = qkv__ceil_div(x->n, COLUMNS);
     for (;;) {
-        w->row_cuts = qkv__ceil_div(x->m, w->rows);
-        w->column_cuts = qkv__ceil_div(x->n, w->columns);
-        int64_t *longer = w->rows > w->columns ? &w->rows : &w->columns;
-        if (count * w->row_cuts * w->column_cuts >= WANTED) return;
-        if (*longer <= STEP || w->rows * w->columns < LEAST_WORK / qkv__max(x->k, 1)) return;
-        *longer = qkv__round_up(*longer / 2, STEP);
+        cut_side(x->m, row_cuts, ROW_TILE, &w->rows, &w->row_cuts);
+        cut_side(x->n, column_cuts, COLUMN_TILE, &w->columns, &w->column_cuts);
+        if (count * w->row_cuts * w->column_cuts >= WANTED || w->rows * w->columns * x->k < 2 * LEAST_WORK) return;
+        if (w->rows > w->columns) row_cuts *= 2;
+        else column_cuts *= 2;
     }
 }
 

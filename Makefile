@@ -1,0 +1,67 @@
+# A thin front over meson and ninja.
+#
+#   make                     build into build/
+#   make test                build and run every test; SAN=1 with the address and undefined-behaviour sanitizers
+#   make demo                watch an attention being computed, and one being learned
+#   make bench               measure against the machine and other libraries; BENCH="--quick products -1" for a part of it
+#   make install             PREFIX=/usr/local, DESTDIR= for packagers
+#   make format              apply .clang-format
+#   make clean               remove what was built
+#
+# CC=clang builds with another compiler, into a folder of its own.
+
+PREFIX ?= /usr/local
+BENCH ?=
+own_compiler := $(filter-out default,$(origin CC))
+BUILD ?= build$(if $(SAN),-san)$(if $(own_compiler),-$(notdir $(firstword $(CC))))
+
+options := --libdir=lib
+ifdef SAN
+options += -Db_sanitize=address,undefined -Db_lundef=false
+export ASAN_OPTIONS ?= halt_on_error=1:detect_leaks=1:abort_on_error=0
+export UBSAN_OPTIONS ?= halt_on_error=1:print_stacktrace=1
+endif
+
+.NOTPARALLEL: # what is missing is installed before anything is built; ninja uses all cores by itself
+
+all: $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
+
+test: $(BUILD)/with-tests
+	@ninja -C $(BUILD) --quiet
+	@tools/run-tests $(BUILD)
+
+demo: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet cli/qkv examples/example_03_reverse
+	@tools/demo $(BUILD)
+
+bench: deps-bench $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet bench/bench
+	@$(BUILD)/bench/bench $(BENCH)
+
+install: all
+	@meson configure $(BUILD) --prefix=$(abspath $(PREFIX))
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD)
+	@test -n "$(DESTDIR)" || ldconfig 2>/dev/null || echo "now run ldconfig as root, or set LD_LIBRARY_PATH=$(PREFIX)/lib"
+
+format:
+	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	rm -rf build build-san build-gcc build-clang build-san-gcc build-san-clang
+
+$(BUILD)/build.ninja: | deps-build
+	@$(if $(own_compiler),CC="$(CC)") meson setup $(BUILD) $(options) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+
+# A folder that was set up without cmocka learns about the tests here.
+$(BUILD)/with-tests: $(BUILD)/build.ninja | deps-test
+	@meson configure $(BUILD) -Dtests=enabled
+	@ninja -C $(BUILD) build.ninja >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+	@touch $@
+
+deps-%:
+	@tools/deps $*
+
+.PHONY: all test demo bench install format clean

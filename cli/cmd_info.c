@@ -1,0 +1,83 @@
+/* cmd_info.c: qkv info: what this build is and what it chose on this machine. */
+#include "options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct {
+    bool json;
+} given;
+
+static const option options[] = {
+    { "json", .help = "print JSON", .flag = &given.json },
+    { 0 },
+};
+
+/* ---- two ways to say it ---- */
+
+/* The environment may hold any bytes; in JSON each odd one becomes an escape. */
+static void put_json_text(const char *text)
+{
+    putchar('"');
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c < 0x20 || *c >= 0x7f || *c == '"' || *c == '\\') printf("\\u%04x", *c);
+        else putchar(*c);
+    }
+    putchar('"');
+}
+
+static void print_text_line(const char *name, const char *key, const char *text)
+{
+    if (!given.json) {
+        printf("%-22s %s\n", name, text ? text : "none");
+        return;
+    }
+    printf("  \"%s\": ", key);
+    if (text) put_json_text(text);
+    else fputs("null", stdout);
+    puts(",");
+}
+
+static void print_available(void)
+{
+    fputs(given.json ? "  \"available\": [" : "available              ", stdout);
+    for (int i = 0; qkv_isa_available(i); i++) {
+        fputs(i ? ", " : "", stdout);
+        if (given.json) put_json_text(qkv_isa_available(i));
+        else fputs(qkv_isa_available(i), stdout);
+    }
+    puts(given.json ? "]," : "");
+}
+
+static void print_threads(void)
+{
+    const char *source = common.threads ? "--threads" : qkv_threads_source();
+    printf(given.json ? "  \"threads\": %d,\n  \"threads_from\": \"%s\"\n" : "threads                %d (from %s)\n",
+           qkv_threads(), source);
+}
+
+static qkv_status run(void)
+{
+    const char *wish = getenv("QKV_ISA"), *isa = qkv_isa();
+    if (given.json) puts("{");
+    print_text_line("version", "version", qkv_version());
+    print_text_line("instruction set", "isa", isa);
+    print_available();
+    print_text_line("QKV_ISA", "isa_wish", wish && *wish ? wish : NULL);
+    print_text_line("compiler", "compiler", COMPILER);
+    print_text_line("libraries", "libraries", "jansson " JANSSON);
+    print_threads();
+    if (given.json) puts("}");
+    return isa ? QKV_OK : library_failed();
+}
+
+const command info_command = {
+    .name = "info",
+    .summary = "show version, instruction set, threads and libraries",
+    .about = "Shows the version, the instruction set in use and those this machine can run\n"
+             "(best last; QKV_ISA chooses), how many threads compute and where that number\n"
+             "came from, and what the program was built with.",
+    .example = "  qkv info --json",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,113 @@
+/* main.c: qkv COMMAND [options]. */
+#include "options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const command *const commands[] = { &attention_command, &explain_command, &line_command, &info_command, NULL };
+
+static const command *running;
+
+/* ---- errors ---- */
+
+static void print_error(const char *sentence)
+{
+    fputs("qkv: ", stderr);
+    size_t length = running ? strlen(running->name) : 0;
+    /* The library names its call, which may be the command's name already. */
+    bool named = running && !strncmp(sentence, running->name, length) && sentence[length] == ':';
+    if (running && !named) fprintf(stderr, "%s: ", running->name);
+    fprintf(stderr, "%s\n", sentence);
+}
+
+qkv_status fail(qkv_status status, const char *format, ...)
+{
+    char sentence[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    print_error(sentence);
+    return status;
+}
+
+qkv_status library_failed(void)
+{
+    print_error(qkv_error());
+    return qkv_error_status();
+}
+
+/* ---- the standard streams ---- */
+
+/* A file opened while stdout is closed would become stdout and take what is printed. A stand-in that refuses writing keeps the
+ * number taken, and printing fails as it should. */
+static void hold_standard_streams(void)
+{
+    int fd;
+    do fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO) close(fd);
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error like any other */
+}
+
+static qkv_status finish_output(qkv_status status)
+{
+    errno = 0;
+    if (!fflush(stdout) && !ferror(stdout)) return status;
+    return status ? status : fail(QKV_IO, "cannot write to standard output: %s", errno ? strerror(errno) : "write error");
+}
+
+/* ---- commands ---- */
+
+static const command *find_command(const char *name)
+{
+    for (int i = 0; commands[i]; i++)
+        if (!strcmp(commands[i]->name, name)) return commands[i];
+    const char *nearest = nearest_command(name);
+    if (nearest) fail(QKV_USAGE, "unknown command \"%s\": did you mean \"%s\"?", name, nearest);
+    else fail(QKV_USAGE, "unknown command \"%s\": see \"qkv --help\"", name);
+    return NULL;
+}
+
+static qkv_status run_command(const char *name, char **arguments)
+{
+    if (!(running = find_command(name))) return QKV_USAGE;
+    qkv_status status = parse_options(running, arguments);
+    if (status) return status;
+    if (common.help) return print_command_help(running), QKV_OK;
+    if (common.threads && qkv_set_threads(common.threads)) return library_failed();
+    status = running->run();
+    qkv_threads_stop();
+    return status;
+}
+
+static qkv_status help_about(char **arguments)
+{
+    if (!*arguments) return print_help(), QKV_OK;
+    const command *c = find_command(*arguments);
+    if (!c) return QKV_USAGE;
+    print_command_help(c);
+    return QKV_OK;
+}
+
+static qkv_status run(char **arguments)
+{
+    const char *first = *arguments++;
+    if (!first) return fail(QKV_USAGE, "no command given: see \"qkv --help\"");
+    if (!strcmp(first, "--help") || !strcmp(first, "-h") || !strcmp(first, "help")) return help_about(arguments);
+    if (!strcmp(first, "--version")) return printf("qkv %s\n", qkv_version()), QKV_OK;
+    if (!strcmp(first, "--man")) return print_manual(), QKV_OK;
+    if (*first == '-') return fail(QKV_USAGE, "unknown option \"%s\": see \"qkv --help\"", first);
+    return run_command(first, arguments);
+}
+
+int main(int argc, char **argv)
+{
+    hold_standard_streams();
+    return (int)finish_output(run(argv + (argc > 0)));
+}

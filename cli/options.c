@@ -1,0 +1,155 @@
+/* options.c: reads the arguments of a command by its table. */
+#include "options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+common_values common;
+const option common_options[] = {
+    { "threads", 't', .value = "N", .help = "use N threads; the results are the same bits with any number",
+      .count = &common.threads },
+    { "help", 'h', .help = "print this help", .flag = &common.help },
+    { 0 },
+};
+
+/* ---- what did they mean? ---- */
+
+enum { LONGEST_NAME = 32 };
+
+/* Letters to add, drop or change to make one name of the other. */
+static int distance(const char *a, const char *b)
+{
+    int row[LONGEST_NAME + 1], columns = (int)strlen(b);
+    if (columns > LONGEST_NAME) return INT_MAX;
+    for (int j = 0; j <= columns; j++) row[j] = j;
+    for (int i = 1; *a; a++, i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= columns; j++) {
+            int changed = diagonal + (*a != b[j - 1]);
+            diagonal = row[j];
+            int added = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            row[j] = changed < added ? changed : added;
+        }
+    }
+    return row[columns];
+}
+
+static void keep_nearer(const char *mistyped, const char *name, int *best, const char **nearest)
+{
+    int d = strlen(mistyped) > LONGEST_NAME ? INT_MAX : distance(mistyped, name);
+    if (d >= *best || d >= (int)strlen(name)) return;
+    *best = d;
+    *nearest = name;
+}
+
+const char *nearest_command(const char *mistyped)
+{
+    int best = 4;
+    const char *nearest = NULL;
+    for (int i = 0; commands[i]; i++) keep_nearer(mistyped, commands[i]->name, &best, &nearest);
+    return nearest;
+}
+
+static const char *nearest_option(const command *c, const char *mistyped)
+{
+    int best = 4;
+    const char *nearest = NULL;
+    for (const option *o = c->options; o->name; o++) keep_nearer(mistyped, o->name, &best, &nearest);
+    for (const option *o = common_options; o->name; o++) keep_nearer(mistyped, o->name, &best, &nearest);
+    return nearest;
+}
+
+static qkv_status unknown_option(const command *c, const char *argument)
+{
+    const char *nearest = strlen(argument) > 2 ? nearest_option(c, argument + 2) : NULL;
+    if (nearest) return fail(QKV_USAGE, "unknown option \"%s\": did you mean \"--%s\"?", argument, nearest);
+    return fail(QKV_USAGE, "unknown option \"%s\": see \"qkv %s --help\"", argument, c->name);
+}
+
+/* ---- values ---- */
+
+static qkv_status read_count(const option *o, const char *text)
+{
+    char *end;
+    errno = 0;
+    long n = strtol(text, &end, 10);
+    if (!isdigit((unsigned char)*text) || *end || errno || n < 1 || n > INT_MAX)
+        return fail(QKV_USAGE, "--%s: \"%s\" is not a whole number from 1", o->name, text);
+    *o->count = (int)n;
+    return QKV_OK;
+}
+
+static qkv_status read_number(const option *o, const char *text)
+{
+    char *end;
+    float x = strtof(text, &end);
+    if (end == text || *end || !isfinite(x)) return fail(QKV_USAGE, "--%s: \"%s\" is not a finite number", o->name, text);
+    *o->number = x;
+    return QKV_OK;
+}
+
+static qkv_status read_value(const option *o, const char *text)
+{
+    if (o->count) return read_count(o, text);
+    if (o->number) return read_number(o, text);
+    if (!*text) return fail(QKV_USAGE, "--%s: its value is empty", o->name);
+    *o->text = text;
+    return QKV_OK;
+}
+
+/* ---- arguments ---- */
+
+/* "--name", "--name=..." or "-n", "-n..."; *value is what follows, or NULL. */
+static bool matches(const option *o, const char *argument, const char **value)
+{
+    *value = NULL;
+    if (argument[1] != '-') {
+        if (!o->letter || argument[1] != o->letter) return false;
+        if (argument[2]) *value = argument + 2;
+        return true;
+    }
+    size_t length = strlen(o->name);
+    if (strncmp(argument + 2, o->name, length)) return false;
+    if (argument[2 + length] == '=') *value = argument + 3 + length;
+    return *value || !argument[2 + length];
+}
+
+static const option *find(const option *table, const char *argument, const char **value)
+{
+    for (const option *o = table; o->name; o++)
+        if (matches(o, argument, value)) return o;
+    return NULL;
+}
+
+static qkv_status check_required(const command *c)
+{
+    for (const option *o = c->options; o->name; o++)
+        if (o->required && !*o->text) return fail(QKV_USAGE, "--%s is missing: see \"qkv %s --help\"", o->name, c->name);
+    return QKV_OK;
+}
+
+qkv_status parse_options(const command *c, char **arguments)
+{
+    for (; *arguments; arguments++) {
+        const char *argument = *arguments, *value;
+        if (argument[0] != '-' || !argument[1]) return fail(QKV_USAGE, "unexpected argument \"%s\"", argument);
+        const option *o = find(c->options, argument, &value);
+        if (!o) o = find(common_options, argument, &value);
+        if (!o) return unknown_option(c, argument);
+        if (o->flag) {
+            if (value) return fail(QKV_USAGE, "--%s takes no value", o->name);
+            *o->flag = true;
+            if (common.help) return QKV_OK;
+            continue;
+        }
+        if (!value && !(value = *++arguments)) return fail(QKV_USAGE, "--%s needs a value: %s", o->name, o->value);
+        qkv_status status = read_value(o, value);
+        if (status) return status;
+    }
+    return check_required(c);
+}

@@ -1,0 +1,58 @@
+/* options.h: commands and their options. One table a command gives the parsing, the --help and the manual page. */
+#ifndef QKV_CLI_OPTIONS_H
+#define QKV_CLI_OPTIONS_H
+
+#include <qkv/qkv.h>
+
+#include <stdbool.h>
+
+/* One option; the one pointer that is set says what it takes and where it goes. */
+typedef struct option {
+    const char *name; /* without the dashes; NULL ends a table */
+    char letter;      /* 0: none */
+    bool required;
+    const char *value; /* what the help calls the value; NULL for a flag */
+    const char *help;
+    bool *flag;
+    const char **text;
+    int *count;    /* a whole number from 1 */
+    float *number; /* a finite number */
+} option;
+
+typedef struct command {
+    const char *name;
+    const char *summary; /* one line */
+    const char *about;   /* paragraphs, lines at most 80 wide */
+    const char *example; /* lines to type */
+    const option *options;
+    qkv_status (*run)(void); /* prints results; has reported its error when it gives one */
+} command;
+
+extern const command attention_command, explain_command, line_command, info_command;
+
+/* The commands, NULL after the last, and the options that every command has. */
+extern const command *const commands[];
+extern const option common_options[];
+typedef struct common_values {
+    bool help;
+    int threads;
+} common_values;
+extern common_values common;
+
+/* Fills in what the options of the command point to. USAGE, reported, for anything else than its options. */
+qkv_status parse_options(const command *c, char **arguments);
+
+/* The name nearest to a mistyped one: a command, or an option of c. NULL when nothing is near. */
+const char *nearest_command(const char *mistyped);
+
+void print_help(void);
+void print_command_help(const command *c);
+void print_manual(void); /* qkv(1), as roff */
+
+/* Prints "qkv: command: sentence" on stderr and gives status back. */
+qkv_status fail(qkv_status status, const char *format, ...) QKV_PRINTF(2, 3);
+
+/* The same with the library's last error. */
+qkv_status library_failed(void);
+
+#endif

@@ -1,0 +1,85 @@
+/* print.c: tables of numbers, aligned by what a terminal shows. */
+#include "print.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = 64, CELL_BYTES = 64 };
+
+static const char *label(const labels *l, int64_t i, char text[NAME_BYTES])
+{
+    if (l->names) return l->names[i];
+    snprintf(text, NAME_BYTES, "%s%lld", l->prefix ? l->prefix : "", (long long)i);
+    return text;
+}
+
+/* Columns on a terminal: East Asian characters take two. Names are this program's own, so well-formed UTF-8. */
+static int display_width(const char *text)
+{
+    int width = 0;
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if ((*c & 0xC0) == 0x80) continue;
+        width += *c >= 0xE3 && *c <= 0xED ? 2 : 1; /* U+3000 to U+DFFF start with these bytes */
+    }
+    return width;
+}
+
+static int larger(int a, int b) { return a > b ? a : b; }
+
+static void print_name(const char *name, int width, bool right)
+{
+    int gap = larger(width - display_width(name), 0);
+    if (right) printf("%*s%s", gap, "", name);
+    else printf("%s%*s", name, gap, "");
+}
+
+/* Numbers too long to line up are shown by their leading digits. */
+static int format_number(char text[CELL_BYTES], float x, int decimals)
+{
+    if (fabsf(x) < 0.5f * powf(10, (float)-decimals)) x = 0; /* no "-0.000" */
+    if (isfinite(x) && fabsf(x) >= 1e9f) return snprintf(text, CELL_BYTES, "%.*e", decimals, (double)x);
+    return snprintf(text, CELL_BYTES, "%.*f", decimals, (double)x);
+}
+
+static float row_sum(const table *t, int64_t i)
+{
+    double sum = 0;
+    for (int64_t j = 0; j < t->columns; j++) sum += (double)t->values[i * t->columns + j];
+    return (float)sum;
+}
+
+static int name_width(const labels *l, int64_t n)
+{
+    char text[NAME_BYTES];
+    int width = 0;
+    for (int64_t i = 0; i < n; i++) width = larger(width, display_width(label(l, i, text)));
+    return width;
+}
+
+static int cell_width(const table *t)
+{
+    char text[CELL_BYTES];
+    int width = larger(name_width(&t->column, t->columns), t->decimals + 2);
+    for (int64_t i = 0; i < t->rows * t->columns; i++) width = larger(width, format_number(text, t->values[i], t->decimals));
+    return width;
+}
+
+void print_table(const table *t)
+{
+    char text[CELL_BYTES];
+    int left = name_width(&t->row, t->rows), width = cell_width(t);
+    printf("    %*s", left, "");
+    for (int64_t j = 0; j < t->columns; j++) fputs("  ", stdout), print_name(label(&t->column, j, text), width, true);
+    puts(t->sums ? "  |  sum" : "");
+    for (int64_t i = 0; i < t->rows; i++) {
+        fputs("    ", stdout);
+        print_name(label(&t->row, i, text), left, false);
+        for (int64_t j = 0; j < t->columns; j++) {
+            format_number(text, t->values[i * t->columns + j], t->decimals);
+            printf("  %*s", width, text);
+        }
+        if (t->sums) format_number(text, row_sum(t, i), t->decimals), printf("  |  %s", text);
+        putchar('\n');
+    }
+}

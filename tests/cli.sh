@@ -1,0 +1,263 @@
+#!/bin/sh
+# cli.sh: the command, as a user types it. usage: cli.sh QKV MAKE_NPY
+. "$(dirname "$0")/cases.sh"
+qkv=$(realpath "$1") make_npy=$(realpath "$2")
+cd "$folder" || exit 1
+export LC_ALL=C.UTF-8
+unset QKV_ISA QKV_THREADS OMP_NUM_THREADS
+
+# fails NAME STATUS PIECE ARGUMENTS...: exit status, one sentence "qkv: ...PIECE..." on stderr, nothing on stdout, no file written.
+fails() {
+    case_name=$1 wanted=$2 piece=$3
+    shift 3
+    before=$(ls)
+    "$qkv" "$@" >"$folder.out" 2>"$folder.err"
+    status=$?
+    problem=
+    [ "$status" = "$wanted" ] || problem="status $status, wanted $wanted"
+    [ ! -s "$folder.out" ] || problem="$problem; it printed results"
+    [ "$(wc -l <"$folder.err")" = 1 ] || problem="$problem; not one sentence"
+    grep -q '^qkv: ' "$folder.err" || problem="$problem; no name"
+    grep -qF -- "$piece" "$folder.err" || problem="$problem; \"$piece\" is missing"
+    [ "$(ls)" = "$before" ] || problem="$problem; it wrote a file"
+    if [ -z "$problem" ]; then ok "$case_name"; else not_ok "$case_name" "$problem" "$(cat "$folder.err")"; fi
+    rm -f "$folder.out" "$folder.err"
+}
+floats() { od -An -v -tf4 -j128 "$1" | tr -s ' \n' ' ' | sed 's/^ //; s/ $//'; }
+near() { # near NAME "wanted numbers" "numbers" TOLERANCE
+    if echo "$2 | $3" | awk -F'|' -v t="$4" '{ n = split($1, a, " "); m = split($2, b, " "); if (n != m) exit 1
+        for (i = 1; i <= n; i++) { d = a[i] - b[i]; if (!(d <= t && d >= -t)) exit 1 } }'; then ok "$1"
+    else not_ok "$1" "wanted: $2" "got:    $3"; fi
+}
+shape_of() { head -c 128 "$1" | tr -d '\0' | LC_ALL=C sed -n "s/.*'shape': \(([0-9, ]*)\).*/\1/p" | tr -d ' '; }
+
+# ---- the worked examples ----
+"$make_npy" q.npy f4 3,2 0.83469225 0.97844849 -0.22140911 -0.50136356 -0.38048561 -0.49219428
+"$make_npy" k.npy f8 3,2 0.93336044 1.38711376 -0.4832162 -0.40850584 -0.40378534 -0.55737316
+"$make_npy" v.npy f4 3,4 1.0333236 -0.07687391 1.94313157 -1.26162928 1.18221604 -0.0298283 -1.46568319 1.37369452 \
+    -0.13959719 -0.50792964 -0.88052409 1.52022357
+weights="0.804 0.101 0.095 0.172 0.406 0.422 0.153 0.417 0.430"
+output="0.937 -0.113 1.331 -0.732 0.598 -0.240 -0.632 0.982 0.591 -0.243 -0.694 1.035"
+
+check "attention writes output and weights" "$qkv" attention --q q.npy --k k.npy --v v.npy --out o.npy --weights w.npy
+near "its output" "$output" "$(floats o.npy)" 0.0005
+near "its weights" "$weights" "$(floats w.npy)" 0.0005
+same "their shapes" "(3,4) (3,3)" "$(shape_of o.npy) $(shape_of w.npy)"
+same "--quiet writes and says nothing" "" "$("$qkv" attention --q=q.npy --k=k.npy --v=v.npy --out o2.npy --quiet 2>&1)"
+check "asking for the weights changes no bit of the output" cmp o.npy o2.npy
+for n in 1 2 3; do "$qkv" attention --q q.npy --k k.npy --v v.npy --out "o$n.npy" --quiet -t "$n"; done
+check "nor does the number of threads" sh -c 'cmp o1.npy o2.npy && cmp o1.npy o3.npy'
+contains "without --out it prints" "$("$qkv" attention --q q.npy --k k.npy --v v.npy)" "output (3, 4)" 0.936715 "weights (3, 3)" 0.804228
+
+explained=$("$qkv" explain)
+contains "explain shows the tokens" "$explained" "哈基咪 (133)" "南北 (23)" "绿豆 (58)"
+# shellcheck disable=SC2086
+contains "explain shows scores, scaled, weights and output" "$(echo "$explained" | tr -s ' ')" \
+    "2.136 -0.803 -0.882" "-0.902 0.312 0.369" "-1.038 0.385 0.428" "1.511 -0.568 -0.624" "-0.638 0.220 0.261" \
+    "-0.734 0.272 0.303" "0.804 0.101 0.095 | 1.000" "0.172 0.406 0.422 | 1.000" "0.153 0.417 0.430 | 1.000" \
+    "0.937 -0.113 1.331 -0.732" "0.598 -0.240 -0.632 0.982" "0.591 -0.243 -0.694 1.035"
+same "explain says the same for arrays from files" "$(echo "$explained" | grep -c 0.804)" \
+    "$("$qkv" explain --q q.npy --k k.npy --v v.npy | grep -c 0.804)"
+contains "explain --causal hides the future" "$("$qkv" explain --causal | tr -s ' ')" \
+    "1.511 -inf -inf" "1.000 0.000 0.000 | 1.000"
+same "its columns line up: every row of a table ends in one place" 1 "$(echo "$explained" | sed -n '/^4\./,/^5\./p' |
+    grep '^    ' | sed 's/[^ -~]/WW/g' | awk '{ print length($0) }' | sort -u | wc -l)"
+
+same "line prints the regression" "step w b loss
+0 0.28 0.10 33.000
+20 1.98 0.73 0.123
+40 2.07 0.79 0.015
+60 2.06 0.82 0.012
+80 2.06 0.84 0.009" "$("$qkv" line | sed 's/^ *//' | tr -s ' ')"
+
+# ---- shapes and masks ----
+"$make_npy" q1.npy f4 1,2 1 0
+"$make_npy" k3.npy f4 3,2 1 0 0 1 1 0
+"$make_npy" v3.npy f4 3,2 10 0 0 20 30 0
+run1() { "$qkv" attention --q q1.npy --k k3.npy --v v3.npy --out o.npy --weights w.npy --quiet "$@"; }
+run1 && near "example 2" "0.401112 0.197776 0.401112 16.044484 3.955516" "$(floats w.npy) $(floats o.npy)" 0.000002
+run1 --lengths 2 && near "--lengths hides keys" "0.669762 0.330238 0" "$(floats w.npy)" 0.000001
+run1 --lengths 0 && same "a length of 0 gives zeros" "0 0 0 0 0" "$(floats w.npy) $(floats o.npy)"
+"$make_npy" keep.npy b1 3 0 1 1
+run1 --keep keep.npy && near "--keep of one dimension" "0 0.330238 0.669762" "$(floats w.npy)" 0.000001
+"$make_npy" bias.npy f4 1,3 0 -inf 0
+run1 --bias bias.npy && near "--bias of -inf hides" "0.5 0 0.5" "$(floats w.npy)" 0.000001
+run1 --bias bias.npy --keep keep.npy && near "masks combine" "0 0 1" "$(floats w.npy)" 0.000001
+run1 --causal && near "causal: the last query sees all" "0.401112 0.197776 0.401112" "$(floats w.npy)" 0.000001
+run1 --scale 0.00000001 && near "--scale" "0.333333 0.333333 0.333333" "$(floats w.npy)" 0.000001
+
+"$make_npy" q3d.npy f4 2,1,2 1 0 1 0
+"$make_npy" k3d.npy f4 2,3,2 1 0 0 1 1 0 1 0 0 1 1 0
+"$make_npy" keep3d.npy i4 2,1,3 1 1 1 0 1 1
+"$qkv" attention --q q3d.npy --k k3d.npy --v k3d.npy --lengths 3,2 --keep keep3d.npy --out o.npy --weights w.npy --quiet
+near "3 dimensions: a mask and a length for each sequence" "0.401112 0.197776 0.401112 0 1 0" "$(floats w.npy)" 0.000001
+same "and their shapes" "(2,1,2) (2,1,3)" "$(shape_of o.npy) $(shape_of w.npy)"
+"$make_npy" heads.npy f4 1,2,4 1 0 0 1 0 1 1 0
+"$make_npy" kv.npy f4 1,2,2 1 0 0 1
+"$qkv" attention --q heads.npy --k kv.npy --v kv.npy --heads 2 --kv-heads 1 --out o.npy --weights w.npy --quiet
+near "--heads with one key head" "0.669762 0.330238 0.330238 0.669762 0.330238 0.669762 0.669762 0.330238" "$(floats w.npy)" 0.000001
+same "and their shapes too" "(1,2,4) (1,2,2,2)" "$(shape_of o.npy) $(shape_of w.npy)"
+"$make_npy" heads2.npy f4 2,4 1 0 0 1 0 1 1 0
+"$make_npy" kv2.npy f4 2,2 1 0 0 1
+"$qkv" attention --q heads2.npy --k kv2.npy --v kv2.npy --heads 2 --kv-heads 1 --out o.npy --weights w.npy --quiet
+same "--heads with 2 dimensions" "(2,4) (2,2,2)" "$(shape_of o.npy) $(shape_of w.npy)"
+"$make_npy" q4d.npy f4 1,2,2,2 1 0 0 1 0 1 1 0
+"$make_npy" k4d.npy f4 1,1,2,2 1 0 0 1
+"$qkv" attention --q q4d.npy --k k4d.npy --v k4d.npy --out o.npy --weights w.npy --quiet
+same "4 dimensions" "(1,2,2,2) (1,2,2,2)" "$(shape_of o.npy) $(shape_of w.npy)"
+"$make_npy" none.npy f4 0,2
+check "no queries, no output" "$qkv" attention --q none.npy --k k3.npy --v v3.npy --out o.npy --quiet
+same "of the right shape" "(0,2)" "$(shape_of o.npy)"
+
+# ---- bad input: a sentence, a status, nothing written ----
+rm -f o.npy w.npy o?.npy
+bad() { # bad NAME STATUS PIECE ARGUMENTS...: with an output asked for that must not appear
+    bad_name=$1 bad_status=$2 bad_piece=$3
+    shift 3
+    fails "$bad_name" "$bad_status" "$bad_piece" attention "$@" --out o.npy --weights w.npy
+}
+"$make_npy" rank1.npy f4 2 1 0
+"$make_npy" rank5.npy f4 1,1,1,1,2 1 0
+"$make_npy" rank7.npy f4 1,1,1,1,1,1,2 1 0
+"$make_npy" wide.npy f4 3,3
+"$make_npy" short.npy f4 2,2
+"$make_npy" h3.npy f4 1,3,2,2
+"$make_npy" keep_bad.npy f4 3 0 0.5 1
+"$make_npy" keep_nan.npy f4 3 0 nan 1
+"$make_npy" keep_four.npy f4 4 1 1 1 1
+"$make_npy" bias_nan.npy f4 3 0 nan 0
+"$make_npy" bias_inf.npy f4 3 0 inf 0
+"$make_npy" bias_rows.npy f4 2,3
+"$make_npy" bias_5.npy f4 1,1,1,1,3
+"$make_npy" nan.npy f4 1,2 nan 0
+"$make_npy" object.npy O8 1,2
+"$make_npy" huge.npy f4 4611686018427387904,4611686018427387904 no_data
+"$make_npy" large.npy f4 1000000000000,2 no_data
+"$make_npy" negative.npy f4 -1,2 no_data
+echo "this is text" >text.npy
+: >empty.npy
+qkv_files="--q q1.npy --k k3.npy --v v3.npy"
+# shellcheck disable=SC2086
+{
+bad "q of 1 dimension" 2 rank1.npy --q rank1.npy --k k3.npy --v v3.npy
+bad "q of 5 dimensions" 2 rank5.npy --q rank5.npy --k k3.npy --v v3.npy
+bad "q of 7 dimensions" 6 rank7.npy --q rank7.npy --k k3.npy --v v3.npy
+bad "q of 2 dimensions, k of 3" 2 "k3d.npy: has 3" --q q1.npy --k k3d.npy --v v3.npy
+bad "q and k of different widths" 2 attention --q q1.npy --k wide.npy --v v3.npy
+bad "k and v of different lengths" 2 attention --q q1.npy --k k3.npy --v short.npy
+bad "heads that do not divide the width" 2 attention --q heads.npy --k heads.npy --v heads.npy --heads 3
+bad "key heads that do not divide the heads" 2 attention --q heads.npy --k heads.npy --v heads.npy --heads 4 --kv-heads 3
+bad "3 heads on 2 key heads" 2 attention --q h3.npy --k q4d.npy --v q4d.npy
+bad "--heads with 4 dimensions" 2 --heads --q q4d.npy --k k4d.npy --v k4d.npy --heads 2
+bad "--kv-heads without --heads" 2 --kv-heads $qkv_files --kv-heads 1
+bad "a keep map of 0.5" 2 "keep_bad.npy: number 1 is 0.5" $qkv_files --keep keep_bad.npy
+bad "a keep map with NaN" 8 "keep_nan.npy: number 1 is nan" $qkv_files --keep keep_nan.npy
+bad "a keep map that does not stretch" 2 keep $qkv_files --keep keep_four.npy
+bad "a bias with NaN" 8 "bias_nan.npy: number 1 is nan" $qkv_files --bias bias_nan.npy
+bad "a bias of +inf" 8 "bias_inf.npy: number 1 is inf" $qkv_files --bias bias_inf.npy
+bad "a bias with too many rows" 2 bias $qkv_files --bias bias_rows.npy
+bad "a bias of 5 dimensions" 2 bias_5.npy $qkv_files --bias bias_5.npy
+bad "too many lengths" 2 --lengths $qkv_files --lengths 1,2
+bad "a length longer than the keys" 2 4 $qkv_files --lengths 4
+bad "a length that is no number" 2 --lengths $qkv_files --lengths 1x
+bad "a negative length" 2 --lengths $qkv_files --lengths -1
+bad "a length beyond whole numbers" 2 --lengths $qkv_files --lengths 99999999999999999999
+bad "queries with NaN" 8 "nan.npy: number 0 is nan" --q nan.npy --k k3.npy --v v3.npy
+bad "a file that is not there" 3 missing.npy --q missing.npy --k k3.npy --v v3.npy
+bad "a folder instead of a file" 3 . --q . --k k3.npy --v v3.npy
+bad "objects instead of numbers" 5 object.npy --q object.npy --k k3.npy --v v3.npy
+bad "a shape larger than the file" 4 large.npy --q large.npy --k k3.npy --v v3.npy
+bad "a negative shape" 4 negative.npy --q negative.npy --k k3.npy --v v3.npy
+bad "text instead of an array" 4 text.npy --q text.npy --k k3.npy --v v3.npy
+bad "an empty file" 4 empty.npy --q empty.npy --k k3.npy --v v3.npy
+bad "a scale of 0" 2 --scale $qkv_files --scale 0
+bad "a scale that is not finite" 2 --scale $qkv_files --scale nan
+bad "0 threads" 2 --threads $qkv_files --threads 0
+bad "too many threads" 2 256 $qkv_files -t 257
+fails "output into a folder that is not there" 3 no/o.npy attention $qkv_files --out no/o.npy
+fails "weights into a folder that is not there: no output either" 3 no/w.npy attention $qkv_files --out o.npy --weights no/w.npy
+fails "output and weights into one file" 2 same attention $qkv_files --out o.npy --weights o.npy
+}
+"$qkv" attention --q huge.npy --k k3.npy --v v3.npy --out o.npy 2>/dev/null
+case $? in 4 | 6) check "a shape beyond counting" test ! -e o.npy ;; *) not_ok "a shape beyond counting" ;; esac
+
+cut=0 wrong=
+size=$(wc -c <k3.npy)
+while [ "$cut" -lt "$size" ]; do
+    head -c "$cut" k3.npy >cut.npy
+    "$qkv" attention --q cut.npy --k k3.npy --v v3.npy --out o.npy 2>err
+    status=$?
+    { [ "$status" = 4 ] && [ "$(wc -l <err)" = 1 ] && [ ! -e o.npy ]; } || wrong="$wrong $cut:$status"
+    cut=$((cut + 1))
+done
+rm -f err
+same "a file cut at any of its $size bytes" "" "$wrong"
+
+# ---- usage ----
+fails "no command" 2 --help
+fails "an unknown command" 2 'did you mean "attention"' atention
+fails "a command like no other" 2 "qkv --help" xylophone
+fails "an unknown option" 2 'did you mean "--causal"' attention --caussal
+fails "an option like no other" 2 "qkv attention --help" attention --xylophone
+fails "an unknown letter" 2 "-x" attention -x
+fails "an unknown first option" 2 "--xylophone" --xylophone
+fails "a missing value" 2 "--q needs a value" attention --q
+fails "an empty value" 2 "--q" attention --q ""
+fails "a value for a flag" 2 "--causal" attention --causal=yes
+fails "a missing array" 2 "--v is missing" attention --q q1.npy --k k3.npy
+fails "an argument too many" 2 '"o.npy"' explain o.npy
+fails "explain needs all three arrays" 2 "--q, --k and --v" explain --q q1.npy
+fails "explain takes 2 dimensions" 2 "q3d.npy" explain --q q3d.npy --k k3d.npy --v k3d.npy
+fails "a learning rate of 0" 2 "--lr" line --lr 0
+"$qkv" line --lr 10 >/dev/null 2>err
+same "a line that diverges" 8 $?
+contains "and what to do" "$(cat err)" "try a smaller --lr"
+if [ -e /dev/full ]; then
+    "$qkv" explain >/dev/full 2>err
+    same "a full disk" 3 $?
+    contains "is reported" "$(cat err)" "standard output"
+fi
+"$qkv" explain >&- 2>/dev/null
+same "a closed standard output" 3 $?
+(trap '' PIPE; "$qkv" explain 2>/dev/null; echo $? >status) | :
+same "a closed pipe" 3 "$(cat status)"
+"$qkv" attention --q q1.npy --k k3.npy --v v3.npy --out o.npy --quiet >&-
+same "nothing printed, nothing lost" 0 $?
+
+# ---- help ----
+help_lists() { # help_lists COMMAND OPTION...
+    topic=$1
+    shift
+    contains "qkv $topic --help lists its options" "$("$qkv" "$topic" --help)" "usage: qkv $topic" "$@" -t --threads -h --help
+}
+help_lists attention --q --k --v --causal --lengths --keep --bias --heads --kv-heads --scale --out --weights --print --quiet
+help_lists explain --q --k --v --causal
+help_lists line --lr --steps --every
+help_lists info --json
+same "qkv help COMMAND is the same" "$("$qkv" line --help)" "$("$qkv" help line)"
+contains "qkv --help lists the commands" "$("$qkv" --help)" attention explain line info
+same "no line of help is wider than a terminal" "" \
+    "$(for c in attention explain line info; do "$qkv" $c --help; done | awk 'length($0) > 100')"
+same "qkv --version" "qkv 0.1.0" "$("$qkv" --version)"
+contains "qkv info" "$("$qkv" info -t 2)" "version" "0.1.0" "instruction set" "available" "threads                2" "compiler" "jansson"
+contains "qkv info tells where the count came from" "$(QKV_THREADS=3 "$qkv" info)" "3 (from QKV_THREADS)"
+contains "qkv info shows the wish" "$(QKV_ISA=ref "$qkv" info)" "instruction set        ref" "QKV_ISA                ref"
+QKV_ISA='no"such' "$qkv" info --json >info.json 2>/dev/null
+same "an impossible wish" 5 $?
+contains "is shown all the same" "$(cat info.json)" '"isa": null' '"isa_wish": "no\u0022such"'
+export QKV_ISA=no_such
+fails "and nothing computes" 5 no_such attention --q q1.npy --k k3.npy --v v3.npy
+unset QKV_ISA
+
+# ---- the manual ----
+"$qkv" --man >qkv.1
+contains "the manual has every option" "$(sed 's/\\-/-/g' qkv.1)" --q --k --v --causal --lengths --keep --bias --heads --kv-heads \
+    --scale --out --weights --print --quiet --lr --steps --every --json --threads "EXIT STATUS" QKV_ISA
+if command -v mandoc >/dev/null; then
+    same "mandoc finds nothing wrong" "" "$(mandoc -T lint -W warning qkv.1)"
+elif command -v groff >/dev/null; then
+    same "groff finds nothing wrong" "" "$(groff -man -Tutf8 -ww -z qkv.1 2>&1)"
+else
+    skipped "the manual's form: neither mandoc nor groff is here"
+fi
+finish

@@ -1,0 +1,17 @@
+#!/bin/sh
+# headers.sh: every public header compiles alone, in C11 and C++17. usage: headers.sh ROOT CC...
+. "$(dirname "$0")/cases.sh"
+root=$1
+shift
+for header in "$root"/include/qkv/*.h; do
+    name=$(basename "$header")
+    check "$name in C11" "$@" -std=c11 -x c -fsyntax-only -Wall -Wextra -pedantic -Werror -I "$root/include" "$header"
+    if command -v c++ >/dev/null; then
+        check "$name in C++17" c++ -std=c++17 -x c++ -fsyntax-only -Wall -Wextra -pedantic -Werror -I "$root/include" "$header"
+    else
+        skipped "$name in C++17: there is no c++"
+    fi
+done
+echo '#include <no_such_header.h>' >"$folder/bad.h"
+refuse "a header that does not compile is noticed" "$@" -std=c11 -x c -fsyntax-only "$folder/bad.h"
+finish

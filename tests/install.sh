@@ -1,0 +1,45 @@
+#!/bin/sh
+# install.sh: an installed library can be used through pkg-config. usage: install.sh BUILD SANITIZERS CC...
+. "$(dirname "$0")/cases.sh"
+build=$1 sanitizers=$2
+shift 2
+[ "$sanitizers" = none ] || set -- "$@" "-fsanitize=$sanitizers"
+
+check "meson install into a DESTDIR" env DESTDIR="$folder/root" meson install -C "$build" --no-rebuild --quiet
+pc=$(cd "$folder/root" && find . -name qkv.pc)
+same "one qkv.pc" 1 "$(echo "$pc" | grep -c .)"
+export PKG_CONFIG_PATH="$folder/root/$(dirname "$pc")" PKG_CONFIG_SYSROOT_DIR="$folder/root"
+library_folder=$(dirname "$PKG_CONFIG_PATH")
+same "pkg-config knows the version" "$(sed -n 's/#define QKV_VERSION "\(.*\)"/\1/p' "$(dirname "$0")/../include/qkv/base.h")" \
+    "$(pkg-config --modversion qkv)"
+for file in libqkv.so libqkv.so.0 libqkv.a; do check "$file is installed" test -e "$library_folder/$file"; done
+contains "the soname is versioned" "$(objdump -p "$library_folder/libqkv.so")" "libqkv.so.0"
+installed=$(cd "$folder/root" && find . -type f)
+contains "command, headers and manual are installed" "$installed" bin/qkv include/qkv/qkv.h include/qkv/base.h man1/qkv.1
+
+cat >"$folder/use.c" <<'END'
+#include <qkv/qkv.h>
+#include <stdio.h>
+int main(void)
+{
+    qkv_tape *t = qkv_tape_new(NULL);
+    const float one[] = { 1 };
+    int64_t shape[] = { 1, 1 };
+    qkv_tensor *x = qkv_constant(t, 2, shape, one);
+    qkv_mask mask = { 0 };
+    printf("%s %g\n", qkv_version(), (double)qkv_item(qkv_attention(x, x, x, mask)));
+    qkv_tape_free(t);
+    qkv_threads_stop();
+    return 0;
+}
+END
+wanted="$(pkg-config --modversion qkv) 1"
+# shellcheck disable=SC2046
+check "a program builds with pkg-config" "$@" "$folder/use.c" $(pkg-config --cflags --libs qkv) -o "$folder/use"
+same "and runs" "$wanted" "$(LD_LIBRARY_PATH=$library_folder "$folder/use" 2>&1)"
+rm -f "$library_folder"/libqkv.so*
+# shellcheck disable=SC2046
+check "the static library builds with pkg-config --static" \
+    "$@" "$folder/use.c" $(pkg-config --static --cflags --libs qkv) -o "$folder/use_static"
+same "and runs alone" "$wanted" "$("$folder/use_static" 2>&1)"
+finish
