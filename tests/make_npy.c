@@ -1,5 +1,6 @@
 /* make_npy.c: writes a .npy file for the shell tests, sharing no code with the library.
- * usage: make_npy FILE f4|f8|i4|b1|O8 SHAPE [VALUE...]     SHAPE as 3,2; missing values are 0; with no_data after SHAPE none. */
+ * usage: make_npy FILE f4|f8|i4|b1|O8 SHAPE [VALUE...]     SHAPE as 3,2; missing values are 0; with no_data after SHAPE none.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -51,7 +51,8 @@ static inline void sha256_block(sha256 *s)
     memcpy(v, s->h, sizeof v);
     for (int i = 0; i < 64; i++) {
         uint32_t a = v[0], e = v[4];
-        uint32_t t1 = v[7] + (sha256_turn(e, 6) ^ sha256_turn(e, 11) ^ sha256_turn(e, 25)) + ((e & v[5]) ^ (~e & v[6])) + k[i] + w[i];
+        uint32_t t1 = v[7] + (sha256_turn(e, 6) ^ sha256_turn(e, 11) ^ sha256_turn(e, 25)) + ((e & v[5]) ^ (~e & v[6])) + k[i] +
+                      w[i];
         uint32_t t2 = (sha256_turn(a, 2) ^ sha256_turn(a, 13) ^ sha256_turn(a, 22)) + ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
         memmove(v + 1, v, sizeof(uint32_t) * 7);
         v[4] += t1;

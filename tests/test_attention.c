@@ -1,5 +1,5 @@
-/* test_attention.c: scaled dot-product attention: the worked numbers, 240 random attentions against PyTorch and finite differences, every
- * instruction set against the reference, the same bits however it is cut, masks, bad input, memory. */
+/* test_attention.c: scaled dot-product attention: the worked numbers, 240 random attentions against PyTorch and finite
+ * differences, every instruction set against the reference, the same bits however it is cut, masks, bad input, memory. */
 #include <qkv/op.h>
 
 #include <math.h>
@@ -36,8 +36,7 @@ typedef struct worked {
 
 #define F(...) ((const float[]){ __VA_ARGS__ })
 static const worked worked_numbers[] = {
-    { 3, 3, 2, 4,
-      F(0.83469225f, 0.97844849f, -0.22140911f, -0.50136356f, -0.38048561f, -0.49219428f),
+    { 3, 3, 2, 4, F(0.83469225f, 0.97844849f, -0.22140911f, -0.50136356f, -0.38048561f, -0.49219428f),
       F(0.93336044f, 1.38711376f, -0.4832162f, -0.40850584f, -0.40378534f, -0.55737316f),
       F(1.0333236f, -0.07687391f, 1.94313157f, -1.26162928f, 1.18221604f, -0.0298283f, -1.46568319f, 1.37369452f, -0.13959719f,
         -0.50792964f, -0.88052409f, 1.52022357f),
@@ -55,7 +54,8 @@ static void check_worked(const worked *e)
 {
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_tensor *weights, *scaled, *scores;
-    qkv_tensor *y = qkv_attention_with(qkv_constant(t, QKV_SHAPE(e->tq, e->dk), e->q), qkv_constant(t, QKV_SHAPE(e->tk, e->dk), e->k),
+    qkv_tensor *y = qkv_attention_with(qkv_constant(t, QKV_SHAPE(e->tq, e->dk), e->q),
+                                       qkv_constant(t, QKV_SHAPE(e->tk, e->dk), e->k),
                                        qkv_constant(t, QKV_SHAPE(e->tk, e->dv), e->v), QKV_NO_MASK,
                                        &(qkv_attention_opts){ .weights = &weights, .scaled = &scaled, .scores = &scores });
     assert_int_equal(qkv_tape_status(t), QKV_OK);
@@ -78,7 +78,8 @@ static void worked_self_attention(void **state)
     (void)state;
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_tensor *x = qkv_constant(t, QKV_SHAPE(2, 2), F(1, 0, 0, 1)), *wv = qkv_constant(t, QKV_SHAPE(2, 2), F(1, 2, 3, 4));
-    qkv_tensor *y = qkv_attention(qkv_matmul(x, x, QKV_AS_IS), qkv_matmul(x, x, QKV_AS_IS), qkv_matmul(x, wv, QKV_AS_IS), QKV_NO_MASK);
+    qkv_tensor *y = qkv_attention(qkv_matmul(x, x, QKV_AS_IS), qkv_matmul(x, x, QKV_AS_IS), qkv_matmul(x, wv, QKV_AS_IS),
+                                  QKV_NO_MASK);
     assert_near(qkv_data(y), F(1.660477f, 2.660477f, 2.339523f, 3.339523f), 4, 1e-6f);
     qkv_tape_free(t);
 }
@@ -323,8 +324,9 @@ static one *large(int64_t batch, int64_t heads, int64_t kv_heads, int64_t tq, in
 static void instruction_sets_against_reference(void **state)
 {
     (void)state;
-    static const int64_t shapes[][7] = { { 1, 2, 1, 150, 213, 40, 24 }, { 2, 2, 2, 97, 96, 17, 33 }, { 1, 4, 2, 33, 193, 64, 64 },
-                                         { 3, 1, 1, 1, 300, 8, 5 },     { 1, 1, 1, 200, 7, 3, 16 },  { 1, 2, 2, 16, 16, 1, 1 } };
+    static const int64_t shapes[][7] = { { 1, 2, 1, 150, 213, 40, 24 }, { 2, 2, 2, 97, 96, 17, 33 },
+                                         { 1, 4, 2, 33, 193, 64, 64 },  { 3, 1, 1, 1, 300, 8, 5 },
+                                         { 1, 1, 1, 200, 7, 3, 16 },    { 1, 2, 2, 16, 16, 1, 1 } };
     static result expected, got;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int64_t masks = 0; masks < 32; masks++) { /* the sixteen masks, without and with dropout */
@@ -382,8 +384,8 @@ static void asking_changes_no_bit(void **state)
     char plain[65], asked[65];
     qkv_tensor *weights, *scaled, *scores;
     digest(c, NULL, NULL, plain);
-    digest(c, &(qkv_attention_opts){ .weights = &weights, .scaled = &scaled, .scores = &scores }, &(qkv_tape_opts){ .keep_attention = 1 },
-           asked);
+    digest(c, &(qkv_attention_opts){ .weights = &weights, .scaled = &scaled, .scores = &scores },
+           &(qkv_tape_opts){ .keep_attention = 1 }, asked);
     assert_string_equal(plain, asked);
 }
 
@@ -392,21 +394,23 @@ static qkv_tensor *slice_of(qkv_tape *t, const float *x, int64_t b, int64_t from
     return qkv_constant(t, QKV_SHAPE(1, to - from, d), x + (b * length + from) * d);
 }
 
-/* A sequence alone, with its own length, and a query alone, with the keys it sees, give the bits they give in a padded batch of 7. */
+/* A sequence alone, with its own length, and a query alone, with the keys it sees, give the bits they give in a padded batch
+ * of 7. */
 static void same_bits_alone_as_in_a_batch(void **state)
 {
     (void)state;
     enum { B = 7, T = 130, H = 3, D = H * 20 };
     static float q[B * T * D], k[B * T * D], v[B * T * D];
     int32_t lengths[B] = { 130, 1, 97, 96, 50, 17, 129 };
-    for (int64_t i = 0; i < B * T * D; i++) q[i] = (float)below(1000) / 500, k[i] = (float)below(1000) / 500, v[i] = (float)below(1000) / 500;
+    for (int64_t i = 0; i < B * T * D; i++)
+        q[i] = (float)below(1000) / 500, k[i] = (float)below(1000) / 500, v[i] = (float)below(1000) / 500;
     const qkv_attention_opts opts = { .heads = H };
     for (int isa = 0; qkv_isa_available(isa); isa++) {
         qkv_set_isa(qkv_isa_available(isa));
         qkv_tape *t = qkv_tape_new(NULL);
         qkv_tensor *all = qkv_attention_with(qkv_constant(t, QKV_SHAPE(B, T, D), q), qkv_constant(t, QKV_SHAPE(B, T, D), k),
-                                             qkv_constant(t, QKV_SHAPE(B, T, D), v), (qkv_mask){ .causal = 1, .key_lengths = lengths },
-                                             &opts);
+                                             qkv_constant(t, QKV_SHAPE(B, T, D), v),
+                                             (qkv_mask){ .causal = 1, .key_lengths = lengths }, &opts);
         for (int b = 0; b < B; b++) {
             int64_t n = lengths[b], row = n / 2;
             qkv_tensor *alone = qkv_attention_with(slice_of(t, q, b, 0, n, T, D), slice_of(t, k, b, 0, n, T, D),
@@ -578,7 +582,13 @@ static void bad_input(void **state)
     static const uint8_t two[1] = { 2 };
     const refusal rows[] = {
         { { 3 }, { 3 }, { 3 }, { 0 }, { .scale = 0 }, QKV_USAGE, "q has shape (3), expected 2 or 3 dimensions" },
-        { { 1, 1, 2, 3, 4 }, { 1, 1, 2, 3, 4 }, { 1, 1, 2, 3, 4 }, { 0 }, { .scale = 0 }, QKV_USAGE, "expected 2 or 3 dimensions" },
+        { { 1, 1, 2, 3, 4 },
+          { 1, 1, 2, 3, 4 },
+          { 1, 1, 2, 3, 4 },
+          { 0 },
+          { .scale = 0 },
+          QKV_USAGE,
+          "expected 2 or 3 dimensions" },
         { { 2, 3 }, { 1, 2, 3 }, { 1, 2, 3 }, { 0 }, { .scale = 0 }, QKV_USAGE, "as many dimensions" },
         { { 2, 3 }, { 2, 4 }, { 2, 4 }, { 0 }, { .scale = 0 }, QKV_USAGE, "same width" },
         { { 2, 3 }, { 2, 3 }, { 4, 3 }, { 0 }, { .scale = 0 }, QKV_USAGE, "same length" },
@@ -587,12 +597,48 @@ static void bad_input(void **state)
         { { 1, 6, 2, 3 }, { 1, 2, 2, 3 }, { 1, 3, 2, 3 }, { 0 }, { .scale = 0 }, QKV_USAGE, "same heads" },
         { { 2, 6 }, { 2, 6 }, { 2, 6 }, { 0 }, { .heads = 4 }, QKV_USAGE, "4 heads do not divide" },
         { { 2, 6 }, { 2, 6 }, { 2, 6 }, { 0 }, { .heads = -2 }, QKV_USAGE, "negative" },
-        { { 2, 3 }, { 2, 3 }, { 2, 3 }, { .keep = two, .keep_shape = { 1, 1, 1, 1 } }, { .scale = 0 }, QKV_USAGE, "keep[0] is 2" },
-        { { 2, 3 }, { 2, 3 }, { 2, 3 }, { .keep = two, .keep_shape = { 1, 1, 1, 3 } }, { .scale = 0 }, QKV_USAGE, "does not stretch" },
-        { { 2, 3 }, { 2, 3 }, { 2, 3 }, { .bias = nan, .bias_shape = { 1, 1, 1, 1 } }, { .scale = 0 }, QKV_NUMERIC, "bias[0] is NaN" },
-        { { 2, 3 }, { 2, 3 }, { 2, 3 }, { .bias = inf, .bias_shape = { 1, 1, 1, 1 } }, { .scale = 0 }, QKV_NUMERIC, "bias[0] is +inf" },
-        { { 2, 3 }, { 2, 3 }, { 2, 3 }, { .bias = nan, .bias_shape = { 2, 1, 1, 1 } }, { .scale = 0 }, QKV_USAGE, "does not stretch" },
-        { { 2, 3 }, { 2, 3 }, { 2, 3 }, { .key_lengths = (int32_t[]){ 3 } }, { .scale = 0 }, QKV_USAGE, "key length 0 is 3, expected 0 to 2" },
+        { { 2, 3 },
+          { 2, 3 },
+          { 2, 3 },
+          { .keep = two, .keep_shape = { 1, 1, 1, 1 } },
+          { .scale = 0 },
+          QKV_USAGE,
+          "keep[0] is 2" },
+        { { 2, 3 },
+          { 2, 3 },
+          { 2, 3 },
+          { .keep = two, .keep_shape = { 1, 1, 1, 3 } },
+          { .scale = 0 },
+          QKV_USAGE,
+          "does not stretch" },
+        { { 2, 3 },
+          { 2, 3 },
+          { 2, 3 },
+          { .bias = nan, .bias_shape = { 1, 1, 1, 1 } },
+          { .scale = 0 },
+          QKV_NUMERIC,
+          "bias[0] is NaN" },
+        { { 2, 3 },
+          { 2, 3 },
+          { 2, 3 },
+          { .bias = inf, .bias_shape = { 1, 1, 1, 1 } },
+          { .scale = 0 },
+          QKV_NUMERIC,
+          "bias[0] is +inf" },
+        { { 2, 3 },
+          { 2, 3 },
+          { 2, 3 },
+          { .bias = nan, .bias_shape = { 2, 1, 1, 1 } },
+          { .scale = 0 },
+          QKV_USAGE,
+          "does not stretch" },
+        { { 2, 3 },
+          { 2, 3 },
+          { 2, 3 },
+          { .key_lengths = (int32_t[]){ 3 } },
+          { .scale = 0 },
+          QKV_USAGE,
+          "key length 0 is 3, expected 0 to 2" },
         { { 2, 3 }, { 2, 3 }, { 2, 3 }, { .key_lengths = (int32_t[]){ -1 } }, { .scale = 0 }, QKV_USAGE, "key length 0 is -1" },
         { { 2, 3 }, { 2, 3 }, { 2, 3 }, { 0 }, { .dropout = 1 }, QKV_USAGE, "dropout is 1" },
         { { 2, 3 }, { 2, 3 }, { 2, 3 }, { 0 }, { .dropout = NAN }, QKV_USAGE, "dropout is nan" },
@@ -603,10 +649,12 @@ static void bad_input(void **state)
         qkv_tensor *weights = NULL;
         qkv_attention_opts opts = rows[i].opts;
         opts.weights = &weights;
-        assert_null(qkv_attention_with(of_shape(t, rows[i].q), of_shape(t, rows[i].k), of_shape(t, rows[i].v), rows[i].mask, &opts));
+        assert_null(
+            qkv_attention_with(of_shape(t, rows[i].q), of_shape(t, rows[i].k), of_shape(t, rows[i].v), rows[i].mask, &opts));
         assert_null(weights);
         assert_int_equal(qkv_tape_status(t), rows[i].status);
-        if (!strstr(qkv_error(), rows[i].words)) fail_msg("row %zu says \"%s\", expected \"%s\"", i, qkv_error(), rows[i].words);
+        if (!strstr(qkv_error(), rows[i].words))
+            fail_msg("row %zu says \"%s\", expected \"%s\"", i, qkv_error(), rows[i].words);
         qkv_tape_free(t);
     }
 }
@@ -655,15 +703,23 @@ static int best_isa(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(worked_examples),       TEST(worked_self_attention),
-        TEST(golden),                TEST(finite_differences),
+        TEST(worked_examples),
+        TEST(worked_self_attention),
+        TEST(golden),
+        TEST(finite_differences),
         TEST(instruction_sets_against_reference),
-        TEST(same_bits_on_any_threads), TEST(asking_changes_no_bit),
-        TEST(same_bits_alone_as_in_a_batch), TEST(weights_are_weights),
-        TEST(nothing_to_see),        TEST(large_scores),
-        TEST(empty_and_single),      TEST(hidden_keys_are_not_read),
-        TEST(dropout),               TEST(bad_input),
-        TEST(any_allocation_may_fail), TEST(memory_is_linear),
+        TEST(same_bits_on_any_threads),
+        TEST(asking_changes_no_bit),
+        TEST(same_bits_alone_as_in_a_batch),
+        TEST(weights_are_weights),
+        TEST(nothing_to_see),
+        TEST(large_scores),
+        TEST(empty_and_single),
+        TEST(hidden_keys_are_not_read),
+        TEST(dropout),
+        TEST(bad_input),
+        TEST(any_allocation_may_fail),
+        TEST(memory_is_linear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

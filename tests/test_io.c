@@ -297,8 +297,8 @@ static void npy_hostile_starts(void **state)
         char bytes[13];
         size_t size;
     } cases[] = {
-        { QKV_FORMAT, "\200\002}q\001.abcdef", 12 },      /* a pickle */
-        { QKV_FORMAT, "PK\003\004abcdefgh", 12 },         /* a .npz */
+        { QKV_FORMAT, "\200\002}q\001.abcdef", 12 }, /* a pickle */
+        { QKV_FORMAT, "PK\003\004abcdefgh", 12 },    /* a .npz */
         { QKV_UNSUPPORTED, "\223NUMPY\004\0\1\0\0\0", 12 },
         { QKV_UNSUPPORTED, "\223NUMPY\0\0\1\0\0\0", 12 },
         { QKV_UNSUPPORTED, "\223NUMPY\1\1\1\0\0\0", 12 },
@@ -355,8 +355,10 @@ static void safetensors_rules(void **state)
     } cases[] = {
         { QKV_OK, A ",\"b\":" TENSOR("F32", "[1,2]", "[8,16]") "}", "" },
         { QKV_OK, "{\"b\":" TENSOR("I16", "[4]", "[8,16]") ",\"a\":" TENSOR("F32", "[2]", "[0,8]") "}   ", "" },
-        { QKV_OK, "{\"a\":" TENSOR("F64", "[]", "[0,8]") ",\"e\":" TENSOR("F32", "[0,5]", "[8,8]") ",\"b\":"
-                  TENSOR("F4", "[16]", "[8,16]") "}", "" },
+        { QKV_OK,
+          "{\"a\":" TENSOR("F64", "[]", "[0,8]") ",\"e\":" TENSOR("F32", "[0,5]", "[8,8]") ",\"b\":" TENSOR("F4", "[16]",
+                                                                                                            "[8,16]") "}",
+          "" },
         { QKV_OK, "{\"__metadata__\":{\"format\":\"pt\"},\"a\":" TENSOR("U8", "[16]", "[0,16]") "}", "" },
         { QKV_FORMAT, " " A ",\"b\":" TENSOR("F32", "[2]", "[8,16]") "}", "does not start with {" },
         { QKV_FORMAT, "", "does not start with {" },
@@ -477,8 +479,9 @@ static void params_round_trip(void **state)
 
     char file[2048];
     size_t size = get_file(file, sizeof file), header = (size_t)(unsigned char)file[0] + 256 * (size_t)(unsigned char)file[1];
-    static const char expected[] = "{\"empty\":" TENSOR("F32", "[0,4]", "[0,0]") ",\"scalar\":" TENSOR("F32", "[]", "[0,4]")
-        ",\"z.weight\":" TENSOR("F32", "[3,5]", "[4,64]") ",\"层.\\\"bias\\\"\":" TENSOR("F32", "[3]", "[64,76]") "}";
+    static const char expected[] = "{\"empty\":" TENSOR("F32", "[0,4]", "[0,0]") ",\"scalar\":" TENSOR(
+        "F32", "[]", "[0,4]") ",\"z.weight\":" TENSOR("F32", "[3,5]", "[4,64]") ",\"层.\\\"bias\\\"\":" TENSOR("F32", "[3]",
+                                                                                                               "[64,76]") "}";
     assert_int_equal(header % 8, 0);
     assert_int_equal(size, 8 + header + 76);
     assert_memory_equal(file + 8, expected, sizeof expected - 1);
@@ -561,8 +564,8 @@ static void other_float_types(void **state)
     const qkv_tensor *a = qkv_params_add(p, "a", QKV_SHAPE(1), QKV_INIT_ZERO, 0);
     const qkv_tensor *b = qkv_params_add(p, "b", QKV_SHAPE(1), QKV_INIT_ZERO, 0);
     const qkv_tensor *c = qkv_params_add(p, "c", QKV_SHAPE(1), QKV_INIT_ZERO, 0);
-    const char *header = "{\"a\":" TENSOR("F64", "[1]", "[0,8]") ",\"b\":" TENSOR("F16", "[1]", "[8,10]") ",\"c\":"
-                         TENSOR("BF16", "[1]", "[10,12]") "}";
+    const char *header = "{\"a\":" TENSOR("F64", "[1]", "[0,8]") ",\"b\":" TENSOR("F16", "[1]", "[8,10]") ",\"c\":" TENSOR(
+        "BF16", "[1]", "[10,12]") "}";
     char file[512] = { (char)strlen(header) };
     size_t at = 8 + strlen(header);
     memcpy(file + 8, header, at - 8);
@@ -581,8 +584,9 @@ static void params_and_file_differ(void **state)
     qkv_params_add(p, "missing", QKV_SHAPE(2), QKV_INIT_ONE, 0);
     qkv_params_add(p, "turned", QKV_SHAPE(3, 1), QKV_INIT_ONE, 0);
     qkv_params_add(p, "flat", QKV_SHAPE(1), QKV_INIT_ONE, 0);
-    put_safetensors(A ",\"extra\":" TENSOR("U8", "[4]", "[8,12]") ",\"flat\":" TENSOR("F32", "[]", "[12,16]") ",\"turned\":"
-                    TENSOR("F32", "[1,3]", "[16,28]") "}", 28);
+    put_safetensors(A ",\"extra\":" TENSOR("U8", "[4]", "[8,12]") ",\"flat\":" TENSOR(
+                        "F32", "[]", "[12,16]") ",\"turned\":" TENSOR("F32", "[1,3]", "[16,28]") "}",
+                    28);
     assert_int_equal(qkv_params_load(p, path), QKV_FORMAT);
     const char *says[] = { path, "\"missing\" is missing", "\"turned\" is (1, 3), expected (3, 1)", "\"extra\" has no place",
                            "\"flat\" is (), expected (1)" };

@@ -81,10 +81,18 @@ static void refuses(void **state)
 {
     (void)state;
     const qkv_optimizer_opts bad[] = {
-        { .rule = (qkv_rule)9 },           { .rule = (qkv_rule)-1 },          { .lr = NAN },
-        { .lr = INFINITY },                { .momentum = 1 },                 { .rule = QKV_ADAM, .beta1 = 1 },
-        { .rule = QKV_ADAM, .beta2 = 2 },  { .rule = QKV_RMSPROP, .alpha = 1 }, { .eps = NAN },
-        { .weight_decay = NAN },           { .nesterov = 1 },                 { .rule = QKV_ADAM, .nesterov = 1 },
+        { .rule = (qkv_rule)9 },
+        { .rule = (qkv_rule)-1 },
+        { .lr = NAN },
+        { .lr = INFINITY },
+        { .momentum = 1 },
+        { .rule = QKV_ADAM, .beta1 = 1 },
+        { .rule = QKV_ADAM, .beta2 = 2 },
+        { .rule = QKV_RMSPROP, .alpha = 1 },
+        { .eps = NAN },
+        { .weight_decay = NAN },
+        { .nesterov = 1 },
+        { .rule = QKV_ADAM, .nesterov = 1 },
     };
     qkv_params *p = qkv_params_new(1);
     qkv_params_add(p, "w", QKV_SHAPE(2), QKV_INIT_ONE, 0);

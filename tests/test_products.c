@@ -28,15 +28,25 @@ static void draw(float *x, int64_t n)
     }
 }
 
-/* The three products of a layer, and one more: y = x w^T, dx = dy w, dw = dy^T x, and both transposed. Rows of c are longer than n, and
- * everything starts at an address that no vector is aligned to. */
+/* The three products of a layer, and one more: y = x w^T, dx = dy w, dw = dy^T x, and both transposed. Rows of c are longer
+ * than n, and everything starts at an address that no vector is aligned to. */
 static qkv__product product(int form, int64_t m, int64_t n, int64_t k, bool add)
 {
     bool a_turned = form >= 2, b_turned = form == 0 || form == 3;
     int64_t a_long = (a_turned ? m : k) + 1, b_long = (b_turned ? k : n) + 2;
-    return (qkv__product){ .a = a + 1, .b = b + 3, .c = c + 1, .bias = n % 2 ? bias + 1 : NULL, .m = m, .n = n, .k = k,
-                           .a_row = a_turned ? 1 : a_long, .a_col = a_turned ? a_long : 1,
-                           .b_row = b_turned ? 1 : b_long, .b_col = b_turned ? b_long : 1, .c_row = n + 3, .add = add };
+    return (qkv__product){ .a = a + 1,
+                           .b = b + 3,
+                           .c = c + 1,
+                           .bias = n % 2 ? bias + 1 : NULL,
+                           .m = m,
+                           .n = n,
+                           .k = k,
+                           .a_row = a_turned ? 1 : a_long,
+                           .a_col = a_turned ? a_long : 1,
+                           .b_row = b_turned ? 1 : b_long,
+                           .b_col = b_turned ? b_long : 1,
+                           .c_row = n + 3,
+                           .add = add };
 }
 
 static void check(const qkv__kernels *fast, int form, int64_t m, int64_t n, int64_t k, bool add)
@@ -54,8 +64,8 @@ static void check(const qkv__kernels *fast, int form, int64_t m, int64_t n, int6
     for (int64_t i = 0; i < room; i++) { /* what lies between and after the rows too */
         bool inside = i >= 1 && (i - 1) / p.c_row < m && (i - 1) % p.c_row < n;
         if (inside ? !(fabsf(c[i] - expected[i]) <= tolerance) : c[i] != expected[i])
-            fail_msg("%s, form %d, %lld x %lld x %lld%s: element %lld is %g, expected %g", fast->isa, form, (long long)m, (long long)n,
-                     (long long)k, add ? ", added" : "", (long long)i, (double)c[i], (double)expected[i]);
+            fail_msg("%s, form %d, %lld x %lld x %lld%s: element %lld is %g, expected %g", fast->isa, form, (long long)m,
+                     (long long)n, (long long)k, add ? ", added" : "", (long long)i, (double)c[i], (double)expected[i]);
     }
 }
 
@@ -100,7 +110,8 @@ static void a_row_alone(void **state)
                     alone.m = 1;
                     k->multiply(&alone, scratch());
                     if (memcmp(expected, p.c + row * p.c_row, sizeof(float) * 41))
-                        fail_msg("%s, form %d: row %lld of %lld differs from the row alone", k->isa, form, (long long)row, (long long)rows);
+                        fail_msg("%s, form %d: row %lld of %lld differs from the row alone", k->isa, form, (long long)row,
+                                 (long long)rows);
                 }
             }
 }

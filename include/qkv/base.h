@@ -29,15 +29,15 @@ QKV_API const char *qkv_version(void);
 /* ---- status ------------------------------------------------------------------------------------
  * Every call that can fail gives a qkv_status, or NULL where it gives a pointer.
  * The numbers are also the exit codes of the command. */
-#define QKV_STATUS_LIST(S)                                                                     \
-    S(OK, 0, "ok")                                                                             \
-    S(FAILURE, 1, "failure")                                                                   \
-    S(USAGE, 2, "wrong argument or shape")                                                     \
-    S(IO, 3, "input/output error")                                                             \
-    S(FORMAT, 4, "malformed file")                                                             \
-    S(UNSUPPORTED, 5, "unsupported")                                                           \
-    S(LIMIT, 6, "over a limit")                                                                \
-    S(MEMORY, 7, "out of memory")                                                              \
+#define QKV_STATUS_LIST(S)                 \
+    S(OK, 0, "ok")                         \
+    S(FAILURE, 1, "failure")               \
+    S(USAGE, 2, "wrong argument or shape") \
+    S(IO, 3, "input/output error")         \
+    S(FORMAT, 4, "malformed file")         \
+    S(UNSUPPORTED, 5, "unsupported")       \
+    S(LIMIT, 6, "over a limit")            \
+    S(MEMORY, 7, "out of memory")          \
     S(NUMERIC, 8, "not a finite number")
 
 #define QKV_STATUS_ENUM(name, number, words) QKV_##name = number,

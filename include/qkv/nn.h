@@ -28,25 +28,24 @@ typedef enum qkv_init {
 /* Adds a weight. Its initial values depend on the params' seed and on its name only, not on what was added before.
  * scale 0 means 1. NULL on error, which also stays in the params: USAGE for a bad shape or a name used already, MEMORY.
  * The tensor stays where it is; its values and gradients move when the blocks grow: ask qkv_data() again after adding. */
-QKV_API qkv_tensor *qkv_params_add(qkv_params *p, const char *name, int ndim, const int64_t *shape, qkv_init init,
-                                   float scale);
+QKV_API qkv_tensor *qkv_params_add(qkv_params *p, const char *name, int ndim, const int64_t *shape, qkv_init init, float scale);
 
 /* The first error of a qkv_params_add() or of a layer made in p; its sentence is put back into qkv_error(). For NULL, the
  * error that made it NULL. */
 QKV_API qkv_status qkv_params_status(const qkv_params *p);
 
-QKV_API int64_t qkv_params_count(const qkv_params *p);                       /* numbers in all weights */
+QKV_API int64_t qkv_params_count(const qkv_params *p); /* numbers in all weights */
 
 /* The two blocks: all weights in the order added, each starting at a multiple of 16 floats, with zeros between them; and
  * their gradients at the same places. One loop over a block meets every weight. Adding a weight may move both. */
 QKV_API float *qkv_params_data(const qkv_params *p);
 QKV_API float *qkv_params_grad(const qkv_params *p);
-QKV_API int64_t qkv_params_block(const qkv_params *p);                       /* floats in a block, the zeros included */
+QKV_API int64_t qkv_params_block(const qkv_params *p); /* floats in a block, the zeros included */
 
-QKV_API int qkv_params_tensors(const qkv_params *p);                         /* how many weights */
-QKV_API qkv_tensor *qkv_params_tensor(const qkv_params *p, int i);           /* the i-th weight; NULL out of range */
+QKV_API int qkv_params_tensors(const qkv_params *p);               /* how many weights */
+QKV_API qkv_tensor *qkv_params_tensor(const qkv_params *p, int i); /* the i-th weight; NULL out of range */
 QKV_API const char *qkv_params_name(const qkv_params *p, int i);
-QKV_API qkv_tensor *qkv_params_find(const qkv_params *p, const char *name);  /* NULL when there is none */
+QKV_API qkv_tensor *qkv_params_find(const qkv_params *p, const char *name); /* NULL when there is none */
 QKV_API void qkv_params_zero_grad(qkv_params *p);
 
 /* Scales all gradients by max_norm / norm if their Euclidean norm is larger than max_norm; the norm before that goes to
@@ -79,13 +78,13 @@ QKV_API qkv_tensor *qkv_norm_forward(const qkv_norm *n, qkv_tensor *x);
 
 /* ---- multi-head attention: Concat(head_1..head_h) W^O, head_i = Attention(x W_i^Q, y W_i^K, y W_i^V) ---- */
 typedef struct qkv_mha_opts {
-    int64_t dim;      /* of the queries and of the result */
+    int64_t dim; /* of the queries and of the result */
     int64_t heads;
     int64_t kv_heads; /* 0 means heads; must divide heads */
     int64_t kv_dim;   /* of the keys' and values' source; 0 means dim */
     int64_t d_k, d_v; /* a head's width; 0 means dim/heads, which must then be whole; d_v 0 means d_k */
     int no_bias;
-    float dropout;    /* on the weights */
+    float dropout; /* on the weights */
 } qkv_mha_opts;
 typedef struct qkv_mha {
     qkv_linear q, k, v, out;

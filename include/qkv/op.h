@@ -42,7 +42,7 @@ QKV_API qkv_tensor *qkv_gelu(qkv_tensor *x);      /* x Phi(x), Phi the normal di
 QKV_API qkv_tensor *qkv_gelu_tanh(qkv_tensor *x); /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
 QKV_API qkv_tensor *qkv_silu(qkv_tensor *x);      /* x sigmoid(x) */
 QKV_API qkv_tensor *qkv_tanh(qkv_tensor *x);
-QKV_API qkv_tensor *qkv_sigmoid(qkv_tensor *x);   /* 1 / (1 + exp(-x)) */
+QKV_API qkv_tensor *qkv_sigmoid(qkv_tensor *x);                      /* 1 / (1 + exp(-x)) */
 QKV_API qkv_tensor *qkv_silu_gated(qkv_tensor *gate, qkv_tensor *x); /* silu(gate) x; equal shapes */
 
 /* ---- along the last dimension: x (..., n), n >= 1 ---- */
@@ -62,8 +62,8 @@ QKV_API qkv_tensor *qkv_rmsnorm(qkv_tensor *x, qkv_tensor *gain, float eps);
  * published Llama files; with interleaved != 0 it is (2i, 2i+1), the layout of the original paper.
  * frequencies: D/2 numbers that replace base^(-2i/D), or NULL. */
 typedef struct qkv_rotary_opts {
-    int64_t heads;            /* 0 means 1 */
-    float base;               /* 0 means 10000 */
+    int64_t heads; /* 0 means 1 */
+    float base;    /* 0 means 10000 */
     int interleaved;
     const int32_t *positions;
     const float *frequencies;
@@ -77,15 +77,15 @@ QKV_API qkv_tensor *qkv_dropout(qkv_tensor *x, float p);
 
 /* ---- shapes ---- */
 QKV_API qkv_tensor *qkv_reshape(qkv_tensor *x, int ndim, const int64_t *shape); /* one dimension may be -1; shares x's memory */
-QKV_API qkv_tensor *qkv_permute(qkv_tensor *x, const int *order);       /* y's dimension i is x's dimension order[i]; qkv_ndim(x) numbers */
-QKV_API qkv_tensor *qkv_swap(qkv_tensor *x, int i, int j);                 /* dimensions i and j change places; -1 is the last */
+QKV_API qkv_tensor *qkv_permute(qkv_tensor *x, const int *order);               /* y's dimension i is x's dimension order[i] */
+QKV_API qkv_tensor *qkv_swap(qkv_tensor *x, int i, int j); /* dimensions i and j change places; -1 is the last */
 QKV_API qkv_tensor *qkv_slice(qkv_tensor *x, int dim, int64_t from, int64_t to); /* from <= index < to in one dimension */
-QKV_API qkv_tensor *qkv_concat(int n, qkv_tensor *const *parts, int dim);   /* n >= 1; equal but for dim */
+QKV_API qkv_tensor *qkv_concat(int n, qkv_tensor *const *parts, int dim);        /* n >= 1; equal but for dim */
 
 /* ---- sums ---- */
-QKV_API qkv_tensor *qkv_sum(qkv_tensor *x);                /* of everything; shape () */
-QKV_API qkv_tensor *qkv_mean(qkv_tensor *x);               /* of everything; shape () */
-QKV_API qkv_tensor *qkv_sum_dim(qkv_tensor *x, int dim);   /* over one dimension, which disappears */
+QKV_API qkv_tensor *qkv_sum(qkv_tensor *x);              /* of everything; shape () */
+QKV_API qkv_tensor *qkv_mean(qkv_tensor *x);             /* of everything; shape () */
+QKV_API qkv_tensor *qkv_sum_dim(qkv_tensor *x, int dim); /* over one dimension, which disappears */
 QKV_API qkv_tensor *qkv_mean_dim(qkv_tensor *x, int dim);
 
 /* ---- losses; shape () ---- */
@@ -100,12 +100,11 @@ QKV_API qkv_tensor *qkv_cross_entropy(qkv_tensor *logits, const int32_t *targets
  * A target outside 0..K-1 that is not ignored: USAGE, with its place. */
 typedef struct qkv_cross_entropy_opts {
     float smoothing;
-    int32_t ignore;        /* used when has_ignore */
+    int32_t ignore; /* used when has_ignore */
     int has_ignore;
     const float *weights;
 } qkv_cross_entropy_opts;
-QKV_API qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *targets,
-                                           const qkv_cross_entropy_opts *opts);
+QKV_API qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *targets, const qkv_cross_entropy_opts *opts);
 
 /* KL(target || exp(log_p)) = sum target (log target - log_p) / rows, rows = all but the last dimension; 0 log 0 = 0.
  * log_p, target (..., K); target is a constant: it gets no gradient. */
@@ -123,7 +122,7 @@ typedef struct qkv_mask {
     const int32_t *key_lengths; /* B numbers in 0..Tk: keys at or past the length are hidden */
     const uint8_t *keep;        /* 1: may be seen, 0: hidden */
     int64_t keep_shape[4];
-    const float *bias;          /* added to the scaled scores; -inf hides; NaN and +inf are errors */
+    const float *bias; /* added to the scaled scores; -inf hides; NaN and +inf are errors */
     int64_t bias_shape[4];
 } qkv_mask;
 
@@ -135,13 +134,13 @@ typedef struct qkv_mask {
 #endif
 
 typedef struct qkv_attention_opts {
-    float scale;           /* of the scores; 0 means 1/sqrt(Dk) */
-    float dropout;         /* on the weights, while the tape trains; 0 <= p < 1 */
-    int64_t heads;         /* not 0: q is (B,Tq,heads*Dk), k (B,Tk,kv_heads*Dk), v (B,Tk,kv_heads*Dv), y (B,Tq,heads*Dv) */
-    int64_t kv_heads;      /* 0 means heads */
-    qkv_tensor **weights;  /* out, if not NULL: softmax weights before dropout, (B,H,Tq,Tk), a constant */
-    qkv_tensor **scaled;   /* out, if not NULL: scores * scale + bias, hidden keys -inf, (B,H,Tq,Tk), a constant */
-    qkv_tensor **scores;   /* out, if not NULL: q k^T, no mask, (B,H,Tq,Tk), a constant */
+    float scale;          /* of the scores; 0 means 1/sqrt(Dk) */
+    float dropout;        /* on the weights, while the tape trains; 0 <= p < 1 */
+    int64_t heads;        /* not 0: q is (B,Tq,heads*Dk), k (B,Tk,kv_heads*Dk), v (B,Tk,kv_heads*Dv), y (B,Tq,heads*Dv) */
+    int64_t kv_heads;     /* 0 means heads */
+    qkv_tensor **weights; /* out, if not NULL: softmax weights before dropout, (B,H,Tq,Tk), a constant */
+    qkv_tensor **scaled;  /* out, if not NULL: scores * scale + bias, hidden keys -inf, (B,H,Tq,Tk), a constant */
+    qkv_tensor **scores;  /* out, if not NULL: q k^T, no mask, (B,H,Tq,Tk), a constant */
 } qkv_attention_opts;
 
 /* y = softmax(q k^T / sqrt(Dk) + bias) v, per head.

@@ -22,11 +22,11 @@ typedef struct qkv_tape qkv_tape;
 
 /* ---- looking at a tensor (all take NULL and then give 0 or NULL) ---- */
 QKV_API int qkv_ndim(const qkv_tensor *x);
-QKV_API int64_t qkv_dim(const qkv_tensor *x, int i);         /* i from 0, or from -1 backwards; 0 when out of range */
-QKV_API const int64_t *qkv_shape(const qkv_tensor *x);       /* qkv_ndim(x) numbers */
-QKV_API int64_t qkv_count(const qkv_tensor *x);              /* product of the dimensions */
-QKV_API float *qkv_data(const qkv_tensor *x);                /* qkv_count(x) floats, never NULL for a tensor */
-QKV_API float qkv_item(const qkv_tensor *x);                 /* the one value of a tensor of count 1; NaN otherwise */
+QKV_API int64_t qkv_dim(const qkv_tensor *x, int i);   /* i from 0, or from -1 backwards; 0 when out of range */
+QKV_API const int64_t *qkv_shape(const qkv_tensor *x); /* qkv_ndim(x) numbers */
+QKV_API int64_t qkv_count(const qkv_tensor *x);        /* product of the dimensions */
+QKV_API float *qkv_data(const qkv_tensor *x);          /* qkv_count(x) floats, never NULL for a tensor */
+QKV_API float qkv_item(const qkv_tensor *x);           /* the one value of a tensor of count 1; NaN otherwise */
 
 /* The gradient of the last qkv_backward(), qkv_count(x) floats: for weights, for inputs made with qkv_variable(), and for
  * every tensor when the tape has keep_grads. NULL where there is none. */
@@ -69,8 +69,8 @@ QKV_API qkv_tensor *qkv_constant(qkv_tape *t, int ndim, const int64_t *shape, co
 QKV_API qkv_tensor *qkv_variable(qkv_tape *t, int ndim, const int64_t *shape, const float *data);
 
 /* In C a shape reads well as QKV_SHAPE(2, 3): it gives the count and the array. */
-#define QKV_SHAPE(...)                                                                             \
-    (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (int64_t[]){ __VA_ARGS__ }
+#define QKV_SHAPE(...) \
+    (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
 
 /* Adds d loss / d x to the gradient of every tensor that loss was computed from. Gradients of weights add up over calls:
  * qkv_params_zero_grad() or an optimizer's step clears them. loss must have count 1.

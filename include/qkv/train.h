@@ -10,18 +10,18 @@ extern "C" {
 
 /* One optimizer type; which rule it follows is chosen when it is made. g is the gradient, t the step from 1. */
 typedef enum qkv_rule {
-    QKV_SGD,      /* v = momentum v + g (v = g at the first step);  w -= lr v,  or lr (g + momentum v) with nesterov */
-    QKV_ADAGRAD,  /* s += g^2;  w -= lr g / (sqrt(s) + eps) */
-    QKV_RMSPROP,  /* s = alpha s + (1-alpha) g^2;  w -= lr g / (sqrt(s) + eps), through momentum if given */
-    QKV_ADAM,     /* m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  w -= lr m/(1-b1^t) / (sqrt(v/(1-b2^t)) + eps) */
-    QKV_ADAMW     /* Adam; w is first multiplied by 1 - lr weight_decay */
+    QKV_SGD,     /* v = momentum v + g (v = g at the first step);  w -= lr v,  or lr (g + momentum v) with nesterov */
+    QKV_ADAGRAD, /* s += g^2;  w -= lr g / (sqrt(s) + eps) */
+    QKV_RMSPROP, /* s = alpha s + (1-alpha) g^2;  w -= lr g / (sqrt(s) + eps), through momentum if given */
+    QKV_ADAM,    /* m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  w -= lr m/(1-b1^t) / (sqrt(v/(1-b2^t)) + eps) */
+    QKV_ADAMW    /* Adam; w is first multiplied by 1 - lr weight_decay */
 } qkv_rule;
 
 /* Zero means the default shown. A value that must be a true zero is given as a negative number. */
 typedef struct qkv_optimizer_opts {
     qkv_rule rule;
-    float lr;           /* 0.01 for SGD, AdaGrad and RMSProp, 0.001 for Adam and AdamW */
-    float momentum;     /* 0 */
+    float lr;       /* 0.01 for SGD, AdaGrad and RMSProp, 0.001 for Adam and AdamW */
+    float momentum; /* 0 */
     int nesterov;
     float beta1, beta2; /* 0.9, 0.999 */
     float alpha;        /* 0.99 */

@@ -37,7 +37,8 @@ void *qkv__arena_take(qkv__arena *a, size_t bytes)
     qkv__block *b = a->blocks;
     if (!b || b->bytes - b->used < padded) {
         if (!qkv__size_add(padded, LINE, &with_header)) with_header = SIZE_MAX;
-        /* By an eighth, so that a first step that holds gigabytes does not reserve as much again; the next reset makes one block of all. */
+        /* By an eighth, so that a first step that holds gigabytes does not reserve as much again; the next reset makes one
+         * block of all. */
         size_t grow = total_bytes(a) / 8;
         if (grow < FIRST_BLOCK) grow = FIRST_BLOCK;
         b = add_block(a, with_header > grow ? with_header : grow);

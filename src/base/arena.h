@@ -7,9 +7,9 @@
 
 typedef struct qkv__block qkv__block;
 typedef struct qkv__arena {
-    qkv__block *blocks;  /* newest first; only the newest is given out from */
-    size_t used;         /* bytes given out since the last reset */
-    size_t peak;         /* the most bytes all blocks ever had together */
+    qkv__block *blocks; /* newest first; only the newest is given out from */
+    size_t used;        /* bytes given out since the last reset */
+    size_t peak;        /* the most bytes all blocks ever had together */
 } qkv__arena;
 
 /* Bytes at a multiple of 64, not cleared; NULL with the error set when memory is out. Never NULL for 0 bytes otherwise. */

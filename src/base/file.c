@@ -11,7 +11,10 @@
 
 static int default_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
 
-#define DEFAULT_FILES { default_open, read, write, fsync, close, rename, unlink }
+#define DEFAULT_FILES                                           \
+    {                                                           \
+        default_open, read, write, fsync, close, rename, unlink \
+    }
 static qkv_files files = DEFAULT_FILES;
 
 void qkv_set_files(const qkv_files *table) { files = table ? *table : (qkv_files)DEFAULT_FILES; }
@@ -80,8 +83,7 @@ qkv_status qkv__write_put(qkv__writer *w, const void *bytes, size_t size)
     while (size > 0) {
         ssize_t put = files.write(w->fd, at, size);
         if (put < 0 && errno == EINTR) continue;
-        if (put <= 0)
-            return qkv__fail(QKV_IO, "%s: cannot write: %s", w->path, put ? strerror(errno) : "nothing was taken");
+        if (put <= 0) return qkv__fail(QKV_IO, "%s: cannot write: %s", w->path, put ? strerror(errno) : "nothing was taken");
         at += put;
         size -= (size_t)put;
     }

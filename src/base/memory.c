@@ -25,10 +25,7 @@ static void default_release(void *memory, size_t bytes)
 
 static qkv_memory memory_table = { default_alloc, default_release };
 
-void qkv_set_memory(const qkv_memory *table)
-{
-    memory_table = table ? *table : (qkv_memory){ default_alloc, default_release };
-}
+void qkv_set_memory(const qkv_memory *table) { memory_table = table ? *table : (qkv_memory){ default_alloc, default_release }; }
 
 void *qkv__alloc(size_t bytes)
 {

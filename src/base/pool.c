@@ -1,6 +1,6 @@
-/* pool.c: work shared by threads. Tasks are taken from a counter, so uneven tasks and noisy cores balance; results do not depend
- * on who runs what. Workers spin for a moment before they sleep: a training step has hundreds of short parallel calls, and waking
- * a sleeping thread costs more than most of them. */
+/* pool.c: work shared by threads. Tasks are taken from a counter, so uneven tasks and noisy cores balance; results do not
+ * depend on who runs what. Workers spin for a moment before they sleep: a training step has hundreds of short parallel calls,
+ * and waking a sleeping thread costs more than most of them. */
 #include "pool.h"
 
 #include <ctype.h>
@@ -123,12 +123,12 @@ static struct {
     pthread_mutex_t busy; /* held by the thread that runs a parallel call */
     pthread_mutex_t lock; /* guards sleeping and waking */
     pthread_cond_t wake;
-    worker *workers;      /* [0] is the calling thread: only its scratch is used */
-    int n_workers;        /* 0: not started */
-    int sleeping;         /* under lock */
-    bool stopping;        /* under lock */
-    int spins;            /* looks at the round before a worker sleeps */
-    atomic_uint round;    /* changes when there is new work */
+    worker *workers;   /* [0] is the calling thread: only its scratch is used */
+    int n_workers;     /* 0: not started */
+    int sleeping;      /* under lock */
+    bool stopping;     /* under lock */
+    int spins;         /* looks at the round before a worker sleeps */
+    atomic_uint round; /* changes when there is new work */
     /* the work of this round */
     qkv__task *run;
     void *work;
@@ -180,7 +180,8 @@ static bool join_round(void)
 {
     int joined = atomic_load_explicit(&pool.joined, memory_order_relaxed);
     while (!(joined & CLOSED))
-        if (atomic_compare_exchange_weak_explicit(&pool.joined, &joined, joined + 1, memory_order_acquire, memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(&pool.joined, &joined, joined + 1, memory_order_acquire,
+                                                  memory_order_relaxed))
             return true;
     return false;
 }
@@ -235,7 +236,7 @@ static qkv_status start_pool(void)
     if (!pool.workers) return QKV_MEMORY;
     atomic_store(&pool.round, 0);
     atomic_store(&pool.joined, CLOSED);
-    /* About a millisecond, in which a woken thread would hardly be there; none where threads share cores and would spin against work. */
+    /* About a millisecond; none where threads share cores and would spin against work. */
     pool.spins = wanted <= usable_cpus() ? 30000 : 0;
     pool.n_workers = 1;
     while (pool.n_workers < wanted) {

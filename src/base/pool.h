@@ -7,9 +7,9 @@
 /* One piece of the work; scratch is private to the thread while it runs, not cleared, at a multiple of 64 bytes. */
 typedef void qkv__task(void *work, int64_t task, void *scratch);
 
-/* Runs run(work, i, scratch) for i = 0 .. tasks-1, in any order, on all threads, and returns when all are done. Which thread runs
- * a task must not matter to its result. MEMORY, with nothing run, when the scratch cannot be had.
- * Called from inside a task, or while another thread uses the pool, it runs everything on the calling thread. */
+/* Runs run(work, i, scratch) for i = 0 .. tasks-1, in any order, on all threads, and returns when all are done. Which thread
+ * runs a task must not matter to its result. MEMORY, with nothing run, when the scratch cannot be had. Called from inside a
+ * task, or while another thread uses the pool, it runs everything on the calling thread. */
 qkv_status qkv__parallel(int64_t tasks, size_t scratch_bytes, qkv__task *run, void *work);
 
 #endif

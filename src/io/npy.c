@@ -253,8 +253,7 @@ static size_t make_header(char header_text[HEADER_ROOM], int ndim, const int64_t
 {
     char *text = header_text + 10;
     int room = HEADER_ROOM - 10, n = snprintf(text, (size_t)room, "{'descr': '<f4', 'fortran_order': False, 'shape': (");
-    for (int i = 0; i < ndim; i++)
-        n += snprintf(text + n, (size_t)(room - n), "%s%lld", i ? ", " : "", (long long)shape[i]);
+    for (int i = 0; i < ndim; i++) n += snprintf(text + n, (size_t)(room - n), "%s%lld", i ? ", " : "", (long long)shape[i]);
     n += snprintf(text + n, (size_t)(room - n), "%s), }", ndim == 1 ? "," : "");
     size_t used = 10 + (size_t)n, whole = (size_t)qkv__round_up((int64_t)used + 1, 64);
     memset(header_text + used, ' ', whole - used - 1);

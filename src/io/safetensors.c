@@ -16,9 +16,9 @@ static const struct {
     const char *name;
     unsigned bits;
 } dtypes[] = {
-    { "F64", 64 },    { "F32", 32 },    { "F16", 16 },    { "BF16", 16 },    { "I64", 64 },    { "I32", 32 },   { "I16", 16 },
-    { "I8", 8 },      { "U64", 64 },    { "U32", 32 },    { "U16", 16 },     { "U8", 8 },      { "BOOL", 8 },   { "C64", 64 },
-    { "F8_E4M3", 8 }, { "F8_E5M2", 8 }, { "F8_E8M0", 8 }, { "F6_E2M3", 6 },  { "F6_E3M2", 6 }, { "F4", 4 },
+    { "F64", 64 },    { "F32", 32 },    { "F16", 16 },    { "BF16", 16 },   { "I64", 64 },    { "I32", 32 }, { "I16", 16 },
+    { "I8", 8 },      { "U64", 64 },    { "U32", 32 },    { "U16", 16 },    { "U8", 8 },      { "BOOL", 8 }, { "C64", 64 },
+    { "F8_E4M3", 8 }, { "F8_E5M2", 8 }, { "F8_E8M0", 8 }, { "F6_E2M3", 6 }, { "F6_E3M2", 6 }, { "F4", 4 },
 };
 
 /* ---- reading ---- */
@@ -83,7 +83,7 @@ static qkv_status check_metadata(const qkv__safetensors *s, json_t *metadata)
     const char *key;
     json_t *value;
     bool ok = json_is_object(metadata);
-    json_object_foreach(metadata, key, value) ok = ok && json_is_string(value);
+    json_object_foreach (metadata, key, value) ok = ok && json_is_string(value);
     return ok ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: " METADATA " may hold only text", s->path);
 }
 
@@ -121,8 +121,7 @@ static qkv_status parse_tensors(qkv__safetensors *s, size_t data_bytes)
     qkv_status status = QKV_OK;
     s->tensors_bytes = sizeof *s->tensors * json_object_size(s->json);
     if (!(s->tensors = qkv__alloc_zero(s->tensors_bytes))) return QKV_MEMORY;
-    json_object_foreach((json_t *)s->json, name, entry)
-    {
+    json_object_foreach ((json_t *)s->json, name, entry) {
         if (!strcmp(name, METADATA)) {
             status = check_metadata(s, entry);
         } else {
@@ -216,8 +215,9 @@ static json_t *describe(const qkv__to_store *t, int64_t begin)
     int failed = !shape;
     for (int i = 0; i < t->ndim && !failed; i++) failed = json_array_append_new(shape, json_integer(t->shape[i]));
     int64_t end = begin + 4 * t->count;
-    json_t *entry = failed ? NULL : json_pack("{s:s, s:O, s:[I, I]}", "dtype", "F32", "shape", shape, "data_offsets",
-                                              (json_int_t)begin, (json_int_t)end);
+    json_t *entry = failed ? NULL
+                           : json_pack("{s:s, s:O, s:[I, I]}", "dtype", "F32", "shape", shape, "data_offsets",
+                                       (json_int_t)begin, (json_int_t)end);
     json_decref(shape);
     return entry;
 }

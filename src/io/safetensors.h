@@ -11,22 +11,22 @@
 /* One tensor of a file that was read. */
 typedef struct qkv__stored {
     const char *name;
-    const char *dtype;         /* "F32", "BF16", "I64", ... */
+    const char *dtype; /* "F32", "BF16", "I64", ... */
     int ndim;
     int64_t shape[QKV_MAX_DIMS];
     int64_t count;
-    uint64_t begin, end;       /* its bytes, from the first byte after the header */
+    uint64_t begin, end; /* its bytes, from the first byte after the header */
     const unsigned char *data;
 } qkv__stored;
 
 /* A file that was read and found sound: every tensor lies inside it, none overlaps another, nothing is left over. */
 typedef struct qkv__safetensors {
-    const char *path;    /* the caller's, for sentences */
+    const char *path; /* the caller's, for sentences */
     int n;
     qkv__stored *tensors; /* by name, as strcmp() orders them */
     qkv__bytes file;
     size_t tensors_bytes;
-    void *json;          /* owns the names */
+    void *json; /* owns the names */
 } qkv__safetensors;
 
 /* FORMAT for a broken rule, LIMIT for too many dimensions, IO, MEMORY. *out is empty on error. path must outlive *out. */

@@ -1,8 +1,10 @@
-/* attention.c: scaled dot-product attention without a Tq x Tk buffer, forward and backward, on one thread (after Dao et al. 2022).
+/* attention.c: scaled dot-product attention without a Tq x Tk buffer, forward and backward, on one thread (after Dao et al.
+ * 2022).
  *
- * Queries are taken in panels of NR, one a lane. A tile of scores is kept as [key][query], which suits all seven products: the keys, values
- * and weights are read as they lie, and only a panel of queries is ever transposed; maxima and sums over keys run down the lanes. A row
- * depends on its own query and on the order of the keys alone: not on the rows beside it, nor on how the rows are cut into tasks. */
+ * Queries are taken in panels of NR, one a lane. A tile of scores is kept as [key][query], which suits all seven products: the
+ * keys, values and weights are read as they lie, and only a panel of queries is ever transposed; maxima and sums over keys run
+ * down the lanes. A row depends on its own query and on the order of the keys alone: not on the rows beside it, nor on how the
+ * rows are cut into tasks. */
 #include "tile.h"
 
 enum { BQ = QKV__QUERY_BLOCK, BK = 96 }; /* queries of a block, keys of a tile: together in the level-2 cache */
@@ -24,10 +26,10 @@ static void pack_panel(const float *x, int64_t row, int64_t n, int64_t d, float 
     int64_t p = 0;
     if (n == NR)
         for (; p + 4 <= d; p += 4)
-            UNROLL for (int v = 0; v < NV; v++) {
+            EACH (v, NV) {
                 vf column[4];
                 columns_of_rows(x + v * W * row + p, row, column);
-                UNROLL for (int c = 0; c < 4; c++) store(out + (p + c) * NR + v * W, column[c]);
+                EACH (c, 4) store(out + (p + c) * NR + v * W, column[c]);
             }
     for (; p < d; p++)
         for (int64_t i = 0; i < NR; i++) out[p * NR + i] = i < n ? x[i * row + p] : 0;
@@ -39,7 +41,8 @@ static void pack_chunks(const float *x, int64_t row, int64_t n, int64_t d, float
     for (int64_t c = 0; c < d; c += NR)
         for (int64_t i = 0; i < n; i++, out += NR) {
             const float *from = x + i * row + c;
-            if (d - c >= NR) UNROLL for (int v = 0; v < NV; v++) store(out + v * W, load(from + v * W));
+            if (d - c >= NR)
+                EACH (v, NV) store(out + v * W, load(from + v * W));
             else copy_tile(out, NR, from, row, 1, d - c), memset(out + d - c, 0, sizeof(float) * (size_t)(NR - d + c));
         }
 }
@@ -55,11 +58,10 @@ static void rows_times_panel(const float *rows, int64_t row, int64_t n, int64_t 
 }
 
 /* out[i][c] += sum over p < k of a[p*a_step + i] * chunks[c][p], i < m: out has whole chunks */
-static void columns_times_chunks(const float *a, int64_t a_step, int64_t m, const float *chunks, int64_t room, int64_t d, int64_t k,
-                                 float *out, int64_t out_row)
+static void columns_times_chunks(const float *a, int64_t a_step, int64_t m, const float *chunks, int64_t room, int64_t d,
+                                 int64_t k, float *out, int64_t out_row)
 {
-    for (int64_t c = 0; c < d; c += NR)
-        tile_columns(m, a, a_step, chunks + c * room, NR, out + c, out_row, k, true);
+    for (int64_t c = 0; c < d; c += NR) tile_columns(m, a, a_step, chunks + c * room, NR, out + c, out_row, k, true);
 }
 
 /* ---- masks ---- */
@@ -90,7 +92,7 @@ static void hide_ends(const block *w, int64_t p, int64_t j0, int64_t n, float *s
     for (int64_t i = 0; i < NR; i++)
         sees[i] = (int32_t)qkv__min(n, qkv__max(0, qkv__seen_to(w->x, w->b, w->from + qkv__min(p * NR + i, w->n - 1)) - j0));
     for (int64_t j = sees[0]; j < n; j++) /* the first row sees least */
-        UNROLL for (int v = 0; v < NV; v++) {
+        EACH (v, NV) {
             vi limit;
             memcpy(&limit, sees + v * W, sizeof limit);
             float *at = s + j * NR + v * W;
@@ -135,7 +137,7 @@ static void drop_gates(const block *w, int64_t p, int64_t j0, int64_t n, float *
     const qkv__attention *x = w->x;
     uint32_t row = (uint32_t)((w->b * x->heads + w->h) * x->tq + w->from + p * NR);
     for (int64_t j = 0; j < n; j++)
-        UNROLL for (int v = 0; v < NV; v++) {
+        EACH (v, NV) {
             vu word[2];
             threefry(x->key, row + (uint32_t)(v * W), (uint32_t)((j0 + j) / 2), &word[0], &word[1]);
             store(gate + j * NR + v * W, pick((vi)(word[(j0 + j) % 2] < x->keep_below), set1(x->drop_scale), (vf){ 0 }));
@@ -149,12 +151,12 @@ static void multiply_by(float *x, const float *by, int64_t n)
 
 /* ---- forward ---- */
 
-/* The online softmax of a panel: scores s become weights relative to the largest so far; sum and the rows of y, which were relative to the
- * largest before, follow. A lane that has seen nothing keeps -inf and 0. */
+/* The online softmax of a panel: scores s become weights relative to the largest so far; sum and the rows of y, which were
+ * relative to the largest before, follow. A lane that has seen nothing keeps -inf and 0. */
 static void absorb(float *s, int64_t n, float scale, float *largest, float *sum, float *y, int64_t y_row)
 {
     float shrink[NR];
-    UNROLL for (int v = 0; v < NV; v++) {
+    EACH (v, NV) {
         vf top = set1(-INFINITY), total = { 0 }, before = load(largest + v * W);
         for (int64_t j = 0; j < n; j++) top = vmax(load(s + j * NR + v * W), top);
         top = vmax(top * scale, before);
@@ -201,7 +203,8 @@ void NAME(attend)(const qkv__attention *x, int64_t b, int64_t h, int64_t from, i
     const float *v = x->v + b * x->v_rows.batch + h / (x->heads / x->kv_heads) * x->v_rows.head;
     const int64_t width = padded(x->dv);
     float largest[BQ], sum[BQ] = { 0 };
-    float *queries = scratch, *values = queries + BQ * x->dk, *y = values + BK * width, *s = y + BQ * width, *gate = s + BK * NR;
+    float *queries = scratch, *values = queries + BQ * x->dk, *y = values + BK * width, *s = y + BQ * width,
+          *gate = s + BK * NR;
     pack_queries(&w, queries);
     memset(y, 0, sizeof(float) * (size_t)(w.panels * NR * width));
     for (int64_t i = 0; i < BQ; i++) largest[i] = -INFINITY;
@@ -261,12 +264,12 @@ void NAME(attend_show)(const qkv__attention *x, int64_t b, int64_t h, int64_t fr
 typedef struct gradient {
     block w;
     const float *k, *v, *q, *dy;
-    float *queries, *outs;               /* panels [d][NR] of q and dy */
-    float *query_chunks, *out_chunks;    /* chunks [row][NR] of q and dy */
-    float *key_chunks;                   /* chunks [key][NR] of k */
-    float *weights, *dscores;            /* [key][BQ] */
-    float *s, *dp, *gate;                /* [key][NR] */
-    float *dq;                           /* [row][padded dk] */
+    float *queries, *outs;            /* panels [d][NR] of q and dy */
+    float *query_chunks, *out_chunks; /* chunks [row][NR] of q and dy */
+    float *key_chunks;                /* chunks [key][NR] of k */
+    float *weights, *dscores;         /* [key][BQ] */
+    float *s, *dp, *gate;             /* [key][NR] */
+    float *dq;                        /* [row][padded dk] */
     float largest[BQ], inverse[BQ], delta[BQ];
 } gradient;
 
@@ -304,7 +307,7 @@ static void panel_gradient(gradient *g, int64_t p, int64_t j0, int64_t n, int64_
         float scale = masked_scores(&g->w, p, j0, n, g->queries + p * NR * x->dk, g->s);
         rows_times_panel(g->v + j0 * x->v_rows.row, x->v_rows.row, n, x->dv, g->outs + p * NR * x->dv, g->dp);
         if (x->drops) drop_gates(&g->w, p, j0, n, g->gate), multiply_by(g->dp, g->gate, n * NR);
-        UNROLL for (int v = 0; v < NV; v++) {
+        EACH (v, NV) {
             int64_t lane = p * NR + v * W;
             vf largest = load(g->largest + lane), inverse = load(g->inverse + lane), delta = load(g->delta + lane);
             for (int64_t j = 0; j < n; j++) {
@@ -330,8 +333,8 @@ static void add_to_keys(const gradient *g, const float *a, const float *chunks, 
     for (int64_t j = 0; j < keys; j += step) {
         while (panel_sees(w, first) - j0 <= j) first++;
         for (int64_t c = 0; c < d; c += NR)
-            tile_edge(tile_by_row, qkv__min(step, keys - j), d - c, a + j * BQ + first * NR, BQ, chunks + c * w->n + first * NR * NR, NR,
-                      out + j * out_row + c, out_row, w->n - first * NR, true);
+            tile_edge(tile_by_row, qkv__min(step, keys - j), d - c, a + j * BQ + first * NR, BQ,
+                      chunks + c * w->n + first * NR * NR, NR, out + j * out_row + c, out_row, w->n - first * NR, true);
     }
 }
 
@@ -353,7 +356,8 @@ static void tile_gradient(gradient *g, int64_t j0, int64_t keys)
         m = qkv__min(step, w->n - i);
         int64_t n = qkv__min(keys, qkv__seen_to(x, w->b, w->from + i + m - 1) - j0);
         if (n > 0)
-            columns_times_chunks(g->dscores + i, BQ, m, g->key_chunks, keys, x->dk, n, g->dq + i * padded(x->dk), padded(x->dk));
+            columns_times_chunks(g->dscores + i, BQ, m, g->key_chunks, keys, x->dk, n, g->dq + i * padded(x->dk),
+                                 padded(x->dk));
     }
 }
 

@@ -8,12 +8,12 @@
 
 /* Instruction sets of this build, worst first: name, and whether the machine has it. Every 64-bit ARM has NEON. */
 #if defined(__x86_64__)
-#define ISA_LIST(I)                                                                                                    \
-    I(ref, 1)                                                                                                          \
-    I(baseline, 1)                                                                                                     \
-    I(avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))                                           \
-    I(avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&                               \
-                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
+#define ISA_LIST(I)                                                                                                            \
+    I(ref, 1)                                                                                                                  \
+    I(baseline, 1)                                                                                                             \
+    I(avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))                                                   \
+    I(avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && \
+                  __builtin_cpu_supports("avx512bw"))
 #elif defined(__aarch64__)
 #define ISA_LIST(I) I(ref, 1) I(neon, 1)
 #else
@@ -29,7 +29,7 @@ static char refusal[160]; /* why QKV_ISA could not be followed */
 
 const qkv__kernels *qkv__kernels_available(int i)
 {
-#define COUNT(name, runs)                                                                                              \
+#define COUNT(name, runs) \
     if ((runs) && i-- == 0) return &QKV_KERNEL(name, kernels);
     ISA_LIST(COUNT)
 #undef COUNT

@@ -7,17 +7,15 @@
  *   dots       a handful of rows and b stored (n,k) */
 #include "tile.h"
 
-
-
 #if QKV_VECTOR_BYTES > 16
 #include <immintrin.h>
 #endif
 
 enum {
-    CHAIN = QKV__CHAIN,   /* CHAIN x NR floats of b sit in half the level-1 cache */
+    CHAIN = QKV__CHAIN, /* CHAIN x NR floats of b sit in half the level-1 cache */
     CHAINS = QKV__CHAINS,
-    MC = 192,             /* rows of a packed block of a: MC x CHAIN floats sit in level 2; a multiple of every MR */
-    NC = 512              /* columns of a packed block of b */
+    MC = 192, /* rows of a packed block of a: MC x CHAIN floats sit in level 2; a multiple of every MR */
+    NC = 512  /* columns of a packed block of b */
 };
 
 /* How many steps chain c of `chains` has in k. */
@@ -25,9 +23,9 @@ static inline int64_t steps(int64_t k, int chains, int c) { return (k - c + chai
 
 /* ---- tiles ---- */
 
-TILE(tile_columns, NV, A_BY_COLUMN)              /* a packed, or stored (k,m) */
-TILE(tile_by_row, NV, A_BY_ROW)                  /* a stored (m,k) */
-TILE(tile_by_chain, NV, A_BY_CHAIN)              /* a stored (m,k), every fourth k */
+TILE(tile_columns, NV, A_BY_COLUMN) /* a packed, or stored (k,m) */
+TILE(tile_by_row, NV, A_BY_ROW)     /* a stored (m,k) */
+TILE(tile_by_chain, NV, A_BY_CHAIN) /* a stored (m,k), every fourth k */
 
 /* ---- packing ---- */
 
@@ -44,13 +42,14 @@ static void pack_slowly(const float *x, int64_t x_j, int64_t x_p, int64_t n, int
 static int64_t pack_columns(const float *b, int64_t b_row, int64_t k, float *out)
 {
     for (int64_t p = 0; p < k; p++)
-        UNROLL for (int v = 0; v < NV; v++) store(out + p * NR + v * W, load(b + p * b_row + v * W));
+        EACH (v, NV) store(out + p * NR + v * W, load(b + p * b_row + v * W));
     return k;
 }
 
 /* Four columns at a time are one step of each of the four chains. A cache line of every row is used up before the next rows are
  * touched: rows that lie a power of two apart share places in the cache. */
-ALWAYS int64_t pack_rows(const float *x, int64_t stride, int64_t k, const int vectors, int64_t width, float *out, int64_t next_chain)
+ALWAYS int64_t pack_rows(const float *x, int64_t stride, int64_t k, const int vectors, int64_t width, float *out,
+                         int64_t next_chain)
 {
     enum { LINE = 16 };
     for (int64_t from = 0; from < k / CHAINS * CHAINS; from += LINE)
@@ -58,14 +57,14 @@ ALWAYS int64_t pack_rows(const float *x, int64_t stride, int64_t k, const int ve
             for (int64_t p = from; p < from + LINE && p + CHAINS <= k; p += CHAINS) {
                 vf column[CHAINS];
                 columns_of_rows(x + v * W * stride + p, stride, column);
-                UNROLL for (int c = 0; c < CHAINS; c++)
-                    store(out + c * next_chain + p / CHAINS * width + v * W, column[c]);
+                EACH (c, CHAINS) store(out + c * next_chain + p / CHAINS * width + v * W, column[c]);
             }
     return k / CHAINS;
 }
 
 /* b (k,n) as panels of NR columns, each [steps][NR], the last one filled up with zeros; chain by chain, next_chain apart. */
-static void pack_b(const float *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, int chains, float *out, int64_t next_chain)
+static void pack_b(const float *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, int chains, float *out,
+                   int64_t next_chain)
 {
     for (int64_t j = 0; j < n; j += NR, b += NR * b_col, out += NR * steps(k, chains, 0)) {
         int64_t nr = qkv__min(NR, n - j), done = 0;
@@ -78,14 +77,16 @@ static void pack_b(const float *b, int64_t b_row, int64_t b_col, int64_t k, int6
 }
 
 /* a (m,k) as panels of MR rows, each [steps][MR]; the last one [steps][what is left]. Writes up to W floats past the end. */
-static void pack_a(const float *a, int64_t a_row, int64_t a_col, int64_t m, int64_t k, int chains, float *out, int64_t next_chain)
+static void pack_a(const float *a, int64_t a_row, int64_t a_col, int64_t m, int64_t k, int chains, float *out,
+                   int64_t next_chain)
 {
     for (int64_t i = 0; i < m; i += MR, a += MR * a_row, out += MR * steps(k, chains, 0)) {
         int64_t mr = qkv__min(MR, m - i), done = 0;
         if (mr == MR && chains == 1 && a_row == 1)
             for (; done < k; done++) memcpy(out + done * MR, a + done * a_col, sizeof(float) * MR);
         /* each store spills into the place of the next, which is stored later */
-        if ((int)MR <= (int)W && m - i >= W && chains == CHAINS && a_col == 1) done = pack_rows(a, a_row, k, 1, MR, out, next_chain);
+        if ((int)MR <= (int)W && m - i >= W && chains == CHAINS && a_col == 1)
+            done = pack_rows(a, a_row, k, 1, MR, out, next_chain);
         for (int c = 0; c < chains; c++)
             pack_slowly(a + (done * chains + c) * a_col, a_row, a_col * chains, mr, steps(k, chains, c) - done, mr,
                         out + c * next_chain + done * mr);
@@ -103,8 +104,8 @@ static void add_bias(float *c, int64_t c_row, int64_t m, int64_t n, const float 
 /* ---- blocked ---- */
 
 /* c block (m,n) (+)= packed a times packed b, k steps; panels have room for `room` steps */
-static void blocks(const float *a, const float *b, float *c, int64_t c_row, int64_t m, int64_t n, int64_t room, int64_t k, bool add,
-                   const float *bias)
+static void blocks(const float *a, const float *b, float *c, int64_t c_row, int64_t m, int64_t n, int64_t room, int64_t k,
+                   bool add, const float *bias)
 {
     for (int64_t j = 0; j < n; j += NR, b += NR * room) {
         int64_t nr = qkv__min(NR, n - j);
@@ -200,9 +201,9 @@ enum { DIRECT_ROWS = 48, DIRECT_K = 64 };
 /* One to three rows: more vectors a row, again to keep the adders busy. Gives the columns done. */
 static int64_t direct_wide(const qkv__product *x, int64_t p, int64_t k, int64_t m)
 {
-#define WIDE(rows, vectors)                                                                                            \
-    for (; j + (vectors) * W <= x->n; j += (vectors) * W)                                                              \
-        tile(rows, vectors, x->a + p * x->a_col, x->a_row, x->a_col, x->b + p * x->b_row + j, x->b_row, x->c + j, x->c_row, k,     \
+#define WIDE(rows, vectors)                                                                                                    \
+    for (; j + (vectors)*W <= x->n; j += (vectors)*W)                                                                          \
+        tile(rows, vectors, x->a + p * x->a_col, x->a_row, x->a_col, x->b + p * x->b_row + j, x->b_row, x->c + j, x->c_row, k, \
              x->add || p > 0);
     int64_t j = 0;
     if (m == 1) WIDE(1, 8)
@@ -212,7 +213,8 @@ static int64_t direct_wide(const qkv__product *x, int64_t p, int64_t k, int64_t 
 #undef WIDE
 }
 
-static void direct_tile(const qkv__product *x, int64_t p, int64_t k, int64_t i, int64_t mr, int64_t j, const float *b, int64_t b_k)
+static void direct_tile(const qkv__product *x, int64_t p, int64_t k, int64_t i, int64_t mr, int64_t j, const float *b,
+                        int64_t b_k)
 {
     const float *a = x->a + i * x->a_row + p * x->a_col;
     float *c = x->c + i * x->c_row + j;
@@ -244,23 +246,26 @@ static void direct(const qkv__product *x, float *scratch)
 
 /* ---- dots ---- */
 
-/* The four chains of an element sit side by side in four lanes, so that rows in memory are read as they lie. With one to four rows of a,
- * four lanes are the vector: memory is the limit. With more, a vector has the chains of SIDE rows: lane 4*s + chain of group g belongs
- * to row g + 4*s. */
+/* The four chains of an element sit side by side in four lanes, so that rows in memory are read as they lie. With one to four
+ * rows of a, four lanes are the vector: memory is the limit. With more, a vector has the chains of SIDE rows: lane 4*s + chain
+ * of group g belongs to row g + 4*s. */
 enum { FOUR = 4, SIDE = W / CHAINS, DOT_ROWS = FOUR * SIDE, AT_ONCE = 3, BATCH = 8 * AT_ONCE };
 
 /* m x n elements of c over a block of k */
-ALWAYS void dot_four(const int m, const int n, const float *a, int64_t a_row, const float *b, int64_t b_col, float *c, int64_t c_row,
-                     int64_t k, bool add)
+ALWAYS void dot_four(const int m, const int n, const float *a, int64_t a_row, const float *b, int64_t b_col, float *c,
+                     int64_t c_row, int64_t k, bool add)
 {
     v4 sum[FOUR][8];
-    UNROLL for (int i = 0; i < m; i++) UNROLL for (int j = 0; j < n; j++) sum[i][j] = (v4){ 0 };
+    EACH (i, m)
+        EACH (j, n) sum[i][j] = (v4){ 0 };
     int64_t p = 0;
     UNROLL_K for (; p + CHAINS <= k; p += CHAINS)
-        UNROLL for (int j = 0; j < n; j++) {
+    {
+        EACH (j, n) {
             v4 row = *(const v4_any *)(b + j * b_col + p);
-            UNROLL for (int i = 0; i < m; i++) sum[i][j] += *(const v4_any *)(a + i * a_row + p) * row;
+            EACH (i, m) sum[i][j] += *(const v4_any *)(a + i * a_row + p) * row;
         }
+    }
     for (int i = 0; i < m; i++)
         for (int j = 0; j < n; j++) {
             float chain[CHAINS], *to = c + i * c_row + j;
@@ -293,12 +298,12 @@ static void pack_groups(const float *a, int64_t a_row, int64_t m, int64_t k, flo
     }
 }
 
-/* Four floats, in every quarter of a vector. gcc turns a shuffle that says so into a load and a slow permutation, so the instruction is
- * named: 8 x 2048 x 512 went from 67 to 90 GFLOP/s by it. */
+/* Four floats, in every quarter of a vector. gcc turns a shuffle that says so into a load and a slow permutation, so the
+ * instruction is named: 8 x 2048 x 512 went from 67 to 90 GFLOP/s by it. */
 ALWAYS vf load_four(const float *p)
 {
 #if QKV_VECTOR_BYTES == 16
-    return (vf)*(const v4_any *)p;
+    return (vf) * (const v4_any *)p;
 #elif QKV_VECTOR_BYTES == 32
     return (vf)_mm256_broadcast_ps((const __m128 *)(const void *)p);
 #else
@@ -311,22 +316,22 @@ ALWAYS void dot_groups(const int n, const float *a, const float *b, int64_t b_co
 {
     vf sum[AT_ONCE][FOUR];
     int64_t whole = k / CHAINS;
-    UNROLL for (int j = 0; j < n; j++) UNROLL for (int g = 0; g < FOUR; g++) sum[j][g] = (vf){ 0 };
+    EACH (j, n)
+        EACH (g, FOUR) sum[j][g] = (vf){ 0 };
     for (int64_t step = 0; step < whole; step++) {
         vf row[AT_ONCE];
-        UNROLL for (int j = 0; j < n; j++) row[j] = load_four(b + j * b_col + step * CHAINS);
-        UNROLL for (int g = 0; g < FOUR; g++) {
+        EACH (j, n) row[j] = load_four(b + j * b_col + step * CHAINS);
+        EACH (g, FOUR) {
             vf group = load(a + (step * FOUR + g) * W);
-            UNROLL for (int j = 0; j < n; j++) sum[j][g] += group * row[j];
+            EACH (j, n) sum[j][g] += group * row[j];
         }
     }
-    UNROLL for (int j = 0; j < n; j++) {
+    EACH (j, n) {
         vf *s = sum[j];
-        if (k % CHAINS) { /* the chains that have one step more; the others must not even add a zero, which could turn -0 into 0 */
+        if (k % CHAINS) { /* chains with one step more; the others must not even add a zero, which could turn -0 into 0 */
             float last[CHAINS] = { 0 }, has[CHAINS] = { 0 };
             for (int64_t q = 0; q < k % CHAINS; q++) last[q] = b[j * b_col + whole * CHAINS + q], has[q] = 1;
-            UNROLL for (int g = 0; g < FOUR; g++)
-                s[g] = pick(load_four(has) > 0, s[g] + load(a + (whole * FOUR + g) * W) * load_four(last), s[g]);
+            EACH (g, FOUR) s[g] = pick(load_four(has) > 0, s[g] + load(a + (whole * FOUR + g) * W) * load_four(last), s[g]);
         }
         vf t0 = LOW_ONES(s[0], s[1]), t1 = HIGH_ONES(s[0], s[1]), t2 = LOW_ONES(s[2], s[3]), t3 = HIGH_ONES(s[2], s[3]);
         vf first = LOW_PAIRS(t0, t2);
@@ -386,7 +391,7 @@ void NAME(multiply)(const qkv__product *x, float *scratch)
 
 #define FITS(floats) _Static_assert((floats) * sizeof(float) <= QKV__PRODUCT_SCRATCH, "the scratch is too small")
 FITS((MC * CHAIN + W + NC * CHAIN) * CHAINS);
-FITS(STREAM_CHAIN * CHAINS);
-FITS(CHAIN * NR);
-FITS(CHAIN * CHAINS * DOT_ROWS);
+FITS(STREAM_CHAIN *CHAINS);
+FITS(CHAIN *NR);
+FITS(CHAIN *CHAINS *DOT_ROWS);
 _Static_assert(MC % MR == 0 && NC % NR == 0, "blocks are whole panels");

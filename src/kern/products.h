@@ -10,10 +10,10 @@
 
 /* c = a b (+ c) (+ bias).   a (m,k)   b (k,n)   c (m,n);   element (i,j) of a is a[i*a_row + j*a_col], of b likewise.
  * Each element of c is a sum of chains of fused multiply-adds, whose order depends on k and on b's layout alone:
- *   b stored (n,k), b_row 1: k in blocks of QKV__CHAINS * QKV__CHAIN; in a block, one chain for each remainder of k by QKV__CHAINS
+ *   b stored (n,k), b_row 1: k in blocks of QKV__CHAINS * QKV__CHAIN, and in a block one chain for each remainder of k
  *   otherwise:               k in blocks of QKV__CHAIN, one chain each
- * A chain starts from 0 and runs in the order of k; chains are added to c one after the other; then the bias. So an element's bits
- * depend on its row of a and its column of b, and on nothing else: not on m or n, nor on how the work is cut.
+ * A chain starts from 0 and runs in the order of k; chains are added to c one after the other; then the bias. So an element's
+ * bits depend on its row of a and its column of b, and on nothing else: not on m or n, nor on how the work is cut.
  * (Four interleaved chains are what a dot product of two rows in memory can do at the speed of memory.) */
 enum { QKV__CHAIN = 256, QKV__CHAINS = 4 };
 
@@ -51,13 +51,13 @@ typedef struct qkv__attention {
     qkv__strides q_rows, k_rows, v_rows, y_rows; /* a gradient lies as its operand does */
     float scale;
     qkv__seen seen;
-    /* dropout of the weight of key j for query `row`, which counts the queries of all heads: word j%2 of the counter (row, j/2) */
+    /* dropout of the weight of key j for a query: word j%2 of the counter (row, j/2), row counting the queries of all heads */
     bool drops;
-    float drop_scale;    /* 1 / (1-p) */
+    float drop_scale; /* 1 / (1-p) */
     uint32_t keep_below;
     qkv__key key;
-    /* of every query, (batch, heads, tq): the largest score and 1 / sum of exp(score - largest); 0 and 0 where nothing is seen. Two numbers and
-     * not one log-sum-exp: with scores of 1e4 that would lose the digits that tell weights apart. */
+    /* of every query, (batch, heads, tq): the largest score and 1 / sum of exp(score - largest); 0 and 0 where nothing is seen.
+     * Two numbers and not one log-sum-exp: with scores of 1e4 that would lose the digits that tell weights apart. */
     float *largest, *inverse;
     /* for backward */
     const float *dy;
@@ -78,7 +78,7 @@ static inline int64_t qkv__seen_to(const qkv__attention *a, int64_t b, int64_t i
 enum { QKV__QUERY_BLOCK = 96 };
 static inline size_t qkv__attention_scratch(int64_t dk, int64_t dv)
 {
-    /* blocks of queries and keys by dk and dv, each rounded up to a panel, and blocks of queries by keys; see kern/attention.c */
+    /* blocks of queries and keys by dk and dv, each rounded up to a panel, and blocks of queries by keys */
     return sizeof(float) * (size_t)(8 * QKV__QUERY_BLOCK * (dk + dv + 64) + 8 * QKV__QUERY_BLOCK * QKV__QUERY_BLOCK);
 }
 

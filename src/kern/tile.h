@@ -1,7 +1,8 @@
 /* tile.h: the innermost product, a tile of c kept in registers while k runs. The matrix product and attention are built of it.
  * Included only by per-instruction-set sources, after vec.h.
  *
- * Registers: MR rows by NV vectors of accumulators, NV vectors of b and one of a must fit (16 on x86-64, 32 on AVX-512 and ARM). */
+ * Registers: MR rows by NV vectors of accumulators, NV vectors of b and one of a must fit (16 on x86-64, 32 on AVX-512 and
+ * ARM). */
 #ifndef QKV_SRC_TILE_H
 #define QKV_SRC_TILE_H
 
@@ -22,7 +23,8 @@ enum { NR = NV * W };
 #else
 #define UNROLL _Pragma("GCC unroll 32")
 #endif
-#define UNROLL_K _Pragma("GCC unroll 4") /* gcc steps fewer pointers then; clang unrolls by itself */
+#define EACH(i, n) UNROLL for (int i = 0; i < (n); i++) /* n a constant: no loop is left */
+#define UNROLL_K _Pragma("GCC unroll 4")                /* gcc steps fewer pointers then; clang unrolls by itself */
 #define ALWAYS static inline __attribute__((always_inline))
 
 /* c[i][j] (+)= sum over p of a[i*a_i + p*a_k] * b[p*b_k + j],   i < mr, j < nv*W; mr and nv are constants where it is called.
@@ -32,20 +34,23 @@ ALWAYS void tile(const int mr, const int nv, const float *a, int64_t a_i, int64_
                  int64_t c_i, int64_t k, bool add)
 {
     vf sum[2 * MR][8];
-    UNROLL for (int i = 0; i < mr; i++) UNROLL for (int v = 0; v < nv; v++) sum[i][v] = (vf){ 0 };
-    UNROLL_K for (int64_t p = 0; p < k; p++, a += a_k, b += b_k) {
+    EACH (i, mr)
+        EACH (v, nv) sum[i][v] = (vf){ 0 };
+    UNROLL_K for (int64_t p = 0; p < k; p++, a += a_k, b += b_k)
+    {
         vf row[8];
-        UNROLL for (int v = 0; v < nv; v++) row[v] = load(b + v * W);
-        UNROLL for (int i = 0; i < mr; i++) {
+        EACH (v, nv) row[v] = load(b + v * W);
+        EACH (i, mr) {
             vf value = set1(a[i * a_i]);
-            UNROLL for (int v = 0; v < nv; v++) sum[i][v] += value * row[v];
+            EACH (v, nv) sum[i][v] += value * row[v];
         }
     }
     if (add) {
-        UNROLL for (int i = 0; i < mr; i++) UNROLL for (int v = 0; v < nv; v++)
-            sum[i][v] = load(c + i * c_i + v * W) + sum[i][v];
+        EACH (i, mr)
+            EACH (v, nv) sum[i][v] = load(c + i * c_i + v * W) + sum[i][v];
     }
-    UNROLL for (int i = 0; i < mr; i++) UNROLL for (int v = 0; v < nv; v++) store(c + i * c_i + v * W, sum[i][v]);
+    EACH (i, mr)
+        EACH (v, nv) store(c + i * c_i + v * W, sum[i][v]);
 }
 
 /* ---- tiles whose number of rows is known only when they run ---- */
@@ -53,33 +58,36 @@ ALWAYS void tile(const int mr, const int nv, const float *a, int64_t a_i, int64_
 /* Which of a's strides is a constant, and which, is a constant too: then a's addresses need one register, or one a row. */
 typedef enum order { A_BY_COLUMN, A_BY_ROW, A_BY_CHAIN } order;
 
-ALWAYS void tile_of(const int mr, const int nv, const order a_order, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c,
-                    int64_t c_i, int64_t k, bool add)
+ALWAYS void tile_of(const int mr, const int nv, const order a_order, const float *a, int64_t a_step, const float *b,
+                    int64_t b_k, float *c, int64_t c_i, int64_t k, bool add)
 {
     if (a_order == A_BY_COLUMN) tile(mr, nv, a, 1, a_step, b, b_k, c, c_i, k, add);
     else tile(mr, nv, a, a_step, a_order == A_BY_ROW ? 1 : QKV__CHAINS, b, b_k, c, c_i, k, add);
 }
 
-#define CASE(rows)                                                                                                     \
+#define CASE(rows) \
     case rows: tile_of(rows, nv, a_order, a, a_step, b, b_k, c, c_i, k, add); break;
 
-ALWAYS void tile_rows(int64_t mr, const int nv, const order a_order, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c,
-                      int64_t c_i, int64_t k, bool add)
+ALWAYS void tile_rows(int64_t mr, const int nv, const order a_order, const float *a, int64_t a_step, const float *b,
+                      int64_t b_k, float *c, int64_t c_i, int64_t k, bool add)
 {
     switch (mr) {
-        CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
+        CASE(1)
+        CASE(2)
+        CASE(3)
+        CASE(4) CASE(5) CASE(6)
 #if QKV_VECTOR_BYTES == 64
-        CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+            CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
 #endif
     }
 }
 
 /* name(mr, ...) is a tile of mr rows, 1 <= mr <= MR */
-#define TILE(name, vectors, a_order)                                                                                   \
-    static __attribute__((noinline)) void name(int64_t mr, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c,    \
-                                               int64_t c_i, int64_t k, bool add)                                       \
-    {                                                                                                                  \
-        tile_rows(mr, vectors, a_order, a, a_step, b, b_k, c, c_i, k, add);                                            \
+#define TILE(name, vectors, a_order)                                                                                    \
+    static __attribute__((noinline)) void name(int64_t mr, const float *a, int64_t a_step, const float *b, int64_t b_k, \
+                                               float *c, int64_t c_i, int64_t k, bool add)                              \
+    {                                                                                                                   \
+        tile_rows(mr, vectors, a_order, a, a_step, b, b_k, c, c_i, k, add);                                             \
     }
 
 /* ---- the edge of c ---- */
@@ -90,11 +98,11 @@ static void copy_tile(float *to, int64_t to_row, const float *from, int64_t from
     for (int64_t i = 0; i < m; i++) memcpy(to + i * to_row, from + i * from_row, sizeof(float) * (size_t)n);
 }
 
-typedef void tile_function(int64_t mr, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c, int64_t c_i, int64_t k,
-                           bool add);
+typedef void tile_function(int64_t mr, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c, int64_t c_i,
+                           int64_t k, bool add);
 
-ALWAYS void tile_edge(tile_function *run, int64_t mr, int64_t nr, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c,
-                      int64_t c_i, int64_t k, bool add)
+ALWAYS void tile_edge(tile_function *run, int64_t mr, int64_t nr, const float *a, int64_t a_step, const float *b, int64_t b_k,
+                      float *c, int64_t c_i, int64_t k, bool add)
 {
     if (nr >= NR) {
         run(mr, a, a_step, b, b_k, c, c_i, k, add);
@@ -125,8 +133,8 @@ typedef float v4_any __attribute__((vector_size(16), aligned(4), may_alias));
 #define LOW_PAIRS(a, b) MIX(a, b, 0, 1, 8, 9)
 #define HIGH_PAIRS(a, b) MIX(a, b, 2, 3, 10, 11)
 #else
-#define MIX(a, b, i, j, k, l)                                                                                          \
-    __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4, i + 8, j + 8, k + 8, l + 8, i + 12, j + 12, k + 12,       \
+#define MIX(a, b, i, j, k, l)                                                                                                 \
+    __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4, i + 8, j + 8, k + 8, l + 8, i + 12, j + 12, k + 12, \
                             l + 12)
 #define LOW_ONES(a, b) MIX(a, b, 0, 16, 1, 17)
 #define HIGH_ONES(a, b) MIX(a, b, 2, 18, 3, 19)
@@ -137,7 +145,7 @@ typedef float v4_any __attribute__((vector_size(16), aligned(4), may_alias));
 /* Four floats each of rows 0, 4, 8, ...: one row a quarter. */
 ALWAYS vf load_quarters(const float *p, int64_t stride)
 {
-#define QUARTER(q) (*(const v4_any *)(p + 4 * (q) * stride))
+#define QUARTER(q) (*(const v4_any *)(p + 4 * (q)*stride))
 #if QKV_VECTOR_BYTES == 16
     (void)stride;
     return (vf)QUARTER(0);
@@ -154,8 +162,8 @@ ALWAYS vf load_quarters(const float *p, int64_t stride)
 #undef QUARTER
 }
 
-/* out[c] lane r = p[r*stride + c], r < W, c < 4: a 4 x 4 transposition within each quarter does it, as rows r, r+4, r+8, ... share a
- * vector. */
+/* out[c] lane r = p[r*stride + c], r < W, c < 4: a 4 x 4 transposition within each quarter does it, as rows r, r+4, r+8, ...
+ * share a vector. */
 ALWAYS void columns_of_rows(const float *p, int64_t stride, vf out[4])
 {
     vf r0 = load_quarters(p, stride), r1 = load_quarters(p + stride, stride);

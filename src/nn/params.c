@@ -11,9 +11,9 @@
 #include <string.h>
 
 enum {
-    LINE = 16,         /* floats in 64 bytes: where weights start */
-    TASK = 1 << 14,    /* floats of a task, at least */
-    MAX_CUTS = 64      /* pieces a pass over a whole block is cut into */
+    LINE = 16,      /* floats in 64 bytes: where weights start */
+    TASK = 1 << 14, /* floats of a task, at least */
+    MAX_CUTS = 64   /* pieces a pass over a whole block is cut into */
 };
 
 /* A weight. Its address never changes, its values move when the blocks grow. */
@@ -168,8 +168,7 @@ static bool check(qkv_params *p, const char *name, int ndim, const int64_t *shap
     if ((unsigned)init > QKV_INIT_NORMAL)
         return qkv__params_fail(p, QKV_USAGE, "weight \"%.200s\": there is no initialiser %d", name, (int)init);
     if (init == QKV_INIT_XAVIER && ndim != 2)
-        return qkv__params_fail(p, QKV_USAGE, "weight \"%.200s\" has %d dimensions, Xavier's initialiser wants 2", name,
-                                ndim);
+        return qkv__params_fail(p, QKV_USAGE, "weight \"%.200s\" has %d dimensions, Xavier's initialiser wants 2", name, ndim);
     if (!isfinite(scale)) return qkv__params_fail(p, QKV_USAGE, "weight \"%.200s\": its scale is not finite", name);
     return true;
 }

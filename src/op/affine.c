@@ -19,12 +19,32 @@ static void backward(qkv_tensor *y)
     int64_t rows = qkv__rows(y), out = w->shape[0], in = w->shape[1];
     bool add;
     float *dx = qkv__grad_to(x, &add);
-    if (dx && qkv__multiply(&(qkv__product){ .a = y->grad, .b = qkv_data(w), .c = dx, .m = rows, .n = in, .k = out,
-                                             .a_row = out, .a_col = 1, .b_row = in, .b_col = 1, .c_row = in, .add = add }))
+    if (dx && qkv__multiply(&(qkv__product){ .a = y->grad,
+                                             .b = qkv_data(w),
+                                             .c = dx,
+                                             .m = rows,
+                                             .n = in,
+                                             .k = out,
+                                             .a_row = out,
+                                             .a_col = 1,
+                                             .b_row = in,
+                                             .b_col = 1,
+                                             .c_row = in,
+                                             .add = add }))
         qkv__error_below(y->tape);
     float *dw = qkv__grad_to(w, &add);
-    if (dw && qkv__multiply(&(qkv__product){ .a = y->grad, .b = qkv_data(x), .c = dw, .m = out, .n = in, .k = rows,
-                                             .a_row = 1, .a_col = out, .b_row = in, .b_col = 1, .c_row = in, .add = add }))
+    if (dw && qkv__multiply(&(qkv__product){ .a = y->grad,
+                                             .b = qkv_data(x),
+                                             .c = dw,
+                                             .m = out,
+                                             .n = in,
+                                             .k = rows,
+                                             .a_row = 1,
+                                             .a_col = out,
+                                             .b_row = in,
+                                             .b_col = 1,
+                                             .c_row = in,
+                                             .add = add }))
         qkv__error_below(y->tape);
     float *db = b ? qkv__grad(b) : NULL;
     if (db) qkv__share(y->tape, out, qkv__columns(rows), add_up_columns, &(columns){ y, db });
@@ -37,7 +57,8 @@ qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b)
     qkv_tape *t = qkv__operands("affine", n_in, in);
     if (!t) return NULL;
     if (x->ndim < 1 || w->ndim != 2 || qkv__last(x) != w->shape[1])
-        return qkv__error(t, QKV_USAGE, "affine: x %s times a weight %s: expected (..., in) and (out, in)", QKV_TEXT(x), QKV_TEXT(w));
+        return qkv__error(t, QKV_USAGE, "affine: x %s times a weight %s: expected (..., in) and (out, in)", QKV_TEXT(x),
+                          QKV_TEXT(w));
     if (b && (b->ndim != 1 || b->shape[0] != w->shape[0]))
         return qkv__error(t, QKV_USAGE, "affine: a bias %s for a weight %s: expected (out)", QKV_TEXT(b), QKV_TEXT(w));
     int64_t shape[QKV_MAX_DIMS];
@@ -46,8 +67,18 @@ qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b)
     qkv_tensor *y = qkv__result(t, x->ndim, shape, backward, n_in, in);
     if (!y) return NULL;
     int64_t out = w->shape[0], width = w->shape[1];
-    if (qkv__multiply(&(qkv__product){ .a = qkv_data(x), .b = qkv_data(w), .bias = qkv_data(b), .c = y->data, .m = qkv__rows(y),
-                                       .n = out, .k = width, .a_row = width, .a_col = 1, .b_row = 1, .b_col = width, .c_row = out }))
+    if (qkv__multiply(&(qkv__product){ .a = qkv_data(x),
+                                       .b = qkv_data(w),
+                                       .bias = qkv_data(b),
+                                       .c = y->data,
+                                       .m = qkv__rows(y),
+                                       .n = out,
+                                       .k = width,
+                                       .a_row = width,
+                                       .a_col = 1,
+                                       .b_row = 1,
+                                       .b_col = width,
+                                       .c_row = out }))
         return qkv__error_below(t);
     return y;
 }

@@ -1,4 +1,5 @@
-/* attention.c: y = softmax(q k^T scale + bias) v, per head. docs/math/attention.md derives the backward; src/kern/attention.c computes. */
+/* attention.c: y = softmax(q k^T scale + bias) v, per head. docs/math/attention.md derives the backward; src/kern/attention.c
+ * computes. */
 #include "mask.h"
 
 static void forward_task(void *work, int64_t task, void *scratch)

@@ -33,7 +33,8 @@ static bool read_operand(qkv_tape *t, const char *name, const char *which, const
     return true;
 }
 
-static bool operands_fit(qkv_tape *t, const char *name, qkv_tensor *const qkv[3], const operand *q, const operand *k, const operand *v)
+static bool operands_fit(qkv_tape *t, const char *name, qkv_tensor *const qkv[3], const operand *q, const operand *k,
+                         const operand *v)
 {
     const char *problem = NULL;
     if (qkv[0]->ndim != qkv[1]->ndim || qkv[0]->ndim != qkv[2]->ndim) problem = "must have as many dimensions as each other";
@@ -43,7 +44,8 @@ static bool operands_fit(qkv_tape *t, const char *name, qkv_tensor *const qkv[3]
     else if (q->width != k->width) problem = "q and k must have the same width";
     else if (q->width < 1) problem = "q and k must not be of width 0";
     if (problem) {
-        qkv__error(t, QKV_USAGE, "%s: q %s, k %s, v %s: %s", name, QKV_TEXT(qkv[0]), QKV_TEXT(qkv[1]), QKV_TEXT(qkv[2]), problem);
+        qkv__error(t, QKV_USAGE, "%s: q %s, k %s, v %s: %s", name, QKV_TEXT(qkv[0]), QKV_TEXT(qkv[1]), QKV_TEXT(qkv[2]),
+                   problem);
         return false;
     }
     if (k->heads < 1 || q->heads % k->heads) {
@@ -56,7 +58,8 @@ static bool operands_fit(qkv_tape *t, const char *name, qkv_tensor *const qkv[3]
 
 /* ---- masks ---- */
 
-/* The steps of a map of this shape over (batch, heads, tq, tk), and how many elements it has. False when it does not stretch to it. */
+/* The steps of a map of this shape over (batch, heads, tq, tk), and how many elements it has. False when it does not stretch to
+ * it. */
 static bool map_steps(const int64_t shape[4], const qkv__attention *x, int64_t step[4], int64_t *count)
 {
     const int64_t full[4] = { x->batch, x->heads, x->tq, x->tk };
@@ -81,7 +84,8 @@ static bool read_lengths(qkv_tape *t, const char *name, const int32_t *lengths, 
 {
     for (int64_t b = 0; lengths && b < x->batch; b++)
         if (lengths[b] < 0 || lengths[b] > x->tk) {
-            qkv__error(t, QKV_USAGE, "%s: key length %lld is %d, expected 0 to %lld", name, (long long)b, lengths[b], (long long)x->tk);
+            qkv__error(t, QKV_USAGE, "%s: key length %lld is %d, expected 0 to %lld", name, (long long)b, lengths[b],
+                       (long long)x->tk);
             return false;
         }
     return true;
@@ -91,7 +95,8 @@ static bool read_keep(qkv_tape *t, const char *name, const qkv_mask *mask, qkv__
 {
     *count = 0;
     if (!mask->keep) return true;
-    if (!map_steps(mask->keep_shape, x, x->seen.keep_step, count)) return does_not_stretch(t, name, "keep", mask->keep_shape, x);
+    if (!map_steps(mask->keep_shape, x, x->seen.keep_step, count))
+        return does_not_stretch(t, name, "keep", mask->keep_shape, x);
     for (int64_t i = 0; i < *count; i++)
         if (mask->keep[i] > 1) {
             qkv__error(t, QKV_USAGE, "%s: keep[%lld] is %d, expected 0 or 1", name, (long long)i, mask->keep[i]);
@@ -104,7 +109,8 @@ static bool read_bias(qkv_tape *t, const char *name, const qkv_mask *mask, qkv__
 {
     *count = 0;
     if (!mask->bias) return true;
-    if (!map_steps(mask->bias_shape, x, x->seen.bias_step, count)) return does_not_stretch(t, name, "bias", mask->bias_shape, x);
+    if (!map_steps(mask->bias_shape, x, x->seen.bias_step, count))
+        return does_not_stretch(t, name, "bias", mask->bias_shape, x);
     for (int64_t i = 0; i < *count; i++)
         if (!(mask->bias[i] < INFINITY)) {
             qkv__error(t, QKV_NUMERIC, "%s: bias[%lld] is %s, expected a finite number or -inf", name, (long long)i,
@@ -160,8 +166,8 @@ static bool read_options(qkv_tape *t, const char *name, const qkv_attention_opts
     return true;
 }
 
-bool qkv__attention_setup(qkv_tape *t, const char *name, qkv_tensor *const qkv[3], const qkv_mask *mask, const qkv_attention_opts *opts,
-                          bool keeps, qkv__attention *x, int *ndim, int64_t shape[4])
+bool qkv__attention_setup(qkv_tape *t, const char *name, qkv_tensor *const qkv[3], const qkv_mask *mask,
+                          const qkv_attention_opts *opts, bool keeps, qkv__attention *x, int *ndim, int64_t shape[4])
 {
     operand q, k, v;
     int64_t heads = opts->heads, kv_heads = opts->kv_heads ? opts->kv_heads : heads;
@@ -172,8 +178,16 @@ bool qkv__attention_setup(qkv_tape *t, const char *name, qkv_tensor *const qkv[3
     if (!read_operand(t, name, "q", qkv[0], heads, &q) || !read_operand(t, name, "k", qkv[1], kv_heads, &k) ||
         !read_operand(t, name, "v", qkv[2], kv_heads, &v) || !operands_fit(t, name, qkv, &q, &k, &v))
         return false;
-    *x = (qkv__attention){ .batch = q.batch, .heads = q.heads, .kv_heads = k.heads, .tq = q.length, .tk = k.length, .dk = q.width,
-                           .dv = v.width, .q_rows = q.rows, .k_rows = k.rows, .v_rows = v.rows };
+    *x = (qkv__attention){ .batch = q.batch,
+                           .heads = q.heads,
+                           .kv_heads = k.heads,
+                           .tq = q.length,
+                           .tk = k.length,
+                           .dk = q.width,
+                           .dv = v.width,
+                           .q_rows = q.rows,
+                           .k_rows = k.rows,
+                           .v_rows = v.rows };
     *ndim = qkv[0]->ndim;
     memcpy(shape, qkv[0]->shape, sizeof(int64_t) * (size_t)*ndim);
     shape[*ndim - 1] = heads ? q.heads * v.width : v.width;

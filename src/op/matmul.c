@@ -30,8 +30,18 @@ static qkv_status multiply(const float *a, matrix am, const float *b, matrix bm,
         am = turned(bm), bm = t, cm = turned(cm);
         b = a, a = left;
     }
-    qkv__product p = { .a = a, .b = b, .c = c, .m = cm.rows, .n = cm.columns, .k = am.columns, .a_row = am.row_step,
-                       .a_col = am.column_step, .b_row = bm.row_step, .b_col = bm.column_step, .c_row = cm.row_step, .add = add };
+    qkv__product p = { .a = a,
+                       .b = b,
+                       .c = c,
+                       .m = cm.rows,
+                       .n = cm.columns,
+                       .k = am.columns,
+                       .a_row = am.row_step,
+                       .a_col = am.column_step,
+                       .b_row = bm.row_step,
+                       .b_col = bm.column_step,
+                       .c_row = cm.row_step,
+                       .add = add };
     if (cm.next || batch == 1) return qkv__multiply_many(&p, batch, am.next, bm.next, cm.next);
     qkv_status status = QKV_OK; /* one result for the whole batch: the matrices are added one after the other */
     for (int64_t i = 0; i < batch && !status; i++, p.a += am.next, p.b += bm.next, p.add = true) status = qkv__multiply(&p);
@@ -42,7 +52,8 @@ static void backward(qkv_tensor *y)
 {
     qkv_tensor *a = y->in[0], *b = y->in[1];
     const int transpose = *(const int *)y->saved;
-    matrix am = matrix_of(a, transpose & QKV_TRANSPOSE_A), bm = matrix_of(b, transpose & QKV_TRANSPOSE_B), ym = matrix_of(y, false);
+    matrix am = matrix_of(a, transpose & QKV_TRANSPOSE_A), bm = matrix_of(b, transpose & QKV_TRANSPOSE_B),
+           ym = matrix_of(y, false);
     int64_t batch = batch_of(y);
     bool add;
     float *da = qkv__grad_to(a, &add);
@@ -65,15 +76,17 @@ qkv_tensor *qkv_matmul(qkv_tensor *a, qkv_tensor *b, int transpose)
     qkv_tensor *in[2] = { a, b };
     qkv_tape *t = qkv__operands("matmul", 2, in);
     if (!t) return NULL;
-    if (transpose & ~(QKV_TRANSPOSE_A | QKV_TRANSPOSE_B)) return qkv__error(t, QKV_USAGE, "matmul: unknown transposition %d", transpose);
+    if (transpose & ~(QKV_TRANSPOSE_A | QKV_TRANSPOSE_B))
+        return qkv__error(t, QKV_USAGE, "matmul: unknown transposition %d", transpose);
     if (!batches_fit(a, b))
-        return qkv__error(t, QKV_USAGE, "matmul: %s times %s: expected matrices with equal leading dimensions, or none in the second",
+        return qkv__error(t, QKV_USAGE,
+                          "matmul: %s times %s: expected matrices with equal leading dimensions, or none in the second",
                           QKV_TEXT(a), QKV_TEXT(b));
     matrix am = matrix_of(a, transpose & QKV_TRANSPOSE_A), bm = matrix_of(b, transpose & QKV_TRANSPOSE_B);
     if (am.columns != bm.rows)
         return qkv__error(t, QKV_USAGE, "matmul: %s%s times %s%s: %lld columns meet %lld rows", QKV_TEXT(a),
-                          transpose & QKV_TRANSPOSE_A ? " transposed" : "", QKV_TEXT(b), transpose & QKV_TRANSPOSE_B ? " transposed" : "",
-                          (long long)am.columns, (long long)bm.rows);
+                          transpose & QKV_TRANSPOSE_A ? " transposed" : "", QKV_TEXT(b),
+                          transpose & QKV_TRANSPOSE_B ? " transposed" : "", (long long)am.columns, (long long)bm.rows);
     int64_t shape[QKV_MAX_DIMS];
     memcpy(shape, a->shape, sizeof shape);
     shape[a->ndim - 2] = am.rows;
@@ -83,6 +96,7 @@ qkv_tensor *qkv_matmul(qkv_tensor *a, qkv_tensor *b, int transpose)
     if (!y || !saved) return NULL;
     *saved = transpose;
     y->saved = saved;
-    if (multiply(qkv_data(a), am, qkv_data(b), bm, y->data, matrix_of(y, false), batch_of(y), false)) return qkv__error_below(t);
+    if (multiply(qkv_data(a), am, qkv_data(b), bm, y->data, matrix_of(y, false), batch_of(y), false))
+        return qkv__error_below(t);
     return y;
 }

@@ -30,8 +30,8 @@ static void cut_side(int64_t n, int64_t cuts, int64_t tile, int64_t *part, int64
     *parts = qkv__ceil_div(n, *part);
 }
 
-/* Parts that fit the caches; then the longer side is cut once more until there are a few parts to share, or they would be too small to
- * pay for packing their operands. */
+/* Parts that fit the caches; then the longer side is cut once more until there are a few parts to share, or they would be too
+ * small to pay for packing their operands. */
 static void cut_evenly(cut *w, int64_t count)
 {
     enum { ROWS = 768, COLUMNS = 1024, ROW_TILE = 12, COLUMN_TILE = 32, WANTED = 4, LEAST_WORK = 1 << 16 };

@@ -4,8 +4,8 @@
 
 #include "op.h"
 
-/* Computes p (see kern/products.h), its rows and columns shared among threads; k is never cut, so the bits do not depend on how.
- * MEMORY when the scratch cannot be had: c is untouched then. */
+/* Computes p (see kern/products.h), its rows and columns shared among threads; k is never cut, so the bits do not depend on
+ * how. MEMORY when the scratch cannot be had: c is untouched then. */
 qkv_status qkv__multiply(const qkv__product *p);
 
 /* The same for `count` products of one shape: product i has its operands at a + i*a_next, and so on. */

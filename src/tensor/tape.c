@@ -191,7 +191,9 @@ static qkv_tensor *append(qkv_tape *t, int ndim, const int64_t *shape, int n_in,
                           qkv__shape_text((char[QKV_SHAPE_TEXT]){ 0 }, ndim, shape));
     qkv_tensor *y = qkv__save(t, sizeof *y + sizeof *in * (size_t)n_in);
     if (!y) return NULL;
-    *y = (qkv_tensor){ .count = count, .ndim = ndim, .tape = t, .n_in = n_in, .in = (qkv_tensor **)(y + 1), .older = t->newest };
+    *y = (qkv_tensor){
+        .count = count, .ndim = ndim, .tape = t, .n_in = n_in, .in = (qkv_tensor **)(y + 1), .older = t->newest
+    };
     for (int i = 0; i < ndim; i++) y->shape[i] = shape[i];
     for (int i = 0; i < n_in; i++) {
         y->in[i] = in[i];
@@ -228,10 +230,7 @@ static qkv_tensor *leaf(qkv_tape *t, int ndim, const int64_t *shape, const float
     return x;
 }
 
-qkv_tensor *qkv_constant(qkv_tape *t, int ndim, const int64_t *shape, const float *data)
-{
-    return leaf(t, ndim, shape, data);
-}
+qkv_tensor *qkv_constant(qkv_tape *t, int ndim, const int64_t *shape, const float *data) { return leaf(t, ndim, shape, data); }
 
 qkv_tensor *qkv_variable(qkv_tape *t, int ndim, const int64_t *shape, const float *data)
 {
@@ -285,8 +284,7 @@ qkv_status qkv_backward(qkv_tensor *loss)
     qkv_tape *t = loss->tape;
     if (!t) return qkv__fail(QKV_USAGE, "backward: the loss is a weight, not a result");
     if (t->status) return qkv_tape_status(t);
-    if (loss->count != 1)
-        return qkv__fail(QKV_USAGE, "backward: the loss has shape %s, expected one number", QKV_TEXT(loss));
+    if (loss->count != 1) return qkv__fail(QKV_USAGE, "backward: the loss has shape %s, expected one number", QKV_TEXT(loss));
     if (!loss->wants_grad) return qkv__fail(QKV_USAGE, "backward: the loss depends on no weight or variable");
     float *seed = qkv__grad(loss);
     if (seed) seed[0] = 1.0f;

@@ -15,7 +15,7 @@ typedef void qkv__backward(qkv_tensor *y);
 
 struct qkv_tensor {
     float *data;
-    float *grad;             /* NULL until something is added; of an alias: see qkv__grad() */
+    float *grad; /* NULL until something is added; of an alias: see qkv__grad() */
     int64_t count;
     int64_t shape[QKV_MAX_DIMS];
     int ndim;
@@ -26,17 +26,17 @@ struct qkv_tensor {
     qkv__backward *backward; /* NULL for leaves */
     int n_in;
     qkv_tensor **in;
-    void *saved;             /* what the operation's backward needs besides in: from qkv__save() */
-    qkv_tensor *older;       /* made before this one on the same tape */
+    void *saved;       /* what the operation's backward needs besides in: from qkv__save() */
+    qkv_tensor *older; /* made before this one on the same tape */
 };
 
 /* ---- making a result: operands -> checks -> result ---- */
 
-/* The tape the operation will live on. NULL when there is nothing to do: an operand is NULL, a tape has failed already, no operand
- * has a tape, or two have different ones (the last two leave an error). */
+/* The tape the operation will live on. NULL when there is nothing to do: an operand is NULL, a tape has failed already, no
+ * operand has a tape, or two have different ones (the last two leave an error). */
 qkv_tape *qkv__operands(const char *operation, int n, qkv_tensor *const *in);
 
-/* Leaves an error on the tape (the first one stays) and gives NULL, so that a failing operation reads: return qkv__error(...). */
+/* Leaves an error on the tape (the first one stays) and gives NULL: a failing operation reads return qkv__error(...). */
 qkv_tensor *qkv__error(qkv_tape *t, qkv_status status, const char *format, ...) QKV_PRINTF(3, 4);
 
 /* Puts the error that a lower layer left in qkv_error() on the tape. */

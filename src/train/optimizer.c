@@ -166,8 +166,13 @@ static qkv_status check(qkv_rule rule, const settings *s)
         const char *name;
         double value, below;
     } table[] = {
-        { "lr", s->lr, INFINITY },       { "momentum", s->momentum, 1 }, { "beta1", s->beta1, 1 }, { "beta2", s->beta2, 1 },
-        { "alpha", s->alpha, 1 },        { "eps", s->eps, INFINITY },    { "weight_decay", s->weight_decay, INFINITY },
+        { "lr", s->lr, INFINITY },
+        { "momentum", s->momentum, 1 },
+        { "beta1", s->beta1, 1 },
+        { "beta2", s->beta2, 1 },
+        { "alpha", s->alpha, 1 },
+        { "eps", s->eps, INFINITY },
+        { "weight_decay", s->weight_decay, INFINITY },
     };
     if ((unsigned)rule > QKV_ADAMW) return qkv__fail(QKV_USAGE, "optimizer: there is no rule %d", (int)rule);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -263,8 +268,7 @@ static void step_piece(void *work, int64_t task, void *scratch)
 qkv_status qkv_optimizer_step(qkv_optimizer *o)
 {
     if (!o) return qkv_error_status() ? qkv_error_status() : qkv__fail(QKV_USAGE, "there is no optimizer");
-    if (o->block != qkv_params_block(o->params))
-        return qkv__fail(QKV_USAGE, "optimizer: weights were added after it was made");
+    if (o->block != qkv_params_block(o->params)) return qkv__fail(QKV_USAGE, "optimizer: weights were added after it was made");
     if (!(o->set.lr >= 0 && o->set.lr < INFINITY))
         return qkv__fail(QKV_USAGE, "optimizer: lr is %g, expected a finite number, at least 0", o->set.lr);
     o->now = factors_of(o);
