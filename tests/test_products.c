@@ -116,6 +116,28 @@ static void a_row_alone(void **state)
             }
 }
 
+/* However thin a product is, cutting it for threads ends, and covers it. */
+static void thin_products(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = { 1, 10, 12, 13, 32, 33, 500 };
+    enum { N = sizeof sizes / sizeof *sizes };
+    assert_non_null(qkv_isa());
+    qkv_set_threads(3);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) {
+            qkv__product p = product(i % 4, sizes[i], sizes[j], 1500, false);
+            p.c = expected;
+            qkv__kern->multiply(&p, scratch());
+            p.c = c;
+            memset(c, 0, sizeof c);
+            assert_int_equal(qkv__multiply(&p), QKV_OK);
+            for (int64_t row = 0; row < p.m; row++)
+                assert_memory_equal(c + row * p.c_row, expected + row * p.c_row, sizeof(float) * (size_t)p.n);
+        }
+    qkv_set_threads(0);
+}
+
 /* ---- an affine layer ---- */
 
 static void affine_digest(int64_t rows, int64_t in, int64_t out, char text[65])
@@ -167,6 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(against_reference),
         cmocka_unit_test(a_row_alone),
+        cmocka_unit_test(thin_products),
         cmocka_unit_test(same_bits_on_any_threads),
         cmocka_unit_test(a_row_of_an_affine_layer),
     };

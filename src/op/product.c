@@ -41,7 +41,8 @@ static void cut_evenly(cut *w, int64_t count)
         cut_side(x->m, row_cuts, ROW_TILE, &w->rows, &w->row_cuts);
         cut_side(x->n, column_cuts, COLUMN_TILE, &w->columns, &w->column_cuts);
         if (count * w->row_cuts * w->column_cuts >= WANTED || w->rows * w->columns * x->k < 2 * LEAST_WORK) return;
-        if (w->rows > w->columns) row_cuts *= 2;
+        if (w->rows <= ROW_TILE && w->columns <= COLUMN_TILE) return;
+        if (w->columns <= COLUMN_TILE || (w->rows > ROW_TILE && w->rows > w->columns)) row_cuts *= 2;
         else column_cuts *= 2;
     }
 }
