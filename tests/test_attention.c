@@ -695,7 +695,7 @@ static int best_isa(void **state)
     (void)state;
     int n = 0;
     while (qkv_isa_available(n + 1)) n++;
-    return qkv_set_isa(qkv_isa_available(n));
+    return (int)qkv_set_isa(qkv_isa_available(n));
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, best_isa)

@@ -251,6 +251,16 @@ static void direct(const qkv__product *x, float *scratch)
  * of group g belongs to row g + 4*s. */
 enum { FOUR = 4, SIDE = W / CHAINS, DOT_ROWS = FOUR * SIDE, AT_ONCE = 3, BATCH = 8 * AT_ONCE };
 
+/* sum + a b, rounded once where the vectors do so: said outright, as a compiler that may fuse a scalar need not. */
+static inline float add_product(float sum, float a, float b)
+{
+#if defined(__FMA__) || defined(__aarch64__)
+    return __builtin_fmaf(a, b, sum);
+#else
+    return sum + a * b;
+#endif
+}
+
 /* m x n elements of c over a block of k */
 ALWAYS void dot_four(const int m, const int n, const float *a, int64_t a_row, const float *b, int64_t b_col, float *c,
                      int64_t c_row, int64_t k, bool add)
@@ -270,7 +280,8 @@ ALWAYS void dot_four(const int m, const int n, const float *a, int64_t a_row, co
         for (int j = 0; j < n; j++) {
             float chain[CHAINS], *to = c + i * c_row + j;
             memcpy(chain, &sum[i][j], sizeof chain);
-            for (int64_t rest = p; rest < k; rest++) chain[rest - p] += a[i * a_row + rest] * b[j * b_col + rest];
+            for (int64_t rest = p; rest < k; rest++)
+                chain[rest - p] = add_product(chain[rest - p], a[i * a_row + rest], b[j * b_col + rest]);
             *to = (add ? *to + chain[0] : chain[0]) + chain[1] + chain[2] + chain[3];
         }
 }
@@ -328,10 +339,13 @@ ALWAYS void dot_groups(const int n, const float *a, const float *b, int64_t b_co
     }
     EACH (j, n) {
         vf *s = sum[j];
-        if (k % CHAINS) { /* chains with one step more; the others must not even add a zero, which could turn -0 into 0 */
-            float last[CHAINS] = { 0 }, has[CHAINS] = { 0 };
-            for (int64_t q = 0; q < k % CHAINS; q++) last[q] = b[j * b_col + whole * CHAINS + q], has[q] = 1;
-            EACH (g, FOUR) s[g] = pick(load_four(has) > 0, s[g] + load(a + (whole * FOUR + g) * W) * load_four(last), s[g]);
+        for (int64_t g = 0; g < FOUR && k % CHAINS; g++) { /* chains with one step more */
+            float lane[W];
+            memcpy(lane, &s[g], sizeof lane);
+            for (int64_t i = 0; i < W; i++)
+                if (i % CHAINS < k % CHAINS)
+                    lane[i] = add_product(lane[i], a[(whole * FOUR + g) * W + i], b[j * b_col + whole * CHAINS + i % CHAINS]);
+            s[g] = load(lane);
         }
         vf t0 = LOW_ONES(s[0], s[1]), t1 = HIGH_ONES(s[0], s[1]), t2 = LOW_ONES(s[2], s[3]), t3 = HIGH_ONES(s[2], s[3]);
         vf first = LOW_PAIRS(t0, t2);
