@@ -451,15 +451,16 @@ static void each_isa(void **state)
     {                                                 \
 #name, each_isa, NULL, NULL, &(static_##name) \
     }
-#define TESTS(T)                                                                                                        \
-    T(by_kind)                                                                                                          \
-    T(scaled)                                                                                                           \
-    T(silu_gated_grad)                                                                                                  \
-    T(dropout)                                                                                                          \
-    T(kl_divergence)                                                                                                    \
-    T(add_rows)                                                                                                         \
-    T(norms_about_zero) T(norms_about_2000) T(norm_grad_gain) T(cross_entropy) T(rotary) T(additive) T(relative_errors) \
-        T(special_values) T(softmax_of_infinities)
+#define TESTS(T)                                                                                                      \
+    T(by_kind)                                                                                                        \
+    T(scaled)                                                                                                         \
+    T(silu_gated_grad)                                                                                                \
+    T(dropout)                                                                                                        \
+    T(kl_divergence)                                                                                                  \
+    T(add_rows)                                                                                                       \
+    T(norms_about_zero)                                                                                               \
+    T(norms_about_2000) T(norm_grad_gain) T(cross_entropy) T(rotary) T(additive) T(relative_errors) T(special_values) \
+        T(softmax_of_infinities)
 #define POINTER(name) static kernel_test *static_##name = name;
 TESTS(POINTER)
 

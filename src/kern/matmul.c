@@ -322,6 +322,16 @@ ALWAYS vf load_four(const float *p)
 #endif
 }
 
+/* The first n of every four chains have one step more. Not inlined, so that the sums stay in registers. */
+static __attribute__((noinline)) vf last_step(vf sum, const float *a, const float *b, int64_t n)
+{
+    float lane[W];
+    memcpy(lane, &sum, sizeof lane);
+    for (int64_t i = 0; i < W; i++)
+        if (i % CHAINS < n) lane[i] = add_product(lane[i], a[i], b[i % CHAINS]);
+    return load(lane);
+}
+
 /* t[j*W + i] (+)= row i times row j of b over a block of k, for n rows of b */
 ALWAYS void dot_groups(const int n, const float *a, const float *b, int64_t b_col, float *t, int64_t k, bool add)
 {
@@ -339,14 +349,8 @@ ALWAYS void dot_groups(const int n, const float *a, const float *b, int64_t b_co
     }
     EACH (j, n) {
         vf *s = sum[j];
-        for (int64_t g = 0; g < FOUR && k % CHAINS; g++) { /* chains with one step more */
-            float lane[W];
-            memcpy(lane, &s[g], sizeof lane);
-            for (int64_t i = 0; i < W; i++)
-                if (i % CHAINS < k % CHAINS)
-                    lane[i] = add_product(lane[i], a[(whole * FOUR + g) * W + i], b[j * b_col + whole * CHAINS + i % CHAINS]);
-            s[g] = load(lane);
-        }
+        if (k % CHAINS)
+            EACH (g, FOUR) s[g] = last_step(s[g], a + (whole * FOUR + g) * W, b + j * b_col + whole * CHAINS, k % CHAINS);
         vf t0 = LOW_ONES(s[0], s[1]), t1 = HIGH_ONES(s[0], s[1]), t2 = LOW_ONES(s[2], s[3]), t3 = HIGH_ONES(s[2], s[3]);
         vf first = LOW_PAIRS(t0, t2);
         if (add) first = load(t + j * W) + first;

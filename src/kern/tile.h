@@ -76,7 +76,8 @@ ALWAYS void tile_rows(int64_t mr, const int nv, const order a_order, const float
         CASE(2)
         CASE(3)
         CASE(4)
-        CASE(5) CASE(6)
+        CASE(5)
+        CASE(6)
 #if QKV_VECTOR_BYTES == 64
             CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
 #endif
