@@ -68,12 +68,15 @@ QKV_API qkv_embed qkv_embed_new(qkv_params *p, const char *name, int64_t vocabul
 /* ids: batch*length numbers   ->   (batch, length, dim) */
 QKV_API qkv_tensor *qkv_embed_forward(const qkv_embed *e, qkv_tape *t, const int32_t *ids, int64_t batch, int64_t length);
 
-/* ---- layer norm: gain one, bias zero, eps 1e-5 unless changed ---- */
+/* ---- norm: gain one, bias zero, eps 1e-5 unless changed ---- */
+typedef enum qkv_norm_kind { QKV_LAYER_NORM, QKV_RMS_NORM } qkv_norm_kind;
 typedef struct qkv_norm {
-    qkv_tensor *gain, *bias;
+    qkv_norm_kind kind;
+    qkv_tensor *gain, *bias; /* bias NULL: none; an RMS norm has none */
     float eps;
 } qkv_norm;
-QKV_API qkv_norm qkv_norm_new(qkv_params *p, const char *name, int64_t dim);
+QKV_API qkv_norm qkv_norm_new(qkv_params *p, const char *name, int64_t dim); /* a layer norm */
+QKV_API qkv_norm qkv_rms_norm_new(qkv_params *p, const char *name, int64_t dim);
 QKV_API qkv_tensor *qkv_norm_forward(const qkv_norm *n, qkv_tensor *x);
 
 /* ---- multi-head attention: Concat(head_1..head_h) W^O, head_i = Attention(x W_i^Q, y W_i^K, y W_i^V) ---- */
@@ -97,6 +100,22 @@ QKV_API qkv_mha qkv_mha_new_with(qkv_params *p, const char *name, const qkv_mha_
 /* Queries from x (B,Tq,dim), keys and values from y (B,Tk,kv_dim)   ->   (B,Tq,dim). Self-attention: y is x. */
 QKV_API qkv_tensor *qkv_mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask);
 
+/* ---- feed-forward: f(x W1^T + b1) W2^T + b2, or, gated, (silu(x Wg^T + bg) (x W1^T + b1)) W2^T + b2 ---- */
+typedef enum qkv_activation { QKV_RELU, QKV_GELU, QKV_GELU_TANH, QKV_SILU, QKV_SILU_GATED } qkv_activation;
+typedef struct qkv_ffn {
+    qkv_linear in, gate, out; /* gate only when gated */
+    qkv_activation activation;
+    float dropout; /* between the two layers */
+} qkv_ffn;
+typedef struct qkv_ffn_opts {
+    int64_t dim, inner;
+    qkv_activation activation;
+    int no_bias;
+    float dropout;
+} qkv_ffn_opts;
+QKV_API qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *opts);
+QKV_API qkv_tensor *qkv_ffn_forward(const qkv_ffn *f, qkv_tensor *x);
+
 /* ---- positions ---- */
 
 /* PE(pos, 2i) = sin(pos / 10000^(2i/dim)), PE(pos, 2i+1) = cos(the same), for pos = first .. first+length-1, a constant
@@ -110,6 +129,63 @@ typedef struct qkv_positions {
 QKV_API qkv_positions qkv_positions_new(qkv_params *p, const char *name, int64_t longest, int64_t dim);
 /* Rows first .. first+length-1   ->   (length, dim). USAGE when that is past the table. */
 QKV_API qkv_tensor *qkv_positions_forward(const qkv_positions *pos, qkv_tape *t, int64_t first, int64_t length);
+
+/* ---- the Transformer ----
+ * One model, described by its options: the paper's with an encoder and a decoder, one of the two alone, and the variants that
+ * published models use. Zero is the paper's choice, but for the sizes, which must be given. */
+typedef enum qkv_position_kind {
+    QKV_SINUSOID,        /* sine and cosine in turn, as in the paper */
+    QKV_SINUSOID_HALVES, /* all sines, then all cosines */
+    QKV_LEARNED,         /* a table of `longest` rows, for the encoder and for the decoder */
+    QKV_ROTARY,          /* in every self-attention instead of added to the embedding; the half-split layout */
+    QKV_NO_POSITIONS
+} qkv_position_kind;
+
+typedef struct qkv_transformer_opts {
+    int64_t vocabulary;                 /* of the source, and of the target unless that has its own */
+    int64_t target_vocabulary;          /* 0: source and target share one vocabulary and one table */
+    int encoder_layers, decoder_layers; /* at least one of them not 0; a decoder without an encoder has no cross-attention */
+    int64_t dim, heads, inner;          /* d_model, h, d_ff */
+    int64_t kv_heads, d_k;              /* 0 means heads, and dim/heads */
+    int pre_norm;                       /* x + f(norm(x)), and a norm at the end, instead of norm(x + f(x)) */
+    qkv_norm_kind norm;
+    float norm_eps; /* 0 means 1e-5 */
+    qkv_activation activation;
+    qkv_position_kind positions;
+    int64_t longest;        /* of learned positions */
+    int64_t first_position; /* of the first token */
+    float rotary_base;      /* 0 means 10000 */
+    int no_bias;            /* in attention and feed-forward */
+    int untied;             /* the layer before the softmax has weights of its own */
+    int unscaled;           /* embeddings are not multiplied by sqrt(dim) */
+    float dropout;          /* of every sub-layer's result and of embedding + position */
+    float attention_dropout, inner_dropout;
+} qkv_transformer_opts;
+
+typedef struct qkv_transformer qkv_transformer;
+
+/* Adds the weights to p and gives the model, which p owns too. NULL on error, which stays in p: USAGE for sizes that do not fit,
+ * MEMORY. Weights are named "embed.weight", "encoder.0.self.q.weight", "decoder.3.cross_norm.bias", and so on. */
+QKV_API qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *opts);
+QKV_API const qkv_transformer_opts *qkv_transformer_options(const qkv_transformer *m);
+
+/* Options of the paper's table 3, "base" and "big", and of smaller models that train on a laptop, "tiny" and "small", for the
+ * vocabulary given. UNSUPPORTED for another name. */
+QKV_API qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_transformer_opts *opts);
+
+/* ids (batch, length), with `lengths` real tokens in each row (NULL: all are)   ->   (batch, length, dim)
+ * USAGE without an encoder. */
+QKV_API qkv_tensor *qkv_transformer_encode(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, int64_t batch,
+                                           int64_t length, const int32_t *lengths);
+
+/* The decoder over ids (batch, length), each of which sees itself and those before it. memory (batch, Tk, dim) with memory_lengths
+ * is what the encoder gave; NULL for a decoder alone   ->   (batch, length, dim). USAGE without a decoder. */
+QKV_API qkv_tensor *qkv_transformer_decode(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, int64_t batch,
+                                           int64_t length, const int32_t *lengths, qkv_tensor *memory,
+                                           const int32_t *memory_lengths);
+
+/* hidden (..., dim)   ->   (..., vocabulary of the target): the layer before the softmax */
+QKV_API qkv_tensor *qkv_transformer_logits(const qkv_transformer *m, qkv_tensor *hidden);
 
 /* ---- masks made of ids ---- */
 

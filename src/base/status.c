@@ -1,7 +1,6 @@
 /* status.c: the error sentence of each thread. */
 #include "status.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,14 +29,20 @@ static void drop_partial_character(char *text, size_t length)
     if (start > 0 && (unsigned char)text[start - 1] >= 0xC0) text[start - 1] = '\0';
 }
 
+qkv_status qkv__fail_with(qkv_status status, const char *format, va_list args)
+{
+    int length = vsnprintf(sentence, sizeof sentence, format, args);
+    if (length >= (int)sizeof sentence) drop_partial_character(sentence, sizeof sentence - 1);
+    return last_status = status;
+}
+
 qkv_status qkv__fail(qkv_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(sentence, sizeof sentence, format, args);
+    qkv__fail_with(status, format, args);
     va_end(args);
-    if (length >= (int)sizeof sentence) drop_partial_character(sentence, sizeof sentence - 1);
-    return last_status = status;
+    return status;
 }
 
 qkv_status qkv__fail_again(qkv_status status, const char *text)

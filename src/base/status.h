@@ -4,11 +4,16 @@
 
 #include <qkv/base.h>
 
+#include <stdarg.h>
+
 #define QKV_SENTENCE_MAX 1024
 
 /* Stores the sentence for qkv_error() and gives status back, so that a failing call reads: return qkv__fail(...).
  * Sentences are cut at QKV_SENTENCE_MAX, at the start of a character. */
 qkv_status qkv__fail(qkv_status status, const char *format, ...) QKV_PRINTF(2, 3);
+
+/* The same for a caller that has its own "..." */
+qkv_status qkv__fail_with(qkv_status status, const char *format, va_list args);
 
 /* Puts a sentence that was stored elsewhere (on a tape, in params) back into qkv_error(). */
 qkv_status qkv__fail_again(qkv_status status, const char *sentence);

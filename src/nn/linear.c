@@ -23,6 +23,12 @@ qkv_linear qkv_linear_new_no_bias(qkv_params *p, const char *name, int64_t in, i
     return make(p, name, in, out, false);
 }
 
+qkv_linear qkv__linear_part(qkv_params *p, const char *layer, const char *part, int64_t in, int64_t out, bool no_bias)
+{
+    char name[QKV_NAME_MAX];
+    return qkv__join_name(p, name, layer, part) ? make(p, name, in, out, !no_bias) : (qkv_linear){ 0 };
+}
+
 qkv_tensor *qkv_linear_forward(const qkv_linear *l, qkv_tensor *x)
 {
     if (!x) return NULL;

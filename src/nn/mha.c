@@ -28,22 +28,15 @@ static bool settle(qkv_params *p, const char *name, qkv_mha_opts *o)
     return (o->dropout >= 0 && o->dropout < 1) || refuse(p, name, o, "dropout must be at least 0 and below 1");
 }
 
-static qkv_linear part(qkv_params *p, const char *layer, const char *name, int64_t in, int64_t out, bool no_bias)
-{
-    char joined[QKV_NAME_MAX];
-    if (!qkv__join_name(p, joined, layer, name)) return (qkv_linear){ 0 };
-    return no_bias ? qkv_linear_new_no_bias(p, joined, in, out) : qkv_linear_new(p, joined, in, out);
-}
-
 qkv_mha qkv_mha_new_with(qkv_params *p, const char *name, const qkv_mha_opts *opts)
 {
     qkv_mha_opts o = opts ? *opts : (qkv_mha_opts){ 0 };
     if (!p || !settle(p, name, &o)) return (qkv_mha){ 0 };
     qkv_mha m = { .heads = o.heads, .kv_heads = o.kv_heads, .dropout = o.dropout };
-    m.q = part(p, name, "q", o.dim, o.heads * o.d_k, o.no_bias); /* one by one: an initialiser list has no order */
-    m.k = part(p, name, "k", o.kv_dim, o.kv_heads * o.d_k, o.no_bias);
-    m.v = part(p, name, "v", o.kv_dim, o.kv_heads * o.d_v, o.no_bias);
-    m.out = part(p, name, "out", o.heads * o.d_v, o.dim, o.no_bias);
+    m.q = qkv__linear_part(p, name, "q", o.dim, o.heads * o.d_k, o.no_bias); /* one by one: an initialiser list has no order */
+    m.k = qkv__linear_part(p, name, "k", o.kv_dim, o.kv_heads * o.d_k, o.no_bias);
+    m.v = qkv__linear_part(p, name, "v", o.kv_dim, o.kv_heads * o.d_v, o.no_bias);
+    m.out = qkv__linear_part(p, name, "out", o.heads * o.d_v, o.dim, o.no_bias);
     return m.q.weight && m.k.weight && m.v.weight && m.out.weight ? m : (qkv_mha){ 0 };
 }
 
@@ -52,13 +45,26 @@ qkv_mha qkv_mha_new(qkv_params *p, const char *name, int64_t dim, int64_t heads)
     return qkv_mha_new_with(p, name, &(qkv_mha_opts){ .dim = dim, .heads = heads });
 }
 
-qkv_tensor *qkv_mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask)
+static qkv_tensor *turn(qkv_tensor *x, const qkv_rotary_opts *rotary, int64_t heads)
+{
+    if (!rotary) return x;
+    qkv_rotary_opts own = *rotary;
+    own.heads = heads;
+    return qkv_rotary(x, &own);
+}
+
+qkv_tensor *qkv__mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask, const qkv_rotary_opts *rotary)
 {
     if (!x || !y) return NULL;
     if (!m->q.weight) return qkv__no_weights(x->tape, "attention");
-    qkv_tensor *q = qkv_linear_forward(&m->q, x);
-    qkv_tensor *k = qkv_linear_forward(&m->k, y);
+    qkv_tensor *q = turn(qkv_linear_forward(&m->q, x), rotary, m->heads);
+    qkv_tensor *k = turn(qkv_linear_forward(&m->k, y), rotary, m->kv_heads);
     qkv_tensor *v = qkv_linear_forward(&m->v, y);
     const qkv_attention_opts opts = { .heads = m->heads, .kv_heads = m->kv_heads, .dropout = m->dropout };
     return qkv_linear_forward(&m->out, qkv_attention_with(q, k, v, mask, &opts));
+}
+
+qkv_tensor *qkv_mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask)
+{
+    return qkv__mha_forward(m, x, y, mask, NULL);
 }

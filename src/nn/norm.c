@@ -1,9 +1,9 @@
-/* norm.c: layer norm with its gain and bias. */
+/* norm.c: layer norm and RMS norm with their gain and bias. */
 #include "params.h"
 
 #include "../tensor/tape.h"
 
-qkv_norm qkv_norm_new(qkv_params *p, const char *name, int64_t dim)
+qkv_norm qkv__norm_make(qkv_params *p, const char *name, int64_t dim, qkv_norm_kind kind)
 {
     const qkv_norm failed = { 0 };
     if (dim < 1) {
@@ -11,13 +11,18 @@ qkv_norm qkv_norm_new(qkv_params *p, const char *name, int64_t dim)
                          (long long)dim);
         return failed;
     }
-    qkv_norm n = { .gain = qkv__add_part(p, name, "weight", 1, &dim, QKV_INIT_ONE, 0), .eps = 1e-5f };
-    if (n.gain) n.bias = qkv__add_part(p, name, "bias", 1, &dim, QKV_INIT_ZERO, 0);
-    return n.bias ? n : failed;
+    qkv_norm n = { .kind = kind, .gain = qkv__add_part(p, name, "weight", 1, &dim, QKV_INIT_ONE, 0), .eps = 1e-5f };
+    if (n.gain && kind == QKV_LAYER_NORM) n.bias = qkv__add_part(p, name, "bias", 1, &dim, QKV_INIT_ZERO, 0);
+    return n.bias || (n.gain && kind == QKV_RMS_NORM) ? n : failed;
 }
+
+qkv_norm qkv_norm_new(qkv_params *p, const char *name, int64_t dim) { return qkv__norm_make(p, name, dim, QKV_LAYER_NORM); }
+
+qkv_norm qkv_rms_norm_new(qkv_params *p, const char *name, int64_t dim) { return qkv__norm_make(p, name, dim, QKV_RMS_NORM); }
 
 qkv_tensor *qkv_norm_forward(const qkv_norm *n, qkv_tensor *x)
 {
     if (!x) return NULL;
-    return n->gain ? qkv_layernorm(x, n->gain, n->bias, n->eps) : qkv__no_weights(x->tape, "norm");
+    if (!n->gain) return qkv__no_weights(x->tape, "norm");
+    return n->kind == QKV_RMS_NORM ? qkv_rmsnorm(x, n->gain, n->eps) : qkv_layernorm(x, n->gain, n->bias, n->eps);
 }

@@ -6,7 +6,6 @@
 #include "../tensor/tape.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,8 +24,15 @@ typedef struct entry {
     char name[];
 } entry;
 
+/* Memory of a model made of the weights. */
+typedef struct kept {
+    struct kept *next;
+    size_t bytes; /* of this allocation */
+} kept;
+
 struct qkv_params {
     uint64_t seed;
+    kept *models;
     entry **entries;
     size_t entries_bytes;
     int n_entries;
@@ -50,6 +56,10 @@ void qkv_params_free(qkv_params *p)
 {
     if (!p) return;
     for (int i = 0; i < p->n_entries; i++) qkv__release(p->entries[i], p->entries[i]->bytes);
+    for (kept *k = p->models, *next; k; k = next) {
+        next = k->next;
+        qkv__release(k, k->bytes);
+    }
     qkv__release(p->entries, p->entries_bytes);
     qkv__release(p->data, p->data_bytes);
     qkv__release(p->grad, p->grad_bytes);
@@ -71,12 +81,10 @@ static bool keep_error(qkv_params *p)
 bool qkv__params_fail(qkv_params *p, qkv_status status, const char *format, ...)
 {
     if (!p) return false; /* the error that made it NULL says more */
-    char sentence[QKV_SENTENCE_MAX];
     va_list args;
     va_start(args, format);
-    vsnprintf(sentence, sizeof sentence, format, args);
+    qkv__fail_with(status, format, args);
     va_end(args);
-    qkv__fail(status, "%s", sentence);
     return keep_error(p);
 }
 
@@ -231,6 +239,19 @@ qkv_tensor *qkv_params_add(qkv_params *p, const char *name, int ndim, const int6
     p->block += padded;
     p->count += count;
     return &e->tensor;
+}
+
+void *qkv__params_keep(qkv_params *p, size_t bytes)
+{
+    enum { HEAD = 64 }; /* what follows is aligned as an allocation is */
+    kept *k = qkv__alloc_zero(HEAD + bytes);
+    if (!k) {
+        keep_error(p);
+        return NULL;
+    }
+    *k = (kept){ .next = p->models, .bytes = HEAD + bytes };
+    p->models = k;
+    return (char *)k + HEAD;
 }
 
 bool qkv__join_name(qkv_params *p, char joined[QKV_NAME_MAX], const char *layer, const char *part)

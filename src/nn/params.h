@@ -24,6 +24,13 @@ bool qkv__join_name(qkv_params *p, char joined[QKV_NAME_MAX], const char *layer,
 qkv_tensor *qkv__add_part(qkv_params *p, const char *layer, const char *part, int ndim, const int64_t *shape, qkv_init init,
                           float scale);
 
+/* A linear layer named "layer.part", and a norm of either kind. */
+qkv_linear qkv__linear_part(qkv_params *p, const char *layer, const char *part, int64_t in, int64_t out, bool no_bias);
+qkv_norm qkv__norm_make(qkv_params *p, const char *name, int64_t dim, qkv_norm_kind kind);
+
+/* Memory that lives as long as p, cleared; NULL with the error in p. */
+void *qkv__params_keep(qkv_params *p, size_t bytes);
+
 /* The error of a forward whose layer could not be made, left on t (which may be NULL). */
 qkv_tensor *qkv__no_weights(qkv_tape *t, const char *layer);
 

@@ -4,7 +4,6 @@
 #include "../base/arena.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -141,12 +140,10 @@ qkv_tensor *qkv__error_below(qkv_tape *t)
 qkv_tensor *qkv__error(qkv_tape *t, qkv_status status, const char *format, ...)
 {
     if (t->status) return NULL; /* the first error is the one that tells what went wrong */
-    char sentence[QKV_SENTENCE_MAX];
     va_list args;
     va_start(args, format);
-    vsnprintf(sentence, sizeof sentence, format, args);
+    qkv__fail_with(status, format, args);
     va_end(args);
-    qkv__fail(status, "%s", sentence);
     return qkv__error_below(t);
 }
 

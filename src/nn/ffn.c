@@ -1,0 +1,41 @@
+/* ffn.c: the feed-forward layer, max(0, x W1 + b1) W2 + b2 in the paper (equation 2). */
+#include "params.h"
+
+#include "../tensor/tape.h"
+
+qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *o)
+{
+    const qkv_ffn failed = { 0 };
+    bool gated = o->activation == QKV_SILU_GATED;
+    if ((unsigned)o->activation > QKV_SILU_GATED || !(o->dropout >= 0 && o->dropout < 1)) {
+        qkv__params_fail(p, QKV_USAGE,
+                         "feed-forward \"%.200s\": activation %d, dropout %g: there is no such activation, or the dropout is "
+                         "not in 0 <= p < 1",
+                         QKV_SHOWN(name), (int)o->activation, (double)o->dropout);
+        return failed;
+    }
+    qkv_ffn f = { .activation = o->activation, .dropout = o->dropout };
+    f.in = qkv__linear_part(p, name, "in", o->dim, o->inner, o->no_bias);
+    if (gated) f.gate = qkv__linear_part(p, name, "gate", o->dim, o->inner, o->no_bias);
+    f.out = qkv__linear_part(p, name, "out", o->inner, o->dim, o->no_bias);
+    return f.in.weight && f.out.weight && (f.gate.weight || !gated) ? f : failed;
+}
+
+static qkv_tensor *activate(const qkv_ffn *f, qkv_tensor *x, qkv_tensor *h)
+{
+    switch (f->activation) {
+    case QKV_RELU: return qkv_relu(h);
+    case QKV_GELU: return qkv_gelu(h);
+    case QKV_GELU_TANH: return qkv_gelu_tanh(h);
+    case QKV_SILU: return qkv_silu(h);
+    default: return qkv_silu_gated(qkv_linear_forward(&f->gate, x), h);
+    }
+}
+
+qkv_tensor *qkv_ffn_forward(const qkv_ffn *f, qkv_tensor *x)
+{
+    if (!x) return NULL;
+    if (!f->in.weight) return qkv__no_weights(x->tape, "feed-forward");
+    qkv_tensor *h = activate(f, x, qkv_linear_forward(&f->in, x));
+    return qkv_linear_forward(&f->out, qkv_dropout(h, f->dropout));
+}

@@ -1,0 +1,80 @@
+/* layer.c: one layer of an encoder or a decoder (section 3.1 of the paper). */
+#include "layer.h"
+
+#include <stdio.h>
+
+/* ---- making ---- */
+
+static qkv_norm norm_part(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o)
+{
+    char name[QKV_NAME_MAX];
+    if (!qkv__join_name(p, name, layer, part)) return (qkv_norm){ 0 };
+    qkv_norm n = qkv__norm_make(p, name, o->dim, o->norm);
+    if (o->norm_eps != 0) n.eps = o->norm_eps;
+    return n;
+}
+
+static qkv_mha mha_part(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o)
+{
+    char name[QKV_NAME_MAX];
+    if (!qkv__join_name(p, name, layer, part)) return (qkv_mha){ 0 };
+    return qkv_mha_new_with(p, name,
+                            &(qkv_mha_opts){ .dim = o->dim,
+                                             .heads = o->heads,
+                                             .kv_heads = o->kv_heads,
+                                             .d_k = o->d_k,
+                                             .no_bias = o->no_bias,
+                                             .dropout = o->attention_dropout });
+}
+
+static qkv_ffn ffn_part(qkv_params *p, const char *layer, const qkv_transformer_opts *o)
+{
+    char name[QKV_NAME_MAX];
+    if (!qkv__join_name(p, name, layer, "ffn")) return (qkv_ffn){ 0 };
+    return qkv_ffn_new(p, name,
+                       &(qkv_ffn_opts){ .dim = o->dim,
+                                        .inner = o->inner,
+                                        .activation = o->activation,
+                                        .no_bias = o->no_bias,
+                                        .dropout = o->inner_dropout });
+}
+
+bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *stack, int i, const qkv_transformer_opts *o, bool crosses)
+{
+    char layer[64];
+    snprintf(layer, sizeof layer, "%s.%d", stack, i);
+    l->self = mha_part(p, layer, "self", o);
+    l->self_norm = norm_part(p, layer, "self_norm", o);
+    if (crosses) {
+        l->cross = mha_part(p, layer, "cross", o);
+        l->cross_norm = norm_part(p, layer, "cross_norm", o);
+    }
+    l->ffn = ffn_part(p, layer, o);
+    l->ffn_norm = norm_part(p, layer, "ffn_norm", o);
+    return !qkv_params_status(p);
+}
+
+/* ---- forward ---- */
+
+/* What a sub-layer sees, and what becomes of x and its result. */
+static qkv_tensor *before(const qkv_norm *n, qkv_tensor *x, const qkv__pass *pass)
+{
+    return pass->o->pre_norm ? qkv_norm_forward(n, x) : x;
+}
+
+static qkv_tensor *after(const qkv_norm *n, qkv_tensor *x, qkv_tensor *result, const qkv__pass *pass)
+{
+    qkv_tensor *sum = qkv_add(x, qkv_dropout(result, pass->o->dropout));
+    return pass->o->pre_norm ? sum : qkv_norm_forward(n, sum);
+}
+
+qkv_tensor *qkv__layer_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
+{
+    qkv_tensor *seen = before(&l->self_norm, x, pass);
+    x = after(&l->self_norm, x, qkv__mha_forward(&l->self, seen, seen, pass->self, pass->rotary), pass);
+    if (pass->memory) {
+        seen = before(&l->cross_norm, x, pass);
+        x = after(&l->cross_norm, x, qkv_mha_forward(&l->cross, seen, pass->memory, pass->cross), pass);
+    }
+    return after(&l->ffn_norm, x, qkv_ffn_forward(&l->ffn, before(&l->ffn_norm, x, pass)), pass);
+}

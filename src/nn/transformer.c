@@ -1,0 +1,170 @@
+/* transformer.c: embeddings, a stack of encoder layers, a stack of decoder layers, the layer before the softmax. */
+#include "layer.h"
+
+#include "../tensor/tape.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ENCODER, DECODER, STACKS };
+static const char *const stack_names[STACKS] = { "encoder", "decoder" };
+
+typedef struct stack {
+    qkv_embed embed; /* the decoder's may be the encoder's */
+    qkv_positions positions;
+    qkv__layer *layers;
+    int n;
+    qkv_norm final_norm; /* with pre_norm */
+} stack;
+
+struct qkv_transformer {
+    qkv_transformer_opts o;
+    stack stacks[STACKS];
+    qkv_linear output; /* when untied */
+};
+
+/* ---- making ---- */
+
+static bool check(qkv_params *p, const qkv_transformer_opts *o)
+{
+    const char *problem = NULL;
+    if (o->vocabulary < 1 || o->target_vocabulary < 0) problem = "a vocabulary has at least 1 token";
+    else if (o->encoder_layers < 0 || o->decoder_layers < 0) problem = "layers cannot be negative";
+    else if (!o->encoder_layers && !o->decoder_layers) problem = "an encoder or a decoder needs at least 1 layer";
+    else if (o->target_vocabulary && (!o->encoder_layers || !o->decoder_layers))
+        problem = "a target vocabulary of its own needs an encoder and a decoder";
+    else if (o->inner < 1) problem = "the feed-forward layer needs an inner width of at least 1";
+    else if ((unsigned)o->norm > QKV_RMS_NORM) problem = "there is no such norm";
+    else if ((unsigned)o->positions > QKV_NO_POSITIONS) problem = "there is no such kind of positions";
+    else if (o->positions == QKV_LEARNED && o->longest < 1) problem = "learned positions need a longest length";
+    else if (o->first_position < 0) problem = "the first position cannot be negative";
+    else if (!(o->norm_eps >= 0)) problem = "the norm's eps cannot be negative";
+    else if (!(o->dropout >= 0 && o->dropout < 1)) problem = "dropout must be at least 0 and below 1";
+    return !problem || qkv__params_fail(p, QKV_USAGE, "transformer: %s", problem);
+}
+
+static bool make_stack(qkv_params *p, qkv_transformer *m, int which)
+{
+    const qkv_transformer_opts *o = &m->o;
+    stack *s = &m->stacks[which];
+    const char *name = stack_names[which];
+    char part[QKV_NAME_MAX];
+    s->n = which == ENCODER ? o->encoder_layers : o->decoder_layers;
+    if (!s->n) return true;
+    if (which == DECODER && o->target_vocabulary) s->embed = qkv_embed_new(p, "target_embed", o->target_vocabulary, o->dim);
+    else if (which == DECODER && m->stacks[ENCODER].n) s->embed = m->stacks[ENCODER].embed;
+    else s->embed = qkv_embed_new(p, "embed", o->vocabulary, o->dim);
+    if (o->positions == QKV_LEARNED && qkv__join_name(p, part, name, "positions"))
+        s->positions = qkv_positions_new(p, part, o->longest + o->first_position, o->dim);
+    s->layers = qkv__params_keep(p, sizeof *s->layers * (size_t)s->n);
+    for (int i = 0; s->layers && i < s->n; i++)
+        if (!qkv__layer_make(p, &s->layers[i], name, i, o, which == DECODER && o->encoder_layers > 0)) return false;
+    if (o->pre_norm && qkv__join_name(p, part, name, "norm")) {
+        s->final_norm = qkv__norm_make(p, part, o->dim, o->norm);
+        if (o->norm_eps != 0) s->final_norm.eps = o->norm_eps;
+    }
+    return !qkv_params_status(p);
+}
+
+static int64_t output_size(const qkv_transformer_opts *o)
+{
+    return o->target_vocabulary ? o->target_vocabulary : o->vocabulary;
+}
+
+qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *opts)
+{
+    if (!p || !opts || !check(p, opts)) return NULL;
+    qkv_transformer *m = qkv__params_keep(p, sizeof *m);
+    if (!m) return NULL;
+    m->o = *opts;
+    if (!make_stack(p, m, ENCODER) || !make_stack(p, m, DECODER)) return NULL;
+    if (opts->untied) m->output = qkv_linear_new_no_bias(p, "output", opts->dim, output_size(opts));
+    return qkv_params_status(p) ? NULL : m;
+}
+
+const qkv_transformer_opts *qkv_transformer_options(const qkv_transformer *m) { return m ? &m->o : NULL; }
+
+/* ---- presets ---- */
+
+qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_transformer_opts *opts)
+{
+    static const struct {
+        const char *name;
+        int layers;
+        int64_t dim, heads, inner;
+        float dropout;
+    } table[] = {
+        { "tiny", 2, 128, 4, 512, 0.1f },
+        { "small", 3, 256, 4, 1024, 0.1f },
+        { "base", 6, 512, 8, 2048, 0.1f }, /* the paper's table 3 */
+        { "big", 6, 1024, 16, 4096, 0.3f },
+    };
+    for (size_t i = 0; name && i < sizeof table / sizeof *table; i++) {
+        if (strcmp(table[i].name, name)) continue;
+        *opts = (qkv_transformer_opts){ .vocabulary = vocabulary,
+                                        .encoder_layers = table[i].layers,
+                                        .decoder_layers = table[i].layers,
+                                        .dim = table[i].dim,
+                                        .heads = table[i].heads,
+                                        .inner = table[i].inner,
+                                        .dropout = table[i].dropout };
+        return QKV_OK;
+    }
+    return qkv__fail(QKV_UNSUPPORTED, "there is no preset \"%.40s\": the presets are tiny, small, base and big",
+                     name ? name : "");
+}
+
+/* ---- forward ---- */
+
+/* Section 3.4 and 3.5: embedding times sqrt(dim), plus the position, then dropout. */
+static qkv_tensor *embed(const qkv_transformer *m, const stack *s, qkv_tape *t, const int32_t *ids, int64_t batch,
+                         int64_t length)
+{
+    const qkv_transformer_opts *o = &m->o;
+    qkv_tensor *x = qkv_embed_forward(&s->embed, t, ids, batch, length), *place = NULL;
+    if (!o->unscaled) x = qkv_scale(x, sqrtf((float)o->dim));
+    if (o->positions == QKV_SINUSOID || o->positions == QKV_SINUSOID_HALVES)
+        place = qkv_sinusoid(t, o->first_position, length, o->dim, o->positions == QKV_SINUSOID_HALVES);
+    else if (o->positions == QKV_LEARNED) place = qkv_positions_forward(&s->positions, t, o->first_position, length);
+    else return qkv_dropout(x, o->dropout);
+    return qkv_dropout(qkv_add(x, place), o->dropout);
+}
+
+static qkv_tensor *run_stack(const qkv_transformer *m, int which, qkv_tape *t, const int32_t *ids, int64_t batch,
+                             int64_t length, qkv__pass *pass)
+{
+    if (!t || !m || qkv_tape_status(t)) return NULL;
+    const stack *s = &m->stacks[which];
+    if (!s->n) return qkv__error(t, QKV_USAGE, "transformer: the model has no %s", stack_names[which]);
+    pass->o = &m->o;
+    const qkv_rotary_opts turns = { .base = m->o.rotary_base };
+    if (m->o.positions == QKV_ROTARY) pass->rotary = &turns;
+    qkv_tensor *x = embed(m, s, t, ids, batch, length);
+    for (int i = 0; i < s->n; i++) x = qkv__layer_forward(&s->layers[i], x, pass);
+    return m->o.pre_norm ? qkv_norm_forward(&s->final_norm, x) : x;
+}
+
+qkv_tensor *qkv_transformer_encode(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, int64_t batch, int64_t length,
+                                   const int32_t *lengths)
+{
+    return run_stack(m, ENCODER, t, ids, batch, length, &(qkv__pass){ .self = { .key_lengths = lengths } });
+}
+
+qkv_tensor *qkv_transformer_decode(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, int64_t batch, int64_t length,
+                                   const int32_t *lengths, qkv_tensor *memory, const int32_t *memory_lengths)
+{
+    if (t && m && !qkv_tape_status(t) && !memory != !m->stacks[ENCODER].n)
+        return qkv__error(t, QKV_USAGE, "transformer: a decoder %s",
+                          memory ? "alone reads no memory" : "with an encoder needs its memory");
+    return run_stack(m, DECODER, t, ids, batch, length,
+                     &(qkv__pass){ .self = { .causal = 1, .key_lengths = lengths },
+                                   .memory = memory,
+                                   .cross = { .key_lengths = memory_lengths } });
+}
+
+qkv_tensor *qkv_transformer_logits(const qkv_transformer *m, qkv_tensor *hidden)
+{
+    if (!m || !hidden) return NULL;
+    if (m->o.untied) return qkv_linear_forward(&m->output, hidden);
+    return qkv_affine(hidden, m->stacks[m->stacks[DECODER].n ? DECODER : ENCODER].embed.weight, NULL);
+}
