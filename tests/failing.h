@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What is counted, and the call that fails: -1 for none. */
@@ -99,10 +100,12 @@ static int failing_rename(const char *from, const char *to)
 
 static int failing_unlink(const char *path) { return fails_now() ? -1 : unlink(path); }
 
+static int failing_mkdir(const char *path, mode_t mode) { return fails_now() ? -1 : mkdir(path, mode); }
+
 static inline void use_failing_files(long fail_at)
 {
-    const qkv_files table = { failing_open,  failing_read,   failing_write, failing_fsync,
-                              failing_close, failing_rename, failing_unlink };
+    const qkv_files table = { failing_open,  failing_read,   failing_write,  failing_fsync,
+                              failing_close, failing_rename, failing_unlink, failing_mkdir };
     failing = (struct failing){ .fail_at = fail_at };
     qkv_set_files(&table);
 }

@@ -301,9 +301,11 @@ static void cross_entropy(const qkv__kernels *k, const qkv__kernels *ref)
         k->log_sum(row, at(&a), n);
         ref->log_sum(expected, at(&a), n);
         for (int i = 0; i < 3; i++) same_value(row[i], expected[i], sum_close(n), n, i);
-        k->cross_entropy_grad(at(&got), at(&a), row[0], row[1], 0.01f, 0.7f, n);
-        ref->cross_entropy_grad(at(&want), at(&a), row[0], row[1], 0.01f, 0.7f, n);
-        same(&got, &want, n, close);
+        for (int add_to = 1; add_to >= 0; add_to--) {
+            k->cross_entropy_grad(at(&got), at(&a), row[0], row[1], 0.01f, 0.7f, add_to, n);
+            ref->cross_entropy_grad(at(&want), at(&a), row[0], row[1], 0.01f, 0.7f, add_to, n);
+            same(&got, &want, n, close);
+        }
     }
 }
 

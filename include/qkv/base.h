@@ -77,6 +77,7 @@ typedef struct qkv_files {
     int (*close)(int fd);
     int (*rename)(const char *from, const char *to);
     int (*unlink)(const char *path);
+    int (*mkdir)(const char *path, mode_t mode);
 } qkv_files;
 
 /* Replaces the table; NULL puts the default back. */

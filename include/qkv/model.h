@@ -1,4 +1,4 @@
-/* qkv/model.h: weights in files. */
+/* qkv/model.h: weights and whole models in files. */
 #ifndef QKV_MODEL_H
 #define QKV_MODEL_H
 
@@ -15,6 +15,24 @@ QKV_API qkv_status qkv_params_save(const qkv_params *p, const char *path);
  * weight changes. FORMAT when the file breaks a rule of the format, or lacks a weight, has one that p lacks, or one of another
  * shape (the sentence names them all); UNSUPPORTED for other types; IO; MEMORY. */
 QKV_API qkv_status qkv_params_load(qkv_params *p, const char *path);
+
+/* ---- a model and its folder ----
+ * The folder holds config.json (the options, one key each, "model_type": "qkv") and model.safetensors. */
+typedef struct qkv_model qkv_model;
+
+/* A Transformer with its own params, new weights by the seed. NULL on error: USAGE for options that do not fit, MEMORY. You own it. */
+QKV_API qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed);
+
+/* Reads a folder. NULL on error: IO; FORMAT for a config.json that is not JSON, lacks a key, has one of another type or one that is
+ * unknown, or weights that do not fit it; UNSUPPORTED for another model_type; MEMORY. You own it. */
+QKV_API qkv_model *qkv_model_load(const char *folder);
+QKV_API void qkv_model_free(qkv_model *m);
+
+/* Writes both files, each whole or not at all; makes the folder if it is not there. IO, MEMORY. */
+QKV_API qkv_status qkv_model_save(const qkv_model *m, const char *folder);
+
+QKV_API qkv_params *qkv_model_params(const qkv_model *m);
+QKV_API const qkv_transformer *qkv_model_transformer(const qkv_model *m);
 
 #ifdef __cplusplus
 }

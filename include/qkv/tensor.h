@@ -37,6 +37,7 @@ typedef struct qkv_tape_opts {
     int train;          /* 1: dropout is on */
     int no_grad;        /* 1: record nothing for backward; for running a model */
     int keep_grads;     /* 1: keep the gradients of intermediate results too */
+    int reuse_values;   /* 1: backward may overwrite the values of results (not of weights, variables, the loss): less memory */
     int keep_attention; /* 1: every attention also keeps its weights, see qkv_tape_attention() */
     uint64_t seed;      /* of dropout; the same seed and step give the same bits */
 } qkv_tape_opts;

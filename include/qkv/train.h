@@ -1,4 +1,4 @@
-/* qkv/train.h: optimizers. */
+/* qkv/train.h: optimizers and learning-rate schedules. */
 #ifndef QKV_TRAIN_H
 #define QKV_TRAIN_H
 
@@ -46,6 +46,27 @@ QKV_API qkv_status qkv_optimizer_step(qkv_optimizer *o);
 QKV_API void qkv_optimizer_set_lr(qkv_optimizer *o, float lr);
 QKV_API float qkv_optimizer_lr(const qkv_optimizer *o);
 QKV_API int64_t qkv_optimizer_steps(const qkv_optimizer *o); /* steps taken */
+
+/* ---- the learning rate of each step; t counts from 1, and for t < 1 as if it were 1 ---- */
+typedef enum qkv_schedule_kind {
+    QKV_CONSTANT, /* lr min(1, t/warmup) */
+    QKV_PAPER,    /* lr dim^-0.5 min(t^-0.5, t warmup^-1.5), equation 3 of the paper */
+    QKV_LINEAR,   /* as constant to warmup, then in a straight line to last at step `steps`, and last after it */
+    QKV_COSINE    /* the same along half a cosine */
+} qkv_schedule_kind;
+
+typedef struct qkv_schedule {
+    qkv_schedule_kind kind;
+    double lr;      /* of QKV_PAPER a factor, usually 1 */
+    int64_t warmup; /* steps; 0 none, QKV_PAPER needs at least 1 */
+    int64_t steps;  /* of the whole training, more than warmup */
+    int64_t dim;    /* d_model */
+    double last;    /* where the line or the cosine ends */
+} qkv_schedule;
+
+/* USAGE when a number it needs is missing or does not fit. */
+QKV_API qkv_status qkv_schedule_check(const qkv_schedule *s);
+QKV_API double qkv_schedule_lr(const qkv_schedule *s, int64_t step); /* of a schedule that passed the check */
 
 #ifdef __cplusplus
 }

@@ -7,17 +7,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int default_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
 
-#define DEFAULT_FILES                                           \
-    {                                                           \
-        default_open, read, write, fsync, close, rename, unlink \
-    }
-static qkv_files files = DEFAULT_FILES;
+static const qkv_files default_files = { default_open, read, write, fsync, close, rename, unlink, mkdir };
+static qkv_files files = { default_open, read, write, fsync, close, rename, unlink, mkdir };
 
-void qkv_set_files(const qkv_files *table) { files = table ? *table : (qkv_files)DEFAULT_FILES; }
+void qkv_set_files(const qkv_files *table) { files = table ? *table : default_files; }
 
 /* ---- in ---- */
 
@@ -56,6 +54,12 @@ void qkv__bytes_free(qkv__bytes *b)
 }
 
 /* ---- out ---- */
+
+qkv_status qkv__folder_make(const char *path)
+{
+    if (!files.mkdir(path, 0777) || errno == EEXIST) return QKV_OK;
+    return qkv__fail(QKV_IO, "%s: cannot make the folder: %s", path, strerror(errno));
+}
 
 qkv_status qkv__write_begin(qkv__writer *w, const char *path)
 {

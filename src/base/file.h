@@ -15,6 +15,9 @@ typedef struct qkv__bytes {
 qkv_status qkv__file_read(const char *path, size_t limit, qkv__bytes *out);
 void qkv__bytes_free(qkv__bytes *b);
 
+/* Makes a folder if it is not there. IO. */
+qkv_status qkv__folder_make(const char *path);
+
 /* A file that appears under its name only when it is complete: a temporary file in the same folder, written, fsynced, renamed,
  * and the folder fsynced. begin, any number of puts, end; on an error of any of them call abandon, which removes the temporary
  * file. */

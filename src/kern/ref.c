@@ -269,9 +269,10 @@ void NAME(log_sum)(float out[3], const float *x, int64_t n)
     out[2] = (float)below;
 }
 
-void NAME(cross_entropy_grad)(float *dx, const float *x, float max, float log_sum, float uniform, float by, int64_t n)
+void NAME(cross_entropy_grad)(float *dx, const float *x, float max, float log_sum, float uniform, float by, bool add_to,
+                              int64_t n)
 {
-    for (int64_t i = 0; i < n; i++) dx[i] = (float)(dx[i] + by * (exp((double)x[i] - max - log_sum) - uniform));
+    for (int64_t i = 0; i < n; i++) dx[i] = (float)((add_to ? dx[i] : 0) + by * (exp((double)x[i] - max - log_sum) - uniform));
 }
 
 /* ---- rotary positions ---- */

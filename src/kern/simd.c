@@ -298,10 +298,13 @@ void NAME(log_softmax_grad)(float *dx, const float *y, const float *dy, int64_t 
     }
 }
 
-void NAME(cross_entropy_grad)(float *dx, const float *x, float max, float log_sum, float uniform, float by, int64_t n)
+void NAME(cross_entropy_grad)(float *dx, const float *x, float max, float log_sum, float uniform, float by, bool add_to,
+                              int64_t n)
 {
-    for (int64_t i = 0; i < n; i += W)
-        put(dx + i, get(dx + i, n - i, 0) + by * (vexp(get(x + i, n - i, 0) - max - log_sum) - uniform), n - i);
+    for (int64_t i = 0; i < n; i += W) {
+        vf slope = by * (vexp(get(x + i, n - i, 0) - max - log_sum) - uniform);
+        put(dx + i, add_to ? get(dx + i, n - i, 0) + slope : slope, n - i);
+    }
 }
 
 /* ---- norms ---- */

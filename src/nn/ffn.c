@@ -1,6 +1,7 @@
 /* ffn.c: the feed-forward layer, max(0, x W1 + b1) W2 + b2 in the paper (equation 2). */
 #include "params.h"
 
+#include "../op/over.h"
 #include "../tensor/tape.h"
 
 qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *o)
@@ -24,7 +25,7 @@ qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *o)
 static qkv_tensor *activate(const qkv_ffn *f, qkv_tensor *x, qkv_tensor *h)
 {
     switch (f->activation) {
-    case QKV_RELU: return qkv_relu(h);
+    case QKV_RELU: return qkv__relu_over(h);
     case QKV_GELU: return qkv_gelu(h);
     case QKV_GELU_TANH: return qkv_gelu_tanh(h);
     case QKV_SILU: return qkv_silu(h);
@@ -37,5 +38,5 @@ qkv_tensor *qkv_ffn_forward(const qkv_ffn *f, qkv_tensor *x)
     if (!x) return NULL;
     if (!f->in.weight) return qkv__no_weights(x->tape, "feed-forward");
     qkv_tensor *h = activate(f, x, qkv_linear_forward(&f->in, x));
-    return qkv_linear_forward(&f->out, qkv_dropout(h, f->dropout));
+    return qkv_linear_forward(&f->out, qkv__dropout_over(h, f->dropout)); /* no activation's backward reads its result */
 }

@@ -1,6 +1,8 @@
 /* layer.c: one layer of an encoder or a decoder (section 3.1 of the paper). */
 #include "layer.h"
 
+#include "../op/over.h"
+
 #include <stdio.h>
 
 /* ---- making ---- */
@@ -56,7 +58,7 @@ bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *stack, int i, con
 
 /* ---- forward ---- */
 
-/* What a sub-layer sees, and what becomes of x and its result. */
+/* What a sub-layer sees, and what becomes of x and its result, which a linear layer made and nobody else reads. */
 static qkv_tensor *before(const qkv_norm *n, qkv_tensor *x, const qkv__pass *pass)
 {
     return pass->o->pre_norm ? qkv_norm_forward(n, x) : x;
@@ -64,7 +66,7 @@ static qkv_tensor *before(const qkv_norm *n, qkv_tensor *x, const qkv__pass *pas
 
 static qkv_tensor *after(const qkv_norm *n, qkv_tensor *x, qkv_tensor *result, const qkv__pass *pass)
 {
-    qkv_tensor *sum = qkv_add(x, qkv_dropout(result, pass->o->dropout));
+    qkv_tensor *sum = qkv__add_over(qkv__dropout_over(result, pass->o->dropout), x);
     return pass->o->pre_norm ? sum : qkv_norm_forward(n, sum);
 }
 

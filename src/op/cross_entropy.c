@@ -50,9 +50,12 @@ static void backward_rows(void *data, int64_t from, int64_t to)
     const work *w = data;
     for (int64_t i = from; i < to; i++) {
         const row *r = &w->rows[i];
-        float *dx = qkv__piece(w->dx + i * w->k, w->add, w->k), by = w->dy * r->weight;
-        if (r->weight == 0) continue;
-        kern->cross_entropy_grad(dx, w->x + i * w->k, r->max, r->log_sum, w->smoothing / (float)w->k, by, w->k);
+        float *dx = w->dx + i * w->k, by = w->dy * r->weight;
+        if (r->weight == 0) {
+            qkv__piece(dx, w->add, w->k);
+            continue;
+        }
+        kern->cross_entropy_grad(dx, w->x + i * w->k, r->max, r->log_sum, w->smoothing / (float)w->k, by, w->add, w->k);
         dx[r->target] -= by * (1.0f - w->smoothing);
     }
 }
@@ -62,7 +65,7 @@ static void backward(qkv_tensor *y)
     saved_rows *s = y->saved;
     qkv_tensor *x = y->in[0];
     work w = { .rows = s->rows, .x = qkv_data(x), .k = qkv__last(x), .smoothing = s->smoothing, .dy = y->grad[0] };
-    if ((w.dx = qkv__grad_to(x, &w.add))) qkv__share(y->tape, qkv__rows(x), qkv__grain(w.k), backward_rows, &w);
+    if ((w.dx = qkv__grad_over(x, &w.add))) qkv__share(y->tape, qkv__rows(x), qkv__grain(w.k), backward_rows, &w);
 }
 
 /* Targets and weights, checked; false with the error on the tape. */

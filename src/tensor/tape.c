@@ -208,6 +208,15 @@ qkv_tensor *qkv__result(qkv_tape *t, int ndim, const int64_t *shape, qkv__backwa
     return y->data ? y : NULL;
 }
 
+qkv_tensor *qkv__result_over(qkv_tape *t, qkv_tensor *x, qkv__backward *backward, int n_in, qkv_tensor *const *in)
+{
+    qkv_tensor *y = append(t, x->ndim, x->shape, n_in, in);
+    if (!y) return NULL;
+    y->backward = backward;
+    y->data = qkv_data(x);
+    return y;
+}
+
 qkv_tensor *qkv__alias(qkv_tape *t, qkv_tensor *x, int ndim, const int64_t *shape)
 {
     qkv_tensor *y = append(t, ndim, shape, 1, &x);
@@ -275,6 +284,24 @@ float *qkv__grad(qkv_tensor *x)
     return grad;
 }
 
+float *qkv__grad_from(qkv_tensor *x, qkv_tensor *y, bool *add)
+{
+    while (x->alias_of) x = x->alias_of;
+    if (!x->wants_grad || x->grad || y->tape->opts.keep_grads) return qkv__grad_to(x, add);
+    *add = false;
+    x->grad = y->grad;
+    y->grad = NULL;
+    return x->grad;
+}
+
+float *qkv__grad_over(qkv_tensor *x, bool *add)
+{
+    while (x->alias_of) x = x->alias_of;
+    if (!x->wants_grad || x->grad || !x->backward || !x->tape->opts.reuse_values) return qkv__grad_to(x, add);
+    *add = false;
+    return x->grad = x->data;
+}
+
 qkv_status qkv_backward(qkv_tensor *loss)
 {
     if (!loss) return qkv_error_status() ? qkv_error_status() : qkv__fail(QKV_USAGE, "backward: there is no loss");
@@ -288,7 +315,7 @@ qkv_status qkv_backward(qkv_tensor *loss)
     for (qkv_tensor *y = loss; y && !t->status; y = y->older) {
         if (!y->grad || !y->backward || y->alias_of) continue;
         y->backward(y);
-        if (t->opts.keep_grads) continue;
+        if (t->opts.keep_grads || !y->grad) continue;
         spare_grad(t, y->grad, sizeof(float) * (size_t)y->count);
         y->grad = NULL;
     }

@@ -45,6 +45,10 @@ qkv_tensor *qkv__error_below(qkv_tape *t);
 /* A tensor for the result, values not set. Recorded for backward when an operand wants a gradient. NULL on error. */
 qkv_tensor *qkv__result(qkv_tape *t, int ndim, const int64_t *shape, qkv__backward *backward, int n_in, qkv_tensor *const *in);
 
+/* A result that overwrites x's values and shares their memory: for operations whose operand nobody reads again, neither another
+ * operation nor the backward of the one that made it. */
+qkv_tensor *qkv__result_over(qkv_tape *t, qkv_tensor *x, qkv__backward *backward, int n_in, qkv_tensor *const *in);
+
 /* The same values and gradient as x under another shape of the same count, or on another tape. */
 qkv_tensor *qkv__alias(qkv_tape *t, qkv_tensor *x, int ndim, const int64_t *shape);
 
@@ -59,6 +63,14 @@ float *qkv__grad(qkv_tensor *x);
 /* The same for an operation that writes every element: *add is false when nothing was added yet, and then the memory is
  * not cleared and must be set instead of added to. */
 float *qkv__grad_to(qkv_tensor *x, bool *add);
+
+/* For an operation that turns y's gradient into x's element by element: y's own memory becomes x's gradient where nothing was added to
+ * that yet (*add is false then). */
+float *qkv__grad_from(qkv_tensor *x, qkv_tensor *y, bool *add);
+
+/* For an operation that is the last to read x's values: their memory becomes the gradient, where the tape allows it. Elsewhere as
+ * qkv__grad_to(). */
+float *qkv__grad_over(qkv_tensor *x, bool *add);
 
 /* ---- modes ---- */
 bool qkv__is_training(const qkv_tape *t);

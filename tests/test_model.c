@@ -1,0 +1,289 @@
+/* test_model.c: models in folders, and learning-rate schedules. */
+#include <qkv/qkv.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing.h"
+
+static const qkv_transformer_opts tiny = {
+    .vocabulary = 11, .encoder_layers = 1, .decoder_layers = 2, .dim = 8, .heads = 2, .inner = 12, .dropout = 0.1f
+};
+static const qkv_transformer_opts odd = { .vocabulary = 11,
+                                          .decoder_layers = 1,
+                                          .dim = 8,
+                                          .heads = 4,
+                                          .kv_heads = 2,
+                                          .d_k = 6,
+                                          .inner = 12,
+                                          .pre_norm = 1,
+                                          .norm = QKV_RMS_NORM,
+                                          .norm_eps = 1e-6f,
+                                          .activation = QKV_SILU_GATED,
+                                          .positions = QKV_ROTARY,
+                                          .first_position = 3,
+                                          .rotary_base = 500000,
+                                          .no_bias = 1,
+                                          .untied = 1,
+                                          .unscaled = 1,
+                                          .dropout = 0.3f,
+                                          .attention_dropout = 0.2f,
+                                          .inner_dropout = 0.15f };
+
+/* ---- a folder of its own for every test ---- */
+
+static char folder[64], config_path[96], weights_path[96];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/qkv-model-XXXXXX");
+    if (!mkdtemp(folder)) return -1;
+    snprintf(config_path, sizeof config_path, "%s/config.json", folder);
+    snprintf(weights_path, sizeof weights_path, "%s/model.safetensors", folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    unlink(config_path);
+    unlink(weights_path);
+    return rmdir(folder);
+}
+
+static void save(const qkv_transformer_opts *o)
+{
+    qkv_model *m = qkv_model_new(o, 7);
+    assert_non_null(m);
+    assert_int_equal(qkv_model_save(m, folder), QKV_OK);
+    qkv_model_free(m);
+}
+
+static char *read_text(const char *path)
+{
+    static char text[8192];
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[n] = '\0';
+    return text;
+}
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* ---- there and back ---- */
+
+static void round_trip(void **state)
+{
+    (void)state;
+    const qkv_transformer_opts *all[] = { &tiny, &odd };
+    for (int i = 0; i < 2; i++) {
+        save(all[i]);
+        qkv_model *first = qkv_model_new(all[i], 7), *m = qkv_model_load(folder);
+        if (!m) fail_msg("%s", qkv_error());
+        assert_memory_equal(qkv_transformer_options(qkv_model_transformer(m)), all[i], sizeof tiny);
+        qkv_params *p = qkv_model_params(first), *q = qkv_model_params(m);
+        assert_int_equal(qkv_params_block(p), qkv_params_block(q));
+        assert_memory_equal(qkv_params_data(p), qkv_params_data(q), sizeof(float) * (size_t)qkv_params_block(p));
+        qkv_model_free(first);
+        qkv_model_free(m);
+    }
+}
+
+/* ---- bad folders ---- */
+
+static void refuses(qkv_status status, const char *words)
+{
+    assert_null(qkv_model_load(folder));
+    if (qkv_error_status() != status || !strstr(qkv_error(), words))
+        fail_msg("status %d, \"%s\"; expected %d, \"%s\"", (int)qkv_error_status(), qkv_error(), (int)status, words);
+}
+
+/* config.json with the first `from` replaced. */
+static void change_config(const char *from, const char *to)
+{
+    char changed[8192], *text = read_text(config_path), *at = strstr(text, from);
+    if (!at) fail_msg("there is no %s in %s", from, text);
+    snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    write_text(config_path, changed);
+}
+
+static void bad_configs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to;
+        qkv_status status;
+        const char *words;
+    } rows[] = {
+        { "{", "", QKV_FORMAT, "line 2" },
+        { "\"qkv\"", "\"bert\"", QKV_UNSUPPORTED, "unsupported architecture \"bert\"" },
+        { "\"model_type\": \"qkv\",", "", QKV_FORMAT, "\"model_type\" is missing" },
+        { "\"heads\": 2,", "", QKV_FORMAT, "\"heads\" is missing" },
+        { "\"heads\"", "\"hands\": 1, \"heads\"", QKV_FORMAT, "\"hands\" is unknown" },
+        { "\"heads\"", "\"dim\": 8, \"heads\"", QKV_FORMAT, "duplicate" },
+        { "\"heads\": 2", "\"heads\": \"2\"", QKV_FORMAT, "\"heads\": expected a whole number" },
+        { "\"heads\": 2", "\"heads\": -2", QKV_FORMAT, "\"heads\": expected a whole number" },
+        { "\"heads\": 2", "\"heads\": 3", QKV_FORMAT, "does not divide" },
+        { "\"heads\": 2", "\"heads\": 99999999999999999999", QKV_FORMAT, "line" },
+        { "\"encoder_layers\": 1", "\"encoder_layers\": 1000000", QKV_FORMAT, "0 to 10000" },
+        { "\"pre_norm\": false", "\"pre_norm\": 0", QKV_FORMAT, "true or false" },
+        { "\"relu\"", "\"swish\"", QKV_UNSUPPORTED, "\"swish\"" },
+        { "\"relu\"", "3", QKV_FORMAT, "\"activation\"" },
+        { "\"norm_eps\": 0.0", "\"norm_eps\": 1e300", QKV_FORMAT, "a finite number" },
+        { "\"vocabulary\": 11", "\"vocabulary\": 12", QKV_FORMAT, "\"embed.weight\" is (11, 8), expected (12, 8)" },
+        { "\"decoder_layers\": 2", "\"decoder_layers\": 3", QKV_FORMAT, "\"decoder.2.self.q.weight\" is missing" },
+        { "\"decoder_layers\": 2", "\"decoder_layers\": 1", QKV_FORMAT, "\"decoder.1.cross.k.bias\" has no place" },
+        { "\"dim\": 8", "\"dim\": 4611686018427387904", QKV_FORMAT, "cannot have the shape" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        save(&tiny);
+        change_config(rows[i].from, rows[i].to);
+        refuses(rows[i].status, rows[i].words);
+    }
+}
+
+static void missing_files(void **state)
+{
+    (void)state;
+    refuses(QKV_IO, "config.json: cannot open");
+    save(&tiny);
+    unlink(weights_path);
+    refuses(QKV_IO, "model.safetensors: cannot open");
+    assert_null(qkv_model_load(NULL));
+    assert_int_equal(qkv_error_status(), QKV_USAGE);
+}
+
+/* Cut after every byte: never a model, never a crash. */
+static void cut_configs(void **state)
+{
+    (void)state;
+    save(&tiny);
+    char whole[8192];
+    strcpy(whole, read_text(config_path));
+    for (size_t n = 0; n + 2 < strlen(whole); n++) {
+        char part[8192];
+        snprintf(part, sizeof part, "%.*s", (int)n, whole);
+        write_text(config_path, part);
+        refuses(QKV_FORMAT, "config.json");
+    }
+}
+
+/* ---- failing calls ---- */
+
+static qkv_status load_once(void)
+{
+    qkv_model *m = qkv_model_load(folder);
+    qkv_status status = m ? QKV_OK : qkv_error_status();
+    qkv_model_free(m);
+    return status;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    save(&tiny);
+    assert_true(each_allocation_fails(load_once) > 20);
+}
+
+/* Every file call of a save fails once: an IO error, and the folder still loads as the old model or as the new one. */
+static void any_file_call_may_fail(void **state)
+{
+    (void)state;
+    save(&tiny);
+    qkv_model *m = qkv_model_new(&tiny, 8);
+    for (long n = 0;; n++) {
+        use_failing_files(n);
+        qkv_status status = qkv_model_save(m, folder);
+        bool failed = failing.failed;
+        assert_int_equal(failing.open, 0);
+        qkv_set_files(NULL);
+        qkv_model *loaded = qkv_model_load(folder);
+        assert_non_null(loaded);
+        qkv_model_free(loaded);
+        if (!failed) {
+            assert_int_equal(status, QKV_OK);
+            break;
+        }
+        assert_true(status == QKV_IO || status == QKV_OK); /* a folder that cannot be opened to sync it is no loss */
+    }
+    qkv_model_free(m);
+}
+
+/* ---- schedules ---- */
+
+static void schedules(void **state)
+{
+    (void)state;
+    static const struct {
+        qkv_schedule s;
+        int64_t step;
+        double lr;
+    } rows[] = {
+        { { .kind = QKV_PAPER, .lr = 1, .warmup = 4000, .dim = 512 }, 1, 1.746928107421711e-07 },
+        { { .kind = QKV_PAPER, .lr = 1, .warmup = 4000, .dim = 512 }, 4000, 6.987712429686843e-04 },
+        { { .kind = QKV_PAPER, .lr = 1, .warmup = 4000, .dim = 512 }, 16000, 3.4938562148434214e-04 },
+        { { .kind = QKV_CONSTANT, .lr = 0.5 }, 1, 0.5 },
+        { { .kind = QKV_CONSTANT, .lr = 0.5, .warmup = 10 }, 4, 0.2 },
+        { { .kind = QKV_CONSTANT, .lr = 0.5, .warmup = 10 }, 1000, 0.5 },
+        { { .kind = QKV_LINEAR, .lr = 1, .warmup = 10, .steps = 110 }, 5, 0.5 },
+        { { .kind = QKV_LINEAR, .lr = 1, .warmup = 10, .steps = 110, .last = 0.2 }, 60, 0.6 },
+        { { .kind = QKV_LINEAR, .lr = 1, .warmup = 10, .steps = 110, .last = 0.2 }, 500, 0.2 },
+        { { .kind = QKV_COSINE, .lr = 1, .warmup = 10, .steps = 110 }, 10, 1 },
+        { { .kind = QKV_COSINE, .lr = 1, .warmup = 10, .steps = 110 }, 60, 0.5 },
+        { { .kind = QKV_COSINE, .lr = 1, .warmup = 10, .steps = 110 }, 35, 0.8535533905932737 },
+        { { .kind = QKV_COSINE, .lr = 1, .warmup = 10, .steps = 110, .last = 0.1 }, 110, 0.1 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(qkv_schedule_check(&rows[i].s), QKV_OK);
+        double lr = qkv_schedule_lr(&rows[i].s, rows[i].step);
+        if (!(fabs(lr - rows[i].lr) <= 1e-12)) fail_msg("row %zu: %.17g, expected %.17g", i, lr, rows[i].lr);
+    }
+}
+
+static void bad_schedules(void **state)
+{
+    (void)state;
+    static const qkv_schedule rows[] = {
+        { .kind = (qkv_schedule_kind)9 },
+        { .lr = NAN },
+        { .lr = -1 },
+        { .lr = 1, .warmup = -1 },
+        { .kind = QKV_PAPER, .lr = 1, .dim = 512 },
+        { .kind = QKV_PAPER, .lr = 1, .warmup = 10 },
+        { .kind = QKV_LINEAR, .lr = 1, .warmup = 10, .steps = 10 },
+        { .kind = QKV_COSINE, .lr = 1, .steps = 10, .last = 2 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) assert_int_equal(qkv_schedule_check(&rows[i]), QKV_USAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(round_trip, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(bad_configs, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(missing_files, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(cut_configs, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(any_allocation_may_fail, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(any_file_call_may_fail, make_folder, remove_folder),
+        cmocka_unit_test(schedules),
+        cmocka_unit_test(bad_schedules),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
