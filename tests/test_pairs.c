@@ -1,0 +1,188 @@
+/* test_pairs.c: pairs of id sequences and the batches of an epoch. */
+#include <qkv/text.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing.h"
+
+enum { PAIRS = 500, START = 1, END = 2, PAD = 0 };
+
+static const qkv_batch_opts opts = { .max_tokens = 200, .seed = 7, .start = START, .end = END, .pad = PAD };
+
+/* Pair i begins with its number on both sides; lengths go up and down. */
+static int64_t source_length(int i) { return 1 + i * 7 % 23; }
+static int64_t target_length(int i) { return 1 + i * 5 % 19; }
+
+static qkv_pairs *make_pairs(void)
+{
+    qkv_pairs *p = qkv_pairs_new();
+    if (!p) return NULL;
+    for (int i = 0; i < PAIRS; i++) {
+        int32_t source[32], target[32];
+        for (int k = 0; k < 32; k++) source[k] = 1000 + 10 * i + k, target[k] = 20000 + 10 * i + k;
+        if (qkv_pairs_add(p, source, (size_t)source_length(i), target, (size_t)target_length(i))) {
+            qkv_pairs_free(p);
+            return NULL;
+        }
+    }
+    return p;
+}
+
+static void check_row(const qkv_batch *b, int64_t row, int i)
+{
+    const int32_t *source = b->source + row * b->source_length, *target = b->target + row * b->target_length;
+    const int32_t *labels = b->labels + row * b->target_length;
+    assert_int_equal(b->source_lengths[row], source_length(i) + 1);
+    assert_int_equal(b->target_lengths[row], target_length(i) + 1);
+    for (int64_t k = 0; k < b->source_length; k++)
+        assert_int_equal(source[k], k < source_length(i) ? 1000 + 10 * i + k : k == source_length(i) ? END : PAD);
+    for (int64_t k = 0; k < b->target_length; k++) {
+        assert_int_equal(target[k], k == 0 ? START : k <= target_length(i) ? 20000 + 10 * i + k - 1 : PAD);
+        assert_int_equal(labels[k], k < target_length(i) ? 20000 + 10 * i + k : k == target_length(i) ? END : QKV_IGNORED);
+    }
+}
+
+/* Every pair once, as it was added, in batches that are not too large, and not much of them padding. */
+static void each_pair_once(void **state)
+{
+    (void)state;
+    qkv_pairs *p = make_pairs();
+    qkv_batch b = { 0 };
+    for (uint64_t number = 0; number < 3; number++) {
+        qkv_epoch *e = qkv_epoch_new(p, &opts, number);
+        int seen[PAIRS] = { 0 };
+        int64_t real = 0, padded = 0;
+        for (int64_t i = 0; i < qkv_epoch_batches(e); i++) {
+            assert_int_equal(qkv_epoch_batch(e, i, &b), QKV_OK);
+            assert_true(b.rows * b.source_length <= opts.max_tokens && b.rows * b.target_length <= opts.max_tokens);
+            int64_t tokens = 0;
+            for (int64_t row = 0; row < b.rows; row++) {
+                int pair = (b.source[row * b.source_length] - 1000) / 10;
+                check_row(&b, row, pair);
+                seen[pair]++;
+                tokens += target_length(pair) + 1;
+            }
+            assert_int_equal(b.tokens, tokens);
+            real += tokens;
+            padded += b.rows * b.target_length;
+        }
+        for (int i = 0; i < PAIRS; i++) assert_int_equal(seen[i], 1);
+        assert_true(padded < real * 11 / 10);
+        qkv_epoch_free(e);
+    }
+    qkv_batch_free(&b);
+    qkv_pairs_free(p);
+}
+
+static void same_epoch_same_batches(void **state)
+{
+    (void)state;
+    qkv_pairs *p = make_pairs();
+    qkv_epoch *first = qkv_epoch_new(p, &opts, 4), *again = qkv_epoch_new(p, &opts, 4), *next = qkv_epoch_new(p, &opts, 5);
+    qkv_batch a = { 0 }, b = { 0 };
+    int64_t differ = 0, n = qkv_epoch_batches(first);
+    assert_true(n > 10);
+    assert_int_equal(qkv_epoch_batches(again), n);
+    for (int64_t i = 0; i < n; i++) {
+        assert_int_equal(qkv_epoch_batch(first, i, &a), QKV_OK);
+        assert_int_equal(qkv_epoch_batch(again, i, &b), QKV_OK);
+        assert_int_equal(a.rows, b.rows);
+        assert_memory_equal(a.source, b.source, sizeof(int32_t) * (size_t)(a.rows * a.source_length));
+        if (i >= qkv_epoch_batches(next)) continue;
+        assert_int_equal(qkv_epoch_batch(next, i, &b), QKV_OK);
+        differ += a.rows != b.rows || a.source[0] != b.source[0];
+    }
+    assert_true(differ > n / 2);
+    qkv_batch_free(&a);
+    qkv_batch_free(&b);
+    qkv_epoch_free(first);
+    qkv_epoch_free(again);
+    qkv_epoch_free(next);
+    qkv_pairs_free(p);
+}
+
+static void in_order(void **state)
+{
+    (void)state;
+    qkv_pairs *p = make_pairs();
+    qkv_batch_opts o = opts;
+    o.in_order = 1;
+    qkv_epoch *e = qkv_epoch_new(p, &o, 0);
+    qkv_batch b = { 0 };
+    int next = 0;
+    for (int64_t i = 0; i < qkv_epoch_batches(e); i++) {
+        assert_int_equal(qkv_epoch_batch(e, i, &b), QKV_OK);
+        for (int64_t row = 0; row < b.rows; row++) check_row(&b, row, next++);
+    }
+    assert_int_equal(next, PAIRS);
+    qkv_batch_free(&b);
+    qkv_epoch_free(e);
+    qkv_pairs_free(p);
+}
+
+/* Empty sides, a pair longer than a batch may be, no pairs at all. */
+static void odd_pairs(void **state)
+{
+    (void)state;
+    static int32_t ids[1000];
+    qkv_pairs *p = qkv_pairs_new();
+    qkv_epoch *e = qkv_epoch_new(p, &opts, 0);
+    qkv_batch b = { 0 };
+    assert_int_equal(qkv_epoch_batches(e), 0);
+    assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_USAGE);
+    qkv_epoch_free(e);
+    assert_int_equal(qkv_pairs_add(p, NULL, 0, NULL, 0), QKV_OK);
+    assert_int_equal(qkv_pairs_add(p, ids, 1000, ids, 3), QKV_OK);
+    assert_int_equal(qkv_pairs_add(p, NULL, 3, ids, 3), QKV_USAGE);
+    assert_int_equal(qkv_pairs_add(NULL, ids, 3, ids, 3), QKV_USAGE);
+    assert_int_equal(qkv_pairs_count(p), 2);
+    e = qkv_epoch_new(p, &opts, 0);
+    assert_int_equal(qkv_epoch_batches(e), 2);
+    int64_t longest = 0;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(qkv_epoch_batch(e, i, &b), QKV_OK);
+        assert_int_equal(b.rows, 1);
+        if (b.source_length > longest) longest = b.source_length;
+    }
+    assert_int_equal(longest, 1001);
+    assert_int_equal(qkv_epoch_batch(e, -1, &b), QKV_USAGE);
+    assert_null(qkv_epoch_new(p, &(qkv_batch_opts){ .max_tokens = -1 }, 0));
+    qkv_batch_free(&b);
+    qkv_epoch_free(e);
+    qkv_pairs_free(p);
+}
+
+static qkv_status run_once(void)
+{
+    qkv_pairs *p = make_pairs();
+    qkv_epoch *e = p ? qkv_epoch_new(p, &opts, 0) : NULL;
+    qkv_batch b = { 0 };
+    qkv_status status = e ? QKV_OK : qkv_error_status();
+    for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) status = qkv_epoch_batch(e, i, &b);
+    qkv_batch_free(&b);
+    qkv_epoch_free(e);
+    qkv_pairs_free(p);
+    return status;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    assert_true(each_allocation_fails(run_once) > 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_pair_once), cmocka_unit_test(same_epoch_same_batches), cmocka_unit_test(in_order),
+        cmocka_unit_test(odd_pairs),      cmocka_unit_test(any_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
