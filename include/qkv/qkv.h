@@ -8,6 +8,7 @@
 #include <qkv/nn.h>
 #include <qkv/op.h>
 #include <qkv/tensor.h>
+#include <qkv/text.h>
 #include <qkv/train.h>
 
 #endif

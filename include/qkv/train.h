@@ -1,8 +1,9 @@
-/* qkv/train.h: optimizers and learning-rate schedules. */
+/* qkv/train.h: optimizers, learning-rate schedules, and training an encoder-decoder on pairs. */
 #ifndef QKV_TRAIN_H
 #define QKV_TRAIN_H
 
-#include <qkv/nn.h>
+#include <qkv/model.h>
+#include <qkv/text.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -67,6 +68,55 @@ typedef struct qkv_schedule {
 /* USAGE when a number it needs is missing or does not fit. */
 QKV_API qkv_status qkv_schedule_check(const qkv_schedule *s);
 QKV_API double qkv_schedule_lr(const qkv_schedule *s, int64_t step); /* of a schedule that passed the check */
+
+/* ---- training an encoder-decoder on pairs ---- */
+typedef struct qkv_trainer_opts {
+    qkv_optimizer_opts optimizer;
+    qkv_schedule schedule;  /* its lr replaces the optimizer's; all zero: the optimizer's own */
+    qkv_batch_opts batches; /* its seed is not used: see seed */
+    int64_t update_freq;    /* batches in an update; 0 means 1 */
+    float smoothing;        /* of the labels */
+    float clip;             /* the largest norm of the gradients; 0: any */
+    uint64_t seed;          /* of dropout and of the batches */
+} qkv_trainer_opts;
+
+/* What a caller counts that a checkpoint must keep: the best score so far, when, and how often it was missed since. */
+typedef struct qkv_marks {
+    double best;
+    int64_t best_step, missed;
+} qkv_marks;
+
+/* One update, reported. */
+typedef struct qkv_progress {
+    int64_t step;          /* updates so far, from 1 */
+    uint64_t epoch;        /* passes begun, from 0 */
+    int64_t batch, of;     /* batches of this epoch used so far, and in all */
+    int64_t tokens;        /* target tokens of this update that count */
+    double loss, lr, norm; /* mean loss of a token in nats; norm of the gradients before clipping, 0 without */
+} qkv_progress;
+
+typedef struct qkv_trainer qkv_trainer;
+
+/* Trains m on the pairs, both of which must outlive it. NULL on error: USAGE for options that do not fit, no pairs, or a model without an
+ * encoder and a decoder; MEMORY. You own it. */
+QKV_API qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *opts);
+QKV_API void qkv_trainer_free(qkv_trainer *t);
+QKV_API qkv_marks *qkv_trainer_marks(qkv_trainer *t);
+
+/* One update: update_freq batches, fewer at the end of an epoch, whose gradients together are those of the mean loss over all their
+ * tokens. NUMERIC, naming the first weight that is at fault, when the loss or the gradients are not finite: the weights are then as
+ * they were. MEMORY. */
+QKV_API qkv_status qkv_trainer_step(qkv_trainer *t, qkv_progress *out);
+
+/* Writes weights, optimizer, position and marks to one safetensors file, whole or not at all. IO, MEMORY. */
+QKV_API qkv_status qkv_trainer_save(const qkv_trainer *t, const char *path);
+
+/* Goes on from such a file, bit for bit as if there had been no stop. USAGE, saying what differs, when it was written with other pairs, model
+ * or options; FORMAT; IO; MEMORY. On any error nothing has changed. */
+QKV_API qkv_status qkv_trainer_resume(qkv_trainer *t, const char *path);
+
+/* The mean loss of a target token of the pairs in nats, without smoothing and dropout. USAGE for no pairs, MEMORY. */
+QKV_API qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, const qkv_batch_opts *opts, double *loss);
 
 #ifdef __cplusplus
 }

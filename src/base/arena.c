@@ -37,9 +37,8 @@ void *qkv__arena_take(qkv__arena *a, size_t bytes)
     qkv__block *b = a->blocks;
     if (!b || b->bytes - b->used < padded) {
         if (!qkv__size_add(padded, LINE, &with_header)) with_header = SIZE_MAX;
-        /* By an eighth, so that a first step that holds gigabytes does not reserve as much again; the next reset makes one
-         * block of all. */
-        size_t grow = total_bytes(a) / 8;
+        /* What the last round needed; then by an eighth, so that a first step of gigabytes does not reserve as much again. */
+        size_t grow = b ? total_bytes(a) / 8 : a->wanted;
         if (grow < FIRST_BLOCK) grow = FIRST_BLOCK;
         b = add_block(a, with_header > grow ? with_header : grow);
         if (!b) return NULL;
@@ -62,9 +61,8 @@ static void release_blocks(qkv__arena *a)
 void qkv__arena_reset(qkv__arena *a)
 {
     if (a->blocks && a->blocks->older) {
-        size_t wanted = a->used + LINE;
+        a->wanted = a->used + LINE;
         release_blocks(a);
-        add_block(a, wanted); /* if this fails, the next take tries again and reports it */
     }
     if (a->blocks) a->blocks->used = LINE;
     a->used = 0;

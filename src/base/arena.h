@@ -1,5 +1,5 @@
 /* arena.h: memory that is given out piece by piece and taken back all at once.
- * It grows in blocks; a reset merges them into one, so that a steady step allocates nothing. */
+ * It grows in blocks; after a reset one block has room for all of them, so that a steady step allocates nothing. */
 #ifndef QKV_SRC_ARENA_H
 #define QKV_SRC_ARENA_H
 
@@ -10,6 +10,7 @@ typedef struct qkv__arena {
     qkv__block *blocks; /* newest first; only the newest is given out from */
     size_t used;        /* bytes given out since the last reset */
     size_t peak;        /* the most bytes all blocks ever had together */
+    size_t wanted;      /* bytes of the next first block */
 } qkv__arena;
 
 /* Bytes at a multiple of 64, not cleared; NULL with the error set when memory is out. Never NULL for 0 bytes otherwise. */

@@ -184,6 +184,11 @@ const qkv__stored *qkv__safetensors_find(const qkv__safetensors *s, const char *
     return s->n ? bsearch(&wanted, s->tensors, (size_t)s->n, sizeof wanted, by_name) : NULL;
 }
 
+const char *qkv__safetensors_note(const qkv__safetensors *s, const char *key)
+{
+    return json_string_value(json_object_get(json_object_get(s->json, METADATA), key));
+}
+
 bool qkv__safetensors_decodes(const qkv__stored *t)
 {
     return !strcmp(t->dtype, "F64") || !strcmp(t->dtype, "F32") || !strcmp(t->dtype, "F16") || !strcmp(t->dtype, "BF16");
@@ -223,23 +228,26 @@ static json_t *describe(const qkv__to_store *t, int64_t begin)
 }
 
 /* The header as JSON; NULL when memory is out. The tensors are sorted. */
-static json_t *describe_all(int n, const qkv__to_store *tensors)
+static json_t *describe_all(int n, const qkv__to_store *tensors, int n_notes, const qkv__note *notes)
 {
     int64_t at = 0;
-    json_t *header = json_object();
-    for (int i = 0; header && i < n; at += 4 * tensors[i++].count) {
-        json_t *entry = describe(&tensors[i], at);
-        if (entry && !json_object_set_new(header, tensors[i].name, entry)) continue;
-        json_decref(header);
-        header = NULL;
-    }
-    return header;
+    json_t *header = json_object(), *text = n_notes ? json_object() : NULL;
+    int failed = !header || (n_notes && !text);
+    for (int i = 0; i < n_notes && !failed; i++) failed = json_object_set_new(text, notes[i].key, json_string(notes[i].value));
+    if (text && !failed) failed = json_object_set(header, METADATA, text);
+    json_decref(text);
+    for (int i = 0; i < n && !failed; at += 4 * tensors[i++].count)
+        failed = json_object_set_new(header, tensors[i].name, describe(&tensors[i], at));
+    if (!failed) return header;
+    json_decref(header);
+    return NULL;
 }
 
 /* The header as text. Not by json_dumps(), which leaves out letters when its memory runs out and reports nothing. */
-static qkv_status make_header(const char *path, int n, const qkv__to_store *tensors, qkv__bytes *text)
+static qkv_status make_header(const char *path, int n, const qkv__to_store *tensors, int n_notes, const qkv__note *notes,
+                              qkv__bytes *text)
 {
-    json_t *header = describe_all(n, tensors);
+    json_t *header = describe_all(n, tensors, n_notes, notes);
     *text = (qkv__bytes){ .capacity = header ? json_dumpb(header, NULL, 0, JSON_COMPACT) : 0 };
     text->data = text->capacity ? qkv__alloc(text->capacity) : NULL;
     if (text->data) text->size = json_dumpb(header, (char *)text->data, text->capacity, JSON_COMPACT);
@@ -287,12 +295,12 @@ static qkv_status write_file(const char *path, const qkv__bytes *header, int n, 
     return status;
 }
 
-qkv_status qkv__safetensors_write(const char *path, int n, qkv__to_store *tensors)
+qkv_status qkv__safetensors_write(const char *path, int n, qkv__to_store *tensors, int n_notes, const qkv__note *notes)
 {
     qsort(tensors, (size_t)n, sizeof *tensors, by_stored_name);
     qkv_status status = check_names(path, n, tensors);
     qkv__bytes header = { 0 };
-    if (!status) status = make_header(path, n, tensors, &header);
+    if (!status) status = make_header(path, n, tensors, n_notes, notes, &header);
     if (!status && header.size > HEADER_MAX - 8)
         status = qkv__fail(QKV_LIMIT, "%s: a header of %zu bytes, at most %u are allowed", path, header.size, HEADER_MAX);
     if (!status) status = write_file(path, &header, n, tensors);

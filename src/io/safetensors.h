@@ -49,8 +49,16 @@ typedef struct qkv__to_store {
     const float *data;
 } qkv__to_store;
 
+/* A line of the file's own text, "__metadata__". */
+typedef struct qkv__note {
+    const char *key, *value;
+} qkv__note;
+
+/* The value of a line, NULL when there is none; lives as long as s. */
+const char *qkv__safetensors_note(const qkv__safetensors *s, const char *key);
+
 /* Writes a whole file or none; sorts the tensors by name first, so that the file does not depend on their order.
  * USAGE for a name the format cannot hold or that comes twice, IO, MEMORY. */
-qkv_status qkv__safetensors_write(const char *path, int n, qkv__to_store *tensors);
+qkv_status qkv__safetensors_write(const char *path, int n, qkv__to_store *tensors, int n_notes, const qkv__note *notes);
 
 #endif

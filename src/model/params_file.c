@@ -24,7 +24,7 @@ qkv_status qkv_params_save(const qkv_params *p, const char *path)
         const qkv_tensor *w = qkv_params_tensor(p, i);
         all[i] = (qkv__to_store){ qkv_params_name(p, i), w->ndim, w->shape, w->count, w->data };
     }
-    status = qkv__safetensors_write(path, n, all);
+    status = qkv__safetensors_write(path, n, all, 0, NULL);
     qkv__release(all, bytes);
     return status;
 }

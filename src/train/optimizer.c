@@ -1,5 +1,5 @@
 /* optimizer.c: one step of each rule, equal to PyTorch's. The state is flat like the weights; a step is one parallel loop. */
-#include <qkv/train.h>
+#include "optimizer.h"
 
 #include "../base/memory.h"
 #include "../base/pool.h"
@@ -285,3 +285,7 @@ void qkv_optimizer_set_lr(qkv_optimizer *o, float lr)
 float qkv_optimizer_lr(const qkv_optimizer *o) { return o ? (float)o->set.lr : 0; }
 
 int64_t qkv_optimizer_steps(const qkv_optimizer *o) { return o ? o->steps : 0; }
+
+float *qkv__optimizer_state(const qkv_optimizer *o, int i) { return i >= 0 && i < 2 ? o->state[i] : NULL; }
+
+void qkv__optimizer_set_steps(qkv_optimizer *o, int64_t steps) { o->steps = steps; }

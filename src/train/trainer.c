@@ -1,0 +1,473 @@
+/* trainer.c: an encoder-decoder learns from pairs, one update at a time. All that an update depends on is in the checkpoint or in the
+ * options: the batches come from (seed, epoch, place), dropout from (seed, step), so that a resumed run equals one that never stopped. */
+#include "optimizer.h"
+
+#include "../base/memory.h"
+#include "../base/size.h"
+#include "../io/safetensors.h"
+#include "../tensor/tape.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct qkv_trainer {
+    qkv_model *model;
+    const qkv_pairs *pairs;
+    qkv_trainer_opts o;
+    bool has_schedule;
+    qkv_optimizer *optimizer;
+    qkv_tape *tape;
+    qkv_epoch *epoch;
+    uint64_t number; /* of the epoch */
+    int64_t next;    /* batch of the epoch */
+    uint64_t passes; /* forwards so far: the step of the tape, which dropout depends on */
+    qkv_marks marks;
+    qkv_batch *batches; /* of an update */
+};
+
+/* ---- making ---- */
+
+static qkv_status check(const qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *o)
+{
+    const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
+    if (!t || !t->encoder_layers || !t->decoder_layers)
+        return qkv__fail(QKV_USAGE, "training on pairs needs an encoder and a decoder");
+    if (!qkv_pairs_count(pairs)) return qkv__fail(QKV_USAGE, "training: there are no pairs");
+    if (o->update_freq < 0 || o->update_freq > 10000)
+        return qkv__fail(QKV_USAGE, "training: %lld batches in an update, expected 1 to 10000", (long long)o->update_freq);
+    if (!(o->clip >= 0))
+        return qkv__fail(QKV_USAGE, "training: the gradients are clipped at %g, expected 0 or more", (double)o->clip);
+    return o->schedule.lr != 0 ? qkv_schedule_check(&o->schedule) : QKV_OK;
+}
+
+static qkv_status begin_epoch(qkv_trainer *t, uint64_t number)
+{
+    qkv_epoch *e = qkv_epoch_new(t->pairs, &t->o.batches, number);
+    if (!e) return qkv_error_status();
+    qkv_epoch_free(t->epoch);
+    t->epoch = e;
+    t->number = number;
+    return QKV_OK;
+}
+
+static qkv_status start(qkv_trainer *t)
+{
+    t->optimizer = qkv_optimizer_new(qkv_model_params(t->model), &t->o.optimizer);
+    t->tape = qkv_tape_new(&(qkv_tape_opts){ .train = 1, .reuse_values = 1, .seed = t->o.seed });
+    t->batches = qkv__alloc_zero(sizeof *t->batches * (size_t)t->o.update_freq);
+    if (!t->optimizer || !t->tape || !t->batches) return qkv_error_status();
+    return begin_epoch(t, 0);
+}
+
+qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *opts)
+{
+    if (check(m, pairs, opts)) return NULL;
+    qkv_trainer *t = qkv__alloc_zero(sizeof *t);
+    if (!t) return NULL;
+    *t = (qkv_trainer){ .model = m, .pairs = pairs, .o = *opts, .has_schedule = opts->schedule.lr != 0 };
+    t->o.batches.seed = t->o.seed;
+    if (!t->o.update_freq) t->o.update_freq = 1;
+    if (!start(t)) return t;
+    qkv_trainer_free(t);
+    return NULL;
+}
+
+void qkv_trainer_free(qkv_trainer *t)
+{
+    if (!t) return;
+    for (int64_t i = 0; t->batches && i < t->o.update_freq; i++) qkv_batch_free(&t->batches[i]);
+    qkv__release(t->batches, sizeof *t->batches * (size_t)t->o.update_freq);
+    qkv_epoch_free(t->epoch);
+    qkv_tape_free(t->tape);
+    qkv_optimizer_free(t->optimizer);
+    qkv__release(t, sizeof *t);
+}
+
+qkv_marks *qkv_trainer_marks(qkv_trainer *t) { return t ? &t->marks : NULL; }
+
+/* ---- a step ---- */
+
+static qkv_tensor *loss_of(const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
+{
+    const qkv_transformer *x = qkv_model_transformer(m);
+    qkv_tensor *memory = qkv_transformer_encode(x, t, b->source, b->rows, b->source_length, b->source_lengths);
+    qkv_tensor *hidden = qkv_transformer_decode(x, t, b->target, b->rows, b->target_length, b->target_lengths, memory,
+                                                b->source_lengths);
+    const qkv_cross_entropy_opts opts = { .smoothing = smoothing, .ignore = QKV_IGNORED, .has_ignore = 1 };
+    return qkv_cross_entropy_with(qkv_transformer_logits(x, hidden), b->labels, &opts);
+}
+
+/* Which weight is not finite, or has a gradient that is not. */
+static qkv_status not_finite(const qkv_trainer *t, const char *what, double value)
+{
+    const qkv_params *p = qkv_model_params(t->model);
+    for (int i = 0; i < qkv_params_tensors(p); i++) {
+        const qkv_tensor *w = qkv_params_tensor(p, i);
+        for (int64_t k = 0; k < w->count; k++)
+            if (!isfinite(w->data[k]) || !isfinite(w->grad[k]))
+                return qkv__fail(QKV_NUMERIC,
+                                 "step %lld: the %s is %g: %s of \"%s\" is not finite; a smaller learning rate may help",
+                                 (long long)qkv_optimizer_steps(t->optimizer) + 1, what, value,
+                                 isfinite(w->data[k]) ? "the gradient" : "a value", qkv_params_name(p, i));
+    }
+    return qkv__fail(QKV_NUMERIC, "step %lld: the %s is %g though every weight is finite",
+                     (long long)qkv_optimizer_steps(t->optimizer) + 1, what, value);
+}
+
+/* Adds the gradients of share times the mean loss of a batch. */
+static qkv_status learn(qkv_trainer *t, const qkv_batch *b, double share, double *loss)
+{
+    qkv_tape_set_step(t->tape, t->passes++);
+    qkv_tensor *mean = loss_of(t->model, t->tape, b, t->o.smoothing);
+    qkv_tensor *scaled = share == 1 ? mean : qkv_scale(mean, (float)share);
+    qkv_status status = qkv_backward(scaled);
+    double value = (double)qkv_item(mean);
+    *loss += share * value;
+    qkv_tape_reset(t->tape);
+    return status || isfinite(value) ? status : not_finite(t, "loss", value);
+}
+
+/* The batches of the next update, and how many tokens they have. */
+static qkv_status gather(qkv_trainer *t, int64_t *n, int64_t *tokens)
+{
+    int64_t left = qkv_epoch_batches(t->epoch) - t->next;
+    if (left <= 0) {
+        qkv_status status = begin_epoch(t, t->number + 1);
+        if (status) return status;
+        t->next = 0;
+        left = qkv_epoch_batches(t->epoch);
+    }
+    *n = qkv__min(t->o.update_freq, left);
+    *tokens = 0;
+    for (int64_t i = 0; i < *n; i++) {
+        qkv_status status = qkv_epoch_batch(t->epoch, t->next + i, &t->batches[i]);
+        if (status) return status;
+        *tokens += t->batches[i].tokens;
+    }
+    return QKV_OK;
+}
+
+static qkv_status update(qkv_trainer *t, qkv_progress *out, int64_t n)
+{
+    qkv_params *p = qkv_model_params(t->model);
+    for (int64_t i = 0; i < n; i++) {
+        qkv_status status = learn(t, &t->batches[i], (double)t->batches[i].tokens / (double)out->tokens, &out->loss);
+        if (status) return status;
+    }
+    float norm = 0;
+    if (t->o.clip > 0 && qkv_params_clip_grad(p, t->o.clip, &norm))
+        return isfinite(norm) ? qkv_error_status() : not_finite(t, "norm of the gradients", (double)norm);
+    out->norm = (double)norm;
+    if (t->has_schedule) qkv_optimizer_set_lr(t->optimizer, (float)qkv_schedule_lr(&t->o.schedule, out->step));
+    out->lr = (double)qkv_optimizer_lr(t->optimizer);
+    return qkv_optimizer_step(t->optimizer);
+}
+
+qkv_status qkv_trainer_step(qkv_trainer *t, qkv_progress *out)
+{
+    qkv_progress now = { 0 };
+    int64_t n = 0;
+    if (!t) return qkv__fail(QKV_USAGE, "training: there is no trainer");
+    qkv_status status = gather(t, &n, &now.tokens);
+    if (status) return status;
+    now.step = qkv_optimizer_steps(t->optimizer) + 1;
+    status = update(t, &now, n);
+    if (status) qkv_params_zero_grad(qkv_model_params(t->model)); /* half an update is none */
+    if (status) return status;
+    t->next += n;
+    now.epoch = t->number;
+    now.batch = t->next;
+    now.of = qkv_epoch_batches(t->epoch);
+    if (out) *out = now;
+    return QKV_OK;
+}
+
+/* ---- what a checkpoint must fit ---- */
+
+/* FNV-1a, 64 bits */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < n; i++) hash = (hash ^ at[i]) * 0x100000001b3u;
+    return hash;
+}
+
+static uint64_t hash_numbers(int n, const double *numbers)
+{
+    return hash_bytes(0xcbf29ce484222325u, numbers, sizeof *numbers * (size_t)n);
+}
+
+/* All batches of the first epoch have all ids. */
+static qkv_status hash_pairs(const qkv_trainer *t, uint64_t *hash)
+{
+    qkv_batch_opts plain = t->o.batches;
+    plain.in_order = 1;
+    qkv_epoch *e = qkv_epoch_new(t->pairs, &plain, 0);
+    qkv_batch b = { 0 };
+    qkv_status status = e ? QKV_OK : qkv_error_status();
+    *hash = 0xcbf29ce484222325u;
+    for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) {
+        if ((status = qkv_epoch_batch(e, i, &b))) break;
+        *hash = hash_bytes(*hash, b.source, sizeof(int32_t) * (size_t)(b.rows * b.source_length));
+        *hash = hash_bytes(*hash, b.labels, sizeof(int32_t) * (size_t)(b.rows * b.target_length));
+    }
+    qkv_batch_free(&b);
+    qkv_epoch_free(e);
+    return status;
+}
+
+static uint64_t hash_model(const qkv_trainer *t)
+{
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(t->model));
+    const double numbers[] = { (double)o->vocabulary,
+                               (double)o->target_vocabulary,
+                               o->encoder_layers,
+                               o->decoder_layers,
+                               (double)o->dim,
+                               (double)o->heads,
+                               (double)o->inner,
+                               (double)o->kv_heads,
+                               (double)o->d_k,
+                               o->pre_norm,
+                               o->norm,
+                               (double)o->norm_eps,
+                               o->activation,
+                               o->positions,
+                               (double)o->longest,
+                               (double)o->first_position,
+                               (double)o->rotary_base,
+                               o->no_bias,
+                               o->untied,
+                               o->unscaled,
+                               (double)o->dropout,
+                               (double)o->attention_dropout,
+                               (double)o->inner_dropout };
+    return hash_numbers((int)(sizeof numbers / sizeof *numbers), numbers);
+}
+
+static uint64_t hash_options(const qkv_trainer *t)
+{
+    const qkv_optimizer_opts *o = &t->o.optimizer;
+    const qkv_schedule *s = &t->o.schedule;
+    const qkv_batch_opts *b = &t->o.batches;
+    const double numbers[] = { o->rule,
+                               (double)o->lr,
+                               (double)o->momentum,
+                               o->nesterov,
+                               (double)o->beta1,
+                               (double)o->beta2,
+                               (double)o->alpha,
+                               (double)o->eps,
+                               (double)o->weight_decay,
+                               o->decay_all,
+                               s->kind,
+                               s->lr,
+                               (double)s->warmup,
+                               (double)s->steps,
+                               (double)s->dim,
+                               s->last,
+                               (double)b->max_tokens,
+                               b->in_order,
+                               b->start,
+                               b->end,
+                               b->pad,
+                               (double)t->o.update_freq,
+                               (double)t->o.smoothing,
+                               (double)t->o.clip,
+                               (double)(t->o.seed >> 32),
+                               (double)(t->o.seed & 0xffffffffu) };
+    return hash_numbers((int)(sizeof numbers / sizeof *numbers), numbers);
+}
+
+/* ---- the file ---- */
+
+enum { PAIRS, MODEL, OPTIONS, STEPS, EPOCH, NEXT, PASSES, BEST, BEST_STEP, MISSED, NOTES };
+static const char *const note_names[NOTES] = { "pairs", "model",  "options", "steps",     "epoch",
+                                               "next",  "passes", "best",    "best_step", "missed" };
+
+typedef struct notes {
+    char text[NOTES][32];
+} notes;
+
+static qkv_status write_notes(const qkv_trainer *t, notes *n)
+{
+    uint64_t pairs;
+    qkv_status status = hash_pairs(t, &pairs);
+    if (status) return status;
+    const uint64_t hashes[] = { pairs, hash_model(t), hash_options(t) };
+    for (int i = PAIRS; i <= OPTIONS; i++) snprintf(n->text[i], sizeof n->text[i], "%016" PRIx64, hashes[i]);
+    const int64_t counts[] = { qkv_optimizer_steps(t->optimizer), (int64_t)t->number, t->next, (int64_t)t->passes };
+    for (int i = STEPS; i <= PASSES; i++) snprintf(n->text[i], sizeof n->text[i], "%" PRId64, counts[i - STEPS]);
+    snprintf(n->text[BEST], sizeof n->text[BEST], "%a", t->marks.best);
+    snprintf(n->text[BEST_STEP], sizeof n->text[BEST_STEP], "%" PRId64, t->marks.best_step);
+    snprintf(n->text[MISSED], sizeof n->text[MISSED], "%" PRId64, t->marks.missed);
+    return QKV_OK;
+}
+
+/* Weights under their names, and the optimizer's states of each as "optimizer.0.NAME". Room for all of it in one block. */
+typedef struct listing {
+    qkv__to_store *tensors;
+    char (*names)[300];
+    int n;
+    size_t bytes;
+} listing;
+
+static qkv_status list_tensors(const qkv_trainer *t, listing *l)
+{
+    const qkv_params *p = qkv_model_params(t->model);
+    int weights = qkv_params_tensors(p), most = 3 * weights;
+    *l = (listing){ .bytes = (sizeof *l->tensors + sizeof *l->names) * (size_t)most };
+    if (!(l->tensors = qkv__alloc(l->bytes))) return QKV_MEMORY;
+    l->names = (char(*)[300])(l->tensors + most);
+    for (int i = 0; i < weights; i++) {
+        const qkv_tensor *w = qkv_params_tensor(p, i);
+        const char *name = qkv_params_name(p, i);
+        l->tensors[l->n++] = (qkv__to_store){ name, w->ndim, w->shape, w->count, w->data };
+        for (int k = 0; qkv__optimizer_state(t->optimizer, k); k++) {
+            snprintf(l->names[l->n], sizeof l->names[l->n], "optimizer.%d.%s", k, name);
+            l->tensors[l->n] = (qkv__to_store){ l->names[l->n], w->ndim, w->shape, w->count,
+                                                qkv__optimizer_state(t->optimizer, k) + (w->data - qkv_params_data(p)) };
+            l->n++;
+        }
+    }
+    return QKV_OK;
+}
+
+qkv_status qkv_trainer_save(const qkv_trainer *t, const char *path)
+{
+    listing l;
+    notes n;
+    qkv__note lines[NOTES];
+    if (!t || !path) return qkv__fail(QKV_USAGE, "training: a trainer and a path are needed to save");
+    qkv_status status = write_notes(t, &n);
+    if (status) return status;
+    for (int i = 0; i < NOTES; i++) lines[i] = (qkv__note){ note_names[i], n.text[i] };
+    if (list_tensors(t, &l)) return QKV_MEMORY;
+    status = qkv__safetensors_write(path, l.n, l.tensors, NOTES, lines);
+    qkv__release(l.tensors, l.bytes);
+    return status;
+}
+
+/* ---- resuming ---- */
+
+static qkv_status check_same(const qkv_trainer *t, const qkv__safetensors *file)
+{
+    static const char *const words[] = { "pairs", "model", "options" };
+    notes own;
+    qkv_status status = write_notes(t, &own);
+    for (int i = PAIRS; i <= OPTIONS && !status; i++) {
+        const char *written = qkv__safetensors_note(file, note_names[i]);
+        if (!written) status = qkv__fail(QKV_FORMAT, "%s: not a checkpoint: it lacks \"%s\"", file->path, note_names[i]);
+        else if (strcmp(written, own.text[i]))
+            status = qkv__fail(QKV_USAGE, "%s: it was trained with other %s", file->path, words[i]);
+    }
+    return status;
+}
+
+static qkv_status read_count(const qkv__safetensors *file, int which, int64_t *to)
+{
+    const char *text = qkv__safetensors_note(file, note_names[which]);
+    char *end;
+    errno = 0;
+    long long n = text && *text >= '0' && *text <= '9' ? strtoll(text, &end, 10) : -1;
+    if (n < 0 || *end || errno)
+        return qkv__fail(QKV_FORMAT, "%s: \"%s\" is missing or not a count", file->path, note_names[which]);
+    *to = n;
+    return QKV_OK;
+}
+
+typedef struct position {
+    int64_t steps, epoch, next, passes, best_step, missed;
+    double best;
+} position;
+
+static qkv_status read_position(const qkv__safetensors *file, position *p)
+{
+    int64_t *const to[] = { &p->steps, &p->epoch, &p->next, &p->passes, NULL, &p->best_step, &p->missed };
+    for (int i = STEPS; i < NOTES; i++) {
+        qkv_status status = i == BEST ? QKV_OK : read_count(file, i, to[i - STEPS]);
+        if (status) return status;
+    }
+    const char *best = qkv__safetensors_note(file, note_names[BEST]);
+    char *end = NULL;
+    p->best = best ? strtod(best, &end) : 0;
+    return best && end != best && !*end ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: \"best\" is missing or not a number", file->path);
+}
+
+/* Every tensor of the listing must be in the file, of its shape, and nothing else. */
+static qkv_status check_tensors(const listing *l, const qkv__safetensors *file)
+{
+    for (int i = 0; i < l->n; i++) {
+        const qkv__stored *s = qkv__safetensors_find(file, l->tensors[i].name);
+        if (!s) return qkv__fail(QKV_FORMAT, "%s: tensor \"%.200s\" is missing", file->path, l->tensors[i].name);
+        bool same = s->ndim == l->tensors[i].ndim && !strcmp(s->dtype, "F32");
+        for (int d = 0; same && d < s->ndim; d++) same = s->shape[d] == l->tensors[i].shape[d];
+        if (!same)
+            return qkv__fail(QKV_FORMAT, "%s: tensor \"%.200s\" has another shape or type", file->path, l->tensors[i].name);
+    }
+    if (file->n != l->n) return qkv__fail(QKV_FORMAT, "%s: it has %d tensors, expected %d", file->path, file->n, l->n);
+    return QKV_OK;
+}
+
+static qkv_status take(qkv_trainer *t, const qkv__safetensors *file)
+{
+    position at;
+    listing l;
+    qkv_status status = check_same(t, file);
+    if (!status) status = read_position(file, &at);
+    if (status) return status;
+    if (list_tensors(t, &l)) return QKV_MEMORY;
+    status = check_tensors(&l, file);
+    if (!status) status = begin_epoch(t, (uint64_t)at.epoch);
+    /* nothing below can fail */
+    for (int i = 0; i < l.n && !status; i++)
+        qkv__safetensors_decode(qkv__safetensors_find(file, l.tensors[i].name), (float *)(uintptr_t)l.tensors[i].data);
+    qkv__release(l.tensors, l.bytes);
+    if (status) return status;
+    t->next = at.next;
+    t->passes = (uint64_t)at.passes;
+    t->marks = (qkv_marks){ at.best, at.best_step, at.missed };
+    qkv__optimizer_set_steps(t->optimizer, at.steps);
+    return QKV_OK;
+}
+
+qkv_status qkv_trainer_resume(qkv_trainer *t, const char *path)
+{
+    qkv__safetensors file;
+    if (!t || !path) return qkv__fail(QKV_USAGE, "training: a trainer and a path are needed to resume");
+    qkv_status status = qkv__safetensors_read(path, &file);
+    if (status) return status;
+    status = take(t, &file);
+    qkv__safetensors_free(&file);
+    return status;
+}
+
+/* ---- evaluation ---- */
+
+qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, const qkv_batch_opts *opts, double *loss)
+{
+    double sum = 0;
+    int64_t tokens = 0;
+    if (!qkv_pairs_count(pairs)) return qkv__fail(QKV_USAGE, "evaluation: there are no pairs");
+    qkv_epoch *e = qkv_epoch_new(pairs, opts, 0);
+    qkv_tape *t = e ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }) : NULL;
+    qkv_status status = t ? QKV_OK : qkv_error_status();
+    qkv_batch b = { 0 };
+    for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) {
+        if ((status = qkv_epoch_batch(e, i, &b))) break;
+        qkv_tensor *mean = loss_of(m, t, &b, 0);
+        if ((status = qkv_tape_status(t))) break;
+        sum += (double)qkv_item(mean) * (double)b.tokens;
+        tokens += b.tokens;
+        qkv_tape_reset(t);
+    }
+    qkv_batch_free(&b);
+    qkv_tape_free(t);
+    qkv_epoch_free(e);
+    if (!status) *loss = sum / (double)tokens;
+    return status;
+}

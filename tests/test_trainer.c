@@ -1,0 +1,360 @@
+/* test_trainer.c: a small model learns; the same bits at any thread count and after any stop; bad checkpoints; numbers that blow up. */
+#include <qkv/qkv.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing.h"
+
+enum { VOCABULARY = 12, FIRST = 3, STEPS = 60 };
+
+static const qkv_transformer_opts small = { .vocabulary = VOCABULARY,
+                                            .encoder_layers = 1,
+                                            .decoder_layers = 1,
+                                            .dim = 16,
+                                            .heads = 2,
+                                            .inner = 32,
+                                            .dropout = 0.1f,
+                                            .attention_dropout = 0.1f,
+                                            .inner_dropout = 0.1f };
+static const qkv_trainer_opts options = { .optimizer = { .rule = QKV_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
+                                          .schedule = { .kind = QKV_PAPER, .lr = 1, .warmup = 30, .dim = 16 },
+                                          .batches = { .max_tokens = 100, .start = 1, .end = 2 },
+                                          .update_freq = 2,
+                                          .smoothing = 0.1f,
+                                          .clip = 1,
+                                          .seed = 11 };
+
+/* Sequences of 1 to 5 numbers; the target is the source backwards. */
+static qkv_pairs *make_pairs(int n, uint32_t seed)
+{
+    qkv_pairs *p = qkv_pairs_new();
+    for (int i = 0; p && i < n; i++) {
+        int32_t source[5], target[5];
+        seed = seed * 1664525u + 1013904223u;
+        int length = 1 + (int)(seed >> 16) % 5;
+        for (int k = 0; k < length; k++) {
+            seed = seed * 1664525u + 1013904223u;
+            source[k] = target[length - 1 - k] = FIRST + (int32_t)(seed >> 16) % (VOCABULARY - FIRST);
+        }
+        if (qkv_pairs_add(p, source, (size_t)length, target, (size_t)length)) {
+            qkv_pairs_free(p);
+            return NULL;
+        }
+    }
+    return p;
+}
+
+static char path[64];
+
+static int make_path(void **state)
+{
+    (void)state;
+    strcpy(path, "/tmp/qkv-trainer-XXXXXX");
+    int fd = mkstemp(path);
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_path(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+/* A file's bytes; free() them. */
+static char *bytes_of(const char *file, size_t *n)
+{
+    FILE *f = fopen(file, "rb");
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    *n = (size_t)ftell(f);
+    rewind(f);
+    char *bytes = malloc(*n);
+    assert_int_equal(fread(bytes, 1, *n, f), *n);
+    fclose(f);
+    return bytes;
+}
+
+/* The checkpoint after STEPS steps, stopped and resumed with new objects at each of the given ones. */
+static char *train(const qkv_pairs *pairs, int threads, int n_stops, const int *stops, size_t *n)
+{
+    qkv_set_threads(threads);
+    qkv_model *m = qkv_model_new(&small, 3);
+    qkv_trainer *t = qkv_trainer_new(m, pairs, &options);
+    assert_non_null(t);
+    for (int step = 1; step <= STEPS; step++) {
+        qkv_progress now;
+        assert_int_equal(qkv_trainer_step(t, &now), QKV_OK);
+        assert_int_equal(now.step, step);
+        qkv_trainer_marks(t)->best = now.loss;
+        for (int i = 0; i < n_stops; i++) {
+            if (stops[i] != step) continue;
+            assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
+            qkv_trainer_free(t);
+            qkv_model_free(m);
+            m = qkv_model_new(&small, 99); /* other weights, which the checkpoint replaces */
+            t = qkv_trainer_new(m, pairs, &options);
+            assert_int_equal(qkv_trainer_resume(t, path), QKV_OK);
+        }
+    }
+    assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
+    qkv_trainer_free(t);
+    qkv_model_free(m);
+    qkv_set_threads(0);
+    return bytes_of(path, n);
+}
+
+static void same_bytes_on_any_threads(void **state)
+{
+    (void)state;
+    qkv_pairs *pairs = make_pairs(300, 1);
+    size_t n, m;
+    char *first = train(pairs, 1, 0, NULL, &n);
+    for (int threads = 2; threads <= 4; threads += 2) {
+        char *other = train(pairs, threads, 0, NULL, &m);
+        assert_int_equal(n, m);
+        assert_memory_equal(first, other, n);
+        free(other);
+    }
+    free(first);
+    qkv_pairs_free(pairs);
+}
+
+static void same_bytes_after_any_stop(void **state)
+{
+    (void)state;
+    qkv_pairs *pairs = make_pairs(300, 1);
+    static const int stops[] = { 1, 7, 8, 15, 22, 23, 31, 44, 58, 59 };
+    size_t n, m;
+    char *first = train(pairs, 2, 0, NULL, &n);
+    for (int i = 0; i < 10; i++) {
+        char *other = train(pairs, 2, 1, &stops[i], &m);
+        assert_int_equal(n, m);
+        assert_memory_equal(first, other, n);
+        free(other);
+    }
+    char *all = train(pairs, 2, 10, stops, &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(first, all, n);
+    free(all);
+    free(first);
+    qkv_pairs_free(pairs);
+}
+
+/* It learns to reverse; with targets of other sources it does not, as it must not. */
+static void it_learns(void **state)
+{
+    (void)state;
+    const qkv_batch_opts plain = { .start = 1, .end = 2 };
+    qkv_transformer_opts o = small;
+    o.dim = 32, o.inner = 64, o.dropout = o.attention_dropout = o.inner_dropout = 0;
+    qkv_trainer_opts fast = options;
+    fast.schedule.dim = 32, fast.schedule.warmup = 100, fast.batches.max_tokens = 400;
+    qkv_pairs *pairs = make_pairs(2000, 1), *unseen = make_pairs(200, 77);
+    qkv_model *m = qkv_model_new(&o, 3);
+    qkv_trainer *t = qkv_trainer_new(m, pairs, &fast);
+    double before, after;
+    assert_int_equal(qkv_evaluate(m, unseen, &plain, &before), QKV_OK);
+    for (int step = 0; step < 500; step++) assert_int_equal(qkv_trainer_step(t, NULL), QKV_OK);
+    assert_int_equal(qkv_evaluate(m, unseen, &plain, &after), QKV_OK);
+    print_message("loss of a token it has not seen: %.3f before, %.3f after\n", before, after);
+    assert_true(before > 2 && after < 0.35);
+    qkv_trainer_free(t);
+    qkv_model_free(m);
+    qkv_pairs_free(pairs);
+    qkv_pairs_free(unseen);
+}
+
+/* Two batches in an update give the gradient of one batch with all their pairs. */
+static void parts_make_the_whole(void **state)
+{
+    (void)state;
+    qkv_pairs *pairs = make_pairs(60, 5);
+    qkv_transformer_opts o = small;
+    o.dropout = o.attention_dropout = o.inner_dropout = 0;
+    float *weights[2];
+    int64_t n = 0;
+    for (int parts = 0; parts < 2; parts++) {
+        qkv_model *m = qkv_model_new(&o, 3);
+        qkv_trainer_opts sgd = { .optimizer = { .rule = QKV_SGD, .lr = 0.5f },
+                                 .batches = { .start = 1, .end = 2 },
+                                 .smoothing = 0.1f };
+        sgd.batches.max_tokens = parts ? 60 : 1000;
+        sgd.update_freq = parts ? 100 : 1;
+        qkv_trainer *t = qkv_trainer_new(m, pairs, &sgd);
+        qkv_progress now;
+        assert_int_equal(qkv_trainer_step(t, &now), QKV_OK);
+        assert_true(parts ? now.of > 3 : now.of == 1);
+        assert_int_equal(now.batch, now.of);
+        n = qkv_params_block(qkv_model_params(m));
+        weights[parts] = malloc(sizeof(float) * (size_t)n);
+        memcpy(weights[parts], qkv_params_data(qkv_model_params(m)), sizeof(float) * (size_t)n);
+        qkv_trainer_free(t);
+        qkv_model_free(m);
+    }
+    for (int64_t i = 0; i < n; i++) assert_true(fabsf(weights[0][i] - weights[1][i]) < 1e-5f);
+    free(weights[0]);
+    free(weights[1]);
+    qkv_pairs_free(pairs);
+}
+
+/* A learning rate that blows the weights up ends the training with a name, and not with a checkpoint of NaN. */
+static void numbers_that_blow_up(void **state)
+{
+    (void)state;
+    qkv_pairs *pairs = make_pairs(100, 1);
+    qkv_model *m = qkv_model_new(&small, 3);
+    qkv_trainer_opts wild = options;
+    wild.optimizer = (qkv_optimizer_opts){ .rule = QKV_SGD };
+    wild.schedule = (qkv_schedule){ .kind = QKV_CONSTANT, .lr = 1e38 };
+    wild.clip = 0;
+    qkv_trainer *t = qkv_trainer_new(m, pairs, &wild);
+    qkv_status status = QKV_OK;
+    int steps = 0;
+    while (!status && steps++ < 20) status = qkv_trainer_step(t, NULL);
+    assert_int_equal(status, QKV_NUMERIC);
+    assert_non_null(strstr(qkv_error(), "step"));
+    assert_non_null(strstr(qkv_error(), "not finite"));
+    const qkv_params *p = qkv_model_params(m);
+    for (int64_t i = 0; i < qkv_params_block(p); i++) assert_true(qkv_params_grad(p)[i] == 0);
+    qkv_trainer_free(t);
+    qkv_model_free(m);
+    qkv_pairs_free(pairs);
+}
+
+/* ---- checkpoints that do not fit ---- */
+
+static void refuses(qkv_trainer *t, qkv_status status, const char *words)
+{
+    assert_int_equal(qkv_trainer_resume(t, path), status);
+    if (!strstr(qkv_error(), words)) fail_msg("\"%s\", expected \"%s\"", qkv_error(), words);
+}
+
+static void other_checkpoints(void **state)
+{
+    (void)state;
+    qkv_pairs *pairs = make_pairs(50, 1), *others = make_pairs(50, 2);
+    qkv_model *m = qkv_model_new(&small, 3);
+    qkv_trainer *t = qkv_trainer_new(m, pairs, &options), *other;
+    assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
+
+    other = qkv_trainer_new(m, others, &options);
+    refuses(other, QKV_USAGE, "other pairs");
+    qkv_trainer_free(other);
+
+    qkv_trainer_opts o = options;
+    o.smoothing = 0.2f;
+    other = qkv_trainer_new(m, pairs, &o);
+    refuses(other, QKV_USAGE, "other options");
+    qkv_trainer_free(other);
+
+    qkv_transformer_opts wider = small;
+    wider.inner = 48;
+    qkv_model *m2 = qkv_model_new(&wider, 3);
+    other = qkv_trainer_new(m2, pairs, &options);
+    refuses(other, QKV_USAGE, "other model");
+    qkv_trainer_free(other);
+    qkv_model_free(m2);
+
+    assert_int_equal(qkv_params_save(qkv_model_params(m), path), QKV_OK); /* weights alone */
+    refuses(t, QKV_FORMAT, "not a checkpoint");
+    unlink(path);
+    refuses(t, QKV_IO, "cannot open");
+    make_path(NULL);
+    qkv_trainer_free(t);
+    qkv_model_free(m);
+    qkv_pairs_free(pairs);
+    qkv_pairs_free(others);
+}
+
+/* Cut at many places: refused, and the trainer goes on as if nothing had been tried. */
+static void cut_checkpoints(void **state)
+{
+    (void)state;
+    qkv_pairs *pairs = make_pairs(50, 1);
+    qkv_model *m = qkv_model_new(&small, 3);
+    qkv_trainer *t = qkv_trainer_new(m, pairs, &options);
+    assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
+    size_t n;
+    char *whole = bytes_of(path, &n);
+    float first = qkv_params_data(qkv_model_params(m))[0];
+    for (size_t cut = 0; cut < n; cut += cut < 3000 ? 13 : 4001) {
+        FILE *f = fopen(path, "wb");
+        assert_int_equal(fwrite(whole, 1, cut, f), cut);
+        fclose(f);
+        assert_int_equal(qkv_trainer_resume(t, path), QKV_FORMAT);
+        assert_true(qkv_params_data(qkv_model_params(m))[0] == first);
+    }
+    free(whole);
+    qkv_trainer_free(t);
+    qkv_model_free(m);
+    qkv_pairs_free(pairs);
+}
+
+static void bad_options(void **state)
+{
+    (void)state;
+    qkv_pairs *pairs = make_pairs(5, 1), *none = qkv_pairs_new();
+    qkv_model *m = qkv_model_new(&small, 3);
+    qkv_trainer_opts o = options;
+    assert_null(qkv_trainer_new(m, none, &o));
+    assert_int_equal(qkv_error_status(), QKV_USAGE);
+    o.clip = NAN;
+    assert_null(qkv_trainer_new(m, pairs, &o));
+    o = options, o.update_freq = -1;
+    assert_null(qkv_trainer_new(m, pairs, &o));
+    o = options, o.schedule.warmup = 0;
+    assert_null(qkv_trainer_new(m, pairs, &o));
+    assert_int_equal(qkv_error_status(), QKV_USAGE);
+    double loss;
+    assert_int_equal(qkv_evaluate(m, none, &o.batches, &loss), QKV_USAGE);
+    qkv_model_free(m);
+    qkv_pairs_free(pairs);
+    qkv_pairs_free(none);
+}
+
+static qkv_status all_of_it(void)
+{
+    qkv_pairs *pairs = make_pairs(30, 1);
+    qkv_model *m = pairs ? qkv_model_new(&small, 3) : NULL;
+    qkv_trainer *t = m ? qkv_trainer_new(m, pairs, &options) : NULL;
+    double loss;
+    qkv_status status = t ? qkv_trainer_step(t, NULL) : qkv_error_status();
+    if (!status) status = qkv_trainer_save(t, path);
+    if (!status) status = qkv_trainer_resume(t, path);
+    if (!status) status = qkv_evaluate(m, pairs, &options.batches, &loss);
+    qkv_trainer_free(t);
+    qkv_model_free(m);
+    qkv_pairs_free(pairs);
+    return status;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    assert_true(each_allocation_fails(all_of_it) > 50);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(same_bytes_on_any_threads, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(same_bytes_after_any_stop, make_path, remove_path),
+        cmocka_unit_test(it_learns),
+        cmocka_unit_test(parts_make_the_whole),
+        cmocka_unit_test(numbers_that_blow_up),
+        cmocka_unit_test_setup_teardown(other_checkpoints, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(cut_checkpoints, make_path, remove_path),
+        cmocka_unit_test(bad_options),
+        cmocka_unit_test_setup_teardown(any_allocation_may_fail, make_path, remove_path),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
