@@ -601,9 +601,27 @@ static void additive_memory_is_linear(void **state)
 
 #define RULE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* A row of NaN alone stays NaN on every instruction set: only -inf means that there is nothing to see. */
+static void softmax_shows_nan(void **state)
+{
+    (void)state;
+    for (int isa = 0; qkv_isa_available(isa); isa++) {
+        qkv_set_isa(qkv_isa_available(isa));
+        qkv_tape *tape = qkv_tape_new(NULL);
+        const float rows[6] = { NAN, NAN, -INFINITY, NAN, -INFINITY, -INFINITY };
+        qkv_tensor *x = qkv_constant(tape, QKV_SHAPE(3, 2), rows);
+        const float *y = qkv_data(qkv_softmax(x)), *z = qkv_data(qkv_log_softmax(x));
+        assert_true(isnan(y[0]) && isnan(y[1]) && isnan(z[0]) && isnan(z[1]));
+        assert_true(isnan(y[3]) && isnan(z[3]));
+        assert_true(y[4] == 0 && y[5] == 0 && z[4] == -INFINITY);
+        qkv_tape_free(tape);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        RULE(softmax_shows_nan),
         RULE(layernorm_numbers),
         RULE(smoothing_number),
         RULE(layernorm_far_from_zero),

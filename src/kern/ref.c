@@ -164,7 +164,7 @@ void NAME(softmax)(float *y, const float *x, int64_t rows, int64_t n)
 {
     for (; rows > 0; rows--, x += n, y += n) {
         double max = NAME(max)(x, n), sum = log_sum_exp(x, max, n);
-        for (int64_t i = 0; i < n; i++) y[i] = max > -INFINITY ? (float)exp(x[i] - max - sum) : 0;
+        for (int64_t i = 0; i < n; i++) y[i] = max > -INFINITY ? (float)exp(x[i] - max - sum) : isnan(x[i]) ? x[i] : 0;
     }
 }
 
@@ -172,7 +172,7 @@ void NAME(log_softmax)(float *y, const float *x, int64_t rows, int64_t n)
 {
     for (; rows > 0; rows--, x += n, y += n) {
         double max = NAME(max)(x, n), sum = log_sum_exp(x, max, n);
-        for (int64_t i = 0; i < n; i++) y[i] = max > -INFINITY ? (float)(x[i] - max - sum) : -INFINITY;
+        for (int64_t i = 0; i < n; i++) y[i] = max > -INFINITY ? (float)(x[i] - max - sum) : x[i];
     }
 }
 

@@ -238,8 +238,8 @@ void NAME(softmax)(float *y, const float *x, int64_t rows, int64_t n)
 {
     for (; rows > 0; rows--, x += n, y += n) {
         float max = NAME(max)(x, n);
-        if (max == -INFINITY) {
-            memset(y, 0, sizeof(float) * (size_t)n);
+        if (max == -INFINITY) { /* nothing but -inf, and NaN, which must show */
+            for (int64_t i = 0; i < n; i++) y[i] = x[i] == x[i] ? 0 : x[i];
             continue;
         }
         vf sum = { 0 };
@@ -275,7 +275,7 @@ void NAME(log_softmax)(float *y, const float *x, int64_t rows, int64_t n)
         NAME(log_sum)(row, x, n);
         for (int64_t i = 0; i < n; i += W) {
             vf value = get(x + i, n - i, 0) - row[0] - row[1];
-            put(y + i, row[0] == -INFINITY ? set1(-INFINITY) : value, n - i);
+            put(y + i, row[0] == -INFINITY ? get(x + i, n - i, 0) : value, n - i);
         }
     }
 }

@@ -73,10 +73,14 @@ static qkv_tensor *after(const qkv_norm *n, qkv_tensor *x, qkv_tensor *result, c
 qkv_tensor *qkv__layer_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
 {
     qkv_tensor *seen = before(&l->self_norm, x, pass);
-    x = after(&l->self_norm, x, qkv__mha_forward(&l->self, seen, seen, pass->self, pass->rotary), pass);
-    if (pass->memory) {
+    qkv_tensor *found = pass->steps ? qkv__mha_step(&l->self, seen, pass)
+                                    : qkv__mha_forward(&l->self, seen, seen, pass->self, pass->rotary);
+    x = after(&l->self_norm, x, found, pass);
+    if (pass->memory || (pass->steps && pass->cache->cross_k)) {
         seen = before(&l->cross_norm, x, pass);
-        x = after(&l->cross_norm, x, qkv_mha_forward(&l->cross, seen, pass->memory, pass->cross), pass);
+        found = pass->steps ? qkv__mha_cross_step(&l->cross, seen, pass)
+                            : qkv_mha_forward(&l->cross, seen, pass->memory, pass->cross);
+        x = after(&l->cross_norm, x, found, pass);
     }
     return after(&l->ffn_norm, x, qkv_ffn_forward(&l->ffn, before(&l->ffn_norm, x, pass)), pass);
 }

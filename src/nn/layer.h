@@ -4,9 +4,27 @@
 
 #include "params.h"
 
+/* What one decoder layer keeps while it decodes token by token: keys and values of the tokens so far, (rows, room, width), and of the
+ * encoder's result, (sentences, length, width). */
+typedef struct qkv__cache {
+    float *k, *v;
+    float *cross_k, *cross_v;
+} qkv__cache;
+
+/* The decoding that the caches belong to. */
+typedef struct qkv__steps {
+    int64_t rows, sentences; /* each sentence has rows / sentences rows, side by side */
+    int64_t step, room;      /* tokens so far, and at most */
+    int64_t memory_length;
+    const int32_t *seen; /* (rows): step + 1 */
+    const int32_t *memory_lengths;
+} qkv__steps;
+
 /* What the sub-layers of one forward have in common. */
 typedef struct qkv__pass {
     const qkv_transformer_opts *o;
+    const qkv__steps *steps;       /* NULL: a whole sequence at once */
+    qkv__cache *cache;             /* of this layer, with steps */
     qkv_mask self;                 /* of self-attention */
     const qkv_rotary_opts *rotary; /* NULL: positions are in the embedding */
     qkv_tensor *memory;            /* what the encoder gave; NULL without cross-attention */
@@ -23,9 +41,34 @@ typedef struct qkv__layer {
 /* Makes layer number i of "encoder" or "decoder". False with the error in p. */
 bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *stack, int i, const qkv_transformer_opts *o, bool crosses);
 
+/* The parts of a model. */
+typedef struct qkv__stack {
+    qkv_embed embed; /* the decoder's may be the encoder's */
+    qkv_positions positions;
+    qkv__layer *layers;
+    int n;
+    qkv_norm final_norm; /* with pre_norm */
+} qkv__stack;
+
+enum { QKV__ENCODER, QKV__DECODER, QKV__STACKS };
+struct qkv_transformer {
+    qkv_transformer_opts o;
+    qkv__stack stacks[QKV__STACKS];
+    qkv_linear output; /* when untied */
+};
+
+/* Embedding times sqrt(dim), plus the positions from first_position + first on, then dropout. */
+qkv_tensor *qkv__embed(const qkv_transformer *m, const qkv__stack *s, qkv_tape *t, const int32_t *ids, int64_t batch,
+                       int64_t length, int64_t first);
+
 qkv_tensor *qkv__layer_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass);
 
 /* The queries and keys of self-attention turned by `rotary` (its heads are filled in); NULL: not turned. */
 qkv_tensor *qkv__mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask, const qkv_rotary_opts *rotary);
+
+/* Self-attention of the next token of every row, x (rows, 1, dim), whose keys and values join the cache; and cross-attention with what
+ * the cache holds of the encoder's result. */
+qkv_tensor *qkv__mha_step(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass);
+qkv_tensor *qkv__mha_cross_step(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass);
 
 #endif

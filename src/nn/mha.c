@@ -1,7 +1,9 @@
 /* mha.c: multi-head attention, Concat(head_1..head_h) W^O. The heads stay side by side in the last dimension: no transposes. */
-#include "params.h"
+#include "layer.h"
 
 #include "../tensor/tape.h"
+
+#include <string.h>
 
 static bool refuse(qkv_params *p, const char *name, const qkv_mha_opts *o, const char *why)
 {
@@ -62,6 +64,44 @@ qkv_tensor *qkv__mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv
     qkv_tensor *v = qkv_linear_forward(&m->v, y);
     const qkv_attention_opts opts = { .heads = m->heads, .kv_heads = m->kv_heads, .dropout = m->dropout };
     return qkv_linear_forward(&m->out, qkv_attention_with(q, k, v, mask, &opts));
+}
+
+/* Row r of x, (rows, 1, width), into place `step` of row r of the cache. */
+static void keep(float *cache, const qkv_tensor *x, const qkv__steps *s)
+{
+    int64_t width = qkv_dim(x, -1);
+    for (int64_t r = 0; r < s->rows; r++)
+        memcpy(cache + (r * s->room + s->step) * width, qkv_data(x) + r * width, sizeof(float) * (size_t)width);
+}
+
+qkv_tensor *qkv__mha_step(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)
+{
+    const qkv__steps *s = pass->steps;
+    qkv_tensor *q = turn(qkv_linear_forward(&m->q, x), pass->rotary, m->heads);
+    qkv_tensor *k = turn(qkv_linear_forward(&m->k, x), pass->rotary, m->kv_heads);
+    qkv_tensor *v = qkv_linear_forward(&m->v, x);
+    if (!q || !k || !v) return NULL;
+    keep(pass->cache->k, k, s);
+    keep(pass->cache->v, v, s);
+    k = qkv__borrow(x->tape, 3, (int64_t[]){ s->rows, s->room, qkv_dim(k, -1) }, pass->cache->k);
+    v = qkv__borrow(x->tape, 3, (int64_t[]){ s->rows, s->room, qkv_dim(v, -1) }, pass->cache->v);
+    const qkv_attention_opts opts = { .heads = m->heads, .kv_heads = m->kv_heads };
+    return qkv_linear_forward(&m->out, qkv_attention_with(q, k, v, (qkv_mask){ .key_lengths = s->seen }, &opts));
+}
+
+/* The rows of a sentence ask the same memory: they are its queries. */
+qkv_tensor *qkv__mha_cross_step(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)
+{
+    const qkv__steps *s = pass->steps;
+    if (!x) return NULL;
+    int64_t dim = qkv_dim(x, -1), width_k = m->k.weight->shape[0], width_v = m->v.weight->shape[0];
+    qkv_tensor *asked = qkv_reshape(x, 3, (int64_t[]){ s->sentences, s->rows / s->sentences, dim });
+    qkv_tensor *k = qkv__borrow(x->tape, 3, (int64_t[]){ s->sentences, s->memory_length, width_k }, pass->cache->cross_k);
+    qkv_tensor *v = qkv__borrow(x->tape, 3, (int64_t[]){ s->sentences, s->memory_length, width_v }, pass->cache->cross_v);
+    const qkv_attention_opts opts = { .heads = m->heads, .kv_heads = m->kv_heads };
+    qkv_tensor *found = qkv_attention_with(qkv_linear_forward(&m->q, asked), k, v,
+                                           (qkv_mask){ .key_lengths = s->memory_lengths }, &opts);
+    return qkv_reshape(qkv_linear_forward(&m->out, found), 3, (int64_t[]){ s->rows, 1, dim });
 }
 
 qkv_tensor *qkv_mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask)

@@ -6,22 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { ENCODER, DECODER, STACKS };
-static const char *const stack_names[STACKS] = { "encoder", "decoder" };
-
-typedef struct stack {
-    qkv_embed embed; /* the decoder's may be the encoder's */
-    qkv_positions positions;
-    qkv__layer *layers;
-    int n;
-    qkv_norm final_norm; /* with pre_norm */
-} stack;
-
-struct qkv_transformer {
-    qkv_transformer_opts o;
-    stack stacks[STACKS];
-    qkv_linear output; /* when untied */
-};
+enum { ENCODER = QKV__ENCODER, DECODER = QKV__DECODER };
+static const char *const stack_names[] = { "encoder", "decoder" };
 
 /* ---- making ---- */
 
@@ -46,7 +32,7 @@ static bool check(qkv_params *p, const qkv_transformer_opts *o)
 static bool make_stack(qkv_params *p, qkv_transformer *m, int which)
 {
     const qkv_transformer_opts *o = &m->o;
-    stack *s = &m->stacks[which];
+    qkv__stack *s = &m->stacks[which];
     const char *name = stack_names[which];
     char part[QKV_NAME_MAX];
     s->n = which == ENCODER ? o->encoder_layers : o->decoder_layers;
@@ -116,16 +102,17 @@ qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_tran
 
 /* ---- forward ---- */
 
-/* Section 3.4 and 3.5: embedding times sqrt(dim), plus the position, then dropout. */
-static qkv_tensor *embed(const qkv_transformer *m, const stack *s, qkv_tape *t, const int32_t *ids, int64_t batch,
-                         int64_t length)
+/* Sections 3.4 and 3.5 of the paper. */
+qkv_tensor *qkv__embed(const qkv_transformer *m, const qkv__stack *s, qkv_tape *t, const int32_t *ids, int64_t batch,
+                       int64_t length, int64_t first)
 {
     const qkv_transformer_opts *o = &m->o;
     qkv_tensor *x = qkv_embed_forward(&s->embed, t, ids, batch, length), *place = NULL;
     if (!o->unscaled) x = qkv_scale(x, sqrtf((float)o->dim));
+    first += o->first_position;
     if (o->positions == QKV_SINUSOID || o->positions == QKV_SINUSOID_HALVES)
-        place = qkv_sinusoid(t, o->first_position, length, o->dim, o->positions == QKV_SINUSOID_HALVES);
-    else if (o->positions == QKV_LEARNED) place = qkv_positions_forward(&s->positions, t, o->first_position, length);
+        place = qkv_sinusoid(t, first, length, o->dim, o->positions == QKV_SINUSOID_HALVES);
+    else if (o->positions == QKV_LEARNED) place = qkv_positions_forward(&s->positions, t, first, length);
     else return qkv_dropout(x, o->dropout);
     return qkv_dropout(qkv_add(x, place), o->dropout);
 }
@@ -134,12 +121,12 @@ static qkv_tensor *run_stack(const qkv_transformer *m, int which, qkv_tape *t, c
                              int64_t length, qkv__pass *pass)
 {
     if (!t || !m || qkv_tape_status(t)) return NULL;
-    const stack *s = &m->stacks[which];
+    const qkv__stack *s = &m->stacks[which];
     if (!s->n) return qkv__error(t, QKV_USAGE, "transformer: the model has no %s", stack_names[which]);
     pass->o = &m->o;
     const qkv_rotary_opts turns = { .base = m->o.rotary_base };
     if (m->o.positions == QKV_ROTARY) pass->rotary = &turns;
-    qkv_tensor *x = embed(m, s, t, ids, batch, length);
+    qkv_tensor *x = qkv__embed(m, s, t, ids, batch, length, 0);
     for (int i = 0; i < s->n; i++) x = qkv__layer_forward(&s->layers[i], x, pass);
     return m->o.pre_norm ? qkv_norm_forward(&s->final_norm, x) : x;
 }

@@ -217,6 +217,13 @@ qkv_tensor *qkv__result_over(qkv_tape *t, qkv_tensor *x, qkv__backward *backward
     return y;
 }
 
+qkv_tensor *qkv__borrow(qkv_tape *t, int ndim, const int64_t *shape, float *data)
+{
+    qkv_tensor *x = append(t, ndim, shape, 0, NULL);
+    if (x) x->data = data;
+    return x;
+}
+
 qkv_tensor *qkv__alias(qkv_tape *t, qkv_tensor *x, int ndim, const int64_t *shape)
 {
     qkv_tensor *y = append(t, ndim, shape, 1, &x);

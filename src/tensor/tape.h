@@ -49,6 +49,9 @@ qkv_tensor *qkv__result(qkv_tape *t, int ndim, const int64_t *shape, qkv__backwa
  * operation nor the backward of the one that made it. */
 qkv_tensor *qkv__result_over(qkv_tape *t, qkv_tensor *x, qkv__backward *backward, int n_in, qkv_tensor *const *in);
 
+/* A constant whose values stay where they are: `data` must outlive the tape's next reset. */
+qkv_tensor *qkv__borrow(qkv_tape *t, int ndim, const int64_t *shape, float *data);
+
 /* The same values and gradient as x under another shape of the same count, or on another tape. */
 qkv_tensor *qkv__alias(qkv_tape *t, qkv_tensor *x, int ndim, const int64_t *shape);
 

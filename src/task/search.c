@@ -1,0 +1,329 @@
+/* search.c: beam search (section 6.1 of the paper; Wu et al. 2016 for the length penalty). Beam 1 is greedy. */
+#include <qkv/task.h>
+
+#include "../base/memory.h"
+#include "../base/size.h"
+#include "../nn/decoding.h"
+#include "../tensor/tape.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A row to go on with, or a result. */
+typedef struct row {
+    double log_p;
+    int32_t *ids;
+    int64_t n;
+} row;
+
+/* What may come next: row `from` with one more id. */
+typedef struct candidate {
+    double log_p;
+    int64_t from;
+    int32_t id;
+} candidate;
+
+typedef struct sentence {
+    int64_t most; /* tokens */
+    row *live;    /* beam of them; log_p -inf: none */
+    row *next;    /* the same, for the step after */
+    row *done;    /* n_best of them, best first by `scores` */
+    double *scores;
+    bool *cut;
+    int n_done;
+} sentence;
+
+typedef struct search {
+    qkv_search_opts o;
+    int64_t vocabulary, room; /* ids, and tokens a row has room for */
+    int64_t length;           /* of the sources, padded */
+    const int32_t *lengths;   /* without padding; NULL: none */
+    sentence *all;
+    int64_t n_all, n_active;
+    int64_t *active;       /* sentences that still go on */
+    candidate *candidates; /* twice beam: ends may be among the best */
+    int32_t *ids;          /* last id of every live row */
+    int64_t *kept, *parents;
+    void *memory;
+    size_t bytes;
+} search;
+
+/* Of a sentence's own length, so that its result does not depend on the sentences beside it. */
+static int64_t most_tokens(const search *s, int64_t i)
+{
+    return s->o.max_length ? s->o.max_length : 2 * (s->lengths ? s->lengths[i] : s->length) + 20;
+}
+
+/* ---- scores ---- */
+
+static double penalty(const search *s, int64_t length)
+{
+    return pow((5.0 + (double)length) / 6.0, (double)s->o.length_penalty);
+}
+
+/* ---- candidates ---- */
+
+static bool better(const candidate *a, const candidate *b)
+{
+    if (a->log_p != b->log_p) return a->log_p > b->log_p;
+    return a->from != b->from ? a->from < b->from : a->id < b->id;
+}
+
+/* Keeps the best 2*beam, sorted. */
+static void offer(search *s, int *n, candidate c)
+{
+    int most = 2 * s->o.beam, at = *n;
+    if (at == most && !better(&c, &s->candidates[at - 1])) return;
+    if (at < most) (*n)++;
+    else at--;
+    for (; at > 0 && better(&c, &s->candidates[at - 1]); at--) s->candidates[at] = s->candidates[at - 1];
+    s->candidates[at] = c;
+}
+
+/* Whether id would complete a run of no_repeat tokens that the row has already. */
+static bool repeats(const search *s, const row *r, int32_t id)
+{
+    int64_t run = s->o.no_repeat;
+    if (run < 1 || r->n < run) return false;
+    const int32_t *last = r->ids + r->n - (run - 1);
+    for (int64_t i = 0; i + run <= r->n; i++)
+        if (r->ids[i + run - 1] == id && !memcmp(r->ids + i, last, sizeof(int32_t) * (size_t)(run - 1))) return true;
+    return false;
+}
+
+static qkv_status find_candidates(search *s, const sentence *x, const float *log_p, int *n)
+{
+    *n = 0;
+    for (int64_t b = 0; b < s->o.beam; b++, log_p += s->vocabulary) {
+        const row *r = &x->live[b];
+        if (r->log_p == -INFINITY) continue;
+        for (int32_t id = 0; id < s->vocabulary; id++) {
+            candidate c = { r->log_p + (double)log_p[id], b, id };
+            if (c.log_p != c.log_p) return qkv__fail(QKV_NUMERIC, "search: a log-probability is not a number");
+            if (*n == 2 * s->o.beam && c.log_p < s->candidates[*n - 1].log_p) continue;
+            if (c.log_p == -INFINITY || id == s->o.pad || id == s->o.start || repeats(s, r, id)) continue;
+            offer(s, n, c);
+        }
+    }
+    return QKV_OK;
+}
+
+/* ---- results ---- */
+
+static void finish(const search *s, sentence *x, const row *r, double log_p, int64_t length, bool cut)
+{
+    double score = log_p / penalty(s, length);
+    int at = x->n_done;
+    if (at == s->o.n_best && !(score > x->scores[at - 1])) return;
+    if (at < s->o.n_best) x->n_done++;
+    else at--;
+    row place = x->done[at];
+    for (; at > 0 && score > x->scores[at - 1]; at--) {
+        x->done[at] = x->done[at - 1];
+        x->scores[at] = x->scores[at - 1];
+        x->cut[at] = x->cut[at - 1];
+    }
+    memcpy(place.ids, r->ids, sizeof(int32_t) * (size_t)r->n);
+    x->done[at] = (row){ log_p, place.ids, r->n };
+    x->scores[at] = score;
+    x->cut[at] = cut;
+}
+
+/* Whether a live row may still become better than the worst result kept. Its log-probability only falls; the best that can happen to
+ * it is to keep it and be as long as can be (or, with a negative alpha, to end now). */
+static bool may_improve(const search *s, const sentence *x, int64_t length)
+{
+    if (x->n_done < s->o.n_best) return true;
+    for (int b = 0; b < s->o.beam; b++) {
+        double log_p = x->live[b].log_p;
+        if (log_p == -INFINITY) continue;
+        double bound = log_p / fmax(penalty(s, x->most + 1), penalty(s, length + 1));
+        if (bound > x->scores[x->n_done - 1]) return true;
+    }
+    return false;
+}
+
+/* ---- a step ---- */
+
+/* The live rows of x after this step; from[b] is the row that row b comes from. Gives whether x goes on. */
+static bool advance(search *s, sentence *x, int n, int64_t length, int64_t *from)
+{
+    int live = 0;
+    for (int i = 0; i < n && live < s->o.beam; i++) {
+        const candidate *c = &s->candidates[i];
+        const row *r = &x->live[c->from];
+        if (c->id == s->o.end) {
+            if (i < s->o.beam) finish(s, x, r, c->log_p, length, false);
+            if (i == 0 && s->o.beam == 1) return false;
+            continue;
+        }
+        row *to = &x->next[live];
+        memcpy(to->ids, r->ids, sizeof(int32_t) * (size_t)r->n);
+        to->ids[r->n] = c->id;
+        to->n = r->n + 1;
+        to->log_p = c->log_p;
+        from[live++] = c->from;
+    }
+    for (int b = live; b < s->o.beam; b++) x->next[b].log_p = -INFINITY, x->next[b].n = 0, from[b] = 0;
+    row *spare = x->live;
+    x->live = x->next;
+    x->next = spare;
+    if (length == x->most) /* no room for more: what there is counts, without its end */
+        for (int b = 0; b < live; b++) finish(s, x, &x->live[b], x->live[b].log_p, length, true);
+    return live > 0 && length < x->most && may_improve(s, x, length);
+}
+
+static qkv_status step(search *s, qkv__decoding *d, qkv_tape *t, int64_t length)
+{
+    int64_t beam = s->o.beam, going_on = 0;
+    for (int64_t i = 0; i < s->n_active; i++)
+        for (int64_t b = 0; b < beam; b++) {
+            const row *r = &s->all[s->active[i]].live[b];
+            s->ids[i * beam + b] = r->n ? r->ids[r->n - 1] : s->o.start;
+        }
+    const float *log_p = qkv_data(qkv_log_softmax(qkv__decoding_step(d, t, s->ids)));
+    if (!log_p) return qkv_tape_status(t);
+    for (int64_t i = 0; i < s->n_active; i++) {
+        sentence *x = &s->all[s->active[i]];
+        int n;
+        qkv_status status = find_candidates(s, x, log_p + i * beam * s->vocabulary, &n);
+        if (status) return status;
+        int64_t *from = s->parents + going_on * beam;
+        if (!advance(s, x, n, length, from)) continue;
+        for (int64_t b = 0; b < beam; b++) from[b] += i * beam;
+        s->kept[going_on] = i;
+        s->active[going_on++] = s->active[i];
+    }
+    s->n_active = going_on;
+    if (going_on) qkv__decoding_select(d, going_on, s->kept, s->parents);
+    qkv_tape_reset(t);
+    return QKV_OK;
+}
+
+/* ---- memory: one block for everything ---- */
+
+/* The next n bytes of the block; counts only while there is none. */
+static void *carve(search *s, size_t *used, size_t count, size_t size)
+{
+    void *at = s->memory ? (char *)s->memory + *used : NULL;
+    *used += (count * size + 63) & ~(size_t)63;
+    return at;
+}
+
+static void lay_rows(search *s, size_t *used, row **rows, int n)
+{
+    row *all = carve(s, used, (size_t)n, sizeof **rows);
+    int32_t *ids = carve(s, used, (size_t)n * (size_t)s->room, sizeof *ids);
+    for (int i = 0; all && i < n; i++) all[i] = (row){ -INFINITY, ids + i * s->room, 0 };
+    if (rows && all) *rows = all;
+}
+
+static size_t lay_out(search *s)
+{
+    size_t used = 0, beam = (size_t)s->o.beam, n = (size_t)s->n_all;
+    sentence none = { 0 };
+    s->all = carve(s, &used, n, sizeof *s->all);
+    s->active = carve(s, &used, n, sizeof *s->active);
+    s->candidates = carve(s, &used, 2 * beam, sizeof *s->candidates);
+    s->ids = carve(s, &used, n * beam, sizeof *s->ids);
+    s->kept = carve(s, &used, n, sizeof *s->kept);
+    s->parents = carve(s, &used, n * beam, sizeof *s->parents);
+    for (int64_t i = 0; i < s->n_all; i++) {
+        sentence *x = s->all ? &s->all[i] : &none;
+        *x = (sentence){ .most = most_tokens(s, i) };
+        lay_rows(s, &used, &x->live, s->o.beam);
+        lay_rows(s, &used, &x->next, s->o.beam);
+        lay_rows(s, &used, &x->done, s->o.n_best);
+        x->scores = carve(s, &used, (size_t)s->o.n_best, sizeof *x->scores);
+        x->cut = carve(s, &used, (size_t)s->o.n_best, sizeof *x->cut);
+        if (s->all) x->live[0].log_p = 0, s->active[i] = i;
+    }
+    return used;
+}
+
+/* ---- the call ---- */
+
+static qkv_status settle(search *s, const qkv_model *m, int64_t sentences, int64_t length, const int32_t *lengths,
+                         const qkv_search_opts *opts)
+{
+    const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
+    if (!t || !t->encoder_layers || !t->decoder_layers)
+        return qkv__fail(QKV_USAGE, "search: the model needs an encoder and a decoder");
+    s->o = *opts;
+    if (!s->o.beam) s->o.beam = 1;
+    if (!s->o.n_best) s->o.n_best = 1;
+    if (s->o.length_penalty == 0) s->o.length_penalty = 0.6f;
+    if (s->o.length_penalty < 0) s->o.length_penalty = 0;
+    s->vocabulary = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
+    s->n_all = s->n_active = sentences;
+    s->length = length;
+    s->lengths = lengths;
+    for (int64_t i = 0; i < sentences; i++) s->room = qkv__max(s->room, most_tokens(s, i));
+    if (s->o.beam < 1 || s->o.beam > 1000 || s->o.n_best < 1 || s->o.n_best > s->o.beam)
+        return qkv__fail(QKV_USAGE, "search: beam %d and %d results: expected a beam of 1 to 1000 and at most as many results",
+                         s->o.beam, s->o.n_best);
+    if (s->o.max_length < 0 || s->room > 1 << 20 || s->o.no_repeat < 0 || !(s->o.length_penalty < 100))
+        return qkv__fail(QKV_USAGE, "search: max_length, no_repeat or length_penalty is out of range");
+    return QKV_OK;
+}
+
+static qkv_status run(search *s, const qkv_model *m, const int32_t *ids, int64_t length, const int32_t *lengths)
+{
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    if (!t) return qkv_error_status();
+    const qkv_transformer *x = qkv_model_transformer(m);
+    qkv_tensor *memory = qkv_transformer_encode(x, t, ids, s->n_all, length, lengths);
+    qkv__decoding *d = memory ? qkv__decoding_new(x, memory, lengths, s->n_all, s->o.beam, s->room) : NULL;
+    qkv_status status = d ? QKV_OK : qkv_error_status();
+    qkv_tape_reset(t);
+    for (int64_t n = 1; s->n_active && !status; n++) status = step(s, d, t, n);
+    qkv__decoding_free(d);
+    qkv_tape_free(t);
+    return status;
+}
+
+static qkv_status report(const search *s, qkv_found *out)
+{
+    size_t hypotheses = (size_t)s->n_all * (size_t)s->o.n_best, bytes = sizeof(qkv_hypothesis) * hypotheses;
+    if (qkv__grow(&out->memory, &out->bytes, bytes + sizeof(int32_t) * hypotheses * (size_t)s->room)) return QKV_MEMORY;
+    out->sentences = s->n_all;
+    out->n_best = s->o.n_best;
+    out->best = out->memory;
+    int32_t *ids = (int32_t *)((char *)out->memory + bytes);
+    for (int64_t i = 0; i < s->n_all; i++)
+        for (int k = 0; k < s->o.n_best; k++, ids += s->room) {
+            const sentence *x = &s->all[i];
+            qkv_hypothesis *h = &out->best[i * s->o.n_best + k];
+            *h = (qkv_hypothesis){ .ids = ids, .n = -1 };
+            if (k >= x->n_done) continue;
+            *h = (qkv_hypothesis){ ids, x->done[k].n, x->done[k].log_p, x->scores[k], x->cut[k] };
+            memcpy(ids, x->done[k].ids, sizeof(int32_t) * (size_t)x->done[k].n);
+        }
+    return QKV_OK;
+}
+
+qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length, const int32_t *lengths,
+                      const qkv_search_opts *opts, qkv_found *out)
+{
+    search s = { 0 };
+    if (!m || !ids || !opts || !out || sentences < 1 || length < 1)
+        return qkv__fail(
+            QKV_USAGE,
+            "search: a model, at least one sentence with at least one id, options and a place for results are needed");
+    qkv_status status = settle(&s, m, sentences, length, lengths, opts);
+    if (status) return status;
+    s.bytes = lay_out(&s);
+    if (!(s.memory = qkv__alloc(s.bytes))) return QKV_MEMORY;
+    lay_out(&s);
+    status = run(&s, m, ids, length, lengths);
+    if (!status) status = report(&s, out);
+    qkv__release(s.memory, s.bytes);
+    return status;
+}
+
+void qkv_found_free(qkv_found *f)
+{
+    if (!f) return;
+    qkv__release(f->memory, f->bytes);
+    *f = (qkv_found){ 0 };
+}

@@ -1,0 +1,309 @@
+/* test_search.c: decoding token by token gives the bits of a whole forward; beam search finds what trying everything finds; a sentence's
+ * result depends on nothing but itself. */
+#include <qkv/task.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing.h"
+#include "nn/decoding.h"
+
+enum { VOCABULARY = 7, START = 1, END = 2, PAD = 0, SENTENCES = 7, LENGTH = 9 };
+
+static const int32_t lengths[SENTENCES] = { 9, 1, 4, 2, 7, 3, 5 };
+static int32_t sources[SENTENCES * LENGTH];
+
+static const qkv_transformer_opts small = {
+    .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 2, .dim = 16, .heads = 2, .inner = 32, .dropout = 0.1f
+};
+
+/* Random weights, larger than usual, so that the model has opinions. */
+static qkv_model *make_model(const qkv_transformer_opts *o)
+{
+    qkv_model *m = qkv_model_new(o, 7);
+    if (!m) return NULL;
+    qkv_params *p = qkv_model_params(m);
+    for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
+    float *end = qkv_data(qkv_params_find(p, "embed.weight")) + END * o->dim;
+    for (int64_t i = 0; i < o->dim; i++) end[i] *= 0.3f; /* and does not end at once */
+    return m;
+}
+
+static int draw_sources(void **state)
+{
+    (void)state;
+    uint32_t seed = 9;
+    for (int i = 0; i < SENTENCES * LENGTH; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        int place = i % LENGTH, n = lengths[i / LENGTH];
+        sources[i] = place == n - 1 ? END : place < n ? 3 + (int32_t)(seed >> 16) % (VOCABULARY - 3) : PAD;
+    }
+    return 0;
+}
+
+/* ---- token by token ---- */
+
+static void steps_equal_a_whole_forward(void **state)
+{
+    (void)state;
+    enum { ROWS = 4, TOKENS = 6 };
+    static const int32_t ids[ROWS * TOKENS] = { 1, 3, 4, 5, 6, 3, 1, 4, 4, 4, 2, 3, 1, 6, 5, 4, 3, 2, 1, 3, 3, 5, 5, 6 };
+    qkv_transformer_opts all[3] = { small, small, small };
+    all[1].positions = QKV_ROTARY, all[1].pre_norm = 1, all[1].norm = QKV_RMS_NORM, all[1].heads = 4, all[1].kv_heads = 2;
+    all[2].encoder_layers = 0, all[2].positions = QKV_LEARNED, all[2].longest = 10;
+    for (int i = 0; i < 3; i++) {
+        qkv_model *model = make_model(&all[i]);
+        const qkv_transformer *m = qkv_model_transformer(model);
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }), *steps = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+        qkv_tensor *memory = NULL;
+        if (all[i].encoder_layers) memory = qkv_transformer_encode(m, t, sources, ROWS, LENGTH, lengths);
+        qkv_tensor *whole = qkv_transformer_logits(
+            m, qkv_transformer_decode(m, t, ids, ROWS, TOKENS, NULL, memory, memory ? lengths : NULL));
+        qkv__decoding *d = qkv__decoding_new(m, memory, lengths, ROWS, 1, TOKENS);
+        assert_non_null(d);
+        for (int n = 0; n < TOKENS; n++) {
+            int32_t next[ROWS];
+            for (int r = 0; r < ROWS; r++) next[r] = ids[r * TOKENS + n];
+            const float *logits = qkv_data(qkv__decoding_step(d, steps, next));
+            assert_non_null(logits);
+            for (int r = 0; r < ROWS; r++)
+                assert_memory_equal(logits + r * VOCABULARY, qkv_data(whole) + (r * TOKENS + n) * VOCABULARY,
+                                    sizeof(float) * VOCABULARY);
+            qkv_tape_reset(steps);
+        }
+        assert_null(qkv__decoding_step(d, steps, ids)); /* there is no room for one more */
+        assert_int_equal(qkv_tape_status(steps), QKV_LIMIT);
+        qkv__decoding_free(d);
+        qkv_tape_free(steps);
+        qkv_tape_free(t);
+        qkv_model_free(model);
+    }
+}
+
+/* ---- against trying everything ---- */
+
+/* log p of each next id after start and n ids, by a whole forward. */
+static void log_p_after(const qkv_model *m, int sentence, const int32_t *ids, int64_t n, double *log_p)
+{
+    int32_t row[32] = { START };
+    memcpy(row + 1, ids, sizeof(int32_t) * (size_t)n);
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    const qkv_transformer *x = qkv_model_transformer(m);
+    qkv_tensor *memory = qkv_transformer_encode(x, t, sources + sentence * LENGTH, 1, lengths[sentence], NULL);
+    qkv_tensor *all = qkv_log_softmax(
+        qkv_transformer_logits(x, qkv_transformer_decode(x, t, row, 1, n + 1, NULL, memory, NULL)));
+    for (int i = 0; i < VOCABULARY; i++) log_p[i] = (double)qkv_data(all)[n * VOCABULARY + i];
+    qkv_tape_free(t);
+}
+
+typedef struct best {
+    int32_t ids[32];
+    int64_t n;
+    double score;
+} best;
+
+/* Every sequence of up to `most` tokens that ends, and those cut there. */
+static void try_all(const qkv_model *m, int sentence, int32_t *ids, int64_t n, double so_far, int64_t most, double alpha,
+                    best *found)
+{
+    double log_p[VOCABULARY];
+    log_p_after(m, sentence, ids, n, log_p);
+    double ended = (so_far + log_p[END]) / pow((5.0 + (double)n + 1) / 6, alpha),
+           cut = so_far / pow((5.0 + (double)n) / 6, alpha);
+    double score = n == most ? cut : ended;
+    if (score > found->score) {
+        found->score = score;
+        found->n = n;
+        memcpy(found->ids, ids, sizeof(int32_t) * (size_t)n);
+    }
+    for (int32_t id = 3; n < most && id < VOCABULARY; id++) {
+        ids[n] = id;
+        try_all(m, sentence, ids, n + 1, so_far + log_p[id], most, alpha, found);
+    }
+}
+
+static void beam_finds_the_best(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(&small);
+    qkv_found f = { 0 };
+    const qkv_search_opts opts = {
+        .start = START, .end = END, .pad = PAD, .beam = 100, .max_length = 3, .length_penalty = 0.8f
+    };
+    for (int i = 0; i < SENTENCES; i++) {
+        best expected = { .score = -INFINITY };
+        int32_t ids[32];
+        try_all(m, i, ids, 0, 0, 3, (double)0.8f, &expected);
+        assert_int_equal(qkv_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &opts, &f), QKV_OK);
+        assert_int_equal(f.best[0].n, expected.n);
+        assert_memory_equal(f.best[0].ids, expected.ids, sizeof(int32_t) * (size_t)expected.n);
+        assert_true(fabs(f.best[0].score - expected.score) < 1e-5);
+    }
+    qkv_found_free(&f);
+    qkv_model_free(m);
+}
+
+static void beam_1_is_greedy(void **state)
+{
+    (void)state;
+    enum { MOST = 12 };
+    qkv_model *m = make_model(&small);
+    qkv_found f = { 0 };
+    const qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .max_length = MOST };
+    int64_t tokens = 0, ended = 0;
+    assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
+    for (int i = 0; i < SENTENCES; i++) {
+        int32_t ids[32];
+        int64_t n = 0;
+        for (; n < MOST; n++) {
+            double log_p[VOCABULARY];
+            log_p_after(m, i, ids, n, log_p);
+            int32_t top = END;
+            for (int32_t id = 3; id < VOCABULARY; id++)
+                if (log_p[id] > log_p[top]) top = id;
+            if (top == END) break;
+            ids[n] = top;
+        }
+        assert_int_equal(f.best[i].n, n);
+        assert_int_equal(f.best[i].is_cut, n == MOST);
+        assert_memory_equal(f.best[i].ids, ids, sizeof(int32_t) * (size_t)n);
+        tokens += n;
+        ended += n < MOST;
+    }
+    print_message("%d tokens, %d of %d sentences ended\n", (int)tokens, (int)ended, SENTENCES);
+    assert_true(tokens > SENTENCES && ended > 0);
+    qkv_found_free(&f);
+    qkv_model_free(m);
+}
+
+/* ---- a sentence depends on nothing but itself ---- */
+
+static void same_alone_and_on_any_threads(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(&small);
+    qkv_found all = { 0 }, one = { 0 };
+    const qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = 3, .n_best = 3 };
+    for (int threads = 1; threads <= 4; threads++) {
+        qkv_set_threads(threads);
+        assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &all), QKV_OK);
+        for (int i = 0; i < SENTENCES; i++) {
+            qkv_set_threads(1);
+            assert_int_equal(qkv_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &opts, &one), QKV_OK);
+            for (int k = 0; k < 3; k++) {
+                const qkv_hypothesis *a = &all.best[i * 3 + k], *b = &one.best[k];
+                assert_int_equal(a->n, b->n);
+                if (a->n < 0) continue;
+                assert_memory_equal(a->ids, b->ids, sizeof(int32_t) * (size_t)a->n);
+                assert_true(a->score == b->score && a->log_p == b->log_p);
+                if (k && all.best[i * 3 + k - 1].n >= 0) assert_true(all.best[i * 3 + k - 1].score >= a->score);
+            }
+        }
+    }
+    qkv_set_threads(0);
+    qkv_found_free(&all);
+    qkv_found_free(&one);
+    qkv_model_free(m);
+}
+
+static void more_results_same_best(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(&small);
+    qkv_found one = { 0 }, many = { 0 };
+    qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = 4 };
+    assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &one), QKV_OK);
+    opts.n_best = 4;
+    assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &many), QKV_OK);
+    for (int i = 0; i < SENTENCES; i++) {
+        assert_int_equal(one.best[i].n, many.best[i * 4].n);
+        assert_true(one.best[i].score == many.best[i * 4].score);
+        assert_memory_equal(one.best[i].ids, many.best[i * 4].ids, sizeof(int32_t) * (size_t)one.best[i].n);
+    }
+    qkv_found_free(&one);
+    qkv_found_free(&many);
+    qkv_model_free(m);
+}
+
+static void no_run_comes_twice(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(&small);
+    qkv_found f = { 0 };
+    int repeated = 0;
+    for (int no_repeat = 0; no_repeat <= 2; no_repeat += 2) {
+        const qkv_search_opts opts = {
+            .start = START, .end = END, .pad = PAD, .beam = 2, .max_length = 30, .length_penalty = 8, .no_repeat = no_repeat
+        };
+        assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
+        for (int i = 0; i < SENTENCES; i++)
+            for (int64_t a = 0; a + 1 < f.best[i].n; a++)
+                for (int64_t b = a + 1; b + 1 < f.best[i].n; b++) {
+                    bool same = f.best[i].ids[a] == f.best[i].ids[b] && f.best[i].ids[a + 1] == f.best[i].ids[b + 1];
+                    if (no_repeat) assert_false(same);
+                    repeated += same;
+                }
+    }
+    assert_true(repeated > 0); /* it does when it may */
+    qkv_found_free(&f);
+    qkv_model_free(m);
+}
+
+/* ---- bad input ---- */
+
+static void bad_options(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(&small);
+    qkv_found f = { 0 };
+    const qkv_search_opts rows[] = {
+        { .beam = -1 }, { .beam = 2, .n_best = 3 }, { .max_length = -1 }, { .no_repeat = -1 }, { .beam = 5000 }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(qkv_search(m, sources, 1, 3, NULL, &rows[i], &f), QKV_USAGE);
+    assert_int_equal(qkv_search(m, sources, 0, 3, NULL, &rows[0], &f), QKV_USAGE);
+    for (int64_t i = 0; i < qkv_params_block(qkv_model_params(m)); i++) qkv_params_data(qkv_model_params(m))[i] = NAN;
+    assert_int_equal(qkv_search(m, sources, 1, 3, NULL, &(qkv_search_opts){ .start = START, .end = END }, &f), QKV_NUMERIC);
+    qkv_found_free(&f);
+    qkv_model_free(m);
+}
+
+static qkv_status search_once(void)
+{
+    qkv_model *m = make_model(&small);
+    qkv_found f = { 0 };
+    qkv_status status = qkv_error_status();
+    const qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = 2, .max_length = 5 };
+    if (m) status = qkv_search(m, sources, 3, LENGTH, lengths, &opts, &f);
+    qkv_found_free(&f);
+    qkv_model_free(m);
+    return status;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    assert_true(each_allocation_fails(search_once) > 50);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_equal_a_whole_forward),
+        cmocka_unit_test(beam_finds_the_best),
+        cmocka_unit_test(beam_1_is_greedy),
+        cmocka_unit_test(same_alone_and_on_any_threads),
+        cmocka_unit_test(more_results_same_best),
+        cmocka_unit_test(no_run_comes_twice),
+        cmocka_unit_test(bad_options),
+        cmocka_unit_test(any_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, draw_sources, NULL);
+}
