@@ -49,5 +49,6 @@ const peer *load_peers(void);
 void bench_products(int threads, bool quick);
 void bench_attention(int threads, bool quick);
 void bench_memory(int threads);
+void bench_training(int threads, bool quick);
 
 #endif
