@@ -86,7 +86,7 @@ typedef struct torch_times {
     double best, median, megabytes; /* seconds */
 } torch_times;
 
-/* glibc gives memory back to the system at every step unless told not to; OpenBLAS with OpenMP does not fight over the cores. */
+/* glibc gives memory back to the system at every step unless told not to; OpenBLAS with OpenMP does not fight over cores. */
 #define TUNED                                                                                          \
     "MALLOC_MMAP_THRESHOLD_=17179869184 MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_TOP_PAD_=268435456 " \
     "LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/openblas-openmp "

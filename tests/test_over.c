@@ -1,5 +1,5 @@
-/* test_over.c: operations in place give the bits of those they are named after, forward and backward, and so does a tape that reuses the
- * memory of values. */
+/* test_over.c: operations in place give the bits of those they are named after, forward and backward, and so does a tape that
+ * reuses the memory of values. */
 #include <qkv/op.h>
 
 #include <setjmp.h>
@@ -35,8 +35,8 @@ typedef struct outcome {
     float y[ROWS * OUT], dx[ROWS * IN], dw[OUT * IN], dother[ROWS * OUT];
 } outcome;
 
-/* A feed-forward layer's relu and dropout, and the dropout and addition after a sub-layer, in place or not. `twice` uses the sum and what was added once more, so that gradients add up
- * where in the other case they are the first. */
+/* A feed-forward layer's relu and dropout, and the dropout and addition after a sub-layer, in place or not. `twice` uses the
+ * sum and what was added once more, so that gradients add up where in the other case they are the first. */
 static qkv_status run(bool over, bool twice, const qkv_tape_opts *opts, outcome *o)
 {
     qkv_tape *t = qkv_tape_new(opts);

@@ -1,5 +1,5 @@
-/* test_search.c: decoding token by token gives the bits of a whole forward; beam search finds what trying everything finds; a sentence's
- * result depends on nothing but itself. */
+/* test_search.c: decoding token by token gives the bits of a whole forward; beam search finds what trying everything finds; a
+ * sentence's result depends on nothing but itself. */
 #include <qkv/task.h>
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* test_trainer.c: a small model learns; the same bits at any thread count and after any stop; bad checkpoints; numbers that blow up. */
+/* test_trainer.c: a small model learns; the same bits at any thread count and after any stop; bad checkpoints; numbers that
+ * blow up. */
 #include <qkv/qkv.h>
 
 #include <math.h>

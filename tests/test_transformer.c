@@ -1,5 +1,5 @@
-/* test_transformer.c: encoder-decoder, encoder and decoder with the same weights as in PyTorch: the same logits, gradients and losses;
- * the bits do not depend on threads, batch or padding; a later token changes no earlier logit. */
+/* test_transformer.c: encoder-decoder, encoder and decoder with the same weights as in PyTorch: the same logits, gradients and
+ * losses; the bits do not depend on threads, batch or padding; a later token changes no earlier logit. */
 #include <qkv/qkv.h>
 
 #include <math.h>

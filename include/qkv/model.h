@@ -20,11 +20,12 @@ QKV_API qkv_status qkv_params_load(qkv_params *p, const char *path);
  * The folder holds config.json (the options, one key each, "model_type": "qkv") and model.safetensors. */
 typedef struct qkv_model qkv_model;
 
-/* A Transformer with its own params, new weights by the seed. NULL on error: USAGE for options that do not fit, MEMORY. You own it. */
+/* A Transformer with its own params, new weights by the seed. NULL on error: USAGE for options that do not fit, MEMORY. You own
+ * it. */
 QKV_API qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed);
 
-/* Reads a folder. NULL on error: IO; FORMAT for a config.json that is not JSON, lacks a key, has one of another type or one that is
- * unknown, or weights that do not fit it; UNSUPPORTED for another model_type; MEMORY. You own it. */
+/* Reads a folder. NULL on error: IO; FORMAT for a config.json that is not JSON, lacks a key, has one of another type or one
+ * that is unknown, or weights that do not fit it; UNSUPPORTED for another model_type; MEMORY. You own it. */
 QKV_API qkv_model *qkv_model_load(const char *folder);
 QKV_API void qkv_model_free(qkv_model *m);
 

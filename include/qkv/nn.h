@@ -164,8 +164,8 @@ typedef struct qkv_transformer_opts {
 
 typedef struct qkv_transformer qkv_transformer;
 
-/* Adds the weights to p and gives the model, which p owns too. NULL on error, which stays in p: USAGE for sizes that do not fit,
- * MEMORY. Weights are named "embed.weight", "encoder.0.self.q.weight", "decoder.3.cross_norm.bias", and so on. */
+/* Adds the weights to p and gives the model, which p owns too. NULL on error, which stays in p: USAGE for sizes that do not
+ * fit, MEMORY. Weights are named "embed.weight", "encoder.0.self.q.weight", "decoder.3.cross_norm.bias", and so on. */
 QKV_API qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *opts);
 QKV_API const qkv_transformer_opts *qkv_transformer_options(const qkv_transformer *m);
 
@@ -178,8 +178,8 @@ QKV_API qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, 
 QKV_API qkv_tensor *qkv_transformer_encode(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, int64_t batch,
                                            int64_t length, const int32_t *lengths);
 
-/* The decoder over ids (batch, length), each of which sees itself and those before it. memory (batch, Tk, dim) with memory_lengths
- * is what the encoder gave; NULL for a decoder alone   ->   (batch, length, dim). USAGE without a decoder. */
+/* The decoder over ids (batch, length), each of which sees itself and those before it. memory (batch, Tk, dim) with
+ * memory_lengths is what the encoder gave; NULL for a decoder alone   ->   (batch, length, dim). USAGE without a decoder. */
 QKV_API qkv_tensor *qkv_transformer_decode(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, int64_t batch,
                                            int64_t length, const int32_t *lengths, qkv_tensor *memory,
                                            const int32_t *memory_lengths);

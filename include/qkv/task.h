@@ -33,9 +33,9 @@ typedef struct qkv_found {
 } qkv_found;
 QKV_API void qkv_found_free(qkv_found *f);
 
-/* Translates `sentences` sources, ids (sentences, length) with `lengths` real ids each, the end included. A sentence's result does not
- * depend on the others. A search goes on until no row that is left can become better than what was found. USAGE for options or a model
- * that do not fit, NUMERIC for log-probabilities that are not numbers, LIMIT, MEMORY. */
+/* Translates `sentences` sources, ids (sentences, length) with `lengths` real ids each, the end included. A sentence's result
+ * does not depend on the others. A search goes on until no row that is left can become better than what was found. USAGE for
+ * options or a model that do not fit, NUMERIC for log-probabilities that are not numbers, LIMIT, MEMORY. */
 QKV_API qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length, const int32_t *lengths,
                               const qkv_search_opts *opts, qkv_found *out);
 

@@ -10,7 +10,8 @@ QKV_API qkv_pairs *qkv_pairs_new(void); /* NULL when memory is out. You own it. 
 QKV_API void qkv_pairs_free(qkv_pairs *p);
 QKV_API int64_t qkv_pairs_count(const qkv_pairs *p);
 
-/* Adds a copy of one pair: n source ids and m target ids, without start and end. USAGE for NULL, MEMORY: then nothing was added. */
+/* Adds a copy of one pair: n source ids and m target ids, without start and end. USAGE for NULL, MEMORY: then nothing was
+ * added. */
 QKV_API qkv_status qkv_pairs_add(qkv_pairs *p, const int32_t *source, size_t n, const int32_t *target, size_t m);
 
 typedef struct qkv_batch_opts {
@@ -35,9 +36,9 @@ typedef struct qkv_batch {
 } qkv_batch;
 QKV_API void qkv_batch_free(qkv_batch *b);
 
-/* One pass over all pairs, cut into batches: each pair once. It depends on the pairs, the options and the number of the epoch alone, so
- * a training that goes on later sees the batches it would have seen. NULL on error: USAGE, MEMORY. You own it; the pairs must outlive
- * it and not change. */
+/* One pass over all pairs, cut into batches: each pair once. It depends on the pairs, the options and the number of the epoch
+ * alone, so a training that goes on later sees the batches it would have seen. NULL on error: USAGE, MEMORY. You own it; the
+ * pairs must outlive it and not change. */
 typedef struct qkv_epoch qkv_epoch;
 QKV_API qkv_epoch *qkv_epoch_new(const qkv_pairs *p, const qkv_batch_opts *opts, uint64_t number);
 QKV_API void qkv_epoch_free(qkv_epoch *e);

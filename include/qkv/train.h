@@ -97,22 +97,22 @@ typedef struct qkv_progress {
 
 typedef struct qkv_trainer qkv_trainer;
 
-/* Trains m on the pairs, both of which must outlive it. NULL on error: USAGE for options that do not fit, no pairs, or a model without an
- * encoder and a decoder; MEMORY. You own it. */
+/* Trains m on the pairs, both of which must outlive it. NULL on error: USAGE for options that do not fit, no pairs, or a model
+ * without an encoder and a decoder; MEMORY. You own it. */
 QKV_API qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *opts);
 QKV_API void qkv_trainer_free(qkv_trainer *t);
 QKV_API qkv_marks *qkv_trainer_marks(qkv_trainer *t);
 
-/* One update: update_freq batches, fewer at the end of an epoch, whose gradients together are those of the mean loss over all their
- * tokens. NUMERIC, naming the first weight that is at fault, when the loss or the gradients are not finite: the weights are then as
- * they were. MEMORY. */
+/* One update: update_freq batches, fewer at the end of an epoch, whose gradients together are those of the mean loss over all
+ * their tokens. NUMERIC, naming the first weight that is at fault, when the loss or the gradients are not finite: the weights
+ * are then as they were. MEMORY. */
 QKV_API qkv_status qkv_trainer_step(qkv_trainer *t, qkv_progress *out);
 
 /* Writes weights, optimizer, position and marks to one safetensors file, whole or not at all. IO, MEMORY. */
 QKV_API qkv_status qkv_trainer_save(const qkv_trainer *t, const char *path);
 
-/* Goes on from such a file, bit for bit as if there had been no stop. USAGE, saying what differs, when it was written with other pairs, model
- * or options; FORMAT; IO; MEMORY. On any error nothing has changed. */
+/* Goes on from such a file, bit for bit as if there had been no stop. USAGE, saying what differs, when it was written with
+ * other pairs, model or options; FORMAT; IO; MEMORY. On any error nothing has changed. */
 QKV_API qkv_status qkv_trainer_resume(qkv_trainer *t, const char *path);
 
 /* The mean loss of a target token of the pairs in nats, without smoothing and dropout. USAGE for no pairs, MEMORY. */

@@ -142,8 +142,8 @@ qkv_tensor *qkv__decoding_step(qkv__decoding *d, qkv_tape *t, const int32_t *ids
 
 /* ---- selecting ---- */
 
-/* Blocks from[i] of *cache, each `block` floats of which `used` matter, to place i: gathered into the spare memory, which then takes
- * the place of the cache. */
+/* Blocks from[i] of *cache, each `block` floats of which `used` matter, to place i: gathered into the spare memory, which then
+ * takes the place of the cache. */
 static void gather(qkv__decoding *d, float **cache, int64_t n, const int64_t *from, int64_t block, int64_t used)
 {
     if (!*cache) return;

@@ -4,8 +4,8 @@
 
 #include "params.h"
 
-/* What one decoder layer keeps while it decodes token by token: keys and values of the tokens so far, (rows, room, width), and of the
- * encoder's result, (sentences, length, width). */
+/* What one decoder layer keeps while it decodes token by token: keys and values of the tokens so far, (rows, room, width), and
+ * of the encoder's result, (sentences, length, width). */
 typedef struct qkv__cache {
     float *k, *v;
     float *cross_k, *cross_v;
@@ -66,8 +66,8 @@ qkv_tensor *qkv__layer_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pa
 /* The queries and keys of self-attention turned by `rotary` (its heads are filled in); NULL: not turned. */
 qkv_tensor *qkv__mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask, const qkv_rotary_opts *rotary);
 
-/* Self-attention of the next token of every row, x (rows, 1, dim), whose keys and values join the cache; and cross-attention with what
- * the cache holds of the encoder's result. */
+/* Self-attention of the next token of every row, x (rows, 1, dim), whose keys and values join the cache; and cross-attention
+ * with what the cache holds of the encoder's result. */
 qkv_tensor *qkv__mha_step(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass);
 qkv_tensor *qkv__mha_cross_step(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass);
 

@@ -5,8 +5,8 @@
 #include "op.h"
 
 /* Checks q, k, v, the mask and the options, and fills in *x: sizes, where rows are, the scale of the options (0 if
- * they have none), mask, dropout; y's shape goes to *ndim and shape. Not the pointers to values. Masks are copied to the tape when
- * `keeps`, so that backward can read them. False with the error on the tape when something does not fit. */
+ * they have none), mask, dropout; y's shape goes to *ndim and shape. Not the pointers to values. Masks are copied to the tape
+ * when `keeps`, so that backward can read them. False with the error on the tape when something does not fit. */
 bool qkv__attention_setup(qkv_tape *t, const char *name, qkv_tensor *const qkv[3], const qkv_mask *mask,
                           const qkv_attention_opts *opts, bool keeps, qkv__attention *x, int *ndim, int64_t shape[4]);
 

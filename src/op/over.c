@@ -1,5 +1,5 @@
-/* over.c: relu and addition in place (dropout.c has its own). Less memory, and fewer passes through it: the gradient of the result becomes that of the
- * operand in place too. */
+/* over.c: relu and addition in place (dropout.c has its own). Less memory, and fewer passes through it: the gradient of the
+ * result becomes that of the operand in place too. */
 #include "over.h"
 
 #include "share.h"

@@ -1,5 +1,5 @@
-/* over.h: operations that overwrite their operand, for layers that know that nobody reads it again: neither another operation, nor the
- * backward of the one that made it. The values are those of the operations they are named after. */
+/* over.h: operations that overwrite their operand, for layers that know that nobody reads it again: neither another operation,
+ * nor the backward of the one that made it. The values are those of the operations they are named after. */
 #ifndef QKV_SRC_OVER_H
 #define QKV_SRC_OVER_H
 

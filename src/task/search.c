@@ -129,8 +129,8 @@ static void finish(const search *s, sentence *x, const row *r, double log_p, int
     x->cut[at] = cut;
 }
 
-/* Whether a live row may still become better than the worst result kept. Its log-probability only falls; the best that can happen to
- * it is to keep it and be as long as can be (or, with a negative alpha, to end now). */
+/* Whether a live row may still become better than the worst result kept. Its log-probability only falls; the best that can
+ * happen to it is to keep it and be as long as can be (or, with a negative alpha, to end now). */
 static bool may_improve(const search *s, const sentence *x, int64_t length)
 {
     if (x->n_done < s->o.n_best) return true;

@@ -67,12 +67,12 @@ float *qkv__grad(qkv_tensor *x);
  * not cleared and must be set instead of added to. */
 float *qkv__grad_to(qkv_tensor *x, bool *add);
 
-/* For an operation that turns y's gradient into x's element by element: y's own memory becomes x's gradient where nothing was added to
- * that yet (*add is false then). */
+/* For an operation that turns y's gradient into x's element by element: y's own memory becomes x's gradient where nothing was
+ * added to that yet (*add is false then). */
 float *qkv__grad_from(qkv_tensor *x, qkv_tensor *y, bool *add);
 
-/* For an operation that is the last to read x's values: their memory becomes the gradient, where the tape allows it. Elsewhere as
- * qkv__grad_to(). */
+/* For an operation that is the last to read x's values: their memory becomes the gradient, where the tape allows it. Elsewhere
+ * as qkv__grad_to(). */
 float *qkv__grad_over(qkv_tensor *x, bool *add);
 
 /* ---- modes ---- */

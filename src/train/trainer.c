@@ -1,5 +1,6 @@
-/* trainer.c: an encoder-decoder learns from pairs, one update at a time. All that an update depends on is in the checkpoint or in the
- * options: the batches come from (seed, epoch, place), dropout from (seed, step), so that a resumed run equals one that never stopped. */
+/* trainer.c: an encoder-decoder learns from pairs, one update at a time. All that an update depends on is in the checkpoint or
+ * in the options: the batches come from (seed, epoch, place), dropout from (seed, step), so that a resumed run equals one that
+ * never stopped. */
 #include "optimizer.h"
 
 #include "../base/memory.h"
