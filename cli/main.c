@@ -9,7 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-const command *const commands[] = { &attention_command, &explain_command, &line_command, &info_command, NULL };
+const command *const commands[] = {
+    &attention_command,  &explain_command,   &line_command, &score_command, &tokenize_command,
+    &detokenize_command, &tokenizer_command, &info_command, NULL,
+};
 
 static const command *running;
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,10 +94,22 @@ static qkv_status read_number(const option *o, const char *text)
     return QKV_OK;
 }
 
+static qkv_status read_choice(const option *o, const char *text)
+{
+    char list[256] = "";
+    for (int i = 0; o->names[i]; i++) {
+        if (!strcmp(text, o->names[i])) return *o->choice = i, QKV_OK;
+        size_t length = strlen(list);
+        snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", o->names[i]);
+    }
+    return fail(QKV_USAGE, "--%s: \"%s\" is not one of %s", o->name, text, list);
+}
+
 static qkv_status read_value(const option *o, const char *text)
 {
     if (o->count) return read_count(o, text);
     if (o->number) return read_number(o, text);
+    if (o->choice) return read_choice(o, text);
     if (!*text) return fail(QKV_USAGE, "--%s: its value is empty", o->name);
     *o->text = text;
     return QKV_OK;
@@ -126,10 +139,25 @@ static const option *find(const option *table, const char *argument, const char 
     return NULL;
 }
 
+/* A list is one run of arguments, up to the next option; value is the first when it came after "=". Gives the last argument it
+ * took, NULL on error. */
+static char **read_list(const option *o, char **arguments, const char *value)
+{
+    value_list *l = o->list;
+    if (l->n) return fail(QKV_USAGE, "--%s is given twice: put all values after the first", o->name), NULL;
+    if (value) *arguments-- = (char *)value;
+    for (l->at = arguments + 1; *++arguments && ((value && !l->n) || **arguments != '-'); l->n++)
+        if (!**arguments) return fail(QKV_USAGE, "--%s: its value is empty", o->name), NULL;
+    if (!l->n) return fail(QKV_USAGE, "--%s needs a value: %s", o->name, o->value), NULL;
+    return arguments - 1;
+}
+
+static bool is_missing(const option *o) { return o->required && (o->list ? !o->list->n : !*o->text); }
+
 static qkv_status check_required(const command *c)
 {
     for (const option *o = c->options; o->name; o++)
-        if (o->required && !*o->text) return fail(QKV_USAGE, "--%s is missing: see \"qkv %s --help\"", o->name, c->name);
+        if (is_missing(o)) return fail(QKV_USAGE, "--%s is missing: see \"qkv %s --help\"", o->name, c->name);
     return QKV_OK;
 }
 
@@ -145,6 +173,10 @@ qkv_status parse_options(const command *c, char **arguments)
             if (value) return fail(QKV_USAGE, "--%s takes no value", o->name);
             *o->flag = true;
             if (common.help) return QKV_OK;
+            continue;
+        }
+        if (o->list) {
+            if (!(arguments = read_list(o, arguments, value))) return QKV_USAGE;
             continue;
         }
         if (!value && !(value = *++arguments)) return fail(QKV_USAGE, "--%s needs a value: %s", o->name, o->value);

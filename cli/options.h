@@ -6,6 +6,12 @@
 
 #include <stdbool.h>
 
+/* Values one after the other among the arguments. */
+typedef struct value_list {
+    char **at;
+    int n;
+} value_list;
+
 /* One option; the one pointer that is set says what it takes and where it goes. */
 typedef struct option {
     const char *name; /* without the dashes; NULL ends a table */
@@ -15,8 +21,11 @@ typedef struct option {
     const char *help;
     bool *flag;
     const char **text;
-    int *count;    /* a whole number from 1 */
-    float *number; /* a finite number */
+    value_list *list;         /* one value or more, up to the next option */
+    int *count;               /* a whole number from 1 */
+    float *number;            /* a finite number */
+    int *choice;              /* the place of one of the names */
+    const char *const *names; /* for a choice, NULL after the last */
 } option;
 
 typedef struct command {
@@ -28,7 +37,8 @@ typedef struct command {
     qkv_status (*run)(void); /* prints results; has reported its error when it gives one */
 } command;
 
-extern const command attention_command, explain_command, line_command, info_command;
+extern const command attention_command, explain_command, line_command, score_command, tokenize_command, detokenize_command,
+    tokenizer_command, info_command;
 
 /* The commands, NULL after the last, and the options that every command has. */
 extern const command *const commands[];

@@ -193,6 +193,47 @@ done
 rm -f err
 same "a file cut at any of its $size bytes" "" "$wrong"
 
+# ---- score ----
+printf 'the the the the cat the the\n' >hyp.txt
+printf 'the cat is on the mat\n' >ref.txt
+same "score prints BLEU and chrF as sacreBLEU does" \
+"BLEU 14.5 42.9/16.7/10.0/6.2 (BP = 1.000 ratio = 1.167 hyp_len = 7 ref_len = 6)
+     nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:qkv-0.1.0
+chrF2 30.2 (precision = 23.9 recall = 32.3)
+     nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:qkv-0.1.0" "$("$qkv" score --ref ref.txt --hyp hyp.txt)"
+same "and reads standard input" "$("$qkv" score --ref ref.txt --hyp hyp.txt)" "$("$qkv" score --ref ref.txt <hyp.txt)"
+same "from where it stands" "$("$qkv" score --ref ref.txt --hyp hyp.txt)" \
+    "$({ echo "a line for another"; cat hyp.txt; } >both.txt; { read -r _; "$qkv" score --ref ref.txt; } <both.txt)"
+contains "--metric chooses" "$("$qkv" score --ref ref.txt --hyp hyp.txt --metric chrf++,chrf)" "chrF2 " "chrF2++ "
+same "one or many" 2 "$("$qkv" score --ref ref.txt --hyp hyp.txt --metric chrf | wc -l)"
+contains "--json has every digit" "$("$qkv" score --ref ref.txt --hyp hyp.txt --metric bleu --json)" \
+    '"score": 14.53576842420548' '"matches": [3, 1, 0, 0]' '"totals": [7, 6, 5, 4]' '"hyp_len": 7' '"ref_len": 6' '"bp": 1,' tok:13a
+printf '我爱你。\n\n' >hyp.zh
+printf '我爱你。\n\n' >ref.zh
+contains "Chinese with zh" "$("$qkv" score --ref ref.zh --hyp hyp.zh --tokenize zh)" "BLEU 100.0" "hyp_len = 4" tok:zh
+contains "Chinese with 13a is one word" "$("$qkv" score --ref ref.zh --hyp hyp.zh)" "BLEU 0.0" "hyp_len = 1"
+printf 'THE CAT IS ON THE MAT' >upper.txt
+contains "--lowercase; a last line without its end" "$("$qkv" score --ref ref.txt --hyp upper.txt --lowercase)" "BLEU 100.0" case:lc
+printf '\n\n' >blank.txt
+contains "nothing but empty lines" "$("$qkv" score --ref ref.zh --hyp blank.txt)" "BLEU 0.0 0.0/0.0/0.0/0.0 (BP = 0.000" "chrF2 0.0"
+contains "nor in the references" "$("$qkv" score --ref blank.txt --hyp blank.txt)" "BLEU 0.0 0.0/0.0/0.0/0.0 (BP = 1.000 ratio = 0.000"
+printf 'good\nb\303(d\n' >bad.txt
+printf 'good\nb\0d\n' >nul.txt
+: >none.txt
+fails "one file longer" 2 "ref.txt has 1 line, hyp.zh has 2 (first extra line: 2)" score --ref ref.txt --hyp hyp.zh
+fails "the other longer" 2 "hyp.txt has 1 line, ref.zh has 2 (first extra line: 2)" score --ref ref.zh --hyp hyp.txt
+fails "one file empty" 2 "none.txt has 0 lines, ref.txt has 1" score --ref ref.txt --hyp none.txt
+fails "both empty" 4 "none.txt and none.txt are empty" score --ref none.txt --hyp none.txt
+fails "not UTF-8" 4 "bad.txt: line 2: byte 2 is not UTF-8" score --ref ref.zh --hyp bad.txt
+fails "references that are not UTF-8" 4 "bad.txt: line 2: byte 2 is not UTF-8" score --ref bad.txt --hyp hyp.zh
+fails "a NUL" 4 "nul.txt: line 2: byte 2 is NUL" score --ref ref.zh --hyp nul.txt
+fails "a file that is not there" 3 "missing.txt: cannot open" score --ref missing.txt --hyp hyp.txt
+fails "a folder" 3 ".: cannot read" score --ref . --hyp hyp.txt
+fails "an unknown tokenizer" 2 '--tokenize: "14a" is not one of 13a, zh, char, intl, none' score --ref ref.txt --hyp hyp.txt --tokenize 14a
+fails "an unknown metric" 2 '--metric: "ter" is not one of bleu, chrf, chrf++' score --ref ref.txt --hyp hyp.txt --metric bleu,ter
+fails "a metric too few" 2 '--metric: "" is not one of' score --ref ref.txt --hyp hyp.txt --metric bleu,
+fails "no references" 2 "--ref is missing" score --hyp hyp.txt
+
 # ---- usage ----
 fails "no command" 2 --help
 fails "an unknown command" 2 'did you mean "attention"' atention
@@ -233,11 +274,12 @@ help_lists() { # help_lists COMMAND OPTION...
 help_lists attention --q --k --v --causal --lengths --keep --bias --heads --kv-heads --scale --out --weights --print --quiet
 help_lists explain --q --k --v --causal
 help_lists line --lr --steps --every
+help_lists score --ref --hyp --metric --tokenize --lowercase --json
 help_lists info --json
 same "qkv help COMMAND is the same" "$("$qkv" line --help)" "$("$qkv" help line)"
-contains "qkv --help lists the commands" "$("$qkv" --help)" attention explain line info
+contains "qkv --help lists the commands" "$("$qkv" --help)" attention explain line score info
 same "no line of help is wider than a terminal" "" \
-    "$(for c in attention explain line info; do "$qkv" $c --help; done | awk 'length($0) > 100')"
+    "$(for c in attention explain line score info; do "$qkv" $c --help; done | awk 'length($0) > 100')"
 same "qkv --version" "qkv 0.1.0" "$("$qkv" --version)"
 contains "qkv info" "$("$qkv" info -t 2)" "version" "0.1.0" "instruction set" "available" "threads                2" "compiler" "jansson"
 contains "qkv info tells where the count came from" "$(QKV_THREADS=3 "$qkv" info)" "3 (from QKV_THREADS)"
@@ -252,7 +294,7 @@ unset QKV_ISA
 # ---- the manual ----
 "$qkv" --man >qkv.1
 contains "the manual has every option" "$(sed 's/\\-/-/g' qkv.1)" --q --k --v --causal --lengths --keep --bias --heads --kv-heads \
-    --scale --out --weights --print --quiet --lr --steps --every --json --threads "EXIT STATUS" QKV_ISA
+    --scale --out --weights --print --quiet --lr --steps --every --ref --hyp --metric --tokenize --lowercase --json --threads "EXIT STATUS" QKV_ISA
 if command -v mandoc >/dev/null; then
     same "mandoc finds nothing wrong" "" "$(mandoc -T lint -W warning qkv.1)"
 elif command -v groff >/dev/null; then

@@ -15,7 +15,7 @@ offline() { env -i PATH="$folder/offline:$folder/bin" sh "$deps" "$@" 2>&1; }
 
 same "nothing is missing where the tests run, and it says nothing" "" "$(PATH=$folder/offline:$PATH CC='' "$deps" test 2>&1)"
 refuse "a bare system is refused" bare build
-contains "with the packages by name" "$(bare build)" "no apt-get" gcc meson ninja-build pkg-config libjansson-dev
+contains "with the packages by name" "$(bare build)" "no apt-get" gcc meson ninja-build pkg-config libjansson-dev libutf8proc-dev libpcre2-dev zlib1g-dev
 contains "tests need more" "$(bare test)" libcmocka-dev g++
 contains "and so does the benchmark" "$(bare bench)" libopenblas0-pthread libblis4-pthread python3-torch python3-numpy
 same "one message" 1 "$(bare all | wc -l)"

@@ -7,6 +7,7 @@
 #include <qkv/model.h>
 #include <qkv/nn.h>
 #include <qkv/op.h>
+#include <qkv/task.h>
 #include <qkv/tensor.h>
 #include <qkv/text.h>
 #include <qkv/train.h>

@@ -19,6 +19,23 @@ void qkv_set_files(const qkv_files *table) { files = table ? *table : default_fi
 
 /* ---- in ---- */
 
+qkv_status qkv__read_begin(const char *path, int *fd)
+{
+    *fd = files.open(path, O_RDONLY | O_CLOEXEC, 0);
+    return *fd < 0 ? qkv__fail(QKV_IO, "%s: cannot open: %s", path, strerror(errno)) : QKV_OK;
+}
+
+qkv_status qkv__read_some(int fd, const char *path, void *to, size_t room, size_t *got)
+{
+    ssize_t n;
+    do n = files.read(fd, to, room);
+    while (n < 0 && errno == EINTR);
+    *got = n < 0 ? 0 : (size_t)n;
+    return n < 0 ? qkv__fail(QKV_IO, "%s: cannot read: %s", path, strerror(errno)) : QKV_OK;
+}
+
+void qkv__read_end(int fd) { files.close(fd); }
+
 static qkv_status read_all(int fd, const char *path, size_t limit, qkv__bytes *out)
 {
     for (;;) {
@@ -27,11 +44,10 @@ static qkv_status read_all(int fd, const char *path, size_t limit, qkv__bytes *o
             if (!qkv__size_add(out->size, 64 << 10, &wanted)) wanted = SIZE_MAX;
             if (qkv__grow((void **)&out->data, &out->capacity, wanted)) return QKV_MEMORY;
         }
-        ssize_t got = files.read(fd, out->data + out->size, out->capacity - out->size);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return qkv__fail(QKV_IO, "%s: cannot read: %s", path, strerror(errno));
-        if (got == 0) return QKV_OK;
-        out->size += (size_t)got;
+        size_t got;
+        qkv_status status = qkv__read_some(fd, path, out->data + out->size, out->capacity - out->size, &got);
+        if (status || !got) return status;
+        out->size += got;
         if (out->size > limit) return qkv__fail(QKV_LIMIT, "%s: larger than %zu bytes", path, limit);
     }
 }
@@ -39,10 +55,11 @@ static qkv_status read_all(int fd, const char *path, size_t limit, qkv__bytes *o
 qkv_status qkv__file_read(const char *path, size_t limit, qkv__bytes *out)
 {
     *out = (qkv__bytes){ 0 };
-    int fd = files.open(path, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0) return qkv__fail(QKV_IO, "%s: cannot open: %s", path, strerror(errno));
-    qkv_status status = read_all(fd, path, limit, out);
-    files.close(fd);
+    int fd;
+    qkv_status status = qkv__read_begin(path, &fd);
+    if (status) return status;
+    status = read_all(fd, path, limit, out);
+    qkv__read_end(fd);
     if (status) qkv__bytes_free(out);
     return status;
 }

@@ -15,6 +15,11 @@ typedef struct qkv__bytes {
 qkv_status qkv__file_read(const char *path, size_t limit, qkv__bytes *out);
 void qkv__bytes_free(qkv__bytes *b);
 
+/* A file read piece by piece: begin, any number of somes, end. *got is 0 at the end of the file only. IO. */
+qkv_status qkv__read_begin(const char *path, int *fd);
+qkv_status qkv__read_some(int fd, const char *path, void *to, size_t room, size_t *got);
+void qkv__read_end(int fd);
+
 /* Makes a folder if it is not there. IO. */
 qkv_status qkv__folder_make(const char *path);
 

@@ -260,7 +260,7 @@ static qkv_status make_header(const char *path, int n, const qkv__to_store *tens
 static qkv_status check_names(const char *path, int n, const qkv__to_store *tensors)
 {
     for (int i = 0; i < n; i++) {
-        json_error_t error;
+        json_error_t error = { 0 }; /* jansson does not set it when memory is out */
         json_t *name = json_pack_ex(&error, 0, "s", tensors[i].name);
         bool is_text = name || json_error_code(&error) != json_error_invalid_utf8;
         if (is_text && !name) return qkv__fail(QKV_MEMORY, "%s: out of memory while writing its header", path);

@@ -1,0 +1,220 @@
+/* cmd_tokenize.c: qkv tokenize and qkv detokenize: lines of text to tokens and back, one line in, one line out. */
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    const char *tokenizer;
+    bool ids, json, specials, skip_specials, strict, quiet;
+} given;
+
+static const option tokenize_options[] = {
+    { "tokenizer", .value = "FILE", .help = "the tokenizer.json to use", .required = true, .text = &given.tokenizer },
+    { "ids", .help = "print ids instead of tokens", .flag = &given.ids },
+    { "json", .help = "print a JSON object a line: ids, tokens and the bytes each comes from", .flag = &given.json },
+    { "specials", .help = "special tokens such as </s> in the text become their ids", .flag = &given.specials },
+    { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
+    { "quiet", .help = "do not tell which lines were repaired", .flag = &given.quiet },
+    { 0 },
+};
+
+static const option detokenize_options[] = {
+    { "tokenizer", .value = "FILE", .help = "the tokenizer.json to use", .required = true, .text = &given.tokenizer },
+    { "ids", .help = "the lines hold ids instead of tokens", .flag = &given.ids },
+    { "skip-specials", .help = "leave special tokens such as </s> out", .flag = &given.skip_specials },
+    { "strict", .help = "refuse tokens that make no UTF-8 instead of repairing the text", .flag = &given.strict },
+    { "quiet", .help = "do not tell which lines were repaired", .flag = &given.quiet },
+    { 0 },
+};
+
+/* One line, and what is reused from line to line. */
+typedef struct work {
+    const char *name; /* of the command */
+    qkv_tokenizer *tokenizer;
+    char *line;
+    size_t length, room;
+    int64_t number;    /* of the line, from 1 */
+    qkv_text repaired; /* the line as UTF-8 */
+    qkv_text text;
+    qkv_ids ids;
+    int32_t *numbers;
+    size_t n, numbers_room;
+} work;
+
+static qkv_status check_utf8(work *w, const char **text, size_t *length)
+{
+    size_t good = qkv_utf8_check(*text, *length);
+    if (good == *length) return QKV_OK;
+    if (given.strict) return fail(QKV_FORMAT, "line %lld: byte %zu is not UTF-8", (long long)w->number, good + 1);
+    if (!given.quiet)
+        fprintf(stderr, "qkv: %s: line %lld: byte %zu is not UTF-8: U+FFFD stands in for it\n", w->name, (long long)w->number,
+                good + 1);
+    if (qkv_utf8_repair(*text, *length, &w->repaired)) return library_failed();
+    *text = w->repaired.data;
+    *length = w->repaired.length;
+    return QKV_OK;
+}
+
+/* ---- tokenize ---- */
+
+/* Spellings are UTF-8; a special token may hold anything else. */
+static void put_json_text(const char *text)
+{
+    putchar('"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') printf("\\%c", *text);
+        else if ((unsigned char)*text < 0x20) printf("\\u%04x", (unsigned)*text);
+        else putchar(*text);
+    }
+    putchar('"');
+}
+
+static void print_json(const work *w)
+{
+    fputs("{\"ids\": [", stdout);
+    for (size_t i = 0; i < w->ids.n; i++) printf(i ? ", %d" : "%d", w->ids.ids[i]);
+    fputs("], \"tokens\": [", stdout);
+    for (size_t i = 0; i < w->ids.n; i++) {
+        if (i) fputs(", ", stdout);
+        put_json_text(qkv_tokenizer_token(w->tokenizer, w->ids.ids[i]));
+    }
+    fputs("], \"spans\": [", stdout);
+    for (size_t i = 0; i < w->ids.n; i++) printf("%s[%zu, %zu]", i ? ", " : "", w->ids.spans[i].begin, w->ids.spans[i].end);
+    puts("]}");
+}
+
+static void print_line(const work *w)
+{
+    for (size_t i = 0; i < w->ids.n; i++) {
+        if (i) putchar(' ');
+        if (given.ids) printf("%d", w->ids.ids[i]);
+        else fputs(qkv_tokenizer_token(w->tokenizer, w->ids.ids[i]), stdout);
+    }
+    putchar('\n');
+}
+
+static qkv_status tokenize_line(work *w)
+{
+    const char *text = w->line;
+    size_t length = w->length;
+    qkv_status status = check_utf8(w, &text, &length);
+    if (status) return status;
+    if (qkv_tokenizer_encode(w->tokenizer, text, length, &(qkv_encode_opts){ .specials = given.specials }, &w->ids))
+        return library_failed();
+    if (given.json) print_json(w);
+    else print_line(w);
+    return QKV_OK;
+}
+
+/* ---- detokenize ---- */
+
+static int32_t read_id(const work *w, const char *word)
+{
+    char *end;
+    if (!given.ids) return qkv_tokenizer_find(w->tokenizer, word);
+    if (*word < '0' || *word > '9') return -1;
+    long id = strtol(word, &end, 10);
+    return *end || id >= qkv_tokenizer_size(w->tokenizer) ? -1 : (int32_t)id;
+}
+
+static qkv_status keep_id(work *w, const char *word)
+{
+    int32_t id = read_id(w, word);
+    if (id < 0)
+        return fail(QKV_FORMAT, "line %lld: \"%.100s\" is no %s of %s", (long long)w->number, word, given.ids ? "id" : "token",
+                    given.tokenizer);
+    if (w->n == w->numbers_room) {
+        size_t room = w->numbers_room ? 2 * w->numbers_room : 256;
+        int32_t *larger = realloc(w->numbers, room * sizeof *larger);
+        if (!larger) return fail(QKV_MEMORY, "line %lld: out of memory", (long long)w->number);
+        w->numbers = larger;
+        w->numbers_room = room;
+    }
+    w->numbers[w->n++] = id;
+    return QKV_OK;
+}
+
+static qkv_status detokenize_line(work *w)
+{
+    qkv_status status = QKV_OK;
+    char *rest = NULL;
+    w->n = 0;
+    if (strlen(w->line) < w->length) return fail(QKV_FORMAT, "line %lld holds a NUL byte", (long long)w->number);
+    for (char *word = strtok_r(w->line, " ", &rest); word && !status; word = strtok_r(NULL, " ", &rest))
+        status = keep_id(w, word);
+    if (status) return status;
+    if (qkv_tokenizer_decode(w->tokenizer, w->numbers, w->n, given.skip_specials, &w->text)) return library_failed();
+    const char *text = w->text.data;
+    size_t length = w->text.length;
+    status = check_utf8(w, &text, &length);
+    if (status) return status;
+    fwrite(text, 1, length, stdout);
+    putchar('\n');
+    return QKV_OK;
+}
+
+/* ---- lines ---- */
+
+static qkv_status each_line(work *w, qkv_status (*handle)(work *w))
+{
+    qkv_status status = QKV_OK;
+    ssize_t got;
+    errno = 0;
+    while (!status && !ferror(stdout) && (got = getline(&w->line, &w->room, stdin)) >= 0) {
+        w->number++;
+        w->length = (size_t)got;
+        if (w->length && w->line[w->length - 1] == '\n') w->line[--w->length] = '\0';
+        status = handle(w);
+        errno = 0;
+    }
+    if (status || ferror(stdout) || feof(stdin)) return status;
+    return fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "cannot read standard input: %s", strerror(errno));
+}
+
+static qkv_status run(const char *name, qkv_status (*handle)(work *w))
+{
+    work w = { .name = name };
+    if (given.ids && given.json) return fail(QKV_USAGE, "--ids and --json: choose one");
+    if (!(w.tokenizer = qkv_tokenizer_load(given.tokenizer))) return library_failed();
+    qkv_status status = each_line(&w, handle);
+    free(w.line);
+    free(w.numbers);
+    qkv_text_free(&w.repaired);
+    qkv_text_free(&w.text);
+    qkv_ids_free(&w.ids);
+    qkv_tokenizer_free(w.tokenizer);
+    return status;
+}
+
+static qkv_status run_tokenize(void) { return run("tokenize", tokenize_line); }
+static qkv_status run_detokenize(void) { return run("detokenize", detokenize_line); }
+
+const command tokenize_command = {
+    .name = "tokenize",
+    .summary = "turn lines of text into tokens or ids",
+    .about = "Reads lines from standard input and prints the tokens of each on a line of its\n"
+             "own, with a space between them. A token is spelled with one visible character\n"
+             "a byte: a space is U+0120, a G with a dot. An empty line gives an empty line.\n"
+             "\n"
+             "Special tokens in the text are text like any other unless --specials is given.\n"
+             "Bytes that are not UTF-8 are replaced by U+FFFD, and the line is named on\n"
+             "standard error; with --strict such a line ends the command.",
+    .example = "  echo \"I love you\" | qkv tokenize --tokenizer tokenizer.json --ids",
+    .options = tokenize_options,
+    .run = run_tokenize,
+};
+
+const command detokenize_command = {
+    .name = "detokenize",
+    .summary = "turn tokens or ids back into lines of text",
+    .about = "Reads lines of tokens, or of ids with --ids, as qkv tokenize prints them, and\n"
+             "prints the text of each. Tokens that end in the middle of a character give\n"
+             "U+FFFD, and the line is named on standard error; with --strict they end the\n"
+             "command.",
+    .example = "  qkv detokenize --tokenizer tokenizer.json --ids <ids.txt",
+    .options = detokenize_options,
+    .run = run_detokenize,
+};

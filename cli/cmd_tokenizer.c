@@ -1,0 +1,80 @@
+/* cmd_tokenizer.c: qkv tokenizer: trains a tokenizer on text files. */
+#include "options.h"
+#include "results.h"
+
+#include <stdio.h>
+
+static struct {
+    value_list train, specials;
+    const char *out;
+    int size, min_count;
+    bool strict, quiet;
+} given = { .size = 8000, .min_count = 2 };
+
+static const option options[] = {
+    { "train", .value = "FILE..", .help = "text to learn from, plain or gzip", .required = true, .list = &given.train },
+    { "out", 'o', .value = "FILE", .help = "the tokenizer.json to write", .required = true, .text = &given.out },
+    { "size", .value = "N", .help = "tokens in all, 8000 unless given", .count = &given.size },
+    { "specials", .value = "TEXT..", .help = "special tokens; <pad> <s> </s> <unk> unless given", .list = &given.specials },
+    { "min-count", .value = "N", .help = "merge only what occurs N times or more, 2 unless given", .count = &given.min_count },
+    { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
+    { "quiet", .help = "tell nothing but errors", .flag = &given.quiet },
+    { 0 },
+};
+
+static qkv_status add_files(qkv_words *w)
+{
+    for (int i = 0; i < given.train.n; i++) {
+        qkv_lines_read read;
+        if (qkv_words_add_file(w, given.train.at[i], given.strict, &read)) return library_failed();
+        if (read.repaired && !given.quiet)
+            fprintf(stderr, "qkv: tokenizer: %s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in\n",
+                    given.train.at[i], (long long)read.repaired, (long long)read.first_repaired);
+    }
+    if (qkv_words_distinct(w)) return QKV_OK;
+    return fail(QKV_FORMAT, "%s: there is no text to learn from", given.train.at[0]);
+}
+
+static qkv_status train(const qkv_words *w)
+{
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = given.size,
+                                                               .min_count = given.min_count,
+                                                               .specials = (const char *const *)given.specials.at,
+                                                               .n_specials = given.specials.n });
+    if (!t || qkv_tokenizer_save(t, given.out)) {
+        qkv_tokenizer_free(t);
+        return library_failed();
+    }
+    if (!given.quiet && qkv_tokenizer_size(t) < given.size)
+        fprintf(stderr, "qkv: tokenizer: the text gives %d tokens, not %d\n", qkv_tokenizer_size(t), given.size);
+    if (!given.quiet) fprintf(stderr, "qkv: wrote %s\n", given.out);
+    qkv_tokenizer_free(t);
+    return QKV_OK;
+}
+
+static qkv_status run(void)
+{
+    qkv_status status = check_folder(given.out);
+    if (status) return status;
+    qkv_words *w = qkv_words_new();
+    if (!w) return library_failed();
+    status = add_files(w);
+    if (!status) status = train(w);
+    qkv_words_free(w);
+    return status;
+}
+
+const command tokenizer_command = {
+    .name = "tokenizer",
+    .summary = "train a tokenizer on text files",
+    .about = "Learns a byte-level BPE vocabulary from the lines of text files and writes it as\n"
+             "a Hugging Face tokenizer.json. Ids: special tokens, the 256 bytes, then merges;\n"
+             "the pair that occurs most often is merged first, of equal ones that with the\n"
+             "smaller ids. Any text in any language can be encoded; nothing is unknown.\n"
+             "\n"
+             "When the text gives fewer tokens than asked for, that is told and the smaller\n"
+             "vocabulary is written.",
+    .example = "  qkv tokenizer --train train.en train.de.gz --size 8000 --out tokenizer.json",
+    .options = options,
+    .run = run,
+};

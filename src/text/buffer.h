@@ -1,0 +1,17 @@
+/* buffer.h: text that grows, and memory for libraries that do not say how much they give back. */
+#ifndef QKV_SRC_BUFFER_H
+#define QKV_SRC_BUFFER_H
+
+#include "../base/memory.h"
+
+#include <qkv/text.h>
+
+/* Adds bytes, and keeps a NUL after them. MEMORY: nothing has changed. */
+qkv_status qkv__text_put(qkv_text *t, const void *bytes, size_t size);
+void qkv__text_clear(qkv_text *t);
+
+/* malloc and free on the library's own memory. The size is kept in front of what is handed out. */
+void *qkv__lend(size_t bytes);
+void qkv__take_back(void *memory);
+
+#endif

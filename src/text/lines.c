@@ -1,0 +1,147 @@
+/* lines.c: the lines of a file, plain or gzip, one at a time. */
+#include "lines.h"
+
+#include "../base/file.h"
+
+#include <string.h>
+#include <zlib.h>
+
+enum { PIECE = 64 << 10 };
+
+struct qkv__stream {
+    int fd;
+    bool is_gzip, in_member; /* in_member: the compressed data must go on */
+    z_stream zip;
+    size_t raw_at, raw_end; /* of raw: bytes of the file not used yet */
+    size_t at, end;         /* of plain: bytes not given yet */
+    unsigned char raw[PIECE], plain[PIECE];
+};
+typedef struct qkv__stream stream;
+
+static void *lend(void *unused, unsigned n, unsigned size)
+{
+    (void)unused;
+    return qkv__lend((size_t)n * size); /* both are 32 bits wide */
+}
+
+static void take_back(void *unused, void *memory)
+{
+    (void)unused;
+    qkv__take_back(memory);
+}
+
+static qkv_status fill_raw(const qkv__lines *l, stream *s)
+{
+    size_t got;
+    qkv_status status = qkv__read_some(s->fd, l->path, s->raw + s->raw_end, PIECE - s->raw_end, &got);
+    s->raw_end += got;
+    return status;
+}
+
+/* Two bytes tell gzip; a pipe may give them one by one. */
+static qkv_status look_at_start(const qkv__lines *l, stream *s)
+{
+    qkv_status status = fill_raw(l, s);
+    if (!status && s->raw_end == 1) status = fill_raw(l, s);
+    if (status || s->raw_end < 2 || s->raw[0] != 0x1F || s->raw[1] != 0x8B) return status;
+    s->zip = (z_stream){ .zalloc = lend, .zfree = take_back };
+    if (inflateInit2(&s->zip, 15 + 16) != Z_OK) return qkv__fail(QKV_MEMORY, "%s: out of memory for decompression", l->path);
+    s->is_gzip = s->in_member = true;
+    return QKV_OK;
+}
+
+qkv_status qkv__lines_open(qkv__lines *l, const char *path)
+{
+    *l = (qkv__lines){ .path = path };
+    int fd;
+    qkv_status status = qkv__read_begin(path, &fd);
+    if (status) return status;
+    if (!(l->stream = qkv__alloc(sizeof *l->stream))) {
+        qkv__read_end(fd);
+        return QKV_MEMORY;
+    }
+    memset(l->stream, 0, offsetof(stream, raw));
+    l->stream->fd = fd;
+    status = look_at_start(l, l->stream);
+    if (status) qkv__lines_close(l);
+    return status;
+}
+
+void qkv__lines_close(qkv__lines *l)
+{
+    stream *s = l->stream;
+    if (s) {
+        if (s->is_gzip) inflateEnd(&s->zip);
+        qkv__read_end(s->fd);
+        qkv__release(s, sizeof *s);
+    }
+    qkv_text_free(&l->line);
+    l->stream = NULL;
+}
+
+static qkv_status damaged(const qkv__lines *l, const char *what)
+{
+    return qkv__fail(QKV_FORMAT, "%s: damaged gzip file after line %lld: %s", l->path, (long long)l->number, what);
+}
+
+/* One call of zlib on the raw bytes there are. */
+static qkv_status inflate_some(const qkv__lines *l, stream *s)
+{
+    s->zip.next_in = s->raw + s->raw_at;
+    s->zip.avail_in = (unsigned)(s->raw_end - s->raw_at);
+    s->zip.next_out = s->plain;
+    s->zip.avail_out = PIECE;
+    int result = inflate(&s->zip, Z_NO_FLUSH);
+    s->raw_at = s->raw_end - s->zip.avail_in;
+    s->at = 0;
+    s->end = PIECE - s->zip.avail_out;
+    s->in_member = result != Z_STREAM_END;
+    if (result == Z_MEM_ERROR) return qkv__fail(QKV_MEMORY, "%s: out of memory for decompression", l->path);
+    if (result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR) return QKV_OK;
+    return damaged(l, s->zip.msg ? s->zip.msg : "its data are wrong");
+}
+
+/* More plain bytes; none (at == end) at the end of the file. */
+static qkv_status fill_plain(const qkv__lines *l, stream *s)
+{
+    s->at = s->end = 0;
+    for (qkv_status status = QKV_OK; s->at == s->end;) {
+        if (s->raw_at == s->raw_end) {
+            s->raw_at = s->raw_end = 0;
+            status = fill_raw(l, s);
+            if (status) return status;
+            if (!s->raw_end) return s->in_member ? damaged(l, "it is cut") : QKV_OK;
+        }
+        if (!s->is_gzip) {
+            s->end = s->raw_end - s->raw_at;
+            memcpy(s->plain, s->raw + s->raw_at, s->end);
+            s->raw_at = s->raw_end;
+            return QKV_OK;
+        }
+        if (!s->in_member) inflateReset(&s->zip); /* gzip files may be joined end to end */
+        status = inflate_some(l, s);
+        if (status) return status;
+    }
+    return QKV_OK;
+}
+
+qkv_status qkv__lines_next(qkv__lines *l, bool *more)
+{
+    stream *s = l->stream;
+    const unsigned char *newline = NULL;
+    *more = false;
+    qkv__text_clear(&l->line);
+    while (!newline) {
+        qkv_status status = s->at == s->end ? fill_plain(l, s) : QKV_OK;
+        if (status) return status;
+        if (s->at == s->end) break;
+        size_t left = s->end - s->at;
+        newline = memchr(s->plain + s->at, '\n', left);
+        size_t taken = newline ? (size_t)(newline - (s->plain + s->at)) : left;
+        if (qkv__text_put(&l->line, s->plain + s->at, taken)) return QKV_MEMORY;
+        s->at += taken + (newline != NULL);
+        *more = true;
+    }
+    l->number += *more;
+    return QKV_OK;
+}

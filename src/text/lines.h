@@ -1,0 +1,24 @@
+/* lines.h: the lines of a file, plain or gzip, one at a time. */
+#ifndef QKV_SRC_LINES_H
+#define QKV_SRC_LINES_H
+
+#include "buffer.h"
+
+#include <stdbool.h>
+
+typedef struct qkv__lines {
+    const char *path;
+    int64_t number; /* of the last line given, from 1 */
+    struct qkv__stream *stream;
+    qkv_text line;
+} qkv__lines;
+
+/* path is kept, not copied. IO, MEMORY. */
+qkv_status qkv__lines_open(qkv__lines *l, const char *path);
+
+/* The next line, without its newline, in l->line; *more is false after the last. A last line without a newline is a line, an
+ * empty file has none. FORMAT for damaged gzip, IO, MEMORY. */
+qkv_status qkv__lines_next(qkv__lines *l, bool *more);
+void qkv__lines_close(qkv__lines *l);
+
+#endif

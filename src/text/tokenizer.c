@@ -1,0 +1,228 @@
+/* tokenizer.c: a vocabulary and its merges, ready to be looked up. */
+#include "tokenizer.h"
+
+#include "../base/size.h"
+#include "alphabet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- making one ---- */
+
+qkv_tokenizer *qkv__tokenizer_new(size_t n, size_t n_merges)
+{
+    qkv_tokenizer *t = qkv__alloc_zero(sizeof *t);
+    if (!t) return NULL;
+    *t = (qkv_tokenizer){ .n = n, .n_merges = n_merges, .unknown = -1 };
+    t->tokens = qkv__alloc_zero(n * sizeof *t->tokens);
+    t->merges = qkv__alloc_zero(n_merges * sizeof *t->merges);
+    if (t->tokens && t->merges) return t;
+    qkv_tokenizer_free(t);
+    return NULL;
+}
+
+void qkv_tokenizer_free(qkv_tokenizer *t)
+{
+    if (!t) return;
+    qkv__release(t->tokens, t->n * sizeof *t->tokens);
+    qkv__release(t->merges, t->n_merges * sizeof *t->merges);
+    qkv__release(t->by_spelling, t->n * sizeof *t->by_spelling);
+    qkv__release(t->first, (t->n + 1) * sizeof *t->first);
+    qkv__release(t->pairs, t->n_merges * sizeof *t->pairs);
+    qkv__release(t->added, t->n_added * sizeof *t->added);
+    qkv__pattern_free(t->pattern);
+    qkv_text_free(&t->pool);
+    qkv__release(t, sizeof *t);
+}
+
+/* Puts what the spelling stands for into the pool. False when a character of it stands for no byte: then the token
+ * means itself. */
+static bool put_bytes(qkv_tokenizer *t, const char *spelling, size_t length, qkv_status *status)
+{
+    for (size_t at = 0, step; at < length && !*status; at += step) {
+        int byte = qkv__character_to_byte(qkv_utf8_decode(spelling + at, length - at, &step));
+        if (byte < 0) return false;
+        *status = qkv__text_put(&t->pool, &(char){ (char)byte }, 1);
+    }
+    return true;
+}
+
+qkv_status qkv__tokenizer_set(qkv_tokenizer *t, int32_t id, const char *spelling, bool is_added, bool is_special)
+{
+    qkv__token token = { .spelling = t->pool.length,
+                         .spelling_length = strlen(spelling),
+                         .is_set = true,
+                         .is_added = is_added,
+                         .is_special = is_special };
+    qkv_status status = qkv__text_put(&t->pool, spelling, token.spelling_length + 1);
+    if (status) return status;
+    token.bytes = t->pool.length;
+    if (is_added || !put_bytes(t, spelling, token.spelling_length, &status)) {
+        t->pool.length = token.bytes;
+        token.bytes = token.spelling;
+        token.bytes_length = token.spelling_length;
+    } else {
+        token.bytes_length = t->pool.length - token.bytes;
+    }
+    t->tokens[id] = token;
+    return status;
+}
+
+/* ---- looking things up ---- */
+
+const char *qkv__tokenizer_spelling(const qkv_tokenizer *t, int32_t id) { return t->pool.data + t->tokens[id].spelling; }
+
+static int by_spelling(const void *a, const void *b, void *tokenizer)
+{
+    const qkv_tokenizer *t = tokenizer;
+    return strcmp(qkv__tokenizer_spelling(t, *(const int32_t *)a), qkv__tokenizer_spelling(t, *(const int32_t *)b));
+}
+
+qkv_status qkv__tokenizer_sort(qkv_tokenizer *t, int32_t *twice)
+{
+    *twice = -1;
+    if (!(t->by_spelling = qkv__alloc(t->n * sizeof *t->by_spelling))) return QKV_MEMORY;
+    for (size_t i = 0; i < t->n; i++) t->by_spelling[i] = (int32_t)i;
+    qsort_r(t->by_spelling, t->n, sizeof *t->by_spelling, by_spelling, t);
+    for (size_t i = 1; i < t->n; i++)
+        if (!by_spelling(&t->by_spelling[i - 1], &t->by_spelling[i], t)) *twice = t->by_spelling[i];
+    return QKV_OK;
+}
+
+int32_t qkv_tokenizer_find(const qkv_tokenizer *t, const char *spelling)
+{
+    size_t low = 0, high = t && spelling ? t->n : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int32_t id = t->by_spelling[middle];
+        int order = strcmp(spelling, qkv__tokenizer_spelling(t, id));
+        if (!order) return id;
+        if (order < 0) high = middle;
+        else low = middle + 1;
+    }
+    return -1;
+}
+
+uint32_t qkv__tokenizer_rank(const qkv_tokenizer *t, int32_t left, int32_t right)
+{
+    size_t low = t->first[left], high = t->first[left + 1];
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const qkv__pair *p = &t->pairs[middle];
+        if (p->right == right) return p->rank;
+        if (right < p->right) high = middle;
+        else low = middle + 1;
+    }
+    return QKV__NO_RANK;
+}
+
+int32_t qkv_tokenizer_size(const qkv_tokenizer *t) { return t ? (int32_t)t->n : 0; }
+
+static bool has(const qkv_tokenizer *t, int32_t id) { return t && id >= 0 && (size_t)id < t->n; }
+
+const char *qkv_tokenizer_token(const qkv_tokenizer *t, int32_t id)
+{
+    return has(t, id) ? qkv__tokenizer_spelling(t, id) : NULL;
+}
+
+int qkv_tokenizer_is_special(const qkv_tokenizer *t, int32_t id) { return has(t, id) && t->tokens[id].is_special; }
+
+/* ---- what encoding needs ---- */
+
+static int by_right(const void *a, const void *b)
+{
+    const qkv__pair *x = a, *y = b;
+    return (x->right > y->right) - (x->right < y->right);
+}
+
+static qkv_status check_twice(const qkv_tokenizer *t, const char *name, const qkv__pair *p, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (p[i - 1].right == p[i].right) {
+            const qkv__merge *m = &t->merges[p[i].rank];
+            return qkv__fail(QKV_FORMAT, "%s: model.merges has \"%.100s\" and \"%.100s\" twice", name,
+                             qkv__tokenizer_spelling(t, m->left), qkv__tokenizer_spelling(t, m->right));
+        }
+    return QKV_OK;
+}
+
+static qkv_status index_merges(qkv_tokenizer *t, const char *name)
+{
+    t->first = qkv__alloc_zero((t->n + 1) * sizeof *t->first);
+    t->pairs = qkv__alloc(t->n_merges * sizeof *t->pairs);
+    if (!t->first || !t->pairs) return QKV_MEMORY;
+    for (size_t i = 0; i < t->n_merges; i++) t->first[t->merges[i].left + 1]++;
+    for (size_t i = 0; i < t->n; i++) t->first[i + 1] += t->first[i];
+    /* Filling moves each start to the next one's place; from the back, so that it ends at its own. */
+    for (size_t i = t->n_merges; i-- > 0;)
+        t->pairs[--t->first[t->merges[i].left + 1]] = (qkv__pair){ t->merges[i].right, (uint32_t)i };
+    memmove(t->first, t->first + 1, t->n * sizeof *t->first);
+    t->first[t->n] = t->n_merges;
+    qkv_status status = QKV_OK;
+    for (size_t i = 0; i < t->n && !status; i++) {
+        size_t n = t->first[i + 1] - t->first[i];
+        if (n > 1) qsort(t->pairs + t->first[i], n, sizeof *t->pairs, by_right);
+        status = check_twice(t, name, t->pairs + t->first[i], n);
+    }
+    return status;
+}
+
+static qkv_status find_bytes(qkv_tokenizer *t, const char *name)
+{
+    for (int byte = 0; byte < 256; byte++) {
+        char spelling[QKV__SPELLED_MAX + 1];
+        spelling[qkv__spell_byte(byte, spelling)] = '\0';
+        t->byte_ids[byte] = qkv_tokenizer_find(t, spelling);
+        if (t->byte_ids[byte] < 0)
+            return qkv__fail(QKV_UNSUPPORTED, "%s: model.vocab has no token \"%s\" for byte 0x%02X", name, spelling, byte);
+        if (t->tokens[t->byte_ids[byte]].is_special)
+            return qkv__fail(QKV_UNSUPPORTED, "%s: the special token \"%s\" also stands for byte 0x%02X", name, spelling, byte);
+    }
+    return QKV_OK;
+}
+
+/* Text must never turn into a special token unless the caller asks for it. */
+static qkv_status check_made(const qkv_tokenizer *t, const char *name)
+{
+    for (size_t i = 0; i < t->n_merges; i++)
+        if (t->tokens[t->merges[i].made].is_special)
+            return qkv__fail(QKV_UNSUPPORTED, "%s: model.merges[%zu] makes the special token \"%.200s\"", name, i,
+                             qkv__tokenizer_spelling(t, t->merges[i].made));
+    return QKV_OK;
+}
+
+static unsigned char first_byte(const qkv_tokenizer *t, int32_t id) { return (unsigned char)*qkv__tokenizer_spelling(t, id); }
+
+static int by_byte_and_length(const void *a, const void *b, void *tokenizer)
+{
+    const qkv_tokenizer *t = tokenizer;
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    if (first_byte(t, x) != first_byte(t, y)) return first_byte(t, x) < first_byte(t, y) ? -1 : 1;
+    size_t m = t->tokens[x].spelling_length, n = t->tokens[y].spelling_length;
+    return (m < n) - (m > n);
+}
+
+static qkv_status list_added(qkv_tokenizer *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++) n += t->tokens[i].is_added;
+    if (!(t->added = qkv__alloc(n * sizeof *t->added))) return QKV_MEMORY;
+    t->n_added = n;
+    n = 0;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->tokens[i].is_added) t->added[n++] = (int32_t)i;
+    qsort_r(t->added, n, sizeof *t->added, by_byte_and_length, t);
+    for (size_t i = 0; i < n; i++) t->added_first[first_byte(t, t->added[i]) + 1]++;
+    for (size_t i = 0; i < 256; i++) t->added_first[i + 1] += t->added_first[i];
+    return QKV_OK;
+}
+
+qkv_status qkv__tokenizer_finish(qkv_tokenizer *t, const char *name)
+{
+    qkv_status status = find_bytes(t, name);
+    if (!status) status = check_made(t, name);
+    if (!status) status = index_merges(t, name);
+    if (!status) status = list_added(t);
+    if (!status && !(t->pattern = qkv__pattern_new())) status = qkv_error_status();
+    return status;
+}

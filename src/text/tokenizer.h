@@ -1,0 +1,65 @@
+/* tokenizer.h: what a tokenizer is made of. Load, train and save meet here; encode and decode only read it. */
+#ifndef QKV_SRC_TOKENIZER_H
+#define QKV_SRC_TOKENIZER_H
+
+#include "buffer.h"
+#include "split.h"
+
+/* Places are offsets into the tokenizer's pool of text, which moves while it grows. */
+typedef struct qkv__token {
+    size_t spelling, spelling_length; /* a NUL follows */
+    size_t bytes, bytes_length;
+    bool is_set, is_added, is_special;
+} qkv__token;
+
+typedef struct qkv__merge {
+    int32_t left, right, made;
+} qkv__merge;
+
+/* The merges that start with one token, sorted by the other: found by bisection, so that no file can make lookups slow. */
+typedef struct qkv__pair {
+    int32_t right;
+    uint32_t rank;
+} qkv__pair;
+
+struct qkv_tokenizer {
+    qkv__token *tokens;
+    size_t n;
+    qkv_text pool;
+    qkv__merge *merges; /* by rank */
+    size_t n_merges;
+    bool prefix_space, whole_text; /* whole_text: text is one word, the pattern is not used */
+    int32_t unknown;               /* the id of the file's unk_token, kept for saving only; -1: none */
+
+    /* made by qkv__tokenizer_finish() */
+    int32_t *by_spelling; /* every id, sorted by spelling */
+    size_t *first;        /* pairs[first[left]] .. pairs[first[left + 1] - 1] */
+    qkv__pair *pairs;
+    int32_t byte_ids[256];
+    int32_t *added; /* ids of added tokens by first byte, then longest first */
+    size_t n_added;
+    size_t added_first[257]; /* as first, by byte */
+    qkv__pattern *pattern;
+};
+
+#define QKV__NO_RANK UINT32_MAX
+
+/* Room for n tokens and n_merges merges, nothing set. NULL with the error set. */
+qkv_tokenizer *qkv__tokenizer_new(size_t n, size_t n_merges);
+
+/* Sets a token by its spelling: its bytes are what the spelling stands for; those of an added token are the spelling itself. */
+qkv_status qkv__tokenizer_set(qkv_tokenizer *t, int32_t id, const char *spelling, bool is_added, bool is_special);
+
+/* Sorts the tokens by spelling, so that qkv__tokenizer_find works. When two have the same one, *twice is its id, else -1. */
+qkv_status qkv__tokenizer_sort(qkv_tokenizer *t, int32_t *twice);
+
+/* After all merges are set: what encoding needs. name (a file, or a call) starts the sentences of errors. FORMAT when a merge
+ * is there twice, UNSUPPORTED when a byte has no token or text could give a special token, MEMORY. */
+qkv_status qkv__tokenizer_finish(qkv_tokenizer *t, const char *name);
+
+/* The rank of merging left and right, or QKV__NO_RANK. */
+uint32_t qkv__tokenizer_rank(const qkv_tokenizer *t, int32_t left, int32_t right);
+
+const char *qkv__tokenizer_spelling(const qkv_tokenizer *t, int32_t id);
+
+#endif

@@ -1,0 +1,44 @@
+/* utf8.c: UTF-8, by table 3-7 of the Unicode standard. */
+#include "buffer.h"
+
+int32_t qkv_utf8_decode(const char *text, size_t length, size_t *bytes)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    *bytes = length > 0;
+    if (!length) return -1;
+    unsigned lead = s[0];
+    if (lead < 0x80) return (int32_t)lead;
+    if (lead < 0xC2 || lead > 0xF4) return -1;
+    size_t wanted = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    int32_t code = (int32_t)(lead & (0x7Fu >> wanted));
+    /* The second byte's range keeps out overlong forms (E0, F0), surrogates (ED) and what is above U+10FFFF (F4). */
+    unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80, high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    for (; *bytes < wanted; ++*bytes, low = 0x80, high = 0xBF) {
+        if (*bytes == length || s[*bytes] < low || s[*bytes] > high) return -1;
+        code = code << 6 | (s[*bytes] & 0x3F);
+    }
+    return code;
+}
+
+size_t qkv_utf8_check(const char *text, size_t length)
+{
+    for (size_t at = 0, bytes; at < length; at += bytes)
+        if (qkv_utf8_decode(text + at, length - at, &bytes) < 0) return at;
+    return length;
+}
+
+qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_text *out)
+{
+    qkv__text_clear(out);
+    qkv_status status = qkv__text_put(out, "", 0);
+    while (!status && length) {
+        size_t good = qkv_utf8_check(text, length), bad = 0;
+        if (good < length) qkv_utf8_decode(text + good, length - good, &bad);
+        status = qkv__text_put(out, text, good);
+        if (!status && bad) status = qkv__text_put(out, "\xEF\xBF\xBD", 3);
+        text += good + bad;
+        length -= good + bad;
+    }
+    if (status) qkv__text_clear(out);
+    return status;
+}

@@ -1,0 +1,129 @@
+/* words.c: the words of a corpus, each once, with how often it occurs. */
+#include "words.h"
+
+#include "lines.h"
+
+#include <string.h>
+
+/* ---- the bag ---- */
+
+static uint64_t hash_of(const char *word, size_t length) /* FNV-1a, then mixed so that its low bits depend on all of it */
+{
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < length; i++) h = (h ^ (unsigned char)word[i]) * 1099511628211u;
+    return h ^ h >> 32;
+}
+
+static size_t *place_of(const qkv__bag *b, uint64_t hash, const char *word, size_t length)
+{
+    for (size_t i = (size_t)hash;; i++) {
+        size_t *place = &b->table[i & (b->places - 1)];
+        if (!*place) return place;
+        const qkv__word *w = &b->words[*place - 1];
+        if (w->hash == hash && w->length == length && !memcmp(b->text.data + w->start, word, length)) return place;
+    }
+}
+
+static qkv_status grow_table(qkv__bag *b)
+{
+    qkv__bag larger = *b;
+    larger.places = b->places ? 2 * b->places : 1024;
+    if (!(larger.table = qkv__alloc_zero(larger.places * sizeof *larger.table))) return QKV_MEMORY;
+    for (size_t i = 0; i < b->n; i++) {
+        const qkv__word *w = &b->words[i];
+        *place_of(&larger, w->hash, b->text.data + w->start, w->length) = i + 1;
+    }
+    qkv__release(b->table, b->places * sizeof *b->table);
+    *b = larger;
+    return QKV_OK;
+}
+
+qkv_status qkv__bag_number(qkv__bag *b, const char *word, size_t length, size_t *number)
+{
+    if (b->n >= b->places / 2 && grow_table(b)) return QKV_MEMORY;
+    uint64_t hash = hash_of(word, length);
+    size_t *place = place_of(b, hash, word, length), start = b->text.length;
+    if (!*place) {
+        if (qkv__grow((void **)&b->words, &b->words_bytes, (b->n + 1) * sizeof *b->words) ||
+            qkv__text_put(&b->text, word, length))
+            return QKV_MEMORY;
+        b->words[b->n] = (qkv__word){ .start = start, .length = length, .hash = hash };
+        *place = ++b->n;
+    }
+    *number = *place - 1;
+    return QKV_OK;
+}
+
+void qkv__bag_free(qkv__bag *b)
+{
+    qkv_text_free(&b->text);
+    qkv__release(b->words, b->words_bytes);
+    qkv__release(b->table, b->places * sizeof *b->table);
+    *b = (qkv__bag){ 0 };
+}
+
+/* ---- words ---- */
+
+qkv_words *qkv_words_new(void)
+{
+    qkv_words *w = qkv__alloc_zero(sizeof *w);
+    if (w && (w->pattern = qkv__pattern_new())) return w;
+    qkv_words_free(w);
+    return NULL;
+}
+
+void qkv_words_free(qkv_words *w)
+{
+    if (!w) return;
+    qkv__bag_free(&w->bag);
+    qkv__cutter_free(&w->cutter);
+    qkv__pattern_free(w->pattern);
+    qkv__release(w, sizeof *w);
+}
+
+int64_t qkv_words_distinct(const qkv_words *w) { return w ? (int64_t)w->bag.n : 0; }
+
+qkv_status qkv_words_add(qkv_words *w, const char *line, size_t length)
+{
+    if (!w || (!line && length)) return qkv__fail(QKV_USAGE, "words: words or line is NULL");
+    size_t good = qkv_utf8_check(line, length);
+    if (good < length) return qkv__fail(QKV_FORMAT, "words: the line is not UTF-8 at offset %zu", good);
+    qkv__cut_begin(&w->cutter, line, length);
+    for (size_t begin, end, number;;) {
+        qkv_status status = qkv__cut_next(&w->cutter, w->pattern, &begin, &end);
+        if (!status && begin == end) return QKV_OK;
+        if (!status) status = qkv__bag_number(&w->bag, line + begin, end - begin, &number);
+        if (status) return status;
+        w->bag.words[number].count++;
+    }
+}
+
+static qkv_status add_line(qkv_words *w, const qkv__lines *l, int strict, qkv_text *repaired, qkv_lines_read *read)
+{
+    const char *line = l->line.data;
+    size_t length = l->line.length, good = qkv_utf8_check(line, length);
+    read->lines = l->number;
+    if (good == length) return qkv_words_add(w, line, length);
+    if (strict) return qkv__fail(QKV_FORMAT, "%s: line %lld: byte %zu is not UTF-8", l->path, (long long)l->number, good + 1);
+    if (!read->repaired++) read->first_repaired = l->number;
+    qkv_status status = qkv_utf8_repair(line, length, repaired);
+    return status ? status : qkv_words_add(w, repaired->data, repaired->length);
+}
+
+qkv_status qkv_words_add_file(qkv_words *w, const char *path, int strict, qkv_lines_read *read)
+{
+    qkv_lines_read done = { 0 };
+    qkv_text repaired = { 0 };
+    qkv__lines l;
+    bool more = true;
+    if (!w || !path) return qkv__fail(QKV_USAGE, "words: words or path is NULL");
+    qkv_status status = qkv__lines_open(&l, path);
+    while (!status && more) {
+        status = qkv__lines_next(&l, &more);
+        if (!status && more) status = add_line(w, &l, strict, &repaired, &done);
+    }
+    qkv__lines_close(&l);
+    qkv_text_free(&repaired);
+    if (read) *read = done;
+    return status;
+}

@@ -1,0 +1,1062 @@
+/* test_text.c: UTF-8, the tokenizer against Hugging Face's, its files and its training; no text, file or machine is trusted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "failing.h"
+#include "lcg.h"
+#include "text/tokenizer.h"
+
+#include <qkv/qkv.h>
+
+#include <jansson.h>
+#include <pthread.h>
+#include <string.h>
+#include <zlib.h>
+
+#define GOLDEN(name) QKV_GOLDEN "/" name
+#define GPT2 QKV_GOLDEN "/../../../shared/data/tokenizers/gpt2/tokenizer.json"
+
+static char folder[64], path[96];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/qkv-text-XXXXXX");
+    if (!mkdtemp(folder)) return 1;
+    snprintf(path, sizeof path, "%s/file", folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(folder);
+}
+
+static void put_file(const void *bytes, size_t size)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* A whole file with a NUL after it; free() it. */
+static char *get_file(const char *name, size_t *size)
+{
+    char *bytes = malloc(1 << 20);
+    FILE *f = fopen(name, "rb");
+    assert_non_null(f);
+    *size = fread(bytes, 1, (1 << 20) - 1, f);
+    fclose(f);
+    assert_true(*size < (1 << 20) - 1);
+    bytes[*size] = '\0';
+    return bytes;
+}
+
+static uint32_t random_below(uint32_t n)
+{
+    lcg();
+    return (lcg_state >> 8) % n;
+}
+
+/* ---- UTF-8 ---- */
+
+static size_t put_code_point(int32_t c, char out[4])
+{
+    if (c < 0x80) return out[0] = (char)c, 1;
+    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = n; i-- > 1; c >>= 6) out[i] = (char)(0x80 | (c & 0x3F));
+    out[0] = (char)(n == 2 ? 0xC0 | c : n == 3 ? 0xE0 | c : 0xF0 | c);
+    return n;
+}
+
+static void every_code_point(void **state)
+{
+    (void)state;
+    for (int32_t c = 0; c < 0x110100; c++) {
+        char text[4];
+        size_t n = put_code_point(c, text), bytes;
+        bool valid = c < 0x110000 && (c < 0xD800 || c > 0xDFFF);
+        if (qkv_utf8_decode(text, n, &bytes) != (valid ? c : -1)) fail_msg("U+%04X is decoded wrongly", c);
+        if (valid) assert_int_equal(bytes, n);
+        assert_int_equal(qkv_utf8_check(text, n), valid ? n : 0);
+        for (size_t cut = 1; valid && cut < n; cut++) assert_int_equal(qkv_utf8_check(text, cut), 0);
+    }
+}
+
+#define BAD "\xEF\xBF\xBD"
+static const struct {
+    const char *text;
+    size_t length, good;
+    const char *repaired;
+} utf8_rows[] = {
+    { "", 0, 0, "" },
+    { "plain", 5, 5, "plain" },
+    { "a\0b", 3, 3, "a" }, /* compared up to its NUL */
+    { "\x80", 1, 0, BAD },
+    { "ab\xFFxy", 5, 2, "ab" BAD "xy" },
+    { "\xC0\xAF", 2, 0, BAD BAD },                 /* overlong / */
+    { "\xC1\xBF", 2, 0, BAD BAD },                 /* overlong DEL */
+    { "\xE0\x80\xAF", 3, 0, BAD BAD BAD },         /* overlong / */
+    { "\xE0\x9F\xBF", 3, 0, BAD BAD BAD },         /* overlong U+07FF */
+    { "\xF0\x8F\xBF\xBF", 4, 0, BAD BAD BAD BAD }, /* overlong U+FFFF */
+    { "\xED\xA0\x80", 3, 0, BAD BAD BAD },         /* a surrogate */
+    { "\xED\xBF\xBF", 3, 0, BAD BAD BAD },         /* the last one */
+    { "\xF4\x90\x80\x80", 4, 0, BAD BAD BAD BAD }, /* U+110000 */
+    { "\xF5\x80\x80\x80", 4, 0, BAD BAD BAD BAD },
+    { "x\xE4\xBD", 3, 1, "x" BAD }, /* cut */
+    { "\xF0\x9F\x98", 3, 0, BAD },  /* cut */
+    { "\xE4\xBD\xE4\xBD\xA0", 5, 0, BAD "\xE4\xBD\xA0" },
+    { "\xF0\x9F\x98z\xF0\x9F\x98\x80", 8, 0, BAD "z\xF0\x9F\x98\x80" },
+    { "\xE4\xBD\xA0\xA0", 4, 3, "\xE4\xBD\xA0" BAD },
+};
+
+static void utf8_mistakes(void **state)
+{
+    (void)state;
+    qkv_text out = { 0 };
+    for (size_t i = 0; i < sizeof utf8_rows / sizeof *utf8_rows; i++) {
+        if (qkv_utf8_check(utf8_rows[i].text, utf8_rows[i].length) != utf8_rows[i].good)
+            fail_msg("row %zu is checked wrongly", i);
+        assert_int_equal(qkv_utf8_repair(utf8_rows[i].text, utf8_rows[i].length, &out), QKV_OK);
+        assert_string_equal(out.data, utf8_rows[i].repaired);
+        assert_int_equal(qkv_utf8_check(out.data, out.length), out.length);
+    }
+    size_t bytes = 9;
+    assert_int_equal(qkv_utf8_decode("", 0, &bytes), -1);
+    assert_int_equal(bytes, 0);
+    qkv_text_free(&out);
+    qkv_text_free(NULL);
+}
+
+/* ---- the same ids as Hugging Face's ---- */
+
+static qkv_tokenizer *load(const char *name)
+{
+    qkv_tokenizer *t = qkv_tokenizer_load(name);
+    if (!t) fail_msg("%s", qkv_error());
+    return t;
+}
+
+/* Spans lie side by side and the ids give the text back. */
+static void check_round_trip(const qkv_tokenizer *t, const char *text, size_t length, const qkv_ids *ids)
+{
+    qkv_text out = { 0 };
+    size_t at = 0;
+    for (size_t i = 0; i < ids->n; at = ids->spans[i++].end) assert_int_equal(ids->spans[i].begin, at);
+    assert_int_equal(at, length);
+    assert_int_equal(qkv_tokenizer_decode(t, ids->ids, ids->n, 0, &out), QKV_OK);
+    assert_int_equal(out.length, length);
+    assert_memory_equal(out.data, text, length);
+    qkv_text_free(&out);
+}
+
+static void check_ids(const qkv_tokenizer *t, const char *text, size_t length, const json_t *wanted, qkv_ids *ids,
+                      const char *name)
+{
+    assert_int_equal(qkv_tokenizer_encode(t, text, length, &(qkv_encode_opts){ .specials = 1 }, ids), QKV_OK);
+    bool same = ids->n == json_array_size(wanted);
+    for (size_t i = 0; same && i < ids->n; i++) same = ids->ids[i] == json_integer_value(json_array_get(wanted, i));
+    if (!same) fail_msg("%s: other ids for \"%.*s\"", name, (int)length, text);
+}
+
+static json_t *load_json(const char *name)
+{
+    json_t *json = json_load_file(name, 0, NULL);
+    assert_non_null(json);
+    return json;
+}
+
+/* Every line of text.txt, and the whole of it. */
+static void compare(const qkv_tokenizer *t, const json_t *golden, const char *name, bool round_trip)
+{
+    size_t size, n = 0;
+    char *text = get_file(GOLDEN("text.txt"), &size);
+    const json_t *lines = json_object_get(golden, "lines");
+    qkv_ids ids = { 0 };
+    for (const char *line = text; line < text + size; line = strchr(line, '\n') + 1, n++) {
+        size_t length = (size_t)(strchr(line, '\n') - line);
+        check_ids(t, line, length, json_array_get(lines, n), &ids, name);
+        if (round_trip) check_round_trip(t, line, length, &ids);
+    }
+    assert_int_equal(n, json_array_size(lines));
+    assert_true(n > 20);
+    check_ids(t, text, size, json_object_get(golden, "whole"), &ids, name);
+    if (round_trip) check_round_trip(t, text, size, &ids);
+    qkv_ids_free(&ids);
+    free(text);
+}
+
+static void add_token(json_t *top, const char *content, int id)
+{
+    json_array_append_new(json_object_get(top, "added_tokens"),
+                          json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", id, "content", content, "single_word", 0,
+                                    "lstrip", 0, "rstrip", 0, "normalized", 0, "special", 0));
+}
+
+/* The changes of golden/make_text.js. */
+static void change(json_t *top, const char *variant)
+{
+    json_t *cutting = json_object_get(top, "pre_tokenizer");
+    int n = (int)json_object_size(json_object_get(json_object_get(top, "model"), "vocab"));
+    if (!strcmp(variant, "prefix_space")) json_object_set_new(cutting, "add_prefix_space", json_true());
+    if (!strcmp(variant, "whole_text")) json_object_set_new(cutting, "use_regex", json_false());
+    if (strcmp(variant, "added")) return;
+    add_token(top, "小明", n);
+    add_token(top, "mat", n + 1);
+    add_token(top, "mats", n + 2);
+    add_token(top, "two inside", n + 3);
+}
+
+static void same_ids_as_hugging_face(void **state)
+{
+    (void)state;
+    static const char *const variants[] = { "plain", "prefix_space", "whole_text", "added" };
+    json_t *golden = load_json(GOLDEN("text_ids.json"));
+    for (int i = 0; i < 4; i++) {
+        json_t *top = load_json(GOLDEN("text_tokenizer.json"));
+        change(top, variants[i]);
+        assert_int_equal(json_dump_file(top, path, 0), 0);
+        qkv_tokenizer *t = load(path);
+        compare(t, json_object_get(golden, variants[i]), variants[i], i != 1);
+        assert_int_equal(qkv_tokenizer_save(t, path), QKV_OK); /* and again from our own file */
+        qkv_tokenizer_free(t);
+        t = load(path);
+        compare(t, json_object_get(golden, variants[i]), variants[i], i != 1);
+        qkv_tokenizer_free(t);
+        json_decref(top);
+    }
+    json_decref(golden);
+}
+
+static void same_ids_with_gpt2(void **state)
+{
+    (void)state;
+    if (access(GPT2, R_OK)) {
+        print_message("GPT-2's tokenizer.json is not here: not compared\n");
+        skip();
+    }
+    qkv_tokenizer *t = load(GPT2);
+    json_t *golden = load_json(GOLDEN("text_gpt2_ids.json"));
+    assert_int_equal(qkv_tokenizer_size(t), 50257);
+    compare(t, json_object_get(golden, "plain"), "gpt2", true);
+    json_decref(golden);
+    qkv_tokenizer_free(t);
+}
+
+/* Newer files have the merges as pairs. */
+static void merges_as_pairs(void **state)
+{
+    (void)state;
+    json_t *top = load_json(GOLDEN("text_tokenizer.json")), *golden = load_json(GOLDEN("text_ids.json"));
+    json_t *merges = json_object_get(json_object_get(top, "model"), "merges");
+    for (size_t i = 0; i < json_array_size(merges); i++) {
+        const char *both = json_string_value(json_array_get(merges, i)), *space = strchr(both, ' ');
+        json_array_set_new(merges, i, json_pack("[s%, s]", both, (size_t)(space - both), space + 1));
+    }
+    assert_int_equal(json_dump_file(top, path, 0), 0);
+    qkv_tokenizer *t = load(path);
+    compare(t, json_object_get(golden, "plain"), "pairs", true);
+    qkv_tokenizer_free(t);
+    json_decref(top);
+    json_decref(golden);
+}
+
+static void prefix_space_spans(void **state)
+{
+    (void)state;
+    json_t *top = load_json(GOLDEN("text_tokenizer.json"));
+    change(top, "prefix_space");
+    assert_int_equal(json_dump_file(top, path, 0), 0);
+    qkv_tokenizer *t = load(path);
+    qkv_ids ids = { 0 };
+    assert_int_equal(qkv_tokenizer_encode(t, "cat mat", 7, NULL, &ids), QKV_OK);
+    assert_int_equal(ids.n, 2);
+    assert_string_equal(qkv_tokenizer_token(t, ids.ids[0]), "\xC4\xA0"
+                                                            "cat");
+    assert_true(ids.spans[0].begin == 0 && ids.spans[0].end == 3 && ids.spans[1].begin == 3 && ids.spans[1].end == 7);
+    qkv_ids_free(&ids);
+    qkv_tokenizer_free(t);
+    json_decref(top);
+}
+
+/* ---- encoding and decoding ---- */
+
+/* The definition: again and again the adjacent pair of the lowest rank, the leftmost of equal ones. */
+static size_t merge_slowly(const qkv_tokenizer *t, int32_t *ids, size_t n)
+{
+    for (;;) {
+        size_t best = n;
+        uint32_t lowest = QKV__NO_RANK;
+        for (size_t i = 0; i + 1 < n; i++) {
+            uint32_t rank = qkv__tokenizer_rank(t, ids[i], ids[i + 1]);
+            if (rank < lowest) lowest = rank, best = i;
+        }
+        if (best == n) return n;
+        ids[best] = t->merges[lowest].made;
+        memmove(ids + best + 1, ids + best + 2, (n - best - 2) * sizeof *ids);
+        n--;
+    }
+}
+
+static void words_are_merged_by_the_definition(void **state)
+{
+    (void)state;
+    qkv_tokenizer *t = load(GOLDEN("text_tokenizer.json"));
+    qkv_ids ids = { 0 };
+    for (int round = 0; round < 3000; round++) {
+        char word[40];
+        int32_t slow[40];
+        size_t n = 1 + random_below(40);
+        for (size_t i = 0; i < n; i++) word[i] = "abcehimnorstu"[random_below(13)];
+        for (size_t i = 0; i < n; i++) slow[i] = t->byte_ids[(unsigned char)word[i]];
+        assert_int_equal(qkv_tokenizer_encode(t, word, n, NULL, &ids), QKV_OK);
+        n = merge_slowly(t, slow, n);
+        assert_int_equal(ids.n, n);
+        assert_memory_equal(ids.ids, slow, n * sizeof *slow);
+    }
+    qkv_ids_free(&ids);
+    qkv_tokenizer_free(t);
+}
+
+static void any_bytes_come_back(void **state)
+{
+    (void)state;
+    qkv_tokenizer *t = load(GOLDEN("text_tokenizer.json"));
+    qkv_ids ids = { 0 };
+    for (int round = 0; round < 2000; round++) {
+        char text[200];
+        size_t n = random_below(200);
+        for (size_t i = 0; i < n; i++) text[i] = (char)random_below(round % 2 ? 256 : 128);
+        bool valid = qkv_utf8_check(text, n) == n;
+        assert_int_equal(qkv_tokenizer_encode(t, text, n, NULL, &ids), valid ? QKV_OK : QKV_FORMAT);
+        if (!valid) assert_int_equal(ids.n, 0);
+        assert_int_equal(qkv_tokenizer_encode(t, text, n, &(qkv_encode_opts){ .any_bytes = 1, .specials = 1 }, &ids), QKV_OK);
+        check_round_trip(t, text, n, &ids);
+    }
+    assert_int_equal(qkv_tokenizer_encode(t, "ab\xFF", 3, NULL, &ids), QKV_FORMAT);
+    assert_non_null(strstr(qkv_error(), "offset 2"));
+    qkv_ids_free(&ids);
+    qkv_tokenizer_free(t);
+}
+
+/* A word as long as the text, and a gap as long as the text: neither may take memory or time out of proportion. */
+static void a_megabyte_without_a_gap(void **state)
+{
+    (void)state;
+    static const char *const parts[] = { "a", " ", "\xE3\x80\x80", "ha", "我", ".", "7", "\xFF" };
+    enum { BYTES = 1 << 20 };
+    char *text = malloc(BYTES + 4);
+    qkv_tokenizer *t = load(GOLDEN("text_tokenizer.json"));
+    for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
+        size_t n = 0;
+        qkv_ids ids = { 0 };
+        while (n < BYTES) n += (size_t)sprintf(text + n, "%s", parts[p]);
+        assert_int_equal(qkv_tokenizer_encode(t, text, n, &(qkv_encode_opts){ .any_bytes = 1 }, &ids), QKV_OK);
+        check_round_trip(t, text, n, &ids);
+        qkv_ids_free(&ids);
+    }
+    qkv_tokenizer_free(t);
+    free(text);
+}
+
+static void special_tokens_in_text(void **state)
+{
+    (void)state;
+    const char *text = "<s>cat</s>";
+    qkv_tokenizer *t = load(GOLDEN("text_tokenizer.json"));
+    qkv_ids ids = { 0 };
+    qkv_text out = { 0 };
+    assert_int_equal(qkv_tokenizer_encode(t, text, 10, NULL, &ids), QKV_OK);
+    assert_true(ids.n > 3);
+    for (size_t i = 0; i < ids.n; i++) assert_false(qkv_tokenizer_is_special(t, ids.ids[i]));
+    check_round_trip(t, text, 10, &ids);
+    assert_int_equal(qkv_tokenizer_encode(t, text, 10, &(qkv_encode_opts){ .specials = 1 }, &ids), QKV_OK);
+    assert_true(ids.ids[0] == 1 && ids.ids[ids.n - 1] == 2);
+    check_round_trip(t, text, 10, &ids);
+    assert_int_equal(qkv_tokenizer_decode(t, ids.ids, ids.n, 1, &out), QKV_OK);
+    assert_string_equal(out.data, "cat");
+    qkv_text_free(&out);
+    qkv_ids_free(&ids);
+    qkv_tokenizer_free(t);
+}
+
+static void looking_up(void **state)
+{
+    (void)state;
+    qkv_tokenizer *t = load(GOLDEN("text_tokenizer.json"));
+    qkv_text out = { 0 };
+    static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>" };
+    for (int32_t id = 0; id < qkv_tokenizer_size(t); id++) {
+        assert_int_equal(qkv_tokenizer_find(t, qkv_tokenizer_token(t, id)), id);
+        assert_int_equal(qkv_tokenizer_is_special(t, id), id < 4);
+        if (id < 4) assert_string_equal(qkv_tokenizer_token(t, id), specials[id]);
+    }
+    assert_null(qkv_tokenizer_token(t, -1));
+    assert_null(qkv_tokenizer_token(t, qkv_tokenizer_size(t)));
+    assert_int_equal(qkv_tokenizer_find(t, "no such token"), -1);
+    assert_int_equal(qkv_tokenizer_is_special(t, -1), 0);
+    assert_int_equal(qkv_tokenizer_decode(t, (int32_t[]){ 5, 700 }, 2, 0, &out), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "id 700 at place 1"));
+    assert_int_equal(out.length, 0);
+    assert_int_equal(qkv_tokenizer_decode(t, (int32_t[]){ -1 }, 1, 0, &out), QKV_USAGE);
+    assert_int_equal(qkv_tokenizer_decode(t, NULL, 0, 0, &out), QKV_OK);
+    assert_string_equal(out.data, "");
+    qkv_text_free(&out);
+    qkv_tokenizer_free(t);
+}
+
+static void nothing_is_refused(void **state)
+{
+    (void)state;
+    qkv_ids ids = { 0 };
+    qkv_text out = { 0 };
+    assert_int_equal(qkv_tokenizer_encode(NULL, "a", 1, NULL, &ids), QKV_USAGE);
+    assert_int_equal(qkv_tokenizer_decode(NULL, NULL, 0, 0, &out), QKV_USAGE);
+    assert_int_equal(qkv_tokenizer_save(NULL, path), QKV_USAGE);
+    assert_null(qkv_tokenizer_load(NULL));
+    assert_null(qkv_tokenizer_train(NULL, NULL));
+    assert_int_equal(qkv_words_add(NULL, "a", 1), QKV_USAGE);
+    assert_int_equal(qkv_words_add_file(NULL, path, 0, NULL), QKV_USAGE);
+    assert_int_equal(qkv_tokenizer_size(NULL), 0);
+    assert_int_equal(qkv_words_distinct(NULL), 0);
+    qkv_tokenizer_free(NULL);
+    qkv_words_free(NULL);
+    qkv_ids_free(NULL);
+}
+
+/* ---- threads ---- */
+
+static void *encode_often(void *tokenizer)
+{
+    const char *text = "The cat sat on the mat, 我爱你。";
+    qkv_ids ids = { 0 };
+    size_t n = 0;
+    bool same = true;
+    for (int i = 0; i < 500; i++) {
+        same = same && !qkv_tokenizer_encode(tokenizer, text, strlen(text), NULL, &ids) && (!i || ids.n == n);
+        n = ids.n;
+    }
+    qkv_ids_free(&ids);
+    return same ? tokenizer : NULL;
+}
+
+static void threads_share_a_tokenizer(void **state)
+{
+    (void)state;
+    qkv_tokenizer *t = load(GOLDEN("text_tokenizer.json"));
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, encode_often, t), 0);
+    for (int i = 0; i < 4; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        assert_ptr_equal(result, t);
+    }
+    qkv_tokenizer_free(t);
+}
+
+/* ---- training ---- */
+
+static const qkv_bpe_opts golden_opts = { .size = 700, .min_count = 1 };
+
+static void same_file(const qkv_tokenizer *t, const char *name)
+{
+    size_t n, m;
+    assert_non_null(t);
+    assert_int_equal(qkv_tokenizer_save(t, path), QKV_OK);
+    char *ours = get_file(path, &n), *wanted = get_file(name, &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(ours, wanted, n);
+    free(ours);
+    free(wanted);
+}
+
+/* The same words in another order, or from a compressed file, give the same bytes. */
+static void training_is_deterministic(void **state)
+{
+    (void)state;
+    size_t size;
+    char *text = get_file(GOLDEN("text.txt"), &size);
+    for (int way = 0; way < 4; way++) {
+        qkv_words *w = qkv_words_new();
+        qkv_lines_read read = { 0 };
+        if (way == 0) {
+            assert_int_equal(qkv_words_add_file(w, GOLDEN("text.txt"), 1, &read), QKV_OK);
+            assert_int_equal(read.lines, 27);
+            assert_int_equal(read.repaired, 0);
+        } else if (way == 1) { /* from the last line to the first */
+            for (char *end = text + size - 1, *start; end > text; end = start - 1) {
+                for (start = end; start > text && start[-1] != '\n';) start--;
+                assert_int_equal(qkv_words_add(w, start, (size_t)(end - start)), QKV_OK);
+                if (start == text) break;
+            }
+        } else { /* one gzip file, or two joined in the middle of a character */
+            size_t half = way == 2 ? size : size / 2 + 1;
+            unlink(path);
+            for (size_t at = 0; at < size; at += half) {
+                gzFile f = gzopen(path, "ab");
+                unsigned piece = (unsigned)(size - at < half ? size - at : half);
+                assert_int_equal(gzwrite(f, text + at, piece), piece);
+                assert_int_equal(gzclose(f), Z_OK);
+            }
+            assert_int_equal(qkv_words_add_file(w, path, 1, &read), QKV_OK);
+            assert_int_equal(read.lines, 27);
+        }
+        qkv_tokenizer *t = qkv_tokenizer_train(w, &golden_opts);
+        same_file(t, GOLDEN("text_tokenizer.json"));
+        qkv_tokenizer_free(t);
+        qkv_words_free(w);
+    }
+    free(text);
+}
+
+/* Learning by the definition: count every pair anew for each merge. Tokens are spelled by letters here. */
+typedef struct slow_learner {
+    int words[40][12], lengths[40], counts[40], n_words;
+    char spelling[600][16];
+    int n;
+} slow_learner;
+
+static int64_t count_pair(const slow_learner *s, int left, int right)
+{
+    int64_t count = 0;
+    for (int w = 0; w < s->n_words; w++)
+        for (int i = 0; i + 1 < s->lengths[w]; i++)
+            count += s->words[w][i] == left && s->words[w][i + 1] == right ? s->counts[w] : 0;
+    return count;
+}
+
+static void merge_pair(slow_learner *s, int left, int right, int made)
+{
+    for (int w = 0; w < s->n_words; w++) {
+        int n = 0, *word = s->words[w];
+        for (int i = 0; i < s->lengths[w]; i++) {
+            bool both = i + 1 < s->lengths[w] && word[i] == left && word[i + 1] == right;
+            word[n++] = both ? made : word[i];
+            i += both;
+        }
+        s->lengths[w] = n;
+    }
+}
+
+static bool learn_one(slow_learner *s)
+{
+    int64_t most = 1;
+    int left = -1, right = -1;
+    for (int w = 0; w < s->n_words; w++)
+        for (int i = 0; i + 1 < s->lengths[w]; i++) {
+            int a = s->words[w][i], b = s->words[w][i + 1];
+            int64_t count = count_pair(s, a, b);
+            if (count > most || (count == most && left >= 0 && (a < left || (a == left && b < right)))) {
+                most = count;
+                left = a;
+                right = b;
+            }
+        }
+    if (left < 0) return false;
+    char both[32];
+    int made = 0;
+    snprintf(both, sizeof both, "%s%s", s->spelling[left], s->spelling[right]);
+    while (made < s->n && strcmp(s->spelling[made], both)) made++;
+    if (made == s->n) strcpy(s->spelling[s->n++], both);
+    merge_pair(s, left, right, made);
+    return true;
+}
+
+static void training_by_the_definition(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 30; round++) {
+        slow_learner s = { .n_words = 40 };
+        qkv_words *w = qkv_words_new();
+        qkv_tokenizer *none = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 256, .n_specials = -1 });
+        for (s.n = 0; s.n < 256; s.n++) strcpy(s.spelling[s.n], qkv_tokenizer_token(none, s.n));
+        for (int i = 0; i < s.n_words; i++) {
+            char word[13];
+            s.lengths[i] = 1 + (int)random_below(12);
+            s.counts[i] = 1 + (int)random_below(4);
+            for (int k = 0; k < s.lengths[i]; k++) word[k] = (char)('a' + random_below(round % 2 ? 2 : 4));
+            for (int k = 0; k < s.lengths[i]; k++) s.words[i][k] = none->byte_ids[(unsigned char)word[k]];
+            for (int k = 0; k < s.counts[i]; k++) assert_int_equal(qkv_words_add(w, word, (size_t)s.lengths[i]), QKV_OK);
+        }
+        while (s.n < 500 && learn_one(&s)) {}
+        qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 500, .n_specials = -1 });
+        assert_non_null(t);
+        assert_int_equal(qkv_tokenizer_size(t), s.n);
+        for (int32_t id = 0; id < s.n; id++) assert_string_equal(qkv_tokenizer_token(t, id), s.spelling[id]);
+        qkv_tokenizer_free(t);
+        qkv_tokenizer_free(none);
+        qkv_words_free(w);
+    }
+}
+
+static void what_a_corpus_can_give(void **state)
+{
+    (void)state;
+    qkv_words *w = qkv_words_new();
+    qkv_tokenizer *t = qkv_tokenizer_train(w, NULL);
+    assert_int_equal(qkv_tokenizer_size(t), 260); /* nothing: special tokens and bytes */
+    qkv_tokenizer_free(t);
+    for (int i = 0; i < 3; i++) assert_int_equal(qkv_words_add(w, "<s> <s> abc", 11), QKV_OK);
+    assert_int_equal(qkv_words_add(w, "once", 4), QKV_OK);
+    t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 1000 });
+    assert_true(qkv_tokenizer_size(t) > 260 && qkv_tokenizer_size(t) < 270);
+    assert_true(qkv_tokenizer_find(t, "\xC4\xA0"
+                                      "abc") > 0);
+    assert_int_equal(qkv_tokenizer_find(t, "once"), -1);
+    qkv_tokenizer_free(t);
+    t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 1000, .min_count = 1 });
+    assert_true(qkv_tokenizer_find(t, "once") > 0);
+    qkv_tokenizer_free(t);
+    t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 262 });
+    assert_int_equal(qkv_tokenizer_size(t), 262);
+    qkv_tokenizer_free(t);
+    qkv_words_free(w);
+}
+
+/* Letters that spell a special token stay apart, however often they occur. */
+static void no_merge_spells_a_special_token(void **state)
+{
+    (void)state;
+    qkv_words *w = qkv_words_new();
+    qkv_ids ids = { 0 };
+    for (int i = 0; i < 9; i++) assert_int_equal(qkv_words_add(w, "pad", 3), QKV_OK);
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .specials = (const char *[]){ "pad" }, .n_specials = 1 });
+    assert_non_null(t);
+    assert_int_equal(qkv_tokenizer_size(t), 258);
+    assert_int_equal(qkv_tokenizer_encode(t, "pad", 3, NULL, &ids), QKV_OK);
+    assert_int_equal(ids.n, 2);
+    assert_int_equal(qkv_tokenizer_encode(t, "pad", 3, &(qkv_encode_opts){ .specials = 1 }, &ids), QKV_OK);
+    assert_true(ids.n == 1 && ids.ids[0] == 0);
+    qkv_ids_free(&ids);
+    qkv_tokenizer_free(t);
+    qkv_words_free(w);
+}
+
+static void bad_training_options(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t size;
+        int64_t min_count;
+        const char *specials[3];
+        int n_specials;
+    } rows[] = {
+        { 259, 0, { 0 }, 0 },          { 255, 0, { 0 }, -1 },           { 257, 0, { "<a>", "<b>" }, 2 }, { -1, 0, { 0 }, 0 },
+        { 300, 0, { "" }, 1 },         { 300, 0, { "<a>", "<a>" }, 2 }, { 300, 0, { "\xFF" }, 1 },       { 300, 0, { "a" }, 1 },
+        { 300, 0, { "\xC4\xA0" }, 1 }, { 300, -1, { 0 }, 0 },           { 300, 0, { NULL }, 1 },
+    };
+    qkv_words *w = qkv_words_new();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const qkv_bpe_opts o = {
+            .size = rows[i].size, .min_count = rows[i].min_count, .specials = rows[i].specials, .n_specials = rows[i].n_specials
+        };
+        if (qkv_tokenizer_train(w, &o)) fail_msg("row %zu is taken", i);
+        assert_int_equal(qkv_error_status(), QKV_USAGE);
+    }
+    assert_null(qkv_tokenizer_train(w, &(qkv_bpe_opts){ .n_specials = 2 }));
+    qkv_words_free(w);
+}
+
+/* ---- the files of a corpus ---- */
+
+static void lines_of_a_file(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t size;
+        int lines, repaired, first, distinct;
+    } rows[] = {
+        { "", 0, 0, 0, 0, 0 },      { "\n", 1, 1, 0, 0, 0 },
+        { "a", 1, 1, 0, 0, 1 },     { "a\nb", 3, 2, 0, 0, 2 },
+        { "a\n\n", 3, 2, 0, 0, 1 }, { "a\0b\n", 4, 1, 0, 0, 3 },
+        { "\x1F", 1, 1, 0, 0, 1 },  { "a\n\xFF\nb\n\xC0", 7, 4, 2, 2, 3 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        qkv_words *w = qkv_words_new();
+        qkv_lines_read read;
+        put_file(rows[i].text, rows[i].size);
+        assert_int_equal(qkv_words_add_file(w, path, 0, &read), QKV_OK);
+        if (read.lines != rows[i].lines || read.repaired != rows[i].repaired || read.first_repaired != rows[i].first ||
+            qkv_words_distinct(w) != rows[i].distinct)
+            fail_msg("row %zu: %d lines, %d repaired, %d words", i, (int)read.lines, (int)read.repaired,
+                     (int)qkv_words_distinct(w));
+        qkv_words_free(w);
+    }
+    qkv_words *w = qkv_words_new();
+    assert_int_equal(qkv_words_add_file(w, path, 1, NULL), QKV_FORMAT);
+    assert_non_null(strstr(qkv_error(), "line 2: byte 1 is not UTF-8"));
+    assert_int_equal(qkv_words_add(w, "a\xFF", 2), QKV_FORMAT);
+    assert_int_equal(qkv_words_add_file(w, "/no/such/file", 0, NULL), QKV_IO);
+    assert_int_equal(qkv_words_add_file(w, folder, 0, NULL), QKV_IO);
+    qkv_words_free(w);
+}
+
+static qkv_status add_file(void)
+{
+    qkv_words *w = qkv_words_new();
+    qkv_status status = w ? qkv_words_add_file(w, path, 0, NULL) : qkv_error_status();
+    qkv_words_free(w);
+    return status;
+}
+
+/* More plain text than the buffers hold, from little compressed text. */
+static void a_long_gzip_line(void **state)
+{
+    (void)state;
+    enum { BYTES = 300000 };
+    char *text = malloc(BYTES);
+    memset(text, 'x', BYTES);
+    text[BYTES - 1] = '\n';
+    gzFile f = gzopen(path, "wb");
+    assert_int_equal(gzwrite(f, text, BYTES), BYTES);
+    assert_int_equal(gzclose(f), Z_OK);
+    qkv_words *w = qkv_words_new();
+    qkv_lines_read read;
+    assert_int_equal(qkv_words_add_file(w, path, 0, &read), QKV_OK);
+    assert_true(read.lines == 1 && qkv_words_distinct(w) == 1);
+    qkv_words_free(w);
+    free(text);
+}
+
+static void damaged_gzip(void **state)
+{
+    (void)state;
+    gzFile f = gzopen(path, "wb");
+    for (int i = 0; i < 50; i++) gzprintf(f, "line %d of a file\n", i * i);
+    assert_int_equal(gzclose(f), Z_OK);
+    size_t size;
+    char *whole = get_file(path, &size);
+    for (size_t cut = 2; cut < size; cut++) {
+        put_file(whole, cut);
+        if (add_file() != QKV_FORMAT) fail_msg("cut at %zu: %s", cut, qkv_error());
+    }
+    whole[size / 2] ^= 0x20;
+    put_file(whole, size);
+    assert_int_equal(add_file(), QKV_FORMAT);
+    whole[size / 2] ^= 0x20;
+    whole[size] = 'x'; /* get_file left a byte there */
+    put_file(whole, size + 1);
+    assert_int_equal(add_file(), QKV_FORMAT);
+    assert_non_null(strstr(qkv_error(), "damaged gzip file after line 50"));
+    put_file(whole, size);
+    assert_int_equal(add_file(), QKV_OK);
+    free(whole);
+}
+
+/* ---- hostile tokenizer files ---- */
+
+static qkv_status load_path(void)
+{
+    qkv_tokenizer *t = qkv_tokenizer_load(path);
+    qkv_tokenizer_free(t);
+    return t ? QKV_OK : qkv_error_status();
+}
+
+/* The golden file with one value changed; json NULL removes the key. at is "", "model", .. or "added" for the first added
+ * token. */
+static const struct {
+    const char *at, *key, *json;
+    qkv_status status;
+    const char *says;
+} hostile_rows[] = {
+    { "", "version", "\"2.0\"", QKV_UNSUPPORTED, "version" },
+    { "", "version", NULL, QKV_OK, "" },
+    { "", "truncation", "{}", QKV_UNSUPPORTED, "truncation" },
+    { "", "padding", "{}", QKV_UNSUPPORTED, "padding" },
+    { "", "normalizer", "{\"type\":\"NFC\"}", QKV_UNSUPPORTED, "normalizer" },
+    { "", "normalizer", NULL, QKV_OK, "" },
+    { "", "surprise", "1", QKV_UNSUPPORTED, "surprise" },
+    { "", "pre_tokenizer", NULL, QKV_UNSUPPORTED, "pre_tokenizer" },
+    { "", "pre_tokenizer", "null", QKV_UNSUPPORTED, "pre_tokenizer" },
+    { "", "pre_tokenizer", "{\"type\":\"Whitespace\"}", QKV_UNSUPPORTED, "pre_tokenizer" },
+    { "", "pre_tokenizer", "{\"type\":\"Sequence\",\"pretokenizers\":[]}", QKV_UNSUPPORTED, "pre_tokenizer" },
+    { "", "pre_tokenizer", "\"ByteLevel\"", QKV_UNSUPPORTED, "pre_tokenizer" },
+    { "pre_tokenizer", "use_regex", NULL, QKV_OK, "" },
+    { "pre_tokenizer", "use_regex", "1", QKV_UNSUPPORTED, "pre_tokenizer.use_regex" },
+    { "pre_tokenizer", "surprise", "1", QKV_UNSUPPORTED, "pre_tokenizer.surprise" },
+    { "", "post_processor", "{\"type\":\"ByteLevel\",\"trim_offsets\":true}", QKV_OK, "" },
+    { "", "post_processor", "{\"type\":\"TemplateProcessing\"}", QKV_UNSUPPORTED, "post_processor" },
+    { "", "decoder", "null", QKV_OK, "" },
+    { "", "decoder", "{\"type\":\"Metaspace\"}", QKV_UNSUPPORTED, "decoder" },
+    { "", "model", "null", QKV_FORMAT, "model" },
+    { "", "model", NULL, QKV_FORMAT, "model" },
+    { "model", "type", "\"Unigram\"", QKV_UNSUPPORTED, "model.type" },
+    { "model", "type", NULL, QKV_OK, "" },
+    { "model", "dropout", "0.1", QKV_UNSUPPORTED, "model.dropout" },
+    { "model", "dropout", "0.0", QKV_OK, "" },
+    { "model", "unk_token", "\"<unk>\"", QKV_OK, "" },
+    { "model", "unk_token", "\"none\"", QKV_FORMAT, "model.unk_token" },
+    { "model", "unk_token", "3", QKV_UNSUPPORTED, "model.unk_token" },
+    { "model", "continuing_subword_prefix", "\"##\"", QKV_UNSUPPORTED, "model.continuing_subword_prefix" },
+    { "model", "end_of_word_suffix", "\"</w>\"", QKV_UNSUPPORTED, "model.end_of_word_suffix" },
+    { "model", "end_of_word_suffix", "\"\"", QKV_OK, "" },
+    { "model", "ignore_merges", "true", QKV_UNSUPPORTED, "model.ignore_merges" },
+    { "model", "ignore_merges", "false", QKV_OK, "" },
+    { "model", "surprise", "1", QKV_UNSUPPORTED, "model.surprise" },
+    { "model", "vocab", NULL, QKV_FORMAT, "model.vocab" },
+    { "model", "vocab", "[]", QKV_FORMAT, "model.vocab" },
+    { "model", "vocab", "{}", QKV_FORMAT, "model.merges[0]" },
+    { "model", "merges", NULL, QKV_FORMAT, "model.merges" },
+    { "model", "merges", "{}", QKV_FORMAT, "model.merges" },
+    { "model", "merges", "[]", QKV_OK, "" },
+    { "model", "merges", "[\"a\"]", QKV_FORMAT, "model.merges[0]" },
+    { "model", "merges", "[\"a b c\"]", QKV_FORMAT, "model.merges[0]" },
+    { "model", "merges", "[\"\"]", QKV_FORMAT, "model.merges[0]" },
+    { "model", "merges", "[\" \"]", QKV_FORMAT, "model.merges[0]" },
+    { "model", "merges", "[7]", QKV_FORMAT, "model.merges[0]" },
+    { "model", "merges", "[[\"a\"]]", QKV_FORMAT, "model.merges[0]" },
+    { "model", "merges", "[[\"a\",\"t\",\"x\"]]", QKV_FORMAT, "model.merges[0]" },
+    { "model", "merges", "[[\"a\",7]]", QKV_FORMAT, "model.merges[0]" },
+    { "model", "merges", "[[\"a\",\"t\"],\"zq a\"]", QKV_FORMAT, "model.merges[1]: \"zq\"" },
+    { "model", "merges", "[\"a such\"]", QKV_FORMAT, "\"such\" is not" },
+    { "model", "merges", "[\"q q\"]", QKV_FORMAT, "\"qq\" is not" },
+    { "model", "merges", "[\"a t\",\"a t\"]", QKV_FORMAT, "twice" },
+    { "model", "merges", "[\"< s>\"]", QKV_FORMAT, "\"s>\" is not" },
+    { "vocab", "s>", "700", QKV_OK, "" },
+    { "vocab", "!", "-1", QKV_FORMAT, "\"!\" has the id -1" },
+    { "vocab", "!", "700", QKV_FORMAT, "\"!\" has the id 700, but there are 700" },
+    { "vocab", "!", "4294967300", QKV_FORMAT, "4294967300" },
+    { "vocab", "!", "9223372036854775807", QKV_FORMAT, "9223372036854775807" },
+    { "vocab", "!", "5", QKV_FORMAT, "both have the id 5" },
+    { "vocab", "!", "4.0", QKV_FORMAT, "no whole number" },
+    { "vocab", "!", "\"4\"", QKV_FORMAT, "no whole number" },
+    { "vocab", "!", NULL, QKV_FORMAT, "but there are 699" },
+    { "vocab", "<pad>", NULL, QKV_OK, "" }, /* it is among the added tokens too */
+    { "", "added_tokens", NULL, QKV_OK, "" },
+    { "", "added_tokens", "null", QKV_OK, "" },
+    { "", "added_tokens", "{}", QKV_FORMAT, "added_tokens" },
+    { "", "added_tokens", "[7]", QKV_FORMAT, "added_tokens[0]" },
+    { "", "added_tokens", "[{\"id\":700,\"content\":\"x!\"},{\"id\":701,\"content\":\"x!\"}]", QKV_FORMAT, "twice" },
+    { "", "added_tokens", "[{\"id\":700,\"content\":\"x!\"},{\"id\":700,\"content\":\"y!\"}]", QKV_FORMAT, "added_tokens[1]" },
+    { "", "added_tokens", "[{\"id\":1,\"content\":\"<s>\"},{\"id\":1,\"content\":\"<s>\"}]", QKV_FORMAT, "added_tokens[1]" },
+    { "", "added_tokens", "[{\"id\":701,\"content\":\"x!\"}]", QKV_FORMAT, "but there are 701" },
+    { "", "added_tokens", "[{\"id\":20,\"content\":\"x!\"}]", QKV_FORMAT, "does not agree" },
+    { "", "added_tokens", "[{\"id\":37,\"content\":\"A\",\"special\":true}]", QKV_FORMAT, "does not agree" },
+    { "", "added_tokens", "[{\"id\":4,\"content\":\"!\",\"special\":true}]", QKV_UNSUPPORTED, "byte 0x21" },
+    { "added", "id", NULL, QKV_FORMAT, "no whole number" },
+    { "added", "id", "1", QKV_FORMAT, "added_tokens[0]" },
+    { "added", "id", "99999999999", QKV_FORMAT, "99999999999" },
+    { "added", "content", NULL, QKV_FORMAT, "added_tokens[0]" },
+    { "added", "content", "\"\"", QKV_FORMAT, "added_tokens[0]" },
+    { "added", "content", "7", QKV_FORMAT, "added_tokens[0]" },
+    { "added", "lstrip", "true", QKV_UNSUPPORTED, "added_tokens[0].lstrip" },
+    { "added", "rstrip", "true", QKV_UNSUPPORTED, "added_tokens[0].rstrip" },
+    { "added", "single_word", "true", QKV_UNSUPPORTED, "added_tokens[0].single_word" },
+    { "added", "special", "1", QKV_UNSUPPORTED, "added_tokens[0].special" },
+    { "added", "surprise", "1", QKV_UNSUPPORTED, "added_tokens[0].surprise" },
+};
+
+static json_t *part(json_t *top, const char *at)
+{
+    if (!*at) return top;
+    if (!strcmp(at, "vocab")) return json_object_get(json_object_get(top, "model"), "vocab");
+    if (!strcmp(at, "added")) return json_array_get(json_object_get(top, "added_tokens"), 0);
+    return json_object_get(top, at);
+}
+
+static void hostile_values(void **state)
+{
+    (void)state;
+    const qkv_memory table = { failing_alloc, failing_release };
+    for (size_t i = 0; i < sizeof hostile_rows / sizeof *hostile_rows; i++) {
+        json_t *top = load_json(GOLDEN("text_tokenizer.json")), *object = part(top, hostile_rows[i].at);
+        if (hostile_rows[i].json)
+            json_object_set_new(object, hostile_rows[i].key, json_loads(hostile_rows[i].json, JSON_DECODE_ANY, NULL));
+        else json_object_del(object, hostile_rows[i].key);
+        assert_int_equal(json_dump_file(top, path, 0), 0);
+        json_decref(top);
+        qkv_set_memory(&table);
+        failing = (struct failing){ .fail_at = -1 };
+        qkv_status status = load_path();
+        assert_int_equal(failing.held, 0);
+        qkv_set_memory(NULL);
+        if (status != hostile_rows[i].status ||
+            (status && (!strstr(qkv_error(), hostile_rows[i].says) || !strstr(qkv_error(), path))))
+            fail_msg("row %zu (%s %s): status %d: %s", i, hostile_rows[i].key, hostile_rows[i].json, (int)status, qkv_error());
+    }
+}
+
+static void hostile_text(void **state)
+{
+    (void)state;
+    static const char *const rows[] = { "",
+                                        "{",
+                                        "[]",
+                                        "null",
+                                        "7",
+                                        "\"text\"",
+                                        "not json",
+                                        "{}",
+                                        "{\"model\":{},\"model\":{}}",
+                                        "{\"model\":{\"vocab\":{\"a\":0,\"a\":1}}}",
+                                        "{\"model\":{\"vocab\":{\"\xFF\":0}}}",
+                                        "{\"model\":{\"vocab\":{\"\\u0000\":0}}}",
+                                        "{} x" };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        put_file(rows[i], strlen(rows[i]));
+        if (load_path() != QKV_FORMAT) fail_msg("row %zu: %s", i, qkv_error());
+    }
+    size_t size;
+    char *whole = get_file(GOLDEN("text_tokenizer.json"), &size);
+    for (size_t cut = 0; cut < size - 2; cut += 97) {
+        put_file(whole, cut);
+        if (load_path() != QKV_FORMAT) fail_msg("cut at %zu: %s", cut, qkv_error());
+    }
+    free(whole);
+    char deep[20000];
+    memset(deep, '[', sizeof deep);
+    put_file(deep, sizeof deep);
+    assert_int_equal(load_path(), QKV_FORMAT);
+    unlink(path);
+    assert_int_equal(load_path(), QKV_IO);
+}
+
+/* A merge that makes a special token would let any text become one. */
+static void merges_cannot_make_special_tokens(void **state)
+{
+    (void)state;
+    json_t *top = load_json(GOLDEN("text_tokenizer.json")), *model = json_object_get(top, "model");
+    json_object_set_new(json_object_get(model, "vocab"), "s>", json_integer(700));
+    json_array_append_new(json_object_get(model, "merges"), json_string("< s>"));
+    assert_int_equal(json_dump_file(top, path, 0), 0);
+    assert_int_equal(load_path(), QKV_UNSUPPORTED);
+    assert_non_null(strstr(qkv_error(), "makes the special token \"<s>\""));
+    json_decref(top);
+}
+
+/* ---- a failing machine ---- */
+
+static qkv_status load_golden(void)
+{
+    qkv_tokenizer *t = qkv_tokenizer_load(GOLDEN("text_tokenizer.json"));
+    qkv_tokenizer_free(t);
+    return t ? QKV_OK : qkv_error_status();
+}
+
+static qkv_status use_golden(void)
+{
+    static const char text[] = "The cat <s> sat on the mat \xFF";
+    qkv_ids ids = { 0 };
+    qkv_text out = { 0 };
+    qkv_tokenizer *t = qkv_tokenizer_load(GOLDEN("text_tokenizer.json"));
+    qkv_status status = t ? QKV_OK : qkv_error_status();
+    if (!status)
+        status = qkv_tokenizer_encode(t, text, sizeof text - 1, &(qkv_encode_opts){ .specials = 1, .any_bytes = 1 }, &ids);
+    if (!status) status = qkv_tokenizer_decode(t, ids.ids, ids.n, 0, &out);
+    if (!status) status = qkv_utf8_repair(text, sizeof text - 1, &out);
+    if (!status) status = qkv_tokenizer_save(t, path);
+    qkv_ids_free(&ids);
+    qkv_text_free(&out);
+    qkv_tokenizer_free(t);
+    return status;
+}
+
+static qkv_status train_golden(void)
+{
+    qkv_words *w = qkv_words_new();
+    qkv_status status = w ? qkv_words_add_file(w, GOLDEN("text.txt"), 0, NULL) : qkv_error_status();
+    qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 300 });
+    if (!status && !t) status = qkv_error_status();
+    qkv_tokenizer_free(t);
+    qkv_words_free(w);
+    return status;
+}
+
+static void memory_runs_out(void **state)
+{
+    (void)state;
+    assert_true(each_allocation_fails(load_golden) > 10);
+    assert_true(each_allocation_fails(use_golden) > 20);
+    assert_true(each_allocation_fails(train_golden) > 40);
+    gzFile f = gzopen(path, "wb");
+    gzprintf(f, "a few words\nand bad bytes \xFF\n");
+    assert_int_equal(gzclose(f), Z_OK);
+    assert_true(each_allocation_fails(add_file) > 10);
+}
+
+static void *json_alloc(size_t bytes) { return fails_now() ? NULL : malloc(bytes); }
+
+/* The parser's own memory, at every 13th of its thousands of allocations; it calls some of its failures bad syntax. */
+static void json_memory_runs_out(void **state)
+{
+    (void)state;
+    json_malloc_t usual_alloc;
+    json_free_t usual_free;
+    json_get_alloc_funcs(&usual_alloc, &usual_free);
+    json_set_alloc_funcs(json_alloc, free);
+    for (long n = 0;; n += 13) {
+        failing = (struct failing){ .fail_at = n };
+        qkv_status status = load_golden();
+        if (!failing.failed) {
+            assert_int_equal(status, QKV_OK);
+            assert_true(n > 1000);
+            break;
+        }
+        if (status != QKV_MEMORY && status != QKV_FORMAT) fail_msg("allocation %ld: %d: %s", n, (int)status, qkv_error());
+    }
+    json_set_alloc_funcs(usual_alloc, usual_free);
+}
+
+static void files_fail(void **state)
+{
+    (void)state;
+    static const struct {
+        qkv_status (*run)(void);
+        int harmless; /* calls whose failure loses nothing: closing what was read, and opening and closing the folder */
+    } rows[] = { { train_golden, 1 }, { load_golden, 1 }, { use_golden, 3 } };
+    for (int r = 0; r < 3; r++) {
+        int harmless = 0;
+        for (long n = 0;; n++) {
+            use_failing_files(n);
+            qkv_status status = rows[r].run();
+            bool failed = failing.failed;
+            assert_int_equal(failing.open, 0);
+            qkv_set_files(NULL);
+            if (status != QKV_IO && status != QKV_OK) fail_msg("call %ld: %s", n, qkv_error());
+            if (!failed) break;
+            harmless += status == QKV_OK;
+        }
+        assert_int_equal(harmless, rows[r].harmless);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_code_point),
+        cmocka_unit_test(utf8_mistakes),
+        cmocka_unit_test(same_ids_as_hugging_face),
+        cmocka_unit_test(same_ids_with_gpt2),
+        cmocka_unit_test(merges_as_pairs),
+        cmocka_unit_test(prefix_space_spans),
+        cmocka_unit_test(words_are_merged_by_the_definition),
+        cmocka_unit_test(any_bytes_come_back),
+        cmocka_unit_test(a_megabyte_without_a_gap),
+        cmocka_unit_test(special_tokens_in_text),
+        cmocka_unit_test(looking_up),
+        cmocka_unit_test(nothing_is_refused),
+        cmocka_unit_test(threads_share_a_tokenizer),
+        cmocka_unit_test(training_is_deterministic),
+        cmocka_unit_test(training_by_the_definition),
+        cmocka_unit_test(what_a_corpus_can_give),
+        cmocka_unit_test(no_merge_spells_a_special_token),
+        cmocka_unit_test(bad_training_options),
+        cmocka_unit_test(lines_of_a_file),
+        cmocka_unit_test(a_long_gzip_line),
+        cmocka_unit_test(damaged_gzip),
+        cmocka_unit_test(hostile_values),
+        cmocka_unit_test(hostile_text),
+        cmocka_unit_test(merges_cannot_make_special_tokens),
+        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(json_memory_runs_out),
+        cmocka_unit_test(files_fail),
+    };
+    return cmocka_run_group_tests_name("text", tests, make_folder, remove_folder);
+}

@@ -1,0 +1,152 @@
+#!/bin/sh
+# tokenize.sh: qkv tokenizer, tokenize and detokenize, as a user types them. usage: tokenize.sh QKV GOLDEN
+. "$(dirname "$0")/cases.sh"
+qkv=$(realpath "$1") golden=$(realpath "$2")
+cd "$folder" || exit 1
+export LC_ALL=C.UTF-8
+tokenizer=$golden/text_tokenizer.json
+
+# run STATUS PIECE ARGUMENTS...: exit status, and PIECE on stderr ("" for nothing there); from the file in to the file out.
+run() {
+    wanted=$1 piece=$2
+    shift 2
+    "$qkv" "$@" <in >out 2>err
+    status=$?
+    [ "$status" = "$wanted" ] || { echo "status $status, wanted $wanted: $(cat err)"; return 1; }
+    [ -n "$piece" ] || [ ! -s err ] || { echo "it said: $(cat err)"; return 1; }
+    grep -qF -- "$piece" err || [ -z "$piece" ] || { echo "\"$piece\" is missing in: $(cat err)"; return 1; }
+}
+# refused NAME STATUS PIECE ARGUMENTS...: as run, with one sentence and no result.
+refused() {
+    case_name=$1
+    shift
+    if problem=$(run "$@") && [ "$(wc -l <err)" = 1 ] && grep -q '^qkv: ' err && [ ! -s out ]; then ok "$case_name"
+    else not_ok "$case_name" "$problem" "$(cat err)" "$(cat out)"; fi
+}
+lines_of() { printf '%b' "$1" >in; }
+
+# ---- training ----
+: >in
+check "training writes" run 0 "wrote t.json" tokenizer --train "$golden/text.txt" --size 700 --min-count 1 --out t.json
+check "the same file as ever" cmp t.json "$tokenizer"
+gzip -c "$golden/text.txt" >text.gz
+check "--quiet says nothing" run 0 "" tokenizer --train=text.gz --size 700 --min-count 1 -o t2.json --quiet
+check "the same file from gzip" cmp t2.json t.json
+printf 'one two\none two\n' >small.txt
+printf 'zwei drei\nzwei drei\n' >small2.txt
+check "more asked for than the text gives is told" run 0 "tokens, not 5000" \
+    tokenizer --train small.txt small2.txt --size 5000 --out t3.json
+printf 'one two drei' >in
+check "both files were read" run 0 "" tokenize --tokenizer t3.json
+same "and learned" "one Ġtwo Ġdrei" "$(cat out)"
+check "special tokens of one's own" run 0 "wrote" tokenizer --train small.txt --specials '<a>' '<b>' --out t4.json
+printf '<b>' >in
+check "are known" run 0 "" tokenize --tokenizer t4.json --specials --ids
+same "by their ids" 1 "$(cat out)"
+printf 'good\nbad \377\n' >bad.txt
+check "a line that is not UTF-8 is told" run 0 "bad.txt: 1 lines are not UTF-8, the first is line 2" \
+    tokenizer --train bad.txt --out t5.json
+rm -f t5.json
+refused "or refused" 4 "bad.txt: line 2: byte 5" tokenizer --train bad.txt --out t5.json --strict
+refused "no room for the bytes" 2 "259" tokenizer --train small.txt --size 259 --out t5.json
+refused "no files" 2 "--train needs a value" tokenizer --train --out t5.json
+refused "files given twice" 2 "twice" tokenizer --train small.txt --train small2.txt --out t5.json
+refused "no --train" 2 "--train is missing" tokenizer --out t5.json
+refused "a file that is not there" 3 "none.txt" tokenizer --train small.txt none.txt --out t5.json
+: >empty.txt
+refused "no text at all" 4 "empty.txt" tokenizer --train empty.txt --out t5.json
+head -c 40 text.gz >cut.gz
+refused "a cut gzip file" 4 "cut.gz: damaged gzip" tokenizer --train cut.gz --out t5.json
+refused "output into a folder that is not there" 3 "no/t.json" tokenizer --train small.txt --out no/t.json
+check "and none of them wrote" test ! -e t5.json
+
+# ---- there and back ----
+cp "$golden/text.txt" in
+check "tokenize" run 0 "" tokenize --tokenizer t.json
+same "one line in, one line out" "$(wc -l <in)" "$(wc -l <out)"
+cp out in
+check "detokenize" run 0 "" detokenize --tokenizer t.json
+check "gives the text back" cmp out "$golden/text.txt"
+cp "$golden/text.txt" in
+check "tokenize --ids" run 0 "" tokenize --tokenizer t.json --ids
+cp out in
+check "detokenize --ids" run 0 "" detokenize --tokenizer t.json --ids
+check "gives the text back too" cmp out "$golden/text.txt"
+lines_of 'one two\n\none'
+check "an empty line and a last line without newline" run 0 "" tokenize --tokenizer t3.json
+same "give their lines" "one Ġtwo||one|" "$(tr '\n' '|' <out)"
+lines_of 'a <s>'
+check "a special token in the text" run 0 "" tokenize --tokenizer t.json --ids
+check "is text" sh -c '! grep -qw 1 out'
+check "or its id" run 0 "" tokenize --tokenizer t.json --ids --specials
+check "when asked for" grep -qw 1 out
+cp out in
+check "and back" run 0 "" detokenize --tokenizer t.json --ids --skip-specials
+same "without it" "a " "$(cat out)"
+lines_of 'I x\n'
+check "--json" run 0 "" tokenize --tokenizer t3.json --json
+same "has ids, tokens and spans" \
+    '{"ids": [44, 224, 91], "tokens": ["I", "Ġ", "x"], "spans": [[0, 1], [1, 2], [2, 3]]}' "$(cat out)"
+printf '"\\' >in
+check "quotes and backslashes" run 0 "" tokenize --tokenizer t3.json --json
+contains "are escaped" "$(cat out)" '["\"", "\\"]'
+printf 'a\000b\n' >in
+check "a NUL" run 0 "" tokenize --tokenizer t.json --ids
+cp out in
+check "comes back" run 0 "" detokenize --tokenizer t.json --ids
+same "as it was" "$(printf 'a\000b\n' | od -c)" "$(od -c <out)"
+head -c 1000000 /dev/zero | tr '\0' a >in
+check "a line of 1 MB" run 0 "" tokenize --tokenizer t.json --ids
+cp out in
+check "and back again" run 0 "" detokenize --tokenizer t.json --ids
+same "whole" 1000001 "$(wc -c <out)"
+
+# ---- bad input ----
+printf 'good\nb\377d\ngood\n' >in
+check "bad bytes are replaced and the line is named" run 0 "line 2: byte 2" tokenize --tokenizer t.json
+same "in three lines" 3 "$(wc -l <out)"
+cp out in
+check "which come back" run 0 "" detokenize --tokenizer t.json
+same "repaired" "good b�d good" "$(tr '\n' ' ' <out | sed 's/ $//')"
+printf 'good\nb\377d\ngood\n' >in
+check "--quiet does not name it" run 0 "" tokenize --tokenizer t.json --quiet
+check "--strict refuses it" run 4 "line 2: byte 2" tokenize --tokenizer t.json --strict
+same "after the lines before" 1 "$(wc -l <out)"
+lines_of '231\n70'
+check "half a character is replaced and the line is named" run 0 "line 1: byte 1" detokenize --tokenizer t.json --ids
+same "in its line" "�|c|" "$(tr '\n' '|' <out)"
+refused "or refused" 4 "line 1: byte 1" detokenize --tokenizer t.json --ids --strict
+printf '' >in
+check "nothing in" run 0 "" tokenize --tokenizer t.json
+same "nothing out" 0 "$(wc -c <out)"
+lines_of 'nonsense-token'
+refused "an unknown token" 4 'line 1: "nonsense-token" is no token' detokenize --tokenizer t.json
+lines_of '1 2 x3'
+refused "no id" 4 'line 1: "x3" is no id' detokenize --tokenizer t.json --ids
+lines_of '1 700'
+refused "an id too large" 4 '"700"' detokenize --tokenizer t.json --ids
+lines_of '99999999999999999999'
+refused "a number too large" 4 '"99999999999999999999"' detokenize --tokenizer t.json --ids
+lines_of '-1'
+refused "a negative id" 4 '"-1"' detokenize --tokenizer t.json --ids
+lines_of 'x'
+refused "no tokenizer" 2 "--tokenizer is missing" tokenize
+refused "a tokenizer that is not there" 3 "none.json" tokenize --tokenizer none.json
+refused "a tokenizer that is none" 4 "in" tokenize --tokenizer in
+sed 's/"normalizer": null/"normalizer": {"type": "NFC"}/' t.json >nfc.json
+refused "a tokenizer of another kind" 5 "nfc.json: normalizer" tokenize --tokenizer nfc.json
+refused "--ids and --json" 2 "choose one" tokenize --tokenizer t.json --ids --json
+if [ -e /dev/full ]; then
+    "$qkv" tokenize --tokenizer t.json <"$golden/text.txt" >/dev/full 2>err
+    same "a full disk" 3 $?
+fi
+"$qkv" tokenize --tokenizer t.json <. >/dev/null 2>err
+same "a folder for input" 3 $?
+
+# ---- help ----
+contains "qkv tokenizer --help" "$("$qkv" tokenizer --help)" "--train FILE.." --size --specials --min-count --strict --quiet -o
+contains "qkv tokenize --help" "$("$qkv" tokenize --help)" --tokenizer --ids --json --specials --strict --quiet
+contains "qkv detokenize --help" "$("$qkv" detokenize --help)" --tokenizer --ids --skip-specials --strict --quiet
+same "no line of help is wider than a terminal" "" \
+    "$(for c in tokenizer tokenize detokenize; do "$qkv" $c --help; done | awk 'length($0) > 100')"
+finish
