@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,9 +18,10 @@
 static struct failing {
     long calls, fail_at;
     bool failed;
-    size_t held;  /* bytes of memory */
-    int open;     /* files */
-    bool renamed; /* before the failure, if any */
+    size_t held;   /* bytes of memory */
+    int open;      /* files */
+    size_t mapped; /* bytes of files */
+    bool renamed;  /* before the failure, if any */
 } failing = { .fail_at = -1 };
 
 static bool fails_now(void)
@@ -102,10 +104,28 @@ static int failing_unlink(const char *path) { return fails_now() ? -1 : unlink(p
 
 static int failing_mkdir(const char *path, mode_t mode) { return fails_now() ? -1 : mkdir(path, mode); }
 
+static int failing_fallocate(int fd, off_t from, off_t bytes)
+{
+    return fails_now() ? ENOSPC : posix_fallocate(fd, from, bytes);
+}
+
+static void *failing_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t from)
+{
+    void *mapped = fails_now() ? MAP_FAILED : mmap(at, bytes, protection, flags, fd, from);
+    if (mapped != MAP_FAILED) failing.mapped += bytes;
+    return mapped;
+}
+
+static int failing_munmap(void *at, size_t bytes)
+{
+    failing.mapped -= bytes;
+    return munmap(at, bytes);
+}
+
 static inline void use_failing_files(long fail_at)
 {
-    const qkv_files table = { failing_open,  failing_read,   failing_write,  failing_fsync,
-                              failing_close, failing_rename, failing_unlink, failing_mkdir };
+    const qkv_files table = { failing_open,   failing_read,  failing_write,     failing_fsync, failing_close, failing_rename,
+                              failing_unlink, failing_mkdir, failing_fallocate, failing_mmap,  failing_munmap };
     failing = (struct failing){ .fail_at = fail_at };
     qkv_set_files(&table);
 }

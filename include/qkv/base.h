@@ -78,6 +78,9 @@ typedef struct qkv_files {
     int (*rename)(const char *from, const char *to);
     int (*unlink)(const char *path);
     int (*mkdir)(const char *path, mode_t mode);
+    int (*posix_fallocate)(int fd, off_t from, off_t bytes);
+    void *(*mmap)(void *at, size_t bytes, int protection, int flags, int fd, off_t from);
+    int (*munmap)(void *at, size_t bytes);
 } qkv_files;
 
 /* Replaces the table; NULL puts the default back. */

@@ -125,8 +125,42 @@ QKV_API qkv_pairs *qkv_pairs_new(void); /* NULL when memory is out. You own it. 
 QKV_API void qkv_pairs_free(qkv_pairs *p);
 QKV_API int64_t qkv_pairs_count(const qkv_pairs *p);
 
-/* Adds a copy of one pair: n source ids and m target ids, without start and end. USAGE for NULL, MEMORY: then nothing was added. */
+/* Adds a copy of one pair: n source ids and m target ids, without start and end. USAGE for NULL; LIMIT for 2^31 - 1 ids or more
+ * on a side; MEMORY; IO: then nothing was added. Ids of more than QKV_PAIRS_IN_MEMORY bytes lie in a temporary file (in TMPDIR,
+ * or /tmp) that is gone when p is freed, or when the program ends however it ends. The memory they need is then that of their
+ * lengths, 16 bytes a pair, and of their order, at most 48 more for an epoch. */
+#define QKV_PAIRS_IN_MEMORY ((size_t)256 << 20)
 QKV_API qkv_status qkv_pairs_add(qkv_pairs *p, const int32_t *source, size_t n, const int32_t *target, size_t m);
+
+/* ---- a corpus: pairs of lines in files, plain or gzip ----
+ * Line i of one file belongs to line i of the other; or, where the second path is NULL, each line of the one file is
+ * "source TAB target". A last line without a newline is a line; a carriage return at the end of a line is not part of it.
+ * Zero means the default shown; NULL options are all zero. */
+typedef struct qkv_corpus_opts {
+    int strict;         /* 1: a line that is not UTF-8 is refused; else U+FFFD stands in for each mistake */
+    int64_t max_length; /* a pair with more tokens than this on either side is left out; 0: none is. Words have no tokens */
+} qkv_corpus_opts;
+
+/* What was read. Numbers of lines count from 1. */
+typedef struct qkv_corpus_read {
+    int64_t lines, pairs;             /* of each side read, added */
+    int64_t repaired, first_repaired; /* lines that were not UTF-8, of both files; the first one */
+    int64_t empty, first_empty;       /* pairs with nothing but white space on a side: left out */
+    int64_t too_long, first_too_long; /* pairs left out for max_length */
+} qkv_corpus_read;
+
+/* Adds the words of every pair of lines: the sources' to one bag, the targets' to the other, which may be the same. FORMAT,
+ * with the file and the line, for files of unequally many lines, a line without a TAB or with more than one (one file), a line
+ * that is not UTF-8 (strict), damaged gzip; IO; USAGE for NULL or a negative max_length; MEMORY. What was read goes to *read
+ * (may be NULL). */
+QKV_API qkv_status qkv_words_add_corpus(qkv_words *sources, qkv_words *targets, const char *source, const char *target,
+                                        const qkv_corpus_opts *opts, qkv_corpus_read *read);
+
+/* Adds every pair of lines as ids; special tokens written in a line are text like any other. The same errors and those of
+ * qkv_pairs_add(); a corpus that gives no pair at all is FORMAT too. On an error some pairs may have been added. */
+QKV_API qkv_status qkv_pairs_add_corpus(qkv_pairs *p, const qkv_tokenizer *sources, const qkv_tokenizer *targets,
+                                        const char *source, const char *target, const qkv_corpus_opts *opts,
+                                        qkv_corpus_read *read);
 
 typedef struct qkv_batch_opts {
     int64_t max_tokens; /* rows times the longest row, of source and of target each, padding included; 0 means 2048 */
@@ -150,9 +184,9 @@ typedef struct qkv_batch {
 } qkv_batch;
 QKV_API void qkv_batch_free(qkv_batch *b);
 
-/* One pass over all pairs, cut into batches: each pair once. It depends on the pairs, the options and the number of the epoch alone, so
- * a training that goes on later sees the batches it would have seen. NULL on error: USAGE, MEMORY. You own it; the pairs must outlive
- * it and not change. */
+/* One pass over all pairs, cut into batches: each pair once. It depends on the pairs, the options and the number of the epoch
+ * alone, so a training that goes on later sees the batches it would have seen. NULL on error: USAGE, MEMORY. You own it; the
+ * pairs must outlive it and not change. */
 typedef struct qkv_epoch qkv_epoch;
 QKV_API qkv_epoch *qkv_epoch_new(const qkv_pairs *p, const qkv_batch_opts *opts, uint64_t number);
 QKV_API void qkv_epoch_free(qkv_epoch *e);

@@ -1,4 +1,4 @@
-/* file.c: whole files in, whole files out. */
+/* file.c: whole files in, whole files out, and memory that lies in a file. */
 #include "file.h"
 
 #include "size.h"
@@ -6,14 +6,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static int default_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
 
-static const qkv_files default_files = { default_open, read, write, fsync, close, rename, unlink, mkdir };
-static qkv_files files = { default_open, read, write, fsync, close, rename, unlink, mkdir };
+#define DEFAULT_FILES                                                                                 \
+    {                                                                                                 \
+        default_open, read, write, fsync, close, rename, unlink, mkdir, posix_fallocate, mmap, munmap \
+    }
+static const qkv_files default_files = DEFAULT_FILES;
+static qkv_files files = DEFAULT_FILES;
 
 void qkv_set_files(const qkv_files *table) { files = table ? *table : default_files; }
 
@@ -35,6 +41,13 @@ qkv_status qkv__read_some(int fd, const char *path, void *to, size_t room, size_
 }
 
 void qkv__read_end(int fd) { files.close(fd); }
+
+bool qkv__file_exists(const char *path)
+{
+    int fd = files.open(path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd >= 0) files.close(fd);
+    return fd >= 0 || errno != ENOENT;
+}
 
 static qkv_status read_all(int fd, const char *path, size_t limit, qkv__bytes *out)
 {
@@ -153,4 +166,71 @@ void qkv__write_abandon(qkv__writer *w)
     if (w->fd >= 0) files.close(w->fd);
     if (w->temporary) files.unlink(w->temporary);
     forget(w);
+}
+
+/* ---- memory in a file ---- */
+
+static const char *temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
+/* The first name that nobody has. */
+static qkv_status open_new(char *path, size_t room, int *fd)
+{
+    for (int i = 0; i < 1000; i++) {
+        int n = snprintf(path, room, "%s/qkv-%ld-%d.tmp", temporary_folder(), (long)getpid(), i);
+        if (n < 0 || (size_t)n >= room) return qkv__fail(QKV_LIMIT, "TMPDIR: the path is longer than %zu bytes", room);
+        *fd = files.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (*fd >= 0) return QKV_OK;
+        if (errno != EEXIST) break;
+    }
+    return qkv__fail(QKV_IO, "%s: cannot create a temporary file: %s", path, strerror(errno));
+}
+
+qkv_status qkv__spill_begin(qkv__spill *s)
+{
+    char path[4096];
+    *s = (qkv__spill){ .fd = -1 };
+    qkv_status status = open_new(path, sizeof path, &s->fd);
+    if (status || !files.unlink(path)) return status;
+    status = qkv__fail(QKV_IO, "%s: cannot unlink the temporary file: %s", path, strerror(errno));
+    qkv__spill_end(s);
+    return status;
+}
+
+static qkv_status cannot_grow(size_t bytes, int error)
+{
+    return qkv__fail(error == ENOMEM ? QKV_MEMORY : QKV_IO,
+                     "%s: a temporary file cannot have %zu bytes: %s (TMPDIR names another folder)", temporary_folder(), bytes,
+                     strerror(error));
+}
+
+qkv_status qkv__spill_grow(qkv__spill *s, size_t wanted)
+{
+    enum { STEP = 64 << 10 };
+    if (wanted <= s->bytes) return QKV_OK;
+    if (wanted > SIZE_MAX / 4) return qkv__fail(QKV_LIMIT, "a temporary file of %zu bytes is too large", wanted);
+    size_t more = (size_t)qkv__max((int64_t)(wanted - s->bytes),
+                                   (int64_t)(s->bytes / 8)); /* disks are not wasted by doubling */
+    size_t bytes = (size_t)qkv__round_up((int64_t)(s->bytes + more), STEP);
+    int error;
+    /* A hole in the file would be a SIGBUS when the disk is full: its blocks are had now or not at all. */
+    do error = files.posix_fallocate(s->fd, (off_t)s->bytes, (off_t)(bytes - s->bytes));
+    while (error == EINTR);
+    if (error) return cannot_grow(bytes, error);
+    void *data = files.mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+    if (data == MAP_FAILED) return cannot_grow(bytes, errno);
+    if (s->data) files.munmap(s->data, s->bytes);
+    s->data = data;
+    s->bytes = bytes;
+    return QKV_OK;
+}
+
+void qkv__spill_end(qkv__spill *s)
+{
+    if (s->data) files.munmap(s->data, s->bytes);
+    if (s->fd >= 0) files.close(s->fd);
+    *s = (qkv__spill){ .fd = -1 };
 }

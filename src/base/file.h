@@ -1,8 +1,10 @@
-/* file.h: whole files in, whole files out. */
+/* file.h: whole files in, whole files out, and memory that lies in a file. */
 #ifndef QKV_SRC_FILE_H
 #define QKV_SRC_FILE_H
 
 #include "memory.h"
+
+#include <stdbool.h>
 
 /* A file's bytes. */
 typedef struct qkv__bytes {
@@ -20,6 +22,9 @@ qkv_status qkv__read_begin(const char *path, int *fd);
 qkv_status qkv__read_some(int fd, const char *path, void *to, size_t room, size_t *got);
 void qkv__read_end(int fd);
 
+/* False only when there is none: one that cannot be opened is there. */
+bool qkv__file_exists(const char *path);
+
 /* Makes a folder if it is not there. IO. */
 qkv_status qkv__folder_make(const char *path);
 
@@ -34,5 +39,18 @@ qkv_status qkv__write_begin(qkv__writer *w, const char *path);
 qkv_status qkv__write_put(qkv__writer *w, const void *bytes, size_t size);
 qkv_status qkv__write_end(qkv__writer *w);
 void qkv__write_abandon(qkv__writer *w);
+
+/* Memory that lies in a temporary file (in TMPDIR, or /tmp): the system can take its pages back. The file has no name, so it is
+ * gone when the process is. */
+typedef struct qkv__spill {
+    void *data; /* NULL while it has no bytes */
+    size_t bytes;
+    int fd;
+} qkv__spill;
+qkv_status qkv__spill_begin(qkv__spill *s); /* IO; end is then not needed */
+
+/* Makes it hold at least `wanted` bytes, keeping its contents; data may move. IO, MEMORY, LIMIT: then nothing has changed. */
+qkv_status qkv__spill_grow(qkv__spill *s, size_t wanted);
+void qkv__spill_end(qkv__spill *s);
 
 #endif

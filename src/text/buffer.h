@@ -6,9 +6,14 @@
 
 #include <qkv/text.h>
 
+#include <stdbool.h>
+
 /* Adds bytes, and keeps a NUL after them. MEMORY: nothing has changed. */
 qkv_status qkv__text_put(qkv_text *t, const void *bytes, size_t size);
 void qkv__text_clear(qkv_text *t);
+
+/* Whether UTF-8 text has nothing but white space, as the Unicode standard has it. */
+bool qkv__is_blank(const char *text, size_t length);
 
 /* malloc and free on the library's own memory. The size is kept in front of what is handed out. */
 void *qkv__lend(size_t bytes);

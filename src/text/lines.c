@@ -76,6 +76,7 @@ void qkv__lines_close(qkv__lines *l)
         qkv__release(s, sizeof *s);
     }
     qkv_text_free(&l->line);
+    qkv_text_free(&l->spare);
     l->stream = NULL;
 }
 
@@ -144,4 +145,19 @@ qkv_status qkv__lines_next(qkv__lines *l, bool *more)
     }
     l->number += *more;
     return QKV_OK;
+}
+
+qkv_status qkv__lines_next_utf8(qkv__lines *l, int strict, bool *more)
+{
+    qkv_status status = qkv__lines_next(l, more);
+    if (status || !*more) return status;
+    size_t good = qkv_utf8_check(l->line.data, l->line.length);
+    if (good == l->line.length) return QKV_OK;
+    if (strict) return qkv__fail(QKV_FORMAT, "%s: line %lld: byte %zu is not UTF-8", l->path, (long long)l->number, good + 1);
+    if (!l->repaired++) l->first_repaired = l->number;
+    status = qkv_utf8_repair(l->line.data, l->line.length, &l->spare);
+    qkv_text repaired = l->spare;
+    l->spare = l->line;
+    l->line = repaired;
+    return status;
 }

@@ -10,7 +10,8 @@ typedef struct qkv__lines {
     const char *path;
     int64_t number; /* of the last line given, from 1 */
     struct qkv__stream *stream;
-    qkv_text line;
+    qkv_text line, spare;
+    int64_t repaired, first_repaired; /* lines that were not UTF-8, and the number of the first one */
 } qkv__lines;
 
 /* path is kept, not copied. IO, MEMORY. */
@@ -19,6 +20,9 @@ qkv_status qkv__lines_open(qkv__lines *l, const char *path);
 /* The next line, without its newline, in l->line; *more is false after the last. A last line without a newline is a line, an
  * empty file has none. FORMAT for damaged gzip, IO, MEMORY. */
 qkv_status qkv__lines_next(qkv__lines *l, bool *more);
+
+/* The same for lines of UTF-8: others are repaired, or FORMAT with their number when strict. */
+qkv_status qkv__lines_next_utf8(qkv__lines *l, int strict, bool *more);
 void qkv__lines_close(qkv__lines *l);
 
 #endif

@@ -1,7 +1,7 @@
 /* pairs.c: pairs of id sequences, and the batches of an epoch. */
-#include <qkv/text.h>
+#include "pairs.h"
 
-#include "../base/memory.h"
+#include "../base/file.h"
 #include "../base/random.h"
 #include "../base/size.h"
 
@@ -11,44 +11,66 @@
 
 enum { SOURCE, TARGET, SIDES };
 
-/* Pair i has the ids from ends[side][i-1] to ends[side][i]. */
-typedef struct side {
-    int32_t *ids;
-    int64_t *ends;
-    size_t ids_bytes, ends_bytes;
-} side;
-
+/* Source, target, source, target, ..: side s of pair i has the ids from ends[2i+s-1] to ends[2i+s]. */
 struct qkv_pairs {
-    side sides[SIDES];
+    int32_t *ids; /* in memory, or in the file once there are more than limit bytes of them */
+    int64_t *ends;
     int64_t n;
+    size_t ids_bytes, ends_bytes; /* of the allocations */
+    size_t limit;
+    qkv__spill file;
 };
 
-qkv_pairs *qkv_pairs_new(void) { return qkv__alloc_zero(sizeof(qkv_pairs)); }
+qkv_pairs *qkv__pairs_new_with_limit(size_t bytes)
+{
+    qkv_pairs *p = qkv__alloc_zero(sizeof *p);
+    if (p) p->limit = bytes;
+    return p;
+}
+
+qkv_pairs *qkv_pairs_new(void) { return qkv__pairs_new_with_limit(QKV_PAIRS_IN_MEMORY); }
 
 void qkv_pairs_free(qkv_pairs *p)
 {
     if (!p) return;
-    for (int s = 0; s < SIDES; s++) {
-        qkv__release(p->sides[s].ids, p->sides[s].ids_bytes);
-        qkv__release(p->sides[s].ends, p->sides[s].ends_bytes);
-    }
+    if (p->file.data) qkv__spill_end(&p->file);
+    else qkv__release(p->ids, p->ids_bytes);
+    qkv__release(p->ends, p->ends_bytes);
     qkv__release(p, sizeof *p);
 }
 
 int64_t qkv_pairs_count(const qkv_pairs *p) { return p ? p->n : 0; }
 
-static int64_t begin_of(const qkv_pairs *p, int s, int64_t i) { return i ? p->sides[s].ends[i - 1] : 0; }
+static int64_t begin_of(const qkv_pairs *p, int s, int64_t i) { return i || s ? p->ends[SIDES * i + s - 1] : 0; }
 
-static int64_t length_of(const qkv_pairs *p, int s, int64_t i) { return p->sides[s].ends[i] - begin_of(p, s, i); }
+static int64_t length_of(const qkv_pairs *p, int s, int64_t i) { return p->ends[SIDES * i + s] - begin_of(p, s, i); }
 
-static qkv_status make_room(qkv_pairs *p, int s, size_t more)
+static qkv_status move_to_file(qkv_pairs *p, size_t bytes)
 {
-    side *x = &p->sides[s];
+    qkv__spill file;
+    qkv_status status = qkv__spill_begin(&file);
+    if (status) return status;
+    status = qkv__spill_grow(&file, bytes);
+    if (status) {
+        qkv__spill_end(&file);
+        return status;
+    }
+    if (p->ids) memcpy(file.data, p->ids, sizeof *p->ids * (size_t)begin_of(p, SOURCE, p->n));
+    qkv__release(p->ids, p->ids_bytes);
+    p->file = file;
+    return QKV_OK;
+}
+
+static qkv_status make_room(qkv_pairs *p, size_t more)
+{
     size_t ids;
-    if (!qkv__size_add((size_t)begin_of(p, s, p->n), more, &ids) || !qkv__size_mul(ids, sizeof *x->ids, &ids))
+    if (!qkv__size_add((size_t)begin_of(p, SOURCE, p->n), more, &ids) || !qkv__size_mul(ids, sizeof *p->ids, &ids))
         return qkv__fail(QKV_LIMIT, "pairs: all ids together are larger than memory can be");
-    if (qkv__grow((void **)&x->ids, &x->ids_bytes, ids)) return QKV_MEMORY;
-    return qkv__grow((void **)&x->ends, &x->ends_bytes, sizeof *x->ends * ((size_t)p->n + 1));
+    if (qkv__grow((void **)&p->ends, &p->ends_bytes, SIDES * sizeof *p->ends * ((size_t)p->n + 1))) return QKV_MEMORY;
+    if (!p->file.data && ids <= p->limit) return qkv__grow((void **)&p->ids, &p->ids_bytes, ids);
+    qkv_status status = p->file.data ? qkv__spill_grow(&p->file, ids) : move_to_file(p, ids);
+    if (!status) p->ids = p->file.data;
+    return status;
 }
 
 qkv_status qkv_pairs_add(qkv_pairs *p, const int32_t *source, size_t n, const int32_t *target, size_t m)
@@ -57,14 +79,14 @@ qkv_status qkv_pairs_add(qkv_pairs *p, const int32_t *source, size_t n, const in
     const size_t counts[SIDES] = { n, m };
     if (!p || (n && !source) || (m && !target))
         return qkv__fail(QKV_USAGE, "pairs: there is nothing to add, or nowhere to add it");
-    for (int s = 0; s < SIDES; s++) {
-        qkv_status status = make_room(p, s, counts[s]);
-        if (status) return status;
-    }
+    if (n >= INT32_MAX || m >= INT32_MAX) /* a batch has lengths of 32 bits, start or end included */
+        return qkv__fail(QKV_LIMIT, "pairs: %zu ids are too many for one side of a pair", n > m ? n : m);
+    qkv_status status = make_room(p, n + m);
+    if (status) return status;
     for (int s = 0; s < SIDES; s++) {
         int64_t at = begin_of(p, s, p->n);
-        if (counts[s]) memcpy(p->sides[s].ids + at, ids[s], sizeof(int32_t) * counts[s]);
-        p->sides[s].ends[p->n] = at + (int64_t)counts[s];
+        if (counts[s]) memcpy(p->ids + at, ids[s], sizeof *p->ids * counts[s]);
+        p->ends[SIDES * p->n + s] = at + (int64_t)counts[s];
     }
     p->n++;
     return QKV_OK;
@@ -74,7 +96,8 @@ qkv_status qkv_pairs_add(qkv_pairs *p, const int32_t *source, size_t n, const in
 
 /* A pair in the order of this epoch: by length, and among equals by chance. */
 typedef struct place {
-    int64_t pair, source, target;
+    int64_t pair;
+    int32_t source, target; /* lengths, start or end included */
     uint64_t chance;
 } place;
 
@@ -108,7 +131,8 @@ static void place_pairs(qkv_epoch *e, uint64_t number)
 {
     qkv__key key = qkv__key_for(e->o.seed, number, 0);
     for (int64_t i = 0; i < e->pairs->n; i++)
-        e->places[i] = (place){ i, length_of(e->pairs, SOURCE, i) + 1, length_of(e->pairs, TARGET, i) + 1, chance_of(key, i) };
+        e->places[i] = (place){ i, (int32_t)length_of(e->pairs, SOURCE, i) + 1, (int32_t)length_of(e->pairs, TARGET, i) + 1,
+                                chance_of(key, i) };
     if (!e->o.in_order) qsort(e->places, (size_t)e->pairs->n, sizeof *e->places, by_length);
 }
 
@@ -193,8 +217,8 @@ static qkv_status lay_out(qkv_batch *b, int64_t rows, int64_t source, int64_t ta
 
 static void fill_row(const qkv_epoch *e, const place *at, qkv_batch *b, int64_t row)
 {
-    const int32_t *source = e->pairs->sides[SOURCE].ids + begin_of(e->pairs, SOURCE, at->pair);
-    const int32_t *target = e->pairs->sides[TARGET].ids + begin_of(e->pairs, TARGET, at->pair);
+    const int32_t *source = e->pairs->ids + begin_of(e->pairs, SOURCE, at->pair);
+    const int32_t *target = e->pairs->ids + begin_of(e->pairs, TARGET, at->pair);
     int32_t *to = b->source + row * b->source_length;
     for (int64_t i = 0; i < b->source_length; i++)
         to[i] = i < at->source - 1 ? source[i] : i == at->source - 1 ? e->o.end : e->o.pad;
@@ -203,8 +227,8 @@ static void fill_row(const qkv_epoch *e, const place *at, qkv_batch *b, int64_t 
         in[i] = i == 0 ? e->o.start : i < at->target ? target[i - 1] : e->o.pad;
         out[i] = i < at->target - 1 ? target[i] : i == at->target - 1 ? e->o.end : QKV_IGNORED;
     }
-    b->source_lengths[row] = (int32_t)at->source;
-    b->target_lengths[row] = (int32_t)at->target;
+    b->source_lengths[row] = at->source;
+    b->target_lengths[row] = at->target;
     b->tokens += at->target;
 }
 

@@ -98,32 +98,17 @@ qkv_status qkv_words_add(qkv_words *w, const char *line, size_t length)
     }
 }
 
-static qkv_status add_line(qkv_words *w, const qkv__lines *l, int strict, qkv_text *repaired, qkv_lines_read *read)
-{
-    const char *line = l->line.data;
-    size_t length = l->line.length, good = qkv_utf8_check(line, length);
-    read->lines = l->number;
-    if (good == length) return qkv_words_add(w, line, length);
-    if (strict) return qkv__fail(QKV_FORMAT, "%s: line %lld: byte %zu is not UTF-8", l->path, (long long)l->number, good + 1);
-    if (!read->repaired++) read->first_repaired = l->number;
-    qkv_status status = qkv_utf8_repair(line, length, repaired);
-    return status ? status : qkv_words_add(w, repaired->data, repaired->length);
-}
-
 qkv_status qkv_words_add_file(qkv_words *w, const char *path, int strict, qkv_lines_read *read)
 {
-    qkv_lines_read done = { 0 };
-    qkv_text repaired = { 0 };
     qkv__lines l;
     bool more = true;
     if (!w || !path) return qkv__fail(QKV_USAGE, "words: words or path is NULL");
     qkv_status status = qkv__lines_open(&l, path);
     while (!status && more) {
-        status = qkv__lines_next(&l, &more);
-        if (!status && more) status = add_line(w, &l, strict, &repaired, &done);
+        status = qkv__lines_next_utf8(&l, strict, &more);
+        if (!status && more) status = qkv_words_add(w, l.line.data, l.line.length);
     }
     qkv__lines_close(&l);
-    qkv_text_free(&repaired);
-    if (read) *read = done;
+    if (read) *read = (qkv_lines_read){ l.number, l.repaired, l.first_repaired };
     return status;
 }

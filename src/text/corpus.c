@@ -1,0 +1,171 @@
+/* corpus.c: a corpus: pairs of lines, from two files or from the two columns of one. */
+#include "lines.h"
+
+#include "../base/size.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SOURCE, TARGET, SIDES };
+
+typedef struct corpus {
+    qkv_corpus_opts o;
+    int n_files;
+    qkv__lines files[SIDES];
+    const char *text[SIDES]; /* of the pair that was read last */
+    size_t length[SIDES];
+    qkv_corpus_read read;
+} corpus;
+
+/* ---- the files ---- */
+
+static qkv_status open_corpus(corpus *c, const char *source, const char *target, const qkv_corpus_opts *opts)
+{
+    *c = (corpus){ .n_files = target ? 2 : 1 };
+    if (opts) c->o = *opts;
+    if (!source) return qkv__fail(QKV_USAGE, "corpus: a path is needed");
+    if (c->o.max_length < 0)
+        return qkv__fail(QKV_USAGE, "corpus: max_length is %lld, expected 0 or more", (long long)c->o.max_length);
+    qkv_status status = qkv__lines_open(&c->files[SOURCE], source);
+    return status || !target ? status : qkv__lines_open(&c->files[TARGET], target);
+}
+
+static void close_corpus(corpus *c, qkv_corpus_read *read)
+{
+    for (int s = 0; s < SIDES; s++) {
+        const qkv__lines *l = &c->files[s];
+        bool is_first = l->repaired && (!c->read.repaired || l->first_repaired < c->read.first_repaired);
+        if (is_first) c->read.first_repaired = l->first_repaired;
+        c->read.repaired += l->repaired;
+        qkv__lines_close(&c->files[s]);
+    }
+    if (read) *read = c->read;
+}
+
+/* ---- the next pair ---- */
+
+/* The last line's length without the carriage return of its newline. */
+static size_t line_length(const qkv__lines *l)
+{
+    size_t n = l->line.length;
+    return n && l->line.data[n - 1] == '\r' ? n - 1 : n;
+}
+
+static qkv_status no_translation(const qkv__lines *shorter, const qkv__lines *longer)
+{
+    if (!shorter->number) return qkv__fail(QKV_FORMAT, "%s is empty, but %s is not", shorter->path, longer->path);
+    return qkv__fail(QKV_FORMAT, "%s ends at line %lld, but %s goes on: line %lld has no translation", shorter->path,
+                     (long long)shorter->number, longer->path, (long long)longer->number);
+}
+
+static qkv_status next_lines(corpus *c, bool *more)
+{
+    bool has[SIDES];
+    for (int s = 0; s < SIDES; s++) {
+        qkv_status status = qkv__lines_next_utf8(&c->files[s], c->o.strict, &has[s]);
+        if (status) return status;
+        c->text[s] = c->files[s].line.data;
+        c->length[s] = line_length(&c->files[s]);
+    }
+    *more = has[SOURCE];
+    if (has[SOURCE] == has[TARGET]) return QKV_OK;
+    return no_translation(&c->files[has[SOURCE] ? TARGET : SOURCE], &c->files[has[SOURCE] ? SOURCE : TARGET]);
+}
+
+static qkv_status next_columns(corpus *c, bool *more)
+{
+    qkv__lines *l = &c->files[SOURCE];
+    qkv_status status = qkv__lines_next_utf8(l, c->o.strict, more);
+    if (status || !*more) return status;
+    size_t length = line_length(l);
+    const char *line = l->line.data, *end = line + length, *tab = length ? memchr(line, '\t', length) : NULL;
+    if (!tab) return qkv__fail(QKV_FORMAT, "%s: line %lld has no TAB between source and target", l->path, (long long)l->number);
+    if (memchr(tab + 1, '\t', (size_t)(end - tab - 1)))
+        return qkv__fail(QKV_FORMAT, "%s: line %lld has more than one TAB, expected source TAB target", l->path,
+                         (long long)l->number);
+    c->text[SOURCE] = line;
+    c->length[SOURCE] = (size_t)(tab - line);
+    c->text[TARGET] = tab + 1;
+    c->length[TARGET] = (size_t)(end - tab - 1);
+    return QKV_OK;
+}
+
+static void count(const corpus *c, int64_t *n, int64_t *first)
+{
+    if (!(*n)++) *first = c->read.lines;
+}
+
+/* Pairs with nothing on a side are passed over. */
+static qkv_status next_pair(corpus *c, bool *more)
+{
+    for (;;) {
+        qkv_status status = c->n_files == 2 ? next_lines(c, more) : next_columns(c, more);
+        if (status || !*more) return status;
+        c->read.lines++;
+        if (!qkv__is_blank(c->text[SOURCE], c->length[SOURCE]) && !qkv__is_blank(c->text[TARGET], c->length[TARGET]))
+            return QKV_OK;
+        count(c, &c->read.empty, &c->read.first_empty);
+    }
+}
+
+/* ---- words ---- */
+
+qkv_status qkv_words_add_corpus(qkv_words *sources, qkv_words *targets, const char *source, const char *target,
+                                const qkv_corpus_opts *opts, qkv_corpus_read *read)
+{
+    corpus c;
+    bool more = true;
+    if (!sources || !targets) return qkv__fail(QKV_USAGE, "corpus: there are no words to add to");
+    qkv_status status = open_corpus(&c, source, target, opts);
+    while (!status && !(status = next_pair(&c, &more)) && more) {
+        status = qkv_words_add(sources, c.text[SOURCE], c.length[SOURCE]);
+        if (!status) status = qkv_words_add(targets, c.text[TARGET], c.length[TARGET]);
+        if (!status) c.read.pairs++;
+    }
+    close_corpus(&c, read);
+    return status;
+}
+
+/* ---- ids ---- */
+
+static qkv_status add_ids(qkv_pairs *p, const qkv_tokenizer *const tokenizers[SIDES], corpus *c, qkv_ids ids[SIDES])
+{
+    for (int s = 0; s < SIDES; s++) {
+        qkv_status status = qkv_tokenizer_encode(tokenizers[s], c->text[s], c->length[s], NULL, &ids[s]);
+        if (status) return status;
+    }
+    int64_t longest = qkv__max((int64_t)ids[SOURCE].n, (int64_t)ids[TARGET].n);
+    if (c->o.max_length && longest > c->o.max_length) return count(c, &c->read.too_long, &c->read.first_too_long), QKV_OK;
+    qkv_status status = qkv_pairs_add(p, ids[SOURCE].ids, ids[SOURCE].n, ids[TARGET].ids, ids[TARGET].n);
+    if (!status) c->read.pairs++;
+    return status;
+}
+
+static qkv_status nothing_left(const corpus *c)
+{
+    const char *source = c->files[SOURCE].path, *joined = c->n_files == 2 ? " and " : "";
+    const char *target = c->n_files == 2 ? c->files[TARGET].path : "";
+    char long_ones[80] = "";
+    if (!c->read.lines) return qkv__fail(QKV_FORMAT, "%s%s%s: there are no lines", source, joined, target);
+    if (c->read.too_long)
+        snprintf(long_ones, sizeof long_ones, ", %lld with more than %lld tokens", (long long)c->read.too_long,
+                 (long long)c->o.max_length);
+    return qkv__fail(QKV_FORMAT, "%s%s%s: none of %lld pairs is left: %lld with nothing on a side%s", source, joined, target,
+                     (long long)c->read.lines, (long long)c->read.empty, long_ones);
+}
+
+qkv_status qkv_pairs_add_corpus(qkv_pairs *p, const qkv_tokenizer *sources, const qkv_tokenizer *targets, const char *source,
+                                const char *target, const qkv_corpus_opts *opts, qkv_corpus_read *read)
+{
+    const qkv_tokenizer *const tokenizers[SIDES] = { sources, targets };
+    qkv_ids ids[SIDES] = { 0 };
+    corpus c;
+    bool more = true;
+    if (!p || !sources || !targets) return qkv__fail(QKV_USAGE, "corpus: pairs and tokenizers are needed");
+    qkv_status status = open_corpus(&c, source, target, opts);
+    while (!status && !(status = next_pair(&c, &more)) && more) status = add_ids(p, tokenizers, &c, ids);
+    if (!status && !c.read.pairs) status = nothing_left(&c);
+    for (int s = 0; s < SIDES; s++) qkv_ids_free(&ids[s]);
+    close_corpus(&c, read);
+    return status;
+}

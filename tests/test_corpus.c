@@ -1,0 +1,493 @@
+/* test_corpus.c: pairs of lines in files, and ids that lie in a file. */
+#include <qkv/text.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+#include "failing.h"
+
+#include "text/pairs.h"
+
+enum { START = 1, END = 2, PAD = 0 };
+
+static const qkv_batch_opts in_order = { .max_tokens = 1, .in_order = 1, .start = START, .end = END, .pad = PAD };
+
+/* ---- files ---- */
+
+static char folder[64], first_path[96], second_path[96];
+static qkv_tokenizer *bytes_only; /* one token a byte */
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/qkv-corpus-XXXXXX");
+    if (!mkdtemp(folder) || setenv("TMPDIR", folder, 1)) return -1;
+    snprintf(first_path, sizeof first_path, "%s/first", folder);
+    snprintf(second_path, sizeof second_path, "%s/second", folder);
+    qkv_words *w = qkv_words_new();
+    bytes_only = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 260 });
+    qkv_words_free(w);
+    return bytes_only ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    qkv_tokenizer_free(bytes_only);
+    unlink(first_path);
+    unlink(second_path);
+    return rmdir(folder); /* and nothing else was left in it */
+}
+
+static void write_bytes(const char *path, const char *bytes, size_t size)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void write_gzip(const char *path, const char *bytes, size_t size)
+{
+    gzFile f = gzopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(gzwrite(f, bytes, (unsigned)size), (int)size);
+    assert_int_equal(gzclose(f), Z_OK);
+}
+
+/* ---- what a corpus gives ---- */
+
+/* The pairs as text, "source|target\n" each. */
+static void read_back(const qkv_pairs *p, qkv_text *out)
+{
+    static char text[1 << 16];
+    size_t n = 0;
+    qkv_epoch *e = qkv_epoch_new(p, &in_order, 0);
+    qkv_batch b = { 0 };
+    qkv_text side = { 0 };
+    assert_int_equal(qkv_epoch_batches(e), qkv_pairs_count(p)); /* one pair each */
+    for (int64_t i = 0; i < qkv_epoch_batches(e); i++) {
+        assert_int_equal(qkv_epoch_batch(e, i, &b), QKV_OK);
+        for (int s = 0; s < 2; s++) {
+            const int32_t *ids = s ? b.labels : b.source;
+            size_t length = (size_t)(s ? b.target_length : b.source_length) - 1;
+            assert_int_equal(qkv_tokenizer_decode(bytes_only, ids, length, 0, &side), QKV_OK);
+            memcpy(text + n, side.data, side.length);
+            n += side.length;
+            text[n++] = s ? '\n' : '|';
+        }
+    }
+    *out = (qkv_text){ text, n, 0 };
+    qkv_text_free(&side);
+    qkv_batch_free(&b);
+    qkv_epoch_free(e);
+}
+
+static const char *second(const char *target) { return target ? second_path : NULL; }
+
+#define PLACED(text) (text), sizeof(text) - 1
+
+typedef struct row {
+    const char *name;
+    const char *source, *target; /* without target: one file */
+    const char *pairs;
+    qkv_corpus_opts o;
+    qkv_corpus_read read;
+} row;
+
+static const row rows[] = {
+    { "two files", "a b\nc\n", "A\nB C\n", "a b|A\nc|B C\n", { 0 }, { 2, 2, 0, 0, 0, 0, 0, 0 } },
+    { "no last newline", "a\nb", "A\nB\n", "a|A\nb|B\n", { 0 }, { 2, 2, 0, 0, 0, 0, 0, 0 } },
+    { "carriage returns", "a\r\nb\r\r\n", "A\nB\r\n", "a|A\nb\r|B\n", { 0 }, { 2, 2, 0, 0, 0, 0, 0, 0 } },
+    { "white space stays", " a \n", "\tA\n", " a |\tA\n", { 0 }, { 1, 1, 0, 0, 0, 0, 0, 0 } },
+    { "columns", "a b\tA\nc\tB C", NULL, "a b|A\nc|B C\n", { 0 }, { 2, 2, 0, 0, 0, 0, 0, 0 } },
+    { "columns and carriage returns", "a\tA\r\nb\tB\r\n", NULL, "a|A\nb|B\n", { 0 }, { 2, 2, 0, 0, 0, 0, 0, 0 } },
+    { "empty lines", "a\n\nc\nd\n \n", "A\nB\n\r\nD\nE\n", "a|A\nd|D\n", { 0 }, { 5, 2, 0, 0, 3, 2, 0, 0 } },
+    { "wide white space", "a\n\xE3\x80\x80\xC2\xA0\n", "A\nB\n", "a|A\n", { 0 }, { 2, 1, 0, 0, 1, 2, 0, 0 } },
+    { "empty columns", "\tA\nb\t\nc\tC\n", NULL, "c|C\n", { 0 }, { 3, 1, 0, 0, 2, 1, 0, 0 } },
+    { "long pairs",
+      "a\nbbbb\nccc\nd\n",
+      "A\nB\nCCC\nDDDD\n",
+      "a|A\nccc|CCC\n",
+      { .max_length = 3 },
+      { 4, 2, 0, 0, 0, 0, 2, 2 } },
+    { "repaired",
+      "a\nb\xFFz\nc\n",
+      "A\xE2\x82\nB\nC\n",
+      "a|A\xEF\xBF\xBD\nb\xEF\xBF\xBDz|B\nc|C\n",
+      { 0 },
+      { 3, 3, 2, 1, 0, 0, 0, 0 } },
+    { "repaired columns", "a\tA\nb\xFF\t\xC3\n", NULL, "a|A\nb\xEF\xBF\xBD|\xEF\xBF\xBD\n", { 0 }, { 2, 2, 1, 2, 0, 0, 0, 0 } },
+    { "special tokens are text", "<s>a\n", "</s>\n", "<s>a|</s>\n", { .strict = 1 }, { 1, 1, 0, 0, 0, 0, 0, 0 } },
+};
+
+static void check_row(const row *r, void (*write)(const char *, const char *, size_t))
+{
+    qkv_pairs *p = qkv_pairs_new();
+    qkv_corpus_read read, of_words;
+    qkv_text text;
+    write(first_path, r->source, strlen(r->source));
+    if (r->target) write(second_path, r->target, strlen(r->target));
+    if (qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, second(r->target), &r->o, &read))
+        fail_msg("%s: %s", r->name, qkv_error());
+    read_back(p, &text);
+    if (text.length != strlen(r->pairs) || memcmp(text.data, r->pairs, text.length))
+        fail_msg("%s: \"%.*s\", expected \"%s\"", r->name, (int)text.length, text.data, r->pairs);
+    if (memcmp(&read, &r->read, sizeof read)) fail_msg("%s: %lld lines, ..", r->name, (long long)read.lines);
+    qkv_words *w = qkv_words_new();
+    assert_int_equal(qkv_words_add_corpus(w, w, first_path, second(r->target), &r->o, &of_words), QKV_OK);
+    assert_true(qkv_words_distinct(w) > 0);
+    of_words.pairs -= r->read.too_long; /* words have no tokens */
+    of_words.too_long = r->read.too_long;
+    of_words.first_too_long = r->read.first_too_long;
+    assert_memory_equal(&of_words, &r->read, sizeof of_words);
+    qkv_words_free(w);
+    qkv_pairs_free(p);
+}
+
+static void what_a_corpus_gives(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        check_row(&rows[i], write_bytes);
+        check_row(&rows[i], write_gzip);
+    }
+}
+
+/* Each side's words go to its own bag, and none of a pair that is left out. */
+static void words_of_each_side(void **state)
+{
+    (void)state;
+    qkv_words *sources = qkv_words_new(), *targets = qkv_words_new();
+    write_bytes(first_path, PLACED("a b\nc\nd e f\n"));
+    write_bytes(second_path, PLACED("A\n\nA\n"));
+    assert_int_equal(qkv_words_add_corpus(sources, targets, first_path, second_path, NULL, NULL), QKV_OK);
+    assert_int_equal(qkv_words_distinct(sources), 5); /* "a", " b", "d", " e", " f" */
+    assert_int_equal(qkv_words_distinct(targets), 1);
+    assert_int_equal(qkv_words_add(targets, "A", 1), QKV_OK);
+    assert_int_equal(qkv_words_distinct(targets), 1);
+    qkv_words_free(sources);
+    qkv_words_free(targets);
+}
+
+static void nul_bytes(void **state)
+{
+    (void)state;
+    qkv_pairs *p = qkv_pairs_new();
+    qkv_text text;
+    write_bytes(first_path, PLACED("a\0b\tA\0\n\0\t\0\n"));
+    assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_OK);
+    read_back(p, &text);
+    assert_int_equal(text.length, 11);
+    assert_memory_equal(text.data, "a\0b|A\0\n\0|\0\n", 11);
+    qkv_pairs_free(p);
+}
+
+static void a_megabyte_line(void **state)
+{
+    (void)state;
+    enum { LENGTH = 1 << 20 };
+    char *line = malloc(LENGTH + 3);
+    qkv_pairs *p = qkv_pairs_new();
+    qkv_epoch *e;
+    qkv_batch b = { 0 };
+    memset(line, 'x', LENGTH);
+    memcpy(line + LENGTH, "\ty\n", 3);
+    write_gzip(first_path, line, LENGTH + 3);
+    assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_OK);
+    assert_non_null(e = qkv_epoch_new(p, &in_order, 0));
+    assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_OK);
+    assert_int_equal(b.source_length, LENGTH + 1);
+    assert_int_equal(b.target_length, 2);
+    qkv_batch_free(&b);
+    qkv_epoch_free(e);
+    qkv_pairs_free(p);
+    free(line);
+}
+
+/* ---- what it refuses ---- */
+
+typedef struct bad_row {
+    const char *name;
+    const char *source, *target;
+    const char *words;
+    qkv_corpus_opts o;
+    qkv_status status;
+    bool words_too; /* qkv_words_add_corpus() refuses it as well */
+} bad_row;
+
+static const bad_row bad_rows[] = {
+    { "short source", "a\nb\n", "A\nB\nC\n", "first ends at line 2, but ", { 0 }, QKV_FORMAT, true },
+    { "short source", "a\nb\n", "A\nB\nC\n", "second goes on: line 3 has no translation", { 0 }, QKV_FORMAT, true },
+    { "short target", "a\nb\nc\nd\n", "A", "second ends at line 1, but ", { 0 }, QKV_FORMAT, true },
+    { "short target", "a\nb\nc\nd\n", "A", "first goes on: line 2 has no translation", { 0 }, QKV_FORMAT, true },
+    { "one more newline", "a\n", "A\n\n", "line 2 has no translation", { 0 }, QKV_FORMAT, true },
+    { "empty source", "", "A\n", "first is empty, but ", { 0 }, QKV_FORMAT, true },
+    { "no TAB", "a\tA\nb\n", NULL, "first: line 2 has no TAB", { 0 }, QKV_FORMAT, true },
+    { "no TAB in an empty line", "\n", NULL, "first: line 1 has no TAB", { 0 }, QKV_FORMAT, true },
+    { "two TABs", "a\tA\nb\tB\t\n", NULL, "first: line 2 has more than one TAB", { 0 }, QKV_FORMAT, true },
+    { "strict source", "a\nxy\xFF\n", "A\nB\n", "first: line 2: byte 3 is not UTF-8", { .strict = 1 }, QKV_FORMAT, true },
+    { "strict target", "a\nb\n", "\xC3\nB\n", "second: line 1: byte 1 is not UTF-8", { .strict = 1 }, QKV_FORMAT, true },
+    { "strict columns", "a\tA\n\n", NULL, "line 2 has no TAB", { .strict = 1 }, QKV_FORMAT, true },
+    { "a negative length", "a\n", "A\n", "max_length is -1", { .max_length = -1 }, QKV_USAGE, true },
+    { "damaged gzip", "\x1F\x8B\x08z", "A\n", "first: damaged gzip", { 0 }, QKV_FORMAT, true },
+    { "empty files", "", "", "second: there are no lines", { 0 }, QKV_FORMAT, false },
+    { "an empty file", "", NULL, "first: there are no lines", { 0 }, QKV_FORMAT, false },
+    { "empty lines", "\n\n", "A\nB\n", "none of 2 pairs is left: 2 with nothing on a side", { 0 }, QKV_FORMAT, false },
+    { "all left out",
+      "aa\nbb\n\n",
+      "A\nB\nC\n",
+      "none of 3 pairs is left: 1 with nothing on a side, 2 with more than 1 tokens",
+      { .max_length = 1 },
+      QKV_FORMAT,
+      false },
+};
+
+static void refused(const bad_row *r, qkv_status status)
+{
+    if (status != r->status || (status && !strstr(qkv_error(), r->words)))
+        fail_msg("%s: %d, \"%s\", expected \"%s\"", r->name, (int)status, qkv_error(), r->words);
+}
+
+static void what_it_refuses(void **state)
+{
+    (void)state;
+    for (const bad_row *r = bad_rows; r < bad_rows + sizeof bad_rows / sizeof *bad_rows; r++) {
+        qkv_pairs *p = qkv_pairs_new();
+        qkv_words *w = qkv_words_new();
+        write_bytes(first_path, r->source, strlen(r->source));
+        if (r->target) write_bytes(second_path, r->target, strlen(r->target));
+        refused(r, qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, second(r->target), &r->o, NULL));
+        qkv_status status = qkv_words_add_corpus(w, w, first_path, second(r->target), &r->o, NULL);
+        if (r->words_too) refused(r, status);
+        else assert_int_equal(status, QKV_OK);
+        qkv_words_free(w);
+        qkv_pairs_free(p);
+    }
+}
+
+static void what_is_not_there(void **state)
+{
+    (void)state;
+    qkv_pairs *p = qkv_pairs_new();
+    qkv_words *w = qkv_words_new();
+    qkv_corpus_read read = { .lines = 99 };
+    write_bytes(first_path, PLACED("a\n"));
+    assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, second_path, NULL, &read), QKV_IO);
+    assert_non_null(strstr(qkv_error(), "second: cannot open"));
+    assert_int_equal(read.lines, 0);
+    assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, bytes_only, folder, NULL, NULL, NULL), QKV_IO);
+    assert_non_null(strstr(qkv_error(), "cannot read"));
+    assert_int_equal(qkv_pairs_add_corpus(NULL, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_pairs_add_corpus(p, NULL, bytes_only, first_path, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, NULL, first_path, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, bytes_only, NULL, first_path, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_words_add_corpus(NULL, w, first_path, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_words_add_corpus(w, NULL, first_path, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_words_add_corpus(w, w, NULL, NULL, NULL, NULL), QKV_USAGE);
+    qkv_words_free(w);
+    qkv_pairs_free(p);
+}
+
+/* ---- ids in a file ---- */
+
+/* A temporary file that could not be unlinked has its name still. Gives whether there was one. */
+static bool remove_left_over(void)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/qkv-%ld-0.tmp", folder, (long)getpid());
+    return !unlink(path);
+}
+
+enum { MANY = 20000, LIMIT = 100000 }; /* about 800 kB of ids: the file grows several times */
+
+static qkv_status add_many(qkv_pairs *p, int n)
+{
+    int32_t ids[32];
+    qkv_status status = QKV_OK;
+    for (int i = 0; i < n && !status; i++) {
+        for (int k = 0; k < 32; k++) ids[k] = 100 * i + k;
+        status = qkv_pairs_add(p, ids, (size_t)(i * 7 % 11), ids + 16, (size_t)(i * 5 % 13));
+    }
+    return status;
+}
+
+static void same_batch(const qkv_batch *a, const qkv_batch *b)
+{
+    size_t ids = (size_t)(a->rows * (a->source_length + 2 * a->target_length + 2)); /* all arrays are one block */
+    assert_int_equal(a->rows, b->rows);
+    assert_int_equal(a->source_length, b->source_length);
+    assert_int_equal(a->target_length, b->target_length);
+    assert_int_equal(a->tokens, b->tokens);
+    assert_memory_equal(a->memory, b->memory, sizeof(int32_t) * ids);
+}
+
+static void ids_in_a_file_are_the_same(void **state)
+{
+    (void)state;
+    const qkv_batch_opts opts = { .seed = 3, .start = START, .end = END, .pad = PAD };
+    static const size_t limits[] = { 0, LIMIT };
+    qkv_pairs *p = qkv_pairs_new();
+    assert_int_equal(add_many(p, MANY), QKV_OK);
+    qkv_epoch *e = qkv_epoch_new(p, &opts, 1);
+    for (size_t l = 0; l < 2; l++) {
+        use_failing_files(-1);
+        qkv_pairs *q = qkv__pairs_new_with_limit(limits[l]);
+        qkv_batch a = { 0 }, b = { 0 };
+        assert_int_equal(add_many(q, MANY), QKV_OK);
+        assert_true(failing.mapped > 500000);
+        qkv_epoch *f = qkv_epoch_new(q, &opts, 1);
+        assert_int_equal(qkv_epoch_batches(e), qkv_epoch_batches(f));
+        for (int64_t i = 0; i < qkv_epoch_batches(e); i++) {
+            assert_int_equal(qkv_epoch_batch(e, i, &a), QKV_OK);
+            assert_int_equal(qkv_epoch_batch(f, i, &b), QKV_OK);
+            same_batch(&a, &b);
+        }
+        qkv_batch_free(&a);
+        qkv_batch_free(&b);
+        qkv_epoch_free(f);
+        qkv_pairs_free(q);
+        assert_int_equal(failing.mapped, 0);
+        assert_int_equal(failing.open, 0);
+        qkv_set_files(NULL);
+    }
+    qkv_epoch_free(e);
+    qkv_pairs_free(p);
+}
+
+/* A few ids make no file. */
+static void little_stays_in_memory(void **state)
+{
+    (void)state;
+    use_failing_files(0);
+    qkv_pairs *p = qkv_pairs_new();
+    assert_int_equal(add_many(p, MANY), QKV_OK);
+    assert_false(failing.failed);
+    qkv_set_files(NULL);
+    qkv_pairs_free(p);
+}
+
+/* An error adds nothing, and what was there can still be used and added to. */
+static void a_full_disk(void **state)
+{
+    (void)state;
+    const int32_t ids[] = { 5, 6, 7 };
+    qkv_batch b = { 0 };
+    for (long n = 0; n < 4; n++) { /* open, unlink, posix_fallocate, mmap */
+        qkv_pairs *p = qkv__pairs_new_with_limit(16);
+        assert_int_equal(qkv_pairs_add(p, ids, 2, ids, 1), QKV_OK);
+        use_failing_files(n);
+        assert_int_equal(qkv_pairs_add(p, ids, 3, ids, 3), QKV_IO);
+        assert_true(failing.failed);
+        assert_non_null(strstr(qkv_error(), "temporary file"));
+        if (n == 2) assert_non_null(strstr(qkv_error(), "No space left"));
+        assert_int_equal(remove_left_over(), n == 1);
+        assert_int_equal(failing.open, 0);
+        assert_int_equal(qkv_pairs_count(p), 1);
+        assert_int_equal(qkv_pairs_add(p, ids, 3, ids, 3), QKV_OK);
+        qkv_epoch *e = qkv_epoch_new(p, &in_order, 0);
+        assert_int_equal(qkv_epoch_batch(e, 1, &b), QKV_OK);
+        assert_memory_equal(b.source, ids, sizeof ids);
+        qkv_epoch_free(e);
+        qkv_pairs_free(p);
+        qkv_set_files(NULL);
+    }
+    qkv_batch_free(&b);
+}
+
+/* A name that somebody has is passed over, and theirs stays; a folder that is not there is named. */
+static void temporary_files(void **state)
+{
+    (void)state;
+    char taken[128];
+    const int32_t ids[] = { 5, 6, 7 };
+    qkv_pairs *p = qkv__pairs_new_with_limit(0);
+    snprintf(taken, sizeof taken, "%s/qkv-%ld-0.tmp", folder, (long)getpid());
+    write_bytes(taken, PLACED("mine"));
+    assert_int_equal(qkv_pairs_add(p, ids, 3, ids, 3), QKV_OK);
+    qkv_pairs_free(p);
+    assert_true(remove_left_over());
+    p = qkv__pairs_new_with_limit(0);
+    setenv("TMPDIR", "/tmp/qkv-no-such-folder", 1);
+    assert_int_equal(qkv_pairs_add(p, ids, 3, ids, 3), QKV_IO);
+    assert_non_null(strstr(qkv_error(), "/tmp/qkv-no-such-folder/"));
+    qkv_pairs_free(p);
+}
+
+/* ---- failing calls ---- */
+
+static qkv_status use_corpus(void)
+{
+    qkv_words *w = qkv_words_new();
+    qkv_pairs *p = qkv__pairs_new_with_limit(64);
+    qkv_status status = w && p ? QKV_OK : qkv_error_status();
+    if (!status) status = qkv_words_add_corpus(w, w, first_path, second_path, NULL, NULL);
+    if (!status) status = qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, second_path, NULL, NULL);
+    qkv_pairs_free(p);
+    qkv_words_free(w);
+    return status;
+}
+
+static void write_for_failures(void)
+{
+    write_gzip(first_path, PLACED("Some words\n\nand more\xFF of them\n"));
+    write_bytes(second_path, PLACED("Einige Worte\nleer\nund mehr davon\n"));
+}
+
+static void memory_runs_out(void **state)
+{
+    (void)state;
+    write_for_failures();
+    assert_true(each_allocation_fails(use_corpus) > 20);
+}
+
+static void any_file_call_may_fail(void **state)
+{
+    (void)state;
+    int harmless = 0, left_over = 0;
+    write_for_failures();
+    for (long n = 0;; n++) {
+        use_failing_files(n);
+        qkv_status status = use_corpus();
+        bool failed = failing.failed;
+        assert_int_equal(failing.open, 0);
+        assert_int_equal(failing.mapped, 0);
+        qkv_set_files(NULL);
+        left_over += remove_left_over();
+        if (status != QKV_IO && status != QKV_OK) fail_msg("call %ld: %s", n, qkv_error());
+        if (!failed) {
+            assert_int_equal(status, QKV_OK);
+            break;
+        }
+        harmless += status == QKV_OK;
+    }
+    assert_int_equal(harmless, 5); /* closing what was read, twice two files, and the temporary file */
+    assert_int_equal(left_over, 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+    const struct CMUnitTest tests[] = {
+        TEST(what_a_corpus_gives),
+        TEST(words_of_each_side),
+        TEST(nul_bytes),
+        TEST(a_megabyte_line),
+        TEST(what_it_refuses),
+        TEST(what_is_not_there),
+        TEST(ids_in_a_file_are_the_same),
+        TEST(little_stays_in_memory),
+        TEST(a_full_disk),
+        TEST(temporary_files),
+        TEST(memory_runs_out),
+        TEST(any_file_call_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
