@@ -3,6 +3,7 @@
 #define QKV_MODEL_H
 
 #include <qkv/nn.h>
+#include <qkv/text.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,8 +17,13 @@ QKV_API qkv_status qkv_params_save(const qkv_params *p, const char *path);
  * shape (the sentence names them all); UNSUPPORTED for other types; IO; MEMORY. */
 QKV_API qkv_status qkv_params_load(qkv_params *p, const char *path);
 
+/* Sets every weight of p to its mean in n safetensors files, models or checkpoints of training: summed in double in the order
+ * given, one file in memory at a time. All or nothing; the errors of qkv_params_load(), and USAGE for no file. */
+QKV_API qkv_status qkv_params_average(qkv_params *p, const char *const *paths, int n);
+
 /* ---- a model and its folder ----
- * The folder holds config.json (the options, one key each, "model_type": "qkv") and model.safetensors. */
+ * The folder holds config.json (the options, one key each, "model_type": "qkv"), model.safetensors and, for a model that knows
+ * its text, tokenizer.json; and target_tokenizer.json when source and target have a vocabulary each. */
 typedef struct qkv_model qkv_model;
 
 /* A Transformer with its own params, new weights by the seed. NULL on error: USAGE for options that do not fit, MEMORY. You own
@@ -29,8 +35,16 @@ QKV_API qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed
 QKV_API qkv_model *qkv_model_load(const char *folder);
 QKV_API void qkv_model_free(qkv_model *m);
 
-/* Writes both files, each whole or not at all; makes the folder if it is not there. IO, MEMORY. */
+/* Writes its files, each whole or not at all; makes the folder if it is not there. IO, MEMORY. */
 QKV_API qkv_status qkv_model_save(const qkv_model *m, const char *folder);
+
+/* Gives m its tokenizers, which it owns from then on; target is NULL when the model has one vocabulary. They are saved and
+ * loaded with it. USAGE, and they stay yours, when one has more tokens than the model's vocabulary, or a target is given or
+ * missing where the model says otherwise. The getters give NULL for a model without text; with one vocabulary both give the
+ * same. */
+QKV_API qkv_status qkv_model_set_tokenizers(qkv_model *m, qkv_tokenizer *source, qkv_tokenizer *target);
+QKV_API const qkv_tokenizer *qkv_model_source_tokenizer(const qkv_model *m);
+QKV_API const qkv_tokenizer *qkv_model_target_tokenizer(const qkv_model *m);
 
 QKV_API qkv_params *qkv_model_params(const qkv_model *m);
 QKV_API const qkv_transformer *qkv_model_transformer(const qkv_model *m);

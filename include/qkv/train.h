@@ -108,6 +108,9 @@ QKV_API qkv_marks *qkv_trainer_marks(qkv_trainer *t);
  * are then as they were. MEMORY. */
 QKV_API qkv_status qkv_trainer_step(qkv_trainer *t, qkv_progress *out);
 
+/* Where it is: what the last step reported, without tokens, loss, rate and norm. All zero for NULL. */
+QKV_API qkv_progress qkv_trainer_at(const qkv_trainer *t);
+
 /* Writes weights, optimizer, position and marks to one safetensors file, whole or not at all. IO, MEMORY. */
 QKV_API qkv_status qkv_trainer_save(const qkv_trainer *t, const char *path);
 

@@ -8,7 +8,9 @@
 
 struct qkv_model {
     qkv_params *params;
-    qkv_transformer *transformer; /* the params own it */
+    qkv_transformer *transformer;    /* the params own it */
+    qkv_tokenizer *tokenizer;        /* NULL: the model knows ids only */
+    qkv_tokenizer *target_tokenizer; /* NULL: the same one */
 };
 
 qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed)
@@ -26,6 +28,8 @@ void qkv_model_free(qkv_model *m)
 {
     if (!m) return;
     qkv_params_free(m->params);
+    qkv_tokenizer_free(m->tokenizer);
+    qkv_tokenizer_free(m->target_tokenizer);
     qkv__release(m, sizeof *m);
 }
 
@@ -33,45 +37,103 @@ qkv_params *qkv_model_params(const qkv_model *m) { return m ? m->params : NULL; 
 
 const qkv_transformer *qkv_model_transformer(const qkv_model *m) { return m ? m->transformer : NULL; }
 
-/* ---- the folder ---- */
+/* ---- tokenizers ---- */
 
-typedef struct path {
-    char text[4096];
-} path;
-
-static qkv_status in_folder(const char *folder, const char *name, path *out)
+static qkv_status check_size(const char *which, const qkv_tokenizer *t, int64_t vocabulary)
 {
-    if (!folder || !*folder) return qkv__fail(QKV_USAGE, "model: a folder is needed");
-    int n = snprintf(out->text, sizeof out->text, "%s/%s", folder, name);
-    return n < (int)sizeof out->text
-               ? QKV_OK
-               : qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than %zu bytes", folder, sizeof out->text);
+    if (qkv_tokenizer_size(t) <= vocabulary) return QKV_OK;
+    return qkv__fail(QKV_USAGE, "the %s has %d tokens, but the model's vocabulary %lld", which, qkv_tokenizer_size(t),
+                     (long long)vocabulary);
 }
 
-qkv_model *qkv_model_load(const char *folder)
+qkv_status qkv_model_set_tokenizers(qkv_model *m, qkv_tokenizer *source, qkv_tokenizer *target)
 {
-    path config, weights;
+    const qkv_transformer_opts *o = m ? qkv_transformer_options(m->transformer) : NULL;
+    if (!o || !source) return qkv__fail(QKV_USAGE, "a model and a tokenizer are needed");
+    if (!target != !o->target_vocabulary)
+        return qkv__fail(QKV_USAGE, "a model with %s needs %s", target ? "one vocabulary" : "two vocabularies",
+                         target ? "one tokenizer" : "a tokenizer for each");
+    qkv_status status = check_size("tokenizer", source, o->vocabulary);
+    if (!status && target) status = check_size("target's tokenizer", target, o->target_vocabulary);
+    if (status) return status;
+    qkv_tokenizer_free(m->tokenizer);
+    qkv_tokenizer_free(m->target_tokenizer);
+    m->tokenizer = source;
+    m->target_tokenizer = target;
+    return QKV_OK;
+}
+
+const qkv_tokenizer *qkv_model_source_tokenizer(const qkv_model *m) { return m ? m->tokenizer : NULL; }
+
+const qkv_tokenizer *qkv_model_target_tokenizer(const qkv_model *m)
+{
+    return m && m->target_tokenizer ? m->target_tokenizer : qkv_model_source_tokenizer(m);
+}
+
+/* ---- the folder ---- */
+
+typedef struct folder {
+    char config[4096], weights[4096], tokenizer[4096], target_tokenizer[4096];
+} folder;
+
+static qkv_status in_folder(const char *path, const char *name, char out[4096])
+{
+    int n = snprintf(out, 4096, "%s/%s", path, name);
+    return n < 4096 ? QKV_OK : qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", path);
+}
+
+static qkv_status name_files(const char *path, folder *out)
+{
+    if (!path || !*path) return qkv__fail(QKV_USAGE, "model: a folder is needed");
+    qkv_status status = in_folder(path, "config.json", out->config);
+    if (!status) status = in_folder(path, "model.safetensors", out->weights);
+    if (!status) status = in_folder(path, "tokenizer.json", out->tokenizer);
+    return status ? status : in_folder(path, "target_tokenizer.json", out->target_tokenizer);
+}
+
+/* What does not fit a file is the file's fault here. */
+static qkv_status blame(const char *file)
+{
+    char reason[512];
+    if (qkv_error_status() != QKV_USAGE) return qkv_error_status();
+    snprintf(reason, sizeof reason, "%s", qkv_error());
+    return qkv__fail(QKV_FORMAT, "%s: %s", file, reason);
+}
+
+static qkv_status load_tokenizers(qkv_model *m, const folder *f)
+{
+    bool two = qkv_transformer_options(m->transformer)->target_vocabulary != 0;
+    if (!qkv__file_exists(f->tokenizer) && !(two && qkv__file_exists(f->target_tokenizer))) return QKV_OK;
+    qkv_tokenizer *source = qkv_tokenizer_load(f->tokenizer);
+    qkv_tokenizer *target = source && two ? qkv_tokenizer_load(f->target_tokenizer) : NULL;
+    bool loaded = source && (target || !two);
+    if (loaded && !qkv_model_set_tokenizers(m, source, target)) return QKV_OK;
+    if (loaded) blame(f->tokenizer);
+    qkv_tokenizer_free(source);
+    qkv_tokenizer_free(target);
+    return qkv_error_status();
+}
+
+qkv_model *qkv_model_load(const char *path)
+{
+    folder f;
     qkv_transformer_opts opts;
-    if (in_folder(folder, "config.json", &config) || in_folder(folder, "model.safetensors", &weights)) return NULL;
-    if (qkv__config_read(config.text, &opts)) return NULL;
+    if (name_files(path, &f) || qkv__config_read(f.config, &opts)) return NULL;
     qkv_model *m = qkv_model_new(&opts, 0);
-    if (!m && qkv_error_status() == QKV_USAGE) { /* sizes that do not fit are the file's fault here */
-        char reason[512];
-        snprintf(reason, sizeof reason, "%s", qkv_error());
-        qkv__fail(QKV_FORMAT, "%s: %s", config.text, reason);
-    }
-    if (!m || !qkv_params_load(m->params, weights.text)) return m;
+    if (!m) return blame(f.config), NULL;
+    if (!qkv_params_load(m->params, f.weights) && !load_tokenizers(m, &f)) return m;
     qkv_model_free(m);
     return NULL;
 }
 
-qkv_status qkv_model_save(const qkv_model *m, const char *folder)
+qkv_status qkv_model_save(const qkv_model *m, const char *path)
 {
-    path config, weights;
+    folder f;
     if (!m) return qkv__fail(QKV_USAGE, "model: there is none to save");
-    qkv_status status = in_folder(folder, "config.json", &config);
-    if (!status) status = in_folder(folder, "model.safetensors", &weights);
-    if (!status) status = qkv__folder_make(folder);
-    if (!status) status = qkv_params_save(m->params, weights.text);
-    return status ? status : qkv__config_write(config.text, qkv_transformer_options(m->transformer));
+    qkv_status status = name_files(path, &f);
+    if (!status) status = qkv__folder_make(path);
+    if (!status && m->tokenizer) status = qkv_tokenizer_save(m->tokenizer, f.tokenizer);
+    if (!status && m->target_tokenizer) status = qkv_tokenizer_save(m->target_tokenizer, f.target_tokenizer);
+    if (!status) status = qkv_params_save(m->params, f.weights);
+    return status ? status : qkv__config_write(f.config, qkv_transformer_options(m->transformer));
 }

@@ -1,8 +1,7 @@
 /* params_file.c: params as a safetensors file. */
-#include <qkv/model.h>
+#include "params_file.h"
 
 #include "../base/size.h"
-#include "../io/safetensors.h"
 #include "../tensor/tape.h"
 
 #include <stdarg.h>
@@ -77,7 +76,16 @@ static bool compare(complaint *c, const qkv_params *p, int i, const qkv__safeten
     return same;
 }
 
-static qkv_status check_fit(const qkv_params *p, const qkv__safetensors *file)
+/* A number that the optimizer has for a weight: "optimizer.0.NAME". */
+static bool is_state(const qkv_params *p, const char *name)
+{
+    static const char prefix[] = "optimizer.";
+    const char *digit = name + sizeof prefix - 1;
+    return !strncmp(name, prefix, sizeof prefix - 1) && *digit >= '0' && *digit <= '9' && digit[1] == '.' &&
+           qkv_params_find(p, digit + 2);
+}
+
+static qkv_status check_fit(const qkv_params *p, bool checkpoint, const qkv__safetensors *file)
 {
     complaint wrong = { 0 }, types = { 0 };
     for (int i = 0; i < qkv_params_tensors(p); i++) {
@@ -85,24 +93,34 @@ static qkv_status check_fit(const qkv_params *p, const qkv__safetensors *file)
         const qkv__stored *t = qkv__safetensors_find(file, qkv_params_name(p, i));
         if (!qkv__safetensors_decodes(t)) complain(&types, "tensor \"%.200s\" is %s, not a float type", t->name, t->dtype);
     }
-    for (int i = 0; i < file->n; i++)
-        if (!qkv_params_find(p, file->tensors[i].name))
-            complain(&wrong, "tensor \"%.200s\" has no place", file->tensors[i].name);
+    for (int i = 0; i < file->n; i++) {
+        const char *name = file->tensors[i].name;
+        if (!qkv_params_find(p, name) && !(checkpoint && is_state(p, name)))
+            complain(&wrong, "tensor \"%.200s\" has no place", name);
+    }
     if (wrong.shown) return sentence(&wrong, file->path, QKV_FORMAT);
     return types.shown ? sentence(&types, file->path, QKV_UNSUPPORTED) : QKV_OK;
+}
+
+qkv_status qkv__params_read(const qkv_params *p, const char *path, bool checkpoint, qkv__safetensors *out)
+{
+    qkv_status status = qkv_params_status(p);
+    if (status) return status;
+    if (!path) return qkv__fail(QKV_USAGE, "load: a path is needed");
+    status = qkv__safetensors_read(path, out);
+    if (status) return status;
+    status = check_fit(p, checkpoint, out);
+    if (status) qkv__safetensors_free(out);
+    return status;
 }
 
 qkv_status qkv_params_load(qkv_params *p, const char *path)
 {
     qkv__safetensors file;
-    qkv_status status = qkv_params_status(p);
+    qkv_status status = qkv__params_read(p, path, false, &file);
     if (status) return status;
-    if (!path) return qkv__fail(QKV_USAGE, "load: a path is needed");
-    status = qkv__safetensors_read(path, &file);
-    if (status) return status;
-    status = check_fit(p, &file);
-    for (int i = 0; i < qkv_params_tensors(p) && !status; i++) /* nothing below can fail: all weights change, or none */
+    for (int i = 0; i < qkv_params_tensors(p); i++) /* nothing here can fail: all weights change, or none */
         qkv__safetensors_decode(qkv__safetensors_find(&file, qkv_params_name(p, i)), qkv_params_tensor(p, i)->data);
     qkv__safetensors_free(&file);
-    return status;
+    return QKV_OK;
 }

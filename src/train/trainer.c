@@ -28,6 +28,7 @@ struct qkv_trainer {
     uint64_t passes; /* forwards so far: the step of the tape, which dropout depends on */
     qkv_marks marks;
     qkv_batch *batches; /* of an update */
+    uint64_t pairs_hash;
 };
 
 /* ---- making ---- */
@@ -55,13 +56,41 @@ static qkv_status begin_epoch(qkv_trainer *t, uint64_t number)
     return QKV_OK;
 }
 
+/* FNV-1a, 64 bits */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < n; i++) hash = (hash ^ at[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* All batches of the first epoch have all ids. */
+static qkv_status hash_pairs(const qkv_trainer *t, uint64_t *hash)
+{
+    qkv_batch_opts plain = t->o.batches;
+    plain.in_order = 1;
+    qkv_epoch *e = qkv_epoch_new(t->pairs, &plain, 0);
+    qkv_batch b = { 0 };
+    qkv_status status = e ? QKV_OK : qkv_error_status();
+    *hash = 0xcbf29ce484222325u;
+    for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) {
+        if ((status = qkv_epoch_batch(e, i, &b))) break;
+        *hash = hash_bytes(*hash, b.source, sizeof(int32_t) * (size_t)(b.rows * b.source_length));
+        *hash = hash_bytes(*hash, b.labels, sizeof(int32_t) * (size_t)(b.rows * b.target_length));
+    }
+    qkv_batch_free(&b);
+    qkv_epoch_free(e);
+    return status;
+}
+
 static qkv_status start(qkv_trainer *t)
 {
     t->optimizer = qkv_optimizer_new(qkv_model_params(t->model), &t->o.optimizer);
     t->tape = qkv_tape_new(&(qkv_tape_opts){ .train = 1, .reuse_values = 1, .seed = t->o.seed });
     t->batches = qkv__alloc_zero(sizeof *t->batches * (size_t)t->o.update_freq);
     if (!t->optimizer || !t->tape || !t->batches) return qkv_error_status();
-    return begin_epoch(t, 0);
+    qkv_status status = hash_pairs(t, &t->pairs_hash);
+    return status ? status : begin_epoch(t, 0);
 }
 
 qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *opts)
@@ -187,38 +216,19 @@ qkv_status qkv_trainer_step(qkv_trainer *t, qkv_progress *out)
     return QKV_OK;
 }
 
-/* ---- what a checkpoint must fit ---- */
-
-/* FNV-1a, 64 bits */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
+qkv_progress qkv_trainer_at(const qkv_trainer *t)
 {
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < n; i++) hash = (hash ^ at[i]) * 0x100000001b3u;
-    return hash;
+    if (!t) return (qkv_progress){ 0 };
+    return (qkv_progress){
+        .step = qkv_optimizer_steps(t->optimizer), .epoch = t->number, .batch = t->next, .of = qkv_epoch_batches(t->epoch)
+    };
 }
+
+/* ---- what a checkpoint must fit ---- */
 
 static uint64_t hash_numbers(int n, const double *numbers)
 {
     return hash_bytes(0xcbf29ce484222325u, numbers, sizeof *numbers * (size_t)n);
-}
-
-/* All batches of the first epoch have all ids. */
-static qkv_status hash_pairs(const qkv_trainer *t, uint64_t *hash)
-{
-    qkv_batch_opts plain = t->o.batches;
-    plain.in_order = 1;
-    qkv_epoch *e = qkv_epoch_new(t->pairs, &plain, 0);
-    qkv_batch b = { 0 };
-    qkv_status status = e ? QKV_OK : qkv_error_status();
-    *hash = 0xcbf29ce484222325u;
-    for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) {
-        if ((status = qkv_epoch_batch(e, i, &b))) break;
-        *hash = hash_bytes(*hash, b.source, sizeof(int32_t) * (size_t)(b.rows * b.source_length));
-        *hash = hash_bytes(*hash, b.labels, sizeof(int32_t) * (size_t)(b.rows * b.target_length));
-    }
-    qkv_batch_free(&b);
-    qkv_epoch_free(e);
-    return status;
 }
 
 static uint64_t hash_model(const qkv_trainer *t)
@@ -294,19 +304,15 @@ typedef struct notes {
     char text[NOTES][32];
 } notes;
 
-static qkv_status write_notes(const qkv_trainer *t, notes *n)
+static void write_notes(const qkv_trainer *t, notes *n)
 {
-    uint64_t pairs;
-    qkv_status status = hash_pairs(t, &pairs);
-    if (status) return status;
-    const uint64_t hashes[] = { pairs, hash_model(t), hash_options(t) };
+    const uint64_t hashes[] = { t->pairs_hash, hash_model(t), hash_options(t) };
     for (int i = PAIRS; i <= OPTIONS; i++) snprintf(n->text[i], sizeof n->text[i], "%016" PRIx64, hashes[i]);
     const int64_t counts[] = { qkv_optimizer_steps(t->optimizer), (int64_t)t->number, t->next, (int64_t)t->passes };
     for (int i = STEPS; i <= PASSES; i++) snprintf(n->text[i], sizeof n->text[i], "%" PRId64, counts[i - STEPS]);
     snprintf(n->text[BEST], sizeof n->text[BEST], "%a", t->marks.best);
     snprintf(n->text[BEST_STEP], sizeof n->text[BEST_STEP], "%" PRId64, t->marks.best_step);
     snprintf(n->text[MISSED], sizeof n->text[MISSED], "%" PRId64, t->marks.missed);
-    return QKV_OK;
 }
 
 /* Weights under their names, and the optimizer's states of each as "optimizer.0.NAME". Room for all of it in one block. */
@@ -344,11 +350,10 @@ qkv_status qkv_trainer_save(const qkv_trainer *t, const char *path)
     notes n;
     qkv__note lines[NOTES];
     if (!t || !path) return qkv__fail(QKV_USAGE, "training: a trainer and a path are needed to save");
-    qkv_status status = write_notes(t, &n);
-    if (status) return status;
+    write_notes(t, &n);
     for (int i = 0; i < NOTES; i++) lines[i] = (qkv__note){ note_names[i], n.text[i] };
     if (list_tensors(t, &l)) return QKV_MEMORY;
-    status = qkv__safetensors_write(path, l.n, l.tensors, NOTES, lines);
+    qkv_status status = qkv__safetensors_write(path, l.n, l.tensors, NOTES, lines);
     qkv__release(l.tensors, l.bytes);
     return status;
 }
@@ -359,7 +364,8 @@ static qkv_status check_same(const qkv_trainer *t, const qkv__safetensors *file)
 {
     static const char *const words[] = { "pairs", "model", "options" };
     notes own;
-    qkv_status status = write_notes(t, &own);
+    qkv_status status = QKV_OK;
+    write_notes(t, &own);
     for (int i = PAIRS; i <= OPTIONS && !status; i++) {
         const char *written = qkv__safetensors_note(file, note_names[i]);
         if (!written) status = qkv__fail(QKV_FORMAT, "%s: not a checkpoint: it lacks \"%s\"", file->path, note_names[i]);
