@@ -190,8 +190,10 @@ static void same_alone_and_on_any_threads(void **state)
     (void)state;
     qkv_model *m = make_model(&small);
     qkv_found all = { 0 }, one = { 0 };
-    const qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = 3, .n_best = 3 };
+    static const int32_t prefix[2] = { 4, 6 };
+    qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = 3, .n_best = 3, .prefix = prefix };
     for (int threads = 1; threads <= 4; threads++) {
+        opts.n_prefix = threads / 3 * 2; /* without, and with it */
         qkv_set_threads(threads);
         assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &all), QKV_OK);
         for (int i = 0; i < SENTENCES; i++) {
@@ -256,6 +258,75 @@ static void no_run_comes_twice(void **state)
     qkv_model_free(m);
 }
 
+/* ---- a prefix ---- */
+
+static void beam_finds_the_best_after_a_prefix(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(&small);
+    qkv_found f = { 0 };
+    static const int32_t prefix[2] = { 5, 3 };
+    const qkv_search_opts opts = { .start = START,
+                                   .end = END,
+                                   .pad = PAD,
+                                   .beam = 100,
+                                   .max_length = 4,
+                                   .length_penalty = 0.8f,
+                                   .prefix = prefix,
+                                   .n_prefix = 2 };
+    for (int i = 0; i < SENTENCES; i++) {
+        best expected = { .score = -INFINITY };
+        int32_t ids[32];
+        double so_far = 0, log_p[VOCABULARY];
+        for (int64_t n = 0; n < 2; n++) {
+            log_p_after(m, i, ids, n, log_p);
+            so_far += log_p[ids[n] = prefix[n]];
+        }
+        try_all(m, i, ids, 2, so_far, 4, (double)0.8f, &expected);
+        assert_int_equal(qkv_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &opts, &f), QKV_OK);
+        assert_int_equal(f.best[0].n, expected.n);
+        assert_memory_equal(f.best[0].ids, expected.ids, sizeof(int32_t) * (size_t)expected.n);
+        assert_true(fabs(f.best[0].score - expected.score) < 1e-5);
+    }
+    qkv_found_free(&f);
+    qkv_model_free(m);
+}
+
+/* A prefix that greedy search takes by itself changes nothing; another one is taken, by any beam, and no_repeat lets it be. */
+static void every_result_starts_with_the_prefix(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(&small);
+    qkv_found greedy = { 0 }, f = { 0 };
+    static const int32_t odd[4] = { 6, 6, 6, 6 };
+    qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .max_length = 12 };
+    assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &greedy), QKV_OK);
+    for (int i = 0; i < SENTENCES; i++) {
+        opts.prefix = greedy.best[i].ids, opts.n_prefix = greedy.best[i].n / 2;
+        assert_int_equal(qkv_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &opts, &f), QKV_OK);
+        assert_int_equal(f.best[0].n, greedy.best[i].n);
+        assert_memory_equal(f.best[0].ids, greedy.best[i].ids, sizeof(int32_t) * (size_t)f.best[0].n);
+        assert_true(f.best[0].log_p == greedy.best[i].log_p);
+    }
+    opts.prefix = odd, opts.n_prefix = 4, opts.no_repeat = 1;
+    for (opts.beam = 1; opts.beam <= 3; opts.beam++) {
+        assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
+        for (int i = 0; i < SENTENCES; i++) {
+            assert_true(f.best[i].n >= 4);
+            assert_memory_equal(f.best[i].ids, odd, sizeof odd);
+            for (int64_t k = 4; k < f.best[i].n; k++) assert_int_not_equal(f.best[i].ids[k], 6);
+        }
+    }
+    int32_t many[40]; /* more than twice the source and 20: there is room for it, and for what comes after */
+    for (int k = 0; k < 40; k++) many[k] = 3 + k % 4;
+    opts = (qkv_search_opts){ .start = START, .end = END, .pad = PAD, .prefix = many, .n_prefix = 40 };
+    assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
+    for (int i = 0; i < SENTENCES; i++) assert_true(f.best[i].n >= 40 && !memcmp(f.best[i].ids, many, sizeof many));
+    qkv_found_free(&greedy);
+    qkv_found_free(&f);
+    qkv_model_free(m);
+}
+
 /* ---- bad input ---- */
 
 static void bad_options(void **state)
@@ -263,8 +334,20 @@ static void bad_options(void **state)
     (void)state;
     qkv_model *m = make_model(&small);
     qkv_found f = { 0 };
+    static const int32_t prefix[4] = { 4, PAD, VOCABULARY, END }, fits[3] = { 3, 4, 5 };
     const qkv_search_opts rows[] = {
-        { .beam = -1 }, { .beam = 2, .n_best = 3 }, { .max_length = -1 }, { .no_repeat = -1 }, { .beam = 5000 }
+        { .beam = -1 },
+        { .beam = 2, .n_best = 3 },
+        { .max_length = -1 },
+        { .no_repeat = -1 },
+        { .beam = 5000 },
+        { .n_prefix = 1 },
+        { .prefix = prefix, .n_prefix = -1 },
+        { .prefix = prefix + 2, .n_prefix = 1 },                             /* no id */
+        { .prefix = prefix + 1, .n_prefix = 1, .start = START, .end = END }, /* the padding is none for a result */
+        { .prefix = prefix + 3, .n_prefix = 1, .start = START, .end = END }, /* nor is the end */
+        { .prefix = prefix, .n_prefix = 1, .start = START, .end = END, .length_penalty = 200 },
+        { .prefix = fits, .n_prefix = 3, .start = START, .end = END, .max_length = 2 }, /* longer than can be */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_int_equal(qkv_search(m, sources, 1, 3, NULL, &rows[i], &f), QKV_USAGE);
@@ -302,6 +385,8 @@ int main(void)
         cmocka_unit_test(same_alone_and_on_any_threads),
         cmocka_unit_test(more_results_same_best),
         cmocka_unit_test(no_run_comes_twice),
+        cmocka_unit_test(beam_finds_the_best_after_a_prefix),
+        cmocka_unit_test(every_result_starts_with_the_prefix),
         cmocka_unit_test(bad_options),
         cmocka_unit_test(any_allocation_may_fail),
     };

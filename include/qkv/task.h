@@ -92,8 +92,11 @@ typedef struct qkv_search_opts {
     int beam;                /* rows kept for each sentence; 1, which is greedy */
     int n_best;              /* results for each sentence, at most beam; 1 */
     float length_penalty;    /* alpha of the paper: a score is log p / ((5 + length) / 6)^alpha, the end counted; 0.6 */
-    int64_t max_length;      /* tokens, the end not counted; twice the source and 20 more */
+    int64_t max_length;      /* tokens, the end not counted; twice the source, 20 more and the prefix */
     int no_repeat;           /* a run of so many tokens does not come twice; any may */
+    const int32_t *prefix;   /* every result starts with these ids, which count for its length and score; none. USAGE for one
+                                that is no id, the start, the end or the padding, and for more of them than max_length */
+    int64_t n_prefix;
 } qkv_search_opts;
 
 typedef struct qkv_hypothesis {
@@ -113,11 +116,56 @@ typedef struct qkv_found {
 } qkv_found;
 QKV_API void qkv_found_free(qkv_found *f);
 
-/* Translates `sentences` sources, ids (sentences, length) with `lengths` real ids each, the end included. A sentence's result does not
- * depend on the others. A search goes on until no row that is left can become better than what was found. USAGE for options or a model
- * that do not fit, NUMERIC for log-probabilities that are not numbers, LIMIT, MEMORY. */
+/* Translates `sentences` sources, ids (sentences, length) with `lengths` real ids each, the end included. A sentence's result
+ * does not depend on the others. A search goes on until no row that is left can become better than what was found. USAGE for
+ * options or a model that do not fit, NUMERIC for log-probabilities that are not numbers, LIMIT, MEMORY. */
 QKV_API qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length, const int32_t *lengths,
                               const qkv_search_opts *opts, qkv_found *out);
+
+/* ---- translation: text in, text out ---- */
+typedef struct qkv_translate_opts {
+    int beam;             /* 0 means 4; 1 is greedy */
+    int n_best;           /* 0 means 1; at most beam */
+    float length_penalty; /* as in qkv_search_opts, and so are the next two */
+    int64_t max_length;
+    int no_repeat;
+    const char *prefix; /* every translation starts with this text; NULL: none */
+    int64_t max_source; /* tokens of a source, the end not counted; 0 means 1024; at most what learned positions allow */
+    int attention;      /* 1: the cross-attention of every translation is kept */
+} qkv_translate_opts;
+
+/* One translation of one text. */
+typedef struct qkv_translation {
+    const char *text; /* UTF-8, length bytes and a NUL; bytes of the model that make no character have become U+FFFD */
+    size_t length;
+    double log_p, score;
+    int is_cut;         /* it reached max_length before its end */
+    const int32_t *ids; /* n_ids of them, without start and end */
+    int64_t n_ids;      /* -1: the search found fewer than n_best, and there is none here */
+    const float *cross; /* with attention: (layers, heads, n_ids + 1, n_source): row i is what the decoder attends to
+                           while it chooses id i, the last row while it chooses the end; NULL for an empty text */
+} qkv_translation;
+
+/* Results of one call; starts as zero, used again and again. */
+typedef struct qkv_translations {
+    int64_t n; /* texts */
+    int n_best;
+    qkv_status *status;    /* (n): QKV_OK, or LIMIT for a source of more than max_source tokens, which has no translation */
+    int32_t **source_ids;  /* (n): n_source[i] ids, the end included; NULL where there is nothing to translate */
+    int64_t *n_source;     /* (n); 0 for an empty text; for a source over the limit, how many it would have */
+    qkv_translation *best; /* (n, n_best), best first */
+    int layers, heads;     /* of cross */
+    struct qkv__translating *work; /* working memory */
+} qkv_translations;
+QKV_API void qkv_translations_free(qkv_translations *t);
+
+/* Translates n texts (lengths: their bytes; NULL: they end with a NUL), which may hold any bytes; what is not UTF-8 is read as
+ * U+FFFD. A text's result does not depend on the texts beside it, nor on threads. An empty text, or one of white space alone,
+ * gives an empty translation with score 0. The ids of start, end and pad are those of the tokens <s>, </s> and <pad> of the
+ * target's tokenizer. USAGE for options that do not fit, or a model without encoder, decoder, tokenizer or those tokens;
+ * NUMERIC, LIMIT, MEMORY: then *out holds nothing. */
+QKV_API qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
+                                 const qkv_translate_opts *opts, qkv_translations *out);
 
 #ifdef __cplusplus
 }

@@ -5,9 +5,12 @@
 #include "../base/size.h"
 #include "../nn/decoding.h"
 #include "../tensor/tape.h"
+#include "search.h"
 
 #include <math.h>
 #include <string.h>
+
+enum { MOST_TOKENS = 1 << 20 };
 
 /* A row to go on with, or a result. */
 typedef struct row {
@@ -36,6 +39,7 @@ typedef struct sentence {
 typedef struct search {
     qkv_search_opts o;
     int64_t vocabulary, room; /* ids, and tokens a row has room for */
+    int64_t longest;          /* that learned positions allow; 0: any */
     int64_t length;           /* of the sources, padded */
     const int32_t *lengths;   /* without padding; NULL: none */
     sentence *all;
@@ -51,7 +55,9 @@ typedef struct search {
 /* Of a sentence's own length, so that its result does not depend on the sentences beside it. */
 static int64_t most_tokens(const search *s, int64_t i)
 {
-    return s->o.max_length ? s->o.max_length : 2 * (s->lengths ? s->lengths[i] : s->length) + 20;
+    if (s->o.max_length) return s->o.max_length;
+    int64_t most = s->o.n_prefix + 2 * (s->lengths ? s->lengths[i] : s->length) + 20;
+    return s->longest ? qkv__min(most, s->longest) : most;
 }
 
 /* ---- scores ---- */
@@ -91,6 +97,12 @@ static bool repeats(const search *s, const row *r, int32_t id)
     return false;
 }
 
+static bool is_allowed(const search *s, const row *r, int32_t id)
+{
+    if (r->n < s->o.n_prefix) return id == s->o.prefix[r->n];
+    return id != s->o.pad && id != s->o.start && !repeats(s, r, id);
+}
+
 static qkv_status find_candidates(search *s, const sentence *x, const float *log_p, int *n)
 {
     *n = 0;
@@ -101,8 +113,7 @@ static qkv_status find_candidates(search *s, const sentence *x, const float *log
             candidate c = { r->log_p + (double)log_p[id], b, id };
             if (c.log_p != c.log_p) return qkv__fail(QKV_NUMERIC, "search: a log-probability is not a number");
             if (*n == 2 * s->o.beam && c.log_p < s->candidates[*n - 1].log_p) continue;
-            if (c.log_p == -INFINITY || id == s->o.pad || id == s->o.start || repeats(s, r, id)) continue;
-            offer(s, n, c);
+            if (c.log_p != -INFINITY && is_allowed(s, r, id)) offer(s, n, c);
         }
     }
     return QKV_OK;
@@ -243,27 +254,64 @@ static size_t lay_out(search *s)
 
 /* ---- the call ---- */
 
-static qkv_status settle(search *s, const qkv_model *m, int64_t sentences, int64_t length, const int32_t *lengths,
-                         const qkv_search_opts *opts)
+static qkv_status check_prefix(const qkv_search_opts *o, int64_t vocabulary)
+{
+    if (o->n_prefix < 0 || (o->n_prefix && !o->prefix)) return qkv__fail(QKV_USAGE, "search: the prefix is missing");
+    if (o->max_length && o->n_prefix > o->max_length)
+        return qkv__fail(QKV_USAGE, "search: a prefix of %lld tokens does not fit into a max_length of %lld",
+                         (long long)o->n_prefix, (long long)o->max_length);
+    for (int64_t i = 0; i < o->n_prefix; i++) {
+        int32_t id = o->prefix[i];
+        if (id < 0 || id >= vocabulary)
+            return qkv__fail(QKV_USAGE, "search: id %d of the prefix is outside 0..%lld", id, (long long)vocabulary - 1);
+        if (id == o->start || id == o->end || id == o->pad)
+            return qkv__fail(QKV_USAGE, "search: id %d of the prefix is the start, the end or the padding", id);
+    }
+    return QKV_OK;
+}
+
+/* Where positions are learned they end somewhere, and the start takes one of them. 0: they do not end. */
+static int64_t longest_of(const qkv_transformer_opts *t)
+{
+    return t->positions == QKV_LEARNED ? qkv__max(t->longest - 1, 1) : 0;
+}
+
+qkv_status qkv__search_settle(const qkv_model *m, qkv_search_opts *o)
 {
     const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
     if (!t || !t->encoder_layers || !t->decoder_layers)
         return qkv__fail(QKV_USAGE, "search: the model needs an encoder and a decoder");
+    if (!o->beam) o->beam = 1;
+    if (!o->n_best) o->n_best = 1;
+    if (o->beam < 1 || o->beam > 1000 || o->n_best < 1 || o->n_best > o->beam)
+        return qkv__fail(QKV_USAGE, "search: beam %d and %d results: expected a beam of 1 to 1000 and at most as many results",
+                         o->beam, o->n_best);
+    if (o->max_length < 0 || o->max_length > MOST_TOKENS || o->no_repeat < 0 || !(o->length_penalty < 100))
+        return qkv__fail(QKV_USAGE, "search: max_length, no_repeat or length_penalty is out of range");
+    if (longest_of(t) && o->max_length > longest_of(t))
+        return qkv__fail(QKV_USAGE, "search: a max_length of %lld, the model has positions for %lld tokens",
+                         (long long)o->max_length, (long long)longest_of(t));
+    return check_prefix(o, t->target_vocabulary ? t->target_vocabulary : t->vocabulary);
+}
+
+static qkv_status settle(search *s, const qkv_model *m, int64_t sentences, int64_t length, const int32_t *lengths,
+                         const qkv_search_opts *opts)
+{
+    const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
     s->o = *opts;
-    if (!s->o.beam) s->o.beam = 1;
-    if (!s->o.n_best) s->o.n_best = 1;
+    qkv_status status = qkv__search_settle(m, &s->o);
+    if (status) return status;
     if (s->o.length_penalty == 0) s->o.length_penalty = 0.6f;
     if (s->o.length_penalty < 0) s->o.length_penalty = 0;
     s->vocabulary = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
+    s->longest = longest_of(t);
     s->n_all = s->n_active = sentences;
     s->length = length;
     s->lengths = lengths;
     for (int64_t i = 0; i < sentences; i++) s->room = qkv__max(s->room, most_tokens(s, i));
-    if (s->o.beam < 1 || s->o.beam > 1000 || s->o.n_best < 1 || s->o.n_best > s->o.beam)
-        return qkv__fail(QKV_USAGE, "search: beam %d and %d results: expected a beam of 1 to 1000 and at most as many results",
-                         s->o.beam, s->o.n_best);
-    if (s->o.max_length < 0 || s->room > 1 << 20 || s->o.no_repeat < 0 || !(s->o.length_penalty < 100))
-        return qkv__fail(QKV_USAGE, "search: max_length, no_repeat or length_penalty is out of range");
+    if (s->room > MOST_TOKENS || s->o.n_prefix > s->room)
+        return qkv__fail(QKV_USAGE, "search: results of up to %lld tokens: more than the model or the search can take",
+                         (long long)qkv__max(s->room, s->o.n_prefix));
     return QKV_OK;
 }
 

@@ -1,0 +1,295 @@
+/* translate.c: text in, text out: encode, search in batches of like lengths, decode. */
+#include <qkv/task.h>
+
+#include "../base/arena.h"
+#include "../base/size.h"
+#include "../text/buffer.h"
+#include "search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A batch of either so many sentences or so many tokens, padding included: the caches of a search grow with both. */
+enum { BATCH_SENTENCES = 32, BATCH_TOKENS = 2048, DEFAULT_SOURCE = 1024, DEFAULT_BEAM = 4 };
+
+/* Which text, for sorting. */
+typedef struct place {
+    int64_t text, length;
+} place;
+
+struct qkv__translating {
+    qkv__arena arena; /* everything that results point to */
+    qkv_ids ids;
+    qkv_text repaired, bytes;
+    qkv_found found;
+};
+
+typedef struct job {
+    const qkv_model *m;
+    const qkv_tokenizer *source, *target;
+    qkv_search_opts search;
+    int64_t max_source; /* without the end */
+    qkv_tape *tape;     /* for attention; NULL: not wanted */
+    qkv_translations *out;
+    struct qkv__translating *work;
+} job;
+
+static void *take(job *j, int64_t count, size_t size)
+{
+    size_t bytes;
+    if (!qkv__size_mul((size_t)count, size, &bytes)) bytes = SIZE_MAX;
+    return qkv__arena_take(&j->work->arena, bytes);
+}
+
+static void *copy(job *j, const void *from, int64_t count, size_t size)
+{
+    void *to = take(j, count, size);
+    if (to && count) memcpy(to, from, (size_t)count * size);
+    return to;
+}
+
+/* ---- options ---- */
+
+static qkv_status find_specials(job *j)
+{
+    const struct {
+        const char *spelling;
+        int32_t *id;
+    } specials[] = { { "<s>", &j->search.start }, { "</s>", &j->search.end }, { "<pad>", &j->search.pad } };
+    for (int i = 0; i < 3; i++)
+        if ((*specials[i].id = qkv_tokenizer_find(j->target, specials[i].spelling)) < 0)
+            return qkv__fail(QKV_USAGE, "translate: the model's tokenizer has no token %s", specials[i].spelling);
+    if (qkv_tokenizer_find(j->source, "</s>") != j->search.end)
+        return qkv__fail(QKV_USAGE, "translate: the token </s> must have the same id in the tokenizers of source and target");
+    return QKV_OK;
+}
+
+static qkv_status encode_prefix(job *j, const char *prefix)
+{
+    qkv_ids *ids = &j->work->ids;
+    qkv_status status = qkv_tokenizer_encode(j->target, prefix, strlen(prefix), NULL, ids);
+    if (status == QKV_FORMAT) return qkv__fail(QKV_USAGE, "translate: the prefix is not UTF-8");
+    if (status) return status;
+    j->search.n_prefix = (int64_t)ids->n;
+    j->search.prefix = copy(j, ids->ids, (int64_t)ids->n, sizeof *ids->ids);
+    return j->search.prefix ? QKV_OK : QKV_MEMORY;
+}
+
+/* Where positions are learned they end somewhere, and the end takes one of them. */
+static int64_t longest_source(const qkv_transformer_opts *t, int64_t max_source)
+{
+    return t->positions == QKV_LEARNED ? qkv__min(max_source, t->longest - 1) : max_source;
+}
+
+static qkv_status settle(job *j, const qkv_translate_opts *o)
+{
+    const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(j->m));
+    if (!t || !t->encoder_layers || !t->decoder_layers)
+        return qkv__fail(QKV_USAGE, "translate: the model needs an encoder and a decoder");
+    j->source = qkv_model_source_tokenizer(j->m);
+    j->target = qkv_model_target_tokenizer(j->m);
+    if (!j->source) return qkv__fail(QKV_USAGE, "translate: the model has no tokenizer: it knows ids, not text");
+    if (o->max_source < 0) return qkv__fail(QKV_USAGE, "translate: max_source is negative");
+    j->max_source = longest_source(t, o->max_source ? o->max_source : DEFAULT_SOURCE);
+    j->search = (qkv_search_opts){ .beam = o->beam ? o->beam : DEFAULT_BEAM,
+                                   .n_best = o->n_best,
+                                   .length_penalty = o->length_penalty,
+                                   .max_length = o->max_length,
+                                   .no_repeat = o->no_repeat };
+    j->out->layers = t->decoder_layers;
+    j->out->heads = (int)t->heads;
+    qkv_status status = find_specials(j);
+    if (!status && o->prefix) status = encode_prefix(j, o->prefix);
+    if (!status) status = qkv__search_settle(j->m, &j->search);
+    if (!status && o->attention && !(j->tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 })))
+        status = qkv_error_status();
+    return status;
+}
+
+/* ---- sources ---- */
+
+static qkv_status lay_out(job *j, int64_t n)
+{
+    qkv_translations *out = j->out;
+    int64_t all;
+    if (__builtin_mul_overflow(n, (int64_t)j->search.n_best, &all)) return qkv__fail(QKV_LIMIT, "translate: too many texts");
+    out->n_best = j->search.n_best;
+    out->status = take(j, n, sizeof *out->status);
+    out->source_ids = take(j, n, sizeof *out->source_ids);
+    out->n_source = take(j, n, sizeof *out->n_source);
+    out->best = take(j, all, sizeof *out->best);
+    if (!out->status || !out->source_ids || !out->n_source || !out->best) return QKV_MEMORY;
+    for (int64_t i = 0; i < all; i++) out->best[i] = (qkv_translation){ .text = "", .n_ids = -1 };
+    return QKV_OK;
+}
+
+static qkv_status encode(job *j, int64_t i, const char *text, size_t length)
+{
+    qkv_ids *ids = &j->work->ids;
+    qkv_translations *out = j->out;
+    out->status[i] = QKV_OK;
+    out->source_ids[i] = NULL;
+    out->n_source[i] = 0;
+    if (qkv__is_blank(text, length)) {
+        out->best[i * out->n_best] = (qkv_translation){ .text = "" };
+        return QKV_OK;
+    }
+    if (qkv_utf8_check(text, length) < length) {
+        if (qkv_utf8_repair(text, length, &j->work->repaired)) return QKV_MEMORY;
+        text = j->work->repaired.data;
+        length = j->work->repaired.length;
+    }
+    qkv_status status = qkv_tokenizer_encode(j->source, text, length, NULL, ids);
+    if (status && status != QKV_LIMIT) return status;
+    out->n_source[i] = (int64_t)ids->n + 1;
+    if (status || (int64_t)ids->n > j->max_source) return out->status[i] = QKV_LIMIT, QKV_OK;
+    if (!(out->source_ids[i] = take(j, (int64_t)ids->n + 1, sizeof *ids->ids))) return QKV_MEMORY;
+    memcpy(out->source_ids[i], ids->ids, ids->n * sizeof *ids->ids);
+    out->source_ids[i][ids->n] = j->search.end;
+    return QKV_OK;
+}
+
+/* ---- results ---- */
+
+/* A model may have more ids than its tokenizer has tokens: those stand for no text. */
+static qkv_status decode(job *j, qkv_translation *x)
+{
+    struct qkv__translating *w = j->work;
+    int32_t *known = take(j, x->n_ids, sizeof *known);
+    size_t n = 0;
+    if (!known) return QKV_MEMORY;
+    for (int64_t i = 0; i < x->n_ids; i++)
+        if (x->ids[i] < qkv_tokenizer_size(j->target)) known[n++] = x->ids[i];
+    qkv_status status = qkv_tokenizer_decode(j->target, known, n, 1, &w->bytes);
+    if (!status) status = qkv_utf8_repair(w->bytes.data, w->bytes.length, &w->repaired);
+    if (status) return status;
+    x->length = w->repaired.length;
+    x->text = copy(j, w->repaired.data, (int64_t)x->length + 1, 1);
+    return x->text ? QKV_OK : QKV_MEMORY;
+}
+
+/* A whole forward has the bits of the search's own steps, so its attention is theirs. */
+static qkv_status attend(job *j, int64_t i, qkv_translation *x)
+{
+    const qkv_transformer *m = qkv_model_transformer(j->m);
+    int layers = j->out->layers, first = qkv_transformer_options(m)->encoder_layers;
+    int64_t map = j->out->heads * (x->n_ids + 1) * j->out->n_source[i];
+    int32_t *ids = take(j, x->n_ids + 1, sizeof *ids);
+    float *cross = take(j, map, sizeof *cross * (size_t)layers);
+    if (!ids || !cross) return QKV_MEMORY;
+    ids[0] = j->search.start;
+    memcpy(ids + 1, x->ids, sizeof *ids * (size_t)x->n_ids);
+    qkv_tape_reset(j->tape);
+    qkv_tensor *memory = qkv_transformer_encode(m, j->tape, j->out->source_ids[i], 1, j->out->n_source[i], NULL);
+    if (!qkv_transformer_decode(m, j->tape, ids, 1, x->n_ids + 1, NULL, memory, NULL)) return qkv_tape_status(j->tape);
+    for (int l = 0; l < layers; l++) /* the encoder's, then of each layer of the decoder self, cross */
+        memcpy(cross + l * map, qkv_data(qkv_tape_attention(j->tape, first + 2 * l + 1)), sizeof *cross * (size_t)map);
+    x->cross = cross;
+    return QKV_OK;
+}
+
+static qkv_status keep(job *j, int64_t i, int k, const qkv_hypothesis *h)
+{
+    qkv_translation *x = &j->out->best[i * j->out->n_best + k];
+    if (h->n < 0) return QKV_OK;
+    *x = (qkv_translation){ .text = "", .log_p = h->log_p, .score = h->score, .is_cut = h->is_cut, .n_ids = h->n };
+    if (!(x->ids = copy(j, h->ids, h->n, sizeof *h->ids))) return QKV_MEMORY;
+    qkv_status status = decode(j, x);
+    return status || !j->tape ? status : attend(j, i, x);
+}
+
+/* ---- batches ---- */
+
+static int by_length(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    if (x->length != y->length) return x->length < y->length ? -1 : 1;
+    return x->text < y->text ? -1 : x->text > y->text;
+}
+
+/* How many of n places, sorted by length, make a batch. At least one. */
+static int64_t batch_size(const place *places, int64_t n)
+{
+    int64_t rows = 1;
+    while (rows < n && rows < BATCH_SENTENCES && places[rows].length * (rows + 1) <= BATCH_TOKENS) rows++;
+    return rows;
+}
+
+static qkv_status translate_batch(job *j, const place *places, int64_t rows)
+{
+    int64_t length = places[rows - 1].length;
+    int32_t *ids = take(j, rows * length, sizeof *ids), *lengths = take(j, rows, sizeof *lengths);
+    if (!ids || !lengths) return QKV_MEMORY;
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t n = places[r].length;
+        memcpy(ids + r * length, j->out->source_ids[places[r].text], sizeof *ids * (size_t)n);
+        for (int64_t k = n; k < length; k++) ids[r * length + k] = j->search.pad;
+        lengths[r] = (int32_t)n;
+    }
+    qkv_status status = qkv_search(j->m, ids, rows, length, lengths, &j->search, &j->work->found);
+    for (int64_t r = 0; r < rows; r++)
+        for (int k = 0; k < j->out->n_best && !status; k++)
+            status = keep(j, places[r].text, k, &j->work->found.best[r * j->out->n_best + k]);
+    return status;
+}
+
+static qkv_status translate_all(job *j, int64_t n)
+{
+    place *places = take(j, n, sizeof *places);
+    int64_t wanted = 0, rows;
+    if (!places) return QKV_MEMORY;
+    for (int64_t i = 0; i < n; i++)
+        if (j->out->source_ids[i]) places[wanted++] = (place){ i, j->out->n_source[i] };
+    if (wanted) qsort(places, (size_t)wanted, sizeof *places, by_length);
+    qkv_status status = QKV_OK;
+    for (int64_t at = 0; at < wanted && !status; at += rows) {
+        rows = batch_size(places + at, wanted - at);
+        status = translate_batch(j, places + at, rows);
+    }
+    return status;
+}
+
+/* ---- the call ---- */
+
+static qkv_status run(job *j, const char *const *texts, const size_t *lengths, int64_t n, const qkv_translate_opts *opts)
+{
+    qkv_status status = settle(j, opts);
+    if (!status) status = lay_out(j, n);
+    for (int64_t i = 0; i < n && !status; i++) {
+        if (!texts[i]) return qkv__fail(QKV_USAGE, "translate: text %lld is NULL", (long long)i);
+        status = encode(j, i, texts[i], lengths ? lengths[i] : strlen(texts[i]));
+    }
+    return status ? status : translate_all(j, n);
+}
+
+qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
+                         const qkv_translate_opts *opts, qkv_translations *out)
+{
+    static const qkv_translate_opts none = { 0 };
+    if (!m || !out || n < 0 || (n && !texts))
+        return qkv__fail(QKV_USAGE, "translate: a model, texts and a place for results are needed");
+    struct qkv__translating *work = out->work;
+    *out = (qkv_translations){ .work = work };
+    if (!work && !(work = out->work = qkv__alloc_zero(sizeof *work))) return QKV_MEMORY;
+    qkv__arena_reset(&work->arena);
+    job j = { .m = m, .out = out, .work = work };
+    qkv_status status = run(&j, texts, lengths, n, opts ? opts : &none);
+    qkv_tape_free(j.tape);
+    if (status) *out = (qkv_translations){ .work = work };
+    else out->n = n;
+    return status;
+}
+
+void qkv_translations_free(qkv_translations *t)
+{
+    if (!t) return;
+    if (t->work) {
+        qkv__arena_free(&t->work->arena);
+        qkv_ids_free(&t->work->ids);
+        qkv_text_free(&t->work->repaired);
+        qkv_text_free(&t->work->bytes);
+        qkv_found_free(&t->work->found);
+        qkv__release(t->work, sizeof *t->work);
+    }
+    *t = (qkv_translations){ 0 };
+}
