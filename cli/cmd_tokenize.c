@@ -1,4 +1,5 @@
 /* cmd_tokenize.c: qkv tokenize and qkv detokenize: lines of text to tokens and back, one line in, one line out. */
+#include "json.h"
 #include "options.h"
 
 #include <errno.h>
@@ -60,18 +61,6 @@ static qkv_status check_utf8(work *w, const char **text, size_t *length)
 
 /* ---- tokenize ---- */
 
-/* Spellings are UTF-8; a special token may hold anything else. */
-static void put_json_text(const char *text)
-{
-    putchar('"');
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\') printf("\\%c", *text);
-        else if ((unsigned char)*text < 0x20) printf("\\u%04x", (unsigned)*text);
-        else putchar(*text);
-    }
-    putchar('"');
-}
-
 static void print_json(const work *w)
 {
     fputs("{\"ids\": [", stdout);
@@ -79,7 +68,8 @@ static void print_json(const work *w)
     fputs("], \"tokens\": [", stdout);
     for (size_t i = 0; i < w->ids.n; i++) {
         if (i) fputs(", ", stdout);
-        put_json_text(qkv_tokenizer_token(w->tokenizer, w->ids.ids[i]));
+        const char *token = qkv_tokenizer_token(w->tokenizer, w->ids.ids[i]);
+        put_json_text(token, strlen(token));
     }
     fputs("], \"spans\": [", stdout);
     for (size_t i = 0; i < w->ids.n; i++) printf("%s[%zu, %zu]", i ? ", " : "", w->ids.spans[i].begin, w->ids.spans[i].end);

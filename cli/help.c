@@ -36,7 +36,7 @@ void print_command_help(const command *c)
 void print_help(void)
 {
     printf("usage: qkv COMMAND [options]\n\n%s\n\ncommands:\n", about);
-    for (int i = 0; commands[i]; i++) printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    for (int i = 0; commands[i]; i++) printf("  %-17s %s\n", commands[i]->name, commands[i]->summary);
     puts("\n\"qkv COMMAND --help\" tells more; \"qkv --version\" prints the version.\n"
          "Results go to standard output, everything else to standard error.");
 }

@@ -10,8 +10,20 @@
 #include <unistd.h>
 
 const command *const commands[] = {
-    &attention_command,  &explain_command,   &line_command, &score_command, &tokenize_command,
-    &detokenize_command, &tokenizer_command, &info_command, NULL,
+    &translate_command,
+    &forward_command,
+    &train_translate_command,
+    &example_translate_command,
+    &attention_command,
+    &average_command,
+    &explain_command,
+    &line_command,
+    &score_command,
+    &tokenize_command,
+    &detokenize_command,
+    &tokenizer_command,
+    &info_command,
+    NULL,
 };
 
 static const command *running;
@@ -67,19 +79,45 @@ static qkv_status finish_output(qkv_status status)
 
 /* ---- commands ---- */
 
-static const command *find_command(const char *name)
+/* Whether name is the first word of a command with a job. */
+static bool has_jobs(const char *name)
 {
+    size_t length = strlen(name);
     for (int i = 0; commands[i]; i++)
-        if (!strcmp(commands[i]->name, name)) return commands[i];
-    const char *nearest = nearest_command(name);
-    if (nearest) fail(QKV_USAGE, "unknown command \"%s\": did you mean \"%s\"?", name, nearest);
+        if (!strncmp(commands[i]->name, name, length) && commands[i]->name[length] == ' ') return true;
+    return false;
+}
+
+static void list_jobs(const char *name, char list[256])
+{
+    size_t length = strlen(name), used = 0;
+    *list = '\0';
+    for (int i = 0; commands[i] && used < 200; i++)
+        if (!strncmp(commands[i]->name, name, length) && commands[i]->name[length] == ' ')
+            used += (size_t)snprintf(list + used, 256 - used, "%s%s", used ? ", " : "", commands[i]->name + length + 1);
+}
+
+/* The command that the arguments start with; *arguments is then past its name. */
+static const command *find_command(char ***arguments)
+{
+    const char *name = *(*arguments)++, *job = "";
+    char full[256], jobs[256];
+    bool needs_job = has_jobs(name);
+    if (needs_job && **arguments) job = *(*arguments)++;
+    snprintf(full, sizeof full, "%s%s%s", name, needs_job ? " " : "", job);
+    for (int i = 0; commands[i]; i++)
+        if (!strcmp(commands[i]->name, full)) return commands[i];
+    list_jobs(name, jobs);
+    const char *nearest = needs_job ? NULL : nearest_command(name);
+    if (needs_job) fail(QKV_USAGE, "\"%s\" needs a job, one of: %s; see \"qkv help %s JOB\"", name, jobs, name);
+    else if (nearest) fail(QKV_USAGE, "unknown command \"%s\": did you mean \"%s\"?", name, nearest);
     else fail(QKV_USAGE, "unknown command \"%s\": see \"qkv --help\"", name);
     return NULL;
 }
 
-static qkv_status run_command(const char *name, char **arguments)
+static qkv_status run_command(char **arguments)
 {
-    if (!(running = find_command(name))) return QKV_USAGE;
+    if (!(running = find_command(&arguments))) return QKV_USAGE;
     qkv_status status = parse_options(running, arguments);
     if (status) return status;
     if (common.help) return print_command_help(running), QKV_OK;
@@ -92,7 +130,7 @@ static qkv_status run_command(const char *name, char **arguments)
 static qkv_status help_about(char **arguments)
 {
     if (!*arguments) return print_help(), QKV_OK;
-    const command *c = find_command(*arguments);
+    const command *c = find_command(&arguments);
     if (!c) return QKV_USAGE;
     print_command_help(c);
     return QKV_OK;
@@ -100,17 +138,18 @@ static qkv_status help_about(char **arguments)
 
 static qkv_status run(char **arguments)
 {
-    const char *first = *arguments++;
+    const char *first = *arguments;
     if (!first) return fail(QKV_USAGE, "no command given: see \"qkv --help\"");
-    if (!strcmp(first, "--help") || !strcmp(first, "-h") || !strcmp(first, "help")) return help_about(arguments);
+    if (!strcmp(first, "--help") || !strcmp(first, "-h") || !strcmp(first, "help")) return help_about(arguments + 1);
     if (!strcmp(first, "--version")) return printf("qkv %s\n", qkv_version()), QKV_OK;
     if (!strcmp(first, "--man")) return print_manual(), QKV_OK;
     if (*first == '-') return fail(QKV_USAGE, "unknown option \"%s\": see \"qkv --help\"", first);
-    return run_command(first, arguments);
+    return run_command(arguments);
 }
 
 int main(int argc, char **argv)
 {
     hold_standard_streams();
-    return (int)finish_output(run(argv + (argc > 0)));
+    qkv_status status = finish_output(run(argv + (argc > 0)));
+    return !status && common.signal ? 128 + common.signal : (int)status;
 }

@@ -85,6 +85,17 @@ static qkv_status read_count(const option *o, const char *text)
     return QKV_OK;
 }
 
+static qkv_status read_whole(const option *o, const char *text)
+{
+    char *end;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    if (!isdigit((unsigned char)*text) || *end || errno)
+        return fail(QKV_USAGE, "--%s: \"%s\" is not a whole number from 0", o->name, text);
+    *o->whole = n;
+    return QKV_OK;
+}
+
 static qkv_status read_number(const option *o, const char *text)
 {
     char *end;
@@ -108,6 +119,7 @@ static qkv_status read_choice(const option *o, const char *text)
 static qkv_status read_value(const option *o, const char *text)
 {
     if (o->count) return read_count(o, text);
+    if (o->whole) return read_whole(o, text);
     if (o->number) return read_number(o, text);
     if (o->choice) return read_choice(o, text);
     if (!*text) return fail(QKV_USAGE, "--%s: its value is empty", o->name);
@@ -115,7 +127,36 @@ static qkv_status read_value(const option *o, const char *text)
     return QKV_OK;
 }
 
+void option_text(const option *o, char *text, size_t room)
+{
+    size_t used = 0;
+    *text = '\0';
+    if (o->flag) snprintf(text, room, "%s", *o->flag ? "yes" : "");
+    else if (o->count) snprintf(text, room, "%d", *o->count);
+    else if (o->whole) snprintf(text, room, "%lld", (long long)*o->whole);
+    else if (o->number) snprintf(text, room, "%.7g", (double)*o->number);
+    else if (o->choice) snprintf(text, room, "%s", o->names[*o->choice]);
+    else if (o->text) snprintf(text, room, "%s", *o->text ? *o->text : "");
+    for (int i = 0; o->list && i < o->list->n && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s", i ? " " : "", o->list->at[i]);
+}
+
 /* ---- arguments ---- */
+
+static const char *seen[128];
+static int n_seen;
+
+static void remember(const option *o)
+{
+    if (n_seen < (int)(sizeof seen / sizeof *seen)) seen[n_seen++] = o->name;
+}
+
+bool was_given(const char *name)
+{
+    for (int i = 0; i < n_seen; i++)
+        if (!strcmp(seen[i], name)) return true;
+    return false;
+}
 
 /* "--name", "--name=..." or "-n", "-n..."; *value is what follows, or NULL. */
 static bool matches(const option *o, const char *argument, const char **value)
@@ -169,6 +210,7 @@ qkv_status parse_options(const command *c, char **arguments)
         const option *o = find(c->options, argument, &value);
         if (!o) o = find(common_options, argument, &value);
         if (!o) return unknown_option(c, argument);
+        remember(o);
         if (o->flag) {
             if (value) return fail(QKV_USAGE, "--%s takes no value", o->name);
             *o->flag = true;

@@ -23,13 +23,14 @@ typedef struct option {
     const char **text;
     value_list *list;         /* one value or more, up to the next option */
     int *count;               /* a whole number from 1 */
+    int64_t *whole;           /* a whole number from 0 */
     float *number;            /* a finite number */
     int *choice;              /* the place of one of the names */
     const char *const *names; /* for a choice, NULL after the last */
 } option;
 
 typedef struct command {
-    const char *name;
+    const char *name;    /* a word, or a word and its job: "train translate" */
     const char *summary; /* one line */
     const char *about;   /* paragraphs, lines at most 80 wide */
     const char *example; /* lines to type */
@@ -37,8 +38,9 @@ typedef struct command {
     qkv_status (*run)(void); /* prints results; has reported its error when it gives one */
 } command;
 
-extern const command attention_command, explain_command, line_command, score_command, tokenize_command, detokenize_command,
-    tokenizer_command, info_command;
+extern const command example_translate_command, attention_command, average_command, explain_command, line_command,
+    score_command, tokenize_command, detokenize_command, tokenizer_command, info_command, train_translate_command,
+    translate_command, forward_command;
 
 /* The commands, NULL after the last, and the options that every command has. */
 extern const command *const commands[];
@@ -46,11 +48,17 @@ extern const option common_options[];
 typedef struct common_values {
     bool help;
     int threads;
+    int signal; /* that ended a command early, after it saved its work; 0: none */
 } common_values;
 extern common_values common;
 
 /* Fills in what the options of the command point to. USAGE, reported, for anything else than its options. */
 qkv_status parse_options(const command *c, char **arguments);
+
+/* Whether the arguments had this option; and what an option holds now, as text ("" for a flag that is off or a text that is not
+ * given). */
+bool was_given(const char *name);
+void option_text(const option *o, char *text, size_t room);
 
 /* The name nearest to a mistyped one: a command, or an option of c. NULL when nothing is near. */
 const char *nearest_command(const char *mistyped);

@@ -1,6 +1,8 @@
 /* print.c: tables of numbers, aligned by what a terminal shows. */
 #include "print.h"
 
+#include <qkv/qkv.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,20 +16,40 @@ static const char *label(const labels *l, int64_t i, char text[NAME_BYTES])
     return text;
 }
 
-/* Columns on a terminal: East Asian characters take two. Names are this program's own, so well-formed UTF-8. */
-static int display_width(const char *text)
+typedef struct range {
+    int32_t first, last;
+} range;
+
+static bool is_in(int32_t c, const range *ranges, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (c >= ranges[i].first && c <= ranges[i].last) return true;
+    return false;
+}
+
+static int character_width(int32_t c)
+{
+    /* what Unicode's EastAsianWidth.txt calls wide and full-width, in few ranges; marks that stand on the letter before them */
+    static const range wide[] = { { 0x1100, 0x115F },  { 0x2E80, 0x303E },   { 0x3041, 0xA4CF },   { 0xA960, 0xA97F },
+                                  { 0xAC00, 0xD7A3 },  { 0xF900, 0xFAFF },   { 0xFE30, 0xFE6F },   { 0xFF00, 0xFF60 },
+                                  { 0xFFE0, 0xFFE6 },  { 0x1F300, 0x1F64F }, { 0x1F680, 0x1F6FF }, { 0x1F900, 0x1FAFF },
+                                  { 0x20000, 0x3FFFD } };
+    static const range none[] = { { 0x300, 0x36F }, { 0x200B, 0x200F }, { 0x20D0, 0x20FF }, { 0xFE00, 0xFE0F } };
+    if (is_in(c, none, sizeof none / sizeof *none)) return 0;
+    return is_in(c, wide, sizeof wide / sizeof *wide) ? 2 : 1;
+}
+
+int display_width(const char *text)
 {
     int width = 0;
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if ((*c & 0xC0) == 0x80) continue;
-        width += *c >= 0xE3 && *c <= 0xED ? 2 : 1; /* U+3000 to U+DFFF start with these bytes */
-    }
+    for (size_t left = strlen(text), bytes; left; text += bytes, left -= bytes)
+        width += character_width(qkv_utf8_decode(text, left, &bytes));
     return width;
 }
 
 static int larger(int a, int b) { return a > b ? a : b; }
 
-static void print_name(const char *name, int width, bool right)
+void print_name(const char *name, int width, bool right)
 {
     int gap = larger(width - display_width(name), 0);
     if (right) printf("%*s%s", gap, "", name);

@@ -5,6 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Columns that UTF-8 text takes on a terminal: an East Asian character takes two. */
+int display_width(const char *text);
+
+/* Prints a name and spaces that fill it up to width columns, before it when right. */
+void print_name(const char *name, int width, bool right);
+
 /* Names of rows or columns: names[i], or prefix and number where there are none. */
 typedef struct labels {
     const char *const *names;

@@ -1,0 +1,99 @@
+/* cmd_average.c: qkv average: one model out of several of one training. */
+#include "options.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct {
+    value_list models;
+    const char *out;
+    bool quiet;
+} given;
+
+static const option options[] = {
+    { "models", 'm', .value = "DIR..", .help = "folders of models", .required = true, .list = &given.models },
+    { "out", 'o', .value = "DIR", .help = "the folder to write", .required = true, .text = &given.out },
+    { "quiet", .help = "tell nothing but errors", .flag = &given.quiet },
+    { 0 },
+};
+
+/* ---- models of one kind ---- */
+
+static qkv_status in_folder(char path[PATH_MAX], const char *folder, const char *name)
+{
+    if (snprintf(path, PATH_MAX, "%s/%s", folder, name) < PATH_MAX) return QKV_OK;
+    return fail(QKV_LIMIT, "%.60s...: the path is longer than %d bytes", folder, PATH_MAX);
+}
+
+/* A file that neither folder has is the same in both. */
+static qkv_status compare_files(const char *first, const char *other)
+{
+    FILE *a = fopen(first, "rb"), *b = fopen(other, "rb");
+    qkv_status status = QKV_OK;
+    if (!a != !b) status = fail(QKV_IO, "cannot read %s, but %s can be read", a ? other : first, a ? first : other);
+    for (int x = 0; a && b && !status && x != EOF;) {
+        x = getc(a);
+        if (x != getc(b)) status = fail(QKV_FORMAT, "%s is not the same as %s: these are models of two kinds", other, first);
+    }
+    if (a) fclose(a);
+    if (b) fclose(b);
+    return status;
+}
+
+/* Weights of equal shapes may still mean something else: the words of another vocabulary, or other heads. */
+static qkv_status check_kind(const char *first, const char *other)
+{
+    static const char *const names[] = { "config.json", "tokenizer.json", "target_tokenizer.json" };
+    char a[PATH_MAX], b[PATH_MAX];
+    qkv_status status = QKV_OK;
+    for (int i = 0; i < 3 && !status; i++) {
+        status = in_folder(a, first, names[i]);
+        if (!status) status = in_folder(b, other, names[i]);
+        if (!status) status = compare_files(a, b);
+    }
+    return status;
+}
+
+/* ---- their mean ---- */
+
+static qkv_status average(qkv_model *m)
+{
+    int n = given.models.n;
+    qkv_status status = QKV_OK;
+    char(*paths)[PATH_MAX] = calloc((size_t)n, sizeof *paths);
+    const char **list = calloc((size_t)n, sizeof *list);
+    if (!paths || !list) status = fail(QKV_MEMORY, "out of memory for %d paths", n);
+    for (int i = 0; i < n && !status; i++) {
+        status = check_kind(given.models.at[0], given.models.at[i]);
+        if (!status) status = in_folder(paths[i], given.models.at[i], "model.safetensors");
+        if (!status) list[i] = paths[i];
+    }
+    if (!status && qkv_params_average(qkv_model_params(m), list, n)) status = library_failed();
+    free(list);
+    free(paths);
+    return status;
+}
+
+static qkv_status run(void)
+{
+    qkv_model *m = qkv_model_load(given.models.at[0]);
+    if (!m) return library_failed();
+    qkv_status status = average(m);
+    if (!status && qkv_model_save(m, given.out)) status = library_failed();
+    if (!status && !given.quiet) fprintf(stderr, "qkv: wrote %s\n", given.out);
+    qkv_model_free(m);
+    return status;
+}
+
+const command average_command = {
+    .name = "average",
+    .summary = "make one model out of several of one training",
+    .about = "Sets each weight to its mean over the models, and writes a model like them. The\n"
+             "last few that a training saved are, averaged, mostly better than each of them.\n"
+             "They must have the same config.json and the same tokenizers. The folder to write\n"
+             "may be one of those that are read.",
+    .example = "  qkv average --models run/step-8000 run/step-9000 run/step-10000 --out averaged",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,343 @@
+/* cmd_train_translate.c: qkv train translate: pairs of lines in, a translator out. */
+#include "training.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BY_LOSS, BY_BLEU };
+static const char *const metric_names[] = { "loss", "bleu", NULL };
+static const char *const bleu_names[] = { "13a", "zh", "char", "intl", "none", NULL }; /* in the order of qkv_score_tokenizer */
+
+static struct {
+    value_list train, valid;
+    const char *tokenizer;
+    int vocabulary, metric, bleu;
+    bool separate;
+} given = { .vocabulary = 8000 };
+
+static const option options[] = {
+    { "train", .value = "FILES", .help = "source and target, line by line; or one file \"source TAB target\"", .required = true,
+      .list = &given.train },
+    { "valid", .value = "FILES", .help = "the same, to measure progress on", .list = &given.valid },
+    { "tokenizer", .value = "FILE", .help = "use this tokenizer.json; one is trained unless given", .text = &given.tokenizer },
+    { "vocab", .value = "N", .help = "tokens of the tokenizer to train, 8000 unless given", .count = &given.vocabulary },
+    { "separate", .help = "source and target have a vocabulary each", .flag = &given.separate },
+    { "metric", .value = "NAME", .help = "what is best: the lowest loss (unless given) or the highest bleu",
+      .choice = &given.metric, .names = metric_names },
+    { "bleu-tokenizer", .value = "NAME", .help = "13a (unless given), zh, char, intl or none", .choice = &given.bleu,
+      .names = bleu_names },
+    TRAINING_OPTIONS,
+    TRAINING_LIMITS,
+    { 0 },
+};
+
+static const char *second(const value_list *l) { return l->n > 1 ? l->at[1] : NULL; }
+
+/* ---- the text ---- */
+
+static void tell_left_out(const value_list *files, const qkv_corpus_read *read)
+{
+    const char *name = files->at[0];
+    if (training.quiet) return;
+    if (read->repaired)
+        fprintf(stderr, "qkv: %s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in\n", name,
+                (long long)read->repaired, (long long)read->first_repaired);
+    if (read->empty)
+        fprintf(stderr, "qkv: %s: %lld pairs have an empty side, the first is line %lld: left out\n", name,
+                (long long)read->empty, (long long)read->first_empty);
+    if (read->too_long)
+        fprintf(stderr, "qkv: %s: %lld pairs have more than --max-length %d tokens, the first is line %lld: left out\n", name,
+                (long long)read->too_long, training.max_length, (long long)read->first_too_long);
+}
+
+static qkv_tokenizer *train_tokenizer(const qkv_words *w, const char *of)
+{
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = given.vocabulary });
+    if (!t) library_failed();
+    else if (qkv_tokenizer_size(t) < given.vocabulary && !training.quiet)
+        fprintf(stderr, "qkv: the %s gives %d tokens, not %d\n", of, qkv_tokenizer_size(t), given.vocabulary);
+    return t;
+}
+
+static qkv_status learn_tokenizers(qkv_tokenizer **source, qkv_tokenizer **target)
+{
+    qkv_words *sources = qkv_words_new(), *targets = given.separate ? qkv_words_new() : sources;
+    qkv_status status = QKV_OK;
+    if (!sources || !targets ||
+        qkv_words_add_corpus(sources, targets, given.train.at[0], second(&given.train),
+                             &(qkv_corpus_opts){ .strict = training.strict }, NULL))
+        status = library_failed();
+    else if (!(*source = train_tokenizer(sources, given.separate ? "source text" : "text"))) status = qkv_error_status();
+    else if (given.separate && !(*target = train_tokenizer(targets, "target text"))) status = qkv_error_status();
+    if (targets != sources) qkv_words_free(targets);
+    qkv_words_free(sources);
+    return status;
+}
+
+/* A resumed training has its tokenizers already; one that was killed before it wrote them learns the same again. */
+static qkv_status find_tokenizers(qkv_tokenizer **source, qkv_tokenizer **target)
+{
+    const training_path own = training_file("tokenizer.json"), own_target = training_file("target_tokenizer.json");
+    const char *path = training.resume && !access(own.text, F_OK) ? own.text : given.tokenizer;
+    bool has_target = training.resume && !access(own_target.text, F_OK);
+    if (!path || (given.separate && path == own.text && !has_target)) return learn_tokenizers(source, target);
+    if (!(*source = qkv_tokenizer_load(path))) return library_failed();
+    if (given.separate && !(*target = qkv_tokenizer_load(own_target.text))) return library_failed();
+    return QKV_OK;
+}
+
+static qkv_status add_pairs(qkv_pairs *p, const qkv_model *m, const value_list *files, int64_t max_length)
+{
+    qkv_corpus_read read = { 0 };
+    if (qkv_pairs_add_corpus(p, qkv_model_source_tokenizer(m), qkv_model_target_tokenizer(m), files->at[0], second(files),
+                             &(qkv_corpus_opts){ .strict = training.strict, .max_length = max_length }, &read))
+        return library_failed();
+    tell_left_out(files, &read);
+    return QKV_OK;
+}
+
+/* ---- the model ---- */
+
+static qkv_model *with_tokenizers(qkv_model *m, qkv_tokenizer *source, qkv_tokenizer *target)
+{
+    if (m && !qkv_model_set_tokenizers(m, source, target)) return m;
+    library_failed();
+    qkv_model_free(m);
+    qkv_tokenizer_free(source);
+    qkv_tokenizer_free(target);
+    return NULL;
+}
+
+static qkv_model *new_model(void)
+{
+    qkv_tokenizer *source = NULL, *target = NULL;
+    qkv_transformer_opts opts;
+    if (find_tokenizers(&source, &target) || training_model(qkv_tokenizer_size(source), qkv_tokenizer_size(target), &opts)) {
+        qkv_tokenizer_free(source);
+        qkv_tokenizer_free(target);
+        return NULL;
+    }
+    return with_tokenizers(qkv_model_new(&opts, (uint64_t)training.seed), source, target);
+}
+
+static qkv_tokenizer *tokenizer_of(const char *folder, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    qkv_tokenizer *t = qkv_tokenizer_load(path);
+    if (!t) library_failed();
+    return t;
+}
+
+/* The weights and the text of another model, with the dropouts of this training. */
+static qkv_model *model_from(const char *folder)
+{
+    static const char *const fixed[] = { "preset",   "layers",  "encoder-layers", "decoder-layers", "dim",        "heads",
+                                         "kv-heads", "inner",   "pre-norm",       "norm",           "activation", "positions",
+                                         "longest",  "no-bias", "untied",         "tokenizer",      "vocab",      "separate",
+                                         NULL };
+    for (int i = 0; fixed[i]; i++)
+        if (was_given(fixed[i])) return fail(QKV_USAGE, "--%s cannot be changed: --from %s decides it", fixed[i], folder), NULL;
+    qkv_model *from = qkv_model_load(folder);
+    if (!from) return library_failed(), NULL;
+    qkv_transformer_opts opts = *qkv_transformer_options(qkv_model_transformer(from));
+    training_dropouts(&opts);
+    qkv_model *m = qkv_model_new(&opts, 0);
+    const qkv_params *weights = qkv_model_params(from);
+    if (m)
+        memcpy(qkv_params_data(qkv_model_params(m)), qkv_params_data(weights),
+               sizeof(float) * (size_t)qkv_params_count(weights));
+    qkv_model_free(from);
+    qkv_tokenizer *source = tokenizer_of(folder, "tokenizer.json");
+    qkv_tokenizer *target = source && opts.target_vocabulary ? tokenizer_of(folder, "target_tokenizer.json") : NULL;
+    if (m && source && !target == !opts.target_vocabulary) return with_tokenizers(m, source, target);
+    qkv_model_free(m);
+    qkv_tokenizer_free(source);
+    qkv_tokenizer_free(target);
+    return NULL;
+}
+
+/* ---- validation ---- */
+
+typedef struct valid_text {
+    const qkv_pairs *pairs;
+    qkv_batch_opts batches;
+    char **sources, **references; /* n each, for BLEU */
+    int64_t n, room;
+} valid_text;
+
+static char *decode(const qkv_tokenizer *t, const int32_t *ids, int64_t n)
+{
+    qkv_text text = { 0 };
+    char *copy = qkv_tokenizer_decode(t, ids, (size_t)n, 1, &text) ? NULL : strdup(text.data ? text.data : "");
+    qkv_text_free(&text);
+    return copy;
+}
+
+/* The text of every pair: encoding loses nothing. */
+static qkv_status read_texts(valid_text *v, const qkv_model *m)
+{
+    qkv_epoch *e = qkv_epoch_new(v->pairs, &v->batches, 0);
+    qkv_batch b = { 0 };
+    qkv_status status = e ? QKV_OK : library_failed();
+    v->room = qkv_pairs_count(v->pairs);
+    v->sources = calloc((size_t)v->room, sizeof *v->sources);
+    v->references = calloc((size_t)v->room, sizeof *v->references);
+    if (!v->sources || !v->references) status = fail(QKV_MEMORY, "out of memory");
+    for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) {
+        if (qkv_epoch_batch(e, i, &b)) status = library_failed();
+        for (int64_t k = 0; !status && k < b.rows; k++, v->n++) {
+            v->sources[v->n] = decode(qkv_model_source_tokenizer(m), b.source + k * b.source_length, b.source_lengths[k] - 1);
+            v->references[v->n] = decode(qkv_model_target_tokenizer(m), b.target + k * b.target_length + 1,
+                                         b.target_lengths[k] - 1);
+            if (!v->sources[v->n] || !v->references[v->n]) status = fail(QKV_MEMORY, "out of memory");
+        }
+    }
+    qkv_batch_free(&b);
+    qkv_epoch_free(e);
+    return status;
+}
+
+static void free_texts(valid_text *v)
+{
+    for (int64_t i = 0; i < v->room; i++) {
+        if (v->sources) free(v->sources[i]);
+        if (v->references) free(v->references[i]);
+    }
+    free(v->sources);
+    free(v->references);
+}
+
+/* Greedy: beam search would take four times as long to say the same. */
+static qkv_status measure_bleu(const training_job *j, double *bleu)
+{
+    const valid_text *v = j->data;
+    qkv_translations out = { 0 };
+    qkv_bleu_score score;
+    const char *const *references[] = { (const char *const *)v->references };
+    const char **hypotheses = calloc((size_t)v->n, sizeof *hypotheses);
+    qkv_status status = hypotheses ? QKV_OK : fail(QKV_MEMORY, "out of memory");
+    if (!status &&
+        qkv_translate(j->model, (const char *const *)v->sources, NULL, v->n, &(qkv_translate_opts){ .beam = 1 }, &out))
+        status = library_failed();
+    for (int64_t i = 0; !status && i < v->n; i++) hypotheses[i] = out.status[i] ? "" : out.best[i].text;
+    if (!status &&
+        qkv_bleu(hypotheses, references, 1, v->n, &(qkv_bleu_opts){ .tokenizer = (qkv_score_tokenizer)given.bleu }, &score))
+        status = library_failed();
+    if (!status) *bleu = score.score;
+    qkv_translations_free(&out);
+    free(hypotheses);
+    return status;
+}
+
+static qkv_status validate(training_job *j, double *score, char words[128], char json[128])
+{
+    const valid_text *v = j->data;
+    double loss, bleu;
+    if (qkv_evaluate(j->model, v->pairs, &v->batches, &loss)) return library_failed();
+    *score = -loss;
+    snprintf(words, 128, "valid loss %.4f", loss);
+    snprintf(json, 128, "\"valid_loss\": %.6f", loss);
+    if (given.metric != BY_BLEU) return QKV_OK;
+    qkv_status status = measure_bleu(j, &bleu);
+    if (status) return status;
+    *score = bleu;
+    snprintf(words, 128, "valid loss %.4f, BLEU %.2f", loss, bleu);
+    snprintf(json, 128, "\"valid_loss\": %.6f, \"bleu\": %.4f", loss, bleu);
+    return QKV_OK;
+}
+
+/* ---- the command ---- */
+
+static qkv_status check_files(const char *name, const value_list *l)
+{
+    return l->n <= 2 ? QKV_OK : fail(QKV_USAGE, "--%s: %d files; expected source and target, or one with both", name, l->n);
+}
+
+static qkv_status find_specials(training_job *j)
+{
+    static const char *const names[] = { "<s>", "</s>", "<pad>" };
+    int32_t *const places[] = { &j->start, &j->end, &j->pad };
+    for (int i = 0; i < 3; i++) {
+        *places[i] = qkv_tokenizer_find(qkv_model_target_tokenizer(j->model), names[i]);
+        if (*places[i] < 0 || *places[i] != qkv_tokenizer_find(qkv_model_source_tokenizer(j->model), names[i]))
+            return fail(QKV_UNSUPPORTED, "the tokenizer has no token \"%s\" (or not the same for source and target)", names[i]);
+    }
+    return QKV_OK;
+}
+
+/* Less than one batch teaches the same sentences over and over; that is rarely what was meant. */
+static qkv_status check_enough(const training_job *j)
+{
+    qkv_epoch *e = qkv_epoch_new(j->pairs, &(qkv_batch_opts){ .max_tokens = training.max_tokens }, 0);
+    if (!e) return library_failed();
+    int64_t batches = qkv_epoch_batches(e), pairs = qkv_pairs_count(j->pairs);
+    qkv_epoch_free(e);
+    if (batches > 1) return QKV_OK;
+    return fail(
+        QKV_FORMAT,
+        "%s: it ends at line %lld: %lld pairs do not fill one batch of %d tokens: give more text or a smaller --max-tokens",
+        given.train.at[0], (long long)pairs, (long long)pairs, training.max_tokens);
+}
+
+static qkv_status train(qkv_model *m, qkv_pairs *pairs, qkv_pairs *valid)
+{
+    valid_text v = { .pairs = valid };
+    training_job j = { .c = &train_translate_command, .model = m, .pairs = pairs, .data = &v };
+    qkv_status status = find_specials(&j);
+    if (!status) status = add_pairs(pairs, m, &given.train, training.max_length);
+    if (!status) status = check_enough(&j);
+    if (!status && given.valid.n) status = add_pairs(valid, m, &given.valid, 0);
+    if (!status && given.valid.n) {
+        v.batches = (qkv_batch_opts){
+            .max_tokens = training.max_tokens, .in_order = 1, .start = j.start, .end = j.end, .pad = j.pad
+        };
+        j.validate = validate;
+        if (given.metric == BY_BLEU) status = read_texts(&v, m);
+    }
+    if (!status) status = run_training(&j);
+    free_texts(&v);
+    return status;
+}
+
+static qkv_status run(void)
+{
+    qkv_status status = check_files("train", &given.train);
+    if (!status) status = check_files("valid", &given.valid);
+    if (!status && given.separate && given.tokenizer) status = fail(QKV_USAGE, "--tokenizer is one vocabulary, --separate two");
+    if (!status && given.metric == BY_BLEU && !given.valid.n) status = fail(QKV_USAGE, "--metric bleu needs --valid");
+    if (!status) status = check_training_folder(&train_translate_command);
+    if (status) return status;
+    qkv_model *m = training.from ? model_from(training.from) : new_model();
+    qkv_pairs *pairs = qkv_pairs_new(), *valid = qkv_pairs_new();
+    if (!m) status = qkv_error_status() ? qkv_error_status() : QKV_USAGE;
+    else if (!pairs || !valid) status = library_failed();
+    else status = train(m, pairs, valid);
+    qkv_pairs_free(valid);
+    qkv_pairs_free(pairs);
+    qkv_model_free(m);
+    return status;
+}
+
+const command train_translate_command = {
+    .name = "train translate",
+    .summary = "train a translator on pairs of lines",
+    .about = "Learns to translate from two aligned text files, plain or gzip, and writes a\n"
+             "model folder that \"qkv translate -m DIR\" uses: the best model so far by --valid,\n"
+             "or the last one without. Defaults are the paper's: Adam, 4000 steps of warm-up,\n"
+             "label smoothing 0.1; the preset sets the size.\n"
+             "\n"
+             "Beside the model, DIR holds checkpoint.safetensors, from which the same command\n"
+             "with --resume goes on bit for bit as if it had never stopped; training.json, the\n"
+             "record; log.jsonl, a line for each report and validation. Ctrl-C saves a\n"
+             "checkpoint and ends with status 130. The result depends on the options and the\n"
+             "text alone, not on threads; --minutes makes it depend on the machine's speed.\n"
+             "\n"
+             "--keep N keeps the models of the last N validations for \"qkv average\".",
+    .example = "  qkv train translate --train train.en train.de.gz --valid val.en val.de --out en-de\n"
+               "  qkv train translate --train pairs.tsv --preset tiny --epochs 10 --out toy",
+    .options = options,
+    .run = run,
+};

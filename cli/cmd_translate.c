@@ -1,0 +1,206 @@
+/* cmd_translate.c: qkv translate: lines in, translations out. */
+#include "options.h"
+#include "translations.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+    const char *model, *input, *prefix;
+    int beam, n_best, max_length, max_source, no_repeat, batch;
+    float length_penalty;
+    bool alignment, json, heatmap, strict, quiet;
+} given = { .max_source = 1024, .batch = 32 };
+
+static const option options[] = {
+    { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
+    { "input", 'i', .value = "FILE", .help = "read lines from FILE instead of standard input", .text = &given.input },
+    { "beam", 'b', .value = "N", .help = "translations to follow at once, 4 unless given; 1 is greedy", .count = &given.beam },
+    { "n-best", .value = "N", .help = "print the N best as \"line ||| text ||| score\"", .count = &given.n_best },
+    { "length-penalty", .value = "A", .help = "log p / ((5+length)/6)^A is the score; 0.6 unless given",
+      .number = &given.length_penalty },
+    { "max-length", .value = "N", .help = "tokens of a translation; else twice the source and 20 more",
+      .count = &given.max_length },
+    { "max-source", .value = "N", .help = "tokens of a line, 1024 unless given", .count = &given.max_source },
+    { "no-repeat-ngram", .value = "N", .help = "no run of N tokens comes twice in a translation", .count = &given.no_repeat },
+    { "prefix", .value = "TEXT", .help = "every translation starts with this text, given without a space at its end",
+      .text = &given.prefix },
+    { "alignment", .help = "add which source token each token attends to: \"||| 0-0 2-1\"", .flag = &given.alignment },
+    { "heatmap", .help = "show under each translation what it attends to", .flag = &given.heatmap },
+    { "json", .help = "print a JSON object a line", .flag = &given.json },
+    { "batch", .value = "N", .help = "lines to read and translate at once, 32 unless given", .count = &given.batch },
+    { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
+    { "quiet", .help = "do not tell which lines were repaired", .flag = &given.quiet },
+    { 0 },
+};
+
+typedef struct work {
+    qkv_model *model;
+    qkv_translate_opts opts;
+    translation_format format;
+    FILE *in;
+    const char *name; /* of the input */
+    char **lines;     /* of this group; memory of getline(3), used again */
+    size_t *rooms, *lengths;
+    int64_t n, done; /* lines of this group, and before it */
+    bool ended;
+    int64_t too_long;
+    qkv_translations found;
+} work;
+
+/* ---- lines in ---- */
+
+static qkv_status check_utf8(const work *w, const char *line, size_t length)
+{
+    long long number = w->done + w->n + 1;
+    size_t good = qkv_utf8_check(line, length);
+    if (good == length) return QKV_OK;
+    if (given.strict) return fail(QKV_FORMAT, "line %lld: byte %zu is not UTF-8", number, good + 1);
+    if (!given.quiet)
+        fprintf(stderr, "qkv: translate: line %lld: byte %zu is not UTF-8: U+FFFD stands in for it\n", number, good + 1);
+    return QKV_OK;
+}
+
+static qkv_status read_group(work *w)
+{
+    qkv_status status = QKV_OK;
+    for (w->done += w->n, w->n = 0; w->n < given.batch && !status; w->n += !status) {
+        errno = 0;
+        ssize_t got = getline(&w->lines[w->n], &w->rooms[w->n], w->in);
+        if ((w->ended = got < 0)) {
+            if (feof(w->in)) break;
+            return fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "%s: cannot read: %s", w->name, strerror(errno));
+        }
+        size_t length = (size_t)got;
+        char *line = w->lines[w->n];
+        if (length && line[length - 1] == '\n') length--;
+        if (length && line[length - 1] == '\r') length--; /* part of the newline, as in a corpus */
+        w->lengths[w->n] = length;
+        status = check_utf8(w, line, length);
+    }
+    return status;
+}
+
+/* ---- translations out ---- */
+
+static void refuse_long(work *w, int64_t number, int64_t tokens)
+{
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(w->model));
+    bool model_ends = o->positions == QKV_LEARNED && o->longest - 1 < given.max_source; /* one place is the end's */
+    char reason[160];
+    snprintf(reason, sizeof reason, "line %lld has %lld tokens, more than %lld: %s", (long long)number, (long long)tokens,
+             model_ends ? (long long)o->longest - 1 : given.max_source,
+             model_ends ? "the model has positions for no more" : "--max-source allows more");
+    w->too_long++;
+    fail(QKV_LIMIT, "%s", reason);
+    print_no_translation(&w->format, number, reason);
+}
+
+static qkv_status translate_group(work *w)
+{
+    qkv_status status = QKV_OK;
+    if (!w->n) return QKV_OK;
+    if (qkv_translate(w->model, (const char *const *)w->lines, w->lengths, w->n, &w->opts, &w->found)) return library_failed();
+    for (int64_t i = 0; i < w->n && !status; i++) {
+        source_line line = { w->done + i + 1, w->lines[i], w->lengths[i] };
+        if (w->found.status[i]) refuse_long(w, line.number, w->found.n_source[i] - 1);
+        else status = print_translations(&w->format, w->model, line, &w->found, i);
+    }
+    return status;
+}
+
+static qkv_status each_group(work *w)
+{
+    qkv_status status = QKV_OK;
+    while (!status && !w->ended && !ferror(stdout)) {
+        status = read_group(w); /* what was read before an error is translated all the same */
+        qkv_status translated = translate_group(w);
+        fflush(stdout);
+        if (!status) status = translated;
+    }
+    return !status && w->too_long ? QKV_LIMIT : status;
+}
+
+/* ---- from options to the end ---- */
+
+static qkv_status settle(work *w)
+{
+    if (given.json && given.heatmap) return fail(QKV_USAGE, "--json and --heatmap: choose one");
+    if (!(given.length_penalty >= 0)) return fail(QKV_USAGE, "--length-penalty must be at least 0");
+    if (!given.beam) given.beam = given.n_best > 4 ? given.n_best : 4;
+    if (given.n_best > given.beam) return fail(QKV_USAGE, "--n-best %d needs a --beam of as many", given.n_best);
+    w->format = (translation_format){ given.n_best > 0, given.alignment, given.json, given.heatmap };
+    w->opts = (qkv_translate_opts){ .beam = given.beam,
+                                    .n_best = given.n_best,
+                                    .length_penalty = given.length_penalty,
+                                    .max_length = given.max_length,
+                                    .no_repeat = given.no_repeat,
+                                    .prefix = given.prefix,
+                                    .max_source = given.max_source,
+                                    .attention = given.alignment || given.heatmap };
+    if (was_given("length-penalty") && given.length_penalty == 0) w->opts.length_penalty = -1;
+    return QKV_OK;
+}
+
+static qkv_status open_input(work *w)
+{
+    w->name = given.input ? given.input : "standard input";
+    w->in = given.input ? fopen(given.input, "re") : stdin;
+    if (!w->in) return fail(QKV_IO, "%s: cannot open: %s", w->name, strerror(errno));
+    if (!given.input && isatty(STDIN_FILENO)) given.batch = 1; /* an answer after every line */
+    size_t n = (size_t)given.batch;
+    w->lines = calloc(n, sizeof *w->lines);
+    w->rooms = calloc(n, sizeof *w->rooms);
+    w->lengths = calloc(n, sizeof *w->lengths);
+    return w->lines && w->rooms && w->lengths ? QKV_OK : fail(QKV_MEMORY, "no memory for --batch %d", given.batch);
+}
+
+static void close_all(work *w)
+{
+    for (int i = 0; w->lines && i < given.batch; i++) free(w->lines[i]);
+    free(w->lines);
+    free(w->rooms);
+    free(w->lengths);
+    if (w->in && w->in != stdin) fclose(w->in);
+    qkv_translations_free(&w->found);
+    qkv_model_free(w->model);
+}
+
+static qkv_status run(void)
+{
+    work w = { 0 };
+    qkv_status status = settle(&w);
+    if (!status) status = open_input(&w);
+    if (!status && !(w.model = qkv_model_load(given.model))) status = library_failed();
+    /* A model or options that cannot translate are told before the first line is waited for. */
+    if (!status && qkv_translate(w.model, NULL, NULL, 0, &w.opts, &w.found)) status = library_failed();
+    if (!status) status = each_group(&w);
+    close_all(&w);
+    return status;
+}
+
+const command translate_command = {
+    .name = "translate",
+    .summary = "translate lines of text with a trained model",
+    .about = "Reads lines from standard input and prints the translation of each on a line of\n"
+             "its own, in order; an empty line gives an empty line. The results are the same\n"
+             "bytes with any --batch and any number of threads.\n"
+             "\n"
+             "--alignment adds pairs \"source-target\" of token numbers from 0, as qkv tokenize\n"
+             "prints the tokens: for each token of the translation the source token, the end\n"
+             "left out, with the largest cross-attention weight, averaged over all layers and\n"
+             "heads. --heatmap draws these averages. With --json, \"attention\" has them: a row\n"
+             "for each token and one for the end, a column for each source token and one for\n"
+             "the end; \"score\" is the log-probability with the length penalty.\n"
+             "\n"
+             "A line with more than --max-source tokens gives an empty line (in JSON an\n"
+             "\"error\") and a sentence on standard error; the others are translated, and the\n"
+             "exit status is 6 at the end. On a terminal each line is answered at once; for a\n"
+             "program that waits for answers, --batch 1 does the same.",
+    .example = "  echo \"I love you\" | qkv translate -m models/en-zh --heatmap",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,396 @@
+/* training.c: a training in its folder. DIR holds the best model so far, ready to use, and beside it
+ *   checkpoint.safetensors   all that going on needs; written whole or not at all
+ *   training.json            with which options it was started, and how it went
+ *   log.jsonl                a line for each report and each validation */
+#include "training.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- the folder: is it ours to write? ---- */
+
+/* Options that may change from one run of a training to the next. */
+static bool may_change(const char *name)
+{
+    static const char *const names[] = { "patience", "epochs", "steps",   "minutes",   "save-every", "keep",
+                                         "out",      "resume", "dry-run", "log-every", "quiet",      NULL };
+    for (int i = 0; names[i]; i++)
+        if (!strcmp(name, names[i])) return true;
+    return false;
+}
+
+static json_t *record_options(const command *c)
+{
+    char text[4096];
+    json_t *all = json_object();
+    for (const option *o = c->options; o->name; o++) {
+        if (may_change(o->name)) continue;
+        option_text(o, text, sizeof text);
+        json_object_set_new(all, o->name, json_string(text));
+    }
+    return all;
+}
+
+static bool is_there(const char *name) { return !access(training_file(name).text, F_OK); }
+
+static qkv_status check_options(const command *c)
+{
+    char differences[1024] = "";
+    json_error_t error;
+    json_t *record = json_load_file(training_file("training.json").text, 0, &error);
+    json_t *then = json_object_get(record, "options"), *now = record_options(c), *value;
+    const char *name;
+    size_t used = 0;
+    if (!then) {
+        json_decref(record);
+        json_decref(now);
+        return fail(QKV_FORMAT, "%s/training.json: it does not tell the options of a training", training.out);
+    }
+    json_object_foreach (now, name, value) {
+        const char *was = json_string_value(json_object_get(then, name)), *is = json_string_value(value);
+        if ((was && !strcmp(was, is)) || used >= sizeof differences) continue;
+        used += (size_t)snprintf(differences + used, sizeof differences - used, "%s--%s was \"%s\" and is \"%s\"",
+                                 used ? "; " : "", name, was ? was : "", is);
+    }
+    json_decref(record);
+    json_decref(now);
+    return used ? fail(QKV_USAGE, "cannot resume %s with other options: %s", training.out, differences) : QKV_OK;
+}
+
+qkv_status check_training_folder(const command *c)
+{
+    if (strlen(training.out) > 3900) return fail(QKV_USAGE, "--out: the path is too long");
+    if (training.dry_run) return QKV_OK;
+    if (!training.resume && is_there("checkpoint.safetensors"))
+        return fail(QKV_USAGE, "%s holds a training already: go on with --resume, or give another folder", training.out);
+    if (!training.resume && !is_there("training.json") && is_there("config.json"))
+        return fail(QKV_USAGE, "%s holds a model already: give another folder (--from %s starts with its weights)",
+                    training.out, training.out);
+    if (training.resume && !is_there("training.json"))
+        return fail(QKV_USAGE, "there is no training in %s to resume", training.out);
+    if (training.resume) return check_options(c);
+    if (mkdir(training.out, 0777) && errno != EEXIST)
+        return fail(QKV_IO, "%s: cannot make the folder: %s", training.out, strerror(errno));
+    return QKV_OK;
+}
+
+/* ---- Ctrl-C ---- */
+
+static volatile sig_atomic_t caught;
+
+static void catch_signal(int number) { caught = number; }
+
+/* Once: a second Ctrl-C ends the program at once. */
+static void catch_signals(void)
+{
+    struct sigaction action = { .sa_handler = catch_signal, .sa_flags = (int)SA_RESETHAND };
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* ---- the run ---- */
+
+typedef struct run {
+    training_job *job;
+    qkv_trainer *trainer;
+    progress progress;
+    FILE *log;
+    qkv_progress at;
+    int64_t epoch_steps; /* updates in an epoch */
+    int64_t valid_every; /* steps */
+    int64_t last_step;   /* 0: no limit */
+    int64_t first_step;  /* where this run began */
+    double began;        /* seconds */
+    double paused;       /* seconds that validation took, which are not the speed's */
+    int64_t tokens;      /* of this run */
+    double loss_sum;     /* since the last report */
+    int64_t loss_tokens;
+    int64_t saved_step;    /* of the checkpoint; -1: none */
+    int64_t measured_step; /* of the last validation */
+    char best_words[128];
+    const char *reason; /* to stop; NULL: go on */
+} run;
+
+static qkv_status write_record(const run *r)
+{
+    const training_path path = training_file("training.json"), temporary = training_file("training.json.new");
+    const qkv_marks *marks = qkv_trainer_marks(r->trainer);
+    json_t *record = json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:s}", "qkv", qkv_version(), "job", r->job->c->name,
+                               "options", record_options(r->job->c), "pairs", (json_int_t)qkv_pairs_count(r->job->pairs),
+                               "steps", (json_int_t)r->at.step, "epochs_begun", (json_int_t)r->at.epoch + 1, "best_step",
+                               (json_int_t)marks->best_step, "stopped", r->reason ? r->reason : "");
+    if (record && marks->best_step) json_object_set_new(record, "best_score", json_real(marks->best));
+    bool is_written = record && !json_dump_file(record, temporary.text, JSON_INDENT(2)) && !rename(temporary.text, path.text);
+    json_decref(record);
+    return is_written ? QKV_OK : fail(QKV_IO, "%s: cannot write: %s", path.text, strerror(errno));
+}
+
+static qkv_status save_checkpoint(run *r)
+{
+    if (r->saved_step == r->at.step) return QKV_OK;
+    if (qkv_trainer_save(r->trainer, training_file("checkpoint.safetensors").text)) {
+        library_failed();
+        if (r->saved_step >= 0)
+            fprintf(stderr, "qkv: the checkpoint of step %lld is whole: go on from it with --resume\n",
+                    (long long)r->saved_step);
+        return qkv_error_status();
+    }
+    r->saved_step = r->at.step;
+    return QKV_OK;
+}
+
+/* ---- validation ---- */
+
+static void forget_model(int64_t step)
+{
+    static const char *const files[] = { "config.json", "model.safetensors", "tokenizer.json", "target_tokenizer.json", "" };
+    for (int i = 0; step > 0 && i < 5; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "step-%lld/%s", (long long)step, files[i]);
+        const training_path path = training_file(name);
+        if (*files[i]) unlink(path.text);
+        else rmdir(path.text);
+    }
+}
+
+static qkv_status keep_model(run *r)
+{
+    char name[32];
+    if (!training.keep) return QKV_OK;
+    snprintf(name, sizeof name, "step-%lld", (long long)r->at.step);
+    if (qkv_model_save(r->job->model, training_file(name).text)) return library_failed();
+    forget_model(r->at.step - training.keep * r->valid_every);
+    return QKV_OK;
+}
+
+/* A model that is the best so far becomes the folder's before the checkpoint that knows of it is written: whenever a run ends,
+ * going on from its last checkpoint gives the same files. */
+static qkv_status validate(run *r, bool counts)
+{
+    double score = 0, began = seconds_now();
+    char words[128] = "", json[128] = "";
+    qkv_marks *marks = qkv_trainer_marks(r->trainer);
+    qkv_status status = r->job->validate ? r->job->validate(r->job, &score, words, json) : QKV_OK;
+    if (status) return status;
+    bool best = !r->job->validate || !marks->best_step || score > marks->best;
+    if (best && qkv_model_save(r->job->model, training.out)) return library_failed();
+    r->measured_step = r->at.step;
+    if (counts) {
+        marks->missed = best ? 0 : marks->missed + 1;
+        if (best) marks->best = score, marks->best_step = r->at.step;
+    }
+    if (best) snprintf(r->best_words, sizeof r->best_words, "%s", words);
+    if (r->job->validate) {
+        say(&r->progress, "step %lld: %s%s", (long long)r->at.step, words, best ? ", the best so far" : "");
+        fprintf(r->log, "{\"step\": %lld, %s, \"best\": %s}\n", (long long)r->at.step, json, best ? "true" : "false");
+    }
+    status = counts ? keep_model(r) : QKV_OK;
+    r->paused += seconds_now() - began;
+    return status;
+}
+
+/* ---- reports ---- */
+
+static double larger(double a, double b) { return a > b ? a : b; }
+
+static double speed(const run *r) { return (double)r->tokens / larger(seconds_now() - r->began - r->paused, 1e-9); }
+
+/* Share of the way this run has to go, by the limit that is nearest. */
+static double share_done(const run *r)
+{
+    double steps = r->last_step > r->first_step ? (double)(r->at.step - r->first_step) / (double)(r->last_step - r->first_step)
+                                                : 0;
+    double minutes = training.minutes > 0 ? (seconds_now() - r->began) / (60 * (double)training.minutes) : 0;
+    return steps > 1 || minutes > 1 ? 1 : larger(steps, minutes);
+}
+
+static void report(run *r, bool is_last)
+{
+    double done = share_done(r), elapsed = seconds_now() - r->began;
+    double loss = r->loss_sum / larger((double)r->loss_tokens, 1);
+    bool is_logged = r->at.step % training.log_every == 0 || is_last;
+    show_progress(&r->progress, &(progress_state){ .step = r->at.step,
+                                                   .steps = r->last_step,
+                                                   .epoch = (int64_t)r->at.epoch + 1,
+                                                   .epochs = training.epochs,
+                                                   .loss = loss,
+                                                   .lr = r->at.lr,
+                                                   .tokens_per_second = speed(r),
+                                                   .done = done,
+                                                   .seconds_left = done > 0 ? elapsed * (1 - done) / done : -1,
+                                                   .is_last = is_last });
+    if (!is_logged || !r->loss_tokens) return;
+    fprintf(r->log,
+            "{\"step\": %lld, \"epoch\": %lld, \"loss\": %.6f, \"lr\": %.6e, \"norm\": %.6f, \"tokens_per_second\": %.0f, "
+            "\"seconds\": %.1f}\n",
+            (long long)r->at.step, (long long)r->at.epoch + 1, loss, r->at.lr, r->at.norm, speed(r), elapsed);
+    fflush(r->log);
+    r->loss_sum = 0;
+    r->loss_tokens = 0;
+}
+
+/* ---- the loop ---- */
+
+static const char *why_stop(const run *r)
+{
+    const qkv_marks *marks = qkv_trainer_marks(r->trainer);
+    if (caught) return caught == SIGINT ? "Ctrl-C" : "a signal";
+    if (r->last_step && r->at.step >= r->last_step) return training.steps ? "--steps reached" : "--epochs reached";
+    if (training.minutes > 0 && seconds_now() - r->began >= 60 * (double)training.minutes) return "--minutes reached";
+    if (training.patience && r->job->validate && marks->missed >= training.patience)
+        return "--patience: validation stopped improving";
+    return NULL;
+}
+
+static qkv_status step(run *r)
+{
+    if (qkv_trainer_step(r->trainer, &r->at)) {
+        qkv_status status = library_failed();
+        fprintf(stderr, "qkv: the checkpoint of step %lld in %s is as it was\n",
+                (long long)(r->saved_step < 0 ? 0 : r->saved_step), training.out);
+        return status;
+    }
+    r->tokens += r->at.tokens;
+    r->loss_sum += r->at.loss * (double)r->at.tokens;
+    r->loss_tokens += r->at.tokens;
+    report(r, false);
+    bool measures = r->at.step % r->valid_every == 0;
+    qkv_status status = measures ? validate(r, true) : QKV_OK;
+    if (!status && (measures || (training.save_every && r->at.step % training.save_every == 0))) status = save_checkpoint(r);
+    return status;
+}
+
+static qkv_status finish(run *r)
+{
+    qkv_status status = save_checkpoint(r);
+    report(r, true);
+    if (caught) common.signal = caught;
+    /* Not in the marks: a longer run would not have measured here. */
+    if (!status && !caught && r->measured_step != r->at.step) status = validate(r, false);
+    if (!status) status = write_record(r);
+    if (status) return status;
+    double minutes = (seconds_now() - r->began) / 60;
+    say(&r->progress, "stopped after step %lld, %.1f minutes: %s", (long long)r->at.step, minutes, r->reason);
+    if (*r->best_words) say(&r->progress, "best: %s", r->best_words);
+    if (caught) say(&r->progress, "to go on: the same command with --resume");
+    say(&r->progress, "the model is in %s", training.out);
+    return QKV_OK;
+}
+
+static qkv_status loop(run *r)
+{
+    qkv_status status = QKV_OK;
+    r->began = seconds_now();
+    while (!status && !(r->reason = why_stop(r))) status = step(r);
+    return status ? status : finish(r);
+}
+
+/* Opens the log, and holds it: one training a folder. */
+static qkv_status open_log(run *r)
+{
+    if (!(r->log = fopen(training_file("log.jsonl").text, "ae")))
+        return fail(QKV_IO, "%s/log.jsonl: cannot write: %s", training.out, strerror(errno));
+    if (flock(fileno(r->log), LOCK_EX | LOCK_NB)) return fail(QKV_USAGE, "another training is running in %s", training.out);
+    return QKV_OK;
+}
+
+/* What a killed run was writing: "NAME.123.tmp". */
+static void sweep_folder(void)
+{
+    DIR *folder = opendir(training.out);
+    for (const struct dirent *e; folder && (e = readdir(folder));) {
+        size_t length = strlen(e->d_name);
+        if (length > 4 && !strcmp(e->d_name + length - 4, ".tmp")) unlink(training_file(e->d_name).text);
+    }
+    if (folder) closedir(folder);
+}
+
+static qkv_status begin(run *r)
+{
+    const training_path checkpoint = training_file("checkpoint.safetensors");
+    r->progress.bar = isatty(STDERR_FILENO);
+    r->saved_step = -1;
+    qkv_status status = open_log(r);
+    if (status) return status;
+    sweep_folder();
+    if (training.resume && is_there("checkpoint.safetensors")) {
+        if (qkv_trainer_resume(r->trainer, checkpoint.text)) return library_failed();
+        r->at = qkv_trainer_at(r->trainer);
+        r->saved_step = r->first_step = r->at.step;
+        r->measured_step = r->at.step % r->valid_every ? -1 : r->at.step;
+        say(&r->progress, "going on after step %lld", (long long)r->at.step);
+    } else if (qkv_model_save(r->job->model, training.out))
+        return library_failed(); /* the folder is a model's from the start */
+    return write_record(r);
+}
+
+/* ---- dry run ---- */
+
+static qkv_status tell_cost(run *r)
+{
+    enum { UPDATES = 5 };
+    double began = 0;
+    for (int i = -1; i < UPDATES; i++) { /* the first one also finds its memory */
+        if (i == 0) began = seconds_now(), r->tokens = 0;
+        if (qkv_trainer_step(r->trainer, &r->at)) return library_failed();
+        r->tokens += r->at.tokens;
+    }
+    double seconds = (seconds_now() - began) / UPDATES;
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    printf("parameters  %lld\n", (long long)qkv_params_count(qkv_model_params(r->job->model)));
+    printf("pairs       %lld, in %lld updates an epoch\n", (long long)qkv_pairs_count(r->job->pairs),
+           (long long)r->epoch_steps);
+    printf("memory      %.0f MB, measured over %d updates\n", (double)usage.ru_maxrss / 1024, UPDATES);
+    printf("speed       %.0f target tokens/s, %.3f s an update\n", (double)r->tokens / (seconds * UPDATES), seconds);
+    if (r->last_step)
+        printf("time        %.1f minutes for %lld updates, without validation\n", seconds * (double)r->last_step / 60,
+               (long long)r->last_step);
+    else printf("time        %.1f minutes, as --minutes says\n", (double)training.minutes);
+    return QKV_OK;
+}
+
+/* ---- limits ---- */
+
+static qkv_status count_steps(run *r, const qkv_batch_opts *batches)
+{
+    qkv_epoch *e = qkv_epoch_new(r->job->pairs, batches, 0);
+    if (!e) return library_failed();
+    r->epoch_steps = (qkv_epoch_batches(e) + training.update_freq - 1) / training.update_freq;
+    qkv_epoch_free(e);
+    if (!training.steps && !training.epochs && !(training.minutes > 0)) training.epochs = 30;
+    if (training.epochs) r->last_step = training.epochs * r->epoch_steps;
+    if (training.steps && (!r->last_step || training.steps < r->last_step)) r->last_step = training.steps;
+    r->valid_every = training.valid_every ? training.valid_every : r->epoch_steps;
+    return QKV_OK;
+}
+
+qkv_status run_training(training_job *j)
+{
+    run r = { .job = j };
+    qkv_trainer_opts opts;
+    const qkv_batch_opts batches = { .max_tokens = training.max_tokens, .start = j->start, .end = j->end, .pad = j->pad };
+    qkv_status status = count_steps(&r, &batches);
+    if (!status) status = training_opts(qkv_transformer_options(qkv_model_transformer(j->model))->dim, r.last_step, &opts);
+    if (status) return status;
+    opts.batches = batches;
+    if (!(r.trainer = qkv_trainer_new(j->model, j->pairs, &opts))) return library_failed();
+    if (training.dry_run) status = tell_cost(&r);
+    else {
+        catch_signals();
+        status = begin(&r);
+        if (!status) status = loop(&r);
+        if (r.log) fclose(r.log);
+    }
+    qkv_trainer_free(r.trainer);
+    return status;
+}

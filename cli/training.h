@@ -1,0 +1,153 @@
+/* training.h: what the jobs of "qkv train" share: the options of the model and of the training, and the training itself. */
+#ifndef QKV_CLI_TRAINING_H
+#define QKV_CLI_TRAINING_H
+
+#include "options.h"
+
+/* ---- options ---- */
+typedef struct training_values {
+    const char *out, *from;
+    int preset, layers, encoder_layers, decoder_layers, dim, heads, kv_heads, inner;
+    bool pre_norm, no_bias, untied;
+    int norm, activation, positions, longest;
+    float dropout, attention_dropout, inner_dropout, smoothing;
+    int optimizer, schedule, warmup;
+    float lr, last_lr, momentum, beta1, beta2, alpha, eps, weight_decay, clip;
+    bool nesterov;
+    int max_tokens, update_freq, max_length;
+    int64_t seed, steps, epochs, patience, valid_every, save_every, keep;
+    float minutes;
+    int log_every;
+    bool resume, dry_run, strict, quiet;
+} training_values;
+extern training_values training;
+
+extern const char *const preset_names[],
+    *const norm_names[], *const activation_names[], *const position_names[], *const optimizer_names[], *const schedule_names[];
+
+/* Rows for the table of a job. The first ones say what is learned, and must be the same when a training is resumed. */
+/* clang-format off */
+#define TRAINING_OPTIONS \
+    { "preset", .value = "NAME", .help = "tiny, small, base or big; small unless given", \
+      .choice = &training.preset, .names = preset_names }, \
+    { "layers", .value = "N", .help = "of the encoder and of the decoder", .count = &training.layers }, \
+    { "encoder-layers", .value = "N", .help = "of the encoder", .count = &training.encoder_layers }, \
+    { "decoder-layers", .value = "N", .help = "of the decoder", .count = &training.decoder_layers }, \
+    { "dim", .value = "N", .help = "width of the model, d_model", .count = &training.dim }, \
+    { "heads", .value = "N", .help = "attention heads", .count = &training.heads }, \
+    { "kv-heads", .value = "N", .help = "heads of keys and values; as many as heads unless given", \
+      .count = &training.kv_heads }, \
+    { "inner", .value = "N", .help = "width inside the feed-forward layers, d_ff", .count = &training.inner }, \
+    { "pre-norm", .help = "normalise before each sub-layer, not after", .flag = &training.pre_norm }, \
+    { "norm", .value = "KIND", .help = "layer or rms", .choice = &training.norm, .names = norm_names }, \
+    { "activation", .value = "KIND", .help = "relu, gelu, gelu-tanh, silu or silu-gated", \
+      .choice = &training.activation, .names = activation_names }, \
+    { "positions", .value = "KIND", .help = "sinusoid, sinusoid-halves, learned, rotary or none", \
+      .choice = &training.positions, .names = position_names }, \
+    { "longest", .value = "N", .help = "tokens that learned positions know, 512 unless given", .count = &training.longest }, \
+    { "no-bias", .help = "no biases in attention and feed-forward", .flag = &training.no_bias }, \
+    { "untied", .help = "the layer before the softmax has weights of its own", .flag = &training.untied }, \
+    { "dropout", .value = "P", .help = "of sub-layers and embeddings; the preset's unless given", \
+      .number = &training.dropout }, \
+    { "attention-dropout", .value = "P", .help = "of attention weights", .number = &training.attention_dropout }, \
+    { "inner-dropout", .value = "P", .help = "inside the feed-forward layers", .number = &training.inner_dropout }, \
+    { "label-smoothing", .value = "E", .help = "0.1 unless given", .number = &training.smoothing }, \
+    { "optimizer", .value = "NAME", .help = "adam (unless given), adamw, sgd, adagrad or rmsprop", \
+      .choice = &training.optimizer, .names = optimizer_names }, \
+    { "schedule", .value = "NAME", .help = "paper (unless given), constant, linear or cosine", \
+      .choice = &training.schedule, .names = schedule_names }, \
+    { "warmup", .value = "N", .help = "steps until the rate is full; paper 4000, a tenth", .count = &training.warmup }, \
+    { "lr", .value = "RATE", .help = "the full learning rate; of the paper's schedule a factor, 1", \
+      .number = &training.lr }, \
+    { "last-lr", .value = "RATE", .help = "where linear and cosine end, 0 unless given", .number = &training.last_lr }, \
+    { "momentum", .value = "M", .help = "of sgd and rmsprop", .number = &training.momentum }, \
+    { "nesterov", .help = "of sgd", .flag = &training.nesterov }, \
+    { "beta1", .value = "B", .help = "of adam, 0.9 unless given", .number = &training.beta1 }, \
+    { "beta2", .value = "B", .help = "of adam, 0.98 unless given", .number = &training.beta2 }, \
+    { "alpha", .value = "A", .help = "of rmsprop, 0.99 unless given", .number = &training.alpha }, \
+    { "eps", .value = "E", .help = "of the optimizer; adam's is 1e-9 unless given", .number = &training.eps }, \
+    { "weight-decay", .value = "D", .help = "of matrices; adamw's is 0.01 unless given", .number = &training.weight_decay }, \
+    { "clip-norm", .value = "NORM", .help = "largest norm of the gradients, 1 unless given; 0: any", .number = &training.clip }, \
+    { "max-tokens", .value = "N", .help = "in a batch, padding included; 2048 unless given", .count = &training.max_tokens }, \
+    { "update-freq", .value = "N", .help = "batches in an update, 1 unless given", .count = &training.update_freq }, \
+    { "max-length", .value = "N", .help = "leave out pairs with more tokens, 256 unless given", .count = &training.max_length }, \
+    { "seed", .value = "N", .help = "of weights, dropout and the order of batches, 1 unless given", .whole = &training.seed }, \
+    { "from", .value = "DIR", .help = "go on from the weights and the text of this model", .text = &training.from }, \
+    { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &training.strict }, \
+    { "valid-every", .value = "N", .help = "steps; once an epoch unless given", .whole = &training.valid_every }
+
+#define TRAINING_LIMITS \
+    { "patience", .value = "N", .help = "stop when N validations brought nothing, 5 unless given; 0: never", \
+      .whole = &training.patience }, \
+    { "epochs", .value = "N", .help = "stop after N passes over the text, 30 unless a limit is given", \
+      .whole = &training.epochs }, \
+    { "steps", .value = "N", .help = "stop after N updates in all", .whole = &training.steps }, \
+    { "minutes", .value = "M", .help = "stop after so much time of this run", .number = &training.minutes }, \
+    { "save-every", .value = "N", .help = "steps between checkpoints, 500 unless given", .whole = &training.save_every }, \
+    { "keep", .value = "N", .help = "keep the models of the last N validations too, in DIR/step-N", .whole = &training.keep }, \
+    { "out", 'o', .value = "DIR", .help = "the folder to write", .required = true, .text = &training.out }, \
+    { "resume", .help = "go on where the training in DIR stopped", .flag = &training.resume }, \
+    { "dry-run", .help = "tell size, memory and time; train and write nothing", .flag = &training.dry_run }, \
+    { "log-every", .value = "N", .help = "steps between lines of progress, 100 unless given", .count = &training.log_every }, \
+    { "quiet", .help = "tell nothing but errors", .flag = &training.quiet }
+/* clang-format on */
+
+/* ---- what they mean ---- */
+
+/* The model that preset and options describe; and what they say of the dropouts alone. USAGE, reported. */
+qkv_status training_model(int64_t vocabulary, int64_t target_vocabulary, qkv_transformer_opts *out);
+void training_dropouts(qkv_transformer_opts *out);
+
+/* How to train a model of width dim; total_steps 0: not known. USAGE, reported. */
+qkv_status training_opts(int64_t dim, int64_t total_steps, qkv_trainer_opts *out);
+
+/* DIR/name */
+typedef struct training_path {
+    char text[4096];
+} training_path;
+training_path training_file(const char *name);
+
+/* ---- a training ---- */
+
+typedef struct training_job training_job;
+struct training_job {
+    const command *c; /* whose options are recorded */
+    qkv_model *model;
+    const qkv_pairs *pairs;
+    int32_t start, end, pad;
+
+    /* Measures the model; NULL without anything to measure it on. A higher score is better. Tells what it measured in words and
+     * as members of a JSON object: "valid loss 2.345", "\"valid_loss\": 2.345". Reports its error. */
+    qkv_status (*validate)(training_job *j, double *score, char words[128], char json[128]);
+    void *data;
+};
+
+/* Refuses a folder that holds another training; and to resume with other options than those it was started with, each of which
+ * is named. Reported. */
+qkv_status check_training_folder(const command *c);
+
+/* Trains until a limit, Ctrl-C or an error; or, with --dry-run, tells what it would take. Everything is reported. */
+qkv_status run_training(training_job *j);
+
+/* ---- progress (progress.c): a bar on a terminal, lines elsewhere, nothing when quiet ---- */
+typedef struct progress {
+    bool bar;      /* redrawn in place */
+    bool is_drawn; /* something to wipe is on the line */
+    double drawn_at;
+    int64_t line_step; /* of the last line */
+} progress;
+
+typedef struct progress_state {
+    int64_t step, steps; /* so far and in all; 0: no limit */
+    int64_t epoch, epochs;
+    double loss, lr, tokens_per_second;
+    double done;         /* share of the way, 0 to 1 */
+    double seconds_left; /* negative: not known */
+    bool is_last;
+} progress_state;
+
+double seconds_now(void);
+void show_progress(progress *p, const progress_state *s);
+void say(progress *p, const char *format, ...) QKV_PRINTF(2, 3); /* a line that stays */
+
+#endif

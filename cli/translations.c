@@ -1,0 +1,161 @@
+/* translations.c: translations as lines, as JSON or with heatmaps. */
+#include "translations.h"
+
+#include "heatmap.h"
+#include "json.h"
+#include "options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One translation with the mean of its cross-attention over all layers and heads. */
+typedef struct shown {
+    const qkv_model *m;
+    const qkv_translation *x;
+    const int32_t *source; /* ids, the end included */
+    int64_t columns;       /* ids of the source, the end included; 0: no attention */
+    float *mean;           /* (x->n_ids + 1, columns) */
+} shown;
+
+/* ---- attention ---- */
+
+static qkv_status average(const qkv_translations *t, shown *s)
+{
+    int64_t cells = (s->x->n_ids + 1) * s->columns, maps = (int64_t)t->layers * t->heads;
+    if (!s->x->cross) return s->columns = 0, QKV_OK;
+    if (!(s->mean = malloc(sizeof *s->mean * (size_t)cells))) return fail(QKV_MEMORY, "out of memory");
+    for (int64_t c = 0; c < cells; c++) {
+        double sum = 0;
+        for (int64_t k = 0; k < maps; k++) sum += (double)s->x->cross[k * cells + c];
+        s->mean[c] = (float)(sum / (double)maps);
+    }
+    return QKV_OK;
+}
+
+/* The source token, not the end, that token `row` attends to most. */
+static int64_t most_attended(const shown *s, int64_t row)
+{
+    const float *weights = s->mean + row * s->columns;
+    int64_t most = 0;
+    for (int64_t j = 1; j + 1 < s->columns; j++)
+        if (weights[j] > weights[most]) most = j;
+    return most;
+}
+
+static int64_t aligned_rows(const shown *s) { return s->columns > 1 ? s->x->n_ids : 0; }
+
+static void print_alignment(const shown *s)
+{
+    fputs(" |||", stdout);
+    for (int64_t row = 0; row < aligned_rows(s); row++) printf(" %lld-%lld", (long long)most_attended(s, row), (long long)row);
+}
+
+static qkv_status print_map(const shown *s)
+{
+    const qkv_tokenizer *target = qkv_model_target_tokenizer(s->m);
+    int64_t n = s->x->n_ids;
+    if (!s->columns) return QKV_OK;
+    int32_t *rows = malloc(sizeof *rows * (size_t)(n + 1));
+    if (!rows) return fail(QKV_MEMORY, "out of memory");
+    memcpy(rows, s->x->ids, sizeof *rows * (size_t)n);
+    rows[n] = qkv_tokenizer_find(target, "</s>");
+    qkv_status status = print_heatmap((token_side){ target, rows, n + 1 },
+                                      (token_side){ qkv_model_source_tokenizer(s->m), s->source, s->columns }, s->mean);
+    free(rows);
+    return status;
+}
+
+/* ---- lines ---- */
+
+/* One line stays one line. */
+static void put_line(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) putchar(text[i] == '\n' || text[i] == '\r' ? ' ' : text[i]);
+}
+
+static qkv_status print_line(const translation_format *f, int64_t number, const shown *s)
+{
+    if (f->n_best) printf("%lld ||| ", (long long)number - 1);
+    put_line(s->x->text, s->x->length);
+    if (f->n_best) printf(" ||| %.6f", s->x->score);
+    if (f->alignment) print_alignment(s);
+    putchar('\n');
+    return f->heatmap ? print_map(s) : QKV_OK;
+}
+
+/* ---- JSON ---- */
+
+static void put_tokens(const char *key, const qkv_tokenizer *t, const int32_t *ids, int64_t n)
+{
+    printf("\"%s\": [", key);
+    for (int64_t i = 0; i < n; i++) {
+        const char *token = qkv_tokenizer_token(t, ids[i]);
+        if (i) fputs(", ", stdout);
+        put_json_text(token ? token : "", token ? strlen(token) : 0);
+    }
+    putchar(']');
+}
+
+static void put_attention(const shown *s)
+{
+    fputs(", \"alignment\": [", stdout);
+    for (int64_t row = 0; row < aligned_rows(s); row++)
+        printf("%s[%lld, %lld]", row ? ", " : "", (long long)most_attended(s, row), (long long)row);
+    fputs("], \"attention\": [", stdout);
+    for (int64_t row = 0; s->columns && row <= s->x->n_ids; row++) {
+        fputs(row ? ", [" : "[", stdout);
+        for (int64_t j = 0; j < s->columns; j++) printf("%s%.7g", j ? ", " : "", (double)s->mean[row * s->columns + j]);
+        putchar(']');
+    }
+    putchar(']');
+}
+
+static void put_translation(const translation_format *f, const shown *s)
+{
+    fputs("{\"text\": ", stdout);
+    put_json_text(s->x->text, s->x->length);
+    printf(", \"score\": %.17g, \"log_p\": %.17g, \"cut\": %s, ", s->x->score, s->x->log_p, s->x->is_cut ? "true" : "false");
+    put_tokens("tokens", qkv_model_target_tokenizer(s->m), s->x->ids, s->x->n_ids);
+    if (f->alignment) put_attention(s);
+    putchar('}');
+}
+
+static void open_json(const qkv_model *m, source_line line, const int32_t *ids, int64_t n)
+{
+    printf("{\"line\": %lld, \"source\": ", (long long)line.number);
+    put_json_text(line.text, line.length);
+    fputs(", ", stdout);
+    put_tokens("source_tokens", qkv_model_source_tokenizer(m), ids, n > 0 ? n - 1 : 0);
+    fputs(", \"translations\": [", stdout);
+}
+
+/* ---- all of them ---- */
+
+qkv_status print_translations(const translation_format *f, const qkv_model *m, source_line line, const qkv_translations *t,
+                              int64_t i)
+{
+    qkv_status status = QKV_OK;
+    if (f->json) open_json(m, line, t->source_ids[i], t->n_source[i]);
+    for (int k = 0; k < t->n_best && !status; k++) {
+        shown s = { .m = m, .x = &t->best[i * t->n_best + k], .source = t->source_ids[i], .columns = t->n_source[i] };
+        if (s.x->n_ids < 0) continue;
+        if (!(status = average(t, &s))) {
+            if (f->json && k) fputs(", ", stdout);
+            if (f->json) put_translation(f, &s);
+            else status = print_line(f, line.number, &s);
+        }
+        free(s.mean);
+    }
+    if (f->json) puts("]}");
+    return status;
+}
+
+void print_no_translation(const translation_format *f, int64_t number, const char *reason)
+{
+    if (f->json) {
+        printf("{\"line\": %lld, \"error\": ", (long long)number);
+        put_json_text(reason, strlen(reason));
+        puts("}");
+    } else if (!f->n_best) putchar('\n');
+}

@@ -1,0 +1,59 @@
+/* 05_translate.c PAIRS.tsv [STEPS [SENTENCE ..]]: a translator from lines of "source TAB target", such as those of
+ * "qkv example translate --out pairs". 1200 steps are enough for those. */
+#include <qkv/qkv.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PAD, START, END }; /* the ids of <pad>, <s> and </s>, with which a tokenizer begins */
+
+/* One vocabulary for both languages; small, so that a token is hardly ever more than a word. */
+static qkv_tokenizer *learn_tokens(const char *file)
+{
+    qkv_words *words = qkv_words_new();
+    qkv_tokenizer *tokenizer = NULL;
+    if (words && !qkv_words_add_corpus(words, words, file, NULL, NULL, NULL))
+        tokenizer = qkv_tokenizer_train(words, &(qkv_bpe_opts){ .size = 1100 });
+    qkv_words_free(words);
+    return tokenizer;
+}
+
+static qkv_status train(qkv_model *model, const qkv_pairs *pairs, long steps)
+{
+    qkv_trainer_opts how = { .optimizer = { .rule = QKV_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
+                             .schedule = { .kind = QKV_LINEAR, .lr = 2e-3, .warmup = steps / 8, .steps = steps },
+                             .batches = { .max_tokens = 1024, .start = START, .end = END, .pad = PAD },
+                             .smoothing = 0.1f, .clip = 1 };
+    qkv_trainer *trainer = qkv_trainer_new(model, pairs, &how);
+    qkv_status status = trainer ? QKV_OK : qkv_error_status();
+    for (qkv_progress now = { 0 }; !status && now.step < steps;) {
+        status = qkv_trainer_step(trainer, &now);
+        if (now.step % 50 == 0 && !status) printf("step %4lld   loss %.3f\n", (long long)now.step, now.loss);
+    }
+    qkv_trainer_free(trainer);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    const char *const tries[] = { "I love you", "The cat sat on the mat", "Did she buy two books yesterday?" };
+    const char *const *sentences = argc > 3 ? (const char *const *)argv + 3 : tries;
+    int64_t n = argc > 3 ? argc - 3 : 3;
+    if (argc < 2) return fprintf(stderr, "usage: 05_translate PAIRS.tsv [STEPS [SENTENCE ..]]\n"), 2;
+    qkv_tokenizer *tokenizer = learn_tokens(argv[1]);
+    qkv_pairs *pairs = qkv_pairs_new();
+    qkv_transformer_opts tiny;
+    qkv_model *model = NULL;
+    qkv_translations found = { 0 };
+    int ok = tokenizer && pairs && !qkv_pairs_add_corpus(pairs, tokenizer, tokenizer, argv[1], NULL, NULL, NULL) &&
+             !qkv_transformer_preset("tiny", qkv_tokenizer_size(tokenizer), &tiny) && (model = qkv_model_new(&tiny, 1));
+    if (ok && (ok = !qkv_model_set_tokenizers(model, tokenizer, NULL))) tokenizer = NULL; /* it is the model's now */
+    ok = ok && !train(model, pairs, argc > 2 ? atol(argv[2]) : 1200) && !qkv_translate(model, sentences, NULL, n, NULL, &found);
+    for (int64_t i = 0; ok && i < n; i++) printf("%s\n    %s\n", sentences[i], found.best[i].text);
+    if (!ok) fprintf(stderr, "%s\n", qkv_error());
+    qkv_translations_free(&found);
+    qkv_model_free(model);
+    qkv_pairs_free(pairs);
+    qkv_tokenizer_free(tokenizer);
+    return !ok;
+}

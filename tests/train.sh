@@ -1,0 +1,157 @@
+#!/bin/sh
+# train.sh: qkv train translate, as a user types it: bits, stops, bad input. usage: train.sh QKV
+. "$(dirname "$0")/cases.sh"
+qkv=$(realpath "$1")
+cd "$folder" || exit 1
+export LC_ALL=C.UTF-8
+
+# A toy language: digits in words, reversed with a word for each place.
+awk 'BEGIN { split("one two three four five six", en); split("eins zwei drei vier fünf sechs", de); x = 7
+    for (i = 0; i < 240; i++) { s = t = ""; n = 1 + i % 5
+        for (k = 0; k < n; k++) { x = (x * 1103515245 + 12345) % 2147483648; d = 1 + int(x / 65536) % 6
+            s = s (k ? " " : "") en[d]; t = de[d] (k ? " " : "") t }
+        print s "\t" t } }' >all.tsv
+head -200 all.tsv >train.tsv
+tail -40 all.tsv >valid.tsv
+for side in 1 2; do cut -f$side train.tsv >train.$side; cut -f$side valid.tsv >valid.$side; done
+gzip -c train.2 >train.2.gz
+
+model="--dim 16 --heads 2 --layers 1 --inner 32 --vocab 300 --dropout 0.1 --attention-dropout 0.1 --max-tokens 128 --quiet"
+data="--train train.1 train.2 --valid valid.1 valid.2 --valid-every 20 --save-every 7 --patience 0"
+train() { "$qkv" train translate $data $model "$@"; }
+start() { exec "$qkv" train translate $data $model "$@"; } # for the background: its process is qkv itself
+
+# files DIR: what a training leaves that must be the same bytes
+files() { cat "$1/checkpoint.safetensors" "$1/model.safetensors" "$1/config.json" "$1/tokenizer.json" | cksum; }
+
+# run STATUS PIECE ARGUMENTS...: exit status, and PIECE in what it says
+run() {
+    wanted=$1 piece=$2
+    shift 2
+    "$qkv" "$@" >out 2>err
+    status=$?
+    [ "$status" = "$wanted" ] || { echo "status $status, wanted $wanted: $(cat err)"; return 1; }
+    grep -qF -- "$piece" err || [ -z "$piece" ] || { echo "\"$piece\" is missing in: $(cat err)"; return 1; }
+}
+
+# ---- bits ----
+check "60 steps" train --steps 60 -t 1 --out whole
+wanted=$(files whole)
+for threads in 2 4; do
+    train --steps 60 -t $threads --out threads$threads
+    same "the same bytes at $threads threads" "$wanted" "$(files threads$threads)"
+done
+"$qkv" train translate --train train.tsv --valid valid.tsv --valid-every 20 --save-every 7 --patience 0 $model --steps 60 --out tsv
+same "one file with tabs gives the same" "$(cksum <whole/model.safetensors)" "$(cksum <tsv/model.safetensors)"
+"$qkv" train translate --train train.1 train.2.gz --valid valid.1 valid.2 --valid-every 20 --save-every 7 --patience 0 $model \
+    --steps 60 --out gz
+same "gzip gives the same" "$(cksum <whole/model.safetensors)" "$(cksum <gz/model.safetensors)"
+
+for stop in 1 4 9 13 20 22 31 40 47 59; do
+    train --steps $stop --out stop$stop && train --steps 60 --resume --out stop$stop
+    same "stopped at $stop and resumed" "$wanted" "$(files stop$stop)"
+done
+
+# ---- killed ----
+kills=0 turn=0
+until [ -e killed/done ] || [ $turn -gt 40 ]; do
+    turn=$((turn + 1))
+    resume=; [ ! -e killed/training.json ] || resume=--resume
+    start --steps 60 $resume --out killed &
+    pid=$!
+    sleep "0.$(printf %02d $((turn * 3)))"
+    kill -KILL $pid 2>/dev/null && kills=$((kills + 1))
+    wait $pid 2>/dev/null && touch killed/done
+done
+same "killed again and again, and gone on each time" "yes $wanted" "$([ $kills -gt 0 ] && echo yes) $(files killed)"
+same "nothing half-written is left" "" "$(ls killed | grep -F .tmp)"
+
+start --steps 100000 --out interrupted &
+pid=$!
+sleep 1
+kill -INT $pid
+wait $pid
+same "an interrupted training ends with 130" 130 $?
+check "and leaves a checkpoint" test -s interrupted/checkpoint.safetensors
+start --steps 100000 --out interrupted --resume &
+pid=$!
+sleep 0.5
+refuse "one training a folder" train --steps 100000 --out interrupted --resume
+kill -TERM $pid
+wait $pid
+same "143 after TERM" 143 $?
+
+# ---- the folder ----
+check "log lines are JSON" awk '!/^{"step": [0-9]+, .*}$/ { exit 1 }' whole/log.jsonl
+contains "the record tells the options" "$(cat whole/training.json)" '"dim": "16"' '"stopped": "--steps reached"' '"pairs": 200'
+check "stops when validation does not improve" run 0 "--patience" train translate --train train.tsv --valid valid.tsv --dim 16 --heads 2 \
+    --layers 1 --inner 32 --vocab 300 --max-tokens 128 --steps 2000 --valid-every 2 --patience 2 --lr 0.01 --schedule constant \
+    --optimizer sgd --momentum 0.9 --out patient
+check "epochs" train --epochs 2 --out epochs
+check "minutes" train --minutes 0.01 --out minutes
+check "BLEU decides" train --metric bleu --steps 20 --out bleu
+contains "BLEU is logged" "$(cat bleu/log.jsonl)" '"bleu": '
+check "the last models are kept" train --steps 60 --keep 2 --out keep
+same "as many as asked for" "step-40 step-60" "$(cd keep && echo step-*)"
+check "their average" "$qkv" average --models keep/step-40 keep/step-60 --out mean
+check "is a model" run 0 "" translate -m mean --input valid.1
+train_from() { "$qkv" train translate --train train.tsv --from whole --dropout 0.3 --max-tokens 128 --steps 5 --quiet --out tuned; }
+check "fine-tuning starts from a model" train_from
+check "two vocabularies" train --separate --steps 20 --out two
+check "translate" run 0 "" translate -m two --input valid.1
+check "every part by option" train --steps 3 --pre-norm --norm rms --activation silu-gated --positions rotary --kv-heads 1 --no-bias \
+    --untied --optimizer adamw --schedule cosine --warmup 1 --lr 0.001 --update-freq 3 --out parts
+before=$(ls -d dry 2>&1)
+check "a dry run tells" run 0 "" train translate $data $model --steps 60 --dry-run --out dry
+contains "parameters, memory, time" "$(cat out)" "parameters " "memory " "time "
+same "and writes nothing" "$before" "$(ls -d dry 2>&1)"
+
+# ---- refused ----
+refused() {
+    case_name=$1
+    shift
+    if problem=$(run "$@") && [ ! -s out ]; then ok "$case_name"; else not_ok "$case_name" "$problem" "$(cat err)"; fi
+}
+before=$(files whole)
+refused "a folder with a training" 2 "--resume" train translate $data $model --steps 60 --out whole
+refused "nothing to resume" 2 "no training in" train translate $data $model --steps 60 --resume --out nothing
+refused "other options" 2 '--lr was "0" and is "0.5"' train translate $data $model --steps 70 --lr 0.5 --resume --out whole
+cp -r whole other
+echo "one	eins" >>train.tsv
+sed 's/train.1 train.2/train.tsv/' whole/training.json >other/training.json
+head -199 train.1 >shorter.1
+refused "unequal files" 4 "line 200" train translate --train shorter.1 train.2 $model --out unequal
+cp train.1 saved.1
+sed '3s/.*/six six six/' saved.1 >train.1
+refused "another corpus" 2 "other pairs" train translate $data $model --steps 70 --resume --out whole
+cp saved.1 train.1
+same "a refused training loses nothing" "$before" "$(files whole)"
+: >empty
+refused "empty files" 4 "empty" train translate --train empty empty $model --out no
+refused "a missing file" 3 "none.txt" train translate --train none.txt train.2 $model --out no
+head -2 valid.tsv >two.tsv
+refused "too little" 4 "line 2" train translate --train two.tsv $model --out no
+refused "no tab" 4 "TAB" train translate --train train.1 $model --out no
+refused "three files" 2 "--train" train translate --train a b c $model --out no
+refused "an unknown preset" 2 "huge" train translate --train train.tsv --preset huge --out no
+refused "heads that do not fit" 2 "heads" train translate --train train.tsv --dim 16 --heads 3 --quiet --out no2
+refused "a schedule without an end" 2 "--steps" train translate --train train.tsv $model --schedule linear --minutes 1 --out no3
+refused "dropout of 2" 2 "dropout" train translate --train train.tsv $model --dropout 2 --out no4
+refused "no job" 2 "needs a job" train
+refused "an unknown job" 2 "translate" train fly
+check "a vocabulary larger than the text gives is told" run 0 "not 9000" train translate --train train.tsv --dim 16 --heads 2 --layers 1 \
+    --inner 32 --vocab 9000 --max-tokens 128 --steps 2 --out large
+refused "a loss that is not finite names the tensor and keeps the checkpoint" 8 "is not finite" train translate --train train.tsv --dim 16 \
+    --heads 2 --layers 1 --inner 32 --vocab 300 --max-tokens 128 --steps 50 --save-every 1 --lr 1e30 --schedule constant \
+    --clip-norm 0 --optimizer sgd --quiet --out infinite
+check "which is whole" "$qkv" translate -m infinite </dev/null
+
+# A disk that is full: files cannot grow past a limit.
+cp -r whole full
+full() { (ulimit -f 40 && trap '' XFSZ && exec "$qkv" train translate $data $model --steps 80 --resume --out full >out 2>err); }
+full
+same "a full disk is an error of input and output" 3 $?
+contains "that says what is left" "$(cat err)" "cannot write" "--resume"
+same "and loses nothing" "$before" "$(files full)"
+check "there is room again" train --steps 80 --resume --out full
+finish

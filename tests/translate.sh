@@ -1,0 +1,240 @@
+#!/bin/sh
+# translate.sh: qkv translate and qkv forward, as a user types them. usage: translate.sh QKV MAKE_MODEL
+. "$(dirname "$0")/cases.sh"
+qkv=$(realpath "$1") make_model=$(realpath "$2")
+cd "$folder" || exit 1
+export LC_ALL=C.UTF-8
+unset QKV_ISA QKV_THREADS OMP_NUM_THREADS
+
+printf 'the cat sat on the mat\nI love you\nyou love the cat\n我爱你\n猫坐在垫子上\n你爱猫，我爱狗\n the dog and the cat\n我爱你\n' >corpus
+for kind in pair encoder decoder learned ids; do check "a model: $kind" "$make_model" $kind $kind corpus; done
+
+# run STATUS PIECE ARGUMENTS...: exit status, and PIECE on stderr ("" for nothing there); from the file in to the file out.
+run() {
+    wanted=$1 piece=$2
+    shift 2
+    "$qkv" "$@" <in >out 2>err
+    status=$?
+    [ "$status" = "$wanted" ] || { echo "status $status, wanted $wanted: $(cat err)"; return 1; }
+    [ -n "$piece" ] || [ ! -s err ] || { echo "it said: $(cat err)"; return 1; }
+    grep -qF -- "$piece" err || [ -z "$piece" ] || { echo "\"$piece\" is missing in: $(cat err)"; return 1; }
+}
+# refused NAME STATUS PIECE ARGUMENTS...: as run, with one sentence and no result.
+refused() {
+    case_name=$1
+    shift
+    if problem=$(run "$@") && [ "$(wc -l <err)" = 1 ] && grep -q '^qkv: ' err && [ ! -s out ]; then ok "$case_name"
+    else not_ok "$case_name" "$problem" "$(cat err)" "$(cat out)"; fi
+}
+short="translate -m pair --max-length 6"
+
+# ---- lines ----
+i=0
+while [ $i -lt 5 ]; do
+    cat corpus
+    echo "the cat $i"
+    echo
+    i=$((i + 1))
+done >in
+# shellcheck disable=SC2086
+{
+check "translate" run 0 "" $short
+cp out first
+same "one line in, one line out" "$(wc -l <in)" "$(wc -l <out)"
+same "an empty line gives an empty line" "" "$(sed -n 10p out)"
+check "not every translation is empty" grep -q . out
+for batch in 1 7 32; do
+    for threads in 1 2 4; do
+        check "with --batch $batch -t $threads" run 0 "" $short --batch $batch -t $threads
+        check "the same bytes" cmp out first
+    done
+done
+check "--input" run 0 "" $short --input in
+check "reads the same" cmp out first
+check "--beam 4 is the default" run 0 "" $short --beam=4 --length-penalty=0.6
+check "and changes nothing" cmp out first
+check "--beam 1" run 0 "" $short --beam 1
+check "is another search" sh -c '! cmp -s out first'
+printf 'I love you' >in
+check "a last line without newline" run 0 "" $short
+same "is a line" "$(sed -n 2p first)" "$(cat out)"
+printf 'I love you\r\n' >in
+check "a carriage return before the newline" run 0 "" $short
+same "is part of it" "$(sed -n 2p first)" "$(cat out)"
+: >in
+check "nothing in" run 0 "" $short
+same "nothing out" 0 "$(wc -c <out)"
+mkfifo pipe answers
+"$qkv" $short --batch 1 <pipe >answers 2>err &
+exec 3>pipe 4<answers
+echo 'I love you' >&3
+read -r answer <&4
+same "each line is answered before the next comes" "$(sed -n 2p first)" "$answer"
+exec 3>&- 4<&-
+wait
+
+# ---- formats ----
+printf 'I love you\n\nthe cat\n' >in
+check "--n-best" run 0 "" $short --n-best 3 --max-length 3
+same "numbers the lines from 0" "0 1 2" "$(cut -d' ' -f1 out | uniq | tr '\n' ' ' | sed 's/ $//')"
+same "an empty line has one, of score 0" "1 |||  ||| 0.000000" "$(grep '^1 ' out)"
+check "the best first" sh -c "grep '^0 ' out | sed 's/.* ||| //' | sort -c -g -r"
+same "the N best of a line" 3 "$(grep -c '^2 ' out)"
+check "--n-best over 4 has its own beam" run 0 "" $short --n-best 6
+check "--alignment" run 0 "" $short --alignment --prefix 'you'
+check "adds pairs" grep -qE '^you.* \|\|\| [0-9]+-0( [0-9]+-[0-9]+)*$' out
+same "an empty line has none" " |||" "$(sed -n 2p out)"
+check "--json" run 0 "" $short --json --n-best 2
+same "an object a line" 3 "$(grep -c '^{"line": [0-9]*, "source": ".*", "source_tokens": \[.*\], "translations": \[.*\]}$' out)"
+contains "has the source, its tokens, texts and scores" "$(head -n 1 out)" '"line": 1' '"source": "I love you"' '"source_tokens": ["I", "' \
+    '"text": "' '"score": -' '"log_p": -' '"cut": ' '"tokens": ['
+same "and no attention" 0 "$(grep -c attention out)"
+check "--json --alignment" run 0 "" $short --json --alignment --prefix you
+contains "has it" "$(head -n 1 out)" '"alignment": [[' '"attention": [['
+if command -v python3 >/dev/null; then
+    check "a JSON parser reads it, and rows of attention sum to 1" python3 -c '
+import json
+for line in open("out", encoding="utf-8"):
+    o = json.loads(line)
+    for t in o["translations"]:
+        assert len(t["attention"]) == (len(t["tokens"]) + 1 if t["tokens"] else 0)
+        assert len(t["alignment"]) == len(t["tokens"])
+        for row in t["attention"]: assert len(row) == len(o["source_tokens"]) + 1 and abs(sum(row) - 1) < 1e-4
+        for s, k in t["alignment"]: assert t["attention"][k][s] == max(t["attention"][k][:-1])'
+else skipped "a JSON parser reads it"; fi
+printf 'a "b" \\ \t\377\n' >in
+check "quotes, a tab and a bad byte" run 0 "line 1: byte 10" $short --json
+contains "are escaped and repaired" "$(cat out)" '"source": "a \"b\" \\ \u0009�"'
+printf 'I love you\n' >in
+check "--heatmap" run 0 "" $short --heatmap --prefix '我爱你，'
+contains "names the tokens" "$(cat out)" "love" "</s>" "，" "█" "blank to █: 0 to 0."
+check "translates the same" run 0 "" $short --prefix '我爱你，'
+cp out plain
+"$qkv" $short --prefix '我爱你，' --heatmap <in >out
+same "above the heatmap" "$(cat plain)" "$(head -n 1 out)"
+printf '狗\n' >in
+check "tokens that are parts of a character" run 0 "" $short --heatmap --prefix 狗 --max-length 3
+same "are one column and one row" "狗|狗 </s>|狗|</s>|blank to █: 0" \
+    "$(sed 's/^ *//; s/ *[ ░▒▓█]*$//; s/ to 0.*//' out | tr '\n' '|' | sed 's/|$//')"
+printf 'the cat sat on the mat and the dog sat on the cat and the mat sat on the dog\n' >in
+check "a heatmap of many tokens" run 0 "" $short --heatmap
+check "is no wider than its columns need" sh -c 'awk "length(\$0) > 200 { exit 1 }" out'
+check "--prefix" run 0 "" $short --prefix '我爱你'
+contains "starts every translation" "$(cat out)" 我爱你
+printf 'I love you\n' >in
+check "greedy search" run 0 "" $short --beam 1 --json
+tokens_twice="sed 's/.*\"tokens\": \\[\\(.*\\)\\]}\\]}\$/\\1/; s/, /\\n/g' out | sort | uniq -d"
+check "repeats a token" sh -c "$tokens_twice | grep -q ."
+check "--no-repeat-ngram 1 with greedy search" run 0 "" $short --beam 1 --no-repeat-ngram 1 --json
+check "repeats none" sh -c "! $tokens_twice | grep -q ."
+
+# ---- bad input ----
+{ head -c 1000000 /dev/zero | tr '\0' a; printf '\nI love you\n'; } >in
+check "a line of 1 MB is refused, and how to allow it" run 6 "line 1 has 1000000 tokens, more than 1024: --max-source" $short
+same "an empty line stands for it, the rest goes on" "|$(sed -n 2p first)|" "$(tr '\n' '|' <out)"
+check "in JSON" run 6 "line 1" $short --json
+contains "an error does" "$(cat out)" '{"line": 1, "error": "line 1 has 1000000 tokens' '{"line": 2, "source": "I love you"'
+printf 'xxxxxxxxxxxxxxxxxxxxx\nI love you\n' >in
+check "--max-source" run 6 "more than 20" $short --max-source 20
+check "allows that many" run 0 "" $short --max-source 21
+check "positions that end" run 6 "line 1 has 21 tokens, more than 11: the model has positions for no more" translate -m learned
+same "let the rest go on" 2 "$(wc -l <out)"
+printf 'a\000b\n' >in
+check "a NUL byte" run 0 "" $short --json
+contains "is a character" "$(cat out)" '"source": "a\u0000b"'
+printf 'good\nb\377d\ngood\n' >in
+check "bad bytes are replaced and the line is named" run 0 "line 2: byte 2" $short
+same "in three lines" 3 "$(wc -l <out)"
+check "--quiet does not name it" run 0 "" $short --quiet
+check "--strict refuses it" run 4 "line 2: byte 2" $short --strict
+same "after the lines before" 1 "$(wc -l <out)"
+refused "no model" 2 "--model is missing" translate
+refused "a model that is not there" 3 "none/config.json" translate -m none
+refused "a model without tokenizer" 2 "no tokenizer" translate -m ids
+refused "an encoder alone" 2 "an encoder and a decoder" translate -m encoder
+refused "--json and --heatmap" 2 "choose one" $short --json --heatmap
+refused "more results than the beam" 2 "--n-best 3 needs" $short --beam 2 --n-best 3
+refused "a beam too large" 2 "beam 5000" $short --beam 5000
+refused "a beam of 0" 2 "--beam" $short --beam 0
+refused "a negative length penalty" 2 "--length-penalty" $short --length-penalty=-1
+refused "a prefix that is too long" 2 "prefix of" $short --prefix 'xyzxyzxyz'
+refused "a prefix that is not UTF-8" 2 "the prefix is not UTF-8" $short --prefix "$(printf '\377')"
+refused "an input that is not there" 3 "none.txt" $short --input none.txt
+"$qkv" $short <. >/dev/null 2>err
+same "a folder for input" 3 $?
+if [ -e /dev/full ]; then
+    "$qkv" $short <corpus >/dev/full 2>err
+    same "a full disk" 3 $?
+fi
+}
+
+# ---- model folders ----
+for file in config.json model.safetensors tokenizer.json; do
+    rm -rf broken
+    cp -r pair broken
+    : >"broken/$file"
+    refused "an empty $file" 4 "broken/$file" translate -m broken
+done
+rm broken/model.safetensors
+cp pair/tokenizer.json broken/
+refused "a missing file" 3 "broken/model.safetensors" translate -m broken
+sed 's/"heads"/"heds"/' pair/config.json >broken/config.json
+cp pair/model.safetensors broken/
+refused "an unknown key" 4 "heds" translate -m broken
+sed 's/"inner": 32/"inner": 48/' pair/config.json >broken/config.json
+refused "weights of another shape" 4 "broken/model.safetensors" translate -m broken
+sed 's/"model_type": "qkv"/"model_type": "marian"/' pair/config.json >broken/config.json
+refused "another architecture" 5 "marian" translate -m broken
+
+# ---- forward ----
+shape_of() { head -c 128 "$1" | tr -d '\0' | LC_ALL=C sed -n "s/.*'shape': \(([0-9, ]*)\).*/\1/p" | tr -d ' '; }
+printf 'I love you\n' >in
+check "forward writes" run 0 "wrote l.npy" forward -m pair --source 'I love you' --target '我爱你' --logits l.npy --hidden h.npy --encoder e.npy
+size=$(grep -o '"vocabulary": [0-9]*' pair/config.json | grep -o '[0-9]*$')
+tokens=$("$qkv" tokenize --tokenizer pair/tokenizer.json --ids <in | wc -w)
+same "the encoder's states, with the end" "($((tokens + 1)),16)" "$(shape_of e.npy)"
+printf '我爱你\n' >in
+targets=$("$qkv" tokenize --tokenizer pair/tokenizer.json --ids <in | tr ' ' ,)
+rows=$(($(echo "$targets" | tr ',' '\n' | wc -l) + 1))
+same "the decoder's, with the start" "($rows,16)" "$(shape_of h.npy)"
+same "the logits" "($rows,$size)" "$(shape_of l.npy)"
+printf 'I love you\n' >in
+sources=$("$qkv" tokenize --tokenizer pair/tokenizer.json --ids <in | tr ' ' ,)
+check "ids are taken as they are" run 0 "" forward -m pair --source-ids "$sources,2" --target-ids "1,$targets" --logits l2.npy --quiet
+check "and give the same" cmp l.npy l2.npy
+check "--raw adds nothing" run 0 "" forward -m pair --source 'I love you' --target-ids "1,$targets" --raw --encoder e2.npy --quiet
+same "to a source" "($tokens,16)" "$(shape_of e2.npy)"
+check "without files" run 0 "" forward -m pair --source 'I love you'
+contains "it prints the shapes" "$(cat out)" "encoder  ($((tokens + 1)), 16)" "hidden   (1, 16)" "logits   (1, $size)"
+next=$(sed -n 's/^ *[0-9]*  [0-9.]*  //p' out | head -n 1)
+same "and 5 tokens" 5 "$(grep -c '^ *[0-9]*  0\.[0-9]* ' out)"
+check "greedy search" run 0 "" translate -m pair --beam 1 --max-length 1 --json
+contains "takes the first of them" "$(cat out)" "\"tokens\": [\"$next\"]"
+check "an encoder" run 0 "" forward -m encoder --source 'I love you' --logits l3.npy --quiet
+same "has logits too" "($tokens,$size)" "$(shape_of l3.npy)"
+check "a decoder" run 0 "" forward -m decoder --target 'I love you' --hidden h3.npy --quiet
+same "reads what it is given" "($tokens,16)" "$(shape_of h3.npy)"
+check "a model of ids" run 0 "" forward -m ids --source-ids 5,6 --target-ids 1 --quiet
+refused "text for a model of ids" 2 "give --source-ids" forward -m ids --source x --target-ids 1
+refused "no source" 2 "--source or --source-ids is missing" forward -m pair
+refused "no target for a decoder" 2 "--target or --target-ids is missing" forward -m decoder
+refused "a source for a decoder" 2 "has no encoder" forward -m decoder --source x
+refused "a target for an encoder" 2 "has no decoder" forward -m encoder --source x --target y
+refused "both text and ids" 2 "choose one" forward -m pair --source x --source-ids 5
+refused "an id out of range" 2 "--source-ids: $size is outside 0..$((size - 1))" forward -m pair --source-ids "5,$size"
+refused "no ids" 2 "not a list of ids" forward -m pair --source-ids 5,,6
+refused "a negative id" 2 "not a list of ids" forward -m pair --source-ids=-5
+refused "a huge id" 2 "not a list of ids" forward -m pair --source-ids 99999999999999999999
+refused "text that is not UTF-8" 4 "not UTF-8" forward -m pair --source "$(printf '\377')"
+refused "an empty text" 2 "empty" forward -m pair --source ''
+refused "hidden states of an encoder" 2 "see --encoder" forward -m encoder --source x --hidden h4.npy
+refused "a folder that is not there" 3 "no/l.npy" forward -m pair --source x --logits no/l.npy
+refused "more tokens than learned positions" 2 "positions" forward -m learned --source xxxxxxxxxxxxxxxxxxxx
+
+# ---- help ----
+contains "qkv translate --help" "$("$qkv" translate --help)" -m --beam --n-best --length-penalty --max-length --max-source --no-repeat-ngram \
+    --prefix --alignment --json --heatmap --batch --strict --quiet
+contains "qkv forward --help" "$("$qkv" forward --help)" --source-ids --target-ids --raw --logits --hidden --encoder
+same "no line of help is wider than a terminal" "" \
+    "$(for c in translate forward; do "$qkv" $c --help; done | awk 'length($0) > 100')"
+finish
