@@ -2,7 +2,7 @@
 #
 #   make                     build into build/
 #   make test                build and run every test; SAN=1 with the address and undefined-behaviour sanitizers
-#   make demo                watch an attention being computed, and one being learned
+#   make demo                train a small translator, translate, and see what it attends to
 #   make bench               measure against the machine and other libraries; BENCH="--quick products -1" for a part of it
 #   make install             PREFIX=/usr/local, DESTDIR= for packagers
 #   make format              apply .clang-format
@@ -32,7 +32,7 @@ test: $(BUILD)/with-tests
 	@tools/run-tests $(BUILD)
 
 demo: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) --quiet cli/qkv examples/example_03_reverse
+	@ninja -C $(BUILD) --quiet cli/qkv
 	@tools/demo $(BUILD)
 
 bench: deps-bench $(BUILD)/build.ninja
