@@ -28,6 +28,12 @@ static bool may_change(const char *name)
     return false;
 }
 
+/* Whose contents count, not their names: the checkpoint knows the text and the weights it was started with. */
+static bool is_path(const char *name)
+{
+    return !strcmp(name, "train") || !strcmp(name, "valid") || !strcmp(name, "tokenizer") || !strcmp(name, "from");
+}
+
 static json_t *record_options(const command *c)
 {
     char text[4096];
@@ -57,7 +63,7 @@ static qkv_status check_options(const command *c)
     }
     json_object_foreach (now, name, value) {
         const char *was = json_string_value(json_object_get(then, name)), *is = json_string_value(value);
-        if ((was && !strcmp(was, is)) || used >= sizeof differences) continue;
+        if ((was && !strcmp(was, is)) || is_path(name) || used >= sizeof differences) continue;
         used += (size_t)snprintf(differences + used, sizeof differences - used, "%s--%s was \"%s\" and is \"%s\"",
                                  used ? "; " : "", name, was ? was : "", is);
     }
@@ -255,8 +261,8 @@ static qkv_status step(run *r)
 {
     if (qkv_trainer_step(r->trainer, &r->at)) {
         qkv_status status = library_failed();
-        fprintf(stderr, "qkv: the checkpoint of step %lld in %s is as it was\n",
-                (long long)(r->saved_step < 0 ? 0 : r->saved_step), training.out);
+        if (r->saved_step >= 0)
+            fprintf(stderr, "qkv: the checkpoint of step %lld in %s is as it was\n", (long long)r->saved_step, training.out);
         return status;
     }
     r->tokens += r->at.tokens;

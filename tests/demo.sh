@@ -1,0 +1,14 @@
+#!/bin/sh
+# demo.sh: make demo keeps its word: it trains, and gets sentences right that it has never seen. usage: demo.sh ROOT BUILD
+. "$(dirname "$0")/cases.sh"
+root=$(realpath "$1") build=$(realpath "$2")
+export LC_ALL=C.UTF-8
+check "the demo runs" sh -c "\"$root/tools/demo\" \"$build\" \"$folder/demo\" >\"$folder/said\" 2>&1"
+cd "$folder/demo" || exit 1
+right=$(paste test.zh test.out | awk -F '\t' '{ n += $1 == $2 } END { print n }')
+check "at least 95% of 500 unseen sentences are exactly right: $right" test "$right" -ge 475
+same "the three named ones are" "$(head -3 test.zh)" "$(head -3 test.out)"
+same "none of them was trained on" "" "$(cut -f1 data/train.tsv | grep -xF -f test.en)"
+same "\"I love you\" is aligned" "我爱你 ||| 0-0 1-1 2-2" "$(echo "I love you" | "$build/cli/qkv" translate -m model --alignment)"
+contains "the demo says where things are" "$(cat ../said)" "█" "demo/model" "demo/data" "exactly right"
+finish
