@@ -122,10 +122,28 @@ static int failing_munmap(void *at, size_t bytes)
     return munmap(at, bytes);
 }
 
+static DIR *failing_opendir(const char *path)
+{
+    DIR *folder = fails_now() ? NULL : opendir(path);
+    failing.open += folder != NULL;
+    return folder;
+}
+
+static struct dirent *failing_readdir(DIR *folder) { return fails_now() ? NULL : readdir(folder); }
+
+static int failing_closedir(DIR *folder)
+{
+    bool fails = fails_now();
+    failing.open--;
+    closedir(folder);
+    return fails ? -1 : 0;
+}
+
 static inline void use_failing_files(long fail_at)
 {
-    const qkv_files table = { failing_open,   failing_read,  failing_write,     failing_fsync, failing_close, failing_rename,
-                              failing_unlink, failing_mkdir, failing_fallocate, failing_mmap,  failing_munmap };
+    const qkv_files table = { failing_open,   failing_read,    failing_write,   failing_fsync,     failing_close,
+                              failing_rename, failing_unlink,  failing_mkdir,   failing_fallocate, failing_mmap,
+                              failing_munmap, failing_opendir, failing_readdir, failing_closedir };
     failing = (struct failing){ .fail_at = fail_at };
     qkv_set_files(&table);
 }

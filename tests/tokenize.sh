@@ -101,6 +101,32 @@ cp out in
 check "and back again" run 0 "" detokenize --tokenizer t.json --ids
 same "whole" 1000001 "$(wc -c <out)"
 
+# ---- words and characters ----
+check "words" run 0 "wrote" tokenizer --kind words --train "$golden/text.txt" --size 160 --min-count 1 --out w.json
+check "the same file as ever" cmp w.json "$golden/text_words.json"
+check "characters" run 0 "tokens, not 8000" tokenizer --kind characters --train "$golden/text.txt" --out c.json
+check "the same file as ever" cmp c.json "$golden/text_characters.json"
+lines_of 'The  CAT\tsat, on\n\n'
+check "tokenize gives words" run 0 "" tokenize --tokenizer w.json
+same "in lower case" "the cat <unk> on||" "$(tr '\n' '|' <out)"
+cp out in
+check "detokenize" run 0 "" detokenize --tokenizer w.json --skip-specials
+same "has one space between them" "the cat on||" "$(tr '\n' '|' <out)"
+lines_of ' The  cat @x \n'
+check "tokenize gives characters" run 0 "" tokenize --tokenizer c.json
+same "with a space after each but the last" "  T h e     c a t   @ x  |" "$(tr '\n' '|' <out)"
+cp out in
+check "detokenize" run 0 "" detokenize --tokenizer c.json
+same "gives every space back" " The  cat @x |" "$(tr '\n' '|' <out)"
+lines_of 'zebra café\n'
+check "--json" run 0 "" tokenize --tokenizer w.json --json
+same "has the spans of words" '{"ids": [3, 3], "tokens": ["<unk>", "<unk>"], "spans": [[0, 5], [6, 11]]}' "$(cat out)"
+lines_of 'the zebra'
+refused "a word that is not known" 4 '"zebra" is no token' detokenize --tokenizer w.json
+refused "no <unk>" 2 "<unk>" tokenizer --kind words --train small.txt --specials '<a>' --out t6.json
+refused "no such kind" 2 "bpe, words, characters" tokenizer --kind pieces --train small.txt --out t6.json
+check "and none of them wrote" test ! -e t6.json
+
 # ---- bad input ----
 printf 'good\nb\377d\ngood\n' >in
 check "bad bytes are replaced and the line is named" run 0 "line 2: byte 2" tokenize --tokenizer t.json
@@ -144,7 +170,7 @@ fi
 same "a folder for input" 3 $?
 
 # ---- help ----
-contains "qkv tokenizer --help" "$("$qkv" tokenizer --help)" "--train FILE.." --size --specials --min-count --strict --quiet -o
+contains "qkv tokenizer --help" "$("$qkv" tokenizer --help)" "--train FILE.." --kind --size --specials --min-count --strict --quiet -o
 contains "qkv tokenize --help" "$("$qkv" tokenize --help)" --tokenizer --ids --json --specials --strict --quiet
 contains "qkv detokenize --help" "$("$qkv" detokenize --help)" --tokenizer --ids --skip-specials --strict --quiet
 same "no line of help is wider than a terminal" "" \

@@ -2,6 +2,7 @@
 #ifndef QKV_BASE_H
 #define QKV_BASE_H
 
+#include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -81,6 +82,9 @@ typedef struct qkv_files {
     int (*posix_fallocate)(int fd, off_t from, off_t bytes);
     void *(*mmap)(void *at, size_t bytes, int protection, int flags, int fd, off_t from);
     int (*munmap)(void *at, size_t bytes);
+    DIR *(*opendir)(const char *path);
+    struct dirent *(*readdir)(DIR *folder);
+    int (*closedir)(DIR *folder);
 } qkv_files;
 
 /* Replaces the table; NULL puts the default back. */

@@ -1,4 +1,4 @@
-/* qkv/text.h: UTF-8, and a byte-level tokenizer: text to ids and back.
+/* qkv/text.h: UTF-8, and tokenizers by byte pairs, words or characters: text to ids and back.
  *
  * Text is bytes with a length; it may hold NUL. Results go to structs that start as zero and are used again and again, like
  * the line of getline(3): they grow when they must, and their free function takes them back. */
@@ -32,16 +32,26 @@ QKV_API int32_t qkv_utf8_decode(const char *text, size_t length, size_t *bytes);
  * text must not be out's own. MEMORY. */
 QKV_API qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_text *out);
 
-/* ---- the tokenizer: byte-level BPE, as GPT-2 has it ----
- * Text is cut into words by GPT-2's pattern (a word takes the space before it with it); the bytes of a word are joined pair by
- * pair, the merge learned first goes first. Every byte has a token, so there is no unknown text, and decoding gives back the
- * very bytes. A token is spelled with one visible character a byte: "\u0120cat" is " cat".
+/* ---- the tokenizer ----
+ * Byte pairs are byte-level BPE, as GPT-2 has it. Text is cut into words by GPT-2's pattern (a word takes the space before it
+ * with it); the bytes of a word are joined pair by pair, the merge learned first goes first. Every byte has a token, so there
+ * is no unknown text, and decoding gives back the very bytes. A token is spelled with one visible character a byte: "\u0120cat"
+ * is " cat".
+ *
+ * Words are as they lie between white space (Unicode's White_Space), in lower case: "Great film!" gives "great" and "film!"; a
+ * word that the tokenizer has not learned is <unk>. Characters are code points as they are; one that is not known is <unk>. In
+ * both kinds decoding gives back the text of known tokens (words with one space between them). Lower case goes code point by
+ * code point, as Hugging Face's Lowercase does it: also U+0130 becomes i and U+0307, and a capital sigma never a final one.
+ * Letters younger than utf8proc's Unicode stay as they are.
+ *
  * A tokenizer does not change once made: any number of threads may use it at once, each with its own results. */
+typedef enum qkv_token_kind { QKV_BYTE_PAIRS, QKV_WORDS, QKV_CHARACTERS } qkv_token_kind;
 typedef struct qkv_tokenizer qkv_tokenizer;
 
-/* Reads a Hugging Face tokenizer.json of this kind: model BPE, pre-tokenizer ByteLevel, added tokens. NULL on error: IO;
- * FORMAT for anything malformed, the file and the key named; UNSUPPORTED for anything that would give other ids, the key named;
- * LIMIT for a file of more than 256 MiB; MEMORY. You own it. */
+/* Reads a Hugging Face tokenizer.json with added tokens and, for byte pairs, the model BPE and the pre-tokenizer ByteLevel; for
+ * words WordLevel, WhitespaceSplit and the normalizer Lowercase; for characters WordLevel and Split by the regex [\s\S]. NULL
+ * on error: IO; FORMAT for anything malformed, the file and the key named; UNSUPPORTED for anything that would give other ids,
+ * the key named; LIMIT for a file of more than 256 MiB; MEMORY. You own it. */
 QKV_API qkv_tokenizer *qkv_tokenizer_load(const char *path);
 QKV_API void qkv_tokenizer_free(qkv_tokenizer *t);
 
@@ -49,6 +59,7 @@ QKV_API void qkv_tokenizer_free(qkv_tokenizer *t);
  * MEMORY. */
 QKV_API qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path);
 
+QKV_API qkv_token_kind qkv_tokenizer_kind(const qkv_tokenizer *t);                /* QKV_BYTE_PAIRS for NULL */
 QKV_API int32_t qkv_tokenizer_size(const qkv_tokenizer *t);                       /* ids are 0 .. size-1; 0 for NULL */
 QKV_API const char *qkv_tokenizer_token(const qkv_tokenizer *t, int32_t id);      /* its spelling; NULL out of range */
 QKV_API int32_t qkv_tokenizer_find(const qkv_tokenizer *t, const char *spelling); /* its id; -1 when there is none */
@@ -61,7 +72,8 @@ typedef struct qkv_span {
 
 typedef struct qkv_ids {
     int32_t *ids;    /* n of them */
-    qkv_span *spans; /* where each comes from: side by side, together the whole text */
+    qkv_span *spans; /* where each comes from in the text as it was given. Those of byte pairs and characters lie side by side
+                      * and are together the whole text; white space between words belongs to none of them */
     size_t n;
     size_t ids_bytes, spans_bytes; /* of the allocations */
     struct qkv__encoder *encoder;  /* working memory */
@@ -70,7 +82,8 @@ QKV_API void qkv_ids_free(qkv_ids *ids);
 
 typedef struct qkv_encode_opts {
     int specials;  /* 1: special tokens written in the text become their ids; else they are text like any other */
-    int any_bytes; /* 1: bytes that are not UTF-8 are taken too, as they are */
+    int any_bytes; /* 1: bytes that are not UTF-8 are taken too, as they are: a word with such bytes is not known, and of
+                    * characters each mistake is one that is not known */
 } qkv_encode_opts;
 
 /* NULL opts means all zero. Time grows with length * log(length) at most. FORMAT, with the offset, for text that is not UTF-8;
@@ -80,14 +93,16 @@ QKV_API qkv_status qkv_tokenizer_encode(const qkv_tokenizer *t, const char *text
 
 /* ---- ids to text ---- */
 
-/* The bytes of n ids; skip_specials leaves special tokens out. Ids of a model need not make whole characters: see
- * qkv_utf8_repair(). USAGE, with the place, for an id out of range; MEMORY. *out is then empty. */
+/* The bytes of n ids, words with a space between them; skip_specials leaves special tokens out. Ids of a model need not make
+ * whole characters: see qkv_utf8_repair(). USAGE, with the place, for an id out of range; MEMORY. *out is then empty. */
 QKV_API qkv_status qkv_tokenizer_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, int skip_specials, qkv_text *out);
 
-/* ---- training ----
- * The words of a corpus with how often each occurs: all that training needs, however large the corpus. */
+/* ---- training ---- */
+
+/* The words (or characters) of a corpus with how often each occurs: all that training needs, however large the corpus. */
 typedef struct qkv_words qkv_words;
-QKV_API qkv_words *qkv_words_new(void); /* NULL when memory is out. You own it. */
+QKV_API qkv_words *qkv_words_new(void);                   /* for byte pairs; NULL when memory is out. You own it. */
+QKV_API qkv_words *qkv_words_new_of(qkv_token_kind kind); /* the same for any kind; USAGE for another */
 QKV_API void qkv_words_free(qkv_words *w);
 QKV_API int64_t qkv_words_distinct(const qkv_words *w);
 
@@ -106,17 +121,18 @@ QKV_API qkv_status qkv_words_add_file(qkv_words *w, const char *path, int strict
 
 /* Zero means the default shown. */
 typedef struct qkv_bpe_opts {
-    int32_t size;                /* of the vocabulary, special tokens and the 256 bytes included; 8000 */
-    int64_t min_count;           /* a pair that occurs less often is not merged; 2 */
+    int32_t size;                /* of the vocabulary, special tokens and (byte pairs) the 256 bytes included; 8000 */
+    int64_t min_count;           /* a pair, word or character that occurs less often is not learned; 2 */
     const char *const *specials; /* ids 0, 1, ..; <pad> <s> </s> <unk> */
     int n_specials;              /* negative: none */
 } qkv_bpe_opts;
 
-/* Learns merges: again and again the pair that occurs most often, of those the one with the smaller first id, then the smaller
- * second id. Same words, same tokenizer, in whatever order they came. Words that give no more pairs end it early: ask
- * qkv_tokenizer_size(). No merge spells a special token. NULL on error: USAGE when size has no room for special tokens and
- * bytes, or a special token is empty, given twice, not UTF-8 or the spelling of a byte; LIMIT for 4 GiB of distinct words;
- * MEMORY. */
+/* Byte pairs: learns merges, again and again the pair that occurs most often, of those the one with the smaller first id, then
+ * the smaller second id. Words and characters: learns those that occur most often, of those the one with smaller bytes; never
+ * one with a NUL. Same words, same tokenizer, in whatever order they came. Words that give no more tokens end it early: ask
+ * qkv_tokenizer_size(). Nothing learned spells a special token. NULL on error: USAGE when size has no room for special tokens
+ * and bytes, a special token is empty, given twice, not UTF-8 or (byte pairs) the spelling of a byte, or when (words and
+ * characters) <unk> is not among them; LIMIT for 4 GiB of distinct words (byte pairs); MEMORY. */
 QKV_API qkv_tokenizer *qkv_tokenizer_train(const qkv_words *w, const qkv_bpe_opts *opts);
 
 /* ---- pairs of id sequences, and batches of them ---- */
@@ -162,11 +178,64 @@ QKV_API qkv_status qkv_pairs_add_corpus(qkv_pairs *p, const qkv_tokenizer *sourc
                                         const char *source, const char *target, const qkv_corpus_opts *opts,
                                         qkv_corpus_read *read);
 
+/* ---- labelled text and documents, read one at a time ---- */
+
+/* One labelled text; the strings end when the callback returns. pair is NULL where there is one text. */
+typedef struct qkv_labelled {
+    const char *label, *text, *pair; /* UTF-8, each ends with a NUL */
+    size_t label_length, text_length, pair_length;
+    const char *path; /* the file it comes from, and its line there, for sentences */
+    int64_t line;
+} qkv_labelled;
+typedef qkv_status (*qkv_labelled_each)(void *data, const qkv_labelled *x);
+
+typedef enum qkv_labelled_format {
+    QKV_BY_NAME, /* a folder, *.csv, *.jsonl or *.json (a .gz after them does not count); anything else is TSV */
+    QKV_TSV,     /* label TAB text, or label TAB text TAB pair */
+    QKV_CSV,     /* RFC 4180: quoted fields may hold commas, quotes and newlines; always with a header */
+    QKV_JSONL,   /* an object a line */
+    QKV_FOLDER   /* DIR/LABEL/ *.txt, as the IMDb reviews are: the folder's name is the label, whatever it is ("unsup" is a
+                    label too: the caller can pass it over); labels and files in the order of their bytes */
+} qkv_labelled_format;
+
+typedef struct qkv_labelled_opts {
+    qkv_labelled_format format;
+    const char *label, *text, *pair; /* names of columns or members. CSV and JSONL: "label" and "text" unless given. TSV: given
+                                        names say that there is a header; without them there is none */
+    int strict;                      /* as in qkv_corpus_opts */
+    int no_label;                    /* 1: the label may be missing (its string is then ""): TSV lines without a header are
+                                        text alone, TABs and all; .txt files may lie in DIR itself */
+} qkv_labelled_opts;
+
+/* Calls each(data, x) for every text of a file (plain or gzip) or folder; a status that is not OK ends it and is handed on.
+ * Texts of nothing but white space (or with such a pair) are left out and counted as empty. A byte order mark at the start of a
+ * file is no part of it, nor is an empty line of JSONL a text. A label may be a whole number or boolean in JSON. Where there are
+ * pairs in TSV without a header, every line has one.
+ * FORMAT with file and line: a line without its columns or with others, a column that is not in the header or is there twice, a
+ * quote that is open (the line it opens in), a JSON line that is not an object or lacks a member, an empty label, a label with a
+ * TAB, a newline or a NUL; a folder without folders; LIMIT for a file in a folder, or a quoted field, of more than 64 MiB; USAGE
+ * for NULL or a format that is none; IO; MEMORY. What was read goes to *read (may be NULL): lines of the file, or files of the
+ * folder, which then count as lines. */
+QKV_API qkv_status qkv_labelled_read(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,
+                                     qkv_corpus_read *read);
+
+/* Documents of plain text: a line each, paragraphs (lines up to a blank one, joined by newlines), or the whole file. */
+typedef enum qkv_document_kind { QKV_LINES, QKV_PARAGRAPHS, QKV_FILES } qkv_document_kind;
+typedef qkv_status (*qkv_document_each)(void *data, const char *text, size_t length);
+
+/* Calls each for every document of a file, plain or gzip, in order; those of white space alone are left out and counted as
+ * empty; pairs counts the others. A carriage return at the end of a line is no part of it, but of a whole file it is, which
+ * counts as one line. FORMAT for damaged gzip or, when strict, a line that is not UTF-8; USAGE; IO; MEMORY. */
+QKV_API qkv_status qkv_documents_read(const char *path, qkv_document_kind kind, int strict, qkv_document_each each, void *data,
+                                      qkv_corpus_read *read);
+
 typedef struct qkv_batch_opts {
     int64_t max_tokens; /* rows times the longest row, of source and of target each, padding included; 0 means 2048 */
     uint64_t seed;
     int in_order;       /* 1: as the pairs were added; else sorted by length, and the batches shuffled */
     int32_t start, end; /* a target goes in as start + ids and must come out as ids + end; a source is ids + end */
+    int bare; /* 1: a target has its start and end already: it goes in without its last id and must come out without its first
+               */
     int32_t pad;
 } qkv_batch_opts;
 

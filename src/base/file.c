@@ -1,4 +1,4 @@
-/* file.c: whole files in, whole files out, and memory that lies in a file. */
+/* file.c: whole files in, whole files out, the names in a folder, and memory that lies in a file. */
 #include "file.h"
 
 #include "size.h"
@@ -14,9 +14,10 @@
 
 static int default_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
 
-#define DEFAULT_FILES                                                                                 \
-    {                                                                                                 \
-        default_open, read, write, fsync, close, rename, unlink, mkdir, posix_fallocate, mmap, munmap \
+#define DEFAULT_FILES                                                                                                    \
+    {                                                                                                                    \
+        default_open, read, write, fsync, close, rename, unlink, mkdir, posix_fallocate, mmap, munmap, opendir, readdir, \
+            closedir                                                                                                     \
     }
 static const qkv_files default_files = DEFAULT_FILES;
 static qkv_files files = DEFAULT_FILES;
@@ -81,6 +82,73 @@ void qkv__bytes_free(qkv__bytes *b)
 {
     qkv__release(b->data, b->capacity);
     *b = (qkv__bytes){ 0 };
+}
+
+/* ---- folders ---- */
+
+qkv_status qkv__is_folder(const char *path, bool *is_folder)
+{
+    int fd = files.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    *is_folder = fd >= 0;
+    if (fd >= 0) files.close(fd);
+    return fd >= 0 || errno == ENOTDIR ? QKV_OK : qkv__fail(QKV_IO, "%s: cannot open: %s", path, strerror(errno));
+}
+
+static qkv_status add_name(qkv__names *out, const char *name)
+{
+    size_t size = strlen(name) + 1, wanted;
+    if (!qkv__size_add(out->used, size, &wanted)) return qkv__fail(QKV_LIMIT, "a folder has too many names");
+    if (qkv__grow((void **)&out->text, &out->text_bytes, wanted)) return QKV_MEMORY;
+    memcpy(out->text + out->used, name, size);
+    out->used = wanted;
+    out->n++;
+    return QKV_OK;
+}
+
+static qkv_status add_names(DIR *folder, const char *path, qkv__names *out)
+{
+    qkv_status status = QKV_OK;
+    while (!status) {
+        errno = 0; /* readdir tells an error from the end by it alone */
+        const struct dirent *entry = files.readdir(folder);
+        if (!entry && errno) return qkv__fail(QKV_IO, "%s: cannot list the folder: %s", path, strerror(errno));
+        if (!entry) break;
+        if (*entry->d_name != '.') status = add_name(out, entry->d_name);
+    }
+    return status;
+}
+
+static int by_bytes(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* The text has moved while it grew: only now do its names have a place. */
+static qkv_status sort_names(qkv__names *out)
+{
+    if (!out->n) return QKV_OK;
+    out->at_bytes = out->n * sizeof *out->at;
+    if (!(out->at = qkv__alloc(out->at_bytes))) return QKV_MEMORY;
+    char *name = out->text;
+    for (size_t i = 0; i < out->n; i++, name += strlen(name) + 1) out->at[i] = name;
+    qsort(out->at, out->n, sizeof *out->at, by_bytes);
+    return QKV_OK;
+}
+
+qkv_status qkv__folder_list(const char *path, qkv__names *out)
+{
+    *out = (qkv__names){ 0 };
+    DIR *folder = files.opendir(path);
+    if (!folder) return qkv__fail(QKV_IO, "%s: cannot list the folder: %s", path, strerror(errno));
+    qkv_status status = add_names(folder, path, out);
+    files.closedir(folder);
+    if (!status) status = sort_names(out);
+    if (status) qkv__names_free(out);
+    return status;
+}
+
+void qkv__names_free(qkv__names *names)
+{
+    qkv__release(names->at, names->at_bytes);
+    qkv__release(names->text, names->text_bytes);
+    *names = (qkv__names){ 0 };
 }
 
 /* ---- out ---- */

@@ -1,4 +1,4 @@
-/* file.h: whole files in, whole files out, and memory that lies in a file. */
+/* file.h: whole files in, whole files out, the names in a folder, and memory that lies in a file. */
 #ifndef QKV_SRC_FILE_H
 #define QKV_SRC_FILE_H
 
@@ -24,6 +24,20 @@ void qkv__read_end(int fd);
 
 /* False only when there is none: one that cannot be opened is there. */
 bool qkv__file_exists(const char *path);
+
+/* IO for a path that cannot be opened at all. */
+qkv_status qkv__is_folder(const char *path, bool *is_folder);
+
+/* What lies in a folder, folders and files alike, in the order of their bytes; names that start with a dot are left out. IO,
+ * MEMORY; *out is empty on error. */
+typedef struct qkv__names {
+    char **at; /* n of them */
+    size_t n;
+    char *text;
+    size_t used, at_bytes, text_bytes;
+} qkv__names;
+qkv_status qkv__folder_list(const char *path, qkv__names *out);
+void qkv__names_free(qkv__names *names);
 
 /* Makes a folder if it is not there. IO. */
 qkv_status qkv__folder_make(const char *path);

@@ -12,7 +12,8 @@
 qkv_status qkv__text_put(qkv_text *t, const void *bytes, size_t size);
 void qkv__text_clear(qkv_text *t);
 
-/* Whether UTF-8 text has nothing but white space, as the Unicode standard has it. */
+/* White space as the Unicode standard has it: a code point, and whether UTF-8 text has nothing else. */
+bool qkv__is_space(int32_t c);
 bool qkv__is_blank(const char *text, size_t length);
 
 /* malloc and free on the library's own memory. The size is kept in front of what is handed out. */

@@ -44,13 +44,6 @@ static void close_corpus(corpus *c, qkv_corpus_read *read)
 
 /* ---- the next pair ---- */
 
-/* The last line's length without the carriage return of its newline. */
-static size_t line_length(const qkv__lines *l)
-{
-    size_t n = l->line.length;
-    return n && l->line.data[n - 1] == '\r' ? n - 1 : n;
-}
-
 static qkv_status no_translation(const qkv__lines *shorter, const qkv__lines *longer)
 {
     if (!shorter->number) return qkv__fail(QKV_FORMAT, "%s is empty, but %s is not", shorter->path, longer->path);
@@ -62,10 +55,10 @@ static qkv_status next_lines(corpus *c, bool *more)
 {
     bool has[SIDES];
     for (int s = 0; s < SIDES; s++) {
-        qkv_status status = qkv__lines_next_utf8(&c->files[s], c->o.strict, &has[s]);
+        qkv_status status = qkv__lines_next_text(&c->files[s], c->o.strict, &has[s]);
         if (status) return status;
         c->text[s] = c->files[s].line.data;
-        c->length[s] = line_length(&c->files[s]);
+        c->length[s] = c->files[s].line.length;
     }
     *more = has[SOURCE];
     if (has[SOURCE] == has[TARGET]) return QKV_OK;
@@ -75,9 +68,9 @@ static qkv_status next_lines(corpus *c, bool *more)
 static qkv_status next_columns(corpus *c, bool *more)
 {
     qkv__lines *l = &c->files[SOURCE];
-    qkv_status status = qkv__lines_next_utf8(l, c->o.strict, more);
+    qkv_status status = qkv__lines_next_text(l, c->o.strict, more);
     if (status || !*more) return status;
-    size_t length = line_length(l);
+    size_t length = l->line.length;
     const char *line = l->line.data, *end = line + length, *tab = length ? memchr(line, '\t', length) : NULL;
     if (!tab) return qkv__fail(QKV_FORMAT, "%s: line %lld has no TAB between source and target", l->path, (long long)l->number);
     if (memchr(tab + 1, '\t', (size_t)(end - tab - 1)))

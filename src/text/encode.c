@@ -1,5 +1,6 @@
 /* encode.c: text to ids and back. */
 #include "tokenizer.h"
+#include "units.h"
 
 #include <string.h>
 
@@ -18,7 +19,8 @@ typedef struct candidate {
 
 typedef struct qkv__encoder {
     qkv__cutter cutter;
-    qkv_text spaced; /* text with the space that add_prefix_space puts before it */
+    qkv_text spaced;   /* text with the space that add_prefix_space puts before it */
+    qkv_text spelling; /* of a word or character that is looked up */
     symbol *symbols;
     candidate *heap;
     size_t symbols_bytes, heap_bytes, n_heap;
@@ -34,6 +36,7 @@ void qkv_ids_free(qkv_ids *ids)
     if (ids->encoder) {
         qkv__cutter_free(&ids->encoder->cutter);
         qkv_text_free(&ids->encoder->spaced);
+        qkv_text_free(&ids->encoder->spelling);
         qkv__release(ids->encoder->symbols, ids->encoder->symbols_bytes);
         qkv__release(ids->encoder->heap, ids->encoder->heap_bytes);
         qkv__release(ids->encoder, sizeof *ids->encoder);
@@ -137,8 +140,7 @@ static qkv_status encode_words(const qkv_tokenizer *t, const char *text, size_t 
     }
 }
 
-/* Text between added tokens. */
-static qkv_status encode_piece(const qkv_tokenizer *t, const char *text, size_t length, size_t offset, qkv_ids *out)
+static qkv_status encode_spaced(const qkv_tokenizer *t, const char *text, size_t length, size_t offset, qkv_ids *out)
 {
     if (!length || !t->prefix_space || text[0] == ' ') return encode_words(t, text, length, offset, out);
     qkv_text *spaced = &out->encoder->spaced;
@@ -152,6 +154,30 @@ static qkv_status encode_piece(const qkv_tokenizer *t, const char *text, size_t 
         s->end--;
     }
     return status;
+}
+
+/* Words or characters, each looked up whole. Only where special tokens are asked for may one be found. */
+static qkv_status encode_units(const qkv_tokenizer *t, const char *text, size_t length, size_t offset, bool specials,
+                               qkv_ids *out)
+{
+    qkv_text *spelling = &out->encoder->spelling;
+    qkv_status status = QKV_OK;
+    for (size_t begin, end = 0; !status && qkv__next_unit(t->kind, text, length, &begin, &end);) {
+        status = qkv__spell_unit(t->kind, text + begin, end - begin, spelling);
+        if (status) break;
+        int32_t id = qkv__tokenizer_find(t, spelling->data, spelling->length);
+        if (id < 0 || (t->tokens[id].is_special && !specials)) id = t->unknown;
+        status = put_id(out, id, offset + begin, offset + end);
+    }
+    return status;
+}
+
+/* Text between added tokens. */
+static qkv_status encode_piece(const qkv_tokenizer *t, const char *text, size_t length, size_t offset, bool specials,
+                               qkv_ids *out)
+{
+    return t->kind == QKV_BYTE_PAIRS ? encode_spaced(t, text, length, offset, out)
+                                     : encode_units(t, text, length, offset, specials, out);
 }
 
 /* The longest added token that text starts with, -1 when there is none. */
@@ -177,12 +203,12 @@ static qkv_status encode_all(const qkv_tokenizer *t, const char *text, size_t le
             continue;
         }
         size_t end = at + t->tokens[id].spelling_length;
-        qkv_status status = encode_piece(t, text + done, at - done, done, out);
+        qkv_status status = encode_piece(t, text + done, at - done, done, specials, out);
         if (!status) status = put_id(out, id, at, end);
         if (status) return status;
         done = at = end;
     }
-    return encode_piece(t, text + done, length - done, done, out);
+    return encode_piece(t, text + done, length - done, done, specials, out);
 }
 
 qkv_status qkv_tokenizer_encode(const qkv_tokenizer *t, const char *text, size_t length, const qkv_encode_opts *opts,
@@ -203,21 +229,34 @@ qkv_status qkv_tokenizer_encode(const qkv_tokenizer *t, const char *text, size_t
 
 /* ---- ids to text ---- */
 
-static qkv_status put_token(const qkv_tokenizer *t, const int32_t *ids, size_t i, int skip_specials, qkv_text *out)
+static qkv_status check_ids(const qkv_tokenizer *t, const int32_t *ids, size_t n)
 {
-    if (ids[i] < 0 || (size_t)ids[i] >= t->n)
-        return qkv__fail(QKV_USAGE, "tokenizer: id %d at place %zu is outside 0..%zu", ids[i], i, t->n - 1);
-    const qkv__token *token = &t->tokens[ids[i]];
-    if (skip_specials && token->is_special) return QKV_OK;
-    return qkv__text_put(out, t->pool.data + token->bytes, token->bytes_length);
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] < 0 || (size_t)ids[i] >= t->n)
+            return qkv__fail(QKV_USAGE, "tokenizer: id %d at place %zu is outside 0..%zu", ids[i], i, t->n - 1);
+    return QKV_OK;
+}
+
+static qkv_status put_tokens(const qkv_tokenizer *t, const int32_t *ids, size_t n, int skip_specials, qkv_text *out)
+{
+    qkv_status status = qkv__text_put(out, "", 0);
+    bool is_first = true;
+    for (size_t i = 0; i < n && !status; i++) {
+        const qkv__token *token = &t->tokens[ids[i]];
+        if (skip_specials && token->is_special) continue;
+        if (t->kind == QKV_WORDS && !is_first) status = qkv__text_put(out, " ", 1);
+        if (!status) status = qkv__text_put(out, t->pool.data + token->bytes, token->bytes_length);
+        is_first = false;
+    }
+    return status;
 }
 
 qkv_status qkv_tokenizer_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, int skip_specials, qkv_text *out)
 {
     if (!t || !out || (!ids && n)) return qkv__fail(QKV_USAGE, "tokenizer: tokenizer, ids or result is NULL");
     qkv__text_clear(out);
-    qkv_status status = qkv__text_put(out, "", 0);
-    for (size_t i = 0; i < n && !status; i++) status = put_token(t, ids, i, skip_specials, out);
+    qkv_status status = check_ids(t, ids, n);
+    if (!status) status = put_tokens(t, ids, n, skip_specials, out);
     if (status) qkv__text_clear(out);
     return status;
 }

@@ -1,4 +1,4 @@
-/* lines.c: the lines of a file, plain or gzip, one at a time. */
+/* lines.c: the lines of a file, plain or gzip, one at a time, or all of it. */
 #include "lines.h"
 
 #include "../base/file.h"
@@ -50,31 +50,43 @@ static qkv_status look_at_start(const qkv__lines *l, stream *s)
     return QKV_OK;
 }
 
-qkv_status qkv__lines_open(qkv__lines *l, const char *path)
+static void end_file(stream *s)
 {
-    *l = (qkv__lines){ .path = path };
+    if (s->is_gzip) inflateEnd(&s->zip);
+    if (s->fd >= 0) qkv__read_end(s->fd);
+    memset(s, 0, offsetof(stream, raw));
+    s->fd = -1;
+}
+
+qkv_status qkv__lines_reopen(qkv__lines *l, const char *path)
+{
     int fd;
+    l->path = path;
+    l->number = 0;
+    if (l->stream) end_file(l->stream);
     qkv_status status = qkv__read_begin(path, &fd);
     if (status) return status;
-    if (!(l->stream = qkv__alloc(sizeof *l->stream))) {
+    if (!l->stream && !(l->stream = qkv__alloc(sizeof *l->stream))) {
         qkv__read_end(fd);
         return QKV_MEMORY;
     }
     memset(l->stream, 0, offsetof(stream, raw));
     l->stream->fd = fd;
-    status = look_at_start(l, l->stream);
+    return look_at_start(l, l->stream);
+}
+
+qkv_status qkv__lines_open(qkv__lines *l, const char *path)
+{
+    *l = (qkv__lines){ 0 };
+    qkv_status status = qkv__lines_reopen(l, path);
     if (status) qkv__lines_close(l);
     return status;
 }
 
 void qkv__lines_close(qkv__lines *l)
 {
-    stream *s = l->stream;
-    if (s) {
-        if (s->is_gzip) inflateEnd(&s->zip);
-        qkv__read_end(s->fd);
-        qkv__release(s, sizeof *s);
-    }
+    if (l->stream) end_file(l->stream);
+    qkv__release(l->stream, sizeof *l->stream);
     qkv_text_free(&l->line);
     qkv_text_free(&l->spare);
     l->stream = NULL;
@@ -126,6 +138,14 @@ static qkv_status fill_plain(const qkv__lines *l, stream *s)
     return QKV_OK;
 }
 
+/* Some programs start their UTF-8 with U+FEFF. */
+static void drop_byte_order_mark(qkv_text *t)
+{
+    if (t->length < 3 || memcmp(t->data, "\xEF\xBB\xBF", 3)) return;
+    t->length -= 3;
+    memmove(t->data, t->data + 3, t->length + 1);
+}
+
 qkv_status qkv__lines_next(qkv__lines *l, bool *more)
 {
     stream *s = l->stream;
@@ -143,21 +163,58 @@ qkv_status qkv__lines_next(qkv__lines *l, bool *more)
         s->at += taken + (newline != NULL);
         *more = true;
     }
-    l->number += *more;
+    if (*more && !l->number++) drop_byte_order_mark(&l->line);
     return QKV_OK;
+}
+
+static qkv_status not_utf8(const qkv__lines *l, size_t place)
+{
+    int64_t line = l->number;
+    const char *start = l->line.data, *wrong = start + place, *newline;
+    for (; (newline = memchr(start, '\n', (size_t)(wrong - start))); start = newline + 1) line++;
+    return qkv__fail(QKV_FORMAT, "%s: line %lld: byte %zu is not UTF-8", l->path, (long long)line, (size_t)(wrong - start) + 1);
+}
+
+static qkv_status repair(qkv__lines *l, int strict)
+{
+    size_t good = qkv_utf8_check(l->line.data, l->line.length);
+    if (good == l->line.length) return QKV_OK;
+    if (strict) return not_utf8(l, good);
+    if (!l->repaired++) l->first_repaired = l->number;
+    qkv_status status = qkv_utf8_repair(l->line.data, l->line.length, &l->spare);
+    qkv_text repaired = l->spare;
+    l->spare = l->line;
+    l->line = repaired;
+    return status;
 }
 
 qkv_status qkv__lines_next_utf8(qkv__lines *l, int strict, bool *more)
 {
     qkv_status status = qkv__lines_next(l, more);
-    if (status || !*more) return status;
-    size_t good = qkv_utf8_check(l->line.data, l->line.length);
-    if (good == l->line.length) return QKV_OK;
-    if (strict) return qkv__fail(QKV_FORMAT, "%s: line %lld: byte %zu is not UTF-8", l->path, (long long)l->number, good + 1);
-    if (!l->repaired++) l->first_repaired = l->number;
-    status = qkv_utf8_repair(l->line.data, l->line.length, &l->spare);
-    qkv_text repaired = l->spare;
-    l->spare = l->line;
-    l->line = repaired;
+    return status || !*more ? status : repair(l, strict);
+}
+
+qkv_status qkv__lines_next_text(qkv__lines *l, int strict, bool *more)
+{
+    qkv_status status = qkv__lines_next_utf8(l, strict, more);
+    qkv_text *line = &l->line;
+    if (!status && line->length && line->data[line->length - 1] == '\r') line->data[--line->length] = '\0';
     return status;
+}
+
+qkv_status qkv__lines_whole_utf8(qkv__lines *l, int strict, size_t limit)
+{
+    stream *s = l->stream;
+    l->number = 1;
+    qkv__text_clear(&l->line);
+    for (;;) {
+        qkv_status status = fill_plain(l, s);
+        if (status) return status;
+        if (s->at == s->end) break;
+        if (s->end - s->at > limit - l->line.length)
+            return qkv__fail(QKV_LIMIT, "%s: a text of more than %zu bytes", l->path, limit);
+        if (qkv__text_put(&l->line, s->plain + s->at, s->end - s->at)) return QKV_MEMORY;
+    }
+    drop_byte_order_mark(&l->line);
+    return repair(l, strict);
 }

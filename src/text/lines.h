@@ -1,4 +1,4 @@
-/* lines.h: the lines of a file, plain or gzip, one at a time. */
+/* lines.h: the lines of a file, plain or gzip, one at a time, or all of it. */
 #ifndef QKV_SRC_LINES_H
 #define QKV_SRC_LINES_H
 
@@ -17,12 +17,22 @@ typedef struct qkv__lines {
 /* path is kept, not copied. IO, MEMORY. */
 qkv_status qkv__lines_open(qkv__lines *l, const char *path);
 
+/* Another file with the memory of the one before, which ends; `repaired` goes on counting. A zero struct may start so. IO,
+ * MEMORY: close is needed after an error too. */
+qkv_status qkv__lines_reopen(qkv__lines *l, const char *path);
+
 /* The next line, without its newline, in l->line; *more is false after the last. A last line without a newline is a line, an
- * empty file has none. FORMAT for damaged gzip, IO, MEMORY. */
+ * empty file has none. A byte order mark at the start of the file is no part of it. FORMAT for damaged gzip, IO, MEMORY. */
 qkv_status qkv__lines_next(qkv__lines *l, bool *more);
 
 /* The same for lines of UTF-8: others are repaired, or FORMAT with their number when strict. */
 qkv_status qkv__lines_next_utf8(qkv__lines *l, int strict, bool *more);
+
+/* The same without a carriage return at the end of the line. */
+qkv_status qkv__lines_next_text(qkv__lines *l, int strict, bool *more);
+
+/* A whole file just opened, its newlines with it, in l->line: UTF-8 as above. LIMIT for more than `limit` bytes. */
+qkv_status qkv__lines_whole_utf8(qkv__lines *l, int strict, size_t limit);
 void qkv__lines_close(qkv__lines *l);
 
 #endif

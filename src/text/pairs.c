@@ -127,12 +127,18 @@ static uint64_t chance_of(qkv__key key, int64_t i)
     return (uint64_t)word[0] << 32 | word[1];
 }
 
+/* Ids that the decoder reads: with the start in front, or, of a bare target, without the last. */
+static int32_t target_length(const qkv_epoch *e, int64_t i)
+{
+    int64_t n = length_of(e->pairs, TARGET, i);
+    return (int32_t)(e->o.bare ? qkv__max(n - 1, 1) : n + 1);
+}
+
 static void place_pairs(qkv_epoch *e, uint64_t number)
 {
     qkv__key key = qkv__key_for(e->o.seed, number, 0);
     for (int64_t i = 0; i < e->pairs->n; i++)
-        e->places[i] = (place){ i, (int32_t)length_of(e->pairs, SOURCE, i) + 1, (int32_t)length_of(e->pairs, TARGET, i) + 1,
-                                chance_of(key, i) };
+        e->places[i] = (place){ i, (int32_t)length_of(e->pairs, SOURCE, i) + 1, target_length(e, i), chance_of(key, i) };
     if (!e->o.in_order) qsort(e->places, (size_t)e->pairs->n, sizeof *e->places, by_length);
 }
 
@@ -215,21 +221,35 @@ static qkv_status lay_out(qkv_batch *b, int64_t rows, int64_t source, int64_t ta
     return QKV_OK;
 }
 
+/* What the decoder reads at place i, and what it is to say there. */
+static int32_t input_at(const qkv_epoch *e, const int32_t *target, int32_t length, int64_t i)
+{
+    if (i >= length) return e->o.pad;
+    return e->o.bare ? target[i] : i == 0 ? e->o.start : target[i - 1];
+}
+
+static int32_t label_at(const qkv_epoch *e, const int32_t *target, int32_t length, int64_t n, int64_t i)
+{
+    if (i >= length || (e->o.bare && i + 1 >= n)) return QKV_IGNORED;
+    return e->o.bare ? target[i + 1] : i == length - 1 ? e->o.end : target[i];
+}
+
 static void fill_row(const qkv_epoch *e, const place *at, qkv_batch *b, int64_t row)
 {
     const int32_t *source = e->pairs->ids + begin_of(e->pairs, SOURCE, at->pair);
     const int32_t *target = e->pairs->ids + begin_of(e->pairs, TARGET, at->pair);
+    int64_t n = length_of(e->pairs, TARGET, at->pair);
     int32_t *to = b->source + row * b->source_length;
     for (int64_t i = 0; i < b->source_length; i++)
         to[i] = i < at->source - 1 ? source[i] : i == at->source - 1 ? e->o.end : e->o.pad;
     int32_t *in = b->target + row * b->target_length, *out = b->labels + row * b->target_length;
     for (int64_t i = 0; i < b->target_length; i++) {
-        in[i] = i == 0 ? e->o.start : i < at->target ? target[i - 1] : e->o.pad;
-        out[i] = i < at->target - 1 ? target[i] : i == at->target - 1 ? e->o.end : QKV_IGNORED;
+        in[i] = n || !e->o.bare ? input_at(e, target, at->target, i) : e->o.pad;
+        out[i] = label_at(e, target, at->target, n, i);
+        b->tokens += out[i] != QKV_IGNORED;
     }
     b->source_lengths[row] = at->source;
     b->target_lengths[row] = at->target;
-    b->tokens += at->target;
 }
 
 qkv_status qkv_epoch_batch(const qkv_epoch *e, int64_t i, qkv_batch *out)

@@ -9,11 +9,11 @@
 
 /* ---- making one ---- */
 
-qkv_tokenizer *qkv__tokenizer_new(size_t n, size_t n_merges)
+qkv_tokenizer *qkv__tokenizer_new(qkv_token_kind kind, size_t n, size_t n_merges)
 {
     qkv_tokenizer *t = qkv__alloc_zero(sizeof *t);
     if (!t) return NULL;
-    *t = (qkv_tokenizer){ .n = n, .n_merges = n_merges, .unknown = -1 };
+    *t = (qkv_tokenizer){ .kind = kind, .n = n, .n_merges = n_merges, .unknown = -1 };
     t->tokens = qkv__alloc_zero(n * sizeof *t->tokens);
     t->merges = qkv__alloc_zero(n_merges * sizeof *t->merges);
     if (t->tokens && t->merges) return t;
@@ -57,7 +57,7 @@ qkv_status qkv__tokenizer_set(qkv_tokenizer *t, int32_t id, const char *spelling
     qkv_status status = qkv__text_put(&t->pool, spelling, token.spelling_length + 1);
     if (status) return status;
     token.bytes = t->pool.length;
-    if (is_added || !put_bytes(t, spelling, token.spelling_length, &status)) {
+    if (is_added || t->kind != QKV_BYTE_PAIRS || !put_bytes(t, spelling, token.spelling_length, &status)) {
         t->pool.length = token.bytes;
         token.bytes = token.spelling;
         token.bytes_length = token.spelling_length;
@@ -89,18 +89,31 @@ qkv_status qkv__tokenizer_sort(qkv_tokenizer *t, int32_t *twice)
     return QKV_OK;
 }
 
-int32_t qkv_tokenizer_find(const qkv_tokenizer *t, const char *spelling)
+/* How a spelling compares to a token's, in the order that strcmp has. */
+static int compare(const qkv_tokenizer *t, const char *spelling, size_t length, int32_t id)
 {
-    size_t low = 0, high = t && spelling ? t->n : 0;
+    size_t n = t->tokens[id].spelling_length;
+    int order = memcmp(spelling, qkv__tokenizer_spelling(t, id), length < n ? length : n);
+    return order ? order : (length > n) - (length < n);
+}
+
+int32_t qkv__tokenizer_find(const qkv_tokenizer *t, const char *spelling, size_t length)
+{
+    size_t low = 0, high = t->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int32_t id = t->by_spelling[middle];
-        int order = strcmp(spelling, qkv__tokenizer_spelling(t, id));
+        int order = compare(t, spelling, length, id);
         if (!order) return id;
         if (order < 0) high = middle;
         else low = middle + 1;
     }
     return -1;
+}
+
+int32_t qkv_tokenizer_find(const qkv_tokenizer *t, const char *spelling)
+{
+    return t && spelling ? qkv__tokenizer_find(t, spelling, strlen(spelling)) : -1;
 }
 
 uint32_t qkv__tokenizer_rank(const qkv_tokenizer *t, int32_t left, int32_t right)
@@ -115,6 +128,8 @@ uint32_t qkv__tokenizer_rank(const qkv_tokenizer *t, int32_t left, int32_t right
     }
     return QKV__NO_RANK;
 }
+
+qkv_token_kind qkv_tokenizer_kind(const qkv_tokenizer *t) { return t ? t->kind : QKV_BYTE_PAIRS; }
 
 int32_t qkv_tokenizer_size(const qkv_tokenizer *t) { return t ? (int32_t)t->n : 0; }
 
@@ -217,12 +232,17 @@ static qkv_status list_added(qkv_tokenizer *t)
     return QKV_OK;
 }
 
-qkv_status qkv__tokenizer_finish(qkv_tokenizer *t, const char *name)
+static qkv_status finish_byte_pairs(qkv_tokenizer *t, const char *name)
 {
     qkv_status status = find_bytes(t, name);
     if (!status) status = check_made(t, name);
     if (!status) status = index_merges(t, name);
-    if (!status) status = list_added(t);
     if (!status && !(t->pattern = qkv__pattern_new())) status = qkv_error_status();
     return status;
+}
+
+qkv_status qkv__tokenizer_finish(qkv_tokenizer *t, const char *name)
+{
+    qkv_status status = t->kind == QKV_BYTE_PAIRS ? finish_byte_pairs(t, name) : QKV_OK;
+    return status ? status : list_added(t);
 }

@@ -22,14 +22,17 @@ typedef struct qkv__pair {
     uint32_t rank;
 } qkv__pair;
 
+#define QKV__UNKNOWN "<unk>" /* stands for words and characters that are not known */
+
 struct qkv_tokenizer {
+    qkv_token_kind kind; /* words and characters have no merges, and use nothing below but by_spelling and added */
     qkv__token *tokens;
     size_t n;
     qkv_text pool;
     qkv__merge *merges; /* by rank */
     size_t n_merges;
     bool prefix_space, whole_text; /* whole_text: text is one word, the pattern is not used */
-    int32_t unknown;               /* the id of the file's unk_token, kept for saving only; -1: none */
+    int32_t unknown;               /* the id of the file's unk_token; with byte pairs it is kept for saving only, -1: none */
 
     /* made by qkv__tokenizer_finish() */
     int32_t *by_spelling; /* every id, sorted by spelling */
@@ -45,9 +48,10 @@ struct qkv_tokenizer {
 #define QKV__NO_RANK UINT32_MAX
 
 /* Room for n tokens and n_merges merges, nothing set. NULL with the error set. */
-qkv_tokenizer *qkv__tokenizer_new(size_t n, size_t n_merges);
+qkv_tokenizer *qkv__tokenizer_new(qkv_token_kind kind, size_t n, size_t n_merges);
 
-/* Sets a token by its spelling: its bytes are what the spelling stands for; those of an added token are the spelling itself. */
+/* Sets a token by its spelling: its bytes are what the spelling stands for; those of an added token, a word or a character are
+ * the spelling itself. */
 qkv_status qkv__tokenizer_set(qkv_tokenizer *t, int32_t id, const char *spelling, bool is_added, bool is_special);
 
 /* Sorts the tokens by spelling, so that qkv__tokenizer_find works. When two have the same one, *twice is its id, else -1. */
@@ -59,6 +63,9 @@ qkv_status qkv__tokenizer_finish(qkv_tokenizer *t, const char *name);
 
 /* The rank of merging left and right, or QKV__NO_RANK. */
 uint32_t qkv__tokenizer_rank(const qkv_tokenizer *t, int32_t left, int32_t right);
+
+/* The id of a spelling, which may have any bytes; -1 when there is none. */
+int32_t qkv__tokenizer_find(const qkv_tokenizer *t, const char *spelling, size_t length);
 
 const char *qkv__tokenizer_spelling(const qkv_tokenizer *t, int32_t id);
 

@@ -1,5 +1,5 @@
-/* tokenizer_json.c: Hugging Face's tokenizer.json, as far as it describes a byte-level BPE. What would give other ids than
- * ours is refused by name. */
+/* tokenizer_json.c: Hugging Face's tokenizer.json, as far as it describes a byte-level BPE, words in lower case, or characters.
+ * What would give other ids than ours is refused by name. */
 #include "tokenizer.h"
 
 #include "../base/file.h"
@@ -12,25 +12,31 @@
 
 /* ---- which keys may be there ---- */
 
-static bool is_null(const json_t *v) { return json_is_null(v); }
+static bool is_null(const json_t *v) { return !v || json_is_null(v); }
 static bool is_bool(const json_t *v) { return json_is_boolean(v); }
 static bool is_false(const json_t *v) { return json_is_false(v); }
 static bool is_anything(const json_t *v) { return v != NULL; }
-static bool is_version(const json_t *v)
-{
-    return json_is_null(v) || (json_is_string(v) && !strcmp(json_string_value(v), "1.0"));
-}
-static bool is_bpe(const json_t *v) { return json_is_string(v) && !strcmp(json_string_value(v), "BPE"); }
-static bool is_byte_level(const json_t *v) { return json_is_string(v) && !strcmp(json_string_value(v), "ByteLevel"); }
+static bool is_text(const json_t *v, const char *text) { return json_is_string(v) && !strcmp(json_string_value(v), text); }
+static bool has_type(const json_t *v, const char *type) { return is_text(json_object_get(v, "type"), type); }
+static bool is_version(const json_t *v) { return json_is_null(v) || is_text(v, "1.0"); }
+static bool is_model_type(const json_t *v) { return is_text(v, "BPE") || is_text(v, "WordLevel"); }
 static bool is_no_text(const json_t *v) { return json_is_null(v) || (json_is_string(v) && !json_string_length(v)); }
 static bool is_no_number(const json_t *v) { return json_is_null(v) || (json_is_number(v) && json_number_value(v) == 0); }
 static bool is_text_or_null(const json_t *v) { return json_is_null(v) || json_is_string(v); }
-static bool is_byte_level_object(const json_t *v)
+static bool is_byte_level(const json_t *v) { return has_type(v, "ByteLevel"); }
+static bool is_byte_level_or_null(const json_t *v) { return is_null(v) || is_byte_level(v); }
+static bool is_lowercase(const json_t *v) { return has_type(v, "Lowercase"); }
+static bool is_whitespace_split(const json_t *v) { return has_type(v, "WhitespaceSplit"); }
+static bool is_fuse_or_null(const json_t *v) { return is_null(v) || has_type(v, "Fuse"); }
+
+#define ANY_CHARACTER "[\\s\\S]"
+static bool is_character_split(const json_t *v)
 {
-    const json_t *type = json_object_get(v, "type");
-    return type && is_byte_level(type);
+    const json_t *pattern = json_object_get(v, "pattern");
+    return has_type(v, "Split") && json_object_size(pattern) == 1 &&
+           is_text(json_object_get(pattern, "Regex"), ANY_CHARACTER) && is_text(json_object_get(v, "behavior"), "Isolated") &&
+           json_is_false(json_object_get(v, "invert"));
 }
-static bool is_byte_level_or_null(const json_t *v) { return json_is_null(v) || is_byte_level_object(v); }
 
 typedef struct rule {
     const char *key;
@@ -39,29 +45,63 @@ typedef struct rule {
 } rule;
 
 static const rule top_rules[] = {
-    { "version", is_version, "\"1.0\"" },
-    { "truncation", is_null, "null" },
-    { "padding", is_null, "null" },
-    { "added_tokens", is_anything, NULL },
-    { "normalizer", is_null, "null" },
-    { "pre_tokenizer", is_byte_level_object, "the type ByteLevel" },
-    { "post_processor", is_byte_level_or_null, "null or the type ByteLevel" },
-    { "decoder", is_byte_level_or_null, "null or the type ByteLevel" },
-    { "model", is_anything, NULL },
-    { 0 },
+    { "version", is_version, "\"1.0\"" },    { "truncation", is_null, "null" },
+    { "padding", is_null, "null" },          { "added_tokens", is_anything, NULL },
+    { "normalizer", is_anything, NULL },     { "pre_tokenizer", is_anything, NULL },
+    { "post_processor", is_anything, NULL }, { "decoder", is_anything, NULL },
+    { "model", is_anything, NULL },          { 0 },
 };
 
 static const rule byte_level_rules[] = {
-    { "type", is_byte_level, "\"ByteLevel\"" },
+    { "type", is_anything, NULL },
     { "add_prefix_space", is_bool, "true or false" },
     { "trim_offsets", is_bool, "true or false" },
     { "use_regex", is_bool, "true or false" },
     { 0 },
 };
 
+static const rule type_rules[] = { { "type", is_anything, NULL }, { 0 } };
+
+static const rule split_rules[] = {
+    { "type", is_anything, NULL },
+    { "pattern", is_anything, NULL },
+    { "behavior", is_anything, NULL },
+    { "invert", is_anything, NULL },
+    { 0 },
+};
+
+/* What text goes through beside the model; what is not there is null. */
+enum { PARTS = 4 };
+typedef struct part {
+    rule rule;
+    const rule *inside;
+} part;
+
+static const part parts_of_kind[][PARTS] = {
+    [QKV_BYTE_PAIRS] = {
+        { { "normalizer", is_null, "null" }, NULL },
+        { { "pre_tokenizer", is_byte_level, "the type ByteLevel" }, byte_level_rules },
+        { { "post_processor", is_byte_level_or_null, "null or the type ByteLevel" }, byte_level_rules },
+        { { "decoder", is_byte_level_or_null, "null or the type ByteLevel" }, byte_level_rules },
+    },
+    [QKV_WORDS] = {
+        { { "normalizer", is_lowercase, "the type Lowercase" }, type_rules },
+        { { "pre_tokenizer", is_whitespace_split, "the type WhitespaceSplit or Split" }, type_rules },
+        { { "post_processor", is_null, "null" }, NULL },
+        { { "decoder", is_null, "null" }, NULL },
+    },
+    [QKV_CHARACTERS] = {
+        { { "normalizer", is_null, "null" }, NULL },
+        { { "pre_tokenizer", is_character_split, "Split with the regex " ANY_CHARACTER ", isolated and not inverted," },
+          split_rules },
+        { { "post_processor", is_null, "null" }, NULL },
+        { { "decoder", is_fuse_or_null, "null or the type Fuse" }, type_rules },
+    },
+};
+
 /* Every byte has a token, so what is said about unknown characters never matters. */
-static const rule model_rules[] = {
-    { "type", is_bpe, "\"BPE\"" },
+static const rule bpe_rules[] = {
+    { "type", is_model_type, "\"BPE\" or \"WordLevel\"" },
     { "dropout", is_no_number, "null" },
     { "unk_token", is_text_or_null, "null or a token" },
     { "continuing_subword_prefix", is_no_text, "null or empty" },
@@ -71,6 +111,13 @@ static const rule model_rules[] = {
     { "ignore_merges", is_false, "false" },
     { "vocab", is_anything, NULL },
     { "merges", is_anything, NULL },
+    { 0 },
+};
+
+static const rule word_level_rules[] = {
+    { "type", is_anything, NULL },
+    { "unk_token", is_anything, NULL },
+    { "vocab", is_anything, NULL },
     { 0 },
 };
 
@@ -104,28 +151,47 @@ static qkv_status malformed(const char *path, const char *key, const char *what)
     return qkv__fail(QKV_FORMAT, "%s: %s: %s", path, key, what);
 }
 
-static qkv_status check_parts(const char *path, const json_t *top)
+static qkv_status check_part(const char *path, const part *p, const json_t *value)
 {
-    static const char *const byte_levels[] = { "pre_tokenizer", "post_processor", "decoder" };
-    const json_t *model = json_object_get(top, "model");
+    char where[32];
+    if (!p->rule.fits(value))
+        return qkv__fail(QKV_UNSUPPORTED, "%s: %s: only %s is supported", path, p->rule.key, p->rule.wants);
+    snprintf(where, sizeof where, "%s.", p->rule.key);
+    return p->inside ? check_keys(path, where, value, p->inside) : QKV_OK;
+}
+
+static qkv_status check_model(const char *path, const json_t *model, qkv_token_kind kind)
+{
+    bool is_bpe = kind == QKV_BYTE_PAIRS;
+    qkv_status status = check_keys(path, "model.", model, is_bpe ? bpe_rules : word_level_rules);
+    if (status) return status;
+    if (!json_is_object(json_object_get(model, "vocab"))) return malformed(path, "model.vocab", "an object is expected");
+    if (is_bpe && !json_is_array(json_object_get(model, "merges")))
+        return malformed(path, "model.merges", "an array is expected");
+    return QKV_OK;
+}
+
+static qkv_token_kind kind_of(const json_t *top)
+{
+    if (!has_type(json_object_get(top, "model"), "WordLevel")) return QKV_BYTE_PAIRS;
+    return has_type(json_object_get(top, "pre_tokenizer"), "Split") ? QKV_CHARACTERS : QKV_WORDS;
+}
+
+static qkv_status check_file(const char *path, const json_t *top)
+{
+    const json_t *model = json_object_get(top, "model"), *added = json_object_get(top, "added_tokens");
+    qkv_token_kind kind = kind_of(top);
     if (!json_is_object(top)) return qkv__fail(QKV_FORMAT, "%s: not a tokenizer.json: it holds no object", path);
     qkv_status status = check_keys(path, "", top, top_rules);
-    for (int i = 0; i < 3 && !status; i++) {
-        char where[32];
-        snprintf(where, sizeof where, "%s.", byte_levels[i]);
-        status = check_keys(path, where, json_object_get(top, byte_levels[i]), byte_level_rules);
-    }
     if (status) return status;
     if (!json_is_object(model)) return malformed(path, "model", "an object is expected");
-    status = check_keys(path, "model.", model, model_rules);
-    if (status) return status;
-    if (!json_object_get(top, "pre_tokenizer"))
-        return qkv__fail(QKV_UNSUPPORTED, "%s: pre_tokenizer: only the type ByteLevel is supported", path);
-    if (!json_is_object(json_object_get(model, "vocab"))) return malformed(path, "model.vocab", "an object is expected");
-    if (!json_is_array(json_object_get(model, "merges"))) return malformed(path, "model.merges", "an array is expected");
-    const json_t *added = json_object_get(top, "added_tokens");
-    return !added || json_is_null(added) || json_is_array(added) ? QKV_OK
-                                                                 : malformed(path, "added_tokens", "an array is expected");
+    for (int i = 0; i < PARTS && !status; i++) {
+        const part *p = &parts_of_kind[kind][i];
+        status = check_part(path, p, json_object_get(top, p->rule.key));
+    }
+    if (!status) status = check_model(path, model, kind);
+    if (status || is_null(added) || json_is_array(added)) return status;
+    return malformed(path, "added_tokens", "an array is expected");
 }
 
 /* ---- reading ---- */
@@ -158,6 +224,14 @@ static qkv_status read_vocab(const char *path, qkv_tokenizer *t, const json_t *v
     return QKV_OK;
 }
 
+/* An added token is found in the text as it is, but a word in lower case may be spelled like one: it has the same id then. */
+static qkv_status check_added_word(const char *path, const json_t *entry, const char *key, bool is_in_vocab)
+{
+    if (json_is_true(json_object_get(entry, "normalized")))
+        return qkv__fail(QKV_UNSUPPORTED, "%s: %s.normalized: only false is supported", path, key);
+    return is_in_vocab ? QKV_OK : qkv__fail(QKV_UNSUPPORTED, "%s: %s: only a token of model.vocab is supported", path, key);
+}
+
 static qkv_status read_added_token(const char *path, qkv_tokenizer *t, const json_t *entry, const json_t *vocab, size_t i)
 {
     char key[48];
@@ -173,7 +247,8 @@ static qkv_status read_added_token(const char *path, qkv_tokenizer *t, const jso
     if ((json_object_get(vocab, content) || t->tokens[id].is_set) && !same)
         return qkv__fail(QKV_FORMAT, "%s: %s: \"%.200s\" has the id %d, which does not agree with the other tokens", path, key,
                          content, id);
-    return qkv__tokenizer_set(t, id, content, true, json_is_true(json_object_get(entry, "special")));
+    status = t->kind == QKV_WORDS ? check_added_word(path, entry, key, same) : QKV_OK;
+    return status ? status : qkv__tokenizer_set(t, id, content, true, json_is_true(json_object_get(entry, "special")));
 }
 
 static qkv_status read_added(const char *path, qkv_tokenizer *t, const json_t *added, const json_t *vocab)
@@ -236,10 +311,13 @@ static qkv_status read_merges(const char *path, qkv_tokenizer *t, const json_t *
     return status;
 }
 
-static qkv_status read_unknown(const char *path, qkv_tokenizer *t, const json_t *token)
+static qkv_status read_unknown(const char *path, qkv_tokenizer *t, const json_t *model)
 {
-    if (!json_is_string(token)) return QKV_OK;
-    t->unknown = qkv_tokenizer_find(t, json_string_value(token));
+    const char *token = json_string_value(json_object_get(model, "unk_token"));
+    bool is_needed = t->kind != QKV_BYTE_PAIRS;
+    if (!token) return is_needed ? malformed(path, "model.unk_token", "a token is expected") : QKV_OK;
+    t->unknown = qkv_tokenizer_find(t, token);
+    if (is_needed && !json_object_get(json_object_get(model, "vocab"), token)) t->unknown = -1;
     return t->unknown >= 0 ? QKV_OK : malformed(path, "model.unk_token", "it is not in model.vocab");
 }
 
@@ -262,7 +340,7 @@ static qkv_status read_parts(const char *path, qkv_tokenizer *t, const json_t *t
     qkv_status status = read_vocab(path, t, vocab);
     if (!status) status = read_added(path, t, json_object_get(top, "added_tokens"), vocab);
     if (!status) status = read_merges(path, t, json_object_get(model, "merges"));
-    if (!status) status = read_unknown(path, t, json_object_get(model, "unk_token"));
+    if (!status) status = read_unknown(path, t, model);
     return status ? status : qkv__tokenizer_finish(t, path);
 }
 
@@ -286,11 +364,11 @@ qkv_tokenizer *qkv_tokenizer_load(const char *path)
     qkv_tokenizer *t = NULL;
     if (!path) return qkv__fail(QKV_USAGE, "tokenizer: the path is NULL"), NULL;
     qkv_status status = read_json(path, &top);
-    if (!status) status = check_parts(path, top);
+    if (!status) status = check_file(path, top);
     if (!status) {
         const json_t *model = json_object_get(top, "model");
-        t = qkv__tokenizer_new(count_tokens(json_object_get(model, "vocab"), json_object_get(top, "added_tokens")),
-                               json_array_size(json_object_get(model, "merges")));
+        size_t n = count_tokens(json_object_get(model, "vocab"), json_object_get(top, "added_tokens"));
+        t = qkv__tokenizer_new(kind_of(top), n, json_array_size(json_object_get(model, "merges")));
         status = t ? read_parts(path, t, top) : QKV_MEMORY;
     }
     json_decref(top);
@@ -395,11 +473,9 @@ static void put_merges(output *o, const qkv_tokenizer *t)
     }
 }
 
-static void put_tokenizer(output *o, const qkv_tokenizer *t)
+static void put_bpe(output *o, const qkv_tokenizer *t)
 {
-    put(o, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [");
-    put_added(o, t);
-    put(o, "\n  ],\n  \"normalizer\": null,\n");
+    put(o, "  \"normalizer\": null,\n");
     put_byte_level(o, "pre_tokenizer", t->prefix_space, !t->whole_text);
     put(o, "  \"post_processor\": null,\n");
     put_byte_level(o, "decoder", false, true);
@@ -411,7 +487,35 @@ static void put_tokenizer(output *o, const qkv_tokenizer *t)
     put_vocab(o, t);
     put(o, "\n    },\n    \"merges\": [");
     put_merges(o, t);
-    put(o, "\n    ]\n  }\n}\n");
+    put(o, "\n    ]\n  }\n");
+}
+
+static void put_word_level(output *o, const qkv_tokenizer *t)
+{
+    if (t->kind == QKV_WORDS)
+        put(o, "  \"normalizer\": { \"type\": \"Lowercase\" },\n  \"pre_tokenizer\": { \"type\": \"WhitespaceSplit\" },\n"
+               "  \"post_processor\": null,\n  \"decoder\": null,\n");
+    else {
+        put(o, "  \"normalizer\": null,\n  \"pre_tokenizer\": { \"type\": \"Split\", \"pattern\": { \"Regex\": ");
+        put_quoted(o, ANY_CHARACTER);
+        put(o, " }, \"behavior\": \"Isolated\", \"invert\": false },\n"
+               "  \"post_processor\": null,\n  \"decoder\": { \"type\": \"Fuse\" },\n");
+    }
+    put(o, "  \"model\": {\n    \"type\": \"WordLevel\",\n    \"unk_token\": ");
+    put_quoted(o, qkv__tokenizer_spelling(t, t->unknown));
+    put(o, ",\n    \"vocab\": {");
+    put_vocab(o, t);
+    put(o, "\n    }\n  }\n");
+}
+
+static void put_tokenizer(output *o, const qkv_tokenizer *t)
+{
+    put(o, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [");
+    put_added(o, t);
+    put(o, "\n  ],\n");
+    if (t->kind == QKV_BYTE_PAIRS) put_bpe(o, t);
+    else put_word_level(o, t);
+    put(o, "}\n");
 }
 
 qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path)

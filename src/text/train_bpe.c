@@ -2,8 +2,7 @@
  *
  * Every distinct word is laid out once as a linked list of symbols. A pair of symbols knows its count and the places where it
  * was seen. The pair with the largest count is merged at its places, which changes the counts of the neighbours only. */
-#include "tokenizer.h"
-#include "words.h"
+#include "train.h"
 
 #include "../base/size.h"
 #include "alphabet.h"
@@ -12,7 +11,7 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
-enum { DEFAULT_SIZE = 8000, DEFAULT_MIN_COUNT = 2, GONE = -1 };
+enum { GONE = -1 };
 
 typedef struct symbol {
     int32_t id; /* GONE: part of the symbol before it */
@@ -296,17 +295,14 @@ static qkv_status learn(trainer *r, size_t size)
 
 /* ---- the vocabulary ---- */
 
+/* A byte's spelling must not be a special token's too. */
 static qkv_status add_special(trainer *r, const char *special)
 {
-    size_t number, n = r->tokens.n, bytes = 0;
-    if (!special || !*special) return qkv__fail(QKV_USAGE, "tokenizer: a special token is empty");
-    size_t length = strlen(special);
-    if (qkv_utf8_check(special, length) < length) return qkv__fail(QKV_USAGE, "tokenizer: a special token is not UTF-8");
+    size_t bytes, length = special ? strlen(special) : 0;
     int32_t c = qkv_utf8_decode(special, length, &bytes);
     if (bytes == length && qkv__character_to_byte(c) >= 0)
         return qkv__fail(QKV_USAGE, "tokenizer: the special token \"%s\" is the spelling of a byte", special);
-    if (qkv__bag_number(&r->tokens, special, length, &number)) return QKV_MEMORY;
-    return number == n ? QKV_OK : qkv__fail(QKV_USAGE, "tokenizer: the special token \"%.200s\" is given twice", special);
+    return qkv__add_special(&r->tokens, special);
 }
 
 static qkv_status add_bytes(trainer *r, int32_t byte_ids[256])
@@ -319,31 +315,6 @@ static qkv_status add_bytes(trainer *r, int32_t byte_ids[256])
         byte_ids[byte] = (int32_t)number;
     }
     return QKV_OK;
-}
-
-static qkv_status set_tokens(const trainer *r, qkv_tokenizer *t)
-{
-    qkv_text spelling = { 0 };
-    qkv_status status = QKV_OK;
-    for (size_t i = 0; i < r->tokens.n && !status; i++) {
-        bool special = i < r->n_specials;
-        qkv__text_clear(&spelling);
-        status = qkv__text_put(&spelling, r->tokens.text.data + r->tokens.words[i].start, r->tokens.words[i].length);
-        if (!status) status = qkv__tokenizer_set(t, (int32_t)i, spelling.data, special, special);
-    }
-    qkv_text_free(&spelling);
-    return status;
-}
-
-static qkv_tokenizer *make_tokenizer(const trainer *r)
-{
-    int32_t twice;
-    qkv_tokenizer *t = qkv__tokenizer_new(r->tokens.n, r->merges.n);
-    if (!t) return NULL;
-    if (r->merges.n) memcpy(t->merges, r->merges.items, r->merges.n * sizeof *t->merges);
-    if (!set_tokens(r, t) && !qkv__tokenizer_sort(t, &twice) && !qkv__tokenizer_finish(t, "tokenizer")) return t;
-    qkv_tokenizer_free(t);
-    return NULL;
 }
 
 static qkv_status train(trainer *r, const qkv_bpe_opts *o)
@@ -360,24 +331,11 @@ static qkv_status train(trainer *r, const qkv_bpe_opts *o)
     return status ? status : learn(r, (size_t)o->size);
 }
 
-static qkv_bpe_opts with_defaults(const qkv_bpe_opts *opts)
+qkv_tokenizer *qkv__train_byte_pairs(const qkv__bag *words, const qkv_bpe_opts *o)
 {
-    static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>" };
-    qkv_bpe_opts o = opts ? *opts : (qkv_bpe_opts){ 0 };
-    if (!o.size) o.size = DEFAULT_SIZE;
-    if (!o.min_count) o.min_count = DEFAULT_MIN_COUNT;
-    if (o.n_specials < 0) o.n_specials = 0;
-    else if (!o.n_specials) o.specials = specials, o.n_specials = 4;
-    return o;
-}
-
-qkv_tokenizer *qkv_tokenizer_train(const qkv_words *w, const qkv_bpe_opts *opts)
-{
-    const qkv_bpe_opts o = with_defaults(opts);
-    if (!w || (o.n_specials && !o.specials) || o.n_specials > INT32_MAX - 256 || o.min_count < 1)
-        return qkv__fail(QKV_USAGE, "tokenizer: words or special tokens are NULL, or min_count is negative"), NULL;
-    trainer r = { .bag = &w->bag, .min_count = o.min_count };
-    qkv_tokenizer *t = train(&r, &o) ? NULL : make_tokenizer(&r);
+    trainer r = { .bag = words, .min_count = o->min_count };
+    qkv_tokenizer *t = train(&r, o) ? NULL
+                                    : qkv__make_tokenizer(QKV_BYTE_PAIRS, &r.tokens, r.n_specials, r.merges.items, r.merges.n);
     free_trainer(&r);
     return t;
 }

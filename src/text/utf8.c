@@ -43,7 +43,7 @@ qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_text *out)
     return status;
 }
 
-static bool is_space(int32_t c)
+bool qkv__is_space(int32_t c)
 {
     return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
            c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
@@ -52,6 +52,6 @@ static bool is_space(int32_t c)
 bool qkv__is_blank(const char *text, size_t length)
 {
     for (size_t at = 0, bytes; at < length; at += bytes)
-        if (!is_space(qkv_utf8_decode(text + at, length - at, &bytes))) return false;
+        if (!qkv__is_space(qkv_utf8_decode(text + at, length - at, &bytes))) return false;
     return true;
 }

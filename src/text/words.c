@@ -2,6 +2,7 @@
 #include "words.h"
 
 #include "lines.h"
+#include "units.h"
 
 #include <string.h>
 
@@ -64,13 +65,17 @@ void qkv__bag_free(qkv__bag *b)
 
 /* ---- words ---- */
 
-qkv_words *qkv_words_new(void)
+qkv_words *qkv_words_new_of(qkv_token_kind kind)
 {
+    if ((unsigned)kind > QKV_CHARACTERS) return qkv__fail(QKV_USAGE, "words: %d is no kind of token", (int)kind), NULL;
     qkv_words *w = qkv__alloc_zero(sizeof *w);
-    if (w && (w->pattern = qkv__pattern_new())) return w;
+    if (w) w->kind = kind;
+    if (w && (kind != QKV_BYTE_PAIRS || (w->pattern = qkv__pattern_new()))) return w;
     qkv_words_free(w);
     return NULL;
 }
+
+qkv_words *qkv_words_new(void) { return qkv_words_new_of(QKV_BYTE_PAIRS); }
 
 void qkv_words_free(qkv_words *w)
 {
@@ -78,24 +83,47 @@ void qkv_words_free(qkv_words *w)
     qkv__bag_free(&w->bag);
     qkv__cutter_free(&w->cutter);
     qkv__pattern_free(w->pattern);
+    qkv_text_free(&w->spelling);
     qkv__release(w, sizeof *w);
 }
 
 int64_t qkv_words_distinct(const qkv_words *w) { return w ? (int64_t)w->bag.n : 0; }
+
+static qkv_status count_word(qkv_words *w, const char *word, size_t length)
+{
+    size_t number;
+    qkv_status status = qkv__bag_number(&w->bag, word, length, &number);
+    if (!status) w->bag.words[number].count++;
+    return status;
+}
+
+static qkv_status add_pieces(qkv_words *w, const char *line, size_t length)
+{
+    qkv__cut_begin(&w->cutter, line, length);
+    for (size_t begin, end;;) {
+        qkv_status status = qkv__cut_next(&w->cutter, w->pattern, &begin, &end);
+        if (!status && begin == end) return QKV_OK;
+        if (!status) status = count_word(w, line + begin, end - begin);
+        if (status) return status;
+    }
+}
+
+static qkv_status add_units(qkv_words *w, const char *line, size_t length)
+{
+    qkv_status status = QKV_OK;
+    for (size_t begin, end = 0; !status && qkv__next_unit(w->kind, line, length, &begin, &end);) {
+        status = qkv__spell_unit(w->kind, line + begin, end - begin, &w->spelling);
+        if (!status) status = count_word(w, w->spelling.data, w->spelling.length);
+    }
+    return status;
+}
 
 qkv_status qkv_words_add(qkv_words *w, const char *line, size_t length)
 {
     if (!w || (!line && length)) return qkv__fail(QKV_USAGE, "words: words or line is NULL");
     size_t good = qkv_utf8_check(line, length);
     if (good < length) return qkv__fail(QKV_FORMAT, "words: the line is not UTF-8 at offset %zu", good);
-    qkv__cut_begin(&w->cutter, line, length);
-    for (size_t begin, end, number;;) {
-        qkv_status status = qkv__cut_next(&w->cutter, w->pattern, &begin, &end);
-        if (!status && begin == end) return QKV_OK;
-        if (!status) status = qkv__bag_number(&w->bag, line + begin, end - begin, &number);
-        if (status) return status;
-        w->bag.words[number].count++;
-    }
+    return w->kind == QKV_BYTE_PAIRS ? add_pieces(w, line, length) : add_units(w, line, length);
 }
 
 qkv_status qkv_words_add_file(qkv_words *w, const char *path, int strict, qkv_lines_read *read)

@@ -25,9 +25,11 @@ qkv_status qkv__bag_number(qkv__bag *b, const char *word, size_t length, size_t 
 void qkv__bag_free(qkv__bag *b);
 
 struct qkv_words {
+    qkv_token_kind kind;
     qkv__bag bag;
-    qkv__pattern *pattern;
+    qkv__pattern *pattern; /* for byte pairs */
     qkv__cutter cutter;
+    qkv_text spelling; /* of the unit that is added, for the other kinds */
 };
 
 #endif

@@ -1,11 +1,14 @@
-// make_text.js: the ids that Hugging Face's own tokenizers give for text.txt, for test_text.c.
+// make_text.js: the ids that Hugging Face's own tokenizers give for text.txt, for test_text.c and test_token_kinds.c.
 // Needs the npm package "tokenizers"; the tests do not. usage, in this folder:
 //   qkv tokenizer --train text.txt --size 700 --min-count 1 --out text_tokenizer.json
 //   NODE_PATH=.../node_modules node make_text.js >text_ids.json
+//   qkv tokenizer --train text.txt --kind words --size 160 --min-count 1 --out text_words.json
+//   qkv tokenizer --train text.txt --kind characters --out text_characters.json
+//   NODE_PATH=.../node_modules node make_text.js kinds >text_kinds_ids.json
 // With the name of another tokenizer.json it prints the ids of that one alone.
 const fs = require('fs');
 const path = require('path');
-const { Tokenizer } = require('tokenizers');
+const { Tokenizer, lowercase } = require('tokenizers');
 
 const whole = fs.readFileSync(path.join(__dirname, 'text.txt'), 'utf8');
 const lines = whole.split('\n').slice(0, -1);
@@ -34,7 +37,29 @@ async function golden(json) {
   return result;
 }
 
+// Capital letters of many scripts; U+0130 becomes two characters, a last sigma is like any other.
+const capitals = [
+  'GREAT Film!', 'ÄÖÜ STRAẞE ŒUVRE ÇA Ñ Ø Å Þ Ð', 'İSTANBUL IĞDIR', 'ŁÓDŹ ČEŠTINA ŐŰ Ș Ț', 'ĐƯỜNG PHỐ VIỆT NAM',
+  'ΣΊΣΥΦΟΣ ὈΔΥΣΣΕΎΣ Ὧ ᾈ ΐ',
+  'КОШКА Ёж ЇЖАК ЉУБАВ Ѣ', 'ՀԱՅԵՐԵՆ', 'ᲡᲐᲥᲐᲠᲗᲕᲔᲚᲝ ႠႡ', 'ᎣᏏᏲ Ꭰ Ᏸ', 'ⰀⰁ ⲀⲂ', 'Ａｂｃ Ⅷ Ⓐ ǅ Ǆ ǆ', '𐐀𐐁 𞤀𞤁',
+  'Ⱥ Ⱦ K Å Ω', '小明 猫が שלום سلام',
+];
+
+async function kinds() {
+  const normalizer = lowercase();
+  const result = { lower: capitals.map((text) => [text, normalizer.normalizeString(text)]) };
+  for (const kind of ['words', 'characters']) {
+    const json = fs.readFileSync(path.join(__dirname, `text_${kind}.json`), 'utf8');
+    const tokenizer = Tokenizer.fromString(json);
+    result[kind] = await golden(JSON.parse(json));
+    result[kind].decoded = await tokenizer.decode(result[kind].whole, false);
+    result[kind].without_specials = await tokenizer.decode(result[kind].whole, true);
+  }
+  process.stdout.write(`${JSON.stringify(result).replace(/\],/g, '],\n')}\n`);
+}
+
 async function main() {
+  if (process.argv[2] === 'kinds') return kinds();
   const file = process.argv[2] || path.join(__dirname, 'text_tokenizer.json');
   const result = {};
   for (const [name, change] of Object.entries(variants)) {

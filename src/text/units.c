@@ -1,0 +1,46 @@
+/* units.c: text as words between white space, or as characters: what is looked up whole. */
+#include "units.h"
+
+#include <utf8proc.h>
+
+/* ---- where they are ---- */
+
+/* The end of the stretch from `at` on that is all white space, or has none. */
+static size_t stretch_end(const char *text, size_t length, size_t at, bool of_space)
+{
+    for (size_t bytes; at < length; at += bytes)
+        if (qkv__is_space(qkv_utf8_decode(text + at, length - at, &bytes)) != of_space) break;
+    return at;
+}
+
+bool qkv__next_unit(qkv_token_kind kind, const char *text, size_t length, size_t *begin, size_t *end)
+{
+    size_t bytes;
+    *begin = kind == QKV_WORDS ? stretch_end(text, length, *end, true) : *end;
+    if (*begin == length) return false;
+    qkv_utf8_decode(text + *begin, length - *begin, &bytes);
+    *end = kind == QKV_WORDS ? stretch_end(text, length, *begin, false) : *begin + bytes;
+    return true;
+}
+
+/* ---- lower case ---- */
+
+/* U+0130, a capital I with a dot, is the one character that two stand for in lower case: i and U+0307. */
+static qkv_status put_lower(qkv_text *out, int32_t c)
+{
+    utf8proc_uint8_t bytes[4];
+    if (c == 0x130) return qkv__text_put(out, "i\xCC\x87", 3);
+    return qkv__text_put(out, bytes, (size_t)utf8proc_encode_char(utf8proc_tolower(c), bytes));
+}
+
+qkv_status qkv__spell_unit(qkv_token_kind kind, const char *unit, size_t length, qkv_text *out)
+{
+    qkv_status status = QKV_OK;
+    qkv__text_clear(out);
+    if (kind != QKV_WORDS) return qkv__text_put(out, unit, length);
+    for (size_t at = 0, bytes; at < length && !status; at += bytes) {
+        int32_t c = qkv_utf8_decode(unit + at, length - at, &bytes);
+        status = c < 0 ? qkv__text_put(out, unit + at, bytes) : put_lower(out, c);
+    }
+    return status;
+}
