@@ -163,9 +163,9 @@ static void it_learns(void **state)
     qkv_model *m = qkv_model_new(&o, 3);
     qkv_trainer *t = qkv_trainer_new(m, pairs, &fast);
     double before, after;
-    assert_int_equal(qkv_evaluate(m, unseen, &plain, &before), QKV_OK);
+    assert_int_equal(qkv_evaluate(m, unseen, NULL, &plain, &before), QKV_OK);
     for (int step = 0; step < 500; step++) assert_int_equal(qkv_trainer_step(t, NULL), QKV_OK);
-    assert_int_equal(qkv_evaluate(m, unseen, &plain, &after), QKV_OK);
+    assert_int_equal(qkv_evaluate(m, unseen, NULL, &plain, &after), QKV_OK);
     print_message("loss of a token it has not seen: %.3f before, %.3f after\n", before, after);
     assert_true(before > 2 && after < 0.35);
     qkv_trainer_free(t);
@@ -316,7 +316,7 @@ static void bad_options(void **state)
     assert_null(qkv_trainer_new(m, pairs, &o));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
     double loss;
-    assert_int_equal(qkv_evaluate(m, none, &o.batches, &loss), QKV_USAGE);
+    assert_int_equal(qkv_evaluate(m, none, NULL, &o.batches, &loss), QKV_USAGE);
     qkv_model_free(m);
     qkv_pairs_free(pairs);
     qkv_pairs_free(none);
@@ -331,7 +331,7 @@ static qkv_status all_of_it(void)
     qkv_status status = t ? qkv_trainer_step(t, NULL) : qkv_error_status();
     if (!status) status = qkv_trainer_save(t, path);
     if (!status) status = qkv_trainer_resume(t, path);
-    if (!status) status = qkv_evaluate(m, pairs, &options.batches, &loss);
+    if (!status) status = qkv_evaluate(m, pairs, NULL, &options.batches, &loss);
     qkv_trainer_free(t);
     qkv_model_free(m);
     qkv_pairs_free(pairs);

@@ -22,8 +22,9 @@ QKV_API qkv_status qkv_params_load(qkv_params *p, const char *path);
 QKV_API qkv_status qkv_params_average(qkv_params *p, const char *const *paths, int n);
 
 /* ---- a model and its folder ----
- * The folder holds config.json (the options, one key each, "model_type": "qkv"), model.safetensors and, for a model that knows
- * its text, tokenizer.json; and target_tokenizer.json when source and target have a vocabulary each. */
+ * The folder holds config.json (the options, one key each, "model_type": "qkv", and the names of classes), model.safetensors
+ * and, for a model that knows its text, tokenizer.json; and target_tokenizer.json when source and target have a vocabulary
+ * each. */
 typedef struct qkv_model qkv_model;
 
 /* A Transformer with its own params, new weights by the seed. NULL on error: USAGE for options that do not fit, MEMORY. You own
@@ -45,6 +46,25 @@ QKV_API qkv_status qkv_model_save(const qkv_model *m, const char *folder);
 QKV_API qkv_status qkv_model_set_tokenizers(qkv_model *m, qkv_tokenizer *source, qkv_tokenizer *target);
 QKV_API const qkv_tokenizer *qkv_model_source_tokenizer(const qkv_model *m);
 QKV_API const qkv_tokenizer *qkv_model_target_tokenizer(const qkv_model *m);
+
+/* The names of its classes, copied; they are saved and loaded with it. USAGE when there are not as many as classes, or one is
+ * empty or not UTF-8; MEMORY. The getter gives NULL for a model without names or a number out of range. */
+QKV_API qkv_status qkv_model_set_labels(qkv_model *m, const char *const *names, int64_t n);
+QKV_API const char *qkv_model_label(const qkv_model *m, int64_t i);
+
+/* ---- what a model is to learn ----
+ * How the loss of a batch is computed. A task gives one; the trainer and qkv_evaluate() use it, and take translation where
+ * there is none: the mean cross-entropy of the target tokens, the source and the tokens before them given. */
+typedef struct qkv_objective qkv_objective;
+struct qkv_objective {
+    /* Makes a batch ready; may change its ids and labels, and sets b->tokens: how many things the mean loss is over. pass is
+     * the number of the forward, from 0: all that is random depends on seed and pass. NULL: the batch stays as it is. */
+    qkv_status (*prepare)(const qkv_objective *o, qkv_batch *b, uint64_t seed, uint64_t pass);
+    /* The mean loss of the batch, shape (). */
+    qkv_tensor *(*loss)(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing);
+    const void *data; /* what its functions need */
+    uint64_t name;    /* of the task and its data: a checkpoint of another is refused */
+};
 
 QKV_API qkv_params *qkv_model_params(const qkv_model *m);
 QKV_API const qkv_transformer *qkv_model_transformer(const qkv_model *m);

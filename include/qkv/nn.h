@@ -141,6 +141,10 @@ typedef enum qkv_position_kind {
     QKV_NO_POSITIONS
 } qkv_position_kind;
 
+/* How hidden states become one vector a row: over the row's real tokens the mean, the first, the last, or a weighted mean whose
+ * weights are an attention with a learned query. */
+typedef enum qkv_pooling { QKV_POOL_MEAN, QKV_POOL_FIRST, QKV_POOL_LAST, QKV_POOL_ATTENTION } qkv_pooling;
+
 typedef struct qkv_transformer_opts {
     int64_t vocabulary;                 /* of the source, and of the target unless that has its own */
     int64_t target_vocabulary;          /* 0: source and target share one vocabulary and one table */
@@ -160,6 +164,8 @@ typedef struct qkv_transformer_opts {
     int unscaled;           /* embeddings are not multiplied by sqrt(dim) */
     float dropout;          /* of every sub-layer's result and of embedding + position */
     float attention_dropout, inner_dropout;
+    int64_t classes; /* of a classifier over the pooled hidden states; 0: none */
+    qkv_pooling pooling;
 } qkv_transformer_opts;
 
 typedef struct qkv_transformer qkv_transformer;
@@ -186,6 +192,13 @@ QKV_API qkv_tensor *qkv_transformer_decode(const qkv_transformer *m, qkv_tape *t
 
 /* hidden (..., dim)   ->   (..., vocabulary of the target): the layer before the softmax */
 QKV_API qkv_tensor *qkv_transformer_logits(const qkv_transformer *m, qkv_tensor *hidden);
+
+/* hidden (batch, length, dim) with `lengths` real tokens in each row (NULL: all are)   ->   (batch, dim). USAGE for a row
+ * without tokens, and for attention pooling where the model has no weights for it. */
+QKV_API qkv_tensor *qkv_transformer_pool(const qkv_transformer *m, qkv_tensor *hidden, const int32_t *lengths, qkv_pooling how);
+
+/* The classifier: pooled as the options say, dropout, a linear layer   ->   (batch, classes). USAGE without one. */
+QKV_API qkv_tensor *qkv_transformer_classify(const qkv_transformer *m, qkv_tensor *hidden, const int32_t *lengths);
 
 /* ---- masks made of ids ---- */
 

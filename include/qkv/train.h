@@ -1,4 +1,4 @@
-/* qkv/train.h: optimizers, learning-rate schedules, and training an encoder-decoder on pairs. */
+/* qkv/train.h: optimizers, learning-rate schedules, and training a model on examples. */
 #ifndef QKV_TRAIN_H
 #define QKV_TRAIN_H
 
@@ -69,8 +69,9 @@ typedef struct qkv_schedule {
 QKV_API qkv_status qkv_schedule_check(const qkv_schedule *s);
 QKV_API double qkv_schedule_lr(const qkv_schedule *s, int64_t step); /* of a schedule that passed the check */
 
-/* ---- training an encoder-decoder on pairs ---- */
+/* ---- training ---- */
 typedef struct qkv_trainer_opts {
+    const qkv_objective *objective; /* NULL: translation; must outlive the trainer */
     qkv_optimizer_opts optimizer;
     qkv_schedule schedule;  /* its lr replaces the optimizer's; all zero: the optimizer's own */
     qkv_batch_opts batches; /* its seed is not used: see seed */
@@ -91,14 +92,14 @@ typedef struct qkv_progress {
     int64_t step;          /* updates so far, from 1 */
     uint64_t epoch;        /* passes begun, from 0 */
     int64_t batch, of;     /* batches of this epoch used so far, and in all */
-    int64_t tokens;        /* target tokens of this update that count */
+    int64_t tokens;        /* target tokens of this update that count, or what else the objective counts */
     double loss, lr, norm; /* mean loss of a token in nats; norm of the gradients before clipping, 0 without */
 } qkv_progress;
 
 typedef struct qkv_trainer qkv_trainer;
 
-/* Trains m on the pairs, both of which must outlive it. NULL on error: USAGE for options that do not fit, no pairs, or a model
- * without an encoder and a decoder; MEMORY. You own it. */
+/* Trains m on the pairs, both of which must outlive it. NULL on error: USAGE for options that do not fit, no pairs, or for
+ * translation a model without an encoder and a decoder; MEMORY. You own it. */
 QKV_API qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *opts);
 QKV_API void qkv_trainer_free(qkv_trainer *t);
 QKV_API qkv_marks *qkv_trainer_marks(qkv_trainer *t);
@@ -118,8 +119,10 @@ QKV_API qkv_status qkv_trainer_save(const qkv_trainer *t, const char *path);
  * other pairs, model or options; FORMAT; IO; MEMORY. On any error nothing has changed. */
 QKV_API qkv_status qkv_trainer_resume(qkv_trainer *t, const char *path);
 
-/* The mean loss of a target token of the pairs in nats, without smoothing and dropout. USAGE for no pairs, MEMORY. */
-QKV_API qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, const qkv_batch_opts *opts, double *loss);
+/* The mean loss of all pairs in nats, without smoothing and dropout; objective NULL: translation. USAGE for no pairs
+ * or none that counts, MEMORY. */
+QKV_API qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, const qkv_objective *objective,
+                                const qkv_batch_opts *opts, double *loss);
 
 #ifdef __cplusplus
 }

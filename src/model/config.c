@@ -9,13 +9,14 @@
 #include <stddef.h>
 #include <string.h>
 
-#define CONFIG_MAX ((size_t)1 << 20) /* bytes; ours has less than 2,000 */
+#define CONFIG_MAX ((size_t)64 << 20) /* bytes; ours has less than 2,000, and the names of the classes */
 #define MODEL_TYPE "qkv"
 
 typedef enum type { COUNT, INT, FLAG, NUMBER, WORD } type; /* int64_t, int, int as true or false, float, an enum */
 
 static const char *const norm_words[] = { "layer_norm", "rms_norm", NULL };
 static const char *const activation_words[] = { "relu", "gelu", "gelu_tanh", "silu", "silu_gated", NULL };
+static const char *const pooling_words[] = { "mean", "first", "last", "attention", NULL };
 static const char *const position_words[] = { "sinusoid", "sinusoid_halves", "learned", "rotary", "none", NULL };
 
 #define AT(member) offsetof(qkv_transformer_opts, member)
@@ -48,11 +49,38 @@ static const struct key {
     { "dropout", NUMBER, AT(dropout), NULL },
     { "attention_dropout", NUMBER, AT(attention_dropout), NULL },
     { "inner_dropout", NUMBER, AT(inner_dropout), NULL },
+    { "classes", COUNT, AT(classes), NULL },
+    { "pooling", WORD, AT(pooling), pooling_words },
 };
 enum { N_KEYS = sizeof keys / sizeof *keys };
 _Static_assert(sizeof(qkv_norm_kind) == sizeof(int) && sizeof(qkv_activation) == sizeof(int) &&
-                   sizeof(qkv_position_kind) == sizeof(int),
+                   sizeof(qkv_position_kind) == sizeof(int) && sizeof(qkv_pooling) == sizeof(int),
                "words are stored through an int");
+
+/* ---- labels ---- */
+
+qkv_status qkv__labels_copy(qkv__labels *to, const char *const *names, int64_t n)
+{
+    size_t bytes = sizeof *to->names * (size_t)n;
+    for (int64_t i = 0; i < n; i++) bytes += strlen(names[i]) + 1;
+    qkv__labels l = { .n = n, .bytes = bytes, .names = qkv__alloc(bytes) };
+    if (!l.names) return QKV_MEMORY;
+    char *text = (char *)(l.names + n);
+    for (int64_t i = 0; i < n; i++) {
+        size_t length = strlen(names[i]) + 1;
+        l.names[i] = memcpy(text, names[i], length);
+        text += length;
+    }
+    qkv__labels_free(to);
+    *to = l;
+    return QKV_OK;
+}
+
+void qkv__labels_free(qkv__labels *l)
+{
+    qkv__release(l->names, l->bytes);
+    *l = (qkv__labels){ 0 };
+}
 
 /* ---- reading ---- */
 
@@ -107,8 +135,31 @@ static bool is_key(const char *name)
 {
     for (int i = 0; i < N_KEYS; i++)
         if (!strcmp(keys[i].name, name)) return true;
-    return !strcmp(name, "model_type");
+    return !strcmp(name, "model_type") || !strcmp(name, "labels");
 }
+
+/* "labels": one name for each class; it may be missing. */
+static qkv_status read_labels(const char *path, const json_t *list, int64_t classes, qkv__labels *out)
+{
+    size_t n = json_array_size(list), bytes = sizeof(const char *) * n;
+    if (!list) return QKV_OK;
+    if (!json_is_array(list) || (int64_t)n != classes)
+        return qkv__fail(QKV_FORMAT, "%s: key \"labels\": expected a list of %lld names", path, (long long)classes);
+    if (!n) return QKV_OK;
+    const char **names = qkv__alloc(bytes);
+    qkv_status status = names ? QKV_OK : QKV_MEMORY;
+    for (size_t i = 0; i < n && !status; i++) {
+        names[i] = json_string_value(json_array_get(list, i));
+        if (!names[i] || !*names[i])
+            status = qkv__fail(QKV_FORMAT, "%s: key \"labels\": name %zu is empty or not text", path, i);
+    }
+    if (!status) status = qkv__labels_copy(out, names, (int64_t)n);
+    qkv__release(names, bytes);
+    return status;
+}
+
+/* Models without a classifier may have been written before there were any. */
+static bool is_new(const struct key *k) { return k->at == AT(classes) || k->at == AT(pooling); }
 
 static qkv_status read_all(const char *path, json_t *config, qkv_transformer_opts *o)
 {
@@ -120,13 +171,13 @@ static qkv_status read_all(const char *path, json_t *config, qkv_transformer_opt
         if (!status && !is_key(name)) status = qkv__fail(QKV_FORMAT, "%s: key \"%.60s\" is unknown", path, name);
     for (int i = 0; i < N_KEYS && !status; i++) {
         value = json_object_get(config, keys[i].name);
-        status = value ? read_key(path, &keys[i], value, o)
-                       : qkv__fail(QKV_FORMAT, "%s: key \"%s\" is missing", path, keys[i].name);
+        if (value) status = read_key(path, &keys[i], value, o);
+        else if (!is_new(&keys[i])) status = qkv__fail(QKV_FORMAT, "%s: key \"%s\" is missing", path, keys[i].name);
     }
     return status;
 }
 
-qkv_status qkv__config_read(const char *path, qkv_transformer_opts *o)
+qkv_status qkv__config_read(const char *path, qkv_transformer_opts *o, qkv__labels *labels)
 {
     qkv__bytes file;
     json_error_t error;
@@ -134,8 +185,10 @@ qkv_status qkv__config_read(const char *path, qkv_transformer_opts *o)
     if (status) return status;
     *o = (qkv_transformer_opts){ 0 };
     json_t *config = json_loadb((const char *)file.data, file.size, JSON_REJECT_DUPLICATES, &error);
-    if (config) status = read_all(path, config, o);
-    else status = qkv__fail(QKV_FORMAT, "%s: line %d: %s", path, error.line, error.text);
+    if (config) {
+        status = read_all(path, config, o);
+        if (!status) status = read_labels(path, json_object_get(config, "labels"), o->classes, labels);
+    } else status = qkv__fail(QKV_FORMAT, "%s: line %d: %s", path, error.line, error.text);
     json_decref(config);
     qkv__bytes_free(&file);
     return status;
@@ -155,30 +208,49 @@ static json_t *value_of(const struct key *k, const qkv_transformer_opts *o)
     }
 }
 
-static json_t *describe(const qkv_transformer_opts *o)
+static json_t *list_of(const qkv__labels *labels)
 {
-    json_t *config = json_pack("{s:s}", "model_type", MODEL_TYPE);
-    for (int i = 0; config && i < N_KEYS; i++)
-        if (json_object_set_new(config, keys[i].name, value_of(&keys[i], o))) {
-            json_decref(config);
-            config = NULL;
+    json_t *list = json_array();
+    for (int64_t i = 0; list && i < labels->n; i++)
+        if (json_array_append_new(list, json_string(labels->names[i]))) {
+            json_decref(list);
+            list = NULL;
         }
-    return config;
+    return list;
 }
 
-qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o)
+static json_t *describe(const qkv_transformer_opts *o, const qkv__labels *labels)
 {
-    char text[4096]; /* the keys and their longest values are less than half of it */
-    const size_t style = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
-    json_t *config = describe(o);
-    size_t length = config ? json_dumpb(config, text, sizeof text - 1, style) : 0;
+    json_t *config = json_pack("{s:s}", "model_type", MODEL_TYPE);
+    bool ok = config != NULL;
+    for (int i = 0; ok && i < N_KEYS; i++) ok = !json_object_set_new(config, keys[i].name, value_of(&keys[i], o));
+    if (ok && labels->n) ok = !json_object_set_new(config, "labels", list_of(labels));
+    if (ok) return config;
     json_decref(config);
-    if (!length || length >= sizeof text) return qkv__fail(QKV_MEMORY, "%s: out of memory while writing it", path);
-    text[length++] = '\n';
+    return NULL;
+}
+
+static qkv_status write_file(const char *path, const char *text, size_t length)
+{
     qkv__writer w;
     qkv_status status = qkv__write_begin(&w, path);
     if (!status) status = qkv__write_put(&w, text, length);
+    if (!status) status = qkv__write_put(&w, "\n", 1);
     if (!status) status = qkv__write_end(&w);
     if (status) qkv__write_abandon(&w);
+    return status;
+}
+
+qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels)
+{
+    const size_t style = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
+    json_t *config = describe(o, labels);
+    size_t length = config ? json_dumpb(config, NULL, 0, style) : 0;
+    char *text = length ? qkv__alloc(length) : NULL;
+    qkv_status status;
+    if (text && json_dumpb(config, text, length, style) == length) status = write_file(path, text, length);
+    else status = qkv__fail(QKV_MEMORY, "%s: out of memory while writing it", path);
+    if (text) qkv__release(text, length);
+    json_decref(config);
     return status;
 }

@@ -5,12 +5,14 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct qkv_model {
     qkv_params *params;
     qkv_transformer *transformer;    /* the params own it */
     qkv_tokenizer *tokenizer;        /* NULL: the model knows ids only */
     qkv_tokenizer *target_tokenizer; /* NULL: the same one */
+    qkv__labels labels;
 };
 
 qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed)
@@ -30,6 +32,7 @@ void qkv_model_free(qkv_model *m)
     qkv_params_free(m->params);
     qkv_tokenizer_free(m->tokenizer);
     qkv_tokenizer_free(m->target_tokenizer);
+    qkv__labels_free(&m->labels);
     qkv__release(m, sizeof *m);
 }
 
@@ -68,6 +71,25 @@ const qkv_tokenizer *qkv_model_source_tokenizer(const qkv_model *m) { return m ?
 const qkv_tokenizer *qkv_model_target_tokenizer(const qkv_model *m)
 {
     return m && m->target_tokenizer ? m->target_tokenizer : qkv_model_source_tokenizer(m);
+}
+
+/* ---- labels ---- */
+
+qkv_status qkv_model_set_labels(qkv_model *m, const char *const *names, int64_t n)
+{
+    const qkv_transformer_opts *o = m ? qkv_transformer_options(m->transformer) : NULL;
+    if (!o || n < 0 || (n && !names)) return qkv__fail(QKV_USAGE, "a model and names are needed");
+    if (n != o->classes)
+        return qkv__fail(QKV_USAGE, "%lld labels for a model of %lld classes", (long long)n, (long long)o->classes);
+    for (int64_t i = 0; i < n; i++)
+        if (!names[i] || !*names[i] || qkv_utf8_check(names[i], strlen(names[i])) < strlen(names[i]))
+            return qkv__fail(QKV_USAGE, "label %lld is empty or not UTF-8", (long long)i);
+    return qkv__labels_copy(&m->labels, names, n);
+}
+
+const char *qkv_model_label(const qkv_model *m, int64_t i)
+{
+    return m && i >= 0 && i < m->labels.n ? m->labels.names[i] : NULL;
 }
 
 /* ---- the folder ---- */
@@ -118,9 +140,11 @@ qkv_model *qkv_model_load(const char *path)
 {
     folder f;
     qkv_transformer_opts opts;
-    if (name_files(path, &f) || qkv__config_read(f.config, &opts)) return NULL;
+    qkv__labels labels = { 0 };
+    if (name_files(path, &f) || qkv__config_read(f.config, &opts, &labels)) return NULL;
     qkv_model *m = qkv_model_new(&opts, 0);
-    if (!m) return blame(f.config), NULL;
+    if (!m) return qkv__labels_free(&labels), blame(f.config), NULL;
+    m->labels = labels;
     if (!qkv_params_load(m->params, f.weights) && !load_tokenizers(m, &f)) return m;
     qkv_model_free(m);
     return NULL;
@@ -135,5 +159,5 @@ qkv_status qkv_model_save(const qkv_model *m, const char *path)
     if (!status && m->tokenizer) status = qkv_tokenizer_save(m->tokenizer, f.tokenizer);
     if (!status && m->target_tokenizer) status = qkv_tokenizer_save(m->target_tokenizer, f.target_tokenizer);
     if (!status) status = qkv_params_save(m->params, f.weights);
-    return status ? status : qkv__config_write(f.config, qkv_transformer_options(m->transformer));
+    return status ? status : qkv__config_write(f.config, qkv_transformer_options(m->transformer), &m->labels);
 }

@@ -55,6 +55,8 @@ struct qkv_transformer {
     qkv_transformer_opts o;
     qkv__stack stacks[QKV__STACKS];
     qkv_linear output; /* when untied */
+    qkv_linear classifier;
+    qkv_tensor *pool_query; /* (1, dim), of attention pooling */
 };
 
 /* Embedding times sqrt(dim), plus the positions from first_position + first on, then dropout. */

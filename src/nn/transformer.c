@@ -25,6 +25,8 @@ static bool check(qkv_params *p, const qkv_transformer_opts *o)
     else if (o->positions == QKV_LEARNED && o->longest < 1) problem = "learned positions need a longest length";
     else if (o->first_position < 0) problem = "the first position cannot be negative";
     else if (!(o->norm_eps >= 0)) problem = "the norm's eps cannot be negative";
+    else if (o->classes < 0) problem = "classes cannot be negative";
+    else if ((unsigned)o->pooling > QKV_POOL_ATTENTION) problem = "there is no such pooling";
     else if (!(o->dropout >= 0 && o->dropout < 1)) problem = "dropout must be at least 0 and below 1";
     return !problem || qkv__params_fail(p, QKV_USAGE, "transformer: %s", problem);
 }
@@ -64,6 +66,9 @@ qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *
     if (!m) return NULL;
     m->o = *opts;
     if (!make_stack(p, m, ENCODER) || !make_stack(p, m, DECODER)) return NULL;
+    if (opts->classes && opts->pooling == QKV_POOL_ATTENTION) /* starts as the mean */
+        m->pool_query = qkv_params_add(p, "pool.weight", QKV_SHAPE(1, opts->dim), QKV_INIT_ZERO, 0);
+    if (opts->classes) m->classifier = qkv_linear_new(p, "classifier", opts->dim, opts->classes);
     if (opts->untied) m->output = qkv_linear_new_no_bias(p, "output", opts->dim, output_size(opts));
     return qkv_params_status(p) ? NULL : m;
 }

@@ -1,4 +1,4 @@
-/* trainer.c: an encoder-decoder learns from pairs, one update at a time. All that an update depends on is in the checkpoint or
+/* trainer.c: a model learns from examples, one update at a time. All that an update depends on is in the checkpoint or
  * in the options: the batches come from (seed, epoch, place), dropout from (seed, step), so that a resumed run equals one that
  * never stopped. */
 #include "optimizer.h"
@@ -31,12 +31,36 @@ struct qkv_trainer {
     uint64_t pairs_hash;
 };
 
+/* ---- translation ---- */
+
+static qkv_tensor *translation_loss(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b,
+                                    float smoothing)
+{
+    (void)o;
+    const qkv_transformer *x = qkv_model_transformer(m);
+    qkv_tensor *memory = qkv_transformer_encode(x, t, b->source, b->rows, b->source_length, b->source_lengths);
+    qkv_tensor *hidden = qkv_transformer_decode(x, t, b->target, b->rows, b->target_length, b->target_lengths, memory,
+                                                b->source_lengths);
+    const qkv_cross_entropy_opts opts = { .smoothing = smoothing, .ignore = QKV_IGNORED, .has_ignore = 1 };
+    return qkv_cross_entropy_with(qkv_transformer_logits(x, hidden), b->labels, &opts);
+}
+
+static const qkv_objective translation = { .loss = translation_loss };
+
+/* The i-th batch of an epoch, ready for the forward of that number. */
+static qkv_status get_batch(const qkv_objective *o, const qkv_epoch *e, int64_t i, uint64_t seed, uint64_t pass, qkv_batch *out)
+{
+    qkv_status status = qkv_epoch_batch(e, i, out);
+    return status || !o->prepare ? status : o->prepare(o, out, seed, pass);
+}
+
 /* ---- making ---- */
 
 static qkv_status check(const qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *o)
 {
     const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
-    if (!t || !t->encoder_layers || !t->decoder_layers)
+    if (!t) return qkv__fail(QKV_USAGE, "training needs a model");
+    if (!o->objective && (!t->encoder_layers || !t->decoder_layers))
         return qkv__fail(QKV_USAGE, "training on pairs needs an encoder and a decoder");
     if (!qkv_pairs_count(pairs)) return qkv__fail(QKV_USAGE, "training: there are no pairs");
     if (o->update_freq < 0 || o->update_freq > 10000)
@@ -100,6 +124,7 @@ qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_tra
     if (!t) return NULL;
     *t = (qkv_trainer){ .model = m, .pairs = pairs, .o = *opts, .has_schedule = opts->schedule.lr != 0 };
     t->o.batches.seed = t->o.seed;
+    if (!t->o.objective) t->o.objective = &translation;
     if (!t->o.update_freq) t->o.update_freq = 1;
     if (!start(t)) return t;
     qkv_trainer_free(t);
@@ -120,16 +145,6 @@ void qkv_trainer_free(qkv_trainer *t)
 qkv_marks *qkv_trainer_marks(qkv_trainer *t) { return t ? &t->marks : NULL; }
 
 /* ---- a step ---- */
-
-static qkv_tensor *loss_of(const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
-{
-    const qkv_transformer *x = qkv_model_transformer(m);
-    qkv_tensor *memory = qkv_transformer_encode(x, t, b->source, b->rows, b->source_length, b->source_lengths);
-    qkv_tensor *hidden = qkv_transformer_decode(x, t, b->target, b->rows, b->target_length, b->target_lengths, memory,
-                                                b->source_lengths);
-    const qkv_cross_entropy_opts opts = { .smoothing = smoothing, .ignore = QKV_IGNORED, .has_ignore = 1 };
-    return qkv_cross_entropy_with(qkv_transformer_logits(x, hidden), b->labels, &opts);
-}
 
 /* Which weight is not finite, or has a gradient that is not. */
 static qkv_status not_finite(const qkv_trainer *t, const char *what, double value)
@@ -152,7 +167,7 @@ static qkv_status not_finite(const qkv_trainer *t, const char *what, double valu
 static qkv_status learn(qkv_trainer *t, const qkv_batch *b, double share, double *loss)
 {
     qkv_tape_set_step(t->tape, t->passes++);
-    qkv_tensor *mean = loss_of(t->model, t->tape, b, t->o.smoothing);
+    qkv_tensor *mean = t->o.objective->loss(t->o.objective, t->model, t->tape, b, t->o.smoothing);
     qkv_tensor *scaled = share == 1 ? mean : qkv_scale(mean, (float)share);
     qkv_status status = qkv_backward(scaled);
     double value = (double)qkv_item(mean);
@@ -174,18 +189,22 @@ static qkv_status gather(qkv_trainer *t, int64_t *n, int64_t *tokens)
     *n = qkv__min(t->o.update_freq, left);
     *tokens = 0;
     for (int64_t i = 0; i < *n; i++) {
-        qkv_status status = qkv_epoch_batch(t->epoch, t->next + i, &t->batches[i]);
+        qkv_status status = get_batch(t->o.objective, t->epoch, t->next + i, t->o.seed, t->passes + (uint64_t)i,
+                                      &t->batches[i]);
         if (status) return status;
         *tokens += t->batches[i].tokens;
     }
     return QKV_OK;
 }
 
+/* An update without anything that counts moves nothing. */
+static double share_of(const qkv_batch *b, int64_t tokens) { return tokens ? (double)b->tokens / (double)tokens : 0; }
+
 static qkv_status update(qkv_trainer *t, qkv_progress *out, int64_t n)
 {
     qkv_params *p = qkv_model_params(t->model);
     for (int64_t i = 0; i < n; i++) {
-        qkv_status status = learn(t, &t->batches[i], (double)t->batches[i].tokens / (double)out->tokens, &out->loss);
+        qkv_status status = learn(t, &t->batches[i], share_of(&t->batches[i], out->tokens), &out->loss);
         if (status) return status;
     }
     float norm = 0;
@@ -256,7 +275,9 @@ static uint64_t hash_model(const qkv_trainer *t)
                                o->unscaled,
                                (double)o->dropout,
                                (double)o->attention_dropout,
-                               (double)o->inner_dropout };
+                               (double)o->inner_dropout,
+                               (double)o->classes,
+                               o->pooling };
     return hash_numbers((int)(sizeof numbers / sizeof *numbers), numbers);
 }
 
@@ -286,11 +307,14 @@ static uint64_t hash_options(const qkv_trainer *t)
                                b->start,
                                b->end,
                                b->pad,
+                               b->bare,
                                (double)t->o.update_freq,
                                (double)t->o.smoothing,
                                (double)t->o.clip,
                                (double)(t->o.seed >> 32),
-                               (double)(t->o.seed & 0xffffffffu) };
+                               (double)(t->o.seed & 0xffffffffu),
+                               (double)(t->o.objective->name >> 32),
+                               (double)(t->o.objective->name & 0xffffffffu) };
     return hash_numbers((int)(sizeof numbers / sizeof *numbers), numbers);
 }
 
@@ -455,8 +479,10 @@ qkv_status qkv_trainer_resume(qkv_trainer *t, const char *path)
 
 /* ---- evaluation ---- */
 
-qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, const qkv_batch_opts *opts, double *loss)
+qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, const qkv_objective *objective, const qkv_batch_opts *opts,
+                        double *loss)
 {
+    const qkv_objective *o = objective ? objective : &translation;
     double sum = 0;
     int64_t tokens = 0;
     if (!qkv_pairs_count(pairs)) return qkv__fail(QKV_USAGE, "evaluation: there are no pairs");
@@ -465,8 +491,8 @@ qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, const qkv_ba
     qkv_status status = t ? QKV_OK : qkv_error_status();
     qkv_batch b = { 0 };
     for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) {
-        if ((status = qkv_epoch_batch(e, i, &b))) break;
-        qkv_tensor *mean = loss_of(m, t, &b, 0);
+        if ((status = get_batch(o, e, i, opts->seed, (uint64_t)i, &b))) break;
+        qkv_tensor *mean = o->loss(o, m, t, &b, 0);
         if ((status = qkv_tape_status(t))) break;
         sum += (double)qkv_item(mean) * (double)b.tokens;
         tokens += b.tokens;
@@ -475,6 +501,7 @@ qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, const qkv_ba
     qkv_batch_free(&b);
     qkv_tape_free(t);
     qkv_epoch_free(e);
+    if (!status && !tokens) status = qkv__fail(QKV_USAGE, "evaluation: nothing in the pairs counts");
     if (!status) *loss = sum / (double)tokens;
     return status;
 }
