@@ -167,6 +167,135 @@ QKV_API void qkv_translations_free(qkv_translations *t);
 QKV_API qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
                                  const qkv_translate_opts *opts, qkv_translations *out);
 
+/* ---- generation: a decoder alone continues a text ---- */
+typedef struct qkv_generate_opts {
+    int64_t max_tokens;       /* new ones at most; 0 means 128 */
+    float temperature;        /* logits are divided by it; 0 is greedy, and the default */
+    int top_k;                /* only the k likeliest; 0: any */
+    float top_p;              /* only the likeliest whose probabilities together reach p, in (0, 1]; 0 means 1 */
+    float min_p;              /* only those at least min_p times as likely as the likeliest, in [0, 1] */
+    float repetition_penalty; /* > 0; logits of ids that the text, prompt included, has already are divided (above 0) or
+                                 multiplied (below 0) by it; 0 means 1, none */
+    int no_repeat;            /* a run of so many tokens does not come twice, prompt included; 0: any may */
+    const char *const *stops; /* the text ends before the first of these strings to be complete; n_stops of them */
+    int n_stops;
+    uint64_t seed;
+    int64_t sample;     /* number of the sample: others for other numbers */
+    int32_t start, end; /* ids that every text starts with and ends with; -1: none. Filled from <s> and </s> when both are 0 */
+} qkv_generate_opts;
+
+/* A piece of new text, whole characters only, as soon as no stop string can begin in it. Not OK ends the generation. */
+typedef qkv_status (*qkv_generate_each)(void *data, const char *piece, size_t length);
+
+/* END also when no_repeat leaves no id that may come. */
+typedef enum qkv_finish { QKV_FINISH_END, QKV_FINISH_STOP, QKV_FINISH_LENGTH } qkv_finish;
+
+typedef struct qkv_generated {
+    qkv_text text;       /* the new text, UTF-8, without the stop string; bytes that make no character have become U+FFFD */
+    int32_t *ids;        /* n new ids, the end not among them, those of a stop string too */
+    double *log_p;       /* of each, by the model's own probabilities (before temperature and the rest) */
+    int64_t n, n_prompt; /* new ids; ids of the prompt, without the start */
+    qkv_finish finish;
+    size_t ids_bytes, log_p_bytes;
+    qkv_ids prompt; /* working memory */
+} qkv_generated;
+QKV_API void qkv_generated_free(qkv_generated *g);
+
+/* Continues `prompt` (length bytes of UTF-8; may be empty). The penalties and filters go in the order they have above, each on
+ * what the one before has left, repetition_penalty and no_repeat before all others. Special tokens but the end, and ids without
+ * a token, stand for no text and never come. The same seed and sample give the same text at any number of threads. Positions
+ * that are learned end somewhere: a prompt with no room for one more token is LIMIT, and generation stops there with
+ * QKV_FINISH_LENGTH; others go on without end (to 2^20 tokens). USAGE for options out of range, a model that has an encoder or
+ * no tokenizer, or an empty prompt without a start; FORMAT for a prompt that is not UTF-8; NUMERIC; MEMORY; and what each gave.
+ * *out then holds nothing. each may be NULL. */
+QKV_API qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t length, const qkv_generate_opts *opts,
+                                qkv_generate_each each, void *data, qkv_generated *out);
+
+/* ---- texts as an encoder reads them ----
+ * An encoder alone reads <s> text </s>, and of a pair <s> text </s> pair </s>; the encoder of a translator reads text </s>.
+ * More than max_length ids, the last </s> not counted, are cut off, or read in windows of as many. */
+typedef struct qkv_reading_opts {
+    int64_t max_length; /* 0 means 512 */
+    int windows;        /* 1: a longer text is read window by window, and the results averaged; else it is cut */
+} qkv_reading_opts;
+
+/* n texts, and their second halves where pairs is not NULL; lengths in bytes, NULL: they end with a NUL. What is not UTF-8 is
+ * read as U+FFFD. */
+typedef struct qkv_texts {
+    const char *const *texts, *const *pairs;
+    const size_t *lengths, *pair_lengths;
+    int64_t n;
+} qkv_texts;
+
+/* A row of `width` numbers for each text. Starts as zero, used again and again. */
+typedef struct qkv_rows {
+    float *data; /* (n, width) */
+    int64_t n, width;
+    int64_t cut; /* texts that were longer than max_length */
+    size_t bytes;
+} qkv_rows;
+QKV_API void qkv_rows_free(qkv_rows *r);
+
+/* ---- classification: an encoder alone, pooled, and a classifier ---- */
+
+/* Adds a text to pairs as above; the class is the only id of the target. pair is NULL where there is none; max_length as above,
+ * without windows. USAGE for NULL or a tokenizer without <s> and </s>; and as qkv_pairs_add(). */
+QKV_API qkv_status qkv_pairs_add_text(qkv_pairs *p, const qkv_tokenizer *t, const char *text, size_t length, const char *pair,
+                                      size_t pair_length, int64_t max_length, int32_t class_id);
+
+/* To learn the class of each text; b->tokens counts texts. weights: one for each class of the model, above 0, which must
+ * outlive it; NULL: all 1. The mean loss is sum w_i loss_i / texts. */
+QKV_API qkv_objective qkv_classifying(const float *weights, int64_t classes);
+
+/* The probability of each class, (n, classes). A text's numbers do not depend on the texts beside it. An empty text is read as
+ * <s> </s>. USAGE for a model without classifier or tokenizer, LIMIT, MEMORY, NUMERIC. */
+QKV_API qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_rows *out);
+
+/* ---- embedding: any encoder, pooled ---- */
+typedef struct qkv_embed_opts {
+    qkv_reading_opts reading;
+    qkv_pooling pooling; /* of an encoder with a classifier also QKV_POOL_ATTENTION */
+    int normalized;      /* 1: every vector has length 1 (one of zeros stays) */
+} qkv_embed_opts;
+
+/* A vector for each text, (n, dim). Errors as above; NULL opts means all zero. */
+QKV_API qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv_embed_opts *opts, qkv_rows *out);
+
+/* ---- masked words: what BERT learns before it is put to work ----
+ * Of every text, rate of the tokens are chosen; 8 of 10 of those become mask, 1 another token by chance, 1 stays; the loss is
+ * the cross-entropy of what they were. b->tokens counts the chosen ones, at least 1 a batch. Add texts with
+ * qkv_pairs_add_masked(). */
+typedef struct qkv_masking_opts {
+    float rate;          /* 0 means 0.15 */
+    int32_t mask, first; /* ids of <mask>, and of the first token that is not special */
+    int32_t vocabulary;
+} qkv_masking_opts;
+QKV_API qkv_objective qkv_masking(const qkv_masking_opts *opts); /* opts must outlive it */
+QKV_API qkv_status qkv_pairs_add_masked(qkv_pairs *p, const qkv_tokenizer *t, const char *text, size_t length,
+                                        int64_t max_length);
+
+/* ---- language: a decoder alone learns which token comes next ----
+ * Documents are <s> ids </s>, cut into windows of `context` tokens to predict; the last token of a window is the first of the
+ * next, so that each token is predicted once, and no window has tokens of two documents. Batches of them are bare. b->tokens
+ * counts tokens. */
+QKV_API qkv_objective qkv_generating(void);
+QKV_API qkv_status qkv_pairs_add_document(qkv_pairs *p, const qkv_tokenizer *t, const char *text, size_t length,
+                                          int64_t context);
+
+/* How surprising texts are: the sum of -log p over their tokens, the end included, and how many those are. Perplexity is
+ * exp(nats / tokens), bits a byte nats / log(2) / bytes. */
+typedef struct qkv_surprise {
+    double nats;
+    int64_t tokens;
+} qkv_surprise;
+
+/* Adds a document's to *sum. Windows of `context` tokens move by `stride` (0 means context) from 1 to context: each token is
+ * counted once, in the first window that has it. With a stride of context, nats / tokens is the mean loss that training reports
+ * for the same text. USAGE for a model that has an encoder or no tokenizer, or numbers out of range; NUMERIC; MEMORY. What is
+ * not UTF-8 is read as U+FFFD here too. */
+QKV_API qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride,
+                                    qkv_surprise *sum);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,94 @@
+/* classify.c: which class a text belongs to. */
+#include "texts.h"
+
+#include "../tensor/tape.h"
+
+#include <string.h>
+
+/* ---- learning ---- */
+
+qkv_status qkv_pairs_add_text(qkv_pairs *p, const qkv_tokenizer *t, const char *text, size_t length, const char *pair,
+                              size_t pair_length, int64_t max_length, int32_t class_id)
+{
+    int32_t start, end;
+    if (!p || (length && !text)) return qkv__fail(QKV_USAGE, "classify: pairs and a text are needed");
+    qkv_status status = qkv__find_ends(t, &start, &end);
+    if (status) return status;
+    qkv__reader r = { 0 };
+    status = qkv__reader_put(&r, start);
+    if (!status) status = qkv__reader_encode(&r, t, text, length);
+    if (!status && pair) status = qkv__reader_put(&r, end);
+    if (!status && pair) status = qkv__reader_encode(&r, t, pair, pair_length);
+    if (!status) status = qkv__reader_cut(&r, max_length);
+    if (!status) status = qkv_pairs_add(p, r.ids, (size_t)r.n, &class_id, 1);
+    qkv__reader_free(&r);
+    return status;
+}
+
+static int32_t class_of(const qkv_batch *b, int64_t row) { return b->labels[row * b->target_length]; }
+
+static qkv_status count_texts(const qkv_objective *o, qkv_batch *b, uint64_t seed, uint64_t pass)
+{
+    (void)o, (void)seed, (void)pass;
+    b->tokens = b->rows;
+    return QKV_OK;
+}
+
+/* The weight of each row's class, all 1 without any; and their sum. NULL with the error on the tape. */
+static float *row_weights(const float *weights, int64_t n, qkv_tape *t, const qkv_batch *b, double *sum)
+{
+    float *of_rows = qkv__save(t, sizeof *of_rows * (size_t)b->rows);
+    *sum = 0;
+    for (int64_t i = 0; of_rows && i < b->rows; i++) {
+        int32_t class_id = class_of(b, i);
+        if (class_id < 0 || class_id >= n) {
+            qkv__error(t, QKV_USAGE, "classify: class %ld is outside 0..%lld", (long)class_id, (long long)n - 1);
+            return NULL;
+        }
+        of_rows[i] = weights ? weights[class_id] : 1;
+        *sum += (double)of_rows[i];
+    }
+    return of_rows;
+}
+
+/* sum w_i loss_i / texts. Divided by the texts and not by their weights, batches add up to the whole, and weights count in a
+ * batch of one text too. */
+static qkv_tensor *class_loss(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
+{
+    const qkv_transformer *x = qkv_model_transformer(m);
+    double sum;
+    int32_t *classes = qkv__save(t, sizeof *classes * (size_t)b->rows);
+    const float *weights = row_weights(o->data, qkv_transformer_options(x)->classes, t, b, &sum);
+    if (!classes || !weights) return NULL;
+    for (int64_t i = 0; i < b->rows; i++) classes[i] = class_of(b, i);
+    qkv_tensor *hidden = qkv_transformer_encode(x, t, b->source, b->rows, b->source_length, b->source_lengths);
+    qkv_tensor *logits = qkv_transformer_classify(x, hidden, b->source_lengths);
+    const qkv_cross_entropy_opts opts = { .smoothing = smoothing, .weights = weights };
+    return qkv_scale(qkv_cross_entropy_with(logits, classes, &opts), (float)(sum / (double)b->rows));
+}
+
+qkv_objective qkv_classifying(const float *weights, int64_t classes)
+{
+    uint64_t name = 0x636c617373; /* "class", and the weights */
+    for (int64_t i = 0; weights && i < classes; i++) {
+        uint32_t bits;
+        memcpy(&bits, &weights[i], sizeof bits);
+        name = (name ^ bits) * 0x100000001b3u;
+    }
+    return (qkv_objective){ .prepare = count_texts, .loss = class_loss, .data = weights, .name = name };
+}
+
+/* ---- using ---- */
+
+static qkv_tensor *probabilities(const qkv_model *m, qkv_tensor *hidden, const int32_t *lengths, const void *data)
+{
+    (void)data;
+    return qkv_softmax(qkv_transformer_classify(qkv_model_transformer(m), hidden, lengths));
+}
+
+qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_rows *out)
+{
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    if (!o || !o->classes) return qkv__fail(QKV_USAGE, "classify: the model has no classifier");
+    return qkv__read_texts(m, texts, opts, probabilities, NULL, o->classes, out);
+}

@@ -1,0 +1,232 @@
+/* generate.c: a decoder alone continues a text, token by token. */
+#include <qkv/task.h>
+
+#include "../base/memory.h"
+#include "../base/size.h"
+#include "../nn/decoding.h"
+#include "../text/buffer.h"
+#include "sample.h"
+#include "stream.h"
+
+#include <string.h>
+
+enum { MOST_TOKENS = 1 << 20, DEFAULT_TOKENS = 128 };
+
+typedef struct generation {
+    const qkv_transformer *transformer;
+    const qkv_transformer_opts *t;
+    const qkv_tokenizer *tokenizer;
+    int64_t vocabulary;
+    qkv_generate_opts o;
+    int64_t most; /* new tokens */
+    qkv_generated *out;
+    qkv_tape *tape;
+    qkv__decoding *decoding;
+    const float *logits; /* of what comes next; on the tape */
+    qkv__sampler sampler;
+    qkv__stream stream;
+    qkv_text shorter, longer; /* of the token before, and of it with the new one */
+} generation;
+
+/* ---- options ---- */
+
+static qkv_status find_ends(generation *g)
+{
+    qkv_generate_opts *o = &g->o;
+    if (!o->start && !o->end) {
+        o->start = qkv_tokenizer_find(g->tokenizer, "<s>");
+        o->end = qkv_tokenizer_find(g->tokenizer, "</s>");
+    }
+    if (o->start < -1 || o->start >= g->vocabulary || o->end < -1 || o->end >= g->vocabulary)
+        return qkv__fail(QKV_USAGE, "generate: start %d and end %d: ids are 0..%lld, and -1 means none", o->start, o->end,
+                         (long long)g->vocabulary - 1);
+    return QKV_OK;
+}
+
+static qkv_status check_stops(const qkv_generate_opts *o)
+{
+    if (o->n_stops < 0 || (o->n_stops && !o->stops)) return qkv__fail(QKV_USAGE, "generate: the stop strings are missing");
+    for (int i = 0; i < o->n_stops; i++) {
+        const char *stop = o->stops[i];
+        if (!stop || !*stop) return qkv__fail(QKV_USAGE, "generate: stop string %d is empty", i + 1);
+        if (qkv_utf8_check(stop, strlen(stop)) < strlen(stop))
+            return qkv__fail(QKV_USAGE, "generate: stop string %d is not UTF-8", i + 1);
+    }
+    return QKV_OK;
+}
+
+static qkv_status settle(generation *g, const qkv_model *m)
+{
+    g->transformer = qkv_model_transformer(m);
+    g->t = qkv_transformer_options(g->transformer);
+    if (!g->t || g->t->encoder_layers || !g->t->decoder_layers)
+        return qkv__fail(QKV_USAGE, "generate: the model must be a decoder alone, without an encoder");
+    g->tokenizer = qkv_model_target_tokenizer(m);
+    if (!g->tokenizer) return qkv__fail(QKV_USAGE, "generate: the model has no tokenizer: it knows ids, not text");
+    g->vocabulary = g->t->target_vocabulary ? g->t->target_vocabulary : g->t->vocabulary;
+    if (!g->o.max_tokens) g->o.max_tokens = DEFAULT_TOKENS;
+    if (g->o.max_tokens < 0 || g->o.max_tokens > MOST_TOKENS)
+        return qkv__fail(QKV_USAGE, "generate: max_tokens is %lld: it must be from 1 to %d", (long long)g->o.max_tokens,
+                         MOST_TOKENS);
+    qkv_status status = qkv__sampling_settle(&g->o);
+    if (!status) status = check_stops(&g->o);
+    return status ? status : find_ends(g);
+}
+
+/* ---- the prompt ---- */
+
+/* How many new tokens fit behind the prompt, its start counted. */
+static qkv_status find_room(generation *g, int64_t taken)
+{
+    bool ends = g->t->positions == QKV_LEARNED;
+    int64_t longest = ends ? qkv__min(g->t->longest, MOST_TOKENS) : MOST_TOKENS;
+    if (taken < 1) return qkv__fail(QKV_USAGE, "generate: an empty prompt needs a token <s> to start with");
+    if (taken >= longest)
+        return qkv__fail(QKV_LIMIT, "generate: a prompt of %lld tokens%s leaves no room: %s %lld", (long long)taken,
+                         g->o.start < 0 ? "" : ", <s> counted,", ends ? "the model's positions end at" : "a text ends at",
+                         (long long)longest);
+    g->most = qkv__min(g->o.max_tokens, longest - taken);
+    return QKV_OK;
+}
+
+/* The new ids go behind those of the prompt too: together they are the text so far. */
+static qkv_status encode(generation *g, const char *prompt, size_t length)
+{
+    qkv_generated *out = g->out;
+    qkv_status status = qkv_tokenizer_encode(g->tokenizer, prompt, length, NULL, &out->prompt);
+    if (status == QKV_FORMAT)
+        return qkv__fail(QKV_FORMAT, "generate: the prompt is not UTF-8 at byte %zu", qkv_utf8_check(prompt, length) + 1);
+    if (status) return status;
+    out->n_prompt = (int64_t)out->prompt.n;
+    if ((status = find_room(g, out->n_prompt + (g->o.start >= 0)))) return status;
+    size_t most = (size_t)g->most;
+    if (qkv__grow((void **)&out->prompt.ids, &out->prompt.ids_bytes, (out->prompt.n + most) * sizeof *out->prompt.ids) ||
+        qkv__grow((void **)&out->ids, &out->ids_bytes, most * sizeof *out->ids) ||
+        qkv__grow((void **)&out->log_p, &out->log_p_bytes, most * sizeof *out->log_p))
+        return QKV_MEMORY;
+    return QKV_OK;
+}
+
+static qkv_status read_token(generation *g, int32_t id)
+{
+    qkv_tape_reset(g->tape);
+    g->logits = qkv_data(qkv__decoding_step(g->decoding, g->tape, &id));
+    return g->logits ? QKV_OK : qkv_tape_status(g->tape);
+}
+
+static qkv_status read_prompt(generation *g)
+{
+    qkv_status status = g->o.start >= 0 ? read_token(g, g->o.start) : QKV_OK;
+    for (int64_t i = 0; i < g->out->n_prompt && !status; i++) status = read_token(g, g->out->prompt.ids[i]);
+    return status;
+}
+
+/* ---- new tokens ---- */
+
+/* What id adds to the text: a tokenizer of words puts a space between two, so the token before it matters. */
+static qkv_status put_text(generation *g, const int32_t *id, bool is_first)
+{
+    size_t before = is_first ? 0 : 1;
+    qkv_status status = qkv_tokenizer_decode(g->tokenizer, id - before, before, 0, &g->shorter);
+    if (!status) status = qkv_tokenizer_decode(g->tokenizer, id - before, before + 1, 0, &g->longer);
+    if (status) return status;
+    return qkv__stream_put(&g->stream, g->longer.data + g->shorter.length, g->longer.length - g->shorter.length);
+}
+
+/* The next token. *done says whether it was the last one, and out->finish why. */
+static qkv_status add_token(generation *g, bool *done)
+{
+    qkv_generated *out = g->out;
+    int32_t *all = out->prompt.ids, id;
+    int64_t n = out->n_prompt + out->n;
+    double log_p;
+    qkv_status status = qkv__sample(&g->sampler, g->logits, (qkv__history){ all, n }, (uint64_t)out->n, &id, &log_p);
+    if (status) return status;
+    if ((*done = id < 0 || id == g->o.end)) return out->finish = QKV_FINISH_END, QKV_OK;
+    all[n] = out->ids[out->n] = id;
+    out->log_p[out->n++] = log_p;
+    status = put_text(g, all + n, n == 0);
+    *done = g->stream.is_stopped || out->n == g->most;
+    out->finish = QKV_FINISH_LENGTH;
+    return status || *done ? status : read_token(g, id);
+}
+
+static qkv_status write_text(generation *g)
+{
+    bool done = false;
+    qkv_status status = QKV_OK;
+    while (!done && !status) status = add_token(g, &done);
+    if (!status) status = qkv__stream_end(&g->stream);
+    if (g->stream.is_stopped) g->out->finish = QKV_FINISH_STOP;
+    return status;
+}
+
+/* ---- the call ---- */
+
+/* Special tokens are no text, and a model may have more ids than its tokenizer has tokens. */
+static void forbid(generation *g)
+{
+    for (int32_t id = 0; id < g->vocabulary; id++)
+        g->sampler.forbidden[id] = id >= qkv_tokenizer_size(g->tokenizer) || qkv_tokenizer_is_special(g->tokenizer, id);
+    if (g->o.start >= 0) g->sampler.forbidden[g->o.start] = true;
+    if (g->o.end >= 0) g->sampler.forbidden[g->o.end] = false;
+}
+
+static qkv_status run(generation *g, const qkv_model *m, const char *prompt, size_t length)
+{
+    qkv_status status = settle(g, m);
+    if (!status) status = encode(g, prompt, length);
+    if (!status) status = qkv__sampler_start(&g->sampler, &g->o, g->vocabulary);
+    if (status) return status;
+    forbid(g);
+    g->stream.stops = g->o.stops;
+    g->stream.n_stops = g->o.n_stops;
+    int64_t room = g->out->n_prompt + (g->o.start >= 0) + g->most;
+    g->tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    g->decoding = g->tape ? qkv__decoding_new(g->transformer, NULL, NULL, 1, 1, room) : NULL;
+    if (!g->decoding) return qkv_error_status();
+    status = read_prompt(g);
+    return status ? status : write_text(g);
+}
+
+static void release(generation *g)
+{
+    qkv__decoding_free(g->decoding);
+    qkv_tape_free(g->tape);
+    qkv__sampler_free(&g->sampler);
+    qkv__stream_free(&g->stream);
+    qkv_text_free(&g->shorter);
+    qkv_text_free(&g->longer);
+}
+
+static void empty(qkv_generated *out)
+{
+    qkv__text_clear(&out->text);
+    out->n = out->n_prompt = 0;
+}
+
+qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t length, const qkv_generate_opts *opts,
+                        qkv_generate_each each, void *data, qkv_generated *out)
+{
+    if (!m || !out || (!prompt && length))
+        return qkv__fail(QKV_USAGE, "generate: a model, a prompt and a place for the result are needed");
+    empty(out);
+    generation g = { .o = opts ? *opts : (qkv_generate_opts){ 0 },
+                     .out = out,
+                     .stream = { .each = each, .data = data, .text = &out->text } };
+    qkv_status status = qkv__text_put(&out->text, "", 0); /* a text of nothing is a text too */
+    if (!status) status = run(&g, m, prompt, length);
+    release(&g);
+    if (status) empty(out);
+    return status;
+}
+
+void qkv_generated_free(qkv_generated *g)
+{
+    if (!g) return;
+    qkv_text_free(&g->text);
+    qkv__release(g->ids, g->ids_bytes);
+    qkv__release(g->log_p, g->log_p_bytes);
+    qkv_ids_free(&g->prompt);
+    *g = (qkv_generated){ 0 };
+}

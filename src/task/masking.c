@@ -1,0 +1,94 @@
+/* masking.c: words to guess (Devlin et al. 2019, section 3.1). */
+#include "texts.h"
+
+#include "../base/random.h"
+#include "../tensor/tape.h"
+
+qkv_status qkv_pairs_add_masked(qkv_pairs *p, const qkv_tokenizer *t, const char *text, size_t length, int64_t max_length)
+{
+    int32_t start, end;
+    if (!p || (length && !text)) return qkv__fail(QKV_USAGE, "masking: pairs and a text are needed");
+    qkv_status status = qkv__find_ends(t, &start, &end);
+    if (status) return status;
+    qkv__reader r = { 0 };
+    status = qkv__reader_put(&r, start);
+    if (!status) status = qkv__reader_encode(&r, t, text, length);
+    if (!status) status = qkv__reader_cut(&r, max_length);
+    /* The target makes room for as many labels as the source has ids. */
+    if (!status) status = qkv_pairs_add(p, r.ids, (size_t)r.n, r.ids, (size_t)r.n);
+    qkv__reader_free(&r);
+    return status;
+}
+
+typedef struct chances {
+    uint32_t chosen, kind;
+} chances;
+
+static chances draw(qkv__key key, int64_t place)
+{
+    uint32_t out[2];
+    qkv__threefry(key, (uint32_t)place, (uint32_t)((uint64_t)place >> 32), out);
+    return (chances){ out[0], out[1] };
+}
+
+/* What a chosen token becomes: 8 of 10 the mask, 1 any other, 1 itself. */
+static int32_t hide(const qkv_masking_opts *o, int32_t id, uint32_t kind)
+{
+    const uint32_t tenth = UINT32_MAX / 10;
+    if (kind < 8 * tenth) return o->mask;
+    if (kind >= 9 * tenth) return id;
+    return o->first + (int32_t)((uint64_t)(kind - 8 * tenth) * (uint64_t)(o->vocabulary - o->first) / tenth);
+}
+
+static double rate_of(const qkv_masking_opts *o) { return o->rate > 0 ? (double)o->rate : 0.15; }
+
+/* Ids that are special are never chosen: <s>, </s>, padding. Where chance chooses none, the first ordinary token is. */
+static qkv_status choose(const qkv_objective *objective, qkv_batch *b, uint64_t seed, uint64_t pass)
+{
+    const qkv_masking_opts *o = objective->data;
+    const double rate = rate_of(o);
+    const qkv__key key = qkv__key_for(seed, pass, 0x6d61736b);
+    int64_t all = b->rows * b->source_length, fallback = -1;
+    if (b->target_length < b->source_length)
+        return qkv__fail(QKV_USAGE, "masking: the texts were not added by qkv_pairs_add_masked()");
+    b->tokens = 0;
+    for (int64_t i = 0; i < all; i++) {
+        int32_t id = b->source[i];
+        chances c = draw(key, i);
+        bool ordinary = id >= o->first && i % b->source_length < b->source_lengths[i / b->source_length];
+        b->labels[i] = QKV_IGNORED;
+        if (ordinary && fallback < 0) fallback = i;
+        if (!ordinary || (double)c.chosen >= rate * 4294967296.0) continue;
+        b->labels[i] = id;
+        b->source[i] = hide(o, id, c.kind);
+        b->tokens++;
+    }
+    if (!b->tokens && fallback >= 0) {
+        b->labels[fallback] = b->source[fallback];
+        b->source[fallback] = o->mask;
+        b->tokens = 1;
+    }
+    return QKV_OK;
+}
+
+/* Of the chosen tokens alone: the layer before the softmax is most of the work, and the others would not count. */
+static qkv_tensor *masked_loss(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
+{
+    (void)o;
+    const qkv_transformer *x = qkv_model_transformer(m);
+    int64_t all = b->rows * b->source_length, n = 0;
+    int32_t *places = qkv__save(t, 2 * sizeof *places * (size_t)b->tokens), *labels = places + b->tokens;
+    if (!places) return NULL;
+    for (int64_t i = 0; i < all; i++)
+        if (b->labels[i] != QKV_IGNORED) places[n] = (int32_t)i, labels[n++] = b->labels[i];
+    qkv_tensor *hidden = qkv_transformer_encode(x, t, b->source, b->rows, b->source_length, b->source_lengths);
+    qkv_tensor *rows = qkv_reshape(hidden, 2, (int64_t[]){ all, -1 });
+    qkv_tensor *logits = qkv_transformer_logits(x, qkv_gather(t, rows, places, 1, &n));
+    return qkv_cross_entropy_with(logits, labels, &(qkv_cross_entropy_opts){ .smoothing = smoothing });
+}
+
+qkv_objective qkv_masking(const qkv_masking_opts *opts)
+{
+    uint64_t name = 0x6d61736b ^ (uint64_t)(rate_of(opts) * 1e6) << 32;
+    return (qkv_objective){ .prepare = choose, .loss = masked_loss, .data = opts, .name = name };
+}

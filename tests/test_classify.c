@@ -1,0 +1,848 @@
+/* test_classify.c: pooling and the classifier against plain numbers in double; labels in files; texts to classes and vectors:
+ * the same bits whatever lies beside them. */
+#include <qkv/qkv.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing.h"
+#include "lcg.h"
+
+enum { BATCH = 4, LENGTH = 6, DIM = 8, CLASSES = 3, HIDDEN = BATCH * LENGTH * DIM };
+static const int32_t lengths[BATCH] = { 6, 3, 1, 4 };
+static const int32_t classes[BATCH] = { 2, 0, 1, 2 };
+static const char *const pooling_names[] = { "mean", "first", "last", "attention" };
+
+/* ---- pooling and classifier in double ---- */
+
+typedef struct numbers {
+    double hidden[HIDDEN], query[DIM], weight[CLASSES * DIM], bias[CLASSES];
+} numbers;
+
+/* How much token i of row b counts. */
+static void shares(const numbers *x, int b, qkv_pooling how, double out[LENGTH])
+{
+    double sum = 0;
+    for (int i = 0; i < LENGTH; i++) {
+        double score = 0;
+        for (int d = 0; d < DIM; d++) score += x->query[d] * x->hidden[(b * LENGTH + i) * DIM + d];
+        bool real = i < lengths[b];
+        if (how == QKV_POOL_MEAN) out[i] = real;
+        else if (how == QKV_POOL_FIRST) out[i] = i == 0;
+        else if (how == QKV_POOL_LAST) out[i] = i == lengths[b] - 1;
+        else out[i] = real ? exp(score / sqrt(DIM)) : 0;
+        sum += out[i];
+    }
+    for (int i = 0; i < LENGTH; i++) out[i] /= sum;
+}
+
+static void pooled_row(const numbers *x, int b, qkv_pooling how, double out[DIM])
+{
+    double share[LENGTH];
+    shares(x, b, how, share);
+    for (int d = 0; d < DIM; d++) {
+        out[d] = 0;
+        for (int i = 0; i < lengths[b]; i++) out[d] += share[i] * x->hidden[(b * LENGTH + i) * DIM + d];
+    }
+}
+
+/* The mean cross-entropy of `classes`. */
+static double loss_of(const numbers *x, qkv_pooling how)
+{
+    double loss = 0;
+    for (int b = 0; b < BATCH; b++) {
+        double pooled[DIM], logits[CLASSES], sum = 0;
+        pooled_row(x, b, how, pooled);
+        for (int k = 0; k < CLASSES; k++) {
+            logits[k] = x->bias[k];
+            for (int d = 0; d < DIM; d++) logits[k] += x->weight[k * DIM + d] * pooled[d];
+            sum += exp(logits[k]);
+        }
+        loss += (log(sum) - logits[classes[b]]) / BATCH;
+    }
+    return loss;
+}
+
+/* ---- the same in the library ---- */
+
+typedef struct setup {
+    qkv_params *params;
+    qkv_transformer *model;
+    qkv_tape *tape;
+    numbers x;
+    float hidden[HIDDEN];
+} setup;
+
+static void copy_out(double *to, const float *from, int n)
+{
+    for (int i = 0; i < n; i++) to[i] = (double)from[i];
+}
+
+static void begin(setup *s, qkv_pooling how)
+{
+    const qkv_transformer_opts o = {
+        .vocabulary = 9, .encoder_layers = 1, .dim = DIM, .heads = 2, .inner = 8, .classes = CLASSES, .pooling = how
+    };
+    *s = (setup){ .params = qkv_params_new(1), .tape = qkv_tape_new(NULL) };
+    s->model = qkv_transformer_new(s->params, &o);
+    assert_non_null(s->model);
+    lcg_state = 5;
+    lcg_fill(s->hidden, HIDDEN);
+    copy_out(s->x.hidden, s->hidden, HIDDEN);
+    for (int b = 0; b < BATCH; b++) /* padding that would be seen if it counted */
+        for (int i = lengths[b]; i < LENGTH; i++)
+            for (int d = 0; d < DIM; d++) s->hidden[(b * LENGTH + i) * DIM + d] = 1e30f;
+    qkv_tensor *query = qkv_params_find(s->params, "pool.weight");
+    qkv_tensor *weight = qkv_params_find(s->params, "classifier.weight"), *bias = qkv_params_find(s->params, "classifier.bias");
+    assert_int_equal(!query, how != QKV_POOL_ATTENTION);
+    for (int d = 0; query && d < DIM; d++) assert_true(qkv_data(query)[d] == 0); /* it starts as the mean */
+    if (query) lcg_fill(qkv_data(query), DIM);
+    lcg_fill(qkv_data(bias), CLASSES);
+    if (query) copy_out(s->x.query, qkv_data(query), DIM);
+    copy_out(s->x.weight, qkv_data(weight), CLASSES * DIM);
+    copy_out(s->x.bias, qkv_data(bias), CLASSES);
+}
+
+static void end(setup *s)
+{
+    qkv_tape_free(s->tape);
+    qkv_params_free(s->params);
+}
+
+static void pooling_counts_real_tokens(void **state)
+{
+    (void)state;
+    for (qkv_pooling how = QKV_POOL_MEAN; how <= QKV_POOL_ATTENTION; how++) {
+        setup s;
+        begin(&s, how);
+        qkv_tensor *hidden = qkv_constant(s.tape, QKV_SHAPE(BATCH, LENGTH, DIM), s.hidden);
+        const qkv_tensor *pooled = qkv_transformer_pool(s.model, hidden, lengths, how);
+        assert_int_equal(qkv_tape_status(s.tape), QKV_OK);
+        assert_int_equal(qkv_ndim(pooled), 2);
+        assert_int_equal(qkv_dim(pooled, 0), BATCH);
+        assert_int_equal(qkv_dim(pooled, 1), DIM);
+        for (int b = 0; b < BATCH; b++) {
+            double wanted[DIM];
+            pooled_row(&s.x, b, how, wanted);
+            for (int d = 0; d < DIM; d++) assert_true(fabs(wanted[d] - (double)qkv_data(pooled)[b * DIM + d]) < 2e-6);
+        }
+        end(&s);
+    }
+}
+
+static void gradients_are_those_of_double(void **state)
+{
+    (void)state;
+    for (qkv_pooling how = QKV_POOL_MEAN; how <= QKV_POOL_ATTENTION; how++) {
+        setup s;
+        begin(&s, how);
+        qkv_tensor *hidden = qkv_variable(s.tape, QKV_SHAPE(BATCH, LENGTH, DIM), s.hidden);
+        qkv_tensor *loss = qkv_cross_entropy(qkv_transformer_classify(s.model, hidden, lengths), classes);
+        assert_true(fabs((double)qkv_item(loss) - loss_of(&s.x, how)) < 2e-6);
+        assert_int_equal(qkv_backward(loss), QKV_OK);
+        const struct part {
+            double *at;
+            const float *grad;
+            int n;
+        } parts[] = {
+            { s.x.hidden, qkv_grad(hidden), HIDDEN },
+            { s.x.query, qkv_grad(qkv_params_find(s.params, "pool.weight")), DIM },
+            { s.x.weight, qkv_grad(qkv_params_find(s.params, "classifier.weight")), CLASSES * DIM },
+            { s.x.bias, qkv_grad(qkv_params_find(s.params, "classifier.bias")), CLASSES },
+        };
+        for (size_t p = 0; p < sizeof parts / sizeof *parts; p++)
+            for (int i = 0; parts[p].grad && i < parts[p].n; i++) {
+                const double step = 1e-5, x = parts[p].at[i];
+                parts[p].at[i] = x + step;
+                double above = loss_of(&s.x, how);
+                parts[p].at[i] = x - step;
+                double below = loss_of(&s.x, how);
+                parts[p].at[i] = x;
+                if (fabs((above - below) / (2 * step) - (double)parts[p].grad[i]) > 1e-6)
+                    fail_msg("%s, part %zu, place %d: %g, expected %g", pooling_names[how], p, i, (double)parts[p].grad[i],
+                             (above - below) / (2 * step));
+            }
+        end(&s);
+    }
+}
+
+static void pooling_refuses(void **state)
+{
+    (void)state;
+    setup s;
+    begin(&s, QKV_POOL_MEAN);
+    const int32_t none[BATCH] = { 6, 0, 1, 4 }, many[BATCH] = { 6, 7, 1, 4 };
+    for (int i = 0; i < 5; i++) {
+        qkv_tensor *hidden = qkv_constant(s.tape, QKV_SHAPE(BATCH, LENGTH, DIM), s.hidden);
+        const qkv_tensor *y = i == 0   ? qkv_transformer_pool(s.model, hidden, lengths, QKV_POOL_ATTENTION)
+                              : i == 1 ? qkv_transformer_pool(s.model, hidden, none, QKV_POOL_LAST)
+                              : i == 2 ? qkv_transformer_pool(s.model, hidden, many, QKV_POOL_LAST)
+                              : i == 3 ? qkv_transformer_pool(s.model, hidden, lengths, (qkv_pooling)9)
+                                       : qkv_transformer_pool(s.model, qkv_reshape(hidden, QKV_SHAPE(BATCH * LENGTH, DIM)),
+                                                              lengths, QKV_POOL_MEAN);
+        assert_null(y);
+        assert_int_equal(qkv_tape_status(s.tape), QKV_USAGE);
+        qkv_tape_reset(s.tape);
+    }
+    assert_null(qkv_transformer_pool(s.model, NULL, NULL, QKV_POOL_MEAN));
+    assert_null(qkv_transformer_classify(s.model, NULL, NULL));
+    end(&s);
+    qkv_params *p = qkv_params_new(1);
+    const qkv_transformer *plain = qkv_transformer_new(
+        p, &(qkv_transformer_opts){ .vocabulary = 9, .encoder_layers = 1, .dim = DIM, .heads = 2, .inner = 8 });
+    qkv_tape *t = qkv_tape_new(NULL);
+    assert_null(qkv_transformer_classify(plain, qkv_constant(t, QKV_SHAPE(1, 2, DIM), NULL), NULL));
+    assert_int_equal(qkv_tape_status(t), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "no classifier"));
+    qkv_tape_free(t);
+    qkv_params_free(p);
+}
+
+/* ---- bits ---- */
+
+enum { ROWS = 7, LONGEST = 45, WIDE = 48 };
+
+/* Logits of rows of these lengths, padded to `length`. */
+static void logits_of(const qkv_transformer *m, const int32_t *ids, int64_t rows, int64_t length, const int32_t *of_rows,
+                      float *out)
+{
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tensor *hidden = qkv_transformer_encode(m, t, ids, rows, length, of_rows);
+    const float *logits = qkv_data(qkv_transformer_classify(m, hidden, of_rows));
+    assert_int_equal(qkv_tape_status(t), QKV_OK);
+    memcpy(out, logits, sizeof *out * (size_t)(rows * CLASSES));
+    qkv_tape_free(t);
+}
+
+static void rows_alone_and_together(void **state)
+{
+    (void)state;
+    const int32_t of_rows[ROWS] = { 45, 1, 17, 44, 2, 30, 9 };
+    int32_t ids[ROWS * LONGEST];
+    for (int i = 0; i < ROWS * LONGEST; i++) ids[i] = (i * 7 + i / 5) % 50;
+    for (qkv_pooling how = QKV_POOL_MEAN; how <= QKV_POOL_ATTENTION; how++) {
+        const qkv_transformer_opts o = {
+            .vocabulary = 50, .encoder_layers = 2, .dim = WIDE, .heads = 4, .inner = 96, .classes = CLASSES, .pooling = how
+        };
+        qkv_params *p = qkv_params_new(3);
+        const qkv_transformer *m = qkv_transformer_new(p, &o);
+        qkv_tensor *query = qkv_params_find(p, "pool.weight");
+        if (query) lcg_fill(qkv_data(query), WIDE);
+        float together[ROWS * CLASSES], other[ROWS * CLASSES];
+        qkv_set_threads(1);
+        logits_of(m, ids, ROWS, LONGEST, of_rows, together);
+        for (int threads = 2; threads <= 4; threads += 2) {
+            qkv_set_threads(threads);
+            logits_of(m, ids, ROWS, LONGEST, of_rows, other);
+            assert_memory_equal(together, other, sizeof together);
+        }
+        for (int r = 0; r < ROWS; r++) { /* without a neighbour and without padding */
+            logits_of(m, ids + r * LONGEST, 1, of_rows[r], NULL, other);
+            assert_memory_equal(together + r * CLASSES, other, sizeof *other * CLASSES);
+        }
+        qkv_set_threads(0);
+        qkv_params_free(p);
+    }
+}
+
+/* ---- a model that knows words ---- */
+
+static const char vocabulary_text[] = "w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19";
+enum { START = 1, END, UNKNOWN, FIRST_WORD };
+
+static qkv_tokenizer *word_tokenizer(void)
+{
+    qkv_words *w = qkv_words_new_of(QKV_WORDS);
+    qkv_tokenizer *t = NULL;
+    if (w && !qkv_words_add(w, vocabulary_text, strlen(vocabulary_text)))
+        t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 100, .min_count = 1 });
+    qkv_words_free(w);
+    return t;
+}
+
+static const qkv_transformer_opts reader = {
+    .vocabulary = 24, .encoder_layers = 2, .dim = 16, .heads = 2, .inner = 32, .classes = CLASSES, .pooling = QKV_POOL_ATTENTION
+};
+static const char *const names[CLASSES] = { "bad", "good", "gr\xc3\xbc\xc3\x9f" };
+
+static qkv_model *word_model(const qkv_transformer_opts *o)
+{
+    qkv_tokenizer *t = word_tokenizer();
+    qkv_model *m = t ? qkv_model_new(o, 8) : NULL;
+    if (!m || qkv_model_set_tokenizers(m, t, NULL) || (o->classes && qkv_model_set_labels(m, names, o->classes))) {
+        if (!m || !qkv_model_source_tokenizer(m)) qkv_tokenizer_free(t);
+        qkv_model_free(m);
+        return NULL;
+    }
+    const qkv_params *p = qkv_model_params(m);
+    for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 2; /* opinions */
+    return m;
+}
+
+/* Probabilities of ids as they are. */
+static void probabilities_of(const qkv_model *m, const int32_t *ids, int64_t n, float out[CLASSES])
+{
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    const qkv_transformer *x = qkv_model_transformer(m);
+    const float *p = qkv_data(qkv_softmax(qkv_transformer_classify(x, qkv_transformer_encode(x, t, ids, 1, n, NULL), NULL)));
+    assert_int_equal(qkv_tape_status(t), QKV_OK);
+    memcpy(out, p, sizeof *out * CLASSES);
+    qkv_tape_free(t);
+}
+
+static int32_t word_id(const qkv_model *m, const char *word)
+{
+    int32_t id = qkv_tokenizer_find(qkv_model_source_tokenizer(m), word);
+    assert_true(id >= FIRST_WORD);
+    return id;
+}
+
+/* ---- learning ---- */
+
+typedef struct learned {
+    qkv_pairs *pairs;
+    qkv_batch batch;
+    qkv_epoch *epoch;
+} learned;
+
+static const qkv_batch_opts in_order = { .max_tokens = 4000, .in_order = 1, .start = START, .end = END };
+
+static void add_texts(learned *l, const qkv_model *m, int n, const char *const *texts, const int32_t *of_texts)
+{
+    *l = (learned){ .pairs = qkv_pairs_new() };
+    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(qkv_pairs_add_text(l->pairs, t, texts[i], strlen(texts[i]), NULL, 0, 0, of_texts[i]), QKV_OK);
+    l->epoch = qkv_epoch_new(l->pairs, &in_order, 0);
+    assert_int_equal(qkv_epoch_batch(l->epoch, 0, &l->batch), QKV_OK);
+    assert_int_equal(l->batch.rows, n);
+}
+
+static void free_learned(learned *l)
+{
+    qkv_batch_free(&l->batch);
+    qkv_epoch_free(l->epoch);
+    qkv_pairs_free(l->pairs);
+}
+
+enum { TEXTS = 5 };
+static const char *const texts[TEXTS] = { "w1 w2 w3", "w4", "W5 w6 w7 w8 w9 w10 w11", "w1 w2 unheard", "w3 w2 w1 w0" };
+static const int32_t of_texts[TEXTS] = { 0, 2, 2, 1, 0 };
+
+static void weights_by_hand(void **state)
+{
+    (void)state;
+    const float weights[CLASSES] = { 0.5f, 4, 1.25f };
+    const float smoothing = 0.1f;
+    qkv_model *m = word_model(&reader);
+    learned l;
+    add_texts(&l, m, TEXTS, texts, of_texts);
+    for (int weighs = 0; weighs < 2; weighs++) {
+        const qkv_objective o = qkv_classifying(weighs ? weights : NULL, CLASSES);
+        qkv_batch *b = &l.batch;
+        assert_int_equal(o.prepare(&o, b, 1, 0), QKV_OK);
+        assert_int_equal(b->tokens, TEXTS);
+        double wanted = 0;
+        for (int r = 0; r < TEXTS; r++) {
+            float p[CLASSES];
+            probabilities_of(m, b->source + r * b->source_length, b->source_lengths[r], p);
+            double loss = -(1 - (double)smoothing) * log((double)p[of_texts[r]]);
+            for (int k = 0; k < CLASSES; k++) loss -= (double)smoothing / CLASSES * log((double)p[k]);
+            wanted += (weighs ? (double)weights[of_texts[r]] : 1) * loss / TEXTS;
+        }
+        qkv_tape *t = qkv_tape_new(NULL);
+        double got = (double)qkv_item(o.loss(&o, m, t, b, smoothing));
+        assert_true(fabs(got - wanted) < 2e-6 * wanted);
+        qkv_tape_free(t);
+        double whole, parts; /* batches add up, weights and all */
+        qkv_batch_opts small = in_order;
+        small.max_tokens = 6;
+        assert_int_equal(qkv_evaluate(m, l.pairs, &o, &in_order, &whole), QKV_OK);
+        assert_int_equal(qkv_evaluate(m, l.pairs, &o, &small, &parts), QKV_OK);
+        assert_true(fabs(whole - parts) < 1e-6 * whole);
+    }
+    const qkv_objective a = qkv_classifying(NULL, CLASSES), b = qkv_classifying(weights, CLASSES);
+    assert_true(a.name != b.name && a.name && b.name);
+    free_learned(&l);
+    qkv_model_free(m);
+}
+
+static void classes_that_are_none(void **state)
+{
+    (void)state;
+    const float weights[CLASSES] = { 1, 2, 3 };
+    const int32_t wrong[] = { CLASSES, -1, INT32_MAX };
+    qkv_model *m = word_model(&reader);
+    for (int i = 0; i < 3; i++) {
+        learned l;
+        double loss;
+        add_texts(&l, m, 1, texts, &wrong[i]);
+        const qkv_objective o = qkv_classifying(weights, CLASSES);
+        assert_int_equal(qkv_evaluate(m, l.pairs, &o, &in_order, &loss), QKV_USAGE);
+        assert_non_null(strstr(qkv_error(), "outside 0..2"));
+        free_learned(&l);
+    }
+    qkv_pairs *p = qkv_pairs_new();
+    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    assert_int_equal(qkv_pairs_add_text(NULL, t, "w1", 2, NULL, 0, 0, 0), QKV_USAGE);
+    assert_int_equal(qkv_pairs_add_text(p, NULL, "w1", 2, NULL, 0, 0, 0), QKV_USAGE);
+    assert_int_equal(qkv_pairs_add_text(p, t, NULL, 2, NULL, 0, 0, 0), QKV_USAGE);
+    assert_int_equal(qkv_pairs_add_text(p, t, "w1", 2, NULL, 0, -1, 0), QKV_USAGE);
+    assert_int_equal(qkv_pairs_count(p), 0);
+    qkv_pairs_free(p);
+    qkv_model_free(m);
+}
+
+/* What is learned from is what is read later. */
+static void learning_and_using_read_alike(void **state)
+{
+    (void)state;
+    qkv_model *m = word_model(&reader);
+    learned l;
+    add_texts(&l, m, TEXTS, texts, of_texts);
+    qkv_rows found = { 0 };
+    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = texts, .n = TEXTS }, NULL, &found), QKV_OK);
+    for (int r = 0; r < TEXTS; r++) {
+        float p[CLASSES];
+        const int32_t *row = l.batch.source + r * l.batch.source_length;
+        assert_int_equal(row[0], START);
+        assert_int_equal(row[l.batch.source_lengths[r] - 1], END);
+        assert_int_equal(l.batch.labels[r * l.batch.target_length], of_texts[r]);
+        probabilities_of(m, row, l.batch.source_lengths[r], p);
+        assert_memory_equal(p, found.data + r * CLASSES, sizeof p);
+    }
+    assert_int_equal(l.batch.source[3 * l.batch.source_length + 3], UNKNOWN);
+    free_learned(&l);
+    const qkv_tokenizer *t = qkv_model_source_tokenizer(m); /* a pair, cut */
+    l = (learned){ .pairs = qkv_pairs_new() };
+    assert_int_equal(qkv_pairs_add_text(l.pairs, t, "w1 w2", 5, "w3 w4", 5, 5, 1), QKV_OK);
+    l.epoch = qkv_epoch_new(l.pairs, &in_order, 0);
+    assert_int_equal(qkv_epoch_batch(l.epoch, 0, &l.batch), QKV_OK);
+    const int32_t wanted[] = { START, word_id(m, "w1"), word_id(m, "w2"), END, word_id(m, "w3"), END };
+    assert_int_equal(l.batch.source_length, 6);
+    assert_memory_equal(l.batch.source, wanted, sizeof wanted);
+    free_learned(&l);
+    qkv_rows_free(&found);
+    qkv_model_free(m);
+}
+
+/* ---- using ---- */
+
+static void one_by_one_and_together(void **state)
+{
+    (void)state;
+    enum { MANY = 90 };
+    char room[MANY][200];
+    const char *many[MANY];
+    for (int i = 0; i < MANY; i++) { /* of 0 to 29 words, so that batches have padding and come in another order */
+        room[i][0] = '\0';
+        for (int k = 0; k < i * 7 % 30; k++) sprintf(room[i] + strlen(room[i]), "w%d ", (i + k * k) % 20);
+        many[i] = room[i];
+    }
+    qkv_model *m = word_model(&reader);
+    qkv_rows all = { 0 }, one = { 0 };
+    for (int windows = 0; windows < 2; windows++) {
+        const qkv_reading_opts opts = { .max_length = windows ? 8 : 0, .windows = windows };
+        qkv_set_threads(1);
+        assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = many, .n = MANY }, &opts, &all), QKV_OK);
+        assert_int_equal(all.n, MANY);
+        assert_int_equal(all.width, CLASSES);
+        for (int threads = 2; threads <= 4; threads += 2) {
+            qkv_set_threads(threads);
+            assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = many, .n = MANY }, &opts, &one), QKV_OK);
+            assert_memory_equal(all.data, one.data, sizeof(float) * MANY * CLASSES);
+        }
+        for (int i = 0; i < MANY; i++) {
+            double sum = 0;
+            assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = many + i, .n = 1 }, &opts, &one), QKV_OK);
+            assert_memory_equal(all.data + i * CLASSES, one.data, sizeof(float) * CLASSES);
+            for (int k = 0; k < CLASSES; k++) sum += (double)one.data[k];
+            assert_true(fabs(sum - 1) < 1e-6);
+        }
+        qkv_set_threads(0);
+    }
+    qkv_rows_free(&all);
+    qkv_rows_free(&one);
+    qkv_model_free(m);
+}
+
+static void windows_and_cuts(void **state)
+{
+    (void)state;
+    qkv_model *m = word_model(&reader);
+    int32_t w[8];
+    for (int i = 0; i < 8; i++) w[i] = word_id(m, (char[]){ 'w', (char)('0' + i), '\0' });
+    const char *const two[] = { "w0 w1 w2 w3 w4 w5 w6 w7", "w0 w1 w2" };
+    const int32_t parts[3][5] = { { START, w[0], w[1], w[2], END },
+                                  { START, w[3], w[4], w[5], END },
+                                  { START, w[6], w[7], END } };
+    float p[3][CLASSES];
+    for (int i = 0; i < 3; i++) probabilities_of(m, parts[i], i < 2 ? 5 : 4, p[i]);
+    qkv_rows found = { 0 };
+    qkv_reading_opts opts = { .max_length = 4 };
+    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = two, .n = 2 }, &opts, &found), QKV_OK);
+    assert_int_equal(found.cut, 1);
+    assert_memory_equal(found.data, p[0], sizeof p[0]);
+    assert_memory_equal(found.data + CLASSES, p[0], sizeof p[0]);
+    opts.windows = 1;
+    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = two, .n = 2 }, &opts, &found), QKV_OK);
+    assert_int_equal(found.cut, 1);
+    for (int k = 0; k < CLASSES; k++) {
+        double mean = ((double)p[0][k] + (double)p[1][k] + (double)p[2][k]) / 3;
+        assert_true(fabs((double)found.data[k] - mean) < 1e-6);
+        assert_true(fabs(mean - (double)p[0][k]) > 1e-4); /* or this would show nothing */
+    }
+    assert_memory_equal(found.data + CLASSES, p[0], sizeof p[0]);
+    qkv_rows_free(&found);
+    qkv_model_free(m);
+    qkv_transformer_opts learned_positions = reader; /* which end somewhere */
+    learned_positions.positions = QKV_LEARNED, learned_positions.longest = 5;
+    m = word_model(&learned_positions);
+    for (int i = 0; i < 3; i++) probabilities_of(m, parts[i], i < 2 ? 5 : 4, p[i]);
+    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = two, .n = 2 }, NULL, &found), QKV_OK);
+    assert_memory_equal(found.data, p[0], sizeof p[0]);
+    qkv_rows_free(&found);
+    qkv_model_free(m);
+}
+
+static void texts_of_all_kinds(void **state)
+{
+    (void)state;
+    qkv_model *m = word_model(&reader);
+    const int32_t w1 = word_id(m, "w1"), w2 = word_id(m, "w2");
+    qkv_rows found = { 0 };
+    float p[CLASSES];
+    const char *const kinds[] = { "", " \t ", "w1 \xff\xfe w2", "w1 w2 w1", "w1" };
+    const size_t sizes[] = { 0, 3, 8, 5, 2 };
+    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = kinds, .lengths = sizes, .n = 5 }, NULL, &found), QKV_OK);
+    assert_int_equal(found.cut, 0);
+    probabilities_of(m, (int32_t[]){ START, END }, 2, p);
+    assert_memory_equal(found.data, p, sizeof p);
+    assert_memory_equal(found.data + CLASSES, p, sizeof p);
+    probabilities_of(m, (int32_t[]){ START, w1, UNKNOWN, w2, END }, 5, p);
+    assert_memory_equal(found.data + 2 * CLASSES, p, sizeof p);
+    probabilities_of(m, (int32_t[]){ START, w1, w2, END }, 4, p); /* as long as its length says */
+    assert_memory_equal(found.data + 3 * CLASSES, p, sizeof p);
+    const char *const seconds[] = { "w2", NULL, "w2 w1", "", "w2" };
+    const size_t second_sizes[] = { 2, 0, 2, 0, 2 };
+    const qkv_texts pairs = { .texts = kinds, .pairs = seconds, .lengths = sizes, .pair_lengths = second_sizes, .n = 5 };
+    assert_int_equal(qkv_classify(m, &pairs, NULL, &found), QKV_OK);
+    probabilities_of(m, (int32_t[]){ START, w1, END, w2, END }, 5, p);
+    assert_memory_equal(found.data + 4 * CLASSES, p, sizeof p);
+    probabilities_of(m, (int32_t[]){ START, w1, UNKNOWN, w2, END, w2, END }, 7, p);
+    assert_memory_equal(found.data + 2 * CLASSES, p, sizeof p);
+    probabilities_of(m, (int32_t[]){ START, w1, w2, END, END }, 5, p);
+    assert_memory_equal(found.data + 3 * CLASSES, p, sizeof p);
+    assert_int_equal(qkv_classify(m, &(qkv_texts){ .n = 0 }, NULL, &found), QKV_OK);
+    assert_int_equal(found.n, 0);
+    qkv_rows_free(&found);
+    qkv_model_free(m);
+}
+
+static void classify_refuses(void **state)
+{
+    (void)state;
+    qkv_transformer_opts o = reader;
+    o.classes = 0, o.pooling = QKV_POOL_MEAN;
+    qkv_model *m = word_model(&reader), *encoder = word_model(&o), *ids = qkv_model_new(&reader, 1);
+    o.decoder_layers = 1, o.encoder_layers = 0;
+    qkv_model *decoder = word_model(&o);
+    const qkv_texts one = { .texts = texts, .n = 1 };
+    qkv_rows found = { 0 };
+    assert_int_equal(qkv_classify(NULL, &one, NULL, &found), QKV_USAGE);
+    assert_int_equal(qkv_classify(encoder, &one, NULL, &found), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "no classifier"));
+    assert_int_equal(qkv_classify(ids, &one, NULL, &found), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "no tokenizer"));
+    assert_int_equal(qkv_embed_texts(decoder, &one, NULL, &found), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "encoder"));
+    assert_int_equal(qkv_embed_texts(NULL, &one, NULL, &found), QKV_USAGE);
+    assert_int_equal(qkv_embed_texts(encoder, &one, &(qkv_embed_opts){ .pooling = QKV_POOL_ATTENTION }, &found), QKV_USAGE);
+    assert_int_equal(qkv_classify(m, NULL, NULL, &found), QKV_USAGE);
+    assert_int_equal(qkv_classify(m, &one, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = texts, .n = -1 }, NULL, &found), QKV_USAGE);
+    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = (const char *[]){ NULL }, .n = 1 }, NULL, &found), QKV_USAGE);
+    assert_int_equal(qkv_classify(m, &one, &(qkv_reading_opts){ .max_length = -1 }, &found), QKV_USAGE);
+    assert_int_equal(found.n, 0);
+    qkv_data(qkv_params_find(qkv_model_params(m), "classifier.bias"))[1] = NAN;
+    assert_int_equal(qkv_classify(m, &one, NULL, &found), QKV_NUMERIC);
+    assert_int_equal(found.n, 0);
+    qkv_rows_free(&found);
+    qkv_model_free(m);
+    qkv_model_free(encoder);
+    qkv_model_free(decoder);
+    qkv_model_free(ids);
+}
+
+/* ---- embedding ---- */
+
+static void vectors(void **state)
+{
+    (void)state;
+    qkv_transformer_opts translator = reader;
+    translator.decoder_layers = 1, translator.classes = 0, translator.pooling = QKV_POOL_MEAN;
+    for (int translates = 0; translates < 2; translates++) {
+        qkv_model *m = word_model(translates ? &translator : &reader);
+        const int32_t w1 = word_id(m, "w1"), w2 = word_id(m, "w2");
+        const int32_t ids[] = { START, w1, w2, END }; /* of a translator without the start */
+        qkv_rows raw = { 0 }, normal = { 0 };
+        for (qkv_pooling how = QKV_POOL_MEAN; how <= (translates ? QKV_POOL_LAST : QKV_POOL_ATTENTION); how++) {
+            const char *const both[] = { "w3 w4 w5 w6 w7", "w1 w2" };
+            qkv_embed_opts o = { .pooling = how };
+            assert_int_equal(qkv_embed_texts(m, &(qkv_texts){ .texts = both, .n = 2 }, &o, &raw), QKV_OK);
+            o.normalized = 1;
+            assert_int_equal(qkv_embed_texts(m, &(qkv_texts){ .texts = both, .n = 2 }, &o, &normal), QKV_OK);
+            assert_int_equal(raw.width, 16);
+            qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+            const qkv_transformer *x = qkv_model_transformer(m);
+            qkv_tensor *hidden = qkv_transformer_encode(x, t, ids + translates, 1, 4 - translates, NULL);
+            const qkv_tensor *wanted = qkv_transformer_pool(x, hidden, NULL, how);
+            assert_memory_equal(raw.data + 16, qkv_data(wanted), sizeof(float) * 16);
+            qkv_tape_free(t);
+            for (int i = 0; i < 2; i++) {
+                double length = 0, unit = 0;
+                for (int d = 0; d < 16; d++) length += pow((double)raw.data[i * 16 + d], 2);
+                for (int d = 0; d < 16; d++) unit += pow((double)normal.data[i * 16 + d], 2);
+                assert_true(fabs(unit - 1) < 1e-6);
+                for (int d = 0; d < 16; d++)
+                    assert_true(fabs((double)raw.data[i * 16 + d] / sqrt(length) - (double)normal.data[i * 16 + d]) < 1e-6);
+            }
+        }
+        qkv_rows_free(&raw);
+        qkv_rows_free(&normal);
+        qkv_model_free(m);
+    }
+}
+
+static void a_vector_of_zeros_stays(void **state)
+{
+    (void)state;
+    qkv_model *m = word_model(&reader);
+    qkv_params *p = qkv_model_params(m);
+    memset(qkv_params_data(p), 0, sizeof(float) * (size_t)qkv_params_block(p));
+    qkv_rows found = { 0 };
+    const qkv_embed_opts o = { .normalized = 1 };
+    assert_int_equal(qkv_embed_texts(m, &(qkv_texts){ .texts = texts, .n = 1 }, &o, &found), QKV_OK);
+    for (int d = 0; d < 16; d++) assert_true(found.data[d] == 0);
+    qkv_rows_free(&found);
+    qkv_model_free(m);
+}
+
+/* ---- labels in files ---- */
+
+static char folder[64], config[80];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/qkv-classify-XXXXXX");
+    if (!mkdtemp(folder)) return -1;
+    sprintf(config, "%s/config.json", folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    static const char *const files[] = { "config.json", "model.safetensors", "tokenizer.json" };
+    for (int i = 0; i < 3; i++) {
+        char path[100];
+        sprintf(path, "%s/%s", folder, files[i]);
+        unlink(path);
+    }
+    return rmdir(folder);
+}
+
+static void labels_come_back(void **state)
+{
+    (void)state;
+    qkv_model *m = word_model(&reader);
+    qkv_rows before = { 0 }, after = { 0 };
+    const qkv_texts all = { .texts = texts, .n = TEXTS };
+    assert_int_equal(qkv_classify(m, &all, NULL, &before), QKV_OK);
+    assert_int_equal(qkv_model_save(m, folder), QKV_OK);
+    qkv_model_free(m);
+    assert_non_null(m = qkv_model_load(folder));
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    assert_int_equal(o->classes, CLASSES);
+    assert_int_equal(o->pooling, QKV_POOL_ATTENTION);
+    for (int i = 0; i < CLASSES; i++) assert_string_equal(qkv_model_label(m, i), names[i]);
+    assert_null(qkv_model_label(m, CLASSES));
+    assert_null(qkv_model_label(m, -1));
+    assert_null(qkv_model_label(NULL, 0));
+    assert_int_equal(qkv_classify(m, &all, NULL, &after), QKV_OK);
+    assert_memory_equal(before.data, after.data, sizeof(float) * TEXTS * CLASSES);
+    qkv_rows_free(&before);
+    qkv_rows_free(&after);
+    qkv_model_free(m);
+}
+
+static char *config_text(char room[4096])
+{
+    FILE *f = fopen(config, "rb");
+    assert_non_null(f);
+    room[fread(room, 1, 4095, f)] = '\0';
+    fclose(f);
+    return room;
+}
+
+static void poolings_come_back(void **state)
+{
+    (void)state;
+    for (qkv_pooling how = QKV_POOL_MEAN; how <= QKV_POOL_ATTENTION; how++) {
+        char text[4096], wanted[40];
+        qkv_transformer_opts o = reader;
+        o.pooling = how;
+        qkv_model *m = word_model(&o);
+        assert_int_equal(qkv_model_save(m, folder), QKV_OK);
+        qkv_model_free(m);
+        sprintf(wanted, "\"pooling\": \"%s\"", pooling_names[how]);
+        assert_non_null(strstr(config_text(text), wanted));
+        assert_non_null(m = qkv_model_load(folder));
+        assert_int_equal(qkv_transformer_options(qkv_model_transformer(m))->pooling, how);
+        qkv_model_free(m);
+    }
+}
+
+static void bad_labels(void **state)
+{
+    (void)state;
+    qkv_model *m = word_model(&reader);
+    assert_int_equal(qkv_model_set_labels(m, names, 2), QKV_USAGE);
+    assert_int_equal(qkv_model_set_labels(m, NULL, 3), QKV_USAGE);
+    assert_int_equal(qkv_model_set_labels(NULL, names, 3), QKV_USAGE);
+    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "", "c" }, 3), QKV_USAGE);
+    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", NULL, "c" }, 3), QKV_USAGE);
+    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "\xff", "c" }, 3), QKV_USAGE);
+    assert_string_equal(qkv_model_label(m, 1), "good"); /* as they were */
+    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "b", "c" }, 3), QKV_OK);
+    assert_string_equal(qkv_model_label(m, 1), "b");
+    qkv_model_free(m);
+}
+
+/* config.json with one piece replaced by another. */
+static void loads_as(const char *whole, const char *piece, const char *other, qkv_status status, const char *words)
+{
+    const char *at = strstr(whole, piece);
+    FILE *f = fopen(config, "wb");
+    if (!at) fail_msg("%s is not in %s", piece, whole);
+    fprintf(f, "%.*s%s%s", (int)(at - whole), whole, other, at + strlen(piece));
+    fclose(f);
+    qkv_model *m = qkv_model_load(folder);
+    if (status) assert_null(m);
+    else assert_non_null(m);
+    if (status) assert_int_equal(qkv_error_status(), status);
+    if (status && !strstr(qkv_error(), words)) fail_msg("\"%s\", expected \"%s\"", qkv_error(), words);
+    qkv_model_free(m);
+}
+
+static void hostile_configs(void **state)
+{
+    (void)state;
+    qkv_model *m = word_model(&reader);
+    assert_int_equal(qkv_model_set_labels(m, (const char *[]){ "a", "b", "c" }, 3), QKV_OK);
+    assert_int_equal(qkv_model_save(m, folder), QKV_OK);
+    qkv_model_free(m);
+    char whole[4096];
+    config_text(whole);
+    const char *list = strchr(strstr(whole, "\"labels\""), '[');
+    char labels[100];
+    sprintf(labels, "%.*s", (int)(strchr(list, ']') + 1 - list), list);
+    static const struct {
+        const char *labels, *words;
+    } lists[] = {
+        { "3", "list of 3" },
+        { "\"abc\"", "list of 3" },
+        { "{\"a\": 0}", "list of 3" },
+        { "null", "list of 3" },
+        { "[]", "list of 3" },
+        { "[\"a\", \"b\"]", "list of 3" },
+        { "[1, 2, 3]", "name 0" },
+        { "[\"a\", [], \"c\"]", "name 1" },
+        { "[\"a\", \"b\", \"\"]", "name 2" },
+        { "[\"a\", \"b\", null]", "name 2" },
+        { "[\"a\", \"b\", \"c\"", "line" },
+        { "[\"a\", \"b\", \"\\u0000\"]", "line" },
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        loads_as(whole, labels, lists[i].labels, QKV_FORMAT, lists[i].words);
+    loads_as(whole, "\"classes\": 3", "\"classes\": -1", QKV_FORMAT, "classes");
+    loads_as(whole, "\"classes\": 3", "\"classes\": 3.5", QKV_FORMAT, "classes");
+    loads_as(whole, "\"classes\": 3", "\"classes\": 4", QKV_FORMAT, "list of 4");
+    loads_as(whole, "\"classes\": 3", "\"classes\": 0", QKV_FORMAT, "list of 0");
+    loads_as(whole, "\"classes\": 3", "\"classes\": 9223372036854775807", QKV_FORMAT, "labels");
+    loads_as(whole, "\"pooling\": \"attention\"", "\"pooling\": \"sum\"", QKV_UNSUPPORTED, "pooling");
+    loads_as(whole, "\"pooling\": \"attention\"", "\"pooling\": 1", QKV_FORMAT, "pooling");
+    loads_as(whole, "\"pooling\": \"attention\"", "\"pooling\": \"mean\"", QKV_FORMAT, "pool.weight");
+    loads_as(whole, labels, "[\"a\", \"b\", \"c\"]", QKV_OK, "");
+    char *no_labels = strdup(whole);
+    strcpy(strchr(strstr(no_labels, "\"pooling\""), ','), "}"); /* the names may be missing, and then any number of classes */
+    loads_as(no_labels, "\"classes\": 3", "\"classes\": 9223372036854775807", QKV_FORMAT, "config.json");
+    loads_as(no_labels, "\"classes\": 3", "\"classes\": 3", QKV_OK, "");
+    free(no_labels);
+}
+
+/* ---- memory ---- */
+
+static qkv_status all_of_it(void)
+{
+    qkv_model *m = word_model(&reader);
+    qkv_pairs *p = m ? qkv_pairs_new() : NULL;
+    qkv_rows found = { 0 };
+    const qkv_reading_opts windows = { .max_length = 4, .windows = 1 };
+    const qkv_texts all = { .texts = (const char *[]){ "w1 w2 w3 w4 w5", "w1 \xff", "" }, .n = 3 };
+    qkv_status status = p ? QKV_OK : qkv_error_status();
+    if (!status) status = qkv_classify(m, &all, &windows, &found);
+    if (!status) status = qkv_embed_texts(m, &all, NULL, &found);
+    if (!status) status = qkv_pairs_add_text(p, qkv_model_source_tokenizer(m), "w1 \xff", 4, "w2", 2, 0, 1);
+    double loss;
+    const qkv_objective o = qkv_classifying((float[]){ 1, 2, 3 }, CLASSES);
+    if (!status) status = qkv_evaluate(m, p, &o, &in_order, &loss);
+    if (!status) status = qkv_model_save(m, folder);
+    qkv_model *copy = status ? NULL : qkv_model_load(folder);
+    if (!status && !copy) status = qkv_error_status();
+    qkv_model_free(copy);
+    qkv_rows_free(&found);
+    qkv_pairs_free(p);
+    qkv_model_free(m);
+    return status;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    assert_true(each_allocation_fails(all_of_it) > 50);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pooling_counts_real_tokens),
+        cmocka_unit_test(gradients_are_those_of_double),
+        cmocka_unit_test(pooling_refuses),
+        cmocka_unit_test(rows_alone_and_together),
+        cmocka_unit_test(weights_by_hand),
+        cmocka_unit_test(classes_that_are_none),
+        cmocka_unit_test(learning_and_using_read_alike),
+        cmocka_unit_test(one_by_one_and_together),
+        cmocka_unit_test(windows_and_cuts),
+        cmocka_unit_test(texts_of_all_kinds),
+        cmocka_unit_test(classify_refuses),
+        cmocka_unit_test(vectors),
+        cmocka_unit_test(a_vector_of_zeros_stays),
+        cmocka_unit_test_setup_teardown(labels_come_back, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(poolings_come_back, make_folder, remove_folder),
+        cmocka_unit_test(bad_labels),
+        cmocka_unit_test_setup_teardown(hostile_configs, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(any_allocation_may_fail, make_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,530 @@
+/* test_generate.c: a generated text is what whole forwards say, at any number of threads; where it ends, what it gives out. */
+#include <qkv/task.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing.h"
+
+static const char *const corpus[] = {
+    "the cat sat on the mat", "I love you", "you love the cat",    "我爱你",
+    "猫坐在垫子上",           "你爱猫",     "the dog and the cat", "the mat and the dog",
+};
+
+static const char prompt[] = "the cat and 我";
+enum { START = 1, END = 2, SPECIALS = 4, LONGEST = 24, ROOM = 200 };
+
+static qkv_tokenizer *learn(qkv_token_kind kind)
+{
+    qkv_words *w = qkv_words_new_of(kind);
+    qkv_tokenizer *t = NULL;
+    qkv_status status = w ? QKV_OK : qkv_error_status();
+    for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
+        status = qkv_words_add(w, corpus[i], strlen(corpus[i]));
+    if (!status) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 300, .min_count = 1 });
+    qkv_words_free(w);
+    return t;
+}
+
+/* Random weights, larger than usual, so that the model has opinions; spare: ids that the tokenizer does not know. */
+static qkv_model *make_model_of(qkv_token_kind kind, qkv_position_kind positions, int spare)
+{
+    qkv_tokenizer *t = learn(kind);
+    if (!t) return NULL;
+    const qkv_transformer_opts o = { .vocabulary = qkv_tokenizer_size(t) + spare,
+                                     .decoder_layers = 2,
+                                     .dim = 16,
+                                     .heads = 2,
+                                     .inner = 32,
+                                     .pre_norm = 1,
+                                     .dropout = 0.1f,
+                                     .positions = positions,
+                                     .longest = LONGEST };
+    qkv_model *m = qkv_model_new(&o, 3);
+    if (m && qkv_model_set_tokenizers(m, t, NULL)) {
+        qkv_model_free(m);
+        m = NULL;
+    }
+    if (!m) {
+        qkv_tokenizer_free(t);
+        return NULL;
+    }
+    qkv_params *p = qkv_model_params(m);
+    for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
+    float *end = qkv_data(qkv_params_find(p, "embed.weight")) + END * o.dim;
+    for (int64_t i = 0; i < o.dim; i++) end[i] *= 0.3f; /* and does not end at once */
+    return m;
+}
+
+static qkv_model *make_model(qkv_position_kind positions) { return make_model_of(QKV_BYTE_PAIRS, positions, 0); }
+
+static void generate(const qkv_model *m, qkv_generate_opts o, qkv_generated *g)
+{
+    assert_int_equal(qkv_generate(m, prompt, strlen(prompt), &o, NULL, NULL, g), QKV_OK);
+    assert_int_equal(g->text.data[g->text.length], 0);
+}
+
+static void same(const qkv_generated *a, const qkv_generated *b)
+{
+    assert_int_equal(a->n, b->n);
+    assert_int_equal(a->finish, b->finish);
+    assert_int_equal(a->text.length, b->text.length);
+    assert_memory_equal(a->text.data, b->text.data, a->text.length);
+    assert_memory_equal(a->ids, b->ids, sizeof *a->ids * (size_t)a->n);
+    assert_memory_equal(a->log_p, b->log_p, sizeof *a->log_p * (size_t)a->n);
+}
+
+/* ---- against whole forwards ---- */
+
+/* The logits after the start, the prompt and the first n new ids, by a forward over all of them at once. */
+static const float *whole_forward(const qkv_model *m, qkv_tape *t, const qkv_generated *g, int64_t n)
+{
+    const qkv_transformer *x = qkv_model_transformer(m);
+    int32_t ids[ROOM] = { START };
+    int64_t length = 1 + g->n_prompt + n;
+    assert_true(length <= ROOM);
+    if (g->n_prompt) memcpy(ids + 1, g->prompt.ids, sizeof *ids * (size_t)g->n_prompt);
+    if (n) memcpy(ids + 1 + g->n_prompt, g->ids, sizeof *ids * (size_t)n);
+    qkv_tape_reset(t);
+    qkv_tensor *logits = qkv_transformer_logits(x, qkv_transformer_decode(x, t, ids, 1, length, NULL, NULL, NULL));
+    assert_non_null(logits);
+    return qkv_data(logits) + (length - 1) * qkv_dim(logits, 2);
+}
+
+static bool may_come(int32_t id, int32_t known) { return id == END || (id >= SPECIALS && id < known); }
+
+static int32_t largest(const float *logits, int32_t n, int32_t known)
+{
+    int32_t best = END;
+    for (int32_t id = 0; id < n; id++)
+        if (may_come(id, known) && (logits[id] > logits[best] || (logits[id] == logits[best] && id < best))) best = id;
+    return best;
+}
+
+static double log_softmax(const float *logits, int32_t n, int32_t id)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < n; i++) sum += exp((double)logits[i] - (double)logits[id]);
+    return -log(sum);
+}
+
+static void greedy_is_the_largest_of_whole_forwards(void **state)
+{
+    (void)state;
+    static const qkv_position_kind kinds[] = { QKV_SINUSOID, QKV_ROTARY, QKV_LEARNED };
+    qkv_generated g = { 0 };
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    for (int k = 0; k < 4; k++) {
+        int spare = k == 3 ? 500 : 0; /* the likeliest ids then have no token */
+        qkv_model *m = make_model_of(QKV_BYTE_PAIRS, kinds[k % 3], spare);
+        int32_t known = qkv_tokenizer_size(qkv_model_source_tokenizer(m)), n = known + spare;
+        int skipped = 0;
+        generate(m, (qkv_generate_opts){ .max_tokens = 15 }, &g);
+        assert_true(g.n > 5);
+        for (int64_t i = 0; i < g.n; i++) {
+            const float *logits = whole_forward(m, t, &g, i);
+            assert_int_equal(g.ids[i], largest(logits, n, known));
+            skipped += largest(logits, n, n) != g.ids[i];
+            assert_true(fabs(g.log_p[i] - log_softmax(logits, n, g.ids[i])) < 1e-12); /* floats differ by 1e-8 at least */
+        }
+        if (g.finish == QKV_FINISH_END) assert_int_equal(largest(whole_forward(m, t, &g, g.n), n, known), END);
+        assert_true(!spare || skipped);
+        qkv_model_free(m);
+    }
+    qkv_tape_free(t);
+    qkv_generated_free(&g);
+}
+
+/* Filters and temperature change what comes, not the log-probabilities told. */
+static void log_p_is_the_models_own(void **state)
+{
+    (void)state;
+    qkv_generated g = { 0 };
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_model *m = make_model(QKV_ROTARY);
+    int32_t known = qkv_tokenizer_size(qkv_model_source_tokenizer(m));
+    generate(m, (qkv_generate_opts){ .max_tokens = 30, .temperature = 1.5f, .top_k = 40, .repetition_penalty = 1.3f }, &g);
+    assert_true(g.n > 5);
+    for (int64_t i = 0; i < g.n; i++)
+        assert_true(fabs(g.log_p[i] - log_softmax(whole_forward(m, t, &g, i), known, g.ids[i])) < 1e-12);
+    qkv_model_free(m);
+    qkv_tape_free(t);
+    qkv_generated_free(&g);
+}
+
+/* ---- seeds, samples, threads ---- */
+
+static void same_on_any_threads(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(QKV_ROTARY);
+    qkv_generated one = { 0 }, many = { 0 };
+    for (int sample = 0; sample < 4; sample++) {
+        const qkv_generate_opts o = { .max_tokens = 40, .temperature = (float)sample * 0.5f, .top_p = 0.95f, .sample = sample };
+        for (int threads = 1; threads <= 4; threads *= 2) {
+            qkv_set_threads(threads);
+            generate(m, o, threads == 1 ? &one : &many);
+            if (threads > 1) same(&one, &many);
+        }
+    }
+    qkv_set_threads(0);
+    qkv_generated_free(&one);
+    qkv_generated_free(&many);
+    qkv_model_free(m);
+}
+
+static void seeds_and_samples_differ(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(QKV_SINUSOID);
+    qkv_generated a = { 0 }, b = { 0 };
+    qkv_generate_opts o = { .max_tokens = 20, .temperature = 1, .seed = 5 };
+    generate(m, o, &a);
+    generate(m, o, &b);
+    same(&a, &b);
+    o.seed = 6;
+    generate(m, o, &b);
+    assert_string_not_equal(a.text.data, b.text.data);
+    o.seed = 5;
+    o.sample = 1;
+    generate(m, o, &b);
+    assert_string_not_equal(a.text.data, b.text.data);
+    qkv_generated_free(&a);
+    qkv_generated_free(&b);
+    qkv_model_free(m);
+}
+
+/* The first id of many samples, drawn from the K likeliest: as often as the model's probabilities say. */
+static void samples_come_as_often_as_the_model_says(void **state)
+{
+    (void)state;
+    enum { K = 6, SAMPLES = 10000 };
+    qkv_model *m = make_model(QKV_SINUSOID);
+    qkv_generated g = { 0 };
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_generate_opts o = { .max_tokens = 1, .temperature = 2, .top_k = K, .start = START, .end = END };
+    int32_t known = qkv_tokenizer_size(qkv_model_source_tokenizer(m)), likeliest[K];
+    int counts[K] = { 0 };
+    double sum = 0, chi = 0;
+    const float *logits = whole_forward(m, t, &g, 0);
+    for (int k = 0; k < K; k++) {
+        likeliest[k] = -1;
+        for (int32_t id = 0; id < known; id++) {
+            bool taken = false;
+            for (int j = 0; j < k; j++) taken |= likeliest[j] == id;
+            if (!taken && may_come(id, known) && (likeliest[k] < 0 || logits[id] > logits[likeliest[k]])) likeliest[k] = id;
+        }
+        sum += exp((double)logits[likeliest[k]] / 2);
+    }
+    for (o.sample = 0; o.sample < SAMPLES; o.sample++) {
+        int k = 0;
+        assert_int_equal(qkv_generate(m, "", 0, &o, NULL, NULL, &g), QKV_OK);
+        int32_t id = g.n ? g.ids[0] : END;
+        while (k < K && likeliest[k] != id) k++;
+        assert_true(k < K);
+        counts[k]++;
+    }
+    for (int k = 0; k < K; k++) {
+        double wanted = SAMPLES * exp((double)logits[likeliest[k]] / 2) / sum, d = counts[k] - wanted;
+        chi += d * d / wanted;
+    }
+    assert_true(chi < 20.515); /* 1 of 1000 exceeds it, with 5 degrees of freedom */
+    qkv_tape_free(t);
+    qkv_generated_free(&g);
+    qkv_model_free(m);
+}
+
+/* ---- pieces and stop strings ---- */
+
+typedef struct pieces {
+    char text[2000];
+    size_t length;
+    int n, refuse_at; /* -1: none */
+} pieces;
+
+static qkv_status keep_piece(void *data, const char *piece, size_t length)
+{
+    pieces *p = data;
+    assert_true(length > 0 && p->length + length < sizeof p->text);
+    assert_int_equal(qkv_utf8_check(piece, length), length);
+    if (p->n++ == p->refuse_at) return QKV_FAILURE;
+    memcpy(p->text + p->length, piece, length);
+    p->length += length;
+    return QKV_OK;
+}
+
+static void pieces_make_the_text(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(QKV_SINUSOID);
+    qkv_generated g = { 0 };
+    qkv_text bytes = { 0 }, repaired = { 0 };
+    int n = 0, broken = 0;
+    for (int sample = 0; sample < 10; sample++) {
+        pieces p = { .refuse_at = -1 };
+        const qkv_generate_opts o = { .max_tokens = 60, .temperature = 1, .sample = sample };
+        assert_int_equal(qkv_generate(m, prompt, strlen(prompt), &o, keep_piece, &p, &g), QKV_OK);
+        assert_int_equal(p.length, g.text.length);
+        assert_memory_equal(p.text, g.text.data, p.length);
+        assert_int_equal(qkv_tokenizer_decode(qkv_model_source_tokenizer(m), g.ids, (size_t)g.n, 0, &bytes), QKV_OK);
+        assert_int_equal(qkv_utf8_repair(bytes.data, bytes.length, &repaired), QKV_OK);
+        assert_int_equal(g.text.length, repaired.length);
+        assert_memory_equal(g.text.data, repaired.data, repaired.length);
+        broken += qkv_utf8_check(bytes.data, bytes.length) < bytes.length;
+        n += p.n;
+    }
+    assert_true(n > 100 && broken); /* there was something to cut and to repair */
+    pieces p = { .refuse_at = 2 };
+    const qkv_generate_opts o = { .max_tokens = 60, .temperature = 1 };
+    assert_int_equal(qkv_generate(m, prompt, strlen(prompt), &o, keep_piece, &p, &g), QKV_FAILURE);
+    assert_int_equal(p.n, 3);
+    assert_int_equal(g.n, 0);
+    assert_int_equal(g.text.length, 0);
+    qkv_text_free(&bytes);
+    qkv_text_free(&repaired);
+    qkv_generated_free(&g);
+    qkv_model_free(m);
+}
+
+/* Every piece of three characters of a text is a stop string once; most are parts of several tokens. */
+static void stop_strings_span_tokens(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(QKV_SINUSOID);
+    qkv_generated all = { 0 }, g = { 0 };
+    qkv_generate_opts o = { .max_tokens = 40, .temperature = 1, .seed = 2 };
+    int tried = 0;
+    generate(m, o, &all);
+    const char *text = all.text.data, *end = text + all.text.length;
+    for (const char *at = text; at < end;) {
+        char stop[16] = "";
+        const char *stops[2] = { "this does not come", stop };
+        size_t size[3] = { 0 };
+        const char *to = at;
+        for (int k = 0; k < 3 && to < end; k++) qkv_utf8_decode(to, (size_t)(end - to), &size[k]), to += size[k];
+        size_t length = (size_t)(to - at);
+        memcpy(stop, at, length);
+        at += size[0];
+        if (strlen(stop) < length) continue; /* a NUL ends a stop string, and may be in a text */
+        o.stops = stops;
+        o.n_stops = 2;
+        generate(m, o, &g);
+        assert_int_equal(g.finish, QKV_FINISH_STOP);
+        assert_int_equal(g.text.length, (const char *)memmem(text, all.text.length, stop, length) - text);
+        assert_memory_equal(g.text.data, text, g.text.length);
+        assert_true(g.n >= 1 && g.n <= all.n);
+        assert_memory_equal(g.ids, all.ids, sizeof *g.ids * (size_t)g.n);
+        tried++;
+    }
+    assert_true(tried > 20);
+    qkv_generated_free(&all);
+    qkv_generated_free(&g);
+    qkv_model_free(m);
+}
+
+/* ---- where it ends ---- */
+
+static void positions_end(void **state)
+{
+    (void)state;
+    static const char many[] = "zzzzzzzzzzzzzzzzzzzzzzzzzzz"; /* a token each: the corpus has no z */
+    qkv_model *m = make_model(QKV_LEARNED), *rotary = make_model(QKV_ROTARY);
+    qkv_generated g = { 0 };
+    const qkv_generate_opts o = { .max_tokens = 100, .temperature = 1, .start = START, .end = -1 }; /* never ends by itself */
+    for (size_t n = 0; n < LONGEST + 3; n++) {
+        qkv_status status = qkv_generate(m, many, n, &o, NULL, NULL, &g);
+        if (1 + n < LONGEST) {
+            assert_int_equal(status, QKV_OK);
+            assert_int_equal(g.n_prompt, n);
+            assert_int_equal(1 + n + (size_t)g.n, LONGEST);
+            assert_int_equal(g.finish, QKV_FINISH_LENGTH);
+        } else {
+            assert_int_equal(status, QKV_LIMIT);
+            assert_non_null(strstr(qkv_error(), "positions end at 24"));
+            assert_int_equal(g.n, 0);
+        }
+    }
+    assert_int_equal(qkv_generate(rotary, many, strlen(many), &o, NULL, NULL, &g), QKV_OK);
+    assert_int_equal(g.n, 100);
+    assert_int_equal(g.finish, QKV_FINISH_LENGTH);
+    qkv_generated_free(&g);
+    qkv_model_free(m);
+    qkv_model_free(rotary);
+}
+
+static void starts_and_ends(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(QKV_SINUSOID);
+    qkv_generated g = { 0 }, other = { 0 };
+    /* an end that comes first is the third id of the text without it */
+    qkv_generate_opts o = { .max_tokens = 20, .temperature = 1, .seed = 7, .start = START, .end = -1 };
+    generate(m, o, &g);
+    o.end = g.ids[2];
+    generate(m, o, &other);
+    assert_int_equal(other.finish, QKV_FINISH_END);
+    assert_true(other.n <= 2);
+    assert_memory_equal(other.ids, g.ids, sizeof *g.ids * (size_t)other.n);
+    /* without a start another text; and no empty prompt */
+    o.start = o.end = -1;
+    o.temperature = 0;
+    generate(m, o, &other);
+    o.start = START;
+    generate(m, o, &g);
+    assert_true(memcmp(g.log_p, other.log_p, sizeof *g.log_p * 3) != 0);
+    assert_int_equal(qkv_generate(m, NULL, 0, &o, NULL, NULL, &g), QKV_OK);
+    assert_int_equal(g.n_prompt, 0);
+    o.start = -1;
+    assert_int_equal(qkv_generate(m, "", 0, &o, NULL, NULL, &g), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "empty prompt"));
+    qkv_generated_free(&g);
+    qkv_generated_free(&other);
+    qkv_model_free(m);
+}
+
+static int repeated_pairs(const qkv_generated *g)
+{
+    int repeated = 0;
+    const int32_t *ids = g->prompt.ids; /* the new ones behind them */
+    int64_t n = g->n_prompt + g->n;
+    for (int64_t i = 0; i + 1 < n; i++)
+        for (int64_t j = i + 1; j + 1 < n; j++) repeated += ids[i] == ids[j] && ids[i + 1] == ids[j + 1];
+    return repeated;
+}
+
+static void no_pair_comes_twice(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(QKV_ROTARY);
+    qkv_generated g = { 0 };
+    qkv_generate_opts o = { .max_tokens = 80, .start = START, .end = -1 };
+    generate(m, o, &g);
+    assert_true(repeated_pairs(&g) > 0);
+    o.no_repeat = 2;
+    generate(m, o, &g);
+    assert_int_equal(g.n, 80);
+    assert_int_equal(repeated_pairs(&g), 0);
+    o.no_repeat = 1; /* until nothing is left */
+    o.max_tokens = 1000;
+    generate(m, o, &g);
+    assert_int_equal(g.finish, QKV_FINISH_END);
+    assert_true(g.n > 200 && g.n < 300);
+    for (int64_t i = 0; i < g.n; i++) assert_true(g.ids[i] >= SPECIALS); /* which are no text */
+    qkv_generated_free(&g);
+    qkv_model_free(m);
+}
+
+/* ---- other tokenizers ---- */
+
+static void words_and_characters(void **state)
+{
+    (void)state;
+    qkv_generated g = { 0 };
+    const qkv_generate_opts o = { .max_tokens = 5, .start = START, .end = -1 };
+    qkv_model *m = make_model_of(QKV_WORDS, QKV_ROTARY, 0);
+    generate(m, o, &g);
+    assert_int_equal(g.text.data[0], ' '); /* a word follows a word */
+    int spaces = 0;
+    for (size_t i = 0; i < g.text.length; i++) spaces += g.text.data[i] == ' ';
+    assert_int_equal(spaces, 5);
+    assert_int_equal(qkv_generate(m, "", 0, &o, NULL, NULL, &g), QKV_OK);
+    assert_int_not_equal(g.text.data[0], ' ');
+    qkv_model_free(m);
+    m = make_model_of(QKV_CHARACTERS, QKV_ROTARY, 0);
+    generate(m, o, &g);
+    size_t at = 0, bytes, characters = 0;
+    for (; at < g.text.length; at += bytes, characters++) qkv_utf8_decode(g.text.data + at, g.text.length - at, &bytes);
+    assert_int_equal(characters, 5);
+    qkv_generated_free(&g);
+    qkv_model_free(m);
+}
+
+/* ---- bad input, and memory that is out ---- */
+
+static void refused(const qkv_model *m, qkv_status wanted, const qkv_generate_opts *o, const char *piece)
+{
+    qkv_generated g = { 0 };
+    assert_int_equal(qkv_generate(m, "the", 3, o, NULL, NULL, &g), wanted);
+    if (!strstr(qkv_error(), piece)) fail_msg("\"%s\" is missing in: %s", piece, qkv_error());
+    assert_int_equal(g.n, 0);
+    assert_int_equal(g.text.length, 0);
+    qkv_generated_free(&g);
+}
+
+static void bad_models_and_options(void **state)
+{
+    (void)state;
+    qkv_transformer_opts t = { .vocabulary = 400, .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 1, .inner = 8 };
+    qkv_model *pair = qkv_model_new(&t, 0);
+    t.encoder_layers = 0;
+    qkv_model *ids = qkv_model_new(&t, 0), *m = make_model(QKV_ROTARY);
+    qkv_generated g = { 0 };
+    refused(NULL, QKV_USAGE, NULL, "a model");
+    refused(pair, QKV_USAGE, NULL, "without an encoder");
+    refused(ids, QKV_USAGE, NULL, "no tokenizer");
+    refused(m, QKV_USAGE, &(qkv_generate_opts){ .max_tokens = -1 }, "max_tokens is -1");
+    refused(m, QKV_USAGE, &(qkv_generate_opts){ .max_tokens = INT64_MAX }, "max_tokens");
+    refused(m, QKV_USAGE, &(qkv_generate_opts){ .temperature = -1 }, "temperature of -1");
+    refused(m, QKV_USAGE, &(qkv_generate_opts){ .top_p = 2 }, "top_p of 2");
+    refused(m, QKV_USAGE, &(qkv_generate_opts){ .min_p = 2 }, "min_p of 2");
+    refused(m, QKV_USAGE, &(qkv_generate_opts){ .start = 100000, .end = 2 }, "start 100000");
+    refused(m, QKV_USAGE, &(qkv_generate_opts){ .start = 1, .end = -2 }, "end -2");
+    refused(m, QKV_USAGE, &(qkv_generate_opts){ .n_stops = 1 }, "stop strings are missing");
+    refused(m, QKV_USAGE, &(qkv_generate_opts){ .n_stops = 2, .stops = (const char *[]){ "a", "" } }, "stop string 2 is empty");
+    refused(m, QKV_USAGE, &(qkv_generate_opts){ .n_stops = 1, .stops = (const char *[]){ "\xFF" } },
+            "stop string 1 is not UTF-8");
+    assert_int_equal(qkv_generate(m, "a\xFFz", 3, NULL, NULL, NULL, &g), QKV_FORMAT);
+    assert_non_null(strstr(qkv_error(), "byte 2"));
+    float *weights = qkv_data(qkv_params_find(qkv_model_params(m), "embed.weight"));
+    weights[START * 16] = NAN;
+    refused(m, QKV_NUMERIC, NULL, "not finite");
+    qkv_generated_free(&g);
+    qkv_model_free(pair);
+    qkv_model_free(ids);
+    qkv_model_free(m);
+}
+
+static qkv_status generate_once(void)
+{
+    qkv_model *m = make_model(QKV_LEARNED);
+    qkv_generated g = { 0 };
+    const qkv_generate_opts o = { .max_tokens = 3, .temperature = 1, .n_stops = 1, .stops = (const char *[]){ "zz" } };
+    qkv_status status = m ? qkv_generate(m, "the cat", 7, &o, NULL, NULL, &g) : qkv_error_status();
+    if (status) assert_int_equal(g.n, 0);
+    qkv_generated_free(&g);
+    qkv_model_free(m);
+    return status;
+}
+
+static void memory_that_is_out(void **state)
+{
+    (void)state;
+    assert_true(each_allocation_fails(generate_once) > 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(greedy_is_the_largest_of_whole_forwards),
+        cmocka_unit_test(log_p_is_the_models_own),
+        cmocka_unit_test(same_on_any_threads),
+        cmocka_unit_test(seeds_and_samples_differ),
+        cmocka_unit_test(samples_come_as_often_as_the_model_says),
+        cmocka_unit_test(pieces_make_the_text),
+        cmocka_unit_test(stop_strings_span_tokens),
+        cmocka_unit_test(positions_end),
+        cmocka_unit_test(starts_and_ends),
+        cmocka_unit_test(no_pair_comes_twice),
+        cmocka_unit_test(words_and_characters),
+        cmocka_unit_test(bad_models_and_options),
+        cmocka_unit_test(memory_that_is_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
