@@ -127,14 +127,25 @@ static qkv_status keep_id(work *w, const char *word)
     return QKV_OK;
 }
 
+/* The next token or id up to a space; NULL after the last. A space is a character too: one where a token must start is it. */
+static char *next_word(const work *w, char **rest)
+{
+    bool has_spaces = !given.ids && qkv_tokenizer_kind(w->tokenizer) == QKV_CHARACTERS;
+    char *word = *rest + (has_spaces ? 0 : strspn(*rest, " "));
+    if (!*word) return NULL;
+    char *end = word + 1 + strcspn(word + 1, " ");
+    *rest = *end ? end + 1 : end;
+    *end = '\0';
+    return word;
+}
+
 static qkv_status detokenize_line(work *w)
 {
     qkv_status status = QKV_OK;
-    char *rest = NULL;
+    char *rest = w->line;
     w->n = 0;
     if (strlen(w->line) < w->length) return fail(QKV_FORMAT, "line %lld holds a NUL byte", (long long)w->number);
-    for (char *word = strtok_r(w->line, " ", &rest); word && !status; word = strtok_r(NULL, " ", &rest))
-        status = keep_id(w, word);
+    for (char *word = next_word(w, &rest); word && !status; word = next_word(w, &rest)) status = keep_id(w, word);
     if (status) return status;
     if (qkv_tokenizer_decode(w->tokenizer, w->numbers, w->n, given.skip_specials, &w->text)) return library_failed();
     const char *text = w->text.data;
@@ -186,8 +197,9 @@ const command tokenize_command = {
     .name = "tokenize",
     .summary = "turn lines of text into tokens or ids",
     .about = "Reads lines from standard input and prints the tokens of each on a line of its\n"
-             "own, with a space between them. A token is spelled with one visible character\n"
-             "a byte: a space is U+0120, a G with a dot. An empty line gives an empty line.\n"
+             "own, with a space between them. A token of a BPE is spelled with one visible\n"
+             "character a byte: a space is U+0120, a G with a dot; words and characters are\n"
+             "spelled as they are. An empty line gives an empty line.\n"
              "\n"
              "Special tokens in the text are text like any other unless --specials is given.\n"
              "Bytes that are not UTF-8 are replaced by U+FFFD, and the line is named on\n"

@@ -7,16 +7,19 @@
 static struct {
     value_list train, specials;
     const char *out;
-    int size, min_count;
+    int kind, size, min_count;
     bool strict, quiet;
 } given = { .size = 8000, .min_count = 2 };
+
+static const char *const kinds[] = { "bpe", "words", "characters", NULL }; /* in the order of qkv_token_kind */
 
 static const option options[] = {
     { "train", .value = "FILE..", .help = "text to learn from, plain or gzip", .required = true, .list = &given.train },
     { "out", 'o', .value = "FILE", .help = "the tokenizer.json to write", .required = true, .text = &given.out },
+    { "kind", .value = "NAME", .help = "bpe (unless given), words or characters", .choice = &given.kind, .names = kinds },
     { "size", .value = "N", .help = "tokens in all, 8000 unless given", .count = &given.size },
     { "specials", .value = "TEXT..", .help = "special tokens; <pad> <s> </s> <unk> unless given", .list = &given.specials },
-    { "min-count", .value = "N", .help = "merge only what occurs N times or more, 2 unless given", .count = &given.min_count },
+    { "min-count", .value = "N", .help = "learn only what occurs N times or more, 2 unless given", .count = &given.min_count },
     { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
     { "quiet", .help = "tell nothing but errors", .flag = &given.quiet },
     { 0 },
@@ -56,7 +59,7 @@ static qkv_status run(void)
 {
     qkv_status status = check_folder(given.out);
     if (status) return status;
-    qkv_words *w = qkv_words_new();
+    qkv_words *w = qkv_words_new_of((qkv_token_kind)given.kind);
     if (!w) return library_failed();
     status = add_files(w);
     if (!status) status = train(w);
@@ -67,10 +70,16 @@ static qkv_status run(void)
 const command tokenizer_command = {
     .name = "tokenizer",
     .summary = "train a tokenizer on text files",
-    .about = "Learns a byte-level BPE vocabulary from the lines of text files and writes it as\n"
-             "a Hugging Face tokenizer.json. Ids: special tokens, the 256 bytes, then merges;\n"
-             "the pair that occurs most often is merged first, of equal ones that with the\n"
-             "smaller ids. Any text in any language can be encoded; nothing is unknown.\n"
+    .about = "Learns a vocabulary from the lines of text files and writes it as a Hugging Face\n"
+             "tokenizer.json.\n"
+             "\n"
+             "Byte-level BPE: ids are special tokens, the 256 bytes, then merges; the pair that\n"
+             "occurs most often is merged first, of equal ones that with the smaller ids. Any\n"
+             "text in any language can be encoded; nothing is unknown.\n"
+             "\n"
+             "Words (in lower case, split at white space) and characters: ids are special\n"
+             "tokens, then what occurs most often, of equal ones that with the smaller bytes.\n"
+             "Anything else is <unk>.\n"
              "\n"
              "When the text gives fewer tokens than asked for, that is told and the smaller\n"
              "vocabulary is written.",

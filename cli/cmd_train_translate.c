@@ -12,17 +12,15 @@ static const char *const bleu_names[] = { "13a", "zh", "char", "intl", "none", N
 
 static struct {
     value_list train, valid;
-    const char *tokenizer;
-    int vocabulary, metric, bleu;
+    int metric, bleu;
     bool separate;
-} given = { .vocabulary = 8000 };
+} given;
 
 static const option options[] = {
     { "train", .value = "FILES", .help = "source and target, line by line; or one file \"source TAB target\"", .required = true,
       .list = &given.train },
     { "valid", .value = "FILES", .help = "the same, to measure progress on", .list = &given.valid },
-    { "tokenizer", .value = "FILE", .help = "use this tokenizer.json; one is trained unless given", .text = &given.tokenizer },
-    { "vocab", .value = "N", .help = "tokens of the tokenizer to train, 8000 unless given", .count = &given.vocabulary },
+    TOKENIZER_OPTIONS,
     { "separate", .help = "source and target have a vocabulary each", .flag = &given.separate },
     { "metric", .value = "NAME", .help = "what is best: the lowest loss (unless given) or the highest bleu",
       .choice = &given.metric, .names = metric_names },
@@ -52,39 +50,11 @@ static void tell_left_out(const value_list *files, const qkv_corpus_read *read)
                 (long long)read->too_long, training.max_length, (long long)read->first_too_long);
 }
 
-static qkv_tokenizer *train_tokenizer(const qkv_words *w, const char *of)
+static qkv_status add_words(void *data, qkv_words *sources, qkv_words *targets)
 {
-    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = given.vocabulary });
-    if (!t) library_failed();
-    else if (qkv_tokenizer_size(t) < given.vocabulary && !training.quiet)
-        fprintf(stderr, "qkv: the %s gives %d tokens, not %d\n", of, qkv_tokenizer_size(t), given.vocabulary);
-    return t;
-}
-
-static qkv_status learn_tokenizers(qkv_tokenizer **source, qkv_tokenizer **target)
-{
-    qkv_words *sources = qkv_words_new(), *targets = given.separate ? qkv_words_new() : sources;
-    qkv_status status = QKV_OK;
-    if (!sources || !targets ||
-        qkv_words_add_corpus(sources, targets, given.train.at[0], second(&given.train),
-                             &(qkv_corpus_opts){ .strict = training.strict }, NULL))
-        status = library_failed();
-    else if (!(*source = train_tokenizer(sources, given.separate ? "source text" : "text"))) status = qkv_error_status();
-    else if (given.separate && !(*target = train_tokenizer(targets, "target text"))) status = qkv_error_status();
-    if (targets != sources) qkv_words_free(targets);
-    qkv_words_free(sources);
-    return status;
-}
-
-/* A resumed training has its tokenizers already; one that was killed before it wrote them learns the same again. */
-static qkv_status find_tokenizers(qkv_tokenizer **source, qkv_tokenizer **target)
-{
-    const training_path own = training_file("tokenizer.json"), own_target = training_file("target_tokenizer.json");
-    const char *path = training.resume && !access(own.text, F_OK) ? own.text : given.tokenizer;
-    bool has_target = training.resume && !access(own_target.text, F_OK);
-    if (!path || (given.separate && path == own.text && !has_target)) return learn_tokenizers(source, target);
-    if (!(*source = qkv_tokenizer_load(path))) return library_failed();
-    if (given.separate && !(*target = qkv_tokenizer_load(own_target.text))) return library_failed();
+    (void)data;
+    const qkv_corpus_opts opts = { .strict = training.strict };
+    if (qkv_words_add_corpus(sources, targets, given.train.at[0], second(&given.train), &opts, NULL)) return library_failed();
     return QKV_OK;
 }
 
@@ -96,67 +66,6 @@ static qkv_status add_pairs(qkv_pairs *p, const qkv_model *m, const value_list *
         return library_failed();
     tell_left_out(files, &read);
     return QKV_OK;
-}
-
-/* ---- the model ---- */
-
-static qkv_model *with_tokenizers(qkv_model *m, qkv_tokenizer *source, qkv_tokenizer *target)
-{
-    if (m && !qkv_model_set_tokenizers(m, source, target)) return m;
-    library_failed();
-    qkv_model_free(m);
-    qkv_tokenizer_free(source);
-    qkv_tokenizer_free(target);
-    return NULL;
-}
-
-static qkv_model *new_model(void)
-{
-    qkv_tokenizer *source = NULL, *target = NULL;
-    qkv_transformer_opts opts;
-    if (find_tokenizers(&source, &target) || training_model(qkv_tokenizer_size(source), qkv_tokenizer_size(target), &opts)) {
-        qkv_tokenizer_free(source);
-        qkv_tokenizer_free(target);
-        return NULL;
-    }
-    return with_tokenizers(qkv_model_new(&opts, (uint64_t)training.seed), source, target);
-}
-
-static qkv_tokenizer *tokenizer_of(const char *folder, const char *name)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    qkv_tokenizer *t = qkv_tokenizer_load(path);
-    if (!t) library_failed();
-    return t;
-}
-
-/* The weights and the text of another model, with the dropouts of this training. */
-static qkv_model *model_from(const char *folder)
-{
-    static const char *const fixed[] = { "preset",   "layers",  "encoder-layers", "decoder-layers", "dim",        "heads",
-                                         "kv-heads", "inner",   "pre-norm",       "norm",           "activation", "positions",
-                                         "longest",  "no-bias", "untied",         "tokenizer",      "vocab",      "separate",
-                                         NULL };
-    for (int i = 0; fixed[i]; i++)
-        if (was_given(fixed[i])) return fail(QKV_USAGE, "--%s cannot be changed: --from %s decides it", fixed[i], folder), NULL;
-    qkv_model *from = qkv_model_load(folder);
-    if (!from) return library_failed(), NULL;
-    qkv_transformer_opts opts = *qkv_transformer_options(qkv_model_transformer(from));
-    training_dropouts(&opts);
-    qkv_model *m = qkv_model_new(&opts, 0);
-    const qkv_params *weights = qkv_model_params(from);
-    if (m)
-        memcpy(qkv_params_data(qkv_model_params(m)), qkv_params_data(weights),
-               sizeof(float) * (size_t)qkv_params_count(weights));
-    qkv_model_free(from);
-    qkv_tokenizer *source = tokenizer_of(folder, "tokenizer.json");
-    qkv_tokenizer *target = source && opts.target_vocabulary ? tokenizer_of(folder, "target_tokenizer.json") : NULL;
-    if (m && source && !target == !opts.target_vocabulary) return with_tokenizers(m, source, target);
-    qkv_model_free(m);
-    qkv_tokenizer_free(source);
-    qkv_tokenizer_free(target);
-    return NULL;
 }
 
 /* ---- validation ---- */
@@ -236,7 +145,7 @@ static qkv_status validate(training_job *j, double *score, char words[128], char
 {
     const valid_text *v = j->data;
     double loss, bleu;
-    if (qkv_evaluate(j->model, v->pairs, &v->batches, &loss)) return library_failed();
+    if (qkv_evaluate(j->model, v->pairs, NULL, &v->batches, &loss)) return library_failed();
     *score = -loss;
     snprintf(words, 128, "valid loss %.4f", loss);
     snprintf(json, 128, "\"valid_loss\": %.6f", loss);
@@ -254,18 +163,6 @@ static qkv_status validate(training_job *j, double *score, char words[128], char
 static qkv_status check_files(const char *name, const value_list *l)
 {
     return l->n <= 2 ? QKV_OK : fail(QKV_USAGE, "--%s: %d files; expected source and target, or one with both", name, l->n);
-}
-
-static qkv_status find_specials(training_job *j)
-{
-    static const char *const names[] = { "<s>", "</s>", "<pad>" };
-    int32_t *const places[] = { &j->start, &j->end, &j->pad };
-    for (int i = 0; i < 3; i++) {
-        *places[i] = qkv_tokenizer_find(qkv_model_target_tokenizer(j->model), names[i]);
-        if (*places[i] < 0 || *places[i] != qkv_tokenizer_find(qkv_model_source_tokenizer(j->model), names[i]))
-            return fail(QKV_UNSUPPORTED, "the tokenizer has no token \"%s\" (or not the same for source and target)", names[i]);
-    }
-    return QKV_OK;
 }
 
 /* Less than one batch teaches the same sentences over and over; that is rarely what was meant. */
@@ -306,15 +203,14 @@ static qkv_status run(void)
 {
     qkv_status status = check_files("train", &given.train);
     if (!status) status = check_files("valid", &given.valid);
-    if (!status && given.separate && given.tokenizer) status = fail(QKV_USAGE, "--tokenizer is one vocabulary, --separate two");
+    if (!status && given.separate && training.tokenizer)
+        status = fail(QKV_USAGE, "--tokenizer is one vocabulary, --separate two");
     if (!status && given.metric == BY_BLEU && !given.valid.n) status = fail(QKV_USAGE, "--metric bleu needs --valid");
     if (!status) status = check_training_folder(&train_translate_command);
     if (status) return status;
-    qkv_model *m = training.from ? model_from(training.from) : new_model();
+    qkv_model *m = training_start(&(training_plan){ .add_words = add_words, .separate = given.separate }, &status);
     qkv_pairs *pairs = qkv_pairs_new(), *valid = qkv_pairs_new();
-    if (!m) status = qkv_error_status() ? qkv_error_status() : QKV_USAGE;
-    else if (!pairs || !valid) status = library_failed();
-    else status = train(m, pairs, valid);
+    if (m) status = pairs && valid ? train(m, pairs, valid) : library_failed();
     qkv_pairs_free(valid);
     qkv_pairs_free(pairs);
     qkv_model_free(m);

@@ -122,7 +122,7 @@ static qkv_status read_value(const option *o, const char *text)
     if (o->whole) return read_whole(o, text);
     if (o->number) return read_number(o, text);
     if (o->choice) return read_choice(o, text);
-    if (!*text) return fail(QKV_USAGE, "--%s: its value is empty", o->name);
+    if (!*text && !o->may_be_empty) return fail(QKV_USAGE, "--%s: its value is empty", o->name);
     *o->text = text;
     return QKV_OK;
 }

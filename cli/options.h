@@ -21,6 +21,7 @@ typedef struct option {
     const char *help;
     bool *flag;
     const char **text;
+    bool may_be_empty;        /* the text */
     value_list *list;         /* one value or more, up to the next option */
     int *count;               /* a whole number from 1 */
     int64_t *whole;           /* a whole number from 0 */
@@ -38,9 +39,10 @@ typedef struct command {
     qkv_status (*run)(void); /* prints results; has reported its error when it gives one */
 } command;
 
-extern const command example_translate_command, attention_command, average_command, explain_command, line_command,
-    score_command, tokenize_command, detokenize_command, tokenizer_command, info_command, train_translate_command,
-    translate_command, forward_command;
+extern const command example_translate_command, example_classify_command, example_generate_command, attention_command,
+    average_command, explain_command, line_command, score_command, tokenize_command, detokenize_command, tokenizer_command,
+    info_command, classify_command, embed_command, similar_command, perplexity_command, train_classify_command,
+    train_generate_command, train_mask_command, train_translate_command, translate_command, forward_command, generate_command;
 
 /* The commands, NULL after the last, and the options that every command has. */
 extern const command *const commands[];

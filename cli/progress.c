@@ -40,7 +40,8 @@ static void print_state(const progress_state *s)
     char step[48], epoch[48], left[32];
     format_of(step, s->step, s->steps);
     format_of(epoch, s->epoch, s->epochs);
-    fprintf(stderr, "epoch %s  step %s  loss %.3f  lr %.2e  %.0f tokens/s", epoch, step, s->loss, s->lr, s->tokens_per_second);
+    fprintf(stderr, "epoch %s  step %s  loss %.3f  lr %.2e  %.0f %s/s", epoch, step, s->loss, s->lr, s->tokens_per_second,
+            s->unit);
     if (s->seconds_left >= 0) format_time(left, s->seconds_left), fprintf(stderr, "  %s left", left);
 }
 

@@ -114,6 +114,7 @@ typedef struct run {
     int64_t epoch_steps; /* updates in an epoch */
     int64_t valid_every; /* steps */
     int64_t last_step;   /* 0: no limit */
+    int64_t planned;     /* steps that the schedule is made for; 0: any */
     int64_t first_step;  /* where this run began */
     double began;        /* seconds */
     double paused;       /* seconds that validation took, which are not the speed's */
@@ -134,6 +135,7 @@ static qkv_status write_record(const run *r)
                                "options", record_options(r->job->c), "pairs", (json_int_t)qkv_pairs_count(r->job->pairs),
                                "steps", (json_int_t)r->at.step, "epochs_begun", (json_int_t)r->at.epoch + 1, "best_step",
                                (json_int_t)marks->best_step, "stopped", r->reason ? r->reason : "");
+    if (record && r->planned) json_object_set_new(record, "schedule_steps", json_integer(r->planned));
     if (record && marks->best_step) json_object_set_new(record, "best_score", json_real(marks->best));
     bool is_written = record && !json_dump_file(record, temporary.text, JSON_INDENT(2)) && !rename(temporary.text, path.text);
     json_decref(record);
@@ -231,6 +233,7 @@ static void report(run *r, bool is_last)
                                                    .loss = loss,
                                                    .lr = r->at.lr,
                                                    .tokens_per_second = speed(r),
+                                                   .unit = r->job->unit ? r->job->unit : "tokens",
                                                    .done = done,
                                                    .seconds_left = done > 0 ? elapsed * (1 - done) / done : -1,
                                                    .is_last = is_last });
@@ -357,7 +360,8 @@ static qkv_status tell_cost(run *r)
     printf("pairs       %lld, in %lld updates an epoch\n", (long long)qkv_pairs_count(r->job->pairs),
            (long long)r->epoch_steps);
     printf("memory      %.0f MB, measured over %d updates\n", (double)usage.ru_maxrss / 1024, UPDATES);
-    printf("speed       %.0f target tokens/s, %.3f s an update\n", (double)r->tokens / (seconds * UPDATES), seconds);
+    printf("speed       %.0f %s/s, %.3f s an update\n", (double)r->tokens / (seconds * UPDATES),
+           r->job->unit ? r->job->unit : "target tokens", seconds);
     if (r->last_step)
         printf("time        %.1f minutes for %lld updates, without validation\n", seconds * (double)r->last_step / 60,
                (long long)r->last_step);
@@ -380,15 +384,32 @@ static qkv_status count_steps(run *r, const qkv_batch_opts *batches)
     return QKV_OK;
 }
 
+/* A schedule that knows its end cannot be given another one halfway. */
+static qkv_status check_end(const run *r)
+{
+    json_error_t error;
+    json_t *record = training.resume ? json_load_file(training_file("training.json").text, 0, &error) : NULL;
+    json_int_t planned = json_integer_value(json_object_get(record, "schedule_steps"));
+    json_decref(record);
+    if (!planned || planned == r->planned) return QKV_OK;
+    return fail(QKV_USAGE, "cannot resume %s: its schedule was made for %lld steps, and --steps or --epochs now say %lld",
+                training.out, (long long)planned, (long long)r->planned);
+}
+
 qkv_status run_training(training_job *j)
 {
     run r = { .job = j };
     qkv_trainer_opts opts;
-    const qkv_batch_opts batches = { .max_tokens = training.max_tokens, .start = j->start, .end = j->end, .pad = j->pad };
+    const qkv_batch_opts batches = {
+        .max_tokens = training.max_tokens, .start = j->start, .end = j->end, .pad = j->pad, .bare = j->bare
+    };
     qkv_status status = count_steps(&r, &batches);
     if (!status) status = training_opts(qkv_transformer_options(qkv_model_transformer(j->model))->dim, r.last_step, &opts);
+    if (!status) r.planned = opts.schedule.steps;
+    if (!status) status = check_end(&r);
     if (status) return status;
     opts.batches = batches;
+    opts.objective = j->objective;
     if (!(r.trainer = qkv_trainer_new(j->model, j->pairs, &opts))) return library_failed();
     if (training.dry_run) status = tell_cost(&r);
     else {

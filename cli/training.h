@@ -6,7 +6,8 @@
 
 /* ---- options ---- */
 typedef struct training_values {
-    const char *out, *from;
+    const char *out, *from, *tokenizer;
+    int vocabulary, tokens; /* of the tokenizer to train; tokens: its kind */
     int preset, layers, encoder_layers, decoder_layers, dim, heads, kv_heads, inner;
     bool pre_norm, no_bias, untied;
     int norm, activation, positions, longest;
@@ -23,7 +24,14 @@ typedef struct training_values {
 extern training_values training;
 
 extern const char *const preset_names[],
-    *const norm_names[], *const activation_names[], *const position_names[], *const optimizer_names[], *const schedule_names[];
+    *const norm_names[], *const activation_names[], *const position_names[], *const optimizer_names[], *const schedule_names[], *const token_names[];
+
+/* Rows for jobs that may train a tokenizer. */
+#define TOKENIZER_OPTIONS \
+    { "tokenizer", .value = "FILE", .help = "use this tokenizer.json; one is trained unless given", .text = &training.tokenizer }, \
+    { "tokens", .value = "KIND", .help = "bpe (unless given), words or characters", \
+      .choice = &training.tokens, .names = token_names }, \
+    { "vocab", .value = "N", .help = "tokens of the tokenizer to train, 8000 unless given", .count = &training.vocabulary }
 
 /* Rows for the table of a job. The first ones say what is learned, and must be the same when a training is resumed. */
 /* clang-format off */
@@ -70,7 +78,7 @@ extern const char *const preset_names[],
     { "clip-norm", .value = "NORM", .help = "largest norm of the gradients, 1 unless given; 0: any", .number = &training.clip }, \
     { "max-tokens", .value = "N", .help = "in a batch, padding included; 2048 unless given", .count = &training.max_tokens }, \
     { "update-freq", .value = "N", .help = "batches in an update, 1 unless given", .count = &training.update_freq }, \
-    { "max-length", .value = "N", .help = "leave out pairs with more tokens, 256 unless given", .count = &training.max_length }, \
+    { "max-length", .value = "N", .help = "longer pairs are left out, longer texts cut; 256", .count = &training.max_length }, \
     { "seed", .value = "N", .help = "of weights, dropout and the order of batches, 1 unless given", .whole = &training.seed }, \
     { "from", .value = "DIR", .help = "go on from the weights and the text of this model", .text = &training.from }, \
     { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &training.strict }, \
@@ -98,6 +106,21 @@ extern const char *const preset_names[],
 qkv_status training_model(int64_t vocabulary, int64_t target_vocabulary, qkv_transformer_opts *out);
 void training_dropouts(qkv_transformer_opts *out);
 
+/* How a job's model comes about. */
+typedef struct training_plan {
+    /* Adds the text that the tokenizer is to learn from; targets is sources unless separate. Reports its error. */
+    qkv_status (*add_words)(void *data, qkv_words *sources, qkv_words *targets);
+    bool separate;            /* source and target have a vocabulary each */
+    const char *extra_special; /* a token that the tokenizer must have, such as <mask>; NULL: none */
+    /* Makes the options those of the job: without a decoder, with classes. NULL: as they are. */
+    void (*adjust)(void *data, qkv_transformer_opts *o);
+    void *data;
+} training_plan;
+
+/* A new model with its tokenizers; or, with --from, one that starts with the weights of another, as far as it has them. NULL:
+ * reported, and *status says what. */
+qkv_model *training_start(const training_plan *p, qkv_status *status);
+
 /* How to train a model of width dim; total_steps 0: not known. USAGE, reported. */
 qkv_status training_opts(int64_t dim, int64_t total_steps, qkv_trainer_opts *out);
 
@@ -114,13 +137,22 @@ struct training_job {
     const command *c; /* whose options are recorded */
     qkv_model *model;
     const qkv_pairs *pairs;
+    const qkv_objective *objective; /* NULL: translation */
     int32_t start, end, pad;
+    bool bare;                 /* batches of documents */
+    const char *unit;          /* what is counted: NULL means tokens */
 
     /* Measures the model; NULL without anything to measure it on. A higher score is better. Tells what it measured in words and
      * as members of a JSON object: "valid loss 2.345", "\"valid_loss\": 2.345". Reports its error. */
     qkv_status (*validate)(training_job *j, double *score, char words[128], char json[128]);
     void *data;
 };
+
+/* Fills in the ids of <s>, </s> and <pad>. UNSUPPORTED, reported, where a tokenizer of the model lacks one. */
+qkv_status find_specials(training_job *j);
+/* `wanted` ids, or as many as there are learned positions for. */
+int64_t readable_length(const qkv_model *m, int64_t wanted);
+int32_t first_ordinary(const qkv_tokenizer *t); /* the first id that is no special token's; those come first */
 
 /* Refuses a folder that holds another training; and to resume with other options than those it was started with, each of which
  * is named. Reported. */
@@ -141,6 +173,7 @@ typedef struct progress_state {
     int64_t step, steps; /* so far and in all; 0: no limit */
     int64_t epoch, epochs;
     double loss, lr, tokens_per_second;
+    const char *unit;
     double done;         /* share of the way, 0 to 1 */
     double seconds_left; /* negative: not known */
     bool is_last;

@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-training_values training = { .preset = 1,
+training_values training = { .vocabulary = 8000,
+                             .preset = 1,
                              .longest = 512,
                              .smoothing = 0.1f,
                              .clip = 1,
@@ -15,6 +16,7 @@ training_values training = { .preset = 1,
                              .save_every = 500,
                              .log_every = 100 };
 
+const char *const token_names[] = { "bpe", "words", "characters", NULL }; /* in the order of qkv_token_kind */
 const char *const preset_names[] = { "tiny", "small", "base", "big", NULL };
 const char *const norm_names[] = { "layer", "rms", NULL };
 const char *const activation_names[] = { "relu", "gelu", "gelu-tanh", "silu", "silu-gated", NULL };

@@ -1,5 +1,6 @@
 /* make_model.c: writes the folder of a small model with random weights for the shell tests.
- * usage: make_model DIR pair|encoder|decoder|learned|ids TEXT     TEXT: what its tokenizer learns from; "ids" has no tokenizer
+ * usage: make_model DIR KIND TEXT     KIND: pair, encoder, decoder, learned, ids; learned-decoder, ids-decoder
+ *                                     TEXT: what its tokenizer learns from; "ids" has no tokenizer
  */
 #include <qkv/qkv.h>
 
@@ -21,9 +22,9 @@ static qkv_model *make(const char *kind, int64_t vocabulary)
     qkv_transformer_opts o = {
         .vocabulary = vocabulary, .encoder_layers = 1, .decoder_layers = 2, .dim = 16, .heads = 2, .inner = 32
     };
-    if (!strcmp(kind, "encoder")) o.decoder_layers = 0;
-    if (!strcmp(kind, "decoder")) o.encoder_layers = 0;
-    if (!strcmp(kind, "learned")) o.positions = QKV_LEARNED, o.longest = 12;
+    if (strstr(kind, "encoder")) o.decoder_layers = 0;
+    if (strstr(kind, "decoder")) o.encoder_layers = 0;
+    if (strstr(kind, "learned")) o.positions = QKV_LEARNED, o.longest = 12;
     qkv_model *m = qkv_model_new(&o, 11);
     qkv_params *p = qkv_model_params(m);
     for (int64_t i = 0; m && i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
@@ -36,7 +37,7 @@ int main(int argc, char **argv)
     qkv_tokenizer *t = learn(argv[3]);
     qkv_model *m = t ? make(argv[2], qkv_tokenizer_size(t)) : NULL;
     qkv_status status = m ? QKV_OK : qkv_error_status();
-    if (!status && strcmp(argv[2], "ids")) {
+    if (!status && !strstr(argv[2], "ids")) {
         status = qkv_model_set_tokenizers(m, t, NULL);
         if (!status) t = NULL; /* the model's now */
     }

@@ -116,6 +116,8 @@ before=$(files whole)
 refused "a folder with a training" 2 "--resume" train translate $data $model --steps 60 --out whole
 refused "nothing to resume" 2 "no training in" train translate $data $model --steps 60 --resume --out nothing
 refused "other options" 2 '--lr was "0" and is "0.5"' train translate $data $model --steps 70 --lr 0.5 --resume --out whole
+check "a training with an end" train --steps 20 --schedule linear --warmup 2 --out ends
+refused "another end" 2 "made for 20 steps" train translate $data $model --steps 30 --schedule linear --warmup 2 --resume --out ends
 cp -r whole other
 echo "one	eins" >>train.tsv
 sed 's/train.1 train.2/train.tsv/' whole/training.json >other/training.json

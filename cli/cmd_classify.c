@@ -1,0 +1,275 @@
+/* cmd_classify.c: qkv classify: lines in, labels out; or texts with their labels in, and how many were right out. */
+#include "confusion.h"
+#include "json.h"
+#include "labelled.h"
+#include "results.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+    const char *model, *input, *eval, *confusion;
+    int max_length, batch;
+    bool pairs, windows, all, json, strict, quiet;
+} given = { .max_length = 256, .batch = 256 };
+
+static const option options[] = {
+    { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
+    { "input", 'i', .value = "FILE", .help = "read lines from FILE instead of standard input", .text = &given.input },
+    { "pairs", .help = "lines are pairs: text, TAB, second text", .flag = &given.pairs },
+    { "all", .help = "print the probability of every class", .flag = &given.all },
+    { "json", .help = "print a JSON object a line", .flag = &given.json },
+    { "eval", .value = "PATH", .help = "labelled texts, as \"qkv train classify\" reads them: print scores",
+      .text = &given.eval },
+    { "confusion", .value = "FILE", .help = "write the confusion matrix as CSV too", .text = &given.confusion },
+    LABELLED_OPTIONS,
+    { "max-length", .value = "N", .help = "tokens read of a text, 256 unless given", .count = &given.max_length },
+    { "windows", .help = "read a longer text in windows of as many, and average", .flag = &given.windows },
+    { "batch", .value = "N", .help = "lines to read and classify at once, 256 unless given", .count = &given.batch },
+    { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
+    { "quiet", .help = "tell nothing but errors", .flag = &given.quiet },
+    { 0 },
+};
+
+/* ---- texts, a group at a time ---- */
+
+typedef struct group {
+    qkv_model *model;
+    char **texts, **pairs;
+    size_t *lengths, *pair_lengths;
+    int *classes;    /* what they should be, with --eval */
+    int64_t n, line; /* line: lines read so far */
+    qkv_rows found;
+    int64_t cut;
+    confusion confusion;
+} group;
+
+/* A copy with a NUL after it. Reports its error. */
+static qkv_status copy_text(const char *text, size_t length, char **to, size_t *to_length)
+{
+    if (!(*to = malloc(length + 1))) return fail(QKV_MEMORY, "out of memory");
+    memcpy(*to, text, length);
+    (*to)[length] = '\0';
+    *to_length = length;
+    return QKV_OK;
+}
+
+static void empty_group(group *g)
+{
+    for (int64_t i = 0; i < g->n; i++) {
+        free(g->texts[i]), free(g->pairs[i]);
+        g->texts[i] = g->pairs[i] = NULL;
+    }
+    g->n = 0;
+}
+
+static qkv_status run_group(group *g)
+{
+    const qkv_texts texts = { .texts = (const char *const *)g->texts,
+                              .pairs = g->pairs[0] ? (const char *const *)g->pairs : NULL,
+                              .lengths = g->lengths,
+                              .pair_lengths = g->pair_lengths,
+                              .n = g->n };
+    const qkv_reading_opts opts = { .max_length = given.max_length, .windows = given.windows };
+    if (qkv_classify(g->model, &texts, &opts, &g->found)) return library_failed();
+    g->cut += g->found.cut;
+    return QKV_OK;
+}
+
+static int likeliest(const float *row, int64_t n)
+{
+    int best = 0;
+    for (int i = 1; i < n; i++)
+        if (row[i] > row[best]) best = i;
+    return best;
+}
+
+/* ---- lines in, labels out ---- */
+
+static int by_probability(const void *a, const void *b)
+{
+    const float *const *x = a, *const *y = b;
+    if (**x != **y) return **x > **y ? -1 : 1;
+    return (*x > *y) - (*x < *y);
+}
+
+static qkv_status print_row(const group *g, const float *row)
+{
+    int64_t n = given.all || given.json ? g->found.width : 1;
+    const float **order = malloc(sizeof *order * (size_t)g->found.width);
+    if (!order) return fail(QKV_MEMORY, "out of memory");
+    for (int64_t i = 0; i < g->found.width; i++) order[i] = row + i;
+    qsort(order, (size_t)g->found.width, sizeof *order, by_probability);
+    for (int64_t i = 0; i < n; i++) {
+        const char *label = qkv_model_label(g->model, order[i] - row);
+        if (!given.json) printf("%s%s\t%.6f", i ? "\t" : "", label, (double)*order[i]);
+        else {
+            fputs(i ? ", " : "", stdout);
+            put_json_text(label, strlen(label));
+            printf(": %.6f", (double)*order[i]);
+        }
+    }
+    free(order);
+    return QKV_OK;
+}
+
+static qkv_status print_group(const group *g)
+{
+    for (int64_t i = 0; i < g->n; i++) {
+        const float *row = g->found.data + i * g->found.width;
+        const char *label = qkv_model_label(g->model, likeliest(row, g->found.width));
+        if (given.json) {
+            printf("{\"line\": %lld, \"label\": ", (long long)(g->line - g->n + i + 1));
+            put_json_text(label, strlen(label));
+            fputs(", \"probabilities\": {", stdout);
+        }
+        qkv_status status = print_row(g, row);
+        if (status) return status;
+        puts(given.json ? "}}" : "");
+    }
+    fflush(stdout);
+    return QKV_OK;
+}
+
+/* A line, or both texts of one. */
+static qkv_status take_line(group *g, const char *line, size_t length)
+{
+    const char *tab = given.pairs ? memchr(line, '\t', length) : NULL;
+    size_t good = qkv_utf8_check(line, length), first = tab ? (size_t)(tab - line) : length;
+    long long number = (long long)g->line + 1;
+    if (good < length && given.strict) return fail(QKV_FORMAT, "line %lld: byte %zu is not UTF-8", number, good + 1);
+    if (given.pairs && !tab) return fail(QKV_FORMAT, "line %lld: a pair has a TAB between its texts", number);
+    qkv_status status = copy_text(line, first, &g->texts[g->n], &g->lengths[g->n]);
+    if (!status && tab) status = copy_text(tab + 1, length - first - 1, &g->pairs[g->n], &g->pair_lengths[g->n]);
+    if (!status) g->n++, g->line++;
+    return status;
+}
+
+/* Fills the group; *more: whether there may be lines left. */
+static qkv_status take_lines(group *g, FILE *in, char **line, size_t *room, bool *more)
+{
+    qkv_status status = QKV_OK;
+    while (!status && g->n < given.batch && *more) {
+        errno = 0;
+        ssize_t got = getline(line, room, in);
+        size_t length = got < 0 ? 0 : (size_t)got;
+        *more = got >= 0;
+        while (length && ((*line)[length - 1] == '\n' || (*line)[length - 1] == '\r')) length--;
+        if (*more) status = take_line(g, *line, length);
+        else if (!feof(in)) status = fail(QKV_IO, "cannot read: %s", strerror(errno));
+    }
+    return status;
+}
+
+/* What comes before a line that is refused is classified. */
+static qkv_status classify_lines(group *g)
+{
+    FILE *in = given.input ? fopen(given.input, "re") : stdin;
+    if (!in) return fail(QKV_IO, "%s: cannot open: %s", given.input, strerror(errno));
+    if (!given.input && isatty(STDIN_FILENO)) given.batch = 1;
+    char *line = NULL;
+    size_t room = 0;
+    qkv_status status = QKV_OK;
+    for (bool more = true; !status && more && !ferror(stdout); empty_group(g)) {
+        status = take_lines(g, in, &line, &room, &more);
+        qkv_status done = g->n ? run_group(g) : QKV_OK;
+        if (!done && g->n) done = print_group(g);
+        if (!status) status = done;
+    }
+    free(line);
+    if (in != stdin) fclose(in);
+    return status;
+}
+
+/* ---- scores ---- */
+
+static qkv_status count_group(group *g)
+{
+    qkv_status status = g->n ? run_group(g) : QKV_OK;
+    for (int64_t i = 0; i < g->n && !status; i++)
+        count_answer(&g->confusion, g->classes[i], likeliest(g->found.data + i * g->found.width, g->found.width));
+    empty_group(g);
+    return status;
+}
+
+static qkv_status take_labelled(void *data, const qkv_labelled *x)
+{
+    group *g = data;
+    int class_id = find_class(&g->confusion, x->label);
+    if (class_id < 0)
+        return told(fail(QKV_FORMAT, "%s: line %lld: the model does not know the label \"%.60s\"", x->path, (long long)x->line,
+                         x->label));
+    g->classes[g->n] = class_id;
+    qkv_status status = copy_text(x->text, x->text_length, &g->texts[g->n], &g->lengths[g->n]);
+    if (!status && x->pair) status = copy_text(x->pair, x->pair_length, &g->pairs[g->n], &g->pair_lengths[g->n]);
+    if (!status) g->n++;
+    return told(status || g->n < given.batch ? status : count_group(g));
+}
+
+static qkv_status evaluate(group *g)
+{
+    qkv_status status = read_labelled(given.eval, given.strict, false, given.quiet, take_labelled, g);
+    if (!status) status = count_group(g);
+    if (!status && !g->confusion.n) status = fail(QKV_FORMAT, "%s: there are no texts", given.eval);
+    if (!status) print_scores(&g->confusion, given.json);
+    return status || !given.confusion ? status : write_confusion(&g->confusion, given.confusion);
+}
+
+/* ---- from options to the end ---- */
+
+static qkv_status make_room(group *g)
+{
+    size_t n = (size_t)given.batch;
+    g->texts = calloc(n, sizeof *g->texts);
+    g->pairs = calloc(n, sizeof *g->pairs);
+    g->lengths = calloc(n, sizeof *g->lengths);
+    g->pair_lengths = calloc(n, sizeof *g->pair_lengths);
+    g->classes = calloc(n, sizeof *g->classes);
+    bool ok = g->texts && g->pairs && g->lengths && g->pair_lengths && g->classes;
+    if (ok) return given.eval ? begin_confusion(&g->confusion, g->model) : QKV_OK;
+    return fail(QKV_MEMORY, "out of memory");
+}
+
+static void close_all(group *g)
+{
+    empty_group(g);
+    free(g->texts), free(g->pairs), free(g->lengths), free(g->pair_lengths), free(g->classes);
+    free_confusion(&g->confusion);
+    qkv_rows_free(&g->found);
+    qkv_model_free(g->model);
+}
+
+static qkv_status run(void)
+{
+    group g = { 0 };
+    qkv_status status = given.eval ? check_folder(given.confusion) : QKV_OK;
+    if (given.confusion && !given.eval) status = fail(QKV_USAGE, "--confusion needs --eval");
+    if (!status && !(g.model = qkv_model_load(given.model))) status = library_failed();
+    if (!status && !qkv_model_label(g.model, 0)) status = fail(QKV_UNSUPPORTED, "%s is not a classifier", given.model);
+    if (!status) status = make_room(&g);
+    if (!status) status = given.eval ? evaluate(&g) : classify_lines(&g);
+    if (!status && g.cut && !given.quiet)
+        fprintf(stderr, "qkv: classify: %lld texts are longer than is read at once: %s\n", (long long)g.cut,
+                given.windows ? "read in windows" : "cut (--max-length, --windows)");
+    close_all(&g);
+    return status;
+}
+
+const command classify_command = {
+    .name = "classify",
+    .summary = "tell which class lines of text belong to",
+    .about = "Prints for each line its label, a TAB and the label's probability; with --all\n"
+             "every label and its probability, the likeliest first. The results are the same\n"
+             "bytes with any --batch and any number of threads.\n"
+             "\n"
+             "--eval reads labelled texts and prints accuracy, precision, recall and F1 of each\n"
+             "class and the confusion matrix. A text of more than --max-length tokens is cut,\n"
+             "or with --windows read in windows whose probabilities are averaged.",
+    .example = "  echo \"a great film\" | qkv classify -m reviews\n"
+               "  qkv classify -m reviews --eval test.tsv",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,162 @@
+/* cmd_embed.c: qkv embed and qkv similar: lines of text as vectors, and lines near to lines. */
+#include "lines.h"
+#include "options.h"
+#include "results.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const pooling_names[] = { "mean", "first", "last", "attention", NULL }; /* in the order of qkv_pooling */
+enum { AS_TEXT, AS_JSON };
+static const char *const format_names[] = { "text", "json", NULL };
+
+static struct {
+    const char *model, *input, *out, *corpus;
+    int pooling, max_length, format, top;
+    bool windows, raw, quiet;
+} given = { .max_length = 512, .top = 5 };
+
+#define READING_OPTIONS                                                                                                        \
+    { "model", 'm', .value = "DIR", .help = "the folder of a model with an encoder", .required = true, .text = &given.model }, \
+        { "input", 'i', .value = "FILE", .help = "read lines from FILE instead of standard input", .text = &given.input },     \
+        { "pooling", .value = "KIND", .help = "mean (unless given), first, last or attention", .choice = &given.pooling,       \
+          .names = pooling_names },                                                                                            \
+        { "max-length", .value = "N", .help = "tokens read of a line, 512 unless given", .count = &given.max_length },         \
+    {                                                                                                                          \
+        "windows", .help = "read a longer line in windows of as many, and average", .flag = &given.windows                     \
+    }
+
+static const option embed_options[] = {
+    READING_OPTIONS,
+    { "raw", .help = "vectors as they are; else each has length 1", .flag = &given.raw },
+    { "out", 'o', .value = "FILE", .help = "write them as .npy, (lines, dim), instead of printing", .text = &given.out },
+    { "format", .value = "NAME", .help = "text (unless given): numbers with spaces; or json: an array a line",
+      .choice = &given.format, .names = format_names },
+    { "quiet", .help = "do not tell what was written", .flag = &given.quiet },
+    { 0 },
+};
+
+static const option similar_options[] = {
+    READING_OPTIONS,
+    { "corpus", .value = "FILE", .help = "the lines to search", .required = true, .text = &given.corpus },
+    { "top", .value = "N", .help = "lines to print for each query, 5 unless given", .count = &given.top },
+    { 0 },
+};
+
+/* The vectors of all lines. */
+static qkv_status embed(const qkv_model *m, const lines *l, bool normalized, qkv_rows *out)
+{
+    const qkv_texts texts = { .texts = (const char *const *)l->at, .n = l->n };
+    const qkv_embed_opts opts = { .reading = { .max_length = given.max_length, .windows = given.windows },
+                                  .pooling = (qkv_pooling)given.pooling,
+                                  .normalized = normalized };
+    return qkv_embed_texts(m, &texts, &opts, out) ? library_failed() : QKV_OK;
+}
+
+/* ---- embed ---- */
+
+static void print_rows(const qkv_rows *r)
+{
+    for (int64_t i = 0; i < r->n; i++) {
+        if (given.format == AS_JSON) putchar('[');
+        for (int64_t k = 0; k < r->width; k++)
+            printf("%s%.8g", !k ? "" : given.format == AS_JSON ? ", " : " ", (double)r->data[i * r->width + k]);
+        puts(given.format == AS_JSON ? "]" : "");
+    }
+}
+
+static qkv_status run_embed(void)
+{
+    lines l = { 0 };
+    qkv_rows rows = { 0 };
+    qkv_status status = check_folder(given.out);
+    qkv_model *m = status ? NULL : qkv_model_load(given.model);
+    if (!status && !m) status = library_failed();
+    if (!status) status = read_lines(&l, given.input);
+    if (!status) status = embed(m, &l, !given.raw, &rows);
+    if (!status && !given.out) print_rows(&rows);
+    else if (!status)
+        status = write_result(given.out, &(result){ .ndim = 2, .shape = { rows.n, rows.width }, .data = rows.data },
+                              given.quiet);
+    qkv_rows_free(&rows);
+    free_lines(&l);
+    qkv_model_free(m);
+    return status;
+}
+
+/* ---- similar ---- */
+
+typedef struct near {
+    float cosine;
+    int64_t line;
+} near;
+
+static int nearest_first(const void *a, const void *b)
+{
+    const near *x = a, *y = b;
+    if (x->cosine != y->cosine) return x->cosine > y->cosine ? -1 : 1;
+    return x->line < y->line ? -1 : x->line > y->line;
+}
+
+static float dot(const float *a, const float *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += (double)a[i] * (double)b[i];
+    return (float)sum;
+}
+
+static qkv_status print_near(const lines *queries, const qkv_rows *q, const lines *corpus, const qkv_rows *c)
+{
+    near *all = malloc(sizeof *all * (size_t)(c->n + 1));
+    if (!all) return fail(QKV_MEMORY, "out of memory");
+    for (int64_t i = 0; i < q->n; i++) {
+        for (int64_t k = 0; k < c->n; k++) all[k] = (near){ dot(q->data + i * q->width, c->data + k * c->width, c->width), k };
+        qsort(all, (size_t)c->n, sizeof *all, nearest_first);
+        printf("%s\n", queries->at[i]);
+        for (int64_t k = 0; k < c->n && k < given.top; k++)
+            printf("    %.4f  %lld  %s\n", (double)all[k].cosine, (long long)all[k].line + 1, corpus->at[all[k].line]);
+    }
+    free(all);
+    return QKV_OK;
+}
+
+static qkv_status run_similar(void)
+{
+    lines queries = { 0 }, corpus = { 0 };
+    qkv_rows q = { 0 }, c = { 0 };
+    qkv_model *m = qkv_model_load(given.model);
+    qkv_status status = m ? read_lines(&corpus, given.corpus) : library_failed();
+    if (!status && !corpus.n) status = fail(QKV_FORMAT, "%s: there are no lines", given.corpus);
+    if (!status) status = embed(m, &corpus, true, &c);
+    if (!status) status = read_lines(&queries, given.input);
+    if (!status) status = embed(m, &queries, true, &q);
+    if (!status) status = print_near(&queries, &q, &corpus, &c);
+    qkv_rows_free(&q);
+    qkv_rows_free(&c);
+    free_lines(&queries);
+    free_lines(&corpus);
+    qkv_model_free(m);
+    return status;
+}
+
+const command embed_command = {
+    .name = "embed",
+    .summary = "turn lines of text into vectors",
+    .about = "Prints a vector for each line: the hidden states of the encoder, pooled, and\n"
+             "divided by their length unless --raw. Any encoder serves: that of a translator,\n"
+             "of a classifier, or one trained by \"qkv train mask\".",
+    .example = "  qkv embed -m encoder --input lines.txt --out vectors.npy",
+    .options = embed_options,
+    .run = run_embed,
+};
+
+const command similar_command = {
+    .name = "similar",
+    .summary = "find the lines of a file that are nearest to a line",
+    .about = "For each line of the input the lines of the corpus with the largest cosine\n"
+             "between their vectors (see \"qkv embed\"): cosine, line number, line.",
+    .example = "  echo \"a funny film\" | qkv similar -m encoder --corpus reviews.txt --top 3",
+    .options = similar_options,
+    .run = run_similar,
+};

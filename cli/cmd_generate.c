@@ -1,0 +1,252 @@
+/* cmd_generate.c: qkv generate: a prompt in, the prompt and what follows out. */
+#include "json.h"
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    const char *model, *prompt;
+    int max_tokens, top_k, no_repeat, samples;
+    float temperature, top_p, min_p, repetition_penalty;
+    value_list stops;
+    int64_t seed;
+    bool no_echo, json;
+} given = { .max_tokens = 128, .samples = 1, .top_p = 1, .repetition_penalty = 1 };
+
+static const option options[] = {
+    { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
+    { "prompt", 'p', .value = "TEXT", .help = "what to continue; else each line of standard input", .text = &given.prompt,
+      .may_be_empty = true },
+    { "max-tokens", 'n', .value = "N", .help = "new tokens at most, 128 unless given", .count = &given.max_tokens },
+    { "temp", .value = "T", .help = "divide logits by T; 0 takes the likeliest token always", .number = &given.temperature },
+    { "top-k", .value = "K", .help = "draw from the K likeliest tokens only", .count = &given.top_k },
+    { "top-p", .value = "P", .help = "only from the likeliest that together have probability P", .number = &given.top_p },
+    { "min-p", .value = "P", .help = "only from those at least P times as likely as the likeliest", .number = &given.min_p },
+    { "repetition-penalty", .value = "R", .help = "make tokens that the text has already less likely, for R above 1",
+      .number = &given.repetition_penalty },
+    { "no-repeat-ngram", .value = "N", .help = "no run of N tokens comes twice", .count = &given.no_repeat },
+    { "stop", .value = "TEXT..", .help = "end before the first of these texts", .list = &given.stops },
+    { "seed", .value = "N", .help = "another number, other draws; 0 unless given", .whole = &given.seed },
+    { "samples", .value = "N", .help = "continue each prompt N times, each time by other draws", .count = &given.samples },
+    { "no-echo", .help = "print what follows the prompt only", .flag = &given.no_echo },
+    { "json", .help = "print a JSON object a line, with log-probabilities", .flag = &given.json },
+    { 0 },
+};
+
+/* What is continued. */
+typedef struct prompt {
+    const char *text;
+    size_t length;
+    int64_t line; /* of standard input, from 1; 0: it was given as --prompt */
+    bool is_shown;
+} prompt;
+
+typedef struct work {
+    qkv_model *model;
+    qkv_generate_opts opts;
+    qkv_generated made;
+} work;
+
+/* ---- text out ---- */
+
+/* Text of standard input stays one line. */
+static void put_text(const prompt *p, const char *text, size_t length)
+{
+    if (!p->line) {
+        fwrite(text, 1, length, stdout);
+        return;
+    }
+    for (size_t i = 0; i < length; i++)
+        if (text[i] == '\n') fputs("\\n", stdout);
+        else if (text[i] == '\r') fputs("\\r", stdout);
+        else if (text[i] == '\\') fputs("\\\\", stdout);
+        else putchar(text[i]);
+}
+
+/* Not before the first piece of what follows: a prompt that is refused gives no result. */
+static void show_prompt(prompt *p)
+{
+    if (!p->is_shown && !given.no_echo) put_text(p, p->text, p->length);
+    p->is_shown = true;
+}
+
+static qkv_status put_piece(void *data, const char *piece, size_t length)
+{
+    prompt *p = data;
+    if (given.json) return QKV_OK;
+    show_prompt(p);
+    put_text(p, piece, length);
+    fflush(stdout);
+    return ferror(stdout) ? QKV_IO : QKV_OK;
+}
+
+static void end_text(prompt *p)
+{
+    show_prompt(p);
+    putchar('\n');
+    fflush(stdout);
+}
+
+/* ---- JSON out ---- */
+
+static void open_json(const prompt *p)
+{
+    putchar('{');
+    if (p->line) printf("\"line\": %lld, ", (long long)p->line);
+}
+
+static void put_json(const work *w, const prompt *p)
+{
+    static const char *const finishes[] = { "end", "stop", "length" };
+    const qkv_tokenizer *t = qkv_model_target_tokenizer(w->model);
+    const qkv_generated *g = &w->made;
+    open_json(p);
+    printf("\"sample\": %lld, \"prompt\": ", (long long)w->opts.sample);
+    put_json_text(p->text, p->length);
+    fputs(", \"text\": ", stdout);
+    put_json_text(g->text.data, g->text.length);
+    fputs(", \"tokens\": [", stdout);
+    for (int64_t i = 0; i < g->n; i++) {
+        const char *token = qkv_tokenizer_token(t, g->ids[i]);
+        if (i) fputs(", ", stdout);
+        put_json_text(token, strlen(token));
+    }
+    fputs("], \"ids\": [", stdout);
+    for (int64_t i = 0; i < g->n; i++) printf("%s%d", i ? ", " : "", g->ids[i]);
+    fputs("], \"log_p\": [", stdout);
+    for (int64_t i = 0; i < g->n; i++) printf("%s%.17g", i ? ", " : "", g->log_p[i]);
+    printf("], \"finish\": \"%s\"}\n", finishes[g->finish]);
+    fflush(stdout);
+}
+
+/* ---- prompts ---- */
+
+/* A line that cannot be continued is told and stands empty; the others go on. */
+static void refuse_line(const prompt *p)
+{
+    const char *said = qkv_error(), *call = "generate: "; /* which the command's name says already */
+    if (!strncmp(said, call, strlen(call))) said += strlen(call);
+    fail(qkv_error_status(), "line %lld: %s", (long long)p->line, said);
+    if (given.json) {
+        open_json(p);
+        fputs("\"error\": ", stdout);
+        put_json_text(said, strlen(said));
+        putchar('}');
+    }
+    putchar('\n');
+}
+
+static qkv_status generate(work *w, prompt p)
+{
+    for (int i = 0; i < given.samples; i++) {
+        w->opts.sample = i;
+        p.is_shown = false;
+        if (i && !p.line && !given.json) puts("---");
+        qkv_status status = qkv_generate(w->model, p.text, p.length, &w->opts, put_piece, &p, &w->made);
+        if (ferror(stdout)) return QKV_OK; /* told at the end */
+        if (status && p.line && (status == QKV_LIMIT || status == QKV_FORMAT)) return refuse_line(&p), status;
+        if (status) return library_failed();
+        if (given.json) put_json(w, &p);
+        else end_text(&p);
+    }
+    return QKV_OK;
+}
+
+static qkv_status each_line(work *w)
+{
+    char *line = NULL;
+    size_t room = 0;
+    qkv_status status = QKV_OK, refused = QKV_OK;
+    ssize_t got = 0;
+    for (int64_t number = 1; !ferror(stdout) && (errno = 0, got = getline(&line, &room, stdin)) >= 0; number++) {
+        size_t length = (size_t)got;
+        if (length && line[length - 1] == '\n') length--;
+        if (length && line[length - 1] == '\r') length--; /* part of the newline, as in a corpus */
+        status = generate(w, (prompt){ .text = line, .length = length, .line = number });
+        if (status && status != QKV_LIMIT && status != QKV_FORMAT) break;
+        if (status && !refused) refused = status;
+        status = QKV_OK;
+    }
+    if (got < 0 && !feof(stdin))
+        status = fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "standard input: cannot read: %s", strerror(errno));
+    free(line);
+    return status ? status : refused;
+}
+
+/* ---- from options to the end ---- */
+
+static qkv_status check(void)
+{
+    if (!(given.temperature >= 0)) return fail(QKV_USAGE, "--temp %g: it must be at least 0", (double)given.temperature);
+    if (!(given.top_p > 0 && given.top_p <= 1))
+        return fail(QKV_USAGE, "--top-p %g: it must be above 0 and at most 1", (double)given.top_p);
+    if (!(given.min_p >= 0 && given.min_p <= 1))
+        return fail(QKV_USAGE, "--min-p %g: it must be from 0 to 1", (double)given.min_p);
+    if (!(given.repetition_penalty > 0))
+        return fail(QKV_USAGE, "--repetition-penalty %g: it must be above 0", (double)given.repetition_penalty);
+    return QKV_OK;
+}
+
+static bool wants_draws(void)
+{
+    return was_given("top-k") || was_given("top-p") || was_given("min-p") || was_given("seed") || was_given("samples");
+}
+
+static qkv_generate_opts settled(void)
+{
+    if (!was_given("temp") && wants_draws()) given.temperature = 1;
+    return (qkv_generate_opts){ .max_tokens = given.max_tokens,
+                                .temperature = given.temperature,
+                                .top_k = given.top_k,
+                                .top_p = given.top_p,
+                                .min_p = given.min_p,
+                                .repetition_penalty = given.repetition_penalty,
+                                .no_repeat = given.no_repeat,
+                                .stops = (const char *const *)given.stops.at,
+                                .n_stops = given.stops.n,
+                                .seed = (uint64_t)given.seed };
+}
+
+static qkv_status run(void)
+{
+    qkv_status status = check();
+    if (status) return status;
+    work w = { .opts = settled(), .model = qkv_model_load(given.model) };
+    if (!w.model) return library_failed();
+    if (given.prompt) status = generate(&w, (prompt){ .text = given.prompt, .length = strlen(given.prompt) });
+    else status = each_line(&w);
+    qkv_generated_free(&w.made);
+    qkv_model_free(w.model);
+    return status;
+}
+
+const command generate_command = {
+    .name = "generate",
+    .summary = "continue a text with a trained decoder",
+    .about = "Continues the text given with --prompt and prints both as they come, or continues\n"
+             "each line of standard input and prints both on a line of their own, a newline in\n"
+             "it as \\n, a carriage return as \\r and a backslash as \\\\. An empty prompt is one\n"
+             "too. The results are the same bytes with any number of threads, and those of a\n"
+             "line or a sample do not depend on the others.\n"
+             "\n"
+             "Without options the likeliest token follows. --temp draws tokens at random, by\n"
+             "the model's probabilities at 1, nearer to the likeliest below it. Where it is not\n"
+             "given, it is 1 with any of --top-k, --top-p, --min-p, --seed and --samples, else\n"
+             "0. The filters work in the order top-k, top-p, min-p, after penalty and repeats.\n"
+             "Samples of a --prompt are printed with a line --- between them.\n"
+             "\n"
+             "With --json, log_p has the logarithm of each token's probability by the model\n"
+             "itself, before temperature and filters; finish is \"end\" (the text came to its\n"
+             "end), \"stop\" (a --stop text came) or \"length\" (--max-tokens, or the model's\n"
+             "positions, ended it).\n"
+             "\n"
+             "A line that leaves no room for another token, or is not UTF-8, gives an empty\n"
+             "line (in JSON an \"error\") and a sentence on standard error; the others are\n"
+             "continued, and the exit status at the end is that of the first such line.",
+    .example = "  qkv generate -m models/shakespeare -p \"ROMEO:\" --temp 0.8 --top-p 0.95 --seed 7",
+    .options = options,
+    .run = run,
+};

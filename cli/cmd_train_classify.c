@@ -1,0 +1,238 @@
+/* cmd_train_classify.c: qkv train classify: labelled texts in, a classifier out. */
+#include "labelled.h"
+#include "training.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BY_LOSS, BY_ACCURACY };
+static const char *const metric_names[] = { "loss", "accuracy", NULL };
+static const char *const pooling_names[] = { "mean", "first", "last", "attention", NULL }; /* in the order of qkv_pooling */
+enum { MOST_CLASSES = 10000 };
+
+static struct {
+    const char *train, *valid;
+    int pooling, metric;
+    bool balance;
+} given = { .metric = BY_ACCURACY };
+
+static const option options[] = {
+    { "train", .value = "PATH", .help = "labelled texts: TSV, CSV, JSONL, or a folder of LABEL/*.txt", .required = true,
+      .text = &given.train },
+    { "valid", .value = "PATH", .help = "the same, to measure progress on", .text = &given.valid },
+    LABELLED_OPTIONS,
+    TOKENIZER_OPTIONS,
+    { "pooling", .value = "KIND", .help = "mean (unless given), first, last or attention", .choice = &given.pooling,
+      .names = pooling_names },
+    { "balance", .help = "weigh classes so that rare ones count as much as common ones", .flag = &given.balance },
+    { "metric", .value = "NAME", .help = "what is best: the highest accuracy (unless given) or the lowest loss",
+      .choice = &given.metric, .names = metric_names },
+    TRAINING_OPTIONS,
+    TRAINING_LIMITS,
+    { 0 },
+};
+
+/* ---- what is read ---- */
+
+typedef struct texts {
+    label_set labels;
+    int64_t counts[MOST_CLASSES];
+    const qkv_tokenizer *tokenizer;
+    int64_t max_length;
+    qkv_pairs *pairs;
+    qkv_words *words;
+} texts;
+
+static qkv_status too_many(const qkv_labelled *x)
+{
+    return told(fail(QKV_LIMIT, "%s: line %lld: more than %d different labels: is this the label's column?", x->path,
+                     (long long)x->line, MOST_CLASSES));
+}
+
+static qkv_status take_label(void *data, const qkv_labelled *x)
+{
+    texts *t = data;
+    if (t->labels.n == MOST_CLASSES && find_label(&t->labels, x->label) < 0) return too_many(x);
+    qkv_status status = told(add_label(&t->labels, x->label));
+    if (!status && t->words && (status = qkv_words_add(t->words, x->text, x->text_length))) return status;
+    return !status && t->words && x->pair ? qkv_words_add(t->words, x->pair, x->pair_length) : status;
+}
+
+static qkv_status take_text(void *data, const qkv_labelled *x)
+{
+    texts *t = data;
+    int class_id = find_label(&t->labels, x->label);
+    if (class_id < 0)
+        return told(fail(QKV_FORMAT, "%s: line %lld: the label \"%.60s\" is not in %s", x->path, (long long)x->line, x->label,
+                         given.train));
+    t->counts[class_id]++;
+    return qkv_pairs_add_text(t->pairs, t->tokenizer, x->text, x->text_length, x->pair, x->pair_length, t->max_length,
+                              (int32_t)class_id);
+}
+
+static qkv_status add_words(void *data, qkv_words *sources, qkv_words *targets)
+{
+    (void)targets;
+    texts *t = data;
+    t->words = sources;
+    qkv_status status = read_labelled(given.train, training.strict, false, true, take_label, t);
+    t->words = NULL;
+    return status;
+}
+
+static void adjust(void *data, qkv_transformer_opts *o)
+{
+    const texts *t = data;
+    o->decoder_layers = 0;
+    o->target_vocabulary = 0;
+    o->untied = 0;
+    o->classes = t->labels.n;
+    o->pooling = (qkv_pooling)given.pooling;
+}
+
+/* ---- validation ---- */
+
+typedef struct measured {
+    const qkv_pairs *pairs;
+    qkv_batch_opts batches;
+} measured;
+
+/* How many of the texts get their class. */
+static qkv_status measure_accuracy(const training_job *j, double *accuracy)
+{
+    const measured *v = j->data;
+    const qkv_transformer *x = qkv_model_transformer(j->model);
+    qkv_epoch *e = qkv_epoch_new(v->pairs, &v->batches, 0);
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_batch b = { 0 };
+    int64_t right = 0, classes = qkv_transformer_options(x)->classes;
+    qkv_status status = e && t ? QKV_OK : library_failed();
+    for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) {
+        if (qkv_epoch_batch(e, i, &b)) status = library_failed();
+        if (status) break;
+        qkv_tape_reset(t);
+        qkv_tensor *hidden = qkv_transformer_encode(x, t, b.source, b.rows, b.source_length, b.source_lengths);
+        const qkv_tensor *logits = qkv_transformer_classify(x, hidden, b.source_lengths);
+        if (!logits) status = (qkv_tape_status(t), library_failed());
+        for (int64_t r = 0; logits && r < b.rows; r++) {
+            const float *row = qkv_data(logits) + r * classes;
+            int64_t best = 0;
+            for (int64_t c = 1; c < classes; c++)
+                if (row[c] > row[best]) best = c;
+            right += best == b.labels[r * b.target_length];
+        }
+    }
+    qkv_batch_free(&b);
+    qkv_tape_free(t);
+    qkv_epoch_free(e);
+    if (!status) *accuracy = (double)right / (double)qkv_pairs_count(v->pairs);
+    return status;
+}
+
+static qkv_status validate(training_job *j, double *score, char words[128], char json[128])
+{
+    const measured *v = j->data;
+    double loss, accuracy = 0;
+    if (qkv_evaluate(j->model, v->pairs, j->objective, &v->batches, &loss)) return library_failed();
+    qkv_status status = measure_accuracy(j, &accuracy);
+    if (status) return status;
+    *score = given.metric == BY_LOSS ? -loss : accuracy;
+    snprintf(words, 128, "valid loss %.4f, accuracy %.2f%%", loss, 100 * accuracy);
+    snprintf(json, 128, "\"valid_loss\": %.6f, \"accuracy\": %.6f", loss, accuracy);
+    return QKV_OK;
+}
+
+/* ---- the command ---- */
+
+/* Each class counts as much as any other: n / (classes * count). */
+static void weigh(const texts *t, float *weights)
+{
+    int64_t n = qkv_pairs_count(t->pairs);
+    for (int i = 0; i < t->labels.n; i++)
+        weights[i] = t->counts[i] ? (float)((double)n / ((double)t->labels.n * (double)t->counts[i])) : 1;
+}
+
+static qkv_status check_classes(const texts *t)
+{
+    if (t->labels.n > 1) return QKV_OK;
+    if (!t->labels.n) return fail(QKV_FORMAT, "%s: there are no texts", given.train);
+    return fail(QKV_FORMAT, "%s: every text has the label \"%.60s\": two classes at least are needed", given.train,
+                t->labels.names[0]);
+}
+
+static qkv_status train(qkv_model *m, texts *t, qkv_pairs *valid)
+{
+    float *weights = calloc((size_t)t->labels.n, sizeof *weights);
+    measured v = { .pairs = valid };
+    training_job j = { .c = &train_classify_command, .model = m, .pairs = t->pairs, .data = &v, .unit = "texts" };
+    qkv_pairs *pairs = t->pairs;
+    t->tokenizer = qkv_model_source_tokenizer(m);
+    t->max_length = readable_length(m, training.max_length + 1) - 1; /* the end is not counted */
+    qkv_status status = weights ? find_specials(&j) : fail(QKV_MEMORY, "out of memory");
+    if (!status) status = read_labelled(given.train, training.strict, false, training.quiet, take_text, t);
+    if (!status) weigh(t, weights);
+    if (!status && given.valid) {
+        t->pairs = valid;
+        status = read_labelled(given.valid, training.strict, false, training.quiet, take_text, t);
+        t->pairs = pairs;
+        if (!status && !qkv_pairs_count(valid)) status = fail(QKV_FORMAT, "%s: there are no texts", given.valid);
+        v.batches = (qkv_batch_opts){ .max_tokens = training.max_tokens, .start = j.start, .end = j.end, .pad = j.pad };
+        j.validate = validate;
+    }
+    const qkv_objective objective = qkv_classifying(given.balance ? weights : NULL, t->labels.n);
+    j.objective = &objective;
+    if (!status && qkv_model_set_labels(m, (const char *const *)t->labels.names, t->labels.n)) status = library_failed();
+    if (!status) status = run_training(&j);
+    free(weights);
+    return status;
+}
+
+/* Fewer and larger steps than translation's: little text, seen a few times. */
+static void set_defaults(void)
+{
+    if (!was_given("schedule")) training.schedule = 2; /* linear */
+    if (!was_given("lr")) training.lr = 5e-4f;
+    if (!training.steps && !training.epochs && !(training.minutes > 0)) training.epochs = 5;
+    if (!was_given("label-smoothing")) training.smoothing = 0;
+    if (!was_given("max-tokens")) training.max_tokens = 4096;
+}
+
+static qkv_status run(void)
+{
+    texts *t = calloc(1, sizeof *t);
+    set_defaults();
+    qkv_status status = t ? check_training_folder(&train_classify_command) : fail(QKV_MEMORY, "out of memory");
+    bool learns = !training.from && !training.tokenizer && !training.resume; /* then the labels come with the words */
+    if (!status && !learns) status = read_labelled(given.train, training.strict, false, true, take_label, t);
+    const training_plan plan = { .add_words = add_words, .adjust = adjust, .data = t };
+    qkv_model *m = status ? NULL : training_start(&plan, &status);
+    qkv_pairs *valid = qkv_pairs_new();
+    if (t) t->pairs = qkv_pairs_new();
+    if (m && (!valid || !t->pairs)) status = library_failed();
+    if (m && !status) status = check_classes(t);
+    if (m && !status) status = train(m, t, valid);
+    qkv_pairs_free(valid);
+    if (t) qkv_pairs_free(t->pairs), free_labels(&t->labels);
+    free(t);
+    qkv_model_free(m);
+    return status;
+}
+
+const command train_classify_command = {
+    .name = "train classify",
+    .summary = "train a classifier on labelled texts",
+    .about = "Learns which class a text belongs to, and writes a model folder that \"qkv\n"
+             "classify -m DIR\" uses. Texts come as TSV (label TAB text, and TAB second text for\n"
+             "pairs; or columns by name), CSV with a header, JSON lines, or a folder of\n"
+             "LABEL/*.txt as the IMDb reviews are; plain or gzip.\n"
+             "\n"
+             "An encoder reads <s> text </s>, cut after --max-length tokens (256 unless given);\n"
+             "its hidden states are pooled and classified. Defaults: linear schedule from 5e-4,\n"
+             "5 epochs, no label smoothing; all else as in \"qkv train translate\". --from DIR\n"
+             "starts with the encoder of another model, such as one of \"qkv train mask\".",
+    .example = "  qkv train classify --train train.tsv --valid valid.tsv --preset tiny --tokens words --out reviews",
+    .options = options,
+    .run = run,
+};

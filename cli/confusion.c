@@ -1,0 +1,144 @@
+/* confusion.c: what texts are, and what a classifier says they are. */
+#include "confusion.h"
+
+#include "json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+qkv_status begin_confusion(confusion *c, const qkv_model *m)
+{
+    *c = (confusion){ .model = m, .classes = qkv_transformer_options(qkv_model_transformer(m))->classes };
+    c->counts = calloc((size_t)(c->classes * c->classes), sizeof *c->counts);
+    return c->counts ? QKV_OK : fail(QKV_MEMORY, "out of memory");
+}
+
+void free_confusion(confusion *c) { free(c->counts); }
+
+int find_class(const confusion *c, const char *label)
+{
+    for (int i = 0; i < c->classes; i++)
+        if (!strcmp(qkv_model_label(c->model, i), label)) return i;
+    return -1;
+}
+
+void count_answer(confusion *c, int is, int said)
+{
+    c->counts[is * c->classes + said]++;
+    c->n++;
+}
+
+/* ---- scores ---- */
+
+typedef struct score {
+    double precision, recall, f1;
+    int64_t texts;
+} score;
+
+static double ratio(int64_t a, int64_t b) { return b ? (double)a / (double)b : 0; }
+
+static score score_of(const confusion *c, int64_t k)
+{
+    int64_t said = 0, is = 0, right = c->counts[k * c->classes + k];
+    for (int64_t i = 0; i < c->classes; i++) said += c->counts[i * c->classes + k], is += c->counts[k * c->classes + i];
+    return (score){ ratio(right, said), ratio(right, is), ratio(2 * right, said + is), is };
+}
+
+static int longest_label(const confusion *c)
+{
+    int longest = 5;
+    for (int64_t i = 0; i < c->classes; i++) {
+        int length = (int)strlen(qkv_model_label(c->model, i));
+        if (length > longest) longest = length;
+    }
+    return longest;
+}
+
+static void print_matrix(const confusion *c)
+{
+    int64_t classes = c->classes;
+    int width = longest_label(c);
+    if (classes > 20) return (void)puts("\nconfusion: more than 20 classes; see --confusion");
+    printf("\nconfusion (a row is what it is, a column what was said)\n%*s", width, "");
+    for (int64_t i = 0; i < classes; i++) printf("  %*s", width, qkv_model_label(c->model, i));
+    putchar('\n');
+    for (int64_t i = 0; i < classes; i++) {
+        printf("%*s", width, qkv_model_label(c->model, i));
+        for (int64_t k = 0; k < classes; k++) printf("  %*lld", width, (long long)c->counts[i * classes + k]);
+        putchar('\n');
+    }
+}
+
+typedef struct summary {
+    double accuracy, macro_f1;
+    int64_t right;
+} summary;
+
+static summary summarize(const confusion *c)
+{
+    summary s = { 0 };
+    for (int64_t i = 0; i < c->classes; i++) {
+        s.right += c->counts[i * c->classes + i];
+        s.macro_f1 += score_of(c, i).f1 / (double)c->classes;
+    }
+    s.accuracy = ratio(s.right, c->n);
+    return s;
+}
+
+static void print_json(const confusion *c, const summary *all)
+{
+    printf("{\"texts\": %lld, \"accuracy\": %.6f, \"macro_f1\": %.6f, \"classes\": {", (long long)c->n, all->accuracy,
+           all->macro_f1);
+    for (int64_t i = 0; i < c->classes; i++) {
+        score s = score_of(c, i);
+        const char *label = qkv_model_label(c->model, i);
+        fputs(i ? ", " : "", stdout);
+        put_json_text(label, strlen(label));
+        printf(": {\"precision\": %.6f, \"recall\": %.6f, \"f1\": %.6f, \"texts\": %lld}", s.precision, s.recall, s.f1,
+               (long long)s.texts);
+    }
+    puts("}}");
+}
+
+void print_scores(const confusion *c, bool json)
+{
+    const summary all = summarize(c);
+    int width = longest_label(c);
+    if (json) return print_json(c, &all);
+    printf("accuracy %.4f (%lld of %lld), macro F1 %.4f\n\n%*s  precision  recall      F1   texts\n", all.accuracy,
+           (long long)all.right, (long long)c->n, all.macro_f1, width, "");
+    for (int64_t i = 0; i < c->classes; i++) {
+        score s = score_of(c, i);
+        printf("%*s     %.4f  %.4f  %.4f  %6lld\n", width, qkv_model_label(c->model, i), s.precision, s.recall, s.f1,
+               (long long)s.texts);
+    }
+    print_matrix(c);
+}
+
+static void put_csv(FILE *f, const char *text)
+{
+    fputc('"', f);
+    for (; *text; text++) {
+        if (*text == '"') fputc('"', f);
+        fputc(*text, f);
+    }
+    fputc('"', f);
+}
+
+qkv_status write_confusion(const confusion *c, const char *path)
+{
+    FILE *f = fopen(path, "we");
+    if (!f) return fail(QKV_IO, "%s: cannot write: %s", path, strerror(errno));
+    fputs("label,said,texts\n", f);
+    for (int64_t i = 0; i < c->classes * c->classes; i++) {
+        put_csv(f, qkv_model_label(c->model, i / c->classes));
+        fputc(',', f);
+        put_csv(f, qkv_model_label(c->model, i % c->classes));
+        fprintf(f, ",%lld\n", (long long)c->counts[i]);
+    }
+    bool is_written = !ferror(f);
+    is_written = !fclose(f) && is_written;
+    return is_written ? QKV_OK : fail(QKV_IO, "%s: cannot write: %s", path, strerror(errno));
+}

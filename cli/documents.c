@@ -1,0 +1,22 @@
+/* documents.c: plain text, document by document. */
+#include "documents.h"
+
+#include <stdio.h>
+
+document_values documents;
+const char *const document_names[] = { "lines", "paragraphs", "files", NULL }; /* in the order of qkv_document_kind */
+
+qkv_status read_documents(const value_list *files, bool strict, bool quiet, qkv_document_each each, void *data)
+{
+    int64_t n = 0;
+    for (int i = 0; i < files->n; i++) {
+        qkv_corpus_read read = { 0 };
+        if (qkv_documents_read(files->at[i], (qkv_document_kind)documents.kind, strict, each, data, &read))
+            return library_failed();
+        n += read.pairs;
+        if (read.repaired && !quiet)
+            fprintf(stderr, "qkv: %s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in\n", files->at[i],
+                    (long long)read.repaired, (long long)read.first_repaired);
+    }
+    return n ? QKV_OK : fail(QKV_FORMAT, "%s: there is no text", files->at[0]);
+}

@@ -1,0 +1,78 @@
+/* labelled.c: labelled texts, and the names of their classes. */
+#include "labelled.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+labelled_values labelled;
+static bool is_told; /* what ended the reading was reported by the one who ended it */
+
+qkv_status told(qkv_status status)
+{
+    is_told = status != QKV_OK;
+    return status;
+}
+
+qkv_status read_labelled(const char *path, bool strict, bool no_label, bool quiet, qkv_labelled_each each, void *data)
+{
+    const qkv_labelled_opts opts = { .label = labelled.label_column,
+                                     .text = labelled.text_column,
+                                     .pair = labelled.pair_column,
+                                     .strict = strict,
+                                     .no_label = no_label };
+    qkv_corpus_read read = { 0 };
+    is_told = false;
+    qkv_status status = qkv_labelled_read(path, &opts, each, data, &read);
+    if (status) return is_told ? status : library_failed();
+    if (read.repaired && !quiet)
+        fprintf(stderr, "qkv: %s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in\n", path,
+                (long long)read.repaired, (long long)read.first_repaired);
+    if (read.empty && !quiet)
+        fprintf(stderr, "qkv: %s: %lld texts are empty, the first is line %lld: left out\n", path, (long long)read.empty,
+                (long long)read.first_empty);
+    return QKV_OK;
+}
+
+/* ---- names ---- */
+
+/* Where a name is, or would be. */
+static int place_of(const label_set *s, const char *name)
+{
+    int from = 0, to = s->n;
+    while (from < to) {
+        int middle = from + (to - from) / 2;
+        if (strcmp(s->names[middle], name) < 0) from = middle + 1;
+        else to = middle;
+    }
+    return from;
+}
+
+int find_label(const label_set *s, const char *name)
+{
+    int at = place_of(s, name);
+    return at < s->n && !strcmp(s->names[at], name) ? at : -1;
+}
+
+qkv_status add_label(label_set *s, const char *name)
+{
+    if (find_label(s, name) >= 0) return QKV_OK;
+    char **names = realloc(s->names, sizeof *names * ((size_t)s->n + 1)), *copy = strdup(name);
+    if (names) s->names = names;
+    if (!names || !copy) {
+        free(copy);
+        return fail(QKV_MEMORY, "out of memory");
+    }
+    int at = place_of(s, name);
+    memmove(names + at + 1, names + at, sizeof *names * (size_t)(s->n - at));
+    names[at] = copy;
+    s->n++;
+    return QKV_OK;
+}
+
+void free_labels(label_set *s)
+{
+    for (int i = 0; i < s->n; i++) free(s->names[i]);
+    free(s->names);
+    *s = (label_set){ 0 };
+}

@@ -1,0 +1,159 @@
+/* training_model.c: the model that a training starts with. */
+#include "training.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- tokenizers ---- */
+
+typedef struct tokenizers {
+    qkv_tokenizer *source, *target; /* target: NULL for one vocabulary */
+} tokenizers;
+
+static void free_tokenizers(tokenizers *t)
+{
+    qkv_tokenizer_free(t->source);
+    qkv_tokenizer_free(t->target);
+    *t = (tokenizers){ 0 };
+}
+
+static qkv_tokenizer *learn_tokenizer(const training_plan *p, const qkv_words *w, const char *of)
+{
+    const char *specials[] = { "<pad>", "<s>", "</s>", "<unk>", p->extra_special };
+    const qkv_bpe_opts opts = { .size = training.vocabulary, .specials = specials, .n_specials = p->extra_special ? 5 : 4 };
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &opts);
+    if (!t) library_failed();
+    else if (qkv_tokenizer_size(t) < training.vocabulary && was_given("vocab") && !training.quiet)
+        fprintf(stderr, "qkv: the %s gives %d tokens, not %d\n", of, qkv_tokenizer_size(t), training.vocabulary);
+    return t;
+}
+
+static qkv_status learn(const training_plan *p, tokenizers *out)
+{
+    qkv_token_kind kind = (qkv_token_kind)training.tokens;
+    qkv_words *sources = qkv_words_new_of(kind), *targets = p->separate ? qkv_words_new_of(kind) : sources;
+    qkv_status status = sources && targets ? p->add_words(p->data, sources, targets) : library_failed();
+    if (!status && !(out->source = learn_tokenizer(p, sources, p->separate ? "source text" : "text")))
+        status = qkv_error_status();
+    if (!status && p->separate && !(out->target = learn_tokenizer(p, targets, "target text"))) status = qkv_error_status();
+    if (targets != sources) qkv_words_free(targets);
+    qkv_words_free(sources);
+    return status;
+}
+
+static qkv_status load(const char *source, const char *target, tokenizers *out)
+{
+    if (!(out->source = qkv_tokenizer_load(source))) return library_failed();
+    return !target || (out->target = qkv_tokenizer_load(target)) ? QKV_OK : library_failed();
+}
+
+/* A resumed training has its tokenizers already; one that was killed before it wrote them learns the same again. */
+static qkv_status find_tokenizers(const training_plan *p, tokenizers *out)
+{
+    const training_path source = training_file("tokenizer.json"), target = training_file("target_tokenizer.json");
+    bool is_kept = training.resume && !access(source.text, F_OK) && (!p->separate || !access(target.text, F_OK));
+    if (is_kept) return load(source.text, p->separate ? target.text : NULL, out);
+    return training.tokenizer ? load(training.tokenizer, NULL, out) : learn(p, out);
+}
+
+/* ---- models ---- */
+
+/* The tokenizers are the model's from here on. */
+static qkv_model *give_tokenizers(qkv_model *m, tokenizers *t, qkv_status *status)
+{
+    if (m && !qkv_model_set_tokenizers(m, t->source, t->target)) return m;
+    *status = library_failed();
+    qkv_model_free(m);
+    free_tokenizers(t);
+    return NULL;
+}
+
+static qkv_model *new_model(const training_plan *p, qkv_status *status)
+{
+    tokenizers t = { 0 };
+    qkv_transformer_opts opts;
+    *status = find_tokenizers(p, &t);
+    if (!*status) *status = training_model(qkv_tokenizer_size(t.source), qkv_tokenizer_size(t.target), &opts);
+    if (*status) return free_tokenizers(&t), NULL;
+    if (p->adjust) p->adjust(p->data, &opts);
+    return give_tokenizers(qkv_model_new(&opts, (uint64_t)training.seed), &t, status);
+}
+
+/* ---- from another model ---- */
+
+static qkv_status check_fixed(void)
+{
+    static const char *const fixed[] = { "preset",     "layers",    "encoder-layers", "decoder-layers", "dim",
+                                         "heads",      "kv-heads",  "inner",          "norm",           "pre-norm",
+                                         "activation", "longest",   "no-bias",        "positions",      "untied",
+                                         "vocab",      "tokenizer", "separate",       "tokens",         NULL };
+    for (int i = 0; fixed[i]; i++)
+        if (was_given(fixed[i]))
+            return fail(QKV_USAGE, "--%s cannot be changed: --from %s decides it", fixed[i], training.from);
+    return QKV_OK;
+}
+
+/* Every weight that both have in the same shape. */
+static void copy_weights(const qkv_params *from, const qkv_params *to)
+{
+    for (int i = 0; i < qkv_params_tensors(to); i++) {
+        qkv_tensor *w = qkv_params_tensor(to, i), *old = qkv_params_find(from, qkv_params_name(to, i));
+        bool is_same = old && qkv_ndim(old) == qkv_ndim(w);
+        for (int d = 0; is_same && d < qkv_ndim(w); d++) is_same = qkv_dim(old, d) == qkv_dim(w, d);
+        if (is_same) memcpy(qkv_data(w), qkv_data(old), sizeof(float) * (size_t)qkv_count(w));
+    }
+}
+
+static qkv_model *model_from(const training_plan *p, qkv_status *status)
+{
+    char source[4096], target[4096];
+    tokenizers t = { 0 };
+    if ((*status = check_fixed())) return NULL;
+    qkv_model *from = qkv_model_load(training.from);
+    if (!from) return *status = library_failed(), NULL;
+    qkv_transformer_opts opts = *qkv_transformer_options(qkv_model_transformer(from));
+    training_dropouts(&opts);
+    if (p->adjust) p->adjust(p->data, &opts);
+    snprintf(source, sizeof source, "%s/tokenizer.json", training.from);
+    snprintf(target, sizeof target, "%s/target_tokenizer.json", training.from);
+    *status = load(source, opts.target_vocabulary ? target : NULL, &t);
+    qkv_model *m = *status ? NULL : qkv_model_new(&opts, (uint64_t)training.seed);
+    if (m) copy_weights(qkv_model_params(from), qkv_model_params(m));
+    qkv_model_free(from);
+    if (*status) return free_tokenizers(&t), NULL;
+    return give_tokenizers(m, &t, status);
+}
+
+qkv_model *training_start(const training_plan *p, qkv_status *status)
+{
+    *status = QKV_OK;
+    return training.from ? model_from(p, status) : new_model(p, status);
+}
+
+int64_t readable_length(const qkv_model *m, int64_t wanted)
+{
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    return o->positions == QKV_LEARNED && o->longest < wanted ? o->longest : wanted;
+}
+
+/* ---- special tokens ---- */
+
+qkv_status find_specials(training_job *j)
+{
+    static const char *const names[] = { "<s>", "</s>", "<pad>" };
+    int32_t *const places[] = { &j->start, &j->end, &j->pad };
+    for (int i = 0; i < 3; i++) {
+        *places[i] = qkv_tokenizer_find(qkv_model_target_tokenizer(j->model), names[i]);
+        if (*places[i] < 0 || *places[i] != qkv_tokenizer_find(qkv_model_source_tokenizer(j->model), names[i]))
+            return fail(QKV_UNSUPPORTED, "the tokenizer has no token \"%s\" (or not the same for source and target)", names[i]);
+    }
+    return QKV_OK;
+}
+
+int32_t first_ordinary(const qkv_tokenizer *t)
+{
+    int32_t id = 0;
+    while (qkv_tokenizer_is_special(t, id)) id++;
+    return id;
+}

@@ -1,0 +1,58 @@
+/* 06_classify.c TRAIN.tsv TEST.tsv [STEPS]: praise or blame? A classifier from lines of "pos TAB text" and "neg TAB text", such
+ * as those of "qkv example classify --out reviews". */
+#include <qkv/qkv.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct work {
+    qkv_pairs *pairs;
+    qkv_model *model;
+    int right, texts;
+} work;
+
+static qkv_status add_text(void *data, const qkv_labelled *x)
+{
+    const work *w = data;
+    const qkv_tokenizer *t = qkv_model_source_tokenizer(w->model);
+    return qkv_pairs_add_text(w->pairs, t, x->text, x->text_length, NULL, 0, 0, !strcmp(x->label, "pos"));
+}
+
+static qkv_status test_text(void *data, const qkv_labelled *x)
+{
+    work *w = data;
+    qkv_rows p = { 0 }; /* the probabilities of both classes */
+    qkv_status status = qkv_classify(w->model, &(qkv_texts){ .texts = &x->text, .n = 1 }, NULL, &p);
+    if (!status) w->right += (p.data[1] > p.data[0]) == !strcmp(x->label, "pos");
+    w->texts++;
+    qkv_rows_free(&p);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3) return fprintf(stderr, "usage: 06_classify TRAIN.tsv TEST.tsv [STEPS]\n"), 2;
+    long steps = argc > 3 ? atol(argv[3]) : 600;
+    qkv_words *words = qkv_words_new_of(QKV_WORDS);
+    qkv_tokenizer *t = qkv_words_add_file(words, argv[1], 0, NULL) ? NULL : qkv_tokenizer_train(words, NULL);
+    const qkv_transformer_opts small = { .vocabulary = qkv_tokenizer_size(t), .encoder_layers = 2, .dim = 64, .heads = 4,
+                                         .inner = 128, .dropout = 0.1f, .classes = 2 };
+    work w = { .pairs = qkv_pairs_new(), .model = t ? qkv_model_new(&small, 1) : NULL };
+    int ok = w.model && !qkv_model_set_tokenizers(w.model, t, NULL) && !qkv_labelled_read(argv[1], NULL, add_text, &w, NULL);
+    const qkv_objective objective = qkv_classifying(NULL, 2);
+    const qkv_trainer_opts how = { .objective = &objective, .optimizer = { .rule = QKV_ADAM, .beta2 = 0.98f }, .clip = 1,
+                                   .schedule = { .kind = QKV_LINEAR, .lr = 2e-3, .warmup = steps / 10, .steps = steps },
+                                   .batches = { .max_tokens = 1024, .start = 1, .end = 2 } }; /* the ids of <s> and </s> */
+    qkv_trainer *trainer = ok ? qkv_trainer_new(w.model, w.pairs, &how) : NULL;
+    for (qkv_progress now = { 0 }; (ok = ok && trainer) && now.step < steps && (ok = !qkv_trainer_step(trainer, &now));)
+        if (now.step % 50 == 0) printf("step %4lld   loss %.3f\n", (long long)now.step, now.loss);
+    ok = ok && !qkv_labelled_read(argv[2], NULL, test_text, &w, NULL);
+    if (ok) printf("%d of %d right: accuracy %.3f\n", w.right, w.texts, (double)w.right / w.texts);
+    else fprintf(stderr, "%s\n", qkv_error());
+    qkv_trainer_free(trainer);
+    qkv_model_free(w.model); /* and its tokenizer */
+    qkv_pairs_free(w.pairs);
+    qkv_words_free(words);
+    return !ok;
+}

@@ -1,0 +1,228 @@
+#!/bin/sh
+# jobs.sh: classify, generate, mask, embed, similar and perplexity, as a user types them. usage: jobs.sh QKV MAKE_MODEL
+. "$(dirname "$0")/cases.sh"
+qkv=$(realpath "$1") make_model=$(realpath "$2")
+cd "$folder" || exit 1
+export LC_ALL=C.UTF-8
+
+# run STATUS PIECE ARGUMENTS...: exit status, and PIECE in what it says
+run() {
+    wanted=$1 piece=$2
+    shift 2
+    "$qkv" "$@" >out 2>err </dev/null
+    status=$?
+    [ "$status" = "$wanted" ] || { echo "status $status, wanted $wanted: $(cat err)"; return 1; }
+    grep -qF -- "$piece" err || [ -z "$piece" ] || { echo "\"$piece\" is missing in: $(cat err)"; return 1; }
+}
+# refused NAME STATUS PIECE ARGUMENTS...: the same, and nothing is printed
+refused() {
+    case_name=$1
+    shift
+    if problem=$(run "$@") && [ ! -s out ]; then ok "$case_name"; else not_ok "$case_name" "$problem" "$(cat out err)"; fi
+}
+weights() { cksum <"$1/model.safetensors"; }
+files() { cat "$1/checkpoint.safetensors" "$1/model.safetensors" "$1/config.json" "$1/tokenizer.json" | cksum; }
+
+# ---- data: the one word that says it stands anywhere ----
+awk 'BEGIN { split("the a film plot cast and, it music \"long\" night", w); split("neg pos", label); x = 7
+    split("dull awful poor", bad); split("great lovely fine", good)
+    for (c = 1; c <= 2; c++) for (i = 0; i < 120; i++) { s = ""; n = 1 + i % 7
+        for (k = 0; k <= n; k++) { x = (x * 1103515245 + 12345) % 2147483648; r = int(x / 65536)
+            s = s (k ? " " : "") (k == i % (n + 1) ? (c == 1 ? bad[1 + r % 3] : good[1 + r % 3]) : w[1 + r % 10]) }
+        print label[c] "\t" s } }' >all.tsv
+awk 'NR % 6' all.tsv >train.tsv
+awk 'NR % 6 == 0' all.tsv >valid.tsv
+cut -f2 valid.tsv >valid.txt
+awk -F'\t' 'BEGIN { print "id,text,label" } { gsub(/"/, "\"\"", $2); print NR ",\"" $2 "\"," $1 }' train.tsv >train.csv
+awk -F'\t' '{ gsub(/"/, "\\\"", $2); print "{\"text\": \"" $2 "\", \"label\": \"" $1 "\"}" }' train.tsv >train.jsonl
+gzip -c train.jsonl >train.jsonl.gz
+mkdir -p reviews/neg reviews/pos
+awk -F'\t' '{ printf "%s", $2 > sprintf("reviews/%s/%03d.txt", $1, NR) }' train.tsv
+
+size="--dim 16 --heads 2 --layers 1 --inner 32 --vocab 300 --dropout 0.1 --max-tokens 256 --patience 0"
+classify() { "$qkv" train classify --train train.tsv --valid valid.tsv $size --tokens words --lr 0.01 --schedule constant --quiet "$@"; }
+
+# ---- classify: bits ----
+check "train classify" classify --steps 120 --save-every 7 -t 1 --out whole
+wanted=$(files whole)
+for threads in 2 4; do
+    classify --steps 120 -t $threads --out threads$threads
+    same "the same bytes at $threads threads" "$wanted" "$(files threads$threads)"
+done
+for stop in 1 9 61; do
+    classify --steps $stop --out stop$stop && classify --steps 120 --resume --out stop$stop
+    same "stopped at $stop and resumed" "$wanted" "$(files stop$stop)"
+done
+for form in train.csv train.jsonl train.jsonl.gz reviews; do
+    "$qkv" train classify --train $form --valid valid.tsv $size --tokens words --lr 0.01 \
+        --schedule constant --quiet --steps 5 --out form 2>err || cat err
+    classify --steps 5 --out plain
+    same "$form gives the same" "$(weights plain)" "$(weights form)"
+    rm -rf form plain
+done
+
+# ---- classify: what comes out ----
+"$qkv" classify -m whole --eval valid.tsv --confusion matrix.csv >scores 2>&1
+accuracy=$(awk '/^accuracy/ { print $2 }' scores)
+check "it learned: accuracy $accuracy" awk -v a="$accuracy" 'BEGIN { exit !(a >= 0.9) }'
+logged=$(awk -F'"accuracy": ' '/"best": true/ { a = $2 } END { printf "%.4f", a }' whole/log.jsonl)
+same "which is what training measured" "$logged" "$accuracy"
+contains "scores of each class" "$(cat scores)" "precision" "neg" "pos" "confusion"
+same "the matrix has a line for each pair" "label,said,texts 4 40" \
+    "$(head -1 matrix.csv) $(awk -F, 'NR > 1 { n++; s += $3 } END { print n, s }' matrix.csv)"
+"$qkv" classify -m whole --input valid.txt >lines
+right=$(cut -f1 valid.tsv | paste - lines | awk '$1 == $2 { n++ } END { printf "%.4f", n / NR }')
+same "lines get the labels that were counted" "$accuracy" "$right"
+same "in order, one each" 40 "$(awk -F'\t' 'NF == 2 && $2 >= 0.5 && $2 <= 1' lines | wc -l | tr -d ' ')"
+# Labels by which some of the answers are wrong, and what the scores must then be.
+awk -F'\t' 'NR == FNR { said[FNR] = $1; next }
+    { print (FNR % 3 == 0 && FNR < 22 ? (said[FNR] == "pos" ? "neg" : "pos") : said[FNR]) "\t" $0 }' lines valid.txt >flipped.tsv
+cut -f1 lines | paste - flipped.tsv | awk -F'\t' '{ said[$1]++; is[$2]++; if ($1 == $2) right[$1]++ }
+    END { for (c in is) printf "%s %.4f %.4f %.4f %d\n", c, right[c] / said[c], right[c] / is[c], 2 * right[c] / (said[c] + is[c]), is[c] }' |
+    sort >wanted
+same "precision, recall, F1 and support by hand" "$(cat wanted)" \
+    "$("$qkv" classify -m whole --eval flipped.tsv | awk 'NF == 5 && $1 ~ /^(neg|pos)$/ { $1 = $1; print }' | sort)"
+for batch in 1 7; do
+    same "the same bytes with --batch $batch" "$(cksum <lines)" "$("$qkv" classify -m whole --batch $batch -t 2 <valid.txt | cksum)"
+done
+same "every class adds up to 1" 40 "$("$qkv" classify -m whole --all --input valid.txt |
+    awk -F'\t' '$2 >= $4 && $2 + $4 > 0.99999 && $2 + $4 < 1.00001' | wc -l | tr -d ' ')"
+"$qkv" classify -m whole --json <valid.txt >json
+check "JSON lines" awk '!/^{"line": [0-9]+, "label": "(neg|pos)", "probabilities": {.*}}$/ { exit 1 } END { exit NR != 40 }' json
+same "the labels are the same there" "$(cut -f1 lines | cksum)" "$(sed 's/.*"label": "\([a-z]*\)".*/\1/' json | cksum)"
+contains "scores as JSON" "$("$qkv" classify -m whole --eval valid.tsv --json)" '"texts": 40' "\"accuracy\": $accuracy" '"classes": {"neg": {'
+same "an empty line is a line" 3 "$(printf 'great\n\nawful' | "$qkv" classify -m whole | wc -l | tr -d ' ')"
+same "no line, no answer" "" "$("$qkv" classify -m whole </dev/null)"
+awk 'BEGIN { for (i = 0; i < 300; i++) printf "the "; print "great" }' >long.txt
+"$qkv" classify -m whole --input long.txt --max-length 20 >cut 2>err
+contains "a text that is cut is told" "$(cat err)" "1 texts are longer than is read at once: cut"
+"$qkv" classify -m whole --input long.txt --max-length 20 --windows >windows 2>err
+contains "or read in windows" "$(cat err)" "read in windows"
+refuse "which is not the same" cmp -s cut windows
+check "bytes that are not UTF-8 are read" sh -c 'printf "great \377\n" | "$1" classify -m whole' sh "$qkv"
+said=$(printf 'dull\ngreat\ngreat \377\n' | "$qkv" classify -m whole --strict --json 2>&1)
+same "or refused, by status" 4 "$(printf 'great \377\n' | "$qkv" classify -m whole --strict >/dev/null 2>&1; echo $?)"
+contains "after what came before" "$said" '{"line": 1, ' '{"line": 2, ' "line 3: byte 7 is not UTF-8"
+
+awk -F'\t' '{ split($2, w, " "); print $1 "\t" w[1] "\t" $2 }' train.tsv >pairs.tsv
+check "pairs of texts" run 0 "" train classify --train pairs.tsv $size --steps 3 --pooling attention --balance --quiet --out pairs
+same "are classified" 2 "$(printf 'a\tgreat film\nthe\tdull\n' | "$qkv" classify -m pairs --pairs | wc -l | tr -d ' ')"
+contains "and scored" "$("$qkv" classify -m pairs --eval pairs.tsv)" "of 200"
+for pooling in first last; do
+    check "pooling by $pooling" run 0 "" train classify --train train.tsv $size --pooling $pooling --steps 3 --quiet --out by-$pooling
+    contains "is kept" "$(cat by-$pooling/config.json)" "\"pooling\": \"$pooling\""
+done
+check "a text longer than the positions of the model is cut" run 0 "" train classify --train train.tsv $size --positions learned \
+    --longest 4 --tokens words --epochs 1 --quiet --out learned
+check "in use too" run 0 "are longer" classify -m learned --input valid.txt
+check "characters" run 0 "" train classify --train train.tsv $size --tokens characters --steps 3 --quiet --out characters
+check "classifies" run 0 "" classify -m characters --input valid.txt
+
+# ---- generate and perplexity ----
+awk 'BEGIN { split("ab cd ef gh", w); x = 3
+    for (i = 0; i < 150; i++) { s = ""; n = 2 + i % 6
+        for (k = 0; k < n; k++) { x = (x * 1103515245 + 12345) % 2147483648; s = s (k ? " " : "") w[1 + int(x / 65536) % 4] }
+        print s } }' >all.txt
+head -120 all.txt >train.txt
+tail -30 all.txt >heldout.txt
+generate() {
+    "$qkv" train generate --train train.txt --valid heldout.txt $size --tokens characters --context 9 --lr 0.01 --schedule constant \
+        --valid-every 20 --quiet "$@"
+}
+check "train generate" generate --steps 60 --save-every 7 -t 1 --out tongue
+wanted=$(files tongue)
+for threads in 2 4; do
+    generate --steps 60 -t $threads --out tongue$threads
+    same "the same bytes at $threads threads" "$wanted" "$(files tongue$threads)"
+done
+generate --steps 13 --out tongue13 && generate --steps 60 --resume --out tongue13
+same "stopped and resumed" "$wanted" "$(files tongue13)"
+reported=$(awk -F'"valid_loss": ' '/"best": true/ { split($2, v, ","); loss = v[1] } END { print loss }' tongue/log.jsonl)
+measured=$("$qkv" perplexity -m tongue --input heldout.txt --context 9 --json | sed 's/.*"nats_per_token": \([0-9.]*\).*/\1/')
+check "perplexity is the loss that training reports: $reported and $measured" \
+    awk -v a="$reported" -v b="$measured" 'BEGIN { exit !(a > 0 && a - b < 5e-6 && b - a < 5e-6) }'
+contains "in words" "$("$qkv" perplexity -m tongue --input heldout.txt --context 9)" "documents    30" "nats/token" "bits/byte"
+tokens() { "$qkv" perplexity -m tongue --input heldout.txt --context 9 --json "$@" | sed 's/.*"tokens": \([0-9]*\).*/\1/'; }
+same "a smaller stride counts as many tokens" "$(tokens)" "$(tokens --stride 2)"
+same "which are the characters and an end a line" "$(wc -m <heldout.txt | tr -d ' ')" "$(tokens)"
+check "generate" run 0 "" generate -m tongue -p "ab" --max-tokens 10
+for kind in paragraphs files; do
+    check "documents by $kind" run 0 "" train generate --train train.txt --documents $kind $size --steps 2 --quiet --out by-$kind
+done
+
+# ---- mask, embed, similar ----
+cut -f2 train.tsv >plain.txt
+mask() {
+    "$qkv" train mask --train plain.txt --valid valid.txt $size --tokens words --lr 0.01 --schedule constant --valid-every 20 --quiet "$@"
+}
+check "train mask" mask --steps 40 -t 1 --out encoder
+wanted=$(files encoder)
+for threads in 2 4; do
+    mask --steps 40 -t $threads --out encoder$threads
+    same "the same bytes at $threads threads" "$wanted" "$(files encoder$threads)"
+done
+mask --steps 11 --out encoder11 && mask --steps 40 --resume --out encoder11
+same "stopped and resumed" "$wanted" "$(files encoder11)"
+check "its words are guessed better in the end" awk -F'"valid_loss": ' '/valid_loss/ { split($2, v, ","); if (!first) first = v[1]; last = v[1] }
+    END { exit !(last < first) }' encoder/log.jsonl
+tune() { "$qkv" train classify --train train.tsv --from encoder --max-tokens 256 --schedule constant --quiet "$@"; }
+check "classify starts from it" tune --steps 1 --lr 1e-20 --out tuned
+"$qkv" embed -m encoder --input valid.txt >vectors
+same "with its weights" "$(cksum <vectors)" "$("$qkv" embed -m tuned --input valid.txt | cksum)"
+tune --steps 12 --out tuned12 && tune --steps 5 --out tuned5 && tune --steps 12 --resume --out tuned5
+same "and may stop and resume" "$(files tuned12)" "$(files tuned5)"
+same "a vector a line, of length 1" 40 "$(awk 'NF == 16 { s = 0; for (i = 1; i <= NF; i++) s += $i * $i; if (s > 0.9999 && s < 1.0001) n++ } END { print n }' vectors)"
+same "raw ones are not" 0 "$("$qkv" embed -m encoder --raw --input valid.txt |
+    awk '{ s = 0; for (i = 1; i <= NF; i++) s += $i * $i; if (s > 0.9999 && s < 1.0001) n++ } END { print n + 0 }')"
+contains "as JSON" "$("$qkv" embed -m encoder --format json --input valid.txt | sed -n 1p)" "[" ", " "]"
+check "as .npy" run 0 "wrote vectors.npy" embed -m encoder --input valid.txt --out vectors.npy
+same "of 40 x 16 numbers" 2688 "$(wc -c <vectors.npy | tr -d ' ')"
+for pooling in first last; do check "by $pooling" run 0 "" embed -m encoder --pooling $pooling --input valid.txt; done
+check "attention pooling, of a classifier that has it" run 0 "" embed -m pairs --pooling attention --input valid.txt
+same "the nearest line is the line itself" "1.0000 3" "$(sed -n 3p valid.txt | "$qkv" similar -m encoder --corpus valid.txt --top 1 | awk 'NR == 2 { print $1, $2 }')"
+same "as many as asked for" 4 "$(echo great | "$qkv" similar -m encoder --corpus valid.txt --top 3 | wc -l | tr -d ' ')"
+"$make_model" translator pair plain.txt
+check "a translator's encoder serves" run 0 "" embed -m translator --input valid.txt
+
+# ---- refused ----
+train="train classify $size --tokens words --quiet --steps 2 --out no"
+printf 'neg\tdull\nmeh\tso so\n' >unknown.tsv
+refused "an unknown label at evaluation" 4 'line 2: the model does not know the label "meh"' classify -m whole --eval unknown.tsv
+refused "an unknown label in --valid" 4 'line 2: the label "meh" is not in train.tsv' $train --train train.tsv --valid unknown.tsv
+grep ^neg train.tsv >one.tsv
+refused "one class" 4 'every text has the label "neg"' $train --train one.tsv
+printf 'neg\t \npos\t\n' >blank.tsv
+refused "empty texts alone" 4 "blank.tsv: there are no texts" $train --train blank.tsv
+refused "at evaluation too" 4 "blank.tsv: there are no texts" classify -m whole --eval blank.tsv --quiet
+cat blank.tsv >>unknown.tsv
+check "some empty texts are told" run 0 "unknown.tsv: 2 texts are empty, the first is line 3" train classify $size --steps 2 --train unknown.tsv --out some
+printf 'label,text\npos,fine\nneg,"never ends\nand so\n' >open.csv
+refused "a CSV with an open quote" 4 "open.csv: line 3" $train --train open.csv
+printf '{"label": "a", "text": "b"}\n[1, 2]\n' >list.jsonl
+refused "a JSONL line that is not an object" 4 "list.jsonl: line 2" $train --train list.jsonl
+printf '{"label": "a\\tb", "text": "b"}\n' >tab.jsonl
+refused "a label with a TAB" 4 "TAB" $train --train tab.jsonl
+refused "a column that is not there" 4 "stars" $train --train train.csv --label-column stars
+refused "a missing file" 3 "none.tsv" $train --train none.tsv
+refused "a missing model" 3 "nowhere" classify -m nowhere
+refused "a missing input" 3 "none.txt" classify -m whole --input none.txt
+refused "not a classifier" 5 "translator is not a classifier" classify -m translator --input valid.txt
+refused "a matrix without --eval" 2 "--confusion needs --eval" classify -m whole --confusion matrix.csv
+refused "a line that is no pair" 4 "line 1: a pair has a TAB" classify -m pairs --pairs --input valid.txt
+refused "a translator has no perplexity" 2 "decoder alone" perplexity -m translator --input heldout.txt
+refused "a stride longer than the context" 2 "--stride 10 is more than --context 9" perplexity -m tongue --input heldout.txt --context 9 --stride 10
+: >nothing.txt
+refused "perplexity of nothing" 4 "there is no text" perplexity -m tongue --input nothing.txt
+refused "perplexity of a missing file" 3 "none.txt" perplexity -m tongue --input none.txt
+refused "a language model does not embed" 2 "encoder" embed -m tongue --input valid.txt
+refused "attention pooling without its weights" 2 "pooling" embed -m encoder --pooling attention --input valid.txt
+refused "similar to nothing" 4 "nothing.txt" similar -m encoder --corpus nothing.txt
+refused "training on nothing" 4 "there is no text" train generate $size --train nothing.txt --quiet --out no
+refused "a context longer than the positions" 2 "--context 9 is more than the 4 positions" train generate $size --train train.txt \
+    --context 9 --positions learned --longest 4 --quiet --out no9
+refused "a rate of 1" 2 "--rate" train mask $size --train plain.txt --rate 1 --quiet --out no
+refused "a mask that the tokenizer lacks" 5 "<mask>" train mask --from whole --train plain.txt --quiet --out no6
+refused "a decoder is no start for a classifier" 2 "layer" train classify --from tongue --train train.tsv --quiet --out no7
+refused "the width is decided already" 2 "--dim cannot be changed" train classify --from encoder --dim 32 --train train.tsv --quiet --out no8
+refused "another job's folder" 2 "" train generate --train train.txt $size --resume --quiet --out whole
+finish
