@@ -7,20 +7,51 @@
 
 enum { LINE = 64, HUGE_PAGE = 2 << 20 };
 
+/* Small blocks lie inside what malloc gives, whose address is kept in front of them. posix_memalign cuts a block of its own out
+ * of the heap each time and before glibc 2.38 never finds it again: a server would grow for as long as it runs. Sanitizers watch
+ * the ends of what they give themselves. */
+#if defined(__SANITIZE_ADDRESS__)
+static void *small_block(size_t bytes)
+{
+    void *memory = NULL;
+    return posix_memalign(&memory, LINE, bytes ? bytes : 1) ? NULL : memory;
+}
+
+static void free_small_block(void *memory) { free(memory); }
+#else
+static void *small_block(size_t bytes)
+{
+    char *given = malloc(sizeof given + LINE + bytes);
+    if (!given) return NULL;
+    char *memory = given + sizeof given;
+    memory += LINE - (uintptr_t)memory % LINE;
+    memcpy(memory - sizeof given, &given, sizeof given);
+    return memory;
+}
+
+static void free_small_block(void *memory)
+{
+    char *given;
+    memcpy(&given, (char *)memory - sizeof given, sizeof given);
+    free(given);
+}
+#endif
+
 static void *default_alloc(size_t bytes, size_t alignment)
 {
     void *memory = NULL;
-    if (posix_memalign(&memory, alignment, bytes ? bytes : 1)) return NULL;
+    if (bytes < HUGE_PAGE) return small_block(bytes);
+    if (posix_memalign(&memory, alignment, bytes)) return NULL;
 #ifdef MADV_HUGEPAGE
-    if (alignment >= HUGE_PAGE) madvise(memory, bytes, MADV_HUGEPAGE);
+    madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
     return memory;
 }
 
 static void default_release(void *memory, size_t bytes)
 {
-    (void)bytes;
-    free(memory);
+    if (bytes < HUGE_PAGE) free_small_block(memory);
+    else free(memory);
 }
 
 static qkv_memory memory_table = { default_alloc, default_release };
