@@ -7,9 +7,11 @@
 #include <qkv/model.h>
 #include <qkv/nn.h>
 #include <qkv/op.h>
+#include <qkv/serve.h>
 #include <qkv/task.h>
 #include <qkv/tensor.h>
 #include <qkv/text.h>
 #include <qkv/train.h>
+#include <qkv/view.h>
 
 #endif

@@ -1,0 +1,86 @@
+/* qkv/view.h: pictures. Heatmaps, curves and the flow of attention, drawn once and written as PNG, SVG or PDF.
+ *
+ * The ending of the path chooses the format: .png, .svg or .pdf, in any case. A file is written whole or not at all. Names and
+ * titles are UTF-8 of any script; what no font on the machine can draw is shown as U+XXXX, and a line under the picture says
+ * which characters and what to install. The text of SVG and PDF can be searched and copied. Everything is read during the call
+ * only; any number of threads may draw at once, one after the other.
+ *
+ * Errors of every call: USAGE for NULL, a size that does not fit, or text that is not UTF-8; UNSUPPORTED for another ending
+ * (the sentence names those that are known) or a machine without any font; LIMIT for a picture of more than QKV_PICTURE_SIDE
+ * points on a side; IO; MEMORY. */
+#ifndef QKV_VIEW_H
+#define QKV_VIEW_H
+
+#include <qkv/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define QKV_PICTURE_SIDE 20000
+
+/* ---- colours ---- */
+typedef enum qkv_colours {
+    QKV_VIRIDIS, /* dark blue, green, yellow: for weights */
+    QKV_RED_BLUE /* blue, white, red: for signed tables */
+} qkv_colours;
+
+/* The colour of x, which is 0 at the low end and 1 at the high one and is moved there from outside, as 0xRRGGBB; grey for
+ * NaN. */
+QKV_API uint32_t qkv_colour(qkv_colours colours, double x);
+
+/* The colour of the cells in a picture whose values go from low to high. */
+QKV_API uint32_t qkv_colour_of(qkv_colours colours, float low, float high, float value);
+
+/* ---- heatmaps ---- */
+typedef struct qkv_heatmap {
+    const float *values; /* (rows, columns) */
+    const char *title;   /* above it; NULL: none */
+} qkv_heatmap;
+
+/* What the maps of one picture share; zero means the default shown. */
+typedef struct qkv_heatmap_opts {
+    int64_t rows, columns;                              /* of every map, at least 1 */
+    const char *const *row_names, *const *column_names; /* NULL: places from 0, every so often */
+    const char *row_axis, *column_axis;                 /* what rows and columns are; NULL: nothing is written */
+    const char *title;                                  /* of the whole picture */
+    qkv_colours colours;
+    float low, high; /* values at the ends of the colours. When both are 0: viridis 0 to the largest value (1 when none is
+                        above 0), red-blue the largest size on both sides; of finite values */
+    int across;      /* maps side by side; 0: as fits */
+    int no_values;   /* 1: no numbers in the cells; else where they fit, of one map alone */
+} qkv_heatmap_opts;
+
+/* Draws n maps with one colour bar: one map large with its names on both axes; several as a grid, names where they can be read.
+ * Cells grow smaller as they become more, down to a point, and names are left out where they would overlap. */
+QKV_API qkv_status qkv_picture_heatmaps(const char *path, const qkv_heatmap *maps, int64_t n, const qkv_heatmap_opts *opts);
+
+/* ---- curves ---- */
+typedef struct qkv_curve {
+    const char *name;
+    const double *x, *y; /* n points; one that is not finite breaks the line */
+    int64_t n;
+} qkv_curve;
+
+typedef struct qkv_curve_opts {
+    const char *title, *x_axis, *y_axis; /* NULL: none */
+    int log_x, log_y;                    /* 1: a logarithmic axis; points that are not above 0 are left out */
+} qkv_curve_opts;
+
+/* Draws n curves over one pair of axes with round numbers on them, a colour and a name each. */
+QKV_API qkv_status qkv_picture_curves(const char *path, const qkv_curve *curves, int64_t n, const qkv_curve_opts *opts);
+
+/* ---- the flow of attention ---- */
+typedef struct qkv_flow {
+    int64_t tokens, dim, heads, d_k, d_v; /* each at least 1 */
+    int64_t memory;                       /* tokens of the other side, for cross-attention; 0: self-attention */
+} qkv_flow;
+
+/* Draws attention as boxes and arrows with the shape at every arrow: X, W_Q, W_K, W_V, Q, K, V, split into heads (when there
+ * are several), the scores, scaling, softmax, the weighted sum, concat and W_O. */
+QKV_API qkv_status qkv_picture_flow(const char *path, const qkv_flow *flow);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,125 @@
+/* about.c: the page, and what the server and its model are. */
+#include "server.h"
+
+#include "page.h"
+
+#include <string.h>
+
+const char *qkv__page_policy(void) { return qkv__explorer_policy; }
+
+qkv_status qkv__serve_page(qkv__request *r)
+{
+    qkv__put_bytes(&r->answer, qkv__explorer_page, qkv__explorer_size);
+    return QKV_OK;
+}
+
+qkv_status qkv__serve_health(qkv__request *r)
+{
+    qkv__put_raw(&r->answer, "{\"status\":\"ok\"}\n");
+    return QKV_OK;
+}
+
+/* ---- GET /info ---- */
+
+static void put_number(qkv__json *j, const char *name, int64_t x)
+{
+    qkv__put_raw(j, ",");
+    qkv__put_name(j, name);
+    qkv__put_raw(j, ":");
+    qkv__put_whole(j, x);
+}
+
+static void put_labels(qkv__json *j, const qkv_model *m)
+{
+    if (!qkv_model_label(m, 0)) return;
+    qkv__put_raw(j, ",\"labels\":[");
+    const char *label;
+    for (int64_t i = 0; (label = qkv_model_label(m, i)); i++) {
+        if (i) qkv__put_raw(j, ",");
+        qkv__put_name(j, label);
+    }
+    qkv__put_raw(j, "]");
+}
+
+qkv_status qkv__serve_info(qkv__request *r)
+{
+    const qkv_server *s = r->server;
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(s->model));
+    qkv__json *j = &r->answer;
+    qkv__put_raw(j, "{\"name\":");
+    qkv__put_name(j, s->name);
+    qkv__put_raw(j, ",\"task\":");
+    qkv__put_name(j, qkv__job_name(s->job));
+    put_number(j, "parameters", qkv_params_count(qkv_model_params(s->model)));
+    put_number(j, "encoder_layers", o->encoder_layers);
+    put_number(j, "decoder_layers", o->decoder_layers);
+    put_number(j, "heads", o->heads);
+    put_number(j, "vocabulary", o->vocabulary);
+    put_labels(j, s->model);
+    qkv__put_raw(j, ",\"version\":");
+    qkv__put_name(j, qkv_version());
+    qkv__put_raw(j, "}\n");
+    return QKV_OK;
+}
+
+/* ---- GET /v1/models ---- */
+
+qkv_status qkv__serve_models(qkv__request *r)
+{
+    qkv__put_raw(&r->answer, "{\"object\":\"list\",\"data\":[{\"id\":");
+    qkv__put_name(&r->answer, r->server->name);
+    qkv__put_raw(&r->answer, ",\"object\":\"model\",\"created\":0,\"owned_by\":\"qkv\"}]}\n");
+    return QKV_OK;
+}
+
+/* ---- POST /tokenize ---- */
+
+static void put_tokens(qkv__json *j, const qkv_tokenizer *t, const qkv_ids *ids)
+{
+    qkv__put_raw(j, "{\"ids\":");
+    qkv__put_ids(j, ids->ids, (int64_t)ids->n);
+    qkv__put_raw(j, ",\"tokens\":[");
+    for (size_t i = 0; i < ids->n; i++) {
+        if (i) qkv__put_raw(j, ",");
+        qkv__put_name(j, qkv_tokenizer_token(t, ids->ids[i]));
+    }
+    qkv__put_raw(j, "],\"spans\":[");
+    for (size_t i = 0; i < ids->n; i++) {
+        qkv__put_raw(j, i ? ",[" : "[");
+        qkv__put_whole(j, (int64_t)ids->spans[i].begin);
+        qkv__put_raw(j, ",");
+        qkv__put_whole(j, (int64_t)ids->spans[i].end);
+        qkv__put_raw(j, "]");
+    }
+    qkv__put_raw(j, "]}");
+}
+
+static qkv_status get_side(const json_t *body, const qkv_model *m, const qkv_tokenizer **t)
+{
+    const char *side = "source";
+    size_t length = 6;
+    qkv_status status = qkv__get_string(body, "side", &side, &length);
+    if (status) return status;
+    if (!strcmp(side, "source")) *t = qkv_model_source_tokenizer(m);
+    else if (!strcmp(side, "target")) *t = qkv_model_target_tokenizer(m);
+    else return qkv__fail(QKV_USAGE, "\"side\" is \"%.40s\": it is \"source\" or \"target\"", side);
+    return QKV_OK;
+}
+
+qkv_status qkv__serve_tokens(qkv__request *r)
+{
+    const qkv_tokenizer *t = NULL;
+    qkv__strings given;
+    qkv_ids ids = { 0 };
+    qkv_status status = qkv__need_strings(r->body, "text", &given);
+    if (!status) status = get_side(r->body, r->server->model, &t);
+    if (given.is_array) qkv__put_raw(&r->answer, "{\"results\":[");
+    for (int64_t i = 0; i < given.n && !status; i++) {
+        status = qkv_tokenizer_encode(t, given.texts[i], given.lengths[i], NULL, &ids);
+        if (i) qkv__put_raw(&r->answer, ",");
+        if (!status) put_tokens(&r->answer, t, &ids);
+    }
+    qkv__put_raw(&r->answer, given.is_array ? "]}\n" : "\n");
+    qkv_ids_free(&ids);
+    return status;
+}

@@ -1,0 +1,141 @@
+/* checks.c: whether the headers of a request let it in. */
+#include "server.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *header(const qkv__request *r, const char *name)
+{
+    return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
+}
+
+/* ---- Host and Origin: a page of another site must not reach the model through the browser of a user ---- */
+
+typedef struct counting {
+    const char *name;
+    int n;
+} counting;
+
+static enum MHD_Result count(void *data, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    counting *c = data;
+    (void)kind, (void)value;
+    c->n += !strcasecmp(name, c->name);
+    return MHD_YES;
+}
+
+static int count_headers(const qkv__request *r, const char *name)
+{
+    counting c = { .name = name };
+    MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count, &c);
+    return c.n;
+}
+
+/* "NAME:PORT", or "NAME" for the port 80; any name where the server listens on every address, for it cannot know them all. */
+static bool is_ours(const qkv_server *s, const char *host)
+{
+    const char *const names[] = { s->address, "localhost", s->host };
+    const char *colon = strrchr(host, ':');
+    if (colon && strchr(colon, ']')) colon = NULL; /* of an address in brackets */
+    size_t length = colon ? (size_t)(colon - host) : strlen(host);
+    char port[16];
+    snprintf(port, sizeof port, "%d", s->port);
+    if (strcmp(colon ? colon + 1 : "80", port)) return false;
+    for (int i = 0; i < 3; i++)
+        if (names[i] && strlen(names[i]) == length && !strncasecmp(names[i], host, length)) return true;
+    return s->is_any && length > 0;
+}
+
+static void check_origin(qkv__request *r)
+{
+    static const char scheme[] = "http://";
+    const char *origin = header(r, "Origin");
+    if (!origin) return;
+    bool fits = !strncasecmp(origin, scheme, strlen(scheme)) && is_ours(r->server, origin + strlen(scheme));
+    /* A server on every address knows its own pages only by the name they were asked for. */
+    if (fits && r->server->is_any) fits = !strcasecmp(origin + strlen(scheme), header(r, "Host"));
+    if (!fits) qkv__refuse(r, MHD_HTTP_FORBIDDEN, "the Origin \"%s\" is not this server", origin);
+}
+
+void qkv__check_host(qkv__request *r)
+{
+    const char *host = header(r, "Host");
+    if (!host || count_headers(r, "Host") != 1) {
+        qkv__refuse(r, MHD_HTTP_BAD_REQUEST, "a request needs one Host");
+        return;
+    }
+    if (!is_ours(r->server, host)) qkv__refuse(r, MHD_HTTP_FORBIDDEN, "the Host \"%s\" is not this server", host);
+    else if (count_headers(r, "Origin") > 1) qkv__refuse(r, MHD_HTTP_BAD_REQUEST, "a request has one Origin at most");
+    else check_origin(r);
+}
+
+/* ---- the token ---- */
+
+/* In a time that depends on the given text alone. */
+static bool is_same(const char *given, const char *token)
+{
+    size_t n = strlen(given), wanted = strlen(token);
+    unsigned char differs = n != wanted;
+    for (size_t i = 0; i < n; i++) differs |= (unsigned char)(given[i] ^ token[i % wanted]);
+    return !differs;
+}
+
+void qkv__check_token(qkv__request *r)
+{
+    static const char scheme[] = "Bearer ";
+    if (!r->server->token) return;
+    const char *given = header(r, "Authorization");
+    if (!given || strncasecmp(given, scheme, strlen(scheme)))
+        qkv__refuse(r, MHD_HTTP_UNAUTHORIZED, "this server wants \"Authorization: Bearer TOKEN\"");
+    else if (!is_same(given + strlen(scheme), r->server->token))
+        qkv__refuse(r, MHD_HTTP_UNAUTHORIZED, "the token is not this server's");
+}
+
+/* ---- the body ---- */
+
+/* Whether a type is this one, with no charset but UTF-8. */
+static bool is_type(const char *given, const char *type)
+{
+    size_t length = strlen(type);
+    if (strncasecmp(given, type, length)) return false;
+    const char *rest = given + length + strspn(given + length, " \t");
+    if (!*rest) return true;
+    if (*rest != ';') return false;
+    rest += 1 + strspn(rest + 1, " \t");
+    return !*rest || !strcasecmp(rest, "charset=utf-8") || !strcasecmp(rest, "charset=\"utf-8\"");
+}
+
+static void check_type(qkv__request *r)
+{
+    const char *type = header(r, "Content-Type");
+    bool takes_forms = !strcmp(r->route->path, "/translate");
+    r->is_form = type && takes_forms && is_type(type, "application/x-www-form-urlencoded");
+    if (r->is_form || (type && is_type(type, "application/json"))) return;
+    qkv__refuse(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json%s, in UTF-8",
+                takes_forms ? " or application/x-www-form-urlencoded" : "");
+}
+
+/* Whether a length, digits alone, is over the limit. */
+static bool is_over(const char *length, size_t limit)
+{
+    size_t n = 0;
+    for (; *length >= '0' && *length <= '9'; length++) {
+        n = n * 10 + (size_t)(*length - '0');
+        if (n > limit) return true;
+    }
+    return false;
+}
+
+void qkv__check_body(qkv__request *r)
+{
+    const char *length = header(r, "Content-Length"), *coding = header(r, "Transfer-Encoding");
+    bool is_unknown = coding && strcasecmp(coding, "chunked");
+    bool is_large = !coding && length && is_over(length, r->server->max_request);
+    r->is_unread = is_unknown || is_large;
+    if (is_unknown) qkv__refuse(r, MHD_HTTP_NOT_IMPLEMENTED, "the only Transfer-Encoding here is chunked");
+    if (is_large) qkv__refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, "a body has at most %zu bytes", r->server->max_request);
+    if (!r->route || !r->route->is_post) return;
+    if (!coding && !length) qkv__refuse(r, MHD_HTTP_LENGTH_REQUIRED, "a body with its Content-Length is needed");
+    else check_type(r);
+}

@@ -1,0 +1,277 @@
+/* completions.c: POST /v1/completions: a language model continues texts, all at once or piece by piece. */
+#include "server.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_TOKENS = 4096, DEFAULT_TOKENS = 16, MOST_SAMPLES = 16, MOST_STOPS = 16, MOST_TEXTS = QKV__TEXTS, MOST_ALL = 65536 };
+
+typedef struct completion {
+    const qkv_server *server;
+    qkv__strings prompts, stops;
+    qkv_generate_opts opts;
+    int64_t samples;
+    bool echo, streams, has_log_p, tells_usage;
+    char id[48];
+    int64_t created;
+    qkv_generated made;
+    int64_t prompt_tokens, tokens;
+    /* the text that is being made, and for a stream its events */
+    struct qkv__events *stream;
+    qkv__json event;
+    int64_t index;
+    bool is_echoed;
+} completion;
+
+/* ---- the request ---- */
+
+static qkv_status get_stops(completion *c, const json_t *body)
+{
+    qkv_status status = qkv__get_strings(body, "stop", &c->stops);
+    if (status) return status;
+    if (c->stops.n > MOST_STOPS) return qkv__fail(QKV_USAGE, "\"stop\" has at most %d strings", MOST_STOPS);
+    for (int64_t i = 0; i < c->stops.n; i++)
+        if (!c->stops.lengths[i] || strlen(c->stops.texts[i]) != c->stops.lengths[i])
+            return qkv__fail(QKV_USAGE, "\"stop\" %lld is empty or has a NUL", (long long)i);
+    c->opts.stops = c->stops.texts;
+    c->opts.n_stops = (int)c->stops.n;
+    return QKV_OK;
+}
+
+static qkv_status get_sampling(completion *c, const json_t *body)
+{
+    int64_t tokens = DEFAULT_TOKENS, seed = 0, top_k = 0;
+    c->opts.temperature = 1;
+    c->opts.top_p = 1;
+    c->opts.repetition_penalty = 1;
+    qkv_status status = qkv__get_whole(body, "max_tokens", 1, MOST_TOKENS, &tokens);
+    if (!status) status = qkv__get_number(body, "temperature", 0, 2, &c->opts.temperature);
+    if (!status) status = qkv__get_number(body, "top_p", 1e-6, 1, &c->opts.top_p);
+    if (!status) status = qkv__get_whole(body, "top_k", 0, INT32_MAX, &top_k);
+    if (!status) status = qkv__get_number(body, "min_p", 0, 1, &c->opts.min_p);
+    if (!status) status = qkv__get_number(body, "repetition_penalty", 1e-3, 1e3, &c->opts.repetition_penalty);
+    if (!status) status = qkv__get_whole(body, "seed", INT64_MIN, INT64_MAX, &seed);
+    c->opts.max_tokens = tokens;
+    c->opts.seed = (uint64_t)seed;
+    c->opts.top_k = (int)top_k;
+    return status;
+}
+
+/* What would change the text and is not known here is refused; other members are not looked at. */
+static qkv_status refuse_others(const completion *c, const json_t *body)
+{
+    static const char *const penalties[] = { "presence_penalty", "frequency_penalty" };
+    int64_t best_of = c->samples;
+    float penalty = 0;
+    const json_t *bias = json_object_get(body, "logit_bias");
+    qkv_status status = qkv__get_whole(body, "best_of", c->samples, c->samples, &best_of);
+    for (int i = 0; i < 2 && !status; i++) status = qkv__get_number(body, penalties[i], 0, 0, &penalty);
+    if (!status && bias && !json_is_null(bias) && (!json_is_object(bias) || json_object_size(bias)))
+        status = qkv__fail(QKV_USAGE, "\"logit_bias\" is not known here");
+    if (!status && json_is_string(json_object_get(body, "suffix")))
+        status = qkv__fail(QKV_USAGE, "\"suffix\" is not known here");
+    return status;
+}
+
+static qkv_status get_stream(completion *c, const json_t *body)
+{
+    int64_t log_p = -1;
+    const json_t *options = json_object_get(body, "stream_options");
+    qkv_status status = qkv__get_flag(body, "stream", &c->streams);
+    if (!status) status = qkv__get_flag(body, "echo", &c->echo);
+    if (!status) status = qkv__get_whole(body, "logprobs", 0, 5, &log_p);
+    if (!status && options && !json_is_null(options) && !json_is_object(options))
+        status = qkv__fail(QKV_USAGE, "\"stream_options\" must be an object");
+    if (!status) status = qkv__get_flag(options, "include_usage", &c->tells_usage);
+    c->has_log_p = log_p >= 0;
+    if (!status && c->has_log_p && (c->streams || c->echo))
+        status = qkv__fail(QKV_USAGE, "\"logprobs\" goes with neither \"stream\" nor \"echo\" here");
+    return status;
+}
+
+static qkv_status get_completion(completion *c, const json_t *body)
+{
+    qkv_status status = qkv__need_strings(body, "prompt", &c->prompts);
+    c->samples = 1;
+    if (!status) status = qkv__get_whole(body, "n", 1, MOST_SAMPLES, &c->samples);
+    if (!status && c->prompts.n * c->samples > MOST_TEXTS)
+        status = qkv__fail(QKV_USAGE, "%lld prompts %lld times: at most %d texts come of one request", (long long)c->prompts.n,
+                           (long long)c->samples, MOST_TEXTS);
+    if (!status) status = get_sampling(c, body);
+    if (!status && c->prompts.n * c->samples * c->opts.max_tokens > MOST_ALL)
+        status = qkv__fail(QKV_USAGE, "%lld texts of %lld tokens: at most %d tokens come of one request",
+                           (long long)(c->prompts.n * c->samples), (long long)c->opts.max_tokens, MOST_ALL);
+    if (!status) status = get_stops(c, body);
+    if (!status) status = get_stream(c, body);
+    return status ? status : refuse_others(c, body);
+}
+
+/* ---- the answer ---- */
+
+static void put_head(const completion *c, qkv__json *j)
+{
+    qkv__put_raw(j, "{\"id\":");
+    qkv__put_name(j, c->id);
+    qkv__put_raw(j, ",\"object\":\"text_completion\",\"created\":");
+    qkv__put_whole(j, c->created);
+    qkv__put_raw(j, ",\"model\":");
+    qkv__put_name(j, c->server->name);
+    qkv__put_raw(j, ",\"choices\":[");
+}
+
+static const char *finish_word(qkv_finish finish) { return finish == QKV_FINISH_LENGTH ? "\"length\"" : "\"stop\""; }
+
+static void put_log_p(const completion *c, qkv__json *j)
+{
+    const qkv_tokenizer *t = qkv_model_target_tokenizer(c->server->model);
+    qkv__put_raw(j, "{\"tokens\":[");
+    for (int64_t i = 0; i < c->made.n; i++) {
+        if (i) qkv__put_raw(j, ",");
+        qkv__put_name(j, qkv_tokenizer_token(t, c->made.ids[i]));
+    }
+    qkv__put_raw(j, "],\"token_logprobs\":[");
+    for (int64_t i = 0; i < c->made.n; i++) {
+        if (i) qkv__put_raw(j, ",");
+        qkv__put_double(j, c->made.log_p[i]);
+    }
+    qkv__put_raw(j, "],\"top_logprobs\":null}");
+}
+
+/* finish NULL: it goes on. */
+static void put_choice(const completion *c, qkv__json *j, const char *text, size_t length, const char *finish)
+{
+    qkv__put_raw(j, "{\"text\":");
+    qkv__put_string(j, text, length);
+    qkv__put_raw(j, ",\"index\":");
+    qkv__put_whole(j, c->index);
+    qkv__put_raw(j, ",\"logprobs\":");
+    if (c->has_log_p && finish) put_log_p(c, j);
+    else qkv__put_raw(j, "null");
+    qkv__put_raw(j, ",\"finish_reason\":");
+    qkv__put_raw(j, finish ? finish : "null");
+    qkv__put_raw(j, "}");
+}
+
+static void put_usage(const completion *c, qkv__json *j)
+{
+    qkv__put_raw(j, ",\"usage\":{\"prompt_tokens\":");
+    qkv__put_whole(j, c->prompt_tokens);
+    qkv__put_raw(j, ",\"completion_tokens\":");
+    qkv__put_whole(j, c->tokens);
+    qkv__put_raw(j, ",\"total_tokens\":");
+    qkv__put_whole(j, c->prompt_tokens + c->tokens);
+    qkv__put_raw(j, "}");
+}
+
+/* ---- texts ---- */
+
+static qkv_status put_whole_text(completion *c, qkv__json *j, int64_t prompt)
+{
+    qkv_text whole = { 0 };
+    qkv_status status = c->echo ? qkv__text_put(&whole, c->prompts.texts[prompt], c->prompts.lengths[prompt]) : QKV_OK;
+    if (!status) status = qkv__text_put(&whole, c->made.text.data, c->made.text.length);
+    if (c->index) qkv__put_raw(j, ",");
+    if (!status) put_choice(c, j, whole.data, whole.length, finish_word(c->made.finish));
+    qkv_text_free(&whole);
+    return status;
+}
+
+static qkv_status put_event(completion *c, const char *text, size_t length, const char *finish)
+{
+    put_head(c, &c->event);
+    put_choice(c, &c->event, text, length, finish);
+    qkv__put_raw(&c->event, "]}");
+    return qkv__events_put(c->stream, &c->event);
+}
+
+/* Not before the first piece of what follows: a prompt that is refused is no stream. */
+static qkv_status put_echo(completion *c)
+{
+    int64_t prompt = c->index / c->samples;
+    if (!c->echo || c->is_echoed) return QKV_OK;
+    c->is_echoed = true;
+    return put_event(c, c->prompts.texts[prompt], c->prompts.lengths[prompt], NULL);
+}
+
+static qkv_status put_piece(void *data, const char *piece, size_t length)
+{
+    completion *c = data;
+    if (atomic_load(&c->server->links.hurry)) return qkv__fail(QKV_FAILURE, "the server is ending");
+    if (!c->stream) return QKV_OK;
+    qkv_status status = put_echo(c);
+    return status ? status : put_event(c, piece, length, NULL);
+}
+
+static qkv_status put_last_event(completion *c)
+{
+    qkv_status status = put_echo(c);
+    return status ? status : put_event(c, "", 0, finish_word(c->made.finish));
+}
+
+/* The index-th text: sample index % samples of its prompt. */
+static qkv_status make_text(completion *c, qkv__json *j)
+{
+    int64_t prompt = c->index / c->samples;
+    c->opts.sample = c->index % c->samples;
+    c->is_echoed = false;
+    qkv_status status = qkv_generate(c->server->model, c->prompts.texts[prompt], c->prompts.lengths[prompt], &c->opts,
+                                     put_piece, c, &c->made);
+    if (status) return status;
+    c->tokens += c->made.n;
+    if (!c->opts.sample) c->prompt_tokens += c->made.n_prompt;
+    return c->stream ? put_last_event(c) : put_whole_text(c, j, prompt);
+}
+
+static qkv_status make_texts(completion *c, qkv__json *j)
+{
+    qkv_status status = QKV_OK;
+    for (c->index = 0; c->index < c->prompts.n * c->samples && !status; c->index++) status = make_text(c, j);
+    return status;
+}
+
+static qkv_status fill(struct qkv__events *s, void *data)
+{
+    completion *c = data;
+    c->stream = s;
+    qkv_status status = make_texts(c, NULL);
+    if (status || !c->tells_usage) return status;
+    put_head(c, &c->event);
+    qkv__put_raw(&c->event, "]");
+    put_usage(c, &c->event);
+    qkv__put_raw(&c->event, "}");
+    return qkv__events_put(s, &c->event);
+}
+
+static qkv_status answer(completion *c, qkv__json *j)
+{
+    put_head(c, j);
+    qkv_status status = make_texts(c, j);
+    qkv__put_raw(j, "]");
+    put_usage(c, j);
+    qkv__put_raw(j, "}\n");
+    return status;
+}
+
+static void release(void *data)
+{
+    completion *c = data;
+    qkv_generated_free(&c->made);
+    qkv_text_free(&c->event.text);
+    qkv__release(c, sizeof *c);
+}
+
+qkv_status qkv__serve_completions(qkv__request *r)
+{
+    completion *c = qkv__alloc_zero(sizeof *c);
+    if (!c) return QKV_MEMORY;
+    c->server = r->server;
+    c->created = (int64_t)time(NULL);
+    snprintf(c->id, sizeof c->id, "cmpl-%llx-%llx", (unsigned long long)c->created,
+             (unsigned long long)atomic_fetch_add(&r->server->completions, 1));
+    qkv_status status = get_completion(c, r->body);
+    if (!status && c->streams) return qkv__events_start(r, fill, c, release);
+    if (!status) status = answer(c, &r->answer);
+    release(c);
+    return status;
+}

@@ -1,0 +1,230 @@
+/* explorer.c: the explorer page as a file that holds its data. */
+#include "attended.h"
+#include "page.h"
+#include "server.h"
+
+#include "../base/file.h"
+#include "../base/size.h"
+#include "../task/attend.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CELLS = 48 }; /* a side of a thumbnail */
+
+typedef struct writing {
+    const qkv_model *m;
+    const qkv_attended *a;
+    int kind, layer, head; /* -1: all */
+    qkv__json j;
+} writing;
+
+/* ---- what is wanted ---- */
+
+static bool has_kind(const writing *w, int kind) { return w->a->layers[kind] && (w->kind < 0 || w->kind == kind); }
+
+/* Layers, or heads: all of them and their mean, or the one. The mean comes last, as -1. */
+static int first_of(int wanted) { return wanted < 0 ? 0 : wanted; }
+static int count_of(int wanted, int all) { return wanted < 0 ? all + 1 : 1; }
+static int place_of(int i, int wanted, int all) { return wanted < 0 && i == all ? -1 : first_of(wanted) + i; }
+
+static qkv_status check_size(const writing *w)
+{
+    double bytes = 0;
+    for (int kind = 0; kind < QKV_ATTENTION_KINDS; kind++) {
+        if (!has_kind(w, kind)) continue;
+        double maps = (double)count_of(w->layer, w->a->layers[kind]) * count_of(w->head, w->a->heads) + 1;
+        bytes += maps * sizeof(float) * (double)qkv_attended_rows(w->a, (qkv_attention_kind)kind)->n *
+                 (double)qkv_attended_columns(w->a, (qkv_attention_kind)kind)->n;
+    }
+    if (bytes <= (double)QKV_PAGE_BYTES) return QKV_OK;
+    return qkv__fail(QKV_LIMIT,
+                     "explorer: the page would hold %.0f MiB of weights, more than %zu: choose one kind, layer or head, or a "
+                     "shorter text",
+                     bytes / 1048576, QKV_PAGE_BYTES >> 20);
+}
+
+static qkv_status check(const writing *w)
+{
+    if (w->kind >= QKV_ATTENTION_KINDS || (w->kind >= 0 && !w->a->layers[w->kind]))
+        return qkv__fail(QKV_USAGE, "explorer: the model has no attention of kind %d", w->kind);
+    for (int kind = 0; kind < QKV_ATTENTION_KINDS; kind++)
+        if (has_kind(w, kind) && w->layer >= w->a->layers[kind])
+            return qkv__fail(QKV_USAGE, "explorer: layer %d: the layers of the %s are 0..%d", w->layer,
+                             qkv__kind_name((qkv_attention_kind)kind), w->a->layers[kind] - 1);
+    if (w->head >= w->a->heads) return qkv__fail(QKV_USAGE, "explorer: head %d: heads are 0..%d", w->head, w->a->heads - 1);
+    return check_size(w);
+}
+
+/* ---- the overview ---- */
+
+static const qkv_text *text_of(const writing *w) { return &w->a->work->text; }
+
+/* The ids of what was chosen, the end not among them. */
+static void put_target_ids(writing *w)
+{
+    const qkv__tokens *t = &w->a->work->target;
+    bool has_target = w->a->layers[QKV_CROSS_ATTENTION] > 0;
+    qkv__put_ids(&w->j, has_target ? t->ids + 1 : NULL, has_target ? t->n - 2 : 0);
+}
+
+static void put_translation(writing *w)
+{
+    const qkv__tokens *t = &w->a->work->target;
+    const qkv_translation *found = w->a->found;
+    size_t begin = t->ends[0], end = t->ends[t->n - 2];
+    qkv__put_raw(&w->j, "{\"translations\":[");
+    if (found) qkv__put_translation(&w->j, found->text, found->length, &found->score, found->ids, found->n_ids);
+    else qkv__put_translation(&w->j, t->text.data + begin, end - begin, NULL, t->ids + 1, t->n - 2);
+    qkv__put_raw(&w->j, "]}");
+}
+
+static qkv_status put_classes(writing *w)
+{
+    qkv_rows rows = { 0 };
+    const char *text = text_of(w)->data;
+    const qkv_texts texts = { .texts = &text, .lengths = &text_of(w)->length, .n = 1 };
+    qkv_status status = qkv_classify(w->m, &texts, NULL, &rows);
+    qkv__put_raw(&w->j, "{");
+    if (!status) qkv__put_classes(&w->j, w->m, rows.data, rows.width);
+    qkv__put_raw(&w->j, "}");
+    qkv_rows_free(&rows);
+    return status;
+}
+
+static qkv_status put_output(writing *w)
+{
+    switch (qkv__job_of(w->m)) {
+    case QKV__TRANSLATES: return put_translation(w), QKV_OK;
+    case QKV__CLASSIFIES: return put_classes(w);
+    case QKV__GENERATES: return qkv__put_raw(&w->j, "{\"text\":\"\",\"ids\":[]}"), QKV_OK;
+    default: return qkv__put_raw(&w->j, "{}"), QKV_OK;
+    }
+}
+
+static qkv_status put_overview(writing *w)
+{
+    qkv__put_raw(&w->j, "{\"overview\":{\"task\":");
+    qkv__put_name(&w->j, qkv__job_name(qkv__job_of(w->m)));
+    qkv__put_raw(&w->j, ",\"text\":");
+    qkv__put_string(&w->j, text_of(w)->data, text_of(w)->length);
+    qkv__put_raw(&w->j, ",\"output\":");
+    qkv_status status = put_output(w);
+    qkv__put_raw(&w->j, ",\"target_ids\":");
+    put_target_ids(w);
+    qkv__put_raw(&w->j, ",");
+    qkv__put_sides(&w->j, w->a, w->kind);
+    qkv__put_raw(&w->j, "}");
+    return status;
+}
+
+/* ---- the weights ---- */
+
+static void put_key(writing *w, bool *follows, const char *key)
+{
+    qkv__put_raw(&w->j, *follows ? "," : "");
+    qkv__put_name(&w->j, key);
+    qkv__put_raw(&w->j, ":");
+    *follows = true;
+}
+
+static void name_place(char text[16], int place)
+{
+    if (place < 0) strcpy(text, "mean");
+    else snprintf(text, 16, "%d", place);
+}
+
+static qkv_status put_one_head(writing *w, bool *follows, qkv_attention_kind kind, int layer, int head)
+{
+    char key[64], layer_name[16], head_name[16];
+    name_place(layer_name, layer);
+    name_place(head_name, head);
+    snprintf(key, sizeof key, "%s/%s/%s", qkv__kind_name(kind), layer_name, head_name);
+    put_key(w, follows, key);
+    return qkv__put_head(&w->j, w->a, kind, layer, head);
+}
+
+static qkv_status put_rollout(writing *w, bool *follows, qkv_attention_kind kind)
+{
+    char key[64];
+    if (kind == QKV_CROSS_ATTENTION || w->layer >= 0 || w->head >= 0) return QKV_OK;
+    snprintf(key, sizeof key, "%s/rollout", qkv__kind_name(kind));
+    put_key(w, follows, key);
+    return qkv__put_head(&w->j, w->a, kind, QKV__ROLLOUT, QKV__MEAN);
+}
+
+static qkv_status put_heads(writing *w, bool *follows, qkv_attention_kind kind)
+{
+    int layers = count_of(w->layer, w->a->layers[kind]), heads = count_of(w->head, w->a->heads);
+    qkv_status status = QKV_OK;
+    for (int l = 0; l < layers; l++)
+        for (int h = 0; h < heads && !status; h++)
+            status = put_one_head(w, follows, kind, place_of(l, w->layer, w->a->layers[kind]),
+                                  place_of(h, w->head, w->a->heads));
+    return status ? status : put_rollout(w, follows, kind);
+}
+
+/* Of every head or of none: a grid with holes would show what was left out. */
+static qkv_status put_thumbnails(writing *w, bool *follows, qkv_attention_kind kind)
+{
+    if (w->layer >= 0 || w->head >= 0) return QKV_OK;
+    put_key(w, follows, qkv__kind_name(kind));
+    return qkv__put_thumbnails(&w->j, w->a, kind, CELLS);
+}
+
+static qkv_status put_ranks(writing *w, bool *follows, qkv_attention_kind kind)
+{
+    put_key(w, follows, qkv__kind_name(kind));
+    return qkv__put_ranks(&w->j, w->a, kind, w->layer, w->head);
+}
+
+static qkv_status put_part(writing *w, const char *name, qkv_status (*put)(writing *, bool *, qkv_attention_kind))
+{
+    bool follows = false;
+    qkv_status status = QKV_OK;
+    qkv__put_raw(&w->j, ",");
+    qkv__put_name(&w->j, name);
+    qkv__put_raw(&w->j, ":{");
+    for (int kind = 0; kind < QKV_ATTENTION_KINDS && !status; kind++)
+        if (has_kind(w, kind)) status = put(w, &follows, (qkv_attention_kind)kind);
+    qkv__put_raw(&w->j, "}");
+    return status;
+}
+
+/* ---- the file ---- */
+
+static qkv_status make(writing *w)
+{
+    qkv_status status = check(w);
+    if (status) return status;
+    qkv__put_bytes(&w->j, qkv__explorer_page, qkv__explorer_data);
+    status = put_overview(w);
+    if (!status) status = put_part(w, "thumbnails", put_thumbnails);
+    if (!status) status = put_part(w, "ranks", put_ranks);
+    if (!status) status = put_part(w, "heads", put_heads);
+    qkv__put_raw(&w->j, "}");
+    size_t rest = qkv__explorer_data + strlen("null");
+    qkv__put_bytes(&w->j, qkv__explorer_page + rest, qkv__explorer_size - rest);
+    return status ? status : w->j.status;
+}
+
+static qkv_status write_file(const char *path, const qkv_text *page)
+{
+    qkv__writer f;
+    qkv_status status = qkv__write_begin(&f, path);
+    if (!status) status = qkv__write_put(&f, page->data, page->length);
+    if (!status) status = qkv__write_end(&f);
+    if (status) qkv__write_abandon(&f);
+    return status;
+}
+
+qkv_status qkv_explorer_write(const char *path, const qkv_model *m, const qkv_attended *a, int kind, int layer, int head)
+{
+    if (!path || !m || !a || !a->work || !a->heads)
+        return qkv__fail(QKV_USAGE, "explorer: a path, a model and what it attended to are needed");
+    writing w = { .m = m, .a = a, .kind = kind, .layer = layer, .head = head };
+    qkv_status status = make(&w);
+    if (!status) status = write_file(path, &w.j.text);
+    qkv_text_free(&w.j.text);
+    return status;
+}

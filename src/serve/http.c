@@ -1,0 +1,222 @@
+/* http.c: a request from its first line to its answer. */
+#include "server.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const qkv__route routes[] = {
+    { "/", .is_open = true, .answer = qkv__serve_page },
+    { "/health", .is_open = true, .answer = qkv__serve_health },
+    { "/info", .answer = qkv__serve_info },
+    { "/languages", .jobs = QKV__TRANSLATES, .answer = qkv__serve_languages },
+    { "/v1/models", .answer = qkv__serve_models },
+    { "/tokenize", .is_post = true, .answer = qkv__serve_tokens },
+    { "/attention", .is_post = true, .answer = qkv__serve_attention },
+    { "/translate", .is_post = true, .jobs = QKV__TRANSLATES, .answer = qkv__serve_translation },
+    { "/classify", .is_post = true, .jobs = QKV__CLASSIFIES, .answer = qkv__serve_classes },
+    { "/v1/completions", .is_post = true, .jobs = QKV__GENERATES, .answer = qkv__serve_completions },
+    { "/v1/embeddings", .is_post = true, .jobs = QKV__TRANSLATES | QKV__CLASSIFIES | QKV__ENCODES,
+      .answer = qkv__serve_embeddings },
+};
+enum { N_ROUTES = sizeof routes / sizeof *routes };
+
+void qkv__refuse(qkv__request *r, unsigned status, const char *format, ...)
+{
+    va_list args;
+    if (r->refused) return;
+    va_start(args, format);
+    vsnprintf(r->reason, sizeof r->reason, format, args);
+    va_end(args);
+    r->refused = status;
+}
+
+/* ---- answers ---- */
+
+void qkv__put_error(qkv__json *j, unsigned status, const char *sentence)
+{
+    qkv_text text = { 0 };
+    if (!j->status) j->status = qkv_utf8_repair(sentence, strlen(sentence), &text);
+    qkv__put_raw(j, "{\"error\":{\"message\":");
+    qkv__put_string(j, text.data, text.length);
+    qkv__put_raw(j, status < 500 ? ",\"type\":\"invalid_request_error\"" : ",\"type\":\"server_error\"");
+    qkv__put_raw(j, ",\"code\":");
+    qkv__put_whole(j, status);
+    qkv__put_raw(j, "}}");
+    qkv_text_free(&text);
+}
+
+static void add_headers(const qkv__request *r, struct MHD_Response *response, unsigned status)
+{
+    bool is_page = status == MHD_HTTP_OK && r->route->answer == qkv__serve_page;
+    const char *type = is_page ? "text/html; charset=utf-8" : r->stream ? "text/event-stream" : "application/json";
+    MHD_add_response_header(response, "Content-Type", type);
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(response, "Cache-Control", "no-store");
+    MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+    if (is_page) {
+        MHD_add_response_header(response, "Content-Security-Policy", qkv__page_policy());
+        MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+    }
+    if (status == MHD_HTTP_UNAUTHORIZED) MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        MHD_add_response_header(response, "Allow", r->route->is_post ? "POST" : "GET, HEAD");
+    if (status == MHD_HTTP_SERVICE_UNAVAILABLE) MHD_add_response_header(response, "Retry-After", "1");
+    if (status >= 500) MHD_add_response_header(response, "Connection", "close");
+}
+
+/* What is sent lies in the request, which lives until it is sent. */
+static enum MHD_Result reply(qkv__request *r, unsigned status)
+{
+    struct MHD_Response *response = r->stream ? qkv__events_response(r->stream)
+                                              : MHD_create_response_from_buffer(r->answer.text.length, r->answer.text.data,
+                                                                                MHD_RESPMEM_PERSISTENT);
+    if (!response) return MHD_NO;
+    add_headers(r, response, status);
+    enum MHD_Result sent = MHD_queue_response(r->connection, status, response);
+    MHD_destroy_response(response);
+    return sent;
+}
+
+static enum MHD_Result reply_error(qkv__request *r, unsigned status, const char *sentence)
+{
+    qkv_text_free(&r->answer.text);
+    r->answer.status = QKV_OK;
+    qkv__put_error(&r->answer, status, sentence);
+    qkv__put_raw(&r->answer, "\n");
+    return r->answer.status ? MHD_NO : reply(r, status);
+}
+
+/* ---- the body ---- */
+
+static qkv_status read_json(qkv__request *r)
+{
+    json_error_t error;
+    size_t good = qkv_utf8_check(r->received.data, r->received.length);
+    if (good < r->received.length) return qkv__fail(QKV_FORMAT, "byte %zu of the body is not UTF-8", good + 1);
+    r->body = json_loadb(r->received.data, r->received.length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    if (!r->body && json_error_code(&error) == json_error_out_of_memory) return qkv__fail(QKV_MEMORY, "out of memory");
+    if (!r->body)
+        return qkv__fail(QKV_FORMAT, "the body is not JSON: line %d, column %d: %s", error.line, error.column, error.text);
+    return json_is_object(r->body) ? QKV_OK : qkv__fail(QKV_FORMAT, "the body must be a JSON object");
+}
+
+static qkv_status read_body(qkv__request *r)
+{
+    if (!r->route->is_post) return QKV_OK;
+    if (!r->received.length) return qkv__fail(QKV_FORMAT, "the body is empty");
+    return r->is_form ? qkv__form_read(r->received.data, r->received.length, &r->body) : read_json(r);
+}
+
+static qkv_status receive(qkv__request *r, const char *bytes, size_t size)
+{
+    r->size = size > SIZE_MAX - r->size ? SIZE_MAX : r->size + size;
+    if (r->size > r->server->max_request)
+        qkv__refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, "a body has at most %zu bytes", r->server->max_request);
+    return r->refused || !r->route->is_post ? QKV_OK : qkv__text_put(&r->received, bytes, size);
+}
+
+/* ---- from the first line to the end ---- */
+
+static unsigned http_status(qkv_status status)
+{
+    switch (status) {
+    case QKV_USAGE:
+    case QKV_FORMAT:
+    case QKV_LIMIT:
+    case QKV_UNSUPPORTED: return MHD_HTTP_BAD_REQUEST;
+    default: return MHD_HTTP_INTERNAL_SERVER_ERROR;
+    }
+}
+
+static enum MHD_Result answer(qkv__request *r)
+{
+    if (r->refused) return reply_error(r, r->refused, r->reason);
+    qkv_status status = read_body(r);
+    if (!status && r->route->is_post && !(r->is_working = qkv__work_begin(&r->server->links)))
+        return reply_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is ending");
+    if (!status) status = r->route->answer(r);
+    if (!status) status = r->answer.status;
+    if (r->is_working) qkv__work_end(&r->server->links);
+    return status ? reply_error(r, http_status(status), qkv_error()) : reply(r, MHD_HTTP_OK);
+}
+
+/* The timeout of a connection is for waiting on the client: while we make it wait there is none. */
+static enum MHD_Result answer_in_peace(qkv__request *r)
+{
+    r->is_busy = true;
+    qkv__link_busy(&r->server->links, qkv__link_of(r->connection));
+    MHD_set_connection_option(r->connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
+    enum MHD_Result result = answer(r);
+    MHD_set_connection_option(r->connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)r->server->timeout);
+    return result;
+}
+
+static void find_route(qkv__request *r, const char *path, const char *method)
+{
+    for (int i = 0; i < N_ROUTES; i++)
+        if (!strcmp(routes[i].path, path)) r->route = &routes[i];
+    if (!r->route) {
+        qkv__refuse(r, MHD_HTTP_NOT_FOUND, "there is nothing at \"%s\"", path);
+        return;
+    }
+    bool fits = r->route->is_post ? !strcmp(method, "POST") : !strcmp(method, "GET") || !strcmp(method, "HEAD");
+    if (!fits)
+        qkv__refuse(r, MHD_HTTP_METHOD_NOT_ALLOWED, "%s takes %s, not %s", path, r->route->is_post ? "POST" : "GET", method);
+}
+
+static void check(qkv__request *r, const char *path, const char *method)
+{
+    const qkv_server *s = r->server;
+    const qkv__link *link = qkv__link_of(r->connection);
+    if (!link || link->is_surplus) qkv__refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many connections: try again");
+    if (atomic_load(&s->is_ending)) qkv__refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is ending");
+    qkv__check_host(r);
+    find_route(r, path, method);
+    if (r->route && !r->route->is_open) qkv__check_token(r);
+    if (r->route && r->route->jobs && !(r->route->jobs & (int)s->job))
+        qkv__refuse(r, MHD_HTTP_NOT_FOUND, "%s is not for the model of this server, whose task is %s", path,
+                    qkv__job_name(s->job));
+    qkv__check_body(r);
+}
+
+static qkv__request *begin(qkv_server *s, struct MHD_Connection *c, const char *path, const char *method)
+{
+    qkv__request *r = qkv__alloc_zero(sizeof *r);
+    if (!r) return NULL;
+    r->server = s;
+    r->connection = c;
+    check(r, path, method);
+    return r;
+}
+
+/* A body that is too large, or whose end cannot be told, is not read: the answer goes out at once, and the connection ends with
+ * it. Any other body is, so that the answer is not lost in a reset. */
+enum MHD_Result qkv__handle(void *server, struct MHD_Connection *c, const char *path, const char *method, const char *version,
+                            const char *bytes, size_t *size, void **request)
+{
+    qkv__request *r = *request;
+    (void)version;
+    if (!r) {
+        if (!(r = *request = begin(server, c, path, method))) return MHD_NO;
+        return r->is_unread ? reply_error(r, r->refused, r->reason) : MHD_YES;
+    }
+    if (!*size) return answer_in_peace(r);
+    qkv_status status = receive(r, bytes, *size);
+    *size = 0;
+    return status ? MHD_NO : MHD_YES;
+}
+
+void qkv__completed(void *server, struct MHD_Connection *c, void **request, enum MHD_RequestTerminationCode how)
+{
+    qkv_server *s = server;
+    qkv__request *r = *request;
+    (void)how;
+    if (!r) return;
+    *request = NULL;
+    qkv__events_free(r->stream);
+    if (r->is_busy) qkv__link_idle(&s->links, qkv__link_of(c));
+    json_decref(r->body);
+    qkv_text_free(&r->received);
+    qkv_text_free(&r->answer.text);
+    qkv__release(r, sizeof *r);
+}

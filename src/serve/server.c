@@ -1,0 +1,212 @@
+/* server.c: from options to a server that listens, and its end. */
+#include "server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    DEFAULT_TIMEOUT = 10,
+    MHD_LINKS = 160,          /* more than those that are served, so that the others can be told */
+    HEADERS_BYTES = 32 << 10, /* of one request; more is 431 */
+    MOST_REQUEST = 64 << 20,
+    MOST_TIMEOUT = 3600,
+    BACKLOG = 64
+};
+#define DEFAULT_REQUEST ((size_t)1 << 20)
+
+/* ---- what the model does ---- */
+
+const char *qkv__job_name(qkv__job job)
+{
+    switch (job) {
+    case QKV__TRANSLATES: return "translate";
+    case QKV__CLASSIFIES: return "classify";
+    case QKV__GENERATES: return "generate";
+    default: return "encode";
+    }
+}
+
+qkv__job qkv__job_of(const qkv_model *m)
+{
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    if (o->encoder_layers && o->decoder_layers) return QKV__TRANSLATES;
+    if (o->decoder_layers) return QKV__GENERATES;
+    return o->classes ? QKV__CLASSIFIES : QKV__ENCODES;
+}
+
+/* ---- options ---- */
+
+/* A token goes into a header: visible ASCII alone. */
+static bool is_token(const char *token)
+{
+    for (const char *c = token; *c; c++)
+        if (*c <= ' ' || *c > '~') return false;
+    return *token;
+}
+
+static qkv_status check_text(const char *what, const char *text)
+{
+    if (!text || (*text && qkv_utf8_check(text, strlen(text)) == strlen(text))) return QKV_OK;
+    return qkv__fail(QKV_USAGE, "serve: the %s is empty or not UTF-8", what);
+}
+
+static qkv_status check(const qkv_model *m, const qkv_server_opts *o)
+{
+    if (!m) return qkv__fail(QKV_USAGE, "serve: a model is needed");
+    if (!qkv_model_source_tokenizer(m))
+        return qkv__fail(QKV_USAGE, "serve: the model has no tokenizer: it knows ids, not text");
+    if (o->port < 0 || o->port > 65535) return qkv__fail(QKV_USAGE, "serve: port %d: ports are 0 to 65535", o->port);
+    if (o->timeout < 0 || o->timeout > MOST_TIMEOUT)
+        return qkv__fail(QKV_USAGE, "serve: a timeout of %d seconds: it must be from 1 to %d", o->timeout, MOST_TIMEOUT);
+    if (o->max_request > MOST_REQUEST) return qkv__fail(QKV_USAGE, "serve: a request has at most %d bytes", MOST_REQUEST);
+    if (o->token && !is_token(o->token))
+        return qkv__fail(QKV_USAGE, "serve: a token is one or more visible ASCII characters, without spaces");
+    qkv_status status = check_text("name", o->name);
+    if (!status) status = check_text("source language", o->source_language);
+    return status ? status : check_text("target language", o->target_language);
+}
+
+static qkv_status copy_options(qkv_server *s, const qkv_server_opts *o)
+{
+    const struct {
+        char **to;
+        const char *from;
+    } texts[] = { { &s->host, o->host },
+                  { &s->token, o->token },
+                  { &s->name, o->name ? o->name : "qkv" },
+                  { &s->source_language, o->source_language ? o->source_language : "source" },
+                  { &s->target_language, o->target_language ? o->target_language : "target" } };
+    for (int i = 0; i < 5; i++)
+        if (texts[i].from && !(*texts[i].to = qkv__copy_text(texts[i].from))) return QKV_MEMORY;
+    s->timeout = o->timeout ? o->timeout : DEFAULT_TIMEOUT;
+    s->max_request = o->max_request ? o->max_request : DEFAULT_REQUEST;
+    return QKV_OK;
+}
+
+/* ---- listening ---- */
+
+static bool is_loopback(const struct sockaddr *a)
+{
+    if (a->sa_family == AF_INET) return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
+    return a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
+}
+
+static bool is_any(const struct sockaddr *a)
+{
+    if (a->sa_family == AF_INET) return ((const struct sockaddr_in *)a)->sin_addr.s_addr == htonl(INADDR_ANY);
+    return a->sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)a)->sin6_addr);
+}
+
+/* The address and port that were had, as a Host has them. */
+static qkv_status note_address(qkv_server *s)
+{
+    struct sockaddr_storage bound;
+    socklen_t size = sizeof bound;
+    char address[48], port[8];
+    struct sockaddr *a = (struct sockaddr *)&bound;
+    if (getsockname(s->listening, a, &size) ||
+        getnameinfo(a, size, address, sizeof address, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV))
+        return qkv__fail(QKV_IO, "serve: the address cannot be told: %s", strerror(errno));
+    snprintf(s->address, sizeof s->address, a->sa_family == AF_INET6 ? "[%s]" : "%s", address);
+    s->is_any = is_any(a);
+    for (const char *digit = port; *digit; digit++) s->port = s->port * 10 + (*digit - '0');
+    return QKV_OK;
+}
+
+static qkv_status listen_on(qkv_server *s, const struct addrinfo *found, const char *host, int port)
+{
+    const int yes = 1;
+    if (!is_loopback(found->ai_addr) && !s->token)
+        return qkv__fail(QKV_USAGE, "serve: to listen on %s, which others can reach, a token is needed", host);
+    s->listening = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (s->listening < 0) return qkv__fail(QKV_IO, "serve: a socket cannot be had: %s", strerror(errno));
+    /* Else a port is not free for minutes after a server that had connections ended. */
+    setsockopt(s->listening, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (!bind(s->listening, found->ai_addr, found->ai_addrlen) && !listen(s->listening, BACKLOG)) return note_address(s);
+    if (errno == EADDRINUSE)
+        return qkv__fail(QKV_IO, "serve: port %d of %s is taken by another program: choose another port", port, host);
+    return qkv__fail(QKV_IO, "serve: cannot listen on port %d of %s: %s", port, host, strerror(errno));
+}
+
+static qkv_status find_address(qkv_server *s, int port)
+{
+    const struct addrinfo wanted = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
+    const char *host = s->host ? s->host : "127.0.0.1";
+    struct addrinfo *found;
+    char service[16];
+    snprintf(service, sizeof service, "%d", port);
+    int error = getaddrinfo(host, service, &wanted, &found);
+    if (error) return qkv__fail(QKV_IO, "serve: %s is no address to listen on: %s", host, gai_strerror(error));
+    qkv_status status = listen_on(s, found, host, port);
+    freeaddrinfo(found);
+    return status;
+}
+
+/* ---- the daemon ---- */
+
+/* Paths are compared as they are written: "%00" would otherwise end one early. */
+static size_t leave_escaped(void *data, struct MHD_Connection *c, char *text)
+{
+    (void)data, (void)c;
+    return strlen(text);
+}
+
+static qkv_status start(qkv_server *s)
+{
+    const unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC;
+    s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, qkv__handle, s, MHD_OPTION_LISTEN_SOCKET, s->listening,
+                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)MHD_LINKS, MHD_OPTION_CONNECTION_TIMEOUT,
+                                 (unsigned)s->timeout, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_BYTES,
+                                 MHD_OPTION_NOTIFY_COMPLETED, qkv__completed, s, MHD_OPTION_NOTIFY_CONNECTION, qkv__link_event,
+                                 &s->links, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_END);
+    return s->daemon ? QKV_OK : qkv__fail(QKV_IO, "serve: the server cannot start: %s", strerror(errno));
+}
+
+static qkv_status begin(qkv_server *s, const qkv_server_opts *o)
+{
+    qkv_status status = copy_options(s, o);
+    if (!status) status = find_address(s, o->port);
+    if (!status) status = qkv__links_begin(&s->links, s->timeout);
+    return status ? status : start(s);
+}
+
+qkv_server *qkv_server_new(const qkv_model *m, const qkv_server_opts *opts)
+{
+    static const qkv_server_opts none = { 0 };
+    if (!opts) opts = &none;
+    if (check(m, opts)) return NULL;
+    qkv_server *s = qkv__alloc_zero(sizeof *s);
+    if (!s) return NULL;
+    s->model = m;
+    s->job = qkv__job_of(m);
+    s->listening = -1;
+    pthread_mutex_init(&s->remembered.lock, NULL);
+    if (!begin(s, opts)) return s;
+    qkv_server_free(s);
+    return NULL;
+}
+
+int qkv_server_port(const qkv_server *s) { return s ? s->port : 0; }
+
+void qkv_server_free(qkv_server *s)
+{
+    if (!s) return;
+    atomic_store(&s->is_ending, true);
+    if (s->daemon) {
+        MHD_quiesce_daemon(s->daemon); /* the socket is ours again */
+        qkv__links_drain(&s->links);
+        MHD_stop_daemon(s->daemon);
+    }
+    if (s->listening >= 0) close(s->listening);
+    if (s->links.is_watching) qkv__links_end(&s->links);
+    qkv_attended_free(&s->remembered.attended);
+    qkv_text_free(&s->remembered.key);
+    pthread_mutex_destroy(&s->remembered.lock);
+    char *const texts[] = { s->host, s->token, s->name, s->source_language, s->target_language };
+    for (int i = 0; i < 5; i++) qkv__release_text(texts[i]);
+    qkv__release(s, sizeof *s);
+}

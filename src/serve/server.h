@@ -1,0 +1,148 @@
+/* server.h: what the parts of the server share: the server, a request, and the functions that answer one. */
+#ifndef QKV_SRC_SERVER_H
+#define QKV_SRC_SERVER_H
+
+#include <qkv/serve.h>
+
+#include "json.h"
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* What the model does, as bits, so that a path can name several. */
+typedef enum qkv__job { QKV__TRANSLATES = 1, QKV__CLASSIFIES = 2, QKV__GENERATES = 4, QKV__ENCODES = 8 } qkv__job;
+const char *qkv__job_name(qkv__job job);
+qkv__job qkv__job_of(const qkv_model *m);
+
+/* ---- connections and work ---- */
+
+/* A connection. Its deadline is when the next request must have arrived, in milliseconds; 0 while one is being answered. */
+typedef struct qkv__link {
+    int fd;
+    int64_t deadline;
+    bool is_surplus; /* one too many: it is told so */
+    struct qkv__link *next, **from;
+} qkv__link;
+
+typedef struct qkv__links {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t watch; /* ends connections whose time is up */
+    bool is_watching;
+    qkv__link *first;
+    int n, active;     /* connections; requests that have arrived and are not answered yet */
+    int working, most; /* requests that use the model now, and how many may */
+    bool stop;         /* the watch ends */
+    atomic_bool hurry; /* nobody waits for work any more, and what can be cut short is */
+    int64_t patience;  /* milliseconds for a request to arrive */
+} qkv__links;
+qkv_status qkv__links_begin(qkv__links *l, int timeout);
+void qkv__links_end(qkv__links *l);
+void qkv__links_drain(qkv__links *l); /* waits until all that has arrived is answered, or until patience ends */
+
+/* For MHD_OPTION_NOTIFY_CONNECTION. */
+void qkv__link_event(void *links, struct MHD_Connection *c, void **context, enum MHD_ConnectionNotificationCode what);
+qkv__link *qkv__link_of(struct MHD_Connection *c); /* NULL when there was no memory for it */
+
+/* A request has arrived; it is over. */
+void qkv__link_busy(qkv__links *l, qkv__link *link);
+void qkv__link_idle(qkv__links *l, qkv__link *link);
+
+/* Waits for a turn at the model: each turn needs memory of its own, so that few go on at once. False when the server ends. */
+bool qkv__work_begin(qkv__links *l);
+void qkv__work_end(qkv__links *l);
+
+/* ---- the server ---- */
+
+/* The last text that was attended to: a page asks about it head by head. */
+typedef struct qkv__remembered {
+    pthread_mutex_t lock;
+    qkv_attended attended;
+    qkv_text key; /* the text, target and options it comes from; empty: none */
+} qkv__remembered;
+
+struct qkv_server {
+    const qkv_model *model;
+    qkv__job job;
+    char *host, *token, *name, *source_language, *target_language; /* host and token may be NULL */
+    char address[64];                                              /* as a Host has it */
+    bool is_any;                                                   /* it listens on all addresses of the machine */
+    int port, timeout;
+    size_t max_request;
+    struct MHD_Daemon *daemon;
+    int listening;
+    qkv__links links;
+    qkv__remembered remembered;
+    atomic_bool is_ending;
+    atomic_ullong completions; /* for their names */
+};
+
+/* ---- a request ---- */
+typedef struct qkv__request {
+    qkv_server *server;
+    struct MHD_Connection *connection;
+    const struct qkv__route *route;
+    unsigned refused; /* the status it gets without being looked at further; 0: none */
+    char reason[QKV_SENTENCE_MAX];
+    bool is_form, is_busy;
+    bool is_unread;  /* its body is not read: it is refused */
+    bool is_working; /* it has a turn at the model */
+    qkv_text received;
+    size_t size; /* bytes that came, those over the limit too */
+    json_t *body;
+    qkv__json answer;
+    struct qkv__events *stream; /* instead of an answer */
+} qkv__request;
+
+/* A status that is not OK is an error with its sentence in qkv_error(), else the answer is in r->answer or r->stream. */
+typedef qkv_status qkv__answer(qkv__request *r);
+
+typedef struct qkv__route {
+    const char *path;
+    bool is_post, is_open; /* is_open: it needs no token */
+    int jobs;              /* models that can do it, as bits of qkv__job; 0: all */
+    qkv__answer *answer;
+} qkv__route;
+
+qkv__answer qkv__serve_page, qkv__serve_health, qkv__serve_info, qkv__serve_languages, qkv__serve_models, qkv__serve_tokens,
+    qkv__serve_translation, qkv__serve_classes, qkv__serve_attention, qkv__serve_completions, qkv__serve_embeddings;
+
+/* For MHD_start_daemon. */
+enum MHD_Result qkv__handle(void *server, struct MHD_Connection *c, const char *path, const char *method, const char *version,
+                            const char *bytes, size_t *size, void **request);
+void qkv__completed(void *server, struct MHD_Connection *c, void **request, enum MHD_RequestTerminationCode how);
+
+/* Refuses r with a status and a sentence unless it was refused already. */
+void qkv__refuse(qkv__request *r, unsigned status, const char *format, ...) QKV_PRINTF(3, 4);
+
+/* Whether the headers let r in: Host and Origin, token, type and length of the body. They refuse it if not. */
+void qkv__check_host(qkv__request *r);
+void qkv__check_token(qkv__request *r);
+void qkv__check_body(qkv__request *r);
+
+/* A form's fields as an object of strings. FORMAT for one that is malformed; MEMORY. */
+qkv_status qkv__form_read(const char *text, size_t length, json_t **object);
+
+/* ---- server-sent events ---- */
+
+/* Fills events by qkv__events_put(). Not OK: qkv_error() says why. */
+typedef qkv_status qkv__events_fill(struct qkv__events *s, void *data);
+
+/* Starts filling on a thread of its own, which takes the turn of r over, and waits for the first event. An error before it is
+ * handed on, and there is no stream; after it, the error is the last event. data is released in any case, when nobody needs it
+ * any more. r->stream is freed by qkv__events_free(), which ends the filling early. */
+qkv_status qkv__events_start(qkv__request *r, qkv__events_fill *fill, void *data, void (*release)(void *data));
+void qkv__events_free(struct qkv__events *s);
+
+/* Adds one event of JSON, "data: ...", and empties it. FAILURE when nobody listens any more. */
+qkv_status qkv__events_put(struct qkv__events *s, qkv__json *event);
+struct MHD_Response *qkv__events_response(struct qkv__events *s);
+
+/* The page and what it may do, as a Content-Security-Policy. */
+const char *qkv__page_policy(void);
+
+/* {"error": ..} with the sentence, which may hold any bytes. */
+void qkv__put_error(qkv__json *j, unsigned status, const char *sentence);
+
+#endif

@@ -1,0 +1,174 @@
+/* translation.c: POST /translate and GET /languages, as LibreTranslate has them. */
+#include "server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ALTERNATIVES = 15, DEFAULT_BEAM = 4 };
+
+/* ---- GET /languages ---- */
+
+static const char *language_name(const char *code)
+{
+    static const char *const names[][2] = {
+        { "ar", "Arabic" },     { "cs", "Czech" },    { "de", "German" },  { "el", "Greek" },   { "en", "English" },
+        { "es", "Spanish" },    { "fi", "Finnish" },  { "fr", "French" },  { "he", "Hebrew" },  { "hi", "Hindi" },
+        { "it", "Italian" },    { "ja", "Japanese" }, { "ko", "Korean" },  { "nl", "Dutch" },   { "pl", "Polish" },
+        { "pt", "Portuguese" }, { "ru", "Russian" },  { "sv", "Swedish" }, { "tr", "Turkish" }, { "uk", "Ukrainian" },
+        { "vi", "Vietnamese" }, { "zh", "Chinese" },
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i][0], code)) return names[i][1];
+    return code;
+}
+
+static void put_language(qkv__json *j, const char *code, const char *target)
+{
+    qkv__put_raw(j, "{\"code\":");
+    qkv__put_name(j, code);
+    qkv__put_raw(j, ",\"name\":");
+    qkv__put_name(j, language_name(code));
+    qkv__put_raw(j, ",\"targets\":[");
+    if (target) qkv__put_name(j, target);
+    qkv__put_raw(j, "]}");
+}
+
+qkv_status qkv__serve_languages(qkv__request *r)
+{
+    const qkv_server *s = r->server;
+    qkv__put_raw(&r->answer, "[");
+    put_language(&r->answer, s->source_language, s->target_language);
+    qkv__put_raw(&r->answer, ",");
+    put_language(&r->answer, s->target_language, NULL);
+    qkv__put_raw(&r->answer, "]\n");
+    return QKV_OK;
+}
+
+/* ---- POST /translate: the request ---- */
+
+typedef struct wanted {
+    qkv__strings texts;
+    int64_t alternatives;
+    bool is_auto;
+} wanted;
+
+static qkv_status get_language(const json_t *body, const char *name, const char *ours, bool *is_auto)
+{
+    const char *code = NULL;
+    size_t length = 0;
+    qkv_status status = qkv__get_string(body, name, &code, &length);
+    if (!status && !code) status = qkv__fail(QKV_USAGE, "\"%s\" is missing", name);
+    if (status) return status;
+    *is_auto = !strcmp(name, "source") && !strcmp(code, "auto");
+    if (*is_auto || (!strcmp(code, ours) && strlen(ours) == length)) return QKV_OK;
+    return qkv__fail(QKV_USAGE, "\"%s\" is \"%.40s\": this server knows \"%s\"", name, code, ours);
+}
+
+/* A form has no numbers, only their digits. */
+static qkv_status get_alternatives(const json_t *body, bool is_form, int64_t *n)
+{
+    const char *digits = NULL;
+    size_t length = 0;
+    if (!is_form) return qkv__get_whole(body, "alternatives", 0, MOST_ALTERNATIVES, n);
+    qkv_status status = qkv__get_string(body, "alternatives", &digits, &length);
+    if (status || !digits) return status;
+    *n = length && length < 3 && strspn(digits, "0123456789") == length ? atoi(digits) : -1;
+    if (*n < 0 || *n > MOST_ALTERNATIVES)
+        return qkv__fail(QKV_USAGE, "\"alternatives\" must be a whole number from 0 to %d", MOST_ALTERNATIVES);
+    return QKV_OK;
+}
+
+static qkv_status get_wanted(const qkv__request *r, wanted *w)
+{
+    const qkv_server *s = r->server;
+    const char *format = "text";
+    size_t length = 4;
+    bool not_auto;
+    qkv_status status = qkv__need_strings(r->body, "q", &w->texts);
+    if (!status) status = get_language(r->body, "source", s->source_language, &w->is_auto);
+    if (!status) status = get_language(r->body, "target", s->target_language, &not_auto);
+    if (!status) status = qkv__get_string(r->body, "format", &format, &length);
+    if (!status && strcmp(format, "text"))
+        status = qkv__fail(QKV_USAGE, "\"format\" is \"%.40s\": this server translates \"text\" alone", format);
+    return status ? status : get_alternatives(r->body, r->is_form, &w->alternatives);
+}
+
+/* ---- the answer ---- */
+
+static void put_alternatives(qkv__json *j, const qkv_translations *t, int64_t i)
+{
+    qkv__put_raw(j, "[");
+    for (int k = 1; k < t->n_best; k++) {
+        const qkv_translation *x = &t->best[i * t->n_best + k];
+        if (x->n_ids < 0) break;
+        if (k > 1) qkv__put_raw(j, ",");
+        qkv__put_string(j, x->text, x->length);
+    }
+    qkv__put_raw(j, "]");
+}
+
+static void put_best(qkv__json *j, const qkv_translations *t, int64_t i)
+{
+    qkv__put_string(j, t->best[i * t->n_best].text, t->best[i * t->n_best].length);
+}
+
+/* One for each text: an array where the request had one. */
+static void put_each(qkv__json *j, const qkv_translations *t, bool is_array,
+                     void (*put_one)(qkv__json *, const qkv_translations *, int64_t))
+{
+    if (is_array) qkv__put_raw(j, "[");
+    for (int64_t i = 0; i < t->n; i++) {
+        if (i) qkv__put_raw(j, ",");
+        put_one(j, t, i);
+    }
+    if (is_array) qkv__put_raw(j, "]");
+}
+
+/* There is one source language to detect: nothing was measured, and the confidence says so. */
+static void put_detected(qkv__json *j, const qkv_server *s, const wanted *w)
+{
+    qkv__put_raw(j, ",\"detectedLanguage\":");
+    if (w->texts.is_array) qkv__put_raw(j, "[");
+    for (int64_t i = 0; i < w->texts.n; i++) {
+        qkv__put_raw(j, i ? "," : "");
+        qkv__put_raw(j, "{\"confidence\":0,\"language\":");
+        qkv__put_name(j, s->source_language);
+        qkv__put_raw(j, "}");
+    }
+    if (w->texts.is_array) qkv__put_raw(j, "]");
+}
+
+static void put_translations(qkv__json *j, const qkv_server *s, const wanted *w, const qkv_translations *t)
+{
+    qkv__put_raw(j, "{\"translatedText\":");
+    put_each(j, t, w->texts.is_array, put_best);
+    if (w->alternatives) {
+        qkv__put_raw(j, ",\"alternatives\":");
+        put_each(j, t, w->texts.is_array, put_alternatives);
+    }
+    if (w->is_auto) put_detected(j, s, w);
+    qkv__put_raw(j, "}\n");
+}
+
+static qkv_status check_lengths(const qkv_translations *t)
+{
+    for (int64_t i = 0; i < t->n; i++)
+        if (t->status[i])
+            return qkv__fail(QKV_LIMIT, "text %lld has %lld tokens, more than the model reads at once", (long long)i,
+                             (long long)t->n_source[i]);
+    return QKV_OK;
+}
+
+qkv_status qkv__serve_translation(qkv__request *r)
+{
+    wanted w = { .alternatives = 0 };
+    qkv_translations t = { 0 };
+    qkv_status status = get_wanted(r, &w);
+    int n_best = (int)w.alternatives + 1;
+    const qkv_translate_opts opts = { .beam = n_best > DEFAULT_BEAM ? n_best : DEFAULT_BEAM, .n_best = n_best };
+    if (!status) status = qkv_translate(r->server->model, w.texts.texts, w.texts.lengths, w.texts.n, &opts, &t);
+    if (!status) status = check_lengths(&t);
+    if (!status) put_translations(&r->answer, r->server, &w, &t);
+    qkv_translations_free(&t);
+    return status;
+}

@@ -1,0 +1,159 @@
+/* vectors.c: POST /classify and POST /v1/embeddings: an encoder turns texts into numbers. */
+#include "attended.h"
+#include "server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static qkv_texts texts_of(const qkv__strings *s) { return (qkv_texts){ .texts = s->texts, .lengths = s->lengths, .n = s->n }; }
+
+/* ---- classes ---- */
+
+typedef struct scored {
+    float probability;
+    int64_t class_id;
+} scored;
+
+static int most_probable_first(const void *a, const void *b)
+{
+    const scored *x = a, *y = b;
+    if (x->probability != y->probability) return x->probability > y->probability ? -1 : 1;
+    return x->class_id < y->class_id ? -1 : x->class_id > y->class_id;
+}
+
+static void put_class(qkv__json *j, const qkv_model *m, const scored *s)
+{
+    const char *label = qkv_model_label(m, s->class_id);
+    qkv__put_raw(j, "{\"label\":");
+    if (label) qkv__put_name(j, label);
+    else {
+        qkv__put_raw(j, "\"");
+        qkv__put_whole(j, s->class_id);
+        qkv__put_raw(j, "\"");
+    }
+    qkv__put_raw(j, ",\"probability\":");
+    qkv__put_float(j, s->probability);
+    qkv__put_raw(j, "}");
+}
+
+void qkv__put_classes(qkv__json *j, const qkv_model *m, const float *probabilities, int64_t n)
+{
+    scored *order = qkv__alloc(sizeof *order * (size_t)n);
+    if (!order) {
+        if (!j->status) j->status = QKV_MEMORY;
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) order[i] = (scored){ probabilities[i], i };
+    qsort(order, (size_t)n, sizeof *order, most_probable_first);
+    qkv__put_raw(j, "\"classes\":[");
+    for (int64_t i = 0; i < n; i++) {
+        if (i) qkv__put_raw(j, ",");
+        put_class(j, m, &order[i]);
+    }
+    qkv__put_raw(j, "]");
+    qkv__release(order, sizeof *order * (size_t)n);
+}
+
+static void put_all_classes(qkv__json *j, const qkv_model *m, const qkv__strings *given, const qkv_rows *rows)
+{
+    qkv__put_raw(j, given->is_array ? "{\"results\":[" : "{");
+    for (int64_t i = 0; i < rows->n; i++) {
+        if (given->is_array) qkv__put_raw(j, i ? ",{" : "{");
+        qkv__put_classes(j, m, rows->data + i * rows->width, rows->width);
+        if (given->is_array) qkv__put_raw(j, "}");
+    }
+    if (given->is_array) qkv__put_raw(j, "]");
+    qkv__put_raw(j, ",\"cut\":");
+    qkv__put_whole(j, rows->cut);
+    qkv__put_raw(j, "}\n");
+}
+
+qkv_status qkv__serve_classes(qkv__request *r)
+{
+    qkv__strings given;
+    qkv_rows rows = { 0 };
+    qkv_status status = qkv__need_strings(r->body, "text", &given);
+    const qkv_texts texts = texts_of(&given);
+    if (!status) status = qkv_classify(r->server->model, &texts, NULL, &rows);
+    if (!status) put_all_classes(&r->answer, r->server->model, &given, &rows);
+    qkv_rows_free(&rows);
+    return status;
+}
+
+/* ---- embeddings ---- */
+
+static qkv_status get_encoding(const json_t *body, int64_t dim, bool *is_base64)
+{
+    const char *format = "float";
+    size_t length = 5;
+    int64_t wanted = dim;
+    qkv_status status = qkv__get_string(body, "encoding_format", &format, &length);
+    if (status) return status;
+    *is_base64 = !strcmp(format, "base64");
+    if (!*is_base64 && strcmp(format, "float"))
+        return qkv__fail(QKV_USAGE, "\"encoding_format\" is \"%.40s\": it is \"float\" or \"base64\"", format);
+    return qkv__get_whole(body, "dimensions", dim, dim, &wanted);
+}
+
+static void put_vector(qkv__json *j, const float *x, int64_t n, bool is_base64)
+{
+    if (is_base64) {
+        qkv__put_float_base64(j, x, (size_t)n);
+        return;
+    }
+    qkv__put_raw(j, "[");
+    for (int64_t i = 0; i < n; i++) {
+        if (i) qkv__put_raw(j, ",");
+        qkv__put_float(j, x[i]);
+    }
+    qkv__put_raw(j, "]");
+}
+
+static void put_vectors(qkv__json *j, const qkv_rows *rows, bool is_base64)
+{
+    qkv__put_raw(j, "{\"object\":\"list\",\"data\":[");
+    for (int64_t i = 0; i < rows->n; i++) {
+        qkv__put_raw(j, i ? ",{\"object\":\"embedding\",\"index\":" : "{\"object\":\"embedding\",\"index\":");
+        qkv__put_whole(j, i);
+        qkv__put_raw(j, ",\"embedding\":");
+        put_vector(j, rows->data + i * rows->width, rows->width, is_base64);
+        qkv__put_raw(j, "}");
+    }
+    qkv__put_raw(j, "]");
+}
+
+static qkv_status put_usage(qkv__json *j, const qkv_server *s, const qkv__strings *given)
+{
+    qkv_ids ids = { 0 };
+    int64_t tokens = 0;
+    qkv_status status = QKV_OK;
+    for (int64_t i = 0; i < given->n && !status; i++) {
+        status = qkv_tokenizer_encode(qkv_model_source_tokenizer(s->model), given->texts[i], given->lengths[i], NULL, &ids);
+        tokens += (int64_t)ids.n;
+    }
+    qkv_ids_free(&ids);
+    qkv__put_raw(j, ",\"model\":");
+    qkv__put_name(j, s->name);
+    qkv__put_raw(j, ",\"usage\":{\"prompt_tokens\":");
+    qkv__put_whole(j, tokens);
+    qkv__put_raw(j, ",\"total_tokens\":");
+    qkv__put_whole(j, tokens);
+    qkv__put_raw(j, "}}\n");
+    return status;
+}
+
+qkv_status qkv__serve_embeddings(qkv__request *r)
+{
+    const qkv_model *m = r->server->model;
+    qkv__strings given;
+    qkv_rows rows = { 0 };
+    bool is_base64 = false;
+    qkv_status status = qkv__need_strings(r->body, "input", &given);
+    const qkv_texts texts = texts_of(&given);
+    if (!status) status = get_encoding(r->body, qkv_transformer_options(qkv_model_transformer(m))->dim, &is_base64);
+    if (!status) status = qkv_embed_texts(m, &texts, &(qkv_embed_opts){ .normalized = 1 }, &rows);
+    if (!status) put_vectors(&r->answer, &rows, is_base64);
+    if (!status) status = put_usage(&r->answer, r->server, &given);
+    qkv_rows_free(&rows);
+    return status;
+}

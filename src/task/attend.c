@@ -1,0 +1,272 @@
+/* attend.c: a model over a text with the weights of every head kept. */
+#include "attend.h"
+
+#include "../base/size.h"
+#include "../text/buffer.h"
+#include "texts.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DEFAULT_BYTES ((size_t)2 << 30)
+
+typedef struct job {
+    const qkv_model *m;
+    const qkv_transformer *transformer;
+    const qkv_transformer_opts *t;
+    const qkv_tokenizer *source, *target;
+    qkv_attend_opts o;
+    int32_t start, end; /* ids; a decoder alone may have no start: -1 */
+    qkv_attended *out;
+    struct qkv__attending *work;
+} job;
+
+/* A text as the caller gave it; data NULL: none. */
+typedef struct given {
+    const char *data;
+    size_t length;
+} given;
+
+static bool has_encoder(const job *j) { return j->t->encoder_layers > 0; }
+static bool has_decoder(const job *j) { return j->t->decoder_layers > 0; }
+
+/* ---- options ---- */
+
+static qkv_status check_target(const job *j, given target)
+{
+    const qkv_attend_opts *o = &j->o;
+    int64_t size = j->t->target_vocabulary ? j->t->target_vocabulary : j->t->vocabulary;
+    if (!has_decoder(j) && (target.data || o->n_target_ids))
+        return qkv__fail(QKV_USAGE, "attend: an encoder alone reads one text: there is no target");
+    if (target.data && o->target_ids) return qkv__fail(QKV_USAGE, "attend: the target is given as text and as ids: choose one");
+    if (o->n_target_ids < 0 || (o->n_target_ids && !o->target_ids))
+        return qkv__fail(QKV_USAGE, "attend: the ids of the target are missing");
+    for (int64_t i = 0; i < o->n_target_ids; i++)
+        if (o->target_ids[i] < 0 || o->target_ids[i] >= size)
+            return qkv__fail(QKV_USAGE, "attend: id %lld of the target is %d, outside 0..%lld", (long long)i, o->target_ids[i],
+                             (long long)size - 1);
+    return QKV_OK;
+}
+
+static qkv_status find_ends(job *j)
+{
+    if (!has_encoder(j)) return j->start = qkv_tokenizer_find(j->target, "<s>"), QKV_OK;
+    qkv_status status = qkv__find_ends(j->target, &j->start, &j->end);
+    if (!status && qkv_tokenizer_find(j->source, "</s>") != j->end)
+        return qkv__fail(QKV_USAGE, "attend: the token </s> must have the same id in the tokenizers of source and target");
+    return status;
+}
+
+static qkv_status settle(job *j, given source, given target)
+{
+    j->transformer = qkv_model_transformer(j->m);
+    j->t = qkv_transformer_options(j->transformer);
+    j->source = qkv_model_source_tokenizer(j->m);
+    j->target = qkv_model_target_tokenizer(j->m);
+    if (!j->source) return qkv__fail(QKV_USAGE, "attend: the model has no tokenizer: it knows ids, not text");
+    if (!j->o.max_bytes) j->o.max_bytes = DEFAULT_BYTES;
+    qkv_status status = check_target(j, target);
+    if (status) return status;
+    bool is_empty = has_encoder(j) && has_decoder(j) ? qkv__is_blank(source.data, source.length) : !source.length;
+    if (is_empty) return qkv__fail(QKV_USAGE, "attend: the text is empty: there is nothing to attend to");
+    return find_ends(j);
+}
+
+/* ---- limits ---- */
+
+static qkv_status check_positions(const job *j, const char *what, int64_t tokens)
+{
+    if (j->t->positions != QKV_LEARNED || tokens <= j->t->longest) return QKV_OK;
+    return qkv__fail(QKV_LIMIT, "attend: the %s has %lld tokens, the model has positions for %lld", what, (long long)tokens,
+                     (long long)j->t->longest);
+}
+
+/* Of so many tokens that the encoder reads and the decoder reads. */
+static qkv_status check_bytes(const job *j, int64_t source, int64_t read)
+{
+    double n = (double)source, m = (double)read;
+    double cells = (double)j->t->encoder_layers * n * n + (double)j->t->decoder_layers * m * (m + n);
+    double bytes = cells * (double)j->t->heads * (double)sizeof(float);
+    if (bytes <= (double)j->o.max_bytes) return QKV_OK;
+    return qkv__fail(QKV_LIMIT,
+                     "attend: the weights of %lld tokens take %.0f MiB, more than the %.0f MiB that are allowed: "
+                     "give a shorter text",
+                     (long long)(source + read), ceil(bytes / 1048576), (double)j->o.max_bytes / 1048576);
+}
+
+/* ---- what the model reads ---- */
+
+static qkv_status read_source(job *j, given source)
+{
+    qkv__tokens *to = &j->work->source;
+    qkv_text *text = &j->work->text;
+    qkv_status status = has_decoder(j) ? QKV_OK : qkv__tokens_put_special(to, j->source, j->start);
+    if (!status) status = qkv_utf8_repair(source.data, source.length, text);
+    if (!status) status = qkv__tokens_put_text(to, j->source, text->data, text->length);
+    if (!status) status = qkv__tokens_put_special(to, j->source, j->end);
+    if (!status) status = check_positions(j, "text", to->n);
+    return status ? status : check_bytes(j, to->n, has_decoder(j));
+}
+
+static qkv_status search(job *j)
+{
+    qkv_translations *found = &j->work->found;
+    const char *text = j->work->text.data;
+    const qkv_translate_opts opts = { .beam = j->o.beam,
+                                      .length_penalty = j->o.length_penalty,
+                                      .max_source = j->work->source.n };
+    qkv_status status = qkv_translate(j->m, &text, &j->work->text.length, 1, &opts, found);
+    if (status) return status;
+    if (found->best->n_ids < 0) return qkv__fail(QKV_FAILURE, "attend: the search found no translation");
+    j->out->found = found->best;
+    return qkv__tokens_put_ids(&j->work->target, j->target, found->best->ids, found->best->n_ids);
+}
+
+/* <s>, the target, </s>: what the decoder reads and, one place on, what it chooses. */
+static qkv_status read_target(job *j, given target)
+{
+    qkv__tokens *to = &j->work->target;
+    qkv_text *text = &j->work->more;
+    qkv_status status = qkv__tokens_put_special(to, j->target, j->start);
+    if (status) return status;
+    if (j->o.target_ids) status = qkv__tokens_put_ids(to, j->target, j->o.target_ids, j->o.n_target_ids);
+    else if (!target.data) status = search(j);
+    else if (!(status = qkv_utf8_repair(target.data, target.length, text)))
+        status = qkv__tokens_put_text(to, j->target, text->data, text->length);
+    if (!status) status = check_positions(j, "target with <s>", to->n);
+    if (!status) status = check_bytes(j, j->work->source.n, to->n);
+    return status ? status : qkv__tokens_put_special(to, j->target, j->end);
+}
+
+/* A decoder alone reads both as one text. */
+static qkv_status read_document(job *j, given source, given target)
+{
+    qkv__tokens *to = &j->work->target;
+    qkv_text *text = &j->work->text, *more = &j->work->more;
+    qkv_status status = j->start < 0 ? QKV_OK : qkv__tokens_put_special(to, j->target, j->start);
+    if (!status) status = qkv_utf8_repair(source.data, source.length, text);
+    if (!status && target.data) status = qkv_utf8_repair(target.data, target.length, more);
+    if (!status && target.data) status = qkv__text_put(text, more->data, more->length);
+    if (!status) status = qkv__tokens_put_text(to, j->target, text->data, text->length);
+    if (!status) status = qkv__tokens_put_ids(to, j->target, j->o.target_ids, j->o.n_target_ids);
+    if (!status && !to->n) return qkv__fail(QKV_USAGE, "attend: the text has no tokens");
+    if (!status) status = check_positions(j, "text", to->n);
+    return status ? status : check_bytes(j, 0, to->n);
+}
+
+static qkv_status read_texts(job *j, given source, given target)
+{
+    qkv__tokens_clear(&j->work->source);
+    qkv__tokens_clear(&j->work->target);
+    if (!has_encoder(j)) return read_document(j, source, target);
+    qkv_status status = read_source(j, source);
+    return status || !has_decoder(j) ? status : read_target(j, target);
+}
+
+/* ---- sides ---- */
+
+static qkv_status make_sides(job *j)
+{
+    struct qkv__attending *w = j->work;
+    qkv_attended *out = j->out;
+    int64_t read = w->target.n - (has_encoder(j) && has_decoder(j)); /* what is chosen last is not read */
+    qkv_status status = QKV_OK;
+    if (has_encoder(j))
+        status = qkv__side_make(&w->arena, &w->source, 0, w->source.n, &j->o, &out->source, &w->axes[QKV__SOURCE]);
+    if (!status && has_decoder(j))
+        status = qkv__side_make(&w->arena, &w->target, 0, read, &j->o, &out->read, &w->axes[QKV__READ]);
+    if (!status && has_encoder(j) && has_decoder(j))
+        status = qkv__side_make(&w->arena, &w->target, 1, read, &j->o, &out->chosen, &w->axes[QKV__CHOSEN]);
+    return status;
+}
+
+/* ---- the forward ---- */
+
+static qkv_status forward(job *j)
+{
+    struct qkv__attending *w = j->work;
+    if (!w->tape && !(w->tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 }))) return qkv_error_status();
+    qkv_tape_reset(w->tape);
+    qkv_tensor *memory = NULL;
+    if (has_encoder(j)) {
+        memory = qkv_transformer_encode(j->transformer, w->tape, w->source.ids, 1, w->source.n, NULL);
+        if (!memory) return qkv_tape_status(w->tape);
+    }
+    if (has_decoder(j) &&
+        !qkv_transformer_decode(j->transformer, w->tape, w->target.ids, 1, w->axes[QKV__READ].tokens, NULL, memory, NULL))
+        return qkv_tape_status(w->tape);
+    return QKV_OK;
+}
+
+static qkv_status check_finite(const qkv_tensor *map)
+{
+    const float *weights = qkv_data(map);
+    for (int64_t i = 0; i < qkv_count(map); i++)
+        if (!isfinite(weights[i])) return qkv__fail(QKV_NUMERIC, "attend: the model's attention is not finite");
+    return QKV_OK;
+}
+
+/* On the tape come the encoder's layers, then of each layer of the decoder self-attention and, behind an encoder, cross. */
+static qkv_status find_maps(job *j, qkv_attention_kind kind, int layers, int first, int step)
+{
+    struct qkv__attending *w = j->work;
+    qkv_status status = QKV_OK;
+    if (!(w->maps[kind] = qkv__arena_take(&w->arena, sizeof *w->maps[kind] * (size_t)layers))) return QKV_MEMORY;
+    for (int l = 0; l < layers && !status; l++) {
+        const qkv_tensor *map = qkv_tape_attention(w->tape, first + step * l);
+        w->maps[kind][l] = qkv_data(map);
+        status = check_finite(map);
+    }
+    j->out->layers[kind] = layers;
+    return status;
+}
+
+static qkv_status keep(job *j)
+{
+    int encoder = j->t->encoder_layers, decoder = j->t->decoder_layers, cross = encoder ? decoder : 0;
+    j->out->heads = (int)j->t->heads;
+    qkv_status status = find_maps(j, QKV_ENCODER_ATTENTION, encoder, 0, 1);
+    if (!status) status = find_maps(j, QKV_DECODER_ATTENTION, decoder, encoder, cross ? 2 : 1);
+    return status ? status : find_maps(j, QKV_CROSS_ATTENTION, cross, encoder + 1, 2);
+}
+
+/* ---- the call ---- */
+
+static qkv_status run(job *j, given source, given target)
+{
+    qkv_status status = settle(j, source, target);
+    if (!status) status = read_texts(j, source, target);
+    if (!status) status = make_sides(j);
+    if (!status) status = forward(j);
+    return status ? status : keep(j);
+}
+
+qkv_status qkv_attend(const qkv_model *m, const char *source, size_t source_length, const char *target, size_t target_length,
+                      const qkv_attend_opts *opts, qkv_attended *out)
+{
+    if (!m || !source || !out) return qkv__fail(QKV_USAGE, "attend: a model, a text and a place for the result are needed");
+    struct qkv__attending *work = out->work;
+    *out = (qkv_attended){ .work = work };
+    if (!work && !(work = out->work = qkv__alloc_zero(sizeof *work))) return QKV_MEMORY;
+    qkv__arena_reset(&work->arena);
+    job j = { .m = m, .o = opts ? *opts : (qkv_attend_opts){ 0 }, .out = out, .work = work };
+    qkv_status status = run(&j, (given){ source, source_length }, (given){ target, target_length });
+    if (status) *out = (qkv_attended){ .work = work };
+    return status;
+}
+
+void qkv_attended_free(qkv_attended *a)
+{
+    if (!a) return;
+    if (a->work) {
+        qkv__arena_free(&a->work->arena);
+        qkv_tape_free(a->work->tape);
+        qkv__tokens_free(&a->work->source);
+        qkv__tokens_free(&a->work->target);
+        qkv_text_free(&a->work->text);
+        qkv_text_free(&a->work->more);
+        qkv_translations_free(&a->work->found);
+        qkv__release(a->work, sizeof *a->work);
+    }
+    *a = (qkv_attended){ 0 };
+}

@@ -1,0 +1,53 @@
+/* attend.h: what is kept of a model's attention: tokens with their text, and where the weights lie. */
+#ifndef QKV_SRC_ATTEND_H
+#define QKV_SRC_ATTEND_H
+
+#include <qkv/task.h>
+
+#include "../base/arena.h"
+
+#include <stdbool.h>
+
+/* Tokens with the text each stands for. Zero is ready; used again and again. */
+typedef struct qkv__tokens {
+    int32_t *ids; /* n of them */
+    uint8_t *special;
+    size_t *ends; /* token i is the bytes of text from where token i - 1 ends to ends[i] - 1 */
+    int64_t n;
+    qkv_text text;
+    size_t ids_bytes, special_bytes, ends_bytes;
+    qkv_ids encoded; /* working memory, and so is the next */
+    qkv_text decoded;
+} qkv__tokens;
+void qkv__tokens_free(qkv__tokens *t);
+void qkv__tokens_clear(qkv__tokens *t);
+
+/* Add one special token; the tokens of UTF-8, each with the text it comes from; ids, with the text they decode to. */
+qkv_status qkv__tokens_put_special(qkv__tokens *t, const qkv_tokenizer *tokenizer, int32_t id);
+qkv_status qkv__tokens_put_text(qkv__tokens *t, const qkv_tokenizer *tokenizer, const char *text, size_t length);
+qkv_status qkv__tokens_put_ids(qkv__tokens *t, const qkv_tokenizer *tokenizer, const int32_t *ids, int64_t n);
+
+/* Units in a sequence of tokens that a model read: unit i starts at token begin[i] and has count[i + 1] - count[i] of them.
+ * NULL for both: every token is a unit. */
+typedef struct qkv__axis {
+    int64_t units, tokens;
+    const int64_t *begin, *count;
+} qkv__axis;
+
+/* Units of the tokens from `from` on, n of them, by the options; their memory is the arena's. MEMORY. */
+qkv_status qkv__side_make(qkv__arena *arena, const qkv__tokens *t, int64_t from, int64_t n, const qkv_attend_opts *o,
+                          qkv_attended_side *side, qkv__axis *axis);
+
+enum { QKV__SOURCE, QKV__READ, QKV__CHOSEN, QKV__SIDES };
+
+struct qkv__attending {
+    qkv__arena arena; /* all that results point to */
+    qkv_tape *tape;   /* the weights */
+    qkv__tokens source, target;
+    qkv_text text, more;
+    qkv_translations found;
+    qkv__axis axes[QKV__SIDES];
+    const float **maps[QKV_ATTENTION_KINDS]; /* (layers): each (heads, tokens of the rows, tokens of the columns) */
+};
+
+#endif

@@ -1,0 +1,169 @@
+/* attend_sides.c: the tokens of an axis: the text of each, and which of them only together make whole characters. */
+#include "attend.h"
+
+#include "../base/size.h"
+#include "../text/buffer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- tokens ---- */
+
+void qkv__tokens_clear(qkv__tokens *t)
+{
+    t->n = 0;
+    qkv__text_clear(&t->text);
+}
+
+void qkv__tokens_free(qkv__tokens *t)
+{
+    qkv__release(t->ids, t->ids_bytes);
+    qkv__release(t->special, t->special_bytes);
+    qkv__release(t->ends, t->ends_bytes);
+    qkv_text_free(&t->text);
+    qkv_ids_free(&t->encoded);
+    qkv_text_free(&t->decoded);
+    *t = (qkv__tokens){ 0 };
+}
+
+static qkv_status put(qkv__tokens *t, int32_t id, bool special, const char *text, size_t length)
+{
+    size_t n = (size_t)t->n + 1;
+    if (qkv__grow((void **)&t->ids, &t->ids_bytes, n * sizeof *t->ids) ||
+        qkv__grow((void **)&t->special, &t->special_bytes, n * sizeof *t->special) ||
+        qkv__grow((void **)&t->ends, &t->ends_bytes, n * sizeof *t->ends) || qkv__text_put(&t->text, text, length))
+        return QKV_MEMORY;
+    t->ids[t->n] = id;
+    t->special[t->n] = special;
+    t->ends[t->n++] = t->text.length;
+    return QKV_OK;
+}
+
+qkv_status qkv__tokens_put_special(qkv__tokens *t, const qkv_tokenizer *tokenizer, int32_t id)
+{
+    const char *spelling = qkv_tokenizer_token(tokenizer, id);
+    char number[24];
+    snprintf(number, sizeof number, "<%d>", id); /* a model may have more ids than its tokenizer has tokens */
+    return put(t, id, true, spelling ? spelling : number, strlen(spelling ? spelling : number));
+}
+
+qkv_status qkv__tokens_put_text(qkv__tokens *t, const qkv_tokenizer *tokenizer, const char *text, size_t length)
+{
+    qkv_ids *x = &t->encoded;
+    qkv_status status = qkv_tokenizer_encode(tokenizer, text, length, NULL, x);
+    for (size_t i = 0; !status && i < x->n; i++)
+        status = put(t, x->ids[i], false, text + x->spans[i].begin, x->spans[i].end - x->spans[i].begin);
+    return status;
+}
+
+qkv_status qkv__tokens_put_ids(qkv__tokens *t, const qkv_tokenizer *tokenizer, const int32_t *ids, int64_t n)
+{
+    qkv_status status = QKV_OK;
+    for (int64_t i = 0; i < n && !status; i++) {
+        if (ids[i] >= qkv_tokenizer_size(tokenizer) || qkv_tokenizer_is_special(tokenizer, ids[i]))
+            status = qkv__tokens_put_special(t, tokenizer, ids[i]);
+        else if (!(status = qkv_tokenizer_decode(tokenizer, ids + i, 1, 0, &t->decoded)))
+            status = put(t, ids[i], false, t->decoded.data, t->decoded.length);
+    }
+    return status;
+}
+
+/* ---- units ---- */
+
+static size_t begin_of(const qkv__tokens *t, int64_t i) { return i ? t->ends[i - 1] : 0; }
+
+/* How many tokens from `from` on, and before `to`, make whole characters; 1 where none do. */
+static int64_t whole_tokens(const qkv__tokens *t, int64_t from, int64_t to)
+{
+    size_t at = begin_of(t, from), bytes;
+    for (int64_t i = from; i < to && !t->special[i]; i++) {
+        for (; at < t->ends[i]; at += bytes)
+            if (qkv_utf8_decode(t->text.data + at, t->ends[i] - at, &bytes) < 0) break;
+        if (at == t->ends[i]) return i - from + 1;
+        if (at + bytes < t->ends[i]) break; /* a mistake that no further bytes can mend */
+    }
+    return 1;
+}
+
+static qkv_status put_bytes(qkv_text *name, const char *bytes, size_t n)
+{
+    char code[8];
+    qkv_status status = QKV_OK;
+    for (size_t i = 0; i < n && !status; i++) {
+        snprintf(code, sizeof code, "\\x%02X", (unsigned char)bytes[i]);
+        status = qkv__text_put(name, code, 4);
+    }
+    return status;
+}
+
+/* Text as a name, which ends with its only NUL. */
+static qkv_status put_name(qkv_text *name, const char *text, size_t length, bool pieces)
+{
+    qkv_status status = qkv__text_put(name, "", 0);
+    for (size_t bytes; length && !status; text += bytes, length -= bytes) {
+        int32_t c = qkv_utf8_decode(text, length, &bytes);
+        if (c < 0 && pieces) status = put_bytes(name, text, bytes);
+        else if (c < 0) status = qkv__text_put(name, "\xEF\xBF\xBD", 3);
+        else if (!c) status = qkv__text_put(name, "\xE2\x90\x80", 3); /* U+2400, the picture of a NUL */
+        else status = qkv__text_put(name, text, bytes);
+    }
+    return status;
+}
+
+static const char *keep_name(qkv__arena *arena, const qkv_text *name)
+{
+    char *kept = qkv__arena_take(arena, name->length + 1);
+    if (kept) memcpy(kept, name->data, name->length + 1);
+    return kept;
+}
+
+typedef struct units {
+    const char **names;
+    uint8_t *special;
+    int64_t *first, *begin;
+    int32_t *ids;
+    int64_t n;
+} units;
+
+static bool lay_out(qkv__arena *arena, int64_t n, units *u)
+{
+    size_t most = (size_t)n + 1;
+    return (u->names = qkv__arena_take(arena, most * sizeof *u->names)) && (u->special = qkv__arena_take(arena, most)) &&
+           (u->first = qkv__arena_take(arena, most * sizeof *u->first)) &&
+           (u->begin = qkv__arena_take(arena, most * sizeof *u->begin)) &&
+           (u->ids = qkv__arena_take(arena, most * sizeof *u->ids));
+}
+
+/* The unit of `count` tokens from `at` on, which is token `begin` of what the model read. */
+static qkv_status put_unit(qkv__arena *arena, const qkv__tokens *t, int64_t at, int64_t begin, int64_t count, bool pieces,
+                           qkv_text *name, units *u)
+{
+    size_t from = begin_of(t, at), length = t->ends[at + count - 1] - from;
+    qkv__text_clear(name);
+    if (put_name(name, t->text.data + from, length, pieces)) return QKV_MEMORY;
+    if (!(u->names[u->n] = keep_name(arena, name))) return QKV_MEMORY;
+    u->special[u->n] = t->special[at];
+    u->begin[u->n] = begin;
+    memcpy(u->ids + u->first[u->n], t->ids + at, (size_t)count * sizeof *u->ids);
+    u->first[u->n + 1] = u->first[u->n] + count;
+    u->n++;
+    return QKV_OK;
+}
+
+qkv_status qkv__side_make(qkv__arena *arena, const qkv__tokens *t, int64_t from, int64_t n, const qkv_attend_opts *o,
+                          qkv_attended_side *side, qkv__axis *axis)
+{
+    units u = { 0 };
+    qkv_text name = { 0 };
+    qkv_status status = lay_out(arena, n, &u) ? QKV_OK : QKV_MEMORY;
+    if (!status) u.first[0] = 0;
+    for (int64_t at = from, count; at < from + n && !status; at += count) {
+        count = o->pieces ? 1 : whole_tokens(t, at, from + n);
+        if (!o->no_special || !t->special[at]) status = put_unit(arena, t, at, at - from, count, o->pieces, &name, &u);
+    }
+    qkv_text_free(&name);
+    if (status) return status;
+    *side = (qkv_attended_side){ .n = u.n, .names = u.names, .special = u.special, .first = u.first, .ids = u.ids };
+    *axis = (qkv__axis){ .units = u.n, .tokens = n, .begin = u.begin, .count = u.first };
+    return QKV_OK;
+}
