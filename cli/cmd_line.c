@@ -1,7 +1,7 @@
 /* cmd_line.c: qkv line: gradient descent on the smallest model there is, y = w x + b. */
+#include "line_fit.h"
 #include "options.h"
 
-#include <math.h>
 #include <stdio.h>
 
 static struct {
@@ -16,22 +16,16 @@ static const option options[] = {
     { 0 },
 };
 
-static const float line_x[] = { 0, 1, 2, 3, 4 }, line_y[] = { 1, 3, 5, 7, 9 };
-
 /* The loss is the one the step started from; w and b are those it arrived at. */
-static qkv_status descend(qkv_tape *t, qkv_tensor *w, qkv_tensor *b, qkv_optimizer *o)
+static qkv_status descend(line_fit *f)
 {
     puts("step     w     b    loss");
     for (int step = 0; step < given.steps; step++) {
-        qkv_tensor *x = qkv_constant(t, QKV_SHAPE(5, 1), line_x), *y = qkv_constant(t, QKV_SHAPE(5, 1), line_y);
-        qkv_tensor *loss = qkv_mean_squared_error(qkv_affine(x, w, b), y);
-        if (qkv_backward(loss)) return library_failed();
-        float value = qkv_item(loss);
-        if (!isfinite(value)) return fail(QKV_NUMERIC, "step %d: the loss is %g: try a smaller --lr", step, (double)value);
-        if (qkv_optimizer_step(o)) return library_failed();
+        float loss;
+        qkv_status status = step_line(f, &loss);
+        if (status) return status;
         if (step % given.every == 0)
-            printf("%4d  %.2f  %.2f  %6.3f\n", step, (double)qkv_item(w), (double)qkv_item(b), (double)value);
-        qkv_tape_reset(t);
+            printf("%4d  %.2f  %.2f  %6.3f\n", step, (double)qkv_item(f->w), (double)qkv_item(f->b), (double)loss);
     }
     return QKV_OK;
 }
@@ -39,15 +33,10 @@ static qkv_status descend(qkv_tape *t, qkv_tensor *w, qkv_tensor *b, qkv_optimiz
 static qkv_status run(void)
 {
     if (!(given.rate > 0)) return fail(QKV_USAGE, "--lr must be larger than 0");
-    qkv_tape *t = qkv_tape_new(NULL);
-    qkv_params *p = t ? qkv_params_new(0) : NULL;
-    qkv_tensor *w = p ? qkv_params_add(p, "w", QKV_SHAPE(1, 1), QKV_INIT_ZERO, 0) : NULL;
-    qkv_tensor *b = w ? qkv_params_add(p, "b", QKV_SHAPE(1), QKV_INIT_ZERO, 0) : NULL;
-    qkv_optimizer *o = b ? qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_SGD, .lr = given.rate }) : NULL;
-    qkv_status status = o ? descend(t, w, b, o) : library_failed();
-    qkv_optimizer_free(o);
-    qkv_params_free(p);
-    qkv_tape_free(t);
+    line_fit f;
+    qkv_status status = start_line(&f, &(qkv_optimizer_opts){ .rule = QKV_SGD, .lr = given.rate });
+    if (!status) status = descend(&f);
+    free_line(&f);
     return status;
 }
 

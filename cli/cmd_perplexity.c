@@ -13,7 +13,8 @@ static struct {
 
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of a language model", .required = true, .text = &given.model },
-    { "input", 'i', .value = "FILES", .help = "the text, plain or gzip", .required = true, .list = &given.files },
+    { "input", 'i', .value = "FILES", .help = "the text, plain or gzip", .required = true, .plain = true,
+      .list = &given.files },
     DOCUMENT_OPTIONS,
     { "context", .value = "N", .help = "tokens the model sees at once, 256 unless given", .count = &given.context },
     { "stride", .value = "N", .help = "how far a window moves; --context unless given", .count = &given.stride },
@@ -71,7 +72,7 @@ const command perplexity_command = {
              "by --stride: each token is counted once, given the tokens before it in the first\n"
              "window that has it. Without --stride, nats/token is the loss that \"qkv train\n"
              "generate\" reports for the same text and context.",
-    .example = "  qkv perplexity -m play --input valid.txt --documents files --stride 64",
+    .example = "  qkv perplexity -m play valid.txt --documents files --stride 64",
     .options = options,
     .run = run,
 };

@@ -19,8 +19,10 @@ static void print_option(const option *o)
 static void print_usage(const command *c)
 {
     printf("usage: qkv %s", c->name);
-    for (const option *o = c->options; o->name; o++)
-        if (o->required) printf(" --%s %s", o->name, o->value);
+    for (const option *o = c->options; o->name; o++) {
+        if (o->plain) printf(o->required ? " %s" : " [%s]", o->value);
+        else if (o->required) printf(" --%s %s", o->name, o->value);
+    }
     puts(" [options]\n");
 }
 

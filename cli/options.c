@@ -202,11 +202,27 @@ static qkv_status check_required(const command *c)
     return QKV_OK;
 }
 
+/* Values without a name belong to the first option that takes such and has none. Gives the last argument it took, NULL on
+ * error. */
+static char **read_plain(const command *c, char **arguments)
+{
+    for (const option *o = c->options; o->name; o++) {
+        if (!o->plain || was_given(o->name)) continue;
+        remember(o);
+        if (o->list) return read_list(o, arguments - 1, NULL);
+        return read_value(o, *arguments) ? NULL : arguments;
+    }
+    return fail(QKV_USAGE, "unexpected argument \"%s\"", *arguments), NULL;
+}
+
 qkv_status parse_options(const command *c, char **arguments)
 {
     for (; *arguments; arguments++) {
         const char *argument = *arguments, *value;
-        if (argument[0] != '-' || !argument[1]) return fail(QKV_USAGE, "unexpected argument \"%s\"", argument);
+        if (argument[0] != '-' || !argument[1]) {
+            if (!(arguments = read_plain(c, arguments))) return QKV_USAGE;
+            continue;
+        }
         const option *o = find(c->options, argument, &value);
         if (!o) o = find(common_options, argument, &value);
         if (!o) return unknown_option(c, argument);

@@ -17,6 +17,7 @@ typedef struct option {
     const char *name; /* without the dashes; NULL ends a table */
     char letter;      /* 0: none */
     bool required;
+    bool plain;        /* may come without its name: "qkv learn 4" is "qkv learn --lesson 4" */
     const char *value; /* what the help calls the value; NULL for a flag */
     const char *help;
     bool *flag;
@@ -39,10 +40,12 @@ typedef struct command {
     qkv_status (*run)(void); /* prints results; has reported its error when it gives one */
 } command;
 
-extern const command example_translate_command, example_classify_command, example_generate_command, attention_command,
-    average_command, explain_command, line_command, score_command, tokenize_command, detokenize_command, tokenizer_command,
-    info_command, classify_command, embed_command, similar_command, perplexity_command, train_classify_command,
-    train_generate_command, train_mask_command, train_translate_command, translate_command, forward_command, generate_command;
+extern const command show_positions_command, show_flow_command, show_curve_command, show_array_command;
+extern const command example_translate_command, example_classify_command, example_generate_command, attend_command,
+    attention_command, average_command, explain_command, line_command, score_command, tokenize_command, detokenize_command,
+    tokenizer_command, info_command, learn_command, classify_command, embed_command, similar_command, perplexity_command,
+    train_classify_command, train_generate_command, train_mask_command, train_translate_command, translate_command,
+    forward_command, generate_command, serve_command;
 
 /* The commands, NULL after the last, and the options that every command has. */
 extern const command *const commands[];

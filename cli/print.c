@@ -1,6 +1,8 @@
 /* print.c: tables of numbers, aligned by what a terminal shows. */
 #include "print.h"
 
+#include "language.h"
+
 #include <qkv/qkv.h>
 
 #include <math.h>
@@ -59,6 +61,7 @@ void print_name(const char *name, int width, bool right)
 /* Numbers too long to line up are shown by their leading digits. */
 static int format_number(char text[CELL_BYTES], float x, int decimals)
 {
+    if (isnan(x)) return snprintf(text, CELL_BYTES, "nan"); /* its sign means nothing */
     if (fabsf(x) < 0.5f * powf(10, (float)-decimals)) x = 0; /* no "-0.000" */
     if (isfinite(x) && fabsf(x) >= 1e9f) return snprintf(text, CELL_BYTES, "%.*e", decimals, (double)x);
     return snprintf(text, CELL_BYTES, "%.*f", decimals, (double)x);
@@ -93,7 +96,8 @@ void print_table(const table *t)
     int left = name_width(&t->row, t->rows), width = cell_width(t);
     printf("    %*s", left, "");
     for (int64_t j = 0; j < t->columns; j++) fputs("  ", stdout), print_name(label(&t->column, j, text), width, true);
-    puts(t->sums ? "  |  sum" : "");
+    if (t->sums) printf("  |  %s", _("sum"));
+    putchar('\n');
     for (int64_t i = 0; i < t->rows; i++) {
         fputs("    ", stdout);
         print_name(label(&t->row, i, text), left, false);

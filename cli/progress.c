@@ -74,7 +74,7 @@ void show_progress(progress *p, const progress_state *s)
     fputc('\n', stderr);
 }
 
-void say(progress *p, const char *format, ...)
+void say_line(progress *p, const char *format, ...)
 {
     va_list args;
     if (training.quiet) return;

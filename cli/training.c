@@ -198,7 +198,7 @@ static qkv_status validate(run *r, bool counts)
     }
     if (best) snprintf(r->best_words, sizeof r->best_words, "%s", words);
     if (r->job->validate) {
-        say(&r->progress, "step %lld: %s%s", (long long)r->at.step, words, best ? ", the best so far" : "");
+        say_line(&r->progress, "step %lld: %s%s", (long long)r->at.step, words, best ? ", the best so far" : "");
         fprintf(r->log, "{\"step\": %lld, %s, \"best\": %s}\n", (long long)r->at.step, json, best ? "true" : "false");
     }
     status = counts ? keep_model(r) : QKV_OK;
@@ -288,10 +288,10 @@ static qkv_status finish(run *r)
     if (!status) status = write_record(r);
     if (status) return status;
     double minutes = (seconds_now() - r->began) / 60;
-    say(&r->progress, "stopped after step %lld, %.1f minutes: %s", (long long)r->at.step, minutes, r->reason);
-    if (*r->best_words) say(&r->progress, "best: %s", r->best_words);
-    if (caught) say(&r->progress, "to go on: the same command with --resume");
-    say(&r->progress, "the model is in %s", training.out);
+    say_line(&r->progress, "stopped after step %lld, %.1f minutes: %s", (long long)r->at.step, minutes, r->reason);
+    if (*r->best_words) say_line(&r->progress, "best: %s", r->best_words);
+    if (caught) say_line(&r->progress, "to go on: the same command with --resume");
+    say_line(&r->progress, "the model is in %s", training.out);
     return QKV_OK;
 }
 
@@ -336,7 +336,7 @@ static qkv_status begin(run *r)
         r->at = qkv_trainer_at(r->trainer);
         r->saved_step = r->first_step = r->at.step;
         r->measured_step = r->at.step % r->valid_every ? -1 : r->at.step;
-        say(&r->progress, "going on after step %lld", (long long)r->at.step);
+        say_line(&r->progress, "going on after step %lld", (long long)r->at.step);
     } else if (qkv_model_save(r->job->model, training.out))
         return library_failed(); /* the folder is a model's from the start */
     return write_record(r);

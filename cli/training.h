@@ -181,6 +181,6 @@ typedef struct progress_state {
 
 double seconds_now(void);
 void show_progress(progress *p, const progress_state *s);
-void say(progress *p, const char *format, ...) QKV_PRINTF(2, 3); /* a line that stays */
+void say_line(progress *p, const char *format, ...) QKV_PRINTF(2, 3); /* a line that stays */
 
 #endif

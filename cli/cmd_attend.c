@@ -1,0 +1,281 @@
+/* cmd_attend.c: qkv attend: what every head attends to, in the terminal or as files. */
+#include "attention_maps.h"
+#include "options.h"
+#include "results.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { LAST_LAYER = -3, MOST_BYTES = 64 << 20 };
+
+static struct {
+    const char *model, *text, *input, *target, *layer, *head, *out, *other;
+    int kind, beam, by;
+    bool no_special, pieces, rank, rollout, json, quiet;
+} given;
+
+static const option options[] = {
+    { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
+    { "text", .value = "TEXT", .help = "what the model reads", .plain = true, .may_be_empty = true, .text = &given.text },
+    { "input", 'i', .value = "FILE", .help = "read it from FILE instead of standard input", .text = &given.input },
+    { "target", .value = "TEXT", .help = "the translation to look at; else the one found", .may_be_empty = true,
+      .text = &given.target },
+    { "kind", .value = "NAME", .help = "encoder, decoder or cross; of a translator cross unless given", .choice = &given.kind,
+      .names = attention_kind_names },
+    { "layer", .value = "L", .help = "its number from 0, mean or all; the last one unless given", .text = &given.layer },
+    { "head", .value = "H", .help = "its number from 0, mean (unless given) or all", .text = &given.head },
+    { "out", 'o', .value = "FILE", .help = "write .png, .svg, .pdf, .html, .csv or .json", .text = &given.out },
+    { "json", .help = "print JSON instead of a heatmap or table", .flag = &given.json },
+    { "no-special", .help = "leave <s> and </s> out", .flag = &given.no_special },
+    { "pieces", .help = "show tokens that are parts of a character one by one", .flag = &given.pieces },
+    { "beam", 'b', .value = "N", .help = "translations to follow at once, 4 unless given; 1 is greedy", .count = &given.beam },
+    { "rollout", .help = "how attention flows through all layers, instead of a layer", .flag = &given.rollout },
+    { "rank", .help = "list the heads and what each does", .flag = &given.rank },
+    { "by", .value = "NAME", .help = "the order of --rank: entropy unless given, or another column", .choice = &given.by,
+      .names = measure_names },
+    { "diff", .value = "DIR", .help = "subtract what the model in DIR attends to", .text = &given.other },
+    { "quiet", .help = "do not tell the translation and what was written", .flag = &given.quiet },
+    { 0 },
+};
+
+typedef struct work {
+    qkv_model *model, *other;
+    char *text; /* as it was read, when it was no argument */
+    size_t length;
+    qkv_attended attended, minus;
+    map_choice choice;
+    attention_maps maps;
+} work;
+
+/* ---- options ---- */
+
+static bool ends_with(const char *path, const char *ending)
+{
+    const char *dot = path ? strrchr(path, '.') : NULL;
+    return dot && !strcasecmp(dot + 1, ending);
+}
+
+static qkv_status check_out(void)
+{
+    static const char *const endings[] = { "png", "svg", "pdf", "html", "csv", "json", NULL };
+    bool known = !given.out;
+    for (int i = 0; endings[i]; i++) known = known || ends_with(given.out, endings[i]);
+    if (!known) return fail(QKV_UNSUPPORTED, "--out %s: a file ends with .png, .svg, .pdf, .html, .csv or .json", given.out);
+    return check_folder(given.out);
+}
+
+static qkv_status read_number(const char *name, const char *text, int unless_given, int *out)
+{
+    char *end;
+    *out = unless_given;
+    if (!text) return QKV_OK;
+    if (!strcmp(text, "mean")) return *out = MEAN_OF_THEM, QKV_OK;
+    if (!strcmp(text, "all")) return *out = ALL_OF_THEM, QKV_OK;
+    errno = 0;
+    long number = *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : -1;
+    if (number < 0 || number > INT_MAX || errno || *end)
+        return fail(QKV_USAGE, "--%s \"%s\": give a number from 0, \"mean\" or \"all\"", name, text);
+    return *out = (int)number, QKV_OK;
+}
+
+static qkv_status check_together(void)
+{
+    bool chosen = given.layer || given.head;
+    if (given.text && given.input) return fail(QKV_USAGE, "a text and --input: choose one");
+    if (given.rank && given.rollout) return fail(QKV_USAGE, "--rank and --rollout: choose one");
+    if (given.rank && given.other) return fail(QKV_USAGE, "--rank and --diff: choose one");
+    if (given.rank && chosen) return fail(QKV_USAGE, "--rank lists all heads: leave --layer and --head out");
+    if (given.rank && given.out) return fail(QKV_USAGE, "--rank prints a table: leave --out out");
+    if (was_given("by") && !given.rank) return fail(QKV_USAGE, "--by is the order of --rank, which is missing");
+    if (given.rollout && chosen) return fail(QKV_USAGE, "--rollout goes through all layers and heads: leave them out");
+    if (given.json && given.out) return fail(QKV_USAGE, "--json prints: for a file, --out FILE.json is enough");
+    if (given.other && ends_with(given.out, "html"))
+        return fail(QKV_USAGE, "--diff: a page shows one model: write a picture, .csv or .json");
+    return QKV_OK;
+}
+
+static qkv_status settle(work *w)
+{
+    qkv_status status = check_together();
+    if (!status) status = check_out();
+    if (!status) status = read_number("layer", given.layer, LAST_LAYER, &w->choice.layer);
+    if (!status) status = read_number("head", given.head, MEAN_OF_THEM, &w->choice.head);
+    w->choice.rollout = given.rollout;
+    if (given.rollout) w->choice.layer = MEAN_OF_THEM;
+    return status;
+}
+
+/* ---- models and text ---- */
+
+static qkv_status check_same(const char *what, int64_t here, int64_t there)
+{
+    if (here == there) return QKV_OK;
+    return fail(QKV_USAGE, "--diff: %s has %lld %s, %s has %lld: they cannot be compared", given.model, (long long)here, what,
+                given.other, (long long)there);
+}
+
+static qkv_status load(work *w)
+{
+    if (!(w->model = qkv_model_load(given.model))) return library_failed();
+    if (!given.other) return QKV_OK;
+    if (!(w->other = qkv_model_load(given.other))) return library_failed();
+    const qkv_transformer_opts *a = qkv_transformer_options(qkv_model_transformer(w->model)),
+                               *b = qkv_transformer_options(qkv_model_transformer(w->other));
+    qkv_status status = check_same("encoder layers", a->encoder_layers, b->encoder_layers);
+    if (!status) status = check_same("decoder layers", a->decoder_layers, b->decoder_layers);
+    if (!status) status = check_same("heads", a->heads, b->heads);
+    if (!status)
+        status = check_same("tokens", qkv_tokenizer_size(qkv_model_source_tokenizer(w->model)),
+                            qkv_tokenizer_size(qkv_model_source_tokenizer(w->other)));
+    return status;
+}
+
+/* All of a file is one text; the newlines at its end are no part of it. */
+static qkv_status read_file(work *w)
+{
+    const char *name = given.input ? given.input : "standard input";
+    FILE *in = given.input ? fopen(given.input, "re") : stdin;
+    size_t got = 1;
+    qkv_status status = in ? QKV_OK : fail(QKV_IO, "%s: cannot open: %s", name, strerror(errno));
+    for (size_t room = 0; got && !status; w->length += got) {
+        if (w->length == room) {
+            char *more = realloc(w->text, room = 2 * room + 4096);
+            if (!more) return fail(QKV_MEMORY, "out of memory");
+            w->text = more;
+        }
+        got = fread(w->text + w->length, 1, room - w->length, in);
+        if (ferror(in)) status = fail(QKV_IO, "%s: cannot read: %s", name, strerror(errno));
+        else if (w->length + got > MOST_BYTES) status = fail(QKV_LIMIT, "%s: more than %d MiB", name, MOST_BYTES >> 20);
+    }
+    if (in && in != stdin) fclose(in);
+    while (w->length && (w->text[w->length - 1] == '\n' || w->text[w->length - 1] == '\r')) w->length--;
+    return status;
+}
+
+static qkv_status read_text(work *w)
+{
+    if (!given.text) return read_file(w);
+    w->length = strlen(given.text);
+    return QKV_OK;
+}
+
+/* ---- attention ---- */
+
+static qkv_status attend(const qkv_model *m, const work *w, const qkv_translation *found, qkv_attended *out)
+{
+    const qkv_attend_opts opts = { .beam = given.beam,
+                                   .target_ids = found ? found->ids : NULL,
+                                   .n_target_ids = found ? found->n_ids : 0,
+                                   .pieces = given.pieces,
+                                   .no_special = given.no_special };
+    size_t target_length = given.target ? strlen(given.target) : 0;
+    const char *text = w->text ? w->text : given.text;
+    return qkv_attend(m, text, w->length, given.target, target_length, &opts, out) ? library_failed() : QKV_OK;
+}
+
+static void choose_kind(work *w)
+{
+    const int *layers = w->attended.layers;
+    bool both = layers[QKV_CROSS_ATTENTION] > 0;
+    w->choice.kind = was_given("kind")                   ? (qkv_attention_kind)given.kind
+                     : both && !given.rollout            ? QKV_CROSS_ATTENTION
+                     : layers[QKV_ENCODER_ATTENTION] > 0 ? QKV_ENCODER_ATTENTION
+                                                         : QKV_DECODER_ATTENTION;
+    if (w->choice.layer == LAST_LAYER) w->choice.layer = layers[w->choice.kind] > 0 ? layers[w->choice.kind] - 1 : 0;
+}
+
+static qkv_status attend_all(work *w)
+{
+    qkv_status status = attend(w->model, w, NULL, &w->attended);
+    if (status) return status;
+    const qkv_translation *found = w->attended.found;
+    if (found && !given.quiet)
+        fprintf(stderr, "qkv: attend: the translation is \"%s\", score %.6f\n", found->text, found->score);
+    choose_kind(w);
+    return w->other ? attend(w->other, w, found, &w->minus) : QKV_OK;
+}
+
+/* ---- results ---- */
+
+static qkv_status write_page(work *w)
+{
+    int kind = was_given("kind") ? given.kind : -1, layer = given.layer ? w->choice.layer : -1, head = w->choice.head;
+    return qkv_explorer_write(given.out, w->model, &w->attended, kind, layer < 0 ? -1 : layer, head < 0 ? -1 : head)
+               ? library_failed()
+               : QKV_OK;
+}
+
+static qkv_status show_maps(work *w)
+{
+    qkv_status status = make_maps(&w->attended, w->other ? &w->minus : NULL, given.other, w->choice, &w->maps);
+    if (status) return status;
+    if (given.out) return write_maps(given.out, &w->maps);
+    if (given.json) return put_maps_json(stdout, &w->maps), QKV_OK;
+    return print_maps(&w->maps);
+}
+
+static qkv_status show(work *w)
+{
+    if (given.rank) return print_ranks(&w->attended, w->choice.kind, given.by, given.json);
+    qkv_status status = ends_with(given.out, "html") ? write_page(w) : show_maps(w);
+    if (!status && given.out && !given.quiet) fprintf(stderr, "qkv: wrote %s\n", given.out);
+    return status;
+}
+
+static void free_all(work *w)
+{
+    free_maps(&w->maps);
+    qkv_attended_free(&w->attended);
+    qkv_attended_free(&w->minus);
+    free(w->text);
+    qkv_model_free(w->model);
+    qkv_model_free(w->other);
+}
+
+static qkv_status run(void)
+{
+    work w = { 0 };
+    qkv_status status = settle(&w);
+    if (!status) status = load(&w);
+    if (!status) status = read_text(&w);
+    if (!status) status = attend_all(&w);
+    if (!status) status = show(&w);
+    free_all(&w);
+    return status;
+}
+
+const command attend_command = {
+    .name = "attend",
+    .summary = "see what every head attends to",
+    .about = "Runs a model over a text, given as an argument, in --input or on standard input,\n"
+             "and shows the weights of its attention: each row is a query, the token that\n"
+             "attends, each column a key, the token that is attended to. Layers and heads\n"
+             "count from 0.\n"
+             "\n"
+             "A translator translates the text as \"qkv translate\" does, unless --target gives\n"
+             "the translation; a row of cross-attention is what the decoder attends to while\n"
+             "it chooses that token. An encoder alone reads the text as \"qkv classify\" does.\n"
+             "A language model reads the text, and --target after it.\n"
+             "\n"
+             "\"all\" gives one map a layer or head, in a picture as a grid. Tokens that only\n"
+             "together make a character are joined: columns added, rows averaged. Without\n"
+             "--out the map is drawn in the terminal. A .html file is the explorer of \"qkv\n"
+             "serve\" with all that was attended to in it; --kind, --layer and --head leave\n"
+             "the others out.\n"
+             "\n"
+             "--rollout multiplies the layers, each as the mean of its heads and what passes\n"
+             "it by (Abnar and Zuidema 2020). --diff shows this model minus the other, on the\n"
+             "same text and translation: red is more, blue is less.\n"
+             "\n"
+             "--rank has, as means over the queries: entropy (0 is one key only), diagonality\n"
+             "(1 is the key at the query's own place in the text), and the weight on the first\n"
+             "key and on the previous, same and next place.",
+    .example = "  qkv attend -m model \"I love you\"\n"
+               "  qkv attend -m model \"I love you\" --layer all --head all -o heads.png\n"
+               "  qkv attend -m model \"I love you\" --rank --by diagonality",
+    .options = options,
+    .run = run,
+};

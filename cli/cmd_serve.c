@@ -1,0 +1,127 @@
+/* cmd_serve.c: qkv serve: a model behind HTTP, with a page to look at it. */
+#include "options.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+    const char *model, *host, *token;
+    int64_t port;
+    value_list languages;
+} given = { .port = 8080 };
+
+static const option options[] = {
+    { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
+    { "port", .value = "N", .help = "to listen on, 8080 unless given; 0 takes one that is free", .whole = &given.port },
+    { "host", .value = "NAME", .help = "an address others can reach, 0.0.0.0 for all; needs --token", .text = &given.host },
+    { "token", .value = "TEXT", .help = "requests must carry \"Authorization: Bearer TEXT\"", .text = &given.token },
+    { "languages", .value = "SOURCE TARGET", .help = "codes of a translator's languages, such as en zh",
+      .list = &given.languages },
+    { 0 },
+};
+
+/* ---- Ctrl-C ---- */
+
+static volatile sig_atomic_t caught;
+
+static void catch_signal(int number) { caught = number; }
+
+/* Once: a second Ctrl-C ends the program at once. The signals are held back except while the program waits for them, so that
+ * none comes between looking and waiting; threads that start now never get them. */
+static void catch_signals(sigset_t *before)
+{
+    const struct sigaction action = { .sa_handler = catch_signal, .sa_flags = (int)SA_RESETHAND };
+    sigset_t held;
+    sigemptyset(&held);
+    sigaddset(&held, SIGINT);
+    sigaddset(&held, SIGTERM);
+    sigprocmask(SIG_BLOCK, &held, before);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* ---- serving ---- */
+
+/* The last part of the folder's path. */
+static const char *name_of(const char *folder, char *room, size_t size)
+{
+    snprintf(room, size, "%s", folder);
+    size_t length = strlen(room);
+    while (length > 1 && room[length - 1] == '/') room[--length] = '\0';
+    const char *slash = strrchr(room, '/');
+    const char *name = slash && slash[1] ? slash + 1 : room;
+    return *name && strcmp(name, ".") && strcmp(name, "..") && qkv_utf8_check(name, strlen(name)) == strlen(name) ? name : NULL;
+}
+
+static void tell_address(const qkv_server *s)
+{
+    const char *host = given.host ? given.host : "127.0.0.1";
+    bool is_six = strchr(host, ':') != NULL;
+    printf("http://%s%s%s:%d%s%s\n", is_six ? "[" : "", host, is_six ? "]" : "", qkv_server_port(s),
+           given.token ? "/#token=" : "", given.token ? given.token : "");
+    fflush(stdout);
+}
+
+static qkv_status serve(const qkv_model *m)
+{
+    char room[256];
+    sigset_t before;
+    const qkv_server_opts opts = { .host = given.host,
+                                   .port = (int)given.port,
+                                   .token = given.token,
+                                   .name = name_of(given.model, room, sizeof room),
+                                   .source_language = given.languages.n ? given.languages.at[0] : NULL,
+                                   .target_language = given.languages.n ? given.languages.at[1] : NULL };
+    catch_signals(&before);
+    qkv_server *s = qkv_server_new(m, &opts);
+    if (!s) return library_failed();
+    tell_address(s);
+    while (!caught) sigsuspend(&before);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    qkv_server_free(s);
+    common.signal = caught;
+    return QKV_OK;
+}
+
+static qkv_status check(void)
+{
+    if (given.port > 65535) return fail(QKV_USAGE, "--port %lld: ports are 0 to 65535", (long long)given.port);
+    if (given.host && !given.token)
+        return fail(QKV_USAGE, "--host lets others reach the model: it needs --token, which they must know");
+    if (given.languages.n && given.languages.n != 2) return fail(QKV_USAGE, "--languages takes two codes, source and target");
+    return QKV_OK;
+}
+
+static qkv_status run(void)
+{
+    qkv_status status = check();
+    if (status) return status;
+    qkv_model *m = qkv_model_load(given.model);
+    if (!m) return library_failed();
+    status = serve(m);
+    qkv_model_free(m);
+    return status;
+}
+
+const command serve_command = {
+    .name = "serve",
+    .summary = "look at a model in the browser, and use it over HTTP",
+    .about = "Prints the address when it is ready: open it in a browser to type texts and see\n"
+             "what every head attends to. The same address answers programs: POST /translate\n"
+             "and GET /languages as LibreTranslate has them, POST /v1/completions (streaming\n"
+             "too), POST /v1/embeddings and GET /v1/models as OpenAI has them, POST /classify,\n"
+             "POST /attention, POST /tokenize, GET /info and GET /health. Ctrl-C ends it, after\n"
+             "what has arrived is answered.\n"
+             "\n"
+             "Only this machine can reach it, unless --host names another address; then --token\n"
+             "is needed, and is part of the printed address, behind the #, which browsers keep\n"
+             "to themselves. There is no encryption: over a network you do not trust, put it\n"
+             "behind a proxy that has some.",
+    .example = "  qkv serve -m models/en-zh --languages en zh\n"
+               "  curl -d '{\"q\": \"I love you\", \"source\": \"en\", \"target\": \"zh\"}' \\\n"
+               "      -H 'Content-Type: application/json' http://127.0.0.1:8080/translate",
+    .options = options,
+    .run = run,
+};

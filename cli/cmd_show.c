@@ -1,0 +1,422 @@
+/* cmd_show.c: qkv show: tables of positions, the flow of attention, the curves of a training, arrays. */
+#include "heatmap.h"
+#include "options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static struct {
+    const char *out, *model, *input, *index;
+    int d, n, d_model, heads, d_k, d_v, tokens, memory, colours, side;
+    bool log_x, log_y;
+} given = { .d = 128, .n = 50, .d_model = 512, .heads = 8, .tokens = 10 };
+
+#define OUT_OPTION                                                                                     \
+    {                                                                                                  \
+        "out", 'o', .value = "FILE", .help = "write a picture: .png, .svg or .pdf", .text = &given.out \
+    }
+
+/* A picture where a file is named, else blocks in the terminal. */
+static qkv_status show_map(const float *values, const qkv_heatmap_opts *o)
+{
+    if (given.out) {
+        const qkv_heatmap map = { .values = values };
+        return qkv_picture_heatmaps(given.out, &map, 1, o) ? library_failed() : QKV_OK;
+    }
+    puts(o->title);
+    return print_named_map(&(named_map){ .values = values, .rows = o->rows, .columns = o->columns, .colours = o->colours });
+}
+
+/* ---- positions ---- */
+
+enum { ANY_SIDE, ENCODER_SIDE, DECODER_SIDE };
+static const char *const sides[] = { "any", "encoder", "decoder", NULL };
+
+static const option positions_options[] = {
+    { "d", .value = "N", .help = "numbers a position, 128 unless given", .count = &given.d },
+    { "n", .value = "N", .help = "positions, 50 unless given; of a learned table all", .count = &given.n },
+    { "model", 'm', .value = "DIR", .help = "show the positions of this model", .text = &given.model },
+    { "side", .value = "SIDE", .help = "whose learned table: encoder or decoder", .choice = &given.side, .names = sides },
+    OUT_OPTION,
+    { 0 },
+};
+
+static qkv_status show_positions(const float *values, int64_t n, int64_t d, const char *what)
+{
+    char title[256];
+    snprintf(title, sizeof title, "%s: %lld positions, d = %lld", what, (long long)n, (long long)d);
+    return show_map(values, &(qkv_heatmap_opts){ .rows = n,
+                                                 .columns = d,
+                                                 .row_axis = "position",
+                                                 .column_axis = "dimension",
+                                                 .title = title,
+                                                 .colours = QKV_RED_BLUE });
+}
+
+static qkv_status show_sinusoid(int64_t first, int64_t n, int64_t d, int halves)
+{
+    if (d > QKV_PICTURE_SIDE || n > QKV_PICTURE_SIDE)
+        return fail(QKV_LIMIT, "%lld positions of %lld numbers: at most %d of each can be shown", (long long)n, (long long)d,
+                    QKV_PICTURE_SIDE);
+    qkv_tape *t = qkv_tape_new(NULL);
+    qkv_tensor *table = t ? qkv_sinusoid(t, first, n, d, halves) : NULL;
+    const float *values = table ? qkv_data(table) : NULL;
+    qkv_status status = values ? show_positions(values, n, d, "Sinusoidal positions") : library_failed();
+    qkv_tape_free(t);
+    return status;
+}
+
+static qkv_status show_learned(const qkv_model *m)
+{
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    bool of_decoder = given.side == DECODER_SIDE || (given.side == ANY_SIDE && !o->encoder_layers);
+    const char *name = of_decoder ? "decoder" : "encoder";
+    char weight[64], title[64];
+    snprintf(weight, sizeof weight, "%s.positions.weight", name);
+    const qkv_tensor *table = qkv_params_find(qkv_model_params(m), weight);
+    if (!table) return fail(QKV_USAGE, "--side %s: %s has no %s", name, given.model, name);
+    int64_t longest = qkv_shape(table)[0], n = was_given("n") ? given.n : longest;
+    if (n > longest)
+        return fail(QKV_USAGE, "--n %lld: %s has learned %lld positions", (long long)n, given.model, (long long)longest);
+    snprintf(title, sizeof title, "Learned positions of the %s", name);
+    return show_positions(qkv_data(table), n, o->dim, title);
+}
+
+static qkv_status show_model(const qkv_model *m)
+{
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    if (o->positions == QKV_LEARNED) return show_learned(m);
+    if (given.side != ANY_SIDE) return fail(QKV_USAGE, "--side is for learned positions, which %s does not have", given.model);
+    if (o->positions == QKV_SINUSOID || o->positions == QKV_SINUSOID_HALVES)
+        return show_sinusoid(o->first_position, given.n, o->dim, o->positions == QKV_SINUSOID_HALVES);
+    return fail(QKV_USAGE, "%s has no table of positions: it %s", given.model,
+                o->positions == QKV_ROTARY ? "turns queries and keys (rotary positions)" : "knows no positions");
+}
+
+static qkv_status run_positions(void)
+{
+    if (!given.model) {
+        if (was_given("side")) return fail(QKV_USAGE, "--side is for a model: give it with --model");
+        return show_sinusoid(0, given.n, given.d, 0);
+    }
+    if (was_given("d")) return fail(QKV_USAGE, "--d and --model: the model says how many numbers a position has");
+    qkv_model *m = qkv_model_load(given.model);
+    if (!m) return library_failed();
+    qkv_status status = show_model(m);
+    qkv_model_free(m);
+    return status;
+}
+
+const command show_positions_command = {
+    .name = "show positions",
+    .summary = "draw a table of positions: the paper's sinusoids, or a model's",
+    .about = "Draws what is added to the embedding of a token for its place: a row for each\n"
+             "position, a column for each dimension, blue for negative and red for positive\n"
+             "numbers. Without a model these are the paper's sinusoids,\n"
+             "PE(pos, 2i) = sin(pos / 10000^(2i/d)) and PE(pos, 2i+1) = cos(the same).\n"
+             "\n"
+             "Without --out they are shown as blocks in the terminal, coloured unless NO_COLOR\n"
+             "is set.",
+    .example = "  qkv show positions --d 512 --n 50 -o pe.png",
+    .options = positions_options,
+    .run = run_positions,
+};
+
+/* ---- flow ---- */
+
+static const option flow_options[] = {
+    { "d-model", .value = "N", .help = "numbers a token, 512 unless given", .count = &given.d_model },
+    { "heads", .value = "N", .help = "heads, 8 unless given", .count = &given.heads },
+    { "d-k", .value = "N", .help = "numbers of a query and a key of one head, d-model / heads unless given",
+      .count = &given.d_k },
+    { "d-v", .value = "N", .help = "numbers of a value of one head, d-k unless given", .count = &given.d_v },
+    { "tokens", .value = "N", .help = "tokens that attend, 10 unless given", .count = &given.tokens },
+    { "memory", .value = "N", .help = "tokens of another text that they attend to, instead of to each other",
+      .count = &given.memory },
+    OUT_OPTION,
+    { 0 },
+};
+
+static void print_step(const char *name, const char *how, int64_t heads, int64_t rows, int64_t columns)
+{
+    char front[32] = "";
+    if (heads > 1) snprintf(front, sizeof front, "%lld x ", (long long)heads);
+    printf("    %-8s %-40s %s%lld x %lld\n", name, how, front, (long long)rows, (long long)columns);
+}
+
+static void print_product(const char *name, const char *from, int64_t inner, int64_t rows, int64_t columns)
+{
+    char how[64];
+    snprintf(how, sizeof how, "= %s, a matrix %lld x %lld", from, (long long)inner, (long long)columns);
+    print_step(name, how, 1, rows, columns);
+}
+
+static void print_flow(const qkv_flow *f)
+{
+    int64_t keys = f->memory ? f->memory : f->tokens, h = f->heads;
+    char scale[64];
+    printf("%s-attention, %lld head%s\n\n", f->memory ? "Cross" : "Self", (long long)h, h > 1 ? "s" : "");
+    print_step("X", "", 1, f->tokens, f->dim);
+    if (f->memory) print_step("Y", "the other text", 1, f->memory, f->dim);
+    print_product("Q", "X W_Q", f->dim, f->tokens, h * f->d_k);
+    print_product("K", f->memory ? "Y W_K" : "X W_K", f->dim, keys, h * f->d_k);
+    print_product("V", f->memory ? "Y W_V" : "X W_V", f->dim, keys, h * f->d_v);
+    if (h > 1) {
+        print_step("Q", "split into heads", h, f->tokens, f->d_k);
+        print_step("K", "split into heads", h, keys, f->d_k);
+        print_step("V", "split into heads", h, keys, f->d_v);
+    }
+    snprintf(scale, sizeof scale, "= scores / sqrt(%lld)", (long long)f->d_k);
+    print_step("scores", "= Q K^T", h, f->tokens, keys);
+    print_step("scaled", scale, h, f->tokens, keys);
+    print_step("weights", "= softmax(scaled), rows sum to 1", h, f->tokens, keys);
+    print_step(h > 1 ? "heads" : "head", "= weights V", h, f->tokens, f->d_v);
+    if (h > 1) print_step("concat", "the heads side by side", 1, f->tokens, h * f->d_v);
+    print_product("output", h > 1 ? "concat W_O" : "head W_O", h * f->d_v, f->tokens, f->dim);
+}
+
+static qkv_status run_flow(void)
+{
+    if (!given.d_k && given.d_model % given.heads)
+        return fail(QKV_USAGE, "--d-model %d does not divide by --heads %d: give --d-k", given.d_model, given.heads);
+    qkv_flow f = { .tokens = given.tokens, .dim = given.d_model, .heads = given.heads, .memory = given.memory };
+    f.d_k = given.d_k ? given.d_k : given.d_model / given.heads;
+    f.d_v = given.d_v ? given.d_v : f.d_k;
+    if (given.out) return qkv_picture_flow(given.out, &f) ? library_failed() : QKV_OK;
+    print_flow(&f);
+    return QKV_OK;
+}
+
+const command show_flow_command = {
+    .name = "show flow",
+    .summary = "draw how attention is computed, with the shape of every array",
+    .about = "Draws attention as boxes and arrows: X, the projections W_Q, W_K and W_V, the\n"
+             "split into heads, the scores, scaling, softmax, the sum of the values, concat and\n"
+             "W_O, with the shape of what goes from box to box. --d-k and --d-v are those of one\n"
+             "head. Without --out the same is printed as a table.",
+    .example = "  qkv show flow --d-model 4 --heads 2 --d-k 4 --d-v 8 --tokens 3 -o flow.svg",
+    .options = flow_options,
+    .run = run_flow,
+};
+
+/* ---- curve ---- */
+
+static const option curve_options[] = {
+    { "input", 'i', .value = "DIR", .help = "the folder of a training, or its log.jsonl", .required = true, .plain = true,
+      .text = &given.input },
+    { "log-x", .help = "a logarithmic axis of steps", .flag = &given.log_x },
+    { "log-y", .help = "a logarithmic axis of losses", .flag = &given.log_y },
+    OUT_OPTION,
+    { 0 },
+};
+
+typedef struct points {
+    double *x, *y;
+    int64_t n, room;
+} points;
+
+/* A run that was resumed has gone back: what it did after that step counts no more. */
+static qkv_status add_point(points *p, double x, double y)
+{
+    while (p->n && p->x[p->n - 1] >= x) p->n--;
+    if (p->n == p->room) {
+        p->room = p->room ? 2 * p->room : 256;
+        double *more_x = realloc(p->x, sizeof *p->x * (size_t)p->room);
+        if (more_x) p->x = more_x;
+        double *more_y = realloc(p->y, sizeof *p->y * (size_t)p->room);
+        if (more_y) p->y = more_y;
+        if (!more_x || !more_y) return fail(QKV_MEMORY, "out of memory");
+    }
+    p->x[p->n] = x;
+    p->y[p->n++] = y;
+    return QKV_OK;
+}
+
+typedef struct training_log {
+    char path[4096];
+    FILE *file;
+    points trained, valid;
+} training_log;
+
+static qkv_status open_training_log(training_log *l)
+{
+    struct stat about;
+    bool is_folder = !stat(given.input, &about) && S_ISDIR(about.st_mode);
+    if (snprintf(l->path, sizeof l->path, "%s%s", given.input, is_folder ? "/log.jsonl" : "") >= (int)sizeof l->path)
+        return fail(QKV_USAGE, "the path is too long");
+    if ((l->file = fopen(l->path, "re"))) return QKV_OK;
+    if (is_folder && errno == ENOENT)
+        return fail(QKV_IO, "%s: there is no log.jsonl: is this the folder of a training?", given.input);
+    return fail(QKV_IO, "%s: cannot open: %s", l->path, strerror(errno));
+}
+
+static qkv_status read_report(training_log *l, const char *line, size_t length, long long number)
+{
+    json_error_t error;
+    json_t *report = json_loadb(line, length, 0, &error);
+    const json_t *step = json_object_get(report, "step"), *loss = json_object_get(report, "loss");
+    const json_t *valid = json_object_get(report, "valid_loss");
+    qkv_status status = QKV_OK;
+    if (!json_is_number(step) || !(json_is_number(loss) || json_is_number(valid)))
+        status = fail(QKV_FORMAT, "%s: line %lld is no report of a training: %s", l->path, number,
+                      report ? "it wants \"step\" and \"loss\" or \"valid_loss\"" : error.text);
+    if (!status && json_is_number(loss)) status = add_point(&l->trained, json_number_value(step), json_number_value(loss));
+    if (!status && json_is_number(valid)) status = add_point(&l->valid, json_number_value(step), json_number_value(valid));
+    json_decref(report);
+    return status;
+}
+
+/* A last line without its end is what a killed run was writing. */
+static qkv_status read_training_log(training_log *l)
+{
+    char *line = NULL;
+    size_t room = 0;
+    long long number = 0;
+    qkv_status status = open_training_log(l);
+    for (ssize_t length; !status && (length = getline(&line, &room, l->file)) > 0;)
+        if (line[length - 1] == '\n' && length > 1) status = read_report(l, line, (size_t)length, ++number);
+    if (!status && ferror(l->file)) status = fail(QKV_IO, "%s: cannot read: %s", l->path, strerror(errno));
+    if (!status && !l->trained.n && !l->valid.n) status = fail(QKV_FORMAT, "%s: there are no reports yet", l->path);
+    free(line);
+    if (l->file) fclose(l->file);
+    return status;
+}
+
+static void print_points(const char *name, const points *p)
+{
+    enum { LINES = 16, WIDTH = 50 };
+    double most = 0;
+    for (int64_t i = 0; i < p->n; i++) most = p->y[i] > most ? p->y[i] : most;
+    if (p->n) printf("%s\n", name);
+    int64_t lines = p->n < LINES ? p->n : LINES;
+    for (int64_t k = 0; k < lines; k++) {
+        int64_t i = lines > 1 ? k * (p->n - 1) / (lines - 1) : 0;
+        printf("  step %8.0f  %8.4f  ", p->x[i], p->y[i]);
+        for (double w = most / WIDTH; w > 0 && w <= p->y[i]; w += most / WIDTH) fputs("█", stdout);
+        putchar('\n');
+    }
+}
+
+static qkv_status draw_log(const training_log *l)
+{
+    qkv_curve curves[2];
+    int n = 0;
+    if (l->trained.n) curves[n++] = (qkv_curve){ "training loss", l->trained.x, l->trained.y, l->trained.n };
+    if (l->valid.n) curves[n++] = (qkv_curve){ "validation loss", l->valid.x, l->valid.y, l->valid.n };
+    const qkv_curve_opts o = {
+        .title = given.input, .x_axis = "step", .y_axis = "loss", .log_x = given.log_x, .log_y = given.log_y
+    };
+    return qkv_picture_curves(given.out, curves, n, &o) ? library_failed() : QKV_OK;
+}
+
+static qkv_status run_curve(void)
+{
+    training_log l = { 0 };
+    qkv_status status = read_training_log(&l);
+    if (!status && given.out) status = draw_log(&l);
+    else if (!status) print_points("training loss", &l.trained), print_points("validation loss", &l.valid);
+    free(l.trained.x), free(l.trained.y);
+    free(l.valid.x), free(l.valid.y);
+    return status;
+}
+
+const command show_curve_command = {
+    .name = "show curve",
+    .summary = "draw how the loss of a training went",
+    .about = "Draws the training loss and the validation loss over the steps, from the log.jsonl\n"
+             "that \"qkv train\" keeps in its folder; also while it still runs. Without --out they\n"
+             "are printed as bars.",
+    .example = "  qkv show curve models/en-zh -o loss.png",
+    .options = curve_options,
+    .run = run_curve,
+};
+
+/* ---- array ---- */
+
+enum { COLOURS_AUTO, COLOURS_VIRIDIS, COLOURS_RED_BLUE };
+static const char *const colour_names[] = { "auto", "viridis", "red-blue", NULL };
+
+static const option array_options[] = {
+    { "input", 'i', .value = "FILE", .help = "the array, .npy", .required = true, .plain = true, .text = &given.input },
+    { "index", .value = "I,J,..", .help = "which slice of an array of more than 2 dimensions, from 0", .text = &given.index },
+    { "colours", .value = "COLOURS", .help = "viridis, or red-blue where there are negative numbers, unless given",
+      .choice = &given.colours, .names = colour_names },
+    OUT_OPTION,
+    { 0 },
+};
+
+/* Where the slice that --index names begins; -1, reported, for one that is not there. */
+static int64_t find_slice(const qkv_array *a)
+{
+    int64_t at = 0, size = qkv_array_count(a);
+    int leading = a->ndim > 2 ? a->ndim - 2 : 0, n = 0;
+    const char *text = given.index;
+    for (; text && *text && n < leading; n++) {
+        char *end;
+        errno = 0;
+        long long i = isdigit((unsigned char)*text) ? strtoll(text, &end, 10) : -1;
+        if (i < 0 || errno || (*end && *end != ',')) break;
+        if (i >= a->shape[n])
+            return fail(QKV_USAGE, "--index %s: dimension %d has %lld places, from 0", given.index, n, (long long)a->shape[n]),
+                   -1;
+        size /= a->shape[n];
+        at += i * size;
+        text = *end ? end + 1 : end;
+    }
+    if (n == leading && !(text && *text)) return at;
+    return fail(QKV_USAGE, "%s has %d dimensions: %s, such as --index %s", given.input, a->ndim,
+                leading ? "give --index a number for each but the last two" : "it is shown without --index",
+                leading > 1 ? "0,0" : "0"),
+           -1;
+}
+
+static bool has_negative(const float *values, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (values[i] < 0) return true;
+    return false;
+}
+
+static qkv_status show_slice(const qkv_array *a)
+{
+    int64_t rows = a->ndim > 1 ? a->shape[a->ndim - 2] : 1, columns = a->ndim ? a->shape[a->ndim - 1] : 1;
+    char title[1024];
+    if (!qkv_array_count(a)) return fail(QKV_USAGE, "%s: the array is empty", given.input);
+    int64_t at = find_slice(a);
+    if (at < 0) return QKV_USAGE;
+    const char *slash = strrchr(given.input, '/');
+    snprintf(title, sizeof title, "%.800s%s%.100s%s", slash ? slash + 1 : given.input, given.index ? " [" : "",
+             given.index ? given.index : "", given.index ? "]" : "");
+    qkv_heatmap_opts o = { .rows = rows, .columns = columns, .title = title };
+    bool is_signed = given.colours == COLOURS_AUTO ? has_negative(a->data + at, rows * columns)
+                                                   : given.colours == COLOURS_RED_BLUE;
+    o.colours = is_signed ? QKV_RED_BLUE : QKV_VIRIDIS;
+    return show_map(a->data + at, &o);
+}
+
+static qkv_status run_array(void)
+{
+    qkv_array a = { 0 };
+    if (qkv_npy_read(given.input, &a)) return library_failed();
+    qkv_status status = show_slice(&a);
+    qkv_array_free(&a);
+    return status;
+}
+
+const command show_array_command = {
+    .name = "show array",
+    .summary = "draw the numbers of a .npy file as a heatmap",
+    .about = "Draws an array of 1 or 2 dimensions, or a slice of one with more: --index gives a\n"
+             "number for each dimension but the last two. Numbers that are not finite are grey.\n"
+             "\n"
+             "Without --out it is shown as blocks in the terminal, coloured unless NO_COLOR is\n"
+             "set.",
+    .example = "  qkv show array weights.npy --index 0,3 -o weights.png",
+    .options = array_options,
+    .run = run_array,
+};

@@ -1,0 +1,48 @@
+/* language.c: texts in the reader's language, through gettext. */
+#include "language.h"
+
+#include <libintl.h>
+#include <limits.h>
+#include <locale.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool chinese;
+
+/* The texts of an installed command are in ../share/locale from its folder, those of a build folder in ../po. */
+static bool find_texts(char *folder, size_t room)
+{
+    static const char *const places[] = { "../share/locale", "../po" };
+    char own[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    if (length < 0) return false;
+    own[length] = '\0';
+    *strrchr(own, '/') = '\0';
+    for (int i = 0; i < 2; i++) {
+        char texts[PATH_MAX];
+        if (snprintf(texts, sizeof texts, "%s/%s/zh_CN/LC_MESSAGES/qkv.mo", own, places[i]) >= (int)sizeof texts) return false;
+        if (access(texts, R_OK)) continue;
+        return snprintf(folder, room, "%s/%s", own, places[i]) < (int)room;
+    }
+    return false;
+}
+
+void speak_chinese(void)
+{
+    /* gettext translates nothing while the locale is plain "C"; in any other one LANGUAGE decides, and it need not be Chinese.
+     * Numbers keep their point: LC_NUMERIC stays "C". */
+    static const char *const locales[] = { "zh_CN.UTF-8", "C.UTF-8", "en_US.UTF-8" };
+    static const char header[] = ""; /* the text whose translation is the header of the file */
+    char folder[PATH_MAX];
+    for (int i = 0; i < 3 && !setlocale(LC_MESSAGES, locales[i]); i++) continue;
+    setenv("LANGUAGE", "zh_CN", 1);
+    chinese = find_texts(folder, sizeof folder) && bindtextdomain("qkv", folder) && bind_textdomain_codeset("qkv", "UTF-8") &&
+              *dgettext("qkv", header);
+    if (!chinese)
+        fputs("qkv: learn: the Chinese texts are not where the command was installed, so this is in English\n", stderr);
+}
+
+const char *translated(const char *text) { return chinese ? dgettext("qkv", text) : text; }
