@@ -44,4 +44,43 @@ contains() {
     ok "$case_name"
 }
 
+# The next ones run $qkv in the current folder.
+
+# run STATUS PIECE ARGUMENTS...: exit status, and PIECE on stderr ("" for nothing there); from the file in to the file out.
+run() {
+    wanted=$1 piece=$2
+    shift 2
+    "$qkv" "$@" <in >out 2>err
+    status=$?
+    [ "$status" = "$wanted" ] || { echo "status $status, wanted $wanted: $(cat err)"; return 1; }
+    [ -n "$piece" ] || [ ! -s err ] || { echo "it said: $(cat err)"; return 1; }
+    grep -qF -- "$piece" err || [ -z "$piece" ] || { echo "\"$piece\" is missing in: $(cat err)"; return 1; }
+}
+# refused NAME STATUS PIECE ARGUMENTS...: as run, with one sentence, which starts with $names, and no result.
+names=
+refused() {
+    case_name=$1
+    shift
+    if problem=$(run "$@") && [ "$(wc -l <err)" = 1 ] && grep -q "^qkv: $names" err && [ ! -s out ]; then ok "$case_name"
+    else not_ok "$case_name" "$problem" "$(cat err)" "$(cat out)"; fi
+}
+
+# fails NAME STATUS PIECE ARGUMENTS...: exit status, one sentence "qkv: ...PIECE..." on stderr, nothing on stdout, no file written.
+fails() {
+    case_name=$1 wanted=$2 piece=$3
+    shift 3
+    before=$(ls)
+    "$qkv" "$@" >"$folder.out" 2>"$folder.err"
+    status=$?
+    problem=
+    [ "$status" = "$wanted" ] || problem="status $status, wanted $wanted"
+    [ ! -s "$folder.out" ] || problem="$problem; it printed results"
+    [ "$(wc -l <"$folder.err")" = 1 ] || problem="$problem; not one sentence"
+    grep -q '^qkv: ' "$folder.err" || problem="$problem; no name"
+    grep -qF -- "$piece" "$folder.err" || problem="$problem; \"$piece\" is missing"
+    [ "$(ls)" = "$before" ] || problem="$problem; it wrote a file"
+    if [ -z "$problem" ]; then ok "$case_name"; else not_ok "$case_name" "$problem" "$(cat "$folder.err")"; fi
+    rm -f "$folder.out" "$folder.err"
+}
+
 finish() { [ "$failures" = 0 ]; }

@@ -6,23 +6,6 @@ cd "$folder" || exit 1
 export LC_ALL=C.UTF-8
 unset QKV_ISA QKV_THREADS OMP_NUM_THREADS
 
-# fails NAME STATUS PIECE ARGUMENTS...: exit status, one sentence "qkv: ...PIECE..." on stderr, nothing on stdout, no file written.
-fails() {
-    case_name=$1 wanted=$2 piece=$3
-    shift 3
-    before=$(ls)
-    "$qkv" "$@" >"$folder.out" 2>"$folder.err"
-    status=$?
-    problem=
-    [ "$status" = "$wanted" ] || problem="status $status, wanted $wanted"
-    [ ! -s "$folder.out" ] || problem="$problem; it printed results"
-    [ "$(wc -l <"$folder.err")" = 1 ] || problem="$problem; not one sentence"
-    grep -q '^qkv: ' "$folder.err" || problem="$problem; no name"
-    grep -qF -- "$piece" "$folder.err" || problem="$problem; \"$piece\" is missing"
-    [ "$(ls)" = "$before" ] || problem="$problem; it wrote a file"
-    if [ -z "$problem" ]; then ok "$case_name"; else not_ok "$case_name" "$problem" "$(cat "$folder.err")"; fi
-    rm -f "$folder.out" "$folder.err"
-}
 floats() { od -An -v -tf4 -j128 "$1" | tr -s ' \n' ' ' | sed 's/^ //; s/ $//'; }
 near() { # near NAME "wanted numbers" "numbers" TOLERANCE
     if echo "$2 | $3" | awk -F'|' -v t="$4" '{ n = split($1, a, " "); m = split($2, b, " "); if (n != m) exit 1

@@ -9,23 +9,7 @@ unset QKV_ISA QKV_THREADS OMP_NUM_THREADS
 printf 'the cat sat on the mat\nI love you\nyou love the cat\n我爱你\n猫坐在垫子上\n你爱猫，我爱狗\n the dog and the cat\n我爱你\n' >corpus
 for kind in pair decoder learned-decoder ids-decoder; do check "a model: $kind" "$make_model" $kind $kind corpus; done
 
-# run STATUS PIECE ARGUMENTS...: exit status, and PIECE on stderr ("" for nothing there); from the file in to the file out.
-run() {
-    wanted=$1 piece=$2
-    shift 2
-    "$qkv" "$@" <in >out 2>err
-    status=$?
-    [ "$status" = "$wanted" ] || { echo "status $status, wanted $wanted: $(cat err)"; return 1; }
-    [ -n "$piece" ] || [ ! -s err ] || { echo "it said: $(cat err)"; return 1; }
-    grep -qF -- "$piece" err || [ -z "$piece" ] || { echo "\"$piece\" is missing in: $(cat err)"; return 1; }
-}
-# refused NAME STATUS PIECE ARGUMENTS...: as run, with one sentence and no result.
-refused() {
-    case_name=$1
-    shift
-    if problem=$(run "$@") && [ "$(wc -l <err)" = 1 ] && grep -q '^qkv: generate: ' err && [ ! -s out ]; then ok "$case_name"
-    else not_ok "$case_name" "$problem" "$(cat err)" "$(cat out)"; fi
-}
+names="generate: "
 : >in
 model="generate -m decoder"
 # shellcheck disable=SC2086

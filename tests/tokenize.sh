@@ -6,23 +6,6 @@ cd "$folder" || exit 1
 export LC_ALL=C.UTF-8
 tokenizer=$golden/text_tokenizer.json
 
-# run STATUS PIECE ARGUMENTS...: exit status, and PIECE on stderr ("" for nothing there); from the file in to the file out.
-run() {
-    wanted=$1 piece=$2
-    shift 2
-    "$qkv" "$@" <in >out 2>err
-    status=$?
-    [ "$status" = "$wanted" ] || { echo "status $status, wanted $wanted: $(cat err)"; return 1; }
-    [ -n "$piece" ] || [ ! -s err ] || { echo "it said: $(cat err)"; return 1; }
-    grep -qF -- "$piece" err || [ -z "$piece" ] || { echo "\"$piece\" is missing in: $(cat err)"; return 1; }
-}
-# refused NAME STATUS PIECE ARGUMENTS...: as run, with one sentence and no result.
-refused() {
-    case_name=$1
-    shift
-    if problem=$(run "$@") && [ "$(wc -l <err)" = 1 ] && grep -q '^qkv: ' err && [ ! -s out ]; then ok "$case_name"
-    else not_ok "$case_name" "$problem" "$(cat err)" "$(cat out)"; fi
-}
 lines_of() { printf '%b' "$1" >in; }
 
 # ---- training ----

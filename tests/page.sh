@@ -1,0 +1,35 @@
+#!/bin/sh
+# page.sh: the explorer page in a real Chromium; screenshots stay in BUILD/page. usage: page.sh QKV BUILD
+. "$(dirname "$0")/cases.sh"
+qkv=$(realpath "$1") build=$(realpath "$2") here=$(cd "$(dirname "$0")/page" && pwd)
+export LC_ALL=C.UTF-8
+
+skip_all() { skipped "the explorer page: $1"; exit 0; }
+for needed in node npm chromium; do
+    command -v $needed >/dev/null || skip_all "$needed is not installed (tools/deps test installs it)"
+done
+[ "$(node -p 'process.versions.node.split(".")[0]')" -ge 18 ] || skip_all "it needs Node.js 18 or newer"
+
+# What npm installs goes into the build folder, once.
+mkdir -p "$build/page"
+out=$build/page
+if ! cmp -s "$here/package-lock.json" "$out/installed"; then
+    cp "$here/package.json" "$here/package-lock.json" "$out"
+    (cd "$out" && npm ci --no-audit --no-fund >npm.log 2>&1) || skip_all "npm cannot install playwright-core (see $out/npm.log)"
+    cp "$here/package-lock.json" "$out/installed"
+fi
+
+cd "$folder" || exit 1
+check "sentence pairs" "$qkv" example translate --out pairs --pairs 4000 --quiet
+check "a translator" "$qkv" train translate --train pairs/train.tsv --valid pairs/valid.tsv --out translator --preset tiny \
+    --vocab 600 --max-tokens 1024 --schedule linear --lr 2e-3 --warmup 20 --steps 60
+check "reviews" "$qkv" example classify --out reviews --pairs 300 --quiet
+check "a classifier" "$qkv" train classify --train reviews/train.tsv --valid reviews/valid.tsv --out classifier --preset tiny \
+    --tokens words --steps 10
+check "a toy language" "$qkv" example generate --out toy --lines 400
+check "a language model" "$qkv" train generate --train toy/train.txt --valid toy/valid.txt --out language --preset tiny \
+    --steps 10
+tr '\n' ' ' <toy/train.txt | cut -d ' ' -f 1-1050 >long.txt
+[ "$failures" = 0 ] || finish || exit 1
+node "$here/page.test.mjs" "$qkv" "$out" translator classifier language long.txt || failures=1
+finish

@@ -1,0 +1,89 @@
+#!/bin/bash
+# serve.sh: qkv serve, as a user types it. usage: serve.sh QKV MAKE_MODEL
+# bash: its /dev/tcp is a client that every machine with bash has.
+. "$(dirname "$0")/cases.sh"
+qkv=$(realpath "$1") make_model=$(realpath "$2")
+cd "$folder" || exit 1
+export LC_ALL=C.UTF-8
+unset QKV_ISA QKV_THREADS OMP_NUM_THREADS
+
+printf 'the cat sat on the mat\nI love you\nyou love the cat\n我爱你\n猫坐在垫子上\n你爱猫，我爱狗\n the dog and the cat\n我爱你\n' >corpus
+for kind in pair decoder ids; do check "a model: $kind" "$make_model" $kind $kind corpus; done
+
+# start ARGUMENTS...: $server is its process and $address the line it said, once it is ready.
+start() {
+    rm -f said
+    mkfifo said
+    "$qkv" serve "$@" >said 2>server.err &
+    server=$!
+    address=
+    read -r address <said
+    port=${address##*:}
+    port=${port%%/*}
+}
+# ask PORT REQUEST-LINE [HEADERS] [BODY]: the whole answer.
+ask() {
+    exec 3<>"/dev/tcp/127.0.0.1/$1" || return 1
+    printf '%s HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nConnection: close\r\n%b\r\n%s' "$2" "$1" "${3-}" "${4-}" >&3
+    cat <&3
+    exec 3>&-
+}
+# ends NAME SIGNAL STATUS: the server ends with this exit status and without a word.
+ends() {
+    kill "-$2" "$server"
+    wait "$server"
+    same "$1" "$3 " "$? $(cat server.err)"
+}
+# refused NAME STATUS PIECE ARGUMENTS...: exit status, one sentence with PIECE in it, nothing on stdout.
+refused() {
+    case_name=$1 wanted=$2 piece=$3
+    shift 3
+    "$qkv" serve "$@" >out 2>err </dev/null
+    status=$?
+    if [ "$status" = "$wanted" ] && [ "$(wc -l <err)" = 1 ] && grep -q '^qkv: ' err && grep -qF -- "$piece" err && [ ! -s out ]; then
+        ok "$case_name"
+    else not_ok "$case_name" "status $status, wanted $wanted" "$(cat err)" "$(cat out)"; fi
+}
+
+# ---- it serves ----
+start -m pair --port 0 --languages en zh
+same "it says where it is" "http://127.0.0.1:$port" "$address"
+contains "the page" "$(ask "$port" 'GET /')" "HTTP/1.1 200 OK" "<!DOCTYPE html>" "</html>"
+contains "the model" "$(ask "$port" 'GET /info')" '"name":"pair"' '"task":"translate"'
+contains "the languages" "$(ask "$port" 'GET /languages')" '"code":"en"' '"code":"zh"'
+body='{"q": "I love you", "source": "en", "target": "zh"}'
+translated=$(echo 'I love you' | "$qkv" translate -m pair)
+contains "a translation is the command's" \
+    "$(ask "$port" 'POST /translate' "Content-Type: application/json\r\nContent-Length: ${#body}\r\n" "$body")" \
+    "{\"translatedText\":$(printf '%s' "$translated" | sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$/"/')"
+contains "another path" "$(ask "$port" 'GET /x')" "HTTP/1.1 404" '"code":404'
+refused "a port that is taken" 3 "port $port of 127.0.0.1 is taken" -m pair --port "$port"
+ends "Ctrl-C ends it" INT 130
+start -m decoder/ --port 0
+contains "a folder with a slash has its name" "$(ask "$port" 'GET /v1/models')" '"id":"decoder"'
+exec 4<>"/dev/tcp/127.0.0.1/$port"
+printf 'GET / HT' >&4
+ends "TERM ends it, with a connection open" TERM 143
+exec 4>&-
+
+# ---- a token ----
+start -m pair --port 0 --host 0.0.0.0 --token secret
+same "the token is in what is printed" "http://0.0.0.0:$port/#token=secret" "$address"
+contains "it is asked for" "$(ask "$port" 'GET /info')" "HTTP/1.1 401" "WWW-Authenticate: Bearer"
+contains "and let in" "$(ask "$port" 'GET /info' 'Authorization: Bearer secret\r\n')" "HTTP/1.1 200"
+contains "the page needs none" "$(ask "$port" 'GET /')" "HTTP/1.1 200"
+ends "the end" INT 130
+refused "--host without --token" 2 "it needs --token" -m pair --port 0 --host 0.0.0.0
+refused "--host of this machine without --token" 2 "it needs --token" -m pair --port 0 --host 127.0.0.1
+refused "a token with a space" 2 "token" -m pair --port 0 --token 'a b'
+refused "an address that is not this machine's" 3 "cannot listen" -m pair --port 0 --host 203.0.113.7 --token t
+
+# ---- bad options ----
+refused "no model" 2 "--model is missing" --port 0
+refused "a model that is not there" 3 "none/config.json" -m none
+refused "a model without tokenizer" 2 "no tokenizer" -m ids --port 0
+refused "a port that is none" 2 "ports are 0 to 65535" -m pair --port 65536
+refused "a port that is no number" 2 "--port" -m pair --port x
+refused "one language" 2 "two codes" -m pair --port 0 --languages en
+refused "three languages" 2 "two codes" -m pair --port 0 --languages en zh de
+finish

@@ -1,0 +1,56 @@
+/* serve_models.h: small models with random weights for the tests of the server, one for each job. */
+#ifndef QKV_TESTS_SERVE_MODELS_H
+#define QKV_TESTS_SERVE_MODELS_H
+
+#include <qkv/qkv.h>
+
+#include <string.h>
+
+enum { MODEL_PAIR, MODEL_CLASSES, MODEL_LANGUAGE, MODEL_ENCODER, MODEL_KINDS };
+
+static inline qkv_tokenizer *learn_tokens(void)
+{
+    static const char *const corpus[] = {
+        "the cat sat on the mat", "I love you", "you love the cat",    "我爱你",
+        "猫坐在垫子上",           "你爱猫",     "the dog and the cat", "the mat and the dog"
+    };
+    qkv_words *w = qkv_words_new();
+    qkv_tokenizer *t = NULL;
+    qkv_status status = w ? QKV_OK : qkv_error_status();
+    for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
+        status = qkv_words_add(w, corpus[i], strlen(corpus[i]));
+    if (!status) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 330, .min_count = 1 });
+    qkv_words_free(w);
+    return t;
+}
+
+/* Larger weights than usual, so that the model has opinions, and an end that does not come at once. */
+static inline void sharpen(qkv_model *m, int64_t dim)
+{
+    qkv_params *p = qkv_model_params(m);
+    for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
+    float *end = qkv_data(qkv_params_find(p, "embed.weight")) + 2 * dim;
+    for (int64_t i = 0; i < dim; i++) end[i] *= 0.3f;
+}
+
+static inline qkv_model *make_served(int kind)
+{
+    static const char *const labels[] = { "good", "bad", "so so" };
+    qkv_tokenizer *t = learn_tokens();
+    qkv_transformer_opts o = { .vocabulary = qkv_tokenizer_size(t), .dim = 16, .heads = 2, .inner = 32 };
+    if (kind != MODEL_LANGUAGE) o.encoder_layers = 2;
+    if (kind == MODEL_PAIR || kind == MODEL_LANGUAGE) o.decoder_layers = 2;
+    if (kind == MODEL_CLASSES) o.classes = 3;
+    qkv_model *m = t ? qkv_model_new(&o, 11) : NULL;
+    qkv_status status = m ? qkv_model_set_tokenizers(m, t, NULL) : QKV_FAILURE;
+    if (status) qkv_tokenizer_free(t);
+    if (!status && kind == MODEL_CLASSES) status = qkv_model_set_labels(m, labels, 3);
+    if (!status) {
+        sharpen(m, o.dim);
+        return m;
+    }
+    qkv_model_free(m);
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,126 @@
+#!/bin/sh
+# show.sh: qkv show, as a user types it. usage: show.sh QKV MAKE_NPY MAKE_MODEL
+. "$(dirname "$0")/cases.sh"
+qkv=$(realpath "$1") make_npy=$(realpath "$2") make_model=$(realpath "$3")
+cd "$folder" || exit 1
+export LC_ALL=C.UTF-8
+unset QKV_ISA QKV_THREADS OMP_NUM_THREADS NO_COLOR
+
+# draws NAME FILE ARGUMENTS...: the file is there, of its kind, and nothing is said.
+draws() {
+    case_name=$1 file=$2
+    shift 2
+    said=$("$qkv" "$@" -o "$file" 2>&1)
+    case $file in
+        *.png) start=$(printf '\211PNG') ;;
+        *.svg) start='<?xm' ;;
+        *) start='%PDF' ;;
+    esac
+    if [ -z "$said" ] && [ "$(head -c 4 "$file" 2>&1)" = "$start" ]; then ok "$case_name"; else not_ok "$case_name" "$said"; fi
+}
+# png_size FILE: "width height", from the header
+png_size() { od -An -tu1 -j16 -N8 "$1" | awk '{ print ($2 * 256 + $3) * 256 + $4, ($6 * 256 + $7) * 256 + $8 }'; }
+# in a terminal of 80 x 24
+terminal() { script -qec "stty cols 80 rows 24; $*" /dev/null; }
+
+# ---- positions ----
+draws "positions as PNG" pe.png show positions --d 512 --n 50
+check "of reasonable size" sh -c "set -- $(png_size pe.png) && [ \$1 -gt 1024 ] && [ \$1 -lt 3000 ] && [ \$2 -gt 200 ] && [ \$2 -lt 1500 ]"
+draws "positions as SVG" pe.svg show positions --d 512 --n 50
+contains "with names" "$(cat pe.svg)" ">dimension</text>" ">position</text>" "d = 512</text>" ">-1.0</text>" ">1.0</text>"
+draws "positions as PDF" pe.pdf show positions
+contains "whose text can be read" "$(pdftotext pe.pdf -)" "dimension" "Sinusoidal positions: 50 positions, d = 128"
+same "without a terminal: shades" 4 "$("$qkv" show positions --d 16 --n 4 | grep -c '█.*█')"
+contains "and what they mean" "$("$qkv" show positions --d 4 --n 2)" "blank to █: 0 to 1.00"
+
+printf 'the cat sat on the mat\nI love you\nyou love the cat\n我爱你\n猫坐在垫子上\n你爱猫，我爱狗\n the dog and the cat\n我爱你\n' >corpus
+for kind in pair learned; do check "a model: $kind" "$make_model" $kind $kind corpus; done
+draws "sinusoids of a model" model.svg show positions -m pair --n 7
+contains "say so" "$(cat model.svg)" "Sinusoidal positions: 7 positions"
+draws "learned positions" learned.svg show positions -m learned
+contains "say whose they are" "$(cat learned.svg)" "Learned positions of the encoder"
+draws "of the decoder" learned.svg show positions -m learned --side decoder --n 3
+contains "as many as wanted" "$(cat learned.svg)" "Learned positions of the decoder: 3 positions"
+fails "more than it has learned" 2 "has learned" show positions -m learned --n 100000
+fails "--side without a table" 2 "learned positions" show positions -m pair --side decoder
+fails "--side without a model" 2 "--model" show positions --side decoder
+fails "--d with a model" 2 "the model says" show positions -m pair --d 4
+fails "no model" 3 "nowhere" show positions -m nowhere -o x.png
+
+# ---- flow ----
+draws "flow" flow.svg show flow --d-model 4 --heads 2 --d-k 4 --d-v 8 --tokens 3
+contains "shape at every arrow" "$(cat flow.svg)" ">X  3 × 4<" ">W_Q  4 × 8<" ">Q  2 × 3 × 4<" ">V  2 × 3 × 8<" ">weights  2 × 3 × 3<" \
+    ">concat  3 × 16<" ">W_O  16 × 4<" ">output  3 × 4<" "split into 2 heads" "softmax"
+draws "flow as PDF" flow.pdf show flow --d-model 4 --heads 2 --d-k 4 --d-v 8 --tokens 3
+contains "whose text can be read" "$(pdftotext flow.pdf -)" "W_Q 4 × 8" "concat 3 × 16" "scores: Q Kᵀ"
+draws "one head, another text" cross.svg show flow --d-model 6 --heads 1 --tokens 3 --memory 5
+contains "its shapes" "$(cat cross.svg)" ">K  5 × 6<" ">weights  3 × 5<"
+contains "flow as text" "$("$qkv" show flow --d-model 4 --heads 2 --d-k 4 --d-v 8 --tokens 3 | tr -s ' ')" \
+    "Q = X W_Q, a matrix 4 x 8 3 x 8" "weights = softmax(scaled), rows sum to 1 2 x 3 x 3" "output = concat W_O, a matrix 16 x 4 3 x 4"
+fails "heads that do not divide" 2 "does not divide" show flow --d-model 5 --heads 2
+fails "too many heads" 2 "--heads" show flow --heads 99999999999
+echo '<?xml version="1.0"?><fontconfig><cachedir>fonts</cachedir></fontconfig>' >fonts.conf
+export FONTCONFIG_FILE="$folder/fonts.conf"
+fails "a machine without fonts" 5 "there is no font" show flow -o x.png
+unset FONTCONFIG_FILE
+
+# ---- curve ----
+mkdir run
+i=1
+while [ $i -le 40 ]; do
+    echo "{\"step\": ${i}0, \"epoch\": 1, \"loss\": $((90 - i)).5, \"lr\": 1e-3}"
+    [ $((i % 10)) != 0 ] || echo "{\"step\": ${i}0, \"valid_loss\": $((95 - i)).25, \"best\": true}"
+    i=$((i + 1))
+done >run/log.jsonl
+draws "curve" curve.png show curve run
+same "of its size" "960" "$(png_size curve.png | cut -d' ' -f2)"
+draws "curve as SVG" curve.svg show curve run --log-x --log-y
+contains "with names" "$(cat curve.svg)" ">training loss</text>" ">validation loss</text>" ">step</text>" ">100</text>"
+contains "curve as text" "$("$qkv" show curve run)" "training loss" "step       10   89.5000" "step      400   50.5000" "validation loss"
+same "the file itself will do" "$("$qkv" show curve run)" "$("$qkv" show curve run/log.jsonl)"
+printf '{"step": 200, "loss": 1.5}\n{"step": 210, "lo' >>run/log.jsonl
+contains "a resumed run has gone back, a torn line is left out" "$("$qkv" show curve run | sed '/validation/,$d' | tail -n 1)" "step      200    1.5000"
+echo 'x' >>run/log.jsonl
+fails "a line that is no report" 4 "log.jsonl: line 46" show curve run -o x.png
+: >run/log.jsonl
+fails "no reports" 4 "no reports yet" show curve run -o x.png
+fails "not a training" 3 "there is no log.jsonl" show curve pair
+fails "nothing there" 3 "nowhere" show curve nowhere
+fails "no folder given" 2 "--input is missing" show curve
+
+# ---- array ----
+"$make_npy" a.npy f4 2,3 0 0.5 1 0.25 0.75 0.125
+"$make_npy" b.npy f8 2,2,2,2 0 1 2 3 4 5 6 7 -8 9 10 11 12 13 14 15
+"$make_npy" c.npy i4 4 1 2 3 4
+"$make_npy" empty.npy f4 0,3
+draws "array" a.svg show array a.npy
+contains "its numbers" "$(cat a.svg)" ">a.npy</text>" ">0.75</text>" ">0.12</text>"
+contains "its colours: viridis" "$(cat a.svg)" "rgb(26.666667%,0.392157%,32.941176%)"
+draws "a slice" b.svg show array b.npy --index 1,0
+contains "the right one" "$(cat b.svg)" ">b.npy [1,0]</text>" ">-8.0</text>" ">11.0</text>"
+contains "its colours: red-blue" "$(cat b.svg)" "rgb(40.392157%,0%,12.156863%)"
+draws "in other colours" b2.svg show array b.npy --index 1,0 --colours viridis
+refuse "without red" grep -qF "rgb(40.392157%,0%,12.156863%)" b2.svg
+draws "one dimension" c.pdf show array c.npy
+fails "no index" 2 "--index 0,0" show array b.npy -o x.png
+fails "half an index" 2 "--index" show array b.npy --index 1 -o x.png
+fails "an index too long" 2 "--index" show array b.npy --index 1,1,1 -o x.png
+fails "an index past the end" 2 "dimension 1 has 2 places" show array b.npy --index 1,2 -o x.png
+fails "an index that is none" 2 "--index" show array b.npy --index 1,x -o x.png
+fails "an index for two dimensions" 2 "without --index" show array a.npy --index 1 -o x.png
+fails "an empty array" 2 "empty" show array empty.npy -o x.png
+fails "no array" 4 "corpus" show array corpus -o x.png
+fails "unknown colours" 2 "red-blue" show array a.npy --colours pink
+fails "an unknown ending" 5 ".png, .svg or .pdf" show array a.npy -o a.jpg
+fails "a folder that is not there" 3 "no/a.png" show array a.npy -o no/a.png
+
+# ---- the terminal ----
+if script -qec true /dev/null >/dev/null 2>&1; then
+    escape=$(printf '\033')
+    seen=$(terminal "$qkv" show array a.npy)
+    contains "in a terminal: coloured blocks" "$seen" "${escape}[38;2;68;1;84m${escape}[48;2;59;82;139m▀" "▀${escape}[0m"
+    seen=$(terminal NO_COLOR=1 "$qkv" show array a.npy)
+    refuse "none with NO_COLOR" sh -c "printf '%s' \"\$1\" | grep -q 38" sh "$seen"
+    same "a wide table is fitted in" 80 "$(terminal "$qkv" show positions --d 512 --n 50 | grep -o '▀' | wc -l | awk '{ print $1 / 20 }')"
+else skipped "in a terminal: script is not installed"; fi
+finish

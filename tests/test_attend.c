@@ -1,0 +1,720 @@
+/* test_attend.c: the weights are those of a tape, joined as plain loops join them; names are the text that was given; the
+ * target is what qkv_translate() finds; rollout and measures against plain references. */
+#include <qkv/qkv.h>
+
+#include "task/attend.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing.h"
+
+enum { LAYERS = 2, HEADS = 2, ROOM = 64 };
+
+static const char *const corpus[] = {
+    "the cat sat on the mat", "I love you", "you love the cat",    "我爱你",
+    "猫坐在垫子上",           "你爱猫",     "the dog and the cat", "the mat and the dog",
+};
+
+typedef struct shape {
+    int encoder, decoder;
+    qkv_token_kind kind;
+    qkv_position_kind positions;
+    int spare; /* ids that the tokenizer does not know */
+} shape;
+
+static const shape pair = { 1, LAYERS, QKV_BYTE_PAIRS, QKV_SINUSOID, 0 };
+static const shape encoder = { LAYERS, 0, QKV_BYTE_PAIRS, QKV_SINUSOID, 0 };
+static const shape decoder = { 0, LAYERS, QKV_BYTE_PAIRS, QKV_SINUSOID, 0 };
+
+static qkv_tokenizer *learn(qkv_token_kind kind)
+{
+    qkv_words *w = qkv_words_new_of(kind);
+    qkv_tokenizer *t = NULL;
+    qkv_status status = w ? QKV_OK : qkv_error_status();
+    for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
+        status = qkv_words_add(w, corpus[i], strlen(corpus[i]));
+    if (!status) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 290, .min_count = kind == QKV_BYTE_PAIRS ? 2 : 1 });
+    qkv_words_free(w);
+    return t;
+}
+
+/* Random weights, larger than usual, so that the model has opinions. */
+static qkv_model *make_model(shape s)
+{
+    qkv_tokenizer *t = learn(s.kind);
+    if (!t) return NULL;
+    const qkv_transformer_opts o = { .vocabulary = qkv_tokenizer_size(t) + s.spare,
+                                     .encoder_layers = s.encoder,
+                                     .decoder_layers = s.decoder,
+                                     .dim = 16,
+                                     .heads = HEADS,
+                                     .inner = 32,
+                                     .positions = s.positions,
+                                     .longest = 12 };
+    qkv_model *m = qkv_model_new(&o, 3);
+    if (m && qkv_model_set_tokenizers(m, t, NULL)) {
+        qkv_model_free(m);
+        m = NULL;
+    }
+    if (!m) {
+        qkv_tokenizer_free(t);
+        return NULL;
+    }
+    qkv_params *p = qkv_model_params(m);
+    for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
+    return m;
+}
+
+static qkv_attended attend(const qkv_model *m, const char *source, const char *target, const qkv_attend_opts *opts)
+{
+    qkv_attended a = { 0 };
+    qkv_status status = qkv_attend(m, source, strlen(source), target, target ? strlen(target) : 0, opts, &a);
+    if (status) fail_msg("attend gave %d: %s", (int)status, qkv_error());
+    return a;
+}
+
+static float *weights_of(const qkv_attended *a, qkv_attention_kind kind, int layer, int head)
+{
+    int64_t cells = qkv_attended_rows(a, kind)->n * qkv_attended_columns(a, kind)->n;
+    float *weights = malloc(sizeof *weights * (size_t)(cells + 1));
+    assert_non_null(weights);
+    assert_int_equal(qkv_attended_weights(a, kind, layer, head, weights), QKV_OK);
+    return weights;
+}
+
+/* ---- against a tape by hand ---- */
+
+/* The ids a tape reads, with their start and end, and what it kept. */
+typedef struct by_hand {
+    qkv_tape *tape;
+    int32_t source[ROOM], read[ROOM];
+    int64_t n_source, n_read;
+} by_hand;
+
+static int64_t encode(const qkv_model *m, const char *text, int32_t start, int32_t end, int32_t *out)
+{
+    qkv_ids ids = { 0 };
+    int64_t n = 0;
+    assert_int_equal(qkv_tokenizer_encode(qkv_model_source_tokenizer(m), text, strlen(text), NULL, &ids), QKV_OK);
+    assert_true(ids.n + 2 <= ROOM);
+    if (start >= 0) out[n++] = start;
+    memcpy(out + n, ids.ids, ids.n * sizeof *out);
+    n += (int64_t)ids.n;
+    if (end >= 0) out[n++] = end;
+    qkv_ids_free(&ids);
+    return n;
+}
+
+static by_hand run_by_hand(const qkv_model *m, const char *source, const char *target)
+{
+    const qkv_transformer *x = qkv_model_transformer(m);
+    by_hand b = { .tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 }) };
+    if (source) b.n_source = encode(m, source, target ? -1 : 1, 2, b.source);
+    if (target) b.n_read = encode(m, target, 1, -1, b.read);
+    qkv_tensor *memory = source ? qkv_transformer_encode(x, b.tape, b.source, 1, b.n_source, NULL) : NULL;
+    if (target) assert_non_null(qkv_transformer_decode(x, b.tape, b.read, 1, b.n_read, NULL, memory, NULL));
+    return b;
+}
+
+/* With pieces, token by token: the same bits as attention i of the tape; rows sum to 1. */
+static void same_as_tape(const qkv_attended *a, qkv_attention_kind kind, int layer, const by_hand *b, int i, int64_t rows,
+                         int64_t columns)
+{
+    const float *kept = qkv_data(qkv_tape_attention(b->tape, i));
+    assert_non_null(kept);
+    assert_int_equal(qkv_attended_rows(a, kind)->n, rows);
+    assert_int_equal(qkv_attended_columns(a, kind)->n, columns);
+    for (int h = 0; h < HEADS; h++) {
+        float *weights = weights_of(a, kind, layer, h);
+        assert_memory_equal(weights, kept + h * rows * columns, sizeof *weights * (size_t)(rows * columns));
+        for (int64_t r = 0; r < rows; r++) {
+            double sum = 0;
+            for (int64_t c = 0; c < columns; c++) sum += (double)weights[r * columns + c];
+            assert_true(fabs(sum - 1) < 1e-5);
+        }
+        free(weights);
+    }
+}
+
+static void same_ids(const qkv_attended_side *side, const int32_t *ids, int64_t n)
+{
+    assert_int_equal(side->first[side->n], n);
+    assert_memory_equal(side->ids, ids, sizeof *ids * (size_t)n);
+}
+
+static void weights_are_those_of_a_tape(void **state)
+{
+    (void)state;
+    const qkv_attend_opts pieces = { .pieces = 1 };
+    qkv_model *m = make_model(pair);
+    qkv_attended a = attend(m, "I love the 狗", "我爱狗 dog", &pieces);
+    by_hand b = run_by_hand(m, "I love the 狗", "我爱狗 dog");
+    assert_true(a.layers[0] == 1 && a.layers[1] == LAYERS && a.layers[2] == LAYERS && a.heads == HEADS && !a.found);
+    same_ids(&a.source, b.source, b.n_source);
+    same_ids(&a.read, b.read, b.n_read);
+    b.read[b.n_read] = 2;
+    same_ids(&a.chosen, b.read + 1, b.n_read);
+    same_as_tape(&a, QKV_ENCODER_ATTENTION, 0, &b, 0, b.n_source, b.n_source);
+    for (int l = 0; l < LAYERS; l++) {
+        same_as_tape(&a, QKV_DECODER_ATTENTION, l, &b, 1 + 2 * l, b.n_read, b.n_read);
+        same_as_tape(&a, QKV_CROSS_ATTENTION, l, &b, 2 + 2 * l, b.n_read, b.n_source);
+    }
+    qkv_tape_free(b.tape);
+    qkv_model_free(m);
+
+    m = make_model(encoder); /* the result is used again */
+    assert_int_equal(qkv_attend(m, "I love you", 10, NULL, 0, &pieces, &a), QKV_OK);
+    b = run_by_hand(m, "I love you", NULL);
+    assert_true(a.layers[0] == LAYERS && !a.layers[1] && !a.layers[2] && !a.read.n && !a.chosen.n);
+    assert_null(qkv_attended_rows(&a, QKV_DECODER_ATTENTION));
+    assert_null(qkv_attended_columns(&a, QKV_CROSS_ATTENTION));
+    same_ids(&a.source, b.source, b.n_source);
+    for (int l = 0; l < LAYERS; l++) same_as_tape(&a, QKV_ENCODER_ATTENTION, l, &b, l, b.n_source, b.n_source);
+    qkv_tape_free(b.tape);
+    qkv_model_free(m);
+
+    m = make_model(decoder);
+    assert_int_equal(qkv_attend(m, "I love ", 7, "you", 3, &pieces, &a), QKV_OK);
+    b = run_by_hand(m, NULL, "I love you");
+    assert_true(!a.layers[0] && a.layers[1] == LAYERS && !a.layers[2] && !a.source.n && !a.chosen.n);
+    same_ids(&a.read, b.read, b.n_read);
+    for (int l = 0; l < LAYERS; l++) same_as_tape(&a, QKV_DECODER_ATTENTION, l, &b, l, b.n_read, b.n_read);
+    qkv_tape_free(b.tape);
+    qkv_attended_free(&a);
+    qkv_model_free(m);
+}
+
+/* Ids behind a text, as a continuation that was generated. */
+static void ids_are_a_target_too(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(decoder);
+    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    const int32_t the = qkv_tokenizer_find(t, "\xC4\xA0the"), ids[3] = { the, 2, the };
+    assert_true(the > 0);
+    qkv_attended a = attend(m, "I", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3 });
+    assert_int_equal(a.read.n, 5);
+    assert_string_equal(a.read.names[1], "I");
+    assert_string_equal(a.read.names[2], " the");
+    assert_string_equal(a.read.names[3], "</s>");
+    assert_memory_equal(a.read.special, "\1\0\0\1\0", 5);
+    qkv_attended_free(&a);
+    qkv_model_free(m);
+
+    m = make_model((shape){ 1, 1, QKV_BYTE_PAIRS, QKV_SINUSOID, 7 });
+    const int32_t unknown = qkv_tokenizer_size(qkv_model_source_tokenizer(m)) + 3;
+    char name[16];
+    snprintf(name, sizeof name, "<%d>", unknown);
+    a = attend(m, "I", NULL, &(qkv_attend_opts){ .target_ids = &unknown, .n_target_ids = 1 });
+    assert_true(a.chosen.n == 2 && a.read.n == 2 && !a.found);
+    assert_string_equal(a.chosen.names[0], name);
+    assert_string_equal(a.chosen.names[1], "</s>");
+    assert_string_equal(a.read.names[0], "<s>");
+    assert_string_equal(a.read.names[1], name);
+    assert_int_equal(qkv_attend(m, "I", 1, NULL, 0, &(qkv_attend_opts){ .target_ids = ids }, &a), QKV_OK);
+    assert_true(a.chosen.n == 1 && a.read.n == 1 && !a.found); /* ids, but none of them: an empty target */
+    qkv_model_free(m);
+    m = make_model(encoder);
+    assert_int_equal(qkv_attend(m, "I", 1, NULL, 0, &(qkv_attend_opts){ .target_ids = ids }, &a), QKV_OK);
+    qkv_attended_free(&a);
+    qkv_model_free(m);
+}
+
+/* ---- the search ---- */
+
+static void target_is_the_translation(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(pair);
+    static const struct {
+        int beam;
+        float penalty;
+    } searches[] = { { 0, 0 }, { 1, 0 }, { 3, 1.5f }, { 4, -1 } };
+    qkv_translations t = { 0 };
+    for (size_t i = 0; i < sizeof corpus / sizeof *corpus; i++)
+        for (size_t k = 0; k < sizeof searches / sizeof *searches; k++) {
+            const qkv_attend_opts opts = { .beam = searches[k].beam, .length_penalty = searches[k].penalty };
+            const qkv_translate_opts same = { .beam = opts.beam, .length_penalty = opts.length_penalty, .attention = 1 };
+            qkv_attended a = attend(m, corpus[i], NULL, &opts);
+            assert_int_equal(qkv_translate(m, &corpus[i], NULL, 1, &same, &t), QKV_OK);
+            const qkv_translation *x = t.best;
+            assert_non_null(a.found);
+            assert_string_equal(a.found->text, x->text);
+            assert_true(a.found->score == x->score && a.found->log_p == x->log_p && a.found->is_cut == x->is_cut);
+            assert_int_equal(a.found->n_ids, x->n_ids);
+            assert_int_equal(a.chosen.first[a.chosen.n], x->n_ids + 1);
+            assert_memory_equal(a.chosen.ids, x->ids, sizeof *x->ids * (size_t)x->n_ids);
+            qkv_attended_free(&a);
+            a = attend(m, corpus[i], NULL, &(qkv_attend_opts){ opts.beam, opts.length_penalty, .pieces = 1 });
+            int64_t map = (x->n_ids + 1) * t.n_source[0];
+            for (int l = 0; l < LAYERS; l++)
+                for (int h = 0; h < HEADS; h++) {
+                    float *weights = weights_of(&a, QKV_CROSS_ATTENTION, l, h);
+                    assert_memory_equal(weights, x->cross + (l * HEADS + h) * map, sizeof *weights * (size_t)map);
+                    free(weights);
+                }
+            qkv_attended_free(&a);
+        }
+    qkv_translations_free(&t);
+    qkv_model_free(m);
+}
+
+/* ---- names and units ---- */
+
+static void units_have_the_text_that_was_given(void **state)
+{
+    (void)state;
+    static const char text[] = "the 狗,  \xF0\x9F\x98\x80 مرحبا x";
+    qkv_model *m = make_model(encoder);
+    qkv_attended a = attend(m, text, NULL, NULL), p = attend(m, text, NULL, &(qkv_attend_opts){ .pieces = 1 });
+    char joined[100] = "";
+    for (int64_t i = 0; i < a.source.n; i++) {
+        assert_int_equal(qkv_utf8_check(a.source.names[i], strlen(a.source.names[i])), strlen(a.source.names[i]));
+        assert_int_equal(a.source.special[i], i == 0 || i == a.source.n - 1);
+        if (!a.source.special[i]) strcat(joined, a.source.names[i]);
+    }
+    assert_string_equal(joined, text);
+    assert_true(a.source.n < p.source.n); /* the dog and the face are several tokens each */
+    assert_int_equal(a.source.first[a.source.n], p.source.n);
+    assert_string_equal(a.source.names[0], "<s>");
+    assert_string_equal(a.source.names[1], "the");
+    int bytes = 0;
+    for (int64_t i = 0; i < p.source.n; i++) bytes += strstr(p.source.names[i], "\\x") != NULL;
+    assert_true(bytes >= 3);
+    qkv_attended_free(&a);
+    qkv_attended_free(&p);
+
+    a = attend(m, "a\xFF\xE7\x8B", NULL, NULL); /* what is not UTF-8 is read, and shown, as U+FFFD */
+    assert_string_equal(a.source.names[a.source.n - 2], "\xEF\xBF\xBD");
+    assert_int_equal(qkv_attend(m, "a\0b", 3, NULL, 0, NULL, &a), QKV_OK);
+    assert_string_equal(a.source.names[2], "\xE2\x90\x80");
+    qkv_attended_free(&a);
+    qkv_model_free(m);
+}
+
+/* A word that is not known is shown as it was written, and is not special. */
+static void unknown_words_keep_their_text(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model((shape){ 1, 0, QKV_WORDS, QKV_SINUSOID, 0 });
+    qkv_attended a = attend(m, "  The Zebra\tSAT", NULL, &(qkv_attend_opts){ .no_special = 1 });
+    assert_int_equal(a.source.n, 3);
+    assert_string_equal(a.source.names[0], "The");
+    assert_string_equal(a.source.names[1], "Zebra");
+    assert_string_equal(a.source.names[2], "SAT");
+    assert_int_equal(a.source.ids[1], qkv_tokenizer_find(qkv_model_source_tokenizer(m), "<unk>"));
+    assert_int_equal(qkv_attend(m, " \t", 2, NULL, 0, NULL, &a), QKV_OK); /* <s> </s> */
+    assert_int_equal(a.source.n, 2);
+    qkv_attended_free(&a);
+    qkv_model_free(m);
+    m = make_model((shape){ 1, 0, QKV_CHARACTERS, QKV_SINUSOID, 0 });
+    a = attend(m, "我Z", NULL, NULL);
+    assert_int_equal(a.source.n, 4);
+    assert_string_equal(a.source.names[1], "我");
+    assert_string_equal(a.source.names[2], "Z");
+    qkv_attended_free(&a);
+    qkv_model_free(m);
+}
+
+/* Bytes a model chose need not make characters: each piece is then shown alone. */
+static void broken_characters_are_shown(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model((shape){ 1, 1, QKV_BYTE_PAIRS, QKV_SINUSOID, 0 });
+    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    qkv_ids dog = { 0 };
+    assert_int_equal(qkv_tokenizer_encode(t, "狗", 3, NULL, &dog), QKV_OK);
+    assert_int_equal(dog.n, 3);
+    const int32_t x = qkv_tokenizer_find(t, "x"),
+                  ids[] = { dog.ids[0], dog.ids[1], x, dog.ids[0], dog.ids[1], dog.ids[2], dog.ids[2], dog.ids[0], dog.ids[1] };
+    qkv_attended a = attend(m, "x", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 9 });
+    static const char *const wanted[] = { "\xEF\xBF\xBD", "\xEF\xBF\xBD", "x",   "狗", "\xEF\xBF\xBD",
+                                          "\xEF\xBF\xBD", "\xEF\xBF\xBD", "</s>" };
+    assert_int_equal(a.chosen.n, 8);
+    for (int i = 0; i < 8; i++) assert_string_equal(a.chosen.names[i], wanted[i]);
+    assert_int_equal(
+        qkv_attend(m, "x", 1, NULL, 0, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 9, .pieces = 1 }, &a), QKV_OK);
+    assert_int_equal(a.chosen.n, 10);
+    assert_string_equal(a.chosen.names[3], "\\xE7");
+    assert_string_equal(a.chosen.names[4], "\\x8B");
+    qkv_attended_free(&a);
+    qkv_ids_free(&dog);
+    qkv_model_free(m);
+}
+
+/* Where the units of b begin among the tokens of all. */
+static int64_t begin_of(const qkv_attended_side *side, int64_t unit, int hidden_before)
+{
+    return side->first[unit] + hidden_before;
+}
+
+/* Joined by plain loops from the tokens one by one. first_row, first_column: special tokens that are hidden in front. */
+static void joined_as_by_loops(const qkv_attended *a, int row_hidden, int column_hidden, const qkv_attended *tokens,
+                               qkv_attention_kind kind, int layer, int head)
+{
+    const qkv_attended_side *rows = qkv_attended_rows(a, kind), *columns = qkv_attended_columns(a, kind);
+    int64_t across = qkv_attended_columns(tokens, kind)->n;
+    float *all = weights_of(tokens, kind, layer, head), *got = weights_of(a, kind, layer, head);
+    for (int64_t i = 0; i < rows->n; i++)
+        for (int64_t k = 0; k < columns->n; k++) {
+            double sum = 0;
+            for (int64_t r = begin_of(rows, i, row_hidden); r < begin_of(rows, i + 1, row_hidden); r++)
+                for (int64_t c = begin_of(columns, k, column_hidden); c < begin_of(columns, k + 1, column_hidden); c++)
+                    sum += (double)all[r * across + c];
+            sum /= (double)(rows->first[i + 1] - rows->first[i]);
+            assert_true(fabs(sum - (double)got[i * columns->n + k]) < 1e-6);
+        }
+    free(all);
+    free(got);
+}
+
+static void pieces_are_joined_and_specials_left_out(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(pair);
+    const char *source = "the 狗 and \xF0\x9F\x98\x80", *target = "狗狗 dog";
+    qkv_attended tokens = attend(m, source, target, &(qkv_attend_opts){ .pieces = 1 }), a = attend(m, source, target, NULL),
+                 bare = attend(m, source, target, &(qkv_attend_opts){ .no_special = 1 });
+    assert_true(a.source.n < tokens.source.n && a.read.n < tokens.read.n);
+    assert_int_equal(bare.source.n, a.source.n - 1);
+    assert_int_equal(bare.read.n, a.read.n - 1);
+    assert_int_equal(bare.chosen.n, a.chosen.n - 1);
+    for (int kind = 0; kind < QKV_ATTENTION_KINDS; kind++)
+        for (int layer = -1; layer < a.layers[kind]; layer++)
+            for (int head = -1; head < HEADS; head++) {
+                int is_decoder = kind == QKV_DECODER_ATTENTION; /* the only axis that starts with a special token */
+                joined_as_by_loops(&a, 0, 0, &tokens, (qkv_attention_kind)kind, layer, head);
+                joined_as_by_loops(&bare, is_decoder, is_decoder, &tokens, (qkv_attention_kind)kind, layer, head);
+            }
+    /* In the middle: hidden, and the tokens after it keep their weights. */
+    const int32_t the = qkv_tokenizer_find(qkv_model_source_tokenizer(m), "\xC4\xA0the"), ids[3] = { the, 2, the };
+    assert_int_equal(qkv_attend(m, "I", 1, NULL, 0, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3 }, &a), QKV_OK);
+    assert_int_equal(
+        qkv_attend(m, "I", 1, NULL, 0, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3, .no_special = 1 }, &bare),
+        QKV_OK);
+    assert_int_equal(bare.chosen.n, 2);
+    assert_int_equal(bare.chosen.first[2], 2);
+    assert_int_equal(bare.chosen.ids[1], the);
+    float *full = weights_of(&a, QKV_DECODER_ATTENTION, 1, 1), *part = weights_of(&bare, QKV_DECODER_ATTENTION, 1, 1);
+    const int64_t kept[2] = { 1, 3 };
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++) assert_true(part[i * 2 + k] == full[kept[i] * 4 + kept[k]]);
+    free(full);
+    free(part);
+    qkv_attended_free(&a);
+    qkv_attended_free(&bare);
+    qkv_attended_free(&tokens);
+    qkv_model_free(m);
+}
+
+/* -1 is the mean of what the numbers give one by one. */
+static void means(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(pair);
+    qkv_attended a = attend(m, "the cat sat", "我爱狗", NULL);
+    int64_t cells = a.chosen.n * a.source.n;
+    float *all = weights_of(&a, QKV_CROSS_ATTENTION, -1, -1), *heads = weights_of(&a, QKV_CROSS_ATTENTION, 1, -1),
+          *layers = weights_of(&a, QKV_CROSS_ATTENTION, -1, 1), *one[LAYERS][HEADS];
+    for (int l = 0; l < LAYERS; l++)
+        for (int h = 0; h < HEADS; h++) one[l][h] = weights_of(&a, QKV_CROSS_ATTENTION, l, h);
+    for (int64_t c = 0; c < cells; c++) {
+        assert_true(fabsf(heads[c] - (one[1][0][c] + one[1][1][c]) / 2) < 1e-6f);
+        assert_true(fabsf(layers[c] - (one[0][1][c] + one[1][1][c]) / 2) < 1e-6f);
+        assert_true(fabsf(all[c] - (one[0][0][c] + one[0][1][c] + one[1][0][c] + one[1][1][c]) / 4) < 1e-6f);
+    }
+    for (int l = 0; l < LAYERS; l++)
+        for (int h = 0; h < HEADS; h++) free(one[l][h]);
+    free(all);
+    free(heads);
+    free(layers);
+    qkv_attended_free(&a);
+    qkv_model_free(m);
+}
+
+/* ---- rollout ---- */
+
+/* In double, layer by layer: R = (A + I) / 2 R. */
+static void roll_plainly(const qkv_attended *tokens, qkv_attention_kind kind, int64_t n, double *r)
+{
+    double *next = malloc(sizeof *next * (size_t)(n * n));
+    for (int64_t i = 0; i < n * n; i++) r[i] = i % (n + 1) == 0;
+    for (int l = 0; l < tokens->layers[kind]; l++) {
+        float *mean = weights_of(tokens, kind, l, -1);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t k = 0; k < n; k++) {
+                double sum = 0;
+                for (int64_t j = 0; j < n; j++) sum += ((double)mean[i * n + j] + (i == j)) / 2 * r[j * n + k];
+                next[i * n + k] = sum;
+            }
+        memcpy(r, next, sizeof *r * (size_t)(n * n));
+        free(mean);
+    }
+    free(next);
+}
+
+static void rollout_is_the_product_of_layers(void **state)
+{
+    (void)state;
+    const char *text = "the 狗 and the cat";
+    for (int which = 0; which < 2; which++) {
+        qkv_model *m = make_model(which ? decoder : encoder);
+        qkv_attention_kind kind = which ? QKV_DECODER_ATTENTION : QKV_ENCODER_ATTENTION;
+        qkv_attended tokens = attend(m, text, NULL, &(qkv_attend_opts){ .pieces = 1 }), a = attend(m, text, NULL, NULL);
+        const qkv_attended_side *units = qkv_attended_rows(&a, kind);
+        int64_t n = qkv_attended_rows(&tokens, kind)->n;
+        double *plain = malloc(sizeof *plain * (size_t)(n * n));
+        float *got = malloc(sizeof *got * (size_t)(n * n)), *joined = malloc(sizeof *joined * (size_t)(n * n));
+        roll_plainly(&tokens, kind, n, plain);
+        assert_int_equal(qkv_attended_rollout(&tokens, kind, got), QKV_OK);
+        assert_int_equal(qkv_attended_rollout(&a, kind, joined), QKV_OK);
+        for (int64_t i = 0; i < n * n; i++) assert_true(fabs(plain[i] - (double)got[i]) < 1e-6);
+        for (int64_t i = 0; i < units->n; i++)
+            for (int64_t k = 0; k < units->n; k++) {
+                double sum = 0;
+                for (int64_t r = units->first[i]; r < units->first[i + 1]; r++)
+                    for (int64_t c = units->first[k]; c < units->first[k + 1]; c++) sum += plain[r * n + c];
+                sum /= (double)(units->first[i + 1] - units->first[i]);
+                assert_true(fabs(sum - (double)joined[i * units->n + k]) < 1e-6);
+            }
+        free(plain);
+        free(got);
+        free(joined);
+        qkv_attended_free(&tokens);
+        qkv_attended_free(&a);
+        qkv_model_free(m);
+    }
+}
+
+/* ---- measures ---- */
+
+/* One head of one layer with the weights given. */
+static qkv_head_measures measure(const float *map, int64_t rows, int64_t columns)
+{
+    struct qkv__attending work = { .axes = { [QKV__CHOSEN] = { .tokens = rows }, [QKV__SOURCE] = { .tokens = columns } },
+                                   .maps = { [QKV_CROSS_ATTENTION] = &map } };
+    qkv_attended a = { .layers = { [QKV_CROSS_ATTENTION] = 1 }, .heads = 1, .work = &work };
+    qkv_head_measures x;
+    assert_int_equal(qkv_attended_measure(&a, QKV_CROSS_ATTENTION, 0, 0, &x), QKV_OK);
+    return x;
+}
+
+static void near(double wanted, double got) { assert_true(fabs(wanted - got) < 1e-6); }
+
+static void measures_of_matrices_by_hand(void **state)
+{
+    (void)state;
+    qkv_head_measures x = measure((const float[]){ 1, 0, 0, 0, 1, 0, 0, 0, 1 }, 3, 3);
+    near(0, x.entropy);
+    near(1, x.diagonality);
+    near(1.0 / 3, x.first);
+    near(0, x.previous);
+    near(1, x.same);
+    near(0, x.next);
+    x = measure((const float[]){ 1, 0, 0, 1, 0, 0, 0, 1, 0 }, 3, 3); /* each to the one before it */
+    near(1 - (0.5 + 0.5) / 3, x.diagonality);
+    near(2.0 / 3, x.first);
+    near(1, x.previous);
+    near(1.0 / 3, x.same);
+    x = measure((const float[]){ 0, 1, 0, 0, 0, 1, 0.5f, 0.25f, 0.25f }, 3, 3);
+    near(1, x.next); /* the last row has no next */
+    near(0.25 / 2, x.previous);
+    near((0.5 * log(2) + 0.5 * log(4)) / 3, x.entropy);
+    near(0.5 / 3, x.first);
+    x = measure((const float[]){ 0.25f, 0.25f, 0.25f, 0.25f, 0, 0.5f, 0, 0.5f }, 2, 4);
+    near((log(4) + log(2)) / 2, x.entropy);
+    near(1 - ((1.0 / 3 + 2.0 / 3 + 1) / 4 + (2.0 / 3) / 2) / 2, x.diagonality);
+    near((0.25 + 0.5) / 2, x.same);
+    near((0.25 + 0) / 2, x.next);
+    x = measure((const float[]){ 0.5f, 0.5f, 0.25f, 0.75f, 1, 0, 0, 1 }, 4, 2); /* more rows than columns */
+    near((0.5 + 0.75) / 2, x.same);
+    near(0.5, x.next);
+    near((0.25 + 0) / 2, x.previous);
+    x = measure((const float[]){ 1 }, 1, 1);
+    near(1, x.diagonality);
+    near(1, x.same);
+    near(0, x.previous);
+    near(0, x.next);
+}
+
+/* ---- bits ---- */
+
+static void same_bits_on_any_threads(void **state)
+{
+    (void)state;
+    enum { MOST = 80 * 80 };
+    static float wanted[MOST], got[MOST], rolled[MOST], again[MOST];
+    qkv_model *m = make_model(pair);
+    qkv_head_measures first, now;
+    for (int threads = 1; threads <= 4; threads *= 2) {
+        qkv_set_threads(threads);
+        qkv_attended a = attend(m, "the cat sat on the 狗 and the dog sat on the 猫, I love you and the mat", NULL, NULL);
+        assert_true(a.source.n <= 80 && a.chosen.n <= 80);
+        assert_int_equal(qkv_attended_weights(&a, QKV_CROSS_ATTENTION, -1, -1, threads > 1 ? got : wanted), QKV_OK);
+        assert_int_equal(qkv_attended_rollout(&a, QKV_ENCODER_ATTENTION, threads > 1 ? again : rolled), QKV_OK);
+        assert_int_equal(qkv_attended_measure(&a, QKV_CROSS_ATTENTION, 1, 0, threads > 1 ? &now : &first), QKV_OK);
+        if (threads > 1) {
+            assert_memory_equal(wanted, got, sizeof wanted);
+            assert_memory_equal(rolled, again, sizeof rolled);
+            assert_memory_equal(&first, &now, sizeof first);
+        }
+        qkv_attended_free(&a);
+    }
+    qkv_set_threads(0);
+    qkv_model_free(m);
+}
+
+/* ---- errors ---- */
+
+static void refused(const qkv_model *m, const char *source, const char *target, const qkv_attend_opts *opts, qkv_status status,
+                    const char *piece)
+{
+    qkv_attended a = { 0 };
+    assert_int_equal(qkv_attend(m, source, source ? strlen(source) : 0, target, target ? strlen(target) : 0, opts, &a), status);
+    if (!strstr(qkv_error(), piece)) fail_msg("\"%s\" is missing in: %s", piece, qkv_error());
+    assert_true(!a.layers[0] && !a.layers[1] && !a.layers[2] && !a.source.n && !a.found);
+    qkv_attended_free(&a);
+}
+
+static void bad_texts_and_options(void **state)
+{
+    (void)state;
+    const int32_t big = 100000, small = -1;
+    qkv_model *m = make_model(pair), *e = make_model(encoder), *d = make_model(decoder),
+              *ids = qkv_model_new(
+                  &(qkv_transformer_opts){ .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 1, .inner = 8 }, 0);
+    refused(NULL, "x", NULL, NULL, QKV_USAGE, "a model");
+    refused(m, NULL, NULL, NULL, QKV_USAGE, "a text");
+    assert_int_equal(qkv_attend(m, "x", 1, NULL, 0, NULL, NULL), QKV_USAGE);
+    refused(ids, "x", NULL, NULL, QKV_USAGE, "no tokenizer");
+    refused(m, "", NULL, NULL, QKV_USAGE, "empty");
+    refused(m, " \t\xE3\x80\x80", NULL, NULL, QKV_USAGE, "empty");
+    refused(e, "", NULL, NULL, QKV_USAGE, "empty");
+    refused(d, "", "x", NULL, QKV_USAGE, "empty");
+    refused(e, "x", "y", NULL, QKV_USAGE, "no target");
+    refused(e, "x", NULL, &(qkv_attend_opts){ .target_ids = &big, .n_target_ids = 1 }, QKV_USAGE, "no target");
+    refused(m, "x", "y", &(qkv_attend_opts){ .target_ids = &big, .n_target_ids = 1 }, QKV_USAGE, "choose one");
+    refused(m, "x", NULL, &(qkv_attend_opts){ .target_ids = &big, .n_target_ids = 1 }, QKV_USAGE, "100000, outside 0..");
+    refused(d, "x", NULL, &(qkv_attend_opts){ .target_ids = &small, .n_target_ids = 1 }, QKV_USAGE, "-1, outside 0..");
+    refused(m, "x", NULL, &(qkv_attend_opts){ .n_target_ids = 1 }, QKV_USAGE, "missing");
+    refused(m, "x", NULL, &(qkv_attend_opts){ .target_ids = &big, .n_target_ids = -1 }, QKV_USAGE, "missing");
+    refused(m, "x", NULL, &(qkv_attend_opts){ .beam = -1 }, QKV_USAGE, "beam -1");
+    qkv_model_free(ids);
+    qkv_model_free(d);
+    qkv_model_free(e);
+    for (int64_t i = 0; i < qkv_params_block(qkv_model_params(m)); i++) qkv_params_data(qkv_model_params(m))[i] = NAN;
+    refused(m, "x", "y", NULL, QKV_NUMERIC, "not finite");
+    refused(m, "x", NULL, NULL, QKV_NUMERIC, "");
+    qkv_model_free(m);
+}
+
+static void limits(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model((shape){ 1, 1, QKV_BYTE_PAIRS, QKV_LEARNED, 0 });
+    qkv_attended a = attend(m, "xxxxxxxxxxx", "xxxxxxxxxxx", NULL); /* 12 positions, one for </s> or <s> */
+    qkv_attended_free(&a);
+    refused(m, "xxxxxxxxxxxx", "x", NULL, QKV_LIMIT, "the text has 13 tokens, the model has positions for 12");
+    refused(m, "x", "xxxxxxxxxxxx", NULL, QKV_LIMIT, "13 tokens");
+    qkv_model_free(m);
+    m = make_model((shape){ 0, 1, QKV_BYTE_PAIRS, QKV_LEARNED, 0 });
+    refused(m, "xxxxxx", "xxxxxx", NULL, QKV_LIMIT, "13 tokens");
+    qkv_model_free(m);
+    m = make_model(pair);
+    /* 4 ids read by the encoder, 3 by the decoder: 2 heads of 1 * 4 * 4 + 2 * (3 * 3 + 3 * 4) weights */
+    size_t bytes = sizeof(float) * HEADS * (16 + 2 * (9 + 12));
+    a = attend(m, "xxx", "xx", &(qkv_attend_opts){ .max_bytes = bytes });
+    assert_int_equal(a.source.n * a.source.n + 2 * a.read.n * (a.read.n + a.source.n), 16 + 2 * (9 + 12));
+    qkv_attended_free(&a);
+    refused(m, "xxx", "xx", &(qkv_attend_opts){ .max_bytes = bytes - 1 }, QKV_LIMIT, "give a shorter text");
+    refused(m, "xxx", NULL, &(qkv_attend_opts){ .max_bytes = 100 }, QKV_LIMIT, "give a shorter text");
+    qkv_model_free(m);
+}
+
+static void heads_that_are_not_there(void **state)
+{
+    (void)state;
+    float cells[ROOM];
+    qkv_head_measures x;
+    qkv_model *m = make_model(encoder);
+    qkv_attended a = attend(m, "I", NULL, NULL), none = { 0 };
+    assert_int_equal(qkv_attended_weights(&a, QKV_ENCODER_ATTENTION, LAYERS, 0, cells), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "no layer 2: encoder attention has layers 0 to 1"));
+    assert_int_equal(qkv_attended_weights(&a, QKV_ENCODER_ATTENTION, 0, HEADS, cells), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "no head 2: every layer has heads 0 to 1"));
+    assert_int_equal(qkv_attended_weights(&a, QKV_ENCODER_ATTENTION, -2, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attended_weights(&a, QKV_ENCODER_ATTENTION, 0, -2, cells), QKV_USAGE);
+    assert_int_equal(qkv_attended_weights(&a, QKV_CROSS_ATTENTION, 0, 0, cells), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "no cross attention: it has encoder"));
+    assert_int_equal(qkv_attended_weights(&a, (qkv_attention_kind)3, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attended_weights(&a, (qkv_attention_kind)-1, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attended_weights(&a, QKV_ENCODER_ATTENTION, 0, 0, NULL), QKV_USAGE);
+    assert_int_equal(qkv_attended_weights(NULL, QKV_ENCODER_ATTENTION, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attended_weights(&none, QKV_ENCODER_ATTENTION, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attended_measure(&a, QKV_ENCODER_ATTENTION, 0, -1, &x), QKV_USAGE);
+    assert_int_equal(qkv_attended_measure(&a, QKV_ENCODER_ATTENTION, LAYERS, 0, &x), QKV_USAGE);
+    assert_int_equal(qkv_attended_measure(&a, QKV_DECODER_ATTENTION, 0, 0, &x), QKV_USAGE);
+    assert_int_equal(qkv_attended_rollout(&a, QKV_DECODER_ATTENTION, cells), QKV_USAGE);
+    assert_null(qkv_attended_rows(&none, QKV_ENCODER_ATTENTION));
+    assert_null(qkv_attended_columns(NULL, QKV_ENCODER_ATTENTION));
+    qkv_attended_free(&a);
+    qkv_attended_free(&a);
+    qkv_attended_free(NULL);
+    qkv_model_free(m);
+    m = make_model(pair);
+    a = attend(m, "I", "x", NULL);
+    assert_int_equal(qkv_attended_rollout(&a, QKV_CROSS_ATTENTION, cells), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "two sides"));
+    qkv_attended_free(&a);
+    qkv_model_free(m);
+}
+
+static qkv_status attend_once(void)
+{
+    float cells[40 * 40];
+    qkv_attended a = { 0 };
+    qkv_model *m = make_model((shape){ 1, 2, QKV_BYTE_PAIRS, QKV_LEARNED, 0 });
+    qkv_status status = m ? qkv_attend(m, "I \xFF", 3, NULL, 0, &(qkv_attend_opts){ .beam = 2 }, &a) : qkv_error_status();
+    if (!status) status = qkv_attend(m, "the cat", 7, "我\xFF", 4, NULL, &a);
+    if (!status) status = qkv_attended_weights(&a, QKV_CROSS_ATTENTION, -1, -1, cells);
+    if (!status) status = qkv_attended_rollout(&a, QKV_DECODER_ATTENTION, cells);
+    qkv_attended_free(&a);
+    qkv_model_free(m);
+    return status;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    assert_true(each_allocation_fails(attend_once) > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(weights_are_those_of_a_tape),
+        cmocka_unit_test(ids_are_a_target_too),
+        cmocka_unit_test(target_is_the_translation),
+        cmocka_unit_test(units_have_the_text_that_was_given),
+        cmocka_unit_test(unknown_words_keep_their_text),
+        cmocka_unit_test(broken_characters_are_shown),
+        cmocka_unit_test(pieces_are_joined_and_specials_left_out),
+        cmocka_unit_test(means),
+        cmocka_unit_test(rollout_is_the_product_of_layers),
+        cmocka_unit_test(measures_of_matrices_by_hand),
+        cmocka_unit_test(same_bits_on_any_threads),
+        cmocka_unit_test(bad_texts_and_options),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(heads_that_are_not_there),
+        cmocka_unit_test(any_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

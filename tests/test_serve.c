@@ -1,0 +1,1162 @@
+/* test_serve.c: every path of the server gives what the library gives; tokens, hosts, time limits, streams; how it ends. The
+ * page as a file. */
+#include "http_client.h"
+#include "serve_models.h"
+
+#include "serve/server.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "failing.h"
+
+static qkv_model *models[MODEL_KINDS];
+static qkv_server *servers[MODEL_KINDS];
+static int ports[MODEL_KINDS];
+
+/* ---- JSON ---- */
+
+static json_t *answer_of(reply r, int status)
+{
+    if (r.status != status) print_error("%s\n", r.text ? r.text : "no answer");
+    assert_int_equal(r.status, status);
+    const char *type = reply_header(&r, "Content-Type");
+    assert_true(type && !strncmp(type, "application/json\r\n", 18));
+    assert_true(strstr(r.text, "X-Content-Type-Options: nosniff\r\n") != NULL);
+    assert_null(reply_header(&r, "Access-Control-Allow-Origin"));
+    json_t *x = json_loadb(r.body, r.body_length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+    assert_non_null(x);
+    free_reply(&r);
+    return x;
+}
+
+static json_t *posted(int kind, const char *path, const char *body) { return answer_of(post(ports[kind], path, body), 200); }
+
+/* What lies at a path such as "choices/0/text". */
+static json_t *at(json_t *x, const char *path)
+{
+    char step[64];
+    for (int n; *path && sscanf(path, "%63[^/]%n", step, &n) == 1; path += n + (path[n] == '/'))
+        x = json_is_array(x) ? json_array_get(x, (size_t)atoi(step)) : json_object_get(x, step);
+    return x;
+}
+
+static const char *text_at(json_t *x, const char *path)
+{
+    const char *text = json_string_value(at(x, path));
+    assert_non_null(text);
+    return text;
+}
+
+static size_t decode_base64(const char *text, unsigned char *out, size_t room)
+{
+    size_t n = 0, bits = 0;
+    unsigned long word = 0;
+    for (; *text && *text != '='; text++) {
+        static const char signs[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        const char *sign = strchr(signs, *text);
+        assert_non_null(sign);
+        word = word << 6 | (unsigned long)(sign - signs);
+        if ((bits += 6) < 8) continue;
+        assert_true(n < room);
+        out[n++] = (unsigned char)(word >> (bits -= 8));
+    }
+    return n;
+}
+
+/* ---- what the server is ---- */
+
+static void it_says_what_it_is(void **state)
+{
+    static const char *const tasks[MODEL_KINDS] = { "translate", "classify", "generate", "encode" };
+    (void)state;
+    for (int kind = 0; kind < MODEL_KINDS; kind++) {
+        const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(models[kind]));
+        json_t *x = answer_of(get(ports[kind], "/info"), 200);
+        assert_string_equal(text_at(x, "task"), tasks[kind]);
+        assert_string_equal(text_at(x, "name"), "tiny");
+        assert_string_equal(text_at(x, "version"), qkv_version());
+        assert_int_equal(json_integer_value(at(x, "parameters")), qkv_params_count(qkv_model_params(models[kind])));
+        assert_int_equal(json_integer_value(at(x, "encoder_layers")), o->encoder_layers);
+        assert_int_equal(json_integer_value(at(x, "decoder_layers")), o->decoder_layers);
+        assert_int_equal(json_integer_value(at(x, "heads")), o->heads);
+        assert_int_equal(json_integer_value(at(x, "vocabulary")), o->vocabulary);
+        assert_int_equal(json_array_size(at(x, "labels")), kind == MODEL_CLASSES ? 3 : 0);
+        json_decref(x);
+        x = answer_of(get(ports[kind], "/v1/models?x=y"), 200);
+        assert_string_equal(text_at(x, "data/0/id"), "tiny");
+        json_decref(x);
+        x = answer_of(get(ports[kind], "/health"), 200);
+        assert_string_equal(text_at(x, "status"), "ok");
+        json_decref(x);
+    }
+    json_t *x = answer_of(get(ports[MODEL_PAIR], "/languages"), 200);
+    assert_string_equal(text_at(x, "0/code"), "en");
+    assert_string_equal(text_at(x, "0/name"), "English");
+    assert_string_equal(text_at(x, "0/targets/0"), "zh");
+    assert_string_equal(text_at(x, "1/code"), "zh");
+    json_decref(x);
+}
+
+static void it_gives_the_page(void **state)
+{
+    (void)state;
+    reply r = get(ports[MODEL_PAIR], "/");
+    assert_int_equal(r.status, 200);
+    assert_true(!strncmp(reply_header(&r, "Content-Type"), "text/html; charset=utf-8\r\n", 26));
+    const char *policy = reply_header(&r, "Content-Security-Policy");
+    assert_true(policy && !strncmp(policy, "default-src 'none'; script-src 'sha256-", 39));
+    assert_non_null(strstr(policy, "connect-src 'self'"));
+    assert_non_null(strstr(r.body, "<script type=\"application/json\" id=\"qkv-data\">null</script>"));
+    assert_null(strstr(r.body, "<!-- explorer.js -->"));
+    assert_null(strstr(r.body, "<!-- explorer.css -->"));
+    assert_non_null(strstr(r.body, "</html>"));
+    reply head = ask(ports[MODEL_PAIR], &(request){ .method = "HEAD" });
+    assert_int_equal(head.status, 200);
+    assert_int_equal(head.body_length, 0);
+    assert_int_equal(strtoul(reply_header(&head, "Content-Length"), NULL, 10), r.body_length);
+    free_reply(&r);
+    free_reply(&head);
+}
+
+/* ---- each job against the library ---- */
+
+static void translations_are_the_librarys(void **state)
+{
+    static const char *const texts[] = { "I love you", "the cat \"sat\" <on> the mat", "", "我爱你" };
+    qkv_translations t = { 0 };
+    (void)state;
+    assert_int_equal(qkv_translate(models[MODEL_PAIR], texts, NULL, 4, &(qkv_translate_opts){ .n_best = 3 }, &t), QKV_OK);
+    json_t *x = posted(MODEL_PAIR, "/translate",
+                       "{\"q\":[\"I love you\",\"the cat \\\"sat\\\" \\u003con> the mat\",\"\",\"我爱你\"],"
+                       "\"source\":\"en\",\"target\":\"zh\",\"format\":\"text\",\"alternatives\":2,\"api_key\":null}");
+    for (int i = 0; i < 4; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "translatedText/%d", i);
+        assert_string_equal(text_at(x, path), t.best[i * 3].text);
+        snprintf(path, sizeof path, "alternatives/%d", i);
+        assert_int_equal(json_array_size(at(x, path)), i == 2 ? 0 : 2);
+        snprintf(path, sizeof path, "alternatives/%d/1", i);
+        if (i != 2) assert_string_equal(text_at(x, path), t.best[i * 3 + 2].text);
+    }
+    json_decref(x);
+    x = posted(MODEL_PAIR, "/translate", "{\"q\":\"I love you\",\"source\":\"auto\",\"target\":\"zh\"}");
+    assert_string_equal(text_at(x, "translatedText"), t.best[0].text);
+    assert_string_equal(text_at(x, "detectedLanguage/language"), "en");
+    assert_null(at(x, "alternatives"));
+    json_decref(x);
+    x = answer_of(
+        ask(ports[MODEL_PAIR], &(request){ .path = "/translate",
+                                           .type = "application/x-www-form-urlencoded; charset=UTF-8",
+                                           .body = "q=%E6%88%91%E7%88%b1%E4%BD%A0&&source=en&target=z%68&alternatives=2" }),
+        200);
+    assert_string_equal(text_at(x, "translatedText"), t.best[9].text);
+    assert_string_equal(text_at(x, "alternatives/0"), t.best[10].text);
+    json_decref(x);
+    qkv_translations_free(&t);
+}
+
+static void classes_are_the_librarys(void **state)
+{
+    static const char *const texts[] = { "the cat", "I love you" };
+    qkv_rows rows = { 0 };
+    (void)state;
+    assert_int_equal(qkv_classify(models[MODEL_CLASSES], &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &rows), QKV_OK);
+    json_t *x = posted(MODEL_CLASSES, "/classify", "{\"text\":[\"the cat\",\"I love you\"]}");
+    for (int i = 0; i < 2; i++) {
+        double before = 2;
+        for (int k = 0; k < 3; k++) {
+            char path[64];
+            snprintf(path, sizeof path, "results/%d/classes/%d", i, k);
+            json_t *found = at(x, path);
+            double p = json_number_value(at(found, "probability"));
+            int id = !strcmp(text_at(found, "label"), "good") ? 0 : !strcmp(text_at(found, "label"), "bad") ? 1 : 2;
+            assert_true((float)p == rows.data[3 * i + id]);
+            assert_true(p <= before);
+            before = p;
+        }
+    }
+    assert_int_equal(json_integer_value(at(x, "cut")), 0);
+    json_decref(x);
+    x = posted(MODEL_CLASSES, "/classify", "{\"text\":\"the cat\"}");
+    assert_int_equal(json_array_size(at(x, "classes")), 3);
+    json_decref(x);
+    qkv_rows_free(&rows);
+}
+
+static void vectors_are_the_librarys(void **state)
+{
+    static const char *const texts[] = { "the cat", "我爱你" };
+    static const int kinds[] = { MODEL_ENCODER, MODEL_PAIR, MODEL_CLASSES };
+    qkv_rows rows = { 0 };
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        const qkv_texts given = { .texts = texts, .n = 2 };
+        assert_int_equal(qkv_embed_texts(models[kinds[k]], &given, &(qkv_embed_opts){ .normalized = 1 }, &rows), QKV_OK);
+        json_t *x = posted(kinds[k], "/v1/embeddings", "{\"input\":[\"the cat\",\"我爱你\"],\"model\":\"any\"}");
+        json_t *y = posted(kinds[k], "/v1/embeddings",
+                           "{\"input\":\"我爱你\",\"encoding_format\":\"base64\",\"dimensions\":16}");
+        for (int64_t i = 0; i < 2 * rows.width; i++) {
+            char path[64];
+            snprintf(path, sizeof path, "data/%d/embedding/%d", (int)(i / rows.width), (int)(i % rows.width));
+            assert_true((float)json_number_value(at(x, path)) == rows.data[i]);
+        }
+        float decoded[64];
+        assert_int_equal(decode_base64(text_at(y, "data/0/embedding"), (unsigned char *)decoded, sizeof decoded),
+                         sizeof(float) * (size_t)rows.width);
+        assert_memory_equal(decoded, rows.data + rows.width, sizeof(float) * (size_t)rows.width);
+        assert_true(json_integer_value(at(x, "usage/prompt_tokens")) > 2);
+        json_decref(x);
+        json_decref(y);
+    }
+    qkv_rows_free(&rows);
+}
+
+static void tokens_are_the_librarys(void **state)
+{
+    static const char text[] = "the \xE7\x8C\xAB\0sat";
+    qkv_ids ids = { 0 };
+    (void)state;
+    const qkv_tokenizer *t = qkv_model_source_tokenizer(models[MODEL_PAIR]);
+    assert_int_equal(qkv_tokenizer_encode(t, text, sizeof text - 1, NULL, &ids), QKV_OK);
+    json_t *x = posted(MODEL_PAIR, "/tokenize", "{\"text\":\"the 猫\\u0000sat\",\"side\":\"target\"}");
+    assert_int_equal(json_array_size(at(x, "ids")), ids.n);
+    for (size_t i = 0; i < ids.n; i++) {
+        assert_int_equal(json_integer_value(json_array_get(at(x, "ids"), i)), ids.ids[i]);
+        assert_string_equal(json_string_value(json_array_get(at(x, "tokens"), i)), qkv_tokenizer_token(t, ids.ids[i]));
+        assert_int_equal(json_integer_value(json_array_get(json_array_get(at(x, "spans"), i), 1)), ids.spans[i].end);
+    }
+    json_decref(x);
+    x = posted(MODEL_PAIR, "/tokenize", "{\"text\":[\"a\",\"\"]}");
+    assert_int_equal(json_array_size(at(x, "results/0/ids")), 1);
+    assert_int_equal(json_array_size(at(x, "results/1/ids")), 0);
+    json_decref(x);
+    qkv_ids_free(&ids);
+}
+
+/* ---- completions ---- */
+
+/* The texts of a stream's events, by index, and why each ended. */
+typedef struct streamed {
+    char text[8][4096];
+    char finish[8][16];
+    int events;
+    bool is_done, has_usage;
+} streamed;
+
+static void read_events(const reply *r, streamed *s)
+{
+    *s = (streamed){ 0 };
+    assert_int_equal(r->status, 200);
+    assert_true(!strncmp(reply_header(r, "Content-Type"), "text/event-stream\r\n", 19));
+    for (const char *line = r->body; (line = strstr(line, "data: ")); line += 6) {
+        const char *end = strstr(line, "\n\n");
+        assert_non_null(end);
+        if (!strncmp(line, "data: [DONE]\n\n", 14)) {
+            s->is_done = true;
+            assert_string_equal(line, "data: [DONE]\n\n");
+            return;
+        }
+        json_t *x = json_loadb(line + 6, (size_t)(end - line - 6), 0, NULL);
+        assert_non_null(x);
+        s->has_usage |= at(x, "usage") != NULL;
+        if (at(x, "choices/0")) {
+            size_t index = (size_t)json_integer_value(at(x, "choices/0/index"));
+            assert_true(index < 8 && !*s->finish[index]);
+            strcat(s->text[index], text_at(x, "choices/0/text"));
+            if (json_is_string(at(x, "choices/0/finish_reason")))
+                strcpy(s->finish[index], text_at(x, "choices/0/finish_reason"));
+        }
+        s->events++;
+        json_decref(x);
+    }
+}
+
+static void completions_are_the_librarys(void **state)
+{
+    static const char *const prompts[] = { "the cat", "我" };
+    static const char *const stops[] = { "zz", "猫" };
+    qkv_generate_opts o = { .max_tokens = 20, .temperature = 0.9f, .top_p = 0.95f, .seed = 7, .stops = stops, .n_stops = 2 };
+    qkv_generated g = { 0 };
+    (void)state;
+    const char *body =
+        "{\"prompt\":[\"the cat\",\"我\"],\"n\":2,\"max_tokens\":20,\"temperature\":0.9,\"top_p\":0.95,\"seed\":7,"
+        "\"stop\":[\"zz\",\"猫\"],\"logprobs\":1,\"presence_penalty\":0,\"logit_bias\":{},\"user\":\"me\"}";
+    json_t *x = posted(MODEL_LANGUAGE, "/v1/completions", body);
+    int64_t tokens = 0, prompt_tokens = 0;
+    assert_int_equal(json_array_size(at(x, "choices")), 4);
+    for (int i = 0; i < 4; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "choices/%d", i);
+        json_t *choice = at(x, path);
+        o.sample = i % 2;
+        assert_int_equal(qkv_generate(models[MODEL_LANGUAGE], prompts[i / 2], strlen(prompts[i / 2]), &o, NULL, NULL, &g),
+                         QKV_OK);
+        assert_string_equal(text_at(choice, "text"), g.text.data);
+        assert_string_equal(text_at(choice, "finish_reason"), g.finish == QKV_FINISH_LENGTH ? "length" : "stop");
+        assert_int_equal(json_integer_value(at(choice, "index")), i);
+        assert_int_equal(json_array_size(at(choice, "logprobs/token_logprobs")), g.n);
+        for (int64_t k = 0; k < g.n; k++)
+            assert_true(json_real_value(json_array_get(at(choice, "logprobs/token_logprobs"), (size_t)k)) == g.log_p[k]);
+        tokens += g.n;
+        if (!o.sample) prompt_tokens += g.n_prompt;
+    }
+    assert_int_equal(json_integer_value(at(x, "usage/completion_tokens")), tokens);
+    assert_int_equal(json_integer_value(at(x, "usage/prompt_tokens")), prompt_tokens);
+    json_decref(x);
+    qkv_generated_free(&g);
+}
+
+static void a_stream_is_the_same_text(void **state)
+{
+    static const char *const bodies[] = {
+        "{\"prompt\":[\"the cat\",\"我\"],\"n\":2,\"max_tokens\":40,\"temperature\":0.9,\"seed\":3%s}",
+        "{\"prompt\":\"the\",\"max_tokens\":60,\"temperature\":0,\"echo\":true%s}",
+        "{\"prompt\":\"the\",\"max_tokens\":60,\"temperature\":1,\"stop\":[\"a\",\"猫\"]%s}",
+        "{\"prompt\":\"\",\"max_tokens\":1%s}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        char whole[512], piece[512];
+        streamed s;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        snprintf(whole, sizeof whole, bodies[i], "");
+        snprintf(piece, sizeof piece, bodies[i], ",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
+#pragma GCC diagnostic pop
+        json_t *x = posted(MODEL_LANGUAGE, "/v1/completions", whole);
+        reply r = post(ports[MODEL_LANGUAGE], "/v1/completions", piece);
+        read_events(&r, &s);
+        assert_true(s.is_done && s.has_usage && s.events > (int)json_array_size(at(x, "choices")));
+        for (size_t k = 0; k < json_array_size(at(x, "choices")); k++) {
+            char path[64];
+            snprintf(path, sizeof path, "choices/%zu", k);
+            assert_string_equal(s.text[k], text_at(at(x, path), "text"));
+            assert_string_equal(s.finish[k], text_at(at(x, path), "finish_reason"));
+        }
+        json_decref(x);
+        free_reply(&r);
+    }
+}
+
+/* ---- attention ---- */
+
+typedef struct looked {
+    qkv_attended a;
+    float weights[4096];
+    unsigned char decoded[16384];
+} looked;
+
+static json_t *look(int kind, const char *rest)
+{
+    char body[512];
+    snprintf(body, sizeof body, "{\"text\":\"the 猫 sat\"%s}", rest);
+    return posted(kind, "/attention", body);
+}
+
+static void same_weights(looked *l, json_t *x, qkv_attention_kind kind)
+{
+    int64_t rows = qkv_attended_rows(&l->a, kind)->n, columns = qkv_attended_columns(&l->a, kind)->n;
+    assert_int_equal(json_integer_value(at(x, "rows")), rows);
+    assert_int_equal(json_integer_value(at(x, "columns")), columns);
+    size_t bytes = sizeof(float) * (size_t)(rows * columns);
+    assert_int_equal(decode_base64(text_at(x, "weights"), l->decoded, sizeof l->decoded), bytes);
+    assert_memory_equal(l->decoded, l->weights, bytes);
+}
+
+static void same_side(json_t *x, const qkv_attended_side *side)
+{
+    assert_int_equal(json_array_size(at(x, "tokens")), side->n);
+    for (int64_t i = 0; i < side->n; i++) {
+        assert_string_equal(json_string_value(json_array_get(at(x, "tokens"), (size_t)i)), side->names[i]);
+        assert_int_equal(json_integer_value(json_array_get(at(x, "special"), (size_t)i)), side->special[i]);
+    }
+}
+
+static const char *const kind_names[] = { "encoder", "decoder", "cross" };
+
+static void same_thumbnails(looked *l, int model, qkv_attention_kind kind)
+{
+    char rest[128], path[64];
+    snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"thumbnails\":3", kind_names[kind]);
+    json_t *x = look(model, rest);
+    int64_t n = qkv_attended_rows(&l->a, kind)->n, m = qkv_attended_columns(&l->a, kind)->n;
+    int64_t rows = n < 3 ? n : 3, columns = m < 3 ? m : 3;
+    assert_int_equal(json_integer_value(at(x, "rows")), rows);
+    assert_int_equal(json_array_size(at(x, "maps")), l->a.layers[kind]);
+    assert_int_equal(json_array_size(at(x, "maps/1")), l->a.heads);
+    assert_int_equal(qkv_attended_weights(&l->a, kind, 1, 1, l->weights), QKV_OK);
+    snprintf(path, sizeof path, "maps/1/1");
+    assert_int_equal(decode_base64(text_at(x, path), l->decoded, sizeof l->decoded), rows * columns);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++) {
+            float largest = 0;
+            for (int64_t i = 0; i < n * m; i++)
+                if (i / m * rows / n == r && i % m * columns / m == c && l->weights[i] > largest) largest = l->weights[i];
+            assert_int_equal(l->decoded[r * columns + c], lroundf(255 * largest));
+        }
+    json_decref(x);
+}
+
+static void same_heads(looked *l, int model, qkv_attention_kind kind)
+{
+    char rest[128];
+    for (int layer = -1; layer < l->a.layers[kind]; layer++)
+        for (int head = -1; head < l->a.heads; head++) {
+            char layer_text[16] = "\"mean\"", head_text[16] = "\"mean\"";
+            if (layer >= 0) snprintf(layer_text, sizeof layer_text, "%d", layer);
+            if (head >= 0) snprintf(head_text, sizeof head_text, "%d", head);
+            snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"layer\":%s,\"head\":%s", kind_names[kind], layer_text, head_text);
+            json_t *x = look(model, rest);
+            assert_int_equal(qkv_attended_weights(&l->a, kind, layer, head, l->weights), QKV_OK);
+            same_weights(l, x, kind);
+            json_decref(x);
+        }
+    if (kind == QKV_CROSS_ATTENTION) return;
+    snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"layer\":\"rollout\"", kind_names[kind]);
+    json_t *x = look(model, rest);
+    assert_int_equal(qkv_attended_rollout(&l->a, kind, l->weights), QKV_OK);
+    same_weights(l, x, kind);
+    json_decref(x);
+}
+
+static void same_ranks(looked *l, int model, qkv_attention_kind kind)
+{
+    char rest[128];
+    qkv_head_measures m;
+    snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"rank\":true", kind_names[kind]);
+    json_t *x = look(model, rest);
+    assert_int_equal(json_array_size(at(x, "heads")), l->a.layers[kind] * l->a.heads);
+    for (int i = 0; i < l->a.layers[kind] * l->a.heads; i++) {
+        json_t *found = json_array_get(at(x, "heads"), (size_t)i);
+        assert_int_equal(json_integer_value(at(found, "layer")), i / l->a.heads);
+        assert_int_equal(json_integer_value(at(found, "head")), i % l->a.heads);
+        assert_int_equal(qkv_attended_measure(&l->a, kind, i / l->a.heads, i % l->a.heads, &m), QKV_OK);
+        assert_true(json_number_value(at(found, "entropy")) == m.entropy);
+        assert_true(json_number_value(at(found, "diagonality")) == m.diagonality);
+        assert_true(json_number_value(at(found, "first")) == m.first);
+        assert_true(json_number_value(at(found, "previous")) == m.previous);
+        assert_true(json_number_value(at(found, "same")) == m.same);
+        assert_true(json_number_value(at(found, "next")) == m.next);
+    }
+    json_decref(x);
+}
+
+/* As the server continues a text when it is not told how. */
+static void attend_as_asked(int model, looked *l, qkv_generated *g)
+{
+    static const char text[] = "the 猫 sat";
+    qkv_attend_opts o = { 0 };
+    if (model == MODEL_LANGUAGE) {
+        assert_int_equal(
+            qkv_generate(models[model], text, strlen(text), &(qkv_generate_opts){ .max_tokens = 32 }, NULL, NULL, g), QKV_OK);
+        o.target_ids = g->ids;
+        o.n_target_ids = g->n;
+    }
+    assert_int_equal(qkv_attend(models[model], text, strlen(text), NULL, 0, &o, &l->a), QKV_OK);
+}
+
+static void attention_is_the_librarys(void **state)
+{
+    looked *l = calloc(1, sizeof *l);
+    qkv_generated g = { 0 };
+    (void)state;
+    for (int model = 0; model < MODEL_KINDS; model++) {
+        attend_as_asked(model, l, &g);
+        json_t *x = look(model, "");
+        assert_string_equal(text_at(x, "text"), "the 猫 sat");
+        if (l->a.layers[0]) same_side(at(x, "sides/source"), &l->a.source);
+        if (l->a.layers[1]) same_side(at(x, "sides/read"), &l->a.read);
+        if (l->a.layers[2]) same_side(at(x, "sides/chosen"), &l->a.chosen);
+        if (model == MODEL_LANGUAGE) assert_string_equal(text_at(x, "output/text"), g.text.data);
+        if (model == MODEL_LANGUAGE) assert_int_equal(json_array_size(at(x, "target_ids")), g.n);
+        if (model == MODEL_CLASSES) assert_int_equal(json_array_size(at(x, "output/classes")), 3);
+        size_t kinds = 0;
+        for (qkv_attention_kind kind = 0; kind < QKV_ATTENTION_KINDS; kind++) {
+            if (!l->a.layers[kind]) continue;
+            char path[32];
+            snprintf(path, sizeof path, "kinds/%zu", kinds++);
+            assert_string_equal(text_at(at(x, path), "kind"), kind_names[kind]);
+            assert_int_equal(json_integer_value(at(at(x, path), "layers")), l->a.layers[kind]);
+            same_heads(l, model, kind);
+            same_ranks(l, model, kind);
+            same_thumbnails(l, model, kind);
+        }
+        assert_int_equal(json_array_size(at(x, "kinds")), kinds);
+        json_decref(x);
+    }
+    qkv_generated_free(&g);
+    qkv_attended_free(&l->a);
+    free(l);
+}
+
+static void a_target_is_looked_at_instead_of_a_search(void **state)
+{
+    static const char text[] = "the 猫 sat";
+    qkv_translations t = { 0 };
+    const char *texts = text;
+    (void)state;
+    assert_int_equal(qkv_translate(models[MODEL_PAIR], &texts, NULL, 1, &(qkv_translate_opts){ .beam = 5, .n_best = 3 }, &t),
+                     QKV_OK);
+    json_t *x = look(MODEL_PAIR, ",\"beam\":5,\"n_best\":3");
+    assert_int_equal(json_array_size(at(x, "output/translations")), 3);
+    for (int i = 0; i < 3; i++) {
+        json_t *found = json_array_get(at(x, "output/translations"), (size_t)i);
+        assert_string_equal(text_at(found, "text"), t.best[i].text);
+        assert_true(json_number_value(at(found, "score")) == t.best[i].score);
+        assert_int_equal(json_array_size(at(found, "ids")), t.best[i].n_ids);
+    }
+    json_t *same = look(MODEL_PAIR, ",\"beam\":5");
+    assert_true(json_equal(at(x, "sides"), at(same, "sides")));
+    assert_true(json_equal(at(x, "target_ids"), at(same, "target_ids")));
+    json_decref(same);
+
+    char rest[256];
+    char *ids = json_dumps(at(x, "output/translations/1/ids"), JSON_COMPACT);
+    snprintf(rest, sizeof rest, ",\"target_ids\":%s", ids);
+    json_t *second = look(MODEL_PAIR, rest);
+    assert_string_equal(text_at(second, "output/translations/0/text"), t.best[1].text);
+    assert_true(json_is_null(at(second, "output/translations/0/score")));
+    json_decref(second);
+    free(ids);
+
+    json_t *chosen = look(MODEL_PAIR, ",\"target\":\"我爱\",\"special\":false");
+    assert_string_equal(text_at(chosen, "sides/chosen/tokens/0"), "我爱");
+    assert_int_equal(json_array_size(at(chosen, "sides/chosen/tokens")), 1);
+    json_decref(chosen);
+    json_t *pieces = look(MODEL_PAIR, ",\"target\":\"\",\"pieces\":true"), *joined = look(MODEL_PAIR, ",\"target\":\"\"");
+    assert_int_equal(json_array_size(at(joined, "target_ids")), 0);
+    assert_true(json_array_size(at(pieces, "sides/source/tokens")) >= json_array_size(at(joined, "sides/source/tokens")));
+    json_decref(pieces);
+    json_decref(joined);
+    json_decref(x);
+    x = look(MODEL_LANGUAGE, ",\"max_tokens\":0");
+    assert_int_equal(json_array_size(at(x, "target_ids")), 0);
+    assert_string_equal(text_at(x, "output/text"), "");
+    json_decref(x);
+    qkv_translations_free(&t);
+}
+
+static void a_long_text_is_refused(void **state)
+{
+    enum { LETTERS = 5000 };
+    char *body = malloc(LETTERS + 100);
+    (void)state;
+    assert_non_null(body);
+    int n = snprintf(body, 32, "{\"text\":\"");
+    memset(body + n, 'x', LETTERS);
+    strcpy(body + n + LETTERS, "\"}");
+    json_t *x = answer_of(post(ports[MODEL_CLASSES], "/attention", body), 400);
+    assert_non_null(strstr(text_at(x, "error/message"), "5000 tokens"));
+    json_decref(x);
+    memcpy(body, "{\"q\"   :\"", 9);
+    strcpy(body + n + LETTERS, "\",\"source\":\"en\",\"target\":\"zh\"}");
+    x = answer_of(post(ports[MODEL_PAIR], "/translate", body), 400);
+    assert_non_null(strstr(text_at(x, "error/message"), "5001 tokens"));
+    json_decref(x);
+    x = answer_of(post(ports[MODEL_PAIR], "/attention", "{\"text\":\"x\",\"kind\":\"cross\",\"layer\":2,\"head\":0}"), 400);
+    assert_non_null(strstr(text_at(x, "error/message"), "layers 0 to 1"));
+    json_decref(x);
+    free(body);
+}
+
+/* ---- who may ask ---- */
+
+static qkv_server *serve(int kind, qkv_server_opts o)
+{
+    qkv_server *s = qkv_server_new(models[kind], &o);
+    if (!s) print_error("%s\n", qkv_error());
+    assert_non_null(s);
+    return s;
+}
+
+static void a_token_is_asked_for(void **state)
+{
+    static const struct {
+        const char *headers;
+        int status;
+    } tries[] = { { NULL, 401 },
+                  { "Authorization: Bearer secret\r\n", 200 },
+                  { "Authorization: bearer secret\r\n", 200 },
+                  { "Authorization: Bearer secre\r\n", 401 },
+                  { "Authorization: Bearer secrett\r\n", 401 },
+                  { "Authorization: Bearer secretsecret\r\n", 401 },
+                  { "Authorization: Bearer \r\n", 401 },
+                  { "Authorization: Bearer\r\n", 401 },
+                  { "Authorization: Basic secret\r\n", 401 },
+                  { "Authorization: secret\r\n", 401 },
+                  { "Authorization: Bearer SECRET\r\n", 401 } };
+    (void)state;
+    qkv_server *s = serve(MODEL_PAIR, (qkv_server_opts){ .token = "secret" });
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        reply r = ask(qkv_server_port(s), &(request){ .path = "/info", .headers = tries[i].headers });
+        assert_int_equal(r.status, tries[i].status);
+        assert_int_equal(r.status == 401, reply_header(&r, "WWW-Authenticate") != NULL);
+        free_reply(&r);
+        r = ask(qkv_server_port(s),
+                &(request){ .path = "/attention", .headers = tries[i].headers, .body = "{\"text\":\"the cat\"}" });
+        assert_int_equal(r.status, tries[i].status);
+        free_reply(&r);
+    }
+    static const char *const open[] = { "/", "/health" };
+    for (int i = 0; i < 2; i++) {
+        reply r = get(qkv_server_port(s), open[i]);
+        assert_int_equal(r.status, 200);
+        free_reply(&r);
+    }
+    qkv_server_free(s);
+}
+
+static int status_of(qkv_server *s, const char *host, const char *origin)
+{
+    char header[256] = "";
+    if (origin) snprintf(header, sizeof header, "Origin: %s\r\n", origin);
+    reply r = ask(qkv_server_port(s), &(request){ .path = "/health", .host = host, .headers = header });
+    int status = r.status;
+    free_reply(&r);
+    return status;
+}
+
+static void its_own_names_are_let_in(void **state)
+{
+    char local[64], numbers[64], origin[80], other[80];
+    (void)state;
+    qkv_server *s = servers[MODEL_PAIR];
+    snprintf(local, sizeof local, "LocalHost:%d", qkv_server_port(s));
+    snprintf(numbers, sizeof numbers, "127.0.0.1:%d", qkv_server_port(s));
+    snprintf(origin, sizeof origin, "http://%s", local);
+    snprintf(other, sizeof other, "http://%s", numbers);
+    assert_int_equal(status_of(s, local, NULL), 200);
+    assert_int_equal(status_of(s, local, origin), 200);
+    assert_int_equal(status_of(s, numbers, origin), 200);
+    assert_int_equal(status_of(s, numbers, other), 200);
+
+    s = serve(MODEL_PAIR, (qkv_server_opts){ .host = "0.0.0.0", .token = "t" });
+    snprintf(local, sizeof local, "my.machine:%d", qkv_server_port(s));
+    snprintf(origin, sizeof origin, "http://my.machine:%d", qkv_server_port(s));
+    snprintf(other, sizeof other, "http://other.machine:%d", qkv_server_port(s));
+    assert_int_equal(status_of(s, local, NULL), 200);
+    assert_int_equal(status_of(s, local, origin), 200);
+    assert_int_equal(status_of(s, local, other), 403);
+    assert_int_equal(status_of(s, "my.machine", NULL), 403);
+    assert_int_equal(status_of(s, "my.machine:1", NULL), 403);
+    qkv_server_free(s);
+}
+
+static void options_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    const struct {
+        qkv_server_opts o;
+        qkv_status status;
+        const char *words;
+    } wrong[] = {
+        { { .host = "0.0.0.0" }, QKV_USAGE, "a token is needed" },
+        { { .host = "::" }, QKV_USAGE, "a token is needed" },
+        { { .host = "0.0.0.0", .token = "" }, QKV_USAGE, "token" },
+        { { .token = "a b" }, QKV_USAGE, "token" },
+        { { .token = "a\n" }, QKV_USAGE, "token" },
+        { { .port = -1 }, QKV_USAGE, "port" },
+        { { .port = 65536 }, QKV_USAGE, "port" },
+        { { .timeout = -1 }, QKV_USAGE, "timeout" },
+        { { .max_request = (size_t)1 << 40 }, QKV_USAGE, "bytes" },
+        { { .name = "" }, QKV_USAGE, "name" },
+        { { .name = "\xFF" }, QKV_USAGE, "name" },
+        { { .source_language = "" }, QKV_USAGE, "language" },
+        { { .host = "no such host!", .token = "t" }, QKV_IO, "no address" },
+        { { .host = "203.0.113.7", .token = "t" }, QKV_IO, "cannot listen" },
+        { { .port = ports[0] }, QKV_IO, "taken" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_null(qkv_server_new(models[MODEL_PAIR], &wrong[i].o));
+        assert_int_equal(qkv_error_status(), wrong[i].status);
+        if (!strstr(qkv_error(), wrong[i].words)) print_error("%s\n", qkv_error());
+        assert_non_null(strstr(qkv_error(), wrong[i].words));
+    }
+    assert_null(qkv_server_new(NULL, NULL));
+    qkv_model *ids = qkv_model_new(
+        &(qkv_transformer_opts){ .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 1, .inner = 8 }, 1);
+    assert_null(qkv_server_new(ids, NULL));
+    assert_non_null(strstr(qkv_error(), "tokenizer"));
+    qkv_model_free(ids);
+    assert_int_equal(qkv_server_port(NULL), 0);
+    qkv_server_free(NULL);
+}
+
+/* ---- time ---- */
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Whether the other side ends the connection, however much or little we say: what is sent again and again, NULL: nothing. */
+static bool is_ended(int fd, const char *again)
+{
+    double end = seconds() + 60;
+    char byte;
+    while (seconds() < end) {
+        struct pollfd p = { .fd = fd, .events = POLLIN };
+        if (poll(&p, 1, 200) > 0 && recv(fd, &byte, 1, 0) <= 0) return true;
+        if (again && !send_bytes(fd, again, strlen(again))) return true;
+    }
+    return false;
+}
+
+static void what_does_not_arrive_in_time_is_ended(void **state)
+{
+    static const struct {
+        const char *first, *again;
+    } slow[] = {
+        { "", NULL },
+        { "GET /health HT", NULL },
+        { "GET /health HTTP/1.1\r\nHost: x\r\n", NULL },
+        { "GET /health HTTP/1.1\r\nHost: x\r\nX: ", "a" },
+        { "GET /health HTTP/1.1\r\nHost: x\r\n", "X: a\r\n" },
+        { "POST /attention HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", NULL },
+        { "POST /attention HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{", " " },
+        { "POST /attention HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", "4\r\nabcd\r\n" },
+    };
+    enum { N = sizeof slow / sizeof *slow };
+    (void)state;
+    qkv_server *s = serve(MODEL_PAIR, (qkv_server_opts){ .timeout = 1 });
+    for (int i = 0; i < N; i++) {
+        int fd = connect_to(qkv_server_port(s));
+        assert_true(fd >= 0);
+        send_bytes(fd, slow[i].first, strlen(slow[i].first));
+        bool ended = is_ended(fd, slow[i].again);
+        if (!ended) print_error("case %d goes on\n", i);
+        assert_true(ended);
+        close(fd);
+    }
+    json_t *x = answer_of(get(qkv_server_port(s), "/health"), 200);
+    json_decref(x);
+    qkv_server_free(s);
+}
+
+static double time_completion(int port, int n, int max_tokens)
+{
+    char body[128];
+    double began = seconds();
+    snprintf(body, sizeof body, "{\"prompt\":\"the\",\"n\":%d,\"max_tokens\":%d,\"temperature\":0}", n, max_tokens);
+    json_t *x = answer_of(post(port, "/v1/completions", body), 200);
+    json_decref(x);
+    return seconds() - began;
+}
+
+/* An answer may take longer than a request may: more texts until it does. */
+static void an_answer_takes_as_long_as_it_takes(void **state)
+{
+    (void)state;
+    qkv_server *s = serve(MODEL_LANGUAGE, (qkv_server_opts){ .timeout = 1 });
+    double took = 0;
+    for (int n = 1; n <= 16 && took < 2; n *= 2) took = time_completion(qkv_server_port(s), n, 4096);
+    if (took < 2) print_message("this machine is too fast: it took %.1f s\n", took);
+    qkv_server_free(s);
+}
+
+/* ---- many, and those who leave ---- */
+
+static int working(qkv_server *s)
+{
+    pthread_mutex_lock(&s->links.lock);
+    int n = s->links.working;
+    pthread_mutex_unlock(&s->links.lock);
+    return n;
+}
+
+static void too_many_are_told(void **state)
+{
+    enum { SERVED = 128, MORE = 8 };
+    int fds[SERVED + MORE];
+    (void)state;
+    qkv_server *s = serve(MODEL_PAIR, (qkv_server_opts){ .timeout = 120 });
+    int port = qkv_server_port(s);
+    char *bytes;
+    size_t size = write_request(port, &(request){ .path = "/health" }, &bytes);
+    for (int i = 0; i < SERVED + MORE; i++) {
+        reply r = { 0 };
+        assert_true((fds[i] = connect_to(port)) >= 0);
+        send_bytes(fds[i], bytes, size);
+        receive_reply(fds[i], &r, false);
+        assert_int_equal(r.status, i < SERVED ? 200 : 503);
+        free_reply(&r);
+    }
+    for (int i = 0; i < SERVED + MORE; i++) close(fds[i]);
+    free(bytes);
+    for (int status = 503; status != 200;) {
+        reply r = get(port, "/health");
+        status = r.status;
+        free_reply(&r);
+    }
+    qkv_server_free(s);
+}
+
+/* Sixteen texts were asked for; when the client leaves at the first words, the others are not made. */
+static void who_leaves_ends_the_work(void **state)
+{
+    (void)state;
+    qkv_server *s = serve(MODEL_LANGUAGE, (qkv_server_opts){ 0 });
+    int port = qkv_server_port(s);
+    double one = time_completion(port, 1, 4096);
+    char *bytes;
+    size_t size = write_request(
+        port,
+        &(request){ .path = "/v1/completions",
+                    .body = "{\"prompt\":\"the\",\"n\":16,\"max_tokens\":4096,\"temperature\":0,\"stream\":true}" },
+        &bytes);
+    int fd = connect_to(port);
+    reply r = { 0 };
+    send_bytes(fd, bytes, size);
+    while (!r.text || !strstr(r.text, "data: ")) assert_true(receive_some(fd, &r));
+    close(fd);
+    double began = seconds();
+    while (working(s)) usleep(1000);
+    assert_true(seconds() - began < 1 + 8 * one);
+    free_reply(&r);
+    free(bytes);
+    qkv_server_free(s);
+}
+
+/* ---- the end ---- */
+
+typedef struct asking {
+    int port;
+    const char *body;
+    atomic_int status; /* -1: not answered yet */
+} asking;
+
+static void *ask_once(void *data)
+{
+    asking *a = data;
+    reply r = post(a->port, "/v1/completions", a->body);
+    atomic_store(&a->status, r.status);
+    free_reply(&r);
+    return NULL;
+}
+
+static void it_ends_with_connections_open(void **state)
+{
+    (void)state;
+    qkv_server *s = serve(MODEL_LANGUAGE, (qkv_server_opts){ .timeout = 60 });
+    int port = qkv_server_port(s), idle = connect_to(port), half = connect_to(port), stream = connect_to(port);
+    send_bytes(half, "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Le", 50);
+    char *bytes;
+    size_t size = write_request(
+        port,
+        &(request){ .path = "/v1/completions",
+                    .body = "{\"prompt\":\"the\",\"n\":16,\"max_tokens\":4096,\"temperature\":0,\"stream\":true}" },
+        &bytes);
+    reply r = { 0 };
+    send_bytes(stream, bytes, size);
+    while (!r.text || !strstr(r.text, "data: ")) assert_true(receive_some(stream, &r));
+    asking a = { .port = port, .body = "{\"prompt\":\"the\",\"max_tokens\":4096,\"temperature\":0}", .status = -1 };
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, ask_once, &a), 0);
+    while (working(s) < 2 && atomic_load(&a.status) < 0) usleep(100); /* until it has arrived */
+    qkv_server_free(s);
+    pthread_join(thread, NULL);
+    assert_int_equal(atomic_load(&a.status), 200);
+    while (receive_some(stream, &r)) continue;
+    assert_null(strstr(r.text, "[DONE]"));
+    assert_true(is_ended(idle, NULL) && is_ended(half, NULL));
+    assert_int_equal(connect_to(port), -1);
+    close(idle), close(half), close(stream);
+    free_reply(&r);
+    free(bytes);
+}
+
+/* ---- memory that fails ---- */
+
+static qkv_status start_and_end(void)
+{
+    qkv_server *s = qkv_server_new(models[MODEL_PAIR], &(qkv_server_opts){ .token = "t", .host = "127.0.0.1" });
+    if (!s) return qkv_error_status();
+    qkv_server_free(s);
+    return QKV_OK;
+}
+
+/* The table of failing.h, for several threads at once. */
+static atomic_long counted, fail_at;
+static atomic_llong held;
+static atomic_bool has_failed;
+
+static void *shared_alloc(size_t bytes, size_t alignment)
+{
+    void *memory = NULL;
+    if (atomic_fetch_add(&counted, 1) == atomic_load(&fail_at)) return atomic_store(&has_failed, true), NULL;
+    if (posix_memalign(&memory, alignment, bytes ? bytes : 1)) return NULL;
+    atomic_fetch_add(&held, (long long)bytes);
+    return memory;
+}
+
+static void shared_release(void *memory, size_t bytes)
+{
+    atomic_fetch_sub(&held, (long long)bytes);
+    free(memory);
+}
+
+/* Any allocation while a request is answered may fail: the answer is 500 or 503, or none, and the next one is right. */
+static void a_failed_allocation_is_an_answer(void **state)
+{
+    static const struct {
+        int kind;
+        const char *path, *body;
+    } tries[] = {
+        { MODEL_PAIR, "/translate", "{\"q\":\"I love you\",\"source\":\"source\",\"target\":\"target\"}" },
+        { MODEL_PAIR, "/attention", "{\"text\":\"the cat\",\"n_best\":2,\"beam\":2}" },
+        { MODEL_PAIR, "/attention", "{\"text\":\"the cat\",\"target\":\"我\",\"kind\":\"cross\",\"thumbnails\":4}" },
+        { MODEL_CLASSES, "/classify", "{\"text\":\"the cat\"}" },
+        { MODEL_ENCODER, "/v1/embeddings", "{\"input\":\"the cat\"}" },
+        { MODEL_LANGUAGE, "/v1/completions", "{\"prompt\":\"the\",\"max_tokens\":3}" },
+        { MODEL_LANGUAGE, "/v1/completions", "{\"prompt\":\"the\",\"max_tokens\":3,\"stream\":true}" },
+        { MODEL_LANGUAGE, "/tokenize", "{\"text\":\"the\"}" },
+    };
+    const qkv_memory table = { shared_alloc, shared_release };
+    (void)state;
+    qkv_threads_stop();
+    qkv_set_threads(1);
+    qkv_set_memory(&table);
+    atomic_store(&fail_at, -1);
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        qkv_model *m = make_served(tries[i].kind);
+        qkv_server *s = qkv_server_new(m, NULL);
+        assert_non_null(s);
+        for (long n = 0;; n++) {
+            atomic_store(&has_failed, false);
+            atomic_store(&counted, 0);
+            atomic_store(&fail_at, n);
+            reply r = post(qkv_server_port(s), tries[i].path, tries[i].body);
+            atomic_store(&fail_at, -1);
+            bool failed = atomic_load(&has_failed);
+            bool is_told = r.status == 0 || r.status == 500 || r.status == 503 ||
+                           (strstr(tries[i].body, "stream") && !strstr(r.text, "[DONE]"));
+            if (failed ? !is_told : r.status != 200) print_error("%s: allocation %ld: %s\n", tries[i].path, n, r.text);
+            assert_true(failed ? is_told : r.status == 200);
+            free_reply(&r);
+            if (!failed) break;
+            assert_true(n < 3000);
+        }
+        qkv_server_free(s);
+        qkv_model_free(m);
+        qkv_threads_stop();
+        assert_int_equal(atomic_load(&held), 0);
+    }
+    qkv_set_memory(NULL);
+    qkv_set_threads(0);
+}
+
+static void starting_needs_memory(void **state)
+{
+    (void)state;
+    assert_true(each_allocation_fails(start_and_end) > 4);
+}
+
+/* ---- the page as a file ---- */
+
+static const char page_path[] = "test_serve_page.html";
+
+static json_t *page_data(void)
+{
+    FILE *f = fopen(page_path, "rb");
+    assert_non_null(f);
+    reply r = { .text = calloc(1, 4 << 20) };
+    r.length = fread(r.text, 1, (4 << 20) - 1, f);
+    fclose(f);
+    static const char open[] = "<script type=\"application/json\" id=\"qkv-data\">";
+    const char *data = strstr(r.text, open);
+    assert_non_null(data);
+    data += strlen(open);
+    const char *end = strstr(data, "</script>");
+    assert_non_null(end);
+    assert_true(strchr(data, '<') == end);
+    json_t *x = json_loadb(data, (size_t)(end - data), JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(x);
+    assert_non_null(strstr(end, "</html>"));
+    free_reply(&r);
+    return x;
+}
+
+static void a_page_holds_what_was_attended_to(void **state)
+{
+    static const char text[] = "the 猫 </script> sat";
+    looked *l = calloc(1, sizeof *l);
+    (void)state;
+    for (int model = 0; model < MODEL_KINDS; model++) {
+        assert_int_equal(qkv_attend(models[model], text, strlen(text), NULL, 0, NULL, &l->a), QKV_OK);
+        assert_int_equal(qkv_explorer_write(page_path, models[model], &l->a, -1, -1, -1), QKV_OK);
+        json_t *x = page_data();
+        assert_string_equal(text_at(x, "overview/text"), text);
+        size_t maps = 0;
+        for (qkv_attention_kind kind = 0; kind < QKV_ATTENTION_KINDS; kind++) {
+            char key[32];
+            if (!l->a.layers[kind]) continue;
+            maps += (size_t)((l->a.layers[kind] + 1) * (l->a.heads + 1) + (kind != QKV_CROSS_ATTENTION));
+            snprintf(key, sizeof key, "%s/1/mean", kind_names[kind]);
+            assert_int_equal(qkv_attended_weights(&l->a, kind, 1, -1, l->weights), QKV_OK);
+            same_weights(l, json_object_get(at(x, "heads"), key), kind);
+            assert_non_null(json_object_get(at(x, "thumbnails"), kind_names[kind]));
+            assert_non_null(json_object_get(at(x, "ranks"), kind_names[kind]));
+        }
+        assert_int_equal(json_object_size(at(x, "heads")), maps);
+        if (model == MODEL_PAIR) {
+            assert_string_equal(text_at(x, "overview/output/translations/0/text"), l->a.found->text);
+            assert_int_equal(json_array_size(at(x, "overview/target_ids")), l->a.found->n_ids);
+        }
+        json_decref(x);
+    }
+    assert_int_equal(qkv_attend(models[MODEL_PAIR], text, strlen(text), "我爱", 6, NULL, &l->a), QKV_OK);
+    assert_int_equal(qkv_explorer_write(page_path, models[MODEL_PAIR], &l->a, QKV_CROSS_ATTENTION, 0, 1), QKV_OK);
+    json_t *x = page_data();
+    assert_string_equal(text_at(x, "overview/output/translations/0/text"), "我爱");
+    assert_int_equal(json_array_size(at(x, "overview/kinds")), 1);
+    assert_int_equal(json_object_size(at(x, "heads")), 1);
+    assert_int_equal(json_object_size(at(x, "thumbnails")), 0);
+    assert_int_equal(json_array_size(at(x, "ranks/cross/heads")), 1);
+    json_decref(x);
+    qkv_attended_free(&l->a);
+    free(l);
+    unlink(page_path);
+}
+
+static qkv_attended seen;
+
+static qkv_status write_page(void) { return qkv_explorer_write(page_path, models[MODEL_CLASSES], &seen, -1, -1, -1); }
+
+static qkv_status attend_and_write(void)
+{
+    qkv_attended a = { 0 };
+    qkv_status status = qkv_attend(models[MODEL_CLASSES], "the cat", 7, NULL, 0, NULL, &a);
+    if (!status) status = qkv_explorer_write(page_path, models[MODEL_CLASSES], &a, -1, -1, -1);
+    qkv_attended_free(&a);
+    return status;
+}
+
+static void a_page_is_written_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    unlink(page_path);
+    assert_int_equal(qkv_attend(models[MODEL_CLASSES], "the cat", 7, NULL, 0, NULL, &seen), QKV_OK);
+    for (long n = 0;; n++) {
+        use_failing_files(n);
+        qkv_status status = write_page();
+        bool failed = failing.failed, is_there = access(page_path, F_OK) == 0;
+        assert_int_equal(failing.open, 0);
+        qkv_set_files(NULL);
+        if (!failed) break;
+        assert_true(status == QKV_IO || failing.renamed);
+        assert_int_equal(is_there, failing.renamed);
+        unlink(page_path);
+    }
+    json_t *x = page_data();
+    json_decref(x);
+    unlink(page_path);
+    assert_int_equal(qkv_explorer_write("no/such/folder/x.html", models[MODEL_CLASSES], &seen, -1, -1, -1), QKV_IO);
+    static const int wrong[][3] = { { 1, -1, -1 }, { 2, -1, -1 }, { 3, -1, -1 }, { -1, 2, -1 },
+                                    { -1, -1, 2 }, { 0, 2, 0 },   { 0, 0, 2 } };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(qkv_explorer_write(page_path, models[MODEL_CLASSES], &seen, wrong[i][0], wrong[i][1], wrong[i][2]),
+                         QKV_USAGE);
+        assert_int_equal(access(page_path, F_OK), -1);
+    }
+    assert_int_equal(qkv_explorer_write(NULL, models[MODEL_CLASSES], &seen, -1, -1, -1), QKV_USAGE);
+    assert_int_equal(qkv_explorer_write(page_path, models[MODEL_CLASSES], &(qkv_attended){ 0 }, -1, -1, -1), QKV_USAGE);
+
+    enum { LETTERS = 1500 };
+    char long_text[LETTERS];
+    memset(long_text, 'x', sizeof long_text);
+    assert_int_equal(qkv_attend(models[MODEL_CLASSES], long_text, LETTERS, NULL, 0, NULL, &seen), QKV_OK);
+    assert_int_equal(write_page(), QKV_LIMIT);
+    assert_non_null(strstr(qkv_error(), "choose one kind, layer or head"));
+    assert_int_equal(access(page_path, F_OK), -1);
+    assert_int_equal(qkv_explorer_write(page_path, models[MODEL_CLASSES], &seen, 0, 1, 1), QKV_OK);
+    qkv_attended_free(&seen);
+    unlink(page_path);
+    assert_true(each_allocation_fails(attend_and_write) > 20);
+    unlink(page_path);
+}
+
+/* ---- all ---- */
+
+static int start(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < MODEL_KINDS; kind++) {
+        if (!(models[kind] = make_served(kind))) return -1;
+        servers[kind] = qkv_server_new(models[kind],
+                                       &(qkv_server_opts){ .name = "tiny", .source_language = "en", .target_language = "zh" });
+        if (!servers[kind]) return -1;
+        ports[kind] = qkv_server_port(servers[kind]);
+    }
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < MODEL_KINDS; kind++) {
+        qkv_server_free(servers[kind]);
+        qkv_model_free(models[kind]);
+    }
+    qkv_threads_stop();
+    return 0;
+}
+
+/* Memory can be made to fail while no server is running only. */
+static int models_alone(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < MODEL_KINDS; kind++)
+        if (!(models[kind] = make_served(kind))) return -1;
+    return 0;
+}
+
+static int no_models(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < MODEL_KINDS; kind++) qkv_model_free(models[kind]);
+    qkv_threads_stop();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest served[] = {
+        cmocka_unit_test(it_says_what_it_is),
+        cmocka_unit_test(it_gives_the_page),
+        cmocka_unit_test(translations_are_the_librarys),
+        cmocka_unit_test(classes_are_the_librarys),
+        cmocka_unit_test(vectors_are_the_librarys),
+        cmocka_unit_test(tokens_are_the_librarys),
+        cmocka_unit_test(completions_are_the_librarys),
+        cmocka_unit_test(a_stream_is_the_same_text),
+        cmocka_unit_test(attention_is_the_librarys),
+        cmocka_unit_test(a_target_is_looked_at_instead_of_a_search),
+        cmocka_unit_test(a_long_text_is_refused),
+        cmocka_unit_test(a_token_is_asked_for),
+        cmocka_unit_test(its_own_names_are_let_in),
+        cmocka_unit_test(options_that_do_not_fit_are_refused),
+        cmocka_unit_test(what_does_not_arrive_in_time_is_ended),
+        cmocka_unit_test(an_answer_takes_as_long_as_it_takes),
+        cmocka_unit_test(too_many_are_told),
+        cmocka_unit_test(who_leaves_ends_the_work),
+        cmocka_unit_test(it_ends_with_connections_open),
+    };
+    const struct CMUnitTest alone[] = {
+        cmocka_unit_test(a_page_holds_what_was_attended_to),
+        cmocka_unit_test(a_page_is_written_whole_or_not_at_all),
+        cmocka_unit_test(starting_needs_memory),
+    };
+    const struct CMUnitTest failing_tests[] = { cmocka_unit_test(a_failed_allocation_is_an_answer) };
+    int failed = cmocka_run_group_tests_name("serve", served, start, stop);
+    failed += cmocka_run_group_tests_name("explorer", alone, models_alone, no_models);
+    return failed + cmocka_run_group_tests_name("serve without memory", failing_tests, NULL, NULL);
+}

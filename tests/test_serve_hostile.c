@@ -1,0 +1,705 @@
+/* test_serve_hostile.c: requests that are wrong in every way we can think of, each with the status it must get; after all of
+ * them the server answers as before. */
+#include "http_client.h"
+#include "serve_models.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { LEAST_REQUESTS = 500, MAX_REQUEST = 4096, BIG = 200000 };
+
+static qkv_model *models[MODEL_KINDS];
+static qkv_server *servers[MODEL_KINDS];
+static int ports[MODEL_KINDS];
+static int sent, wrong;
+
+#define TRANSLATE "{\"q\": \"I love you\", \"source\": \"en\", \"target\": \"zh\"}"
+#define ATTEND "{\"text\": \"I love you\"}"
+
+static void judge(const char *what, const request *q, const reply *r, int wanted)
+{
+    bool is_right = r->status == wanted;
+    /* Our own refusals say why; those of malformed HTTP come before the server knows what was asked. */
+    if (is_right && wanted >= 400 && wanted != 431 && q) {
+        const char *type = reply_header(r, "Content-Type");
+        bool is_head = q->method && !strcmp(q->method, "HEAD");
+        json_t *body = is_head ? NULL : json_loads(r->body, 0, NULL);
+        const json_t *error = json_object_get(body, "error");
+        is_right = type && !strncmp(type, "application/json", 16) &&
+                   (is_head || (json_integer_value(json_object_get(error, "code")) == wanted &&
+                                json_string_length(json_object_get(error, "message")) > 10));
+        json_decref(body);
+    }
+    sent++;
+    wrong += !is_right;
+    if (!is_right)
+        print_error("%s: %s %s: wanted %d, got %d: %s\n", what, q && q->method ? q->method : "", q && q->path ? q->path : "",
+                    wanted, r->status, r->text ? r->text : "");
+}
+
+static void try_on(int kind, const char *what, request q, int wanted)
+{
+    reply r = ask(ports[kind], &q);
+    judge(what, &q, &r, wanted);
+    if (r.status == 405) {
+        const char *allow = reply_header(&r, "Allow");
+        if (!allow || (strncmp(allow, "POST", 4) && strncmp(allow, "GET, HEAD", 9))) wrong++, print_error("no Allow\n");
+    }
+    free_reply(&r);
+}
+
+static void try_raw(const char *what, const void *bytes, size_t size, int wanted)
+{
+    reply r = ask_raw(ports[MODEL_PAIR], bytes, size);
+    judge(what, NULL, &r, wanted);
+    free_reply(&r);
+}
+
+/* ---- paths and methods ---- */
+
+static const struct {
+    const char *path;
+    bool is_post;
+} all_paths[] = { { "/", false },          { "/health", false },        { "/info", false },        { "/languages", false },
+                  { "/v1/models", false }, { "/translate", true },      { "/classify", true },     { "/attention", true },
+                  { "/tokenize", true },   { "/v1/completions", true }, { "/v1/embeddings", true } };
+enum { PATHS = sizeof all_paths / sizeof *all_paths };
+
+static void wrong_paths(void)
+{
+    static const char *const paths[] = {
+        "/x",
+        "//",
+        "/health/",
+        "/Health",
+        "/HEALTH",
+        "/health%00",
+        "/health%20",
+        "/%68ealth",
+        "/../etc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/..%2fhealth",
+        "/v1",
+        "/v1/",
+        "/v1//models",
+        "/v1/models/",
+        "/v1/models/qkv",
+        "/v1/chat/completions",
+        "/v1/completions/",
+        "/translate/",
+        "/translate/x",
+        "/translate;x",
+        "/explorer.js",
+        "/favicon.ico",
+        "/index.html",
+        "/info.json",
+        "/info\\",
+        "/*",
+        "/'\"<script>",
+        "/\xE6\x88\x91",
+        "/\xFF",
+        "http://127.0.0.1/health",
+        "health",
+        "*",
+        "/.",
+        "/./health",
+        "/health#x",
+        "/%",
+        "/%zz",
+        "/languages/en",
+    };
+    char deep[4000];
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        try_on(MODEL_PAIR, "a path that is none", (request){ .path = paths[i] }, 404);
+        try_on(MODEL_PAIR, "a path that is none, with a body", (request){ .path = paths[i], .body = ATTEND }, 404);
+    }
+    for (size_t i = 0; i < sizeof deep; i++) deep[i] = i % 2 ? 'a' : '/';
+    deep[sizeof deep - 1] = '\0';
+    try_on(MODEL_PAIR, "a deep path", (request){ .path = deep }, 404);
+}
+
+static void wrong_methods(void)
+{
+    static const char *const methods[] = { "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "get", "Post", "PROPFIND", "X" };
+    for (int i = 0; i < PATHS; i++) {
+        for (size_t k = 0; k < sizeof methods / sizeof *methods; k++)
+            try_on(MODEL_PAIR, "a method", (request){ .method = methods[k], .path = all_paths[i].path }, 405);
+        try_on(MODEL_PAIR, "the other method",
+               (request){ .method = all_paths[i].is_post ? "GET" : "POST", .path = all_paths[i].path, .body = "{}" }, 405);
+        if (all_paths[i].is_post) try_on(MODEL_PAIR, "HEAD", (request){ .method = "HEAD", .path = all_paths[i].path }, 405);
+    }
+    for (int kind = 0; kind < MODEL_KINDS; kind++) {
+        static const int cannot[MODEL_KINDS][4] = { { 6, 9, -1 }, { 3, 5, 9, -1 }, { 3, 5, 6, 10 }, { 3, 5, 6, 9 } };
+        for (int k = 0; k < 4 && cannot[kind][k] > 0; k++)
+            try_on(
+                kind, "a job of another model",
+                (request){ .path = all_paths[cannot[kind][k]].path, .body = all_paths[cannot[kind][k]].is_post ? "{}" : NULL },
+                404);
+    }
+}
+
+/* ---- Host, Origin ---- */
+
+static void wrong_hosts(void)
+{
+    static const char *const hosts[] = { "evil.example",
+                                         "127.0.0.1",
+                                         "localhost",
+                                         "127.0.0.1:1",
+                                         "localhost:80",
+                                         "127.0.0.2:%d",
+                                         "evil.example:%d",
+                                         "127.0.0.1.evil.example:%d",
+                                         "localhost.evil.example:%d",
+                                         "127.0.0.1:%d0",
+                                         "127.0.0.1:0%d",
+                                         "[::1]:%d",
+                                         "[127.0.0.1]:%d",
+                                         "",
+                                         ":%d",
+                                         "@127.0.0.1:%d",
+                                         "127.0.0.1:%d@evil",
+                                         "127.0.0.1:%d/",
+                                         "http://127.0.0.1:%d",
+                                         "localhost:%d evil",
+                                         "0.0.0.0:%d",
+                                         "2130706433:%d" };
+    static const char *const origins[] = { "null",
+                                           "http://evil.example",
+                                           "https://127.0.0.1:%d",
+                                           "http://127.0.0.1",
+                                           "http://localhost",
+                                           "http://127.0.0.1:%d/",
+                                           "127.0.0.1:%d",
+                                           "http://",
+                                           "",
+                                           "file://",
+                                           "http://127.0.0.1:%d.evil.example",
+                                           "http://evil.example:%d",
+                                           "chrome-extension://x",
+                                           "http://localhost:%d http://evil.example" };
+    char text[256], header[300];
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        snprintf(text, sizeof text, hosts[i], ports[MODEL_PAIR]);
+        try_on(MODEL_PAIR, "a Host", (request){ .host = text }, 403);
+        try_on(MODEL_PAIR, "a Host, with a body", (request){ .path = "/attention", .host = text, .body = ATTEND }, 403);
+    }
+    for (size_t i = 0; i < sizeof origins / sizeof *origins; i++) {
+        snprintf(text, sizeof text, origins[i], ports[MODEL_PAIR]);
+#pragma GCC diagnostic pop
+        snprintf(header, sizeof header, "Origin: %s\r\n", text);
+        try_on(MODEL_PAIR, "an Origin", (request){ .headers = header, .path = "/info" }, 403);
+        try_on(MODEL_PAIR, "an Origin, with a body", (request){ .headers = header, .path = "/translate", .body = TRANSLATE },
+               403);
+    }
+    try_on(MODEL_PAIR, "no Host", (request){ .no_host = true }, 400);
+    try_on(MODEL_PAIR, "two Hosts", (request){ .headers = "Host: evil.example\r\n" }, 400);
+    snprintf(header, sizeof header, "Origin: http://127.0.0.1:%d\r\nOrigin: http://evil.example\r\n", ports[MODEL_PAIR]);
+    try_on(MODEL_PAIR, "two Origins", (request){ .headers = header }, 400);
+}
+
+/* ---- types and sizes of bodies ---- */
+
+static void wrong_types(void)
+{
+    static const char *const types[] = { "text/plain",
+                                         "text/html",
+                                         "application/xml",
+                                         "application/jsonx",
+                                         "multipart/form-data; boundary=x",
+                                         "application/octet-stream",
+                                         "json",
+                                         "",
+                                         ";",
+                                         "application/json; charset=latin1",
+                                         "application/json; charset=utf-16",
+                                         "application/json, text/plain",
+                                         "application/json x" };
+    static const char *const paths[] = { "/attention", "/tokenize", "/translate", "/v1/embeddings" };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        for (int k = 0; k < 4; k++)
+            try_on(MODEL_PAIR, "a type", (request){ .path = paths[k], .type = types[i], .body = ATTEND }, 415);
+    for (int k = 0; k < 4; k++) {
+        try_on(MODEL_PAIR, "no type", (request){ .path = paths[k], .no_type = true, .body = ATTEND }, 415);
+        try_on(MODEL_PAIR, "no body and no length", (request){ .method = "POST", .path = paths[k] }, 411);
+        try_on(MODEL_PAIR, "an empty body", (request){ .path = paths[k], .body = "" }, 400);
+    }
+    try_on(MODEL_PAIR, "a form where JSON is wanted",
+           (request){ .path = "/attention", .type = "application/x-www-form-urlencoded", .body = "text=x" }, 415);
+}
+
+static void too_large(void)
+{
+    char *body = malloc(BIG + 1);
+    assert_non_null(body);
+    memset(body, ' ', BIG);
+    memcpy(body, ATTEND, strlen(ATTEND));
+    for (size_t n = MAX_REQUEST + 1; n <= BIG; n *= 3)
+        for (int k = 0; k < PATHS; k++)
+            if (all_paths[k].is_post && k != 6 && k != 9)
+                try_on(MODEL_PAIR, "a large body", (request){ .path = all_paths[k].path, .body = body, .length = n }, 413);
+    try_on(MODEL_PAIR, "a large body where none is wanted",
+           (request){ .method = "GET", .path = "/health", .body = body, .length = MAX_REQUEST + 1 }, 413);
+    try_on(MODEL_PAIR, "as large as it may be", (request){ .path = "/attention", .body = body, .length = MAX_REQUEST }, 200);
+    free(body);
+    try_on(MODEL_PAIR, "a length that is said to be large",
+           (request){ .method = "POST",
+                      .path = "/attention",
+                      .headers = "Content-Type: application/json\r\nContent-Length: 99999999999\r\n" },
+           413);
+    try_on(MODEL_PAIR, "and waits to be told",
+           (request){ .method = "POST",
+                      .path = "/attention",
+                      .headers = "Content-Type: application/json\r\nContent-Length: 5000\r\nExpect: 100-continue\r\n" },
+           413);
+}
+
+/* ---- what is no JSON, or not ours ---- */
+
+static void bad_json(void)
+{
+    static const char *const bodies[] = {
+        "{",
+        "}",
+        "[",
+        "]",
+        "[]",
+        "[{}]",
+        "null",
+        "true",
+        "1",
+        "\"x\"",
+        "x",
+        "{x}",
+        "{\"text\"}",
+        "{\"text\":}",
+        "{\"text\":\"x\"",
+        "{\"text\":\"x}",
+        "{'text':'x'}",
+        "{\"text\":\"x\",}",
+        "{\"text\":\"x\"} x",
+        "{\"text\":\"x\"}{}",
+        "{\"text\":\"x\"},",
+        "{\"text\" \"x\"}",
+        "{\"text\":\"x\" \"target\":\"y\"}",
+        "{\"text\":\"x\",\"text\":\"y\"}",
+        "{\"text\":\"x\",\"a\":1,\"a\":1}",
+        "{\"text\":\"\\x\"}",
+        "{\"text\":\"\\u12\"}",
+        "{\"text\":\"\\ud800\"}",
+        "{\"text\":\"\\udc00\\ud800\"}",
+        "{\"text\":\"\\ud800x\"}",
+        "{\"text\":\"a\nb\"}",
+        "{\"text\":\"a\tb\"}",
+        "{\"text\":\"a\001b\"}",
+        "{\"text\":NaN}",
+        "{\"text\":Infinity}",
+        "{\"text\":undefined}",
+        "{\"text\":\"x\",\"n\":01}",
+        "{\"text\":\"x\",\"n\":+1}",
+        "{\"text\":\"x\",\"n\":1.}",
+        "{\"text\":\"x\",\"n\":.5}",
+        "{\"text\":\"x\",\"n\":1e}",
+        "{\"text\":\"x\",\"n\":1e999}",
+        "{\"text\":\"x\",\"n\":99999999999999999999}",
+        "{\"text\":\"x\",\"n\":0x10}",
+        "{\"text\":\"x\" /* c */}",
+        "// c\n{\"text\":\"x\"}",
+        "{text:\"x\"}",
+        "\xEF\xBB\xBF{\"text\":\"x\"}",
+        "{\"a\\u0000b\":1,\"text\":\"x\"}",
+        "text=x",
+        "<text>x</text>",
+        "{\"text\":True}",
+        "\x1f\x8b\x08",
+    };
+    static const char *const paths[] = { "/attention", "/tokenize", "/translate" };
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
+        for (int k = 0; k < 3; k++) try_on(MODEL_PAIR, bodies[i], (request){ .path = paths[k], .body = bodies[i] }, 400);
+}
+
+static void deep_json(void)
+{
+    char body[MAX_REQUEST];
+    for (int brackets = 0; brackets < 2; brackets++) {
+        int n = snprintf(body, sizeof body, "{\"text\":\"x\",\"a\":");
+        while (n < MAX_REQUEST - 1) n += snprintf(body + n, sizeof body - (size_t)n, "%s", brackets ? "[" : "{\"a\":");
+        try_on(MODEL_PAIR, "nested without end", (request){ .path = "/attention", .body = body }, 400);
+    }
+    memset(body, '[', 2040);
+    memset(body + 2040, ']', 2040);
+    body[4080] = '\0';
+    try_on(MODEL_PAIR, "nested deeply", (request){ .path = "/attention", .body = body }, 400);
+    memcpy(body, "{\"text\":\"x\0y\"}", 15);
+    try_on(MODEL_PAIR, "a NUL", (request){ .path = "/attention", .body = body, .length = 14 }, 400);
+    memcpy(body, "{\"text\":\"x\"}\0", 13);
+    try_on(MODEL_PAIR, "a NUL behind", (request){ .path = "/attention", .body = body, .length = 13 }, 400);
+}
+
+static void bad_utf8(void)
+{
+    static const char *const pieces[] = { "\xFF",
+                                          "\xFE",
+                                          "\x80",
+                                          "\xBF",
+                                          "\xC0\x80",
+                                          "\xC1\xBF",
+                                          "\xC3",
+                                          "\xC3\x28",
+                                          "\xE2\x82",
+                                          "\xE2\x28\xA1",
+                                          "\xE0\x80\x80",
+                                          "\xE0\x9F\xBF",
+                                          "\xED\xA0\x80",
+                                          "\xED\xBF\xBF",
+                                          "\xF0\x80\x80\x80",
+                                          "\xF0\x8F\xBF\xBF",
+                                          "\xF0\x9F\x98",
+                                          "\xF4\x90\x80\x80",
+                                          "\xF5\x80\x80\x80",
+                                          "\xF8\x88\x80\x80\x80" };
+    char body[64];
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        snprintf(body, sizeof body, "{\"text\":\"a%sb\"}", pieces[i]);
+        try_on(MODEL_PAIR, "not UTF-8", (request){ .path = "/attention", .body = body }, 400);
+        snprintf(body, sizeof body, "{\"text\":\"a\",\"%s\":1}", pieces[i]);
+        try_on(MODEL_CLASSES, "a name that is not UTF-8", (request){ .path = "/classify", .body = body }, 400);
+        char form[128];
+        int n = snprintf(form, sizeof form, "source=en&target=zh&q=a");
+        for (const char *c = pieces[i]; *c; c++) n += snprintf(form + n, sizeof form - (size_t)n, "%%%02X", (unsigned char)*c);
+        try_on(MODEL_PAIR, "a form that is not UTF-8",
+               (request){ .path = "/translate", .type = "application/x-www-form-urlencoded", .body = form }, 400);
+    }
+}
+
+static void bad_forms(void)
+{
+    static const char *const forms[] = {
+        "q=x",
+        "q=x&source=en",
+        "source=en&target=zh",
+        "q=x&source=xx&target=zh",
+        "q=x&source=en&target=en",
+        "q=x&source=en&target=zh&q=y",
+        "q=%&source=en&target=zh",
+        "q=%4&source=en&target=zh",
+        "q=%4g&source=en&target=zh",
+        "q=%g4&source=en&target=zh",
+        "q=x&source=en&target=zh&%00=1",
+        "q=x&source=en&target=zh&%FF=1",
+        "q=x&source=en&target=zh&format=html",
+        "q=x&source=en&target=zh&alternatives=x",
+        "q=x&source=en&target=zh&alternatives=16",
+        "q=x&source=en&target=zh&alternatives=-1",
+        "q=x&source=en&target=zh&alternatives=",
+        "q=x&source=en&target=zh&alternatives=1.5",
+        "q=x&source=en&target=zh&alternatives=999999999999",
+        "&&&",
+        "=",
+        "=x",
+        "{}",
+        "q",
+        "%",
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        try_on(MODEL_PAIR, forms[i],
+               (request){ .path = "/translate", .type = "application/x-www-form-urlencoded", .body = forms[i] }, 400);
+}
+
+/* ---- members: of every type but their own, out of range, missing ---- */
+
+enum { STRING = 1, WHOLE = 2, REAL = 4, FLAG = 8, ARRAY = 16, OBJECT = 32 };
+
+typedef struct member {
+    int kind;
+    const char *path, *body, *name;
+    int types;          /* it may have */
+    const char *beside; /* JSON values of its own types that are wrong too */
+} member;
+
+#define HEAD_OF "{\"text\":\"I love you\",\"kind\":\"cross\",\"layer\":0,\"head\":0}"
+#define PROMPT "{\"prompt\":\"the\",\"max_tokens\":2}"
+#define INPUT "{\"input\":\"the\"}"
+static const member members[] = {
+    { MODEL_PAIR, "/translate", TRANSLATE, "q", STRING | ARRAY, "[[], [1], [\"x\", null], [[\"x\"]], [\"x\", {}]]" },
+    { MODEL_PAIR, "/translate", TRANSLATE, "source", STRING, "[\"\", \"zh\", \"EN\", \"en\\u0000\", \"english\"]" },
+    { MODEL_PAIR, "/translate", TRANSLATE, "target", STRING, "[\"\", \"en\", \"auto\", \"zh-CN\"]" },
+    { MODEL_PAIR, "/translate", TRANSLATE, "format", STRING, "[\"html\", \"\", \"TEXT\"]" },
+    { MODEL_PAIR, "/translate", TRANSLATE, "alternatives", WHOLE, "[-1, 16, 9223372036854775807]" },
+    { MODEL_PAIR, "/attention", ATTEND, "text", STRING, "[\"\", \" \", \"\\n\\t\"]" },
+    { MODEL_PAIR, "/attention", ATTEND, "target", STRING, "[]" },
+    { MODEL_PAIR, "/attention", ATTEND, "target_ids", ARRAY, "[[\"1\"], [-1], [1.5], [4294967296], [100000], [null], [[1]]]" },
+    { MODEL_PAIR, "/attention", ATTEND, "beam", WHOLE, "[0, -1, 17, 1000000]" },
+    { MODEL_PAIR, "/attention", ATTEND, "n_best", WHOLE, "[0, -1, 17]" },
+    { MODEL_PAIR, "/attention", ATTEND, "max_tokens", WHOLE, "[-1, 4097]" },
+    { MODEL_PAIR, "/attention", ATTEND, "temperature", WHOLE | REAL, "[-1, -0.1, 101]" },
+    { MODEL_PAIR, "/attention", ATTEND, "seed", WHOLE, "[]" },
+    { MODEL_PAIR, "/attention", ATTEND, "special", FLAG, "[]" },
+    { MODEL_PAIR, "/attention", ATTEND, "pieces", FLAG, "[]" },
+    { MODEL_PAIR, "/attention", HEAD_OF, "kind", STRING, "[\"\", \"Cross\", \"self\"]" },
+    { MODEL_PAIR, "/attention", HEAD_OF, "layer", WHOLE | STRING,
+      "[-1, 2, 2147483647, 4294967296, \"0\", \"all\", \"Mean\", null]" },
+    { MODEL_PAIR, "/attention", HEAD_OF, "head", WHOLE | STRING, "[-1, 2, \"rollout\", \"x\", null]" },
+    { MODEL_PAIR, "/attention", HEAD_OF, "thumbnails", WHOLE, "[0, -1, 257]" },
+    { MODEL_PAIR, "/attention", HEAD_OF, "rank", FLAG, "[]" },
+    { MODEL_PAIR, "/tokenize", ATTEND, "text", STRING | ARRAY, "[[], [1], [null]]" },
+    { MODEL_PAIR, "/tokenize", ATTEND, "side", STRING, "[\"\", \"both\"]" },
+    { MODEL_CLASSES, "/classify", ATTEND, "text", STRING | ARRAY, "[[], [1], [null]]" },
+    { MODEL_CLASSES, "/attention", ATTEND, "target", STRING, "[\"x\", \"\"]" },
+    { MODEL_CLASSES, "/attention", ATTEND, "target_ids", ARRAY, "[[5], [0, 0]]" },
+    { MODEL_CLASSES, "/attention", "{\"text\":\"x\",\"kind\":\"encoder\",\"rank\":true}", "kind", STRING,
+      "[\"cross\", \"decoder\"]" },
+    { MODEL_CLASSES, "/attention", "{\"text\":\"x\",\"kind\":\"encoder\",\"thumbnails\":8}", "kind", STRING,
+      "[\"cross\", \"decoder\"]" },
+    { MODEL_CLASSES, "/attention", "{\"text\":\"x\",\"kind\":\"encoder\",\"layer\":\"rollout\"}", "kind", STRING,
+      "[\"cross\", \"decoder\"]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "prompt", STRING | ARRAY, "[[], [1, 2], [[1]], [null]]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "max_tokens", WHOLE, "[0, -1, 4097]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "temperature", WHOLE | REAL, "[-0.5, 2.5, 3]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "top_p", WHOLE | REAL, "[0, -1, 1.5]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "top_k", WHOLE, "[-1, 4294967296]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "min_p", WHOLE | REAL, "[-0.1, 1.1]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "repetition_penalty", WHOLE | REAL, "[0, -1, 1e4]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "n", WHOLE, "[0, -1, 17]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "stop", STRING | ARRAY, "[\"\", \"a\\u0000b\", [\"\"], [1], [[]]]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "seed", WHOLE, "[]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "stream", FLAG, "[]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "echo", FLAG, "[]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "logprobs", WHOLE, "[-1, 6]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "best_of", WHOLE, "[0, 2]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "presence_penalty", WHOLE | REAL, "[0.5]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "frequency_penalty", WHOLE | REAL, "[-1]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "logit_bias", OBJECT, "[{\"1\": 5}]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "suffix", WHOLE | REAL | FLAG | ARRAY | OBJECT, "[]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "stream_options", OBJECT, "[{\"include_usage\": 1}]" },
+    { MODEL_ENCODER, "/v1/embeddings", INPUT, "input", STRING | ARRAY, "[[], [1, 2], [[1]]]" },
+    { MODEL_ENCODER, "/v1/embeddings", INPUT, "encoding_format", STRING, "[\"\", \"hex\"]" },
+    { MODEL_ENCODER, "/v1/embeddings", INPUT, "dimensions", WHOLE, "[0, 15, 17]" },
+};
+
+static int type_of(const json_t *x)
+{
+    if (json_is_string(x)) return STRING;
+    if (json_is_integer(x)) return WHOLE;
+    if (json_is_real(x)) return REAL;
+    if (json_is_boolean(x)) return FLAG;
+    return json_is_array(x) ? ARRAY : OBJECT;
+}
+
+static void try_member(const member *m, json_t *value, int wanted)
+{
+    json_t *body = json_loads(m->body, 0, NULL);
+    assert_non_null(body);
+    if (value) json_object_set(body, m->name, value);
+    else json_object_del(body, m->name);
+    char *text = json_dumps(body, JSON_COMPACT);
+    try_on(m->kind, text, (request){ .path = m->path, .body = text }, wanted);
+    free(text);
+    json_decref(body);
+}
+
+static void bad_members(void)
+{
+    json_t *any = json_loads("[\"x\", 1, 0.5, true, [\"x\"], {\"x\": 1}]", 0, NULL);
+    json_t *value;
+    size_t i;
+    for (size_t k = 0; k < sizeof members / sizeof *members; k++) {
+        const member *m = &members[k];
+        json_t *base = json_loads(m->body, 0, NULL), *beside = json_loads(m->beside, 0, NULL);
+        json_array_foreach(any, i, value)
+        {
+            if (!(type_of(value) & m->types)) try_member(m, value, 400);
+        }
+        json_array_foreach(beside, i, value) try_member(m, value, 400);
+        if (!k || strcmp(m[-1].body, m->body))
+            try_on(m->kind, "as it should be", (request){ .path = m->path, .body = m->body }, 200);
+        json_decref(base);
+        json_decref(beside);
+    }
+    json_decref(any);
+    static const int needed[][2] = { { 0, 1 },  { 1, 1 },  { 2, 1 },  { 5, 1 }, { 16, 1 },
+                                     { 17, 1 }, { 20, 1 }, { 22, 1 }, { 28, 1 } };
+    for (size_t k = 0; k < sizeof needed / sizeof *needed; k++) try_member(&members[needed[k][0]], NULL, 400);
+}
+
+static void too_much(void)
+{
+    static const struct {
+        int kind;
+        const char *path, *name;
+    } lists[] = { { MODEL_PAIR, "/translate", "q" },
+                  { MODEL_PAIR, "/tokenize", "text" },
+                  { MODEL_CLASSES, "/classify", "text" },
+                  { MODEL_LANGUAGE, "/v1/completions", "prompt" },
+                  { MODEL_ENCODER, "/v1/embeddings", "input" },
+                  { MODEL_LANGUAGE, "/v1/completions", "stop" } };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        char body[1024];
+        int n = snprintf(body, sizeof body, "{\"source\":\"en\",\"target\":\"zh\",%s\"%s\":[\"x\"",
+                         !strcmp(lists[i].name, "stop") ? "\"prompt\":\"x\"," : "", lists[i].name);
+        for (int k = 1; k < 65; k++) n += snprintf(body + n, sizeof body - (size_t)n, ",\"x\"");
+        snprintf(body + n, sizeof body - (size_t)n, "]}");
+        try_on(lists[i].kind, "65 texts", (request){ .path = lists[i].path, .body = body }, 400);
+    }
+    static const char *const bodies[] = {
+        "{\"prompt\":[\"a\",\"b\",\"c\",\"d\",\"e\"],\"n\":16,\"max_tokens\":1}",
+        "{\"prompt\":[\"a\",\"b\"],\"n\":16,\"max_tokens\":4096}",
+        "{\"prompt\":\"a\",\"n\":2,\"best_of\":4}",
+        "{\"prompt\":\"a\",\"logprobs\":1,\"echo\":true}",
+        "{\"prompt\":\"a\",\"logprobs\":1,\"stream\":true}",
+        "{\"prompt\":\"a\",\"suffix\":\"b\"}",
+    };
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
+        try_on(MODEL_LANGUAGE, bodies[i], (request){ .path = "/v1/completions", .body = bodies[i] }, 400);
+    try_on(MODEL_PAIR, "more results than the beam",
+           (request){ .path = "/attention", .body = "{\"text\":\"x\",\"beam\":2,\"n_best\":3}" }, 400);
+    try_on(MODEL_PAIR, "two targets",
+           (request){ .path = "/attention", .body = "{\"text\":\"x\",\"target\":\"y\",\"target_ids\":[5]}" }, 400);
+}
+
+/* ---- HTTP itself ---- */
+
+static void bad_http(void)
+{
+    const struct {
+        const char *text;
+        int wanted; /* 0: the connection ends */
+    } raw[] = {
+        { "GARBAGE\r\n\r\n", 0 },
+        { "\r\n\r\n\r\n\r\nGARBAGE\r\n\r\n", 0 },
+        { "GET\r\n\r\n", 0 },
+        { "GET /health\r\n\r\n", 400 },
+        { "GET /health HTTP/1.1\r\nHost\r\n\r\n", 400 },
+        { "GET /health HTTP/9.9\r\nHost: x\r\n\r\n", 505 },
+        { "GET /health HTTP/x\r\nHost: x\r\n\r\n", 400 },
+        { "GET /health FTP/1.1\r\nHost: x\r\n\r\n", 400 },
+        { "GET /health HTTP/1.1\r\n\r\n", 400 },
+        { "GET /health HTTP/1.0\r\n\r\n", 400 },
+        { "GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400 },
+        { "POST /attention HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n", 400 },
+        { "POST /attention HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400 },
+        { "POST /attention HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999999\r\n\r\n", 413 },
+        { "POST /attention HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 400 },
+        { "POST /attention HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n", 413 },
+        { "\x16\x03\x01\x02\x01\xfc\x03\x03\r\n\r\n", 0 },
+        { "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505 },
+    };
+    for (size_t i = 0; i < sizeof raw / sizeof *raw; i++) try_raw(raw[i].text, raw[i].text, strlen(raw[i].text), raw[i].wanted);
+}
+
+/* A body in pieces, without a length. */
+static void chunks(void)
+{
+    enum { ROOM = 4 * MAX_REQUEST };
+    static const struct {
+        const char *coding;
+        int pieces, wanted;
+    } tries[] = { { "chunked", 0, 200 }, { "chunked", 3, 200 },
+                  { "Chunked", 0, 200 }, { "chunked", MAX_REQUEST / 16 + 1, 413 },
+                  { "gzip", 0, 501 },    { "gzip, chunked", 0, 501 },
+                  { "identity", 0, 501 } };
+    char *text = malloc(ROOM);
+    assert_non_null(text);
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        int n = snprintf(text, ROOM,
+                         "POST /attention HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
+                         "Transfer-Encoding: %s\r\n\r\n%zx\r\n%s\r\n",
+                         ports[MODEL_PAIR], tries[i].coding, strlen(ATTEND), ATTEND);
+        for (int k = 0; k < tries[i].pieces; k++) n += snprintf(text + n, (size_t)(ROOM - n), "10\r\n                \r\n");
+        n += snprintf(text + n, (size_t)(ROOM - n), "0\r\n\r\n");
+        assert_true(n < ROOM);
+        try_raw(tries[i].coding, text, (size_t)n, tries[i].wanted);
+    }
+    free(text);
+}
+
+static void floods(void)
+{
+    char *headers = malloc(BIG), *path = malloc(BIG);
+    assert_true(headers && path);
+    for (int n = 0, i = 0; n < BIG - 64; i++) n += snprintf(headers + n, 64, "X-Header-%d: some value of no use\r\n", i);
+    try_on(MODEL_PAIR, "many headers", (request){ .headers = headers }, 431);
+    memset(headers, 'a', BIG);
+    memcpy(headers, "X: ", 3);
+    memcpy(headers + BIG - 3, "\r\n", 3);
+    try_on(MODEL_PAIR, "a long header", (request){ .headers = headers }, 431);
+    memset(headers, 'a', BIG);
+    memcpy(headers + BIG - 6, ":b\r\n\0", 5);
+    try_on(MODEL_PAIR, "a long name", (request){ .headers = headers }, 431);
+    memset(path, 'a', BIG);
+    path[0] = '/';
+    path[BIG - 1] = '\0';
+    reply r = ask(ports[MODEL_PAIR], &(request){ .path = path });
+    judge("a long path", NULL, &r, 414);
+    free_reply(&r);
+    free(headers);
+    free(path);
+}
+
+/* ---- all of them ---- */
+
+static void same_answers(int round, char *kept[MODEL_KINDS])
+{
+    static const char *const bodies[MODEL_KINDS] = { "{\"text\":\"I love you\",\"kind\":\"cross\",\"layer\":1,\"head\":0}",
+                                                     "{\"text\":\"the cat\"}", "{\"text\":\"the cat\",\"max_tokens\":9}",
+                                                     "{\"text\":\"the cat\",\"kind\":\"encoder\",\"layer\":\"rollout\"}" };
+    for (int kind = 0; kind < MODEL_KINDS; kind++) {
+        reply r = post(ports[kind], "/attention", bodies[kind]);
+        assert_int_equal(r.status, 200);
+        if (!round) kept[kind] = strdup(r.body);
+        assert_string_equal(r.body, kept[kind]);
+        free_reply(&r);
+    }
+}
+
+static void every_wrong_request_gets_its_status(void **state)
+{
+    char *kept[MODEL_KINDS];
+    (void)state;
+    same_answers(0, kept);
+    static void (*const groups[])(void) = { wrong_paths, wrong_methods, wrong_hosts, wrong_types, too_large,
+                                            bad_json,    deep_json,     bad_utf8,    bad_forms,   bad_members,
+                                            too_much,    bad_http,      chunks,      floods };
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) groups[i]();
+    print_message("%d requests, %d answered otherwise than they should be\n", sent, wrong);
+    assert_int_equal(wrong, 0);
+    assert_true(sent >= LEAST_REQUESTS);
+    same_answers(1, kept);
+    for (int kind = 0; kind < MODEL_KINDS; kind++) free(kept[kind]);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < MODEL_KINDS; kind++) {
+        if (!(models[kind] = make_served(kind))) return -1;
+        servers[kind] = qkv_server_new(
+            models[kind], &(qkv_server_opts){ .max_request = MAX_REQUEST, .source_language = "en", .target_language = "zh" });
+        if (!servers[kind]) return -1;
+        ports[kind] = qkv_server_port(servers[kind]);
+    }
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < MODEL_KINDS; kind++) {
+        qkv_server_free(servers[kind]);
+        qkv_model_free(models[kind]);
+    }
+    qkv_threads_stop();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_wrong_request_gets_its_status) };
+    return cmocka_run_group_tests_name("serve_hostile", tests, start, stop);
+}

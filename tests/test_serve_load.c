@@ -1,0 +1,198 @@
+/* test_serve_load.c: 16 clients at once, for QKV_LOAD_SECONDS (60 unless given), get the answers that one client gets, and the
+ * server's memory does not grow. */
+#include "http_client.h"
+#include "serve_models.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { CLIENTS = 16, MOST_ROUNDS = 1000000 };
+
+static qkv_model *models[MODEL_KINDS];
+static qkv_server *servers[MODEL_KINDS];
+static int ports[MODEL_KINDS];
+
+static const struct {
+    int kind, status;
+    const char *path, *body;
+} asked[] = {
+    { MODEL_PAIR, 200, "/", NULL },
+    { MODEL_PAIR, 200, "/info", NULL },
+    { MODEL_PAIR, 404, "/nothing", NULL },
+    { MODEL_PAIR, 200, "/translate", "{\"q\":\"I love you\",\"source\":\"en\",\"target\":\"zh\",\"alternatives\":3}" },
+    { MODEL_PAIR, 200, "/translate",
+      "{\"q\":[\"the cat\",\"我爱你\",\"the dog and the cat\"],\"source\":\"en\",\"target\":\"zh\"}" },
+    { MODEL_PAIR, 400, "/translate", "{\"q\":" },
+    { MODEL_PAIR, 200, "/attention", "{\"text\":\"you love the cat\",\"n_best\":3}" },
+    { MODEL_PAIR, 200, "/attention", "{\"text\":\"the mat and the dog\",\"kind\":\"cross\",\"layer\":1,\"head\":1}" },
+    { MODEL_PAIR, 200, "/attention", "{\"text\":\"the mat and the dog\",\"kind\":\"encoder\",\"thumbnails\":48}" },
+    { MODEL_PAIR, 200, "/v1/embeddings", "{\"input\":[\"the cat\",\"我爱你\"]}" },
+    { MODEL_CLASSES, 200, "/classify", "{\"text\":[\"the cat\",\"I love you\",\"猫\"]}" },
+    { MODEL_CLASSES, 200, "/attention", "{\"text\":\"the cat sat\",\"kind\":\"encoder\",\"layer\":\"rollout\"}" },
+    { MODEL_CLASSES, 200, "/tokenize", "{\"text\":\"the cat sat\"}" },
+    { MODEL_LANGUAGE, 200, "/v1/completions", "{\"prompt\":\"the cat\",\"max_tokens\":30,\"seed\":5}" },
+    { MODEL_LANGUAGE, 200, "/v1/completions",
+      "{\"prompt\":[\"the\",\"我\"],\"n\":2,\"max_tokens\":20,\"temperature\":0.8,\"logprobs\":1}" },
+    { MODEL_LANGUAGE, 200, "/v1/completions", "{\"prompt\":\"the cat\",\"max_tokens\":30,\"seed\":5,\"stream\":true}" },
+    { MODEL_LANGUAGE, 200, "/attention", "{\"text\":\"the cat\",\"max_tokens\":20,\"temperature\":1,\"seed\":9}" },
+    { MODEL_ENCODER, 200, "/v1/embeddings", "{\"input\":\"the cat\",\"encoding_format\":\"base64\"}" },
+    { MODEL_ENCODER, 200, "/attention", "{\"text\":\"the cat\",\"kind\":\"encoder\",\"rank\":true}" },
+};
+enum { ASKED = sizeof asked / sizeof *asked };
+static char *expected[ASKED];
+
+static long resident_megabytes(void)
+{
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%*s %ld", &pages) != 1) pages = 0;
+    if (f) fclose(f);
+    return pages * (sysconf(_SC_PAGESIZE) >> 10) >> 10;
+}
+
+/* ---- clients ---- */
+
+/* Completions have a name and a time of their own. */
+static void forget_names(reply *r)
+{
+    char *text = r->text + (r->body - r->text);
+    for (char *at = text; (at = strstr(at, "\"id\":\"cmpl-")); at++)
+        for (char *c = at + 11; *c != '"'; c++) *c = 'x';
+    for (char *at = text; (at = strstr(at, "\"created\":")); at++)
+        for (char *c = at + 10; *c >= '0' && *c <= '9'; c++) *c = '0';
+}
+
+/* The numbers of completions grow, and with them their names: a digit more is none that counts. */
+static bool is_same(const reply *r, int i)
+{
+    const char *a = r->body, *b = expected[i];
+    while (*a && *b) {
+        while (*a == 'x' && a[1] == 'x') a++;
+        while (*b == 'x' && b[1] == 'x') b++;
+        if (*a++ != *b++) return false;
+    }
+    return !*a && !*b && r->status == asked[i].status;
+}
+
+/* On the connection that is open, or a new one. */
+static reply ask_on(int *fd, int i)
+{
+    char *bytes;
+    const request q = { .path = asked[i].path, .body = asked[i].body };
+    size_t size = write_request(ports[asked[i].kind], &q, &bytes);
+    reply r = { 0 };
+    if (*fd < 0) *fd = connect_to(ports[asked[i].kind]);
+    if (*fd >= 0 && send_bytes(*fd, bytes, size)) receive_reply(*fd, &r, false);
+    free(bytes);
+    if (r.body) forget_names(&r);
+    return r;
+}
+
+typedef struct client {
+    pthread_t thread;
+    int number;
+    double end;
+    long requests;
+    int wrong; /* what was answered otherwise; -1: nothing */
+} client;
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Every client in an order of its own; every third request leaves the connection open for the next one to the same server. */
+static void *run_client(void *data)
+{
+    client *c = data;
+    for (long round = 0; round < MOST_ROUNDS && seconds() < c->end && c->wrong < 0; round++) {
+        int i = (int)((round * (2 * c->number + 1) + c->number) % ASKED), fd = -1;
+        for (int again = 0; again < 1 + (round % 3 == 0) && c->wrong < 0; again++) {
+            reply r = ask_on(&fd, i);
+            if (!r.text || !is_same(&r, i)) c->wrong = i;
+            if (c->wrong >= 0) print_error("%s %s: %s\n", asked[i].path, asked[i].body, r.text ? r.text : "no answer");
+            c->requests++;
+            free_reply(&r);
+        }
+        close(fd);
+    }
+    return NULL;
+}
+
+static long run_clients(double for_seconds)
+{
+    client clients[CLIENTS];
+    long requests = 0;
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = (client){ .number = i, .end = seconds() + for_seconds, .wrong = -1 };
+        assert_int_equal(pthread_create(&clients[i].thread, NULL, run_client, &clients[i]), 0);
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        pthread_join(clients[i].thread, NULL);
+        requests += clients[i].requests;
+    }
+    for (int i = 0; i < CLIENTS; i++) assert_int_equal(clients[i].wrong, -1);
+    return requests;
+}
+
+static void sixteen_clients_are_answered_as_one(void **state)
+{
+    const char *given = getenv("QKV_LOAD_SECONDS");
+    double duration = given && atof(given) > 0 ? atof(given) : 60;
+    (void)state;
+    for (int i = 0; i < ASKED; i++) {
+        int fd = -1;
+        reply r = ask_on(&fd, i);
+        close(fd);
+        assert_non_null(r.body);
+        expected[i] = strdup(r.body);
+        assert_true(is_same(&r, i));
+        free_reply(&r);
+    }
+    long requests = run_clients(duration / 3); /* by then every part has the memory that it keeps */
+    long before = resident_megabytes();
+    requests += run_clients(duration * 2 / 3);
+    long after = resident_megabytes();
+    print_message("%ld requests in %.0f s; resident %ld MiB, then %ld MiB\n", requests, duration, before, after);
+    assert_true(requests > CLIENTS * ASKED);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which keep what is freed */
+    assert_true(after <= before + 6);
+#endif
+    for (int i = 0; i < ASKED; i++) free(expected[i]);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < MODEL_KINDS; kind++) {
+        if (!(models[kind] = make_served(kind))) return -1;
+        servers[kind] = qkv_server_new(models[kind], &(qkv_server_opts){ .source_language = "en", .target_language = "zh" });
+        if (!servers[kind]) return -1;
+        ports[kind] = qkv_server_port(servers[kind]);
+    }
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < MODEL_KINDS; kind++) {
+        qkv_server_free(servers[kind]);
+        qkv_model_free(models[kind]);
+    }
+    qkv_threads_stop();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(sixteen_clients_are_answered_as_one) };
+    return cmocka_run_group_tests_name("serve_load", tests, start, stop);
+}
