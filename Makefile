@@ -31,7 +31,7 @@ test: $(BUILD)/with-tests
 	@ninja -C $(BUILD) --quiet
 	@tools/run-tests $(BUILD)
 
-demo: $(BUILD)/build.ninja
+demo: deps-demo $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet cli/qkv
 	@tools/demo $(BUILD)
 
