@@ -1,7 +1,7 @@
 /* cmd_serve.c: qkv serve: a model behind HTTP, with a page to look at it. */
 #include "options.h"
 
-#include <errno.h>
+#include <ctype.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,12 +55,20 @@ static const char *name_of(const char *folder, char *room, size_t size)
     return *name && strcmp(name, ".") && strcmp(name, "..") && qkv_utf8_check(name, strlen(name)) == strlen(name) ? name : NULL;
 }
 
+/* The token behind the #, where signs that mean something in an address are written by their number. */
+static void put_token(void)
+{
+    fputs("/#token=", stdout);
+    for (const char *c = given.token; *c; c++) printf(isalnum((unsigned char)*c) || strchr("-._~", *c) ? "%c" : "%%%02X", *c);
+}
+
 static void tell_address(const qkv_server *s)
 {
     const char *host = given.host ? given.host : "127.0.0.1";
     bool is_six = strchr(host, ':') != NULL;
-    printf("http://%s%s%s:%d%s%s\n", is_six ? "[" : "", host, is_six ? "]" : "", qkv_server_port(s),
-           given.token ? "/#token=" : "", given.token ? given.token : "");
+    printf("http://%s%s%s:%d", is_six ? "[" : "", host, is_six ? "]" : "", qkv_server_port(s));
+    if (given.token) put_token();
+    putchar('\n');
     fflush(stdout);
 }
 

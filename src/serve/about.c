@@ -41,24 +41,28 @@ static void put_labels(qkv__json *j, const qkv_model *m)
     qkv__put_raw(j, "]");
 }
 
-qkv_status qkv__serve_info(qkv__request *r)
+void qkv__put_info(qkv__json *j, const qkv_model *m, const char *name)
 {
-    const qkv_server *s = r->server;
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(s->model));
-    qkv__json *j = &r->answer;
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
     qkv__put_raw(j, "{\"name\":");
-    qkv__put_name(j, s->name);
+    qkv__put_name(j, name);
     qkv__put_raw(j, ",\"task\":");
-    qkv__put_name(j, qkv__job_name(s->job));
-    put_number(j, "parameters", qkv_params_count(qkv_model_params(s->model)));
+    qkv__put_name(j, qkv__job_name(qkv__job_of(m)));
+    put_number(j, "parameters", qkv_params_count(qkv_model_params(m)));
     put_number(j, "encoder_layers", o->encoder_layers);
     put_number(j, "decoder_layers", o->decoder_layers);
     put_number(j, "heads", o->heads);
     put_number(j, "vocabulary", o->vocabulary);
-    put_labels(j, s->model);
+    put_labels(j, m);
     qkv__put_raw(j, ",\"version\":");
     qkv__put_name(j, qkv_version());
-    qkv__put_raw(j, "}\n");
+    qkv__put_raw(j, "}");
+}
+
+qkv_status qkv__serve_info(qkv__request *r)
+{
+    qkv__put_info(&r->answer, r->server->model, r->server->name);
+    qkv__put_raw(&r->answer, "\n");
     return QKV_OK;
 }
 

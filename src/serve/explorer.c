@@ -104,7 +104,9 @@ static qkv_status put_output(writing *w)
 
 static qkv_status put_overview(writing *w)
 {
-    qkv__put_raw(&w->j, "{\"overview\":{\"task\":");
+    qkv__put_raw(&w->j, "{\"info\":");
+    qkv__put_info(&w->j, w->m, "qkv");
+    qkv__put_raw(&w->j, ",\"overview\":{\"task\":");
     qkv__put_name(&w->j, qkv__job_name(qkv__job_of(w->m)));
     qkv__put_raw(&w->j, ",\"text\":");
     qkv__put_string(&w->j, text_of(w)->data, text_of(w)->length);

@@ -15,6 +15,9 @@ typedef enum qkv__job { QKV__TRANSLATES = 1, QKV__CLASSIFIES = 2, QKV__GENERATES
 const char *qkv__job_name(qkv__job job);
 qkv__job qkv__job_of(const qkv_model *m);
 
+/* What GET /info says of a model. */
+void qkv__put_info(qkv__json *j, const qkv_model *m, const char *name);
+
 /* ---- connections and work ---- */
 
 /* A connection. Its deadline is when the next request must have arrived, in milliseconds; 0 while one is being answered. */
