@@ -10,5 +10,9 @@ check "at least 95% of 500 unseen sentences are exactly right: $right" test "$ri
 same "the three named ones are" "$(head -3 test.zh)" "$(head -3 test.out)"
 same "none of them was trained on" "" "$(cut -f1 data/train.tsv | grep -xF -f test.en)"
 same "\"I love you\" is aligned" "我爱你 ||| 0-0 1-1 2-2" "$(echo "I love you" | "$build/cli/qkv" translate -m model --alignment)"
+same "its picture is a PNG" "89 50 4e 47" "$(od -An -tx1 -N4 attention.png | sed 's/^ //')"
+contains "its drawing names the tokens of both languages" "$(cat heads.svg)" ">cat<" ">猫<"
+same "and has a font for all of them" "" "$(grep -o 'No font here can draw[^<]*' heads.svg)"
+contains "its page has every head in it" "$(cat attention.html)" '"cross/1/3":' '"encoder/rollout":'
 contains "the demo says where things are" "$(cat ../said)" "█" "demo/model" "demo/data" "exactly right"
 finish
