@@ -22,27 +22,41 @@ QKV_API qkv_status qkv_params_load(qkv_params *p, const char *path);
 QKV_API qkv_status qkv_params_average(qkv_params *p, const char *const *paths, int n);
 
 /* ---- a model and its folder ----
- * The folder holds config.json (the options, one key each, "model_type": "qkv", and the names of classes), model.safetensors
- * and, for a model that knows its text, tokenizer.json; and target_tokenizer.json when source and target have a vocabulary
- * each. */
+ * The folder of a model of ours holds config.json (the options, one key each, "model_type": "qkv", and the names of classes),
+ * model.safetensors and, for a model that knows its text, tokenizer.json; and target_tokenizer.json when source and target have
+ * a vocabulary each. A published model has the files that its authors gave it: its family, which is its "model_type", says how
+ * their keys and tensors are meant. The families are marian, bert, roberta, xlm-roberta, distilbert, gpt2, llama, mistral and
+ * qwen2. Weights may lie in several files that model.safetensors.index.json names. */
 typedef struct qkv_model qkv_model;
 
 /* A Transformer with its own params, new weights by the seed. NULL on error: USAGE for options that do not fit, MEMORY. You own
  * it. */
 QKV_API qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed);
 
-/* Reads a folder. NULL on error: IO; FORMAT for a config.json that is not JSON, lacks a key, has one of another type or one
- * that is unknown, or weights that do not fit it; UNSUPPORTED for another model_type; MEMORY. You own it. */
+/* Reads a folder. Weights are mapped, not read: those of float32 stay in their files as long as the model lives, see
+ * qkv_params_own(); the files may be replaced meanwhile, but not cut. NULL on error: IO; FORMAT for a config.json that is
+ * not JSON, lacks a key, has one of another type or (in ours) one that is unknown, or weights that do not fit it, each
+ * named; UNSUPPORTED for another model_type, a value of a key that the Transformer here does not have, a tensor of a type
+ * other than F64, F32, F16 and BF16, and for a folder whose weights are not safetensors; LIMIT; MEMORY. You own it. */
 QKV_API qkv_model *qkv_model_load(const char *folder);
 QKV_API void qkv_model_free(qkv_model *m);
 
-/* Writes its files, each whole or not at all; makes the folder if it is not there. IO, MEMORY. */
+/* A model with these options that has every weight of m that fits in name and shape; the others are new, by the seed. It is of
+ * m's family where the options allow it, and what is known of m is known of it; it has no tokenizers and no labels. NULL on
+ * error: USAGE for options that do not fit, MEMORY. You own it. */
+QKV_API qkv_model *qkv_model_like(const qkv_model *m, const qkv_transformer_opts *opts, uint64_t seed);
+
+/* Writes its files as its family has them, each whole or not at all; makes the folder if it is not there. IO, MEMORY. */
 QKV_API qkv_status qkv_model_save(const qkv_model *m, const char *folder);
 
+/* The same as another family, or "qkv". Loaded again, its weights have the same bits. UNSUPPORTED for another family, and for
+ * options that the family does not have: the sentence says which. */
+QKV_API qkv_status qkv_model_save_as(const qkv_model *m, const char *folder, const char *family);
+
 /* Gives m its tokenizers, which it owns from then on; target is NULL when the model has one vocabulary. They are saved and
- * loaded with it. USAGE, and they stay yours, when one has more tokens than the model's vocabulary, or a target is given or
- * missing where the model says otherwise. The getters give NULL for a model without text; with one vocabulary both give the
- * same. */
+ * loaded with it. USAGE, and they stay yours, when one has more tokens than the model's vocabulary, or the target is
+ * missing where the model has two vocabularies. A target may also be given for one vocabulary that two tokenizers share. The
+ * getters give NULL for a model without text; without a target both give the same. */
 QKV_API qkv_status qkv_model_set_tokenizers(qkv_model *m, qkv_tokenizer *source, qkv_tokenizer *target);
 QKV_API const qkv_tokenizer *qkv_model_source_tokenizer(const qkv_model *m);
 QKV_API const qkv_tokenizer *qkv_model_target_tokenizer(const qkv_model *m);
@@ -51,6 +65,39 @@ QKV_API const qkv_tokenizer *qkv_model_target_tokenizer(const qkv_model *m);
  * empty or not UTF-8; MEMORY. The getter gives NULL for a model without names or a number out of range. */
 QKV_API qkv_status qkv_model_set_labels(qkv_model *m, const char *const *names, int64_t n);
 QKV_API const char *qkv_model_label(const qkv_model *m, int64_t i);
+
+/* ---- what is known of a model ---- */
+enum {
+    QKV_TRANSLATES = 1, /* encoder and decoder */
+    QKV_GENERATES = 2,  /* a decoder alone */
+    QKV_FILLS = 4,      /* words that are masked */
+    QKV_CLASSIFIES = 8,
+    QKV_EMBEDS = 16 /* an encoder */
+};
+
+/* From config.json, which generation_config.json overrides, and the files of sentence-transformers. 0 (of ids -1): not said. */
+typedef struct qkv_facts {
+    const char *family;           /* "qkv": ours */
+    int can;                      /* QKV_TRANSLATES and so on, added up */
+    int files;                    /* that its weights came from; 0 for a model that was made here */
+    int64_t bytes;                /* of these files */
+    int64_t context;              /* tokens of a sequence, at most */
+    int32_t start, begin, pad;    /* what a decoder starts with after an encoder; what a text begins with; padding */
+    const int32_t *ends, *banned; /* ids that end a text, and ids that are never chosen */
+    int n_ends, n_banned;
+    int beam;
+    float length_penalty;        /* a beam's score is the sum of log-probabilities / length^length_penalty */
+    int64_t max_length, max_new; /* tokens of a text, and of what is added to a prompt */
+    int sample;                  /* 1: chosen at random, else the most probable */
+    int top_k;
+    float temperature, top_p, repetition_penalty;
+    qkv_pooling pooling;  /* of embeddings */
+    int normalise;        /* embeddings have length 1 */
+    int64_t embed_length; /* tokens that an embedding reads, at most */
+} qkv_facts;
+
+/* They live as long as m and change only with it. NULL for NULL. */
+QKV_API const qkv_facts *qkv_model_facts(const qkv_model *m);
 
 /* ---- what a model is to learn ----
  * How the loss of a batch is computed. A task gives one; the trainer and qkv_evaluate() use it, and take translation where

@@ -37,10 +37,17 @@ QKV_API qkv_status qkv_params_status(const qkv_params *p);
 QKV_API int64_t qkv_params_count(const qkv_params *p); /* numbers in all weights */
 
 /* The two blocks: all weights in the order added, each starting at a multiple of 16 floats, with zeros between them; and
- * their gradients at the same places. One loop over a block meets every weight. Adding a weight may move both. */
+ * their gradients at the same places. One loop over a block meets every weight. Adding a weight may move both. NULL without
+ * weights, and when qkv_params_own() fails. */
 QKV_API float *qkv_params_data(const qkv_params *p);
 QKV_API float *qkv_params_grad(const qkv_params *p);
 QKV_API int64_t qkv_params_block(const qkv_params *p); /* floats in a block, the zeros included */
+
+/* The weights of a model that was loaded lie in its files, mapped, and have no gradients: qkv_data() of each points there,
+ * and what is written there stays with this process; matrices of F16 and BF16 stay as they are, and qkv_data() gives NULL.
+ * This copies them into blocks of their own, with gradients. qkv_params_data(), qkv_params_grad(), qkv_params_add() and an
+ * optimizer do it too; params that own their weights stay as they are. MEMORY. Not while another thread uses them. */
+QKV_API qkv_status qkv_params_own(qkv_params *p);
 
 QKV_API int qkv_params_tensors(const qkv_params *p);               /* how many weights */
 QKV_API qkv_tensor *qkv_params_tensor(const qkv_params *p, int i); /* the i-th weight; NULL out of range */
@@ -87,6 +94,7 @@ typedef struct qkv_mha_opts {
     int64_t kv_dim;   /* of the keys' and values' source; 0 means dim */
     int64_t d_k, d_v; /* a head's width; 0 means dim/heads, which must then be whole; d_v 0 means d_k */
     int no_bias;
+    int qkv_bias;  /* with no_bias: the projections of queries, keys and values have one all the same */
     float dropout; /* on the weights */
 } qkv_mha_opts;
 typedef struct qkv_mha {
@@ -145,6 +153,9 @@ typedef enum qkv_position_kind {
  * weights are an attention with a learned query. */
 typedef enum qkv_pooling { QKV_POOL_MEAN, QKV_POOL_FIRST, QKV_POOL_LAST, QKV_POOL_ATTENTION } qkv_pooling;
 
+/* What lies between the pooled vector and the classifier: nothing, or f(x W^T + b), W (dim, dim). */
+typedef enum qkv_pooler { QKV_NO_POOLER, QKV_POOLER_TANH, QKV_POOLER_RELU } qkv_pooler;
+
 typedef struct qkv_transformer_opts {
     int64_t vocabulary;                 /* of the source, and of the target unless that has its own */
     int64_t target_vocabulary;          /* 0: source and target share one vocabulary and one table */
@@ -166,6 +177,16 @@ typedef struct qkv_transformer_opts {
     float attention_dropout, inner_dropout;
     int64_t classes; /* of a classifier over the pooled hidden states; 0: none */
     qkv_pooling pooling;
+    qkv_pooler pooler;
+    int embed_norm;      /* a norm of embedding + position, before dropout */
+    int64_t token_types; /* of an encoder's tokens, such as first and second text: each has a vector that is added; 0: none */
+    int head;        /* before the output layer: norm(f(x W^T + b)), f the activation, as models that fill in words have it */
+    int output_bias; /* the output layer, tied or not, has a bias */
+    int qkv_bias;    /* with no_bias: queries, keys and values have one all the same */
+    /* Not 0: rotary frequencies are scaled as in Llama 3. Those that turn at least rotary_high times in rotary_length positions
+     * stay, those that turn at most rotary_low times are divided by rotary_factor, the others are in between. */
+    float rotary_factor, rotary_low, rotary_high;
+    int64_t rotary_length;
 } qkv_transformer_opts;
 
 typedef struct qkv_transformer qkv_transformer;
@@ -184,20 +205,24 @@ QKV_API qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, 
 QKV_API qkv_tensor *qkv_transformer_encode(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, int64_t batch,
                                            int64_t length, const int32_t *lengths);
 
+/* The same with the type of each token, (batch, length); NULL: all are of type 0. USAGE for types in a model that has none. */
+QKV_API qkv_tensor *qkv_transformer_encode_typed(const qkv_transformer *m, qkv_tape *t, const int32_t *ids,
+                                                 const int32_t *types, int64_t batch, int64_t length, const int32_t *lengths);
+
 /* The decoder over ids (batch, length), each of which sees itself and those before it. memory (batch, Tk, dim) with
  * memory_lengths is what the encoder gave; NULL for a decoder alone   ->   (batch, length, dim). USAGE without a decoder. */
 QKV_API qkv_tensor *qkv_transformer_decode(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, int64_t batch,
                                            int64_t length, const int32_t *lengths, qkv_tensor *memory,
                                            const int32_t *memory_lengths);
 
-/* hidden (..., dim)   ->   (..., vocabulary of the target): the layer before the softmax */
+/* hidden (..., dim)   ->   (..., vocabulary of the target): the head, if there is one, and the layer before the softmax */
 QKV_API qkv_tensor *qkv_transformer_logits(const qkv_transformer *m, qkv_tensor *hidden);
 
 /* hidden (batch, length, dim) with `lengths` real tokens in each row (NULL: all are)   ->   (batch, dim). USAGE for a row
  * without tokens, and for attention pooling where the model has no weights for it. */
 QKV_API qkv_tensor *qkv_transformer_pool(const qkv_transformer *m, qkv_tensor *hidden, const int32_t *lengths, qkv_pooling how);
 
-/* The classifier: pooled as the options say, dropout, a linear layer   ->   (batch, classes). USAGE without one. */
+/* The classifier: pooled as the options say, the pooler, dropout, a linear layer   ->   (batch, classes). USAGE without one. */
 QKV_API qkv_tensor *qkv_transformer_classify(const qkv_transformer *m, qkv_tensor *hidden, const int32_t *lengths);
 
 /* ---- masks made of ids ---- */

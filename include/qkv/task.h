@@ -84,6 +84,22 @@ typedef struct qkv_chrf_score {
 QKV_API qkv_status qkv_chrf(const char *const *hypotheses, const char *const *const *references, int n_references, int64_t n,
                             const qkv_chrf_opts *opts, qkv_chrf_score *out);
 
+/* ---- what stands around a model's texts ----
+ * A model of ours reads <s> text </s>, looked up by these spellings. A published one reads what its tokenizer puts around text,
+ * and its files say what starts, ends and pads a text; where they do not, the spellings <s> </s> <pad> <mask> and [CLS] [SEP]
+ * [PAD] [MASK] do. */
+typedef struct qkv_frame {
+    int32_t start; /* what a decoder behind an encoder starts with; what other texts begin with. -1: nothing */
+    int32_t end;   /* the last id of a text, and of a source; -1: nothing */
+    int32_t pad;   /* where nothing is said, the end, or 0: padding is never seen */
+    int32_t mask;  /* -1: none */
+    int32_t first; /* the first id that is no special token: texts have ids from here on, for qkv_masking_opts */
+} qkv_frame;
+
+/* For qkv_batch_opts and qkv_masking_opts. USAGE for a model without tokenizer, for an encoder without start or end, and for a
+ * decoder behind one without start or end. */
+QKV_API qkv_status qkv_model_frame(const qkv_model *m, qkv_frame *out);
+
 /* ---- from a source to its best targets ---- */
 
 /* Zero means the default shown; a length penalty of truly 0 is given as a negative number. */
@@ -92,11 +108,15 @@ typedef struct qkv_search_opts {
     int beam;                /* rows kept for each sentence; 1, which is greedy */
     int n_best;              /* results for each sentence, at most beam; 1 */
     float length_penalty;    /* alpha of the paper: a score is log p / ((5 + length) / 6)^alpha, the end counted; 0.6 */
-    int64_t max_length;      /* tokens, the end not counted; twice the source, 20 more and the prefix */
+    int by_length;           /* 1: a score is log p / length^alpha instead, as published models have it */
+    int64_t max_length;      /* tokens, the end not counted; twice the source, 20 more and the prefix, and of a
+                                published model at most what its files say */
     int no_repeat;           /* a run of so many tokens does not come twice; any may */
     const int32_t *prefix;   /* every result starts with these ids, which count for its length and score; none. USAGE for one
                                 that is no id, the start, the end or the padding, and for more of them than max_length */
     int64_t n_prefix;
+    const int32_t *ends, *banned; /* ids that end a result as `end` does; ids that are never found, not in a prefix either */
+    int n_ends, n_banned;
 } qkv_search_opts;
 
 typedef struct qkv_hypothesis {
@@ -122,7 +142,9 @@ QKV_API void qkv_found_free(qkv_found *f);
 QKV_API qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length, const int32_t *lengths,
                               const qkv_search_opts *opts, qkv_found *out);
 
-/* ---- translation: text in, text out ---- */
+/* ---- translation: text in, text out ----
+ * Of a published model beam, length_penalty (its scores are by_length) and the largest max_length are what its files say,
+ * unless the options do; and so are its ends and what is never found. A source is at most its context. */
 typedef struct qkv_translate_opts {
     int beam;             /* 0 means 4; 1 is greedy */
     int n_best;           /* 0 means 1; at most beam */
@@ -161,15 +183,15 @@ QKV_API void qkv_translations_free(qkv_translations *t);
 
 /* Translates n texts (lengths: their bytes; NULL: they end with a NUL), which may hold any bytes; what is not UTF-8 is read as
  * U+FFFD. A text's result does not depend on the texts beside it, nor on threads. An empty text, or one of white space alone,
- * gives an empty translation with score 0. The ids of start, end and pad are those of the tokens <s>, </s> and <pad> of the
- * target's tokenizer. USAGE for options that do not fit, or a model without encoder, decoder, tokenizer or those tokens;
- * NUMERIC, LIMIT, MEMORY: then *out holds nothing. */
+ * gives an empty translation with score 0. What stands around texts is said above at qkv_frame; the padding of a model of ours
+ * is <pad>. USAGE for options that do not fit, or a model without encoder, decoder, tokenizer or those tokens; NUMERIC, LIMIT,
+ * MEMORY: then *out holds nothing. */
 QKV_API qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
                                  const qkv_translate_opts *opts, qkv_translations *out);
 
 /* ---- generation: a decoder alone continues a text ---- */
 typedef struct qkv_generate_opts {
-    int64_t max_tokens;       /* new ones at most; 0 means 128 */
+    int64_t max_tokens;       /* new ones at most; 0 means what a published model's files say, else 128 */
     float temperature;        /* logits are divided by it; 0 is greedy, and the default */
     int top_k;                /* only the k likeliest; 0: any */
     float top_p;              /* only the likeliest whose probabilities together reach p, in (0, 1]; 0 means 1 */
@@ -181,7 +203,8 @@ typedef struct qkv_generate_opts {
     int n_stops;
     uint64_t seed;
     int64_t sample;     /* number of the sample: others for other numbers */
-    int32_t start, end; /* ids that every text starts with and ends with; -1: none. Filled from <s> and </s> when both are 0 */
+    int32_t start, end; /* ids that every text starts with and ends with; -1: none. When both are 0, a text starts as the model
+                           reads it, and any id ends it that the model's files name; of ours <s> and </s> */
 } qkv_generate_opts;
 
 /* A piece of new text, whole characters only, as soon as no stop string can begin in it. Not OK ends the generation. */
@@ -213,7 +236,8 @@ QKV_API qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t l
 
 /* ---- texts as an encoder reads them ----
  * An encoder alone reads <s> text </s>, and of a pair <s> text </s> pair </s>; the encoder of a translator reads text </s>.
- * More than max_length ids, the last </s> not counted, are cut off, or read in windows of as many. */
+ * More than max_length ids, the last </s> not counted, are cut off, or read in windows of as many. A published encoder reads
+ * what its tokenizer makes of text and pair; of a pair that is too long the longer of the two is cut, at its end. */
 typedef struct qkv_reading_opts {
     int64_t max_length; /* 0 means 512 */
     int windows;        /* 1: a longer text is read window by window, and the results averaged; else it is cut */
@@ -238,10 +262,14 @@ QKV_API void qkv_rows_free(qkv_rows *r);
 
 /* ---- classification: an encoder alone, pooled, and a classifier ---- */
 
-/* Adds a text to pairs as above; the class is the only id of the target. pair is NULL where there is none; max_length as above,
- * without windows. USAGE for NULL or a tokenizer without <s> and </s>; and as qkv_pairs_add(). */
-QKV_API qkv_status qkv_pairs_add_text(qkv_pairs *p, const qkv_tokenizer *t, const char *text, size_t length, const char *pair,
+/* Adds a text to pairs as m reads it; the class is the only id of the target. pair is NULL where there is none; max_length as
+ * above, without windows. Batches of them end with qkv_frame.end. USAGE for NULL or a model without a frame; and as
+ * qkv_pairs_add(). */
+QKV_API qkv_status qkv_pairs_add_text(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, const char *pair,
                                       size_t pair_length, int64_t max_length, int32_t class_id);
+
+/* The logits (rows, classes) of such a batch. */
+QKV_API qkv_tensor *qkv_classify_batch(const qkv_model *m, qkv_tape *t, const qkv_batch *b);
 
 /* To learn the class of each text; b->tokens counts texts. weights: one for each class of the model, above 0, which must
  * outlive it; NULL: all 1. The mean loss is sum w_i loss_i / texts. */
@@ -256,9 +284,11 @@ typedef struct qkv_embed_opts {
     qkv_reading_opts reading;
     qkv_pooling pooling; /* of an encoder with a classifier also QKV_POOL_ATTENTION */
     int normalized;      /* 1: every vector has length 1 (one of zeros stays) */
+    int as_published; /* 1: where a published model's files say how it embeds, that counts for pooling, for normalized, and for
+                            a max_length of 0 */
 } qkv_embed_opts;
 
-/* A vector for each text, (n, dim). Errors as above; NULL opts means all zero. */
+/* A vector for each text, (n, dim). Errors as above; NULL opts means all zero but as_published, which is 1. */
 QKV_API qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv_embed_opts *opts, qkv_rows *out);
 
 /* ---- masked words: what BERT learns before it is put to work ----
@@ -267,20 +297,44 @@ QKV_API qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, c
  * qkv_pairs_add_masked(). */
 typedef struct qkv_masking_opts {
     float rate;          /* 0 means 0.15 */
-    int32_t mask, first; /* ids of <mask>, and of the first token that is not special */
+    int32_t mask, first; /* ids of the mask, and of the first token that is not special: see qkv_frame */
     int32_t vocabulary;
 } qkv_masking_opts;
 QKV_API qkv_objective qkv_masking(const qkv_masking_opts *opts); /* opts must outlive it */
-QKV_API qkv_status qkv_pairs_add_masked(qkv_pairs *p, const qkv_tokenizer *t, const char *text, size_t length,
-                                        int64_t max_length);
+QKV_API qkv_status qkv_pairs_add_masked(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, int64_t max_length);
+
+/* One token for a mask, and the text with it in the mask's place; the other masks stay. */
+typedef struct qkv_filling {
+    int32_t id;
+    double p;          /* by softmax over the whole vocabulary */
+    const char *token; /* what it stands for, UTF-8 with a NUL, without white space around it */
+    const char *text;  /* UTF-8, length bytes and a NUL. The token of a new word has the white space that the mask had */
+    size_t length;
+} qkv_filling;
+
+/* Starts as zero; used again and again. */
+typedef struct qkv_filled {
+    int64_t masks; /* in the text */
+    int n_best;
+    const qkv_span *places;    /* (masks): where each mask is in the text as it was given, without white space around it */
+    const qkv_filling *best;   /* (masks, n_best), likeliest first, of equally likely ones the smaller id */
+    struct qkv__filling *work; /* working memory */
+} qkv_filled;
+QKV_API void qkv_filled_free(qkv_filled *f);
+
+/* The n_best likeliest tokens (0 means 5; at most the vocabulary) for every mask in a text. A mask is written as the tokenizer
+ * spells it, or [MASK], or <mask>; other special tokens in the text are those tokens too. What is not UTF-8 is read as U+FFFD
+ * (then places are those of the repaired text). USAGE for NULL, a model that is not an encoder alone, has no tokenizer, does
+ * not fill words or has no mask, and for a text without a mask; LIMIT for more tokens than the model has positions for;
+ * NUMERIC; MEMORY. *out then holds nothing. */
+QKV_API qkv_status qkv_fill(const qkv_model *m, const char *text, size_t length, int n_best, qkv_filled *out);
 
 /* ---- language: a decoder alone learns which token comes next ----
- * Documents are <s> ids </s>, cut into windows of `context` tokens to predict; the last token of a window is the first of the
- * next, so that each token is predicted once, and no window has tokens of two documents. Batches of them are bare. b->tokens
- * counts tokens. */
+ * Documents are <s> ids </s>, of a published model what it begins and ends a text with where it does, cut into windows of
+ * `context` tokens to predict; the last token of a window is the first of the next, so that each token is predicted once, and
+ * no window has tokens of two documents. Batches of them are bare. b->tokens counts tokens. */
 QKV_API qkv_objective qkv_generating(void);
-QKV_API qkv_status qkv_pairs_add_document(qkv_pairs *p, const qkv_tokenizer *t, const char *text, size_t length,
-                                          int64_t context);
+QKV_API qkv_status qkv_pairs_add_document(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, int64_t context);
 
 /* How surprising texts are: the sum of -log p over their tokens, the end included, and how many those are. Perplexity is
  * exp(nats / tokens), bits a byte nats / log(2) / bytes. */

@@ -25,7 +25,7 @@ QKV_API int qkv_ndim(const qkv_tensor *x);
 QKV_API int64_t qkv_dim(const qkv_tensor *x, int i);   /* i from 0, or from -1 backwards; 0 when out of range */
 QKV_API const int64_t *qkv_shape(const qkv_tensor *x); /* qkv_ndim(x) numbers */
 QKV_API int64_t qkv_count(const qkv_tensor *x);        /* product of the dimensions */
-QKV_API float *qkv_data(const qkv_tensor *x);          /* qkv_count(x) floats, never NULL for a tensor */
+QKV_API float *qkv_data(const qkv_tensor *x);          /* qkv_count(x) floats; NULL for a weight that is kept in 16 bits */
 QKV_API float qkv_item(const qkv_tensor *x);           /* the one value of a tensor of count 1; NaN otherwise */
 
 /* The gradient of the last qkv_backward(), qkv_count(x) floats: for weights, for inputs made with qkv_variable(), and for
@@ -39,6 +39,7 @@ typedef struct qkv_tape_opts {
     int keep_grads;     /* 1: keep the gradients of intermediate results too */
     int reuse_values;   /* 1: backward may overwrite the values of results (not of weights, variables, the loss): less memory */
     int keep_attention; /* 1: every attention also keeps its weights, see qkv_tape_attention() */
+    int keep_hidden;    /* 1: a Transformer keeps its hidden states, see qkv_tape_hidden() */
     uint64_t seed;      /* of dropout; the same seed and step give the same bits */
 } qkv_tape_opts;
 
@@ -62,6 +63,10 @@ QKV_API size_t qkv_tape_peak_bytes(const qkv_tape *t);
 
 /* The weights kept by the i-th attention since the last reset, (B,H,Tq,Tk); NULL after the last. */
 QKV_API qkv_tensor *qkv_tape_attention(const qkv_tape *t, int i);
+
+/* The i-th hidden states kept since the last reset, (B,T,dim); NULL after the last. A stack of n layers keeps n + 1: what goes
+ * into the first layer, and what comes out of each; the last one after the norm at the end, where there is one. */
+QKV_API qkv_tensor *qkv_tape_hidden(const qkv_tape *t, int i);
 
 /* ---- tensors made by hand; the values are copied; data NULL means zeros ----
  * A constant gets no gradient, a variable gets one. USAGE on the tape for a negative dimension or more than

@@ -1,4 +1,4 @@
-/* qkv/text.h: UTF-8, and tokenizers by byte pairs, words or characters: text to ids and back.
+/* qkv/text.h: UTF-8, and tokenizers, of one's own or as models are published with them: text to ids and back.
  *
  * Text is bytes with a length; it may hold NUL. Results go to structs that start as zero and are used again and again, like
  * the line of getline(3): they grow when they must, and their free function takes them back. */
@@ -44,19 +44,36 @@ QKV_API qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_text *ou
  * code point, as Hugging Face's Lowercase does it: also U+0130 becomes i and U+0307, and a capital sigma never a final one.
  * Letters younger than utf8proc's Unicode stay as they are.
  *
+ * Any other tokenizer is a published one: it does with text what its file says, step by step, and gives the ids of Hugging
+ * Face's tokenizers or of SentencePiece. Characters younger than utf8proc's Unicode, or than theirs, may be of another kind.
+ *
  * A tokenizer does not change once made: any number of threads may use it at once, each with its own results. */
-typedef enum qkv_token_kind { QKV_BYTE_PAIRS, QKV_WORDS, QKV_CHARACTERS } qkv_token_kind;
+typedef enum qkv_token_kind { QKV_BYTE_PAIRS, QKV_WORDS, QKV_CHARACTERS, QKV_PUBLISHED } qkv_token_kind;
 typedef struct qkv_tokenizer qkv_tokenizer;
 
-/* Reads a Hugging Face tokenizer.json with added tokens and, for byte pairs, the model BPE and the pre-tokenizer ByteLevel; for
- * words WordLevel, WhitespaceSplit and the normalizer Lowercase; for characters WordLevel and Split by the regex [\s\S]. NULL
- * on error: IO; FORMAT for anything malformed, the file and the key named; UNSUPPORTED for anything that would give other ids,
- * the key named; LIMIT for a file of more than 256 MiB; MEMORY. You own it. */
+/* Reads one file, and what belongs to it in the same folder (tokenizer_config.json where it is there):
+ *   tokenizer.json  Hugging Face's: the models BPE, WordPiece, Unigram and WordLevel; the normalizers NFC, NFD, NFKC, NFKD,
+ *                   Lowercase, StripAccents, BertNormalizer, Replace, Prepend, Strip and Precompiled; the pre-tokenizers
+ *                   ByteLevel, Split, Whitespace, WhitespaceSplit, BertPreTokenizer, Metaspace, Digits and Punctuation; the
+ *                   post-processors TemplateProcessing, BertProcessing, RobertaProcessing and ByteLevel; the decoders
+ *                   ByteLevel, WordPiece, Metaspace, Replace, ByteFallback, Fuse and Strip; Sequences of them; added tokens.
+ *                   Truncation and padding are the caller's: they are passed over
+ *   *vocab.json     GPT-2's and RoBERTa's, with *merges.txt beside it; add_prefix_space of tokenizer_config.json counts
+ *   *.txt           BERT's vocab.txt, a token a line; do_lower_case, strip_accents and tokenize_chinese_chars count
+ *   *.model, *.spm  SentencePiece's, of the type unigram or bpe; add_bos_token, add_eos_token and tokenizer_class count
+ * NULL on error: IO; FORMAT for anything malformed, the file and the key, line or byte named; UNSUPPORTED for anything that
+ * would give other ids, the key named; LIMIT for a file of more than 256 MiB; MEMORY. You own it. */
 QKV_API qkv_tokenizer *qkv_tokenizer_load(const char *path);
+
+/* The tokenizers of a model's folder, the first that it has of: tokenizer.json (with target_tokenizer.json for the other side);
+ * source.spm, target.spm and vocab.json, as OPUS-MT's models have them; vocab.json and merges.txt; vocab.txt; tokenizer.model,
+ * spiece.model or another *.model. *target is NULL where one tokenizer does both; both are NULL where there is none at all.
+ * You own them. USAGE for NULL, or the errors of qkv_tokenizer_load(): both are then NULL. */
+QKV_API qkv_status qkv_tokenizers_load(const char *folder, qkv_tokenizer **source, qkv_tokenizer **target);
 QKV_API void qkv_tokenizer_free(qkv_tokenizer *t);
 
-/* Writes a tokenizer.json that Hugging Face's tokenizers read with the same ids: whole or not at all. USAGE for NULL; IO;
- * MEMORY. */
+/* Writes a tokenizer.json that Hugging Face's tokenizers read with the same ids: whole or not at all. USAGE for NULL;
+ * UNSUPPORTED for one that was read from SentencePiece's files; IO; MEMORY. */
 QKV_API qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path);
 
 QKV_API qkv_token_kind qkv_tokenizer_kind(const qkv_tokenizer *t);                /* QKV_BYTE_PAIRS for NULL */
@@ -73,28 +90,39 @@ typedef struct qkv_span {
 typedef struct qkv_ids {
     int32_t *ids;    /* n of them */
     qkv_span *spans; /* where each comes from in the text as it was given. Those of byte pairs and characters lie side by side
-                      * and are together the whole text; white space between words belongs to none of them */
+                      * and are together the whole text; white space between words belongs to none of them. A token that
+                      * a frame adds has an empty one */
+    int32_t *types;  /* of which text each is, as the tokenizer says it: 0 unless there are two, mostly 1 for the second one */
     size_t n;
-    size_t ids_bytes, spans_bytes; /* of the allocations */
-    struct qkv__encoder *encoder;  /* working memory */
+    size_t second; /* ids from this one on belong to the second text: their spans are in that one. n where there is one text */
+    size_t ids_bytes, spans_bytes, types_bytes; /* of the allocations */
+    struct qkv__encoder *encoder;               /* working memory */
 } qkv_ids;
 QKV_API void qkv_ids_free(qkv_ids *ids);
 
 typedef struct qkv_encode_opts {
     int specials;  /* 1: special tokens written in the text become their ids; else they are text like any other */
     int any_bytes; /* 1: bytes that are not UTF-8 are taken too, as they are: a word with such bytes is not known, and of
-                    * characters each mistake is one that is not known */
+                    * characters each mistake is one that is not known; to a published tokenizer each is U+FFFD */
+    int framed;    /* 1: with the tokens that a published tokenizer puts around text, such as [CLS] and [SEP] */
 } qkv_encode_opts;
 
-/* NULL opts means all zero. Time grows with length * log(length) at most. FORMAT, with the offset, for text that is not UTF-8;
- * LIMIT for text of 2 GiB or more; USAGE for NULL; MEMORY. *out then holds no ids. */
+/* NULL opts means all zero. Time grows with length * log(length) at most (and with the longest token of a published one).
+ * FORMAT, with the offset, for text that is not UTF-8; LIMIT for text of 2 GiB or more, or one that an expression of the
+ * tokenizer's file takes too long for; UNSUPPORTED for text that a published tokenizer has no token for; USAGE for NULL;
+ * MEMORY. *out then holds no ids. */
 QKV_API qkv_status qkv_tokenizer_encode(const qkv_tokenizer *t, const char *text, size_t length, const qkv_encode_opts *opts,
                                         qkv_ids *out);
 
+/* The ids of two texts, the first before the second, as a model reads them that judges one by the other. The same errors. */
+QKV_API qkv_status qkv_tokenizer_encode_pair(const qkv_tokenizer *t, const char *text, size_t length, const char *second,
+                                             size_t second_length, const qkv_encode_opts *opts, qkv_ids *out);
+
 /* ---- ids to text ---- */
 
-/* The bytes of n ids, words with a space between them; skip_specials leaves special tokens out. Ids of a model need not make
- * whole characters: see qkv_utf8_repair(). USAGE, with the place, for an id out of range; MEMORY. *out is then empty. */
+/* The bytes of n ids, words with a space between them, those of a published tokenizer as its file says (SentencePiece never
+ * shows its control tokens); skip_specials leaves special tokens out. Ids of a model need not make whole characters: see
+ * qkv_utf8_repair(). USAGE, with the place, for an id out of range; MEMORY. *out is then empty. */
 QKV_API qkv_status qkv_tokenizer_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, int skip_specials, qkv_text *out);
 
 /* ---- training ---- */

@@ -78,9 +78,35 @@ qkv_status qkv__file_read(const char *path, size_t limit, qkv__bytes *out)
     return status;
 }
 
+/* Not reserved: a file larger than the memory can be mapped, and little of it is written. */
+static qkv_status map_all(int fd, const char *path, size_t size, qkv__bytes *out)
+{
+    void *data = files.mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+    if (data == MAP_FAILED)
+        return qkv__fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "%s: cannot map: %s", path, strerror(errno));
+    *out = (qkv__bytes){ .data = data, .size = size, .capacity = size, .mapped = true };
+    return QKV_OK;
+}
+
+qkv_status qkv__file_map(const char *path, qkv__bytes *out)
+{
+    *out = (qkv__bytes){ 0 };
+    int fd;
+    struct stat about;
+    qkv_status status = qkv__read_begin(path, &fd);
+    if (status) return status;
+    if (fstat(fd, &about)) status = qkv__fail(QKV_IO, "%s: cannot look at it: %s", path, strerror(errno));
+    else if (S_ISREG(about.st_mode) && about.st_size > 0) status = map_all(fd, path, (size_t)about.st_size, out);
+    else status = read_all(fd, path, SIZE_MAX, out);
+    qkv__read_end(fd);
+    if (status) qkv__bytes_free(out);
+    return status;
+}
+
 void qkv__bytes_free(qkv__bytes *b)
 {
-    qkv__release(b->data, b->capacity);
+    if (b->mapped) files.munmap(b->data, b->capacity);
+    else qkv__release(b->data, b->capacity);
     *b = (qkv__bytes){ 0 };
 }
 

@@ -10,12 +10,17 @@
 typedef struct qkv__bytes {
     unsigned char *data;
     size_t size;
-    size_t capacity; /* of the allocation */
+    size_t capacity; /* of the allocation, or of the map */
+    bool mapped;
 } qkv__bytes;
 
 /* Reads a whole regular file (or pipe); limit bounds its size. IO, LIMIT, MEMORY; *out is empty on error. */
 qkv_status qkv__file_read(const char *path, size_t limit, qkv__bytes *out);
 void qkv__bytes_free(qkv__bytes *b);
+
+/* The same without reading it: what is looked at comes from the disk then, and what is written stays with this process. A pipe,
+ * or a file without bytes, is read. The file must not be cut while it is mapped; one that is replaced stays as it was. */
+qkv_status qkv__file_map(const char *path, qkv__bytes *out);
 
 /* A file read piece by piece: begin, any number of somes, end. *got is 0 at the end of the file only. IO. */
 qkv_status qkv__read_begin(const char *path, int *fd);

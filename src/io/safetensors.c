@@ -164,7 +164,7 @@ static qkv_status parse(qkv__safetensors *s)
 qkv_status qkv__safetensors_read(const char *path, qkv__safetensors *out)
 {
     *out = (qkv__safetensors){ .path = path };
-    qkv_status status = qkv__file_read(path, SIZE_MAX, &out->file);
+    qkv_status status = qkv__file_map(path, &out->file);
     if (!status) status = parse(out);
     if (status) qkv__safetensors_free(out);
     return status;
@@ -194,16 +194,30 @@ bool qkv__safetensors_decodes(const qkv__stored *t)
     return !strcmp(t->dtype, "F64") || !strcmp(t->dtype, "F32") || !strcmp(t->dtype, "F16") || !strcmp(t->dtype, "BF16");
 }
 
-void qkv__safetensors_decode(const qkv__stored *t, float *to)
+void qkv__safetensors_decode_some(const qkv__stored *t, int64_t first, int64_t n, float *to)
 {
     const unsigned char *from = t->data;
-    if (!strcmp(t->dtype, "F32")) memcpy(to, from, 4 * (size_t)t->count);
+    if (!strcmp(t->dtype, "F32")) memcpy(to, from + 4 * first, 4 * (size_t)n);
     else if (!strcmp(t->dtype, "F64"))
-        for (int64_t i = 0; i < t->count; i++) to[i] = (float)qkv__double_of_bits(qkv__load(from + 8 * i, 8, false));
+        for (int64_t i = 0; i < n; i++) to[i] = (float)qkv__double_of_bits(qkv__load(from + 8 * (first + i), 8, false));
     else if (!strcmp(t->dtype, "F16"))
-        for (int64_t i = 0; i < t->count; i++) to[i] = qkv__float_of_half((uint32_t)qkv__load(from + 2 * i, 2, false));
+        for (int64_t i = 0; i < n; i++) to[i] = qkv__float_of_half((uint32_t)qkv__load(from + 2 * (first + i), 2, false));
     else
-        for (int64_t i = 0; i < t->count; i++) to[i] = qkv__float_of_bfloat((uint32_t)qkv__load(from + 2 * i, 2, false));
+        for (int64_t i = 0; i < n; i++) to[i] = qkv__float_of_bfloat((uint32_t)qkv__load(from + 2 * (first + i), 2, false));
+}
+
+void qkv__safetensors_decode(const qkv__stored *t, float *to) { qkv__safetensors_decode_some(t, 0, t->count, to); }
+
+const float *qkv__safetensors_floats(const qkv__stored *t)
+{
+    return !strcmp(t->dtype, "F32") && (uintptr_t)t->data % sizeof(float) == 0 ? (const float *)(const void *)t->data : NULL;
+}
+
+const uint16_t *qkv__safetensors_narrow(const qkv__stored *t, bool *is_half)
+{
+    *is_half = !strcmp(t->dtype, "F16");
+    if ((!*is_half && strcmp(t->dtype, "BF16")) || (uintptr_t)t->data % sizeof(uint16_t)) return NULL;
+    return (const uint16_t *)(const void *)t->data;
 }
 
 /* ---- writing ---- */

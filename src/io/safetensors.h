@@ -19,7 +19,7 @@ typedef struct qkv__stored {
     const unsigned char *data;
 } qkv__stored;
 
-/* A file that was read and found sound: every tensor lies inside it, none overlaps another, nothing is left over. */
+/* A file that was mapped and found sound: every tensor lies inside it, none overlaps another, nothing is left over. */
 typedef struct qkv__safetensors {
     const char *path; /* the caller's, for sentences */
     int n;
@@ -39,6 +39,13 @@ const qkv__stored *qkv__safetensors_find(const qkv__safetensors *s, const char *
 /* Whether qkv__safetensors_decode() can turn this into float32: F64, F32, F16 and BF16. */
 bool qkv__safetensors_decodes(const qkv__stored *t);
 void qkv__safetensors_decode(const qkv__stored *t, float *to);
+void qkv__safetensors_decode_some(const qkv__stored *t, int64_t first, int64_t n, float *to); /* numbers first .. first+n-1 */
+
+/* The numbers where they lie in the file; NULL unless they are float32 at a place that a float may have. */
+const float *qkv__safetensors_floats(const qkv__stored *t);
+
+/* The same for F16 and BF16, where is_half tells which. */
+const uint16_t *qkv__safetensors_narrow(const qkv__stored *t, bool *is_half);
 
 /* A tensor to write, float32. */
 typedef struct qkv__to_store {

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double normal_below(double x) { return 0.5 * erfc(-x * 0.70710678118654752440); }
@@ -273,6 +274,28 @@ void NAME(cross_entropy_grad)(float *dx, const float *x, float max, float log_su
                               int64_t n)
 {
     for (int64_t i = 0; i < n; i++) dx[i] = (float)((add_to ? dx[i] : 0) + by * (exp((double)x[i] - max - log_sum) - uniform));
+}
+
+/* ---- 16 bits ---- */
+
+void NAME(widen_bfloat)(float *y, const uint16_t *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits = (uint32_t)x[i] << 16;
+        memcpy(&y[i], &bits, sizeof bits);
+    }
+}
+
+void NAME(widen_half)(float *y, const uint16_t *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t sign = (x[i] & 0x8000u) << 16, exponent = x[i] >> 10 & 31u, fraction = x[i] & 0x3FFu, bits;
+        float small = (float)fraction * 0x1p-24f; /* of numbers too small to be normal */
+        if (exponent) bits = (exponent == 31 ? 255 : exponent + 112) << 23 | fraction << 13;
+        else memcpy(&bits, &small, sizeof bits);
+        bits |= sign;
+        memcpy(&y[i], &bits, sizeof bits);
+    }
 }
 
 /* ---- rotary positions ---- */

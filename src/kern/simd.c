@@ -389,6 +389,35 @@ void NAME(norm_grad_gain)(float *dgain, float *dbias, const float *x, const floa
     }
 }
 
+/* ---- 16 bits ---- */
+
+typedef uint16_t vn __attribute__((vector_size(QKV_VECTOR_BYTES / 2)));
+
+/* The next W of x's numbers, `left` of which are there. */
+static inline vu get_narrow(const uint16_t *x, int64_t left)
+{
+    vn narrow = { 0 };
+    if (left >= W) memcpy(&narrow, x, sizeof narrow);
+    else memcpy(&narrow, x, sizeof *x * (size_t)left);
+    return __builtin_convertvector(narrow, vu);
+}
+
+void NAME(widen_bfloat)(float *y, const uint16_t *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += W) put(y + i, (vf)(get_narrow(x + i, n - i) << 16), n - i);
+}
+
+/* A half's exponent is 112 less than a float's: a product adds that, also to numbers too small to be normal. Infinity and NaN
+ * have the largest exponent of both. */
+void NAME(widen_half)(float *y, const uint16_t *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += W) {
+        vu bits = get_narrow(x + i, n - i), largest = (vu)((bits & 0x7c00) == 0x7c00);
+        vf size = (vf)((bits & 0x7fff) << 13) * 0x1p112f;
+        put(y + i, (vf)((vu)size | (largest & 0x7f800000) | (bits & 0x8000) << 16), n - i);
+    }
+}
+
 /* ---- rotary positions ---- */
 
 /* In double: at position 100000 a float's angle is off by almost a hundredth. angle = quarters pi/2 + r, |r| <= pi/4; sin r and

@@ -1,60 +1,72 @@
-/* config.c: a model's options as config.json. One table says how each option is written and read. */
+/* config.c: a model's options as keys of config.json. One table says how each option of ours is written and read. */
 #include "config.h"
 
-#include "../base/file.h"
+#include "../io/json.h"
 
-#include <jansson.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 
-#define CONFIG_MAX ((size_t)64 << 20) /* bytes; ours has less than 2,000, and the names of the classes */
-#define MODEL_TYPE "qkv"
-
-typedef enum type { COUNT, INT, FLAG, NUMBER, WORD } type; /* int64_t, int, int as true or false, float, an enum */
-
-static const char *const norm_words[] = { "layer_norm", "rms_norm", NULL };
-static const char *const activation_words[] = { "relu", "gelu", "gelu_tanh", "silu", "silu_gated", NULL };
-static const char *const pooling_words[] = { "mean", "first", "last", "attention", NULL };
-static const char *const position_words[] = { "sinusoid", "sinusoid_halves", "learned", "rotary", "none", NULL };
-
-#define AT(member) offsetof(qkv_transformer_opts, member)
-static const struct key {
-    const char *name;
-    type type;
-    size_t at;
-    const char *const *words;
-} keys[] = {
-    { "vocabulary", COUNT, AT(vocabulary), NULL },
-    { "target_vocabulary", COUNT, AT(target_vocabulary), NULL },
-    { "encoder_layers", INT, AT(encoder_layers), NULL },
-    { "decoder_layers", INT, AT(decoder_layers), NULL },
-    { "dim", COUNT, AT(dim), NULL },
-    { "heads", COUNT, AT(heads), NULL },
-    { "inner", COUNT, AT(inner), NULL },
-    { "kv_heads", COUNT, AT(kv_heads), NULL },
-    { "d_k", COUNT, AT(d_k), NULL },
-    { "pre_norm", FLAG, AT(pre_norm), NULL },
-    { "norm", WORD, AT(norm), norm_words },
-    { "norm_eps", NUMBER, AT(norm_eps), NULL },
-    { "activation", WORD, AT(activation), activation_words },
-    { "positions", WORD, AT(positions), position_words },
-    { "longest", COUNT, AT(longest), NULL },
-    { "first_position", COUNT, AT(first_position), NULL },
-    { "rotary_base", NUMBER, AT(rotary_base), NULL },
-    { "no_bias", FLAG, AT(no_bias), NULL },
-    { "untied", FLAG, AT(untied), NULL },
-    { "unscaled", FLAG, AT(unscaled), NULL },
-    { "dropout", NUMBER, AT(dropout), NULL },
-    { "attention_dropout", NUMBER, AT(attention_dropout), NULL },
-    { "inner_dropout", NUMBER, AT(inner_dropout), NULL },
-    { "classes", COUNT, AT(classes), NULL },
-    { "pooling", WORD, AT(pooling), pooling_words },
+static const qkv__word norm_words[] = { { "layer_norm", QKV_LAYER_NORM }, { "rms_norm", QKV_RMS_NORM }, { NULL, 0 } };
+static const qkv__word activation_words[] = { { "relu", QKV_RELU },
+                                              { "gelu", QKV_GELU },
+                                              { "gelu_tanh", QKV_GELU_TANH },
+                                              { "silu", QKV_SILU },
+                                              { "silu_gated", QKV_SILU_GATED },
+                                              { NULL, 0 } };
+static const qkv__word pooling_words[] = { { "mean", QKV_POOL_MEAN },
+                                           { "first", QKV_POOL_FIRST },
+                                           { "last", QKV_POOL_LAST },
+                                           { "attention", QKV_POOL_ATTENTION },
+                                           { NULL, 0 } };
+static const qkv__word pooler_words[] = {
+    { "none", QKV_NO_POOLER }, { "tanh", QKV_POOLER_TANH }, { "relu", QKV_POOLER_RELU }, { NULL, 0 }
 };
-enum { N_KEYS = sizeof keys / sizeof *keys };
+static const qkv__word position_words[] = { { "sinusoid", QKV_SINUSOID }, { "sinusoid_halves", QKV_SINUSOID_HALVES },
+                                            { "learned", QKV_LEARNED },   { "rotary", QKV_ROTARY },
+                                            { "none", QKV_NO_POSITIONS }, { NULL, 0 } };
+
+/* The optional ones are newer than some models, which without them are what they were. */
+static const qkv__config_key keys[] = {
+    { "vocabulary", QKV__COUNT, QKV__AT(vocabulary), NULL, false },
+    { "target_vocabulary", QKV__COUNT, QKV__AT(target_vocabulary), NULL, false },
+    { "encoder_layers", QKV__INT, QKV__AT(encoder_layers), NULL, false },
+    { "decoder_layers", QKV__INT, QKV__AT(decoder_layers), NULL, false },
+    { "dim", QKV__COUNT, QKV__AT(dim), NULL, false },
+    { "heads", QKV__COUNT, QKV__AT(heads), NULL, false },
+    { "inner", QKV__COUNT, QKV__AT(inner), NULL, false },
+    { "kv_heads", QKV__COUNT, QKV__AT(kv_heads), NULL, false },
+    { "d_k", QKV__COUNT, QKV__AT(d_k), NULL, false },
+    { "pre_norm", QKV__FLAG, QKV__AT(pre_norm), NULL, false },
+    { "norm", QKV__WORD, QKV__AT(norm), norm_words, false },
+    { "norm_eps", QKV__NUMBER, QKV__AT(norm_eps), NULL, false },
+    { "activation", QKV__WORD, QKV__AT(activation), activation_words, false },
+    { "positions", QKV__WORD, QKV__AT(positions), position_words, false },
+    { "longest", QKV__COUNT, QKV__AT(longest), NULL, false },
+    { "first_position", QKV__COUNT, QKV__AT(first_position), NULL, false },
+    { "rotary_base", QKV__NUMBER, QKV__AT(rotary_base), NULL, false },
+    { "no_bias", QKV__FLAG, QKV__AT(no_bias), NULL, false },
+    { "untied", QKV__FLAG, QKV__AT(untied), NULL, false },
+    { "unscaled", QKV__FLAG, QKV__AT(unscaled), NULL, false },
+    { "dropout", QKV__NUMBER, QKV__AT(dropout), NULL, false },
+    { "attention_dropout", QKV__NUMBER, QKV__AT(attention_dropout), NULL, false },
+    { "inner_dropout", QKV__NUMBER, QKV__AT(inner_dropout), NULL, false },
+    { "classes", QKV__COUNT, QKV__AT(classes), NULL, true },
+    { "pooling", QKV__WORD, QKV__AT(pooling), pooling_words, true },
+    { "pooler", QKV__WORD, QKV__AT(pooler), pooler_words, true },
+    { "embed_norm", QKV__FLAG, QKV__AT(embed_norm), NULL, true },
+    { "token_types", QKV__COUNT, QKV__AT(token_types), NULL, true },
+    { "head", QKV__FLAG, QKV__AT(head), NULL, true },
+    { "output_bias", QKV__FLAG, QKV__AT(output_bias), NULL, true },
+    { "qkv_bias", QKV__FLAG, QKV__AT(qkv_bias), NULL, true },
+    { "rotary_factor", QKV__NUMBER, QKV__AT(rotary_factor), NULL, true },
+    { "rotary_low", QKV__NUMBER, QKV__AT(rotary_low), NULL, true },
+    { "rotary_high", QKV__NUMBER, QKV__AT(rotary_high), NULL, true },
+    { "rotary_length", QKV__COUNT, QKV__AT(rotary_length), NULL, true },
+    { NULL, 0, 0, NULL, false },
+};
 _Static_assert(sizeof(qkv_norm_kind) == sizeof(int) && sizeof(qkv_activation) == sizeof(int) &&
-                   sizeof(qkv_position_kind) == sizeof(int) && sizeof(qkv_pooling) == sizeof(int),
+                   sizeof(qkv_position_kind) == sizeof(int) && sizeof(qkv_pooling) == sizeof(int) &&
+                   sizeof(qkv_pooler) == sizeof(int),
                "words are stored through an int");
 
 /* ---- labels ---- */
@@ -84,38 +96,38 @@ void qkv__labels_free(qkv__labels *l)
 
 /* ---- reading ---- */
 
-static qkv_status wrong(const char *path, const struct key *k, const char *expected)
+static qkv_status wrong(const char *path, const qkv__config_key *k, const char *expected)
 {
     return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected %s", path, k->name, expected);
 }
 
-static qkv_status read_word(const char *path, const struct key *k, const char *word, int *to)
+static qkv_status read_word(const char *path, const qkv__config_key *k, const char *word, int *to)
 {
-    for (int i = 0; word && k->words[i]; i++)
-        if (!strcmp(word, k->words[i])) return *to = i, QKV_OK;
+    for (const qkv__word *w = k->words; word && w->word; w++)
+        if (!strcmp(word, w->word)) return *to = w->value, QKV_OK;
     return qkv__fail(word ? QKV_UNSUPPORTED : QKV_FORMAT,
                      "%s: key \"%s\": expected one of the known words, such as \"%s\", not \"%.40s\"", path, k->name,
-                     k->words[0], word ? word : "something else");
+                     k->words[0].word, word ? word : "something else");
 }
 
-static qkv_status read_key(const char *path, const struct key *k, const json_t *value, qkv_transformer_opts *o)
+static qkv_status read_key(const char *path, const qkv__config_key *k, const json_t *value, qkv_transformer_opts *o)
 {
     void *to = (char *)o + k->at;
     json_int_t whole = json_integer_value(value);
     switch (k->type) {
-    case COUNT:
+    case QKV__COUNT:
         if (!json_is_integer(value) || whole < 0) return wrong(path, k, "a whole number, at least 0");
         *(int64_t *)to = whole;
         return QKV_OK;
-    case INT:
+    case QKV__INT:
         if (!json_is_integer(value) || whole < 0 || whole > 10000) return wrong(path, k, "a whole number from 0 to 10000");
         *(int *)to = (int)whole;
         return QKV_OK;
-    case FLAG:
+    case QKV__FLAG:
         if (!json_is_boolean(value)) return wrong(path, k, "true or false");
         *(int *)to = json_is_true(value);
         return QKV_OK;
-    case NUMBER:
+    case QKV__NUMBER:
         if (!json_is_number(value) || !isfinite((float)json_number_value(value))) return wrong(path, k, "a finite number");
         *(float *)to = (float)json_number_value(value);
         return QKV_OK;
@@ -123,18 +135,22 @@ static qkv_status read_key(const char *path, const struct key *k, const json_t *
     }
 }
 
-static qkv_status check_type(const char *path, const json_t *name)
+qkv_status qkv__keys_read(const char *path, const qkv__config_key *k, const json_t *config, qkv_transformer_opts *o)
 {
-    if (!json_is_string(name)) return qkv__fail(QKV_FORMAT, "%s: key \"model_type\" is missing or not text", path);
-    if (!strcmp(json_string_value(name), MODEL_TYPE)) return QKV_OK;
-    return qkv__fail(QKV_UNSUPPORTED, "%s: unsupported architecture \"%.60s\": the supported one is " MODEL_TYPE, path,
-                     json_string_value(name));
+    qkv_status status = QKV_OK;
+    for (; k->name && !status; k++) {
+        const json_t *value = json_object_get(config, k->name);
+        if (k->optional && (!value || json_is_null(value))) continue;
+        if (value) status = read_key(path, k, value, o);
+        else status = qkv__fail(QKV_FORMAT, "%s: key \"%s\" is missing", path, k->name);
+    }
+    return status;
 }
 
 static bool is_key(const char *name)
 {
-    for (int i = 0; i < N_KEYS; i++)
-        if (!strcmp(keys[i].name, name)) return true;
+    for (const qkv__config_key *k = keys; k->name; k++)
+        if (!strcmp(k->name, name)) return true;
     return !strcmp(name, "model_type") || !strcmp(name, "labels");
 }
 
@@ -158,54 +174,42 @@ static qkv_status read_labels(const char *path, const json_t *list, int64_t clas
     return status;
 }
 
-/* Models without a classifier may have been written before there were any. */
-static bool is_new(const struct key *k) { return k->at == AT(classes) || k->at == AT(pooling); }
-
-static qkv_status read_all(const char *path, json_t *config, qkv_transformer_opts *o)
+qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_opts *o, qkv__labels *labels)
 {
     const char *name;
     json_t *value;
-    if (!json_is_object(config)) return qkv__fail(QKV_FORMAT, "%s: expected a JSON object", path);
-    qkv_status status = check_type(path, json_object_get(config, "model_type"));
-    json_object_foreach (config, name, value)
-        if (!status && !is_key(name)) status = qkv__fail(QKV_FORMAT, "%s: key \"%.60s\" is unknown", path, name);
-    for (int i = 0; i < N_KEYS && !status; i++) {
-        value = json_object_get(config, keys[i].name);
-        if (value) status = read_key(path, &keys[i], value, o);
-        else if (!is_new(&keys[i])) status = qkv__fail(QKV_FORMAT, "%s: key \"%s\" is missing", path, keys[i].name);
-    }
-    return status;
-}
-
-qkv_status qkv__config_read(const char *path, qkv_transformer_opts *o, qkv__labels *labels)
-{
-    qkv__bytes file;
-    json_error_t error;
-    qkv_status status = qkv__file_read(path, CONFIG_MAX, &file);
-    if (status) return status;
     *o = (qkv_transformer_opts){ 0 };
-    json_t *config = json_loadb((const char *)file.data, file.size, JSON_REJECT_DUPLICATES, &error);
-    if (config) {
-        status = read_all(path, config, o);
-        if (!status) status = read_labels(path, json_object_get(config, "labels"), o->classes, labels);
-    } else status = qkv__fail(QKV_FORMAT, "%s: line %d: %s", path, error.line, error.text);
-    json_decref(config);
-    qkv__bytes_free(&file);
-    return status;
+    json_object_foreach (config, name, value)
+        if (!is_key(name)) return qkv__fail(QKV_FORMAT, "%s: key \"%.60s\" is unknown", path, name);
+    qkv_status status = qkv__keys_read(path, keys, config, o);
+    return status ? status : read_labels(path, json_object_get(config, "labels"), o->classes, labels);
 }
 
 /* ---- writing ---- */
 
-static json_t *value_of(const struct key *k, const qkv_transformer_opts *o)
+static json_t *word_of(const qkv__word *words, int value)
+{
+    while (words->word && words->value != value) words++;
+    return words->word ? json_string(words->word) : NULL;
+}
+
+static json_t *value_of(const qkv__config_key *k, const qkv_transformer_opts *o)
 {
     const void *from = (const char *)o + k->at;
     switch (k->type) {
-    case COUNT: return json_integer(*(const int64_t *)from);
-    case INT: return json_integer(*(const int *)from);
-    case FLAG: return json_boolean(*(const int *)from);
-    case NUMBER: return json_real((double)*(const float *)from);
-    default: return json_string(k->words[*(const int *)from]);
+    case QKV__COUNT: return json_integer(*(const int64_t *)from);
+    case QKV__INT: return json_integer(*(const int *)from);
+    case QKV__FLAG: return json_boolean(*(const int *)from);
+    case QKV__NUMBER: return json_real((double)*(const float *)from);
+    default: return word_of(k->words, *(const int *)from);
     }
+}
+
+bool qkv__keys_write(const qkv__config_key *k, const qkv_transformer_opts *o, json_t *config)
+{
+    for (; k->name; k++)
+        if (json_object_set_new(config, k->name, value_of(k, o))) return false;
+    return true;
 }
 
 static json_t *list_of(const qkv__labels *labels)
@@ -219,38 +223,12 @@ static json_t *list_of(const qkv__labels *labels)
     return list;
 }
 
-static json_t *describe(const qkv_transformer_opts *o, const qkv__labels *labels)
-{
-    json_t *config = json_pack("{s:s}", "model_type", MODEL_TYPE);
-    bool ok = config != NULL;
-    for (int i = 0; ok && i < N_KEYS; i++) ok = !json_object_set_new(config, keys[i].name, value_of(&keys[i], o));
-    if (ok && labels->n) ok = !json_object_set_new(config, "labels", list_of(labels));
-    if (ok) return config;
-    json_decref(config);
-    return NULL;
-}
-
-static qkv_status write_file(const char *path, const char *text, size_t length)
-{
-    qkv__writer w;
-    qkv_status status = qkv__write_begin(&w, path);
-    if (!status) status = qkv__write_put(&w, text, length);
-    if (!status) status = qkv__write_put(&w, "\n", 1);
-    if (!status) status = qkv__write_end(&w);
-    if (status) qkv__write_abandon(&w);
-    return status;
-}
-
 qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels)
 {
-    const size_t style = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
-    json_t *config = describe(o, labels);
-    size_t length = config ? json_dumpb(config, NULL, 0, style) : 0;
-    char *text = length ? qkv__alloc(length) : NULL;
-    qkv_status status;
-    if (text && json_dumpb(config, text, length, style) == length) status = write_file(path, text, length);
-    else status = qkv__fail(QKV_MEMORY, "%s: out of memory while writing it", path);
-    if (text) qkv__release(text, length);
+    json_t *config = json_pack("{s:s}", "model_type", QKV__OWN_TYPE);
+    bool ok = config && qkv__keys_write(keys, o, config);
+    if (ok && labels->n) ok = !json_object_set_new(config, "labels", list_of(labels));
+    qkv_status status = qkv__json_write(path, ok ? config : NULL);
     json_decref(config);
     return status;
 }

@@ -1,10 +1,16 @@
-/* config.h: a model's options as config.json. */
+/* config.h: a model's options as keys of config.json, ours and those of published models. */
 #ifndef QKV_SRC_CONFIG_H
 #define QKV_SRC_CONFIG_H
 
 #include <qkv/nn.h>
 
 #include "../base/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define QKV__CONFIG_MAX ((size_t)64 << 20) /* bytes; most have less than 2,000, and the names of the classes */
 
 /* Names of classes, in one block. Zero: none. */
 typedef struct qkv__labels {
@@ -15,8 +21,39 @@ typedef struct qkv__labels {
 qkv_status qkv__labels_copy(qkv__labels *to, const char *const *names, int64_t n);
 void qkv__labels_free(qkv__labels *l);
 
-/* Errors as in qkv_model_load() and qkv_model_save(). */
-qkv_status qkv__config_read(const char *path, qkv_transformer_opts *o, qkv__labels *labels);
+/* ---- a key and the option it is ---- */
+typedef enum qkv__config_type {
+    QKV__COUNT,  /* int64_t */
+    QKV__INT,    /* int */
+    QKV__FLAG,   /* int, true or false */
+    QKV__NUMBER, /* float */
+    QKV__WORD    /* an enum */
+} qkv__config_type;
+
+/* What a word means; several may mean the same, and the first of them is written. The last one is NULL. */
+typedef struct qkv__word {
+    const char *word;
+    int value;
+} qkv__word;
+
+typedef struct qkv__config_key {
+    const char *name;
+    qkv__config_type type;
+    size_t at; /* in qkv_transformer_opts */
+    const qkv__word *words;
+    bool optional; /* when it is missing, or null, the option stays as it is */
+} qkv__config_key;
+#define QKV__AT(member) offsetof(qkv_transformer_opts, member)
+
+/* Reads keys up to one without a name. FORMAT for a key that is missing or of another type, UNSUPPORTED for an unknown word. */
+qkv_status qkv__keys_read(const char *path, const qkv__config_key *keys, const json_t *config, qkv_transformer_opts *o);
+
+/* Adds them to config; false when memory is out. */
+bool qkv__keys_write(const qkv__config_key *keys, const qkv_transformer_opts *o, json_t *config);
+
+/* ---- our own config.json ---- */
+#define QKV__OWN_TYPE "qkv"
+qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_opts *o, qkv__labels *labels);
 qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels);
 
 #endif

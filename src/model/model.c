@@ -1,8 +1,12 @@
 /* model.c: a Transformer, its weights, and the folder they live in. */
 #include <qkv/model.h>
 
-#include "../base/file.h"
-#include "config.h"
+#include "../io/json.h"
+#include "../op/narrow.h"
+#include "bind.h"
+#include "carry.h"
+#include "export.h"
+#include "facts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +17,9 @@ struct qkv_model {
     qkv_tokenizer *tokenizer;        /* NULL: the model knows ids only */
     qkv_tokenizer *target_tokenizer; /* NULL: the same one */
     qkv__labels labels;
+    const qkv__family *family; /* NULL: ours */
+    qkv_facts facts;
+    char *origin; /* the folder it was loaded from; NULL: none */
 };
 
 qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed)
@@ -21,8 +28,44 @@ qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed)
     if (!m) return NULL;
     m->params = qkv_params_new(seed);
     m->transformer = m->params ? qkv_transformer_new(m->params, opts) : NULL;
-    if (m->transformer) return m;
+    if (m->transformer) return m->facts = qkv__facts_of(opts), m;
     qkv_model_free(m);
+    return NULL;
+}
+
+/* Every weight that both have in the same shape. */
+static void copy_weights(const qkv_params *from, const qkv_params *to)
+{
+    for (int i = 0; i < qkv_params_tensors(to); i++) {
+        qkv_tensor *w = qkv_params_tensor(to, i), *old = qkv_params_find(from, qkv_params_name(to, i));
+        bool is_same = old && qkv_ndim(old) == qkv_ndim(w);
+        for (int d = 0; is_same && d < qkv_ndim(w); d++) is_same = qkv_dim(old, d) == qkv_dim(w, d);
+        if (is_same) qkv__widen(old, 0, qkv_count(w), qkv_data(w));
+    }
+}
+
+/* A model that is made of another has no files, and can do what its options let it do. */
+static qkv_status copy_facts(const qkv_model *from, qkv_model *to)
+{
+    const qkv_facts own = to->facts;
+    qkv_status status = qkv__facts_copy(&from->facts, &to->facts);
+    to->facts.can = own.can;
+    to->facts.files = 0;
+    to->facts.bytes = 0;
+    if (from->family && !from->family->missing(qkv_transformer_options(to->transformer))) to->family = from->family;
+    else to->facts.family = own.family;
+    if (!status && from->origin && !(to->origin = qkv__copy_text(from->origin))) status = QKV_MEMORY;
+    return status;
+}
+
+qkv_model *qkv_model_like(const qkv_model *m, const qkv_transformer_opts *opts, uint64_t seed)
+{
+    if (!m || !opts) return qkv__fail(QKV_USAGE, "model: another model and options are needed"), NULL;
+    qkv_model *made = qkv_model_new(opts, seed);
+    if (!made) return NULL;
+    copy_weights(m->params, made->params);
+    if (!copy_facts(m, made)) return made;
+    qkv_model_free(made);
     return NULL;
 }
 
@@ -33,12 +76,16 @@ void qkv_model_free(qkv_model *m)
     qkv_tokenizer_free(m->tokenizer);
     qkv_tokenizer_free(m->target_tokenizer);
     qkv__labels_free(&m->labels);
+    qkv__facts_free(&m->facts);
+    qkv__release_text(m->origin);
     qkv__release(m, sizeof *m);
 }
 
 qkv_params *qkv_model_params(const qkv_model *m) { return m ? m->params : NULL; }
 
 const qkv_transformer *qkv_model_transformer(const qkv_model *m) { return m ? m->transformer : NULL; }
+
+const qkv_facts *qkv_model_facts(const qkv_model *m) { return m ? &m->facts : NULL; }
 
 /* ---- tokenizers ---- */
 
@@ -53,11 +100,11 @@ qkv_status qkv_model_set_tokenizers(qkv_model *m, qkv_tokenizer *source, qkv_tok
 {
     const qkv_transformer_opts *o = m ? qkv_transformer_options(m->transformer) : NULL;
     if (!o || !source) return qkv__fail(QKV_USAGE, "a model and a tokenizer are needed");
-    if (!target != !o->target_vocabulary)
-        return qkv__fail(QKV_USAGE, "a model with %s needs %s", target ? "one vocabulary" : "two vocabularies",
-                         target ? "one tokenizer" : "a tokenizer for each");
+    if (!target && o->target_vocabulary)
+        return qkv__fail(QKV_USAGE, "a model with two vocabularies needs a tokenizer for each");
     qkv_status status = check_size("tokenizer", source, o->vocabulary);
-    if (!status && target) status = check_size("target's tokenizer", target, o->target_vocabulary);
+    if (!status && target)
+        status = check_size("target's tokenizer", target, o->target_vocabulary ? o->target_vocabulary : o->vocabulary);
     if (status) return status;
     qkv_tokenizer_free(m->tokenizer);
     qkv_tokenizer_free(m->target_tokenizer);
@@ -122,42 +169,155 @@ static qkv_status blame(const char *file)
     return qkv__fail(QKV_FORMAT, "%s: %s", file, reason);
 }
 
-static qkv_status load_tokenizers(qkv_model *m, const folder *f)
+/* A model of ours with one vocabulary has one tokenizer, whatever an older model has left in the folder. */
+static qkv_status load_tokenizers(qkv_model *m, const char *path)
 {
-    bool two = qkv_transformer_options(m->transformer)->target_vocabulary != 0;
-    if (!qkv__file_exists(f->tokenizer) && !(two && qkv__file_exists(f->target_tokenizer))) return QKV_OK;
-    qkv_tokenizer *source = qkv_tokenizer_load(f->tokenizer);
-    qkv_tokenizer *target = source && two ? qkv_tokenizer_load(f->target_tokenizer) : NULL;
-    bool loaded = source && (target || !two);
-    if (loaded && !qkv_model_set_tokenizers(m, source, target)) return QKV_OK;
-    if (loaded) blame(f->tokenizer);
+    qkv_tokenizer *source, *target;
+    qkv_status status = qkv_tokenizers_load(path, &source, &target);
+    if (status || !source) return status;
+    if (!m->family && !qkv_transformer_options(m->transformer)->target_vocabulary) {
+        qkv_tokenizer_free(target);
+        target = NULL;
+    }
+    if (!qkv_model_set_tokenizers(m, source, target)) return QKV_OK;
+    status = blame(path);
     qkv_tokenizer_free(source);
     qkv_tokenizer_free(target);
-    return qkv_error_status();
+    return status;
+}
+
+/* What a folder has been found to hold, on the way to a model. */
+typedef struct loading {
+    folder f;
+    qkv__published published;
+    qkv__weights weights;
+    const qkv__family *family; /* NULL: ours */
+    qkv_transformer_opts opts;
+    qkv__labels labels;
+    qkv_facts facts;
+} loading;
+
+static void free_loading(loading *l)
+{
+    qkv__weights_close(&l->weights);
+    qkv__labels_free(&l->labels);
+    qkv__facts_free(&l->facts);
+    json_decref(l->published.config);
+}
+
+static qkv_status find_family(loading *l)
+{
+    const char *path = l->f.config;
+    if (!json_is_object(l->published.config)) return qkv__fail(QKV_FORMAT, "%s: expected a JSON object", path);
+    const char *type = json_string_value(json_object_get(l->published.config, "model_type"));
+    if (!type) return qkv__fail(QKV_FORMAT, "%s: key \"model_type\" is missing or not text", path);
+    l->family = qkv__family_find(type);
+    if (l->family || !strcmp(type, QKV__OWN_TYPE)) return QKV_OK;
+    return qkv__fail(QKV_UNSUPPORTED, "%s: unsupported architecture \"%.60s\": supported are %s", path, type,
+                     qkv__family_names());
+}
+
+static qkv_status read_options(loading *l)
+{
+    if (!l->family) return qkv__config_read(l->f.config, l->published.config, &l->opts, &l->labels);
+    qkv_status status = qkv__family_read(l->family, &l->published, &l->opts);
+    return status ? status : qkv__labels_read(&l->published, l->opts.classes, &l->labels);
+}
+
+/* Each layer is a tensor at least: no more are made than the files can fill. */
+static qkv_status check_layers(const loading *l)
+{
+    int layers = l->opts.encoder_layers + l->opts.decoder_layers;
+    if (layers <= l->weights.n) return QKV_OK;
+    return qkv__fail(QKV_FORMAT, "%s: %d layers, but %s has only %d tensors", l->f.config, layers, l->weights.path,
+                     l->weights.n);
+}
+
+static qkv_status read_folder(const char *path, loading *l)
+{
+    qkv_status status = name_files(path, &l->f);
+    if (!status) status = qkv__json_read(l->f.config, QKV__CONFIG_MAX, &l->published.config);
+    if (!status) status = find_family(l);
+    if (!status) status = qkv__weights_open(path, &l->weights);
+    l->published.path = l->f.config;
+    l->published.weights = &l->weights;
+    if (!status) status = read_options(l);
+    if (!status) status = check_layers(l);
+    if (status) return status;
+    l->facts = qkv__facts_of(&l->opts);
+    l->facts.files = l->weights.n_files;
+    l->facts.bytes = (int64_t)l->weights.bytes;
+    return l->family ? qkv__facts_read(l->family, &l->published, path, &l->opts, &l->facts) : QKV_OK;
+}
+
+/* The weights have no memory until the files are found to fit. */
+static qkv_status make_of(qkv_model *m, loading *l, const char *path)
+{
+    if (!(m->origin = qkv__copy_text(path)) || !(m->params = qkv__params_plan())) return qkv_error_status();
+    m->transformer = qkv_transformer_new(m->params, &l->opts);
+    if (!m->transformer) return blame(l->f.config);
+    qkv_status status = qkv__bind(m->params, l->family, &l->weights);
+    if (status) return status;
+    m->family = l->family;
+    m->labels = l->labels;
+    m->facts = l->facts;
+    l->labels = (qkv__labels){ 0 };
+    l->facts = (qkv_facts){ 0 };
+    return load_tokenizers(m, path);
 }
 
 qkv_model *qkv_model_load(const char *path)
 {
+    loading l = { 0 };
+    qkv_model *m = read_folder(path, &l) ? NULL : qkv__alloc_zero(sizeof *m);
+    if (m && make_of(m, &l, path)) {
+        qkv_model_free(m);
+        m = NULL;
+    }
+    free_loading(&l);
+    return m;
+}
+
+/* ---- saving ---- */
+
+/* Tokenizers that cannot be written anew are the files that they were. */
+static qkv_status save_tokenizers(const qkv_model *m, const folder *f, const char *path)
+{
+    if (!m->tokenizer) return QKV_OK;
+    qkv_status status = qkv_tokenizer_save(m->tokenizer, f->tokenizer);
+    if (!status && m->target_tokenizer) status = qkv_tokenizer_save(m->target_tokenizer, f->target_tokenizer);
+    bool as_files = status == QKV_UNSUPPORTED;
+    return m->origin && (as_files || !status) ? qkv__carry(m->origin, path, as_files) : status;
+}
+
+static qkv_status save_as(const qkv_model *m, const char *path, const qkv__family *family)
+{
     folder f;
-    qkv_transformer_opts opts;
-    qkv__labels labels = { 0 };
-    if (name_files(path, &f) || qkv__config_read(f.config, &opts, &labels)) return NULL;
-    qkv_model *m = qkv_model_new(&opts, 0);
-    if (!m) return qkv__labels_free(&labels), blame(f.config), NULL;
-    m->labels = labels;
-    if (!qkv_params_load(m->params, f.weights) && !load_tokenizers(m, &f)) return m;
-    qkv_model_free(m);
-    return NULL;
+    const qkv_transformer_opts *o = qkv_transformer_options(m->transformer);
+    qkv_status status = name_files(path, &f);
+    if (!status) status = qkv__folder_make(path);
+    if (!status) status = save_tokenizers(m, &f, path);
+    if (!status) status = family ? qkv__bind_save(m->params, family, f.weights) : qkv_params_save(m->params, f.weights);
+    if (status) return status;
+    if (family && o->encoder_layers && !o->decoder_layers) status = qkv__export_sentences(path, m);
+    if (status) return status;
+    return family ? qkv__export_config(f.config, family, m, &m->labels) : qkv__config_write(f.config, o, &m->labels);
 }
 
 qkv_status qkv_model_save(const qkv_model *m, const char *path)
 {
-    folder f;
     if (!m) return qkv__fail(QKV_USAGE, "model: there is none to save");
-    qkv_status status = name_files(path, &f);
-    if (!status) status = qkv__folder_make(path);
-    if (!status && m->tokenizer) status = qkv_tokenizer_save(m->tokenizer, f.tokenizer);
-    if (!status && m->target_tokenizer) status = qkv_tokenizer_save(m->target_tokenizer, f.target_tokenizer);
-    if (!status) status = qkv_params_save(m->params, f.weights);
-    return status ? status : qkv__config_write(f.config, qkv_transformer_options(m->transformer), &m->labels);
+    return save_as(m, path, m->family);
+}
+
+qkv_status qkv_model_save_as(const qkv_model *m, const char *path, const char *type)
+{
+    if (!m || !type) return qkv__fail(QKV_USAGE, "model: a model and the name of a family are needed");
+    const qkv__family *family = qkv__family_find(type);
+    if (!family && strcmp(type, QKV__OWN_TYPE))
+        return qkv__fail(QKV_UNSUPPORTED, "there is no family \"%.60s\": there are %s", type, qkv__family_names());
+    const char *problem = family ? family->missing(qkv_transformer_options(m->transformer)) : NULL;
+    if (problem)
+        return qkv__fail(QKV_UNSUPPORTED, "the model cannot be saved as %s, of which it is true that %s", type, problem);
+    return save_as(m, path, family);
 }

@@ -2,10 +2,9 @@
 #include "params_file.h"
 
 #include "../base/size.h"
+#include "../io/complaint.h"
 #include "../tensor/tape.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- save ---- */
@@ -13,7 +12,8 @@
 qkv_status qkv_params_save(const qkv_params *p, const char *path)
 {
     qkv_status status = qkv_params_status(p);
-    if (status) return status; /* half-made weights are no model */
+    if (!status) status = qkv_params_own((qkv_params *)p); /* matrices may be kept in 16 bits */
+    if (status) return status;                             /* half-made weights are no model */
     if (!path) return qkv__fail(QKV_USAGE, "save: a path is needed");
     int n = qkv_params_tensors(p);
     size_t bytes = sizeof(qkv__to_store) * (size_t)n;
@@ -30,49 +30,19 @@ qkv_status qkv_params_save(const qkv_params *p, const char *path)
 
 /* ---- load ---- */
 
-/* All that is wrong between a file and the params, as one sentence: as much as fits, then how much more there is. */
-typedef struct complaint {
-    char text[QKV_SENTENCE_MAX - 256]; /* room for the path and the count */
-    size_t length;
-    int shown, hidden;
-} complaint;
-
-static void complain(complaint *c, const char *format, ...) QKV_PRINTF(2, 3);
-static void complain(complaint *c, const char *format, ...)
-{
-    char item[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(item, sizeof item, format, args);
-    va_end(args);
-    size_t length = strlen(item);
-    if (c->length + length + 2 >= sizeof c->text) {
-        c->hidden++;
-        return;
-    }
-    c->length += (size_t)snprintf(c->text + c->length, sizeof c->text - c->length, "%s%s", c->shown++ ? "; " : "", item);
-}
-
-static qkv_status sentence(const complaint *c, const char *path, qkv_status status)
-{
-    char more[48] = "";
-    if (c->hidden) snprintf(more, sizeof more, "; and %d more like these", c->hidden);
-    return qkv__fail(status, "%.150s: %s%s", path, c->text, more);
-}
-
 /* The weight i of p, held against the file. Gives whether its values can be taken. */
-static bool compare(complaint *c, const qkv_params *p, int i, const qkv__safetensors *file)
+static bool compare(qkv__complaint *c, const qkv_params *p, int i, const qkv__safetensors *file)
 {
     const char *name = qkv_params_name(p, i);
     const qkv_tensor *w = qkv_params_tensor(p, i);
     const qkv__stored *t = qkv__safetensors_find(file, name);
     if (!t) {
-        complain(c, "tensor \"%.200s\" is missing", name);
+        qkv__complain(c, "tensor \"%.200s\" is missing", name);
         return false;
     }
     bool same = t->ndim == w->ndim;
     for (int d = 0; same && d < w->ndim; d++) same = t->shape[d] == w->shape[d];
-    if (!same) complain(c, "tensor \"%.200s\" is %s, expected %s", name, QKV_TEXT(t), QKV_TEXT(w));
+    if (!same) qkv__complain(c, "tensor \"%.200s\" is %s, expected %s", name, QKV_TEXT(t), QKV_TEXT(w));
     return same;
 }
 
@@ -87,19 +57,19 @@ static bool is_state(const qkv_params *p, const char *name)
 
 static qkv_status check_fit(const qkv_params *p, bool checkpoint, const qkv__safetensors *file)
 {
-    complaint wrong = { 0 }, types = { 0 };
+    qkv__complaint wrong = { 0 }, types = { 0 };
     for (int i = 0; i < qkv_params_tensors(p); i++) {
         if (!compare(&wrong, p, i, file)) continue;
         const qkv__stored *t = qkv__safetensors_find(file, qkv_params_name(p, i));
-        if (!qkv__safetensors_decodes(t)) complain(&types, "tensor \"%.200s\" is %s, not a float type", t->name, t->dtype);
+        if (!qkv__safetensors_decodes(t)) qkv__complain(&types, "tensor \"%.200s\" is %s, not a float type", t->name, t->dtype);
     }
     for (int i = 0; i < file->n; i++) {
         const char *name = file->tensors[i].name;
         if (!qkv_params_find(p, name) && !(checkpoint && is_state(p, name)))
-            complain(&wrong, "tensor \"%.200s\" has no place", name);
+            qkv__complain(&wrong, "tensor \"%.200s\" has no place", name);
     }
-    if (wrong.shown) return sentence(&wrong, file->path, QKV_FORMAT);
-    return types.shown ? sentence(&types, file->path, QKV_UNSUPPORTED) : QKV_OK;
+    qkv_status status = qkv__complaint_end(&wrong, file->path, QKV_FORMAT);
+    return status ? status : qkv__complaint_end(&types, file->path, QKV_UNSUPPORTED);
 }
 
 qkv_status qkv__params_read(const qkv_params *p, const char *path, bool checkpoint, qkv__safetensors *out)
@@ -117,7 +87,8 @@ qkv_status qkv__params_read(const qkv_params *p, const char *path, bool checkpoi
 qkv_status qkv_params_load(qkv_params *p, const char *path)
 {
     qkv__safetensors file;
-    qkv_status status = qkv__params_read(p, path, false, &file);
+    qkv_status status = p ? qkv_params_own(p) : QKV_OK;
+    if (!status) status = qkv__params_read(p, path, false, &file);
     if (status) return status;
     for (int i = 0; i < qkv_params_tensors(p); i++) /* nothing here can fail: all weights change, or none */
         qkv__safetensors_decode(qkv__safetensors_find(&file, qkv_params_name(p, i)), qkv_params_tensor(p, i)->data);

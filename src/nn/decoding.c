@@ -127,9 +127,9 @@ qkv_tensor *qkv__decoding_step(qkv__decoding *d, qkv_tape *t, const int32_t *ids
     if (qkv_tape_status(t)) return NULL;
     if (s->step >= s->room) return qkv__error(t, QKV_LIMIT, "decoding: there is room for %lld tokens", (long long)s->room);
     for (int64_t r = 0; r < s->rows; r++) d->seen[r] = (int32_t)s->step + 1, d->positions[r] = (int32_t)s->step;
-    const qkv_rotary_opts turns = { .base = d->m->o.rotary_base, .positions = d->positions };
+    const qkv_rotary_opts turns = { .base = d->m->o.rotary_base, .positions = d->positions, .frequencies = d->m->frequencies };
     qkv__pass pass = { .o = &d->m->o, .steps = s, .rotary = d->m->o.positions == QKV_ROTARY ? &turns : NULL };
-    qkv_tensor *x = qkv__embed(d->m, stack, t, ids, s->rows, 1, s->step);
+    qkv_tensor *x = qkv__embed(d->m, stack, t, ids, NULL, s->rows, 1, s->step);
     for (int i = 0; i < stack->n; i++) {
         pass.cache = &d->caches[i];
         x = qkv__layer_forward(&stack->layers[i], x, &pass);

@@ -22,14 +22,13 @@ qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *o)
     return f.in.weight && f.out.weight && (f.gate.weight || !gated) ? f : failed;
 }
 
-static qkv_tensor *activate(const qkv_ffn *f, qkv_tensor *x, qkv_tensor *h)
+qkv_tensor *qkv__activate(qkv_activation f, qkv_tensor *x)
 {
-    switch (f->activation) {
-    case QKV_RELU: return qkv__relu_over(h);
-    case QKV_GELU: return qkv_gelu(h);
-    case QKV_GELU_TANH: return qkv_gelu_tanh(h);
-    case QKV_SILU: return qkv_silu(h);
-    default: return qkv_silu_gated(qkv_linear_forward(&f->gate, x), h);
+    switch (f) {
+    case QKV_GELU: return qkv_gelu(x);
+    case QKV_GELU_TANH: return qkv_gelu_tanh(x);
+    case QKV_SILU: return qkv_silu(x);
+    default: return qkv__relu_over(x);
     }
 }
 
@@ -37,6 +36,7 @@ qkv_tensor *qkv_ffn_forward(const qkv_ffn *f, qkv_tensor *x)
 {
     if (!x) return NULL;
     if (!f->in.weight) return qkv__no_weights(x->tape, "feed-forward");
-    qkv_tensor *h = activate(f, x, qkv_linear_forward(&f->in, x));
+    qkv_tensor *h = qkv_linear_forward(&f->in, x);
+    h = f->activation == QKV_SILU_GATED ? qkv_silu_gated(qkv_linear_forward(&f->gate, x), h) : qkv__activate(f->activation, h);
     return qkv_linear_forward(&f->out, qkv__dropout_over(h, f->dropout)); /* no activation's backward reads its result */
 }

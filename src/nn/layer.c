@@ -7,7 +7,7 @@
 
 /* ---- making ---- */
 
-static qkv_norm norm_part(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o)
+qkv_norm qkv__norm_part(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o)
 {
     char name[QKV_NAME_MAX];
     if (!qkv__join_name(p, name, layer, part)) return (qkv_norm){ 0 };
@@ -26,6 +26,7 @@ static qkv_mha mha_part(qkv_params *p, const char *layer, const char *part, cons
                                              .kv_heads = o->kv_heads,
                                              .d_k = o->d_k,
                                              .no_bias = o->no_bias,
+                                             .qkv_bias = o->qkv_bias,
                                              .dropout = o->attention_dropout });
 }
 
@@ -46,13 +47,13 @@ bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *stack, int i, con
     char layer[64];
     snprintf(layer, sizeof layer, "%s.%d", stack, i);
     l->self = mha_part(p, layer, "self", o);
-    l->self_norm = norm_part(p, layer, "self_norm", o);
+    l->self_norm = qkv__norm_part(p, layer, "self_norm", o);
     if (crosses) {
         l->cross = mha_part(p, layer, "cross", o);
-        l->cross_norm = norm_part(p, layer, "cross_norm", o);
+        l->cross_norm = qkv__norm_part(p, layer, "cross_norm", o);
     }
     l->ffn = ffn_part(p, layer, o);
-    l->ffn_norm = norm_part(p, layer, "ffn_norm", o);
+    l->ffn_norm = qkv__norm_part(p, layer, "ffn_norm", o);
     return !qkv_params_status(p);
 }
 

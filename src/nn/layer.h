@@ -25,6 +25,7 @@ typedef struct qkv__pass {
     const qkv_transformer_opts *o;
     const qkv__steps *steps;       /* NULL: a whole sequence at once */
     qkv__cache *cache;             /* of this layer, with steps */
+    const int32_t *types;          /* of the tokens; NULL: 0 */
     qkv_mask self;                 /* of self-attention */
     const qkv_rotary_opts *rotary; /* NULL: positions are in the embedding */
     qkv_tensor *memory;            /* what the encoder gave; NULL without cross-attention */
@@ -41,10 +42,15 @@ typedef struct qkv__layer {
 /* Makes layer number i of "encoder" or "decoder". False with the error in p. */
 bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *stack, int i, const qkv_transformer_opts *o, bool crosses);
 
+/* The norm "layer.part" of a model with these options. */
+qkv_norm qkv__norm_part(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o);
+
 /* The parts of a model. */
 typedef struct qkv__stack {
     qkv_embed embed; /* the decoder's may be the encoder's */
+    qkv_embed types; /* of token types */
     qkv_positions positions;
+    qkv_norm embed_norm;
     qkv__layer *layers;
     int n;
     qkv_norm final_norm; /* with pre_norm */
@@ -54,14 +60,18 @@ enum { QKV__ENCODER, QKV__DECODER, QKV__STACKS };
 struct qkv_transformer {
     qkv_transformer_opts o;
     qkv__stack stacks[QKV__STACKS];
-    qkv_linear output; /* when untied */
-    qkv_linear classifier;
+    const float *frequencies; /* of scaled rotary positions; NULL: those of the base */
+    qkv_linear head;
+    qkv_norm head_norm;
+    qkv_linear output; /* the weight is an embedding's when tied */
+    qkv_linear pooler, classifier;
     qkv_tensor *pool_query; /* (1, dim), of attention pooling */
 };
 
-/* Embedding times sqrt(dim), plus the positions from first_position + first on, then dropout. */
-qkv_tensor *qkv__embed(const qkv_transformer *m, const qkv__stack *s, qkv_tape *t, const int32_t *ids, int64_t batch,
-                       int64_t length, int64_t first);
+/* Embedding times sqrt(dim), plus the types' vectors (types NULL: those of type 0), plus the positions from first_position +
+ * first on, the norm, then dropout. */
+qkv_tensor *qkv__embed(const qkv_transformer *m, const qkv__stack *s, qkv_tape *t, const int32_t *ids, const int32_t *types,
+                       int64_t batch, int64_t length, int64_t first);
 
 qkv_tensor *qkv__layer_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass);
 

@@ -35,9 +35,10 @@ qkv_mha qkv_mha_new_with(qkv_params *p, const char *name, const qkv_mha_opts *op
     qkv_mha_opts o = opts ? *opts : (qkv_mha_opts){ 0 };
     if (!p || !settle(p, name, &o)) return (qkv_mha){ 0 };
     qkv_mha m = { .heads = o.heads, .kv_heads = o.kv_heads, .dropout = o.dropout };
-    m.q = qkv__linear_part(p, name, "q", o.dim, o.heads * o.d_k, o.no_bias); /* one by one: an initialiser list has no order */
-    m.k = qkv__linear_part(p, name, "k", o.kv_dim, o.kv_heads * o.d_k, o.no_bias);
-    m.v = qkv__linear_part(p, name, "v", o.kv_dim, o.kv_heads * o.d_v, o.no_bias);
+    bool bare = o.no_bias && !o.qkv_bias;
+    m.q = qkv__linear_part(p, name, "q", o.dim, o.heads * o.d_k, bare); /* one by one: an initialiser list has no order */
+    m.k = qkv__linear_part(p, name, "k", o.kv_dim, o.kv_heads * o.d_k, bare);
+    m.v = qkv__linear_part(p, name, "v", o.kv_dim, o.kv_heads * o.d_v, bare);
     m.out = qkv__linear_part(p, name, "out", o.heads * o.d_v, o.dim, o.no_bias);
     return m.q.weight && m.k.weight && m.v.weight && m.out.weight ? m : (qkv_mha){ 0 };
 }

@@ -3,6 +3,7 @@
 
 #include "../base/memory.h"
 #include "../base/pool.h"
+#include "../op/narrow.h"
 #include "../tensor/tape.h"
 
 #include <math.h>
@@ -40,6 +41,11 @@ struct qkv_params {
     size_t data_bytes, grad_bytes; /* allocated */
     int64_t block;                 /* floats used of each block */
     int64_t count;                 /* of them in weights */
+    int32_t *slots;                /* of entries by the hash of their names: one more than the place in entries, 0 for none */
+    size_t slots_bytes;
+    bool lent; /* the values lie elsewhere, and there are no gradients */
+    void *held;
+    void (*release_held)(void *);
     qkv_status status;
     char sentence[QKV_SENTENCE_MAX];
 };
@@ -52,15 +58,30 @@ qkv_params *qkv_params_new(uint64_t seed)
     return p;
 }
 
+qkv_params *qkv__params_plan(void)
+{
+    qkv_params *p = qkv_params_new(0);
+    if (p) p->lent = true;
+    return p;
+}
+
+static void let_go(qkv_params *p)
+{
+    if (p->held) p->release_held(p->held);
+    p->held = NULL;
+}
+
 void qkv_params_free(qkv_params *p)
 {
     if (!p) return;
+    let_go(p);
     for (int i = 0; i < p->n_entries; i++) qkv__release(p->entries[i], p->entries[i]->bytes);
     for (kept *k = p->models, *next; k; k = next) {
         next = k->next;
         qkv__release(k, k->bytes);
     }
     qkv__release(p->entries, p->entries_bytes);
+    qkv__release(p->slots, p->slots_bytes);
     qkv__release(p->data, p->data_bytes);
     qkv__release(p->grad, p->grad_bytes);
     qkv__release(p, sizeof *p);
@@ -153,15 +174,40 @@ static qkv_status fill(const qkv_params *p, entry *e, qkv_init init, float scale
     return qkv__parallel(qkv__ceil_div(x->count, TASK), 0, fill_task, &f);
 }
 
-/* ---- adding ---- */
+/* ---- names ---- */
+
+/* The slot of a name, or the free one where it would be. There are always free ones. */
+static int32_t *slot_of(const qkv_params *p, int32_t *slots, size_t n, uint64_t hash, const char *name)
+{
+    for (size_t i = (size_t)(hash % n);; i = (i + 1) % n) {
+        const entry *e = slots[i] ? p->entries[slots[i] - 1] : NULL;
+        if (!e || (e->hash == hash && !strcmp(e->name, name))) return &slots[i];
+    }
+}
 
 static entry *find(const qkv_params *p, const char *name)
 {
-    uint64_t hash = hash_name(name);
-    for (int i = 0; i < p->n_entries; i++)
-        if (p->entries[i]->hash == hash && !strcmp(p->entries[i]->name, name)) return p->entries[i];
-    return NULL;
+    if (!p->slots) return NULL;
+    int32_t found = *slot_of(p, p->slots, p->slots_bytes / sizeof *p->slots, hash_name(name), name);
+    return found ? p->entries[found - 1] : NULL;
 }
+
+/* At least twice as many slots as there will be names with one more. */
+static bool make_slots(qkv_params *p)
+{
+    size_t n = p->slots_bytes / sizeof *p->slots, wanted = 4 * ((size_t)p->n_entries + 16);
+    if (n / 2 > (size_t)p->n_entries) return true;
+    int32_t *slots = qkv__alloc_zero(sizeof *slots * wanted);
+    if (!slots) return keep_error(p);
+    for (int i = 0; i < p->n_entries; i++)
+        *slot_of(p, slots, wanted, p->entries[i]->hash, p->entries[i]->name) = (int32_t)i + 1;
+    qkv__release(p->slots, p->slots_bytes);
+    p->slots = slots;
+    p->slots_bytes = sizeof *slots * wanted;
+    return true;
+}
+
+/* ---- adding ---- */
 
 static bool check(qkv_params *p, const char *name, int ndim, const int64_t *shape, qkv_init init, float scale, int64_t *count)
 {
@@ -195,8 +241,9 @@ static bool make_room(qkv_params *p, int64_t floats)
     size_t total, bytes, entries = sizeof(entry *) * ((size_t)p->n_entries + 1);
     if (!qkv__size_add((size_t)p->block, (size_t)floats, &total) || !qkv__size_mul(total, sizeof(float), &bytes))
         return qkv__params_fail(p, QKV_LIMIT, "all weights together are larger than memory can be");
-    bool ok = !qkv__grow((void **)&p->entries, &p->entries_bytes, entries) &&
-              !qkv__grow((void **)&p->data, &p->data_bytes, bytes) && !qkv__grow((void **)&p->grad, &p->grad_bytes, bytes);
+    bool ok = make_slots(p) && !qkv__grow((void **)&p->entries, &p->entries_bytes, entries);
+    if (p->lent) return ok || keep_error(p);
+    ok = ok && !qkv__grow((void **)&p->data, &p->data_bytes, bytes) && !qkv__grow((void **)&p->grad, &p->grad_bytes, bytes);
     for (int i = 0; i < p->n_entries; i++) point(p, i);
     return ok || keep_error(p);
 }
@@ -210,15 +257,26 @@ static entry *new_entry(qkv_params *p, const char *name, int ndim, const int64_t
     e->hash = hash_name(name);
     e->offset = p->block;
     memcpy(e->name, name, length);
-    e->tensor = (qkv_tensor){ .count = count, .ndim = ndim, .wants_grad = true, .keeps_grad = true };
+    e->tensor = (qkv_tensor){ .count = count, .ndim = ndim, .wants_grad = !p->lent, .keeps_grad = true };
     for (int i = 0; i < ndim; i++) e->tensor.shape[i] = shape[i];
     return e;
+}
+
+/* The first values of the newest entry, and zeros up to the next one. */
+static qkv_status start(qkv_params *p, qkv_init init, float scale, int64_t padded)
+{
+    memset(p->data + p->block, 0, sizeof(float) * (size_t)padded);
+    memset(p->grad + p->block, 0, sizeof(float) * (size_t)padded);
+    point(p, p->n_entries);
+    return fill(p, p->entries[p->n_entries], init, scale);
 }
 
 qkv_tensor *qkv_params_add(qkv_params *p, const char *name, int ndim, const int64_t *shape, qkv_init init, float scale)
 {
     int64_t count = 0;
-    if (!p || !check(p, name, ndim, shape, init, scale, &count)) return NULL;
+    if (!p) return NULL;
+    if (p->held && qkv_params_own(p)) return keep_error(p), NULL;
+    if (!check(p, name, ndim, shape, init, scale, &count)) return NULL;
     int64_t padded = qkv__round_up(count ? count : 1, LINE); /* an empty weight has an address too */
     if (!make_room(p, padded)) return NULL;
     entry *e = new_entry(p, name, ndim, shape, count);
@@ -226,20 +284,59 @@ qkv_tensor *qkv_params_add(qkv_params *p, const char *name, int ndim, const int6
         keep_error(p);
         return NULL;
     }
-    memset(p->data + p->block, 0, sizeof(float) * (size_t)padded);
-    memset(p->grad + p->block, 0, sizeof(float) * (size_t)padded);
     p->entries[p->n_entries] = e;
-    point(p, p->n_entries);
-    if (fill(p, e, init, scale)) {
+    if (!p->lent && start(p, init, scale, padded)) {
         keep_error(p);
         qkv__release(e, e->bytes);
         return NULL;
     }
-    p->n_entries++;
+    *slot_of(p, p->slots, p->slots_bytes / sizeof *p->slots, e->hash, name) = (int32_t)++p->n_entries;
     p->block += padded;
     p->count += count;
     return &e->tensor;
 }
+
+/* ---- values that lie elsewhere ---- */
+
+void qkv__params_place(qkv_params *p, int i, float *values) { p->entries[i]->tensor.data = values; }
+
+void qkv__params_place_narrow(qkv_params *p, int i, const uint16_t *values, bool are_halves)
+{
+    p->entries[i]->tensor.narrow = values;
+    p->entries[i]->tensor.is_half = are_halves;
+}
+
+void qkv__params_hold(qkv_params *p, void *what, void (*release)(void *))
+{
+    p->held = what;
+    p->release_held = release;
+}
+
+qkv_status qkv_params_own(qkv_params *p)
+{
+    if (!p) return qkv_params_status(p);
+    if (!p->lent || !p->n_entries) return QKV_OK;
+    size_t bytes = sizeof(float) * (size_t)p->block;
+    float *data = qkv__alloc_zero(bytes), *grad = data ? qkv__alloc_zero(bytes) : NULL;
+    if (!grad) {
+        qkv__release(data, bytes);
+        return QKV_MEMORY;
+    }
+    p->data = data, p->grad = grad;
+    p->data_bytes = p->grad_bytes = bytes;
+    for (int i = 0; i < p->n_entries; i++) {
+        qkv_tensor *w = &p->entries[i]->tensor;
+        qkv__widen(w, 0, w->count, data + p->entries[i]->offset);
+        w->narrow = NULL;
+        w->wants_grad = true;
+        point(p, i);
+    }
+    p->lent = false;
+    let_go(p);
+    return QKV_OK;
+}
+
+/* ---- what layers are made with ---- */
 
 void *qkv__params_keep(qkv_params *p, size_t bytes)
 {
@@ -280,9 +377,10 @@ int64_t qkv_params_count(const qkv_params *p) { return p ? p->count : 0; }
 
 int64_t qkv_params_block(const qkv_params *p) { return p ? p->block : 0; }
 
-float *qkv_params_data(const qkv_params *p) { return p ? p->data : NULL; }
+/* Owning changes where the weights lie, not what they are: params that only look are const. */
+float *qkv_params_data(const qkv_params *p) { return p && !qkv_params_own((qkv_params *)p) ? p->data : NULL; }
 
-float *qkv_params_grad(const qkv_params *p) { return p ? p->grad : NULL; }
+float *qkv_params_grad(const qkv_params *p) { return p && !qkv_params_own((qkv_params *)p) ? p->grad : NULL; }
 
 int qkv_params_tensors(const qkv_params *p) { return p ? p->n_entries : 0; }
 
@@ -310,7 +408,7 @@ qkv_tensor *qkv_params_find(const qkv_params *p, const char *name)
 
 void qkv_params_zero_grad(qkv_params *p)
 {
-    if (p && p->block) memset(p->grad, 0, sizeof(float) * (size_t)p->block);
+    if (p && p->grad) memset(p->grad, 0, sizeof(float) * (size_t)p->block);
 }
 
 /* A pass over all gradients, cut by their number alone so that the sum has one order at any thread count. */
@@ -343,6 +441,7 @@ static void scale_task(void *work, int64_t task, void *scratch)
 qkv_status qkv_params_clip_grad(qkv_params *p, float max_norm, float *norm)
 {
     if (!p) return qkv_params_status(p);
+    if (qkv_params_own(p)) return QKV_MEMORY;
     if (!(max_norm > 0)) return qkv__fail(QKV_USAGE, "clip: the largest norm is %g, expected more than 0", (double)max_norm);
     pass c = { .grad = p->grad, .block = p->block };
     c.cut = qkv__round_up(qkv__max(qkv__ceil_div(p->block, MAX_CUTS), TASK), LINE);

@@ -28,6 +28,22 @@ qkv_tensor *qkv__add_part(qkv_params *p, const char *layer, const char *part, in
 qkv_linear qkv__linear_part(qkv_params *p, const char *layer, const char *part, int64_t in, int64_t out, bool no_bias);
 qkv_norm qkv__norm_make(qkv_params *p, const char *name, int64_t dim, qkv_norm_kind kind);
 
+/* f(x) for any activation without a gate; x, which a linear layer made, is not read again. */
+qkv_tensor *qkv__activate(qkv_activation f, qkv_tensor *x);
+
+/* Params whose weights have names and shapes, but no values until each is placed somewhere. NULL as qkv_params_new(). */
+qkv_params *qkv__params_plan(void);
+
+/* The values of weight i, which must stay there until p is freed or owns its weights. */
+void qkv__params_place(qkv_params *p, int i, float *values);
+
+/* The same for values that are kept in 16 bits, as IEEE halves or bfloats; only for weights that affine and gather alone
+ * read. */
+void qkv__params_place_narrow(qkv_params *p, int i, const uint16_t *values, bool are_halves);
+
+/* Keeps what the values lie in: release(what) is called when p needs it no more. One at most. */
+void qkv__params_hold(qkv_params *p, void *what, void (*release)(void *));
+
 /* Memory that lives as long as p, cleared; NULL with the error in p. */
 void *qkv__params_keep(qkv_params *p, size_t bytes);
 

@@ -50,10 +50,17 @@ qkv_tensor *qkv_transformer_pool(const qkv_transformer *m, qkv_tensor *hidden, c
     return attend(hidden, lengths, m->pool_query);
 }
 
+static qkv_tensor *densely(const qkv_transformer *m, qkv_tensor *pooled)
+{
+    if (m->o.pooler == QKV_NO_POOLER) return pooled;
+    qkv_tensor *x = qkv_linear_forward(&m->pooler, pooled);
+    return m->o.pooler == QKV_POOLER_TANH ? qkv_tanh(x) : qkv_relu(x);
+}
+
 qkv_tensor *qkv_transformer_classify(const qkv_transformer *m, qkv_tensor *hidden, const int32_t *lengths)
 {
     if (!m || !hidden) return NULL;
     if (!m->o.classes) return qkv__error(hidden->tape, QKV_USAGE, "classify: the model has no classifier");
-    qkv_tensor *pooled = qkv_transformer_pool(m, hidden, lengths, m->o.pooling);
+    qkv_tensor *pooled = densely(m, qkv_transformer_pool(m, hidden, lengths, m->o.pooling));
     return qkv_linear_forward(&m->classifier, qkv_dropout(pooled, m->o.dropout));
 }

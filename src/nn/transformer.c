@@ -11,6 +11,22 @@ static const char *const stack_names[] = { "encoder", "decoder" };
 
 /* ---- making ---- */
 
+/* What published models have besides. */
+static const char *check_variant(const qkv_transformer_opts *o)
+{
+    if ((unsigned)o->pooler > QKV_POOLER_RELU) return "there is no such pooler";
+    if (o->token_types < 0) return "token types cannot be negative";
+    if (o->token_types && !o->encoder_layers) return "token types need an encoder";
+    if (o->head && o->activation == QKV_SILU_GATED) return "a head has no gate: it needs another activation";
+    if (!(o->rotary_base >= 0 && o->rotary_base < INFINITY)) return "the rotary base cannot be negative";
+    if (o->rotary_factor == 0) return NULL;
+    if (o->positions != QKV_ROTARY) return "scaled frequencies need rotary positions";
+    if (!(o->rotary_factor >= 1 && o->rotary_factor < INFINITY)) return "the rotary factor must be at least 1";
+    if (!(o->rotary_low > 0 && o->rotary_high > o->rotary_low && o->rotary_high < INFINITY))
+        return "rotary_low must be more than 0, and rotary_high more than that";
+    return o->rotary_length < 1 ? "scaled frequencies need the rotary length" : NULL;
+}
+
 static bool check(qkv_params *p, const qkv_transformer_opts *o)
 {
     const char *problem = NULL;
@@ -28,6 +44,7 @@ static bool check(qkv_params *p, const qkv_transformer_opts *o)
     else if (o->classes < 0) problem = "classes cannot be negative";
     else if ((unsigned)o->pooling > QKV_POOL_ATTENTION) problem = "there is no such pooling";
     else if (!(o->dropout >= 0 && o->dropout < 1)) problem = "dropout must be at least 0 and below 1";
+    else problem = check_variant(o);
     return !problem || qkv__params_fail(p, QKV_USAGE, "transformer: %s", problem);
 }
 
@@ -42,21 +59,50 @@ static bool make_stack(qkv_params *p, qkv_transformer *m, int which)
     if (which == DECODER && o->target_vocabulary) s->embed = qkv_embed_new(p, "target_embed", o->target_vocabulary, o->dim);
     else if (which == DECODER && m->stacks[ENCODER].n) s->embed = m->stacks[ENCODER].embed;
     else s->embed = qkv_embed_new(p, "embed", o->vocabulary, o->dim);
+    if (which == ENCODER && o->token_types) s->types = qkv_embed_new(p, "token_types", o->token_types, o->dim);
     if (o->positions == QKV_LEARNED && qkv__join_name(p, part, name, "positions"))
         s->positions = qkv_positions_new(p, part, o->longest + o->first_position, o->dim);
+    if (o->embed_norm) s->embed_norm = qkv__norm_part(p, name, "embed_norm", o);
     s->layers = qkv__params_keep(p, sizeof *s->layers * (size_t)s->n);
     for (int i = 0; s->layers && i < s->n; i++)
         if (!qkv__layer_make(p, &s->layers[i], name, i, o, which == DECODER && o->encoder_layers > 0)) return false;
-    if (o->pre_norm && qkv__join_name(p, part, name, "norm")) {
-        s->final_norm = qkv__norm_make(p, part, o->dim, o->norm);
-        if (o->norm_eps != 0) s->final_norm.eps = o->norm_eps;
-    }
+    if (o->pre_norm) s->final_norm = qkv__norm_part(p, name, "norm", o);
     return !qkv_params_status(p);
 }
 
 static int64_t output_size(const qkv_transformer_opts *o)
 {
     return o->target_vocabulary ? o->target_vocabulary : o->vocabulary;
+}
+
+static void make_output(qkv_params *p, qkv_transformer *m)
+{
+    const qkv_transformer_opts *o = &m->o;
+    int64_t size = output_size(o);
+    if (o->head) {
+        m->head = qkv_linear_new(p, "head", o->dim, o->dim);
+        m->head_norm = qkv__norm_part(p, "head", "norm", o);
+    }
+    if (o->untied) m->output = qkv_linear_new_no_bias(p, "output", o->dim, size);
+    else m->output.weight = m->stacks[m->stacks[DECODER].n ? DECODER : ENCODER].embed.weight;
+    if (o->output_bias) m->output.bias = qkv_params_add(p, "output.bias", 1, &size, QKV_INIT_ZERO, 0);
+}
+
+/* Equations of the Llama 3 models: by how often a pair turns within the length that the model was first trained on. */
+static void scale_frequencies(qkv_params *p, qkv_transformer *m)
+{
+    const double two_pi = 6.283185307179586;
+    const qkv_transformer_opts *o = &m->o;
+    int64_t half = (o->d_k ? o->d_k : o->dim / o->heads) / 2;
+    float *to = qkv__params_keep(p, sizeof *to * (size_t)half);
+    double base = o->rotary_base == 0 ? 10000.0 : (double)o->rotary_base, factor = (double)o->rotary_factor;
+    double low = (double)o->rotary_low, high = (double)o->rotary_high;
+    for (int64_t i = 0; to && i < half; i++) {
+        double frequency = pow(base, -(double)i / (double)half), turns = (double)o->rotary_length * frequency / two_pi;
+        double kept = fmin(fmax((turns - low) / (high - low), 0), 1);
+        to[i] = (float)(kept * frequency + (1 - kept) * frequency / factor);
+    }
+    m->frequencies = to;
 }
 
 qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *opts)
@@ -68,8 +114,10 @@ qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *
     if (!make_stack(p, m, ENCODER) || !make_stack(p, m, DECODER)) return NULL;
     if (opts->classes && opts->pooling == QKV_POOL_ATTENTION) /* starts as the mean */
         m->pool_query = qkv_params_add(p, "pool.weight", QKV_SHAPE(1, opts->dim), QKV_INIT_ZERO, 0);
+    if (opts->pooler) m->pooler = qkv_linear_new(p, "pooler", opts->dim, opts->dim);
     if (opts->classes) m->classifier = qkv_linear_new(p, "classifier", opts->dim, opts->classes);
-    if (opts->untied) m->output = qkv_linear_new_no_bias(p, "output", opts->dim, output_size(opts));
+    make_output(p, m);
+    if (opts->rotary_factor != 0) scale_frequencies(p, m);
     return qkv_params_status(p) ? NULL : m;
 }
 
@@ -107,19 +155,30 @@ qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_tran
 
 /* ---- forward ---- */
 
-/* Sections 3.4 and 3.5 of the paper. */
-qkv_tensor *qkv__embed(const qkv_transformer *m, const qkv__stack *s, qkv_tape *t, const int32_t *ids, int64_t batch,
-                       int64_t length, int64_t first)
+/* Section 3.5 of the paper; x itself where positions are not added. */
+static qkv_tensor *add_positions(const qkv_transformer_opts *o, const qkv__stack *s, qkv_tensor *x, int64_t first,
+                                 int64_t length)
 {
+    if (!x) return NULL;
+    if (o->positions == QKV_LEARNED) return qkv_add(x, qkv_positions_forward(&s->positions, x->tape, first, length));
+    if (o->positions != QKV_SINUSOID && o->positions != QKV_SINUSOID_HALVES) return x;
+    return qkv_add(x, qkv_sinusoid(x->tape, first, length, o->dim, o->positions == QKV_SINUSOID_HALVES));
+}
+
+/* Section 3.4 of the paper. */
+qkv_tensor *qkv__embed(const qkv_transformer *m, const qkv__stack *s, qkv_tape *t, const int32_t *ids, const int32_t *types,
+                       int64_t batch, int64_t length, int64_t first)
+{
+    static const int32_t zero[1] = { 0 };
     const qkv_transformer_opts *o = &m->o;
-    qkv_tensor *x = qkv_embed_forward(&s->embed, t, ids, batch, length), *place = NULL;
+    qkv_tensor *x = qkv_embed_forward(&s->embed, t, ids, batch, length);
     if (!o->unscaled) x = qkv_scale(x, sqrtf((float)o->dim));
-    first += o->first_position;
-    if (o->positions == QKV_SINUSOID || o->positions == QKV_SINUSOID_HALVES)
-        place = qkv_sinusoid(t, first, length, o->dim, o->positions == QKV_SINUSOID_HALVES);
-    else if (o->positions == QKV_LEARNED) place = qkv_positions_forward(&s->positions, t, first, length);
-    else return qkv_dropout(x, o->dropout);
-    return qkv_dropout(qkv_add(x, place), o->dropout);
+    if (s->types.weight)
+        x = qkv_add(x, types ? qkv_embed_forward(&s->types, t, types, batch, length)
+                             : qkv_embed_forward(&s->types, t, zero, 1, 1));
+    x = add_positions(o, s, x, first + o->first_position, length);
+    if (o->embed_norm) x = qkv_norm_forward(&s->embed_norm, x);
+    return qkv_dropout(x, o->dropout);
 }
 
 static qkv_tensor *run_stack(const qkv_transformer *m, int which, qkv_tape *t, const int32_t *ids, int64_t batch,
@@ -129,17 +188,29 @@ static qkv_tensor *run_stack(const qkv_transformer *m, int which, qkv_tape *t, c
     const qkv__stack *s = &m->stacks[which];
     if (!s->n) return qkv__error(t, QKV_USAGE, "transformer: the model has no %s", stack_names[which]);
     pass->o = &m->o;
-    const qkv_rotary_opts turns = { .base = m->o.rotary_base };
+    const qkv_rotary_opts turns = { .base = m->o.rotary_base, .frequencies = m->frequencies };
     if (m->o.positions == QKV_ROTARY) pass->rotary = &turns;
-    qkv_tensor *x = qkv__embed(m, s, t, ids, batch, length, 0);
-    for (int i = 0; i < s->n; i++) x = qkv__layer_forward(&s->layers[i], x, pass);
-    return m->o.pre_norm ? qkv_norm_forward(&s->final_norm, x) : x;
+    qkv_tensor *x = qkv__embed(m, s, t, ids, pass->types, batch, length, 0);
+    for (int i = 0; i < s->n; i++) {
+        qkv__keep_hidden(t, x);
+        x = qkv__layer_forward(&s->layers[i], x, pass);
+    }
+    if (m->o.pre_norm) x = qkv_norm_forward(&s->final_norm, x);
+    qkv__keep_hidden(t, x);
+    return x;
 }
 
 qkv_tensor *qkv_transformer_encode(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, int64_t batch, int64_t length,
                                    const int32_t *lengths)
 {
     return run_stack(m, ENCODER, t, ids, batch, length, &(qkv__pass){ .self = { .key_lengths = lengths } });
+}
+
+qkv_tensor *qkv_transformer_encode_typed(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, const int32_t *types,
+                                         int64_t batch, int64_t length, const int32_t *lengths)
+{
+    if (t && m && types && !m->o.token_types) return qkv__error(t, QKV_USAGE, "transformer: its tokens have no types");
+    return run_stack(m, ENCODER, t, ids, batch, length, &(qkv__pass){ .self = { .key_lengths = lengths }, .types = types });
 }
 
 qkv_tensor *qkv_transformer_decode(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, int64_t batch, int64_t length,
@@ -157,6 +228,7 @@ qkv_tensor *qkv_transformer_decode(const qkv_transformer *m, qkv_tape *t, const 
 qkv_tensor *qkv_transformer_logits(const qkv_transformer *m, qkv_tensor *hidden)
 {
     if (!m || !hidden) return NULL;
-    if (m->o.untied) return qkv_linear_forward(&m->output, hidden);
-    return qkv_affine(hidden, m->stacks[m->stacks[DECODER].n ? DECODER : ENCODER].embed.weight, NULL);
+    if (m->o.head)
+        hidden = qkv_norm_forward(&m->head_norm, qkv__activate(m->o.activation, qkv_linear_forward(&m->head, hidden)));
+    return qkv_linear_forward(&m->output, hidden);
 }

@@ -54,11 +54,12 @@ qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b)
 {
     qkv_tensor *in[3] = { x, w, b };
     int n_in = b ? 3 : 2;
-    qkv_tape *t = qkv__operands("affine", n_in, in);
+    qkv_tape *t = qkv__operands_of_any_width("affine", n_in, in);
     if (!t) return NULL;
     if (x->ndim < 1 || w->ndim != 2 || qkv__last(x) != w->shape[1])
         return qkv__error(t, QKV_USAGE, "affine: x %s times a weight %s: expected (..., in) and (out, in)", QKV_TEXT(x),
                           QKV_TEXT(w));
+    if (x->narrow || (b && b->narrow)) return qkv__error(t, QKV_USAGE, "affine: only the matrix may be kept in 16 bits");
     if (b && (b->ndim != 1 || b->shape[0] != w->shape[0]))
         return qkv__error(t, QKV_USAGE, "affine: a bias %s for a weight %s: expected (out)", QKV_TEXT(b), QKV_TEXT(w));
     int64_t shape[QKV_MAX_DIMS];
@@ -66,19 +67,21 @@ qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b)
     shape[x->ndim - 1] = w->shape[0];
     qkv_tensor *y = qkv__result(t, x->ndim, shape, backward, n_in, in);
     if (!y) return NULL;
+    if (w->narrow && y->wants_grad)
+        return qkv__error(t, QKV_USAGE,
+                          "affine: a weight is kept in 16 bits: call qkv_params_own() before you ask for gradients");
     int64_t out = w->shape[0], width = w->shape[1];
-    if (qkv__multiply(&(qkv__product){ .a = qkv_data(x),
-                                       .b = qkv_data(w),
-                                       .bias = qkv_data(b),
-                                       .c = y->data,
-                                       .m = qkv__rows(y),
-                                       .n = out,
-                                       .k = width,
-                                       .a_row = width,
-                                       .a_col = 1,
-                                       .b_row = 1,
-                                       .b_col = width,
-                                       .c_row = out }))
-        return qkv__error_below(t);
-    return y;
+    const qkv__product p = { .a = qkv_data(x),
+                             .b = qkv_data(w),
+                             .bias = qkv_data(b),
+                             .c = y->data,
+                             .m = qkv__rows(y),
+                             .n = out,
+                             .k = width,
+                             .a_row = width,
+                             .a_col = 1,
+                             .b_row = 1,
+                             .b_col = width,
+                             .c_row = out };
+    return (w->narrow ? qkv__multiply_narrow(&p, w) : qkv__multiply(&p)) ? qkv__error_below(t) : y;
 }

@@ -1,4 +1,5 @@
 /* gather.c: y[i, :] = table[ids[i], :], an embedding. */
+#include "narrow.h"
 #include "share.h"
 
 typedef struct rows_taken {
@@ -11,13 +12,13 @@ typedef struct work {
     float *to;
     const float *from;
     int64_t dim;
+    const qkv_tensor *table; /* in forward */
 } work;
 
 static void forward_rows(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
-    for (int64_t i = from; i < to; i++)
-        memcpy(w->to + i * w->dim, w->from + w->taken->ids[i] * w->dim, sizeof(float) * (size_t)w->dim);
+    for (int64_t i = from; i < to; i++) qkv__widen(w->table, w->taken->ids[i] * w->dim, w->dim, w->to + i * w->dim);
 }
 
 /* y[i] = table[ids[i]]:   dtable[ids[i]] += dy[i]. An id may come twice: tasks take columns and go through all rows. */
@@ -67,6 +68,6 @@ qkv_tensor *qkv_gather(qkv_tape *t, qkv_tensor *table, const int32_t *ids, int n
     qkv_tensor *y = qkv__result(t, ndim + 1, full, backward, 1, &table);
     if (!y) return NULL;
     y->saved = taken;
-    work w = { .taken = taken, .to = y->data, .from = qkv_data(table), .dim = table->shape[1] };
+    work w = { .taken = taken, .to = y->data, .table = table, .dim = table->shape[1] };
     return qkv__share(t, n, qkv__grain(w.dim), forward_rows, &w) ? y : NULL;
 }

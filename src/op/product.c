@@ -1,12 +1,34 @@
 /* product.c: the matrix product on all threads. */
 #include "product.h"
 
+#include "narrow.h"
+
 typedef struct cut {
     qkv__product whole;
     int64_t a_next, b_next, c_next;
     int64_t rows, columns;         /* of a task's part of c */
     int64_t row_cuts, column_cuts; /* tasks a product */
+    const qkv_tensor *narrow;      /* b, kept in 16 bits; NULL: whole.b */
 } cut;
+
+/* Floats that are widened at a time: they stay in the cache until they are read. */
+enum { SLAB = 1 << 17 };
+
+/* A few rows of b after the other, widened behind what the product itself needs. */
+static void multiply_widened(const qkv_tensor *b, int64_t row, qkv__product *x, void *scratch)
+{
+    float *wide = (float *)((char *)scratch + QKV__PRODUCT_SCRATCH);
+    qkv__product part = *x;
+    int64_t step = qkv__max(1, SLAB / qkv__max(1, x->k));
+    for (int64_t j = 0; j < x->n; j += step) {
+        part.n = qkv__min(step, x->n - j);
+        qkv__widen(b, (row + j) * x->k, part.n * x->k, wide);
+        part.b = wide;
+        part.c = x->c + j;
+        part.bias = x->bias ? x->bias + j : NULL;
+        kern->multiply(&part, scratch);
+    }
+}
 
 static void multiply_part(void *work, int64_t task, void *scratch)
 {
@@ -17,10 +39,11 @@ static void multiply_part(void *work, int64_t task, void *scratch)
     x.m = qkv__min(w->rows, x.m - i);
     x.n = qkv__min(w->columns, x.n - j);
     x.a += index * w->a_next + i * x.a_row;
-    x.b += index * w->b_next + j * x.b_col;
+    if (x.b) x.b += index * w->b_next + j * x.b_col;
     x.c += index * w->c_next + i * x.c_row + j;
     if (x.bias) x.bias += j;
-    kern->multiply(&x, scratch);
+    if (w->narrow) multiply_widened(w->narrow, j, &x, scratch);
+    else kern->multiply(&x, scratch);
 }
 
 /* Even parts of n, each a whole number of tiles. */
@@ -56,3 +79,12 @@ qkv_status qkv__multiply_many(const qkv__product *p, int64_t count, int64_t a_ne
 }
 
 qkv_status qkv__multiply(const qkv__product *p) { return qkv__multiply_many(p, 1, 0, 0, 0); }
+
+qkv_status qkv__multiply_narrow(const qkv__product *p, const qkv_tensor *b)
+{
+    if (p->m <= 0 || p->n <= 0) return QKV_OK;
+    cut w = { .whole = *p, .narrow = b };
+    cut_evenly(&w, 1);
+    size_t wide = sizeof(float) * (size_t)qkv__max(SLAB, p->k);
+    return qkv__parallel(w.row_cuts * w.column_cuts, QKV__PRODUCT_SCRATCH + wide, multiply_part, &w);
+}

@@ -3,7 +3,7 @@
 
 #include "../base/size.h"
 #include "../text/buffer.h"
-#include "texts.h"
+#include "frame.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@ typedef struct job {
     const qkv_transformer_opts *t;
     const qkv_tokenizer *source, *target;
     qkv_attend_opts o;
-    int32_t start, end; /* ids; a decoder alone may have no start: -1 */
+    qkv__framing f;
     qkv_attended *out;
     struct qkv__attending *work;
 } job;
@@ -50,9 +50,9 @@ static qkv_status check_target(const job *j, given target)
 
 static qkv_status find_ends(job *j)
 {
-    if (!has_encoder(j)) return j->start = qkv_tokenizer_find(j->target, "<s>"), QKV_OK;
-    qkv_status status = qkv__find_ends(j->target, &j->start, &j->end);
-    if (!status && qkv_tokenizer_find(j->source, "</s>") != j->end)
+    if (!has_encoder(j)) return qkv__framing_of(j->m, &j->f);
+    qkv_status status = qkv__framing_whole(j->m, &j->f);
+    if (!status && !j->f.is_published && qkv_tokenizer_find(j->source, "</s>") != j->f.ids.end)
         return qkv__fail(QKV_USAGE, "attend: the token </s> must have the same id in the tokenizers of source and target");
     return status;
 }
@@ -96,14 +96,21 @@ static qkv_status check_bytes(const job *j, int64_t source, int64_t read)
 
 /* ---- what the model reads ---- */
 
+static qkv_status put_marks(qkv__tokens *to, const qkv_tokenizer *t, const qkv__marks *marks)
+{
+    qkv_status status = QKV_OK;
+    for (int i = 0; i < marks->n && !status; i++) status = qkv__tokens_put_special(to, t, marks->ids[i]);
+    return status;
+}
+
 static qkv_status read_source(job *j, given source)
 {
     qkv__tokens *to = &j->work->source;
     qkv_text *text = &j->work->text;
-    qkv_status status = has_decoder(j) ? QKV_OK : qkv__tokens_put_special(to, j->source, j->start);
+    qkv_status status = put_marks(to, j->source, &j->f.single.before);
     if (!status) status = qkv_utf8_repair(source.data, source.length, text);
     if (!status) status = qkv__tokens_put_text(to, j->source, text->data, text->length);
-    if (!status) status = qkv__tokens_put_special(to, j->source, j->end);
+    if (!status) status = put_marks(to, j->source, &j->f.single.after);
     if (!status) status = check_positions(j, "text", to->n);
     return status ? status : check_bytes(j, to->n, has_decoder(j));
 }
@@ -127,7 +134,7 @@ static qkv_status read_target(job *j, given target)
 {
     qkv__tokens *to = &j->work->target;
     qkv_text *text = &j->work->more;
-    qkv_status status = qkv__tokens_put_special(to, j->target, j->start);
+    qkv_status status = qkv__tokens_put_special(to, j->target, j->f.ids.start);
     if (status) return status;
     if (j->o.target_ids) status = qkv__tokens_put_ids(to, j->target, j->o.target_ids, j->o.n_target_ids);
     else if (!target.data) status = search(j);
@@ -135,7 +142,7 @@ static qkv_status read_target(job *j, given target)
         status = qkv__tokens_put_text(to, j->target, text->data, text->length);
     if (!status) status = check_positions(j, "target with <s>", to->n);
     if (!status) status = check_bytes(j, j->work->source.n, to->n);
-    return status ? status : qkv__tokens_put_special(to, j->target, j->end);
+    return status ? status : qkv__tokens_put_special(to, j->target, j->f.ids.end);
 }
 
 /* A decoder alone reads both as one text. */
@@ -143,7 +150,7 @@ static qkv_status read_document(job *j, given source, given target)
 {
     qkv__tokens *to = &j->work->target;
     qkv_text *text = &j->work->text, *more = &j->work->more;
-    qkv_status status = j->start < 0 ? QKV_OK : qkv__tokens_put_special(to, j->target, j->start);
+    qkv_status status = put_marks(to, j->target, &j->f.single.before);
     if (!status) status = qkv_utf8_repair(source.data, source.length, text);
     if (!status && target.data) status = qkv_utf8_repair(target.data, target.length, more);
     if (!status && target.data) status = qkv__text_put(text, more->data, more->length);

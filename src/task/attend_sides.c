@@ -47,12 +47,27 @@ qkv_status qkv__tokens_put_special(qkv__tokens *t, const qkv_tokenizer *tokenize
     return put(t, id, true, spelling ? spelling : number, strlen(spelling ? spelling : number));
 }
 
+/* How many tokens from i on come from the same bytes. A published tokenizer may have a token for each byte of a character, all
+ * with its span. */
+static size_t same_span(const qkv_ids *x, size_t i)
+{
+    size_t n = 1;
+    while (i + n < x->n && x->spans[i + n].begin == x->spans[i].begin && x->spans[i + n].end == x->spans[i].end) n++;
+    return n;
+}
+
 qkv_status qkv__tokens_put_text(qkv__tokens *t, const qkv_tokenizer *tokenizer, const char *text, size_t length)
 {
     qkv_ids *x = &t->encoded;
     qkv_status status = qkv_tokenizer_encode(tokenizer, text, length, NULL, x);
-    for (size_t i = 0; !status && i < x->n; i++)
-        status = put(t, x->ids[i], false, text + x->spans[i].begin, x->spans[i].end - x->spans[i].begin);
+    for (size_t i = 0, n; !status && i < x->n; i += n) {
+        const char *from = text + x->spans[i].begin;
+        size_t bytes = x->spans[i].end - x->spans[i].begin;
+        n = same_span(x, i);
+        for (size_t k = 0; k < n && !status; k++)
+            status = n > 1 && n == bytes ? put(t, x->ids[i + k], false, from + k, 1)
+                                         : put(t, x->ids[i + k], false, from, bytes);
+    }
     return status;
 }
 

@@ -7,19 +7,12 @@
 
 /* ---- learning ---- */
 
-qkv_status qkv_pairs_add_text(qkv_pairs *p, const qkv_tokenizer *t, const char *text, size_t length, const char *pair,
+qkv_status qkv_pairs_add_text(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, const char *pair,
                               size_t pair_length, int64_t max_length, int32_t class_id)
 {
-    int32_t start, end;
     if (!p || (length && !text)) return qkv__fail(QKV_USAGE, "classify: pairs and a text are needed");
-    qkv_status status = qkv__find_ends(t, &start, &end);
-    if (status) return status;
     qkv__reader r = { 0 };
-    status = qkv__reader_put(&r, start);
-    if (!status) status = qkv__reader_encode(&r, t, text, length);
-    if (!status && pair) status = qkv__reader_put(&r, end);
-    if (!status && pair) status = qkv__reader_encode(&r, t, pair, pair_length);
-    if (!status) status = qkv__reader_cut(&r, max_length);
+    qkv_status status = qkv__reader_lesson(&r, m, &(qkv__given){ text, pair, length, pair_length }, max_length);
     if (!status) status = qkv_pairs_add(p, r.ids, (size_t)r.n, &class_id, 1);
     qkv__reader_free(&r);
     return status;
@@ -51,18 +44,40 @@ static float *row_weights(const float *weights, int64_t n, qkv_tape *t, const qk
     return of_rows;
 }
 
+/* Of each token in a batch; NULL with the error on the tape. */
+static int32_t *batch_types(const qkv__framing *f, qkv_tape *t, const qkv_batch *b)
+{
+    int32_t *types = qkv__save(t, sizeof *types * (size_t)(b->rows * b->source_length));
+    for (int64_t i = 0; types && i < b->rows; i++) {
+        int64_t at = i * b->source_length;
+        for (int64_t k = b->source_lengths[i]; k < b->source_length; k++) types[at + k] = 0;
+        qkv__framing_types(f, b->source + at, b->source_lengths[i], types + at);
+    }
+    return types;
+}
+
+qkv_tensor *qkv_classify_batch(const qkv_model *m, qkv_tape *t, const qkv_batch *b)
+{
+    qkv__framing f;
+    if (!m || !t || !b) return NULL;
+    if (qkv__framing_of(m, &f)) f.has_types = false; /* a batch of ids needs no text */
+    const int32_t *types = f.has_types ? batch_types(&f, t, b) : NULL;
+    if (f.has_types && !types) return NULL;
+    const qkv_transformer *x = qkv_model_transformer(m);
+    qkv_tensor *hidden = qkv_transformer_encode_typed(x, t, b->source, types, b->rows, b->source_length, b->source_lengths);
+    return qkv_transformer_classify(x, hidden, b->source_lengths);
+}
+
 /* sum w_i loss_i / texts. Divided by the texts and not by their weights, batches add up to the whole, and weights count in a
  * batch of one text too. */
 static qkv_tensor *class_loss(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
 {
-    const qkv_transformer *x = qkv_model_transformer(m);
     double sum;
     int32_t *classes = qkv__save(t, sizeof *classes * (size_t)b->rows);
-    const float *weights = row_weights(o->data, qkv_transformer_options(x)->classes, t, b, &sum);
+    const float *weights = row_weights(o->data, qkv_transformer_options(qkv_model_transformer(m))->classes, t, b, &sum);
     if (!classes || !weights) return NULL;
     for (int64_t i = 0; i < b->rows; i++) classes[i] = class_of(b, i);
-    qkv_tensor *hidden = qkv_transformer_encode(x, t, b->source, b->rows, b->source_length, b->source_lengths);
-    qkv_tensor *logits = qkv_transformer_classify(x, hidden, b->source_lengths);
+    qkv_tensor *logits = qkv_classify_batch(m, t, b);
     const qkv_cross_entropy_opts opts = { .smoothing = smoothing, .weights = weights };
     return qkv_scale(qkv_cross_entropy_with(logits, classes, &opts), (float)(sum / (double)b->rows));
 }

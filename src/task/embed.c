@@ -2,6 +2,7 @@
 #include "texts.h"
 
 #include <math.h>
+#include <string.h>
 
 static qkv_tensor *pool(const qkv_model *m, qkv_tensor *hidden, const int32_t *lengths, const void *data)
 {
@@ -15,12 +16,21 @@ static void normalize(float *x, int64_t n)
     for (int64_t i = 0; i < n && sum > 0; i++) x[i] = (float)((double)x[i] / sqrt(sum));
 }
 
+/* The published length counts every id, ours all but the last. */
+static void settle(const qkv_facts *facts, qkv_embed_opts *o)
+{
+    if (!strcmp(facts->family, "qkv")) return;
+    o->pooling = facts->pooling;
+    if (facts->normalise) o->normalized = 1;
+    if (!o->reading.max_length && facts->embed_length > 1) o->reading.max_length = facts->embed_length - 1;
+}
+
 qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv_embed_opts *opts, qkv_rows *out)
 {
-    static const qkv_embed_opts none = { 0 };
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    if (!opts) opts = &none;
-    qkv_status status = qkv__read_texts(m, texts, &opts->reading, pool, &opts->pooling, o ? o->dim : 0, out);
-    for (int64_t i = 0; opts->normalized && !status && i < out->n; i++) normalize(out->data + i * out->width, out->width);
+    const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
+    qkv_embed_opts o = opts ? *opts : (qkv_embed_opts){ .as_published = 1 };
+    if (o.as_published && t) settle(qkv_model_facts(m), &o);
+    qkv_status status = qkv__read_texts(m, texts, &o.reading, pool, &o.pooling, t ? t->dim : 0, out);
+    for (int64_t i = 0; o.normalized && !status && i < out->n; i++) normalize(out->data + i * out->width, out->width);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "../base/size.h"
 #include "../nn/decoding.h"
 #include "../text/buffer.h"
+#include "frame.h"
 #include "sample.h"
 #include "stream.h"
 
@@ -16,6 +17,9 @@ typedef struct generation {
     const qkv_transformer *transformer;
     const qkv_transformer_opts *t;
     const qkv_tokenizer *tokenizer;
+    qkv__framing f;
+    bool by_files;      /* the files of a published model say what starts and ends a text */
+    qkv__marks started; /* what the text starts with */
     int64_t vocabulary;
     qkv_generate_opts o;
     int64_t most; /* new tokens */
@@ -33,13 +37,19 @@ typedef struct generation {
 static qkv_status find_ends(generation *g)
 {
     qkv_generate_opts *o = &g->o;
-    if (!o->start && !o->end) {
+    g->by_files = !o->start && !o->end && g->f.is_published;
+    if (g->by_files) {
+        g->started = g->f.single.before;
+        o->start = g->started.n ? g->started.ids[0] : -1;
+        o->end = g->f.ids.end;
+    } else if (!o->start && !o->end) {
         o->start = qkv_tokenizer_find(g->tokenizer, "<s>");
         o->end = qkv_tokenizer_find(g->tokenizer, "</s>");
     }
     if (o->start < -1 || o->start >= g->vocabulary || o->end < -1 || o->end >= g->vocabulary)
         return qkv__fail(QKV_USAGE, "generate: start %d and end %d: ids are 0..%lld, and -1 means none", o->start, o->end,
                          (long long)g->vocabulary - 1);
+    if (!g->by_files && o->start >= 0) g->started = (qkv__marks){ .ids = { o->start }, .n = 1 };
     return QKV_OK;
 }
 
@@ -64,11 +74,13 @@ static qkv_status settle(generation *g, const qkv_model *m)
     g->tokenizer = qkv_model_target_tokenizer(m);
     if (!g->tokenizer) return qkv__fail(QKV_USAGE, "generate: the model has no tokenizer: it knows ids, not text");
     g->vocabulary = g->t->target_vocabulary ? g->t->target_vocabulary : g->t->vocabulary;
+    if (!g->o.max_tokens) g->o.max_tokens = qkv__min(qkv_model_facts(m)->max_new, MOST_TOKENS);
     if (!g->o.max_tokens) g->o.max_tokens = DEFAULT_TOKENS;
     if (g->o.max_tokens < 0 || g->o.max_tokens > MOST_TOKENS)
         return qkv__fail(QKV_USAGE, "generate: max_tokens is %lld: it must be from 1 to %d", (long long)g->o.max_tokens,
                          MOST_TOKENS);
-    qkv_status status = qkv__sampling_settle(&g->o);
+    qkv_status status = qkv__framing_of(m, &g->f);
+    if (!status) status = qkv__sampling_settle(&g->o);
     if (!status) status = check_stops(&g->o);
     return status ? status : find_ends(g);
 }
@@ -83,7 +95,7 @@ static qkv_status find_room(generation *g, int64_t taken)
     if (taken < 1) return qkv__fail(QKV_USAGE, "generate: an empty prompt needs a token <s> to start with");
     if (taken >= longest)
         return qkv__fail(QKV_LIMIT, "generate: a prompt of %lld tokens%s leaves no room: %s %lld", (long long)taken,
-                         g->o.start < 0 ? "" : ", <s> counted,", ends ? "the model's positions end at" : "a text ends at",
+                         g->started.n ? ", <s> counted," : "", ends ? "the model's positions end at" : "a text ends at",
                          (long long)longest);
     g->most = qkv__min(g->o.max_tokens, longest - taken);
     return QKV_OK;
@@ -98,7 +110,9 @@ static qkv_status encode(generation *g, const char *prompt, size_t length)
         return qkv__fail(QKV_FORMAT, "generate: the prompt is not UTF-8 at byte %zu", qkv_utf8_check(prompt, length) + 1);
     if (status) return status;
     out->n_prompt = (int64_t)out->prompt.n;
-    if ((status = find_room(g, out->n_prompt + (g->o.start >= 0)))) return status;
+    if (!out->n_prompt && !g->started.n && g->by_files && g->f.ids.start >= 0)
+        g->started = (qkv__marks){ .ids = { g->f.ids.start }, .n = 1 }; /* something must be read before the first token */
+    if ((status = find_room(g, out->n_prompt + g->started.n))) return status;
     size_t most = (size_t)g->most;
     if (qkv__grow((void **)&out->prompt.ids, &out->prompt.ids_bytes, (out->prompt.n + most) * sizeof *out->prompt.ids) ||
         qkv__grow((void **)&out->ids, &out->ids_bytes, most * sizeof *out->ids) ||
@@ -116,22 +130,28 @@ static qkv_status read_token(generation *g, int32_t id)
 
 static qkv_status read_prompt(generation *g)
 {
-    qkv_status status = g->o.start >= 0 ? read_token(g, g->o.start) : QKV_OK;
+    qkv_status status = QKV_OK;
+    for (int i = 0; i < g->started.n && !status; i++) status = read_token(g, g->started.ids[i]);
     for (int64_t i = 0; i < g->out->n_prompt && !status; i++) status = read_token(g, g->out->prompt.ids[i]);
     return status;
 }
 
 /* ---- new tokens ---- */
 
-/* What id adds to the text: a tokenizer of words puts a space between two, so the token before it matters. */
+/* What id adds to the text: a tokenizer of words puts a space between two, so the token before it matters. Decoders of
+ * published tokenizers may take something away from that again; what was given out stays. */
 static qkv_status put_text(generation *g, const int32_t *id, bool is_first)
 {
     size_t before = is_first ? 0 : 1;
     qkv_status status = qkv_tokenizer_decode(g->tokenizer, id - before, before, 0, &g->shorter);
     if (!status) status = qkv_tokenizer_decode(g->tokenizer, id - before, before + 1, 0, &g->longer);
     if (status) return status;
-    return qkv__stream_put(&g->stream, g->longer.data + g->shorter.length, g->longer.length - g->shorter.length);
+    size_t same = 0;
+    while (same < g->shorter.length && same < g->longer.length && g->shorter.data[same] == g->longer.data[same]) same++;
+    return qkv__stream_put(&g->stream, g->longer.data + same, g->longer.length - same);
 }
+
+static bool is_end(const generation *g, int32_t id) { return g->by_files ? qkv__ends_text(&g->f, id) : id == g->o.end; }
 
 /* The next token. *done says whether it was the last one, and out->finish why. */
 static qkv_status add_token(generation *g, bool *done)
@@ -142,7 +162,7 @@ static qkv_status add_token(generation *g, bool *done)
     double log_p;
     qkv_status status = qkv__sample(&g->sampler, g->logits, (qkv__history){ all, n }, (uint64_t)out->n, &id, &log_p);
     if (status) return status;
-    if ((*done = id < 0 || id == g->o.end)) return out->finish = QKV_FINISH_END, QKV_OK;
+    if ((*done = id < 0 || is_end(g, id))) return out->finish = QKV_FINISH_END, QKV_OK;
     all[n] = out->ids[out->n] = id;
     out->log_p[out->n++] = log_p;
     status = put_text(g, all + n, n == 0);
@@ -170,6 +190,9 @@ static void forbid(generation *g)
         g->sampler.forbidden[id] = id >= qkv_tokenizer_size(g->tokenizer) || qkv_tokenizer_is_special(g->tokenizer, id);
     if (g->o.start >= 0) g->sampler.forbidden[g->o.start] = true;
     if (g->o.end >= 0) g->sampler.forbidden[g->o.end] = false;
+    const qkv_facts *facts = g->f.facts;
+    for (int i = 0; i < facts->n_banned; i++) g->sampler.forbidden[facts->banned[i]] = true;
+    for (int i = 0; g->by_files && i < g->f.n_ends; i++) g->sampler.forbidden[g->f.ends[i]] = false;
 }
 
 static qkv_status run(generation *g, const qkv_model *m, const char *prompt, size_t length)
@@ -181,7 +204,7 @@ static qkv_status run(generation *g, const qkv_model *m, const char *prompt, siz
     forbid(g);
     g->stream.stops = g->o.stops;
     g->stream.n_stops = g->o.n_stops;
-    int64_t room = g->out->n_prompt + (g->o.start >= 0) + g->most;
+    int64_t room = g->out->n_prompt + g->started.n + g->most;
     g->tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     g->decoding = g->tape ? qkv__decoding_new(g->transformer, NULL, NULL, 1, 1, room) : NULL;
     if (!g->decoding) return qkv_error_status();

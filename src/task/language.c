@@ -17,22 +17,23 @@ static qkv_tensor *next_token_loss(const qkv_objective *o, const qkv_model *m, q
 
 qkv_objective qkv_generating(void) { return (qkv_objective){ .loss = next_token_loss, .name = 0x6e657874 }; }
 
-/* <s> text </s> */
-static qkv_status read_document(qkv__reader *r, const qkv_tokenizer *t, const char *text, size_t length)
+/* What a document begins with, the text, what it ends with. */
+static qkv_status read_document(qkv__reader *r, const qkv_model *m, const char *text, size_t length)
 {
-    int32_t start, end;
-    qkv_status status = qkv__find_ends(t, &start, &end);
-    if (!status) status = qkv__reader_put(r, start);
-    if (!status) status = qkv__reader_encode(r, t, text, length);
-    return status ? status : qkv__reader_put(r, end);
+    qkv__framing f;
+    qkv__marks begin, end;
+    qkv_status status = qkv__framing_document(m, &f, &begin, &end);
+    if (!status) status = qkv__reader_put(r, &begin);
+    if (!status) status = qkv__reader_encode(r, f.source, text, length);
+    return status ? status : qkv__reader_put(r, &end);
 }
 
-qkv_status qkv_pairs_add_document(qkv_pairs *p, const qkv_tokenizer *t, const char *text, size_t length, int64_t context)
+qkv_status qkv_pairs_add_document(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, int64_t context)
 {
     if (!p || (length && !text) || context < 1)
         return qkv__fail(QKV_USAGE, "documents: pairs, a text and a context of at least 1 token are needed");
     qkv__reader r = { 0 };
-    qkv_status status = read_document(&r, t, text, length);
+    qkv_status status = read_document(&r, m, text, length);
     for (int64_t at = 0; at + 1 < r.n && !status; at += context)
         status = qkv_pairs_add(p, NULL, 0, r.ids + at, (size_t)qkv__min(context + 1, r.n - at));
     qkv__reader_free(&r);
@@ -83,7 +84,7 @@ qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t length,
     if (context < 1 || stride < 1 || stride > context)
         return qkv__fail(QKV_USAGE, "perplexity: a context of at least 1 and a stride from 1 to it are needed");
     qkv__reader r = { 0 };
-    qkv_status status = read_document(&r, qkv_model_source_tokenizer(m), text, length);
+    qkv_status status = read_document(&r, m, text, length);
     if (!status) status = measure(m, &r, context, stride, sum);
     qkv__reader_free(&r);
     return status;

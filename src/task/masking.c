@@ -4,16 +4,11 @@
 #include "../base/random.h"
 #include "../tensor/tape.h"
 
-qkv_status qkv_pairs_add_masked(qkv_pairs *p, const qkv_tokenizer *t, const char *text, size_t length, int64_t max_length)
+qkv_status qkv_pairs_add_masked(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, int64_t max_length)
 {
-    int32_t start, end;
     if (!p || (length && !text)) return qkv__fail(QKV_USAGE, "masking: pairs and a text are needed");
-    qkv_status status = qkv__find_ends(t, &start, &end);
-    if (status) return status;
     qkv__reader r = { 0 };
-    status = qkv__reader_put(&r, start);
-    if (!status) status = qkv__reader_encode(&r, t, text, length);
-    if (!status) status = qkv__reader_cut(&r, max_length);
+    qkv_status status = qkv__reader_lesson(&r, m, &(qkv__given){ .text = text, .length = length }, max_length);
     /* The target makes room for as many labels as the source has ids. */
     if (!status) status = qkv_pairs_add(p, r.ids, (size_t)r.n, r.ids, (size_t)r.n);
     qkv__reader_free(&r);
@@ -55,7 +50,7 @@ static qkv_status choose(const qkv_objective *objective, qkv_batch *b, uint64_t 
     for (int64_t i = 0; i < all; i++) {
         int32_t id = b->source[i];
         chances c = draw(key, i);
-        bool ordinary = id >= o->first && i % b->source_length < b->source_lengths[i / b->source_length];
+        bool ordinary = id >= o->first && id != o->mask && i % b->source_length < b->source_lengths[i / b->source_length];
         b->labels[i] = QKV_IGNORED;
         if (ordinary && fallback < 0) fallback = i;
         if (!ordinary || (double)c.chosen >= rate * 4294967296.0) continue;

@@ -39,7 +39,7 @@ typedef struct sentence {
 typedef struct search {
     qkv_search_opts o;
     int64_t vocabulary, room; /* ids, and tokens a row has room for */
-    int64_t longest;          /* that learned positions allow; 0: any */
+    int64_t longest;          /* that learned positions, or the files of a published model, allow; 0: any */
     int64_t length;           /* of the sources, padded */
     const int32_t *lengths;   /* without padding; NULL: none */
     sentence *all;
@@ -64,6 +64,7 @@ static int64_t most_tokens(const search *s, int64_t i)
 
 static double penalty(const search *s, int64_t length)
 {
+    if (s->o.by_length) return pow((double)length, (double)s->o.length_penalty);
     return pow((5.0 + (double)length) / 6.0, (double)s->o.length_penalty);
 }
 
@@ -97,10 +98,24 @@ static bool repeats(const search *s, const row *r, int32_t id)
     return false;
 }
 
+static bool is_among(const int32_t *ids, int n, int32_t id)
+{
+    for (int i = 0; i < n; i++)
+        if (ids[i] == id) return true;
+    return false;
+}
+
+static bool is_end(const qkv_search_opts *o, int32_t id) { return id == o->end || is_among(o->ends, o->n_ends, id); }
+
+static bool is_never_found(const qkv_search_opts *o, int32_t id)
+{
+    return id == o->pad || id == o->start || is_among(o->banned, o->n_banned, id);
+}
+
 static bool is_allowed(const search *s, const row *r, int32_t id)
 {
     if (r->n < s->o.n_prefix) return id == s->o.prefix[r->n];
-    return id != s->o.pad && id != s->o.start && !repeats(s, r, id);
+    return (is_end(&s->o, id) || !is_never_found(&s->o, id)) && !repeats(s, r, id);
 }
 
 static qkv_status find_candidates(search *s, const sentence *x, const float *log_p, int *n)
@@ -163,7 +178,7 @@ static bool advance(search *s, sentence *x, int n, int64_t length, int64_t *from
     for (int i = 0; i < n && live < s->o.beam; i++) {
         const candidate *c = &s->candidates[i];
         const row *r = &x->live[c->from];
-        if (c->id == s->o.end) {
+        if (is_end(&s->o, c->id)) {
             if (i < s->o.beam) finish(s, x, r, c->log_p, length, false);
             if (i == 0 && s->o.beam == 1) return false;
             continue;
@@ -264,8 +279,9 @@ static qkv_status check_prefix(const qkv_search_opts *o, int64_t vocabulary)
         int32_t id = o->prefix[i];
         if (id < 0 || id >= vocabulary)
             return qkv__fail(QKV_USAGE, "search: id %d of the prefix is outside 0..%lld", id, (long long)vocabulary - 1);
-        if (id == o->start || id == o->end || id == o->pad)
-            return qkv__fail(QKV_USAGE, "search: id %d of the prefix is the start, the end or the padding", id);
+        if (is_end(o, id) || is_never_found(o, id))
+            return qkv__fail(QKV_USAGE, "search: id %d of the prefix is the start, the end or the padding, or it is banned",
+                             id);
     }
     return QKV_OK;
 }
@@ -274,6 +290,13 @@ static qkv_status check_prefix(const qkv_search_opts *o, int64_t vocabulary)
 static int64_t longest_of(const qkv_transformer_opts *t)
 {
     return t->positions == QKV_LEARNED ? qkv__max(t->longest - 1, 1) : 0;
+}
+
+/* What the files of a published model allow counts the start; 0: they do not say. */
+static int64_t usual_length(const qkv_model *m)
+{
+    int64_t most = qkv_model_facts(m)->max_length;
+    return most > 1 ? most - 1 : 0;
 }
 
 qkv_status qkv__search_settle(const qkv_model *m, qkv_search_opts *o)
@@ -288,6 +311,8 @@ qkv_status qkv__search_settle(const qkv_model *m, qkv_search_opts *o)
                          o->beam, o->n_best);
     if (o->max_length < 0 || o->max_length > MOST_TOKENS || o->no_repeat < 0 || !(o->length_penalty < 100))
         return qkv__fail(QKV_USAGE, "search: max_length, no_repeat or length_penalty is out of range");
+    if (o->n_ends < 0 || o->n_banned < 0 || (o->n_ends && !o->ends) || (o->n_banned && !o->banned))
+        return qkv__fail(QKV_USAGE, "search: the ids that end a result, or are never found, are missing");
     if (longest_of(t) && o->max_length > longest_of(t))
         return qkv__fail(QKV_USAGE, "search: a max_length of %lld, the model has positions for %lld tokens",
                          (long long)o->max_length, (long long)longest_of(t));
@@ -305,6 +330,7 @@ static qkv_status settle(search *s, const qkv_model *m, int64_t sentences, int64
     if (s->o.length_penalty < 0) s->o.length_penalty = 0;
     s->vocabulary = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
     s->longest = longest_of(t);
+    if (usual_length(m)) s->longest = s->longest ? qkv__min(s->longest, usual_length(m)) : usual_length(m);
     s->n_all = s->n_active = sentences;
     s->length = length;
     s->lengths = lengths;

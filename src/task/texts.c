@@ -22,7 +22,7 @@ void qkv__reader_free(qkv__reader *r)
     *r = (qkv__reader){ 0 };
 }
 
-static qkv_status put_all(qkv__reader *r, const int32_t *ids, size_t n)
+qkv_status qkv__reader_add(qkv__reader *r, const int32_t *ids, size_t n)
 {
     size_t bytes;
     if (!qkv__size_add((size_t)r->n, n, &bytes) || !qkv__size_mul(bytes, sizeof *ids, &bytes))
@@ -33,7 +33,7 @@ static qkv_status put_all(qkv__reader *r, const int32_t *ids, size_t n)
     return QKV_OK;
 }
 
-qkv_status qkv__reader_put(qkv__reader *r, int32_t id) { return put_all(r, &id, 1); }
+qkv_status qkv__reader_put(qkv__reader *r, const qkv__marks *marks) { return qkv__reader_add(r, marks->ids, (size_t)marks->n); }
 
 qkv_status qkv__reader_encode(qkv__reader *r, const qkv_tokenizer *t, const char *text, size_t length)
 {
@@ -43,80 +43,118 @@ qkv_status qkv__reader_encode(qkv__reader *r, const qkv_tokenizer *t, const char
         length = r->repaired.length;
     }
     qkv_status status = qkv_tokenizer_encode(t, text, length, NULL, &r->encoded);
-    return status ? status : put_all(r, r->encoded.ids, r->encoded.n);
+    return status ? status : qkv__reader_add(r, r->encoded.ids, r->encoded.n);
 }
 
-static qkv_status settle_length(int64_t *max_length)
+qkv_status qkv__text_room(const qkv__framing *f, int64_t max_length, int64_t *room)
 {
-    if (*max_length < 0) return qkv__fail(QKV_USAGE, "texts: max_length is negative");
-    if (!*max_length) *max_length = DEFAULT_LENGTH;
+    *room = 0;
+    if (max_length < 0) return qkv__fail(QKV_USAGE, "texts: max_length is negative");
+    if (!max_length) max_length = DEFAULT_LENGTH;
+    if (f->t->positions == QKV_LEARNED) max_length = qkv__min(max_length, qkv__max(f->t->longest - 1, 1));
+    *room = max_length - (f->around - 1);
     return QKV_OK;
 }
 
-qkv_status qkv__reader_cut(qkv__reader *r, int64_t max_length)
+/* As Hugging Face's tokenizers cut: the longer one, until both are as long, then both. */
+static void share_room(int64_t room, int64_t *first, int64_t *second)
 {
-    qkv_status status = settle_length(&max_length);
-    if (!status) r->n = qkv__min(r->n, max_length);
-    return status;
+    int64_t *shorter = *first <= *second ? first : second, *longer = shorter == first ? second : first;
+    if (*first <= room - *second) return;
+    *shorter = qkv__min(*shorter, room / 2);
+    *longer = room - *shorter;
 }
 
-qkv_status qkv__find_ends(const qkv_tokenizer *t, int32_t *start, int32_t *end)
+qkv_status qkv__reader_body(qkv__reader *r, const qkv__framing *f, const qkv__given *x, int64_t room, qkv__body *out)
 {
-    if (!t) return qkv__fail(QKV_USAGE, "the model has no tokenizer: it knows ids, not text");
-    *start = qkv_tokenizer_find(t, "<s>");
-    *end = qkv_tokenizer_find(t, "</s>");
-    return *start >= 0 && *end >= 0 ? QKV_OK : qkv__fail(QKV_USAGE, "the tokenizer has no token <s> or no token </s>");
+    const qkv__marks *between = &f->pair.between;
+    int64_t begin = r->n;
+    qkv_status status = qkv__reader_encode(r, f->source, x->text, x->length);
+    *out = (qkv__body){ begin, r->n - begin, r->n, false };
+    if (status || !x->pair) return status;
+    if (!(status = qkv__reader_put(r, between))) status = qkv__reader_encode(r, f->source, x->pair, x->pair_length);
+    if (status) return status;
+    int64_t first = out->length, second = r->n - begin - first - between->n, both = r->n - begin;
+    const int32_t *from = r->ids + begin + first;
+    if (room && f->is_published) share_room(qkv__max(room - between->n, 0), &first, &second);
+    int64_t length = first + between->n + second;
+    if (length < both) memmove(r->ids + begin + first, from, sizeof *r->ids * (size_t)(between->n + second));
+    r->n = begin + length;
+    *out = (qkv__body){ begin, length, begin + first + between->n, length < both };
+    return QKV_OK;
+}
+
+/* The last id of all is left out. */
+static qkv_status put_lesson(qkv__reader *r, const qkv__framing *f, const qkv__given *x, int64_t room)
+{
+    const qkv__wrap *w = x->pair ? &f->pair : &f->single;
+    qkv__marks after = w->after;
+    qkv__body body;
+    qkv_status status = qkv__reader_put(r, &w->before);
+    if (!status) status = qkv__reader_body(r, f, x, qkv__max(room, 1), &body);
+    if (status) return status;
+    r->n = qkv__min(r->n, w->before.n + qkv__max(room, 0));
+    if (after.n) after.n--;
+    return qkv__reader_put(r, &after);
+}
+
+qkv_status qkv__reader_lesson(qkv__reader *r, const qkv_model *m, const qkv__given *x, int64_t max_length)
+{
+    qkv__framing f;
+    int64_t room;
+    qkv_status status = qkv__framing_whole(m, &f);
+    if (!status) status = qkv__text_room(&f, max_length, &room);
+    return status ? status : put_lesson(r, &f, x, room);
 }
 
 /* ---- windows ---- */
 
-/* A stretch of ids, which a batch gives its start and end. */
+/* A stretch of ids, which a batch gives what is before and after. */
 typedef struct window {
-    int64_t text, begin, length;
+    int64_t text, begin, length, second; /* second: ids from this place on are of the second text */
+    bool is_pair;
 } window;
 
 typedef struct reading {
     const qkv_model *m;
-    const qkv_tokenizer *tokenizer;
-    qkv_reading_opts o;
-    bool starts; /* <s> comes first */
-    int32_t start, end;
+    qkv__framing f;
+    bool windows;
+    int64_t room;    /* ids of a text in a window */
     qkv__reader all; /* the ids of every text, one after the other */
-    window *windows;
+    window *all_windows;
     int64_t n_windows;
     size_t windows_bytes;
-    int32_t *batch; /* ids, then lengths */
+    int32_t *batch; /* ids, then lengths, then types */
     size_t batch_bytes;
     int64_t cut;
 } reading;
 
-static qkv_status add_window(reading *r, int64_t text, int64_t begin, int64_t length)
+static qkv_status add_window(reading *r, window w)
 {
-    if (qkv__grow((void **)&r->windows, &r->windows_bytes, sizeof *r->windows * ((size_t)r->n_windows + 1))) return QKV_MEMORY;
-    r->windows[r->n_windows++] = (window){ text, begin, length };
+    if (qkv__grow((void **)&r->all_windows, &r->windows_bytes, sizeof w * ((size_t)r->n_windows + 1))) return QKV_MEMORY;
+    r->all_windows[r->n_windows++] = w;
     return QKV_OK;
 }
 
-static qkv_status add_windows(reading *r, int64_t text, int64_t begin)
+static qkv_status add_windows(reading *r, int64_t text, const qkv__body *body, bool is_pair)
 {
-    int64_t length = r->all.n - begin, room = qkv__max(r->o.max_length - r->starts, 1);
-    qkv_status status = add_window(r, text, begin, qkv__min(length, room));
-    r->cut += length > room;
-    for (int64_t at = room; r->o.windows && at < length && !status; at += room)
-        status = add_window(r, text, begin + at, qkv__min(length - at, room));
+    int64_t length = body->length, room = r->room;
+    qkv_status status = add_window(r, (window){ text, body->begin, qkv__min(length, room), body->second, is_pair });
+    r->cut += length > room || body->is_cut;
+    for (int64_t at = room; r->windows && at < length && !status; at += room)
+        status = add_window(r, (window){ text, body->begin + at, qkv__min(length - at, room), body->second, is_pair });
     return status;
 }
 
 static qkv_status read_text(reading *r, const qkv_texts *x, int64_t i)
 {
-    int64_t begin = r->all.n;
-    const char *text = x->texts[i], *pair = x->pairs ? x->pairs[i] : NULL;
-    if (!text) return qkv__fail(QKV_USAGE, "text %lld is NULL", (long long)i);
-    qkv_status status = qkv__reader_encode(&r->all, r->tokenizer, text, x->lengths ? x->lengths[i] : strlen(text));
-    if (!status && pair) status = qkv__reader_put(&r->all, r->end);
-    if (!status && pair)
-        status = qkv__reader_encode(&r->all, r->tokenizer, pair, x->pair_lengths ? x->pair_lengths[i] : strlen(pair));
-    return status ? status : add_windows(r, i, begin);
+    qkv__given given = { .text = x->texts[i], .pair = x->pairs ? x->pairs[i] : NULL };
+    qkv__body body;
+    if (!given.text) return qkv__fail(QKV_USAGE, "text %lld is NULL", (long long)i);
+    given.length = x->lengths ? x->lengths[i] : strlen(given.text);
+    if (given.pair) given.pair_length = x->pair_lengths ? x->pair_lengths[i] : strlen(given.pair);
+    qkv_status status = qkv__reader_body(&r->all, &r->f, &given, r->windows ? 0 : r->room, &body);
+    return status ? status : add_windows(r, i, &body, given.pair != NULL);
 }
 
 static int by_length(const void *a, const void *b)
@@ -128,17 +166,34 @@ static int by_length(const void *a, const void *b)
 
 /* ---- batches ---- */
 
+static int32_t *put_ids(int32_t *at, const int32_t *ids, int64_t n)
+{
+    if (n) memcpy(at, ids, sizeof *at * (size_t)n);
+    return at + n;
+}
+
+static void fill_types(const qkv__wrap *f, const window *w, int32_t *types, int64_t length)
+{
+    int64_t after = f->before.n + w->length;
+    for (int64_t i = 0; i < length; i++) {
+        bool is_second = w->begin + i - f->before.n >= w->second;
+        types[i] = i >= after ? f->after_type : i >= f->before.n && is_second ? f->second_type : f->first_type;
+    }
+}
+
 static qkv_status fill_batch(reading *r, const window *w, int64_t rows, int64_t length)
 {
-    if (qkv__grow((void **)&r->batch, &r->batch_bytes, sizeof *r->batch * (size_t)(rows * (length + 1)))) return QKV_MEMORY;
+    size_t numbers = (size_t)(rows * (2 * length + 1));
+    if (qkv__grow((void **)&r->batch, &r->batch_bytes, sizeof *r->batch * numbers)) return QKV_MEMORY;
+    int32_t *lengths = r->batch + rows * length, *types = lengths + rows;
     for (int64_t b = 0; b < rows; b++) {
-        int32_t *to = r->batch + b * length, *at = to;
-        if (r->starts) *at++ = r->start;
-        if (w[b].length) memcpy(at, r->all.ids + w[b].begin, sizeof *at * (size_t)w[b].length);
-        at += w[b].length;
-        *at++ = r->end;
-        r->batch[rows * length + b] = (int32_t)(at - to);
-        while (at < to + length) *at++ = r->end; /* padding, which nothing sees */
+        const qkv__wrap *f = w[b].is_pair ? &r->f.pair : &r->f.single;
+        int32_t *to = r->batch + b * length, *at = put_ids(to, f->before.ids, f->before.n);
+        at = put_ids(at, r->all.ids + w[b].begin, w[b].length);
+        at = put_ids(at, f->after.ids, f->after.n);
+        lengths[b] = (int32_t)(at - to);
+        while (at < to + length) *at++ = r->f.single.after.ids[0]; /* padding, which nothing sees */
+        fill_types(f, &w[b], types + b * length, length);
     }
     return QKV_OK;
 }
@@ -146,12 +201,12 @@ static qkv_status fill_batch(reading *r, const window *w, int64_t rows, int64_t 
 static qkv_status run_batch(reading *r, qkv_tape *t, const window *w, int64_t rows, qkv__head *head, const void *data,
                             qkv_rows *out)
 {
-    int64_t length = w[rows - 1].length + 1 + r->starts;
+    int64_t length = w[rows - 1].length + r->f.around;
     qkv_status status = fill_batch(r, w, rows, length);
     if (status) return status;
-    const int32_t *lengths = r->batch + rows * length;
+    const int32_t *lengths = r->batch + rows * length, *types = r->f.has_types ? lengths + rows : NULL;
     qkv_tape_reset(t);
-    qkv_tensor *hidden = qkv_transformer_encode(qkv_model_transformer(r->m), t, r->batch, rows, length, lengths);
+    qkv_tensor *hidden = qkv_transformer_encode_typed(qkv_model_transformer(r->m), t, r->batch, types, rows, length, lengths);
     const float *result = qkv_data(head(r->m, hidden, lengths, data));
     if (!result) return qkv_tape_status(t);
     for (int64_t b = 0; b < rows; b++)
@@ -175,7 +230,7 @@ static void divide(const reading *r, qkv_rows *out)
 {
     for (int64_t i = 0, k = 0; i < out->n; i++) { /* windows are in the order of texts again */
         int64_t windows = 0;
-        for (; k < r->n_windows && r->windows[k].text == i; k++) windows++;
+        for (; k < r->n_windows && r->all_windows[k].text == i; k++) windows++;
         for (int64_t j = 0; j < out->width && windows > 1; j++) out->data[i * out->width + j] /= (float)windows;
     }
 }
@@ -190,14 +245,14 @@ static qkv_status run_all(reading *r, qkv__head *head, const void *data, qkv_row
 {
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_status status = t ? QKV_OK : qkv_error_status();
-    qsort(r->windows, (size_t)r->n_windows, sizeof *r->windows, by_length);
+    qsort(r->all_windows, (size_t)r->n_windows, sizeof *r->all_windows, by_length);
     for (int64_t at = 0, rows; at < r->n_windows && !status; at += rows) {
-        rows = batch_rows(r->windows + at, r->n_windows - at);
-        status = run_batch(r, t, r->windows + at, rows, head, data, out);
+        rows = batch_rows(r->all_windows + at, r->n_windows - at);
+        status = run_batch(r, t, r->all_windows + at, rows, head, data, out);
     }
     qkv_tape_free(t);
     if (status) return status;
-    qsort(r->windows, (size_t)r->n_windows, sizeof *r->windows, by_text);
+    qsort(r->all_windows, (size_t)r->n_windows, sizeof *r->all_windows, by_text);
     divide(r, out);
     return QKV_OK;
 }
@@ -208,13 +263,11 @@ static qkv_status settle(reading *r, const qkv_reading_opts *opts)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(r->m));
     if (!o || !o->encoder_layers) return qkv__fail(QKV_USAGE, "texts: the model needs an encoder");
-    if (opts) r->o = *opts;
-    qkv_status status = settle_length(&r->o.max_length);
-    if (status) return status;
-    if (o->positions == QKV_LEARNED) r->o.max_length = qkv__min(r->o.max_length, qkv__max(o->longest - 1, 1));
-    r->starts = !o->decoder_layers;
-    r->tokenizer = qkv_model_source_tokenizer(r->m);
-    return qkv__find_ends(r->tokenizer, &r->start, &r->end);
+    qkv_status status = qkv__framing_whole(r->m, &r->f);
+    if (!status) status = qkv__text_room(&r->f, opts ? opts->max_length : 0, &r->room);
+    r->room = qkv__max(r->room, 1);
+    r->windows = opts && opts->windows;
+    return status;
 }
 
 qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv__head *head,
@@ -235,7 +288,7 @@ qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv
     if (!status && texts->n) status = run_all(&r, head, data, out);
     out->cut = r.cut;
     qkv__reader_free(&r.all);
-    qkv__release(r.windows, r.windows_bytes);
+    qkv__release(r.all_windows, r.windows_bytes);
     qkv__release(r.batch, r.batch_bytes);
     if (status) out->n = 0;
     return status;

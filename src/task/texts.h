@@ -5,6 +5,7 @@
 #include <qkv/task.h>
 
 #include "../base/memory.h"
+#include "frame.h"
 
 #include <stdbool.h>
 
@@ -19,15 +20,32 @@ typedef struct qkv__reader {
 void qkv__reader_free(qkv__reader *r);
 void qkv__reader_clear(qkv__reader *r);
 
-/* Adds one id; adds the ids of a text, with U+FFFD for what is not UTF-8. */
-qkv_status qkv__reader_put(qkv__reader *r, int32_t id);
+/* Adds ids; adds the ids of a text, with U+FFFD for what is not UTF-8. */
+qkv_status qkv__reader_add(qkv__reader *r, const int32_t *ids, size_t n);
+qkv_status qkv__reader_put(qkv__reader *r, const qkv__marks *marks);
 qkv_status qkv__reader_encode(qkv__reader *r, const qkv_tokenizer *t, const char *text, size_t length);
 
-/* Leaves the first max_length ids, 0 meaning 512. USAGE for a negative number. */
-qkv_status qkv__reader_cut(qkv__reader *r, int64_t max_length);
+/* One text as the caller gave it, and the second of a pair; data NULL: none. */
+typedef struct qkv__given {
+    const char *text, *pair;
+    size_t length, pair_length;
+} qkv__given;
 
-/* The ids of <s> and </s>. USAGE when the tokenizer is NULL or lacks one. */
-qkv_status qkv__find_ends(const qkv_tokenizer *t, int32_t *start, int32_t *end);
+/* A text's ids in a reader, without what is before and after them. */
+typedef struct qkv__body {
+    int64_t begin, length, second; /* second: place of the second text's first id; where there is none, the end */
+    bool is_cut;
+} qkv__body;
+
+/* Adds one text or a pair. A pair of a published model is cut to `room` ids unless that is 0. */
+qkv_status qkv__reader_body(qkv__reader *r, const qkv__framing *f, const qkv__given *x, int64_t room, qkv__body *out);
+
+/* How many ids of a text fit with what is around them, the last id of all not counted; max_length 0 means 512. USAGE for a
+ * negative number. */
+qkv_status qkv__text_room(const qkv__framing *f, int64_t max_length, int64_t *room);
+
+/* One text or a pair, as an encoder alone is to learn it: without its last id, which batches add. */
+qkv_status qkv__reader_lesson(qkv__reader *r, const qkv_model *m, const qkv__given *x, int64_t max_length);
 
 /* From hidden states (rows, length, dim) to (rows, width). */
 typedef qkv_tensor *qkv__head(const qkv_model *m, qkv_tensor *hidden, const int32_t *lengths, const void *data);

@@ -4,13 +4,14 @@
 #include "../base/arena.h"
 #include "../base/size.h"
 #include "../text/buffer.h"
+#include "frame.h"
 #include "search.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* A batch of either so many sentences or so many tokens, padding included: the caches of a search grow with both. */
-enum { BATCH_SENTENCES = 32, BATCH_TOKENS = 2048, DEFAULT_SOURCE = 1024, DEFAULT_BEAM = 4 };
+enum { BATCH_SENTENCES = 32, BATCH_TOKENS = 2048, DEFAULT_SOURCE = 1024, DEFAULT_BEAM = 4, MOST_BEAM = 1000 };
 
 /* Which text, for sorting. */
 typedef struct place {
@@ -28,6 +29,7 @@ typedef struct job {
     const qkv_model *m;
     const qkv_tokenizer *source, *target;
     qkv_search_opts search;
+    qkv__framing f;
     int64_t max_source; /* without the end */
     qkv_tape *tape;     /* for attention; NULL: not wanted */
     qkv_translations *out;
@@ -50,7 +52,7 @@ static void *copy(job *j, const void *from, int64_t count, size_t size)
 
 /* ---- options ---- */
 
-static qkv_status find_specials(job *j)
+static qkv_status find_ours(job *j)
 {
     const struct {
         const char *spelling;
@@ -62,6 +64,35 @@ static qkv_status find_specials(job *j)
     if (qkv_tokenizer_find(j->source, "</s>") != j->search.end)
         return qkv__fail(QKV_USAGE, "translate: the token </s> must have the same id in the tokenizers of source and target");
     return QKV_OK;
+}
+
+/* As its files say; scores are Hugging Face's. */
+static qkv_status find_published(job *j, const qkv_translate_opts *o)
+{
+    const qkv_facts *facts = j->f.facts;
+    qkv_search_opts *s = &j->search;
+    if (j->f.ids.start < 0 || j->f.ids.end < 0)
+        return qkv__fail(QKV_USAGE, "translate: neither the model's files nor its tokenizer say what a translation %s",
+                         j->f.ids.start < 0 ? "starts with" : "ends with");
+    s->start = j->f.ids.start;
+    s->end = j->f.ids.end;
+    s->pad = j->f.ids.pad < 0 ? s->start : j->f.ids.pad;
+    s->ends = j->f.ends;
+    s->n_ends = j->f.n_ends;
+    s->banned = facts->banned;
+    s->n_banned = facts->n_banned;
+    s->by_length = 1;
+    if (o->length_penalty == 0) s->length_penalty = facts->length_penalty != 0 ? facts->length_penalty : 1;
+    if (!o->beam && facts->beam) s->beam = (int)qkv__min(facts->beam, MOST_BEAM);
+    if (facts->context > 1) j->max_source = qkv__min(j->max_source, qkv__max(facts->context - j->f.around, 1));
+    return QKV_OK;
+}
+
+static qkv_status find_specials(job *j, const qkv_translate_opts *o)
+{
+    qkv_status status = qkv__framing_of(j->m, &j->f);
+    if (status) return status;
+    return j->f.is_published ? find_published(j, o) : find_ours(j);
 }
 
 static qkv_status encode_prefix(job *j, const char *prefix)
@@ -98,7 +129,7 @@ static qkv_status settle(job *j, const qkv_translate_opts *o)
                                    .no_repeat = o->no_repeat };
     j->out->layers = t->decoder_layers;
     j->out->heads = (int)t->heads;
-    qkv_status status = find_specials(j);
+    qkv_status status = find_specials(j, o);
     if (!status && o->prefix) status = encode_prefix(j, o->prefix);
     if (!status) status = qkv__search_settle(j->m, &j->search);
     if (!status && o->attention && !(j->tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 })))
@@ -141,11 +172,14 @@ static qkv_status encode(job *j, int64_t i, const char *text, size_t length)
     }
     qkv_status status = qkv_tokenizer_encode(j->source, text, length, NULL, ids);
     if (status && status != QKV_LIMIT) return status;
-    out->n_source[i] = (int64_t)ids->n + 1;
+    const qkv__marks *before = &j->f.single.before, *after = &j->f.single.after;
+    out->n_source[i] = (int64_t)ids->n + before->n + after->n;
     if (status || (int64_t)ids->n > j->max_source) return out->status[i] = QKV_LIMIT, QKV_OK;
-    if (!(out->source_ids[i] = take(j, (int64_t)ids->n + 1, sizeof *ids->ids))) return QKV_MEMORY;
-    memcpy(out->source_ids[i], ids->ids, ids->n * sizeof *ids->ids);
-    out->source_ids[i][ids->n] = j->search.end;
+    int32_t *to = out->source_ids[i] = take(j, out->n_source[i] + 1, sizeof *to);
+    if (!to) return QKV_MEMORY;
+    memcpy(to, before->ids, sizeof *to * (size_t)before->n);
+    if (ids->n) memcpy(to + before->n, ids->ids, sizeof *to * ids->n);
+    memcpy(to + before->n + ids->n, after->ids, sizeof *to * (size_t)after->n);
     return QKV_OK;
 }
 

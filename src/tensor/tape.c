@@ -12,6 +12,11 @@ typedef struct kept {
     struct kept *next;
 } kept;
 
+/* Tensors in the order they were kept. */
+typedef struct keeping {
+    kept *first, **end;
+} keeping;
+
 /* A gradient that is no longer needed, waiting to serve another tensor. */
 typedef struct spare {
     struct spare *next;
@@ -22,7 +27,7 @@ struct qkv_tape {
     qkv_tape_opts opts;
     qkv__arena arena;
     qkv_tensor *newest;
-    kept *attention, **attention_end;
+    keeping attention, hidden;
     spare *spares;
     uint64_t step, stream;
     qkv_status status;
@@ -59,13 +64,19 @@ float qkv_item(const qkv_tensor *x) { return x && x->count == 1 ? qkv_data(x)[0]
 
 /* ---- the tape ---- */
 
+static void forget_kept(qkv_tape *t)
+{
+    t->attention = (keeping){ .end = &t->attention.first };
+    t->hidden = (keeping){ .end = &t->hidden.first };
+}
+
 qkv_tape *qkv_tape_new(const qkv_tape_opts *opts)
 {
     if (!qkv_isa()) return NULL; /* QKV_ISA names an instruction set we cannot use: its sentence is set */
     qkv_tape *t = qkv__alloc_zero(sizeof *t);
     if (!t) return NULL;
     if (opts) t->opts = *opts;
-    t->attention_end = &t->attention;
+    forget_kept(t);
     return t;
 }
 
@@ -81,8 +92,7 @@ void qkv_tape_reset(qkv_tape *t)
     if (!t) return;
     qkv__arena_reset(&t->arena);
     t->newest = NULL;
-    t->attention = NULL;
-    t->attention_end = &t->attention;
+    forget_kept(t);
     t->spares = NULL;
     t->step++;
     t->stream = 0;
@@ -104,24 +114,34 @@ qkv_status qkv_tape_status(const qkv_tape *t)
 
 size_t qkv_tape_peak_bytes(const qkv_tape *t) { return t ? t->arena.peak : 0; }
 
-qkv_tensor *qkv_tape_attention(const qkv_tape *t, int i)
+static qkv_tensor *kept_at(const kept *k, int i)
 {
-    const kept *k = t ? t->attention : NULL;
     while (k && i-- > 0) k = k->next;
     return k ? k->tensor : NULL;
 }
+
+qkv_tensor *qkv_tape_attention(const qkv_tape *t, int i) { return t ? kept_at(t->attention.first, i) : NULL; }
+
+qkv_tensor *qkv_tape_hidden(const qkv_tape *t, int i) { return t ? kept_at(t->hidden.first, i) : NULL; }
 
 bool qkv__is_training(const qkv_tape *t) { return t->opts.train != 0; }
 
 bool qkv__keeps_attention(const qkv_tape *t) { return t->opts.keep_attention != 0; }
 
-void qkv__keep_attention(qkv_tape *t, qkv_tensor *weights)
+static void keep(qkv_tape *t, keeping *list, qkv_tensor *x)
 {
     kept *k = qkv__save(t, sizeof *k);
     if (!k) return;
-    *k = (kept){ .tensor = weights };
-    *t->attention_end = k;
-    t->attention_end = &k->next;
+    *k = (kept){ .tensor = x };
+    *list->end = k;
+    list->end = &k->next;
+}
+
+void qkv__keep_attention(qkv_tape *t, qkv_tensor *weights) { keep(t, &t->attention, weights); }
+
+void qkv__keep_hidden(qkv_tape *t, qkv_tensor *hidden)
+{
+    if (hidden && t->opts.keep_hidden) keep(t, &t->hidden, hidden);
 }
 
 qkv__key qkv__next_key(qkv_tape *t) { return qkv__key_for(t->opts.seed, t->step, t->stream++); }
@@ -157,6 +177,17 @@ void *qkv__save(qkv_tape *t, size_t bytes)
 /* ---- making tensors ---- */
 
 qkv_tape *qkv__operands(const char *operation, int n, qkv_tensor *const *in)
+{
+    qkv_tape *t = qkv__operands_of_any_width(operation, n, in);
+    for (int i = 0; t && i < n; i++) {
+        if (!in[i]->narrow) continue;
+        qkv__error(t, QKV_USAGE, "%s: a weight is kept in 16 bits: call qkv_params_own() first", operation);
+        return NULL;
+    }
+    return t;
+}
+
+qkv_tape *qkv__operands_of_any_width(const char *operation, int n, qkv_tensor *const *in)
 {
     qkv_tape *t = NULL;
     for (int i = 0; i < n; i++) {

@@ -21,6 +21,8 @@ struct qkv_tensor {
     int ndim;
     bool wants_grad;
     bool keeps_grad;         /* a weight, a variable: its gradient outlives backward */
+    const uint16_t *narrow;  /* values of a weight that is kept in 16 bits, see op/narrow.h: data is NULL then */
+    bool is_half;            /* IEEE halves; else bfloats */
     qkv_tensor *alias_of;    /* shares data and gradient with this one */
     qkv_tape *tape;          /* NULL for weights */
     qkv__backward *backward; /* NULL for leaves */
@@ -35,6 +37,9 @@ struct qkv_tensor {
 /* The tape the operation will live on. NULL when there is nothing to do: an operand is NULL, a tape has failed already, no
  * operand has a tape, or two have different ones (the last two leave an error). */
 qkv_tape *qkv__operands(const char *operation, int n, qkv_tensor *const *in);
+
+/* The same for an operation that reads weights of 16 bits: others refuse them. */
+qkv_tape *qkv__operands_of_any_width(const char *operation, int n, qkv_tensor *const *in);
 
 /* Leaves an error on the tape (the first one stays) and gives NULL: a failing operation reads return qkv__error(...). */
 qkv_tensor *qkv__error(qkv_tape *t, qkv_status status, const char *format, ...) QKV_PRINTF(3, 4);
@@ -79,6 +84,7 @@ float *qkv__grad_over(qkv_tensor *x, bool *add);
 bool qkv__is_training(const qkv_tape *t);
 bool qkv__keeps_attention(const qkv_tape *t);
 void qkv__keep_attention(qkv_tape *t, qkv_tensor *weights);
+void qkv__keep_hidden(qkv_tape *t, qkv_tensor *hidden); /* does nothing unless the tape keeps them; NULL is allowed */
 
 /* The key of the next use of random numbers in this step. */
 qkv__key qkv__next_key(qkv_tape *t);

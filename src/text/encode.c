@@ -1,126 +1,65 @@
 /* encode.c: text to ids and back. */
-#include "tokenizer.h"
+#include "encoder.h"
+#include "pipeline.h"
 #include "units.h"
 
 #include <string.h>
 
-#define NONE UINT32_MAX
-
-/* A byte of a word, and after merges the first byte of a token. */
-typedef struct symbol {
-    int32_t id;
-    uint32_t previous, next; /* of the word's symbols; NONE at its ends */
-    uint32_t rank;           /* of merging it with the next one; NO_RANK when they do not merge or it is gone */
-} symbol;
-
-typedef struct candidate {
-    uint32_t rank, place;
-} candidate;
-
-typedef struct qkv__encoder {
-    qkv__cutter cutter;
-    qkv_text spaced;   /* text with the space that add_prefix_space puts before it */
-    qkv_text spelling; /* of a word or character that is looked up */
-    symbol *symbols;
-    candidate *heap;
-    size_t symbols_bytes, heap_bytes, n_heap;
-} encoder;
-
 /* ---- results ---- */
+
+void qkv__encoder_free(qkv__encoder *e)
+{
+    qkv__cutter_free(&e->cutter);
+    qkv_text_free(&e->spaced);
+    qkv_text_free(&e->spelling);
+    qkv__draft_free(&e->now);
+    qkv__draft_free(&e->next);
+    qkv__release(e->symbols, e->symbols_bytes);
+    qkv__release(e->heap, e->heap_bytes);
+    qkv__release(e->cuts, e->cuts_bytes);
+    qkv__release(e->letters, e->letters_bytes);
+    qkv__release(e->best, e->best_bytes);
+    *e = (qkv__encoder){ 0 };
+}
 
 void qkv_ids_free(qkv_ids *ids)
 {
     if (!ids) return;
     qkv__release(ids->ids, ids->ids_bytes);
     qkv__release(ids->spans, ids->spans_bytes);
+    qkv__release(ids->types, ids->types_bytes);
     if (ids->encoder) {
-        qkv__cutter_free(&ids->encoder->cutter);
-        qkv_text_free(&ids->encoder->spaced);
-        qkv_text_free(&ids->encoder->spelling);
-        qkv__release(ids->encoder->symbols, ids->encoder->symbols_bytes);
-        qkv__release(ids->encoder->heap, ids->encoder->heap_bytes);
+        qkv__encoder_free(ids->encoder);
         qkv__release(ids->encoder, sizeof *ids->encoder);
     }
     *ids = (qkv_ids){ 0 };
 }
 
-static qkv_status put_id(qkv_ids *out, int32_t id, size_t begin, size_t end)
+qkv_status qkv__put_id(qkv_ids *out, int32_t id, size_t begin, size_t end)
 {
     if (qkv__grow((void **)&out->ids, &out->ids_bytes, (out->n + 1) * sizeof *out->ids) ||
-        qkv__grow((void **)&out->spans, &out->spans_bytes, (out->n + 1) * sizeof *out->spans))
+        qkv__grow((void **)&out->spans, &out->spans_bytes, (out->n + 1) * sizeof *out->spans) ||
+        qkv__grow((void **)&out->types, &out->types_bytes, (out->n + 1) * sizeof *out->types))
         return QKV_MEMORY;
     out->ids[out->n] = id;
+    out->types[out->n] = 0;
     out->spans[out->n++] = (qkv_span){ begin, end };
     return QKV_OK;
 }
 
-/* ---- merging: always the lowest rank, of equal ones the leftmost ---- */
-
-static bool goes_first(candidate a, candidate b) { return a.rank != b.rank ? a.rank < b.rank : a.place < b.place; }
-
-/* Symbols of n bytes make at most 3n candidates: n - 1 at first, and each of at most n - 1 merges adds two. */
-static qkv_status make_room(encoder *e, size_t n)
-{
-    if (qkv__grow((void **)&e->symbols, &e->symbols_bytes, n * sizeof *e->symbols)) return QKV_MEMORY;
-    return qkv__grow((void **)&e->heap, &e->heap_bytes, 3 * n * sizeof *e->heap);
-}
-
-static void push(encoder *e, candidate c)
-{
-    size_t at = e->n_heap++;
-    for (; at && goes_first(c, e->heap[(at - 1) / 2]); at = (at - 1) / 2) e->heap[at] = e->heap[(at - 1) / 2];
-    e->heap[at] = c;
-}
-
-static candidate pop(encoder *e)
-{
-    candidate top = e->heap[0], last = e->heap[--e->n_heap];
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < e->n_heap; at = child) {
-        if (child + 1 < e->n_heap && goes_first(e->heap[child + 1], e->heap[child])) child++;
-        if (!goes_first(e->heap[child], last)) break;
-        e->heap[at] = e->heap[child];
-    }
-    e->heap[at] = last;
-    return top;
-}
-
-static void rate(const qkv_tokenizer *t, encoder *e, uint32_t place)
-{
-    symbol *s = &e->symbols[place];
-    s->rank = s->next == NONE ? QKV__NO_RANK : qkv__tokenizer_rank(t, s->id, e->symbols[s->next].id);
-    if (s->rank != QKV__NO_RANK) push(e, (candidate){ s->rank, place });
-}
-
-static void merge(const qkv_tokenizer *t, encoder *e, uint32_t place)
-{
-    symbol *s = &e->symbols[place], *gone = &e->symbols[s->next];
-    s->id = t->merges[s->rank].made;
-    s->next = gone->next;
-    gone->rank = QKV__NO_RANK;
-    if (s->next != NONE) e->symbols[s->next].previous = place;
-    rate(t, e, place);
-    if (s->previous != NONE) rate(t, e, s->previous);
-}
+/* ---- byte pairs ---- */
 
 static qkv_status encode_word(const qkv_tokenizer *t, const char *word, size_t length, size_t offset, qkv_ids *out)
 {
-    encoder *e = out->encoder;
-    qkv_status status = make_room(e, length);
+    qkv__symbol *symbols;
+    qkv_status status = qkv__bpe_room(out->encoder, length);
     if (status) return status;
-    for (size_t i = 0; i < length; i++)
-        e->symbols[i] = (symbol){ .id = t->byte_ids[(unsigned char)word[i]],
-                                  .previous = i ? (uint32_t)(i - 1) : NONE,
-                                  .next = i + 1 < length ? (uint32_t)(i + 1) : NONE };
-    e->n_heap = 0;
-    for (size_t i = 0; i < length; i++) rate(t, e, (uint32_t)i);
-    while (e->n_heap) {
-        candidate c = pop(e);
-        if (e->symbols[c.place].rank == c.rank) merge(t, e, c.place); /* else it changed since */
-    }
-    for (uint32_t i = 0; i != NONE && !status; i = e->symbols[i].next) {
-        uint32_t next = e->symbols[i].next;
-        status = put_id(out, e->symbols[i].id, offset + i, offset + (next == NONE ? length : next));
+    symbols = out->encoder->symbols;
+    for (size_t i = 0; i < length; i++) symbols[i] = (qkv__symbol){ .id = t->byte_ids[(unsigned char)word[i]] };
+    qkv__bpe_merge(t, out->encoder, length, word, length);
+    for (uint32_t i = 0; i != QKV__NONE && !status; i = symbols[i].next) {
+        uint32_t next = symbols[i].next;
+        status = qkv__put_id(out, symbols[i].id, offset + i, offset + (next == QKV__NONE ? length : next));
     }
     return status;
 }
@@ -167,7 +106,7 @@ static qkv_status encode_units(const qkv_tokenizer *t, const char *text, size_t 
         if (status) break;
         int32_t id = qkv__tokenizer_find(t, spelling->data, spelling->length);
         if (id < 0 || (t->tokens[id].is_special && !specials)) id = t->unknown;
-        status = put_id(out, id, offset + begin, offset + end);
+        status = qkv__put_id(out, id, offset + begin, offset + end);
     }
     return status;
 }
@@ -204,27 +143,84 @@ static qkv_status encode_all(const qkv_tokenizer *t, const char *text, size_t le
         }
         size_t end = at + t->tokens[id].spelling_length;
         qkv_status status = encode_piece(t, text + done, at - done, done, specials, out);
-        if (!status) status = put_id(out, id, at, end);
+        if (!status) status = qkv__put_id(out, id, at, end);
         if (status) return status;
         done = at = end;
     }
     return encode_piece(t, text + done, length - done, done, specials, out);
 }
 
+/* ---- one text or two, and what goes around them ---- */
+
+typedef struct texts {
+    const char *text[2];
+    size_t length[2];
+    int n;
+} texts;
+
+static qkv_status check_text(const char *text, size_t length, bool any_bytes)
+{
+    if (!text && length) return qkv__fail(QKV_USAGE, "tokenizer: the text is NULL");
+    if (length > INT32_MAX)
+        return qkv__fail(QKV_LIMIT, "tokenizer: a text of %zu bytes, at most %d are taken", length, INT32_MAX);
+    size_t good = any_bytes ? length : qkv_utf8_check(text, length);
+    return good == length ? QKV_OK : qkv__fail(QKV_FORMAT, "tokenizer: the text is not UTF-8 at offset %zu", good);
+}
+
+static qkv_status encode_text(const qkv_tokenizer *t, const texts *all, int i, int32_t type, bool specials, qkv_ids *out)
+{
+    size_t before = out->n;
+    qkv_status status = t->pipeline ? qkv__pipeline_encode(t, all->text[i], all->length[i], specials, out)
+                                    : encode_all(t, all->text[i], all->length[i], specials, out);
+    if (i) out->second = before;
+    for (size_t k = before; k < out->n && !status; k++) out->types[k] = type;
+    return status;
+}
+
+static qkv_status encode_frame(const qkv_tokenizer *t, const texts *all, const qkv_encode_opts *o, qkv_ids *out)
+{
+    static const qkv__frame_item bare[] = { { QKV__FIRST_TEXT, 0 }, { QKV__SECOND_TEXT, 1 } };
+    const qkv__frame *f = !t->pipeline ? NULL : all->n > 1 ? &t->pipeline->pair : &t->pipeline->single;
+    const qkv__frame_item *items = f && f->n ? f->at : bare;
+    size_t n = f && f->n ? f->n : (size_t)all->n, end = 0;
+    qkv_status status = QKV_OK;
+    for (size_t i = 0; i < n && !status; i++) {
+        if (items[i].id < 0) {
+            int k = items[i].id == QKV__SECOND_TEXT;
+            status = encode_text(t, all, k, items[i].type, o->specials, out);
+            end = all->length[k];
+        } else if (o->framed) {
+            status = qkv__put_id(out, items[i].id, end, end);
+            if (!status) out->types[out->n - 1] = items[i].type;
+        }
+    }
+    return status;
+}
+
+static qkv_status encode_texts(const qkv_tokenizer *t, const texts *all, const qkv_encode_opts *opts, qkv_ids *out)
+{
+    const qkv_encode_opts o = opts ? *opts : (qkv_encode_opts){ 0 };
+    qkv_status status = QKV_OK;
+    if (!t || !out) return qkv__fail(QKV_USAGE, "tokenizer: tokenizer or result is NULL");
+    out->n = out->second = 0;
+    for (int i = 0; i < all->n && !status; i++) status = check_text(all->text[i], all->length[i], o.any_bytes);
+    if (!status && !out->encoder && !(out->encoder = qkv__alloc_zero(sizeof *out->encoder))) status = QKV_MEMORY;
+    if (!status) status = encode_frame(t, all, &o, out);
+    if (status) out->n = out->second = 0;
+    else if (all->n < 2) out->second = out->n;
+    return status;
+}
+
 qkv_status qkv_tokenizer_encode(const qkv_tokenizer *t, const char *text, size_t length, const qkv_encode_opts *opts,
                                 qkv_ids *out)
 {
-    const qkv_encode_opts o = opts ? *opts : (qkv_encode_opts){ 0 };
-    if (!t || !out || (!text && length)) return qkv__fail(QKV_USAGE, "tokenizer: tokenizer, text or result is NULL");
-    out->n = 0;
-    if (length > INT32_MAX)
-        return qkv__fail(QKV_LIMIT, "tokenizer: a text of %zu bytes, at most %d are taken", length, INT32_MAX);
-    size_t good = o.any_bytes ? length : qkv_utf8_check(text, length);
-    if (good < length) return qkv__fail(QKV_FORMAT, "tokenizer: the text is not UTF-8 at offset %zu", good);
-    if (!out->encoder && !(out->encoder = qkv__alloc_zero(sizeof *out->encoder))) return QKV_MEMORY;
-    qkv_status status = encode_all(t, text, length, o.specials, out);
-    if (status) out->n = 0;
-    return status;
+    return encode_texts(t, &(texts){ { text }, { length }, 1 }, opts, out);
+}
+
+qkv_status qkv_tokenizer_encode_pair(const qkv_tokenizer *t, const char *text, size_t length, const char *second,
+                                     size_t second_length, const qkv_encode_opts *opts, qkv_ids *out)
+{
+    return encode_texts(t, &(texts){ { text, second }, { length, second_length }, 2 }, opts, out);
 }
 
 /* ---- ids to text ---- */
@@ -256,7 +252,8 @@ qkv_status qkv_tokenizer_decode(const qkv_tokenizer *t, const int32_t *ids, size
     if (!t || !out || (!ids && n)) return qkv__fail(QKV_USAGE, "tokenizer: tokenizer, ids or result is NULL");
     qkv__text_clear(out);
     qkv_status status = check_ids(t, ids, n);
-    if (!status) status = put_tokens(t, ids, n, skip_specials, out);
+    if (!status)
+        status = t->pipeline ? qkv__pipeline_decode(t, ids, n, skip_specials, out) : put_tokens(t, ids, n, skip_specials, out);
     if (status) qkv__text_clear(out);
     return status;
 }

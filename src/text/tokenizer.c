@@ -3,6 +3,7 @@
 
 #include "../base/size.h"
 #include "alphabet.h"
+#include "pipeline.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +28,12 @@ void qkv_tokenizer_free(qkv_tokenizer *t)
     qkv__release(t->tokens, t->n * sizeof *t->tokens);
     qkv__release(t->merges, t->n_merges * sizeof *t->merges);
     qkv__release(t->by_spelling, t->n * sizeof *t->by_spelling);
+    qkv__release(t->table, t->places * sizeof *t->table);
     qkv__release(t->first, (t->n + 1) * sizeof *t->first);
     qkv__release(t->pairs, t->n_merges * sizeof *t->pairs);
     qkv__release(t->added, t->n_added * sizeof *t->added);
     qkv__pattern_free(t->pattern);
+    qkv__pipeline_free(t->pipeline, t->n);
     qkv_text_free(&t->pool);
     qkv__release(t, sizeof *t);
 }
@@ -78,6 +81,36 @@ static int by_spelling(const void *a, const void *b, void *tokenizer)
     return strcmp(qkv__tokenizer_spelling(t, *(const int32_t *)a), qkv__tokenizer_spelling(t, *(const int32_t *)b));
 }
 
+static unsigned char first_byte(const qkv_tokenizer *t, int32_t id) { return (unsigned char)*qkv__tokenizer_spelling(t, id); }
+
+static uint64_t hash_of(const char *spelling, size_t length) /* FNV-1a, then mixed so that its low bits depend on all of it */
+{
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < length; i++) h = (h ^ (unsigned char)spelling[i]) * 1099511628211u;
+    return h ^ h >> 32;
+}
+
+/* A token whose places are all taken is left out, and found by bisection: no file can make lookups slow. */
+enum { PROBES = 8 };
+static qkv_status fill_table(qkv_tokenizer *t)
+{
+    size_t places = 16;
+    while (places < 2 * t->n) places *= 2;
+    if (!(t->table = qkv__alloc(places * sizeof *t->table))) return QKV_MEMORY;
+    t->places = places;
+    memset(t->table, -1, places * sizeof *t->table);
+    for (size_t id = 0; id < t->n; id++) {
+        uint64_t h = hash_of(qkv__tokenizer_spelling(t, (int32_t)id), t->tokens[id].spelling_length);
+        for (size_t i = 0; i < PROBES; i++) {
+            int32_t *place = &t->table[(h + i) & (places - 1)];
+            if (*place >= 0) continue;
+            *place = (int32_t)id;
+            break;
+        }
+    }
+    return QKV_OK;
+}
+
 qkv_status qkv__tokenizer_sort(qkv_tokenizer *t, int32_t *twice)
 {
     *twice = -1;
@@ -86,7 +119,9 @@ qkv_status qkv__tokenizer_sort(qkv_tokenizer *t, int32_t *twice)
     qsort_r(t->by_spelling, t->n, sizeof *t->by_spelling, by_spelling, t);
     for (size_t i = 1; i < t->n; i++)
         if (!by_spelling(&t->by_spelling[i - 1], &t->by_spelling[i], t)) *twice = t->by_spelling[i];
-    return QKV_OK;
+    for (size_t i = 0; i < t->n; i++) t->by_first[first_byte(t, t->by_spelling[i]) + 1]++;
+    for (size_t i = 0; i < 256; i++) t->by_first[i + 1] += t->by_first[i];
+    return fill_table(t);
 }
 
 /* How a spelling compares to a token's, in the order that strcmp has. */
@@ -97,7 +132,7 @@ static int compare(const qkv_tokenizer *t, const char *spelling, size_t length, 
     return order ? order : (length > n) - (length < n);
 }
 
-int32_t qkv__tokenizer_find(const qkv_tokenizer *t, const char *spelling, size_t length)
+static int32_t bisect(const qkv_tokenizer *t, const char *spelling, size_t length)
 {
     size_t low = 0, high = t->n;
     while (low < high) {
@@ -109,6 +144,53 @@ int32_t qkv__tokenizer_find(const qkv_tokenizer *t, const char *spelling, size_t
         else low = middle + 1;
     }
     return -1;
+}
+
+int32_t qkv__tokenizer_find(const qkv_tokenizer *t, const char *spelling, size_t length)
+{
+    uint64_t h = hash_of(spelling, length);
+    for (size_t i = 0; i < PROBES; i++) {
+        int32_t id = t->table[(h + i) & (t->places - 1)];
+        if (id < 0 || (t->tokens[id].spelling_length == length && !compare(t, spelling, length, id))) return id;
+    }
+    return bisect(t, spelling, length);
+}
+
+/* ---- the starts of a text ---- */
+
+qkv__walk qkv__walk_begin(const qkv_tokenizer *t) { return (qkv__walk){ 0, t->n, 0 }; }
+
+/* The first token of low .. high-1 whose next byte is not below `byte`. */
+static size_t first_from(const qkv_tokenizer *t, const qkv__walk *w, size_t low, unsigned byte)
+{
+    size_t high = w->high;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if ((unsigned char)qkv__tokenizer_spelling(t, t->by_spelling[middle])[w->depth] < byte) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* A spelling that is over has a NUL there, which is below every byte it could have. */
+bool qkv__walk_step(const qkv_tokenizer *t, qkv__walk *w, unsigned char byte)
+{
+    if (!byte) return false;
+    if (w->depth) {
+        w->low = first_from(t, w, w->low, byte);
+        w->high = first_from(t, w, w->low, byte + 1u);
+    } else {
+        w->low = t->by_first[byte];
+        w->high = t->by_first[byte + 1];
+    }
+    w->depth++;
+    return w->low < w->high;
+}
+
+int32_t qkv__walk_token(const qkv_tokenizer *t, const qkv__walk *w)
+{
+    int32_t id = t->by_spelling[w->low];
+    return t->tokens[id].spelling_length == w->depth ? id : -1;
 }
 
 int32_t qkv_tokenizer_find(const qkv_tokenizer *t, const char *spelling)
@@ -161,7 +243,7 @@ static qkv_status check_twice(const qkv_tokenizer *t, const char *name, const qk
     return QKV_OK;
 }
 
-static qkv_status index_merges(qkv_tokenizer *t, const char *name)
+qkv_status qkv__tokenizer_index_merges(qkv_tokenizer *t, const char *name)
 {
     t->first = qkv__alloc_zero((t->n + 1) * sizeof *t->first);
     t->pairs = qkv__alloc(t->n_merges * sizeof *t->pairs);
@@ -206,8 +288,6 @@ static qkv_status check_made(const qkv_tokenizer *t, const char *name)
     return QKV_OK;
 }
 
-static unsigned char first_byte(const qkv_tokenizer *t, int32_t id) { return (unsigned char)*qkv__tokenizer_spelling(t, id); }
-
 static int by_byte_and_length(const void *a, const void *b, void *tokenizer)
 {
     const qkv_tokenizer *t = tokenizer;
@@ -236,7 +316,7 @@ static qkv_status finish_byte_pairs(qkv_tokenizer *t, const char *name)
 {
     qkv_status status = find_bytes(t, name);
     if (!status) status = check_made(t, name);
-    if (!status) status = index_merges(t, name);
+    if (!status) status = qkv__tokenizer_index_merges(t, name);
     if (!status && !(t->pattern = qkv__pattern_new())) status = qkv_error_status();
     return status;
 }

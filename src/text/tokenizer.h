@@ -10,6 +10,8 @@ typedef struct qkv__token {
     size_t spelling, spelling_length; /* a NUL follows */
     size_t bytes, bytes_length;
     bool is_set, is_added, is_special;
+    bool single_word, takes_left, takes_right, is_normalized; /* of an added token: only between other characters than those of
+                                                                 words; the white space beside it too; after the normalizer */
 } qkv__token;
 
 typedef struct qkv__merge {
@@ -25,7 +27,8 @@ typedef struct qkv__pair {
 #define QKV__UNKNOWN "<unk>" /* stands for words and characters that are not known */
 
 struct qkv_tokenizer {
-    qkv_token_kind kind; /* words and characters have no merges, and use nothing below but by_spelling and added */
+    qkv_token_kind kind;            /* words and characters have no merges, and use nothing below but by_spelling and added */
+    struct qkv__pipeline *pipeline; /* what text goes through, of a published tokenizer; NULL for the kinds that are trained */
     qkv__token *tokens;
     size_t n;
     qkv_text pool;
@@ -34,9 +37,14 @@ struct qkv_tokenizer {
     bool prefix_space, whole_text; /* whole_text: text is one word, the pattern is not used */
     int32_t unknown;               /* the id of the file's unk_token; with byte pairs it is kept for saving only, -1: none */
 
-    /* made by qkv__tokenizer_finish() */
+    /* made by qkv__tokenizer_sort() */
     int32_t *by_spelling; /* every id, sorted by spelling */
-    size_t *first;        /* pairs[first[left]] .. pairs[first[left + 1] - 1] */
+    size_t by_first[257]; /* where those with a first byte start among them */
+    int32_t *table;       /* ids by the hash of their spelling; -1: free */
+    size_t places;        /* a power of two */
+
+    /* made by qkv__tokenizer_finish() */
+    size_t *first; /* pairs[first[left]] .. pairs[first[left + 1] - 1] */
     qkv__pair *pairs;
     int32_t byte_ids[256];
     int32_t *added; /* ids of added tokens by first byte, then longest first */
@@ -63,6 +71,17 @@ qkv_status qkv__tokenizer_finish(qkv_tokenizer *t, const char *name);
 
 /* The rank of merging left and right, or QKV__NO_RANK. */
 uint32_t qkv__tokenizer_rank(const qkv_tokenizer *t, int32_t left, int32_t right);
+
+/* Its merges, sorted. FORMAT when one is there twice, MEMORY. */
+qkv_status qkv__tokenizer_index_merges(qkv_tokenizer *t, const char *name);
+
+/* The tokens that a text starts with, byte by byte: those that start with the bytes walked so far lie side by side. */
+typedef struct qkv__walk {
+    size_t low, high, depth;
+} qkv__walk;
+qkv__walk qkv__walk_begin(const qkv_tokenizer *t);
+bool qkv__walk_step(const qkv_tokenizer *t, qkv__walk *w, unsigned char byte); /* false: no token starts so */
+int32_t qkv__walk_token(const qkv_tokenizer *t, const qkv__walk *w);           /* the one that is just these bytes; or -1 */
 
 /* The id of a spelling, which may have any bytes; -1 when there is none. */
 int32_t qkv__tokenizer_find(const qkv_tokenizer *t, const char *spelling, size_t length);

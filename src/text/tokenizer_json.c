@@ -1,197 +1,128 @@
-/* tokenizer_json.c: Hugging Face's tokenizer.json, as far as it describes a byte-level BPE, words in lower case, or characters.
- * What would give other ids than ours is refused by name. */
-#include "tokenizer.h"
+/* tokenizer_json.c: Hugging Face's tokenizer.json: its model, its tokens and its added tokens. What would give other ids than
+ * ours is refused by name. */
+#include "tokenizer_json.h"
 
-#include "../base/file.h"
+#include "steps_json.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
-#define FILE_MAX ((size_t)256 << 20) /* the largest published ones have a tenth of that */
-
 /* ---- which keys may be there ---- */
 
-static bool is_null(const json_t *v) { return !v || json_is_null(v); }
-static bool is_bool(const json_t *v) { return json_is_boolean(v); }
-static bool is_false(const json_t *v) { return json_is_false(v); }
-static bool is_anything(const json_t *v) { return v != NULL; }
-static bool is_text(const json_t *v, const char *text) { return json_is_string(v) && !strcmp(json_string_value(v), text); }
-static bool has_type(const json_t *v, const char *type) { return is_text(json_object_get(v, "type"), type); }
-static bool is_version(const json_t *v) { return json_is_null(v) || is_text(v, "1.0"); }
-static bool is_model_type(const json_t *v) { return is_text(v, "BPE") || is_text(v, "WordLevel"); }
-static bool is_no_text(const json_t *v) { return json_is_null(v) || (json_is_string(v) && !json_string_length(v)); }
-static bool is_no_number(const json_t *v) { return json_is_null(v) || (json_is_number(v) && json_number_value(v) == 0); }
-static bool is_text_or_null(const json_t *v) { return json_is_null(v) || json_is_string(v); }
-static bool is_byte_level(const json_t *v) { return has_type(v, "ByteLevel"); }
-static bool is_byte_level_or_null(const json_t *v) { return is_null(v) || is_byte_level(v); }
-static bool is_lowercase(const json_t *v) { return has_type(v, "Lowercase"); }
-static bool is_whitespace_split(const json_t *v) { return has_type(v, "WhitespaceSplit"); }
-static bool is_fuse_or_null(const json_t *v) { return is_null(v) || has_type(v, "Fuse"); }
+static bool is_version(const json_t *v) { return json_is_null(v) || qkv__is_text(v, "1.0"); }
 
-#define ANY_CHARACTER "[\\s\\S]"
+/* How much of a text is taken, and what fills up a batch, is not the tokenizer's business here. */
+static const qkv__rule top_rules[] = {
+    { "version", is_version, "\"1.0\"" },         { "truncation", qkv__is_anything, NULL },
+    { "padding", qkv__is_anything, NULL },        { "added_tokens", qkv__is_anything, NULL },
+    { "normalizer", qkv__is_anything, NULL },     { "pre_tokenizer", qkv__is_anything, NULL },
+    { "post_processor", qkv__is_anything, NULL }, { "decoder", qkv__is_anything, NULL },
+    { "model", qkv__is_anything, NULL },          { 0 },
+};
+
+static const qkv__rule added_rules[] = {
+    { "id", qkv__is_anything, NULL },
+    { "content", qkv__is_anything, NULL },
+    { "single_word", qkv__is_bool, "true or false" },
+    { "lstrip", qkv__is_bool, "true or false" },
+    { "rstrip", qkv__is_bool, "true or false" },
+    { "normalized", qkv__is_bool, "true or false" },
+    { "special", qkv__is_bool, "true or false" },
+    { 0 },
+};
+
+static const struct model_type {
+    const char *name;
+    qkv__model_kind kind;
+    qkv__rule rules[12];
+} model_types[] = {
+    { "BPE",
+      QKV__BPE,
+      { { "type", qkv__is_anything, NULL },
+        { "dropout", qkv__is_nothing, "null" },
+        { "unk_token", qkv__is_string_or_null, "null or a token" },
+        { "continuing_subword_prefix", qkv__is_nothing, "null or empty" },
+        { "end_of_word_suffix", qkv__is_nothing, "null or empty" },
+        { "fuse_unk", qkv__is_bool, "true or false" },
+        { "byte_fallback", qkv__is_bool, "true or false" },
+        { "ignore_merges", qkv__is_bool, "true or false" },
+        { "vocab", qkv__is_anything, NULL },
+        { "merges", qkv__is_anything, NULL } } },
+    { "WordPiece",
+      QKV__WORDPIECE,
+      { { "type", qkv__is_anything, NULL },
+        { "unk_token", qkv__is_anything, NULL },
+        { "continuing_subword_prefix", qkv__is_string, "a text" },
+        { "max_input_chars_per_word", qkv__is_count, "a number" },
+        { "vocab", qkv__is_anything, NULL } } },
+    { "Unigram",
+      QKV__UNIGRAM,
+      { { "type", qkv__is_anything, NULL },
+        { "unk_id", qkv__is_anything, NULL },
+        { "byte_fallback", qkv__is_bool, "true or false" },
+        { "vocab", qkv__is_anything, NULL } } },
+    { "WordLevel",
+      QKV__WORD_LEVEL,
+      { { "type", qkv__is_anything, NULL }, { "unk_token", qkv__is_anything, NULL }, { "vocab", qkv__is_anything, NULL } } },
+};
+enum { MODEL_TYPES = sizeof model_types / sizeof *model_types };
+
+/* Files of a BPE may do without the type. NULL with the error set. */
+static const struct model_type *type_of(const char *path, const json_t *model)
+{
+    const json_t *type = json_object_get(model, "type");
+    if (!type) return &model_types[0];
+    for (int i = 0; i < MODEL_TYPES; i++)
+        if (qkv__is_text(type, model_types[i].name)) return &model_types[i];
+    qkv__fail(QKV_UNSUPPORTED, "%s: model.type: only \"BPE\", \"WordPiece\", \"Unigram\" or \"WordLevel\" is supported", path);
+    return NULL;
+}
+
+/* ---- the kinds that qkv trains: they are read into their own form, which is faster ---- */
+
+static bool is_byte_level_or_null(const json_t *v) { return qkv__is_null(v) || qkv__has_type(v, "ByteLevel"); }
+static bool is_fuse_or_null(const json_t *v) { return qkv__is_null(v) || qkv__has_type(v, "Fuse"); }
+static bool is_byte_level(const json_t *v) { return qkv__has_type(v, "ByteLevel"); }
+static bool is_lowercase(const json_t *v) { return qkv__has_type(v, "Lowercase"); }
+static bool is_whitespace_split(const json_t *v) { return qkv__has_type(v, "WhitespaceSplit"); }
 static bool is_character_split(const json_t *v)
 {
     const json_t *pattern = json_object_get(v, "pattern");
-    return has_type(v, "Split") && json_object_size(pattern) == 1 &&
-           is_text(json_object_get(pattern, "Regex"), ANY_CHARACTER) && is_text(json_object_get(v, "behavior"), "Isolated") &&
-           json_is_false(json_object_get(v, "invert"));
+    return qkv__has_type(v, "Split") && qkv__is_text(json_object_get(pattern, "Regex"), QKV__ANY_CHARACTER) &&
+           qkv__is_text(json_object_get(v, "behavior"), "Isolated") && !qkv__flag(v, "invert", false);
 }
 
-typedef struct rule {
-    const char *key;
-    bool (*fits)(const json_t *value);
-    const char *wants;
-} rule;
-
-static const rule top_rules[] = {
-    { "version", is_version, "\"1.0\"" },    { "truncation", is_null, "null" },
-    { "padding", is_null, "null" },          { "added_tokens", is_anything, NULL },
-    { "normalizer", is_anything, NULL },     { "pre_tokenizer", is_anything, NULL },
-    { "post_processor", is_anything, NULL }, { "decoder", is_anything, NULL },
-    { "model", is_anything, NULL },          { 0 },
+static const struct {
+    qkv__model_kind model;
+    bool (*fits[4])(const json_t *part);
+} trained[] = {
+    [QKV_BYTE_PAIRS] = { QKV__BPE, { qkv__is_null, is_byte_level, is_byte_level_or_null, is_byte_level_or_null } },
+    [QKV_WORDS] = { QKV__WORD_LEVEL, { is_lowercase, is_whitespace_split, qkv__is_null, qkv__is_null } },
+    [QKV_CHARACTERS] = { QKV__WORD_LEVEL, { qkv__is_null, is_character_split, qkv__is_null, is_fuse_or_null } },
 };
 
-static const rule byte_level_rules[] = {
-    { "type", is_anything, NULL },
-    { "add_prefix_space", is_bool, "true or false" },
-    { "trim_offsets", is_bool, "true or false" },
-    { "use_regex", is_bool, "true or false" },
-    { 0 },
-};
-
-static const rule type_rules[] = { { "type", is_anything, NULL }, { 0 } };
-
-static const rule split_rules[] = {
-    { "type", is_anything, NULL },
-    { "pattern", is_anything, NULL },
-    { "behavior", is_anything, NULL },
-    { "invert", is_anything, NULL },
-    { 0 },
-};
-
-/* What text goes through beside the model; what is not there is null. */
-enum { PARTS = 4 };
-typedef struct part {
-    rule rule;
-    const rule *inside;
-} part;
-
-static const part parts_of_kind[][PARTS] = {
-    [QKV_BYTE_PAIRS] = {
-        { { "normalizer", is_null, "null" }, NULL },
-        { { "pre_tokenizer", is_byte_level, "the type ByteLevel" }, byte_level_rules },
-        { { "post_processor", is_byte_level_or_null, "null or the type ByteLevel" }, byte_level_rules },
-        { { "decoder", is_byte_level_or_null, "null or the type ByteLevel" }, byte_level_rules },
-    },
-    [QKV_WORDS] = {
-        { { "normalizer", is_lowercase, "the type Lowercase" }, type_rules },
-        { { "pre_tokenizer", is_whitespace_split, "the type WhitespaceSplit or Split" }, type_rules },
-        { { "post_processor", is_null, "null" }, NULL },
-        { { "decoder", is_null, "null" }, NULL },
-    },
-    [QKV_CHARACTERS] = {
-        { { "normalizer", is_null, "null" }, NULL },
-        { { "pre_tokenizer", is_character_split, "Split with the regex " ANY_CHARACTER ", isolated and not inverted," },
-          split_rules },
-        { { "post_processor", is_null, "null" }, NULL },
-        { { "decoder", is_fuse_or_null, "null or the type Fuse" }, type_rules },
-    },
-};
-
-/* Every byte has a token, so what is said about unknown characters never matters. */
-static const rule bpe_rules[] = {
-    { "type", is_model_type, "\"BPE\" or \"WordLevel\"" },
-    { "dropout", is_no_number, "null" },
-    { "unk_token", is_text_or_null, "null or a token" },
-    { "continuing_subword_prefix", is_no_text, "null or empty" },
-    { "end_of_word_suffix", is_no_text, "null or empty" },
-    { "fuse_unk", is_bool, "true or false" },
-    { "byte_fallback", is_bool, "true or false" },
-    { "ignore_merges", is_false, "false" },
-    { "vocab", is_anything, NULL },
-    { "merges", is_anything, NULL },
-    { 0 },
-};
-
-static const rule word_level_rules[] = {
-    { "type", is_anything, NULL },
-    { "unk_token", is_anything, NULL },
-    { "vocab", is_anything, NULL },
-    { 0 },
-};
-
-static const rule added_rules[] = {
-    { "id", is_anything, NULL },
-    { "content", is_anything, NULL },
-    { "single_word", is_false, "false" },
-    { "lstrip", is_false, "false" },
-    { "rstrip", is_false, "false" },
-    { "normalized", is_bool, "true or false" },
-    { "special", is_bool, "true or false" },
-    { 0 },
-};
-
-/* where is "" or ends with a dot. */
-static qkv_status check_keys(const char *path, const char *where, const json_t *object, const rule *rules)
+/* Whether every added token is found in the text just as it is. With words, it must be one that a word may be too. */
+static bool added_are_plain(const json_t *added, const json_t *vocab, bool words)
 {
-    const char *key;
-    json_t *value;
-    json_object_foreach ((json_t *)object, key, value) {
-        const rule *r = rules;
-        while (r->key && strcmp(r->key, key)) r++;
-        if (!r->key) return qkv__fail(QKV_UNSUPPORTED, "%s: %s%.100s: this key is not known", path, where, key);
-        if (!r->fits(value)) return qkv__fail(QKV_UNSUPPORTED, "%s: %s%s: only %s is supported", path, where, key, r->wants);
+    for (size_t i = 0; i < json_array_size(added); i++) {
+        const json_t *a = json_array_get(added, i);
+        const char *content = json_string_value(json_object_get(a, "content"));
+        if (qkv__flag(a, "single_word", false) || qkv__flag(a, "lstrip", false) || qkv__flag(a, "rstrip", false)) return false;
+        if (words && (qkv__flag(a, "normalized", false) || !content || !json_object_get(vocab, content))) return false;
     }
-    return QKV_OK;
+    return true;
 }
 
-static qkv_status malformed(const char *path, const char *key, const char *what)
+static qkv_token_kind kind_of(const json_t *top, qkv__model_kind model, const json_t *vocab)
 {
-    return qkv__fail(QKV_FORMAT, "%s: %s: %s", path, key, what);
-}
-
-static qkv_status check_part(const char *path, const part *p, const json_t *value)
-{
-    char where[32];
-    if (!p->rule.fits(value))
-        return qkv__fail(QKV_UNSUPPORTED, "%s: %s: only %s is supported", path, p->rule.key, p->rule.wants);
-    snprintf(where, sizeof where, "%s.", p->rule.key);
-    return p->inside ? check_keys(path, where, value, p->inside) : QKV_OK;
-}
-
-static qkv_status check_model(const char *path, const json_t *model, qkv_token_kind kind)
-{
-    bool is_bpe = kind == QKV_BYTE_PAIRS;
-    qkv_status status = check_keys(path, "model.", model, is_bpe ? bpe_rules : word_level_rules);
-    if (status) return status;
-    if (!json_is_object(json_object_get(model, "vocab"))) return malformed(path, "model.vocab", "an object is expected");
-    if (is_bpe && !json_is_array(json_object_get(model, "merges")))
-        return malformed(path, "model.merges", "an array is expected");
-    return QKV_OK;
-}
-
-static qkv_token_kind kind_of(const json_t *top)
-{
-    if (!has_type(json_object_get(top, "model"), "WordLevel")) return QKV_BYTE_PAIRS;
-    return has_type(json_object_get(top, "pre_tokenizer"), "Split") ? QKV_CHARACTERS : QKV_WORDS;
-}
-
-static qkv_status check_file(const char *path, const json_t *top)
-{
-    const json_t *model = json_object_get(top, "model"), *added = json_object_get(top, "added_tokens");
-    qkv_token_kind kind = kind_of(top);
-    if (!json_is_object(top)) return qkv__fail(QKV_FORMAT, "%s: not a tokenizer.json: it holds no object", path);
-    qkv_status status = check_keys(path, "", top, top_rules);
-    if (status) return status;
-    if (!json_is_object(model)) return malformed(path, "model", "an object is expected");
-    for (int i = 0; i < PARTS && !status; i++) {
-        const part *p = &parts_of_kind[kind][i];
-        status = check_part(path, p, json_object_get(top, p->rule.key));
+    static const char *const parts[] = { "normalizer", "pre_tokenizer", "post_processor", "decoder" };
+    for (int kind = QKV_BYTE_PAIRS; kind <= QKV_CHARACTERS; kind++) {
+        bool fits = trained[kind].model == model && !qkv__flag(json_object_get(top, "model"), "ignore_merges", false);
+        for (int i = 0; i < 4 && fits; i++) fits = trained[kind].fits[i](json_object_get(top, parts[i]));
+        if (fits && added_are_plain(json_object_get(top, "added_tokens"), vocab, kind == QKV_WORDS))
+            return (qkv_token_kind)kind;
     }
-    if (!status) status = check_model(path, model, kind);
-    if (status || is_null(added) || json_is_array(added)) return status;
-    return malformed(path, "added_tokens", "an array is expected");
+    return QKV_PUBLISHED;
 }
 
 /* ---- reading ---- */
@@ -224,31 +155,28 @@ static qkv_status read_vocab(const char *path, qkv_tokenizer *t, const json_t *v
     return QKV_OK;
 }
 
-/* An added token is found in the text as it is, but a word in lower case may be spelled like one: it has the same id then. */
-static qkv_status check_added_word(const char *path, const json_t *entry, const char *key, bool is_in_vocab)
-{
-    if (json_is_true(json_object_get(entry, "normalized")))
-        return qkv__fail(QKV_UNSUPPORTED, "%s: %s.normalized: only false is supported", path, key);
-    return is_in_vocab ? QKV_OK : qkv__fail(QKV_UNSUPPORTED, "%s: %s: only a token of model.vocab is supported", path, key);
-}
-
 static qkv_status read_added_token(const char *path, qkv_tokenizer *t, const json_t *entry, const json_t *vocab, size_t i)
 {
     char key[48];
     snprintf(key, sizeof key, "added_tokens[%zu].", i);
-    qkv_status status = check_keys(path, key, entry, added_rules);
+    qkv_status status = qkv__check_keys(path, key, entry, added_rules);
     if (status) return status;
     key[strlen(key) - 1] = '\0';
     const char *content = json_string_value(json_object_get(entry, "content"));
-    if (!content || !*content) return malformed(path, key, "its content is no text, or empty");
+    if (!content || !*content) return qkv__malformed(path, key, "its content is no text, or empty");
     int32_t id = get_id(path, key, content, json_object_get(entry, "id"), t->n);
     if (id < 0) return QKV_FORMAT;
     bool same = t->tokens[id].is_set && !t->tokens[id].is_added && !strcmp(content, qkv__tokenizer_spelling(t, id));
     if ((json_object_get(vocab, content) || t->tokens[id].is_set) && !same)
         return qkv__fail(QKV_FORMAT, "%s: %s: \"%.200s\" has the id %d, which does not agree with the other tokens", path, key,
                          content, id);
-    status = t->kind == QKV_WORDS ? check_added_word(path, entry, key, same) : QKV_OK;
-    return status ? status : qkv__tokenizer_set(t, id, content, true, json_is_true(json_object_get(entry, "special")));
+    bool special = qkv__flag(entry, "special", false);
+    status = qkv__tokenizer_set(t, id, content, true, special);
+    t->tokens[id].single_word = qkv__flag(entry, "single_word", false);
+    t->tokens[id].takes_left = qkv__flag(entry, "lstrip", false);
+    t->tokens[id].takes_right = qkv__flag(entry, "rstrip", false);
+    t->tokens[id].is_normalized = qkv__flag(entry, "normalized", !special);
+    return status;
 }
 
 static qkv_status read_added(const char *path, qkv_tokenizer *t, const json_t *added, const json_t *vocab)
@@ -311,14 +239,21 @@ static qkv_status read_merges(const char *path, qkv_tokenizer *t, const json_t *
     return status;
 }
 
-static qkv_status read_unknown(const char *path, qkv_tokenizer *t, const json_t *model)
+/* BPE may do without; the others need it. */
+static qkv_status read_unknown(const char *path, qkv_tokenizer *t, const json_t *model, qkv__model_kind kind,
+                               const json_t *vocab)
 {
     const char *token = json_string_value(json_object_get(model, "unk_token"));
-    bool is_needed = t->kind != QKV_BYTE_PAIRS;
-    if (!token) return is_needed ? malformed(path, "model.unk_token", "a token is expected") : QKV_OK;
-    t->unknown = qkv_tokenizer_find(t, token);
-    if (is_needed && !json_object_get(json_object_get(model, "vocab"), token)) t->unknown = -1;
-    return t->unknown >= 0 ? QKV_OK : malformed(path, "model.unk_token", "it is not in model.vocab");
+    if (kind == QKV__UNIGRAM) {
+        const json_t *id = json_object_get(model, "unk_id");
+        if (qkv__is_null(id)) return QKV_OK;
+        t->unknown = get_id(path, "model.unk_id", "unknown", id, json_object_size(vocab));
+        return t->unknown >= 0 ? QKV_OK : QKV_FORMAT;
+    }
+    if (!token && kind == QKV__BPE) return QKV_OK;
+    if (!token) return qkv__malformed(path, "model.unk_token", "a token is expected");
+    t->unknown = kind == QKV__BPE || json_object_get(vocab, token) ? qkv_tokenizer_find(t, token) : -1;
+    return t->unknown >= 0 ? QKV_OK : qkv__malformed(path, "model.unk_token", "it is not in model.vocab");
 }
 
 static size_t count_tokens(const json_t *vocab, const json_t *added)
@@ -331,206 +266,135 @@ static size_t count_tokens(const json_t *vocab, const json_t *added)
     return n;
 }
 
-static qkv_status read_parts(const char *path, qkv_tokenizer *t, const json_t *top)
+/* ---- what only published tokenizers have ---- */
+
+static void find_bytes(qkv_tokenizer *t)
 {
-    const json_t *model = json_object_get(top, "model"), *vocab = json_object_get(model, "vocab");
-    const json_t *cutting = json_object_get(top, "pre_tokenizer");
-    t->prefix_space = !json_is_false(json_object_get(cutting, "add_prefix_space"));
-    t->whole_text = json_is_false(json_object_get(cutting, "use_regex"));
+    for (int byte = 0; byte < 256; byte++) {
+        char spelling[8];
+        snprintf(spelling, sizeof spelling, "<0x%02X>", byte);
+        t->pipeline->byte_ids[byte] = qkv_tokenizer_find(t, spelling);
+    }
+}
+
+/* Added tokens that are not in the vocabulary have no score, and are never looked for there. */
+static qkv_status read_scores(qkv_tokenizer *t, const json_t *list)
+{
+    qkv__pipeline *p = t->pipeline;
+    double lowest = 0;
+    if (!(p->scores = qkv__alloc_zero(t->n * sizeof *p->scores))) return QKV_MEMORY;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        p->scores[i] = json_number_value(json_array_get(json_array_get(list, i), 1));
+        if (!i || p->scores[i] < lowest) lowest = p->scores[i];
+    }
+    for (size_t i = json_array_size(list); i < t->n; i++) p->scores[i] = -1e300;
+    p->unknown_score = lowest - 10;
+    return QKV_OK;
+}
+
+static qkv_status read_wordpiece(qkv__pipeline *p, const json_t *model)
+{
+    const json_t *prefix = json_object_get(model, "continuing_subword_prefix");
+    const json_t *longest = json_object_get(model, "max_input_chars_per_word");
+    p->longest_word = longest ? (size_t)json_integer_value(longest) : 100;
+    return (p->prefix = qkv__copy_text(prefix ? json_string_value(prefix) : "##")) ? QKV_OK : QKV_MEMORY;
+}
+
+static qkv_status read_published(const char *path, qkv_tokenizer *t, const json_t *top)
+{
+    const json_t *model = json_object_get(top, "model");
+    qkv__pipeline *p = t->pipeline;
+    p->byte_fallback = qkv__flag(model, "byte_fallback", false);
+    p->ignore_merges = qkv__flag(model, "ignore_merges", false);
+    p->fuse_unknown = p->model == QKV__UNIGRAM || qkv__flag(model, "fuse_unk", false);
+    find_bytes(t);
+    qkv_status status = qkv__read_frames(path, top, t->n, p);
+    if (!status && p->model == QKV__BPE) status = qkv__tokenizer_index_merges(t, path);
+    if (!status && p->model == QKV__WORDPIECE) status = read_wordpiece(p, model);
+    if (!status && p->model == QKV__UNIGRAM) status = read_scores(t, json_object_get(model, "vocab"));
+    return status ? status : qkv__pipeline_finish(t);
+}
+
+/* ---- all of it ---- */
+
+/* The tokens of a Unigram by their spelling, as the other models have them. */
+static qkv_status index_pieces(const char *path, const json_t *list, json_t **vocab)
+{
+    if (!json_is_array(list)) return qkv__malformed(path, "model.vocab", "an array is expected");
+    if (!(*vocab = json_object())) return qkv__fail(QKV_MEMORY, "%s: out of memory while reading it", path);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *entry = json_array_get(list, i);
+        const char *piece = json_string_value(json_array_get(entry, 0));
+        if (!piece || json_array_size(entry) != 2 || !json_is_number(json_array_get(entry, 1)))
+            return qkv__fail(QKV_FORMAT, "%s: model.vocab[%zu]: [\"token\", score] is expected", path, i);
+        if (json_object_get(*vocab, piece))
+            return qkv__fail(QKV_FORMAT, "%s: model.vocab[%zu]: \"%.200s\" is there twice", path, i, piece);
+        if (json_object_set_new(*vocab, piece, json_integer((json_int_t)i)))
+            return qkv__fail(QKV_MEMORY, "%s: out of memory while reading it", path);
+    }
+    return QKV_OK;
+}
+
+static qkv_status check_file(const char *path, const json_t *top, const struct model_type **type, json_t **vocab)
+{
+    const json_t *model = json_object_get(top, "model"), *added = json_object_get(top, "added_tokens");
+    if (!json_is_object(top)) return qkv__fail(QKV_FORMAT, "%s: not a tokenizer.json: it holds no object", path);
+    qkv_status status = qkv__check_keys(path, "", top, top_rules);
+    if (status) return status;
+    if (!json_is_object(model)) return qkv__malformed(path, "model", "an object is expected");
+    if (!(*type = type_of(path, model))) return QKV_UNSUPPORTED;
+    status = qkv__check_keys(path, "model.", model, (*type)->rules);
+    if (status) return status;
+    *vocab = json_object_get(model, "vocab");
+    if ((*type)->kind == QKV__UNIGRAM) status = index_pieces(path, *vocab, vocab);
+    else if (json_is_object(*vocab)) json_incref(*vocab);
+    else *vocab = NULL, status = qkv__malformed(path, "model.vocab", "an object is expected");
+    if (!status && (*type)->kind == QKV__BPE && !json_is_array(json_object_get(model, "merges")))
+        status = qkv__malformed(path, "model.merges", "an array is expected");
+    if (status || qkv__is_null(added) || json_is_array(added)) return status;
+    return qkv__malformed(path, "added_tokens", "an array is expected");
+}
+
+static qkv_status read_parts(const char *path, qkv_tokenizer *t, const json_t *top, qkv__model_kind kind, const json_t *vocab)
+{
+    const json_t *model = json_object_get(top, "model"), *cutting = json_object_get(top, "pre_tokenizer");
+    t->prefix_space = qkv__flag(cutting, "add_prefix_space", true);
+    t->whole_text = !qkv__flag(cutting, "use_regex", true);
     qkv_status status = read_vocab(path, t, vocab);
     if (!status) status = read_added(path, t, json_object_get(top, "added_tokens"), vocab);
     if (!status) status = read_merges(path, t, json_object_get(model, "merges"));
-    if (!status) status = read_unknown(path, t, model);
-    return status ? status : qkv__tokenizer_finish(t, path);
-}
-
-static qkv_status read_json(const char *path, json_t **top)
-{
-    qkv__bytes file;
-    json_error_t error;
-    qkv_status status = qkv__file_read(path, FILE_MAX, &file);
+    if (!status) status = read_unknown(path, t, model, kind, vocab);
     if (status) return status;
-    *top = json_loadb((const char *)file.data, file.size, JSON_REJECT_DUPLICATES, &error);
-    qkv__bytes_free(&file);
-    if (*top) return QKV_OK;
-    if (!error.text[0] || json_error_code(&error) == json_error_out_of_memory)
-        return qkv__fail(QKV_MEMORY, "%s: out of memory while reading it", path);
-    return qkv__fail(QKV_FORMAT, "%s: line %d, byte %d: not JSON: %s", path, error.line, error.position, error.text);
+    return t->pipeline ? read_published(path, t, top) : qkv__tokenizer_finish(t, path);
 }
 
-qkv_tokenizer *qkv_tokenizer_load(const char *path)
+/* The steps are read for every kind, so that their keys are checked; those that are trained do without them. */
+static qkv_status make(const char *path, const json_t *top, qkv__model_kind kind, const json_t *vocab, qkv_tokenizer **made)
 {
-    json_t *top = NULL;
-    qkv_tokenizer *t = NULL;
-    if (!path) return qkv__fail(QKV_USAGE, "tokenizer: the path is NULL"), NULL;
-    qkv_status status = read_json(path, &top);
-    if (!status) status = check_file(path, top);
-    if (!status) {
-        const json_t *model = json_object_get(top, "model");
-        size_t n = count_tokens(json_object_get(model, "vocab"), json_object_get(top, "added_tokens"));
-        t = qkv__tokenizer_new(kind_of(top), n, json_array_size(json_object_get(model, "merges")));
-        status = t ? read_parts(path, t, top) : QKV_MEMORY;
+    const json_t *added = json_object_get(top, "added_tokens"),
+                 *merges = json_object_get(json_object_get(top, "model"), "merges");
+    qkv_token_kind token_kind = kind_of(top, kind, vocab);
+    qkv_tokenizer *t = qkv__tokenizer_new(token_kind, count_tokens(vocab, added), json_array_size(merges));
+    if (!(*made = t) || !(t->pipeline = qkv__alloc_zero(sizeof *t->pipeline))) return QKV_MEMORY;
+    t->pipeline->model = kind;
+    qkv_status status = qkv__read_steps(path, top, t->pipeline);
+    if (!status && token_kind != QKV_PUBLISHED) {
+        status = qkv__read_frames(path, top, t->n, t->pipeline);
+        qkv__pipeline_free(t->pipeline, t->n);
+        t->pipeline = NULL;
     }
-    json_decref(top);
+    return status ? status : read_parts(path, t, top, kind, vocab);
+}
+
+qkv_tokenizer *qkv__tokenizer_from_json(const char *path, const json_t *top)
+{
+    qkv_tokenizer *t = NULL;
+    const struct model_type *type = NULL;
+    json_t *vocab = NULL;
+    qkv_status status = check_file(path, top, &type, &vocab);
+    if (!status) status = make(path, top, type->kind, vocab, &t);
+    json_decref(vocab);
     if (!status) return t;
     qkv_tokenizer_free(t);
     return NULL;
-}
-
-/* ---- writing ---- */
-
-typedef struct output {
-    qkv_text text;
-    qkv_status status; /* the first error; nothing is put after it */
-} output;
-
-static void put_bytes(output *o, const char *bytes, size_t n)
-{
-    if (!o->status) o->status = qkv__text_put(&o->text, bytes, n);
-}
-
-static void put(output *o, const char *text) { put_bytes(o, text, strlen(text)); }
-
-static void put_inside_quotes(output *o, const char *text)
-{
-    for (; *text; text++) {
-        char escape[8];
-        if ((unsigned char)*text < 0x20) snprintf(escape, sizeof escape, "\\u%04x", (unsigned char)*text), put(o, escape);
-        else if (*text == '"' || *text == '\\') put_bytes(o, (const char[]){ '\\', *text }, 2);
-        else put_bytes(o, text, 1);
-    }
-}
-
-static void put_quoted(output *o, const char *text)
-{
-    put(o, "\"");
-    put_inside_quotes(o, text);
-    put(o, "\"");
-}
-
-static void put_number(output *o, size_t n)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%zu", n);
-    put(o, text);
-}
-
-static void put_added(output *o, const qkv_tokenizer *t)
-{
-    const char *before = "\n";
-    for (size_t id = 0; id < t->n; id++) {
-        if (!t->tokens[id].is_added) continue;
-        put(o, before);
-        put(o, "    { \"id\": ");
-        put_number(o, id);
-        put(o, ", \"content\": ");
-        put_quoted(o, qkv__tokenizer_spelling(t, (int32_t)id));
-        put(o, ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false, \"special\": ");
-        put(o, t->tokens[id].is_special ? "true }" : "false }");
-        before = ",\n";
-    }
-}
-
-static void put_byte_level(output *o, const char *key, bool prefix_space, bool use_regex)
-{
-    put(o, "  \"");
-    put(o, key);
-    put(o, "\": { \"type\": \"ByteLevel\", \"add_prefix_space\": ");
-    put(o, prefix_space ? "true" : "false");
-    put(o, ", \"trim_offsets\": false, \"use_regex\": ");
-    put(o, use_regex ? "true },\n" : "false },\n");
-}
-
-/* Added tokens are in the vocabulary as well: Hugging Face's reader numbers those that are not by itself. */
-static void put_vocab(output *o, const qkv_tokenizer *t)
-{
-    for (size_t id = 0; id < t->n; id++) {
-        put(o, id ? ",\n      " : "\n      ");
-        put_quoted(o, qkv__tokenizer_spelling(t, (int32_t)id));
-        put(o, ": ");
-        put_number(o, id);
-    }
-}
-
-/* Older readers know only "left right"; a token with a space in it needs the newer ["left", "right"]. */
-static bool merges_need_pairs(const qkv_tokenizer *t)
-{
-    for (size_t i = 0; i < t->n_merges; i++)
-        if (strchr(qkv__tokenizer_spelling(t, t->merges[i].made), ' ')) return true;
-    return false;
-}
-
-static void put_merges(output *o, const qkv_tokenizer *t)
-{
-    bool pairs = merges_need_pairs(t);
-    for (size_t i = 0; i < t->n_merges; i++) {
-        put(o, i ? ",\n      " : "\n      ");
-        put(o, pairs ? "[\"" : "\"");
-        put_inside_quotes(o, qkv__tokenizer_spelling(t, t->merges[i].left));
-        put(o, pairs ? "\", \"" : " ");
-        put_inside_quotes(o, qkv__tokenizer_spelling(t, t->merges[i].right));
-        put(o, pairs ? "\"]" : "\"");
-    }
-}
-
-static void put_bpe(output *o, const qkv_tokenizer *t)
-{
-    put(o, "  \"normalizer\": null,\n");
-    put_byte_level(o, "pre_tokenizer", t->prefix_space, !t->whole_text);
-    put(o, "  \"post_processor\": null,\n");
-    put_byte_level(o, "decoder", false, true);
-    put(o, "  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": ");
-    if (t->unknown < 0) put(o, "null");
-    else put_quoted(o, qkv__tokenizer_spelling(t, t->unknown));
-    put(o, ",\n    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n    \"fuse_unk\": false,\n"
-           "    \"byte_fallback\": false,\n    \"vocab\": {");
-    put_vocab(o, t);
-    put(o, "\n    },\n    \"merges\": [");
-    put_merges(o, t);
-    put(o, "\n    ]\n  }\n");
-}
-
-static void put_word_level(output *o, const qkv_tokenizer *t)
-{
-    if (t->kind == QKV_WORDS)
-        put(o, "  \"normalizer\": { \"type\": \"Lowercase\" },\n  \"pre_tokenizer\": { \"type\": \"WhitespaceSplit\" },\n"
-               "  \"post_processor\": null,\n  \"decoder\": null,\n");
-    else {
-        put(o, "  \"normalizer\": null,\n  \"pre_tokenizer\": { \"type\": \"Split\", \"pattern\": { \"Regex\": ");
-        put_quoted(o, ANY_CHARACTER);
-        put(o, " }, \"behavior\": \"Isolated\", \"invert\": false },\n"
-               "  \"post_processor\": null,\n  \"decoder\": { \"type\": \"Fuse\" },\n");
-    }
-    put(o, "  \"model\": {\n    \"type\": \"WordLevel\",\n    \"unk_token\": ");
-    put_quoted(o, qkv__tokenizer_spelling(t, t->unknown));
-    put(o, ",\n    \"vocab\": {");
-    put_vocab(o, t);
-    put(o, "\n    }\n  }\n");
-}
-
-static void put_tokenizer(output *o, const qkv_tokenizer *t)
-{
-    put(o, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [");
-    put_added(o, t);
-    put(o, "\n  ],\n");
-    if (t->kind == QKV_BYTE_PAIRS) put_bpe(o, t);
-    else put_word_level(o, t);
-    put(o, "}\n");
-}
-
-qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path)
-{
-    output o = { 0 };
-    qkv__writer w;
-    if (!t || !path) return qkv__fail(QKV_USAGE, "tokenizer: tokenizer or path is NULL");
-    put_tokenizer(&o, t);
-    qkv_status status = o.status;
-    if (!status) {
-        status = qkv__write_begin(&w, path);
-        if (!status) status = qkv__write_put(&w, o.text.data, o.text.length);
-        if (!status) status = qkv__write_end(&w);
-        if (status) qkv__write_abandon(&w);
-    }
-    qkv_text_free(&o.text);
-    return status;
 }

@@ -212,7 +212,7 @@ qkv_optimizer *qkv_optimizer_new(qkv_params *p, const qkv_optimizer_opts *opts)
     static const qkv_optimizer_opts defaults = { 0 };
     if (!opts) opts = &defaults;
     const settings set = settle(opts);
-    if (qkv_params_status(p) || check(opts->rule, &set)) return NULL;
+    if (qkv_params_status(p) || check(opts->rule, &set) || qkv_params_own(p)) return NULL;
     qkv_optimizer *o = qkv__alloc_zero(sizeof *o);
     if (!o) return NULL;
     *o = (qkv_optimizer){ .params = p, .rule = opts->rule, .set = set, .block = qkv_params_block(p) };

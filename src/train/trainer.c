@@ -278,7 +278,20 @@ static uint64_t hash_model(const qkv_trainer *t)
                                (double)o->inner_dropout,
                                (double)o->classes,
                                o->pooling };
-    return hash_numbers((int)(sizeof numbers / sizeof *numbers), numbers);
+    const double newer[] = { o->pooler,
+                             o->embed_norm,
+                             (double)o->token_types,
+                             o->head,
+                             o->output_bias,
+                             o->qkv_bias,
+                             (double)o->rotary_factor,
+                             (double)o->rotary_low,
+                             (double)o->rotary_high,
+                             (double)o->rotary_length };
+    uint64_t hash = hash_numbers((int)(sizeof numbers / sizeof *numbers), numbers);
+    for (size_t i = 0; i < sizeof newer / sizeof *newer; i++) /* a checkpoint without them is older than they are */
+        if (newer[i] != 0) return hash_bytes(hash, newer, sizeof newer);
+    return hash;
 }
 
 static uint64_t hash_options(const qkv_trainer *t)

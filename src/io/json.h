@@ -1,0 +1,16 @@
+/* json.h: a whole JSON file. */
+#ifndef QKV_SRC_JSON_H
+#define QKV_SRC_JSON_H
+
+#include "../base/file.h"
+
+#include <jansson.h>
+
+/* IO; FORMAT with the line for what is not JSON or has a key twice; LIMIT for more than limit bytes; MEMORY. *out, yours, is
+ * NULL on error. */
+qkv_status qkv__json_read(const char *path, size_t limit, json_t **out);
+
+/* Writes it whole or not at all. IO; MEMORY, also for NULL, which is what jansson gives when memory is out. */
+qkv_status qkv__json_write(const char *path, const json_t *value);
+
+#endif

@@ -1,0 +1,222 @@
+/* weights.c: the tensors of a model's folder, in one file or in several. */
+#include "weights.h"
+
+#include "../base/size.h"
+#include "complaint.h"
+#include "json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ONE_FILE "model.safetensors"
+#define INDEX "model.safetensors.index.json"
+#define ENDING ".safetensors"
+#define INDEX_MAX ((size_t)64 << 20)
+enum { PATH_MAX_BYTES = 4096 };
+
+static qkv_status in_folder(const char *folder, const char *name, char out[PATH_MAX_BYTES])
+{
+    int n = snprintf(out, PATH_MAX_BYTES, "%s/%s", folder, name);
+    return n < PATH_MAX_BYTES ? QKV_OK : qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
+}
+
+/* ---- the files ---- */
+
+static qkv_status make_files(qkv__weights *w, int n)
+{
+    w->files = qkv__alloc_zero(sizeof *w->files * (size_t)n);
+    w->paths = qkv__alloc_zero(sizeof *w->paths * (size_t)n);
+    w->n_files = n;
+    return w->files && w->paths ? QKV_OK : QKV_MEMORY;
+}
+
+static qkv_status open_file(qkv__weights *w, int i, const char *folder, const char *name)
+{
+    char path[PATH_MAX_BYTES];
+    qkv_status status = in_folder(folder, name, path);
+    if (status) return status;
+    if (!(w->paths[i] = qkv__copy_text(path))) return QKV_MEMORY;
+    status = qkv__safetensors_read(w->paths[i], &w->files[i]);
+    if (!status) w->bytes += w->files[i].file.size;
+    return status;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const qkv__stored *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+/* All tensors in one list. */
+static qkv_status merge(qkv__weights *w)
+{
+    size_t n = 0;
+    for (int i = 0; i < w->n_files; i++) n += (size_t)w->files[i].n;
+    if (n > INT32_MAX) return qkv__fail(QKV_LIMIT, "%s: %zu tensors are too many", w->path, n);
+    w->tensors_bytes = sizeof *w->tensors * n;
+    if (!(w->tensors = qkv__alloc(w->tensors_bytes))) return QKV_MEMORY;
+    for (int i = 0; i < w->n_files; i++) {
+        const qkv__safetensors *file = &w->files[i];
+        if (file->n) memcpy(w->tensors + w->n, file->tensors, sizeof *w->tensors * (size_t)file->n);
+        w->n += file->n;
+    }
+    qsort(w->tensors, (size_t)w->n, sizeof *w->tensors, by_name);
+    return QKV_OK;
+}
+
+/* ---- the index ---- */
+
+/* A name in this folder, and nowhere else. */
+static bool is_shard_name(const char *name)
+{
+    size_t length = name ? strlen(name) : 0, ending = sizeof ENDING - 1;
+    return length > ending && !strcmp(name + length - ending, ENDING) && *name != '.' && !strpbrk(name, "/\\");
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* The names of the files, each once; *names has room for as many as there are tensors. */
+static qkv_status list_shards(const qkv__weights *w, json_t *map, const char **names, int *n)
+{
+    const char *tensor;
+    json_t *value;
+    size_t all = 0;
+    json_object_foreach (map, tensor, value) {
+        names[all] = json_string_value(value);
+        if (!is_shard_name(names[all++]))
+            return qkv__fail(QKV_FORMAT, "%s: tensor \"%.200s\": expected the name of a " ENDING " file in the same folder",
+                             w->path, tensor);
+    }
+    qsort(names, all, sizeof *names, by_text);
+    *n = 0;
+    for (size_t i = 0; i < all; i++)
+        if (!i || strcmp(names[i], names[i - 1])) names[(*n)++] = names[i];
+    return QKV_OK;
+}
+
+static const char *shown_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Every tensor of the index is in its file, and every tensor of a file is in the index. */
+static qkv_status check_index(const qkv__weights *w, json_t *map)
+{
+    qkv__complaint wrong = { 0 };
+    for (int i = 1; i < w->n; i++)
+        if (!strcmp(w->tensors[i].name, w->tensors[i - 1].name))
+            qkv__complain(&wrong, "tensor \"%.200s\" is in two files", w->tensors[i].name);
+    size_t found = 0;
+    for (int i = 0; i < w->n_files; i++) {
+        const char *shard = shown_name(w->paths[i]);
+        for (const qkv__stored *t = w->files[i].tensors; t < w->files[i].tensors + w->files[i].n; t++) {
+            const char *said = json_string_value(json_object_get(map, t->name));
+            if (said && !strcmp(said, shard)) found++;
+            else qkv__complain(&wrong, "tensor \"%.200s\" is in %.100s, but the index does not say so", t->name, shard);
+        }
+    }
+    const char *name;
+    json_t *value;
+    if (found < json_object_size(map))
+        json_object_foreach (map, name, value)
+            if (!qkv__weights_find(w, name))
+                qkv__complain(&wrong, "tensor \"%.200s\" is not in %.100s", name, json_string_value(value));
+    return qkv__complaint_end(&wrong, w->path, QKV_FORMAT);
+}
+
+static qkv_status open_shards(qkv__weights *w, const char *folder, json_t *map)
+{
+    size_t bytes = sizeof(char *) * json_object_size(map);
+    int n = 0;
+    if (!json_is_object(map) || !bytes)
+        return qkv__fail(QKV_FORMAT, "%s: key \"weight_map\": expected an object with the file of each tensor", w->path);
+    const char **names = qkv__alloc(bytes);
+    qkv_status status = names ? list_shards(w, map, names, &n) : QKV_MEMORY;
+    if (!status) status = make_files(w, n);
+    for (int i = 0; i < n && !status; i++) status = open_file(w, i, folder, names[i]);
+    if (!status) status = merge(w);
+    if (!status) status = check_index(w, map);
+    qkv__release(names, bytes);
+    return status;
+}
+
+static qkv_status read_index(qkv__weights *w, const char *folder)
+{
+    json_t *index;
+    qkv_status status = qkv__json_read(w->path, INDEX_MAX, &index);
+    if (!status) status = open_shards(w, folder, json_object_get(index, "weight_map"));
+    json_decref(index);
+    return status;
+}
+
+/* ---- the folder ---- */
+
+static qkv_status is_there(const char *folder, const char *name, bool *there)
+{
+    char path[PATH_MAX_BYTES];
+    qkv_status status = in_folder(folder, name, path);
+    *there = !status && qkv__file_exists(path);
+    return status;
+}
+
+/* What is wrong with a folder without safetensors: pickled weights can run any program, so they are not read. */
+static qkv_status no_weights(const char *folder)
+{
+    static const char *const others[] = { "pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5",
+                                          "flax_model.msgpack" };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        bool there;
+        qkv_status status = is_there(folder, others[i], &there);
+        if (status) return status;
+        if (there)
+            return qkv__fail(QKV_UNSUPPORTED,
+                             "%s/%s: only safetensors are read: fetch the model's " ONE_FILE
+                             ", or in Python load the model with transformers and call save_pretrained(folder, "
+                             "safe_serialization=True)",
+                             folder, others[i]);
+    }
+    return QKV_OK;
+}
+
+static qkv_status open_one(qkv__weights *w, const char *folder)
+{
+    qkv_status status = make_files(w, 1);
+    if (!status) status = open_file(w, 0, folder, ONE_FILE);
+    return status ? status : merge(w);
+}
+
+qkv_status qkv__weights_open(const char *folder, qkv__weights *out)
+{
+    char path[PATH_MAX_BYTES];
+    bool one, several = false;
+    *out = (qkv__weights){ 0 };
+    qkv_status status = is_there(folder, ONE_FILE, &one);
+    if (!status && !one) status = is_there(folder, INDEX, &several);
+    if (!status && !one && !several) status = no_weights(folder);
+    if (!status) status = in_folder(folder, several ? INDEX : ONE_FILE, path);
+    if (!status && !(out->path = qkv__copy_text(path))) status = QKV_MEMORY;
+    if (!status) status = several ? read_index(out, folder) : open_one(out, folder);
+    if (status) qkv__weights_close(out);
+    return status;
+}
+
+void qkv__weights_close(qkv__weights *w)
+{
+    for (int i = 0; i < w->n_files; i++) {
+        if (w->files) qkv__safetensors_free(&w->files[i]);
+        if (w->paths) qkv__release_text(w->paths[i]);
+    }
+    qkv__release(w->files, sizeof *w->files * (size_t)w->n_files);
+    qkv__release(w->paths, sizeof *w->paths * (size_t)w->n_files);
+    qkv__release(w->tensors, w->tensors_bytes);
+    qkv__release_text(w->path);
+    *w = (qkv__weights){ 0 };
+}
+
+const qkv__stored *qkv__weights_find(const qkv__weights *w, const char *name)
+{
+    const qkv__stored wanted = { .name = name };
+    return w->n ? bsearch(&wanted, w->tensors, (size_t)w->n, sizeof wanted, by_name) : NULL;
+}

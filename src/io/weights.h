@@ -1,0 +1,27 @@
+/* weights.h: the tensors of a model's folder: of model.safetensors, or of the files that model.safetensors.index.json names. */
+#ifndef QKV_SRC_WEIGHTS_H
+#define QKV_SRC_WEIGHTS_H
+
+#include "safetensors.h"
+
+/* Mapped and found sound. */
+typedef struct qkv__weights {
+    char *path; /* of the file or of the index, for sentences */
+    int n;
+    qkv__stored *tensors; /* of all files, by name */
+    int n_files;
+    qkv__safetensors *files;
+    char **paths;
+    size_t tensors_bytes;
+    size_t bytes; /* of all files */
+} qkv__weights;
+
+/* IO; FORMAT for a broken rule of the format, an index that is none, names a file with a path, or disagrees with its files;
+ * UNSUPPORTED, with what to do, for a folder that has only weights of another kind; LIMIT, MEMORY. *out is empty on error. */
+qkv_status qkv__weights_open(const char *folder, qkv__weights *out);
+void qkv__weights_close(qkv__weights *w);
+
+/* NULL when there is none. */
+const qkv__stored *qkv__weights_find(const qkv__weights *w, const char *name);
+
+#endif

@@ -1,0 +1,16 @@
+/* bind.h: the weights of params and the tensors of a folder's files. */
+#ifndef QKV_SRC_BIND_H
+#define QKV_SRC_BIND_H
+
+#include "family.h"
+
+/* Gives every weight of p, which only plans them (see qkv__params_plan()), its values: those of F32, and matrices of F16 and
+ * BF16, stay where they are in the files, others are turned into float32. f NULL: our own names. On success the weights are
+ * p's and *w is empty. FORMAT when a tensor is missing, has no place or another shape: the sentence names them all;
+ * UNSUPPORTED for other types; MEMORY. */
+qkv_status qkv__bind(qkv_params *p, const qkv__family *f, qkv__weights *w);
+
+/* Writes the weights under the names of a family, as their files have them. The errors of qkv_params_save(). */
+qkv_status qkv__bind_save(const qkv_params *p, const qkv__family *f, const char *path);
+
+#endif

@@ -1,0 +1,129 @@
+/* export.c: config.json as a published family has it. */
+#include "export.h"
+
+#include "../io/json.h"
+#include "facts.h"
+
+#include <stdio.h>
+
+/* What zero stands for, said as other programs need it. */
+static qkv_transformer_opts settled(const qkv_transformer_opts *given)
+{
+    qkv_transformer_opts o = *given;
+    if (!o.kv_heads) o.kv_heads = o.heads;
+    if (!o.d_k) o.d_k = o.dim / o.heads;
+    if (o.norm_eps == 0) o.norm_eps = 1e-5f;
+    if (o.rotary_base == 0) o.rotary_base = 10000;
+    return o;
+}
+
+/* The ids of a model that was trained here are those of its tokens' names. */
+static qkv_facts with_tokens(const qkv_model *m, int32_t *end)
+{
+    qkv_facts facts = *qkv_model_facts(m);
+    const qkv_tokenizer *t = qkv_model_target_tokenizer(m);
+    *end = qkv_tokenizer_find(t, "</s>");
+    if (facts.begin < 0) facts.begin = qkv_tokenizer_find(t, "<s>");
+    if (facts.pad < 0) facts.pad = qkv_tokenizer_find(t, "<pad>");
+    if (facts.start < 0 && facts.can & QKV_TRANSLATES) facts.start = facts.begin;
+    if (!facts.n_ends && *end >= 0) facts.ends = end, facts.n_ends = 1;
+    return facts;
+}
+
+static const char *architecture(const qkv__family *f, const qkv_transformer_opts *o)
+{
+    int parts = o->classes ? QKV__PART_CLASSIFIER : o->head || o->decoder_layers ? QKV__PART_HEAD : 0;
+    const qkv__architecture *a = f->architectures;
+    while (a->name && a->parts != parts) a++;
+    return a->name ? a->name : f->architectures[0].name;
+}
+
+static bool put_fixed(const qkv__fixed *f, json_t *config)
+{
+    for (; f->key; f++)
+        if (json_object_set_new(config, f->key, f->word ? json_string(f->word) : json_boolean(f->flag))) return false;
+    return true;
+}
+
+static bool put_labels(const qkv__labels *labels, json_t *config)
+{
+    json_t *names = json_object(), *ids = json_object();
+    bool ok = names && ids;
+    for (int64_t i = 0; ok && i < labels->n; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "%lld", (long long)i);
+        ok = !json_object_set_new(names, key, json_string(labels->names[i])) &&
+             !json_object_set_new(ids, labels->names[i], json_integer(i));
+    }
+    if (ok && labels->n) ok = !json_object_set(config, "id2label", names) && !json_object_set(config, "label2id", ids);
+    json_decref(names);
+    json_decref(ids);
+    return ok;
+}
+
+qkv_status qkv__export_config(const char *path, const qkv__family *f, const qkv_model *m, const qkv__labels *labels)
+{
+    int32_t end;
+    const qkv_transformer_opts o = settled(qkv_transformer_options(qkv_model_transformer(m)));
+    const qkv_facts facts = with_tokens(m, &end);
+    json_t *config = json_pack("{s:s, s:[s], s:s}", "model_type", f->type, "architectures", architecture(f, &o), "torch_dtype",
+                               "float32");
+    bool ok = config && qkv__keys_write(f->keys, &o, config) && put_fixed(f->fixed, config);
+    ok = ok && qkv__facts_write(&facts, config) && f->write(&o, config) && put_labels(labels, config);
+    if (ok && o.classes && !labels->n) ok = !json_object_set_new(config, "num_labels", json_integer(o.classes));
+    qkv_status status = qkv__json_write(path, ok ? config : NULL);
+    json_decref(config);
+    return status;
+}
+
+/* ---- sentence-transformers ---- */
+
+static qkv_status put_file(const char *folder, const char *name, json_t *value)
+{
+    char path[4096];
+    qkv_status status = QKV_OK;
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+        status = qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
+    if (!status) status = qkv__json_write(path, value);
+    json_decref(value);
+    return status;
+}
+
+static json_t *module(int i, const char *path, const char *type)
+{
+    char name[8], whole[64];
+    snprintf(name, sizeof name, "%d", i);
+    snprintf(whole, sizeof whole, "sentence_transformers.models.%s", type);
+    return json_pack("{s:i, s:s, s:s, s:s}", "idx", i, "name", name, "path", path, "type", whole);
+}
+
+static json_t *modules(bool normalise)
+{
+    json_t *list = json_array();
+    bool ok = list && !json_array_append_new(list, module(0, "", "Transformer")) &&
+              !json_array_append_new(list, module(1, "1_Pooling", "Pooling")) &&
+              (!normalise || !json_array_append_new(list, module(2, "2_Normalize", "Normalize")));
+    if (ok) return list;
+    json_decref(list);
+    return NULL;
+}
+
+qkv_status qkv__export_sentences(const char *folder, const qkv_model *m)
+{
+    char pooling[4096];
+    const qkv_facts *f = qkv_model_facts(m);
+    if (!f->normalise && !f->embed_length && (f->pooling == QKV_POOL_MEAN || f->pooling == QKV_POOL_ATTENTION)) return QKV_OK;
+    if (snprintf(pooling, sizeof pooling, "%s/1_Pooling", folder) >= (int)sizeof pooling)
+        return qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
+    int64_t dim = qkv_transformer_options(qkv_model_transformer(m))->dim;
+    qkv_status status = qkv__folder_make(pooling);
+    if (!status)
+        status = put_file(pooling, "config.json",
+                          json_pack("{s:I, s:b, s:b, s:b}", "word_embedding_dimension", (json_int_t)dim,
+                                    "pooling_mode_cls_token", f->pooling == QKV_POOL_FIRST, "pooling_mode_mean_tokens",
+                                    f->pooling == QKV_POOL_MEAN, "pooling_mode_lasttoken", f->pooling == QKV_POOL_LAST));
+    if (!status && f->embed_length)
+        status = put_file(folder, "sentence_bert_config.json",
+                          json_pack("{s:I}", "max_seq_length", (json_int_t)f->embed_length));
+    return status ? status : put_file(folder, "modules.json", modules(f->normalise != 0));
+}

@@ -1,0 +1,166 @@
+/* family.c: what all published families share: their list, their names, the keys that have one answer. */
+#include "family.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const qkv__family *const families[] = { &qkv__marian, &qkv__bert,  &qkv__roberta, &qkv__xlm_roberta, &qkv__distilbert,
+                                               &qkv__gpt2,   &qkv__llama, &qkv__mistral, &qkv__qwen2 };
+enum { FAMILIES = sizeof families / sizeof *families };
+
+const qkv__family *qkv__family_find(const char *type)
+{
+    for (int i = 0; i < FAMILIES; i++)
+        if (!strcmp(families[i]->type, type)) return families[i];
+    return NULL;
+}
+
+const char *qkv__family_names(void)
+{
+    return "marian, bert, roberta, xlm-roberta, distilbert, gpt2, llama, mistral, qwen2 and " QKV__OWN_TYPE;
+}
+
+/* ---- keys ---- */
+
+const qkv__word qkv__published_activations[] = { { "relu", QKV_RELU },           { "gelu", QKV_GELU },
+                                                 { "gelu_new", QKV_GELU_TANH },  { "gelu_pytorch_tanh", QKV_GELU_TANH },
+                                                 { "gelu_fast", QKV_GELU_TANH }, { "silu", QKV_SILU },
+                                                 { "swish", QKV_SILU },          { NULL, 0 } };
+
+json_t *qkv__get(const qkv__published *p, const char *key)
+{
+    json_t *value = json_object_get(p->config, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+bool qkv__is_true(const qkv__published *p, const char *key, bool missing)
+{
+    const json_t *value = qkv__get(p, key);
+    return value ? json_is_true(value) : missing;
+}
+
+qkv_status qkv__unsupported(const qkv__published *p, const char *key, const char *supported)
+{
+    return qkv__fail(QKV_UNSUPPORTED, "%s: key \"%s\": only %s is supported", p->path, key, supported);
+}
+
+static qkv_status check_fixed(const qkv__published *p, const qkv__fixed *f)
+{
+    for (; f->key; f++) {
+        const json_t *value = qkv__get(p, f->key);
+        const char *word = json_string_value(value);
+        bool right = !value ||
+                     (f->word ? word && !strcmp(word, f->word) : json_is_boolean(value) && json_is_true(value) == f->flag);
+        if (!right) return qkv__unsupported(p, f->key, f->word ? f->word : f->flag ? "true" : "false");
+    }
+    return QKV_OK;
+}
+
+qkv_status qkv__count_labels(const qkv__published *p, int64_t *n)
+{
+    const json_t *names = qkv__get(p, "id2label"), *count = qkv__get(p, "num_labels");
+    *n = names ? (int64_t)json_object_size(names) : count ? json_integer_value(count) : 2;
+    if ((names && !json_is_object(names)) || *n < 1)
+        return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected at least one class", p->path, names ? "id2label" : "num_labels");
+    return QKV_OK;
+}
+
+/* ---- reading ---- */
+
+bool qkv__has_tensor(const qkv__published *p, const qkv__family *f, const char *name)
+{
+    size_t prefix = strlen(f->prefix);
+    return qkv__weights_find(p->weights, name) ||
+           (!strncmp(name, f->prefix, prefix) && qkv__weights_find(p->weights, name + prefix));
+}
+
+/* The parts that the architecture needs, and those that the file has besides. */
+static qkv_status find_parts(const qkv__family *f, const qkv__published *p, int *parts)
+{
+    const json_t *list = qkv__get(p, "architectures");
+    const char *name = json_string_value(json_array_get(list, 0));
+    const qkv__architecture *a = f->architectures;
+    if (list && !name && (!json_is_array(list) || json_array_size(list)))
+        return qkv__fail(QKV_FORMAT, "%s: key \"architectures\": expected a list of names", p->path);
+    while (name && a->name && strcmp(a->name, name)) a++;
+    if (!a->name)
+        return qkv__fail(QKV_UNSUPPORTED, "%s: unsupported architecture \"%.60s\": of %s models, %s and the like are supported",
+                         p->path, name, f->type, f->architectures[0].name);
+    *parts = name ? a->parts : 0;
+    if (f->head && qkv__has_tensor(p, f, f->head)) *parts |= QKV__PART_HEAD;
+    if (f->classifier && qkv__has_tensor(p, f, f->classifier)) *parts |= QKV__PART_CLASSIFIER;
+    return QKV_OK;
+}
+
+/* Keys that families look at as they need them. */
+static qkv_status check_flags(const qkv__published *p)
+{
+    static const char *const flags[] = {
+        "tie_word_embeddings", "scale_embedding", "share_encoder_decoder_embeddings", "attention_bias", "mlp_bias",
+        "use_sliding_window",  "do_sample"
+    };
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        const json_t *value = qkv__get(p, flags[i]);
+        if (value && !json_is_boolean(value))
+            return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected true or false", p->path, flags[i]);
+    }
+    return QKV_OK;
+}
+
+qkv_status qkv__family_read(const qkv__family *f, const qkv__published *p, qkv_transformer_opts *o)
+{
+    int parts = 0;
+    *o = f->options;
+    qkv_status status = qkv__keys_read(p->path, f->keys, p->config, o);
+    if (!status) status = check_fixed(p, f->fixed);
+    if (!status) status = check_flags(p);
+    if (!status) status = find_parts(f, p, &parts);
+    return status ? status : f->read(p, parts, o);
+}
+
+/* ---- names ---- */
+
+/* "encoder.3.self.q.weight" is in layer 3 of the encoder: *rest is then "self.q.weight". NULL for a name in no layer. */
+static const char *layer_start(const qkv__family *f, const char *ours, int *number, const char **rest)
+{
+    int length = 0;
+    const char *start = !strncmp(ours, "encoder.", 8) ? f->encoder : !strncmp(ours, "decoder.", 8) ? f->decoder : NULL;
+    if (!start || sscanf(ours + 8, "%d.%n", number, &length) != 1 || !length) return NULL;
+    *rest = ours + 8 + length;
+    return start;
+}
+
+bool qkv__family_place(const qkv__family *f, const char *ours, int n, char theirs[QKV_NAME_MAX], qkv__rename *how)
+{
+    int number = 0;
+    const char *rest = ours, *start = layer_start(f, ours, &number, &rest);
+    for (const qkv__rename *r = start ? f->layer : f->others; r->ours; r++) {
+        size_t length = strlen(r->ours);
+        if (strncmp(rest, r->ours, length) || n-- > 0) continue;
+        const char *mark = start ? strchr(start, '#') : NULL;
+        int written = mark ? snprintf(theirs, QKV_NAME_MAX, "%.*s%d%s%s%s", (int)(mark - start), start, number, mark + 1,
+                                      r->theirs, rest + length)
+                           : snprintf(theirs, QKV_NAME_MAX, "%s%s", r->theirs, rest + length);
+        *how = *r;
+        return written < QKV_NAME_MAX;
+    }
+    return false;
+}
+
+static bool fits(const char *pattern, const char *name)
+{
+    size_t length = strlen(pattern), n = strlen(name);
+    bool open_start = *pattern == '*', open_end = length > 1 && pattern[length - 1] == '*';
+    pattern += open_start;
+    length -= (size_t)open_start + (size_t)open_end;
+    for (size_t at = 0; at + length <= n && (open_start || at == 0); at++)
+        if (!strncmp(name + at, pattern, length) && (open_end || at + length == n)) return true;
+    return false;
+}
+
+bool qkv__family_ignores(const qkv__family *f, const char *theirs)
+{
+    for (const char *const *pattern = f->ignored; *pattern; pattern++)
+        if (fits(*pattern, theirs)) return true;
+    return false;
+}

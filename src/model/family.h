@@ -1,0 +1,79 @@
+/* family.h: published models. A family maps the keys of its config.json onto the options of the one Transformer, and the
+ * names of our weights onto those of its files. */
+#ifndef QKV_SRC_FAMILY_H
+#define QKV_SRC_FAMILY_H
+
+#include "../io/weights.h"
+#include "../nn/params.h"
+#include "config.h"
+
+/* What a folder says of its model. */
+typedef struct qkv__published {
+    const char *path; /* of config.json, for sentences */
+    json_t *config;
+    const qkv__weights *weights;
+} qkv__published;
+
+/* A weight of ours whose name begins with `ours` has the name that begins with `theirs` and goes on as ours does. Where several
+ * rows fit, the first that the file has counts. */
+typedef struct qkv__rename {
+    const char *ours, *theirs;
+    enum { QKV__AS_IS, QKV__TURNED, QKV__SQUEEZED } how; /* TURNED: a matrix (in, out); SQUEEZED: a vector as (1, n) */
+    int part, parts;                                     /* not 0: ours is part number `part` of theirs, side by side */
+} qkv__rename;
+
+/* A key that the Transformer has one answer for: missing, null, or this. */
+typedef struct qkv__fixed {
+    const char *key;
+    int flag;
+    const char *word; /* NULL: the flag counts */
+} qkv__fixed;
+
+/* What a model has beyond its stacks. */
+enum { QKV__PART_HEAD = 1, QKV__PART_CLASSIFIER = 2 };
+typedef struct qkv__architecture {
+    const char *name;
+    int parts;
+} qkv__architecture;
+
+typedef struct qkv__family {
+    const char *type;                       /* "model_type" */
+    const qkv__architecture *architectures; /* the first is what we write for a model without a head or classifier */
+    const char *prefix;                     /* that names in a file may lack */
+    const char *encoder, *decoder;          /* how a layer's names begin, # its number */
+    const qkv__rename *layer, *others;      /* names within a layer, and all others; up to a row without ours */
+    const char *const *ignored;             /* tensors that files may have besides; a * at either end stands for anything */
+    const qkv__config_key *keys;
+    const qkv__fixed *fixed;
+    const char *classifier, *head; /* a tensor that tells that a model has one, whatever its architecture */
+    qkv_transformer_opts options;  /* that every model of the family has */
+    qkv_status (*read)(const qkv__published *p, int parts, qkv_transformer_opts *o); /* what the keys do not say alone */
+    bool (*write)(const qkv_transformer_opts *o, json_t *config);                    /* the inverse; false without memory */
+    const char *(*missing)(const qkv_transformer_opts *o); /* why a model cannot be written as this family; NULL: it can */
+} qkv__family;
+
+extern const qkv__family qkv__marian, qkv__bert, qkv__roberta, qkv__xlm_roberta, qkv__distilbert, qkv__gpt2, qkv__llama,
+    qkv__mistral, qkv__qwen2;
+
+/* NULL when there is none of that name; a sentence's part that lists them all. */
+const qkv__family *qkv__family_find(const char *type);
+const char *qkv__family_names(void);
+
+/* The options of a published model. The errors of qkv_model_load(). */
+qkv_status qkv__family_read(const qkv__family *f, const qkv__published *p, qkv_transformer_opts *o);
+
+/* The n-th name that our weight may have, and how it lies there; false after the last. */
+bool qkv__family_place(const qkv__family *f, const char *ours, int n, char theirs[QKV_NAME_MAX], qkv__rename *how);
+bool qkv__family_ignores(const qkv__family *f, const char *theirs);
+
+/* ---- for families ---- */
+extern const qkv__word qkv__published_activations[];
+json_t *qkv__get(const qkv__published *p, const char *key); /* NULL when it is missing or null */
+bool qkv__is_true(const qkv__published *p, const char *key, bool missing);
+qkv_status qkv__unsupported(const qkv__published *p, const char *key, const char *supported);
+bool qkv__has_tensor(const qkv__published *p, const qkv__family *f, const char *name); /* with its prefix or without */
+
+/* How many classes the config names: the size of id2label, or num_labels, or 2. */
+qkv_status qkv__count_labels(const qkv__published *p, int64_t *n);
+
+#endif

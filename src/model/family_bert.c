@@ -1,0 +1,287 @@
+/* family_bert.c: BERT, RoBERTa, XLM-RoBERTa and DistilBERT: encoders with learned positions, a norm after each sub-layer. */
+#include "family.h"
+
+#include <string.h>
+
+#define BERT_OPTIONS                                                                                             \
+    {                                                                                                            \
+        .positions = QKV_LEARNED, .unscaled = 1, .embed_norm = 1, .norm_eps = 1e-12f, .pooling = QKV_POOL_FIRST, \
+        .dropout = 0.1f, .attention_dropout = 0.1f                                                               \
+    }
+
+static const qkv__config_key bert_keys[] = {
+    { "vocab_size", QKV__COUNT, QKV__AT(vocabulary), NULL, false },
+    { "hidden_size", QKV__COUNT, QKV__AT(dim), NULL, false },
+    { "num_hidden_layers", QKV__INT, QKV__AT(encoder_layers), NULL, false },
+    { "num_attention_heads", QKV__COUNT, QKV__AT(heads), NULL, false },
+    { "intermediate_size", QKV__COUNT, QKV__AT(inner), NULL, false },
+    { "max_position_embeddings", QKV__COUNT, QKV__AT(longest), NULL, false },
+    { "type_vocab_size", QKV__COUNT, QKV__AT(token_types), NULL, false },
+    { "hidden_act", QKV__WORD, QKV__AT(activation), qkv__published_activations, false },
+    { "layer_norm_eps", QKV__NUMBER, QKV__AT(norm_eps), NULL, true },
+    { "hidden_dropout_prob", QKV__NUMBER, QKV__AT(dropout), NULL, true },
+    { "attention_probs_dropout_prob", QKV__NUMBER, QKV__AT(attention_dropout), NULL, true },
+    { NULL, 0, 0, NULL, false },
+};
+static const qkv__fixed bert_fixed[] = { { "position_embedding_type", 0, "absolute" },
+                                         { "is_decoder", 0, NULL },
+                                         { "add_cross_attention", 0, NULL },
+                                         { NULL, 0, NULL } };
+
+static const qkv__rename bert_layer[] = {
+    { "self.q.", "attention.self.query.", 0, 0, 0 },
+    { "self.k.", "attention.self.key.", 0, 0, 0 },
+    { "self.v.", "attention.self.value.", 0, 0, 0 },
+    { "self.out.", "attention.output.dense.", 0, 0, 0 },
+    { "self_norm.", "attention.output.LayerNorm.", 0, 0, 0 },
+    { "ffn.in.", "intermediate.dense.", 0, 0, 0 },
+    { "ffn.out.", "output.dense.", 0, 0, 0 },
+    { "ffn_norm.", "output.LayerNorm.", 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0 },
+};
+
+static qkv_status check_problem(const qkv__published *p)
+{
+    static const char single[] = "single_label_classification";
+    const char *kind = json_string_value(qkv__get(p, "problem_type"));
+    return !kind || !strcmp(kind, single) ? QKV_OK : qkv__unsupported(p, "problem_type", single);
+}
+
+/* A head fills in words; a classifier has classes. */
+static qkv_status read_parts(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    o->head = o->output_bias = (parts & QKV__PART_HEAD) != 0;
+    o->untied = o->head && !qkv__is_true(p, "tie_word_embeddings", true);
+    if (!(parts & QKV__PART_CLASSIFIER)) return QKV_OK;
+    qkv_status status = check_problem(p);
+    return status ? status : qkv__count_labels(p, &o->classes);
+}
+
+static bool write_tied(const qkv_transformer_opts *o, json_t *config)
+{
+    return !json_object_set_new(config, "tie_word_embeddings", json_boolean(!o->untied));
+}
+
+/* ---- BERT ---- */
+
+static const qkv__architecture bert_architectures[] = { { "BertModel", 0 },
+                                                        { "BertForMaskedLM", QKV__PART_HEAD },
+                                                        { "BertForSequenceClassification", QKV__PART_CLASSIFIER },
+                                                        { "BertForPreTraining", QKV__PART_HEAD },
+                                                        { NULL, 0 } };
+static const qkv__rename bert_others[] = {
+    { "embed.", "bert.embeddings.word_embeddings.", 0, 0, 0 },
+    { "token_types.", "bert.embeddings.token_type_embeddings.", 0, 0, 0 },
+    { "encoder.positions.", "bert.embeddings.position_embeddings.", 0, 0, 0 },
+    { "encoder.embed_norm.", "bert.embeddings.LayerNorm.", 0, 0, 0 },
+    { "pooler.", "bert.pooler.dense.", 0, 0, 0 },
+    { "classifier.", "classifier.", 0, 0, 0 },
+    { "head.norm.", "cls.predictions.transform.LayerNorm.", 0, 0, 0 },
+    { "head.", "cls.predictions.transform.dense.", 0, 0, 0 },
+    { "output.bias", "cls.predictions.bias", 0, 0, 0 },
+    { "output.bias", "cls.predictions.decoder.bias", 0, 0, 0 },
+    { "output.", "cls.predictions.decoder.", 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0 },
+};
+static const char *const bert_ignored[] = { "*embeddings.position_ids",  "*embeddings.token_type_ids",
+                                            "cls.predictions.decoder.*", "cls.predictions.bias",
+                                            "cls.seq_relationship.*",    NULL };
+
+static qkv_status read_bert(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    qkv_status status = read_parts(p, parts, o);
+    if (o->classes || qkv__has_tensor(p, &qkv__bert, "bert.pooler.dense.weight")) o->pooler = QKV_POOLER_TANH;
+    return status;
+}
+
+/* What stands in the way of every encoder of this kind. */
+static const char *not_bert(const qkv_transformer_opts *o)
+{
+    if (!o->encoder_layers || o->decoder_layers) return "it has an encoder alone";
+    if (o->positions != QKV_LEARNED) return "its positions are learned";
+    if (o->pre_norm) return "its norms come after each sub-layer";
+    if (o->norm != QKV_LAYER_NORM) return "its norms are layer norms";
+    if (!o->embed_norm) return "it has a norm after the embeddings (embed_norm)";
+    if (!o->unscaled) return "its embeddings are not scaled";
+    if (o->no_bias) return "its layers have biases";
+    if (o->activation == QKV_SILU_GATED) return "its feed-forward layers have no gate";
+    if ((o->kv_heads && o->kv_heads != o->heads) || (o->d_k && o->d_k * o->heads != o->dim)) return "its heads are alike";
+    if (o->head != o->output_bias) return "its head and its output's bias come together";
+    if (o->untied && !o->head) return "its output layer is the embedding";
+    if (o->classes && o->pooling != QKV_POOL_FIRST) return "its classifier reads the first token";
+    return NULL;
+}
+
+static const char *not_quite_bert(const qkv_transformer_opts *o)
+{
+    const char *problem = not_bert(o);
+    if (problem) return problem;
+    if (o->first_position) return "its first position is 0";
+    if (!o->token_types) return "its tokens have types";
+    if (o->pooler == QKV_POOLER_RELU || (o->classes && !o->pooler)) return "its pooler is a tanh";
+    return NULL;
+}
+
+const qkv__family qkv__bert = { .type = "bert",
+                                .architectures = bert_architectures,
+                                .prefix = "bert.",
+                                .encoder = "bert.encoder.layer.#.",
+                                .layer = bert_layer,
+                                .others = bert_others,
+                                .ignored = bert_ignored,
+                                .keys = bert_keys,
+                                .fixed = bert_fixed,
+                                .classifier = "classifier.weight",
+                                .head = "cls.predictions.transform.dense.weight",
+                                .options = BERT_OPTIONS,
+                                .read = read_bert,
+                                .write = write_tied,
+                                .missing = not_quite_bert };
+
+/* ---- RoBERTa: positions begin after the padding's, the pooler belongs to the classifier ---- */
+
+#define ROBERTA_ARCHITECTURES(name)                                     \
+    {                                                                   \
+        { name "Model", 0 }, { name "ForMaskedLM", QKV__PART_HEAD },    \
+            { name "ForSequenceClassification", QKV__PART_CLASSIFIER }, \
+        {                                                               \
+            NULL, 0                                                     \
+        }                                                               \
+    }
+static const qkv__architecture roberta_architectures[] = ROBERTA_ARCHITECTURES("Roberta");
+static const qkv__architecture xlm_roberta_architectures[] = ROBERTA_ARCHITECTURES("XLMRoberta");
+static const qkv__rename roberta_others[] = {
+    { "embed.", "roberta.embeddings.word_embeddings.", 0, 0, 0 },
+    { "token_types.", "roberta.embeddings.token_type_embeddings.", 0, 0, 0 },
+    { "encoder.positions.", "roberta.embeddings.position_embeddings.", 0, 0, 0 },
+    { "encoder.embed_norm.", "roberta.embeddings.LayerNorm.", 0, 0, 0 },
+    { "pooler.", "classifier.dense.", 0, 0, 0 },
+    { "pooler.", "roberta.pooler.dense.", 0, 0, 0 },
+    { "classifier.", "classifier.out_proj.", 0, 0, 0 },
+    { "head.norm.", "lm_head.layer_norm.", 0, 0, 0 },
+    { "head.", "lm_head.dense.", 0, 0, 0 },
+    { "output.bias", "lm_head.bias", 0, 0, 0 },
+    { "output.bias", "lm_head.decoder.bias", 0, 0, 0 },
+    { "output.", "lm_head.decoder.", 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0 },
+};
+static const char *const roberta_ignored[] = { "*embeddings.position_ids", "*embeddings.token_type_ids",
+                                               "lm_head.decoder.*",        "lm_head.bias",
+                                               "*pooler.dense.*",          NULL };
+
+static qkv_status read_roberta(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    const json_t *pad = qkv__get(p, "pad_token_id");
+    json_int_t padding = pad ? json_integer_value(pad) : 1;
+    if (padding < 0 || padding >= o->longest)
+        return qkv__fail(QKV_FORMAT, "%s: key \"pad_token_id\": it is no position", p->path);
+    o->first_position = padding + 1;
+    o->longest -= o->first_position;
+    qkv_status status = read_parts(p, parts, o);
+    if (!status && o->head && o->activation != QKV_GELU) status = qkv__unsupported(p, "hidden_act", "gelu");
+    if (o->classes || qkv__has_tensor(p, &qkv__roberta, "roberta.pooler.dense.weight")) o->pooler = QKV_POOLER_TANH;
+    return status;
+}
+
+static bool write_roberta(const qkv_transformer_opts *o, json_t *config)
+{
+    return write_tied(o, config) && !json_object_set_new(config, "pad_token_id", json_integer(o->first_position - 1)) &&
+           !json_object_set_new(config, "max_position_embeddings", json_integer(o->longest + o->first_position));
+}
+
+static const char *not_roberta(const qkv_transformer_opts *o)
+{
+    const char *problem = not_bert(o);
+    if (problem) return problem;
+    if (!o->first_position) return "its first position comes after the padding's";
+    if (!o->token_types) return "its tokens have types";
+    if (o->head && o->activation != QKV_GELU) return "its activation is gelu";
+    if (o->pooler == QKV_POOLER_RELU || (o->classes && !o->pooler)) return "its pooler is a tanh";
+    return NULL;
+}
+
+#define ROBERTA(name, list)                                                                                                    \
+    {                                                                                                                          \
+        .type = name, .architectures = list, .prefix = "roberta.", .encoder = "roberta.encoder.layer.#.", .layer = bert_layer, \
+        .others = roberta_others, .ignored = roberta_ignored, .keys = bert_keys, .fixed = bert_fixed,                          \
+        .classifier = "classifier.out_proj.weight", .head = "lm_head.dense.weight", .options = BERT_OPTIONS,                   \
+        .read = read_roberta, .write = write_roberta, .missing = not_roberta                                                   \
+    }
+const qkv__family qkv__roberta = ROBERTA("roberta", roberta_architectures);
+const qkv__family qkv__xlm_roberta = ROBERTA("xlm-roberta", xlm_roberta_architectures);
+
+/* ---- DistilBERT: no token types, a pooler of ReLU ---- */
+
+static const qkv__config_key distilbert_keys[] = {
+    { "vocab_size", QKV__COUNT, QKV__AT(vocabulary), NULL, false },
+    { "dim", QKV__COUNT, QKV__AT(dim), NULL, false },
+    { "n_layers", QKV__INT, QKV__AT(encoder_layers), NULL, false },
+    { "n_heads", QKV__COUNT, QKV__AT(heads), NULL, false },
+    { "hidden_dim", QKV__COUNT, QKV__AT(inner), NULL, false },
+    { "max_position_embeddings", QKV__COUNT, QKV__AT(longest), NULL, false },
+    { "activation", QKV__WORD, QKV__AT(activation), qkv__published_activations, false },
+    { "dropout", QKV__NUMBER, QKV__AT(dropout), NULL, true },
+    { "attention_dropout", QKV__NUMBER, QKV__AT(attention_dropout), NULL, true },
+    { NULL, 0, 0, NULL, false },
+};
+static const qkv__fixed distilbert_fixed[] = { { NULL, 0, NULL } };
+static const qkv__architecture distilbert_architectures[] = { { "DistilBertModel", 0 },
+                                                              { "DistilBertForMaskedLM", QKV__PART_HEAD },
+                                                              { "DistilBertForSequenceClassification", QKV__PART_CLASSIFIER },
+                                                              { NULL, 0 } };
+static const qkv__rename distilbert_layer[] = {
+    { "self.q.", "attention.q_lin.", 0, 0, 0 },
+    { "self.k.", "attention.k_lin.", 0, 0, 0 },
+    { "self.v.", "attention.v_lin.", 0, 0, 0 },
+    { "self.out.", "attention.out_lin.", 0, 0, 0 },
+    { "self_norm.", "sa_layer_norm.", 0, 0, 0 },
+    { "ffn.in.", "ffn.lin1.", 0, 0, 0 },
+    { "ffn.out.", "ffn.lin2.", 0, 0, 0 },
+    { "ffn_norm.", "output_layer_norm.", 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0 },
+};
+static const qkv__rename distilbert_others[] = {
+    { "embed.", "distilbert.embeddings.word_embeddings.", 0, 0, 0 },
+    { "encoder.positions.", "distilbert.embeddings.position_embeddings.", 0, 0, 0 },
+    { "encoder.embed_norm.", "distilbert.embeddings.LayerNorm.", 0, 0, 0 },
+    { "pooler.", "pre_classifier.", 0, 0, 0 },
+    { "classifier.", "classifier.", 0, 0, 0 },
+    { "head.norm.", "vocab_layer_norm.", 0, 0, 0 },
+    { "head.", "vocab_transform.", 0, 0, 0 },
+    { "output.", "vocab_projector.", 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0 },
+};
+static const char *const distilbert_ignored[] = { "*embeddings.position_ids", "vocab_projector.weight", NULL };
+
+static qkv_status read_distilbert(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    if (parts & QKV__PART_CLASSIFIER) o->pooler = QKV_POOLER_RELU;
+    return read_parts(p, parts, o);
+}
+
+static const char *not_distilbert(const qkv_transformer_opts *o)
+{
+    const char *problem = not_bert(o);
+    if (problem) return problem;
+    if (o->first_position) return "its first position is 0";
+    if (o->token_types) return "its tokens have no types";
+    if (o->norm_eps != 1e-12f) return "the eps of its norms is 1e-12";
+    if (o->pooler == QKV_POOLER_TANH || !o->classes != !o->pooler) return "its pooler is a ReLU before a classifier";
+    return NULL;
+}
+
+const qkv__family qkv__distilbert = { .type = "distilbert",
+                                      .architectures = distilbert_architectures,
+                                      .prefix = "distilbert.",
+                                      .encoder = "distilbert.transformer.layer.#.",
+                                      .layer = distilbert_layer,
+                                      .others = distilbert_others,
+                                      .ignored = distilbert_ignored,
+                                      .keys = distilbert_keys,
+                                      .fixed = distilbert_fixed,
+                                      .classifier = "classifier.weight",
+                                      .head = "vocab_transform.weight",
+                                      .options = BERT_OPTIONS,
+                                      .read = read_distilbert,
+                                      .write = write_tied,
+                                      .missing = not_distilbert };

@@ -1,0 +1,89 @@
+/* family_gpt2.c: GPT-2: a decoder with learned positions, norms before each sub-layer, matrices stored as (in, out). */
+#include "family.h"
+
+static const qkv__config_key keys[] = {
+    { "vocab_size", QKV__COUNT, QKV__AT(vocabulary), NULL, false },
+    { "n_embd", QKV__COUNT, QKV__AT(dim), NULL, false },
+    { "n_layer", QKV__INT, QKV__AT(decoder_layers), NULL, false },
+    { "n_head", QKV__COUNT, QKV__AT(heads), NULL, false },
+    { "n_positions", QKV__COUNT, QKV__AT(longest), NULL, false },
+    { "n_inner", QKV__COUNT, QKV__AT(inner), NULL, true },
+    { "activation_function", QKV__WORD, QKV__AT(activation), qkv__published_activations, true },
+    { "layer_norm_epsilon", QKV__NUMBER, QKV__AT(norm_eps), NULL, true },
+    { "resid_pdrop", QKV__NUMBER, QKV__AT(dropout), NULL, true },
+    { "attn_pdrop", QKV__NUMBER, QKV__AT(attention_dropout), NULL, true },
+    { NULL, 0, 0, NULL, false },
+};
+static const qkv__fixed fixed[] = { { "scale_attn_weights", 1, NULL },
+                                    { "scale_attn_by_inverse_layer_idx", 0, NULL },
+                                    { "add_cross_attention", 0, NULL },
+                                    { NULL, 0, NULL } };
+static const qkv__architecture architectures[] = { { "GPT2LMHeadModel", QKV__PART_HEAD }, { "GPT2Model", 0 }, { NULL, 0 } };
+
+static const qkv__rename layer[] = {
+    { "self.q.", "attn.c_attn.", QKV__TURNED, 0, 3 },
+    { "self.k.", "attn.c_attn.", QKV__TURNED, 1, 3 },
+    { "self.v.", "attn.c_attn.", QKV__TURNED, 2, 3 },
+    { "self.out.", "attn.c_proj.", QKV__TURNED, 0, 0 },
+    { "self_norm.", "ln_1.", 0, 0, 0 },
+    { "ffn.in.", "mlp.c_fc.", QKV__TURNED, 0, 0 },
+    { "ffn.out.", "mlp.c_proj.", QKV__TURNED, 0, 0 },
+    { "ffn_norm.", "ln_2.", 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0 },
+};
+static const qkv__rename others[] = {
+    { "embed.", "transformer.wte.", 0, 0, 0 },
+    { "decoder.positions.", "transformer.wpe.", 0, 0, 0 },
+    { "decoder.norm.", "transformer.ln_f.", 0, 0, 0 },
+    { "output.", "lm_head.", 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0 },
+};
+static const char *const ignored[] = { "*.attn.bias", "*.attn.masked_bias", "lm_head.weight", NULL };
+
+static qkv_status read(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    (void)parts;
+    if (!qkv__get(p, "n_inner") && __builtin_mul_overflow(o->dim, 4, &o->inner))
+        return qkv__fail(QKV_FORMAT, "%s: key \"n_embd\" is larger than memory can be", p->path);
+    o->untied = !qkv__is_true(p, "tie_word_embeddings", true);
+    return QKV_OK;
+}
+
+static bool write(const qkv_transformer_opts *o, json_t *config)
+{
+    return !json_object_set_new(config, "tie_word_embeddings", json_boolean(!o->untied)) &&
+           !json_object_set_new(config, "embd_pdrop", json_real((double)o->dropout));
+}
+
+static const char *missing(const qkv_transformer_opts *o)
+{
+    if (!o->decoder_layers || o->encoder_layers) return "it has a decoder alone";
+    if (o->positions != QKV_LEARNED || o->first_position) return "its positions are learned, from 0 on";
+    if (!o->pre_norm) return "its norms come before each sub-layer";
+    if (o->norm != QKV_LAYER_NORM) return "its norms are layer norms";
+    if (!o->unscaled) return "its embeddings are not scaled";
+    if (o->no_bias || o->output_bias) return "its layers have biases, but not the output";
+    if (o->activation == QKV_SILU_GATED) return "its feed-forward layers have no gate";
+    if ((o->kv_heads && o->kv_heads != o->heads) || (o->d_k && o->d_k * o->heads != o->dim)) return "its heads are alike";
+    if (o->embed_norm || o->head) return "it has no norm of embeddings and no head";
+    return o->classes ? "it has no classifier" : NULL;
+}
+
+const qkv__family qkv__gpt2 = { .type = "gpt2",
+                                .architectures = architectures,
+                                .prefix = "transformer.",
+                                .decoder = "transformer.h.#.",
+                                .layer = layer,
+                                .others = others,
+                                .ignored = ignored,
+                                .keys = keys,
+                                .fixed = fixed,
+                                .options = { .positions = QKV_LEARNED,
+                                             .pre_norm = 1,
+                                             .unscaled = 1,
+                                             .activation = QKV_GELU_TANH,
+                                             .dropout = 0.1f,
+                                             .attention_dropout = 0.1f },
+                                .read = read,
+                                .write = write,
+                                .missing = missing };

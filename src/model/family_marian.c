@@ -1,0 +1,113 @@
+/* family_marian.c: Marian, the translators of OPUS-MT: the paper's Transformer with sines and cosines in halves. */
+#include "family.h"
+
+static const qkv__config_key keys[] = {
+    { "vocab_size", QKV__COUNT, QKV__AT(vocabulary), NULL, false },
+    { "d_model", QKV__COUNT, QKV__AT(dim), NULL, false },
+    { "encoder_layers", QKV__INT, QKV__AT(encoder_layers), NULL, false },
+    { "decoder_layers", QKV__INT, QKV__AT(decoder_layers), NULL, false },
+    { "encoder_attention_heads", QKV__COUNT, QKV__AT(heads), NULL, false },
+    { "encoder_ffn_dim", QKV__COUNT, QKV__AT(inner), NULL, false },
+    { "activation_function", QKV__WORD, QKV__AT(activation), qkv__published_activations, false },
+    { "dropout", QKV__NUMBER, QKV__AT(dropout), NULL, true },
+    { "attention_dropout", QKV__NUMBER, QKV__AT(attention_dropout), NULL, true },
+    { "activation_dropout", QKV__NUMBER, QKV__AT(inner_dropout), NULL, true },
+    { NULL, 0, 0, NULL, false },
+};
+static const qkv__fixed fixed[] = { { "static_position_embeddings", 1, NULL }, { "normalize_before", 0, NULL },
+                                    { "normalize_embedding", 0, NULL },        { "add_final_layer_norm", 0, NULL },
+                                    { "is_encoder_decoder", 1, NULL },         { NULL, 0, NULL } };
+static const qkv__architecture architectures[] = { { "MarianMTModel", QKV__PART_HEAD }, { "MarianModel", 0 }, { NULL, 0 } };
+
+static const qkv__rename layer[] = {
+    { "self.q.", "self_attn.q_proj.", 0, 0, 0 },
+    { "self.k.", "self_attn.k_proj.", 0, 0, 0 },
+    { "self.v.", "self_attn.v_proj.", 0, 0, 0 },
+    { "self.out.", "self_attn.out_proj.", 0, 0, 0 },
+    { "self_norm.", "self_attn_layer_norm.", 0, 0, 0 },
+    { "cross.q.", "encoder_attn.q_proj.", 0, 0, 0 },
+    { "cross.k.", "encoder_attn.k_proj.", 0, 0, 0 },
+    { "cross.v.", "encoder_attn.v_proj.", 0, 0, 0 },
+    { "cross.out.", "encoder_attn.out_proj.", 0, 0, 0 },
+    { "cross_norm.", "encoder_attn_layer_norm.", 0, 0, 0 },
+    { "ffn.in.", "fc1.", 0, 0, 0 },
+    { "ffn.out.", "fc2.", 0, 0, 0 },
+    { "ffn_norm.", "final_layer_norm.", 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0 },
+};
+static const qkv__rename others[] = {
+    { "embed.", "model.shared.", 0, 0, 0 },
+    { "embed.", "model.encoder.embed_tokens.", 0, 0, 0 },
+    { "target_embed.", "model.decoder.embed_tokens.", 0, 0, 0 },
+    { "output.bias", "final_logits_bias", QKV__SQUEEZED, 0, 0 },
+    { "output.", "lm_head.", 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0 },
+};
+static const char *const ignored[] = { "*.embed_positions.weight", "*.embed_tokens.weight", "lm_head.weight",
+                                       "final_logits_bias", NULL };
+
+static qkv_status same(const qkv__published *p, const char *a, const char *b)
+{
+    const json_t *x = qkv__get(p, a), *y = qkv__get(p, b);
+    if (!y || json_integer_value(x) == json_integer_value(y)) return QKV_OK;
+    return qkv__fail(QKV_UNSUPPORTED, "%s: keys \"%s\" and \"%s\": only equal ones are supported", p->path, a, b);
+}
+
+static qkv_status read(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    qkv_status status = same(p, "encoder_attention_heads", "decoder_attention_heads");
+    if (!status) status = same(p, "encoder_ffn_dim", "decoder_ffn_dim");
+    if (status) return status;
+    o->unscaled = !qkv__is_true(p, "scale_embedding", false);
+    o->untied = !qkv__is_true(p, "tie_word_embeddings", true);
+    o->output_bias = (parts & QKV__PART_HEAD) && qkv__has_tensor(p, &qkv__marian, "final_logits_bias");
+    if (qkv__is_true(p, "share_encoder_decoder_embeddings", true)) return QKV_OK;
+    o->target_vocabulary = json_integer_value(qkv__get(p, "decoder_vocab_size"));
+    if (o->target_vocabulary >= 1) return QKV_OK;
+    return qkv__fail(QKV_FORMAT, "%s: key \"decoder_vocab_size\": expected a whole number, at least 1", p->path);
+}
+
+static bool write(const qkv_transformer_opts *o, json_t *config)
+{
+    int64_t target = o->target_vocabulary ? o->target_vocabulary : o->vocabulary;
+    json_t *more = json_pack("{s:I, s:I, s:I, s:b, s:b, s:b}", "decoder_attention_heads", (json_int_t)o->heads,
+                             "decoder_ffn_dim", (json_int_t)o->inner, "decoder_vocab_size", (json_int_t)target,
+                             "scale_embedding", !o->unscaled, "tie_word_embeddings", !o->untied,
+                             "share_encoder_decoder_embeddings", !o->target_vocabulary);
+    bool ok = more && !json_object_update(config, more);
+    if (ok && !json_object_get(config, "max_position_embeddings"))
+        ok = !json_object_set_new(config, "max_position_embeddings", json_integer(512));
+    json_decref(more);
+    return ok;
+}
+
+static const char *missing(const qkv_transformer_opts *o)
+{
+    if (!o->encoder_layers || !o->decoder_layers) return "it has an encoder and a decoder";
+    if (o->positions != QKV_SINUSOID_HALVES) return "its positions are all sines, then all cosines (sinusoid_halves)";
+    if (o->first_position) return "its first position is 0";
+    if (o->pre_norm) return "its norms come after each sub-layer";
+    if (o->norm != QKV_LAYER_NORM || (o->norm_eps != 0 && o->norm_eps != 1e-5f))
+        return "its norms are layer norms with an eps of 1e-5";
+    if (o->no_bias) return "its layers have biases";
+    if (o->activation == QKV_SILU_GATED) return "its feed-forward layers have no gate";
+    if ((o->kv_heads && o->kv_heads != o->heads) || (o->d_k && o->d_k * o->heads != o->dim)) return "its heads are alike";
+    if (o->embed_norm || o->token_types || o->head) return "it has no norm of embeddings, no token types and no head";
+    return o->classes ? "it has no classifier" : NULL;
+}
+
+const qkv__family qkv__marian = { .type = "marian",
+                                  .architectures = architectures,
+                                  .prefix = "model.",
+                                  .encoder = "model.encoder.layers.#.",
+                                  .decoder = "model.decoder.layers.#.",
+                                  .layer = layer,
+                                  .others = others,
+                                  .ignored = ignored,
+                                  .keys = keys,
+                                  .fixed = fixed,
+                                  .head = "final_logits_bias",
+                                  .options = { .positions = QKV_SINUSOID_HALVES, .dropout = 0.1f },
+                                  .read = read,
+                                  .write = write,
+                                  .missing = missing };

@@ -1,0 +1,274 @@
+/* fill.c: the likeliest tokens for the masks in a text. */
+#include "frame.h"
+#include "texts.h"
+
+#include "../base/arena.h"
+#include "../base/size.h"
+#include "../text/buffer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_BEST = 5 };
+
+struct qkv__filling {
+    qkv__arena arena;         /* all that results point to */
+    qkv_text given;           /* the text, UTF-8 */
+    qkv_text spelled;         /* the same with every mask as the tokenizer spells it */
+    qkv_ids encoded;          /* of that */
+    qkv__reader read;         /* with what is around it */
+    qkv_text shorter, longer; /* of the token before a mask, and of it with a token in the mask's place */
+    qkv_text token, text;     /* results, before they are kept */
+    qkv_span *places;         /* masks in the given text */
+    int64_t *tokens;          /* and their places among the encoded ids */
+    size_t places_bytes, tokens_bytes;
+};
+
+typedef struct likely {
+    float p;
+    int32_t id;
+} likely;
+
+typedef struct job {
+    const qkv_model *m;
+    qkv__framing f;
+    int n_best;
+    qkv_filled *out;
+    struct qkv__filling *work;
+} job;
+
+/* ---- masks in a text ---- */
+
+static size_t mask_at(const char *text, size_t length, const char *spelling)
+{
+    const char *const spellings[] = { spelling, "[MASK]", "<mask>" };
+    for (int i = 0; i < 3; i++) {
+        size_t n = strlen(spellings[i]);
+        if (n && n <= length && !memcmp(text, spellings[i], n)) return n;
+    }
+    return 0;
+}
+
+static qkv_status add_place(job *j, size_t begin, size_t end)
+{
+    struct qkv__filling *w = j->work;
+    if (qkv__grow((void **)&w->places, &w->places_bytes, sizeof *w->places * ((size_t)j->out->masks + 1))) return QKV_MEMORY;
+    w->places[j->out->masks++] = (qkv_span){ begin, end };
+    return QKV_OK;
+}
+
+static qkv_status spell_masks(job *j)
+{
+    struct qkv__filling *w = j->work;
+    const char *text = w->given.data, *spelling = qkv_tokenizer_token(j->f.source, j->f.ids.mask);
+    size_t length = w->given.length;
+    qkv__text_clear(&w->spelled);
+    qkv_status status = qkv__text_put(&w->spelled, "", 0);
+    for (size_t at = 0, n; at < length && !status; at += n) {
+        bool is_mask = (n = mask_at(text + at, length - at, spelling)) > 0;
+        if (!is_mask) n = 1;
+        if (is_mask) status = add_place(j, at, at + n);
+        if (!status) status = qkv__text_put(&w->spelled, is_mask ? spelling : text + at, is_mask ? strlen(spelling) : n);
+    }
+    if (!status && !j->out->masks) return qkv__fail(QKV_USAGE, "fill: the text has no mask: write %s", spelling);
+    return status;
+}
+
+static qkv_status find_masks(job *j)
+{
+    struct qkv__filling *w = j->work;
+    int64_t n = 0;
+    if (qkv__grow((void **)&w->tokens, &w->tokens_bytes, sizeof *w->tokens * (size_t)j->out->masks)) return QKV_MEMORY;
+    for (size_t i = 0; i < w->encoded.n; i++) {
+        if (w->encoded.ids[i] != j->f.ids.mask) continue;
+        if (n < j->out->masks) w->tokens[n] = (int64_t)i;
+        n++;
+    }
+    if (n == j->out->masks) return QKV_OK;
+    return qkv__fail(QKV_USAGE, "fill: the tokenizer reads %lld of the %lld masks as a mask: put spaces around each",
+                     (long long)n, (long long)j->out->masks);
+}
+
+static qkv_status read_text(job *j, const char *text, size_t length)
+{
+    struct qkv__filling *w = j->work;
+    qkv_status status = qkv_utf8_repair(text, length, &w->given);
+    if (!status) status = spell_masks(j);
+    const qkv_encode_opts opts = { .specials = 1 };
+    if (!status) status = qkv_tokenizer_encode(j->f.source, w->spelled.data, w->spelled.length, &opts, &w->encoded);
+    if (!status) status = find_masks(j);
+    qkv__reader_clear(&w->read);
+    if (!status) status = qkv__reader_put(&w->read, &j->f.single.before);
+    if (!status) status = qkv__reader_add(&w->read, w->encoded.ids, w->encoded.n);
+    if (!status) status = qkv__reader_put(&w->read, &j->f.single.after);
+    if (!status && j->f.t->positions == QKV_LEARNED && w->read.n > j->f.t->longest)
+        return qkv__fail(QKV_LIMIT, "fill: the text has %lld tokens, the model has positions for %lld", (long long)w->read.n,
+                         (long long)j->f.t->longest);
+    return status;
+}
+
+/* ---- the text with a token in a mask's place ---- */
+
+static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+/* What a token adds behind the one before it, which says whether it starts a word. */
+static qkv_status decode(job *j, int64_t at, int32_t id)
+{
+    struct qkv__filling *w = j->work;
+    const qkv_tokenizer *t = j->f.source;
+    int32_t both[] = { at ? w->encoded.ids[at - 1] : -1, id };
+    size_t before = at && !qkv_tokenizer_is_special(t, both[0]), same = 0;
+    qkv_status status = qkv_tokenizer_decode(t, both + 1 - before, before, 0, &w->shorter);
+    if (!status) status = qkv_tokenizer_decode(t, both + 1 - before, before + 1, 0, &w->longer);
+    if (status) return status;
+    while (same < w->shorter.length && same < w->longer.length && w->shorter.data[same] == w->longer.data[same]) same++;
+    return qkv_utf8_repair(w->longer.data + same, w->longer.length - same, &w->token);
+}
+
+/* White space before a mask that is part of no token: a token that continues a word does not have it. */
+static size_t loose_space(const job *j, int64_t k)
+{
+    const struct qkv__filling *w = j->work;
+    int64_t at = w->tokens[k];
+    size_t end = w->places[k].begin, n = 0, most = 0;
+    size_t begin = w->encoded.spans[at].begin;
+    while (begin < w->spelled.length && is_space(w->spelled.data[begin])) begin++; /* a mask may take the space before it */
+    if (at && w->encoded.spans[at - 1].end < begin) most = begin - w->encoded.spans[at - 1].end;
+    while (n < most && n < end && is_space(w->given.data[end - n - 1])) n++;
+    return n;
+}
+
+static const char *keep(job *j, const char *text, size_t length)
+{
+    char *kept = qkv__arena_take(&j->work->arena, length + 1);
+    if (!kept) return NULL;
+    memcpy(kept, text, length);
+    kept[length] = '\0';
+    return kept;
+}
+
+static qkv_status fill_in(job *j, int64_t k, likely best, qkv_filling *out)
+{
+    struct qkv__filling *w = j->work;
+    qkv_span place = w->places[k];
+    qkv_status status = decode(j, w->tokens[k], best.id);
+    if (status) return status;
+    const char *token = w->token.data;
+    size_t length = w->token.length, cut = w->shorter.length && length && !is_space(*token) ? loose_space(j, k) : 0;
+    for (; length && is_space(*token); token++) length--;
+    while (length && is_space(token[length - 1])) length--;
+    qkv__text_clear(&w->text);
+    status = qkv__text_put(&w->text, w->given.data, place.begin - cut);
+    if (!status) status = qkv__text_put(&w->text, token, length);
+    if (!status) status = qkv__text_put(&w->text, w->given.data + place.end, w->given.length - place.end);
+    if (status) return status;
+    *out = (qkv_filling){ .id = best.id, .p = (double)best.p, .length = w->text.length };
+    out->token = keep(j, token, length);
+    out->text = keep(j, w->text.data, w->text.length);
+    return out->token && out->text ? QKV_OK : QKV_MEMORY;
+}
+
+/* ---- the model ---- */
+
+static int by_p(const void *a, const void *b)
+{
+    const likely *x = a, *y = b;
+    return x->p != y->p ? (x->p > y->p ? -1 : 1) : (x->id > y->id) - (x->id < y->id);
+}
+
+static qkv_status choose(job *j, const float *p, int64_t vocabulary, likely *all, qkv_filling *best)
+{
+    int32_t size = qkv_tokenizer_size(j->f.source);
+    for (int64_t k = 0; k < j->out->masks; k++, p += vocabulary) {
+        for (int32_t id = 0; id < size; id++) {
+            if (!isfinite(p[id])) return qkv__fail(QKV_NUMERIC, "fill: a probability is not a number");
+            all[id] = (likely){ p[id], id };
+        }
+        qsort(all, (size_t)size, sizeof *all, by_p);
+        for (int i = 0; i < j->n_best; i++) {
+            qkv_status status = fill_in(j, k, all[i], &best[k * j->n_best + i]);
+            if (status) return status;
+        }
+    }
+    return QKV_OK;
+}
+
+/* The probabilities at every mask, (masks, vocabulary), on the tape; NULL with the error there. */
+static const float *run_model(job *j, qkv_tape *t, int32_t *rows)
+{
+    const qkv_transformer *x = qkv_model_transformer(j->m);
+    int64_t n = j->out->masks;
+    for (int64_t k = 0; k < n; k++) rows[k] = (int32_t)(j->work->tokens[k] + j->f.single.before.n);
+    qkv_tensor *hidden = qkv_transformer_encode(x, t, j->work->read.ids, 1, j->work->read.n, NULL);
+    qkv_tensor *places = qkv_reshape(hidden, 2, (int64_t[]){ j->work->read.n, -1 });
+    return qkv_data(qkv_softmax(qkv_transformer_logits(x, qkv_gather(t, places, rows, 1, &n))));
+}
+
+static qkv_status fill(job *j)
+{
+    qkv__arena *a = &j->work->arena;
+    size_t size = (size_t)qkv_tokenizer_size(j->f.source), masks = (size_t)j->out->masks, bytes;
+    if (!qkv__size_mul(masks, (size_t)j->n_best, &bytes) || !qkv__size_mul(bytes, sizeof(qkv_filling), &bytes))
+        return qkv__fail(QKV_LIMIT, "fill: too many results");
+    qkv_filling *best = qkv__arena_take(a, bytes);
+    likely *all = qkv__arena_take(a, sizeof *all * size);
+    int32_t *rows = qkv__arena_take(a, sizeof *rows * masks);
+    if (!best || !all || !rows) return QKV_MEMORY;
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    if (!t) return qkv_error_status();
+    const float *p = run_model(j, t, rows);
+    qkv_status status = p ? choose(j, p, j->f.t->vocabulary, all, best) : qkv_tape_status(t);
+    qkv_tape_free(t);
+    j->out->best = best;
+    j->out->places = j->work->places;
+    return status;
+}
+
+/* ---- the call ---- */
+
+static qkv_status settle(job *j)
+{
+    const qkv_facts *facts = qkv_model_facts(j->m);
+    if (!(facts->can & QKV_FILLS))
+        return qkv__fail(QKV_USAGE, "fill: the model has no layer that says which word stands in a mask's place");
+    qkv_status status = qkv__framing_whole(j->m, &j->f);
+    if (status) return status;
+    if (j->f.ids.mask < 0) return qkv__fail(QKV_USAGE, "fill: the model's tokenizer has no token [MASK] or <mask>");
+    j->n_best = (int)qkv__min(j->n_best ? j->n_best : DEFAULT_BEST, qkv_tokenizer_size(j->f.source));
+    j->out->n_best = j->n_best;
+    return QKV_OK;
+}
+
+qkv_status qkv_fill(const qkv_model *m, const char *text, size_t length, int n_best, qkv_filled *out)
+{
+    if (!m || !out || (!text && length) || n_best < 0)
+        return qkv__fail(QKV_USAGE, "fill: a model, a text, a number of results and a place for them are needed");
+    struct qkv__filling *work = out->work;
+    *out = (qkv_filled){ .work = work };
+    if (!work && !(work = out->work = qkv__alloc_zero(sizeof *work))) return QKV_MEMORY;
+    qkv__arena_reset(&work->arena);
+    job j = { .m = m, .n_best = n_best, .out = out, .work = work };
+    qkv_status status = settle(&j);
+    if (!status) status = read_text(&j, text, length);
+    if (!status) status = fill(&j);
+    if (status) *out = (qkv_filled){ .work = work };
+    return status;
+}
+
+void qkv_filled_free(qkv_filled *f)
+{
+    if (!f) return;
+    struct qkv__filling *w = f->work;
+    if (w) {
+        qkv_text *texts[] = { &w->given, &w->spelled, &w->shorter, &w->longer, &w->token, &w->text };
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) qkv_text_free(texts[i]);
+        qkv__arena_free(&w->arena);
+        qkv_ids_free(&w->encoded);
+        qkv__reader_free(&w->read);
+        qkv__release(w->places, w->places_bytes);
+        qkv__release(w->tokens, w->tokens_bytes);
+        qkv__release(w, sizeof *w);
+    }
+    *f = (qkv_filled){ 0 };
+}

@@ -1,0 +1,213 @@
+/* tokenizer_folder.c: the tokenizers of a model's folder. */
+#include "../base/file.h"
+#include "pipeline.h"
+#include "tokenizer_json.h"
+
+#include <string.h>
+
+static char *path_of(const char *folder, const char *name)
+{
+    qkv_text text = { 0 };
+    char *copy = NULL;
+    if (!qkv__text_put(&text, folder, strlen(folder)) && !qkv__text_put(&text, "/", 1) &&
+        !qkv__text_put(&text, name, strlen(name)))
+        copy = qkv__copy_text(text.data);
+    qkv_text_free(&text);
+    return copy;
+}
+
+/* MEMORY; false where it is not there. */
+static qkv_status has(const char *folder, const char *name, bool *is_there)
+{
+    char *path = path_of(folder, name);
+    *is_there = path && qkv__file_exists(path);
+    qkv__release_text(path);
+    return path ? QKV_OK : QKV_MEMORY;
+}
+
+static qkv_status load(const char *folder, const char *name, qkv_tokenizer **t)
+{
+    char *path = path_of(folder, name);
+    if (!path) return QKV_MEMORY;
+    *t = qkv_tokenizer_load(path);
+    qkv__release_text(path);
+    return *t ? QKV_OK : qkv_error_status();
+}
+
+/* ---- OPUS-MT: SentencePiece cuts, vocab.json numbers ---- */
+
+static bool is_language_code(const char *spelling)
+{
+    size_t n = strlen(spelling);
+    return n > 4 && !memcmp(spelling, ">>", 2) && !strcmp(spelling + n - 2, "<<");
+}
+
+static qkv_status set_token(const char *path, qkv_tokenizer *t, const char *spelling, const json_t *value)
+{
+    json_int_t id = json_integer_value(value);
+    if (!json_is_integer(value) || id < 0 || (uint64_t)id >= t->n)
+        return qkv__fail(QKV_FORMAT, "%s: \"%.200s\" has no id below %zu, the number of tokens", path, spelling, t->n);
+    if (t->tokens[id].is_set)
+        return qkv__fail(QKV_FORMAT, "%s: \"%.200s\" and \"%.200s\" both have the id %d", path,
+                         qkv__tokenizer_spelling(t, (int32_t)id), spelling, (int)id);
+    bool special = !strcmp(spelling, "</s>") || !strcmp(spelling, "<unk>") || !strcmp(spelling, "<pad>");
+    return qkv__tokenizer_set(t, (int32_t)id, spelling, special || is_language_code(spelling), special);
+}
+
+static qkv_status set_tokens(const char *path, qkv_tokenizer *t, const json_t *vocab)
+{
+    const char *spelling;
+    json_t *value;
+    int32_t twice;
+    json_object_foreach ((json_t *)vocab, spelling, value) {
+        qkv_status status = set_token(path, t, spelling, value);
+        if (status) return status;
+    }
+    qkv_status status = qkv__tokenizer_sort(t, &twice);
+    if (status) return status;
+    t->unknown = qkv_tokenizer_find(t, "<unk>");
+    return t->unknown >= 0 ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: it has no <unk>", path);
+}
+
+/* What SentencePiece knows but the vocabulary does not is unknown too. */
+static qkv_status number_pieces(qkv_tokenizer *t)
+{
+    const qkv_tokenizer *pieces = t->pipeline->pieces;
+    int32_t *ids = t->pipeline->ids_of_pieces = qkv__alloc(pieces->n * sizeof *ids);
+    if (!ids) return QKV_MEMORY;
+    for (size_t i = 0; i < pieces->n; i++) {
+        int32_t id = qkv_tokenizer_find(t, qkv__tokenizer_spelling(pieces, (int32_t)i));
+        ids[i] = id < 0 ? t->unknown : id;
+    }
+    return QKV_OK;
+}
+
+/* Signs become spaces again, and none is left at the ends. */
+static qkv_status add_decoders(qkv__pipeline *p)
+{
+    qkv__rewrite *const rewrites[] = { qkv__replace, qkv__decode_fuse, qkv__strip };
+    for (int i = 0; i < 3; i++) {
+        qkv__step *s = qkv__steps_add(&p->decoders);
+        if (!s) return QKV_MEMORY;
+        s->rewrite = rewrites[i];
+        s->left = s->right = true;
+        if (!i && (!(s->text = qkv__copy_text("\xE2\x96\x81")) || !(s->content = qkv__copy_text(" ")))) return QKV_MEMORY;
+    }
+    return QKV_OK;
+}
+
+static qkv_status add_end(qkv_tokenizer *t)
+{
+    int32_t end = qkv_tokenizer_find(t, "</s>");
+    qkv__frame *frames[] = { &t->pipeline->single, &t->pipeline->pair };
+    qkv_status status = QKV_OK;
+    for (int i = 0; i < 2 && !status; i++) {
+        status = qkv__frame_put(frames[i], QKV__FIRST_TEXT, 0);
+        if (!status && i) status = qkv__frame_put(frames[i], QKV__SECOND_TEXT, 0);
+        if (!status && end >= 0) status = qkv__frame_put(frames[i], end, 0);
+    }
+    return status;
+}
+
+static qkv_status make_numbered(const char *path, const json_t *vocab, qkv_tokenizer **pieces, qkv_tokenizer **made)
+{
+    qkv_tokenizer *t = *made = qkv__tokenizer_new(QKV_PUBLISHED, json_object_size(vocab), 0);
+    if (!t || !(t->pipeline = qkv__alloc_zero(sizeof *t->pipeline))) return QKV_MEMORY;
+    t->pipeline->pieces = *pieces;
+    *pieces = NULL;
+    qkv_status status = set_tokens(path, t, vocab);
+    if (!status) status = number_pieces(t);
+    if (!status) status = add_decoders(t->pipeline);
+    if (!status) status = add_end(t);
+    return status ? status : qkv__pipeline_finish(t);
+}
+
+static qkv_status load_numbered(const char *folder, const char *spm, const char *vocabulary, qkv_tokenizer **t)
+{
+    qkv_tokenizer *pieces = NULL;
+    json_t *vocab = NULL;
+    char *path = path_of(folder, vocabulary);
+    qkv_status status = path ? load(folder, spm, &pieces) : QKV_MEMORY;
+    if (!status) status = qkv__read_json(path, &vocab);
+    if (!status && !json_is_object(vocab)) status = qkv__fail(QKV_FORMAT, "%s: it holds no object", path);
+    if (!status) status = make_numbered(path, vocab, &pieces, t);
+    json_decref(vocab);
+    qkv_tokenizer_free(pieces);
+    qkv__release_text(path);
+    return status;
+}
+
+static qkv_status load_opus(const char *folder, qkv_tokenizer **source, qkv_tokenizer **target)
+{
+    bool separate;
+    qkv_status status = has(folder, "target_vocab.json", &separate);
+    if (!status) status = load_numbered(folder, "source.spm", "vocab.json", source);
+    return status ? status : load_numbered(folder, "target.spm", separate ? "target_vocab.json" : "vocab.json", target);
+}
+
+/* ---- any folder ---- */
+
+static qkv_status load_json(const char *folder, qkv_tokenizer **source, qkv_tokenizer **target)
+{
+    bool two;
+    qkv_status status = has(folder, "target_tokenizer.json", &two);
+    if (!status) status = load(folder, "tokenizer.json", source);
+    return status || !two ? status : load(folder, "target_tokenizer.json", target);
+}
+
+static qkv_status load_byte_pairs(const char *folder, qkv_tokenizer **source, qkv_tokenizer **target)
+{
+    (void)target;
+    return load(folder, "vocab.json", source);
+}
+
+static qkv_status load_bert(const char *folder, qkv_tokenizer **source, qkv_tokenizer **target)
+{
+    (void)target;
+    return load(folder, "vocab.txt", source);
+}
+
+/* The first *.model, unless one has the name that most have. */
+static qkv_status load_spm(const char *folder, qkv_tokenizer **source)
+{
+    static const char *const usual[] = { "tokenizer.model", "spiece.model" };
+    qkv__names names;
+    const char *name = NULL;
+    qkv_status status = qkv__folder_list(folder, &names);
+    for (int k = 0; k < 3 && !status && !name; k++)
+        for (size_t i = 0; i < names.n && !name; i++) {
+            size_t n = strlen(names.at[i]);
+            bool fits = k < 2 ? !strcmp(names.at[i], usual[k]) : n > 6 && !strcmp(names.at[i] + n - 6, ".model");
+            if (fits) name = names.at[i];
+        }
+    if (!status && name) status = load(folder, name, source);
+    qkv__names_free(&names);
+    return status;
+}
+
+static const struct {
+    const char *files[3];
+    qkv_status (*load)(const char *folder, qkv_tokenizer **source, qkv_tokenizer **target);
+} kinds[] = { { { "tokenizer.json" }, load_json },
+              { { "source.spm", "target.spm", "vocab.json" }, load_opus },
+              { { "vocab.json", "merges.txt" }, load_byte_pairs },
+              { { "vocab.txt" }, load_bert } };
+
+qkv_status qkv_tokenizers_load(const char *folder, qkv_tokenizer **source, qkv_tokenizer **target)
+{
+    if (!folder || !source || !target) return qkv__fail(QKV_USAGE, "tokenizers: folder or result is NULL");
+    bool found = false;
+    qkv_status status = QKV_OK;
+    *source = *target = NULL;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !found && !status; i++) {
+        found = true;
+        for (int k = 0; k < 3 && kinds[i].files[k] && found && !status; k++) status = has(folder, kinds[i].files[k], &found);
+        if (found && !status) status = kinds[i].load(folder, source, target);
+    }
+    if (!found && !status) status = load_spm(folder, source);
+    if (!status) return QKV_OK;
+    qkv_tokenizer_free(*source);
+    qkv_tokenizer_free(*target);
+    *source = *target = NULL;
+    return status;
+}

@@ -1,0 +1,167 @@
+/* tokenizer_save.c: writes a tokenizer.json. */
+#include "tokenizer_json.h"
+
+#include "../base/file.h"
+#include "pipeline.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct output {
+    qkv_text text;
+    qkv_status status; /* the first error; nothing is put after it */
+} output;
+
+static void put_bytes(output *o, const char *bytes, size_t n)
+{
+    if (!o->status) o->status = qkv__text_put(&o->text, bytes, n);
+}
+
+static void put(output *o, const char *text) { put_bytes(o, text, strlen(text)); }
+
+static void put_inside_quotes(output *o, const char *text)
+{
+    for (; *text; text++) {
+        char escape[8];
+        if ((unsigned char)*text < 0x20) snprintf(escape, sizeof escape, "\\u%04x", (unsigned char)*text), put(o, escape);
+        else if (*text == '"' || *text == '\\') put_bytes(o, (const char[]){ '\\', *text }, 2);
+        else put_bytes(o, text, 1);
+    }
+}
+
+static void put_quoted(output *o, const char *text)
+{
+    put(o, "\"");
+    put_inside_quotes(o, text);
+    put(o, "\"");
+}
+
+static void put_number(output *o, size_t n)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%zu", n);
+    put(o, text);
+}
+
+static void put_added(output *o, const qkv_tokenizer *t)
+{
+    const char *before = "\n";
+    for (size_t id = 0; id < t->n; id++) {
+        if (!t->tokens[id].is_added) continue;
+        put(o, before);
+        put(o, "    { \"id\": ");
+        put_number(o, id);
+        put(o, ", \"content\": ");
+        put_quoted(o, qkv__tokenizer_spelling(t, (int32_t)id));
+        put(o, ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false, \"special\": ");
+        put(o, t->tokens[id].is_special ? "true }" : "false }");
+        before = ",\n";
+    }
+}
+
+static void put_byte_level(output *o, const char *key, bool prefix_space, bool use_regex)
+{
+    put(o, "  \"");
+    put(o, key);
+    put(o, "\": { \"type\": \"ByteLevel\", \"add_prefix_space\": ");
+    put(o, prefix_space ? "true" : "false");
+    put(o, ", \"trim_offsets\": false, \"use_regex\": ");
+    put(o, use_regex ? "true },\n" : "false },\n");
+}
+
+/* Added tokens are in the vocabulary as well: Hugging Face's reader numbers those that are not by itself. */
+static void put_vocab(output *o, const qkv_tokenizer *t)
+{
+    for (size_t id = 0; id < t->n; id++) {
+        put(o, id ? ",\n      " : "\n      ");
+        put_quoted(o, qkv__tokenizer_spelling(t, (int32_t)id));
+        put(o, ": ");
+        put_number(o, id);
+    }
+}
+
+/* Older readers know only "left right"; a token with a space in it needs the newer ["left", "right"]. */
+static bool merges_need_pairs(const qkv_tokenizer *t)
+{
+    for (size_t i = 0; i < t->n_merges; i++)
+        if (strchr(qkv__tokenizer_spelling(t, t->merges[i].made), ' ')) return true;
+    return false;
+}
+
+static void put_merges(output *o, const qkv_tokenizer *t)
+{
+    bool pairs = merges_need_pairs(t);
+    for (size_t i = 0; i < t->n_merges; i++) {
+        put(o, i ? ",\n      " : "\n      ");
+        put(o, pairs ? "[\"" : "\"");
+        put_inside_quotes(o, qkv__tokenizer_spelling(t, t->merges[i].left));
+        put(o, pairs ? "\", \"" : " ");
+        put_inside_quotes(o, qkv__tokenizer_spelling(t, t->merges[i].right));
+        put(o, pairs ? "\"]" : "\"");
+    }
+}
+
+static void put_bpe(output *o, const qkv_tokenizer *t)
+{
+    put(o, "  \"normalizer\": null,\n");
+    put_byte_level(o, "pre_tokenizer", t->prefix_space, !t->whole_text);
+    put(o, "  \"post_processor\": null,\n");
+    put_byte_level(o, "decoder", false, true);
+    put(o, "  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": ");
+    if (t->unknown < 0) put(o, "null");
+    else put_quoted(o, qkv__tokenizer_spelling(t, t->unknown));
+    put(o, ",\n    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n    \"fuse_unk\": false,\n"
+           "    \"byte_fallback\": false,\n    \"vocab\": {");
+    put_vocab(o, t);
+    put(o, "\n    },\n    \"merges\": [");
+    put_merges(o, t);
+    put(o, "\n    ]\n  }\n");
+}
+
+static void put_word_level(output *o, const qkv_tokenizer *t)
+{
+    if (t->kind == QKV_WORDS)
+        put(o, "  \"normalizer\": { \"type\": \"Lowercase\" },\n  \"pre_tokenizer\": { \"type\": \"WhitespaceSplit\" },\n"
+               "  \"post_processor\": null,\n  \"decoder\": null,\n");
+    else {
+        put(o, "  \"normalizer\": null,\n  \"pre_tokenizer\": { \"type\": \"Split\", \"pattern\": { \"Regex\": ");
+        put_quoted(o, QKV__ANY_CHARACTER);
+        put(o, " }, \"behavior\": \"Isolated\", \"invert\": false },\n"
+               "  \"post_processor\": null,\n  \"decoder\": { \"type\": \"Fuse\" },\n");
+    }
+    put(o, "  \"model\": {\n    \"type\": \"WordLevel\",\n    \"unk_token\": ");
+    put_quoted(o, qkv__tokenizer_spelling(t, t->unknown));
+    put(o, ",\n    \"vocab\": {");
+    put_vocab(o, t);
+    put(o, "\n    }\n  }\n");
+}
+
+static void put_tokenizer(output *o, const qkv_tokenizer *t)
+{
+    put(o, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [");
+    put_added(o, t);
+    put(o, "\n  ],\n");
+    if (t->kind == QKV_BYTE_PAIRS) put_bpe(o, t);
+    else put_word_level(o, t);
+    put(o, "}\n");
+}
+
+qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path)
+{
+    output o = { 0 };
+    qkv__writer w;
+    if (!t || !path) return qkv__fail(QKV_USAGE, "tokenizer: tokenizer or path is NULL");
+    if (t->pipeline && !t->pipeline->source.length)
+        return qkv__fail(QKV_UNSUPPORTED, "%s: a SentencePiece tokenizer cannot be written as a tokenizer.json", path);
+    if (t->pipeline) put_bytes(&o, t->pipeline->source.data, t->pipeline->source.length);
+    else put_tokenizer(&o, t);
+    qkv_status status = o.status;
+    if (!status) {
+        status = qkv__write_begin(&w, path);
+        if (!status) status = qkv__write_put(&w, o.text.data, o.text.length);
+        if (!status) status = qkv__write_end(&w);
+        if (status) qkv__write_abandon(&w);
+    }
+    qkv_text_free(&o.text);
+    return status;
+}
