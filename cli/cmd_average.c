@@ -44,10 +44,11 @@ static qkv_status compare_files(const char *first, const char *other)
 /* Weights of equal shapes may still mean something else: the words of another vocabulary, or other heads. */
 static qkv_status check_kind(const char *first, const char *other)
 {
-    static const char *const names[] = { "config.json", "tokenizer.json", "target_tokenizer.json" };
+    static const char *const names[] = { "config.json", "tokenizer.json", "target_tokenizer.json", "source.spm",
+                                         "target.spm",  "vocab.json",     "tokenizer.model",       NULL };
     char a[PATH_MAX], b[PATH_MAX];
     qkv_status status = QKV_OK;
-    for (int i = 0; i < 3 && !status; i++) {
+    for (int i = 0; names[i] && !status; i++) {
         status = in_folder(a, first, names[i]);
         if (!status) status = in_folder(b, other, names[i]);
         if (!status) status = compare_files(a, b);
@@ -57,21 +58,33 @@ static qkv_status check_kind(const char *first, const char *other)
 
 /* ---- their mean ---- */
 
+/* Adds the weights of one model to the sums. 0 + -0 would be 0, and the mean of one model another model. */
+static qkv_status add_weights(const char *folder, bool is_first, int64_t n, double *sums)
+{
+    qkv_model *m = qkv_model_load(folder);
+    if (!m) return library_failed();
+    qkv_status status = QKV_OK;
+    const float *weights = qkv_params_data(qkv_model_params(m));
+    if (!weights) status = library_failed();
+    else if (qkv_params_block(qkv_model_params(m)) != n)
+        status = fail(QKV_FORMAT, "%s has other weights than %s", folder, given.models.at[0]);
+    for (int64_t i = 0; !status && i < n; i++) sums[i] = is_first ? (double)weights[i] : sums[i] + (double)weights[i];
+    qkv_model_free(m);
+    return status;
+}
+
 static qkv_status average(qkv_model *m)
 {
-    int n = given.models.n;
-    qkv_status status = QKV_OK;
-    char(*paths)[PATH_MAX] = calloc((size_t)n, sizeof *paths);
-    const char **list = calloc((size_t)n, sizeof *list);
-    if (!paths || !list) status = fail(QKV_MEMORY, "out of memory for %d paths", n);
-    for (int i = 0; i < n && !status; i++) {
+    float *weights = qkv_params_data(qkv_model_params(m));
+    int64_t n = qkv_params_block(qkv_model_params(m));
+    double *sums = weights ? calloc((size_t)n, sizeof *sums) : NULL;
+    qkv_status status = sums ? QKV_OK : weights ? fail(QKV_MEMORY, "out of memory") : library_failed();
+    for (int i = 0; i < given.models.n && !status; i++) {
         status = check_kind(given.models.at[0], given.models.at[i]);
-        if (!status) status = in_folder(paths[i], given.models.at[i], "model.safetensors");
-        if (!status) list[i] = paths[i];
+        if (!status) status = add_weights(given.models.at[i], i == 0, n, sums);
     }
-    if (!status && qkv_params_average(qkv_model_params(m), list, n)) status = library_failed();
-    free(list);
-    free(paths);
+    for (int64_t i = 0; !status && i < n; i++) weights[i] = (float)(sums[i] / given.models.n);
+    free(sums);
     return status;
 }
 

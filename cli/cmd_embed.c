@@ -15,14 +15,14 @@ static struct {
     const char *model, *input, *out, *corpus;
     int pooling, max_length, format, top;
     bool windows, raw, quiet;
-} given = { .max_length = 512, .top = 5 };
+} given = { .top = 5 };
 
 #define READING_OPTIONS                                                                                                        \
     { "model", 'm', .value = "DIR", .help = "the folder of a model with an encoder", .required = true, .text = &given.model }, \
         { "input", 'i', .value = "FILE", .help = "read lines from FILE instead of standard input", .text = &given.input },     \
-        { "pooling", .value = "KIND", .help = "mean (unless given), first, last or attention", .choice = &given.pooling,       \
-          .names = pooling_names },                                                                                            \
-        { "max-length", .value = "N", .help = "tokens read of a line, 512 unless given", .count = &given.max_length },         \
+        { "pooling", .value = "KIND", .help = "mean, first, last or attention; the model's own, or mean",                      \
+          .choice = &given.pooling, .names = pooling_names },                                                                  \
+        { "max-length", .value = "N", .help = "tokens read of a line; the model's own, or 512", .count = &given.max_length },  \
     {                                                                                                                          \
         "windows", .help = "read a longer line in windows of as many, and average", .flag = &given.windows                     \
     }
@@ -50,7 +50,8 @@ static qkv_status embed(const qkv_model *m, const lines *l, bool normalized, qkv
     const qkv_texts texts = { .texts = (const char *const *)l->at, .n = l->n };
     const qkv_embed_opts opts = { .reading = { .max_length = given.max_length, .windows = given.windows },
                                   .pooling = (qkv_pooling)given.pooling,
-                                  .normalized = normalized };
+                                  .normalized = normalized,
+                                  .as_published = !was_given("pooling") };
     return qkv_embed_texts(m, &texts, &opts, out) ? library_failed() : QKV_OK;
 }
 
@@ -145,7 +146,8 @@ const command embed_command = {
     .summary = "turn lines of text into vectors",
     .about = "Prints a vector for each line: the hidden states of the encoder, pooled, and\n"
              "divided by their length unless --raw. Any encoder serves: that of a translator,\n"
-             "of a classifier, or one trained by \"qkv train mask\".",
+             "of a classifier, one trained by \"qkv train mask\", or a published one, whose files\n"
+             "say how it is pooled and how many tokens it reads, if they say so.",
     .example = "  qkv embed -m encoder --input lines.txt --out vectors.npy",
     .options = embed_options,
     .run = run_embed,

@@ -11,7 +11,8 @@
 #include <string.h>
 
 static struct {
-    const char *model, *source, *source_ids, *target, *target_ids, *logits, *hidden, *encoder;
+    const char *model, *source, *source_ids, *type_ids, *target, *target_ids;
+    const char *logits, *hidden, *encoder, *classes, *hidden_all, *encoder_all;
     bool raw, quiet;
 } given;
 
@@ -19,12 +20,18 @@ static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
     { "source", .value = "TEXT", .help = "what the encoder reads", .text = &given.source },
     { "source-ids", .value = "IDS", .help = "the same as ids, such as 5,6,2", .text = &given.source_ids },
+    { "type-ids", .value = "IDS", .help = "of each source id its type, where the model has types; 0 unless given",
+      .text = &given.type_ids },
     { "target", .value = "TEXT", .help = "what the decoder reads", .text = &given.target },
     { "target-ids", .value = "IDS", .help = "the same as ids, such as 1,7,8", .text = &given.target_ids },
-    { "raw", .help = "add no </s> to a source and no <s> to a target", .flag = &given.raw },
+    { "raw", .help = "add nothing to a text, such as </s> or [CLS]", .flag = &given.raw },
     { "logits", .value = "FILE", .help = "write the logits, (tokens, vocabulary), as .npy", .text = &given.logits },
     { "hidden", .value = "FILE", .help = "write the decoder's hidden states, (tokens, dim), as .npy", .text = &given.hidden },
     { "encoder", .value = "FILE", .help = "write the encoder's, (tokens, dim), as .npy", .text = &given.encoder },
+    { "hidden-all", .value = "FILE", .help = "write the decoder's of every layer, (layers + 1, tokens, dim)",
+      .text = &given.hidden_all },
+    { "encoder-all", .value = "FILE", .help = "write the encoder's of every layer", .text = &given.encoder_all },
+    { "classes", .value = "FILE", .help = "write the logits of the classes, (1, classes), as .npy", .text = &given.classes },
     { "quiet", .help = "do not tell what was written", .flag = &given.quiet },
     { 0 },
 };
@@ -41,6 +48,12 @@ typedef struct side {
     int32_t *ids;
     int64_t n;
 } side;
+
+/* What a model's text has around it, as ids; -1: nothing. */
+typedef struct frame {
+    int32_t start, end;
+    bool is_framed; /* the tokenizer adds what belongs there */
+} frame;
 
 static qkv_status take_id(side *s, long long id)
 {
@@ -67,39 +80,57 @@ static qkv_status read_ids(side *s)
     }
 }
 
-static qkv_status take_special(side *s, const char *spelling)
-{
-    int32_t id = qkv_tokenizer_find(s->tokenizer, spelling);
-    if (id < 0) return fail(QKV_USAGE, "the tokenizer of %s has no token %s: see --raw", given.model, spelling);
-    return take_id(s, id);
-}
-
-static qkv_status read_text(side *s, bool starts, bool ends)
+/* With the ids of the frame that the tokenizer has not put there itself. */
+static qkv_status read_text(side *s, frame f)
 {
     qkv_ids ids = { 0 };
     qkv_status status = QKV_OK;
     if (!s->tokenizer) return fail(QKV_USAGE, "%s has no tokenizer: give --%s-ids", given.model, s->name);
-    if (starts) status = take_special(s, "<s>");
-    if (!status && s->text && qkv_tokenizer_encode(s->tokenizer, s->text, strlen(s->text), NULL, &ids))
-        status = library_failed();
+    const qkv_encode_opts opts = { .specials = f.is_framed, .framed = f.is_framed };
+    if (s->text && qkv_tokenizer_encode(s->tokenizer, s->text, strlen(s->text), &opts, &ids)) status = library_failed();
+    if (!status && f.start >= 0 && !(ids.n && ids.ids[0] == f.start)) status = take_id(s, f.start);
     for (size_t i = 0; i < ids.n && !status; i++) status = take_id(s, ids.ids[i]);
-    if (!status && ends) status = take_special(s, "</s>");
+    if (!status && f.end >= 0 && !(ids.n && ids.ids[ids.n - 1] == f.end)) status = take_id(s, f.end);
     qkv_ids_free(&ids);
     return status;
 }
 
-/* is_pair: the model has an encoder and a decoder, which learned to see where a source ends and a target starts. */
-static qkv_status read_side(side *s, bool is_pair, bool is_target)
+static qkv_status read_side(side *s, const frame *f)
 {
+    bool is_target = !strcmp(s->name, "target");
     if (!s->is_there && (s->text || s->ids_text))
         return fail(QKV_USAGE, "%s has no %s: it takes no --%s", given.model, is_target ? "decoder" : "encoder", s->name);
     if (!s->is_there) return QKV_OK;
     if (s->text && s->ids_text) return fail(QKV_USAGE, "--%s and --%s-ids: choose one", s->name, s->name);
     if (s->ids_text) return read_ids(s);
-    bool adds = is_pair && !given.raw;
-    if (!s->text && !(adds && is_target && s->tokenizer)) /* a target may be nothing but its start */
+    if (!s->text && !(f->start >= 0 && s->tokenizer)) /* a target may be nothing but its start */
         return fail(QKV_USAGE, "--%s or --%s-ids is missing", s->name, s->name);
-    return read_text(s, adds && is_target, adds && !is_target);
+    return read_text(s, *f);
+}
+
+/* What stands around the model's texts: of ours only where an encoder and a decoder learned to see where a source ends and a
+ * target starts. */
+static qkv_status find_frames(const qkv_model *m, const side *source, const side *target, frame *reads, frame *writes)
+{
+    qkv_frame f;
+    bool is_pair = source->is_there && target->is_there, is_published = strcmp(qkv_model_facts(m)->family, "qkv") != 0;
+    bool has_text = (source->is_there && !source->ids_text) || (target->is_there && !target->ids_text);
+    *reads = *writes = (frame){ -1, -1, false };
+    if (given.raw || !has_text || !source->tokenizer || !(is_pair || is_published)) return QKV_OK;
+    if (qkv_model_frame(m, &f)) return library_failed();
+    *reads = (frame){ is_pair ? -1 : f.start, f.end, is_published };
+    *writes = (frame){ is_pair ? f.start : -1, -1, is_published && !is_pair };
+    return QKV_OK;
+}
+
+/* One type for each id of the source. */
+static qkv_status read_types(side *types, const side *source)
+{
+    if (!types->ids_text) return QKV_OK;
+    if (!types->vocabulary) return fail(QKV_USAGE, "--type-ids: the tokens of %s have no types", given.model);
+    qkv_status status = read_ids(types);
+    if (status || types->n == source->n) return status;
+    return fail(QKV_USAGE, "--type-ids: %lld types for a source of %lld ids", (long long)types->n, (long long)source->n);
 }
 
 /* ---- what comes out ---- */
@@ -141,55 +172,96 @@ static void print_shape(const char *name, const qkv_tensor *x)
 static qkv_status write_tensor(const char *path, const qkv_tensor *x)
 {
     if (!path) return QKV_OK;
-    result r = drop_dims(x, true, false);
+    result r = drop_dims(x, qkv_ndim(x) > 2, false);
     return write_result(path, &r, given.quiet);
 }
 
-static qkv_status report(const qkv_tensor *encoded, const qkv_tensor *hidden, const qkv_tensor *logits, const qkv_tokenizer *t)
+/* The hidden states first .. first+layers of the tape, one after the other. */
+static qkv_status write_layers(const char *path, const qkv_tape *t, int first, int layers)
 {
-    if (!given.logits && !given.hidden && !given.encoder) {
-        int64_t vocabulary = qkv_dim(logits, 2);
-        print_shape("encoder", encoded);
-        print_shape("hidden", hidden);
-        print_shape("logits", logits);
-        print_likeliest(qkv_data(logits) + (qkv_dim(logits, 1) - 1) * vocabulary, vocabulary, t);
-    }
-    qkv_status status = write_tensor(given.encoder, encoded);
-    if (!status) status = write_tensor(given.hidden, hidden);
-    return status ? status : write_tensor(given.logits, logits);
+    if (!path) return QKV_OK;
+    const qkv_tensor *x = qkv_tape_hidden(t, first);
+    int64_t n = qkv_count(x);
+    float *all = malloc(sizeof *all * (size_t)n * (size_t)(layers + 1));
+    if (!all) return fail(QKV_MEMORY, "out of memory");
+    for (int i = 0; i <= layers; i++) memcpy(all + i * n, qkv_data(qkv_tape_hidden(t, first + i)), sizeof *all * (size_t)n);
+    const result r = { 3, { layers + 1, qkv_dim(x, 1), qkv_dim(x, 2) }, all };
+    qkv_status status = write_result(path, &r, given.quiet);
+    free(all);
+    return status;
+}
+
+/* What a model has computed; NULL for what it does not have. */
+typedef struct computed {
+    qkv_tensor *encoded, *hidden, *logits, *classes;
+} computed;
+
+static bool writes_files(void)
+{
+    return given.logits || given.hidden || given.encoder || given.classes || given.hidden_all || given.encoder_all;
+}
+
+static void print_computed(const computed *x, const qkv_tokenizer *t)
+{
+    int64_t vocabulary = qkv_dim(x->logits, 2);
+    print_shape("encoder", x->encoded);
+    print_shape("hidden", x->hidden);
+    print_shape("logits", x->logits);
+    if (x->classes) printf("%-8s (1, %lld)\n", "classes", (long long)qkv_dim(x->classes, 1));
+    if (x->logits) print_likeliest(qkv_data(x->logits) + (qkv_dim(x->logits, 1) - 1) * vocabulary, vocabulary, t);
+}
+
+static qkv_status write_computed(const computed *x, const qkv_tape *t, const qkv_transformer_opts *o)
+{
+    int decoder = o->encoder_layers ? o->encoder_layers + 1 : 0; /* the first of its states */
+    qkv_status status = write_tensor(given.encoder, x->encoded);
+    if (!status) status = write_tensor(given.hidden, x->hidden);
+    if (!status) status = write_tensor(given.logits, x->logits);
+    if (!status) status = write_tensor(given.classes, x->classes);
+    if (!status) status = write_layers(given.encoder_all, t, 0, o->encoder_layers);
+    return status ? status : write_layers(given.hidden_all, t, decoder, o->decoder_layers);
 }
 
 /* ---- from options to the end ---- */
 
-static qkv_status compute(const qkv_model *m, const side *source, const side *target)
+static qkv_status compute(const qkv_model *m, const side *source, const int32_t *types, const side *target)
 {
     const qkv_transformer *x = qkv_model_transformer(m);
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    qkv_tensor *encoded = NULL, *hidden = NULL;
+    const qkv_transformer_opts *o = qkv_transformer_options(x);
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_hidden = given.hidden_all || given.encoder_all });
+    computed c = { 0 };
     if (!t) return library_failed();
-    if (source->is_there) encoded = qkv_transformer_encode(x, t, source->ids, 1, source->n, NULL);
+    if (source->is_there) c.encoded = qkv_transformer_encode_typed(x, t, source->ids, types, 1, source->n, NULL);
     if (target->is_there && !qkv_tape_status(t))
-        hidden = qkv_transformer_decode(x, t, target->ids, 1, target->n, NULL, encoded, NULL);
-    qkv_tensor *logits = qkv_transformer_logits(x, target->is_there ? hidden : encoded);
+        c.hidden = qkv_transformer_decode(x, t, target->ids, 1, target->n, NULL, c.encoded, NULL);
+    c.logits = qkv_transformer_logits(x, target->is_there ? c.hidden : c.encoded);
+    if (o->classes) c.classes = qkv_transformer_classify(x, c.encoded, NULL);
     const qkv_tokenizer *names = target->is_there ? target->tokenizer : source->tokenizer;
-    qkv_status status = logits ? report(encoded, hidden, logits, names) : (qkv_tape_status(t), library_failed());
+    qkv_status status = qkv_tape_status(t) ? library_failed() : QKV_OK;
+    if (!status && writes_files()) status = write_computed(&c, t, o);
+    else if (!status) print_computed(&c, names);
     qkv_tape_free(t);
     return status;
 }
 
-static qkv_status check_outputs(const side *source, const side *target)
+static qkv_status check_outputs(const qkv_transformer_opts *o)
 {
-    if (given.encoder && !source->is_there) return fail(QKV_USAGE, "--encoder: %s has no encoder", given.model);
-    if (given.hidden && !target->is_there) return fail(QKV_USAGE, "--hidden: %s has no decoder: see --encoder", given.model);
-    qkv_status status = check_folder(given.logits);
-    if (!status) status = check_folder(given.hidden);
-    return status ? status : check_folder(given.encoder);
+    const char *files[] = { given.logits, given.hidden, given.encoder, given.classes, given.hidden_all, given.encoder_all };
+    if ((given.encoder || given.encoder_all) && !o->encoder_layers)
+        return fail(QKV_USAGE, "--encoder: %s has no encoder", given.model);
+    if ((given.hidden || given.hidden_all) && !o->decoder_layers)
+        return fail(QKV_USAGE, "--hidden: %s has no decoder: see --encoder", given.model);
+    if (given.classes && !o->classes) return fail(QKV_USAGE, "--classes: %s has no classifier", given.model);
+    qkv_status status = QKV_OK;
+    for (size_t i = 0; !status && i < sizeof files / sizeof *files; i++) status = check_folder(files[i]);
+    return status;
 }
 
 static qkv_status run(void)
 {
     qkv_model *m = qkv_model_load(given.model);
     if (!m) return library_failed();
+    frame reads, writes;
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
     side source = {
         "source", o->encoder_layers > 0, given.source, given.source_ids, qkv_model_source_tokenizer(m), o->vocabulary, NULL, 0
@@ -202,12 +274,15 @@ static qkv_status run(void)
                     o->target_vocabulary ? o->target_vocabulary : o->vocabulary,
                     NULL,
                     0 };
-    bool is_pair = source.is_there && target.is_there;
-    qkv_status status = check_outputs(&source, &target);
-    if (!status) status = read_side(&source, is_pair, false);
-    if (!status) status = read_side(&target, is_pair, true);
-    if (!status) status = compute(m, &source, &target);
+    side types = { .name = "type", .ids_text = given.type_ids, .vocabulary = o->token_types };
+    qkv_status status = check_outputs(o);
+    if (!status) status = find_frames(m, &source, &target, &reads, &writes);
+    if (!status) status = read_side(&source, &reads);
+    if (!status) status = read_types(&types, &source);
+    if (!status) status = read_side(&target, &writes);
+    if (!status) status = compute(m, &source, types.ids, &target);
     free(source.ids);
+    free(types.ids);
     free(target.ids);
     qkv_model_free(m);
     return status;
@@ -221,10 +296,15 @@ const command forward_command = {
              "after the last one.\n"
              "\n"
              "A model with encoder and decoder gets the source with </s> at its end and the\n"
-             "target with <s> at its start, which is also the target where none is given;\n"
-             "--raw adds neither, and ids are taken as they are. An encoder alone takes\n"
-             "--source, a decoder alone --target.",
-    .example = "  qkv forward -m models/en-zh --source \"I love you\" --logits logits.npy --encoder memory.npy",
+             "target with <s> at its start, which is also the target where none is given; a\n"
+             "published model gets what its own files say, such as [CLS] and [SEP]. --raw adds\n"
+             "nothing, and ids are taken as they are. An encoder alone takes --source, a decoder\n"
+             "alone --target.\n"
+             "\n"
+             "Hidden states of every layer begin with what goes into the first one; the last are\n"
+             "those after the norm at the end, where there is one.",
+    .example = "  qkv forward -m models/en-zh --source \"I love you\" --logits logits.npy --encoder memory.npy\n"
+               "  qkv forward -m bert-base-uncased --source \"A [MASK] text.\" --encoder-all layers.npy",
     .options = options,
     .run = run,
 };

@@ -14,13 +14,14 @@ static struct {
     value_list stops;
     int64_t seed;
     bool no_echo, json;
-} given = { .max_tokens = 128, .samples = 1, .top_p = 1, .repetition_penalty = 1 };
+} given = { .samples = 1, .top_p = 1, .repetition_penalty = 1 };
 
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
     { "prompt", 'p', .value = "TEXT", .help = "what to continue; else each line of standard input", .text = &given.prompt,
       .may_be_empty = true },
-    { "max-tokens", 'n', .value = "N", .help = "new tokens at most, 128 unless given", .count = &given.max_tokens },
+    { "max-tokens", 'n', .value = "N", .help = "new tokens at most; 128, or what the model's files say",
+      .count = &given.max_tokens },
     { "temp", .value = "T", .help = "divide logits by T; 0 takes the likeliest token always", .number = &given.temperature },
     { "top-k", .value = "K", .help = "draw from the K likeliest tokens only", .count = &given.top_k },
     { "top-p", .value = "P", .help = "only from the likeliest that together have probability P", .number = &given.top_p },

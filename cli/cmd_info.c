@@ -1,14 +1,17 @@
-/* cmd_info.c: qkv info: what this build is and what it chose on this machine. */
+/* cmd_info.c: qkv info: what this build is and what it chose on this machine; or what a model is. */
+#include "model_info.h"
 #include "options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 static struct {
+    const char *model;
     bool json;
 } given;
 
 static const option options[] = {
+    { "model", 'm', .value = "DIR", .help = "tell of the model in this folder", .plain = true, .text = &given.model },
     { "json", .help = "print JSON", .flag = &given.json },
     { 0 },
 };
@@ -56,7 +59,7 @@ static void print_threads(void)
            qkv_threads(), source);
 }
 
-static qkv_status run(void)
+static qkv_status print_build(void)
 {
     const char *wish = getenv("QKV_ISA"), *isa = qkv_isa();
     if (given.json) puts("{");
@@ -71,13 +74,20 @@ static qkv_status run(void)
     return isa ? QKV_OK : library_failed();
 }
 
+static qkv_status run(void) { return given.model ? print_model_info(given.model, given.json) : print_build(); }
+
 const command info_command = {
     .name = "info",
-    .summary = "show version, instruction set, threads and libraries",
+    .summary = "show what this build is, or what a model is",
     .about = "Shows the version, the instruction set in use and those this machine can run\n"
              "(best last; QKV_ISA chooses), how many threads compute and where that number\n"
-             "came from, and what the program was built with.",
-    .example = "  qkv info --json",
+             "came from, and what the program was built with.\n"
+             "\n"
+             "With a model's folder: its architecture, parameters, files, sizes, tokenizer and\n"
+             "the commands that it can do its work in. Weights are not read, so that even a\n"
+             "large model is told of at once.",
+    .example = "  qkv info --json\n"
+               "  qkv info opus-mt-en-de",
     .options = options,
     .run = run,
 };

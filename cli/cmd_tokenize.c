@@ -6,24 +6,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static struct {
-    const char *tokenizer;
-    bool ids, json, specials, skip_specials, strict, quiet;
+    const char *tokenizer, *model;
+    bool ids, json, specials, framed, pair, target, skip_specials, strict, quiet;
 } given;
 
+/* clang-format off */
+#define TOKENIZER_PLACE \
+    { "tokenizer", .value = "PATH", .help = "a tokenizer's file (.json, .txt, .model, .spm), or a model's folder", \
+      .text = &given.tokenizer }, \
+    { "model", 'm', .value = "DIR", .help = "the folder of a model: its tokenizer", .text = &given.model }
+/* clang-format on */
+
 static const option tokenize_options[] = {
-    { "tokenizer", .value = "FILE", .help = "the tokenizer.json to use", .required = true, .text = &given.tokenizer },
+    TOKENIZER_PLACE,
+    { "target", .help = "of a folder with two tokenizers, the target's", .flag = &given.target },
     { "ids", .help = "print ids instead of tokens", .flag = &given.ids },
     { "json", .help = "print a JSON object a line: ids, tokens and the bytes each comes from", .flag = &given.json },
     { "specials", .help = "special tokens such as </s> in the text become their ids", .flag = &given.specials },
+    { "framed", .help = "with the tokens put around a text, such as [CLS] and [SEP]", .flag = &given.framed },
+    { "pair", .help = "the lines are \"text TAB second text\", read together", .flag = &given.pair },
     { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
     { "quiet", .help = "do not tell which lines were repaired", .flag = &given.quiet },
     { 0 },
 };
 
 static const option detokenize_options[] = {
-    { "tokenizer", .value = "FILE", .help = "the tokenizer.json to use", .required = true, .text = &given.tokenizer },
+    TOKENIZER_PLACE,
+    { "target", .help = "of a folder with two tokenizers, the target's", .flag = &given.target },
     { "ids", .help = "the lines hold ids instead of tokens", .flag = &given.ids },
     { "skip-specials", .help = "leave special tokens such as </s> out", .flag = &given.skip_specials },
     { "strict", .help = "refuse tokens that make no UTF-8 instead of repairing the text", .flag = &given.strict },
@@ -61,11 +73,19 @@ static qkv_status check_utf8(work *w, const char **text, size_t *length)
 
 /* ---- tokenize ---- */
 
+static void print_numbers(const char *key, const int32_t *at, size_t n)
+{
+    printf("\"%s\": [", key);
+    for (size_t i = 0; i < n; i++) printf(i ? ", %d" : "%d", at[i]);
+    fputs("], ", stdout);
+}
+
 static void print_json(const work *w)
 {
-    fputs("{\"ids\": [", stdout);
-    for (size_t i = 0; i < w->ids.n; i++) printf(i ? ", %d" : "%d", w->ids.ids[i]);
-    fputs("], \"tokens\": [", stdout);
+    putchar('{');
+    print_numbers("ids", w->ids.ids, w->ids.n);
+    if (given.pair) print_numbers("types", w->ids.types, w->ids.n);
+    fputs("\"tokens\": [", stdout);
     for (size_t i = 0; i < w->ids.n; i++) {
         if (i) fputs(", ", stdout);
         const char *token = qkv_tokenizer_token(w->tokenizer, w->ids.ids[i]);
@@ -86,14 +106,27 @@ static void print_line(const work *w)
     putchar('\n');
 }
 
+static qkv_status encode(work *w, const char *text, size_t length)
+{
+    const qkv_encode_opts opts = { .specials = given.specials, .framed = given.framed };
+    const char *tab = given.pair ? memchr(text, '\t', length) : NULL, *end = text + length;
+    if (given.pair && (!tab || memchr(tab + 1, '\t', (size_t)(end - tab) - 1)))
+        return fail(QKV_FORMAT, "line %lld is not \"text TAB second text\"", (long long)w->number);
+    if (tab ? qkv_tokenizer_encode_pair(w->tokenizer, text, (size_t)(tab - text), tab + 1, (size_t)(end - tab) - 1, &opts,
+                                        &w->ids)
+            : qkv_tokenizer_encode(w->tokenizer, text, length, &opts, &w->ids))
+        return library_failed();
+    return QKV_OK;
+}
+
 static qkv_status tokenize_line(work *w)
 {
     const char *text = w->line;
     size_t length = w->length;
     qkv_status status = check_utf8(w, &text, &length);
     if (status) return status;
-    if (qkv_tokenizer_encode(w->tokenizer, text, length, &(qkv_encode_opts){ .specials = given.specials }, &w->ids))
-        return library_failed();
+    status = encode(w, text, length);
+    if (status) return status;
     if (given.json) print_json(w);
     else print_line(w);
     return QKV_OK;
@@ -175,12 +208,32 @@ static qkv_status each_line(work *w, qkv_status (*handle)(work *w))
     return fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "cannot read standard input: %s", strerror(errno));
 }
 
+/* Of a file, or one of those of a folder. */
+static qkv_status load(work *w)
+{
+    struct stat about;
+    qkv_tokenizer *source, *target;
+    if (stat(given.tokenizer, &about) || !S_ISDIR(about.st_mode)) {
+        if (given.target) return fail(QKV_USAGE, "--target is for a folder, but %s is none", given.tokenizer);
+        return (w->tokenizer = qkv_tokenizer_load(given.tokenizer)) ? QKV_OK : library_failed();
+    }
+    if (qkv_tokenizers_load(given.tokenizer, &source, &target)) return library_failed();
+    bool second = given.target && target;
+    w->tokenizer = second ? target : source;
+    qkv_tokenizer_free(second ? source : target);
+    return w->tokenizer ? QKV_OK : fail(QKV_IO, "%s holds no tokenizer", given.tokenizer);
+}
+
 static qkv_status run(const char *name, qkv_status (*handle)(work *w))
 {
     work w = { .name = name };
     if (given.ids && given.json) return fail(QKV_USAGE, "--ids and --json: choose one");
-    if (!(w.tokenizer = qkv_tokenizer_load(given.tokenizer))) return library_failed();
-    qkv_status status = each_line(&w, handle);
+    if (given.tokenizer && given.model) return fail(QKV_USAGE, "--tokenizer and --model: choose one");
+    if (!given.tokenizer && !(given.tokenizer = given.model))
+        return fail(QKV_USAGE, "--tokenizer is missing, and so is --model: see \"qkv %s --help\"", name);
+    qkv_status status = load(&w);
+    if (status) return status;
+    status = each_line(&w, handle);
     free(w.line);
     free(w.numbers);
     qkv_text_free(&w.repaired);
@@ -199,12 +252,18 @@ const command tokenize_command = {
     .about = "Reads lines from standard input and prints the tokens of each on a line of its\n"
              "own, with a space between them. A token of a BPE is spelled with one visible\n"
              "character a byte: a space is U+0120, a G with a dot; words and characters are\n"
-             "spelled as they are. An empty line gives an empty line.\n"
+             "spelled as they are, tokens of published models as their files have them. An\n"
+             "empty line gives an empty line.\n"
              "\n"
-             "Special tokens in the text are text like any other unless --specials is given.\n"
+             "Special tokens in the text are text like any other unless --specials is given;\n"
+             "--framed adds those that the model reads around a text. With --pair a line is two\n"
+             "texts, and --json has the type of each token, mostly 1 for those of the second;\n"
+             "the spans of a text's tokens are bytes of that text.\n"
+             "\n"
              "Bytes that are not UTF-8 are replaced by U+FFFD, and the line is named on\n"
              "standard error; with --strict such a line ends the command.",
-    .example = "  echo \"I love you\" | qkv tokenize --tokenizer tokenizer.json --ids",
+    .example = "  echo \"I love you\" | qkv tokenize --tokenizer tokenizer.json --ids\n"
+               "  printf \"Is it?\\tIt is.\\n\" | qkv tokenize -m bert-base-uncased --framed --pair --json",
     .options = tokenize_options,
     .run = run_tokenize,
 };

@@ -39,7 +39,7 @@ static const option options[] = {
 typedef struct texts {
     label_set labels;
     int64_t counts[MOST_CLASSES];
-    const qkv_tokenizer *tokenizer;
+    const qkv_model *model;
     int64_t max_length;
     qkv_pairs *pairs;
     qkv_words *words;
@@ -68,7 +68,7 @@ static qkv_status take_text(void *data, const qkv_labelled *x)
         return told(fail(QKV_FORMAT, "%s: line %lld: the label \"%.60s\" is not in %s", x->path, (long long)x->line, x->label,
                          given.train));
     t->counts[class_id]++;
-    return qkv_pairs_add_text(t->pairs, t->tokenizer, x->text, x->text_length, x->pair, x->pair_length, t->max_length,
+    return qkv_pairs_add_text(t->pairs, t->model, x->text, x->text_length, x->pair, x->pair_length, t->max_length,
                               (int32_t)class_id);
 }
 
@@ -82,7 +82,22 @@ static qkv_status add_words(void *data, qkv_words *sources, qkv_words *targets)
     return status;
 }
 
-static void adjust(void *data, qkv_transformer_opts *o)
+/* Published encoders have each their own way from the first token to the classes, and stay what they are. */
+static qkv_status adjust_published(const qkv_model *from, qkv_transformer_opts *o)
+{
+    if (!(qkv_model_facts(from)->can & QKV_EMBEDS))
+        return fail(QKV_USAGE, "%s is a %s, which has no encoder alone to classify with", training.from,
+                    qkv_model_facts(from)->family);
+    if (was_given("pooling") && given.pooling != QKV_POOL_FIRST)
+        return fail(QKV_USAGE, "--pooling %s: the classifier of a %s reads the first token", pooling_names[given.pooling],
+                    qkv_model_facts(from)->family);
+    o->head = o->output_bias = 0;
+    o->pooling = QKV_POOL_FIRST;
+    o->pooler = strcmp(qkv_model_facts(from)->family, "distilbert") ? QKV_POOLER_TANH : QKV_POOLER_RELU;
+    return QKV_OK;
+}
+
+static qkv_status adjust(void *data, const qkv_model *from, qkv_transformer_opts *o)
 {
     const texts *t = data;
     o->decoder_layers = 0;
@@ -90,6 +105,7 @@ static void adjust(void *data, qkv_transformer_opts *o)
     o->untied = 0;
     o->classes = t->labels.n;
     o->pooling = (qkv_pooling)given.pooling;
+    return is_published(from) ? adjust_published(from, o) : QKV_OK;
 }
 
 /* ---- validation ---- */
@@ -103,18 +119,16 @@ typedef struct measured {
 static qkv_status measure_accuracy(const training_job *j, double *accuracy)
 {
     const measured *v = j->data;
-    const qkv_transformer *x = qkv_model_transformer(j->model);
     qkv_epoch *e = qkv_epoch_new(v->pairs, &v->batches, 0);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_batch b = { 0 };
-    int64_t right = 0, classes = qkv_transformer_options(x)->classes;
+    int64_t right = 0, classes = qkv_transformer_options(qkv_model_transformer(j->model))->classes;
     qkv_status status = e && t ? QKV_OK : library_failed();
     for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) {
         if (qkv_epoch_batch(e, i, &b)) status = library_failed();
         if (status) break;
         qkv_tape_reset(t);
-        qkv_tensor *hidden = qkv_transformer_encode(x, t, b.source, b.rows, b.source_length, b.source_lengths);
-        const qkv_tensor *logits = qkv_transformer_classify(x, hidden, b.source_lengths);
+        const qkv_tensor *logits = qkv_classify_batch(j->model, t, &b);
         if (!logits) status = (qkv_tape_status(t), library_failed());
         for (int64_t r = 0; logits && r < b.rows; r++) {
             const float *row = qkv_data(logits) + r * classes;
@@ -168,9 +182,10 @@ static qkv_status train(qkv_model *m, texts *t, qkv_pairs *valid)
     measured v = { .pairs = valid };
     training_job j = { .c = &train_classify_command, .model = m, .pairs = t->pairs, .data = &v, .unit = "texts" };
     qkv_pairs *pairs = t->pairs;
-    t->tokenizer = qkv_model_source_tokenizer(m);
+    qkv_frame frame;
+    t->model = m;
     t->max_length = readable_length(m, training.max_length + 1) - 1; /* the end is not counted */
-    qkv_status status = weights ? find_specials(&j) : fail(QKV_MEMORY, "out of memory");
+    qkv_status status = weights ? find_specials(&j, &frame) : fail(QKV_MEMORY, "out of memory");
     if (!status) status = read_labelled(given.train, training.strict, false, training.quiet, take_text, t);
     if (!status) weigh(t, weights);
     if (!status && given.valid) {

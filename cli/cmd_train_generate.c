@@ -37,7 +37,7 @@ static const option mask_options[] = {
 typedef struct reading {
     bool masks;
     int64_t max_length;
-    const qkv_tokenizer *tokenizer;
+    const qkv_model *model;
     qkv_pairs *pairs;
 } reading;
 
@@ -52,23 +52,34 @@ static qkv_status add_words(void *data, qkv_words *sources, qkv_words *targets)
 static qkv_status add_document(void *data, const char *text, size_t length)
 {
     const reading *r = data;
-    return r->masks ? qkv_pairs_add_masked(r->pairs, r->tokenizer, text, length, r->max_length)
-                    : qkv_pairs_add_document(r->pairs, r->tokenizer, text, length, given.context);
+    return r->masks ? qkv_pairs_add_masked(r->pairs, r->model, text, length, r->max_length)
+                    : qkv_pairs_add_document(r->pairs, r->model, text, length, given.context);
 }
 
-static void without_encoder(void *data, qkv_transformer_opts *o)
+static qkv_status without_encoder(void *data, const qkv_model *from, qkv_transformer_opts *o)
 {
     (void)data;
+    if (is_published(from) && !(qkv_model_facts(from)->can & QKV_GENERATES))
+        return fail(QKV_USAGE, "%s is a %s, which has no decoder alone to generate with", training.from,
+                    qkv_model_facts(from)->family);
     o->encoder_layers = 0;
     o->target_vocabulary = 0;
+    return QKV_OK;
 }
 
-static void without_decoder(void *data, qkv_transformer_opts *o)
+static qkv_status without_decoder(void *data, const qkv_model *from, qkv_transformer_opts *o)
 {
     (void)data;
     o->decoder_layers = 0;
     o->target_vocabulary = 0;
     o->classes = 0;
+    if (!is_published(from)) return QKV_OK;
+    if (!(qkv_model_facts(from)->can & QKV_EMBEDS))
+        return fail(QKV_USAGE, "%s is a %s, which has no encoder alone to fill in words with", training.from,
+                    qkv_model_facts(from)->family);
+    o->head = o->output_bias = 1;
+    o->pooler = QKV_NO_POOLER; /* it is the classifier's */
+    return QKV_OK;
 }
 
 /* ---- training ---- */
@@ -95,14 +106,15 @@ static qkv_status train(const command *c, qkv_model *m, bool masks, qkv_pairs *p
     training_job j = { .c = c, .model = m, .pairs = pairs, .data = &v, .bare = !masks };
     reading r = { .masks = masks,
                   .max_length = readable_length(m, training.max_length + 1) - 1, /* the end is not counted */
-                  .tokenizer = qkv_model_source_tokenizer(m),
+                  .model = m,
                   .pairs = pairs };
-    qkv_status status = find_specials(&j);
+    qkv_frame frame;
+    qkv_status status = find_specials(&j, &frame);
     const qkv_masking_opts masking = { .rate = given.rate,
-                                       .mask = qkv_tokenizer_find(r.tokenizer, "<mask>"),
-                                       .first = first_ordinary(r.tokenizer),
-                                       .vocabulary = qkv_tokenizer_size(r.tokenizer) };
-    if (!status && masks && masking.mask < 0) status = fail(QKV_UNSUPPORTED, "the tokenizer has no token <mask>");
+                                       .mask = frame.mask,
+                                       .first = frame.first,
+                                       .vocabulary = qkv_tokenizer_size(qkv_model_source_tokenizer(m)) };
+    if (!status && masks && frame.mask < 0) status = fail(QKV_UNSUPPORTED, "the tokenizer has no token <mask>");
     if (!status && !masks && readable_length(m, given.context) < given.context)
         status = fail(QKV_USAGE, "--context %d is more than the %lld positions of the model (--longest)", given.context,
                       (long long)readable_length(m, given.context));

@@ -183,7 +183,8 @@ static qkv_status train(qkv_model *m, qkv_pairs *pairs, qkv_pairs *valid)
 {
     valid_text v = { .pairs = valid };
     training_job j = { .c = &train_translate_command, .model = m, .pairs = pairs, .data = &v };
-    qkv_status status = find_specials(&j);
+    qkv_frame frame;
+    qkv_status status = find_specials(&j, &frame);
     if (!status) status = add_pairs(pairs, m, &given.train, training.max_length);
     if (!status) status = check_enough(&j);
     if (!status && given.valid.n) status = add_pairs(valid, m, &given.valid, 0);

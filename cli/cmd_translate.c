@@ -18,11 +18,12 @@ static struct {
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
     { "input", 'i', .value = "FILE", .help = "read lines from FILE instead of standard input", .text = &given.input },
-    { "beam", 'b', .value = "N", .help = "translations to follow at once, 4 unless given; 1 is greedy", .count = &given.beam },
+    { "beam", 'b', .value = "N", .help = "translations to follow at once; the model's own, or 4; 1 is greedy",
+      .count = &given.beam },
     { "n-best", .value = "N", .help = "print the N best as \"line ||| text ||| score\"", .count = &given.n_best },
     { "length-penalty", .value = "A", .help = "log p / ((5+length)/6)^A is the score; 0.6 unless given",
       .number = &given.length_penalty },
-    { "max-length", .value = "N", .help = "tokens of a translation; else twice the source and 20 more",
+    { "max-length", .value = "N", .help = "tokens of a translation; the model's own, or twice the source and 20",
       .count = &given.max_length },
     { "max-source", .value = "N", .help = "tokens of a line, 1024 unless given", .count = &given.max_source },
     { "no-repeat-ngram", .value = "N", .help = "no run of N tokens comes twice in a translation", .count = &given.no_repeat },
@@ -126,12 +127,19 @@ static qkv_status each_group(work *w)
 
 /* ---- from options to the end ---- */
 
-static qkv_status settle(work *w)
+static qkv_status check(void)
 {
     if (given.json && given.heatmap) return fail(QKV_USAGE, "--json and --heatmap: choose one");
     if (!(given.length_penalty >= 0)) return fail(QKV_USAGE, "--length-penalty must be at least 0");
-    if (!given.beam) given.beam = given.n_best > 4 ? given.n_best : 4;
-    if (given.n_best > given.beam) return fail(QKV_USAGE, "--n-best %d needs a --beam of as many", given.n_best);
+    return QKV_OK;
+}
+
+/* Zero is left to the library, which takes what a published model's files say. */
+static qkv_status settle(work *w)
+{
+    int own = qkv_model_facts(w->model)->beam, beam = given.beam ? given.beam : own ? own : 4;
+    if (!given.beam && given.n_best > beam) given.beam = beam = given.n_best;
+    if (given.n_best > beam) return fail(QKV_USAGE, "--n-best %d needs a --beam of as many", given.n_best);
     w->format = (translation_format){ given.n_best > 0, given.alignment, given.json, given.heatmap };
     w->opts = (qkv_translate_opts){ .beam = given.beam,
                                     .n_best = given.n_best,
@@ -172,9 +180,10 @@ static void close_all(work *w)
 static qkv_status run(void)
 {
     work w = { 0 };
-    qkv_status status = settle(&w);
+    qkv_status status = check();
     if (!status) status = open_input(&w);
     if (!status && !(w.model = qkv_model_load(given.model))) status = library_failed();
+    if (!status) status = settle(&w);
     /* A model or options that cannot translate are told before the first line is waited for. */
     if (!status && qkv_translate(w.model, NULL, NULL, 0, &w.opts, &w.found)) status = library_failed();
     if (!status) status = each_group(&w);
@@ -195,6 +204,9 @@ const command translate_command = {
              "heads. --heatmap draws these averages. With --json, \"attention\" has them: a row\n"
              "for each token and one for the end, a column for each source token and one for\n"
              "the end; \"score\" is the log-probability with the length penalty.\n"
+             "\n"
+             "The files of a published model say how it searches: beam, length and penalty, by\n"
+             "which its scores are log p / length^A. An option overrides its part of that.\n"
              "\n"
              "A line with more than --max-source tokens gives an empty line (in JSON an\n"
              "\"error\") and a sentence on standard error; the others are translated, and the\n"

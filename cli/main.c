@@ -12,6 +12,7 @@
 const command *const commands[] = {
     &translate_command,
     &generate_command,
+    &fill_command,
     &forward_command,
     &train_translate_command,
     &train_classify_command,
@@ -32,6 +33,7 @@ const command *const commands[] = {
     &show_curve_command,
     &show_array_command,
     &average_command,
+    &export_command,
     &explain_command,
     &learn_command,
     &line_command,

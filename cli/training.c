@@ -158,16 +158,37 @@ static qkv_status save_checkpoint(run *r)
 
 /* ---- validation ---- */
 
+static bool is_of_model(const char *name)
+{
+    static const char *const endings[] = { ".json", ".safetensors", ".spm", ".model", NULL };
+    const char *dot = strrchr(name, '.');
+    for (int i = 0; dot && endings[i]; i++)
+        if (!strcmp(dot, endings[i])) return true;
+    return false;
+}
+
+static void forget_files(const char *path)
+{
+    DIR *folder = opendir(path);
+    for (const struct dirent *e; folder && (e = readdir(folder));) {
+        char file[4096 + sizeof e->d_name];
+        if (!is_of_model(e->d_name)) continue;
+        snprintf(file, sizeof file, "%s/%s", path, e->d_name);
+        unlink(file);
+    }
+    if (folder) closedir(folder);
+    rmdir(path);
+}
+
+/* Files that someone else put there stay, and the folder with them. */
 static void forget_model(int64_t step)
 {
-    static const char *const files[] = { "config.json", "model.safetensors", "tokenizer.json", "target_tokenizer.json", "" };
-    for (int i = 0; step > 0 && i < 5; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "step-%lld/%s", (long long)step, files[i]);
-        const training_path path = training_file(name);
-        if (*files[i]) unlink(path.text);
-        else rmdir(path.text);
-    }
+    char name[64];
+    if (step <= 0) return;
+    snprintf(name, sizeof name, "step-%lld/1_Pooling", (long long)step);
+    forget_files(training_file(name).text);
+    *strrchr(name, '/') = '\0';
+    forget_files(training_file(name).text);
 }
 
 static qkv_status keep_model(run *r)

@@ -112,14 +112,17 @@ typedef struct training_plan {
     qkv_status (*add_words)(void *data, qkv_words *sources, qkv_words *targets);
     bool separate;            /* source and target have a vocabulary each */
     const char *extra_special; /* a token that the tokenizer must have, such as <mask>; NULL: none */
-    /* Makes the options those of the job: without a decoder, with classes. NULL: as they are. */
-    void (*adjust)(void *data, qkv_transformer_opts *o);
+    /* Makes the options those of the job: without a decoder, with classes. NULL: as they are. `from` is the model that the
+     * training starts with; NULL: none. Reports its error. */
+    qkv_status (*adjust)(void *data, const qkv_model *from, qkv_transformer_opts *o);
     void *data;
 } training_plan;
 
 /* A new model with its tokenizers; or, with --from, one that starts with the weights of another, as far as it has them. NULL:
  * reported, and *status says what. */
 qkv_model *training_start(const training_plan *p, qkv_status *status);
+
+bool is_published(const qkv_model *m); /* of a family that is not ours; false for NULL */
 
 /* How to train a model of width dim; total_steps 0: not known. USAGE, reported. */
 qkv_status training_opts(int64_t dim, int64_t total_steps, qkv_trainer_opts *out);
@@ -148,11 +151,10 @@ struct training_job {
     void *data;
 };
 
-/* Fills in the ids of <s>, </s> and <pad>. UNSUPPORTED, reported, where a tokenizer of the model lacks one. */
-qkv_status find_specials(training_job *j);
+/* Fills in what stands around the texts of the model. UNSUPPORTED, reported, where a tokenizer of the model lacks a token. */
+qkv_status find_specials(training_job *j, qkv_frame *frame);
 /* `wanted` ids, or as many as there are learned positions for. */
 int64_t readable_length(const qkv_model *m, int64_t wanted);
-int32_t first_ordinary(const qkv_tokenizer *t); /* the first id that is no special token's; those come first */
 
 /* Refuses a folder that holds another training; and to resume with other options than those it was started with, each of which
  * is named. Reported. */

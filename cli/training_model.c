@@ -75,8 +75,8 @@ static qkv_model *new_model(const training_plan *p, qkv_status *status)
     qkv_transformer_opts opts;
     *status = find_tokenizers(p, &t);
     if (!*status) *status = training_model(qkv_tokenizer_size(t.source), qkv_tokenizer_size(t.target), &opts);
+    if (!*status && p->adjust) *status = p->adjust(p->data, NULL, &opts);
     if (*status) return free_tokenizers(&t), NULL;
-    if (p->adjust) p->adjust(p->data, &opts);
     return give_tokenizers(qkv_model_new(&opts, (uint64_t)training.seed), &t, status);
 }
 
@@ -94,36 +94,40 @@ static qkv_status check_fixed(void)
     return QKV_OK;
 }
 
-/* Every weight that both have in the same shape. */
-static void copy_weights(const qkv_params *from, const qkv_params *to)
+static qkv_status load_folder(const char *folder, bool separate, tokenizers *out)
 {
-    for (int i = 0; i < qkv_params_tensors(to); i++) {
-        qkv_tensor *w = qkv_params_tensor(to, i), *old = qkv_params_find(from, qkv_params_name(to, i));
-        bool is_same = old && qkv_ndim(old) == qkv_ndim(w);
-        for (int d = 0; is_same && d < qkv_ndim(w); d++) is_same = qkv_dim(old, d) == qkv_dim(w, d);
-        if (is_same) memcpy(qkv_data(w), qkv_data(old), sizeof(float) * (size_t)qkv_count(w));
-    }
+    if (qkv_tokenizers_load(folder, &out->source, &out->target)) return library_failed();
+    if (!out->source) return fail(QKV_IO, "%s holds no tokenizer", folder);
+    if (separate || !out->target) return QKV_OK;
+    qkv_tokenizer_free(out->target); /* what is left of another model */
+    out->target = NULL;
+    return QKV_OK;
+}
+
+/* A model of its family, with every weight that it has too; the others are new. */
+static qkv_model *start_from(const training_plan *p, const qkv_model *from, qkv_status *status)
+{
+    tokenizers t = { 0 };
+    qkv_transformer_opts opts = *qkv_transformer_options(qkv_model_transformer(from));
+    bool has_two = qkv_model_target_tokenizer(from) != qkv_model_source_tokenizer(from);
+    training_dropouts(&opts);
+    if (p->adjust) *status = p->adjust(p->data, from, &opts);
+    if (!*status) *status = load_folder(training.from, has_two && opts.encoder_layers && opts.decoder_layers, &t);
+    if (*status) return free_tokenizers(&t), NULL;
+    return give_tokenizers(qkv_model_like(from, &opts, (uint64_t)training.seed), &t, status);
 }
 
 static qkv_model *model_from(const training_plan *p, qkv_status *status)
 {
-    char source[4096], target[4096];
-    tokenizers t = { 0 };
     if ((*status = check_fixed())) return NULL;
     qkv_model *from = qkv_model_load(training.from);
     if (!from) return *status = library_failed(), NULL;
-    qkv_transformer_opts opts = *qkv_transformer_options(qkv_model_transformer(from));
-    training_dropouts(&opts);
-    if (p->adjust) p->adjust(p->data, &opts);
-    snprintf(source, sizeof source, "%s/tokenizer.json", training.from);
-    snprintf(target, sizeof target, "%s/target_tokenizer.json", training.from);
-    *status = load(source, opts.target_vocabulary ? target : NULL, &t);
-    qkv_model *m = *status ? NULL : qkv_model_new(&opts, (uint64_t)training.seed);
-    if (m) copy_weights(qkv_model_params(from), qkv_model_params(m));
+    qkv_model *m = start_from(p, from, status);
     qkv_model_free(from);
-    if (*status) return free_tokenizers(&t), NULL;
-    return give_tokenizers(m, &t, status);
+    return m;
 }
+
+bool is_published(const qkv_model *m) { return m && strcmp(qkv_model_facts(m)->family, "qkv"); }
 
 qkv_model *training_start(const training_plan *p, qkv_status *status)
 {
@@ -139,21 +143,27 @@ int64_t readable_length(const qkv_model *m, int64_t wanted)
 
 /* ---- special tokens ---- */
 
-qkv_status find_specials(training_job *j)
+/* One padding and one start are all that a batch has. */
+static qkv_status check_sides(const qkv_model *m)
 {
     static const char *const names[] = { "<s>", "</s>", "<pad>" };
-    int32_t *const places[] = { &j->start, &j->end, &j->pad };
+    const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
     for (int i = 0; i < 3; i++) {
-        *places[i] = qkv_tokenizer_find(qkv_model_target_tokenizer(j->model), names[i]);
-        if (*places[i] < 0 || *places[i] != qkv_tokenizer_find(qkv_model_source_tokenizer(j->model), names[i]))
+        int32_t id = qkv_tokenizer_find(target, names[i]);
+        if (id < 0 || id != qkv_tokenizer_find(source, names[i]))
             return fail(QKV_UNSUPPORTED, "the tokenizer has no token \"%s\" (or not the same for source and target)", names[i]);
     }
     return QKV_OK;
 }
 
-int32_t first_ordinary(const qkv_tokenizer *t)
+qkv_status find_specials(training_job *j, qkv_frame *frame)
 {
-    int32_t id = 0;
-    while (qkv_tokenizer_is_special(t, id)) id++;
-    return id;
+    *frame = (qkv_frame){ 0 };
+    qkv_status status = is_published(j->model) ? QKV_OK : check_sides(j->model);
+    if (status) return status;
+    if (qkv_model_frame(j->model, frame)) return library_failed();
+    j->start = frame->start;
+    j->end = frame->end;
+    j->pad = frame->pad;
+    return QKV_OK;
 }

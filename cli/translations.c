@@ -55,11 +55,13 @@ static qkv_status print_map(const shown *s)
 {
     const qkv_tokenizer *target = qkv_model_target_tokenizer(s->m);
     int64_t n = s->x->n_ids;
+    qkv_frame frame;
     if (!s->columns) return QKV_OK;
+    if (qkv_model_frame(s->m, &frame)) return library_failed();
     int32_t *rows = malloc(sizeof *rows * (size_t)(n + 1));
     if (!rows) return fail(QKV_MEMORY, "out of memory");
     memcpy(rows, s->x->ids, sizeof *rows * (size_t)n);
-    rows[n] = qkv_tokenizer_find(target, "</s>");
+    rows[n] = frame.end;
     qkv_status status = print_heatmap((token_side){ target, rows, n + 1 },
                                       (token_side){ qkv_model_source_tokenizer(s->m), s->source, s->columns }, s->mean);
     free(rows);

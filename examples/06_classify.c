@@ -15,8 +15,7 @@ typedef struct work {
 static qkv_status add_text(void *data, const qkv_labelled *x)
 {
     const work *w = data;
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(w->model);
-    return qkv_pairs_add_text(w->pairs, t, x->text, x->text_length, NULL, 0, 0, !strcmp(x->label, "pos"));
+    return qkv_pairs_add_text(w->pairs, w->model, x->text, x->text_length, NULL, 0, 0, !strcmp(x->label, "pos"));
 }
 
 static qkv_status test_text(void *data, const qkv_labelled *x)

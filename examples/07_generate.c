@@ -15,7 +15,7 @@ typedef struct work {
 static qkv_status add_line(void *data, const char *text, size_t length)
 {
     const work *w = data;
-    return qkv_pairs_add_document(w->pairs, qkv_model_source_tokenizer(w->model), text, length, 128);
+    return qkv_pairs_add_document(w->pairs, w->model, text, length, 128);
 }
 
 static qkv_status measure_line(void *data, const char *text, size_t length)

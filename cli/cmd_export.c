@@ -1,0 +1,58 @@
+/* cmd_export.c: qkv export: a model, written as another family has it. */
+#include "options.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static const char *const family_names[] = { "marian", "bert", "roberta", "distilbert", "gpt2", "llama", "qwen2", "qkv", NULL };
+
+static struct {
+    const char *model, *out;
+    int family;
+    bool quiet;
+} given;
+
+static const option options[] = {
+    { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
+    { "as", .value = "FAMILY", .help = "marian, bert, roberta, distilbert, gpt2, llama, qwen2 or qkv", .choice = &given.family,
+      .names = family_names },
+    { "out", 'o', .value = "DIR", .help = "the folder to write", .required = true, .text = &given.out },
+    { "quiet", .help = "do not tell what was written", .flag = &given.quiet },
+    { 0 },
+};
+
+/* A model that is there stays: parts of two would lie in one folder. */
+static qkv_status check_out(void)
+{
+    char config[4096];
+    snprintf(config, sizeof config, "%s/config.json", given.out);
+    return access(config, F_OK) ? QKV_OK : fail(QKV_USAGE, "%s holds a model already: give another folder", given.out);
+}
+
+static qkv_status run(void)
+{
+    if (!was_given("as")) return fail(QKV_USAGE, "--as is missing: see \"qkv export --help\"");
+    qkv_status status = check_out();
+    if (status) return status;
+    qkv_model *m = qkv_model_load(given.model);
+    if (!m || qkv_model_save_as(m, given.out, family_names[given.family])) status = library_failed();
+    qkv_model_free(m);
+    if (!status && !given.quiet) fprintf(stderr, "qkv: wrote %s\n", given.out);
+    return status;
+}
+
+const command export_command = {
+    .name = "export",
+    .summary = "write a model in the files of another family",
+    .about = "Writes a model's config, weights (float32) and tokenizer under the names that a\n"
+             "published family has for them, so that other programs open it; or, with --as qkv,\n"
+             "under our own. Loaded again, every weight has the same bits.\n"
+             "\n"
+             "A family has one shape, and a model of another cannot be written as it: the\n"
+             "sentence says what differs. Marian is an encoder and a decoder with --positions\n"
+             "sinusoid-halves; GPT-2, Llama and BERT also scale embeddings otherwise than a model\n"
+             "of \"qkv train\" does, so what is written as them comes from such a model.",
+    .example = "  qkv export -m en-de --as marian -o en-de-marian",
+    .options = options,
+    .run = run,
+};

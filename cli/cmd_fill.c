@@ -1,0 +1,150 @@
+/* cmd_fill.c: qkv fill: the likeliest words for the masks in a text. */
+#include "json.h"
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    const char *model, *text;
+    int n_best;
+    bool json;
+} given = { .n_best = 5 };
+
+static const option options[] = {
+    { "model", 'm', .value = "DIR", .help = "the folder of a model that fills in words", .required = true,
+      .text = &given.model },
+    { "text", .value = "TEXT", .help = "a text with [MASK] or <mask>; else lines of standard input", .plain = true,
+      .text = &given.text },
+    { "n-best", .value = "N", .help = "tokens for each mask, 5 unless given", .count = &given.n_best },
+    { "json", .help = "print a JSON object a line", .flag = &given.json },
+    { 0 },
+};
+
+typedef struct work {
+    qkv_model *model;
+    qkv_filled found;
+    int64_t number;   /* of the line, from 1; 0: the text was given */
+    qkv_status first; /* of the lines that could not be filled */
+} work;
+
+/* ---- results ---- */
+
+static void print_filling_json(const qkv_filling *x)
+{
+    printf("{\"id\": %d, \"p\": %.6g, \"token\": ", x->id, x->p);
+    put_json_text(x->token, strlen(x->token));
+    fputs(", \"text\": ", stdout);
+    put_json_text(x->text, x->length);
+    putchar('}');
+}
+
+static void print_json(const qkv_filled *f, const char *text, size_t length)
+{
+    fputs("{\"text\": ", stdout);
+    put_json_text(text, length);
+    fputs(", \"masks\": [", stdout);
+    for (int64_t i = 0; i < f->masks; i++) {
+        printf("%s{\"span\": [%zu, %zu], \"best\": [", i ? ", " : "", f->places[i].begin, f->places[i].end);
+        for (int k = 0; k < f->n_best; k++) {
+            if (k) fputs(", ", stdout);
+            print_filling_json(&f->best[i * f->n_best + k]);
+        }
+        fputs("]}", stdout);
+    }
+    puts("]}");
+}
+
+/* The masks of a text, and of a line before, are an empty line apart. */
+static void print_lines(const work *w)
+{
+    const qkv_filled *f = &w->found;
+    for (int64_t i = 0; i < f->masks; i++) {
+        if (i || w->number > 1) putchar('\n');
+        for (int k = 0; k < f->n_best; k++) {
+            const qkv_filling *x = &f->best[i * f->n_best + k];
+            printf("%.4f\t%s\t", x->p, x->token);
+            fwrite(x->text, 1, x->length, stdout);
+            putchar('\n');
+        }
+    }
+}
+
+/* A line that cannot be filled is told of, and does not keep the next ones waiting. */
+static qkv_status refuse_line(work *w, qkv_status status)
+{
+    if (!w->first) w->first = status;
+    fail(status, "line %lld: %s", (long long)w->number, qkv_error());
+    if (given.json) {
+        fputs("{\"error\": ", stdout);
+        put_json_text(qkv_error(), strlen(qkv_error()));
+        puts("}");
+    } else if (w->number > 1) putchar('\n');
+    return QKV_OK;
+}
+
+static qkv_status fill_text(work *w, const char *text, size_t length)
+{
+    qkv_status status = qkv_fill(w->model, text, length, given.n_best, &w->found);
+    bool is_its_own = status == QKV_USAGE || status == QKV_LIMIT || status == QKV_FORMAT;
+    if (status) return w->number && is_its_own ? refuse_line(w, status) : library_failed();
+    if (given.json) print_json(&w->found, text, length);
+    else print_lines(w);
+    fflush(stdout);
+    return QKV_OK;
+}
+
+static qkv_status fill_lines(work *w)
+{
+    qkv_status status = QKV_OK;
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t length;
+    errno = 0;
+    while (!status && !ferror(stdout) && (length = getline(&line, &room, stdin)) >= 0) {
+        if (length && line[length - 1] == '\n') length--;
+        w->number++;
+        status = fill_text(w, line, (size_t)length);
+        errno = 0;
+    }
+    if (!status && !ferror(stdout) && !feof(stdin))
+        status = fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "cannot read standard input: %s", strerror(errno));
+    free(line);
+    return status ? status : w->first;
+}
+
+/* ---- from options to the end ---- */
+
+static qkv_status run(void)
+{
+    work w = { .model = qkv_model_load(given.model) };
+    if (!w.model) return library_failed();
+    qkv_status status = QKV_OK;
+    if (!(qkv_model_facts(w.model)->can & QKV_FILLS))
+        status = fail(QKV_USAGE, "%s does not fill in words: see \"qkv info %s\"", given.model, given.model);
+    if (!status) status = given.text ? fill_text(&w, given.text, strlen(given.text)) : fill_lines(&w);
+    qkv_filled_free(&w.found);
+    qkv_model_free(w.model);
+    return status;
+}
+
+const command fill_command = {
+    .name = "fill",
+    .summary = "fill in the masked words of a text",
+    .about = "Prints the likeliest tokens for every mask in a text, best first: the\n"
+             "probability, the token and the text with it, with a TAB between them. A mask is\n"
+             "written [MASK] or <mask>, or as the model's tokenizer has it. Without a text,\n"
+             "lines are read from standard input; results are an empty line apart.\n"
+             "\n"
+             "Models that can: BERT and its kin with their masked-word heads, and those of \"qkv\n"
+             "train mask\". With --json, span is where the mask is, in bytes.\n"
+             "\n"
+             "A line without a mask gives an empty line (in JSON an \"error\") and a sentence on\n"
+             "standard error; the others are filled, and the exit status at the end is that of\n"
+             "the first such line.",
+    .example = "  qkv fill -m bert-base-uncased \"Paris is the [MASK] of France.\"",
+    .options = options,
+    .run = run,
+};

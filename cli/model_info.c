@@ -1,0 +1,174 @@
+/* model_info.c: what is known of a model in a folder. */
+#include "model_info.h"
+
+#include "options.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- tokenizers ---- */
+
+/* The files that the folder's tokenizer is read from, in the order that the library looks for them. */
+static const char *tokenizer_files(const char *folder)
+{
+    static const char *const files[][2] = {
+        { "tokenizer.json", "tokenizer.json" },        { "source.spm", "source.spm, target.spm and vocab.json" },
+        { "vocab.json", "vocab.json and merges.txt" }, { "vocab.txt", "vocab.txt" },
+        { "tokenizer.model", "tokenizer.model" },      { "spiece.model", "spiece.model" }
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", folder, files[i][0]);
+        if (!access(path, F_OK)) return files[i][1];
+    }
+    return "*.model";
+}
+
+static const char *tokenizer_kind(const qkv_tokenizer *t)
+{
+    static const char *const kinds[] = { "byte pairs", "words", "characters",
+                                         "published" }; /* in the order of qkv_token_kind */
+    return kinds[qkv_tokenizer_kind(t)];
+}
+
+/* ---- what it can do ---- */
+
+static const struct {
+    int ability;
+    const char *command;
+} abilities[] = { { QKV_TRANSLATES, "translate" },
+                  { QKV_GENERATES, "generate" },
+                  { QKV_FILLS, "fill" },
+                  { QKV_CLASSIFIES, "classify" },
+                  { QKV_EMBEDS, "embed" } };
+enum { ABILITIES = sizeof abilities / sizeof *abilities };
+
+/* ---- as lines ---- */
+
+static void print_whole(const char *name, int64_t n)
+{
+    if (n) printf("%-15s %lld\n", name, (long long)n);
+}
+
+static void print_layers(const qkv_transformer_opts *o)
+{
+    printf("%-15s ", "layers");
+    if (o->encoder_layers) printf("%d of the encoder%s", o->encoder_layers, o->decoder_layers ? ", " : "\n");
+    if (o->decoder_layers) printf("%d of the decoder\n", o->decoder_layers);
+}
+
+static void print_heads(const qkv_transformer_opts *o)
+{
+    printf("%-15s %lld", "heads", (long long)o->heads);
+    if (o->kv_heads && o->kv_heads != o->heads) printf(", %lld of keys and values", (long long)o->kv_heads);
+    putchar('\n');
+}
+
+static void print_tokenizer(const char *folder, const qkv_model *m)
+{
+    const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
+    printf("%-15s ", "tokenizer");
+    if (!source) {
+        puts("none");
+        return;
+    }
+    printf("%s, %d tokens", tokenizer_kind(source), qkv_tokenizer_size(source));
+    if (target != source) printf(", and %d of the target", qkv_tokenizer_size(target));
+    printf(", from %s\n", tokenizer_files(folder));
+}
+
+static void print_abilities(const qkv_facts *f)
+{
+    bool is_first = true;
+    printf("%-15s ", "can");
+    for (int i = 0; i < ABILITIES; i++) {
+        if (!(f->can & abilities[i].ability)) continue;
+        printf("%s%s", is_first ? "" : ", ", abilities[i].command);
+        is_first = false;
+    }
+    putchar('\n');
+}
+
+static void print_labels(const qkv_model *m)
+{
+    if (!qkv_model_label(m, 0)) return;
+    printf("%-15s ", "labels");
+    for (int64_t i = 0; qkv_model_label(m, i); i++) printf("%s%s", i ? ", " : "", qkv_model_label(m, i));
+    putchar('\n');
+}
+
+static void print_lines(const char *folder, const qkv_model *m)
+{
+    const qkv_facts *f = qkv_model_facts(m);
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    printf("%-15s %s\n", "architecture", f->family);
+    print_whole("parameters", qkv_params_count(qkv_model_params(m)));
+    printf("%-15s %lld in %d file%s\n", "bytes", (long long)f->bytes, f->files, f->files == 1 ? "" : "s");
+    print_layers(o);
+    print_whole("dim", o->dim);
+    print_heads(o);
+    print_whole("vocabulary", o->vocabulary);
+    print_whole("of the target", o->target_vocabulary);
+    print_whole("context", f->context);
+    print_tokenizer(folder, m);
+    print_abilities(f);
+    print_whole("classes", o->classes);
+    print_labels(m);
+}
+
+/* ---- as JSON ---- */
+
+static json_t *tokenizer_json(const char *folder, const qkv_model *m)
+{
+    const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
+    if (!source) return json_null();
+    return json_pack("{s:s, s:i, s:i, s:s}", "kind", tokenizer_kind(source), "tokens", qkv_tokenizer_size(source),
+                     "target_tokens", qkv_tokenizer_size(target), "files", tokenizer_files(folder));
+}
+
+static json_t *abilities_json(const qkv_facts *f)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < ABILITIES; i++)
+        if (f->can & abilities[i].ability) json_array_append_new(list, json_string(abilities[i].command));
+    return list;
+}
+
+static json_t *labels_json(const qkv_model *m)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; qkv_model_label(m, i); i++) json_array_append_new(list, json_string(qkv_model_label(m, i)));
+    return list;
+}
+
+static qkv_status print_json(const char *folder, const qkv_model *m)
+{
+    const qkv_facts *f = qkv_model_facts(m);
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:o}", "architecture",
+                            f->family, "parameters", (json_int_t)qkv_params_count(qkv_model_params(m)), "bytes",
+                            (json_int_t)f->bytes, "files", f->files, "encoder_layers", o->encoder_layers, "decoder_layers",
+                            o->decoder_layers, "dim", (json_int_t)o->dim, "heads", (json_int_t)o->heads, "kv_heads",
+                            (json_int_t)(o->kv_heads ? o->kv_heads : o->heads), "vocabulary", (json_int_t)o->vocabulary,
+                            "target_vocabulary", (json_int_t)(o->target_vocabulary ? o->target_vocabulary : o->vocabulary),
+                            "context", (json_int_t)f->context, "tokenizer", tokenizer_json(folder, m), "can", abilities_json(f),
+                            "classes", (json_int_t)o->classes, "labels", labels_json(m));
+    if (!all) return fail(QKV_MEMORY, "out of memory");
+    json_dumpf(all, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(all);
+    return QKV_OK;
+}
+
+qkv_status print_model_info(const char *folder, bool json)
+{
+    qkv_status status = QKV_OK;
+    qkv_model *m = qkv_model_load(folder);
+    if (!m) return library_failed();
+    if (json) status = print_json(folder, m);
+    else print_lines(folder, m);
+    qkv_model_free(m);
+    return status;
+}

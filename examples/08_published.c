@@ -1,0 +1,59 @@
+/* 08_published.c DIR TEXT: a model as its authors publish it (Marian, BERT, GPT-2, Llama and their kin), and what it makes of a
+ * text: a translation, a continuation, the word behind [MASK], a class or a vector, whichever it can. */
+#include <qkv/qkv.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static qkv_status translate(const qkv_model *m, const char *text)
+{
+    qkv_translations found = { 0 };
+    qkv_status status = qkv_translate(m, &text, NULL, 1, NULL, &found);
+    if (!status && !(status = found.status[0])) printf("%s\n", found.best[0].text);
+    qkv_translations_free(&found);
+    return status;
+}
+
+static qkv_status generate(const qkv_model *m, const char *text)
+{
+    qkv_generated made = { 0 };
+    qkv_status status = qkv_generate(m, text, strlen(text), NULL, NULL, NULL, &made);
+    if (!status) printf("%s%s\n", text, made.text.data);
+    qkv_generated_free(&made);
+    return status;
+}
+
+static qkv_status fill(const qkv_model *m, const char *text)
+{
+    qkv_filled found = { 0 };
+    qkv_status status = qkv_fill(m, text, strlen(text), 3, &found);
+    for (int i = 0; !status && i < found.n_best; i++) printf("%.4f  %s\n", found.best[i].p, found.best[i].text);
+    qkv_filled_free(&found);
+    return status;
+}
+
+static qkv_status look(const qkv_model *m, const char *text, int can) /* a row of numbers: classes, or an embedding */
+{
+    qkv_rows row = { 0 };
+    const qkv_texts texts = { .texts = &text, .n = 1 };
+    int names = can & QKV_CLASSIFIES;
+    qkv_status status = names ? qkv_classify(m, &texts, NULL, &row) : qkv_embed_texts(m, &texts, NULL, &row);
+    for (int64_t i = 0; !status && i < row.width; i++)
+        printf("%s%s%.4f%s", names ? qkv_model_label(m, i) : "", names ? "  " : "", (double)row.data[i], names ? "\n" : " ");
+    qkv_rows_free(&row);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3) return fprintf(stderr, "usage: 08_published DIR TEXT\n"), 2;
+    qkv_model *m = qkv_model_load(argv[1]);
+    int can = m ? qkv_model_facts(m)->can : 0;
+    qkv_status status = !m                      ? qkv_error_status()
+                        : can & QKV_TRANSLATES ? translate(m, argv[2])
+                        : can & QKV_GENERATES  ? generate(m, argv[2])
+                        : can & QKV_FILLS      ? fill(m, argv[2])
+                                               : look(m, argv[2], can);
+    if (status) fprintf(stderr, "%s\n", qkv_error());
+    return qkv_model_free(m), (int)status;
+}
