@@ -318,9 +318,8 @@ static const qkv_batch_opts in_order = { .max_tokens = 4000, .in_order = 1, .sta
 static void add_texts(learned *l, const qkv_model *m, int n, const char *const *texts, const int32_t *of_texts)
 {
     *l = (learned){ .pairs = qkv_pairs_new() };
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
     for (int i = 0; i < n; i++)
-        assert_int_equal(qkv_pairs_add_text(l->pairs, t, texts[i], strlen(texts[i]), NULL, 0, 0, of_texts[i]), QKV_OK);
+        assert_int_equal(qkv_pairs_add_text(l->pairs, m, texts[i], strlen(texts[i]), NULL, 0, 0, of_texts[i]), QKV_OK);
     l->epoch = qkv_epoch_new(l->pairs, &in_order, 0);
     assert_int_equal(qkv_epoch_batch(l->epoch, 0, &l->batch), QKV_OK);
     assert_int_equal(l->batch.rows, n);
@@ -391,11 +390,10 @@ static void classes_that_are_none(void **state)
         free_learned(&l);
     }
     qkv_pairs *p = qkv_pairs_new();
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
-    assert_int_equal(qkv_pairs_add_text(NULL, t, "w1", 2, NULL, 0, 0, 0), QKV_USAGE);
+    assert_int_equal(qkv_pairs_add_text(NULL, m, "w1", 2, NULL, 0, 0, 0), QKV_USAGE);
     assert_int_equal(qkv_pairs_add_text(p, NULL, "w1", 2, NULL, 0, 0, 0), QKV_USAGE);
-    assert_int_equal(qkv_pairs_add_text(p, t, NULL, 2, NULL, 0, 0, 0), QKV_USAGE);
-    assert_int_equal(qkv_pairs_add_text(p, t, "w1", 2, NULL, 0, -1, 0), QKV_USAGE);
+    assert_int_equal(qkv_pairs_add_text(p, m, NULL, 2, NULL, 0, 0, 0), QKV_USAGE);
+    assert_int_equal(qkv_pairs_add_text(p, m, "w1", 2, NULL, 0, -1, 0), QKV_USAGE);
     assert_int_equal(qkv_pairs_count(p), 0);
     qkv_pairs_free(p);
     qkv_model_free(m);
@@ -421,9 +419,8 @@ static void learning_and_using_read_alike(void **state)
     }
     assert_int_equal(l.batch.source[3 * l.batch.source_length + 3], UNKNOWN);
     free_learned(&l);
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m); /* a pair, cut */
-    l = (learned){ .pairs = qkv_pairs_new() };
-    assert_int_equal(qkv_pairs_add_text(l.pairs, t, "w1 w2", 5, "w3 w4", 5, 5, 1), QKV_OK);
+    l = (learned){ .pairs = qkv_pairs_new() }; /* a pair, cut */
+    assert_int_equal(qkv_pairs_add_text(l.pairs, m, "w1 w2", 5, "w3 w4", 5, 5, 1), QKV_OK);
     l.epoch = qkv_epoch_new(l.pairs, &in_order, 0);
     assert_int_equal(qkv_epoch_batch(l.epoch, 0, &l.batch), QKV_OK);
     const int32_t wanted[] = { START, word_id(m, "w1"), word_id(m, "w2"), END, word_id(m, "w3"), END };
@@ -802,7 +799,7 @@ static qkv_status all_of_it(void)
     qkv_status status = p ? QKV_OK : qkv_error_status();
     if (!status) status = qkv_classify(m, &all, &windows, &found);
     if (!status) status = qkv_embed_texts(m, &all, NULL, &found);
-    if (!status) status = qkv_pairs_add_text(p, qkv_model_source_tokenizer(m), "w1 \xff", 4, "w2", 2, 0, 1);
+    if (!status) status = qkv_pairs_add_text(p, m, "w1 \xff", 4, "w2", 2, 0, 1);
     double loss;
     const qkv_objective o = qkv_classifying((float[]){ 1, 2, 3 }, CLASSES);
     if (!status) status = qkv_evaluate(m, p, &o, &in_order, &loss);

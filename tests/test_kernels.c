@@ -309,6 +309,28 @@ static void cross_entropy(const qkv__kernels *k, const qkv__kernels *ref)
     }
 }
 
+/* Every number of 16 bits, bit for bit; and any count of them at any place. */
+static void widen(const qkv__kernels *k, const qkv__kernels *ref)
+{
+    run_name(k, "widen_bfloat, widen_half");
+    enum { ALL = 1 << 16 };
+    static uint16_t narrow[ALL];
+    static float wide[ALL + 1], expected[ALL];
+    for (int i = 0; i < ALL; i++) narrow[i] = (uint16_t)i;
+    for (int is_half = 0; is_half < 2; is_half++) {
+        (is_half ? ref->widen_half : ref->widen_bfloat)(expected, narrow, ALL);
+        (is_half ? k->widen_half : k->widen_bfloat)(wide, narrow, ALL);
+        assert_memory_equal(wide, expected, sizeof expected);
+        for (int n = 0; n < 70; n++) {
+            wide[n] = 12345;
+            (is_half ? k->widen_half : k->widen_bfloat)(wide, narrow + 15000 + n, n);
+            assert_memory_equal(wide, expected + 15000 + n, sizeof(float) * (size_t)n);
+            assert_true(wide[n] == 12345);
+        }
+    }
+    assert_true(expected[0x3C00] == 1 && expected[0xC000] == -2 && expected[1] == 0x1p-24f && isinf(expected[0x7C00]));
+}
+
 static void rotary(const qkv__kernels *k, const qkv__kernels *ref)
 {
     run_name(k, "angles, rotary");
@@ -453,16 +475,17 @@ static void each_isa(void **state)
     {                                                 \
 #name, each_isa, NULL, NULL, &(static_##name) \
     }
-#define TESTS(T)                                                                                                      \
-    T(by_kind)                                                                                                        \
-    T(scaled)                                                                                                         \
-    T(silu_gated_grad)                                                                                                \
-    T(dropout)                                                                                                        \
-    T(kl_divergence)                                                                                                  \
-    T(add_rows)                                                                                                       \
-    T(norms_about_zero)                                                                                               \
-    T(norms_about_2000) T(norm_grad_gain) T(cross_entropy) T(rotary) T(additive) T(relative_errors) T(special_values) \
-        T(softmax_of_infinities)
+#define TESTS(T)        \
+    T(by_kind)          \
+    T(scaled)           \
+    T(silu_gated_grad)  \
+    T(dropout)          \
+    T(kl_divergence)    \
+    T(add_rows)         \
+    T(norms_about_zero) \
+    T(norms_about_2000) \
+    T(norm_grad_gain)   \
+    T(cross_entropy) T(widen) T(rotary) T(additive) T(relative_errors) T(special_values) T(softmax_of_infinities)
 #define POINTER(name) static kernel_test *static_##name = name;
 TESTS(POINTER)
 

@@ -77,7 +77,8 @@ static void each_token_once(void **state)
 {
     (void)state;
     enum { DOCUMENTS = 12 };
-    qkv_tokenizer *t = word_tokenizer();
+    qkv_model *m = word_model(&decoder);
+    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
     for (int64_t context = 1; context <= 12; context += context < 4 ? 1 : 4) {
         qkv_pairs *p = qkv_pairs_new();
         int32_t ids[DOCUMENTS][64];
@@ -86,7 +87,7 @@ static void each_token_once(void **state)
             char text[400];
             lengths[i] = i * 3; /* the first is empty: only its end is to be told */
             draw_text(t, lengths[i], text, ids[i]);
-            assert_int_equal(qkv_pairs_add_document(p, t, text, strlen(text), context), QKV_OK);
+            assert_int_equal(qkv_pairs_add_document(p, m, text, strlen(text), context), QKV_OK);
         }
         qkv_epoch *e = qkv_epoch_new(p, &bare, 0);
         qkv_batch b = { 0 };
@@ -118,7 +119,7 @@ static void each_token_once(void **state)
         qkv_epoch_free(e);
         qkv_pairs_free(p);
     }
-    qkv_tokenizer_free(t);
+    qkv_model_free(m);
 }
 
 /* Bare targets that are too short to tell anything. */
@@ -198,7 +199,7 @@ static void training_reports_the_same(void **state)
             char text[400];
             int32_t ids[64];
             draw_text(t, i * 2, text, ids);
-            assert_int_equal(qkv_pairs_add_document(p, t, text, strlen(text), context), QKV_OK);
+            assert_int_equal(qkv_pairs_add_document(p, m, text, strlen(text), context), QKV_OK);
             assert_int_equal(qkv_measure_text(m, text, strlen(text), context, 0, &sum), QKV_OK);
         }
         qkv_batch_opts opts = bare;
@@ -242,11 +243,10 @@ static void measuring_refuses(void **state)
     assert_int_equal(qkv_measure_text(m, "w1", 2, 4, 0, &sum), QKV_NUMERIC);
     assert_int_equal(sum.tokens, 10);
     qkv_pairs *p = qkv_pairs_new();
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
-    assert_int_equal(qkv_pairs_add_document(p, t, "w1", 2, 0), QKV_USAGE);
+    assert_int_equal(qkv_pairs_add_document(p, m, "w1", 2, 0), QKV_USAGE);
     assert_int_equal(qkv_pairs_add_document(p, NULL, "w1", 2, 4), QKV_USAGE);
-    assert_int_equal(qkv_pairs_add_document(NULL, t, "w1", 2, 4), QKV_USAGE);
-    assert_int_equal(qkv_pairs_add_document(p, t, NULL, 2, 4), QKV_USAGE);
+    assert_int_equal(qkv_pairs_add_document(NULL, m, "w1", 2, 4), QKV_USAGE);
+    assert_int_equal(qkv_pairs_add_document(p, m, NULL, 2, 4), QKV_USAGE);
     assert_int_equal(qkv_pairs_count(p), 0);
     qkv_pairs_free(p);
     qkv_model_free(m);
@@ -260,7 +260,6 @@ static void documents_do_not_see_each_other(void **state)
 {
     (void)state;
     qkv_model *m = word_model(&decoder);
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
     const qkv_transformer *x = qkv_model_transformer(m);
     const char *const first[2] = { "w1 w2 w3 w4 w5 w6", "w1 w2 w9 w4 w5 w6" };
     static const char second[] = "w7 w8 w9 w10";
@@ -269,8 +268,8 @@ static void documents_do_not_see_each_other(void **state)
     for (int k = 0; k < 2; k++) {
         qkv_pairs *p = qkv_pairs_new();
         qkv_batch b = { 0 };
-        assert_int_equal(qkv_pairs_add_document(p, t, first[k], strlen(first[k]), 7), QKV_OK);
-        assert_int_equal(qkv_pairs_add_document(p, t, second, strlen(second), 7), QKV_OK);
+        assert_int_equal(qkv_pairs_add_document(p, m, first[k], strlen(first[k]), 7), QKV_OK);
+        assert_int_equal(qkv_pairs_add_document(p, m, second, strlen(second), 7), QKV_OK);
         qkv_epoch *e = qkv_epoch_new(p, &bare, 0);
         assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_OK);
         assert_int_equal(b.rows, 2);
@@ -424,7 +423,7 @@ static void at_least_one(void **state)
     free_masked(&x);
     qkv_pairs *p = qkv_pairs_new(); /* nothing to guess at all */
     double loss;
-    assert_int_equal(qkv_pairs_add_masked(p, qkv_model_source_tokenizer(m), "", 0, 0), QKV_OK);
+    assert_int_equal(qkv_pairs_add_masked(p, m, "", 0, 0), QKV_OK);
     assert_int_equal(qkv_evaluate(m, p, &o, &together, &loss), QKV_USAGE);
     qkv_trainer *t = qkv_trainer_new(m, p, &(qkv_trainer_opts){ .objective = &o, .batches = together });
     qkv_progress now;
@@ -452,9 +451,8 @@ static void masked_loss_by_hand(void **state)
     qkv_model *m = word_model(&encoder);
     const qkv_transformer *x = qkv_model_transformer(m);
     qkv_pairs *p = qkv_pairs_new();
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
-    assert_int_equal(qkv_pairs_add_masked(p, t, "w1 w2 w3 w4 w5 w6 w7 w8 w9", 26, 0), QKV_OK);
-    assert_int_equal(qkv_pairs_add_masked(p, t, "w5 w6 w7 w8 w9", 14, 4), QKV_OK);
+    assert_int_equal(qkv_pairs_add_masked(p, m, "w1 w2 w3 w4 w5 w6 w7 w8 w9", 26, 0), QKV_OK);
+    assert_int_equal(qkv_pairs_add_masked(p, m, "w5 w6 w7 w8 w9", 14, 4), QKV_OK);
     qkv_epoch *e = qkv_epoch_new(p, &together, 0);
     qkv_batch b = { 0 };
     assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_OK);
@@ -477,9 +475,9 @@ static void masked_loss_by_hand(void **state)
     }
     assert_true(n > 0 && n == b.tokens);
     assert_true(fabs(got - wanted / (double)n) < 1e-5 * got);
-    assert_int_equal(qkv_pairs_add_masked(p, t, "w1", 2, -1), QKV_USAGE);
+    assert_int_equal(qkv_pairs_add_masked(p, m, "w1", 2, -1), QKV_USAGE);
     assert_int_equal(qkv_pairs_add_masked(p, NULL, "w1", 2, 0), QKV_USAGE);
-    assert_int_equal(qkv_pairs_add_masked(NULL, t, "w1", 2, 0), QKV_USAGE);
+    assert_int_equal(qkv_pairs_add_masked(NULL, m, "w1", 2, 0), QKV_USAGE);
     qkv_tape_free(tape);
     qkv_batch_free(&b);
     qkv_epoch_free(e);
@@ -525,19 +523,22 @@ static qkv_model *model_of(int job, uint64_t seed)
 
 static qkv_pairs *pairs_of(int job, int n)
 {
-    qkv_tokenizer *t = word_tokenizer();
-    qkv_pairs *p = t ? qkv_pairs_new() : NULL;
+    qkv_transformer_opts o = decoder;
+    if (job != GENERATE) o.encoder_layers = 2, o.decoder_layers = 0;
+    qkv_model *m = word_model(&o);
+    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    qkv_pairs *p = m ? qkv_pairs_new() : NULL;
     qkv_status status = p ? QKV_OK : qkv_error_status();
     state_of_chance = 9;
     for (int i = 0; i < n && !status; i++) {
         char text[200];
         int32_t ids[32];
         draw_text(t, 1 + i % 13, text, ids);
-        if (job == GENERATE) status = qkv_pairs_add_document(p, t, text, strlen(text), 5);
-        else if (job == GUESS) status = qkv_pairs_add_masked(p, t, text, strlen(text), 0);
-        else status = qkv_pairs_add_text(p, t, text, strlen(text), NULL, 0, 0, i % 2);
+        if (job == GENERATE) status = qkv_pairs_add_document(p, m, text, strlen(text), 5);
+        else if (job == GUESS) status = qkv_pairs_add_masked(p, m, text, strlen(text), 0);
+        else status = qkv_pairs_add_text(p, m, text, strlen(text), NULL, 0, 0, i % 2);
     }
-    qkv_tokenizer_free(t);
+    qkv_model_free(m);
     if (!status) return p;
     qkv_pairs_free(p);
     return NULL;

@@ -38,6 +38,35 @@ static const qkv_transformer_opts odd = { .vocabulary = 11,
                                           .attention_dropout = 0.2f,
                                           .inner_dropout = 0.15f };
 
+static const qkv_transformer_opts variant = { .vocabulary = 11,
+                                              .encoder_layers = 1,
+                                              .dim = 8,
+                                              .heads = 2,
+                                              .inner = 12,
+                                              .activation = QKV_GELU,
+                                              .positions = QKV_LEARNED,
+                                              .longest = 5,
+                                              .unscaled = 1,
+                                              .classes = 3,
+                                              .pooling = QKV_POOL_FIRST,
+                                              .pooler = QKV_POOLER_RELU,
+                                              .embed_norm = 1,
+                                              .token_types = 2,
+                                              .head = 1,
+                                              .output_bias = 1 };
+static const qkv_transformer_opts scaled = { .vocabulary = 11,
+                                             .decoder_layers = 1,
+                                             .dim = 8,
+                                             .heads = 2,
+                                             .inner = 12,
+                                             .positions = QKV_ROTARY,
+                                             .no_bias = 1,
+                                             .qkv_bias = 1,
+                                             .rotary_factor = 8,
+                                             .rotary_low = 1,
+                                             .rotary_high = 4,
+                                             .rotary_length = 64 };
+
 /* ---- a folder of its own for every test ---- */
 
 static char folder[64], config_path[96], weights_path[96];
@@ -92,8 +121,8 @@ static void write_text(const char *path, const char *text)
 static void round_trip(void **state)
 {
     (void)state;
-    const qkv_transformer_opts *all[] = { &tiny, &odd };
-    for (int i = 0; i < 2; i++) {
+    const qkv_transformer_opts *all[] = { &tiny, &odd, &variant, &scaled };
+    for (int i = 0; i < 4; i++) {
         save(all[i]);
         qkv_model *first = qkv_model_new(all[i], 7), *m = qkv_model_load(folder);
         if (!m) fail_msg("%s", qkv_error());
@@ -104,6 +133,24 @@ static void round_trip(void **state)
         qkv_model_free(first);
         qkv_model_free(m);
     }
+}
+
+/* A config.json from before there were classifiers is what it was. */
+static void older_configs(void **state)
+{
+    (void)state;
+    save(&tiny);
+    char whole[8192];
+    strcpy(whole, read_text(config_path));
+    char *first = strstr(whole, "\"classes\""), *comma = first;
+    assert_non_null(first);
+    while (*comma != ',') comma--;
+    strcpy(comma, "\n}\n");
+    write_text(config_path, whole);
+    qkv_model *m = qkv_model_load(folder);
+    if (!m) fail_msg("%s", qkv_error());
+    assert_memory_equal(qkv_transformer_options(qkv_model_transformer(m)), &tiny, sizeof tiny);
+    qkv_model_free(m);
 }
 
 /* ---- bad folders ---- */
@@ -133,7 +180,7 @@ static void bad_configs(void **state)
         const char *words;
     } rows[] = {
         { "{", "", QKV_FORMAT, "line 2" },
-        { "\"qkv\"", "\"bert\"", QKV_UNSUPPORTED, "unsupported architecture \"bert\"" },
+        { "\"qkv\"", "\"t5\"", QKV_UNSUPPORTED, "unsupported architecture \"t5\": supported are marian, bert" },
         { "\"model_type\": \"qkv\",", "", QKV_FORMAT, "\"model_type\" is missing" },
         { "\"heads\": 2,", "", QKV_FORMAT, "\"heads\" is missing" },
         { "\"heads\"", "\"hands\": 1, \"heads\"", QKV_FORMAT, "\"hands\" is unknown" },
@@ -146,6 +193,10 @@ static void bad_configs(void **state)
         { "\"pre_norm\": false", "\"pre_norm\": 0", QKV_FORMAT, "true or false" },
         { "\"relu\"", "\"swish\"", QKV_UNSUPPORTED, "\"swish\"" },
         { "\"relu\"", "3", QKV_FORMAT, "\"activation\"" },
+        { "\"pooler\": \"none\"", "\"pooler\": \"gelu\"", QKV_UNSUPPORTED, "\"pooler\"" },
+        { "\"embed_norm\": false", "\"embed_norm\": 1", QKV_FORMAT, "\"embed_norm\": expected true or false" },
+        { "\"embed_norm\": false", "\"embed_norm\": true", QKV_FORMAT, "\"encoder.embed_norm.weight\" is missing" },
+        { "\"rotary_factor\": 0.0", "\"rotary_factor\": 8.0", QKV_FORMAT, "rotary positions" },
         { "\"norm_eps\": 0.0", "\"norm_eps\": 1e300", QKV_FORMAT, "a finite number" },
         { "\"vocabulary\": 11", "\"vocabulary\": 12", QKV_FORMAT, "\"embed.weight\" is (11, 8), expected (12, 8)" },
         { "\"decoder_layers\": 2", "\"decoder_layers\": 3", QKV_FORMAT, "\"decoder.2.self.q.weight\" is missing" },
@@ -407,6 +458,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(round_trip, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(older_configs, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(bad_configs, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(missing_files, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(cut_configs, make_folder, remove_folder),

@@ -36,6 +36,19 @@ static qkv_model *make_model(const qkv_transformer_opts *o)
     return m;
 }
 
+/* Biases start as zeros, which would hide one that is left out. */
+static void draw_zeros(qkv_params *p)
+{
+    uint32_t seed = 5;
+    for (int i = 0; i < qkv_params_tensors(p); i++) {
+        qkv_tensor *w = qkv_params_tensor(p, i);
+        for (int64_t k = 0; qkv_ndim(w) == 1 && k < qkv_count(w); k++) {
+            seed = seed * 1664525u + 1013904223u;
+            qkv_data(w)[k] += (float)(seed >> 8) / 16777216.0f - 0.5f;
+        }
+    }
+}
+
 static int draw_sources(void **state)
 {
     (void)state;
@@ -55,11 +68,18 @@ static void steps_equal_a_whole_forward(void **state)
     (void)state;
     enum { ROWS = 4, TOKENS = 6 };
     static const int32_t ids[ROWS * TOKENS] = { 1, 3, 4, 5, 6, 3, 1, 4, 4, 4, 2, 3, 1, 6, 5, 4, 3, 2, 1, 3, 3, 5, 5, 6 };
-    qkv_transformer_opts all[3] = { small, small, small };
+    enum { KINDS = 5 };
+    qkv_transformer_opts all[KINDS] = { small, small, small, small, small };
     all[1].positions = QKV_ROTARY, all[1].pre_norm = 1, all[1].norm = QKV_RMS_NORM, all[1].heads = 4, all[1].kv_heads = 2;
     all[2].encoder_layers = 0, all[2].positions = QKV_LEARNED, all[2].longest = 10;
-    for (int i = 0; i < 3; i++) {
+    all[3] = all[2]; /* published variants */
+    all[3].first_position = 2, all[3].embed_norm = 1, all[3].output_bias = 1, all[3].head = 1;
+    all[4] = all[1];
+    all[4].encoder_layers = 0, all[4].no_bias = 1, all[4].qkv_bias = 1, all[4].untied = 1, all[4].output_bias = 1;
+    all[4].rotary_factor = 8, all[4].rotary_low = 1, all[4].rotary_high = 4, all[4].rotary_length = 8;
+    for (int i = 0; i < KINDS; i++) {
         qkv_model *model = make_model(&all[i]);
+        draw_zeros(qkv_model_params(model));
         const qkv_transformer *m = qkv_model_transformer(model);
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }), *steps = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
         qkv_tensor *memory = NULL;

@@ -15,10 +15,10 @@
 
 #include "failing.h"
 
-enum { BATCH = 3, SOURCE = 7, TARGET = 6, STEPS = 20, MODELS = 4 };
+enum { BATCH = 3, SOURCE = 7, TARGET = 6, STEPS = 20, MODELS = 7 };
 static const int32_t source_lengths[BATCH] = { 7, 4, 1 }, target_lengths[BATCH] = { 6, 3, 5 };
 
-/* golden/make_transformer.py has the same four */
+/* golden/make_transformer.py has the same ones */
 static const qkv_transformer_opts models[MODELS] = {
     { .vocabulary = 23, .encoder_layers = 2, .decoder_layers = 2, .dim = 16, .heads = 4, .inner = 32 },
     { .vocabulary = 23,
@@ -55,6 +55,59 @@ static const qkv_transformer_opts models[MODELS] = {
       .activation = QKV_GELU_TANH,
       .kv_heads = 1,
       .d_k = 6 },
+    { .vocabulary = 23,
+      .encoder_layers = 2,
+      .dim = 16,
+      .heads = 4,
+      .inner = 32,
+      .positions = QKV_LEARNED,
+      .longest = 7,
+      .first_position = 2,
+      .activation = QKV_GELU,
+      .unscaled = 1,
+      .norm_eps = 1e-12f,
+      .embed_norm = 1,
+      .token_types = 2,
+      .head = 1,
+      .output_bias = 1,
+      .classes = 3,
+      .pooling = QKV_POOL_FIRST,
+      .pooler = QKV_POOLER_TANH },
+    { .vocabulary = 23,
+      .decoder_layers = 2,
+      .dim = 16,
+      .heads = 4,
+      .inner = 32,
+      .positions = QKV_ROTARY,
+      .pre_norm = 1,
+      .norm = QKV_RMS_NORM,
+      .activation = QKV_SILU_GATED,
+      .no_bias = 1,
+      .kv_heads = 2,
+      .untied = 1,
+      .unscaled = 1,
+      .output_bias = 1,
+      .qkv_bias = 1,
+      .rotary_base = 500,
+      .rotary_factor = 4,
+      .rotary_low = 1,
+      .rotary_high = 4,
+      .rotary_length = 24 },
+    { .vocabulary = 23,
+      .encoder_layers = 1,
+      .decoder_layers = 1,
+      .dim = 16,
+      .heads = 4,
+      .inner = 32,
+      .positions = QKV_LEARNED,
+      .longest = 9,
+      .activation = QKV_SILU,
+      .embed_norm = 1,
+      .head = 1,
+      .output_bias = 1,
+      .token_types = 3,
+      .classes = 3,
+      .pooler = QKV_POOLER_RELU },
 };
 
 /* ---- numbers that depend on a name alone ---- */
@@ -122,16 +175,34 @@ static batch draw_batch(const qkv_transformer_opts *o)
     return b;
 }
 
+static qkv_tensor *encode(const qkv_transformer *m, qkv_tape *t, const batch *b)
+{
+    int64_t types = qkv_transformer_options(m)->token_types;
+    if (!types) return qkv_transformer_encode(m, t, b->source, BATCH, SOURCE, source_lengths);
+    int32_t drawn[BATCH * SOURCE];
+    draw_ids(drawn, "types", types, BATCH * SOURCE);
+    return qkv_transformer_encode_typed(m, t, b->source, drawn, BATCH, SOURCE, source_lengths);
+}
+
 static qkv_tensor *logits_of(const qkv_transformer *m, qkv_tape *t, const batch *b)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(m);
     qkv_tensor *memory = NULL, *x;
-    if (o->encoder_layers) memory = qkv_transformer_encode(m, t, b->source, BATCH, SOURCE, source_lengths);
+    if (o->encoder_layers) memory = encode(m, t, b);
     x = memory;
     if (o->decoder_layers)
         x = qkv_transformer_decode(m, t, b->target, BATCH, TARGET, target_lengths, memory,
                                    o->encoder_layers ? source_lengths : NULL);
     return qkv_transformer_logits(m, x);
+}
+
+/* Of the words, and of the classes where there are any. */
+static qkv_tensor *loss_with_classes(const qkv_transformer *m, qkv_tape *t, const batch *b, qkv_tensor *words)
+{
+    static const int32_t labels[BATCH] = { 0, 1, 2 };
+    if (!qkv_transformer_options(m)->classes) return words;
+    qkv_tensor *classes = qkv_transformer_classify(m, encode(m, t, b), source_lengths);
+    return qkv_add(words, qkv_cross_entropy(classes, labels));
 }
 
 static qkv_tensor *loss_of(const qkv_transformer *m, qkv_tensor *logits)
@@ -186,7 +257,7 @@ static void compare_model(FILE *f, int number)
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .train = 1 });
     batch b = draw_batch(&models[number]);
     for (int step = 0; step < STEPS; step++) {
-        qkv_tensor *logits = logits_of(m, t, &b), *loss = loss_of(m, logits);
+        qkv_tensor *logits = logits_of(m, t, &b), *loss = loss_with_classes(m, t, &b, loss_of(m, logits));
         for (int64_t i = 0; step == 0 && i < qkv_count(logits); i++)
             assert_close("a logit", number, (double)qkv_data(logits)[i], next_golden(f), 1e-4);
         assert_int_equal(qkv_backward(loss), QKV_OK);
@@ -313,7 +384,12 @@ static void same_bits_alone_as_in_a_batch(void **state)
         for (int row = 0; row < BATCH; row++) {
             qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
             qkv_tensor *memory = NULL, *x;
-            if (o->encoder_layers) memory = qkv_transformer_encode(m, t, b.source + row * SOURCE, 1, source_lengths[row], NULL);
+            if (o->encoder_layers) {
+                int32_t types[BATCH * SOURCE];
+                draw_ids(types, "types", o->token_types, BATCH * SOURCE);
+                memory = qkv_transformer_encode_typed(
+                    m, t, b.source + row * SOURCE, o->token_types ? types + row * SOURCE : NULL, 1, source_lengths[row], NULL);
+            }
             x = memory;
             if (o->decoder_layers)
                 x = qkv_transformer_decode(m, t, b.target + row * TARGET, 1, target_lengths[row], NULL, memory, NULL);
@@ -324,6 +400,49 @@ static void same_bits_alone_as_in_a_batch(void **state)
         }
         qkv_params_free(p);
     }
+}
+
+/* ---- hidden states ---- */
+
+static void hidden_states_are_kept(void **state)
+{
+    (void)state;
+    for (int number = 0; number < MODELS; number++) {
+        const qkv_transformer_opts *o = &models[number];
+        qkv_params *p = qkv_params_new(1);
+        qkv_transformer *m = model_with_drawn_weights(p, number);
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_hidden = 1 });
+        batch b = draw_batch(o);
+        qkv_tensor *logits = logits_of(m, t, &b);
+        int n = 0, expected = (o->encoder_layers ? o->encoder_layers + 1 : 0) + (o->decoder_layers ? o->decoder_layers + 1 : 0);
+        while (qkv_tape_hidden(t, n)) assert_int_equal(qkv_dim(qkv_tape_hidden(t, n++), -1), o->dim);
+        assert_int_equal(n, expected);
+        qkv_tensor *again = qkv_transformer_logits(m, qkv_tape_hidden(t, n - 1));
+        assert_memory_equal(qkv_data(again), qkv_data(logits), sizeof(float) * (size_t)qkv_count(logits));
+        qkv_tape_reset(t);
+        assert_null(qkv_tape_hidden(t, 0));
+        qkv_tape_free(t);
+        qkv_params_free(p);
+    }
+}
+
+/* Without types, all are of type 0. */
+static void types_default_to_the_first(void **state)
+{
+    (void)state;
+    static const int32_t zeros[BATCH * SOURCE];
+    qkv_params *p = qkv_params_new(1);
+    qkv_transformer *m = model_with_drawn_weights(p, 4);
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    batch b = draw_batch(&models[4]);
+    qkv_tensor *bare = qkv_transformer_encode(m, t, b.source, BATCH, SOURCE, source_lengths);
+    qkv_tensor *typed = qkv_transformer_encode_typed(m, t, b.source, zeros, BATCH, SOURCE, source_lengths);
+    qkv_tensor *drawn = encode(m, t, &b);
+    assert_int_equal(qkv_tape_status(t), QKV_OK);
+    assert_memory_equal(qkv_data(bare), qkv_data(typed), sizeof(float) * (size_t)qkv_count(bare));
+    assert_memory_not_equal(qkv_data(bare), qkv_data(drawn), sizeof(float) * (size_t)qkv_count(bare));
+    qkv_tape_free(t);
+    qkv_params_free(p);
 }
 
 /* ---- presets, names, bad input ---- */
@@ -376,7 +495,9 @@ static void bad_options(void **state)
     } rows[] = {
         { good, "at least 1 token" }, { good, "negative" },       { good, "at least 1 layer" }, { good, "inner width" },
         { good, "does not divide" },  { good, "longest" },        { good, "dropout" },          { good, "no such norm" },
-        { good, "no such kind" },     { good, "first position" }, { good, "of its own" },
+        { good, "no such kind" },     { good, "first position" }, { good, "of its own" },       { good, "no such pooler" },
+        { good, "token types need" }, { good, "has no gate" },    { good, "rotary positions" }, { good, "at least 1" },
+        { good, "rotary_low" },       { good, "rotary length" },
     };
     rows[0].o.vocabulary = 0;
     rows[1].o.encoder_layers = -1;
@@ -389,6 +510,17 @@ static void bad_options(void **state)
     rows[8].o.positions = (qkv_position_kind)9;
     rows[9].o.first_position = -1;
     rows[10].o.target_vocabulary = 5, rows[10].o.decoder_layers = 0;
+    rows[11].o.pooler = (qkv_pooler)7;
+    rows[12].o.token_types = 2, rows[12].o.encoder_layers = 0;
+    rows[13].o.head = 1, rows[13].o.activation = QKV_SILU_GATED;
+    for (int i = 14; i < 18; i++) {
+        rows[i].o.positions = QKV_ROTARY;
+        rows[i].o.rotary_factor = 8, rows[i].o.rotary_low = 1, rows[i].o.rotary_high = 4, rows[i].o.rotary_length = 64;
+    }
+    rows[14].o.positions = QKV_SINUSOID;
+    rows[15].o.rotary_factor = NAN;
+    rows[16].o.rotary_high = 1;
+    rows[17].o.rotary_length = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_params *p = qkv_params_new(1);
         assert_null(qkv_transformer_new(p, &rows[i].o));
@@ -411,7 +543,8 @@ static void bad_calls(void **state)
                  { 2, false, false, 3, "has no encoder" },
                  { 2, true, true, 3, "alone" },
                  { 0, true, false, 3, "needs its memory" },
-                 { 1, false, false, 10, "the table has 9" } };
+                 { 1, false, false, 10, "the table has 9" },
+                 { 4, false, false, 8, "the table has 9" } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_params *p = qkv_params_new(1);
         qkv_transformer *m = model_with_drawn_weights(p, rows[i].model);
@@ -456,6 +589,8 @@ int main(void)
         cmocka_unit_test(same_weights_on_any_threads),
         cmocka_unit_test(padding_and_future_change_nothing),
         cmocka_unit_test(same_bits_alone_as_in_a_batch),
+        cmocka_unit_test(hidden_states_are_kept),
+        cmocka_unit_test(types_default_to_the_first),
         cmocka_unit_test(presets),
         cmocka_unit_test(weights_are_saved_and_loaded),
         cmocka_unit_test(bad_options),

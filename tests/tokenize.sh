@@ -110,6 +110,44 @@ refused "no <unk>" 2 "<unk>" tokenizer --kind words --train small.txt --specials
 refused "no such kind" 2 "bpe, words, characters" tokenizer --kind pieces --train small.txt --out t6.json
 check "and none of them wrote" test ! -e t6.json
 
+# ---- published tokenizers ----
+mkdir bert
+printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n##s\n,\n' >bert/vocab.txt
+lines_of 'The CATS, zebra\n'
+check "vocab.txt" run 0 "" tokenize --tokenizer bert/vocab.txt
+same "gives word pieces" "the cat ##s , [UNK]" "$(cat out)"
+check "a folder" run 0 "" tokenize --tokenizer bert --ids --framed
+same "with a frame" "2 5 6 7 8 1 3" "$(cat out)"
+cp out in
+check "detokenize" run 0 "" detokenize --tokenizer bert --ids --skip-specials
+same "as its decoder has it" "the cats," "$(cat out)"
+lines_of 'the [MASK]\n'
+check "a special token" run 0 "" tokenize --tokenizer bert --ids --specials
+same "when asked for" "5 4" "$(cat out)"
+printf '{"do_lower_case": false}' >bert/tokenizer_config.json
+lines_of 'The the\n'
+check "tokenizer_config.json" run 0 "" tokenize --tokenizer bert
+same "keeps capitals" "[UNK] the" "$(cat out)"
+lines_of 'the cat\n'
+check "a SentencePiece model" run 0 "" tokenize --tokenizer "$golden/spm_bytes.model" --json
+contains "has spans" "$(cat out)" '"spans": [[0, 3], [3, 7]]' '▁cat'
+mkdir opus
+cp "$golden/spm_unigram.model" opus/source.spm
+cp "$golden/spm_suffix.model" opus/target.spm
+printf '{"</s>": 0, "<unk>": 1, "▁the": 2, "the▁": 3}' >opus/vocab.json
+lines_of 'the\n'
+check "OPUS-MT's files" run 0 "" tokenize --tokenizer opus --framed
+same "are the source's" "▁the </s>" "$(cat out)"
+check "--target" run 0 "" tokenize --tokenizer opus --target
+same "is the other side" "the▁" "$(cat out)"
+mkdir none
+refused "a folder without a tokenizer" 3 "none holds no tokenizer" tokenize --tokenizer none
+refused "--target with a file" 2 "--target is for a folder" tokenize --tokenizer t.json --target
+printf 'a\n' >bert/vocab.txt
+refused "a vocab.txt without [UNK]" 4 "bert/vocab.txt: model.unk_token" tokenize --tokenizer bert
+head -c 100 "$golden/spm_bytes.model" >cut.model
+refused "a cut model" 4 "cut.model: byte" tokenize --tokenizer cut.model
+
 # ---- bad input ----
 printf 'good\nb\377d\ngood\n' >in
 check "bad bytes are replaced and the line is named" run 0 "line 2: byte 2" tokenize --tokenizer t.json
@@ -142,8 +180,8 @@ lines_of 'x'
 refused "no tokenizer" 2 "--tokenizer is missing" tokenize
 refused "a tokenizer that is not there" 3 "none.json" tokenize --tokenizer none.json
 refused "a tokenizer that is none" 4 "in" tokenize --tokenizer in
-sed 's/"normalizer": null/"normalizer": {"type": "NFC"}/' t.json >nfc.json
-refused "a tokenizer of another kind" 5 "nfc.json: normalizer" tokenize --tokenizer nfc.json
+sed 's/"normalizer": null/"normalizer": {"type": "Nmt"}/' t.json >nmt.json
+refused "a tokenizer of another kind" 5 'nmt.json: normalizer.type: "Nmt"' tokenize --tokenizer nmt.json
 refused "--ids and --json" 2 "choose one" tokenize --tokenizer t.json --ids --json
 if [ -e /dev/full ]; then
     "$qkv" tokenize --tokenizer t.json <"$golden/text.txt" >/dev/full 2>err
@@ -154,7 +192,8 @@ same "a folder for input" 3 $?
 
 # ---- help ----
 contains "qkv tokenizer --help" "$("$qkv" tokenizer --help)" "--train FILE.." --kind --size --specials --min-count --strict --quiet -o
-contains "qkv tokenize --help" "$("$qkv" tokenize --help)" --tokenizer --ids --json --specials --strict --quiet
+contains "qkv tokenize --help" "$("$qkv" tokenize --help)" \
+    --tokenizer --target --ids --json --specials --framed --strict --quiet
 contains "qkv detokenize --help" "$("$qkv" detokenize --help)" --tokenizer --ids --skip-specials --strict --quiet
 same "no line of help is wider than a terminal" "" \
     "$(for c in tokenizer tokenize detokenize; do "$qkv" $c --help; done | awk 'length($0) > 100')"

@@ -16,13 +16,19 @@ import torch.nn.functional as F
 BATCH, SOURCE, TARGET, STEPS = 3, 7, 6, 20
 SOURCE_LENGTHS, TARGET_LENGTHS = [7, 4, 1], [6, 3, 5]
 
-# The paper's model, BERT's kind, Llama's kind, and the other corners.
+# The paper's model, BERT's kind, Llama's kind, and the other corners; then BERT, Llama 3 with Qwen's biases, and the rest of the options.
 MODELS = [
     dict(vocabulary=23, encoder=2, decoder=2, positions="sinusoid"),
     dict(vocabulary=23, encoder=2, decoder=0, positions="learned", pre_norm=True, activation="gelu"),
     dict(vocabulary=23, encoder=0, decoder=2, positions="rotary", pre_norm=True, rms=True, activation="silu_gated", no_bias=True,
          kv_heads=2, untied=True, unscaled=True),
     dict(vocabulary=23, target=19, encoder=1, decoder=2, positions="halves", first=2, activation="gelu_tanh", kv_heads=1, d_k=6),
+    dict(vocabulary=23, encoder=2, decoder=0, positions="learned", longest=7, first=2, activation="gelu", unscaled=True, eps=1e-12,
+         embed_norm=True, types=2, head=True, output_bias=True, classes=3, pooling="first", pooler="tanh"),
+    dict(vocabulary=23, encoder=0, decoder=2, positions="rotary", pre_norm=True, rms=True, activation="silu_gated", no_bias=True,
+         kv_heads=2, untied=True, unscaled=True, output_bias=True, qkv_bias=True, base=500.0, scaling=(4.0, 1.0, 4.0, 24)),
+    dict(vocabulary=23, encoder=1, decoder=1, positions="learned", activation="silu", embed_norm=True, types=3, head=True, output_bias=True,
+         classes=3, pooling="mean", pooler="relu"),
 ]
 DIM, HEADS, INNER = 16, 4, 32
 
@@ -55,8 +61,18 @@ class Model:
         if o["decoder"]:
             embed = "target_embed" if o.get("target") else "embed"
             self.stack("decoder", embed, o.get("target") or o["vocabulary"], o["decoder"], o["encoder"] > 0)
+        if o.get("classes"):
+            for name, size in ("pooler", DIM), ("classifier", o["classes"]):
+                self.add(name + ".weight", size, DIM)
+                self.add(name + ".bias", size)
+        if o.get("head"):
+            self.add("head.weight", DIM, DIM)
+            self.add("head.bias", DIM)
+            self.norm_weights("head.norm")
         if o.get("untied"):
             self.add("output.weight", o.get("target") or o["vocabulary"], DIM)
+        if o.get("output_bias"):
+            self.add("output.bias", o.get("target") or o["vocabulary"])
 
     def add(self, name, *shape):
         draw = Draw(name)
@@ -72,7 +88,7 @@ class Model:
 
     def linear_weights(self, name, fan_in, fan_out):
         self.add(name + ".weight", fan_out, fan_in)
-        if not self.o.get("no_bias"):
+        if not self.o.get("no_bias") or (self.o.get("qkv_bias") and name[-2:] in (".q", ".k", ".v")):
             self.add(name + ".bias", fan_out)
 
     def norm_weights(self, name):
@@ -90,8 +106,12 @@ class Model:
     def stack(self, name, embed, vocabulary, layers, crosses):
         if embed + ".weight" not in self.w:
             self.add(embed + ".weight", vocabulary, DIM)
+        if name == "encoder" and self.o.get("types"):
+            self.add("token_types.weight", self.o["types"], DIM)
         if self.o["positions"] == "learned":
-            self.add(name + ".positions.weight", 9, DIM)
+            self.add(name + ".positions.weight", self.o.get("longest", 9) + self.o.get("first", 0), DIM)
+        if self.o.get("embed_norm"):
+            self.norm_weights(name + ".embed_norm")
         for i in range(layers):
             at = f"{name}.{i}."
             self.attention_weights(at + "self")
@@ -113,11 +133,21 @@ class Model:
     def norm(self, name, x):
         if self.o.get("rms"):
             return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * self.w[name + ".weight"]
-        return F.layer_norm(x, (DIM,), self.w[name + ".weight"], self.w[name + ".bias"], 1e-5)
+        return F.layer_norm(x, (DIM,), self.w[name + ".weight"], self.w[name + ".bias"], self.o.get("eps", 1e-5))
+
+    def frequencies(self, half):
+        plain = self.o.get("base", 10000.0) ** (-torch.arange(half).double() / half)
+        if not self.o.get("scaling"):
+            return plain
+        factor, low, high, length = self.o["scaling"]
+        wave = 2 * np.pi / plain
+        smooth = (length / wave - low) / (high - low)
+        between = (1 - smooth) * plain / factor + smooth * plain
+        return torch.where(wave < length / high, plain, torch.where(wave > length / low, plain / factor, between))
 
     def rotate(self, x):
         half = x.shape[-1] // 2
-        angle = torch.arange(x.shape[-2]).double()[:, None] * 10000.0 ** (-torch.arange(half).double() / half)
+        angle = torch.arange(x.shape[-2]).double()[:, None] * self.frequencies(half)
         a, b = x[..., :half], x[..., half:]
         return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], -1)
 
@@ -133,17 +163,16 @@ class Model:
         scores = (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).masked_fill(~seen, -np.inf)
         return self.linear(name + ".out", (torch.softmax(scores, -1) @ v).transpose(1, 2).flatten(2))
 
+    def activate(self, h):
+        kind = self.o.get("activation", "relu")
+        return F.gelu(h, approximate="tanh") if kind == "gelu_tanh" else getattr(F, kind)(h)
+
     def feed_forward(self, name, x):
         h = self.linear(name + ".in", x)
-        kind = self.o.get("activation", "relu")
-        if kind == "relu":
-            h = F.relu(h)
-        elif kind == "gelu":
-            h = F.gelu(h)
-        elif kind == "gelu_tanh":
-            h = F.gelu(h, approximate="tanh")
-        else:
+        if self.o.get("activation") == "silu_gated":
             h = F.silu(self.linear(name + ".gate", x)) * h
+        else:
+            h = self.activate(h)
         return self.linear(name + ".out", h)
 
     def positions(self, name, length):
@@ -159,7 +188,11 @@ class Model:
         x = self.w[embed + ".weight"][tokens]
         if not self.o.get("unscaled"):
             x = x * DIM ** 0.5
+        if name == "encoder" and self.o.get("types"):
+            x = x + self.w["token_types.weight"][ids("types", self.o["types"], BATCH * SOURCE).reshape(BATCH, SOURCE)]
         x = x + self.positions(name, tokens.shape[1])
+        if self.o.get("embed_norm"):
+            x = self.norm(name + ".embed_norm", x)
         pre = self.o.get("pre_norm")
 
         def sub(norm, f, x):
@@ -189,14 +222,25 @@ class Model:
             seen = keys(TARGET_LENGTHS, TARGET) & torch.ones(TARGET, TARGET).tril().bool()
             x = self.run("decoder", "target_embed" if o.get("target") else "embed", target, seen, memory, memory_seen)
         table = "output" if o.get("untied") else "target_embed" if o.get("target") else "embed"
-        return x @ self.w[table + ".weight"].T
+        if o.get("head"):
+            x = self.norm("head.norm", self.activate(self.linear("head", x)))
+        self.memory = memory
+        return F.linear(x, self.w[table + ".weight"], self.w.get("output.bias"))
+
+    def class_loss(self):
+        if not self.o.get("classes"):
+            return 0
+        seen = (torch.arange(SOURCE) < torch.tensor(SOURCE_LENGTHS)[:, None]).double()[:, :, None]
+        x = self.memory[:, 0] if self.o["pooling"] == "first" else (self.memory * seen).sum(1) / seen.sum(1)
+        x = getattr(torch, self.o["pooler"])(self.linear("pooler", x))
+        return F.cross_entropy(self.linear("classifier", x), torch.arange(BATCH))
 
     def loss(self, logits):
         size, length = logits.shape[-1], logits.shape[1]
         lengths = TARGET_LENGTHS if self.o["decoder"] else SOURCE_LENGTHS
         labels = ids("labels", size, BATCH * length).reshape(BATCH, length)
         labels[torch.arange(length) >= torch.tensor(lengths)[:, None]] = -100
-        return F.cross_entropy(logits.reshape(-1, size), labels.reshape(-1), label_smoothing=0.1)
+        return F.cross_entropy(logits.reshape(-1, size), labels.reshape(-1), label_smoothing=0.1) + self.class_loss()
 
 
 def main():

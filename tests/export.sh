@@ -1,0 +1,13 @@
+#!/bin/sh
+# A translator of ours, saved under Marian's names, gives the same logits in PyTorch. Skipped where there is no PyTorch.
+# usage: export.sh EXPORT_MARIAN GOLDEN
+set -eu
+folder=$(mktemp -d)
+trap 'rm -r "$folder"' EXIT
+python=
+for found in python3 /usr/bin/python3; do
+    if "$found" -c 'import numpy, torch' 2>/dev/null; then python=$found && break; fi
+done
+[ -n "$python" ] || { echo "skipped: there is no PyTorch"; exit 77; }
+"$1" "$folder"
+"$python" "$2/families.py" "$folder"

@@ -1,0 +1,68 @@
+/* export_marian.c: writes a small random translator under Marian's names, and golden.safetensors: a batch and the logits it
+ * gets here, for golden/families.py to compare with its own.
+ * usage: export_marian DIR
+ */
+#include <qkv/qkv.h>
+
+#include "io/safetensors.h"
+
+#include <stdio.h>
+
+enum { ROWS = 2, SOURCE = 5, TARGET = 4, SIZE = 19 };
+
+static const float ids[ROWS * SOURCE] = { 3, 17, 4, 4, 0, 11, 9, 0, 0, 0 }, lengths[ROWS] = { 5, 3 };
+static const float target[ROWS * TARGET] = { 18, 5, 2, 7, 18, 1, 6, 0 }, target_lengths[ROWS] = { 4, 3 };
+
+static void whole(const float *from, int n, int32_t *to)
+{
+    for (int i = 0; i < n; i++) to[i] = (int32_t)from[i];
+}
+
+static qkv_tensor *run(const qkv_transformer *m, qkv_tape *t)
+{
+    int32_t source[ROWS * SOURCE], aim[ROWS * TARGET], n[ROWS], aim_n[ROWS];
+    whole(ids, ROWS * SOURCE, source);
+    whole(target, ROWS * TARGET, aim);
+    whole(lengths, ROWS, n);
+    whole(target_lengths, ROWS, aim_n);
+    qkv_tensor *memory = qkv_transformer_encode(m, t, source, ROWS, SOURCE, n);
+    return qkv_transformer_logits(m, qkv_transformer_decode(m, t, aim, ROWS, TARGET, aim_n, memory, n));
+}
+
+static qkv_status write_golden(const char *folder, const qkv_tensor *logits)
+{
+    char path[4096];
+    qkv__to_store all[] = {
+        { "ids", 2, (int64_t[]){ ROWS, SOURCE }, ROWS * SOURCE, ids },
+        { "lengths", 1, (int64_t[]){ ROWS }, ROWS, lengths },
+        { "target", 2, (int64_t[]){ ROWS, TARGET }, ROWS * TARGET, target },
+        { "target_lengths", 1, (int64_t[]){ ROWS }, ROWS, target_lengths },
+        { "logits", 3, (int64_t[]){ ROWS, TARGET, SIZE }, ROWS * TARGET * SIZE, qkv_data(logits) },
+    };
+    snprintf(path, sizeof path, "%s/golden.safetensors", folder);
+    return qkv__safetensors_write(path, 5, all, 0, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const qkv_transformer_opts o = { .vocabulary = SIZE,
+                                     .encoder_layers = 2,
+                                     .decoder_layers = 3,
+                                     .dim = 24,
+                                     .heads = 4,
+                                     .inner = 40,
+                                     .positions = QKV_SINUSOID_HALVES,
+                                     .activation = QKV_SILU };
+    qkv_model *m = argc == 2 ? qkv_model_new(&o, 5) : NULL;
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_status status = m ? qkv_model_save_as(m, argv[1], "marian") : QKV_USAGE;
+    if (!status) {
+        qkv_tensor *logits = run(qkv_model_transformer(m), t);
+        status = logits ? write_golden(argv[1], logits) : qkv_tape_status(t);
+    }
+    if (status) fprintf(stderr, "export_marian: %s\n", qkv_error());
+    qkv_tape_free(t);
+    qkv_model_free(m);
+    qkv_threads_stop();
+    return (int)status;
+}

@@ -1,0 +1,377 @@
+#!/bin/sh
+# published.sh: every command on models as their authors publish them. usage: published.sh QKV GOLDEN MAKE_FORMS MAKE_MODEL EXAMPLE [STORIES]
+. "$(dirname "$0")/cases.sh"
+qkv=$(realpath "$1") golden=$(realpath "$2") make_forms=$(realpath "$3") make_model=$(realpath "$4") example=$(realpath "$5") stories=${6:-none}
+cd "$folder" || exit 1
+export LC_ALL=C.UTF-8
+: >in
+
+# ---- models: golden weights, which know 23 ids, and tokenizers for as many tokens ----
+# model NAME FAMILY: a copy to add files to
+model() { cp -r "$golden/families/$2" "$1" && chmod -R u+w "$1"; }
+bert() {
+    model "$1" "$1"
+    printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' the cat sat on mat a dog ran '##s' . , good bad film is was paris \
+        france >"$1/vocab.txt"
+}
+for name in bert_mlm bert_classify bert_sentence distilbert_mlm distilbert_classify; do bert $name; done
+letters='"Ġ": 4, "t": 5, "h": 6, "e": 7, "c": 8, "a": 9, "s": 10, "o": 11, "n": 12, "m": 13, "d": 14, "g": 15, "r": 16, "i": 17, "th": 18,
+    "the": 19, "Ġthe": 20, "at": 21'
+roberta() {
+    model "$1" "$1"
+    printf '{"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, %s, "<mask>": 22}' "$letters" >"$1/vocab.json"
+    printf '#version: 0.2\nt h\nth e\nĠ the\na t\n' >"$1/merges.txt"
+}
+for name in roberta_mlm roberta_classify; do roberta $name; done
+llama() {
+    model "$1" "$1"
+    cat >"$1/tokenizer.json" <<JSON
+{"added_tokens": [{"id": 1, "content": "<s>", "special": true}, {"id": 2, "content": "</s>", "special": true}],
+ "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true}, "decoder": {"type": "ByteLevel"},
+ "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+    "pair": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+    "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}}},
+ "model": {"type": "BPE", "vocab": {".": 0, "<s>": 1, "</s>": 2, "?": 3, $letters, ",": 22}, "merges": ["t h", "th e", "Ġ the", "a t"]}}
+JSON
+}
+for name in llama mistral qwen2; do llama $name; done
+model gpt2 gpt2 # with so few tokens most bytes have none, which a plain vocab.json must not lack
+cat >gpt2/tokenizer.json <<JSON
+{"added_tokens": [{"id": 22, "content": "<|endoftext|>", "special": true}], "decoder": {"type": "ByteLevel"},
+ "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "add_prefix_space": false, "use_regex": true}]},
+ "model": {"type": "BPE", "vocab": {".": 0, "!": 1, ",": 2, "?": 3, $letters, "<|endoftext|>": 22}, "merges": ["t h", "th e", "Ġ the", "a t"]}}
+JSON
+model marian marian
+cp "$golden/spm_unigram.model" marian/source.spm
+cp "$golden/spm_unigram.model" marian/target.spm
+printf '{"</s>": 0, "<unk>": 1, "▁": 2, "a": 3, "s": 4, ",": 5, ".": 6, "t": 7, "▁a": 8, "▁the": 9, "h": 10, "e": 11, "o": 12, "▁cat": 13,
+    "▁s": 14, "at": 15, "▁mat": 16, "on": 17, "r": 18, "m": 19, "n": 20, "▁我爱你": 21, "<pad>": 22}' >marian/vocab.json
+"$make_model" own pair "$golden/text.txt"
+all='bert_mlm bert_classify bert_sentence distilbert_mlm distilbert_classify roberta_mlm roberta_classify gpt2 llama mistral qwen2 marian'
+
+# ---- numbers of files ----
+npy() { od -An -v -w4 -t f4 -j $((10 + $(od -An -t u2 -j 8 -N 2 "$1"))) "$1"; }
+# tensor FILE NAME: of a safetensors file
+tensor() {
+    header=$(od -An -t u8 -N 8 "$1" | tr -d ' ')
+    range=$(tail -c +9 "$1" | head -c "$header" | sed "s/.*\"$2\":{[^}]*\"data_offsets\":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/")
+    od -An -v -w4 -t f4 -j $((8 + header + ${range% *})) -N $((${range#* } - ${range% *})) "$1"
+}
+# near NAME WANTED GOT TOLERANCE: files of numbers
+near() {
+    if paste "$2" "$3" | awk -v most="$4" 'NF != 2 || !($1 - $2 <= most && $2 - $1 <= most) { bad++ } END { exit bad || !NR }'; then ok "$1"
+    else not_ok "$1" "$(paste "$2" "$3" | head -3)"; fi
+}
+# row FAMILY NAME N: N ids of the golden's first row, with commas
+row() { tensor "$golden/families/$1/golden.safetensors" "$2" | head -"$3" | awk '{ printf (NR > 1 ? ",%d" : "%d"), $1 }'; }
+
+# ---- info ----
+for name in $all; do check "info $name" run 0 "" info $name; done
+check "info of a BERT" run 0 "" info bert_mlm
+contains "tells what it is" "$(tr -s ' ' <out)" "architecture bert" "parameters 5143" "bytes 27432 in 1 file" "layers 2 of the encoder" "dim 16" \
+    "heads 4" "vocabulary 23" "context 12" "tokenizer published, 23 tokens, from vocab.txt" "can fill, embed"
+check "info of a classifier" run 0 "" info bert_classify
+contains "has labels" "$(cat out)" "classify" "bad, neither, good"
+check "info of a translator" run 0 "" info marian
+contains "has two sides" "$(tr -s ' ' <out)" "2 of the encoder, 2 of the decoder" "source.spm" "can translate"
+check "info of a Llama" run 0 "" info llama
+contains "has heads of keys and values" "$(tr -s ' ' <out)" "heads 4, 2 of keys and values" "can generate"
+check "info --json" run 0 "" info bert_classify --json
+contains "is JSON" "$(cat out)" '"architecture": "bert"' '"labels": [' '"neither"' '"tokens": 23' '"kv_heads": 4' '"can": ['
+check "info of our own" run 0 "" info own
+contains "is qkv" "$(tr -s ' ' <out)" "architecture qkv" "tokenizer byte pairs"
+
+# ---- tokenize ----
+echo 'The cats sat' >in
+check "tokenize -m" run 0 "" tokenize -m bert_mlm --framed
+same "gives word pieces" "[CLS] the cat ##s sat [SEP]" "$(cat out)"
+printf 'the cat\ta dog\n' >in
+check "tokenize --pair" run 0 "" tokenize -m bert_mlm --framed --pair --json
+contains "has types" "$(cat out)" '"ids": [2, 5, 6, 3, 10, 11, 3]' '"types": [0, 0, 0, 0, 1, 1, 1]'
+echo 'the cat' >in
+refused "a line without a TAB" 4 "line 1 is not" tokenize -m bert_mlm --pair
+refused "two places" 2 "choose one" tokenize -m bert_mlm --tokenizer bert_mlm/vocab.txt
+refused "no place" 2 "so is --model" detokenize
+: >in
+
+# ---- forward ----
+# compared NAME FILE.npy TENSORS...: with the first rows of the golden's tensors
+compared() {
+    file=$golden/families/$1/golden.safetensors of=$1
+    npy "$2" >got
+    shift 2
+    each=$(($(wc -l <got) / $#))
+    for name in "$@"; do tensor "$file" "$name" | head -$each; done >wanted
+    near "$of: $*" wanted got 1e-4
+}
+for model in bert_mlm roberta_mlm distilbert_mlm bert_classify roberta_classify distilbert_classify bert_sentence; do
+    types= out=logits
+    case $model in distilbert*) ;; *) types="--type-ids $(row $model types 7)" ;; esac
+    case $model in *_classify) out=classes ;; bert_sentence) out=encoder ;; esac
+    check "forward $model" run 0 "" forward -m $model --source-ids "$(row $model ids 7)" $types --$out y.npy --encoder-all h.npy --quiet
+    if [ $out = encoder ]; then compared $model y.npy hidden.2; else compared $model y.npy $out; fi
+    compared $model h.npy hidden.0 hidden.1 hidden.2
+done
+for model in gpt2 llama mistral qwen2; do
+    check "forward $model" run 0 "" forward -m $model --target-ids "$(row $model ids 7)" --logits y.npy --hidden-all h.npy --quiet
+    compared $model y.npy logits
+    compared $model h.npy hidden.0 hidden.1 hidden.2
+done
+check "forward marian" run 0 "" forward -m marian --source-ids "$(row marian ids 7)" --target-ids "$(row marian target 3)" \
+    --logits y.npy --encoder-all e.npy --hidden-all h.npy --quiet
+compared marian y.npy logits
+compared marian e.npy hidden.0 hidden.1 hidden.2
+compared marian h.npy hidden.3 hidden.4 hidden.5
+# as_ids NAME MODEL IDS OPTIONS...: text is read as these ids
+as_ids() {
+    case_name=$1 model=$2 ids=$3
+    shift 3
+    problem=$(run 0 "" forward -m "$model" "$@" --logits text.npy --quiet) && problem=$(run 0 "" forward -m "$model" $ids --logits ids.npy --quiet) &&
+        cmp -s text.npy ids.npy && ok "$case_name" || not_ok "$case_name" "$problem"
+}
+as_ids "text is framed" bert_mlm "--source-ids 2,5,4,3" --source 'the [MASK]'
+as_ids "or raw" bert_mlm "--source-ids 5,6" --source 'the cat' --raw
+as_ids "as RoBERTa has it" roberta_mlm "--source-ids 0,19,2" --source the
+as_ids "as Llama has it" llama "--target-ids 1,19" --target the
+as_ids "as GPT-2 has it" gpt2 "--target-ids 19" --target the
+as_ids "as Marian has it" marian "--source-ids 9,13,0 --target-ids 22,16" --source 'the cat' --target mat
+refused "types of a GPT-2" 2 "has no encoder" forward -m gpt2 --target-ids 3 --source-ids 3 --type-ids 0
+refused "types that are none" 2 "have no types" forward -m distilbert_mlm --source-ids 3 --type-ids 0
+refused "too few types" 2 "1 types for a source of 2" forward -m bert_mlm --source-ids 3,4 --type-ids 0
+refused "classes of none" 2 "has no classifier" forward -m bert_mlm --source-ids 3 --classes y.npy
+
+# ---- fill ----
+for model in bert_mlm distilbert_mlm roberta_mlm; do
+    check "fill with $model" run 0 "" fill -m $model --n-best 3 'the [MASK]'
+    same "three tokens" 3 "$(wc -l <out)"
+    check "fill --json" run 0 "" fill -m $model --n-best 23 --json 'the [MASK]'
+    contains "has them" "$(cat out)" '"text": "the [MASK]"' '"span": [4, 10]' '"id": ' '"token": ' '"p": '
+    same "of probability 1 together" 1.000 "$(tr '{' '\n' <out | sed -n 's/.*"p": \([^,]*\),.*/\1/p' | awk '{ s += $1 } END { printf "%.3f", s }')"
+done
+check "the likeliest by fill" run 0 "" fill -m bert_mlm --n-best 1 --json 'the [MASK] sat'
+best=$(sed 's/.*"id": \([0-9]*\).*/\1/' out)
+run 0 "" forward -m bert_mlm --source-ids 2,5,4,7,3 --logits y.npy --quiet
+same "is forward's" "$best" "$(npy y.npy | sed -n '47,69p' | awk 'NR == 1 || $1 > most { most = $1; at = NR - 1 } END { print at }')"
+printf 'the [MASK]\nno mask\n[MASK] [MASK]\n' >in
+check "lines" run 2 "line 2: " fill -m bert_mlm --json
+same "each" 3 "$(wc -l <out)"
+contains "the second tells" "$(sed -n 2p out)" '"error": '
+: >in
+refused "no mask" 2 "mask" fill -m bert_mlm 'the cat'
+refused "a model that cannot" 2 "does not fill in words" fill -m gpt2 'the [MASK]'
+refused "too long a text" 6 "qkv: fill" fill -m bert_mlm 'the the the the the the the the the the the [MASK]'
+
+# ---- classify, embed, similar ----
+for model in bert_classify roberta_classify distilbert_classify; do
+    echo 'the cat' >in
+    check "classify with $model" run 0 "" classify -m $model --all
+    same "one line" 1 "$(wc -l <out)"
+    same "of probabilities" 1.000 "$(tr '\t' '\n' <out | awk 'NR % 2 == 0 { s += $1 } END { printf "%.3f", s }')"
+done
+# probabilities by the classes that forward wrote, and as classify printed them
+by_forward() { npy y.npy | awk '{ e[NR] = exp($1); s += e[NR] } END { for (i = 1; i <= NR; i++) print e[i] / s }' | sort >wanted; }
+by_classify() { sed 's/.*"probabilities": {//; s/}.*//' out | tr ',' '\n' | sed 's/.*: //' | sort >got; }
+check "classify" run 0 "" classify -m bert_classify --json
+by_classify
+run 0 "" forward -m bert_classify --source 'the cat' --classes y.npy --quiet
+by_forward
+near "by the classes of forward" wanted got 1e-5
+printf 'the cat\ta dog\n' >in
+check "pairs" run 0 "" classify -m bert_classify --pairs --json
+by_classify
+run 0 "" forward -m bert_classify --source-ids 2,5,6,3,10,11,3 --type-ids 0,0,0,0,1,1,1 --classes y.npy --quiet
+by_forward
+near "have types" wanted got 1e-5
+printf 'the cat\na dog ran\n' >in
+check "embed" run 0 "" embed -m bert_sentence
+same "gives vectors" "2 16" "$(awk '{ n = NF } END { print NR, n }' out)"
+cp out sentences
+cp -r bert_sentence first_token
+sed -i 's/"pooling_mode_cls_token": false/"pooling_mode_cls_token": true/; s/"pooling_mode_mean_tokens": true/"pooling_mode_mean_tokens": false/' \
+    first_token/1_Pooling/config.json
+for kind in mean first; do check "embed --pooling $kind" run 0 "" embed -m bert_sentence --pooling $kind && cp out $kind; done
+check "pooled as its files say" cmp sentences mean
+check "embed by the first token" run 0 "" embed -m first_token
+check "as its files say" cmp out first
+refuse "which is not the same" cmp -s first mean
+check "embed with a translator" run 0 "" embed -m marian
+printf 'the cat\na dog\nbad film\n' >corpus
+echo 'a dog' >in
+check "similar" run 0 "" similar -m bert_sentence --corpus corpus --top 1
+contains "finds the line itself" "$(cat out)" "1.0000  2  a dog"
+
+# ---- generate, perplexity ----
+for model in gpt2 llama mistral qwen2; do
+    check "generate with $model" run 0 "" generate -m $model -p 'the' -n 5 --json
+    contains "has log-probabilities" "$(cat out)" '"log_p": ['
+    check "perplexity" sh -c "printf 'the cat\nthe mat\n' >text && '$qkv' perplexity -m $model text --context 8 --json >out"
+    contains "is told" "$(cat out)" '"perplexity": '
+done
+check "generate" run 0 "" generate -m gpt2 -p 'the' -n 1 --json
+id=$(sed 's/.*"ids": \[\([0-9]*\).*/\1/' out)
+run 0 "" forward -m gpt2 --target the --logits y.npy --quiet
+same "takes the likeliest token" "$(npy y.npy | awk 'NR == 1 || $1 > most { most = $1; at = NR - 1 } END { print at }')" "${id:-22}"
+check "the same at 4 threads" run 0 "" generate -m llama -p 'the' -n 20 -t 4
+cp out four
+check "and at 1" run 0 "" generate -m llama -p 'the' -n 20 -t 1
+check "the same bytes" cmp out four
+refused "no room" 6 "qkv: generate" generate -m gpt2 -p 'the the the the the the the the the the the the the'
+
+# ---- translate ----
+printf 'the cat\n\nthe mat\n' >in
+check "translate" run 0 "" translate -m marian
+same "three lines" 3 "$(wc -l <out)"
+check "translate --json" run 0 "" translate -m marian --json
+cp out own_beam
+check "translate --beam 4 --length-penalty 0.8" run 0 "" translate -m marian --json --beam 4 --length-penalty 0.8
+check "is what its files say" cmp out own_beam
+check "another penalty" run 0 "" translate -m marian --json --length-penalty 0
+refuse "is another score" cmp -s out own_beam
+check "translate --n-best" run 0 "" translate -m marian --n-best 5 --beam 6
+check "translate --heatmap" run 0 "" translate -m marian --heatmap
+contains "shows the end" "$(cat out)" "</s>"
+check "nothing banned comes" sh -c "'$qkv' translate -m marian --json <in | grep -v 'null' | grep -c '<pad>' | grep -qx 0"
+: >in
+
+# ---- attend, show, serve ----
+for model in bert_mlm gpt2 llama; do check "attend with $model" run 0 "" attend -m $model 'the cat' --json; done
+check "attend with marian" run 0 "the translation is" attend -m marian 'the cat' --json
+contains "by its tokens" "$(cat out)" '"keys": ["the", " cat", "</s>"]'
+check "a picture" run 0 "wrote" attend -m marian 'the cat' --target mat --out a.svg
+check "show positions" run 0 "" show positions -m bert_mlm --out p.svg
+"$qkv" serve -m marian --port 0 >address 2>err &
+server=$!
+for i in 1 2 3 4 5 6 7 8 9 10; do [ -s address ] || sleep 0.2; done
+contains "serve" "$(cat address)" "http://127.0.0.1:"
+kill $server
+wait $server
+
+# ---- export: there and back ----
+check "export as qkv" run 0 "wrote" export -m bert_mlm --as qkv -o as_qkv
+check "and back" run 0 "" export -m as_qkv --as bert -o as_bert --quiet
+for model in bert_mlm as_qkv as_bert; do
+    run 0 "" forward -m $model --source-ids 2,5,4,3 --logits $model.npy --quiet
+    check "$model gives the same bits" cmp $model.npy bert_mlm.npy
+done
+check "marian as marian" run 0 "" export -m marian --as marian -o marian2 --quiet
+run 0 "" forward -m marian --source 'the cat' --logits 1.npy --quiet
+check "with its tokenizers" run 0 "" forward -m marian2 --source 'the cat' --logits 2.npy --quiet
+check "the same bits" cmp 1.npy 2.npy
+refused "another shape" 5 "cannot be saved as llama" export -m gpt2 --as llama -o as_llama
+refused "our positions are not Marian's" 5 "sinusoid_halves" export -m own --as marian -o as_marian
+refused "no family" 2 "--as is missing" export -m gpt2 -o x
+refused "an unknown family" 2 "is not one of marian" export -m gpt2 --as t5 -o x
+refused "a folder with a model" 2 "holds a model already" export -m gpt2 --as gpt2 -o bert_mlm
+check "nothing was written" test ! -e x -a ! -e as_llama
+
+# ---- train --from ----
+awk 'BEGIN { split("the cat sat on mat a dog ran", w, " ")
+    for (i = 0; i < 40; i++) print (i % 2 ? "good\tgood " : "bad\tbad ") w[1 + i % 8] " " w[1 + i * 3 % 8] }' >labelled.tsv
+cut -f2 labelled.tsv >plain.txt
+awk '{ print "the cat\tthe mat" }' plain.txt >pairs.tsv
+few="--max-tokens 64 --schedule constant --lr 0.003 --quiet"
+files() { cat "$1"/*.safetensors "$1/config.json" | cksum; }
+# fine_tunes NAME JOB MODEL OPTIONS...: stopped and resumed, the same files; of the same family; opened again
+fine_tunes() {
+    case_name=$1 job=$2 model=$3
+    shift 3
+    check "$case_name: train $job --from $model" run 0 "" train "$job" --from "$model" "$@" $few --steps 12 --out tuned
+    check "stopped" run 0 "" train "$job" --from "$model" "$@" $few --steps 5 --out again
+    check "resumed" run 0 "" train "$job" --from "$model" "$@" $few --steps 12 --out again --resume
+    same "gives the same bytes" "$(files tuned)" "$(files again)"
+    family=$(sed -n 's/.*"model_type": "\([a-z0-9-]*\)".*/\1/p' "$model/config.json")
+    check "its family" run 0 "" info tuned
+    contains "stays" "$(tr -s ' ' <out)" "architecture $family"
+    rm -rf again
+}
+for model in bert_mlm bert_classify distilbert_mlm roberta_mlm; do
+    fine_tunes "classes" classify $model --train labelled.tsv --valid labelled.tsv
+    cut -f2 labelled.tsv >in
+    check "classify" run 0 "" classify -m tuned --quiet
+    rm -rf tuned
+    : >in
+done
+fine_tunes "a language" generate gpt2 --train plain.txt --context 8
+check "generate" run 0 "" generate -m tuned -p the -n 3
+rm -rf tuned
+fine_tunes "a language" generate llama --train plain.txt --context 8
+rm -rf tuned
+fine_tunes "masked words" mask bert_sentence --train plain.txt
+check "fill" run 0 "" fill -m tuned 'good [MASK]'
+rm -rf tuned
+fine_tunes "pairs" translate marian --train pairs.tsv --keep 2 --valid-every 3
+same "keeps the last two" "step-12 step-9 " "$(ls tuned | grep step- | sort | tr '\n' ' ')"
+check "average" run 0 "" average --models tuned/step-9 tuned/step-12 --out averaged --quiet
+check "is a translator" run 0 "" translate -m averaged
+check "keeps its tokenizers" cmp tuned/source.spm marian/source.spm
+echo 'the cat' >in
+check "translate" run 0 "" translate -m tuned
+: >in
+rm -rf tuned
+refused "a GPT-2 does not classify" 2 "no encoder alone" train classify --from gpt2 --train labelled.tsv --out no
+refused "a BERT does not generate" 2 "no decoder alone" train generate --from bert_mlm --train plain.txt --out no
+refused "its pooling is its own" 2 "reads the first token" train classify --from bert_mlm --train labelled.tsv --pooling mean --out no
+
+# ---- forms ----
+# form NAME KIND FROM
+form() {
+    mkdir "$1" && cp "$3"/*.json "$1" && { cp "$3"/*.txt "$3"/*.model "$1" 2>/dev/null; "$make_forms" "$3" "$1" "$2"; }
+}
+form shards shards llama
+check "two files" run 0 "" info shards
+contains "are told" "$(tr -s ' ' <out)" "in 2 files"
+run 0 "" forward -m llama --target-ids 1,5,6 --logits 1.npy --quiet
+check "forward from shards" run 0 "" forward -m shards --target-ids 1,5,6 --logits 2.npy --quiet
+check "the same bits" cmp 1.npy 2.npy
+form half bf16 bert_classify
+check "BF16" run 0 "" forward -m half --source-ids 2,5,3 --classes 2.npy --quiet
+run 0 "" forward -m bert_classify --source-ids 2,5,3 --classes 1.npy --quiet
+npy 1.npy >wanted && npy 2.npy >got
+near "is near" wanted got 0.05
+check "show positions of BF16" run 0 "" show positions -m half --out p.svg
+check "train --from BF16" run 0 "" train classify --from half --train labelled.tsv $few --steps 3 --out from_half
+rm -rf from_half
+
+# ---- the example ----
+for model in marian gpt2 bert_mlm bert_classify bert_sentence; do check "the example with $model" "$example" $model 'the [MASK]'; done
+contains "prints words" "$("$example" bert_mlm 'the [MASK]')" "the "
+refuse "and errors" "$example" nothing x
+
+# ---- errors ----
+mkdir pickled && cp bert_mlm/config.json pickled && : >pickled/pytorch_model.bin
+refused "pytorch_model.bin alone" 5 "safetensors" info pickled
+model odd gpt2 && sed -i 's/"gpt2"/"t5"/' odd/config.json
+refused "an unknown architecture" 5 'unsupported architecture "t5"' info odd
+model lacking gpt2 && sed -i 's/"n_layer": 2/"n_layer": 3/' lacking/config.json
+refused "a missing tensor" 4 "h.2." info lacking
+model cut gpt2 && head -c 20000 gpt2/model.safetensors >cut/model.safetensors
+refused "a cut file" 4 "cut/model.safetensors" generate -m cut -p x
+refused "a folder that is not there" 3 "nothing" info nothing
+cp -r bert_mlm many && echo more >>many/vocab.txt
+refused "more tokens than the model has" 4 "24 tokens" fill -m many 'the [MASK]'
+model ids gpt2
+refused "a model without a tokenizer" 2 "no tokenizer" generate -m ids -p x
+
+# ---- a model that someone else trained ----
+if [ -r "$stories/hf/config.json" ]; then
+    cp -r "$stories/hf" stories && chmod -R u+w stories && cp "$stories/tok512.model" stories/tokenizer.model
+    text=$(cat "$stories/greedy_output.txt")
+    # begins TEXT: what was printed starts with the text that others got
+    begins() { same "as others have it" "$text" "$(head -c ${#text} out)"; }
+    check "generate" run 0 "" generate -m stories -p '' -n 300
+    LC_ALL=C begins
+    cp out whole
+    check "generate from a prompt" run 0 "" generate -m stories -p 'Once upon a time' -n 300
+    LC_ALL=C begins
+    ids=$(tr -d ' \n' <stories/reference_logits.json | sed 's/.*"ids":\[\([0-9,]*\)\].*/\1/')
+    check "forward" run 0 "" forward -m stories --target-ids "$ids" --logits y.npy --quiet
+    npy y.npy >got
+    tr -d ' \n' <stories/reference_logits.json | sed 's/.*"logits":\[\[//; s/\]\].*//; s/\],\[/,/g' | tr ',' '\n' >wanted
+    near "the logits of others" wanted got 1e-4
+    form shards2 shards stories && form half2 bf16 stories
+    check "from shards" run 0 "" generate -m shards2 -p '' -n 300
+    check "the same text" cmp out whole
+    check "from BF16" run 0 "" generate -m half2 -p '' -n 300
+    contains "begins the same" "$(cat out)" "Once upon a time, there was a little girl named Lily."
+else skipped "there is no $stories"; fi
+finish

@@ -1,0 +1,949 @@
+/* test_families.c: published models as their files have them: the numbers that PyTorch gives for them, what their configs say
+ * besides, and models of ours saved under their names. */
+#include <qkv/qkv.h>
+
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing.h"
+#include "io/safetensors.h"
+#include "nn/decoding.h"
+#include "nn/params.h"
+
+enum { BATCH = 2, MOST = 8192 };
+
+static const char *const names[] = {
+    "marian",      "bert_mlm",         "bert_classify",       "bert_sentence", "distilbert_mlm",
+    "roberta_mlm", "roberta_classify", "distilbert_classify", "gpt2",          "llama",
+    "qwen2",       "mistral"
+};
+enum { MODELS = sizeof names / sizeof *names };
+
+static const char *golden_folder(const char *name)
+{
+    static char path[512];
+    snprintf(path, sizeof path, QKV_GOLDEN "/families/%s", name);
+    return path;
+}
+
+static qkv_model *load(const char *folder)
+{
+    qkv_model *m = qkv_model_load(folder);
+    if (!m) fail_msg("%s: %s", folder, qkv_error());
+    return m;
+}
+
+/* ---- what PyTorch says ---- */
+
+static qkv__safetensors golden;
+
+static qkv_status open_golden(const char *name)
+{
+    static char path[512];
+    snprintf(path, sizeof path, QKV_GOLDEN "/families/%s/golden.safetensors", name);
+    return qkv__safetensors_read(path, &golden);
+}
+
+/* NULL when it has none. */
+static const float *numbers(const char *name, int64_t *count)
+{
+    const qkv__stored *t = qkv__safetensors_find(&golden, name);
+    if (count) *count = t ? t->count : 0;
+    return t ? qkv__safetensors_floats(t) : NULL;
+}
+
+static int64_t dimension(const char *name, int i) { return qkv__safetensors_find(&golden, name)->shape[i]; }
+
+static void whole_numbers(const char *name, int32_t *to)
+{
+    int64_t n;
+    const float *values = numbers(name, &n);
+    assert_non_null(values);
+    for (int64_t i = 0; i < n; i++) to[i] = (int32_t)values[i];
+}
+
+/* Rows of padding are not compared. */
+static void compare(const char *model, const char *what, qkv_tensor *got, const int32_t *lengths)
+{
+    int64_t n;
+    const float *expected = numbers(what, &n);
+    if (!got) fail_msg("%s: %s: %s", model, what, qkv_error());
+    assert_int_equal(qkv_count(got), n);
+    int64_t width = qkv_dim(got, -1), length = qkv_ndim(got) == 3 ? qkv_dim(got, 1) : 1;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = i / width / length, place = i / width % length;
+        if (lengths && place >= lengths[row]) continue;
+        double difference = fabs((double)qkv_data(got)[i] - (double)expected[i]);
+        if (!(difference <= 1e-4))
+            fail_msg("%s: %s: number %lld is %.8g, PyTorch says %.8g", model, what, (long long)i, (double)qkv_data(got)[i],
+                     (double)expected[i]);
+    }
+}
+
+typedef struct batch {
+    int32_t ids[64], types[64], target[64], lengths[BATCH], target_lengths[BATCH];
+    int64_t length, target_length;
+} batch;
+
+static batch read_batch(bool has_target)
+{
+    batch b = { .length = dimension("ids", 1) };
+    whole_numbers("ids", b.ids);
+    whole_numbers("types", b.types);
+    whole_numbers("lengths", b.lengths);
+    if (has_target) {
+        b.target_length = dimension("target", 1);
+        whole_numbers("target", b.target);
+        whole_numbers("target_lengths", b.target_lengths);
+    }
+    return b;
+}
+
+/* The last hidden states of a batch. */
+static qkv_tensor *run(const qkv_model *model, qkv_tape *t, const batch *b)
+{
+    const qkv_transformer *m = qkv_model_transformer(model);
+    const qkv_transformer_opts *o = qkv_transformer_options(m);
+    if (!o->encoder_layers) return qkv_transformer_decode(m, t, b->ids, BATCH, b->length, b->lengths, NULL, NULL);
+    qkv_tensor *x = qkv_transformer_encode_typed(m, t, b->ids, o->token_types ? b->types : NULL, BATCH, b->length, b->lengths);
+    if (!o->decoder_layers) return x;
+    return qkv_transformer_decode(m, t, b->target, BATCH, b->target_length, b->target_lengths, x, b->lengths);
+}
+
+static void compare_model(const char *name)
+{
+    qkv_model *model = load(golden_folder(name));
+    const qkv_transformer *m = qkv_model_transformer(model);
+    const qkv_transformer_opts *o = qkv_transformer_options(m);
+    assert_int_equal(open_golden(name), QKV_OK);
+    batch b = read_batch(o->encoder_layers && o->decoder_layers);
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_hidden = 1 });
+    qkv_tensor *last = run(model, t, &b);
+    const int32_t *lengths = o->encoder_layers && o->decoder_layers ? b.target_lengths : b.lengths;
+    int n = 0;
+    for (char what[32]; snprintf(what, sizeof what, "hidden.%d", n), numbers(what, NULL); n++)
+        compare(name, what, qkv_tape_hidden(t, n), n <= o->encoder_layers || !o->encoder_layers ? b.lengths : b.target_lengths);
+    assert_true(n >= 3);
+    assert_null(qkv_tape_hidden(t, n));
+    if (numbers("logits", NULL)) compare(name, "logits", qkv_transformer_logits(m, last), lengths);
+    if (numbers("classes", NULL)) compare(name, "classes", qkv_transformer_classify(m, last, b.lengths), NULL);
+    qkv_tape_free(t);
+    qkv__safetensors_free(&golden);
+    qkv_model_free(model);
+}
+
+static void parity_with_pytorch(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MODELS; i++) compare_model(names[i]);
+}
+
+/* ---- token by token ---- */
+
+static void steps_equal_a_whole_forward(void **state)
+{
+    (void)state;
+    static const char *const decoders[] = { "marian", "gpt2", "llama", "qwen2", "mistral" };
+    for (size_t i = 0; i < sizeof decoders / sizeof *decoders; i++) {
+        qkv_model *model = load(golden_folder(decoders[i]));
+        const qkv_transformer *m = qkv_model_transformer(model);
+        bool has_encoder = qkv_transformer_options(m)->encoder_layers > 0;
+        assert_int_equal(open_golden(decoders[i]), QKV_OK);
+        batch b = read_batch(has_encoder);
+        const int32_t *ids = has_encoder ? b.target : b.ids;
+        int64_t length = has_encoder ? b.target_length : b.length;
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }), *steps = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+        qkv_tensor *memory = has_encoder ? qkv_transformer_encode(m, t, b.ids, BATCH, b.length, b.lengths) : NULL;
+        qkv_tensor *whole = qkv_transformer_logits(
+            m, qkv_transformer_decode(m, t, ids, BATCH, length, NULL, memory, memory ? b.lengths : NULL));
+        qkv__decoding *d = qkv__decoding_new(m, memory, b.lengths, BATCH, 1, length);
+        int64_t size = qkv_dim(whole, -1);
+        for (int64_t n = 0; n < length; n++) {
+            const float *logits = qkv_data(qkv__decoding_step(d, steps, (int32_t[]){ ids[n], ids[length + n] }));
+            assert_non_null(logits);
+            for (int r = 0; r < BATCH; r++)
+                assert_memory_equal(logits + r * size, qkv_data(whole) + (r * length + n) * size, sizeof(float) * (size_t)size);
+            qkv_tape_reset(steps);
+        }
+        qkv__decoding_free(d);
+        qkv_tape_free(steps);
+        qkv_tape_free(t);
+        qkv__safetensors_free(&golden);
+        qkv_model_free(model);
+    }
+}
+
+/* ---- facts ---- */
+
+static void facts_of_marian(void **state)
+{
+    (void)state;
+    qkv_model *m = load(golden_folder("marian"));
+    const qkv_facts *f = qkv_model_facts(m);
+    assert_string_equal(f->family, "marian");
+    assert_int_equal(f->can, QKV_TRANSLATES);
+    assert_true(f->start == 22 && f->pad == 22 && f->begin == -1 && f->n_ends == 1 && f->ends[0] == 0);
+    assert_true(f->beam == 4 && f->length_penalty == 0.8f && f->max_length == 11); /* generation_config.json overrides */
+    assert_true(f->n_banned == 2 && f->banned[0] == 22 && f->banned[1] == 5 && f->context == 12 && f->files == 1);
+    assert_true(f->bytes > 50000);
+    qkv_model_free(m);
+}
+
+static void facts_of_the_others(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *family;
+        int can;
+        int64_t context;
+        int n_ends;
+        int32_t end, begin;
+    } rows[] = { { "bert_mlm", "bert", QKV_EMBEDS | QKV_FILLS, 12, 0, 0, -1 },
+                 { "bert_classify", "bert", QKV_EMBEDS | QKV_CLASSIFIES, 12, 0, 0, -1 },
+                 { "distilbert_mlm", "distilbert", QKV_EMBEDS | QKV_FILLS, 12, 0, 0, -1 },
+                 { "roberta_mlm", "roberta", QKV_EMBEDS | QKV_FILLS, 10, 1, 2, 0 },
+                 { "gpt2", "gpt2", QKV_GENERATES, 12, 1, 22, 22 },
+                 { "llama", "llama", QKV_GENERATES, 64, 2, 2, 1 },
+                 { "qwen2", "qwen2", QKV_GENERATES, 64, 1, 2, 1 },
+                 { "mistral", "mistral", QKV_GENERATES, 32, 1, 2, 1 } }; /* its window */
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        qkv_model *m = load(golden_folder(rows[i].name));
+        const qkv_facts *f = qkv_model_facts(m);
+        assert_string_equal(f->family, rows[i].family);
+        assert_int_equal(f->can, rows[i].can);
+        assert_int_equal(f->context, rows[i].context);
+        assert_int_equal(f->n_ends, rows[i].n_ends);
+        if (f->n_ends) assert_int_equal(f->ends[0], rows[i].end);
+        assert_int_equal(f->begin, rows[i].begin);
+        qkv_model_free(m);
+    }
+    qkv_model *m = load(golden_folder("roberta_classify"));
+    assert_string_equal(qkv_model_label(m, 2), "good");
+    assert_null(qkv_model_label(m, 3));
+    qkv_model_free(m);
+    m = load(golden_folder("bert_sentence"));
+    const qkv_facts *f = qkv_model_facts(m);
+    assert_true(f->can == QKV_EMBEDS && f->pooling == QKV_POOL_MEAN && f->normalise == 1 && f->embed_length == 10);
+    qkv_model_free(m);
+}
+
+/* ---- folders of our own ---- */
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/qkv-families-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+static const char *in_folder(const char *name)
+{
+    static char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+/* Copies a golden model's folder, but for golden.safetensors. */
+static void copy_golden(const char *name)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "rm -rf %s && cp -r '%s' %s && rm %s/golden.safetensors && chmod -R u+w %s", folder,
+             golden_folder(name), folder, folder, folder);
+    assert_int_equal(system(command), 0);
+}
+
+/* Sets a key of a JSON file in the folder; a NULL value removes it. */
+static void set_key(const char *file, const char *key, const char *value)
+{
+    json_t *config = json_load_file(in_folder(file), 0, NULL);
+    if (!config) config = json_object();
+    if (value) json_object_set_new(config, key, json_loads(value, JSON_DECODE_ANY, NULL));
+    else json_object_del(config, key);
+    assert_int_equal(json_dump_file(config, in_folder(file), JSON_INDENT(2)), 0);
+    json_decref(config);
+}
+
+static void refuses(const char *row, qkv_status status, const char *words)
+{
+    qkv_model *m = qkv_model_load(folder);
+    if (m) fail_msg("%s: it was loaded", row);
+    if (qkv_error_status() != status || !strstr(qkv_error(), words))
+        fail_msg("%s: status %d, \"%s\"; expected %d, \"%s\"", row, (int)qkv_error_status(), qkv_error(), (int)status, words);
+}
+
+static void bad_keys(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *file, *key, *value;
+        qkv_status status;
+        const char *words;
+    } rows[] = {
+        { "bert_mlm", "config.json", "model_type", "\"t5\"", QKV_UNSUPPORTED, "\"t5\": supported are marian" },
+        { "bert_mlm", "config.json", "model_type", NULL, QKV_FORMAT, "\"model_type\" is missing" },
+        { "bert_mlm", "config.json", "architectures", "[\"BertForTokenClassification\"]", QKV_UNSUPPORTED,
+          "\"BertForTokenClassification\"" },
+        { "bert_mlm", "config.json", "architectures", "7", QKV_FORMAT, "\"architectures\"" },
+        { "bert_mlm", "config.json", "hidden_size", NULL, QKV_FORMAT, "\"hidden_size\" is missing" },
+        { "bert_mlm", "config.json", "hidden_size", "32", QKV_FORMAT, "is (23, 16), expected (23, 32)" },
+        { "bert_mlm", "config.json", "num_hidden_layers", "3", QKV_FORMAT,
+          "\"bert.encoder.layer.2.attention.self.query.weight\" is missing" },
+        { "bert_mlm", "config.json", "num_hidden_layers", "1", QKV_FORMAT,
+          "\"bert.encoder.layer.1.attention.output.LayerNorm.beta\" has no place" },
+        { "bert_mlm", "config.json", "num_hidden_layers", "10000", QKV_FORMAT, "10000 layers, but" },
+        { "bert_mlm", "config.json", "hidden_act", "\"quick_gelu\"", QKV_UNSUPPORTED, "\"quick_gelu\"" },
+        { "bert_mlm", "config.json", "position_embedding_type", "\"relative_key\"", QKV_UNSUPPORTED, "only absolute" },
+        { "bert_mlm", "config.json", "is_decoder", "true", QKV_UNSUPPORTED, "\"is_decoder\": only false" },
+        { "bert_mlm", "config.json", "tie_word_embeddings", "\"no\"", QKV_FORMAT, "true or false" },
+        { "bert_mlm", "config.json", "pad_token_id", "23", QKV_FORMAT, "\"pad_token_id\": expected an id" },
+        { "bert_mlm", "config.json", "pad_token_id", "-1", QKV_FORMAT, "\"pad_token_id\": expected an id" },
+        { "bert_classify", "config.json", "id2label", "{\"0\": \"a\"}", QKV_FORMAT,
+          "\"classifier.weight\" is (3, 16), expected (1" },
+        { "bert_classify", "config.json", "id2label", "{\"0\": \"a\", \"1\": \"b\", \"7\": \"c\"}", QKV_FORMAT,
+          "class 2 has no name" },
+        { "bert_classify", "config.json", "problem_type", "\"regression\"", QKV_UNSUPPORTED, "\"problem_type\"" },
+        { "bert_sentence", "1_Pooling/config.json", "pooling_mode_max_tokens", "true", QKV_UNSUPPORTED,
+          "pooling_mode_max_tokens" },
+        { "bert_sentence", "1_Pooling/config.json", "pooling_mode_mean_tokens", "false", QKV_FORMAT, "how tokens are pooled" },
+        { "roberta_mlm", "config.json", "pad_token_id", "12", QKV_FORMAT, "\"pad_token_id\"" },
+        { "roberta_mlm", "config.json", "hidden_act", "\"relu\"", QKV_UNSUPPORTED, "only gelu" },
+        { "gpt2", "config.json", "n_inner", "32", QKV_FORMAT, "\"h.0.mlp.c_fc.weight\" is (16, 64), expected (16, 32)" },
+        { "gpt2", "config.json", "scale_attn_by_inverse_layer_idx", "true", QKV_UNSUPPORTED, "inverse_layer" },
+        { "gpt2", "config.json", "n_embd", "4611686018427387904", QKV_FORMAT, "\"n_embd\"" },
+        { "gpt2", "config.json", "tie_word_embeddings", "false", QKV_FORMAT, "\"lm_head.weight\" is missing" },
+        { "llama", "config.json", "tie_word_embeddings", "true", QKV_OK, "" },
+        { "llama", "config.json", "num_key_value_heads", "3", QKV_FORMAT, "multiple of kv_heads" },
+        { "llama", "config.json", "num_key_value_heads", "4", QKV_FORMAT,
+          "\"model.layers.0.self_attn.k_proj.weight\" is (8, 16), expected (16, 16)" },
+        { "llama", "config.json", "attention_bias", "true", QKV_UNSUPPORTED, "\"attention_bias\"" },
+        { "llama", "config.json", "hidden_act", "\"gelu\"", QKV_UNSUPPORTED, "\"hidden_act\": only silu" },
+        { "llama", "config.json", "rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 2.0}", QKV_UNSUPPORTED, "llama3" },
+        { "llama", "config.json", "rope_scaling", "{\"rope_type\": \"llama3\", \"factor\": 2.0}", QKV_FORMAT,
+          "low_freq_factor" },
+        { "llama", "config.json", "rope_scaling", "7", QKV_FORMAT, "\"rope_scaling\": expected an object" },
+        { "llama", "config.json", "eos_token_id", "[2, 99]", QKV_FORMAT, "\"eos_token_id\": expected ids" },
+        { "llama", "generation_config.json", "eos_token_id", "[2, 99]", QKV_FORMAT,
+          "generation_config.json: key \"eos_token_id\"" },
+        { "llama", "generation_config.json", "temperature", "\"hot\"", QKV_FORMAT,
+          "\"temperature\": expected a finite number" },
+        { "marian", "config.json", "decoder_ffn_dim", "32", QKV_UNSUPPORTED, "only equal ones" },
+        { "marian", "config.json", "normalize_before", "true", QKV_UNSUPPORTED, "\"normalize_before\": only false" },
+        { "marian", "config.json", "share_encoder_decoder_embeddings", "false", QKV_FORMAT,
+          "\"model.decoder.embed_tokens.weight\" is missing" },
+        { "marian", "generation_config.json", "bad_words_ids", "[[1, 2]]", QKV_UNSUPPORTED, "single tokens" },
+        { "marian", "generation_config.json", "num_beams", "-1", QKV_FORMAT, "\"num_beams\"" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        copy_golden(rows[i].model);
+        set_key(rows[i].file, rows[i].key, rows[i].value);
+        if (rows[i].status) refuses(rows[i].key, rows[i].status, rows[i].words);
+        else qkv_model_free(load(folder));
+    }
+}
+
+static void bad_modules(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        qkv_status status;
+        const char *words;
+    } rows[] = {
+        { "{}", QKV_FORMAT, "expected a list of modules" },
+        { "[1]", QKV_FORMAT, "module type" },
+        { "[{\"type\": \"sentence_transformers.models.Dense\", \"path\": \"2_Dense\"}]", QKV_UNSUPPORTED, "\"Dense\"" },
+        { "[{\"type\": \"Pooling\", \"path\": \"../1_Pooling\"}]", QKV_FORMAT, "a folder in the same folder" },
+        { "[{\"type\": \"Pooling\", \"path\": \"\"}]", QKV_FORMAT, "a folder in the same folder" },
+        { "[{\"type\": \"Pooling\", \"path\": \"elsewhere\"}]", QKV_IO, "elsewhere/config.json" },
+        { "[", QKV_FORMAT, "modules.json: line" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        copy_golden("bert_sentence");
+        FILE *f = fopen(in_folder("modules.json"), "w");
+        assert_non_null(f);
+        fputs(rows[i].text, f);
+        fclose(f);
+        refuses(rows[i].text, rows[i].status, rows[i].words);
+    }
+}
+
+/* Keys that may be missing have the values of the published programs. */
+static void missing_keys(void **state)
+{
+    (void)state;
+    copy_golden("llama");
+    set_key("config.json", "architectures", NULL);
+    set_key("config.json", "rope_scaling", NULL);
+    set_key("config.json", "rope_theta", NULL);
+    set_key(
+        "config.json", "rope_parameters",
+        "{\"rope_type\": \"llama3\", \"rope_theta\": 500.0, \"factor\": 8.0, \"low_freq_factor\": 1.0, \"high_freq_factor\": "
+        "4.0, \"original_max_position_embeddings\": 16}");
+    qkv_model *m = load(folder), *same = load(golden_folder("llama"));
+    assert_memory_equal(qkv_transformer_options(qkv_model_transformer(m)), qkv_transformer_options(qkv_model_transformer(same)),
+                        sizeof(qkv_transformer_opts));
+    qkv_model_free(m);
+    qkv_model_free(same);
+    copy_golden("bert_mlm"); /* the tensors tell that it has a head */
+    set_key("config.json", "architectures", NULL);
+    m = load(folder);
+    assert_true(qkv_transformer_options(qkv_model_transformer(m))->head);
+    qkv_model_free(m);
+}
+
+/* ---- saving ---- */
+
+static int64_t copy_last(const qkv_model *m, const batch *b, float *to)
+{
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tensor *x = run(m, t, b);
+    if (!x) fail_msg("%s", qkv_error());
+    qkv_tensor *logits = qkv_transformer_logits(qkv_model_transformer(m), x);
+    int64_t n = qkv_count(logits);
+    assert_true(n > 0 && n <= MOST);
+    memcpy(to, qkv_data(logits), sizeof(float) * (size_t)n);
+    qkv_tape_free(t);
+    return n;
+}
+
+static void same_weights(const qkv_model *a, const qkv_model *b)
+{
+    qkv_params *p = qkv_model_params(a), *q = qkv_model_params(b);
+    assert_int_equal(qkv_params_own(p), QKV_OK); /* some may be kept in 16 bits */
+    assert_int_equal(qkv_params_own(q), QKV_OK);
+    assert_int_equal(qkv_params_tensors(p), qkv_params_tensors(q));
+    for (int i = 0; i < qkv_params_tensors(p); i++) {
+        qkv_tensor *w = qkv_params_tensor(p, i), *other = qkv_params_find(q, qkv_params_name(p, i));
+        assert_non_null(other);
+        assert_int_equal(qkv_count(w), qkv_count(other));
+        assert_memory_equal(qkv_data(w), qkv_data(other), sizeof(float) * (size_t)qkv_count(w));
+    }
+}
+
+static void same_facts(const qkv_facts *a, const qkv_facts *b)
+{
+    assert_true(a->can == b->can && a->start == b->start && a->begin == b->begin && a->pad == b->pad && a->n_ends == b->n_ends);
+    assert_true(a->n_banned == b->n_banned && a->beam == b->beam && a->length_penalty == b->length_penalty);
+    assert_true(a->max_length == b->max_length && a->context == b->context && a->embed_length == b->embed_length);
+    assert_true(a->pooling == b->pooling && a->normalise == b->normalise);
+}
+
+/* A published model saved as what it is, and as ours, is the same model. */
+static void saved_and_loaded(void **state)
+{
+    (void)state;
+    static float first[MOST], second[MOST];
+    for (int i = 0; i < MODELS; i++) {
+        qkv_model *m = load(golden_folder(names[i]));
+        assert_int_equal(open_golden(names[i]), QKV_OK);
+        batch b = read_batch(!strcmp(names[i], "marian"));
+        int64_t n = copy_last(m, &b, first);
+        const char *kinds[] = { qkv_model_facts(m)->family, "qkv" };
+        for (int k = 0; k < 2; k++) {
+            remove_folder(NULL); /* nothing of another model may help */
+            make_folder(NULL);
+            if (qkv_model_save_as(m, folder, kinds[k])) fail_msg("%s as %s: %s", names[i], kinds[k], qkv_error());
+            qkv_model *again = load(folder);
+            assert_string_equal(qkv_model_facts(again)->family, kinds[k]);
+            same_weights(m, again);
+            if (k == 0) same_facts(qkv_model_facts(m), qkv_model_facts(again));
+            assert_int_equal(copy_last(again, &b, second), n);
+            assert_memory_equal(first, second, sizeof(float) * (size_t)n);
+            for (int64_t c = 0; qkv_model_label(m, c); c++)
+                assert_string_equal(qkv_model_label(m, c), qkv_model_label(again, c));
+            qkv_model_free(again);
+        }
+        qkv__safetensors_free(&golden);
+        qkv_model_free(m);
+    }
+}
+
+static const qkv_transformer_opts ours[] = {
+    { .vocabulary = 11,
+      .encoder_layers = 2,
+      .decoder_layers = 1,
+      .dim = 8,
+      .heads = 2,
+      .inner = 12,
+      .positions = QKV_SINUSOID_HALVES },
+    { .vocabulary = 11,
+      .target_vocabulary = 9,
+      .encoder_layers = 1,
+      .decoder_layers = 2,
+      .dim = 8,
+      .heads = 2,
+      .inner = 12,
+      .positions = QKV_SINUSOID_HALVES,
+      .untied = 1,
+      .output_bias = 1,
+      .unscaled = 1 },
+    { .vocabulary = 11,
+      .encoder_layers = 1,
+      .dim = 8,
+      .heads = 2,
+      .inner = 12,
+      .positions = QKV_LEARNED,
+      .longest = 6,
+      .unscaled = 1,
+      .embed_norm = 1,
+      .token_types = 2,
+      .classes = 4,
+      .pooling = QKV_POOL_FIRST,
+      .pooler = QKV_POOLER_TANH },
+    { .vocabulary = 11,
+      .decoder_layers = 2,
+      .dim = 8,
+      .heads = 2,
+      .inner = 12,
+      .positions = QKV_LEARNED,
+      .longest = 6,
+      .unscaled = 1,
+      .pre_norm = 1,
+      .untied = 1,
+      .activation = QKV_GELU_TANH },
+    { .vocabulary = 11,
+      .decoder_layers = 1,
+      .dim = 8,
+      .heads = 4,
+      .kv_heads = 2,
+      .inner = 12,
+      .positions = QKV_ROTARY,
+      .unscaled = 1,
+      .pre_norm = 1,
+      .norm = QKV_RMS_NORM,
+      .activation = QKV_SILU_GATED,
+      .no_bias = 1 },
+};
+static const char *const ours_as[] = { "marian", "marian", "bert", "gpt2", "llama" };
+
+/* Models that were made here, under published names: the same weights, and the same logits. */
+static void ours_under_their_names(void **state)
+{
+    (void)state;
+    static float first[MOST], second[MOST];
+    const batch b = { .ids = { 1, 5, 7, 2, 9, 4 },
+                      .target = { 3, 8, 1, 0 },
+                      .lengths = { 3, 2 },
+                      .target_lengths = { 2, 1 },
+                      .length = 3,
+                      .target_length = 2 };
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        qkv_model *m = qkv_model_new(&ours[i], 3);
+        if (qkv_model_save_as(m, folder, ours_as[i])) fail_msg("%s", qkv_error());
+        qkv_model *again = load(folder);
+        assert_string_equal(qkv_model_facts(again)->family, ours_as[i]);
+        same_weights(m, again);
+        int64_t n = copy_last(m, &b, first);
+        assert_int_equal(copy_last(again, &b, second), n);
+        assert_memory_equal(first, second, sizeof(float) * (size_t)n);
+        qkv_model_free(again);
+        qkv_model_free(m);
+    }
+}
+
+static void shapes_that_stand_in_the_way(void **state)
+{
+    (void)state;
+    const struct {
+        int model;
+        const char *family, *words;
+    } rows[] = {
+        { 0, "bert", "an encoder alone" },      { 0, "gpt2", "a decoder alone" },   { 2, "marian", "an encoder and a decoder" },
+        { 3, "llama", "positions are rotary" }, { 4, "gpt2", "are learned" },       { 4, "qwen2", "have a bias" },
+        { 2, "distilbert", "no types" },        { 2, "roberta", "first position" }, { 0, "t5", "there is no family \"t5\"" }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        qkv_model *m = qkv_model_new(&ours[rows[i].model], 3);
+        assert_int_equal(qkv_model_save_as(m, folder, rows[i].family), QKV_UNSUPPORTED);
+        if (!strstr(qkv_error(), rows[i].words)) fail_msg("row %zu says \"%s\"", i, qkv_error());
+        qkv_model_free(m);
+    }
+    qkv_transformer_opts paper = ours[0];
+    paper.positions = QKV_SINUSOID;
+    qkv_model *m = qkv_model_new(&paper, 3);
+    assert_int_equal(qkv_model_save_as(m, folder, "marian"), QKV_UNSUPPORTED);
+    assert_non_null(strstr(qkv_error(), "sinusoid_halves"));
+    assert_int_equal(qkv_model_save_as(m, folder, NULL), QKV_USAGE);
+    assert_int_equal(qkv_model_save_as(NULL, folder, "qkv"), QKV_USAGE);
+    qkv_model_free(m);
+}
+
+/* A new classifier on a published encoder. */
+static void like_another(void **state)
+{
+    (void)state;
+    qkv_model *m = load(golden_folder("bert_mlm"));
+    qkv_transformer_opts o = *qkv_transformer_options(qkv_model_transformer(m));
+    o.classes = 5;
+    qkv_model *made = qkv_model_like(m, &o, 1);
+    assert_non_null(made);
+    qkv_params *p = qkv_model_params(m), *q = qkv_model_params(made);
+    assert_int_equal(qkv_params_tensors(q), qkv_params_tensors(p) + 2);
+    for (int i = 0; i < qkv_params_tensors(p); i++) {
+        qkv_tensor *w = qkv_params_tensor(p, i);
+        assert_memory_equal(qkv_data(w), qkv_data(qkv_params_find(q, qkv_params_name(p, i))),
+                            sizeof(float) * (size_t)qkv_count(w));
+    }
+    const qkv_facts *f = qkv_model_facts(made);
+    assert_string_equal(f->family, "bert");
+    assert_true((f->can & QKV_CLASSIFIES) && f->pad == 0 && f->files == 0);
+    qkv_model_free(m); /* nothing of it is needed any more */
+    assert_int_equal(qkv_model_save(made, folder), QKV_OK);
+    qkv_model *again = load(folder);
+    same_weights(made, again);
+    assert_string_equal(qkv_model_label(again, 4), "LABEL_4");
+    qkv_model_free(again);
+    qkv_model_free(made);
+    assert_null(qkv_model_like(NULL, &o, 1));
+}
+
+static qkv_tokenizer *learn(const char *line)
+{
+    qkv_words *w = qkv_words_new();
+    assert_int_equal(qkv_words_add(w, line, strlen(line)), QKV_OK);
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 300 });
+    assert_non_null(t);
+    qkv_words_free(w);
+    return t;
+}
+
+/* Two tokenizers may share a vocabulary, as those of OPUS-MT do; and a tokenizer may not have more tokens than the model. */
+static void tokenizers_of_a_model(void **state)
+{
+    (void)state;
+    qkv_transformer_opts o = ours[0];
+    o.vocabulary = 300;
+    qkv_model *m = qkv_model_new(&o, 3);
+    qkv_tokenizer *source = learn("a line of text"), *target = learn("eine Zeile Text");
+    assert_int_equal(qkv_model_set_tokenizers(m, source, target), QKV_OK);
+    assert_ptr_equal(qkv_model_source_tokenizer(m), source);
+    assert_ptr_equal(qkv_model_target_tokenizer(m), target);
+    assert_int_equal(qkv_model_save_as(m, folder, "marian"), QKV_OK);
+    qkv_model *again = load(folder);
+    const qkv_facts *f = qkv_model_facts(again); /* its ids are those of its tokens */
+    assert_true(f->pad == 0 && f->begin == 1 && f->start == 1 && f->n_ends == 1 && f->ends[0] == 2);
+    assert_ptr_not_equal(qkv_model_source_tokenizer(again), qkv_model_target_tokenizer(again));
+    qkv_model_free(again);
+    qkv_model_free(m);
+    o.vocabulary = 200; /* and now a folder of a smaller model with that tokenizer */
+    m = qkv_model_new(&o, 3);
+    assert_int_equal(qkv_model_save_as(m, folder, "marian"), QKV_OK);
+    refuses("a tokenizer that is too large", QKV_FORMAT, "but the model's vocabulary 200");
+    qkv_model_free(m);
+}
+
+/* ---- weights stay in their file ---- */
+
+static void nothing_is_copied(void **state)
+{
+    (void)state;
+    const qkv_transformer_opts o = { .vocabulary = 1000,
+                                     .decoder_layers = 2,
+                                     .dim = 128,
+                                     .heads = 4,
+                                     .inner = 256,
+                                     .positions = QKV_ROTARY,
+                                     .unscaled = 1,
+                                     .pre_norm = 1,
+                                     .norm = QKV_RMS_NORM,
+                                     .activation = QKV_SILU_GATED,
+                                     .no_bias = 1 };
+    qkv_model *m = qkv_model_new(&o, 3);
+    assert_int_equal(qkv_model_save_as(m, folder, "llama"), QKV_OK);
+    qkv_threads_stop();
+    const qkv_memory table = { failing_alloc, failing_release };
+    size_t bytes = sizeof(float) * (size_t)qkv_params_count(qkv_model_params(m));
+    qkv_model_free(m);
+    failing = (struct failing){ .fail_at = -1 };
+    qkv_set_memory(&table);
+    m = load(folder);
+    if (!(failing.held < bytes / 20)) fail_msg("%zu bytes are held for %zu bytes of weights", failing.held, bytes);
+    qkv_tensor *embed = qkv_params_find(qkv_model_params(m), "embed.weight");
+    const float *mapped = qkv_data(embed);
+    float before = mapped[7];
+    assert_null(qkv_grad(embed));
+    assert_int_equal(qkv_params_own(qkv_model_params(m)), QKV_OK);
+    assert_ptr_not_equal(qkv_data(embed), mapped);
+    assert_true(qkv_data(embed)[7] == before && qkv_grad(embed));
+    assert_true(failing.held > 2 * bytes);
+    qkv_model_free(m);
+    qkv_threads_stop();
+    assert_int_equal(failing.held, 0);
+    qkv_set_memory(NULL);
+}
+
+/* A loaded model trains as if it had been made here. */
+static void loaded_models_train(void **state)
+{
+    (void)state;
+    qkv_model *m[2] = { qkv_model_new(&ours[4], 3), NULL };
+    static const int32_t ids[] = { 1, 2, 3, 4 }, labels[] = { 2, 3, 4, 5 };
+    assert_int_equal(qkv_model_save_as(m[0], folder, "llama"), QKV_OK);
+    m[1] = load(folder);
+    for (int i = 0; i < 2; i++) {
+        qkv_optimizer *adam = qkv_optimizer_new(qkv_model_params(m[i]), &(qkv_optimizer_opts){ .rule = QKV_ADAM });
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .train = 1 });
+        const qkv_transformer *x = qkv_model_transformer(m[i]);
+        for (int step = 0; step < 3; step++) {
+            qkv_tensor *logits = qkv_transformer_logits(x, qkv_transformer_decode(x, t, ids, 1, 4, NULL, NULL, NULL));
+            assert_int_equal(qkv_backward(qkv_cross_entropy(logits, labels)), QKV_OK);
+            assert_int_equal(qkv_optimizer_step(adam), QKV_OK);
+            qkv_tape_reset(t);
+        }
+        qkv_tape_free(t);
+        qkv_optimizer_free(adam);
+    }
+    same_weights(m[0], m[1]);
+    qkv_model *first = load(folder); /* the file has not changed */
+    assert_memory_not_equal(qkv_data(qkv_params_tensor(qkv_model_params(first), 0)),
+                            qkv_data(qkv_params_tensor(qkv_model_params(m[0]), 0)), 64);
+    qkv_model_free(first);
+    qkv_model_free(m[0]);
+    qkv_model_free(m[1]);
+}
+
+/* ---- 16 bits ---- */
+
+static uint16_t *draw_narrow(int64_t n)
+{
+    uint16_t *x = malloc(sizeof *x * (size_t)n);
+    uint32_t state = 9;
+    for (int64_t i = 0; i < n; i++) {
+        state = state * 1664525u + 1013904223u;
+        x[i] = (uint16_t)(state >> 31 << 15 | (0x3000 + (state >> 16) % 0x0C00)); /* as halves 0.125 to 1, as bfloats tiny */
+    }
+    return x;
+}
+
+/* Rows of x times a weight, and rows of the weight itself: the same bits as with the weight widened. */
+static void narrow_products(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = { 1, 2, 3, 4, 7, 20, 60 }, widths[] = { 1, 3, 64, 300, 1100 }, outs[] = { 1, 7, 33, 500 };
+    static const int32_t ids[] = { 0 };
+    for (int i = 0; i < 7 * 5 * 4 * 2; i++) {
+        int64_t m = rows[i % 7], k = widths[i / 7 % 5], n = outs[i / 35 % 4];
+        bool is_half = i / 140;
+        qkv_params *p = qkv__params_plan();
+        qkv_tensor *w = qkv_params_add(p, "w", QKV_SHAPE(n, k), QKV_INIT_ZERO, 0);
+        uint16_t *values = draw_narrow(n * k);
+        qkv__params_place_narrow(p, 0, values, is_half);
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+        qkv_tensor *x = qkv_constant(t, QKV_SHAPE(m, k), NULL);
+        for (int64_t j = 0; j < m * k; j++) qkv_data(x)[j] = (float)((j * 37 + 11) % 101) / 50 - 1;
+        qkv_tensor *narrow = qkv_affine(x, w, NULL), *row = qkv_gather(t, w, ids, 1, (int64_t[]){ 1 });
+        assert_non_null(narrow);
+        assert_null(qkv_data(w));
+        assert_int_equal(qkv_params_own(p), QKV_OK);
+        qkv_tensor *wide = qkv_affine(x, w, NULL), *wide_row = qkv_gather(t, w, ids, 1, (int64_t[]){ 1 });
+        assert_memory_equal(qkv_data(narrow), qkv_data(wide), sizeof(float) * (size_t)(m * n));
+        assert_memory_equal(qkv_data(row), qkv_data(wide_row), sizeof(float) * (size_t)k);
+        qkv_tape_free(t);
+        qkv_params_free(p);
+        free(values);
+    }
+}
+
+/* A model of 16 bits gives the bits it gives when it is widened; and its matrices were not widened before. */
+static void narrow_models(void **state)
+{
+    (void)state;
+    static float narrow[MOST], wide[MOST];
+    static const char *const some[] = { "qwen2", "mistral" };
+    for (int i = 0; i < 2; i++) {
+        qkv_model *m = load(golden_folder(some[i]));
+        assert_int_equal(open_golden(some[i]), QKV_OK);
+        batch b = read_batch(false);
+        assert_null(qkv_data(qkv_params_find(qkv_model_params(m), "decoder.0.self.q.weight")));
+        assert_null(qkv_data(qkv_params_find(qkv_model_params(m), "embed.weight")));
+        int64_t n = copy_last(m, &b, narrow);
+        assert_int_equal(qkv_params_own(qkv_model_params(m)), QKV_OK);
+        assert_non_null(qkv_data(qkv_params_find(qkv_model_params(m), "embed.weight")));
+        assert_int_equal(copy_last(m, &b, wide), n);
+        assert_memory_equal(narrow, wide, sizeof(float) * (size_t)n);
+        qkv__safetensors_free(&golden);
+        qkv_model_free(m);
+    }
+}
+
+/* What cannot read such a weight says so. */
+static void narrow_weights_elsewhere(void **state)
+{
+    (void)state;
+    qkv_model *m = load(golden_folder("qwen2"));
+    qkv_tensor *w = qkv_params_find(qkv_model_params(m), "embed.weight");
+    qkv_tape *t = qkv_tape_new(NULL);
+    qkv_tensor *x = qkv_variable(t, QKV_SHAPE(3, 16), NULL);
+    assert_null(qkv_add(x, w));
+    assert_int_equal(qkv_tape_status(t), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "qkv_params_own()"));
+    qkv_tape_reset(t);
+    assert_null(qkv_on(t, w));
+    assert_int_equal(qkv_tape_status(t), QKV_USAGE);
+    qkv_tape_reset(t);
+    x = qkv_variable(t, QKV_SHAPE(3, 16), NULL);
+    assert_null(qkv_affine(x, w, NULL)); /* its backward would need the weight */
+    assert_int_equal(qkv_tape_status(t), QKV_USAGE);
+    qkv_tape_free(t);
+    qkv_model_free(m);
+}
+
+/* ---- failing calls ---- */
+
+static const char *loaded_folder;
+
+static qkv_status load_once(void)
+{
+    qkv_model *m = qkv_model_load(loaded_folder);
+    qkv_status status = m ? QKV_OK : qkv_error_status();
+    qkv_model_free(m);
+    return status;
+}
+
+static qkv_status save_once(void)
+{
+    qkv_model *m = qkv_model_load(loaded_folder);
+    qkv_status status = m ? qkv_model_save(m, folder) : qkv_error_status();
+    qkv_model_free(m);
+    return status;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    static const char *const some[] = { "marian", "bert_classify", "gpt2" };
+    for (int i = 0; i < 3; i++) {
+        loaded_folder = golden_folder(some[i]);
+        assert_true(each_allocation_fails(load_once) > 20);
+    }
+    loaded_folder = golden_folder("gpt2");
+    assert_true(each_allocation_fails(save_once) > 20);
+}
+
+static void any_file_call_may_fail(void **state)
+{
+    (void)state;
+    loaded_folder = golden_folder("bert_sentence");
+    for (long n = 0;; n++) {
+        use_failing_files(n);
+        qkv_status status = load_once();
+        bool failed = failing.failed;
+        assert_int_equal(failing.open, 0);
+        assert_int_equal(failing.mapped, 0);
+        qkv_set_files(NULL);
+        if (!failed) {
+            assert_int_equal(status, QKV_OK);
+            assert_true(n > 5);
+            break;
+        }
+        assert_true(status == QKV_IO || status == QKV_OK); /* a file that could not be closed was read all the same */
+    }
+}
+
+/* ---- a model that someone else trained ---- */
+
+static void stories(void **state)
+{
+    (void)state;
+    json_t *said = json_load_file(STORIES "/reference_logits.json", 0, NULL);
+    if (!said) {
+        print_message("skipped: there is no " STORIES "\n");
+        skip();
+    }
+    qkv_model *m = load(STORIES);
+    const json_t *ids = json_object_get(said, "ids"), *logits = json_object_get(said, "logits");
+    int64_t length = (int64_t)json_array_size(ids);
+    int32_t given[64];
+    assert_true(length > 1 && length <= 64);
+    for (int64_t i = 0; i < length; i++) given[i] = (int32_t)json_integer_value(json_array_get(ids, (size_t)i));
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    const qkv_transformer *x = qkv_model_transformer(m);
+    qkv_tensor *got = qkv_transformer_logits(x, qkv_transformer_decode(x, t, given, 1, length, NULL, NULL, NULL));
+    int64_t size = qkv_dim(got, -1);
+    double worst = 0;
+    for (int64_t i = 0; i < length; i++)
+        for (int64_t k = 0; k < size; k++) {
+            const json_t *row = json_array_get(logits, (size_t)i);
+            double expected = json_number_value(json_array_get(row, (size_t)k));
+            worst = fmax(worst, fabs(expected - (double)qkv_data(got)[i * size + k]));
+        }
+    if (!(worst <= 1e-4)) fail_msg("logits differ by %g", worst);
+    print_message("logits of stories260K differ by %.3g at most\n", worst);
+    qkv_tape_free(t);
+    qkv_model_free(m);
+    json_decref(said);
+}
+
+/* The tokenizer's file goes along, since it cannot be written anew. */
+static void stories_are_saved(void **state)
+{
+    (void)state;
+    char command[1024];
+    snprintf(command, sizeof command, "cp '%s'/config.json '%s'/model.safetensors '%s'/../tok512.model %s", STORIES, STORIES,
+             STORIES, folder);
+    FILE *there = fopen(STORIES "/config.json", "r");
+    if (!there) {
+        print_message("skipped: there is no " STORIES "\n");
+        skip();
+    }
+    fclose(there);
+    assert_int_equal(system(command), 0);
+    char saved[128];
+    snprintf(saved, sizeof saved, "%s/saved", folder);
+    qkv_model *m = load(folder);
+    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    assert_int_equal(qkv_tokenizer_size(t), 512);
+    if (qkv_model_save(m, saved)) fail_msg("%s", qkv_error());
+    qkv_model *again = load(saved);
+    same_weights(m, again);
+    assert_int_equal(qkv_tokenizer_size(qkv_model_source_tokenizer(again)), 512);
+    qkv_model_free(again);
+    qkv_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parity_with_pytorch),
+        cmocka_unit_test(steps_equal_a_whole_forward),
+        cmocka_unit_test(facts_of_marian),
+        cmocka_unit_test(facts_of_the_others),
+        cmocka_unit_test_setup_teardown(bad_keys, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(bad_modules, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(missing_keys, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(saved_and_loaded, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(ours_under_their_names, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(shapes_that_stand_in_the_way, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(like_another, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(tokenizers_of_a_model, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(nothing_is_copied, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(loaded_models_train, make_folder, remove_folder),
+        cmocka_unit_test(narrow_products),
+        cmocka_unit_test(narrow_models),
+        cmocka_unit_test(narrow_weights_elsewhere),
+        cmocka_unit_test_setup_teardown(any_allocation_may_fail, make_folder, remove_folder),
+        cmocka_unit_test(any_file_call_may_fail),
+        cmocka_unit_test(stories),
+        cmocka_unit_test_setup_teardown(stories_are_saved, make_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1074 @@
+/* test_published.c: the tasks with published models: texts as their files frame them, and the numbers of plain forwards. */
+#include <qkv/qkv.h>
+
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing.h"
+#include "io/safetensors.h"
+
+enum { VOCABULARY = 23 };
+
+/* ---- models with a tokenizer: the golden ones know ids alone ---- */
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/qkv-published-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+static const char *in_folder(const char *name)
+{
+    static char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+/* Token i is the word "ti", but for those that have a name here, which are special; a frame is such names with A and B. */
+typedef struct vocabulary {
+    const char *names[8];
+    int ids[8];
+    const char *single, *pair; /* "[CLS] A [SEP] B:1 [SEP]:1"; NULL: no frame */
+    const char *decoder, *normalizer;
+} vocabulary;
+
+static const vocabulary of_bert = { { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" },
+                                    { 0, 1, 2, 3, 4 },
+                                    "[CLS] A [SEP]",
+                                    "[CLS] A [SEP] B:1 [SEP]:1",
+                                    NULL,
+                                    NULL };
+static const vocabulary of_roberta = {
+    { "<s>", "<pad>", "</s>", "<unk>", "<mask>" }, { 0, 1, 2, 3, 22 }, "<s> A </s>", "<s> A </s> </s> B </s>", NULL, NULL
+};
+static const vocabulary of_marian = { { "</s>", "<unk>", "<pad>" }, { 0, 1, 22 }, "A </s>", "A B </s>", NULL, NULL };
+static const vocabulary of_gpt2 = { { "<|endoftext|>", "<unk>" }, { 22, 0 }, NULL, NULL, NULL, NULL };
+static const vocabulary of_llama = { { "<unk>", "<s>", "</s>", "<eot>" }, { 0, 1, 2, 3 }, "<s> A", "<s> A <s> B", NULL, NULL };
+
+static int id_of(const vocabulary *v, const char *name)
+{
+    for (int i = 0; i < 8 && v->names[i]; i++)
+        if (!strcmp(v->names[i], name)) return v->ids[i];
+    return atoi(name + 1);
+}
+
+static json_t *template_of(const char *items)
+{
+    json_t *list = json_array();
+    char copy[128];
+    strcpy(copy, items);
+    for (char *item = strtok(copy, " "); item; item = strtok(NULL, " ")) {
+        char *colon = strchr(item, ':');
+        int type = colon ? atoi(colon + 1) : 0;
+        if (colon) *colon = '\0';
+        bool is_text = !strcmp(item, "A") || !strcmp(item, "B");
+        json_array_append_new(list,
+                              json_pack("{s{ss,si}}", is_text ? "Sequence" : "SpecialToken", "id", item, "type_id", type));
+    }
+    return list;
+}
+
+static void add_specials(const char *items, const vocabulary *v, json_t *specials)
+{
+    char copy[128];
+    strcpy(copy, items);
+    for (char *item = strtok(copy, " "); item; item = strtok(NULL, " ")) {
+        if (strchr(item, ':')) *strchr(item, ':') = '\0';
+        json_object_set_new(specials, item, json_pack("{ss,s[i],s[s]}", "id", item, "ids", id_of(v, item), "tokens", item));
+    }
+}
+
+static json_t *processor_of(const vocabulary *v)
+{
+    if (!v->single) return json_null();
+    json_t *specials = json_object();
+    add_specials(v->pair, v, specials);
+    json_object_del(specials, "A");
+    json_object_del(specials, "B");
+    return json_pack("{ss,so,so,so}", "type", "TemplateProcessing", "single", template_of(v->single), "pair",
+                     template_of(v->pair), "special_tokens", specials);
+}
+
+static json_t *parsed(const char *text) { return text ? json_loads(text, 0, NULL) : json_null(); }
+
+static void write_tokenizer(const vocabulary *v)
+{
+    json_t *words = json_object(), *added = json_array();
+    for (int i = 0; i < VOCABULARY; i++) {
+        char word[8];
+        snprintf(word, sizeof word, "t%d", i);
+        json_object_set_new(words, word, json_integer(i));
+    }
+    for (int i = 0; i < 8 && v->names[i]; i++) {
+        char word[8];
+        snprintf(word, sizeof word, "t%d", v->ids[i]);
+        json_object_del(words, word);
+        json_object_set_new(words, v->names[i], json_integer(v->ids[i]));
+        bool special = v->names[i][0] == '<' || v->names[i][0] == '[';
+        if (!special || !strncmp(v->names[i], "<0x", 3)) continue;
+        json_array_append_new(added,
+                              json_pack("{si,ss,sb,sb,sb,sb,sb}", "id", v->ids[i], "content", v->names[i], "single_word", 0,
+                                        "lstrip", !strcmp(v->names[i], "<mask>"), "rstrip", 0, "normalized", 0, "special", 1));
+    }
+    const char *unknown = json_object_get(words, "[UNK]") ? "[UNK]" : json_object_get(words, "<unk>") ? "<unk>" : "t0";
+    json_t *all = json_pack("{ss,so,so,s{ss},so,so,s{ss,ss,so}}", "version", "1.0", "added_tokens", added, "normalizer",
+                            parsed(v->normalizer), "pre_tokenizer", "type", "WhitespaceSplit", "post_processor",
+                            processor_of(v), "decoder", parsed(v->decoder), "model", "type", "WordLevel", "unk_token", unknown,
+                            "vocab", words);
+    assert_non_null(all);
+    assert_int_equal(json_dump_file(all, in_folder("tokenizer.json"), 0), 0);
+    json_decref(all);
+}
+
+static void copy_golden(const char *name)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "rm -rf %s && cp -r '" QKV_GOLDEN "/families/%s' %s && chmod -R u+w %s", folder, name,
+             folder, folder);
+    assert_int_equal(system(command), 0);
+}
+
+static qkv_model *load(void)
+{
+    qkv_model *m = qkv_model_load(folder);
+    if (!m) fail_msg("%s", qkv_error());
+    return m;
+}
+
+static qkv_model *golden_with(const char *name, const vocabulary *v)
+{
+    copy_golden(name);
+    write_tokenizer(v);
+    qkv_model *m = load();
+    assert_non_null(qkv_model_source_tokenizer(m));
+    return m;
+}
+
+static void set_key(const char *file, const char *key, const char *value)
+{
+    json_t *config = json_load_file(in_folder(file), 0, NULL);
+    json_object_set_new(config, key, json_loads(value, JSON_DECODE_ANY, NULL));
+    assert_int_equal(json_dump_file(config, in_folder(file), 0), 0);
+    json_decref(config);
+}
+
+/* ---- what stands around texts ---- */
+
+static void frames(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const vocabulary *v;
+        qkv_frame wanted;
+    } rows[] = { { "bert_mlm", &of_bert, { 2, 3, 0, 4, 5 } },        { "distilbert_classify", &of_bert, { 2, 3, 0, 4, 5 } },
+                 { "roberta_mlm", &of_roberta, { 0, 2, 1, 22, 4 } }, { "marian", &of_marian, { 22, 0, 22, -1, 2 } },
+                 { "gpt2", &of_gpt2, { 22, 22, 22, -1, 1 } },        { "llama", &of_llama, { 1, 2, 2, -1, 4 } } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        qkv_model *m = golden_with(rows[i].name, rows[i].v);
+        qkv_frame f;
+        assert_int_equal(qkv_model_frame(m, &f), QKV_OK);
+        if (memcmp(&f, &rows[i].wanted, sizeof f))
+            fail_msg("%s: %d %d %d %d %d", rows[i].name, f.start, f.end, f.pad, f.mask, f.first);
+        qkv_model_free(m);
+    }
+    const vocabulary bare_bert = { { "[UNK]", "[CLS]", "[SEP]" }, { 1, 2, 3 }, NULL, NULL, NULL, NULL };
+    const vocabulary nothing = { { "[UNK]" }, { 1 }, NULL, NULL, NULL, NULL };
+    qkv_frame f;
+    qkv_model *m = golden_with("bert_mlm", &bare_bert); /* by spelling, where no frame says it */
+    assert_int_equal(qkv_model_frame(m, &f), QKV_OK);
+    assert_true(f.start == 2 && f.end == 3 && f.mask == -1);
+    qkv_model_free(m);
+    m = golden_with("bert_mlm", &nothing);
+    assert_int_equal(qkv_model_frame(m, &f), QKV_USAGE);
+    assert_int_equal(qkv_model_frame(NULL, &f), QKV_USAGE);
+    assert_int_equal(qkv_model_frame(m, NULL), QKV_USAGE);
+    qkv_model_free(m);
+    copy_golden("bert_mlm");
+    m = load();
+    assert_int_equal(qkv_model_frame(m, &f), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "no tokenizer"));
+    qkv_model_free(m);
+}
+
+/* ---- forwards by hand ---- */
+
+static void softmax_of(const float *logits, int64_t n, double *p)
+{
+    double most = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < n; i++) most = fmax(most, (double)logits[i]);
+    for (int64_t i = 0; i < n; i++) sum += p[i] = exp((double)logits[i] - most);
+    for (int64_t i = 0; i < n; i++) p[i] /= sum;
+}
+
+/* The logits of every place, (n, vocabulary); the decoder's when there is a target. */
+static const float *logits_of(const qkv_model *m, qkv_tape *t, const int32_t *ids, int64_t n, const int32_t *target, int64_t k)
+{
+    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv_transformer_opts *o = qkv_transformer_options(x);
+    qkv_tape_reset(t);
+    qkv_tensor *memory = o->encoder_layers ? qkv_transformer_encode(x, t, ids, 1, n, NULL) : NULL, *last = memory;
+    if (o->decoder_layers) last = qkv_transformer_decode(x, t, target ? target : ids, 1, target ? k : n, NULL, memory, NULL);
+    const float *logits = qkv_data(qkv_transformer_logits(x, last));
+    if (!logits) fail_msg("%s", qkv_error());
+    return logits;
+}
+
+static void classes_of(const qkv_model *m, const int32_t *ids, const int32_t *types, int64_t n, double *p)
+{
+    const qkv_transformer *x = qkv_model_transformer(m);
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tensor *hidden = qkv_transformer_encode_typed(x, t, ids, types, 1, n, NULL);
+    softmax_of(qkv_data(qkv_transformer_classify(x, hidden, NULL)), 3, p);
+    qkv_tape_free(t);
+}
+
+/* ---- classification ---- */
+
+static void check_row(const float *got, const double *wanted, int64_t n, double most)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs((double)got[i] - wanted[i]) <= most))
+            fail_msg("number %d is %g, expected %g", (int)i, (double)got[i], wanted[i]);
+}
+
+/* The golden rows, whose first and last ids are made the frame: what PyTorch says comes out of a text. */
+static void classes_are_pytorchs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *single, *pair, *text;
+        int64_t row;
+    } rows[] = { { "t3 A t7", "t3 A B t7", "t7 t2 t20 t3 t8", 0 }, { "t11 A t21", "t11 A B t21", "t10 t2", 1 } };
+    static const char *const models[] = { "roberta_classify", "distilbert_classify" };
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < 2; i++) {
+            const vocabulary v = { { NULL }, { 0 }, rows[i].single, rows[i].pair, NULL, NULL };
+            qkv_model *m = golden_with(models[k], &v);
+            qkv__safetensors golden;
+            assert_int_equal(qkv__safetensors_read(in_folder("golden.safetensors"), &golden), QKV_OK);
+            double wanted[3];
+            softmax_of(qkv__safetensors_floats(qkv__safetensors_find(&golden, "classes")) + 3 * rows[i].row, 3, wanted);
+            qkv_rows found = { 0 };
+            assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = &rows[i].text, .n = 1 }, NULL, &found), QKV_OK);
+            check_row(found.data, wanted, 3, 1e-4);
+            qkv_rows_free(&found);
+            qkv__safetensors_free(&golden);
+            qkv_model_free(m);
+        }
+}
+
+static const char *const firsts[] = { "t7", "t7 t8 t9", "", "t10 t11 t12 t13 t14 t15 t16 t17" };
+static const char *const seconds[] = { "t9", "t10", "t12", "t20 t21 t18 t5" };
+static const int32_t pair_ids[4][12] = {
+    { 2, 7, 3, 9, 3 }, { 2, 7, 8, 9, 3, 10, 3 }, { 2, 3, 12, 3 }, { 2, 10, 11, 12, 13, 14, 3, 20, 21, 18, 5, 3 }
+}; /* cut: 12 positions */
+static const int32_t pair_types[4][12] = {
+    { 0, 0, 0, 1, 1 }, { 0, 0, 0, 0, 0, 1, 1 }, { 0, 0, 1, 1 }, { 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1 }
+};
+static const int64_t pair_lengths[4] = { 5, 7, 4, 12 };
+
+static void pairs_have_types(void **state)
+{
+    (void)state;
+    qkv_model *m = golden_with("bert_classify", &of_bert);
+    qkv_rows found = { 0 };
+    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = firsts, .pairs = seconds, .n = 4 }, NULL, &found), QKV_OK);
+    assert_int_equal(found.cut, 1);
+    for (int i = 0; i < 4; i++) {
+        double wanted[3];
+        classes_of(m, pair_ids[i], pair_types[i], pair_lengths[i], wanted);
+        check_row(found.data + 3 * i, wanted, 3, 1e-6);
+    }
+    const char *const alone[] = { "t7 t8", "t7 [SEP] t8" };
+    const int32_t alone_ids[2][5] = { { 2, 7, 8, 3 }, { 2, 7, 1, 8, 3 } }; /* what a text spells is text */
+    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = alone, .n = 2 }, NULL, &found), QKV_OK);
+    for (int i = 0; i < 2; i++) {
+        double wanted[3];
+        classes_of(m, alone_ids[i], NULL, 4 + i, wanted);
+        check_row(found.data + 3 * i, wanted, 3, 1e-6);
+    }
+    qkv_rows_free(&found);
+    qkv_model_free(m);
+}
+
+/* RoBERTa has two tokens between the texts, and one type. */
+static void pairs_of_roberta(void **state)
+{
+    (void)state;
+    qkv_model *m = golden_with("roberta_classify", &of_roberta);
+    const int32_t ids[] = { 0, 7, 8, 2, 2, 9, 2 };
+    qkv_rows found = { 0 };
+    const qkv_texts one = { .texts = (const char *[]){ "t7 t8" }, .pairs = (const char *[]){ "t9" }, .n = 1 };
+    assert_int_equal(qkv_classify(m, &one, NULL, &found), QKV_OK);
+    double wanted[3];
+    classes_of(m, ids, NULL, 7, wanted);
+    check_row(found.data, wanted, 3, 1e-6);
+    qkv_pairs *p = qkv_pairs_new();
+    qkv_batch b = { 0 };
+    assert_int_equal(qkv_pairs_add_text(p, m, "t7 t8", 5, "t9", 2, 0, 1), QKV_OK);
+    qkv_epoch *e = qkv_epoch_new(p, &(qkv_batch_opts){ .end = 2 }, 0);
+    assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_OK);
+    assert_int_equal(b.source_length, 7);
+    assert_memory_equal(b.source, ids, sizeof ids);
+    qkv_batch_free(&b);
+    qkv_epoch_free(e);
+    qkv_pairs_free(p);
+    qkv_rows_free(&found);
+    qkv_model_free(m);
+}
+
+/* What is learned from is what is read later, types too. */
+static void learning_reads_alike(void **state)
+{
+    (void)state;
+    qkv_model *m = golden_with("bert_classify", &of_bert);
+    qkv_frame f;
+    assert_int_equal(qkv_model_frame(m, &f), QKV_OK);
+    qkv_pairs *p = qkv_pairs_new();
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(qkv_pairs_add_text(p, m, firsts[i], strlen(firsts[i]), seconds[i], strlen(seconds[i]), 0, i % 3),
+                         QKV_OK);
+    assert_int_equal(qkv_pairs_add_text(p, m, "t7 t8 t9", 8, NULL, 0, 3, 1), QKV_OK); /* cut to [CLS] t7 t8 */
+    const qkv_batch_opts opts = { .in_order = 1, .start = f.start, .end = f.end, .pad = f.pad };
+    qkv_epoch *e = qkv_epoch_new(p, &opts, 0);
+    qkv_batch b = { 0 };
+    assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_OK);
+    assert_int_equal(b.rows, 5);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(b.source_lengths[i], pair_lengths[i]);
+        assert_memory_equal(b.source + i * b.source_length, pair_ids[i], sizeof(int32_t) * (size_t)pair_lengths[i]);
+    }
+    assert_int_equal(b.source_lengths[4], 4);
+    qkv_rows found = { 0 };
+    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = firsts, .pairs = seconds, .n = 4 }, NULL, &found), QKV_OK);
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    const float *together = qkv_data(qkv_softmax(qkv_classify_batch(m, t, &b)));
+    assert_non_null(together);
+    assert_memory_equal(together, found.data, sizeof(float) * 12);
+    const qkv_objective o = qkv_classifying(NULL, 3);
+    double loss, wanted = 0, p3[3];
+    assert_int_equal(qkv_evaluate(m, p, &o, &opts, &loss), QKV_OK);
+    for (int i = 0; i < 4; i++) {
+        classes_of(m, pair_ids[i], pair_types[i], pair_lengths[i], p3);
+        wanted -= log(p3[i % 3]) / 5;
+    }
+    classes_of(m, (const int32_t[]){ 2, 7, 8, 3 }, NULL, 4, p3);
+    wanted -= log(p3[1]) / 5;
+    assert_true(fabs(loss - wanted) < 1e-5);
+    assert_null(qkv_classify_batch(NULL, t, &b));
+    qkv_tape_free(t);
+    qkv_rows_free(&found);
+    qkv_batch_free(&b);
+    qkv_epoch_free(e);
+    qkv_pairs_free(p);
+    qkv_model_free(m);
+}
+
+/* ---- embedding ---- */
+
+static void embeds_as_published(void **state)
+{
+    (void)state;
+    qkv_model *m = golden_with("bert_sentence", &of_bert); /* the mean, normalised, of 10 tokens */
+    const char *const texts[] = { "t7 t8 t9 t10 t11 t12 t13 t14 t15 t16" };
+    const qkv_texts one = { .texts = texts, .n = 1 };
+    const int32_t cut[] = { 2, 7, 8, 9, 10, 11, 12, 13, 14, 3 }, whole[] = { 2, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 3 };
+    qkv_rows found = { 0 };
+    const qkv_transformer *x = qkv_model_transformer(m);
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    for (int plain = 0; plain < 2; plain++) {
+        int64_t n = plain ? 12 : 10;
+        const float *hidden = qkv_data(qkv_transformer_encode(x, t, plain ? whole : cut, 1, n, NULL));
+        double mean[16] = { 0 }, sum = 0;
+        for (int64_t i = 0; i < 16 * n; i++) mean[i % 16] += (double)hidden[i] / (double)n;
+        for (int i = 0; i < 16; i++) sum += mean[i] * mean[i];
+        for (int i = 0; i < 16 && !plain; i++) mean[i] /= sqrt(sum);
+        assert_int_equal(qkv_embed_texts(m, &one, plain ? &(qkv_embed_opts){ 0 } : NULL, &found), QKV_OK);
+        assert_int_equal(found.cut, !plain);
+        check_row(found.data, mean, 16, 1e-5);
+        qkv_tape_reset(t);
+    }
+    qkv_tape_free(t);
+    qkv_rows_free(&found);
+    qkv_model_free(m);
+}
+
+/* ---- filling ---- */
+
+static void check_filled(const qkv_model *m, const qkv_filled *f, int64_t mask, const int32_t *ids, int64_t n, int64_t place)
+{
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    double p[VOCABULARY];
+    softmax_of(logits_of(m, t, ids, n, NULL, 0) + place * VOCABULARY, VOCABULARY, p);
+    for (int i = 0; i < f->n_best; i++) {
+        const qkv_filling *x = &f->best[mask * f->n_best + i];
+        assert_true(fabs(x->p - p[x->id]) < 1e-6);
+        int better = 0;
+        for (int k = 0; k < qkv_tokenizer_size(qkv_model_source_tokenizer(m)); k++) better += p[k] > p[x->id] + 1e-6;
+        assert_true(better <= i);
+        if (i) assert_true(x->p <= x[-1].p);
+        assert_int_equal(strlen(x->text), x->length);
+    }
+    qkv_tape_free(t);
+}
+
+static void fills_masks(void **state)
+{
+    (void)state;
+    static const char text[] = "t7 [MASK]  t8 <mask>t9";
+    const int32_t ids[] = { 2, 7, 4, 8, 4, 9, 3 };
+    static const char *const models[] = { "bert_mlm", "distilbert_mlm" };
+    qkv_filled f = { 0 };
+    for (int k = 0; k < 2; k++) {
+        qkv_model *m = golden_with(models[k], &of_bert);
+        assert_int_equal(qkv_fill(m, text, strlen(text), 0, &f), QKV_OK);
+        assert_true(f.masks == 2 && f.n_best == 5);
+        assert_true(f.places[0].begin == 3 && f.places[0].end == 9 && f.places[1].begin == 14 && f.places[1].end == 20);
+        check_filled(m, &f, 0, ids, 7, 2);
+        check_filled(m, &f, 1, ids, 7, 4);
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "t7 %s  t8 <mask>t9", f.best[0].token);
+        assert_string_equal(f.best[0].text, wanted);
+        assert_string_equal(f.best[0].token, qkv_tokenizer_token(qkv_model_source_tokenizer(m), f.best[0].id));
+        assert_int_equal(qkv_fill(m, "[MASK]", 6, 1000, &f), QKV_OK);
+        assert_int_equal(f.n_best, VOCABULARY);
+        double sum = 0;
+        for (int i = 0; i < VOCABULARY; i++) sum += f.best[i].p;
+        assert_true(fabs(sum - 1) < 1e-5);
+        qkv_model_free(m);
+    }
+    qkv_model *m = golden_with("roberta_mlm", &of_roberta); /* its mask takes the space before it */
+    assert_int_equal(qkv_fill(m, "t7 <mask> t8", 12, 3, &f), QKV_OK);
+    check_filled(m, &f, 0, (const int32_t[]){ 0, 7, 22, 8, 2 }, 5, 2);
+    assert_true(f.places[0].begin == 3 && !strncmp(f.best[0].text, "t7 ", 3) && strlen(f.best[0].text) >= 8);
+    qkv_model_free(m);
+    qkv_filled_free(&f);
+    qkv_filled_free(NULL);
+}
+
+/* A token that continues a word has no space before it; one that starts a word has what the mask had. */
+static void fills_word_pieces(void **state)
+{
+    (void)state;
+    copy_golden("bert_mlm");
+    FILE *file = fopen(in_folder("vocab.txt"), "w");
+    fputs("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nplay\n##ing\n##ed\nchess\n(\n)\n", file);
+    fclose(file);
+    qkv_model *m = load();
+    qkv_filled f = { 0 };
+    static const char text[] = "Play \xEF\xBF\xBD [MASK] play [MASK] ([MASK])";
+    assert_int_equal(qkv_fill(m, text, strlen(text), 11, &f), QKV_OK);
+    int seen = 0;
+    for (int i = 0; i < 33; i++) {
+        const qkv_filling *x = &f.best[i];
+        const char *wanted = i / 11 == 1 && x->id == 6   ? "Play \xEF\xBF\xBD [MASK] playing ([MASK])"
+                             : i / 11 == 1 && x->id == 8 ? "Play \xEF\xBF\xBD [MASK] play chess ([MASK])"
+                             : i / 11 == 2 && x->id == 8 ? "Play \xEF\xBF\xBD [MASK] play [MASK] (chess)"
+                                                         : NULL;
+        if (wanted) assert_string_equal(x->text, wanted);
+        seen += wanted != NULL;
+    }
+    assert_int_equal(seen, 3);
+    qkv_filled_free(&f);
+    qkv_model_free(m);
+}
+
+static void fills_refusals(void **state)
+{
+    (void)state;
+    qkv_filled f = { 0 };
+    qkv_model *m = golden_with("bert_mlm", &of_bert);
+    assert_int_equal(qkv_fill(m, "t7 t8", 5, 1, &f), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "no mask: write [MASK]"));
+    assert_int_equal(qkv_fill(m, "[MASK]", 6, -1, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill(m, NULL, 6, 1, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill(NULL, "[MASK]", 6, 1, &f), QKV_USAGE);
+    static const char much[] = "[MASK] t7 t7 t7 t7 t7 t7 t7 t7 t7 t7";
+    assert_int_equal(qkv_fill(m, much, strlen(much), 1, &f), QKV_LIMIT);
+    assert_int_equal(qkv_fill(m, much, strlen(much) - 3, 1, &f), QKV_OK);
+    assert_int_equal(qkv_fill(m, "[MASK] \xff", 8, 1, &f), QKV_OK);
+    assert_null(strchr(f.best[0].text, '\xff'));
+    qkv_data(qkv_params_find(qkv_model_params(m), "embed.weight"))[4 * 16] = NAN;
+    assert_int_equal(qkv_fill(m, "[MASK]", 6, 1, &f), QKV_NUMERIC);
+    assert_true(f.masks == 0 && !f.best);
+    qkv_model_free(m);
+    m = golden_with("bert_classify", &of_bert);
+    assert_int_equal(qkv_fill(m, "[MASK]", 6, 1, &f), QKV_USAGE);
+    qkv_model_free(m);
+    m = golden_with("gpt2", &of_gpt2);
+    assert_int_equal(qkv_fill(m, "[MASK]", 6, 1, &f), QKV_USAGE);
+    qkv_model_free(m);
+    m = golden_with("bert_mlm", &of_marian);
+    assert_int_equal(qkv_fill(m, "[MASK]", 6, 1, &f), QKV_USAGE);
+    qkv_model_free(m);
+    qkv_filled_free(&f);
+}
+
+/* Of words, as `qkv train mask` makes it. */
+static qkv_model *model_of_ours(void)
+{
+    static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>", "<mask>" };
+    const qkv_transformer_opts o = { .vocabulary = VOCABULARY, .encoder_layers = 1, .dim = 16, .heads = 2, .inner = 16 };
+    qkv_words *w = qkv_words_new_of(QKV_WORDS);
+    assert_int_equal(qkv_words_add(w, "a good film is it", 17), QKV_OK);
+    const qkv_bpe_opts opts = { .size = VOCABULARY, .min_count = 1, .specials = specials, .n_specials = 5 };
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &opts);
+    qkv_model *m = qkv_model_new(&o, 4);
+    assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
+    qkv_words_free(w);
+    return m;
+}
+
+static void fills_in_ours(void **state)
+{
+    (void)state;
+    qkv_model *m = model_of_ours();
+    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    const int32_t ids[] = { 1, qkv_tokenizer_find(t, "a"), 4, qkv_tokenizer_find(t, "film"), 2 };
+    qkv_filled f = { 0 };
+    assert_int_equal(qkv_fill(m, "A [MASK] film", 13, 3, &f), QKV_OK);
+    check_filled(m, &f, 0, ids, 5, 2);
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "A %s film", f.best[1].token);
+    assert_string_equal(f.best[1].text, wanted);
+    qkv_filled_free(&f);
+    qkv_model_free(m);
+}
+
+/* ---- generation ---- */
+
+static int32_t likeliest(const float *logits, const bool *forbidden)
+{
+    int32_t best = -1;
+    for (int32_t i = 0; i < VOCABULARY; i++)
+        if (!forbidden[i] && (best < 0 || logits[i] > logits[best])) best = i;
+    return best;
+}
+
+static void check_greedy(const qkv_model *m, const char *prompt, const int32_t *read, int64_t n_read, int64_t most,
+                         bool must_end)
+{
+    const qkv_facts *facts = qkv_model_facts(m);
+    qkv_generated g = { 0 };
+    assert_int_equal(qkv_generate(m, prompt, strlen(prompt), &(qkv_generate_opts){ .max_tokens = most }, NULL, NULL, &g),
+                     QKV_OK);
+    int32_t ids[64];
+    int64_t n = n_read;
+    bool forbidden[VOCABULARY] = { false }, ended = false;
+    for (int32_t i = 0; i < VOCABULARY; i++) forbidden[i] = qkv_tokenizer_is_special(qkv_model_source_tokenizer(m), i);
+    for (int i = 0; i < facts->n_ends; i++) forbidden[facts->ends[i]] = false;
+    memcpy(ids, read, sizeof *ids * (size_t)n_read);
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    while (n - n_read < most) {
+        const float *logits = logits_of(m, t, ids, n, NULL, 0) + (n - 1) * VOCABULARY;
+        double p[VOCABULARY];
+        int32_t id = likeliest(logits, forbidden);
+        softmax_of(logits, VOCABULARY, p);
+        for (int i = 0; i < facts->n_ends; i++) ended |= facts->ends[i] == id;
+        if (ended) break;
+        assert_true(n - n_read < g.n);
+        assert_int_equal(g.ids[n - n_read], id);
+        assert_true(fabs(g.log_p[n - n_read] - log(p[id])) < 1e-5);
+        ids[n++] = id;
+    }
+    assert_int_equal(g.n, n - n_read);
+    assert_int_equal(g.finish, ended ? QKV_FINISH_END : QKV_FINISH_LENGTH);
+    assert_true(ended || !must_end);
+    qkv_tape_free(t);
+    qkv_generated_free(&g);
+}
+
+static void generates_greedily(void **state)
+{
+    (void)state;
+    static const char *const models[] = { "llama", "qwen2", "mistral" };
+    for (int k = 0; k < 3; k++) {
+        qkv_model *m = golden_with(models[k], &of_llama);
+        check_greedy(m, "t7 t8", (const int32_t[]){ 1, 7, 8 }, 3, 20, false);
+        check_greedy(m, "", (const int32_t[]){ 1 }, 1, 9, false);
+        qkv_model_free(m);
+    }
+    qkv_model *m = golden_with("gpt2", &of_gpt2);
+    check_greedy(m, "t7 t8", (const int32_t[]){ 7, 8 }, 2, 10, false); /* nothing is put before it */
+    check_greedy(m, "", (const int32_t[]){ 22 }, 1, 4, false);
+    qkv_generated g = { 0 };
+    assert_int_equal(qkv_generate(m, "t7 t8", 5, NULL, NULL, NULL, &g), QKV_OK);
+    assert_true(g.n == 10 && g.finish == QKV_FINISH_LENGTH); /* 12 positions */
+    static const char full[] = "t7 t7 t7 t7 t7 t7 t7 t7 t7 t7 t7 t7";
+    assert_int_equal(qkv_generate(m, full, strlen(full), NULL, NULL, NULL, &g), QKV_LIMIT);
+    qkv_generated_free(&g);
+    qkv_model_free(m);
+}
+
+/* The tokenizer that GPT-2's files really have is one of the kinds that are trained here too, but without an <s>: the token that
+ * the config calls the beginning must not come before a prompt. */
+static void prompts_of_byte_pairs_begin_with_nothing(void **state)
+{
+    (void)state;
+    static const char *const specials[] = { "<|endoftext|>" };
+    const qkv_transformer_opts o = { .vocabulary = 257,
+                                     .decoder_layers = 1,
+                                     .dim = 16,
+                                     .heads = 2,
+                                     .inner = 16,
+                                     .pre_norm = 1,
+                                     .activation = QKV_GELU_TANH,
+                                     .positions = QKV_LEARNED,
+                                     .longest = 16,
+                                     .unscaled = 1 };
+    qkv_words *w = qkv_words_new();
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 257, .specials = specials, .n_specials = 1 });
+    qkv_model *made = qkv_model_new(&o, 5);
+    assert_int_equal(qkv_model_set_tokenizers(made, t, NULL), QKV_OK);
+    assert_int_equal(qkv_model_save_as(made, folder, "gpt2"), QKV_OK);
+    set_key("config.json", "bos_token_id", "0");
+    set_key("config.json", "eos_token_id", "0");
+    qkv_model *m = load();
+    assert_int_equal(qkv_model_facts(m)->begin, 0);
+    const int32_t ids[] = { qkv_tokenizer_find(t, "a"), qkv_tokenizer_find(t, "b") };
+    qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    double p[257];
+    softmax_of(logits_of(m, tape, ids, 2, NULL, 0) + 257, 257, p);
+    qkv_generated g = { 0 };
+    assert_int_equal(qkv_generate(m, "ab", 2, &(qkv_generate_opts){ .max_tokens = 1 }, NULL, NULL, &g), QKV_OK);
+    assert_int_equal(g.n, 1);
+    assert_true(fabs(g.log_p[0] - log(p[g.ids[0]])) < 1e-6);
+    qkv_generated_free(&g);
+    qkv_tape_free(tape);
+    qkv_model_free(m);
+    qkv_model_free(made);
+    qkv_words_free(w);
+}
+
+/* Whichever of several ids comes first ends a text. */
+static void several_ids_end_a_text(void **state)
+{
+    (void)state;
+    copy_golden("llama");
+    write_tokenizer(&of_llama);
+    qkv_model *m = load();
+    qkv_generated g = { 0 };
+    assert_int_equal(qkv_generate(m, "t7 t8", 5, &(qkv_generate_opts){ .max_tokens = 4 }, NULL, NULL, &g), QKV_OK);
+    assert_int_equal(g.n, 4);
+    int32_t third = g.ids[2];
+    assert_true(third != g.ids[0] && third != g.ids[1]);
+    qkv_model_free(m);
+    char ends[32];
+    snprintf(ends, sizeof ends, "[2, %d]", third);
+    set_key("config.json", "eos_token_id", ends);
+    m = load();
+    check_greedy(m, "t7 t8", (const int32_t[]){ 1, 7, 8 }, 3, 20, true);
+    assert_int_equal(qkv_generate(m, "t7 t8", 5, &(qkv_generate_opts){ .start = 1, .end = -1 }, NULL, NULL, &g), QKV_OK);
+    assert_int_equal(g.n, 128); /* options that are given count */
+    qkv_model_free(m);
+    set_key("config.json", "max_new_tokens", "2");
+    m = load();
+    assert_int_equal(qkv_generate(m, "t7 t8", 5, NULL, NULL, NULL, &g), QKV_OK);
+    assert_int_equal(g.n, 2);
+    qkv_generated_free(&g);
+    qkv_model_free(m);
+}
+
+static qkv_status gather_piece(void *data, const char *piece, size_t length)
+{
+    assert_int_equal(qkv_utf8_check(piece, length), length);
+    strncat(data, piece, length);
+    return QKV_OK;
+}
+
+/* Pieces together are what the tokenizer makes of all new ids, also where a character is several of them. */
+static void pieces_are_the_text(void **state)
+{
+    (void)state;
+    static const vocabulary bytes = {
+        { "<unk>", "<s>", "</s>", "<0xE6>", "<0x97>", "<0xA5>", "\xE2\x96\x81word" },
+        { 0, 1, 2, 9, 10, 11, 12 },
+        "<s> A",
+        "<s> A <s> B",
+        "{\"type\": \"Sequence\", \"decoders\": [{\"type\": \"Replace\", \"pattern\": {\"String\": \"\xE2\x96\x81\"}, "
+        "\"content\": \" \"}, {\"type\": \"ByteFallback\"}, {\"type\": \"Fuse\"}, {\"type\": \"Strip\", \"content\": \" \", "
+        "\"start\": 1, \"stop\": 0}]}",
+        NULL
+    };
+    qkv_model *m = golden_with("llama", &bytes);
+    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    qkv_generated g = { 0 };
+    qkv_text all = { 0 }, repaired = { 0 };
+    int waited = 0;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        char pieces[4096] = "";
+        const qkv_generate_opts o = { .max_tokens = 24, .temperature = 3, .seed = seed };
+        const char *prompt = seed % 2 ? "t7" : "";
+        assert_int_equal(qkv_generate(m, prompt, strlen(prompt), &o, gather_piece, pieces, &g), QKV_OK);
+        int32_t ids[32] = { 7 };
+        size_t before = seed % 2;
+        memcpy(ids + before, g.ids, sizeof *ids * (size_t)g.n);
+        assert_int_equal(qkv_tokenizer_decode(t, ids, before + (size_t)g.n, 0, &all), QKV_OK);
+        assert_int_equal(qkv_utf8_repair(all.data, all.length, &repaired), QKV_OK);
+        assert_string_equal(pieces, repaired.data + (before ? 2 : 0));
+        assert_string_equal(pieces, g.text.data);
+        waited += strstr(pieces, "\xE6\x97\xA5") != NULL || strstr(pieces, "\xEF\xBF\xBD") != NULL;
+    }
+    assert_true(waited > 10);
+    qkv_text_free(&repaired);
+    qkv_text_free(&all);
+    qkv_generated_free(&g);
+    qkv_model_free(m);
+}
+
+/* ---- translation ---- */
+
+static double greedy_by_hand(const qkv_model *m, const int32_t *source, int64_t n, int64_t most, int32_t *to, int64_t *n_to)
+{
+    int32_t ids[64] = { 22 };
+    bool forbidden[VOCABULARY] = { [22] = true, [5] = true };
+    double sum = 0;
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    for (*n_to = 0; *n_to < most;) {
+        double p[VOCABULARY];
+        const float *logits = logits_of(m, t, source, n, ids, *n_to + 1) + *n_to * VOCABULARY;
+        int32_t id = likeliest(logits, forbidden);
+        softmax_of(logits, VOCABULARY, p);
+        sum += log(p[id]);
+        if (!id) break;
+        to[*n_to] = ids[*n_to + 1] = id;
+        ++*n_to;
+    }
+    qkv_tape_free(t);
+    return sum;
+}
+
+static const char *const sources[] = { "t7 t8 t9", "t10", "t3 t4 t20 t21 t6", "  ", "t2 t2" };
+static const int32_t source_ids[5][6] = { { 7, 8, 9, 0 }, { 10, 0 }, { 3, 4, 20, 21, 6, 0 }, { 0 }, { 2, 2, 0 } };
+static const int64_t source_lengths[5] = { 4, 2, 6, 0, 3 };
+
+static void translates_greedily(void **state)
+{
+    (void)state;
+    qkv_model *m = golden_with("marian", &of_marian);
+    qkv_translations found = { 0 };
+    for (int64_t most = 0; most <= 20; most += 20) { /* 0: the files say 11 with the start */
+        const qkv_translate_opts o = { .beam = 1, .max_length = most };
+        assert_int_equal(qkv_translate(m, sources, NULL, 5, &o, &found), QKV_OK);
+        for (int i = 0; i < 5; i++) {
+            assert_int_equal(found.n_source[i], source_lengths[i]);
+            if (!source_lengths[i]) continue;
+            assert_memory_equal(found.source_ids[i], source_ids[i], sizeof(int32_t) * (size_t)source_lengths[i]);
+            int32_t ids[64];
+            int64_t n;
+            double log_p = greedy_by_hand(m, source_ids[i], source_lengths[i], most ? most : 10, ids, &n);
+            assert_int_equal(found.best[i].n_ids, n);
+            assert_memory_equal(found.best[i].ids, ids, sizeof *ids * (size_t)n);
+            assert_true(fabs(found.best[i].log_p - log_p) < 1e-4);
+            int64_t length = n + !found.best[i].is_cut;
+            assert_true(fabs(found.best[i].score - log_p / pow((double)length, 0.8)) < 1e-4);
+        }
+    }
+    qkv_translations_free(&found);
+    qkv_model_free(m);
+}
+
+/* Without options a published model is searched as its files say; options win. */
+static void search_is_by_the_files(void **state)
+{
+    (void)state;
+    qkv_model *m = golden_with("marian", &of_marian);
+    const int32_t banned[] = { 5 };
+    const qkv_search_opts same = { .start = 22,
+                                   .end = 0,
+                                   .pad = 22,
+                                   .beam = 4,
+                                   .n_best = 4,
+                                   .length_penalty = 0.8f,
+                                   .by_length = 1,
+                                   .max_length = 10,
+                                   .banned = banned,
+                                   .n_banned = 1 };
+    qkv_translations found = { 0 };
+    qkv_found wanted = { 0 };
+    assert_int_equal(qkv_search(m, source_ids[0], 1, 4, NULL, &same, &wanted), QKV_OK);
+    assert_int_equal(qkv_translate(m, sources, NULL, 1, &(qkv_translate_opts){ .n_best = 4 }, &found), QKV_OK);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(found.best[i].n_ids, wanted.best[i].n);
+        assert_memory_equal(found.best[i].ids, wanted.best[i].ids, sizeof(int32_t) * (size_t)wanted.best[i].n);
+        assert_true(found.best[i].score == wanted.best[i].score);
+        for (int64_t k = 0; k < found.best[i].n_ids; k++) assert_true(found.best[i].ids[k] != 5 && found.best[i].ids[k] != 22);
+    }
+    const qkv_translate_opts narrower = { .n_best = 5 };
+    assert_int_equal(qkv_translate(m, sources, NULL, 1, &narrower, &found), QKV_USAGE); /* more than its beam of 4 */
+    const qkv_translate_opts wider = { .beam = 5, .n_best = 5, .length_penalty = -1, .max_length = 30 };
+    assert_int_equal(qkv_translate(m, sources, NULL, 1, &wider, &found), QKV_OK);
+    assert_true(found.best[0].score == found.best[0].log_p);
+    const qkv_translate_opts prefixed = { .prefix = "t5" }; /* banned */
+    assert_int_equal(qkv_translate(m, sources, NULL, 1, &prefixed, &found), QKV_USAGE);
+    qkv_found_free(&wanted);
+    qkv_translations_free(&found);
+    qkv_model_free(m);
+    m = golden_with("marian", &of_marian);
+    assert_int_equal(qkv_search(m, source_ids[0], 1, 4, NULL, &same, &wanted), QKV_OK);
+    const int32_t ends[] = { 0, 9, wanted.best[0].ids[2] };
+    char listed[32];
+    snprintf(listed, sizeof listed, "[0, 9, %d]", ends[2]);
+    set_key("generation_config.json", "eos_token_id", listed);
+    qkv_model *ending = load();
+    qkv_search_opts several = same;
+    several.ends = ends, several.n_ends = 3;
+    assert_int_equal(qkv_search(m, source_ids[0], 1, 4, NULL, &several, &wanted), QKV_OK);
+    assert_int_equal(qkv_translate(ending, sources, NULL, 1, &(qkv_translate_opts){ .n_best = 4 }, &found), QKV_OK);
+    int uncut = 0;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(found.best[i].n_ids, wanted.best[i].n);
+        assert_true(found.best[i].score == wanted.best[i].score);
+        for (int64_t k = 0; k < found.best[i].n_ids; k++)
+            assert_true(found.best[i].ids[k] != ends[1] && found.best[i].ids[k] != ends[2]);
+        uncut += !found.best[i].is_cut;
+    }
+    assert_true(uncut > 0);
+    several.n_ends = -1;
+    assert_int_equal(qkv_search(m, source_ids[0], 1, 4, NULL, &several, &wanted), QKV_USAGE);
+    qkv_found_free(&wanted);
+    qkv_translations_free(&found);
+    qkv_model_free(ending);
+    qkv_model_free(m);
+}
+
+static void sources_end_at_the_context(void **state)
+{
+    (void)state;
+    qkv_model *m = golden_with("marian", &of_marian);
+    const char *const texts[] = { "t7 t7 t7 t7 t7 t7 t7 t7 t7 t7 t7", "t7 t7 t7 t7 t7 t7 t7 t7 t7 t7 t7 t7" };
+    qkv_translations found = { 0 };
+    assert_int_equal(qkv_translate(m, texts, NULL, 2, NULL, &found), QKV_OK);
+    assert_true(found.status[0] == QKV_OK && found.status[1] == QKV_LIMIT && found.n_source[1] == 13);
+    qkv_translations_free(&found);
+    qkv_model_free(m);
+}
+
+/* ---- language ---- */
+
+static double nats_of(const qkv_model *m, const int32_t *ids, int64_t n)
+{
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    const float *logits = logits_of(m, t, ids, n, NULL, 0);
+    double sum = 0, p[VOCABULARY];
+    for (int64_t i = 0; i + 1 < n; i++) {
+        softmax_of(logits + i * VOCABULARY, VOCABULARY, p);
+        sum -= log(p[ids[i + 1]]);
+    }
+    qkv_tape_free(t);
+    return sum;
+}
+
+static void documents_as_the_model_reads_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const vocabulary *v;
+        int32_t ids[4];
+    } rows[] = { { "llama", &of_llama, { 1, 7, 8, 2 } }, { "gpt2", &of_gpt2, { 22, 7, 8, 22 } } };
+    for (int i = 0; i < 2; i++) {
+        qkv_model *m = golden_with(rows[i].name, rows[i].v);
+        qkv_surprise sum = { 0 };
+        assert_int_equal(qkv_measure_text(m, "t7 t8", 5, 10, 0, &sum), QKV_OK);
+        assert_int_equal(sum.tokens, 3);
+        assert_true(fabs(sum.nats - nats_of(m, rows[i].ids, 4)) < 1e-4);
+        qkv_pairs *p = qkv_pairs_new();
+        assert_int_equal(qkv_pairs_add_document(p, m, "t7 t8", 5, 10), QKV_OK);
+        const qkv_objective o = qkv_generating();
+        double loss;
+        assert_int_equal(qkv_evaluate(m, p, &o, &(qkv_batch_opts){ .bare = 1 }, &loss), QKV_OK);
+        assert_true(fabs(loss - sum.nats / 3) < 1e-5);
+        qkv_pairs_free(p);
+        qkv_model_free(m);
+    }
+}
+
+static void masks_words_of_bert(void **state)
+{
+    (void)state;
+    qkv_model *m = golden_with("bert_mlm", &of_bert);
+    qkv_frame f;
+    assert_int_equal(qkv_model_frame(m, &f), QKV_OK);
+    const qkv_masking_opts masking = { .rate = 0.5f, .mask = f.mask, .first = f.first, .vocabulary = VOCABULARY };
+    const qkv_objective o = qkv_masking(&masking);
+    qkv_pairs *p = qkv_pairs_new();
+    assert_int_equal(qkv_pairs_add_masked(p, m, "t7 t8 t9 t10", 12, 0), QKV_OK);
+    qkv_epoch *e = qkv_epoch_new(p, &(qkv_batch_opts){ .start = f.start, .end = f.end, .pad = f.pad }, 0);
+    qkv_batch b = { 0 };
+    int masked = 0;
+    for (uint64_t pass = 0; pass < 20; pass++) {
+        const int32_t whole[] = { 2, 7, 8, 9, 10, 3 };
+        assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_OK);
+        assert_int_equal(b.source_length, 6);
+        assert_memory_equal(b.source, whole, sizeof whole);
+        assert_int_equal(o.prepare(&o, &b, 1, pass), QKV_OK);
+        assert_true(b.source[0] == 2 && b.source[5] == 3);
+        for (int i = 0; i < 6; i++) masked += b.source[i] == f.mask;
+        qkv_tape *t = qkv_tape_new(NULL);
+        assert_non_null(o.loss(&o, m, t, &b, 0));
+        qkv_tape_free(t);
+    }
+    assert_true(masked > 10);
+    qkv_batch_free(&b);
+    qkv_epoch_free(e);
+    qkv_pairs_free(p);
+    qkv_model_free(m);
+}
+
+/* ---- attention ---- */
+
+static void check_side(const qkv_attended_side *s, int n, const char *const *names, const uint8_t *special)
+{
+    assert_int_equal(s->n, n);
+    for (int i = 0; i < n; i++) {
+        assert_string_equal(s->names[i], names[i]);
+        assert_int_equal(s->special[i], special[i]);
+    }
+}
+
+static void attends(void **state)
+{
+    (void)state;
+    qkv_attended a = { 0 };
+    qkv_model *m = golden_with("bert_mlm", &of_bert);
+    assert_int_equal(qkv_attend(m, "t7  Word t8", 11, NULL, 0, NULL, &a), QKV_OK);
+    check_side(&a.source, 5, (const char *[]){ "[CLS]", "t7", "Word", "t8", "[SEP]" }, (const uint8_t[]){ 1, 0, 0, 0, 1 });
+    assert_int_equal(a.layers[QKV_ENCODER_ATTENTION], 2);
+    qkv_model_free(m);
+    m = golden_with("marian", &of_marian);
+    assert_int_equal(qkv_attend(m, "t7 t8", 5, "t9", 2, NULL, &a), QKV_OK);
+    check_side(&a.source, 3, (const char *[]){ "t7", "t8", "</s>" }, (const uint8_t[]){ 0, 0, 1 });
+    check_side(&a.read, 2, (const char *[]){ "<pad>", "t9" }, (const uint8_t[]){ 1, 0 });
+    check_side(&a.chosen, 2, (const char *[]){ "t9", "</s>" }, (const uint8_t[]){ 0, 1 });
+    assert_int_equal(qkv_attend(m, "t7 t8", 5, NULL, 0, NULL, &a), QKV_OK);
+    qkv_translations found = { 0 };
+    assert_int_equal(qkv_translate(m, (const char *[]){ "t7 t8" }, NULL, 1, NULL, &found), QKV_OK);
+    assert_int_equal(a.found->n_ids, found.best->n_ids);
+    assert_memory_equal(a.found->ids, found.best->ids, sizeof(int32_t) * (size_t)found.best->n_ids);
+    qkv_translations_free(&found);
+    qkv_model_free(m);
+    m = golden_with("gpt2", &of_gpt2);
+    assert_int_equal(qkv_attend(m, "t7 t8", 5, NULL, 0, NULL, &a), QKV_OK);
+    check_side(&a.read, 2, (const char *[]){ "t7", "t8" }, (const uint8_t[]){ 0, 0 });
+    qkv_model_free(m);
+    m = golden_with("llama", &of_llama);
+    assert_int_equal(qkv_attend(m, "t7 t8", 5, "t9", 2, NULL, &a), QKV_OK);
+    assert_string_equal(a.read.names[0], "<s>");
+    qkv_model_free(m);
+    qkv_attended_free(&a);
+}
+
+/* Tokens of single bytes are one unit where they make one character. */
+static void bytes_are_one_unit(void **state)
+{
+    (void)state;
+    qkv_tokenizer *t = qkv_tokenizer_load(QKV_GOLDEN "/spm_bytes.model");
+    assert_non_null(t);
+    const qkv_transformer_opts o = {
+        .vocabulary = qkv_tokenizer_size(t), .decoder_layers = 1, .dim = 8, .heads = 1, .inner = 8
+    };
+    qkv_model *m = qkv_model_new(&o, 1);
+    assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
+    qkv_attended a = { 0 };
+    static const char text[] = "a \xF0\x9F\xA6\xA9 b"; /* a flamingo, which no token spells */
+    assert_int_equal(qkv_attend(m, text, strlen(text), NULL, 0, NULL, &a), QKV_OK);
+    int birds = 0;
+    for (int64_t i = 0; i < a.read.n; i++)
+        if (!strcmp(a.read.names[i], "\xF0\x9F\xA6\xA9")) birds++, assert_int_equal(a.read.first[i + 1] - a.read.first[i], 4);
+    assert_int_equal(birds, 1);
+    qkv_attended_free(&a);
+    qkv_model_free(m);
+}
+
+/* ---- memory that is out ---- */
+
+static qkv_status all_of_it(void)
+{
+    static const char *const text[] = { "t7 [MASK]" }, *const second[] = { "t9" };
+    qkv_model *m = qkv_model_load(folder);
+    qkv_filled filled = { 0 };
+    qkv_rows rows = { 0 };
+    qkv_pairs *p = m ? qkv_pairs_new() : NULL;
+    const qkv_texts pair = { .texts = text, .pairs = second, .n = 1 };
+    qkv_status status = p ? QKV_OK : qkv_error_status();
+    if (!status) status = qkv_fill(m, *text, 9, 3, &filled);
+    if (!status) status = qkv_embed_texts(m, &pair, NULL, &rows);
+    if (!status) status = qkv_pairs_add_text(p, m, *text, 9, *second, 2, 0, 1);
+    if (!status) status = qkv_pairs_add_masked(p, m, *text, 9, 0);
+    qkv_filled_free(&filled);
+    qkv_rows_free(&rows);
+    qkv_pairs_free(p);
+    qkv_model_free(m);
+    return status;
+}
+
+static qkv_status all_of_llama(void)
+{
+    qkv_model *m = qkv_model_load(folder);
+    qkv_generated g = { 0 };
+    qkv_status status = m ? QKV_OK : qkv_error_status();
+    if (!status) status = qkv_generate(m, "t7", 2, &(qkv_generate_opts){ .max_tokens = 3 }, NULL, NULL, &g);
+    qkv_generated_free(&g);
+    qkv_model_free(m);
+    return status;
+}
+
+static void memory_runs_out(void **state)
+{
+    (void)state;
+    qkv_model_free(golden_with("bert_mlm", &of_bert));
+    assert_true(each_allocation_fails(all_of_it) > 20);
+    qkv_model_free(golden_with("llama", &of_llama));
+    assert_true(each_allocation_fails(all_of_llama) > 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frames),
+        cmocka_unit_test(classes_are_pytorchs),
+        cmocka_unit_test(pairs_have_types),
+        cmocka_unit_test(pairs_of_roberta),
+        cmocka_unit_test(learning_reads_alike),
+        cmocka_unit_test(embeds_as_published),
+        cmocka_unit_test(fills_masks),
+        cmocka_unit_test(fills_word_pieces),
+        cmocka_unit_test(fills_refusals),
+        cmocka_unit_test(fills_in_ours),
+        cmocka_unit_test(generates_greedily),
+        cmocka_unit_test(prompts_of_byte_pairs_begin_with_nothing),
+        cmocka_unit_test(several_ids_end_a_text),
+        cmocka_unit_test(pieces_are_the_text),
+        cmocka_unit_test(translates_greedily),
+        cmocka_unit_test(search_is_by_the_files),
+        cmocka_unit_test(sources_end_at_the_context),
+        cmocka_unit_test(documents_as_the_model_reads_them),
+        cmocka_unit_test(masks_words_of_bert),
+        cmocka_unit_test(attends),
+        cmocka_unit_test(bytes_are_one_unit),
+        cmocka_unit_test(memory_runs_out),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

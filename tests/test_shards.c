@@ -1,0 +1,724 @@
+/* test_shards.c: weights in several files and of several types; and folders that are malformed in more than 500 ways, each of
+ * which must give its status and never a model. */
+#include <qkv/qkv.h>
+
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing.h"
+#include "io/safetensors.h"
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/qkv-shards-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+static const char *in_folder(const char *name)
+{
+    static char path[4][256];
+    static int turn;
+    char *to = path[turn++ % 4];
+    snprintf(to, sizeof *path, "%s/%s", folder, name);
+    return to;
+}
+
+static void put_file(const char *name, const void *bytes, size_t size)
+{
+    FILE *f = fopen(in_folder(name), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void put_text(const char *name, const char *text) { put_file(name, text, strlen(text)); }
+
+static char *read_file(const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f) fail_msg("cannot open %s", path);
+    fseek(f, 0, SEEK_END);
+    *size = (size_t)ftell(f);
+    rewind(f);
+    char *bytes = malloc(*size + 1);
+    assert_int_equal(fread(bytes, 1, *size, f), *size);
+    bytes[*size] = '\0';
+    fclose(f);
+    return bytes;
+}
+
+static void put_json(const char *name, const json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT);
+    put_text(name, text);
+    free(text);
+}
+
+/* ---- a safetensors file as its header and its numbers ---- */
+
+typedef struct parts {
+    json_t *header;
+    char *file, *data; /* data is inside file */
+    size_t data_size;
+} parts;
+
+static parts take_apart(const char *path)
+{
+    size_t size;
+    parts p = { .file = read_file(path, &size) };
+    uint64_t length;
+    memcpy(&length, p.file, 8);
+    p.header = json_loadb(p.file + 8, (size_t)length, 0, NULL);
+    assert_non_null(p.header);
+    p.data = p.file + 8 + length;
+    p.data_size = size - 8 - (size_t)length;
+    return p;
+}
+
+static void free_parts(parts *p)
+{
+    json_decref(p->header);
+    free(p->file);
+}
+
+static void put_raw(const char *name, const char *header, size_t length, const char *data, size_t data_size)
+{
+    char *all = malloc(8 + length + data_size);
+    const uint64_t said = length;
+    memcpy(all, &said, 8);
+    memcpy(all + 8, header, length);
+    memcpy(all + 8 + length, data, data_size);
+    put_file(name, all, 8 + length + data_size);
+    free(all);
+}
+
+static void put_parts(const char *name, const json_t *header, const char *data, size_t data_size)
+{
+    char *text = json_dumps(header, JSON_COMPACT);
+    put_raw(name, text, strlen(text), data, data_size);
+    free(text);
+}
+
+/* Some of the tensors of a file in a file of their own, in the order of their bytes. takes(data, name) says which. */
+static void put_some(const char *name, const parts *p, bool (*takes)(const char *tensor, int number), json_t *map)
+{
+    json_t *header = json_object(), *entry;
+    char *data = malloc(p->data_size + 1);
+    size_t at = 0;
+    int number = 0;
+    const char *tensor;
+    json_object_foreach (p->header, tensor, entry) {
+        if (!strcmp(tensor, "__metadata__") || !takes(tensor, number++)) continue;
+        const json_t *offsets = json_object_get(entry, "data_offsets");
+        size_t begin = (size_t)json_integer_value(json_array_get(offsets, 0)),
+               end = (size_t)json_integer_value(json_array_get(offsets, 1));
+        memcpy(data + at, p->data + begin, end - begin);
+        json_t *moved = json_deep_copy(entry);
+        json_object_set_new(moved, "data_offsets", json_pack("[I, I]", (json_int_t)at, (json_int_t)(at + end - begin)));
+        json_object_set_new(header, tensor, moved);
+        json_object_set_new(map, tensor, json_string(name));
+        at += end - begin;
+    }
+    put_parts(name, header, data, at);
+    json_decref(header);
+    free(data);
+}
+
+static bool takes_even(const char *tensor, int number) { return (void)tensor, number % 2 == 0; }
+
+static bool takes_odd(const char *tensor, int number) { return (void)tensor, number % 2 == 1; }
+
+static const char first_shard[] = "model-00001-of-00002.safetensors", second_shard[] = "model-00002-of-00002.safetensors";
+
+/* Cuts model.safetensors of the folder into two; gives the index. */
+static json_t *cut_in_two(void)
+{
+    parts p = take_apart(in_folder("model.safetensors"));
+    json_t *map = json_object();
+    put_some(first_shard, &p, takes_even, map);
+    put_some(second_shard, &p, takes_odd, map);
+    unlink(in_folder("model.safetensors"));
+    free_parts(&p);
+    json_t *index = json_pack("{s:{s:i}, s:o}", "metadata", "total_size", 7, "weight_map", map);
+    put_json("model.safetensors.index.json", index);
+    return index;
+}
+
+/* Every F32 number of model.safetensors as BF16, rounded to the nearest. */
+static void make_bfloat(void)
+{
+    parts p = take_apart(in_folder("model.safetensors"));
+    const char *tensor;
+    json_t *entry;
+    uint16_t *narrow = malloc(p.data_size / 2);
+    for (size_t i = 0; i < p.data_size / 4; i++) {
+        uint32_t bits;
+        memcpy(&bits, p.data + 4 * i, 4);
+        narrow[i] = (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+    }
+    json_object_foreach (p.header, tensor, entry) {
+        if (!strcmp(tensor, "__metadata__")) continue;
+        const json_t *offsets = json_object_get(entry, "data_offsets");
+        json_int_t begin = json_integer_value(json_array_get(offsets, 0)), end = json_integer_value(json_array_get(offsets, 1));
+        json_object_set_new(entry, "dtype", json_string("BF16"));
+        json_object_set_new(entry, "data_offsets", json_pack("[I, I]", begin / 2, end / 2));
+    }
+    put_parts("model.safetensors", p.header, (const char *)narrow, p.data_size / 2);
+    free(narrow);
+    free_parts(&p);
+}
+
+static void copy_folder(const char *from)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "rm -rf %s && cp -r '%s' %s && chmod -R u+w %s && rm -f %s/golden.safetensors", folder,
+             from, folder, folder, folder);
+    assert_int_equal(system(command), 0);
+}
+
+static qkv_model *load(void)
+{
+    qkv_model *m = qkv_model_load(folder);
+    if (!m) fail_msg("%s", qkv_error());
+    return m;
+}
+
+/* ---- several files, several types ---- */
+
+static void same_weights(const qkv_model *a, const qkv_model *b)
+{
+    qkv_params *p = qkv_model_params(a), *q = qkv_model_params(b);
+    assert_int_equal(qkv_params_own(p), QKV_OK); /* some may be kept in 16 bits */
+    assert_int_equal(qkv_params_own(q), QKV_OK);
+    assert_int_equal(qkv_params_tensors(p), qkv_params_tensors(q));
+    for (int i = 0; i < qkv_params_tensors(p); i++) {
+        qkv_tensor *w = qkv_params_tensor(p, i), *other = qkv_params_tensor(q, i);
+        assert_memory_equal(qkv_data(w), qkv_data(other), sizeof(float) * (size_t)qkv_count(w));
+    }
+}
+
+static void two_files_are_as_good_as_one(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "marian", "bert_mlm", "gpt2", "qwen2" };
+    for (int i = 0; i < 4; i++) {
+        char path[512];
+        snprintf(path, sizeof path, QKV_GOLDEN "/families/%s", names[i]);
+        copy_folder(path);
+        json_decref(cut_in_two());
+        qkv_model *one = qkv_model_load(path), *two = load();
+        assert_non_null(one);
+        same_weights(one, two);
+        assert_int_equal(qkv_model_facts(two)->files, 2);
+        qkv_model_free(one);
+        qkv_model_free(two);
+    }
+}
+
+/* What is wrong is said at once: missing, of another shape, without a place. */
+static void all_at_once(void **state)
+{
+    (void)state;
+    copy_folder(QKV_GOLDEN "/families/llama");
+    parts p = take_apart(in_folder("model.safetensors"));
+    json_t *norm = json_incref(json_object_get(p.header, "model.norm.weight"));
+    json_object_del(p.header, "model.norm.weight");
+    json_object_set_new(p.header, "model.nrom.weight", norm);
+    json_object_set_new(json_object_get(p.header, "model.layers.1.self_attn.k_proj.weight"), "shape",
+                        json_pack("[i, i]", 16, 8));
+    put_parts("model.safetensors", p.header, p.data, p.data_size);
+    free_parts(&p);
+    assert_null(qkv_model_load(folder));
+    assert_int_equal(qkv_error_status(), QKV_FORMAT);
+    assert_non_null(strstr(qkv_error(), "\"model.norm.weight\" is missing"));
+    assert_non_null(strstr(qkv_error(), "\"model.layers.1.self_attn.k_proj.weight\" is (16, 8), expected (8, 16)"));
+    assert_non_null(strstr(qkv_error(), "\"model.nrom.weight\" has no place"));
+}
+
+static void no_safetensors(void **state)
+{
+    (void)state;
+    copy_folder(QKV_GOLDEN "/families/llama");
+    unlink(in_folder("model.safetensors"));
+    assert_null(qkv_model_load(folder));
+    assert_int_equal(qkv_error_status(), QKV_IO);
+    put_text("pytorch_model.bin", "PK");
+    assert_null(qkv_model_load(folder));
+    assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
+    assert_non_null(strstr(qkv_error(), "safe_serialization=True"));
+}
+
+/* ---- stories260K in other forms ---- */
+
+enum { STORY = 61 };
+
+static int64_t next_words(const qkv_model *m, const int32_t *ids, int64_t length, int32_t *to)
+{
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    const qkv_transformer *x = qkv_model_transformer(m);
+    qkv_tensor *logits = qkv_transformer_logits(x, qkv_transformer_decode(x, t, ids, 1, length, NULL, NULL, NULL));
+    int64_t size = qkv_dim(logits, -1);
+    for (int64_t i = 0; i < length; i++) {
+        to[i] = 0;
+        for (int32_t k = 1; k < size; k++)
+            if (qkv_data(logits)[i * size + k] > qkv_data(logits)[i * size + to[i]]) to[i] = k;
+    }
+    qkv_tape_free(t);
+    return size;
+}
+
+static void stories(void **state)
+{
+    (void)state;
+    json_t *said = json_load_file(STORIES "/reference_logits.json", 0, NULL);
+    if (!said) {
+        print_message("skipped: there is no " STORIES "\n");
+        skip();
+    }
+    const json_t *list = json_object_get(said, "greedy_ids");
+    int32_t ids[STORY], whole[STORY], cut[STORY], narrow[STORY];
+    assert_int_equal(json_array_size(list), STORY);
+    for (size_t i = 0; i < STORY; i++) ids[i] = (int32_t)json_integer_value(json_array_get(list, i));
+    size_t prompt = json_array_size(json_object_get(said, "ids"));
+    copy_folder(STORIES);
+    qkv_model *m = load();
+    next_words(m, ids, STORY, whole);
+    for (size_t i = prompt - 1; i + 1 < STORY; i++) assert_int_equal(whole[i], ids[i + 1]); /* greedy, word for word */
+    json_decref(cut_in_two());
+    qkv_model *shards = load();
+    same_weights(m, shards);
+    next_words(shards, ids, STORY, cut);
+    assert_memory_equal(whole, cut, sizeof whole);
+    qkv_model_free(shards);
+    copy_folder(STORIES);
+    make_bfloat();
+    qkv_model *half = load();
+    next_words(half, ids, STORY, narrow);
+    int same = 0;
+    for (int i = 0; i < STORY; i++) same += whole[i] == narrow[i];
+    print_message("BF16 chooses the same word %d times of %d\n", same, STORY);
+    assert_true(same >= STORY - 4); /* near ties */
+    qkv_model_free(half);
+    qkv_model_free(m);
+    json_decref(said);
+}
+
+/* ---- malformed ---- */
+
+static int refused;
+
+static void refuses(qkv_status status, const char *format, ...) QKV_PRINTF(2, 3);
+static void refuses(qkv_status status, const char *format, ...)
+{
+    char what[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    qkv_model *m = qkv_model_load(folder);
+    if (m) fail_msg("%s: it was loaded", what);
+    if (qkv_error_status() != status)
+        fail_msg("%s: status %d, \"%s\"; expected %d", what, (int)qkv_error_status(), qkv_error(), (int)status);
+    if (strncmp(qkv_error(), folder, strlen(folder))) fail_msg("%s: the file is not named: \"%s\"", what, qkv_error());
+    refused++;
+}
+
+typedef enum kind { SIZE, NUMBER, WORD } kind; /* of a key */
+
+static const struct family_keys {
+    const char *name;
+    struct {
+        const char *key;
+        kind kind;
+        bool optional;
+    } keys[12];
+} family_keys[] = {
+    { "marian",
+      { { "vocab_size", SIZE, false },
+        { "d_model", SIZE, false },
+        { "encoder_layers", SIZE, false },
+        { "decoder_layers", SIZE, false },
+        { "encoder_attention_heads", SIZE, false },
+        { "encoder_ffn_dim", SIZE, false },
+        { "activation_function", WORD, false },
+        { "dropout", NUMBER, true } } },
+    { "bert_mlm",
+      { { "vocab_size", SIZE, false },
+        { "hidden_size", SIZE, false },
+        { "num_hidden_layers", SIZE, false },
+        { "num_attention_heads", SIZE, false },
+        { "intermediate_size", SIZE, false },
+        { "max_position_embeddings", SIZE, false },
+        { "type_vocab_size", SIZE, false },
+        { "hidden_act", WORD, false },
+        { "layer_norm_eps", NUMBER, true } } },
+    { "distilbert_classify",
+      { { "vocab_size", SIZE, false },
+        { "dim", SIZE, false },
+        { "n_layers", SIZE, false },
+        { "n_heads", SIZE, false },
+        { "hidden_dim", SIZE, false },
+        { "max_position_embeddings", SIZE, false },
+        { "activation", WORD, false } } },
+    { "roberta_classify",
+      { { "vocab_size", SIZE, false },
+        { "hidden_size", SIZE, false },
+        { "num_hidden_layers", SIZE, false },
+        { "intermediate_size", SIZE, false },
+        { "max_position_embeddings", SIZE, false } } },
+    { "gpt2",
+      { { "vocab_size", SIZE, false },
+        { "n_embd", SIZE, false },
+        { "n_layer", SIZE, false },
+        { "n_head", SIZE, false },
+        { "n_positions", SIZE, false },
+        { "activation_function", WORD, true },
+        { "layer_norm_epsilon", NUMBER, true } } },
+    { "llama",
+      { { "vocab_size", SIZE, false },
+        { "hidden_size", SIZE, false },
+        { "num_hidden_layers", SIZE, false },
+        { "num_attention_heads", SIZE, false },
+        { "intermediate_size", SIZE, false },
+        { "rope_theta", NUMBER, true },
+        { "rms_norm_eps", NUMBER, true } } },
+};
+
+static void bad_value(const char *family, const json_t *config, const char *key, const char *value, qkv_status status)
+{
+    json_t *changed = json_deep_copy(config);
+    if (value) json_object_set_new(changed, key, json_loads(value, JSON_DECODE_ANY, NULL));
+    else json_object_del(changed, key);
+    put_json("config.json", changed);
+    json_decref(changed);
+    refuses(status, "%s: %s is %s", family, key, value ? value : "missing");
+}
+
+/* Every key of every family with values that it cannot have. */
+static void bad_configs(void)
+{
+    static const char *const sizes[] = { "null",   "\"16\"", "-1", "1.5", "[]", "{}", "true", "0", "9223372036854775807",
+                                         "1000003" };
+    static const char *const numbers[] = { "\"1\"", "1e300", "-1", "[]", "false" };
+    for (size_t f = 0; f < sizeof family_keys / sizeof *family_keys; f++) {
+        char path[512];
+        snprintf(path, sizeof path, QKV_GOLDEN "/families/%s", family_keys[f].name);
+        copy_folder(path);
+        json_t *config = json_load_file(in_folder("config.json"), 0, NULL);
+        json_object_del(config, "decoder_attention_heads"); /* without them, Marian's are the encoder's */
+        json_object_del(config, "decoder_ffn_dim");
+        for (int k = 0; family_keys[f].keys[k].key; k++) {
+            const char *key = family_keys[f].keys[k].key, *name = family_keys[f].name;
+            if (!family_keys[f].keys[k].optional) bad_value(name, config, key, NULL, QKV_FORMAT);
+            if (family_keys[f].keys[k].kind == SIZE)
+                for (size_t v = 0; v < sizeof sizes / sizeof *sizes; v++) bad_value(name, config, key, sizes[v], QKV_FORMAT);
+            else if (family_keys[f].keys[k].kind == NUMBER)
+                for (size_t v = 0; v < sizeof numbers / sizeof *numbers; v++)
+                    bad_value(name, config, key, numbers[v], QKV_FORMAT);
+            else {
+                bad_value(name, config, key, "7", QKV_FORMAT);
+                bad_value(name, config, key, "\"mish\"", QKV_UNSUPPORTED);
+            }
+        }
+        json_decref(config);
+    }
+}
+
+static void bad_json(void)
+{
+    enum { DEEP = 200000 };
+    size_t size;
+    copy_folder(QKV_GOLDEN "/families/llama");
+    char *config = read_file(in_folder("config.json"), &size);
+    for (size_t n = 0; n + 2 < size; n += 3) { /* what is cut off ends with } */
+        put_file("config.json", config, n);
+        refuses(QKV_FORMAT, "config.json cut at %zu", n);
+    }
+    char *deep = malloc(DEEP);
+    memset(deep, '[', DEEP);
+    put_file("config.json", deep, DEEP);
+    refuses(QKV_FORMAT, "a deep config.json");
+    for (int i = 0; i + 5 < DEEP; i += 5) memcpy(deep + i, "{\"a\":", 5);
+    put_file("config.json", deep, DEEP);
+    refuses(QKV_FORMAT, "a deep config.json of objects");
+    static const char *const texts[] = { "",
+                                         " ",
+                                         "7",
+                                         "[]",
+                                         "null",
+                                         "\"llama\"",
+                                         "{\"model_type\": 7}",
+                                         "{\"model_type\": \"llama\"",
+                                         "{\"model_type\": \"llama\", \"model_type\": \"gpt2\"}",
+                                         "{\"model_type\": \"\\u0000\"}",
+                                         "{\"model_type\": \"\xff\"}" };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        put_text("config.json", texts[i]);
+        refuses(QKV_FORMAT, "config.json is %s", texts[i]);
+    }
+    put_text("config.json", "{\"model_type\": \"xlnet\"}");
+    refuses(QKV_UNSUPPORTED, "another family");
+    put_file("config.json", config, size);
+    put_file("generation_config.json", deep, DEEP);
+    refuses(QKV_FORMAT, "a deep generation_config.json");
+    unlink(in_folder("generation_config.json"));
+    free(deep);
+    free(config);
+}
+
+/* One thing wrong with one tensor of the header. */
+static qkv_status break_tensor(json_t *header, const char *name, int how)
+{
+    json_t *t = json_object_get(header, name), *offsets = json_object_get(t, "data_offsets");
+    json_int_t begin = json_integer_value(json_array_get(offsets, 0)), end = json_integer_value(json_array_get(offsets, 1));
+    switch (how) {
+    case 0: json_array_set_new(offsets, 0, json_integer(begin + 4)); return QKV_FORMAT;
+    case 1: json_array_set_new(offsets, 1, json_integer(end - 4)); return QKV_FORMAT;
+    case 2: json_array_set_new(offsets, 1, json_integer(end + (1 << 30))); return QKV_FORMAT;
+    case 3: json_array_set_new(offsets, 0, json_integer(-1)); return QKV_FORMAT;
+    case 4:
+        json_array_set_new(offsets, 0, json_integer(end)), json_array_set_new(offsets, 1, json_integer(begin));
+        return QKV_FORMAT;
+    case 5: json_array_append_new(offsets, json_integer(end)); return QKV_FORMAT;
+    case 6: json_object_del(t, "data_offsets"); return QKV_FORMAT;
+    case 7: json_object_set_new(t, "dtype", json_string("F99")); return QKV_FORMAT;
+    case 8: json_object_set_new(t, "dtype", json_string("F16")); return QKV_FORMAT; /* half as many bytes */
+    case 9: json_object_set_new(t, "dtype", json_string("I32")); return QKV_UNSUPPORTED;
+    case 10: json_object_set_new(t, "dtype", json_integer(32)); return QKV_FORMAT;
+    case 11: json_object_del(t, "dtype"); return QKV_FORMAT;
+    case 12: json_object_set_new(t, "shape", json_pack("[i, i]", -4, -4)); return QKV_FORMAT;
+    case 13:
+        json_object_set_new(t, "shape", json_pack("[I, I, i]", (json_int_t)1 << 32, (json_int_t)1 << 32, 2));
+        return QKV_FORMAT;
+    case 14: json_object_set_new(t, "shape", json_pack("[f]", 4.0)); return QKV_FORMAT;
+    case 15: json_object_set_new(t, "shape", json_pack("[i, i, i, i, i, i, i]", 1, 1, 1, 1, 1, 1, 1)); return QKV_LIMIT;
+    case 16: json_object_set_new(t, "shape", json_integer(3)); return QKV_FORMAT;
+    case 17: json_object_set_new(t, "shape", json_pack("[i]", (int)((end - begin) / 4 + 1))); return QKV_FORMAT;
+    case 18: json_array_insert_new(json_object_get(t, "shape"), 0, json_integer(1)); return QKV_FORMAT; /* of another shape */
+    case 19: json_object_set_new(header, name, json_array()); return QKV_FORMAT;
+    case 20: json_object_set(header, "twin", t); return QKV_FORMAT; /* overlaps */
+    case 21: json_object_del(header, name); return QKV_FORMAT;      /* a hole, or bytes that belong to none */
+    default: return QKV_OK;
+    }
+}
+
+static void bad_tensors(void)
+{
+    copy_folder(QKV_GOLDEN "/families/llama");
+    parts p = take_apart(in_folder("model.safetensors"));
+    const char *name;
+    json_t *entry;
+    json_object_foreach (p.header, name, entry) {
+        if (!strcmp(name, "__metadata__")) continue;
+        for (int how = 0;; how++) {
+            json_t *changed = json_deep_copy(p.header);
+            qkv_status status = break_tensor(changed, name, how);
+            if (status) {
+                put_parts("model.safetensors", changed, p.data, p.data_size);
+                refuses(status, "%s broken in way %d", name, how);
+            }
+            json_decref(changed);
+            if (!status) break;
+        }
+    }
+    free_parts(&p);
+}
+
+static void bad_files(void)
+{
+    size_t size;
+    copy_folder(QKV_GOLDEN "/families/llama");
+    char *file = read_file(in_folder("model.safetensors"), &size);
+    for (size_t n = 0; n < size; n += n < 64 ? 1 : 97) {
+        put_file("model.safetensors", file, n);
+        refuses(QKV_FORMAT, "model.safetensors cut at %zu", n);
+    }
+    uint64_t length;
+    memcpy(&length, file, 8);
+    const uint64_t lengths[] = { 0,        1,         length - 1, length + 1,        size,
+                                 size - 8, 100000001, UINT64_MAX, (uint64_t)1 << 63, UINT64_MAX - 7 };
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        char *changed = malloc(size);
+        memcpy(changed, file, size);
+        memcpy(changed, &lengths[i], 8);
+        put_file("model.safetensors", changed, size);
+        refuses(QKV_FORMAT, "a header of %llu bytes", (unsigned long long)lengths[i]);
+        free(changed);
+    }
+    char *longer = malloc(size + 4);
+    memcpy(longer, file, size);
+    memset(longer + size, 0, 4);
+    put_file("model.safetensors", longer, size + 4);
+    refuses(QKV_FORMAT, "4 bytes too many");
+    free(longer);
+    static const char twice[] = "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+                                "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
+    static const char *const headers[] = { "[]", "{", "{}", "{\"__metadata__\": 7}", "{\"__metadata__\": {\"a\": 7}}", twice };
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        put_raw("model.safetensors", headers[i], strlen(headers[i]), "1234", i == 2 || i == 3 || i == 4 ? 0 : 4);
+        refuses(QKV_FORMAT, "the header %s", headers[i]);
+    }
+    free(file);
+}
+
+static void bad_index(void)
+{
+    copy_folder(QKV_GOLDEN "/families/llama");
+    json_t *index = cut_in_two();
+    static const char *const names[] = { "\"../model-00001-of-00002.safetensors\"",
+                                         "\"/etc/passwd\"",
+                                         "\"a/b.safetensors\"",
+                                         "\"\"",
+                                         "\".safetensors\"",
+                                         "\".hidden.safetensors\"",
+                                         "\"model.bin\"",
+                                         "7",
+                                         "null",
+                                         "[]",
+                                         "\"a\\\\b.safetensors\"",
+                                         "\"..\"" };
+    const char *some = "model.norm.weight";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_t *changed = json_deep_copy(index);
+        json_object_set_new(json_object_get(changed, "weight_map"), some, json_loads(names[i], JSON_DECODE_ANY, NULL));
+        put_json("model.safetensors.index.json", changed);
+        refuses(QKV_FORMAT, "a shard named %s", names[i]);
+        json_decref(changed);
+    }
+    const char *name;
+    json_t *shard;
+    json_object_foreach (json_object_get(index, "weight_map"), name, shard) { /* each in the other file, in none, unknown */
+        bool is_first = !strcmp(json_string_value(shard), first_shard);
+        json_t *changed = json_deep_copy(index), *map = json_object_get(changed, "weight_map");
+        json_object_set_new(map, name, json_string(is_first ? second_shard : first_shard));
+        put_json("model.safetensors.index.json", changed);
+        refuses(QKV_FORMAT, "%s in the wrong file", name);
+        json_object_del(map, name);
+        put_json("model.safetensors.index.json", changed);
+        refuses(QKV_FORMAT, "%s not in the index", name);
+        json_object_set_new(map, name, json_string("model-00003-of-00002.safetensors"));
+        put_json("model.safetensors.index.json", changed);
+        refuses(QKV_IO, "%s in a file that is not there", name);
+        json_decref(changed);
+    }
+    static const char *const texts[] = { "",
+                                         "{",
+                                         "[]",
+                                         "{}",
+                                         "{\"weight_map\": {}}",
+                                         "{\"weight_map\": []}",
+                                         "{\"weight_map\": 7}",
+                                         "{\"weight_map\": {\"a\": \"a.safetensors\", \"a\": \"b.safetensors\"}}" };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        put_text("model.safetensors.index.json", texts[i]);
+        refuses(QKV_FORMAT, "the index %s", texts[i]);
+    }
+    json_t *map = json_object_get(index, "weight_map"); /* a tensor more than the file has, and one in both */
+    json_object_set_new(map, "model.more.weight", json_string(first_shard));
+    put_json("model.safetensors.index.json", index);
+    refuses(QKV_FORMAT, "a tensor that its file lacks");
+    json_object_del(map, "model.more.weight");
+    put_json("model.safetensors.index.json", index);
+    qkv_model_free(load());
+    parts p = take_apart(in_folder(first_shard));
+    json_t *again = json_object();
+    put_some(second_shard, &p, takes_even, again);
+    refuses(QKV_FORMAT, "tensors in two files");
+    json_decref(again);
+    free_parts(&p);
+    json_decref(index);
+}
+
+static void malformed(void **state)
+{
+    (void)state;
+    refused = 0;
+    bad_configs();
+    bad_json();
+    bad_tensors();
+    bad_files();
+    bad_index();
+    print_message("%d malformed folders were refused\n", refused);
+    assert_true(refused >= 500);
+}
+
+/* Any byte of any file changed: a model or a sentence, and nothing else. Sanitizers watch. */
+static void changed_bytes(void **state)
+{
+    (void)state;
+    static const char *const files[] = { "config.json", "model.safetensors", "generation_config.json" };
+    uint32_t seed = 3;
+    int loaded = 0, wrong = 0;
+    copy_folder(QKV_GOLDEN "/families/marian");
+    for (int i = 0; i < 900; i++) {
+        size_t size;
+        const char *name = files[i % 3];
+        char *bytes = read_file(in_folder(name), &size);
+        seed = seed * 1664525u + 1013904223u;
+        size_t at = (seed >> 8) % (size < 6000 ? size : 6000); /* numbers may be anything: the header is what counts */
+        char kept = bytes[at];
+        bytes[at] = (char)(kept ^ (1 << (seed >> 4) % 8));
+        put_file(name, bytes, size);
+        qkv_model *m = qkv_model_load(folder);
+        loaded += m != NULL;
+        wrong += m == NULL;
+        if (!m) assert_true(qkv_error_status() >= QKV_IO && qkv_error_status() <= QKV_LIMIT && *qkv_error());
+        qkv_model_free(m);
+        bytes[at] = kept;
+        put_file(name, bytes, size);
+        free(bytes);
+    }
+    print_message("%d changes were refused, %d gave a model\n", wrong, loaded);
+    assert_true(wrong > 400 && loaded > 10);
+    qkv_model_free(load());
+}
+
+static qkv_status load_once(void)
+{
+    qkv_model *m = qkv_model_load(folder);
+    qkv_status status = m ? QKV_OK : qkv_error_status();
+    qkv_model_free(m);
+    return status;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    copy_folder(QKV_GOLDEN "/families/llama");
+    json_decref(cut_in_two());
+    assert_true(each_allocation_fails(load_once) > 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(two_files_are_as_good_as_one, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(all_at_once, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(no_safetensors, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(stories, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(malformed, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(changed_bytes, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(any_allocation_may_fail, make_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
