@@ -127,6 +127,7 @@ const text = 'I love the cat', address = await serve(translate);
 
 await group('the page', async () => {
     const page = await open(address);
+    await page.waitForFunction(() => document.getElementById('facts').children.length > 0);
     same('the page is there', await page.title(), `${await textOf(page, '#model')}: what it attends to`);
     const facts = await textOf(page, '#facts');
     check('with facts of the model', /parameters/.test(facts) && /2 \+ 2 layers/.test(facts) && /heads/.test(facts), facts);
