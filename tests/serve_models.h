@@ -53,4 +53,31 @@ static inline qkv_model *make_served(int kind)
     return NULL;
 }
 
+/* ---- one server for each kind ---- */
+static qkv_model *models[MODEL_KINDS];
+static qkv_server *servers[MODEL_KINDS];
+static int ports[MODEL_KINDS];
+
+static inline int start_servers(qkv_server_opts opts)
+{
+    opts.source_language = "en", opts.target_language = "zh";
+    for (int kind = 0; kind < MODEL_KINDS; kind++) {
+        if (!(models[kind] = make_served(kind))) return -1;
+        if (!(servers[kind] = qkv_server_new(models[kind], &opts))) return -1;
+        ports[kind] = qkv_server_port(servers[kind]);
+    }
+    return 0;
+}
+
+static inline int stop_servers(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < MODEL_KINDS; kind++) {
+        qkv_server_free(servers[kind]);
+        qkv_model_free(models[kind]);
+    }
+    qkv_threads_stop();
+    return 0;
+}
+
 #endif

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "folder.h"
 #include "io/safetensors.h"
 #include "nn/decoding.h"
 #include "nn/params.h"
@@ -35,10 +36,10 @@ static const char *golden_folder(const char *name)
     return path;
 }
 
-static qkv_model *load(const char *folder)
+static qkv_model *load(const char *path)
 {
-    qkv_model *m = qkv_model_load(folder);
-    if (!m) fail_msg("%s: %s", folder, qkv_error());
+    qkv_model *m = qkv_model_load(path);
+    if (!m) fail_msg("%s: %s", path, qkv_error());
     return m;
 }
 
@@ -237,30 +238,6 @@ static void facts_of_the_others(void **state)
 }
 
 /* ---- folders of our own ---- */
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    strcpy(folder, "/tmp/qkv-families-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
-}
-
-static const char *in_folder(const char *name)
-{
-    static char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
 
 /* Copies a golden model's folder, but for golden.safetensors. */
 static void copy_golden(const char *name)

@@ -14,35 +14,12 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "folder.h"
 #include "io/safetensors.h"
 
 enum { VOCABULARY = 23 };
 
 /* ---- models with a tokenizer: the golden ones know ids alone ---- */
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    strcpy(folder, "/tmp/qkv-published-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
-}
-
-static const char *in_folder(const char *name)
-{
-    static char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
 
 /* Token i is the word "ti", but for those that have a name here, which are special; a frame is such names with A and B. */
 typedef struct vocabulary {

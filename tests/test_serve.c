@@ -16,10 +16,6 @@
 
 #include "failing.h"
 
-static qkv_model *models[MODEL_KINDS];
-static qkv_server *servers[MODEL_KINDS];
-static int ports[MODEL_KINDS];
-
 /* ---- JSON ---- */
 
 static json_t *answer_of(reply r, int status)
@@ -1089,25 +1085,7 @@ static void a_page_is_written_whole_or_not_at_all(void **state)
 static int start(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < MODEL_KINDS; kind++) {
-        if (!(models[kind] = make_served(kind))) return -1;
-        servers[kind] = qkv_server_new(models[kind],
-                                       &(qkv_server_opts){ .name = "tiny", .source_language = "en", .target_language = "zh" });
-        if (!servers[kind]) return -1;
-        ports[kind] = qkv_server_port(servers[kind]);
-    }
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    for (int kind = 0; kind < MODEL_KINDS; kind++) {
-        qkv_server_free(servers[kind]);
-        qkv_model_free(models[kind]);
-    }
-    qkv_threads_stop();
-    return 0;
+    return start_servers((qkv_server_opts){ .name = "tiny" });
 }
 
 /* Memory can be made to fail while no server is running only. */
@@ -1156,7 +1134,7 @@ int main(void)
         cmocka_unit_test(starting_needs_memory),
     };
     const struct CMUnitTest failing_tests[] = { cmocka_unit_test(a_failed_allocation_is_an_answer) };
-    int failed = cmocka_run_group_tests_name("serve", served, start, stop);
+    int failed = cmocka_run_group_tests_name("serve", served, start, stop_servers);
     failed += cmocka_run_group_tests_name("explorer", alone, models_alone, no_models);
     return failed + cmocka_run_group_tests_name("serve without memory", failing_tests, NULL, NULL);
 }

@@ -12,9 +12,6 @@
 
 enum { LEAST_REQUESTS = 500, MAX_REQUEST = 4096, BIG = 200000 };
 
-static qkv_model *models[MODEL_KINDS];
-static qkv_server *servers[MODEL_KINDS];
-static int ports[MODEL_KINDS];
 static int sent, wrong;
 
 #define TRANSLATE "{\"q\": \"I love you\", \"source\": \"en\", \"target\": \"zh\"}"
@@ -677,29 +674,11 @@ static void every_wrong_request_gets_its_status(void **state)
 static int start(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < MODEL_KINDS; kind++) {
-        if (!(models[kind] = make_served(kind))) return -1;
-        servers[kind] = qkv_server_new(
-            models[kind], &(qkv_server_opts){ .max_request = MAX_REQUEST, .source_language = "en", .target_language = "zh" });
-        if (!servers[kind]) return -1;
-        ports[kind] = qkv_server_port(servers[kind]);
-    }
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    for (int kind = 0; kind < MODEL_KINDS; kind++) {
-        qkv_server_free(servers[kind]);
-        qkv_model_free(models[kind]);
-    }
-    qkv_threads_stop();
-    return 0;
+    return start_servers((qkv_server_opts){ .max_request = MAX_REQUEST });
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_wrong_request_gets_its_status) };
-    return cmocka_run_group_tests_name("serve_hostile", tests, start, stop);
+    return cmocka_run_group_tests_name("serve_hostile", tests, start, stop_servers);
 }

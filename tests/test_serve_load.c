@@ -13,10 +13,6 @@
 
 enum { CLIENTS = 16, MOST_ROUNDS = 1000000 };
 
-static qkv_model *models[MODEL_KINDS];
-static qkv_server *servers[MODEL_KINDS];
-static int ports[MODEL_KINDS];
-
 static const struct {
     int kind, status;
     const char *path, *body;
@@ -171,28 +167,11 @@ static void sixteen_clients_are_answered_as_one(void **state)
 static int start(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < MODEL_KINDS; kind++) {
-        if (!(models[kind] = make_served(kind))) return -1;
-        servers[kind] = qkv_server_new(models[kind], &(qkv_server_opts){ .source_language = "en", .target_language = "zh" });
-        if (!servers[kind]) return -1;
-        ports[kind] = qkv_server_port(servers[kind]);
-    }
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    for (int kind = 0; kind < MODEL_KINDS; kind++) {
-        qkv_server_free(servers[kind]);
-        qkv_model_free(models[kind]);
-    }
-    qkv_threads_stop();
-    return 0;
+    return start_servers((qkv_server_opts){ 0 });
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(sixteen_clients_are_answered_as_one) };
-    return cmocka_run_group_tests_name("serve_load", tests, start, stop);
+    return cmocka_run_group_tests_name("serve_load", tests, start, stop_servers);
 }

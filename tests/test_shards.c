@@ -15,33 +15,8 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "folder.h"
 #include "io/safetensors.h"
-
-static char folder[64];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    strcpy(folder, "/tmp/qkv-shards-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
-}
-
-static const char *in_folder(const char *name)
-{
-    static char path[4][256];
-    static int turn;
-    char *to = path[turn++ % 4];
-    snprintf(to, sizeof *path, "%s/%s", folder, name);
-    return to;
-}
 
 static void put_file(const char *name, const void *bytes, size_t size)
 {

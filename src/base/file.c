@@ -262,6 +262,16 @@ void qkv__write_abandon(qkv__writer *w)
     forget(w);
 }
 
+qkv_status qkv__file_write(const char *path, const void *bytes, size_t size)
+{
+    qkv__writer w;
+    qkv_status status = qkv__write_begin(&w, path);
+    if (!status) status = qkv__write_put(&w, bytes, size);
+    if (!status) status = qkv__write_end(&w);
+    if (status) qkv__write_abandon(&w);
+    return status;
+}
+
 /* ---- memory in a file ---- */
 
 static const char *temporary_folder(void)

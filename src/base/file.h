@@ -59,6 +59,9 @@ qkv_status qkv__write_put(qkv__writer *w, const void *bytes, size_t size);
 qkv_status qkv__write_end(qkv__writer *w);
 void qkv__write_abandon(qkv__writer *w);
 
+/* All of it for a file that lies in memory. */
+qkv_status qkv__file_write(const char *path, const void *bytes, size_t size);
+
 /* Memory that lies in a temporary file (in TMPDIR, or /tmp): the system can take its pages back. The file has no name, so it is
  * gone when the process is. */
 typedef struct qkv__spill {

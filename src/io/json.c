@@ -16,25 +16,16 @@ qkv_status qkv__json_read(const char *path, size_t limit, json_t **out)
     return qkv__fail(QKV_FORMAT, "%s: line %d: %s", path, error.line, error.text);
 }
 
-static qkv_status write_text(const char *path, const char *text, size_t length)
-{
-    qkv__writer w;
-    qkv_status status = qkv__write_begin(&w, path);
-    if (!status) status = qkv__write_put(&w, text, length);
-    if (!status) status = qkv__write_put(&w, "\n", 1);
-    if (!status) status = qkv__write_end(&w);
-    if (status) qkv__write_abandon(&w);
-    return status;
-}
-
 qkv_status qkv__json_write(const char *path, const json_t *value)
 {
     const size_t style = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
     size_t length = value ? json_dumpb(value, NULL, 0, style) : 0;
-    char *text = length ? qkv__alloc(length) : NULL;
+    char *text = length ? qkv__alloc(length + 1) : NULL;
     qkv_status status;
-    if (text && json_dumpb(value, text, length, style) == length) status = write_text(path, text, length);
-    else status = qkv__fail(QKV_MEMORY, "%s: out of memory while writing it", path);
-    qkv__release(text, length);
+    if (text && json_dumpb(value, text, length, style) == length) {
+        text[length] = '\n';
+        status = qkv__file_write(path, text, length + 1);
+    } else status = qkv__fail(QKV_MEMORY, "%s: out of memory while writing it", path);
+    qkv__release(text, length + 1);
     return status;
 }

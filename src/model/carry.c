@@ -11,13 +11,9 @@
 static qkv_status copy(const char *from, const char *to)
 {
     qkv__bytes bytes;
-    qkv__writer w;
     qkv_status status = qkv__file_read(from, CARRIED_MAX, &bytes);
     if (status) return status;
-    status = qkv__write_begin(&w, to);
-    if (!status) status = qkv__write_put(&w, bytes.data, bytes.size);
-    if (!status) status = qkv__write_end(&w);
-    if (status) qkv__write_abandon(&w);
+    status = qkv__file_write(to, bytes.data, bytes.size);
     qkv__bytes_free(&bytes);
     return status;
 }

@@ -210,23 +210,13 @@ static qkv_status make(writing *w)
     return status ? status : w->j.status;
 }
 
-static qkv_status write_file(const char *path, const qkv_text *page)
-{
-    qkv__writer f;
-    qkv_status status = qkv__write_begin(&f, path);
-    if (!status) status = qkv__write_put(&f, page->data, page->length);
-    if (!status) status = qkv__write_end(&f);
-    if (status) qkv__write_abandon(&f);
-    return status;
-}
-
 qkv_status qkv_explorer_write(const char *path, const qkv_model *m, const qkv_attended *a, int kind, int layer, int head)
 {
     if (!path || !m || !a || !a->work || !a->heads)
         return qkv__fail(QKV_USAGE, "explorer: a path, a model and what it attended to are needed");
     writing w = { .m = m, .a = a, .kind = kind, .layer = layer, .head = head };
     qkv_status status = make(&w);
-    if (!status) status = write_file(path, &w.j.text);
+    if (!status) status = qkv__file_write(path, w.j.text.data, w.j.text.length);
     qkv_text_free(&w.j.text);
     return status;
 }

@@ -149,19 +149,13 @@ static void put_tokenizer(output *o, const qkv_tokenizer *t)
 qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path)
 {
     output o = { 0 };
-    qkv__writer w;
     if (!t || !path) return qkv__fail(QKV_USAGE, "tokenizer: tokenizer or path is NULL");
     if (t->pipeline && !t->pipeline->source.length)
         return qkv__fail(QKV_UNSUPPORTED, "%s: a SentencePiece tokenizer cannot be written as a tokenizer.json", path);
     if (t->pipeline) put_bytes(&o, t->pipeline->source.data, t->pipeline->source.length);
     else put_tokenizer(&o, t);
     qkv_status status = o.status;
-    if (!status) {
-        status = qkv__write_begin(&w, path);
-        if (!status) status = qkv__write_put(&w, o.text.data, o.text.length);
-        if (!status) status = qkv__write_end(&w);
-        if (status) qkv__write_abandon(&w);
-    }
+    if (!status) status = qkv__file_write(path, o.text.data, o.text.length);
     qkv_text_free(&o.text);
     return status;
 }

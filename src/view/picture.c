@@ -62,16 +62,6 @@ static cairo_status_t take_bytes(void *to, const unsigned char *bytes, unsigned 
     return p->status ? CAIRO_STATUS_WRITE_ERROR : CAIRO_STATUS_SUCCESS;
 }
 
-static qkv_status write_file(const char *path, const qkv__bytes *bytes)
-{
-    qkv__writer w;
-    qkv_status status = qkv__write_begin(&w, path);
-    if (!status) status = qkv__write_put(&w, bytes->data, bytes->size);
-    if (!status) status = qkv__write_end(&w);
-    if (status) qkv__write_abandon(&w);
-    return status;
-}
-
 /* ---- shapes ---- */
 
 void qkv__set_colour(qkv__picture *p, uint32_t colour)
@@ -256,7 +246,7 @@ qkv_status qkv__picture_write(const char *call, const char *path, qkv__drawing *
     open_fonts(&p);
     if (!p.status) draw_file(&p, draw, what);
     g_object_unref(p.fonts);
-    if (!p.status) p.status = write_file(path, &p.file);
+    if (!p.status) p.status = qkv__file_write(path, p.file.data, p.file.size);
     pthread_mutex_unlock(&drawing);
     qkv__bytes_free(&p.file);
     qkv__bytes_free(&p.layer);
