@@ -1,5 +1,5 @@
 #!/bin/sh
-# demo.sh: make demo keeps its word: it trains, and gets sentences right that it has never seen. usage: demo.sh ROOT BUILD
+# demo.sh: make demo keeps its word: it trains, and gets sentences right that it has never seen. usage: demo.sh ROOT BUILD COMPILER
 . "$(dirname "$0")/cases.sh"
 root=$(realpath "$1") build=$(realpath "$2")
 export LC_ALL=C.UTF-8
@@ -15,4 +15,10 @@ contains "its drawing names the tokens of both languages" "$(cat heads.svg)" ">c
 same "and has a font for all of them" "" "$(grep -o 'No font here can draw[^<]*' heads.svg)"
 contains "its page has every head in it" "$(cat attention.html)" '"cross/1/3":' '"encoder/rollout":'
 contains "the demo says where things are" "$(cat ../said)" "█" "demo/model" "demo/data" "exactly right"
+isa=$("$build/cli/qkv" info | sed -n 's/^instruction set *//p')
+for name in model/model.safetensors test.out; do
+    wanted=$(grep "^$isa $3 demo/$name " "$root/tests/golden/bytes.txt")
+    if [ -z "$wanted" ]; then skipped "the bytes of demo/$name: none were recorded for $isa, $3"
+    else same "the bytes of demo/$name are the same as ever" "${wanted##* }" "$(sha256sum <"$name" | sed 's/ .*//')"; fi
+done
 finish
