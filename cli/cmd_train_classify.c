@@ -145,14 +145,14 @@ static qkv_status measure_accuracy(const training_job *j, double *accuracy)
     return status;
 }
 
-static qkv_status validate(training_job *j, double *score, char words[128], char json[128])
+static qkv_status validate(training_job *j, training_score *score, char words[128], char json[128])
 {
     const measured *v = j->data;
     double loss, accuracy = 0;
     if (qkv_evaluate(j->model, v->pairs, j->objective, &v->batches, &loss)) return library_failed();
     qkv_status status = measure_accuracy(j, &accuracy);
     if (status) return status;
-    *score = given.metric == BY_LOSS ? -loss : accuracy;
+    score->score = given.metric == BY_LOSS ? -loss : accuracy;
     snprintf(words, 128, "valid loss %.4f, accuracy %.2f%%", loss, 100 * accuracy);
     snprintf(json, 128, "\"valid_loss\": %.6f, \"accuracy\": %.6f", loss, accuracy);
     return QKV_OK;

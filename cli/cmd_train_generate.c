@@ -89,12 +89,12 @@ typedef struct measured {
     qkv_batch_opts batches;
 } measured;
 
-static qkv_status validate(training_job *j, double *score, char words[128], char json[128])
+static qkv_status validate(training_job *j, training_score *score, char words[128], char json[128])
 {
     const measured *v = j->data;
     double loss;
     if (qkv_evaluate(j->model, v->pairs, j->objective, &v->batches, &loss)) return library_failed();
-    *score = -loss;
+    score->score = -loss;
     snprintf(words, 128, "valid loss %.4f, perplexity %.2f", loss, exp(loss));
     snprintf(json, 128, "\"valid_loss\": %.6f", loss);
     return QKV_OK;

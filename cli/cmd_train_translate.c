@@ -1,6 +1,8 @@
 /* cmd_train_translate.c: qkv train translate: pairs of lines in, a translator out. */
 #include "training.h"
+#include "translations.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,86 +75,98 @@ static qkv_status add_pairs(qkv_pairs *p, const qkv_model *m, const value_list *
 typedef struct valid_text {
     const qkv_pairs *pairs;
     qkv_batch_opts batches;
-    char **sources, **references; /* n each, for BLEU */
+    char **sources, **references; /* the lines as they stand in the files, n each, for BLEU */
     int64_t n, room;
 } valid_text;
 
-static char *decode(const qkv_tokenizer *t, const int32_t *ids, int64_t n)
+static bool has_room(valid_text *v)
 {
-    qkv_text text = { 0 };
-    char *copy = qkv_tokenizer_decode(t, ids, (size_t)n, 1, &text) ? NULL : strdup(text.data ? text.data : "");
-    qkv_text_free(&text);
-    return copy;
+    if (v->n < v->room) return true;
+    int64_t room = v->room ? 2 * v->room : 1024;
+    char **sources = realloc(v->sources, (size_t)room * sizeof *sources);
+    if (sources) v->sources = sources;
+    char **references = realloc(v->references, (size_t)room * sizeof *references);
+    if (references) v->references = references;
+    if (sources && references) v->room = room;
+    return sources && references;
 }
 
-/* The text of every pair: encoding loses nothing. */
-static qkv_status read_texts(valid_text *v, const qkv_model *m)
+/* Pairs that training would leave out too: "qkv translate" and "qkv score" leave none out. */
+static qkv_status add_lines(void *data, const char *source, size_t n, const char *target, size_t m)
 {
-    qkv_epoch *e = qkv_epoch_new(v->pairs, &v->batches, 0);
-    qkv_batch b = { 0 };
-    qkv_status status = e ? QKV_OK : library_failed();
-    v->room = qkv_pairs_count(v->pairs);
-    v->sources = calloc((size_t)v->room, sizeof *v->sources);
-    v->references = calloc((size_t)v->room, sizeof *v->references);
-    if (!v->sources || !v->references) status = fail(QKV_MEMORY, "out of memory");
-    for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) {
-        if (qkv_epoch_batch(e, i, &b)) status = library_failed();
-        for (int64_t k = 0; !status && k < b.rows; k++, v->n++) {
-            v->sources[v->n] = decode(qkv_model_source_tokenizer(m), b.source + k * b.source_length, b.source_lengths[k] - 1);
-            v->references[v->n] = decode(qkv_model_target_tokenizer(m), b.target + k * b.target_length + 1,
-                                         b.target_lengths[k] - 1);
-            if (!v->sources[v->n] || !v->references[v->n]) status = fail(QKV_MEMORY, "out of memory");
-        }
-    }
-    qkv_batch_free(&b);
-    qkv_epoch_free(e);
-    return status;
+    valid_text *v = data;
+    if (!has_room(v)) return QKV_MEMORY;
+    char *from = strndup(source, n), *to = strndup(target, m);
+    if (!from || !to) return free(from), free(to), QKV_MEMORY;
+    v->sources[v->n] = from;
+    v->references[v->n++] = to;
+    return QKV_OK;
+}
+
+static qkv_status read_texts(valid_text *v)
+{
+    qkv_status status = qkv_corpus_each(given.valid.at[0], second(&given.valid),
+                                        &(qkv_corpus_opts){ .strict = training.strict }, add_lines, v);
+    return status == QKV_MEMORY ? fail(status, "out of memory") : status ? library_failed() : QKV_OK;
 }
 
 static void free_texts(valid_text *v)
 {
-    for (int64_t i = 0; i < v->room; i++) {
-        if (v->sources) free(v->sources[i]);
-        if (v->references) free(v->references[i]);
-    }
+    for (int64_t i = 0; i < v->n; i++) free(v->sources[i]), free(v->references[i]);
     free(v->sources);
     free(v->references);
 }
 
-/* Greedy: beam search would take four times as long to say the same. */
+/* As "qkv translate" prints it: nothing for a line that is too long. */
+static char *printed_line(const qkv_translations *t, int64_t i)
+{
+    char *line = strdup(t->status[i] ? "" : t->best[i].text);
+    for (char *c = line; c && *c; c++) *c = line_byte(*c);
+    return line;
+}
+
+static qkv_status score_lines(const valid_text *v, const qkv_translations *t, double *bleu)
+{
+    const char *const *references[] = { (const char *const *)v->references };
+    char **lines = calloc((size_t)v->n, sizeof *lines);
+    bool has_all = lines;
+    qkv_bleu_score score = { 0 };
+    for (int64_t i = 0; has_all && i < v->n; i++) has_all = (lines[i] = printed_line(t, i));
+    const qkv_bleu_opts opts = { .tokenizer = (qkv_score_tokenizer)given.bleu };
+    qkv_status status = !has_all ? fail(QKV_MEMORY, "out of memory")
+                        : qkv_bleu((const char *const *)lines, references, 1, v->n, &opts, &score) ? library_failed()
+                                                                                                   : QKV_OK;
+    for (int64_t i = 0; lines && i < v->n; i++) free(lines[i]);
+    free(lines);
+    *bleu = score.score;
+    return status;
+}
+
+/* What "qkv translate" and "qkv score" give: lines as they are, and the search that translate has without options. */
 static qkv_status measure_bleu(const training_job *j, double *bleu)
 {
     const valid_text *v = j->data;
     qkv_translations out = { 0 };
-    qkv_bleu_score score;
-    const char *const *references[] = { (const char *const *)v->references };
-    const char **hypotheses = calloc((size_t)v->n, sizeof *hypotheses);
-    qkv_status status = hypotheses ? QKV_OK : fail(QKV_MEMORY, "out of memory");
-    if (!status &&
-        qkv_translate(j->model, (const char *const *)v->sources, NULL, v->n, &(qkv_translate_opts){ .beam = 1 }, &out))
-        status = library_failed();
-    for (int64_t i = 0; !status && i < v->n; i++) hypotheses[i] = out.status[i] ? "" : out.best[i].text;
-    if (!status &&
-        qkv_bleu(hypotheses, references, 1, v->n, &(qkv_bleu_opts){ .tokenizer = (qkv_score_tokenizer)given.bleu }, &score))
-        status = library_failed();
-    if (!status) *bleu = score.score;
+    qkv_status status = qkv_translate(j->model, (const char *const *)v->sources, NULL, v->n, NULL, &out) ? library_failed()
+                                                                                                         : QKV_OK;
+    if (!status) status = score_lines(v, &out, bleu);
     qkv_translations_free(&out);
-    free(hypotheses);
     return status;
 }
 
-static qkv_status validate(training_job *j, double *score, char words[128], char json[128])
+static qkv_status validate(training_job *j, training_score *score, char words[128], char json[128])
 {
     const valid_text *v = j->data;
     double loss, bleu;
     if (qkv_evaluate(j->model, v->pairs, NULL, &v->batches, &loss)) return library_failed();
-    *score = -loss;
+    score->score = -loss;
     snprintf(words, 128, "valid loss %.4f", loss);
     snprintf(json, 128, "\"valid_loss\": %.6f", loss);
     if (given.metric != BY_BLEU) return QKV_OK;
     qkv_status status = measure_bleu(j, &bleu);
     if (status) return status;
-    *score = bleu;
+    /* BLEU that reads the same is the same: 0.00 for long, while the loss falls. */
+    *score = (training_score){ .score = round(100 * bleu) / 100, .loss = loss };
     snprintf(words, 128, "valid loss %.4f, BLEU %.2f", loss, bleu);
     snprintf(json, 128, "\"valid_loss\": %.6f, \"bleu\": %.4f", loss, bleu);
     return QKV_OK;
@@ -193,7 +207,7 @@ static qkv_status train(qkv_model *m, qkv_pairs *pairs, qkv_pairs *valid)
             .max_tokens = training.max_tokens, .in_order = 1, .start = j.start, .end = j.end, .pad = j.pad
         };
         j.validate = validate;
-        if (given.metric == BY_BLEU) status = read_texts(&v, m);
+        if (given.metric == BY_BLEU) status = read_texts(&v);
     }
     if (!status) status = run_training(&j);
     free_texts(&v);
@@ -231,6 +245,10 @@ const command train_translate_command = {
              "record; log.jsonl, a line for each report and validation. Ctrl-C saves a\n"
              "checkpoint and ends with status 130. The result depends on the options and the\n"
              "text alone, not on threads; --minutes makes it depend on the machine's speed.\n"
+             "\n"
+             "--metric bleu translates the --valid lines as \"qkv translate\" does without options,\n"
+             "beam search included, and scores them as \"qkv score --metric bleu\" does: the\n"
+             "same number. Of equal BLEU, to two digits, the lower loss is better.\n"
              "\n"
              "--keep N keeps the models of the last N validations for \"qkv average\".",
     .example = "  qkv train translate --train train.en train.de.gz --valid val.en val.de --out en-de\n"

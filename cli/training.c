@@ -201,22 +201,31 @@ static qkv_status keep_model(run *r)
     return QKV_OK;
 }
 
+static bool is_better(training_score a, const qkv_marks *than)
+{
+    return !than->best_step || a.score > than->best || (a.score == than->best && a.loss < than->best_loss);
+}
+
+static void mark(qkv_marks *marks, training_score score, int64_t step, bool best)
+{
+    marks->missed = best ? 0 : marks->missed + 1;
+    if (best) marks->best = score.score, marks->best_loss = score.loss, marks->best_step = step;
+}
+
 /* A model that is the best so far becomes the folder's before the checkpoint that knows of it is written: whenever a run ends,
  * going on from its last checkpoint gives the same files. */
 static qkv_status validate(run *r, bool counts)
 {
-    double score = 0, began = seconds_now();
+    double began = seconds_now();
+    training_score score = { 0 };
     char words[128] = "", json[128] = "";
     qkv_marks *marks = qkv_trainer_marks(r->trainer);
     qkv_status status = r->job->validate ? r->job->validate(r->job, &score, words, json) : QKV_OK;
     if (status) return status;
-    bool best = !r->job->validate || !marks->best_step || score > marks->best;
+    bool best = !r->job->validate || is_better(score, marks);
     if (best && qkv_model_save(r->job->model, training.out)) return library_failed();
     r->measured_step = r->at.step;
-    if (counts) {
-        marks->missed = best ? 0 : marks->missed + 1;
-        if (best) marks->best = score, marks->best_step = r->at.step;
-    }
+    if (counts) mark(marks, score, r->at.step, best);
     if (best) snprintf(r->best_words, sizeof r->best_words, "%s", words);
     if (r->job->validate) {
         say_line(&r->progress, "step %lld: %s%s", (long long)r->at.step, words, best ? ", the best so far" : "");

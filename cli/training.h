@@ -135,6 +135,11 @@ training_path training_file(const char *name);
 
 /* ---- a training ---- */
 
+/* How good a model is: a higher score is better, and of equal scores the one with the lower loss. */
+typedef struct training_score {
+    double score, loss; /* loss: 0 where it does not decide */
+} training_score;
+
 typedef struct training_job training_job;
 struct training_job {
     const command *c; /* whose options are recorded */
@@ -145,9 +150,9 @@ struct training_job {
     bool bare;                 /* batches of documents */
     const char *unit;          /* what is counted: NULL means tokens */
 
-    /* Measures the model; NULL without anything to measure it on. A higher score is better. Tells what it measured in words and
-     * as members of a JSON object: "valid loss 2.345", "\"valid_loss\": 2.345". Reports its error. */
-    qkv_status (*validate)(training_job *j, double *score, char words[128], char json[128]);
+    /* Measures the model; NULL without anything to measure it on. Tells what it measured in words and as members of a JSON
+     * object: "valid loss 2.345", "\"valid_loss\": 2.345". Reports its error. */
+    qkv_status (*validate)(training_job *j, training_score *score, char words[128], char json[128]);
     void *data;
 };
 

@@ -177,6 +177,30 @@ static void words_of_each_side(void **state)
     qkv_words_free(targets);
 }
 
+static qkv_status put_pair(void *data, const char *source, size_t n, const char *target, size_t m)
+{
+    char *text = data;
+    sprintf(text + strlen(text), "%.*s|%.*s\n", (int)n, source, (int)m, target);
+    return strlen(text) < 20 ? QKV_OK : QKV_LIMIT;
+}
+
+/* Pairs of lines as they stand: empty sides too. */
+static void lines_as_they_stand(void **state)
+{
+    (void)state;
+    char text[64] = "";
+    write_bytes(first_path, PLACED("\na  b\r\nc\n"));
+    write_bytes(second_path, PLACED("A\n\nB"));
+    assert_int_equal(qkv_corpus_each(first_path, second_path, NULL, put_pair, text), QKV_OK);
+    assert_string_equal(text, "|A\na  b|\nc|B\n");
+    write_gzip(first_path, PLACED("a\t\n\tb\n"));
+    assert_int_equal(qkv_corpus_each(first_path, NULL, NULL, put_pair, strcpy(text, "")), QKV_OK);
+    assert_string_equal(text, "a|\n|b\n");
+    assert_int_equal(qkv_corpus_each(first_path, NULL, NULL, put_pair, strcpy(text, "a status that ends")), QKV_LIMIT);
+    assert_int_equal(qkv_corpus_each(first_path, NULL, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_corpus_each(NULL, NULL, NULL, put_pair, text), QKV_USAGE);
+}
+
 static void nul_bytes(void **state)
 {
     (void)state;
@@ -476,17 +500,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        TEST(what_a_corpus_gives),
-        TEST(words_of_each_side),
-        TEST(nul_bytes),
-        TEST(a_megabyte_line),
-        TEST(what_it_refuses),
-        TEST(what_is_not_there),
-        TEST(ids_in_a_file_are_the_same),
-        TEST(little_stays_in_memory),
-        TEST(a_full_disk),
-        TEST(temporary_files),
-        TEST(memory_runs_out),
+        TEST(what_a_corpus_gives),    TEST(words_of_each_side), TEST(lines_as_they_stand), TEST(nul_bytes),
+        TEST(a_megabyte_line),        TEST(what_it_refuses),    TEST(what_is_not_there),   TEST(ids_in_a_file_are_the_same),
+        TEST(little_stays_in_memory), TEST(a_full_disk),        TEST(temporary_files),     TEST(memory_runs_out),
         TEST(any_file_call_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

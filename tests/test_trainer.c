@@ -96,6 +96,7 @@ static char *train(const qkv_pairs *pairs, int threads, int n_stops, const int *
         assert_int_equal(qkv_trainer_step(t, &now), QKV_OK);
         assert_int_equal(now.step, step);
         qkv_trainer_marks(t)->best = now.loss;
+        if (step > STEPS / 2) qkv_trainer_marks(t)->best_loss = now.loss / 3; /* before, it is not written */
         for (int i = 0; i < n_stops; i++) {
             if (stops[i] != step) continue;
             assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
@@ -104,6 +105,7 @@ static char *train(const qkv_pairs *pairs, int threads, int n_stops, const int *
             m = qkv_model_new(&small, 99); /* other weights, which the checkpoint replaces */
             t = qkv_trainer_new(m, pairs, &options);
             assert_int_equal(qkv_trainer_resume(t, path), QKV_OK);
+            assert_true(qkv_trainer_marks(t)->best_loss == (step > STEPS / 2 ? now.loss / 3 : 0));
         }
     }
     assert_int_equal(qkv_trainer_save(t, path), QKV_OK);

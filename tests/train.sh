@@ -91,6 +91,30 @@ check "epochs" train --epochs 2 --out epochs
 check "minutes" train --minutes 0.01 --out minutes
 check "BLEU decides" train --metric bleu --steps 20 --out bleu
 contains "BLEU is logged" "$(cat bleu/log.jsonl)" '"bleu": '
+# Validation's BLEU is that of translate and score on the same lines: punctuation, spaces, words that training never saw, empty sides.
+awk -F'\t' '{ gsub(/ /, ", ", $2); print $1 "\t" $2 (NR % 3 ? "." : "!") }' train.tsv >marked.tsv
+awk -F'\t' '{ gsub(/ /, NR % 4 ? ", " : ",  ", $2); print $1 (NR % 7 ? "" : " zero") "\t" $2 (NR % 3 ? "." : " \302\253null\302\273") }
+    END { print "\tleer"; print "one\t" }' valid.tsv >marked.valid.tsv
+cut -f1 marked.valid.tsv >marked.1
+cut -f2 marked.valid.tsv >marked.2
+for tokens in words bpe characters; do
+    "$qkv" train translate --train marked.tsv --valid marked.valid.tsv --tokens $tokens --metric bleu --dim 32 --heads 2 --layers 1 --inner 64 \
+        --vocab 300 --dropout 0 --label-smoothing 0 --max-tokens 256 --schedule constant --lr 0.01 --steps 60 --valid-every 30 --patience 0 --quiet \
+        --out marked-$tokens
+    logged=$(sed -n 's/.*"bleu": \([0-9.]*\), "best": true.*/\1/p' marked-$tokens/log.jsonl | tail -1)
+    "$qkv" translate -m marked-$tokens --quiet --input marked.1 >marked.out
+    scored=$("$qkv" score --ref marked.2 --hyp marked.out --metric bleu --json | sed -n 's/.*"score": \([0-9.]*\),.*/\1/p')
+    same "BLEU of validation is that of translate and score, by $tokens" "$(printf %.4f "$scored")" "$logged"
+    check "and says something: $logged" awk -v b="$logged" 'BEGIN { exit !(b > 1) }'
+done
+# A rate so small that no translation changes: BLEU stays what it is, and the loss falls.
+tied() { train --metric bleu --schedule constant --optimizer sgd --lr 1e-6 --dropout 0 --attention-dropout 0 --valid-every 2 "$@"; }
+check "equal BLEU" tied --steps 12 --patience 2 --out tied
+same "is no miss while the loss falls" "--steps reached 12" \
+    "$(sed -n 's/.*"stopped": "\(.*\)".*/\1/p; s/.*"best_step": \([0-9]*\).*/\1/p' tied/training.json | sort | tr '\n' ' ' | sed 's/ $//')"
+same "and is all one number" 1 "$(sed -n 's/.*"bleu": \([0-9.]*\).*/\1/p' tied/log.jsonl | sort -u | wc -l | tr -d ' ')"
+tied --steps 4 --out tied4 && tied --steps 12 --resume --out tied4
+same "stopped and resumed, it decides the same" "$(files tied)" "$(files tied4)"
 check "the last models are kept" train --steps 60 --keep 2 --out keep
 same "as many as asked for" "step-40 step-60" "$(cd keep && echo step-*)"
 check "their average" "$qkv" average --models keep/step-40 keep/step-60 --out mean

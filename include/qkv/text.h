@@ -206,6 +206,13 @@ QKV_API qkv_status qkv_pairs_add_corpus(qkv_pairs *p, const qkv_tokenizer *sourc
                                         const char *source, const char *target, const qkv_corpus_opts *opts,
                                         qkv_corpus_read *read);
 
+/* Calls each(data, source, n, target, m) for every pair of lines as it stands in the files, one with an empty side or of any
+ * length too; the texts end when the callback returns. A status that is not OK ends it and is handed on. The errors of
+ * qkv_words_add_corpus(). */
+typedef qkv_status (*qkv_line_pair_each)(void *data, const char *source, size_t n, const char *target, size_t m);
+QKV_API qkv_status qkv_corpus_each(const char *source, const char *target, const qkv_corpus_opts *opts, qkv_line_pair_each each,
+                                   void *data);
+
 /* ---- labelled text and documents, read one at a time ---- */
 
 /* One labelled text; the strings end when the callback returns. pair is NULL where there is one text. */

@@ -81,10 +81,12 @@ typedef struct qkv_trainer_opts {
     uint64_t seed;          /* of dropout and of the batches */
 } qkv_trainer_opts;
 
-/* What a caller counts that a checkpoint must keep: the best score so far, when, and how often it was missed since. */
+/* What a caller counts that a checkpoint must keep: the best score so far, when, and how often it was missed since; and the
+ * loss of the best one where that decides between equal scores, 0 where it does not. */
 typedef struct qkv_marks {
     double best;
     int64_t best_step, missed;
+    double best_loss;
 } qkv_marks;
 
 /* One update, reported. */

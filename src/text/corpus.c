@@ -88,17 +88,39 @@ static void count(const corpus *c, int64_t *n, int64_t *first)
     if (!(*n)++) *first = c->read.lines;
 }
 
+static qkv_status next_raw_pair(corpus *c, bool *more)
+{
+    qkv_status status = c->n_files == 2 ? next_lines(c, more) : next_columns(c, more);
+    c->read.lines += !status && *more;
+    return status;
+}
+
 /* Pairs with nothing on a side are passed over. */
 static qkv_status next_pair(corpus *c, bool *more)
 {
     for (;;) {
-        qkv_status status = c->n_files == 2 ? next_lines(c, more) : next_columns(c, more);
+        qkv_status status = next_raw_pair(c, more);
         if (status || !*more) return status;
-        c->read.lines++;
         if (!qkv__is_blank(c->text[SOURCE], c->length[SOURCE]) && !qkv__is_blank(c->text[TARGET], c->length[TARGET]))
             return QKV_OK;
         count(c, &c->read.empty, &c->read.first_empty);
     }
+}
+
+/* ---- lines ---- */
+
+qkv_status qkv_corpus_each(const char *source, const char *target, const qkv_corpus_opts *opts, qkv_line_pair_each each,
+                           void *data)
+{
+    corpus c;
+    bool more = true;
+    if (!each) return qkv__fail(QKV_USAGE, "corpus: a function is needed");
+    qkv_status status = open_corpus(&c, source, target, opts);
+    while (!status && !(status = next_raw_pair(&c, &more)) && more)
+        status = each(data, c.length[SOURCE] ? c.text[SOURCE] : "", c.length[SOURCE], c.length[TARGET] ? c.text[TARGET] : "",
+                      c.length[TARGET]);
+    close_corpus(&c, NULL);
+    return status;
 }
 
 /* ---- words ---- */

@@ -333,9 +333,9 @@ static uint64_t hash_options(const qkv_trainer *t)
 
 /* ---- the file ---- */
 
-enum { PAIRS, MODEL, OPTIONS, STEPS, EPOCH, NEXT, PASSES, BEST, BEST_STEP, MISSED, NOTES };
-static const char *const note_names[NOTES] = { "pairs", "model",  "options", "steps",     "epoch",
-                                               "next",  "passes", "best",    "best_step", "missed" };
+enum { PAIRS, MODEL, OPTIONS, STEPS, EPOCH, NEXT, PASSES, BEST, BEST_STEP, MISSED, BEST_LOSS, NOTES };
+static const char *const note_names[NOTES] = { "pairs",  "model", "options",   "steps",  "epoch",    "next",
+                                               "passes", "best",  "best_step", "missed", "best_loss" };
 
 typedef struct notes {
     char text[NOTES][32];
@@ -350,6 +350,7 @@ static void write_notes(const qkv_trainer *t, notes *n)
     snprintf(n->text[BEST], sizeof n->text[BEST], "%a", t->marks.best);
     snprintf(n->text[BEST_STEP], sizeof n->text[BEST_STEP], "%" PRId64, t->marks.best_step);
     snprintf(n->text[MISSED], sizeof n->text[MISSED], "%" PRId64, t->marks.missed);
+    snprintf(n->text[BEST_LOSS], sizeof n->text[BEST_LOSS], "%a", t->marks.best_loss);
 }
 
 /* Weights under their names, and the optimizer's states of each as "optimizer.0.NAME". Room for all of it in one block. */
@@ -390,7 +391,8 @@ qkv_status qkv_trainer_save(const qkv_trainer *t, const char *path)
     write_notes(t, &n);
     for (int i = 0; i < NOTES; i++) lines[i] = (qkv__note){ note_names[i], n.text[i] };
     if (list_tensors(t, &l)) return QKV_MEMORY;
-    qkv_status status = qkv__safetensors_write(path, l.n, l.tensors, NOTES, lines);
+    int n_notes = t->marks.best_loss != 0 ? NOTES : BEST_LOSS; /* the last note is not written where it says nothing */
+    qkv_status status = qkv__safetensors_write(path, l.n, l.tensors, n_notes, lines);
     qkv__release(l.tensors, l.bytes);
     return status;
 }
@@ -426,20 +428,29 @@ static qkv_status read_count(const qkv__safetensors *file, int which, int64_t *t
 
 typedef struct position {
     int64_t steps, epoch, next, passes, best_step, missed;
-    double best;
+    double best, best_loss;
 } position;
+
+static qkv_status read_number(const qkv__safetensors *file, int which, double *to)
+{
+    const char *text = qkv__safetensors_note(file, note_names[which]);
+    char *end = NULL;
+    *to = text ? strtod(text, &end) : 0;
+    if (text && end != text && !*end) return QKV_OK;
+    return qkv__fail(QKV_FORMAT, "%s: \"%s\" is missing or not a number", file->path, note_names[which]);
+}
 
 static qkv_status read_position(const qkv__safetensors *file, position *p)
 {
     int64_t *const to[] = { &p->steps, &p->epoch, &p->next, &p->passes, NULL, &p->best_step, &p->missed };
-    for (int i = STEPS; i < NOTES; i++) {
+    for (int i = STEPS; i <= MISSED; i++) {
         qkv_status status = i == BEST ? QKV_OK : read_count(file, i, to[i - STEPS]);
         if (status) return status;
     }
-    const char *best = qkv__safetensors_note(file, note_names[BEST]);
-    char *end = NULL;
-    p->best = best ? strtod(best, &end) : 0;
-    return best && end != best && !*end ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: \"best\" is missing or not a number", file->path);
+    p->best_loss = 0;
+    qkv_status status = read_number(file, BEST, &p->best);
+    if (status || !qkv__safetensors_note(file, note_names[BEST_LOSS])) return status;
+    return read_number(file, BEST_LOSS, &p->best_loss);
 }
 
 /* Every tensor of the listing must be in the file, of its shape, and nothing else. */
@@ -474,7 +485,7 @@ static qkv_status take(qkv_trainer *t, const qkv__safetensors *file)
     if (status) return status;
     t->next = at.next;
     t->passes = (uint64_t)at.passes;
-    t->marks = (qkv_marks){ at.best, at.best_step, at.missed };
+    t->marks = (qkv_marks){ at.best, at.best_step, at.missed, at.best_loss };
     qkv__optimizer_set_steps(t->optimizer, at.steps);
     return QKV_OK;
 }
