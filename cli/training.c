@@ -242,18 +242,26 @@ static double larger(double a, double b) { return a > b ? a : b; }
 
 static double speed(const run *r) { return (double)r->tokens / larger(seconds_now() - r->began - r->paused, 1e-9); }
 
-/* Share of the way this run has to go, by the limit that is nearest. */
-static double share_done(const run *r)
+/* Share of the way, by the limit that is nearest: of all steps, those before a resume too; or of the minutes of this run. */
+static double share_done(const run *r, double elapsed)
 {
-    double steps = r->last_step > r->first_step ? (double)(r->at.step - r->first_step) / (double)(r->last_step - r->first_step)
-                                                : 0;
-    double minutes = training.minutes > 0 ? (seconds_now() - r->began) / (60 * (double)training.minutes) : 0;
+    double steps = r->last_step ? (double)r->at.step / (double)r->last_step : 0;
+    double minutes = training.minutes > 0 ? elapsed / (60 * (double)training.minutes) : 0;
     return steps > 1 || minutes > 1 ? 1 : larger(steps, minutes);
+}
+
+/* At the speed of this run, validations included. Negative: not known yet. */
+static double seconds_left(const run *r, double elapsed)
+{
+    int64_t steps = r->at.step - r->first_step;
+    double by_steps = r->last_step && steps > 0 ? elapsed / (double)steps * (double)(r->last_step - r->at.step) : -1;
+    double by_minutes = training.minutes > 0 ? larger(60 * (double)training.minutes - elapsed, 0) : -1;
+    return by_steps < 0 || (by_minutes >= 0 && by_minutes < by_steps) ? by_minutes : by_steps;
 }
 
 static void report(run *r, bool is_last)
 {
-    double done = share_done(r), elapsed = seconds_now() - r->began;
+    double elapsed = seconds_now() - r->began;
     double loss = r->loss_sum / larger((double)r->loss_tokens, 1);
     bool is_logged = r->at.step % training.log_every == 0 || is_last;
     show_progress(&r->progress, &(progress_state){ .step = r->at.step,
@@ -264,8 +272,8 @@ static void report(run *r, bool is_last)
                                                    .lr = r->at.lr,
                                                    .tokens_per_second = speed(r),
                                                    .unit = r->job->unit ? r->job->unit : "tokens",
-                                                   .done = done,
-                                                   .seconds_left = done > 0 ? elapsed * (1 - done) / done : -1,
+                                                   .done = share_done(r, elapsed),
+                                                   .seconds_left = seconds_left(r, elapsed),
                                                    .is_last = is_last });
     if (!is_logged || !r->loss_tokens) return;
     fprintf(r->log,
@@ -356,7 +364,7 @@ static void sweep_folder(void)
 static qkv_status begin(run *r)
 {
     const training_path checkpoint = training_file("checkpoint.safetensors");
-    r->progress.bar = isatty(STDERR_FILENO);
+    r->progress = start_progress();
     r->saved_step = -1;
     qkv_status status = open_log(r);
     if (status) return status;

@@ -168,9 +168,9 @@ qkv_status check_training_folder(const command *c);
 /* Trains until a limit, Ctrl-C or an error; or, with --dry-run, tells what it would take. Everything is reported. */
 qkv_status run_training(training_job *j);
 
-/* ---- progress (progress.c): a bar on a terminal, lines elsewhere, nothing when quiet ---- */
+/* ---- progress (progress.c): one line drawn again and again on a terminal, lines elsewhere, nothing when quiet ---- */
 typedef struct progress {
-    bool bar;      /* redrawn in place */
+    bool bar;      /* drawn in place */
     bool is_drawn; /* something to wipe is on the line */
     double drawn_at;
     int64_t line_step; /* of the last line */
@@ -187,6 +187,7 @@ typedef struct progress_state {
 } progress_state;
 
 double seconds_now(void);
+progress start_progress(void); /* by what standard error is: a terminal that can draw, or anything else */
 void show_progress(progress *p, const progress_state *s);
 void say_line(progress *p, const char *format, ...) QKV_PRINTF(2, 3); /* a line that stays */
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# train.sh: qkv train translate, as a user types it: bits, stops, bad input. usage: train.sh QKV
+# train.sh: qkv train translate, as a user types it: bits, stops, bad input. usage: train.sh QKV ON_TERMINAL
 . "$(dirname "$0")/cases.sh"
-qkv=$(realpath "$1")
+qkv=$(realpath "$1") on_terminal=$(realpath "$2")
 cd "$folder" || exit 1
 export LC_ALL=C.UTF-8
 
@@ -80,6 +80,25 @@ refuse "one training a folder" train --steps 100000 --out interrupted --resume
 kill -TERM $pid
 wait $pid
 same "143 after TERM" 143 $?
+
+# ---- on a terminal ----
+loud=$(echo "$model" | sed 's/--quiet//')
+# drawn COLUMNS ARGUMENTS...: the lines that are drawn over each other
+drawn() {
+    columns=$1
+    shift
+    TERM=xterm "$on_terminal" $columns "$qkv" train translate $data $loud "$@" | tr '\r' '\n' | sed -n "s/$(printf '\033')\[K\$//p" | grep .
+}
+for columns in 10 45 80 200; do
+    drawn $columns --steps 9 --out drawn$columns >lines
+    check "progress on $columns columns is one line" awk -v c=$columns '!/%/ || length >= c { exit 1 } END { exit NR < 2 }' lines
+done
+drawn 200 --steps 20 --resume --out drawn200 >lines
+check "after a resume percent and step agree" awk -F'%' '{ n = split($1, before, " "); split($2, after, "step "); split(after[2], step, "[/ ]")
+    if (before[n] != int(100 * step[1] / step[2]) || step[1] < 10 || step[2] != 20) exit 1 } END { exit NR < 2 }' lines
+TERM=dumb "$on_terminal" 80 "$qkv" train translate $data $loud --steps 9 --out dumb >dumb.said
+same "a dumb terminal has plain lines" 0 "$(tr -cd "\033" <dumb.said | wc -c | tr -d " ")"
+check "which tell the same" grep -q 'step 9/9  loss' dumb.said
 
 # ---- the folder ----
 check "log lines are JSON" awk '!/^{"step": [0-9]+, .*}$/ { exit 1 }' whole/log.jsonl
