@@ -235,11 +235,14 @@ typedef enum qkv_labelled_format {
 
 typedef struct qkv_labelled_opts {
     qkv_labelled_format format;
-    const char *label, *text, *pair; /* names of columns or members. CSV and JSONL: "label" and "text" unless given. TSV: given
-                                        names say that there is a header; without them there is none */
+    const char *label, *text, *pair; /* names of columns or members; a number, from 1, is the place of a column where no column
+                                        has it for a name. CSV and JSONL: "label" and "text" unless given. TSV: given names
+                                        say that there is a header, numbers do not; with numbers alone, a label or text that
+                                        is not given is in the first column left */
     int strict;                      /* as in qkv_corpus_opts */
     int no_label;                    /* 1: the label may be missing (its string is then ""): TSV lines without a header are
                                         text alone, TABs and all; .txt files may lie in DIR itself */
+    int header;                      /* 1: the first line of TSV is a header, whether names are given or not */
 } qkv_labelled_opts;
 
 /* Calls each(data, x) for every text of a file (plain or gzip) or folder; a status that is not OK ends it and is handed on.

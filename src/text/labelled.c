@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT_MAX ((size_t)64 << 20) /* of a file in a folder: a review has a thousandth of a MiB */
@@ -57,6 +58,22 @@ static qkv_status no_column(reader *r, const char *name)
                      (long long)r->record.line, name, r->record.text.data);
 }
 
+/* The place of a column that is given by its number; NONE for any other name. */
+static size_t numbered(const char *name)
+{
+    size_t length = name ? strlen(name) : 0;
+    bool is_number = length && length < 6 && *name != '0' && strspn(name, "0123456789") == length;
+    return is_number ? (size_t)strtoul(name, NULL, 10) - 1 : NONE;
+}
+
+static bool has_names(const reader *r)
+{
+    const char *const given[COLUMNS] = { r->o.label, r->o.text, r->o.pair };
+    for (int c = 0; c < COLUMNS; c++)
+        if (given[c] && numbered(given[c]) == NONE) return true;
+    return false;
+}
+
 static qkv_status find_column(reader *r, int column)
 {
     const char *name = r->names[column];
@@ -69,8 +86,50 @@ static qkv_status find_column(reader *r, int column)
                              name);
         *place = i;
     }
+    if (*place == NONE && numbered(name) < r->record.n) *place = numbered(name);
     bool may_lack = !name || (column == LABEL && r->o.no_label);
     return *place != NONE || may_lack ? QKV_OK : no_column(r, name);
+}
+
+/* ---- columns by their places ---- */
+
+static size_t first_column_left(const reader *r)
+{
+    size_t place = 0;
+    for (int c = 0; c < COLUMNS; c++)
+        if (r->places[c] == place) place++, c = -1;
+    return place < r->record.n ? place : NONE;
+}
+
+static qkv_status take_numbered(reader *r)
+{
+    const char *const given[COLUMNS] = { r->o.label, r->o.text, r->o.pair };
+    const qkv__record *x = &r->record;
+    for (int c = 0; c < COLUMNS; c++) {
+        r->places[c] = numbered(given[c]);
+        if (given[c] && r->places[c] >= x->n)
+            return qkv__fail(QKV_FORMAT, "%s: line %lld has %zu column%s: there is no column %s", r->path, (long long)x->line,
+                             x->n, x->n == 1 ? "" : "s", given[c]);
+    }
+    if (!given[LABEL] && !r->o.no_label) r->places[LABEL] = first_column_left(r);
+    if (!given[TEXT]) r->places[TEXT] = first_column_left(r);
+    bool is_whole = r->places[TEXT] != NONE && (r->places[LABEL] != NONE || r->o.no_label);
+    if (is_whole && r->places[TEXT] != r->places[LABEL] && r->places[TEXT] != r->places[PAIR]) return QKV_OK;
+    return qkv__fail(QKV_FORMAT, "%s: line %lld: label and text need a column each", r->path, (long long)x->line);
+}
+
+/* Without names the first line says whether there are pairs. */
+static qkv_status take_columns(reader *r)
+{
+    const qkv__record *x = &r->record;
+    r->n_fields = x->n;
+    if (r->o.label || r->o.text || r->o.pair) return take_numbered(r);
+    if (x->n == 1) return qkv__fail(QKV_FORMAT, "%s: line %lld has no TAB between label and text", r->path, (long long)x->line);
+    if (x->n > COLUMNS)
+        return qkv__fail(QKV_FORMAT, "%s: line %lld has %zu columns, expected label TAB text, or label TAB text TAB text",
+                         r->path, (long long)x->line, x->n);
+    for (size_t c = 0; c < COLUMNS; c++) r->places[c] = c < x->n ? c : NONE;
+    return QKV_OK;
 }
 
 static qkv_status read_header(reader *r, qkv__record_next next)
@@ -78,22 +137,10 @@ static qkv_status read_header(reader *r, qkv__record_next next)
     bool more;
     qkv_status status = next(&r->record, &r->lines, r->o.strict, &more);
     if (!status && !more) status = qkv__fail(QKV_FORMAT, "%s: it is empty, a header line is expected", r->path);
-    for (int c = 0; c < COLUMNS && !status; c++) status = find_column(r, c);
     r->n_fields = r->record.n;
+    if (!status && r->o.format != QKV_CSV && !has_names(r)) return take_columns(r);
+    for (int c = 0; c < COLUMNS && !status; c++) status = find_column(r, c);
     return status;
-}
-
-/* Without a header the first line says whether there are pairs. */
-static qkv_status take_columns(reader *r)
-{
-    const qkv__record *x = &r->record;
-    if (x->n == 1) return qkv__fail(QKV_FORMAT, "%s: line %lld has no TAB between label and text", r->path, (long long)x->line);
-    if (x->n > COLUMNS)
-        return qkv__fail(QKV_FORMAT, "%s: line %lld has %zu columns, expected label TAB text, or label TAB text TAB text",
-                         r->path, (long long)x->line, x->n);
-    r->n_fields = x->n;
-    for (size_t c = 0; c < COLUMNS; c++) r->places[c] = c < x->n ? c : NONE;
-    return QKV_OK;
 }
 
 static qkv_status wrong_count(const reader *r)
@@ -136,7 +183,7 @@ static qkv_status read_text_alone(reader *r)
 {
     const qkv_text *line = &r->lines.line;
     bool more = true;
-    qkv_status status = QKV_OK;
+    qkv_status status = r->o.header ? qkv__lines_next_text(&r->lines, r->o.strict, &more) : QKV_OK;
     while (!status && !(status = qkv__lines_next_text(&r->lines, r->o.strict, &more)) && more) {
         const qkv_labelled x = {
             .label = "", .text = line->data, .text_length = line->length, .path = r->path, .line = r->lines.number
@@ -148,8 +195,9 @@ static qkv_status read_text_alone(reader *r)
 
 static qkv_status read_tsv(reader *r)
 {
-    bool has_header = r->o.label || r->o.text || r->o.pair;
-    return r->o.no_label && !has_header ? read_text_alone(r) : read_columns(r, qkv__record_tsv, has_header);
+    bool has_columns = r->o.label || r->o.text || r->o.pair;
+    if (r->o.no_label && !has_columns) return read_text_alone(r);
+    return read_columns(r, qkv__record_tsv, r->o.header || has_names(r));
 }
 
 static qkv_status read_csv(reader *r) { return read_columns(r, qkv__record_csv, true); }
