@@ -211,7 +211,7 @@ static qkv_status take_labelled(void *data, const qkv_labelled *x)
 
 static qkv_status evaluate(group *g)
 {
-    qkv_status status = read_labelled(given.eval, given.strict, false, given.quiet, take_labelled, g);
+    qkv_status status = read_labelled(given.eval, given.strict, false, given.quiet, take_labelled, g, NULL);
     if (!status) status = count_group(g);
     if (!status && !g->confusion.n) status = fail(QKV_FORMAT, "%s: there are no texts", given.eval);
     if (!status) print_scores(&g->confusion, given.json);

@@ -58,7 +58,7 @@ static qkv_status run(void)
     qkv_model *m = qkv_model_load(given.model);
     if (!m) return library_failed();
     measured x = { .model = m };
-    qkv_status status = read_documents(&given.files, given.strict, false, add_document, &x);
+    qkv_status status = read_documents(&given.files, given.strict, false, add_document, &x, NULL);
     if (!status) print_measured(&x);
     qkv_model_free(m);
     return status;

@@ -38,7 +38,6 @@ static const option options[] = {
 
 typedef struct texts {
     label_set labels;
-    int64_t counts[MOST_CLASSES];
     const qkv_model *model;
     int64_t max_length;
     qkv_pairs *pairs;
@@ -47,7 +46,7 @@ typedef struct texts {
 
 static qkv_status too_many(const qkv_labelled *x)
 {
-    return told(fail(QKV_LIMIT, "%s: line %lld: more than %d different labels: is this the label's column?", x->path,
+    return told(fail(QKV_LIMIT, "%s: line %lld: more than %d different labels: --label-column chooses the column", x->path,
                      (long long)x->line, MOST_CLASSES));
 }
 
@@ -67,9 +66,14 @@ static qkv_status take_text(void *data, const qkv_labelled *x)
     if (class_id < 0)
         return told(fail(QKV_FORMAT, "%s: line %lld: the label \"%.60s\" is not in %s", x->path, (long long)x->line, x->label,
                          given.train));
-    t->counts[class_id]++;
     return qkv_pairs_add_text(t->pairs, t->model, x->text, x->text_length, x->pair, x->pair_length, t->max_length,
                               (int32_t)class_id);
+}
+
+static qkv_status read_labels(texts *t)
+{
+    free_labels(&t->labels);
+    return read_labelled(given.train, training.strict, false, true, take_label, t, NULL);
 }
 
 static qkv_status add_words(void *data, qkv_words *sources, qkv_words *targets)
@@ -77,7 +81,7 @@ static qkv_status add_words(void *data, qkv_words *sources, qkv_words *targets)
     (void)targets;
     texts *t = data;
     t->words = sources;
-    qkv_status status = read_labelled(given.train, training.strict, false, true, take_label, t);
+    qkv_status status = read_labels(t);
     t->words = NULL;
     return status;
 }
@@ -164,8 +168,7 @@ static qkv_status validate(training_job *j, training_score *score, char words[12
 static void weigh(const texts *t, float *weights)
 {
     int64_t n = qkv_pairs_count(t->pairs);
-    for (int i = 0; i < t->labels.n; i++)
-        weights[i] = t->counts[i] ? (float)((double)n / ((double)t->labels.n * (double)t->counts[i])) : 1;
+    for (int i = 0; i < t->labels.n; i++) weights[i] = (float)((double)n / ((double)t->labels.n * (double)t->labels.counts[i]));
 }
 
 static qkv_status check_classes(const texts *t)
@@ -182,15 +185,16 @@ static qkv_status train(qkv_model *m, texts *t, qkv_pairs *valid)
     measured v = { .pairs = valid };
     training_job j = { .c = &train_classify_command, .model = m, .pairs = t->pairs, .data = &v, .unit = "texts" };
     qkv_pairs *pairs = t->pairs;
+    qkv_corpus_read read = { 0 };
     qkv_frame frame;
     t->model = m;
     t->max_length = readable_length(m, training.max_length + 1) - 1; /* the end is not counted */
     qkv_status status = weights ? find_specials(&j, &frame) : fail(QKV_MEMORY, "out of memory");
-    if (!status) status = read_labelled(given.train, training.strict, false, training.quiet, take_text, t);
+    if (!status) status = read_labelled(given.train, training.strict, false, training.quiet, take_text, t, &read);
     if (!status) weigh(t, weights);
     if (!status && given.valid) {
         t->pairs = valid;
-        status = read_labelled(given.valid, training.strict, false, training.quiet, take_text, t);
+        status = read_labelled(given.valid, training.strict, false, training.quiet, take_text, t, NULL);
         t->pairs = pairs;
         if (!status && !qkv_pairs_count(valid)) status = fail(QKV_FORMAT, "%s: there are no texts", given.valid);
         v.batches = (qkv_batch_opts){ .max_tokens = training.max_tokens, .start = j.start, .end = j.end, .pad = j.pad };
@@ -198,6 +202,7 @@ static qkv_status train(qkv_model *m, texts *t, qkv_pairs *valid)
     }
     const qkv_objective objective = qkv_classifying(given.balance ? weights : NULL, t->labels.n);
     j.objective = &objective;
+    j.read = (training_data){ .noun = "texts", .empty = read.empty, .valid = qkv_pairs_count(valid), .labels = &t->labels };
     if (!status && qkv_model_set_labels(m, (const char *const *)t->labels.names, t->labels.n)) status = library_failed();
     if (!status) status = run_training(&j);
     free(weights);
@@ -220,7 +225,7 @@ static qkv_status run(void)
     set_defaults();
     qkv_status status = t ? check_training_folder(&train_classify_command) : fail(QKV_MEMORY, "out of memory");
     bool learns = !training.from && !training.tokenizer && !training.resume; /* then the labels come with the words */
-    if (!status && !learns) status = read_labelled(given.train, training.strict, false, true, take_label, t);
+    if (!status && !learns) status = read_labels(t);
     const training_plan plan = { .add_words = add_words, .adjust = adjust, .data = t };
     qkv_model *m = status ? NULL : training_start(&plan, &status);
     qkv_pairs *valid = qkv_pairs_new();
@@ -240,8 +245,8 @@ const command train_classify_command = {
     .summary = "train a classifier on labelled texts",
     .about = "Learns which class a text belongs to, and writes a model folder that \"qkv\n"
              "classify -m DIR\" uses. Texts come as TSV (label TAB text, and TAB second text for\n"
-             "pairs; or columns by name), CSV with a header, JSON lines, or a folder of\n"
-             "LABEL/*.txt as the IMDb reviews are; plain or gzip.\n"
+             "pairs; or columns by name or number), CSV with a header, JSON lines, or a folder\n"
+             "of LABEL/*.txt as the IMDb reviews are; plain or gzip.\n"
              "\n"
              "An encoder reads <s> text </s>, cut after --max-length tokens (256 unless given);\n"
              "its hidden states are pooled and classified. Defaults: linear schedule from 5e-4,\n"

@@ -46,7 +46,7 @@ static qkv_status add_line(void *words, const char *text, size_t length) { retur
 static qkv_status add_words(void *data, qkv_words *sources, qkv_words *targets)
 {
     (void)data, (void)targets;
-    return read_documents(&given.train, training.strict, true, add_line, sources);
+    return read_documents(&given.train, training.strict, true, add_line, sources, NULL);
 }
 
 static qkv_status add_document(void *data, const char *text, size_t length)
@@ -108,6 +108,7 @@ static qkv_status train(const command *c, qkv_model *m, bool masks, qkv_pairs *p
                   .max_length = readable_length(m, training.max_length + 1) - 1, /* the end is not counted */
                   .model = m,
                   .pairs = pairs };
+    qkv_corpus_read read = { 0 }, valid_read = { 0 };
     qkv_frame frame;
     qkv_status status = find_specials(&j, &frame);
     const qkv_masking_opts masking = { .rate = given.rate,
@@ -118,9 +119,15 @@ static qkv_status train(const command *c, qkv_model *m, bool masks, qkv_pairs *p
     if (!status && !masks && readable_length(m, given.context) < given.context)
         status = fail(QKV_USAGE, "--context %d is more than the %lld positions of the model (--longest)", given.context,
                       (long long)readable_length(m, given.context));
-    if (!status) status = read_documents(&given.train, training.strict, training.quiet, add_document, &r);
+    if (!status) status = read_documents(&given.train, training.strict, training.quiet, add_document, &r, &read);
     r.pairs = valid;
-    if (!status && given.valid.n) status = read_documents(&given.valid, training.strict, training.quiet, add_document, &r);
+    if (!status && given.valid.n)
+        status = read_documents(&given.valid, training.strict, training.quiet, add_document, &r, &valid_read);
+    j.read = (training_data){ .noun = "documents",
+                              .parts = masks ? NULL : "windows",
+                              .used = read.pairs,
+                              .empty = read.empty,
+                              .valid = valid_read.pairs };
     v.batches = (qkv_batch_opts){
         .max_tokens = training.max_tokens, .start = j.start, .end = j.end, .pad = j.pad, .bare = j.bare
     };

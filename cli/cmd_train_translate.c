@@ -60,13 +60,13 @@ static qkv_status add_words(void *data, qkv_words *sources, qkv_words *targets)
     return QKV_OK;
 }
 
-static qkv_status add_pairs(qkv_pairs *p, const qkv_model *m, const value_list *files, int64_t max_length)
+static qkv_status add_pairs(qkv_pairs *p, const qkv_model *m, const value_list *files, int64_t max_length,
+                            qkv_corpus_read *read)
 {
-    qkv_corpus_read read = { 0 };
     if (qkv_pairs_add_corpus(p, qkv_model_source_tokenizer(m), qkv_model_target_tokenizer(m), files->at[0], second(files),
-                             &(qkv_corpus_opts){ .strict = training.strict, .max_length = max_length }, &read))
+                             &(qkv_corpus_opts){ .strict = training.strict, .max_length = max_length }, read))
         return library_failed();
-    tell_left_out(files, &read);
+    tell_left_out(files, read);
     return QKV_OK;
 }
 
@@ -197,11 +197,13 @@ static qkv_status train(qkv_model *m, qkv_pairs *pairs, qkv_pairs *valid)
 {
     valid_text v = { .pairs = valid };
     training_job j = { .c = &train_translate_command, .model = m, .pairs = pairs, .data = &v };
+    qkv_corpus_read read = { 0 }, valid_read = { 0 };
     qkv_frame frame;
     qkv_status status = find_specials(&j, &frame);
-    if (!status) status = add_pairs(pairs, m, &given.train, training.max_length);
+    if (!status) status = add_pairs(pairs, m, &given.train, training.max_length, &read);
     if (!status) status = check_enough(&j);
-    if (!status && given.valid.n) status = add_pairs(valid, m, &given.valid, 0);
+    if (!status && given.valid.n) status = add_pairs(valid, m, &given.valid, 0, &valid_read);
+    j.read = (training_data){ .noun = "pairs", .empty = read.empty, .too_long = read.too_long, .valid = valid_read.pairs };
     if (!status && given.valid.n) {
         v.batches = (qkv_batch_opts){
             .max_tokens = training.max_tokens, .in_order = 1, .start = j.start, .end = j.end, .pad = j.pad

@@ -6,14 +6,17 @@
 document_values documents;
 const char *const document_names[] = { "lines", "paragraphs", "files", NULL }; /* in the order of qkv_document_kind */
 
-qkv_status read_documents(const value_list *files, bool strict, bool quiet, qkv_document_each each, void *data)
+qkv_status read_documents(const value_list *files, bool strict, bool quiet, qkv_document_each each, void *data,
+                          qkv_corpus_read *out)
 {
     int64_t n = 0;
+    if (out) *out = (qkv_corpus_read){ 0 };
     for (int i = 0; i < files->n; i++) {
         qkv_corpus_read read = { 0 };
         if (qkv_documents_read(files->at[i], (qkv_document_kind)documents.kind, strict, each, data, &read))
             return library_failed();
         n += read.pairs;
+        if (out) out->pairs += read.pairs, out->empty += read.empty;
         if (read.repaired && !quiet)
             fprintf(stderr, "qkv: %s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in\n", files->at[i],
                     (long long)read.repaired, (long long)read.first_repaired);

@@ -15,6 +15,7 @@ extern const char *const document_names[];
       .choice = &documents.kind, .names = document_names }
 
 /* Calls each for every document of the files. Reports its error, and that of each, which is the library's. */
-qkv_status read_documents(const value_list *files, bool strict, bool quiet, qkv_document_each each, void *data);
+qkv_status read_documents(const value_list *files, bool strict, bool quiet, qkv_document_each each, void *data,
+                          qkv_corpus_read *out);
 
 #endif

@@ -14,7 +14,8 @@ qkv_status told(qkv_status status)
     return status;
 }
 
-qkv_status read_labelled(const char *path, bool strict, bool no_label, bool quiet, qkv_labelled_each each, void *data)
+qkv_status read_labelled(const char *path, bool strict, bool no_label, bool quiet, qkv_labelled_each each, void *data,
+                         qkv_corpus_read *out)
 {
     const qkv_labelled_opts opts = { .label = labelled.label_column,
                                      .text = labelled.text_column,
@@ -24,6 +25,7 @@ qkv_status read_labelled(const char *path, bool strict, bool no_label, bool quie
     qkv_corpus_read read = { 0 };
     is_told = false;
     qkv_status status = qkv_labelled_read(path, &opts, each, data, &read);
+    if (out) *out = read;
     if (status) return is_told ? status : library_failed();
     if (read.repaired && !quiet)
         fprintf(stderr, "qkv: %s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in\n", path,
@@ -54,19 +56,31 @@ int find_label(const label_set *s, const char *name)
     return at < s->n && !strcmp(s->names[at], name) ? at : -1;
 }
 
-qkv_status add_label(label_set *s, const char *name)
+static qkv_status insert_label(label_set *s, const char *name)
 {
-    if (find_label(s, name) >= 0) return QKV_OK;
-    char **names = realloc(s->names, sizeof *names * ((size_t)s->n + 1)), *copy = strdup(name);
+    size_t n = (size_t)s->n + 1;
+    char **names = realloc(s->names, sizeof *names * n), *copy = strdup(name);
     if (names) s->names = names;
-    if (!names || !copy) {
+    int64_t *counts = realloc(s->counts, sizeof *counts * n);
+    if (counts) s->counts = counts;
+    if (!names || !counts || !copy) {
         free(copy);
         return fail(QKV_MEMORY, "out of memory");
     }
     int at = place_of(s, name);
     memmove(names + at + 1, names + at, sizeof *names * (size_t)(s->n - at));
+    memmove(counts + at + 1, counts + at, sizeof *counts * (size_t)(s->n - at));
     names[at] = copy;
+    counts[at] = 1;
     s->n++;
+    return QKV_OK;
+}
+
+qkv_status add_label(label_set *s, const char *name)
+{
+    int at = find_label(s, name);
+    if (at < 0) return insert_label(s, name);
+    s->counts[at]++;
     return QKV_OK;
 }
 
@@ -74,5 +88,6 @@ void free_labels(label_set *s)
 {
     for (int i = 0; i < s->n; i++) free(s->names[i]);
     free(s->names);
+    free(s->counts);
     *s = (label_set){ 0 };
 }

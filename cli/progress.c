@@ -29,12 +29,12 @@ typedef struct progress_line {
     bool is_shown[PIECES];
 } progress_line;
 
-static void format_time(char *text, size_t room, double seconds)
+void format_duration(char text[32], double seconds)
 {
     long s = (long)(seconds + 0.5);
-    if (s < 60) snprintf(text, room, "%ld s left", s);
-    else if (s < 3600) snprintf(text, room, "%ld min %02ld s left", s / 60, s % 60);
-    else snprintf(text, room, "%ld h %02ld min left", s / 3600, s / 60 % 60);
+    if (s < 60) snprintf(text, 32, "%ld s", s);
+    else if (s < 3600) snprintf(text, 32, "%ld min %02ld s", s / 60, s % 60);
+    else snprintf(text, 32, "%ld h %02ld min", s / 3600, s / 60 % 60);
 }
 
 /* "step 12/30", or "step 12" without a limit */
@@ -55,6 +55,7 @@ static void format_bar(char *text, double done, int cells)
 static void format_pieces(progress_line *l, const progress_state *s)
 {
     const size_t room = sizeof l->text[0];
+    char left[32];
     memset(l, 0, sizeof *l);
     format_bar(l->text[BAR], s->done, LEAST_BAR);
     /* The last percent is not there before the last step; a share such as 0.29 may be a little below itself. */
@@ -64,7 +65,9 @@ static void format_pieces(progress_line *l, const progress_state *s)
     snprintf(l->text[LOSS], room, "loss %.3f", s->loss);
     snprintf(l->text[RATE], room, "lr %.2e", s->lr);
     snprintf(l->text[SPEED], room, "%.0f %s/s", s->tokens_per_second, s->unit);
-    if (s->seconds_left >= 0) format_time(l->text[LEFT], room, s->seconds_left);
+    if (s->seconds_left < 0) return;
+    format_duration(left, s->seconds_left);
+    snprintf(l->text[LEFT], room, "%s left", left);
 }
 
 /* Shows the pieces that matter most, as many as there is room for; the bar grows into what is left. */
@@ -105,7 +108,7 @@ progress start_progress(void)
     return (progress){ .bar = isatty(STDERR_FILENO) && terminal && *terminal && strcmp(terminal, "dumb") };
 }
 
-static void wipe(progress *p)
+void wipe_progress(progress *p)
 {
     if (p->is_drawn) fputs("\r\033[K", stderr);
     p->is_drawn = false;
@@ -151,7 +154,7 @@ void say_line(progress *p, const char *format, ...)
 {
     va_list args;
     if (training.quiet) return;
-    wipe(p);
+    wipe_progress(p);
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);

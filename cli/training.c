@@ -4,6 +4,8 @@
  *   log.jsonl                a line for each report and each validation */
 #include "training.h"
 
+#include "labelled.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
@@ -12,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,9 +64,10 @@ static qkv_status check_options(const command *c)
     }
     json_object_foreach (now, name, value) {
         const char *was = json_string_value(json_object_get(then, name)), *is = json_string_value(value);
-        if ((was && !strcmp(was, is)) || is_path(name) || used >= sizeof differences) continue;
+        if (!was) was = ""; /* an option that was not there then was not given */
+        if (!strcmp(was, is) || is_path(name) || used >= sizeof differences) continue;
         used += (size_t)snprintf(differences + used, sizeof differences - used, "%s--%s was \"%s\" and is \"%s\"",
-                                 used ? "; " : "", name, was ? was : "", is);
+                                 used ? "; " : "", name, was, is);
     }
     json_decref(record);
     json_decref(now);
@@ -125,7 +127,23 @@ typedef struct run {
     int64_t measured_step; /* of the last validation */
     char best_words[128];
     const char *reason; /* to stop; NULL: go on */
+    double cost_began;  /* when the updates that are measured began, without the pauses before */
+    int64_t cost_tokens;
 } run;
+
+/* What the summary tells. */
+static void record_data(json_t *record, const training_job *j)
+{
+    const label_set *labels = j->read.labels;
+    json_t *counts = labels ? json_object() : NULL;
+    for (int i = 0; counts && i < labels->n; i++)
+        json_object_set_new(counts, labels->names[i], json_integer((json_int_t)labels->counts[i]));
+    json_object_set_new(record, "left_out",
+                        json_pack("{s:I, s:I}", "empty", (json_int_t)j->read.empty, "too_long", (json_int_t)j->read.too_long));
+    if (counts) json_object_set_new(record, "classes", counts);
+    json_object_set_new(record, "vocabulary", json_integer(qkv_tokenizer_size(qkv_model_source_tokenizer(j->model))));
+    json_object_set_new(record, "parameters", json_integer((json_int_t)qkv_params_count(qkv_model_params(j->model))));
+}
 
 static qkv_status write_record(const run *r)
 {
@@ -137,6 +155,7 @@ static qkv_status write_record(const run *r)
                                (json_int_t)marks->best_step, "stopped", r->reason ? r->reason : "");
     if (record && r->planned) json_object_set_new(record, "schedule_steps", json_integer(r->planned));
     if (record && marks->best_step) json_object_set_new(record, "best_score", json_real(marks->best));
+    if (record) record_data(record, r->job);
     bool is_written = record && !json_dump_file(record, temporary.text, JSON_INDENT(2)) && !rename(temporary.text, path.text);
     json_decref(record);
     return is_written ? QKV_OK : fail(QKV_IO, "%s: cannot write: %s", path.text, strerror(errno));
@@ -298,6 +317,23 @@ static const char *why_stop(const run *r)
     return NULL;
 }
 
+enum { COST_UPDATES = 5 };
+
+/* Tells what an update costs once some were made; the first one also finds its memory, and does not count. */
+static void measure_cost(run *r, FILE *to)
+{
+    int64_t updates = r->at.step - r->first_step - 1;
+    double now = seconds_now() - r->paused;
+    if (updates == 0) r->cost_began = now, r->cost_tokens = r->tokens;
+    if (updates != COST_UPDATES) return;
+    wipe_progress(&r->progress);
+    print_cost(to, &(training_cost){ .updates = updates,
+                                     .tokens = r->tokens - r->cost_tokens,
+                                     .seconds = larger(now - r->cost_began, 1e-9),
+                                     .updates_left = r->last_step ? r->last_step - r->first_step : 0,
+                                     .unit = r->job->unit });
+}
+
 static qkv_status step(run *r)
 {
     if (qkv_trainer_step(r->trainer, &r->at)) {
@@ -309,6 +345,7 @@ static qkv_status step(run *r)
     r->tokens += r->at.tokens;
     r->loss_sum += r->at.loss * (double)r->at.tokens;
     r->loss_tokens += r->at.tokens;
+    if (!training.quiet) measure_cost(r, stderr);
     report(r, false);
     bool measures = r->at.step % r->valid_every == 0;
     qkv_status status = measures ? validate(r, true) : QKV_OK;
@@ -319,7 +356,7 @@ static qkv_status step(run *r)
 static qkv_status finish(run *r)
 {
     qkv_status status = save_checkpoint(r);
-    report(r, true);
+    if (r->at.step > r->first_step) report(r, true);
     if (caught) common.signal = caught;
     /* Not in the marks: a longer run would not have measured here. */
     if (!status && !caught && r->measured_step != r->at.step) status = validate(r, false);
@@ -369,6 +406,7 @@ static qkv_status begin(run *r)
     qkv_status status = open_log(r);
     if (status) return status;
     sweep_folder();
+    if (!training.quiet) print_plan(stderr, r->job, r->epoch_steps, r->last_step);
     if (training.resume && is_there("checkpoint.safetensors")) {
         if (qkv_trainer_resume(r->trainer, checkpoint.text)) return library_failed();
         r->at = qkv_trainer_at(r->trainer);
@@ -382,28 +420,14 @@ static qkv_status begin(run *r)
 
 /* ---- dry run ---- */
 
-static qkv_status tell_cost(run *r)
+static qkv_status dry_run(run *r)
 {
-    enum { UPDATES = 5 };
-    double began = 0;
-    for (int i = -1; i < UPDATES; i++) { /* the first one also finds its memory */
-        if (i == 0) began = seconds_now(), r->tokens = 0;
+    print_plan(stdout, r->job, r->epoch_steps, r->last_step);
+    for (int i = 0; i <= COST_UPDATES; i++) {
         if (qkv_trainer_step(r->trainer, &r->at)) return library_failed();
         r->tokens += r->at.tokens;
+        measure_cost(r, stdout);
     }
-    double seconds = (seconds_now() - began) / UPDATES;
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    printf("parameters  %lld\n", (long long)qkv_params_count(qkv_model_params(r->job->model)));
-    printf("pairs       %lld, in %lld updates an epoch\n", (long long)qkv_pairs_count(r->job->pairs),
-           (long long)r->epoch_steps);
-    printf("memory      %.0f MB, measured over %d updates\n", (double)usage.ru_maxrss / 1024, UPDATES);
-    printf("speed       %.0f %s/s, %.3f s an update\n", (double)r->tokens / (seconds * UPDATES),
-           r->job->unit ? r->job->unit : "target tokens", seconds);
-    if (r->last_step)
-        printf("time        %.1f minutes for %lld updates, without validation\n", seconds * (double)r->last_step / 60,
-               (long long)r->last_step);
-    else printf("time        %.1f minutes, as --minutes says\n", (double)training.minutes);
     return QKV_OK;
 }
 
@@ -449,7 +473,7 @@ qkv_status run_training(training_job *j)
     opts.batches = batches;
     opts.objective = j->objective;
     if (!(r.trainer = qkv_trainer_new(j->model, j->pairs, &opts))) return library_failed();
-    if (training.dry_run) status = tell_cost(&r);
+    if (training.dry_run) status = dry_run(&r);
     else {
         catch_signals();
         status = begin(&r);

@@ -4,6 +4,8 @@
 
 #include "options.h"
 
+#include <stdio.h>
+
 /* ---- options ---- */
 typedef struct training_values {
     const char *out, *from, *tokenizer;
@@ -135,6 +137,17 @@ training_path training_file(const char *name);
 
 /* ---- a training ---- */
 
+/* What was read, for people. */
+struct label_set;
+typedef struct training_data {
+    const char *noun;           /* what the texts are: "pairs" */
+    const char *parts;          /* what they were cut into, where that is what is trained on; NULL: nothing */
+    int64_t used;               /* texts, where they were cut into parts */
+    int64_t empty, too_long;    /* left out */
+    int64_t valid;              /* of --valid */
+    const struct label_set *labels; /* with how many texts each has; NULL: there are none */
+} training_data;
+
 /* How good a model is: a higher score is better, and of equal scores the one with the lower loss. */
 typedef struct training_score {
     double score, loss; /* loss: 0 where it does not decide */
@@ -149,6 +162,7 @@ struct training_job {
     int32_t start, end, pad;
     bool bare;                 /* batches of documents */
     const char *unit;          /* what is counted: NULL means tokens */
+    training_data read;
 
     /* Measures the model; NULL without anything to measure it on. Tells what it measured in words and as members of a JSON
      * object: "valid loss 2.345", "\"valid_loss\": 2.345". Reports its error. */
@@ -167,6 +181,19 @@ qkv_status check_training_folder(const command *c);
 
 /* Trains until a limit, Ctrl-C or an error; or, with --dry-run, tells what it would take. Everything is reported. */
 qkv_status run_training(training_job *j);
+
+/* ---- what a training tells first (training_summary.c), in lines of at most 80 columns ---- */
+
+/* Data, model and length; last_step 0: no limit. */
+void print_plan(FILE *to, const training_job *j, int64_t epoch_steps, int64_t last_step);
+
+typedef struct training_cost {
+    int64_t updates, tokens; /* that were measured */
+    double seconds;
+    int64_t updates_left; /* of the whole training; 0: not known */
+    const char *unit;     /* as a job's */
+} training_cost;
+void print_cost(FILE *to, const training_cost *c); /* and the memory so far */
 
 /* ---- progress (progress.c): one line drawn again and again on a terminal, lines elsewhere, nothing when quiet ---- */
 typedef struct progress {
@@ -187,8 +214,10 @@ typedef struct progress_state {
 } progress_state;
 
 double seconds_now(void);
+void format_duration(char text[32], double seconds); /* "3 min 05 s" */
 progress start_progress(void); /* by what standard error is: a terminal that can draw, or anything else */
 void show_progress(progress *p, const progress_state *s);
+void wipe_progress(progress *p); /* before anything else is written */
 void say_line(progress *p, const char *format, ...) QKV_PRINTF(2, 3); /* a line that stays */
 
 #endif

@@ -118,6 +118,22 @@ check "in use too" run 0 "are longer" classify -m learned --input valid.txt
 check "characters" run 0 "" train classify --train train.tsv $size --tokens characters --steps 3 --quiet --out characters
 check "classifies" run 0 "" classify -m characters --input valid.txt
 
+# ---- what a training tells first ----
+cp train.tsv some.tsv
+printf 'neg\t\npos\t \nvery long indeed, and 很长很长很长很长很长很长很长的一个标签\tfilm\n' >>some.tsv
+for i in 1 2 3 4 5 6 7 8 9; do printf 'class-number-%d\tgreat %d\n' $i $i; done >>some.tsv
+"$qkv" train classify --train some.tsv --valid valid.tsv $size --tokens words --steps 8 --out told 2>told.err
+contains "texts, classes, vocabulary, size and length" "$(cat told.err)" "texts       210 of 212; left out: 2 empty" "validation  40" \
+    "classes     12: class-number-1 (1), " "neg (100), pos (100)" "vocabulary  " " words" "parameters  " "updates     8, " \
+    "memory      " "speed       " "time        "
+check "in 80 columns" awk '{ gsub(/[^ -~]+/, "&&"); if (length > 80) { print; exit 1 } }' told.err
+contains "the record has them" "$(tr -d ' \n' <told/training.json)" '"left_out":{"empty":2,"too_long":0}' '"pos":100' '"vocabulary":' '"parameters":'
+plan() { grep -E '^(texts|documents|pairs|validation|classes|vocabulary|parameters|updates|  )' "$@"; }
+"$qkv" train classify --train some.tsv --valid valid.tsv $size --tokens words --steps 8 --dry-run --out dry 2>err | plan >dry.said
+same "a dry run tells the same" "$(plan told.err)" "$(cat dry.said)"
+"$qkv" train classify --train some.tsv $size --tokens words --steps 8 --quiet --out hushed 2>err
+same "nothing when quiet" "" "$(cat err)"
+
 # ---- generate and perplexity ----
 awk 'BEGIN { split("ab cd ef gh", w); x = 3
     for (i = 0; i < 150; i++) { s = ""; n = 2 + i % 6
@@ -150,8 +166,13 @@ for kind in paragraphs files; do
     check "documents by $kind" run 0 "" train generate --train train.txt --documents $kind $size --steps 2 --quiet --out by-$kind
 done
 
+contains "what a language model reads is told" "$("$qkv" train generate --train train.txt --valid heldout.txt $size --context 9 --steps 2 \
+    --out told-tongue 2>&1)" "documents   120, as " " windows" "validation  30" "vocabulary  " " byte pairs" "parameters  " "updates     2, "
+
 # ---- mask, embed, similar ----
 cut -f2 train.tsv >plain.txt
+contains "what an encoder reads is told" "$("$qkv" train mask --train plain.txt $size --steps 2 --out told-mask 2>&1)" "documents   200" \
+    "vocabulary  " "updates     2, "
 mask() {
     "$qkv" train mask --train plain.txt --valid valid.txt $size --tokens words --lr 0.01 --schedule constant --valid-every 20 --quiet "$@"
 }

@@ -144,9 +144,13 @@ check "two vocabularies" train --separate --steps 20 --out two
 check "translate" run 0 "" translate -m two --input valid.1
 check "every part by option" train --steps 3 --pre-norm --norm rms --activation silu-gated --positions rotary --kv-heads 1 --no-bias \
     --untied --optimizer adamw --schedule cosine --warmup 1 --lr 0.001 --update-freq 3 --out parts
+(cat train.tsv; printf 'one\t\n'; awk 'BEGIN { for (i = 0; i < 99; i++) printf "six "; print "\tsechs" }') >odd.tsv
+contains "what was read and left out is told" "$("$qkv" train translate --train odd.tsv --valid valid.tsv $loud --separate --max-length 50 --steps 7 \
+    --out told 2>&1)" "pairs       200 of 202; left out: 1 empty, 1 longer than --max-length" "validation  40" "vocabulary  " " of the target" \
+    "parameters  " "updates     7, " "memory      " "time        "
 before=$(ls -d dry 2>&1)
 check "a dry run tells" run 0 "" train translate $data $model --steps 60 --dry-run --out dry
-contains "parameters, memory, time" "$(cat out)" "parameters " "memory " "time "
+contains "parameters, memory, time" "$(cat out)" "pairs       200" "vocabulary  " "parameters " "updates     60, " "memory " "time "
 same "and writes nothing" "$before" "$(ls -d dry 2>&1)"
 
 # ---- refused ----
