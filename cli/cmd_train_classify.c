@@ -38,14 +38,17 @@ static const option options[] = {
 
 typedef struct texts {
     label_set labels;
+    labelled_look look;
     const qkv_model *model;
     int64_t max_length;
     qkv_pairs *pairs;
     qkv_words *words;
 } texts;
 
-static qkv_status too_many(const qkv_labelled *x)
+static qkv_status too_many(const texts *t, const qkv_labelled *x)
 {
+    qkv_status status = check_labelled(&t->look, &t->labels, given.train, true);
+    if (status) return told(status);
     return told(fail(QKV_LIMIT, "%s: line %lld: more than %d different labels: --label-column chooses the column", x->path,
                      (long long)x->line, MOST_CLASSES));
 }
@@ -53,7 +56,8 @@ static qkv_status too_many(const qkv_labelled *x)
 static qkv_status take_label(void *data, const qkv_labelled *x)
 {
     texts *t = data;
-    if (t->labels.n == MOST_CLASSES && find_label(&t->labels, x->label) < 0) return too_many(x);
+    if (t->labels.n == MOST_CLASSES && find_label(&t->labels, x->label) < 0) return too_many(t, x);
+    look_at_labelled(&t->look, given.train, x);
     qkv_status status = told(add_label(&t->labels, x->label));
     if (!status && t->words && (status = qkv_words_add(t->words, x->text, x->text_length))) return status;
     return !status && t->words && x->pair ? qkv_words_add(t->words, x->pair, x->pair_length) : status;
@@ -64,8 +68,8 @@ static qkv_status take_text(void *data, const qkv_labelled *x)
     texts *t = data;
     int class_id = find_label(&t->labels, x->label);
     if (class_id < 0)
-        return told(fail(QKV_FORMAT, "%s: line %lld: the label \"%.60s\" is not in %s", x->path, (long long)x->line, x->label,
-                         given.train));
+        return told(fail(QKV_FORMAT, "%s: line %lld: the label \"%.60s\" is not in %s%s", x->path, (long long)x->line, x->label,
+                         given.train, header_hint(x)));
     return qkv_pairs_add_text(t->pairs, t->model, x->text, x->text_length, x->pair, x->pair_length, t->max_length,
                               (int32_t)class_id);
 }
@@ -73,7 +77,9 @@ static qkv_status take_text(void *data, const qkv_labelled *x)
 static qkv_status read_labels(texts *t)
 {
     free_labels(&t->labels);
-    return read_labelled(given.train, training.strict, false, true, take_label, t, NULL);
+    t->look = (labelled_look){ 0 };
+    qkv_status status = read_labelled(given.train, training.strict, false, true, take_label, t, NULL);
+    return status ? status : check_labelled(&t->look, &t->labels, given.train, training.quiet);
 }
 
 static qkv_status add_words(void *data, qkv_words *sources, qkv_words *targets)
@@ -246,7 +252,8 @@ const command train_classify_command = {
     .about = "Learns which class a text belongs to, and writes a model folder that \"qkv\n"
              "classify -m DIR\" uses. Texts come as TSV (label TAB text, and TAB second text for\n"
              "pairs; or columns by name or number), CSV with a header, JSON lines, or a folder\n"
-             "of LABEL/*.txt as the IMDb reviews are; plain or gzip.\n"
+             "of LABEL/*.txt as the IMDb reviews are; plain or gzip. A header that is read as a\n"
+             "text, or labels that hardly occur twice, are refused before anything is trained.\n"
              "\n"
              "An encoder reads <s> text </s>, cut after --max-length tokens (256 unless given);\n"
              "its hidden states are pooled and classified. Defaults: linear schedule from 5e-4,\n"

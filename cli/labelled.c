@@ -21,11 +21,15 @@ qkv_status read_labelled(const char *path, bool strict, bool no_label, bool quie
                                      .text = labelled.text_column,
                                      .pair = labelled.pair_column,
                                      .strict = strict,
-                                     .no_label = no_label };
+                                     .no_label = no_label,
+                                     .header = labelled.header };
     qkv_corpus_read read = { 0 };
     is_told = false;
     qkv_status status = qkv_labelled_read(path, &opts, each, data, &read);
     if (out) *out = read;
+    /* What is wrong with the first line is mostly which columns it has. */
+    if (status == QKV_FORMAT && !is_told && !strict && read.lines == 1 && !read.pairs && !read.empty)
+        return fail(status, "%s: --label-column and --text-column choose columns, by name or number", qkv_error());
     if (status) return is_told ? status : library_failed();
     if (read.repaired && !quiet)
         fprintf(stderr, "qkv: %s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in\n", path,

@@ -217,6 +217,39 @@ refused "empty texts alone" 4 "blank.tsv: there are no texts" $train --train bla
 refused "at evaluation too" 4 "blank.tsv: there are no texts" classify -m whole --eval blank.tsv --quiet
 cat blank.tsv >>unknown.tsv
 check "some empty texts are told" run 0 "unknown.tsv: 2 texts are empty, the first is line 3" train classify $size --steps 2 --train unknown.tsv --out some
+
+# ---- labelled text that is not what it is taken for ----
+(printf 'label\tsentence\r\n'; cat train.tsv) >headed.tsv
+(printf 'Label\tcontent\n'; cat valid.tsv) >headed.valid.tsv
+awk -F'\t' '{ print $2 "\t" $1 }' train.tsv >swapped.tsv
+(printf 'review\tsentiment\n'; cat swapped.tsv) >both.tsv
+classes() { "$qkv" train classify $size --steps 2 --dry-run --out no "$@" 2>&1 | grep '^classes'; }
+refused "a header is no text" 4 'headed.tsv: line 1, "label" with the text "sentence", is a header: give --header' $train --train headed.tsv
+same "it is passed over" "classes     2: neg (100), pos (100)" "$(classes --train headed.tsv --header --valid headed.valid.tsv)"
+same "or names the columns" "classes     2: neg (100), pos (100)" "$(classes --train headed.tsv --label-column label --text-column sentence)"
+refused "a header of the other text alone" 4 'line 1: the label "Label" is not in train.tsv: if line 1 is a header, give --header' \
+    $train --train train.tsv --valid headed.valid.tsv
+refused "and at evaluation" 4 'the label "Label": if line 1 is a header, give --header' classify -m whole --eval headed.valid.tsv
+contains "where --header helps" "$("$qkv" classify -m whole --eval headed.valid.tsv --header)" "of 40"
+refused "text before label" 4 'different labels, such as "' $train --train swapped.tsv
+contains "the option is named" "$(cat err)" "swapped.tsv: 200 texts have 1" "--label-column 2 --text-column 1"
+same "and helps" "classes     2: neg (100), pos (100)" "$(classes --train swapped.tsv --label-column 2 --text-column 1)"
+refused "with a header" 4 "give --label-column sentiment --text-column review" $train --train both.tsv
+same "whose names help" "classes     2: neg (100), pos (100)" "$(classes --train both.tsv --label-column sentiment --text-column review)"
+awk 'BEGIN { print "text\tlabel"; for (i = 0; i < 10100; i++) print "a text of its own " i "\tpos" }' >thousands.tsv
+refused "among thousands of labels too" 4 "give --label-column label --text-column text" $train --train thousands.tsv
+tail -n +2 thousands.tsv >headless.tsv
+refused "before they are counted to the end" 4 "10000 different labels" $train --train headless.tsv
+same "nothing was trained" "" "$(ls no 2>/dev/null)"
+refused "columns of a CSV by other names" 4 "--label-column and --text-column choose columns" $train --train train.csv --text-column words
+(echo 'Klasse	der Text'; cat train.tsv) >maybe.tsv
+check "what may be a header is told" run 0 'the label "Klasse" of line 1 occurs nowhere else: if line 1 is a header, give --header' \
+    train classify $size --steps 2 --train maybe.tsv --out maybe
+awk -F'\t' 'NR % 20 == 1' swapped.tsv >fewer.tsv
+check "and labels longer than texts" run 0 "the labels are longer than the texts" train classify $size --steps 2 --train fewer.tsv --out fewer
+check "a warning is no error, and no word when quiet" run 0 "" train classify $size --steps 2 --quiet --train maybe.tsv --out quiet
+same "no word" "" "$(cat err)"
+
 printf 'label,text\npos,fine\nneg,"never ends\nand so\n' >open.csv
 refused "a CSV with an open quote" 4 "open.csv: line 3" $train --train open.csv
 printf '{"label": "a", "text": "b"}\n[1, 2]\n' >list.jsonl
