@@ -111,7 +111,8 @@ const command attention_command = {
              "Masks combine: a key is seen only if all of them let it be seen. --keep and\n"
              "--bias have 1 to 4 dimensions, which stretch to the shape of the scores.\n"
              "A query that may see nothing gives a row of zeros.",
-    .example = "  qkv attention --q q.npy --k k.npy --v v.npy --causal --out o.npy --weights w.npy",
+    .example = "  qkv attention --q q.npy --k k.npy --v v.npy --causal --out o.npy \\\n"
+               "    --weights w.npy",
     .options = options,
     .run = run,
 };

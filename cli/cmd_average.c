@@ -106,7 +106,8 @@ const command average_command = {
              "last few that a training saved are, averaged, mostly better than each of them.\n"
              "They must have the same config.json and the same tokenizers. The folder to write\n"
              "may be one of those that are read.",
-    .example = "  qkv average --models run/step-8000 run/step-9000 run/step-10000 --out averaged",
+    .example = "  qkv average --models run/step-8000 run/step-9000 run/step-10000 \\\n"
+               "    --out averaged",
     .options = options,
     .run = run,
 };

@@ -303,8 +303,10 @@ const command forward_command = {
              "\n"
              "Hidden states of every layer begin with what goes into the first one; the last are\n"
              "those after the norm at the end, where there is one.",
-    .example = "  qkv forward -m models/en-zh --source \"I love you\" --logits logits.npy --encoder memory.npy\n"
-               "  qkv forward -m bert-base-uncased --source \"A [MASK] text.\" --encoder-all layers.npy",
+    .example = "  qkv forward -m models/en-zh --source \"I love you\" --logits logits.npy \\\n"
+               "    --encoder memory.npy\n"
+               "  qkv forward -m bert-base-uncased --source \"A [MASK] text.\" \\\n"
+               "    --encoder-all layers.npy",
     .options = options,
     .run = run,
 };

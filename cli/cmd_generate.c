@@ -17,23 +17,30 @@ static struct {
 } given = { .samples = 1, .top_p = 1, .repetition_penalty = 1 };
 
 static const option options[] = {
-    { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
-    { "prompt", 'p', .value = "TEXT", .help = "what to continue; else each line of standard input", .text = &given.prompt,
-      .may_be_empty = true },
-    { "max-tokens", 'n', .value = "N", .help = "new tokens at most; 128, or what the model's files say",
-      .count = &given.max_tokens },
-    { "temp", .value = "T", .help = "divide logits by T; 0 takes the likeliest token always", .number = &given.temperature },
-    { "top-k", .value = "K", .help = "draw from the K likeliest tokens only", .count = &given.top_k },
-    { "top-p", .value = "P", .help = "only from the likeliest that together have probability P", .number = &given.top_p },
-    { "min-p", .value = "P", .help = "only from those at least P times as likely as the likeliest", .number = &given.min_p },
-    { "repetition-penalty", .value = "R", .help = "make tokens that the text has already less likely, for R above 1",
-      .number = &given.repetition_penalty },
-    { "no-repeat-ngram", .value = "N", .help = "no run of N tokens comes twice", .count = &given.no_repeat },
-    { "stop", .value = "TEXT..", .help = "end before the first of these texts", .list = &given.stops },
-    { "seed", .value = "N", .help = "another number, other draws; 0 unless given", .whole = &given.seed },
-    { "samples", .value = "N", .help = "continue each prompt N times, each time by other draws", .count = &given.samples },
-    { "no-echo", .help = "print what follows the prompt only", .flag = &given.no_echo },
-    { "json", .help = "print a JSON object a line, with log-probabilities", .flag = &given.json },
+    { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
+      .text = &given.model },
+    { "prompt", 'p', .group = INPUT_GROUP, .value = "TEXT", .help = "what to continue; else each line of standard input",
+      .text = &given.prompt, .may_be_empty = true },
+    { "max-tokens", 'n', .group = SAMPLING_GROUP, .value = "N",
+      .help = "new tokens at most; 128, or what the model's files say", .count = &given.max_tokens },
+    { "temp", .group = SAMPLING_GROUP, .value = "T", .help = "divide logits by T; 0 takes the likeliest token always",
+      .number = &given.temperature },
+    { "top-k", .group = SAMPLING_GROUP, .value = "K", .help = "draw from the K likeliest tokens only", .count = &given.top_k },
+    { "top-p", .group = SAMPLING_GROUP, .value = "P", .help = "only from the likeliest that together have probability P",
+      .number = &given.top_p },
+    { "min-p", .group = SAMPLING_GROUP, .value = "P", .help = "only from those at least P times as likely as the likeliest",
+      .number = &given.min_p },
+    { "repetition-penalty", .group = SAMPLING_GROUP, .value = "R",
+      .help = "make tokens that the text has already less likely, for R above 1", .number = &given.repetition_penalty },
+    { "no-repeat-ngram", .group = SAMPLING_GROUP, .value = "N", .help = "no run of N tokens comes twice",
+      .count = &given.no_repeat },
+    { "stop", .group = SAMPLING_GROUP, .value = "TEXT..", .help = "end before the first of these texts", .list = &given.stops },
+    { "seed", .group = SAMPLING_GROUP, .value = "N", .help = "another number, other draws; 0 unless given",
+      .whole = &given.seed },
+    { "samples", .group = SAMPLING_GROUP, .value = "N", .help = "continue each prompt N times, each time by other draws",
+      .count = &given.samples },
+    { "no-echo", .group = RESULT_GROUP, .help = "print what follows the prompt only", .flag = &given.no_echo },
+    { "json", .group = RESULT_GROUP, .help = "print a JSON object a line, with log-probabilities", .flag = &given.json },
     { 0 },
 };
 
@@ -247,7 +254,8 @@ const command generate_command = {
              "A line that leaves no room for another token, or is not UTF-8, gives an empty\n"
              "line (in JSON an \"error\") and a sentence on standard error; the others are\n"
              "continued, and the exit status at the end is that of the first such line.",
-    .example = "  qkv generate -m models/shakespeare -p \"ROMEO:\" --temp 0.8 --top-p 0.95 --seed 7",
+    .example = "  qkv generate -m models/shakespeare -p \"ROMEO:\" --temp 0.8 \\\n"
+               "    --top-p 0.95 --seed 7",
     .options = options,
     .run = run,
 };

@@ -13,12 +13,14 @@ static struct {
 
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of a language model", .required = true, .text = &given.model },
-    { "input", 'i', .value = "FILES", .help = "the text, plain or gzip", .required = true, .plain = true,
+    { "input", 'i', .group = DATA_GROUP, .value = "FILES", .help = "the text, plain or gzip", .required = true, .plain = true,
       .list = &given.files },
     DOCUMENT_OPTIONS,
-    { "context", .value = "N", .help = "tokens the model sees at once, 256 unless given", .count = &given.context },
-    { "stride", .value = "N", .help = "how far a window moves; --context unless given", .count = &given.stride },
-    { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
+    { "context", .group = DATA_GROUP, .value = "N", .help = "tokens the model sees at once, 256 unless given",
+      .count = &given.context },
+    { "stride", .group = DATA_GROUP, .value = "N", .help = "how far a window moves; --context unless given",
+      .count = &given.stride },
+    { "strict", .group = DATA_GROUP, .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
     { "json", .help = "print a JSON object", .flag = &given.json },
     { 0 },
 };

@@ -150,7 +150,7 @@ static qkv_status run(void)
 
 const command score_command = {
     .name = "score",
-    .summary = "score translations: BLEU and chrF as sacreBLEU computes them",
+    .summary = "score translations as sacreBLEU does: BLEU, chrF",
     .about = "Compares translations with the right ones, line by line, and prints BLEU, chrF\n"
              "(chrF2) and chrF++ (chrF2++) of the whole file, from 0 to 100. The numbers are\n"
              "those of sacreBLEU, and so is the signature below each, but for the version.\n"

@@ -129,7 +129,8 @@ const command serve_command = {
              "behind a proxy that has some.",
     .example = "  qkv serve -m models/en-zh --languages en zh\n"
                "  curl -d '{\"q\": \"I love you\", \"source\": \"en\", \"target\": \"zh\"}' \\\n"
-               "      -H 'Content-Type: application/json' http://127.0.0.1:8080/translate",
+               "      -H 'Content-Type: application/json' \\\n"
+               "      http://127.0.0.1:8080/translate",
     .options = options,
     .run = run,
 };

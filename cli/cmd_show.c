@@ -115,7 +115,7 @@ static qkv_status run_positions(void)
 
 const command show_positions_command = {
     .name = "show positions",
-    .summary = "draw a table of positions: the paper's sinusoids, or a model's",
+    .summary = "draw a table of positions: sinusoids, or a model's",
     .about = "Draws what is added to the embedding of a token for its place: a row for each\n"
              "position, a column for each dimension, blue for negative and red for positive\n"
              "numbers. Without a model these are the paper's sinusoids,\n"
@@ -195,12 +195,13 @@ static qkv_status run_flow(void)
 
 const command show_flow_command = {
     .name = "show flow",
-    .summary = "draw how attention is computed, with the shape of every array",
+    .summary = "draw how attention is computed, with all shapes",
     .about = "Draws attention as boxes and arrows: X, the projections W_Q, W_K and W_V, the\n"
              "split into heads, the scores, scaling, softmax, the sum of the values, concat and\n"
              "W_O, with the shape of what goes from box to box. --d-k and --d-v are those of one\n"
              "head. Without --out the same is printed as a table.",
-    .example = "  qkv show flow --d-model 4 --heads 2 --d-k 4 --d-v 8 --tokens 3 -o flow.svg",
+    .example = "  qkv show flow --d-model 4 --heads 2 --d-k 4 --d-v 8 --tokens 3 \\\n"
+               "    -o flow.svg",
     .options = flow_options,
     .run = run_flow,
 };

@@ -263,7 +263,8 @@ const command tokenize_command = {
              "Bytes that are not UTF-8 are replaced by U+FFFD, and the line is named on\n"
              "standard error; with --strict such a line ends the command.",
     .example = "  echo \"I love you\" | qkv tokenize --tokenizer tokenizer.json --ids\n"
-               "  printf \"Is it?\\tIt is.\\n\" | qkv tokenize -m bert-base-uncased --framed --pair --json",
+               "  printf \"Is it?\\tIt is.\\n\" | qkv tokenize -m bert-base-uncased \\\n"
+               "    --framed --pair --json",
     .options = tokenize_options,
     .run = run_tokenize,
 };

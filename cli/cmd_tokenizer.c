@@ -83,7 +83,8 @@ const command tokenizer_command = {
              "\n"
              "When the text gives fewer tokens than asked for, that is told and the smaller\n"
              "vocabulary is written.",
-    .example = "  qkv tokenizer --train train.en train.de.gz --size 8000 --out tokenizer.json",
+    .example = "  qkv tokenizer --train train.en train.de.gz --size 8000 \\\n"
+               "    --out tokenizer.json",
     .options = options,
     .run = run,
 };

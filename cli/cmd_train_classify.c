@@ -19,16 +19,18 @@ static struct {
 } given = { .metric = BY_ACCURACY };
 
 static const option options[] = {
-    { "train", .value = "PATH", .help = "labelled texts: TSV, CSV, JSONL, or a folder of LABEL/*.txt", .required = true,
-      .text = &given.train },
-    { "valid", .value = "PATH", .help = "the same, to measure progress on", .text = &given.valid },
+    { "train", .group = DATA_GROUP, .value = "PATH", .help = "labelled texts: TSV, CSV, JSONL, or a folder of LABEL/*.txt",
+      .required = true, .text = &given.train },
+    { "valid", .group = DATA_GROUP, .value = "PATH", .help = "the same, to measure progress on", .text = &given.valid },
     LABELLED_OPTIONS,
     TOKENIZER_OPTIONS,
-    { "pooling", .value = "KIND", .help = "mean (unless given), first, last or attention", .choice = &given.pooling,
-      .names = pooling_names },
-    { "balance", .help = "weigh classes so that rare ones count as much as common ones", .flag = &given.balance },
-    { "metric", .value = "NAME", .help = "what is best: the highest accuracy (unless given) or the lowest loss",
-      .choice = &given.metric, .names = metric_names },
+    { "pooling", .group = MODEL_GROUP, .value = "KIND", .help = "mean (unless given), first, last or attention",
+      .choice = &given.pooling, .names = pooling_names },
+    { "balance", .group = DATA_GROUP, .help = "weigh classes so that rare ones count as much as common ones",
+      .flag = &given.balance },
+    { "metric", .group = STOPPING_GROUP, .value = "NAME",
+      .help = "what is best: the highest accuracy (unless given) or the lowest loss", .choice = &given.metric,
+      .names = metric_names },
     TRAINING_OPTIONS,
     TRAINING_LIMITS,
     { 0 },
@@ -259,7 +261,8 @@ const command train_classify_command = {
              "its hidden states are pooled and classified. Defaults: linear schedule from 5e-4,\n"
              "5 epochs, no label smoothing; all else as in \"qkv train translate\". --from DIR\n"
              "starts with the encoder of another model, such as one of \"qkv train mask\".",
-    .example = "  qkv train classify --train train.tsv --valid valid.tsv --preset tiny --tokens words --out reviews",
+    .example = "  qkv train classify --train train.tsv --valid valid.tsv \\\n"
+               "    --preset tiny --tokens words --out reviews",
     .options = options,
     .run = run,
 };

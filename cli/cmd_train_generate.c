@@ -11,14 +11,16 @@ static struct {
     float rate;
 } given = { .context = 256, .rate = 0.15f };
 
-#define TEXT_OPTIONS                                                                                                       \
-    { "train", .value = "FILES", .help = "plain text, plain or gzip", .required = true, .list = &given.train },            \
-        { "valid", .value = "FILES", .help = "the same, to measure progress on", .list = &given.valid }, DOCUMENT_OPTIONS, \
-        TOKENIZER_OPTIONS
+#define TEXT_OPTIONS                                                                                                          \
+    { "train",          .group = DATA_GROUP, .value = "FILES", .help = "plain text, plain or gzip",                           \
+      .required = true, .list = &given.train },                                                                               \
+        { "valid", .group = DATA_GROUP, .value = "FILES", .help = "the same, to measure progress on", .list = &given.valid }, \
+        DOCUMENT_OPTIONS, TOKENIZER_OPTIONS
 
 static const option generate_options[] = {
     TEXT_OPTIONS,
-    { "context", .value = "N", .help = "tokens the model sees at once, 256 unless given", .count = &given.context },
+    { "context", .group = DATA_GROUP, .value = "N", .help = "tokens the model sees at once, 256 unless given",
+      .count = &given.context },
     TRAINING_OPTIONS,
     TRAINING_LIMITS,
     { 0 },
@@ -26,7 +28,8 @@ static const option generate_options[] = {
 
 static const option mask_options[] = {
     TEXT_OPTIONS,
-    { "rate", .value = "R", .help = "share of the tokens that are to be guessed, 0.15 unless given", .number = &given.rate },
+    { "rate", .group = DATA_GROUP, .value = "R", .help = "share of the tokens that are to be guessed, 0.15 unless given",
+      .number = &given.rate },
     TRAINING_OPTIONS,
     TRAINING_LIMITS,
     { 0 },
@@ -179,7 +182,8 @@ const command train_generate_command = {
              "\n"
              "Defaults: rotary positions, normalisation before each sub-layer, cosine schedule\n"
              "from 1e-3, 10 epochs; all else as in \"qkv train translate\".",
-    .example = "  qkv train generate --train play.txt --documents files --tokens characters --out play",
+    .example = "  qkv train generate --train play.txt --documents files \\\n"
+               "    --tokens characters --out play",
     .options = generate_options,
     .run = run_generate,
 };
@@ -191,7 +195,8 @@ const command train_mask_command = {
              "encoder guesses them. The model folder is a start for \"qkv train classify --from\n"
              "DIR\", and embeds texts. Of the chosen tokens 8 of 10 become <mask>, 1 another\n"
              "token, 1 stays; every pass over the text chooses anew.",
-    .example = "  qkv train mask --train reviews.txt --tokens words --vocab 20000 --preset tiny --out encoder",
+    .example = "  qkv train mask --train reviews.txt --tokens words --vocab 20000 \\\n"
+               "    --preset tiny --out encoder",
     .options = mask_options,
     .run = run_mask,
 };

@@ -19,15 +19,16 @@ static struct {
 } given;
 
 static const option options[] = {
-    { "train", .value = "FILES", .help = "source and target, line by line; or one file \"source TAB target\"", .required = true,
-      .list = &given.train },
-    { "valid", .value = "FILES", .help = "the same, to measure progress on", .list = &given.valid },
+    { "train", .group = DATA_GROUP, .value = "FILES",
+      .help = "source and target, line by line; or one file \"source TAB target\"", .required = true, .list = &given.train },
+    { "valid", .group = DATA_GROUP, .value = "FILES", .help = "the same, to measure progress on", .list = &given.valid },
     TOKENIZER_OPTIONS,
-    { "separate", .help = "source and target have a vocabulary each", .flag = &given.separate },
-    { "metric", .value = "NAME", .help = "what is best: the lowest loss (unless given) or the highest bleu",
-      .choice = &given.metric, .names = metric_names },
-    { "bleu-tokenizer", .value = "NAME", .help = "13a (unless given), zh, char, intl or none", .choice = &given.bleu,
-      .names = bleu_names },
+    { "separate", .group = DATA_GROUP, .help = "source and target have a vocabulary each", .flag = &given.separate },
+    { "metric", .group = STOPPING_GROUP, .value = "NAME",
+      .help = "what is best: the lowest loss (unless given) or the highest bleu", .choice = &given.metric,
+      .names = metric_names },
+    { "bleu-tokenizer", .group = STOPPING_GROUP, .value = "NAME", .help = "13a (unless given), zh, char, intl or none",
+      .choice = &given.bleu, .names = bleu_names },
     TRAINING_OPTIONS,
     TRAINING_LIMITS,
     { 0 },
@@ -253,7 +254,8 @@ const command train_translate_command = {
              "same number. Of equal BLEU, to two digits, the lower loss is better.\n"
              "\n"
              "--keep N keeps the models of the last N validations for \"qkv average\".",
-    .example = "  qkv train translate --train train.en train.de.gz --valid val.en val.de --out en-de\n"
+    .example = "  qkv train translate --train train.en train.de.gz \\\n"
+               "    --valid val.en val.de --out en-de\n"
                "  qkv train translate --train pairs.tsv --preset tiny --epochs 10 --out toy",
     .options = options,
     .run = run,

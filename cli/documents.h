@@ -11,7 +11,8 @@ extern document_values documents;
 extern const char *const document_names[];
 
 #define DOCUMENT_OPTIONS \
-    { "documents", .value = "KIND", .help = "what a document is: lines (unless given), paragraphs or files", \
+    { "documents", .group = DATA_GROUP, .value = "KIND", \
+      .help = "what a document is: lines (unless given), paragraphs or files", \
       .choice = &documents.kind, .names = document_names }
 
 /* Calls each for every document of the files. Reports its error, and that of each, which is the library's. */

@@ -12,11 +12,14 @@ typedef struct labelled_values {
 extern labelled_values labelled;
 
 #define LABELLED_OPTIONS \
-    { "header", .help = "the first line of each TSV file is a header, and no text", .flag = &labelled.header }, \
-    { "label-column", .value = "NAME", .help = "the label's column by its name in a header, or its number", \
-      .text = &labelled.label_column }, \
-    { "text-column", .value = "NAME", .help = "the text's column, in the same way", .text = &labelled.text_column }, \
-    { "pair-column", .value = "NAME", .help = "of the second text, for pairs of texts", .text = &labelled.pair_column }
+    { "header", .group = DATA_GROUP, .help = "the first line of each TSV file is a header, and no text", \
+      .flag = &labelled.header }, \
+    { "label-column", .group = DATA_GROUP, .value = "NAME", \
+      .help = "the label's column by its name in a header, or its number", .text = &labelled.label_column }, \
+    { "text-column", .group = DATA_GROUP, .value = "NAME", .help = "the text's column, in the same way", \
+      .text = &labelled.text_column }, \
+    { "pair-column", .group = DATA_GROUP, .value = "NAME", .help = "of the second text, for pairs of texts", \
+      .text = &labelled.pair_column }
 
 /* Reads a file or folder by these options; warns of lines that were repaired or left out unless quiet. What was read goes to
  * *out (may be NULL). Reports its error. Where `each` reports one itself it gives told(status). */

@@ -9,41 +9,31 @@
 #include <string.h>
 #include <unistd.h>
 
+/* clang-format off */
 const command *const commands[] = {
-    &translate_command,
-    &generate_command,
-    &fill_command,
-    &forward_command,
-    &train_translate_command,
-    &train_classify_command,
-    &train_generate_command,
-    &train_mask_command,
-    &classify_command,
-    &embed_command,
-    &similar_command,
-    &perplexity_command,
-    &serve_command,
-    &example_translate_command,
-    &example_classify_command,
-    &example_generate_command,
-    &attend_command,
-    &attention_command,
-    &show_positions_command,
-    &show_flow_command,
-    &show_curve_command,
-    &show_array_command,
-    &average_command,
-    &export_command,
-    &explain_command,
-    &learn_command,
-    &line_command,
-    &score_command,
-    &tokenize_command,
-    &detokenize_command,
-    &tokenizer_command,
+    &translate_command, &classify_command, &generate_command, &perplexity_command, &fill_command, &embed_command,
+    &similar_command, &serve_command,
+    &train_translate_command, &train_classify_command, &train_generate_command, &train_mask_command,
+    &average_command, &export_command, &score_command,
+    &tokenizer_command, &tokenize_command, &detokenize_command,
+    &attend_command, &show_positions_command, &show_flow_command, &show_curve_command, &show_array_command,
+    &forward_command, &attention_command,
+    &learn_command, &explain_command, &line_command,
+    &example_translate_command, &example_classify_command, &example_generate_command,
     &info_command,
     NULL,
 };
+
+const command_heading command_headings[] = {
+    { &translate_command, "use a model" },
+    { &train_translate_command, "train one" },
+    { &tokenizer_command, "text and tokens" },
+    { &attend_command, "see inside" },
+    { &learn_command, "learn and try" },
+    { &info_command, "about" },
+    { NULL, NULL },
+};
+/* clang-format on */
 
 static const command *running;
 

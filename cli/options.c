@@ -11,8 +11,7 @@
 
 common_values common;
 const option common_options[] = {
-    { "threads", 't', .value = "N", .help = "use N threads; the results are the same bits with any number",
-      .count = &common.threads },
+    { "threads", 't', .value = "N", .help = "use N threads; any number gives the same bits", .count = &common.threads },
     { "help", 'h', .help = "print this help", .flag = &common.help },
     { 0 },
 };

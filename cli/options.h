@@ -12,6 +12,25 @@ typedef struct value_list {
     int n;
 } value_list;
 
+/* The headings of a long help, in the order that they come. Options without one come last. */
+#define OPTION_GROUPS(X)                         \
+    X(INPUT_GROUP, "input")                      \
+    X(DATA_GROUP, "data")                        \
+    X(MODEL_GROUP, "model")                      \
+    X(OPTIMIZER_GROUP, "optimizer and schedule") \
+    X(REGULAR_GROUP, "regularisation")           \
+    X(STOPPING_GROUP, "validation and stopping") \
+    X(SAVING_GROUP, "output and checkpoints")    \
+    X(SEARCH_GROUP, "search")                    \
+    X(SAMPLING_GROUP, "sampling")                \
+    X(RESULT_GROUP, "results")
+typedef enum option_group {
+    NO_GROUP,
+#define OPTION_GROUP_NAME(name, heading) name,
+    OPTION_GROUPS(OPTION_GROUP_NAME)
+#undef OPTION_GROUP_NAME
+} option_group;
+
 /* One option; the one pointer that is set says what it takes and where it goes. */
 typedef struct option {
     const char *name; /* without the dashes; NULL ends a table */
@@ -20,6 +39,7 @@ typedef struct option {
     bool plain;        /* may come without its name: "qkv learn 4" is "qkv learn --lesson 4" */
     const char *value; /* what the help calls the value; NULL for a flag */
     const char *help;
+    option_group group;
     bool *flag;
     const char **text;
     bool may_be_empty;        /* the text */
@@ -34,8 +54,8 @@ typedef struct option {
 typedef struct command {
     const char *name;    /* a word, or a word and its job: "train translate" */
     const char *summary; /* one line */
-    const char *about;   /* paragraphs, lines at most 80 wide */
-    const char *example; /* lines to type */
+    const char *about;   /* paragraphs, an empty line between them; where their lines end does not matter */
+    const char *example; /* lines to type, after two spaces, at most 75 wide: the manual indents them */
     const option *options;
     qkv_status (*run)(void); /* prints results; has reported its error when it gives one */
 } command;
@@ -47,8 +67,13 @@ extern const command example_translate_command, example_classify_command, exampl
     train_classify_command, train_generate_command, train_mask_command, train_translate_command, translate_command,
     forward_command, generate_command, serve_command, export_command, fill_command;
 
-/* The commands, NULL after the last, and the options that every command has. */
+/* The commands, NULL after the last; the headings above some of them; and the options that every command has. */
+typedef struct command_heading {
+    const command *first; /* of those under it; NULL after the last heading */
+    const char *text;
+} command_heading;
 extern const command *const commands[];
+extern const command_heading command_headings[];
 extern const option common_options[];
 typedef struct common_values {
     bool help;

@@ -30,76 +30,106 @@ extern const char *const preset_names[],
 
 /* Rows for jobs that may train a tokenizer. */
 #define TOKENIZER_OPTIONS \
-    { "tokenizer", .value = "FILE", .help = "use this tokenizer.json; one is trained unless given", .text = &training.tokenizer }, \
-    { "tokens", .value = "KIND", .help = "bpe (unless given), words or characters", \
+    { "tokenizer", .group = DATA_GROUP, .value = "FILE", .help = "use this tokenizer.json; one is trained unless given", \
+      .text = &training.tokenizer }, \
+    { "tokens", .group = DATA_GROUP, .value = "KIND", .help = "bpe (unless given), words or characters", \
       .choice = &training.tokens, .names = token_names }, \
-    { "vocab", .value = "N", .help = "tokens of the tokenizer to train, 8000 unless given", .count = &training.vocabulary }
+    { "vocab", .group = DATA_GROUP, .value = "N", .help = "tokens of the tokenizer to train, 8000 unless given", \
+      .count = &training.vocabulary }
 
 /* Rows for the table of a job. The first ones say what is learned, and must be the same when a training is resumed. */
 /* clang-format off */
 #define TRAINING_OPTIONS \
-    { "preset", .value = "NAME", .help = "tiny, small, base or big; small unless given", \
+    { "preset", .group = MODEL_GROUP, .value = "NAME", .help = "tiny, small, base or big; small unless given", \
       .choice = &training.preset, .names = preset_names }, \
-    { "layers", .value = "N", .help = "of the encoder and of the decoder", .count = &training.layers }, \
-    { "encoder-layers", .value = "N", .help = "of the encoder", .count = &training.encoder_layers }, \
-    { "decoder-layers", .value = "N", .help = "of the decoder", .count = &training.decoder_layers }, \
-    { "dim", .value = "N", .help = "width of the model, d_model", .count = &training.dim }, \
-    { "heads", .value = "N", .help = "attention heads", .count = &training.heads }, \
-    { "kv-heads", .value = "N", .help = "heads of keys and values; as many as heads unless given", \
+    { "layers", .group = MODEL_GROUP, .value = "N", .help = "of the encoder and of the decoder", \
+      .count = &training.layers }, \
+    { "encoder-layers", .group = MODEL_GROUP, .value = "N", .help = "of the encoder", .count = &training.encoder_layers }, \
+    { "decoder-layers", .group = MODEL_GROUP, .value = "N", .help = "of the decoder", .count = &training.decoder_layers }, \
+    { "dim", .group = MODEL_GROUP, .value = "N", .help = "width of the model, d_model", .count = &training.dim }, \
+    { "heads", .group = MODEL_GROUP, .value = "N", .help = "attention heads", .count = &training.heads }, \
+    { "kv-heads", .group = MODEL_GROUP, .value = "N", .help = "heads of keys and values; as many as heads unless given", \
       .count = &training.kv_heads }, \
-    { "inner", .value = "N", .help = "width inside the feed-forward layers, d_ff", .count = &training.inner }, \
-    { "pre-norm", .help = "normalise before each sub-layer, not after", .flag = &training.pre_norm }, \
-    { "norm", .value = "KIND", .help = "layer or rms", .choice = &training.norm, .names = norm_names }, \
-    { "activation", .value = "KIND", .help = "relu, gelu, gelu-tanh, silu or silu-gated", \
+    { "inner", .group = MODEL_GROUP, .value = "N", .help = "width inside the feed-forward layers, d_ff", \
+      .count = &training.inner }, \
+    { "pre-norm", .group = MODEL_GROUP, .help = "normalise before each sub-layer, not after", .flag = &training.pre_norm }, \
+    { "norm", .group = MODEL_GROUP, .value = "KIND", .help = "layer or rms", \
+      .choice = &training.norm, .names = norm_names }, \
+    { "activation", .group = MODEL_GROUP, .value = "KIND", .help = "relu, gelu, gelu-tanh, silu or silu-gated", \
       .choice = &training.activation, .names = activation_names }, \
-    { "positions", .value = "KIND", .help = "sinusoid, sinusoid-halves, learned, rotary or none", \
+    { "positions", .group = MODEL_GROUP, .value = "KIND", .help = "sinusoid, sinusoid-halves, learned, rotary or none", \
       .choice = &training.positions, .names = position_names }, \
-    { "longest", .value = "N", .help = "tokens that learned positions know, 512 unless given", .count = &training.longest }, \
-    { "no-bias", .help = "no biases in attention and feed-forward", .flag = &training.no_bias }, \
-    { "untied", .help = "the layer before the softmax has weights of its own", .flag = &training.untied }, \
-    { "dropout", .value = "P", .help = "of sub-layers and embeddings; the preset's unless given", \
+    { "longest", .group = MODEL_GROUP, .value = "N", .help = "tokens that learned positions know, 512 unless given", \
+      .count = &training.longest }, \
+    { "no-bias", .group = MODEL_GROUP, .help = "no biases in attention and feed-forward", .flag = &training.no_bias }, \
+    { "untied", .group = MODEL_GROUP, .help = "the layer before the softmax has weights of its own", \
+      .flag = &training.untied }, \
+    { "dropout", .group = REGULAR_GROUP, .value = "P", .help = "of sub-layers and embeddings; the preset's unless given", \
       .number = &training.dropout }, \
-    { "attention-dropout", .value = "P", .help = "of attention weights", .number = &training.attention_dropout }, \
-    { "inner-dropout", .value = "P", .help = "inside the feed-forward layers", .number = &training.inner_dropout }, \
-    { "label-smoothing", .value = "E", .help = "0.1 unless given", .number = &training.smoothing }, \
-    { "optimizer", .value = "NAME", .help = "adam (unless given), adamw, sgd, adagrad or rmsprop", \
+    { "attention-dropout", .group = REGULAR_GROUP, .value = "P", .help = "of attention weights", \
+      .number = &training.attention_dropout }, \
+    { "inner-dropout", .group = REGULAR_GROUP, .value = "P", .help = "inside the feed-forward layers", \
+      .number = &training.inner_dropout }, \
+    { "label-smoothing", .group = REGULAR_GROUP, .value = "E", .help = "0.1 unless given", .number = &training.smoothing }, \
+    { "optimizer", .group = OPTIMIZER_GROUP, .value = "NAME", .help = "adam (unless given), adamw, sgd, adagrad or rmsprop", \
       .choice = &training.optimizer, .names = optimizer_names }, \
-    { "schedule", .value = "NAME", .help = "paper (unless given), constant, linear or cosine", \
+    { "schedule", .group = OPTIMIZER_GROUP, .value = "NAME", .help = "paper (unless given), constant, linear or cosine", \
       .choice = &training.schedule, .names = schedule_names }, \
-    { "warmup", .value = "N", .help = "steps until the rate is full; paper 4000, a tenth", .count = &training.warmup }, \
-    { "lr", .value = "RATE", .help = "the full learning rate; of the paper's schedule a factor, 1", \
+    { "warmup", .group = OPTIMIZER_GROUP, .value = "N", .help = "steps until the rate is full; paper 4000, a tenth", \
+      .count = &training.warmup }, \
+    { "lr", .group = OPTIMIZER_GROUP, .value = "RATE", \
+      .help = "the full learning rate; of the paper's schedule a factor, 1", \
       .number = &training.lr }, \
-    { "last-lr", .value = "RATE", .help = "where linear and cosine end, 0 unless given", .number = &training.last_lr }, \
-    { "momentum", .value = "M", .help = "of sgd and rmsprop", .number = &training.momentum }, \
-    { "nesterov", .help = "of sgd", .flag = &training.nesterov }, \
-    { "beta1", .value = "B", .help = "of adam, 0.9 unless given", .number = &training.beta1 }, \
-    { "beta2", .value = "B", .help = "of adam, 0.98 unless given", .number = &training.beta2 }, \
-    { "alpha", .value = "A", .help = "of rmsprop, 0.99 unless given", .number = &training.alpha }, \
-    { "eps", .value = "E", .help = "of the optimizer; adam's is 1e-9 unless given", .number = &training.eps }, \
-    { "weight-decay", .value = "D", .help = "of matrices; adamw's is 0.01 unless given", .number = &training.weight_decay }, \
-    { "clip-norm", .value = "NORM", .help = "largest norm of the gradients, 1 unless given; 0: any", .number = &training.clip }, \
-    { "max-tokens", .value = "N", .help = "in a batch, padding included; 2048 unless given", .count = &training.max_tokens }, \
-    { "update-freq", .value = "N", .help = "batches in an update, 1 unless given", .count = &training.update_freq }, \
-    { "max-length", .value = "N", .help = "longer pairs are left out, longer texts cut; 256", .count = &training.max_length }, \
-    { "seed", .value = "N", .help = "of weights, dropout and the order of batches, 1 unless given", .whole = &training.seed }, \
-    { "from", .value = "DIR", .help = "go on from the weights and the text of this model", .text = &training.from }, \
-    { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &training.strict }, \
-    { "valid-every", .value = "N", .help = "steps; once an epoch unless given", .whole = &training.valid_every }
+    { "last-lr", .group = OPTIMIZER_GROUP, .value = "RATE", .help = "where linear and cosine end, 0 unless given", \
+      .number = &training.last_lr }, \
+    { "momentum", .group = OPTIMIZER_GROUP, .value = "M", .help = "of sgd and rmsprop", .number = &training.momentum }, \
+    { "nesterov", .group = OPTIMIZER_GROUP, .help = "of sgd", .flag = &training.nesterov }, \
+    { "beta1", .group = OPTIMIZER_GROUP, .value = "B", .help = "of adam, 0.9 unless given", .number = &training.beta1 }, \
+    { "beta2", .group = OPTIMIZER_GROUP, .value = "B", .help = "of adam, 0.98 unless given", .number = &training.beta2 }, \
+    { "alpha", .group = OPTIMIZER_GROUP, .value = "A", .help = "of rmsprop, 0.99 unless given", .number = &training.alpha }, \
+    { "eps", .group = OPTIMIZER_GROUP, .value = "E", .help = "of the optimizer; adam's is 1e-9 unless given", \
+      .number = &training.eps }, \
+    { "weight-decay", .group = REGULAR_GROUP, .value = "D", .help = "of matrices; adamw's is 0.01 unless given", \
+      .number = &training.weight_decay }, \
+    { "clip-norm", .group = REGULAR_GROUP, .value = "NORM", \
+      .help = "largest norm of the gradients, 1 unless given; 0: any", .number = &training.clip }, \
+    { "max-tokens", .group = OPTIMIZER_GROUP, .value = "N", .help = "in a batch, padding included; 2048 unless given", \
+      .count = &training.max_tokens }, \
+    { "update-freq", .group = OPTIMIZER_GROUP, .value = "N", .help = "batches in an update, 1 unless given", \
+      .count = &training.update_freq }, \
+    { "max-length", .group = DATA_GROUP, .value = "N", .help = "longer pairs are left out, longer texts cut; 256", \
+      .count = &training.max_length }, \
+    { "seed", .group = OPTIMIZER_GROUP, .value = "N", \
+      .help = "of weights, dropout and the order of batches, 1 unless given", .whole = &training.seed }, \
+    { "from", .group = MODEL_GROUP, .value = "DIR", .help = "go on from the weights and the text of this model", \
+      .text = &training.from }, \
+    { "strict", .group = DATA_GROUP, .help = "refuse a line that is not UTF-8 instead of repairing it", \
+      .flag = &training.strict }, \
+    { "valid-every", .group = STOPPING_GROUP, .value = "N", .help = "steps; once an epoch unless given", \
+      .whole = &training.valid_every }
 
 #define TRAINING_LIMITS \
-    { "patience", .value = "N", .help = "stop when N validations brought nothing, 5 unless given; 0: never", \
+    { "patience", .group = STOPPING_GROUP, .value = "N", \
+      .help = "stop when N validations brought nothing, 5 unless given; 0: never", \
       .whole = &training.patience }, \
-    { "epochs", .value = "N", .help = "stop after N passes over the text, 30 unless a limit is given", \
+    { "epochs", .group = STOPPING_GROUP, .value = "N", \
+      .help = "stop after N passes over the text, 30 unless a limit is given", \
       .whole = &training.epochs }, \
-    { "steps", .value = "N", .help = "stop after N updates in all", .whole = &training.steps }, \
-    { "minutes", .value = "M", .help = "stop after so much time of this run", .number = &training.minutes }, \
-    { "save-every", .value = "N", .help = "steps between checkpoints, 500 unless given", .whole = &training.save_every }, \
-    { "keep", .value = "N", .help = "keep the models of the last N validations too, in DIR/step-N", .whole = &training.keep }, \
-    { "out", 'o', .value = "DIR", .help = "the folder to write", .required = true, .text = &training.out }, \
-    { "resume", .help = "go on where the training in DIR stopped", .flag = &training.resume }, \
-    { "dry-run", .help = "tell size, memory and time; train and write nothing", .flag = &training.dry_run }, \
-    { "log-every", .value = "N", .help = "steps between lines of progress, 100 unless given", .count = &training.log_every }, \
-    { "quiet", .help = "tell nothing but errors", .flag = &training.quiet }
+    { "steps", .group = STOPPING_GROUP, .value = "N", .help = "stop after N updates in all", .whole = &training.steps }, \
+    { "minutes", .group = STOPPING_GROUP, .value = "M", .help = "stop after so much time of this run", \
+      .number = &training.minutes }, \
+    { "save-every", .group = SAVING_GROUP, .value = "N", .help = "steps between checkpoints, 500 unless given", \
+      .whole = &training.save_every }, \
+    { "keep", .group = SAVING_GROUP, .value = "N", .help = "keep the models of the last N validations too, in DIR/step-N", \
+      .whole = &training.keep }, \
+    { "out", 'o', .group = SAVING_GROUP, .value = "DIR", .help = "the folder to write", \
+      .required = true, .text = &training.out }, \
+    { "resume", .group = SAVING_GROUP, .help = "go on where the training in DIR stopped", .flag = &training.resume }, \
+    { "dry-run", .group = SAVING_GROUP, .help = "tell size, memory and time; train and write nothing", \
+      .flag = &training.dry_run }, \
+    { "log-every", .group = SAVING_GROUP, .value = "N", .help = "steps between lines of progress, 100 unless given", \
+      .count = &training.log_every }, \
+    { "quiet", .group = SAVING_GROUP, .help = "tell nothing but errors", .flag = &training.quiet }
 /* clang-format on */
 
 /* ---- what they mean ---- */

@@ -261,8 +261,23 @@ help_lists score --ref --hyp --metric --tokenize --lowercase --json
 help_lists info --json
 same "qkv help COMMAND is the same" "$("$qkv" line --help)" "$("$qkv" help line)"
 contains "qkv --help lists the commands" "$("$qkv" --help)" attention explain line score info
-same "no line of help is wider than a terminal" "" \
-    "$(for c in attention explain line score info; do "$qkv" $c --help; done | awk 'length($0) > 100')"
+contains "under headings" "$("$qkv" --help)" "use a model:" "train one:" "see inside:"
+"$qkv" --help | sed -n 's/^  \(.\{17\}\) [^ ].*/\1/p' >commands
+for c in "show array" info "train mask"; do check "which are read off it, $c too" grep -q "^$c *$" commands; done
+while read -r c; do
+    # shellcheck disable=SC2086
+    "$qkv" help $c >>helps || echo "no help of $c" >>helps
+done <commands
+same "every command has its help" "$(wc -l <commands)" "$(grep -c '^usage: qkv ' helps)"
+same "no line of any help is wider than 80 columns" "" "$("$qkv" --help | cat - helps | awk 'length($0) > 80')"
+for c in "train translate" "train classify" "train generate" "train mask"; do
+    # shellcheck disable=SC2086
+    same "the options of $c come under headings" \
+        "data model optimizer_and_schedule regularisation validation_and_stopping output_and_checkpoints other_options example " \
+        "$("$qkv" help $c | sed -n 's/:$//p' | tr ' \n' '_ ')"
+done
+contains "each under its own" "$("$qkv" help train classify | sed -n '/^validation/,/^$/p')" --metric --patience --steps
+same "a short help has one heading" "options example " "$("$qkv" line --help | sed -n 's/:$//p' | tr '\n' ' ')"
 same "qkv --version" "qkv 0.1.0" "$("$qkv" --version)"
 contains "qkv info" "$("$qkv" info -t 2)" "version" "0.1.0" "instruction set" "available" "threads                2" "compiler" "jansson"
 contains "qkv info tells where the count came from" "$(QKV_THREADS=3 "$qkv" info)" "3 (from QKV_THREADS)"
@@ -278,10 +293,12 @@ unset QKV_ISA
 "$qkv" --man >qkv.1
 contains "the manual has every option" "$(sed 's/\\-/-/g' qkv.1)" --q --k --v --causal --lengths --keep --bias --heads --kv-heads \
     --scale --out --weights --print --quiet --lr --steps --every --ref --hyp --metric --tokenize --lowercase --json --threads "EXIT STATUS" QKV_ISA
+contains "and its headings" "$(cat qkv.1)" ".I optimizer and schedule" ".I other options"
 if command -v mandoc >/dev/null; then
     same "mandoc finds nothing wrong" "" "$(mandoc -T lint -W warning qkv.1)"
 elif command -v groff >/dev/null; then
     same "groff finds nothing wrong" "" "$(groff -man -Tutf8 -ww -z qkv.1 2>&1)"
+    same "no line of the manual is wider than 80 columns" "" "$(groff -man -Tascii -P-cbou -rLL=80n qkv.1 | awk 'length($0) > 80')"
 else
     skipped "the manual's form: neither mandoc nor groff is here"
 fi
