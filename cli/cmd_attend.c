@@ -2,6 +2,7 @@
 #include "attention_maps.h"
 #include "options.h"
 #include "results.h"
+#include "streams.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -167,6 +168,7 @@ static qkv_status read_file(work *w)
 static qkv_status read_text(work *w)
 {
     if (!given.text) return read_file(w);
+    tell_if_file(given.text);
     w->length = strlen(given.text);
     return QKV_OK;
 }

@@ -3,15 +3,15 @@
 #include "json.h"
 #include "labelled.h"
 #include "results.h"
+#include "streams.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static struct {
-    const char *model, *input, *eval, *confusion;
+    const char *model, *eval, *confusion;
     int max_length, batch;
     bool pairs, windows, all, json, strict, quiet;
 } given = { .max_length = 256, .batch = 256 };
@@ -19,9 +19,9 @@ static struct {
 static const option options[] = {
     { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
       .text = &given.model },
-    { "input", 'i', .group = INPUT_GROUP, .value = "FILE", .help = "read lines from FILE instead of standard input",
-      .text = &given.input },
+    TEXT_ROWS(INPUT_GROUP),
     { "pairs", .group = INPUT_GROUP, .help = "lines are pairs: text, TAB, second text", .flag = &given.pairs },
+    RESULT_ROW(RESULT_GROUP),
     { "all", .group = RESULT_GROUP, .help = "print the probability of every class", .flag = &given.all },
     { "json", .group = RESULT_GROUP, .help = "print a JSON object a line", .flag = &given.json },
     { "eval", .group = DATA_GROUP, .value = "PATH",
@@ -173,20 +173,20 @@ static qkv_status take_lines(group *g, FILE *in, char **line, size_t *room, bool
 /* What comes before a line that is refused is classified. */
 static qkv_status classify_lines(group *g)
 {
-    FILE *in = given.input ? fopen(given.input, "re") : stdin;
-    if (!in) return fail(QKV_IO, "%s: cannot open: %s", given.input, strerror(errno));
-    if (!given.input && isatty(STDIN_FILENO)) given.batch = 1;
+    text_stream in;
+    qkv_status status = open_texts(&in);
+    if (!status) status = open_results(&in);
+    if (is_typed(&in)) given.batch = 1;
     char *line = NULL;
     size_t room = 0;
-    qkv_status status = QKV_OK;
     for (bool more = true; !status && more && !ferror(stdout); empty_group(g)) {
-        status = take_lines(g, in, &line, &room, &more);
+        status = take_lines(g, in.file, &line, &room, &more);
         qkv_status done = g->n ? run_group(g) : QKV_OK;
         if (!done && g->n) done = print_group(g);
         if (!status) status = done;
     }
     free(line);
-    if (in != stdin) fclose(in);
+    close_texts(&in);
     return status;
 }
 
@@ -220,6 +220,7 @@ static qkv_status evaluate(group *g)
     qkv_status status = read_labelled(given.eval, given.strict, false, given.quiet, take_labelled, g, NULL);
     if (!status) status = count_group(g);
     if (!status && !g->confusion.n) status = fail(QKV_FORMAT, "%s: there are no texts", given.eval);
+    if (!status) status = open_results(NULL);
     if (!status) print_scores(&g->confusion, given.json);
     return status || !given.confusion ? status : write_confusion(&g->confusion, given.confusion);
 }
@@ -253,6 +254,7 @@ static qkv_status run(void)
     group g = { 0 };
     qkv_status status = given.eval ? check_folder(given.confusion) : QKV_OK;
     if (given.confusion && !given.eval) status = fail(QKV_USAGE, "--confusion needs --eval");
+    if (given.eval && (streams.texts.n || streams.input)) status = fail(QKV_USAGE, "texts and --eval: choose one");
     if (!status && !(g.model = qkv_model_load(given.model))) status = library_failed();
     if (!status && !qkv_model_label(g.model, 0)) status = fail(QKV_UNSUPPORTED, "%s is not a classifier", given.model);
     if (!status) status = make_room(&g);
@@ -267,14 +269,14 @@ static qkv_status run(void)
 const command classify_command = {
     .name = "classify",
     .summary = "tell which class lines of text belong to",
-    .about = "Prints for each line its label, a TAB and the label's probability; with --all\n"
+    .about = "Prints for each text, or line, its label, a TAB and the label's probability; with --all\n"
              "every label and its probability, the likeliest first. The results are the same\n"
              "bytes with any --batch and any number of threads.\n"
              "\n"
              "--eval reads labelled texts and prints accuracy, precision, recall and F1 of each\n"
              "class and the confusion matrix. A text of more than --max-length tokens is cut,\n"
              "or with --windows read in windows whose probabilities are averaged.",
-    .example = "  echo \"a great film\" | qkv classify -m reviews\n"
+    .example = "  qkv classify -m reviews \"a great film\" \"a dull plot\"\n"
                "  qkv classify -m reviews --eval test.tsv",
     .options = options,
     .run = run,

@@ -2,6 +2,7 @@
 #include "lines.h"
 #include "options.h"
 #include "results.h"
+#include "streams.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,20 +13,20 @@ enum { AS_TEXT, AS_JSON };
 static const char *const format_names[] = { "text", "json", NULL };
 
 static struct {
-    const char *model, *input, *out, *corpus;
+    const char *model, *out, *corpus;
     int pooling, max_length, format, top;
     bool windows, raw, quiet;
 } given = { .top = 5 };
 
-#define READING_OPTIONS                                                                                                        \
+/* clang-format off */
+#define READING_OPTIONS \
     { "model", 'm', .value = "DIR", .help = "the folder of a model with an encoder", .required = true, .text = &given.model }, \
-        { "input", 'i', .value = "FILE", .help = "read lines from FILE instead of standard input", .text = &given.input },     \
-        { "pooling", .value = "KIND", .help = "mean, first, last or attention; the model's own, or mean",                      \
-          .choice = &given.pooling, .names = pooling_names },                                                                  \
-        { "max-length", .value = "N", .help = "tokens read of a line; the model's own, or 512", .count = &given.max_length },  \
-    {                                                                                                                          \
-        "windows", .help = "read a longer line in windows of as many, and average", .flag = &given.windows                     \
-    }
+    TEXT_ROWS(NO_GROUP), \
+    { "pooling", .value = "KIND", .help = "mean, first, last or attention; the model's own, or mean", \
+      .choice = &given.pooling, .names = pooling_names }, \
+    { "max-length", .value = "N", .help = "tokens read of a line; the model's own, or 512", .count = &given.max_length }, \
+    { "windows", .help = "read a longer line in windows of as many, and average", .flag = &given.windows }
+/* clang-format on */
 
 static const option embed_options[] = {
     READING_OPTIONS,
@@ -41,6 +42,7 @@ static const option similar_options[] = {
     READING_OPTIONS,
     { "corpus", .value = "FILE", .help = "the lines to search", .required = true, .text = &given.corpus },
     { "top", .value = "N", .help = "lines to print for each query, 5 unless given", .count = &given.top },
+    RESULT_ROW(NO_GROUP),
     { 0 },
 };
 
@@ -74,7 +76,7 @@ static qkv_status run_embed(void)
     qkv_status status = check_folder(given.out);
     qkv_model *m = status ? NULL : qkv_model_load(given.model);
     if (!status && !m) status = library_failed();
-    if (!status) status = read_lines(&l, given.input);
+    if (!status) status = read_texts(&l);
     if (!status) status = embed(m, &l, !given.raw, &rows);
     if (!status && !given.out) print_rows(&rows);
     else if (!status)
@@ -130,8 +132,9 @@ static qkv_status run_similar(void)
     qkv_status status = m ? read_lines(&corpus, given.corpus) : library_failed();
     if (!status && !corpus.n) status = fail(QKV_FORMAT, "%s: there are no lines", given.corpus);
     if (!status) status = embed(m, &corpus, true, &c);
-    if (!status) status = read_lines(&queries, given.input);
+    if (!status) status = read_texts(&queries);
     if (!status) status = embed(m, &queries, true, &q);
+    if (!status) status = open_results(NULL);
     if (!status) status = print_near(&queries, &q, &corpus, &c);
     qkv_rows_free(&q);
     qkv_rows_free(&c);
@@ -144,7 +147,7 @@ static qkv_status run_similar(void)
 const command embed_command = {
     .name = "embed",
     .summary = "turn lines of text into vectors",
-    .about = "Prints a vector for each line: the hidden states of the encoder, pooled, and\n"
+    .about = "Prints a vector for each text, or line: the hidden states of the encoder, pooled, and\n"
              "divided by their length unless --raw. Any encoder serves: that of a translator,\n"
              "of a classifier, one trained by \"qkv train mask\", or a published one, whose files\n"
              "say how it is pooled and how many tokens it reads, if they say so.",
@@ -156,9 +159,9 @@ const command embed_command = {
 const command similar_command = {
     .name = "similar",
     .summary = "find the lines of a file that are nearest to a line",
-    .about = "For each line of the input the lines of the corpus with the largest cosine\n"
+    .about = "For each text, or line of the input, the lines of the corpus with the largest cosine\n"
              "between their vectors (see \"qkv embed\"): cosine, line number, line.",
-    .example = "  echo \"a funny film\" | qkv similar -m encoder --corpus reviews.txt --top 3",
+    .example = "  qkv similar -m encoder --corpus reviews.txt --top 3 \"a funny film\"",
     .options = similar_options,
     .run = run_similar,
 };

@@ -1,6 +1,7 @@
 /* cmd_explain.c: qkv explain: one attention, step by step, with the numbers. */
 #include "arrays.h"
 #include "options.h"
+#include "streams.h"
 #include "walk.h"
 
 #include <math.h>
@@ -16,6 +17,7 @@ static const option options[] = {
     { "k", .value = "FILE", .help = "keys", .text = &given.k },
     { "v", .value = "FILE", .help = "values", .text = &given.v },
     { "causal", .help = "query i sees keys 0..i; with fewer queries than keys the last sees all", .flag = &given.causal },
+    RESULT_ROW(NO_GROUP),
     { 0 },
 };
 
@@ -62,6 +64,7 @@ static qkv_status explain(const operands *o, bool is_example)
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     if (!t) return library_failed();
     qkv_status status = walk_attention(t, o, (qkv_mask){ .causal = given.causal }, &w);
+    if (!status) status = open_results(NULL);
     if (!status) show_inputs(&w), show_scores(&w), show_result(&w);
     qkv_tape_free(t);
     return status;

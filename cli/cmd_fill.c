@@ -1,6 +1,7 @@
 /* cmd_fill.c: qkv fill: the likeliest words for the masks in a text. */
 #include "json.h"
 #include "options.h"
+#include "streams.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 
 static struct {
-    const char *model, *text;
+    const char *model;
     int n_best;
     bool json;
 } given = { .n_best = 5 };
@@ -16,8 +17,8 @@ static struct {
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of a model that fills in words", .required = true,
       .text = &given.model },
-    { "text", .value = "TEXT", .help = "a text with [MASK] or <mask>; else lines of standard input", .plain = true,
-      .text = &given.text },
+    TEXT_ROWS(NO_GROUP),
+    RESULT_ROW(NO_GROUP),
     { "n-best", .value = "N", .help = "tokens for each mask, 5 unless given", .count = &given.n_best },
     { "json", .help = "print a JSON object a line", .flag = &given.json },
     { 0 },
@@ -96,23 +97,35 @@ static qkv_status fill_text(work *w, const char *text, size_t length)
     return QKV_OK;
 }
 
-static qkv_status fill_lines(work *w)
+static qkv_status fill_lines(work *w, const text_stream *in)
 {
     qkv_status status = QKV_OK;
     char *line = NULL;
     size_t room = 0;
     ssize_t length;
     errno = 0;
-    while (!status && !ferror(stdout) && (length = getline(&line, &room, stdin)) >= 0) {
+    while (!status && !ferror(stdout) && (length = getline(&line, &room, in->file)) >= 0) {
         if (length && line[length - 1] == '\n') length--;
         w->number++;
         status = fill_text(w, line, (size_t)length);
         errno = 0;
     }
-    if (!status && !ferror(stdout) && !feof(stdin))
-        status = fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "cannot read standard input: %s", strerror(errno));
+    if (!status && !ferror(stdout) && !feof(in->file))
+        status = fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "cannot read %s: %s", in->name, strerror(errno));
     free(line);
     return status ? status : w->first;
+}
+
+/* A text alone is no line with a number. */
+static qkv_status fill_texts(work *w)
+{
+    text_stream in;
+    const char *only = streams.texts.n == 1 ? streams.texts.at[0] : NULL;
+    qkv_status status = open_texts(&in);
+    if (!status) status = open_results(&in);
+    if (!status) status = only ? fill_text(w, only, strlen(only)) : fill_lines(w, &in);
+    close_texts(&in);
+    return status;
 }
 
 /* ---- from options to the end ---- */
@@ -124,7 +137,7 @@ static qkv_status run(void)
     qkv_status status = QKV_OK;
     if (!(qkv_model_facts(w.model)->can & QKV_FILLS))
         status = fail(QKV_USAGE, "%s does not fill in words: see \"qkv info %s\"", given.model, given.model);
-    if (!status) status = given.text ? fill_text(&w, given.text, strlen(given.text)) : fill_lines(&w);
+    if (!status) status = fill_texts(&w);
     qkv_filled_free(&w.found);
     qkv_model_free(w.model);
     return status;
@@ -136,7 +149,7 @@ const command fill_command = {
     .about = "Prints the likeliest tokens for every mask in a text, best first: the\n"
              "probability, the token and the text with it, with a TAB between them. A mask is\n"
              "written [MASK] or <mask>, or as the model's tokenizer has it. Without a text,\n"
-             "lines are read from standard input; results are an empty line apart.\n"
+             "lines are read from --input or standard input; results are an empty line apart.\n"
              "\n"
              "Models that can: BERT and its kin with their masked-word heads, and those of \"qkv\n"
              "train mask\". With --json, span is where the mask is, in bytes.\n"

@@ -1,6 +1,7 @@
 /* cmd_generate.c: qkv generate: a prompt in, the prompt and what follows out. */
 #include "json.h"
 #include "options.h"
+#include "streams.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,8 +20,9 @@ static struct {
 static const option options[] = {
     { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
       .text = &given.model },
-    { "prompt", 'p', .group = INPUT_GROUP, .value = "TEXT", .help = "what to continue; else each line of standard input",
-      .text = &given.prompt, .may_be_empty = true },
+    TEXT_ROWS(INPUT_GROUP),
+    { "prompt", 'p', .group = INPUT_GROUP, .value = "TEXT", .help = "the same as TEXT, one text", .text = &given.prompt,
+      .may_be_empty = true },
     { "max-tokens", 'n', .group = SAMPLING_GROUP, .value = "N",
       .help = "new tokens at most; 128, or what the model's files say", .count = &given.max_tokens },
     { "temp", .group = SAMPLING_GROUP, .value = "T", .help = "divide logits by T; 0 takes the likeliest token always",
@@ -39,6 +41,7 @@ static const option options[] = {
       .whole = &given.seed },
     { "samples", .group = SAMPLING_GROUP, .value = "N", .help = "continue each prompt N times, each time by other draws",
       .count = &given.samples },
+    RESULT_ROW(RESULT_GROUP),
     { "no-echo", .group = RESULT_GROUP, .help = "print what follows the prompt only", .flag = &given.no_echo },
     { "json", .group = RESULT_GROUP, .help = "print a JSON object a line, with log-probabilities", .flag = &given.json },
     { 0 },
@@ -48,7 +51,7 @@ static const option options[] = {
 typedef struct prompt {
     const char *text;
     size_t length;
-    int64_t line; /* of standard input, from 1; 0: it was given as --prompt */
+    int64_t line; /* of the input, from 1; 0: it was given as an argument */
     bool is_shown;
 } prompt;
 
@@ -60,7 +63,7 @@ typedef struct work {
 
 /* ---- text out ---- */
 
-/* Text of standard input stays one line. */
+/* Text of a line stays one line. */
 static void put_text(const prompt *p, const char *text, size_t length)
 {
     if (!p->line) {
@@ -163,13 +166,13 @@ static qkv_status generate(work *w, prompt p)
     return QKV_OK;
 }
 
-static qkv_status each_line(work *w)
+static qkv_status each_line(work *w, const text_stream *in)
 {
     char *line = NULL;
     size_t room = 0;
     qkv_status status = QKV_OK, refused = QKV_OK;
     ssize_t got = 0;
-    for (int64_t number = 1; !ferror(stdout) && (errno = 0, got = getline(&line, &room, stdin)) >= 0; number++) {
+    for (int64_t number = 1; !ferror(stdout) && (errno = 0, got = getline(&line, &room, in->file)) >= 0; number++) {
         size_t length = (size_t)got;
         if (length && line[length - 1] == '\n') length--;
         if (length && line[length - 1] == '\r') length--; /* part of the newline, as in a corpus */
@@ -178,16 +181,43 @@ static qkv_status each_line(work *w)
         if (status && !refused) refused = status;
         status = QKV_OK;
     }
-    if (got < 0 && !feof(stdin))
-        status = fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "standard input: cannot read: %s", strerror(errno));
+    if (got < 0 && !feof(in->file))
+        status = fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "%s: cannot read: %s", in->name, strerror(errno));
     free(line);
     return status ? status : refused;
+}
+
+/* A text among the arguments is a prompt as it is, newlines and all. */
+static qkv_status continue_text(work *w, const char *text)
+{
+    return generate(w, (prompt){ .text = text, .length = strlen(text) });
+}
+
+static qkv_status each_text(work *w)
+{
+    qkv_status status = QKV_OK;
+    for (int i = 0; i < streams.texts.n && !status && !ferror(stdout); i++) {
+        if (i && !given.json) puts("---");
+        status = continue_text(w, streams.texts.at[i]);
+    }
+    return status;
+}
+
+static qkv_status generate_all(work *w)
+{
+    text_stream in;
+    qkv_status status = open_texts(&in);
+    if (!status) status = open_results(&in);
+    if (!status) status = given.prompt ? continue_text(w, given.prompt) : streams.texts.n ? each_text(w) : each_line(w, &in);
+    close_texts(&in);
+    return status;
 }
 
 /* ---- from options to the end ---- */
 
 static qkv_status check(void)
 {
+    if (given.prompt && (streams.texts.n || streams.input)) return fail(QKV_USAGE, "--prompt and other texts: choose one");
     if (!(given.temperature >= 0)) return fail(QKV_USAGE, "--temp %g: it must be at least 0", (double)given.temperature);
     if (!(given.top_p > 0 && given.top_p <= 1))
         return fail(QKV_USAGE, "--top-p %g: it must be above 0 and at most 1", (double)given.top_p);
@@ -224,8 +254,7 @@ static qkv_status run(void)
     if (status) return status;
     work w = { .opts = settled(), .model = qkv_model_load(given.model) };
     if (!w.model) return library_failed();
-    if (given.prompt) status = generate(&w, (prompt){ .text = given.prompt, .length = strlen(given.prompt) });
-    else status = each_line(&w);
+    status = generate_all(&w);
     qkv_generated_free(&w.made);
     qkv_model_free(w.model);
     return status;
@@ -234,8 +263,8 @@ static qkv_status run(void)
 const command generate_command = {
     .name = "generate",
     .summary = "continue a text with a trained decoder",
-    .about = "Continues the text given with --prompt and prints both as they come, or continues\n"
-             "each line of standard input and prints both on a line of their own, a newline in\n"
+    .about = "Continues a text, an argument or --prompt, and prints both as they come; or continues\n"
+             "each line of --input or standard input and prints both on a line of their own, a newline in\n"
              "it as \\n, a carriage return as \\r and a backslash as \\\\. An empty prompt is one\n"
              "too. The results are the same bytes with any number of threads, and those of a\n"
              "line or a sample do not depend on the others.\n"
@@ -244,7 +273,7 @@ const command generate_command = {
              "the model's probabilities at 1, nearer to the likeliest below it. Where it is not\n"
              "given, it is 1 with any of --top-k, --top-p, --min-p, --seed and --samples, else\n"
              "0. The filters work in the order top-k, top-p, min-p, after penalty and repeats.\n"
-             "Samples of a --prompt are printed with a line --- between them.\n"
+             "Samples of a text, and texts, are printed with a line --- between them.\n"
              "\n"
              "With --json, log_p has the logarithm of each token's probability by the model\n"
              "itself, before temperature and filters; finish is \"end\" (the text came to its\n"
@@ -254,7 +283,7 @@ const command generate_command = {
              "A line that leaves no room for another token, or is not UTF-8, gives an empty\n"
              "line (in JSON an \"error\") and a sentence on standard error; the others are\n"
              "continued, and the exit status at the end is that of the first such line.",
-    .example = "  qkv generate -m models/shakespeare -p \"ROMEO:\" --temp 0.8 \\\n"
+    .example = "  qkv generate -m models/shakespeare \"ROMEO:\" --temp 0.8 \\\n"
                "    --top-p 0.95 --seed 7",
     .options = options,
     .run = run,

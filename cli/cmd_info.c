@@ -1,6 +1,7 @@
 /* cmd_info.c: qkv info: what this build is and what it chose on this machine; or what a model is. */
 #include "model_info.h"
 #include "options.h"
+#include "streams.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@ static struct {
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "tell of the model in this folder", .plain = true, .text = &given.model },
     { "json", .help = "print JSON", .flag = &given.json },
+    RESULT_ROW(NO_GROUP),
     { 0 },
 };
 
@@ -62,6 +64,8 @@ static void print_threads(void)
 static qkv_status print_build(void)
 {
     const char *wish = getenv("QKV_ISA"), *isa = qkv_isa();
+    qkv_status status = open_results(NULL);
+    if (status) return status;
     if (given.json) puts("{");
     print_text_line("version", "version", qkv_version());
     print_text_line("instruction set", "isa", isa);

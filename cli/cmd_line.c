@@ -1,6 +1,7 @@
 /* cmd_line.c: qkv line: gradient descent on the smallest model there is, y = w x + b. */
 #include "line_fit.h"
 #include "options.h"
+#include "streams.h"
 
 #include <stdio.h>
 
@@ -13,6 +14,7 @@ static const option options[] = {
     { "lr", .value = "RATE", .help = "learning rate, 0.01 unless given", .number = &given.rate },
     { "steps", .value = "N", .help = "steps to take, 100 unless given", .count = &given.steps },
     { "every", .value = "N", .help = "print every N-th step, 20 unless given", .count = &given.every },
+    RESULT_ROW(NO_GROUP),
     { 0 },
 };
 
@@ -35,6 +37,7 @@ static qkv_status run(void)
     if (!(given.rate > 0)) return fail(QKV_USAGE, "--lr must be larger than 0");
     line_fit f;
     qkv_status status = start_line(&f, &(qkv_optimizer_opts){ .rule = QKV_SGD, .lr = given.rate });
+    if (!status) status = open_results(NULL);
     if (!status) status = descend(&f);
     free_line(&f);
     return status;

@@ -1,5 +1,6 @@
 /* cmd_perplexity.c: qkv perplexity: how surprised a language model is by a text. */
 #include "documents.h"
+#include "streams.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@ static const option options[] = {
     { "stride", .group = DATA_GROUP, .value = "N", .help = "how far a window moves; --context unless given",
       .count = &given.stride },
     { "strict", .group = DATA_GROUP, .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
+    RESULT_ROW(NO_GROUP),
     { "json", .help = "print a JSON object", .flag = &given.json },
     { 0 },
 };
@@ -61,6 +63,7 @@ static qkv_status run(void)
     if (!m) return library_failed();
     measured x = { .model = m };
     qkv_status status = read_documents(&given.files, given.strict, false, add_document, &x, NULL);
+    if (!status) status = open_results(NULL);
     if (!status) print_measured(&x);
     qkv_model_free(m);
     return status;

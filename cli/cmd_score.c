@@ -1,6 +1,7 @@
 /* cmd_score.c: qkv score: BLEU and chrF of translations. */
 #include "lines.h"
 #include "options.h"
+#include "streams.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,8 @@ static struct {
 static const option options[] = {
     { "ref", .value = "FILE", .help = "the right translations, one a line", .required = true, .text = &given.ref },
     { "hyp", .value = "FILE", .help = "the translations to score; else standard input", .text = &given.hyp },
+    { "input", 'i', .value = "FILE", .help = "the same as --hyp", .text = &given.hyp },
+    RESULT_ROW(NO_GROUP),
     { "metric", .value = "LIST", .help = "bleu, chrf, chrf++, with commas between; else bleu,chrf", .text = &given.metrics },
     { "tokenize", .value = "NAME", .help = "words for BLEU by 13a (the default), zh, char, intl or none",
       .choice = &given.tokenizer, .names = tokenizers },
@@ -142,6 +145,7 @@ static qkv_status run(void)
     if (!status) status = read_lines(&hyp, given.hyp);
     if (!status) status = check_counts(&hyp, &ref);
     if (!status) status = score(&hyp, &ref, &r);
+    if (!status) status = open_results(NULL);
     if (!status) print_results(&r);
     free_lines(&hyp);
     free_lines(&ref);

@@ -1,6 +1,7 @@
 /* cmd_tokenize.c: qkv tokenize and qkv detokenize: lines of text to tokens and back, one line in, one line out. */
 #include "json.h"
 #include "options.h"
+#include "streams.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,6 +23,8 @@ static struct {
 
 static const option tokenize_options[] = {
     TOKENIZER_PLACE,
+    TEXT_ROWS(NO_GROUP),
+    RESULT_ROW(NO_GROUP),
     { "target", .help = "of a folder with two tokenizers, the target's", .flag = &given.target },
     { "ids", .help = "print ids instead of tokens", .flag = &given.ids },
     { "json", .help = "print a JSON object a line: ids, tokens and the bytes each comes from", .flag = &given.json },
@@ -35,6 +38,8 @@ static const option tokenize_options[] = {
 
 static const option detokenize_options[] = {
     TOKENIZER_PLACE,
+    TEXT_ROWS(NO_GROUP),
+    RESULT_ROW(NO_GROUP),
     { "target", .help = "of a folder with two tokenizers, the target's", .flag = &given.target },
     { "ids", .help = "the lines hold ids instead of tokens", .flag = &given.ids },
     { "skip-specials", .help = "leave special tokens such as </s> out", .flag = &given.skip_specials },
@@ -192,20 +197,20 @@ static qkv_status detokenize_line(work *w)
 
 /* ---- lines ---- */
 
-static qkv_status each_line(work *w, qkv_status (*handle)(work *w))
+static qkv_status each_line(work *w, const text_stream *in, qkv_status (*handle)(work *w))
 {
     qkv_status status = QKV_OK;
     ssize_t got;
     errno = 0;
-    while (!status && !ferror(stdout) && (got = getline(&w->line, &w->room, stdin)) >= 0) {
+    while (!status && !ferror(stdout) && (got = getline(&w->line, &w->room, in->file)) >= 0) {
         w->number++;
         w->length = (size_t)got;
         if (w->length && w->line[w->length - 1] == '\n') w->line[--w->length] = '\0';
         status = handle(w);
         errno = 0;
     }
-    if (status || ferror(stdout) || feof(stdin)) return status;
-    return fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "cannot read standard input: %s", strerror(errno));
+    if (status || ferror(stdout) || feof(in->file)) return status;
+    return fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "cannot read %s: %s", in->name, strerror(errno));
 }
 
 /* Of a file, or one of those of a folder. */
@@ -233,7 +238,11 @@ static qkv_status run(const char *name, qkv_status (*handle)(work *w))
         return fail(QKV_USAGE, "--tokenizer is missing, and so is --model: see \"qkv %s --help\"", name);
     qkv_status status = load(&w);
     if (status) return status;
-    status = each_line(&w, handle);
+    text_stream in;
+    status = open_texts(&in);
+    if (!status) status = open_results(&in);
+    if (!status) status = each_line(&w, &in, handle);
+    close_texts(&in);
     free(w.line);
     free(w.numbers);
     qkv_text_free(&w.repaired);
@@ -249,8 +258,8 @@ static qkv_status run_detokenize(void) { return run("detokenize", detokenize_lin
 const command tokenize_command = {
     .name = "tokenize",
     .summary = "turn lines of text into tokens or ids",
-    .about = "Reads lines from standard input and prints the tokens of each on a line of its\n"
-             "own, with a space between them. A token of a BPE is spelled with one visible\n"
+    .about = "Reads texts, or lines of --input or standard input, and prints the tokens of each on a\n"
+             "line of its own, with a space between them. A token of a BPE is spelled with one visible\n"
              "character a byte: a space is U+0120, a G with a dot; words and characters are\n"
              "spelled as they are, tokens of published models as their files have them. An\n"
              "empty line gives an empty line.\n"
@@ -262,7 +271,7 @@ const command tokenize_command = {
              "\n"
              "Bytes that are not UTF-8 are replaced by U+FFFD, and the line is named on\n"
              "standard error; with --strict such a line ends the command.",
-    .example = "  echo \"I love you\" | qkv tokenize --tokenizer tokenizer.json --ids\n"
+    .example = "  qkv tokenize --tokenizer tokenizer.json --ids \"I love you\"\n"
                "  printf \"Is it?\\tIt is.\\n\" | qkv tokenize -m bert-base-uncased \\\n"
                "    --framed --pair --json",
     .options = tokenize_options,

@@ -1,15 +1,15 @@
 /* cmd_translate.c: qkv translate: lines in, translations out. */
 #include "options.h"
+#include "streams.h"
 #include "translations.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static struct {
-    const char *model, *input, *prefix;
+    const char *model, *prefix;
     int beam, n_best, max_length, max_source, no_repeat, batch;
     float length_penalty;
     bool alignment, json, heatmap, strict, quiet;
@@ -18,10 +18,10 @@ static struct {
 static const option options[] = {
     { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
       .text = &given.model },
-    { "input", 'i', .group = INPUT_GROUP, .value = "FILE", .help = "read lines from FILE instead of standard input",
-      .text = &given.input },
+    TEXT_ROWS(INPUT_GROUP),
     { "beam", 'b', .group = SEARCH_GROUP, .value = "N",
       .help = "translations to follow at once; the model's own, or 4; 1 is greedy", .count = &given.beam },
+    RESULT_ROW(RESULT_GROUP),
     { "n-best", .group = RESULT_GROUP, .value = "N", .help = "print the N best as \"line ||| text ||| score\"",
       .count = &given.n_best },
     { "length-penalty", .group = SEARCH_GROUP, .value = "A", .help = "log p / ((5+length)/6)^A is the score; 0.6 unless given",
@@ -49,9 +49,8 @@ typedef struct work {
     qkv_model *model;
     qkv_translate_opts opts;
     translation_format format;
-    FILE *in;
-    const char *name; /* of the input */
-    char **lines;     /* of this group; memory of getline(3), used again */
+    text_stream in;
+    char **lines; /* of this group; memory of getline(3), used again */
     size_t *rooms, *lengths;
     int64_t n, done; /* lines of this group, and before it */
     bool ended;
@@ -77,10 +76,10 @@ static qkv_status read_group(work *w)
     qkv_status status = QKV_OK;
     for (w->done += w->n, w->n = 0; w->n < given.batch && !status; w->n += !status) {
         errno = 0;
-        ssize_t got = getline(&w->lines[w->n], &w->rooms[w->n], w->in);
+        ssize_t got = getline(&w->lines[w->n], &w->rooms[w->n], w->in.file);
         if ((w->ended = got < 0)) {
-            if (feof(w->in)) break;
-            return fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "%s: cannot read: %s", w->name, strerror(errno));
+            if (feof(w->in.file)) break;
+            return fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "%s: cannot read: %s", w->in.name, strerror(errno));
         }
         size_t length = (size_t)got;
         char *line = w->lines[w->n];
@@ -162,10 +161,9 @@ static qkv_status settle(work *w)
 
 static qkv_status open_input(work *w)
 {
-    w->name = given.input ? given.input : "standard input";
-    w->in = given.input ? fopen(given.input, "re") : stdin;
-    if (!w->in) return fail(QKV_IO, "%s: cannot open: %s", w->name, strerror(errno));
-    if (!given.input && isatty(STDIN_FILENO)) given.batch = 1; /* an answer after every line */
+    qkv_status status = open_texts(&w->in);
+    if (status) return status;
+    if (is_typed(&w->in)) given.batch = 1; /* an answer after every line */
     size_t n = (size_t)given.batch;
     w->lines = calloc(n, sizeof *w->lines);
     w->rooms = calloc(n, sizeof *w->rooms);
@@ -179,7 +177,7 @@ static void close_all(work *w)
     free(w->lines);
     free(w->rooms);
     free(w->lengths);
-    if (w->in && w->in != stdin) fclose(w->in);
+    close_texts(&w->in);
     qkv_translations_free(&w->found);
     qkv_model_free(w->model);
 }
@@ -193,6 +191,7 @@ static qkv_status run(void)
     if (!status) status = settle(&w);
     /* A model or options that cannot translate are told before the first line is waited for. */
     if (!status && qkv_translate(w.model, NULL, NULL, 0, &w.opts, &w.found)) status = library_failed();
+    if (!status) status = open_results(&w.in);
     if (!status) status = each_group(&w);
     close_all(&w);
     return status;
@@ -201,8 +200,8 @@ static qkv_status run(void)
 const command translate_command = {
     .name = "translate",
     .summary = "translate lines of text with a trained model",
-    .about = "Reads lines from standard input and prints the translation of each on a line of\n"
-             "its own, in order; an empty line gives an empty line. The results are the same\n"
+    .about = "Reads texts, or lines of --input or of standard input, and prints the translation\n"
+             "of each on a line of its own, in order; an empty line gives an empty line. The results are the same\n"
              "bytes with any --batch and any number of threads.\n"
              "\n"
              "--alignment adds pairs \"source-target\" of token numbers from 0, as qkv tokenize\n"
@@ -219,7 +218,8 @@ const command translate_command = {
              "\"error\") and a sentence on standard error; the others are translated, and the\n"
              "exit status is 6 at the end. On a terminal each line is answered at once; for a\n"
              "program that waits for answers, --batch 1 does the same.",
-    .example = "  echo \"I love you\" | qkv translate -m models/en-zh --heatmap",
+    .example = "  qkv translate -m models/en-zh \"I love you\" --heatmap\n"
+               "  qkv translate -m models/en-zh -i test.en -o out.zh",
     .options = options,
     .run = run,
 };

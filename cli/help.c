@@ -119,7 +119,8 @@ void print_help(void)
         print_words(commands[i]->summary, strlen(commands[i]->summary), column, column);
     }
     puts("\n\"qkv COMMAND --help\" tells more; \"qkv --version\" prints the version.\n"
-         "Results go to standard output, everything else to standard error.");
+         "Results go to standard output, everything else to standard error. --out may be\n"
+         "spelled --output; what follows -- is text, even where it starts with a dash.");
 }
 
 /* ---- the manual page ---- */
@@ -204,6 +205,8 @@ void print_manual(void)
     for (int i = 0; commands[i]; i++) put_command(commands[i]);
     puts(".SH OPTIONS\nEvery command has these:");
     for (const option *o = common_options; o->name; o++) put_option(o);
+    puts(".PP\nThe option \\-\\-out may be spelled \\-\\-output. What follows \\-\\- is text, even where it starts with a "
+         "dash.");
     put_exit_codes();
     puts(".SH ENVIRONMENT\n.TP\n.BR QKV_THREADS \", \" OMP_NUM_THREADS\nhow many threads to use; else one for each physical "
          "core\n"

@@ -2,6 +2,7 @@
 #include "lines.h"
 
 #include "options.h"
+#include "streams.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -56,6 +57,16 @@ qkv_status read_lines(lines *l, const char *path)
     if (!file) return fail(QKV_IO, "%s: cannot open: %s", path, strerror(errno));
     qkv_status status = read_stream(l, file);
     if (path) fclose(file);
+    return status;
+}
+
+qkv_status read_texts(lines *l)
+{
+    text_stream s;
+    qkv_status status = open_texts(&s);
+    *l = (lines){ .name = s.name };
+    if (!status) status = read_stream(l, s.file);
+    close_texts(&s);
     return status;
 }
 

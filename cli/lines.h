@@ -13,6 +13,9 @@ typedef struct lines {
 /* Reads all lines of a file, of standard input for NULL. A last line without a newline is a line. Reports its error: IO; FORMAT
  * for a line that is not UTF-8 or holds a NUL; MEMORY. free_lines() it in any case. */
 qkv_status read_lines(lines *l, const char *path);
+
+/* The same with the texts of the command: see streams.h. */
+qkv_status read_texts(lines *l);
 void free_lines(lines *l);
 
 #endif

@@ -1,5 +1,6 @@
 /* main.c: qkv COMMAND [options]. */
 #include "options.h"
+#include "streams.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -83,7 +84,7 @@ static qkv_status finish_output(qkv_status status)
 {
     errno = 0;
     if (!fflush(stdout) && !ferror(stdout)) return status;
-    return status ? status : fail(QKV_IO, "cannot write to standard output: %s", errno ? strerror(errno) : "write error");
+    return status ? status : fail(QKV_IO, "cannot write to %s: %s", results_name(), errno ? strerror(errno) : "write error");
 }
 
 /* ---- commands ---- */

@@ -2,6 +2,7 @@
 #include "model_info.h"
 
 #include "options.h"
+#include "streams.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -164,11 +165,11 @@ static qkv_status print_json(const char *folder, const qkv_model *m)
 
 qkv_status print_model_info(const char *folder, bool json)
 {
-    qkv_status status = QKV_OK;
     qkv_model *m = qkv_model_load(folder);
     if (!m) return library_failed();
-    if (json) status = print_json(folder, m);
-    else print_lines(folder, m);
+    qkv_status status = open_results(NULL);
+    if (!status && json) status = print_json(folder, m);
+    else if (!status) print_lines(folder, m);
     qkv_model_free(m);
     return status;
 }

@@ -157,19 +157,22 @@ bool was_given(const char *name)
     return false;
 }
 
-/* "--name", "--name=..." or "-n", "-n..."; *value is what follows, or NULL. */
+/* "--name" or "--name=..."; *value is what follows, or NULL. */
+static bool is_named(const char *argument, const char *name, const char **value)
+{
+    size_t length = strlen(name);
+    if (strncmp(argument + 2, name, length)) return false;
+    *value = argument[2 + length] == '=' ? argument + 3 + length : NULL;
+    return *value || !argument[2 + length];
+}
+
+/* The same or "-n", "-n...". Many programs spell --out as --output. */
 static bool matches(const option *o, const char *argument, const char **value)
 {
-    *value = NULL;
-    if (argument[1] != '-') {
-        if (!o->letter || argument[1] != o->letter) return false;
-        if (argument[2]) *value = argument + 2;
-        return true;
-    }
-    size_t length = strlen(o->name);
-    if (strncmp(argument + 2, o->name, length)) return false;
-    if (argument[2 + length] == '=') *value = argument + 3 + length;
-    return *value || !argument[2 + length];
+    if (argument[1] == '-')
+        return is_named(argument, o->name, value) || (!strcmp(o->name, "out") && is_named(argument, "output", value));
+    *value = argument[1] && argument[2] ? argument + 2 : NULL;
+    return o->letter && argument[1] == o->letter;
 }
 
 static const option *find(const option *table, const char *argument, const char **value)
@@ -179,15 +182,16 @@ static const option *find(const option *table, const char *argument, const char 
     return NULL;
 }
 
-/* A list is one run of arguments, up to the next option; value is the first when it came after "=". Gives the last argument it
- * took, NULL on error. */
+/* A list is one run of arguments, up to the next option; value is the first when it came after "=". A first text may start with a
+ * dash. Gives the last argument it took, NULL on error. */
 static char **read_list(const option *o, char **arguments, const char *value)
 {
     value_list *l = o->list;
     if (l->n) return fail(QKV_USAGE, "--%s is given twice: put all values after the first", o->name), NULL;
     if (value) *arguments-- = (char *)value;
-    for (l->at = arguments + 1; *++arguments && ((value && !l->n) || **arguments != '-'); l->n++)
-        if (!**arguments) return fail(QKV_USAGE, "--%s: its value is empty", o->name), NULL;
+    bool may_start = value || o->may_be_empty;
+    for (l->at = arguments + 1; *++arguments && ((may_start && !l->n) || **arguments != '-'); l->n++)
+        if (!**arguments && !o->may_be_empty) return fail(QKV_USAGE, "--%s: its value is empty", o->name), NULL;
     if (!l->n) return fail(QKV_USAGE, "--%s needs a value: %s", o->name, o->value), NULL;
     return arguments - 1;
 }
@@ -201,25 +205,48 @@ static qkv_status check_required(const command *c)
     return QKV_OK;
 }
 
-/* Values without a name belong to the first option that takes such and has none. Gives the last argument it took, NULL on
- * error. */
-static char **read_plain(const command *c, char **arguments)
+/* Values without a name, wherever they stand, side by side; there is room for all arguments. */
+static char **operands;
+
+static bool make_room_for_operands(char **arguments)
 {
+    size_t n = 1;
+    while (*arguments++) n++;
+    return (operands = calloc(n, sizeof *operands));
+}
+
+static qkv_status add_operand(const option *o, char *argument)
+{
+    if (!*argument && !o->may_be_empty) return fail(QKV_USAGE, "--%s: its value is empty", o->name);
+    o->list->at = operands;
+    operands[o->list->n++] = argument;
+    return QKV_OK;
+}
+
+/* Values without a name belong to the first option that takes such and has none; all of them to a list. */
+static qkv_status read_plain(const command *c, char *argument)
+{
+    bool is_text = false;
     for (const option *o = c->options; o->name; o++) {
-        if (!o->plain || was_given(o->name)) continue;
-        remember(o);
-        if (o->list) return read_list(o, arguments - 1, NULL);
-        return read_value(o, *arguments) ? NULL : arguments;
+        if (!o->plain) continue;
+        is_text = is_text || o->may_be_empty;
+        if (was_given(o->name) && !(o->list && o->list->at == operands)) continue;
+        if (!was_given(o->name)) remember(o);
+        return o->list ? add_operand(o, argument) : read_value(o, argument);
     }
-    return fail(QKV_USAGE, "unexpected argument \"%s\"", *arguments), NULL;
+    return fail(QKV_USAGE, "unexpected argument \"%s\"%s", argument,
+                is_text ? ": put quotes around a text of several words" : "");
 }
 
 qkv_status parse_options(const command *c, char **arguments)
 {
-    for (; *arguments; arguments++) {
+    if (!make_room_for_operands(arguments)) return fail(QKV_MEMORY, "out of memory");
+    for (bool only_operands = false; *arguments; arguments++) {
         const char *argument = *arguments, *value;
-        if (argument[0] != '-' || !argument[1]) {
-            if (!(arguments = read_plain(c, arguments))) return QKV_USAGE;
+        if (!only_operands && (only_operands = !strcmp(argument, "--"))) continue;
+        if (only_operands || argument[0] != '-' || !argument[1]) {
+            qkv_status status = read_plain(c, *arguments);
+            if (status) return status;
             continue;
         }
         const option *o = find(c->options, argument, &value);

@@ -42,8 +42,8 @@ typedef struct option {
     option_group group;
     bool *flag;
     const char **text;
-    bool may_be_empty;        /* the text */
-    value_list *list;         /* one value or more, up to the next option */
+    bool may_be_empty;        /* the text, or one of the list */
+    value_list *list;         /* one value or more, up to the next option; without a name anywhere */
     int *count;               /* a whole number from 1 */
     int64_t *whole;           /* a whole number from 0 */
     float *number;            /* a finite number */
