@@ -1,6 +1,7 @@
 /* main.c: qkv COMMAND [options]. */
 #include "options.h"
 #include "streams.h"
+#include "suggestions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,30 +99,18 @@ static bool has_jobs(const char *name)
     return false;
 }
 
-static void list_jobs(const char *name, char list[256])
-{
-    size_t length = strlen(name), used = 0;
-    *list = '\0';
-    for (int i = 0; commands[i] && used < 200; i++)
-        if (!strncmp(commands[i]->name, name, length) && commands[i]->name[length] == ' ')
-            used += (size_t)snprintf(list + used, 256 - used, "%s%s", used ? ", " : "", commands[i]->name + length + 1);
-}
-
 /* The command that the arguments start with; *arguments is then past its name. */
 static const command *find_command(char ***arguments)
 {
     const char *name = *(*arguments)++, *job = "";
-    char full[256], jobs[256];
+    char full[256];
     bool needs_job = has_jobs(name);
     if (needs_job && **arguments) job = *(*arguments)++;
     snprintf(full, sizeof full, "%s%s%s", name, needs_job ? " " : "", job);
     for (int i = 0; commands[i]; i++)
         if (!strcmp(commands[i]->name, full)) return commands[i];
-    list_jobs(name, jobs);
-    const char *nearest = needs_job ? NULL : nearest_command(name);
-    if (needs_job) fail(QKV_USAGE, "\"%s\" needs a job, one of: %s; see \"qkv help %s JOB\"", name, jobs, name);
-    else if (nearest) fail(QKV_USAGE, "unknown command \"%s\": did you mean \"%s\"?", name, nearest);
-    else fail(QKV_USAGE, "unknown command \"%s\": see \"qkv --help\"", name);
+    if (needs_job) unknown_job(name, job);
+    else unknown_command(name);
     return NULL;
 }
 

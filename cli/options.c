@@ -1,5 +1,6 @@
 /* options.c: reads the arguments of a command by its table. */
 #include "options.h"
+#include "suggestions.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -15,61 +16,6 @@ const option common_options[] = {
     { "help", 'h', .help = "print this help", .flag = &common.help },
     { 0 },
 };
-
-/* ---- what did they mean? ---- */
-
-enum { LONGEST_NAME = 32 };
-
-/* Letters to add, drop or change to make one name of the other. */
-static int distance(const char *a, const char *b)
-{
-    int row[LONGEST_NAME + 1], columns = (int)strlen(b);
-    if (columns > LONGEST_NAME) return INT_MAX;
-    for (int j = 0; j <= columns; j++) row[j] = j;
-    for (int i = 1; *a; a++, i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= columns; j++) {
-            int changed = diagonal + (*a != b[j - 1]);
-            diagonal = row[j];
-            int added = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            row[j] = changed < added ? changed : added;
-        }
-    }
-    return row[columns];
-}
-
-static void keep_nearer(const char *mistyped, const char *name, int *best, const char **nearest)
-{
-    int d = strlen(mistyped) > LONGEST_NAME ? INT_MAX : distance(mistyped, name);
-    if (d >= *best || d >= (int)strlen(name)) return;
-    *best = d;
-    *nearest = name;
-}
-
-const char *nearest_command(const char *mistyped)
-{
-    int best = 4;
-    const char *nearest = NULL;
-    for (int i = 0; commands[i]; i++) keep_nearer(mistyped, commands[i]->name, &best, &nearest);
-    return nearest;
-}
-
-static const char *nearest_option(const command *c, const char *mistyped)
-{
-    int best = 4;
-    const char *nearest = NULL;
-    for (const option *o = c->options; o->name; o++) keep_nearer(mistyped, o->name, &best, &nearest);
-    for (const option *o = common_options; o->name; o++) keep_nearer(mistyped, o->name, &best, &nearest);
-    return nearest;
-}
-
-static qkv_status unknown_option(const command *c, const char *argument)
-{
-    const char *nearest = strlen(argument) > 2 ? nearest_option(c, argument + 2) : NULL;
-    if (nearest) return fail(QKV_USAGE, "unknown option \"%s\": did you mean \"--%s\"?", argument, nearest);
-    return fail(QKV_USAGE, "unknown option \"%s\": see \"qkv %s --help\"", argument, c->name);
-}
 
 /* ---- values ---- */
 

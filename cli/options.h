@@ -90,9 +90,6 @@ qkv_status parse_options(const command *c, char **arguments);
 bool was_given(const char *name);
 void option_text(const option *o, char *text, size_t room);
 
-/* The name nearest to a mistyped one: a command, or an option of c. NULL when nothing is near. */
-const char *nearest_command(const char *mistyped);
-
 void print_help(void);
 void print_command_help(const command *c);
 void print_manual(void); /* qkv(1), as roff */

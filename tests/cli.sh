@@ -224,6 +224,28 @@ fails "a command like no other" 2 "qkv --help" xylophone
 fails "an unknown option" 2 'did you mean "--causal"' attention --caussal
 fails "an option like no other" 2 "qkv attention --help" attention --xylophone
 fails "an unknown letter" 2 "-x" attention -x
+fails "letters that are swapped" 2 'did you mean "--train"' train translate --trian x
+fails "a short name that is far" 2 '"--lpx": see "qkv train translate --help"' train translate --lpx 1
+fails "the beginning of a name" 2 'did you mean "--label-smoothing"' train translate --label 0.1
+fails "a name and more" 2 'did you mean "--temp"' generate --temperature 1
+fails "a graphics card" 2 "qkv runs on the CPU" train translate --gpu
+fails "a device" 2 "qkv runs on the CPU" generate --device=cuda
+fails "half precision" 2 "qkv computes in float32" translate --fp16
+for pair in learning-rate:lr learning_rate:lr batch-size:max-tokens num-train-epochs:epochs max-update:steps warmup-steps:warmup \
+    hidden-size:dim transformer-dim-ffn:inner accum-count:update-freq save-dir:out vocab-size:vocab num-workers:threads; do
+    fails "--${pair%:*} of others" 2 "did you mean \"--${pair#*:}\"?" train translate "--${pair%:*}" 1
+done
+fails "a batch of lines" 2 'did you mean "--batch"' translate --batch-size=8
+fails "a batch of what generates" 2 'see "qkv generate --help"' generate --batch-size 8
+fails "a word after one dash" 2 'did you mean "--input"' translate -src x
+fails "nothing but dashes and an equals sign" 2 '"--=x"' translate --=x
+fails "a text with a dash" 2 "put -- before a text that starts with a dash" translate "- a text"
+fails "a command with letters swapped" 2 'did you mean "train"' trian
+fails "a command of others" 2 'did you mean "export"' convert
+fails "a download" 2 "qkv downloads nothing" download x
+fails "no name at all" 2 'unknown command ""' ""
+fails "a job that is nearly one" 2 '"train" has no job "translat": did you mean "train translate"?' train translat
+fails "a job that is none" 2 '"train" needs a job, one of: translate, classify, generate, mask' train --out x
 fails "an unknown first option" 2 "--xylophone" --xylophone
 fails "a missing value" 2 "--q needs a value" attention --q
 fails "an empty value" 2 "--q" attention --q ""
