@@ -177,12 +177,12 @@ contains "says so" "$(cat diff.svg)" "minus the other model's"
 refused "--diff with other layers" 2 "encoder has 0: they cannot be compared" $all 'I love you' --diff encoder
 refused "--diff with other heads" 2 "--diff: pair has 2 heads, twice has 4" $all 'I love you' --diff twice
 refused "--diff with other tokens" 2 "they cannot be compared" $all 'I love you' --diff foreign
-refused "--diff with a model that is not there" 3 "none/config.json" $all 'I love you' --diff none
+refused "--diff with a model that is not there" 3 "none: there is no such folder" $all 'I love you' --diff none
 refused "--diff as a page" 2 "a page shows one model" $all 'I love you' --diff other -o page2.html
 
 # ---- bad input ----
 refused "no model" 2 "--model is missing" attend 'I love you'
-refused "a model that is not there" 3 "none/config.json" attend -m none x
+refused "a model that is not there" 3 "none: there is no such folder" attend -m none x
 refused "a model without tokenizer" 2 "no tokenizer" attend -m ids x
 refused "an empty text" 2 "the text is empty" attend -m pair ''
 refused "a text of white space" 2 "the text is empty" attend -m pair '  '

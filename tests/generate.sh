@@ -99,7 +99,7 @@ wait
 refused "a prompt longer than the positions" 6 "positions end at 12" generate -m learned-decoder -p zzzzzzzzzzzzzzzzz
 refused "a prompt that is not UTF-8" 4 "not UTF-8 at byte 1" $model -p "$(printf '\377')"
 refused "no model" 2 "--model is missing" generate -p a
-refused "a model that is not there" 3 "none/config.json" generate -m none -p a
+refused "a model that is not there" 3 "none: there is no such folder" generate -m none -p a
 refused "a model without tokenizer" 2 "no tokenizer" generate -m ids-decoder -p a
 refused "a model with an encoder" 2 "a decoder alone" generate -m pair -p a
 refused "a top-p of 0" 2 "--top-p 0: it must be above 0" $model -p a --top-p 0

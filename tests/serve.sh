@@ -80,7 +80,7 @@ refused "an address that is not this machine's" 3 "cannot listen" -m pair --port
 
 # ---- bad options ----
 refused "no model" 2 "--model is missing" --port 0
-refused "a model that is not there" 3 "none/config.json" -m none
+refused "a model that is not there" 3 "none: there is no such folder" -m none
 refused "a model without tokenizer" 2 "no tokenizer" -m ids --port 0
 refused "a port that is none" 2 "ports are 0 to 65535" -m pair --port 65536
 refused "a port that is no number" 2 "--port" -m pair --port x

@@ -213,7 +213,7 @@ static void bad_configs(void **state)
 static void missing_files(void **state)
 {
     (void)state;
-    refuses(QKV_IO, "config.json: cannot open");
+    refuses(QKV_IO, "holds no config.json");
     save(&tiny);
     unlink(weights_path);
     refuses(QKV_IO, "model.safetensors: cannot open");

@@ -132,7 +132,7 @@ check "--quiet does not name it" run 0 "" $short --quiet
 check "--strict refuses it" run 4 "line 2: byte 2" $short --strict
 same "after the lines before" 1 "$(wc -l <out)"
 refused "no model" 2 "--model is missing" translate
-refused "a model that is not there" 3 "none/config.json" translate -m none
+refused "a model that is not there" 3 "none: there is no such folder" translate -m none
 refused "a model without tokenizer" 2 "no tokenizer" translate -m ids
 refused "an encoder alone" 2 "an encoder and a decoder" translate -m encoder
 refused "--json and --heatmap" 2 "choose one" $short --json --heatmap
@@ -152,6 +152,27 @@ fi
 }
 
 # ---- model folders ----
+mkdir -p empty models many broken
+cp -r pair models/pair
+touch many/a many/b many/c many/d many/e
+: >in
+refused "a folder that is not there" 3 'none: there is no such folder: a model is a folder that "qkv train" wrote' translate -m none
+refused "a name of others" 3 "opus/en-de: there is no such folder on this machine, and qkv downloads nothing" translate -m opus/en-de
+refused "a path that looks like one" 3 'models/en-de: there is no such folder: a model is' translate -m models/en-de
+refused "a file of the model" 3 'pair/config.json is not a folder, as a model is: give "pair"' translate -m pair/config.json
+refused "a file" 3 "corpus is not a folder, as a model is, with config.json" translate -m corpus
+refused "an empty folder" 3 "empty holds no config.json: a model's folder has one, with model.safetensors and tokenizer.json; this one holds nothing" \
+    translate -m empty
+refused "a folder of other things" 3 "this one holds a, b, c, d and 1 more" translate -m many
+refused "a folder of models" 3 'models holds no config.json, so no model; but "models/pair" does' translate -m models
+ln -s nowhere broken/config.json
+refused "a link that leads nowhere" 3 "broken/config.json: cannot open" translate -m broken
+rm -r broken
+for c in classify fill generate embed "similar --corpus corpus" "perplexity corpus" forward attend info serve "export --as marian -o x" \
+    tokenize "show positions" "average --out x"; do
+    # shellcheck disable=SC2086
+    refused "$c without it" 3 "none: there is no such folder" $c -m none
+done
 for file in config.json model.safetensors tokenizer.json; do
     rm -rf broken
     cp -r pair broken

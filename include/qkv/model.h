@@ -34,10 +34,11 @@ typedef struct qkv_model qkv_model;
 QKV_API qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed);
 
 /* Reads a folder. Weights are mapped, not read: those of float32 stay in their files as long as the model lives, see
- * qkv_params_own(); the files may be replaced meanwhile, but not cut. NULL on error: IO; FORMAT for a config.json that is
- * not JSON, lacks a key, has one of another type or (in ours) one that is unknown, or weights that do not fit it, each
- * named; UNSUPPORTED for another model_type, a value of a key that the Transformer here does not have, a tensor of a type
- * other than F64, F32, F16 and BF16, and for a folder whose weights are not safetensors; LIMIT; MEMORY. You own it. */
+ * qkv_params_own(); the files may be replaced meanwhile, but not cut. NULL on error: IO, which for a path
+ * that is no model's folder says what it is instead; FORMAT for a config.json that is not JSON, lacks a key, has one of
+ * another type or (in ours) one that is unknown, or weights that do not fit it, each named; UNSUPPORTED for
+ * another model_type, a value of a key that the Transformer here does not have, a tensor of a type other than F64, F32, F16
+ * and BF16, and for a folder whose weights are not safetensors; LIMIT; MEMORY. You own it. */
 QKV_API qkv_model *qkv_model_load(const char *folder);
 QKV_API void qkv_model_free(qkv_model *m);
 

@@ -7,6 +7,7 @@
 #include "carry.h"
 #include "export.h"
 #include "facts.h"
+#include "no_folder.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -236,7 +237,8 @@ static qkv_status check_layers(const loading *l)
 static qkv_status read_folder(const char *path, loading *l)
 {
     qkv_status status = name_files(path, &l->f);
-    if (!status) status = qkv__json_read(l->f.config, QKV__CONFIG_MAX, &l->published.config);
+    if (!status && qkv__json_read(l->f.config, QKV__CONFIG_MAX, &l->published.config))
+        status = qkv_error_status() == QKV_IO ? qkv__explain_no_folder(path) : qkv_error_status();
     if (!status) status = find_family(l);
     if (!status) status = qkv__weights_open(path, &l->weights);
     l->published.path = l->f.config;
