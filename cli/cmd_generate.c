@@ -207,7 +207,7 @@ static qkv_status generate_all(work *w)
 {
     text_stream in;
     qkv_status status = open_texts(&in);
-    if (!status) status = open_results(&in);
+    if (!status) status = open_results(given.prompt ? NULL : &in);
     if (!status) status = given.prompt ? continue_text(w, given.prompt) : streams.texts.n ? each_text(w) : each_line(w, &in);
     close_texts(&in);
     return status;
