@@ -278,6 +278,137 @@ static void no_run_comes_twice(void **state)
     qkv_model_free(m);
 }
 
+/* ---- chains: models that look at the last id alone, so that a search can be followed by hand ---- */
+
+enum { A = 3, B, C, D };
+
+static float *weights_of(qkv_model *m, const char *name)
+{
+    qkv_tensor *w = qkv_params_find(qkv_model_params(m), name);
+    assert_non_null(w);
+    return qkv_data(w);
+}
+
+static const qkv_transformer_opts chain_opts = { .vocabulary = VOCABULARY,
+                                                 .encoder_layers = 1,
+                                                 .decoder_layers = 1,
+                                                 .dim = VOCABULARY,
+                                                 .heads = 1,
+                                                 .inner = 1,
+                                                 .pre_norm = 1,
+                                                 .norm = QKV_RMS_NORM,
+                                                 .positions = QKV_LEARNED,
+                                                 .longest = 16,
+                                                 .untied = 1 };
+
+/* p[last][next]; after the id `broken`, unless that is 0, nothing is a number. Everything is zero but these: an id is a long
+ * vector of its own, the last norm makes it sqrt(dim) long, and the output has the logarithms of its row. */
+static qkv_model *make_chain(const float p[VOCABULARY][VOCABULARY], int32_t broken)
+{
+    qkv_model *m = qkv_model_new(&chain_opts, 1);
+    assert_non_null(m);
+    memset(qkv_params_data(qkv_model_params(m)), 0, sizeof(float) * (size_t)qkv_params_block(qkv_model_params(m)));
+    float *embed = weights_of(m, "embed.weight"), *output = weights_of(m, "output.weight");
+    float *gain = weights_of(m, "decoder.norm.weight");
+    for (int last = 0; last < VOCABULARY; last++) {
+        gain[last] = 1;
+        embed[last * VOCABULARY + last] = broken && last == broken ? NAN : 100;
+        for (int next = 0; next < VOCABULARY; next++)
+            output[next * VOCABULARY + last] = logf(fmaxf(p[last][next], 1e-9f)) / sqrtf(VOCABULARY);
+    }
+    return m;
+}
+
+typedef struct chain_row {
+    const char *what;
+    float p[VOCABULARY][VOCABULARY];
+    int32_t broken;
+    int n_best;  /* the beam is 2 */
+    float alpha; /* -1: none */
+    int64_t most;
+    qkv_status status;
+    struct {
+        const char *ids;
+        double p;
+    } wanted[2];
+} chain_row;
+
+static const chain_row chain_rows[] = {
+    { .what = "an end at the last place of the beam is a result",
+      .p = { [START] = { [A] = 0.8f, [END] = 0.11f, [B] = 0.09f },
+             [A] = { [END] = 0.9f, [C] = 0.1f },
+             [B] = { [C] = 1 },
+             [C] = { [END] = 1 } },
+      .n_best = 2,
+      .alpha = -1,
+      .most = 5,
+      .wanted = { { "A", 0.72 }, { "", 0.11 } } },
+    { .what = "an end behind the beam is none: B is not found, though 0.12",
+      .p = { [START] = { [A] = 0.5f, [B] = 0.3f, [D] = 0.2f },
+             [A] = { [END] = 0.8f, [C] = 0.2f },
+             [B] = { [C] = 0.6f, [END] = 0.4f },
+             [C] = { [END] = 0.6f, [D] = 0.4f } },
+      .n_best = 2,
+      .alpha = -1,
+      .most = 5,
+      .wanted = { { "A", 0.4 }, { "BC", 0.108 } } },
+    { .what = "what is worse with one token more may be the best at full length",
+      .p = { [START] = { [END] = 0.6f, [A] = 0.4f }, [A] = { [END] = 0.6f, [A] = 0.4f } },
+      .n_best = 1,
+      .alpha = 4,
+      .most = 10,
+      .wanted = { { "AAAAAAAAA", 0.6 * 0.000262144 } } },
+    { .what = "no step once nothing likelier can come",
+      .p = { [START] = { [END] = 0.5f, [A] = 0.4f, [B] = 0.1f } },
+      .broken = A,
+      .n_best = 1,
+      .alpha = -1,
+      .most = 10,
+      .wanted = { { "", 0.5 } } },
+    { .what = "no step once nothing can score more at full length: log 0.427 / (7/6) is less than log 0.4966",
+      .p = { [START] = { [END] = 0.4966f, [A] = 0.427f, [B] = 0.0764f } },
+      .broken = A,
+      .n_best = 1,
+      .alpha = 1,
+      .most = 2,
+      .wanted = { { "", 0.4966 } } },
+    { .what = "and one more token of room is a step: log 0.427 / (8/6) is more",
+      .p = { [START] = { [END] = 0.4966f, [A] = 0.427f, [B] = 0.0764f } },
+      .broken = A,
+      .n_best = 1,
+      .alpha = 1,
+      .most = 3,
+      .status = QKV_NUMERIC },
+};
+
+static void check_chain(const chain_row *r)
+{
+    qkv_model *m = make_chain(r->p, r->broken);
+    qkv_found f = { 0 };
+    const qkv_search_opts opts = { .start = START,
+                                   .end = END,
+                                   .pad = PAD,
+                                   .beam = 2,
+                                   .n_best = r->n_best,
+                                   .length_penalty = r->alpha,
+                                   .max_length = r->most };
+    if (qkv_search(m, (const int32_t[]){ END }, 1, 1, NULL, &opts, &f) != r->status) fail_msg("%s: %s", r->what, qkv_error());
+    for (int k = 0; !r->status && k < r->n_best; k++) {
+        char found[16] = "";
+        for (int64_t i = 0; i < f.best[k].n; i++) found[i] = (char)('A' + f.best[k].ids[i] - A);
+        if (strcmp(found, r->wanted[k].ids) || fabs(exp(f.best[k].log_p) - r->wanted[k].p) > 1e-6)
+            fail_msg("%s: %d: \"%s\" with %g", r->what, k, found, exp(f.best[k].log_p));
+    }
+    qkv_found_free(&f);
+    qkv_model_free(m);
+}
+
+static void chains_by_hand(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof chain_rows / sizeof *chain_rows; i++) check_chain(&chain_rows[i]);
+}
+
 /* ---- a prefix ---- */
 
 static void beam_finds_the_best_after_a_prefix(void **state)
@@ -405,6 +536,7 @@ int main(void)
         cmocka_unit_test(same_alone_and_on_any_threads),
         cmocka_unit_test(more_results_same_best),
         cmocka_unit_test(no_run_comes_twice),
+        cmocka_unit_test(chains_by_hand),
         cmocka_unit_test(beam_finds_the_best_after_a_prefix),
         cmocka_unit_test(every_result_starts_with_the_prefix),
         cmocka_unit_test(bad_options),

@@ -155,18 +155,11 @@ static void finish(const search *s, sentence *x, const row *r, double log_p, int
     x->cut[at] = cut;
 }
 
-/* Whether a live row may still become better than the worst result kept. Its log-probability only falls; the best that can
- * happen to it is to keep it and be as long as can be (or, with a negative alpha, to end now). */
-static bool may_improve(const search *s, const sentence *x, int64_t length)
+/* Whether a live row may still become better than the worst result kept. The first is the likeliest; a log-probability only
+ * falls, and the penalty (alpha is not negative) is largest at full length. */
+static bool may_improve(const search *s, const sentence *x)
 {
-    if (x->n_done < s->o.n_best) return true;
-    for (int b = 0; b < s->o.beam; b++) {
-        double log_p = x->live[b].log_p;
-        if (log_p == -INFINITY) continue;
-        double bound = log_p / fmax(penalty(s, x->most + 1), penalty(s, length + 1));
-        if (bound > x->scores[x->n_done - 1]) return true;
-    }
-    return false;
+    return x->n_done < s->o.n_best || x->live[0].log_p / penalty(s, x->most) > x->scores[x->n_done - 1];
 }
 
 /* ---- a step ---- */
@@ -196,7 +189,7 @@ static bool advance(search *s, sentence *x, int n, int64_t length, int64_t *from
     x->next = spare;
     if (length == x->most) /* no room for more: what there is counts, without its end */
         for (int b = 0; b < live; b++) finish(s, x, &x->live[b], x->live[b].log_p, length, true);
-    return live > 0 && length < x->most && may_improve(s, x, length);
+    return live > 0 && length < x->most && may_improve(s, x);
 }
 
 static qkv_status step(search *s, qkv__decoding *d, qkv_tape *t, int64_t length)
