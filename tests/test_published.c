@@ -638,6 +638,57 @@ static void prompts_of_byte_pairs_begin_with_nothing(void **state)
     qkv_words_free(w);
 }
 
+/* A SentencePiece file of one-byte lengths: <unk>, <s> and </s>, then the words t3 to t22 with their space. */
+static void write_spm(void)
+{
+    static const char *const specials[] = { "<unk>", "<s>", "</s>" };
+    FILE *f = fopen(in_folder("tokenizer.model"), "wb");
+    assert_non_null(f);
+    for (int i = 0; i < VOCABULARY; i++) {
+        char text[16];
+        if (i < 3) snprintf(text, sizeof text, "%s", specials[i]);
+        else snprintf(text, sizeof text, "\xE2\x96\x81t%d", i);
+        int n = (int)strlen(text), type = i == 0 ? 2 : i < 3 ? 3 : 1;                   /* unknown, control, normal */
+        fprintf(f, "\x0A%c\x0A%c%s\x15%c%c\x80\xBF\x18%c", n + 9, n, text, 0, 0, type); /* a score of -1 */
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Programs put <s> before what a Llama reads where its SentencePiece file stands alone, unless tokenizer_config.json
+ * says otherwise. */
+static void prompts_of_sentencepiece_begin_as_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config;
+        bool begins;
+    } rows[] = { { "{}", true },
+                 { "{\"add_bos_token\": true}", true },
+                 { "{\"add_bos_token\": false}", false },
+                 { "{\"tokenizer_class\": \"LlamaTokenizer\"}", true },
+                 { "{\"tokenizer_class\": \"LlamaTokenizer\", \"add_bos_token\": false}", false },
+                 { "{\"tokenizer_class\": \"T5Tokenizer\", \"add_eos_token\": false}", false } };
+    static const int32_t read[] = { 1, 7, 8 };
+    copy_golden("llama");
+    write_spm();
+    qkv_model *m = load();
+    check_greedy(m, "t7 t8", read, 3, 9, false);
+    qkv_model_free(m);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        FILE *f = fopen(in_folder("tokenizer_config.json"), "w");
+        assert_true(f && fputs(rows[i].config, f) >= 0 && !fclose(f));
+        m = load();
+        if (rows[i].begins) check_greedy(m, "t7 t8", read, 3, 9, false);
+        else check_greedy(m, "t7 t8", read + 1, 2, 9, false);
+        qkv_model_free(m);
+    }
+    vocabulary bare = of_llama; /* a tokenizer.json says it all: nothing is nothing */
+    bare.single = bare.pair = NULL;
+    m = golden_with("llama", &bare);
+    check_greedy(m, "t7 t8", read + 1, 2, 9, false);
+    qkv_model_free(m);
+}
+
 /* Whichever of several ids comes first ends a text. */
 static void several_ids_end_a_text(void **state)
 {
@@ -1036,6 +1087,7 @@ int main(void)
         cmocka_unit_test(fills_in_ours),
         cmocka_unit_test(generates_greedily),
         cmocka_unit_test(prompts_of_byte_pairs_begin_with_nothing),
+        cmocka_unit_test(prompts_of_sentencepiece_begin_as_said),
         cmocka_unit_test(several_ids_end_a_text),
         cmocka_unit_test(pieces_are_the_text),
         cmocka_unit_test(translates_greedily),
