@@ -100,6 +100,49 @@ static void it_says_what_it_is(void **state)
     json_decref(x);
 }
 
+/* What a server says whose model has a tokenizer made of one line, and writes texts or reads them. */
+static json_t *info_after(qkv_token_kind kind, const char *line, const char *language, bool writes)
+{
+    qkv_words *w = qkv_words_new_of(kind);
+    assert_int_equal(qkv_words_add(w, line, strlen(line)), QKV_OK);
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 400, .min_count = 1 });
+    qkv_transformer_opts o = { .vocabulary = qkv_tokenizer_size(t), .dim = 8, .heads = 1, .inner = 8 };
+    *(writes ? &o.decoder_layers : &o.encoder_layers) = 1;
+    qkv_model *m = qkv_model_new(&o, 1);
+    assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
+    qkv_server *s = qkv_server_new(m, &(qkv_server_opts){ .source_language = language });
+    assert_non_null(s);
+    json_t *x = answer_of(get(qkv_server_port(s), "/info"), 200);
+    qkv_server_free(s);
+    qkv_model_free(m);
+    qkv_words_free(w);
+    return x;
+}
+
+static void its_example_suits_the_tokenizer(void **state)
+{
+    static const struct {
+        qkv_token_kind kind;
+        const char *line, *language;
+        bool writes;
+        const char *wanted;
+    } rows[] = { { QKV_BYTE_PAIRS, "I love you, the cat sat on the mat", NULL, false, "The cat sat on the mat" },
+                 { QKV_BYTE_PAIRS, "I love you, the cat sat on the mat", NULL, true, "Once upon a time" },
+                 { QKV_BYTE_PAIRS, "I love you, the cat sat on the mat", "ru", false, "Я тебя люблю" },
+                 { QKV_BYTE_PAIRS, "Ich liebe dich, ich liebe dich", NULL, false, "Ich liebe dich" },
+                 { QKV_BYTE_PAIRS, "我爱你, 你爱我, 我爱猫", NULL, true, "我爱你" },
+                 { QKV_WORDS, "so i love you", NULL, true, "I love you" },
+                 { QKV_WORDS, "so i love you", "de", true, "I love you" },
+                 { QKV_WORDS, "7 3 3 3 9 7 9 9 9 1 2", NULL, false, "9 3 7 1" },
+                 { QKV_CHARACTERS, "i am but a cat on a mat, Ordering yellow vases from Italy", NULL, true, "I love you" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *x = info_after(rows[i].kind, rows[i].line, rows[i].language, rows[i].writes);
+        assert_string_equal(text_at(x, "example"), rows[i].wanted);
+        json_decref(x);
+    }
+}
+
 static void it_gives_the_page(void **state)
 {
     (void)state;
@@ -1109,6 +1152,7 @@ int main(void)
 {
     const struct CMUnitTest served[] = {
         cmocka_unit_test(it_says_what_it_is),
+        cmocka_unit_test(its_example_suits_the_tokenizer),
         cmocka_unit_test(it_gives_the_page),
         cmocka_unit_test(translations_are_the_librarys),
         cmocka_unit_test(classes_are_the_librarys),

@@ -41,7 +41,8 @@ static void put_labels(qkv__json *j, const qkv_model *m)
     qkv__put_raw(j, "]");
 }
 
-void qkv__put_info(qkv__json *j, const qkv_model *m, const char *name)
+/* All but the brace that ends it. */
+static void put_facts(qkv__json *j, const qkv_model *m, const char *name)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
     qkv__put_raw(j, "{\"name\":");
@@ -56,14 +57,21 @@ void qkv__put_info(qkv__json *j, const qkv_model *m, const char *name)
     put_labels(j, m);
     qkv__put_raw(j, ",\"version\":");
     qkv__put_name(j, qkv_version());
+}
+
+void qkv__put_info(qkv__json *j, const qkv_model *m, const char *name)
+{
+    put_facts(j, m, name);
     qkv__put_raw(j, "}");
 }
 
 qkv_status qkv__serve_info(qkv__request *r)
 {
-    qkv__put_info(&r->answer, r->server->model, r->server->name);
-    qkv__put_raw(&r->answer, "\n");
-    return QKV_OK;
+    put_facts(&r->answer, r->server->model, r->server->name);
+    qkv__put_raw(&r->answer, ",\"example\":");
+    qkv_status status = qkv__put_example(&r->answer, r->server->model, r->server->source_language);
+    qkv__put_raw(&r->answer, "}\n");
+    return status;
 }
 
 /* ---- GET /v1/models ---- */

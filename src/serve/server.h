@@ -18,6 +18,10 @@ qkv__job qkv__job_of(const qkv_model *m);
 /* What GET /info says of a model. */
 void qkv__put_info(qkv__json *j, const qkv_model *m, const char *name);
 
+/* A text that the model can read, as a JSON string: in the language of this code if its tokenizer knows it, else in the one it
+ * knows best. */
+qkv_status qkv__put_example(qkv__json *j, const qkv_model *m, const char *language);
+
 /* ---- connections and work ---- */
 
 /* A connection. Its deadline is when the next request must have arrived, in milliseconds; 0 while one is being answered. */

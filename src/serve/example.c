@@ -1,0 +1,103 @@
+/* example.c: a text to begin with, in a language that the model's tokenizer knows: the page opens with it. */
+#include "server.h"
+
+#include "../text/tokenizer.h"
+
+#include <string.h>
+
+/* The same sentence, and how many words it has. English comes first: it wins where nothing is clearly better. */
+static const struct sentence {
+    const char *language, *text;
+    int words;
+} sentences[] = {
+    { "en", "I love you", 3 },
+    { "ar", "أنا أحبك", 2 },
+    { "cs", "Já tě miluji", 3 },
+    { "de", "Ich liebe dich", 3 },
+    { "es", "Te quiero mucho", 3 },
+    { "fr", "Je vous aime", 3 },
+    { "hi", "मैं तुमसे प्यार करता हूँ", 5 },
+    { "it", "Ti amo tanto", 3 },
+    { "ja", "私はあなたを愛しています", 5 },
+    { "ko", "나는 너를 사랑해", 3 },
+    { "nl", "Ik hou van jou", 4 },
+    { "pl", "Bardzo cię kocham", 3 },
+    { "pt", "Eu te amo", 3 },
+    { "ru", "Я тебя люблю", 3 },
+    { "sv", "Jag älskar dig", 3 },
+    { "tr", "Seni seviyorum", 2 },
+    { "uk", "Я тебе кохаю", 3 },
+    { "vi", "Tôi yêu bạn", 3 },
+    { "zh", "我爱你", 3 },
+};
+
+/* In English there is one for every job. */
+static const char *english_for(qkv__job job)
+{
+    switch (job) {
+    case QKV__TRANSLATES: return "I love you";
+    case QKV__CLASSIFIES: return "The film was wonderful";
+    case QKV__GENERATES: return "Once upon a time";
+    default: return "The cat sat on the mat";
+    }
+}
+
+/* How many tokens a text has; 0: the tokenizer does not know all of it. */
+static qkv_status count_tokens(const qkv_tokenizer *t, const char *text, qkv_ids *ids, size_t *n)
+{
+    qkv_status status = qkv_tokenizer_encode(t, text, strlen(text), NULL, ids);
+    *n = status ? 0 : ids->n;
+    for (size_t i = 0; i < *n; i++)
+        if (ids->ids[i] == t->unknown) *n = 0;
+    return status == QKV_MEMORY ? status : QKV_OK;
+}
+
+/* The sentence in this language; where that is not known, the one with the fewest tokens a word, since texts that a tokenizer
+ * was not made for fall into small pieces. */
+static qkv_status choose_sentence(const qkv_tokenizer *t, const char *language, qkv_ids *ids, const struct sentence **best)
+{
+    double fewest = 0;
+    *best = NULL;
+    for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
+        const struct sentence *s = &sentences[i];
+        size_t n;
+        qkv_status status = count_tokens(t, s->text, ids, &n);
+        if (status) return status;
+        bool is_wanted = n && !strcmp(s->language, language);
+        double a_word = (double)n / s->words;
+        if (!n || (*best && !is_wanted && a_word >= 0.75 * fewest)) continue;
+        *best = s;
+        fewest = a_word;
+        if (is_wanted) break;
+    }
+    return QKV_OK;
+}
+
+/* Nothing of all that is known: the first tokens that are. */
+static qkv_status put_first_tokens(qkv__json *j, const qkv_tokenizer *t)
+{
+    int32_t ids[4];
+    size_t n = 0;
+    qkv_text text = { 0 };
+    for (int32_t id = 0; id < qkv_tokenizer_size(t) && n < 4; id++)
+        if (!qkv_tokenizer_is_special(t, id) && id != t->unknown) ids[n++] = id;
+    qkv_status status = qkv_tokenizer_decode(t, ids, n, 1, &text);
+    if (!status) qkv__put_string(j, text.data, text.length);
+    qkv_text_free(&text);
+    return status;
+}
+
+qkv_status qkv__put_example(qkv__json *j, const qkv_model *m, const char *language)
+{
+    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    const char *english = english_for(qkv__job_of(m));
+    const struct sentence *s;
+    qkv_ids ids = { 0 };
+    size_t n = 0;
+    qkv_status status = choose_sentence(t, language, &ids, &s);
+    if (!status && s && !strcmp(s->language, "en")) status = count_tokens(t, english, &ids, &n);
+    if (!status && s) qkv__put_name(j, n ? english : s->text);
+    else if (!status) status = put_first_tokens(j, t);
+    qkv_ids_free(&ids);
+    return status;
+}
