@@ -15,7 +15,7 @@ mkdir -p "$build/page"
 out=$build/page
 if ! cmp -s "$here/package-lock.json" "$out/installed"; then
     cp "$here/package.json" "$here/package-lock.json" "$out"
-    (cd "$out" && npm ci --no-audit --no-fund >npm.log 2>&1) || skip_all "npm cannot install playwright-core (see $out/npm.log)"
+    (cd "$out" && npm ci --no-audit --no-fund >npm.log 2>&1) || skip_all "npm cannot install playwright-core and axe-core (see $out/npm.log)"
     cp "$here/package-lock.json" "$out/installed"
 fi
 
@@ -23,6 +23,10 @@ cd "$folder" || exit 1
 check "sentence pairs" "$qkv" example translate --out pairs --pairs 4000 --quiet
 check "a translator" "$qkv" train translate --train pairs/train.tsv --valid pairs/valid.tsv --out translator --preset tiny \
     --vocab 600 --max-tokens 1024 --schedule linear --lr 2e-3 --warmup 20 --steps 60
+for heads in 12 16 32; do
+    check "$heads heads" "$qkv" train translate --train pairs/valid.tsv --out heads$heads --preset tiny --vocab 600 --dim 96 \
+        --heads $heads --steps 1
+done
 check "reviews" "$qkv" example classify --out reviews --pairs 300 --quiet
 check "a classifier" "$qkv" train classify --train reviews/train.tsv --valid reviews/valid.tsv --out classifier --preset tiny \
     --tokens words --steps 10
@@ -31,5 +35,5 @@ check "a language model" "$qkv" train generate --train toy/train.txt --valid toy
     --steps 10
 tr '\n' ' ' <toy/train.txt | cut -d ' ' -f 1-1050 >long.txt
 [ "$failures" = 0 ] || finish || exit 1
-node "$here/page.test.mjs" "$qkv" "$out" translator classifier language long.txt || failures=1
+node "$here/page.test.mjs" "$qkv" "$out" translator classifier language long.txt heads12 heads16 heads32 || failures=1
 finish

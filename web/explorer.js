@@ -230,6 +230,21 @@ async function take(request, keepAnswer) {
     }
 }
 
+// An option that does not fit is told and shown: the browser's own hint cannot be seen while the options are closed.
+function optionsFit() {
+    const fields = [...document.querySelectorAll('.fields label:not([hidden]) input[type="number"]')];
+    const isWrong = ({ step, validity: v }) => v.badInput || v.rangeUnderflow || v.rangeOverflow || (v.stepMismatch && !step);
+    for (const field of fields) field.setAttribute('aria-invalid', String(isWrong(field)));
+    const wrong = fields.find(isWrong);
+    if (!wrong) return true;
+    const { min, max, step } = wrong, name = wrong.labels[0].textContent.trim();
+    find('options').open = true;
+    const bounds = max ? `from ${min} to ${max}` : `of at least ${min}`;
+    complain(`${name}: ${step ? 'a number' : 'a whole number'} ${bounds} is needed.`);
+    wrong.focus();
+    return false;
+}
+
 function explore() {
     const text = find('text').value;
     if (text.trim() === '') {
@@ -237,6 +252,7 @@ function explore() {
         find('text').focus();
         return;
     }
+    if (!optionsFit()) return;
     const request = { text, special: find('special').checked, pieces: find('pieces').checked }, task = shown.info?.task;
     const number = id => find(id).valueAsNumber;
     const add = (name, value) => { if (Number.isFinite(value)) request[name] = value; };
@@ -450,19 +466,22 @@ const titleNow = () => `${kindNames[shown.kind]}, ${spoken(shown)}`;
 function drawMatrix() {
     const { layers, heads: n } = kindNow(), grid = find('heads');
     const top = element('div', { role: 'row' }, element('span', { role: 'columnheader' }, 'layer'),
-        ...range(n).map(h => element('span', { role: 'columnheader' }, `${h}`)), element('span', { role: 'columnheader' }, ''));
-    const rows = places().map((row, i) => element('div', { role: 'row' },
-        element('span', { role: 'rowheader' }, i < layers ? `${i}` : ''), ...row.map(headButton)));
-    grid.style.gridTemplateColumns = `max-content repeat(${n}, minmax(28px, 84px)) max-content`;
+        ...range(n).map(h => element('span', { role: 'columnheader' }, `${h}`)),
+        element('span', { role: 'columnheader', className: 'mean' }, 'mean'));
+    const rows = places().map((row, i) => element('div', { role: 'row', className: i < layers ? '' : 'means' },
+        element('span', { role: 'rowheader' }, i < layers ? `${i}` : 'mean'), ...row.map(headButton)));
+    find('panel').style.setProperty('--heads', n);
+    find('panel').classList.toggle('many', n > 8);
+    find('panel').classList.toggle('crowd', n > 20);
+    grid.style.gridTemplateColumns = `max-content repeat(${n}, minmax(20px, 84px)) max-content`;
     grid.replaceChildren(top, ...rows);
     find('rollout').disabled = shown.kind === 'cross' || !source.has({ kind: shown.kind, layer: 'rollout' });
     drawThumbnails();
     markChosen();
 }
 function headButton(place) {
-    const isMean = place.layer === 'mean' || place.head === 'mean';
     const button = element('button', { type: 'button', role: 'gridcell', 'aria-label': spoken(place), title: spoken(place),
-        className: isMean ? 'mean' : '', tabIndex: -1 }, isMean ? 'mean' : '');
+        className: place.head === 'mean' ? 'mean' : '', tabIndex: -1 });
     button.disabled = !source.has({ kind: shown.kind, ...place });
     button.dataset.place = `${place.layer}/${place.head}`;
     button.addEventListener('click', () => choose(place.layer, place.head));
@@ -476,12 +495,24 @@ function markChosen() {
         button.setAttribute('aria-selected', String(isNow));
         button.tabIndex = isNow ? 0 : -1;
     }
+    reveal(buttons.find(b => b.dataset.place === now));
     const enabled = buttons.find(b => !b.disabled);
     if (isRollout && enabled) enabled.tabIndex = 0;
     find('rollout').setAttribute('aria-pressed', String(isRollout));
     for (const row of document.querySelectorAll('#ranking tbody tr'))
         row.setAttribute('aria-selected', String(row.dataset.place === now));
     find('large-title').textContent = titleNow();
+}
+// Scrolls the matrix, and it alone, to a place between the headers and the means, which stay where they are.
+function reveal(button) {
+    const grid = find('heads');
+    if (!button || grid.scrollWidth <= grid.clientWidth && grid.scrollHeight <= grid.clientHeight) return;
+    const box = selector => grid.querySelector(selector).getBoundingClientRect();
+    const at = button.getBoundingClientRect(), first = box('[role="columnheader"]'), last = box('.means .mean');
+    const into = (low, high, from, to) => Math.min(0, low - from - 4) + Math.max(0, high - to + 4);
+    const [layer, head] = button.dataset.place.split('/');
+    if (head !== 'mean') grid.scrollLeft += into(at.left, at.right, first.right, last.left);
+    if (layer !== 'mean') grid.scrollTop += into(at.top, at.bottom, first.bottom, last.top);
 }
 function drawThumbnails() {
     const small = thumbnails.get(shown.kind);
@@ -527,7 +558,8 @@ function drawRanking() {
     const value = h => order.by === 'head' ? h.layer * 1e6 + h.head : h[order.by] ?? -Infinity;
     const sorted = [...list ?? []].sort((a, b) => (value(a) - value(b)) * (order.down ? -1 : 1));
     body.replaceChildren(...sorted.map(h => {
-        const button = element('button', { type: 'button', 'aria-label': spoken(h) }, `${h.layer} · ${h.head}`);
+        const unseen = text => element('span', { className: 'unseen' }, text);
+        const button = element('button', { type: 'button' }, unseen('layer '), `${h.layer} · `, unseen('head '), `${h.head}`);
         const row = element('tr', {}, element('td', {}, button),
             ...measures.slice(1).map(([name]) => element('td', {}, Number.isFinite(h[name]) ? h[name].toFixed(3) : '–')));
         row.dataset.place = `${h.layer}/${h.head}`;
@@ -1175,6 +1207,11 @@ async function start() {
     } else find('text').focus();
     shown.info = await source.info();
     drawInfo();
+    if (shown.info?.example && find('text').value === '') {
+        find('text').value = shown.info.example;
+        find('text').select();
+        explore();
+    }
     if (written) await take({ text: written.overview.text, special: true }, false);
 }
 trying(start);

@@ -1,13 +1,15 @@
 // page.test.mjs: the explorer page in Chromium, served and from a file, against the numbers of the library.
-// usage: node page.test.mjs QKV OUT TRANSLATOR CLASSIFIER LANGUAGE LONG: command, folder for pictures, models, a long text
+// usage: node page.test.mjs QKV OUT TRANSLATOR CLASSIFIER LANGUAGE LONG HEADS..: command, folder for pictures, models, a long
+// text, translators named by how many heads they have
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const [qkv, out, translate, classify, generate, long] = process.argv.slice(2).map(path => resolve(path));
-const { chromium } = createRequire(join(out, 'package.json'))('playwright-core');
+const [qkv, out, translate, classify, generate, long, ...wide] = process.argv.slice(2).map(path => resolve(path));
+const installed = createRequire(join(out, 'package.json'));
+const { chromium } = installed('playwright-core'), axe = readFileSync(installed.resolve('axe-core/axe.min.js'), 'utf8');
 const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
     '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 mkdirSync(out, { recursive: true });
@@ -48,7 +50,10 @@ function serve(model, ...more) {
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags });
 
 const strangers = [], errors = []; // of all pages
-async function open(address, { quiet = true, script, ...options } = {}) {
+const isSeen = () => performance.getEntriesByName('first picture').length > 0 && !document.body.classList.contains('busy');
+
+// Opens a page, and waits for the example it begins with.
+async function open(address, { quiet = true, begins = true, script, ...options } = {}) {
     const context = await browser.newContext({ viewport: { width: 1360, height: 900 }, ...options });
     const page = await context.newPage();
     page.setDefaultTimeout(30000);
@@ -62,6 +67,7 @@ async function open(address, { quiet = true, script, ...options } = {}) {
     page.on('pageerror', problem => errors.push(problem.message));
     if (script) await page.addInitScript(script);
     await page.goto(address);
+    if (begins) await page.waitForFunction(isSeen);
     return page;
 }
 
@@ -70,12 +76,22 @@ async function read(page, text) {
     await page.fill('#text', text);
     await page.evaluate(() => performance.clearMeasures());
     await page.press('#text', 'Enter');
-    await page.waitForFunction(() => performance.getEntriesByName('first picture').length > 0);
-    await page.waitForFunction(() => !document.body.classList.contains('busy'));
+    await page.waitForFunction(isSeen);
     return page.evaluate(() => performance.getEntriesByName('first picture')[0].duration);
 }
 const picture = (page, name) => page.screenshot({ path: join(out, `${name}.png`), fullPage: true });
 const textOf = (page, selector) => page.locator(selector).innerText();
+
+// What the rules of accessibility have against a page: all of them, but for the contrast that level AAA wants.
+async function complaints(page) {
+    await page.evaluate(axe);
+    return page.evaluate(async () => {
+        const wanted = axe.getRules().filter(({ tags }) => !tags.includes('wcag2aaa'));
+        const rules = Object.fromEntries(wanted.map(({ ruleId }) => [ruleId, { enabled: true }]));
+        const { violations } = await axe.run({ rules });
+        return violations.map(({ id, nodes }) => `${id}: ${nodes.length}, ${nodes[0].html}`);
+    });
+}
 
 // The library's numbers, by the command and by the server.
 function attended(model, text, kind, layer, head) {
@@ -84,6 +100,7 @@ function attended(model, text, kind, layer, head) {
     execFileSync(qkv, ['attend', '-m', model, text, '--kind', kind, ...place, '--quiet', '-o', file]);
     return JSON.parse(readFileSync(file, 'utf8'));
 }
+const exampleOf = async address => (await (await fetch(`${address}/info`)).json()).example;
 async function asked(address, request) {
     const response = await fetch(`${address}/attention`,
         { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(request) });
@@ -127,12 +144,17 @@ const text = 'I love the cat', address = await serve(translate);
 
 await group('the page', async () => {
     const page = await open(address);
-    await page.waitForFunction(() => document.getElementById('facts').children.length > 0);
+    same('it begins with an example', await page.inputValue('#text'), 'I love you');
+    same('which is the one of the server', await exampleOf(address), 'I love you');
+    check('and is read', await page.locator('.choice').count() > 0 && await page.locator('#heads canvas').count() > 0);
+    same('and goes away when something is typed', await page.evaluate(() =>
+        [document.activeElement.selectionStart, document.activeElement.selectionEnd]), [0, 'I love you'.length]);
     same('the page is there', await page.title(), `${await textOf(page, '#model')}: what it attends to`);
     const facts = await textOf(page, '#facts');
     check('with facts of the model', /parameters/.test(facts) && /2 \+ 2 layers/.test(facts) && /heads/.test(facts), facts);
     same('the text field has the focus', await page.evaluate(() => document.activeElement.id), 'text');
     same('and the button says what it does', await textOf(page, '#go'), 'Translate');
+    await page.fill('#text', '');
     await page.press('#text', 'Enter');
     same('no text is no request but a sentence', await textOf(page, '#problem'), 'Type a text first.');
     await read(page, text);
@@ -210,6 +232,7 @@ await group('views and switches', async () => {
     const told = await textOf(page, '#reading');
     check('a token in the lines view reads its strongest lines', told.startsWith(line), { told, line });
     await picture(page, 'lines');
+    same('axe: nothing', await complaints(page), []);
     await page.click('#views span:text-is("map")');
 
     const sizes = () => textOf(page, '#size');
@@ -277,6 +300,7 @@ await group('keyboard', async () => {
     same('aloud', await page.locator('#live').textContent(), reading(wanted, 1, 1));
     await page.keyboard.press('?');
     check('?: the shortcuts', await page.locator('#help').isVisible());
+    same('axe: nothing', await complaints(page), []);
     await picture(page, 'shortcuts');
     await page.keyboard.press('Escape');
     check('Esc closes them', await page.locator('#help').isHidden());
@@ -308,6 +332,7 @@ await group('light and dark', async () => {
     await page.click('#theme');
     same('dark by the button', await ground(page), dark);
     await picture(page, 'dark');
+    same('axe: nothing', await complaints(page), []);
     await page.reload();
     same('which is remembered', await ground(page), dark);
     await page.context().close();
@@ -366,11 +391,84 @@ await group('a token', async () => {
     await read(page, text);
     check('a token in the address is sent', await page.locator('.choice').count() > 0);
     await page.context().close();
-    page = await open(guarded, { quiet: false });
+    page = await open(guarded, { quiet: false, begins: false });
     await page.locator('#problem').waitFor();
     const told = await textOf(page, '#problem');
     check('without it, the page says what is missing', /#token=/.test(told), told);
     await page.context().close();
+});
+
+await group('options that do not fit', async () => {
+    const page = await open(address), field = () => page.evaluate(() => document.activeElement.id);
+    let requests = 0;
+    page.on('request', () => { requests++; });
+    for (const [id, value, act, told] of [
+        ['beam', '99', () => page.click('#go'), 'Beam: a whole number from 1 to 16 is needed.'],
+        ['beam', '2.5', () => page.press('#text', 'Enter'), 'Beam: a whole number from 1 to 16 is needed.'],
+        ['n-best', '0', () => page.click('#go'), 'Alternatives: a whole number from 1 to 16 is needed.']]) {
+        await page.locator('#options').evaluate(options => { options.open = true; });
+        const before = await page.inputValue(`#${id}`);
+        await page.fill(`#${id}`, value);
+        await page.locator('#options').evaluate(options => { options.open = false; });
+        await act();
+        same(`${id} ${value} is told`, await textOf(page, '#problem'), told);
+        check('and shown', await page.locator(`#${id}`).isVisible());
+        same('with the focus', await field(), id);
+        same('and marked', await page.locator('[aria-invalid=true]').evaluateAll(all => all.map(e => e.id)), [id]);
+        await page.fill(`#${id}`, before);
+    }
+    same('nothing is asked', requests, 0);
+    same('axe: nothing', await complaints(page), []);
+    await read(page, text);
+    check('one that fits is taken', await page.locator('#problem').isHidden());
+    same('and not marked', await page.locator('[aria-invalid=true]').count(), 0);
+    await page.context().close();
+    const writer = await open(await serve(generate));
+    await writer.click('#options summary');
+    for (const [value, holds] of [['0.25', true], ['-1', false]]) {
+        await writer.fill('#temperature', value);
+        await writer.click('#go');
+        same(`a temperature of ${value}`, await writer.locator('#problem').isHidden(), holds);
+    }
+    await writer.context().close();
+});
+
+// ---- many heads ----
+// The places of the matrix that cannot be seen whole, and the words in it that are cut.
+const unseen = page => page.locator('#heads').evaluate(grid => {
+    const box = grid.getBoundingClientRect();
+    const isSeen = element => {
+        const { left, right, top, bottom } = element.getBoundingClientRect();
+        const at = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+        return left >= box.left - 1 && right <= box.right + 1 && top >= box.top - 1 && bottom <= box.bottom + 1 &&
+            right - left >= 18 && bottom - top >= 18 && element.contains(at);
+    };
+    grid.scrollIntoView({ block: 'nearest' });
+    const cut = [...grid.querySelectorAll('span')].filter(e => e.scrollWidth > e.clientWidth);
+    return [...[...grid.querySelectorAll('button')].filter(e => !isSeen(e)).map(e => e.dataset.place),
+        ...cut.map(e => e.textContent)];
+});
+
+await group('many heads', async () => {
+    for (const model of [translate, ...wide]) {
+        const page = await open(await serve(model)), n = await page.locator('#heads [role=columnheader]').count() - 2;
+        for (const width of [1440, 1024, 800, 400]) {
+            const name = `${n} heads at ${width}`;
+            await page.setViewportSize({ width, height: 1000 });
+            await page.click('#heads [data-place="1/0"]');
+            same(`${name}: nothing is wider`, await page.evaluate(() => document.documentElement.scrollWidth), width);
+            const away = await unseen(page);
+            if (24 * n + 90 < width - 40) same(`${name}: all can be seen`, away, []);
+            same(`${name}: means of layers stay in sight`, away.filter(place => place.endsWith('/mean')), []);
+            for (let h = 1; h < n; h++) await page.keyboard.press('ArrowRight');
+            const last = await page.locator('#heads [aria-selected=true]').getAttribute('data-place');
+            same(`${name}: the last can be chosen`, last, `1/${n - 1}`);
+            check(`${name}: and seen`, !(await unseen(page)).includes(last));
+        }
+        await picture(page, `heads-${n}`);
+        same(`${n} heads: axe: nothing`, await complaints(page), []);
+        await page.context().close();
+    }
 });
 
 // ---- the page as a file ----
@@ -378,8 +476,8 @@ await group('the page as a file', async () => {
     const file = join(out, 'page.html');
     execFileSync(qkv, ['attend', '-m', translate, text, '--layer', 'all', '--head', 'all', '--quiet', '-o', file]);
     const page = await open(pathToFileURL(file).href);
-    await page.waitForFunction(() => document.getElementById('size').textContent !== '');
     await picture(page, 'static');
+    same('axe: nothing', await complaints(page), []);
     await page.click('#heads [data-place="0/2"]');
     const wanted = attended(translate, text, 'cross', 0, 2), readings = everyReading(wanted);
     const seen = await pointEverywhere(page, wanted.queries.length);
@@ -398,21 +496,28 @@ await group('the page as a file', async () => {
 // ---- other models, and 1,000 tokens ----
 await group('a classifier', async () => {
     const other = await serve(classify), page = await open(other);
+    same('a classifier has an example of its own', await page.inputValue('#text'), await exampleOf(other));
+    check('which is classified', await page.locator('.classes span').count() > 0);
     await read(page, 'a great film');
     const { output } = await asked(other, { text: 'a great film' });
     same('its classes', await page.locator('.classes span').allInnerTexts(),
         output.classes.flatMap(c => [c.label, c.probability.toFixed(4)]));
     same('its only attention', await page.locator('[role=tab]').allInnerTexts(), ['Encoder']);
     await picture(page, 'classes');
+    same('axe: nothing', await complaints(page), []);
     await page.context().close();
 });
 
 await group('a language model', async () => {
     const other = await serve(generate), page = await open(other);
+    const example = await exampleOf(other);
+    same('a language model too', await page.inputValue('#text'), example);
+    check('which goes on', (await page.locator('.written').textContent()).startsWith(example));
     await read(page, 'the');
     const { output } = await asked(other, { text: 'the' });
     same('its continuation', await page.locator('.written').textContent(), `the${output.text}`);
     await picture(page, 'continuation');
+    same('axe: nothing', await complaints(page), []);
 
     const words = readFileSync(long, 'utf8');
     await page.click('#options summary');
