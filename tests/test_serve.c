@@ -133,6 +133,7 @@ static void its_example_suits_the_tokenizer(void **state)
                  { QKV_BYTE_PAIRS, "我爱你, 你爱我, 我爱猫", NULL, true, "我爱你" },
                  { QKV_WORDS, "so i love you", NULL, true, "I love you" },
                  { QKV_WORDS, "so i love you", "de", true, "I love you" },
+                 { QKV_WORDS, "the cat sat on the mat", NULL, false, "The cat sat on the mat" },
                  { QKV_WORDS, "7 3 3 3 9 7 9 9 9 1 2", NULL, false, "9 3 7 1" },
                  { QKV_CHARACTERS, "i am but a cat on a mat, Ordering yellow vases from Italy", NULL, true, "I love you" } };
     (void)state;

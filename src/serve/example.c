@@ -95,8 +95,8 @@ qkv_status qkv__put_example(qkv__json *j, const qkv_model *m, const char *langua
     qkv_ids ids = { 0 };
     size_t n = 0;
     qkv_status status = choose_sentence(t, language, &ids, &s);
-    if (!status && s && !strcmp(s->language, "en")) status = count_tokens(t, english, &ids, &n);
-    if (!status && s) qkv__put_name(j, n ? english : s->text);
+    if (!status && (!s || !strcmp(s->language, "en"))) status = count_tokens(t, english, &ids, &n);
+    if (!status && (n || s)) qkv__put_name(j, n ? english : s->text);
     else if (!status) status = put_first_tokens(j, t);
     qkv_ids_free(&ids);
     return status;
