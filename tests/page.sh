@@ -15,7 +15,8 @@ mkdir -p "$build/page"
 out=$build/page
 if ! cmp -s "$here/package-lock.json" "$out/installed"; then
     cp "$here/package.json" "$here/package-lock.json" "$out"
-    (cd "$out" && npm ci --no-audit --no-fund >npm.log 2>&1) || skip_all "npm cannot install playwright-core and axe-core (see $out/npm.log)"
+    (cd "$out" && npm ci --no-audit --no-fund >npm.log 2>&1) ||
+        skip_all "npm cannot install playwright-core and axe-core (see $out/npm.log)"
     cp "$here/package-lock.json" "$out/installed"
 fi
 
