@@ -581,6 +581,7 @@ static void bad_http(void)
         { "GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400 },
         { "POST /attention HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n", 400 },
         { "POST /attention HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400 },
+        { "POST /attention HTTP/1.1\r\nHost: x\r\nContent-Length: 2, 2\r\n\r\n{}", 400 },
         { "POST /attention HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999999\r\n\r\n", 413 },
         { "POST /attention HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 400 },
         { "POST /attention HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n", 413 },
@@ -614,6 +615,32 @@ static void chunks(void)
         try_raw(tries[i].coding, text, (size_t)n, tries[i].wanted);
     }
     free(text);
+}
+
+/* A body whose end can be read in two ways is refused, and what comes behind it on the connection is no request. */
+static void two_ends(void)
+{
+    static const char *const ends[] = {
+        "Content-Length: 22\r\nTransfer-Encoding: chunked\r\n", "Transfer-Encoding: chunked\r\nContent-Length: 22\r\n",
+        "Content-Length: 22\r\nContent-Length: 22\r\n",         "Content-Length: 22\r\nContent-Length: 4\r\n",
+        "content-length: 4\r\nCONTENT-LENGTH: 22\r\n",          "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+    };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        for (int is_chunked = 0; is_chunked < 2; is_chunked++) {
+            char text[1024];
+            int port = ports[MODEL_PAIR], fd = connect_to(port);
+            int n = snprintf(text, sizeof text,
+                             "POST /attention HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n%s\r\n%s"
+                             "GET /health HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n",
+                             port, ends[i], is_chunked ? "16\r\n" ATTEND "\r\n0\r\n\r\n" : ATTEND, port);
+            reply r = { 0 };
+            send_bytes(fd, text, (size_t)n);
+            while (receive_some(fd, &r)) continue;
+            if (r.text && r.length > 12) r.status = atoi(r.text + 9);
+            judge(ends[i], NULL, &r, r.text && strstr(r.text + 1, "HTTP/1.1 ") ? -1 : 400);
+            free_reply(&r);
+            close(fd);
+        }
 }
 
 static void floods(void)
@@ -662,7 +689,7 @@ static void every_wrong_request_gets_its_status(void **state)
     same_answers(0, kept);
     static void (*const groups[])(void) = { wrong_paths, wrong_methods, wrong_hosts, wrong_types, too_large,
                                             bad_json,    deep_json,     bad_utf8,    bad_forms,   bad_members,
-                                            too_much,    bad_http,      chunks,      floods };
+                                            too_much,    bad_http,      chunks,      two_ends,    floods };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) groups[i]();
     print_message("%d requests, %d answered otherwise than they should be\n", sent, wrong);
     assert_int_equal(wrong, 0);

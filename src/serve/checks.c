@@ -127,9 +127,20 @@ static bool is_over(const char *length, size_t limit)
     return false;
 }
 
+/* Where a body ends must have one answer: a proxy in front that takes another would see other requests than this server does. */
+static bool has_two_ends(const qkv__request *r)
+{
+    return count_headers(r, "Content-Length") + count_headers(r, "Transfer-Encoding") > 1;
+}
+
 void qkv__check_body(qkv__request *r)
 {
     const char *length = header(r, "Content-Length"), *coding = header(r, "Transfer-Encoding");
+    if ((r->is_unread = has_two_ends(r))) {
+        r->refused = 0; /* whatever else is wrong, this is what ends the connection */
+        qkv__refuse(r, MHD_HTTP_BAD_REQUEST, "a request has one Content-Length, or one Transfer-Encoding, not both");
+        return;
+    }
     bool is_unknown = coding && strcasecmp(coding, "chunked");
     bool is_large = !coding && length && is_over(length, r->server->max_request);
     r->is_unread = is_unknown || is_large;

@@ -61,7 +61,7 @@ static void add_headers(const qkv__request *r, struct MHD_Response *response, un
     if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
         MHD_add_response_header(response, "Allow", r->route->is_post ? "POST" : "GET, HEAD");
     if (status == MHD_HTTP_SERVICE_UNAVAILABLE) MHD_add_response_header(response, "Retry-After", "1");
-    if (status >= 500) MHD_add_response_header(response, "Connection", "close");
+    if (status >= 500 || r->is_unread) MHD_add_response_header(response, "Connection", "close");
 }
 
 /* What is sent lies in the request, which lives until it is sent. */
