@@ -100,6 +100,12 @@ typedef struct qkv_frame {
  * decoder behind one without start or end. */
 QKV_API qkv_status qkv_model_frame(const qkv_model *m, qkv_frame *out);
 
+/* ---- work that can be ended ---- */
+
+/* Called before every step of a decoder and before every batch of an encoder, on the thread of the caller. Not OK ends the work,
+ * which gives that status back; it should have set the error, as a function of this library does. */
+typedef qkv_status (*qkv_each_step)(void *data);
+
 /* ---- from a source to its best targets ---- */
 
 /* Zero means the default shown; a length penalty of truly 0 is given as a negative number. */
@@ -117,6 +123,8 @@ typedef struct qkv_search_opts {
     int64_t n_prefix;
     const int32_t *ends, *banned; /* ids that end a result as `end` does; ids that are never found, not in a prefix either */
     int n_ends, n_banned;
+    qkv_each_step each_step; /* NULL: none */
+    void *each_step_data;
 } qkv_search_opts;
 
 typedef struct qkv_hypothesis {
@@ -151,9 +159,11 @@ typedef struct qkv_translate_opts {
     float length_penalty; /* as in qkv_search_opts, and so are the next two */
     int64_t max_length;
     int no_repeat;
-    const char *prefix; /* every translation starts with this text; NULL: none */
-    int64_t max_source; /* tokens of a source, the end not counted; 0 means 1024; at most what learned positions allow */
-    int attention;      /* 1: the cross-attention of every translation is kept */
+    const char *prefix;      /* every translation starts with this text; NULL: none */
+    int64_t max_source;      /* tokens of a source, the end not counted; 0 means 1024; at most what learned positions allow */
+    int attention;           /* 1: the cross-attention of every translation is kept */
+    qkv_each_step each_step; /* NULL: none */
+    void *each_step_data;
 } qkv_translate_opts;
 
 /* One translation of one text. */
@@ -205,6 +215,8 @@ typedef struct qkv_generate_opts {
     int64_t sample;     /* number of the sample: others for other numbers */
     int32_t start, end; /* ids that every text starts with and ends with; -1: none. When both are 0, a text starts as the model
                            reads it, and any id ends it that the model's files name; of ours <s> and </s> */
+    qkv_each_step each_step; /* NULL: none */
+    void *each_step_data;
 } qkv_generate_opts;
 
 /* A piece of new text, whole characters only, as soon as no stop string can begin in it. Not OK ends the generation. */
@@ -239,8 +251,10 @@ QKV_API qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t l
  * More than max_length ids, the last </s> not counted, are cut off, or read in windows of as many. A published encoder reads
  * what its tokenizer makes of text and pair; of a pair that is too long the longer of the two is cut, at its end. */
 typedef struct qkv_reading_opts {
-    int64_t max_length; /* 0 means 512 */
-    int windows;        /* 1: a longer text is read window by window, and the results averaged; else it is cut */
+    int64_t max_length;      /* 0 means 512 */
+    int windows;             /* 1: a longer text is read window by window, and the results averaged; else it is cut */
+    qkv_each_step each_step; /* before every batch; NULL: none */
+    void *each_step_data;
 } qkv_reading_opts;
 
 /* n texts, and their second halves where pairs is not NULL; lengths in bytes, NULL: they end with a NUL. What is not UTF-8 is

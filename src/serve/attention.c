@@ -139,7 +139,11 @@ static qkv_status take_ids(asking *a, const int32_t *ids, int64_t n)
 
 static qkv_status translate(asking *a)
 {
-    const qkv_translate_opts opts = { .beam = (int)a->beam, .n_best = (int)a->n_best, .max_source = MOST_TOKENS };
+    const qkv_translate_opts opts = { .beam = (int)a->beam,
+                                      .n_best = (int)a->n_best,
+                                      .max_source = MOST_TOKENS,
+                                      .each_step = a->generate.each_step,
+                                      .each_step_data = a->generate.each_step_data };
     qkv_status status = qkv_translate(a->server->model, &a->text, &a->length, 1, &opts, &a->found);
     if (status) return status;
     if (a->found.status[0])
@@ -316,7 +320,7 @@ static qkv_status answer(asking *a, qkv__remembered *remembered, qkv__json *j)
 
 qkv_status qkv__serve_attention(qkv__request *r)
 {
-    asking a = { .server = r->server };
+    asking a = { .server = r->server, .generate = { .each_step = qkv__request_step, .each_step_data = r } };
     qkv_status status = get_texts(&a, r->body);
     if (!status) status = get_search(&a, r->body);
     if (!status) status = get_view(&a, r->body);

@@ -197,7 +197,6 @@ static qkv_status put_echo(completion *c)
 static qkv_status put_piece(void *data, const char *piece, size_t length)
 {
     completion *c = data;
-    if (atomic_load(&c->server->links.hurry)) return qkv__fail(QKV_FAILURE, "the server is ending");
     if (!c->stream) return QKV_OK;
     qkv_status status = put_echo(c);
     return status ? status : put_event(c, piece, length, NULL);
@@ -266,6 +265,8 @@ qkv_status qkv__serve_completions(qkv__request *r)
     completion *c = qkv__alloc_zero(sizeof *c);
     if (!c) return QKV_MEMORY;
     c->server = r->server;
+    c->opts.each_step = qkv__request_step;
+    c->opts.each_step_data = r;
     c->created = (int64_t)time(NULL);
     snprintf(c->id, sizeof c->id, "cmpl-%llx-%llx", (unsigned long long)c->created,
              (unsigned long long)atomic_fetch_add(&r->server->completions, 1));

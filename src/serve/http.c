@@ -128,15 +128,32 @@ static unsigned http_status(qkv_status status)
     }
 }
 
+qkv_status qkv__request_step(void *request)
+{
+    qkv__request *r = request;
+    atomic_fetch_add(&r->server->steps, 1);
+    if (atomic_load(&r->server->links.hurry)) return qkv__fail(QKV_FAILURE, "the server is ending");
+    if (!qkv__link_is_left(r->link)) return QKV_OK;
+    atomic_store(&r->is_left, true);
+    return qkv__fail(QKV_FAILURE, "the client has left");
+}
+
+/* What is given back instead of an answer when there is no turn for r. */
+static enum MHD_Result turn_away(qkv__request *r)
+{
+    if (atomic_load(&r->server->links.hurry)) return reply_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is ending");
+    return MHD_NO;
+}
+
 static enum MHD_Result answer(qkv__request *r)
 {
     if (r->refused) return reply_error(r, r->refused, r->reason);
     qkv_status status = read_body(r);
-    if (!status && r->route->is_post && !(r->is_working = qkv__work_begin(&r->server->links)))
-        return reply_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is ending");
+    if (!status && r->route->is_post && !(r->is_working = qkv__work_begin(&r->server->links, r->link))) return turn_away(r);
     if (!status) status = r->route->answer(r);
     if (!status) status = r->answer.status;
     if (r->is_working) qkv__work_end(&r->server->links);
+    if (atomic_load(&r->is_left)) return MHD_NO;
     return status ? reply_error(r, http_status(status), qkv_error()) : reply(r, MHD_HTTP_OK);
 }
 
@@ -144,7 +161,7 @@ static enum MHD_Result answer(qkv__request *r)
 static enum MHD_Result answer_in_peace(qkv__request *r)
 {
     r->is_busy = true;
-    qkv__link_busy(&r->server->links, qkv__link_of(r->connection));
+    qkv__link_busy(&r->server->links, r->link);
     MHD_set_connection_option(r->connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
     enum MHD_Result result = answer(r);
     MHD_set_connection_option(r->connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)r->server->timeout);
@@ -167,8 +184,7 @@ static void find_route(qkv__request *r, const char *path, const char *method)
 static void check(qkv__request *r, const char *path, const char *method)
 {
     const qkv_server *s = r->server;
-    const qkv__link *link = qkv__link_of(r->connection);
-    if (!link || link->is_surplus) qkv__refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many connections: try again");
+    if (!r->link || r->link->is_surplus) qkv__refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many connections: try again");
     if (atomic_load(&s->is_ending)) qkv__refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is ending");
     qkv__check_host(r);
     find_route(r, path, method);
@@ -185,6 +201,7 @@ static qkv__request *begin(qkv_server *s, struct MHD_Connection *c, const char *
     if (!r) return NULL;
     r->server = s;
     r->connection = c;
+    r->link = qkv__link_of(c);
     check(r, path, method);
     return r;
 }
@@ -210,11 +227,11 @@ void qkv__completed(void *server, struct MHD_Connection *c, void **request, enum
 {
     qkv_server *s = server;
     qkv__request *r = *request;
-    (void)how;
+    (void)c, (void)how;
     if (!r) return;
     *request = NULL;
     qkv__events_free(r->stream);
-    if (r->is_busy) qkv__link_idle(&s->links, qkv__link_of(c));
+    if (r->is_busy) qkv__link_idle(&s->links, r->link);
     json_decref(r->body);
     qkv_text_free(&r->received);
     qkv_text_free(&r->answer.text);

@@ -1,11 +1,12 @@
 /* links.c: connections, the time they have, and turns at the model. */
 #include "server.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <time.h>
 
 /* Further connections are answered 503; MHD itself takes some more, so that they can be. */
-enum { MOST_LINKS = 128, LEAST_TURNS = 2 };
+enum { MOST_LINKS = 128, LEAST_TURNS = 2, LOOK_EVERY = 250 /* milliseconds: for clients that leave while they wait */ };
 
 static int64_t now(void)
 {
@@ -137,13 +138,21 @@ static void count_active(qkv__links *l, qkv__link *link, int by)
 void qkv__link_busy(qkv__links *l, qkv__link *link) { count_active(l, link, 1); }
 void qkv__link_idle(qkv__links *l, qkv__link *link) { count_active(l, link, -1); }
 
+bool qkv__link_is_left(const qkv__link *link)
+{
+    struct pollfd p = { .fd = link ? link->fd : -1, .events = POLLRDHUP };
+    return poll(&p, 1, 0) > 0;
+}
+
 /* ---- turns ---- */
 
-bool qkv__work_begin(qkv__links *l)
+bool qkv__work_begin(qkv__links *l, const qkv__link *link)
 {
+    bool is_left;
     pthread_mutex_lock(&l->lock);
-    while (l->working >= l->most && !atomic_load(&l->hurry)) pthread_cond_wait(&l->changed, &l->lock);
-    bool may = l->working < l->most;
+    while (!(is_left = qkv__link_is_left(link)) && l->working >= l->most && !atomic_load(&l->hurry))
+        wait_until(l, now() + LOOK_EVERY);
+    bool may = !is_left && l->working < l->most;
     l->working += may;
     pthread_mutex_unlock(&l->lock);
     return may;

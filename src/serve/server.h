@@ -56,8 +56,13 @@ qkv__link *qkv__link_of(struct MHD_Connection *c); /* NULL when there was no mem
 void qkv__link_busy(qkv__links *l, qkv__link *link);
 void qkv__link_idle(qkv__links *l, qkv__link *link);
 
-/* Waits for a turn at the model: each turn needs memory of its own, so that few go on at once. False when the server ends. */
-bool qkv__work_begin(qkv__links *l);
+/* Whether the client of a connection has left: it has ended its side, or the whole connection. Nothing can be asked for on it any
+ * more, and almost no client that ends its side still reads. */
+bool qkv__link_is_left(const qkv__link *link);
+
+/* Waits for a turn at the model: each turn needs memory of its own, so that few go on at once. False when the server ends, or the
+ * client has left. */
+bool qkv__work_begin(qkv__links *l, const qkv__link *link);
 void qkv__work_end(qkv__links *l);
 
 /* ---- the server ---- */
@@ -83,18 +88,21 @@ struct qkv_server {
     qkv__remembered remembered;
     atomic_bool is_ending;
     atomic_ullong completions; /* for their names */
+    atomic_ullong steps;       /* of models, for all requests together */
 };
 
 /* ---- a request ---- */
 typedef struct qkv__request {
     qkv_server *server;
     struct MHD_Connection *connection;
+    qkv__link *link; /* NULL when there was no memory for it */
     const struct qkv__route *route;
     unsigned refused; /* the status it gets without being looked at further; 0: none */
     char reason[QKV_SENTENCE_MAX];
     bool is_form, is_busy;
-    bool is_unread;  /* its body is not read: it is refused */
-    bool is_working; /* it has a turn at the model */
+    bool is_unread;      /* its body is not read: it is refused */
+    atomic_bool is_left; /* its client has left: it is not answered. A stream sets it on a thread of its own */
+    bool is_working;     /* it has a turn at the model */
     qkv_text received;
     size_t size; /* bytes that came, those over the limit too */
     json_t *body;
@@ -119,6 +127,9 @@ qkv__answer qkv__serve_page, qkv__serve_health, qkv__serve_info, qkv__serve_lang
 enum MHD_Result qkv__handle(void *server, struct MHD_Connection *c, const char *path, const char *method, const char *version,
                             const char *bytes, size_t *size, void **request);
 void qkv__completed(void *server, struct MHD_Connection *c, void **request, enum MHD_RequestTerminationCode how);
+
+/* For qkv_each_step, with the request as its data: FAILURE when the client has left, or the server cannot wait any longer. */
+qkv_status qkv__request_step(void *request);
 
 /* Refuses r with a status and a sentence unless it was refused already. */
 void qkv__refuse(qkv__request *r, unsigned status, const char *format, ...) QKV_PRINTF(3, 4);

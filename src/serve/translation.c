@@ -165,7 +165,10 @@ qkv_status qkv__serve_translation(qkv__request *r)
     qkv_translations t = { 0 };
     qkv_status status = get_wanted(r, &w);
     int n_best = (int)w.alternatives + 1;
-    const qkv_translate_opts opts = { .beam = n_best > DEFAULT_BEAM ? n_best : DEFAULT_BEAM, .n_best = n_best };
+    const qkv_translate_opts opts = { .beam = n_best > DEFAULT_BEAM ? n_best : DEFAULT_BEAM,
+                                      .n_best = n_best,
+                                      .each_step = qkv__request_step,
+                                      .each_step_data = r };
     if (!status) status = qkv_translate(r->server->model, w.texts.texts, w.texts.lengths, w.texts.n, &opts, &t);
     if (!status) status = check_lengths(&t);
     if (!status) put_translations(&r->answer, r->server, &w, &t);

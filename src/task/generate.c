@@ -123,6 +123,8 @@ static qkv_status encode(generation *g, const char *prompt, size_t length)
 
 static qkv_status read_token(generation *g, int32_t id)
 {
+    qkv_status status = g->o.each_step ? g->o.each_step(g->o.each_step_data) : QKV_OK;
+    if (status) return status;
     qkv_tape_reset(g->tape);
     g->logits = qkv_data(qkv__decoding_step(g->decoding, g->tape, &id));
     return g->logits ? QKV_OK : qkv_tape_status(g->tape);

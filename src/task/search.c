@@ -343,7 +343,10 @@ static qkv_status run(search *s, const qkv_model *m, const int32_t *ids, int64_t
     qkv__decoding *d = memory ? qkv__decoding_new(x, memory, lengths, s->n_all, s->o.beam, s->room) : NULL;
     qkv_status status = d ? QKV_OK : qkv_error_status();
     qkv_tape_reset(t);
-    for (int64_t n = 1; s->n_active && !status; n++) status = step(s, d, t, n);
+    for (int64_t n = 1; s->n_active && !status; n++) {
+        if (s->o.each_step) status = s->o.each_step(s->o.each_step_data);
+        if (!status) status = step(s, d, t, n);
+    }
     qkv__decoding_free(d);
     qkv_tape_free(t);
     return status;

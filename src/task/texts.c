@@ -119,6 +119,8 @@ typedef struct reading {
     const qkv_model *m;
     qkv__framing f;
     bool windows;
+    qkv_each_step each_step;
+    void *each_step_data;
     int64_t room;    /* ids of a text in a window */
     qkv__reader all; /* the ids of every text, one after the other */
     window *all_windows;
@@ -248,7 +250,8 @@ static qkv_status run_all(reading *r, qkv__head *head, const void *data, qkv_row
     qsort(r->all_windows, (size_t)r->n_windows, sizeof *r->all_windows, by_length);
     for (int64_t at = 0, rows; at < r->n_windows && !status; at += rows) {
         rows = batch_rows(r->all_windows + at, r->n_windows - at);
-        status = run_batch(r, t, r->all_windows + at, rows, head, data, out);
+        if (r->each_step) status = r->each_step(r->each_step_data);
+        if (!status) status = run_batch(r, t, r->all_windows + at, rows, head, data, out);
     }
     qkv_tape_free(t);
     if (status) return status;
@@ -266,7 +269,10 @@ static qkv_status settle(reading *r, const qkv_reading_opts *opts)
     qkv_status status = qkv__framing_whole(r->m, &r->f);
     if (!status) status = qkv__text_room(&r->f, opts ? opts->max_length : 0, &r->room);
     r->room = qkv__max(r->room, 1);
-    r->windows = opts && opts->windows;
+    if (!opts) return status;
+    r->windows = opts->windows;
+    r->each_step = opts->each_step;
+    r->each_step_data = opts->each_step_data;
     return status;
 }
 

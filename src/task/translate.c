@@ -126,7 +126,9 @@ static qkv_status settle(job *j, const qkv_translate_opts *o)
                                    .n_best = o->n_best,
                                    .length_penalty = o->length_penalty,
                                    .max_length = o->max_length,
-                                   .no_repeat = o->no_repeat };
+                                   .no_repeat = o->no_repeat,
+                                   .each_step = o->each_step,
+                                   .each_step_data = o->each_step_data };
     j->out->layers = t->decoder_layers;
     j->out->heads = (int)t->heads;
     qkv_status status = find_specials(j, o);

@@ -1,0 +1,147 @@
+/* test_serve_clients.c: clients that leave, and clients that take more than their share. */
+#include "http_client.h"
+#include "serve_models.h"
+
+#include "serve/server.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static qkv_model *model;
+
+static qkv_server *serve(qkv_server_opts o)
+{
+    qkv_server *s = qkv_server_new(model, &o);
+    if (!s) print_error("%s\n", qkv_error());
+    assert_non_null(s);
+    return s;
+}
+
+static int use_model(int kind)
+{
+    model = make_served(kind);
+    return model ? 0 : -1;
+}
+
+static int use_language(void **state) { return (void)state, use_model(MODEL_LANGUAGE); }
+static int use_pair(void **state) { return (void)state, use_model(MODEL_PAIR); }
+static int use_encoder(void **state) { return (void)state, use_model(MODEL_ENCODER); }
+
+static int free_model(void **state)
+{
+    (void)state;
+    qkv_model_free(model);
+    qkv_threads_stop();
+    return 0;
+}
+
+/* ---- those who leave ---- */
+
+static unsigned long long steps(qkv_server *s) { return atomic_load(&s->steps); }
+
+/* Requests that have arrived and are not over. */
+static int active(qkv_server *s)
+{
+    pthread_mutex_lock(&s->links.lock);
+    int n = s->links.active;
+    pthread_mutex_unlock(&s->links.lock);
+    return n;
+}
+
+/* A request on a connection of its own, whose answer nobody waits for. */
+static int send_only(int port, const char *path, const char *body)
+{
+    char *bytes;
+    size_t size = write_request(port, &(request){ .path = path, .body = body }, &bytes);
+    int fd = connect_to(port);
+    assert_true(fd >= 0 && send_bytes(fd, bytes, size));
+    free(bytes);
+    return fd;
+}
+
+enum { LEAVING = 12 };
+
+/* Some are under way and the others wait when their clients leave. A request after them is answered after no more steps than its
+ * own and one for each that was under way. */
+static void leave_all(const char *path, const char *large, const char *small)
+{
+    int fds[LEAVING];
+    qkv_server *s = serve((qkv_server_opts){ 0 });
+    int port = qkv_server_port(s);
+    reply r = post(port, path, small);
+    assert_int_equal(r.status, 200);
+    free_reply(&r);
+    unsigned long long alone = steps(s);
+    for (int i = 0; i < LEAVING; i++) fds[i] = send_only(port, path, large);
+    while (steps(s) < alone + 4) usleep(100);
+    for (int i = 0; i < LEAVING; i++) close(fds[i]);
+    unsigned long long left = steps(s);
+    r = post(port, path, small);
+    assert_int_equal(r.status, 200);
+    free_reply(&r);
+    unsigned long long more = steps(s) - left;
+    if (more > alone + 2 * (unsigned long long)s->links.most) print_error("%s: %llu more steps\n", large, more);
+    assert_true(more <= alone + 2 * (unsigned long long)s->links.most);
+    while (active(s)) usleep(100);
+    assert_true(steps(s) - left <= alone + 2 * (unsigned long long)s->links.most);
+    qkv_server_free(s);
+}
+
+static void completions_end_when_their_clients_leave(void **state)
+{
+    static const char small[] = "{\"prompt\":\"the\",\"max_tokens\":2,\"temperature\":0}";
+    (void)state;
+    leave_all("/v1/completions", "{\"prompt\":\"the\",\"max_tokens\":4096,\"temperature\":0}", small);
+    leave_all("/v1/completions", "{\"prompt\":\"the\",\"max_tokens\":4096,\"temperature\":0,\"stream\":true}", small);
+}
+
+/* Sources of many tokens, whose translations may have twice as many. */
+static void translations_end_when_their_clients_leave(void **state)
+{
+    enum { TEXTS = 32, LETTERS = 200 };
+    char *large = malloc(TEXTS * (LETTERS + 8) + 100);
+    (void)state;
+    assert_non_null(large);
+    int n = sprintf(large, "{\"source\":\"source\",\"target\":\"target\",\"q\":[");
+    for (int i = 0; i < TEXTS; i++) {
+        n += sprintf(large + n, "%s\"", i ? "," : "");
+        memset(large + n, 'x', LETTERS);
+        n += LETTERS;
+        n += sprintf(large + n, "\"");
+    }
+    strcpy(large + n, "]}");
+    leave_all("/translate", large, "{\"source\":\"source\",\"target\":\"target\",\"q\":\"I love you\"}");
+    free(large);
+}
+
+/* A step is a batch of the encoder: texts of several lengths make several. */
+static void embeddings_end_when_their_clients_leave(void **state)
+{
+    enum { TEXTS = 64, LETTERS = 600 };
+    char *large = malloc(TEXTS * (LETTERS + 8) + 100);
+    (void)state;
+    assert_non_null(large);
+    int n = sprintf(large, "{\"input\":[");
+    for (int i = 0; i < TEXTS; i++) {
+        n += sprintf(large + n, "%s\"", i ? "," : "");
+        memset(large + n, 'x', LETTERS);
+        n += LETTERS;
+        n += sprintf(large + n, "\"");
+    }
+    strcpy(large + n, "]}");
+    leave_all("/v1/embeddings", large, "{\"input\":\"the cat\"}");
+    free(large);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(completions_end_when_their_clients_leave, use_language, free_model),
+        cmocka_unit_test_setup_teardown(translations_end_when_their_clients_leave, use_pair, free_model),
+        cmocka_unit_test_setup_teardown(embeddings_end_when_their_clients_leave, use_encoder, free_model),
+    };
+    return cmocka_run_group_tests_name("serve_clients", tests, NULL, NULL);
+}
