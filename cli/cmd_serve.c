@@ -9,6 +9,7 @@
 static struct {
     const char *model, *host, *token;
     int64_t port;
+    int per_address;
     value_list languages;
 } given = { .port = 8080 };
 
@@ -19,6 +20,8 @@ static const option options[] = {
     { "token", .value = "TEXT", .help = "requests must carry \"Authorization: Bearer TEXT\"", .text = &given.token },
     { "languages", .value = "SOURCE TARGET", .help = "codes of a translator's languages, such as en zh",
       .list = &given.languages },
+    { "connections-per-address", .value = "N", .help = "that one client may hold, 1 to 128; 96 unless given",
+      .count = &given.per_address },
     { 0 },
 };
 
@@ -81,7 +84,8 @@ static qkv_status serve(const qkv_model *m)
                                    .token = given.token,
                                    .name = name_of(given.model, room, sizeof room),
                                    .source_language = given.languages.n ? given.languages.at[0] : NULL,
-                                   .target_language = given.languages.n ? given.languages.at[1] : NULL };
+                                   .target_language = given.languages.n ? given.languages.at[1] : NULL,
+                                   .connections_per_address = given.per_address };
     catch_signals(&before);
     qkv_server *s = qkv_server_new(m, &opts);
     if (!s) return library_failed();

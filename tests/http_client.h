@@ -27,18 +27,23 @@ static inline void free_reply(reply *r)
     *r = (reply){ 0 };
 }
 
-static inline int connect_to(int port)
+/* From an address of 127.0.0.0/8, of which every Linux has all. */
+static inline int connect_from(unsigned from, int port)
 {
-    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((unsigned short)port) };
+    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((unsigned short)port) }, own = to;
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    own.sin_addr.s_addr = htonl(from);
+    own.sin_port = 0;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const struct timeval patience = { .tv_sec = 120 };
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    if (fd >= 0 && !connect(fd, (struct sockaddr *)&to, sizeof to)) return fd;
+    if (fd >= 0 && !bind(fd, (struct sockaddr *)&own, sizeof own) && !connect(fd, (struct sockaddr *)&to, sizeof to)) return fd;
     if (fd >= 0) close(fd);
     return -1;
 }
+
+static inline int connect_to(int port) { return connect_from(INADDR_LOOPBACK, port); }
 
 /* False when the other side has ended the connection, which may have answered before. */
 static inline bool send_bytes(int fd, const void *bytes, size_t size)

@@ -705,6 +705,8 @@ static void options_that_do_not_fit_are_refused(void **state)
         { { .port = -1 }, QKV_USAGE, "port" },
         { { .port = 65536 }, QKV_USAGE, "port" },
         { { .timeout = -1 }, QKV_USAGE, "timeout" },
+        { { .connections_per_address = -1 }, QKV_USAGE, "connections" },
+        { { .connections_per_address = 129 }, QKV_USAGE, "connections" },
         { { .max_request = (size_t)1 << 40 }, QKV_USAGE, "bytes" },
         { { .name = "" }, QKV_USAGE, "name" },
         { { .name = "\xFF" }, QKV_USAGE, "name" },
@@ -811,33 +813,6 @@ static int working(qkv_server *s)
     int n = s->links.working;
     pthread_mutex_unlock(&s->links.lock);
     return n;
-}
-
-static void too_many_are_told(void **state)
-{
-    enum { SERVED = 128, MORE = 8 };
-    int fds[SERVED + MORE];
-    (void)state;
-    qkv_server *s = serve(MODEL_PAIR, (qkv_server_opts){ .timeout = 120 });
-    int port = qkv_server_port(s);
-    char *bytes;
-    size_t size = write_request(port, &(request){ .path = "/health" }, &bytes);
-    for (int i = 0; i < SERVED + MORE; i++) {
-        reply r = { 0 };
-        assert_true((fds[i] = connect_to(port)) >= 0);
-        send_bytes(fds[i], bytes, size);
-        receive_reply(fds[i], &r, false);
-        assert_int_equal(r.status, i < SERVED ? 200 : 503);
-        free_reply(&r);
-    }
-    for (int i = 0; i < SERVED + MORE; i++) close(fds[i]);
-    free(bytes);
-    for (int status = 503; status != 200;) {
-        reply r = get(port, "/health");
-        status = r.status;
-        free_reply(&r);
-    }
-    qkv_server_free(s);
 }
 
 /* Sixteen texts were asked for; when the client leaves at the first words, the others are not made. */
@@ -1169,7 +1144,6 @@ int main(void)
         cmocka_unit_test(options_that_do_not_fit_are_refused),
         cmocka_unit_test(what_does_not_arrive_in_time_is_ended),
         cmocka_unit_test(an_answer_takes_as_long_as_it_takes),
-        cmocka_unit_test(too_many_are_told),
         cmocka_unit_test(who_leaves_ends_the_work),
         cmocka_unit_test(it_ends_with_connections_open),
     };

@@ -136,12 +136,107 @@ static void embeddings_end_when_their_clients_leave(void **state)
     free(large);
 }
 
+/* ---- those who take much ---- */
+
+static int health_from(unsigned from, int port)
+{
+    char *bytes;
+    reply r = { 0 };
+    size_t size = write_request(port, &(request){ .path = "/health" }, &bytes);
+    int fd = connect_from(from, port);
+    if (fd >= 0 && send_bytes(fd, bytes, size)) receive_reply(fd, &r, false);
+    int status = r.status;
+    free_reply(&r);
+    free(bytes);
+    close(fd);
+    return status;
+}
+
+static int count_open(const int *fds, int n)
+{
+    int open = 0;
+    for (int i = 0; i < n; i++) {
+        struct pollfd p = { .fd = fds[i], .events = POLLIN };
+        open += poll(&p, 1, 0) == 0;
+    }
+    return open;
+}
+
+static int connections(qkv_server *s)
+{
+    pthread_mutex_lock(&s->links.lock);
+    int n = s->links.n;
+    pthread_mutex_unlock(&s->links.lock);
+    return n;
+}
+
+/* 256 connections that ask for half a request, which has two minutes to arrive. */
+static void nobody_is_shut_out(void **state)
+{
+    enum { HALF = 256, OTHER = INADDR_LOOPBACK + 1, SHARE = 96 };
+    int fds[HALF];
+    (void)state;
+    qkv_server *s = serve((qkv_server_opts){ .timeout = 120 });
+    int port = qkv_server_port(s);
+    for (int i = 0; i < HALF; i++) {
+        assert_true((fds[i] = connect_to(port)) >= 0);
+        send_bytes(fds[i], "GET /health HTTP/1.1\r\nHo", 25);
+    }
+    assert_int_equal(health_from(OTHER, port), 200);
+    assert_int_equal(health_from(INADDR_LOOPBACK, port), 200);
+    assert_int_equal(health_from(OTHER + 1, port), 200);
+    assert_true(connections(s) <= SHARE + 3); /* of the others, which may not be closed yet */
+    assert_true(count_open(fds, HALF) <= SHARE);
+    for (int i = 0; i < HALF; i++) close(fds[i]);
+    qkv_server_free(s);
+}
+
+/* All that are served are taken, by several addresses: the one that has waited longest makes room. */
+static void the_longest_wait_makes_room(void **state)
+{
+    enum { SERVED = 128, EACH = 32 };
+    int fds[SERVED];
+    (void)state;
+    qkv_server *s = serve((qkv_server_opts){ .timeout = 120 });
+    int port = qkv_server_port(s);
+    for (int i = 0; i < SERVED; i++) assert_true((fds[i] = connect_from(INADDR_LOOPBACK + (unsigned)(i / EACH), port)) >= 0);
+    while (connections(s) < SERVED) usleep(100);
+    assert_int_equal(count_open(fds, SERVED), SERVED);
+    assert_int_equal(health_from(INADDR_LOOPBACK + 9, port), 200);
+    struct pollfd first = { .fd = fds[0], .events = POLLIN };
+    assert_int_equal(poll(&first, 1, 60000), 1);
+    assert_int_equal(count_open(fds, SERVED), SERVED - 1);
+    for (int i = 0; i < SERVED; i++) close(fds[i]);
+    qkv_server_free(s);
+}
+
+/* Where every connection of an address is being answered, one more is told so, and others are served. */
+static void too_many_are_told(void **state)
+{
+    enum { SHARE = 4 };
+    int fds[SHARE];
+    (void)state;
+    qkv_server *s = serve((qkv_server_opts){ .connections_per_address = SHARE });
+    int port = qkv_server_port(s);
+    for (int i = 0; i < SHARE; i++)
+        fds[i] = send_only(port, "/v1/completions", "{\"prompt\":\"the\",\"n\":16,\"max_tokens\":4096,\"temperature\":0}");
+    while (active(s) < SHARE) usleep(100);
+    assert_int_equal(health_from(INADDR_LOOPBACK, port), 503);
+    assert_int_equal(health_from(INADDR_LOOPBACK + 1, port), 200);
+    for (int i = 0; i < SHARE; i++) close(fds[i]);
+    for (int status = 503; status != 200;) status = health_from(INADDR_LOOPBACK, port);
+    qkv_server_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(completions_end_when_their_clients_leave, use_language, free_model),
         cmocka_unit_test_setup_teardown(translations_end_when_their_clients_leave, use_pair, free_model),
         cmocka_unit_test_setup_teardown(embeddings_end_when_their_clients_leave, use_encoder, free_model),
+        cmocka_unit_test_setup_teardown(nobody_is_shut_out, use_pair, free_model),
+        cmocka_unit_test_setup_teardown(the_longest_wait_makes_room, use_pair, free_model),
+        cmocka_unit_test_setup_teardown(too_many_are_told, use_language, free_model),
     };
     return cmocka_run_group_tests_name("serve_clients", tests, NULL, NULL);
 }

@@ -26,6 +26,7 @@ typedef struct qkv_server_opts {
     const char *source_language, *target_language; /* codes for /languages; NULL: "source" and "target" */
     size_t max_request;                            /* bytes of a body; 0 means 1 MiB */
     int timeout;                                   /* seconds a request may take to arrive; 0 means 10 */
+    int connections_per_address;                   /* of one client, 1 to 128; 0 means 96 (of 128 in all). See docs/serve.md */
 } qkv_server_opts;
 
 typedef struct qkv_server qkv_server;

@@ -1,12 +1,13 @@
 /* links.c: connections, the time they have, and turns at the model. */
 #include "server.h"
 
+#include <netinet/in.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
-/* Further connections are answered 503; MHD itself takes some more, so that they can be. */
-enum { MOST_LINKS = 128, LEAST_TURNS = 2, LOOK_EVERY = 250 /* milliseconds: for clients that leave while they wait */ };
+enum { LEAST_TURNS = 2, LOOK_EVERY = 250 /* milliseconds: for clients that leave while they wait */ };
 
 static int64_t now(void)
 {
@@ -22,18 +23,24 @@ static void wait_until(qkv__links *l, int64_t when)
     pthread_cond_timedwait(&l->changed, &l->lock, &t);
 }
 
+/* A connection is in the list while its socket is open, so no other file is ever hit. MHD sees the end of the stream and closes
+ * it. */
+static void drop_link(qkv__links *l, qkv__link *x)
+{
+    shutdown(x->fd, SHUT_RDWR);
+    x->deadline = 0;
+    x->is_dropped = true;
+    l->n--;
+}
+
 /* ---- the watch ---- */
 
-/* Ends connections whose time is up, and gives the next time to look. A connection is in the list while its socket is open, so
- * no other file is ever hit. MHD sees the end of the stream and closes it. */
+/* Ends connections whose time is up, and gives the next time to look. */
 static int64_t end_late_links(qkv__links *l, int64_t time)
 {
     int64_t next = time + 60000;
     for (qkv__link *x = l->first; x; x = x->next) {
-        if (x->deadline && x->deadline <= time) {
-            shutdown(x->fd, SHUT_RDWR);
-            x->deadline = 0;
-        }
+        if (x->deadline && x->deadline <= time) drop_link(l, x);
         if (x->deadline && x->deadline < next) next = x->deadline;
     }
     return next;
@@ -48,7 +55,7 @@ static void *watch(void *data)
     return NULL;
 }
 
-qkv_status qkv__links_begin(qkv__links *l, int timeout)
+qkv_status qkv__links_begin(qkv__links *l, int timeout, int most_of_address)
 {
     pthread_condattr_t steady;
     pthread_condattr_init(&steady);
@@ -57,6 +64,7 @@ qkv_status qkv__links_begin(qkv__links *l, int timeout)
     pthread_condattr_destroy(&steady);
     pthread_mutex_init(&l->lock, NULL);
     l->patience = (int64_t)timeout * 1000;
+    l->most_of_address = most_of_address;
     l->most = qkv_threads() > LEAST_TURNS ? qkv_threads() : LEAST_TURNS;
     l->is_watching = !pthread_create(&l->watch, NULL, watch, l);
     return l->is_watching ? QKV_OK : qkv__fail(QKV_MEMORY, "serve: a thread could not be had");
@@ -83,21 +91,65 @@ void qkv__links_drain(qkv__links *l)
     pthread_mutex_unlock(&l->lock);
 }
 
+/* ---- the share of an address ---- */
+
+/* A client of IPv6 has a network of addresses to itself. An address of IPv4 keeps its form where IPv6 is listened on. */
+static void note_client(qkv__link *x, const struct sockaddr *a)
+{
+    static const unsigned char four[12] = { [10] = 0xFF, [11] = 0xFF };
+    memcpy(x->address, four, sizeof four);
+    if (a->sa_family == AF_INET) memcpy(x->address + 12, &((const struct sockaddr_in *)a)->sin_addr, 4);
+    if (a->sa_family != AF_INET6) return;
+    const struct in6_addr *six = &((const struct sockaddr_in6 *)a)->sin6_addr;
+    memset(x->address, 0, sizeof x->address);
+    memcpy(x->address, six, IN6_IS_ADDR_V4MAPPED(six) ? 16 : 8);
+}
+
+static bool is_same_client(const qkv__link *a, const qkv__link *b)
+{
+    return !memcmp(a->address, b->address, sizeof a->address);
+}
+
+static int count_of_client(const qkv__links *l, const qkv__link *as)
+{
+    int n = 0;
+    for (const qkv__link *x = l->first; x; x = x->next) n += !x->is_dropped && is_same_client(x, as);
+    return n;
+}
+
+/* Where there is one too many, of the client or of all, the one that has waited longest for a request to arrive makes room: so
+ * nobody can shut others out by connections that ask for nothing. Where all are being answered the new one is surplus. */
+static void make_room(qkv__links *l, qkv__link *added)
+{
+    bool is_greedy = count_of_client(l, added) > l->most_of_address;
+    if (!is_greedy && l->n <= QKV__LINKS) return;
+    qkv__link *longest = NULL;
+    for (qkv__link *x = l->first; x; x = x->next)
+        if (x != added && x->deadline && (!is_greedy || is_same_client(x, added)) &&
+            (!longest || x->deadline <= longest->deadline))
+            longest = x;
+    if (longest) drop_link(l, longest);
+    added->is_surplus = l->n > QKV__LINKS || count_of_client(l, added) > l->most_of_address;
+}
+
 /* ---- connections ---- */
 
 static void open_link(qkv__links *l, struct MHD_Connection *c, void **context)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
     qkv__link *x = qkv__alloc_zero(sizeof *x);
-    if (!x || !info) {
+    const union MHD_ConnectionInfo *client = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (!x || !info || !client) {
         qkv__release(x, sizeof *x);
         return;
     }
     pthread_mutex_lock(&l->lock);
     *x = (qkv__link){ .fd = info->connect_fd, .deadline = now() + l->patience, .next = l->first, .from = &l->first };
-    x->is_surplus = ++l->n > MOST_LINKS;
     if (l->first) l->first->from = &x->next;
     l->first = x;
+    l->n++;
+    note_client(x, client->client_addr);
+    make_room(l, x);
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);
     *context = x;
@@ -109,7 +161,7 @@ static void close_link(qkv__links *l, qkv__link *x)
     pthread_mutex_lock(&l->lock);
     *x->from = x->next;
     if (x->next) x->next->from = x->from;
-    l->n--;
+    l->n -= !x->is_dropped;
     pthread_mutex_unlock(&l->lock);
     qkv__release(x, sizeof *x);
 }
@@ -130,7 +182,7 @@ static void count_active(qkv__links *l, qkv__link *link, int by)
 {
     pthread_mutex_lock(&l->lock);
     l->active += by;
-    if (link) link->deadline = by > 0 ? 0 : now() + l->patience;
+    if (link && !link->is_dropped) link->deadline = by > 0 ? 0 : now() + l->patience;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);
 }

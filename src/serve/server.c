@@ -10,8 +10,9 @@
 
 enum {
     DEFAULT_TIMEOUT = 10,
-    MHD_LINKS = 160,          /* more than those that are served, so that the others can be told */
-    HEADERS_BYTES = 32 << 10, /* of one request; more is 431 */
+    DEFAULT_OF_ADDRESS = QKV__LINKS * 3 / 4,
+    MHD_LINKS = QKV__LINKS + 32, /* more than those that are served, so that the others can be told */
+    HEADERS_BYTES = 32 << 10,    /* of one request; more is 431 */
     MOST_REQUEST = 64 << 20,
     MOST_TIMEOUT = 3600,
     BACKLOG = 64
@@ -62,6 +63,9 @@ static qkv_status check(const qkv_model *m, const qkv_server_opts *o)
     if (o->port < 0 || o->port > 65535) return qkv__fail(QKV_USAGE, "serve: port %d: ports are 0 to 65535", o->port);
     if (o->timeout < 0 || o->timeout > MOST_TIMEOUT)
         return qkv__fail(QKV_USAGE, "serve: a timeout of %d seconds: it must be from 1 to %d", o->timeout, MOST_TIMEOUT);
+    if (o->connections_per_address < 0 || o->connections_per_address > QKV__LINKS)
+        return qkv__fail(QKV_USAGE, "serve: %d connections an address: it must be from 1 to %d", o->connections_per_address,
+                         QKV__LINKS);
     if (o->max_request > MOST_REQUEST) return qkv__fail(QKV_USAGE, "serve: a request has at most %d bytes", MOST_REQUEST);
     if (o->token && !is_token(o->token))
         return qkv__fail(QKV_USAGE, "serve: a token is one or more visible ASCII characters, without spaces");
@@ -170,7 +174,8 @@ static qkv_status begin(qkv_server *s, const qkv_server_opts *o)
 {
     qkv_status status = copy_options(s, o);
     if (!status) status = find_address(s, o->port);
-    if (!status) status = qkv__links_begin(&s->links, s->timeout);
+    int most_of_address = o->connections_per_address ? o->connections_per_address : DEFAULT_OF_ADDRESS;
+    if (!status) status = qkv__links_begin(&s->links, s->timeout, most_of_address);
     return status ? status : start(s);
 }
 

@@ -28,7 +28,9 @@ qkv_status qkv__put_example(qkv__json *j, const qkv_model *m, const char *langua
 typedef struct qkv__link {
     int fd;
     int64_t deadline;
-    bool is_surplus; /* one too many: it is told so */
+    unsigned char address[16]; /* of the client, as IPv6 has it: of IPv4 all of it, else its network, of 64 bits */
+    bool is_surplus;           /* one too many: it is told so */
+    bool is_dropped;           /* it is being closed, and counts no more */
     struct qkv__link *next, **from;
 } qkv__link;
 
@@ -38,13 +40,15 @@ typedef struct qkv__links {
     pthread_t watch; /* ends connections whose time is up */
     bool is_watching;
     qkv__link *first;
-    int n, active;     /* connections; requests that have arrived and are not answered yet */
+    int n, active; /* connections; requests that have arrived and are not answered yet */
+    int most_of_address;
     int working, most; /* requests that use the model now, and how many may */
     bool stop;         /* the watch ends */
     atomic_bool hurry; /* nobody waits for work any more, and what can be cut short is */
     int64_t patience;  /* milliseconds for a request to arrive */
 } qkv__links;
-qkv_status qkv__links_begin(qkv__links *l, int timeout);
+enum { QKV__LINKS = 128 }; /* connections that are served; further ones are answered 503 */
+qkv_status qkv__links_begin(qkv__links *l, int timeout, int most_of_address);
 void qkv__links_end(qkv__links *l);
 void qkv__links_drain(qkv__links *l); /* waits until all that has arrived is answered, or until patience ends */
 
