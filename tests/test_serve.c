@@ -3,6 +3,7 @@
 #include "http_client.h"
 #include "serve_models.h"
 
+#include "serve/passages.h"
 #include "serve/server.h"
 
 #include <math.h>
@@ -200,6 +201,77 @@ static void translations_are_the_librarys(void **state)
     assert_string_equal(text_at(x, "alternatives/0"), t.best[10].text);
     json_decref(x);
     qkv_translations_free(&t);
+}
+
+/* What the server must answer: {0} to {5} stand for the translations of the sentences below, by rank after a colon. */
+static const char *const sentences[] = { "I love you.", "The cat sat.", "the dog", "我爱你。", "猫坐在垫子上！", "you" };
+
+static void fill_in(const char *pattern, const qkv_translations *t, char *to, size_t room)
+{
+    size_t n = 0;
+    for (const char *c = pattern; *c && n + 1 < room; c++) {
+        if (*c != '{') to[n++] = *c;
+        else {
+            int rank = c[2] == ':' ? c[3] - '0' : 0;
+            n += (size_t)snprintf(to + n, room - n, "%s", t->best[(c[1] - '0') * t->n_best + rank].text);
+            c = strchr(c, '}');
+        }
+    }
+    to[n] = '\0';
+}
+
+static void lines_and_sentences_stay_apart(void **state)
+{
+    static const struct {
+        const char *text, *wanted;
+    } cases[] = {
+        { "I love you.\\nThe cat sat.", "{0}\n{1}" },
+        { "I love you. The cat sat.", "{0} {1}" },
+        { "I love you.  The cat sat.\\r\\n\\r\\n  the dog\\n", "{0}  {1}\r\n\r\n  {2}\n" },
+        { "  the dog ", "  {2} " },
+        { "我爱你。猫坐在垫子上！", "{3} {4}" },
+        { "我爱你。\\n\\n猫坐在垫子上！\\nyou", "{3}\n\n{4}\n{5}" },
+        { " \\n ", " \n " },
+        { "", "" },
+    };
+    enum { CASES = sizeof cases / sizeof *cases };
+    char body[1024] = "{\"source\":\"en\",\"target\":\"zh\",\"alternatives\":1,\"q\":[", wanted[2048], path[64];
+    qkv_translations t = { 0 };
+    (void)state;
+    assert_int_equal(qkv_translate(models[MODEL_PAIR], sentences, NULL, 6, &(qkv_translate_opts){ .n_best = 2 }, &t), QKV_OK);
+    for (int i = 0; i < CASES; i++)
+        snprintf(body + strlen(body), sizeof body - strlen(body), "%s\"%s\"", i ? "," : "", cases[i].text);
+    strcat(body, "]}");
+    json_t *x = posted(MODEL_PAIR, "/translate", body);
+    for (int i = 0; i < CASES; i++) {
+        fill_in(cases[i].wanted, &t, wanted, sizeof wanted);
+        snprintf(path, sizeof path, "translatedText/%d", i);
+        assert_string_equal(text_at(x, path), wanted);
+    }
+    fill_in("{0:1}\n{1:1}", &t, wanted, sizeof wanted);
+    assert_string_equal(text_at(x, "alternatives/0/0"), wanted);
+    assert_int_equal(json_array_size(at(x, "alternatives/0")), 1);
+    assert_int_equal(json_array_size(at(x, "alternatives/6")), 0);
+    json_decref(x);
+    qkv_translations_free(&t);
+}
+
+/* A sign that fills a square has its space in it; any other text keeps the space it had, or gets one. */
+static void sentences_are_joined_as_their_signs_want_it(void **state)
+{
+    static const qkv__strings texts = { .texts = { "One.  Two. Three." }, .lengths = { 17 }, .n = 1 };
+    qkv_translation best[3] = { { .text = "一。", .length = 6 }, { .text = "二", .length = 3 }, { .text = "3", .length = 1 } };
+    const qkv_translations t = { .n = 3, .n_best = 1, .best = best };
+    qkv__passages p = { 0 };
+    qkv_text joined = { 0 };
+    (void)state;
+    assert_int_equal(qkv__passages_cut(&p, &texts, 2), QKV_USAGE);
+    qkv__passages_free(&p);
+    assert_int_equal(qkv__passages_cut(&p, &texts, 3), QKV_OK);
+    assert_int_equal(qkv__passages_join(&p, 0, &t, 0, &joined), QKV_OK);
+    assert_string_equal(joined.data, "一。二 3");
+    qkv__passages_free(&p);
+    qkv_text_free(&joined);
 }
 
 static void classes_are_the_librarys(void **state)
@@ -1131,6 +1203,8 @@ int main(void)
         cmocka_unit_test(its_example_suits_the_tokenizer),
         cmocka_unit_test(it_gives_the_page),
         cmocka_unit_test(translations_are_the_librarys),
+        cmocka_unit_test(lines_and_sentences_stay_apart),
+        cmocka_unit_test(sentences_are_joined_as_their_signs_want_it),
         cmocka_unit_test(classes_are_the_librarys),
         cmocka_unit_test(vectors_are_the_librarys),
         cmocka_unit_test(tokens_are_the_librarys),

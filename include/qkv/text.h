@@ -87,6 +87,12 @@ typedef struct qkv_span {
     size_t begin, end; /* bytes begin .. end-1 of the text */
 } qkv_span;
 
+/* The sentence behind *s, which starts as zero: 1, and where it is, without white space around it; 0 when there is no more. A
+ * sentence ends with its line; with 。！or ？; and with . ! ? or an ellipsis where white space follows, and then no small letter.
+ * Quotation marks and brackets that close right behind belong to it. A dot behind an initial, a number that begins the sentence,
+ * or an abbreviation that goes on (Dr., e.g., "Fig." before a number) ends none. Text may hold any bytes. */
+QKV_API int qkv_sentence_next(const char *text, size_t length, qkv_span *s);
+
 typedef struct qkv_ids {
     int32_t *ids;    /* n of them */
     qkv_span *spans; /* where each comes from in the text as it was given. Those of byte pairs and characters lie side by side

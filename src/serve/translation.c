@@ -1,10 +1,11 @@
 /* translation.c: POST /translate and GET /languages, as LibreTranslate has them. */
+#include "passages.h"
 #include "server.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ALTERNATIVES = 15, DEFAULT_BEAM = 4 };
+enum { MOST_ALTERNATIVES = 15, DEFAULT_BEAM = 4, MOST_SENTENCES = 1024 };
 
 /* ---- GET /languages ---- */
 
@@ -95,33 +96,41 @@ static qkv_status get_wanted(const qkv__request *r, wanted *w)
 
 /* ---- the answer ---- */
 
-static void put_alternatives(qkv__json *j, const qkv_translations *t, int64_t i)
+typedef struct translated {
+    qkv__passages passages;
+    qkv_translations t;
+    qkv_text joined;
+} translated;
+
+static void put_joined(qkv__json *j, translated *x, int64_t i, int k)
+{
+    qkv_status status = qkv__passages_join(&x->passages, i, &x->t, k, &x->joined);
+    if (!j->status) j->status = status;
+    qkv__put_string(j, x->joined.data, x->joined.length);
+}
+
+static void put_alternatives(qkv__json *j, translated *x, int64_t i)
 {
     qkv__put_raw(j, "[");
-    for (int k = 1; k < t->n_best; k++) {
-        const qkv_translation *x = &t->best[i * t->n_best + k];
-        if (x->n_ids < 0) break;
+    for (int k = 1; k < x->t.n_best && qkv__passages_have(&x->passages, i, &x->t, k); k++) {
         if (k > 1) qkv__put_raw(j, ",");
-        qkv__put_string(j, x->text, x->length);
+        put_joined(j, x, i, k);
     }
     qkv__put_raw(j, "]");
 }
 
-static void put_best(qkv__json *j, const qkv_translations *t, int64_t i)
-{
-    qkv__put_string(j, t->best[i * t->n_best].text, t->best[i * t->n_best].length);
-}
+static void put_best(qkv__json *j, translated *x, int64_t i) { put_joined(j, x, i, 0); }
 
 /* One for each text: an array where the request had one. */
-static void put_each(qkv__json *j, const qkv_translations *t, bool is_array,
-                     void (*put_one)(qkv__json *, const qkv_translations *, int64_t))
+static void put_each(qkv__json *j, translated *x, void (*put_one)(qkv__json *, translated *, int64_t))
 {
-    if (is_array) qkv__put_raw(j, "[");
-    for (int64_t i = 0; i < t->n; i++) {
+    const qkv__strings *texts = x->passages.texts;
+    if (texts->is_array) qkv__put_raw(j, "[");
+    for (int64_t i = 0; i < texts->n; i++) {
         if (i) qkv__put_raw(j, ",");
-        put_one(j, t, i);
+        put_one(j, x, i);
     }
-    if (is_array) qkv__put_raw(j, "]");
+    if (texts->is_array) qkv__put_raw(j, "]");
 }
 
 /* There is one source language to detect: nothing was measured, and the confidence says so. */
@@ -138,40 +147,47 @@ static void put_detected(qkv__json *j, const qkv_server *s, const wanted *w)
     if (w->texts.is_array) qkv__put_raw(j, "]");
 }
 
-static void put_translations(qkv__json *j, const qkv_server *s, const wanted *w, const qkv_translations *t)
+static void put_translations(qkv__json *j, const qkv_server *s, const wanted *w, translated *x)
 {
     qkv__put_raw(j, "{\"translatedText\":");
-    put_each(j, t, w->texts.is_array, put_best);
+    put_each(j, x, put_best);
     if (w->alternatives) {
         qkv__put_raw(j, ",\"alternatives\":");
-        put_each(j, t, w->texts.is_array, put_alternatives);
+        put_each(j, x, put_alternatives);
     }
     if (w->is_auto) put_detected(j, s, w);
     qkv__put_raw(j, "}\n");
 }
 
-static qkv_status check_lengths(const qkv_translations *t)
+static qkv_status check_lengths(const translated *x)
 {
-    for (int64_t i = 0; i < t->n; i++)
-        if (t->status[i])
-            return qkv__fail(QKV_LIMIT, "text %lld has %lld tokens, more than the model reads at once", (long long)i,
-                             (long long)t->n_source[i]);
+    const int64_t *first = x->passages.first;
+    for (int64_t s = 0, i = 0; s < x->t.n; s++) {
+        while (s >= first[i + 1]) i++;
+        if (x->t.status[s])
+            return qkv__fail(QKV_LIMIT, "sentence %lld of text %lld has %lld tokens, more than the model reads at once",
+                             (long long)(s - first[i] + 1), (long long)i, (long long)x->t.n_source[s]);
+    }
     return QKV_OK;
 }
 
 qkv_status qkv__serve_translation(qkv__request *r)
 {
     wanted w = { .alternatives = 0 };
-    qkv_translations t = { 0 };
+    translated x = { 0 };
     qkv_status status = get_wanted(r, &w);
+    if (!status) status = qkv__passages_cut(&x.passages, &w.texts, MOST_SENTENCES);
     int n_best = (int)w.alternatives + 1;
     const qkv_translate_opts opts = { .beam = n_best > DEFAULT_BEAM ? n_best : DEFAULT_BEAM,
                                       .n_best = n_best,
                                       .each_step = qkv__request_step,
                                       .each_step_data = r };
-    if (!status) status = qkv_translate(r->server->model, w.texts.texts, w.texts.lengths, w.texts.n, &opts, &t);
-    if (!status) status = check_lengths(&t);
-    if (!status) put_translations(&r->answer, r->server, &w, &t);
-    qkv_translations_free(&t);
+    const qkv__passages *p = &x.passages;
+    if (!status) status = qkv_translate(r->server->model, p->sentences, p->lengths, p->n, &opts, &x.t);
+    if (!status) status = check_lengths(&x);
+    if (!status) put_translations(&r->answer, r->server, &w, &x);
+    qkv_translations_free(&x.t);
+    qkv__passages_free(&x.passages);
+    qkv_text_free(&x.joined);
     return status;
 }
