@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include <ctype.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -106,10 +107,20 @@ static qkv_status check(void)
     return QKV_OK;
 }
 
+/* Every connection has a thread, and malloc as many arenas as there are threads, up to 8 a core. Each keeps what it once needed,
+ * and only of the first one the library can give it all back. Requests allocate seldom: one arena is enough. */
+static void use_one_arena(void)
+{
+#ifdef M_ARENA_MAX
+    mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
 static qkv_status run(void)
 {
     qkv_status status = check();
     if (status) return status;
+    use_one_arena();
     qkv_model *m = qkv_model_load(given.model);
     if (!m) return library_failed();
     status = serve(m);

@@ -1,5 +1,5 @@
 #!/bin/bash
-# serve.sh: qkv serve, as a user types it. usage: serve.sh QKV MAKE_MODEL
+# serve.sh: qkv serve, as a user types it. usage: serve.sh QKV MAKE_MODEL SANITIZERS
 # bash: its /dev/tcp is a client that every machine with bash has.
 . "$(dirname "$0")/cases.sh"
 qkv=$(realpath "$1") make_model=$(realpath "$2")
@@ -65,6 +65,35 @@ exec 4<>"/dev/tcp/127.0.0.1/$port"
 printf 'GET / HT' >&4
 ends "TERM ends it, with a connection open" TERM 143
 exec 4>&-
+
+# ---- memory comes back ----
+# resident: kilobytes of the server.
+resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$server/status"; }
+if [ "${3-none}" != none ] || [ ! -r /proc/self/status ]; then
+    skipped "memory comes back after a burst: sanitizers keep what is freed"
+else
+    start -m pair --port 0
+    texts=$(yes "\"$(printf 'the cat sat on the mat %.0s' $(seq 25))\"" | head -64 | paste -sd,)
+    body="{\"input\":[$texts]}"
+    embed() { ask "$port" 'POST /v1/embeddings' "Content-Type: application/json\r\nContent-Length: ${#body}\r\n" "$body"; }
+    embed >/dev/null # threads and their tables stay
+    before=$(resident)
+    for i in $(seq 24); do
+        embed >"burst.$i" &
+        clients[$i]=$!
+    done
+    wait "${clients[@]}"
+    same "a burst is answered" 24 "$(grep -l '^HTTP/1.1 200' burst.* | wc -l)"
+    for i in $(seq 300); do
+        after=$(resident)
+        [ "$after" -le $((before * 13 / 10)) ] && break
+        sleep 0.1
+    done
+    if [ "$after" -le $((before * 13 / 10)) ]; then
+        ok "memory comes back after a burst"
+    else not_ok "memory comes back after a burst" "$before KiB before, $after KiB after"; fi
+    ends "it ends after a burst" TERM 143
+fi
 
 # ---- a token ----
 start -m pair --port 0 --host 0.0.0.0 --token secret

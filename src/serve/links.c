@@ -1,13 +1,19 @@
 /* links.c: connections, the time they have, and turns at the model. */
 #include "server.h"
 
+#include <malloc.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
-enum { LEAST_TURNS = 2, LOOK_EVERY = 250 /* milliseconds: for clients that leave while they wait */ };
+enum {
+    LEAST_TURNS = 2,
+    LOOK_EVERY = 250 /* milliseconds: for clients that leave while they wait */,
+    REST = 1000,
+    LONG_WORK = 10000
+};
 
 static int64_t now(void)
 {
@@ -46,11 +52,26 @@ static int64_t end_late_links(qkv__links *l, int64_t time)
     return next;
 }
 
+/* After a burst malloc keeps what was needed most. The lock is held, but not while the memory goes. */
+static void trim_memory(qkv__links *l)
+{
+    l->trim_at = 0;
+    pthread_mutex_unlock(&l->lock);
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+    pthread_mutex_lock(&l->lock);
+}
+
 static void *watch(void *data)
 {
     qkv__links *l = data;
     pthread_mutex_lock(&l->lock);
-    while (!l->stop) wait_until(l, end_late_links(l, now()));
+    while (!l->stop) {
+        int64_t next = end_late_links(l, now());
+        if (l->trim_at && l->trim_at <= now()) trim_memory(l);
+        else wait_until(l, l->trim_at && l->trim_at < next ? l->trim_at : next);
+    }
     pthread_mutex_unlock(&l->lock);
     return NULL;
 }
@@ -214,6 +235,8 @@ void qkv__work_end(qkv__links *l)
 {
     pthread_mutex_lock(&l->lock);
     l->working--;
+    int64_t at = now() + (l->working ? LONG_WORK : REST);
+    if (!l->trim_at || at < l->trim_at) l->trim_at = at;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);
 }

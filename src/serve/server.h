@@ -46,6 +46,7 @@ typedef struct qkv__links {
     bool stop;         /* the watch ends */
     atomic_bool hurry; /* nobody waits for work any more, and what can be cut short is */
     int64_t patience;  /* milliseconds for a request to arrive */
+    int64_t trim_at;   /* when free memory goes back to the system; 0: there was no work since it did */
 } qkv__links;
 enum { QKV__LINKS = 128 }; /* connections that are served; further ones are answered 503 */
 qkv_status qkv__links_begin(qkv__links *l, int timeout, int most_of_address);
