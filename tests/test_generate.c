@@ -491,11 +491,115 @@ static void bad_models_and_options(void **state)
     qkv_model_free(m);
 }
 
+/* ---- what is told beside the text ---- */
+
+static double log_p_of(const float *logits, int64_t n, int32_t id)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += exp((double)logits[i]);
+    return (double)logits[id] - log(sum);
+}
+
+static void check_top(const qkv_likely *top, int n_top, const float *logits, int64_t n)
+{
+    for (int k = 0; k < n_top; k++) {
+        int larger = 0;
+        assert_true(fabs(top[k].log_p - log_p_of(logits, n, top[k].id)) < 1e-5);
+        for (int64_t i = 0; i < n; i++) larger += logits[i] > logits[top[k].id] + 1e-6f;
+        assert_true(larger <= k);
+        for (int other = 0; other < k; other++) assert_true(top[other].id != top[k].id);
+    }
+}
+
+static void the_likeliest_are_told(void **state)
+{
+    enum { TOP = 5 };
+    qkv_model *m = make_model(QKV_SINUSOID);
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_generated g = { 0 }, plain = { 0 };
+    (void)state;
+    assert_true(m && t);
+    int64_t n = qkv_transformer_options(qkv_model_transformer(m))->vocabulary;
+    const qkv_generate_opts o = { .max_tokens = 12, .temperature = 0.8f, .seed = 4 };
+    qkv_generate_opts told = o;
+    told.n_top = TOP, told.score_prompt = 1;
+    generate(m, o, &plain);
+    generate(m, told, &g);
+    same(&g, &plain);
+    for (int64_t i = 0; i < g.n; i++) check_top(g.top + i * TOP, TOP, whole_forward(m, t, &g, i), n);
+    int64_t n_prompt = g.n_prompt;
+    for (int64_t i = 0; i < n_prompt; i++) {
+        g.n_prompt = i; /* a forward over the first of them */
+        const float *logits = whole_forward(m, t, &g, 0);
+        assert_true(fabs(g.prompt_log_p[i] - log_p_of(logits, n, g.prompt.ids[i])) < 1e-5);
+        check_top(g.prompt_top + i * TOP, TOP, logits, n);
+    }
+    told.no_new = 1;
+    generate(m, told, &g);
+    assert_int_equal(g.n, 0);
+    assert_int_equal(g.n_prompt, n_prompt);
+    assert_int_equal(g.text.length, 0);
+    assert_int_equal(g.finish, QKV_FINISH_LENGTH);
+    told.start = -1, told.end = END; /* nothing is before the first id */
+    generate(m, told, &g);
+    assert_true(isnan(g.prompt_log_p[0]) && g.prompt_top[0].id == -1 && !isnan(g.prompt_log_p[1]));
+    qkv_generated_free(&g);
+    qkv_generated_free(&plain);
+    qkv_tape_free(t);
+    qkv_model_free(m);
+}
+
+static void a_prompt_may_be_ids(void **state)
+{
+    qkv_model *m = make_model(QKV_SINUSOID);
+    qkv_generated g = { 0 }, plain = { 0 };
+    int32_t ids[ROOM] = { START };
+    (void)state;
+    qkv_generate_opts o = { .max_tokens = 12, .temperature = 0.8f, .seed = 4 };
+    generate(m, o, &plain);
+    memcpy(ids + 1, plain.prompt.ids, sizeof *ids * (size_t)plain.n_prompt);
+    for (int with_start = 0; with_start < 2; with_start++) {
+        o.prompt_ids = ids + !with_start;
+        o.n_prompt_ids = plain.n_prompt + with_start;
+        assert_int_equal(qkv_generate(m, NULL, 0, &o, NULL, NULL, &g), QKV_OK);
+        same(&g, &plain);
+        assert_int_equal(g.n_prompt, plain.n_prompt + with_start);
+    }
+    static const int32_t wrong[] = { -1, 1 << 20 };
+    for (int i = 0; i < 2; i++) {
+        o.prompt_ids = wrong + i, o.n_prompt_ids = 1;
+        assert_int_equal(qkv_generate(m, NULL, 0, &o, NULL, NULL, &g), QKV_USAGE);
+    }
+    o = (qkv_generate_opts){ .n_top = 33 };
+    assert_int_equal(qkv_generate(m, "a", 1, &o, NULL, NULL, &g), QKV_USAGE);
+    qkv_generated_free(&g);
+    qkv_generated_free(&plain);
+    qkv_model_free(m);
+}
+
+static qkv_status stop_at_third(void *data) { return ++*(int *)data == 3 ? QKV_IO : QKV_OK; }
+
+static void a_step_may_be_the_last(void **state)
+{
+    qkv_model *m = make_model(QKV_SINUSOID);
+    qkv_generated g = { 0 };
+    int steps = 0;
+    (void)state;
+    const qkv_generate_opts o = { .max_tokens = 12, .each_step = stop_at_third, .each_step_data = &steps };
+    assert_int_equal(qkv_generate(m, prompt, strlen(prompt), &o, NULL, NULL, &g), QKV_IO);
+    assert_int_equal(steps, 3);
+    assert_int_equal(g.n, 0);
+    qkv_generated_free(&g);
+    qkv_model_free(m);
+}
+
 static qkv_status generate_once(void)
 {
     qkv_model *m = make_model(QKV_LEARNED);
     qkv_generated g = { 0 };
-    const qkv_generate_opts o = { .max_tokens = 3, .temperature = 1, .n_stops = 1, .stops = (const char *[]){ "zz" } };
+    const qkv_generate_opts o = {
+        .max_tokens = 3, .temperature = 1, .n_stops = 1, .stops = (const char *[]){ "zz" }, .n_top = 2, .score_prompt = 1
+    };
     qkv_status status = m ? qkv_generate(m, "the cat", 7, &o, NULL, NULL, &g) : qkv_error_status();
     if (status) assert_int_equal(g.n, 0);
     qkv_generated_free(&g);
@@ -523,6 +627,9 @@ int main(void)
         cmocka_unit_test(starts_and_ends),
         cmocka_unit_test(no_pair_comes_twice),
         cmocka_unit_test(words_and_characters),
+        cmocka_unit_test(the_likeliest_are_told),
+        cmocka_unit_test(a_prompt_may_be_ids),
+        cmocka_unit_test(a_step_may_be_the_last),
         cmocka_unit_test(bad_models_and_options),
         cmocka_unit_test(memory_that_is_out),
     };

@@ -97,7 +97,7 @@ static void count_draws(const setting *c, qkv_generate_opts o, int which, int co
         uint64_t step = which == 0 ? (uint64_t)i : 3;
         if (which == 1) o.sample = i;
         if (which == 2) o.seed = (uint64_t)i;
-        assert_int_equal(qkv__sample(&s, logits, (qkv__history){ c->history, c->n_history }, step, &id, &log_p), QKV_OK);
+        assert_int_equal(qkv__sample(&s, logits, (qkv__history){ c->history, c->n_history, 0 }, step, &id, &log_p), QKV_OK);
         assert_true(id >= 0 && id < IDS);
         counts[id]++;
     }
@@ -199,7 +199,7 @@ static void greedy_takes_the_largest(void **state)
 {
     (void)state;
     const float tied[4] = { 1, 3, 3, -2 };
-    const qkv__history none = { 0 }, one = { (int32_t[]){ 1 }, 1 };
+    const qkv__history none = { 0 }, one = { (int32_t[]){ 1 }, 1, 0 };
     const qkv_generate_opts greedy = { 0 };
     double log_p;
     assert_int_equal(sample_one(tied, 4, greedy, none, &log_p), 1);
@@ -218,16 +218,42 @@ static void greedy_takes_the_largest(void **state)
     }
 }
 
+/* z - presence - n frequency, of what has come since the prompt alone. */
+static void what_has_come_is_penalised(void **state)
+{
+    (void)state;
+    const float z[4] = { 0, 1, 2, 3 };
+    double log_p;
+    const int32_t text[6] = { 3, 3, 2, 3, 2, 3 }; /* two of the prompt, then 2 3 2 3 */
+    const qkv__history h = { text, 6, 4 }, old = { text, 6, 0 };
+    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .presence_penalty = 1.5f }, h, &log_p), 3);
+    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .presence_penalty = 2.5f }, h, &log_p), 1);
+    assert_true(fabs(log_p - (1 - log(1 + exp(1) + exp(2) + exp(3)))) < 1e-12); /* the model's own */
+    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .presence_penalty = 2.5f }, old, &log_p), 3);
+    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .frequency_penalty = 0.9f }, h, &log_p), 3);
+    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .frequency_penalty = 1.1f }, h, &log_p), 1);
+    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .frequency_penalty = 0.9f }, (qkv__history){ text, 6, 3 }, &log_p),
+                     3);
+    const int32_t once[3] = { 2, 1, 1 };
+    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .frequency_penalty = -1.1f }, (qkv__history){ once, 3, 2 }, &log_p),
+                     1);
+    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .presence_penalty = -1.1f }, (qkv__history){ once, 3, 3 }, &log_p),
+                     2);
+    qkv_generate_opts wrong = { .presence_penalty = NAN }, too = { .frequency_penalty = INFINITY };
+    assert_int_equal(qkv__sampling_settle(&wrong), QKV_USAGE);
+    assert_int_equal(qkv__sampling_settle(&too), QKV_USAGE);
+}
+
 static void runs_do_not_come_twice(void **state)
 {
     (void)state;
     const float z[4] = { 0, 1, 2, 3 };
     double log_p;
     const int32_t text[7] = { 1, 2, 3, 0, 2, 1, 2 }; /* after 1 2 came 3; after 2 came 3 and 1 */
-    const qkv__history h = { text, 7 };
+    const qkv__history h = { text, 7, 0 };
     assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat = 4 }, h, &log_p), 3);
     assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat = 3 }, h, &log_p), 2);
-    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat = 2 }, (qkv__history){ text, 6 }, &log_p), 3);
+    assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat = 2 }, (qkv__history){ text, 6, 0 }, &log_p), 3);
     assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat = 1 }, h, &log_p), -1);
     assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat = 1, .temperature = 1 }, h, &log_p), -1);
     assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .no_repeat = 9 }, h, &log_p), 3);
@@ -396,6 +422,7 @@ int main(void)
         cmocka_unit_test(samples_and_seeds_are_as_random_as_steps),
         cmocka_unit_test(a_draw_depends_on_seed_sample_and_step_alone),
         cmocka_unit_test(greedy_takes_the_largest),
+        cmocka_unit_test(what_has_come_is_penalised),
         cmocka_unit_test(runs_do_not_come_twice),
         cmocka_unit_test(the_first_k_of_many),
         cmocka_unit_test(logits_that_are_no_numbers),

@@ -208,6 +208,8 @@ typedef struct qkv_generate_opts {
     float min_p;              /* only those at least min_p times as likely as the likeliest, in [0, 1] */
     float repetition_penalty; /* > 0; logits of ids that the text, prompt included, has already are divided (above 0) or
                                  multiplied (below 0) by it; 0 means 1, none */
+    float presence_penalty;   /* taken from the logits of ids that have come, the prompt not counted; may be negative */
+    float frequency_penalty;  /* the same, as often as each has come */
     int no_repeat;            /* a run of so many tokens does not come twice, prompt included; 0: any may */
     const char *const *stops; /* the text ends before the first of these strings to be complete; n_stops of them */
     int n_stops;
@@ -215,6 +217,12 @@ typedef struct qkv_generate_opts {
     int64_t sample;     /* number of the sample: others for other numbers */
     int32_t start, end; /* ids that every text starts with and ends with; -1: none. When both are 0, a text starts as the model
                            reads it, and any id ends it that the model's files name; of ours <s> and </s> */
+    const int32_t *prompt_ids; /* the prompt as ids of the tokenizer instead of text, n_prompt_ids of them; what a text starts
+                                  with goes before them unless they begin with it. NULL: none */
+    int64_t n_prompt_ids;
+    int n_top;               /* for every id, so many that were the likeliest in its place; at most 32 */
+    int score_prompt;        /* 1: for the ids of the prompt too, and their log_p */
+    int no_new;              /* 1: the prompt is read, and nothing comes behind it */
     qkv_each_step each_step; /* NULL: none */
     void *each_step_data;
 } qkv_generate_opts;
@@ -225,19 +233,28 @@ typedef qkv_status (*qkv_generate_each)(void *data, const char *piece, size_t le
 /* END also when no_repeat leaves no id that may come. */
 typedef enum qkv_finish { QKV_FINISH_END, QKV_FINISH_STOP, QKV_FINISH_LENGTH } qkv_finish;
 
+/* An id and its log-probability, as log_p below. */
+typedef struct qkv_likely {
+    int32_t id; /* -1: none */
+    double log_p;
+} qkv_likely;
+
 typedef struct qkv_generated {
     qkv_text text;       /* the new text, UTF-8, without the stop string; bytes that make no character have become U+FFFD */
     int32_t *ids;        /* n new ids, the end not among them, those of a stop string too */
     double *log_p;       /* of each, by the model's own probabilities (before temperature and the rest) */
     int64_t n, n_prompt; /* new ids; ids of the prompt, without the start */
     qkv_finish finish;
-    size_t ids_bytes, log_p_bytes;
-    qkv_ids prompt; /* working memory */
+    qkv_likely *top;        /* (n, n_top): likeliest first, of equally likely ones the smaller id */
+    qkv_likely *prompt_top; /* (n_prompt, n_top) with score_prompt; ids of -1 where nothing is before the first id */
+    double *prompt_log_p;   /* (n_prompt) with score_prompt; NaN where nothing is before the first id */
+    size_t ids_bytes, log_p_bytes, top_bytes, prompt_top_bytes, prompt_log_p_bytes;
+    qkv_ids prompt; /* its ids; working memory */
 } qkv_generated;
 QKV_API void qkv_generated_free(qkv_generated *g);
 
-/* Continues `prompt` (length bytes of UTF-8; may be empty). The penalties and filters go in the order they have above, each on
- * what the one before has left, repetition_penalty and no_repeat before all others. Special tokens but the end, and ids without
+/* Continues `prompt` (length bytes of UTF-8; may be empty), or the ids of the options. The penalties and filters go in the order they have above, each on
+ * what the one before has left, the three penalties and no_repeat before all others. Special tokens but the end, and ids without
  * a token, stand for no text and never come. The same seed and sample give the same text at any number of threads. Positions
  * that are learned end somewhere: a prompt with no room for one more token is LIMIT, and generation stops there with
  * QKV_FINISH_LENGTH; others go on without end (to 2^20 tokens). USAGE for options out of range, a model that has an encoder or

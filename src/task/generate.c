@@ -9,9 +9,10 @@
 #include "sample.h"
 #include "stream.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { MOST_TOKENS = 1 << 20, DEFAULT_TOKENS = 128 };
+enum { MOST_TOKENS = 1 << 20, DEFAULT_TOKENS = 128, MOST_TOP = 32 };
 
 typedef struct generation {
     const qkv_transformer *transformer;
@@ -79,6 +80,8 @@ static qkv_status settle(generation *g, const qkv_model *m)
     if (g->o.max_tokens < 0 || g->o.max_tokens > MOST_TOKENS)
         return qkv__fail(QKV_USAGE, "generate: max_tokens is %lld: it must be from 1 to %d", (long long)g->o.max_tokens,
                          MOST_TOKENS);
+    if (g->o.n_top < 0 || g->o.n_top > MOST_TOP)
+        return qkv__fail(QKV_USAGE, "generate: n_top is %d: it must be from 0 to %d", g->o.n_top, MOST_TOP);
     qkv_status status = qkv__framing_of(m, &g->f);
     if (!status) status = qkv__sampling_settle(&g->o);
     if (!status) status = check_stops(&g->o);
@@ -93,11 +96,28 @@ static qkv_status find_room(generation *g, int64_t taken)
     bool ends = g->t->positions == QKV_LEARNED;
     int64_t longest = ends ? qkv__min(g->t->longest, MOST_TOKENS) : MOST_TOKENS;
     if (taken < 1) return qkv__fail(QKV_USAGE, "generate: an empty prompt needs a token <s> to start with");
-    if (taken >= longest)
+    if (taken + !g->o.no_new > longest)
         return qkv__fail(QKV_LIMIT, "generate: a prompt of %lld tokens%s leaves no room: %s %lld", (long long)taken,
                          g->started.n ? ", <s> counted," : "", ends ? "the model's positions end at" : "a text ends at",
                          (long long)longest);
-    g->most = qkv__min(g->o.max_tokens, longest - taken);
+    g->most = g->o.no_new ? 0 : qkv__min(g->o.max_tokens, longest - taken);
+    return QKV_OK;
+}
+
+static qkv_status take_prompt_ids(generation *g)
+{
+    qkv_ids *to = &g->out->prompt;
+    int64_t n = g->o.n_prompt_ids, size = qkv__min(g->vocabulary, qkv_tokenizer_size(g->tokenizer));
+    if (n < 0 || n > MOST_TOKENS)
+        return qkv__fail(QKV_USAGE, "generate: a prompt of %lld ids: it has 0 to %d", (long long)n, MOST_TOKENS);
+    for (int64_t i = 0; i < n; i++)
+        if (g->o.prompt_ids[i] < 0 || g->o.prompt_ids[i] >= size)
+            return qkv__fail(QKV_USAGE, "generate: id %lld of the prompt is %d: ids are 0..%lld", (long long)i,
+                             g->o.prompt_ids[i], (long long)size - 1);
+    if (qkv__grow((void **)&to->ids, &to->ids_bytes, (size_t)n * sizeof *to->ids)) return QKV_MEMORY;
+    if (n) memcpy(to->ids, g->o.prompt_ids, (size_t)n * sizeof *to->ids);
+    to->n = (size_t)n;
+    if (n && g->started.n && to->ids[0] == g->started.ids[0]) g->started.n = 0;
     return QKV_OK;
 }
 
@@ -105,7 +125,8 @@ static qkv_status find_room(generation *g, int64_t taken)
 static qkv_status encode(generation *g, const char *prompt, size_t length)
 {
     qkv_generated *out = g->out;
-    qkv_status status = qkv_tokenizer_encode(g->tokenizer, prompt, length, NULL, &out->prompt);
+    qkv_status status = g->o.prompt_ids ? take_prompt_ids(g)
+                                        : qkv_tokenizer_encode(g->tokenizer, prompt, length, NULL, &out->prompt);
     if (status == QKV_FORMAT)
         return qkv__fail(QKV_FORMAT, "generate: the prompt is not UTF-8 at byte %zu", qkv_utf8_check(prompt, length) + 1);
     if (status) return status;
@@ -130,11 +151,36 @@ static qkv_status read_token(generation *g, int32_t id)
     return g->logits ? QKV_OK : qkv_tape_status(g->tape);
 }
 
+/* Room for the numbers of one more place of `n`, and the first of its likeliest. NULL without n_top. */
+static qkv_status make_top(const generation *g, qkv_likely **top, size_t *bytes, int64_t n)
+{
+    size_t wanted = (size_t)(n + 1) * (size_t)g->o.n_top * sizeof **top;
+    return wanted && qkv__grow((void **)top, bytes, wanted) ? QKV_MEMORY : QKV_OK;
+}
+
+/* By what was read before it. */
+static qkv_status score_prompt_id(generation *g, int64_t i)
+{
+    qkv_generated *out = g->out;
+    qkv_status status = make_top(g, &out->prompt_top, &out->prompt_top_bytes, i);
+    if (!status) status = qkv__grow((void **)&out->prompt_log_p, &out->prompt_log_p_bytes, (size_t)(i + 1) * sizeof(double));
+    if (status) return status;
+    qkv_likely *top = g->o.n_top ? out->prompt_top + i * g->o.n_top : NULL;
+    if (g->logits)
+        return qkv__score_logits(g->logits, g->vocabulary, out->prompt.ids[i], &out->prompt_log_p[i], top, g->o.n_top);
+    out->prompt_log_p[i] = NAN;
+    for (int k = 0; k < g->o.n_top; k++) top[k] = (qkv_likely){ -1, NAN };
+    return QKV_OK;
+}
+
 static qkv_status read_prompt(generation *g)
 {
     qkv_status status = QKV_OK;
     for (int i = 0; i < g->started.n && !status; i++) status = read_token(g, g->started.ids[i]);
-    for (int64_t i = 0; i < g->out->n_prompt && !status; i++) status = read_token(g, g->out->prompt.ids[i]);
+    for (int64_t i = 0; i < g->out->n_prompt && !status; i++) {
+        if (g->o.score_prompt) status = score_prompt_id(g, i);
+        if (!status) status = read_token(g, g->out->prompt.ids[i]);
+    }
     return status;
 }
 
@@ -155,6 +201,16 @@ static qkv_status put_text(generation *g, const int32_t *id, bool is_first)
 
 static bool is_end(const generation *g, int32_t id) { return g->by_files ? qkv__ends_text(&g->f, id) : id == g->o.end; }
 
+static qkv_status tell_top(generation *g, int32_t id)
+{
+    qkv_generated *out = g->out;
+    double log_p;
+    if (!g->o.n_top) return QKV_OK;
+    qkv_status status = make_top(g, &out->top, &out->top_bytes, out->n);
+    if (status) return status;
+    return qkv__score_logits(g->logits, g->vocabulary, id, &log_p, out->top + out->n * g->o.n_top, g->o.n_top);
+}
+
 /* The next token. *done says whether it was the last one, and out->finish why. */
 static qkv_status add_token(generation *g, bool *done)
 {
@@ -162,9 +218,11 @@ static qkv_status add_token(generation *g, bool *done)
     int32_t *all = out->prompt.ids, id;
     int64_t n = out->n_prompt + out->n;
     double log_p;
-    qkv_status status = qkv__sample(&g->sampler, g->logits, (qkv__history){ all, n }, (uint64_t)out->n, &id, &log_p);
+    qkv_status status = qkv__sample(&g->sampler, g->logits, (qkv__history){ all, n, out->n }, (uint64_t)out->n, &id, &log_p);
     if (status) return status;
     if ((*done = id < 0 || is_end(g, id))) return out->finish = QKV_FINISH_END, QKV_OK;
+    status = tell_top(g, id);
+    if (status) return status;
     all[n] = out->ids[out->n] = id;
     out->log_p[out->n++] = log_p;
     status = put_text(g, all + n, n == 0);
@@ -210,8 +268,9 @@ static qkv_status run(generation *g, const qkv_model *m, const char *prompt, siz
     g->tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     g->decoding = g->tape ? qkv__decoding_new(g->transformer, NULL, NULL, 1, 1, room) : NULL;
     if (!g->decoding) return qkv_error_status();
+    g->out->finish = QKV_FINISH_LENGTH;
     status = read_prompt(g);
-    return status ? status : write_text(g);
+    return status || g->o.no_new ? status : write_text(g);
 }
 
 static void release(generation *g)
@@ -252,6 +311,9 @@ void qkv_generated_free(qkv_generated *g)
     qkv_text_free(&g->text);
     qkv__release(g->ids, g->ids_bytes);
     qkv__release(g->log_p, g->log_p_bytes);
+    qkv__release(g->top, g->top_bytes);
+    qkv__release(g->prompt_top, g->prompt_top_bytes);
+    qkv__release(g->prompt_log_p, g->prompt_log_p_bytes);
     qkv_ids_free(&g->prompt);
     *g = (qkv_generated){ 0 };
 }

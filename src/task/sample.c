@@ -23,6 +23,9 @@ qkv_status qkv__sampling_settle(qkv_generate_opts *o)
     if (!(o->repetition_penalty > 0 && o->repetition_penalty < INFINITY))
         return qkv__fail(QKV_USAGE, "generate: a repetition_penalty of %g: it must be a finite number above 0",
                          (double)o->repetition_penalty);
+    if (!isfinite(o->presence_penalty) || !isfinite(o->frequency_penalty))
+        return qkv__fail(QKV_USAGE, "generate: a presence_penalty of %g and a frequency_penalty of %g: both must be finite",
+                         (double)o->presence_penalty, (double)o->frequency_penalty);
     if (o->top_k < 0 || o->no_repeat < 0)
         return qkv__fail(QKV_USAGE, "generate: top_k %d and no_repeat %d: neither may be negative", o->top_k, o->no_repeat);
     return QKV_OK;
@@ -34,13 +37,14 @@ qkv_status qkv__sampler_start(qkv__sampler *s, const qkv_generate_opts *o, int64
 {
     size_t n = (size_t)vocabulary, bytes;
     *s = (qkv__sampler){ .o = o, .vocabulary = vocabulary };
-    if (!qkv__size_mul(n, sizeof *s->candidates + sizeof *s->scores + 2 * sizeof *s->seen, &bytes))
+    if (!qkv__size_mul(n, sizeof *s->candidates + sizeof *s->scores + sizeof *s->counts + 2 * sizeof *s->seen, &bytes))
         return qkv__fail(QKV_LIMIT, "generate: a vocabulary of %lld ids", (long long)vocabulary);
     if (!(s->memory = qkv__alloc_zero(bytes))) return QKV_MEMORY;
     s->bytes = bytes;
     s->candidates = s->memory;
     s->scores = (double *)(s->candidates + n);
-    s->seen = (bool *)(s->scores + n);
+    s->counts = (int32_t *)(s->scores + n);
+    s->seen = (bool *)(s->counts + n);
     s->forbidden = s->seen + n;
     return QKV_OK;
 }
@@ -57,6 +61,15 @@ static double penalised(const qkv__sampler *s, double z)
 {
     double penalty = (double)s->o->repetition_penalty;
     return z > 0 ? z / penalty : z * penalty;
+}
+
+static void penalise_new(qkv__sampler *s, qkv__history h)
+{
+    double presence = (double)s->o->presence_penalty, frequency = (double)s->o->frequency_penalty;
+    for (; s->n_counted < h.n_new; s->n_counted++) s->counts[h.ids[h.n - h.n_new + s->n_counted]]++;
+    if (presence == 0 && frequency == 0) return;
+    for (int64_t i = 0; i < s->vocabulary; i++)
+        if (s->counts[i]) s->scores[i] -= presence + s->counts[i] * frequency;
 }
 
 static void score(qkv__sampler *s, const float *logits, qkv__history h)
@@ -192,8 +205,28 @@ qkv_status qkv__sample(qkv__sampler *s, const float *logits, qkv__history h, uin
     qkv_status status = sum_up(logits, s->vocabulary, &log_sum);
     if (status) return status;
     score(s, logits, h);
+    penalise_new(s, h);
     forbid_repeats(s, h);
     *id = choose(s, step);
     *log_p = *id < 0 ? -INFINITY : (double)logits[*id] - log_sum;
+    return QKV_OK;
+}
+
+static void offer_likely(qkv_likely *top, int n, qkv_likely x)
+{
+    int at = n;
+    while (at > 0 && (top[at - 1].id < 0 || x.log_p > top[at - 1].log_p)) at--;
+    for (int i = n - 1; i > at; i--) top[i] = top[i - 1];
+    if (at < n) top[at] = x;
+}
+
+qkv_status qkv__score_logits(const float *logits, int64_t vocabulary, int32_t id, double *log_p, qkv_likely *top, int n)
+{
+    double log_sum;
+    qkv_status status = sum_up(logits, vocabulary, &log_sum);
+    if (status) return status;
+    *log_p = (double)logits[id] - log_sum;
+    for (int i = 0; i < n; i++) top[i] = (qkv_likely){ -1, -INFINITY };
+    for (int32_t i = 0; n && i < vocabulary; i++) offer_likely(top, n, (qkv_likely){ i, (double)logits[i] - log_sum });
     return QKV_OK;
 }

@@ -2,6 +2,7 @@
  *
  * In this order, each on what the one before has left:
  *   1. repetition penalty   z / penalty for z > 0, z * penalty else, of ids that the text has already
+ *      presence, frequency  z - presence - n frequency, of ids that have come n > 0 times since the prompt
  *   2. ids that may not come: forbidden ones, and those that would complete a run of no_repeat ids a second time
  *   3. temperature 0        the largest z, of equal ones the smallest id: done
  *      temperature T        p = softmax(z / T)
@@ -25,7 +26,7 @@ typedef struct qkv__candidate {
 /* The text so far; it only grows from call to call. */
 typedef struct qkv__history {
     const int32_t *ids;
-    int64_t n;
+    int64_t n, n_new; /* ids; how many of them, the last ones, have come since the prompt */
 } qkv__history;
 
 typedef struct qkv__sampler {
@@ -34,6 +35,8 @@ typedef struct qkv__sampler {
     bool *forbidden;            /* (vocabulary): ids that never come; for the caller to set */
     bool *seen;                 /* (vocabulary): ids of the text */
     int64_t n_seen;             /* of the history */
+    int32_t *counts;            /* (vocabulary): how often each id has come since the prompt */
+    int64_t n_counted;          /* of the new ones */
     double *scores;             /* (vocabulary) */
     qkv__candidate *candidates; /* (vocabulary), n of them in use */
     int64_t n;
@@ -51,5 +54,9 @@ void qkv__sampler_free(qkv__sampler *s);
 /* The next id, and its log-probability by the logits as they are; -1 when no id may come. NUMERIC for a logit that is NaN or
  * +inf, or when all are -inf. */
 qkv_status qkv__sample(qkv__sampler *s, const float *logits, qkv__history h, uint64_t step, int32_t *id, double *log_p);
+
+/* The log-probability of an id by the logits as they are, and the n likeliest, of equally likely ones the smaller id first; fewer
+ * ids leave -1. NUMERIC as above. */
+qkv_status qkv__score_logits(const float *logits, int64_t vocabulary, int32_t id, double *log_p, qkv_likely *top, int n);
 
 #endif
