@@ -2,16 +2,18 @@
 #include "options.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static struct {
-    const char *model, *host, *token;
+    const char *model, *host, *token, *access_log;
     int64_t port;
     int per_address;
-    value_list languages;
+    value_list languages, origins;
 } given = { .port = 8080 };
 
 static const option options[] = {
@@ -21,6 +23,10 @@ static const option options[] = {
     { "token", .value = "TEXT", .help = "requests must carry \"Authorization: Bearer TEXT\"", .text = &given.token },
     { "languages", .value = "SOURCE TARGET", .help = "codes of a translator's languages, such as en zh",
       .list = &given.languages },
+    { "allow-origin", .value = "ORIGIN...", .help = "pages from there may use it too, such as http://localhost:3000; * for any",
+      .list = &given.origins },
+    { "access-log", .value = "FILE", .help = "a line for every request is added to it; - for the output",
+      .text = &given.access_log },
     { "connections-per-address", .value = "N", .help = "that one client may hold, 1 to 128; 96 unless given",
       .count = &given.per_address },
     { 0 },
@@ -76,7 +82,44 @@ static void tell_address(const qkv_server *s)
     fflush(stdout);
 }
 
-static qkv_status serve(const qkv_model *m)
+/* ---- the access log ---- */
+
+/* Visible ASCII as it is, without what would end or fake a field; a path is what a stranger sent. */
+static void put_field(FILE *to, const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if (*c > ' ' && *c < 127 && *c != '"' && *c != '\\') putc(*c, to);
+        else fprintf(to, "\\x%02x", (unsigned char)*c);
+}
+
+/* Called on many threads: one line at a time. */
+static void log_access(void *data, const qkv_access *a)
+{
+    FILE *to = data;
+    char when[32];
+    struct tm utc;
+    const time_t now = time(NULL);
+    gmtime_r(&now, &utc);
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    flockfile(to);
+    fprintf(to, "%s %s ", when, a->address);
+    put_field(to, a->method);
+    putc(' ', to);
+    put_field(to, a->path);
+    fprintf(to, " %d %llu %.1f\n", a->status, (unsigned long long)a->bytes, a->milliseconds);
+    fflush(to);
+    funlockfile(to);
+}
+
+static qkv_status open_log(FILE **log)
+{
+    *log = NULL;
+    if (!given.access_log) return QKV_OK;
+    *log = strcmp(given.access_log, "-") ? fopen(given.access_log, "ae") : stdout;
+    return *log ? QKV_OK : fail(QKV_IO, "%s: cannot be opened: %s", given.access_log, strerror(errno));
+}
+
+static qkv_status serve(const qkv_model *m, FILE *log)
 {
     char room[256];
     sigset_t before;
@@ -86,6 +129,10 @@ static qkv_status serve(const qkv_model *m)
                                    .name = name_of(given.model, room, sizeof room),
                                    .source_language = given.languages.n ? given.languages.at[0] : NULL,
                                    .target_language = given.languages.n ? given.languages.at[1] : NULL,
+                                   .origins = (const char *const *)given.origins.at,
+                                   .n_origins = given.origins.n,
+                                   .each_access = log ? log_access : NULL,
+                                   .each_access_data = log,
                                    .connections_per_address = given.per_address };
     catch_signals(&before);
     qkv_server *s = qkv_server_new(m, &opts);
@@ -121,10 +168,12 @@ static qkv_status run(void)
     qkv_status status = check();
     if (status) return status;
     use_one_arena();
+    FILE *log;
+    if ((status = open_log(&log))) return status;
     qkv_model *m = qkv_model_load(given.model);
-    if (!m) return library_failed();
-    status = serve(m);
+    status = m ? serve(m, log) : library_failed();
     qkv_model_free(m);
+    if (log && log != stdout && fclose(log) && !status) status = fail(QKV_IO, "%s: cannot be written", given.access_log);
     return status;
 }
 

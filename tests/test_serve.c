@@ -430,8 +430,9 @@ static void a_stream_is_the_same_text(void **state)
     static const char *const bodies[] = {
         "{\"prompt\":[\"the cat\",\"我\"],\"n\":2,\"max_tokens\":40,\"temperature\":0.9,\"seed\":3%s}",
         "{\"prompt\":\"the\",\"max_tokens\":60,\"temperature\":0,\"echo\":true%s}",
-        "{\"prompt\":\"the\",\"max_tokens\":60,\"temperature\":1,\"stop\":[\"a\",\"猫\"]%s}",
-        "{\"prompt\":\"\",\"max_tokens\":1%s}",
+        "{\"prompt\":\"the\",\"max_tokens\":60,\"temperature\":1,\"seed\":5,\"stop\":[\"a\",\"猫\"]%s}",
+        "{\"prompt\":\"\",\"max_tokens\":1,\"seed\":5%s}",
+        "{\"prompt\":\"the\",\"max_tokens\":0,\"echo\":true%s}",
     };
     (void)state;
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {

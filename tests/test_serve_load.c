@@ -33,7 +33,7 @@ static const struct {
     { MODEL_CLASSES, 200, "/tokenize", "{\"text\":\"the cat sat\"}" },
     { MODEL_LANGUAGE, 200, "/v1/completions", "{\"prompt\":\"the cat\",\"max_tokens\":30,\"seed\":5}" },
     { MODEL_LANGUAGE, 200, "/v1/completions",
-      "{\"prompt\":[\"the\",\"我\"],\"n\":2,\"max_tokens\":20,\"temperature\":0.8,\"logprobs\":1}" },
+      "{\"prompt\":[\"the\",\"我\"],\"n\":2,\"max_tokens\":20,\"temperature\":0.8,\"logprobs\":1,\"seed\":2}" },
     { MODEL_LANGUAGE, 200, "/v1/completions", "{\"prompt\":\"the cat\",\"max_tokens\":30,\"seed\":5,\"stream\":true}" },
     { MODEL_LANGUAGE, 200, "/attention", "{\"text\":\"the cat\",\"max_tokens\":20,\"temperature\":1,\"seed\":9}" },
     { MODEL_ENCODER, 200, "/v1/embeddings", "{\"input\":\"the cat\",\"encoding_format\":\"base64\"}" },

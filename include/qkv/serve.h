@@ -18,6 +18,14 @@ QKV_API qkv_status qkv_explorer_write(const char *path, const qkv_model *m, cons
                                       int head);
 
 /* ---- the server ---- */
+
+/* A request that is over, as an access log has it. Texts are the server's, for the call alone; path may hold any bytes. */
+typedef struct qkv_access {
+    const char *address, *method, *path; /* of the client; path without what is behind a "?" */
+    int status;                          /* 0: the connection ended without an answer */
+    uint64_t bytes;                      /* of the answer's body */
+    double milliseconds;                 /* from its head to its end */
+} qkv_access;
 typedef struct qkv_server_opts {
     const char *host;  /* to listen on; NULL means 127.0.0.1. Another needs a token */
     int port;          /* 0: any that is free */
@@ -26,7 +34,11 @@ typedef struct qkv_server_opts {
     const char *source_language, *target_language; /* codes for /languages; NULL: "source" and "target" */
     size_t max_request;                            /* bytes of a body; 0 means 1 MiB */
     int timeout;                                   /* seconds a request may take to arrive; 0 means 10 */
-    int connections_per_address;                   /* of one client, 1 to 128; 0 means 96 (of 128 in all). See docs/serve.md */
+    const char *const *origins; /* n_origins of them: pages from these may use the server too, "*": from any */
+    int n_origins;
+    void (*each_access)(void *data, const qkv_access *a); /* after every request, on any thread; NULL: none */
+    void *each_access_data;
+    int connections_per_address; /* of one client, 1 to 128; 0 means 96 (of 128 in all). See docs/serve.md */
 } qkv_server_opts;
 
 typedef struct qkv_server qkv_server;
@@ -37,7 +49,7 @@ typedef struct qkv_server qkv_server;
  * fit, a host other than a loopback address without a token; IO when the address cannot be had (the sentence says why); MEMORY.
  *
  *   GET  /                page, see docs/serve.md
- *   GET  /health          GET /info                GET /languages         GET /v1/models
+ *   GET  /health          GET /info                GET /languages         GET /v1/models        GET /v1/models/ID
  *   POST /translate       POST /classify           POST /attention        POST /tokenize
  *   POST /v1/completions  POST /v1/embeddings
  *

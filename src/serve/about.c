@@ -3,6 +3,7 @@
 
 #include "page.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const char *qkv__page_policy(void) { return qkv__explorer_policy; }
@@ -76,12 +77,41 @@ qkv_status qkv__serve_info(qkv__request *r)
 
 /* ---- GET /v1/models ---- */
 
+static void put_model(qkv__json *j, const char *name)
+{
+    qkv__put_raw(j, "{\"id\":");
+    qkv__put_name(j, name);
+    qkv__put_raw(j, ",\"object\":\"model\",\"created\":0,\"owned_by\":\"qkv\"}");
+}
+
 qkv_status qkv__serve_models(qkv__request *r)
 {
-    qkv__put_raw(&r->answer, "{\"object\":\"list\",\"data\":[{\"id\":");
-    qkv__put_name(&r->answer, r->server->name);
-    qkv__put_raw(&r->answer, ",\"object\":\"model\",\"created\":0,\"owned_by\":\"qkv\"}]}\n");
+    qkv__put_raw(&r->answer, "{\"object\":\"list\",\"data\":[");
+    put_model(&r->answer, r->server->name);
+    qkv__put_raw(&r->answer, "]}\n");
     return QKV_OK;
+}
+
+qkv_status qkv__serve_one_model(qkv__request *r)
+{
+    put_model(&r->answer, r->server->name);
+    qkv__put_raw(&r->answer, "\n");
+    return QKV_OK;
+}
+
+/* The name as it is, or with signs written by their number, as clients put it into an address. */
+void qkv__check_model(qkv__request *r, const char *name)
+{
+    const char *ours = r->server->name;
+    for (const char *c = name; *c; ours += *ours != '\0') {
+        unsigned sign = (unsigned char)*c;
+        int used = 0;
+        if (*c != '%' || sscanf(c, "%%%2x%n", &sign, &used) != 1 || used != 3) used = 1;
+        if (sign != (unsigned char)*ours || !sign) break;
+        c += used;
+        if (!*c && !ours[1]) return;
+    }
+    qkv__refuse(r, MHD_HTTP_NOT_FOUND, "the model of this server is \"%s\"", r->server->name);
 }
 
 /* ---- POST /tokenize ---- */

@@ -47,11 +47,41 @@ static bool is_ours(const qkv_server *s, const char *host)
     return s->is_any && length > 0;
 }
 
+static bool is_allowed_origin(const qkv_server *s, const char *origin)
+{
+    for (int i = 0; i < s->n_origins; i++)
+        if (!strcmp(s->origins[i], "*") || !strcasecmp(s->origins[i], origin)) return true;
+    return false;
+}
+
+/* What a page asks for before a request is granted as it asks: whether the request itself fits is looked at when it comes. */
+static void add_preflight(const qkv__request *r, struct MHD_Response *response)
+{
+    const char *headers = header(r, "Access-Control-Request-Headers");
+    MHD_add_response_header(response, "Access-Control-Allow-Methods", "GET, HEAD, POST");
+    if (headers) MHD_add_response_header(response, "Access-Control-Allow-Headers", headers);
+    if (header(r, "Access-Control-Request-Private-Network"))
+        MHD_add_response_header(response, "Access-Control-Allow-Private-Network", "true");
+    MHD_add_response_header(response, "Access-Control-Max-Age", "600");
+}
+
+void qkv__add_origin(const qkv__request *r, struct MHD_Response *response)
+{
+    MHD_add_response_header(response, "Access-Control-Allow-Origin", r->origin);
+    MHD_add_response_header(response, "Vary", "Origin");
+    if (r->is_preflight) add_preflight(r, response);
+}
+
 static void check_origin(qkv__request *r)
 {
     static const char scheme[] = "http://";
     const char *origin = header(r, "Origin");
     if (!origin) return;
+    if (is_allowed_origin(r->server, origin)) {
+        r->origin = origin;
+        r->is_preflight = !strcmp(r->method, "OPTIONS") && header(r, "Access-Control-Request-Method");
+        return;
+    }
     bool fits = !strncasecmp(origin, scheme, strlen(scheme)) && is_ours(r->server, origin + strlen(scheme));
     /* A server on every address knows its own pages only by the name they were asked for. */
     if (fits && r->server->is_any) fits = !strcasecmp(origin + strlen(scheme), header(r, "Host"));
@@ -146,7 +176,7 @@ void qkv__check_body(qkv__request *r)
     r->is_unread = is_unknown || is_large;
     if (is_unknown) qkv__refuse(r, MHD_HTTP_NOT_IMPLEMENTED, "the only Transfer-Encoding here is chunked");
     if (is_large) qkv__refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, "a body has at most %zu bytes", r->server->max_request);
-    if (!r->route || !r->route->is_post) return;
+    if (!r->route || !r->route->is_post || r->is_preflight) return;
     if (!coding && !length) qkv__refuse(r, MHD_HTTP_LENGTH_REQUIRED, "a body with its Content-Length is needed");
     else check_type(r);
 }

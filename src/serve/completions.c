@@ -1,15 +1,19 @@
 /* completions.c: POST /v1/completions: a language model continues texts, all at once or piece by piece. */
+#include "logprobs.h"
+#include "prompts.h"
 #include "server.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 enum { MOST_TOKENS = 4096, DEFAULT_TOKENS = 16, MOST_SAMPLES = 16, MOST_STOPS = 16, MOST_TEXTS = QKV__TEXTS, MOST_ALL = 65536 };
 
 typedef struct completion {
     const qkv_server *server;
-    qkv__strings prompts, stops;
+    qkv__prompts prompts;
+    qkv__strings stops;
     qkv_generate_opts opts;
     int64_t samples;
     bool echo, streams, has_log_p, tells_usage;
@@ -22,6 +26,9 @@ typedef struct completion {
     qkv__json event;
     int64_t index;
     bool is_echoed;
+    qkv_text echoed; /* the prompt as text */
+    qkv__logprobs logprobs;
+    int64_t told; /* tokens whose log-probabilities were told, the prompt's counted */
 } completion;
 
 /* ---- the request ---- */
@@ -39,20 +46,32 @@ static qkv_status get_stops(completion *c, const json_t *body)
     return QKV_OK;
 }
 
+/* Another one for every request, and not above what every reader of JSON can read. */
+static int64_t fresh_seed(const completion *c)
+{
+    uint64_t seed;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+        seed = (uint64_t)c->created * 0x9E3779B97F4A7C15u + atomic_load(&c->server->completions);
+    return (int64_t)(seed >> 11);
+}
+
 static qkv_status get_sampling(completion *c, const json_t *body)
 {
-    int64_t tokens = DEFAULT_TOKENS, seed = 0, top_k = 0;
+    int64_t tokens = DEFAULT_TOKENS, seed = fresh_seed(c), top_k = 0;
     c->opts.temperature = 1;
     c->opts.top_p = 1;
     c->opts.repetition_penalty = 1;
-    qkv_status status = qkv__get_whole(body, "max_tokens", 1, MOST_TOKENS, &tokens);
+    qkv_status status = qkv__get_whole(body, "max_tokens", 0, MOST_TOKENS, &tokens);
     if (!status) status = qkv__get_number(body, "temperature", 0, 2, &c->opts.temperature);
     if (!status) status = qkv__get_number(body, "top_p", 1e-6, 1, &c->opts.top_p);
     if (!status) status = qkv__get_whole(body, "top_k", 0, INT32_MAX, &top_k);
     if (!status) status = qkv__get_number(body, "min_p", 0, 1, &c->opts.min_p);
     if (!status) status = qkv__get_number(body, "repetition_penalty", 1e-3, 1e3, &c->opts.repetition_penalty);
+    if (!status) status = qkv__get_number(body, "presence_penalty", -2, 2, &c->opts.presence_penalty);
+    if (!status) status = qkv__get_number(body, "frequency_penalty", -2, 2, &c->opts.frequency_penalty);
     if (!status) status = qkv__get_whole(body, "seed", INT64_MIN, INT64_MAX, &seed);
     c->opts.max_tokens = tokens;
+    c->opts.no_new = !tokens;
     c->opts.seed = (uint64_t)seed;
     c->opts.top_k = (int)top_k;
     return status;
@@ -61,12 +80,9 @@ static qkv_status get_sampling(completion *c, const json_t *body)
 /* What would change the text and is not known here is refused; other members are not looked at. */
 static qkv_status refuse_others(const completion *c, const json_t *body)
 {
-    static const char *const penalties[] = { "presence_penalty", "frequency_penalty" };
     int64_t best_of = c->samples;
-    float penalty = 0;
     const json_t *bias = json_object_get(body, "logit_bias");
     qkv_status status = qkv__get_whole(body, "best_of", c->samples, c->samples, &best_of);
-    for (int i = 0; i < 2 && !status; i++) status = qkv__get_number(body, penalties[i], 0, 0, &penalty);
     if (!status && bias && !json_is_null(bias) && (!json_is_object(bias) || json_object_size(bias)))
         status = qkv__fail(QKV_USAGE, "\"logit_bias\" is not known here");
     if (!status && json_is_string(json_object_get(body, "suffix")))
@@ -80,19 +96,19 @@ static qkv_status get_stream(completion *c, const json_t *body)
     const json_t *options = json_object_get(body, "stream_options");
     qkv_status status = qkv__get_flag(body, "stream", &c->streams);
     if (!status) status = qkv__get_flag(body, "echo", &c->echo);
-    if (!status) status = qkv__get_whole(body, "logprobs", 0, 5, &log_p);
+    if (!status) status = qkv__get_whole(body, "logprobs", 0, QKV__TOP, &log_p);
     if (!status && options && !json_is_null(options) && !json_is_object(options))
         status = qkv__fail(QKV_USAGE, "\"stream_options\" must be an object");
     if (!status) status = qkv__get_flag(options, "include_usage", &c->tells_usage);
     c->has_log_p = log_p >= 0;
-    if (!status && c->has_log_p && (c->streams || c->echo))
-        status = qkv__fail(QKV_USAGE, "\"logprobs\" goes with neither \"stream\" nor \"echo\" here");
+    c->opts.n_top = c->has_log_p ? (int)log_p : 0;
+    c->opts.score_prompt = c->has_log_p && c->echo;
     return status;
 }
 
 static qkv_status get_completion(completion *c, const json_t *body)
 {
-    qkv_status status = qkv__need_strings(body, "prompt", &c->prompts);
+    qkv_status status = qkv__get_prompts(body, &c->prompts);
     c->samples = 1;
     if (!status) status = qkv__get_whole(body, "n", 1, MOST_SAMPLES, &c->samples);
     if (!status && c->prompts.n * c->samples > MOST_TEXTS)
@@ -117,36 +133,30 @@ static void put_head(const completion *c, qkv__json *j)
     qkv__put_whole(j, c->created);
     qkv__put_raw(j, ",\"model\":");
     qkv__put_name(j, c->server->name);
+    qkv__put_raw(j, ",\"seed\":");
+    qkv__put_whole(j, (int64_t)c->opts.seed);
     qkv__put_raw(j, ",\"choices\":[");
 }
 
 static const char *finish_word(qkv_finish finish) { return finish == QKV_FINISH_LENGTH ? "\"length\"" : "\"stop\""; }
 
-static void put_log_p(const completion *c, qkv__json *j)
+/* Of the tokens that were not told yet, up to `to`; those of the prompt count only where it is echoed. */
+static void put_log_p(completion *c, qkv__json *j, int64_t to)
 {
-    const qkv_tokenizer *t = qkv_model_target_tokenizer(c->server->model);
-    qkv__put_raw(j, "{\"tokens\":[");
-    for (int64_t i = 0; i < c->made.n; i++) {
-        if (i) qkv__put_raw(j, ",");
-        qkv__put_name(j, qkv_tokenizer_token(t, c->made.ids[i]));
-    }
-    qkv__put_raw(j, "],\"token_logprobs\":[");
-    for (int64_t i = 0; i < c->made.n; i++) {
-        if (i) qkv__put_raw(j, ",");
-        qkv__put_double(j, c->made.log_p[i]);
-    }
-    qkv__put_raw(j, "],\"top_logprobs\":null}");
+    if (!c->echo && c->told < c->made.n_prompt) c->told = c->made.n_prompt;
+    qkv__put_logprobs(j, &c->logprobs, qkv_model_target_tokenizer(c->server->model), &c->made, c->opts.n_top, c->told, to);
+    c->told = to;
 }
 
-/* finish NULL: it goes on. */
-static void put_choice(const completion *c, qkv__json *j, const char *text, size_t length, const char *finish)
+/* finish NULL: it goes on. The text is that of the tokens up to `to`, or of most of them. */
+static void put_choice(completion *c, qkv__json *j, const qkv_text *text, int64_t to, const char *finish)
 {
     qkv__put_raw(j, "{\"text\":");
-    qkv__put_string(j, text, length);
+    qkv__put_string(j, text->data, text->length);
     qkv__put_raw(j, ",\"index\":");
     qkv__put_whole(j, c->index);
     qkv__put_raw(j, ",\"logprobs\":");
-    if (c->has_log_p && finish) put_log_p(c, j);
+    if (c->has_log_p) put_log_p(c, j, to);
     else qkv__put_raw(j, "null");
     qkv__put_raw(j, ",\"finish_reason\":");
     qkv__put_raw(j, finish ? finish : "null");
@@ -166,21 +176,34 @@ static void put_usage(const completion *c, qkv__json *j)
 
 /* ---- texts ---- */
 
-static qkv_status put_whole_text(completion *c, qkv__json *j, int64_t prompt)
+static int64_t tokens_so_far(const completion *c) { return c->made.n_prompt + c->made.n; }
+
+static qkv_status find_echo(completion *c)
 {
-    qkv_text whole = { 0 };
-    qkv_status status = c->echo ? qkv__text_put(&whole, c->prompts.texts[prompt], c->prompts.lengths[prompt]) : QKV_OK;
-    if (!status) status = qkv__text_put(&whole, c->made.text.data, c->made.text.length);
-    if (c->index) qkv__put_raw(j, ",");
-    if (!status) put_choice(c, j, whole.data, whole.length, finish_word(c->made.finish));
-    qkv_text_free(&whole);
+    const qkv__prompt *p = &c->prompts.all[c->index / c->samples];
+    qkv_text bytes = { 0 };
+    qkv__text_clear(&c->echoed);
+    if (!p->ids) return qkv__text_put(&c->echoed, p->text, p->length);
+    qkv_status status = qkv_tokenizer_decode(qkv_model_target_tokenizer(c->server->model), p->ids, (size_t)p->n_ids, 0, &bytes);
+    if (!status) status = qkv_utf8_repair(bytes.data, bytes.length, &c->echoed);
+    qkv_text_free(&bytes);
     return status;
 }
 
-static qkv_status put_event(completion *c, const char *text, size_t length, const char *finish)
+static qkv_status put_whole_text(completion *c, qkv__json *j)
+{
+    qkv__text_clear(&c->echoed);
+    qkv_status status = c->echo ? find_echo(c) : QKV_OK;
+    if (!status) status = qkv__text_put(&c->echoed, c->made.text.data, c->made.text.length);
+    if (c->index) qkv__put_raw(j, ",");
+    if (!status) put_choice(c, j, &c->echoed, tokens_so_far(c), finish_word(c->made.finish));
+    return status;
+}
+
+static qkv_status put_event(completion *c, const qkv_text *text, int64_t to, const char *finish)
 {
     put_head(c, &c->event);
-    put_choice(c, &c->event, text, length, finish);
+    put_choice(c, &c->event, text, to, finish);
     qkv__put_raw(&c->event, "]}");
     return qkv__events_put(c->stream, &c->event);
 }
@@ -188,10 +211,10 @@ static qkv_status put_event(completion *c, const char *text, size_t length, cons
 /* Not before the first piece of what follows: a prompt that is refused is no stream. */
 static qkv_status put_echo(completion *c)
 {
-    int64_t prompt = c->index / c->samples;
     if (!c->echo || c->is_echoed) return QKV_OK;
     c->is_echoed = true;
-    return put_event(c, c->prompts.texts[prompt], c->prompts.lengths[prompt], NULL);
+    qkv_status status = find_echo(c);
+    return status ? status : put_event(c, &c->echoed, c->made.n_prompt, NULL);
 }
 
 static qkv_status put_piece(void *data, const char *piece, size_t length)
@@ -199,27 +222,32 @@ static qkv_status put_piece(void *data, const char *piece, size_t length)
     completion *c = data;
     if (!c->stream) return QKV_OK;
     qkv_status status = put_echo(c);
-    return status ? status : put_event(c, piece, length, NULL);
+    const qkv_text text = { .data = (char *)(uintptr_t)piece, .length = length };
+    return status ? status : put_event(c, &text, tokens_so_far(c), NULL);
 }
 
 static qkv_status put_last_event(completion *c)
 {
+    static const qkv_text nothing = { 0 };
     qkv_status status = put_echo(c);
-    return status ? status : put_event(c, "", 0, finish_word(c->made.finish));
+    return status ? status : put_event(c, &nothing, tokens_so_far(c), finish_word(c->made.finish));
 }
 
 /* The index-th text: sample index % samples of its prompt. */
 static qkv_status make_text(completion *c, qkv__json *j)
 {
-    int64_t prompt = c->index / c->samples;
+    const qkv__prompt *p = &c->prompts.all[c->index / c->samples];
     c->opts.sample = c->index % c->samples;
+    c->opts.prompt_ids = p->ids;
+    c->opts.n_prompt_ids = p->n_ids;
     c->is_echoed = false;
-    qkv_status status = qkv_generate(c->server->model, c->prompts.texts[prompt], c->prompts.lengths[prompt], &c->opts,
-                                     put_piece, c, &c->made);
+    c->told = 0;
+    qkv__logprobs_begin(&c->logprobs);
+    qkv_status status = qkv_generate(c->server->model, p->text, p->length, &c->opts, put_piece, c, &c->made);
     if (status) return status;
     c->tokens += c->made.n;
     if (!c->opts.sample) c->prompt_tokens += c->made.n_prompt;
-    return c->stream ? put_last_event(c) : put_whole_text(c, j, prompt);
+    return c->stream ? put_last_event(c) : put_whole_text(c, j);
 }
 
 static qkv_status make_texts(completion *c, qkv__json *j)
@@ -257,6 +285,9 @@ static void release(void *data)
     completion *c = data;
     qkv_generated_free(&c->made);
     qkv_text_free(&c->event.text);
+    qkv_text_free(&c->echoed);
+    qkv__logprobs_free(&c->logprobs);
+    qkv__prompts_free(&c->prompts);
     qkv__release(c, sizeof *c);
 }
 

@@ -15,6 +15,7 @@ struct qkv__events {
     pthread_cond_t changed;
     qkv__json waiting; /* bytes to be sent */
     size_t sent;       /* of them */
+    uint64_t all_sent;
     bool has_begun, is_done;
     atomic_bool is_left; /* nobody listens any more */
     qkv_status status;
@@ -87,6 +88,7 @@ static ssize_t send_some(void *data, uint64_t at, char *to, size_t room)
     size_t left = s->waiting.text.length - s->sent, n = left < room ? left : room;
     if (n) memcpy(to, s->waiting.text.data + s->sent, n);
     s->sent += n;
+    s->all_sent += n;
     if (n && !has_bytes(s)) {
         qkv__text_clear(&s->waiting.text);
         s->sent = 0;
@@ -96,6 +98,8 @@ static ssize_t send_some(void *data, uint64_t at, char *to, size_t room)
     if (n) return (ssize_t)n;
     return failed ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
 }
+
+uint64_t qkv__events_sent(const struct qkv__events *s) { return s->all_sent; }
 
 struct MHD_Response *qkv__events_response(struct qkv__events *s)
 {

@@ -10,6 +10,7 @@ static const qkv__route routes[] = {
     { "/info", .answer = qkv__serve_info },
     { "/languages", .jobs = QKV__TRANSLATES, .answer = qkv__serve_languages },
     { "/v1/models", .answer = qkv__serve_models },
+    { "/v1/models/", .has_rest = true, .answer = qkv__serve_one_model },
     { "/tokenize", .is_post = true, .answer = qkv__serve_tokens },
     { "/attention", .is_post = true, .answer = qkv__serve_attention },
     { "/translate", .is_post = true, .jobs = QKV__TRANSLATES, .answer = qkv__serve_translation },
@@ -48,11 +49,13 @@ void qkv__put_error(qkv__json *j, unsigned status, const char *sentence)
 static void add_headers(const qkv__request *r, struct MHD_Response *response, unsigned status)
 {
     bool is_page = status == MHD_HTTP_OK && r->route->answer == qkv__serve_page;
+    bool has_body = status != MHD_HTTP_NO_CONTENT;
     const char *type = is_page ? "text/html; charset=utf-8" : r->stream ? "text/event-stream" : "application/json";
-    MHD_add_response_header(response, "Content-Type", type);
+    if (has_body) MHD_add_response_header(response, "Content-Type", type);
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     MHD_add_response_header(response, "Cache-Control", "no-store");
     MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+    if (r->origin) qkv__add_origin(r, response);
     if (is_page) {
         MHD_add_response_header(response, "Content-Security-Policy", qkv__page_policy());
         MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
@@ -72,6 +75,7 @@ static enum MHD_Result reply(qkv__request *r, unsigned status)
                                                                                 MHD_RESPMEM_PERSISTENT);
     if (!response) return MHD_NO;
     add_headers(r, response, status);
+    r->status = status;
     enum MHD_Result sent = MHD_queue_response(r->connection, status, response);
     MHD_destroy_response(response);
     return sent;
@@ -148,6 +152,7 @@ static enum MHD_Result turn_away(qkv__request *r)
 static enum MHD_Result answer(qkv__request *r)
 {
     if (r->refused) return reply_error(r, r->refused, r->reason);
+    if (r->is_preflight) return reply(r, MHD_HTTP_NO_CONTENT);
     qkv_status status = read_body(r);
     if (!status && r->route->is_post && !(r->is_working = qkv__work_begin(&r->server->links, r->link))) return turn_away(r);
     if (!status) status = r->route->answer(r);
@@ -168,14 +173,22 @@ static enum MHD_Result answer_in_peace(qkv__request *r)
     return result;
 }
 
+static bool is_route(const qkv__route *route, const char *path)
+{
+    size_t length = strlen(route->path);
+    return route->has_rest ? !strncmp(route->path, path, length) && path[length] : !strcmp(route->path, path);
+}
+
 static void find_route(qkv__request *r, const char *path, const char *method)
 {
     for (int i = 0; i < N_ROUTES; i++)
-        if (!strcmp(routes[i].path, path)) r->route = &routes[i];
+        if (is_route(&routes[i], path)) r->route = &routes[i];
     if (!r->route) {
         qkv__refuse(r, MHD_HTTP_NOT_FOUND, "there is nothing at \"%s\"", path);
         return;
     }
+    if (r->route->has_rest) qkv__check_model(r, path + strlen(r->route->path));
+    if (r->is_preflight) return;
     bool fits = r->route->is_post ? !strcmp(method, "POST") : !strcmp(method, "GET") || !strcmp(method, "HEAD");
     if (!fits)
         qkv__refuse(r, MHD_HTTP_METHOD_NOT_ALLOWED, "%s takes %s, not %s", path, r->route->is_post ? "POST" : "GET", method);
@@ -188,7 +201,7 @@ static void check(qkv__request *r, const char *path, const char *method)
     if (atomic_load(&s->is_ending)) qkv__refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is ending");
     qkv__check_host(r);
     find_route(r, path, method);
-    if (r->route && !r->route->is_open) qkv__check_token(r);
+    if (r->route && !r->route->is_open && !r->is_preflight) qkv__check_token(r);
     if (r->route && r->route->jobs && !(r->route->jobs & (int)s->job))
         qkv__refuse(r, MHD_HTTP_NOT_FOUND, "%s is not for the model of this server, whose task is %s", path,
                     qkv__job_name(s->job));
@@ -202,6 +215,9 @@ static qkv__request *begin(qkv_server *s, struct MHD_Connection *c, const char *
     r->server = s;
     r->connection = c;
     r->link = qkv__link_of(c);
+    r->path = path;
+    r->method = method;
+    r->began = qkv__microseconds();
     check(r, path, method);
     return r;
 }
@@ -230,6 +246,7 @@ void qkv__completed(void *server, struct MHD_Connection *c, void **request, enum
     (void)c, (void)how;
     if (!r) return;
     *request = NULL;
+    if (s->each_access) qkv__tell_access(r);
     qkv__events_free(r->stream);
     if (r->is_busy) qkv__link_idle(&s->links, r->link);
     json_decref(r->body);

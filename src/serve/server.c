@@ -55,6 +55,26 @@ static qkv_status check_text(const char *what, const char *text)
     return qkv__fail(QKV_USAGE, "serve: the %s is empty or not UTF-8", what);
 }
 
+/* Scheme, host and port as a browser sends them: a slash at the end would never fit. */
+static bool is_origin(const char *origin)
+{
+    const char *host = origin ? strstr(origin, "://") : NULL;
+    if (!origin || !strcmp(origin, "*") || !strcmp(origin, "null")) return origin;
+    return host && host > origin && is_token(origin) && host[3] && !strpbrk(host + 3, "/?#@*,");
+}
+
+static qkv_status check_origins(const qkv_server_opts *o)
+{
+    if (o->n_origins < 0 || o->n_origins > QKV__ORIGINS || (o->n_origins && !o->origins))
+        return qkv__fail(QKV_USAGE, "serve: there are at most %d other origins", QKV__ORIGINS);
+    for (int i = 0; i < o->n_origins; i++)
+        if (!is_origin(o->origins[i]))
+            return qkv__fail(QKV_USAGE,
+                             "serve: \"%s\" is no origin: one looks like https://example.org or http://localhost:3000",
+                             o->origins[i] ? o->origins[i] : "");
+    return QKV_OK;
+}
+
 static qkv_status check(const qkv_model *m, const qkv_server_opts *o)
 {
     if (!m) return qkv__fail(QKV_USAGE, "serve: a model is needed");
@@ -69,7 +89,8 @@ static qkv_status check(const qkv_model *m, const qkv_server_opts *o)
     if (o->max_request > MOST_REQUEST) return qkv__fail(QKV_USAGE, "serve: a request has at most %d bytes", MOST_REQUEST);
     if (o->token && !is_token(o->token))
         return qkv__fail(QKV_USAGE, "serve: a token is one or more visible ASCII characters, without spaces");
-    qkv_status status = check_text("name", o->name);
+    qkv_status status = check_origins(o);
+    if (!status) status = check_text("name", o->name);
     if (!status) status = check_text("source language", o->source_language);
     return status ? status : check_text("target language", o->target_language);
 }
@@ -86,6 +107,11 @@ static qkv_status copy_options(qkv_server *s, const qkv_server_opts *o)
                   { &s->target_language, o->target_language ? o->target_language : "target" } };
     for (int i = 0; i < 5; i++)
         if (texts[i].from && !(*texts[i].to = qkv__copy_text(texts[i].from))) return QKV_MEMORY;
+    for (int i = 0; i < o->n_origins; i++)
+        if (!(s->origins[s->n_origins] = qkv__copy_text(o->origins[i]))) return QKV_MEMORY;
+        else s->n_origins++;
+    s->each_access = o->each_access;
+    s->each_access_data = o->each_access_data;
     s->timeout = o->timeout ? o->timeout : DEFAULT_TIMEOUT;
     s->max_request = o->max_request ? o->max_request : DEFAULT_REQUEST;
     return QKV_OK;
@@ -213,5 +239,6 @@ void qkv_server_free(qkv_server *s)
     pthread_mutex_destroy(&s->remembered.lock);
     char *const texts[] = { s->host, s->token, s->name, s->source_language, s->target_language };
     for (int i = 0; i < 5; i++) qkv__release_text(texts[i]);
+    for (int i = 0; i < s->n_origins; i++) qkv__release_text(s->origins[i]);
     qkv__release(s, sizeof *s);
 }

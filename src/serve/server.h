@@ -79,6 +79,8 @@ typedef struct qkv__remembered {
     qkv_text key; /* the text, target and options it comes from; empty: none */
 } qkv__remembered;
 
+enum { QKV__ORIGINS = 16 };
+
 struct qkv_server {
     const qkv_model *model;
     qkv__job job;
@@ -86,6 +88,10 @@ struct qkv_server {
     char address[64];                                              /* as a Host has it */
     bool is_any;                                                   /* it listens on all addresses of the machine */
     int port, timeout;
+    char *origins[QKV__ORIGINS]; /* of other pages that may use the server */
+    int n_origins;
+    void (*each_access)(void *data, const qkv_access *a);
+    void *each_access_data;
     size_t max_request;
     struct MHD_Daemon *daemon;
     int listening;
@@ -102,7 +108,12 @@ typedef struct qkv__request {
     struct MHD_Connection *connection;
     qkv__link *link; /* NULL when there was no memory for it */
     const struct qkv__route *route;
-    unsigned refused; /* the status it gets without being looked at further; 0: none */
+    const char *method, *path; /* MHD's, for as long as the request lives */
+    const char *origin;        /* of a page elsewhere that may use the server; NULL: it is our own, or there is none */
+    int64_t began;             /* microseconds */
+    unsigned status;           /* of the answer; 0: none yet */
+    bool is_preflight;         /* a browser asks whether a page elsewhere may ask */
+    unsigned refused;          /* the status it gets without being looked at further; 0: none */
     char reason[QKV_SENTENCE_MAX];
     bool is_form, is_busy;
     bool is_unread;      /* its body is not read: it is refused */
@@ -121,12 +132,14 @@ typedef qkv_status qkv__answer(qkv__request *r);
 typedef struct qkv__route {
     const char *path;
     bool is_post, is_open; /* is_open: it needs no token */
+    bool has_rest;         /* the path goes on: it ends with a slash */
     int jobs;              /* models that can do it, as bits of qkv__job; 0: all */
     qkv__answer *answer;
 } qkv__route;
 
-qkv__answer qkv__serve_page, qkv__serve_health, qkv__serve_info, qkv__serve_languages, qkv__serve_models, qkv__serve_tokens,
-    qkv__serve_translation, qkv__serve_classes, qkv__serve_attention, qkv__serve_completions, qkv__serve_embeddings;
+qkv__answer qkv__serve_page, qkv__serve_health, qkv__serve_info, qkv__serve_languages, qkv__serve_models, qkv__serve_one_model,
+    qkv__serve_tokens, qkv__serve_translation, qkv__serve_classes, qkv__serve_attention, qkv__serve_completions,
+    qkv__serve_embeddings;
 
 /* For MHD_start_daemon. */
 enum MHD_Result qkv__handle(void *server, struct MHD_Connection *c, const char *path, const char *method, const char *version,
@@ -138,6 +151,19 @@ qkv_status qkv__request_step(void *request);
 
 /* Refuses r with a status and a sentence unless it was refused already. */
 void qkv__refuse(qkv__request *r, unsigned status, const char *format, ...) QKV_PRINTF(3, 4);
+
+/* The headers that let a page elsewhere read the answer to r, which it may. */
+void qkv__add_origin(const qkv__request *r, struct MHD_Response *response);
+
+/* Tells the server's owner of r, which is over. */
+void qkv__tell_access(const qkv__request *r);
+int64_t qkv__microseconds(void);
+
+/* Bytes of events that were sent. */
+uint64_t qkv__events_sent(const struct qkv__events *s);
+
+/* Whether the path behind "/v1/models/" names the server's model; 404 if not. */
+void qkv__check_model(qkv__request *r, const char *name);
 
 /* Whether the headers let r in: Host and Origin, token, type and length of the body. They refuse it if not. */
 void qkv__check_host(qkv__request *r);

@@ -1,0 +1,149 @@
+/* logprobs.c: the tokens of a completion with their log-probabilities, as OpenAI's completions have them. */
+#include "logprobs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void qkv__logprobs_begin(qkv__logprobs *l) { l->characters = 0; }
+
+void qkv__logprobs_free(qkv__logprobs *l)
+{
+    qkv_text_free(&l->shorter);
+    qkv_text_free(&l->longer);
+    for (int i = 0; i <= QKV__TOP; i++) qkv_text_free(&l->keys[i]);
+}
+
+/* ---- tokens as text ---- */
+
+static qkv_status spell_bytes(const char *bytes, size_t length, qkv_text *out)
+{
+    char hex[8];
+    qkv_status status = qkv__text_put(out, "bytes:", 6);
+    for (size_t i = 0; i < length && !status; i++) {
+        snprintf(hex, sizeof hex, "\\x%02x", (unsigned char)bytes[i]);
+        status = qkv__text_put(out, hex, 4);
+    }
+    return status;
+}
+
+/* What id adds behind the token before it (-1: there is none), to l->longer from *begin on. */
+static qkv_status find_piece(qkv__logprobs *l, const qkv_tokenizer *t, int32_t before, int32_t id, size_t *begin)
+{
+    const int32_t ids[2] = { before, id };
+    size_t has_before = before >= 0;
+    qkv_status status = qkv_tokenizer_decode(t, ids, has_before, 0, &l->shorter);
+    if (!status) status = qkv_tokenizer_decode(t, ids + !has_before, has_before + 1, 0, &l->longer);
+    for (*begin = 0; !status && *begin < l->shorter.length && *begin < l->longer.length; ++*begin)
+        if (l->shorter.data[*begin] != l->longer.data[*begin]) break;
+    return status;
+}
+
+/* A model may have more ids than its tokenizer has tokens: those add nothing. */
+static qkv_status spell_token(qkv__logprobs *l, const qkv_tokenizer *t, int32_t before, int32_t id, qkv_text *out)
+{
+    size_t begin = 0;
+    qkv__text_clear(out);
+    l->of_token = 0;
+    qkv_status status = qkv__text_put(out, "", 0);
+    if (status || id >= qkv_tokenizer_size(t)) return status;
+    if ((status = find_piece(l, t, before, id, &begin))) return status;
+    const char *piece = l->longer.data + begin;
+    size_t length = l->longer.length - begin;
+    for (size_t i = 0; i < length; i++) l->of_token += ((unsigned char)piece[i] & 0xC0) != 0x80;
+    return qkv_utf8_check(piece, length) == length ? qkv__text_put(out, piece, length) : spell_bytes(piece, length, out);
+}
+
+/* ---- one token ---- */
+
+typedef struct place {
+    int32_t before, id;
+    double log_p;
+    const qkv_likely *top;
+} place;
+
+static place place_of(const qkv_generated *g, int n_top, int64_t i)
+{
+    int64_t k = i - g->n_prompt;
+    return (place){ .before = i ? g->prompt.ids[i - 1] : -1,
+                    .id = g->prompt.ids[i],
+                    .log_p = k < 0 ? g->prompt_log_p[i] : g->log_p[k],
+                    .top = !n_top  ? NULL
+                           : k < 0 ? g->prompt_top + i * n_top
+                                   : g->top + k * n_top };
+}
+
+static bool is_told(const qkv__logprobs *l, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (l->keys[i].length == l->keys[n].length && !memcmp(l->keys[i].data, l->keys[n].data, l->keys[n].length)) return true;
+    return false;
+}
+
+/* Two tokens that add the same text have one key: that of the likelier one. */
+static void put_likely(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, int32_t before, qkv_likely x, int *n)
+{
+    qkv_status status = x.id < 0 ? QKV_OK : spell_token(l, t, before, x.id, &l->keys[*n]);
+    if (!j->status) j->status = status;
+    if (status || x.id < 0 || is_told(l, *n)) return;
+    qkv__put_raw(j, *n ? "," : "");
+    qkv__put_string(j, l->keys[*n].data, l->keys[*n].length);
+    qkv__put_raw(j, ":");
+    qkv__put_double(j, x.log_p);
+    ++*n;
+}
+
+/* The likeliest, and the one that came. */
+static void put_top(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, place p, int n_top)
+{
+    int n = 0;
+    bool is_among = false;
+    if (isnan(p.log_p)) {
+        qkv__put_raw(j, "null");
+        return;
+    }
+    qkv__put_raw(j, "{");
+    for (int k = 0; k < n_top; k++) {
+        is_among |= p.top[k].id == p.id;
+        put_likely(j, l, t, p.before, p.top[k], &n);
+    }
+    if (!is_among) put_likely(j, l, t, p.before, (qkv_likely){ p.id, p.log_p }, &n);
+    qkv__put_raw(j, "}");
+}
+
+static void put_token(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, place p)
+{
+    qkv_status status = spell_token(l, t, p.before, p.id, &l->keys[0]);
+    if (!j->status) j->status = status;
+    if (!status) qkv__put_string(j, l->keys[0].data, l->keys[0].length);
+}
+
+/* ---- all ---- */
+
+void qkv__put_logprobs(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, const qkv_generated *g, int n_top, int64_t from,
+                       int64_t to)
+{
+    qkv__json offsets = { 0 };
+    qkv__put_raw(j, "{\"tokens\":[");
+    for (int64_t i = from; i < to && !j->status; i++) {
+        if (i > from) qkv__put_raw(j, ","), qkv__put_raw(&offsets, ",");
+        put_token(j, l, t, place_of(g, n_top, i));
+        qkv__put_whole(&offsets, l->characters);
+        l->characters += l->of_token;
+    }
+    qkv__put_raw(j, "],\"token_logprobs\":[");
+    for (int64_t i = from; i < to; i++) {
+        if (i > from) qkv__put_raw(j, ",");
+        qkv__put_double(j, place_of(g, n_top, i).log_p);
+    }
+    qkv__put_raw(j, "],\"top_logprobs\":[");
+    for (int64_t i = from; i < to && !j->status; i++) {
+        if (i > from) qkv__put_raw(j, ",");
+        put_top(j, l, t, place_of(g, n_top, i), n_top);
+    }
+    qkv__put_raw(j, "],\"text_offset\":[");
+    qkv__put_bytes(j, offsets.text.data, offsets.text.length);
+    qkv__put_raw(j, "]}");
+    if (!j->status) j->status = offsets.status;
+    qkv_text_free(&offsets.text);
+}
