@@ -66,6 +66,22 @@ printf 'GET / HT' >&4
 ends "TERM ends it, with a connection open" TERM 143
 exec 4>&-
 
+# ---- pages elsewhere, and the access log ----
+start -m decoder --port 0 --allow-origin http://localhost:3000 https://example.org --access-log log
+contains "an origin is let in" "$(ask "$port" 'GET /info' 'Origin: https://example.org\r\n')" \
+    "HTTP/1.1 200" "Access-Control-Allow-Origin: https://example.org"
+contains "another is not" "$(ask "$port" 'GET /info' 'Origin: https://example.com\r\n')" "HTTP/1.1 403"
+ask "$port" 'GET /x\y' >/dev/null
+ends "with an access log too" TERM 143
+same "a line for each request" "127.0.0.1 GET /info 200
+127.0.0.1 GET /info 403
+127.0.0.1 GET /x\\x5cy 404" "$(cut -d ' ' -f 2-5 log)"
+same "with its time, bytes and milliseconds" 3 \
+    "$(grep -cE '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z 127\.0\.0\.1 GET [^ ]+ [0-9]{3} [0-9]+ [0-9]+\.[0-9]$' log)"
+refused "a log that cannot be" 3 "no/such/folder" -m decoder --port 0 --access-log no/such/folder
+refused "an origin with a path" 2 "is no origin" -m decoder --port 0 --allow-origin http://localhost:3000/
+refused "too many an address" 2 "1 to 128" -m decoder --port 0 --connections-per-address 129
+
 # ---- memory comes back ----
 # resident: kilobytes of the server.
 resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$server/status"; }
