@@ -326,10 +326,11 @@ static void every_request_is_told(void **state)
                       &(request){ .method = asked[i].method, .path = asked[i].path, .body = asked[i].body });
         snprintf(wanted, sizeof wanted, "127.0.0.1 %s %.*s %d %zu", asked[i].method,
                  rest ? (int)(rest - asked[i].path) : (int)strlen(asked[i].path), asked[i].path, r.status, r.body_length);
-        for (int n = 0; n <= (int)i;) {
+        for (int n = 0, tries = 0; n <= (int)i && tries < 100000; tries++) {
             pthread_mutex_lock(&told.lock);
             n = told.n;
             pthread_mutex_unlock(&told.lock);
+            usleep(100);
         }
         assert_string_equal(told.lines[i], wanted);
         free_reply(&r);
