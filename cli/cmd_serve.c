@@ -154,8 +154,8 @@ static qkv_status check(void)
     return QKV_OK;
 }
 
-/* Every connection has a thread, and malloc as many arenas as there are threads, up to 8 a core. Each keeps what it once needed,
- * and only of the first one the library can give it all back. Requests allocate seldom: one arena is enough. */
+/* Every connection has a thread, and malloc as many arenas as there are threads, up to 8 a core. Each keeps what it once
+ * needed, and only of the first one the library can give it all back. Requests allocate seldom: one arena is enough. */
 static void use_one_arena(void)
 {
 #ifdef M_ARENA_MAX

@@ -64,8 +64,8 @@ static int send_only(int port, const char *path, const char *body)
 
 enum { LEAVING = 12 };
 
-/* Some are under way and the others wait when their clients leave. A request after them is answered after no more steps than its
- * own and one for each that was under way. */
+/* Some are under way and the others wait when their clients leave. A request after them is answered after no more steps than
+ * its own and one for each that was under way. */
 static void leave_all(const char *path, const char *large, const char *small)
 {
     int fds[LEAVING];

@@ -1,5 +1,5 @@
-/* test_serve_openai.c: completions with log-probabilities, ids and penalties, seeds, one model by its name; pages elsewhere; what
- * is told of each request. */
+/* test_serve_openai.c: completions with log-probabilities, ids and penalties, seeds, one model by its name; pages elsewhere;
+ * what is told of each request. */
 #include "http_client.h"
 #include "serve_models.h"
 
@@ -284,6 +284,11 @@ static void origins_are_let_in(void **state)
     qkv_server_free(closed);
     qkv_server_free(some);
     qkv_server_free(any);
+}
+
+static void what_is_no_origin_is_refused(void **state)
+{
+    (void)state;
     static const char *const wrong[] = { "", "example.org", "http://", "http://example.org/", "http://a b", "https://*.org" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_null(qkv_server_new(model, &(qkv_server_opts){ .origins = wrong + i, .n_origins = 1 }));
@@ -369,6 +374,7 @@ int main(void)
         cmocka_unit_test(every_request_is_a_fresh_sample),
         cmocka_unit_test(a_model_has_a_place),
         cmocka_unit_test(origins_are_let_in),
+        cmocka_unit_test(what_is_no_origin_is_refused),
         cmocka_unit_test(every_request_is_told),
     };
     return cmocka_run_group_tests_name("serve_openai", tests, start, stop);

@@ -44,9 +44,9 @@ typedef struct qkv_server_opts {
 typedef struct qkv_server qkv_server;
 
 /* Starts to answer, on threads of its own. The model must outlive it and is shared. A second after work, free memory of the
- * process is given back to the system (malloc_trim of glibc), of other arenas than the first one only in part: a program that serves alone may want
- * mallopt(M_ARENA_MAX, 1), as `qkv serve` does. NULL on error: USAGE for options that do not
- * fit, a host other than a loopback address without a token; IO when the address cannot be had (the sentence says why); MEMORY.
+ * process is given back to the system (malloc_trim of glibc), of other arenas than the first one only in part: a program that
+ * serves alone may want mallopt(M_ARENA_MAX, 1), as `qkv serve` does. NULL on error: USAGE for options that do not fit, a host
+ * other than a loopback address without a token; IO when the address cannot be had (the sentence says why); MEMORY.
  *
  *   GET  /                page, see docs/serve.md
  *   GET  /health          GET /info                GET /languages         GET /v1/models        GET /v1/models/ID

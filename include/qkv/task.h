@@ -102,8 +102,8 @@ QKV_API qkv_status qkv_model_frame(const qkv_model *m, qkv_frame *out);
 
 /* ---- work that can be ended ---- */
 
-/* Called before every step of a decoder and before every batch of an encoder, on the thread of the caller. Not OK ends the work,
- * which gives that status back; it should have set the error, as a function of this library does. */
+/* Called before every step of a decoder and before every batch of an encoder, on the thread of the caller. Not OK ends the
+ * work, which gives that status back; it should have set the error, as a function of this library does. */
 typedef qkv_status (*qkv_each_step)(void *data);
 
 /* ---- from a source to its best targets ---- */
@@ -253,13 +253,13 @@ typedef struct qkv_generated {
 } qkv_generated;
 QKV_API void qkv_generated_free(qkv_generated *g);
 
-/* Continues `prompt` (length bytes of UTF-8; may be empty), or the ids of the options. The penalties and filters go in the order they have above, each on
- * what the one before has left, the three penalties and no_repeat before all others. Special tokens but the end, and ids without
- * a token, stand for no text and never come. The same seed and sample give the same text at any number of threads. Positions
- * that are learned end somewhere: a prompt with no room for one more token is LIMIT, and generation stops there with
- * QKV_FINISH_LENGTH; others go on without end (to 2^20 tokens). USAGE for options out of range, a model that has an encoder or
- * no tokenizer, or an empty prompt without a start; FORMAT for a prompt that is not UTF-8; NUMERIC; MEMORY; and what each gave.
- * *out then holds nothing. each may be NULL. */
+/* Continues `prompt` (length bytes of UTF-8; may be empty), or the ids of the options. The penalties and filters go in the
+ * order they have above, each on what the one before has left, the three penalties and no_repeat before all others. Special
+ * tokens but the end, and ids without a token, stand for no text and never come. The same seed and sample give the same text
+ * at any number of threads. Positions that are learned end somewhere: a prompt with no room for one more token is LIMIT, and
+ * generation stops there with QKV_FINISH_LENGTH; others go on without end (to 2^20 tokens). USAGE for options out of range, a
+ * model that has an encoder or no tokenizer, or an empty prompt without a start; FORMAT for a prompt that is not UTF-8;
+ * NUMERIC; MEMORY; and what each gave. *out then holds nothing. each may be NULL. */
 QKV_API qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t length, const qkv_generate_opts *opts,
                                 qkv_generate_each each, void *data, qkv_generated *out);
 

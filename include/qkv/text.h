@@ -89,8 +89,8 @@ typedef struct qkv_span {
 
 /* The sentence behind *s, which starts as zero: 1, and where it is, without white space around it; 0 when there is no more. A
  * sentence ends with its line; with 。！or ？; and with . ! ? or an ellipsis where white space follows, and then no small letter.
- * Quotation marks and brackets that close right behind belong to it. A dot behind an initial, a number that begins the sentence,
- * or an abbreviation that goes on (Dr., e.g., "Fig." before a number) ends none. Text may hold any bytes. */
+ * Quotation marks and brackets that close right behind belong to it. A dot behind an initial, a number that begins the
+ * sentence, or an abbreviation that goes on (Dr., e.g., "Fig." before a number) ends none. Text may hold any bytes. */
 QKV_API int qkv_sentence_next(const char *text, size_t length, qkv_span *s);
 
 typedef struct qkv_ids {

@@ -157,7 +157,7 @@ static bool is_over(const char *length, size_t limit)
     return false;
 }
 
-/* Where a body ends must have one answer: a proxy in front that takes another would see other requests than this server does. */
+/* Where a body ends must have one answer: a proxy in front that takes another would see other requests than we do. */
 static bool has_two_ends(const qkv__request *r)
 {
     return count_headers(r, "Content-Length") + count_headers(r, "Transfer-Encoding") > 1;

@@ -19,8 +19,8 @@ typedef struct qkv__prompts {
     size_t n_ids, bytes;
 } qkv__prompts;
 
-/* The member "prompt": a string, an array of strings, an array of ids, or an array of arrays of ids; at most QKV__TEXTS prompts.
- * Texts are the body's. USAGE, MEMORY. Free it in any case. */
+/* The member "prompt": a string, an array of strings, an array of ids, or an array of arrays of ids; at most QKV__TEXTS
+ * prompts. Texts are the body's. USAGE, MEMORY. Free it in any case. */
 qkv_status qkv__get_prompts(const json_t *body, qkv__prompts *p);
 void qkv__prompts_free(qkv__prompts *p);
 

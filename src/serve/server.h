@@ -61,12 +61,12 @@ qkv__link *qkv__link_of(struct MHD_Connection *c); /* NULL when there was no mem
 void qkv__link_busy(qkv__links *l, qkv__link *link);
 void qkv__link_idle(qkv__links *l, qkv__link *link);
 
-/* Whether the client of a connection has left: it has ended its side, or the whole connection. Nothing can be asked for on it any
- * more, and almost no client that ends its side still reads. */
+/* Whether the client of a connection has left: it has ended its side, or the whole connection. Nothing can be asked for on it
+ * any more, and almost no client that ends its side still reads. */
 bool qkv__link_is_left(const qkv__link *link);
 
-/* Waits for a turn at the model: each turn needs memory of its own, so that few go on at once. False when the server ends, or the
- * client has left. */
+/* Waits for a turn at the model: each turn needs memory of its own, so that few go on at once. False when the server ends, or
+ * the client has left. */
 bool qkv__work_begin(qkv__links *l, const qkv__link *link);
 void qkv__work_end(qkv__links *l);
 

@@ -55,8 +55,8 @@ void qkv__sampler_free(qkv__sampler *s);
  * +inf, or when all are -inf. */
 qkv_status qkv__sample(qkv__sampler *s, const float *logits, qkv__history h, uint64_t step, int32_t *id, double *log_p);
 
-/* The log-probability of an id by the logits as they are, and the n likeliest, of equally likely ones the smaller id first; fewer
- * ids leave -1. NUMERIC as above. */
+/* The log-probability of an id by the logits as they are, and the n likeliest, of equally likely ones the smaller id first;
+ * fewer ids leave -1. NUMERIC as above. */
 qkv_status qkv__score_logits(const float *logits, int64_t vocabulary, int32_t id, double *log_p, qkv_likely *top, int n);
 
 #endif
