@@ -143,7 +143,18 @@ static qkv_status load(work *w)
     return status;
 }
 
-/* All of a file is one text; the newlines at its end are no part of it. */
+/* A byte order mark, and the newlines at the end, are no part of a text. */
+static qkv_status trim(work *w, const char *name)
+{
+    size_t mark;
+    if (qkv_text_start(name, w->text, w->length, &mark)) return library_failed();
+    w->length -= mark;
+    memmove(w->text, w->text + mark, w->length);
+    while (w->length && (w->text[w->length - 1] == '\n' || w->text[w->length - 1] == '\r')) w->length--;
+    return QKV_OK;
+}
+
+/* All of a file is one text. */
 static qkv_status read_file(work *w)
 {
     const char *name = given.input ? given.input : "standard input";
@@ -161,8 +172,7 @@ static qkv_status read_file(work *w)
         else if (w->length + got > MOST_BYTES) status = fail(QKV_LIMIT, "%s: more than %d MiB", name, MOST_BYTES >> 20);
     }
     if (in && in != stdin) fclose(in);
-    while (w->length && (w->text[w->length - 1] == '\n' || w->text[w->length - 1] == '\r')) w->length--;
-    return status;
+    return status ? status : trim(w, name);
 }
 
 static qkv_status read_text(work *w)

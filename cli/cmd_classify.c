@@ -2,10 +2,10 @@
 #include "confusion.h"
 #include "json.h"
 #include "labelled.h"
+#include "lines.h"
 #include "results.h"
 #include "streams.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,31 +141,28 @@ static qkv_status print_group(const group *g)
 }
 
 /* A line, or both texts of one. */
-static qkv_status take_line(group *g, const char *line, size_t length)
+static qkv_status take_line(group *g, const text_stream *in, const char *line, size_t length)
 {
     const char *tab = given.pairs ? memchr(line, '\t', length) : NULL;
-    size_t good = qkv_utf8_check(line, length), first = tab ? (size_t)(tab - line) : length;
-    long long number = (long long)g->line + 1;
-    if (good < length && given.strict) return fail(QKV_FORMAT, "line %lld: byte %zu is not UTF-8", number, good + 1);
-    if (given.pairs && !tab) return fail(QKV_FORMAT, "line %lld: a pair has a TAB between its texts", number);
-    qkv_status status = copy_text(line, first, &g->texts[g->n], &g->lengths[g->n]);
+    size_t first = tab ? (size_t)(tab - line) : length;
+    qkv_status status = check_line(in, line, length, given.strict, given.quiet);
+    if (!status && given.pairs && !tab)
+        status = fail(QKV_FORMAT, "%s: line %lld: a pair has a TAB between its texts", in->name, (long long)in->number);
+    if (!status) status = copy_text(line, first, &g->texts[g->n], &g->lengths[g->n]);
     if (!status && tab) status = copy_text(tab + 1, length - first - 1, &g->pairs[g->n], &g->pair_lengths[g->n]);
     if (!status) g->n++, g->line++;
     return status;
 }
 
 /* Fills the group; *more: whether there may be lines left. */
-static qkv_status take_lines(group *g, FILE *in, char **line, size_t *room, bool *more)
+static qkv_status take_lines(group *g, text_stream *in, char **line, size_t *room, bool *more)
 {
     qkv_status status = QKV_OK;
     while (!status && g->n < given.batch && *more) {
-        errno = 0;
-        ssize_t got = getline(line, room, in);
-        size_t length = got < 0 ? 0 : (size_t)got;
-        *more = got >= 0;
-        while (length && ((*line)[length - 1] == '\n' || (*line)[length - 1] == '\r')) length--;
-        if (*more) status = take_line(g, *line, length);
-        else if (!feof(in)) status = fail(QKV_IO, "cannot read: %s", strerror(errno));
+        size_t length;
+        status = next_line(in, line, room, &length, more);
+        while (length && (*line)[length - 1] == '\r') length--;
+        if (!status && *more) status = take_line(g, in, *line, length);
     }
     return status;
 }
@@ -180,7 +177,7 @@ static qkv_status classify_lines(group *g)
     char *line = NULL;
     size_t room = 0;
     for (bool more = true; !status && more && !ferror(stdout); empty_group(g)) {
-        status = take_lines(g, in.file, &line, &room, &more);
+        status = take_lines(g, &in, &line, &room, &more);
         qkv_status done = g->n ? run_group(g) : QKV_OK;
         if (!done && g->n) done = print_group(g);
         if (!status) status = done;

@@ -1,9 +1,9 @@
 /* cmd_fill.c: qkv fill: the likeliest words for the masks in a text. */
 #include "json.h"
+#include "lines.h"
 #include "options.h"
 #include "streams.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,21 +97,16 @@ static qkv_status fill_text(work *w, const char *text, size_t length)
     return QKV_OK;
 }
 
-static qkv_status fill_lines(work *w, const text_stream *in)
+static qkv_status fill_lines(work *w, text_stream *in)
 {
-    qkv_status status = QKV_OK;
     char *line = NULL;
-    size_t room = 0;
-    ssize_t length;
-    errno = 0;
-    while (!status && !ferror(stdout) && (length = getline(&line, &room, in->file)) >= 0) {
-        if (length && line[length - 1] == '\n') length--;
-        w->number++;
-        status = fill_text(w, line, (size_t)length);
-        errno = 0;
+    size_t room = 0, length;
+    bool more = true;
+    qkv_status status = QKV_OK;
+    while (!status && !ferror(stdout) && !(status = next_line(in, &line, &room, &length, &more)) && more) {
+        w->number = in->number;
+        status = fill_text(w, line, length);
     }
-    if (!status && !ferror(stdout) && !feof(in->file))
-        status = fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "cannot read %s: %s", in->name, strerror(errno));
     free(line);
     return status ? status : w->first;
 }

@@ -1,9 +1,9 @@
 /* cmd_generate.c: qkv generate: a prompt in, the prompt and what follows out. */
 #include "json.h"
+#include "lines.h"
 #include "options.h"
 #include "streams.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,23 +166,19 @@ static qkv_status generate(work *w, prompt p)
     return QKV_OK;
 }
 
-static qkv_status each_line(work *w, const text_stream *in)
+static qkv_status each_line(work *w, text_stream *in)
 {
     char *line = NULL;
-    size_t room = 0;
+    size_t room = 0, length;
+    bool more = true;
     qkv_status status = QKV_OK, refused = QKV_OK;
-    ssize_t got = 0;
-    for (int64_t number = 1; !ferror(stdout) && (errno = 0, got = getline(&line, &room, in->file)) >= 0; number++) {
-        size_t length = (size_t)got;
-        if (length && line[length - 1] == '\n') length--;
+    while (!status && !ferror(stdout) && !(status = next_line(in, &line, &room, &length, &more)) && more) {
         if (length && line[length - 1] == '\r') length--; /* part of the newline, as in a corpus */
-        status = generate(w, (prompt){ .text = line, .length = length, .line = number });
-        if (status && status != QKV_LIMIT && status != QKV_FORMAT) break;
-        if (status && !refused) refused = status;
+        status = generate(w, (prompt){ .text = line, .length = length, .line = in->number });
+        if (status != QKV_LIMIT && status != QKV_FORMAT) continue;
+        if (!refused) refused = status;
         status = QKV_OK;
     }
-    if (got < 0 && !feof(in->file))
-        status = fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "%s: cannot read: %s", in->name, strerror(errno));
     free(line);
     return status ? status : refused;
 }

@@ -1,9 +1,9 @@
 /* cmd_tokenize.c: qkv tokenize and qkv detokenize: lines of text to tokens and back, one line in, one line out. */
 #include "json.h"
+#include "lines.h"
 #include "options.h"
 #include "streams.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,11 +50,10 @@ static const option detokenize_options[] = {
 
 /* One line, and what is reused from line to line. */
 typedef struct work {
-    const char *name; /* of the command */
     qkv_tokenizer *tokenizer;
+    text_stream in;
     char *line;
     size_t length, room;
-    int64_t number;    /* of the line, from 1 */
     qkv_text repaired; /* the line as UTF-8 */
     qkv_text text;
     qkv_ids ids;
@@ -62,14 +61,10 @@ typedef struct work {
     size_t n, numbers_room;
 } work;
 
-static qkv_status check_utf8(work *w, const char **text, size_t *length)
+static qkv_status repair(work *w, const text_stream *from, const char **text, size_t *length)
 {
-    size_t good = qkv_utf8_check(*text, *length);
-    if (good == *length) return QKV_OK;
-    if (given.strict) return fail(QKV_FORMAT, "line %lld: byte %zu is not UTF-8", (long long)w->number, good + 1);
-    if (!given.quiet)
-        fprintf(stderr, "qkv: %s: line %lld: byte %zu is not UTF-8: U+FFFD stands in for it\n", w->name, (long long)w->number,
-                good + 1);
+    qkv_status status = check_line(from, *text, *length, given.strict, given.quiet);
+    if (status) return status;
     if (qkv_utf8_repair(*text, *length, &w->repaired)) return library_failed();
     *text = w->repaired.data;
     *length = w->repaired.length;
@@ -116,7 +111,7 @@ static qkv_status encode(work *w, const char *text, size_t length)
     const qkv_encode_opts opts = { .specials = given.specials, .framed = given.framed };
     const char *tab = given.pair ? memchr(text, '\t', length) : NULL, *end = text + length;
     if (given.pair && (!tab || memchr(tab + 1, '\t', (size_t)(end - tab) - 1)))
-        return fail(QKV_FORMAT, "line %lld is not \"text TAB second text\"", (long long)w->number);
+        return fail(QKV_FORMAT, "line %lld is not \"text TAB second text\"", (long long)w->in.number);
     if (tab ? qkv_tokenizer_encode_pair(w->tokenizer, text, (size_t)(tab - text), tab + 1, (size_t)(end - tab) - 1, &opts,
                                         &w->ids)
             : qkv_tokenizer_encode(w->tokenizer, text, length, &opts, &w->ids))
@@ -128,7 +123,7 @@ static qkv_status tokenize_line(work *w)
 {
     const char *text = w->line;
     size_t length = w->length;
-    qkv_status status = check_utf8(w, &text, &length);
+    qkv_status status = repair(w, &w->in, &text, &length);
     if (status) return status;
     status = encode(w, text, length);
     if (status) return status;
@@ -152,12 +147,12 @@ static qkv_status keep_id(work *w, const char *word)
 {
     int32_t id = read_id(w, word);
     if (id < 0)
-        return fail(QKV_FORMAT, "line %lld: \"%.100s\" is no %s of %s", (long long)w->number, word, given.ids ? "id" : "token",
-                    given.tokenizer);
+        return fail(QKV_FORMAT, "line %lld: \"%.100s\" is no %s of %s", (long long)w->in.number, word,
+                    given.ids ? "id" : "token", given.tokenizer);
     if (w->n == w->numbers_room) {
         size_t room = w->numbers_room ? 2 * w->numbers_room : 256;
         int32_t *larger = realloc(w->numbers, room * sizeof *larger);
-        if (!larger) return fail(QKV_MEMORY, "line %lld: out of memory", (long long)w->number);
+        if (!larger) return fail(QKV_MEMORY, "line %lld: out of memory", (long long)w->in.number);
         w->numbers = larger;
         w->numbers_room = room;
     }
@@ -182,13 +177,14 @@ static qkv_status detokenize_line(work *w)
     qkv_status status = QKV_OK;
     char *rest = w->line;
     w->n = 0;
-    if (strlen(w->line) < w->length) return fail(QKV_FORMAT, "line %lld holds a NUL byte", (long long)w->number);
+    if (strlen(w->line) < w->length) return fail(QKV_FORMAT, "line %lld holds a NUL byte", (long long)w->in.number);
     for (char *word = next_word(w, &rest); word && !status; word = next_word(w, &rest)) status = keep_id(w, word);
     if (status) return status;
     if (qkv_tokenizer_decode(w->tokenizer, w->numbers, w->n, given.skip_specials, &w->text)) return library_failed();
     const char *text = w->text.data;
     size_t length = w->text.length;
-    status = check_utf8(w, &text, &length);
+    const text_stream made = { .name = "the text of the tokens", .number = w->in.number };
+    status = repair(w, &made, &text, &length);
     if (status) return status;
     fwrite(text, 1, length, stdout);
     putchar('\n');
@@ -197,20 +193,13 @@ static qkv_status detokenize_line(work *w)
 
 /* ---- lines ---- */
 
-static qkv_status each_line(work *w, const text_stream *in, qkv_status (*handle)(work *w))
+static qkv_status each_line(work *w, qkv_status (*handle)(work *w))
 {
+    bool more = true;
     qkv_status status = QKV_OK;
-    ssize_t got;
-    errno = 0;
-    while (!status && !ferror(stdout) && (got = getline(&w->line, &w->room, in->file)) >= 0) {
-        w->number++;
-        w->length = (size_t)got;
-        if (w->length && w->line[w->length - 1] == '\n') w->line[--w->length] = '\0';
+    while (!status && !ferror(stdout) && !(status = next_line(&w->in, &w->line, &w->room, &w->length, &more)) && more)
         status = handle(w);
-        errno = 0;
-    }
-    if (status || ferror(stdout) || feof(in->file)) return status;
-    return fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "cannot read %s: %s", in->name, strerror(errno));
+    return status;
 }
 
 /* Of a file, or one of those of a folder. */
@@ -233,18 +222,17 @@ static qkv_status load(work *w)
 
 static qkv_status run(const char *name, qkv_status (*handle)(work *w))
 {
-    work w = { .name = name };
+    work w = { 0 };
     if (given.ids && given.json) return fail(QKV_USAGE, "--ids and --json: choose one");
     if (given.tokenizer && given.model) return fail(QKV_USAGE, "--tokenizer and --model: choose one");
     if (!given.tokenizer && !(given.tokenizer = given.model))
         return fail(QKV_USAGE, "--tokenizer is missing, and so is --model: see \"qkv %s --help\"", name);
     qkv_status status = load(&w);
     if (status) return status;
-    text_stream in;
-    status = open_texts(&in);
-    if (!status) status = open_results(&in);
-    if (!status) status = each_line(&w, &in, handle);
-    close_texts(&in);
+    status = open_texts(&w.in);
+    if (!status) status = open_results(&w.in);
+    if (!status) status = each_line(&w, handle);
+    close_texts(&w.in);
     free(w.line);
     free(w.numbers);
     qkv_text_free(&w.repaired);

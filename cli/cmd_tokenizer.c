@@ -1,4 +1,5 @@
 /* cmd_tokenizer.c: qkv tokenizer: trains a tokenizer on text files. */
+#include "lines.h"
 #include "options.h"
 #include "results.h"
 
@@ -30,9 +31,7 @@ static qkv_status add_files(qkv_words *w)
     for (int i = 0; i < given.train.n; i++) {
         qkv_lines_read read;
         if (qkv_words_add_file(w, given.train.at[i], given.strict, &read)) return library_failed();
-        if (read.repaired && !given.quiet)
-            fprintf(stderr, "qkv: tokenizer: %s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in\n",
-                    given.train.at[i], (long long)read.repaired, (long long)read.first_repaired);
+        if (!given.quiet) tell_repaired(given.train.at[i], read.repaired, read.first_repaired);
     }
     if (qkv_words_distinct(w)) return QKV_OK;
     return fail(QKV_FORMAT, "%s: there is no text to learn from", given.train.at[0]);

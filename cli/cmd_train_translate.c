@@ -1,4 +1,5 @@
 /* cmd_train_translate.c: qkv train translate: pairs of lines in, a translator out. */
+#include "lines.h"
 #include "training.h"
 #include "translations.h"
 
@@ -42,9 +43,8 @@ static void tell_left_out(const value_list *files, const qkv_corpus_read *read)
 {
     const char *name = files->at[0];
     if (training.quiet) return;
-    if (read->repaired)
-        fprintf(stderr, "qkv: %s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in\n", name,
-                (long long)read->repaired, (long long)read->first_repaired);
+    tell_repaired(name, read->repaired, read->first_repaired);
+    if (files->n > 1) tell_repaired(files->at[1], read->target_repaired, read->first_target_repaired);
     if (read->empty)
         fprintf(stderr, "qkv: %s: %lld pairs have an empty side, the first is line %lld: left out\n", name,
                 (long long)read->empty, (long long)read->first_empty);
@@ -104,14 +104,14 @@ static qkv_status add_lines(void *data, const char *source, size_t n, const char
     return QKV_OK;
 }
 
-static qkv_status read_texts(valid_text *v)
+static qkv_status read_valid_lines(valid_text *v)
 {
     qkv_status status = qkv_corpus_each(given.valid.at[0], second(&given.valid),
                                         &(qkv_corpus_opts){ .strict = training.strict }, add_lines, v);
     return status == QKV_MEMORY ? fail(status, "out of memory") : status ? library_failed() : QKV_OK;
 }
 
-static void free_texts(valid_text *v)
+static void free_valid_lines(valid_text *v)
 {
     for (int64_t i = 0; i < v->n; i++) free(v->sources[i]), free(v->references[i]);
     free(v->sources);
@@ -129,16 +129,16 @@ static char *printed_line(const qkv_translations *t, int64_t i)
 static qkv_status score_lines(const valid_text *v, const qkv_translations *t, double *bleu)
 {
     const char *const *references[] = { (const char *const *)v->references };
-    char **lines = calloc((size_t)v->n, sizeof *lines);
-    bool has_all = lines;
+    char **printed = calloc((size_t)v->n, sizeof *printed);
+    bool has_all = printed;
     qkv_bleu_score score = { 0 };
-    for (int64_t i = 0; has_all && i < v->n; i++) has_all = (lines[i] = printed_line(t, i));
+    for (int64_t i = 0; has_all && i < v->n; i++) has_all = (printed[i] = printed_line(t, i));
     const qkv_bleu_opts opts = { .tokenizer = (qkv_score_tokenizer)given.bleu };
     qkv_status status = !has_all ? fail(QKV_MEMORY, "out of memory")
-                        : qkv_bleu((const char *const *)lines, references, 1, v->n, &opts, &score) ? library_failed()
-                                                                                                   : QKV_OK;
-    for (int64_t i = 0; lines && i < v->n; i++) free(lines[i]);
-    free(lines);
+                        : qkv_bleu((const char *const *)printed, references, 1, v->n, &opts, &score) ? library_failed()
+                                                                                                     : QKV_OK;
+    for (int64_t i = 0; printed && i < v->n; i++) free(printed[i]);
+    free(printed);
     *bleu = score.score;
     return status;
 }
@@ -210,10 +210,10 @@ static qkv_status train(qkv_model *m, qkv_pairs *pairs, qkv_pairs *valid)
             .max_tokens = training.max_tokens, .in_order = 1, .start = j.start, .end = j.end, .pad = j.pad
         };
         j.validate = validate;
-        if (given.metric == BY_BLEU) status = read_texts(&v);
+        if (given.metric == BY_BLEU) status = read_valid_lines(&v);
     }
     if (!status) status = run_training(&j);
-    free_texts(&v);
+    free_valid_lines(&v);
     return status;
 }
 

@@ -1,9 +1,9 @@
 /* cmd_translate.c: qkv translate: lines in, translations out. */
+#include "lines.h"
 #include "options.h"
 #include "streams.h"
 #include "translations.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,33 +60,18 @@ typedef struct work {
 
 /* ---- lines in ---- */
 
-static qkv_status check_utf8(const work *w, const char *line, size_t length)
-{
-    long long number = w->done + w->n + 1;
-    size_t good = qkv_utf8_check(line, length);
-    if (good == length) return QKV_OK;
-    if (given.strict) return fail(QKV_FORMAT, "line %lld: byte %zu is not UTF-8", number, good + 1);
-    if (!given.quiet)
-        fprintf(stderr, "qkv: translate: line %lld: byte %zu is not UTF-8: U+FFFD stands in for it\n", number, good + 1);
-    return QKV_OK;
-}
-
 static qkv_status read_group(work *w)
 {
     qkv_status status = QKV_OK;
     for (w->done += w->n, w->n = 0; w->n < given.batch && !status; w->n += !status) {
-        errno = 0;
-        ssize_t got = getline(&w->lines[w->n], &w->rooms[w->n], w->in.file);
-        if ((w->ended = got < 0)) {
-            if (feof(w->in.file)) break;
-            return fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "%s: cannot read: %s", w->in.name, strerror(errno));
-        }
-        size_t length = (size_t)got;
-        char *line = w->lines[w->n];
-        if (length && line[length - 1] == '\n') length--;
+        size_t length;
+        bool more;
+        status = next_line(&w->in, &w->lines[w->n], &w->rooms[w->n], &length, &more);
+        if (status || (w->ended = !more)) break;
+        const char *line = w->lines[w->n];
         if (length && line[length - 1] == '\r') length--; /* part of the newline, as in a corpus */
         w->lengths[w->n] = length;
-        status = check_utf8(w, line, length);
+        status = check_line(&w->in, line, length, given.strict, given.quiet);
     }
     return status;
 }

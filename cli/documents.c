@@ -1,7 +1,7 @@
 /* documents.c: plain text, document by document. */
 #include "documents.h"
 
-#include <stdio.h>
+#include "lines.h"
 
 document_values documents;
 const char *const document_names[] = { "lines", "paragraphs", "files", NULL }; /* in the order of qkv_document_kind */
@@ -17,9 +17,7 @@ qkv_status read_documents(const value_list *files, bool strict, bool quiet, qkv_
             return library_failed();
         n += read.pairs;
         if (out) out->pairs += read.pairs, out->empty += read.empty;
-        if (read.repaired && !quiet)
-            fprintf(stderr, "qkv: %s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in\n", files->at[i],
-                    (long long)read.repaired, (long long)read.first_repaired);
+        if (!quiet) tell_repaired(files->at[i], read.repaired, read.first_repaired);
     }
     return n ? QKV_OK : fail(QKV_FORMAT, "%s: there is no text", files->at[0]);
 }

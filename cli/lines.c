@@ -1,25 +1,71 @@
-/* lines.c: the lines of a text file. */
+/* lines.c: the lines of a text file, one at a time or all of them. */
 #include "lines.h"
 
 #include "options.h"
-#include "streams.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static qkv_status check_line(const lines *l, const char *line, size_t length)
+/* ---- one at a time ---- */
+
+qkv_status open_lines(text_stream *r, const char *path)
 {
-    size_t good = qkv_utf8_check(line, length);
-    if (good < length) return fail(QKV_FORMAT, "%s: line %lld: byte %zu is not UTF-8", l->name, (long long)l->n + 1, good + 1);
-    good = strlen(line);
-    if (good < length) return fail(QKV_FORMAT, "%s: line %lld: byte %zu is NUL", l->name, (long long)l->n + 1, good + 1);
+    *r = (text_stream){ .name = path ? path : "standard input", .file = path ? fopen(path, "re") : stdin };
+    return r->file ? QKV_OK : fail(QKV_IO, "%s: cannot open: %s", path, strerror(errno));
+}
+
+/* Of the first line, with its newline. */
+static qkv_status drop_mark(const text_stream *r, char *line, size_t *length)
+{
+    size_t mark;
+    if (qkv_text_start(r->name, line, *length, &mark)) return library_failed();
+    *length -= mark;
+    memmove(line, line + mark, *length + 1);
     return QKV_OK;
 }
 
-static qkv_status keep_line(lines *l, const char *line)
+qkv_status next_line(text_stream *r, char **line, size_t *room, size_t *length, bool *more)
 {
+    errno = 0;
+    ssize_t got = getline(line, room, r->file);
+    *length = got < 0 ? 0 : (size_t)got;
+    *more = got >= 0;
+    if (!*more && feof(r->file)) return QKV_OK;
+    if (!*more) return fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "%s: cannot read: %s", r->name, strerror(errno));
+    qkv_status status = r->number++ ? QKV_OK : drop_mark(r, *line, length);
+    if (*length && (*line)[*length - 1] == '\n') (*line)[--*length] = '\0';
+    return status;
+}
+
+qkv_status check_line(const text_stream *r, const char *line, size_t length, bool strict, bool quiet)
+{
+    size_t good = qkv_utf8_check(line, length);
+    long long number = (long long)r->number;
+    if (good == length) return QKV_OK;
+    if (strict) return fail(QKV_FORMAT, "%s: line %lld: byte %zu is not UTF-8", r->name, number, good + 1);
+    if (!quiet)
+        fprintf(stderr, "qkv: %s: line %lld: byte %zu is not UTF-8: U+FFFD stands in for it\n", r->name, number, good + 1);
+    return QKV_OK;
+}
+
+void tell_repaired(const char *path, int64_t n, int64_t first)
+{
+    if (n == 1) fprintf(stderr, "qkv: %s: line %lld is not UTF-8: U+FFFD stands in\n", path, (long long)first);
+    if (n > 1)
+        fprintf(stderr, "qkv: %s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in\n", path, (long long)n,
+                (long long)first);
+}
+
+/* ---- all of them ---- */
+
+static qkv_status keep_line(lines *l, const text_stream *r, const char *line, size_t length)
+{
+    qkv_status status = check_line(r, line, length, true, false);
+    size_t good = strlen(line);
+    if (!status && good < length)
+        status = fail(QKV_FORMAT, "%s: line %lld: byte %zu is NUL", l->name, (long long)r->number, good + 1);
+    if (status) return status;
     if (l->n == l->room) {
         int64_t room = l->room ? 2 * l->room : 1024;
         char **larger = realloc(l->at, (size_t)room * sizeof *larger);
@@ -32,42 +78,31 @@ static qkv_status keep_line(lines *l, const char *line)
     return QKV_OK;
 }
 
-static qkv_status read_stream(lines *l, FILE *file)
+/* All lines of what was opened, which it closes. */
+static qkv_status read_all(lines *l, text_stream *in, qkv_status status)
 {
     char *line = NULL;
-    size_t room = 0;
-    qkv_status status = QKV_OK;
-    ssize_t length;
-    errno = 0;
-    while (!status && (length = getline(&line, &room, file)) >= 0) {
-        if (length && line[length - 1] == '\n') line[--length] = '\0';
-        status = check_line(l, line, (size_t)length);
-        if (!status) status = keep_line(l, line);
-    }
-    if (!status && !feof(file))
-        status = fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "%s: cannot read: %s", l->name, strerror(errno));
+    size_t room = 0, length;
+    bool more = true;
+    *l = (lines){ .name = in->name };
+    while (!status && !(status = next_line(in, &line, &room, &length, &more)) && more) status = keep_line(l, in, line, length);
     free(line);
+    close_texts(in);
     return status;
 }
 
 qkv_status read_lines(lines *l, const char *path)
 {
-    *l = (lines){ .name = path ? path : "standard input" };
-    FILE *file = path ? fopen(path, "re") : stdin;
-    if (!file) return fail(QKV_IO, "%s: cannot open: %s", path, strerror(errno));
-    qkv_status status = read_stream(l, file);
-    if (path) fclose(file);
-    return status;
+    text_stream in;
+    qkv_status status = open_lines(&in, path);
+    return read_all(l, &in, status);
 }
 
 qkv_status read_texts(lines *l)
 {
-    text_stream s;
-    qkv_status status = open_texts(&s);
-    *l = (lines){ .name = s.name };
-    if (!status) status = read_stream(l, s.file);
-    close_texts(&s);
-    return status;
+    text_stream in;
+    qkv_status status = open_texts(&in);
+    return read_all(l, &in, status);
 }
 
 void free_lines(lines *l)

@@ -1,8 +1,21 @@
-/* lines.h: the lines of a text file. */
+/* lines.h: the lines of a text file, one at a time or all of them. */
 #ifndef QKV_CLI_LINES_H
 #define QKV_CLI_LINES_H
 
-#include <qkv/qkv.h>
+#include "streams.h"
+
+/* Opens a file, or takes standard input for NULL. Reports its error: IO. close_texts() it in any case. */
+qkv_status open_lines(text_stream *r, const char *path);
+
+/* The next line, without its newline and with a NUL after it, in the memory of getline(3); *more is false after the last. A byte
+ * order mark at the start of the file is no part of it. Reports its error: UNSUPPORTED as in qkv_text_start(); IO; MEMORY. */
+qkv_status next_line(text_stream *r, char **line, size_t *room, size_t *length, bool *more);
+
+/* Tells where the last line is not UTF-8, unless quiet; an error when strict: FORMAT. */
+qkv_status check_line(const text_stream *r, const char *line, size_t length, bool strict, bool quiet);
+
+/* Tells that so many lines of a file, of which this is the first, were not UTF-8; nothing for none. */
+void tell_repaired(const char *path, int64_t n, int64_t first);
 
 typedef struct lines {
     const char *name; /* of the file, for sentences */
@@ -10,8 +23,8 @@ typedef struct lines {
     int64_t n, room;
 } lines;
 
-/* Reads all lines of a file, of standard input for NULL. A last line without a newline is a line. Reports its error: IO; FORMAT
- * for a line that is not UTF-8 or holds a NUL; MEMORY. free_lines() it in any case. */
+/* Reads all lines of a file, of standard input for NULL. A last line without a newline is a line. Reports its error: those of
+ * next_line(); FORMAT for a line that is not UTF-8 or holds a NUL. free_lines() it in any case. */
 qkv_status read_lines(lines *l, const char *path);
 
 /* The same with the texts of the command: see streams.h. */

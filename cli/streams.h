@@ -30,6 +30,7 @@ typedef struct text_stream {
     FILE *file;
     const char *name; /* for sentences */
     char *memory;     /* of the texts among the arguments; NULL for a file */
+    int64_t number;   /* of the last line that was read, from 1 */
 } text_stream;
 
 /* Opens the texts among the arguments as a file that has each on a line of its own; without any --input, or standard input, which

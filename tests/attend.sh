@@ -131,6 +131,12 @@ else skipped "a JSON parser reads them"; fi
 check "-o page.html" run 0 "" $all 'I love you' -o page.html
 contains "is the explorer with the tokens in it" "$(cat page.html)" "<!DOCTYPE html>" 'id="qkv-data"' " love" 狗 '"overview"'
 
+printf '\357\273\277I love you\n' >marked.txt
+check "a text in a file" run 0 "" $all --input marked.txt -o marked.csv
+check "without its byte order mark" cmp marked.csv map.csv
+printf 'I\000 \000' >wide.txt
+refused "UTF-16" 5 "wide.txt: it is UTF-16, not text in UTF-8: convert it first" $all --input wide.txt
+
 # ---- in the terminal ----
 check "without --out" run 0 "" $all 'I love you'
 contains "a heatmap" "$(cat out)" "cross-attention, layer 1, mean of heads" love 狗 "</s>"

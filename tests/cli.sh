@@ -209,6 +209,10 @@ fails "one file empty" 2 "none.txt has 0 lines, ref.txt has 1" score --ref ref.t
 fails "both empty" 4 "none.txt and none.txt are empty" score --ref none.txt --hyp none.txt
 fails "not UTF-8" 4 "bad.txt: line 2: byte 2 is not UTF-8" score --ref ref.zh --hyp bad.txt
 fails "references that are not UTF-8" 4 "bad.txt: line 2: byte 2 is not UTF-8" score --ref bad.txt --hyp hyp.zh
+printf '\357\273\277' | cat - hyp.zh >marked.txt
+same "a byte order mark is no part of the text" "$("$qkv" score --ref ref.zh --hyp hyp.zh)" "$("$qkv" score --ref ref.zh --hyp marked.txt)"
+iconv -f UTF-8 -t UTF-16 hyp.zh >wide.txt
+fails "UTF-16" 5 "wide.txt: it is UTF-16, not text in UTF-8: convert it first" score --ref ref.zh --hyp wide.txt
 fails "a NUL" 4 "nul.txt: line 2: byte 2 is NUL" score --ref ref.zh --hyp nul.txt
 fails "a file that is not there" 3 "missing.txt: cannot open" score --ref missing.txt --hyp hyp.txt
 fails "a folder" 3 ".: cannot read" score --ref . --hyp hyp.txt

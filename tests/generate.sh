@@ -75,6 +75,9 @@ check "change nothing" run 0 "" $model -n 12 --samples 2 --seed 3
 check "of it" cmp out wanted
 check "JSON of lines" run 0 "" $model -n 3 --json
 contains "has their number" "$(cat out)" '{"line": 1, "sample": 0, "prompt": "I love you"'
+printf '\357\273\277I love you\n' >in
+check "a byte order mark" run 0 "" $model -n 3 --json
+contains "is no part of the prompt" "$(cat out)" '"prompt": "I love you"'
 printf 'I\nb\377d\nI love you\n' >in
 check "a line that is not UTF-8 is refused" run 4 "qkv: generate: line 2: the prompt is not UTF-8 at byte 2" $model -n 3
 same "an empty line stands for it, the rest goes on" "3 2" "$(wc -l <out) $(grep -ac '^I' out)"

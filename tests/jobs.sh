@@ -100,6 +100,24 @@ contains "a text that is cut is told" "$(cat err)" "1 texts are longer than is r
 contains "or read in windows" "$(cat err)" "read in windows"
 refuse "which is not the same" cmp -s cut windows
 check "bytes that are not UTF-8 are read" sh -c 'printf "great \377\n" | "$1" classify -m whole' sh "$qkv"
+printf 'great\ngreat \377\n' >bad.txt
+check "and told of" run 0 "qkv: bad.txt: line 2: byte 7 is not UTF-8: U+FFFD stands in for it" classify -m whole --input bad.txt
+printf '\357\273\277great\n' >marked.txt
+echo great >in.txt
+for command in classify embed; do
+    same "$command: a byte order mark is no part of the text" "$("$qkv" $command -m whole -i in.txt)" "$("$qkv" $command -m whole -i marked.txt)"
+    iconv -f UTF-8 -t UTF-16BE in.txt >wide.txt
+    refused "$command: UTF-16" 5 "wide.txt: it is UTF-16, not text in UTF-8: convert it first" $command -m whole -i wide.txt
+done
+mkdir -p mixed/neg mixed/pos
+printf 'dull\n' >mixed/neg/a.txt
+printf 'dull\npoor \377\n' >mixed/neg/b.txt
+printf 'great \377\n' >mixed/pos/a.txt
+check "of a folder" run 0 "qkv: mixed/neg/b.txt: line 2 is not UTF-8: U+FFFD stands in" classify -m whole --eval mixed
+contains "the first file is named" "$(cat err)" "qkv: mixed: 1 more files are not UTF-8"
+printf '(\265/\375\004' >zipped.tsv
+refused "labelled text of Zstandard" 5 'zipped.tsv: it is Zstandard, not text in UTF-8: decompress it first, as in "zstd -dc FILE' \
+    classify -m whole --eval zipped.tsv
 said=$(printf 'dull\ngreat\ngreat \377\n' | "$qkv" classify -m whole --strict --json 2>&1)
 same "or refused, by status" 4 "$(printf 'great \377\n' | "$qkv" classify -m whole --strict >/dev/null 2>&1; echo $?)"
 contains "after what came before" "$said" '{"line": 1, ' '{"line": 2, ' "line 3: byte 7 is not UTF-8"

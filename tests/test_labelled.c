@@ -612,7 +612,7 @@ static const document_row document_rows[] = {
       PLACED(BOM "\xFF\n\xFF"),
       QKV_FILES,
       "\xEF\xBF\xBD\n\xEF\xBF\xBD;",
-      { .lines = 1, .pairs = 1, .repaired = 1, .first_repaired = 1 } },
+      { .lines = 1, .pairs = 1, .repaired = 2, .first_repaired = 1 } },
     { "an empty file", PLACED(""), QKV_FILES, "", { .lines = 1, .empty = 1, .first_empty = 1 } },
     { "an empty file of lines", PLACED(""), QKV_LINES, "", { 0 } },
     { "repaired lines",

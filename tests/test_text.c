@@ -45,6 +45,16 @@ static void put_file(const void *bytes, size_t size)
     assert_int_equal(fclose(f), 0);
 }
 
+static void put_gzip(const void *bytes, size_t size)
+{
+    gzFile f = gzopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(gzwrite(f, bytes, (unsigned)size), (int)size);
+    assert_int_equal(gzclose(f), Z_OK);
+}
+
+#define PLACED(text) (text), sizeof(text) - 1
+
 /* A whole file with a NUL after it; free() it. */
 static char *get_file(const char *name, size_t *size)
 {
@@ -707,6 +717,61 @@ static qkv_status add_file(void)
 }
 
 /* More plain text than the buffers hold, from little compressed text. */
+/* Text, and what only looks a little like something else, is read; the rest is named with what to do. */
+static void how_files_start(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *start;
+        size_t size;
+        const char *words; /* NULL: it is text */
+        size_t mark;
+    } starts[] = {
+        { PLACED("text\n"), NULL, 0 },
+        { PLACED(""), NULL, 0 },
+        { PLACED("\xEF\xBB\xBF"), NULL, 3 },
+        { PLACED("\xEF\xBB\xBFtext"), NULL, 3 },
+        { PLACED("\xEF\xBB"), NULL, 0 },
+        { PLACED("BZh9 is how they start\n"), NULL, 0 },
+        { PLACED("PK\n"), NULL, 0 },
+        { PLACED("a\0b\n"), NULL, 0 },
+        { PLACED("\0\0\0\0"), NULL, 0 },
+        { PLACED("\xFD\x37zXZ\0\0\4"), "it is xz, not text in UTF-8: decompress it first, as in \"xz -dc FILE", 0 },
+        { PLACED("BZh91AY&SY\x12"), "it is bzip2, not text in UTF-8: decompress it first, as in \"bzip2 -dc FILE", 0 },
+        { PLACED("BZh1\x17\x72\x45\x38\x50\x90"), "it is bzip2", 0 },
+        { PLACED("\x28\xB5\x2F\xFD\4"), "it is Zstandard, not text in UTF-8: decompress it first, as in \"zstd -dc", 0 },
+        { PLACED("PK\3\4\x14"), "it is a ZIP archive", 0 },
+        { PLACED("\xFF\xFE"
+                 "a\0\n\0"),
+          "it is UTF-16, not text in UTF-8: convert it first, as in \"iconv -f UTF-16 -t UTF-8 FILE", 0 },
+        { PLACED("\xFE\xFF\x72\x31"), "iconv -f UTF-16 ", 0 },
+        { PLACED("a\0\n\0"), "iconv -f UTF-16LE ", 0 },
+        { PLACED("\0a\0b\0\n"), "iconv -f UTF-16BE ", 0 },
+        { PLACED("\xFF\xFE\0\0a\0\0\0"), "iconv -f UTF-32 ", 0 },
+    };
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        for (int zipped = 0; zipped < 2; zipped++) {
+            size_t mark = 9;
+            qkv_lines_read read;
+            qkv_words *w = qkv_words_new();
+            if (zipped) put_gzip(starts[i].start, starts[i].size);
+            else put_file(starts[i].start, starts[i].size);
+            qkv_status status = qkv_words_add_file(w, path, 0, &read);
+            if (status != (starts[i].words ? QKV_UNSUPPORTED : QKV_OK)) fail_msg("row %zu: %s", i, qkv_error());
+            if (starts[i].words && (!strstr(qkv_error(), starts[i].words) || strncmp(qkv_error(), path, strlen(path))))
+                fail_msg("row %zu: %s", i, qkv_error());
+            if (!status) assert_int_equal(read.lines, starts[i].size > starts[i].mark);
+            qkv_words_free(w);
+            assert_int_equal(qkv_text_start("x", starts[i].start, starts[i].size, &mark), status);
+            if (!status) assert_int_equal(mark, starts[i].mark);
+        }
+    size_t mark;
+    assert_int_equal(qkv_text_start("x", "\x1F\x8B\x08", 3, &mark), QKV_UNSUPPORTED);
+    assert_int_equal(qkv_text_start(NULL, "x", 1, &mark), QKV_USAGE);
+    assert_int_equal(qkv_text_start("x", NULL, 1, &mark), QKV_USAGE);
+    assert_int_equal(qkv_text_start("x", "x", 1, NULL), QKV_USAGE);
+}
+
 static void a_long_gzip_line(void **state)
 {
     (void)state;
@@ -714,9 +779,7 @@ static void a_long_gzip_line(void **state)
     char *text = malloc(BYTES);
     memset(text, 'x', BYTES);
     text[BYTES - 1] = '\n';
-    gzFile f = gzopen(path, "wb");
-    assert_int_equal(gzwrite(f, text, BYTES), BYTES);
-    assert_int_equal(gzclose(f), Z_OK);
+    put_gzip(text, BYTES);
     qkv_words *w = qkv_words_new();
     qkv_lines_read read;
     assert_int_equal(qkv_words_add_file(w, path, 0, &read), QKV_OK);
@@ -1055,6 +1118,7 @@ int main(void)
         cmocka_unit_test(no_merge_spells_a_special_token),
         cmocka_unit_test(bad_training_options),
         cmocka_unit_test(lines_of_a_file),
+        cmocka_unit_test(how_files_start),
         cmocka_unit_test(a_long_gzip_line),
         cmocka_unit_test(damaged_gzip),
         cmocka_unit_test(hostile_values),

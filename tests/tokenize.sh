@@ -27,7 +27,7 @@ printf '<b>' >in
 check "are known" run 0 "" tokenize --tokenizer t4.json --specials --ids
 same "by their ids" 1 "$(cat out)"
 printf 'good\nbad \377\n' >bad.txt
-check "a line that is not UTF-8 is told" run 0 "bad.txt: 1 lines are not UTF-8, the first is line 2" \
+check "a line that is not UTF-8 is told" run 0 "bad.txt: line 2 is not UTF-8" \
     tokenizer --train bad.txt --out t5.json
 rm -f t5.json
 refused "or refused" 4 "bad.txt: line 2: byte 5" tokenizer --train bad.txt --out t5.json --strict
@@ -150,7 +150,7 @@ refused "a cut model" 4 "cut.model: byte" tokenize --tokenizer cut.model
 
 # ---- bad input ----
 printf 'good\nb\377d\ngood\n' >in
-check "bad bytes are replaced and the line is named" run 0 "line 2: byte 2" tokenize --tokenizer t.json
+check "bad bytes are replaced and the line is named" run 0 "qkv: standard input: line 2: byte 2" tokenize --tokenizer t.json
 same "in three lines" 3 "$(wc -l <out)"
 cp out in
 check "which come back" run 0 "" detokenize --tokenizer t.json
@@ -163,6 +163,24 @@ lines_of '231\n70'
 check "half a character is replaced and the line is named" run 0 "line 1: byte 1" detokenize --tokenizer t.json --ids
 same "in its line" "�|c|" "$(tr '\n' '|' <out)"
 refused "or refused" 4 "line 1: byte 1" detokenize --tokenizer t.json --ids --strict
+printf '\357\273\277one\n\357\273\277two\n' >in
+check "a byte order mark at the start" run 0 "" tokenize --tokenizer c.json
+same "is no part of the first line alone" "o n e|<unk> t w o|" "$(tr '\n' '|' <out)"
+iconv -f UTF-8 -t UTF-16 >in <<END
+one
+END
+refused "UTF-16" 5 'standard input: it is UTF-16, not text in UTF-8: convert it first, as in "iconv -f UTF-16 -t UTF-8 FILE' \
+    tokenize --tokenizer t.json
+printf 'one\n' | iconv -f UTF-8 -t UTF-16LE >in
+refused "UTF-16 without a mark" 5 "iconv -f UTF-16LE" tokenize --tokenizer t.json
+printf '\3757zXZ\000\000\004\346' >in
+refused "xz" 5 'standard input: it is xz, not text in UTF-8: decompress it first, as in "xz -dc FILE' tokenize --tokenizer t.json
+refused "xz under another name" 5 "in: it is xz" tokenizer --train small.txt in --out t5.json
+cp small.txt plain.gz
+check "plain text with the name of a gzip file" run 0 "wrote" tokenizer --train plain.gz --out t7.json
+gzip -c "$golden/text.txt" >in
+refused "gzip where only lines are read" 5 'it is gzip, not text in UTF-8: decompress it first, as in "gzip -dc FILE' \
+    tokenize --tokenizer t.json
 printf '' >in
 check "nothing in" run 0 "" tokenize --tokenizer t.json
 same "nothing out" 0 "$(wc -c <out)"

@@ -148,6 +148,20 @@ check "every part by option" train --steps 3 --pre-norm --norm rms --activation 
 contains "what was read and left out is told" "$("$qkv" train translate --train odd.tsv --valid valid.tsv $loud --separate --max-length 50 --steps 7 \
     --out told 2>&1)" "pairs       200 of 202; left out: 1 empty, 1 longer than --max-length" "validation  40" "vocabulary  " " of the target" \
     "parameters  " "updates     7, " "memory      " "time        "
+{ head -n 4 train.1; printf 'bad \377\n'; tail -n +6 train.1; } >bad.1
+{ head -n 6 valid.2; printf '\377\n\376\n'; tail -n +9 valid.2; } >bad.2
+{ head -n 2 train.tsv; printf 'a\tb\377\n'; tail -n +3 train.tsv; } >bad.tsv
+printf '\357\273\277' | cat - train.1 >marked.1
+plain="train translate --dim 16 --heads 2 --layers 1 --inner 32 --vocab 300 --max-tokens 128 --steps 1 --dry-run --out dry"
+check "lines that are not UTF-8" run 0 "" $plain --train bad.1 train.2 --valid valid.1 bad.2
+same "are told of the files they are in" \
+    "qkv: bad.1: line 5 is not UTF-8: U+FFFD stands in|qkv: bad.2: 2 lines are not UTF-8, the first is line 7: U+FFFD stands in|" \
+    "$(grep UTF-8 err | tr '\n' '|')"
+check "in the source too" run 0 "qkv: bad.2: 2 lines are not UTF-8, the first is line 7" $plain --train bad.2 valid.1
+check "and of one file" run 0 "qkv: bad.tsv: line 3 is not UTF-8" $plain --train bad.tsv
+"$qkv" train translate --train marked.1 train.2 --valid valid.1 valid.2 --valid-every 20 --save-every 7 --patience 0 $model \
+    --steps 60 --out marked
+same "a byte order mark is no part of the text" "$(cksum <whole/model.safetensors)" "$(cksum <marked/model.safetensors)"
 before=$(ls -d dry 2>&1)
 check "a dry run tells" run 0 "" train translate $data $model --steps 60 --dry-run --out dry
 contains "parameters, memory, time" "$(cat out)" "pairs       200" "vocabulary  " "parameters " "updates     60, " "memory " "time "

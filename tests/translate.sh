@@ -88,6 +88,13 @@ else skipped "a JSON parser reads it"; fi
 printf 'a "b" \\ \t\377\n' >in
 check "quotes, a tab and a bad byte" run 0 "line 1: byte 10" $short --json
 contains "are escaped and repaired" "$(cat out)" '"source": "a \"b\" \\ \u0009�"'
+printf '\357\273\277I love you\n' >in
+check "a byte order mark" run 0 "" $short --json
+contains "is no part of a line" "$(cat out)" '"source": "I love you"'
+printf 'a\nb\377\n' >bad.txt
+check "the file of a bad line is named" run 0 "qkv: bad.txt: line 2: byte 2 is not UTF-8" $short --input bad.txt
+printf 'BZh91AY&SY\022\064' >bz2.txt
+refused "bzip2" 5 'bz2.txt: it is bzip2, not text in UTF-8: decompress it first, as in "bzip2 -dc FILE' $short --input bz2.txt
 printf 'I love you\n' >in
 check "--heatmap" run 0 "" $short --heatmap --prefix '我爱你，'
 contains "names the tokens" "$(cat out)" "love" "</s>" "，" "█" "blank to █: 0 to 0."

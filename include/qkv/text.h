@@ -32,6 +32,12 @@ QKV_API int32_t qkv_utf8_decode(const char *text, size_t length, size_t *bytes);
  * text must not be out's own. MEMORY. */
 QKV_API qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_text *out);
 
+/* What the first bytes of a file say (64 are enough, or all there are): *mark is how many of them are a byte order mark, which is
+ * no part of the text: 3 or 0. UNSUPPORTED, with what to do, for data that are not text in UTF-8 as they are, by their content
+ * and not by a file's name: gzip, xz, bzip2, Zstandard, ZIP, UTF-32, and UTF-16 with its mark or with a NUL in every second byte.
+ * `name` stands in the sentence. USAGE for NULL. Functions that read text from files call it themselves, after gzip. */
+QKV_API qkv_status qkv_text_start(const char *name, const char *start, size_t length, size_t *mark);
+
 /* ---- the tokenizer ----
  * Byte pairs are byte-level BPE, as GPT-2 has it. Text is cut into words by GPT-2's pattern (a word takes the space before it
  * with it); the bytes of a word are joined pair by pair, the merge learned first goes first. Every byte has a token, so there
@@ -150,7 +156,8 @@ typedef struct qkv_lines_read {
 } qkv_lines_read;
 
 /* Adds the words of every line of a file, plain or gzip. Lines that are not UTF-8 are repaired, or refused with their number
- * when strict: FORMAT. FORMAT for damaged gzip; IO; USAGE for NULL; MEMORY. What was read goes to *read (may be NULL). */
+ * when strict: FORMAT. FORMAT for damaged gzip; UNSUPPORTED as in qkv_text_start(); IO; USAGE for NULL; MEMORY. What was read
+ * goes to *read (may be NULL). */
 QKV_API qkv_status qkv_words_add_file(qkv_words *w, const char *path, int strict, qkv_lines_read *read);
 
 /* Zero means the default shown. */
@@ -184,7 +191,8 @@ QKV_API qkv_status qkv_pairs_add(qkv_pairs *p, const int32_t *source, size_t n, 
 
 /* ---- a corpus: pairs of lines in files, plain or gzip ----
  * Line i of one file belongs to line i of the other; or, where the second path is NULL, each line of the one file is
- * "source TAB target". A last line without a newline is a line; a carriage return at the end of a line is not part of it.
+ * "source TAB target". A last line without a newline is a line; a carriage return at the end of a line is not part of it, nor is a
+ * byte order mark at the start of a file.
  * Zero means the default shown; NULL options are all zero. */
 typedef struct qkv_corpus_opts {
     int strict;         /* 1: a line that is not UTF-8 is refused; else U+FFFD stands in for each mistake */
@@ -194,15 +202,16 @@ typedef struct qkv_corpus_opts {
 /* What was read. Numbers of lines count from 1. */
 typedef struct qkv_corpus_read {
     int64_t lines, pairs;             /* of each side read, added */
-    int64_t repaired, first_repaired; /* lines that were not UTF-8, of both files; the first one */
+    int64_t repaired, first_repaired; /* lines of the file, or of the first of two, that were not UTF-8; the first one */
     int64_t empty, first_empty;       /* pairs with nothing but white space on a side: left out */
     int64_t too_long, first_too_long; /* pairs left out for max_length */
+    int64_t target_repaired, first_target_repaired; /* lines of the second file that were not UTF-8; the first one */
 } qkv_corpus_read;
 
 /* Adds the words of every pair of lines: the sources' to one bag, the targets' to the other, which may be the same. FORMAT,
  * with the file and the line, for files of unequally many lines, a line without a TAB or with more than one (one file), a line
- * that is not UTF-8 (strict), damaged gzip; IO; USAGE for NULL or a negative max_length; MEMORY. What was read goes to *read
- * (may be NULL). */
+ * that is not UTF-8 (strict), damaged gzip; UNSUPPORTED as in qkv_text_start(); IO; USAGE for NULL or a negative max_length;
+ * MEMORY. What was read goes to *read (may be NULL). */
 QKV_API qkv_status qkv_words_add_corpus(qkv_words *sources, qkv_words *targets, const char *source, const char *target,
                                         const qkv_corpus_opts *opts, qkv_corpus_read *read);
 
@@ -227,6 +236,7 @@ typedef struct qkv_labelled {
     size_t label_length, text_length, pair_length;
     const char *path; /* the file it comes from, and its line there, for sentences */
     int64_t line;
+    int64_t repaired; /* of a file in a folder: the first line that was not UTF-8; 0: none, or another format */
 } qkv_labelled;
 typedef qkv_status (*qkv_labelled_each)(void *data, const qkv_labelled *x);
 
@@ -258,7 +268,7 @@ typedef struct qkv_labelled_opts {
  * FORMAT with file and line: a line without its columns or with others, a column that is not in the header or is there twice, a
  * quote that is open (the line it opens in), a JSON line that is not an object or lacks a member, an empty label, a label with a
  * TAB, a newline or a NUL; a folder without folders; LIMIT for a file in a folder, or a quoted field, of more than 64 MiB; USAGE
- * for NULL or a format that is none; IO; MEMORY. What was read goes to *read (may be NULL): lines of the file, or files of the
+ * for NULL or a format that is none; UNSUPPORTED as in qkv_text_start(); IO; MEMORY. What was read goes to *read (may be NULL): lines of the file, or files of the
  * folder, which then count as lines. */
 QKV_API qkv_status qkv_labelled_read(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,
                                      qkv_corpus_read *read);
@@ -269,7 +279,8 @@ typedef qkv_status (*qkv_document_each)(void *data, const char *text, size_t len
 
 /* Calls each for every document of a file, plain or gzip, in order; those of white space alone are left out and counted as
  * empty; pairs counts the others. A carriage return at the end of a line is no part of it, but of a whole file it is, which
- * counts as one line. FORMAT for damaged gzip or, when strict, a line that is not UTF-8; USAGE; IO; MEMORY. */
+ * counts as one line (those that were repaired are counted in it too). FORMAT for damaged gzip or, when strict, a line that is
+ * not UTF-8; UNSUPPORTED as in qkv_text_start(); USAGE; IO; MEMORY. */
 QKV_API qkv_status qkv_documents_read(const char *path, qkv_document_kind kind, int strict, qkv_document_each each, void *data,
                                       qkv_corpus_read *read);
 

@@ -32,13 +32,11 @@ static qkv_status open_corpus(corpus *c, const char *source, const char *target,
 
 static void close_corpus(corpus *c, qkv_corpus_read *read)
 {
-    for (int s = 0; s < SIDES; s++) {
-        const qkv__lines *l = &c->files[s];
-        bool is_first = l->repaired && (!c->read.repaired || l->first_repaired < c->read.first_repaired);
-        if (is_first) c->read.first_repaired = l->first_repaired;
-        c->read.repaired += l->repaired;
-        qkv__lines_close(&c->files[s]);
-    }
+    c->read.repaired = c->files[SOURCE].repaired;
+    c->read.first_repaired = c->files[SOURCE].first_repaired;
+    c->read.target_repaired = c->files[TARGET].repaired;
+    c->read.first_target_repaired = c->files[TARGET].first_repaired;
+    for (int s = 0; s < SIDES; s++) qkv__lines_close(&c->files[s]);
     if (read) *read = c->read;
 }
 

@@ -291,19 +291,19 @@ static qkv_status set_path(qkv_text *path, const char *folder, const char *name)
 
 static qkv_status give_file(reader *r, const char *label)
 {
-    int64_t repaired = r->lines.repaired;
     qkv_status status = qkv__lines_reopen(&r->lines, r->file.data);
     if (!status) status = qkv__lines_whole_utf8(&r->lines, r->o.strict, TEXT_MAX);
     if (status) return status;
     r->read.lines++;
-    if (!repaired && r->lines.repaired) r->lines.first_repaired = r->read.lines;
+    if (r->lines.repaired && !r->read.repaired++) r->read.first_repaired = r->read.lines;
     const qkv_text *text = &r->lines.line;
     const qkv_labelled x = { .label = label,
                              .label_length = strlen(label),
                              .text = text->data,
                              .text_length = text->length,
                              .path = r->file.data,
-                             .line = 1 };
+                             .line = 1,
+                             .repaired = r->lines.first_repaired };
     return give(r, &x, r->read.lines);
 }
 
@@ -365,13 +365,13 @@ static qkv_status read_file(reader *r)
     qkv_status status = qkv__lines_open(&r->lines, r->path);
     if (!status) status = r->o.format == QKV_CSV ? read_csv(r) : r->o.format == QKV_JSONL ? read_jsonl(r) : read_tsv(r);
     r->read.lines = r->lines.number;
+    r->read.repaired = r->lines.repaired;
+    r->read.first_repaired = r->lines.first_repaired;
     return status;
 }
 
 static void end(reader *r, qkv_corpus_read *read)
 {
-    r->read.repaired = r->lines.repaired;
-    r->read.first_repaired = r->lines.first_repaired;
     qkv__lines_close(&r->lines);
     qkv__record_free(&r->record);
     qkv_text_free(&r->label);

@@ -6,11 +6,12 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { PIECE = 64 << 10 };
+enum { PIECE = 64 << 10, ENOUGH = 64 /* bytes, to tell what a file is */ };
 
 struct qkv__stream {
     int fd;
     bool is_gzip, in_member; /* in_member: the compressed data must go on */
+    bool is_started;         /* bytes of the text were seen */
     z_stream zip;
     size_t raw_at, raw_end; /* of raw: bytes of the file not used yet */
     size_t at, end;         /* of plain: bytes not given yet */
@@ -38,11 +39,14 @@ static qkv_status fill_raw(const qkv__lines *l, stream *s)
     return status;
 }
 
-/* Two bytes tell gzip; a pipe may give them one by one. */
+/* A pipe may give its bytes one by one. */
 static qkv_status look_at_start(const qkv__lines *l, stream *s)
 {
-    qkv_status status = fill_raw(l, s);
-    if (!status && s->raw_end == 1) status = fill_raw(l, s);
+    qkv_status status = QKV_OK;
+    for (size_t before = 1; !status && s->raw_end < ENOUGH && s->raw_end != before;) {
+        before = s->raw_end;
+        status = fill_raw(l, s);
+    }
     if (status || s->raw_end < 2 || s->raw[0] != 0x1F || s->raw[1] != 0x8B) return status;
     s->zip = (z_stream){ .zalloc = lend, .zfree = take_back };
     if (inflateInit2(&s->zip, 15 + 16) != Z_OK) return qkv__fail(QKV_MEMORY, "%s: out of memory for decompression", l->path);
@@ -62,7 +66,7 @@ qkv_status qkv__lines_reopen(qkv__lines *l, const char *path)
 {
     int fd;
     l->path = path;
-    l->number = 0;
+    l->number = l->repaired = l->first_repaired = 0;
     if (l->stream) end_file(l->stream);
     qkv_status status = qkv__read_begin(path, &fd);
     if (status) return status;
@@ -114,8 +118,8 @@ static qkv_status inflate_some(const qkv__lines *l, stream *s)
     return damaged(l, s->zip.msg ? s->zip.msg : "its data are wrong");
 }
 
-/* More plain bytes; none (at == end) at the end of the file. */
-static qkv_status fill_plain(const qkv__lines *l, stream *s)
+/* Plain bytes as they come; none (at == end) at the end of the file. */
+static qkv_status fill_any(const qkv__lines *l, stream *s)
 {
     s->at = s->end = 0;
     for (qkv_status status = QKV_OK; s->at == s->end;) {
@@ -138,12 +142,16 @@ static qkv_status fill_plain(const qkv__lines *l, stream *s)
     return QKV_OK;
 }
 
-/* Some programs start their UTF-8 with U+FEFF. */
-static void drop_byte_order_mark(qkv_text *t)
+/* The same without a byte order mark. */
+static qkv_status fill_plain(const qkv__lines *l, stream *s)
 {
-    if (t->length < 3 || memcmp(t->data, "\xEF\xBB\xBF", 3)) return;
-    t->length -= 3;
-    memmove(t->data, t->data + 3, t->length + 1);
+    size_t mark = 0;
+    qkv_status status = fill_any(l, s);
+    if (status || s->is_started || s->at == s->end) return status;
+    s->is_started = true;
+    status = qkv_text_start(l->path, (const char *)s->plain, s->end, &mark);
+    s->at = mark;
+    return status || s->at < s->end ? status : fill_any(l, s);
 }
 
 qkv_status qkv__lines_next(qkv__lines *l, bool *more)
@@ -163,8 +171,20 @@ qkv_status qkv__lines_next(qkv__lines *l, bool *more)
         s->at += taken + (newline != NULL);
         *more = true;
     }
-    if (*more && !l->number++) drop_byte_order_mark(&l->line);
+    l->number += *more;
     return QKV_OK;
+}
+
+/* Of a whole file there are several lines. */
+static void count_repaired(qkv__lines *l)
+{
+    const char *at = l->line.data, *end = at + l->line.length;
+    for (int64_t line = l->number; at < end; line++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t length = (size_t)((newline ? newline : end) - at);
+        if (qkv_utf8_check(at, length) < length && !l->repaired++) l->first_repaired = line;
+        at += length + 1;
+    }
 }
 
 static qkv_status not_utf8(const qkv__lines *l, size_t place)
@@ -180,7 +200,7 @@ static qkv_status repair(qkv__lines *l, int strict)
     size_t good = qkv_utf8_check(l->line.data, l->line.length);
     if (good == l->line.length) return QKV_OK;
     if (strict) return not_utf8(l, good);
-    if (!l->repaired++) l->first_repaired = l->number;
+    count_repaired(l);
     qkv_status status = qkv_utf8_repair(l->line.data, l->line.length, &l->spare);
     qkv_text repaired = l->spare;
     l->spare = l->line;
@@ -215,6 +235,5 @@ qkv_status qkv__lines_whole_utf8(qkv__lines *l, int strict, size_t limit)
             return qkv__fail(QKV_LIMIT, "%s: a text of more than %zu bytes", l->path, limit);
         if (qkv__text_put(&l->line, s->plain + s->at, s->end - s->at)) return QKV_MEMORY;
     }
-    drop_byte_order_mark(&l->line);
     return repair(l, strict);
 }

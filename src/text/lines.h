@@ -17,12 +17,13 @@ typedef struct qkv__lines {
 /* path is kept, not copied. IO, MEMORY. */
 qkv_status qkv__lines_open(qkv__lines *l, const char *path);
 
-/* Another file with the memory of the one before, which ends; `repaired` goes on counting. A zero struct may start so. IO,
- * MEMORY: close is needed after an error too. */
+/* Another file with the memory of the one before, which ends, and nothing counted yet. A zero struct may start so. IO, MEMORY:
+ * close is needed after an error too. */
 qkv_status qkv__lines_reopen(qkv__lines *l, const char *path);
 
 /* The next line, without its newline, in l->line; *more is false after the last. A last line without a newline is a line, an
- * empty file has none. A byte order mark at the start of the file is no part of it. FORMAT for damaged gzip, IO, MEMORY. */
+ * empty file has none. A byte order mark at the start of the file is no part of it. FORMAT for damaged gzip, UNSUPPORTED as in
+ * qkv_text_start(), IO, MEMORY. */
 qkv_status qkv__lines_next(qkv__lines *l, bool *more);
 
 /* The same for lines of UTF-8: others are repaired, or FORMAT with their number when strict. */
