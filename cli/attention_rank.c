@@ -47,7 +47,7 @@ static void put_ranked_json(const ranked *r, int64_t n, const char *kind)
     printf("{\"kind\": \"%s\", \"heads\": [", kind);
     for (int64_t i = 0; i < n; i++) {
         printf("%s\n {\"layer\": %d, \"head\": %d", i ? "," : "", r[i].layer, r[i].head);
-        for (int k = 0; k < MEASURES; k++) printf(", \"%s\": %.9g", measure_names[k], r[i].measures[k]);
+        for (int k = 0; k < MEASURES; k++) printf(", \"%s\": %.17g", measure_names[k], r[i].measures[k]);
         putchar('}');
     }
     puts("]}");

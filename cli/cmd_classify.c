@@ -115,7 +115,7 @@ static qkv_status print_row(const group *g, const float *row)
         else {
             fputs(i ? ", " : "", stdout);
             put_json_text(label, strlen(label));
-            printf(": %.6f", (double)*order[i]);
+            printf(": %.9g", (double)*order[i]);
         }
     }
     free(order);

@@ -64,7 +64,7 @@ static void print_rows(const qkv_rows *r)
     for (int64_t i = 0; i < r->n; i++) {
         if (given.format == AS_JSON) putchar('[');
         for (int64_t k = 0; k < r->width; k++)
-            printf("%s%.8g", !k ? "" : given.format == AS_JSON ? ", " : " ", (double)r->data[i * r->width + k]);
+            printf("%s%.9g", !k ? "" : given.format == AS_JSON ? ", " : " ", (double)r->data[i * r->width + k]);
         puts(given.format == AS_JSON ? "]" : "");
     }
 }

@@ -35,7 +35,7 @@ typedef struct work {
 
 static void print_filling_json(const qkv_filling *x)
 {
-    printf("{\"id\": %d, \"p\": %.6g, \"token\": ", x->id, x->p);
+    printf("{\"id\": %d, \"p\": %.17g, \"token\": ", x->id, x->p);
     put_json_text(x->token, strlen(x->token));
     fputs(", \"text\": ", stdout);
     put_json_text(x->text, x->length);

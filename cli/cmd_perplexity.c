@@ -46,8 +46,8 @@ static void print_measured(const measured *x)
     double nats = x->sum.nats / (double)x->sum.tokens;
     double bits = x->sum.nats / log(2) / (double)x->bytes;
     if (given.json)
-        printf("{\"documents\": %lld, \"tokens\": %lld, \"bytes\": %lld, \"nats_per_token\": %.6f, \"perplexity\": %.6f, "
-               "\"bits_per_token\": %.6f, \"bits_per_byte\": %.6f}\n",
+        printf("{\"documents\": %lld, \"tokens\": %lld, \"bytes\": %lld, \"nats_per_token\": %.17g, \"perplexity\": %.17g, "
+               "\"bits_per_token\": %.17g, \"bits_per_byte\": %.17g}\n",
                (long long)x->documents, (long long)x->sum.tokens, (long long)x->bytes, nats, exp(nats), nats / log(2), bits);
     else
         printf("documents    %lld\ntokens       %lld\nbytes        %lld\nnats/token   %.4f\nperplexity   %.4f\n"

@@ -106,7 +106,7 @@ static void put_attention(const shown *s)
     fputs("], \"attention\": [", stdout);
     for (int64_t row = 0; s->columns && row <= s->x->n_ids; row++) {
         fputs(row ? ", [" : "[", stdout);
-        for (int64_t j = 0; j < s->columns; j++) printf("%s%.7g", j ? ", " : "", (double)s->mean[row * s->columns + j]);
+        for (int64_t j = 0; j < s->columns; j++) printf("%s%.9g", j ? ", " : "", (double)s->mean[row * s->columns + j]);
         putchar(']');
     }
     putchar(']');

@@ -1,7 +1,7 @@
 #!/bin/sh
-# jobs.sh: classify, generate, mask, embed, similar and perplexity, as a user types them. usage: jobs.sh QKV MAKE_MODEL
+# jobs.sh: classify, generate, mask, embed, similar and perplexity, as a user types them. usage: jobs.sh QKV MAKE_MODEL MAKE_NPY
 . "$(dirname "$0")/cases.sh"
-qkv=$(realpath "$1") make_model=$(realpath "$2")
+qkv=$(realpath "$1") make_model=$(realpath "$2") make_npy=$(realpath "$3")
 cd "$folder" || exit 1
 export LC_ALL=C.UTF-8
 
@@ -215,6 +215,12 @@ same "raw ones are not" 0 "$("$qkv" embed -m encoder --raw --input valid.txt |
     awk '{ s = 0; for (i = 1; i <= NF; i++) s += $i * $i; if (s > 0.9999 && s < 1.0001) n++ } END { print n + 0 }')"
 contains "as JSON" "$("$qkv" embed -m encoder --format json --input valid.txt | sed -n 1p)" "[" ", " "]"
 check "as .npy" run 0 "wrote vectors.npy" embed -m encoder --input valid.txt --out vectors.npy
+"$qkv" embed -m encoder --format json --input valid.txt | tr -d '[],' >vectors.json
+for text in vectors vectors.json; do
+    # shellcheck disable=SC2046
+    "$make_npy" read.npy f4 40,16 $(cat $text)
+    same "$text read back: the same bits" "$(tail -c 2560 vectors.npy | cksum)" "$(tail -c 2560 read.npy | cksum)"
+done
 same "of 40 x 16 numbers" 2688 "$(wc -c <vectors.npy | tr -d ' ')"
 for pooling in first last; do check "by $pooling" run 0 "" embed -m encoder --pooling $pooling --input valid.txt; done
 check "attention pooling, of a classifier that has it" run 0 "" embed -m pairs --pooling attention --input valid.txt
