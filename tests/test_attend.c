@@ -46,10 +46,9 @@ static qkv_tokenizer *learn(qkv_token_kind kind)
     return t;
 }
 
-/* Random weights, larger than usual, so that the model has opinions. */
-static qkv_model *make_model(shape s)
+/* Random weights, larger than usual, so that the model has opinions. It owns the tokenizer. */
+static qkv_model *make_model_with(shape s, qkv_tokenizer *t)
 {
-    qkv_tokenizer *t = learn(s.kind);
     if (!t) return NULL;
     const qkv_transformer_opts o = { .vocabulary = qkv_tokenizer_size(t) + s.spare,
                                      .encoder_layers = s.encoder,
@@ -72,6 +71,8 @@ static qkv_model *make_model(shape s)
     for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
     return m;
 }
+
+static qkv_model *make_model(shape s) { return make_model_with(s, learn(s.kind)); }
 
 static qkv_attended attend(const qkv_model *m, const char *source, const char *target, const qkv_attend_opts *opts)
 {
@@ -188,6 +189,28 @@ static void weights_are_those_of_a_tape(void **state)
     same_ids(&a.read, b.read, b.n_read);
     for (int l = 0; l < LAYERS; l++) same_as_tape(&a, QKV_DECODER_ATTENTION, l, &b, l, b.n_read, b.n_read);
     qkv_tape_free(b.tape);
+    qkv_attended_free(&a);
+    qkv_model_free(m);
+}
+
+/* SentencePiece drops a space at the start of a text; the token that is one is a space wherever it stands. */
+static void a_space_is_seen(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model_with(decoder, qkv_tokenizer_load(QKV_GOLDEN "/spm_bytes.model"));
+    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
+    const int32_t ids[] = { qkv_tokenizer_find(t, "\xE2\x96\x81"), qkv_tokenizer_find(t, "\xE2\x96\x81the") };
+    assert_true(ids[0] > 0 && ids[1] > 0);
+    qkv_attended a = attend(m, "the", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 2 });
+    assert_int_equal(a.read.n, 4);
+    assert_string_equal(a.read.names[1], "the");
+    assert_string_equal(a.read.names[2], " ");
+    assert_string_equal(a.read.names[3], "the");
+    qkv_attended_free(&a);
+    a = attend(m, "\xE7\x88\xB1", NULL, NULL); /* the space that is put before it is a token of its own */
+    assert_int_equal(a.read.n, 3);
+    assert_string_equal(a.read.names[1], " ");
+    assert_string_equal(a.read.names[2], "\xE7\x88\xB1");
     qkv_attended_free(&a);
     qkv_model_free(m);
 }
@@ -701,6 +724,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_are_those_of_a_tape),
+        cmocka_unit_test(a_space_is_seen),
         cmocka_unit_test(ids_are_a_target_too),
         cmocka_unit_test(target_is_the_translation),
         cmocka_unit_test(units_have_the_text_that_was_given),

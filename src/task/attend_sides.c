@@ -47,6 +47,21 @@ qkv_status qkv__tokens_put_special(qkv__tokens *t, const qkv_tokenizer *tokenize
     return put(t, id, true, spelling ? spelling : number, strlen(spelling ? spelling : number));
 }
 
+/* A token as the text of its own, in t->decoded. At the start of a text a decoder may drop the space that a token is; behind
+ * itself it is seen. */
+static qkv_status decode_token(qkv__tokens *t, const qkv_tokenizer *tokenizer, int32_t id)
+{
+    const int32_t twice[] = { id, id };
+    qkv_status status = qkv_tokenizer_decode(tokenizer, twice, 1, 0, &t->decoded);
+    return status || t->decoded.length ? status : qkv_tokenizer_decode(tokenizer, twice, 2, 0, &t->decoded);
+}
+
+static qkv_status put_decoded(qkv__tokens *t, const qkv_tokenizer *tokenizer, int32_t id)
+{
+    qkv_status status = decode_token(t, tokenizer, id);
+    return status ? status : put(t, id, false, t->decoded.data, t->decoded.length);
+}
+
 /* How many tokens from i on come from the same bytes. A published tokenizer may have a token for each byte of a character, all
  * with its span. */
 static size_t same_span(const qkv_ids *x, size_t i)
@@ -65,8 +80,9 @@ qkv_status qkv__tokens_put_text(qkv__tokens *t, const qkv_tokenizer *tokenizer, 
         size_t bytes = x->spans[i].end - x->spans[i].begin;
         n = same_span(x, i);
         for (size_t k = 0; k < n && !status; k++)
-            status = n > 1 && n == bytes ? put(t, x->ids[i + k], false, from + k, 1)
-                                         : put(t, x->ids[i + k], false, from, bytes);
+            status = !bytes                ? put_decoded(t, tokenizer, x->ids[i + k]) /* a space put before the text */
+                     : n > 1 && n == bytes ? put(t, x->ids[i + k], false, from + k, 1)
+                                           : put(t, x->ids[i + k], false, from, bytes);
     }
     return status;
 }
@@ -77,8 +93,7 @@ qkv_status qkv__tokens_put_ids(qkv__tokens *t, const qkv_tokenizer *tokenizer, c
     for (int64_t i = 0; i < n && !status; i++) {
         if (ids[i] >= qkv_tokenizer_size(tokenizer) || qkv_tokenizer_is_special(tokenizer, ids[i]))
             status = qkv__tokens_put_special(t, tokenizer, ids[i]);
-        else if (!(status = qkv_tokenizer_decode(tokenizer, ids + i, 1, 0, &t->decoded)))
-            status = put(t, ids[i], false, t->decoded.data, t->decoded.length);
+        else status = put_decoded(t, tokenizer, ids[i]);
     }
     return status;
 }
