@@ -12,7 +12,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { MARGIN = 4, WIDEST = 100, CELL = 2, NAME_BYTES = 128, MOST_PARTS = 8 };
+enum {
+    MARGIN = 4,
+    CELL = 2,
+    NAME_BYTES = 128,
+    MOST_PARTS = 8,
+    TALLEST = 16,     /* characters of a name that is written from top to bottom */
+    MOST_LINES = 2000 /* of cells: a larger map is shown without names */
+};
 
 /* How values are shown. */
 typedef struct scale {
@@ -32,7 +39,7 @@ typedef struct names {
 
 static void put_character(char *name, size_t *used, const char *character, size_t bytes)
 {
-    if (*used + bytes >= NAME_BYTES) return;
+    if (*used + bytes + strlen("…") >= NAME_BYTES) return;
     memcpy(name + *used, character, bytes);
     name[ *used += bytes] = '\0';
 }
@@ -112,8 +119,8 @@ static void merge(const names *row, const names *column, const float *values, fl
 
 bool shows_colours(void)
 {
-    const char *no = getenv("NO_COLOR");
-    return isatty(STDOUT_FILENO) && !(no && *no);
+    const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    return isatty(STDOUT_FILENO) && !(no && *no) && terminal && *terminal && strcmp(terminal, "dumb") != 0;
 }
 
 static float largest_size(const float *cells, int64_t n)
@@ -147,7 +154,6 @@ static uint32_t colour_of(const scale *s, float value) { return qkv_colour_of(s-
 
 static void print_cell(const scale *s, float value, int width)
 {
-    putchar(' ');
     if (s->colour) {
         put_colour(48, colour_of(s, value));
         printf("%*s\033[0m", width, "");
@@ -156,47 +162,95 @@ static void print_cell(const scale *s, float value, int width)
     while (width--) fputs(shade(s, value), stdout);
 }
 
+static int smaller(int a, int b) { return a < b ? a : b; }
+static int larger(int a, int b) { return a > b ? a : b; }
+
+/* Under the cells, or further to the left where there is no room for it. */
 static void print_legend(const scale *s, int left)
 {
+    char text[128];
     if (!s->colour) {
-        printf(_("%*s blank to █: 0 to %.2f\n"), left, "", (double)fmaxf(fabsf(s->low), fabsf(s->high)));
+        snprintf(text, sizeof text, _("blank to █: 0 to %.2f"), (double)fmaxf(fabsf(s->low), fabsf(s->high)));
+        printf("%*s %s\n", larger(0, smaller(left, terminal_width() - 1 - display_width(text))), "", text);
         return;
     }
+    snprintf(text, sizeof text, "%.2f  %.2f", (double)s->low, (double)s->high);
+    int blocks = smaller(20, terminal_width() - left - 3 - display_width(text));
+    if (blocks < 4) left = 0, blocks = smaller(20, larger(4, terminal_width() - 3 - display_width(text)));
     printf("%*s %.2f ", left, "", (double)s->low);
-    for (int i = 0; i <= 20; i++) put_colour(48, qkv_colour(s->colours, i / 20.0)), putchar(' ');
+    for (int i = 0; i <= blocks; i++) put_colour(48, qkv_colour(s->colours, i / (double)blocks)), putchar(' ');
     printf("\033[0m %.2f\n", (double)s->high);
 }
 
-/* ---- names of columns ---- */
+/* ---- names along the sides ---- */
 
 static int widest(const names *x)
 {
     int width = 0;
-    for (int64_t i = 0; i < x->n; i++) width = display_width(x->text[i]) > width ? display_width(x->text[i]) : width;
+    for (int64_t i = 0; i < x->n; i++) width = larger(width, display_width(x->text[i]));
     return width;
 }
 
-static int column_width(const names *column, int64_t j, bool upright)
+static int characters(const char *text)
 {
-    int width = display_width(column->text[j]);
-    return upright || width < CELL ? CELL : width;
-}
-
-static bool is_wide(const names *column, int left)
-{
-    int64_t width = MARGIN + left;
-    for (int64_t j = 0; j < column->n; j++) width += 1 + column_width(column, j, false);
-    return width > WIDEST;
-}
-
-static int64_t characters(const char *text)
-{
-    int64_t n = 0;
+    int n = 0;
     for (size_t left = strlen(text), bytes; left; text += bytes, left -= bytes, n++) qkv_utf8_decode(text, left, &bytes);
     return n;
 }
 
-static void print_nth_character(const char *text, int64_t n)
+/* Names that measure more than `most` end with a sign for what is left out. */
+static void shorten(names *x, int most, int (*measure)(const char *))
+{
+    for (int64_t i = 0; i < x->n; i++) {
+        char *text = x->text[i];
+        if (measure(text) <= most) continue;
+        for (size_t length = strlen(text); length && measure(text) >= most;) {
+            while (length && (text[--length] & 0xC0) == 0x80) {} /* back to the start of a character */
+            text[length] = '\0';
+        }
+        strcat(text, "…");
+    }
+}
+
+/* How a map is laid out. */
+typedef struct layout {
+    int left;        /* columns before the first cell */
+    int gap;         /* between two cells */
+    bool is_upright; /* names of columns are written from top to bottom */
+    int64_t across;  /* cells side by side; the others follow in further panels */
+} layout;
+
+static int column_width(const names *column, int64_t j, const layout *l)
+{
+    return l->is_upright ? CELL : larger(CELL, display_width(column->text[j]));
+}
+
+static int64_t total_width(const names *column, const layout *l)
+{
+    int64_t width = l->left;
+    for (int64_t j = 0; j < column->n; j++) width += l->gap + column_width(column, j, l);
+    return width;
+}
+
+/* No wider than the terminal: names across their columns where there is room, else from top to bottom, else without gaps, else
+ * in several panels. */
+static layout lay_out(names *row, names *column)
+{
+    int width = terminal_width();
+    shorten(row, larger(6, width / 3 - MARGIN), display_width);
+    layout l = { .left = MARGIN + widest(row), .gap = 1, .across = column->n };
+    if (total_width(column, &l) <= width) return l;
+    shorten(column, TALLEST, characters);
+    l.is_upright = true;
+    if (total_width(column, &l) <= width) return l;
+    l.gap = 0;
+    l.left++; /* the gap between names and cells stays */
+    int64_t most = larger(1, (width - l.left) / CELL), panels = (column->n + most - 1) / most;
+    l.across = (column->n + panels - 1) / panels; /* all about as wide */
+    return l;
+}
+
+static void print_nth_character(const char *text, int n, int gap)
 {
     char one[8] = "";
     size_t left = strlen(text), bytes = 0;
@@ -204,59 +258,74 @@ static void print_nth_character(const char *text, int64_t n)
         qkv_utf8_decode(text, left, &bytes);
         if (!n--) snprintf(one, sizeof one, "%.*s", (int)bytes, text);
     }
-    putchar(' ');
+    printf("%*s", gap, "");
     print_name(one, CELL, false);
 }
 
-/* One line a character, the last characters in the last line. */
-static void print_upright(const names *column, int left)
+/* Columns from .. to - 1, one line a character, the last characters in the last line. */
+static void print_upright(const names *column, int64_t from, int64_t to, const layout *l)
 {
-    int64_t lines = 0;
-    for (int64_t j = 0; j < column->n; j++) lines = characters(column->text[j]) > lines ? characters(column->text[j]) : lines;
-    for (int64_t line = 0; line < lines; line++) {
-        printf("%*s", MARGIN + left, "");
-        for (int64_t j = 0; j < column->n; j++)
-            print_nth_character(column->text[j], line - (lines - characters(column->text[j])));
+    int lines = 0;
+    for (int64_t j = from; j < to; j++) lines = larger(lines, characters(column->text[j]));
+    for (int line = 0; line < lines; line++) {
+        printf("%*s", l->left, "");
+        for (int64_t j = from; j < to; j++)
+            print_nth_character(column->text[j], line - (lines - characters(column->text[j])), l->gap);
         putchar('\n');
     }
 }
 
-static void print_across(const names *column, int left)
+static void print_across(const names *column, const layout *l)
 {
-    printf("%*s", MARGIN + left, "");
+    printf("%*s", l->left, "");
     for (int64_t j = 0; j < column->n; j++) {
         putchar(' ');
-        print_name(column->text[j], column_width(column, j, false), false);
+        print_name(column->text[j], column_width(column, j, l), false);
     }
     putchar('\n');
 }
 
 /* ---- all of it ---- */
 
-static void print_cells(const names *row, const names *column, const float *cells, const scale *s)
+/* Columns from .. to - 1 of the map. */
+static void print_panel(const names *row, const names *column, const float *cells, int64_t from, int64_t to, const layout *l,
+                        const scale *s)
 {
-    int left = widest(row);
-    bool upright = is_wide(column, left);
-    if (upright) print_upright(column, left);
-    else print_across(column, left);
+    if (l->across < column->n)
+        printf("%*s columns %lld to %lld of %lld\n", smaller(l->left, MARGIN), "", (long long)from + 1, (long long)to,
+               (long long)column->n);
+    if (l->is_upright) print_upright(column, from, to, l);
+    else print_across(column, l);
+    int width = widest(row);
     for (int64_t i = 0; i < row->n; i++) {
         printf("%*s", MARGIN, "");
-        print_name(row->text[i], left, true);
-        for (int64_t j = 0; j < column->n; j++) print_cell(s, cells[i * column->n + j], column_width(column, j, upright));
+        print_name(row->text[i], width, true);
+        if (!l->gap) putchar(' ');
+        for (int64_t j = from; j < to; j++) {
+            printf("%*s", l->gap, "");
+            print_cell(s, cells[i * column->n + j], column_width(column, j, l));
+        }
         putchar('\n');
     }
-    print_legend(s, MARGIN + left);
+}
+
+static void print_cells(const names *row, const names *column, const float *cells, const layout *l, const scale *s)
+{
+    for (int64_t from = 0; from < column->n; from += l->across) {
+        int64_t to = from + l->across;
+        print_panel(row, column, cells, from, to < column->n ? to : column->n, l, s);
+    }
+    print_legend(s, l->left);
 }
 
 /* ---- without names ---- */
 
-/* Columns and lines of the terminal; room for a page where there is none. */
-static struct winsize terminal_size(void)
+/* Lines of the terminal; room for a page where there is none. */
+static int terminal_height(void)
 {
     struct winsize size = { 0 };
-    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_col < 20 || size.ws_row < 10)
-        size.ws_col = WIDEST, size.ws_row = 50;
-    return size;
+    bool is_known = isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row >= 10;
+    return is_known ? size.ws_row : 50;
 }
 
 /* The mean of the numbers that block (i, j) of down x across stands for. */
@@ -290,12 +359,11 @@ static void print_shades(const named_map *m, const scale *s, int64_t down, int64
     }
 }
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static void print_blocks(const named_map *m, const scale *s)
 {
-    struct winsize size = terminal_size();
-    int64_t across = smaller(m->columns, size.ws_col), down = smaller(m->rows, (size.ws_row - 4) * (s->colour ? 2 : 1));
+    int64_t across = terminal_width(), down = (terminal_height() - 4) * (s->colour ? 2 : 1);
+    if (across > m->columns) across = m->columns;
+    if (down > m->rows) down = m->rows;
     if (s->colour) print_halves(m, s, down, across);
     else print_shades(m, s, down, across);
     print_legend(s, 0);
@@ -303,13 +371,17 @@ static void print_blocks(const named_map *m, const scale *s)
         printf(" %lld x %lld numbers; a block is the mean of those it stands for\n", (long long)m->rows, (long long)m->columns);
 }
 
-/* A line that a terminal breaks is no map any more. */
-static bool fits(const names *row, const names *column)
+/* With its names, of which a text of many pages has too many. */
+static void print_with_names(names *row, names *column, const named_map *m, const scale *s)
 {
-    int64_t width = MARGIN + widest(row);
-    bool upright = is_wide(column, widest(row));
-    for (int64_t j = 0; j < column->n; j++) width += 1 + column_width(column, j, upright);
-    return !isatty(STDOUT_FILENO) || width <= terminal_size().ws_col;
+    layout l = lay_out(row, column);
+    int64_t panels = (column->n + l.across - 1) / l.across;
+    if (panels * row->n <= MOST_LINES) {
+        print_cells(row, column, m->values, &l, s);
+        return;
+    }
+    print_blocks(m, s);
+    puts(" too many names for a terminal: \"qkv attend -o FILE\" writes them");
 }
 
 qkv_status print_named_map(const named_map *m)
@@ -320,7 +392,7 @@ qkv_status print_named_map(const named_map *m)
     scale s = scale_of(m);
     if (is_named) status = copy_names(m->row_names, m->rows, &rows);
     if (is_named && !status) status = copy_names(m->column_names, m->columns, &columns);
-    if (!status && is_named && fits(&rows, &columns)) print_cells(&rows, &columns, m->values, &s);
+    if (!status && is_named) print_with_names(&rows, &columns, m, &s);
     else if (!status) print_blocks(m, &s);
     free_names(&rows);
     free_names(&columns);
@@ -341,8 +413,7 @@ qkv_status print_heatmap(token_side row, token_side column, const float *values)
         merge(&rows, &columns, values, cells);
         const named_map m = { .values = cells, .rows = rows.n, .columns = columns.n };
         scale s = scale_of(&m);
-        if (fits(&rows, &columns)) print_cells(&rows, &columns, cells, &s);
-        else print_blocks(&m, &s);
+        print_with_names(&rows, &columns, &m, &s);
     }
     free(cells);
     free_names(&rows);

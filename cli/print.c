@@ -7,7 +7,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 enum { NAME_BYTES = 64, CELL_BYTES = 64 };
 
@@ -50,6 +53,17 @@ int display_width(const char *text)
 }
 
 static int larger(int a, int b) { return a > b ? a : b; }
+
+int terminal_width(void)
+{
+    enum { NARROWEST = 24 };
+    struct winsize size = { 0 };
+    const char *columns = getenv("COLUMNS");
+    if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+        return larger(size.ws_col, NARROWEST);
+    long given = columns ? strtol(columns, NULL, 10) : 0;
+    return given > 0 && given <= 10000 ? larger((int)given, NARROWEST) : 80;
+}
 
 void print_name(const char *name, int width, bool right)
 {

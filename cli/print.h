@@ -8,6 +8,9 @@
 /* Columns that UTF-8 text takes on a terminal: an East Asian character takes two. */
 int display_width(const char *text);
 
+/* Columns of the terminal that standard output is; else what COLUMNS says, or 80. 24 at least. */
+int terminal_width(void);
+
 /* Prints a name and spaces that fill it up to width columns, before it when right. */
 void print_name(const char *name, int width, bool right);
 

@@ -143,6 +143,27 @@ contains "a heatmap" "$(cat out)" "cross-attention, layer 1, mean of heads" love
 check "of several heads" run 0 "" $all 'I love you' --head all
 contains "one after the other" "$(cat out)" "head 0" "head 1"
 
+signs='0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ!#$%&()*+,-./:;=?@[]^_' # each is a token
+for tokens in 12 25 60; do
+    some=$(printf %s "$signs" | head -c $((tokens - 2)))
+    for columns in 80 40; do
+        COLUMNS=$columns "$qkv" attend -m encoder "$some" >out
+        check "$tokens tokens in $columns columns: no line is wider" [ "$(tail -n +2 out | wc -L)" -le $columns ]
+        contains "every key has its name" "$(awk '/^ *<s>/ { printf "%s", before } { before = $0 }' out | tr -d ' ')" "$some"
+        same "and every query" "$tokens" "$(awk '/^ *<s>/ { n = 0 } { n++ } /^ *<\/s> / { print n; exit }' out)"
+    done
+done
+COLUMNS=40 "$qkv" attend -m encoder '我爱你猫坐在垫子上我爱你狗我爱你猫坐在垫子上狗a_rather_long_word' >out
+check "wide characters count as two" [ "$(tail -n +2 out | wc -L)" -le 40 ]
+if script -qec true /dev/null >/dev/null 2>&1; then
+    in_terminal() { script -qec "stty cols 40; $1 '$qkv' attend -m encoder 'the cat sat on the mat'" /dev/null; }
+    contains "a terminal shows colours" "$(in_terminal TERM=xterm)" "$(printf '\033[48;2;')"
+    for without in TERM=dumb 'TERM=xterm NO_COLOR=1'; do
+        same "$without shows none" 0 "$(in_terminal "$without" | grep -c "$(printf '\033')")"
+    done
+    check "and its width counts" [ "$(in_terminal TERM=dumb | tail -n +2 | tr -d '\r' | wc -L)" -le 40 ]
+else skipped "a terminal"; fi
+
 # ---- ranks ----
 check "--rank" run 0 "" $all 'I love you' --rank
 same "a line a head, and what the columns are" "5 layer head entropy diagonality first previous same next" \
