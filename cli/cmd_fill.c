@@ -62,15 +62,18 @@ static void print_json(const qkv_filled *f, const char *text, size_t length)
 static void print_lines(const work *w)
 {
     const qkv_filled *f = &w->found;
+    qkv_text shown = { 0 };
     for (int64_t i = 0; i < f->masks; i++) {
         if (i || w->number > 1) putchar('\n');
         for (int k = 0; k < f->n_best; k++) {
             const qkv_filling *x = &f->best[i * f->n_best + k];
-            printf("%.4f\t%s\t", x->p, x->token);
+            bool is_shown = !qkv_tokenizer_show(qkv_model_source_tokenizer(w->model), x->id, &shown);
+            printf("%.4f\t%s\t", x->p, is_shown ? shown.data : x->token);
             fwrite(x->text, 1, x->length, stdout);
             putchar('\n');
         }
     }
+    qkv_text_free(&shown);
 }
 
 /* A line that cannot be filled is told of, and does not keep the next ones waiting. */
@@ -142,9 +145,10 @@ const command fill_command = {
     .name = "fill",
     .summary = "fill in the masked words of a text",
     .about = "Prints the likeliest tokens for every mask in a text, best first: the\n"
-             "probability, the token and the text with it, with a TAB between them. A mask is\n"
-             "written [MASK] or <mask>, or as the model's tokenizer has it. Without a text,\n"
-             "lines are read from --input or standard input; results are an empty line apart.\n"
+             "probability, the token as \"qkv tokenize\" shows it and the text with it, with a\n"
+             "TAB between them. A mask is written [MASK] or <mask>, or as the model's tokenizer\n"
+             "has it. Without a text, lines are read from --input or standard input; results are\n"
+             "an empty line apart.\n"
              "\n"
              "Models that can: BERT and its kin with their masked-word heads, and those of \"qkv\n"
              "train mask\". With --json, span is where the mask is, in bytes.\n"

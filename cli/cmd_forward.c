@@ -152,6 +152,7 @@ static int find_likeliest(const float *logits, int64_t n, int64_t best[SHOWN])
 
 static void print_likeliest(const float *logits, int64_t n, const qkv_tokenizer *t)
 {
+    qkv_text shown = { 0 };
     int64_t best[SHOWN];
     double sum = 0;
     int found = find_likeliest(logits, n, best);
@@ -159,9 +160,11 @@ static void print_likeliest(const float *logits, int64_t n, const qkv_tokenizer 
     for (int64_t i = 0; i < n; i++) sum += exp((double)(logits[i] - most));
     puts("likeliest next");
     for (int k = 0; k < found; k++) {
-        const char *token = t ? qkv_tokenizer_token(t, (int32_t)best[k]) : NULL;
-        printf("%8lld  %.4f  %s\n", (long long)best[k], exp((double)(logits[best[k]] - most)) / sum, token ? token : "");
+        bool is_known = t && !qkv_tokenizer_show(t, (int32_t)best[k], &shown);
+        printf("%8lld  %.4f  %s\n", (long long)best[k], exp((double)(logits[best[k]] - most)) / sum,
+               is_known ? shown.data : "");
     }
+    qkv_text_free(&shown);
 }
 
 static void print_shape(const char *name, const qkv_tensor *x)
@@ -293,7 +296,8 @@ const command forward_command = {
     .summary = "run a model once and write its logits and hidden states",
     .about = "Runs a model on text or ids and writes what it computes as .npy files, to compare\n"
              "with other programs. Without files it prints the shapes and the likeliest tokens\n"
-             "after the last one.\n"
+             "after the last one, each with its id, its probability and the token as \"qkv\n"
+             "tokenize\" shows it.\n"
              "\n"
              "A model with encoder and decoder gets the source with </s> at its end and the\n"
              "target with <s> at its start, which is also the target where none is given; a\n"

@@ -11,7 +11,7 @@
 
 static struct {
     const char *tokenizer, *model;
-    bool ids, json, specials, framed, pair, target, skip_specials, strict, quiet;
+    bool ids, json, raw, specials, framed, pair, target, skip_specials, strict, quiet;
 } given;
 
 /* clang-format off */
@@ -27,6 +27,7 @@ static const option tokenize_options[] = {
     RESULT_ROW(NO_GROUP),
     { "target", .help = "of a folder with two tokenizers, the target's", .flag = &given.target },
     { "ids", .help = "print ids instead of tokens", .flag = &given.ids },
+    { "raw", .help = "print tokens as the tokenizer's file spells them", .flag = &given.raw },
     { "json", .help = "print a JSON object a line: ids, tokens and the bytes each comes from", .flag = &given.json },
     { "specials", .help = "special tokens such as </s> in the text become their ids", .flag = &given.specials },
     { "framed", .help = "with the tokens put around a text, such as [CLS] and [SEP]", .flag = &given.framed },
@@ -42,6 +43,7 @@ static const option detokenize_options[] = {
     RESULT_ROW(NO_GROUP),
     { "target", .help = "of a folder with two tokenizers, the target's", .flag = &given.target },
     { "ids", .help = "the lines hold ids instead of tokens", .flag = &given.ids },
+    { "raw", .help = "the tokens are spelled as in the tokenizer's file", .flag = &given.raw },
     { "skip-specials", .help = "leave special tokens such as </s> out", .flag = &given.skip_specials },
     { "strict", .help = "refuse tokens that make no UTF-8 instead of repairing the text", .flag = &given.strict },
     { "quiet", .help = "do not tell which lines were repaired", .flag = &given.quiet },
@@ -80,7 +82,7 @@ static void print_numbers(const char *key, const int32_t *at, size_t n)
     fputs("], ", stdout);
 }
 
-static void print_json(const work *w)
+static qkv_status print_json(work *w)
 {
     putchar('{');
     print_numbers("ids", w->ids.ids, w->ids.n);
@@ -91,19 +93,30 @@ static void print_json(const work *w)
         const char *token = qkv_tokenizer_token(w->tokenizer, w->ids.ids[i]);
         put_json_text(token, strlen(token));
     }
+    fputs("], \"shown\": [", stdout);
+    for (size_t i = 0; i < w->ids.n; i++) {
+        if (qkv_tokenizer_show(w->tokenizer, w->ids.ids[i], &w->text)) return library_failed();
+        if (i) fputs(", ", stdout);
+        put_json_text(w->text.data, w->text.length);
+    }
     fputs("], \"spans\": [", stdout);
     for (size_t i = 0; i < w->ids.n; i++) printf("%s[%zu, %zu]", i ? ", " : "", w->ids.spans[i].begin, w->ids.spans[i].end);
     puts("]}");
+    return QKV_OK;
 }
 
-static void print_line(const work *w)
+static qkv_status print_line(work *w)
 {
     for (size_t i = 0; i < w->ids.n; i++) {
+        int32_t id = w->ids.ids[i];
+        bool is_shown = !given.ids && !given.raw;
+        if (is_shown && qkv_tokenizer_show(w->tokenizer, id, &w->text)) return library_failed();
         if (i) putchar(' ');
-        if (given.ids) printf("%d", w->ids.ids[i]);
-        else fputs(qkv_tokenizer_token(w->tokenizer, w->ids.ids[i]), stdout);
+        if (given.ids) printf("%d", id);
+        else fputs(is_shown ? w->text.data : qkv_tokenizer_token(w->tokenizer, id), stdout);
     }
     putchar('\n');
+    return QKV_OK;
 }
 
 static qkv_status encode(work *w, const char *text, size_t length)
@@ -127,9 +140,7 @@ static qkv_status tokenize_line(work *w)
     if (status) return status;
     status = encode(w, text, length);
     if (status) return status;
-    if (given.json) print_json(w);
-    else print_line(w);
-    return QKV_OK;
+    return given.json ? print_json(w) : print_line(w);
 }
 
 /* ---- detokenize ---- */
@@ -137,7 +148,7 @@ static qkv_status tokenize_line(work *w)
 static int32_t read_id(const work *w, const char *word)
 {
     char *end;
-    if (!given.ids) return qkv_tokenizer_find(w->tokenizer, word);
+    if (!given.ids) return given.raw ? qkv_tokenizer_find(w->tokenizer, word) : qkv_tokenizer_find_shown(w->tokenizer, word);
     if (*word < '0' || *word > '9') return -1;
     long id = strtol(word, &end, 10);
     return *end || id >= qkv_tokenizer_size(w->tokenizer) ? -1 : (int32_t)id;
@@ -163,7 +174,7 @@ static qkv_status keep_id(work *w, const char *word)
 /* The next token or id up to a space; NULL after the last. A space is a character too: one where a token must start is it. */
 static char *next_word(const work *w, char **rest)
 {
-    bool has_spaces = !given.ids && qkv_tokenizer_kind(w->tokenizer) == QKV_CHARACTERS;
+    bool has_spaces = given.raw && !given.ids && qkv_tokenizer_kind(w->tokenizer) == QKV_CHARACTERS;
     char *word = *rest + (has_spaces ? 0 : strspn(*rest, " "));
     if (!*word) return NULL;
     char *end = word + 1 + strcspn(word + 1, " ");
@@ -224,6 +235,8 @@ static qkv_status run(const char *name, qkv_status (*handle)(work *w))
 {
     work w = { 0 };
     if (given.ids && given.json) return fail(QKV_USAGE, "--ids and --json: choose one");
+    if (given.raw && (given.ids || given.json))
+        return fail(QKV_USAGE, "--raw and --%s: choose one", given.ids ? "ids" : "json");
     if (given.tokenizer && given.model) return fail(QKV_USAGE, "--tokenizer and --model: choose one");
     if (!given.tokenizer && !(given.tokenizer = given.model))
         return fail(QKV_USAGE, "--tokenizer is missing, and so is --model: see \"qkv %s --help\"", name);
@@ -249,10 +262,12 @@ const command tokenize_command = {
     .name = "tokenize",
     .summary = "turn lines of text into tokens or ids",
     .about = "Reads texts, or lines of --input or standard input, and prints the tokens of each on a\n"
-             "line of its own, with a space between them. A token of a BPE is spelled with one visible\n"
-             "character a byte: a space is U+0120, a G with a dot; words and characters are\n"
-             "spelled as they are, tokens of published models as their files have them. An\n"
-             "empty line gives an empty line.\n"
+             "line of its own, with a space between them. A space in a token is U+2581, a low\n"
+             "line; bytes that make no whole character, or none that can be seen, are <0xE7> and\n"
+             "the like. --raw prints them as the tokenizer's file spells them, a byte-level BPE\n"
+             "with one character a byte; --json has both, as \"shown\" and \"tokens\". Tokens of\n"
+             "other published models are as their files have them. An empty line gives an empty\n"
+             "line.\n"
              "\n"
              "Special tokens in the text are text like any other unless --specials is given;\n"
              "--framed adds those that the model reads around a text. With --pair a line is two\n"
@@ -272,9 +287,9 @@ const command detokenize_command = {
     .name = "detokenize",
     .summary = "turn tokens or ids back into lines of text",
     .about = "Reads lines of tokens, or of ids with --ids, as qkv tokenize prints them, and\n"
-             "prints the text of each. Tokens that end in the middle of a character give\n"
-             "U+FFFD, and the line is named on standard error; with --strict they end the\n"
-             "command.",
+             "prints the text of each; --raw is for tokens of tokenize --raw. Tokens that end in\n"
+             "the middle of a character give U+FFFD, and the line is named on standard error;\n"
+             "with --strict they end the command.",
     .example = "  qkv detokenize --tokenizer tokenizer.json --ids <ids.txt",
     .options = detokenize_options,
     .run = run_detokenize,

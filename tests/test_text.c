@@ -421,6 +421,33 @@ static void looking_up(void **state)
     qkv_tokenizer_free(t);
 }
 
+/* Every token is readable, and found by what is shown. */
+static void shown_tokens(void **state)
+{
+    (void)state;
+    static const char *const files[] = { "text_tokenizer.json", "text_words.json", "text_characters.json", "spm_bytes.model" };
+    qkv_text shown = { 0 };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char file[512];
+        snprintf(file, sizeof file, QKV_GOLDEN "/%s", files[i]);
+        qkv_tokenizer *t = qkv_tokenizer_load(file);
+        assert_non_null(t);
+        for (int32_t id = 0; id < qkv_tokenizer_size(t); id++) {
+            assert_int_equal(qkv_tokenizer_show(t, id, &shown), QKV_OK);
+            if (qkv_tokenizer_find_shown(t, shown.data) != id) fail_msg("%s: token %d is shown as %s", file, id, shown.data);
+            assert_int_equal(qkv_utf8_check(shown.data, shown.length), shown.length);
+            if (qkv_tokenizer_kind(t) == QKV_PUBLISHED) continue; /* as the file has it */
+            if (strpbrk(shown.data, " \n\t") || !shown.length) fail_msg("%s: token %d: \"%s\"", file, id, shown.data);
+        }
+        assert_int_equal(qkv_tokenizer_show(t, qkv_tokenizer_size(t), &shown), QKV_USAGE);
+        assert_int_equal(qkv_tokenizer_find_shown(t, "no such token"), -1);
+        qkv_tokenizer_free(t);
+    }
+    assert_int_equal(qkv_tokenizer_show(NULL, 0, &shown), QKV_USAGE);
+    assert_int_equal(qkv_tokenizer_find_shown(NULL, "x"), -1);
+    qkv_text_free(&shown);
+}
+
 static void nothing_is_refused(void **state)
 {
     (void)state;
@@ -1110,6 +1137,7 @@ int main(void)
         cmocka_unit_test(a_megabyte_without_a_gap),
         cmocka_unit_test(special_tokens_in_text),
         cmocka_unit_test(looking_up),
+        cmocka_unit_test(shown_tokens),
         cmocka_unit_test(nothing_is_refused),
         cmocka_unit_test(threads_share_a_tokenizer),
         cmocka_unit_test(training_is_deterministic),

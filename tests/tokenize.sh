@@ -21,7 +21,7 @@ check "more asked for than the text gives is told" run 0 "tokens, not 5000" \
     tokenizer --train small.txt small2.txt --size 5000 --out t3.json
 printf 'one two drei' >in
 check "both files were read" run 0 "" tokenize --tokenizer t3.json
-same "and learned" "one Ġtwo Ġdrei" "$(cat out)"
+same "and learned" "one ▁two ▁drei" "$(cat out)"
 check "special tokens of one's own" run 0 "wrote" tokenizer --train small.txt --specials '<a>' '<b>' --out t4.json
 printf '<b>' >in
 check "are known" run 0 "" tokenize --tokenizer t4.json --specials --ids
@@ -57,7 +57,22 @@ check "detokenize --ids" run 0 "" detokenize --tokenizer t.json --ids
 check "gives the text back too" cmp out "$golden/text.txt"
 lines_of 'one two\n\none'
 check "an empty line and a last line without newline" run 0 "" tokenize --tokenizer t3.json
-same "give their lines" "one Ġtwo||one|" "$(tr '\n' '|' <out)"
+same "give their lines" "one ▁two||one|" "$(tr '\n' '|' <out)"
+cp "$golden/text.txt" in
+check "tokenize --raw" run 0 "" tokenize --tokenizer t.json --raw
+contains "spells bytes" "$(cat out)" "ĠThe Ġcat"
+cp out in
+check "detokenize --raw" run 0 "" detokenize --tokenizer t.json --raw
+check "gives the text back as well" cmp out "$golden/text.txt"
+printf '爱爱爱爱\n爱 爱 爱 爱\n' >hearts.txt
+check "a token that is a whole character" run 0 "" tokenizer --train hearts.txt --size 262 -o hearts.json --quiet
+lines_of '爱 猫▁<0x41>\n'
+check "tokenize" run 0 "" tokenize --tokenizer hearts.json
+same "is that character; bytes, the sign of a space and what looks like a byte are spelled" \
+    "爱 ▁ <0xE7> <0x8C> <0xAB> <0xE2> <0x96> <0x81> < 0 x 4 1 >" "$(cat out)"
+cp out in
+check "and back" run 0 "" detokenize --tokenizer hearts.json
+same "the same" "爱 猫▁<0x41>" "$(cat out)"
 lines_of 'a <s>'
 check "a special token in the text" run 0 "" tokenize --tokenizer t.json --ids
 check "is text" sh -c '! grep -qw 1 out'
@@ -69,7 +84,7 @@ same "without it" "a " "$(cat out)"
 lines_of 'I x\n'
 check "--json" run 0 "" tokenize --tokenizer t3.json --json
 same "has ids, tokens and spans" \
-    '{"ids": [44, 224, 91], "tokens": ["I", "Ġ", "x"], "spans": [[0, 1], [1, 2], [2, 3]]}' "$(cat out)"
+    '{"ids": [44, 224, 91], "tokens": ["I", "Ġ", "x"], "shown": ["I", "▁", "x"], "spans": [[0, 1], [1, 2], [2, 3]]}' "$(cat out)"
 printf '"\\' >in
 check "quotes and backslashes" run 0 "" tokenize --tokenizer t3.json --json
 contains "are escaped" "$(cat out)" '["\"", "\\"]'
@@ -97,13 +112,19 @@ check "detokenize" run 0 "" detokenize --tokenizer w.json --skip-specials
 same "has one space between them" "the cat on||" "$(tr '\n' '|' <out)"
 lines_of ' The  cat @x \n'
 check "tokenize gives characters" run 0 "" tokenize --tokenizer c.json
-same "with a space after each but the last" "  T h e     c a t   @ x  |" "$(tr '\n' '|' <out)"
+same "with a sign for each space" "▁ T h e ▁ ▁ c a t ▁ @ x ▁|" "$(tr '\n' '|' <out)"
 cp out in
 check "detokenize" run 0 "" detokenize --tokenizer c.json
 same "gives every space back" " The  cat @x |" "$(tr '\n' '|' <out)"
+cp out in
+check "tokenize --raw" run 0 "" tokenize --tokenizer c.json --raw
+same "has a space after each but the last" "  T h e     c a t   @ x  |" "$(tr '\n' '|' <out)"
+cp out in
+check "detokenize --raw" run 0 "" detokenize --tokenizer c.json --raw
+same "gives every space back too" " The  cat @x |" "$(tr '\n' '|' <out)"
 lines_of 'zebra café\n'
 check "--json" run 0 "" tokenize --tokenizer w.json --json
-same "has the spans of words" '{"ids": [3, 3], "tokens": ["<unk>", "<unk>"], "spans": [[0, 5], [6, 11]]}' "$(cat out)"
+same "has the spans of words" '{"ids": [3, 3], "tokens": ["<unk>", "<unk>"], "shown": ["<unk>", "<unk>"], "spans": [[0, 5], [6, 11]]}' "$(cat out)"
 lines_of 'the zebra'
 refused "a word that is not known" 4 '"zebra" is no token' detokenize --tokenizer w.json
 refused "no <unk>" 2 "<unk>" tokenizer --kind words --train small.txt --specials '<a>' --out t6.json
@@ -200,6 +221,7 @@ refused "a tokenizer that is not there" 3 "none.json" tokenize --tokenizer none.
 refused "a tokenizer that is none" 4 "in" tokenize --tokenizer in
 sed 's/"normalizer": null/"normalizer": {"type": "Nmt"}/' t.json >nmt.json
 refused "a tokenizer of another kind" 5 'nmt.json: normalizer.type: "Nmt"' tokenize --tokenizer nmt.json
+refused "--ids and --raw" 2 "choose one" tokenize --tokenizer t.json --ids --raw
 refused "--ids and --json" 2 "choose one" tokenize --tokenizer t.json --ids --json
 if [ -e /dev/full ]; then
     "$qkv" tokenize --tokenizer t.json <"$golden/text.txt" >/dev/full 2>err

@@ -88,6 +88,14 @@ QKV_API const char *qkv_tokenizer_token(const qkv_tokenizer *t, int32_t id);    
 QKV_API int32_t qkv_tokenizer_find(const qkv_tokenizer *t, const char *spelling); /* its id; -1 when there is none */
 QKV_API int qkv_tokenizer_is_special(const qkv_tokenizer *t, int32_t id);         /* such as <pad>; 0 out of range */
 
+/* A token for people. Where each character of a spelling stands for a byte (byte pairs, also published ones), and of words and
+ * characters, it is the text of the token: a space is U+2581, as SentencePiece spells it; a byte that is no whole character, a
+ * control character and the sign U+2581 itself are bytes such as <0xE7>. Other tokens are shown as they are spelled, which is
+ * readable. USAGE for NULL or an id out of range; MEMORY. */
+QKV_API qkv_status qkv_tokenizer_show(const qkv_tokenizer *t, int32_t id, qkv_text *out);
+QKV_API int32_t qkv_tokenizer_find_shown(const qkv_tokenizer *t,
+                                         const char *shown); /* its id; -1 when there is none, or memory is out */
+
 /* ---- text to ids ---- */
 typedef struct qkv_span {
     size_t begin, end; /* bytes begin .. end-1 of the text */

@@ -1,0 +1,132 @@
+/* shown.c: tokens as people read them, and back. */
+#include "alphabet.h"
+#include "pipeline.h"
+#include "tokenizer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SPACE_SIGN "\xE2\x96\x81" /* U+2581, as SentencePiece has it */
+
+static bool decodes_bytes(const qkv__pipeline *p)
+{
+    for (size_t i = 0; i < p->decoders.n; i++)
+        if (p->decoders.at[i].rewrite == qkv__decode_byte_level) return true;
+    return false;
+}
+
+/* Whether each character of a spelling stands for a byte. */
+static bool spells_bytes(const qkv_tokenizer *t)
+{
+    return t->pipeline ? decodes_bytes(t->pipeline) : t->kind == QKV_BYTE_PAIRS;
+}
+
+/* ---- there ---- */
+
+/* What a spelling stands for; the spelling itself where a character of it stands for no byte. */
+static qkv_status put_meaning(const char *spelling, size_t length, qkv_text *out)
+{
+    qkv_status status = QKV_OK;
+    for (size_t at = 0, step; at < length && !status; at += step) {
+        int byte = qkv__character_to_byte(qkv_utf8_decode(spelling + at, length - at, &step));
+        if (byte < 0) {
+            qkv__text_clear(out);
+            return qkv__text_put(out, spelling, length);
+        }
+        status = qkv__text_put(out, &(char){ (char)byte }, 1);
+    }
+    return status;
+}
+
+/* Bytes one by one, as SentencePiece spells them. */
+static qkv_status put_codes(qkv_text *out, const char *bytes, size_t n)
+{
+    char code[8];
+    qkv_status status = QKV_OK;
+    for (size_t i = 0; i < n && !status; i++) {
+        snprintf(code, sizeof code, "<0x%02X>", (unsigned char)bytes[i]);
+        status = qkv__text_put(out, code, 6);
+    }
+    return status;
+}
+
+/* What cannot be seen, is not whole, or would read back as something else. */
+static bool needs_codes(int32_t c, const char *text, size_t length)
+{
+    bool is_control = c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029;
+    return is_control || c == 0x2581 || (c == '<' && length >= 3 && !memcmp(text, "<0x", 3));
+}
+
+static qkv_status put_visibly(const char *text, size_t length, qkv_text *out)
+{
+    qkv_status status = qkv__text_put(out, "", 0);
+    for (size_t bytes; length && !status; text += bytes, length -= bytes) {
+        int32_t c = qkv_utf8_decode(text, length, &bytes);
+        if (c == ' ') status = qkv__text_put(out, SPACE_SIGN, 3);
+        else if (needs_codes(c, text, length)) status = put_codes(out, text, bytes);
+        else status = qkv__text_put(out, text, bytes);
+    }
+    return status;
+}
+
+qkv_status qkv_tokenizer_show(const qkv_tokenizer *t, int32_t id, qkv_text *out)
+{
+    const char *spelling = qkv_tokenizer_token(t, id);
+    if (!out) return qkv__fail(QKV_USAGE, "tokenizer: a place for the text is needed");
+    qkv__text_clear(out);
+    if (!spelling) return qkv__fail(QKV_USAGE, "tokenizer: there is no token %d", id);
+    size_t length = t->tokens[id].spelling_length;
+    bool spells = spells_bytes(t) && !t->tokens[id].is_added;
+    if (!spells && t->kind == QKV_PUBLISHED) return qkv__text_put(out, spelling, length);
+    qkv_text meaning = { 0 };
+    qkv_status status = spells ? put_meaning(spelling, length, &meaning) : qkv__text_put(&meaning, spelling, length);
+    if (!status) status = put_visibly(meaning.data, meaning.length, out);
+    qkv_text_free(&meaning);
+    return status;
+}
+
+/* ---- and back ---- */
+
+/* The byte that text such as <0x0A> starts with; -1 for other text. */
+static int code_at(const char *text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    if (strncmp(text, "<0x", 3) || strspn(text + 3, digits) != 2 || text[5] != '>') return -1;
+    return (int)(16 * (strchr(digits, text[3]) - digits) + (strchr(digits, text[4]) - digits));
+}
+
+static qkv_status read_visible(const char *shown, qkv_text *out)
+{
+    qkv_status status = qkv__text_put(out, "", 0);
+    while (*shown && !status) {
+        int byte = code_at(shown);
+        bool is_space = !strncmp(shown, SPACE_SIGN, 3);
+        status = qkv__text_put(out, byte >= 0 ? &(char){ (char)byte } : is_space ? " " : shown, 1);
+        shown += byte >= 0 ? 6 : is_space ? 3 : 1;
+    }
+    return status;
+}
+
+static qkv_status spell(const qkv_text *bytes, qkv_text *out)
+{
+    char character[QKV__SPELLED_MAX];
+    qkv_status status = qkv__text_put(out, "", 0);
+    for (size_t i = 0; i < bytes->length && !status; i++)
+        status = qkv__text_put(out, character, qkv__spell_byte((unsigned char)bytes->data[i], character));
+    return status;
+}
+
+int32_t qkv_tokenizer_find_shown(const qkv_tokenizer *t, const char *shown)
+{
+    qkv_text meaning = { 0 }, spelling = { 0 };
+    int32_t id = -1;
+    if (!t || !shown) return -1;
+    if (t->kind == QKV_PUBLISHED && !spells_bytes(t)) return qkv_tokenizer_find(t, shown);
+    if (!read_visible(shown, &meaning) && spells_bytes(t) && !spell(&meaning, &spelling))
+        id = qkv__tokenizer_find(t, spelling.data, spelling.length);
+    if (id < 0 && meaning.data) id = qkv__tokenizer_find(t, meaning.data, meaning.length); /* it means itself */
+    if (id < 0) id = qkv_tokenizer_find(t, shown);
+    qkv_text_free(&meaning);
+    qkv_text_free(&spelling);
+    return id;
+}
