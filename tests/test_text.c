@@ -441,6 +441,7 @@ static void shown_tokens(void **state)
         }
         assert_int_equal(qkv_tokenizer_show(t, qkv_tokenizer_size(t), &shown), QKV_USAGE);
         assert_int_equal(qkv_tokenizer_find_shown(t, "no such token"), -1);
+        assert_int_equal(qkv_tokenizer_find_shown(t, "\xC4\xA0the"), -1); /* a spelling is not what is shown */
         qkv_tokenizer_free(t);
     }
     assert_int_equal(qkv_tokenizer_show(NULL, 0, &shown), QKV_USAGE);

@@ -116,16 +116,26 @@ static qkv_status spell(const qkv_text *bytes, qkv_text *out)
     return status;
 }
 
+static bool is_shown_as(const qkv_tokenizer *t, int32_t id, const char *shown)
+{
+    qkv_text text = { 0 };
+    bool is_same = id >= 0 && !qkv_tokenizer_show(t, id, &text) && !strcmp(text.data, shown);
+    qkv_text_free(&text);
+    return is_same;
+}
+
+/* It is spelled byte by byte, or means itself, or is an added token that is shown as it is. */
 int32_t qkv_tokenizer_find_shown(const qkv_tokenizer *t, const char *shown)
 {
     qkv_text meaning = { 0 }, spelling = { 0 };
     int32_t id = -1;
     if (!t || !shown) return -1;
-    if (t->kind == QKV_PUBLISHED && !spells_bytes(t)) return qkv_tokenizer_find(t, shown);
-    if (!read_visible(shown, &meaning) && spells_bytes(t) && !spell(&meaning, &spelling))
-        id = qkv__tokenizer_find(t, spelling.data, spelling.length);
-    if (id < 0 && meaning.data) id = qkv__tokenizer_find(t, meaning.data, meaning.length); /* it means itself */
-    if (id < 0) id = qkv_tokenizer_find(t, shown);
+    if (!read_visible(shown, &meaning) && !spell(&meaning, &spelling)) {
+        if (spells_bytes(t)) id = qkv__tokenizer_find(t, spelling.data, spelling.length);
+        if (!is_shown_as(t, id, shown)) id = qkv__tokenizer_find(t, meaning.data, meaning.length);
+        if (!is_shown_as(t, id, shown)) id = qkv_tokenizer_find(t, shown);
+        if (!is_shown_as(t, id, shown)) id = -1;
+    }
     qkv_text_free(&meaning);
     qkv_text_free(&spelling);
     return id;
