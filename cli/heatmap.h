@@ -18,9 +18,9 @@ typedef struct named_map {
     float low, high; /* values at the ends of the colours, as qkv_heatmap_opts has them */
 } named_map;
 
-/* Prints it, and what the colours or shades mean, no wider than terminal_width(): names that do not fit are shortened or written
- * from top to bottom, and columns that do not fit follow in further panels. Only a map of thousands of lines loses its names.
- * Shades show the sizes of numbers, without their signs. Reports its error: MEMORY. */
+/* Prints it, and what the colours or shades mean, no wider than terminal_width(): names that do not fit are shortened or
+ * written from top to bottom, and columns that do not fit follow in further panels. Only a map of thousands of lines loses its
+ * names. Shades show the sizes of numbers, without their signs. Reports its error: MEMORY. */
 qkv_status print_named_map(const named_map *m);
 
 /* Tokens along one side. */

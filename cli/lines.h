@@ -7,8 +7,9 @@
 /* Opens a file, or takes standard input for NULL. Reports its error: IO. close_texts() it in any case. */
 qkv_status open_lines(text_stream *r, const char *path);
 
-/* The next line, without its newline and with a NUL after it, in the memory of getline(3); *more is false after the last. A byte
- * order mark at the start of the file is no part of it. Reports its error: UNSUPPORTED as in qkv_text_start(); IO; MEMORY. */
+/* The next line, without its newline and with a NUL after it, in the memory of getline(3); *more is false after the last. A
+ * byte order mark at the start of the file is no part of it. Reports its error: UNSUPPORTED as in qkv_text_start(); IO;
+ * MEMORY. */
 qkv_status next_line(text_stream *r, char **line, size_t *room, size_t *length, bool *more);
 
 /* Tells where the last line is not UTF-8, unless quiet; an error when strict: FORMAT. */

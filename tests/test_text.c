@@ -746,37 +746,38 @@ static qkv_status add_file(void)
 
 /* More plain text than the buffers hold, from little compressed text. */
 /* Text, and what only looks a little like something else, is read; the rest is named with what to do. */
+static const struct {
+    const char *start;
+    size_t size;
+    const char *words; /* NULL: it is text */
+    size_t mark;
+} starts[] = {
+    { PLACED("text\n"), NULL, 0 },
+    { PLACED(""), NULL, 0 },
+    { PLACED("\xEF\xBB\xBF"), NULL, 3 },
+    { PLACED("\xEF\xBB\xBFtext"), NULL, 3 },
+    { PLACED("\xEF\xBB"), NULL, 0 },
+    { PLACED("BZh9 is how they start\n"), NULL, 0 },
+    { PLACED("PK\n"), NULL, 0 },
+    { PLACED("a\0b\n"), NULL, 0 },
+    { PLACED("\0\0\0\0"), NULL, 0 },
+    { PLACED("\xFD\x37zXZ\0\0\4"), "it is xz, not text in UTF-8: decompress it first, as in \"xz -dc FILE", 0 },
+    { PLACED("BZh91AY&SY\x12"), "it is bzip2, not text in UTF-8: decompress it first, as in \"bzip2 -dc FILE", 0 },
+    { PLACED("BZh1\x17\x72\x45\x38\x50\x90"), "it is bzip2", 0 },
+    { PLACED("\x28\xB5\x2F\xFD\4"), "it is Zstandard, not text in UTF-8: decompress it first, as in \"zstd -dc", 0 },
+    { PLACED("PK\3\4\x14"), "it is a ZIP archive", 0 },
+    { PLACED("\xFF\xFE"
+             "a\0\n\0"),
+      "it is UTF-16, not text in UTF-8: convert it first, as in \"iconv -f UTF-16 -t UTF-8 FILE", 0 },
+    { PLACED("\xFE\xFF\x72\x31"), "iconv -f UTF-16 ", 0 },
+    { PLACED("a\0\n\0"), "iconv -f UTF-16LE ", 0 },
+    { PLACED("\0a\0b\0\n"), "iconv -f UTF-16BE ", 0 },
+    { PLACED("\xFF\xFE\0\0a\0\0\0"), "iconv -f UTF-32 ", 0 },
+};
+
 static void how_files_start(void **state)
 {
     (void)state;
-    static const struct {
-        const char *start;
-        size_t size;
-        const char *words; /* NULL: it is text */
-        size_t mark;
-    } starts[] = {
-        { PLACED("text\n"), NULL, 0 },
-        { PLACED(""), NULL, 0 },
-        { PLACED("\xEF\xBB\xBF"), NULL, 3 },
-        { PLACED("\xEF\xBB\xBFtext"), NULL, 3 },
-        { PLACED("\xEF\xBB"), NULL, 0 },
-        { PLACED("BZh9 is how they start\n"), NULL, 0 },
-        { PLACED("PK\n"), NULL, 0 },
-        { PLACED("a\0b\n"), NULL, 0 },
-        { PLACED("\0\0\0\0"), NULL, 0 },
-        { PLACED("\xFD\x37zXZ\0\0\4"), "it is xz, not text in UTF-8: decompress it first, as in \"xz -dc FILE", 0 },
-        { PLACED("BZh91AY&SY\x12"), "it is bzip2, not text in UTF-8: decompress it first, as in \"bzip2 -dc FILE", 0 },
-        { PLACED("BZh1\x17\x72\x45\x38\x50\x90"), "it is bzip2", 0 },
-        { PLACED("\x28\xB5\x2F\xFD\4"), "it is Zstandard, not text in UTF-8: decompress it first, as in \"zstd -dc", 0 },
-        { PLACED("PK\3\4\x14"), "it is a ZIP archive", 0 },
-        { PLACED("\xFF\xFE"
-                 "a\0\n\0"),
-          "it is UTF-16, not text in UTF-8: convert it first, as in \"iconv -f UTF-16 -t UTF-8 FILE", 0 },
-        { PLACED("\xFE\xFF\x72\x31"), "iconv -f UTF-16 ", 0 },
-        { PLACED("a\0\n\0"), "iconv -f UTF-16LE ", 0 },
-        { PLACED("\0a\0b\0\n"), "iconv -f UTF-16BE ", 0 },
-        { PLACED("\xFF\xFE\0\0a\0\0\0"), "iconv -f UTF-32 ", 0 },
-    };
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         for (int zipped = 0; zipped < 2; zipped++) {
             size_t mark = 9;

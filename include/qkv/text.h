@@ -32,10 +32,10 @@ QKV_API int32_t qkv_utf8_decode(const char *text, size_t length, size_t *bytes);
  * text must not be out's own. MEMORY. */
 QKV_API qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_text *out);
 
-/* What the first bytes of a file say (64 are enough, or all there are): *mark is how many of them are a byte order mark, which is
- * no part of the text: 3 or 0. UNSUPPORTED, with what to do, for data that are not text in UTF-8 as they are, by their content
- * and not by a file's name: gzip, xz, bzip2, Zstandard, ZIP, UTF-32, and UTF-16 with its mark or with a NUL in every second byte.
- * `name` stands in the sentence. USAGE for NULL. Functions that read text from files call it themselves, after gzip. */
+/* What the first bytes of a file say (64 are enough, or all there are): *mark is how many of them are a byte order mark, which
+ * is no part of the text: 3 or 0. UNSUPPORTED, with what to do, for data that are not text in UTF-8 as they are, by their
+ * content and not by a file's name: gzip, xz, bzip2, Zstandard, ZIP, UTF-32, and UTF-16 with its mark or with a NUL in every
+ * second byte. `name` stands in the sentence. USAGE for NULL. Functions that read text from files call it, after gzip. */
 QKV_API qkv_status qkv_text_start(const char *name, const char *start, size_t length, size_t *mark);
 
 /* ---- the tokenizer ----
@@ -199,8 +199,8 @@ QKV_API qkv_status qkv_pairs_add(qkv_pairs *p, const int32_t *source, size_t n, 
 
 /* ---- a corpus: pairs of lines in files, plain or gzip ----
  * Line i of one file belongs to line i of the other; or, where the second path is NULL, each line of the one file is
- * "source TAB target". A last line without a newline is a line; a carriage return at the end of a line is not part of it, nor is a
- * byte order mark at the start of a file.
+ * "source TAB target". A last line without a newline is a line; a carriage return at the end of a line is not part of it, nor
+ * is a byte order mark at the start of a file.
  * Zero means the default shown; NULL options are all zero. */
 typedef struct qkv_corpus_opts {
     int strict;         /* 1: a line that is not UTF-8 is refused; else U+FFFD stands in for each mistake */
@@ -276,8 +276,8 @@ typedef struct qkv_labelled_opts {
  * FORMAT with file and line: a line without its columns or with others, a column that is not in the header or is there twice, a
  * quote that is open (the line it opens in), a JSON line that is not an object or lacks a member, an empty label, a label with a
  * TAB, a newline or a NUL; a folder without folders; LIMIT for a file in a folder, or a quoted field, of more than 64 MiB; USAGE
- * for NULL or a format that is none; UNSUPPORTED as in qkv_text_start(); IO; MEMORY. What was read goes to *read (may be NULL): lines of the file, or files of the
- * folder, which then count as lines. */
+ * for NULL or a format that is none; UNSUPPORTED as in qkv_text_start(); IO; MEMORY. What was read goes to *read (may be
+ * NULL): lines of the file, or files of the folder, which then count as lines. */
 QKV_API qkv_status qkv_labelled_read(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,
                                      qkv_corpus_read *read);
 
