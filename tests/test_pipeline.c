@@ -392,6 +392,102 @@ static void what_a_folder_has(void **state)
     qkv_tokenizer_free(t);
 }
 
+/* ---- published files ---- */
+
+/* Two as they were published, without the model's type: what Hugging Face's tokenizers make of the lines of text.txt. */
+static void untyped_published_files(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "bert", "t5" };
+    qkv_ids ids = { 0 };
+    int compared = 0;
+    for (int i = 0; i < 2; i++) {
+        char published[512], wanted[512], line[1024];
+        snprintf(published, sizeof published, QKV_GOLDEN "/../../../shared/data/tokenizers/untyped-%s/tokenizer.json",
+                 names[i]);
+        snprintf(wanted, sizeof wanted, QKV_GOLDEN "/text_%s_ids.json", names[i]);
+        if (access(published, R_OK)) {
+            print_message("skipped: there is no %s\n", published);
+            continue;
+        }
+        qkv_tokenizer *t = load(published);
+        json_t *all = json_load_file(wanted, 0, NULL);
+        const json_t *rows = json_object_get(json_object_get(all, "plain"), "lines");
+        FILE *f = fopen(GOLDEN("text.txt"), "rb");
+        assert_true(f && json_array_size(rows) > 20);
+        for (size_t k = 0; fgets(line, sizeof line, f); k++) {
+            const qkv_encode_opts opts = { .specials = 1 };
+            assert_int_equal(qkv_tokenizer_encode(t, line, strcspn(line, "\n"), &opts, &ids), QKV_OK);
+            if (!same_numbers(ids.ids, ids.n, json_array_get(rows, k))) fail_msg("%s: other ids for %s", names[i], line);
+        }
+        fclose(f);
+        json_decref(all);
+        qkv_tokenizer_free(t);
+        compared++;
+    }
+    qkv_ids_free(&ids);
+    if (!compared) skip();
+}
+
+/* The ids are those of Hugging Face's tokenizers. U+FDD0 is no NUL, and an escaped backslash starts no escape. */
+static void nul_in_a_vocabulary(void **state)
+{
+    (void)state;
+    static const char *const models[] = {
+        "{\"type\":\"BPE\",\"unk_token\":\"?\",\"vocab\":{\"?\":0,\"a\":1,\"b\":2,\"\\u0000\":3,\"\\u0000\\u0000\":4,"
+        "\"a\\u0000\":5,\"\\\\u0000\":6,\"\\\\\":7,\"u\":8,\"0\":9},\"merges\":[\"\\u0000 \\u0000\",\"a \\u0000\"]}",
+        "{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"?\",0],[\"a\",-1],[\"b\",-1],[\"\\u0000\",-2],"
+        "[\"\\u0000\\u0000\",-3],[\"\",-9]]}",
+    };
+    static const struct {
+        const char *text;
+        size_t length, n[2];
+        int32_t ids[2][6];
+    } rows[] = { { "a\0b", 3, { 2, 3 }, { { 5, 2 }, { 1, 3, 2 } } },
+                 { "\0", 1, { 1, 1 }, { { 3 }, { 3 } } },
+                 { "ab\0\0", 4, { 3, 3 }, { { 1, 2, 4 }, { 1, 2, 4 } } },
+                 { "\\u0000", 6, { 6, 1 }, { { 7, 8, 9, 9, 9, 9 }, { 0 } } },
+                 { "\xEF\xB7\x90", 3, { 1, 1 }, { { 0 }, { 0 } } } };
+    qkv_ids ids = { 0 };
+    qkv_text text = { 0 };
+    for (int m = 0; m < 2; m++) {
+        char file[1024];
+        snprintf(file, sizeof file, "{\"model\":%s,\"decoder\":{\"type\":\"Fuse\"}}", models[m]);
+        put_file("tokenizer.json", file);
+        qkv_tokenizer *t = load(path);
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            assert_int_equal(qkv_tokenizer_encode(t, rows[i].text, rows[i].length, NULL, &ids), QKV_OK);
+            assert_int_equal(ids.n, rows[i].n[m]);
+            assert_memory_equal(ids.ids, rows[i].ids[m], ids.n * sizeof *ids.ids);
+            assert_int_equal(qkv_tokenizer_decode(t, ids.ids, ids.n, 0, &text), QKV_OK);
+            if (i < 3) assert_memory_equal(text.data, rows[i].text, rows[i].length);
+        }
+        assert_int_equal(qkv_tokenizer_save(t, in_folder("again.json")), QKV_OK);
+        qkv_tokenizer_free(t);
+        t = load(in_folder("again.json"));
+        assert_int_equal(qkv_tokenizer_encode(t, "a\0b", 3, NULL, &ids), QKV_OK);
+        assert_int_equal(ids.n, rows[0].n[m]);
+        qkv_tokenizer_free(t);
+    }
+    qkv_ids_free(&ids);
+    qkv_text_free(&text);
+}
+
+/* An id that no token has: nothing is found there, and nothing is said for it. */
+static void ids_with_gaps(void **state)
+{
+    (void)state;
+    qkv_tokenizer *t = load_case("gaps");
+    qkv_text text = { 0 };
+    int32_t ids[] = { qkv_tokenizer_find(t, "the"), 51, qkv_tokenizer_find(t, "the") };
+    assert_string_equal(qkv_tokenizer_token(t, 51), "");
+    assert_true(ids[0] > 0 && qkv_tokenizer_find(t, "") < 0);
+    assert_int_equal(qkv_tokenizer_decode(t, ids, 3, 0, &text), QKV_OK);
+    assert_string_equal(text.data, "the the");
+    qkv_text_free(&text);
+    qkv_tokenizer_free(t);
+}
+
 /* ---- hostile files ---- */
 
 static qkv_status load_path(void)
@@ -438,7 +534,7 @@ static const struct {
     { "bert", "", "normalizer", TYPE("Precompiled", ",\"precompiled_charsmap\":\"////////\""), QKV_FORMAT, "trie" },
     { "bert", "", "normalizer", TYPE("Precompiled", ",\"precompiled_charsmap\":\"\""), QKV_OK, "" },
     { "bert", "normalizer", "lowercase", "7", QKV_UNSUPPORTED, "normalizer.lowercase" },
-    { "bert", "normalizer", "surprise", "7", QKV_UNSUPPORTED, "normalizer.surprise" },
+    { "bert", "normalizer", "surprise", "7", QKV_OK, "" },
     { "bert", "", "pre_tokenizer", TYPE("UnicodeScripts", ""), QKV_UNSUPPORTED, "pre_tokenizer.type" },
     { "bert", "", "pre_tokenizer", TYPE("Split", ""), QKV_FORMAT, "pre_tokenizer.pattern" },
     { "bert", "", "pre_tokenizer", TYPE("Split", ",\"pattern\":{\"String\":\"a\"}"), QKV_FORMAT, "pre_tokenizer.behavior" },
@@ -468,7 +564,12 @@ static const struct {
     { "bert", "model", "unk_token", NULL, QKV_FORMAT, "model.unk_token" },
     { "bert", "model", "max_input_chars_per_word", "-1", QKV_UNSUPPORTED, "model.max_input_chars_per_word" },
     { "bert", "model", "max_input_chars_per_word", "9223372036854775807", QKV_OK, "" },
-    { "bert", "model", "merges", "[]", QKV_UNSUPPORTED, "model.merges" },
+    { "bert", "model", "merges", "[]", QKV_OK, "" },
+    { "bert", "post_processor", "add_prefix_space", "true", QKV_OK, "" },
+    { "bert", "model", "type", NULL, QKV_OK, "" },
+    { "t5", "model", "type", NULL, QKV_OK, "" },
+    { "words", "model", "type", NULL, QKV_OK, "" },
+    { "bpe_fused", "model", "type", NULL, QKV_OK, "" },
     { "t5", "model", "vocab", "{}", QKV_FORMAT, "model.vocab: an array" },
     { "t5", "model", "vocab", "[]", QKV_FORMAT, "model.unk_id" },
     { "t5", "model", "vocab", "[[\"a\"]]", QKV_FORMAT, "model.vocab[0]" },
@@ -478,7 +579,8 @@ static const struct {
     { "t5", "model", "unk_id", "-1", QKV_FORMAT, "model.unk_id" },
     { "t5", "model", "unk_id", "null", QKV_OK, "" },
     { "llama3", "model", "merges", "{}", QKV_FORMAT, "model.merges" },
-    { "llama2", "model", "end_of_word_suffix", "\"</w>\"", QKV_UNSUPPORTED, "model.end_of_word_suffix" },
+    { "llama2", "model", "end_of_word_suffix", "\"</w>\"", QKV_UNSUPPORTED, "model.byte_fallback" },
+    { "bpe_fused", "model", "end_of_word_suffix", "\"</w>\"", QKV_OK, "" },
     { "llama2", "", "truncation", "{\"max_length\":3}", QKV_OK, "" },
     { "llama2", "", "surprise", "1", QKV_UNSUPPORTED, "surprise" },
 };
@@ -681,6 +783,9 @@ int main(void)
         cmocka_unit_test(vocab_txt),
         cmocka_unit_test(vocab_json_and_merges),
         cmocka_unit_test(what_a_folder_has),
+        cmocka_unit_test(untyped_published_files),
+        cmocka_unit_test(nul_in_a_vocabulary),
+        cmocka_unit_test(ids_with_gaps),
         cmocka_unit_test(hostile_values),
         cmocka_unit_test(hostile_depth),
         cmocka_unit_test(hostile_vocab_txt),

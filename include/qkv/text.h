@@ -62,8 +62,9 @@ typedef struct qkv_tokenizer qkv_tokenizer;
  *                   Lowercase, StripAccents, BertNormalizer, Replace, Prepend, Strip and Precompiled; the pre-tokenizers
  *                   ByteLevel, Split, Whitespace, WhitespaceSplit, BertPreTokenizer, Metaspace, Digits and Punctuation; the
  *                   post-processors TemplateProcessing, BertProcessing, RobertaProcessing and ByteLevel; the decoders
- *                   ByteLevel, WordPiece, Metaspace, Replace, ByteFallback, Fuse and Strip; Sequences of them; added tokens.
- *                   Truncation and padding are the caller's: they are passed over
+ *                   ByteLevel, WordPiece, Metaspace, Replace, ByteFallback, Fuse, Strip and BPEDecoder; Sequences of them; added
+ *                   tokens. A model without a type is the one whose keys it has. Truncation and padding are the caller's:
+ *                   they are passed over, and so are keys that Hugging Face's reader ignores
  *   *vocab.json     GPT-2's and RoBERTa's, with *merges.txt beside it; add_prefix_space of tokenizer_config.json counts
  *   *.txt           BERT's vocab.txt, a token a line; do_lower_case, strip_accents and tokenize_chinese_chars count
  *   *.model, *.spm  SentencePiece's, of the type unigram or bpe; add_bos_token, add_eos_token and tokenizer_class count
@@ -82,9 +83,9 @@ QKV_API void qkv_tokenizer_free(qkv_tokenizer *t);
  * UNSUPPORTED for one that was read from SentencePiece's files; IO; MEMORY. */
 QKV_API qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path);
 
-QKV_API qkv_token_kind qkv_tokenizer_kind(const qkv_tokenizer *t);                /* QKV_BYTE_PAIRS for NULL */
-QKV_API int32_t qkv_tokenizer_size(const qkv_tokenizer *t);                       /* ids are 0 .. size-1; 0 for NULL */
-QKV_API const char *qkv_tokenizer_token(const qkv_tokenizer *t, int32_t id);      /* its spelling; NULL out of range */
+QKV_API qkv_token_kind qkv_tokenizer_kind(const qkv_tokenizer *t); /* QKV_BYTE_PAIRS for NULL */
+QKV_API int32_t qkv_tokenizer_size(const qkv_tokenizer *t);        /* ids are 0 .. size-1, maybe with gaps; 0 for NULL */
+QKV_API const char *qkv_tokenizer_token(const qkv_tokenizer *t, int32_t id); /* its spelling, "" in a gap; NULL out of range */
 QKV_API int32_t qkv_tokenizer_find(const qkv_tokenizer *t, const char *spelling); /* its id; -1 when there is none */
 QKV_API int qkv_tokenizer_is_special(const qkv_tokenizer *t, int32_t id);         /* such as <pad>; 0 out of range */
 

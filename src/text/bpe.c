@@ -2,6 +2,8 @@
 #include "encoder.h"
 #include "pipeline.h"
 
+#include <string.h>
+
 static bool goes_first(qkv__candidate a, qkv__candidate b) { return a.rank != b.rank ? a.rank < b.rank : a.place < b.place; }
 
 /* n symbols make at most 3n candidates: n - 1 at first, and each of at most n - 1 merges adds two. */
@@ -108,6 +110,24 @@ static size_t put_missing(const qkv_tokenizer *t, const char *character, size_t 
     return t->unknown >= 0; /* without <unk> it is left out */
 }
 
+/* The token of a character with what the model puts before all but a word's first and after its last; -1: none. */
+static int32_t find_affixed(const qkv_tokenizer *t, const char *text, size_t length, size_t at, size_t bytes)
+{
+    const qkv__pipeline *p = t->pipeline;
+    char spelling[2 * QKV__AFFIX_MAX + 4];
+    size_t before = at && p->prefix ? strlen(p->prefix) : 0, after = at + bytes == length && p->suffix ? strlen(p->suffix) : 0;
+    if (before) memcpy(spelling, p->prefix, before);
+    memcpy(spelling + before, text + at, bytes);
+    if (after) memcpy(spelling + before + bytes, p->suffix, after);
+    return qkv__tokenizer_find(t, spelling, before + bytes + after);
+}
+
+static int32_t find_character(const qkv_tokenizer *t, const char *text, size_t length, size_t at, size_t bytes)
+{
+    if (t->pipeline->prefix || t->pipeline->suffix) return find_affixed(t, text, length, at, bytes);
+    return qkv__tokenizer_find(t, text + at, bytes);
+}
+
 /* The symbols that a word starts with, before any merge. */
 static size_t lay_out(const qkv_tokenizer *t, qkv__encoder *e, const char *text, size_t length)
 {
@@ -118,7 +138,7 @@ static size_t lay_out(const qkv_tokenizer *t, qkv__encoder *e, const char *text,
             continue;
         }
         qkv_utf8_decode(text + at, length - at, &bytes);
-        int32_t id = qkv__tokenizer_find(t, text + at, bytes);
+        int32_t id = find_character(t, text, length, at, bytes);
         if (qkv__may_give(t, e, id)) e->symbols[n++] = (qkv__symbol){ .id = id, .begin = (uint32_t)at };
         else n += put_missing(t, text + at, bytes, e->symbols + n, (uint32_t)at);
     }

@@ -115,6 +115,21 @@ qkv_status qkv__decode_fuse(const qkv__step *s, qkv__encoder *e, qkv__piece piec
     return status || piece.end < e->now.text.length ? status : qkv__draft_end(&e->next, 0, -1);
 }
 
+/* The end of a word is a space, but for that of the last. */
+qkv_status qkv__decode_suffix(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
+{
+    const char *text = text_of(e, piece);
+    size_t begin = e->next.text.length, length = piece.end - piece.begin, n = strlen(s->text);
+    bool is_last = piece.end == e->now.text.length;
+    qkv_status status = QKV_OK;
+    for (size_t at = 0; at < length && !status;) {
+        bool ends = length - at >= n && !memcmp(text + at, s->text, n);
+        if (!ends || !is_last) status = put(e, ends ? " " : text + at, 1);
+        at += ends ? n : 1;
+    }
+    return status ? status : qkv__draft_end(&e->next, begin, piece.id);
+}
+
 qkv_status qkv__decode_strip(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
 {
     const char *text = e->now.text.data;

@@ -1,4 +1,4 @@
-/* json_rules.c: which keys an object of a tokenizer.json may have, and what they may be. */
+/* json_rules.c: what the keys of a tokenizer.json's objects may be. */
 #include "json_rules.h"
 
 #include <string.h>
@@ -23,17 +23,31 @@ bool qkv__flag(const json_t *object, const char *key, bool otherwise)
     return json_is_boolean(v) ? json_is_true(v) : otherwise;
 }
 
+static const qkv__rule *rule_of(const qkv__rule *rules, const char *key)
+{
+    while (rules->key && strcmp(rules->key, key)) rules++;
+    return rules->key ? rules : NULL;
+}
+
 qkv_status qkv__check_keys(const char *path, const char *where, const json_t *object, const qkv__rule *rules)
 {
     const char *key;
     json_t *value;
     json_object_foreach ((json_t *)object, key, value) {
-        const qkv__rule *r = rules;
-        while (r->key && strcmp(r->key, key)) r++;
-        if (!r->key) return qkv__fail(QKV_UNSUPPORTED, "%s: %s%.100s: this key is not known", path, where, key);
-        if (!r->fits(value)) return qkv__fail(QKV_UNSUPPORTED, "%s: %s%s: only %s is supported", path, where, key, r->wants);
+        const qkv__rule *r = rule_of(rules, key);
+        if (r && !r->fits(value))
+            return qkv__fail(QKV_UNSUPPORTED, "%s: %s%s: only %s is supported", path, where, key, r->wants);
     }
     return QKV_OK;
+}
+
+qkv_status qkv__check_all_keys(const char *path, const json_t *object, const qkv__rule *rules)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)object, key, value)
+        if (!rule_of(rules, key)) return qkv__fail(QKV_UNSUPPORTED, "%s: %.100s: this key is not known", path, key);
+    return qkv__check_keys(path, "", object, rules);
 }
 
 qkv_status qkv__malformed(const char *path, const char *key, const char *what)

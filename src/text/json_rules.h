@@ -1,4 +1,4 @@
-/* json_rules.h: which keys an object of a tokenizer.json may have, and what they may be. */
+/* json_rules.h: what the keys of a tokenizer.json's objects may be. */
 #ifndef QKV_SRC_TEXT_JSON_RULES_H
 #define QKV_SRC_TEXT_JSON_RULES_H
 
@@ -13,8 +13,10 @@ typedef struct qkv__rule {
     const char *wants;
 } qkv__rule;
 
-/* UNSUPPORTED, the key named, for one that has no rule or does not fit it. where is "" or ends with a dot. */
+/* UNSUPPORTED, the key named, for one that does not fit its rule. where is "" or ends with a dot. Keys without a rule are left
+ * over from other versions: Hugging Face's reader ignores them too, but for those of the whole file. */
 qkv_status qkv__check_keys(const char *path, const char *where, const json_t *object, const qkv__rule *rules);
+qkv_status qkv__check_all_keys(const char *path, const json_t *object, const qkv__rule *rules); /* or has no rule */
 
 /* FORMAT: "path: key: what". */
 qkv_status qkv__malformed(const char *path, const char *key, const char *what);

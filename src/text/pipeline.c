@@ -72,6 +72,7 @@ void qkv__pipeline_free(qkv__pipeline *p, size_t n)
     qkv__release(p->single.at, p->single.bytes);
     qkv__release(p->pair.at, p->pair.bytes);
     qkv__release_text(p->prefix);
+    qkv__release_text(p->suffix);
     free_arrays(p, n);
     if (p->pieces) qkv__release(p->ids_of_pieces, p->pieces->n * sizeof *p->ids_of_pieces);
     qkv_tokenizer_free(p->pieces);
@@ -198,7 +199,7 @@ static qkv_status read_ids(const qkv_tokenizer *t, const int32_t *ids, size_t n,
     for (size_t i = 0; i < n && !status; i++) {
         const qkv__token *token = &t->tokens[ids[i]];
         size_t begin = e->now.text.length;
-        if (skip_specials && token->is_special) continue;
+        if (!token->is_set || (skip_specials && token->is_special)) continue;
         if (t->pipeline->join_with_spaces && begin) status = qkv__draft_put(&e->now, " ", 1, (qkv__range){ 0 });
         if (!status)
             status = qkv__draft_put(&e->now, t->pool.data + token->spelling, token->spelling_length, (qkv__range){ 0 });

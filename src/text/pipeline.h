@@ -65,7 +65,7 @@ qkv__rewrite qkv__byte_level, qkv__prepend_missing, qkv__split, qkv__whitespace,
 
 /* decode.c: their pieces are tokens, and they see all of them one after the other */
 qkv__rewrite qkv__decode_byte_level, qkv__decode_wordpiece, qkv__decode_metaspace, qkv__decode_byte_fallback, qkv__decode_fuse,
-    qkv__decode_strip, qkv__decode_spm;
+    qkv__decode_strip, qkv__decode_suffix, qkv__decode_spm;
 
 /* ---- characters ---- */
 
@@ -136,6 +136,8 @@ typedef struct qkv__added {
     size_t n;
 } qkv__added;
 
+enum { QKV__AFFIX_MAX = 28 }; /* bytes of a BPE's prefix and suffix; the published ones have 4 */
+
 struct qkv__pipeline {
     qkv__model_kind model;
     qkv__added added[2]; /* as they are, and after the normalizers */
@@ -143,7 +145,8 @@ struct qkv__pipeline {
     qkv__frame single, pair; /* empty: the texts alone */
     bool join_with_spaces;   /* there are no decoders */
 
-    char *prefix;          /* WordPiece: before a token that continues a word */
+    char *prefix;          /* before a token that continues a word: WordPiece, and BPE where it is not NULL */
+    char *suffix;          /* BPE: after one that ends a word; NULL: nothing */
     size_t longest_word;   /* WordPiece: a word of more characters is unknown */
     double *scores;        /* Unigram: of each token */
     double unknown_score;  /* Unigram */
@@ -159,6 +162,7 @@ struct qkv__pipeline {
     qkv_tokenizer *pieces;   /* OPUS-MT: cuts the text; the ids are those of the pieces' spellings here */
     int32_t *ids_of_pieces;  /* and of each of them */
 
+    bool has_nul;    /* of the file: QKV__NUL_SIGN stands for a NUL in its tokens */
     qkv_text source; /* the file, for saving; empty when it cannot be saved */
 };
 typedef struct qkv__pipeline qkv__pipeline;

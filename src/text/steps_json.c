@@ -293,6 +293,15 @@ static qkv_status read_decode_metaspace(const place *p)
     return status ? status : get_sign(p, &step->text);
 }
 
+static qkv_status read_decode_suffix(const place *p)
+{
+    qkv__step *step;
+    qkv_status status = add(p, qkv__decode_suffix, &step);
+    if (!status) status = get_text(p, "suffix", &step->text);
+    if (!status && !*step->text) status = malformed(p, "suffix", "it is empty");
+    return status;
+}
+
 static qkv_status read_decode_strip(const place *p)
 {
     qkv__step *step;
@@ -367,6 +376,7 @@ static const step_type decoders[] = {
     { "Replace", read_replace, { ANY("pattern"), ANY("content") } },
     { "ByteFallback", read_decode_byte_fallback, { { 0 } } },
     { "Fuse", read_decode_fuse, { { 0 } } },
+    { "BPEDecoder", read_decode_suffix, { ANY("suffix") } },
     { "Strip", read_decode_strip, { TEXT("content"), COUNT("start"), COUNT("stop") } },
     { 0 },
 };

@@ -52,12 +52,17 @@ static bool put_bytes(qkv_tokenizer *t, const char *spelling, size_t length, qkv
 
 qkv_status qkv__tokenizer_set(qkv_tokenizer *t, int32_t id, const char *spelling, bool is_added, bool is_special)
 {
-    qkv__token token = { .spelling = t->pool.length,
-                         .spelling_length = strlen(spelling),
-                         .is_set = true,
-                         .is_added = is_added,
-                         .is_special = is_special };
-    qkv_status status = qkv__text_put(&t->pool, spelling, token.spelling_length + 1);
+    return qkv__tokenizer_set_bytes(t, id, spelling, strlen(spelling), is_added, is_special);
+}
+
+qkv_status qkv__tokenizer_set_bytes(qkv_tokenizer *t, int32_t id, const char *spelling, size_t length, bool is_added,
+                                    bool is_special)
+{
+    qkv__token token = {
+        .spelling = t->pool.length, .spelling_length = length, .is_set = true, .is_added = is_added, .is_special = is_special
+    };
+    qkv_status status = qkv__text_put(&t->pool, spelling, length);
+    if (!status) status = qkv__text_put(&t->pool, "", 1);
     if (status) return status;
     token.bytes = t->pool.length;
     if (is_added || t->kind != QKV_BYTE_PAIRS || !put_bytes(t, spelling, token.spelling_length, &status)) {
@@ -73,12 +78,24 @@ qkv_status qkv__tokenizer_set(qkv_tokenizer *t, int32_t id, const char *spelling
 
 /* ---- looking things up ---- */
 
-const char *qkv__tokenizer_spelling(const qkv_tokenizer *t, int32_t id) { return t->pool.data + t->tokens[id].spelling; }
+const char *qkv__tokenizer_spelling(const qkv_tokenizer *t, int32_t id)
+{
+    return t->tokens[id].is_set ? t->pool.data + t->tokens[id].spelling : "";
+}
+
+/* How a spelling compares to a token's: byte by byte, a start of another before it. */
+static int compare(const qkv_tokenizer *t, const char *spelling, size_t length, int32_t id)
+{
+    size_t n = t->tokens[id].spelling_length;
+    int order = memcmp(spelling, qkv__tokenizer_spelling(t, id), length < n ? length : n);
+    return order ? order : (length > n) - (length < n);
+}
 
 static int by_spelling(const void *a, const void *b, void *tokenizer)
 {
     const qkv_tokenizer *t = tokenizer;
-    return strcmp(qkv__tokenizer_spelling(t, *(const int32_t *)a), qkv__tokenizer_spelling(t, *(const int32_t *)b));
+    int32_t first = *(const int32_t *)a;
+    return compare(t, qkv__tokenizer_spelling(t, first), t->tokens[first].spelling_length, *(const int32_t *)b);
 }
 
 static unsigned char first_byte(const qkv_tokenizer *t, int32_t id) { return (unsigned char)*qkv__tokenizer_spelling(t, id); }
@@ -100,6 +117,7 @@ static qkv_status fill_table(qkv_tokenizer *t)
     t->places = places;
     memset(t->table, -1, places * sizeof *t->table);
     for (size_t id = 0; id < t->n; id++) {
+        if (!t->tokens[id].is_set) continue;
         uint64_t h = hash_of(qkv__tokenizer_spelling(t, (int32_t)id), t->tokens[id].spelling_length);
         for (size_t i = 0; i < PROBES; i++) {
             int32_t *place = &t->table[(h + i) & (places - 1)];
@@ -115,26 +133,20 @@ qkv_status qkv__tokenizer_sort(qkv_tokenizer *t, int32_t *twice)
 {
     *twice = -1;
     if (!(t->by_spelling = qkv__alloc(t->n * sizeof *t->by_spelling))) return QKV_MEMORY;
-    for (size_t i = 0; i < t->n; i++) t->by_spelling[i] = (int32_t)i;
-    qsort_r(t->by_spelling, t->n, sizeof *t->by_spelling, by_spelling, t);
-    for (size_t i = 1; i < t->n; i++)
+    t->n_spelled = 0;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->tokens[i].is_set) t->by_spelling[t->n_spelled++] = (int32_t)i;
+    qsort_r(t->by_spelling, t->n_spelled, sizeof *t->by_spelling, by_spelling, t);
+    for (size_t i = 1; i < t->n_spelled; i++)
         if (!by_spelling(&t->by_spelling[i - 1], &t->by_spelling[i], t)) *twice = t->by_spelling[i];
-    for (size_t i = 0; i < t->n; i++) t->by_first[first_byte(t, t->by_spelling[i]) + 1]++;
+    for (size_t i = 0; i < t->n_spelled; i++) t->by_first[first_byte(t, t->by_spelling[i]) + 1]++;
     for (size_t i = 0; i < 256; i++) t->by_first[i + 1] += t->by_first[i];
     return fill_table(t);
 }
 
-/* How a spelling compares to a token's, in the order that strcmp has. */
-static int compare(const qkv_tokenizer *t, const char *spelling, size_t length, int32_t id)
-{
-    size_t n = t->tokens[id].spelling_length;
-    int order = memcmp(spelling, qkv__tokenizer_spelling(t, id), length < n ? length : n);
-    return order ? order : (length > n) - (length < n);
-}
-
 static int32_t bisect(const qkv_tokenizer *t, const char *spelling, size_t length)
 {
-    size_t low = 0, high = t->n;
+    size_t low = 0, high = t->n_spelled;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int32_t id = t->by_spelling[middle];
@@ -158,27 +170,32 @@ int32_t qkv__tokenizer_find(const qkv_tokenizer *t, const char *spelling, size_t
 
 /* ---- the starts of a text ---- */
 
-qkv__walk qkv__walk_begin(const qkv_tokenizer *t) { return (qkv__walk){ 0, t->n, 0 }; }
+qkv__walk qkv__walk_begin(const qkv_tokenizer *t) { return (qkv__walk){ 0, t->n_spelled, 0 }; }
+
+/* The byte of a spelling after the first `depth`; -1, below every byte, where it is over. */
+static int byte_after(const qkv_tokenizer *t, int32_t id, size_t depth)
+{
+    return t->tokens[id].spelling_length > depth ? (unsigned char)qkv__tokenizer_spelling(t, id)[depth] : -1;
+}
 
 /* The first token of low .. high-1 whose next byte is not below `byte`. */
-static size_t first_from(const qkv_tokenizer *t, const qkv__walk *w, size_t low, unsigned byte)
+static size_t first_from(const qkv_tokenizer *t, const qkv__walk *w, size_t low, int byte)
 {
     size_t high = w->high;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if ((unsigned char)qkv__tokenizer_spelling(t, t->by_spelling[middle])[w->depth] < byte) low = middle + 1;
+        if (byte_after(t, t->by_spelling[middle], w->depth) < byte) low = middle + 1;
         else high = middle;
     }
     return low;
 }
 
-/* A spelling that is over has a NUL there, which is below every byte it could have. */
+/* The index by first bytes has empty spellings among those that start with a NUL. */
 bool qkv__walk_step(const qkv_tokenizer *t, qkv__walk *w, unsigned char byte)
 {
-    if (!byte) return false;
-    if (w->depth) {
+    if (w->depth || !byte) {
         w->low = first_from(t, w, w->low, byte);
-        w->high = first_from(t, w, w->low, byte + 1u);
+        w->high = first_from(t, w, w->low, byte + 1);
     } else {
         w->low = t->by_first[byte];
         w->high = t->by_first[byte + 1];

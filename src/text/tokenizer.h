@@ -7,9 +7,9 @@
 
 /* Places are offsets into the tokenizer's pool of text, which moves while it grows. */
 typedef struct qkv__token {
-    size_t spelling, spelling_length; /* a NUL follows */
+    size_t spelling, spelling_length; /* a NUL follows; there may be others inside */
     size_t bytes, bytes_length;
-    bool is_set, is_added, is_special;
+    bool is_set, is_added, is_special;                        /* not set: published ids may have gaps */
     bool single_word, takes_left, takes_right, is_normalized; /* of an added token: only between other characters than those of
                                                                  words; the white space beside it too; after the normalizer */
 } qkv__token;
@@ -38,7 +38,8 @@ struct qkv_tokenizer {
     int32_t unknown;               /* the id of the file's unk_token; with byte pairs it is kept for saving only, -1: none */
 
     /* made by qkv__tokenizer_sort() */
-    int32_t *by_spelling; /* every id, sorted by spelling */
+    int32_t *by_spelling; /* the n_spelled ids that have a token, sorted by spelling */
+    size_t n_spelled;
     size_t by_first[257]; /* where those with a first byte start among them */
     int32_t *table;       /* ids by the hash of their spelling; -1: free */
     size_t places;        /* a power of two */
@@ -61,6 +62,8 @@ qkv_tokenizer *qkv__tokenizer_new(qkv_token_kind kind, size_t n, size_t n_merges
 /* Sets a token by its spelling: its bytes are what the spelling stands for; those of an added token, a word or a character are
  * the spelling itself. */
 qkv_status qkv__tokenizer_set(qkv_tokenizer *t, int32_t id, const char *spelling, bool is_added, bool is_special);
+qkv_status qkv__tokenizer_set_bytes(qkv_tokenizer *t, int32_t id, const char *spelling, size_t length, bool is_added,
+                                    bool is_special);
 
 /* Sorts the tokens by spelling, so that qkv__tokenizer_find works. When two have the same one, *twice is its id, else -1. */
 qkv_status qkv__tokenizer_sort(qkv_tokenizer *t, int32_t *twice);

@@ -74,7 +74,7 @@ static qkv_status read_config(const char *path, json_t **config)
 /* A tokenizer of a tokenizer.json that was made here, which it is saved as. The description is given back. */
 static qkv_tokenizer *from_description(const char *path, json_t *top)
 {
-    qkv_tokenizer *t = top ? qkv__tokenizer_from_json(path, top) : NULL;
+    qkv_tokenizer *t = top ? qkv__tokenizer_from_json(path, top, false) : NULL;
     char *text = t && t->pipeline ? json_dumps(top, JSON_INDENT(2)) : NULL;
     qkv_status status = text ? qkv__text_put(&t->pipeline->source, text, strlen(text)) : QKV_OK;
     if (!top || (t && t->pipeline && !text)) status = qkv__fail(QKV_MEMORY, "%s: out of memory while reading it", path);
@@ -253,11 +253,40 @@ static bool is_vocabulary(const json_t *top)
     return first && !json_is_object(json_object_get(top, "model")) && json_is_integer(json_object_iter_value(first));
 }
 
+/* The NULs of JSON's strings become QKV__NUL_SIGN, which is written as long. Whether there was any. */
+static bool replace_nuls(char *text, size_t length)
+{
+    bool found = false;
+    for (size_t at = 0; at + 6 <= length; at++) {
+        if (text[at] != '\\') continue;
+        at++; /* what follows a backslash is no other one's */
+        if (memcmp(text + at, "u0000", 5)) continue;
+        memcpy(text + at, "ufdd0", 5);
+        found = true;
+    }
+    return found;
+}
+
+/* The file is kept as it was, for saving. */
+static qkv_status parse_vocabulary(const char *path, const qkv__bytes *file, json_t **top, bool *has_nul)
+{
+    qkv_text copy = { 0 };
+    *has_nul = false;
+    if (!memmem(file->data, file->size, "\\u0000", 6)) return parse(path, file, top);
+    qkv_status status = qkv__text_put(&copy, file->data, file->size);
+    if (status) return status;
+    *has_nul = replace_nuls(copy.data, copy.length);
+    status = parse(path, &(qkv__bytes){ .data = (unsigned char *)copy.data, .size = copy.length }, top);
+    qkv_text_free(&copy);
+    return status;
+}
+
 static qkv_tokenizer *load_json(const char *path, const qkv__bytes *file)
 {
     json_t *top = NULL;
-    if (parse(path, file, &top)) return NULL;
-    qkv_tokenizer *t = is_vocabulary(top) ? load_byte_pairs(path, top) : qkv__tokenizer_from_json(path, top);
+    bool has_nul;
+    if (parse_vocabulary(path, file, &top, &has_nul)) return NULL;
+    qkv_tokenizer *t = is_vocabulary(top) ? load_byte_pairs(path, top) : qkv__tokenizer_from_json(path, top, has_nul);
     json_decref(top);
     if (!t || !t->pipeline || t->pipeline->source.length) return t;
     if (!qkv__text_put(&t->pipeline->source, file->data, file->size)) return t;

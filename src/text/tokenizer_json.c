@@ -5,9 +5,10 @@
 #include "steps_json.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* ---- which keys may be there ---- */
+/* ---- what keys hold ---- */
 
 static bool is_version(const json_t *v) { return json_is_null(v) || qkv__is_text(v, "1.0"); }
 
@@ -41,8 +42,8 @@ static const struct model_type {
       { { "type", qkv__is_anything, NULL },
         { "dropout", qkv__is_nothing, "null" },
         { "unk_token", qkv__is_string_or_null, "null or a token" },
-        { "continuing_subword_prefix", qkv__is_nothing, "null or empty" },
-        { "end_of_word_suffix", qkv__is_nothing, "null or empty" },
+        { "continuing_subword_prefix", qkv__is_string_or_null, "null or a text" },
+        { "end_of_word_suffix", qkv__is_string_or_null, "null or a text" },
         { "fuse_unk", qkv__is_bool, "true or false" },
         { "byte_fallback", qkv__is_bool, "true or false" },
         { "ignore_merges", qkv__is_bool, "true or false" },
@@ -67,13 +68,28 @@ static const struct model_type {
 };
 enum { MODEL_TYPES = sizeof model_types / sizeof *model_types };
 
-/* Files of a BPE may do without the type. NULL with the error set. */
+static const char *text_at(const json_t *object, const char *key) { return json_string_value(json_object_get(object, key)); }
+
+/* Older files do not name the type: it is the first, in this order, whose keys are all there, as Hugging Face's reader has it. */
+static const char *untyped_name(const json_t *model)
+{
+    const json_t *vocab = json_object_get(model, "vocab");
+    if (json_object_get(model, "merges")) return "BPE";
+    if (text_at(model, "unk_token") && text_at(model, "continuing_subword_prefix") &&
+        json_object_get(model, "max_input_chars_per_word"))
+        return "WordPiece";
+    if (text_at(model, "unk_token")) return "WordLevel";
+    return json_is_array(vocab) ? "Unigram" : NULL;
+}
+
+/* NULL with the error set. */
 static const struct model_type *type_of(const char *path, const json_t *model)
 {
     const json_t *type = json_object_get(model, "type");
-    if (!type) return &model_types[0];
+    const char *name = type ? json_string_value(type) : untyped_name(model);
+    if (!type && !name) return qkv__malformed(path, "model", "it has no type, and the keys of none"), NULL;
     for (int i = 0; i < MODEL_TYPES; i++)
-        if (qkv__is_text(type, model_types[i].name)) return &model_types[i];
+        if (name && !strcmp(name, model_types[i].name)) return &model_types[i];
     qkv__fail(QKV_UNSUPPORTED, "%s: model.type: only \"BPE\", \"WordPiece\", \"Unigram\" or \"WordLevel\" is supported", path);
     return NULL;
 }
@@ -113,11 +129,16 @@ static bool added_are_plain(const json_t *added, const json_t *vocab, bool words
     return true;
 }
 
+static bool has_text(const json_t *object, const char *key) { return text_at(object, key) && *text_at(object, key); }
+
 static qkv_token_kind kind_of(const json_t *top, qkv__model_kind model, const json_t *vocab)
 {
     static const char *const parts[] = { "normalizer", "pre_tokenizer", "post_processor", "decoder" };
-    for (int kind = QKV_BYTE_PAIRS; kind <= QKV_CHARACTERS; kind++) {
-        bool fits = trained[kind].model == model && !qkv__flag(json_object_get(top, "model"), "ignore_merges", false);
+    const json_t *o = json_object_get(top, "model");
+    bool plain = !qkv__flag(o, "ignore_merges", false) &&
+                 (model != QKV__BPE || (!has_text(o, "continuing_subword_prefix") && !has_text(o, "end_of_word_suffix")));
+    for (int kind = QKV_BYTE_PAIRS; kind <= QKV_CHARACTERS && plain; kind++) {
+        bool fits = trained[kind].model == model;
         for (int i = 0; i < 4 && fits; i++) fits = trained[kind].fits[i](json_object_get(top, parts[i]));
         if (fits && added_are_plain(json_object_get(top, "added_tokens"), vocab, kind == QKV_WORDS))
             return (qkv_token_kind)kind;
@@ -127,7 +148,7 @@ static qkv_token_kind kind_of(const json_t *top, qkv__model_kind model, const js
 
 /* ---- reading ---- */
 
-/* Ids are 0 .. n-1 without gaps, so n tokens with distinct ids below n are all of them. -1, with the error set, for others. */
+/* One of 0 .. n-1; -1, with the error set, for others. */
 static int32_t get_id(const char *path, const char *key, const char *token, const json_t *value, size_t n)
 {
     json_int_t number = json_integer_value(value);
@@ -139,20 +160,45 @@ static int32_t get_id(const char *path, const char *key, const char *token, cons
     return -1;
 }
 
+/* Adds a spelling of the file to text, with the NULs that QKV__NUL_SIGN stands in for. */
+static qkv_status put_spelling(const qkv_tokenizer *t, const char *spelling, size_t length, qkv_text *text)
+{
+    const size_t sign = strlen(QKV__NUL_SIGN);
+    qkv_status status = QKV_OK;
+    bool has_nul = t->pipeline && t->pipeline->has_nul;
+    if (!has_nul) return qkv__text_put(text, spelling, length);
+    for (size_t at = 0; at < length && !status;) {
+        bool is_nul = length - at >= sign && !memcmp(spelling + at, QKV__NUL_SIGN, sign);
+        status = qkv__text_put(text, is_nul ? "" : spelling + at, 1);
+        at += is_nul ? sign : 1;
+    }
+    return status;
+}
+
+static qkv_status read_vocab_token(const char *path, qkv_tokenizer *t, const char *token, const json_t *value, qkv_text *text)
+{
+    int32_t id = get_id(path, "model.vocab", token, value, t->n);
+    if (id < 0) return QKV_FORMAT;
+    if (t->tokens[id].is_set)
+        return qkv__fail(QKV_FORMAT, "%s: model.vocab: \"%.200s\" and \"%.200s\" both have the id %d", path,
+                         qkv__tokenizer_spelling(t, id), token, id);
+    qkv__text_clear(text);
+    qkv_status status = put_spelling(t, token, strlen(token), text);
+    return status ? status : qkv__tokenizer_set_bytes(t, id, text->data, text->length, false, false);
+}
+
 static qkv_status read_vocab(const char *path, qkv_tokenizer *t, const json_t *vocab)
 {
     const char *token;
     json_t *value;
+    qkv_text text = { 0 };
+    qkv_status status = QKV_OK;
     json_object_foreach ((json_t *)vocab, token, value) {
-        int32_t id = get_id(path, "model.vocab", token, value, t->n);
-        if (id < 0) return QKV_FORMAT;
-        if (t->tokens[id].is_set)
-            return qkv__fail(QKV_FORMAT, "%s: model.vocab: \"%.200s\" and \"%.200s\" both have the id %d", path,
-                             qkv__tokenizer_spelling(t, id), token, id);
-        qkv_status status = qkv__tokenizer_set(t, id, token, false, false);
-        if (status) return status;
+        status = read_vocab_token(path, t, token, value, &text);
+        if (status) break;
     }
-    return QKV_OK;
+    qkv_text_free(&text);
+    return status;
 }
 
 static qkv_status read_added_token(const char *path, qkv_tokenizer *t, const json_t *entry, const json_t *vocab, size_t i)
@@ -190,44 +236,43 @@ static qkv_status read_added(const char *path, qkv_tokenizer *t, const json_t *a
     return qkv__fail(QKV_FORMAT, "%s: added_tokens: \"%.200s\" is there twice", path, qkv__tokenizer_spelling(t, twice));
 }
 
-/* "left right" or ["left", "right"]; both end up in text, one after the other. */
-static bool split_merge(const json_t *entry, qkv_text *text, const char **left, const char **right, qkv_status *status)
+/* "left right" or ["left", "right"]; both end up in text, the right one from *cut on. */
+static qkv_status split_merge(const char *path, const qkv_tokenizer *t, const json_t *entry, size_t i, qkv_text *text,
+                              size_t *cut)
 {
     const char *whole = json_string_value(entry), *space = whole ? strchr(whole, ' ') : NULL;
     const char *a = json_string_value(json_array_get(entry, 0)), *b = json_string_value(json_array_get(entry, 1));
-    if (whole ? !space || strchr(space + 1, ' ') : !a || !b || json_array_size(entry) != 2) return false;
+    if (whole ? !space || strchr(space + 1, ' ') : !a || !b || json_array_size(entry) != 2)
+        return qkv__fail(QKV_FORMAT, "%s: model.merges[%zu]: \"left right\" or [\"left\", \"right\"] is expected", path, i);
     if (whole) {
         a = whole;
         b = space + 1;
     }
-    size_t length = whole ? (size_t)(space - whole) : strlen(a);
     qkv__text_clear(text);
-    *status = qkv__text_put(text, a, length);
-    if (!*status) *status = qkv__text_put(text, "", 1);
-    if (!*status) *status = qkv__text_put(text, b, strlen(b));
-    *left = text->data;
-    *right = text->data + length + 1;
-    return true;
+    qkv_status status = put_spelling(t, a, whole ? (size_t)(space - whole) : strlen(a), text);
+    *cut = text->length;
+    return status ? status : put_spelling(t, b, strlen(b), text);
 }
 
+/* What both make is spelled by both, without the sign that the right one continues a word. */
 static qkv_status read_merge(const char *path, qkv_tokenizer *t, const json_t *entry, size_t i, qkv_text *text)
 {
     qkv__merge *m = &t->merges[i];
-    const char *left, *right;
-    qkv_status status = QKV_OK;
-    if (!split_merge(entry, text, &left, &right, &status))
-        return qkv__fail(QKV_FORMAT, "%s: model.merges[%zu]: \"left right\" or [\"left\", \"right\"] is expected", path, i);
+    size_t cut = 0, sign = t->pipeline && t->pipeline->prefix ? strlen(t->pipeline->prefix) : 0;
+    qkv_status status = split_merge(path, t, entry, i, text, &cut);
     if (status) return status;
-    m->left = qkv_tokenizer_find(t, left);
-    m->right = qkv_tokenizer_find(t, right);
-    const char *missing = m->left < 0 ? left : m->right < 0 ? right : NULL;
-    if (!missing) {
-        size_t length = strlen(left);
-        memmove(text->data + length, right, strlen(right) + 1);
-        m->made = qkv_tokenizer_find(t, missing = text->data);
+    size_t begin = 0, end = cut, right = text->length - cut;
+    m->left = qkv__tokenizer_find(t, text->data, cut);
+    m->right = m->left < 0 ? -1 : qkv__tokenizer_find(t, text->data + cut, right);
+    if (m->left >= 0) begin = cut, end = text->length;
+    if (m->right >= 0 && right >= sign) {
+        memmove(text->data + cut, text->data + cut + sign, right - sign);
+        begin = 0, end = text->length - sign;
+        m->made = qkv__tokenizer_find(t, text->data, end);
         if (m->made >= 0) return QKV_OK;
     }
-    return qkv__fail(QKV_FORMAT, "%s: model.merges[%zu]: \"%.200s\" is not in model.vocab", path, i, missing);
+    return qkv__fail(QKV_FORMAT, "%s: model.merges[%zu]: \"%.*s\" is not in model.vocab", path, i,
+                     (int)(end - begin < 200 ? end - begin : 200), text->data + begin);
 }
 
 static qkv_status read_merges(const char *path, qkv_tokenizer *t, const json_t *merges)
@@ -256,14 +301,51 @@ static qkv_status read_unknown(const char *path, qkv_tokenizer *t, const json_t 
     return t->unknown >= 0 ? QKV_OK : qkv__malformed(path, "model.unk_token", "it is not in model.vocab");
 }
 
+/* Whether an added token is none of the vocabulary. */
+static bool is_new(const json_t *entry, const json_t *vocab)
+{
+    const char *content = text_at(entry, "content");
+    return !content || !json_object_get(vocab, content);
+}
+
 static size_t count_tokens(const json_t *vocab, const json_t *added)
 {
     size_t n = json_object_size(vocab);
-    for (size_t i = 0; i < json_array_size(added); i++) {
-        const char *content = json_string_value(json_object_get(json_array_get(added, i), "content"));
-        n += !content || !json_object_get(vocab, content);
-    }
+    for (size_t i = 0; i < json_array_size(added); i++) n += is_new(json_array_get(added, i), vocab);
     return n;
+}
+
+/* One more than the highest id: ids may have gaps, though not so many that a small file asks for much memory. */
+static size_t count_ids(const json_t *vocab, const json_t *added)
+{
+    const char *token;
+    json_t *value;
+    size_t n = count_tokens(vocab, added), most = 8 * n + 65536, ids = n;
+    json_object_foreach ((json_t *)vocab, token, value) {
+        json_int_t id = json_integer_value(value);
+        if (id >= (json_int_t)ids && (uint64_t)id < most) ids = (size_t)id + 1;
+    }
+    for (size_t i = 0; i < json_array_size(added); i++) {
+        json_int_t id = json_integer_value(json_object_get(json_array_get(added, i), "id"));
+        if (id >= (json_int_t)ids && (uint64_t)id < most) ids = (size_t)id + 1;
+    }
+    return ids;
+}
+
+/* Hugging Face's reader numbers new tokens by itself, whatever the file says: where ids have gaps, the two can differ. */
+static qkv_status check_new_ids(const char *path, const json_t *vocab, const json_t *added)
+{
+    size_t next = json_object_size(vocab);
+    for (size_t i = 0; i < json_array_size(added); i++) {
+        const json_t *entry = json_array_get(added, i), *id = json_object_get(entry, "id");
+        if (!is_new(entry, vocab) || !json_is_integer(id)) continue;
+        if (json_integer_value(id) != (json_int_t)next)
+            return qkv__fail(QKV_UNSUPPORTED,
+                             "%s: added_tokens[%zu]: the id %lld is not the next one, %zu, which others would read it with",
+                             path, i, (long long)json_integer_value(id), next);
+        next++;
+    }
+    return QKV_OK;
 }
 
 /* ---- what only published tokenizers have ---- */
@@ -277,6 +359,24 @@ static void find_bytes(qkv_tokenizer *t)
     }
 }
 
+/* A score as Hugging Face's reader has it: its digits as a whole number, divided by a power of ten, which rounds twice. Ways of
+ * equal scores, such as those of a row of dashes, are told apart by that last bit. The shortest digits are those of the file. */
+static double reread_score(double score)
+{
+    char text[40];
+    double power = 1;
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, score);
+        if (strtod(text, NULL) == score) break;
+    }
+    char *point = strchr(text, '.');
+    if (!point || strchr(text, 'e')) return score;
+    size_t decimals = strlen(point + 1);
+    for (size_t i = 0; i < decimals; i++) power *= 10; /* exact up to 10^22 */
+    memmove(point, point + 1, decimals + 1);
+    return decimals <= 22 ? (double)strtoll(text, NULL, 10) / power : score;
+}
+
 /* Added tokens that are not in the vocabulary have no score, and are never looked for there. */
 static qkv_status read_scores(qkv_tokenizer *t, const json_t *list)
 {
@@ -284,12 +384,30 @@ static qkv_status read_scores(qkv_tokenizer *t, const json_t *list)
     double lowest = 0;
     if (!(p->scores = qkv__alloc_zero(t->n * sizeof *p->scores))) return QKV_MEMORY;
     for (size_t i = 0; i < json_array_size(list); i++) {
-        p->scores[i] = json_number_value(json_array_get(json_array_get(list, i), 1));
+        p->scores[i] = reread_score(json_number_value(json_array_get(json_array_get(list, i), 1)));
         if (!i || p->scores[i] < lowest) lowest = p->scores[i];
     }
     for (size_t i = json_array_size(list); i < t->n; i++) p->scores[i] = -1e300;
     p->unknown_score = lowest - 10;
     return QKV_OK;
+}
+
+/* NULL where it is not there or empty. UNSUPPORTED, MEMORY. */
+static qkv_status copy_affix(const char *path, const json_t *model, const char *key, char **copy)
+{
+    if (!has_text(model, key)) return QKV_OK;
+    if (strlen(text_at(model, key)) > QKV__AFFIX_MAX)
+        return qkv__fail(QKV_UNSUPPORTED, "%s: model.%s: more than %d bytes are not supported", path, key, QKV__AFFIX_MAX);
+    return (*copy = qkv__copy_text(text_at(model, key))) ? QKV_OK : QKV_MEMORY;
+}
+
+/* Before the merges, which leave the prefix out. */
+static qkv_status read_affixes(const char *path, qkv__pipeline *p, const json_t *model)
+{
+    qkv_status status = copy_affix(path, model, "continuing_subword_prefix", &p->prefix);
+    if (!status) status = copy_affix(path, model, "end_of_word_suffix", &p->suffix);
+    if (status || !(p->prefix || p->suffix) || !qkv__flag(model, "byte_fallback", false)) return status;
+    return qkv__fail(QKV_UNSUPPORTED, "%s: model.byte_fallback: with a prefix or a suffix only false is supported", path);
 }
 
 static qkv_status read_wordpiece(qkv__pipeline *p, const json_t *model)
@@ -339,10 +457,10 @@ static qkv_status check_file(const char *path, const json_t *top, const struct m
 {
     const json_t *model = json_object_get(top, "model"), *added = json_object_get(top, "added_tokens");
     if (!json_is_object(top)) return qkv__fail(QKV_FORMAT, "%s: not a tokenizer.json: it holds no object", path);
-    qkv_status status = qkv__check_keys(path, "", top, top_rules);
+    qkv_status status = qkv__check_all_keys(path, top, top_rules);
     if (status) return status;
     if (!json_is_object(model)) return qkv__malformed(path, "model", "an object is expected");
-    if (!(*type = type_of(path, model))) return QKV_UNSUPPORTED;
+    if (!(*type = type_of(path, model))) return qkv_error_status();
     status = qkv__check_keys(path, "model.", model, (*type)->rules);
     if (status) return status;
     *vocab = json_object_get(model, "vocab");
@@ -360,7 +478,8 @@ static qkv_status read_parts(const char *path, qkv_tokenizer *t, const json_t *t
     const json_t *model = json_object_get(top, "model"), *cutting = json_object_get(top, "pre_tokenizer");
     t->prefix_space = qkv__flag(cutting, "add_prefix_space", true);
     t->whole_text = !qkv__flag(cutting, "use_regex", true);
-    qkv_status status = read_vocab(path, t, vocab);
+    qkv_status status = t->pipeline && kind == QKV__BPE ? read_affixes(path, t->pipeline, model) : QKV_OK;
+    if (!status) status = read_vocab(path, t, vocab);
     if (!status) status = read_added(path, t, json_object_get(top, "added_tokens"), vocab);
     if (!status) status = read_merges(path, t, json_object_get(model, "merges"));
     if (!status) status = read_unknown(path, t, model, kind, vocab);
@@ -369,15 +488,20 @@ static qkv_status read_parts(const char *path, qkv_tokenizer *t, const json_t *t
 }
 
 /* The steps are read for every kind, so that their keys are checked; those that are trained do without them. */
-static qkv_status make(const char *path, const json_t *top, qkv__model_kind kind, const json_t *vocab, qkv_tokenizer **made)
+static qkv_status make(const char *path, const json_t *top, bool has_nul, qkv__model_kind kind, const json_t *vocab,
+                       qkv_tokenizer **made)
 {
     const json_t *added = json_object_get(top, "added_tokens"),
                  *merges = json_object_get(json_object_get(top, "model"), "merges");
-    qkv_token_kind token_kind = kind_of(top, kind, vocab);
-    qkv_tokenizer *t = qkv__tokenizer_new(token_kind, count_tokens(vocab, added), json_array_size(merges));
+    size_t n = count_ids(vocab, added);
+    bool has_gaps = n > count_tokens(vocab, added);
+    qkv_token_kind token_kind = has_gaps || has_nul ? QKV_PUBLISHED : kind_of(top, kind, vocab);
+    qkv_tokenizer *t = qkv__tokenizer_new(token_kind, n, json_array_size(merges));
     if (!(*made = t) || !(t->pipeline = qkv__alloc_zero(sizeof *t->pipeline))) return QKV_MEMORY;
     t->pipeline->model = kind;
-    qkv_status status = qkv__read_steps(path, top, t->pipeline);
+    t->pipeline->has_nul = has_nul;
+    qkv_status status = has_gaps ? check_new_ids(path, vocab, added) : QKV_OK;
+    if (!status) status = qkv__read_steps(path, top, t->pipeline);
     if (!status && token_kind != QKV_PUBLISHED) {
         status = qkv__read_frames(path, top, t->n, t->pipeline);
         qkv__pipeline_free(t->pipeline, t->n);
@@ -386,13 +510,13 @@ static qkv_status make(const char *path, const json_t *top, qkv__model_kind kind
     return status ? status : read_parts(path, t, top, kind, vocab);
 }
 
-qkv_tokenizer *qkv__tokenizer_from_json(const char *path, const json_t *top)
+qkv_tokenizer *qkv__tokenizer_from_json(const char *path, const json_t *top, bool has_nul)
 {
     qkv_tokenizer *t = NULL;
     const struct model_type *type = NULL;
     json_t *vocab = NULL;
     qkv_status status = check_file(path, top, &type, &vocab);
-    if (!status) status = make(path, top, type->kind, vocab, &t);
+    if (!status) status = make(path, top, has_nul, type->kind, vocab, &t);
     json_decref(vocab);
     if (!status) return t;
     qkv_tokenizer_free(t);

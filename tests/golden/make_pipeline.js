@@ -80,6 +80,35 @@ function learn(words, n) {
   return merges;
 }
 
+// The same of words that are cut into letters with signs; what is merged has the right one's sign no longer.
+function learnSigned(cut, sign) {
+  const merges = [];
+  const tokens = new Set(['<unk>', ...letters, ...letters.flatMap((c) => cut(`x${c}`).slice(1))]);
+  let pieces = words.map((w) => cut(w.toLowerCase()));
+  pieces.flat().forEach((p) => tokens.add(p));
+  while (merges.length < 80) {
+    const counts = new Map();
+    for (const p of pieces)
+      for (let i = 0; i + 1 < p.length; i++) counts.set(`${p[i]} ${p[i + 1]}`, (counts.get(`${p[i]} ${p[i + 1]}`) || 0) + 1);
+    const best = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0];
+    if (!best || best[1] < 2) break;
+    const [left, right] = best[0].split(' ');
+    const made = left + right.slice(sign.length);
+    merges.push(best[0]);
+    tokens.add(made);
+    pieces = pieces.map((p) => {
+      const out = [];
+      for (let i = 0; i < p.length; i++) {
+        const both = p[i] === left && p[i + 1] === right;
+        out.push(both ? made : p[i]);
+        i += both;
+      }
+      return out;
+    });
+  }
+  return { merges, vocab: numbered([...tokens]) };
+}
+
 const numbered = (tokens) => Object.fromEntries([...new Set(tokens)].map((t, i) => [t, i]));
 const words = lines
   .slice(0, 27)
@@ -413,6 +442,53 @@ files.expressions = file(words1, {
     split({ Regex: '^\\S|\\W$|[\\S\\n]{9}|\\bthe\\b|\\d{2}' }, 'Isolated'),
   ),
 });
+
+// Files as older versions wrote them: no type, and keys that mean nothing where they stand.
+const untyped = ({ type, ...model }) => ({ ...model, leftover: true });
+files.untyped_pieces = file(untyped(wordPiece), {
+  added_tokens: bertAdded.map((t) => ({ ...t, leftover: 1 })),
+  normalizer: { ...bertNormalizer(), leftover: 1 },
+  pre_tokenizer: { type: 'BertPreTokenizer', add_prefix_space: true },
+  post_processor: { ...bertTemplate, add_prefix_space: true },
+  decoder: { type: 'WordPiece', prefix: '##', cleanup: true, leftover: 1 },
+});
+files.untyped_unigram = file(untyped({ type: 'Unigram', unk_id: 3, vocab: unigram }), {
+  added_tokens: unigramAdded,
+  pre_tokenizer: metaspace({ str_rep: '▁' }),
+  decoder: metaspace({ str_rep: '▁' }),
+});
+files.untyped_words = file(untyped(words1), { pre_tokenizer: { type: 'Whitespace' } });
+files.untyped_pairs = file(untyped(bpe()), { added_tokens: pairsAdded, pre_tokenizer: metaspace() });
+
+// Merges of words whose last letter has a sign, and of words whose other letters have one.
+const suffixed = learnSigned((w) => [...w].map((c, i, all) => (i + 1 < all.length ? c : `${c}</w>`)), '');
+const prefixed = learnSigned((w) => [...w].map((c, i) => (i ? `@@${c}` : c)), '@@');
+for (const [name, { merges, vocab }] of Object.entries({ suffixed, prefixed })) {
+  share(`${name}_merges`, merges);
+  share(name, vocab);
+  files[name] = file(
+    bpe({
+      vocab,
+      merges,
+      byte_fallback: false,
+      fuse_unk: name === 'prefixed',
+      ...(name === 'suffixed' ? { end_of_word_suffix: '</w>' } : { continuing_subword_prefix: '@@' }),
+    }),
+    {
+      normalizer: { type: 'Lowercase' },
+      pre_tokenizer: { type: 'WhitespaceSplit' },
+      ...(name === 'suffixed' && { decoder: { type: 'BPEDecoder', suffix: '</w>' } }),
+    },
+  );
+}
+
+// Ids with gaps; a new token gets the number of tokens for its id.
+const gappy = share('gaps', Object.fromEntries(Object.entries(wordLevel).map(([t, i]) => [t, i + 3 * Math.floor(i / 50)])));
+files.gaps = file(
+  { ...words1, vocab: gappy },
+  { added_tokens: [added(gappy['the'], 'the', { special: false })], pre_tokenizer: { type: 'Whitespace' } },
+);
+
 for (const behavior of ['Removed', 'Isolated', 'MergedWithPrevious', 'MergedWithNext', 'Contiguous'])
   for (const invert of [false, true])
     files[`split_${behavior}_${invert}`] = file(words1, {
