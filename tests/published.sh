@@ -339,6 +339,18 @@ refuse "and errors" "$example" nothing x
 
 # ---- errors ----
 mkdir pickled && cp bert_mlm/config.json pickled && : >pickled/pytorch_model.bin
+# Git LFS leaves a pointer where a file was not fetched.
+for name in model.safetensors tokenizer.json config.json; do
+    cp -r llama pointer
+    printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 548105171\n' 7 >pointer/$name
+    refused "a Git LFS pointer as $name" 4 "pointer/$name is a Git LFS pointer, not the file itself (548105171 bytes are meant): run git lfs pull, or download it" \
+        generate -m pointer -p the
+    rm -r pointer
+done
+cp -r marian pointer
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 802397\n' 7 >pointer/source.spm
+refused "a Git LFS pointer as source.spm" 4 "source.spm is a Git LFS pointer, not the file itself (802397 bytes" translate -m pointer
+rm -r pointer
 refused "pytorch_model.bin alone" 5 "safetensors" info pickled
 model odd gpt2 && sed -i 's/"gpt2"/"t5"/' odd/config.json
 refused "an unknown architecture" 5 'unsupported architecture "t5"' info odd

@@ -74,6 +74,7 @@ qkv_status qkv__file_read(const char *path, size_t limit, qkv__bytes *out)
     if (status) return status;
     status = read_all(fd, path, limit, out);
     qkv__read_end(fd);
+    if (!status) status = qkv__refuse_lfs_pointer(path, out);
     if (status) qkv__bytes_free(out);
     return status;
 }
@@ -99,6 +100,7 @@ qkv_status qkv__file_map(const char *path, qkv__bytes *out)
     else if (S_ISREG(about.st_mode) && about.st_size > 0) status = map_all(fd, path, (size_t)about.st_size, out);
     else status = read_all(fd, path, SIZE_MAX, out);
     qkv__read_end(fd);
+    if (!status) status = qkv__refuse_lfs_pointer(path, out);
     if (status) qkv__bytes_free(out);
     return status;
 }

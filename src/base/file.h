@@ -14,9 +14,13 @@ typedef struct qkv__bytes {
     bool mapped;
 } qkv__bytes;
 
-/* Reads a whole regular file (or pipe); limit bounds its size. IO, LIMIT, MEMORY; *out is empty on error. */
+/* Reads a whole regular file (or pipe); limit bounds its size. IO, FORMAT for a Git LFS pointer, LIMIT, MEMORY; *out is empty
+ * on error. */
 qkv_status qkv__file_read(const char *path, size_t limit, qkv__bytes *out);
 void qkv__bytes_free(qkv__bytes *b);
+
+/* FORMAT, with what to do, for a Git LFS pointer in place of a file. qkv__file_read() and qkv__file_map() ask it. */
+qkv_status qkv__refuse_lfs_pointer(const char *path, const qkv__bytes *file);
 
 /* The same without reading it: what is looked at comes from the disk then, and what is written stays with this process. A pipe,
  * or a file without bytes, is read. The file must not be cut while it is mapped; one that is replaced stays as it was. */
