@@ -6,6 +6,7 @@
 #include "results.h"
 #include "streams.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,20 +123,45 @@ static qkv_status print_row(const group *g, const float *row)
     return QKV_OK;
 }
 
+static void print_json_start(const group *g, int64_t i, const char *label)
+{
+    printf("{\"line\": %lld, \"label\": ", (long long)(g->line - g->n + i + 1));
+    put_json_text(label, strlen(label));
+}
+
+/* A model with one class scores texts: its logit x, and 1 / (1 + e^-x). */
+static void print_only_class(const group *g, int64_t i)
+{
+    const char *label = qkv_model_label(g->model, 0);
+    double logit = (double)g->found.data[i], sigmoid = 1 / (1 + exp(-logit));
+    if (!given.json) {
+        printf("%s\t%.6f\t%.6f\n", label, sigmoid, logit);
+        return;
+    }
+    print_json_start(g, i, label);
+    printf(", \"sigmoid\": %.6f, \"logit\": %.6f}\n", sigmoid, logit);
+}
+
+static qkv_status print_classes(const group *g, int64_t i)
+{
+    const float *row = g->found.data + i * g->found.width;
+    if (given.json) {
+        print_json_start(g, i, qkv_model_label(g->model, likeliest(row, g->found.width)));
+        fputs(", \"probabilities\": {", stdout);
+    }
+    qkv_status status = print_row(g, row);
+    if (!status) puts(given.json ? "}}" : "");
+    return status;
+}
+
 static qkv_status print_group(const group *g)
 {
-    for (int64_t i = 0; i < g->n; i++) {
-        const float *row = g->found.data + i * g->found.width;
-        const char *label = qkv_model_label(g->model, likeliest(row, g->found.width));
-        if (given.json) {
-            printf("{\"line\": %lld, \"label\": ", (long long)(g->line - g->n + i + 1));
-            put_json_text(label, strlen(label));
-            fputs(", \"probabilities\": {", stdout);
-        }
-        qkv_status status = print_row(g, row);
-        if (status) return status;
-        puts(given.json ? "}}" : "");
+    qkv_status status = QKV_OK;
+    for (int64_t i = 0; i < g->n && !status; i++) {
+        if (g->found.width == 1) print_only_class(g, i);
+        else status = print_classes(g, i);
     }
+    if (status) return status;
     fflush(stdout);
     return QKV_OK;
 }
@@ -254,6 +280,9 @@ static qkv_status run(void)
     if (given.eval && (streams.texts.n || streams.input)) status = fail(QKV_USAGE, "texts and --eval: choose one");
     if (!status && !(g.model = qkv_model_load(given.model))) status = library_failed();
     if (!status && !qkv_model_label(g.model, 0)) status = fail(QKV_UNSUPPORTED, "%s is not a classifier", given.model);
+    if (!status && given.eval && !qkv_model_label(g.model, 1))
+        status = fail(QKV_UNSUPPORTED, "%s has one label, and scores texts: --eval needs a model with two or more",
+                      given.model);
     if (!status) status = make_room(&g);
     if (!status) status = given.eval ? evaluate(&g) : classify_lines(&g);
     if (!status && g.cut && !given.quiet)
@@ -267,8 +296,10 @@ const command classify_command = {
     .name = "classify",
     .summary = "tell which class lines of text belong to",
     .about = "Prints for each text, or line, its label, a TAB and the label's probability; with --all\n"
-             "every label and its probability, the likeliest first. The results are the same\n"
-             "bytes with any --batch and any number of threads.\n"
+             "every label and its probability, the likeliest first. A model with one label (a\n"
+             "cross-encoder, a reranker, a regression) has no probabilities: printed are the\n"
+             "label, 1 / (1 + e^-x) and its logit x. The results are the same bytes with any\n"
+             "--batch and any number of threads.\n"
              "\n"
              "--eval reads labelled texts and prints accuracy, precision, recall and F1 of each\n"
              "class and the confusion matrix. A text of more than --max-length tokens is cut,\n"

@@ -1,5 +1,5 @@
 /* make_model.c: writes the folder of a small model with random weights for the shell tests.
- * usage: make_model DIR KIND TEXT     KIND: pair, encoder, decoder, learned, ids; learned-decoder, ids-decoder
+ * usage: make_model DIR KIND TEXT     KIND: pair, encoder, decoder, learned, ids; learned-decoder, ids-decoder; scoring-encoder
  *                                     TEXT: what its tokenizer learns from; "ids" has no tokenizer
  */
 #include <qkv/qkv.h>
@@ -25,6 +25,7 @@ static qkv_model *make(const char *kind, int64_t vocabulary)
     if (strstr(kind, "encoder")) o.decoder_layers = 0;
     if (strstr(kind, "decoder")) o.encoder_layers = 0;
     if (strstr(kind, "learned")) o.positions = QKV_LEARNED, o.longest = 12;
+    if (strstr(kind, "scoring")) o.classes = 1;
     qkv_model *m = qkv_model_new(&o, 11);
     qkv_params *p = qkv_model_params(m);
     for (int64_t i = 0; m && i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.7f;
@@ -41,6 +42,7 @@ int main(int argc, char **argv)
         status = qkv_model_set_tokenizers(m, t, NULL);
         if (!status) t = NULL; /* the model's now */
     }
+    if (!status && strstr(argv[2], "scoring")) status = qkv_model_set_labels(m, (const char *const[]){ "relevance" }, 1);
     if (!status) status = qkv_model_save(m, argv[1]);
     if (status) fprintf(stderr, "make_model: %s\n", qkv_error());
     qkv_model_free(m);

@@ -339,6 +339,25 @@ refuse "and errors" "$example" nothing x
 
 # ---- errors ----
 mkdir pickled && cp bert_mlm/config.json pickled && : >pickled/pytorch_model.bin
+# ---- a model with one label scores texts ----
+"$make_model" scorer scoring-encoder "$golden/text.txt"
+printf 'the cat\nI love you\n' >in
+check "scores" run 0 "" classify -m scorer
+ids=$(echo "the cat" | "$qkv" tokenize -m scorer --ids | tr ' ' ',')
+run 0 "" forward -m scorer --source-ids "1,$ids,2" --classes y.npy --quiet # <s> the cat </s>
+logit=$(npy y.npy | tr -d ' ')
+run 0 "" classify -m scorer
+same "its sigmoid and its logit" "$(awk -v x="$logit" 'BEGIN { printf "relevance\t%.6f\t%.6f", 1 / (1 + exp(-x)), x }')" "$(head -n 1 out)"
+[ "$(sed -n 1p out)" != "$(sed -n 2p out)" ] && ok "texts differ" || not_ok "texts differ" "$(cat out)"
+check "--all changes nothing" run 0 "" classify -m scorer --all
+same "one label" "$(awk -v x="$logit" 'BEGIN { printf "relevance\t%.6f\t%.6f", 1 / (1 + exp(-x)), x }')" "$(head -n 1 out)"
+run 0 "" classify -m scorer --json
+same "and as JSON" "$(awk -v x="$logit" 'BEGIN { printf "{\"line\": 1, \"label\": \"relevance\", \"sigmoid\": %.6f, \"logit\": %.6f}", 1 / (1 + exp(-x)), x }')" \
+    "$(head -n 1 out)"
+printf 'relevance\tthe cat\n' >one.tsv
+refused "nothing to be right about" 5 "scorer has one label" classify -m scorer --eval one.tsv
+: >in
+
 # Git LFS leaves a pointer where a file was not fetched.
 for name in model.safetensors tokenizer.json config.json; do
     cp -r llama pointer

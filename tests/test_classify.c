@@ -305,6 +305,27 @@ static int32_t word_id(const qkv_model *m, const char *word)
     return id;
 }
 
+/* One class: its logit, of each text, by hand. */
+static void only_class(void **state)
+{
+    (void)state;
+    qkv_transformer_opts o = reader;
+    o.classes = 1;
+    qkv_model *m = word_model(&o);
+    static const char *const two[] = { "w1 w2 w3", "w4" };
+    qkv_rows found = { 0 };
+    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = two, .n = 2 }, NULL, &found), QKV_OK);
+    assert_int_equal(found.width, 1);
+    const int32_t ids[] = { START, word_id(m, "w1"), word_id(m, "w2"), word_id(m, "w3"), END };
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    const qkv_transformer *x = qkv_model_transformer(m);
+    float logit = qkv_item(qkv_transformer_classify(x, qkv_transformer_encode(x, t, ids, 1, 5, NULL), NULL));
+    assert_true(found.data[0] == logit && found.data[0] != found.data[1] && logit != 1);
+    qkv_tape_free(t);
+    qkv_rows_free(&found);
+    qkv_model_free(m);
+}
+
 /* ---- learning ---- */
 
 typedef struct learned {
@@ -826,6 +847,7 @@ int main(void)
         cmocka_unit_test(gradients_are_those_of_double),
         cmocka_unit_test(pooling_refuses),
         cmocka_unit_test(rows_alone_and_together),
+        cmocka_unit_test(only_class),
         cmocka_unit_test(weights_by_hand),
         cmocka_unit_test(classes_that_are_none),
         cmocka_unit_test(learning_and_using_read_alike),

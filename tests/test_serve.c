@@ -302,6 +302,32 @@ static void classes_are_the_librarys(void **state)
     qkv_rows_free(&rows);
 }
 
+/* A model with one class: its logit, and the sigmoid of it. */
+static void only_class(void **state)
+{
+    (void)state;
+    static const char *const text = "the cat", *const label = "relevance";
+    qkv_tokenizer *t = learn_tokens();
+    qkv_model *m = qkv_model_new(
+        &(qkv_transformer_opts){
+            .vocabulary = qkv_tokenizer_size(t), .dim = 16, .heads = 2, .inner = 32, .encoder_layers = 1, .classes = 1 },
+        11);
+    assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
+    assert_int_equal(qkv_model_set_labels(m, &label, 1), QKV_OK);
+    qkv_rows row = { 0 };
+    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = &text, .n = 1 }, NULL, &row), QKV_OK);
+    qkv_server *server = qkv_server_new(m, &(qkv_server_opts){ 0 });
+    assert_non_null(server);
+    json_t *x = answer_of(post(qkv_server_port(server), "/classify", "{\"text\":\"the cat\"}"), 200);
+    double logit = json_number_value(at(x, "classes/0/logit")), p = json_number_value(at(x, "classes/0/probability"));
+    assert_true((float)logit == row.data[0] && fabs(p - 1 / (1 + exp(-logit))) < 1e-6);
+    assert_string_equal(text_at(x, "classes/0/label"), label);
+    json_decref(x);
+    qkv_server_free(server);
+    qkv_rows_free(&row);
+    qkv_model_free(m);
+}
+
 static void vectors_are_the_librarys(void **state)
 {
     static const char *const texts[] = { "the cat", "我爱你" };
@@ -1207,6 +1233,7 @@ int main(void)
         cmocka_unit_test(lines_and_sentences_stay_apart),
         cmocka_unit_test(sentences_are_joined_as_their_signs_want_it),
         cmocka_unit_test(classes_are_the_librarys),
+        cmocka_unit_test(only_class),
         cmocka_unit_test(vectors_are_the_librarys),
         cmocka_unit_test(tokens_are_the_librarys),
         cmocka_unit_test(completions_are_the_librarys),

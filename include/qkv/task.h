@@ -306,7 +306,8 @@ QKV_API qkv_tensor *qkv_classify_batch(const qkv_model *m, qkv_tape *t, const qk
  * outlive it; NULL: all 1. The mean loss is sum w_i loss_i / texts. */
 QKV_API qkv_objective qkv_classifying(const float *weights, int64_t classes);
 
-/* The probability of each class, (n, classes). A text's numbers do not depend on the texts beside it. An empty text is read as
+/* The probability of each class, (n, classes). A model with one class (a cross-encoder, a reranker, a regression) gives its logit x
+ * instead, (n, 1); 1 / (1 + e^-x) brings it between 0 and 1. A text's numbers do not depend on the texts beside it. An empty text is read as
  * <s> </s>. USAGE for a model without classifier or tokenizer, LIMIT, MEMORY, NUMERIC. */
 QKV_API qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_rows *out);
 

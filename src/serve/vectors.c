@@ -2,6 +2,7 @@
 #include "attended.h"
 #include "server.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ static int most_probable_first(const void *a, const void *b)
     return x->class_id < y->class_id ? -1 : x->class_id > y->class_id;
 }
 
+/* All but the brace at its end. */
 static void put_class(qkv__json *j, const qkv_model *m, const scored *s)
 {
     const char *label = qkv_model_label(m, s->class_id);
@@ -33,11 +35,24 @@ static void put_class(qkv__json *j, const qkv_model *m, const scored *s)
     }
     qkv__put_raw(j, ",\"probability\":");
     qkv__put_float(j, s->probability);
-    qkv__put_raw(j, "}");
+}
+
+/* The only class of a model: its logit, and what the logistic function makes of it. */
+static void put_only_class(qkv__json *j, const qkv_model *m, float logit)
+{
+    qkv__put_raw(j, "\"classes\":[");
+    put_class(j, m, &(scored){ 1 / (1 + expf(-logit)), 0 });
+    qkv__put_raw(j, ",\"logit\":");
+    qkv__put_float(j, logit);
+    qkv__put_raw(j, "}]");
 }
 
 void qkv__put_classes(qkv__json *j, const qkv_model *m, const float *probabilities, int64_t n)
 {
+    if (n == 1) {
+        put_only_class(j, m, probabilities[0]);
+        return;
+    }
     scored *order = qkv__alloc(sizeof *order * (size_t)n);
     if (!order) {
         if (!j->status) j->status = QKV_MEMORY;
@@ -49,6 +64,7 @@ void qkv__put_classes(qkv__json *j, const qkv_model *m, const float *probabiliti
     for (int64_t i = 0; i < n; i++) {
         if (i) qkv__put_raw(j, ",");
         put_class(j, m, &order[i]);
+        qkv__put_raw(j, "}");
     }
     qkv__put_raw(j, "]");
     qkv__release(order, sizeof *order * (size_t)n);

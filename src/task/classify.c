@@ -95,15 +95,18 @@ qkv_objective qkv_classifying(const float *weights, int64_t classes)
 
 /* ---- using ---- */
 
-static qkv_tensor *probabilities(const qkv_model *m, qkv_tensor *hidden, const int32_t *lengths, const void *data)
+/* One class alone has the probability 1 whatever the text: its logit is what such a model says. */
+static qkv_tensor *class_scores(const qkv_model *m, qkv_tensor *hidden, const int32_t *lengths, const void *data)
 {
     (void)data;
-    return qkv_softmax(qkv_transformer_classify(qkv_model_transformer(m), hidden, lengths));
+    const qkv_transformer *x = qkv_model_transformer(m);
+    qkv_tensor *logits = qkv_transformer_classify(x, hidden, lengths);
+    return qkv_transformer_options(x)->classes > 1 ? qkv_softmax(logits) : logits;
 }
 
 qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_rows *out)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
     if (!o || !o->classes) return qkv__fail(QKV_USAGE, "classify: the model has no classifier");
-    return qkv__read_texts(m, texts, opts, probabilities, NULL, o->classes, out);
+    return qkv__read_texts(m, texts, opts, class_scores, NULL, o->classes, out);
 }
