@@ -78,14 +78,15 @@ static qkv_status read_group(work *w)
 
 /* ---- translations out ---- */
 
-static void refuse_long(work *w, int64_t number, int64_t tokens)
+static void refuse_long(work *w, int64_t number, int64_t n_source)
 {
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(w->model));
-    bool model_ends = o->positions == QKV_LEARNED && o->longest - 1 < given.max_source; /* one place is the end's */
+    static const char *const why[] = { [QKV_BOUND_OPTION] = "--max-source allows more",
+                                       [QKV_BOUND_POSITIONS] = "the model has positions for no more",
+                                       [QKV_BOUND_CONFIG] = "max_position_embeddings of its config.json allows no more" };
+    const qkv_translations *t = &w->found;
     char reason[160];
-    snprintf(reason, sizeof reason, "line %lld has %lld tokens, more than %lld: %s", (long long)number, (long long)tokens,
-             model_ends ? (long long)o->longest - 1 : given.max_source,
-             model_ends ? "the model has positions for no more" : "--max-source allows more");
+    snprintf(reason, sizeof reason, "line %lld has %lld tokens, more than %lld: %s", (long long)number,
+             (long long)(n_source - t->source_around), (long long)t->max_source, why[t->source_bound]);
     w->too_long++;
     fail(QKV_LIMIT, "%s", reason);
     print_no_translation(&w->format, number, reason);
@@ -98,7 +99,7 @@ static qkv_status translate_group(work *w)
     if (qkv_translate(w->model, (const char *const *)w->lines, w->lengths, w->n, &w->opts, &w->found)) return library_failed();
     for (int64_t i = 0; i < w->n && !status; i++) {
         source_line line = { w->done + i + 1, w->lines[i], w->lengths[i] };
-        if (w->found.status[i]) refuse_long(w, line.number, w->found.n_source[i] - 1);
+        if (w->found.status[i]) refuse_long(w, line.number, w->found.n_source[i]);
         else status = print_translations(&w->format, w->model, line, &w->found, i);
     }
     return status;

@@ -339,6 +339,15 @@ refuse "and errors" "$example" nothing x
 
 # ---- errors ----
 mkdir pickled && cp bert_mlm/config.json pickled && : >pickled/pytorch_model.bin
+# ---- who says how long a source may be ----
+echo 'the cat sat on the mat the cat sat on the mat the cat' >in
+sentence='18 tokens, more than 11: max_position_embeddings of its config.json allows no more'
+check "the files of the model" run 6 "line 1 has $sentence" translate -m marian
+check "whatever the option allows" run 6 "line 1 has $sentence" translate -m marian --max-source 15
+check "less than that, the option" run 6 "line 1 has 18 tokens, more than 5: --max-source allows more" translate -m marian --max-source 5
+: >in
+refused "and attend says the same" 6 "the text has $sentence" attend -m marian 'the cat sat on the mat the cat sat on the mat the cat'
+
 # ---- a model with one label scores texts ----
 "$make_model" scorer scoring-encoder "$golden/text.txt"
 printf 'the cat\nI love you\n' >in

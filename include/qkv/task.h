@@ -160,7 +160,7 @@ typedef struct qkv_translate_opts {
     int64_t max_length;
     int no_repeat;
     const char *prefix;      /* every translation starts with this text; NULL: none */
-    int64_t max_source;      /* tokens of a source, the end not counted; 0 means 1024; at most what learned positions allow */
+    int64_t max_source;      /* tokens of a source, what stands around it not counted; 0 means 1024; see qkv_source_bound */
     int attention;           /* 1: the cross-attention of every translation is kept */
     qkv_each_step each_step; /* NULL: none */
     void *each_step_data;
@@ -179,14 +179,20 @@ typedef struct qkv_translation {
 } qkv_translation;
 
 /* Results of one call; starts as zero, used again and again. */
+/* What bounds the tokens of a source: the options, learned positions, or max_position_embeddings of a published model's files. */
+typedef enum qkv_source_bound { QKV_BOUND_OPTION, QKV_BOUND_POSITIONS, QKV_BOUND_CONFIG } qkv_source_bound;
+
 typedef struct qkv_translations {
     int64_t n; /* texts */
     int n_best;
     qkv_status *status;    /* (n): QKV_OK, or LIMIT for a source of more than max_source tokens, which has no translation */
     int32_t **source_ids;  /* (n): n_source[i] ids, the end included; NULL where there is nothing to translate */
     int64_t *n_source;     /* (n); 0 for an empty text; for a source over the limit, how many it would have */
-    qkv_translation *best; /* (n, n_best), best first */
-    int layers, heads;     /* of cross */
+    int64_t max_source;    /* tokens that a source may have, the source_around that stand around it not counted */
+    int64_t source_around; /* n_source counts them */
+    qkv_source_bound source_bound; /* what says so */
+    qkv_translation *best;         /* (n, n_best), best first */
+    int layers, heads;             /* of cross */
     struct qkv__translating *work; /* working memory */
 } qkv_translations;
 QKV_API void qkv_translations_free(qkv_translations *t);
@@ -307,8 +313,8 @@ QKV_API qkv_tensor *qkv_classify_batch(const qkv_model *m, qkv_tape *t, const qk
 QKV_API qkv_objective qkv_classifying(const float *weights, int64_t classes);
 
 /* The probability of each class, (n, classes). A model with one class (a cross-encoder, a reranker, a regression) gives its logit x
- * instead, (n, 1); 1 / (1 + e^-x) brings it between 0 and 1. A text's numbers do not depend on the texts beside it. An empty text is read as
- * <s> </s>. USAGE for a model without classifier or tokenizer, LIMIT, MEMORY, NUMERIC. */
+ * instead, (n, 1); 1 / (1 + e^-x) brings it between 0 and 1. A text's numbers do not depend on the texts beside it. An empty text
+ * is read as <s> </s>. USAGE for a model without classifier or tokenizer, LIMIT, MEMORY, NUMERIC. */
 QKV_API qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_rows *out);
 
 /* ---- embedding: any encoder, pooled ---- */

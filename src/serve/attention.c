@@ -1,4 +1,5 @@
 /* attention.c: POST /attention: a text, what the model makes of it, and what its heads attend to. */
+#include "../task/frame.h"
 #include "attended.h"
 #include "server.h"
 
@@ -146,9 +147,7 @@ static qkv_status translate(asking *a)
                                       .each_step_data = a->generate.each_step_data };
     qkv_status status = qkv_translate(a->server->model, &a->text, &a->length, 1, &opts, &a->found);
     if (status) return status;
-    if (a->found.status[0])
-        return qkv__fail(QKV_LIMIT, "\"text\" has %lld tokens, more than the model has positions for",
-                         (long long)a->found.n_source[0]);
+    if (a->found.status[0]) return qkv__refuse_source(&a->found, 0, "\"text\"");
     if (a->found.best->n_ids < 0) return qkv__fail(QKV_FAILURE, "the search found no translation");
     return take_ids(a, a->found.best->ids, a->found.best->n_ids);
 }

@@ -1,7 +1,9 @@
 /* translation.c: POST /translate and GET /languages, as LibreTranslate has them. */
+#include "../task/frame.h"
 #include "passages.h"
 #include "server.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,11 +164,12 @@ static void put_translations(qkv__json *j, const qkv_server *s, const wanted *w,
 static qkv_status check_lengths(const translated *x)
 {
     const int64_t *first = x->passages.first;
+    char name[80];
     for (int64_t s = 0, i = 0; s < x->t.n; s++) {
         while (s >= first[i + 1]) i++;
-        if (x->t.status[s])
-            return qkv__fail(QKV_LIMIT, "sentence %lld of text %lld has %lld tokens, more than the model reads at once",
-                             (long long)(s - first[i] + 1), (long long)i, (long long)x->t.n_source[s]);
+        if (!x->t.status[s]) continue;
+        snprintf(name, sizeof name, "sentence %lld of text %lld", (long long)(s - first[i] + 1), (long long)i);
+        return qkv__refuse_source(&x->t, s, name);
     }
     return QKV_OK;
 }

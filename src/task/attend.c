@@ -124,6 +124,7 @@ static qkv_status search(job *j)
                                       .max_source = j->work->source.n };
     qkv_status status = qkv_translate(j->m, &text, &j->work->text.length, 1, &opts, found);
     if (status) return status;
+    if (found->status[0]) return qkv__refuse_source(found, 0, "attend: the text");
     if (found->best->n_ids < 0) return qkv__fail(QKV_FAILURE, "attend: the search found no translation");
     j->out->found = found->best;
     return qkv__tokens_put_ids(&j->work->target, j->target, found->best->ids, found->best->n_ids);

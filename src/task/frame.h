@@ -47,4 +47,7 @@ void qkv__framing_types(const qkv__framing *f, const int32_t *ids, int64_t n, in
 
 bool qkv__ends_text(const qkv__framing *f, int32_t id);
 
+/* LIMIT: what ("the text", say), which is source i of the results, has more tokens than may be, and who says so. */
+qkv_status qkv__refuse_source(const qkv_translations *t, int64_t i, const char *what);
+
 #endif

@@ -30,8 +30,7 @@ typedef struct job {
     const qkv_tokenizer *source, *target;
     qkv_search_opts search;
     qkv__framing f;
-    int64_t max_source; /* without the end */
-    qkv_tape *tape;     /* for attention; NULL: not wanted */
+    qkv_tape *tape; /* for attention; NULL: not wanted */
     qkv_translations *out;
     struct qkv__translating *work;
 } job;
@@ -84,7 +83,6 @@ static qkv_status find_published(job *j, const qkv_translate_opts *o)
     s->by_length = 1;
     if (o->length_penalty == 0) s->length_penalty = facts->length_penalty != 0 ? facts->length_penalty : 1;
     if (!o->beam && facts->beam) s->beam = (int)qkv__min(facts->beam, MOST_BEAM);
-    if (facts->context > 1) j->max_source = qkv__min(j->max_source, qkv__max(facts->context - j->f.around, 1));
     return QKV_OK;
 }
 
@@ -106,10 +104,33 @@ static qkv_status encode_prefix(job *j, const char *prefix)
     return j->search.prefix ? QKV_OK : QKV_MEMORY;
 }
 
-/* Where positions are learned they end somewhere, and the end takes one of them. */
-static int64_t longest_source(const qkv_transformer_opts *t, int64_t max_source)
+/* What stands around a source takes places too. */
+static void bound_source(qkv_translations *out, int64_t places, qkv_source_bound by)
 {
-    return t->positions == QKV_LEARNED ? qkv__min(max_source, t->longest - 1) : max_source;
+    int64_t most = qkv__max(places - out->source_around, 0);
+    if (places < 1 || most >= out->max_source) return;
+    out->max_source = most;
+    out->source_bound = by;
+}
+
+/* Where positions are learned they end somewhere. */
+static void bound_sources(job *j, const qkv_translate_opts *o)
+{
+    qkv_translations *out = j->out;
+    out->max_source = o->max_source ? o->max_source : DEFAULT_SOURCE;
+    out->source_around = j->f.single.before.n + j->f.single.after.n;
+    out->source_bound = QKV_BOUND_OPTION;
+    if (j->f.t->positions == QKV_LEARNED) bound_source(out, j->f.t->longest, QKV_BOUND_POSITIONS);
+    if (j->f.is_published) bound_source(out, j->f.facts->context, QKV_BOUND_CONFIG);
+}
+
+qkv_status qkv__refuse_source(const qkv_translations *t, int64_t i, const char *what)
+{
+    static const char *const why[] = { [QKV_BOUND_OPTION] = "no more are read at once",
+                                       [QKV_BOUND_POSITIONS] = "the model has positions for no more",
+                                       [QKV_BOUND_CONFIG] = "max_position_embeddings of its config.json allows no more" };
+    return qkv__fail(QKV_LIMIT, "%s has %lld tokens, more than %lld: %s", what, (long long)(t->n_source[i] - t->source_around),
+                     (long long)t->max_source, why[t->source_bound]);
 }
 
 static qkv_status settle(job *j, const qkv_translate_opts *o)
@@ -121,7 +142,6 @@ static qkv_status settle(job *j, const qkv_translate_opts *o)
     j->target = qkv_model_target_tokenizer(j->m);
     if (!j->source) return qkv__fail(QKV_USAGE, "translate: the model has no tokenizer: it knows ids, not text");
     if (o->max_source < 0) return qkv__fail(QKV_USAGE, "translate: max_source is negative");
-    j->max_source = longest_source(t, o->max_source ? o->max_source : DEFAULT_SOURCE);
     j->search = (qkv_search_opts){ .beam = o->beam ? o->beam : DEFAULT_BEAM,
                                    .n_best = o->n_best,
                                    .length_penalty = o->length_penalty,
@@ -132,6 +152,7 @@ static qkv_status settle(job *j, const qkv_translate_opts *o)
     j->out->layers = t->decoder_layers;
     j->out->heads = (int)t->heads;
     qkv_status status = find_specials(j, o);
+    if (!status) bound_sources(j, o);
     if (!status && o->prefix) status = encode_prefix(j, o->prefix);
     if (!status) status = qkv__search_settle(j->m, &j->search);
     if (!status && o->attention && !(j->tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 })))
@@ -176,7 +197,7 @@ static qkv_status encode(job *j, int64_t i, const char *text, size_t length)
     if (status && status != QKV_LIMIT) return status;
     const qkv__marks *before = &j->f.single.before, *after = &j->f.single.after;
     out->n_source[i] = (int64_t)ids->n + before->n + after->n;
-    if (status || (int64_t)ids->n > j->max_source) return out->status[i] = QKV_LIMIT, QKV_OK;
+    if (status || (int64_t)ids->n > out->max_source) return out->status[i] = QKV_LIMIT, QKV_OK;
     int32_t *to = out->source_ids[i] = take(j, out->n_source[i] + 1, sizeof *to);
     if (!to) return QKV_MEMORY;
     memcpy(to, before->ids, sizeof *to * (size_t)before->n);
