@@ -339,6 +339,32 @@ refuse "and errors" "$example" nothing x
 
 # ---- errors ----
 mkdir pickled && cp bert_mlm/config.json pickled && : >pickled/pytorch_model.bin
+# ---- CamemBERT: a RoBERTa whose SentencePiece tokens begin behind other special ones ----
+model camembert roberta_mlm
+sed -i 's/"roberta"/"camembert"/; s/"RobertaForMaskedLM"/"CamembertForMaskedLM"/; s/"bos_token_id": 0/"bos_token_id": 5/; s/"eos_token_id": 2/"eos_token_id": 6/' \
+    camembert/config.json
+cat >camembert/tokenizer.json <<'JSON'
+{"added_tokens": [{"id": 0, "content": "<s>NOTUSED", "special": true}, {"id": 1, "content": "<pad>", "special": true},
+  {"id": 2, "content": "</s>NOTUSED", "special": true}, {"id": 3, "content": "<unk>", "special": true}, {"id": 5, "content": "<s>", "special": true},
+  {"id": 6, "content": "</s>", "special": true}, {"id": 22, "content": "<mask>", "lstrip": true, "special": true}],
+ "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, {"type": "Metaspace", "replacement": "▁", "add_prefix_space": true}]},
+ "decoder": {"type": "Metaspace", "replacement": "▁", "add_prefix_space": true},
+ "post_processor": {"type": "RobertaProcessing", "sep": ["</s>", 6], "cls": ["<s>", 5], "trim_offsets": true, "add_prefix_space": true},
+ "model": {"type": "Unigram", "unk_id": 3, "vocab": [["<s>NOTUSED", 0.0], ["<pad>", 0.0], ["</s>NOTUSED", 0.0], ["<unk>", 0.0], ["<unk>NOTUSED", -100],
+  ["<s>", 0.0], ["</s>", 0.0], ["▁", -2], ["▁le", -3], ["▁la", -3.1], ["▁chat", -5], ["▁maison", -6], ["s", -2.5], ["e", -2.6], ["▁mange", -7],
+  ["▁est", -4], ["▁un", -4], ["t", -3.5], ["a", -3.2], ["▁petit", -7], [".", -3], [",", -3], ["<mask>", 0.0]]}}
+JSON
+echo 'le chat mange' >in
+check "CamemBERT's frame" run 0 "" tokenize -m camembert --framed
+same "reads as it does" "<s> ▁le ▁chat ▁mange </s>" "$(cat out)"
+: >in
+check "fill of CamemBERT" run 0 "" fill -m camembert 'le <mask> mange' --n-best 3
+same "as many as were asked for" 3 "$(wc -l <out)"
+run 0 "" forward -m roberta_mlm --source-ids 5,8,10,22,6 --logits 1.npy --quiet
+check "its numbers" run 0 "" forward -m camembert --source 'le chat<mask>' --logits 2.npy --quiet
+check "are RoBERTa's" cmp 1.npy 2.npy
+contains "info" "$("$qkv" info camembert)" "camembert" "fill"
+
 # ---- who says how long a source may be ----
 echo 'the cat sat on the mat the cat sat on the mat the cat' >in
 sentence='18 tokens, more than 11: max_position_embeddings of its config.json allows no more'

@@ -120,9 +120,9 @@ static qkv_tensor *run(const qkv_model *model, qkv_tape *t, const batch *b)
     return qkv_transformer_decode(m, t, b->target, BATCH, b->target_length, b->target_lengths, x, b->lengths);
 }
 
-static void compare_model(const char *name)
+static void compare_folder(const char *path, const char *name)
 {
-    qkv_model *model = load(golden_folder(name));
+    qkv_model *model = load(path);
     const qkv_transformer *m = qkv_model_transformer(model);
     const qkv_transformer_opts *o = qkv_transformer_options(m);
     assert_int_equal(open_golden(name), QKV_OK);
@@ -141,6 +141,8 @@ static void compare_model(const char *name)
     qkv__safetensors_free(&golden);
     qkv_model_free(model);
 }
+
+static void compare_model(const char *name) { compare_folder(golden_folder(name), name); }
 
 static void parity_with_pytorch(void **state)
 {
@@ -259,6 +261,25 @@ static void set_key(const char *file, const char *key, const char *value)
     json_decref(config);
 }
 
+/* CamemBERT and XLM-RoBERTa are RoBERTas by other names: what PyTorch says of those, all of it. */
+static void other_names_of_roberta(void **state)
+{
+    (void)state;
+    static const char *const types[][2] = { { "camembert", "Camembert" }, { "xlm-roberta", "XLMRoberta" } };
+    static const char *const models[][2] = { { "roberta_mlm", "ForMaskedLM" },
+                                             { "roberta_classify", "ForSequenceClassification" } };
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++) {
+            char type[32], architectures[64];
+            snprintf(type, sizeof type, "\"%s\"", types[i][0]);
+            snprintf(architectures, sizeof architectures, "[\"%s%s\"]", types[i][1], models[k][1]);
+            copy_golden(models[k][0]);
+            set_key("config.json", "model_type", type);
+            set_key("config.json", "architectures", architectures);
+            compare_folder(folder, models[k][0]);
+        }
+}
+
 static void refuses(const char *row, qkv_status status, const char *words)
 {
     qkv_model *m = qkv_model_load(folder);
@@ -335,6 +356,16 @@ static void bad_keys(void **state)
         if (rows[i].status) refuses(rows[i].key, rows[i].status, rows[i].words);
         else qkv_model_free(load(folder));
     }
+}
+
+/* A regression is one logit: what it is for does not matter, but its weights must be there. */
+static void one_class_of_any_kind(void **state)
+{
+    (void)state;
+    copy_golden("bert_classify");
+    set_key("config.json", "problem_type", "\"regression\"");
+    set_key("config.json", "id2label", "{\"0\": \"score\"}");
+    refuses("regression", QKV_FORMAT, "\"classifier.weight\" is (3, 16), expected (1");
 }
 
 static void bad_modules(void **state)
@@ -905,6 +936,8 @@ int main(void)
         cmocka_unit_test(facts_of_marian),
         cmocka_unit_test(facts_of_the_others),
         cmocka_unit_test_setup_teardown(bad_keys, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(other_names_of_roberta, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(one_class_of_any_kind, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(bad_modules, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(missing_keys, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(saved_and_loaded, make_folder, remove_folder),

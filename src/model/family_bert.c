@@ -1,4 +1,4 @@
-/* family_bert.c: BERT, RoBERTa, XLM-RoBERTa and DistilBERT: encoders with learned positions, a norm after each sub-layer. */
+/* family_bert.c: BERT, RoBERTa, XLM-RoBERTa, CamemBERT and DistilBERT: encoders with learned positions, a norm after each sub-layer. */
 #include "family.h"
 
 #include <string.h>
@@ -40,11 +40,12 @@ static const qkv__rename bert_layer[] = {
     { NULL, NULL, 0, 0, 0 },
 };
 
-static qkv_status check_problem(const qkv__published *p)
+/* One class is a logit, whatever it is for. */
+static qkv_status check_problem(const qkv__published *p, int64_t classes)
 {
     static const char single[] = "single_label_classification";
     const char *kind = json_string_value(qkv__get(p, "problem_type"));
-    return !kind || !strcmp(kind, single) ? QKV_OK : qkv__unsupported(p, "problem_type", single);
+    return !kind || classes == 1 || !strcmp(kind, single) ? QKV_OK : qkv__unsupported(p, "problem_type", single);
 }
 
 /* A head fills in words; a classifier has classes. */
@@ -53,8 +54,8 @@ static qkv_status read_parts(const qkv__published *p, int parts, qkv_transformer
     o->head = o->output_bias = (parts & QKV__PART_HEAD) != 0;
     o->untied = o->head && !qkv__is_true(p, "tie_word_embeddings", true);
     if (!(parts & QKV__PART_CLASSIFIER)) return QKV_OK;
-    qkv_status status = check_problem(p);
-    return status ? status : qkv__count_labels(p, &o->classes);
+    qkv_status status = qkv__count_labels(p, &o->classes);
+    return status ? status : check_problem(p, o->classes);
 }
 
 static bool write_tied(const qkv_transformer_opts *o, json_t *config)
@@ -150,6 +151,7 @@ const qkv__family qkv__bert = { .type = "bert",
     }
 static const qkv__architecture roberta_architectures[] = ROBERTA_ARCHITECTURES("Roberta");
 static const qkv__architecture xlm_roberta_architectures[] = ROBERTA_ARCHITECTURES("XLMRoberta");
+static const qkv__architecture camembert_architectures[] = ROBERTA_ARCHITECTURES("Camembert");
 static const qkv__rename roberta_others[] = {
     { "embed.", "roberta.embeddings.word_embeddings.", 0, 0, 0 },
     { "token_types.", "roberta.embeddings.token_type_embeddings.", 0, 0, 0 },
@@ -209,6 +211,7 @@ static const char *not_roberta(const qkv_transformer_opts *o)
     }
 const qkv__family qkv__roberta = ROBERTA("roberta", roberta_architectures);
 const qkv__family qkv__xlm_roberta = ROBERTA("xlm-roberta", xlm_roberta_architectures);
+const qkv__family qkv__camembert = ROBERTA("camembert", camembert_architectures);
 
 /* ---- DistilBERT: no token types, a pooler of ReLU ---- */
 
