@@ -229,27 +229,31 @@ static bool wants_draws(void)
     return was_given("top-k") || was_given("top-p") || was_given("min-p") || was_given("seed") || was_given("samples");
 }
 
-static qkv_generate_opts settled(void)
+/* What the model's files ask for, and the options over it. */
+static qkv_generate_opts resolve_options(const qkv_model *m)
 {
-    if (!was_given("temp") && wants_draws()) given.temperature = 1;
-    return (qkv_generate_opts){ .max_tokens = given.max_tokens,
-                                .temperature = given.temperature,
-                                .top_k = given.top_k,
-                                .top_p = given.top_p,
-                                .min_p = given.min_p,
-                                .repetition_penalty = given.repetition_penalty,
-                                .no_repeat = given.no_repeat,
-                                .stops = (const char *const *)given.stops.at,
-                                .n_stops = given.stops.n,
-                                .seed = (uint64_t)given.seed };
+    qkv_generate_opts o = qkv_generate_defaults(m);
+    if (was_given("temp")) o.temperature = given.temperature;
+    else if (!o.temperature && wants_draws()) o.temperature = 1;
+    if (was_given("max-tokens")) o.max_tokens = given.max_tokens;
+    if (was_given("top-k")) o.top_k = given.top_k;
+    if (was_given("top-p")) o.top_p = given.top_p;
+    if (was_given("min-p")) o.min_p = given.min_p;
+    if (was_given("repetition-penalty")) o.repetition_penalty = given.repetition_penalty;
+    if (was_given("no-repeat-ngram")) o.no_repeat = given.no_repeat;
+    o.stops = (const char *const *)given.stops.at;
+    o.n_stops = given.stops.n;
+    o.seed = (uint64_t)given.seed;
+    return o;
 }
 
 static qkv_status run(void)
 {
     qkv_status status = check();
     if (status) return status;
-    work w = { .opts = settled(), .model = qkv_model_load(given.model) };
+    work w = { .model = qkv_model_load(given.model) };
     if (!w.model) return library_failed();
+    w.opts = resolve_options(w.model);
     status = generate_all(&w);
     qkv_generated_free(&w.made);
     qkv_model_free(w.model);
@@ -268,8 +272,11 @@ const command generate_command = {
              "Without options the likeliest token follows. --temp draws tokens at random, by\n"
              "the model's probabilities at 1, nearer to the likeliest below it. Where it is not\n"
              "given, it is 1 with any of --top-k, --top-p, --min-p, --seed and --samples, else\n"
-             "0. The filters work in the order top-k, top-p, min-p, after penalty and repeats.\n"
-             "Samples of a text, and texts, are printed with a line --- between them.\n"
+             "0. The files of a published model may ask for draws, filters and penalties of\n"
+             "their own (qkv info tells): an option overrides its part of that, and --temp 0\n"
+             "takes the likeliest token whatever they say. The filters work in the order\n"
+             "top-k, top-p, min-p, after penalty and repeats. Samples of a text, and texts, are\n"
+             "printed with a line --- between them.\n"
              "\n"
              "With --json, log_p has the logarithm of each token's probability by the model\n"
              "itself, before temperature and filters; finish is \"end\" (the text came to its\n"

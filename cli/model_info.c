@@ -92,6 +92,38 @@ static void print_abilities(const qkv_facts *f)
     putchar('\n');
 }
 
+static bool is_published(const qkv_facts *f) { return strcmp(f->family, "qkv") != 0; }
+
+/* How a published model is to be used, as its files say. */
+static void print_search(const qkv_facts *f)
+{
+    printf("%-15s beam %d", "search", f->beam ? f->beam : 4);
+    if (f->length_penalty != 0) printf(", length penalty %g", (double)f->length_penalty);
+    if (f->max_length > 1) printf(", at most %lld tokens", (long long)f->max_length - 1);
+}
+
+static void print_sampling(const qkv_model *m)
+{
+    const qkv_generate_opts o = qkv_generate_defaults(m);
+    if (o.temperature > 0) printf("%-15s draws, temperature %g", "generation", (double)o.temperature);
+    else printf("%-15s the likeliest token", "generation");
+    if (o.temperature > 0 && o.top_k) printf(", top-k %d", o.top_k);
+    if (o.temperature > 0 && o.top_p > 0) printf(", top-p %g", (double)o.top_p);
+    if (o.temperature > 0 && o.min_p > 0) printf(", min-p %g", (double)o.min_p);
+    if (o.repetition_penalty > 0) printf(", repetition penalty %g", (double)o.repetition_penalty);
+    if (o.max_tokens) printf(", at most %lld new tokens", (long long)o.max_tokens);
+}
+
+static void print_generation_settings(const qkv_model *m)
+{
+    const qkv_facts *f = qkv_model_facts(m);
+    if (!is_published(f) || !(f->can & (QKV_TRANSLATES | QKV_GENERATES))) return;
+    if (f->can & QKV_TRANSLATES) print_search(f);
+    else print_sampling(m);
+    if (f->no_repeat) printf(", no run of %d tokens twice", f->no_repeat);
+    putchar('\n');
+}
+
 static void print_labels(const qkv_model *m)
 {
     if (!qkv_model_label(m, 0)) return;
@@ -115,6 +147,7 @@ static void print_lines(const char *folder, const qkv_model *m)
     print_whole("context", f->context);
     print_tokenizer(folder, m);
     print_abilities(f);
+    print_generation_settings(m);
     print_whole("classes", o->classes);
     print_labels(m);
 }
@@ -137,6 +170,36 @@ static json_t *abilities_json(const qkv_facts *f)
     return list;
 }
 
+/* What the files of a published model say, and null for what they do not. */
+static void put_number(json_t *to, const char *key, double value)
+{
+    json_object_set_new(to, key, value != 0 ? json_real(value) : json_null());
+}
+
+static void put_count(json_t *to, const char *key, int64_t value)
+{
+    json_object_set_new(to, key, value ? json_integer(value) : json_null());
+}
+
+static json_t *generation_json(const qkv_model *m)
+{
+    const qkv_facts *f = qkv_model_facts(m);
+    json_t *to = json_object();
+    if (!is_published(f)) return json_decref(to), json_null();
+    json_object_set_new(to, "do_sample", json_boolean(f->sample));
+    put_number(to, "temperature", (double)f->temperature);
+    put_count(to, "top_k", f->top_k);
+    put_number(to, "top_p", (double)f->top_p);
+    put_number(to, "min_p", (double)f->min_p);
+    put_number(to, "repetition_penalty", (double)f->repetition_penalty);
+    put_count(to, "no_repeat_ngram_size", f->no_repeat);
+    put_count(to, "num_beams", f->beam);
+    put_number(to, "length_penalty", (double)f->length_penalty);
+    put_count(to, "max_length", f->max_length);
+    put_count(to, "max_new_tokens", f->max_new);
+    return to;
+}
+
 static json_t *labels_json(const qkv_model *m)
 {
     json_t *list = json_array();
@@ -148,16 +211,16 @@ static qkv_status print_json(const char *folder, const qkv_model *m)
 {
     const qkv_facts *f = qkv_model_facts(m);
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:o}", "architecture",
-                            f->family, "parameters", (json_int_t)qkv_params_count(qkv_model_params(m)), "bytes",
+    json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:o}",
+                            "architecture", f->family, "parameters", (json_int_t)qkv_params_count(qkv_model_params(m)), "bytes",
                             (json_int_t)f->bytes, "files", f->files, "encoder_layers", o->encoder_layers, "decoder_layers",
                             o->decoder_layers, "dim", (json_int_t)o->dim, "heads", (json_int_t)o->heads, "kv_heads",
                             (json_int_t)(o->kv_heads ? o->kv_heads : o->heads), "vocabulary", (json_int_t)o->vocabulary,
                             "target_vocabulary", (json_int_t)(o->target_vocabulary ? o->target_vocabulary : o->vocabulary),
                             "context", (json_int_t)f->context, "tokenizer", tokenizer_json(folder, m), "can", abilities_json(f),
-                            "classes", (json_int_t)o->classes, "labels", labels_json(m));
+                            "generation", generation_json(m), "classes", (json_int_t)o->classes, "labels", labels_json(m));
     if (!all) return fail(QKV_MEMORY, "out of memory");
-    json_dumpf(all, stdout, JSON_INDENT(2));
+    json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
     putchar('\n');
     json_decref(all);
     return QKV_OK;

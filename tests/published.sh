@@ -339,6 +339,41 @@ refuse "and errors" "$example" nothing x
 
 # ---- errors ----
 mkdir pickled && cp bert_mlm/config.json pickled && : >pickled/pytorch_model.bin
+# ---- what generation_config.json asks for ----
+model sampled llama && cp llama/tokenizer.json sampled
+printf '{"do_sample": true, "temperature": 2.5, "top_k": 7, "top_p": 0.9, "min_p": 0.01, "repetition_penalty": 1.3,
+ "no_repeat_ngram_size": 2, "max_new_tokens": 9}' >sampled/generation_config.json
+settings='--temp 2.5 --top-k 7 --top-p 0.9 --min-p 0.01 --repetition-penalty 1.3 --no-repeat-ngram 2'
+# by_files NAME ARGUMENTS.. -- ARGUMENTS..: the first, of the model with the file, print what the second do of the one without
+by_files() {
+    case_name=$1 first=
+    shift
+    while [ "$1" != -- ]; do first="$first $1" && shift; done
+    shift
+    run 0 "" generate -m sampled -p the $first --json && cp out wanted && run 0 "" generate -m llama -p the "$@" --json &&
+        if cmp -s out wanted; then ok "$case_name"; else not_ok "$case_name" "$(cat wanted)" "$(cat out)"; fi
+}
+by_files "a file's settings" --seed 3 -- $settings -n 9 --seed 3
+by_files "all seeds" --seed 4 --samples 3 -- $settings -n 9 --seed 4 --samples 3
+by_files "draws without a seed" -- $settings -n 9
+by_files "--temp 0 draws nothing" --temp 0 -- --temp 0 --repetition-penalty 1.3 --no-repeat-ngram 2 -n 9
+by_files "options override" --temp 1.5 --top-k 3 --repetition-penalty 1 -n 5 -- --temp 1.5 --top-k 3 --top-p 0.9 --min-p 0.01 --no-repeat-ngram 2 -n 5
+contains "info tells" "$("$qkv" info sampled)" \
+    "generation      draws, temperature 2.5, top-k 7, top-p 0.9, min-p 0.01, repetition penalty 1.3, at most 9 new tokens, no run of 2 tokens twice"
+contains "info of one without" "$("$qkv" info llama)" "generation      the likeliest token"
+contains "as JSON" "$("$qkv" info sampled --json)" '"do_sample": true' '"temperature": 2.5' '"min_p": 0.01' '"no_repeat_ngram_size": 2' '"num_beams": null'
+contains "of a translator" "$("$qkv" info marian)" "search          beam 4, length penalty 0.8, at most 10 tokens"
+contains "of ours" "$("$qkv" info own --json)" '"generation": null'
+cp -r marian no_runs
+sed 's/{/{"no_repeat_ngram_size": 1,/' marian/generation_config.json >no_runs/generation_config.json
+echo 'the cat' >in
+run 0 "" translate -m marian --no-repeat-ngram 1 --json && cp out wanted
+run 0 "" translate -m no_runs --json
+check "a translator's repeats" cmp out wanted
+run 0 "" translate -m marian --json
+if cmp -s out wanted; then not_ok "which it would have" "$(cat out)"; else ok "which it would have"; fi
+: >in
+
 # ---- CamemBERT: a RoBERTa whose SentencePiece tokens begin behind other special ones ----
 model camembert roberta_mlm
 sed -i 's/"roberta"/"camembert"/; s/"RobertaForMaskedLM"/"CamembertForMaskedLM"/; s/"bos_token_id": 0/"bos_token_id": 5/; s/"eos_token_id": 2/"eos_token_id": 6/' \

@@ -358,6 +358,31 @@ static void bad_keys(void **state)
     }
 }
 
+/* Draws only where the files ask for them; what is out of range is as if it were not there. */
+static void generation_that_files_ask_for(void **state)
+{
+    (void)state;
+    copy_golden("llama");
+    set_key("generation_config.json", "temperature", "0.5");
+    set_key("generation_config.json", "top_p", "7");
+    set_key("generation_config.json", "min_p", "0.25");
+    set_key("generation_config.json", "no_repeat_ngram_size", "3");
+    qkv_model *m = load(folder);
+    qkv_generate_opts o = qkv_generate_defaults(m);
+    assert_true(o.temperature == 0 && o.top_p == 0 && o.min_p == 0.25f && o.no_repeat == 3 && o.repetition_penalty == 0);
+    qkv_model_free(m);
+    set_key("generation_config.json", "do_sample", "true");
+    m = load(folder);
+    assert_true(qkv_generate_defaults(m).temperature == 0.5f);
+    qkv_model_free(m);
+    set_key("generation_config.json", "temperature", NULL);
+    m = load(folder);
+    assert_true(qkv_generate_defaults(m).temperature == 1);
+    qkv_model_free(m);
+    o = qkv_generate_defaults(NULL);
+    assert_true(o.temperature == 0 && o.max_tokens == 0);
+}
+
 /* A regression is one logit: what it is for does not matter, but its weights must be there. */
 static void one_class_of_any_kind(void **state)
 {
@@ -937,6 +962,7 @@ int main(void)
         cmocka_unit_test(facts_of_the_others),
         cmocka_unit_test_setup_teardown(bad_keys, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(other_names_of_roberta, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(generation_that_files_ask_for, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(one_class_of_any_kind, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(bad_modules, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(missing_keys, make_folder, remove_folder),

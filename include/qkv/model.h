@@ -90,8 +90,8 @@ typedef struct qkv_facts {
     float length_penalty;        /* a beam's score is the sum of log-probabilities / length^length_penalty */
     int64_t max_length, max_new; /* tokens of a text, and of what is added to a prompt */
     int sample;                  /* 1: chosen at random, else the most probable */
-    int top_k;
-    float temperature, top_p, repetition_penalty;
+    int top_k, no_repeat;        /* no_repeat: a run of so many tokens does not come twice */
+    float temperature, top_p, min_p, repetition_penalty;
     qkv_pooling pooling;  /* of embeddings */
     int normalise;        /* embeddings have length 1 */
     int64_t embed_length; /* tokens that an embedding reads, at most */

@@ -156,7 +156,7 @@ QKV_API qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t se
 typedef struct qkv_translate_opts {
     int beam;             /* 0 means 4; 1 is greedy */
     int n_best;           /* 0 means 1; at most beam */
-    float length_penalty; /* as in qkv_search_opts, and so are the next two */
+    float length_penalty; /* as in qkv_search_opts, and so are the next two; what is 0 is as a published model's files say */
     int64_t max_length;
     int no_repeat;
     const char *prefix;      /* every translation starts with this text; NULL: none */
@@ -232,6 +232,11 @@ typedef struct qkv_generate_opts {
     qkv_each_step each_step; /* NULL: none */
     void *each_step_data;
 } qkv_generate_opts;
+
+/* The options that a published model's files ask for (generation_config.json, else config.json): do_sample with temperature (1
+ * unless said), top_k, top_p and min_p; repetition_penalty, no_repeat_ngram_size and max_new_tokens. What they do not say, or
+ * say out of range, and all of it for NULL or a model of ours, is zero. qkv_generate() itself takes max_tokens alone from them. */
+QKV_API qkv_generate_opts qkv_generate_defaults(const qkv_model *m);
 
 /* A piece of new text, whole characters only, as soon as no stop string can begin in it. Not OK ends the generation. */
 typedef qkv_status (*qkv_generate_each)(void *data, const char *piece, size_t length);

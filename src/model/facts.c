@@ -162,17 +162,20 @@ static qkv_status read_ids_of(const files *f, qkv_facts *facts)
 static qkv_status read_search(const files *f, qkv_facts *facts)
 {
     const char *path;
-    int64_t beam = 0, top_k = 0;
+    int64_t beam = 0, top_k = 0, no_repeat = 0;
     qkv_status status = read_whole(f, "num_beams", 10000, &beam);
     if (!status) status = read_whole(f, "max_length", INT32_MAX, &facts->max_length);
     if (!status) status = read_whole(f, "max_new_tokens", INT32_MAX, &facts->max_new);
     if (!status) status = read_whole(f, "top_k", INT32_MAX, &top_k);
+    if (!status) status = read_whole(f, "no_repeat_ngram_size", INT32_MAX, &no_repeat);
     if (!status) status = read_number(f, "length_penalty", &facts->length_penalty);
     if (!status) status = read_number(f, "temperature", &facts->temperature);
     if (!status) status = read_number(f, "top_p", &facts->top_p);
+    if (!status) status = read_number(f, "min_p", &facts->min_p);
     if (!status) status = read_number(f, "repetition_penalty", &facts->repetition_penalty);
     facts->beam = (int)beam;
     facts->top_k = (int)top_k;
+    facts->no_repeat = (int)no_repeat;
     facts->sample = json_is_true(get(f, "do_sample", &path));
     return status;
 }

@@ -66,6 +66,21 @@ static qkv_status check_stops(const qkv_generate_opts *o)
     return QKV_OK;
 }
 
+qkv_generate_opts qkv_generate_defaults(const qkv_model *m)
+{
+    qkv_generate_opts o = { 0 };
+    const qkv_facts *f = qkv_model_facts(m);
+    if (!f) return o;
+    o.max_tokens = qkv__min(f->max_new, MOST_TOKENS);
+    o.no_repeat = f->no_repeat;
+    if (f->repetition_penalty > 0) o.repetition_penalty = f->repetition_penalty;
+    o.top_k = f->top_k;
+    if (f->top_p > 0 && f->top_p <= 1) o.top_p = f->top_p;
+    if (f->min_p > 0 && f->min_p <= 1) o.min_p = f->min_p;
+    if (f->sample) o.temperature = f->temperature > 0 ? f->temperature : 1;
+    return o;
+}
+
 static qkv_status settle(generation *g, const qkv_model *m)
 {
     g->transformer = qkv_model_transformer(m);

@@ -82,6 +82,7 @@ static qkv_status find_published(job *j, const qkv_translate_opts *o)
     s->n_banned = facts->n_banned;
     s->by_length = 1;
     if (o->length_penalty == 0) s->length_penalty = facts->length_penalty != 0 ? facts->length_penalty : 1;
+    if (!o->no_repeat) s->no_repeat = facts->no_repeat;
     if (!o->beam && facts->beam) s->beam = (int)qkv__min(facts->beam, MOST_BEAM);
     return QKV_OK;
 }
