@@ -16,7 +16,7 @@ static const char *const bleu_names[] = { "13a", "zh", "char", "intl", "none", N
 static struct {
     value_list train, valid;
     int metric, bleu;
-    bool separate;
+    bool separate, no_source_eos;
 } given;
 
 static const option options[] = {
@@ -25,6 +25,8 @@ static const option options[] = {
     { "valid", .group = DATA_GROUP, .value = "FILES", .help = "the same, to measure progress on", .list = &given.valid },
     TOKENIZER_OPTIONS,
     { "separate", .group = DATA_GROUP, .help = "source and target have a vocabulary each", .flag = &given.separate },
+    { "no-source-eos", .group = DATA_GROUP, .help = "the encoder reads a source without </s> at its end",
+      .flag = &given.no_source_eos },
     { "metric", .group = STOPPING_GROUP, .value = "NAME",
       .help = "what is best: the lowest loss (unless given) or the highest bleu", .choice = &given.metric,
       .names = metric_names },
@@ -206,15 +208,25 @@ static qkv_status train(qkv_model *m, qkv_pairs *pairs, qkv_pairs *valid)
     if (!status && given.valid.n) status = add_pairs(valid, m, &given.valid, 0, &valid_read);
     j.read = (training_data){ .noun = "pairs", .empty = read.empty, .too_long = read.too_long, .valid = valid_read.pairs };
     if (!status && given.valid.n) {
-        v.batches = (qkv_batch_opts){
-            .max_tokens = training.max_tokens, .in_order = 1, .start = j.start, .end = j.end, .pad = j.pad
-        };
+        v.batches = (qkv_batch_opts){ .max_tokens = training.max_tokens,
+                                      .in_order = 1,
+                                      .start = j.start,
+                                      .end = j.end,
+                                      .pad = j.pad,
+                                      .bare_source = j.bare_source };
         j.validate = validate;
         if (given.metric == BY_BLEU) status = read_valid_lines(&v);
     }
     if (!status) status = run_training(&j);
     free_valid_lines(&v);
     return status;
+}
+
+static qkv_status adjust_translator(void *data, const qkv_model *from, qkv_transformer_opts *o)
+{
+    (void)data;
+    if (!from) o->no_source_eos = given.no_source_eos;
+    return QKV_OK;
 }
 
 static qkv_status run(void)
@@ -226,7 +238,8 @@ static qkv_status run(void)
     if (!status && given.metric == BY_BLEU && !given.valid.n) status = fail(QKV_USAGE, "--metric bleu needs --valid");
     if (!status) status = check_training_folder(&train_translate_command);
     if (status) return status;
-    qkv_model *m = training_start(&(training_plan){ .add_words = add_words, .separate = given.separate }, &status);
+    const training_plan plan = { .add_words = add_words, .separate = given.separate, .adjust = adjust_translator };
+    qkv_model *m = training_start(&plan, &status);
     qkv_pairs *pairs = qkv_pairs_new(), *valid = qkv_pairs_new();
     if (m) status = pairs && valid ? train(m, pairs, valid) : library_failed();
     qkv_pairs_free(valid);

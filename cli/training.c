@@ -64,8 +64,9 @@ static qkv_status check_options(const command *c)
     }
     json_object_foreach (now, name, value) {
         const char *was = json_string_value(json_object_get(then, name)), *is = json_string_value(value);
-        if (!was) was = ""; /* an option that was not there then was not given */
-        if (!strcmp(was, is) || is_path(name) || used >= sizeof differences) continue;
+        bool is_newer = !was && !was_given(name); /* than the training is */
+        if (!was) was = "";
+        if (!strcmp(was, is) || is_newer || is_path(name) || used >= sizeof differences) continue;
         used += (size_t)snprintf(differences + used, sizeof differences - used, "%s--%s was \"%s\" and is \"%s\"",
                                  used ? "; " : "", name, was, is);
     }
@@ -462,9 +463,12 @@ qkv_status run_training(training_job *j)
 {
     run r = { .job = j };
     qkv_trainer_opts opts;
-    const qkv_batch_opts batches = {
-        .max_tokens = training.max_tokens, .start = j->start, .end = j->end, .pad = j->pad, .bare = j->bare
-    };
+    const qkv_batch_opts batches = { .max_tokens = training.max_tokens,
+                                     .start = j->start,
+                                     .end = j->end,
+                                     .pad = j->pad,
+                                     .bare = j->bare,
+                                     .bare_source = j->bare_source };
     qkv_status status = count_steps(&r, &batches);
     if (!status) status = training_opts(qkv_transformer_options(qkv_model_transformer(j->model))->dim, r.last_step, &opts);
     if (!status) r.planned = opts.schedule.steps;

@@ -191,6 +191,7 @@ struct training_job {
     const qkv_objective *objective; /* NULL: translation */
     int32_t start, end, pad;
     bool bare;                 /* batches of documents */
+    bool bare_source;          /* sources do not end with </s> */
     const char *unit;          /* what is counted: NULL means tokens */
     training_data read;
 

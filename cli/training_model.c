@@ -87,7 +87,8 @@ static qkv_status check_fixed(void)
     static const char *const fixed[] = { "preset",     "layers",    "encoder-layers", "decoder-layers", "dim",
                                          "heads",      "kv-heads",  "inner",          "norm",           "pre-norm",
                                          "activation", "longest",   "no-bias",        "positions",      "untied",
-                                         "vocab",      "tokenizer", "separate",       "tokens",         NULL };
+                                         "vocab",      "tokenizer", "separate",       "tokens",         "no-source-eos",
+                                         NULL };
     for (int i = 0; fixed[i]; i++)
         if (was_given(fixed[i]))
             return fail(QKV_USAGE, "--%s cannot be changed: --from %s decides it", fixed[i], training.from);
@@ -165,5 +166,6 @@ qkv_status find_specials(training_job *j, qkv_frame *frame)
     j->start = frame->start;
     j->end = frame->end;
     j->pad = frame->pad;
+    j->bare_source = qkv_transformer_options(qkv_model_transformer(j->model))->no_source_eos;
     return QKV_OK;
 }

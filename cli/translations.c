@@ -15,6 +15,7 @@ typedef struct shown {
     const qkv_translation *x;
     const int32_t *source; /* ids, the end included */
     int64_t columns;       /* ids of the source, the end included; 0: no attention */
+    int64_t tokens;        /* of them without the end */
     float *mean;           /* (x->n_ids + 1, columns) */
 } shown;
 
@@ -38,12 +39,12 @@ static int64_t most_attended(const shown *s, int64_t row)
 {
     const float *weights = s->mean + row * s->columns;
     int64_t most = 0;
-    for (int64_t j = 1; j + 1 < s->columns; j++)
+    for (int64_t j = 1; j < s->tokens; j++)
         if (weights[j] > weights[most]) most = j;
     return most;
 }
 
-static int64_t aligned_rows(const shown *s) { return s->columns > 1 ? s->x->n_ids : 0; }
+static int64_t aligned_rows(const shown *s) { return s->columns && s->tokens > 0 ? s->x->n_ids : 0; }
 
 static void print_alignment(const shown *s)
 {
@@ -127,7 +128,7 @@ static void open_json(const qkv_model *m, source_line line, const int32_t *ids, 
     printf("{\"line\": %lld, \"source\": ", (long long)line.number);
     put_json_text(line.text, line.length);
     fputs(", ", stdout);
-    put_tokens("source_tokens", qkv_model_source_tokenizer(m), ids, n > 0 ? n - 1 : 0);
+    put_tokens("source_tokens", qkv_model_source_tokenizer(m), ids, n);
     fputs(", \"translations\": [", stdout);
 }
 
@@ -137,9 +138,12 @@ qkv_status print_translations(const translation_format *f, const qkv_model *m, s
                               int64_t i)
 {
     qkv_status status = QKV_OK;
-    if (f->json) open_json(m, line, t->source_ids[i], t->n_source[i]);
+    int64_t tokens = t->n_source[i] > t->source_around ? t->n_source[i] - t->source_around : 0;
+    if (f->json) open_json(m, line, t->source_ids[i], tokens);
     for (int k = 0; k < t->n_best && !status; k++) {
-        shown s = { .m = m, .x = &t->best[i * t->n_best + k], .source = t->source_ids[i], .columns = t->n_source[i] };
+        shown s = {
+            .m = m, .x = &t->best[i * t->n_best + k], .source = t->source_ids[i], .columns = t->n_source[i], .tokens = tokens
+        };
         if (s.x->n_ids < 0) continue;
         if (!(status = average(t, &s))) {
             if (f->json && k) fputs(", ", stdout);

@@ -339,6 +339,29 @@ refuse "and errors" "$example" nothing x
 
 # ---- errors ----
 mkdir pickled && cp bert_mlm/config.json pickled && : >pickled/pytorch_model.bin
+# ---- whether a source of ours ends with </s> ----
+contains "config.json says so" "$(cat own/config.json)" '"source_eos": true'
+echo 'I love you' >in
+run 0 "" translate -m own --json --alignment && cp out wanted
+cp -r own older && sed -i 's/, *$/,/; /"source_eos"/d' older/config.json
+sed -i -e ':a' -e 'N' -e '$!ba' -e 's/,\n}/\n}/' older/config.json # it was the last key
+check "a folder from before" run 0 "" translate -m older --json --alignment
+check "translates the same" cmp out wanted
+cp -r own endless && sed -i 's/"source_eos": true/"source_eos": false/' endless/config.json
+check "one without" run 0 "" translate -m endless --json --alignment
+if cmp -s out wanted; then not_ok "translates otherwise" "$(cat out)"; else ok "translates otherwise"; fi
+tokens=$("$qkv" tokenize -m own <in | wc -w)
+columns() { sed 's/.*"attention": \[\[\([^]]*\)\].*/\1/' "$1" | tr ',' '\n' | wc -l; }
+same "a column for the end" $((tokens + 1)) "$(columns wanted)"
+same "and none without" "$tokens" "$(columns out)"
+: >in
+check "attend" run 0 "wrote a.json" attend -m endless 'I love you' --kind encoder -o a.json
+contains "reads no end" "$(tr -d ' \n' <a.json)" '"u"],"weights"'
+sed -i 's/"positions": "sinusoid"/"positions": "sinusoid_halves"/' endless/config.json
+refused "no Marian" 5 "its sources end with </s> (source_eos)" export -m endless --as marian -o no
+sed -i 's/"source_eos": false/"source_eos": 7/' endless/config.json
+refused "neither true nor false" 4 'key "source_eos": expected true or false' translate -m endless
+
 # ---- what generation_config.json asks for ----
 model sampled llama && cp llama/tokenizer.json sampled
 printf '{"do_sample": true, "temperature": 2.5, "top_k": 7, "top_p": 0.9, "min_p": 0.01, "repetition_penalty": 1.3,

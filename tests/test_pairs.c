@@ -159,6 +159,26 @@ static void odd_pairs(void **state)
     qkv_pairs_free(p);
 }
 
+/* Sources without the end, but for an empty one, which must have something to read. */
+static void bare_sources(void **state)
+{
+    (void)state;
+    const int32_t ids[] = { 7, 8, 9 }, wanted[] = { 7, 8, 9, 2, 0, 0 };
+    const qkv_batch_opts o = { .in_order = 1, .start = 1, .end = 2, .bare_source = 1 };
+    qkv_pairs *p = qkv_pairs_new();
+    assert_int_equal(qkv_pairs_add(p, ids, 3, ids, 2), QKV_OK);
+    assert_int_equal(qkv_pairs_add(p, NULL, 0, ids, 2), QKV_OK);
+    qkv_epoch *e = qkv_epoch_new(p, &o, 0);
+    qkv_batch b = { 0 };
+    assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_OK);
+    assert_true(b.rows == 2 && b.source_length == 3 && b.source_lengths[0] == 3 && b.source_lengths[1] == 1);
+    assert_memory_equal(b.source, wanted, sizeof wanted);
+    assert_int_equal(b.labels[2], 2);
+    qkv_batch_free(&b);
+    qkv_epoch_free(e);
+    qkv_pairs_free(p);
+}
+
 static qkv_status run_once(void)
 {
     qkv_pairs *p = make_pairs();
@@ -181,7 +201,8 @@ static void any_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_pair_once), cmocka_unit_test(same_epoch_same_batches), cmocka_unit_test(in_order),
+        cmocka_unit_test(each_pair_once), cmocka_unit_test(same_epoch_same_batches),
+        cmocka_unit_test(in_order),       cmocka_unit_test(bare_sources),
         cmocka_unit_test(odd_pairs),      cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,6 +47,22 @@ same "one file with tabs gives the same" "$(cksum <whole/model.safetensors)" "$(
     --steps 60 --out gz
 same "gzip gives the same" "$(cksum <whole/model.safetensors)" "$(cksum <gz/model.safetensors)"
 
+# A source without </s>: another training, which goes on as it began; one of before that option too.
+check "without </s>" train --steps 20 --no-source-eos --out endless
+same "config.json says so" 1 "$(grep -c '"source_eos": false' endless/config.json)"
+same "and by default that it is there" 1 "$(grep -c '"source_eos": true' whole/config.json)"
+train --steps 20 --out ended
+if [ "$(files ended)" = "$(files endless)" ]; then not_ok "it is another model"; else ok "it is another model"; fi
+train --steps 11 --no-source-eos --out endless2 && train --steps 20 --no-source-eos --resume --out endless2
+same "resumed" "$(files endless)" "$(files endless2)"
+check "not resumed with it" run 2 "--no-source-eos was" train translate $data $model --steps 30 --resume --out endless2
+cp -r ended before
+sed -i '/"no-source-eos"/d' before/training.json
+train --steps 25 --resume --out ended
+check "a training from before the option goes on" train --steps 25 --resume --out before
+same "with the same bytes" "$(files ended)" "$(files before)"
+rm -r ended endless endless2 before
+
 for stop in 1 4 9 13 20 22 31 40 47 59; do
     train --steps $stop --out stop$stop && train --steps 60 --resume --out stop$stop
     same "stopped at $stop and resumed" "$wanted" "$(files stop$stop)"

@@ -187,6 +187,7 @@ typedef struct qkv_transformer_opts {
      * stay, those that turn at most rotary_low times are divided by rotary_factor, the others are in between. */
     float rotary_factor, rotary_low, rotary_high;
     int64_t rotary_length;
+    int no_source_eos; /* of text, not of numbers: the encoder of a translator reads a source without </s> */
 } qkv_transformer_opts;
 
 typedef struct qkv_transformer qkv_transformer;

@@ -301,6 +301,7 @@ typedef struct qkv_batch_opts {
     int bare; /* 1: a target has its start and end already: it goes in without its last id and must come out without its first
                */
     int32_t pad;
+    int bare_source; /* 1: a source is its ids alone; one without any has the end all the same */
 } qkv_batch_opts;
 
 /* What a label is that does not count. */

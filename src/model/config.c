@@ -62,6 +62,7 @@ static const qkv__config_key keys[] = {
     { "rotary_low", QKV__NUMBER, QKV__AT(rotary_low), NULL, true },
     { "rotary_high", QKV__NUMBER, QKV__AT(rotary_high), NULL, true },
     { "rotary_length", QKV__COUNT, QKV__AT(rotary_length), NULL, true },
+    { "source_eos", QKV__UNLESS, QKV__AT(no_source_eos), NULL, true },
     { NULL, 0, 0, NULL, false },
 };
 _Static_assert(sizeof(qkv_norm_kind) == sizeof(int) && sizeof(qkv_activation) == sizeof(int) &&
@@ -124,8 +125,9 @@ static qkv_status read_key(const char *path, const qkv__config_key *k, const jso
         *(int *)to = (int)whole;
         return QKV_OK;
     case QKV__FLAG:
+    case QKV__UNLESS:
         if (!json_is_boolean(value)) return wrong(path, k, "true or false");
-        *(int *)to = json_is_true(value);
+        *(int *)to = json_is_true(value) == (k->type == QKV__FLAG);
         return QKV_OK;
     case QKV__NUMBER:
         if (!json_is_number(value) || !isfinite((float)json_number_value(value))) return wrong(path, k, "a finite number");
@@ -200,6 +202,7 @@ static json_t *value_of(const qkv__config_key *k, const qkv_transformer_opts *o)
     case QKV__COUNT: return json_integer(*(const int64_t *)from);
     case QKV__INT: return json_integer(*(const int *)from);
     case QKV__FLAG: return json_boolean(*(const int *)from);
+    case QKV__UNLESS: return json_boolean(!*(const int *)from);
     case QKV__NUMBER: return json_real((double)*(const float *)from);
     default: return word_of(k->words, *(const int *)from);
     }

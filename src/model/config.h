@@ -26,6 +26,7 @@ typedef enum qkv__config_type {
     QKV__COUNT,  /* int64_t */
     QKV__INT,    /* int */
     QKV__FLAG,   /* int, true or false */
+    QKV__UNLESS, /* int, the other way round: 0 is true */
     QKV__NUMBER, /* float */
     QKV__WORD    /* an enum */
 } qkv__config_type;

@@ -52,7 +52,7 @@ static qkv_status find_ends(job *j)
 {
     if (!has_encoder(j)) return qkv__framing_of(j->m, &j->f);
     qkv_status status = qkv__framing_whole(j->m, &j->f);
-    if (!status && !j->f.is_published && qkv_tokenizer_find(j->source, "</s>") != j->f.ids.end)
+    if (!status && !j->f.is_published && !j->t->no_source_eos && qkv_tokenizer_find(j->source, "</s>") != j->f.ids.end)
         return qkv__fail(QKV_USAGE, "attend: the token </s> must have the same id in the tokenizers of source and target");
     return status;
 }

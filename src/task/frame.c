@@ -51,6 +51,9 @@ static int32_t first_ordinary(const qkv__framing *f)
     return id;
 }
 
+/* Whether what an encoder reads ends with </s>; config.json of a translator may say otherwise. */
+static bool ends_sources(const qkv__framing *f) { return has_encoder(f) && !(has_decoder(f) && f->t->no_source_eos); }
+
 /* ---- ours ---- */
 
 static void frame_ours(qkv__framing *f)
@@ -62,7 +65,7 @@ static void frame_ours(qkv__framing *f)
                         .mask = qkv_tokenizer_find(f->source, "<mask>") };
     int32_t end = qkv_tokenizer_find(f->source, "</s>");
     if (!has_encoder(f) || !has_decoder(f)) put(&f->single.before, ids->start);
-    if (has_encoder(f)) put(&f->single.after, end);
+    if (ends_sources(f)) put(&f->single.after, end);
     f->pair = f->single;
     put(&f->pair.between, end);
 }
@@ -179,7 +182,7 @@ qkv_status qkv__framing_whole(const qkv_model *m, qkv__framing *f)
 {
     qkv_status status = qkv__framing_of(m, f);
     if (status) return status;
-    bool is_whole = f->ids.start >= 0 && f->ids.end >= 0 && (!has_encoder(f) || f->single.after.n);
+    bool is_whole = f->ids.start >= 0 && f->ids.end >= 0 && (!ends_sources(f) || f->single.after.n);
     return is_whole ? QKV_OK : lacks(f);
 }
 

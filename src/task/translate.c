@@ -60,7 +60,7 @@ static qkv_status find_ours(job *j)
     for (int i = 0; i < 3; i++)
         if ((*specials[i].id = qkv_tokenizer_find(j->target, specials[i].spelling)) < 0)
             return qkv__fail(QKV_USAGE, "translate: the model's tokenizer has no token %s", specials[i].spelling);
-    if (qkv_tokenizer_find(j->source, "</s>") != j->search.end)
+    if (!j->f.t->no_source_eos && qkv_tokenizer_find(j->source, "</s>") != j->search.end)
         return qkv__fail(QKV_USAGE, "translate: the token </s> must have the same id in the tokenizers of source and target");
     return QKV_OK;
 }
@@ -199,6 +199,10 @@ static qkv_status encode(job *j, int64_t i, const char *text, size_t length)
     const qkv__marks *before = &j->f.single.before, *after = &j->f.single.after;
     out->n_source[i] = (int64_t)ids->n + before->n + after->n;
     if (status || (int64_t)ids->n > out->max_source) return out->status[i] = QKV_LIMIT, QKV_OK;
+    if (!out->n_source[i]) { /* nothing that a token stands for, and no end */
+        out->best[i * out->n_best] = (qkv_translation){ .text = "" };
+        return QKV_OK;
+    }
     int32_t *to = out->source_ids[i] = take(j, out->n_source[i] + 1, sizeof *to);
     if (!to) return QKV_MEMORY;
     memcpy(to, before->ids, sizeof *to * (size_t)before->n);

@@ -134,11 +134,18 @@ static int32_t target_length(const qkv_epoch *e, int64_t i)
     return (int32_t)(e->o.bare ? qkv__max(n - 1, 1) : n + 1);
 }
 
+/* Ids that the encoder reads: with the end behind them, unless they are to be bare and there are any. */
+static int32_t source_length(const qkv_epoch *e, int64_t i)
+{
+    int64_t n = length_of(e->pairs, SOURCE, i);
+    return (int32_t)(e->o.bare_source && n ? n : n + 1);
+}
+
 static void place_pairs(qkv_epoch *e, uint64_t number)
 {
     qkv__key key = qkv__key_for(e->o.seed, number, 0);
     for (int64_t i = 0; i < e->pairs->n; i++)
-        e->places[i] = (place){ i, (int32_t)length_of(e->pairs, SOURCE, i) + 1, target_length(e, i), chance_of(key, i) };
+        e->places[i] = (place){ i, source_length(e, i), target_length(e, i), chance_of(key, i) };
     if (!e->o.in_order) qsort(e->places, (size_t)e->pairs->n, sizeof *e->places, by_length);
 }
 
@@ -238,10 +245,9 @@ static void fill_row(const qkv_epoch *e, const place *at, qkv_batch *b, int64_t 
 {
     const int32_t *source = e->pairs->ids + begin_of(e->pairs, SOURCE, at->pair);
     const int32_t *target = e->pairs->ids + begin_of(e->pairs, TARGET, at->pair);
-    int64_t n = length_of(e->pairs, TARGET, at->pair);
+    int64_t n = length_of(e->pairs, TARGET, at->pair), n_source = length_of(e->pairs, SOURCE, at->pair);
     int32_t *to = b->source + row * b->source_length;
-    for (int64_t i = 0; i < b->source_length; i++)
-        to[i] = i < at->source - 1 ? source[i] : i == at->source - 1 ? e->o.end : e->o.pad;
+    for (int64_t i = 0; i < b->source_length; i++) to[i] = i < n_source ? source[i] : i < at->source ? e->o.end : e->o.pad;
     int32_t *in = b->target + row * b->target_length, *out = b->labels + row * b->target_length;
     for (int64_t i = 0; i < b->target_length; i++) {
         in[i] = n || !e->o.bare ? input_at(e, target, at->target, i) : e->o.pad;
