@@ -234,7 +234,7 @@ static qkv_generate_opts resolve_options(const qkv_model *m)
 {
     qkv_generate_opts o = qkv_generate_defaults(m);
     if (was_given("temp")) o.temperature = given.temperature;
-    else if (!o.temperature && wants_draws()) o.temperature = 1;
+    else if (o.temperature == 0 && wants_draws()) o.temperature = 1;
     if (was_given("max-tokens")) o.max_tokens = given.max_tokens;
     if (was_given("top-k")) o.top_k = given.top_k;
     if (was_given("top-p")) o.top_p = given.top_p;

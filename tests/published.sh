@@ -259,6 +259,16 @@ check "with its tokenizers" run 0 "" forward -m marian2 --source 'the cat' --log
 check "the same bits" cmp 1.npy 2.npy
 refused "another shape" 5 "cannot be saved as llama" export -m gpt2 --as llama -o as_llama
 refused "our positions are not Marian's" 5 "sinusoid_halves" export -m own --as marian -o as_marian
+# What the documents promise: a translator of ours for other programs.
+grep -v "$(printf '\t')" "$golden/text.txt" >plain.en && paste plain.en plain.en >pairs.tsv
+tiny='--preset tiny --dim 16 --heads 2 --layers 1 --inner 32 --vocab 300 --steps 3 --max-tokens 64 --quiet'
+check "a translator with the sines first" run 0 "" train translate --positions sinusoid-halves --train pairs.tsv $tiny --out ours
+check "is a Marian" run 0 "wrote ours-marian" export -m ours --as marian -o ours-marian
+head -n 3 plain.en >in
+run 0 "" translate -m ours --beam 1 && cp out wanted
+check "which translates" run 0 "" translate -m ours-marian --beam 1
+check "as before" cmp out wanted
+: >in
 refused "no family" 2 "--as is missing" export -m gpt2 -o x
 refused "an unknown family" 2 "is not one of marian" export -m gpt2 --as t5 -o x
 refused "a folder with a model" 2 "holds a model already" export -m gpt2 --as gpt2 -o bert_mlm
