@@ -179,7 +179,7 @@ typedef struct qkv_translation {
 } qkv_translation;
 
 /* Results of one call; starts as zero, used again and again. */
-/* What bounds the tokens of a source: the options, learned positions, or max_position_embeddings of a published model's files. */
+/* What bounds the tokens of a source: the options, learned positions, or max_position_embeddings of a published config.json. */
 typedef enum qkv_source_bound { QKV_BOUND_OPTION, QKV_BOUND_POSITIONS, QKV_BOUND_CONFIG } qkv_source_bound;
 
 typedef struct qkv_translations {
@@ -235,7 +235,8 @@ typedef struct qkv_generate_opts {
 
 /* The options that a published model's files ask for (generation_config.json, else config.json): do_sample with temperature (1
  * unless said), top_k, top_p and min_p; repetition_penalty, no_repeat_ngram_size and max_new_tokens. What they do not say, or
- * say out of range, and all of it for NULL or a model of ours, is zero. qkv_generate() itself takes max_tokens alone from them. */
+ * say out of range, and all of it for NULL or a model of ours, is zero. qkv_generate() itself takes max_tokens alone from
+ * them. */
 QKV_API qkv_generate_opts qkv_generate_defaults(const qkv_model *m);
 
 /* A piece of new text, whole characters only, as soon as no stop string can begin in it. Not OK ends the generation. */
@@ -317,9 +318,9 @@ QKV_API qkv_tensor *qkv_classify_batch(const qkv_model *m, qkv_tape *t, const qk
  * outlive it; NULL: all 1. The mean loss is sum w_i loss_i / texts. */
 QKV_API qkv_objective qkv_classifying(const float *weights, int64_t classes);
 
-/* The probability of each class, (n, classes). A model with one class (a cross-encoder, a reranker, a regression) gives its logit x
- * instead, (n, 1); 1 / (1 + e^-x) brings it between 0 and 1. A text's numbers do not depend on the texts beside it. An empty text
- * is read as <s> </s>. USAGE for a model without classifier or tokenizer, LIMIT, MEMORY, NUMERIC. */
+/* The probability of each class, (n, classes). A model with one class (a cross-encoder, a reranker, a regression) gives its
+ * logit x instead, (n, 1); 1 / (1 + e^-x) brings it between 0 and 1. A text's numbers do not depend on the texts beside it. An
+ * empty text is read as <s> </s>. USAGE for a model without classifier or tokenizer, LIMIT, MEMORY, NUMERIC. */
 QKV_API qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_rows *out);
 
 /* ---- embedding: any encoder, pooled ---- */

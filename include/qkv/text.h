@@ -62,8 +62,8 @@ typedef struct qkv_tokenizer qkv_tokenizer;
  *                   Lowercase, StripAccents, BertNormalizer, Replace, Prepend, Strip and Precompiled; the pre-tokenizers
  *                   ByteLevel, Split, Whitespace, WhitespaceSplit, BertPreTokenizer, Metaspace, Digits and Punctuation; the
  *                   post-processors TemplateProcessing, BertProcessing, RobertaProcessing and ByteLevel; the decoders
- *                   ByteLevel, WordPiece, Metaspace, Replace, ByteFallback, Fuse, Strip and BPEDecoder; Sequences of them; added
- *                   tokens. A model without a type is the one whose keys it has. Truncation and padding are the caller's:
+ *                   ByteLevel, WordPiece, Metaspace, Replace, ByteFallback, Fuse, Strip and BPEDecoder; Sequences of them;
+ *                   added tokens. A model without a type is the one whose keys it has. Truncation and padding are the caller's:
  *                   they are passed over, and so are keys that Hugging Face's reader ignores
  *   *vocab.json     GPT-2's and RoBERTa's, with *merges.txt beside it; add_prefix_space of tokenizer_config.json counts
  *   *.txt           BERT's vocab.txt, a token a line; do_lower_case, strip_accents and tokenize_chinese_chars count

@@ -70,7 +70,7 @@ enum { MODEL_TYPES = sizeof model_types / sizeof *model_types };
 
 static const char *text_at(const json_t *object, const char *key) { return json_string_value(json_object_get(object, key)); }
 
-/* Older files do not name the type: it is the first, in this order, whose keys are all there, as Hugging Face's reader has it. */
+/* Older files do not name the type: it is the first, in this order, whose keys are all there, as Hugging Face reads it. */
 static const char *untyped_name(const json_t *model)
 {
     const json_t *vocab = json_object_get(model, "vocab");
@@ -360,7 +360,8 @@ static void find_bytes(qkv_tokenizer *t)
 }
 
 /* A score as Hugging Face's reader has it: its digits as a whole number, divided by a power of ten, which rounds twice. Ways of
- * equal scores, such as those of a row of dashes, are told apart by that last bit. The shortest digits are those of the file. */
+ * equal scores, such as those of a row of dashes, are told apart by that last bit. The shortest digits are the
+ * file's. */
 static double reread_score(double score)
 {
     char text[40];

@@ -14,8 +14,8 @@ qkv_status qkv__read_json(const char *path, json_t **top);
 /* jansson has no keys with a NUL: U+FDD0, which Unicode leaves to programs, stands in for it in what was read. */
 #define QKV__NUL_SIGN "\xEF\xB7\x90"
 
-/* From what a tokenizer.json holds; path starts the sentences of errors. has_nul: QKV__NUL_SIGN stands for a NUL in it. NULL with
- * the error set. */
+/* From what a tokenizer.json holds; path starts the sentences of errors. has_nul: QKV__NUL_SIGN stands for a NUL in it. NULL
+ * with the error set. */
 qkv_tokenizer *qkv__tokenizer_from_json(const char *path, const json_t *top, bool has_nul);
 
 /* From the bytes of a SentencePiece model. NULL with the error set. */
