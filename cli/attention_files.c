@@ -1,13 +1,12 @@
 /* attention_files.c: maps of attention as JSON, CSV and pictures. */
 #include "attention_maps.h"
 #include "options.h"
+#include "results.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 /* ---- JSON ---- */
 
@@ -102,22 +101,12 @@ static void put_maps_csv(FILE *to, const attention_maps *m)
 
 /* ---- files ---- */
 
-/* Under its name when it is whole: a file that was there stays until then. */
 static qkv_status write_text(const char *path, void (*put)(FILE *, const attention_maps *), const attention_maps *m)
 {
-    char *temporary = malloc(strlen(path) + 5);
-    if (!temporary) return fail(QKV_MEMORY, "out of memory");
-    sprintf(temporary, "%s.tmp", path);
-    errno = 0;
-    FILE *to = fopen(temporary, "we");
-    if (to) put(to, m);
-    bool is_written = to && !fflush(to) && !ferror(to) && !fsync(fileno(to));
-    is_written = to && !fclose(to) && is_written && !rename(temporary, path);
-    qkv_status status = is_written ? QKV_OK
-                                   : fail(QKV_IO, "%s: cannot write: %s", path, errno ? strerror(errno) : "write error");
-    if (to && !is_written) unlink(temporary);
-    free(temporary);
-    return status;
+    text_file file;
+    if (!begin_text(&file)) return QKV_MEMORY;
+    put(file.to, m);
+    return end_text(&file, path);
 }
 
 static qkv_status write_picture(const char *path, const attention_maps *m)

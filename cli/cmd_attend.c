@@ -74,7 +74,7 @@ static qkv_status check_out(void)
     bool known = !given.out;
     for (int i = 0; endings[i]; i++) known = known || ends_with(given.out, endings[i]);
     if (!known) return fail(QKV_UNSUPPORTED, "--out %s: a file ends with .png, .svg, .pdf, .html, .csv or .json", given.out);
-    return check_folder(given.out);
+    return check_output(given.out);
 }
 
 static qkv_status read_number(const char *name, const char *text, int unless_given, int *out)

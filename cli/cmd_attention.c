@@ -67,8 +67,8 @@ static qkv_status check_options(void)
     if (given.out && given.weights && !strcmp(given.out, given.weights))
         return fail(QKV_USAGE, "--out and --weights name the same file: %s", given.out);
     if (given.scale == 0) return fail(QKV_USAGE, "--scale must not be 0");
-    qkv_status status = check_folder(given.out);
-    return status ? status : check_folder(given.weights);
+    qkv_status status = check_output(given.out);
+    return status ? status : check_output(given.weights);
 }
 
 static qkv_status load_mask(mask_files *m, const operands *o)

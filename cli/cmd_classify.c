@@ -275,7 +275,7 @@ static void close_all(group *g)
 static qkv_status run(void)
 {
     group g = { 0 };
-    qkv_status status = given.eval ? check_folder(given.confusion) : QKV_OK;
+    qkv_status status = given.eval ? check_output(given.confusion) : QKV_OK;
     if (given.confusion && !given.eval) status = fail(QKV_USAGE, "--confusion needs --eval");
     if (given.eval && (streams.texts.n || streams.input)) status = fail(QKV_USAGE, "texts and --eval: choose one");
     if (!status && !(g.model = qkv_model_load(given.model))) status = library_failed();

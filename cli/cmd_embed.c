@@ -73,7 +73,7 @@ static qkv_status run_embed(void)
 {
     lines l = { 0 };
     qkv_rows rows = { 0 };
-    qkv_status status = check_folder(given.out);
+    qkv_status status = check_output(given.out);
     qkv_model *m = status ? NULL : qkv_model_load(given.model);
     if (!status && !m) status = library_failed();
     if (!status) status = read_texts(&l);

@@ -1,6 +1,7 @@
 /* cmd_example.c: qkv example: data to try the jobs on, made by grammars. */
 #include "grammar.h"
 #include "options.h"
+#include "results.h"
 #include "sentiment.h"
 #include "toy_language.h"
 
@@ -140,15 +141,12 @@ static qkv_status write_examples(const job *what, const char *name, const exampl
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s.%s", given.out, name, what->ending) >= (int)sizeof path)
         return fail(QKV_IO, "%s: the name is too long", given.out);
-    FILE *file = fopen(path, "w");
-    if (!file) return fail(QKV_IO, "%s: cannot write: %s", path, strerror(errno));
-    for (int i = 0; i < n; i++) fprintf(file, "%s\n", examples[i].line);
-    bool failed = ferror(file) || fflush(file);
-    int reason = errno;
-    fclose(file);
-    if (failed) return fail(QKV_IO, "%s: cannot write: %s", path, strerror(reason));
-    tell(what, path, examples, n);
-    return QKV_OK;
+    text_file file;
+    if (!begin_text(&file)) return QKV_MEMORY;
+    for (int i = 0; i < n; i++) fprintf(file.to, "%s\n", examples[i].line);
+    qkv_status status = end_text(&file, path);
+    if (!status) tell(what, path, examples, n);
+    return status;
 }
 
 static qkv_status write_all(const job *what, const collection *c)

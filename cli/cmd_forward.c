@@ -256,7 +256,7 @@ static qkv_status check_outputs(const qkv_transformer_opts *o)
         return fail(QKV_USAGE, "--hidden: %s has no decoder: see --encoder", given.model);
     if (given.classes && !o->classes) return fail(QKV_USAGE, "--classes: %s has no classifier", given.model);
     qkv_status status = QKV_OK;
-    for (size_t i = 0; !status && i < sizeof files / sizeof *files; i++) status = check_folder(files[i]);
+    for (size_t i = 0; !status && i < sizeof files / sizeof *files; i++) status = check_output(files[i]);
     return status;
 }
 

@@ -56,7 +56,7 @@ static qkv_status train(const qkv_words *w)
 
 static qkv_status run(void)
 {
-    qkv_status status = check_folder(given.out);
+    qkv_status status = check_output(given.out);
     if (status) return status;
     qkv_words *w = qkv_words_new_of((qkv_token_kind)given.kind);
     if (!w) return library_failed();

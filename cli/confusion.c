@@ -2,8 +2,8 @@
 #include "confusion.h"
 
 #include "json.h"
+#include "results.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,8 +129,9 @@ static void put_csv(FILE *f, const char *text)
 
 qkv_status write_confusion(const confusion *c, const char *path)
 {
-    FILE *f = fopen(path, "we");
-    if (!f) return fail(QKV_IO, "%s: cannot write: %s", path, strerror(errno));
+    text_file file;
+    FILE *f = begin_text(&file);
+    if (!f) return QKV_MEMORY;
     fputs("label,said,texts\n", f);
     for (int64_t i = 0; i < c->classes * c->classes; i++) {
         put_csv(f, qkv_model_label(c->model, i / c->classes));
@@ -138,7 +139,5 @@ qkv_status write_confusion(const confusion *c, const char *path)
         put_csv(f, qkv_model_label(c->model, i % c->classes));
         fprintf(f, ",%lld\n", (long long)c->counts[i]);
     }
-    bool is_written = !ferror(f);
-    is_written = !fclose(f) && is_written;
-    return is_written ? QKV_OK : fail(QKV_IO, "%s: cannot write: %s", path, strerror(errno));
+    return end_text(&file, path);
 }

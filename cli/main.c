@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -53,12 +54,13 @@ static void print_error(const char *sentence)
 
 qkv_status fail(qkv_status status, const char *format, ...)
 {
-    char sentence[1024];
+    char *sentence = NULL;
     va_list args;
     va_start(args, format);
-    vsnprintf(sentence, sizeof sentence, format, args);
+    bool has_memory = vasprintf(&sentence, format, args) >= 0;
     va_end(args);
-    print_error(sentence);
+    print_error(has_memory ? sentence : "out of memory");
+    if (has_memory) free(sentence);
     return status;
 }
 

@@ -3,11 +3,8 @@
 #include "options.h"
 #include "print.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 result drop_dims(const qkv_tensor *x, bool drop_0, bool drop_1)
 {
@@ -41,13 +38,24 @@ void print_result(const char *name, const result *r, const char *row, const char
     }
 }
 
-qkv_status check_folder(const char *path)
+qkv_status check_output(const char *path) { return path && qkv_file_check(path) ? library_failed() : QKV_OK; }
+
+FILE *begin_text(text_file *f)
 {
-    char folder[PATH_MAX];
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    if (!path) return QKV_OK;
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-    return access(folder, W_OK | X_OK) ? fail(QKV_IO, "%s: cannot write there: %s", path, strerror(errno)) : QKV_OK;
+    *f = (text_file){ 0 };
+    if (!(f->to = open_memstream(&f->text, &f->length))) fail(QKV_MEMORY, "out of memory");
+    return f->to;
+}
+
+qkv_status end_text(text_file *f, const char *path)
+{
+    bool is_whole = !ferror(f->to);
+    is_whole = !fclose(f->to) && is_whole;
+    qkv_status status = !is_whole                                  ? fail(QKV_MEMORY, "%s: out of memory", path)
+                        : qkv_file_write(path, f->text, f->length) ? library_failed()
+                                                                   : QKV_OK;
+    free(f->text);
+    return status;
 }
 
 qkv_status write_result(const char *path, const result *r, bool quiet)

@@ -5,6 +5,7 @@
 #include <qkv/qkv.h>
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /* A result as the user gave the operands: without the dimensions they did not have. It points into the tensor. */
 typedef struct result {
@@ -17,9 +18,18 @@ result drop_dims(const qkv_tensor *x, bool drop_0, bool drop_1);
 /* Prints each matrix of r as a table. row and column are the prefixes of the numbers at its sides; sums: see print.h. */
 void print_result(const char *name, const result *r, const char *row, const char *column, bool sums);
 
-/* IO, reported, when the folder of path is not there or takes no files: better known before a long computation than after it,
- * and before another file is written. Does nothing without a path. */
-qkv_status check_folder(const char *path);
+/* IO, reported, when nothing can be written to path: better known before a long computation than after it, and before another
+ * file is written. Does nothing without a path. */
+qkv_status check_output(const char *path);
+
+/* A text that is put together with a FILE and written at its end, as every file is. begin: NULL when memory is out, reported. */
+typedef struct text_file {
+    FILE *to;
+    char *text;
+    size_t length;
+} text_file;
+FILE *begin_text(text_file *f);
+qkv_status end_text(text_file *f, const char *path);
 
 /* Writes r as .npy and tells so on stderr unless quiet; reports its error. Does nothing without a path. */
 qkv_status write_result(const char *path, const result *r, bool quiet);

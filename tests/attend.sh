@@ -238,8 +238,8 @@ refused "an unknown ending" 5 ".png, .svg, .pdf, .html, .csv or .json" $all x -o
 refused "no ending" 5 ".png, .svg, .pdf, .html, .csv or .json" $all x -o map
 refused "a folder that is not there" 3 "no/map.png: cannot write" $all x -o no/map.png
 mkdir taken.csv taken.png
-refused "a folder for a .csv" 3 "taken.csv: cannot write" $all x -o taken.csv
-refused "a folder for a .png" 3 "taken.png" $all x -o taken.png
+refused "a folder for a .csv" 3 "taken.csv: it is a folder" $all x -o taken.csv
+refused "a folder for a .png" 3 "taken.png: it is a folder" $all x -o taken.png
 same "and nothing is left behind" "" "$(find . -name "*tmp*")"
 check "more tokens than positions" run 6 "has 13 tokens, the model has positions for 12" attend -m learned xxxxxxxxxxxx
 printf 'b\377d' >in
@@ -250,6 +250,21 @@ if [ -e /dev/full ]; then
     same "a full disk" 3 $?
 fi
 }
+
+# ---- links and pipes stay what they are ----
+mkdir far
+for ending in csv json svg html; do
+    ln -s "far/map.$ending" "link.$ending"
+    "$qkv" $all x -o "straight.$ending" && "$qkv" $all x -o "link.$ending" && "$qkv" $all x -o "link.$ending"
+    check "a link to a .$ending file that is not there, and to one that is" \
+        test -L "link.$ending" -a ! -L "far/map.$ending" -a "$(cksum <"far/map.$ending")" = "$(cksum <"straight.$ending")"
+    mkfifo "pipe.$ending"
+    timeout 10 cat "pipe.$ending" >got & reader=$!
+    timeout 20 "$qkv" $all x -o "pipe.$ending" 2>err || kill $reader 2>/dev/null
+    wait $reader
+    check "a pipe for a .$ending file" test -p "pipe.$ending" -a "$(cksum <got)" = "$(cksum <"straight.$ending")"
+done
+same "and nothing is left beside them" "map.csv map.html map.json map.svg" "$(cd far && echo *)"
 
 # ---- help ----
 contains "qkv attend --help" "$("$qkv" attend --help)" "[TEXT]" --target --kind --layer --head --out --no-special --pieces --beam --rollout \

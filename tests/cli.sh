@@ -159,6 +159,18 @@ bad "0 threads" 2 --threads $qkv_files --threads 0
 bad "too many threads" 2 256 $qkv_files -t 257
 fails "output into a folder that is not there" 3 no/o.npy attention $qkv_files --out no/o.npy
 fails "weights into a folder that is not there: no output either" 3 no/w.npy attention $qkv_files --out o.npy --weights no/w.npy
+mkdir -p folder.npy
+fails "output into a folder" 3 "folder.npy: it is a folder" attention $qkv_files --out folder.npy
+mkfifo pipe
+timeout 10 cat pipe >piped.npy & reader=$!
+timeout 20 "$qkv" attention $qkv_files --out pipe --quiet || kill $reader 2>/dev/null
+wait $reader
+"$qkv" attention $qkv_files --out straight.npy --quiet
+check "output into a pipe, which stays one" test -p pipe -a "$(cksum <piped.npy)" = "$(cksum <straight.npy)"
+check "output to standard output" test "$("$qkv" attention $qkv_files --out /proc/self/fd/1 --quiet | cksum)" = "$(cksum <straight.npy)"
+echo before >log
+"$qkv" attention $qkv_files --out /proc/self/fd/1 --quiet >>log
+check "which is not replaced" test "$( (echo before; cat straight.npy) | cksum)" = "$(cksum <log)"
 fails "output and weights into one file" 2 same attention $qkv_files --out o.npy --weights o.npy
 }
 "$qkv" attention --q huge.npy --k k3.npy --v v3.npy --out o.npy 2>/dev/null

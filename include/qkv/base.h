@@ -90,6 +90,16 @@ typedef struct qkv_files {
 /* Replaces the table; NULL puts the default back. */
 QKV_API void qkv_set_files(const qkv_files *table);
 
+/* Writes a whole file, by the rule that every file of the library is written by: a regular file, or one that is not there yet,
+ * appears under its name when all of it is on the disk, and until then the old one stays; a link stays, and the file that it
+ * leads to is the one that is replaced or made; a device, a pipe or a terminal is written into. IO, also for a folder; MEMORY;
+ * LIMIT for a path of 4096 bytes. */
+QKV_API qkv_status qkv_file_write(const char *path, const void *bytes, size_t size);
+
+/* Whether qkv_file_write() could begin: better known before a long computation than after it. Writes nothing. IO with the
+ * reason, LIMIT. */
+QKV_API qkv_status qkv_file_check(const char *path);
+
 /* ---- threads -----------------------------------------------------------------------------------
  * Work is shared by a pool of threads that starts with the first parallel call. How many there are never changes
  * a bit of any result. The count is QKV_THREADS, else OMP_NUM_THREADS, else the number of physical cores this process

@@ -187,24 +187,102 @@ qkv_status qkv__folder_make(const char *path)
     return qkv__fail(QKV_IO, "%s: cannot make the folder: %s", path, strerror(errno));
 }
 
+/* Where the bytes for a path go: into what is there, or into a new file that takes the place of `at`. */
+typedef struct destination {
+    bool in_place;
+    char at[4096];
+} destination;
+
+/* A link of /proc (/dev/stdout leads to one) stands for an open file, whose name is another thing. */
+static bool is_open_file(const char *link)
+{
+    struct stat about, proc;
+    return !lstat(link, &about) && !stat("/proc", &proc) && about.st_dev == proc.st_dev;
+}
+
+/* Puts the path that a link holds in its place, once; *is_link false: it is none. */
+static qkv_status follow_link(destination *d, bool *is_link)
+{
+    char link[sizeof d->at];
+    ssize_t length = readlink(d->at, link, sizeof link);
+    const char *slash = strrchr(d->at, '/');
+    *is_link = length >= 0;
+    if (!*is_link) return QKV_OK;
+    size_t start = *link == '/' || !slash ? 0 : (size_t)(slash - d->at) + 1;
+    if (start + (size_t)length >= sizeof d->at)
+        return qkv__fail(QKV_LIMIT, "%.60s...: a link to a path that is too long", d->at);
+    d->in_place = is_open_file(d->at);
+    memcpy(d->at + start, link, (size_t)length);
+    d->at[start + (size_t)length] = '\0';
+    return QKV_OK;
+}
+
+/* The one rule of what writing to a path does: only a regular file is replaced, at the end of the links that lead to it. */
+static qkv_status find_destination(const char *path, destination *d)
+{
+    struct stat about;
+    if (strlen(path) >= sizeof d->at)
+        return qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than %zu bytes", path, sizeof d->at - 1);
+    bool is_there = !stat(path, &about), is_link = true;
+    if (!is_there && errno != ENOENT) return qkv__fail(QKV_IO, "%s: cannot write there: %s", path, strerror(errno));
+    if (is_there && S_ISDIR(about.st_mode)) return qkv__fail(QKV_IO, "%s: it is a folder: name a file to write", path);
+    *d = (destination){ .in_place = is_there && !S_ISREG(about.st_mode) };
+    strcpy(d->at, path);
+    qkv_status status = QKV_OK;
+    for (int i = 0; !status && is_link && !d->in_place && i < 64; i++) status = follow_link(d, &is_link);
+    return status;
+}
+
+/* The folder that a path is in, "." without one. */
+static void cut_name(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash) slash[slash == path] = '\0';
+    else strcpy(path, ".");
+}
+
+qkv_status qkv_file_check(const char *path)
+{
+    destination d;
+    if (!path) return qkv__fail(QKV_USAGE, "file: the path is NULL");
+    qkv_status status = find_destination(path, &d);
+    if (status) return status;
+    cut_name(d.at);
+    if (!(d.in_place ? access(path, W_OK) : access(d.at, W_OK | X_OK))) return QKV_OK;
+    return qkv__fail(QKV_IO, "%s: cannot write there: %s", path, strerror(errno));
+}
+
+/* Not truncated: an open file that a path of /proc leads to goes on at its end. */
+static qkv_status open_in_place(qkv__writer *w)
+{
+    struct stat about;
+    int append = !stat(w->path, &about) && S_ISREG(about.st_mode) ? O_APPEND : 0;
+    w->fd = files.open(w->path, O_WRONLY | O_NOCTTY | O_CLOEXEC | append, 0);
+    return w->fd < 0 ? qkv__fail(QKV_IO, "%s: cannot open: %s", w->path, strerror(errno)) : QKV_OK;
+}
+
+static qkv_status open_temporary(qkv__writer *w)
+{
+    char ending[32];
+    size_t length = strlen(w->target), n = (size_t)snprintf(ending, sizeof ending, ".%ld.tmp", (long)getpid());
+    char *temporary = qkv__alloc(length + n + 1);
+    if (!temporary) return QKV_MEMORY;
+    memcpy(temporary, w->target, length);
+    memcpy(temporary + length, ending, n + 1);
+    w->temporary = temporary;
+    w->fd = files.open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return w->fd < 0 ? qkv__fail(QKV_IO, "%s: cannot create: %s", w->path, strerror(errno)) : QKV_OK;
+}
+
 qkv_status qkv__write_begin(qkv__writer *w, const char *path)
 {
+    destination d;
     *w = (qkv__writer){ .fd = -1 };
-    char ending[32];
-    int n = snprintf(ending, sizeof ending, ".%ld.tmp", (long)getpid());
-    size_t length = strlen(path);
-    w->path = qkv__copy_text(path);
-    w->temporary = qkv__alloc(length + (size_t)n + 1);
-    if (!w->path || !w->temporary) {
-        qkv__release(w->temporary, length + (size_t)n + 1);
-        w->temporary = NULL; /* nothing there to remove */
-        return QKV_MEMORY;
-    }
-    memcpy(w->temporary, path, length);
-    memcpy(w->temporary + length, ending, (size_t)n + 1);
-    w->fd = files.open(w->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (w->fd < 0) return qkv__fail(QKV_IO, "%s: cannot create: %s", path, strerror(errno));
-    return QKV_OK;
+    qkv_status status = find_destination(path, &d);
+    if (status) return status;
+    if (!(w->path = qkv__copy_text(path))) return QKV_MEMORY;
+    if (d.in_place) return open_in_place(w);
+    return (w->target = qkv__copy_text(d.at)) ? open_temporary(w) : QKV_MEMORY;
 }
 
 qkv_status qkv__write_put(qkv__writer *w, const void *bytes, size_t size)
@@ -220,17 +298,19 @@ qkv_status qkv__write_put(qkv__writer *w, const void *bytes, size_t size)
     return QKV_OK;
 }
 
+/* Pipes, terminals and the folders of some file systems cannot be synced, and need not be. */
+static bool sync_failed(int fd) { return files.fsync(fd) && errno != EINVAL && errno != ENOTSUP && errno != EROFS; }
+
 /* The rename itself is on disk only when the folder is. */
 static qkv_status sync_folder(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    char *folder = qkv__copy_text(slash ? path : ".");
+    char *folder = qkv__copy_text(path);
     if (!folder) return QKV_MEMORY;
     size_t bytes = strlen(folder) + 1;
-    if (slash) folder[slash == path ? 1 : slash - path] = '\0';
+    cut_name(folder);
     int fd = files.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    /* A folder that may not be read, or a file system that cannot sync folders, is no reason to call a complete file lost. */
-    int failed = fd >= 0 && files.fsync(fd) && errno != EINVAL && errno != ENOTSUP;
+    /* A folder that may not be read is no reason to call a complete file lost. */
+    bool failed = fd >= 0 && sync_failed(fd);
     qkv_status status = failed ? qkv__fail(QKV_IO, "%s: cannot sync its folder: %s", path, strerror(errno)) : QKV_OK;
     if (fd >= 0) files.close(fd);
     qkv__release(folder, bytes);
@@ -240,19 +320,20 @@ static qkv_status sync_folder(const char *path)
 static void forget(qkv__writer *w)
 {
     qkv__release_text(w->path);
+    qkv__release_text(w->target);
     qkv__release_text(w->temporary);
     *w = (qkv__writer){ .fd = -1 };
 }
 
 qkv_status qkv__write_end(qkv__writer *w)
 {
-    if (files.fsync(w->fd)) return qkv__fail(QKV_IO, "%s: cannot sync: %s", w->path, strerror(errno));
+    if (sync_failed(w->fd)) return qkv__fail(QKV_IO, "%s: cannot sync: %s", w->path, strerror(errno));
     int fd = w->fd;
     w->fd = -1;
     if (files.close(fd)) return qkv__fail(QKV_IO, "%s: cannot close: %s", w->path, strerror(errno));
-    if (files.rename(w->temporary, w->path))
+    if (w->temporary && files.rename(w->temporary, w->target))
         return qkv__fail(QKV_IO, "%s: cannot rename the finished file: %s", w->path, strerror(errno));
-    qkv_status status = sync_folder(w->path);
+    qkv_status status = w->temporary ? sync_folder(w->target) : QKV_OK;
     forget(w);
     return status;
 }
@@ -264,9 +345,10 @@ void qkv__write_abandon(qkv__writer *w)
     forget(w);
 }
 
-qkv_status qkv__file_write(const char *path, const void *bytes, size_t size)
+qkv_status qkv_file_write(const char *path, const void *bytes, size_t size)
 {
     qkv__writer w;
+    if (!path || (!bytes && size)) return qkv__fail(QKV_USAGE, "file: a path and bytes are needed to write");
     qkv_status status = qkv__write_begin(&w, path);
     if (!status) status = qkv__write_put(&w, bytes, size);
     if (!status) status = qkv__write_end(&w);

@@ -51,20 +51,18 @@ void qkv__names_free(qkv__names *names);
 /* Makes a folder if it is not there. IO. */
 qkv_status qkv__folder_make(const char *path);
 
-/* A file that appears under its name only when it is complete: a temporary file in the same folder, written, fsynced, renamed,
- * and the folder fsynced. begin, any number of puts, end; on an error of any of them call abandon, which removes the temporary
- * file. */
+/* A file written piece by piece, by the rule of qkv_file_write(): a temporary file beside it, written, fsynced, renamed, and the
+ * folder fsynced; or what is there, written into. begin, any number of puts, end; on an error of any of them call abandon, which
+ * removes the temporary file. */
 typedef struct qkv__writer {
     int fd;
-    char *path, *temporary;
+    char *path;               /* as it was given */
+    char *target, *temporary; /* where the links lead to, and the new file beside it; NULL: written in place */
 } qkv__writer;
 qkv_status qkv__write_begin(qkv__writer *w, const char *path);
 qkv_status qkv__write_put(qkv__writer *w, const void *bytes, size_t size);
 qkv_status qkv__write_end(qkv__writer *w);
 void qkv__write_abandon(qkv__writer *w);
-
-/* All of it for a file that lies in memory. */
-qkv_status qkv__file_write(const char *path, const void *bytes, size_t size);
 
 /* Memory that lies in a temporary file (in TMPDIR, or /tmp): the system can take its pages back. The file has no name, so it is
  * gone when the process is. */

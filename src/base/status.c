@@ -24,9 +24,11 @@ const char *qkv_status_words(qkv_status status)
 /* A sentence that was cut in the middle of a UTF-8 character loses the piece of it. */
 static void drop_partial_character(char *text, size_t length)
 {
-    size_t start = length;
+    size_t start = length, first;
     while (start > 0 && ((unsigned char)text[start - 1] & 0xC0) == 0x80) start--;
-    if (start > 0 && (unsigned char)text[start - 1] >= 0xC0) text[start - 1] = '\0';
+    if (!start || (first = (unsigned char)text[start - 1]) < 0xC0) return;
+    size_t whole = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    if (length - start + 1 < whole) text[start - 1] = '\0';
 }
 
 qkv_status qkv__fail_with(qkv_status status, const char *format, va_list args)
@@ -47,7 +49,7 @@ qkv_status qkv__fail(qkv_status status, const char *format, ...)
 
 qkv_status qkv__fail_again(qkv_status status, const char *text)
 {
-    if (text != sentence) snprintf(sentence, sizeof sentence, "%s", text);
+    if (text != sentence) return qkv__fail(status, "%s", text);
     return last_status = status;
 }
 

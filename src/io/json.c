@@ -24,7 +24,7 @@ qkv_status qkv__json_write(const char *path, const json_t *value)
     qkv_status status;
     if (text && json_dumpb(value, text, length, style) == length) {
         text[length] = '\n';
-        status = qkv__file_write(path, text, length + 1);
+        status = qkv_file_write(path, text, length + 1);
     } else status = qkv__fail(QKV_MEMORY, "%s: out of memory while writing it", path);
     qkv__release(text, length + 1);
     return status;

@@ -13,7 +13,7 @@ static qkv_status copy(const char *from, const char *to)
     qkv__bytes bytes;
     qkv_status status = qkv__file_read(from, CARRIED_MAX, &bytes);
     if (status) return status;
-    status = qkv__file_write(to, bytes.data, bytes.size);
+    status = qkv_file_write(to, bytes.data, bytes.size);
     qkv__bytes_free(&bytes);
     return status;
 }

@@ -216,7 +216,7 @@ qkv_status qkv_explorer_write(const char *path, const qkv_model *m, const qkv_at
         return qkv__fail(QKV_USAGE, "explorer: a path, a model and what it attended to are needed");
     writing w = { .m = m, .a = a, .kind = kind, .layer = layer, .head = head };
     qkv_status status = make(&w);
-    if (!status) status = qkv__file_write(path, w.j.text.data, w.j.text.length);
+    if (!status) status = qkv_file_write(path, w.j.text.data, w.j.text.length);
     qkv_text_free(&w.j.text);
     return status;
 }

@@ -155,7 +155,7 @@ qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path)
     if (t->pipeline) put_bytes(&o, t->pipeline->source.data, t->pipeline->source.length);
     else put_tokenizer(&o, t);
     qkv_status status = o.status;
-    if (!status) status = qkv__file_write(path, o.text.data, o.text.length);
+    if (!status) status = qkv_file_write(path, o.text.data, o.text.length);
     qkv_text_free(&o.text);
     return status;
 }

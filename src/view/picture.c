@@ -246,7 +246,7 @@ qkv_status qkv__picture_write(const char *call, const char *path, qkv__drawing *
     open_fonts(&p);
     if (!p.status) draw_file(&p, draw, what);
     g_object_unref(p.fonts);
-    if (!p.status) p.status = qkv__file_write(path, p.file.data, p.file.size);
+    if (!p.status) p.status = qkv_file_write(path, p.file.data, p.file.size);
     pthread_mutex_unlock(&drawing);
     qkv__bytes_free(&p.file);
     qkv__bytes_free(&p.layer);
