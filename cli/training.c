@@ -2,10 +2,12 @@
  *   checkpoint.safetensors   all that going on needs; written whole or not at all
  *   training.json            with which options it was started, and how it went
  *   log.jsonl                a line for each report and each validation */
+#include "results.h"
 #include "training.h"
 
 #include "labelled.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
@@ -148,8 +150,9 @@ static void record_data(json_t *record, const training_job *j)
 
 static qkv_status write_record(const run *r)
 {
-    const training_path path = training_file("training.json"), temporary = training_file("training.json.new");
+    const training_path path = training_file("training.json");
     const qkv_marks *marks = qkv_trainer_marks(r->trainer);
+    text_file file;
     json_t *record = json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:s}", "qkv", qkv_version(), "job", r->job->c->name,
                                "options", record_options(r->job->c), "pairs", (json_int_t)qkv_pairs_count(r->job->pairs),
                                "steps", (json_int_t)r->at.step, "epochs_begun", (json_int_t)r->at.epoch + 1, "best_step",
@@ -157,9 +160,14 @@ static qkv_status write_record(const run *r)
     if (record && r->planned) json_object_set_new(record, "schedule_steps", json_integer(r->planned));
     if (record && marks->best_step) json_object_set_new(record, "best_score", json_real(marks->best));
     if (record) record_data(record, r->job);
-    bool is_written = record && !json_dump_file(record, temporary.text, JSON_INDENT(2)) && !rename(temporary.text, path.text);
+    qkv_status status = record ? QKV_OK : fail(QKV_MEMORY, "%s: out of memory", path.text);
+    if (!status && !begin_text(&file)) status = QKV_MEMORY;
+    if (!status) {
+        json_dumpf(record, file.to, JSON_INDENT(2));
+        status = end_text(&file, path.text);
+    }
     json_decref(record);
-    return is_written ? QKV_OK : fail(QKV_IO, "%s: cannot write: %s", path.text, strerror(errno));
+    return status;
 }
 
 static qkv_status save_checkpoint(run *r)
@@ -388,13 +396,24 @@ static qkv_status open_log(run *r)
     return QKV_OK;
 }
 
-/* What a killed run was writing: "NAME.123.tmp". */
-static void sweep_folder(void)
+/* "NAME.123.tmp" */
+static bool is_temporary(const char *name)
 {
-    DIR *folder = opendir(training.out);
+    size_t length = strlen(name), digits = 0;
+    if (length < 6 || strcmp(name + length - 4, ".tmp")) return false;
+    for (length -= 4; digits < length && isdigit((unsigned char)name[length - 1 - digits]);) digits++;
+    return digits && digits + 1 < length && name[length - 1 - digits] == '.';
+}
+
+/* Removes what a killed run was writing, also in the folders of the models that are kept: step-N, step-N/1_Pooling. */
+static void sweep_folder(const char *path, int depth)
+{
+    DIR *folder = opendir(path);
     for (const struct dirent *e; folder && (e = readdir(folder));) {
-        size_t length = strlen(e->d_name);
-        if (length > 4 && !strcmp(e->d_name + length - 4, ".tmp")) unlink(training_file(e->d_name).text);
+        char entry[4096 + sizeof e->d_name];
+        snprintf(entry, sizeof entry, "%.4095s/%s", path, e->d_name);
+        if (is_temporary(e->d_name)) unlink(entry);
+        else if (depth && (!strncmp(e->d_name, "step-", 5) || !strcmp(e->d_name, "1_Pooling"))) sweep_folder(entry, depth - 1);
     }
     if (folder) closedir(folder);
 }
@@ -406,7 +425,7 @@ static qkv_status begin(run *r)
     r->saved_step = -1;
     qkv_status status = open_log(r);
     if (status) return status;
-    sweep_folder();
+    sweep_folder(training.out, 2);
     if (!training.quiet) print_plan(stderr, r->job, r->epoch_steps, r->last_step);
     if (training.resume && is_there("checkpoint.safetensors")) {
         if (qkv_trainer_resume(r->trainer, checkpoint.text)) return library_failed();
@@ -414,9 +433,11 @@ static qkv_status begin(run *r)
         r->saved_step = r->first_step = r->at.step;
         r->measured_step = r->at.step % r->valid_every ? -1 : r->at.step;
         say_line(&r->progress, "going on after step %lld", (long long)r->at.step);
-    } else if (qkv_model_save(r->job->model, training.out))
-        return library_failed(); /* the folder is a model's from the start */
-    return write_record(r);
+    }
+    /* Before the model's files: a folder that holds a model without a record is not ours to write again. */
+    status = write_record(r);
+    bool is_first = r->saved_step < 0; /* the folder is a model's from the start */
+    return !status && is_first && qkv_model_save(r->job->model, training.out) ? library_failed() : status;
 }
 
 /* ---- dry run ---- */

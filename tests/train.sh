@@ -1,7 +1,7 @@
 #!/bin/sh
-# train.sh: qkv train translate, as a user types it: bits, stops, bad input. usage: train.sh QKV ON_TERMINAL
+# train.sh: qkv train translate, as a user types it: bits, stops, bad input. usage: train.sh QKV ON_TERMINAL QKV_FAILING
 . "$(dirname "$0")/cases.sh"
-qkv=$(realpath "$1") on_terminal=$(realpath "$2")
+qkv=$(realpath "$1") on_terminal=$(realpath "$2") failing=$(realpath "$3")
 cd "$folder" || exit 1
 export LC_ALL=C.UTF-8
 
@@ -115,6 +115,38 @@ check "after a resume percent and step agree" awk -F'%' '{ n = split($1, before,
 TERM=dumb "$on_terminal" 80 "$qkv" train translate $data $loud --steps 9 --out dumb >dumb.said
 same "a dumb terminal has plain lines" 0 "$(tr -cd "\033" <dumb.said | wc -c | tr -d " ")"
 check "which tell the same" grep -q 'step 9/9  loss' dumb.said
+
+# ---- any file call may fail ----
+head -20 train.tsv >short.tsv
+short() {
+    program=$1
+    shift
+    "$program" train translate --train short.tsv --valid short.tsv --valid-every 1 $model --tokens characters --steps 1 -t 1 "$@"
+}
+short "$qkv" --out short
+short_files=$(files short) at=0 lost= failed=yes
+while [ $failed = yes ]; do
+    rm -rf again resumed
+    QKV_FAIL_AT=$at QKV_FAILED=failed short "$failing" --out again 2>err
+    cp -r again resumed 2>err
+    failed=$(cat failed) at=$((at + 1))
+    resume=; [ ! -e again/checkpoint.safetensors ] || resume=--resume
+    short "$qkv" $resume --out again 2>err || lost="$lost $at: $(cat err)"
+    resume=; [ ! -e resumed/training.json ] || resume=--resume
+    short "$qkv" $resume --out resumed 2>err || lost="$lost $at: $(cat err)"
+    [ "$(files again) $(files resumed)" = "$short_files $short_files" ] || lost="$lost $at: other bytes"
+done
+same "each file call fails once: the same command starts again, or goes on, to the same bytes" "yes " \
+    "$([ $at -gt 40 ] && echo yes) $lost"
+
+# A kill while a model is kept leaves a part of a file in its folder; other people's files stay.
+check "the models of some steps are kept" train --steps 20 --keep 2 --out kept
+mkdir kept/step-20/1_Pooling kept/other
+touch kept/a.12.tmp kept/step-20/model.safetensors.123.tmp kept/step-20/1_Pooling/config.json.7.tmp
+touch kept/mine.tmp kept/.5.tmp kept/12.tmp kept/step-20/mine.tmp kept/other/b.12.tmp
+check "and more of them" train --steps 40 --keep 2 --resume --out kept
+same "what was half-written is gone, and nothing else" "kept/.5.tmp kept/12.tmp kept/mine.tmp kept/other/b.12.tmp kept/step-20/mine.tmp" \
+    "$(find kept -name '*.tmp' | sort | paste -sd' ')"
 
 # ---- the folder ----
 check "log lines are JSON" awk '!/^{"step": [0-9]+, .*}$/ { exit 1 }' whole/log.jsonl
