@@ -1,6 +1,7 @@
 /* test_model.c: models in folders, and learning-rate schedules. */
 #include <qkv/qkv.h>
 
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -407,6 +408,30 @@ static void any_file_call_may_fail(void **state)
     qkv_model_free(m);
 }
 
+/* One value that is not finite, anywhere, and nothing is written. */
+static void values_that_are_not_saved(void **state)
+{
+    (void)state;
+    static const float values[] = { INFINITY, -INFINITY, NAN };
+    save(&tiny);
+    qkv_model *m = qkv_model_new(&tiny, 8);
+    qkv_params *p = qkv_model_params(m);
+    const qkv_tensor *last = qkv_params_tensor(p, qkv_params_tensors(p) - 1);
+    use_failing_files(0); /* none may be called */
+    for (int64_t k = 0; k < qkv_count(last); k++) {
+        float was = qkv_data(last)[k];
+        qkv_data(last)[k] = values[k % 3];
+        assert_int_equal(qkv_model_save(m, folder), QKV_NUMERIC);
+        assert_non_null(strstr(qkv_error(), qkv_params_name(p, qkv_params_tensors(p) - 1)));
+        qkv_data(last)[k] = was;
+    }
+    assert_false(failing.failed);
+    qkv_set_files(NULL);
+    qkv_data(last)[0] = FLT_MAX;
+    assert_int_equal(qkv_model_save(m, folder), QKV_OK);
+    qkv_model_free(m);
+}
+
 /* ---- schedules ---- */
 
 static void schedules(void **state)
@@ -469,6 +494,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(memory_for_a_mean_may_fail, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(any_allocation_may_fail, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(any_file_call_may_fail, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(values_that_are_not_saved, make_folder, remove_folder),
         cmocka_unit_test(schedules),
         cmocka_unit_test(bad_schedules),
     };

@@ -7,6 +7,7 @@
 
 #include "failing.h"
 #include "lcg.h"
+#include "train/optimizer.h"
 
 #include <qkv/qkv.h>
 
@@ -77,6 +78,31 @@ static void many_tasks_and_padding(void **state)
     assert_int_equal(qkv_set_threads(0), QKV_OK);
 }
 
+/* Gradients whose squares overflow leave the weights finite and the state not. */
+static void a_state_that_is_lost(void **state)
+{
+    (void)state;
+    enum { N = 40000, AT = 20000 }; /* in the second task */
+    qkv_params *p = qkv_params_new(1);
+    const qkv_tensor *first = qkv_params_add(p, "first", QKV_SHAPE(5), QKV_INIT_ZERO, 0);
+    const qkv_tensor *second = qkv_params_add(p, "second", QKV_SHAPE(N), QKV_INIT_ZERO, 0);
+    qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_ADAM });
+    assert_int_equal(qkv__optimizer_lost(o), -1);
+    for (int i = 0; i < N; i++) qkv_grad(second)[i] = 1;
+    assert_int_equal(qkv_optimizer_step(o), QKV_OK);
+    assert_int_equal(qkv__optimizer_lost(o), -1);
+    qkv_grad(second)[AT] = 1e30f;
+    assert_int_equal(qkv_optimizer_step(o), QKV_OK);
+    assert_true(isfinite(qkv_data(second)[AT]));
+    int64_t at = qkv__optimizer_lost(o), start = qkv_data(second) - qkv_params_data(p);
+    assert_true(at > start && at <= start + AT);
+    qkv_data(first)[4] = NAN;
+    assert_int_equal(qkv_optimizer_step(o), QKV_OK);
+    assert_int_equal(qkv__optimizer_lost(o), qkv_data(first) - qkv_params_data(p));
+    qkv_optimizer_free(o);
+    qkv_params_free(p);
+}
+
 static void refuses(void **state)
 {
     (void)state;
@@ -137,9 +163,8 @@ static void survives_failing_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_pytorch_after_100_steps),
-        cmocka_unit_test(many_tasks_and_padding),
-        cmocka_unit_test(refuses),
+        cmocka_unit_test(equals_pytorch_after_100_steps), cmocka_unit_test(many_tasks_and_padding),
+        cmocka_unit_test(a_state_that_is_lost),           cmocka_unit_test(refuses),
         cmocka_unit_test(survives_failing_memory),
     };
     return cmocka_run_group_tests_name("optim", tests, NULL, NULL);

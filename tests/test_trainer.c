@@ -233,6 +233,31 @@ static void numbers_that_blow_up(void **state)
     qkv_pairs_free(pairs);
 }
 
+/* An update that overflows is noticed at its own step, and the last checkpoint stays. */
+static void updates_that_overflow(void **state)
+{
+    (void)state;
+    qkv_pairs *pairs = make_pairs(100, 1);
+    qkv_model *m = qkv_model_new(&small, 3);
+    qkv_trainer_opts wild = options;
+    wild.schedule = (qkv_schedule){ .kind = QKV_CONSTANT, .lr = 1e38 };
+    qkv_trainer *t = qkv_trainer_new(m, pairs, &wild);
+    assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
+    size_t n, still;
+    char *before = bytes_of(path, &n);
+    assert_int_equal(qkv_trainer_step(t, NULL), QKV_NUMERIC);
+    assert_non_null(strstr(qkv_error(), "step 1: after its update a value of \""));
+    assert_int_equal(qkv_trainer_save(t, path), QKV_NUMERIC);
+    assert_non_null(strstr(qkv_error(), "is not finite"));
+    char *after = bytes_of(path, &still);
+    assert_true(n == still && !memcmp(before, after, n));
+    free(before);
+    free(after);
+    qkv_trainer_free(t);
+    qkv_model_free(m);
+    qkv_pairs_free(pairs);
+}
+
 /* ---- checkpoints that do not fit ---- */
 
 static void refuses(qkv_trainer *t, qkv_status status, const char *words)
@@ -354,6 +379,7 @@ int main(void)
         cmocka_unit_test(it_learns),
         cmocka_unit_test(parts_make_the_whole),
         cmocka_unit_test(numbers_that_blow_up),
+        cmocka_unit_test_setup_teardown(updates_that_overflow, make_path, remove_path),
         cmocka_unit_test_setup_teardown(other_checkpoints, make_path, remove_path),
         cmocka_unit_test_setup_teardown(cut_checkpoints, make_path, remove_path),
         cmocka_unit_test(bad_options),

@@ -256,6 +256,10 @@ refused "a loss that is not finite names the tensor and keeps the checkpoint" 8 
     --heads 2 --layers 1 --inner 32 --vocab 300 --max-tokens 128 --steps 50 --save-every 1 --lr 1e30 --schedule constant \
     --clip-norm 0 --optimizer sgd --quiet --out infinite
 check "which is whole" "$qkv" translate -m infinite </dev/null
+refused "an update that overflows is noticed at its step" 8 "step 1: after its update" train translate $data $model --steps 50 --save-every 1 \
+    --lr 1e38 --schedule constant --out overflow
+same "and nothing is saved of it" "config.json log.jsonl model.safetensors tokenizer.json training.json" "$(cd overflow && echo *)"
+check "the model of the start can be used" "$qkv" translate -m overflow </dev/null
 
 # A disk that is full: files cannot grow past a limit.
 cp -r whole full

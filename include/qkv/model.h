@@ -47,7 +47,8 @@ QKV_API void qkv_model_free(qkv_model *m);
  * error: USAGE for options that do not fit, MEMORY. You own it. */
 QKV_API qkv_model *qkv_model_like(const qkv_model *m, const qkv_transformer_opts *opts, uint64_t seed);
 
-/* Writes its files as its family has them, each whole or not at all; makes the folder if it is not there. IO, MEMORY. */
+/* Writes its files as its family has them, each whole or not at all; makes the folder if it is not there. NUMERIC for a
+ * weight that is not finite, IO, MEMORY. */
 QKV_API qkv_status qkv_model_save(const qkv_model *m, const char *folder);
 
 /* The same as another family, or "qkv". Loaded again, its weights have the same bits. UNSUPPORTED for another family, and for

@@ -108,13 +108,15 @@ QKV_API qkv_marks *qkv_trainer_marks(qkv_trainer *t);
 
 /* One update: update_freq batches, fewer at the end of an epoch, whose gradients together are those of the mean loss over all
  * their tokens. NUMERIC, naming the first weight that is at fault, when the loss or the gradients are not finite: the weights
- * are then as they were. MEMORY. */
+ * are then as they were; or when the update made a weight, or the optimizer's state of one, not finite: then go on from a
+ * checkpoint. MEMORY. */
 QKV_API qkv_status qkv_trainer_step(qkv_trainer *t, qkv_progress *out);
 
 /* Where it is: what the last step reported, without tokens, loss, rate and norm. All zero for NULL. */
 QKV_API qkv_progress qkv_trainer_at(const qkv_trainer *t);
 
-/* Writes weights, optimizer, position and marks to one safetensors file, whole or not at all. IO, MEMORY. */
+/* Writes weights, optimizer, position and marks to one safetensors file, whole or not at all. NUMERIC for a value that is not finite;
+ * IO, MEMORY. The file that was there stays on an error. */
 QKV_API qkv_status qkv_trainer_save(const qkv_trainer *t, const char *path);
 
 /* Goes on from such a file, bit for bit as if there had been no stop. USAGE, saying what differs, when it was written with

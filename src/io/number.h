@@ -45,4 +45,17 @@ static inline float qkv__float_of_half(uint32_t half)
 
 static inline float qkv__float_of_bfloat(uint32_t bfloat) { return qkv__float_of_bits(bfloat << 16); }
 
+/* Whether none of n floats is an infinity or NaN, which have an exponent of ones. Without a branch, so that it is a vector loop. */
+static inline bool qkv__all_finite(int64_t n, const float *x)
+{
+    const uint32_t exponent = 0x7F800000u;
+    uint32_t lost = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        lost |= (bits & exponent) == exponent;
+    }
+    return !lost;
+}
+
 #endif

@@ -2,6 +2,7 @@
 #include <qkv/model.h>
 
 #include "../io/json.h"
+#include "../io/number.h"
 #include "../op/narrow.h"
 #include "bind.h"
 #include "carry.h"
@@ -292,11 +293,25 @@ static qkv_status save_tokenizers(const qkv_model *m, const folder *f, const cha
     return m->origin && (as_files || !status) ? qkv__carry(m->origin, path, as_files) : status;
 }
 
+/* A model that lost its numbers must not take the place of one that has them. */
+static qkv_status check_weights(const qkv_model *m, const char *path)
+{
+    qkv_status status = qkv_params_own(m->params);
+    for (int i = 0; i < qkv_params_tensors(m->params) && !status; i++) {
+        const qkv_tensor *w = qkv_params_tensor(m->params, i);
+        if (!qkv__all_finite(qkv_count(w), qkv_data(w)))
+            status = qkv__fail(QKV_NUMERIC, "%s: the model is not saved: a value of \"%s\" is not finite", path,
+                               qkv_params_name(m->params, i));
+    }
+    return status;
+}
+
 static qkv_status save_as(const qkv_model *m, const char *path, const qkv__family *family)
 {
     folder f;
     const qkv_transformer_opts *o = qkv_transformer_options(m->transformer);
     qkv_status status = name_files(path, &f);
+    if (!status) status = check_weights(m, path);
     if (!status) status = qkv__folder_make(path);
     if (!status) status = save_tokenizers(m, &f, path);
     if (!status) status = family ? qkv__bind_save(m->params, family, f.weights) : qkv_params_save(m->params, f.weights);

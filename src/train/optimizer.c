@@ -4,6 +4,7 @@
 #include "../base/memory.h"
 #include "../base/pool.h"
 #include "../base/size.h"
+#include "../io/number.h"
 
 #include <math.h>
 
@@ -13,6 +14,7 @@ enum { PIECE = 1 << 14 }; /* floats in a task */
 typedef struct piece {
     int64_t from, count;
     bool decays;
+    bool is_finite; /* after the last step */
 } piece;
 
 typedef struct settings {
@@ -192,7 +194,7 @@ static int64_t cut(const qkv_params *p, bool decay_all, piece *pieces)
         const qkv_tensor *w = qkv_params_tensor(p, i);
         int64_t start = qkv_data(w) - qkv_params_data(p), count = qkv_count(w);
         for (int64_t done = 0; done < count; done += PIECE, n++)
-            if (pieces) pieces[n] = (piece){ start + done, qkv__min(PIECE, count - done), decay_all || qkv_ndim(w) >= 2 };
+            if (pieces) pieces[n] = (piece){ start + done, qkv__min(PIECE, count - done), decay_all || qkv_ndim(w) >= 2, true };
     }
     return n;
 }
@@ -257,12 +259,15 @@ static void step_piece(void *work, int64_t task, void *scratch)
 {
     (void)scratch;
     const qkv_optimizer *o = work;
-    const piece *at = &o->pieces[task];
+    piece *at = &o->pieces[task];
     factors f = o->now;
     if (!at->decays) f.decay = 0;
     float *state[2];
     for (int i = 0; i < 2; i++) state[i] = o->state[i] ? o->state[i] + at->from : NULL;
-    o->update(&f, at->count, qkv_params_data(o->params) + at->from, qkv_params_grad(o->params) + at->from, state[0], state[1]);
+    float *weights = qkv_params_data(o->params) + at->from;
+    o->update(&f, at->count, weights, qkv_params_grad(o->params) + at->from, state[0], state[1]);
+    at->is_finite = qkv__all_finite(at->count, weights); /* while it lies in the cache */
+    for (int i = 0; i < 2 && state[i]; i++) at->is_finite = at->is_finite && qkv__all_finite(at->count, state[i]);
 }
 
 qkv_status qkv_optimizer_step(qkv_optimizer *o)
@@ -287,5 +292,12 @@ float qkv_optimizer_lr(const qkv_optimizer *o) { return o ? (float)o->set.lr : 0
 int64_t qkv_optimizer_steps(const qkv_optimizer *o) { return o ? o->steps : 0; }
 
 float *qkv__optimizer_state(const qkv_optimizer *o, int i) { return i >= 0 && i < 2 ? o->state[i] : NULL; }
+
+int64_t qkv__optimizer_lost(const qkv_optimizer *o)
+{
+    for (int64_t i = 0; i < o->n_pieces; i++)
+        if (!o->pieces[i].is_finite) return o->pieces[i].from;
+    return -1;
+}
 
 void qkv__optimizer_set_steps(qkv_optimizer *o, int64_t steps) { o->steps = steps; }

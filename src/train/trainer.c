@@ -5,6 +5,7 @@
 
 #include "../base/memory.h"
 #include "../base/size.h"
+#include "../io/number.h"
 #include "../io/safetensors.h"
 #include "../tensor/tape.h"
 
@@ -163,6 +164,23 @@ static qkv_status not_finite(const qkv_trainer *t, const char *what, double valu
                      (long long)qkv_optimizer_steps(t->optimizer) + 1, what, value);
 }
 
+/* An update may overflow though its gradients did not. */
+static qkv_status check_update(const qkv_trainer *t)
+{
+    const qkv_params *p = qkv_model_params(t->model);
+    int64_t at = qkv__optimizer_lost(t->optimizer);
+    for (int i = 0; at >= 0 && i < qkv_params_tensors(p); i++) {
+        const qkv_tensor *w = qkv_params_tensor(p, i);
+        int64_t start = w->data - qkv_params_data(p);
+        if (at < start || at >= start + w->count) continue;
+        return qkv__fail(QKV_NUMERIC,
+                         "step %lld: after its update %s of \"%s\" is not finite; a smaller learning rate may help",
+                         (long long)qkv_optimizer_steps(t->optimizer),
+                         qkv__all_finite(w->count, w->data) ? "the optimizer's state" : "a value", qkv_params_name(p, i));
+    }
+    return QKV_OK;
+}
+
 /* Adds the gradients of share times the mean loss of a batch. */
 static qkv_status learn(qkv_trainer *t, const qkv_batch *b, double share, double *loss)
 {
@@ -213,7 +231,8 @@ static qkv_status update(qkv_trainer *t, qkv_progress *out, int64_t n)
     out->norm = (double)norm;
     if (t->has_schedule) qkv_optimizer_set_lr(t->optimizer, (float)qkv_schedule_lr(&t->o.schedule, out->step));
     out->lr = (double)qkv_optimizer_lr(t->optimizer);
-    return qkv_optimizer_step(t->optimizer);
+    qkv_status status = qkv_optimizer_step(t->optimizer);
+    return status ? status : check_update(t);
 }
 
 qkv_status qkv_trainer_step(qkv_trainer *t, qkv_progress *out)
@@ -382,6 +401,15 @@ static qkv_status list_tensors(const qkv_trainer *t, listing *l)
     return QKV_OK;
 }
 
+/* What lost its numbers must not take the place of what has them. */
+static qkv_status check_values(const listing *l, const char *path)
+{
+    for (int i = 0; i < l->n; i++)
+        if (!qkv__all_finite(l->tensors[i].count, l->tensors[i].data))
+            return qkv__fail(QKV_NUMERIC, "%s: not saved: a value of \"%s\" is not finite", path, l->tensors[i].name);
+    return QKV_OK;
+}
+
 qkv_status qkv_trainer_save(const qkv_trainer *t, const char *path)
 {
     listing l;
@@ -392,7 +420,8 @@ qkv_status qkv_trainer_save(const qkv_trainer *t, const char *path)
     for (int i = 0; i < NOTES; i++) lines[i] = (qkv__note){ note_names[i], n.text[i] };
     if (list_tensors(t, &l)) return QKV_MEMORY;
     int n_notes = t->marks.best_loss != 0 ? NOTES : BEST_LOSS; /* the last note is not written where it says nothing */
-    qkv_status status = qkv__safetensors_write(path, l.n, l.tensors, n_notes, lines);
+    qkv_status status = check_values(&l, path);
+    if (!status) status = qkv__safetensors_write(path, l.n, l.tensors, n_notes, lines);
     qkv__release(l.tensors, l.bytes);
     return status;
 }
