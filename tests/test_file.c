@@ -207,6 +207,30 @@ static void paths_that_take_nothing(void **state)
     unlink(in_folder("here"));
 }
 
+/* ---- what is no regular file is not read as one ---- */
+
+static void pipes_and_devices_are_not_waited_for(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "pipe", "endless", "." };
+    qkv__bytes bytes;
+    alarm(20); /* a pipe without a writer would be waited for */
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    assert_int_equal(symlink("/dev/zero", in_folder("endless")), 0);
+    for (int i = 0; i < 3; i++)
+        for (int how = 0; how < 2; how++) {
+            const char *path = in_folder(names[i]);
+            use_failing_files(-1);
+            assert_int_equal(how ? qkv__file_map(path, &bytes) : qkv__file_read(path, SIZE_MAX, &bytes), QKV_IO);
+            assert_non_null(strstr(qkv_error(), i < 2 ? "it is a pipe or a device" : "it is a folder"));
+            assert_true(!bytes.data && !failing.open && qkv__file_exists(path));
+            qkv_set_files(NULL);
+        }
+    alarm(0);
+    unlink(in_folder("pipe"));
+    unlink(in_folder("endless"));
+}
+
 /* ---- a file is on the disk before it has its name ---- */
 
 static char calls[64];
@@ -279,10 +303,15 @@ static void cut_between_characters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(into_a_pipe),           cmocka_unit_test(into_a_terminal),
-        cmocka_unit_test(into_an_open_file),     cmocka_unit_test(through_links),
-        cmocka_unit_test(any_call_may_fail),     cmocka_unit_test(paths_that_take_nothing),
-        cmocka_unit_test(synced_before_renamed), cmocka_unit_test(cut_between_characters),
+        cmocka_unit_test(into_a_pipe),
+        cmocka_unit_test(into_a_terminal),
+        cmocka_unit_test(into_an_open_file),
+        cmocka_unit_test(through_links),
+        cmocka_unit_test(any_call_may_fail),
+        cmocka_unit_test(paths_that_take_nothing),
+        cmocka_unit_test(pipes_and_devices_are_not_waited_for),
+        cmocka_unit_test(synced_before_renamed),
+        cmocka_unit_test(cut_between_characters),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

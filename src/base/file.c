@@ -43,9 +43,23 @@ qkv_status qkv__read_some(int fd, const char *path, void *to, size_t room, size_
 
 void qkv__read_end(int fd) { files.close(fd); }
 
+/* A pipe is not waited for, and a file without an end not read: only a regular file is opened for its whole contents. */
+static qkv_status open_regular(const char *path, int *fd, struct stat *about)
+{
+    *fd = files.open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+    if (*fd < 0) return qkv__fail(QKV_IO, "%s: cannot open: %s", path, strerror(errno));
+    qkv_status status = QKV_OK;
+    if (fstat(*fd, about)) status = qkv__fail(QKV_IO, "%s: cannot look at it: %s", path, strerror(errno));
+    else if (S_ISDIR(about->st_mode)) status = qkv__fail(QKV_IO, "%s: cannot read: it is a folder", path);
+    else if (!S_ISREG(about->st_mode))
+        status = qkv__fail(QKV_IO, "%s: cannot read: it is a pipe or a device, expected a regular file", path);
+    if (status) files.close(*fd);
+    return status;
+}
+
 bool qkv__file_exists(const char *path)
 {
-    int fd = files.open(path, O_RDONLY | O_CLOEXEC, 0);
+    int fd = files.open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
     if (fd >= 0) files.close(fd);
     return fd >= 0 || errno != ENOENT;
 }
@@ -66,17 +80,31 @@ static qkv_status read_all(int fd, const char *path, size_t limit, qkv__bytes *o
     }
 }
 
-qkv_status qkv__file_read(const char *path, size_t limit, qkv__bytes *out)
+/* Reads all of an open file, and closes it. */
+static qkv_status read_and_close(int fd, const char *path, size_t limit, qkv__bytes *out)
 {
-    *out = (qkv__bytes){ 0 };
-    int fd;
-    qkv_status status = qkv__read_begin(path, &fd);
-    if (status) return status;
-    status = read_all(fd, path, limit, out);
-    qkv__read_end(fd);
+    qkv_status status = read_all(fd, path, limit, out);
+    files.close(fd);
     if (!status) status = qkv__refuse_lfs_pointer(path, out);
     if (status) qkv__bytes_free(out);
     return status;
+}
+
+qkv_status qkv__file_read(const char *path, size_t limit, qkv__bytes *out)
+{
+    struct stat about;
+    int fd;
+    *out = (qkv__bytes){ 0 };
+    qkv_status status = open_regular(path, &fd, &about);
+    return status ? status : read_and_close(fd, path, limit, out);
+}
+
+qkv_status qkv__stream_read(const char *path, size_t limit, qkv__bytes *out)
+{
+    int fd;
+    *out = (qkv__bytes){ 0 };
+    qkv_status status = qkv__read_begin(path, &fd);
+    return status ? status : read_and_close(fd, path, limit, out);
 }
 
 /* Not reserved: a file larger than the memory can be mapped, and little of it is written. */
@@ -89,17 +117,34 @@ static qkv_status map_all(int fd, const char *path, size_t size, qkv__bytes *out
     return QKV_OK;
 }
 
+static qkv__stamp stamp_of(const struct stat *about)
+{
+    return (qkv__stamp){ .device = about->st_dev,
+                         .inode = about->st_ino,
+                         .size = about->st_size,
+                         .seconds = about->st_mtim.tv_sec,
+                         .nanoseconds = about->st_mtim.tv_nsec };
+}
+
+bool qkv__file_is_same(const char *path, const qkv__stamp *stamp)
+{
+    struct stat about;
+    if (stat(path, &about)) return false;
+    const qkv__stamp now = stamp_of(&about);
+    return now.device == stamp->device && now.inode == stamp->inode && now.size == stamp->size &&
+           now.seconds == stamp->seconds && now.nanoseconds == stamp->nanoseconds;
+}
+
 qkv_status qkv__file_map(const char *path, qkv__bytes *out)
 {
-    *out = (qkv__bytes){ 0 };
-    int fd;
     struct stat about;
-    qkv_status status = qkv__read_begin(path, &fd);
-    if (status) return status;
-    if (fstat(fd, &about)) status = qkv__fail(QKV_IO, "%s: cannot look at it: %s", path, strerror(errno));
-    else if (S_ISREG(about.st_mode) && about.st_size > 0) status = map_all(fd, path, (size_t)about.st_size, out);
-    else status = read_all(fd, path, SIZE_MAX, out);
-    qkv__read_end(fd);
+    int fd;
+    *out = (qkv__bytes){ 0 };
+    qkv_status status = open_regular(path, &fd, &about);
+    if (status || !about.st_size) return status ? status : read_and_close(fd, path, SIZE_MAX, out);
+    status = map_all(fd, path, (size_t)about.st_size, out);
+    if (!status) out->stamp = stamp_of(&about);
+    files.close(fd);
     if (!status) status = qkv__refuse_lfs_pointer(path, out);
     if (status) qkv__bytes_free(out);
     return status;

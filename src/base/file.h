@@ -6,25 +6,38 @@
 
 #include <stdbool.h>
 
+/* What tells a file from another one, and from itself after a change. */
+typedef struct qkv__stamp {
+    uint64_t device, inode;
+    int64_t size, seconds, nanoseconds;
+} qkv__stamp;
+
 /* A file's bytes. */
 typedef struct qkv__bytes {
     unsigned char *data;
     size_t size;
     size_t capacity; /* of the allocation, or of the map */
     bool mapped;
+    qkv__stamp stamp; /* of a mapped file, as it was then */
 } qkv__bytes;
 
-/* Reads a whole regular file (or pipe); limit bounds its size. IO, FORMAT for a Git LFS pointer, LIMIT, MEMORY; *out is empty
- * on error. */
+/* Reads a whole regular file; limit bounds its size. A pipe or a device is refused and never waited for. IO, FORMAT for a Git LFS
+ * pointer, LIMIT, MEMORY; *out is empty on error. */
 qkv_status qkv__file_read(const char *path, size_t limit, qkv__bytes *out);
+
+/* The same for what a user names as input, which may be a pipe. */
+qkv_status qkv__stream_read(const char *path, size_t limit, qkv__bytes *out);
 void qkv__bytes_free(qkv__bytes *b);
 
 /* FORMAT, with what to do, for a Git LFS pointer in place of a file. qkv__file_read() and qkv__file_map() ask it. */
 qkv_status qkv__refuse_lfs_pointer(const char *path, const qkv__bytes *file);
 
-/* The same without reading it: what is looked at comes from the disk then, and what is written stays with this process. A pipe,
- * or a file without bytes, is read. The file must not be cut while it is mapped; one that is replaced stays as it was. */
+/* The same without reading it: what is looked at comes from the disk then, and what is written stays with this process. A file
+ * without bytes is read. The file must not be cut while it is mapped; one that is replaced stays as it was. */
 qkv_status qkv__file_map(const char *path, qkv__bytes *out);
+
+/* Whether the file at the path is the one with this stamp, unchanged. */
+bool qkv__file_is_same(const char *path, const qkv__stamp *stamp);
 
 /* A file read piece by piece: begin, any number of somes, end. *got is 0 at the end of the file only. IO. */
 qkv_status qkv__read_begin(const char *path, int *fd);

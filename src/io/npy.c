@@ -236,7 +236,7 @@ qkv_status qkv_npy_read(const char *path, qkv_array *out)
 {
     if (!path || !out) return qkv__fail(QKV_USAGE, "npy: a path and a place for the array are needed");
     qkv__bytes file;
-    qkv_status status = qkv__file_read(path, SIZE_MAX, &file);
+    qkv_status status = qkv__stream_read(path, SIZE_MAX, &file);
     if (status) return status;
     header h = { .path = path };
     status = parse(&h, &file, out);

@@ -3,6 +3,7 @@
 #include "safetensors.h"
 
 #include "../base/size.h"
+#include "json.h"
 #include "number.h"
 
 #include <jansson.h>
@@ -140,7 +141,7 @@ static qkv_status parse_json(qkv__safetensors *s, const char *text, size_t lengt
     json_error_t error;
     s->json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     if (s->json) return QKV_OK;
-    if (!error.text[0] || json_error_code(&error) == json_error_out_of_memory)
+    if (qkv__json_out_of_memory(&error, text, length))
         return qkv__fail(QKV_MEMORY, "%s: out of memory while reading its header", s->path);
     return qkv__fail(QKV_FORMAT, "%s: byte %d: its header is not JSON: %s", s->path, 8 + error.position, error.text);
 }

@@ -2,6 +2,7 @@
 #include "record.h"
 
 #include "../base/file.h"
+#include "../io/json.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -255,7 +256,7 @@ static qkv_status read_object(reader *r)
     json_error_t error;
     if (qkv__is_blank(line->data, line->length)) return QKV_OK;
     json_t *object = json_loadb(line->data, line->length, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
-    if (!object && json_error_code(&error) == json_error_out_of_memory)
+    if (!object && qkv__json_out_of_memory(&error, line->data, line->length))
         return qkv__fail(QKV_MEMORY, "%s: line %lld: out of memory", r->path, (long long)r->lines.number);
     if (!object)
         return qkv__fail(QKV_FORMAT, "%s: line %lld, byte %d: not JSON: %s", r->path, (long long)r->lines.number,

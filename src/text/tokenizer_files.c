@@ -1,6 +1,8 @@
 /* tokenizer_files.c: which file is what: tokenizers by their content and their name, and those of a model's folder. */
 #include "tokenizer_json.h"
 
+#include "../io/json.h"
+
 #include "../base/file.h"
 #include "pipeline.h"
 #include "json_rules.h"
@@ -43,7 +45,7 @@ static qkv_status parse(const char *path, const qkv__bytes *file, json_t **top)
     json_error_t error;
     *top = json_loadb((const char *)file->data, file->size, JSON_REJECT_DUPLICATES, &error);
     if (*top) return QKV_OK;
-    if (!error.text[0] || json_error_code(&error) == json_error_out_of_memory)
+    if (qkv__json_out_of_memory(&error, (const char *)file->data, file->size))
         return qkv__fail(QKV_MEMORY, "%s: out of memory while reading it", path);
     return qkv__fail(QKV_FORMAT, "%s: line %d, byte %d: not JSON: %s", path, error.line, error.position, error.text);
 }
