@@ -151,6 +151,7 @@ static qkv_status run(char **arguments)
 int main(int argc, char **argv)
 {
     hold_standard_streams();
+    catch_cut_files();
     qkv_status status = finish_output(run(argv + (argc > 0)));
     return !status && common.signal ? 128 + common.signal : (int)status;
 }

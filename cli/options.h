@@ -100,4 +100,7 @@ qkv_status fail(qkv_status status, const char *format, ...) QKV_PRINTF(2, 3);
 /* The same with the library's last error. */
 qkv_status library_failed(void);
 
+/* From now on a mapped file that is cut ends the command with a sentence and QKV_IO. */
+void catch_cut_files(void);
+
 #endif

@@ -131,4 +131,18 @@ refused "a port that is none" 2 "ports are 0 to 65535" -m pair --port 65536
 refused "a port that is no number" 2 "--port" -m pair --port x
 refused "one language" 2 "two codes" -m pair --port 0 --languages en
 refused "three languages" 2 "two codes" -m pair --port 0 --languages en zh de
+# ---- a model's file that changes under the server ----
+cp -r pair cut
+start -m cut --port 0 --languages en zh
+translate() { ask "$port" 'POST /translate' "Content-Type: application/json\r\nContent-Length: ${#body}\r\n" "$body"; }
+contains "it translates" "$(translate)" "HTTP/1.1 200"
+: >cut/model.safetensors
+contains "a file that is cut is noticed" "$(translate)" "HTTP/1.1 503" "has changed since the server started: restart the server"
+contains "and the page is still there" "$(ask "$port" 'GET /')" "HTTP/1.1 200"
+cp pair/model.safetensors cut/model.safetensors
+contains "one that is written over too" "$(translate)" "HTTP/1.1 503"
+ends "the server has lived on" INT 130
+start -m cut --port 0 --languages en zh
+contains "started again, it serves" "$(translate)" "HTTP/1.1 200"
+ends "the last end" INT 130
 finish

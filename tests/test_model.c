@@ -432,6 +432,54 @@ static void values_that_are_not_saved(void **state)
     qkv_model_free(m);
 }
 
+/* A pipe, or a file without an end, in the place of any file of a model. */
+static void pipes_for_files(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "config.json", "model.safetensors" };
+    save(&tiny);
+    alarm(20);
+    for (int i = 0; i < 4; i++) {
+        char file[256], kept[300];
+        snprintf(file, sizeof file, "%s/%s", folder, names[i % 2]);
+        snprintf(kept, sizeof kept, "%s.kept", file);
+        assert_int_equal(rename(file, kept), 0);
+        assert_int_equal(i < 2 ? mkfifo(file, 0600) : symlink("/dev/zero", file), 0);
+        refuses(QKV_IO, "it is a pipe or a device");
+        assert_int_equal(rename(kept, file), 0);
+    }
+    alarm(0);
+}
+
+/* What is mapped is known by its file: written over, made longer, replaced, gone. */
+static void files_that_change(void **state)
+{
+    (void)state;
+    save(&tiny);
+    char file[256];
+    snprintf(file, sizeof file, "%s/model.safetensors", folder);
+    for (int how = 0; how < 5; how++) {
+        struct stat about;
+        qkv_model *m = qkv_model_load(folder);
+        assert_non_null(m);
+        assert_int_equal(stat(file, &about), 0);
+        assert_int_equal(qkv_model_check_files(m), QKV_OK);
+        struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = 1 } };
+        if (how == 0) assert_int_equal(utimensat(AT_FDCWD, file, times, 0), 0);
+        if (how == 1) assert_int_equal(truncate(file, 0), 0);
+        if (how >= 1 && how <= 3) save(&tiny);
+        times[1] = about.st_mtim; /* another file of the same size and time */
+        if (how == 3) assert_int_equal(utimensat(AT_FDCWD, file, times, 0), 0);
+        if (how == 4) assert_int_equal(unlink(file), 0);
+        assert_int_equal(qkv_model_check_files(m), QKV_IO);
+        assert_non_null(strstr(qkv_error(), "model.safetensors: the file has changed"));
+        if (how != 1) assert_int_equal(qkv_params_own(qkv_model_params(m)), QKV_OK);
+        if (how != 1) assert_int_equal(qkv_model_check_files(m), QKV_OK);
+        qkv_model_free(m);
+    }
+    assert_int_equal(qkv_model_check_files(NULL), QKV_USAGE);
+}
+
 /* ---- schedules ---- */
 
 static void schedules(void **state)
@@ -495,6 +543,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(any_allocation_may_fail, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(any_file_call_may_fail, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(values_that_are_not_saved, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(pipes_for_files, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(files_that_change, make_folder, remove_folder),
         cmocka_unit_test(schedules),
         cmocka_unit_test(bad_schedules),
     };

@@ -249,4 +249,18 @@ refused "more tokens than learned positions" 2 "positions" forward -m learned --
 contains "qkv translate --help" "$("$qkv" translate --help)" -m --beam --n-best --length-penalty --max-length --max-source --no-repeat-ngram \
     --prefix --alignment --json --heatmap --batch --strict --quiet
 contains "qkv forward --help" "$("$qkv" forward --help)" --source-ids --target-ids --raw --logits --hidden --encoder
+
+# ---- a model's file that is cut while it is mapped ----
+cp -r pair cut
+mkfifo feed
+"$qkv" translate -m cut <feed >out 2>err &
+pid=$! turn=0
+exec 5>feed
+until grep -q cut/model.safetensors /proc/$pid/maps || [ $turn -gt 200 ]; do sleep 0.05; turn=$((turn + 1)); done
+: >cut/model.safetensors
+echo 'I love you' >&5
+exec 5>&-
+wait $pid
+same "a cut file ends the command with the status of input and output" 3 $?
+contains "and a sentence that names it" "$(cat err)" "qkv: /" "cut/model.safetensors: the file was cut"
 finish

@@ -10,6 +10,9 @@
  * UNSUPPORTED for other types; MEMORY. */
 qkv_status qkv__bind(qkv_params *p, const qkv__family *f, qkv__weights *w);
 
+/* IO when a file that p's weights lie in is not what it was when it was mapped. */
+qkv_status qkv__bind_check(const qkv_params *p);
+
 /* Writes the weights under the names of a family, as their files have them. The errors of qkv_params_save(). */
 qkv_status qkv__bind_save(const qkv_params *p, const qkv__family *f, const char *path);
 

@@ -281,6 +281,11 @@ qkv_model *qkv_model_load(const char *path)
     return m;
 }
 
+qkv_status qkv_model_check_files(const qkv_model *m)
+{
+    return m ? qkv__bind_check(m->params) : qkv__fail(QKV_USAGE, "model: there is none to check");
+}
+
 /* ---- saving ---- */
 
 /* Tokenizers that cannot be written anew are the files that they were. */

@@ -312,6 +312,8 @@ void qkv__params_hold(qkv_params *p, void *what, void (*release)(void *))
     p->release_held = release;
 }
 
+const void *qkv__params_held(const qkv_params *p) { return p->held; }
+
 qkv_status qkv_params_own(qkv_params *p)
 {
     if (!p) return qkv_params_status(p);

@@ -43,6 +43,7 @@ void qkv__params_place_narrow(qkv_params *p, int i, const uint16_t *values, bool
 
 /* Keeps what the values lie in: release(what) is called when p needs it no more. One at most. */
 void qkv__params_hold(qkv_params *p, void *what, void (*release)(void *));
+const void *qkv__params_held(const qkv_params *p); /* NULL: nothing, or not any more */
 
 /* Memory that lives as long as p, cleared; NULL with the error in p. */
 void *qkv__params_keep(qkv_params *p, size_t bytes);

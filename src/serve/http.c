@@ -154,6 +154,9 @@ static enum MHD_Result answer(qkv__request *r)
     if (r->refused) return reply_error(r, r->refused, r->reason);
     if (r->is_preflight) return reply(r, MHD_HTTP_NO_CONTENT);
     qkv_status status = read_body(r);
+    if (!status && r->route->is_post && qkv_model_check_files(r->server->model))
+        return reply_error(r, MHD_HTTP_SERVICE_UNAVAILABLE,
+                           "the model's file has changed since the server started: restart the server");
     if (!status && r->route->is_post && !(r->is_working = qkv__work_begin(&r->server->links, r->link))) return turn_away(r);
     if (!status) status = r->route->answer(r);
     if (!status) status = r->answer.status;
