@@ -1,5 +1,5 @@
-/* cut_file.c: a model's file that is cut while it is mapped ends the command with a sentence and the status of input and output,
- * not with a signal. Only calls that a handler may make: open, read, write, pause, _exit. */
+/* cut_file.c: a model's file that is cut while it is mapped ends the command with a sentence and the status of input and
+ * output, not with a signal. Only calls that a handler may make: open, read, write, pause, _exit. */
 #include "options.h"
 
 #include <fcntl.h>

@@ -22,7 +22,7 @@ void print_result(const char *name, const result *r, const char *row, const char
  * file is written. Does nothing without a path. */
 qkv_status check_output(const char *path);
 
-/* A text that is put together with a FILE and written at its end, as every file is. begin: NULL when memory is out, reported. */
+/* A text put together with a FILE and written at its end, as every file is. begin: NULL, reported, when memory is out. */
 typedef struct text_file {
     FILE *to;
     char *text;

@@ -1,5 +1,5 @@
-/* qkv_failing.c: linked into the command: the file call of the library with the number QKV_FAIL_AT fails, and the file QKV_FAILED
- * tells at the end whether there was one. */
+/* qkv_failing.c: linked into the command: the file call of the library with the number QKV_FAIL_AT fails, and the file
+ * QKV_FAILED tells at the end whether there was one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

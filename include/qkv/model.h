@@ -41,8 +41,8 @@ QKV_API qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed
  * and BF16, and for a folder whose weights are not safetensors; LIMIT; MEMORY. You own it. */
 QKV_API qkv_model *qkv_model_load(const char *folder);
 
-/* Whether the files that m's weights are mapped from are those that were loaded, by device, inode, size and time of change; OK for
- * weights that lie in memory. IO with the name of one that is not: what is computed from one that was written over may be
+/* Whether the files that m's weights are mapped from are those that were loaded, by device, inode, size and time of change; OK
+ * for weights that lie in memory. IO with the name of one that is not: what is computed from one that was written over may be
  * wrong, and one that was cut ends the process with SIGBUS when its end is looked at. The library handles no signal: a program
  * whose models may be written over can call this before each use, as qkv_server does, call qkv_params_own() once, or handle
  * SIGBUS itself, as the command does. */

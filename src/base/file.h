@@ -21,8 +21,8 @@ typedef struct qkv__bytes {
     qkv__stamp stamp; /* of a mapped file, as it was then */
 } qkv__bytes;
 
-/* Reads a whole regular file; limit bounds its size. A pipe or a device is refused and never waited for. IO, FORMAT for a Git LFS
- * pointer, LIMIT, MEMORY; *out is empty on error. */
+/* Reads a whole regular file; limit bounds its size. A pipe or a device is refused and never waited for. IO, FORMAT for a Git
+ * LFS pointer, LIMIT, MEMORY; *out is empty on error. */
 qkv_status qkv__file_read(const char *path, size_t limit, qkv__bytes *out);
 
 /* The same for what a user names as input, which may be a pipe. */

@@ -45,7 +45,8 @@ static inline float qkv__float_of_half(uint32_t half)
 
 static inline float qkv__float_of_bfloat(uint32_t bfloat) { return qkv__float_of_bits(bfloat << 16); }
 
-/* Whether none of n floats is an infinity or NaN, which have an exponent of ones. Without a branch, so that it is a vector loop. */
+/* Whether none of n floats is an infinity or NaN, which have an exponent of ones. Without a branch, so that it is a vector
+ * loop. */
 static inline bool qkv__all_finite(int64_t n, const float *x)
 {
     const uint32_t exponent = 0x7F800000u;
