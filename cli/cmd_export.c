@@ -52,7 +52,8 @@ const command export_command = {
              "sentence says what differs. Marian is an encoder and a decoder with --positions\n"
              "sinusoid-halves; GPT-2, Llama and BERT also scale embeddings otherwise than a model\n"
              "of \"qkv train\" does, so what is written as them comes from such a model.",
-    .example = "  qkv train translate --positions sinusoid-halves --train a.en a.de --out ours\n"
+    .example = "  qkv train translate --positions sinusoid-halves --train a.en a.de \\\n"
+               "    --out ours\n"
                "  qkv export -m ours --as marian -o ours-marian",
     .options = options,
     .run = run,

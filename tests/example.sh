@@ -174,7 +174,7 @@ refused "a file for a folder" 3 "file/test.tsv: cannot write" example translate 
 mkdir taken taken/train.tsv
 "$qkv" example translate --out taken >out 2>err
 same "a folder in the place of a file" 3 $?
-contains "is named" "$(cat err)" "taken/train.tsv: cannot write"
+contains "is named" "$(cat err)" "taken/train.tsv: it is a folder"
 if [ -e /dev/full ]; then
     mkdir full
     ln -s /dev/full full/test.tsv

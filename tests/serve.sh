@@ -134,6 +134,7 @@ refused "three languages" 2 "two codes" -m pair --port 0 --languages en zh de
 # ---- a model's file that changes under the server ----
 cp -r pair cut
 start -m cut --port 0 --languages en zh
+body='{"q": "I love you", "source": "en", "target": "zh"}'
 translate() { ask "$port" 'POST /translate' "Content-Type: application/json\r\nContent-Length: ${#body}\r\n" "$body"; }
 contains "it translates" "$(translate)" "HTTP/1.1 200"
 : >cut/model.safetensors
