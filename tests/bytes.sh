@@ -4,7 +4,7 @@
 # may fuse and order sums in its own way, so another one than those listed is skipped.
 # usage: bytes.sh QKV GOLDEN COMPILER; with RECORD=1 it prints such lines instead.
 . "$(dirname "$0")/cases.sh"
-qkv=$1 golden=$2/bytes.txt compiler=$3
+qkv=$(realpath "$1") golden=$2/bytes.txt compiler=$3
 
 sums() { for name in "$@"; do sha256sum <"$name" | sed "s| .*||; s|^|$isa $compiler $name |"; done; }
 
