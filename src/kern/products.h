@@ -82,4 +82,22 @@ static inline size_t qkv__attention_scratch(int64_t dk, int64_t dv)
     return sizeof(float) * (size_t)(8 * QKV__QUERY_BLOCK * (dk + dv + 64) + 8 * QKV__QUERY_BLOCK * QKV__QUERY_BLOCK);
 }
 
+/* ---- the same for keys and values that are kept in pages of QKV__PAGE tokens, of one sequence ----
+ * At `at` a page has for every kv head its keys, [dk][QKV__PAGE]: a token a column, then for every kv head its values,
+ * [QKV__PAGE][dv]. Key j is in pages[j / QKV__PAGE]. */
+enum { QKV__PAGE = 16 };
+typedef struct qkv__paged {
+    const float *q; /* query i of head h: q + i*q_row + h*dk */
+    float *y;       /* y + i*y_row + h*dv */
+    int64_t q_row, y_row;
+    int64_t heads, kv_heads, dk, dv;
+    int64_t n, keys; /* queries and keys */
+    bool causal;     /* the last query sees all keys, the one before it one less, and so on; else each sees all */
+    float *const *pages;
+    int64_t at;
+    float scale;           /* above 0 */
+    const uint8_t *hidden; /* (keys): 1 where no query sees; NULL: none */
+    float *weights;        /* on request, (heads, n, keys) */
+} qkv__paged;
+
 #endif

@@ -126,3 +126,47 @@ void NAME(attend_grad)(const qkv__attention *x, int64_t b, int64_t kv_head, floa
             for (int64_t j = 0; j < qkv__seen_to(x, b, i); j++) add_gradient(x, b, h, i, j, delta);
         }
 }
+
+/* ---- pages ---- */
+
+static double paged_key(const qkv__paged *x, int64_t kv_head, int64_t j, int64_t d)
+{
+    return (double)x->pages[j / QKV__PAGE][x->at + (kv_head * x->dk + d) * QKV__PAGE + j % QKV__PAGE];
+}
+
+static double paged_value(const qkv__paged *x, int64_t kv_head, int64_t j, int64_t d)
+{
+    int64_t values = x->at + x->kv_heads * x->dk * QKV__PAGE;
+    return (double)x->pages[j / QKV__PAGE][values + (kv_head * QKV__PAGE + j % QKV__PAGE) * x->dv + d];
+}
+
+static double paged_score(const qkv__paged *x, int64_t h, int64_t i, int64_t j)
+{
+    double sum = 0;
+    if (x->hidden && x->hidden[j]) return -INFINITY;
+    for (int64_t d = 0; d < x->dk; d++)
+        sum += (double)x->q[i * x->q_row + h * x->dk + d] * paged_key(x, h / (x->heads / x->kv_heads), j, d);
+    return sum * (double)x->scale;
+}
+
+static void attend_paged_row(const qkv__paged *x, int64_t h, int64_t i, double *out)
+{
+    int64_t kv_head = h / (x->heads / x->kv_heads), seen = x->causal ? x->keys - x->n + 1 + i : x->keys;
+    double largest = -INFINITY, sum = 0;
+    for (int64_t j = 0; j < seen; j++) largest = fmax(largest, paged_score(x, h, i, j));
+    float base = largest > -INFINITY ? (float)largest : 0;
+    for (int64_t j = 0; j < seen; j++) sum += exp(paged_score(x, h, i, j) - (double)base);
+    float inverse = sum == 0 ? 0 : (float)(1 / sum), *weights = x->weights ? x->weights + (h * x->n + i) * x->keys : NULL;
+    for (int64_t d = 0; d < x->dv; d++) out[d] = 0;
+    for (int64_t j = 0; j < x->keys; j++) {
+        double weight = j < seen ? exp(paged_score(x, h, i, j) - (double)base) * (double)inverse : 0;
+        for (int64_t d = 0; weight != 0 && d < x->dv; d++) out[d] += weight * paged_value(x, kv_head, j, d);
+        if (weights) weights[j] = (float)weight;
+    }
+    for (int64_t d = 0; d < x->dv; d++) x->y[i * x->y_row + h * x->dv + d] = (float)out[d];
+}
+
+void NAME(attend_paged)(const qkv__paged *x, int64_t h, int64_t from, int64_t to, float *scratch)
+{
+    for (int64_t i = from; i < to; i++) attend_paged_row(x, h, i, (double *)(void *)scratch);
+}

@@ -1,0 +1,232 @@
+/* paged.c: attention to keys and values that are kept in pages, of any number of queries, on one thread.
+ *
+ * Many queries go as in attention.c, one a lane. A few go one by one, with a key a lane for the scores and a number of the
+ * value a lane for the sum, so that no lane is idle. Both take every sum in the order of attention.c: a query's bits are the
+ * same whichever way it goes, and the same as those of a forward over the whole sequence. */
+#include "attend.h"
+
+enum { PAGE = QKV__PAGE, TILE_PAGES = BK / PAGE, FEW = 4 };
+_Static_assert(BK % PAGE == 0 && PAGE % W == 0, "a tile is whole pages, a page whole vectors");
+
+/* One head of one sequence. */
+typedef struct head {
+    const qkv__paged *x;
+    int64_t k_at, v_at; /* where its keys and values are in a page */
+    const float *q;
+    float *y;
+    int64_t h;
+} head;
+
+static head head_of(const qkv__paged *x, int64_t h)
+{
+    int64_t kv_head = h / (x->heads / x->kv_heads);
+    return (head){ .x = x,
+                   .k_at = x->at + kv_head * x->dk * PAGE,
+                   .v_at = x->at + x->kv_heads * x->dk * PAGE + kv_head * PAGE * x->dv,
+                   .q = x->q + h * x->dk,
+                   .y = x->y + h * x->dv,
+                   .h = h };
+}
+
+/* Keys that query i sees: the first so many. */
+static inline int64_t sees(const qkv__paged *x, int64_t i) { return x->causal ? x->keys - x->n + 1 + i : x->keys; }
+
+static inline const float *keys_of(const head *w, int64_t j) { return w->x->pages[j / PAGE] + w->k_at; }
+static inline const float *values_of(const head *w, int64_t j) { return w->x->pages[j / PAGE] + w->v_at; }
+
+/* ---- one query ---- */
+
+/* s[j] = key j0+j . q for the pages of a tile, all at once: each is a chain, and a few chains hide each other's latency */
+ALWAYS void dot_pages(const int pages, const head *w, int64_t j0, const float *q, float *s)
+{
+    enum { PV = PAGE / W };
+    const float *k[TILE_PAGES];
+    vf sum[TILE_PAGES][PV];
+    EACH (p, pages) {
+        k[p] = keys_of(w, j0 + p * PAGE);
+        EACH (v, PV) sum[p][v] = (vf){ 0 };
+    }
+    for (int64_t d = 0; d < w->x->dk; d++) {
+        vf value = set1(q[d]);
+        EACH (p, pages)
+            EACH (v, PV) sum[p][v] += load(k[p] + d * PAGE + v * W) * value;
+    }
+    EACH (p, pages)
+        EACH (v, PV) store(s + p * PAGE + v * W, sum[p][v]);
+}
+
+static void query_scores(const head *w, int64_t j0, int64_t n, const float *q, float *s)
+{
+    int64_t page = 0, pages = qkv__ceil_div(n, PAGE);
+    for (; page + 3 <= pages; page += 3) dot_pages(3, w, j0 + page * PAGE, q, s + page * PAGE);
+    for (; page < pages; page++) dot_pages(1, w, j0 + page * PAGE, q, s + page * PAGE);
+    for (int64_t j = n; j < pages * PAGE; j++) s[j] = -INFINITY;
+    for (int64_t j = 0; w->x->hidden && j < n; j++)
+        if (w->x->hidden[j0 + j]) s[j] = -INFINITY;
+}
+
+/* absorb() for one query: the weights are summed one after the other, as down a lane */
+static float absorb_query(float *s, int64_t n, float scale, float *largest, float *sum)
+{
+    int64_t whole = qkv__round_up(n, W);
+    vf top = set1(-INFINITY), before = set1(*largest);
+    for (int64_t j = 0; j < whole; j += W) top = vmax(load(s + j), top);
+    top = vmax(set1(lane_max(top)) * scale, before);
+    vf base = pick(top > -INFINITY, top, (vf){ 0 }), ratio = vexp(before - base);
+    float total = 0;
+    for (int64_t j = 0; j < whole; j += W) store(s + j, vexp(load(s + j) * scale - base));
+    for (int64_t j = 0; j < n; j++) total += s[j];
+    *largest = top[0];
+    *sum = *sum * ratio[0] + total;
+    return ratio[0];
+}
+
+/* y[c..] += sum over j of s[j] * value j0+j, for nv vectors of the value */
+ALWAYS void add_values(const int nv, const head *w, int64_t j0, int64_t n, const float *s, int64_t c, float *y)
+{
+    vf sum[8];
+    EACH (v, nv) sum[v] = (vf){ 0 };
+    for (int64_t j = 0; j < n; j += PAGE) {
+        const float *row = values_of(w, j0 + j) + c;
+        for (int64_t i = j; i < qkv__min(j + PAGE, n); i++, row += w->x->dv) {
+            vf weight = set1(s[i]);
+            EACH (v, nv) sum[v] += weight * load(row + v * W);
+        }
+    }
+    EACH (v, nv) store(y + c + v * W, load(y + c + v * W) + sum[v]);
+}
+
+static void add_last_values(const head *w, int64_t j0, int64_t n, const float *s, int64_t c, float *y)
+{
+    int64_t left = w->x->dv - c;
+    vf sum = { 0 };
+    for (int64_t j = 0; j < n; j++)
+        sum += set1(s[j]) * load_part(values_of(w, j0 + j) + (j0 + j) % PAGE * w->x->dv + c, left, 0);
+    store(y + c, load(y + c) + sum);
+}
+
+static void add_all_values(const head *w, int64_t j0, int64_t n, const float *s, float *y)
+{
+    int64_t c = 0, dv = w->x->dv;
+    for (; c + 8 * W <= dv; c += 8 * W) add_values(8, w, j0, n, s, c, y);
+    for (; c + 4 * W <= dv; c += 4 * W) add_values(4, w, j0, n, s, c, y);
+    for (; c + W <= dv; c += W) add_values(1, w, j0, n, s, c, y);
+    if (c < dv) add_last_values(w, j0, n, s, c, y);
+}
+
+static void write_query(const head *w, int64_t i, float sum, const float *y)
+{
+    float inverse = sum == 0 ? 0 : 1 / sum, *out = w->y + i * w->x->y_row;
+    for (int64_t d = 0; d < w->x->dv; d++) out[d] = y[d] * inverse;
+}
+
+/* The weights of one query, from the scores again: nothing that y needs is touched. */
+static void show_query(const head *w, int64_t i, float largest, float sum)
+{
+    const qkv__paged *x = w->x;
+    float s[BK], inverse = sum == 0 ? 0 : 1 / sum, *out = x->weights + (w->h * x->n + i) * x->keys;
+    int64_t end = sees(x, i);
+    largest = largest > -INFINITY ? largest : 0;
+    for (int64_t j0 = 0; j0 < end; j0 += BK) {
+        int64_t n = qkv__min(BK, end - j0);
+        query_scores(w, j0, n, w->q + i * x->q_row, s);
+        for (int64_t j = 0; j < n; j += W) store(s + j, vexp(load(s + j) * x->scale - largest));
+        for (int64_t j = 0; j < n; j++) out[j0 + j] = s[j] * inverse;
+    }
+    for (int64_t j = end; j < x->keys; j++) out[j] = 0;
+}
+
+static void attend_query(const head *w, int64_t i, float *y)
+{
+    const qkv__paged *x = w->x;
+    float s[BK], largest = -INFINITY, sum = 0;
+    int64_t end = sees(x, i), width = padded(x->dv);
+    memset(y, 0, sizeof(float) * (size_t)width);
+    for (int64_t j = 0; j < end; j += BK) {
+        int64_t n = qkv__min(BK, end - j);
+        query_scores(w, j, n, w->q + i * x->q_row, s);
+        float ratio = absorb_query(s, n, x->scale, &largest, &sum);
+        for (int64_t d = 0; ratio != 1 && d < width; d += W) store(y + d, load(y + d) * ratio);
+        add_all_values(w, j, n, s, y);
+    }
+    write_query(w, i, sum, y);
+    if (x->weights) show_query(w, i, largest, sum);
+}
+
+/* ---- a panel of queries ---- */
+
+/* Scores [n][NR] of keys j0 .. of a panel that begins at query `first`; -inf where a query does not see. */
+static void panel_scores(const head *w, int64_t first, int64_t rows, int64_t j0, int64_t n, const float *panel, float *s)
+{
+    const qkv__paged *x = w->x;
+    for (int64_t j = 0; j < n; j += PAGE) {
+        int64_t keys = qkv__min(PAGE, n - j), step = tile_height(keys);
+        for (int64_t a = 0; a < keys; a += step)
+            tile_columns(qkv__min(step, keys - a), keys_of(w, j0 + j) + a, PAGE, panel, NR, s + (j + a) * NR, NR, x->dk, false);
+    }
+    for (int64_t j = 0; j < n; j++) {
+        bool hidden = x->hidden && x->hidden[j0 + j];
+        if (!hidden && j0 + j < sees(x, first)) continue; /* the first row sees least */
+        for (int64_t i = 0; i < NR; i++)
+            if (hidden || j0 + j >= sees(x, first + qkv__min(i, rows - 1))) s[j * NR + i] = -INFINITY;
+    }
+}
+
+static void pack_values(const head *w, int64_t j0, int64_t n, float *out)
+{
+    const qkv__paged *x = w->x;
+    for (int64_t j = 0; j < n; j += PAGE) {
+        int64_t keys = qkv__min(PAGE, n - j);
+        for (int64_t c = 0; c < x->dv; c += NR)
+            pack_chunks(values_of(w, j0 + j) + c, x->dv, keys, qkv__min(NR, x->dv - c), out + c * n + j * NR);
+    }
+}
+
+typedef struct panels { /* of one block of queries */
+    float *queries, *values, *y, *s;
+    float largest[BQ], sum[BQ];
+} panels;
+
+static void attend_tile(const head *w, panels *p, int64_t from, int64_t to, int64_t j0, int64_t keys)
+{
+    const qkv__paged *x = w->x;
+    const int64_t width = padded(x->dv);
+    pack_values(w, j0, keys, p->values);
+    for (int64_t at = 0; from + at < to; at += NR) {
+        int64_t rows = qkv__min(NR, to - from - at), step = tile_height(rows);
+        int64_t n = qkv__min(keys, sees(x, from + at + rows - 1) - j0);
+        if (n <= 0) continue;
+        float *out = p->y + at * width;
+        panel_scores(w, from + at, rows, j0, n, p->queries + at * x->dk, p->s);
+        absorb(p->s, n, x->scale, p->largest + at, p->sum + at, out, width);
+        for (int64_t i = 0; i < rows; i += step)
+            columns_times_chunks(p->s + i, NR, qkv__min(step, rows - i), p->values, keys, x->dv, n, out + i * width, width);
+    }
+}
+
+static void attend_block(const head *w, int64_t from, int64_t to, float *scratch)
+{
+    const qkv__paged *x = w->x;
+    const int64_t width = padded(x->dv), end = sees(x, to - 1);
+    panels p = { .queries = scratch };
+    p.values = p.queries + BQ * x->dk;
+    p.y = p.values + BK * width;
+    p.s = p.y + BQ * width;
+    for (int64_t i = 0; i < to - from; i += NR)
+        pack_panel(w->q + (from + i) * x->q_row, x->q_row, qkv__min(NR, to - from - i), x->dk, p.queries + i * x->dk);
+    memset(p.y, 0, sizeof(float) * (size_t)(qkv__round_up(to - from, NR) * width));
+    for (int64_t i = 0; i < BQ; i++) p.largest[i] = -INFINITY;
+    for (int64_t j = 0; j < end; j += BK) attend_tile(w, &p, from, to, j, qkv__min(BK, end - j));
+    for (int64_t i = from; i < to; i++) {
+        write_query(w, i, p.sum[i - from], p.y + (i - from) * width);
+        if (x->weights) show_query(w, i, p.largest[i - from], p.sum[i - from]);
+    }
+}
+
+void NAME(attend_paged)(const qkv__paged *x, int64_t h, int64_t from, int64_t to, float *scratch)
+{
+    head w = head_of(x, h);
+    if (to - from > FEW) attend_block(&w, from, to, scratch);
+    else
+        for (int64_t i = from; i < to; i++) attend_query(&w, i, scratch);
+}
