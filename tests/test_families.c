@@ -17,7 +17,6 @@
 #include "failing.h"
 #include "folder.h"
 #include "io/safetensors.h"
-#include "nn/decoding.h"
 #include "nn/params.h"
 
 enum { BATCH = 2, MOST = 8192 };
@@ -164,21 +163,21 @@ static void steps_equal_a_whole_forward(void **state)
         batch b = read_batch(has_encoder);
         const int32_t *ids = has_encoder ? b.target : b.ids;
         int64_t length = has_encoder ? b.target_length : b.length;
-        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }), *steps = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
         qkv_tensor *memory = has_encoder ? qkv_transformer_encode(m, t, b.ids, BATCH, b.length, b.lengths) : NULL;
         qkv_tensor *whole = qkv_transformer_logits(
             m, qkv_transformer_decode(m, t, ids, BATCH, length, NULL, memory, memory ? b.lengths : NULL));
-        qkv__decoding *d = qkv__decoding_new(m, memory, b.lengths, BATCH, 1, length);
+        qkv_session *s = qkv_session_new(model, NULL);
+        assert_int_equal(has_encoder ? qkv_session_encode(s, b.ids, BATCH, b.length, b.lengths) : qkv_session_start(s, BATCH),
+                         QKV_OK);
         int64_t size = qkv_dim(whole, -1);
         for (int64_t n = 0; n < length; n++) {
-            const float *logits = qkv_data(qkv__decoding_step(d, steps, (int32_t[]){ ids[n], ids[length + n] }));
-            assert_non_null(logits);
+            assert_int_equal(qkv_session_step(s, (int32_t[]){ ids[n], ids[length + n] }), QKV_OK);
+            const float *logits = qkv_data(qkv_session_logits(s));
             for (int r = 0; r < BATCH; r++)
                 assert_memory_equal(logits + r * size, qkv_data(whole) + (r * length + n) * size, sizeof(float) * (size_t)size);
-            qkv_tape_reset(steps);
         }
-        qkv__decoding_free(d);
-        qkv_tape_free(steps);
+        qkv_session_free(s);
         qkv_tape_free(t);
         qkv__safetensors_free(&golden);
         qkv_model_free(model);

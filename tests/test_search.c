@@ -1,5 +1,4 @@
-/* test_search.c: decoding token by token gives the bits of a whole forward; beam search finds what trying everything finds; a
- * sentence's result depends on nothing but itself. */
+/* test_search.c: beam search finds what trying everything finds; a sentence's result depends on nothing but itself. */
 #include <qkv/task.h>
 
 #include <math.h>
@@ -13,7 +12,6 @@
 #include <cmocka.h>
 
 #include "failing.h"
-#include "nn/decoding.h"
 
 enum { VOCABULARY = 7, START = 1, END = 2, PAD = 0, SENTENCES = 7, LENGTH = 9 };
 
@@ -36,19 +34,6 @@ static qkv_model *make_model(const qkv_transformer_opts *o)
     return m;
 }
 
-/* Biases start as zeros, which would hide one that is left out. */
-static void draw_zeros(qkv_params *p)
-{
-    uint32_t seed = 5;
-    for (int i = 0; i < qkv_params_tensors(p); i++) {
-        qkv_tensor *w = qkv_params_tensor(p, i);
-        for (int64_t k = 0; qkv_ndim(w) == 1 && k < qkv_count(w); k++) {
-            seed = seed * 1664525u + 1013904223u;
-            qkv_data(w)[k] += (float)(seed >> 8) / 16777216.0f - 0.5f;
-        }
-    }
-}
-
 static int draw_sources(void **state)
 {
     (void)state;
@@ -59,52 +44,6 @@ static int draw_sources(void **state)
         sources[i] = place == n - 1 ? END : place < n ? 3 + (int32_t)(seed >> 16) % (VOCABULARY - 3) : PAD;
     }
     return 0;
-}
-
-/* ---- token by token ---- */
-
-static void steps_equal_a_whole_forward(void **state)
-{
-    (void)state;
-    enum { ROWS = 4, TOKENS = 6 };
-    static const int32_t ids[ROWS * TOKENS] = { 1, 3, 4, 5, 6, 3, 1, 4, 4, 4, 2, 3, 1, 6, 5, 4, 3, 2, 1, 3, 3, 5, 5, 6 };
-    enum { KINDS = 5 };
-    qkv_transformer_opts all[KINDS] = { small, small, small, small, small };
-    all[1].positions = QKV_ROTARY, all[1].pre_norm = 1, all[1].norm = QKV_RMS_NORM, all[1].heads = 4, all[1].kv_heads = 2;
-    all[2].encoder_layers = 0, all[2].positions = QKV_LEARNED, all[2].longest = 10;
-    all[3] = all[2]; /* published variants */
-    all[3].first_position = 2, all[3].embed_norm = 1, all[3].output_bias = 1, all[3].head = 1;
-    all[4] = all[1];
-    all[4].encoder_layers = 0, all[4].no_bias = 1, all[4].qkv_bias = 1, all[4].untied = 1, all[4].output_bias = 1;
-    all[4].rotary_factor = 8, all[4].rotary_low = 1, all[4].rotary_high = 4, all[4].rotary_length = 8;
-    for (int i = 0; i < KINDS; i++) {
-        qkv_model *model = make_model(&all[i]);
-        draw_zeros(qkv_model_params(model));
-        const qkv_transformer *m = qkv_model_transformer(model);
-        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }), *steps = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-        qkv_tensor *memory = NULL;
-        if (all[i].encoder_layers) memory = qkv_transformer_encode(m, t, sources, ROWS, LENGTH, lengths);
-        qkv_tensor *whole = qkv_transformer_logits(
-            m, qkv_transformer_decode(m, t, ids, ROWS, TOKENS, NULL, memory, memory ? lengths : NULL));
-        qkv__decoding *d = qkv__decoding_new(m, memory, lengths, ROWS, 1, TOKENS);
-        assert_non_null(d);
-        for (int n = 0; n < TOKENS; n++) {
-            int32_t next[ROWS];
-            for (int r = 0; r < ROWS; r++) next[r] = ids[r * TOKENS + n];
-            const float *logits = qkv_data(qkv__decoding_step(d, steps, next));
-            assert_non_null(logits);
-            for (int r = 0; r < ROWS; r++)
-                assert_memory_equal(logits + r * VOCABULARY, qkv_data(whole) + (r * TOKENS + n) * VOCABULARY,
-                                    sizeof(float) * VOCABULARY);
-            qkv_tape_reset(steps);
-        }
-        assert_null(qkv__decoding_step(d, steps, ids)); /* there is no room for one more */
-        assert_int_equal(qkv_tape_status(steps), QKV_LIMIT);
-        qkv__decoding_free(d);
-        qkv_tape_free(steps);
-        qkv_tape_free(t);
-        qkv_model_free(model);
-    }
 }
 
 /* ---- against trying everything ---- */
@@ -530,7 +469,6 @@ static void any_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_equal_a_whole_forward),
         cmocka_unit_test(beam_finds_the_best),
         cmocka_unit_test(beam_1_is_greedy),
         cmocka_unit_test(same_alone_and_on_any_threads),

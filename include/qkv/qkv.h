@@ -3,6 +3,7 @@
 #define QKV_QKV_H
 
 #include <qkv/base.h>
+#include <qkv/decode.h>
 #include <qkv/io.h>
 #include <qkv/model.h>
 #include <qkv/nn.h>

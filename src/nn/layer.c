@@ -74,13 +74,13 @@ static qkv_tensor *after(const qkv_norm *n, qkv_tensor *x, qkv_tensor *result, c
 qkv_tensor *qkv__layer_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
 {
     qkv_tensor *seen = before(&l->self_norm, x, pass);
-    qkv_tensor *found = pass->steps ? qkv__mha_step(&l->self, seen, pass)
-                                    : qkv__mha_forward(&l->self, seen, seen, pass->self, pass->rotary);
+    qkv_tensor *found = pass->cached ? qkv__mha_cached(&l->self, seen, pass)
+                                     : qkv__mha_forward(&l->self, seen, seen, pass->self, pass->rotary);
     x = after(&l->self_norm, x, found, pass);
-    if (pass->memory || (pass->steps && pass->cache->cross_k)) {
+    if (pass->memory || (pass->cached && pass->cached->cross)) {
         seen = before(&l->cross_norm, x, pass);
-        found = pass->steps ? qkv__mha_cross_step(&l->cross, seen, pass)
-                            : qkv_mha_forward(&l->cross, seen, pass->memory, pass->cross);
+        found = pass->cached ? qkv__mha_cached_cross(&l->cross, seen, pass)
+                             : qkv_mha_forward(&l->cross, seen, pass->memory, pass->cross);
         x = after(&l->cross_norm, x, found, pass);
     }
     return after(&l->ffn_norm, x, qkv_ffn_forward(&l->ffn, before(&l->ffn_norm, x, pass)), pass);

@@ -2,29 +2,24 @@
 #ifndef QKV_SRC_LAYER_H
 #define QKV_SRC_LAYER_H
 
+#include "cache.h"
 #include "params.h"
 
-/* What one decoder layer keeps while it decodes token by token: keys and values of the tokens so far, (rows, room, width), and
- * of the encoder's result, (sentences, length, width). */
-typedef struct qkv__cache {
-    float *k, *v;
-    float *cross_k, *cross_v;
-} qkv__cache;
-
-/* The decoding that the caches belong to. */
-typedef struct qkv__steps {
-    int64_t rows, sentences; /* each sentence has rows / sentences rows, side by side */
-    int64_t step, room;      /* tokens so far, and at most */
-    int64_t memory_length;
-    const int32_t *seen; /* (rows): step + 1 */
-    const int32_t *memory_lengths;
-} qkv__steps;
+/* A forward of tokens that join caches: those of the first row, of the second, ..., flat: (tokens, 1, dim). A part of `self`
+ * and of `cross` belongs to each row; its pages are those of the row's sequence. */
+typedef struct qkv__cached_forward {
+    const qkv__cache *self_cache, *cross_cache;
+    qkv__sequence *const *sequences; /* of each row; room is reserved */
+    qkv__paged_part *self, *cross;
+    int64_t rows;
+    int layer;
+    const uint8_t *heads_off; /* (layers, 2, heads): 1 where a head gives zeros, self then cross; NULL: none */
+} qkv__cached_forward;
 
 /* What the sub-layers of one forward have in common. */
 typedef struct qkv__pass {
     const qkv_transformer_opts *o;
-    const qkv__steps *steps;       /* NULL: a whole sequence at once */
-    qkv__cache *cache;             /* of this layer, with steps */
+    qkv__cached_forward *cached;   /* NULL: a whole sequence at once */
     const int32_t *types;          /* of the tokens; NULL: 0 */
     qkv_mask self;                 /* of self-attention */
     const qkv_rotary_opts *rotary; /* NULL: positions are in the embedding */
@@ -78,9 +73,9 @@ qkv_tensor *qkv__layer_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pa
 /* The queries and keys of self-attention turned by `rotary` (its heads are filled in); NULL: not turned. */
 qkv_tensor *qkv__mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask, const qkv_rotary_opts *rotary);
 
-/* Self-attention of the next token of every row, x (rows, 1, dim), whose keys and values join the cache; and cross-attention
- * with what the cache holds of the encoder's result. */
-qkv_tensor *qkv__mha_step(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass);
-qkv_tensor *qkv__mha_cross_step(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass);
+/* Self-attention of x, (tokens, 1, dim), whose keys and values join the cache; and cross-attention with what the cache holds of
+ * the encoder's result. */
+qkv_tensor *qkv__mha_cached(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass);
+qkv_tensor *qkv__mha_cached_cross(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass);
 
 #endif

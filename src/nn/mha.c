@@ -67,42 +67,61 @@ qkv_tensor *qkv__mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv
     return qkv_linear_forward(&m->out, qkv_attention_with(q, k, v, mask, &opts));
 }
 
-/* Row r of x, (rows, 1, width), into place `step` of row r of the cache. */
-static void keep(float *cache, const qkv_tensor *x, const qkv__steps *s)
+/* Rows of a tensor that belong to heads which are switched off become zeros. */
+static void silence_heads(const qkv_mha *m, qkv_tensor *y, const uint8_t *off)
 {
-    int64_t width = qkv_dim(x, -1);
-    for (int64_t r = 0; r < s->rows; r++)
-        memcpy(cache + (r * s->room + s->step) * width, qkv_data(x) + r * width, sizeof(float) * (size_t)width);
+    int64_t width = qkv_dim(y, -1) / m->heads, tokens = qkv_count(y) / qkv_dim(y, -1);
+    for (int64_t i = 0; i < tokens * m->heads; i++)
+        if (off[i % m->heads]) memset(qkv_data(y) + i * width, 0, sizeof(float) * (size_t)width);
 }
 
-qkv_tensor *qkv__mha_step(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)
+/* Where the weights of each part go, on the tape, one (1, heads, queries, keys) after the other. */
+static void keep_weights(const qkv_mha *m, qkv_tape *t, qkv__paged_part *parts, int64_t n)
 {
-    const qkv__steps *s = pass->steps;
+    for (int64_t i = 0; i < n; i++) {
+        qkv_tensor *weights = qkv__result(t, 4, (int64_t[]){ 1, m->heads, parts[i].n, parts[i].keys }, NULL, 0, NULL);
+        parts[i].weights = qkv_data(weights);
+        if (weights) qkv__keep_attention(t, weights);
+    }
+}
+
+static qkv_tensor *attend_cached(const qkv_mha *m, qkv_tensor *q, const qkv__cached_forward *f, bool is_cross)
+{
+    const qkv__cache *cache = is_cross ? f->cross_cache : f->self_cache;
+    qkv__paged_part *parts = is_cross ? f->cross : f->self;
+    const qkv__paged_opts opts = { .heads = m->heads,
+                                   .kv_heads = m->kv_heads,
+                                   .dk = cache->dk,
+                                   .dv = cache->dv,
+                                   .at = qkv__cache_at(cache, f->layer),
+                                   .causal = !is_cross };
+    if (q && qkv__keeps_attention(q->tape)) keep_weights(m, q->tape, parts, f->rows);
+    qkv_tensor *y = qkv__attend_paged(q, &opts, parts, f->rows);
+    if (y && f->heads_off) silence_heads(m, y, f->heads_off + (2 * f->layer + is_cross) * m->heads);
+    return qkv_linear_forward(&m->out, y);
+}
+
+qkv_tensor *qkv__mha_cached(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)
+{
+    const qkv__cached_forward *f = pass->cached;
     qkv_tensor *q = turn(qkv_linear_forward(&m->q, x), pass->rotary, m->heads);
     qkv_tensor *k = turn(qkv_linear_forward(&m->k, x), pass->rotary, m->kv_heads);
     qkv_tensor *v = qkv_linear_forward(&m->v, x);
     if (!q || !k || !v) return NULL;
-    keep(pass->cache->k, k, s);
-    keep(pass->cache->v, v, s);
-    k = qkv__borrow(x->tape, 3, (int64_t[]){ s->rows, s->room, qkv_dim(k, -1) }, pass->cache->k);
-    v = qkv__borrow(x->tape, 3, (int64_t[]){ s->rows, s->room, qkv_dim(v, -1) }, pass->cache->v);
-    const qkv_attention_opts opts = { .heads = m->heads, .kv_heads = m->kv_heads };
-    return qkv_linear_forward(&m->out, qkv_attention_with(q, k, v, (qkv_mask){ .key_lengths = s->seen }, &opts));
+    const float *keys = qkv_data(k), *values = qkv_data(v);
+    for (int64_t r = 0; r < f->rows; r++) {
+        const qkv__sequence *s = f->sequences[r];
+        int64_t n = f->self[r].n;
+        qkv__cache_write(f->self_cache, s, f->layer, s->length, n, keys, values);
+        keys += n * qkv_dim(k, -1);
+        values += n * qkv_dim(v, -1);
+    }
+    return attend_cached(m, q, f, false);
 }
 
-/* The rows of a sentence ask the same memory: they are its queries. */
-qkv_tensor *qkv__mha_cross_step(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)
+qkv_tensor *qkv__mha_cached_cross(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)
 {
-    const qkv__steps *s = pass->steps;
-    if (!x) return NULL;
-    int64_t dim = qkv_dim(x, -1), width_k = m->k.weight->shape[0], width_v = m->v.weight->shape[0];
-    qkv_tensor *asked = qkv_reshape(x, 3, (int64_t[]){ s->sentences, s->rows / s->sentences, dim });
-    qkv_tensor *k = qkv__borrow(x->tape, 3, (int64_t[]){ s->sentences, s->memory_length, width_k }, pass->cache->cross_k);
-    qkv_tensor *v = qkv__borrow(x->tape, 3, (int64_t[]){ s->sentences, s->memory_length, width_v }, pass->cache->cross_v);
-    const qkv_attention_opts opts = { .heads = m->heads, .kv_heads = m->kv_heads };
-    qkv_tensor *found = qkv_attention_with(qkv_linear_forward(&m->q, asked), k, v,
-                                           (qkv_mask){ .key_lengths = s->memory_lengths }, &opts);
-    return qkv_reshape(qkv_linear_forward(&m->out, found), 3, (int64_t[]){ s->rows, 1, dim });
+    return attend_cached(m, qkv_linear_forward(&m->q, x), pass->cached, true);
 }
 
 qkv_tensor *qkv_mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask)

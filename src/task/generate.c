@@ -1,9 +1,9 @@
 /* generate.c: a decoder alone continues a text, token by token. */
+#include <qkv/decode.h>
 #include <qkv/task.h>
 
 #include "../base/memory.h"
 #include "../base/size.h"
-#include "../nn/decoding.h"
 #include "../text/buffer.h"
 #include "frame.h"
 #include "sample.h"
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_TOKENS = 1 << 20, DEFAULT_TOKENS = 128, MOST_TOP = 32 };
+enum { MOST_TOKENS = 1 << 20, DEFAULT_TOKENS = 128, MOST_TOP = 32, PROMPT_BLOCK = 512 };
 
 typedef struct generation {
     const qkv_transformer *transformer;
@@ -25,9 +25,8 @@ typedef struct generation {
     qkv_generate_opts o;
     int64_t most; /* new tokens */
     qkv_generated *out;
-    qkv_tape *tape;
-    qkv__decoding *decoding;
-    const float *logits; /* of what comes next; on the tape */
+    qkv_session *session;
+    const float *logits; /* of what comes next; of the session */
     qkv__sampler sampler;
     qkv__stream stream;
     qkv_text shorter, longer; /* of the token before, and of it with the new one */
@@ -157,13 +156,12 @@ static qkv_status encode(generation *g, const char *prompt, size_t length)
     return QKV_OK;
 }
 
-static qkv_status read_token(generation *g, int32_t id)
+static qkv_status read_tokens(generation *g, const int32_t *ids, int64_t n, qkv_logits logits)
 {
     qkv_status status = g->o.each_step ? g->o.each_step(g->o.each_step_data) : QKV_OK;
-    if (status) return status;
-    qkv_tape_reset(g->tape);
-    g->logits = qkv_data(qkv__decoding_step(g->decoding, g->tape, &id));
-    return g->logits ? QKV_OK : qkv_tape_status(g->tape);
+    if (!status) status = qkv_session_read(g->session, ids, &n, logits);
+    g->logits = qkv_data(qkv_session_logits(g->session));
+    return status;
 }
 
 /* Room for the numbers of one more place of `n`, and the first of its likeliest. NULL without n_top. */
@@ -188,13 +186,21 @@ static qkv_status score_prompt_id(generation *g, int64_t i)
     return QKV_OK;
 }
 
+/* In blocks: between them each_step is asked, and a prompt that is scored needs the logits of one block at a time. */
 static qkv_status read_prompt(generation *g)
 {
-    qkv_status status = QKV_OK;
-    for (int i = 0; i < g->started.n && !status; i++) status = read_token(g, g->started.ids[i]);
-    for (int64_t i = 0; i < g->out->n_prompt && !status; i++) {
-        if (g->o.score_prompt) status = score_prompt_id(g, i);
-        if (!status) status = read_token(g, g->out->prompt.ids[i]);
+    const int64_t n = g->out->n_prompt;
+    const bool scored = g->o.score_prompt;
+    qkv_status status = qkv_session_start(g->session, 1);
+    if (!status && g->started.n)
+        status = read_tokens(g, g->started.ids, g->started.n, n && !scored ? QKV_LOGITS_NONE : QKV_LOGITS_LAST);
+    for (int64_t at = 0; at < n && !status; at += PROMPT_BLOCK) {
+        int64_t some = qkv__min(PROMPT_BLOCK, n - at);
+        if (scored) status = score_prompt_id(g, at);
+        qkv_logits wanted = scored ? QKV_LOGITS_ALL : at + some < n ? QKV_LOGITS_NONE : QKV_LOGITS_LAST;
+        if (!status) status = read_tokens(g, g->out->prompt.ids + at, some, wanted);
+        for (int64_t i = 1; scored && i < some && !status; i++, g->logits += g->vocabulary)
+            status = score_prompt_id(g, at + i);
     }
     return status;
 }
@@ -243,7 +249,7 @@ static qkv_status add_token(generation *g, bool *done)
     status = put_text(g, all + n, n == 0);
     *done = g->stream.is_stopped || out->n == g->most;
     out->finish = QKV_FINISH_LENGTH;
-    return status || *done ? status : read_token(g, id);
+    return status || *done ? status : read_tokens(g, &id, 1, QKV_LOGITS_LAST);
 }
 
 static qkv_status write_text(generation *g)
@@ -279,10 +285,7 @@ static qkv_status run(generation *g, const qkv_model *m, const char *prompt, siz
     forbid(g);
     g->stream.stops = g->o.stops;
     g->stream.n_stops = g->o.n_stops;
-    int64_t room = g->out->n_prompt + g->started.n + g->most;
-    g->tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    g->decoding = g->tape ? qkv__decoding_new(g->transformer, NULL, NULL, 1, 1, room) : NULL;
-    if (!g->decoding) return qkv_error_status();
+    if (!(g->session = qkv_session_new(m, NULL))) return qkv_error_status();
     g->out->finish = QKV_FINISH_LENGTH;
     status = read_prompt(g);
     return status || g->o.no_new ? status : write_text(g);
@@ -290,8 +293,7 @@ static qkv_status run(generation *g, const qkv_model *m, const char *prompt, siz
 
 static void release(generation *g)
 {
-    qkv__decoding_free(g->decoding);
-    qkv_tape_free(g->tape);
+    qkv_session_free(g->session);
     qkv__sampler_free(&g->sampler);
     qkv__stream_free(&g->stream);
     qkv_text_free(&g->shorter);

@@ -1,10 +1,9 @@
 /* search.c: beam search (section 6.1 of the paper; Wu et al. 2016 for the length penalty). Beam 1 is greedy. */
+#include <qkv/decode.h>
 #include <qkv/task.h>
 
 #include "../base/memory.h"
 #include "../base/size.h"
-#include "../nn/decoding.h"
-#include "../tensor/tape.h"
 #include "search.h"
 
 #include <math.h>
@@ -28,7 +27,7 @@ typedef struct candidate {
 
 typedef struct sentence {
     int64_t most; /* tokens */
-    row *live;    /* beam of them; log_p -inf: none */
+    row *live;    /* beam of them; log_p -inf: none, nor any after it */
     row *next;    /* the same, for the step after */
     row *done;    /* n_best of them, best first by `scores` */
     double *scores;
@@ -47,7 +46,7 @@ typedef struct search {
     int64_t *active;       /* sentences that still go on */
     candidate *candidates; /* twice beam: ends may be among the best */
     int32_t *ids;          /* last id of every live row */
-    int64_t *kept, *parents;
+    int64_t *parents;
     void *memory;
     size_t bytes;
 } search;
@@ -123,7 +122,7 @@ static qkv_status find_candidates(search *s, const sentence *x, const float *log
     *n = 0;
     for (int64_t b = 0; b < s->o.beam; b++, log_p += s->vocabulary) {
         const row *r = &x->live[b];
-        if (r->log_p == -INFINITY) continue;
+        if (r->log_p == -INFINITY) break;
         for (int32_t id = 0; id < s->vocabulary; id++) {
             candidate c = { r->log_p + (double)log_p[id], b, id };
             if (c.log_p != c.log_p) return qkv__fail(QKV_NUMERIC, "search: a log-probability is not a number");
@@ -192,31 +191,41 @@ static bool advance(search *s, sentence *x, int n, int64_t length, int64_t *from
     return live > 0 && length < x->most && may_improve(s, x);
 }
 
-static qkv_status step(search *s, qkv__decoding *d, qkv_tape *t, int64_t length)
+static int64_t count_live(const search *s, const sentence *x)
 {
-    int64_t beam = s->o.beam, going_on = 0;
+    int64_t n = 0;
+    while (n < s->o.beam && x->live[n].log_p != -INFINITY) n++;
+    return n;
+}
+
+/* The rows of the session are the live rows of the sentences that go on, sentence by sentence. */
+static qkv_status step(search *s, qkv_session *session, int64_t length)
+{
+    int64_t rows = 0, going_on = 0, kept = 0;
     for (int64_t i = 0; i < s->n_active; i++)
-        for (int64_t b = 0; b < beam; b++) {
+        for (int64_t b = 0, n = count_live(s, &s->all[s->active[i]]); b < n; b++) {
             const row *r = &s->all[s->active[i]].live[b];
-            s->ids[i * beam + b] = r->n ? r->ids[r->n - 1] : s->o.start;
+            s->ids[rows++] = r->n ? r->ids[r->n - 1] : s->o.start;
         }
-    const float *log_p = qkv_data(qkv_log_softmax(qkv__decoding_step(d, t, s->ids)));
-    if (!log_p) return qkv_tape_status(t);
-    for (int64_t i = 0; i < s->n_active; i++) {
+    qkv_status status = qkv_session_step(session, s->ids);
+    const float *log_p = status ? NULL : qkv_data(qkv_log_softmax(qkv_session_logits(session)));
+    if (!log_p) return status ? status : qkv_error_status();
+    for (int64_t i = 0, first = 0; i < s->n_active; i++) {
         sentence *x = &s->all[s->active[i]];
+        int64_t live = count_live(s, x), *from = s->parents + kept;
         int n;
-        qkv_status status = find_candidates(s, x, log_p + i * beam * s->vocabulary, &n);
+        status = find_candidates(s, x, log_p + first * s->vocabulary, &n);
         if (status) return status;
-        int64_t *from = s->parents + going_on * beam;
-        if (!advance(s, x, n, length, from)) continue;
-        for (int64_t b = 0; b < beam; b++) from[b] += i * beam;
-        s->kept[going_on] = i;
-        s->active[going_on++] = s->active[i];
+        if (advance(s, x, n, length, from)) {
+            int64_t next = count_live(s, x);
+            for (int64_t b = 0; b < next; b++) from[b] += first;
+            kept += next;
+            s->active[going_on++] = s->active[i];
+        }
+        first += live;
     }
     s->n_active = going_on;
-    if (going_on) qkv__decoding_select(d, going_on, s->kept, s->parents);
-    qkv_tape_reset(t);
-    return QKV_OK;
+    return going_on ? qkv_session_select(session, s->parents, kept) : QKV_OK;
 }
 
 /* ---- memory: one block for everything ---- */
@@ -245,7 +254,6 @@ static size_t lay_out(search *s)
     s->active = carve(s, &used, n, sizeof *s->active);
     s->candidates = carve(s, &used, 2 * beam, sizeof *s->candidates);
     s->ids = carve(s, &used, n * beam, sizeof *s->ids);
-    s->kept = carve(s, &used, n, sizeof *s->kept);
     s->parents = carve(s, &used, n * beam, sizeof *s->parents);
     for (int64_t i = 0; i < s->n_all; i++) {
         sentence *x = s->all ? &s->all[i] : &none;
@@ -336,19 +344,13 @@ static qkv_status settle(search *s, const qkv_model *m, int64_t sentences, int64
 
 static qkv_status run(search *s, const qkv_model *m, const int32_t *ids, int64_t length, const int32_t *lengths)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    if (!t) return qkv_error_status();
-    const qkv_transformer *x = qkv_model_transformer(m);
-    qkv_tensor *memory = qkv_transformer_encode(x, t, ids, s->n_all, length, lengths);
-    qkv__decoding *d = memory ? qkv__decoding_new(x, memory, lengths, s->n_all, s->o.beam, s->room) : NULL;
-    qkv_status status = d ? QKV_OK : qkv_error_status();
-    qkv_tape_reset(t);
+    qkv_session *session = qkv_session_new(m, NULL);
+    qkv_status status = session ? qkv_session_encode(session, ids, s->n_all, length, lengths) : qkv_error_status();
     for (int64_t n = 1; s->n_active && !status; n++) {
         if (s->o.each_step) status = s->o.each_step(s->o.each_step_data);
-        if (!status) status = step(s, d, t, n);
+        if (!status) status = step(s, session, n);
     }
-    qkv__decoding_free(d);
-    qkv_tape_free(t);
+    qkv_session_free(session);
     return status;
 }
 

@@ -1,0 +1,87 @@
+/* qkv/decode.h: a session: what a model has read, kept so that the next token costs one token.
+ *
+ * A session holds any number of rows, each a sequence of tokens with the keys and values of every layer. Rows read many tokens
+ * in one forward or one at a time, of different lengths; they are reordered, repeated, dropped and shortened. A token's caches
+ * and logits have the same bits however it was read: alone, in a block of any size, beside other rows, or in a forward over
+ * the whole sequence. Rows with a common beginning share its memory.
+ *
+ * Threads: one session is for one thread at a time. Any number of sessions, each in a thread of its own, may share one model,
+ * as long as nobody changes the model's weights. Every call that fails leaves the session as it was. */
+#ifndef QKV_DECODE_H
+#define QKV_DECODE_H
+
+#include <qkv/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct qkv_session qkv_session;
+
+typedef struct qkv_session_opts {
+    int keep_attention; /* 1: qkv_session_attention() gives the weights of every head; a read is not cut into blocks then */
+    int keep_hidden;    /* 1: qkv_session_hidden() gives the states between the layers; the same */
+} qkv_session_opts;
+
+/* A session without rows; the model must outlive it. NULL on error: USAGE for NULL or a model without a decoder, MEMORY. You
+ * own it. NULL opts means all zero. */
+QKV_API qkv_session *qkv_session_new(const qkv_model *m, const qkv_session_opts *opts);
+QKV_API void qkv_session_free(qkv_session *s);
+
+/* Starts over with `rows` rows that have read nothing: for a decoder alone. USAGE for a model with an encoder, MEMORY. */
+QKV_API qkv_status qkv_session_start(qkv_session *s, int64_t rows);
+
+/* Starts over with `rows` rows, one for each source: ids (rows, length), of which the first lengths[i] count (NULL: all). The
+ * encoder reads them, and what the decoder needs of them is kept. USAGE for a decoder alone, lengths or ids out of range,
+ * LIMIT, NUMERIC, MEMORY. */
+QKV_API qkv_status qkv_session_encode(qkv_session *s, const int32_t *ids, int64_t rows, int64_t length, const int32_t *lengths);
+
+/* Which logits a read computes. */
+typedef enum qkv_logits { QKV_LOGITS_LAST, QKV_LOGITS_NONE, QKV_LOGITS_ALL } qkv_logits;
+
+/* Reads counts[i] more tokens of every row i, at least 0; NULL: one each. ids: those of row 0, of row 1, ... Long reads go
+ * block by block: memory grows with the caches alone. Logits: of the last new token of each row that has any, or of all new
+ * tokens, which are then computed in one go. USAGE for NULL, an id out of range, a negative count; LIMIT for more tokens than
+ * the model has positions for; MEMORY. After an error the rows have the lengths they had. */
+QKV_API qkv_status qkv_session_read(qkv_session *s, const int32_t *ids, const int64_t *counts, qkv_logits logits);
+
+/* The next token of every row: a read of one each. */
+QKV_API qkv_status qkv_session_step(qkv_session *s, const int32_t *ids);
+
+/* What the last read gave, (rows or tokens, vocabulary), in the order of the rows; NULL: none. It lives until the next call
+ * that changes the session. */
+QKV_API qkv_tensor *qkv_session_logits(const qkv_session *s);
+
+/* Goes on with n rows: row i becomes what row parents[i] is; a parent may occur again and again, or not at all. What does not
+ * move is not copied. USAGE for a parent that is not there, MEMORY. */
+QKV_API qkv_status qkv_session_select(qkv_session *s, const int64_t *parents, int64_t n);
+
+/* Row `row` forgets all but its first `length` tokens. USAGE unless it has as many. */
+QKV_API qkv_status qkv_session_rewind(qkv_session *s, int64_t row, int64_t length);
+
+QKV_API int64_t qkv_session_rows(const qkv_session *s);
+QKV_API int64_t qkv_session_length(const qkv_session *s, int64_t row); /* tokens; -1 when there is no such row */
+QKV_API size_t qkv_session_bytes(const qkv_session *s);                /* of all caches */
+
+/* ---- looking inside ---- */
+typedef enum qkv_session_side { QKV_SESSION_SELF, QKV_SESSION_CROSS } qkv_session_side;
+
+/* The weights of the last read, (1, heads, new tokens, keys), with keep_attention; NULL otherwise, and where there is no such
+ * layer or row. Rows count those that had new tokens. Lives as the logits do. */
+QKV_API qkv_tensor *qkv_session_attention(const qkv_session *s, qkv_session_side side, int layer, int64_t row);
+
+/* The states of the tokens of the last read, (tokens, 1, dim), with keep_hidden: what goes into layer i, from 0; of i = layers
+ * what comes out of the last, after the norm at the end where there is one. NULL otherwise. Lives as the logits do. */
+QKV_API qkv_tensor *qkv_session_hidden(const qkv_session *s, int i);
+
+/* Switches a head off (its output is zeros) or on again, for what is read from now on. USAGE where there is no such head. */
+QKV_API qkv_status qkv_session_switch_head(qkv_session *s, qkv_session_side side, int layer, int head, int on);
+
+/* Hides token `place` of a row, or of its source, from everything that is read from now on; hidden 0 shows it again. USAGE
+ * where there is no such token, MEMORY. */
+QKV_API qkv_status qkv_session_hide(qkv_session *s, qkv_session_side side, int64_t row, int64_t place, int hidden);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,568 @@
+/* session.c: rows of tokens that a decoder has read, with their keys and values. */
+#include <qkv/decode.h>
+
+#include "../base/memory.h"
+#include "../base/size.h"
+#include "../nn/layer.h"
+#include "../tensor/tape.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 512 }; /* tokens of a forward: more than that fills no cache better */
+
+/* What the encoder gave for one source; rows share it. */
+typedef struct source {
+    qkv__sequence kept;
+    uint8_t *hidden; /* (length); NULL: none */
+    int64_t users;
+} source;
+
+typedef struct row {
+    qkv__sequence read;
+    uint8_t *hidden; /* of the tokens read, hidden_room of them; NULL: none */
+    int64_t hidden_room;
+    source *source; /* NULL for a decoder alone */
+    int64_t before; /* tokens before the read in work */
+} row;
+
+struct qkv_session {
+    const qkv_transformer *x;
+    qkv_session_opts o;
+    qkv_tape *tape;
+    qkv__cache self, cross;
+    row *rows;
+    int64_t n_rows;
+    int64_t read_rows; /* of the last read: rows with new tokens */
+    float *states;     /* of the last layer, whose logits are wanted */
+    size_t states_bytes;
+    qkv_tensor *logits;  /* on the tape */
+    uint8_t *heads_off;  /* (layers, 2, heads); NULL: none */
+    float *sinusoid;     /* rows of dim, as many as were wanted so far */
+    int64_t n_sinusoids; /* positions of it */
+};
+
+static const qkv__stack *decoder_of(const qkv_session *s) { return &s->x->stacks[QKV__DECODER]; }
+
+static size_t heads_off_bytes(const qkv_session *s) { return (size_t)(2 * decoder_of(s)->n * s->x->o.heads); }
+
+/* ---- rows ---- */
+
+static void leave_source(qkv_session *s, source *x)
+{
+    if (!x || --x->users) return;
+    qkv__release(x->hidden, (size_t)x->kept.length);
+    qkv__cache_drop(&s->cross, &x->kept);
+    qkv__release(x, sizeof *x);
+}
+
+static void drop_row(qkv_session *s, row *r)
+{
+    qkv__cache_drop(&s->self, &r->read);
+    qkv__release(r->hidden, (size_t)r->hidden_room);
+    leave_source(s, r->source);
+    *r = (row){ 0 };
+}
+
+static void forget_results(qkv_session *s)
+{
+    s->logits = NULL;
+    s->read_rows = 0;
+    qkv_tape_reset(s->tape);
+}
+
+static void drop_rows(qkv_session *s, row *rows, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) drop_row(s, &rows[i]);
+    qkv__release(rows, sizeof *rows * (size_t)n);
+}
+
+static void replace_rows(qkv_session *s, row *rows, int64_t n)
+{
+    drop_rows(s, s->rows, s->n_rows);
+    s->rows = rows;
+    s->n_rows = n;
+}
+
+/* ---- making ---- */
+
+static void set_cache(qkv__cache *c, int64_t layers, const qkv_mha *m)
+{
+    *c = (qkv__cache){ .layers = layers,
+                       .kv_heads = m->kv_heads,
+                       .dk = m->k.weight->shape[0] / m->kv_heads,
+                       .dv = m->v.weight->shape[0] / m->kv_heads };
+}
+
+qkv_session *qkv_session_new(const qkv_model *m, const qkv_session_opts *opts)
+{
+    const qkv_transformer *x = qkv_model_transformer(m);
+    if (!x || !x->stacks[QKV__DECODER].n) {
+        qkv__fail(QKV_USAGE, "session: the model has no decoder");
+        return NULL;
+    }
+    qkv_session *s = qkv__alloc_zero(sizeof *s);
+    if (!s) return NULL;
+    s->x = x;
+    if (opts) s->o = *opts;
+    const qkv__layer *first = &decoder_of(s)->layers[0];
+    set_cache(&s->self, decoder_of(s)->n, &first->self);
+    if (x->stacks[QKV__ENCODER].n) set_cache(&s->cross, decoder_of(s)->n, &first->cross);
+    s->tape = qkv_tape_new(
+        &(qkv_tape_opts){ .no_grad = 1, .keep_attention = s->o.keep_attention, .keep_hidden = s->o.keep_hidden });
+    if (s->tape) return s;
+    qkv_session_free(s);
+    return NULL;
+}
+
+void qkv_session_free(qkv_session *s)
+{
+    if (!s) return;
+    replace_rows(s, NULL, 0);
+    qkv__cache_trim(&s->self);
+    qkv__cache_trim(&s->cross);
+    if (s->heads_off) qkv__release(s->heads_off, heads_off_bytes(s));
+    qkv__release(s->sinusoid, sizeof(float) * (size_t)(s->n_sinusoids * s->x->o.dim));
+    qkv__release(s->states, s->states_bytes);
+    qkv_tape_free(s->tape);
+    qkv__release(s, sizeof *s);
+}
+
+qkv_status qkv_session_start(qkv_session *s, int64_t rows)
+{
+    if (!s || rows < 0 || s->x->stacks[QKV__ENCODER].n)
+        return qkv__fail(QKV_USAGE, "session: rows without a source are for a decoder alone");
+    size_t bytes;
+    row *all = qkv__size_mul((size_t)rows, sizeof *all, &bytes) ? qkv__alloc_zero(bytes) : NULL;
+    if (!all) return qkv__fail(QKV_MEMORY, "session: %lld rows are more than there is memory for", (long long)rows);
+    forget_results(s);
+    replace_rows(s, all, rows);
+    return QKV_OK;
+}
+
+/* ---- sources ---- */
+
+static qkv_status check_lengths(const int32_t *lengths, int64_t rows, int64_t length)
+{
+    for (int64_t i = 0; lengths && i < rows; i++)
+        if (lengths[i] < 0 || lengths[i] > length)
+            return qkv__fail(QKV_USAGE, "session: source %lld has %d tokens, expected 0 to %lld", (long long)i, lengths[i],
+                             (long long)length);
+    return QKV_OK;
+}
+
+static qkv_status make_sources(qkv_session *s, row *rows, int64_t n, int64_t length, const int32_t *lengths)
+{
+    for (int64_t i = 0; i < n; i++) {
+        source *x = rows[i].source = qkv__alloc_zero(sizeof *x);
+        if (!x) return QKV_MEMORY;
+        x->users = 1;
+        qkv_status status = qkv__cache_reserve(&s->cross, &x->kept, lengths ? lengths[i] : length);
+        if (status) return status;
+    }
+    return QKV_OK;
+}
+
+/* Keys and values of the encoder's result, for every layer of the decoder. */
+static qkv_status project_sources(qkv_session *s, qkv_tensor *memory, row *rows, int64_t n, int64_t length,
+                                  const int32_t *lengths)
+{
+    for (int l = 0; l < decoder_of(s)->n; l++) {
+        const qkv_mha *cross = &decoder_of(s)->layers[l].cross;
+        qkv_tensor *k = qkv_linear_forward(&cross->k, memory), *v = qkv_linear_forward(&cross->v, memory);
+        if (!k || !v) return qkv_tape_status(s->tape);
+        for (int64_t i = 0; i < n; i++)
+            qkv__cache_write(&s->cross, &rows[i].source->kept, l, 0, lengths ? lengths[i] : length,
+                             qkv_data(k) + i * length * qkv_dim(k, -1), qkv_data(v) + i * length * qkv_dim(v, -1));
+    }
+    for (int64_t i = 0; i < n; i++) rows[i].source->kept.length = lengths ? lengths[i] : length;
+    return QKV_OK;
+}
+
+qkv_status qkv_session_encode(qkv_session *s, const int32_t *ids, int64_t rows, int64_t length, const int32_t *lengths)
+{
+    if (!s || !ids || rows < 1 || length < 1 || !s->x->stacks[QKV__ENCODER].n)
+        return qkv__fail(QKV_USAGE, "session: sources need a model with an encoder, ids, and at least 1 row of 1 token");
+    qkv_status status = check_lengths(lengths, rows, length);
+    row *all = status ? NULL : qkv__alloc_zero(sizeof *all * (size_t)rows);
+    if (!all) return status ? status : QKV_MEMORY;
+    forget_results(s);
+    qkv_tensor *memory = qkv_transformer_encode(s->x, s->tape, ids, rows, length, lengths);
+    status = memory ? make_sources(s, all, rows, length, lengths) : qkv_tape_status(s->tape);
+    if (!status) status = project_sources(s, memory, all, rows, length, lengths);
+    if (status) drop_rows(s, all, rows);
+    else replace_rows(s, all, rows);
+    return status;
+}
+
+/* ---- positions ---- */
+
+static qkv_status check_positions(const qkv_session *s, const int64_t *counts)
+{
+    int64_t most = s->x->o.positions == QKV_LEARNED ? s->x->o.longest : INT32_MAX - s->x->o.first_position;
+    for (int64_t i = 0; i < s->n_rows; i++) {
+        int64_t n = counts ? counts[i] : 1, length = s->rows[i].read.length;
+        if (n < 0) return qkv__fail(QKV_USAGE, "session: row %lld is to read %lld tokens", (long long)i, (long long)n);
+        if (n > most - length)
+            return qkv__fail(QKV_LIMIT, "session: row %lld has %lld tokens and would read %lld more: positions end at %lld",
+                             (long long)i, (long long)length, (long long)n, (long long)most);
+    }
+    return QKV_OK;
+}
+
+/* Positions 0 .. n-1 of the paper's sinusoids, computed once. */
+static qkv_status need_sinusoids(qkv_session *s, int64_t n)
+{
+    const qkv_transformer_opts *o = &s->x->o;
+    if (n <= s->n_sinusoids) return QKV_OK;
+    n = qkv__round_up(n, 64);
+    float *all = qkv__alloc(sizeof *all * (size_t)(n * o->dim));
+    qkv_tape *t = all ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }) : NULL;
+    int64_t more = n - s->n_sinusoids;
+    qkv_tensor *table = t ? qkv_sinusoid(t, s->n_sinusoids, more, o->dim, o->positions == QKV_SINUSOID_HALVES) : NULL;
+    if (table) {
+        if (s->sinusoid) memcpy(all, s->sinusoid, sizeof *all * (size_t)(s->n_sinusoids * o->dim));
+        memcpy(all + s->n_sinusoids * o->dim, qkv_data(table), sizeof *all * (size_t)(more * o->dim));
+        qkv__release(s->sinusoid, sizeof *all * (size_t)(s->n_sinusoids * o->dim));
+        s->sinusoid = all;
+        s->n_sinusoids = n;
+    } else qkv__release(all, sizeof *all * (size_t)(n * o->dim));
+    qkv_tape_free(t);
+    return table ? QKV_OK : qkv_error_status();
+}
+
+static qkv_tensor *sinusoids_at(qkv_session *s, const int32_t *positions, int64_t n)
+{
+    int64_t dim = s->x->o.dim, last = 0;
+    for (int64_t i = 0; i < n; i++) last = qkv__max(last, positions[i]);
+    if (need_sinusoids(s, last + 1)) return qkv__error_below(s->tape);
+    qkv_tensor *y = qkv__result(s->tape, 3, (int64_t[]){ n, 1, dim }, NULL, 0, NULL);
+    for (int64_t i = 0; y && i < n; i++)
+        memcpy(qkv_data(y) + i * dim, s->sinusoid + positions[i] * dim, sizeof(float) * (size_t)dim);
+    return y;
+}
+
+/* What is added to the embedding of tokens at these positions, learned or sinusoids. */
+static qkv_tensor *positions_at(qkv_session *s, const int32_t *positions, int64_t n)
+{
+    const qkv_transformer_opts *o = &s->x->o;
+    if (o->positions == QKV_LEARNED)
+        return qkv_embed_forward(&(qkv_embed){ decoder_of(s)->positions.weight }, s->tape, positions, n, 1);
+    return sinusoids_at(s, positions, n);
+}
+
+/* ---- a forward ---- */
+
+/* The tokens of one forward; everything it points to is on the tape. */
+typedef struct block {
+    int64_t tokens, rows;
+    row **of; /* the rows, and what each of them reads */
+    qkv__sequence **sequences;
+    qkv__paged_part *self, *cross;
+    int32_t *ids, *positions;
+    int64_t *wanted; /* tokens whose logits are wanted */
+    int64_t n_wanted;
+} block;
+
+static bool start_block(qkv_session *s, block *b, int64_t tokens)
+{
+    size_t rows = (size_t)qkv__min(s->n_rows, tokens), n = (size_t)tokens;
+    *b = (block){ .of = qkv__save(s->tape, sizeof *b->of * rows) };
+    b->sequences = qkv__save(s->tape, sizeof *b->sequences * rows);
+    b->self = qkv__save(s->tape, sizeof *b->self * rows);
+    b->cross = s->cross.layers ? qkv__save(s->tape, sizeof *b->cross * rows) : NULL;
+    b->ids = qkv__save(s->tape, sizeof *b->ids * n);
+    b->positions = qkv__save(s->tape, sizeof *b->positions * n);
+    b->wanted = qkv__save(s->tape, sizeof *b->wanted * n);
+    return !qkv_tape_status(s->tape);
+}
+
+/* The next n tokens of a row. */
+static void add_to_block(const qkv_session *s, block *b, row *r, const int32_t *ids, int64_t n, int64_t wanted)
+{
+    int64_t i = b->rows++, first = s->x->o.first_position + r->read.length;
+    b->of[i] = r;
+    b->sequences[i] = &r->read;
+    b->self[i] = (qkv__paged_part){ .n = n, .keys = r->read.length + n, .pages = r->read.pages, .hidden = r->hidden };
+    if (b->cross)
+        b->cross[i] = (qkv__paged_part){
+            .n = n, .keys = r->source->kept.length, .pages = r->source->kept.pages, .hidden = r->source->hidden
+        };
+    for (int64_t k = 0; k < n; k++, b->tokens++) {
+        b->ids[b->tokens] = ids[k];
+        b->positions[b->tokens] = (int32_t)(first + k);
+        if (k >= n - wanted) b->wanted[b->n_wanted++] = b->tokens;
+    }
+}
+
+static qkv_tensor *embed_block(qkv_session *s, const block *b)
+{
+    const qkv_transformer_opts *o = &s->x->o;
+    const qkv__stack *stack = decoder_of(s);
+    qkv_tensor *x = qkv_embed_forward(&stack->embed, s->tape, b->ids, b->tokens, 1);
+    if (!o->unscaled) x = qkv_scale(x, sqrtf((float)o->dim));
+    if (o->positions != QKV_ROTARY && o->positions != QKV_NO_POSITIONS)
+        x = qkv_add(x, positions_at(s, b->positions, b->tokens));
+    return o->embed_norm ? qkv_norm_forward(&stack->embed_norm, x) : x;
+}
+
+static qkv_tensor *final_norm(const qkv_session *s, qkv_tensor *x)
+{
+    return s->x->o.pre_norm ? qkv_norm_forward(&decoder_of(s)->final_norm, x) : x;
+}
+
+static qkv_tensor *run_layers(qkv_session *s, const block *b)
+{
+    const qkv_transformer *m = s->x;
+    const qkv__stack *stack = decoder_of(s);
+    const qkv_rotary_opts turns = { .base = m->o.rotary_base, .positions = b->positions, .frequencies = m->frequencies };
+    qkv__cached_forward f = { .self_cache = &s->self,
+                              .cross_cache = &s->cross,
+                              .sequences = b->sequences,
+                              .self = b->self,
+                              .cross = b->cross,
+                              .rows = b->rows,
+                              .heads_off = s->heads_off };
+    const qkv__pass pass = { .o = &m->o, .cached = &f, .rotary = m->o.positions == QKV_ROTARY ? &turns : NULL };
+    qkv_tensor *x = embed_block(s, b);
+    for (f.layer = 0; f.layer < stack->n; f.layer++) {
+        qkv__keep_hidden(s->tape, x);
+        x = qkv__layer_forward(&stack->layers[f.layer], x, &pass);
+    }
+    if (s->o.keep_hidden) qkv__keep_hidden(s->tape, final_norm(s, x));
+    return x;
+}
+
+/* Reads a block; the states whose logits are wanted go to `states`. */
+static qkv_status read_block(qkv_session *s, const block *b, float *states)
+{
+    const int64_t dim = s->x->o.dim;
+    qkv_tensor *x = run_layers(s, b);
+    if (!x) return qkv_tape_status(s->tape);
+    for (int64_t i = 0; i < b->n_wanted; i++)
+        memcpy(states + i * dim, qkv_data(x) + b->wanted[i] * dim, sizeof(float) * (size_t)dim);
+    for (int64_t i = 0; i < b->rows; i++) b->of[i]->read.length += b->self[i].n;
+    s->read_rows = b->rows;
+    return QKV_OK;
+}
+
+/* ---- reading ---- */
+
+/* Which tokens a read has, and how far it is. */
+typedef struct reading {
+    const int32_t *ids;
+    const int64_t *counts; /* NULL: 1 each */
+    qkv_logits logits;
+    int64_t row, done, left; /* the row in work, how many of its tokens are read, how many of all are not */
+} reading;
+
+static int64_t count_of(const reading *r, int64_t i) { return r->counts ? r->counts[i] : 1; }
+
+static void fill_block(qkv_session *s, reading *r, block *b, int64_t most)
+{
+    while (b->tokens < most) {
+        int64_t count = count_of(r, r->row), n = qkv__min(count - r->done, most - b->tokens);
+        bool ends = r->done + n == count;
+        int64_t wanted = r->logits == QKV_LOGITS_ALL ? n : r->logits == QKV_LOGITS_LAST && ends ? 1 : 0;
+        if (n) add_to_block(s, b, &s->rows[r->row], r->ids, n, wanted);
+        r->ids += n;
+        r->left -= n;
+        r->done = ends ? 0 : r->done + n;
+        if (ends) r->row++;
+    }
+}
+
+static qkv_status read_blocks(qkv_session *s, reading *r, float *states)
+{
+    bool whole = s->o.keep_attention || s->o.keep_hidden;
+    while (r->left) {
+        int64_t tokens = whole ? r->left : qkv__min(r->left, BLOCK);
+        block b;
+        qkv_tape_reset(s->tape);
+        if (!start_block(s, &b, tokens)) return qkv_tape_status(s->tape);
+        fill_block(s, r, &b, tokens);
+        qkv_status status = read_block(s, &b, states);
+        if (status) return status;
+        states += b.n_wanted * s->x->o.dim;
+    }
+    return QKV_OK;
+}
+
+/* Pages for what is to be read, and a place in the list of what is hidden. */
+static qkv_status reserve(qkv_session *s, const reading *r)
+{
+    qkv_status status = QKV_OK;
+    for (int64_t i = 0; i < s->n_rows && !status; i++) {
+        row *x = &s->rows[i];
+        int64_t n = count_of(r, i), wanted = x->read.length + n;
+        if (n) status = qkv__cache_reserve(&s->self, &x->read, n);
+        if (status || !x->hidden || wanted <= x->hidden_room) continue;
+        uint8_t *hidden = qkv__alloc_zero((size_t)(2 * wanted));
+        if (!hidden) return QKV_MEMORY;
+        memcpy(hidden, x->hidden, (size_t)x->read.length);
+        qkv__release(x->hidden, (size_t)x->hidden_room);
+        x->hidden = hidden;
+        x->hidden_room = 2 * wanted;
+    }
+    return status;
+}
+
+/* How many tokens, and how many of them give logits. */
+static int64_t count_tokens(const qkv_session *s, const reading *r, int64_t *wanted)
+{
+    int64_t tokens = 0;
+    *wanted = 0;
+    for (int64_t i = 0; i < s->n_rows; i++) {
+        tokens += count_of(r, i);
+        *wanted += r->logits == QKV_LOGITS_LAST && count_of(r, i) ? 1 : r->logits == QKV_LOGITS_ALL ? count_of(r, i) : 0;
+    }
+    return tokens;
+}
+
+static qkv_status compute_logits(qkv_session *s, int64_t n)
+{
+    if (!n) return QKV_OK;
+    bool keeps = s->o.keep_attention || s->o.keep_hidden;
+    if (!keeps) qkv_tape_reset(s->tape);
+    qkv_tensor *x = qkv__borrow(s->tape, 2, (int64_t[]){ n, s->x->o.dim }, s->states);
+    s->logits = qkv_transformer_logits(s->x, final_norm(s, x));
+    return qkv_tape_status(s->tape);
+}
+
+qkv_status qkv_session_read(qkv_session *s, const int32_t *ids, const int64_t *counts, qkv_logits logits)
+{
+    if (!s || (!ids && s->n_rows) || (unsigned)logits > QKV_LOGITS_ALL)
+        return qkv__fail(QKV_USAGE, "session: a session, ids, and a kind of logits are needed");
+    qkv_status status = check_positions(s, counts);
+    if (status) return status;
+    forget_results(s);
+    int64_t wanted;
+    reading r = { .ids = ids, .counts = counts, .logits = logits };
+    r.left = count_tokens(s, &r, &wanted);
+    status = qkv__grow((void **)&s->states, &s->states_bytes, sizeof(float) * (size_t)(wanted * s->x->o.dim));
+    for (int64_t i = 0; i < s->n_rows; i++) s->rows[i].before = s->rows[i].read.length;
+    if (!status) status = reserve(s, &r);
+    if (!status) status = read_blocks(s, &r, s->states);
+    if (!status) status = compute_logits(s, wanted);
+    if (!status) return QKV_OK;
+    for (int64_t i = 0; i < s->n_rows; i++) qkv__cache_cut(&s->self, &s->rows[i].read, s->rows[i].before);
+    s->logits = NULL;
+    return status;
+}
+
+qkv_status qkv_session_step(qkv_session *s, const int32_t *ids) { return qkv_session_read(s, ids, NULL, QKV_LOGITS_LAST); }
+
+/* ---- rows again ---- */
+
+/* Row i of the new ones shares what its parent has. */
+static qkv_status share_row(row *to, const row *from)
+{
+    qkv_status status = qkv__cache_share(&to->read, &from->read);
+    if (!status && from->hidden) {
+        to->hidden = qkv__alloc((size_t)from->hidden_room);
+        if (!to->hidden) return QKV_MEMORY;
+        memcpy(to->hidden, from->hidden, (size_t)from->hidden_room);
+        to->hidden_room = from->hidden_room;
+    }
+    to->source = from->source;
+    if (to->source) to->source->users++;
+    return status;
+}
+
+/* The first row that comes from a parent takes over what it has; the others share it. */
+static qkv_status select_rows(qkv_session *s, row *all, const int64_t *parents, int64_t n, int64_t *heir)
+{
+    for (int64_t i = 0; i < s->n_rows; i++) heir[i] = -1;
+    for (int64_t i = 0; i < n; i++) {
+        if (heir[parents[i]] < 0) heir[parents[i]] = i;
+        else if (share_row(&all[i], &s->rows[parents[i]])) return QKV_MEMORY;
+    }
+    for (int64_t i = 0; i < s->n_rows; i++)
+        if (heir[i] >= 0) all[heir[i]] = s->rows[i], s->rows[i] = (row){ 0 };
+    return QKV_OK;
+}
+
+qkv_status qkv_session_select(qkv_session *s, const int64_t *parents, int64_t n)
+{
+    if (!s || n < 0 || (n && !parents)) return qkv__fail(QKV_USAGE, "session: a session and rows to go on with are needed");
+    for (int64_t i = 0; i < n; i++)
+        if (parents[i] < 0 || parents[i] >= s->n_rows)
+            return qkv__fail(QKV_USAGE, "session: row %lld is to come from row %lld of %lld", (long long)i,
+                             (long long)parents[i], (long long)s->n_rows);
+    bool same = n == s->n_rows;
+    for (int64_t i = 0; i < n && same; i++) same = parents[i] == i;
+    forget_results(s);
+    if (same) return QKV_OK;
+    row *all = qkv__alloc_zero(sizeof *all * (size_t)n);
+    int64_t *heir = qkv__alloc(sizeof *heir * (size_t)s->n_rows);
+    qkv_status status = all && heir ? select_rows(s, all, parents, n, heir) : QKV_MEMORY;
+    qkv__release(heir, sizeof *heir * (size_t)s->n_rows);
+    if (!status) replace_rows(s, all, n);
+    else if (all) drop_rows(s, all, n);
+    return status;
+}
+
+qkv_status qkv_session_rewind(qkv_session *s, int64_t row_number, int64_t length)
+{
+    if (!s || length < 0 || length > qkv_session_length(s, row_number))
+        return qkv__fail(QKV_USAGE, "session: row %lld cannot go back to %lld tokens", (long long)row_number,
+                         (long long)length);
+    forget_results(s);
+    row *r = &s->rows[row_number];
+    qkv__cache_cut(&s->self, &r->read, length);
+    if (r->hidden) memset(r->hidden + length, 0, (size_t)(r->hidden_room - length));
+    return QKV_OK;
+}
+
+/* ---- looking ---- */
+
+qkv_tensor *qkv_session_logits(const qkv_session *s) { return s ? s->logits : NULL; }
+
+int64_t qkv_session_rows(const qkv_session *s) { return s ? s->n_rows : 0; }
+
+int64_t qkv_session_length(const qkv_session *s, int64_t row_number)
+{
+    return s && row_number >= 0 && row_number < s->n_rows ? s->rows[row_number].read.length : -1;
+}
+
+size_t qkv_session_bytes(const qkv_session *s) { return s ? qkv__cache_bytes(&s->self) + qkv__cache_bytes(&s->cross) : 0; }
+
+static bool has_layer(const qkv_session *s, qkv_session_side side, int layer)
+{
+    return s && layer >= 0 && layer < decoder_of(s)->n &&
+           (side == QKV_SESSION_SELF || (side == QKV_SESSION_CROSS && s->cross.layers));
+}
+
+/* Kept layer by layer, self before cross, row by row. */
+qkv_tensor *qkv_session_attention(const qkv_session *s, qkv_session_side side, int layer, int64_t row_number)
+{
+    if (!has_layer(s, side, layer) || row_number < 0 || row_number >= s->read_rows) return NULL;
+    int64_t sides = s->cross.layers ? 2 : 1, at = (layer * sides + (int64_t)side) * s->read_rows + row_number;
+    return qkv_tape_attention(s->tape, (int)at);
+}
+
+qkv_tensor *qkv_session_hidden(const qkv_session *s, int i) { return s && s->read_rows ? qkv_tape_hidden(s->tape, i) : NULL; }
+
+qkv_status qkv_session_switch_head(qkv_session *s, qkv_session_side side, int layer, int head, int on)
+{
+    if (!has_layer(s, side, layer) || head < 0 || head >= s->x->o.heads)
+        return qkv__fail(QKV_USAGE, "session: there is no head %d in layer %d", head, layer);
+    if (!s->heads_off && !(s->heads_off = qkv__alloc_zero(heads_off_bytes(s)))) return QKV_MEMORY;
+    s->heads_off[(2 * layer + (int)side) * s->x->o.heads + head] = !on;
+    return QKV_OK;
+}
+
+qkv_status qkv_session_hide(qkv_session *s, qkv_session_side side, int64_t row_number, int64_t place, int hidden)
+{
+    bool is_cross = side == QKV_SESSION_CROSS;
+    int64_t rows = qkv_session_rows(s);
+    row *r = row_number >= 0 && row_number < rows ? &s->rows[row_number] : NULL;
+    qkv__sequence *q = !r ? NULL : !is_cross ? &r->read : r->source ? &r->source->kept : NULL;
+    if (!q || place < 0 || place >= q->length)
+        return qkv__fail(QKV_USAGE, "session: row %lld has no token %lld to hide", (long long)row_number, (long long)place);
+    uint8_t **map = is_cross ? &r->source->hidden : &r->hidden;
+    if (!*map && !(*map = qkv__alloc_zero((size_t)q->length))) return QKV_MEMORY;
+    if (!is_cross && !r->hidden_room) r->hidden_room = q->length;
+    (*map)[place] = hidden != 0;
+    return QKV_OK;
+}

@@ -1,0 +1,429 @@
+/* test_session.c: whatever a session reads, in whatever blocks, beside whatever rows, has the bits of a whole forward. */
+#include <qkv/decode.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing.h"
+
+/* The tests' own dice. */
+typedef struct dice {
+    uint32_t state;
+} dice;
+static int32_t throw(dice * d, int64_t below)
+{
+    d->state = d->state * 1664525u + 1013904223u;
+    return (int32_t)((d->state >> 8) % (uint32_t)below);
+}
+
+enum { VOCABULARY = 11, MOST = 240, SOURCE = 40, ROWS = 6 };
+
+static const qkv_transformer_opts small = { .vocabulary = VOCABULARY, .decoder_layers = 2, .dim = 24, .heads = 2, .inner = 32 };
+
+/* Positions, norms, grouped heads, and widths of heads that are whole vectors, parts of one, and both. */
+enum { KINDS = 7 };
+static qkv_transformer_opts kind_of(int i)
+{
+    qkv_transformer_opts o = small;
+    if (i == 1) o.positions = QKV_ROTARY, o.pre_norm = 1, o.norm = QKV_RMS_NORM, o.heads = 4, o.kv_heads = 2, o.dim = 144;
+    if (i == 2) o.positions = QKV_LEARNED, o.longest = MOST, o.first_position = 2, o.embed_norm = 1, o.output_bias = 1;
+    if (i == 3) o.encoder_layers = 1, o.dim = 128;
+    if (i == 4) o.encoder_layers = 1, o.pre_norm = 1, o.positions = QKV_SINUSOID_HALVES, o.dim = 34;
+    if (i == 5) o.encoder_layers = 1, o.positions = QKV_ROTARY, o.heads = 4, o.kv_heads = 1, o.dim = 80, o.unscaled = 1;
+    if (i == 6) o.positions = QKV_NO_POSITIONS, o.heads = 1, o.head = 1, o.untied = 1, o.activation = QKV_GELU;
+    return o;
+}
+
+static qkv_model *make_model(const qkv_transformer_opts *o)
+{
+    qkv_model *m = qkv_model_new(o, 7);
+    qkv_params *p = qkv_model_params(m);
+    for (int64_t i = 0; m && i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 1.5f;
+    return m;
+}
+
+/* ---- what a row has read, and a forward over all of it ---- */
+
+typedef struct shadow {
+    int32_t ids[MOST];
+    int64_t n;
+    int source;
+} shadow;
+
+static int32_t sources[ROWS * SOURCE], source_lengths[ROWS] = { 40, 1, 17, 16, 33, 5 };
+
+static qkv_tensor *whole_forward(const qkv_model *m, qkv_tape *t, const shadow *r)
+{
+    const qkv_transformer *x = qkv_model_transformer(m);
+    qkv_tensor *memory = NULL;
+    if (qkv_transformer_options(x)->encoder_layers)
+        memory = qkv_transformer_encode(x, t, sources + r->source * SOURCE, 1, source_lengths[r->source], NULL);
+    return qkv_transformer_logits(x, qkv_transformer_decode(x, t, r->ids, 1, r->n, NULL, memory, NULL));
+}
+
+static void compare_row(const qkv_model *m, const shadow *r, const float *logits)
+{
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    const float *whole = qkv_data(whole_forward(m, t, r));
+    assert_non_null(whole);
+    assert_memory_equal(logits, whole + (r->n - 1) * VOCABULARY, sizeof(float) * VOCABULARY);
+    qkv_tape_free(t);
+}
+
+/* ---- doing things at random ---- */
+
+typedef struct play {
+    const qkv_model *m;
+    qkv_session *s;
+    shadow rows[ROWS];
+    int64_t n;
+    dice random;
+} play;
+
+static void read_some(play *p, int64_t most)
+{
+    int64_t counts[ROWS], n = 0;
+    int32_t ids[ROWS * MOST];
+    for (int64_t i = 0; i < p->n; i++) {
+        shadow *r = &p->rows[i];
+        counts[i] = throw(&p->random, most + 1);
+        if (counts[i] > MOST - r->n) counts[i] = MOST - r->n;
+        for (int64_t k = 0; k < counts[i]; k++) ids[n++] = r->ids[r->n++] = throw(&p->random, VOCABULARY);
+    }
+    assert_int_equal(qkv_session_read(p->s, ids, counts, QKV_LOGITS_LAST), QKV_OK);
+    const float *logits = qkv_data(qkv_session_logits(p->s));
+    for (int64_t i = 0; i < p->n; i++) {
+        assert_int_equal(qkv_session_length(p->s, i), p->rows[i].n);
+        if (counts[i]) compare_row(p->m, &p->rows[i], logits), logits += VOCABULARY;
+    }
+}
+
+static void select_some(play *p)
+{
+    shadow before[ROWS];
+    int64_t parents[ROWS], n = 1 + throw(&p->random, ROWS);
+    memcpy(before, p->rows, sizeof before);
+    for (int64_t i = 0; i < n; i++) p->rows[i] = before[parents[i] = throw(&p->random, p->n)];
+    assert_int_equal(qkv_session_select(p->s, parents, n), QKV_OK);
+    p->n = n;
+}
+
+static void rewind_some(play *p)
+{
+    int64_t i = throw(&p->random, p->n);
+    p->rows[i].n = throw(&p->random, p->rows[i].n + 1);
+    assert_int_equal(qkv_session_rewind(p->s, i, p->rows[i].n), QKV_OK);
+}
+
+static void start(play *p)
+{
+    bool has_encoder = qkv_transformer_options(qkv_model_transformer(p->m))->encoder_layers > 0;
+    p->n = ROWS;
+    for (int i = 0; i < ROWS; i++) p->rows[i] = (shadow){ .source = i };
+    assert_int_equal(
+        has_encoder ? qkv_session_encode(p->s, sources, ROWS, SOURCE, source_lengths) : qkv_session_start(p->s, ROWS), QKV_OK);
+}
+
+static void play_with(int kind)
+{
+    const qkv_transformer_opts o = kind_of(kind);
+    qkv_model *m = make_model(&o);
+    play p = { .m = m, .s = qkv_session_new(m, NULL), .random = { 5 + (uint32_t)kind } };
+    assert_non_null(p.s);
+    for (int round = 0; round < 3; round++) {
+        start(&p);
+        read_some(&p, 100);
+        for (int i = 0; i < 12; i++) {
+            int32_t what = throw(&p.random, 6);
+            if (what < 2) read_some(&p, 1);
+            else if (what == 2) read_some(&p, 7);
+            else if (what == 3) read_some(&p, 60);
+            else if (what == 4) select_some(&p);
+            else rewind_some(&p);
+        }
+    }
+    qkv_session_free(p.s);
+    qkv_model_free(m);
+}
+
+static void everything_has_the_bits_of_a_whole_forward(void **state)
+{
+    (void)state;
+    const char *isa, *now = qkv_isa();
+    for (int i = 0; (isa = qkv_isa_available(i)); i++) {
+        assert_int_equal(qkv_set_isa(isa), QKV_OK);
+        for (int kind = 0; kind < KINDS; kind++) play_with(kind);
+    }
+    qkv_set_isa(now);
+}
+
+/* More than one block, and the logits of all tokens. */
+static void a_long_read_is_cut_into_blocks(void **state)
+{
+    (void)state;
+    enum { LONG = 1100 };
+    const qkv_transformer_opts o = kind_of(1);
+    qkv_model *m = make_model(&o);
+    qkv_session *s = qkv_session_new(m, NULL);
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    const qkv_transformer *x = qkv_model_transformer(m);
+    int32_t *ids = malloc(sizeof *ids * 2 * LONG);
+    dice random = { 3 };
+    for (int i = 0; i < 2 * LONG; i++) ids[i] = throw(&random, VOCABULARY);
+    const float *whole = qkv_data(qkv_transformer_logits(x, qkv_transformer_decode(x, t, ids, 2, LONG, NULL, NULL, NULL)));
+    assert_int_equal(qkv_session_start(s, 2), QKV_OK);
+    assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ LONG, LONG }, QKV_LOGITS_ALL), QKV_OK);
+    assert_int_equal(qkv_dim(qkv_session_logits(s), 0), 2 * LONG);
+    assert_memory_equal(qkv_data(qkv_session_logits(s)), whole, sizeof(float) * 2 * LONG * VOCABULARY);
+    assert_int_equal(qkv_session_start(s, 2), QKV_OK);
+    assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ LONG, LONG }, QKV_LOGITS_LAST), QKV_OK);
+    assert_memory_equal(qkv_data(qkv_session_logits(s)), whole + (LONG - 1) * VOCABULARY, sizeof(float) * VOCABULARY);
+    assert_memory_equal(qkv_data(qkv_session_logits(s)) + VOCABULARY, whole + (2 * LONG - 1) * VOCABULARY,
+                        sizeof(float) * VOCABULARY);
+    free(ids);
+    qkv_tape_free(t);
+    qkv_session_free(s);
+    qkv_model_free(m);
+}
+
+/* ---- memory ---- */
+
+static void rows_share_their_beginning(void **state)
+{
+    (void)state;
+    const qkv_transformer_opts o = kind_of(0);
+    qkv_model *m = make_model(&o);
+    qkv_session *s = qkv_session_new(m, NULL);
+    int32_t ids[MOST] = { 0 };
+    assert_int_equal(qkv_session_start(s, 1), QKV_OK);
+    assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 100 }, QKV_LOGITS_NONE), QKV_OK);
+    assert_null(qkv_session_logits(s));
+    size_t one = qkv_session_bytes(s);
+    assert_int_equal(qkv_session_select(s, (int64_t[]){ 0, 0, 0, 0 }, 4), QKV_OK);
+    assert_int_equal(qkv_session_bytes(s), one); /* nothing was copied */
+    assert_int_equal(qkv_session_step(s, (int32_t[]){ 1, 2, 3, 4 }), QKV_OK);
+    assert_true(qkv_session_bytes(s) < one + one / 2); /* but the last page */
+    size_t four = qkv_session_bytes(s);
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(qkv_session_select(s, (int64_t[]){ 3, 2, 1, 0 }, 4), QKV_OK);
+        assert_int_equal(qkv_session_step(s, (int32_t[]){ 1, 2, 3, 4 }), QKV_OK);
+    }
+    assert_int_equal(qkv_session_bytes(s), four); /* what moved was not copied */
+    qkv_session_free(s);
+    qkv_model_free(m);
+}
+
+/* ---- looking inside ---- */
+
+static void attention_is_that_of_a_whole_forward(void **state)
+{
+    (void)state;
+    for (int kind = 3; kind < 6; kind++) {
+        const qkv_transformer_opts o = kind_of(kind);
+        qkv_model *m = make_model(&o);
+        const qkv_transformer *x = qkv_model_transformer(m);
+        qkv_session *s = qkv_session_new(m, &(qkv_session_opts){ .keep_attention = 1, .keep_hidden = 1 });
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1, .keep_hidden = 1 });
+        enum { N = 23, FIRST = 20 };
+        int32_t ids[N];
+        dice random = { 8 };
+        for (int i = 0; i < N; i++) ids[i] = throw(&random, VOCABULARY);
+        qkv_tensor *memory = qkv_transformer_encode(x, t, sources, 1, source_lengths[0], NULL);
+        qkv_transformer_decode(x, t, ids, 1, N, NULL, memory, NULL);
+        assert_int_equal(qkv_session_encode(s, sources, 1, SOURCE, source_lengths), QKV_OK);
+        assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ FIRST }, QKV_LOGITS_NONE), QKV_OK);
+        assert_int_equal(qkv_session_read(s, ids + FIRST, (int64_t[]){ N - FIRST }, QKV_LOGITS_LAST), QKV_OK);
+        for (int l = 0; l < o.decoder_layers; l++)
+            for (int side = 0; side < 2; side++) {
+                qkv_tensor *got = qkv_session_attention(s, (qkv_session_side)side, l, 0);
+                qkv_tensor *all = qkv_tape_attention(t, o.encoder_layers + 2 * l + side);
+                int64_t keys = side ? source_lengths[0] : N;
+                assert_int_equal(qkv_dim(got, 3), keys);
+                for (int64_t h = 0; h < o.heads; h++)
+                    assert_memory_equal(qkv_data(got) + h * (N - FIRST) * keys, qkv_data(all) + (h * N + FIRST) * keys,
+                                        sizeof(float) * (size_t)((N - FIRST) * keys));
+            }
+        for (int l = 0; l <= o.decoder_layers; l++)
+            assert_memory_equal(qkv_data(qkv_session_hidden(s, l)),
+                                qkv_data(qkv_tape_hidden(t, o.encoder_layers + 1 + l)) + FIRST * o.dim,
+                                sizeof(float) * (size_t)((N - FIRST) * o.dim));
+        assert_null(qkv_session_attention(s, QKV_SESSION_SELF, o.decoder_layers, 0));
+        assert_null(qkv_session_attention(s, QKV_SESSION_SELF, 0, 1));
+        assert_null(qkv_session_hidden(s, o.decoder_layers + 1));
+        qkv_tape_free(t);
+        qkv_session_free(s);
+        qkv_model_free(m);
+    }
+}
+
+/* A head that is off, or whose output weights are zero, is the same; a hidden key gets no weight, and what follows changes. */
+static void heads_and_keys_can_be_switched_off(void **state)
+{
+    (void)state;
+    const qkv_transformer_opts o = kind_of(3);
+    qkv_model *m = make_model(&o);
+    qkv_session *s = qkv_session_new(m, &(qkv_session_opts){ .keep_attention = 1 });
+    int32_t ids[20] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2 };
+    float plain[VOCABULARY], off[VOCABULARY];
+    for (int round = 0; round < 4; round++) {
+        assert_int_equal(qkv_session_encode(s, sources, 1, SOURCE, source_lengths), QKV_OK);
+        if (round == 1) assert_int_equal(qkv_session_switch_head(s, QKV_SESSION_SELF, 1, 1, 0), QKV_OK);
+        if (round == 2) { /* the same by hand */
+            assert_int_equal(qkv_session_switch_head(s, QKV_SESSION_SELF, 1, 1, 1), QKV_OK);
+            float *out = qkv_data(qkv_params_find(qkv_model_params(m), "decoder.1.self.out.weight"));
+            for (int64_t i = 0; i < o.dim; i++) memset(out + i * o.dim + o.dim / 2, 0, sizeof(float) * (size_t)(o.dim / 2));
+        }
+        assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 20 }, QKV_LOGITS_LAST), QKV_OK);
+        const float *logits = qkv_data(qkv_session_logits(s));
+        if (round == 0) memcpy(plain, logits, sizeof plain);
+        if (round == 1) memcpy(off, logits, sizeof off), assert_memory_not_equal(off, plain, sizeof off);
+        if (round == 2) assert_memory_equal(logits, off, sizeof off);
+    }
+    for (int side = 0; side < 2; side++) {
+        assert_int_equal(qkv_session_hide(s, (qkv_session_side)side, 0, 3, 1), QKV_OK);
+        assert_int_equal(qkv_session_step(s, ids), QKV_OK);
+        qkv_tensor *w = qkv_session_attention(s, (qkv_session_side)side, 0, 0);
+        for (int64_t h = 0; h < o.heads; h++) {
+            double sum = 0;
+            const float *row = qkv_data(w) + h * qkv_dim(w, 3);
+            for (int64_t j = 0; j < qkv_dim(w, 3); j++) sum += (double)row[j];
+            assert_true(row[3] == 0 && row[2] > 0 && fabs(sum - 1) < 1e-5);
+        }
+    }
+    assert_int_equal(qkv_session_hide(s, QKV_SESSION_CROSS, 0, 40, 1), QKV_USAGE);
+    assert_int_equal(qkv_session_hide(s, QKV_SESSION_SELF, 1, 0, 1), QKV_USAGE);
+    assert_int_equal(qkv_session_switch_head(s, QKV_SESSION_CROSS, 2, 0, 0), QKV_USAGE);
+    assert_int_equal(qkv_session_switch_head(s, QKV_SESSION_CROSS, 0, 2, 0), QKV_USAGE);
+    qkv_session_free(s);
+    qkv_model_free(m);
+}
+
+/* ---- what is refused ---- */
+
+static void errors_leave_a_session_as_it_was(void **state)
+{
+    (void)state;
+    const qkv_transformer_opts o = kind_of(2), both = kind_of(3),
+                               encoder = { .vocabulary = VOCABULARY, .encoder_layers = 1, .dim = 8, .heads = 1, .inner = 8 };
+    qkv_model *m = make_model(&o), *translator = make_model(&both), *alone = make_model(&encoder);
+    qkv_session *s = qkv_session_new(m, NULL), *t = qkv_session_new(translator, NULL);
+    int32_t ids[MOST + 1] = { 0 };
+    assert_null(qkv_session_new(alone, NULL));
+    assert_null(qkv_session_new(NULL, NULL));
+    assert_int_equal(qkv_session_encode(s, ids, 1, 1, NULL), QKV_USAGE);
+    assert_int_equal(qkv_session_start(t, 1), QKV_USAGE);
+    assert_int_equal(qkv_session_start(s, -1), QKV_USAGE);
+    assert_int_equal(qkv_session_encode(t, ids, 1, 3, (int32_t[]){ 4 }), QKV_USAGE);
+    assert_int_equal(qkv_session_start(s, 2), QKV_OK);
+    assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 3, 2 }, QKV_LOGITS_LAST), QKV_OK);
+    assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 1, MOST - 1 }, QKV_LOGITS_LAST), QKV_LIMIT);
+    assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 1, -1 }, QKV_LOGITS_LAST), QKV_USAGE);
+    assert_int_equal(qkv_session_step(s, (int32_t[]){ 0, VOCABULARY }), QKV_USAGE);
+    assert_int_equal(qkv_session_step(s, NULL), QKV_USAGE);
+    assert_null(qkv_session_logits(s));
+    assert_int_equal(qkv_session_select(s, (int64_t[]){ 2 }, 1), QKV_USAGE);
+    assert_int_equal(qkv_session_rewind(s, 0, 4), QKV_USAGE);
+    assert_int_equal(qkv_session_rewind(s, 2, 0), QKV_USAGE);
+    assert_int_equal(qkv_session_length(s, 0), 3);
+    assert_int_equal(qkv_session_length(s, 1), 2);
+    assert_int_equal(qkv_session_length(s, 2), -1);
+    assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 0, MOST - 2 }, QKV_LOGITS_LAST), QKV_OK); /* to the last position */
+    assert_int_equal(qkv_dim(qkv_session_logits(s), 0), 1);
+    assert_int_equal(qkv_session_step(s, ids), QKV_LIMIT);
+    qkv_session_free(NULL);
+    qkv_session_free(s);
+    qkv_session_free(t);
+    qkv_model_free(m);
+    qkv_model_free(translator);
+    qkv_model_free(alone);
+}
+
+static qkv_status use_a_session(void)
+{
+    const qkv_transformer_opts o = kind_of(3);
+    qkv_model *m = qkv_model_new(&o, 1);
+    qkv_session *s = m ? qkv_session_new(m, NULL) : NULL;
+    int32_t ids[2 * 20] = { 0 };
+    qkv_status status = s ? qkv_session_encode(s, sources, 2, SOURCE, source_lengths) : qkv_error_status();
+    if (!status) status = qkv_session_read(s, ids, (int64_t[]){ 18, 20 }, QKV_LOGITS_NONE);
+    if (!status) status = qkv_session_hide(s, QKV_SESSION_SELF, 0, 1, 1);
+    if (!status) status = qkv_session_select(s, (int64_t[]){ 1, 0, 0, 1 }, 4);
+    if (!status) status = qkv_session_step(s, ids);
+    if (!status) status = qkv_session_step(s, ids);
+    qkv_session_free(s);
+    qkv_model_free(m);
+    return status;
+}
+
+static void memory_runs_out(void **state)
+{
+    (void)state;
+    assert_true(each_allocation_fails(use_a_session) > 20);
+}
+
+/* ---- threads ---- */
+
+typedef struct reader {
+    const qkv_model *m;
+    float logits[VOCABULARY];
+} reader;
+
+static void *read_in_thread(void *data)
+{
+    reader *r = data;
+    qkv_session *s = qkv_session_new(r->m, NULL);
+    int32_t ids[60] = { 1, 2, 3 };
+    qkv_session_start(s, 1);
+    for (int i = 0; i < 5; i++) qkv_session_read(s, ids, (int64_t[]){ 30 }, QKV_LOGITS_LAST);
+    memcpy(r->logits, qkv_data(qkv_session_logits(s)), sizeof r->logits);
+    qkv_session_free(s);
+    return NULL;
+}
+
+static void sessions_in_threads_share_a_model(void **state)
+{
+    (void)state;
+    enum { THREADS = 4 };
+    const qkv_transformer_opts o = kind_of(1);
+    qkv_model *m = make_model(&o);
+    pthread_t threads[THREADS];
+    reader readers[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        readers[i].m = m;
+        assert_int_equal(pthread_create(&threads[i], NULL, read_in_thread, &readers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    for (int i = 1; i < THREADS; i++) assert_memory_equal(readers[i].logits, readers[0].logits, sizeof readers[0].logits);
+    qkv_model_free(m);
+}
+
+static int draw_sources(void **state)
+{
+    (void)state;
+    dice random = { 2 };
+    for (int i = 0; i < ROWS * SOURCE; i++) sources[i] = throw(&random, VOCABULARY);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_has_the_bits_of_a_whole_forward),
+        cmocka_unit_test(a_long_read_is_cut_into_blocks),
+        cmocka_unit_test(rows_share_their_beginning),
+        cmocka_unit_test(attention_is_that_of_a_whole_forward),
+        cmocka_unit_test(heads_and_keys_can_be_switched_off),
+        cmocka_unit_test(errors_leave_a_session_as_it_was),
+        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(sessions_in_threads_share_a_model),
+    };
+    return cmocka_run_group_tests(tests, draw_sources, NULL);
+}
