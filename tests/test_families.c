@@ -18,6 +18,7 @@
 #include "folder.h"
 #include "io/safetensors.h"
 #include "nn/params.h"
+#include "op/types.h"
 
 enum { BATCH = 2, MOST = 8192 };
 
@@ -778,7 +779,7 @@ static void narrow_products(void **state)
         qkv_params *p = qkv__params_plan();
         qkv_tensor *w = qkv_params_add(p, "w", QKV_SHAPE(n, k), QKV_INIT_ZERO, 0);
         uint16_t *values = draw_narrow(n * k);
-        qkv__params_place_narrow(p, 0, values, is_half);
+        qkv__params_place_typed(p, 0, values, qkv__type_named(is_half ? "F16" : "BF16"));
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
         qkv_tensor *x = qkv_constant(t, QKV_SHAPE(m, k), NULL);
         for (int64_t j = 0; j < m * k; j++) qkv_data(x)[j] = (float)((j * 37 + 11) % 101) / 50 - 1;

@@ -214,13 +214,6 @@ const float *qkv__safetensors_floats(const qkv__stored *t)
     return !strcmp(t->dtype, "F32") && (uintptr_t)t->data % sizeof(float) == 0 ? (const float *)(const void *)t->data : NULL;
 }
 
-const uint16_t *qkv__safetensors_narrow(const qkv__stored *t, bool *is_half)
-{
-    *is_half = !strcmp(t->dtype, "F16");
-    if ((!*is_half && strcmp(t->dtype, "BF16")) || (uintptr_t)t->data % sizeof(uint16_t)) return NULL;
-    return (const uint16_t *)(const void *)t->data;
-}
-
 /* ---- writing ---- */
 
 static int by_stored_name(const void *a, const void *b)

@@ -44,9 +44,6 @@ void qkv__safetensors_decode_some(const qkv__stored *t, int64_t first, int64_t n
 /* The numbers where they lie in the file; NULL unless they are float32 at a place that a float may have. */
 const float *qkv__safetensors_floats(const qkv__stored *t);
 
-/* The same for F16 and BF16, where is_half tells which. */
-const uint16_t *qkv__safetensors_narrow(const qkv__stored *t, bool *is_half);
-
 /* A tensor to write, float32. */
 typedef struct qkv__to_store {
     const char *name;

@@ -4,6 +4,7 @@
 #include "../base/pool.h"
 #include "../base/size.h"
 #include "../io/complaint.h"
+#include "../op/types.h"
 #include "../tensor/tape.h"
 
 #include <stdio.h>
@@ -143,12 +144,13 @@ static float *in_place(const source *s, const qkv_tensor *w)
     return values ? (float *)values + s->how.part * w->count : NULL;
 }
 
-/* The same for matrices of 16 bits; the rows of positions are added as they are, and pool.weight is a query. */
-static const uint16_t *in_place_narrow(const source *s, const qkv_tensor *w, const char *name, bool *is_half)
+/* The type that a matrix can stay in, NULL: none; the rows of positions are added as they are, and pool.weight is a query. */
+static const qkv__type *in_place_type(const source *s, const qkv_tensor *w, const char *name)
 {
     if (w->ndim != 2 || is_turned(s, w) || s->how.part || strstr(name, "positions.") || !strcmp(name, "pool.weight"))
         return NULL;
-    return qkv__safetensors_narrow(s->stored, is_half);
+    const qkv__type *type = qkv__type_named(s->stored->dtype);
+    return type && (uintptr_t)s->stored->data % type->bytes == 0 ? type : NULL;
 }
 
 static void decode(const source *s, const qkv_tensor *w, float *to)
@@ -176,13 +178,12 @@ static int64_t place_still(qkv_params *p, const source *sources, bool *decoded)
 {
     int64_t floats = 0;
     for (int i = 0; i < qkv_params_tensors(p); i++) {
-        bool is_half;
         const qkv_tensor *w = qkv_params_tensor(p, i);
         float *values = in_place(&sources[i], w);
-        const uint16_t *narrow = values ? NULL : in_place_narrow(&sources[i], w, qkv_params_name(p, i), &is_half);
-        decoded[i] = !values && !narrow;
+        const qkv__type *type = values ? NULL : in_place_type(&sources[i], w, qkv_params_name(p, i));
+        decoded[i] = !values && !type;
         if (values) qkv__params_place(p, i, values);
-        else if (narrow) qkv__params_place_narrow(p, i, narrow, is_half);
+        else if (type) qkv__params_place_typed(p, i, sources[i].stored->data, type);
         else floats += qkv__round_up(w->count, LINE);
     }
     return floats;

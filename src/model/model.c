@@ -3,7 +3,7 @@
 
 #include "../io/json.h"
 #include "../io/number.h"
-#include "../op/narrow.h"
+#include "../op/types.h"
 #include "bind.h"
 #include "carry.h"
 #include "export.h"

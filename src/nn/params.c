@@ -3,7 +3,7 @@
 
 #include "../base/memory.h"
 #include "../base/pool.h"
-#include "../op/narrow.h"
+#include "../op/types.h"
 #include "../tensor/tape.h"
 
 #include <math.h>
@@ -300,10 +300,10 @@ qkv_tensor *qkv_params_add(qkv_params *p, const char *name, int ndim, const int6
 
 void qkv__params_place(qkv_params *p, int i, float *values) { p->entries[i]->tensor.data = values; }
 
-void qkv__params_place_narrow(qkv_params *p, int i, const uint16_t *values, bool are_halves)
+void qkv__params_place_typed(qkv_params *p, int i, const void *values, const qkv__type *type)
 {
-    p->entries[i]->tensor.narrow = values;
-    p->entries[i]->tensor.is_half = are_halves;
+    p->entries[i]->tensor.values = values;
+    p->entries[i]->tensor.type = type;
 }
 
 void qkv__params_hold(qkv_params *p, void *what, void (*release)(void *))
@@ -329,7 +329,7 @@ qkv_status qkv_params_own(qkv_params *p)
     for (int i = 0; i < p->n_entries; i++) {
         qkv_tensor *w = &p->entries[i]->tensor;
         qkv__widen(w, 0, w->count, data + p->entries[i]->offset);
-        w->narrow = NULL;
+        w->type = NULL;
         w->wants_grad = true;
         point(p, i);
     }

@@ -5,6 +5,7 @@
 #include <qkv/nn.h>
 
 #include "../base/status.h"
+#include "../tensor/tape.h"
 
 #include <stdbool.h>
 
@@ -37,9 +38,8 @@ qkv_params *qkv__params_plan(void);
 /* The values of weight i, which must stay there until p is freed or owns its weights. */
 void qkv__params_place(qkv_params *p, int i, float *values);
 
-/* The same for values that are kept in 16 bits, as IEEE halves or bfloats; only for weights that affine and gather alone
- * read. */
-void qkv__params_place_narrow(qkv_params *p, int i, const uint16_t *values, bool are_halves);
+/* The same for values of another type than float32; only for weights that affine and gather alone read. */
+void qkv__params_place_typed(qkv_params *p, int i, const void *values, const qkv__type *type);
 
 /* Keeps what the values lie in: release(what) is called when p needs it no more. One at most. */
 void qkv__params_hold(qkv_params *p, void *what, void (*release)(void *));

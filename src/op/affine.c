@@ -1,6 +1,7 @@
 /* affine.c: y = x w^T + b.   dx = dy w,   dw = dy^T x,   db = the sum of dy's rows */
 #include "product.h"
 #include "share.h"
+#include "types.h"
 
 typedef struct columns {
     const qkv_tensor *y;
@@ -54,12 +55,12 @@ qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b)
 {
     qkv_tensor *in[3] = { x, w, b };
     int n_in = b ? 3 : 2;
-    qkv_tape *t = qkv__operands_of_any_width("affine", n_in, in);
+    qkv_tape *t = qkv__operands_of_any_type("affine", n_in, in);
     if (!t) return NULL;
     if (x->ndim < 1 || w->ndim != 2 || qkv__last(x) != w->shape[1])
         return qkv__error(t, QKV_USAGE, "affine: x %s times a weight %s: expected (..., in) and (out, in)", QKV_TEXT(x),
                           QKV_TEXT(w));
-    if (x->narrow || (b && b->narrow)) return qkv__error(t, QKV_USAGE, "affine: only the matrix may be kept in 16 bits");
+    if (x->type || (b && b->type)) return qkv__error(t, QKV_USAGE, "affine: all but the matrix must be float32");
     if (b && (b->ndim != 1 || b->shape[0] != w->shape[0]))
         return qkv__error(t, QKV_USAGE, "affine: a bias %s for a weight %s: expected (out)", QKV_TEXT(b), QKV_TEXT(w));
     int64_t shape[QKV_MAX_DIMS];
@@ -67,9 +68,9 @@ qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b)
     shape[x->ndim - 1] = w->shape[0];
     qkv_tensor *y = qkv__result(t, x->ndim, shape, backward, n_in, in);
     if (!y) return NULL;
-    if (w->narrow && y->wants_grad)
-        return qkv__error(t, QKV_USAGE,
-                          "affine: a weight is kept in 16 bits: call qkv_params_own() before you ask for gradients");
+    if (w->type && y->wants_grad)
+        return qkv__error(t, QKV_USAGE, "affine: a weight is kept as %s: call qkv_params_own() before you ask for gradients",
+                          w->type->name);
     int64_t out = w->shape[0], width = w->shape[1];
     const qkv__product p = { .a = qkv_data(x),
                              .b = qkv_data(w),
@@ -83,5 +84,5 @@ qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b)
                              .b_row = 1,
                              .b_col = width,
                              .c_row = out };
-    return (w->narrow ? qkv__multiply_narrow(&p, w) : qkv__multiply(&p)) ? qkv__error_below(t) : y;
+    return qkv__multiply_weight(&p, w) ? qkv__error_below(t) : y;
 }

@@ -1,6 +1,6 @@
 /* gather.c: y[i, :] = table[ids[i], :], an embedding. */
-#include "narrow.h"
 #include "share.h"
+#include "types.h"
 
 typedef struct rows_taken {
     int64_t n;

@@ -1,21 +1,21 @@
 /* product.c: the matrix product on all threads. */
 #include "product.h"
 
-#include "narrow.h"
+#include "types.h"
 
 typedef struct cut {
     qkv__product whole;
     int64_t a_next, b_next, c_next;
     int64_t rows, columns;         /* of a task's part of c */
     int64_t row_cuts, column_cuts; /* tasks a product */
-    const qkv_tensor *narrow;      /* b, kept in 16 bits; NULL: whole.b */
+    const qkv_tensor *widened;     /* b, to be widened as it is read; NULL: whole.b */
 } cut;
 
 /* Floats that are widened at a time: they stay in the cache until they are read. */
 enum { SLAB = 1 << 17 };
 
 /* A few rows of b after the other, widened behind what the product itself needs. */
-static void multiply_widened(const qkv_tensor *b, int64_t row, qkv__product *x, void *scratch)
+static void multiply_widening(const qkv_tensor *b, int64_t row, qkv__product *x, void *scratch)
 {
     float *wide = (float *)((char *)scratch + QKV__PRODUCT_SCRATCH);
     qkv__product part = *x;
@@ -42,7 +42,7 @@ static void multiply_part(void *work, int64_t task, void *scratch)
     if (x.b) x.b += index * w->b_next + j * x.b_col;
     x.c += index * w->c_next + i * x.c_row + j;
     if (x.bias) x.bias += j;
-    if (w->narrow) multiply_widened(w->narrow, j, &x, scratch);
+    if (w->widened) multiply_widening(w->widened, j, &x, scratch);
     else kern->multiply(&x, scratch);
 }
 
@@ -80,10 +80,10 @@ qkv_status qkv__multiply_many(const qkv__product *p, int64_t count, int64_t a_ne
 
 qkv_status qkv__multiply(const qkv__product *p) { return qkv__multiply_many(p, 1, 0, 0, 0); }
 
-qkv_status qkv__multiply_narrow(const qkv__product *p, const qkv_tensor *b)
+qkv_status qkv__multiply_widened(const qkv__product *p, const qkv_tensor *b)
 {
     if (p->m <= 0 || p->n <= 0) return QKV_OK;
-    cut w = { .whole = *p, .narrow = b };
+    cut w = { .whole = *p, .widened = b };
     cut_evenly(&w, 1);
     size_t wide = sizeof(float) * (size_t)qkv__max(SLAB, p->k);
     return qkv__parallel(w.row_cuts * w.column_cuts, QKV__PRODUCT_SCRATCH + wide, multiply_part, &w);

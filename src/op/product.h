@@ -8,8 +8,8 @@
  * how. MEMORY when the scratch cannot be had: c is untouched then. */
 qkv_status qkv__multiply(const qkv__product *p);
 
-/* The same where b is a weight (n, k) that is kept in 16 bits: the bits of the product are those of the widened weight. */
-qkv_status qkv__multiply_narrow(const qkv__product *p, const qkv_tensor *b);
+/* The same where b is a weight (n, k) of any type, widened a few rows at a time. */
+qkv_status qkv__multiply_widened(const qkv__product *p, const qkv_tensor *b);
 
 /* The same for `count` products of one shape: product i has its operands at a + i*a_next, and so on. */
 qkv_status qkv__multiply_many(const qkv__product *p, int64_t count, int64_t a_next, int64_t b_next, int64_t c_next);

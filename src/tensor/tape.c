@@ -178,16 +178,16 @@ void *qkv__save(qkv_tape *t, size_t bytes)
 
 qkv_tape *qkv__operands(const char *operation, int n, qkv_tensor *const *in)
 {
-    qkv_tape *t = qkv__operands_of_any_width(operation, n, in);
+    qkv_tape *t = qkv__operands_of_any_type(operation, n, in);
     for (int i = 0; t && i < n; i++) {
-        if (!in[i]->narrow) continue;
-        qkv__error(t, QKV_USAGE, "%s: a weight is kept in 16 bits: call qkv_params_own() first", operation);
+        if (!in[i]->type) continue;
+        qkv__error(t, QKV_USAGE, "%s: a weight is not kept as float32: call qkv_params_own() first", operation);
         return NULL;
     }
     return t;
 }
 
-qkv_tape *qkv__operands_of_any_width(const char *operation, int n, qkv_tensor *const *in)
+qkv_tape *qkv__operands_of_any_type(const char *operation, int n, qkv_tensor *const *in)
 {
     qkv_tape *t = NULL;
     for (int i = 0; i < n; i++) {

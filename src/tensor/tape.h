@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 
+typedef struct qkv__type qkv__type;
+
 /* Adds y's gradient, y->grad, to the gradients of y->in: through qkv__grad(), which says where, or that nobody wants it. */
 typedef void qkv__backward(qkv_tensor *y);
 
@@ -21,8 +23,8 @@ struct qkv_tensor {
     int ndim;
     bool wants_grad;
     bool keeps_grad;         /* a weight, a variable: its gradient outlives backward */
-    const uint16_t *narrow;  /* values of a weight that is kept in 16 bits, see op/narrow.h: data is NULL then */
-    bool is_half;            /* IEEE halves; else bfloats */
+    const qkv__type *type;   /* how the values of a weight are kept, see op/types.h; NULL: float32, in data */
+    const void *values;      /* with a type: data is NULL then */
     qkv_tensor *alias_of;    /* shares data and gradient with this one */
     qkv_tape *tape;          /* NULL for weights */
     qkv__backward *backward; /* NULL for leaves */
@@ -38,8 +40,8 @@ struct qkv_tensor {
  * operand has a tape, or two have different ones (the last two leave an error). */
 qkv_tape *qkv__operands(const char *operation, int n, qkv_tensor *const *in);
 
-/* The same for an operation that reads weights of 16 bits: others refuse them. */
-qkv_tape *qkv__operands_of_any_width(const char *operation, int n, qkv_tensor *const *in);
+/* The same for an operation that reads weights of any type: others want float32. */
+qkv_tape *qkv__operands_of_any_type(const char *operation, int n, qkv_tensor *const *in);
 
 /* Leaves an error on the tape (the first one stays) and gives NULL: a failing operation reads return qkv__error(...). */
 qkv_tensor *qkv__error(qkv_tape *t, qkv_status status, const char *format, ...) QKV_PRINTF(3, 4);

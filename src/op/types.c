@@ -1,0 +1,40 @@
+/* types.c: how the numbers of a weight are kept, and the products that read them. */
+#include "types.h"
+
+#include "product.h"
+
+static void widen_f32(float *to, const void *from, int64_t n) { memcpy(to, from, sizeof(float) * (size_t)n); }
+static void widen_f16(float *to, const void *from, int64_t n) { kern->widen_half(to, from, n); }
+static void widen_bf16(float *to, const void *from, int64_t n) { kern->widen_bfloat(to, from, n); }
+
+static qkv_status multiply_f32(const qkv__product *p, const qkv_tensor *w)
+{
+    (void)w;
+    return qkv__multiply(p);
+}
+
+static qkv_status multiply_widened(const qkv__product *p, const qkv_tensor *w) { return qkv__multiply_widened(p, w); }
+
+#define T(name, spelling, bytes, widen, multiply) { spelling, bytes, widen, multiply },
+static const qkv__type types[] = {
+#include "types.def"
+};
+#undef T
+
+const qkv__type *qkv__type_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!strcmp(types[i].name, name)) return &types[i];
+    return NULL;
+}
+
+const qkv__type *qkv__type_of(const qkv_tensor *x) { return x->type ? x->type : &types[0]; }
+
+void qkv__widen(const qkv_tensor *w, int64_t from, int64_t n, float *to)
+{
+    const qkv__type *type = qkv__type_of(w);
+    const char *values = w->type ? w->values : qkv_data(w);
+    type->widen(to, values + (size_t)from * type->bytes, n);
+}
+
+qkv_status qkv__multiply_weight(const qkv__product *p, const qkv_tensor *w) { return qkv__type_of(w)->multiply(p, w); }
