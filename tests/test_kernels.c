@@ -489,6 +489,27 @@ static void each_isa(void **state)
 #define POINTER(name) static kernel_test *static_##name = name;
 TESTS(POINTER)
 
+static float another_sum(const float *x, int64_t n)
+{
+    (void)x;
+    return (float)n;
+}
+
+/* A table with one kernel has all of them after inheriting, and its own is its own. */
+static void tables_inherit(void **state)
+{
+    (void)state;
+    qkv__kernels own = { .isa = "own", .sum = another_sum };
+    const qkv__kernels *ref = qkv__kernels_available(0);
+    qkv__kernels_inherit(&own, ref);
+    assert_string_equal(own.isa, "own");
+    assert_ptr_equal(own.sum, another_sum);
+#define K(kind, result, name, parameters) assert_true(own.name && (own.name == ref->name || own.sum == another_sum));
+#include "kern/kernels.def"
+#undef K
+    assert_ptr_equal(own.dot, ref->dot);
+}
+
 int main(void)
 {
 #define ROW(name) \

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Instruction sets of this build, worst first: name, and whether the machine has it. Every 64-bit ARM has NEON. */
+/* Instruction sets of this build, worst first: name, and whether the machine has it. Every 64-bit ARM has NEON. What one does not
+ * do itself it takes from the one before it. */
 #if defined(__x86_64__)
 #define ISA_LIST(I)                                                                                                            \
     I(ref, 1)                                                                                                                  \
@@ -27,13 +28,35 @@ ISA_LIST(DECLARE)
 const qkv__kernels *qkv__kern;
 static char refusal[160]; /* why QKV_ISA could not be followed */
 
+enum { MOST_SETS = 8 };
+static qkv__kernels available[MOST_SETS]; /* those the machine can run, with what they inherit */
+static int n_available;
+
+void qkv__kernels_inherit(qkv__kernels *own, const qkv__kernels *from)
+{
+#define K(kind, result, name, parameters) \
+    if (!own->name) own->name = from->name;
+#include "kernels.def"
+#undef K
+}
+
+static void gather_tables(void)
+{
+#define GATHER(name, runs)                                                                           \
+    if (runs) {                                                                                      \
+        available[n_available] = QKV_KERNEL(name, kernels);                                          \
+        if (n_available) qkv__kernels_inherit(&available[n_available], &available[n_available - 1]); \
+        n_available++;                                                                               \
+    }
+    ISA_LIST(GATHER)
+#undef GATHER
+}
+
 const qkv__kernels *qkv__kernels_available(int i)
 {
-#define COUNT(name, runs) \
-    if ((runs) && i-- == 0) return &QKV_KERNEL(name, kernels);
-    ISA_LIST(COUNT)
-#undef COUNT
-    return NULL;
+    static pthread_once_t gathered = PTHREAD_ONCE_INIT;
+    pthread_once(&gathered, gather_tables);
+    return i < n_available ? &available[i] : NULL;
 }
 
 const char *qkv_isa_available(int i)

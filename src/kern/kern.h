@@ -22,6 +22,9 @@ extern const qkv__kernels *qkv__kern;
 /* The table of the i-th instruction set that qkv_isa_available(i) names; NULL after the last. For tests and benchmarks. */
 const qkv__kernels *qkv__kernels_available(int i);
 
+/* Every kernel that `own` lacks becomes that of `from`: an instruction set gives only what it does better. */
+void qkv__kernels_inherit(qkv__kernels *own, const qkv__kernels *from);
+
 /* Each instruction set has functions qkv__ISA_name: QKV_KERNEL(isa, name). */
 #define QKV_KERNEL_(isa, name) qkv__##isa##_##name
 #define QKV_KERNEL(isa, name) QKV_KERNEL_(isa, name)
