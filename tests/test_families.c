@@ -17,6 +17,7 @@
 #include "failing.h"
 #include "folder.h"
 #include "io/safetensors.h"
+#include "kern/kern.h"
 #include "nn/params.h"
 #include "op/types.h"
 
@@ -796,6 +797,44 @@ static void narrow_products(void **state)
     }
 }
 
+/* A weight that is read again is packed at its second large product, of any type; the bits are the same, and so they are without
+ * room for it; owning the weight ends it. */
+static void packed_products(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = { 49, 60, 200 }, widths[] = { 3, 300, 1100, 2050 }, outs[] = { 7, 33, 500, 1100 };
+    static const char *const types[] = { "F32", "F16", "BF16" };
+    const size_t limit = qkv_packed_limit();
+    for (int i = 0; i < 3 * 4 * 4 * 3; i++) {
+        int64_t m = rows[i % 3], k = widths[i / 3 % 4], n = outs[i / 12 % 4];
+        const qkv__type *type = qkv__type_named(types[i / 48]);
+        qkv_params *p = qkv__params_plan();
+        qkv_tensor *w = qkv_params_add(p, "w", QKV_SHAPE(n, k), QKV_INIT_ZERO, 0);
+        uint16_t *values = draw_narrow(n * k);
+        float *wide = malloc(sizeof *wide * (size_t)(n * k));
+        for (int64_t j = 0; j < n * k; j++) wide[j] = (float)(values[j] % 1000) / 500 - 1;
+        if (type->bytes == 4) qkv__params_place(p, 0, wide);
+        else qkv__params_place_typed(p, 0, values, type);
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+        qkv_tensor *x = qkv_constant(t, QKV_SHAPE(m, k), NULL), *y[4];
+        for (int64_t j = 0; j < m * k; j++) qkv_data(x)[j] = (float)((j * 37 + 11) % 101) / 50 - 1;
+        qkv_set_packed_limit(i % 2 ? limit : 0);
+        for (int j = 0; j < 3; j++) {
+            assert_int_equal(qkv_packed_bytes() > 0, j == 2 && i % 2 && kern->packed_floats(n, k));
+            y[j] = qkv_affine(x, w, NULL);
+        }
+        assert_int_equal(qkv_params_own(p), QKV_OK);
+        assert_int_equal(qkv_packed_bytes(), 0);
+        y[3] = qkv_affine(x, w, NULL);
+        for (int j = 0; j < 3; j++) assert_memory_equal(qkv_data(y[j]), qkv_data(y[3]), sizeof(float) * (size_t)(m * n));
+        qkv_tape_free(t);
+        qkv_params_free(p);
+        free(values);
+        free(wide);
+    }
+    qkv_set_packed_limit(limit);
+}
+
 /* A model of 16 bits gives the bits it gives when it is widened; and its matrices were not widened before. */
 static void narrow_models(void **state)
 {
@@ -975,6 +1014,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(loaded_models_train, make_folder, remove_folder),
         cmocka_unit_test(narrow_products),
         cmocka_unit_test(narrow_models),
+        cmocka_unit_test(packed_products),
         cmocka_unit_test(narrow_weights_elsewhere),
         cmocka_unit_test_setup_teardown(any_allocation_may_fail, make_folder, remove_folder),
         cmocka_unit_test(any_file_call_may_fail),

@@ -114,6 +114,16 @@ QKV_API const char *qkv_threads_source(void);
 #define QKV_MAX_THREADS 256
 QKV_API qkv_status qkv_set_threads(int n);
 
+/* ---- packed weights ----------------------------------------------------------------------------
+ * A weight of a loaded model that large products read again is kept a second time, in the order the product wants. That changes
+ * the speed and no bit. All of them together take at most the limit: QKV_PACKED in the environment (bytes, or with K, M or G
+ * behind; 0: none), else 1 GiB. Both calls are for any thread. */
+QKV_API size_t qkv_packed_limit(void);
+QKV_API size_t qkv_packed_bytes(void); /* in use now */
+
+/* From now on; what is packed already stays. */
+QKV_API void qkv_set_packed_limit(size_t bytes);
+
 /* Ends the pool and gives back its memory; the next parallel call starts it again. */
 QKV_API void qkv_threads_stop(void);
 

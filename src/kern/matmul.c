@@ -118,22 +118,45 @@ static void blocks(const float *a, const float *b, float *c, int64_t c_row, int6
     }
 }
 
+/* ---- weights packed whole: for every block of k, chain by chain, all panels of NR columns, each [steps][NR] ---- */
+
+static inline int64_t packed_block(int64_t n, int64_t p) { return qkv__round_up(n, NR) * p; }
+
+/* Floats from a chain to the next in a block of k. */
+static inline int64_t packed_chain(int64_t n, int64_t k) { return qkv__round_up(n, NR) * steps(k, CHAINS, 0); }
+
+int64_t NAME(packed_floats)(int64_t n, int64_t k) { return qkv__round_up(n, NR) * qkv__round_up(k, CHAINS); }
+
+void NAME(pack_weight)(float *out, const float *w, int64_t n, int64_t k, int64_t from, int64_t to)
+{
+    for (int64_t p = 0; p < k; p += CHAIN * CHAINS) {
+        int64_t some = qkv__min(CHAIN * CHAINS, k - p);
+        pack_b(w + p, 1, k, some, to - from, CHAINS, out + packed_block(n, p) + from * steps(some, CHAINS, 0),
+               packed_chain(n, some));
+    }
+}
+
 static void blocked(const qkv__product *x, int chains, float *scratch)
 {
     enum { A_CHAIN = MC * CHAIN + W, B_CHAIN = NC * CHAIN };
     const int64_t columns = NC * CHAINS / chains; /* one chain leaves room for more columns */
-    float *a = scratch, *b = scratch + A_CHAIN * CHAINS;
+    float *a = scratch, *packed_here = scratch + A_CHAIN * CHAINS;
     for (int64_t j = 0; j < x->n; j += columns) {
         int64_t n = qkv__min(columns, x->n - j);
         for (int64_t p = 0; p < x->k; p += CHAIN * chains) {
             int64_t k = qkv__min(CHAIN * chains, x->k - p);
             const float *bias = x->bias && p + k == x->k ? x->bias + j : NULL;
-            pack_b(x->b + p * x->b_row + j * x->b_col, x->b_row, x->b_col, k, n, chains, b, B_CHAIN);
+            const float *b = packed_here;
+            int64_t b_chain = B_CHAIN;
+            if (x->packed) {
+                b = x->packed + packed_block(x->packed_n, p) + (x->packed_at + j) * steps(k, chains, 0);
+                b_chain = packed_chain(x->packed_n, k);
+            } else pack_b(x->b + p * x->b_row + j * x->b_col, x->b_row, x->b_col, k, n, chains, packed_here, B_CHAIN);
             for (int64_t i = 0; i < x->m; i += MC) {
                 int64_t m = qkv__min(MC, x->m - i);
                 pack_a(x->a + i * x->a_row + p * x->a_col, x->a_row, x->a_col, m, k, chains, a, A_CHAIN);
                 for (int c = 0; c < chains; c++)
-                    blocks(a + c * A_CHAIN, b + c * B_CHAIN, x->c + i * x->c_row + j, x->c_row, m, n, steps(k, chains, 0),
+                    blocks(a + c * A_CHAIN, b + c * b_chain, x->c + i * x->c_row + j, x->c_row, m, n, steps(k, chains, 0),
                            steps(k, chains, c), x->add || p > 0 || c > 0, c == chains - 1 ? bias : NULL);
             }
         }
@@ -142,7 +165,7 @@ static void blocked(const qkv__product *x, int chains, float *scratch)
 
 /* ---- streamed ---- */
 
-enum { STREAM_ROWS = 48, STREAM_CHAIN = (STREAM_ROWS + NR) * CHAIN };
+enum { STREAM_ROWS = QKV__PACK_ROWS, STREAM_CHAIN = (STREAM_ROWS + NR) * CHAIN };
 
 /* to (n,m) = from (m,n)^T, in blocks of 4 x 4 as far as they go */
 static void transpose(const float *from, int64_t from_row, float *to, int64_t to_row, int64_t m, int64_t n)
@@ -412,4 +435,4 @@ FITS((MC * CHAIN + W + NC * CHAIN) * CHAINS);
 FITS(STREAM_CHAIN *CHAINS);
 FITS(CHAIN *NR);
 FITS(CHAIN *CHAINS *DOT_ROWS);
-_Static_assert(MC % MR == 0 && NC % NR == 0, "blocks are whole panels");
+_Static_assert(MC % MR == 0 && NC % NR == 0 && QKV__PACK_COLUMNS % NR == 0, "blocks are whole panels");

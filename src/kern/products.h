@@ -23,7 +23,12 @@ typedef struct qkv__product {
     int64_t m, n, k;
     int64_t a_row, a_col, b_row, b_col, c_row;
     bool add;
+    const float *packed;         /* b, a weight stored (n,k), as pack_weight() leaves it; NULL: there is only b */
+    int64_t packed_n, packed_at; /* its columns, and the one that is the first here: a multiple of QKV__PACK_COLUMNS */
 } qkv__product;
+
+/* A product of at most so many rows reads b as it lies; and a task has so many columns, or a multiple. */
+enum { QKV__PACK_ROWS = 48, QKV__PACK_COLUMNS = 32 };
 
 /* Bytes of scratch a product needs on each thread. */
 #define QKV__PRODUCT_SCRATCH ((size_t)3 << 20)

@@ -3,6 +3,7 @@
 
 #include "../base/memory.h"
 #include "../base/pool.h"
+#include "../op/packed.h"
 #include "../op/types.h"
 #include "../tensor/tape.h"
 
@@ -19,9 +20,10 @@ enum {
 /* A weight. Its address never changes, its values move when the blocks grow. */
 typedef struct entry {
     qkv_tensor tensor;
-    int64_t offset; /* in both blocks */
-    uint64_t hash;  /* of the name */
-    size_t bytes;   /* of this allocation */
+    qkv__packing packing; /* while the values lie elsewhere */
+    int64_t offset;       /* in both blocks */
+    uint64_t hash;        /* of the name */
+    size_t bytes;         /* of this allocation */
     char name[];
 } entry;
 
@@ -75,7 +77,10 @@ void qkv_params_free(qkv_params *p)
 {
     if (!p) return;
     let_go(p);
-    for (int i = 0; i < p->n_entries; i++) qkv__release(p->entries[i], p->entries[i]->bytes);
+    for (int i = 0; i < p->n_entries; i++) {
+        qkv__packing_free(&p->entries[i]->packing);
+        qkv__release(p->entries[i], p->entries[i]->bytes);
+    }
     for (kept *k = p->models, *next; k; k = next) {
         next = k->next;
         qkv__release(k, k->bytes);
@@ -298,12 +303,17 @@ qkv_tensor *qkv_params_add(qkv_params *p, const char *name, int ndim, const int6
 
 /* ---- values that lie elsewhere ---- */
 
-void qkv__params_place(qkv_params *p, int i, float *values) { p->entries[i]->tensor.data = values; }
+void qkv__params_place(qkv_params *p, int i, float *values)
+{
+    p->entries[i]->tensor.data = values;
+    p->entries[i]->tensor.packing = &p->entries[i]->packing;
+}
 
 void qkv__params_place_typed(qkv_params *p, int i, const void *values, const qkv__type *type)
 {
     p->entries[i]->tensor.values = values;
     p->entries[i]->tensor.type = type;
+    p->entries[i]->tensor.packing = &p->entries[i]->packing;
 }
 
 void qkv__params_hold(qkv_params *p, void *what, void (*release)(void *))
@@ -330,6 +340,8 @@ qkv_status qkv_params_own(qkv_params *p)
         qkv_tensor *w = &p->entries[i]->tensor;
         qkv__widen(w, 0, w->count, data + p->entries[i]->offset);
         w->type = NULL;
+        w->packing = NULL;
+        qkv__packing_free(&p->entries[i]->packing);
         w->wants_grad = true;
         point(p, i);
     }

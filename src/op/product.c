@@ -19,6 +19,7 @@ static void multiply_widening(const qkv_tensor *b, int64_t row, qkv__product *x,
 {
     float *wide = (float *)((char *)scratch + QKV__PRODUCT_SCRATCH);
     qkv__product part = *x;
+    part.packed = NULL; /* for more rows than there are here */
     int64_t step = qkv__max(1, SLAB / qkv__max(1, x->k));
     for (int64_t j = 0; j < x->n; j += step) {
         part.n = qkv__min(step, x->n - j);
@@ -42,7 +43,8 @@ static void multiply_part(void *work, int64_t task, void *scratch)
     if (x.b) x.b += index * w->b_next + j * x.b_col;
     x.c += index * w->c_next + i * x.c_row + j;
     if (x.bias) x.bias += j;
-    if (w->widened) multiply_widening(w->widened, j, &x, scratch);
+    x.packed_at = j;
+    if (w->widened && !(x.packed && x.m > QKV__PACK_ROWS)) multiply_widening(w->widened, j, &x, scratch);
     else kern->multiply(&x, scratch);
 }
 
@@ -57,7 +59,7 @@ static void cut_side(int64_t n, int64_t cuts, int64_t tile, int64_t *part, int64
  * small to pay for packing their operands. */
 static void cut_evenly(cut *w, int64_t count)
 {
-    enum { ROWS = 768, COLUMNS = 1024, ROW_TILE = 12, COLUMN_TILE = 32, WANTED = 4, LEAST_WORK = 1 << 16 };
+    enum { ROWS = 768, COLUMNS = 1024, ROW_TILE = 12, COLUMN_TILE = QKV__PACK_COLUMNS, WANTED = 4, LEAST_WORK = 1 << 16 };
     const qkv__product *x = &w->whole;
     int64_t row_cuts = qkv__ceil_div(x->m, ROWS), column_cuts = qkv__ceil_div(x->n, COLUMNS);
     for (;;) {

@@ -1,6 +1,7 @@
 /* types.c: how the numbers of a weight are kept, and the products that read them. */
 #include "types.h"
 
+#include "packed.h"
 #include "product.h"
 
 static void widen_f32(float *to, const void *from, int64_t n) { memcpy(to, from, sizeof(float) * (size_t)n); }
@@ -37,4 +38,10 @@ void qkv__widen(const qkv_tensor *w, int64_t from, int64_t n, float *to)
     type->widen(to, values + (size_t)from * type->bytes, n);
 }
 
-qkv_status qkv__multiply_weight(const qkv__product *p, const qkv_tensor *w) { return qkv__type_of(w)->multiply(p, w); }
+qkv_status qkv__multiply_weight(const qkv__product *p, const qkv_tensor *w)
+{
+    qkv__product x = *p;
+    qkv_status status = qkv__packed_weight(w, p->m, &x.packed);
+    x.packed_n = p->n;
+    return status ? status : qkv__type_of(w)->multiply(&x, w);
+}

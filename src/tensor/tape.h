@@ -22,12 +22,13 @@ struct qkv_tensor {
     int64_t shape[QKV_MAX_DIMS];
     int ndim;
     bool wants_grad;
-    bool keeps_grad;         /* a weight, a variable: its gradient outlives backward */
-    const qkv__type *type;   /* how the values of a weight are kept, see op/types.h; NULL: float32, in data */
-    const void *values;      /* with a type: data is NULL then */
-    qkv_tensor *alias_of;    /* shares data and gradient with this one */
-    qkv_tape *tape;          /* NULL for weights */
-    qkv__backward *backward; /* NULL for leaves */
+    bool keeps_grad;              /* a weight, a variable: its gradient outlives backward */
+    const qkv__type *type;        /* how the values of a weight are kept, see op/types.h; NULL: float32, in data */
+    const void *values;           /* with a type: data is NULL then */
+    struct qkv__packing *packing; /* of a weight whose values do not change, see op/packed.h; NULL: it is never packed */
+    qkv_tensor *alias_of;         /* shares data and gradient with this one */
+    qkv_tape *tape;               /* NULL for weights */
+    qkv__backward *backward;      /* NULL for leaves */
     int n_in;
     qkv_tensor **in;
     void *saved;       /* what the operation's backward needs besides in: from qkv__save() */
