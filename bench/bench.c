@@ -98,12 +98,13 @@ static void measure(const wishes *w, int threads)
     if (wanted(w, "attention")) bench_attention(threads, w->quick);
     if (wanted(w, "memory")) bench_memory(threads);
     if (wanted(w, "training")) bench_training(threads, w->quick);
+    if (wanted(w, "decoding")) bench_decoding(threads, w->quick);
 }
 
 static bool is_part(const char *text)
 {
     return !strcmp(text, "peak") || !strcmp(text, "products") || !strcmp(text, "attention") || !strcmp(text, "memory") ||
-           !strcmp(text, "training");
+           !strcmp(text, "training") || !strcmp(text, "decoding");
 }
 
 static wishes read_wishes(char **arguments)
@@ -114,7 +115,7 @@ static wishes read_wishes(char **arguments)
         else if (!strcmp(*a, "-1") || !strcmp(*a, "-2")) w.threads = (*a)[1] - '0';
         else if (is_part(*a)) w.only = *a;
         else {
-            fprintf(stderr, "usage: bench [--quick] [-1|-2] [peak|products|attention|memory|training]\n");
+            fprintf(stderr, "usage: bench [--quick] [-1|-2] [peak|products|attention|memory|training|decoding]\n");
             exit(2);
         }
     }

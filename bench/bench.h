@@ -50,5 +50,6 @@ void bench_products(int threads, bool quick);
 void bench_attention(int threads, bool quick);
 void bench_memory(int threads);
 void bench_training(int threads, bool quick);
+void bench_decoding(int threads, bool quick);
 
 #endif
