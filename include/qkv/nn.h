@@ -197,6 +197,9 @@ typedef struct qkv_transformer qkv_transformer;
 QKV_API qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *opts);
 QKV_API const qkv_transformer_opts *qkv_transformer_options(const qkv_transformer *m);
 
+/* How many tokens a sequence may have: `longest` where positions are learned; 0: they do not end. */
+QKV_API int64_t qkv_transformer_max_positions(const qkv_transformer_opts *o);
+
 /* Options of the paper's table 3, "base" and "big", and of smaller models that train on a laptop, "tiny" and "small", for the
  * vocabulary given. UNSUPPORTED for another name. */
 QKV_API qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_transformer_opts *opts);

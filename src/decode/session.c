@@ -199,7 +199,8 @@ qkv_status qkv_session_encode(qkv_session *s, const int32_t *ids, int64_t rows, 
 
 static qkv_status check_positions(const qkv_session *s, const int64_t *counts)
 {
-    int64_t most = s->x->o.positions == QKV_LEARNED ? s->x->o.longest : INT32_MAX - s->x->o.first_position;
+    int64_t most = qkv_transformer_max_positions(&s->x->o);
+    if (!most) most = INT32_MAX - s->x->o.first_position;
     for (int64_t i = 0; i < s->n_rows; i++) {
         int64_t n = counts ? counts[i] : 1, length = s->rows[i].read.length;
         if (n < 0) return qkv__fail(QKV_USAGE, "session: row %lld is to read %lld tokens", (long long)i, (long long)n);
@@ -245,9 +246,8 @@ static qkv_tensor *sinusoids_at(qkv_session *s, const int32_t *positions, int64_
 /* What is added to the embedding of tokens at these positions, learned or sinusoids. */
 static qkv_tensor *positions_at(qkv_session *s, const int32_t *positions, int64_t n)
 {
-    const qkv_transformer_opts *o = &s->x->o;
-    if (o->positions == QKV_LEARNED)
-        return qkv_embed_forward(&(qkv_embed){ decoder_of(s)->positions.weight }, s->tape, positions, n, 1);
+    const qkv_positions *learned = &decoder_of(s)->positions;
+    if (learned->weight) return qkv_embed_forward(&(qkv_embed){ learned->weight }, s->tape, positions, n, 1);
     return sinusoids_at(s, positions, n);
 }
 

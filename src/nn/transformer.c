@@ -153,6 +153,8 @@ qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_tran
                      name ? name : "");
 }
 
+int64_t qkv_transformer_max_positions(const qkv_transformer_opts *o) { return o && o->positions == QKV_LEARNED ? o->longest : 0; }
+
 /* ---- forward ---- */
 
 /* Section 3.5 of the paper; x itself where positions are not added. */

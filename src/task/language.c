@@ -1,8 +1,10 @@
 /* language.c: a decoder alone learns which token comes next. */
 #include "texts.h"
 
+#include <qkv/decode.h>
+
+#include "../base/memory.h"
 #include "../base/size.h"
-#include "../tensor/tape.h"
 
 #include <math.h>
 
@@ -43,18 +45,18 @@ qkv_status qkv_pairs_add_document(qkv_pairs *p, const qkv_model *m, const char *
 /* ---- measuring ---- */
 
 /* Tokens from `from` on, each given those before it in the window that begins at `begin`. */
-static qkv_status measure_window(const qkv_transformer *x, qkv_tape *t, const int32_t *ids, int64_t begin, int64_t from,
-                                 int64_t to, qkv_surprise *sum)
+static qkv_status measure_window(qkv_session *s, const int32_t *ids, int32_t *labels, int64_t begin, int64_t from, int64_t to,
+                                 qkv_surprise *sum)
 {
     int64_t n = to - begin - 1;
-    int32_t *labels = qkv__save(t, sizeof *labels * (size_t)n);
-    for (int64_t i = 0; labels && i < n; i++) labels[i] = begin + i + 1 < from ? QKV_IGNORED : ids[begin + i + 1];
+    for (int64_t i = 0; i < n; i++) labels[i] = begin + i + 1 < from ? QKV_IGNORED : ids[begin + i + 1];
+    qkv_status status = qkv_session_start(s, 1);
+    if (!status) status = qkv_session_read(s, ids + begin, &n, QKV_LOGITS_ALL);
+    if (status) return status;
     const qkv_cross_entropy_opts opts = { .ignore = QKV_IGNORED, .has_ignore = 1 };
-    qkv_tensor *hidden = labels ? qkv_transformer_decode(x, t, ids + begin, 1, n, NULL, NULL, NULL) : NULL;
-    qkv_tensor *mean = qkv_cross_entropy_with(qkv_transformer_logits(x, hidden), labels, &opts);
-    if (!mean) return qkv_tape_status(t);
+    qkv_tensor *mean = qkv_cross_entropy_with(qkv_session_logits(s), labels, &opts);
+    if (!mean) return qkv_error_status();
     double nats = (double)qkv_item(mean) * (double)(to - from);
-    qkv_tape_reset(t);
     if (!isfinite(nats)) return qkv__fail(QKV_NUMERIC, "perplexity: the loss is not finite");
     sum->nats += nats;
     sum->tokens += to - from;
@@ -63,14 +65,17 @@ static qkv_status measure_window(const qkv_transformer *x, qkv_tape *t, const in
 
 static qkv_status measure(const qkv_model *m, const qkv__reader *r, int64_t context, int64_t stride, qkv_surprise *sum)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    qkv_status status = t ? QKV_OK : qkv_error_status();
+    qkv_session *s = qkv_session_new(m, NULL);
+    size_t bytes = sizeof(int32_t) * (size_t)qkv__min(context, r->n);
+    int32_t *labels = s ? qkv__alloc(bytes) : NULL;
+    qkv_status status = labels ? QKV_OK : qkv_error_status();
     for (int64_t begin = 0, from = 1; from < r->n && !status; begin += stride) {
         int64_t to = qkv__min(begin + context + 1, r->n);
-        status = measure_window(qkv_model_transformer(m), t, r->ids, begin, from, to, sum);
+        status = measure_window(s, r->ids, labels, begin, from, to, sum);
         from = to;
     }
-    qkv_tape_free(t);
+    qkv__release(labels, bytes);
+    qkv_session_free(s);
     return status;
 }
 
@@ -85,6 +90,10 @@ qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t length,
         return qkv__fail(QKV_USAGE, "perplexity: a context of at least 1 and a stride from 1 to it are needed");
     qkv__reader r = { 0 };
     qkv_status status = read_document(&r, m, text, length);
+    int64_t positions = qkv_transformer_max_positions(o);
+    if (!status && positions && qkv__min(context, r.n - 1) > positions)
+        status = qkv__fail(QKV_USAGE, "perplexity: a context of %lld tokens, the model has positions for %lld",
+                           (long long)context, (long long)positions);
     if (!status) status = measure(m, &r, context, stride, sum);
     qkv__reader_free(&r);
     return status;
