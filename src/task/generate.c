@@ -199,8 +199,7 @@ static qkv_status read_prompt(generation *g)
         if (scored) status = score_prompt_id(g, at);
         qkv_logits wanted = scored ? QKV_LOGITS_ALL : at + some < n ? QKV_LOGITS_NONE : QKV_LOGITS_LAST;
         if (!status) status = read_tokens(g, g->out->prompt.ids + at, some, wanted);
-        for (int64_t i = 1; scored && i < some && !status; i++, g->logits += g->vocabulary)
-            status = score_prompt_id(g, at + i);
+        for (int64_t i = 1; scored && i < some && !status; i++, g->logits += g->vocabulary) status = score_prompt_id(g, at + i);
     }
     return status;
 }
