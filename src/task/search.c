@@ -3,6 +3,7 @@
 #include <qkv/task.h>
 
 #include "../base/memory.h"
+#include "../base/pool.h"
 #include "../base/size.h"
 #include "search.h"
 
@@ -33,6 +34,9 @@ typedef struct sentence {
     double *scores;
     bool *cut;
     int n_done;
+    int64_t first_row;     /* of its live rows in the session */
+    candidate *candidates; /* of this step: twice beam, as ends may be among the best */
+    int n_candidates;      /* -1: a log-probability is not a number */
 } sentence;
 
 typedef struct search {
@@ -43,9 +47,8 @@ typedef struct search {
     const int32_t *lengths;   /* without padding; NULL: none */
     sentence *all;
     int64_t n_all, n_active;
-    int64_t *active;       /* sentences that still go on */
-    candidate *candidates; /* twice beam: ends may be among the best */
-    int32_t *ids;          /* last id of every live row */
+    int64_t *active; /* sentences that still go on */
+    int32_t *ids;    /* last id of every live row */
     int64_t *parents;
     void *memory;
     size_t bytes;
@@ -76,14 +79,14 @@ static bool better(const candidate *a, const candidate *b)
 }
 
 /* Keeps the best 2*beam, sorted. */
-static void offer(search *s, int *n, candidate c)
+static void offer(const search *s, sentence *x, candidate c)
 {
-    int most = 2 * s->o.beam, at = *n;
-    if (at == most && !better(&c, &s->candidates[at - 1])) return;
-    if (at < most) (*n)++;
+    int most = 2 * s->o.beam, at = x->n_candidates;
+    if (at == most && !better(&c, &x->candidates[at - 1])) return;
+    if (at < most) x->n_candidates++;
     else at--;
-    for (; at > 0 && better(&c, &s->candidates[at - 1]); at--) s->candidates[at] = s->candidates[at - 1];
-    s->candidates[at] = c;
+    for (; at > 0 && better(&c, &x->candidates[at - 1]); at--) x->candidates[at] = x->candidates[at - 1];
+    x->candidates[at] = c;
 }
 
 /* Whether id would complete a run of no_repeat tokens that the row has already. */
@@ -117,20 +120,32 @@ static bool is_allowed(const search *s, const row *r, int32_t id)
     return (is_end(&s->o, id) || !is_never_found(&s->o, id)) && !repeats(s, r, id);
 }
 
-static qkv_status find_candidates(search *s, const sentence *x, const float *log_p, int *n)
+/* Of sentence `task` of the active ones. */
+typedef struct candidate_work {
+    const search *s;
+    const float *log_p; /* (rows of the session, vocabulary) */
+} candidate_work;
+
+static void find_candidates(void *work, int64_t task, void *scratch)
 {
-    *n = 0;
-    for (int64_t b = 0; b < s->o.beam; b++, log_p += s->vocabulary) {
+    (void)scratch;
+    const candidate_work *w = work;
+    const search *s = w->s;
+    sentence *x = &s->all[s->active[task]];
+    const float *log_p = w->log_p + x->first_row * s->vocabulary;
+    x->n_candidates = 0;
+    for (int64_t b = 0; b < s->o.beam && x->live[b].log_p != -INFINITY; b++, log_p += s->vocabulary) {
         const row *r = &x->live[b];
-        if (r->log_p == -INFINITY) break;
         for (int32_t id = 0; id < s->vocabulary; id++) {
             candidate c = { r->log_p + (double)log_p[id], b, id };
-            if (c.log_p != c.log_p) return qkv__fail(QKV_NUMERIC, "search: a log-probability is not a number");
-            if (*n == 2 * s->o.beam && c.log_p < s->candidates[*n - 1].log_p) continue;
-            if (c.log_p != -INFINITY && is_allowed(s, r, id)) offer(s, n, c);
+            if (x->n_candidates == 2 * s->o.beam && c.log_p < x->candidates[x->n_candidates - 1].log_p) continue;
+            if (c.log_p != c.log_p) {
+                x->n_candidates = -1;
+                return;
+            }
+            if (c.log_p != -INFINITY && is_allowed(s, r, id)) offer(s, x, c);
         }
     }
-    return QKV_OK;
 }
 
 /* ---- results ---- */
@@ -164,11 +179,11 @@ static bool may_improve(const search *s, const sentence *x)
 /* ---- a step ---- */
 
 /* The live rows of x after this step; from[b] is the row that row b comes from. Gives whether x goes on. */
-static bool advance(search *s, sentence *x, int n, int64_t length, int64_t *from)
+static bool advance(const search *s, sentence *x, int64_t length, int64_t *from)
 {
     int live = 0;
-    for (int i = 0; i < n && live < s->o.beam; i++) {
-        const candidate *c = &s->candidates[i];
+    for (int i = 0; i < x->n_candidates && live < s->o.beam; i++) {
+        const candidate *c = &x->candidates[i];
         const row *r = &x->live[c->from];
         if (is_end(&s->o, c->id)) {
             if (i < s->o.beam) finish(s, x, r, c->log_p, length, false);
@@ -199,30 +214,36 @@ static int64_t count_live(const search *s, const sentence *x)
 }
 
 /* The rows of the session are the live rows of the sentences that go on, sentence by sentence. */
-static qkv_status step(search *s, qkv_session *session, int64_t length)
+static qkv_status read_live_rows(search *s, qkv_session *session)
 {
-    int64_t rows = 0, going_on = 0, kept = 0;
-    for (int64_t i = 0; i < s->n_active; i++)
-        for (int64_t b = 0, n = count_live(s, &s->all[s->active[i]]); b < n; b++) {
-            const row *r = &s->all[s->active[i]].live[b];
+    int64_t rows = 0;
+    for (int64_t i = 0; i < s->n_active; i++) {
+        sentence *x = &s->all[s->active[i]];
+        x->first_row = rows;
+        for (int64_t b = 0, n = count_live(s, x); b < n; b++) {
+            const row *r = &x->live[b];
             s->ids[rows++] = r->n ? r->ids[r->n - 1] : s->o.start;
         }
-    qkv_status status = qkv_session_step(session, s->ids);
-    const float *log_p = status ? NULL : qkv_data(qkv_log_softmax(qkv_session_logits(session)));
-    if (!log_p) return status ? status : qkv_error_status();
-    for (int64_t i = 0, first = 0; i < s->n_active; i++) {
+    }
+    return qkv_session_step(session, s->ids);
+}
+
+static qkv_status step(search *s, qkv_session *session, int64_t length)
+{
+    int64_t going_on = 0, kept = 0;
+    qkv_status status = read_live_rows(s, session);
+    candidate_work w = { s, status ? NULL : qkv_data(qkv_log_softmax(qkv_session_logits(session))) };
+    if (!w.log_p) return status ? status : qkv_error_status();
+    if (qkv__parallel(s->n_active, 0, find_candidates, &w)) return QKV_MEMORY;
+    for (int64_t i = 0; i < s->n_active; i++) {
         sentence *x = &s->all[s->active[i]];
-        int64_t live = count_live(s, x), *from = s->parents + kept;
-        int n;
-        status = find_candidates(s, x, log_p + first * s->vocabulary, &n);
-        if (status) return status;
-        if (advance(s, x, n, length, from)) {
-            int64_t next = count_live(s, x);
-            for (int64_t b = 0; b < next; b++) from[b] += first;
-            kept += next;
-            s->active[going_on++] = s->active[i];
-        }
-        first += live;
+        int64_t *from = s->parents + kept;
+        if (x->n_candidates < 0) return qkv__fail(QKV_NUMERIC, "search: a log-probability is not a number");
+        if (!advance(s, x, length, from)) continue;
+        int64_t live = count_live(s, x);
+        for (int64_t b = 0; b < live; b++) from[b] += x->first_row;
+        kept += live;
+        s->active[going_on++] = s->active[i];
     }
     s->n_active = going_on;
     return going_on ? qkv_session_select(session, s->parents, kept) : QKV_OK;
@@ -252,7 +273,6 @@ static size_t lay_out(search *s)
     sentence none = { 0 };
     s->all = carve(s, &used, n, sizeof *s->all);
     s->active = carve(s, &used, n, sizeof *s->active);
-    s->candidates = carve(s, &used, 2 * beam, sizeof *s->candidates);
     s->ids = carve(s, &used, n * beam, sizeof *s->ids);
     s->parents = carve(s, &used, n * beam, sizeof *s->parents);
     for (int64_t i = 0; i < s->n_all; i++) {
@@ -261,6 +281,7 @@ static size_t lay_out(search *s)
         lay_rows(s, &used, &x->live, s->o.beam);
         lay_rows(s, &used, &x->next, s->o.beam);
         lay_rows(s, &used, &x->done, s->o.n_best);
+        x->candidates = carve(s, &used, 2 * beam, sizeof *x->candidates);
         x->scores = carve(s, &used, (size_t)s->o.n_best, sizeof *x->scores);
         x->cut = carve(s, &used, (size_t)s->o.n_best, sizeof *x->cut);
         if (s->all) x->live[0].log_p = 0, s->active[i] = i;
@@ -342,15 +363,13 @@ static qkv_status settle(search *s, const qkv_model *m, int64_t sentences, int64
     return QKV_OK;
 }
 
-static qkv_status run(search *s, const qkv_model *m, const int32_t *ids, int64_t length, const int32_t *lengths)
+static qkv_status search_all(search *s, qkv_session *session, const int32_t *ids, int64_t length, const int32_t *lengths)
 {
-    qkv_session *session = qkv_session_new(m, NULL);
-    qkv_status status = session ? qkv_session_encode(session, ids, s->n_all, length, lengths) : qkv_error_status();
+    qkv_status status = qkv_session_encode(session, ids, s->n_all, length, lengths);
     for (int64_t n = 1; s->n_active && !status; n++) {
         if (s->o.each_step) status = s->o.each_step(s->o.each_step_data);
         if (!status) status = step(s, session, n);
     }
-    qkv_session_free(session);
     return status;
 }
 
@@ -374,22 +393,34 @@ static qkv_status report(const search *s, qkv_found *out)
     return QKV_OK;
 }
 
-qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length, const int32_t *lengths,
-                      const qkv_search_opts *opts, qkv_found *out)
+qkv_status qkv__search_in(qkv_session *session, const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length,
+                          const int32_t *lengths, const qkv_search_opts *opts, qkv_found *out)
 {
     search s = { 0 };
-    if (!m || !ids || !opts || !out || sentences < 1 || length < 1)
-        return qkv__fail(
-            QKV_USAGE,
-            "search: a model, at least one sentence with at least one id, options and a place for results are needed");
     qkv_status status = settle(&s, m, sentences, length, lengths, opts);
     if (status) return status;
     s.bytes = lay_out(&s);
     if (!(s.memory = qkv__alloc(s.bytes))) return QKV_MEMORY;
     lay_out(&s);
-    status = run(&s, m, ids, length, lengths);
+    status = search_all(&s, session, ids, length, lengths);
     if (!status) status = report(&s, out);
     qkv__release(s.memory, s.bytes);
+    return status;
+}
+
+qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length, const int32_t *lengths,
+                      const qkv_search_opts *opts, qkv_found *out)
+{
+    if (!m || !ids || !opts || !out || sentences < 1 || length < 1)
+        return qkv__fail(
+            QKV_USAGE,
+            "search: a model, at least one sentence with at least one id, options and a place for results are needed");
+    qkv_search_opts o = *opts;
+    qkv_status status = qkv__search_settle(m, &o);
+    qkv_session *session = status ? NULL : qkv_session_new(m, NULL);
+    if (!session) return status ? status : qkv_error_status();
+    status = qkv__search_in(session, m, ids, sentences, length, lengths, opts, out);
+    qkv_session_free(session);
     return status;
 }
 

@@ -30,7 +30,8 @@ typedef struct job {
     const qkv_tokenizer *source, *target;
     qkv_search_opts search;
     qkv__framing f;
-    qkv_tape *tape; /* for attention; NULL: not wanted */
+    qkv_session *session;
+    qkv_session *attending; /* keeps attention; NULL: not wanted */
     qkv_translations *out;
     struct qkv__translating *work;
 } job;
@@ -156,7 +157,8 @@ static qkv_status settle(job *j, const qkv_translate_opts *o)
     if (!status) bound_sources(j, o);
     if (!status && o->prefix) status = encode_prefix(j, o->prefix);
     if (!status) status = qkv__search_settle(j->m, &j->search);
-    if (!status && o->attention && !(j->tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 })))
+    if (!status && !(j->session = qkv_session_new(j->m, NULL))) status = qkv_error_status();
+    if (!status && o->attention && !(j->attending = qkv_session_new(j->m, &(qkv_session_opts){ .keep_attention = 1 })))
         status = qkv_error_status();
     return status;
 }
@@ -230,24 +232,22 @@ static qkv_status decode(job *j, qkv_translation *x)
     return x->text ? QKV_OK : QKV_MEMORY;
 }
 
-/* A whole forward has the bits of the search's own steps, so its attention is theirs. */
+/* Read once more, by itself: the bits are those of the search, and so is the attention. */
 static qkv_status attend(job *j, int64_t i, qkv_translation *x)
 {
-    const qkv_transformer *m = qkv_model_transformer(j->m);
-    int layers = j->out->layers, first = qkv_transformer_options(m)->encoder_layers;
-    int64_t map = j->out->heads * (x->n_ids + 1) * j->out->n_source[i];
-    int32_t *ids = take(j, x->n_ids + 1, sizeof *ids);
-    float *cross = take(j, map, sizeof *cross * (size_t)layers);
+    int64_t n = x->n_ids + 1, map = j->out->heads * n * j->out->n_source[i];
+    int32_t *ids = take(j, n, sizeof *ids);
+    float *cross = take(j, map, sizeof *cross * (size_t)j->out->layers);
     if (!ids || !cross) return QKV_MEMORY;
     ids[0] = j->search.start;
     memcpy(ids + 1, x->ids, sizeof *ids * (size_t)x->n_ids);
-    qkv_tape_reset(j->tape);
-    qkv_tensor *memory = qkv_transformer_encode(m, j->tape, j->out->source_ids[i], 1, j->out->n_source[i], NULL);
-    if (!qkv_transformer_decode(m, j->tape, ids, 1, x->n_ids + 1, NULL, memory, NULL)) return qkv_tape_status(j->tape);
-    for (int l = 0; l < layers; l++) /* the encoder's, then of each layer of the decoder self, cross */
-        memcpy(cross + l * map, qkv_data(qkv_tape_attention(j->tape, first + 2 * l + 1)), sizeof *cross * (size_t)map);
+    qkv_status status = qkv_session_encode(j->attending, j->out->source_ids[i], 1, j->out->n_source[i], NULL);
+    if (!status) status = qkv_session_read(j->attending, ids, &n, QKV_LOGITS_NONE);
+    for (int l = 0; l < j->out->layers && !status; l++)
+        memcpy(cross + l * map, qkv_data(qkv_session_attention(j->attending, QKV_SESSION_CROSS, l, 0)),
+               sizeof *cross * (size_t)map);
     x->cross = cross;
-    return QKV_OK;
+    return status;
 }
 
 static qkv_status keep(job *j, int64_t i, int k, const qkv_hypothesis *h)
@@ -257,7 +257,7 @@ static qkv_status keep(job *j, int64_t i, int k, const qkv_hypothesis *h)
     *x = (qkv_translation){ .text = "", .log_p = h->log_p, .score = h->score, .is_cut = h->is_cut, .n_ids = h->n };
     if (!(x->ids = copy(j, h->ids, h->n, sizeof *h->ids))) return QKV_MEMORY;
     qkv_status status = decode(j, x);
-    return status || !j->tape ? status : attend(j, i, x);
+    return status || !j->attending ? status : attend(j, i, x);
 }
 
 /* ---- batches ---- */
@@ -288,7 +288,7 @@ static qkv_status translate_batch(job *j, const place *places, int64_t rows)
         for (int64_t k = n; k < length; k++) ids[r * length + k] = j->search.pad;
         lengths[r] = (int32_t)n;
     }
-    qkv_status status = qkv_search(j->m, ids, rows, length, lengths, &j->search, &j->work->found);
+    qkv_status status = qkv__search_in(j->session, j->m, ids, rows, length, lengths, &j->search, &j->work->found);
     for (int64_t r = 0; r < rows; r++)
         for (int k = 0; k < j->out->n_best && !status; k++)
             status = keep(j, places[r].text, k, &j->work->found.best[r * j->out->n_best + k]);
@@ -336,7 +336,8 @@ qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const siz
     qkv__arena_reset(&work->arena);
     job j = { .m = m, .out = out, .work = work };
     qkv_status status = run(&j, texts, lengths, n, opts ? opts : &none);
-    qkv_tape_free(j.tape);
+    qkv_session_free(j.session);
+    qkv_session_free(j.attending);
     if (status) *out = (qkv_translations){ .work = work };
     else out->n = n;
     return status;
