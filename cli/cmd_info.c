@@ -61,6 +61,12 @@ static void print_threads(void)
            qkv_threads(), source);
 }
 
+static void print_packed(void)
+{
+    printf(given.json ? "  \"packed_limit\": %zu,\n" : "packed weights         up to %zu MiB (QKV_PACKED)\n",
+           given.json ? qkv_packed_limit() : qkv_packed_limit() >> 20);
+}
+
 static qkv_status print_build(void)
 {
     const char *wish = getenv("QKV_ISA"), *isa = qkv_isa();
@@ -73,6 +79,7 @@ static qkv_status print_build(void)
     print_text_line("QKV_ISA", "isa_wish", wish && *wish ? wish : NULL);
     print_text_line("compiler", "compiler", COMPILER);
     print_text_line("libraries", "libraries", "jansson " JANSSON);
+    print_packed();
     print_threads();
     if (given.json) puts("}");
     return isa ? QKV_OK : library_failed();
@@ -85,7 +92,9 @@ const command info_command = {
     .summary = "show what this build is, or what a model is",
     .about = "Shows the version, the instruction set in use and those this machine can run\n"
              "(best last; QKV_ISA chooses), how many threads compute and where that number\n"
-             "came from, and what the program was built with.\n"
+             "came from, how much memory weights may take a second time, in the order that\n"
+             "large products read them (QKV_PACKED chooses), and what the program was built\n"
+             "with.\n"
              "\n"
              "With a model's folder: its architecture, parameters, files, sizes, tokenizer and\n"
              "the commands that it can do its work in. Weights are not read, so that even a\n"

@@ -210,5 +210,7 @@ void print_manual(void)
     put_exit_codes();
     puts(".SH ENVIRONMENT\n.TP\n.BR QKV_THREADS \", \" OMP_NUM_THREADS\nhow many threads to use; else one for each physical "
          "core\n"
-         ".TP\n.B QKV_ISA\nthe instruction set to use, one of those that\n.B qkv info\nlists; else the best");
+         ".TP\n.B QKV_ISA\nthe instruction set to use, one of those that\n.B qkv info\nlists; else the best\n"
+         ".TP\n.B QKV_PACKED\nbytes, or with K, M or G behind, that weights may take a second time, in the order that large "
+         "products read them: faster, and the same bits; 0: none; else 1G");
 }
