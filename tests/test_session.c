@@ -251,6 +251,11 @@ static void attention_is_that_of_a_whole_forward(void **state)
                     assert_memory_equal(qkv_data(got) + h * (N - FIRST) * keys, qkv_data(all) + (h * N + FIRST) * keys,
                                         sizeof(float) * (size_t)((N - FIRST) * keys));
             }
+        for (int l = 0; l < o.encoder_layers; l++) {
+            qkv_tensor *got = qkv_session_attention(s, QKV_SESSION_ENCODER, l, 0), *all = qkv_tape_attention(t, l);
+            assert_memory_equal(qkv_data(got), qkv_data(all), sizeof(float) * (size_t)qkv_count(all));
+        }
+        assert_memory_equal(qkv_data(qkv_session_encoded(s)), qkv_data(memory), sizeof(float) * (size_t)qkv_count(memory));
         for (int l = 0; l <= o.decoder_layers; l++)
             assert_memory_equal(qkv_data(qkv_session_hidden(s, l)),
                                 qkv_data(qkv_tape_hidden(t, o.encoder_layers + 1 + l)) + FIRST * o.dim,
@@ -316,8 +321,16 @@ static void errors_leave_a_session_as_it_was(void **state)
     qkv_model *m = make_model(&o), *translator = make_model(&both), *alone = make_model(&encoder);
     qkv_session *s = qkv_session_new(m, NULL), *t = qkv_session_new(translator, NULL);
     int32_t ids[MOST + 1] = { 0 };
-    assert_null(qkv_session_new(alone, NULL));
     assert_null(qkv_session_new(NULL, NULL));
+    qkv_session *e = qkv_session_new(alone, NULL);
+    assert_int_equal(qkv_session_start(e, 1), QKV_USAGE);
+    assert_null(qkv_session_encoded(e));
+    assert_int_equal(qkv_session_encode(e, ids, 2, 3, NULL), QKV_OK);
+    assert_int_equal(qkv_dim(qkv_session_encoded(e), 1), 3);
+    assert_int_equal(qkv_session_step(e, ids), QKV_USAGE);
+    assert_int_equal(qkv_session_encode(e, (int32_t[]){ VOCABULARY }, 1, 1, NULL), QKV_USAGE);
+    assert_null(qkv_session_encoded(e));
+    qkv_session_free(e);
     assert_int_equal(qkv_session_encode(s, ids, 1, 1, NULL), QKV_USAGE);
     assert_int_equal(qkv_session_start(t, 1), QKV_USAGE);
     assert_int_equal(qkv_session_start(s, -1), QKV_USAGE);

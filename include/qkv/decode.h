@@ -23,8 +23,8 @@ typedef struct qkv_session_opts {
     int keep_hidden;    /* 1: qkv_session_hidden() gives the states between the layers; the same */
 } qkv_session_opts;
 
-/* A session without rows; the model must outlive it. NULL on error: USAGE for NULL or a model without a decoder, MEMORY. You
- * own it. NULL opts means all zero. */
+/* A session without rows; the model must outlive it. NULL on error: USAGE for NULL, MEMORY. You own it. NULL opts means all
+ * zero. */
 QKV_API qkv_session *qkv_session_new(const qkv_model *m, const qkv_session_opts *opts);
 QKV_API void qkv_session_free(qkv_session *s);
 
@@ -32,9 +32,12 @@ QKV_API void qkv_session_free(qkv_session *s);
 QKV_API qkv_status qkv_session_start(qkv_session *s, int64_t rows);
 
 /* Starts over with `rows` rows, one for each source: ids (rows, length), of which the first lengths[i] count (NULL: all). The
- * encoder reads them, and what the decoder needs of them is kept. USAGE for a decoder alone, lengths or ids out of range,
+ * encoder reads them, and what a decoder needs of them is kept; of an encoder alone there is nothing to read after that. USAGE for a decoder alone, lengths or ids out of range,
  * LIMIT, NUMERIC, MEMORY. */
 QKV_API qkv_status qkv_session_encode(qkv_session *s, const int32_t *ids, int64_t rows, int64_t length, const int32_t *lengths);
+
+/* What the encoder gave, (rows, length, dim); NULL: none. It lives until the next start or encode. */
+QKV_API qkv_tensor *qkv_session_encoded(const qkv_session *s);
 
 /* Which logits a read computes. */
 typedef enum qkv_logits { QKV_LOGITS_LAST, QKV_LOGITS_NONE, QKV_LOGITS_ALL } qkv_logits;
@@ -64,10 +67,11 @@ QKV_API int64_t qkv_session_length(const qkv_session *s, int64_t row); /* tokens
 QKV_API size_t qkv_session_bytes(const qkv_session *s);                /* of all caches */
 
 /* ---- looking inside ---- */
-typedef enum qkv_session_side { QKV_SESSION_SELF, QKV_SESSION_CROSS } qkv_session_side;
+typedef enum qkv_session_side { QKV_SESSION_SELF, QKV_SESSION_CROSS, QKV_SESSION_ENCODER } qkv_session_side;
 
-/* The weights of the last read, (1, heads, new tokens, keys), with keep_attention; NULL otherwise, and where there is no such
- * layer or row. Rows count those that had new tokens. Lives as the logits do. */
+/* With keep_attention the weights of the last read, (1, heads, new tokens, keys), which live as the logits do; rows count those
+ * that had new tokens. Of QKV_SESSION_ENCODER those of the last encode, (rows, heads, length, length), for row 0, which live as
+ * what it gave. NULL otherwise, and where there is no such layer or row. */
 QKV_API qkv_tensor *qkv_session_attention(const qkv_session *s, qkv_session_side side, int layer, int64_t row);
 
 /* The states of the tokens of the last read, (tokens, 1, dim), with keep_hidden: what goes into layer i, from 0; of i = layers

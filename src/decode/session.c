@@ -29,7 +29,8 @@ typedef struct row {
 struct qkv_session {
     const qkv_transformer *x;
     qkv_session_opts o;
-    qkv_tape *tape;
+    qkv_tape *tape, *encoder_tape; /* of the last read, of the last encode */
+    qkv_tensor *encoded;           /* on the latter */
     qkv__cache self, cross;
     row *rows;
     int64_t n_rows;
@@ -97,20 +98,21 @@ static void set_cache(qkv__cache *c, int64_t layers, const qkv_mha *m)
 qkv_session *qkv_session_new(const qkv_model *m, const qkv_session_opts *opts)
 {
     const qkv_transformer *x = qkv_model_transformer(m);
-    if (!x || !x->stacks[QKV__DECODER].n) {
-        qkv__fail(QKV_USAGE, "session: the model has no decoder");
+    if (!x) {
+        qkv__fail(QKV_USAGE, "session: there is no model");
         return NULL;
     }
     qkv_session *s = qkv__alloc_zero(sizeof *s);
     if (!s) return NULL;
     s->x = x;
     if (opts) s->o = *opts;
-    const qkv__layer *first = &decoder_of(s)->layers[0];
-    set_cache(&s->self, decoder_of(s)->n, &first->self);
-    if (x->stacks[QKV__ENCODER].n) set_cache(&s->cross, decoder_of(s)->n, &first->cross);
-    s->tape = qkv_tape_new(
-        &(qkv_tape_opts){ .no_grad = 1, .keep_attention = s->o.keep_attention, .keep_hidden = s->o.keep_hidden });
-    if (s->tape) return s;
+    const qkv__layer *first = decoder_of(s)->layers;
+    if (first) set_cache(&s->self, decoder_of(s)->n, &first->self);
+    if (first && x->stacks[QKV__ENCODER].n) set_cache(&s->cross, decoder_of(s)->n, &first->cross);
+    const qkv_tape_opts tape = { .no_grad = 1, .keep_attention = s->o.keep_attention, .keep_hidden = s->o.keep_hidden };
+    s->tape = qkv_tape_new(&tape);
+    s->encoder_tape = s->tape && x->stacks[QKV__ENCODER].n ? qkv_tape_new(&tape) : NULL;
+    if (s->tape && (s->encoder_tape || !x->stacks[QKV__ENCODER].n)) return s;
     qkv_session_free(s);
     return NULL;
 }
@@ -125,6 +127,7 @@ void qkv_session_free(qkv_session *s)
     qkv__release(s->sinusoid, sizeof(float) * (size_t)(s->n_sinusoids * s->x->o.dim));
     qkv__release(s->states, s->states_bytes);
     qkv_tape_free(s->tape);
+    qkv_tape_free(s->encoder_tape);
     qkv__release(s, sizeof *s);
 }
 
@@ -157,7 +160,7 @@ static qkv_status make_sources(qkv_session *s, row *rows, int64_t n, int64_t len
         source *x = rows[i].source = qkv__alloc_zero(sizeof *x);
         if (!x) return QKV_MEMORY;
         x->users = 1;
-        qkv_status status = qkv__cache_reserve(&s->cross, &x->kept, lengths ? lengths[i] : length);
+        qkv_status status = s->cross.layers ? qkv__cache_reserve(&s->cross, &x->kept, lengths ? lengths[i] : length) : QKV_OK;
         if (status) return status;
     }
     return QKV_OK;
@@ -170,7 +173,7 @@ static qkv_status project_sources(qkv_session *s, qkv_tensor *memory, row *rows,
     for (int l = 0; l < decoder_of(s)->n; l++) {
         const qkv_mha *cross = &decoder_of(s)->layers[l].cross;
         qkv_tensor *k = qkv_linear_forward(&cross->k, memory), *v = qkv_linear_forward(&cross->v, memory);
-        if (!k || !v) return qkv_tape_status(s->tape);
+        if (!k || !v) return qkv_tape_status(s->encoder_tape);
         for (int64_t i = 0; i < n; i++)
             qkv__cache_write(&s->cross, &rows[i].source->kept, l, 0, lengths ? lengths[i] : length,
                              qkv_data(k) + i * length * qkv_dim(k, -1), qkv_data(v) + i * length * qkv_dim(v, -1));
@@ -187,13 +190,21 @@ qkv_status qkv_session_encode(qkv_session *s, const int32_t *ids, int64_t rows, 
     row *all = status ? NULL : qkv__alloc_zero(sizeof *all * (size_t)rows);
     if (!all) return status ? status : QKV_MEMORY;
     forget_results(s);
-    qkv_tensor *memory = qkv_transformer_encode(s->x, s->tape, ids, rows, length, lengths);
-    status = memory ? make_sources(s, all, rows, length, lengths) : qkv_tape_status(s->tape);
+    qkv_tape_reset(s->encoder_tape);
+    s->encoded = NULL;
+    qkv_tensor *memory = qkv_transformer_encode(s->x, s->encoder_tape, ids, rows, length, lengths);
+    status = memory ? make_sources(s, all, rows, length, lengths) : qkv_tape_status(s->encoder_tape);
     if (!status) status = project_sources(s, memory, all, rows, length, lengths);
-    if (status) drop_rows(s, all, rows);
-    else replace_rows(s, all, rows);
-    return status;
+    if (status) {
+        drop_rows(s, all, rows);
+        return status;
+    }
+    replace_rows(s, all, rows);
+    s->encoded = memory;
+    return QKV_OK;
 }
+
+qkv_tensor *qkv_session_encoded(const qkv_session *s) { return s ? s->encoded : NULL; }
 
 /* ---- positions ---- */
 
@@ -431,8 +442,8 @@ static qkv_status compute_logits(qkv_session *s, int64_t n)
 
 qkv_status qkv_session_read(qkv_session *s, const int32_t *ids, const int64_t *counts, qkv_logits logits)
 {
-    if (!s || (!ids && s->n_rows) || (unsigned)logits > QKV_LOGITS_ALL)
-        return qkv__fail(QKV_USAGE, "session: a session, ids, and a kind of logits are needed");
+    if (!s || (!ids && s->n_rows) || (unsigned)logits > QKV_LOGITS_ALL || !decoder_of(s)->n)
+        return qkv__fail(QKV_USAGE, "session: a model with a decoder, ids, and a kind of logits are needed");
     qkv_status status = check_positions(s, counts);
     if (status) return status;
     forget_results(s);
@@ -536,6 +547,10 @@ static bool has_layer(const qkv_session *s, qkv_session_side side, int layer)
 /* Kept layer by layer, self before cross, row by row. */
 qkv_tensor *qkv_session_attention(const qkv_session *s, qkv_session_side side, int layer, int64_t row_number)
 {
+    if (side == QKV_SESSION_ENCODER)
+        return s && s->encoded && layer >= 0 && layer < s->x->stacks[QKV__ENCODER].n && !row_number
+                   ? qkv_tape_attention(s->encoder_tape, layer)
+                   : NULL;
     if (!has_layer(s, side, layer) || row_number < 0 || row_number >= s->read_rows) return NULL;
     int64_t sides = s->cross.layers ? 2 : 1, at = (layer * sides + (int64_t)side) * s->read_rows + row_number;
     return qkv_tape_attention(s->tape, (int)at);
@@ -557,7 +572,7 @@ qkv_status qkv_session_hide(qkv_session *s, qkv_session_side side, int64_t row_n
     bool is_cross = side == QKV_SESSION_CROSS;
     int64_t rows = qkv_session_rows(s);
     row *r = row_number >= 0 && row_number < rows ? &s->rows[row_number] : NULL;
-    qkv__sequence *q = !r ? NULL : !is_cross ? &r->read : r->source ? &r->source->kept : NULL;
+    qkv__sequence *q = !r || side == QKV_SESSION_ENCODER ? NULL : !is_cross ? &r->read : r->source ? &r->source->kept : NULL;
     if (!q || place < 0 || place >= q->length)
         return qkv__fail(QKV_USAGE, "session: row %lld has no token %lld to hide", (long long)row_number, (long long)place);
     uint8_t **map = is_cross ? &r->source->hidden : &r->hidden;

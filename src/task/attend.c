@@ -193,17 +193,12 @@ static qkv_status make_sides(job *j)
 static qkv_status forward(job *j)
 {
     struct qkv__attending *w = j->work;
-    if (!w->tape && !(w->tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 }))) return qkv_error_status();
-    qkv_tape_reset(w->tape);
-    qkv_tensor *memory = NULL;
-    if (has_encoder(j)) {
-        memory = qkv_transformer_encode(j->transformer, w->tape, w->source.ids, 1, w->source.n, NULL);
-        if (!memory) return qkv_tape_status(w->tape);
-    }
-    if (has_decoder(j) &&
-        !qkv_transformer_decode(j->transformer, w->tape, w->target.ids, 1, w->axes[QKV__READ].tokens, NULL, memory, NULL))
-        return qkv_tape_status(w->tape);
-    return QKV_OK;
+    qkv_session_free(w->session); /* which may be another model's */
+    if (!(w->session = qkv_session_new(j->m, &(qkv_session_opts){ .keep_attention = 1 }))) return qkv_error_status();
+    qkv_status status = has_encoder(j) ? qkv_session_encode(w->session, w->source.ids, 1, w->source.n, NULL)
+                                       : qkv_session_start(w->session, 1);
+    if (status || !has_decoder(j)) return status;
+    return qkv_session_read(w->session, w->target.ids, &w->axes[QKV__READ].tokens, QKV_LOGITS_NONE);
 }
 
 static qkv_status check_finite(const qkv_tensor *map)
@@ -214,14 +209,13 @@ static qkv_status check_finite(const qkv_tensor *map)
     return QKV_OK;
 }
 
-/* On the tape come the encoder's layers, then of each layer of the decoder self-attention and, behind an encoder, cross. */
-static qkv_status find_maps(job *j, qkv_attention_kind kind, int layers, int first, int step)
+static qkv_status find_maps(job *j, qkv_attention_kind kind, int layers, qkv_session_side side)
 {
     struct qkv__attending *w = j->work;
     qkv_status status = QKV_OK;
     if (!(w->maps[kind] = qkv__arena_take(&w->arena, sizeof *w->maps[kind] * (size_t)layers))) return QKV_MEMORY;
     for (int l = 0; l < layers && !status; l++) {
-        const qkv_tensor *map = qkv_tape_attention(w->tape, first + step * l);
+        const qkv_tensor *map = qkv_session_attention(w->session, side, l, 0);
         w->maps[kind][l] = qkv_data(map);
         status = check_finite(map);
     }
@@ -233,9 +227,9 @@ static qkv_status keep(job *j)
 {
     int encoder = j->t->encoder_layers, decoder = j->t->decoder_layers, cross = encoder ? decoder : 0;
     j->out->heads = (int)j->t->heads;
-    qkv_status status = find_maps(j, QKV_ENCODER_ATTENTION, encoder, 0, 1);
-    if (!status) status = find_maps(j, QKV_DECODER_ATTENTION, decoder, encoder, cross ? 2 : 1);
-    return status ? status : find_maps(j, QKV_CROSS_ATTENTION, cross, encoder + 1, 2);
+    qkv_status status = find_maps(j, QKV_ENCODER_ATTENTION, encoder, QKV_SESSION_ENCODER);
+    if (!status) status = find_maps(j, QKV_DECODER_ATTENTION, decoder, QKV_SESSION_SELF);
+    return status ? status : find_maps(j, QKV_CROSS_ATTENTION, cross, QKV_SESSION_CROSS);
 }
 
 /* ---- the call ---- */
@@ -268,7 +262,7 @@ void qkv_attended_free(qkv_attended *a)
     if (!a) return;
     if (a->work) {
         qkv__arena_free(&a->work->arena);
-        qkv_tape_free(a->work->tape);
+        qkv_session_free(a->work->session);
         qkv__tokens_free(&a->work->source);
         qkv__tokens_free(&a->work->target);
         qkv_text_free(&a->work->text);

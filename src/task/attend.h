@@ -2,6 +2,7 @@
 #ifndef QKV_SRC_ATTEND_H
 #define QKV_SRC_ATTEND_H
 
+#include <qkv/decode.h>
 #include <qkv/task.h>
 
 #include "../base/arena.h"
@@ -41,8 +42,8 @@ qkv_status qkv__side_make(qkv__arena *arena, const qkv__tokens *t, int64_t from,
 enum { QKV__SOURCE, QKV__READ, QKV__CHOSEN, QKV__SIDES };
 
 struct qkv__attending {
-    qkv__arena arena; /* all that results point to */
-    qkv_tape *tape;   /* the weights */
+    qkv__arena arena;     /* all that results point to */
+    qkv_session *session; /* the weights */
     qkv__tokens source, target;
     qkv_text text, more;
     qkv_translations found;

@@ -2,8 +2,11 @@
 #include "frame.h"
 #include "texts.h"
 
+#include <qkv/decode.h>
+
 #include "../base/arena.h"
 #include "../base/size.h"
+#include "../tensor/tape.h"
 #include "../text/buffer.h"
 
 #include <math.h>
@@ -194,15 +197,15 @@ static qkv_status choose(job *j, const float *p, int64_t vocabulary, likely *all
     return QKV_OK;
 }
 
-/* The probabilities at every mask, (masks, vocabulary), on the tape; NULL with the error there. */
-static const float *run_model(job *j, qkv_tape *t, int32_t *rows)
+/* The probabilities at every mask, (masks, vocabulary), which live as the session's results do; NULL with the error set. */
+static const float *run_model(job *j, qkv_session *s, int32_t *rows)
 {
     const qkv_transformer *x = qkv_model_transformer(j->m);
     int64_t n = j->out->masks;
     for (int64_t k = 0; k < n; k++) rows[k] = (int32_t)(j->work->tokens[k] + j->f.single.before.n);
-    qkv_tensor *hidden = qkv_transformer_encode(x, t, j->work->read.ids, 1, j->work->read.n, NULL);
-    qkv_tensor *places = qkv_reshape(hidden, 2, (int64_t[]){ j->work->read.n, -1 });
-    return qkv_data(qkv_softmax(qkv_transformer_logits(x, qkv_gather(t, places, rows, 1, &n))));
+    if (qkv_session_encode(s, j->work->read.ids, 1, j->work->read.n, NULL)) return NULL;
+    qkv_tensor *places = qkv_reshape(qkv_session_encoded(s), 2, (int64_t[]){ j->work->read.n, -1 });
+    return places ? qkv_data(qkv_softmax(qkv_transformer_logits(x, qkv_gather(places->tape, places, rows, 1, &n)))) : NULL;
 }
 
 static qkv_status fill(job *j)
@@ -215,11 +218,10 @@ static qkv_status fill(job *j)
     likely *all = qkv__arena_take(a, sizeof *all * size);
     int32_t *rows = qkv__arena_take(a, sizeof *rows * masks);
     if (!best || !all || !rows) return QKV_MEMORY;
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    if (!t) return qkv_error_status();
-    const float *p = run_model(j, t, rows);
-    qkv_status status = p ? choose(j, p, j->f.t->vocabulary, all, best) : qkv_tape_status(t);
-    qkv_tape_free(t);
+    qkv_session *s = qkv_session_new(j->m, NULL);
+    const float *p = s ? run_model(j, s, rows) : NULL;
+    qkv_status status = p ? choose(j, p, j->f.t->vocabulary, all, best) : qkv_error_status();
+    qkv_session_free(s);
     j->out->best = best;
     j->out->places = j->work->places;
     return status;
