@@ -40,6 +40,16 @@ wanted="$(pkg-config --modversion qkv) 1"
 # shellcheck disable=SC2046
 check "a program builds with pkg-config" "$@" "$folder/use.c" $(pkg-config --cflags --libs qkv) -o "$folder/use"
 same "and runs" "$wanted" "$(LD_LIBRARY_PATH=$library_folder "$folder/use" 2>&1)"
+if command -v c++ >/dev/null; then
+    sample=$(dirname "$0")/../examples/10_attention.cpp
+    [ "$sanitizers" = none ] || sanitized="-fsanitize=$sanitizers"
+    # shellcheck disable=SC2046,SC2086
+    check "the C++17 sample builds" c++ ${sanitized:-} -std=c++17 -Wall -Wextra -pedantic -Werror "$sample" $(pkg-config --cflags --libs qkv) \
+        -o "$folder/sample"
+    same "and runs" "5.0000 0.0000|1.6512 6.6976|" "$(LD_LIBRARY_PATH=$library_folder "$folder/sample" 2>&1 | tr '\n' '|')"
+else
+    skipped "the C++17 sample: there is no c++"
+fi
 rm -f "$library_folder"/libqkv.so*
 # shellcheck disable=SC2046
 check "the static library builds with pkg-config --static" \

@@ -128,6 +128,7 @@ typedef struct qkv_mask {
 
 #ifdef __cplusplus
 #define QKV_NO_MASK (qkv_mask())
+#define QKV_CAUSAL (qkv_mask{ 1, nullptr, nullptr, {}, nullptr, {} })
 #else
 #define QKV_NO_MASK ((qkv_mask){ 0 })
 #define QKV_CAUSAL ((qkv_mask){ .causal = 1 })

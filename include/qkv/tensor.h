@@ -12,6 +12,7 @@
 #include <qkv/base.h>
 
 #ifdef __cplusplus
+#include <initializer_list>
 extern "C" {
 #endif
 
@@ -74,9 +75,14 @@ QKV_API qkv_tensor *qkv_tape_hidden(const qkv_tape *t, int i);
 QKV_API qkv_tensor *qkv_constant(qkv_tape *t, int ndim, const int64_t *shape, const float *data);
 QKV_API qkv_tensor *qkv_variable(qkv_tape *t, int ndim, const int64_t *shape, const float *data);
 
-/* In C a shape reads well as QKV_SHAPE(2, 3): it gives the count and the array. */
+/* A shape reads well as QKV_SHAPE(2, 3): it gives the count and the array, which in C++ lives to the end of the call. */
+#ifdef __cplusplus
+#define QKV_SHAPE(...) \
+    (int)std::initializer_list<int64_t>{ __VA_ARGS__ }.size(), std::initializer_list<int64_t>{ __VA_ARGS__ }.begin()
+#else
 #define QKV_SHAPE(...) \
     (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
+#endif
 
 /* Adds d loss / d x to the gradient of every tensor that loss was computed from. Gradients of weights add up over calls:
  * qkv_params_zero_grad() or an optimizer's step clears them. loss must have count 1.
