@@ -15,6 +15,7 @@ static inline bool qkv__shape_count(int ndim, const int64_t *shape, int64_t *cou
 {
     int64_t product = 1, bytes;
     bool empty = false;
+    if (ndim > 0 && !shape) return false;
     for (int i = 0; i < ndim; i++) {
         if (shape[i] < 0) return false;
         if (shape[i] == 0) empty = true;

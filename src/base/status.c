@@ -56,7 +56,7 @@ qkv_status qkv__fail_again(qkv_status status, const char *text)
 const char *qkv__shape_text(char text[QKV_SHAPE_TEXT], int ndim, const int64_t *shape)
 {
     int at = snprintf(text, QKV_SHAPE_TEXT, "(");
-    for (int i = 0; i < ndim && at < QKV_SHAPE_TEXT - 24; i++)
+    for (int i = 0; shape && i < ndim && at < QKV_SHAPE_TEXT - 24; i++)
         at += snprintf(text + at, (size_t)(QKV_SHAPE_TEXT - at), "%s%lld", i ? ", " : "", (long long)shape[i]);
     snprintf(text + at, (size_t)(QKV_SHAPE_TEXT - at), ")");
     return text;

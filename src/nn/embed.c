@@ -16,6 +16,6 @@ qkv_embed qkv_embed_new(qkv_params *p, const char *name, int64_t vocabulary, int
 
 qkv_tensor *qkv_embed_forward(const qkv_embed *e, qkv_tape *t, const int32_t *ids, int64_t batch, int64_t length)
 {
-    if (!e->weight) return qkv__no_weights(t, "embedding");
+    if (!e || !e->weight) return qkv__no_weights(t, "embedding");
     return qkv_gather(t, e->weight, ids, 2, (int64_t[]){ batch, length });
 }

@@ -6,7 +6,9 @@
 
 qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *o)
 {
+    static const qkv_ffn_opts none = { 0 };
     const qkv_ffn failed = { 0 };
+    if (!o) o = &none;
     bool gated = o->activation == QKV_SILU_GATED;
     if ((unsigned)o->activation > QKV_SILU_GATED || !(o->dropout >= 0 && o->dropout < 1)) {
         qkv__params_fail(p, QKV_USAGE,
@@ -35,7 +37,7 @@ qkv_tensor *qkv__activate(qkv_activation f, qkv_tensor *x)
 qkv_tensor *qkv_ffn_forward(const qkv_ffn *f, qkv_tensor *x)
 {
     if (!x) return NULL;
-    if (!f->in.weight) return qkv__no_weights(x->tape, "feed-forward");
+    if (!f || !f->in.weight) return qkv__no_weights(x->tape, "feed-forward");
     qkv_tensor *h = qkv_linear_forward(&f->in, x);
     h = f->activation == QKV_SILU_GATED ? qkv_silu_gated(qkv_linear_forward(&f->gate, x), h) : qkv__activate(f->activation, h);
     return qkv_linear_forward(&f->out, qkv__dropout_over(h, f->dropout)); /* no activation's backward reads its result */

@@ -32,5 +32,5 @@ qkv_linear qkv__linear_part(qkv_params *p, const char *layer, const char *part, 
 qkv_tensor *qkv_linear_forward(const qkv_linear *l, qkv_tensor *x)
 {
     if (!x) return NULL;
-    return l->weight ? qkv_affine(x, l->weight, l->bias) : qkv__no_weights(x->tape, "linear");
+    return l && l->weight ? qkv_affine(x, l->weight, l->bias) : qkv__no_weights(x->tape, "linear");
 }

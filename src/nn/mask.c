@@ -14,12 +14,12 @@ qkv_tensor *qkv_causal_mask(qkv_tape *t, int64_t n)
 
 void qkv_padding_keep(const int32_t *ids, int64_t batch, int64_t length, int32_t pad, uint8_t *keep)
 {
-    for (int64_t i = 0; i < batch * length; i++) keep[i] = ids[i] != pad;
+    for (int64_t i = 0; ids && keep && i < batch * length; i++) keep[i] = ids[i] != pad;
 }
 
 void qkv_padding_lengths(const int32_t *ids, int64_t batch, int64_t length, int32_t pad, int32_t *lengths)
 {
-    for (int64_t b = 0; b < batch; b++) {
+    for (int64_t b = 0; ids && lengths && b < batch; b++) {
         int64_t n = length;
         while (n > 0 && ids[b * length + n - 1] == pad) n--;
         lengths[b] = (int32_t)n;

@@ -59,7 +59,7 @@ static qkv_tensor *turn(qkv_tensor *x, const qkv_rotary_opts *rotary, int64_t he
 qkv_tensor *qkv__mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask, const qkv_rotary_opts *rotary)
 {
     if (!x || !y) return NULL;
-    if (!m->q.weight) return qkv__no_weights(x->tape, "attention");
+    if (!m || !m->q.weight) return qkv__no_weights(x->tape, "attention");
     qkv_tensor *q = turn(qkv_linear_forward(&m->q, x), rotary, m->heads);
     qkv_tensor *k = turn(qkv_linear_forward(&m->k, y), rotary, m->kv_heads);
     qkv_tensor *v = qkv_linear_forward(&m->v, y);

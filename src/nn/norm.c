@@ -23,6 +23,6 @@ qkv_norm qkv_rms_norm_new(qkv_params *p, const char *name, int64_t dim) { return
 qkv_tensor *qkv_norm_forward(const qkv_norm *n, qkv_tensor *x)
 {
     if (!x) return NULL;
-    if (!n->gain) return qkv__no_weights(x->tape, "norm");
+    if (!n || !n->gain) return qkv__no_weights(x->tape, "norm");
     return n->kind == QKV_RMS_NORM ? qkv_rmsnorm(x, n->gain, n->eps) : qkv_layernorm(x, n->gain, n->bias, n->eps);
 }

@@ -38,7 +38,7 @@ qkv_positions qkv_positions_new(qkv_params *p, const char *name, int64_t longest
 qkv_tensor *qkv_positions_forward(const qkv_positions *pos, qkv_tape *t, int64_t first, int64_t length)
 {
     if (!t) return NULL;
-    if (!pos->weight) return qkv__no_weights(t, "positions");
+    if (!pos || !pos->weight) return qkv__no_weights(t, "positions");
     int64_t longest = pos->weight->shape[0];
     if (first < 0 || length < 0 || first > longest || length > longest - first)
         return qkv__error(t, QKV_USAGE, "positions: %lld from %lld on are wanted, the table has %lld", (long long)length,

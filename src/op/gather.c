@@ -61,6 +61,7 @@ qkv_tensor *qkv_gather(qkv_tape *t, qkv_tensor *table, const int32_t *ids, int n
     if (!qkv__shape_count(ndim, shape, &n))
         return qkv__error(t, QKV_USAGE, "gather: ids cannot have the shape %s",
                           qkv__shape_text((char[QKV_SHAPE_TEXT]){ 0 }, ndim, shape));
+    if (n && !ids) return qkv__error(t, QKV_USAGE, "gather: there are no ids");
     rows_taken *taken = copy_ids(t, table, ids, n);
     if (!taken) return NULL;
     if (ndim) memcpy(full, shape, sizeof *shape * (size_t)ndim);

@@ -36,7 +36,7 @@ qkv_tensor *qkv_reshape(qkv_tensor *x, int ndim, const int64_t *shape)
     if (!t) return NULL;
     if (ndim < 0 || ndim > QKV_MAX_DIMS)
         return qkv__error(t, QKV_USAGE, "reshape: a tensor has 0 to %d dimensions, not %d", QKV_MAX_DIMS, ndim);
-    if (!fill_in(x, ndim, shape, full))
+    if ((ndim && !shape) || !fill_in(x, ndim, shape, full))
         return qkv__error(t, QKV_USAGE, "reshape: %s cannot become %s", QKV_TEXT(x),
                           qkv__shape_text((char[QKV_SHAPE_TEXT]){ 0 }, ndim, shape));
     return qkv__alias(t, x, ndim, full);

@@ -114,7 +114,7 @@ static bool copy_parts(qkv_tape *t, qkv_tensor *y, int dim)
 
 qkv_tensor *qkv_concat(int n, qkv_tensor *const *parts, int dim)
 {
-    if (n < 1) {
+    if (n < 1 || !parts) {
         qkv__fail(QKV_USAGE, "concat: there are no parts");
         return NULL;
     }

@@ -117,6 +117,7 @@ qkv_status qkv_bleu(const char *const *hypotheses, const char *const *const *ref
     bleu b = { .opts = opts ? *opts : (qkv_bleu_opts){ 0 } };
     b.corpus = (qkv__corpus){ hypotheses, references, n_references, n };
     qkv_bleu_score score = { 0 };
+    if (!out) return qkv__fail(QKV_USAGE, "bleu: a place for the result is needed");
     if (!qkv__tokenizer_name(b.opts.tokenizer))
         return qkv__fail(QKV_USAGE, "bleu: there is no tokenizer %d", (int)b.opts.tokenizer);
     qkv_status status = qkv__corpus_check(&b.corpus, "bleu");

@@ -128,6 +128,7 @@ qkv_status qkv_chrf(const char *const *hypotheses, const char *const *const *ref
     chrf c = { .opts = opts ? *opts : (qkv_chrf_opts){ 0 } };
     c.corpus = (qkv__corpus){ hypotheses, references, n_references, n };
     qkv_chrf_score score = { 0 };
+    if (!out) return qkv__fail(QKV_USAGE, "chrf: a place for the result is needed");
     if (c.opts.word_order < 0 || c.opts.word_order > WORD_ORDER)
         return qkv__fail(QKV_USAGE, "chrf: the word order is %d, not 0 to %d", c.opts.word_order, WORD_ORDER);
     qkv_status status = qkv__corpus_check(&c.corpus, "chrf");

@@ -82,8 +82,15 @@ static qkv_tensor *masked_loss(const qkv_objective *o, const qkv_model *m, qkv_t
     return qkv_cross_entropy_with(logits, labels, &(qkv_cross_entropy_opts){ .smoothing = smoothing });
 }
 
+static qkv_tensor *no_masking(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
+{
+    (void)o, (void)m, (void)b, (void)smoothing;
+    return qkv__error(t, QKV_USAGE, "masking: there are no options");
+}
+
 qkv_objective qkv_masking(const qkv_masking_opts *opts)
 {
+    if (!opts) return (qkv_objective){ .loss = no_masking, .name = 0x6d61736b };
     uint64_t name = 0x6d61736b ^ (uint64_t)(rate_of(opts) * 1e6) << 32;
     return (qkv_objective){ .prepare = choose, .loss = masked_loss, .data = opts, .name = name };
 }

@@ -212,6 +212,7 @@ static qkv_tensor *append(qkv_tape *t, int ndim, const int64_t *shape, int n_in,
     int64_t count;
     if (ndim < 0 || ndim > QKV_MAX_DIMS)
         return qkv__error(t, QKV_USAGE, "a tensor has 0 to %d dimensions, not %d", QKV_MAX_DIMS, ndim);
+    if (ndim && !shape) return qkv__error(t, QKV_USAGE, "a tensor of %d dimensions has no shape", ndim);
     for (int i = 0; i < ndim; i++)
         if (shape[i] < 0) return qkv__error(t, QKV_USAGE, "dimension %d is negative: %lld", i, (long long)shape[i]);
     if (!qkv__shape_count(ndim, shape, &count))

@@ -135,6 +135,7 @@ static bool ends_here(const char *text, size_t length, size_t begin, size_t stop
 
 int qkv_sentence_next(const char *text, size_t length, qkv_span *s)
 {
+    if (!s || (!text && length)) return 0;
     size_t bytes, at = pass_over(text, length, s->end, qkv__is_space);
     *s = (qkv_span){ at, at };
     while (at < length) {

@@ -4,8 +4,10 @@
 int32_t qkv_utf8_decode(const char *text, size_t length, size_t *bytes)
 {
     const unsigned char *s = (const unsigned char *)text;
+    size_t unwanted;
+    if (!bytes) bytes = &unwanted;
     *bytes = length > 0;
-    if (!length) return -1;
+    if (!length || !text) return -1;
     unsigned lead = s[0];
     if (lead < 0x80) return (int32_t)lead;
     if (lead < 0xC2 || lead > 0xF4) return -1;
@@ -22,6 +24,7 @@ int32_t qkv_utf8_decode(const char *text, size_t length, size_t *bytes)
 
 size_t qkv_utf8_check(const char *text, size_t length)
 {
+    if (!text) return 0;
     for (size_t at = 0, bytes; at < length; at += bytes)
         if (qkv_utf8_decode(text + at, length - at, &bytes) < 0) return at;
     return length;
@@ -29,6 +32,7 @@ size_t qkv_utf8_check(const char *text, size_t length)
 
 qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_text *out)
 {
+    if (!out || (!text && length)) return qkv__fail(QKV_USAGE, "utf8: a text and a place for the result are needed");
     qkv__text_clear(out);
     qkv_status status = qkv__text_put(out, "", 0);
     while (!status && length) {

@@ -7,6 +7,7 @@
 
 qkv_status qkv_schedule_check(const qkv_schedule *s)
 {
+    if (!s) return qkv__fail(QKV_USAGE, "schedule: there is none");
     if ((unsigned)s->kind > QKV_COSINE) return qkv__fail(QKV_USAGE, "schedule: there is no kind %d", (int)s->kind);
     if (!(s->lr >= 0 && s->lr < INFINITY))
         return qkv__fail(QKV_USAGE, "schedule: lr is %g, expected a finite number, at least 0", s->lr);
@@ -25,6 +26,7 @@ qkv_status qkv_schedule_check(const qkv_schedule *s)
 
 double qkv_schedule_lr(const qkv_schedule *s, int64_t step)
 {
+    if (!s) return 0;
     double t = step < 1 ? 1 : (double)step, warmup = (double)s->warmup;
     if (s->kind == QKV_PAPER) return s->lr * pow((double)s->dim, -0.5) * fmin(pow(t, -0.5), t * pow(warmup, -1.5));
     if (t < warmup) return s->lr * t / warmup;

@@ -60,7 +60,7 @@ static qkv_status get_batch(const qkv_objective *o, const qkv_epoch *e, int64_t 
 static qkv_status check(const qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *o)
 {
     const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
-    if (!t) return qkv__fail(QKV_USAGE, "training needs a model");
+    if (!t || !o) return qkv__fail(QKV_USAGE, "training needs a model and options");
     if (!o->objective && (!t->encoder_layers || !t->decoder_layers))
         return qkv__fail(QKV_USAGE, "training on pairs needs an encoder and a decoder");
     if (!qkv_pairs_count(pairs)) return qkv__fail(QKV_USAGE, "training: there are no pairs");

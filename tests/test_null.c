@@ -1,0 +1,260 @@
+/* test_null.c: NULL in every pointer argument of every public function, one at a time and with what is right in the others: an
+ * error, or nothing at all, never a crash. The calls are read off the headers by null_calls.awk. */
+#include <qkv/qkv.h>
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "folder.h"
+
+/* ---- what is right: one of each type ---- */
+
+static struct {
+    qkv_tape *tape;
+    qkv_tensor *tensor;
+    qkv_params *params;
+    qkv_linear linear;
+    qkv_embed embed;
+    qkv_norm norm;
+    qkv_positions positions;
+    qkv_mha mha;
+    qkv_ffn ffn;
+    qkv_words *words;
+    qkv_tokenizer *tokenizer, *of_model;
+    qkv_model *model;
+    qkv_session *session;
+    qkv_pairs *pairs;
+    qkv_epoch *epoch;
+    qkv_trainer *trainer;
+    qkv_attended attended;
+    char file[128];
+} it;
+
+static int32_t ids[64] = { 3, 4 };
+static float floats[4096];
+static double numbers[64];
+static size_t sizes[64];
+static uint8_t bytes[4096];
+static const char *const texts[] = { "a b", "b" };
+static const char *const *const references[] = { texts };
+
+static qkv_status each_piece(void *data, const char *a, size_t n) { return (void)data, (void)a, (void)n, QKV_OK; }
+static qkv_status each_pair(void *data, const char *a, size_t n, const char *b, size_t m)
+{
+    return (void)data, (void)a, (void)n, (void)b, (void)m, QKV_OK;
+}
+static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (void)data, (void)x, QKV_OK; }
+
+/* clang-format off */
+#define V_float 1.0f
+#define V_int 1
+#define V_int32_t 1
+#define V_int64_t 1
+#define V_size_t 1
+#define V_uint64_t 1
+#define V_const_char_P it.file
+#define V_const_char_Pconst_P texts
+#define V_const_char_Pconst_Pconst_P references
+#define V_const_float_P floats
+#define V_const_int32_t_P ids
+#define V_const_int64_t_P (const int64_t[]){ 1, 1, 1, 1 }
+#define V_const_int_P (const int[]){ 0, 0, 0, 0 }
+#define V_const_size_t_P (const size_t[]){ 1, 1 }
+#define V_const_void_P floats
+#define V_void_P floats
+#define V_double_P numbers
+#define V_float_P floats
+#define V_int32_t_P ids
+#define V_size_t_P sizes
+#define V_uint8_t_P bytes
+#define V_qkv_tape_P it.tape
+#define V_qkv_tensor_P it.tensor
+#define V_const_qkv_tensor_P it.tensor
+#define V_const_qkv_tape_P it.tape
+#define V_qkv_params_P it.params
+#define V_const_qkv_params_P it.params
+#define V_const_qkv_linear_P &it.linear
+#define V_const_qkv_embed_P &it.embed
+#define V_const_qkv_norm_P &it.norm
+#define V_const_qkv_positions_P &it.positions
+#define V_const_qkv_mha_P &it.mha
+#define V_const_qkv_ffn_P &it.ffn
+#define V_qkv_model_P it.model
+#define V_const_qkv_model_P it.model
+#define V_const_qkv_transformer_P qkv_model_transformer(it.model)
+#define V_qkv_session_P it.session
+#define V_const_qkv_session_P it.session
+#define V_qkv_tokenizer_P it.tokenizer
+#define V_const_qkv_tokenizer_P it.tokenizer
+#define V_qkv_tokenizer_P_P (qkv_tokenizer *[]){ NULL }
+#define V_qkv_words_P it.words
+#define V_const_qkv_words_P it.words
+#define V_qkv_pairs_P it.pairs
+#define V_const_qkv_pairs_P it.pairs
+#define V_const_qkv_epoch_P it.epoch
+#define V_qkv_trainer_P it.trainer
+#define V_const_qkv_trainer_P it.trainer
+#define V_const_qkv_attended_P &it.attended
+#define ZERO(type) &(type){ 0 }
+#define V_qkv_array_P ZERO(qkv_array)
+#define V_qkv_attended_P ZERO(qkv_attended)
+#define V_qkv_batch_P ZERO(qkv_batch)
+#define V_const_qkv_batch_P ZERO(qkv_batch)
+#define V_qkv_bleu_score_P ZERO(qkv_bleu_score)
+#define V_qkv_chrf_score_P ZERO(qkv_chrf_score)
+#define V_qkv_corpus_read_P ZERO(qkv_corpus_read)
+#define V_qkv_filled_P ZERO(qkv_filled)
+#define V_qkv_found_P ZERO(qkv_found)
+#define V_qkv_frame_P ZERO(qkv_frame)
+#define V_qkv_generated_P ZERO(qkv_generated)
+#define V_qkv_head_measures_P ZERO(qkv_head_measures)
+#define V_qkv_ids_P ZERO(qkv_ids)
+#define V_qkv_lines_read_P ZERO(qkv_lines_read)
+#define V_qkv_progress_P ZERO(qkv_progress)
+#define V_qkv_rows_P ZERO(qkv_rows)
+#define V_qkv_span_P ZERO(qkv_span)
+#define V_qkv_surprise_P ZERO(qkv_surprise)
+#define V_qkv_text_P ZERO(qkv_text)
+#define V_qkv_transformer_opts_P ZERO(qkv_transformer_opts)
+#define V_qkv_translations_P ZERO(qkv_translations)
+#define V_const_qkv_attend_opts_P ZERO(qkv_attend_opts)
+#define V_const_qkv_attention_opts_P ZERO(qkv_attention_opts)
+#define V_const_qkv_batch_opts_P &(qkv_batch_opts){ .max_tokens = 64, .end = 2 }
+#define V_const_qkv_bleu_opts_P ZERO(qkv_bleu_opts)
+#define V_const_qkv_bpe_opts_P ZERO(qkv_bpe_opts)
+#define V_const_qkv_chrf_opts_P ZERO(qkv_chrf_opts)
+#define V_const_qkv_corpus_opts_P ZERO(qkv_corpus_opts)
+#define V_const_qkv_cross_entropy_opts_P ZERO(qkv_cross_entropy_opts)
+#define V_const_qkv_curve_P &(qkv_curve){ .x = numbers, .y = numbers, .n = 2 }
+#define V_const_qkv_curve_opts_P ZERO(qkv_curve_opts)
+#define V_const_qkv_embed_opts_P ZERO(qkv_embed_opts)
+#define V_const_qkv_encode_opts_P ZERO(qkv_encode_opts)
+#define V_const_qkv_ffn_opts_P &(qkv_ffn_opts){ .dim = 4, .inner = 4 }
+#define V_const_qkv_flow_P ZERO(qkv_flow)
+#define V_const_qkv_generate_opts_P ZERO(qkv_generate_opts)
+#define V_const_qkv_heatmap_P &(qkv_heatmap){ .values = floats }
+#define V_const_qkv_heatmap_opts_P &(qkv_heatmap_opts){ .rows = 2, .columns = 2 }
+#define V_const_qkv_labelled_opts_P ZERO(qkv_labelled_opts)
+#define V_const_qkv_mha_opts_P &(qkv_mha_opts){ .dim = 4, .heads = 1 }
+#define V_const_qkv_objective_P &objective
+#define V_const_qkv_optimizer_opts_P ZERO(qkv_optimizer_opts)
+#define V_const_qkv_reading_opts_P ZERO(qkv_reading_opts)
+#define V_const_qkv_rotary_opts_P ZERO(qkv_rotary_opts)
+#define V_const_qkv_search_opts_P &(qkv_search_opts){ .start = 1, .end = 2, .max_length = 3 }
+#define V_const_qkv_server_opts_P ZERO(qkv_server_opts)
+#define V_const_qkv_session_opts_P ZERO(qkv_session_opts)
+#define V_const_qkv_texts_P &(qkv_texts){ .texts = texts, .n = 1 }
+#define V_const_qkv_trainer_opts_P &(qkv_trainer_opts){ .batches = { .max_tokens = 64, .end = 2 } }
+#define V_const_qkv_transformer_opts_P &shape
+#define V_const_qkv_translate_opts_P ZERO(qkv_translate_opts)
+#define V_qkv_attention_kind QKV_CROSS_ATTENTION
+#define V_qkv_document_kind QKV_LINES
+#define V_qkv_init QKV_INIT_ZERO
+#define V_qkv_logits QKV_LOGITS_LAST
+#define V_qkv_mask (qkv_mask){ 0 }
+#define V_qkv_pooling QKV_POOL_MEAN
+#define V_qkv_session_side QKV_SESSION_SELF
+#define V_qkv_document_each each_piece
+#define V_qkv_generate_each each_piece
+#define V_qkv_labelled_each each_labelled
+#define V_qkv_line_pair_each each_pair
+/* clang-format on */
+
+static qkv_transformer_opts shape = {
+    .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 2, .inner = 8, .classes = 2, .vocabulary = 300
+};
+static qkv_objective objective;
+
+static int make_one_of_each(void **state)
+{
+    if (make_folder(state) || qkv_set_threads(1)) return -1; /* threads do not survive a fork */
+    snprintf(it.file, sizeof it.file, "%s", in_folder("file.tsv"));
+    FILE *f = fopen(it.file, "w");
+    fputs("a b\tb a\nb\ta\n", f);
+    fclose(f);
+    it.tape = qkv_tape_new(NULL);
+    it.tensor = qkv_variable(it.tape, QKV_SHAPE(1, 1), NULL);
+    it.params = qkv_params_new(1);
+    it.linear = qkv_linear_new(it.params, "linear", 1, 1);
+    it.embed = qkv_embed_new(it.params, "embed", 300, 8);
+    it.norm = qkv_norm_new(it.params, "norm", 1);
+    it.positions = qkv_positions_new(it.params, "positions", 8, 8);
+    it.mha = qkv_mha_new(it.params, "mha", 4, 1);
+    it.ffn = qkv_ffn_new(it.params, "ffn", &(qkv_ffn_opts){ .dim = 4, .inner = 4 });
+    it.words = qkv_words_new();
+    qkv_words_add(it.words, "a b b a", 7);
+    it.tokenizer = qkv_tokenizer_train(it.words, NULL);
+    it.of_model = qkv_tokenizer_train(it.words, NULL);
+    it.model = qkv_model_new(&shape, 1);
+    if (!it.of_model || !it.model || qkv_model_set_tokenizers(it.model, it.of_model, NULL)) return -1;
+    it.session = qkv_session_new(it.model, NULL);
+    qkv_session_encode(it.session, ids, 1, 2, NULL);
+    it.pairs = qkv_pairs_new();
+    qkv_pairs_add(it.pairs, ids, 2, ids, 2);
+    it.epoch = qkv_epoch_new(it.pairs, V_const_qkv_batch_opts_P, 0);
+    it.trainer = qkv_trainer_new(it.model, it.pairs, V_const_qkv_trainer_opts_P);
+    objective = qkv_generating();
+    qkv_attend(it.model, "a b", 3, NULL, 0, NULL, &it.attended);
+    return it.tensor && it.session && it.epoch && it.trainer && it.attended.heads && !qkv_params_status(it.params) ? 0 : -1;
+}
+
+/* ---- the calls ---- */
+
+#define NOTHING(call) (call)
+#define SOMETHING(call) ((void)(call))
+#define CALL(name, kind, call) \
+    static void COUNTED(__LINE__)(void) { kind(call); }
+#define COUNTED_(line) call_##line
+#define COUNTED(line) COUNTED_(line)
+#include "null_calls.inc"
+#undef CALL
+
+static const struct {
+    const char *name;
+    void (*call)(void);
+} calls[] = {
+#define CALL(name, kind, call) { name, COUNTED(__LINE__) },
+#include "null_calls.inc"
+#undef CALL
+};
+
+/* In a process of its own: 0 when it came back. */
+static int status_of(void (*call)(void))
+{
+    int status = -1;
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child) {
+        static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+        for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL); /* cmocka's stay outside */
+        alarm(60);
+        call();
+        _exit(0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) < 0) return -1;
+    return status;
+}
+
+static void no_null_crashes(void **state)
+{
+    (void)state;
+    int crashed = 0, n = (int)(sizeof calls / sizeof *calls);
+    for (int i = 0; i < n; i++)
+        if (status_of(calls[i].call)) crashed++, print_error("%s: NULL crashes\n", calls[i].name);
+    print_message("%d calls\n", n);
+    assert_true(n > 400);
+    assert_int_equal(crashed, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(no_null_crashes) };
+    return cmocka_run_group_tests(tests, make_one_of_each, remove_folder);
+}
