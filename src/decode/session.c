@@ -30,6 +30,7 @@ struct qkv_session {
     const qkv_transformer *x;
     qkv_session_opts o;
     qkv_tape *tape, *encoder_tape; /* of the last read, of the last encode */
+    qkv_tape *layer_tape;          /* of one layer */
     qkv_tensor *encoded;           /* on the latter */
     qkv__cache self, cross;
     row *rows;
@@ -111,8 +112,9 @@ qkv_session *qkv_session_new(const qkv_model *m, const qkv_session_opts *opts)
     if (first && x->stacks[QKV__ENCODER].n) set_cache(&s->cross, decoder_of(s)->n, &first->cross);
     const qkv_tape_opts tape = { .no_grad = 1, .keep_attention = s->o.keep_attention, .keep_hidden = s->o.keep_hidden };
     s->tape = qkv_tape_new(&tape);
-    s->encoder_tape = s->tape && x->stacks[QKV__ENCODER].n ? qkv_tape_new(&tape) : NULL;
-    if (s->tape && (s->encoder_tape || !x->stacks[QKV__ENCODER].n)) return s;
+    s->layer_tape = s->tape ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }) : NULL;
+    s->encoder_tape = s->layer_tape && x->stacks[QKV__ENCODER].n ? qkv_tape_new(&tape) : NULL;
+    if (s->layer_tape && (s->encoder_tape || !x->stacks[QKV__ENCODER].n)) return s;
     qkv_session_free(s);
     return NULL;
 }
@@ -128,6 +130,7 @@ void qkv_session_free(qkv_session *s)
     qkv__release(s->states, s->states_bytes);
     qkv_tape_free(s->tape);
     qkv_tape_free(s->encoder_tape);
+    qkv_tape_free(s->layer_tape);
     qkv__release(s, sizeof *s);
 }
 
@@ -322,6 +325,20 @@ static qkv_tensor *final_norm(const qkv_session *s, qkv_tensor *x)
     return s->x->o.pre_norm ? qkv_norm_forward(&decoder_of(s)->final_norm, x) : x;
 }
 
+static bool keeps_results(const qkv_session *s) { return s->o.keep_attention || s->o.keep_hidden; }
+
+/* A layer on a tape of its own, whose memory serves all of them: a read of many tokens would otherwise need as much for each, and
+ * most of its time would go to memory that the system has to clear. The result takes x's place. */
+static qkv_tensor *run_layer(qkv_session *s, const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
+{
+    if (!x) return NULL;
+    qkv_tape_reset(s->layer_tape);
+    qkv_tensor *y = qkv__layer_forward(l, qkv__borrow(s->layer_tape, x->ndim, x->shape, x->data), pass);
+    if (!y) return qkv_tape_status(s->layer_tape), qkv__error_below(s->tape);
+    memcpy(x->data, qkv_data(y), sizeof(float) * (size_t)x->count);
+    return x;
+}
+
 static qkv_tensor *run_layers(qkv_session *s, const block *b)
 {
     const qkv_transformer *m = s->x;
@@ -337,8 +354,9 @@ static qkv_tensor *run_layers(qkv_session *s, const block *b)
     const qkv__pass pass = { .o = &m->o, .cached = &f, .rotary = m->o.positions == QKV_ROTARY ? &turns : NULL };
     qkv_tensor *x = embed_block(s, b);
     for (f.layer = 0; f.layer < stack->n; f.layer++) {
+        const qkv__layer *layer = &stack->layers[f.layer];
         qkv__keep_hidden(s->tape, x);
-        x = qkv__layer_forward(&stack->layers[f.layer], x, &pass);
+        x = keeps_results(s) ? qkv__layer_forward(layer, x, &pass) : run_layer(s, layer, x, &pass);
     }
     if (s->o.keep_hidden) qkv__keep_hidden(s->tape, final_norm(s, x));
     return x;
@@ -385,9 +403,8 @@ static void fill_block(qkv_session *s, reading *r, block *b, int64_t most)
 
 static qkv_status read_blocks(qkv_session *s, reading *r, float *states)
 {
-    bool whole = s->o.keep_attention || s->o.keep_hidden;
     while (r->left) {
-        int64_t tokens = whole ? r->left : qkv__min(r->left, BLOCK);
+        int64_t tokens = keeps_results(s) ? r->left : qkv__min(r->left, BLOCK);
         block b;
         qkv_tape_reset(s->tape);
         if (!start_block(s, &b, tokens)) return qkv_tape_status(s->tape);
@@ -433,8 +450,7 @@ static int64_t count_tokens(const qkv_session *s, const reading *r, int64_t *wan
 static qkv_status compute_logits(qkv_session *s, int64_t n)
 {
     if (!n) return QKV_OK;
-    bool keeps = s->o.keep_attention || s->o.keep_hidden;
-    if (!keeps) qkv_tape_reset(s->tape);
+    if (!keeps_results(s)) qkv_tape_reset(s->tape);
     qkv_tensor *x = qkv__borrow(s->tape, 2, (int64_t[]){ n, s->x->o.dim }, s->states);
     s->logits = qkv_transformer_logits(s->x, final_norm(s, x));
     return qkv_tape_status(s->tape);
