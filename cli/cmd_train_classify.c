@@ -245,7 +245,7 @@ static qkv_status run(void)
     if (t) qkv_pairs_free(t->pairs), free_labels(&t->labels);
     free(t);
     qkv_model_free(m);
-    return status;
+    return leave_training_folder(status);
 }
 
 const command train_classify_command = {

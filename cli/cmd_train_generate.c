@@ -165,7 +165,7 @@ static qkv_status run(const command *c, bool masks)
     qkv_pairs_free(valid);
     qkv_pairs_free(pairs);
     qkv_model_free(m);
-    return status;
+    return leave_training_folder(status);
 }
 
 static qkv_status run_generate(void) { return run(&train_generate_command, false); }

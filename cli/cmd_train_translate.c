@@ -245,7 +245,7 @@ static qkv_status run(void)
     qkv_pairs_free(valid);
     qkv_pairs_free(pairs);
     qkv_model_free(m);
-    return status;
+    return leave_training_folder(status);
 }
 
 const command train_translate_command = {

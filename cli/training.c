@@ -77,6 +77,8 @@ static qkv_status check_options(const command *c)
     return used ? fail(QKV_USAGE, "cannot resume %s with other options: %s", training.out, differences) : QKV_OK;
 }
 
+static bool folder_is_new; /* this run made it */
+
 qkv_status check_training_folder(const command *c)
 {
     if (strlen(training.out) > 3900) return fail(QKV_USAGE, "--out: the path is too long");
@@ -89,9 +91,15 @@ qkv_status check_training_folder(const command *c)
     if (training.resume && !is_there("training.json"))
         return fail(QKV_USAGE, "there is no training in %s to resume", training.out);
     if (training.resume) return check_options(c);
-    if (mkdir(training.out, 0777) && errno != EEXIST)
-        return fail(QKV_IO, "%s: cannot make the folder: %s", training.out, strerror(errno));
+    folder_is_new = !mkdir(training.out, 0777);
+    if (!folder_is_new && errno != EEXIST) return fail(QKV_IO, "%s: cannot make the folder: %s", training.out, strerror(errno));
     return QKV_OK;
+}
+
+qkv_status leave_training_folder(qkv_status status)
+{
+    if (status && folder_is_new) rmdir(training.out); /* fails, as it should, where anything was written */
+    return status;
 }
 
 /* ---- Ctrl-C ---- */

@@ -209,6 +209,8 @@ int64_t readable_length(const qkv_model *m, int64_t wanted);
 /* Refuses a folder that holds another training; and to resume with other options than those it was started with, each of which
  * is named. Reported. */
 qkv_status check_training_folder(const command *c);
+/* Returns `status`. A folder that this run made and an error left empty goes: it would look like a broken model. */
+qkv_status leave_training_folder(qkv_status status);
 
 /* Trains until a limit, Ctrl-C or an error; or, with --dry-run, tells what it would take. Everything is reported. */
 qkv_status run_training(training_job *j);

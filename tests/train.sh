@@ -248,6 +248,13 @@ refused "an unknown preset" 2 "huge" train translate --train train.tsv --preset 
 refused "heads that do not fit" 2 "heads" train translate --train train.tsv --dim 16 --heads 3 --quiet --out no2
 refused "a schedule without an end" 2 "--steps" train translate --train train.tsv $model --schedule linear --minutes 1 --out no3
 refused "dropout of 2" 2 "dropout" train translate --train train.tsv $model --dropout 2 --out no4
+mkdir mine
+for out in no5 mine; do
+    refused "a warmup longer than the training" 2 "only 3" train translate --train train.tsv $model --schedule linear --warmup 9 --steps 3 --out $out
+done
+refused "no text for a classifier" 4 "" train classify --train empty --out no5
+refused "no text for a language model" 4 "" train generate --train empty --out no5
+same "no empty folder is left of it, but one that was there" "mine" "$(ls -d no5 mine 2>/dev/null)"
 refused "no job" 2 "needs a job" train
 refused "an unknown job" 2 "translate" train fly
 check "a vocabulary larger than the text gives is told" run 0 "not 9000" train translate --train train.tsv --dim 16 --heads 2 --layers 1 \
