@@ -257,7 +257,7 @@ check "marian as marian" run 0 "" export -m marian --as marian -o marian2 --quie
 run 0 "" forward -m marian --source 'the cat' --logits 1.npy --quiet
 check "with its tokenizers" run 0 "" forward -m marian2 --source 'the cat' --logits 2.npy --quiet
 check "the same bits" cmp 1.npy 2.npy
-refused "another shape" 5 "cannot be saved as llama" export -m gpt2 --as llama -o as_llama
+refused "another shape" 5 "cannot be saved as llama, which differs from it: its positions are rotary" export -m gpt2 --as llama -o as_llama
 refused "our positions are not Marian's" 5 "sinusoid_halves" export -m own --as marian -o as_marian
 # What the documents promise: a translator of ours for other programs.
 grep -v "$(printf '\t')" "$golden/text.txt" >plain.en && paste plain.en plain.en >pairs.tsv

@@ -340,6 +340,6 @@ qkv_status qkv_model_save_as(const qkv_model *m, const char *path, const char *t
         return qkv__fail(QKV_UNSUPPORTED, "there is no family \"%.60s\": there are %s", type, qkv__family_names());
     const char *problem = family ? family->missing(qkv_transformer_options(m->transformer)) : NULL;
     if (problem)
-        return qkv__fail(QKV_UNSUPPORTED, "the model cannot be saved as %s, of which it is true that %s", type, problem);
+        return qkv__fail(QKV_UNSUPPORTED, "the model cannot be saved as %s, which differs from it: %s", type, problem);
     return save_as(m, path, family);
 }
