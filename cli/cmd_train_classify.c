@@ -31,8 +31,8 @@ static const option options[] = {
     { "metric", .group = STOPPING_GROUP, .value = "NAME",
       .help = "what is best: the highest accuracy (unless given) or the lowest loss", .choice = &given.metric,
       .names = metric_names },
-    TRAINING_OPTIONS,
-    TRAINING_LIMITS,
+    TRAINING_OPTIONS("linear (unless given), paper, constant or cosine", "0", "4096"),
+    TRAINING_LIMITS("5"),
     { 0 },
 };
 
@@ -258,7 +258,7 @@ const command train_classify_command = {
              "text, or labels that hardly occur twice, are refused before anything is trained.\n"
              "\n"
              "An encoder reads <s> text </s>, cut after --max-length tokens (256 unless given);\n"
-             "its hidden states are pooled and classified. Defaults: linear schedule from 5e-4,\n"
+             "its hidden states are pooled and classified. Defaults: linear schedule from 1e-3,\n"
              "5 epochs, no label smoothing; all else as in \"qkv train translate\". --from DIR\n"
              "starts with the encoder of another model, such as one of \"qkv train mask\".",
     .example = "  qkv train classify --train train.tsv --valid valid.tsv \\\n"

@@ -21,8 +21,8 @@ static const option generate_options[] = {
     TEXT_OPTIONS,
     { "context", .group = DATA_GROUP, .value = "N", .help = "tokens the model sees at once, 256 unless given",
       .count = &given.context },
-    TRAINING_OPTIONS,
-    TRAINING_LIMITS,
+    TRAINING_OPTIONS("cosine (unless given), paper, constant or linear", "0", "4096"),
+    TRAINING_LIMITS("10"),
     { 0 },
 };
 
@@ -30,8 +30,8 @@ static const option mask_options[] = {
     TEXT_OPTIONS,
     { "rate", .group = DATA_GROUP, .value = "R", .help = "share of the tokens that are to be guessed, 0.15 unless given",
       .number = &given.rate },
-    TRAINING_OPTIONS,
-    TRAINING_LIMITS,
+    TRAINING_OPTIONS("cosine (unless given), paper, constant or linear", "0", "4096"),
+    TRAINING_LIMITS("10"),
     { 0 },
 };
 
@@ -181,7 +181,7 @@ const command train_generate_command = {
              "tokens of two documents.\n"
              "\n"
              "Defaults: rotary positions, normalisation before each sub-layer, cosine schedule\n"
-             "from 1e-3, 10 epochs; all else as in \"qkv train translate\".",
+             "from 1e-3, 10 epochs, no label smoothing; all else as in \"qkv train translate\".",
     .example = "  qkv train generate --train play.txt --documents files \\\n"
                "    --tokens characters --out play",
     .options = generate_options,
@@ -194,9 +194,13 @@ const command train_mask_command = {
     .about = "BERT's way to learn from text without labels: some tokens are hidden, and the\n"
              "encoder guesses them. The model folder is a start for \"qkv train classify --from\n"
              "DIR\", and embeds texts. Of the chosen tokens 8 of 10 become <mask>, 1 another\n"
-             "token, 1 stays; every pass over the text chooses anew.",
+             "token, 1 stays; every pass over the text chooses anew.\n"
+             "\n"
+             "Defaults: normalisation before each sub-layer, cosine schedule from 1e-3, 10\n"
+             "epochs, no label smoothing; all else as in \"qkv train translate\". With --positions\n"
+             "rotary it learns in fewer updates.",
     .example = "  qkv train mask --train reviews.txt --tokens words --vocab 20000 \\\n"
-               "    --preset tiny --out encoder",
+               "    --preset tiny --positions rotary --out encoder",
     .options = mask_options,
     .run = run_mask,
 };

@@ -32,8 +32,8 @@ static const option options[] = {
       .names = metric_names },
     { "bleu-tokenizer", .group = STOPPING_GROUP, .value = "NAME", .help = "13a (unless given), zh, char, intl or none",
       .choice = &given.bleu, .names = bleu_names },
-    TRAINING_OPTIONS,
-    TRAINING_LIMITS,
+    TRAINING_OPTIONS("paper (unless given), constant, linear or cosine", "0.1", "2048"),
+    TRAINING_LIMITS("30"),
     { 0 },
 };
 

@@ -26,7 +26,8 @@ typedef struct training_values {
 extern training_values training;
 
 extern const char *const preset_names[],
-    *const norm_names[], *const activation_names[], *const position_names[], *const optimizer_names[], *const schedule_names[], *const token_names[];
+    *const norm_names[], *const activation_names[], *const position_names[], *const optimizer_names[], *const schedule_names[],
+    *const token_names[];
 
 /* Rows for jobs that may train a tokenizer. */
 #define TOKENIZER_OPTIONS \
@@ -37,9 +38,10 @@ extern const char *const preset_names[],
     { "vocab", .group = DATA_GROUP, .value = "N", .help = "tokens of the tokenizer to train, 8000 unless given", \
       .count = &training.vocabulary }
 
-/* Rows for the table of a job. The first ones say what is learned, and must be the same when a training is resumed. */
+/* Rows for the table of a job, with what the job has unless given, as words. The first ones say what is learned, and must be the
+ * same when a training is resumed. */
 /* clang-format off */
-#define TRAINING_OPTIONS \
+#define TRAINING_OPTIONS(SCHEDULES, SMOOTHING, MAX_TOKENS) \
     { "preset", .group = MODEL_GROUP, .value = "NAME", .help = "tiny, small, base or big; small unless given", \
       .choice = &training.preset, .names = preset_names }, \
     { "layers", .group = MODEL_GROUP, .value = "N", .help = "of the encoder and of the decoder", \
@@ -70,15 +72,16 @@ extern const char *const preset_names[],
       .number = &training.attention_dropout }, \
     { "inner-dropout", .group = REGULAR_GROUP, .value = "P", .help = "inside the feed-forward layers", \
       .number = &training.inner_dropout }, \
-    { "label-smoothing", .group = REGULAR_GROUP, .value = "E", .help = "0.1 unless given", .number = &training.smoothing }, \
+    { "label-smoothing", .group = REGULAR_GROUP, .value = "E", .help = SMOOTHING " unless given", \
+      .number = &training.smoothing }, \
     { "optimizer", .group = OPTIMIZER_GROUP, .value = "NAME", .help = "adam (unless given), adamw, sgd, adagrad or rmsprop", \
       .choice = &training.optimizer, .names = optimizer_names }, \
-    { "schedule", .group = OPTIMIZER_GROUP, .value = "NAME", .help = "paper (unless given), constant, linear or cosine", \
+    { "schedule", .group = OPTIMIZER_GROUP, .value = "NAME", .help = SCHEDULES, \
       .choice = &training.schedule, .names = schedule_names }, \
     { "warmup", .group = OPTIMIZER_GROUP, .value = "N", .help = "steps until the rate is full; paper 4000, a tenth", \
       .count = &training.warmup }, \
     { "lr", .group = OPTIMIZER_GROUP, .value = "RATE", \
-      .help = "the full learning rate; of the paper's schedule a factor, 1", \
+      .help = "the full learning rate; adam's is 1e-3 unless given; of the paper's schedule a factor, 1", \
       .number = &training.lr }, \
     { "last-lr", .group = OPTIMIZER_GROUP, .value = "RATE", .help = "where linear and cosine end, 0 unless given", \
       .number = &training.last_lr }, \
@@ -93,7 +96,7 @@ extern const char *const preset_names[],
       .number = &training.weight_decay }, \
     { "clip-norm", .group = REGULAR_GROUP, .value = "NORM", \
       .help = "largest norm of the gradients, 1 unless given; 0: any", .number = &training.clip }, \
-    { "max-tokens", .group = OPTIMIZER_GROUP, .value = "N", .help = "in a batch, padding included; 2048 unless given", \
+    { "max-tokens", .group = OPTIMIZER_GROUP, .value = "N", .help = "in a batch, padding included; " MAX_TOKENS " unless given", \
       .count = &training.max_tokens }, \
     { "update-freq", .group = OPTIMIZER_GROUP, .value = "N", .help = "batches in an update, 1 unless given", \
       .count = &training.update_freq }, \
@@ -108,12 +111,12 @@ extern const char *const preset_names[],
     { "valid-every", .group = STOPPING_GROUP, .value = "N", .help = "steps; once an epoch unless given", \
       .whole = &training.valid_every }
 
-#define TRAINING_LIMITS \
+#define TRAINING_LIMITS(EPOCHS) \
     { "patience", .group = STOPPING_GROUP, .value = "N", \
       .help = "stop when N validations brought nothing, 5 unless given; 0: never", \
       .whole = &training.patience }, \
     { "epochs", .group = STOPPING_GROUP, .value = "N", \
-      .help = "stop after N passes over the text, 30 unless a limit is given", \
+      .help = "stop after N passes over the text, " EPOCHS " unless a limit is given", \
       .whole = &training.epochs }, \
     { "steps", .group = STOPPING_GROUP, .value = "N", .help = "stop after N updates in all", .whole = &training.steps }, \
     { "minutes", .group = STOPPING_GROUP, .value = "M", .help = "stop after so much time of this run", \

@@ -152,6 +152,22 @@ same "a dry run tells the same" "$(plan told.err)" "$(cat dry.said)"
 "$qkv" train classify --train some.tsv $size --tokens words --steps 8 --quiet --out hushed 2>err
 same "nothing when quiet" "" "$(cat err)"
 
+# ---- what holds unless given is what the help says ----
+# recorded FOLDER OPTION
+recorded() { sed -n "s/.*\"$2\": \"\(.*\)\".*/\1/p" "$1/training.json"; }
+"$qkv" example translate --pairs 200 --out pairs-of-lines --quiet
+for job in translate classify generate mask; do
+    case $job in translate) text=pairs-of-lines/train.tsv ;; classify) text=train.tsv ;; *) text=valid.txt ;; esac
+    case $job in translate) epochs=30 ;; classify) epochs=5 ;; *) epochs=10 ;; esac
+    "$qkv" train $job --train $text --dim 16 --heads 2 --layers 1 --vocab 300 --steps 1 --quiet --out by-default-$job
+    "$qkv" train $job --train $text --dim 16 --heads 2 --layers 1 --vocab 300 --dry-run --out none >said
+    contains "train $job: its epochs" "$(cat said)" ": $epochs epochs"
+    contains "train $job: the help says so" "$("$qkv" train $job --help | tr -s ' \n' ' ')" \
+        "--schedule NAME $(recorded by-default-$job schedule) (unless given)" "over the text, $epochs unless" \
+        "--label-smoothing E $(recorded by-default-$job label-smoothing) unless given" \
+        "padding included; $(recorded by-default-$job max-tokens) unless given"
+done
+
 # ---- generate and perplexity ----
 awk 'BEGIN { split("ab cd ef gh", w); x = 3
     for (i = 0; i < 150; i++) { s = ""; n = 2 + i % 6
