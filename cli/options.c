@@ -128,8 +128,8 @@ static const option *find(const option *table, const char *argument, const char 
     return NULL;
 }
 
-/* A list is one run of arguments, up to the next option; value is the first when it came after "=". A first text may start with a
- * dash. Gives the last argument it took, NULL on error. */
+/* A list is one run of arguments, up to the next option; value is the first when it came after "=". A first text may start
+ * with a dash. Gives the last argument it took, NULL on error. */
 static char **read_list(const option *o, char **arguments, const char *value)
 {
     value_list *l = o->list;

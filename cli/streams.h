@@ -33,8 +33,8 @@ typedef struct text_stream {
     int64_t number;   /* of the last line that was read, from 1 */
 } text_stream;
 
-/* Opens the texts among the arguments as a file that has each on a line of its own; without any --input, or standard input, which
- * "-" names too. USAGE for both; IO; MEMORY; reported. close_texts() it in any case. */
+/* Opens the texts among the arguments as a file that has each on a line of its own; without any --input, or standard input,
+ * which "-" names too. USAGE for both; IO; MEMORY; reported. close_texts() it in any case. */
 qkv_status open_texts(text_stream *s);
 void close_texts(text_stream *s);
 bool is_typed(const text_stream *s); /* line by line, at a terminal */
@@ -44,8 +44,9 @@ void tell_if_file(const char *text);
 
 /* ---- results out ---- */
 
-/* From now on all that is printed goes to --out; does nothing without one. Called when nothing but the computing can go wrong any
- * more: until then a file of that name stays as it was. USAGE when it is the file that s reads, which may be NULL; IO; reported. */
+/* From now on all that is printed goes to --out; does nothing without one. Called when nothing but the computing can go wrong
+ * any more: until then a file of that name stays as it was. USAGE when it is the file that s reads, which may be NULL; IO;
+ * reported. */
 qkv_status open_results(const text_stream *s);
 const char *results_name(void);
 

@@ -8,7 +8,7 @@
 /* ---- names of other programs ---- */
 
 /* clang-format off */
-/* What fairseq, Marian, OpenNMT, transformers, llama.cpp and others call an option of ours, for commands that start like this. */
+/* What fairseq, Marian, OpenNMT, transformers, llama.cpp and others call an option of ours, in commands that start so. */
 static const struct {
     const char *ours, *command, *theirs;
 } foreign_options[] = {

@@ -38,8 +38,8 @@ extern const char *const preset_names[],
     { "vocab", .group = DATA_GROUP, .value = "N", .help = "tokens of the tokenizer to train, 8000 unless given", \
       .count = &training.vocabulary }
 
-/* Rows for the table of a job, with what the job has unless given, as words. The first ones say what is learned, and must be the
- * same when a training is resumed. */
+/* Rows for the table of a job, with what the job has unless given, as words. The first ones say what is learned, and must be
+ * the same when a training is resumed. */
 /* clang-format off */
 #define TRAINING_OPTIONS(SCHEDULES, SMOOTHING, MAX_TOKENS) \
     { "preset", .group = MODEL_GROUP, .value = "NAME", .help = "tiny, small, base or big; small unless given", \

@@ -32,8 +32,8 @@ QKV_API void qkv_session_free(qkv_session *s);
 QKV_API qkv_status qkv_session_start(qkv_session *s, int64_t rows);
 
 /* Starts over with `rows` rows, one for each source: ids (rows, length), of which the first lengths[i] count (NULL: all). The
- * encoder reads them, and what a decoder needs of them is kept; of an encoder alone there is nothing to read after that. USAGE for a decoder alone, lengths or ids out of range,
- * LIMIT, NUMERIC, MEMORY. */
+ * encoder reads them, and what a decoder needs of them is kept; of an encoder alone there is nothing to read after that. USAGE
+ * for a decoder alone, lengths or ids out of range, LIMIT, NUMERIC, MEMORY. */
 QKV_API qkv_status qkv_session_encode(qkv_session *s, const int32_t *ids, int64_t rows, int64_t length, const int32_t *lengths);
 
 /* What the encoder gave, (rows, length, dim); NULL: none. It lives until the next start or encode. */

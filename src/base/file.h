@@ -64,9 +64,9 @@ void qkv__names_free(qkv__names *names);
 /* Makes a folder if it is not there. IO. */
 qkv_status qkv__folder_make(const char *path);
 
-/* A file written piece by piece, by the rule of qkv_file_write(): a temporary file beside it, written, fsynced, renamed, and the
- * folder fsynced; or what is there, written into. begin, any number of puts, end; on an error of any of them call abandon, which
- * removes the temporary file. */
+/* A file written piece by piece, by the rule of qkv_file_write(): a temporary file beside it, written, fsynced, renamed, and
+ * the folder fsynced; or what is there, written into. begin, any number of puts, end; on an error of any of them call abandon,
+ * which removes the temporary file. */
 typedef struct qkv__writer {
     int fd;
     char *path;               /* as it was given */

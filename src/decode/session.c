@@ -327,8 +327,8 @@ static qkv_tensor *final_norm(const qkv_session *s, qkv_tensor *x)
 
 static bool keeps_results(const qkv_session *s) { return s->o.keep_attention || s->o.keep_hidden; }
 
-/* A layer on a tape of its own, whose memory serves all of them: a read of many tokens would otherwise need as much for each, and
- * most of its time would go to memory that the system has to clear. The result takes x's place. */
+/* A layer on a tape of its own, whose memory serves all of them: a read of many tokens would otherwise need as much for each,
+ * and most of its time would go to memory that the system has to clear. The result takes x's place. */
 static qkv_tensor *run_layer(qkv_session *s, const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
 {
     if (!x) return NULL;

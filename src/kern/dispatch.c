@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Instruction sets of this build, worst first: name, and whether the machine has it. Every 64-bit ARM has NEON. What one does not
- * do itself it takes from the one before it. */
+/* Instruction sets of this build, worst first: name, and whether the machine has it. Every 64-bit ARM has NEON. What one does
+ * not do itself it takes from the one before it. */
 #if defined(__x86_64__)
 #define ISA_LIST(I)                                                                                                            \
     I(ref, 1)                                                                                                                  \

@@ -1,4 +1,5 @@
-/* family_bert.c: BERT, RoBERTa, XLM-RoBERTa, CamemBERT and DistilBERT: encoders with learned positions, a norm after each sub-layer. */
+/* family_bert.c: BERT, RoBERTa, XLM-RoBERTa, CamemBERT and DistilBERT: encoders with learned positions, a norm after each
+ * sub-layer. */
 #include "family.h"
 
 #include <string.h>

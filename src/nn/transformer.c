@@ -153,7 +153,10 @@ qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_tran
                      name ? name : "");
 }
 
-int64_t qkv_transformer_max_positions(const qkv_transformer_opts *o) { return o && o->positions == QKV_LEARNED ? o->longest : 0; }
+int64_t qkv_transformer_max_positions(const qkv_transformer_opts *o)
+{
+    return o && o->positions == QKV_LEARNED ? o->longest : 0;
+}
 
 /* ---- forward ---- */
 

@@ -20,7 +20,7 @@ const qkv__type *qkv__type_of(const qkv_tensor *x);
 /* Values from .. from+n-1 of a weight as float32. */
 void qkv__widen(const qkv_tensor *w, int64_t from, int64_t n, float *to);
 
-/* p (see kern/products.h) where b is the weight w (n, k), whatever its type: the bits are those of the widened weight. MEMORY. */
+/* p (see kern/products.h) where b is the weight w (n, k) of any type: the bits are those of the widened weight. MEMORY. */
 qkv_status qkv__multiply_weight(const qkv__product *p, const qkv_tensor *w);
 
 #endif
