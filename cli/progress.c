@@ -89,6 +89,7 @@ static void fit_pieces(progress_line *l, int columns, double done)
 static void join_pieces(const progress_line *l, char *line, size_t room)
 {
     size_t used = 0;
+    *line = '\0'; /* of a window that is too narrow for any */
     for (int i = 0; i < PIECES && used < room; i++)
         if (l->is_shown[i]) used += (size_t)snprintf(line + used, room - used, "%s%s", used ? "  " : "", l->text[i]);
 }

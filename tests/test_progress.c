@@ -125,6 +125,18 @@ static void one_line_at_any_width(void **state)
     end_drawer(&d);
 }
 
+/* Where not even the percent has room nothing is drawn, and nothing of what was drawn before. */
+static void a_window_too_narrow(void **state)
+{
+    (void)state;
+    drawer d = start_drawer("xterm");
+    for (int columns = 1; columns < 10; columns++) {
+        drawn(&d, 300, 2);
+        assert_string_equal(drawn(&d, columns, 2), columns > 4 ? " 99%" : "");
+    }
+    end_drawer(&d);
+}
+
 static void a_window_that_changes(void **state)
 {
     (void)state;
@@ -174,11 +186,9 @@ static void plain_lines_on_a_dumb_terminal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_line_at_any_width),
-        cmocka_unit_test(a_window_that_changes),
-        cmocka_unit_test(what_is_shown),
-        cmocka_unit_test(lines_that_stay_wipe_it),
-        cmocka_unit_test(plain_lines_on_a_dumb_terminal),
+        cmocka_unit_test(one_line_at_any_width),   cmocka_unit_test(a_window_too_narrow),
+        cmocka_unit_test(a_window_that_changes),   cmocka_unit_test(what_is_shown),
+        cmocka_unit_test(lines_that_stay_wipe_it), cmocka_unit_test(plain_lines_on_a_dumb_terminal),
     };
     alarm(60); /* a line that never comes ends the test */
     return cmocka_run_group_tests(tests, NULL, NULL);
