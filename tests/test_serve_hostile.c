@@ -620,13 +620,24 @@ static void chunks(void)
     free(text);
 }
 
-/* A body whose end can be read in two ways is refused, and what comes behind it on the connection is no request. */
+/* A body whose end can be read in two ways is refused, also where only others would read one of them, and what comes behind it
+ * on the connection is no request. */
 static void two_ends(void)
 {
     static const char *const ends[] = {
-        "Content-Length: 22\r\nTransfer-Encoding: chunked\r\n", "Transfer-Encoding: chunked\r\nContent-Length: 22\r\n",
-        "Content-Length: 22\r\nContent-Length: 22\r\n",         "Content-Length: 22\r\nContent-Length: 4\r\n",
-        "content-length: 4\r\nCONTENT-LENGTH: 22\r\n",          "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        "Content-Length: 22\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 22\r\n",
+        "Content-Length: 22\r\nContent-Length: 22\r\n",
+        "Content-Length: 22\r\nContent-Length: 4\r\n",
+        "content-length: 4\r\nCONTENT-LENGTH: 22\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        "Content-Length:\r\n 22\r\n",
+        "Transfer-Encoding:\r\n\tchunked\r\n",
+        "Content-Length : 22\r\n",
+        "Transfer-Encoding\t: chunked\r\n",
+        "Content-Length : 22\r\nContent-Length: 4\r\n",
+        "X: y\r\n Content-Length: 22\r\n",
+        "X: y\rContent-Length: 22\r\n",
     };
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         for (int is_chunked = 0; is_chunked < 2; is_chunked++) {

@@ -157,20 +157,46 @@ static bool is_over(const char *length, size_t limit)
     return false;
 }
 
-/* Where a body ends must have one answer: a proxy in front that takes another would see other requests than we do. */
-static bool has_two_ends(const qkv__request *r)
+/* Headers that say where a body ends, and whether some may say it to others alone. */
+typedef struct body_ends {
+    int n;
+    bool is_hidden;
+} body_ends;
+
+/* MHD puts the rest of a folded line behind the name, and takes a space before the colon for a part of it. */
+static enum MHD_Result note_end(void *data, enum MHD_ValueKind kind, const char *name, const char *value)
 {
-    return count_headers(r, "Content-Length") + count_headers(r, "Transfer-Encoding") > 1;
+    static const char *const ends[] = { "Content-Length", "Transfer-Encoding" };
+    body_ends *b = data;
+    (void)kind;
+    for (int i = 0; i < 2; i++) {
+        size_t length = strlen(ends[i]);
+        if (strncasecmp(name, ends[i], length)) continue;
+        b->n++;
+        b->is_hidden |= name[length] != '\0';
+    }
+    for (const char *c = name; *c; c++) b->is_hidden |= *c <= ' ' || *c >= 127 || *c == ':';
+    b->is_hidden |= value && strchr(value, '\r');
+    return MHD_YES;
+}
+
+/* Where a body ends must have one answer: a proxy in front that takes another would see other requests than we do. */
+static bool refuses_ends(qkv__request *r)
+{
+    body_ends b = { 0 };
+    MHD_get_connection_values(r->connection, MHD_HEADER_KIND, note_end, &b);
+    if (!b.is_hidden && b.n <= 1) return false;
+    r->refused = 0; /* whatever else is wrong, this is what ends the connection */
+    if (b.is_hidden)
+        qkv__refuse(r, MHD_HTTP_BAD_REQUEST, "a header is folded, or its name is not followed by the colon, or a CR is in it");
+    else qkv__refuse(r, MHD_HTTP_BAD_REQUEST, "a request has one Content-Length, or one Transfer-Encoding, not both");
+    return true;
 }
 
 void qkv__check_body(qkv__request *r)
 {
     const char *length = header(r, "Content-Length"), *coding = header(r, "Transfer-Encoding");
-    if ((r->is_unread = has_two_ends(r))) {
-        r->refused = 0; /* whatever else is wrong, this is what ends the connection */
-        qkv__refuse(r, MHD_HTTP_BAD_REQUEST, "a request has one Content-Length, or one Transfer-Encoding, not both");
-        return;
-    }
+    if ((r->is_unread = refuses_ends(r))) return;
     bool is_unknown = coding && strcasecmp(coding, "chunked");
     bool is_large = !coding && length && is_over(length, r->server->max_request);
     r->is_unread = is_unknown || is_large;
