@@ -34,6 +34,7 @@ qkv_status next_line(text_stream *r, char **line, size_t *room, size_t *length, 
     if (!*more && feof(r->file)) return QKV_OK;
     if (!*more) return fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "%s: cannot read: %s", r->name, strerror(errno));
     qkv_status status = r->number++ ? QKV_OK : drop_mark(r, *line, length);
+    *more = *length > 0; /* a file of a byte order mark alone has no line, as an empty one has none */
     if (*length && (*line)[*length - 1] == '\n') (*line)[--*length] = '\0';
     return status;
 }

@@ -223,6 +223,8 @@ fails "not UTF-8" 4 "bad.txt: line 2: byte 2 is not UTF-8" score --ref ref.zh --
 fails "references that are not UTF-8" 4 "bad.txt: line 2: byte 2 is not UTF-8" score --ref bad.txt --hyp hyp.zh
 printf '\357\273\277' | cat - hyp.zh >marked.txt
 same "a byte order mark is no part of the text" "$("$qkv" score --ref ref.zh --hyp hyp.zh)" "$("$qkv" score --ref ref.zh --hyp marked.txt)"
+printf '\357\273\277' >mark.txt
+fails "nor is it a line" 2 "mark.txt has 0 lines, ref.txt has 1" score --ref ref.txt --hyp mark.txt
 iconv -f UTF-8 -t UTF-16 hyp.zh >wide.txt
 fails "UTF-16" 5 "wide.txt: it is UTF-16, not text in UTF-8: convert it first" score --ref ref.zh --hyp wide.txt
 fails "a NUL" 4 "nul.txt: line 2: byte 2 is NUL" score --ref ref.zh --hyp nul.txt

@@ -99,6 +99,23 @@ static void completions_end_when_their_clients_leave(void **state)
 }
 
 /* Sources of many tokens, whose translations may have twice as many. */
+static void keep_last(void *data, const qkv_access *a) { *(qkv_access *)data = *a; }
+
+/* What was made of an answer before its client left was not sent, and is not told. */
+static void nothing_is_told_of_an_answer_that_was_not_sent(void **state)
+{
+    (void)state;
+    qkv_access last = { .status = -1, .bytes = 1 };
+    qkv_server *s = serve((qkv_server_opts){ .each_access = keep_last, .each_access_data = &last });
+    int fd = send_only(qkv_server_port(s), "/v1/completions", "{\"prompt\":\"the\",\"n\":16,\"max_tokens\":4096}");
+    while (!steps(s)) usleep(100);
+    close(fd);
+    while (active(s)) usleep(100);
+    qkv_server_free(s); /* its threads are over: last is not written any more */
+    assert_int_equal(last.status, 0);
+    assert_int_equal(last.bytes, 0);
+}
+
 static void translations_end_when_their_clients_leave(void **state)
 {
     enum { TEXTS = 32, LETTERS = 200 };
@@ -232,6 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(completions_end_when_their_clients_leave, use_language, free_model),
+        cmocka_unit_test_setup_teardown(nothing_is_told_of_an_answer_that_was_not_sent, use_language, free_model),
         cmocka_unit_test_setup_teardown(translations_end_when_their_clients_leave, use_pair, free_model),
         cmocka_unit_test_setup_teardown(embeddings_end_when_their_clients_leave, use_encoder, free_model),
         cmocka_unit_test_setup_teardown(nobody_is_shut_out, use_pair, free_model),

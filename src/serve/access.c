@@ -24,7 +24,7 @@ void qkv__tell_access(const qkv__request *r)
 {
     char address[64];
     find_client(r, address, sizeof address);
-    bool has_body = strcmp(r->method, "HEAD") != 0;
+    bool has_body = r->status && strcmp(r->method, "HEAD") != 0;
     const qkv_access a = { .address = address,
                            .method = r->method,
                            .path = r->path,
