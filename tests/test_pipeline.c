@@ -497,6 +497,30 @@ static qkv_status load_path(void)
     return t ? QKV_OK : qkv_error_status();
 }
 
+/* What would be looked for is the sign that stands in for a NUL: no step and no added token may be quietly without effect. */
+static void nul_outside_a_vocabulary(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        { "\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"%s\"},\"content\":\"b\"},", "" },
+        { "\"added_tokens\":[{\"id\":2,\"content\":\"a%s\"}],", "" },
+        { "\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"BPEDecoder\",\"suffix\":\"%s\"}]},", "" },
+        { "", "\"end_of_word_suffix\":\"%s\"," },
+    };
+    static const char *const signs[] = { "\\u0000", "\\u0001" };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int k = 0; k < 2; k++) {
+            char format[512], file[512];
+            snprintf(format, sizeof format,
+                     "{%s\"model\":{%s\"type\":\"BPE\",\"vocab\":{\"a\":0,\"\\u0000\":1},\"merges\":[]}}", rows[i][0],
+                     rows[i][1]);
+            snprintf(file, sizeof file, format, signs[k]);
+            put_file("tokenizer.json", file);
+            assert_int_equal(load_path(), k ? QKV_OK : QKV_UNSUPPORTED);
+            if (!k) assert_non_null(strstr(qkv_error(), "a NUL is supported in model.vocab"));
+        }
+}
+
 #define LIST(key, steps) "{\"type\":\"Sequence\",\"" key "\":[" steps "]}"
 #define TYPE(type, rest) "{\"type\":\"" type "\"" rest "}"
 
@@ -786,6 +810,7 @@ int main(void)
         cmocka_unit_test(untyped_published_files),
         cmocka_unit_test(nul_in_a_vocabulary),
         cmocka_unit_test(ids_with_gaps),
+        cmocka_unit_test(nul_outside_a_vocabulary),
         cmocka_unit_test(hostile_values),
         cmocka_unit_test(hostile_depth),
         cmocka_unit_test(hostile_vocab_txt),

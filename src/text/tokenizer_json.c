@@ -454,6 +454,28 @@ static qkv_status index_pieces(const char *path, const json_t *list, json_t **vo
     return QKV_OK;
 }
 
+static bool holds_nul(const json_t *value)
+{
+    const char *key;
+    json_t *member;
+    bool found = json_is_string(value) && strstr(json_string_value(value), QKV__NUL_SIGN);
+    for (size_t i = 0; i < json_array_size(value) && !found; i++) found = holds_nul(json_array_get(value, i));
+    json_object_foreach ((json_t *)value, key, member) found = found || holds_nul(member);
+    return found;
+}
+
+/* A NUL is put back into tokens alone: steps and added tokens would look for the sign that stands in for it. */
+static qkv_status check_nuls(const char *path, const json_t *top)
+{
+    static const char *const parts[] = { "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder" };
+    static const char *const texts[] = { "unk_token", "continuing_subword_prefix", "end_of_word_suffix" };
+    const json_t *model = json_object_get(top, "model");
+    bool found = false;
+    for (int i = 0; i < 5; i++) found = found || holds_nul(json_object_get(top, parts[i]));
+    for (int i = 0; i < 3; i++) found = found || holds_nul(json_object_get(model, texts[i]));
+    return found ? qkv__fail(QKV_UNSUPPORTED, "%s: a NUL is supported in model.vocab and model.merges alone", path) : QKV_OK;
+}
+
 static qkv_status check_file(const char *path, const json_t *top, const struct model_type **type, json_t **vocab)
 {
     const json_t *model = json_object_get(top, "model"), *added = json_object_get(top, "added_tokens");
@@ -517,6 +539,7 @@ qkv_tokenizer *qkv__tokenizer_from_json(const char *path, const json_t *top, boo
     const struct model_type *type = NULL;
     json_t *vocab = NULL;
     qkv_status status = check_file(path, top, &type, &vocab);
+    if (!status && has_nul) status = check_nuls(path, top);
     if (!status) status = make(path, top, has_nul, type->kind, vocab, &t);
     json_decref(vocab);
     if (!status) return t;
