@@ -8,7 +8,7 @@
 /* ---- names of other programs ---- */
 
 /* clang-format off */
-/* What fairseq, Marian, OpenNMT, transformers, llama.cpp and others call an option of ours, in commands that start so. */
+/* What fairseq, Marian, OpenNMT, transformers, llama.cpp and others call an option of ours, for commands that start so. */
 static const struct {
     const char *ours, *command, *theirs;
 } foreign_options[] = {
@@ -28,7 +28,8 @@ static const struct {
     { "beta2", "train", "adam-beta2" },
     { "eps", "train", "adam-eps adam-epsilon epsilon" },
     { "dim", "train", "d-model hidden-size hidden-dim embed-dim encoder-embed-dim n-embd dim-emb word-vec-size" },
-    { "inner", "train", "d-ff ffn-dim dim-feedforward intermediate-size encoder-ffn-embed-dim transformer-dim-ffn transformer-ff" },
+    { "inner", "train", "d-ff ffn-dim dim-feedforward intermediate-size encoder-ffn-embed-dim transformer-dim-ffn "
+      "transformer-ff" },
     { "heads", "train", "n-heads n-head nhead num-heads num-attention-heads encoder-attention-heads transformer-heads" },
     { "layers", "train", "n-layers n-layer num-layers num-hidden-layers" },
     { "encoder-layers", "train", "enc-layers enc-depth num-encoder-layers" },

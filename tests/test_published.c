@@ -598,8 +598,8 @@ static void generates_greedily(void **state)
     qkv_model_free(m);
 }
 
-/* The tokenizer that GPT-2's files really have is one of the kinds that are trained here too, but without an <s>: the token that
- * the config calls the beginning must not come before a prompt. */
+/* The tokenizer that GPT-2's files really have is one of the kinds that are trained here too, but without an <s>: the token
+ * that the config calls the beginning must not come before a prompt. */
 static void prompts_of_byte_pairs_begin_with_nothing(void **state)
 {
     (void)state;

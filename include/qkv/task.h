@@ -178,10 +178,10 @@ typedef struct qkv_translation {
                            while it chooses id i, the last row while it chooses the end; NULL for an empty text */
 } qkv_translation;
 
-/* Results of one call; starts as zero, used again and again. */
 /* What bounds the tokens of a source: the options, learned positions, or max_position_embeddings of a published config.json. */
 typedef enum qkv_source_bound { QKV_BOUND_OPTION, QKV_BOUND_POSITIONS, QKV_BOUND_CONFIG } qkv_source_bound;
 
+/* Results of one call; starts as zero, used again and again. */
 typedef struct qkv_translations {
     int64_t n; /* texts */
     int n_best;

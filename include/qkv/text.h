@@ -271,14 +271,14 @@ typedef struct qkv_labelled_opts {
 } qkv_labelled_opts;
 
 /* Calls each(data, x) for every text of a file (plain or gzip) or folder; a status that is not OK ends it and is handed on.
- * Texts of nothing but white space (or with such a pair) are left out and counted as empty. A byte order mark at the start of
- * a file is no part of it, nor is an empty line of JSONL a text. A label may be a whole number or boolean in JSON. Where there
- * are pairs in TSV without a header, every line has one. FORMAT with file and line: a line without its columns or with others,
- * a column that is not in the header or is there twice, a quote that is open (the line it opens in), a JSON line that is not
- * an object or lacks a member, an empty label, a label with a TAB, a newline or a NUL; a folder without folders; LIMIT for a
- * file in a folder, or a quoted field, of more than 64 MiB; USAGE for NULL or a format that is none; UNSUPPORTED as in
- * qkv_text_start(); IO; MEMORY. What was read goes to *read (may be NULL): lines of the file, or files of the folder, which
- * then count as lines. */
+ * Texts of nothing but white space (or with such a pair) are left out and counted as empty. A byte order mark at the start of a
+ * file is no part of it, nor is an empty line of JSONL a text. A label may be a whole number or boolean in JSON. Where there
+ * are pairs in TSV without a header, every line has one.
+ * FORMAT with file and line: a line without its columns or with others, a column that is not in the header or is there twice, a
+ * quote that is open (the line it opens in), a JSON line that is not an object or lacks a member, an empty label, a label with
+ * a TAB, a newline or a NUL; a folder without folders; LIMIT for a file in a folder, or a quoted field, of more than 64 MiB;
+ * USAGE for NULL or a format that is none; UNSUPPORTED as in qkv_text_start(); IO; MEMORY. What was read goes to *read (may be
+ * NULL): lines of the file, or files of the folder, which then count as lines. */
 QKV_API qkv_status qkv_labelled_read(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,
                                      qkv_corpus_read *read);
 

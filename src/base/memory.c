@@ -7,8 +7,8 @@
 
 enum { LINE = 64, HUGE_PAGE = 2 << 20 };
 
-/* Small blocks lie inside what malloc gives, whose address is kept in front of them. posix_memalign cuts a block of its own
- * out of the heap each time and before glibc 2.38 never finds it again: a server would grow for as long as it runs. Sanitizers
+/* Small blocks lie inside what malloc gives, whose address is kept in front of them. posix_memalign cuts a block of its own out
+ * of the heap each time and before glibc 2.38 never finds it again: a server would grow for as long as it runs. Sanitizers
  * watch the ends of what they give themselves. */
 #if defined(__SANITIZE_ADDRESS__)
 static void *small_block(size_t bytes)
