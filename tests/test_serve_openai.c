@@ -221,11 +221,9 @@ static void a_model_has_a_place(void **state)
     static const struct {
         const char *path;
         int status;
-    } tries[] = { { "/v1/models/a%20model", 200 },
-                  { "/v1/models/%61%20model?x", 200 },
-                  { "/v1/models/a", 404 },
-                  { "/v1/models/a%20modelx", 404 },
-                  { "/v1/models/a+model", 404 } };
+    } tries[] = { { "/v1/models/a%20model", 200 },   { "/v1/models/%61%20model?x", 200 }, { "/v1/models/a", 404 },
+                  { "/v1/models/a%20modelx", 404 },  { "/v1/models/a+model", 404 },       { "/v1/models/a%20mode%", 404 },
+                  { "/v1/models/a%20model%00", 404 } };
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         reply r = get(port, tries[i].path);
         assert_int_equal(r.status, tries[i].status);
@@ -233,6 +231,25 @@ static void a_model_has_a_place(void **state)
             assert_string_equal(r.body, "{\"id\":\"a model\",\"object\":\"model\",\"created\":0,\"owned_by\":\"qkv\"}\n");
         free_reply(&r);
     }
+}
+
+/* A percent sign that no number follows is one. */
+static void a_name_may_have_a_percent_sign(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        int status;
+    } tries[] = {
+        { "/v1/models/a%4", 200 }, { "/v1/models/a%254", 200 }, { "/v1/models/a%04", 404 }, { "/v1/models/a%+4", 404 }
+    };
+    qkv_server *s = qkv_server_new(model, &(qkv_server_opts){ .name = "a%4" });
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        reply r = get(qkv_server_port(s), tries[i].path);
+        assert_int_equal(r.status, tries[i].status);
+        free_reply(&r);
+    }
+    qkv_server_free(s);
 }
 
 /* ---- pages elsewhere ---- */
@@ -373,6 +390,7 @@ int main(void)
         cmocka_unit_test(penalties_are_the_librarys),
         cmocka_unit_test(every_request_is_a_fresh_sample),
         cmocka_unit_test(a_model_has_a_place),
+        cmocka_unit_test(a_name_may_have_a_percent_sign),
         cmocka_unit_test(origins_are_let_in),
         cmocka_unit_test(what_is_no_origin_is_refused),
         cmocka_unit_test(every_request_is_told),

@@ -3,7 +3,8 @@
 
 #include "page.h"
 
-#include <stdio.h>
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *qkv__page_policy(void) { return qkv__explorer_policy; }
@@ -99,18 +100,21 @@ qkv_status qkv__serve_one_model(qkv__request *r)
     return QKV_OK;
 }
 
+/* The byte that a part of an address starts with, which may be written by its number as in "%20"; *used is how long it is. */
+static unsigned char byte_of_address(const char *part, size_t *used)
+{
+    bool is_number = *part == '%' && isxdigit((unsigned char)part[1]) && isxdigit((unsigned char)part[2]);
+    *used = is_number ? 3 : 1;
+    return (unsigned char)(is_number ? strtoul((char[]){ part[1], part[2], '\0' }, NULL, 16) : (unsigned char)*part);
+}
+
 /* The name as it is, or with signs written by their number, as clients put it into an address. */
 void qkv__check_model(qkv__request *r, const char *name)
 {
     const char *ours = r->server->name;
-    for (const char *c = name; *c; ours += *ours != '\0') {
-        unsigned sign = (unsigned char)*c;
-        int used = 0;
-        if (*c != '%' || sscanf(c, "%%%2x%n", &sign, &used) != 1 || used != 3) used = 1;
-        if (sign != (unsigned char)*ours || !sign) break;
-        c += used;
-        if (!*c && !ours[1]) return;
-    }
+    size_t used = 0;
+    for (; *ours && *name && byte_of_address(name, &used) == (unsigned char)*ours; ours++) name += used;
+    if (!*ours && !*name) return;
     qkv__refuse(r, MHD_HTTP_NOT_FOUND, "the model of this server is \"%s\"", r->server->name);
 }
 
