@@ -139,7 +139,7 @@ static void print_only_class(const group *g, int64_t i)
         return;
     }
     print_json_start(g, i, label);
-    printf(", \"sigmoid\": %.6f, \"logit\": %.6f}\n", sigmoid, logit);
+    printf(", \"sigmoid\": %.9g, \"logit\": %.9g}\n", sigmoid, logit); /* programs read them back */
 }
 
 static qkv_status print_classes(const group *g, int64_t i)

@@ -455,8 +455,10 @@ same "its sigmoid and its logit" "$(awk -v x="$logit" 'BEGIN { printf "relevance
 check "--all changes nothing" run 0 "" classify -m scorer --all
 same "one label" "$(awk -v x="$logit" 'BEGIN { printf "relevance\t%.6f\t%.6f", 1 / (1 + exp(-x)), x }')" "$(head -n 1 out)"
 run 0 "" classify -m scorer --json
-same "and as JSON" "$(awk -v x="$logit" 'BEGIN { printf "{\"line\": 1, \"label\": \"relevance\", \"sigmoid\": %.6f, \"logit\": %.6f}", 1 / (1 + exp(-x)), x }')" \
-    "$(head -n 1 out)"
+same "and as JSON" '{"line": 1, "label": "relevance", "sigmoid": N, "logit": N}' "$(head -n 1 out | sed 's/: [-0-9.e]*\([,}]\)/: N\1/g; s/: N, "label/: 1, "label/')"
+same "with all their digits" "" "$(head -n 1 out | tr -d ',}' | awk -v x="$logit" '
+    function differ(a, b) { return a - b > 1e-7 * (b < 0 ? -b : b) || b - a > 1e-7 * (b < 0 ? -b : b) }
+    differ($6, 1 / (1 + exp(-x))) || differ($8, x) { print x ": " $0 }')"
 printf 'relevance\tthe cat\n' >one.tsv
 refused "nothing to be right about" 5 "scorer has one label" classify -m scorer --eval one.tsv
 : >in
