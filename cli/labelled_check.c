@@ -72,8 +72,10 @@ static int shown_bytes(const char *label)
 
 static qkv_status many_labels(const labelled_look *k, const label_set *s, const char *path)
 {
-    return fail(QKV_FORMAT, "%s: %lld texts have %d different labels, such as \"%.*s\": is that the label's column? %s", path,
-                (long long)k->texts, s->n, shown_bytes(s->names[0]), s->names[0], swap_hint());
+    return fail(QKV_FORMAT,
+                "%s: %lld texts have %d different labels, such as \"%.*s\": is that the label's column? Then --label-column 1 "
+                "says so; %s",
+                path, (long long)k->texts, s->n, shown_bytes(s->names[0]), s->names[0], swap_hint());
 }
 
 /* ---- the verdict ---- */
@@ -102,13 +104,16 @@ static void warn_of_labelled(const labelled_look *k, const label_set *s, const c
                 shown_bytes(s->names[0]), s->names[0]);
 }
 
+/* Only TSV has its label in a column that nobody named. */
+static bool is_guessed(const labelled_look *k) { return !labelled.label_column && (k->starts_at_1 || labelled.header); }
+
 qkv_status check_labelled(const labelled_look *k, const label_set *s, const char *path, bool quiet)
 {
     enum { ENOUGH = 20 }; /* fewer texts may well have a label each */
     int first = k->starts_at_1 ? find_label(s, k->first_label) : -1;
     bool is_alone = first >= 0 && s->counts[first] == 1;
     if (is_alone && is_header_word(k->first_text)) return header_found(k, path);
-    if (k->texts >= ENOUGH && 2 * (int64_t)s->n > k->texts) return many_labels(k, s, path);
+    if (is_guessed(k) && k->texts >= ENOUGH && 2 * (int64_t)s->n > k->texts) return many_labels(k, s, path);
     if (!quiet) warn_of_labelled(k, s, path, is_alone);
     return QKV_OK;
 }

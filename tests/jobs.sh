@@ -282,6 +282,13 @@ tail -n +2 thousands.tsv >headless.tsv
 refused "before they are counted to the end" 4 "10000 different labels" $train --train headless.tsv
 same "nothing was trained" "" "$(ls no 2>/dev/null)"
 refused "columns of a CSV by other names" 4 "--label-column and --text-column choose columns" $train --train train.csv --text-column words
+awk 'BEGIN { for (i = 0; i < 24; i++) print "class" i % 13 "\ta text of class " i % 13 }' >few.tsv
+refused "labels for more than half of the texts" 4 "Then --label-column 1 says so" $train --train few.tsv
+contains "are what they are where it is said" "$(classes --train few.tsv --label-column 1)" "classes     13: class0 (2)"
+(echo label,text; tr '\t' , <few.tsv) >few.csv
+contains "or has a name" "$(classes --train few.csv)" "classes     13: class0 (2)"
+while read -r label text; do mkdir -p "few/$label"; echo "$text" >"few/$label/$(ls "few/$label" | wc -l).txt"; done <few.tsv
+contains "or is a folder" "$(classes --train few)" "classes     13: class0 (2)"
 (echo 'Klasse	der Text'; cat train.tsv) >maybe.tsv
 check "what may be a header is told" run 0 'the label "Klasse" of line 1 occurs nowhere else: if line 1 is a header, give --header' \
     train classify $size --steps 2 --train maybe.tsv --out maybe
