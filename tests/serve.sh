@@ -90,8 +90,8 @@ if [ "${3-none}" != none ] || [ ! -r /proc/self/status ]; then
 else
     start -m pair --port 0
     texts=$(yes "\"$(printf 'the cat sat on the mat %.0s' $(seq 25))\"" | head -64 | paste -sd,)
-    body="{\"input\":[$texts]}"
-    embed() { ask "$port" 'POST /v1/embeddings' "Content-Type: application/json\r\nContent-Length: ${#body}\r\n" "$body"; }
+    burst="{\"input\":[$texts]}"
+    embed() { ask "$port" 'POST /v1/embeddings' "Content-Type: application/json\r\nContent-Length: ${#burst}\r\n" "$burst"; }
     embed >/dev/null # threads and their tables stay
     before=$(resident)
     for i in $(seq 24); do
