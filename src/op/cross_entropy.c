@@ -94,9 +94,8 @@ qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *targets, c
     qkv_tape *t = qkv__operands("cross_entropy", 1, &logits);
     if (!t) return NULL;
     if (!opts) opts = &defaults;
-    if (!logits->ndim || !targets)
-        return qkv__error(t, QKV_USAGE, "cross_entropy: %s",
-                          targets ? "the logits have no dimension of classes" : "there are no targets");
+    if (!logits->ndim) return qkv__error(t, QKV_USAGE, "cross_entropy: the logits have no dimension of classes");
+    if (!targets && qkv__rows(logits)) return qkv__error(t, QKV_USAGE, "cross_entropy: there are no targets");
     if (!(opts->smoothing >= 0 && opts->smoothing < 1))
         return qkv__error(t, QKV_USAGE, "cross_entropy: the smoothing is %g, it must be in 0 <= s < 1",
                           (double)opts->smoothing);

@@ -84,7 +84,7 @@ qkv_tensor *qkv_permute(qkv_tensor *x, const int *order)
 {
     qkv_tape *t = qkv__operands("permute", 1, &x);
     if (!t) return NULL;
-    if (!order || !is_order(x->ndim, order))
+    if ((x->ndim && !order) || !is_order(x->ndim, order))
         return qkv__error(t, QKV_USAGE, "permute: the order must name each of the %d dimensions of %s once", x->ndim,
                           QKV_TEXT(x));
     work w = work_for(x, order);
