@@ -24,6 +24,12 @@ static int32_t throw(dice * d, int64_t below)
     return (int32_t)((d->state >> 8) % (uint32_t)below);
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { IS_SANITIZED = 1 };
+#else
+enum { IS_SANITIZED = 0 };
+#endif
+
 enum { VOCABULARY = 11, MOST = 240, SOURCE = 40, ROWS = 6 };
 
 static const qkv_transformer_opts small = { .vocabulary = VOCABULARY, .decoder_layers = 2, .dim = 24, .heads = 2, .inner = 32 };
@@ -159,6 +165,7 @@ static void everything_has_the_bits_of_a_whole_forward(void **state)
     (void)state;
     const char *isa, *now = qkv_isa();
     for (int i = 0; (isa = qkv_isa_available(i)); i++) {
+        if (IS_SANITIZED && strcmp(isa, now)) continue; /* ten times as slow there */
         assert_int_equal(qkv_set_isa(isa), QKV_OK);
         for (int kind = 0; kind < KINDS; kind++) play_with(kind);
     }

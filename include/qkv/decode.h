@@ -23,8 +23,8 @@ typedef struct qkv_session_opts {
     int keep_hidden;    /* 1: qkv_session_hidden() gives the states between the layers; the same */
 } qkv_session_opts;
 
-/* A session without rows; the model must outlive it. NULL on error: USAGE for NULL, MEMORY. You own it. NULL opts means all
- * zero. */
+/* A session without rows; the model must outlive all calls but the last, qkv_session_free(). NULL on error: USAGE for NULL,
+ * MEMORY. You own it. NULL opts means all zero. */
 QKV_API qkv_session *qkv_session_new(const qkv_model *m, const qkv_session_opts *opts);
 QKV_API void qkv_session_free(qkv_session *s);
 

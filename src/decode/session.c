@@ -40,13 +40,13 @@ struct qkv_session {
     size_t states_bytes;
     qkv_tensor *logits;  /* on the tape */
     uint8_t *heads_off;  /* (layers, 2, heads); NULL: none */
+    int64_t n_heads_off; /* of them, and the model's dim: the model may be gone when the session is freed */
+    int64_t dim;
     float *sinusoid;     /* rows of dim, as many as were wanted so far */
     int64_t n_sinusoids; /* positions of it */
 };
 
 static const qkv__stack *decoder_of(const qkv_session *s) { return &s->x->stacks[QKV__DECODER]; }
-
-static size_t heads_off_bytes(const qkv_session *s) { return (size_t)(2 * decoder_of(s)->n * s->x->o.heads); }
 
 /* ---- rows ---- */
 
@@ -106,6 +106,8 @@ qkv_session *qkv_session_new(const qkv_model *m, const qkv_session_opts *opts)
     qkv_session *s = qkv__alloc_zero(sizeof *s);
     if (!s) return NULL;
     s->x = x;
+    s->dim = x->o.dim;
+    s->n_heads_off = 2 * x->stacks[QKV__DECODER].n * x->o.heads;
     if (opts) s->o = *opts;
     const qkv__layer *first = decoder_of(s)->layers;
     if (first) set_cache(&s->self, decoder_of(s)->n, &first->self);
@@ -125,8 +127,8 @@ void qkv_session_free(qkv_session *s)
     replace_rows(s, NULL, 0);
     qkv__cache_trim(&s->self);
     qkv__cache_trim(&s->cross);
-    if (s->heads_off) qkv__release(s->heads_off, heads_off_bytes(s));
-    qkv__release(s->sinusoid, sizeof(float) * (size_t)(s->n_sinusoids * s->x->o.dim));
+    qkv__release(s->heads_off, (size_t)s->n_heads_off);
+    qkv__release(s->sinusoid, sizeof(float) * (size_t)(s->n_sinusoids * s->dim));
     qkv__release(s->states, s->states_bytes);
     qkv_tape_free(s->tape);
     qkv_tape_free(s->encoder_tape);
@@ -578,7 +580,7 @@ qkv_status qkv_session_switch_head(qkv_session *s, qkv_session_side side, int la
 {
     if (!has_layer(s, side, layer) || head < 0 || head >= s->x->o.heads)
         return qkv__fail(QKV_USAGE, "session: there is no head %d in layer %d", head, layer);
-    if (!s->heads_off && !(s->heads_off = qkv__alloc_zero(heads_off_bytes(s)))) return QKV_MEMORY;
+    if (!s->heads_off && !(s->heads_off = qkv__alloc_zero((size_t)s->n_heads_off))) return QKV_MEMORY;
     s->heads_off[(2 * layer + (int)side) * s->x->o.heads + head] = !on;
     return QKV_OK;
 }

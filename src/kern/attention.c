@@ -159,16 +159,18 @@ void NAME(attend_show)(const qkv__attention *x, int64_t b, int64_t h, int64_t fr
             int64_t n = qkv__min(BK, x->tk - j0);
             rows_times_panel(k + j0 * x->k_rows.row, x->k_rows.row, n, x->dk, queries + p * NR * x->dk, raw);
             float scale = masked_scores(&w, p, j0, n, queries + p * NR * x->dk, s);
+            float largest[NR] = { 0 };
             for (int64_t i = 0; i < panel_rows(&w, p); i++) {
                 int64_t row = (b * x->heads + h) * x->tq + from + p * NR + i;
+                largest[i] = x->largest[row];
                 for (int64_t j = 0; j < n; j++) {
-                    float scaled = s[j * NR + i] * scale, weight = scaled - x->largest[row];
-                    s[j * NR + i] = weight;
                     if (x->scores) x->scores[row * x->tk + j0 + j] = raw[j * NR + i];
-                    if (x->scaled) x->scaled[row * x->tk + j0 + j] = scaled;
+                    if (x->scaled) x->scaled[row * x->tk + j0 + j] = s[j * NR + i] * scale;
                 }
             }
-            for (int64_t i = 0; x->weights && i < n * NR; i += W) store(s + i, vexp(load(s + i)));
+            /* as vectors, whose sums every compiler fuses alike: paged.c has the same line */
+            for (int64_t i = 0; x->weights && i < n * NR; i += W)
+                store(s + i, vexp(load(s + i) * scale - load(largest + i % NR)));
             for (int64_t i = 0; x->weights && i < panel_rows(&w, p); i++) {
                 int64_t row = (b * x->heads + h) * x->tq + from + p * NR + i;
                 for (int64_t j = 0; j < n; j++) x->weights[row * x->tk + j0 + j] = s[j * NR + i] * x->inverse[row];

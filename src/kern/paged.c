@@ -77,7 +77,7 @@ static float absorb_query(float *s, int64_t n, float scale, float *largest, floa
     for (int64_t j = 0; j < whole; j += W) store(s + j, vexp(load(s + j) * scale - base));
     for (int64_t j = 0; j < n; j++) total += s[j];
     *largest = top[0];
-    *sum = *sum * ratio[0] + total;
+    *sum = (set1(*sum) * ratio + set1(total))[0]; /* a scalar need not be fused as a vector is */
     return ratio[0];
 }
 
@@ -130,7 +130,7 @@ static void show_query(const head *w, int64_t i, float largest, float sum)
     for (int64_t j0 = 0; j0 < end; j0 += BK) {
         int64_t n = qkv__min(BK, end - j0);
         query_scores(w, j0, n, w->q + i * x->q_row, s);
-        for (int64_t j = 0; j < n; j += W) store(s + j, vexp(load(s + j) * x->scale - largest));
+        for (int64_t j = 0; j < n; j += W) store(s + j, vexp(load(s + j) * x->scale - set1(largest)));
         for (int64_t j = 0; j < n; j++) out[j0 + j] = s[j] * inverse;
     }
     for (int64_t j = end; j < x->keys; j++) out[j] = 0;
