@@ -98,7 +98,6 @@ static void completions_end_when_their_clients_leave(void **state)
     leave_all("/v1/completions", "{\"prompt\":\"the\",\"max_tokens\":4096,\"temperature\":0,\"stream\":true}", small);
 }
 
-/* Sources of many tokens, whose translations may have twice as many. */
 static void keep_last(void *data, const qkv_access *a) { *(qkv_access *)data = *a; }
 
 /* What was made of an answer before its client left was not sent, and is not told. */
@@ -116,41 +115,36 @@ static void nothing_is_told_of_an_answer_that_was_not_sent(void **state)
     assert_int_equal(last.bytes, 0);
 }
 
-static void translations_end_when_their_clients_leave(void **state)
+/* leave_all() with a request of many long texts: `head`, the texts, and the end of the list and the object. */
+static void leave_with_texts(const char *path, const char *head, int texts, int letters, const char *small)
 {
-    enum { TEXTS = 32, LETTERS = 200 };
-    char *large = malloc(TEXTS * (LETTERS + 8) + 100);
-    (void)state;
+    char *large = malloc(strlen(head) + (size_t)(texts * (letters + 3)) + 3);
     assert_non_null(large);
-    int n = sprintf(large, "{\"source\":\"source\",\"target\":\"target\",\"q\":[");
-    for (int i = 0; i < TEXTS; i++) {
+    int n = sprintf(large, "%s", head);
+    for (int i = 0; i < texts; i++) {
         n += sprintf(large + n, "%s\"", i ? "," : "");
-        memset(large + n, 'x', LETTERS);
-        n += LETTERS;
+        memset(large + n, 'x', (size_t)letters);
+        n += letters;
         n += sprintf(large + n, "\"");
     }
     strcpy(large + n, "]}");
-    leave_all("/translate", large, "{\"source\":\"source\",\"target\":\"target\",\"q\":\"I love you\"}");
+    leave_all(path, large, small);
     free(large);
+}
+
+/* Sources of many tokens, whose translations may have twice as many. */
+static void translations_end_when_their_clients_leave(void **state)
+{
+    (void)state;
+    leave_with_texts("/translate", "{\"source\":\"source\",\"target\":\"target\",\"q\":[", 32, 200,
+                     "{\"source\":\"source\",\"target\":\"target\",\"q\":\"I love you\"}");
 }
 
 /* A step is a batch of the encoder: texts of several lengths make several. */
 static void embeddings_end_when_their_clients_leave(void **state)
 {
-    enum { TEXTS = 64, LETTERS = 600 };
-    char *large = malloc(TEXTS * (LETTERS + 8) + 100);
     (void)state;
-    assert_non_null(large);
-    int n = sprintf(large, "{\"input\":[");
-    for (int i = 0; i < TEXTS; i++) {
-        n += sprintf(large + n, "%s\"", i ? "," : "");
-        memset(large + n, 'x', LETTERS);
-        n += LETTERS;
-        n += sprintf(large + n, "\"");
-    }
-    strcpy(large + n, "]}");
-    leave_all("/v1/embeddings", large, "{\"input\":\"the cat\"}");
-    free(large);
+    leave_with_texts("/v1/embeddings", "{\"input\":[", 64, 600, "{\"input\":\"the cat\"}");
 }
 
 /* ---- those who take much ---- */
