@@ -1,7 +1,7 @@
 /* attention_maps.c: which heads are looked at, and their weights. */
 #include "attention_maps.h"
 
-#include "heatmap.h"
+#include "term/heatmap.h"
 #include "options.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* cmd_example.c: qkv example: data to try the jobs on, made by grammars. */
-#include "grammar.h"
+#include "../examples/data/grammar.h"
 #include "options.h"
 #include "results.h"
-#include "sentiment.h"
-#include "toy_language.h"
+#include "../examples/data/sentiment.h"
+#include "../examples/data/toy_language.h"
 
 #include <errno.h>
 #include <limits.h>

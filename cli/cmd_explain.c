@@ -2,7 +2,7 @@
 #include "arrays.h"
 #include "options.h"
 #include "streams.h"
-#include "walk.h"
+#include "../learn/walk.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* cmd_learn.c: qkv learn: lessons about attention. */
-#include "lesson.h"
+#include "../learn/lesson.h"
 #include "options.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* cmd_line.c: qkv line: gradient descent on the smallest model there is, y = w x + b. */
-#include "line_fit.h"
+#include "../learn/line_fit.h"
 #include "options.h"
 #include "streams.h"
 

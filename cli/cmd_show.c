@@ -1,5 +1,5 @@
 /* cmd_show.c: qkv show: tables of positions, the flow of attention, the curves of a training, arrays. */
-#include "heatmap.h"
+#include "term/heatmap.h"
 #include "options.h"
 
 #include <ctype.h>

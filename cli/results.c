@@ -1,7 +1,7 @@
 /* results.c: what a command computed, printed or written. */
 #include "results.h"
 #include "options.h"
-#include "print.h"
+#include "term/print.h"
 
 #include <stdio.h>
 #include <stdlib.h>

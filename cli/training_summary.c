@@ -2,7 +2,7 @@
 #include "training.h"
 
 #include "labelled.h"
-#include "print.h"
+#include "term/print.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* translations.c: translations as lines, as JSON or with heatmaps. */
 #include "translations.h"
 
-#include "heatmap.h"
+#include "term/heatmap.h"
 #include "json.h"
 #include "options.h"
 

@@ -7,7 +7,7 @@ check "the project keeps its layers" "$layers" "$1"
 
 # wrong NAME FILE LINE: a project with this line in this file is refused.
 wrong() {
-    rm -rf "$folder/src" "$folder/cli"
+    rm -rf "$folder/src" "$folder/cli" "$folder/learn"
     mkdir -p "$folder/$(dirname "$2")" "$folder/src/base" "$folder/cli"
     echo '#include "a.h"' | tee "$folder/src/base/right.c" >"$folder/cli/right.c"
     check "before: $1" "$layers" "$folder"
@@ -18,8 +18,11 @@ wrong "io may not include op" src/io/a.c '#include "../op/op.h"'
 wrong "base may not include a public header above it" src/base/a.c '#include <qkv/op.h>'
 wrong "kern may not include all of qkv" src/kern/a.h '  #  include <qkv/qkv.h>'
 wrong "nn may not include kern" src/nn/a.c '#include "../kern/kern.h"'
-wrong "an include may not leave src" src/op/a.c '#include "../../cli/print.h"'
+wrong "an include may not leave src" src/op/a.c '#include "../../cli/term/print.h"'
 wrong "cli may not look inside" cli/a.c '#include "../src/base/file.h"'
+wrong "lessons may not look inside" learn/a.c '#include "../src/nn/layer.h"'
+wrong "the terminal knows no lessons" cli/term/a.c '#include "../../learn/lesson.h"'
+wrong "scores know no models" src/score/a.c '#include "../model/config.h"'
 wrong "a folder without a row" src/utils/a.c 'int x;'
 wrong "a source outside the layers" src/a.c 'int x;'
 finish

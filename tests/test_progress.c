@@ -1,5 +1,5 @@
 /* test_progress.c: the line that tells how far a training is, drawn on a terminal of the test's own. */
-#include "../cli/print.h"
+#include "../cli/term/print.h"
 #include "../cli/training.h"
 
 #include <pty.h>

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "task/sample.h"
-#include "task/stream.h"
+#include "decode/sample.h"
+#include "decode/stream.h"
 
 enum { IDS = 10, DRAWS = 100000 };
 

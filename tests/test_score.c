@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
-#include "task/score_words.h"
+#include "score/score_words.h"
 
 #include <qkv/qkv.h>
 

@@ -7,7 +7,7 @@
 
 #include "failing.h"
 #include "lcg.h"
-#include "text/tokenizer.h"
+#include "token/tokenizer.h"
 
 #include <qkv/qkv.h>
 

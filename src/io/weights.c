@@ -2,7 +2,7 @@
 #include "weights.h"
 
 #include "../base/size.h"
-#include "complaint.h"
+#include "error_list.h"
 #include "json.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include "../base/pool.h"
 #include "../base/size.h"
-#include "../io/complaint.h"
+#include "../io/error_list.h"
 #include "../op/types.h"
 #include "../tensor/tape.h"
 

@@ -2,7 +2,7 @@
 #include "export.h"
 
 #include "../io/json.h"
-#include "facts.h"
+#include "model_info.h"
 
 #include <stdio.h>
 

@@ -5,9 +5,9 @@
 #include "../io/number.h"
 #include "../op/types.h"
 #include "bind.h"
-#include "carry.h"
+#include "copy_tokenizer_files.h"
 #include "export.h"
-#include "facts.h"
+#include "model_info.h"
 #include "no_folder.h"
 
 #include <stdio.h>
@@ -339,7 +339,6 @@ qkv_status qkv_model_save_as(const qkv_model *m, const char *path, const char *t
     if (!family && strcmp(type, QKV__OWN_TYPE))
         return qkv__fail(QKV_UNSUPPORTED, "there is no family \"%.60s\": there are %s", type, qkv__family_names());
     const char *problem = family ? family->missing(qkv_transformer_options(m->transformer)) : NULL;
-    if (problem)
-        return qkv__fail(QKV_UNSUPPORTED, "the model cannot be saved as %s, which differs from it: %s", type, problem);
+    if (problem) return qkv__fail(QKV_UNSUPPORTED, "the model cannot be saved as %s, which differs from it: %s", type, problem);
     return save_as(m, path, family);
 }

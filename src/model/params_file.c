@@ -2,7 +2,7 @@
 #include "params_file.h"
 
 #include "../base/size.h"
-#include "../io/complaint.h"
+#include "../io/error_list.h"
 #include "../tensor/tape.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* ffn.c: the feed-forward layer, max(0, x W1 + b1) W2 + b2 in the paper (equation 2). */
 #include "params.h"
 
-#include "../op/over.h"
+#include "../op/inplace.h"
 #include "../tensor/tape.h"
 
 qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *o)

@@ -1,5 +1,5 @@
 /* activations.c: y = f(x), element by element: relu, gelu (two forms), silu, tanh, sigmoid. */
-#include "share.h"
+#include "parallel_for.h"
 
 typedef void map_kernel(float *y, const float *x, int64_t n);
 typedef void slope_kernel(float *dx, const float *x, const float *dy, int64_t n);

@@ -2,7 +2,7 @@
  * that query i may see, and the sum of their values. One row of weights at a time, computed again in backward: nothing T x T
  * unless it is asked for. */
 #include "mask.h"
-#include "share.h"
+#include "parallel_for.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* affine.c: y = x w^T + b.   dx = dy w,   dw = dy^T x,   db = the sum of dy's rows */
 #include "product.h"
-#include "share.h"
+#include "parallel_for.h"
 #include "types.h"
 
 typedef struct columns {

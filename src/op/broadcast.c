@@ -3,7 +3,7 @@
  * Neighbouring dimensions in which neither operand changes its step are merged first: equal shapes become one long run, a bias
  * added to (B,T,D) becomes B*T rows of D. Left are rows of the last merged dimension, in which an operand either steps by 1
  * or stands still. */
-#include "share.h"
+#include "parallel_for.h"
 
 enum { A, B, OPERANDS };
 

@@ -1,7 +1,7 @@
 /* cross_entropy.c: softmax and the cross-entropy against classes in one.
  *   loss_i = -(1-s) log p[target] - s/K sum_k log p[k] = L - (1-s) d[target] - s/K sum_k d[k]
  * where d = x - max x and L = log sum exp(d): the probabilities are never stored. */
-#include "share.h"
+#include "parallel_for.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* dropout.c: in training, each value is zeroed with probability p, the others multiplied by 1/(1-p). Backward draws the same
  * numbers again: nothing is kept but their key. */
-#include "over.h"
-#include "share.h"
+#include "inplace.h"
+#include "parallel_for.h"
 
 typedef struct drops {
     qkv__key key;

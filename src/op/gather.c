@@ -1,5 +1,5 @@
 /* gather.c: y[i, :] = table[ids[i], :], an embedding. */
-#include "share.h"
+#include "parallel_for.h"
 #include "types.h"
 
 typedef struct rows_taken {

@@ -1,5 +1,5 @@
 /* kl_divergence.c: KL(target || exp(log_p)) = sum target (log target - log_p) / rows; the target is a constant. */
-#include "share.h"
+#include "parallel_for.h"
 
 typedef struct work {
     float *dx;

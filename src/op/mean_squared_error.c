@@ -1,5 +1,5 @@
 /* mean_squared_error.c: the mean of (a - b)^2. */
-#include "share.h"
+#include "parallel_for.h"
 
 typedef struct work {
     float *grad;

@@ -2,7 +2,7 @@
  *   layer norm  v = (x - mean) / sqrt(var + eps),   y = v gain + bias
  *   RMS norm    v = x / sqrt(mean(x^2) + eps),      y = v gain
  * Forward keeps the numbers of each row that give v (see kernels.def). */
-#include "share.h"
+#include "parallel_for.h"
 
 enum { X, GAIN, BIAS };
 

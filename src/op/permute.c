@@ -1,5 +1,5 @@
 /* permute.c: dimensions in another order; the values move. */
-#include "share.h"
+#include "parallel_for.h"
 
 typedef struct work {
     int ndim;

@@ -1,5 +1,5 @@
 /* rotary.c: rotary positions (Su et al. 2021): in every head, pair i of the vector at position p turns by p * frequency_i. */
-#include "share.h"
+#include "parallel_for.h"
 
 #include <math.h>
 

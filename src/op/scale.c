@@ -1,5 +1,5 @@
 /* scale.c: y = factor x. */
-#include "share.h"
+#include "parallel_for.h"
 
 typedef struct work {
     float *y;

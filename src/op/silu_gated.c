@@ -1,5 +1,5 @@
 /* silu_gated.c: y = silu(gate) x, the gated unit of Llama's feed-forward. */
-#include "share.h"
+#include "parallel_for.h"
 
 typedef struct work {
     float *y, *dgate, *dx;

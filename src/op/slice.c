@@ -1,5 +1,5 @@
 /* slice.c: a part of one dimension, and parts put together along one. */
-#include "share.h"
+#include "parallel_for.h"
 
 /* Copies `outer` runs of `run` values; or adds them. */
 typedef struct work {

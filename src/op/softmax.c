@@ -1,5 +1,5 @@
 /* softmax.c: softmax and its logarithm along the last dimension. */
-#include "share.h"
+#include "parallel_for.h"
 
 typedef void rows_kernel(float *y, const float *x, int64_t rows, int64_t n);
 typedef void rows_grad_kernel(float *dx, const float *y, const float *dy, int64_t rows, int64_t n);

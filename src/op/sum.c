@@ -1,5 +1,5 @@
 /* sum.c: sums and means of everything, or over one dimension. */
-#include "share.h"
+#include "parallel_for.h"
 
 /* ---- of everything ---- */
 

@@ -1,6 +1,6 @@
 /* attention.c: POST /attention: a text, what the model makes of it, and what its heads attend to. */
 #include "../task/frame.h"
-#include "attended.h"
+#include "attention_capture.h"
 #include "server.h"
 
 #include <string.h>

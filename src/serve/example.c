@@ -1,7 +1,7 @@
 /* example.c: a text to begin with, in a language that the model's tokenizer knows: the page opens with it. */
 #include "server.h"
 
-#include "../text/tokenizer.h"
+#include "../token/tokenizer.h"
 
 #include <string.h>
 

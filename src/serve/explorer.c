@@ -1,5 +1,5 @@
 /* explorer.c: the explorer page as a file that holds its data. */
-#include "attended.h"
+#include "attention_capture.h"
 #include "page.h"
 #include "server.h"
 

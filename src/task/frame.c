@@ -2,8 +2,8 @@
 #include "frame.h"
 
 #include "../base/size.h"
-#include "../text/pipeline.h"
-#include "../text/tokenizer.h"
+#include "../token/pipeline.h"
+#include "../token/tokenizer.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
 #include "../base/size.h"
 #include "../text/buffer.h"
 #include "frame.h"
-#include "sample.h"
-#include "stream.h"
+#include "../decode/sample.h"
+#include "../decode/stream.h"
 
 #include <math.h>
 #include <string.h>

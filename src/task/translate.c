@@ -5,7 +5,7 @@
 #include "../base/size.h"
 #include "../text/buffer.h"
 #include "frame.h"
-#include "search.h"
+#include "../decode/search.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,33 @@
+/* print.h: tables of numbers for people. */
+#ifndef QKV_TERM_PRINT_H
+#define QKV_TERM_PRINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Columns that UTF-8 text takes on a terminal: an East Asian character takes two. */
+int display_width(const char *text);
+
+/* Columns of the terminal that standard output is; else what COLUMNS says, or 80. 24 at least. */
+int terminal_width(void);
+
+/* Prints a name and spaces that fill it up to width columns, before it when right. */
+void print_name(const char *name, int width, bool right);
+
+/* Names of rows or columns: names[i], or prefix and number where there are none. */
+typedef struct labels {
+    const char *const *names;
+    const char *prefix;
+} labels;
+
+typedef struct table {
+    const float *values; /* row-major */
+    int64_t rows, columns;
+    labels row, column;
+    int decimals;
+    bool sums; /* a last column with the sum of each row */
+} table;
+
+void print_table(const table *t);
+
+#endif

@@ -1,0 +1,163 @@
+/* progress.c: how far a training is: one line of a terminal, drawn again and again, or plain lines elsewhere. */
+#include "print.h"
+#include "../training.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LEAST_BAR = 10, MOST_BAR = 20, GAP = 2, USUAL_COLUMNS = 80 };
+
+double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- the pieces of a line ---- */
+
+enum { BAR, PERCENT, EPOCH, STEP, LOSS, RATE, SPEED, LEFT, PIECES };
+
+typedef struct progress_line {
+    char text[PIECES][96];
+    bool is_shown[PIECES];
+} progress_line;
+
+void format_duration(char text[32], double seconds)
+{
+    long s = (long)(seconds + 0.5);
+    if (s < 60) snprintf(text, 32, "%ld s", s);
+    else if (s < 3600) snprintf(text, 32, "%ld min %02ld s", s / 60, s % 60);
+    else snprintf(text, 32, "%ld h %02ld min", s / 3600, s / 60 % 60);
+}
+
+/* "step 12/30", or "step 12" without a limit */
+static void format_of(char *text, size_t room, const char *name, int64_t n, int64_t of)
+{
+    if (of) snprintf(text, room, "%s %lld/%lld", name, (long long)n, (long long)of);
+    else snprintf(text, room, "%s %lld", name, (long long)n);
+}
+
+static void format_bar(char *text, double done, int cells)
+{
+    int full = (int)(done * cells);
+    *text++ = '[';
+    for (int i = 0; i < cells; i++) *text++ = i < full ? '=' : i == full ? '>' : ' ';
+    strcpy(text, "]");
+}
+
+static void format_pieces(progress_line *l, const progress_state *s)
+{
+    const size_t room = sizeof l->text[0];
+    char left[32];
+    memset(l, 0, sizeof *l);
+    format_bar(l->text[BAR], s->done, LEAST_BAR);
+    /* The last percent is not there before the last step; a share such as 0.29 may be a little below itself. */
+    snprintf(l->text[PERCENT], room, "%3.0f%%", floor(100 * s->done + 1e-9));
+    format_of(l->text[EPOCH], room, "epoch", s->epoch, s->epochs);
+    format_of(l->text[STEP], room, "step", s->step, s->steps);
+    snprintf(l->text[LOSS], room, "loss %.3f", s->loss);
+    snprintf(l->text[RATE], room, "lr %.2e", s->lr);
+    snprintf(l->text[SPEED], room, "%.0f %s/s", s->tokens_per_second, s->unit);
+    if (s->seconds_left < 0) return;
+    format_duration(left, s->seconds_left);
+    snprintf(l->text[LEFT], room, "%s left", left);
+}
+
+/* Shows the pieces that matter most, as many as there is room for; the bar grows into what is left. */
+static void fit_pieces(progress_line *l, int columns, double done)
+{
+    static const int by_weight[PIECES] = { PERCENT, STEP, LEFT, LOSS, BAR, EPOCH, SPEED, RATE };
+    int left = columns + GAP; /* each piece is counted with a gap, and the first one has none */
+    for (int i = 0; i < PIECES; i++) {
+        const char *text = l->text[by_weight[i]];
+        int taken = GAP + display_width(text);
+        if (!*text || taken > left) continue;
+        l->is_shown[by_weight[i]] = true;
+        left -= taken;
+    }
+    int cells = LEAST_BAR + left;
+    if (l->is_shown[BAR]) format_bar(l->text[BAR], done, cells < MOST_BAR ? cells : MOST_BAR);
+}
+
+static void join_pieces(const progress_line *l, char *line, size_t room)
+{
+    size_t used = 0;
+    *line = '\0'; /* of a window that is too narrow for any */
+    for (int i = 0; i < PIECES && used < room; i++)
+        if (l->is_shown[i]) used += (size_t)snprintf(line + used, room - used, "%s%s", used ? "  " : "", l->text[i]);
+}
+
+/* ---- on a terminal ---- */
+
+/* Asked before every drawing: a window may have changed. */
+static int terminal_columns(void)
+{
+    struct winsize size;
+    return !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : USUAL_COLUMNS;
+}
+
+progress start_progress(void)
+{
+    const char *terminal = getenv("TERM");
+    return (progress){ .bar = isatty(STDERR_FILENO) && terminal && *terminal && strcmp(terminal, "dumb") };
+}
+
+void wipe_progress(progress *p)
+{
+    if (p->is_drawn) fputs("\r\033[K", stderr);
+    p->is_drawn = false;
+}
+
+/* The last column stays free: some terminals begin a new line as soon as it is taken. */
+static void draw_line(progress *p, progress_line *l, double done)
+{
+    char line[1024], drawing[1040];
+    fit_pieces(l, terminal_columns() - 1, done);
+    join_pieces(l, line, sizeof line);
+    snprintf(drawing, sizeof drawing, "\r%s\033[K", line);
+    fputs(drawing, stderr); /* at once: a half-drawn line flickers */
+    p->is_drawn = true;
+}
+
+/* ---- for the training ---- */
+
+static void print_line(progress_line *l)
+{
+    char line[1024];
+    for (int i = EPOCH; i < PIECES; i++) l->is_shown[i] = *l->text[i];
+    join_pieces(l, line, sizeof line);
+    fprintf(stderr, "%s\n", line);
+}
+
+void show_progress(progress *p, const progress_state *s)
+{
+    progress_line line;
+    double now = seconds_now();
+    if (training.quiet) return;
+    if (p->bar ? now - p->drawn_at < 0.2 && !s->is_last
+               : (s->step % training.log_every && !s->is_last) || p->line_step == s->step)
+        return;
+    p->drawn_at = now;
+    p->line_step = s->step;
+    format_pieces(&line, s);
+    if (p->bar) draw_line(p, &line, s->done);
+    else print_line(&line);
+}
+
+void say_line(progress *p, const char *format, ...)
+{
+    va_list args;
+    if (training.quiet) return;
+    wipe_progress(p);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}

@@ -1,0 +1,41 @@
+/* lesson.h: lessons about attention, in the terminal, with numbers that the library computes while they run. */
+#ifndef QKV_LEARN_LESSON_H
+#define QKV_LEARN_LESSON_H
+
+#include "../cli/term/language.h"
+
+#include <qkv/qkv.h>
+
+#include <stdbool.h>
+
+typedef struct lesson {
+    const char *name;              /* what is typed after "qkv learn" */
+    const char *title;             /* N_() */
+    qkv_status (*run)(void);       /* prints it; has reported its error when it gives one */
+    const char *question, *answer; /* N_(); shown at the end, the answer with --answer */
+} lesson;
+
+extern const lesson lesson_by_hand, lesson_scaling, lesson_masks, lesson_heads, lesson_cross, lesson_positions, lesson_parts,
+    lesson_optimizers, lesson_additive, lesson_costs, lesson_imdb;
+
+/* Prints a paragraph, broken into lines of at most 78 columns (Chinese characters take two, and break anywhere), and an empty
+ * line after it; and a heading. The format is translated by the caller. */
+void say(const char *format, ...) QKV_PRINTF(1, 2);
+void say_heading(const char *text);
+
+/* Where pictures go; makes the folder. Reports its error: IO. */
+qkv_status set_picture_folder(const char *folder);
+
+/* DIR/NAME.png when pictures were asked for with -o, else NULL. Valid until the next call. After drawing, tell_picture(path)
+ * prints where it is. */
+const char *picture_path(const char *name);
+void tell_picture(const char *path);
+
+/* Draw to picture_path(name) and tell where it is; nothing without -o. Report their error. */
+qkv_status draw_maps(const char *name, const qkv_heatmap *maps, int64_t n, const qkv_heatmap_opts *opts);
+qkv_status draw_curves(const char *name, const qkv_curve *curves, int64_t n, const qkv_curve_opts *opts);
+
+/* What --data gives to the IMDb lesson; NULL: reviews made up on the spot. */
+extern const char *lesson_data;
+
+#endif

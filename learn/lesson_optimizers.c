@@ -1,0 +1,181 @@
+/* lesson_optimizers.c: lesson 8: five optimizers walk down the same slope. */
+#include "lesson.h"
+
+#include "line_fit.h"
+#include "../cli/options.h"
+#include "../cli/term/print.h"
+
+#include <stdio.h>
+
+enum { RULES = 5, STEPS = 201, STOPS = 6 };
+static const int stops[STOPS] = { 0, 20, 40, 60, 100, 200 };
+
+/* A name, its update, and a rate of its own that suits the line. */
+static const struct {
+    const char *name, *update;
+    qkv_rule rule;
+    float momentum, rate;
+} rules[RULES] = {
+    { "SGD", "w -= lr g", QKV_SGD, 0, 0.1f },
+    { N_("momentum"), "v = 0.9 v + g; w -= lr v", QKV_SGD, 0.9f, 0.01f },
+    { "AdaGrad", "s += g^2; w -= lr g / sqrt(s)", QKV_ADAGRAD, 0, 1 },
+    { "RMSProp", "s = 0.99 s + 0.01 g^2; w -= lr g / sqrt(s)", QKV_RMSPROP, 0, 0.05f },
+    { "Adam", "m = 0.9 m + 0.1 g; v = 0.999 v + 0.001 g^2; w -= lr m' / sqrt(v')", QKV_ADAM, 0, 0.3f },
+};
+
+typedef double losses[RULES][STEPS];
+
+/* ---- walking ---- */
+
+static qkv_status descend(line_fit *f, double loss[STEPS])
+{
+    for (int step = 0; step < STEPS; step++) {
+        float now;
+        qkv_status status = step_line(f, &now);
+        if (status) return status;
+        loss[step] = (double)now;
+    }
+    return QKV_OK;
+}
+
+static qkv_status descend_by(int i, float rate, double loss[STEPS])
+{
+    line_fit f;
+    qkv_status status = start_line(&f,
+                                   &(qkv_optimizer_opts){ .rule = rules[i].rule, .momentum = rules[i].momentum, .lr = rate });
+    if (!status) status = descend(&f, loss);
+    free_line(&f);
+    return status;
+}
+
+/* At one rate for all, or at 0 each at its own. */
+static qkv_status descend_by_all(float rate, losses loss)
+{
+    qkv_status status = QKV_OK;
+    for (int i = 0; i < RULES && !status; i++) status = descend_by(i, rate > 0 ? rate : rules[i].rate, loss[i]);
+    return status;
+}
+
+/* ---- showing ---- */
+
+static void print_rule(int i)
+{
+    fputs("    ", stdout);
+    print_name(_(rules[i].name), 8, false);
+}
+
+static void print_losses(float rate, losses loss)
+{
+    printf("    %8s  %5s", "", "lr");
+    for (int j = 0; j < STOPS; j++) printf("  %7d", stops[j]);
+    putchar('\n');
+    for (int i = 0; i < RULES; i++) {
+        print_rule(i);
+        printf("  %5g", (double)(rate > 0 ? rate : rules[i].rate));
+        for (int j = 0; j < STOPS; j++) printf("  %7.2g", loss[i][stops[j]]);
+        putchar('\n');
+    }
+    putchar('\n');
+}
+
+static qkv_status draw(const char *name, const char *title, losses loss)
+{
+    const char *path = picture_path(name);
+    if (!path) return QKV_OK;
+    double steps[STEPS];
+    qkv_curve curves[RULES];
+    for (int i = 0; i < STEPS; i++) steps[i] = i;
+    for (int i = 0; i < RULES; i++) curves[i] = (qkv_curve){ _(rules[i].name), steps, loss[i], STEPS };
+    const qkv_curve_opts opts = { .title = title, .x_axis = _("step"), .y_axis = _("loss"), .log_y = 1 };
+    if (qkv_picture_curves(path, curves, RULES, &opts)) return library_failed();
+    tell_picture(path);
+    return QKV_OK;
+}
+
+/* ---- the lesson ---- */
+
+static qkv_status walk_line(line_fit *f)
+{
+    print_name(_("step"), 8, true);
+    printf("  %4s  %4s", "w", "b");
+    print_name(_("loss"), 8, true);
+    putchar('\n');
+    for (int step = 0; step <= 80; step++) {
+        float loss;
+        qkv_status status = step_line(f, &loss);
+        if (status) return status;
+        if (step % 20 == 0)
+            printf("    %4d  %.2f  %.2f  %6.3f\n", step, (double)qkv_item(f->w), (double)qkv_item(f->b), (double)loss);
+    }
+    putchar('\n');
+    return QKV_OK;
+}
+
+static qkv_status plain_descent(void)
+{
+    line_fit f;
+    say(_("The smallest model there is, y = w x + b, starts at w = b = 0 and is to find the line y = 2x + 1 from its points "
+          "at x = 0, 1, 2, 3, 4. The loss is the mean squared error, g is its gradient. Everything that trains a "
+          "Transformer can be seen here."));
+    say_heading(_("Gradient descent, rate 0.01"));
+    qkv_status status = start_line(&f, &(qkv_optimizer_opts){ .rule = QKV_SGD, .lr = 0.01f });
+    if (!status) status = walk_line(&f);
+    free_line(&f);
+    if (!status)
+        say(_("It falls fast and then crawls. The loss is a long valley: steep across, where w and b rise together, and "
+              "nearly flat along its floor, where w sinks as b rises. One rate must serve both."));
+    return status;
+}
+
+static qkv_status same_rate(void)
+{
+    losses loss;
+    qkv_status status = descend_by_all(0.01f, loss);
+    if (status) return status;
+    say_heading(_("Five rules, the same rate"));
+    for (int i = 0; i < RULES; i++) print_rule(i), printf("  %s\n", rules[i].update);
+    putchar('\n');
+    say(_("Here are their losses after so many steps, all at the rate 0.01:"));
+    print_losses(0.01f, loss);
+    say(_("SGD moves by rate times gradient; here gradients are large, so it is quick. The last three divide by the size of "
+          "the gradients so far: whatever those are, a step of RMSProp or Adam is about as long as the rate, and the steps "
+          "of AdaGrad become shorter and shorter. 0.01 is simply a short stride for them. A rate belongs to its rule."));
+    return draw("optimizers_same_rate", _("the same rate: loss"), loss);
+}
+
+static qkv_status own_rates(void)
+{
+    losses loss;
+    qkv_status status = descend_by_all(0, loss);
+    if (status) return status;
+    say_heading(_("Each with a rate that suits it"));
+    print_losses(0, loss);
+    say(_("Now all arrive. Momentum, which Adam has too, rolls past the floor of the valley and back, so that the loss "
+          "rises at times; but it also keeps rolling along the floor. On two weights, where a good rate is easy to find, "
+          "plain SGD is hard to beat."));
+    say(_("In a Transformer some weights get large gradients at every step and others, such as the vectors of rare words, "
+          "small ones now and then. Adam gives each weight a stride of its own: m' and v' are m / (1 - 0.9^t) and v / (1 - "
+          "0.999^t), running means of g and g^2, corrected for their start at 0. The paper trains with Adam, and warms the "
+          "rate up: the first steps know v from few gradients."));
+    return draw("optimizers", _("each at its own rate: loss"), loss);
+}
+
+static qkv_status run(void)
+{
+    qkv_status status = plain_descent();
+    if (!status) status = same_rate();
+    return status ? status : own_rates();
+}
+
+const lesson lesson_optimizers = {
+    .name = "8",
+    .title = N_("Optimizers on the same line"),
+    .run = run,
+    .question = N_("SGD arrives at a rate of 0.1, and at 0.15 its loss grows without end (\"qkv line --lr 0.15\" shows it). "
+                   "Where is the limit?"),
+    .answer = N_("At 2 / 13.4 = 0.149. The second derivatives of the loss are the matrix [[12, 4], [4, 2]], and across the "
+                 "valley, along its steepest direction, its curvature is its larger eigenvalue, 7 + sqrt(41) = 13.4. A step "
+                 "there multiplies the error by 1 - 13.4 lr: between -1 and 1 it shrinks, beyond it grows, from side to "
+                 "side. The smaller eigenvalue, 0.6, is the floor, where a step at 0.01 takes off 0.6 percent: that is the "
+                 "crawling."),
+};

@@ -1,0 +1,39 @@
+/* line_fit.c: the smallest model there is, y = w x + b. */
+#include "line_fit.h"
+
+#include "../cli/options.h"
+
+#include <math.h>
+
+static const float line_x[] = { 0, 1, 2, 3, 4 }, line_y[] = { 1, 3, 5, 7, 9 };
+
+qkv_status start_line(line_fit *f, const qkv_optimizer_opts *opts)
+{
+    *f = (line_fit){ .params = qkv_params_new(0) };
+    if (!f->params) return library_failed();
+    f->w = qkv_params_add(f->params, "w", QKV_SHAPE(1, 1), QKV_INIT_ZERO, 0);
+    f->b = qkv_params_add(f->params, "b", QKV_SHAPE(1), QKV_INIT_ZERO, 0);
+    f->optimizer = qkv_optimizer_new(f->params, opts);
+    f->tape = f->optimizer ? qkv_tape_new(NULL) : NULL;
+    return f->tape ? QKV_OK : library_failed();
+}
+
+void free_line(line_fit *f)
+{
+    qkv_tape_free(f->tape);
+    qkv_optimizer_free(f->optimizer);
+    qkv_params_free(f->params);
+}
+
+qkv_status step_line(line_fit *f, float *loss)
+{
+    qkv_tape_reset(f->tape);
+    qkv_tensor *x = qkv_constant(f->tape, QKV_SHAPE(5, 1), line_x), *y = qkv_constant(f->tape, QKV_SHAPE(5, 1), line_y);
+    qkv_tensor *error = qkv_mean_squared_error(qkv_affine(x, f->w, f->b), y);
+    if (qkv_backward(error)) return library_failed();
+    *loss = qkv_item(error);
+    if (!isfinite(*loss))
+        return fail(QKV_NUMERIC, "step %lld: the loss is %g: try a smaller --lr", (long long)qkv_optimizer_steps(f->optimizer),
+                    (double)*loss);
+    return qkv_optimizer_step(f->optimizer) ? library_failed() : QKV_OK;
+}

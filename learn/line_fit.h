@@ -1,0 +1,21 @@
+/* line_fit.h: the smallest model there is, y = w x + b, and its way to the points of y = 2x + 1, x = 0..4. */
+#ifndef QKV_LEARN_LINE_FIT_H
+#define QKV_LEARN_LINE_FIT_H
+
+#include <qkv/qkv.h>
+
+typedef struct line_fit {
+    qkv_params *params;
+    qkv_tensor *w, *b;
+    qkv_optimizer *optimizer;
+    qkv_tape *tape;
+} line_fit;
+
+/* Starts at w = b = 0; free it on an error too. Errors are reported. */
+qkv_status start_line(line_fit *f, const qkv_optimizer_opts *opts);
+void free_line(line_fit *f);
+
+/* One step on the mean squared error; *loss is the one the step starts from. NUMERIC, reported, when that is not finite. */
+qkv_status step_line(line_fit *f, float *loss);
+
+#endif

@@ -1,0 +1,45 @@
+/* walk.c: one attention with everything it computes on the way, to be shown step by step. */
+#include "walk.h"
+
+#include "../cli/options.h"
+
+#include <stdio.h>
+
+static float example_q[] = { 0.83469225f, 0.97844849f, -0.22140911f, -0.50136356f, -0.38048561f, -0.49219428f };
+static float example_k[] = { 0.93336044f, 1.38711376f, -0.4832162f, -0.40850584f, -0.40378534f, -0.55737316f };
+static float example_v[] = { 1.0333236f,   -0.07687391f, 1.94313157f,  -1.26162928f, 1.18221604f,  -0.0298283f,
+                             -1.46568319f, 1.37369452f,  -0.13959719f, -0.50792964f, -0.88052409f, 1.52022357f };
+const operands example_operands = { .q = { 2, { 3, 2 }, example_q },
+                                    .k = { 2, { 3, 2 }, example_k },
+                                    .v = { 2, { 3, 4 }, example_v } };
+const char *const example_tokens[] = { "哈基咪 (133)", "南北 (23)", "绿豆 (58)" };
+const char *const example_columns[] = { "哈基咪", "南北", "绿豆" };
+
+qkv_status walk_attention(qkv_tape *t, const operands *o, qkv_mask mask, walked *w)
+{
+    w->q = qkv_constant(t, 2, o->q.shape, o->q.data);
+    w->k = qkv_constant(t, 2, o->k.shape, o->k.data);
+    w->v = qkv_constant(t, 2, o->v.shape, o->v.data);
+    w->output = qkv_attention_with(w->q, w->k, w->v, mask,
+                                   &(qkv_attention_opts){ .scores = &w->scores, .scaled = &w->scaled, .weights = &w->weights });
+    return qkv_tape_status(t) ? library_failed() : QKV_OK;
+}
+
+void show_matrix(const qkv_tensor *x, labels row, labels column, int decimals, bool sums)
+{
+    print_table(&(table){ .values = qkv_data(x),
+                          .rows = qkv_dim(x, -2),
+                          .columns = qkv_dim(x, -1),
+                          .row = row,
+                          .column = column,
+                          .decimals = decimals,
+                          .sums = sums });
+}
+
+void show_sum(const char *name, const float *a, const float *b, int64_t step, int64_t n, float result)
+{
+    if (n < 1 || n > 4) return;
+    printf("   %s =", name);
+    for (int64_t i = 0; i < n; i++) printf("%s %.3f * %.3f", i ? " +" : "", (double)a[i], (double)b[i * step]);
+    printf(" = %.3f\n", (double)result);
+}

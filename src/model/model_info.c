@@ -1,0 +1,382 @@
+/* model_info.c: what a folder's files say of a model besides its options. */
+#include "model_info.h"
+
+#include "../io/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PATH_BYTES = 4096 };
+
+/* ---- ours ---- */
+
+static int abilities(const qkv_transformer_opts *o)
+{
+    int can = o->classes ? QKV_CLASSIFIES : 0;
+    if (o->encoder_layers && o->decoder_layers) return can | QKV_TRANSLATES;
+    if (o->decoder_layers) return can | QKV_GENERATES;
+    return can | QKV_EMBEDS | (o->classes && !o->head ? 0 : QKV_FILLS);
+}
+
+qkv_facts qkv__facts_of(const qkv_transformer_opts *o)
+{
+    return (qkv_facts){ .family = QKV__OWN_TYPE,
+                        .can = abilities(o),
+                        .context = o->positions == QKV_LEARNED ? o->longest : 0,
+                        .start = -1,
+                        .begin = -1,
+                        .pad = -1,
+                        .pooling = o->pooling };
+}
+
+void qkv__facts_free(qkv_facts *facts)
+{
+    qkv__release((int32_t *)facts->ends, sizeof(int32_t) * (size_t)facts->n_ends);
+    qkv__release((int32_t *)facts->banned, sizeof(int32_t) * (size_t)facts->n_banned);
+    facts->ends = facts->banned = NULL;
+    facts->n_ends = facts->n_banned = 0;
+}
+
+static qkv_status copy_ids(const int32_t *from, int n, const int32_t **to)
+{
+    int32_t *ids = n ? qkv__alloc(sizeof *ids * (size_t)n) : NULL;
+    *to = ids;
+    if (!n) return QKV_OK;
+    if (!ids) return QKV_MEMORY;
+    memcpy(ids, from, sizeof *ids * (size_t)n);
+    return QKV_OK;
+}
+
+qkv_status qkv__facts_copy(const qkv_facts *from, qkv_facts *to)
+{
+    *to = *from;
+    to->ends = to->banned = NULL;
+    qkv_status status = copy_ids(from->ends, from->n_ends, &to->ends);
+    if (!status) status = copy_ids(from->banned, from->n_banned, &to->banned);
+    if (!status) return QKV_OK;
+    if (!to->banned) to->n_banned = 0;
+    if (!to->ends) to->n_ends = 0;
+    qkv__facts_free(to);
+    return status;
+}
+
+/* ---- config.json and generation_config.json ---- */
+
+/* The two files; the second may be missing. */
+typedef struct files {
+    const char *paths[2];
+    json_t *values[2];
+    int64_t vocabulary;
+} files;
+
+static json_t *get(const files *f, const char *key, const char **path)
+{
+    for (int i = 1; i >= 0; i--) {
+        json_t *value = json_object_get(f->values[i], key);
+        *path = f->paths[i];
+        if (value && !json_is_null(value)) return value;
+    }
+    return NULL;
+}
+
+static qkv_status wrong(const char *path, const char *key, const char *expected)
+{
+    return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected %s", path, key, expected);
+}
+
+static bool is_id(const files *f, const json_t *value)
+{
+    return json_is_integer(value) && json_integer_value(value) >= 0 && json_integer_value(value) < f->vocabulary &&
+           json_integer_value(value) <= INT32_MAX;
+}
+
+static qkv_status read_id(const files *f, const char *key, int32_t *to)
+{
+    const char *path;
+    const json_t *value = get(f, key, &path);
+    if (!value) return QKV_OK;
+    if (!is_id(f, value)) return wrong(path, key, "an id of the vocabulary");
+    *to = (int32_t)json_integer_value(value);
+    return QKV_OK;
+}
+
+static qkv_status read_whole(const files *f, const char *key, int64_t most, int64_t *to)
+{
+    const char *path;
+    const json_t *value = get(f, key, &path);
+    if (!value) return QKV_OK;
+    if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) > most)
+        return wrong(path, key, "a whole number, at least 0");
+    *to = json_integer_value(value);
+    return QKV_OK;
+}
+
+static qkv_status read_number(const files *f, const char *key, float *to)
+{
+    const char *path;
+    const json_t *value = get(f, key, &path);
+    if (!value) return QKV_OK;
+    if (!json_is_number(value) || !isfinite((float)json_number_value(value))) return wrong(path, key, "a finite number");
+    *to = (float)json_number_value(value);
+    return QKV_OK;
+}
+
+/* A word that is never to come, as its ids: [7] alone, which is a list of one, or of several that must not follow each
+ * other. */
+static const json_t *one_of(const json_t *item)
+{
+    return json_is_array(item) && json_array_size(item) == 1 ? json_array_get(item, 0) : item;
+}
+
+/* One id, or a list of them. */
+static qkv_status read_ids(const files *f, const char *key, const int32_t **to, int *n)
+{
+    const char *path;
+    const json_t *value = get(f, key, &path);
+    size_t count = json_is_array(value) ? json_array_size(value) : 1;
+    if (!value || !count) return QKV_OK;
+    int32_t *ids = qkv__alloc(sizeof *ids * count);
+    if (!ids) return QKV_MEMORY;
+    *to = ids;
+    *n = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *id = json_is_array(value) ? one_of(json_array_get(value, i)) : value;
+        if (json_is_array(id) && json_array_size(id) > 1)
+            return qkv__fail(QKV_UNSUPPORTED, "%s: key \"%s\": only single tokens can be banned", path, key);
+        if (!is_id(f, id)) return wrong(path, key, "ids of the vocabulary");
+        ids[i] = (int32_t)json_integer_value(id);
+    }
+    return QKV_OK;
+}
+
+static qkv_status read_ids_of(const files *f, qkv_facts *facts)
+{
+    qkv_status status = read_id(f, "bos_token_id", &facts->begin);
+    if (!status) status = read_id(f, "pad_token_id", &facts->pad);
+    if (!status) status = read_id(f, "decoder_start_token_id", &facts->start);
+    if (!status) status = read_ids(f, "eos_token_id", &facts->ends, &facts->n_ends);
+    return status ? status : read_ids(f, "bad_words_ids", &facts->banned, &facts->n_banned);
+}
+
+static qkv_status read_search(const files *f, qkv_facts *facts)
+{
+    const char *path;
+    int64_t beam = 0, top_k = 0, no_repeat = 0;
+    qkv_status status = read_whole(f, "num_beams", 10000, &beam);
+    if (!status) status = read_whole(f, "max_length", INT32_MAX, &facts->max_length);
+    if (!status) status = read_whole(f, "max_new_tokens", INT32_MAX, &facts->max_new);
+    if (!status) status = read_whole(f, "top_k", INT32_MAX, &top_k);
+    if (!status) status = read_whole(f, "no_repeat_ngram_size", INT32_MAX, &no_repeat);
+    if (!status) status = read_number(f, "length_penalty", &facts->length_penalty);
+    if (!status) status = read_number(f, "temperature", &facts->temperature);
+    if (!status) status = read_number(f, "top_p", &facts->top_p);
+    if (!status) status = read_number(f, "min_p", &facts->min_p);
+    if (!status) status = read_number(f, "repetition_penalty", &facts->repetition_penalty);
+    facts->beam = (int)beam;
+    facts->top_k = (int)top_k;
+    facts->no_repeat = (int)no_repeat;
+    facts->sample = json_is_true(get(f, "do_sample", &path));
+    return status;
+}
+
+/* The longest sequence. A window that slides over longer ones is that long: within it, nothing slides. */
+static qkv_status read_context(const files *f, qkv_facts *facts)
+{
+    const char *path;
+    int64_t window = 0, longest = 0;
+    const json_t *slides = get(f, "use_sliding_window", &path);
+    qkv_status status = read_whole(f, "max_position_embeddings", INT64_MAX, &longest);
+    if (!status && (!slides || json_is_true(slides))) status = read_whole(f, "sliding_window", INT64_MAX, &window);
+    if (!facts->context) facts->context = longest;
+    if (window && (!facts->context || window < facts->context)) facts->context = window;
+    return status;
+}
+
+static qkv_status read_files(const files *f, qkv_facts *facts)
+{
+    qkv_status status = read_ids_of(f, facts);
+    if (!status) status = read_search(f, facts);
+    return status ? status : read_context(f, facts);
+}
+
+static qkv_status join(const char *folder, const char *name, char out[PATH_BYTES])
+{
+    int n = snprintf(out, PATH_BYTES, "%s/%s", folder, name);
+    return n < PATH_BYTES ? QKV_OK : qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
+}
+
+/* A JSON file that may be missing: then *out is NULL. */
+static qkv_status read_optional(const char *path, json_t **out)
+{
+    *out = NULL;
+    return qkv__file_exists(path) ? qkv__json_read(path, QKV__CONFIG_MAX, out) : QKV_OK;
+}
+
+static qkv_status read_generation(const qkv__published *p, const char *folder, const qkv_transformer_opts *o, qkv_facts *facts)
+{
+    char path[PATH_BYTES];
+    files f = { { p->path, path }, { p->config, NULL }, o->target_vocabulary ? o->target_vocabulary : o->vocabulary };
+    qkv_status status = join(folder, "generation_config.json", path);
+    if (!status) status = read_optional(path, &f.values[1]);
+    if (!status && f.values[1] && !json_is_object(f.values[1]))
+        status = qkv__fail(QKV_FORMAT, "%s: expected a JSON object", path);
+    if (!status) status = read_files(&f, facts);
+    json_decref(f.values[1]);
+    return status;
+}
+
+/* ---- the files of sentence-transformers ---- */
+
+static const struct pooling_key {
+    const char *key;
+    int pooling; /* -1: not supported */
+} pooling_keys[] = { { "pooling_mode_mean_tokens", QKV_POOL_MEAN }, { "pooling_mode_cls_token", QKV_POOL_FIRST },
+                     { "pooling_mode_lasttoken", QKV_POOL_LAST },   { "pooling_mode_max_tokens", -1 },
+                     { "pooling_mode_mean_sqrt_len_tokens", -1 },   { "pooling_mode_weightedmean_tokens", -1 } };
+
+static qkv_status choose_pooling(const char *path, const json_t *config, qkv_facts *facts)
+{
+    int chosen = 0;
+    for (size_t i = 0; i < sizeof pooling_keys / sizeof *pooling_keys; i++) {
+        if (!json_is_true(json_object_get(config, pooling_keys[i].key))) continue;
+        if (pooling_keys[i].pooling < 0 || chosen++)
+            return qkv__fail(QKV_UNSUPPORTED, "%s: key \"%s\": only one of the mean, the first and the last token is supported",
+                             path, pooling_keys[i].key);
+        facts->pooling = (qkv_pooling)pooling_keys[i].pooling;
+    }
+    return chosen ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: no key says how tokens are pooled", path);
+}
+
+static qkv_status read_pooling(const char *folder, const char *module, qkv_facts *facts)
+{
+    char name[512], path[PATH_BYTES];
+    json_t *config = NULL;
+    int n = module && *module && *module != '.' && !strpbrk(module, "/\\")
+                ? snprintf(name, sizeof name, "%s/config.json", module)
+                : 0;
+    if (n <= 0 || n >= (int)sizeof name)
+        return qkv__fail(QKV_FORMAT, "%s/modules.json: key \"path\": expected a folder in the same folder", folder);
+    qkv_status status = join(folder, name, path);
+    if (!status) status = qkv__json_read(path, QKV__CONFIG_MAX, &config);
+    if (!status) status = choose_pooling(path, config, facts);
+    json_decref(config);
+    return status;
+}
+
+static qkv_status read_module(const char *folder, const json_t *module, qkv_facts *facts)
+{
+    const char *type = json_string_value(json_object_get(module, "type")), *dot = type ? strrchr(type, '.') : NULL;
+    const char *kind = dot ? dot + 1 : type ? type : "";
+    if (!strcmp(kind, "Transformer")) return QKV_OK;
+    if (!strcmp(kind, "Normalize")) return facts->normalise = 1, QKV_OK;
+    if (!strcmp(kind, "Pooling")) return read_pooling(folder, json_string_value(json_object_get(module, "path")), facts);
+    return qkv__fail(type ? QKV_UNSUPPORTED : QKV_FORMAT,
+                     "%s/modules.json: module type \"%.80s\": only Transformer, Pooling and Normalize are supported", folder,
+                     kind);
+}
+
+static qkv_status read_embed_length(const char *folder, qkv_facts *facts)
+{
+    char path[PATH_BYTES];
+    json_t *config;
+    qkv_status status = join(folder, "sentence_bert_config.json", path);
+    if (!status) status = read_optional(path, &config);
+    if (status) return status;
+    files f = { { path, path }, { config, NULL }, 0 };
+    status = read_whole(&f, "max_seq_length", INT32_MAX, &facts->embed_length);
+    json_decref(config);
+    return status;
+}
+
+static qkv_status read_sentences(const char *folder, qkv_facts *facts)
+{
+    char path[PATH_BYTES];
+    size_t i;
+    json_t *list, *module;
+    qkv_status status = join(folder, "modules.json", path);
+    if (!status) status = read_optional(path, &list);
+    if (status || !list) return status;
+    if (!json_is_array(list)) status = qkv__fail(QKV_FORMAT, "%s: expected a list of modules", path);
+    json_array_foreach(list, i, module) if (!status) status = read_module(folder, module, facts);
+    json_decref(list);
+    return status ? status : read_embed_length(folder, facts);
+}
+
+/* ---- all of it ---- */
+
+qkv_status qkv__facts_read(const qkv__family *f, const qkv__published *p, const char *folder, const qkv_transformer_opts *o,
+                           qkv_facts *facts)
+{
+    facts->family = f->type;
+    facts->pooling = QKV_POOL_MEAN;
+    facts->files = p->weights->n_files;
+    facts->bytes = (int64_t)p->weights->bytes;
+    if (!o->decoder_layers && !o->head) facts->can &= ~QKV_FILLS;
+    qkv_status status = read_generation(p, folder, o, facts);
+    if (!status && !o->decoder_layers) status = read_sentences(folder, facts);
+    if (status) qkv__facts_free(facts);
+    return status;
+}
+
+qkv_status qkv__labels_read(const qkv__published *p, int64_t classes, qkv__labels *out)
+{
+    const json_t *given = qkv__get(p, "id2label");
+    size_t n = (size_t)classes, bytes = (sizeof(char *) + 32) * n;
+    if (!n) return QKV_OK;
+    const char **names = qkv__alloc(bytes);
+    if (!names) return QKV_MEMORY;
+    char(*standing_in)[32] = (char(*)[32])(names + n);
+    qkv_status status = QKV_OK;
+    for (size_t i = 0; i < n && !status; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "%zu", i);
+        snprintf(standing_in[i], sizeof standing_in[i], "LABEL_%zu", i);
+        names[i] = given ? json_string_value(json_object_get(given, key)) : standing_in[i];
+        if (!names[i] || !*names[i]) status = qkv__fail(QKV_FORMAT, "%s: key \"id2label\": class %zu has no name", p->path, i);
+    }
+    if (!status) status = qkv__labels_copy(out, names, classes);
+    qkv__release(names, bytes);
+    return status;
+}
+
+/* ---- writing ---- */
+
+static bool put(json_t *config, const char *key, bool said, json_t *value)
+{
+    if (said) return !json_object_set_new(config, key, value);
+    json_decref(value);
+    return true;
+}
+
+static json_t *list_of(const int32_t *ids, int n, bool each_in_a_list)
+{
+    json_t *list = json_array();
+    for (int i = 0; list && i < n; i++)
+        if (json_array_append_new(list, each_in_a_list ? json_pack("[i]", (int)ids[i]) : json_integer(ids[i]))) {
+            json_decref(list);
+            list = NULL;
+        }
+    return list;
+}
+
+bool qkv__facts_write(const qkv_facts *f, json_t *config)
+{
+    return put(config, "bos_token_id", f->begin >= 0, json_integer(f->begin)) &&
+           put(config, "pad_token_id", f->pad >= 0, json_integer(f->pad)) &&
+           put(config, "decoder_start_token_id", f->start >= 0, json_integer(f->start)) &&
+           put(config, "eos_token_id", f->n_ends == 1, json_integer(f->n_ends ? f->ends[0] : 0)) &&
+           put(config, "eos_token_id", f->n_ends > 1, list_of(f->ends, f->n_ends, false)) &&
+           put(config, "bad_words_ids", f->n_banned > 0, list_of(f->banned, f->n_banned, true)) &&
+           put(config, "num_beams", f->beam > 0, json_integer(f->beam)) &&
+           put(config, "max_length", f->max_length > 0, json_integer(f->max_length)) &&
+           put(config, "max_new_tokens", f->max_new > 0, json_integer(f->max_new)) &&
+           put(config, "length_penalty", f->length_penalty != 0, json_real((double)f->length_penalty)) &&
+           put(config, "max_position_embeddings", f->context > 0 && !json_object_get(config, "max_position_embeddings"),
+               json_integer(f->context)) &&
+           put(config, "do_sample", f->sample != 0, json_true()) &&
+           put(config, "top_k", f->top_k > 0, json_integer(f->top_k)) &&
+           put(config, "temperature", f->temperature != 0, json_real((double)f->temperature)) &&
+           put(config, "top_p", f->top_p != 0, json_real((double)f->top_p)) &&
+           put(config, "repetition_penalty", f->repetition_penalty != 0, json_real((double)f->repetition_penalty));
+}

@@ -1,0 +1,242 @@
+/* connections.c: connections, the time they have, and turns at the model. */
+#include "server.h"
+
+#include <malloc.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+enum {
+    LEAST_TURNS = 2,
+    LOOK_EVERY = 250 /* milliseconds: for clients that leave while they wait */,
+    REST = 1000,
+    LONG_WORK = 10000
+};
+
+static int64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Waits until something changes or the time has come; the lock is held. */
+static void wait_until(qkv__links *l, int64_t when)
+{
+    const struct timespec t = { .tv_sec = (time_t)(when / 1000), .tv_nsec = (long)(when % 1000) * 1000000 };
+    pthread_cond_timedwait(&l->changed, &l->lock, &t);
+}
+
+/* A connection is in the list while its socket is open, so no other file is ever hit. MHD sees the end of the stream and closes
+ * it. */
+static void drop_link(qkv__links *l, qkv__link *x)
+{
+    shutdown(x->fd, SHUT_RDWR);
+    x->deadline = 0;
+    x->is_dropped = true;
+    l->n--;
+}
+
+/* ---- the watch ---- */
+
+/* Ends connections whose time is up, and gives the next time to look. */
+static int64_t end_late_links(qkv__links *l, int64_t time)
+{
+    int64_t next = time + 60000;
+    for (qkv__link *x = l->first; x; x = x->next) {
+        if (x->deadline && x->deadline <= time) drop_link(l, x);
+        if (x->deadline && x->deadline < next) next = x->deadline;
+    }
+    return next;
+}
+
+/* After a burst malloc keeps what was needed most. The lock is held, but not while the memory goes. */
+static void trim_memory(qkv__links *l)
+{
+    l->trim_at = 0;
+    pthread_mutex_unlock(&l->lock);
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+    pthread_mutex_lock(&l->lock);
+}
+
+static void *watch(void *data)
+{
+    qkv__links *l = data;
+    pthread_mutex_lock(&l->lock);
+    while (!l->stop) {
+        int64_t next = end_late_links(l, now());
+        if (l->trim_at && l->trim_at <= now()) trim_memory(l);
+        else wait_until(l, l->trim_at && l->trim_at < next ? l->trim_at : next);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+qkv_status qkv__links_begin(qkv__links *l, int timeout, int most_of_address)
+{
+    pthread_condattr_t steady;
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->changed, &steady);
+    pthread_condattr_destroy(&steady);
+    pthread_mutex_init(&l->lock, NULL);
+    l->patience = (int64_t)timeout * 1000;
+    l->most_of_address = most_of_address;
+    l->most = qkv_threads() > LEAST_TURNS ? qkv_threads() : LEAST_TURNS;
+    l->is_watching = !pthread_create(&l->watch, NULL, watch, l);
+    return l->is_watching ? QKV_OK : qkv__fail(QKV_MEMORY, "serve: a thread could not be had");
+}
+
+void qkv__links_end(qkv__links *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->stop = true;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+    if (l->is_watching) pthread_join(l->watch, NULL);
+    pthread_cond_destroy(&l->changed);
+    pthread_mutex_destroy(&l->lock);
+}
+
+void qkv__links_drain(qkv__links *l)
+{
+    pthread_mutex_lock(&l->lock);
+    int64_t end = now() + l->patience;
+    while (l->active && now() < end) wait_until(l, end);
+    atomic_store(&l->hurry, true);
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- the share of an address ---- */
+
+/* A client of IPv6 has a network of addresses to itself. An address of IPv4 keeps its form where IPv6 is listened on. */
+static void note_client(qkv__link *x, const struct sockaddr *a)
+{
+    static const unsigned char four[12] = { [10] = 0xFF, [11] = 0xFF };
+    memcpy(x->address, four, sizeof four);
+    if (a->sa_family == AF_INET) memcpy(x->address + 12, &((const struct sockaddr_in *)a)->sin_addr, 4);
+    if (a->sa_family != AF_INET6) return;
+    const struct in6_addr *six = &((const struct sockaddr_in6 *)a)->sin6_addr;
+    memset(x->address, 0, sizeof x->address);
+    memcpy(x->address, six, IN6_IS_ADDR_V4MAPPED(six) ? 16 : 8);
+}
+
+static bool is_same_client(const qkv__link *a, const qkv__link *b)
+{
+    return !memcmp(a->address, b->address, sizeof a->address);
+}
+
+static int count_of_client(const qkv__links *l, const qkv__link *as)
+{
+    int n = 0;
+    for (const qkv__link *x = l->first; x; x = x->next) n += !x->is_dropped && is_same_client(x, as);
+    return n;
+}
+
+/* Where there is one too many, of the client or of all, the one that has waited longest for a request to arrive makes room: so
+ * nobody can shut others out by connections that ask for nothing. Where all are being answered the new one is surplus. */
+static void make_room(qkv__links *l, qkv__link *added)
+{
+    bool is_greedy = count_of_client(l, added) > l->most_of_address;
+    if (!is_greedy && l->n <= QKV__LINKS) return;
+    qkv__link *longest = NULL;
+    for (qkv__link *x = l->first; x; x = x->next)
+        if (x != added && x->deadline && (!is_greedy || is_same_client(x, added)) &&
+            (!longest || x->deadline <= longest->deadline))
+            longest = x;
+    if (longest) drop_link(l, longest);
+    added->is_surplus = l->n > QKV__LINKS || count_of_client(l, added) > l->most_of_address;
+}
+
+/* ---- connections ---- */
+
+static void open_link(qkv__links *l, struct MHD_Connection *c, void **context)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    qkv__link *x = qkv__alloc_zero(sizeof *x);
+    const union MHD_ConnectionInfo *client = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (!x || !info || !client) {
+        qkv__release(x, sizeof *x);
+        return;
+    }
+    pthread_mutex_lock(&l->lock);
+    *x = (qkv__link){ .fd = info->connect_fd, .deadline = now() + l->patience, .next = l->first, .from = &l->first };
+    if (l->first) l->first->from = &x->next;
+    l->first = x;
+    l->n++;
+    note_client(x, client->client_addr);
+    make_room(l, x);
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+    *context = x;
+}
+
+static void close_link(qkv__links *l, qkv__link *x)
+{
+    if (!x) return;
+    pthread_mutex_lock(&l->lock);
+    *x->from = x->next;
+    if (x->next) x->next->from = x->from;
+    l->n -= !x->is_dropped;
+    pthread_mutex_unlock(&l->lock);
+    qkv__release(x, sizeof *x);
+}
+
+void qkv__link_event(void *links, struct MHD_Connection *c, void **context, enum MHD_ConnectionNotificationCode what)
+{
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) open_link(links, c, context);
+    else close_link(links, *context);
+}
+
+qkv__link *qkv__link_of(struct MHD_Connection *c)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+static void count_active(qkv__links *l, qkv__link *link, int by)
+{
+    pthread_mutex_lock(&l->lock);
+    l->active += by;
+    if (link && !link->is_dropped) link->deadline = by > 0 ? 0 : now() + l->patience;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+void qkv__link_busy(qkv__links *l, qkv__link *link) { count_active(l, link, 1); }
+void qkv__link_idle(qkv__links *l, qkv__link *link) { count_active(l, link, -1); }
+
+bool qkv__link_is_left(const qkv__link *link)
+{
+    struct pollfd p = { .fd = link ? link->fd : -1, .events = POLLRDHUP };
+    return poll(&p, 1, 0) > 0;
+}
+
+/* ---- turns ---- */
+
+bool qkv__work_begin(qkv__links *l, const qkv__link *link)
+{
+    bool is_left;
+    pthread_mutex_lock(&l->lock);
+    while (!(is_left = qkv__link_is_left(link)) && l->working >= l->most && !atomic_load(&l->hurry))
+        wait_until(l, now() + LOOK_EVERY);
+    bool may = !is_left && l->working < l->most;
+    l->working += may;
+    pthread_mutex_unlock(&l->lock);
+    return may;
+}
+
+void qkv__work_end(qkv__links *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->working--;
+    int64_t at = now() + (l->working ? LONG_WORK : REST);
+    if (!l->trim_at || at < l->trim_at) l->trim_at = at;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+}

@@ -1,0 +1,56 @@
+/* traced_text.h: text on its way from what was given to tokens: each byte knows where it comes from. */
+#ifndef QKV_SRC_TRACED_TEXT_H
+#define QKV_SRC_TRACED_TEXT_H
+
+#include "../text/buffer.h"
+
+/* Bytes of the text as it was given, which has less than 2 GiB. */
+typedef struct qkv__range {
+    uint32_t begin, end;
+} qkv__range;
+
+/* Bytes of a draft: text that is still to be cut, or (id >= 0) an added token. */
+typedef struct qkv__piece {
+    size_t begin, end;
+    int32_t id;
+} qkv__piece;
+
+typedef struct qkv__draft {
+    qkv_text text;
+    qkv__range *from; /* of each byte */
+    qkv__piece *pieces;
+    size_t n; /* pieces */
+    size_t from_bytes, pieces_bytes;
+} qkv__draft;
+
+/* Where a pattern was found in a piece, and what lies between: together all of its bytes. */
+typedef struct qkv__cut {
+    size_t begin, end; /* bytes of the draft */
+    bool is_match;
+} qkv__cut;
+
+void qkv__draft_clear(qkv__draft *d);
+void qkv__draft_free(qkv__draft *d);
+
+/* Adds bytes that all come from the same place. LIMIT for a draft of 2 GiB; MEMORY. */
+qkv_status qkv__draft_put(qkv__draft *d, const void *bytes, size_t size, qkv__range from);
+
+/* Adds a code point. */
+qkv_status qkv__draft_put_code(qkv__draft *d, int32_t code, qkv__range from);
+
+/* Adds bytes begin .. end-1 of another draft. */
+qkv_status qkv__draft_copy(qkv__draft *d, const qkv__draft *other, size_t begin, size_t end);
+
+/* Ends a piece that started at begin; an empty one is left out. MEMORY. */
+qkv_status qkv__draft_end(qkv__draft *d, size_t begin, int32_t id);
+
+/* Adds the piece as it is. */
+qkv_status qkv__draft_keep(qkv__draft *d, const qkv__draft *other, qkv__piece piece);
+
+/* Where a text that is not empty is found first in bytes begin .. end-1; end where it is not. */
+size_t qkv__draft_find(const qkv__draft *d, size_t begin, size_t end, const char *wanted);
+
+/* Where bytes begin .. end-1 (at least one) come from. */
+qkv__range qkv__draft_from(const qkv__draft *d, size_t begin, size_t end);
+
+#endif

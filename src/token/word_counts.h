@@ -1,0 +1,35 @@
+/* word_counts.h: distinct words with their counts. */
+#ifndef QKV_SRC_WORD_COUNTS_H
+#define QKV_SRC_WORD_COUNTS_H
+
+#include "../text/buffer.h"
+#include "split.h"
+
+typedef struct qkv__word {
+    size_t start, length; /* in text */
+    uint64_t hash;
+    int64_t count;
+} qkv__word;
+
+/* Words by number, and a table of numbers by hash. Zero is an empty one. */
+typedef struct qkv__bag {
+    qkv_text text;
+    qkv__word *words;
+    size_t n, words_bytes;
+    size_t *table; /* a number plus 1; 0 is free; a power of two of places, at most half of them taken */
+    size_t places;
+} qkv__bag;
+
+/* The number of a word, which is added with count 0 when it is new. MEMORY: nothing was added. */
+qkv_status qkv__bag_number(qkv__bag *b, const char *word, size_t length, size_t *number);
+void qkv__bag_free(qkv__bag *b);
+
+struct qkv_words {
+    qkv_token_kind kind;
+    qkv__bag bag;
+    qkv__pattern *pattern; /* for byte pairs */
+    qkv__cutter cutter;
+    qkv_text spelling; /* of the unit that is added, for the other kinds */
+};
+
+#endif
