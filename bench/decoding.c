@@ -35,7 +35,7 @@ static qkv_model *saved_and_loaded(const qkv_transformer_opts *o)
 /* Multiply-adds, and bytes of weights, that one token costs in the layers and in the output. */
 static double layer_weights(const qkv_transformer_opts *o)
 {
-    double d = (double)o->dim, ffn = (o->activation == QKV_SILU_GATED ? 3 : 2) * d * (double)o->inner;
+    double d = (double)o->dim, ffn = (o->activation == QKV_ACTIVATION_SILU_GATED ? 3 : 2) * d * (double)o->inner;
     return o->decoder_layers * ((o->encoder_layers ? 6 : 4) * d * d + ffn);
 }
 static double output_weights(const qkv_transformer_opts *o) { return (double)o->dim * (double)o->vocabulary; }
@@ -55,9 +55,9 @@ static void measure_generation(int threads, int rounds)
                                      .heads = 12,
                                      .inner = 2048,
                                      .pre_norm = 1,
-                                     .norm = QKV_RMS_NORM,
-                                     .activation = QKV_SILU_GATED,
-                                     .positions = QKV_ROTARY,
+                                     .norm = QKV_NORM_RMS,
+                                     .activation = QKV_ACTIVATION_SILU_GATED,
+                                     .positions = QKV_POSITION_ROTARY,
                                      .no_bias = 1,
                                      .untied = 1 };
     qkv_model *m = saved_and_loaded(&o);

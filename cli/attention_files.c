@@ -121,7 +121,7 @@ static qkv_status write_picture(const char *path, const attention_maps *m)
                                     .row_axis = "query (attending)",
                                     .column_axis = "key (attended)",
                                     .title = m->title,
-                                    .colours = m->minus ? QKV_RED_BLUE : QKV_VIRIDIS,
+                                    .colours = m->minus ? QKV_COLOURS_RED_BLUE : QKV_COLOURS_VIRIDIS,
                                     .across = m->across };
     qkv_status status = qkv_picture_heatmaps(path, maps, m->n, &opts) ? library_failed() : QKV_OK;
     free(maps);

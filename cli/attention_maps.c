@@ -139,7 +139,7 @@ qkv_status print_maps(const attention_maps *m)
                                                .columns = m->columns->n,
                                                .row_names = m->rows->names,
                                                .column_names = m->columns->names,
-                                               .colours = m->minus ? QKV_RED_BLUE : QKV_VIRIDIS });
+                                               .colours = m->minus ? QKV_COLOURS_RED_BLUE : QKV_COLOURS_VIRIDIS });
     }
     return status;
 }

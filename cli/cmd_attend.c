@@ -200,11 +200,11 @@ static qkv_status attend(const qkv_model *m, const work *w, const qkv_translatio
 static void choose_kind(work *w)
 {
     const int *layers = w->attended.layers;
-    bool both = layers[QKV_CROSS_ATTENTION] > 0;
+    bool both = layers[QKV_ATTENTION_CROSS] > 0;
     w->choice.kind = was_given("kind")                   ? (qkv_attention_kind)given.kind
-                     : both && !given.rollout            ? QKV_CROSS_ATTENTION
-                     : layers[QKV_ENCODER_ATTENTION] > 0 ? QKV_ENCODER_ATTENTION
-                                                         : QKV_DECODER_ATTENTION;
+                     : both && !given.rollout            ? QKV_ATTENTION_CROSS
+                     : layers[QKV_ATTENTION_ENCODER] > 0 ? QKV_ATTENTION_ENCODER
+                                                         : QKV_ATTENTION_DECODER;
     if (w->choice.layer == LAST_LAYER) w->choice.layer = layers[w->choice.kind] > 0 ? layers[w->choice.kind] - 1 : 0;
 }
 

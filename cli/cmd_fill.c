@@ -133,7 +133,7 @@ static qkv_status run(void)
     work w = { .model = qkv_model_load(given.model) };
     if (!w.model) return library_failed();
     qkv_status status = QKV_OK;
-    if (!(qkv_model_facts(w.model)->can & QKV_FILLS))
+    if (!(qkv_model_facts(w.model)->can & QKV_ABILITY_FILL))
         status = fail(QKV_USAGE, "%s does not fill in words: see \"qkv info %s\"", given.model, given.model);
     if (!status) status = fill_texts(&w);
     qkv_filled_free(&w.found);

@@ -36,7 +36,7 @@ static qkv_status run(void)
 {
     if (!(given.rate > 0)) return fail(QKV_USAGE, "--lr must be larger than 0");
     line_fit f;
-    qkv_status status = start_line(&f, &(qkv_optimizer_opts){ .rule = QKV_SGD, .lr = given.rate });
+    qkv_status status = start_line(&f, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD, .lr = given.rate });
     if (!status) status = open_results(NULL);
     if (!status) status = descend(&f);
     free_line(&f);

@@ -55,7 +55,7 @@ static qkv_status show_positions(const float *values, int64_t n, int64_t d, cons
                                                  .row_axis = "position",
                                                  .column_axis = "dimension",
                                                  .title = title,
-                                                 .colours = QKV_RED_BLUE });
+                                                 .colours = QKV_COLOURS_RED_BLUE });
 }
 
 static qkv_status show_sinusoid(int64_t first, int64_t n, int64_t d, int halves)
@@ -91,12 +91,12 @@ static qkv_status show_learned(const qkv_model *m)
 static qkv_status show_model(const qkv_model *m)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    if (o->positions == QKV_LEARNED) return show_learned(m);
+    if (o->positions == QKV_POSITION_LEARNED) return show_learned(m);
     if (given.side != ANY_SIDE) return fail(QKV_USAGE, "--side is for learned positions, which %s does not have", given.model);
-    if (o->positions == QKV_SINUSOID || o->positions == QKV_SINUSOID_HALVES)
-        return show_sinusoid(o->first_position, given.n, o->dim, o->positions == QKV_SINUSOID_HALVES);
+    if (o->positions == QKV_POSITION_SINUSOID || o->positions == QKV_POSITION_SINUSOID_HALVES)
+        return show_sinusoid(o->first_position, given.n, o->dim, o->positions == QKV_POSITION_SINUSOID_HALVES);
     return fail(QKV_USAGE, "%s has no table of positions: it %s", given.model,
-                o->positions == QKV_ROTARY ? "turns queries and keys (rotary positions)" : "knows no positions");
+                o->positions == QKV_POSITION_ROTARY ? "turns queries and keys (rotary positions)" : "knows no positions");
 }
 
 static qkv_status run_positions(void)
@@ -397,7 +397,7 @@ static qkv_status show_slice(const qkv_array *a)
     qkv_heatmap_opts o = { .rows = rows, .columns = columns, .title = title };
     bool is_signed = given.colours == COLOURS_AUTO ? has_negative(a->data + at, rows * columns)
                                                    : given.colours == COLOURS_RED_BLUE;
-    o.colours = is_signed ? QKV_RED_BLUE : QKV_VIRIDIS;
+    o.colours = is_signed ? QKV_COLOURS_RED_BLUE : QKV_COLOURS_VIRIDIS;
     return show_map(a->data + at, &o);
 }
 

@@ -174,7 +174,7 @@ static qkv_status keep_id(work *w, const char *word)
 /* The next token or id up to a space; NULL after the last. A space is a character too: one where a token must start is it. */
 static char *next_word(const work *w, char **rest)
 {
-    bool has_spaces = given.raw && !given.ids && qkv_tokenizer_kind(w->tokenizer) == QKV_CHARACTERS;
+    bool has_spaces = given.raw && !given.ids && qkv_tokenizer_kind(w->tokenizer) == QKV_TOKEN_CHARACTERS;
     char *word = *rest + (has_spaces ? 0 : strspn(*rest, " "));
     if (!*word) return NULL;
     char *end = word + 1 + strcspn(word + 1, " ");

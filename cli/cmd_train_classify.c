@@ -97,14 +97,14 @@ static qkv_status add_words(void *data, qkv_words *sources, qkv_words *targets)
 /* Published encoders have each their own way from the first token to the classes, and stay what they are. */
 static qkv_status adjust_published(const qkv_model *from, qkv_transformer_opts *o)
 {
-    if (!(qkv_model_facts(from)->can & QKV_EMBEDS))
+    if (!(qkv_model_facts(from)->can & QKV_ABILITY_EMBED))
         return fail(QKV_USAGE, "%s is a %s, which has no encoder alone to classify with", training.from,
                     qkv_model_facts(from)->family);
-    if (was_given("pooling") && given.pooling != QKV_POOL_FIRST)
+    if (was_given("pooling") && given.pooling != QKV_POOLING_FIRST)
         return fail(QKV_USAGE, "--pooling %s: the classifier of a %s reads the first token", pooling_names[given.pooling],
                     qkv_model_facts(from)->family);
     o->head = o->output_bias = 0;
-    o->pooling = QKV_POOL_FIRST;
+    o->pooling = QKV_POOLING_FIRST;
     o->pooler = strcmp(qkv_model_facts(from)->family, "distilbert") ? QKV_POOLER_TANH : QKV_POOLER_RELU;
     return QKV_OK;
 }

@@ -62,7 +62,7 @@ static qkv_status add_document(void *data, const char *text, size_t length)
 static qkv_status without_encoder(void *data, const qkv_model *from, qkv_transformer_opts *o)
 {
     (void)data;
-    if (is_published(from) && !(qkv_model_facts(from)->can & QKV_GENERATES))
+    if (is_published(from) && !(qkv_model_facts(from)->can & QKV_ABILITY_GENERATE))
         return fail(QKV_USAGE, "%s is a %s, which has no decoder alone to generate with", training.from,
                     qkv_model_facts(from)->family);
     o->encoder_layers = 0;
@@ -77,11 +77,11 @@ static qkv_status without_decoder(void *data, const qkv_model *from, qkv_transfo
     o->target_vocabulary = 0;
     o->classes = 0;
     if (!is_published(from)) return QKV_OK;
-    if (!(qkv_model_facts(from)->can & QKV_EMBEDS))
+    if (!(qkv_model_facts(from)->can & QKV_ABILITY_EMBED))
         return fail(QKV_USAGE, "%s is a %s, which has no encoder alone to fill in words with", training.from,
                     qkv_model_facts(from)->family);
     o->head = o->output_bias = 1;
-    o->pooler = QKV_NO_POOLER; /* it is the classifier's */
+    o->pooler = QKV_POOLER_NONE; /* it is the classifier's */
     return QKV_OK;
 }
 

@@ -80,9 +80,11 @@ static qkv_status read_group(work *w)
 
 static void refuse_long(work *w, int64_t number, int64_t n_source)
 {
-    static const char *const why[] = { [QKV_BOUND_OPTION] = "--max-source allows more",
-                                       [QKV_BOUND_POSITIONS] = "the model has positions for no more",
-                                       [QKV_BOUND_CONFIG] = "max_position_embeddings of its config.json allows no more" };
+    static const char *const why[] = {
+        [QKV_SOURCE_BOUND_OPTION] = "--max-source allows more",
+        [QKV_SOURCE_BOUND_POSITIONS] = "the model has positions for no more",
+        [QKV_SOURCE_BOUND_CONFIG] = "max_position_embeddings of its config.json allows no more"
+    };
     const qkv_translations *t = &w->found;
     char reason[160];
     snprintf(reason, sizeof reason, "line %lld has %lld tokens, more than %lld: %s", (long long)number,

@@ -39,11 +39,11 @@ static const char *tokenizer_kind(const qkv_tokenizer *t)
 static const struct {
     int ability;
     const char *command;
-} abilities[] = { { QKV_TRANSLATES, "translate" },
-                  { QKV_GENERATES, "generate" },
-                  { QKV_FILLS, "fill" },
-                  { QKV_CLASSIFIES, "classify" },
-                  { QKV_EMBEDS, "embed" } };
+} abilities[] = { { QKV_ABILITY_TRANSLATE, "translate" },
+                  { QKV_ABILITY_GENERATE, "generate" },
+                  { QKV_ABILITY_FILL, "fill" },
+                  { QKV_ABILITY_CLASSIFY, "classify" },
+                  { QKV_ABILITY_EMBED, "embed" } };
 enum { ABILITIES = sizeof abilities / sizeof *abilities };
 
 /* ---- as lines ---- */
@@ -117,8 +117,8 @@ static void print_sampling(const qkv_model *m)
 static void print_generation_settings(const qkv_model *m)
 {
     const qkv_facts *f = qkv_model_facts(m);
-    if (!is_published(f) || !(f->can & (QKV_TRANSLATES | QKV_GENERATES))) return;
-    if (f->can & QKV_TRANSLATES) print_search(f);
+    if (!is_published(f) || !(f->can & (QKV_ABILITY_TRANSLATE | QKV_ABILITY_GENERATE))) return;
+    if (f->can & QKV_ABILITY_TRANSLATE) print_search(f);
     else print_sampling(m);
     if (f->no_repeat) printf(", no run of %d tokens twice", f->no_repeat);
     putchar('\n');

@@ -139,7 +139,7 @@ qkv_model *training_start(const training_plan *p, qkv_status *status)
 int64_t readable_length(const qkv_model *m, int64_t wanted)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    return o->positions == QKV_LEARNED && o->longest < wanted ? o->longest : wanted;
+    return o->positions == QKV_POSITION_LEARNED && o->longest < wanted ? o->longest : wanted;
 }
 
 /* ---- special tokens ---- */

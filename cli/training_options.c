@@ -36,9 +36,10 @@ static void set_rate(float *to, const char *name, float given)
 
 qkv_status training_model(int64_t vocabulary, int64_t target_vocabulary, qkv_transformer_opts *out)
 {
-    static const qkv_activation activations[] = { QKV_RELU, QKV_GELU, QKV_GELU_TANH, QKV_SILU, QKV_SILU_GATED };
-    static const qkv_position_kind positions[] = { QKV_SINUSOID, QKV_SINUSOID_HALVES, QKV_LEARNED, QKV_ROTARY,
-                                                   QKV_NO_POSITIONS };
+    static const qkv_activation activations[] = { QKV_ACTIVATION_RELU, QKV_ACTIVATION_GELU, QKV_ACTIVATION_GELU_TANH,
+                                                  QKV_ACTIVATION_SILU, QKV_ACTIVATION_SILU_GATED };
+    static const qkv_position_kind positions[] = { QKV_POSITION_SINUSOID, QKV_POSITION_SINUSOID_HALVES, QKV_POSITION_LEARNED,
+                                                   QKV_POSITION_ROTARY, QKV_POSITION_NONE };
     if (qkv_transformer_preset(preset_names[training.preset], vocabulary, out)) return library_failed();
     out->target_vocabulary = target_vocabulary;
     if (training.layers) out->encoder_layers = out->decoder_layers = training.layers;
@@ -49,10 +50,10 @@ qkv_status training_model(int64_t vocabulary, int64_t target_vocabulary, qkv_tra
     set_size(&out->kv_heads, training.kv_heads);
     set_size(&out->inner, training.inner);
     out->pre_norm = training.pre_norm;
-    out->norm = training.norm ? QKV_RMS_NORM : QKV_LAYER_NORM;
+    out->norm = training.norm ? QKV_NORM_RMS : QKV_NORM_LAYER;
     out->activation = activations[training.activation];
     out->positions = positions[training.positions];
-    if (out->positions == QKV_LEARNED) out->longest = training.longest;
+    if (out->positions == QKV_POSITION_LEARNED) out->longest = training.longest;
     out->no_bias = training.no_bias;
     out->untied = training.untied;
     training_dropouts(out);
@@ -71,9 +72,11 @@ static float true_zero(float given) { return given == 0 ? -1 : given; }
 
 static qkv_optimizer_opts optimizer_opts(void)
 {
-    static const qkv_rule rules[] = { QKV_ADAM, QKV_ADAMW, QKV_SGD, QKV_ADAGRAD, QKV_RMSPROP };
+    static const qkv_rule rules[] = { QKV_OPTIMIZER_ADAM, QKV_OPTIMIZER_ADAMW, QKV_OPTIMIZER_SGD, QKV_OPTIMIZER_ADAGRAD,
+                                      QKV_OPTIMIZER_RMSPROP };
     qkv_optimizer_opts o = { .rule = rules[training.optimizer], .nesterov = training.nesterov };
-    if (o.rule == QKV_ADAM || o.rule == QKV_ADAMW) o.beta2 = 0.98f, o.eps = 1e-9f; /* section 5.3 of the paper */
+    if (o.rule == QKV_OPTIMIZER_ADAM || o.rule == QKV_OPTIMIZER_ADAMW)
+        o.beta2 = 0.98f, o.eps = 1e-9f; /* section 5.3 of the paper */
     if (was_given("momentum")) o.momentum = training.momentum;
     if (was_given("beta1")) o.beta1 = true_zero(training.beta1);
     if (was_given("beta2")) o.beta2 = true_zero(training.beta2);
@@ -93,12 +96,13 @@ static double full_rate(void)
 static int64_t warmup_steps(qkv_schedule_kind kind, int64_t total_steps)
 {
     if (training.warmup) return training.warmup;
-    return kind == QKV_PAPER ? 4000 : kind == QKV_CONSTANT ? 0 : total_steps / 10;
+    return kind == QKV_SCHEDULE_PAPER ? 4000 : kind == QKV_SCHEDULE_CONSTANT ? 0 : total_steps / 10;
 }
 
 qkv_status training_opts(int64_t dim, int64_t total_steps, qkv_trainer_opts *out)
 {
-    static const qkv_schedule_kind kinds[] = { QKV_PAPER, QKV_CONSTANT, QKV_LINEAR, QKV_COSINE };
+    static const qkv_schedule_kind kinds[] = { QKV_SCHEDULE_PAPER, QKV_SCHEDULE_CONSTANT, QKV_SCHEDULE_LINEAR,
+                                               QKV_SCHEDULE_COSINE };
     qkv_schedule *s = &out->schedule;
     *out = (qkv_trainer_opts){ .optimizer = optimizer_opts(),
                                .batches = { .max_tokens = training.max_tokens },
@@ -111,7 +115,7 @@ qkv_status training_opts(int64_t dim, int64_t total_steps, qkv_trainer_opts *out
     if (!(s->lr > 0)) return fail(QKV_USAGE, "--lr: %g is not above 0", s->lr);
     if (!(training.smoothing >= 0 && training.smoothing < 1))
         return fail(QKV_USAGE, "--label-smoothing: %g is not at least 0 and below 1", (double)training.smoothing);
-    if (s->kind != QKV_LINEAR && s->kind != QKV_COSINE) return QKV_OK;
+    if (s->kind != QKV_SCHEDULE_LINEAR && s->kind != QKV_SCHEDULE_COSINE) return QKV_OK;
     if (!total_steps)
         return fail(QKV_USAGE, "--schedule %s must know where it ends: give --steps or --epochs",
                     schedule_names[training.schedule]);

@@ -100,7 +100,7 @@ int main(void)
     m.place = qkv_positions_new(p, "place", LENGTH, DIM);
     m.attention = qkv_mha_new(p, "attention", DIM, 1);
     m.out = qkv_linear_new(p, "out", DIM, DIGITS);
-    qkv_optimizer *adam = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_ADAM, .lr = 5e-3f });
+    qkv_optimizer *adam = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .lr = 5e-3f });
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .train = 1 });
 
     int32_t unseen_x[TESTS * LENGTH], unseen_y[TESTS * LENGTH];

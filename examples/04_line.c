@@ -11,7 +11,7 @@ int main(void)
         .weight = qkv_params_add(p, "w", QKV_SHAPE(1, 1), QKV_INIT_ZERO, 0),
         .bias = qkv_params_add(p, "b", QKV_SHAPE(1), QKV_INIT_ZERO, 0),
     };
-    qkv_optimizer *sgd = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_SGD, .lr = 0.01f });
+    qkv_optimizer *sgd = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD, .lr = 0.01f });
     qkv_tape *t = qkv_tape_new(NULL);
 
     qkv_status status = QKV_OK;

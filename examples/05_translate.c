@@ -20,10 +20,11 @@ static qkv_tokenizer *learn_tokens(const char *file)
 
 static qkv_status train(qkv_model *model, const qkv_pairs *pairs, long steps)
 {
-    qkv_trainer_opts how = { .optimizer = { .rule = QKV_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
-                             .schedule = { .kind = QKV_LINEAR, .lr = 2e-3, .warmup = steps / 8, .steps = steps },
+    qkv_trainer_opts how = { .optimizer = { .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
+                             .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 2e-3, .warmup = steps / 8, .steps = steps },
                              .batches = { .max_tokens = 1024, .start = START, .end = END, .pad = PAD },
-                             .smoothing = 0.1f, .clip = 1 };
+                             .smoothing = 0.1f,
+                             .clip = 1 };
     qkv_trainer *trainer = qkv_trainer_new(model, pairs, &how);
     qkv_status status = trainer ? QKV_OK : qkv_error_status();
     for (qkv_progress now = { 0 }; !status && now.step < steps;) {

@@ -33,16 +33,25 @@ int main(int argc, char **argv)
 {
     if (argc < 3) return fprintf(stderr, "usage: 06_classify TRAIN.tsv TEST.tsv [STEPS]\n"), 2;
     long steps = argc > 3 ? atol(argv[3]) : 600;
-    qkv_words *words = qkv_words_new_of(QKV_WORDS);
+    qkv_words *words = qkv_words_new_of(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = qkv_words_add_file(words, argv[1], 0, NULL) ? NULL : qkv_tokenizer_train(words, NULL);
-    const qkv_transformer_opts small = { .vocabulary = qkv_tokenizer_size(t), .encoder_layers = 2, .dim = 64, .heads = 4,
-                                         .inner = 128, .dropout = 0.1f, .classes = 2 };
+    const qkv_transformer_opts small = { .vocabulary = qkv_tokenizer_size(t),
+                                         .encoder_layers = 2,
+                                         .dim = 64,
+                                         .heads = 4,
+                                         .inner = 128,
+                                         .dropout = 0.1f,
+                                         .classes = 2 };
     work w = { .pairs = qkv_pairs_new(), .model = t ? qkv_model_new(&small, 1) : NULL };
     int ok = w.model && !qkv_model_set_tokenizers(w.model, t, NULL) && !qkv_labelled_read(argv[1], NULL, add_text, &w, NULL);
     const qkv_objective objective = qkv_classifying(NULL, 2);
-    const qkv_trainer_opts how = { .objective = &objective, .optimizer = { .rule = QKV_ADAM, .beta2 = 0.98f }, .clip = 1,
-                                   .schedule = { .kind = QKV_LINEAR, .lr = 2e-3, .warmup = steps / 10, .steps = steps },
-                                   .batches = { .max_tokens = 1024, .start = 1, .end = 2 } }; /* the ids of <s> and </s> */
+    const qkv_trainer_opts how = {
+        .objective = &objective,
+        .optimizer = { .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f },
+        .clip = 1,
+        .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 2e-3, .warmup = steps / 10, .steps = steps },
+        .batches = { .max_tokens = 1024, .start = 1, .end = 2 }
+    }; /* the ids of <s> and </s> */
     qkv_trainer *trainer = ok ? qkv_trainer_new(w.model, w.pairs, &how) : NULL;
     for (qkv_progress now = { 0 }; (ok = ok && trainer) && now.step < steps && (ok = !qkv_trainer_step(trainer, &now));)
         if (now.step % 50 == 0) printf("step %4lld   loss %.3f\n", (long long)now.step, now.loss);

@@ -29,21 +29,30 @@ int main(int argc, char **argv)
 {
     if (argc < 3) return fprintf(stderr, "usage: 07_generate TRAIN.txt TEST.txt [STEPS]\n"), 2;
     long steps = argc > 3 ? atol(argv[3]) : 400;
-    qkv_words *words = qkv_words_new_of(QKV_WORDS);
+    qkv_words *words = qkv_words_new_of(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = qkv_words_add_file(words, argv[1], 0, NULL) ? NULL : qkv_tokenizer_train(words, NULL);
-    const qkv_transformer_opts small = { .vocabulary = qkv_tokenizer_size(t), .decoder_layers = 2, .dim = 64, .heads = 4,
-                                         .inner = 128, .pre_norm = 1, .positions = QKV_ROTARY };
+    const qkv_transformer_opts small = { .vocabulary = qkv_tokenizer_size(t),
+                                         .decoder_layers = 2,
+                                         .dim = 64,
+                                         .heads = 4,
+                                         .inner = 128,
+                                         .pre_norm = 1,
+                                         .positions = QKV_POSITION_ROTARY };
     work w = { .pairs = qkv_pairs_new(), .model = t ? qkv_model_new(&small, 1) : NULL };
     int ok = w.model && !qkv_model_set_tokenizers(w.model, t, NULL) &&
-             !qkv_documents_read(argv[1], QKV_LINES, 0, add_line, &w, NULL);
+             !qkv_documents_read(argv[1], QKV_DOCUMENT_LINES, 0, add_line, &w, NULL);
     const qkv_objective objective = qkv_generating();
-    const qkv_trainer_opts how = { .objective = &objective, .optimizer = { .rule = QKV_ADAM, .beta2 = 0.98f }, .clip = 1,
-                                   .schedule = { .kind = QKV_LINEAR, .lr = 3e-3, .warmup = steps / 10, .steps = steps },
-                                   .batches = { .max_tokens = 1024, .bare = 1 } };
+    const qkv_trainer_opts how = {
+        .objective = &objective,
+        .optimizer = { .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f },
+        .clip = 1,
+        .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 3e-3, .warmup = steps / 10, .steps = steps },
+        .batches = { .max_tokens = 1024, .bare = 1 }
+    };
     qkv_trainer *trainer = ok ? qkv_trainer_new(w.model, w.pairs, &how) : NULL;
     for (qkv_progress now = { 0 }; (ok = ok && trainer) && now.step < steps && (ok = !qkv_trainer_step(trainer, &now));)
         if (now.step % 50 == 0) printf("step %4lld   loss %.3f\n", (long long)now.step, now.loss);
-    ok = ok && !qkv_documents_read(argv[2], QKV_LINES, 0, measure_line, &w, NULL);
+    ok = ok && !qkv_documents_read(argv[2], QKV_DOCUMENT_LINES, 0, measure_line, &w, NULL);
     if (ok) printf("%.3f nats a line\n", w.sum.nats / (double)w.lines);
     qkv_generated line = { 0 };
     for (qkv_generate_opts o = { .temperature = 1, .seed = 1 }; ok && o.sample < 5; o.sample++)

@@ -36,7 +36,7 @@ static qkv_status look(const qkv_model *m, const char *text, int can) /* a row o
 {
     qkv_rows row = { 0 };
     const qkv_texts texts = { .texts = &text, .n = 1 };
-    int names = can & QKV_CLASSIFIES;
+    int names = can & QKV_ABILITY_CLASSIFY;
     qkv_status status = names ? qkv_classify(m, &texts, NULL, &row) : qkv_embed_texts(m, &texts, NULL, &row);
     for (int64_t i = 0; !status && i < row.width; i++)
         printf("%s%s%.4f%s", names ? qkv_model_label(m, i) : "", names ? "  " : "", (double)row.data[i], names ? "\n" : " ");
@@ -49,11 +49,11 @@ int main(int argc, char **argv)
     if (argc != 3) return fprintf(stderr, "usage: 08_published DIR TEXT\n"), 2;
     qkv_model *m = qkv_model_load(argv[1]);
     int can = m ? qkv_model_facts(m)->can : 0;
-    qkv_status status = !m                      ? qkv_error_status()
-                        : can & QKV_TRANSLATES ? translate(m, argv[2])
-                        : can & QKV_GENERATES  ? generate(m, argv[2])
-                        : can & QKV_FILLS      ? fill(m, argv[2])
-                                               : look(m, argv[2], can);
+    qkv_status status = !m                            ? qkv_error_status()
+                        : can & QKV_ABILITY_TRANSLATE ? translate(m, argv[2])
+                        : can & QKV_ABILITY_GENERATE  ? generate(m, argv[2])
+                        : can & QKV_ABILITY_FILL      ? fill(m, argv[2])
+                                                      : look(m, argv[2], can);
     if (status) fprintf(stderr, "%s\n", qkv_error());
     return qkv_model_free(m), (int)status;
 }

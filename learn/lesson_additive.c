@@ -171,7 +171,7 @@ static qkv_status make_retriever(retriever *r, bool is_additive)
     r->key = qkv_linear_new(r->params, "key", DIM, DIM);
     r->out = qkv_linear_new(r->params, "out", DIM, SYMBOLS);
     if (is_additive) r->w = qkv_params_add(r->params, "w", QKV_SHAPE(DIM), QKV_INIT_NORMAL, 0.5f);
-    r->optimizer = qkv_optimizer_new(r->params, &(qkv_optimizer_opts){ .rule = QKV_ADAM, .lr = 0.01f });
+    r->optimizer = qkv_optimizer_new(r->params, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .lr = 0.01f });
     return r->optimizer ? QKV_OK : library_failed();
 }
 

@@ -141,7 +141,7 @@ static qkv_tensor *logits_of(const qkv_transformer *m, qkv_tape *t, const batch 
 static qkv_status train(const qkv_transformer *m, qkv_tape *t, qkv_optimizer *o, batch *b, float losses[STEPS])
 {
     uint64_t state = 5;
-    const qkv_schedule schedule = { .kind = QKV_LINEAR, .lr = 5e-3, .warmup = 20, .steps = STEPS };
+    const qkv_schedule schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 5e-3, .warmup = 20, .steps = STEPS };
     for (int step = 0; step < STEPS; step++) {
         draw_batch(b, &state);
         qkv_tape_reset(t);
@@ -371,7 +371,7 @@ static qkv_status run(void)
                                                .pre_norm = 1 };
     qkv_params *p = qkv_params_new(5);
     const qkv_transformer *m = p ? qkv_transformer_new(p, &opts) : NULL;
-    qkv_optimizer *o = m ? qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_ADAM }) : NULL;
+    qkv_optimizer *o = m ? qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM }) : NULL;
     qkv_tape *training = o ? qkv_tape_new(NULL) : NULL;
     qkv_tape *running = training ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 }) : NULL;
     qkv_status status = running ? teach(m, p, o, training, running) : library_failed();

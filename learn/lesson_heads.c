@@ -84,7 +84,8 @@ static qkv_status train(model *m, qkv_tape *t, qkv_optimizer *o)
 static qkv_status make_and_train(model *m, int64_t heads, uint64_t seed)
 {
     qkv_status status = make_model(m, heads, seed);
-    qkv_optimizer *o = status ? NULL : qkv_optimizer_new(m->params, &(qkv_optimizer_opts){ .rule = QKV_ADAM, .lr = 0.05f });
+    qkv_optimizer *o = status ? NULL
+                              : qkv_optimizer_new(m->params, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .lr = 0.05f });
     qkv_tape *t = o ? qkv_tape_new(NULL) : NULL;
     if (!status) status = t ? train(m, t, o) : library_failed();
     qkv_tape_free(t);

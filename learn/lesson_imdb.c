@@ -81,7 +81,7 @@ typedef struct tokens {
 
 static qkv_status learn_words(const reviews *r, tokens *out)
 {
-    qkv_words *words = qkv_words_new_of(QKV_WORDS);
+    qkv_words *words = qkv_words_new_of(QKV_TOKEN_WORDS);
     qkv_status status = words ? QKV_OK : qkv_error_status();
     for (int i = 0; i < r->n && !status; i++) status = qkv_words_add(words, r->text[i], r->length[i]);
     if (!status) out->tokenizer = qkv_tokenizer_train(words, &(qkv_bpe_opts){ .size = VOCABULARY, .min_count = 1 });

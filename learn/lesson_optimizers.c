@@ -16,11 +16,11 @@ static const struct {
     qkv_rule rule;
     float momentum, rate;
 } rules[RULES] = {
-    { "SGD", "w -= lr g", QKV_SGD, 0, 0.1f },
-    { N_("momentum"), "v = 0.9 v + g; w -= lr v", QKV_SGD, 0.9f, 0.01f },
-    { "AdaGrad", "s += g^2; w -= lr g / sqrt(s)", QKV_ADAGRAD, 0, 1 },
-    { "RMSProp", "s = 0.99 s + 0.01 g^2; w -= lr g / sqrt(s)", QKV_RMSPROP, 0, 0.05f },
-    { "Adam", "m = 0.9 m + 0.1 g; v = 0.999 v + 0.001 g^2; w -= lr m' / sqrt(v')", QKV_ADAM, 0, 0.3f },
+    { "SGD", "w -= lr g", QKV_OPTIMIZER_SGD, 0, 0.1f },
+    { N_("momentum"), "v = 0.9 v + g; w -= lr v", QKV_OPTIMIZER_SGD, 0.9f, 0.01f },
+    { "AdaGrad", "s += g^2; w -= lr g / sqrt(s)", QKV_OPTIMIZER_ADAGRAD, 0, 1 },
+    { "RMSProp", "s = 0.99 s + 0.01 g^2; w -= lr g / sqrt(s)", QKV_OPTIMIZER_RMSPROP, 0, 0.05f },
+    { "Adam", "m = 0.9 m + 0.1 g; v = 0.999 v + 0.001 g^2; w -= lr m' / sqrt(v')", QKV_OPTIMIZER_ADAM, 0, 0.3f },
 };
 
 typedef double losses[RULES][STEPS];
@@ -118,7 +118,7 @@ static qkv_status plain_descent(void)
           "at x = 0, 1, 2, 3, 4. The loss is the mean squared error, g is its gradient. Everything that trains a "
           "Transformer can be seen here."));
     say_heading(_("Gradient descent, rate 0.01"));
-    qkv_status status = start_line(&f, &(qkv_optimizer_opts){ .rule = QKV_SGD, .lr = 0.01f });
+    qkv_status status = start_line(&f, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD, .lr = 0.01f });
     if (!status) status = walk_line(&f);
     free_line(&f);
     if (!status)

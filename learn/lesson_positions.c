@@ -182,11 +182,11 @@ static qkv_status distances(qkv_tape *t)
         most);
     say(_("\"The word before me\" is therefore the same pattern everywhere in the text, and can be learned once."));
     qkv_heatmap_opts opts = {
-        .rows = PLACES, .columns = WIDE, .colours = QKV_RED_BLUE, .row_axis = _("position"), .no_values = 1
+        .rows = PLACES, .columns = WIDE, .colours = QKV_COLOURS_RED_BLUE, .row_axis = _("position"), .no_values = 1
     };
     opts.column_axis = _("dimension");
     qkv_status status = draw("positions", &opts, qkv_data(pe), _("sinusoidal positions"));
-    opts.columns = PLACES, opts.column_axis = _("position"), opts.colours = QKV_VIRIDIS;
+    opts.columns = PLACES, opts.column_axis = _("position"), opts.colours = QKV_COLOURS_VIRIDIS;
     return status ? status : draw("positions_products", &opts, qkv_data(dots), "PE(p) . PE(q)");
 }
 

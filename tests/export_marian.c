@@ -51,8 +51,8 @@ int main(int argc, char **argv)
                                      .dim = 24,
                                      .heads = 4,
                                      .inner = 40,
-                                     .positions = QKV_SINUSOID_HALVES,
-                                     .activation = QKV_SILU };
+                                     .positions = QKV_POSITION_SINUSOID_HALVES,
+                                     .activation = QKV_ACTIVATION_SILU };
     qkv_model *m = argc == 2 ? qkv_model_new(&o, 5) : NULL;
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_status status = m ? qkv_model_save_as(m, argv[1], "marian") : QKV_USAGE;

@@ -24,7 +24,7 @@ static qkv_model *make(const char *kind, int64_t vocabulary)
     };
     if (strstr(kind, "encoder")) o.decoder_layers = 0;
     if (strstr(kind, "decoder")) o.encoder_layers = 0;
-    if (strstr(kind, "learned")) o.positions = QKV_LEARNED, o.longest = 12;
+    if (strstr(kind, "learned")) o.positions = QKV_POSITION_LEARNED, o.longest = 12;
     if (strstr(kind, "scoring")) o.classes = 1;
     qkv_model *m = qkv_model_new(&o, 11);
     qkv_params *p = qkv_model_params(m);

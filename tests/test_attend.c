@@ -30,9 +30,9 @@ typedef struct shape {
     int spare; /* ids that the tokenizer does not know */
 } shape;
 
-static const shape pair = { 1, LAYERS, QKV_BYTE_PAIRS, QKV_SINUSOID, 0 };
-static const shape encoder = { LAYERS, 0, QKV_BYTE_PAIRS, QKV_SINUSOID, 0 };
-static const shape decoder = { 0, LAYERS, QKV_BYTE_PAIRS, QKV_SINUSOID, 0 };
+static const shape pair = { 1, LAYERS, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_SINUSOID, 0 };
+static const shape encoder = { LAYERS, 0, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_SINUSOID, 0 };
+static const shape decoder = { 0, LAYERS, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_SINUSOID, 0 };
 
 static qkv_tokenizer *learn(qkv_token_kind kind)
 {
@@ -41,7 +41,7 @@ static qkv_tokenizer *learn(qkv_token_kind kind)
     qkv_status status = w ? QKV_OK : qkv_error_status();
     for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
         status = qkv_words_add(w, corpus[i], strlen(corpus[i]));
-    if (!status) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 290, .min_count = kind == QKV_BYTE_PAIRS ? 2 : 1 });
+    if (!status) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 290, .min_count = kind == QKV_TOKEN_BYTE_PAIRS ? 2 : 1 });
     qkv_words_free(w);
     return t;
 }
@@ -163,10 +163,10 @@ static void weights_are_those_of_a_tape(void **state)
     same_ids(&a.read, b.read, b.n_read);
     b.read[b.n_read] = 2;
     same_ids(&a.chosen, b.read + 1, b.n_read);
-    same_as_tape(&a, QKV_ENCODER_ATTENTION, 0, &b, 0, b.n_source, b.n_source);
+    same_as_tape(&a, QKV_ATTENTION_ENCODER, 0, &b, 0, b.n_source, b.n_source);
     for (int l = 0; l < LAYERS; l++) {
-        same_as_tape(&a, QKV_DECODER_ATTENTION, l, &b, 1 + 2 * l, b.n_read, b.n_read);
-        same_as_tape(&a, QKV_CROSS_ATTENTION, l, &b, 2 + 2 * l, b.n_read, b.n_source);
+        same_as_tape(&a, QKV_ATTENTION_DECODER, l, &b, 1 + 2 * l, b.n_read, b.n_read);
+        same_as_tape(&a, QKV_ATTENTION_CROSS, l, &b, 2 + 2 * l, b.n_read, b.n_source);
     }
     qkv_tape_free(b.tape);
     qkv_model_free(m);
@@ -175,10 +175,10 @@ static void weights_are_those_of_a_tape(void **state)
     assert_int_equal(qkv_attend(m, "I love you", 10, NULL, 0, &pieces, &a), QKV_OK);
     b = run_by_hand(m, "I love you", NULL);
     assert_true(a.layers[0] == LAYERS && !a.layers[1] && !a.layers[2] && !a.read.n && !a.chosen.n);
-    assert_null(qkv_attended_rows(&a, QKV_DECODER_ATTENTION));
-    assert_null(qkv_attended_columns(&a, QKV_CROSS_ATTENTION));
+    assert_null(qkv_attended_rows(&a, QKV_ATTENTION_DECODER));
+    assert_null(qkv_attended_columns(&a, QKV_ATTENTION_CROSS));
     same_ids(&a.source, b.source, b.n_source);
-    for (int l = 0; l < LAYERS; l++) same_as_tape(&a, QKV_ENCODER_ATTENTION, l, &b, l, b.n_source, b.n_source);
+    for (int l = 0; l < LAYERS; l++) same_as_tape(&a, QKV_ATTENTION_ENCODER, l, &b, l, b.n_source, b.n_source);
     qkv_tape_free(b.tape);
     qkv_model_free(m);
 
@@ -187,7 +187,7 @@ static void weights_are_those_of_a_tape(void **state)
     b = run_by_hand(m, NULL, "I love you");
     assert_true(!a.layers[0] && a.layers[1] == LAYERS && !a.layers[2] && !a.source.n && !a.chosen.n);
     same_ids(&a.read, b.read, b.n_read);
-    for (int l = 0; l < LAYERS; l++) same_as_tape(&a, QKV_DECODER_ATTENTION, l, &b, l, b.n_read, b.n_read);
+    for (int l = 0; l < LAYERS; l++) same_as_tape(&a, QKV_ATTENTION_DECODER, l, &b, l, b.n_read, b.n_read);
     qkv_tape_free(b.tape);
     qkv_attended_free(&a);
     qkv_model_free(m);
@@ -232,7 +232,7 @@ static void ids_are_a_target_too(void **state)
     qkv_attended_free(&a);
     qkv_model_free(m);
 
-    m = make_model((shape){ 1, 1, QKV_BYTE_PAIRS, QKV_SINUSOID, 7 });
+    m = make_model((shape){ 1, 1, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_SINUSOID, 7 });
     const int32_t unknown = qkv_tokenizer_size(qkv_model_source_tokenizer(m)) + 3;
     char name[16];
     snprintf(name, sizeof name, "<%d>", unknown);
@@ -280,7 +280,7 @@ static void target_is_the_translation(void **state)
             int64_t map = (x->n_ids + 1) * t.n_source[0];
             for (int l = 0; l < LAYERS; l++)
                 for (int h = 0; h < HEADS; h++) {
-                    float *weights = weights_of(&a, QKV_CROSS_ATTENTION, l, h);
+                    float *weights = weights_of(&a, QKV_ATTENTION_CROSS, l, h);
                     assert_memory_equal(weights, x->cross + (l * HEADS + h) * map, sizeof *weights * (size_t)map);
                     free(weights);
                 }
@@ -327,7 +327,7 @@ static void units_have_the_text_that_was_given(void **state)
 static void unknown_words_keep_their_text(void **state)
 {
     (void)state;
-    qkv_model *m = make_model((shape){ 1, 0, QKV_WORDS, QKV_SINUSOID, 0 });
+    qkv_model *m = make_model((shape){ 1, 0, QKV_TOKEN_WORDS, QKV_POSITION_SINUSOID, 0 });
     qkv_attended a = attend(m, "  The Zebra\tSAT", NULL, &(qkv_attend_opts){ .no_special = 1 });
     assert_int_equal(a.source.n, 3);
     assert_string_equal(a.source.names[0], "The");
@@ -338,7 +338,7 @@ static void unknown_words_keep_their_text(void **state)
     assert_int_equal(a.source.n, 2);
     qkv_attended_free(&a);
     qkv_model_free(m);
-    m = make_model((shape){ 1, 0, QKV_CHARACTERS, QKV_SINUSOID, 0 });
+    m = make_model((shape){ 1, 0, QKV_TOKEN_CHARACTERS, QKV_POSITION_SINUSOID, 0 });
     a = attend(m, "我Z", NULL, NULL);
     assert_int_equal(a.source.n, 4);
     assert_string_equal(a.source.names[1], "我");
@@ -351,7 +351,7 @@ static void unknown_words_keep_their_text(void **state)
 static void broken_characters_are_shown(void **state)
 {
     (void)state;
-    qkv_model *m = make_model((shape){ 1, 1, QKV_BYTE_PAIRS, QKV_SINUSOID, 0 });
+    qkv_model *m = make_model((shape){ 1, 1, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_SINUSOID, 0 });
     const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
     qkv_ids dog = { 0 };
     assert_int_equal(qkv_tokenizer_encode(t, "狗", 3, NULL, &dog), QKV_OK);
@@ -413,7 +413,7 @@ static void pieces_are_joined_and_specials_left_out(void **state)
     for (int kind = 0; kind < QKV_ATTENTION_KINDS; kind++)
         for (int layer = -1; layer < a.layers[kind]; layer++)
             for (int head = -1; head < HEADS; head++) {
-                int is_decoder = kind == QKV_DECODER_ATTENTION; /* the only axis that starts with a special token */
+                int is_decoder = kind == QKV_ATTENTION_DECODER; /* the only axis that starts with a special token */
                 joined_as_by_loops(&a, 0, 0, &tokens, (qkv_attention_kind)kind, layer, head);
                 joined_as_by_loops(&bare, is_decoder, is_decoder, &tokens, (qkv_attention_kind)kind, layer, head);
             }
@@ -426,7 +426,7 @@ static void pieces_are_joined_and_specials_left_out(void **state)
     assert_int_equal(bare.chosen.n, 2);
     assert_int_equal(bare.chosen.first[2], 2);
     assert_int_equal(bare.chosen.ids[1], the);
-    float *full = weights_of(&a, QKV_DECODER_ATTENTION, 1, 1), *part = weights_of(&bare, QKV_DECODER_ATTENTION, 1, 1);
+    float *full = weights_of(&a, QKV_ATTENTION_DECODER, 1, 1), *part = weights_of(&bare, QKV_ATTENTION_DECODER, 1, 1);
     const int64_t kept[2] = { 1, 3 };
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 2; k++) assert_true(part[i * 2 + k] == full[kept[i] * 4 + kept[k]]);
@@ -445,10 +445,10 @@ static void means(void **state)
     qkv_model *m = make_model(pair);
     qkv_attended a = attend(m, "the cat sat", "我爱狗", NULL);
     int64_t cells = a.chosen.n * a.source.n;
-    float *all = weights_of(&a, QKV_CROSS_ATTENTION, -1, -1), *heads = weights_of(&a, QKV_CROSS_ATTENTION, 1, -1),
-          *layers = weights_of(&a, QKV_CROSS_ATTENTION, -1, 1), *one[LAYERS][HEADS];
+    float *all = weights_of(&a, QKV_ATTENTION_CROSS, -1, -1), *heads = weights_of(&a, QKV_ATTENTION_CROSS, 1, -1),
+          *layers = weights_of(&a, QKV_ATTENTION_CROSS, -1, 1), *one[LAYERS][HEADS];
     for (int l = 0; l < LAYERS; l++)
-        for (int h = 0; h < HEADS; h++) one[l][h] = weights_of(&a, QKV_CROSS_ATTENTION, l, h);
+        for (int h = 0; h < HEADS; h++) one[l][h] = weights_of(&a, QKV_ATTENTION_CROSS, l, h);
     for (int64_t c = 0; c < cells; c++) {
         assert_true(fabsf(heads[c] - (one[1][0][c] + one[1][1][c]) / 2) < 1e-6f);
         assert_true(fabsf(layers[c] - (one[0][1][c] + one[1][1][c]) / 2) < 1e-6f);
@@ -490,7 +490,7 @@ static void rollout_is_the_product_of_layers(void **state)
     const char *text = "the 狗 and the cat";
     for (int which = 0; which < 2; which++) {
         qkv_model *m = make_model(which ? decoder : encoder);
-        qkv_attention_kind kind = which ? QKV_DECODER_ATTENTION : QKV_ENCODER_ATTENTION;
+        qkv_attention_kind kind = which ? QKV_ATTENTION_DECODER : QKV_ATTENTION_ENCODER;
         qkv_attended tokens = attend(m, text, NULL, &(qkv_attend_opts){ .pieces = 1 }), a = attend(m, text, NULL, NULL);
         const qkv_attended_side *units = qkv_attended_rows(&a, kind);
         int64_t n = qkv_attended_rows(&tokens, kind)->n;
@@ -523,10 +523,10 @@ static void rollout_is_the_product_of_layers(void **state)
 static qkv_head_measures measure(const float *map, int64_t rows, int64_t columns)
 {
     struct qkv__attending work = { .axes = { [QKV__CHOSEN] = { .tokens = rows }, [QKV__SOURCE] = { .tokens = columns } },
-                                   .maps = { [QKV_CROSS_ATTENTION] = &map } };
-    qkv_attended a = { .layers = { [QKV_CROSS_ATTENTION] = 1 }, .heads = 1, .work = &work };
+                                   .maps = { [QKV_ATTENTION_CROSS] = &map } };
+    qkv_attended a = { .layers = { [QKV_ATTENTION_CROSS] = 1 }, .heads = 1, .work = &work };
     qkv_head_measures x;
-    assert_int_equal(qkv_attended_measure(&a, QKV_CROSS_ATTENTION, 0, 0, &x), QKV_OK);
+    assert_int_equal(qkv_attended_measure(&a, QKV_ATTENTION_CROSS, 0, 0, &x), QKV_OK);
     return x;
 }
 
@@ -581,9 +581,9 @@ static void same_bits_on_any_threads(void **state)
         qkv_set_threads(threads);
         qkv_attended a = attend(m, "the cat sat on the 狗 and the dog sat on the 猫, I love you and the mat", NULL, NULL);
         assert_true(a.source.n <= 80 && a.chosen.n <= 80);
-        assert_int_equal(qkv_attended_weights(&a, QKV_CROSS_ATTENTION, -1, -1, threads > 1 ? got : wanted), QKV_OK);
-        assert_int_equal(qkv_attended_rollout(&a, QKV_ENCODER_ATTENTION, threads > 1 ? again : rolled), QKV_OK);
-        assert_int_equal(qkv_attended_measure(&a, QKV_CROSS_ATTENTION, 1, 0, threads > 1 ? &now : &first), QKV_OK);
+        assert_int_equal(qkv_attended_weights(&a, QKV_ATTENTION_CROSS, -1, -1, threads > 1 ? got : wanted), QKV_OK);
+        assert_int_equal(qkv_attended_rollout(&a, QKV_ATTENTION_ENCODER, threads > 1 ? again : rolled), QKV_OK);
+        assert_int_equal(qkv_attended_measure(&a, QKV_ATTENTION_CROSS, 1, 0, threads > 1 ? &now : &first), QKV_OK);
         if (threads > 1) {
             assert_memory_equal(wanted, got, sizeof wanted);
             assert_memory_equal(rolled, again, sizeof rolled);
@@ -642,13 +642,13 @@ static void bad_texts_and_options(void **state)
 static void limits(void **state)
 {
     (void)state;
-    qkv_model *m = make_model((shape){ 1, 1, QKV_BYTE_PAIRS, QKV_LEARNED, 0 });
+    qkv_model *m = make_model((shape){ 1, 1, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_LEARNED, 0 });
     qkv_attended a = attend(m, "xxxxxxxxxxx", "xxxxxxxxxxx", NULL); /* 12 positions, one for </s> or <s> */
     qkv_attended_free(&a);
     refused(m, "xxxxxxxxxxxx", "x", NULL, QKV_LIMIT, "the text has 13 tokens, the model has positions for 12");
     refused(m, "x", "xxxxxxxxxxxx", NULL, QKV_LIMIT, "13 tokens");
     qkv_model_free(m);
-    m = make_model((shape){ 0, 1, QKV_BYTE_PAIRS, QKV_LEARNED, 0 });
+    m = make_model((shape){ 0, 1, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_LEARNED, 0 });
     refused(m, "xxxxxx", "xxxxxx", NULL, QKV_LIMIT, "13 tokens");
     qkv_model_free(m);
     m = make_model(pair);
@@ -669,32 +669,32 @@ static void heads_that_are_not_there(void **state)
     qkv_head_measures x;
     qkv_model *m = make_model(encoder);
     qkv_attended a = attend(m, "I", NULL, NULL), none = { 0 };
-    assert_int_equal(qkv_attended_weights(&a, QKV_ENCODER_ATTENTION, LAYERS, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attended_weights(&a, QKV_ATTENTION_ENCODER, LAYERS, 0, cells), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no layer 2: encoder attention has layers 0 to 1"));
-    assert_int_equal(qkv_attended_weights(&a, QKV_ENCODER_ATTENTION, 0, HEADS, cells), QKV_USAGE);
+    assert_int_equal(qkv_attended_weights(&a, QKV_ATTENTION_ENCODER, 0, HEADS, cells), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no head 2: every layer has heads 0 to 1"));
-    assert_int_equal(qkv_attended_weights(&a, QKV_ENCODER_ATTENTION, -2, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attended_weights(&a, QKV_ENCODER_ATTENTION, 0, -2, cells), QKV_USAGE);
-    assert_int_equal(qkv_attended_weights(&a, QKV_CROSS_ATTENTION, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attended_weights(&a, QKV_ATTENTION_ENCODER, -2, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attended_weights(&a, QKV_ATTENTION_ENCODER, 0, -2, cells), QKV_USAGE);
+    assert_int_equal(qkv_attended_weights(&a, QKV_ATTENTION_CROSS, 0, 0, cells), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no cross attention: it has encoder"));
     assert_int_equal(qkv_attended_weights(&a, (qkv_attention_kind)3, 0, 0, cells), QKV_USAGE);
     assert_int_equal(qkv_attended_weights(&a, (qkv_attention_kind)-1, 0, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attended_weights(&a, QKV_ENCODER_ATTENTION, 0, 0, NULL), QKV_USAGE);
-    assert_int_equal(qkv_attended_weights(NULL, QKV_ENCODER_ATTENTION, 0, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attended_weights(&none, QKV_ENCODER_ATTENTION, 0, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attended_measure(&a, QKV_ENCODER_ATTENTION, 0, -1, &x), QKV_USAGE);
-    assert_int_equal(qkv_attended_measure(&a, QKV_ENCODER_ATTENTION, LAYERS, 0, &x), QKV_USAGE);
-    assert_int_equal(qkv_attended_measure(&a, QKV_DECODER_ATTENTION, 0, 0, &x), QKV_USAGE);
-    assert_int_equal(qkv_attended_rollout(&a, QKV_DECODER_ATTENTION, cells), QKV_USAGE);
-    assert_null(qkv_attended_rows(&none, QKV_ENCODER_ATTENTION));
-    assert_null(qkv_attended_columns(NULL, QKV_ENCODER_ATTENTION));
+    assert_int_equal(qkv_attended_weights(&a, QKV_ATTENTION_ENCODER, 0, 0, NULL), QKV_USAGE);
+    assert_int_equal(qkv_attended_weights(NULL, QKV_ATTENTION_ENCODER, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attended_weights(&none, QKV_ATTENTION_ENCODER, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attended_measure(&a, QKV_ATTENTION_ENCODER, 0, -1, &x), QKV_USAGE);
+    assert_int_equal(qkv_attended_measure(&a, QKV_ATTENTION_ENCODER, LAYERS, 0, &x), QKV_USAGE);
+    assert_int_equal(qkv_attended_measure(&a, QKV_ATTENTION_DECODER, 0, 0, &x), QKV_USAGE);
+    assert_int_equal(qkv_attended_rollout(&a, QKV_ATTENTION_DECODER, cells), QKV_USAGE);
+    assert_null(qkv_attended_rows(&none, QKV_ATTENTION_ENCODER));
+    assert_null(qkv_attended_columns(NULL, QKV_ATTENTION_ENCODER));
     qkv_attended_free(&a);
     qkv_attended_free(&a);
     qkv_attended_free(NULL);
     qkv_model_free(m);
     m = make_model(pair);
     a = attend(m, "I", "x", NULL);
-    assert_int_equal(qkv_attended_rollout(&a, QKV_CROSS_ATTENTION, cells), QKV_USAGE);
+    assert_int_equal(qkv_attended_rollout(&a, QKV_ATTENTION_CROSS, cells), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "two sides"));
     qkv_attended_free(&a);
     qkv_model_free(m);
@@ -704,11 +704,11 @@ static qkv_status attend_once(void)
 {
     float cells[40 * 40];
     qkv_attended a = { 0 };
-    qkv_model *m = make_model((shape){ 1, 2, QKV_BYTE_PAIRS, QKV_LEARNED, 0 });
+    qkv_model *m = make_model((shape){ 1, 2, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_LEARNED, 0 });
     qkv_status status = m ? qkv_attend(m, "I \xFF", 3, NULL, 0, &(qkv_attend_opts){ .beam = 2 }, &a) : qkv_error_status();
     if (!status) status = qkv_attend(m, "the cat", 7, "我\xFF", 4, NULL, &a);
-    if (!status) status = qkv_attended_weights(&a, QKV_CROSS_ATTENTION, -1, -1, cells);
-    if (!status) status = qkv_attended_rollout(&a, QKV_DECODER_ATTENTION, cells);
+    if (!status) status = qkv_attended_weights(&a, QKV_ATTENTION_CROSS, -1, -1, cells);
+    if (!status) status = qkv_attended_rollout(&a, QKV_ATTENTION_DECODER, cells);
     qkv_attended_free(&a);
     qkv_model_free(m);
     return status;

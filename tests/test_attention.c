@@ -78,8 +78,8 @@ static void worked_self_attention(void **state)
     (void)state;
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_tensor *x = qkv_constant(t, QKV_SHAPE(2, 2), F(1, 0, 0, 1)), *wv = qkv_constant(t, QKV_SHAPE(2, 2), F(1, 2, 3, 4));
-    qkv_tensor *y = qkv_attention(qkv_matmul(x, x, QKV_AS_IS), qkv_matmul(x, x, QKV_AS_IS), qkv_matmul(x, wv, QKV_AS_IS),
-                                  QKV_NO_MASK);
+    qkv_tensor *y = qkv_attention(qkv_matmul(x, x, QKV_TRANSPOSE_NONE), qkv_matmul(x, x, QKV_TRANSPOSE_NONE),
+                                  qkv_matmul(x, wv, QKV_TRANSPOSE_NONE), QKV_NO_MASK);
     assert_near(qkv_data(y), F(1.660477f, 2.660477f, 2.339523f, 3.339523f), 4, 1e-6f);
     qkv_tape_free(t);
 }

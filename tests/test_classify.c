@@ -35,9 +35,9 @@ static void shares(const numbers *x, int b, qkv_pooling how, double out[LENGTH])
         double score = 0;
         for (int d = 0; d < DIM; d++) score += x->query[d] * x->hidden[(b * LENGTH + i) * DIM + d];
         bool real = i < lengths[b];
-        if (how == QKV_POOL_MEAN) out[i] = real;
-        else if (how == QKV_POOL_FIRST) out[i] = i == 0;
-        else if (how == QKV_POOL_LAST) out[i] = i == lengths[b] - 1;
+        if (how == QKV_POOLING_MEAN) out[i] = real;
+        else if (how == QKV_POOLING_FIRST) out[i] = i == 0;
+        else if (how == QKV_POOLING_LAST) out[i] = i == lengths[b] - 1;
         else out[i] = real ? exp(score / sqrt(DIM)) : 0;
         sum += out[i];
     }
@@ -102,7 +102,7 @@ static void begin(setup *s, qkv_pooling how)
             for (int d = 0; d < DIM; d++) s->hidden[(b * LENGTH + i) * DIM + d] = 1e30f;
     qkv_tensor *query = qkv_params_find(s->params, "pool.weight");
     qkv_tensor *weight = qkv_params_find(s->params, "classifier.weight"), *bias = qkv_params_find(s->params, "classifier.bias");
-    assert_int_equal(!query, how != QKV_POOL_ATTENTION);
+    assert_int_equal(!query, how != QKV_POOLING_ATTENTION);
     for (int d = 0; query && d < DIM; d++) assert_true(qkv_data(query)[d] == 0); /* it starts as the mean */
     if (query) lcg_fill(qkv_data(query), DIM);
     lcg_fill(qkv_data(bias), CLASSES);
@@ -120,7 +120,7 @@ static void end(setup *s)
 static void pooling_counts_real_tokens(void **state)
 {
     (void)state;
-    for (qkv_pooling how = QKV_POOL_MEAN; how <= QKV_POOL_ATTENTION; how++) {
+    for (qkv_pooling how = QKV_POOLING_MEAN; how <= QKV_POOLING_ATTENTION; how++) {
         setup s;
         begin(&s, how);
         qkv_tensor *hidden = qkv_constant(s.tape, QKV_SHAPE(BATCH, LENGTH, DIM), s.hidden);
@@ -141,7 +141,7 @@ static void pooling_counts_real_tokens(void **state)
 static void gradients_are_those_of_double(void **state)
 {
     (void)state;
-    for (qkv_pooling how = QKV_POOL_MEAN; how <= QKV_POOL_ATTENTION; how++) {
+    for (qkv_pooling how = QKV_POOLING_MEAN; how <= QKV_POOLING_ATTENTION; how++) {
         setup s;
         begin(&s, how);
         qkv_tensor *hidden = qkv_variable(s.tape, QKV_SHAPE(BATCH, LENGTH, DIM), s.hidden);
@@ -178,21 +178,21 @@ static void pooling_refuses(void **state)
 {
     (void)state;
     setup s;
-    begin(&s, QKV_POOL_MEAN);
+    begin(&s, QKV_POOLING_MEAN);
     const int32_t none[BATCH] = { 6, 0, 1, 4 }, many[BATCH] = { 6, 7, 1, 4 };
     for (int i = 0; i < 5; i++) {
         qkv_tensor *hidden = qkv_constant(s.tape, QKV_SHAPE(BATCH, LENGTH, DIM), s.hidden);
-        const qkv_tensor *y = i == 0   ? qkv_transformer_pool(s.model, hidden, lengths, QKV_POOL_ATTENTION)
-                              : i == 1 ? qkv_transformer_pool(s.model, hidden, none, QKV_POOL_LAST)
-                              : i == 2 ? qkv_transformer_pool(s.model, hidden, many, QKV_POOL_LAST)
+        const qkv_tensor *y = i == 0   ? qkv_transformer_pool(s.model, hidden, lengths, QKV_POOLING_ATTENTION)
+                              : i == 1 ? qkv_transformer_pool(s.model, hidden, none, QKV_POOLING_LAST)
+                              : i == 2 ? qkv_transformer_pool(s.model, hidden, many, QKV_POOLING_LAST)
                               : i == 3 ? qkv_transformer_pool(s.model, hidden, lengths, (qkv_pooling)9)
                                        : qkv_transformer_pool(s.model, qkv_reshape(hidden, QKV_SHAPE(BATCH * LENGTH, DIM)),
-                                                              lengths, QKV_POOL_MEAN);
+                                                              lengths, QKV_POOLING_MEAN);
         assert_null(y);
         assert_int_equal(qkv_tape_status(s.tape), QKV_USAGE);
         qkv_tape_reset(s.tape);
     }
-    assert_null(qkv_transformer_pool(s.model, NULL, NULL, QKV_POOL_MEAN));
+    assert_null(qkv_transformer_pool(s.model, NULL, NULL, QKV_POOLING_MEAN));
     assert_null(qkv_transformer_classify(s.model, NULL, NULL));
     end(&s);
     qkv_params *p = qkv_params_new(1);
@@ -228,7 +228,7 @@ static void rows_alone_and_together(void **state)
     const int32_t of_rows[ROWS] = { 45, 1, 17, 44, 2, 30, 9 };
     int32_t ids[ROWS * LONGEST];
     for (int i = 0; i < ROWS * LONGEST; i++) ids[i] = (i * 7 + i / 5) % 50;
-    for (qkv_pooling how = QKV_POOL_MEAN; how <= QKV_POOL_ATTENTION; how++) {
+    for (qkv_pooling how = QKV_POOLING_MEAN; how <= QKV_POOLING_ATTENTION; how++) {
         const qkv_transformer_opts o = {
             .vocabulary = 50, .encoder_layers = 2, .dim = WIDE, .heads = 4, .inner = 96, .classes = CLASSES, .pooling = how
         };
@@ -260,7 +260,7 @@ enum { START = 1, END, UNKNOWN, FIRST_WORD };
 
 static qkv_tokenizer *word_tokenizer(void)
 {
-    qkv_words *w = qkv_words_new_of(QKV_WORDS);
+    qkv_words *w = qkv_words_new_of(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = NULL;
     if (w && !qkv_words_add(w, vocabulary_text, strlen(vocabulary_text)))
         t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 100, .min_count = 1 });
@@ -268,9 +268,13 @@ static qkv_tokenizer *word_tokenizer(void)
     return t;
 }
 
-static const qkv_transformer_opts reader = {
-    .vocabulary = 24, .encoder_layers = 2, .dim = 16, .heads = 2, .inner = 32, .classes = CLASSES, .pooling = QKV_POOL_ATTENTION
-};
+static const qkv_transformer_opts reader = { .vocabulary = 24,
+                                             .encoder_layers = 2,
+                                             .dim = 16,
+                                             .heads = 2,
+                                             .inner = 32,
+                                             .classes = CLASSES,
+                                             .pooling = QKV_POOLING_ATTENTION };
 static const char *const names[CLASSES] = { "bad", "good", "gr\xc3\xbc\xc3\x9f" };
 
 static qkv_model *word_model(const qkv_transformer_opts *o)
@@ -522,7 +526,7 @@ static void windows_and_cuts(void **state)
     qkv_rows_free(&found);
     qkv_model_free(m);
     qkv_transformer_opts learned_positions = reader; /* which end somewhere */
-    learned_positions.positions = QKV_LEARNED, learned_positions.longest = 5;
+    learned_positions.positions = QKV_POSITION_LEARNED, learned_positions.longest = 5;
     m = word_model(&learned_positions);
     for (int i = 0; i < 3; i++) probabilities_of(m, parts[i], i < 2 ? 5 : 4, p[i]);
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = two, .n = 2 }, NULL, &found), QKV_OK);
@@ -569,7 +573,7 @@ static void classify_refuses(void **state)
 {
     (void)state;
     qkv_transformer_opts o = reader;
-    o.classes = 0, o.pooling = QKV_POOL_MEAN;
+    o.classes = 0, o.pooling = QKV_POOLING_MEAN;
     qkv_model *m = word_model(&reader), *encoder = word_model(&o), *ids = qkv_model_new(&reader, 1);
     o.decoder_layers = 1, o.encoder_layers = 0;
     qkv_model *decoder = word_model(&o);
@@ -583,7 +587,7 @@ static void classify_refuses(void **state)
     assert_int_equal(qkv_embed_texts(decoder, &one, NULL, &found), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "encoder"));
     assert_int_equal(qkv_embed_texts(NULL, &one, NULL, &found), QKV_USAGE);
-    assert_int_equal(qkv_embed_texts(encoder, &one, &(qkv_embed_opts){ .pooling = QKV_POOL_ATTENTION }, &found), QKV_USAGE);
+    assert_int_equal(qkv_embed_texts(encoder, &one, &(qkv_embed_opts){ .pooling = QKV_POOLING_ATTENTION }, &found), QKV_USAGE);
     assert_int_equal(qkv_classify(m, NULL, NULL, &found), QKV_USAGE);
     assert_int_equal(qkv_classify(m, &one, NULL, NULL), QKV_USAGE);
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = texts, .n = -1 }, NULL, &found), QKV_USAGE);
@@ -606,13 +610,13 @@ static void vectors(void **state)
 {
     (void)state;
     qkv_transformer_opts translator = reader;
-    translator.decoder_layers = 1, translator.classes = 0, translator.pooling = QKV_POOL_MEAN;
+    translator.decoder_layers = 1, translator.classes = 0, translator.pooling = QKV_POOLING_MEAN;
     for (int translates = 0; translates < 2; translates++) {
         qkv_model *m = word_model(translates ? &translator : &reader);
         const int32_t w1 = word_id(m, "w1"), w2 = word_id(m, "w2");
         const int32_t ids[] = { START, w1, w2, END }; /* of a translator without the start */
         qkv_rows raw = { 0 }, normal = { 0 };
-        for (qkv_pooling how = QKV_POOL_MEAN; how <= (translates ? QKV_POOL_LAST : QKV_POOL_ATTENTION); how++) {
+        for (qkv_pooling how = QKV_POOLING_MEAN; how <= (translates ? QKV_POOLING_LAST : QKV_POOLING_ATTENTION); how++) {
             const char *const both[] = { "w3 w4 w5 w6 w7", "w1 w2" };
             qkv_embed_opts o = { .pooling = how };
             assert_int_equal(qkv_embed_texts(m, &(qkv_texts){ .texts = both, .n = 2 }, &o, &raw), QKV_OK);
@@ -691,7 +695,7 @@ static void labels_come_back(void **state)
     assert_non_null(m = qkv_model_load(folder));
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
     assert_int_equal(o->classes, CLASSES);
-    assert_int_equal(o->pooling, QKV_POOL_ATTENTION);
+    assert_int_equal(o->pooling, QKV_POOLING_ATTENTION);
     for (int i = 0; i < CLASSES; i++) assert_string_equal(qkv_model_label(m, i), names[i]);
     assert_null(qkv_model_label(m, CLASSES));
     assert_null(qkv_model_label(m, -1));
@@ -715,7 +719,7 @@ static char *config_text(char room[4096])
 static void poolings_come_back(void **state)
 {
     (void)state;
-    for (qkv_pooling how = QKV_POOL_MEAN; how <= QKV_POOL_ATTENTION; how++) {
+    for (qkv_pooling how = QKV_POOLING_MEAN; how <= QKV_POOLING_ATTENTION; how++) {
         char text[4096], wanted[40];
         qkv_transformer_opts o = reader;
         o.pooling = how;

@@ -194,7 +194,7 @@ static void facts_of_marian(void **state)
     qkv_model *m = load(golden_folder("marian"));
     const qkv_facts *f = qkv_model_facts(m);
     assert_string_equal(f->family, "marian");
-    assert_int_equal(f->can, QKV_TRANSLATES);
+    assert_int_equal(f->can, QKV_ABILITY_TRANSLATE);
     assert_true(f->start == 22 && f->pad == 22 && f->begin == -1 && f->n_ends == 1 && f->ends[0] == 0);
     assert_true(f->beam == 4 && f->length_penalty == 0.8f && f->max_length == 11); /* generation_config.json overrides */
     assert_true(f->n_banned == 2 && f->banned[0] == 22 && f->banned[1] == 5 && f->context == 12 && f->files == 1);
@@ -211,14 +211,14 @@ static void facts_of_the_others(void **state)
         int64_t context;
         int n_ends;
         int32_t end, begin;
-    } rows[] = { { "bert_mlm", "bert", QKV_EMBEDS | QKV_FILLS, 12, 0, 0, -1 },
-                 { "bert_classify", "bert", QKV_EMBEDS | QKV_CLASSIFIES, 12, 0, 0, -1 },
-                 { "distilbert_mlm", "distilbert", QKV_EMBEDS | QKV_FILLS, 12, 0, 0, -1 },
-                 { "roberta_mlm", "roberta", QKV_EMBEDS | QKV_FILLS, 10, 1, 2, 0 },
-                 { "gpt2", "gpt2", QKV_GENERATES, 12, 1, 22, 22 },
-                 { "llama", "llama", QKV_GENERATES, 64, 2, 2, 1 },
-                 { "qwen2", "qwen2", QKV_GENERATES, 64, 1, 2, 1 },
-                 { "mistral", "mistral", QKV_GENERATES, 32, 1, 2, 1 } }; /* its window */
+    } rows[] = { { "bert_mlm", "bert", QKV_ABILITY_EMBED | QKV_ABILITY_FILL, 12, 0, 0, -1 },
+                 { "bert_classify", "bert", QKV_ABILITY_EMBED | QKV_ABILITY_CLASSIFY, 12, 0, 0, -1 },
+                 { "distilbert_mlm", "distilbert", QKV_ABILITY_EMBED | QKV_ABILITY_FILL, 12, 0, 0, -1 },
+                 { "roberta_mlm", "roberta", QKV_ABILITY_EMBED | QKV_ABILITY_FILL, 10, 1, 2, 0 },
+                 { "gpt2", "gpt2", QKV_ABILITY_GENERATE, 12, 1, 22, 22 },
+                 { "llama", "llama", QKV_ABILITY_GENERATE, 64, 2, 2, 1 },
+                 { "qwen2", "qwen2", QKV_ABILITY_GENERATE, 64, 1, 2, 1 },
+                 { "mistral", "mistral", QKV_ABILITY_GENERATE, 32, 1, 2, 1 } }; /* its window */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_model *m = load(golden_folder(rows[i].name));
         const qkv_facts *f = qkv_model_facts(m);
@@ -236,7 +236,7 @@ static void facts_of_the_others(void **state)
     qkv_model_free(m);
     m = load(golden_folder("bert_sentence"));
     const qkv_facts *f = qkv_model_facts(m);
-    assert_true(f->can == QKV_EMBEDS && f->pooling == QKV_POOL_MEAN && f->normalise == 1 && f->embed_length == 10);
+    assert_true(f->can == QKV_ABILITY_EMBED && f->pooling == QKV_POOLING_MEAN && f->normalise == 1 && f->embed_length == 10);
     qkv_model_free(m);
 }
 
@@ -518,7 +518,7 @@ static const qkv_transformer_opts ours[] = {
       .dim = 8,
       .heads = 2,
       .inner = 12,
-      .positions = QKV_SINUSOID_HALVES },
+      .positions = QKV_POSITION_SINUSOID_HALVES },
     { .vocabulary = 11,
       .target_vocabulary = 9,
       .encoder_layers = 1,
@@ -526,7 +526,7 @@ static const qkv_transformer_opts ours[] = {
       .dim = 8,
       .heads = 2,
       .inner = 12,
-      .positions = QKV_SINUSOID_HALVES,
+      .positions = QKV_POSITION_SINUSOID_HALVES,
       .untied = 1,
       .output_bias = 1,
       .unscaled = 1 },
@@ -535,36 +535,36 @@ static const qkv_transformer_opts ours[] = {
       .dim = 8,
       .heads = 2,
       .inner = 12,
-      .positions = QKV_LEARNED,
+      .positions = QKV_POSITION_LEARNED,
       .longest = 6,
       .unscaled = 1,
       .embed_norm = 1,
       .token_types = 2,
       .classes = 4,
-      .pooling = QKV_POOL_FIRST,
+      .pooling = QKV_POOLING_FIRST,
       .pooler = QKV_POOLER_TANH },
     { .vocabulary = 11,
       .decoder_layers = 2,
       .dim = 8,
       .heads = 2,
       .inner = 12,
-      .positions = QKV_LEARNED,
+      .positions = QKV_POSITION_LEARNED,
       .longest = 6,
       .unscaled = 1,
       .pre_norm = 1,
       .untied = 1,
-      .activation = QKV_GELU_TANH },
+      .activation = QKV_ACTIVATION_GELU_TANH },
     { .vocabulary = 11,
       .decoder_layers = 1,
       .dim = 8,
       .heads = 4,
       .kv_heads = 2,
       .inner = 12,
-      .positions = QKV_ROTARY,
+      .positions = QKV_POSITION_ROTARY,
       .unscaled = 1,
       .pre_norm = 1,
-      .norm = QKV_RMS_NORM,
-      .activation = QKV_SILU_GATED,
+      .norm = QKV_NORM_RMS,
+      .activation = QKV_ACTIVATION_SILU_GATED,
       .no_bias = 1 },
 };
 static const char *const ours_as[] = { "marian", "marian", "bert", "gpt2", "llama" };
@@ -612,7 +612,7 @@ static void shapes_that_stand_in_the_way(void **state)
         qkv_model_free(m);
     }
     qkv_transformer_opts paper = ours[0];
-    paper.positions = QKV_SINUSOID;
+    paper.positions = QKV_POSITION_SINUSOID;
     qkv_model *m = qkv_model_new(&paper, 3);
     assert_int_equal(qkv_model_save_as(m, folder, "marian"), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "sinusoid_halves"));
@@ -639,7 +639,7 @@ static void like_another(void **state)
     }
     const qkv_facts *f = qkv_model_facts(made);
     assert_string_equal(f->family, "bert");
-    assert_true((f->can & QKV_CLASSIFIES) && f->pad == 0 && f->files == 0);
+    assert_true((f->can & QKV_ABILITY_CLASSIFY) && f->pad == 0 && f->files == 0);
     qkv_model_free(m); /* nothing of it is needed any more */
     assert_int_equal(qkv_model_save(made, folder), QKV_OK);
     qkv_model *again = load(folder);
@@ -695,11 +695,11 @@ static void nothing_is_copied(void **state)
                                      .dim = 128,
                                      .heads = 4,
                                      .inner = 256,
-                                     .positions = QKV_ROTARY,
+                                     .positions = QKV_POSITION_ROTARY,
                                      .unscaled = 1,
                                      .pre_norm = 1,
-                                     .norm = QKV_RMS_NORM,
-                                     .activation = QKV_SILU_GATED,
+                                     .norm = QKV_NORM_RMS,
+                                     .activation = QKV_ACTIVATION_SILU_GATED,
                                      .no_bias = 1 };
     qkv_model *m = qkv_model_new(&o, 3);
     assert_int_equal(qkv_model_save_as(m, folder, "llama"), QKV_OK);
@@ -734,7 +734,7 @@ static void loaded_models_train(void **state)
     assert_int_equal(qkv_model_save_as(m[0], folder, "llama"), QKV_OK);
     m[1] = load(folder);
     for (int i = 0; i < 2; i++) {
-        qkv_optimizer *adam = qkv_optimizer_new(qkv_model_params(m[i]), &(qkv_optimizer_opts){ .rule = QKV_ADAM });
+        qkv_optimizer *adam = qkv_optimizer_new(qkv_model_params(m[i]), &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM });
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .train = 1 });
         const qkv_transformer *x = qkv_model_transformer(m[i]);
         for (int step = 0; step < 3; step++) {

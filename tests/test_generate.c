@@ -63,7 +63,7 @@ static qkv_model *make_model_of(qkv_token_kind kind, qkv_position_kind positions
     return m;
 }
 
-static qkv_model *make_model(qkv_position_kind positions) { return make_model_of(QKV_BYTE_PAIRS, positions, 0); }
+static qkv_model *make_model(qkv_position_kind positions) { return make_model_of(QKV_TOKEN_BYTE_PAIRS, positions, 0); }
 
 static void generate(const qkv_model *m, qkv_generate_opts o, qkv_generated *g)
 {
@@ -118,12 +118,12 @@ static double log_softmax(const float *logits, int32_t n, int32_t id)
 static void greedy_is_the_largest_of_whole_forwards(void **state)
 {
     (void)state;
-    static const qkv_position_kind kinds[] = { QKV_SINUSOID, QKV_ROTARY, QKV_LEARNED };
+    static const qkv_position_kind kinds[] = { QKV_POSITION_SINUSOID, QKV_POSITION_ROTARY, QKV_POSITION_LEARNED };
     qkv_generated g = { 0 };
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     for (int k = 0; k < 4; k++) {
         int spare = k == 3 ? 500 : 0; /* the likeliest ids then have no token */
-        qkv_model *m = make_model_of(QKV_BYTE_PAIRS, kinds[k % 3], spare);
+        qkv_model *m = make_model_of(QKV_TOKEN_BYTE_PAIRS, kinds[k % 3], spare);
         int32_t known = qkv_tokenizer_size(qkv_model_source_tokenizer(m)), n = known + spare;
         int skipped = 0;
         generate(m, (qkv_generate_opts){ .max_tokens = 15 }, &g);
@@ -148,7 +148,7 @@ static void log_p_is_the_models_own(void **state)
     (void)state;
     qkv_generated g = { 0 };
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    qkv_model *m = make_model(QKV_ROTARY);
+    qkv_model *m = make_model(QKV_POSITION_ROTARY);
     int32_t known = qkv_tokenizer_size(qkv_model_source_tokenizer(m));
     generate(m, (qkv_generate_opts){ .max_tokens = 30, .temperature = 1.5f, .top_k = 40, .repetition_penalty = 1.3f }, &g);
     assert_true(g.n > 5);
@@ -164,7 +164,7 @@ static void log_p_is_the_models_own(void **state)
 static void same_on_any_threads(void **state)
 {
     (void)state;
-    qkv_model *m = make_model(QKV_ROTARY);
+    qkv_model *m = make_model(QKV_POSITION_ROTARY);
     qkv_generated one = { 0 }, many = { 0 };
     for (int sample = 0; sample < 4; sample++) {
         const qkv_generate_opts o = { .max_tokens = 40, .temperature = (float)sample * 0.5f, .top_p = 0.95f, .sample = sample };
@@ -183,7 +183,7 @@ static void same_on_any_threads(void **state)
 static void seeds_and_samples_differ(void **state)
 {
     (void)state;
-    qkv_model *m = make_model(QKV_SINUSOID);
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID);
     qkv_generated a = { 0 }, b = { 0 };
     qkv_generate_opts o = { .max_tokens = 20, .temperature = 1, .seed = 5 };
     generate(m, o, &a);
@@ -206,7 +206,7 @@ static void samples_come_as_often_as_the_model_says(void **state)
 {
     (void)state;
     enum { K = 6, SAMPLES = 10000 };
-    qkv_model *m = make_model(QKV_SINUSOID);
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID);
     qkv_generated g = { 0 };
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_generate_opts o = { .max_tokens = 1, .temperature = 2, .top_k = K, .start = START, .end = END };
@@ -263,7 +263,7 @@ static qkv_status keep_piece(void *data, const char *piece, size_t length)
 static void pieces_make_the_text(void **state)
 {
     (void)state;
-    qkv_model *m = make_model(QKV_SINUSOID);
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID);
     qkv_generated g = { 0 };
     qkv_text bytes = { 0 }, repaired = { 0 };
     int n = 0, broken = 0;
@@ -297,7 +297,7 @@ static void pieces_make_the_text(void **state)
 static void stop_strings_span_tokens(void **state)
 {
     (void)state;
-    qkv_model *m = make_model(QKV_SINUSOID);
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID);
     qkv_generated all = { 0 }, g = { 0 };
     qkv_generate_opts o = { .max_tokens = 40, .temperature = 1, .seed = 2 };
     int tried = 0;
@@ -335,7 +335,7 @@ static void positions_end(void **state)
 {
     (void)state;
     static const char many[] = "zzzzzzzzzzzzzzzzzzzzzzzzzzz"; /* a token each: the corpus has no z */
-    qkv_model *m = make_model(QKV_LEARNED), *rotary = make_model(QKV_ROTARY);
+    qkv_model *m = make_model(QKV_POSITION_LEARNED), *rotary = make_model(QKV_POSITION_ROTARY);
     qkv_generated g = { 0 };
     const qkv_generate_opts o = { .max_tokens = 100, .temperature = 1, .start = START, .end = -1 }; /* never ends by itself */
     for (size_t n = 0; n < LONGEST + 3; n++) {
@@ -362,7 +362,7 @@ static void positions_end(void **state)
 static void starts_and_ends(void **state)
 {
     (void)state;
-    qkv_model *m = make_model(QKV_SINUSOID);
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID);
     qkv_generated g = { 0 }, other = { 0 };
     /* an end that comes first is the third id of the text without it */
     qkv_generate_opts o = { .max_tokens = 20, .temperature = 1, .seed = 7, .start = START, .end = -1 };
@@ -402,7 +402,7 @@ static int repeated_pairs(const qkv_generated *g)
 static void no_pair_comes_twice(void **state)
 {
     (void)state;
-    qkv_model *m = make_model(QKV_ROTARY);
+    qkv_model *m = make_model(QKV_POSITION_ROTARY);
     qkv_generated g = { 0 };
     qkv_generate_opts o = { .max_tokens = 80, .start = START, .end = -1 };
     generate(m, o, &g);
@@ -428,7 +428,7 @@ static void words_and_characters(void **state)
     (void)state;
     qkv_generated g = { 0 };
     const qkv_generate_opts o = { .max_tokens = 5, .start = START, .end = -1 };
-    qkv_model *m = make_model_of(QKV_WORDS, QKV_ROTARY, 0);
+    qkv_model *m = make_model_of(QKV_TOKEN_WORDS, QKV_POSITION_ROTARY, 0);
     generate(m, o, &g);
     assert_int_equal(g.text.data[0], ' '); /* a word follows a word */
     int spaces = 0;
@@ -437,7 +437,7 @@ static void words_and_characters(void **state)
     assert_int_equal(qkv_generate(m, "", 0, &o, NULL, NULL, &g), QKV_OK);
     assert_int_not_equal(g.text.data[0], ' ');
     qkv_model_free(m);
-    m = make_model_of(QKV_CHARACTERS, QKV_ROTARY, 0);
+    m = make_model_of(QKV_TOKEN_CHARACTERS, QKV_POSITION_ROTARY, 0);
     generate(m, o, &g);
     size_t at = 0, bytes, characters = 0;
     for (; at < g.text.length; at += bytes, characters++) qkv_utf8_decode(g.text.data + at, g.text.length - at, &bytes);
@@ -464,7 +464,7 @@ static void bad_models_and_options(void **state)
     qkv_transformer_opts t = { .vocabulary = 400, .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 1, .inner = 8 };
     qkv_model *pair = qkv_model_new(&t, 0);
     t.encoder_layers = 0;
-    qkv_model *ids = qkv_model_new(&t, 0), *m = make_model(QKV_ROTARY);
+    qkv_model *ids = qkv_model_new(&t, 0), *m = make_model(QKV_POSITION_ROTARY);
     qkv_generated g = { 0 };
     refused(NULL, QKV_USAGE, NULL, "a model");
     refused(pair, QKV_USAGE, NULL, "without an encoder");
@@ -514,7 +514,7 @@ static void check_top(const qkv_likely *top, int n_top, const float *logits, int
 static void the_likeliest_are_told(void **state)
 {
     enum { TOP = 5 };
-    qkv_model *m = make_model(QKV_SINUSOID);
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_generated g = { 0 }, plain = { 0 };
     (void)state;
@@ -551,7 +551,7 @@ static void the_likeliest_are_told(void **state)
 
 static void a_prompt_may_be_ids(void **state)
 {
-    qkv_model *m = make_model(QKV_SINUSOID);
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID);
     qkv_generated g = { 0 }, plain = { 0 };
     int32_t ids[ROOM] = { START };
     (void)state;
@@ -581,7 +581,7 @@ static qkv_status stop_at_third(void *data) { return ++*(int *)data == 3 ? QKV_I
 
 static void a_step_may_be_the_last(void **state)
 {
-    qkv_model *m = make_model(QKV_SINUSOID);
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID);
     qkv_generated g = { 0 };
     int steps = 0;
     (void)state;
@@ -595,7 +595,7 @@ static void a_step_may_be_the_last(void **state)
 
 static qkv_status generate_once(void)
 {
-    qkv_model *m = make_model(QKV_LEARNED);
+    qkv_model *m = make_model(QKV_POSITION_LEARNED);
     qkv_generated g = { 0 };
     const qkv_generate_opts o = {
         .max_tokens = 3, .temperature = 1, .n_stops = 1, .stops = (const char *[]){ "zz" }, .n_top = 2, .score_prompt = 1

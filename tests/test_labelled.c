@@ -124,9 +124,9 @@ typedef struct row {
 } row;
 
 #define BOM "\xEF\xBB\xBF"
-#define TSV .format = QKV_TSV
-#define CSV .format = QKV_CSV
-#define JSONL .format = QKV_JSONL
+#define TSV .format = QKV_LABELLED_TSV
+#define CSV .format = QKV_LABELLED_CSV
+#define JSONL .format = QKV_LABELLED_JSONL
 
 static const row rows[] = {
     /* TSV */
@@ -428,7 +428,7 @@ static void a_file_of_a_folder_is_named(void **state)
 static void folders_that_are_refused(void **state)
 {
     (void)state;
-    const qkv_labelled_opts as_folder = { .format = QKV_FOLDER };
+    const qkv_labelled_opts as_folder = { .format = QKV_LABELLED_FOLDER };
     put_file("a.txt", "text");
     assert_int_equal(qkv_labelled_read(folder, NULL, see_labelled, &seen, NULL), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "there is no folder in it"));
@@ -582,9 +582,9 @@ static void what_is_not_there(void **state)
     assert_int_equal(qkv_labelled_read(NULL, NULL, see_labelled, &seen, NULL), QKV_USAGE);
     assert_int_equal(qkv_labelled_read(path, NULL, NULL, NULL, NULL), QKV_USAGE);
     assert_int_equal(qkv_labelled_read(path, &(qkv_labelled_opts){ .format = 9 }, see_labelled, &seen, NULL), QKV_USAGE);
-    assert_int_equal(qkv_documents_read(path, QKV_LINES, 0, see_document, &seen, &read), QKV_IO);
-    assert_int_equal(qkv_documents_read(NULL, QKV_LINES, 0, see_document, &seen, NULL), QKV_USAGE);
-    assert_int_equal(qkv_documents_read(path, QKV_LINES, 0, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_documents_read(path, QKV_DOCUMENT_LINES, 0, see_document, &seen, &read), QKV_IO);
+    assert_int_equal(qkv_documents_read(NULL, QKV_DOCUMENT_LINES, 0, see_document, &seen, NULL), QKV_USAGE);
+    assert_int_equal(qkv_documents_read(path, QKV_DOCUMENT_LINES, 0, NULL, NULL, NULL), QKV_USAGE);
     assert_int_equal(qkv_documents_read(path, (qkv_document_kind)3, 0, see_document, &seen, NULL), QKV_USAGE);
 }
 
@@ -600,24 +600,28 @@ typedef struct document_row {
 } document_row;
 
 static const document_row document_rows[] = {
-    { "lines", PLACED("a b\r\n\n c\n\t\nd"), QKV_LINES, "a b; c;d;", { .lines = 5, .pairs = 3, .empty = 2, .first_empty = 2 } },
-    { "a byte order mark", PLACED(BOM "a\n"), QKV_LINES, "a;", { .lines = 1, .pairs = 1 } },
-    { "NUL bytes", PLACED("a\0b\n\0\n"), QKV_LINES, "a@b;@;", { .lines = 2, .pairs = 2 } },
-    { "paragraphs", PLACED("a\r\nb\n\nc\n"), QKV_PARAGRAPHS, "a\nb;c;", { .lines = 4, .pairs = 2 } },
-    { "blank lines around", PLACED(BOM "\n \na\n \r\n\n\nb\n\n"), QKV_PARAGRAPHS, "a;b;", { .lines = 8, .pairs = 2 } },
-    { "white space stays", PLACED(" a\n\tb \n"), QKV_PARAGRAPHS, " a\n\tb ;", { .lines = 2, .pairs = 1 } },
-    { "blank lines alone", PLACED("\n\n"), QKV_PARAGRAPHS, "", { .lines = 2 } },
-    { "a whole file", PLACED("a\r\n\nb\n"), QKV_FILES, "a\r\n\nb\n;", { .lines = 1, .pairs = 1 } },
+    { "lines",
+      PLACED("a b\r\n\n c\n\t\nd"),
+      QKV_DOCUMENT_LINES,
+      "a b; c;d;",
+      { .lines = 5, .pairs = 3, .empty = 2, .first_empty = 2 } },
+    { "a byte order mark", PLACED(BOM "a\n"), QKV_DOCUMENT_LINES, "a;", { .lines = 1, .pairs = 1 } },
+    { "NUL bytes", PLACED("a\0b\n\0\n"), QKV_DOCUMENT_LINES, "a@b;@;", { .lines = 2, .pairs = 2 } },
+    { "paragraphs", PLACED("a\r\nb\n\nc\n"), QKV_DOCUMENT_PARAGRAPHS, "a\nb;c;", { .lines = 4, .pairs = 2 } },
+    { "blank lines around", PLACED(BOM "\n \na\n \r\n\n\nb\n\n"), QKV_DOCUMENT_PARAGRAPHS, "a;b;", { .lines = 8, .pairs = 2 } },
+    { "white space stays", PLACED(" a\n\tb \n"), QKV_DOCUMENT_PARAGRAPHS, " a\n\tb ;", { .lines = 2, .pairs = 1 } },
+    { "blank lines alone", PLACED("\n\n"), QKV_DOCUMENT_PARAGRAPHS, "", { .lines = 2 } },
+    { "a whole file", PLACED("a\r\n\nb\n"), QKV_DOCUMENT_FILES, "a\r\n\nb\n;", { .lines = 1, .pairs = 1 } },
     { "a whole file with a mark",
       PLACED(BOM "\xFF\n\xFF"),
-      QKV_FILES,
+      QKV_DOCUMENT_FILES,
       "\xEF\xBF\xBD\n\xEF\xBF\xBD;",
       { .lines = 1, .pairs = 1, .repaired = 2, .first_repaired = 1 } },
-    { "an empty file", PLACED(""), QKV_FILES, "", { .lines = 1, .empty = 1, .first_empty = 1 } },
-    { "an empty file of lines", PLACED(""), QKV_LINES, "", { 0 } },
+    { "an empty file", PLACED(""), QKV_DOCUMENT_FILES, "", { .lines = 1, .empty = 1, .first_empty = 1 } },
+    { "an empty file of lines", PLACED(""), QKV_DOCUMENT_LINES, "", { 0 } },
     { "repaired lines",
       PLACED("a\n\n\xC3\n"),
-      QKV_PARAGRAPHS,
+      QKV_DOCUMENT_PARAGRAPHS,
       "a;\xEF\xBF\xBD;",
       { .lines = 3, .pairs = 2, .repaired = 1, .first_repaired = 3 } },
 };
@@ -667,10 +671,10 @@ static void a_status_is_handed_on(void **state)
         assert_int_equal(seen.calls, 2);
         assert_int_equal(read.pairs, 1);
     }
-    for (qkv_document_kind kind = QKV_LINES; kind <= QKV_FILES; kind++) {
+    for (qkv_document_kind kind = QKV_DOCUMENT_LINES; kind <= QKV_DOCUMENT_FILES; kind++) {
         write_bytes(path, PLACED("a\n\nb\n\nc\n"));
         see_nothing();
-        seen.stop_at = kind == QKV_FILES ? 1 : 2;
+        seen.stop_at = kind == QKV_DOCUMENT_FILES ? 1 : 2;
         assert_int_equal(qkv_documents_read(path, kind, 0, see_document, &seen, &read), QKV_FAILURE);
         assert_int_equal(seen.calls, seen.stop_at);
     }
@@ -703,7 +707,7 @@ static qkv_status read_everything(void)
     for (size_t i = 0; i < sizeof failing_names / sizeof *failing_names && !status; i++) {
         snprintf(at, sizeof at, "%s/%s", folder, failing_names[i]);
         status = qkv_labelled_read(at, NULL, see_labelled, &seen, NULL);
-        for (qkv_document_kind kind = QKV_LINES; kind <= QKV_FILES && !status; kind++)
+        for (qkv_document_kind kind = QKV_DOCUMENT_LINES; kind <= QKV_DOCUMENT_FILES && !status; kind++)
             status = qkv_documents_read(at, kind, 0, see_document, &seen, NULL);
     }
     return status;

@@ -29,7 +29,7 @@ static qkv_tokenizer *word_tokenizer(void)
 {
     static const char text[] = "w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19";
     static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>", "<mask>" };
-    qkv_words *w = qkv_words_new_of(QKV_WORDS);
+    qkv_words *w = qkv_words_new_of(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = NULL;
     if (w && !qkv_words_add(w, text, strlen(text)))
         t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 100, .min_count = 1, .specials = specials, .n_specials = 5 });
@@ -37,9 +37,13 @@ static qkv_tokenizer *word_tokenizer(void)
     return t;
 }
 
-static const qkv_transformer_opts decoder = {
-    .vocabulary = VOCABULARY, .decoder_layers = 2, .dim = 16, .heads = 2, .inner = 32, .pre_norm = 1, .positions = QKV_ROTARY
-};
+static const qkv_transformer_opts decoder = { .vocabulary = VOCABULARY,
+                                              .decoder_layers = 2,
+                                              .dim = 16,
+                                              .heads = 2,
+                                              .inner = 32,
+                                              .pre_norm = 1,
+                                              .positions = QKV_POSITION_ROTARY };
 
 static qkv_model *word_model(const qkv_transformer_opts *o)
 {
@@ -219,7 +223,7 @@ static void measuring_refuses(void **state)
     qkv_transformer_opts other = decoder;
     other.encoder_layers = 1;
     qkv_model *m = word_model(&decoder), *translator = word_model(&other), *ids = qkv_model_new(&decoder, 1);
-    other = decoder, other.positions = QKV_LEARNED, other.longest = 4;
+    other = decoder, other.positions = QKV_POSITION_LEARNED, other.longest = 4;
     qkv_model *learned = word_model(&other);
     qkv_surprise sum = { 0 };
     assert_int_equal(qkv_measure_text(NULL, "w1", 2, 4, 0, &sum), QKV_USAGE);
@@ -517,7 +521,7 @@ static qkv_model *model_of(int job, uint64_t seed)
     qkv_transformer_opts o = decoder;
     o.dropout = o.attention_dropout = o.inner_dropout = 0.1f;
     if (job != GENERATE) o.encoder_layers = 2, o.decoder_layers = 0;
-    if (job == CLASSIFY || job == WEIGHED) o.classes = 2, o.pooling = QKV_POOL_ATTENTION;
+    if (job == CLASSIFY || job == WEIGHED) o.classes = 2, o.pooling = QKV_POOLING_ATTENTION;
     return qkv_model_new(&o, seed);
 }
 
@@ -548,8 +552,8 @@ static qkv_trainer *trainer_of(int job, qkv_model *m, const qkv_pairs *p, const 
 {
     const qkv_trainer_opts opts = {
         .objective = o,
-        .optimizer = { .rule = QKV_ADAM },
-        .schedule = { .kind = QKV_LINEAR, .lr = 0.01, .warmup = 4, .steps = STEPS },
+        .optimizer = { .rule = QKV_OPTIMIZER_ADAM },
+        .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 0.01, .warmup = 4, .steps = STEPS },
         .batches = { .max_tokens = 60, .start = START, .end = END, .bare = job == GENERATE },
         .update_freq = 2,
         .smoothing = 0.1f,

@@ -311,7 +311,7 @@ static void the_line(void **state)
     qkv_params *p = qkv_params_new(1);
     qkv_linear l = qkv_linear_new(p, "line", 1, 1);
     qkv_data(l.weight)[0] = 0;
-    qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_SGD, .lr = 0.01f });
+    qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD, .lr = 0.01f });
     qkv_tape *t = qkv_tape_new(NULL);
     for (int step = 0; step <= 80; step++) {
         qkv_tensor *x = qkv_constant(t, QKV_SHAPE(5, 1), xs), *y = qkv_constant(t, QKV_SHAPE(5, 1), ys);
@@ -334,7 +334,7 @@ static qkv_status one_training_step(void)
     qkv_params *p = qkv_params_new(1);
     qkv_mha m = qkv_mha_new(p, "att", 8, 2);
     qkv_norm n = qkv_norm_new(p, "norm", 8);
-    qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_ADAM });
+    qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM });
     qkv_tape *t = o ? qkv_tape_new(&(qkv_tape_opts){ .train = 1 }) : NULL;
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(2, 3, 8), NULL);
     qkv_status status = qkv_backward(qkv_sum(qkv_norm_forward(&n, qkv_mha_forward(&m, x, x, QKV_CAUSAL))));

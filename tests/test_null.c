@@ -154,12 +154,12 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_trainer_opts_P &(qkv_trainer_opts){ .batches = { .max_tokens = 64, .end = 2 } }
 #define V_const_qkv_transformer_opts_P &shape
 #define V_const_qkv_translate_opts_P ZERO(qkv_translate_opts)
-#define V_qkv_attention_kind QKV_CROSS_ATTENTION
-#define V_qkv_document_kind QKV_LINES
+#define V_qkv_attention_kind QKV_ATTENTION_CROSS
+#define V_qkv_document_kind QKV_DOCUMENT_LINES
 #define V_qkv_init QKV_INIT_ZERO
 #define V_qkv_logits QKV_LOGITS_LAST
 #define V_qkv_mask (qkv_mask){ 0 }
-#define V_qkv_pooling QKV_POOL_MEAN
+#define V_qkv_pooling QKV_POOLING_MEAN
 #define V_qkv_session_side QKV_SESSION_SELF
 #define V_qkv_document_each each_piece
 #define V_qkv_generate_each each_piece

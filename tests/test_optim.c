@@ -62,7 +62,7 @@ static void many_tasks_and_padding(void **state)
         qkv_params_add(p, "first", QKV_SHAPE(5), QKV_INIT_ONE, 0);
         qkv_tensor *w = qkv_params_add(p, "large", QKV_SHAPE(3, N / 3), QKV_INIT_NORMAL, 1);
         /* eps is a true zero: 0 / 0 in the zeros between weights would be NaN */
-        qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_ADAM, .eps = -1 });
+        qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .eps = -1 });
         for (int step = 0; step < 3; step++) {
             for (int i = 0; i < 5; i++) qkv_params_grad(p)[i] = 1;
             for (int i = 0; i < N; i++) qkv_grad(w)[i] = (float)(i % 101 + 1);
@@ -86,7 +86,7 @@ static void a_state_that_is_lost(void **state)
     qkv_params *p = qkv_params_new(1);
     const qkv_tensor *first = qkv_params_add(p, "first", QKV_SHAPE(5), QKV_INIT_ZERO, 0);
     const qkv_tensor *second = qkv_params_add(p, "second", QKV_SHAPE(N), QKV_INIT_ZERO, 0);
-    qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_ADAM });
+    qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM });
     assert_int_equal(qkv__optimizer_lost(o), -1);
     for (int i = 0; i < N; i++) qkv_grad(second)[i] = 1;
     assert_int_equal(qkv_optimizer_step(o), QKV_OK);
@@ -112,13 +112,13 @@ static void refuses(void **state)
         { .lr = NAN },
         { .lr = INFINITY },
         { .momentum = 1 },
-        { .rule = QKV_ADAM, .beta1 = 1 },
-        { .rule = QKV_ADAM, .beta2 = 2 },
-        { .rule = QKV_RMSPROP, .alpha = 1 },
+        { .rule = QKV_OPTIMIZER_ADAM, .beta1 = 1 },
+        { .rule = QKV_OPTIMIZER_ADAM, .beta2 = 2 },
+        { .rule = QKV_OPTIMIZER_RMSPROP, .alpha = 1 },
         { .eps = NAN },
         { .weight_decay = NAN },
         { .nesterov = 1 },
-        { .rule = QKV_ADAM, .nesterov = 1 },
+        { .rule = QKV_OPTIMIZER_ADAM, .nesterov = 1 },
     };
     qkv_params *p = qkv_params_new(1);
     qkv_params_add(p, "w", QKV_SHAPE(2), QKV_INIT_ONE, 0);
@@ -147,7 +147,7 @@ static qkv_status make_and_step(void)
 {
     qkv_params *p = qkv_params_new(3);
     qkv_params_add(p, "w", QKV_SHAPE(40, 50), QKV_INIT_XAVIER, 0);
-    qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_ADAMW });
+    qkv_optimizer *o = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAMW });
     qkv_status status = o ? qkv_optimizer_step(o) : qkv_error_status();
     qkv_optimizer_free(o);
     qkv_params_free(p);

@@ -171,7 +171,7 @@ static void same_as_hugging_face(void **state)
         const json_t *one = json_array_get(cases, i);
         qkv_tokenizer *t = load_case(json_string_value(json_object_get(one, "name")));
         check_case(t, one);
-        assert_int_equal(qkv_tokenizer_kind(t), QKV_PUBLISHED);
+        assert_int_equal(qkv_tokenizer_kind(t), QKV_TOKEN_PUBLISHED);
         assert_int_equal(qkv_tokenizer_save(t, in_folder("again.json")), QKV_OK);
         qkv_tokenizer_free(t);
         t = load(in_folder("again.json"));
@@ -347,7 +347,7 @@ static void vocab_json_and_merges(void **state)
         } else json_array_remove(json_object_get(top, "added_tokens"), 4);
         assert_int_equal(json_dump_file(top, path, 0), 0);
         qkv_tokenizer *wanted = load(path);
-        assert_int_equal(qkv_tokenizer_kind(t), with_mask ? QKV_PUBLISHED : QKV_BYTE_PAIRS);
+        assert_int_equal(qkv_tokenizer_kind(t), with_mask ? QKV_TOKEN_PUBLISHED : QKV_TOKEN_BYTE_PAIRS);
         compare_two(wanted, t);
         qkv_tokenizer_free(wanted);
         qkv_tokenizer_free(t);

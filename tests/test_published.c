@@ -507,7 +507,7 @@ static qkv_model *model_of_ours(void)
 {
     static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>", "<mask>" };
     const qkv_transformer_opts o = { .vocabulary = VOCABULARY, .encoder_layers = 1, .dim = 16, .heads = 2, .inner = 16 };
-    qkv_words *w = qkv_words_new_of(QKV_WORDS);
+    qkv_words *w = qkv_words_new_of(QKV_TOKEN_WORDS);
     assert_int_equal(qkv_words_add(w, "a good film is it", 17), QKV_OK);
     const qkv_bpe_opts opts = { .size = VOCABULARY, .min_count = 1, .specials = specials, .n_specials = 5 };
     qkv_tokenizer *t = qkv_tokenizer_train(w, &opts);
@@ -610,8 +610,8 @@ static void prompts_of_byte_pairs_begin_with_nothing(void **state)
                                      .heads = 2,
                                      .inner = 16,
                                      .pre_norm = 1,
-                                     .activation = QKV_GELU_TANH,
-                                     .positions = QKV_LEARNED,
+                                     .activation = QKV_ACTIVATION_GELU_TANH,
+                                     .positions = QKV_POSITION_LEARNED,
                                      .longest = 16,
                                      .unscaled = 1 };
     qkv_words *w = qkv_words_new();
@@ -983,7 +983,7 @@ static void attends(void **state)
     qkv_model *m = golden_with("bert_mlm", &of_bert);
     assert_int_equal(qkv_attend(m, "t7  Word t8", 11, NULL, 0, NULL, &a), QKV_OK);
     check_side(&a.source, 5, (const char *[]){ "[CLS]", "t7", "Word", "t8", "[SEP]" }, (const uint8_t[]){ 1, 0, 0, 0, 1 });
-    assert_int_equal(a.layers[QKV_ENCODER_ATTENTION], 2);
+    assert_int_equal(a.layers[QKV_ATTENTION_ENCODER], 2);
     qkv_model_free(m);
     m = golden_with("marian", &of_marian);
     assert_int_equal(qkv_attend(m, "t7 t8", 5, "t9", 2, NULL, &a), QKV_OK);

@@ -16,11 +16,11 @@
 /* ---- words ---- */
 
 enum {
-    T13A = QKV_TOKENIZE_13A,
-    ZH = QKV_TOKENIZE_ZH,
-    CHAR = QKV_TOKENIZE_CHAR,
-    INTL = QKV_TOKENIZE_INTL,
-    NONE = QKV_TOKENIZE_NONE
+    T13A = QKV_SCORE_TOKENIZER_13A,
+    ZH = QKV_SCORE_TOKENIZER_ZH,
+    CHAR = QKV_SCORE_TOKENIZER_CHAR,
+    INTL = QKV_SCORE_TOKENIZER_INTL,
+    NONE = QKV_SCORE_TOKENIZER_NONE
 };
 
 typedef struct words_row {
@@ -242,7 +242,7 @@ static void signatures(void **state)
     (void)state;
     assert_string_equal(bleu_of("a", "a", (qkv_bleu_opts){ 0 }).signature,
                         "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:qkv-" QKV_VERSION);
-    assert_string_equal(bleu_of("a", "a", (qkv_bleu_opts){ .tokenizer = QKV_TOKENIZE_ZH, .lowercase = 1 }).signature,
+    assert_string_equal(bleu_of("a", "a", (qkv_bleu_opts){ .tokenizer = QKV_SCORE_TOKENIZER_ZH, .lowercase = 1 }).signature,
                         "nrefs:1|case:lc|eff:no|tok:zh|smooth:exp|version:qkv-" QKV_VERSION);
     assert_string_equal(chrf_of("a", "a", (qkv_chrf_opts){ .word_order = 2 }).signature,
                         "nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no|version:qkv-" QKV_VERSION);
@@ -332,7 +332,7 @@ static void a_text_may_be_long(void **state)
     qkv_bleu_score s;
     assert_int_equal(qkv_bleu(&hypothesis, &references, 1, 1, NULL, &s), QKV_LIMIT);
     text[1 << 20] = '\0'; /* a megabyte of one letter */
-    qkv_bleu_opts opts = { .tokenizer = QKV_TOKENIZE_CHAR };
+    qkv_bleu_opts opts = { .tokenizer = QKV_SCORE_TOKENIZER_CHAR };
     assert_int_equal(qkv_bleu(&hypothesis, &references, 1, 1, &opts, &s), QKV_OK);
     assert_int_equal(s.matches[3], (1 << 20) - 3);
     NEAR(s.score, 100, 1e-12);
@@ -406,10 +406,10 @@ static int check_row(json_t *row, const char *const *hypotheses, const char *con
         qkv_bleu_opts opts;
     } bleus[] = { { "bleu_13a", { 0 } },
                   { "bleu_13a_lc", { .lowercase = 1 } },
-                  { "bleu_zh", { .tokenizer = QKV_TOKENIZE_ZH } },
-                  { "bleu_char", { .tokenizer = QKV_TOKENIZE_CHAR } },
-                  { "bleu_intl", { .tokenizer = QKV_TOKENIZE_INTL } },
-                  { "bleu_none", { .tokenizer = QKV_TOKENIZE_NONE } } };
+                  { "bleu_zh", { .tokenizer = QKV_SCORE_TOKENIZER_ZH } },
+                  { "bleu_char", { .tokenizer = QKV_SCORE_TOKENIZER_CHAR } },
+                  { "bleu_intl", { .tokenizer = QKV_SCORE_TOKENIZER_INTL } },
+                  { "bleu_none", { .tokenizer = QKV_SCORE_TOKENIZER_NONE } } };
     int checked = 0;
     for (size_t i = 0; i < sizeof bleus / sizeof *bleus; i++) {
         json_t *wanted = json_object_get(row, bleus[i].key);

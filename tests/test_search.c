@@ -235,8 +235,8 @@ static const qkv_transformer_opts chain_opts = { .vocabulary = VOCABULARY,
                                                  .heads = 1,
                                                  .inner = 1,
                                                  .pre_norm = 1,
-                                                 .norm = QKV_RMS_NORM,
-                                                 .positions = QKV_LEARNED,
+                                                 .norm = QKV_NORM_RMS,
+                                                 .positions = QKV_POSITION_LEARNED,
                                                  .longest = 16,
                                                  .untied = 1 };
 

@@ -127,16 +127,17 @@ static void its_example_suits_the_tokenizer(void **state)
         const char *line, *language;
         bool writes;
         const char *wanted;
-    } rows[] = { { QKV_BYTE_PAIRS, "I love you, the cat sat on the mat", NULL, false, "The cat sat on the mat" },
-                 { QKV_BYTE_PAIRS, "I love you, the cat sat on the mat", NULL, true, "Once upon a time" },
-                 { QKV_BYTE_PAIRS, "I love you, the cat sat on the mat", "ru", false, "Я тебя люблю" },
-                 { QKV_BYTE_PAIRS, "Ich liebe dich, ich liebe dich", NULL, false, "Ich liebe dich" },
-                 { QKV_BYTE_PAIRS, "我爱你, 你爱我, 我爱猫", NULL, true, "我爱你" },
-                 { QKV_WORDS, "so i love you", NULL, true, "I love you" },
-                 { QKV_WORDS, "so i love you", "de", true, "I love you" },
-                 { QKV_WORDS, "the cat sat on the mat", NULL, false, "The cat sat on the mat" },
-                 { QKV_WORDS, "7 3 3 3 9 7 9 9 9 1 2", NULL, false, "9 3 7 1" },
-                 { QKV_CHARACTERS, "i am but a cat on a mat, Ordering yellow vases from Italy", NULL, true, "I love you" } };
+    } rows[] = { { QKV_TOKEN_BYTE_PAIRS, "I love you, the cat sat on the mat", NULL, false, "The cat sat on the mat" },
+                 { QKV_TOKEN_BYTE_PAIRS, "I love you, the cat sat on the mat", NULL, true, "Once upon a time" },
+                 { QKV_TOKEN_BYTE_PAIRS, "I love you, the cat sat on the mat", "ru", false, "Я тебя люблю" },
+                 { QKV_TOKEN_BYTE_PAIRS, "Ich liebe dich, ich liebe dich", NULL, false, "Ich liebe dich" },
+                 { QKV_TOKEN_BYTE_PAIRS, "我爱你, 你爱我, 我爱猫", NULL, true, "我爱你" },
+                 { QKV_TOKEN_WORDS, "so i love you", NULL, true, "I love you" },
+                 { QKV_TOKEN_WORDS, "so i love you", "de", true, "I love you" },
+                 { QKV_TOKEN_WORDS, "the cat sat on the mat", NULL, false, "The cat sat on the mat" },
+                 { QKV_TOKEN_WORDS, "7 3 3 3 9 7 9 9 9 1 2", NULL, false, "9 3 7 1" },
+                 { QKV_TOKEN_CHARACTERS, "i am but a cat on a mat, Ordering yellow vases from Italy", NULL, true,
+                   "I love you" } };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         json_t *x = info_after(rows[i].kind, rows[i].line, rows[i].language, rows[i].writes);
@@ -557,7 +558,7 @@ static void same_heads(looked *l, int model, qkv_attention_kind kind)
             same_weights(l, x, kind);
             json_decref(x);
         }
-    if (kind == QKV_CROSS_ATTENTION) return;
+    if (kind == QKV_ATTENTION_CROSS) return;
     snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"layer\":\"rollout\"", kind_names[kind]);
     json_t *x = look(model, rest);
     assert_int_equal(qkv_attended_rollout(&l->a, kind, l->weights), QKV_OK);
@@ -1113,7 +1114,7 @@ static void a_page_holds_what_was_attended_to(void **state)
         for (qkv_attention_kind kind = 0; kind < QKV_ATTENTION_KINDS; kind++) {
             char key[32];
             if (!l->a.layers[kind]) continue;
-            maps += (size_t)((l->a.layers[kind] + 1) * (l->a.heads + 1) + (kind != QKV_CROSS_ATTENTION));
+            maps += (size_t)((l->a.layers[kind] + 1) * (l->a.heads + 1) + (kind != QKV_ATTENTION_CROSS));
             snprintf(key, sizeof key, "%s/1/mean", kind_names[kind]);
             assert_int_equal(qkv_attended_weights(&l->a, kind, 1, -1, l->weights), QKV_OK);
             same_weights(l, json_object_get(at(x, "heads"), key), kind);
@@ -1128,7 +1129,7 @@ static void a_page_holds_what_was_attended_to(void **state)
         json_decref(x);
     }
     assert_int_equal(qkv_attend(models[MODEL_PAIR], text, strlen(text), "我爱", 6, NULL, &l->a), QKV_OK);
-    assert_int_equal(qkv_explorer_write(page_path, models[MODEL_PAIR], &l->a, QKV_CROSS_ATTENTION, 0, 1), QKV_OK);
+    assert_int_equal(qkv_explorer_write(page_path, models[MODEL_PAIR], &l->a, QKV_ATTENTION_CROSS, 0, 1), QKV_OK);
     json_t *x = page_data();
     assert_string_equal(text_at(x, "overview/output/translations/0/text"), "我爱");
     assert_int_equal(json_array_size(at(x, "overview/kinds")), 1);

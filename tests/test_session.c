@@ -39,12 +39,14 @@ enum { KINDS = 7 };
 static qkv_transformer_opts kind_of(int i)
 {
     qkv_transformer_opts o = small;
-    if (i == 1) o.positions = QKV_ROTARY, o.pre_norm = 1, o.norm = QKV_RMS_NORM, o.heads = 4, o.kv_heads = 2, o.dim = 144;
-    if (i == 2) o.positions = QKV_LEARNED, o.longest = MOST, o.first_position = 2, o.embed_norm = 1, o.output_bias = 1;
+    if (i == 1)
+        o.positions = QKV_POSITION_ROTARY, o.pre_norm = 1, o.norm = QKV_NORM_RMS, o.heads = 4, o.kv_heads = 2, o.dim = 144;
+    if (i == 2) o.positions = QKV_POSITION_LEARNED, o.longest = MOST, o.first_position = 2, o.embed_norm = 1, o.output_bias = 1;
     if (i == 3) o.encoder_layers = 1, o.dim = 128;
-    if (i == 4) o.encoder_layers = 1, o.pre_norm = 1, o.positions = QKV_SINUSOID_HALVES, o.dim = 34;
-    if (i == 5) o.encoder_layers = 1, o.positions = QKV_ROTARY, o.heads = 4, o.kv_heads = 1, o.dim = 80, o.unscaled = 1;
-    if (i == 6) o.positions = QKV_NO_POSITIONS, o.heads = 1, o.head = 1, o.untied = 1, o.activation = QKV_GELU;
+    if (i == 4) o.encoder_layers = 1, o.pre_norm = 1, o.positions = QKV_POSITION_SINUSOID_HALVES, o.dim = 34;
+    if (i == 5)
+        o.encoder_layers = 1, o.positions = QKV_POSITION_ROTARY, o.heads = 4, o.kv_heads = 1, o.dim = 80, o.unscaled = 1;
+    if (i == 6) o.positions = QKV_POSITION_NONE, o.heads = 1, o.head = 1, o.untied = 1, o.activation = QKV_ACTIVATION_GELU;
     return o;
 }
 

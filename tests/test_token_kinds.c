@@ -109,22 +109,22 @@ static void the_most_frequent_are_learned(void **state)
 {
     (void)state;
     static const char *const lines[] = { "To be, or not to be", "  BE\tor\xC2\xA0not\xE3\x80\x80ToBe ", "猫 É é abc ab", NULL };
-    learns(QKV_WORDS, lines, 0, 1, "be|not|or|to|é|ab|abc|be,|tobe|猫|");
-    learns(QKV_WORDS, lines, 0, 0, "be|not|or|to|é|");
-    learns(QKV_WORDS, lines, 6, 1, "be|not|");
-    learns(QKV_WORDS, lines, 4, 1, "");
+    learns(QKV_TOKEN_WORDS, lines, 0, 1, "be|not|or|to|é|ab|abc|be,|tobe|猫|");
+    learns(QKV_TOKEN_WORDS, lines, 0, 0, "be|not|or|to|é|");
+    learns(QKV_TOKEN_WORDS, lines, 6, 1, "be|not|");
+    learns(QKV_TOKEN_WORDS, lines, 4, 1, "");
     static const char *const letters[] = { "aB a", "猫é a", "  éc", NULL };
-    learns(QKV_CHARACTERS, letters, 0, 1, " |a|é|B|c|猫|");
-    learns(QKV_CHARACTERS, letters, 0, 3, " |a|");
-    learns(QKV_CHARACTERS, letters, 5, 1, " |");
+    learns(QKV_TOKEN_CHARACTERS, letters, 0, 1, " |a|é|B|c|猫|");
+    learns(QKV_TOKEN_CHARACTERS, letters, 0, 3, " |a|");
+    learns(QKV_TOKEN_CHARACTERS, letters, 5, 1, " |");
 }
 
 static void special_tokens_are_not_learned(void **state)
 {
     (void)state;
     static const char *const lines[] = { "<S> <s> <s> a a <unk>", NULL };
-    learns(QKV_WORDS, lines, 0, 1, "a|");
-    qkv_tokenizer *t = learn(QKV_CHARACTERS, (const char *const[]){ "aab", NULL },
+    learns(QKV_TOKEN_WORDS, lines, 0, 1, "a|");
+    qkv_tokenizer *t = learn(QKV_TOKEN_CHARACTERS, (const char *const[]){ "aab", NULL },
                              &(qkv_bpe_opts){ .min_count = 1, .specials = (const char *[]){ "a", "<unk>" }, .n_specials = 2 });
     assert_int_equal(qkv_tokenizer_size(t), 3);
     assert_string_equal(qkv_tokenizer_token(t, 2), "b");
@@ -135,11 +135,11 @@ static void special_tokens_are_not_learned(void **state)
 static void nul_is_not_learned(void **state)
 {
     (void)state;
-    for (int kind = QKV_WORDS; kind <= QKV_CHARACTERS; kind++) {
+    for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_words *w = qkv_words_new_of((qkv_token_kind)kind);
         for (int i = 0; i < 3; i++) assert_int_equal(qkv_words_add(w, "a\0b a", 5), QKV_OK);
         qkv_tokenizer *t = qkv_tokenizer_train(w, NULL);
-        has_tokens(t, kind == QKV_WORDS ? "a|" : "a| |b|");
+        has_tokens(t, kind == QKV_TOKEN_WORDS ? "a|" : "a| |b|");
         qkv_tokenizer_free(t);
         qkv_words_free(w);
     }
@@ -151,9 +151,9 @@ static void training_is_deterministic(void **state)
     (void)state;
     size_t size;
     char *text = get_file(GOLDEN("text.txt"), &size);
-    for (int kind = QKV_WORDS; kind <= QKV_CHARACTERS; kind++)
+    for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++)
         for (int backwards = 0; backwards < 2; backwards++) {
-            bool words = kind == QKV_WORDS;
+            bool words = kind == QKV_TOKEN_WORDS;
             qkv_words *w = qkv_words_new_of((qkv_token_kind)kind);
             if (!backwards) assert_int_equal(qkv_words_add_file(w, GOLDEN("text.txt"), 1, NULL), QKV_OK);
             for (char *end = text + size - 1, *start; backwards && end > text; end = start - 1) {
@@ -187,7 +187,7 @@ static void bad_training_options(void **state)
         { 9, { "<unk>", "<unk>" }, 2, "twice" },
         { 9, { "<unk>", "\xFF" }, 2, "not UTF-8" },
     };
-    for (int kind = QKV_WORDS; kind <= QKV_CHARACTERS; kind++) {
+    for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_words *w = qkv_words_new_of((qkv_token_kind)kind);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             const qkv_bpe_opts o = { .size = rows[i].size, .specials = rows[i].specials, .n_specials = rows[i].n_specials };
@@ -201,7 +201,7 @@ static void bad_training_options(void **state)
     assert_null(qkv_words_new_of((qkv_token_kind)3));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
     assert_null(qkv_words_new_of((qkv_token_kind)-1));
-    assert_int_equal(qkv_tokenizer_kind(NULL), QKV_BYTE_PAIRS);
+    assert_int_equal(qkv_tokenizer_kind(NULL), QKV_TOKEN_BYTE_PAIRS);
 }
 
 /* ---- the same ids as Hugging Face's ---- */
@@ -260,7 +260,7 @@ static void same_ids_as_hugging_face(void **state)
     json_t *golden = load_json(GOLDEN("text_kinds_ids.json"));
     for (int i = 0; i < 2; i++) {
         qkv_tokenizer *t = load(files[i]);
-        assert_int_equal(qkv_tokenizer_kind(t), QKV_WORDS + i);
+        assert_int_equal(qkv_tokenizer_kind(t), QKV_TOKEN_WORDS + i);
         compare(t, json_object_get(golden, names[i]));
         same_file(t, files[i]);
         qkv_tokenizer_free(t);
@@ -278,7 +278,7 @@ static void same_lower_case_as_hugging_face(void **state)
     for (size_t i = 0; i < json_array_size(lower); i++) {
         const char *text = json_string_value(json_array_get(json_array_get(lower, i), 0));
         const char *wanted = json_string_value(json_array_get(json_array_get(lower, i), 1));
-        qkv_tokenizer *t = learn(QKV_WORDS, (const char *const[]){ wanted, NULL }, &all);
+        qkv_tokenizer *t = learn(QKV_TOKEN_WORDS, (const char *const[]){ wanted, NULL }, &all);
         qkv_ids ids = { 0 };
         assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);
         check_text(t, &ids, 0, wanted);
@@ -300,35 +300,35 @@ static const struct {
     int specials;
     const char *tokens, *decoded;
 } rows[] = {
-    { QKV_WORDS, "", 0, 0, "", "" },
-    { QKV_WORDS, " \t\r\n", 4, 0, "", "" },
-    { QKV_WORDS, "The  CAT", 8, 0, "the 0-3, cat 5-8, ", "the cat" },
-    { QKV_WORDS, " dog\xE3\x80\x80mat ", 11, 0, "<unk> 1-4, mat 7-10, ", "<unk> mat" },
-    { QKV_WORDS, "cat. sat", 8, 0, "<unk> 0-4, sat 5-8, ", "<unk> sat" },
-    { QKV_WORDS, "ÜBER İ 猫", 12, 0, "über 0-5, i̇ 6-8, 猫 9-12, ", "über i̇ 猫" },
-    { QKV_WORDS, "cat\0sat on", 10, 0, "<unk> 0-7, on 8-10, ", NULL },
-    { QKV_WORDS, "cat\0 on\0", 8, 0, "<unk> 0-4, <unk> 5-8, ", NULL },
-    { QKV_WORDS, "\xFF cat\xE7\x8C sat", 11, 0, "<unk> 0-1, <unk> 2-7, sat 8-11, ", NULL },
-    { QKV_WORDS, "<s> the</s><unk>", 16, 0, "<unk> 0-3, <unk> 4-16, ", "<unk> <unk>" },
-    { QKV_WORDS, "<s> the</s><unk>", 16, 1, "<s> 0-3, the 4-7, </s> 7-11, <unk> 11-16, ", "<s> the </s> <unk>" },
-    { QKV_WORDS, "<S>cat <S>", 10, 0, "<unk> 0-6, <unk> 7-10, ", NULL },
-    { QKV_WORDS, "<S>cat <S>", 10, 1, "<unk> 0-6, <s> 7-10, ", NULL }, /* as Hugging Face has it */
-    { QKV_CHARACTERS, "", 0, 0, "", "" },
-    { QKV_CHARACTERS, "a  T", 4, 0, "a 0-1,   1-2,   2-3, <unk> 3-4, ", "a  <unk>" },
-    { QKV_CHARACTERS, "猫ü\xCC\x87", 7, 0, "猫 0-3, ü 3-5, \xCC\x87 5-7, ", "猫ü\xCC\x87" },
-    { QKV_CHARACTERS, "a\0b", 3, 0, "a 0-1, <unk> 1-2, b 2-3, ", NULL },
-    { QKV_CHARACTERS,
+    { QKV_TOKEN_WORDS, "", 0, 0, "", "" },
+    { QKV_TOKEN_WORDS, " \t\r\n", 4, 0, "", "" },
+    { QKV_TOKEN_WORDS, "The  CAT", 8, 0, "the 0-3, cat 5-8, ", "the cat" },
+    { QKV_TOKEN_WORDS, " dog\xE3\x80\x80mat ", 11, 0, "<unk> 1-4, mat 7-10, ", "<unk> mat" },
+    { QKV_TOKEN_WORDS, "cat. sat", 8, 0, "<unk> 0-4, sat 5-8, ", "<unk> sat" },
+    { QKV_TOKEN_WORDS, "ÜBER İ 猫", 12, 0, "über 0-5, i̇ 6-8, 猫 9-12, ", "über i̇ 猫" },
+    { QKV_TOKEN_WORDS, "cat\0sat on", 10, 0, "<unk> 0-7, on 8-10, ", NULL },
+    { QKV_TOKEN_WORDS, "cat\0 on\0", 8, 0, "<unk> 0-4, <unk> 5-8, ", NULL },
+    { QKV_TOKEN_WORDS, "\xFF cat\xE7\x8C sat", 11, 0, "<unk> 0-1, <unk> 2-7, sat 8-11, ", NULL },
+    { QKV_TOKEN_WORDS, "<s> the</s><unk>", 16, 0, "<unk> 0-3, <unk> 4-16, ", "<unk> <unk>" },
+    { QKV_TOKEN_WORDS, "<s> the</s><unk>", 16, 1, "<s> 0-3, the 4-7, </s> 7-11, <unk> 11-16, ", "<s> the </s> <unk>" },
+    { QKV_TOKEN_WORDS, "<S>cat <S>", 10, 0, "<unk> 0-6, <unk> 7-10, ", NULL },
+    { QKV_TOKEN_WORDS, "<S>cat <S>", 10, 1, "<unk> 0-6, <s> 7-10, ", NULL }, /* as Hugging Face has it */
+    { QKV_TOKEN_CHARACTERS, "", 0, 0, "", "" },
+    { QKV_TOKEN_CHARACTERS, "a  T", 4, 0, "a 0-1,   1-2,   2-3, <unk> 3-4, ", "a  <unk>" },
+    { QKV_TOKEN_CHARACTERS, "猫ü\xCC\x87", 7, 0, "猫 0-3, ü 3-5, \xCC\x87 5-7, ", "猫ü\xCC\x87" },
+    { QKV_TOKEN_CHARACTERS, "a\0b", 3, 0, "a 0-1, <unk> 1-2, b 2-3, ", NULL },
+    { QKV_TOKEN_CHARACTERS,
       "a\xFF\xE7\x8C"
       "a",
       5, 0, "a 0-1, <unk> 1-2, <unk> 2-4, a 4-5, ", NULL },
-    { QKV_CHARACTERS, "<s>", 3, 0, "<unk> 0-1, s 1-2, <unk> 2-3, ", NULL },
-    { QKV_CHARACTERS, "a<s>a", 5, 1, "a 0-1, <s> 1-4, a 4-5, ", "a<s>a" },
+    { QKV_TOKEN_CHARACTERS, "<s>", 3, 0, "<unk> 0-1, s 1-2, <unk> 2-3, ", NULL },
+    { QKV_TOKEN_CHARACTERS, "a<s>a", 5, 1, "a 0-1, <s> 1-4, a 4-5, ", "a<s>a" },
 };
 
 static void encoding_by_rows(void **state)
 {
     (void)state;
-    qkv_tokenizer *of_kind[] = { NULL, learn(QKV_WORDS, cats, &all), learn(QKV_CHARACTERS, cats, &all) };
+    qkv_tokenizer *of_kind[] = { NULL, learn(QKV_TOKEN_WORDS, cats, &all), learn(QKV_TOKEN_CHARACTERS, cats, &all) };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const qkv_tokenizer *t = of_kind[rows[i].kind];
         const qkv_encode_opts o = { .specials = rows[i].specials, .any_bytes = 1 };
@@ -345,8 +345,8 @@ static void encoding_by_rows(void **state)
         if (!valid) assert_int_equal(ids.n, 0);
         qkv_ids_free(&ids);
     }
-    qkv_tokenizer_free(of_kind[QKV_WORDS]);
-    qkv_tokenizer_free(of_kind[QKV_CHARACTERS]);
+    qkv_tokenizer_free(of_kind[QKV_TOKEN_WORDS]);
+    qkv_tokenizer_free(of_kind[QKV_TOKEN_CHARACTERS]);
 }
 
 static void decoding_without_specials(void **state)
@@ -354,7 +354,7 @@ static void decoding_without_specials(void **state)
     (void)state;
     int32_t ids[] = { 1, 4, 3, 4, 2, 0 };
     qkv_text out = { 0 };
-    qkv_tokenizer *t = learn(QKV_WORDS, cats, &all);
+    qkv_tokenizer *t = learn(QKV_TOKEN_WORDS, cats, &all);
     assert_int_equal(qkv_tokenizer_decode(t, ids, 6, 1, &out), QKV_OK);
     assert_string_equal(out.data, "the the");
     ids[3] = qkv_tokenizer_size(t);
@@ -369,7 +369,7 @@ static void decoding_without_specials(void **state)
 static void any_bytes_have_spans(void **state)
 {
     (void)state;
-    for (int kind = QKV_WORDS; kind <= QKV_CHARACTERS; kind++) {
+    for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_tokenizer *t = learn((qkv_token_kind)kind, cats, &all);
         qkv_ids ids = { 0 };
         for (int round = 0; round < 1000; round++) {
@@ -381,9 +381,9 @@ static void any_bytes_have_spans(void **state)
             for (size_t i = 0; i <= ids.n; i++) {
                 size_t begin = i < ids.n ? ids.spans[i].begin : n, end = i < ids.n ? ids.spans[i].end : n;
                 assert_true(begin >= at && begin <= end && (i == ids.n || begin < end) && end <= n);
-                if (kind == QKV_CHARACTERS) assert_int_equal(begin, at);
+                if (kind == QKV_TOKEN_CHARACTERS) assert_int_equal(begin, at);
                 for (; at < begin; at++) assert_true((text[at] >= 9 && text[at] <= 13) || text[at] == ' ' || text[at] < 0);
-                for (; at < end; at++) assert_true(kind == QKV_CHARACTERS || !memchr(" \t\n\v\f\r", text[at], 6));
+                for (; at < end; at++) assert_true(kind == QKV_TOKEN_CHARACTERS || !memchr(" \t\n\v\f\r", text[at], 6));
             }
         }
         qkv_ids_free(&ids);
@@ -397,13 +397,13 @@ static void a_megabyte_without_a_gap(void **state)
     enum { BYTES = 1 << 20 };
     char *text = malloc(BYTES);
     memset(text, 'A', BYTES);
-    for (int kind = QKV_WORDS; kind <= QKV_CHARACTERS; kind++) {
+    for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_tokenizer *t = learn((qkv_token_kind)kind, (const char *const[]){ "A AA AAA AAAA", NULL }, &all);
         qkv_words *w = qkv_words_new_of((qkv_token_kind)kind);
         qkv_ids ids = { 0 };
         assert_int_equal(qkv_tokenizer_encode(t, text, BYTES, NULL, &ids), QKV_OK);
-        assert_int_equal(ids.n, kind == QKV_WORDS ? 1 : BYTES);
-        assert_string_equal(qkv_tokenizer_token(t, ids.ids[0]), kind == QKV_WORDS ? "<unk>" : "A");
+        assert_int_equal(ids.n, kind == QKV_TOKEN_WORDS ? 1 : BYTES);
+        assert_string_equal(qkv_tokenizer_token(t, ids.ids[0]), kind == QKV_TOKEN_WORDS ? "<unk>" : "A");
         assert_int_equal(qkv_words_add(w, text, BYTES), QKV_OK);
         assert_int_equal(qkv_words_distinct(w), 1);
         qkv_words_free(w);
@@ -434,64 +434,64 @@ static const struct {
     qkv_status status;
     const char *says;
 } hostile_rows[] = {
-    { QKV_WORDS, "", "normalizer", NULL, QKV_OK, "" },
-    { QKV_WORDS, "", "normalizer", "null", QKV_OK, "" },
-    { QKV_WORDS, "", "normalizer", "\"Lowercase\"", QKV_UNSUPPORTED, "normalizer" },
-    { QKV_WORDS, "", "normalizer", "{\"type\":\"NFC\"}", QKV_OK, "" },
-    { QKV_WORDS, "normalizer", "surprise", "1", QKV_OK, "" },
-    { QKV_WORDS, "", "pre_tokenizer", NULL, QKV_OK, "" },
-    { QKV_WORDS, "", "pre_tokenizer", "{\"type\":\"Whitespace\"}", QKV_OK, "" },
-    { QKV_WORDS, "", "pre_tokenizer", "{\"type\":\"ByteLevel\"}", QKV_OK, "" },
-    { QKV_WORDS, "", "pre_tokenizer", SPLIT(ANY, "Isolated", "false"), QKV_OK, "" },
-    { QKV_WORDS, "pre_tokenizer", "surprise", "1", QKV_OK, "" },
-    { QKV_WORDS, "", "post_processor", "{\"type\":\"ByteLevel\"}", QKV_OK, "" },
-    { QKV_WORDS, "", "post_processor", NULL, QKV_OK, "" },
-    { QKV_WORDS, "", "decoder", "{\"type\":\"Fuse\"}", QKV_OK, "" },
-    { QKV_WORDS, "", "decoder", NULL, QKV_OK, "" },
-    { QKV_WORDS, "", "truncation", "{}", QKV_OK, "" },
-    { QKV_WORDS, "", "model", "[]", QKV_FORMAT, "model" },
-    { QKV_WORDS, "model", "type", "\"WordPiece\"", QKV_OK, "" },
-    { QKV_CHARACTERS, "model", "type", NULL, QKV_OK, "" },
-    { QKV_WORDS, "model", "unk_token", NULL, QKV_FORMAT, "model.unk_token" },
-    { QKV_WORDS, "model", "unk_token", "null", QKV_FORMAT, "model.unk_token" },
-    { QKV_WORDS, "model", "unk_token", "3", QKV_FORMAT, "model.unk_token" },
-    { QKV_WORDS, "model", "unk_token", "\"[UNK]\"", QKV_FORMAT, "model.unk_token" },
-    { QKV_WORDS, "model", "unk_token", "\"the\"", QKV_OK, "" },
-    { QKV_WORDS, "model", "merges", "[]", QKV_OK, "" },
-    { QKV_WORDS, "model", "dropout", "null", QKV_OK, "" },
-    { QKV_WORDS, "model", "vocab", "[]", QKV_FORMAT, "model.vocab" },
-    { QKV_WORDS, "model", "vocab", NULL, QKV_FORMAT, "model.vocab" },
-    { QKV_WORDS, "model", "vocab", "{}", QKV_FORMAT, "model.unk_token" },
-    { QKV_WORDS, "vocab", "the", "-1", QKV_FORMAT, "\"the\" has the id -1" },
-    { QKV_WORDS, "vocab", "the", "160", QKV_OK, "" },
-    { QKV_WORDS, "vocab", "the", "5", QKV_FORMAT, "both have the id 5" },
-    { QKV_WORDS, "vocab", "the", "4.0", QKV_FORMAT, "no whole number" },
-    { QKV_WORDS, "vocab", "the", NULL, QKV_OK, "" },
-    { QKV_WORDS, "vocab", "", "160", QKV_OK, "" },
-    { QKV_WORDS, "vocab", "<pad>", NULL, QKV_OK, "" },
-    { QKV_CHARACTERS, "vocab", "<pad>", NULL, QKV_OK, "" },
-    { QKV_CHARACTERS, "vocab", "<unk>", NULL, QKV_FORMAT, "model.unk_token" },
-    { QKV_WORDS, "", "added_tokens", NULL, QKV_OK, "" },
-    { QKV_WORDS, "", "added_tokens", "{}", QKV_FORMAT, "added_tokens" },
-    { QKV_WORDS, "", "added_tokens", ADDED("4", "the", ""), QKV_OK, "" },
-    { QKV_WORDS, "", "added_tokens", ADDED("5", "the", ""), QKV_FORMAT, "added_tokens[0]" },
-    { QKV_WORDS, "", "added_tokens", ADDED("4", "the", ",\"normalized\":true"), QKV_OK, "" },
-    { QKV_WORDS, "", "added_tokens", ADDED("4", "the", ",\"lstrip\":true"), QKV_OK, "" },
-    { QKV_WORDS, "", "added_tokens", ADDED("160", "new", ""), QKV_OK, "" },
-    { QKV_CHARACTERS, "", "added_tokens", ADDED("4", " ", ",\"normalized\":true"), QKV_OK, "" },
-    { QKV_CHARACTERS, "", "normalizer", "{\"type\":\"Lowercase\"}", QKV_OK, "" },
-    { QKV_CHARACTERS, "", "normalizer", NULL, QKV_OK, "" },
-    { QKV_CHARACTERS, "", "decoder", "null", QKV_OK, "" },
-    { QKV_CHARACTERS, "", "decoder", "{\"type\":\"ByteLevel\"}", QKV_OK, "" },
-    { QKV_CHARACTERS, "decoder", "surprise", "1", QKV_OK, "" },
-    { QKV_CHARACTERS, "pre_tokenizer", "surprise", "1", QKV_OK, "" },
-    { QKV_CHARACTERS, "pre_tokenizer", "pattern", NULL, QKV_FORMAT, "pre_tokenizer.pattern" },
-    { QKV_CHARACTERS, "pre_tokenizer", "pattern", "{}", QKV_FORMAT, "pre_tokenizer.pattern" },
-    { QKV_CHARACTERS, "pre_tokenizer", "pattern", "{\"String\":\"[\\\\s\\\\S]\"}", QKV_OK, "" },
-    { QKV_CHARACTERS, "pre_tokenizer", "pattern", "{\"Regex\":\".\"}", QKV_OK, "" },
-    { QKV_CHARACTERS, "pre_tokenizer", "behavior", "\"Removed\"", QKV_OK, "" },
-    { QKV_CHARACTERS, "pre_tokenizer", "invert", "true", QKV_OK, "" },
-    { QKV_CHARACTERS, "", "post_processor", "{\"type\":\"TemplateProcessing\"}", QKV_FORMAT, "post_processor" },
+    { QKV_TOKEN_WORDS, "", "normalizer", NULL, QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "", "normalizer", "null", QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "", "normalizer", "\"Lowercase\"", QKV_UNSUPPORTED, "normalizer" },
+    { QKV_TOKEN_WORDS, "", "normalizer", "{\"type\":\"NFC\"}", QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "normalizer", "surprise", "1", QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "", "pre_tokenizer", NULL, QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "", "pre_tokenizer", "{\"type\":\"Whitespace\"}", QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "", "pre_tokenizer", "{\"type\":\"ByteLevel\"}", QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "", "pre_tokenizer", SPLIT(ANY, "Isolated", "false"), QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "pre_tokenizer", "surprise", "1", QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "", "post_processor", "{\"type\":\"ByteLevel\"}", QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "", "post_processor", NULL, QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "", "decoder", "{\"type\":\"Fuse\"}", QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "", "decoder", NULL, QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "", "truncation", "{}", QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "", "model", "[]", QKV_FORMAT, "model" },
+    { QKV_TOKEN_WORDS, "model", "type", "\"WordPiece\"", QKV_OK, "" },
+    { QKV_TOKEN_CHARACTERS, "model", "type", NULL, QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "model", "unk_token", NULL, QKV_FORMAT, "model.unk_token" },
+    { QKV_TOKEN_WORDS, "model", "unk_token", "null", QKV_FORMAT, "model.unk_token" },
+    { QKV_TOKEN_WORDS, "model", "unk_token", "3", QKV_FORMAT, "model.unk_token" },
+    { QKV_TOKEN_WORDS, "model", "unk_token", "\"[UNK]\"", QKV_FORMAT, "model.unk_token" },
+    { QKV_TOKEN_WORDS, "model", "unk_token", "\"the\"", QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "model", "merges", "[]", QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "model", "dropout", "null", QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "model", "vocab", "[]", QKV_FORMAT, "model.vocab" },
+    { QKV_TOKEN_WORDS, "model", "vocab", NULL, QKV_FORMAT, "model.vocab" },
+    { QKV_TOKEN_WORDS, "model", "vocab", "{}", QKV_FORMAT, "model.unk_token" },
+    { QKV_TOKEN_WORDS, "vocab", "the", "-1", QKV_FORMAT, "\"the\" has the id -1" },
+    { QKV_TOKEN_WORDS, "vocab", "the", "160", QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "vocab", "the", "5", QKV_FORMAT, "both have the id 5" },
+    { QKV_TOKEN_WORDS, "vocab", "the", "4.0", QKV_FORMAT, "no whole number" },
+    { QKV_TOKEN_WORDS, "vocab", "the", NULL, QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "vocab", "", "160", QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "vocab", "<pad>", NULL, QKV_OK, "" },
+    { QKV_TOKEN_CHARACTERS, "vocab", "<pad>", NULL, QKV_OK, "" },
+    { QKV_TOKEN_CHARACTERS, "vocab", "<unk>", NULL, QKV_FORMAT, "model.unk_token" },
+    { QKV_TOKEN_WORDS, "", "added_tokens", NULL, QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "", "added_tokens", "{}", QKV_FORMAT, "added_tokens" },
+    { QKV_TOKEN_WORDS, "", "added_tokens", ADDED("4", "the", ""), QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "", "added_tokens", ADDED("5", "the", ""), QKV_FORMAT, "added_tokens[0]" },
+    { QKV_TOKEN_WORDS, "", "added_tokens", ADDED("4", "the", ",\"normalized\":true"), QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "", "added_tokens", ADDED("4", "the", ",\"lstrip\":true"), QKV_OK, "" },
+    { QKV_TOKEN_WORDS, "", "added_tokens", ADDED("160", "new", ""), QKV_OK, "" },
+    { QKV_TOKEN_CHARACTERS, "", "added_tokens", ADDED("4", " ", ",\"normalized\":true"), QKV_OK, "" },
+    { QKV_TOKEN_CHARACTERS, "", "normalizer", "{\"type\":\"Lowercase\"}", QKV_OK, "" },
+    { QKV_TOKEN_CHARACTERS, "", "normalizer", NULL, QKV_OK, "" },
+    { QKV_TOKEN_CHARACTERS, "", "decoder", "null", QKV_OK, "" },
+    { QKV_TOKEN_CHARACTERS, "", "decoder", "{\"type\":\"ByteLevel\"}", QKV_OK, "" },
+    { QKV_TOKEN_CHARACTERS, "decoder", "surprise", "1", QKV_OK, "" },
+    { QKV_TOKEN_CHARACTERS, "pre_tokenizer", "surprise", "1", QKV_OK, "" },
+    { QKV_TOKEN_CHARACTERS, "pre_tokenizer", "pattern", NULL, QKV_FORMAT, "pre_tokenizer.pattern" },
+    { QKV_TOKEN_CHARACTERS, "pre_tokenizer", "pattern", "{}", QKV_FORMAT, "pre_tokenizer.pattern" },
+    { QKV_TOKEN_CHARACTERS, "pre_tokenizer", "pattern", "{\"String\":\"[\\\\s\\\\S]\"}", QKV_OK, "" },
+    { QKV_TOKEN_CHARACTERS, "pre_tokenizer", "pattern", "{\"Regex\":\".\"}", QKV_OK, "" },
+    { QKV_TOKEN_CHARACTERS, "pre_tokenizer", "behavior", "\"Removed\"", QKV_OK, "" },
+    { QKV_TOKEN_CHARACTERS, "pre_tokenizer", "invert", "true", QKV_OK, "" },
+    { QKV_TOKEN_CHARACTERS, "", "post_processor", "{\"type\":\"TemplateProcessing\"}", QKV_FORMAT, "post_processor" },
 };
 
 static json_t *part(json_t *top, const char *at)
@@ -505,7 +505,8 @@ static void hostile_values(void **state)
     (void)state;
     const qkv_memory table = { failing_alloc, failing_release };
     for (size_t i = 0; i < sizeof hostile_rows / sizeof *hostile_rows; i++) {
-        json_t *top = load_json(hostile_rows[i].kind == QKV_WORDS ? GOLDEN("text_words.json") : GOLDEN("text_characters.json"));
+        json_t *top = load_json(hostile_rows[i].kind == QKV_TOKEN_WORDS ? GOLDEN("text_words.json")
+                                                                        : GOLDEN("text_characters.json"));
         json_t *object = part(top, hostile_rows[i].at);
         if (hostile_rows[i].json) {
             json_t *value = json_loads(hostile_rows[i].json, JSON_DECODE_ANY, NULL);
@@ -561,7 +562,7 @@ static void a_corpus_of_any_kind(void **state)
     (void)state;
     put_text(path, "The cat\n\nthe mat sat\n");
     put_text(other_path, "cat the\nx\nTHE dog\n");
-    for (int kind = QKV_WORDS; kind <= QKV_CHARACTERS; kind++) {
+    for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_tokenizer *t = learn((qkv_token_kind)kind, cats, &all);
         qkv_pairs *p = qkv_pairs_new();
         qkv_corpus_read read;
@@ -570,8 +571,8 @@ static void a_corpus_of_any_kind(void **state)
         qkv_epoch *e = qkv_epoch_new(p, &(qkv_batch_opts){ .in_order = 1, .start = 1, .end = 2 }, 0);
         qkv_batch b = { 0 };
         assert_int_equal(qkv_epoch_batch(e, 0, &b), QKV_OK);
-        assert_int_equal(b.source_lengths[0], (kind == QKV_WORDS ? 2 : 7) + 1);
-        if (kind == QKV_WORDS) {
+        assert_int_equal(b.source_lengths[0], (kind == QKV_TOKEN_WORDS ? 2 : 7) + 1);
+        if (kind == QKV_TOKEN_WORDS) {
             assert_int_equal(b.source[0], qkv_tokenizer_find(t, "the"));
             assert_int_equal(b.source[1], qkv_tokenizer_find(t, "cat"));
             assert_int_equal(b.target[b.target_length + 2], qkv_tokenizer_find(t, "<unk>"));
@@ -589,7 +590,7 @@ static void translation_of_any_kind(void **state)
     (void)state;
     static const char *const texts[] = { "The cat sat", "a dog on the mat", "猫" };
     static const int n_words[] = { 3, 5, 1 };
-    for (int kind = QKV_WORDS; kind <= QKV_CHARACTERS; kind++) {
+    for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_tokenizer *t = learn((qkv_token_kind)kind, cats, &all);
         const qkv_transformer_opts o = {
             .vocabulary = qkv_tokenizer_size(t), .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 2, .inner = 16
@@ -602,10 +603,10 @@ static void translation_of_any_kind(void **state)
         assert_int_equal(qkv_translate(m, texts, NULL, 3, &opts, &out), QKV_OK);
         for (int i = 0; i < 3; i++) {
             const qkv_translation *x = &out.best[i];
-            if (kind == QKV_WORDS) assert_int_equal(out.n_source[i], n_words[i] + 1);
+            if (kind == QKV_TOKEN_WORDS) assert_int_equal(out.n_source[i], n_words[i] + 1);
             assert_int_equal(qkv_tokenizer_decode(t, x->ids, (size_t)x->n_ids, 1, &text), QKV_OK);
             assert_string_equal(x->text, text.data);
-            if (kind == QKV_WORDS) assert_memory_equal(x->text, "the", 3);
+            if (kind == QKV_TOKEN_WORDS) assert_memory_equal(x->text, "the", 3);
         }
         qkv_text_free(&text);
         qkv_translations_free(&out);
@@ -638,7 +639,7 @@ static qkv_status learn_and_use(void)
 static void memory_runs_out(void **state)
 {
     (void)state;
-    for (int kind = QKV_WORDS; kind <= QKV_CHARACTERS; kind++) {
+    for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         failing_kind = (qkv_token_kind)kind;
         assert_true(each_allocation_fails(learn_and_use) > 30);
     }

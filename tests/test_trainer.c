@@ -26,8 +26,8 @@ static const qkv_transformer_opts small = { .vocabulary = VOCABULARY,
                                             .dropout = 0.1f,
                                             .attention_dropout = 0.1f,
                                             .inner_dropout = 0.1f };
-static const qkv_trainer_opts options = { .optimizer = { .rule = QKV_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
-                                          .schedule = { .kind = QKV_PAPER, .lr = 1, .warmup = 30, .dim = 16 },
+static const qkv_trainer_opts options = { .optimizer = { .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
+                                          .schedule = { .kind = QKV_SCHEDULE_PAPER, .lr = 1, .warmup = 30, .dim = 16 },
                                           .batches = { .max_tokens = 100, .start = 1, .end = 2 },
                                           .update_freq = 2,
                                           .smoothing = 0.1f,
@@ -187,7 +187,7 @@ static void parts_make_the_whole(void **state)
     int64_t n = 0;
     for (int parts = 0; parts < 2; parts++) {
         qkv_model *m = qkv_model_new(&o, 3);
-        qkv_trainer_opts sgd = { .optimizer = { .rule = QKV_SGD, .lr = 0.5f },
+        qkv_trainer_opts sgd = { .optimizer = { .rule = QKV_OPTIMIZER_SGD, .lr = 0.5f },
                                  .batches = { .start = 1, .end = 2 },
                                  .smoothing = 0.1f };
         sgd.batches.max_tokens = parts ? 60 : 1000;
@@ -216,8 +216,8 @@ static void numbers_that_blow_up(void **state)
     qkv_pairs *pairs = make_pairs(100, 1);
     qkv_model *m = qkv_model_new(&small, 3);
     qkv_trainer_opts wild = options;
-    wild.optimizer = (qkv_optimizer_opts){ .rule = QKV_SGD };
-    wild.schedule = (qkv_schedule){ .kind = QKV_CONSTANT, .lr = 1e38 };
+    wild.optimizer = (qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD };
+    wild.schedule = (qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e38 };
     wild.clip = 0;
     qkv_trainer *t = qkv_trainer_new(m, pairs, &wild);
     qkv_status status = QKV_OK;
@@ -240,7 +240,7 @@ static void updates_that_overflow(void **state)
     qkv_pairs *pairs = make_pairs(100, 1);
     qkv_model *m = qkv_model_new(&small, 3);
     qkv_trainer_opts wild = options;
-    wild.schedule = (qkv_schedule){ .kind = QKV_CONSTANT, .lr = 1e38 };
+    wild.schedule = (qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e38 };
     qkv_trainer *t = qkv_trainer_new(m, pairs, &wild);
     assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
     size_t n, still;

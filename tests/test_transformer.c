@@ -26,19 +26,19 @@ static const qkv_transformer_opts models[MODELS] = {
       .dim = 16,
       .heads = 4,
       .inner = 32,
-      .positions = QKV_LEARNED,
+      .positions = QKV_POSITION_LEARNED,
       .longest = 9,
       .pre_norm = 1,
-      .activation = QKV_GELU },
+      .activation = QKV_ACTIVATION_GELU },
     { .vocabulary = 23,
       .decoder_layers = 2,
       .dim = 16,
       .heads = 4,
       .inner = 32,
-      .positions = QKV_ROTARY,
+      .positions = QKV_POSITION_ROTARY,
       .pre_norm = 1,
-      .norm = QKV_RMS_NORM,
-      .activation = QKV_SILU_GATED,
+      .norm = QKV_NORM_RMS,
+      .activation = QKV_ACTIVATION_SILU_GATED,
       .no_bias = 1,
       .kv_heads = 2,
       .untied = 1,
@@ -50,9 +50,9 @@ static const qkv_transformer_opts models[MODELS] = {
       .dim = 16,
       .heads = 4,
       .inner = 32,
-      .positions = QKV_SINUSOID_HALVES,
+      .positions = QKV_POSITION_SINUSOID_HALVES,
       .first_position = 2,
-      .activation = QKV_GELU_TANH,
+      .activation = QKV_ACTIVATION_GELU_TANH,
       .kv_heads = 1,
       .d_k = 6 },
     { .vocabulary = 23,
@@ -60,10 +60,10 @@ static const qkv_transformer_opts models[MODELS] = {
       .dim = 16,
       .heads = 4,
       .inner = 32,
-      .positions = QKV_LEARNED,
+      .positions = QKV_POSITION_LEARNED,
       .longest = 7,
       .first_position = 2,
-      .activation = QKV_GELU,
+      .activation = QKV_ACTIVATION_GELU,
       .unscaled = 1,
       .norm_eps = 1e-12f,
       .embed_norm = 1,
@@ -71,17 +71,17 @@ static const qkv_transformer_opts models[MODELS] = {
       .head = 1,
       .output_bias = 1,
       .classes = 3,
-      .pooling = QKV_POOL_FIRST,
+      .pooling = QKV_POOLING_FIRST,
       .pooler = QKV_POOLER_TANH },
     { .vocabulary = 23,
       .decoder_layers = 2,
       .dim = 16,
       .heads = 4,
       .inner = 32,
-      .positions = QKV_ROTARY,
+      .positions = QKV_POSITION_ROTARY,
       .pre_norm = 1,
-      .norm = QKV_RMS_NORM,
-      .activation = QKV_SILU_GATED,
+      .norm = QKV_NORM_RMS,
+      .activation = QKV_ACTIVATION_SILU_GATED,
       .no_bias = 1,
       .kv_heads = 2,
       .untied = 1,
@@ -99,9 +99,9 @@ static const qkv_transformer_opts models[MODELS] = {
       .dim = 16,
       .heads = 4,
       .inner = 32,
-      .positions = QKV_LEARNED,
+      .positions = QKV_POSITION_LEARNED,
       .longest = 9,
-      .activation = QKV_SILU,
+      .activation = QKV_ACTIVATION_SILU,
       .embed_norm = 1,
       .head = 1,
       .output_bias = 1,
@@ -253,7 +253,7 @@ static void compare_model(FILE *f, int number)
 {
     qkv_params *p = qkv_params_new(1);
     qkv_transformer *m = model_with_drawn_weights(p, number);
-    qkv_optimizer *adam = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_ADAM, .lr = 3e-3f });
+    qkv_optimizer *adam = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .lr = 3e-3f });
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .train = 1 });
     batch b = draw_batch(&models[number]);
     for (int step = 0; step < STEPS; step++) {
@@ -303,7 +303,7 @@ static void train_briefly(int number, int threads, float *weights, int64_t room)
     qkv_transformer_opts o = models[number];
     o.dropout = o.attention_dropout = o.inner_dropout = 0.2f;
     qkv_transformer *m = qkv_transformer_new(p, &o);
-    qkv_optimizer *adam = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_ADAMW });
+    qkv_optimizer *adam = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAMW });
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .train = 1, .seed = 4 });
     batch b = draw_batch(&o);
     for (int step = 0; step < 5; step++) {
@@ -504,7 +504,7 @@ static void bad_options(void **state)
     rows[2].o.encoder_layers = rows[2].o.decoder_layers = 0;
     rows[3].o.inner = 0;
     rows[4].o.heads = 5;
-    rows[5].o.positions = QKV_LEARNED;
+    rows[5].o.positions = QKV_POSITION_LEARNED;
     rows[6].o.dropout = NAN;
     rows[7].o.norm = (qkv_norm_kind)7;
     rows[8].o.positions = (qkv_position_kind)9;
@@ -512,12 +512,12 @@ static void bad_options(void **state)
     rows[10].o.target_vocabulary = 5, rows[10].o.decoder_layers = 0;
     rows[11].o.pooler = (qkv_pooler)7;
     rows[12].o.token_types = 2, rows[12].o.encoder_layers = 0;
-    rows[13].o.head = 1, rows[13].o.activation = QKV_SILU_GATED;
+    rows[13].o.head = 1, rows[13].o.activation = QKV_ACTIVATION_SILU_GATED;
     for (int i = 14; i < 18; i++) {
-        rows[i].o.positions = QKV_ROTARY;
+        rows[i].o.positions = QKV_POSITION_ROTARY;
         rows[i].o.rotary_factor = 8, rows[i].o.rotary_low = 1, rows[i].o.rotary_high = 4, rows[i].o.rotary_length = 64;
     }
-    rows[14].o.positions = QKV_SINUSOID;
+    rows[14].o.positions = QKV_POSITION_SINUSOID;
     rows[15].o.rotary_factor = NAN;
     rows[16].o.rotary_high = 1;
     rows[17].o.rotary_length = 0;

@@ -103,7 +103,7 @@ static void same(const qkv_translations *a, int64_t i, const qkv_translations *b
 static void same_in_any_batch_and_on_any_threads(void **state)
 {
     (void)state;
-    qkv_model *m = make_model(QKV_SINUSOID, 0);
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
     qkv_translations all = { 0 }, part = { 0 };
     const qkv_translate_opts opts = { .beam = BEAM, .n_best = 2, .max_length = 12, .attention = 1 };
     static const int sizes[] = { 1, 7, 32 };
@@ -132,7 +132,7 @@ static void same_in_any_batch_and_on_any_threads(void **state)
 static void in_the_order_given(void **state)
 {
     (void)state;
-    qkv_model *m = make_model(QKV_SINUSOID, 0);
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
     const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
     qkv_translations all = { 0 };
     qkv_found f = { 0 };
@@ -166,7 +166,7 @@ static void in_the_order_given(void **state)
 static void empty_long_and_broken_texts(void **state)
 {
     (void)state;
-    qkv_model *m = make_model(QKV_SINUSOID, 0);
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
     qkv_translations t = { 0 };
     char longest[3000];
     memset(longest, 'x', sizeof longest);
@@ -200,7 +200,7 @@ static void empty_long_and_broken_texts(void **state)
 static void every_translation_starts_with_the_prefix(void **state)
 {
     (void)state;
-    qkv_model *m = make_model(QKV_SINUSOID, 0);
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
     qkv_translations t = { 0 };
     static const char *const prefixes[] = { "我", "the dog", "zz" };
     for (int i = 0; i < 3; i++) {
@@ -216,7 +216,7 @@ static void every_translation_starts_with_the_prefix(void **state)
 static void n_best_are_sorted(void **state)
 {
     (void)state;
-    qkv_model *m = make_model(QKV_SINUSOID, 0);
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
     qkv_translations t = { 0 };
     assert_int_equal(qkv_translate(m, texts, NULL, 10, &(qkv_translate_opts){ .beam = 5, .n_best = 5 }, &t), QKV_OK);
     int pairs = 0;
@@ -233,7 +233,7 @@ static void attention_is_that_of_a_whole_forward(void **state)
 {
     (void)state;
     enum { ROWS = 4, ROOM = 80 };
-    qkv_model *m = make_model(QKV_SINUSOID, 0);
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
     const qkv_transformer *x = qkv_model_transformer(m);
     qkv_translations t = { 0 };
     assert_int_equal(qkv_translate(m, texts, NULL, ROWS, &(qkv_translate_opts){ .max_length = 9, .attention = 1 }, &t), QKV_OK);
@@ -273,14 +273,14 @@ static void odd_models(void **state)
     (void)state;
     qkv_translations t = { 0 };
     const char *both[2] = { "I love you", "xxxxxxxxxxxxxxxxxxxxxxxxx" };
-    qkv_model *m = make_model(QKV_LEARNED, 0);
+    qkv_model *m = make_model(QKV_POSITION_LEARNED, 0);
     assert_int_equal(qkv_translate(m, both, NULL, 2, &(qkv_translate_opts){ .attention = 1 }, &t), QKV_OK);
     assert_int_equal(t.status[0], QKV_OK);
     assert_int_equal(t.status[1], QKV_LIMIT);
     assert_int_equal(qkv_translate(m, both, NULL, 2, &(qkv_translate_opts){ .max_length = 12 }, &t), QKV_USAGE);
     assert_int_equal(t.n, 0);
     qkv_model_free(m);
-    m = make_model(QKV_SINUSOID, 3000);
+    m = make_model(QKV_POSITION_SINUSOID, 3000);
     int unknown = 0;
     assert_int_equal(qkv_translate(m, texts, NULL, 10, &(qkv_translate_opts){ .beam = 1, .max_length = 9 }, &t), QKV_OK);
     for (int i = 0; i < 10; i++)
@@ -324,7 +324,7 @@ static void bad_models_and_options(void **state)
     qkv_words_free(w);
     qkv_model_free(m);
     qkv_model_free(decoder);
-    m = make_model(QKV_SINUSOID, 0);
+    m = make_model(QKV_POSITION_SINUSOID, 0);
     refused(m, &(qkv_translate_opts){ .beam = 2, .n_best = 3 }, "3 results");
     refused(m, &(qkv_translate_opts){ .beam = -1 }, "beam -1");
     refused(m, &(qkv_translate_opts){ .max_source = -1 }, "max_source");
@@ -347,7 +347,7 @@ static qkv_status translate_once(void)
     const char *some[3] = { "I \xFF love", "", "the cat" };
     qkv_translations t = { 0 };
     const qkv_translate_opts opts = { .beam = 2, .n_best = 2, .max_length = 4, .attention = 1, .prefix = "我" };
-    qkv_model *m = make_model(QKV_SINUSOID, 0);
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
     qkv_status status = m ? qkv_translate(m, some, NULL, 3, &opts, &t) : qkv_error_status();
     qkv_translations_free(&t);
     qkv_model_free(m);

@@ -128,22 +128,22 @@ static void near_colour(uint32_t got, uint32_t wanted, int within)
 static void colours_are_the_known_ones(void **state)
 {
     (void)state;
-    assert_int_equal(qkv_colour(QKV_VIRIDIS, 0), 0x440154);
-    assert_int_equal(qkv_colour(QKV_VIRIDIS, 1), 0xfde725);
-    near_colour(qkv_colour(QKV_VIRIDIS, 0.5), 0x21918c, 1);
-    near_colour(qkv_colour(QKV_VIRIDIS, 0.25), 0x3b528b, 2);
-    near_colour(qkv_colour(QKV_VIRIDIS, 0.75), 0x5ec962, 2);
-    assert_int_equal(qkv_colour(QKV_RED_BLUE, 0.5), 0xf7f7f7);
-    assert_int_equal(qkv_colour(QKV_RED_BLUE, 0), 0x053061);
-    assert_int_equal(qkv_colour(QKV_RED_BLUE, 1), 0x67001f);
-    assert_int_equal(qkv_colour(QKV_VIRIDIS, -7), 0x440154);
-    assert_int_equal(qkv_colour(QKV_VIRIDIS, INFINITY), 0xfde725);
-    assert_int_equal(qkv_colour_of(QKV_VIRIDIS, -2, 2, 2), 0xfde725);
-    assert_int_equal(qkv_colour_of(QKV_RED_BLUE, -2, 2, 0), 0xf7f7f7);
-    assert_int_equal(qkv_colour_of(QKV_VIRIDIS, 1, 1, 1), 0x440154);
-    uint32_t grey = qkv_colour(QKV_VIRIDIS, NAN);
+    assert_int_equal(qkv_colour(QKV_COLOURS_VIRIDIS, 0), 0x440154);
+    assert_int_equal(qkv_colour(QKV_COLOURS_VIRIDIS, 1), 0xfde725);
+    near_colour(qkv_colour(QKV_COLOURS_VIRIDIS, 0.5), 0x21918c, 1);
+    near_colour(qkv_colour(QKV_COLOURS_VIRIDIS, 0.25), 0x3b528b, 2);
+    near_colour(qkv_colour(QKV_COLOURS_VIRIDIS, 0.75), 0x5ec962, 2);
+    assert_int_equal(qkv_colour(QKV_COLOURS_RED_BLUE, 0.5), 0xf7f7f7);
+    assert_int_equal(qkv_colour(QKV_COLOURS_RED_BLUE, 0), 0x053061);
+    assert_int_equal(qkv_colour(QKV_COLOURS_RED_BLUE, 1), 0x67001f);
+    assert_int_equal(qkv_colour(QKV_COLOURS_VIRIDIS, -7), 0x440154);
+    assert_int_equal(qkv_colour(QKV_COLOURS_VIRIDIS, INFINITY), 0xfde725);
+    assert_int_equal(qkv_colour_of(QKV_COLOURS_VIRIDIS, -2, 2, 2), 0xfde725);
+    assert_int_equal(qkv_colour_of(QKV_COLOURS_RED_BLUE, -2, 2, 0), 0xf7f7f7);
+    assert_int_equal(qkv_colour_of(QKV_COLOURS_VIRIDIS, 1, 1, 1), 0x440154);
+    uint32_t grey = qkv_colour(QKV_COLOURS_VIRIDIS, NAN);
     assert_true((grey & 255) == (grey >> 8 & 255) && (grey & 255) == grey >> 16);
-    assert_int_equal(qkv_colour_of(QKV_RED_BLUE, 0, 1, NAN), grey);
+    assert_int_equal(qkv_colour_of(QKV_COLOURS_RED_BLUE, 0, 1, NAN), grey);
 }
 
 /* ---- heatmaps ---- */
@@ -173,11 +173,11 @@ static void cells_have_their_colours_at_their_places(void **state)
     o.high = 1;
     assert_int_equal(draw("cells.png", &o), QKV_OK);
     pixels p = read_png(in_folder("cells.png"));
-    box first = find_colour(&p, qkv_colour_of(QKV_VIRIDIS, 0, 1, weights[0]));
+    box first = find_colour(&p, qkv_colour_of(QKV_COLOURS_VIRIDIS, 0, 1, weights[0]));
     int side = first.right - first.left + 1;
     assert_true(side >= 80 && first.bottom - first.top + 1 == side);
     for (int i = 0; i < 15; i++) {
-        box b = find_colour(&p, qkv_colour_of(QKV_VIRIDIS, 0, 1, weights[i]));
+        box b = find_colour(&p, qkv_colour_of(QKV_COLOURS_VIRIDIS, 0, 1, weights[i]));
         assert_int_equal(b.n, side * side); /* all of one colour, and none of it elsewhere */
         assert_int_equal(b.left, first.left + i % 5 * (side + 2));
         assert_int_equal(b.top, first.top + i / 5 * (side + 2));
@@ -202,7 +202,8 @@ static void large_maps_are_sharp_and_of_reasonable_size(void **state)
         assert_int_equal(qkv_picture_heatmaps(in_folder("large.png"), &(qkv_heatmap){ values, NULL }, 1, &o), QKV_OK);
         pixels p = read_png(in_folder("large.png"));
         assert_true(p.width < 3600 && p.height < 3600 && p.width > 900);
-        box b = find_colour(&p, qkv_colour(QKV_VIRIDIS, 0.5)), rest = find_colour(&p, qkv_colour(QKV_VIRIDIS, 0));
+        box b = find_colour(&p, qkv_colour(QKV_COLOURS_VIRIDIS, 0.5)),
+            rest = find_colour(&p, qkv_colour(QKV_COLOURS_VIRIDIS, 0));
         int side = b.right - b.left + 1, gap = n == 30 ? 2 : 0;
         assert_true(side >= 1 && b.bottom - b.top + 1 == side);
         assert_int_equal(b.n, side * side);
@@ -224,7 +225,7 @@ static void numbers_that_are_none_are_grey(void **state)
     box low = find_colour(&p, 0x440154), high = find_colour(&p, 0xfde725);
     assert_int_equal(high.n, 2 * low.n); /* infinity, and the largest number */
     assert_true(low.left < high.left && high.top < low.top && high.bottom == low.bottom);
-    assert_int_equal(pixel(&p, low.left + 9, high.top + 9), qkv_colour(QKV_VIRIDIS, NAN));
+    assert_int_equal(pixel(&p, low.left + 9, high.top + 9), qkv_colour(QKV_COLOURS_VIRIDIS, NAN));
     cairo_surface_destroy(p.surface);
     const float none[1] = { NAN };
     const qkv_heatmap_opts one = { .rows = 1, .columns = 1 };

@@ -137,7 +137,7 @@ static scale scale_of(const named_map *m)
     if (s.low != 0 || s.high != 0) return s;
     s.high = largest_size(m->values, m->rows * m->columns);
     if (s.colour && !(s.high > 0)) s.high = 1;
-    if (s.colours == QKV_RED_BLUE) s.low = -s.high;
+    if (s.colours == QKV_COLOURS_RED_BLUE) s.low = -s.high;
     return s;
 }
 

@@ -77,17 +77,17 @@ QKV_API const char *qkv_model_label(const qkv_model *m, int64_t i);
 
 /* ---- what is known of a model ---- */
 enum {
-    QKV_TRANSLATES = 1, /* encoder and decoder */
-    QKV_GENERATES = 2,  /* a decoder alone */
-    QKV_FILLS = 4,      /* words that are masked */
-    QKV_CLASSIFIES = 8,
-    QKV_EMBEDS = 16 /* an encoder */
+    QKV_ABILITY_TRANSLATE = 1, /* encoder and decoder */
+    QKV_ABILITY_GENERATE = 2,  /* a decoder alone */
+    QKV_ABILITY_FILL = 4,      /* words that are masked */
+    QKV_ABILITY_CLASSIFY = 8,
+    QKV_ABILITY_EMBED = 16 /* an encoder */
 };
 
 /* From config.json, which generation_config.json overrides, and the files of sentence-transformers. 0 (of ids -1): not said. */
 typedef struct qkv_facts {
     const char *family;           /* "qkv": ours */
-    int can;                      /* QKV_TRANSLATES and so on, added up */
+    int can;                      /* QKV_ABILITY_TRANSLATE and so on, added up */
     int files;                    /* that its weights came from; 0 for a model that was made here */
     int64_t bytes;                /* of these files */
     int64_t context;              /* tokens of a sequence, at most */

@@ -76,7 +76,7 @@ QKV_API qkv_embed qkv_embed_new(qkv_params *p, const char *name, int64_t vocabul
 QKV_API qkv_tensor *qkv_embed_forward(const qkv_embed *e, qkv_tape *t, const int32_t *ids, int64_t batch, int64_t length);
 
 /* ---- norm: gain one, bias zero, eps 1e-5 unless changed ---- */
-typedef enum qkv_norm_kind { QKV_LAYER_NORM, QKV_RMS_NORM } qkv_norm_kind;
+typedef enum qkv_norm_kind { QKV_NORM_LAYER, QKV_NORM_RMS } qkv_norm_kind;
 typedef struct qkv_norm {
     qkv_norm_kind kind;
     qkv_tensor *gain, *bias; /* bias NULL: none; an RMS norm has none */
@@ -109,7 +109,13 @@ QKV_API qkv_mha qkv_mha_new_with(qkv_params *p, const char *name, const qkv_mha_
 QKV_API qkv_tensor *qkv_mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask);
 
 /* ---- feed-forward: f(x W1^T + b1) W2^T + b2, or, gated, (silu(x Wg^T + bg) (x W1^T + b1)) W2^T + b2 ---- */
-typedef enum qkv_activation { QKV_RELU, QKV_GELU, QKV_GELU_TANH, QKV_SILU, QKV_SILU_GATED } qkv_activation;
+typedef enum qkv_activation {
+    QKV_ACTIVATION_RELU,
+    QKV_ACTIVATION_GELU,
+    QKV_ACTIVATION_GELU_TANH,
+    QKV_ACTIVATION_SILU,
+    QKV_ACTIVATION_SILU_GATED
+} qkv_activation;
 typedef struct qkv_ffn {
     qkv_linear in, gate, out; /* gate only when gated */
     qkv_activation activation;
@@ -142,19 +148,19 @@ QKV_API qkv_tensor *qkv_positions_forward(const qkv_positions *pos, qkv_tape *t,
  * One model, described by its options: the paper's with an encoder and a decoder, one of the two alone, and the variants that
  * published models use. Zero is the paper's choice, but for the sizes, which must be given. */
 typedef enum qkv_position_kind {
-    QKV_SINUSOID,        /* sine and cosine in turn, as in the paper */
-    QKV_SINUSOID_HALVES, /* all sines, then all cosines */
-    QKV_LEARNED,         /* a table of `longest` rows, for the encoder and for the decoder */
-    QKV_ROTARY,          /* in every self-attention instead of added to the embedding; the half-split layout */
-    QKV_NO_POSITIONS
+    QKV_POSITION_SINUSOID,        /* sine and cosine in turn, as in the paper */
+    QKV_POSITION_SINUSOID_HALVES, /* all sines, then all cosines */
+    QKV_POSITION_LEARNED,         /* a table of `longest` rows, for the encoder and for the decoder */
+    QKV_POSITION_ROTARY,          /* in every self-attention instead of added to the embedding; the half-split layout */
+    QKV_POSITION_NONE
 } qkv_position_kind;
 
 /* How hidden states become one vector a row: over the row's real tokens the mean, the first, the last, or a weighted mean whose
  * weights are an attention with a learned query. */
-typedef enum qkv_pooling { QKV_POOL_MEAN, QKV_POOL_FIRST, QKV_POOL_LAST, QKV_POOL_ATTENTION } qkv_pooling;
+typedef enum qkv_pooling { QKV_POOLING_MEAN, QKV_POOLING_FIRST, QKV_POOLING_LAST, QKV_POOLING_ATTENTION } qkv_pooling;
 
 /* What lies between the pooled vector and the classifier: nothing, or f(x W^T + b), W (dim, dim). */
-typedef enum qkv_pooler { QKV_NO_POOLER, QKV_POOLER_TANH, QKV_POOLER_RELU } qkv_pooler;
+typedef enum qkv_pooler { QKV_POOLER_NONE, QKV_POOLER_TANH, QKV_POOLER_RELU } qkv_pooler;
 
 typedef struct qkv_transformer_opts {
     int64_t vocabulary;                 /* of the source, and of the target unless that has its own */

@@ -24,7 +24,7 @@ QKV_API qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b);
 
 /* y = op(a) op(b), op(m) = m or its transpose in the last two dimensions.
  *   a (..., M, K)   b (..., K, N)   ->   y (..., M, N);   leading dimensions equal, or b has none (then b serves all) */
-typedef enum qkv_transpose { QKV_AS_IS = 0, QKV_TRANSPOSE_A = 1, QKV_TRANSPOSE_B = 2 } qkv_transpose;
+typedef enum qkv_transpose { QKV_TRANSPOSE_NONE = 0, QKV_TRANSPOSE_A = 1, QKV_TRANSPOSE_B = 2 } qkv_transpose;
 QKV_API qkv_tensor *qkv_matmul(qkv_tensor *a, qkv_tensor *b, int transpose);
 
 /* y[i, :] = table[ids[i], :].   table (V, D)   ids: the product of shape[0..ndim-1] numbers   ->   y (shape..., D)

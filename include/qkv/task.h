@@ -32,11 +32,11 @@ extern "C" {
 
 /* How text becomes words. */
 typedef enum qkv_score_tokenizer {
-    QKV_TOKENIZE_13A,  /* as mteval-v13a: ASCII punctuation apart from words, not inside numbers. For languages with spaces */
-    QKV_TOKENIZE_ZH,   /* each Chinese character, and all of general punctuation, is a word; the rest as 13a */
-    QKV_TOKENIZE_CHAR, /* each character is a word */
-    QKV_TOKENIZE_INTL, /* as mteval-v14: punctuation and symbols of all scripts apart */
-    QKV_TOKENIZE_NONE  /* words are what white space separates */
+    QKV_SCORE_TOKENIZER_13A, /* as mteval-v13a: ASCII punctuation apart from words, not inside numbers. For languages with spaces */
+    QKV_SCORE_TOKENIZER_ZH,   /* each Chinese character, and all of general punctuation, is a word; the rest as 13a */
+    QKV_SCORE_TOKENIZER_CHAR, /* each character is a word */
+    QKV_SCORE_TOKENIZER_INTL, /* as mteval-v14: punctuation and symbols of all scripts apart */
+    QKV_SCORE_TOKENIZER_NONE  /* words are what white space separates */
 } qkv_score_tokenizer;
 
 /* Zero means the default: 13a, case matters. */
@@ -179,7 +179,7 @@ typedef struct qkv_translation {
 } qkv_translation;
 
 /* What bounds the tokens of a source: the options, learned positions, or max_position_embeddings of a published config.json. */
-typedef enum qkv_source_bound { QKV_BOUND_OPTION, QKV_BOUND_POSITIONS, QKV_BOUND_CONFIG } qkv_source_bound;
+typedef enum qkv_source_bound { QKV_SOURCE_BOUND_OPTION, QKV_SOURCE_BOUND_POSITIONS, QKV_SOURCE_BOUND_CONFIG } qkv_source_bound;
 
 /* Results of one call; starts as zero, used again and again. */
 typedef struct qkv_translations {
@@ -326,7 +326,7 @@ QKV_API qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, cons
 /* ---- embedding: any encoder, pooled ---- */
 typedef struct qkv_embed_opts {
     qkv_reading_opts reading;
-    qkv_pooling pooling; /* of an encoder with a classifier also QKV_POOL_ATTENTION */
+    qkv_pooling pooling; /* of an encoder with a classifier also QKV_POOLING_ATTENTION */
     int normalized;      /* 1: every vector has length 1 (one of zeros stays) */
     int as_published; /* 1: where a published model's files say how it embeds, that counts for pooling, for normalized, and for
                             a max_length of 0 */
@@ -396,9 +396,9 @@ QKV_API qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t
 
 /* ---- attention: what every head attends to ---- */
 typedef enum qkv_attention_kind {
-    QKV_ENCODER_ATTENTION, /* source to source */
-    QKV_DECODER_ATTENTION, /* what the decoder has read to itself; nothing to what comes later */
-    QKV_CROSS_ATTENTION,   /* what the decoder chooses to the source */
+    QKV_ATTENTION_ENCODER, /* source to source */
+    QKV_ATTENTION_DECODER, /* what the decoder has read to itself; nothing to what comes later */
+    QKV_ATTENTION_CROSS,   /* what the decoder chooses to the source */
     QKV_ATTENTION_KINDS
 } qkv_attention_kind;
 

@@ -54,7 +54,7 @@ QKV_API qkv_status qkv_text_start(const char *name, const char *start, size_t le
  * Face's tokenizers or of SentencePiece. Characters younger than utf8proc's Unicode, or than theirs, may be of another kind.
  *
  * A tokenizer does not change once made: any number of threads may use it at once, each with its own results. */
-typedef enum qkv_token_kind { QKV_BYTE_PAIRS, QKV_WORDS, QKV_CHARACTERS, QKV_PUBLISHED } qkv_token_kind;
+typedef enum qkv_token_kind { QKV_TOKEN_BYTE_PAIRS, QKV_TOKEN_WORDS, QKV_TOKEN_CHARACTERS, QKV_TOKEN_PUBLISHED } qkv_token_kind;
 typedef struct qkv_tokenizer qkv_tokenizer;
 
 /* Reads one file, and what belongs to it in the same folder (tokenizer_config.json where it is there):
@@ -83,7 +83,7 @@ QKV_API void qkv_tokenizer_free(qkv_tokenizer *t);
  * UNSUPPORTED for one that was read from SentencePiece's files; IO; MEMORY. */
 QKV_API qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path);
 
-QKV_API qkv_token_kind qkv_tokenizer_kind(const qkv_tokenizer *t); /* QKV_BYTE_PAIRS for NULL */
+QKV_API qkv_token_kind qkv_tokenizer_kind(const qkv_tokenizer *t); /* QKV_TOKEN_BYTE_PAIRS for NULL */
 QKV_API int32_t qkv_tokenizer_size(const qkv_tokenizer *t);        /* ids are 0 .. size-1, maybe with gaps; 0 for NULL */
 QKV_API const char *qkv_tokenizer_token(const qkv_tokenizer *t, int32_t id); /* its spelling, "" in a gap; NULL out of range */
 QKV_API int32_t qkv_tokenizer_find(const qkv_tokenizer *t, const char *spelling); /* its id; -1 when there is none */
@@ -250,11 +250,11 @@ typedef struct qkv_labelled {
 typedef qkv_status (*qkv_labelled_each)(void *data, const qkv_labelled *x);
 
 typedef enum qkv_labelled_format {
-    QKV_BY_NAME, /* a folder, *.csv, *.jsonl or *.json (a .gz after them does not count); anything else is TSV */
-    QKV_TSV,     /* label TAB text, or label TAB text TAB pair */
-    QKV_CSV,     /* RFC 4180: quoted fields may hold commas, quotes and newlines; always with a header */
-    QKV_JSONL,   /* an object a line */
-    QKV_FOLDER   /* DIR/LABEL/ *.txt, as the IMDb reviews are: the folder's name is the label, whatever it is ("unsup" is a
+    QKV_LABELLED_BY_NAME, /* a folder, *.csv, *.jsonl or *.json (a .gz after them does not count); anything else is TSV */
+    QKV_LABELLED_TSV,     /* label TAB text, or label TAB text TAB pair */
+    QKV_LABELLED_CSV,     /* RFC 4180: quoted fields may hold commas, quotes and newlines; always with a header */
+    QKV_LABELLED_JSONL,   /* an object a line */
+    QKV_LABELLED_FOLDER /* DIR/LABEL/ *.txt, as the IMDb reviews are: the folder's name is the label, whatever it is ("unsup" is a
                     label too: the caller can pass it over); labels and files in the order of their bytes */
 } qkv_labelled_format;
 
@@ -283,7 +283,7 @@ QKV_API qkv_status qkv_labelled_read(const char *path, const qkv_labelled_opts *
                                      qkv_corpus_read *read);
 
 /* Documents of plain text: a line each, paragraphs (lines up to a blank one, joined by newlines), or the whole file. */
-typedef enum qkv_document_kind { QKV_LINES, QKV_PARAGRAPHS, QKV_FILES } qkv_document_kind;
+typedef enum qkv_document_kind { QKV_DOCUMENT_LINES, QKV_DOCUMENT_PARAGRAPHS, QKV_DOCUMENT_FILES } qkv_document_kind;
 typedef qkv_status (*qkv_document_each)(void *data, const char *text, size_t length);
 
 /* Calls each for every document of a file, plain or gzip, in order; those of white space alone are left out and counted as

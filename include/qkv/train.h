@@ -11,11 +11,11 @@ extern "C" {
 
 /* One optimizer type; which rule it follows is chosen when it is made. g is the gradient, t the step from 1. */
 typedef enum qkv_rule {
-    QKV_SGD,     /* v = momentum v + g (v = g at the first step);  w -= lr v,  or lr (g + momentum v) with nesterov */
-    QKV_ADAGRAD, /* s += g^2;  w -= lr g / (sqrt(s) + eps) */
-    QKV_RMSPROP, /* s = alpha s + (1-alpha) g^2;  w -= lr g / (sqrt(s) + eps), through momentum if given */
-    QKV_ADAM,    /* m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  w -= lr m/(1-b1^t) / (sqrt(v/(1-b2^t)) + eps) */
-    QKV_ADAMW    /* Adam; w is first multiplied by 1 - lr weight_decay */
+    QKV_OPTIMIZER_SGD,     /* v = momentum v + g (v = g at the first step);  w -= lr v,  or lr (g + momentum v) with nesterov */
+    QKV_OPTIMIZER_ADAGRAD, /* s += g^2;  w -= lr g / (sqrt(s) + eps) */
+    QKV_OPTIMIZER_RMSPROP, /* s = alpha s + (1-alpha) g^2;  w -= lr g / (sqrt(s) + eps), through momentum if given */
+    QKV_OPTIMIZER_ADAM,    /* m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  w -= lr m/(1-b1^t) / (sqrt(v/(1-b2^t)) + eps) */
+    QKV_OPTIMIZER_ADAMW    /* Adam; w is first multiplied by 1 - lr weight_decay */
 } qkv_rule;
 
 /* Zero means the default shown. A value that must be a true zero is given as a negative number. */
@@ -50,16 +50,16 @@ QKV_API int64_t qkv_optimizer_steps(const qkv_optimizer *o); /* steps taken */
 
 /* ---- the learning rate of each step; t counts from 1, and for t < 1 as if it were 1 ---- */
 typedef enum qkv_schedule_kind {
-    QKV_CONSTANT, /* lr min(1, t/warmup) */
-    QKV_PAPER,    /* lr dim^-0.5 min(t^-0.5, t warmup^-1.5), equation 3 of the paper */
-    QKV_LINEAR,   /* as constant to warmup, then in a straight line to last at step `steps`, and last after it */
-    QKV_COSINE    /* the same along half a cosine */
+    QKV_SCHEDULE_CONSTANT, /* lr min(1, t/warmup) */
+    QKV_SCHEDULE_PAPER,    /* lr dim^-0.5 min(t^-0.5, t warmup^-1.5), equation 3 of the paper */
+    QKV_SCHEDULE_LINEAR,   /* as constant to warmup, then in a straight line to last at step `steps`, and last after it */
+    QKV_SCHEDULE_COSINE    /* the same along half a cosine */
 } qkv_schedule_kind;
 
 typedef struct qkv_schedule {
     qkv_schedule_kind kind;
-    double lr;      /* of QKV_PAPER a factor, usually 1 */
-    int64_t warmup; /* steps; 0 none, QKV_PAPER needs at least 1 */
+    double lr;      /* of QKV_SCHEDULE_PAPER a factor, usually 1 */
+    int64_t warmup; /* steps; 0 none, QKV_SCHEDULE_PAPER needs at least 1 */
     int64_t steps;  /* of the whole training, more than warmup */
     int64_t dim;    /* d_model */
     double last;    /* where the line or the cosine ends */

@@ -21,8 +21,8 @@ extern "C" {
 
 /* ---- colours ---- */
 typedef enum qkv_colours {
-    QKV_VIRIDIS, /* dark blue, green, yellow: for weights */
-    QKV_RED_BLUE /* blue, white, red: for signed tables */
+    QKV_COLOURS_VIRIDIS, /* dark blue, green, yellow: for weights */
+    QKV_COLOURS_RED_BLUE /* blue, white, red: for signed tables */
 } qkv_colours;
 
 /* The colour of x, which is 0 at the low end and 1 at the high one and is moved there from outside, as 0xRRGGBB; grey for

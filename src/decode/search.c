@@ -311,7 +311,7 @@ static qkv_status check_prefix(const qkv_search_opts *o, int64_t vocabulary)
 /* Where positions are learned they end somewhere, and the start takes one of them. 0: they do not end. */
 static int64_t longest_of(const qkv_transformer_opts *t)
 {
-    return t->positions == QKV_LEARNED ? qkv__max(t->longest - 1, 1) : 0;
+    return t->positions == QKV_POSITION_LEARNED ? qkv__max(t->longest - 1, 1) : 0;
 }
 
 /* What the files of a published model allow counts the start; 0: they do not say. */

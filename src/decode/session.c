@@ -236,7 +236,7 @@ static qkv_status need_sinusoids(qkv_session *s, int64_t n)
     float *all = qkv__alloc(sizeof *all * (size_t)(n * o->dim));
     qkv_tape *t = all ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }) : NULL;
     int64_t more = n - s->n_sinusoids;
-    qkv_tensor *table = t ? qkv_sinusoid(t, s->n_sinusoids, more, o->dim, o->positions == QKV_SINUSOID_HALVES) : NULL;
+    qkv_tensor *table = t ? qkv_sinusoid(t, s->n_sinusoids, more, o->dim, o->positions == QKV_POSITION_SINUSOID_HALVES) : NULL;
     if (table) {
         if (s->sinusoid) memcpy(all, s->sinusoid, sizeof *all * (size_t)(s->n_sinusoids * o->dim));
         memcpy(all + s->n_sinusoids * o->dim, qkv_data(table), sizeof *all * (size_t)(more * o->dim));
@@ -317,7 +317,7 @@ static qkv_tensor *embed_block(qkv_session *s, const block *b)
     const qkv__stack *stack = decoder_of(s);
     qkv_tensor *x = qkv_embed_forward(&stack->embed, s->tape, b->ids, b->tokens, 1);
     if (!o->unscaled) x = qkv_scale(x, sqrtf((float)o->dim));
-    if (o->positions != QKV_ROTARY && o->positions != QKV_NO_POSITIONS)
+    if (o->positions != QKV_POSITION_ROTARY && o->positions != QKV_POSITION_NONE)
         x = qkv_add(x, positions_at(s, b->positions, b->tokens));
     return o->embed_norm ? qkv_norm_forward(&stack->embed_norm, x) : x;
 }
@@ -353,7 +353,7 @@ static qkv_tensor *run_layers(qkv_session *s, const block *b)
                               .cross = b->cross,
                               .rows = b->rows,
                               .heads_off = s->heads_off };
-    const qkv__pass pass = { .o = &m->o, .cached = &f, .rotary = m->o.positions == QKV_ROTARY ? &turns : NULL };
+    const qkv__pass pass = { .o = &m->o, .cached = &f, .rotary = m->o.positions == QKV_POSITION_ROTARY ? &turns : NULL };
     qkv_tensor *x = embed_block(s, b);
     for (f.layer = 0; f.layer < stack->n; f.layer++) {
         const qkv__layer *layer = &stack->layers[f.layer];

@@ -6,24 +6,26 @@
 #include <math.h>
 #include <string.h>
 
-static const qkv__word norm_words[] = { { "layer_norm", QKV_LAYER_NORM }, { "rms_norm", QKV_RMS_NORM }, { NULL, 0 } };
-static const qkv__word activation_words[] = { { "relu", QKV_RELU },
-                                              { "gelu", QKV_GELU },
-                                              { "gelu_tanh", QKV_GELU_TANH },
-                                              { "silu", QKV_SILU },
-                                              { "silu_gated", QKV_SILU_GATED },
+static const qkv__word norm_words[] = { { "layer_norm", QKV_NORM_LAYER }, { "rms_norm", QKV_NORM_RMS }, { NULL, 0 } };
+static const qkv__word activation_words[] = { { "relu", QKV_ACTIVATION_RELU },
+                                              { "gelu", QKV_ACTIVATION_GELU },
+                                              { "gelu_tanh", QKV_ACTIVATION_GELU_TANH },
+                                              { "silu", QKV_ACTIVATION_SILU },
+                                              { "silu_gated", QKV_ACTIVATION_SILU_GATED },
                                               { NULL, 0 } };
-static const qkv__word pooling_words[] = { { "mean", QKV_POOL_MEAN },
-                                           { "first", QKV_POOL_FIRST },
-                                           { "last", QKV_POOL_LAST },
-                                           { "attention", QKV_POOL_ATTENTION },
+static const qkv__word pooling_words[] = { { "mean", QKV_POOLING_MEAN },
+                                           { "first", QKV_POOLING_FIRST },
+                                           { "last", QKV_POOLING_LAST },
+                                           { "attention", QKV_POOLING_ATTENTION },
                                            { NULL, 0 } };
 static const qkv__word pooler_words[] = {
-    { "none", QKV_NO_POOLER }, { "tanh", QKV_POOLER_TANH }, { "relu", QKV_POOLER_RELU }, { NULL, 0 }
+    { "none", QKV_POOLER_NONE }, { "tanh", QKV_POOLER_TANH }, { "relu", QKV_POOLER_RELU }, { NULL, 0 }
 };
-static const qkv__word position_words[] = { { "sinusoid", QKV_SINUSOID }, { "sinusoid_halves", QKV_SINUSOID_HALVES },
-                                            { "learned", QKV_LEARNED },   { "rotary", QKV_ROTARY },
-                                            { "none", QKV_NO_POSITIONS }, { NULL, 0 } };
+static const qkv__word position_words[] = {
+    { "sinusoid", QKV_POSITION_SINUSOID }, { "sinusoid_halves", QKV_POSITION_SINUSOID_HALVES },
+    { "learned", QKV_POSITION_LEARNED },   { "rotary", QKV_POSITION_ROTARY },
+    { "none", QKV_POSITION_NONE },         { NULL, 0 }
+};
 
 /* The optional ones are newer than some models, which without them are what they were. */
 static const qkv__config_key keys[] = {

@@ -25,7 +25,7 @@ static qkv_facts with_tokens(const qkv_model *m, int32_t *end)
     *end = qkv_tokenizer_find(t, "</s>");
     if (facts.begin < 0) facts.begin = qkv_tokenizer_find(t, "<s>");
     if (facts.pad < 0) facts.pad = qkv_tokenizer_find(t, "<pad>");
-    if (facts.start < 0 && facts.can & QKV_TRANSLATES) facts.start = facts.begin;
+    if (facts.start < 0 && facts.can & QKV_ABILITY_TRANSLATE) facts.start = facts.begin;
     if (!facts.n_ends && *end >= 0) facts.ends = end, facts.n_ends = 1;
     return facts;
 }
@@ -112,7 +112,8 @@ qkv_status qkv__export_sentences(const char *folder, const qkv_model *m)
 {
     char pooling[4096];
     const qkv_facts *f = qkv_model_facts(m);
-    if (!f->normalise && !f->embed_length && (f->pooling == QKV_POOL_MEAN || f->pooling == QKV_POOL_ATTENTION)) return QKV_OK;
+    if (!f->normalise && !f->embed_length && (f->pooling == QKV_POOLING_MEAN || f->pooling == QKV_POOLING_ATTENTION))
+        return QKV_OK;
     if (snprintf(pooling, sizeof pooling, "%s/1_Pooling", folder) >= (int)sizeof pooling)
         return qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
     int64_t dim = qkv_transformer_options(qkv_model_transformer(m))->dim;
@@ -120,8 +121,8 @@ qkv_status qkv__export_sentences(const char *folder, const qkv_model *m)
     if (!status)
         status = put_file(pooling, "config.json",
                           json_pack("{s:I, s:b, s:b, s:b}", "word_embedding_dimension", (json_int_t)dim,
-                                    "pooling_mode_cls_token", f->pooling == QKV_POOL_FIRST, "pooling_mode_mean_tokens",
-                                    f->pooling == QKV_POOL_MEAN, "pooling_mode_lasttoken", f->pooling == QKV_POOL_LAST));
+                                    "pooling_mode_cls_token", f->pooling == QKV_POOLING_FIRST, "pooling_mode_mean_tokens",
+                                    f->pooling == QKV_POOLING_MEAN, "pooling_mode_lasttoken", f->pooling == QKV_POOLING_LAST));
     if (!status && f->embed_length)
         status = put_file(folder, "sentence_bert_config.json",
                           json_pack("{s:I}", "max_seq_length", (json_int_t)f->embed_length));

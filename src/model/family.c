@@ -22,10 +22,12 @@ const char *qkv__family_names(void)
 
 /* ---- keys ---- */
 
-const qkv__word qkv__published_activations[] = { { "relu", QKV_RELU },           { "gelu", QKV_GELU },
-                                                 { "gelu_new", QKV_GELU_TANH },  { "gelu_pytorch_tanh", QKV_GELU_TANH },
-                                                 { "gelu_fast", QKV_GELU_TANH }, { "silu", QKV_SILU },
-                                                 { "swish", QKV_SILU },          { NULL, 0 } };
+const qkv__word qkv__published_activations[] = {
+    { "relu", QKV_ACTIVATION_RELU },           { "gelu", QKV_ACTIVATION_GELU },
+    { "gelu_new", QKV_ACTIVATION_GELU_TANH },  { "gelu_pytorch_tanh", QKV_ACTIVATION_GELU_TANH },
+    { "gelu_fast", QKV_ACTIVATION_GELU_TANH }, { "silu", QKV_ACTIVATION_SILU },
+    { "swish", QKV_ACTIVATION_SILU },          { NULL, 0 }
+};
 
 json_t *qkv__get(const qkv__published *p, const char *key)
 {

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#define BERT_OPTIONS                                                                                             \
-    {                                                                                                            \
-        .positions = QKV_LEARNED, .unscaled = 1, .embed_norm = 1, .norm_eps = 1e-12f, .pooling = QKV_POOL_FIRST, \
-        .dropout = 0.1f, .attention_dropout = 0.1f                                                               \
+#define BERT_OPTIONS                                                                                                         \
+    {                                                                                                                        \
+        .positions = QKV_POSITION_LEARNED, .unscaled = 1, .embed_norm = 1, .norm_eps = 1e-12f, .pooling = QKV_POOLING_FIRST, \
+        .dropout = 0.1f, .attention_dropout = 0.1f                                                                           \
     }
 
 static const qkv__config_key bert_keys[] = {
@@ -100,17 +100,17 @@ static qkv_status read_bert(const qkv__published *p, int parts, qkv_transformer_
 static const char *not_bert(const qkv_transformer_opts *o)
 {
     if (!o->encoder_layers || o->decoder_layers) return "it has an encoder alone";
-    if (o->positions != QKV_LEARNED) return "its positions are learned";
+    if (o->positions != QKV_POSITION_LEARNED) return "its positions are learned";
     if (o->pre_norm) return "its norms come after each sub-layer";
-    if (o->norm != QKV_LAYER_NORM) return "its norms are layer norms";
+    if (o->norm != QKV_NORM_LAYER) return "its norms are layer norms";
     if (!o->embed_norm) return "it has a norm after the embeddings (embed_norm)";
     if (!o->unscaled) return "its embeddings are not scaled";
     if (o->no_bias) return "its layers have biases";
-    if (o->activation == QKV_SILU_GATED) return "its feed-forward layers have no gate";
+    if (o->activation == QKV_ACTIVATION_SILU_GATED) return "its feed-forward layers have no gate";
     if ((o->kv_heads && o->kv_heads != o->heads) || (o->d_k && o->d_k * o->heads != o->dim)) return "its heads are alike";
     if (o->head != o->output_bias) return "its head and its output's bias come together";
     if (o->untied && !o->head) return "its output layer is the embedding";
-    if (o->classes && o->pooling != QKV_POOL_FIRST) return "its classifier reads the first token";
+    if (o->classes && o->pooling != QKV_POOLING_FIRST) return "its classifier reads the first token";
     return NULL;
 }
 
@@ -181,7 +181,7 @@ static qkv_status read_roberta(const qkv__published *p, int parts, qkv_transform
     o->first_position = padding + 1;
     o->longest -= o->first_position;
     qkv_status status = read_parts(p, parts, o);
-    if (!status && o->head && o->activation != QKV_GELU) status = qkv__unsupported(p, "hidden_act", "gelu");
+    if (!status && o->head && o->activation != QKV_ACTIVATION_GELU) status = qkv__unsupported(p, "hidden_act", "gelu");
     if (o->classes || qkv__has_tensor(p, &qkv__roberta, "roberta.pooler.dense.weight")) o->pooler = QKV_POOLER_TANH;
     return status;
 }
@@ -198,7 +198,7 @@ static const char *not_roberta(const qkv_transformer_opts *o)
     if (problem) return problem;
     if (!o->first_position) return "its first position comes after the padding's";
     if (!o->token_types) return "its tokens have types";
-    if (o->head && o->activation != QKV_GELU) return "its activation is gelu";
+    if (o->head && o->activation != QKV_ACTIVATION_GELU) return "its activation is gelu";
     if (o->pooler == QKV_POOLER_RELU || (o->classes && !o->pooler)) return "its pooler is a tanh";
     return NULL;
 }

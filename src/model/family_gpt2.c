@@ -58,12 +58,12 @@ static bool write(const qkv_transformer_opts *o, json_t *config)
 static const char *missing(const qkv_transformer_opts *o)
 {
     if (!o->decoder_layers || o->encoder_layers) return "it has a decoder alone";
-    if (o->positions != QKV_LEARNED || o->first_position) return "its positions are learned, from 0 on";
+    if (o->positions != QKV_POSITION_LEARNED || o->first_position) return "its positions are learned, from 0 on";
     if (!o->pre_norm) return "its norms come before each sub-layer";
-    if (o->norm != QKV_LAYER_NORM) return "its norms are layer norms";
+    if (o->norm != QKV_NORM_LAYER) return "its norms are layer norms";
     if (!o->unscaled) return "its embeddings are not scaled";
     if (o->no_bias || o->output_bias) return "its layers have biases, but not the output";
-    if (o->activation == QKV_SILU_GATED) return "its feed-forward layers have no gate";
+    if (o->activation == QKV_ACTIVATION_SILU_GATED) return "its feed-forward layers have no gate";
     if ((o->kv_heads && o->kv_heads != o->heads) || (o->d_k && o->d_k * o->heads != o->dim)) return "its heads are alike";
     if (o->embed_norm || o->head) return "it has no norm of embeddings and no head";
     return o->classes ? "it has no classifier" : NULL;
@@ -78,10 +78,10 @@ const qkv__family qkv__gpt2 = { .type = "gpt2",
                                 .ignored = ignored,
                                 .keys = keys,
                                 .fixed = fixed,
-                                .options = { .positions = QKV_LEARNED,
+                                .options = { .positions = QKV_POSITION_LEARNED,
                                              .pre_norm = 1,
                                              .unscaled = 1,
-                                             .activation = QKV_GELU_TANH,
+                                             .activation = QKV_ACTIVATION_GELU_TANH,
                                              .dropout = 0.1f,
                                              .attention_dropout = 0.1f },
                                 .read = read,

@@ -118,11 +118,11 @@ static bool write(const qkv_transformer_opts *o, json_t *config)
 static const char *not_llama(const qkv_transformer_opts *o)
 {
     if (!o->decoder_layers || o->encoder_layers) return "it has a decoder alone";
-    if (o->positions != QKV_ROTARY) return "its positions are rotary";
+    if (o->positions != QKV_POSITION_ROTARY) return "its positions are rotary";
     if (!o->pre_norm) return "its norms come before each sub-layer";
-    if (o->norm != QKV_RMS_NORM) return "its norms are RMS norms";
+    if (o->norm != QKV_NORM_RMS) return "its norms are RMS norms";
     if (!o->unscaled) return "its embeddings are not scaled";
-    if (o->activation != QKV_SILU_GATED) return "its feed-forward layers have a SiLU gate";
+    if (o->activation != QKV_ACTIVATION_SILU_GATED) return "its feed-forward layers have a SiLU gate";
     if (o->embed_norm || o->head || o->output_bias) return "it has no norm of embeddings, no head and no bias of the output";
     return o->classes ? "it has no classifier" : NULL;
 }
@@ -143,12 +143,12 @@ static const char *not_qwen2(const qkv_transformer_opts *o)
     {                                                                                                          \
         .type = name, .architectures = list, .prefix = "model.", .decoder = "model.layers.#.", .layer = layer, \
         .others = others, .ignored = ignored, .keys = keys, .fixed = fixed,                                    \
-        .options = { .positions = QKV_ROTARY,                                                                  \
+        .options = { .positions = QKV_POSITION_ROTARY,                                                         \
                      .pre_norm = 1,                                                                            \
-                     .norm = QKV_RMS_NORM,                                                                     \
+                     .norm = QKV_NORM_RMS,                                                                     \
                      .norm_eps = 1e-6f,                                                                        \
                      .unscaled = 1,                                                                            \
-                     .activation = QKV_SILU_GATED },                                                           \
+                     .activation = QKV_ACTIVATION_SILU_GATED },                                                \
         .read = reads, .write = write, .missing = problems                                                     \
     }
 const qkv__family qkv__llama = LLAMA("llama", llama_architectures, read, no_biases);

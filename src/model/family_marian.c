@@ -84,14 +84,14 @@ static bool write(const qkv_transformer_opts *o, json_t *config)
 static const char *missing(const qkv_transformer_opts *o)
 {
     if (!o->encoder_layers || !o->decoder_layers) return "it has an encoder and a decoder";
-    if (o->positions != QKV_SINUSOID_HALVES) return "its positions are all sines, then all cosines (sinusoid_halves)";
+    if (o->positions != QKV_POSITION_SINUSOID_HALVES) return "its positions are all sines, then all cosines (sinusoid_halves)";
     if (o->first_position) return "its first position is 0";
     if (o->pre_norm) return "its norms come after each sub-layer";
-    if (o->norm != QKV_LAYER_NORM || (o->norm_eps != 0 && o->norm_eps != 1e-5f))
+    if (o->norm != QKV_NORM_LAYER || (o->norm_eps != 0 && o->norm_eps != 1e-5f))
         return "its norms are layer norms with an eps of 1e-5";
     if (o->no_bias) return "its layers have biases";
     if (o->no_source_eos) return "its sources end with </s> (source_eos)";
-    if (o->activation == QKV_SILU_GATED) return "its feed-forward layers have no gate";
+    if (o->activation == QKV_ACTIVATION_SILU_GATED) return "its feed-forward layers have no gate";
     if ((o->kv_heads && o->kv_heads != o->heads) || (o->d_k && o->d_k * o->heads != o->dim)) return "its heads are alike";
     if (o->embed_norm || o->token_types || o->head) return "it has no norm of embeddings, no token types and no head";
     return o->classes ? "it has no classifier" : NULL;
@@ -108,7 +108,7 @@ const qkv__family qkv__marian = { .type = "marian",
                                   .keys = keys,
                                   .fixed = fixed,
                                   .head = "final_logits_bias",
-                                  .options = { .positions = QKV_SINUSOID_HALVES, .dropout = 0.1f },
+                                  .options = { .positions = QKV_POSITION_SINUSOID_HALVES, .dropout = 0.1f },
                                   .read = read,
                                   .write = write,
                                   .missing = missing };

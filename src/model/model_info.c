@@ -13,17 +13,17 @@ enum { PATH_BYTES = 4096 };
 
 static int abilities(const qkv_transformer_opts *o)
 {
-    int can = o->classes ? QKV_CLASSIFIES : 0;
-    if (o->encoder_layers && o->decoder_layers) return can | QKV_TRANSLATES;
-    if (o->decoder_layers) return can | QKV_GENERATES;
-    return can | QKV_EMBEDS | (o->classes && !o->head ? 0 : QKV_FILLS);
+    int can = o->classes ? QKV_ABILITY_CLASSIFY : 0;
+    if (o->encoder_layers && o->decoder_layers) return can | QKV_ABILITY_TRANSLATE;
+    if (o->decoder_layers) return can | QKV_ABILITY_GENERATE;
+    return can | QKV_ABILITY_EMBED | (o->classes && !o->head ? 0 : QKV_ABILITY_FILL);
 }
 
 qkv_facts qkv__facts_of(const qkv_transformer_opts *o)
 {
     return (qkv_facts){ .family = QKV__OWN_TYPE,
                         .can = abilities(o),
-                        .context = o->positions == QKV_LEARNED ? o->longest : 0,
+                        .context = o->positions == QKV_POSITION_LEARNED ? o->longest : 0,
                         .start = -1,
                         .begin = -1,
                         .pad = -1,
@@ -231,9 +231,9 @@ static qkv_status read_generation(const qkv__published *p, const char *folder, c
 static const struct pooling_key {
     const char *key;
     int pooling; /* -1: not supported */
-} pooling_keys[] = { { "pooling_mode_mean_tokens", QKV_POOL_MEAN }, { "pooling_mode_cls_token", QKV_POOL_FIRST },
-                     { "pooling_mode_lasttoken", QKV_POOL_LAST },   { "pooling_mode_max_tokens", -1 },
-                     { "pooling_mode_mean_sqrt_len_tokens", -1 },   { "pooling_mode_weightedmean_tokens", -1 } };
+} pooling_keys[] = { { "pooling_mode_mean_tokens", QKV_POOLING_MEAN }, { "pooling_mode_cls_token", QKV_POOLING_FIRST },
+                     { "pooling_mode_lasttoken", QKV_POOLING_LAST },   { "pooling_mode_max_tokens", -1 },
+                     { "pooling_mode_mean_sqrt_len_tokens", -1 },      { "pooling_mode_weightedmean_tokens", -1 } };
 
 static qkv_status choose_pooling(const char *path, const json_t *config, qkv_facts *facts)
 {
@@ -309,10 +309,10 @@ qkv_status qkv__facts_read(const qkv__family *f, const qkv__published *p, const 
                            qkv_facts *facts)
 {
     facts->family = f->type;
-    facts->pooling = QKV_POOL_MEAN;
+    facts->pooling = QKV_POOLING_MEAN;
     facts->files = p->weights->n_files;
     facts->bytes = (int64_t)p->weights->bytes;
-    if (!o->decoder_layers && !o->head) facts->can &= ~QKV_FILLS;
+    if (!o->decoder_layers && !o->head) facts->can &= ~QKV_ABILITY_FILL;
     qkv_status status = read_generation(p, folder, o, facts);
     if (!status && !o->decoder_layers) status = read_sentences(folder, facts);
     if (status) qkv__facts_free(facts);

@@ -9,8 +9,8 @@ qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *o)
     static const qkv_ffn_opts none = { 0 };
     const qkv_ffn failed = { 0 };
     if (!o) o = &none;
-    bool gated = o->activation == QKV_SILU_GATED;
-    if ((unsigned)o->activation > QKV_SILU_GATED || !(o->dropout >= 0 && o->dropout < 1)) {
+    bool gated = o->activation == QKV_ACTIVATION_SILU_GATED;
+    if ((unsigned)o->activation > QKV_ACTIVATION_SILU_GATED || !(o->dropout >= 0 && o->dropout < 1)) {
         qkv__params_fail(p, QKV_USAGE,
                          "feed-forward \"%.200s\": activation %d, dropout %g: there is no such activation, or the dropout is "
                          "not in 0 <= p < 1",
@@ -27,9 +27,9 @@ qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *o)
 qkv_tensor *qkv__activate(qkv_activation f, qkv_tensor *x)
 {
     switch (f) {
-    case QKV_GELU: return qkv_gelu(x);
-    case QKV_GELU_TANH: return qkv_gelu_tanh(x);
-    case QKV_SILU: return qkv_silu(x);
+    case QKV_ACTIVATION_GELU: return qkv_gelu(x);
+    case QKV_ACTIVATION_GELU_TANH: return qkv_gelu_tanh(x);
+    case QKV_ACTIVATION_SILU: return qkv_silu(x);
     default: return qkv__relu_over(x);
     }
 }
@@ -39,6 +39,7 @@ qkv_tensor *qkv_ffn_forward(const qkv_ffn *f, qkv_tensor *x)
     if (!x) return NULL;
     if (!f || !f->in.weight) return qkv__no_weights(x->tape, "feed-forward");
     qkv_tensor *h = qkv_linear_forward(&f->in, x);
-    h = f->activation == QKV_SILU_GATED ? qkv_silu_gated(qkv_linear_forward(&f->gate, x), h) : qkv__activate(f->activation, h);
+    h = f->activation == QKV_ACTIVATION_SILU_GATED ? qkv_silu_gated(qkv_linear_forward(&f->gate, x), h)
+                                                   : qkv__activate(f->activation, h);
     return qkv_linear_forward(&f->out, qkv__dropout_over(h, f->dropout)); /* no activation's backward reads its result */
 }

@@ -12,17 +12,17 @@ qkv_norm qkv__norm_make(qkv_params *p, const char *name, int64_t dim, qkv_norm_k
         return failed;
     }
     qkv_norm n = { .kind = kind, .gain = qkv__add_part(p, name, "weight", 1, &dim, QKV_INIT_ONE, 0), .eps = 1e-5f };
-    if (n.gain && kind == QKV_LAYER_NORM) n.bias = qkv__add_part(p, name, "bias", 1, &dim, QKV_INIT_ZERO, 0);
-    return n.bias || (n.gain && kind == QKV_RMS_NORM) ? n : failed;
+    if (n.gain && kind == QKV_NORM_LAYER) n.bias = qkv__add_part(p, name, "bias", 1, &dim, QKV_INIT_ZERO, 0);
+    return n.bias || (n.gain && kind == QKV_NORM_RMS) ? n : failed;
 }
 
-qkv_norm qkv_norm_new(qkv_params *p, const char *name, int64_t dim) { return qkv__norm_make(p, name, dim, QKV_LAYER_NORM); }
+qkv_norm qkv_norm_new(qkv_params *p, const char *name, int64_t dim) { return qkv__norm_make(p, name, dim, QKV_NORM_LAYER); }
 
-qkv_norm qkv_rms_norm_new(qkv_params *p, const char *name, int64_t dim) { return qkv__norm_make(p, name, dim, QKV_RMS_NORM); }
+qkv_norm qkv_rms_norm_new(qkv_params *p, const char *name, int64_t dim) { return qkv__norm_make(p, name, dim, QKV_NORM_RMS); }
 
 qkv_tensor *qkv_norm_forward(const qkv_norm *n, qkv_tensor *x)
 {
     if (!x) return NULL;
     if (!n || !n->gain) return qkv__no_weights(x->tape, "norm");
-    return n->kind == QKV_RMS_NORM ? qkv_rmsnorm(x, n->gain, n->eps) : qkv_layernorm(x, n->gain, n->bias, n->eps);
+    return n->kind == QKV_NORM_RMS ? qkv_rmsnorm(x, n->gain, n->eps) : qkv_layernorm(x, n->gain, n->bias, n->eps);
 }

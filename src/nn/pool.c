@@ -43,16 +43,16 @@ qkv_tensor *qkv_transformer_pool(const qkv_transformer *m, qkv_tensor *hidden, c
     qkv_tape *t = hidden->tape;
     if (qkv_ndim(hidden) != 3) return qkv__error(t, QKV_USAGE, "pool: hidden states of 3 dimensions are needed");
     if (!check_lengths(t, lengths, qkv_dim(hidden, 0), qkv_dim(hidden, 1))) return NULL;
-    if (how == QKV_POOL_FIRST || how == QKV_POOL_LAST) return pick(hidden, lengths, how == QKV_POOL_LAST);
-    if (how == QKV_POOL_MEAN) return attend(hidden, lengths, qkv_constant(t, QKV_SHAPE(1, qkv_dim(hidden, 2)), NULL));
-    if (how != QKV_POOL_ATTENTION || !m->pool_query)
+    if (how == QKV_POOLING_FIRST || how == QKV_POOLING_LAST) return pick(hidden, lengths, how == QKV_POOLING_LAST);
+    if (how == QKV_POOLING_MEAN) return attend(hidden, lengths, qkv_constant(t, QKV_SHAPE(1, qkv_dim(hidden, 2)), NULL));
+    if (how != QKV_POOLING_ATTENTION || !m->pool_query)
         return qkv__error(t, QKV_USAGE, "pool: the model has no weights for such a pooling");
     return attend(hidden, lengths, m->pool_query);
 }
 
 static qkv_tensor *densely(const qkv_transformer *m, qkv_tensor *pooled)
 {
-    if (m->o.pooler == QKV_NO_POOLER) return pooled;
+    if (m->o.pooler == QKV_POOLER_NONE) return pooled;
     qkv_tensor *x = qkv_linear_forward(&m->pooler, pooled);
     return m->o.pooler == QKV_POOLER_TANH ? qkv_tanh(x) : qkv_relu(x);
 }

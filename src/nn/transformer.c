@@ -17,10 +17,10 @@ static const char *check_variant(const qkv_transformer_opts *o)
     if ((unsigned)o->pooler > QKV_POOLER_RELU) return "there is no such pooler";
     if (o->token_types < 0) return "token types cannot be negative";
     if (o->token_types && !o->encoder_layers) return "token types need an encoder";
-    if (o->head && o->activation == QKV_SILU_GATED) return "a head has no gate: it needs another activation";
+    if (o->head && o->activation == QKV_ACTIVATION_SILU_GATED) return "a head has no gate: it needs another activation";
     if (!(o->rotary_base >= 0 && o->rotary_base < INFINITY)) return "the rotary base cannot be negative";
     if (o->rotary_factor == 0) return NULL;
-    if (o->positions != QKV_ROTARY) return "scaled frequencies need rotary positions";
+    if (o->positions != QKV_POSITION_ROTARY) return "scaled frequencies need rotary positions";
     if (!(o->rotary_factor >= 1 && o->rotary_factor < INFINITY)) return "the rotary factor must be at least 1";
     if (!(o->rotary_low > 0 && o->rotary_high > o->rotary_low && o->rotary_high < INFINITY))
         return "rotary_low must be more than 0, and rotary_high more than that";
@@ -36,13 +36,13 @@ static bool check(qkv_params *p, const qkv_transformer_opts *o)
     else if (o->target_vocabulary && (!o->encoder_layers || !o->decoder_layers))
         problem = "a target vocabulary of its own needs an encoder and a decoder";
     else if (o->inner < 1) problem = "the feed-forward layer needs an inner width of at least 1";
-    else if ((unsigned)o->norm > QKV_RMS_NORM) problem = "there is no such norm";
-    else if ((unsigned)o->positions > QKV_NO_POSITIONS) problem = "there is no such kind of positions";
-    else if (o->positions == QKV_LEARNED && o->longest < 1) problem = "learned positions need a longest length";
+    else if ((unsigned)o->norm > QKV_NORM_RMS) problem = "there is no such norm";
+    else if ((unsigned)o->positions > QKV_POSITION_NONE) problem = "there is no such kind of positions";
+    else if (o->positions == QKV_POSITION_LEARNED && o->longest < 1) problem = "learned positions need a longest length";
     else if (o->first_position < 0) problem = "the first position cannot be negative";
     else if (!(o->norm_eps >= 0)) problem = "the norm's eps cannot be negative";
     else if (o->classes < 0) problem = "classes cannot be negative";
-    else if ((unsigned)o->pooling > QKV_POOL_ATTENTION) problem = "there is no such pooling";
+    else if ((unsigned)o->pooling > QKV_POOLING_ATTENTION) problem = "there is no such pooling";
     else if (!(o->dropout >= 0 && o->dropout < 1)) problem = "dropout must be at least 0 and below 1";
     else problem = check_variant(o);
     return !problem || qkv__params_fail(p, QKV_USAGE, "transformer: %s", problem);
@@ -60,7 +60,7 @@ static bool make_stack(qkv_params *p, qkv_transformer *m, int which)
     else if (which == DECODER && m->stacks[ENCODER].n) s->embed = m->stacks[ENCODER].embed;
     else s->embed = qkv_embed_new(p, "embed", o->vocabulary, o->dim);
     if (which == ENCODER && o->token_types) s->types = qkv_embed_new(p, "token_types", o->token_types, o->dim);
-    if (o->positions == QKV_LEARNED && qkv__join_name(p, part, name, "positions"))
+    if (o->positions == QKV_POSITION_LEARNED && qkv__join_name(p, part, name, "positions"))
         s->positions = qkv_positions_new(p, part, o->longest + o->first_position, o->dim);
     if (o->embed_norm) s->embed_norm = qkv__norm_part(p, name, "embed_norm", o);
     s->layers = qkv__params_keep(p, sizeof *s->layers * (size_t)s->n);
@@ -112,7 +112,7 @@ qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *
     if (!m) return NULL;
     m->o = *opts;
     if (!make_stack(p, m, ENCODER) || !make_stack(p, m, DECODER)) return NULL;
-    if (opts->classes && opts->pooling == QKV_POOL_ATTENTION) /* starts as the mean */
+    if (opts->classes && opts->pooling == QKV_POOLING_ATTENTION) /* starts as the mean */
         m->pool_query = qkv_params_add(p, "pool.weight", QKV_SHAPE(1, opts->dim), QKV_INIT_ZERO, 0);
     if (opts->pooler) m->pooler = qkv_linear_new(p, "pooler", opts->dim, opts->dim);
     if (opts->classes) m->classifier = qkv_linear_new(p, "classifier", opts->dim, opts->classes);
@@ -155,7 +155,7 @@ qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_tran
 
 int64_t qkv_transformer_max_positions(const qkv_transformer_opts *o)
 {
-    return o && o->positions == QKV_LEARNED ? o->longest : 0;
+    return o && o->positions == QKV_POSITION_LEARNED ? o->longest : 0;
 }
 
 /* ---- forward ---- */
@@ -165,9 +165,9 @@ static qkv_tensor *add_positions(const qkv_transformer_opts *o, const qkv__stack
                                  int64_t length)
 {
     if (!x) return NULL;
-    if (o->positions == QKV_LEARNED) return qkv_add(x, qkv_positions_forward(&s->positions, x->tape, first, length));
-    if (o->positions != QKV_SINUSOID && o->positions != QKV_SINUSOID_HALVES) return x;
-    return qkv_add(x, qkv_sinusoid(x->tape, first, length, o->dim, o->positions == QKV_SINUSOID_HALVES));
+    if (o->positions == QKV_POSITION_LEARNED) return qkv_add(x, qkv_positions_forward(&s->positions, x->tape, first, length));
+    if (o->positions != QKV_POSITION_SINUSOID && o->positions != QKV_POSITION_SINUSOID_HALVES) return x;
+    return qkv_add(x, qkv_sinusoid(x->tape, first, length, o->dim, o->positions == QKV_POSITION_SINUSOID_HALVES));
 }
 
 /* Section 3.4 of the paper. */
@@ -194,7 +194,7 @@ static qkv_tensor *run_stack(const qkv_transformer *m, int which, qkv_tape *t, c
     if (!s->n) return qkv__error(t, QKV_USAGE, "transformer: the model has no %s", stack_names[which]);
     pass->o = &m->o;
     const qkv_rotary_opts turns = { .base = m->o.rotary_base, .frequencies = m->frequencies };
-    if (m->o.positions == QKV_ROTARY) pass->rotary = &turns;
+    if (m->o.positions == QKV_POSITION_ROTARY) pass->rotary = &turns;
     qkv_tensor *x = qkv__embed(m, s, t, ids, pass->types, batch, length, 0);
     for (int i = 0; i < s->n; i++) {
         qkv__keep_hidden(t, x);

@@ -270,11 +270,11 @@ qkv_status qkv__score_words_tokenize(qkv__score_words *w, qkv_score_tokenizer to
 {
     trim_end(&w->text);
     switch (tokenizer) {
-    case QKV_TOKENIZE_13A: return replace_all(w, entities) || surround(w) || apply_all(w, western) ? QKV_MEMORY : QKV_OK;
-    case QKV_TOKENIZE_ZH: return trim_start(w) || apply_all(w, chinese) || apply_all(w, western) ? QKV_MEMORY : QKV_OK;
-    case QKV_TOKENIZE_CHAR: return apply_all(w, characters);
-    case QKV_TOKENIZE_INTL: return apply_all(w, international);
-    case QKV_TOKENIZE_NONE: return QKV_OK;
+    case QKV_SCORE_TOKENIZER_13A: return replace_all(w, entities) || surround(w) || apply_all(w, western) ? QKV_MEMORY : QKV_OK;
+    case QKV_SCORE_TOKENIZER_ZH: return trim_start(w) || apply_all(w, chinese) || apply_all(w, western) ? QKV_MEMORY : QKV_OK;
+    case QKV_SCORE_TOKENIZER_CHAR: return apply_all(w, characters);
+    case QKV_SCORE_TOKENIZER_INTL: return apply_all(w, international);
+    case QKV_SCORE_TOKENIZER_NONE: return QKV_OK;
     }
     return QKV_OK;
 }

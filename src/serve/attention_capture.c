@@ -54,9 +54,9 @@ void qkv__put_sides(qkv__json *j, const qkv_attended *a, int only)
         const char *name;
         const qkv_attended_side *side;
         bool is_there;
-    } sides[] = { { "source", &a->source, a->layers[QKV_ENCODER_ATTENTION] > 0 },
-                  { "read", &a->read, a->layers[QKV_DECODER_ATTENTION] > 0 },
-                  { "chosen", &a->chosen, a->layers[QKV_CROSS_ATTENTION] > 0 } };
+    } sides[] = { { "source", &a->source, a->layers[QKV_ATTENTION_ENCODER] > 0 },
+                  { "read", &a->read, a->layers[QKV_ATTENTION_DECODER] > 0 },
+                  { "chosen", &a->chosen, a->layers[QKV_ATTENTION_CROSS] > 0 } };
     bool follows = false;
     qkv__put_raw(j, "\"sides\":{");
     for (int i = 0; i < 3; i++) {

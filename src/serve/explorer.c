@@ -64,7 +64,7 @@ static const qkv_text *text_of(const writing *w) { return &w->a->work->text; }
 static void put_target_ids(writing *w)
 {
     const qkv__tokens *t = &w->a->work->target;
-    bool has_target = w->a->layers[QKV_CROSS_ATTENTION] > 0;
+    bool has_target = w->a->layers[QKV_ATTENTION_CROSS] > 0;
     qkv__put_ids(&w->j, has_target ? t->ids + 1 : NULL, has_target ? t->n - 2 : 0);
 }
 
@@ -149,7 +149,7 @@ static qkv_status put_one_head(writing *w, bool *follows, qkv_attention_kind kin
 static qkv_status put_rollout(writing *w, bool *follows, qkv_attention_kind kind)
 {
     char key[64];
-    if (kind == QKV_CROSS_ATTENTION || w->layer >= 0 || w->head >= 0) return QKV_OK;
+    if (kind == QKV_ATTENTION_CROSS || w->layer >= 0 || w->head >= 0) return QKV_OK;
     snprintf(key, sizeof key, "%s/rollout", qkv__kind_name(kind));
     put_key(w, follows, key);
     return qkv__put_head(&w->j, w->a, kind, QKV__ROLLOUT, QKV__MEAN);

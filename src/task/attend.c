@@ -76,7 +76,7 @@ static qkv_status settle(job *j, given source, given target)
 
 static qkv_status check_positions(const job *j, const char *what, int64_t tokens)
 {
-    if (j->t->positions != QKV_LEARNED || tokens <= j->t->longest) return QKV_OK;
+    if (j->t->positions != QKV_POSITION_LEARNED || tokens <= j->t->longest) return QKV_OK;
     return qkv__fail(QKV_LIMIT, "attend: the %s has %lld tokens, the model has positions for %lld", what, (long long)tokens,
                      (long long)j->t->longest);
 }
@@ -227,9 +227,9 @@ static qkv_status keep(job *j)
 {
     int encoder = j->t->encoder_layers, decoder = j->t->decoder_layers, cross = encoder ? decoder : 0;
     j->out->heads = (int)j->t->heads;
-    qkv_status status = find_maps(j, QKV_ENCODER_ATTENTION, encoder, QKV_SESSION_ENCODER);
-    if (!status) status = find_maps(j, QKV_DECODER_ATTENTION, decoder, QKV_SESSION_SELF);
-    return status ? status : find_maps(j, QKV_CROSS_ATTENTION, cross, QKV_SESSION_CROSS);
+    qkv_status status = find_maps(j, QKV_ATTENTION_ENCODER, encoder, QKV_SESSION_ENCODER);
+    if (!status) status = find_maps(j, QKV_ATTENTION_DECODER, decoder, QKV_SESSION_SELF);
+    return status ? status : find_maps(j, QKV_ATTENTION_CROSS, cross, QKV_SESSION_CROSS);
 }
 
 /* ---- the call ---- */

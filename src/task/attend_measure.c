@@ -13,9 +13,9 @@ static const struct {
     const char *name;
     int rows, columns;
 } kinds[QKV_ATTENTION_KINDS] = {
-    [QKV_ENCODER_ATTENTION] = { "encoder", QKV__SOURCE, QKV__SOURCE },
-    [QKV_DECODER_ATTENTION] = { "decoder", QKV__READ, QKV__READ },
-    [QKV_CROSS_ATTENTION] = { "cross", QKV__CHOSEN, QKV__SOURCE },
+    [QKV_ATTENTION_ENCODER] = { "encoder", QKV__SOURCE, QKV__SOURCE },
+    [QKV_ATTENTION_DECODER] = { "decoder", QKV__READ, QKV__READ },
+    [QKV_ATTENTION_CROSS] = { "cross", QKV__CHOSEN, QKV__SOURCE },
 };
 
 static bool has_kind(const qkv_attended *a, qkv_attention_kind kind)
@@ -156,7 +156,7 @@ qkv_status qkv_attended_rollout(const qkv_attended *a, qkv_attention_kind kind, 
 {
     qkv_status status = check_kind(a, kind, weights);
     if (status) return status;
-    if (kind == QKV_CROSS_ATTENTION)
+    if (kind == QKV_ATTENTION_CROSS)
         return qkv__fail(QKV_USAGE, "attention: rollout is of encoder or decoder attention: cross-attention has two sides");
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     status = t ? roll(a, kind, t, weights) : qkv_error_status();

@@ -105,7 +105,7 @@ static qkv_status read_text(job *j, const char *text, size_t length)
     if (!status) status = qkv__reader_put(&w->read, &j->f.single.before);
     if (!status) status = qkv__reader_add(&w->read, w->encoded.ids, w->encoded.n);
     if (!status) status = qkv__reader_put(&w->read, &j->f.single.after);
-    if (!status && j->f.t->positions == QKV_LEARNED && w->read.n > j->f.t->longest)
+    if (!status && j->f.t->positions == QKV_POSITION_LEARNED && w->read.n > j->f.t->longest)
         return qkv__fail(QKV_LIMIT, "fill: the text has %lld tokens, the model has positions for %lld", (long long)w->read.n,
                          (long long)j->f.t->longest);
     return status;
@@ -232,7 +232,7 @@ static qkv_status fill(job *j)
 static qkv_status settle(job *j)
 {
     const qkv_facts *facts = qkv_model_facts(j->m);
-    if (!(facts->can & QKV_FILLS))
+    if (!(facts->can & QKV_ABILITY_FILL))
         return qkv__fail(QKV_USAGE, "fill: the model has no layer that says which word stands in a mask's place");
     qkv_status status = qkv__framing_whole(j->m, &j->f);
     if (status) return status;

@@ -222,7 +222,7 @@ qkv_status qkv_model_frame(const qkv_model *m, qkv_frame *out)
 {
     qkv__framing f;
     if (!m || !out) return qkv__fail(QKV_USAGE, "frame: a model and a place for the result are needed");
-    bool generates = qkv_model_facts(m)->can & QKV_GENERATES;
+    bool generates = qkv_model_facts(m)->can & QKV_ABILITY_GENERATE;
     qkv_status status = generates ? qkv__framing_of(m, &f) : qkv__framing_whole(m, &f);
     if (status) return status;
     *out = f.ids;

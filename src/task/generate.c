@@ -107,7 +107,7 @@ static qkv_status settle(generation *g, const qkv_model *m)
 /* How many new tokens fit behind the prompt, its start counted. */
 static qkv_status find_room(generation *g, int64_t taken)
 {
-    bool ends = g->t->positions == QKV_LEARNED;
+    bool ends = g->t->positions == QKV_POSITION_LEARNED;
     int64_t longest = ends ? qkv__min(g->t->longest, MOST_TOKENS) : MOST_TOKENS;
     if (taken < 1) return qkv__fail(QKV_USAGE, "generate: an empty prompt needs a token <s> to start with");
     if (taken + !g->o.no_new > longest)

@@ -121,16 +121,18 @@ static void bound_sources(job *j, const qkv_translate_opts *o)
     qkv_translations *out = j->out;
     out->max_source = o->max_source ? o->max_source : DEFAULT_SOURCE;
     out->source_around = j->f.single.before.n + j->f.single.after.n;
-    out->source_bound = QKV_BOUND_OPTION;
-    if (j->f.t->positions == QKV_LEARNED) bound_source(out, j->f.t->longest, QKV_BOUND_POSITIONS);
-    if (j->f.is_published) bound_source(out, j->f.facts->context, QKV_BOUND_CONFIG);
+    out->source_bound = QKV_SOURCE_BOUND_OPTION;
+    if (j->f.t->positions == QKV_POSITION_LEARNED) bound_source(out, j->f.t->longest, QKV_SOURCE_BOUND_POSITIONS);
+    if (j->f.is_published) bound_source(out, j->f.facts->context, QKV_SOURCE_BOUND_CONFIG);
 }
 
 qkv_status qkv__refuse_source(const qkv_translations *t, int64_t i, const char *what)
 {
-    static const char *const why[] = { [QKV_BOUND_OPTION] = "no more are read at once",
-                                       [QKV_BOUND_POSITIONS] = "the model has positions for no more",
-                                       [QKV_BOUND_CONFIG] = "max_position_embeddings of its config.json allows no more" };
+    static const char *const why[] = {
+        [QKV_SOURCE_BOUND_OPTION] = "no more are read at once",
+        [QKV_SOURCE_BOUND_POSITIONS] = "the model has positions for no more",
+        [QKV_SOURCE_BOUND_CONFIG] = "max_position_embeddings of its config.json allows no more"
+    };
     return qkv__fail(QKV_LIMIT, "%s has %lld tokens, more than %lld: %s", what, (long long)(t->n_source[i] - t->source_around),
                      (long long)t->max_source, why[t->source_bound]);
 }

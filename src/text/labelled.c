@@ -139,7 +139,7 @@ static qkv_status read_header(reader *r, qkv__record_next next)
     qkv_status status = next(&r->record, &r->lines, r->o.strict, &more);
     if (!status && !more) status = qkv__fail(QKV_FORMAT, "%s: it is empty, a header line is expected", r->path);
     r->n_fields = r->record.n;
-    if (!status && r->o.format != QKV_CSV && !has_names(r)) return take_columns(r);
+    if (!status && r->o.format != QKV_LABELLED_CSV && !has_names(r)) return take_columns(r);
     for (int c = 0; c < COLUMNS && !status; c++) status = find_column(r, c);
     return status;
 }
@@ -355,16 +355,19 @@ static qkv_status format_of(const char *path, qkv_labelled_format *format)
     size_t n = strlen(path);
     qkv_status status = qkv__is_folder(path, &is_folder);
     if (ends_with(path, n, ".gz")) n -= 3;
-    if (is_folder) *format = QKV_FOLDER;
-    else if (ends_with(path, n, ".csv")) *format = QKV_CSV;
-    else *format = ends_with(path, n, ".jsonl") || ends_with(path, n, ".json") ? QKV_JSONL : QKV_TSV;
+    if (is_folder) *format = QKV_LABELLED_FOLDER;
+    else if (ends_with(path, n, ".csv")) *format = QKV_LABELLED_CSV;
+    else *format = ends_with(path, n, ".jsonl") || ends_with(path, n, ".json") ? QKV_LABELLED_JSONL : QKV_LABELLED_TSV;
     return status;
 }
 
 static qkv_status read_file(reader *r)
 {
     qkv_status status = qkv__lines_open(&r->lines, r->path);
-    if (!status) status = r->o.format == QKV_CSV ? read_csv(r) : r->o.format == QKV_JSONL ? read_jsonl(r) : read_tsv(r);
+    if (!status)
+        status = r->o.format == QKV_LABELLED_CSV     ? read_csv(r)
+                 : r->o.format == QKV_LABELLED_JSONL ? read_jsonl(r)
+                                                     : read_tsv(r);
     r->read.lines = r->lines.number;
     r->read.repaired = r->lines.repaired;
     r->read.first_repaired = r->lines.first_repaired;
@@ -387,13 +390,13 @@ qkv_status qkv_labelled_read(const char *path, const qkv_labelled_opts *opts, qk
     if (read) *read = r.read;
     if (opts) r.o = *opts;
     if (!path || !each) return qkv__fail(QKV_USAGE, "labelled: a path and a function are needed");
-    if (r.o.format < QKV_BY_NAME || r.o.format > QKV_FOLDER)
+    if (r.o.format < QKV_LABELLED_BY_NAME || r.o.format > QKV_LABELLED_FOLDER)
         return qkv__fail(QKV_USAGE, "labelled: %d is no format", (int)r.o.format);
     r.names[LABEL] = r.o.label ? r.o.label : "label";
     r.names[TEXT] = r.o.text ? r.o.text : "text";
     r.names[PAIR] = r.o.pair;
     qkv_status status = r.o.format ? QKV_OK : format_of(path, &r.o.format);
-    if (!status) status = r.o.format == QKV_FOLDER ? read_folder(&r) : read_file(&r);
+    if (!status) status = r.o.format == QKV_LABELLED_FOLDER ? read_folder(&r) : read_file(&r);
     end(&r, read);
     return status;
 }

@@ -8,7 +8,7 @@
 qkv_status qkv__added_begin(qkv__added *a, size_t n)
 {
     *a = (qkv__added){ .n = n };
-    a->spellings = qkv__tokenizer_new(QKV_CHARACTERS, n, 0);
+    a->spellings = qkv__tokenizer_new(QKV_TOKEN_CHARACTERS, n, 0);
     a->ids = qkv__alloc(n * sizeof *a->ids);
     return a->spellings && a->ids ? QKV_OK : QKV_MEMORY;
 }

@@ -115,8 +115,8 @@ static qkv_status encode_units(const qkv_tokenizer *t, const char *text, size_t 
 static qkv_status encode_piece(const qkv_tokenizer *t, const char *text, size_t length, size_t offset, bool specials,
                                qkv_ids *out)
 {
-    return t->kind == QKV_BYTE_PAIRS ? encode_spaced(t, text, length, offset, out)
-                                     : encode_units(t, text, length, offset, specials, out);
+    return t->kind == QKV_TOKEN_BYTE_PAIRS ? encode_spaced(t, text, length, offset, out)
+                                           : encode_units(t, text, length, offset, specials, out);
 }
 
 /* The longest added token that text starts with, -1 when there is none. */
@@ -240,7 +240,7 @@ static qkv_status put_tokens(const qkv_tokenizer *t, const int32_t *ids, size_t 
     for (size_t i = 0; i < n && !status; i++) {
         const qkv__token *token = &t->tokens[ids[i]];
         if (skip_specials && token->is_special) continue;
-        if (t->kind == QKV_WORDS && !is_first) status = qkv__text_put(out, " ", 1);
+        if (t->kind == QKV_TOKEN_WORDS && !is_first) status = qkv__text_put(out, " ", 1);
         if (!status) status = qkv__text_put(out, t->pool.data + token->bytes, token->bytes_length);
         is_first = false;
     }

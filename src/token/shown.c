@@ -18,7 +18,7 @@ static bool decodes_bytes(const qkv__pipeline *p)
 /* Whether each character of a spelling stands for a byte. */
 static bool spells_bytes(const qkv_tokenizer *t)
 {
-    return t->pipeline ? decodes_bytes(t->pipeline) : t->kind == QKV_BYTE_PAIRS;
+    return t->pipeline ? decodes_bytes(t->pipeline) : t->kind == QKV_TOKEN_BYTE_PAIRS;
 }
 
 /* ---- there ---- */
@@ -77,7 +77,7 @@ qkv_status qkv_tokenizer_show(const qkv_tokenizer *t, int32_t id, qkv_text *out)
     if (!spelling) return qkv__fail(QKV_USAGE, "tokenizer: there is no token %d", id);
     size_t length = t->tokens[id].spelling_length;
     bool spells = spells_bytes(t) && !t->tokens[id].is_added;
-    if (!spells && t->kind == QKV_PUBLISHED) return qkv__text_put(out, spelling, length);
+    if (!spells && t->kind == QKV_TOKEN_PUBLISHED) return qkv__text_put(out, spelling, length);
     qkv_text meaning = { 0 };
     qkv_status status = spells ? put_meaning(spelling, length, &meaning) : qkv__text_put(&meaning, spelling, length);
     if (!status) status = put_visibly(meaning.data, meaning.length, out);

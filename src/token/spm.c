@@ -343,7 +343,7 @@ qkv_tokenizer *qkv__tokenizer_from_spm(const char *path, const unsigned char *by
     model m;
     const cursor whole = { path, bytes, bytes, bytes + size, QKV_OK };
     if (read_model(whole, &m)) return NULL;
-    qkv_tokenizer *t = qkv__tokenizer_new(QKV_PUBLISHED, m.n, 0);
+    qkv_tokenizer *t = qkv__tokenizer_new(QKV_TOKEN_PUBLISHED, m.n, 0);
     if (t && (t->pipeline = qkv__alloc_zero(sizeof *t->pipeline))) {
         t->pipeline->types = qkv__alloc_zero(t->n);
         t->pipeline->scores = qkv__alloc_zero(t->n * sizeof *t->pipeline->scores);

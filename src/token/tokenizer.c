@@ -65,7 +65,7 @@ qkv_status qkv__tokenizer_set_bytes(qkv_tokenizer *t, int32_t id, const char *sp
     if (!status) status = qkv__text_put(&t->pool, "", 1);
     if (status) return status;
     token.bytes = t->pool.length;
-    if (is_added || t->kind != QKV_BYTE_PAIRS || !put_bytes(t, spelling, token.spelling_length, &status)) {
+    if (is_added || t->kind != QKV_TOKEN_BYTE_PAIRS || !put_bytes(t, spelling, token.spelling_length, &status)) {
         t->pool.length = token.bytes;
         token.bytes = token.spelling;
         token.bytes_length = token.spelling_length;
@@ -228,7 +228,7 @@ uint32_t qkv__tokenizer_rank(const qkv_tokenizer *t, int32_t left, int32_t right
     return QKV__NO_RANK;
 }
 
-qkv_token_kind qkv_tokenizer_kind(const qkv_tokenizer *t) { return t ? t->kind : QKV_BYTE_PAIRS; }
+qkv_token_kind qkv_tokenizer_kind(const qkv_tokenizer *t) { return t ? t->kind : QKV_TOKEN_BYTE_PAIRS; }
 
 int32_t qkv_tokenizer_size(const qkv_tokenizer *t) { return t ? (int32_t)t->n : 0; }
 
@@ -340,6 +340,6 @@ static qkv_status finish_byte_pairs(qkv_tokenizer *t, const char *name)
 
 qkv_status qkv__tokenizer_finish(qkv_tokenizer *t, const char *name)
 {
-    qkv_status status = t->kind == QKV_BYTE_PAIRS ? finish_byte_pairs(t, name) : QKV_OK;
+    qkv_status status = t->kind == QKV_TOKEN_BYTE_PAIRS ? finish_byte_pairs(t, name) : QKV_OK;
     return status ? status : list_added(t);
 }

@@ -111,7 +111,7 @@ static qkv_status add_end(qkv_tokenizer *t)
 
 static qkv_status make_numbered(const char *path, const json_t *vocab, qkv_tokenizer **pieces, qkv_tokenizer **made)
 {
-    qkv_tokenizer *t = *made = qkv__tokenizer_new(QKV_PUBLISHED, json_object_size(vocab), 0);
+    qkv_tokenizer *t = *made = qkv__tokenizer_new(QKV_TOKEN_PUBLISHED, json_object_size(vocab), 0);
     if (!t || !(t->pipeline = qkv__alloc_zero(sizeof *t->pipeline))) return QKV_MEMORY;
     t->pipeline->pieces = *pieces;
     *pieces = NULL;

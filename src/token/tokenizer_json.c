@@ -112,9 +112,9 @@ static const struct {
     qkv__model_kind model;
     bool (*fits[4])(const json_t *part);
 } trained[] = {
-    [QKV_BYTE_PAIRS] = { QKV__BPE, { qkv__is_null, is_byte_level, is_byte_level_or_null, is_byte_level_or_null } },
-    [QKV_WORDS] = { QKV__WORD_LEVEL, { is_lowercase, is_whitespace_split, qkv__is_null, qkv__is_null } },
-    [QKV_CHARACTERS] = { QKV__WORD_LEVEL, { qkv__is_null, is_character_split, qkv__is_null, is_fuse_or_null } },
+    [QKV_TOKEN_BYTE_PAIRS] = { QKV__BPE, { qkv__is_null, is_byte_level, is_byte_level_or_null, is_byte_level_or_null } },
+    [QKV_TOKEN_WORDS] = { QKV__WORD_LEVEL, { is_lowercase, is_whitespace_split, qkv__is_null, qkv__is_null } },
+    [QKV_TOKEN_CHARACTERS] = { QKV__WORD_LEVEL, { qkv__is_null, is_character_split, qkv__is_null, is_fuse_or_null } },
 };
 
 /* Whether every added token is found in the text just as it is. With words, it must be one that a word may be too. */
@@ -137,13 +137,13 @@ static qkv_token_kind kind_of(const json_t *top, qkv__model_kind model, const js
     const json_t *o = json_object_get(top, "model");
     bool plain = !qkv__flag(o, "ignore_merges", false) &&
                  (model != QKV__BPE || (!has_text(o, "continuing_subword_prefix") && !has_text(o, "end_of_word_suffix")));
-    for (int kind = QKV_BYTE_PAIRS; kind <= QKV_CHARACTERS && plain; kind++) {
+    for (int kind = QKV_TOKEN_BYTE_PAIRS; kind <= QKV_TOKEN_CHARACTERS && plain; kind++) {
         bool fits = trained[kind].model == model;
         for (int i = 0; i < 4 && fits; i++) fits = trained[kind].fits[i](json_object_get(top, parts[i]));
-        if (fits && added_are_plain(json_object_get(top, "added_tokens"), vocab, kind == QKV_WORDS))
+        if (fits && added_are_plain(json_object_get(top, "added_tokens"), vocab, kind == QKV_TOKEN_WORDS))
             return (qkv_token_kind)kind;
     }
-    return QKV_PUBLISHED;
+    return QKV_TOKEN_PUBLISHED;
 }
 
 /* ---- reading ---- */
@@ -518,14 +518,14 @@ static qkv_status make(const char *path, const json_t *top, bool has_nul, qkv__m
                  *merges = json_object_get(json_object_get(top, "model"), "merges");
     size_t n = count_ids(vocab, added);
     bool has_gaps = n > count_tokens(vocab, added);
-    qkv_token_kind token_kind = has_gaps || has_nul ? QKV_PUBLISHED : kind_of(top, kind, vocab);
+    qkv_token_kind token_kind = has_gaps || has_nul ? QKV_TOKEN_PUBLISHED : kind_of(top, kind, vocab);
     qkv_tokenizer *t = qkv__tokenizer_new(token_kind, n, json_array_size(merges));
     if (!(*made = t) || !(t->pipeline = qkv__alloc_zero(sizeof *t->pipeline))) return QKV_MEMORY;
     t->pipeline->model = kind;
     t->pipeline->has_nul = has_nul;
     qkv_status status = has_gaps ? check_new_ids(path, vocab, added) : QKV_OK;
     if (!status) status = qkv__read_steps(path, top, t->pipeline);
-    if (!status && token_kind != QKV_PUBLISHED) {
+    if (!status && token_kind != QKV_TOKEN_PUBLISHED) {
         status = qkv__read_frames(path, top, t->n, t->pipeline);
         qkv__pipeline_free(t->pipeline, t->n);
         t->pipeline = NULL;

@@ -120,7 +120,7 @@ static void put_bpe(output *o, const qkv_tokenizer *t)
 
 static void put_word_level(output *o, const qkv_tokenizer *t)
 {
-    if (t->kind == QKV_WORDS)
+    if (t->kind == QKV_TOKEN_WORDS)
         put(o, "  \"normalizer\": { \"type\": \"Lowercase\" },\n  \"pre_tokenizer\": { \"type\": \"WhitespaceSplit\" },\n"
                "  \"post_processor\": null,\n  \"decoder\": null,\n");
     else {
@@ -141,7 +141,7 @@ static void put_tokenizer(output *o, const qkv_tokenizer *t)
     put(o, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [");
     put_added(o, t);
     put(o, "\n  ],\n");
-    if (t->kind == QKV_BYTE_PAIRS) put_bpe(o, t);
+    if (t->kind == QKV_TOKEN_BYTE_PAIRS) put_bpe(o, t);
     else put_word_level(o, t);
     put(o, "}\n");
 }

@@ -40,7 +40,7 @@ qkv_tokenizer *qkv__make_tokenizer(qkv_token_kind kind, const qkv__bag *tokens, 
     if (n_merges) memcpy(t->merges, merges, n_merges * sizeof *merges);
     qkv_status status = set_tokens(t, tokens, n_specials);
     if (!status) status = qkv__tokenizer_sort(t, &twice);
-    if (!status && kind != QKV_BYTE_PAIRS) t->unknown = qkv_tokenizer_find(t, QKV__UNKNOWN);
+    if (!status && kind != QKV_TOKEN_BYTE_PAIRS) t->unknown = qkv_tokenizer_find(t, QKV__UNKNOWN);
     if (!status && !qkv__tokenizer_finish(t, "tokenizer")) return t;
     qkv_tokenizer_free(t);
     return NULL;
@@ -64,5 +64,5 @@ qkv_tokenizer *qkv_tokenizer_train(const qkv_words *w, const qkv_bpe_opts *opts)
     const qkv_bpe_opts o = with_defaults(opts);
     if (!w || (o.n_specials && !o.specials) || o.n_specials > INT32_MAX - 256 || o.min_count < 1)
         return qkv__fail(QKV_USAGE, "tokenizer: words or special tokens are NULL, or min_count is negative"), NULL;
-    return w->kind == QKV_BYTE_PAIRS ? qkv__train_byte_pairs(&w->bag, &o) : qkv__train_units(w->kind, &w->bag, &o);
+    return w->kind == QKV_TOKEN_BYTE_PAIRS ? qkv__train_byte_pairs(&w->bag, &o) : qkv__train_units(w->kind, &w->bag, &o);
 }

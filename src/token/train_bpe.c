@@ -334,8 +334,9 @@ static qkv_status train(trainer *r, const qkv_bpe_opts *o)
 qkv_tokenizer *qkv__train_byte_pairs(const qkv__bag *words, const qkv_bpe_opts *o)
 {
     trainer r = { .bag = words, .min_count = o->min_count };
-    qkv_tokenizer *t = train(&r, o) ? NULL
-                                    : qkv__make_tokenizer(QKV_BYTE_PAIRS, &r.tokens, r.n_specials, r.merges.items, r.merges.n);
+    qkv_tokenizer *t = train(&r, o)
+                           ? NULL
+                           : qkv__make_tokenizer(QKV_TOKEN_BYTE_PAIRS, &r.tokens, r.n_specials, r.merges.items, r.merges.n);
     free_trainer(&r);
     return t;
 }

@@ -16,10 +16,10 @@ static size_t stretch_end(const char *text, size_t length, size_t at, bool of_sp
 bool qkv__next_unit(qkv_token_kind kind, const char *text, size_t length, size_t *begin, size_t *end)
 {
     size_t bytes;
-    *begin = kind == QKV_WORDS ? stretch_end(text, length, *end, true) : *end;
+    *begin = kind == QKV_TOKEN_WORDS ? stretch_end(text, length, *end, true) : *end;
     if (*begin == length) return false;
     qkv_utf8_decode(text + *begin, length - *begin, &bytes);
-    *end = kind == QKV_WORDS ? stretch_end(text, length, *begin, false) : *begin + bytes;
+    *end = kind == QKV_TOKEN_WORDS ? stretch_end(text, length, *begin, false) : *begin + bytes;
     return true;
 }
 
@@ -37,7 +37,7 @@ qkv_status qkv__spell_unit(qkv_token_kind kind, const char *unit, size_t length,
 {
     qkv_status status = QKV_OK;
     qkv__text_clear(out);
-    if (kind != QKV_WORDS) return qkv__text_put(out, unit, length);
+    if (kind != QKV_TOKEN_WORDS) return qkv__text_put(out, unit, length);
     for (size_t at = 0, bytes; at < length && !status; at += bytes) {
         int32_t c = qkv_utf8_decode(unit + at, length - at, &bytes);
         status = c < 0 ? qkv__text_put(out, unit + at, bytes) : put_lower(out, c);

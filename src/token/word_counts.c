@@ -67,15 +67,15 @@ void qkv__bag_free(qkv__bag *b)
 
 qkv_words *qkv_words_new_of(qkv_token_kind kind)
 {
-    if ((unsigned)kind > QKV_CHARACTERS) return qkv__fail(QKV_USAGE, "words: %d is no kind of token", (int)kind), NULL;
+    if ((unsigned)kind > QKV_TOKEN_CHARACTERS) return qkv__fail(QKV_USAGE, "words: %d is no kind of token", (int)kind), NULL;
     qkv_words *w = qkv__alloc_zero(sizeof *w);
     if (w) w->kind = kind;
-    if (w && (kind != QKV_BYTE_PAIRS || (w->pattern = qkv__pattern_new()))) return w;
+    if (w && (kind != QKV_TOKEN_BYTE_PAIRS || (w->pattern = qkv__pattern_new()))) return w;
     qkv_words_free(w);
     return NULL;
 }
 
-qkv_words *qkv_words_new(void) { return qkv_words_new_of(QKV_BYTE_PAIRS); }
+qkv_words *qkv_words_new(void) { return qkv_words_new_of(QKV_TOKEN_BYTE_PAIRS); }
 
 void qkv_words_free(qkv_words *w)
 {
@@ -123,7 +123,7 @@ qkv_status qkv_words_add(qkv_words *w, const char *line, size_t length)
     if (!w || (!line && length)) return qkv__fail(QKV_USAGE, "words: words or line is NULL");
     size_t good = qkv_utf8_check(line, length);
     if (good < length) return qkv__fail(QKV_FORMAT, "words: the line is not UTF-8 at offset %zu", good);
-    return w->kind == QKV_BYTE_PAIRS ? add_pieces(w, line, length) : add_units(w, line, length);
+    return w->kind == QKV_TOKEN_BYTE_PAIRS ? add_pieces(w, line, length) : add_units(w, line, length);
 }
 
 qkv_status qkv_words_add_file(qkv_words *w, const char *path, int strict, qkv_lines_read *read)

@@ -132,11 +132,11 @@ static update *choose_update(qkv_rule rule, bool has_momentum, int *states)
         update *plain, *with_momentum;
         int states[2];
     } table[] = {
-        [QKV_SGD] = { sgd, momentum, { 0, 1 } },
-        [QKV_ADAGRAD] = { adagrad, adagrad, { 1, 1 } },
-        [QKV_RMSPROP] = { rmsprop, rmsprop_momentum, { 1, 2 } },
-        [QKV_ADAM] = { adam, adam, { 2, 2 } },
-        [QKV_ADAMW] = { adamw, adamw, { 2, 2 } },
+        [QKV_OPTIMIZER_SGD] = { sgd, momentum, { 0, 1 } },
+        [QKV_OPTIMIZER_ADAGRAD] = { adagrad, adagrad, { 1, 1 } },
+        [QKV_OPTIMIZER_RMSPROP] = { rmsprop, rmsprop_momentum, { 1, 2 } },
+        [QKV_OPTIMIZER_ADAM] = { adam, adam, { 2, 2 } },
+        [QKV_OPTIMIZER_ADAMW] = { adamw, adamw, { 2, 2 } },
     };
     *states = table[rule].states[has_momentum];
     return has_momentum ? table[rule].with_momentum : table[rule].plain;
@@ -149,15 +149,15 @@ static double or_default(float given, double standard) { return given < 0 ? 0 : 
 
 static settings settle(const qkv_optimizer_opts *o)
 {
-    bool is_adam = o->rule == QKV_ADAM || o->rule == QKV_ADAMW;
+    bool is_adam = o->rule == QKV_OPTIMIZER_ADAM || o->rule == QKV_OPTIMIZER_ADAMW;
     return (settings){
         .lr = or_default(o->lr, is_adam ? 1e-3 : 1e-2),
         .momentum = or_default(o->momentum, 0),
         .beta1 = or_default(o->beta1, 0.9),
         .beta2 = or_default(o->beta2, 0.999),
         .alpha = or_default(o->alpha, 0.99),
-        .eps = or_default(o->eps, o->rule == QKV_ADAGRAD ? 1e-10 : 1e-8),
-        .weight_decay = or_default(o->weight_decay, o->rule == QKV_ADAMW ? 0.01 : 0),
+        .eps = or_default(o->eps, o->rule == QKV_OPTIMIZER_ADAGRAD ? 1e-10 : 1e-8),
+        .weight_decay = or_default(o->weight_decay, o->rule == QKV_OPTIMIZER_ADAMW ? 0.01 : 0),
         .nesterov = o->nesterov != 0,
     };
 }
@@ -176,12 +176,12 @@ static qkv_status check(qkv_rule rule, const settings *s)
         { "eps", s->eps, INFINITY },
         { "weight_decay", s->weight_decay, INFINITY },
     };
-    if ((unsigned)rule > QKV_ADAMW) return qkv__fail(QKV_USAGE, "optimizer: there is no rule %d", (int)rule);
+    if ((unsigned)rule > QKV_OPTIMIZER_ADAMW) return qkv__fail(QKV_USAGE, "optimizer: there is no rule %d", (int)rule);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (!(table[i].value < table[i].below))
             return qkv__fail(QKV_USAGE, "optimizer: %s is %g, expected less than %g", table[i].name, table[i].value,
                              table[i].below);
-    if (s->nesterov && !(rule == QKV_SGD && s->momentum > 0))
+    if (s->nesterov && !(rule == QKV_OPTIMIZER_SGD && s->momentum > 0))
         return qkv__fail(QKV_USAGE, "optimizer: nesterov is for SGD with momentum");
     return QKV_OK;
 }
@@ -238,14 +238,14 @@ void qkv_optimizer_free(qkv_optimizer *o)
 static factors factors_of(const qkv_optimizer *o)
 {
     const settings *s = &o->set;
-    bool is_adam = o->rule == QKV_ADAM || o->rule == QKV_ADAMW;
+    bool is_adam = o->rule == QKV_OPTIMIZER_ADAM || o->rule == QKV_OPTIMIZER_ADAMW;
     double t = (double)o->steps + 1, keep2 = is_adam ? s->beta2 : s->alpha;
     double correction1 = is_adam ? 1 - pow(s->beta1, t) : 1, correction2 = is_adam ? 1 - pow(s->beta2, t) : 1;
     return (factors){
         .lr = (float)(s->lr / correction1),
         .momentum = (float)s->momentum,
         .eps = (float)s->eps,
-        .decay = (float)(o->rule == QKV_ADAMW ? s->lr * s->weight_decay : s->weight_decay),
+        .decay = (float)(o->rule == QKV_OPTIMIZER_ADAMW ? s->lr * s->weight_decay : s->weight_decay),
         .keep1 = (float)s->beta1,
         .take1 = (float)(1 - s->beta1),
         .keep2 = (float)keep2,

@@ -25,8 +25,8 @@ static uint32_t mix(uint32_t a, uint32_t b, double share)
 
 uint32_t qkv_colour(qkv_colours colours, double x)
 {
-    const uint32_t *table = colours == QKV_RED_BLUE ? red_blue : viridis;
-    size_t steps = (colours == QKV_RED_BLUE ? sizeof red_blue : sizeof viridis) / sizeof *table - 1;
+    const uint32_t *table = colours == QKV_COLOURS_RED_BLUE ? red_blue : viridis;
+    size_t steps = (colours == QKV_COLOURS_RED_BLUE ? sizeof red_blue : sizeof viridis) / sizeof *table - 1;
     if (isnan(x)) return NOTHING;
     double place = fmin(fmax(x, 0), 1) * (double)steps;
     size_t i = place < (double)steps ? (size_t)place : steps - 1;

@@ -76,7 +76,7 @@ static qkv_status check(const qkv_heatmap *maps, int64_t n, const qkv_heatmap_op
     if (!status) status = qkv__check_label(call, "the name of the rows", o->row_axis);
     if (!status) status = qkv__check_label(call, "the name of the columns", o->column_axis);
     if (status) return status;
-    if (o->colours != QKV_VIRIDIS && o->colours != QKV_RED_BLUE)
+    if (o->colours != QKV_COLOURS_VIRIDIS && o->colours != QKV_COLOURS_RED_BLUE)
         return qkv__fail(QKV_USAGE, "%s: there are no colours %d", call, (int)o->colours);
     if ((o->low != 0 || o->high != 0) && !(isfinite(o->low) && isfinite(o->high) && o->low < o->high))
         return qkv__fail(QKV_USAGE, "%s: colours from %g to %g", call, (double)o->low, (double)o->high);
@@ -96,7 +96,7 @@ static float largest(const layout *l, bool of_size)
 
 static void choose_range(layout *l)
 {
-    bool is_signed = l->o->colours == QKV_RED_BLUE;
+    bool is_signed = l->o->colours == QKV_COLOURS_RED_BLUE;
     l->low = l->o->low;
     l->high = l->o->high;
     if (l->low != 0 || l->high != 0) return;
