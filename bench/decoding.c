@@ -35,7 +35,7 @@ static qkv_model *saved_and_loaded(const qkv_transformer_opts *o)
 /* Multiply-adds, and bytes of weights, that one token costs in the layers and in the output. */
 static double layer_weights(const qkv_transformer_opts *o)
 {
-    double d = (double)o->dim, ffn = (o->activation == QKV_ACTIVATION_SILU_GATED ? 3 : 2) * d * (double)o->inner;
+    double d = (double)o->dim, ffn = (o->activation == QKV_ACTIVATION_SILU_GATED ? 3 : 2) * d * (double)o->d_ff;
     return o->decoder_layers * ((o->encoder_layers ? 6 : 4) * d * d + ffn);
 }
 static double output_weights(const qkv_transformer_opts *o) { return (double)o->dim * (double)o->vocabulary; }
@@ -53,7 +53,7 @@ static void measure_generation(int threads, int rounds)
                                      .decoder_layers = 12,
                                      .dim = 768,
                                      .heads = 12,
-                                     .inner = 2048,
+                                     .d_ff = 2048,
                                      .pre_norm = 1,
                                      .norm = QKV_NORM_RMS,
                                      .activation = QKV_ACTIVATION_SILU_GATED,
@@ -94,7 +94,7 @@ static void measure_search(int threads, int rounds)
     for (int beam = 1; beam <= BEAM; beam += BEAM - 1)
         for (int64_t n = 1; n <= SENTENCES; n += SENTENCES - 1) {
             const qkv_search_opts opts = { .start = 1, .end = 2, .pad = 0, .beam = beam, .max_length = TARGET };
-            qkv_found found = { 0 };
+            qkv_search_result found = { 0 };
             samples taken = { 0 };
             for (int round = 0; round <= rounds; round++) {
                 double begin = seconds();
@@ -106,7 +106,7 @@ static void measure_search(int threads, int rounds)
             double tokens = (double)(n * TARGET);
             double flops = 2 * tokens * beam * (layer_weights(&o) + output_weights(&o)) / peak_flops(threads);
             print_rate(what, tokens, &taken, flops / best_of(&taken), flops / median_of(&taken), "peak");
-            qkv_found_free(&found);
+            qkv_search_result_free(&found);
         }
     qkv_model_free(m);
 }

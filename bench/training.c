@@ -20,7 +20,7 @@ enum { SETTINGS = 2 };
 /* Multiply-adds of the products of one forward; backward has twice as many. Causal attention counts half. */
 static double operations(const setting *s, const qkv_transformer_opts *o)
 {
-    double d = (double)o->dim, tokens = (double)(s->pairs * s->length), inner = 2 * d * (double)o->inner;
+    double d = (double)o->dim, tokens = (double)(s->pairs * s->length), inner = 2 * d * (double)o->d_ff;
     double layers = (double)o->encoder_layers * (4 * d * d + inner) + (double)o->decoder_layers * (8 * d * d + inner);
     double scores = 2 * d * (double)s->length * ((double)o->encoder_layers + 1.5 * (double)o->decoder_layers);
     return 2 * 3 * tokens * (layers + scores + d * (double)s->vocabulary);
@@ -37,7 +37,7 @@ static qkv_transformer_opts options_of(const setting *s)
 {
     qkv_transformer_opts o;
     stop_on(qkv_transformer_preset(s->preset, s->vocabulary, &o));
-    o.dropout = o.attention_dropout = o.inner_dropout = 0.1f;
+    o.dropout = o.attention_dropout = o.ffn_dropout = 0.1f;
     return o;
 }
 

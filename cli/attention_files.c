@@ -17,7 +17,7 @@ static void put_text(FILE *to, const char *text)
     json_decref(string);
 }
 
-static void put_tokens(FILE *to, const char *key, const qkv_attended_side *side)
+static void put_tokens(FILE *to, const char *key, const qkv_attention_side *side)
 {
     fprintf(to, "\"%s\": [", key);
     for (int64_t i = 0; i < side->n; i++) {

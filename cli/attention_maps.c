@@ -47,14 +47,15 @@ static void name_map(const map_choice *c, attention_map *map)
 
 static int64_t cells(const attention_maps *m) { return m->rows->n * m->columns->n; }
 
-static qkv_status take_weights(const qkv_attended *a, const map_choice *c, const attention_map *map, float *to)
+static qkv_status take_weights(const qkv_attention_capture *a, const map_choice *c, const attention_map *map, float *to)
 {
-    qkv_status status = c->rollout ? qkv_attended_rollout(a, c->kind, to)
-                                   : qkv_attended_weights(a, c->kind, map->layer, map->head, to);
+    qkv_status status = c->rollout ? qkv_attention_capture_rollout(a, c->kind, to)
+                                   : qkv_attention_capture_weights(a, c->kind, map->layer, map->head, to);
     return status ? library_failed() : QKV_OK;
 }
 
-static qkv_status fill_map(const qkv_attended *a, const qkv_attended *other, attention_maps *m, attention_map *map)
+static qkv_status fill_map(const qkv_attention_capture *a, const qkv_attention_capture *other, attention_maps *m,
+                           attention_map *map)
 {
     size_t bytes = sizeof *map->weights * (size_t)cells(m);
     if (!(map->weights = malloc(bytes))) return fail(QKV_MEMORY, "out of memory");
@@ -68,7 +69,7 @@ static qkv_status fill_map(const qkv_attended *a, const qkv_attended *other, att
     return status;
 }
 
-static qkv_status fill_maps(const qkv_attended *a, const qkv_attended *other, attention_maps *m)
+static qkv_status fill_maps(const qkv_attention_capture *a, const qkv_attention_capture *other, attention_maps *m)
 {
     const map_choice *c = &m->choice;
     int layers = c->layer == ALL_OF_THEM ? a->layers[c->kind] : 1, heads = c->head == ALL_OF_THEM ? a->heads : 1;
@@ -88,7 +89,7 @@ static qkv_status fill_maps(const qkv_attended *a, const qkv_attended *other, at
 
 /* ---- two models ---- */
 
-static bool same_side(const qkv_attended_side *a, const qkv_attended_side *b)
+static bool same_side(const qkv_attention_side *a, const qkv_attention_side *b)
 {
     if (a->n != b->n || memcmp(a->first, b->first, sizeof *a->first * (size_t)(a->n + 1))) return false;
     for (int64_t i = 0; i < a->n; i++)
@@ -96,10 +97,10 @@ static bool same_side(const qkv_attended_side *a, const qkv_attended_side *b)
     return true;
 }
 
-static qkv_status check_alike(const attention_maps *m, const qkv_attended *other)
+static qkv_status check_alike(const attention_maps *m, const qkv_attention_capture *other)
 {
-    if (same_side(m->rows, qkv_attended_rows(other, m->choice.kind)) &&
-        same_side(m->columns, qkv_attended_columns(other, m->choice.kind)))
+    if (same_side(m->rows, qkv_attention_capture_rows(other, m->choice.kind)) &&
+        same_side(m->columns, qkv_attention_capture_columns(other, m->choice.kind)))
         return QKV_OK;
     return fail(QKV_USAGE, "--diff: %s cuts this text into other tokens: they cannot be compared", m->minus);
 }
@@ -107,21 +108,21 @@ static qkv_status check_alike(const attention_maps *m, const qkv_attended *other
 /* ---- all of it ---- */
 
 /* That they are there, before anything is allocated by how many there are. */
-static qkv_status check_choice(const qkv_attended *a, map_choice c)
+static qkv_status check_choice(const qkv_attention_capture *a, map_choice c)
 {
     qkv_head_measures x;
     int layer = c.layer < 0 ? 0 : c.layer, head = c.head < 0 ? 0 : c.head;
-    return qkv_attended_measure(a, c.kind, layer, head, &x) ? library_failed() : QKV_OK;
+    return qkv_attention_capture_measure(a, c.kind, layer, head, &x) ? library_failed() : QKV_OK;
 }
 
-qkv_status make_maps(const qkv_attended *a, const qkv_attended *other, const char *other_name, map_choice choice,
-                     attention_maps *out)
+qkv_status make_maps(const qkv_attention_capture *a, const qkv_attention_capture *other, const char *other_name,
+                     map_choice choice, attention_maps *out)
 {
     *out = (attention_maps){ .choice = choice, .minus = other ? other_name : NULL };
     qkv_status status = check_choice(a, choice);
     if (status) return status;
-    out->rows = qkv_attended_rows(a, choice.kind);
-    out->columns = qkv_attended_columns(a, choice.kind);
+    out->rows = qkv_attention_capture_rows(a, choice.kind);
+    out->columns = qkv_attention_capture_columns(a, choice.kind);
     if (!cells(out)) return fail(QKV_USAGE, "without special tokens there is nothing left to show");
     name_all(out);
     if (other && (status = check_alike(out, other))) return status;

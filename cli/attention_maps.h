@@ -25,7 +25,7 @@ typedef struct attention_map {
 /* Maps of one kind, all with the same axes; the text of the axes is that of what was attended to, which must outlive them. */
 typedef struct attention_maps {
     map_choice choice;
-    const qkv_attended_side *rows, *columns;
+    const qkv_attention_side *rows, *columns;
     attention_map *at;
     int64_t n;
     int across;        /* maps side by side; 0: as fits */
@@ -38,8 +38,8 @@ extern const char *const attention_kind_names[]; /* in the order of qkv_attentio
 /* Fills *out with the maps that were chosen. other, where it is not NULL, is of a model with as many layers and heads, and is
  * subtracted from each. Reports its error: USAGE for what is not there, nothing to show, or other tokens; MEMORY. free_maps()
  * it in any case. */
-qkv_status make_maps(const qkv_attended *a, const qkv_attended *other, const char *other_name, map_choice choice,
-                     attention_maps *out);
+qkv_status make_maps(const qkv_attention_capture *a, const qkv_attention_capture *other, const char *other_name,
+                     map_choice choice, attention_maps *out);
 void free_maps(attention_maps *maps);
 
 /* One way out each; they report their error. */
@@ -49,6 +49,6 @@ qkv_status write_maps(const char *path, const attention_maps *maps); /* .png .sv
 
 /* Prints what each head of a kind does, in the order of the measure numbered by. */
 extern const char *const measure_names[]; /* NULL after the last */
-qkv_status print_ranks(const qkv_attended *a, qkv_attention_kind kind, int by, bool json);
+qkv_status print_ranks(const qkv_attention_capture *a, qkv_attention_kind kind, int by, bool json);
 
 #endif

@@ -21,10 +21,10 @@ static int by_key(const void *a, const void *b)
     return x->head < y->head ? -1 : 1;
 }
 
-static qkv_status measure(const qkv_attended *a, qkv_attention_kind kind, int by, ranked *r)
+static qkv_status measure(const qkv_attention_capture *a, qkv_attention_kind kind, int by, ranked *r)
 {
     qkv_head_measures x;
-    if (qkv_attended_measure(a, kind, r->layer, r->head, &x)) return library_failed();
+    if (qkv_attention_capture_measure(a, kind, r->layer, r->head, &x)) return library_failed();
     const double measures[MEASURES] = { x.entropy, x.diagonality, x.first, x.previous, x.same, x.next };
     for (int i = 0; i < MEASURES; i++) r->measures[i] = measures[i];
     r->key = by ? measures[by] : -measures[by]; /* little entropy is what is sharp; of the others much */
@@ -53,7 +53,7 @@ static void put_ranked_json(const ranked *r, int64_t n, const char *kind)
     puts("]}");
 }
 
-qkv_status print_ranks(const qkv_attended *a, qkv_attention_kind kind, int by, bool json)
+qkv_status print_ranks(const qkv_attention_capture *a, qkv_attention_kind kind, int by, bool json)
 {
     int64_t n = (int64_t)a->layers[kind] * a->heads;
     ranked *all = malloc(sizeof *all * (size_t)(n + 1));

@@ -55,7 +55,7 @@ typedef struct work {
     qkv_model *model, *other;
     char *text; /* as it was read, when it was no argument */
     size_t length;
-    qkv_attended attended, minus;
+    qkv_attention_capture attended, minus;
     map_choice choice;
     attention_maps maps;
 } work;
@@ -107,7 +107,7 @@ static qkv_status check_together(void)
     return QKV_OK;
 }
 
-static qkv_status settle(work *w)
+static qkv_status resolve_target(work *w)
 {
     qkv_status status = check_together();
     if (!status) status = check_out();
@@ -185,7 +185,7 @@ static qkv_status read_text(work *w)
 
 /* ---- attention ---- */
 
-static qkv_status attend(const qkv_model *m, const work *w, const qkv_translation *found, qkv_attended *out)
+static qkv_status attend(const qkv_model *m, const work *w, const qkv_translation *found, qkv_attention_capture *out)
 {
     const qkv_attend_opts opts = { .beam = given.beam,
                                    .target_ids = found ? found->ids : NULL,
@@ -249,17 +249,17 @@ static qkv_status show(work *w)
 static void free_all(work *w)
 {
     free_maps(&w->maps);
-    qkv_attended_free(&w->attended);
-    qkv_attended_free(&w->minus);
+    qkv_attention_capture_free(&w->attended);
+    qkv_attention_capture_free(&w->minus);
     free(w->text);
     qkv_model_free(w->model);
     qkv_model_free(w->other);
 }
 
-static qkv_status run(void)
+static qkv_status run_attend(void)
 {
     work w = { 0 };
-    qkv_status status = settle(&w);
+    qkv_status status = resolve_target(&w);
     if (!status) status = load(&w);
     if (!status) status = read_text(&w);
     if (!status) status = attend_all(&w);
@@ -298,5 +298,5 @@ const command attend_command = {
                "  qkv attend -m model \"I love you\" --layer all --head all -o heads.png\n"
                "  qkv attend -m model \"I love you\" --rank --by diagonality",
     .options = options,
-    .run = run,
+    .run = run_attend,
 };

@@ -83,7 +83,7 @@ static qkv_status load_mask(mask_files *m, const operands *o)
     return status;
 }
 
-static qkv_status run(void)
+static qkv_status run_attention(void)
 {
     operands o = { 0 };
     mask_files m = { 0 };
@@ -114,5 +114,5 @@ const command attention_command = {
     .example = "  qkv attention --q q.npy --k k.npy --v v.npy --causal --out o.npy \\\n"
                "    --weights w.npy",
     .options = options,
-    .run = run,
+    .run = run_attention,
 };

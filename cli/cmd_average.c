@@ -88,7 +88,7 @@ static qkv_status average(qkv_model *m)
     return status;
 }
 
-static qkv_status run(void)
+static qkv_status run_average(void)
 {
     qkv_model *m = qkv_model_load(given.models.at[0]);
     if (!m) return library_failed();
@@ -109,5 +109,5 @@ const command average_command = {
     .example = "  qkv average --models run/step-8000 run/step-9000 run/step-10000 \\\n"
                "    --out averaged",
     .options = options,
-    .run = run,
+    .run = run_average,
 };

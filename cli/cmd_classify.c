@@ -49,7 +49,7 @@ typedef struct group {
     size_t *lengths, *pair_lengths;
     int *classes;    /* what they should be, with --eval */
     int64_t n, line; /* line: lines read so far */
-    qkv_rows found;
+    qkv_matrix found;
     int64_t cut;
     confusion confusion;
 } group;
@@ -268,11 +268,11 @@ static void close_all(group *g)
     empty_group(g);
     free(g->texts), free(g->pairs), free(g->lengths), free(g->pair_lengths), free(g->classes);
     free_confusion(&g->confusion);
-    qkv_rows_free(&g->found);
+    qkv_matrix_free(&g->found);
     qkv_model_free(g->model);
 }
 
-static qkv_status run(void)
+static qkv_status run_classify(void)
 {
     group g = { 0 };
     qkv_status status = given.eval ? check_output(given.confusion) : QKV_OK;
@@ -307,5 +307,5 @@ const command classify_command = {
     .example = "  qkv classify -m reviews \"a great film\" \"a dull plot\"\n"
                "  qkv classify -m reviews --eval test.tsv",
     .options = options,
-    .run = run,
+    .run = run_classify,
 };

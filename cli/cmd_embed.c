@@ -47,7 +47,7 @@ static const option similar_options[] = {
 };
 
 /* The vectors of all lines. */
-static qkv_status embed(const qkv_model *m, const lines *l, bool normalized, qkv_rows *out)
+static qkv_status embed(const qkv_model *m, const lines *l, bool normalized, qkv_matrix *out)
 {
     const qkv_texts texts = { .texts = (const char *const *)l->at, .n = l->n };
     const qkv_embed_opts opts = { .reading = { .max_length = given.max_length, .windows = given.windows },
@@ -59,7 +59,7 @@ static qkv_status embed(const qkv_model *m, const lines *l, bool normalized, qkv
 
 /* ---- embed ---- */
 
-static void print_rows(const qkv_rows *r)
+static void print_rows(const qkv_matrix *r)
 {
     for (int64_t i = 0; i < r->n; i++) {
         if (given.format == AS_JSON) putchar('[');
@@ -72,7 +72,7 @@ static void print_rows(const qkv_rows *r)
 static qkv_status run_embed(void)
 {
     lines l = { 0 };
-    qkv_rows rows = { 0 };
+    qkv_matrix rows = { 0 };
     qkv_status status = check_output(given.out);
     qkv_model *m = status ? NULL : qkv_model_load(given.model);
     if (!status && !m) status = library_failed();
@@ -82,7 +82,7 @@ static qkv_status run_embed(void)
     else if (!status)
         status = write_result(given.out, &(result){ .ndim = 2, .shape = { rows.n, rows.width }, .data = rows.data },
                               given.quiet);
-    qkv_rows_free(&rows);
+    qkv_matrix_free(&rows);
     free_lines(&l);
     qkv_model_free(m);
     return status;
@@ -109,7 +109,7 @@ static float dot(const float *a, const float *b, int64_t n)
     return (float)sum;
 }
 
-static qkv_status print_near(const lines *queries, const qkv_rows *q, const lines *corpus, const qkv_rows *c)
+static qkv_status print_near(const lines *queries, const qkv_matrix *q, const lines *corpus, const qkv_matrix *c)
 {
     near *all = malloc(sizeof *all * (size_t)(c->n + 1));
     if (!all) return fail(QKV_MEMORY, "out of memory");
@@ -127,7 +127,7 @@ static qkv_status print_near(const lines *queries, const qkv_rows *q, const line
 static qkv_status run_similar(void)
 {
     lines queries = { 0 }, corpus = { 0 };
-    qkv_rows q = { 0 }, c = { 0 };
+    qkv_matrix q = { 0 }, c = { 0 };
     qkv_model *m = qkv_model_load(given.model);
     qkv_status status = m ? read_lines(&corpus, given.corpus) : library_failed();
     if (!status && !corpus.n) status = fail(QKV_FORMAT, "%s: there are no lines", given.corpus);
@@ -136,8 +136,8 @@ static qkv_status run_similar(void)
     if (!status) status = embed(m, &queries, true, &q);
     if (!status) status = open_results(NULL);
     if (!status) status = print_near(&queries, &q, &corpus, &c);
-    qkv_rows_free(&q);
-    qkv_rows_free(&c);
+    qkv_matrix_free(&q);
+    qkv_matrix_free(&c);
     free_lines(&queries);
     free_lines(&corpus);
     qkv_model_free(m);

@@ -70,7 +70,7 @@ static qkv_status explain(const operands *o, bool is_example)
     return status;
 }
 
-static qkv_status run(void)
+static qkv_status run_explain(void)
 {
     if (!given.q && !given.k && !given.v) return explain(&example_operands, true);
     if (!given.q || !given.k || !given.v) return fail(QKV_USAGE, "--q, --k and --v go together");
@@ -92,5 +92,5 @@ const command explain_command = {
              "it shows an example of three tokens.",
     .example = "  qkv explain\n  qkv explain --q q.npy --k k.npy --v v.npy --causal",
     .options = options,
-    .run = run,
+    .run = run_explain,
 };

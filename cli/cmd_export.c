@@ -29,7 +29,7 @@ static qkv_status check_out(void)
     return access(config, F_OK) ? QKV_OK : fail(QKV_USAGE, "%s holds a model already: give another folder", given.out);
 }
 
-static qkv_status run(void)
+static qkv_status run_export(void)
 {
     if (!was_given("as")) return fail(QKV_USAGE, "--as is missing: see \"qkv export --help\"");
     qkv_status status = check_out();
@@ -56,5 +56,5 @@ const command export_command = {
                "    --out ours\n"
                "  qkv export -m ours --as marian -o ours-marian",
     .options = options,
-    .run = run,
+    .run = run_export,
 };

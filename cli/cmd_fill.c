@@ -128,12 +128,12 @@ static qkv_status fill_texts(work *w)
 
 /* ---- from options to the end ---- */
 
-static qkv_status run(void)
+static qkv_status run_fill(void)
 {
     work w = { .model = qkv_model_load(given.model) };
     if (!w.model) return library_failed();
     qkv_status status = QKV_OK;
-    if (!(qkv_model_facts(w.model)->can & QKV_ABILITY_FILL))
+    if (!(qkv_model_info_of(w.model)->can & QKV_ABILITY_FILL))
         status = fail(QKV_USAGE, "%s does not fill in words: see \"qkv info %s\"", given.model, given.model);
     if (!status) status = fill_texts(&w);
     qkv_filled_free(&w.found);
@@ -158,5 +158,5 @@ const command fill_command = {
              "the first such line.",
     .example = "  qkv fill -m bert-base-uncased \"Paris is the [MASK] of France.\"",
     .options = options,
-    .run = run,
+    .run = run_fill,
 };

@@ -52,7 +52,7 @@ typedef struct side {
 /* What a model's text has around it, as ids; -1: nothing. */
 typedef struct frame {
     int32_t start, end;
-    bool is_framed; /* the tokenizer adds what belongs there */
+    bool is_with_special_tokens; /* the tokenizer adds what belongs there */
 } frame;
 
 static qkv_status take_id(side *s, long long id)
@@ -86,7 +86,7 @@ static qkv_status read_text(side *s, frame f)
     qkv_ids ids = { 0 };
     qkv_status status = QKV_OK;
     if (!s->tokenizer) return fail(QKV_USAGE, "%s has no tokenizer: give --%s-ids", given.model, s->name);
-    const qkv_encode_opts opts = { .specials = f.is_framed, .framed = f.is_framed };
+    const qkv_encode_opts opts = { .specials = f.is_with_special_tokens, .with_special_tokens = f.is_with_special_tokens };
     if (s->text && qkv_tokenizer_encode(s->tokenizer, s->text, strlen(s->text), &opts, &ids)) status = library_failed();
     if (!status && f.start >= 0 && !(ids.n && ids.ids[0] == f.start)) status = take_id(s, f.start);
     for (size_t i = 0; i < ids.n && !status; i++) status = take_id(s, ids.ids[i]);
@@ -112,12 +112,12 @@ static qkv_status read_side(side *s, const frame *f)
  * target starts. */
 static qkv_status find_frames(const qkv_model *m, const side *source, const side *target, frame *reads, frame *writes)
 {
-    qkv_frame f;
-    bool is_pair = source->is_there && target->is_there, is_published = strcmp(qkv_model_facts(m)->family, "qkv") != 0;
+    qkv_special_tokens f;
+    bool is_pair = source->is_there && target->is_there, is_published = strcmp(qkv_model_info_of(m)->family, "qkv") != 0;
     bool has_text = (source->is_there && !source->ids_text) || (target->is_there && !target->ids_text);
     *reads = *writes = (frame){ -1, -1, false };
     if (given.raw || !has_text || !source->tokenizer || !(is_pair || is_published)) return QKV_OK;
-    if (qkv_model_frame(m, &f)) return library_failed();
+    if (qkv_model_special_tokens(m, &f)) return library_failed();
     *reads = (frame){ is_pair ? -1 : f.start, f.end, is_published };
     *writes = (frame){ is_pair ? f.start : -1, -1, is_published && !is_pair };
     return QKV_OK;
@@ -260,7 +260,7 @@ static qkv_status check_outputs(const qkv_transformer_opts *o)
     return status;
 }
 
-static qkv_status run(void)
+static qkv_status run_forward(void)
 {
     qkv_model *m = qkv_model_load(given.model);
     if (!m) return library_failed();
@@ -312,5 +312,5 @@ const command forward_command = {
                "  qkv forward -m bert-base-uncased --source \"A [MASK] text.\" \\\n"
                "    --encoder-all layers.npy",
     .options = options,
-    .run = run,
+    .run = run_forward,
 };

@@ -211,7 +211,7 @@ static qkv_status generate_all(work *w)
 
 /* ---- from options to the end ---- */
 
-static qkv_status check(void)
+static qkv_status check_generate_options(void)
 {
     if (given.prompt && (streams.texts.n || streams.input)) return fail(QKV_USAGE, "--prompt and other texts: choose one");
     if (!(given.temperature >= 0)) return fail(QKV_USAGE, "--temp %g: it must be at least 0", (double)given.temperature);
@@ -247,9 +247,9 @@ static qkv_generate_opts resolve_options(const qkv_model *m)
     return o;
 }
 
-static qkv_status run(void)
+static qkv_status run_generate(void)
 {
-    qkv_status status = check();
+    qkv_status status = check_generate_options();
     if (status) return status;
     work w = { .model = qkv_model_load(given.model) };
     if (!w.model) return library_failed();
@@ -289,5 +289,5 @@ const command generate_command = {
     .example = "  qkv generate -m models/shakespeare \"ROMEO:\" --temp 0.8 \\\n"
                "    --top-p 0.95 --seed 7",
     .options = options,
-    .run = run,
+    .run = run_generate,
 };

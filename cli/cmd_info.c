@@ -85,7 +85,7 @@ static qkv_status print_build(void)
     return isa ? QKV_OK : library_failed();
 }
 
-static qkv_status run(void) { return given.model ? print_model_info(given.model, given.json) : print_build(); }
+static qkv_status run_info(void) { return given.model ? print_model_info(given.model, given.json) : print_build(); }
 
 const command info_command = {
     .name = "info",
@@ -102,5 +102,5 @@ const command info_command = {
     .example = "  qkv info --json\n"
                "  qkv info opus-mt-en-de",
     .options = options,
-    .run = run,
+    .run = run_info,
 };

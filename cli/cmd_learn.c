@@ -71,7 +71,7 @@ static qkv_status teach(const lesson *l)
     return QKV_OK;
 }
 
-static qkv_status run(void)
+static qkv_status run_learn(void)
 {
     const lesson *l = given.lesson ? find_lesson(given.lesson) : NULL;
     if (given.lesson && !l) return QKV_USAGE;
@@ -93,5 +93,5 @@ const command learn_command = {
                "  qkv learn 4 --answer --lang zh\n"
                "  qkv learn imdb --data aclImdb/train",
     .options = options,
-    .run = run,
+    .run = run_learn,
 };

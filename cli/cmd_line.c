@@ -32,7 +32,7 @@ static qkv_status descend(line_fit *f)
     return QKV_OK;
 }
 
-static qkv_status run(void)
+static qkv_status run_line(void)
 {
     if (!(given.rate > 0)) return fail(QKV_USAGE, "--lr must be larger than 0");
     line_fit f;
@@ -51,5 +51,5 @@ const command line_command = {
              "starts from, w and b are those it arrives at.",
     .example = "  qkv line --lr 0.05 --steps 200",
     .options = options,
-    .run = run,
+    .run = run_line,
 };

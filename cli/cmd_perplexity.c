@@ -29,7 +29,7 @@ static const option options[] = {
 
 typedef struct measured {
     const qkv_model *model;
-    qkv_surprise sum;
+    qkv_nll sum;
     int64_t bytes, documents;
 } measured;
 
@@ -55,7 +55,7 @@ static void print_measured(const measured *x)
                (long long)x->documents, (long long)x->sum.tokens, (long long)x->bytes, nats, exp(nats), nats / log(2), bits);
 }
 
-static qkv_status run(void)
+static qkv_status run_perplexity(void)
 {
     if (given.stride > given.context)
         return fail(QKV_USAGE, "--stride %d is more than --context %d", given.stride, given.context);
@@ -79,5 +79,5 @@ const command perplexity_command = {
              "generate\" reports for the same text and context.",
     .example = "  qkv perplexity -m play valid.txt --documents files --stride 64",
     .options = options,
-    .run = run,
+    .run = run_perplexity,
 };

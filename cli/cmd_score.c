@@ -136,7 +136,7 @@ static void print_results(const results *r)
     if (given.json) puts("\n}");
 }
 
-static qkv_status run(void)
+static qkv_status run_score(void)
 {
     lines hyp = { 0 }, ref = { 0 };
     results r = { 0 };
@@ -163,5 +163,5 @@ const command score_command = {
              "UTF-8 with equally many lines; an empty line is a sentence too.",
     .example = "  qkv score --ref test.zh --hyp translated.zh --tokenize zh",
     .options = options,
-    .run = run,
+    .run = run_score,
 };

@@ -145,7 +145,7 @@ static qkv_status serve(const qkv_model *m, FILE *log)
     return QKV_OK;
 }
 
-static qkv_status check(void)
+static qkv_status check_serve_options(void)
 {
     if (given.port > 65535) return fail(QKV_USAGE, "--port %lld: ports are 0 to 65535", (long long)given.port);
     if (given.host && !given.token)
@@ -163,9 +163,9 @@ static void use_one_arena(void)
 #endif
 }
 
-static qkv_status run(void)
+static qkv_status run_serve(void)
 {
-    qkv_status status = check();
+    qkv_status status = check_serve_options();
     if (status) return status;
     use_one_arena();
     FILE *log;
@@ -196,5 +196,5 @@ const command serve_command = {
                "      -H 'Content-Type: application/json' \\\n"
                "      http://127.0.0.1:8080/translate",
     .options = options,
-    .run = run,
+    .run = run_serve,
 };

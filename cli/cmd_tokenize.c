@@ -11,7 +11,7 @@
 
 static struct {
     const char *tokenizer, *model;
-    bool ids, json, raw, specials, framed, pair, target, skip_specials, strict, quiet;
+    bool ids, json, raw, specials, with_special_tokens, pair, target, skip_specials, strict, quiet;
 } given;
 
 /* clang-format off */
@@ -30,7 +30,8 @@ static const option tokenize_options[] = {
     { "raw", .help = "print tokens as the tokenizer's file spells them", .flag = &given.raw },
     { "json", .help = "print a JSON object a line: ids, tokens and the bytes each comes from", .flag = &given.json },
     { "specials", .help = "special tokens such as </s> in the text become their ids", .flag = &given.specials },
-    { "framed", .help = "with the tokens put around a text, such as [CLS] and [SEP]", .flag = &given.framed },
+    { "with_special_tokens", .help = "with the tokens put around a text, such as [CLS] and [SEP]",
+      .flag = &given.with_special_tokens },
     { "pair", .help = "the lines are \"text TAB second text\", read together", .flag = &given.pair },
     { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
     { "quiet", .help = "do not tell which lines were repaired", .flag = &given.quiet },
@@ -121,7 +122,7 @@ static qkv_status print_line(work *w)
 
 static qkv_status encode(work *w, const char *text, size_t length)
 {
-    const qkv_encode_opts opts = { .specials = given.specials, .framed = given.framed };
+    const qkv_encode_opts opts = { .specials = given.specials, .with_special_tokens = given.with_special_tokens };
     const char *tab = given.pair ? memchr(text, '\t', length) : NULL, *end = text + length;
     if (given.pair && (!tab || memchr(tab + 1, '\t', (size_t)(end - tab) - 1)))
         return fail(QKV_FORMAT, "line %lld is not \"text TAB second text\"", (long long)w->in.number);
@@ -231,7 +232,7 @@ static qkv_status load(work *w)
     return w->tokenizer ? QKV_OK : fail(QKV_IO, "%s holds no tokenizer", given.tokenizer);
 }
 
-static qkv_status run(const char *name, qkv_status (*handle)(work *w))
+static qkv_status run_on_lines(const char *name, qkv_status (*handle)(work *w))
 {
     work w = { 0 };
     if (given.ids && given.json) return fail(QKV_USAGE, "--ids and --json: choose one");
@@ -255,8 +256,8 @@ static qkv_status run(const char *name, qkv_status (*handle)(work *w))
     return status;
 }
 
-static qkv_status run_tokenize(void) { return run("tokenize", tokenize_line); }
-static qkv_status run_detokenize(void) { return run("detokenize", detokenize_line); }
+static qkv_status run_tokenize(void) { return run_on_lines("tokenize", tokenize_line); }
+static qkv_status run_detokenize(void) { return run_on_lines("detokenize", detokenize_line); }
 
 const command tokenize_command = {
     .name = "tokenize",
@@ -270,7 +271,7 @@ const command tokenize_command = {
              "line.\n"
              "\n"
              "Special tokens in the text are text like any other unless --specials is given;\n"
-             "--framed adds those that the model reads around a text. With --pair a line is two\n"
+             "--with_special_tokens adds those that the model reads around a text. With --pair a line is two\n"
              "texts, and --json has the type of each token, mostly 1 for those of the second;\n"
              "the spans of a text's tokens are bytes of that text.\n"
              "\n"
@@ -278,7 +279,7 @@ const command tokenize_command = {
              "standard error; with --strict such a line ends the command.",
     .example = "  qkv tokenize --tokenizer tokenizer.json --ids \"I love you\"\n"
                "  printf \"Is it?\\tIt is.\\n\" | qkv tokenize -m bert-base-uncased \\\n"
-               "    --framed --pair --json",
+               "    --with_special_tokens --pair --json",
     .options = tokenize_options,
     .run = run_tokenize,
 };

@@ -26,18 +26,18 @@ static const option options[] = {
     { 0 },
 };
 
-static qkv_status add_files(qkv_words *w)
+static qkv_status add_files(qkv_word_counts *w)
 {
     for (int i = 0; i < given.train.n; i++) {
         qkv_lines_read read;
-        if (qkv_words_add_file(w, given.train.at[i], given.strict, &read)) return library_failed();
+        if (qkv_word_counts_add_file(w, given.train.at[i], given.strict, &read)) return library_failed();
         if (!given.quiet) tell_repaired(given.train.at[i], read.repaired, read.first_repaired);
     }
-    if (qkv_words_distinct(w)) return QKV_OK;
+    if (qkv_word_counts_distinct(w)) return QKV_OK;
     return fail(QKV_FORMAT, "%s: there is no text to learn from", given.train.at[0]);
 }
 
-static qkv_status train(const qkv_words *w)
+static qkv_status train(const qkv_word_counts *w)
 {
     qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = given.size,
                                                                .min_count = given.min_count,
@@ -54,15 +54,15 @@ static qkv_status train(const qkv_words *w)
     return QKV_OK;
 }
 
-static qkv_status run(void)
+static qkv_status run_tokenizer(void)
 {
     qkv_status status = check_output(given.out);
     if (status) return status;
-    qkv_words *w = qkv_words_new_of((qkv_token_kind)given.kind);
+    qkv_word_counts *w = qkv_word_counts_new_of((qkv_token_kind)given.kind);
     if (!w) return library_failed();
     status = add_files(w);
     if (!status) status = train(w);
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     return status;
 }
 
@@ -85,5 +85,5 @@ const command tokenizer_command = {
     .example = "  qkv tokenizer --train train.en train.de.gz --size 8000 \\\n"
                "    --out tokenizer.json",
     .options = options,
-    .run = run,
+    .run = run_tokenizer,
 };

@@ -44,7 +44,7 @@ typedef struct texts {
     const qkv_model *model;
     int64_t max_length;
     qkv_pairs *pairs;
-    qkv_words *words;
+    qkv_word_counts *words;
 } texts;
 
 static qkv_status too_many(const texts *t, const qkv_labelled *x)
@@ -61,8 +61,8 @@ static qkv_status take_label(void *data, const qkv_labelled *x)
     if (t->labels.n == MOST_CLASSES && find_label(&t->labels, x->label) < 0) return too_many(t, x);
     look_at_labelled(&t->look, given.train, x);
     qkv_status status = told(add_label(&t->labels, x->label));
-    if (!status && t->words && (status = qkv_words_add(t->words, x->text, x->text_length))) return status;
-    return !status && t->words && x->pair ? qkv_words_add(t->words, x->pair, x->pair_length) : status;
+    if (!status && t->words && (status = qkv_word_counts_add(t->words, x->text, x->text_length))) return status;
+    return !status && t->words && x->pair ? qkv_word_counts_add(t->words, x->pair, x->pair_length) : status;
 }
 
 static qkv_status take_text(void *data, const qkv_labelled *x)
@@ -84,7 +84,7 @@ static qkv_status read_labels(texts *t)
     return status ? status : check_labelled(&t->look, &t->labels, given.train, training.quiet);
 }
 
-static qkv_status add_words(void *data, qkv_words *sources, qkv_words *targets)
+static qkv_status add_words(void *data, qkv_word_counts *sources, qkv_word_counts *targets)
 {
     (void)targets;
     texts *t = data;
@@ -97,15 +97,15 @@ static qkv_status add_words(void *data, qkv_words *sources, qkv_words *targets)
 /* Published encoders have each their own way from the first token to the classes, and stay what they are. */
 static qkv_status adjust_published(const qkv_model *from, qkv_transformer_opts *o)
 {
-    if (!(qkv_model_facts(from)->can & QKV_ABILITY_EMBED))
+    if (!(qkv_model_info_of(from)->can & QKV_ABILITY_EMBED))
         return fail(QKV_USAGE, "%s is a %s, which has no encoder alone to classify with", training.from,
-                    qkv_model_facts(from)->family);
+                    qkv_model_info_of(from)->family);
     if (was_given("pooling") && given.pooling != QKV_POOLING_FIRST)
         return fail(QKV_USAGE, "--pooling %s: the classifier of a %s reads the first token", pooling_names[given.pooling],
-                    qkv_model_facts(from)->family);
+                    qkv_model_info_of(from)->family);
     o->head = o->output_bias = 0;
     o->pooling = QKV_POOLING_FIRST;
-    o->pooler = strcmp(qkv_model_facts(from)->family, "distilbert") ? QKV_POOLER_TANH : QKV_POOLER_RELU;
+    o->pooler = strcmp(qkv_model_info_of(from)->family, "distilbert") ? QKV_POOLER_TANH : QKV_POOLER_RELU;
     return QKV_OK;
 }
 
@@ -194,7 +194,7 @@ static qkv_status train(qkv_model *m, texts *t, qkv_pairs *valid)
     training_job j = { .c = &train_classify_command, .model = m, .pairs = t->pairs, .data = &v, .unit = "texts" };
     qkv_pairs *pairs = t->pairs;
     qkv_corpus_read read = { 0 };
-    qkv_frame frame;
+    qkv_special_tokens frame;
     t->model = m;
     t->max_length = readable_length(m, training.max_length + 1) - 1; /* the end is not counted */
     qkv_status status = weights ? find_specials(&j, &frame) : fail(QKV_MEMORY, "out of memory");
@@ -227,7 +227,7 @@ static void set_defaults(void)
     if (!was_given("max-tokens")) training.max_tokens = 4096;
 }
 
-static qkv_status run(void)
+static qkv_status run_train_classify(void)
 {
     texts *t = calloc(1, sizeof *t);
     set_defaults();
@@ -264,5 +264,5 @@ const command train_classify_command = {
     .example = "  qkv train classify --train train.tsv --valid valid.tsv \\\n"
                "    --preset tiny --tokens words --out reviews",
     .options = options,
-    .run = run,
+    .run = run_train_classify,
 };

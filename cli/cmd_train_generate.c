@@ -44,9 +44,9 @@ typedef struct reading {
     qkv_pairs *pairs;
 } reading;
 
-static qkv_status add_line(void *words, const char *text, size_t length) { return qkv_words_add(words, text, length); }
+static qkv_status add_line(void *words, const char *text, size_t length) { return qkv_word_counts_add(words, text, length); }
 
-static qkv_status add_words(void *data, qkv_words *sources, qkv_words *targets)
+static qkv_status add_words(void *data, qkv_word_counts *sources, qkv_word_counts *targets)
 {
     (void)data, (void)targets;
     return read_documents(&given.train, training.strict, true, add_line, sources, NULL);
@@ -62,9 +62,9 @@ static qkv_status add_document(void *data, const char *text, size_t length)
 static qkv_status without_encoder(void *data, const qkv_model *from, qkv_transformer_opts *o)
 {
     (void)data;
-    if (is_published(from) && !(qkv_model_facts(from)->can & QKV_ABILITY_GENERATE))
+    if (is_published(from) && !(qkv_model_info_of(from)->can & QKV_ABILITY_GENERATE))
         return fail(QKV_USAGE, "%s is a %s, which has no decoder alone to generate with", training.from,
-                    qkv_model_facts(from)->family);
+                    qkv_model_info_of(from)->family);
     o->encoder_layers = 0;
     o->target_vocabulary = 0;
     return QKV_OK;
@@ -77,9 +77,9 @@ static qkv_status without_decoder(void *data, const qkv_model *from, qkv_transfo
     o->target_vocabulary = 0;
     o->classes = 0;
     if (!is_published(from)) return QKV_OK;
-    if (!(qkv_model_facts(from)->can & QKV_ABILITY_EMBED))
+    if (!(qkv_model_info_of(from)->can & QKV_ABILITY_EMBED))
         return fail(QKV_USAGE, "%s is a %s, which has no encoder alone to fill in words with", training.from,
-                    qkv_model_facts(from)->family);
+                    qkv_model_info_of(from)->family);
     o->head = o->output_bias = 1;
     o->pooler = QKV_POOLER_NONE; /* it is the classifier's */
     return QKV_OK;
@@ -112,7 +112,7 @@ static qkv_status train(const command *c, qkv_model *m, bool masks, qkv_pairs *p
                   .model = m,
                   .pairs = pairs };
     qkv_corpus_read read = { 0 }, valid_read = { 0 };
-    qkv_frame frame;
+    qkv_special_tokens frame;
     qkv_status status = find_specials(&j, &frame);
     const qkv_masking_opts masking = { .rate = given.rate,
                                        .mask = frame.mask,
@@ -151,7 +151,7 @@ static void set_defaults(bool masks)
     if (!was_given("positions") && !masks) training.positions = 3; /* rotary */
 }
 
-static qkv_status run(const command *c, bool masks)
+static qkv_status train_on_documents(const command *c, bool masks)
 {
     set_defaults(masks);
     if (!(given.rate > 0 && given.rate < 1)) return fail(QKV_USAGE, "--rate: %g is not between 0 and 1", (double)given.rate);
@@ -168,9 +168,9 @@ static qkv_status run(const command *c, bool masks)
     return leave_training_folder(status);
 }
 
-static qkv_status run_generate(void) { return run(&train_generate_command, false); }
+static qkv_status run_generate(void) { return train_on_documents(&train_generate_command, false); }
 
-static qkv_status run_mask(void) { return run(&train_mask_command, true); }
+static qkv_status run_mask(void) { return train_on_documents(&train_mask_command, true); }
 
 const command train_generate_command = {
     .name = "train generate",

@@ -55,11 +55,12 @@ static void tell_left_out(const value_list *files, const qkv_corpus_read *read)
                 (long long)read->too_long, training.max_length, (long long)read->first_too_long);
 }
 
-static qkv_status add_words(void *data, qkv_words *sources, qkv_words *targets)
+static qkv_status add_words(void *data, qkv_word_counts *sources, qkv_word_counts *targets)
 {
     (void)data;
     const qkv_corpus_opts opts = { .strict = training.strict };
-    if (qkv_words_add_corpus(sources, targets, given.train.at[0], second(&given.train), &opts, NULL)) return library_failed();
+    if (qkv_word_counts_add_corpus(sources, targets, given.train.at[0], second(&given.train), &opts, NULL))
+        return library_failed();
     return QKV_OK;
 }
 
@@ -201,7 +202,7 @@ static qkv_status train(qkv_model *m, qkv_pairs *pairs, qkv_pairs *valid)
     valid_text v = { .pairs = valid };
     training_job j = { .c = &train_translate_command, .model = m, .pairs = pairs, .data = &v };
     qkv_corpus_read read = { 0 }, valid_read = { 0 };
-    qkv_frame frame;
+    qkv_special_tokens frame;
     qkv_status status = find_specials(&j, &frame);
     if (!status) status = add_pairs(pairs, m, &given.train, training.max_length, &read);
     if (!status) status = check_enough(&j);
@@ -229,7 +230,7 @@ static qkv_status adjust_translator(void *data, const qkv_model *from, qkv_trans
     return QKV_OK;
 }
 
-static qkv_status run(void)
+static qkv_status run_train_translate(void)
 {
     qkv_status status = check_files("train", &given.train);
     if (!status) status = check_files("valid", &given.valid);
@@ -271,5 +272,5 @@ const command train_translate_command = {
                "    --valid val.en val.de --out en-de\n"
                "  qkv train translate --train pairs.tsv --preset tiny --epochs 10 --out toy",
     .options = options,
-    .run = run,
+    .run = run_train_translate,
 };

@@ -121,7 +121,7 @@ static qkv_status each_group(work *w)
 
 /* ---- from options to the end ---- */
 
-static qkv_status check(void)
+static qkv_status check_translate_options(void)
 {
     if (given.json && given.heatmap) return fail(QKV_USAGE, "--json and --heatmap: choose one");
     if (!(given.length_penalty >= 0)) return fail(QKV_USAGE, "--length-penalty must be at least 0");
@@ -129,9 +129,9 @@ static qkv_status check(void)
 }
 
 /* Zero is left to the library, which takes what a published model's files say. */
-static qkv_status settle(work *w)
+static qkv_status resolve_source_limit(work *w)
 {
-    int own = qkv_model_facts(w->model)->beam, beam = given.beam ? given.beam : own ? own : 4;
+    int own = qkv_model_info_of(w->model)->beam, beam = given.beam ? given.beam : own ? own : 4;
     if (!given.beam && given.n_best > beam) given.beam = beam = given.n_best;
     if (given.n_best > beam) return fail(QKV_USAGE, "--n-best %d needs a --beam of as many", given.n_best);
     w->format = (translation_format){ given.n_best > 0, given.alignment, given.json, given.heatmap };
@@ -170,13 +170,13 @@ static void close_all(work *w)
     qkv_model_free(w->model);
 }
 
-static qkv_status run(void)
+static qkv_status run_translate(void)
 {
     work w = { 0 };
-    qkv_status status = check();
+    qkv_status status = check_translate_options();
     if (!status) status = open_input(&w);
     if (!status && !(w.model = qkv_model_load(given.model))) status = library_failed();
-    if (!status) status = settle(&w);
+    if (!status) status = resolve_source_limit(&w);
     /* A model or options that cannot translate are told before the first line is waited for. */
     if (!status && qkv_translate(w.model, NULL, NULL, 0, &w.opts, &w.found)) status = library_failed();
     if (!status) status = open_results(&w.in);
@@ -209,5 +209,5 @@ const command translate_command = {
     .example = "  qkv translate -m models/en-zh \"I love you\" --heatmap\n"
                "  qkv translate -m models/en-zh -i test.en -o out.zh",
     .options = options,
-    .run = run,
+    .run = run_translate,
 };

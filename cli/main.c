@@ -137,7 +137,7 @@ static qkv_status help_about(char **arguments)
     return QKV_OK;
 }
 
-static qkv_status run(char **arguments)
+static qkv_status run_arguments(char **arguments)
 {
     const char *first = *arguments;
     if (!first) return fail(QKV_USAGE, "no command given: see \"qkv --help\"");
@@ -152,6 +152,6 @@ int main(int argc, char **argv)
 {
     hold_standard_streams();
     catch_cut_files();
-    qkv_status status = finish_output(run(argv + (argc > 0)));
+    qkv_status status = finish_output(run_arguments(argv + (argc > 0)));
     return !status && common.signal ? 128 + common.signal : (int)status;
 }

@@ -80,7 +80,7 @@ static void print_tokenizer(const char *folder, const qkv_model *m)
     printf(", from %s\n", tokenizer_files(folder));
 }
 
-static void print_abilities(const qkv_facts *f)
+static void print_abilities(const qkv_model_info *f)
 {
     bool is_first = true;
     printf("%-15s ", "can");
@@ -92,10 +92,10 @@ static void print_abilities(const qkv_facts *f)
     putchar('\n');
 }
 
-static bool is_published(const qkv_facts *f) { return strcmp(f->family, "qkv") != 0; }
+static bool is_published(const qkv_model_info *f) { return strcmp(f->family, "qkv") != 0; }
 
 /* How a published model is to be used, as its files say. */
-static void print_search(const qkv_facts *f)
+static void print_search(const qkv_model_info *f)
 {
     printf("%-15s beam %d", "search", f->beam ? f->beam : 4);
     if (f->length_penalty != 0) printf(", length penalty %g", (double)f->length_penalty);
@@ -116,7 +116,7 @@ static void print_sampling(const qkv_model *m)
 
 static void print_generation_settings(const qkv_model *m)
 {
-    const qkv_facts *f = qkv_model_facts(m);
+    const qkv_model_info *f = qkv_model_info_of(m);
     if (!is_published(f) || !(f->can & (QKV_ABILITY_TRANSLATE | QKV_ABILITY_GENERATE))) return;
     if (f->can & QKV_ABILITY_TRANSLATE) print_search(f);
     else print_sampling(m);
@@ -134,7 +134,7 @@ static void print_labels(const qkv_model *m)
 
 static void print_lines(const char *folder, const qkv_model *m)
 {
-    const qkv_facts *f = qkv_model_facts(m);
+    const qkv_model_info *f = qkv_model_info_of(m);
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
     printf("%-15s %s\n", "architecture", f->family);
     print_whole("parameters", qkv_params_count(qkv_model_params(m)));
@@ -162,7 +162,7 @@ static json_t *tokenizer_json(const char *folder, const qkv_model *m)
                      "target_tokens", qkv_tokenizer_size(target), "files", tokenizer_files(folder));
 }
 
-static json_t *abilities_json(const qkv_facts *f)
+static json_t *abilities_json(const qkv_model_info *f)
 {
     json_t *list = json_array();
     for (int i = 0; i < ABILITIES; i++)
@@ -183,7 +183,7 @@ static void put_count(json_t *to, const char *key, int64_t value)
 
 static json_t *generation_json(const qkv_model *m)
 {
-    const qkv_facts *f = qkv_model_facts(m);
+    const qkv_model_info *f = qkv_model_info_of(m);
     json_t *to = json_object();
     if (!is_published(f)) return json_decref(to), json_null();
     json_object_set_new(to, "do_sample", json_boolean(f->sample));
@@ -209,7 +209,7 @@ static json_t *labels_json(const qkv_model *m)
 
 static qkv_status print_json(const char *folder, const qkv_model *m)
 {
-    const qkv_facts *f = qkv_model_facts(m);
+    const qkv_model_info *f = qkv_model_info_of(m);
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
     json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:o}",
                             "architecture", f->family, "parameters", (json_int_t)qkv_params_count(qkv_model_params(m)), "bytes",

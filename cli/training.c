@@ -159,7 +159,7 @@ static void record_data(json_t *record, const training_job *j)
 static qkv_status write_record(const run *r)
 {
     const training_path path = training_file("training.json");
-    const qkv_marks *marks = qkv_trainer_marks(r->trainer);
+    const qkv_best_so_far *marks = qkv_trainer_best_so_far(r->trainer);
     text_file file;
     json_t *record = json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:s}", "qkv", qkv_version(), "job", r->job->c->name,
                                "options", record_options(r->job->c), "pairs", (json_int_t)qkv_pairs_count(r->job->pairs),
@@ -237,12 +237,12 @@ static qkv_status keep_model(run *r)
     return QKV_OK;
 }
 
-static bool is_better(training_score a, const qkv_marks *than)
+static bool is_better(training_score a, const qkv_best_so_far *than)
 {
     return !than->best_step || a.score > than->best || (a.score == than->best && a.loss < than->best_loss);
 }
 
-static void mark(qkv_marks *marks, training_score score, int64_t step, bool best)
+static void mark(qkv_best_so_far *marks, training_score score, int64_t step, bool best)
 {
     marks->missed = best ? 0 : marks->missed + 1;
     if (best) marks->best = score.score, marks->best_loss = score.loss, marks->best_step = step;
@@ -255,7 +255,7 @@ static qkv_status validate(run *r, bool counts)
     double began = seconds_now();
     training_score score = { 0 };
     char words[128] = "", json[128] = "";
-    qkv_marks *marks = qkv_trainer_marks(r->trainer);
+    qkv_best_so_far *marks = qkv_trainer_best_so_far(r->trainer);
     qkv_status status = r->job->validate ? r->job->validate(r->job, &score, words, json) : QKV_OK;
     if (status) return status;
     bool best = !r->job->validate || is_better(score, marks);
@@ -325,7 +325,7 @@ static void report(run *r, bool is_last)
 
 static const char *why_stop(const run *r)
 {
-    const qkv_marks *marks = qkv_trainer_marks(r->trainer);
+    const qkv_best_so_far *marks = qkv_trainer_best_so_far(r->trainer);
     if (caught) return caught == SIGINT ? "Ctrl-C" : "a signal";
     if (r->last_step && r->at.step >= r->last_step) return training.steps ? "--steps reached" : "--epochs reached";
     if (training.minutes > 0 && seconds_now() - r->began >= 60 * (double)training.minutes) return "--minutes reached";

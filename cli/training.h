@@ -10,10 +10,10 @@
 typedef struct training_values {
     const char *out, *from, *tokenizer;
     int vocabulary, tokens; /* of the tokenizer to train; tokens: its kind */
-    int preset, layers, encoder_layers, decoder_layers, dim, heads, kv_heads, inner;
+    int preset, layers, encoder_layers, decoder_layers, dim, heads, kv_heads, d_ff;
     bool pre_norm, no_bias, untied;
-    int norm, activation, positions, longest;
-    float dropout, attention_dropout, inner_dropout, smoothing;
+    int norm, activation, positions, max_positions;
+    float dropout, attention_dropout, ffn_dropout, smoothing;
     int optimizer, schedule, warmup;
     float lr, last_lr, momentum, beta1, beta2, alpha, eps, weight_decay, clip;
     bool nesterov;
@@ -27,16 +27,22 @@ extern training_values training;
 
 extern const char *const preset_names[],
     *const norm_names[], *const activation_names[], *const position_names[], *const optimizer_names[], *const schedule_names[],
-    *const token_names[];
+                                                                                                           *const token_names[];
 
 /* Rows for jobs that may train a tokenizer. */
-#define TOKENIZER_OPTIONS \
+#define TOKENIZER_OPTIONS                                                                                                \
     { "tokenizer", .group = DATA_GROUP, .value = "FILE", .help = "use this tokenizer.json; one is trained unless given", \
-      .text = &training.tokenizer }, \
-    { "tokens", .group = DATA_GROUP, .value = "KIND", .help = "bpe (unless given), words or characters", \
-      .choice = &training.tokens, .names = token_names }, \
-    { "vocab", .group = DATA_GROUP, .value = "N", .help = "tokens of the tokenizer to train, 8000 unless given", \
-      .count = &training.vocabulary }
+      .text = &training.tokenizer },                                                                                     \
+        { "tokens",                                                                                                      \
+          .group = DATA_GROUP,                                                                                           \
+          .value = "KIND",                                                                                               \
+          .help = "bpe (unless given), words or characters",                                                             \
+          .choice = &training.tokens,                                                                                    \
+          .names = token_names },                                                                                        \
+    {                                                                                                                    \
+        "vocab", .group = DATA_GROUP, .value = "N", .help = "tokens of the tokenizer to train, 8000 unless given",       \
+                 .count = &training.vocabulary                                                                           \
+    }
 
 /* Rows for the table of a job, with what the job has unless given, as words. The first ones say what is learned, and must be
  * the same when a training is resumed. */
@@ -53,7 +59,7 @@ extern const char *const preset_names[],
     { "kv-heads", .group = MODEL_GROUP, .value = "N", .help = "heads of keys and values; as many as heads unless given", \
       .count = &training.kv_heads }, \
     { "inner", .group = MODEL_GROUP, .value = "N", .help = "width inside the feed-forward layers, d_ff", \
-      .count = &training.inner }, \
+      .count = &training.d_ff }, \
     { "pre-norm", .group = MODEL_GROUP, .help = "normalise before each sub-layer, not after", .flag = &training.pre_norm }, \
     { "norm", .group = MODEL_GROUP, .value = "KIND", .help = "layer or rms", \
       .choice = &training.norm, .names = norm_names }, \
@@ -62,7 +68,7 @@ extern const char *const preset_names[],
     { "positions", .group = MODEL_GROUP, .value = "KIND", .help = "sinusoid, sinusoid-halves, learned, rotary or none", \
       .choice = &training.positions, .names = position_names }, \
     { "longest", .group = MODEL_GROUP, .value = "N", .help = "tokens that learned positions know, 512 unless given", \
-      .count = &training.longest }, \
+      .count = &training.max_positions }, \
     { "no-bias", .group = MODEL_GROUP, .help = "no biases in attention and feed-forward", .flag = &training.no_bias }, \
     { "untied", .group = MODEL_GROUP, .help = "the layer before the softmax has weights of its own", \
       .flag = &training.untied }, \
@@ -71,7 +77,7 @@ extern const char *const preset_names[],
     { "attention-dropout", .group = REGULAR_GROUP, .value = "P", .help = "of attention weights", \
       .number = &training.attention_dropout }, \
     { "inner-dropout", .group = REGULAR_GROUP, .value = "P", .help = "inside the feed-forward layers", \
-      .number = &training.inner_dropout }, \
+      .number = &training.ffn_dropout }, \
     { "label-smoothing", .group = REGULAR_GROUP, .value = "E", .help = SMOOTHING " unless given", \
       .number = &training.smoothing }, \
     { "optimizer", .group = OPTIMIZER_GROUP, .value = "NAME", .help = "adam (unless given), adamw, sgd, adagrad or rmsprop", \
@@ -144,8 +150,8 @@ void training_dropouts(qkv_transformer_opts *out);
 /* How a job's model comes about. */
 typedef struct training_plan {
     /* Adds the text that the tokenizer is to learn from; targets is sources unless separate. Reports its error. */
-    qkv_status (*add_words)(void *data, qkv_words *sources, qkv_words *targets);
-    bool separate;            /* source and target have a vocabulary each */
+    qkv_status (*add_words)(void *data, qkv_word_counts *sources, qkv_word_counts *targets);
+    bool separate;             /* source and target have a vocabulary each */
     const char *extra_special; /* a token that the tokenizer must have, such as <mask>; NULL: none */
     /* Makes the options those of the job: without a decoder, with classes. NULL: as they are. `from` is the model that the
      * training starts with; NULL: none. Reports its error. */
@@ -173,11 +179,11 @@ training_path training_file(const char *name);
 /* What was read, for people. */
 struct label_set;
 typedef struct training_data {
-    const char *noun;           /* what the texts are: "pairs" */
-    const char *parts;          /* what they were cut into, where that is what is trained on; NULL: nothing */
-    int64_t used;               /* texts, where they were cut into parts */
-    int64_t empty, too_long;    /* left out */
-    int64_t valid;              /* of --valid */
+    const char *noun;               /* what the texts are: "pairs" */
+    const char *parts;              /* what they were cut into, where that is what is trained on; NULL: nothing */
+    int64_t used;                   /* texts, where they were cut into parts */
+    int64_t empty, too_long;        /* left out */
+    int64_t valid;                  /* of --valid */
     const struct label_set *labels; /* with how many texts each has; NULL: there are none */
 } training_data;
 
@@ -193,9 +199,9 @@ struct training_job {
     const qkv_pairs *pairs;
     const qkv_objective *objective; /* NULL: translation */
     int32_t start, end, pad;
-    bool bare;                 /* batches of documents */
-    bool bare_source;          /* sources do not end with </s> */
-    const char *unit;          /* what is counted: NULL means tokens */
+    bool bare;        /* batches of documents */
+    bool bare_source; /* sources do not end with </s> */
+    const char *unit; /* what is counted: NULL means tokens */
     training_data read;
 
     /* Measures the model; NULL without anything to measure it on. Tells what it measured in words and as members of a JSON
@@ -205,7 +211,7 @@ struct training_job {
 };
 
 /* Fills in what stands around the texts of the model. UNSUPPORTED, reported, where a tokenizer of the model lacks a token. */
-qkv_status find_specials(training_job *j, qkv_frame *frame);
+qkv_status find_specials(training_job *j, qkv_special_tokens *frame);
 /* `wanted` ids, or as many as there are learned positions for. */
 int64_t readable_length(const qkv_model *m, int64_t wanted);
 
@@ -251,9 +257,9 @@ typedef struct progress_state {
 
 double seconds_now(void);
 void format_duration(char text[32], double seconds); /* "3 min 05 s" */
-progress start_progress(void); /* by what standard error is: a terminal that can draw, or anything else */
+progress start_progress(void);                       /* by what standard error is: a terminal that can draw, or anything else */
 void show_progress(progress *p, const progress_state *s);
-void wipe_progress(progress *p); /* before anything else is written */
+void wipe_progress(progress *p);                                      /* before anything else is written */
 void say_line(progress *p, const char *format, ...) QKV_PRINTF(2, 3); /* a line that stays */
 
 #endif

@@ -18,7 +18,7 @@ static void free_tokenizers(tokenizers *t)
     *t = (tokenizers){ 0 };
 }
 
-static qkv_tokenizer *learn_tokenizer(const training_plan *p, const qkv_words *w, const char *of)
+static qkv_tokenizer *learn_tokenizer(const training_plan *p, const qkv_word_counts *w, const char *of)
 {
     const char *specials[] = { "<pad>", "<s>", "</s>", "<unk>", p->extra_special };
     const qkv_bpe_opts opts = { .size = training.vocabulary, .specials = specials, .n_specials = p->extra_special ? 5 : 4 };
@@ -32,13 +32,13 @@ static qkv_tokenizer *learn_tokenizer(const training_plan *p, const qkv_words *w
 static qkv_status learn(const training_plan *p, tokenizers *out)
 {
     qkv_token_kind kind = (qkv_token_kind)training.tokens;
-    qkv_words *sources = qkv_words_new_of(kind), *targets = p->separate ? qkv_words_new_of(kind) : sources;
+    qkv_word_counts *sources = qkv_word_counts_new_of(kind), *targets = p->separate ? qkv_word_counts_new_of(kind) : sources;
     qkv_status status = sources && targets ? p->add_words(p->data, sources, targets) : library_failed();
     if (!status && !(out->source = learn_tokenizer(p, sources, p->separate ? "source text" : "text")))
         status = qkv_error_status();
     if (!status && p->separate && !(out->target = learn_tokenizer(p, targets, "target text"))) status = qkv_error_status();
-    if (targets != sources) qkv_words_free(targets);
-    qkv_words_free(sources);
+    if (targets != sources) qkv_word_counts_free(targets);
+    qkv_word_counts_free(sources);
     return status;
 }
 
@@ -128,7 +128,7 @@ static qkv_model *model_from(const training_plan *p, qkv_status *status)
     return m;
 }
 
-bool is_published(const qkv_model *m) { return m && strcmp(qkv_model_facts(m)->family, "qkv"); }
+bool is_published(const qkv_model *m) { return m && strcmp(qkv_model_info_of(m)->family, "qkv"); }
 
 qkv_model *training_start(const training_plan *p, qkv_status *status)
 {
@@ -139,7 +139,7 @@ qkv_model *training_start(const training_plan *p, qkv_status *status)
 int64_t readable_length(const qkv_model *m, int64_t wanted)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    return o->positions == QKV_POSITION_LEARNED && o->longest < wanted ? o->longest : wanted;
+    return o->positions == QKV_POSITION_LEARNED && o->max_positions < wanted ? o->max_positions : wanted;
 }
 
 /* ---- special tokens ---- */
@@ -157,12 +157,12 @@ static qkv_status check_sides(const qkv_model *m)
     return QKV_OK;
 }
 
-qkv_status find_specials(training_job *j, qkv_frame *frame)
+qkv_status find_specials(training_job *j, qkv_special_tokens *frame)
 {
-    *frame = (qkv_frame){ 0 };
+    *frame = (qkv_special_tokens){ 0 };
     qkv_status status = is_published(j->model) ? QKV_OK : check_sides(j->model);
     if (status) return status;
-    if (qkv_model_frame(j->model, frame)) return library_failed();
+    if (qkv_model_special_tokens(j->model, frame)) return library_failed();
     j->start = frame->start;
     j->end = frame->end;
     j->pad = frame->pad;

@@ -5,7 +5,7 @@
 
 training_values training = { .vocabulary = 8000,
                              .preset = 1,
-                             .longest = 512,
+                             .max_positions = 512,
                              .smoothing = 0.1f,
                              .clip = 1,
                              .max_tokens = 2048,
@@ -48,12 +48,12 @@ qkv_status training_model(int64_t vocabulary, int64_t target_vocabulary, qkv_tra
     set_size(&out->dim, training.dim);
     set_size(&out->heads, training.heads);
     set_size(&out->kv_heads, training.kv_heads);
-    set_size(&out->inner, training.inner);
+    set_size(&out->d_ff, training.d_ff);
     out->pre_norm = training.pre_norm;
     out->norm = training.norm ? QKV_NORM_RMS : QKV_NORM_LAYER;
     out->activation = activations[training.activation];
     out->positions = positions[training.positions];
-    if (out->positions == QKV_POSITION_LEARNED) out->longest = training.longest;
+    if (out->positions == QKV_POSITION_LEARNED) out->max_positions = training.max_positions;
     out->no_bias = training.no_bias;
     out->untied = training.untied;
     training_dropouts(out);
@@ -64,7 +64,7 @@ void training_dropouts(qkv_transformer_opts *out)
 {
     set_rate(&out->dropout, "dropout", training.dropout);
     set_rate(&out->attention_dropout, "attention-dropout", training.attention_dropout);
-    set_rate(&out->inner_dropout, "inner-dropout", training.inner_dropout);
+    set_rate(&out->ffn_dropout, "inner-dropout", training.ffn_dropout);
 }
 
 /* A library's option of 0 means its default; a true 0 is a negative number there. */
@@ -72,8 +72,8 @@ static float true_zero(float given) { return given == 0 ? -1 : given; }
 
 static qkv_optimizer_opts optimizer_opts(void)
 {
-    static const qkv_rule rules[] = { QKV_OPTIMIZER_ADAM, QKV_OPTIMIZER_ADAMW, QKV_OPTIMIZER_SGD, QKV_OPTIMIZER_ADAGRAD,
-                                      QKV_OPTIMIZER_RMSPROP };
+    static const qkv_optimizer_rule rules[] = { QKV_OPTIMIZER_ADAM, QKV_OPTIMIZER_ADAMW, QKV_OPTIMIZER_SGD,
+                                                QKV_OPTIMIZER_ADAGRAD, QKV_OPTIMIZER_RMSPROP };
     qkv_optimizer_opts o = { .rule = rules[training.optimizer], .nesterov = training.nesterov };
     if (o.rule == QKV_OPTIMIZER_ADAM || o.rule == QKV_OPTIMIZER_ADAMW)
         o.beta2 = 0.98f, o.eps = 1e-9f; /* section 5.3 of the paper */

@@ -56,9 +56,9 @@ static qkv_status print_map(const shown *s)
 {
     const qkv_tokenizer *target = qkv_model_target_tokenizer(s->m);
     int64_t n = s->x->n_ids;
-    qkv_frame frame;
+    qkv_special_tokens frame;
     if (!s->columns) return QKV_OK;
-    if (qkv_model_frame(s->m, &frame)) return library_failed();
+    if (qkv_model_special_tokens(s->m, &frame)) return library_failed();
     int32_t *rows = malloc(sizeof *rows * (size_t)(n + 1));
     if (!rows) return fail(QKV_MEMORY, "out of memory");
     memcpy(rows, s->x->ids, sizeof *rows * (size_t)n);

@@ -10,11 +10,11 @@ enum { PAD, START, END }; /* the ids of <pad>, <s> and </s>, with which a tokeni
 /* One vocabulary for both languages; small, so that a token is hardly ever more than a word. */
 static qkv_tokenizer *learn_tokens(const char *file)
 {
-    qkv_words *words = qkv_words_new();
+    qkv_word_counts *words = qkv_word_counts_new();
     qkv_tokenizer *tokenizer = NULL;
-    if (words && !qkv_words_add_corpus(words, words, file, NULL, NULL, NULL))
+    if (words && !qkv_word_counts_add_corpus(words, words, file, NULL, NULL, NULL))
         tokenizer = qkv_tokenizer_train(words, &(qkv_bpe_opts){ .size = 1100 });
-    qkv_words_free(words);
+    qkv_word_counts_free(words);
     return tokenizer;
 }
 

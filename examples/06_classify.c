@@ -21,11 +21,11 @@ static qkv_status add_text(void *data, const qkv_labelled *x)
 static qkv_status test_text(void *data, const qkv_labelled *x)
 {
     work *w = data;
-    qkv_rows p = { 0 }; /* the probabilities of both classes */
+    qkv_matrix p = { 0 }; /* the probabilities of both classes */
     qkv_status status = qkv_classify(w->model, &(qkv_texts){ .texts = &x->text, .n = 1 }, NULL, &p);
     if (!status) w->right += (p.data[1] > p.data[0]) == !strcmp(x->label, "pos");
     w->texts++;
-    qkv_rows_free(&p);
+    qkv_matrix_free(&p);
     return status;
 }
 
@@ -33,13 +33,13 @@ int main(int argc, char **argv)
 {
     if (argc < 3) return fprintf(stderr, "usage: 06_classify TRAIN.tsv TEST.tsv [STEPS]\n"), 2;
     long steps = argc > 3 ? atol(argv[3]) : 600;
-    qkv_words *words = qkv_words_new_of(QKV_TOKEN_WORDS);
-    qkv_tokenizer *t = qkv_words_add_file(words, argv[1], 0, NULL) ? NULL : qkv_tokenizer_train(words, NULL);
+    qkv_word_counts *words = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
+    qkv_tokenizer *t = qkv_word_counts_add_file(words, argv[1], 0, NULL) ? NULL : qkv_tokenizer_train(words, NULL);
     const qkv_transformer_opts small = { .vocabulary = qkv_tokenizer_size(t),
                                          .encoder_layers = 2,
                                          .dim = 64,
                                          .heads = 4,
-                                         .inner = 128,
+                                         .d_ff = 128,
                                          .dropout = 0.1f,
                                          .classes = 2 };
     work w = { .pairs = qkv_pairs_new(), .model = t ? qkv_model_new(&small, 1) : NULL };
@@ -61,6 +61,6 @@ int main(int argc, char **argv)
     qkv_trainer_free(trainer);
     qkv_model_free(w.model); /* and its tokenizer */
     qkv_pairs_free(w.pairs);
-    qkv_words_free(words);
+    qkv_word_counts_free(words);
     return !ok;
 }

@@ -8,7 +8,7 @@
 typedef struct work {
     qkv_pairs *pairs;
     qkv_model *model;
-    qkv_surprise sum; /* over the lines */
+    qkv_nll sum; /* over the lines */
     int64_t lines;
 } work;
 
@@ -29,13 +29,13 @@ int main(int argc, char **argv)
 {
     if (argc < 3) return fprintf(stderr, "usage: 07_generate TRAIN.txt TEST.txt [STEPS]\n"), 2;
     long steps = argc > 3 ? atol(argv[3]) : 400;
-    qkv_words *words = qkv_words_new_of(QKV_TOKEN_WORDS);
-    qkv_tokenizer *t = qkv_words_add_file(words, argv[1], 0, NULL) ? NULL : qkv_tokenizer_train(words, NULL);
+    qkv_word_counts *words = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
+    qkv_tokenizer *t = qkv_word_counts_add_file(words, argv[1], 0, NULL) ? NULL : qkv_tokenizer_train(words, NULL);
     const qkv_transformer_opts small = { .vocabulary = qkv_tokenizer_size(t),
                                          .decoder_layers = 2,
                                          .dim = 64,
                                          .heads = 4,
-                                         .inner = 128,
+                                         .d_ff = 128,
                                          .pre_norm = 1,
                                          .positions = QKV_POSITION_ROTARY };
     work w = { .pairs = qkv_pairs_new(), .model = t ? qkv_model_new(&small, 1) : NULL };
@@ -62,6 +62,6 @@ int main(int argc, char **argv)
     qkv_trainer_free(trainer);
     qkv_model_free(w.model); /* and its tokenizer */
     qkv_pairs_free(w.pairs);
-    qkv_words_free(words);
+    qkv_word_counts_free(words);
     return !ok;
 }

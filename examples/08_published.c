@@ -34,13 +34,13 @@ static qkv_status fill(const qkv_model *m, const char *text)
 
 static qkv_status look(const qkv_model *m, const char *text, int can) /* a row of numbers: classes, or an embedding */
 {
-    qkv_rows row = { 0 };
+    qkv_matrix row = { 0 };
     const qkv_texts texts = { .texts = &text, .n = 1 };
     int names = can & QKV_ABILITY_CLASSIFY;
     qkv_status status = names ? qkv_classify(m, &texts, NULL, &row) : qkv_embed_texts(m, &texts, NULL, &row);
     for (int64_t i = 0; !status && i < row.width; i++)
         printf("%s%s%.4f%s", names ? qkv_model_label(m, i) : "", names ? "  " : "", (double)row.data[i], names ? "\n" : " ");
-    qkv_rows_free(&row);
+    qkv_matrix_free(&row);
     return status;
 }
 
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 {
     if (argc != 3) return fprintf(stderr, "usage: 08_published DIR TEXT\n"), 2;
     qkv_model *m = qkv_model_load(argv[1]);
-    int can = m ? qkv_model_facts(m)->can : 0;
+    int can = m ? qkv_model_info_of(m)->can : 0;
     qkv_status status = !m                            ? qkv_error_status()
                         : can & QKV_ABILITY_TRANSLATE ? translate(m, argv[2])
                         : can & QKV_ABILITY_GENERATE  ? generate(m, argv[2])

@@ -266,7 +266,7 @@ static qkv_status learn(void)
     return status;
 }
 
-static qkv_status run(void)
+static qkv_status run_additive_lesson(void)
 {
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     if (!t) return library_failed();
@@ -284,7 +284,7 @@ static qkv_status run(void)
 const lesson lesson_additive = {
     .name = "9",
     .title = N_("Dot-product against additive attention"),
-    .run = run,
+    .run = run_additive_lesson,
     .question = N_("The paper says that for large d_k additive attention is better than dot products that are not scaled. "
                    "Why does it need no scaling?"),
     .answer = N_("Because tanh is bounded. However many dimensions there are, a score is never larger than the sum of |w|, "

@@ -132,7 +132,7 @@ static qkv_status teach_example(qkv_tape *t)
     return draw(&w);
 }
 
-static qkv_status run(void)
+static qkv_status run_by_hand_lesson(void)
 {
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     if (!t) return library_failed();
@@ -145,7 +145,7 @@ static qkv_status run(void)
 const lesson lesson_by_hand = {
     .name = "1",
     .title = N_("Query, key and value by hand"),
-    .run = run,
+    .run = run_by_hand_lesson,
     .question = N_("Which score would the second key need for its share to be exactly 0, so that 0.5, 0 and 0.5 were right?"),
     .answer = N_("Minus infinity. The exp of any finite score is above 0, so a finite score can make a share small but not 0 "
                  "(until it is too small for a floating-point number). Setting scores to minus infinity is how keys are "

@@ -313,7 +313,7 @@ static qkv_status influences(layers *l)
     return QKV_OK;
 }
 
-static qkv_status run(void)
+static qkv_status run_costs_lesson(void)
 {
     layers l;
     qkv_status status = make_layers(&l);
@@ -327,7 +327,7 @@ static qkv_status run(void)
 const lesson lesson_costs = {
     .name = "10",
     .title = N_("Self-attention against a recurrence and a convolution"),
-    .run = run,
+    .run = run_costs_lesson,
     .question = N_("A book has 100,000 tokens. What does the n^2 of self-attention mean for it, and what can one do?"),
     .answer = N_("10^10 scores for each head of each layer: too many to keep, and slow to compute. What need not be kept is "
                  "not: this library computes the weights in tiles and never holds the n x n table, so memory grows with n, "

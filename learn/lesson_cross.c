@@ -359,7 +359,7 @@ static qkv_status teach(const qkv_transformer *m, qkv_params *p, qkv_optimizer *
     return status ? status : test(m, running, &b, &own);
 }
 
-static qkv_status run(void)
+static qkv_status run_cross_lesson(void)
 {
     static const qkv_transformer_opts opts = { .vocabulary = SOURCE_FIRST + WORDS,
                                                .target_vocabulary = TARGET_FIRST + WORDS,
@@ -367,7 +367,7 @@ static qkv_status run(void)
                                                .decoder_layers = 1,
                                                .dim = 32,
                                                .heads = 1,
-                                               .inner = 64,
+                                               .d_ff = 64,
                                                .pre_norm = 1 };
     qkv_params *p = qkv_params_new(5);
     const qkv_transformer *m = p ? qkv_transformer_new(p, &opts) : NULL;
@@ -385,7 +385,7 @@ static qkv_status run(void)
 const lesson lesson_cross = {
     .name = "5",
     .title = N_("Self-attention against cross-attention"),
-    .run = run,
+    .run = run_cross_lesson,
     .question = N_(
         "While a translation is written word by word, which of the cross-attention's Q, K and V can be computed once and "
         "kept, and what does each new word need?"),

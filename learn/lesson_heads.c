@@ -189,7 +189,7 @@ static qkv_status draw(const model *one, const model *two)
                        &(qkv_curve_opts){ .title = _("both neighbours' coins"), .x_axis = _("step"), .y_axis = _("loss") });
 }
 
-static qkv_status run(void)
+static qkv_status run_heads_lesson(void)
 {
     model one[STARTS] = { 0 }, two[STARTS] = { 0 };
     qkv_status status = QKV_OK;
@@ -210,7 +210,7 @@ static qkv_status run(void)
 const lesson lesson_heads = {
     .name = "4",
     .title = N_("Several heads against one"),
-    .run = run,
+    .run = run_heads_lesson,
     .question = N_(
         "In a Transformer a feed-forward layer, which is not linear, follows the attention. Could it help the one head?"),
     .answer = N_(

@@ -81,11 +81,11 @@ typedef struct tokens {
 
 static qkv_status learn_words(const reviews *r, tokens *out)
 {
-    qkv_words *words = qkv_words_new_of(QKV_TOKEN_WORDS);
+    qkv_word_counts *words = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
     qkv_status status = words ? QKV_OK : qkv_error_status();
-    for (int i = 0; i < r->n && !status; i++) status = qkv_words_add(words, r->text[i], r->length[i]);
+    for (int i = 0; i < r->n && !status; i++) status = qkv_word_counts_add(words, r->text[i], r->length[i]);
     if (!status) out->tokenizer = qkv_tokenizer_train(words, &(qkv_bpe_opts){ .size = VOCABULARY, .min_count = 1 });
-    qkv_words_free(words);
+    qkv_word_counts_free(words);
     return out->tokenizer ? QKV_OK : library_failed();
 }
 
@@ -253,7 +253,7 @@ static qkv_status run_layer(const tokens *x)
     return status;
 }
 
-static qkv_status run(void)
+static qkv_status run_imdb_lesson(void)
 {
     static reviews r;
     static tokens x;
@@ -269,7 +269,7 @@ static qkv_status run(void)
 const lesson lesson_imdb = {
     .name = "imdb",
     .title = N_("A thousand film reviews"),
-    .run = run,
+    .run = run_imdb_lesson,
     .question = N_("A review of 5 words is filled up to 20. What would go wrong if the padding were not masked?"),
     .answer = N_("The softmax would share its 1 among 20 keys, and in a fresh layer about 15 of 20 parts would go to tokens "
                  "that mean nothing. The output would depend on how far the review happened to be filled up, and so on the "

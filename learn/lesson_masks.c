@@ -189,7 +189,7 @@ static qkv_status teach(qkv_tape *t, const qkv_params *p)
     return status ? status : draw(&all, &causal, &by_length, &both);
 }
 
-static qkv_status run(void)
+static qkv_status run_masks_lesson(void)
 {
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_params *p = t ? qkv_params_new(2) : NULL;
@@ -204,7 +204,7 @@ static qkv_status run(void)
 const lesson lesson_masks = {
     .name = "3",
     .title = N_("Masks: causal and padding"),
-    .run = run,
+    .run = run_masks_lesson,
     .question = N_("Why is the mask added before the softmax? What goes wrong if the hidden weights are set to 0 after it?"),
     .answer = N_("The sum under the softmax would still hold the hidden scores. The rows would no longer sum to 1, and by how "
                  "much they miss it would tell something about the keys that were to be hidden: the future would leak into the "

@@ -13,7 +13,7 @@ static const int stops[STOPS] = { 0, 20, 40, 60, 100, 200 };
 /* A name, its update, and a rate of its own that suits the line. */
 static const struct {
     const char *name, *update;
-    qkv_rule rule;
+    qkv_optimizer_rule rule;
     float momentum, rate;
 } rules[RULES] = {
     { "SGD", "w -= lr g", QKV_OPTIMIZER_SGD, 0, 0.1f },
@@ -160,7 +160,7 @@ static qkv_status own_rates(void)
     return draw("optimizers", _("each at its own rate: loss"), loss);
 }
 
-static qkv_status run(void)
+static qkv_status run_optimizers_lesson(void)
 {
     qkv_status status = plain_descent();
     if (!status) status = same_rate();
@@ -170,7 +170,7 @@ static qkv_status run(void)
 const lesson lesson_optimizers = {
     .name = "8",
     .title = N_("Optimizers on the same line"),
-    .run = run,
+    .run = run_optimizers_lesson,
     .question = N_("SGD arrives at a rate of 0.1, and at 0.15 its loss grows without end (\"qkv line --lr 0.15\" shows it). "
                    "Where is the limit?"),
     .answer = N_("At 2 / 13.4 = 0.149. The second derivatives of the loss are the matrix [[12, 4], [4, 2]], and across the "

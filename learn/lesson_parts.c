@@ -59,7 +59,7 @@ static qkv_status make_stack(stack *s)
     if (!s->params) return library_failed();
     for (int i = 0; i < DEEPEST; i++) {
         snprintf(name, sizeof name, "%d.ffn", i);
-        s->sublayer[i] = qkv_ffn_new(s->params, name, &(qkv_ffn_opts){ .dim = DIM, .inner = 4 * DIM });
+        s->sublayer[i] = qkv_ffn_new(s->params, name, &(qkv_ffn_opts){ .dim = DIM, .d_ff = 4 * DIM });
         snprintf(name, sizeof name, "%d.norm", i);
         s->norm[i] = qkv_norm_new(s->params, name, DIM);
     }
@@ -255,7 +255,7 @@ static qkv_status smooth(qkv_tape *t)
     return show_confidence(t);
 }
 
-static qkv_status run(void)
+static qkv_status run_parts_lesson(void)
 {
     qkv_tape *t = qkv_tape_new(NULL);
     if (!t) return library_failed();
@@ -273,7 +273,7 @@ static qkv_status run(void)
 const lesson lesson_parts = {
     .name = "7",
     .title = N_("LayerNorm, residuals, dropout, label smoothing"),
-    .run = run,
+    .run = run_parts_lesson,
     .question = N_("Suppose dropout only put zeros and left the other numbers as they are. What would go wrong when the "
                    "trained model is used?"),
     .answer = N_("In training every sum over its numbers would be 1-p of what it is in use, when nothing is dropped: each "

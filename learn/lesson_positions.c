@@ -190,7 +190,7 @@ static qkv_status distances(qkv_tape *t)
     return status ? status : draw("positions_products", &opts, qkv_data(dots), "PE(p) . PE(q)");
 }
 
-static qkv_status run(void)
+static qkv_status run_positions_lesson(void)
 {
     layer l;
     qkv_status status = make_layer(&l);
@@ -204,7 +204,7 @@ static qkv_status run(void)
 const lesson lesson_positions = {
     .name = "6",
     .title = N_("Positions: who bites whom"),
-    .run = run,
+    .run = run_positions_lesson,
     .question = N_("With d = 2 there would be a single pair, sin(p) and cos(p). Which positions would such a model mistake "
                    "for one another?"),
     .answer = N_("Those that are nearly a whole number of turns apart. A turn is 2 pi = 6.283 positions, so 0 and 44 are "

@@ -160,7 +160,7 @@ static qkv_status teach(const measures *raw, const measures *scaled)
     return status ? status : draw("scaling_gradient", _("gradient through the softmax, median"), raw, scaled, MEDIAN, 1);
 }
 
-static qkv_status run(void)
+static qkv_status run_scaling_lesson(void)
 {
     measures raw[SIZES], scaled[SIZES];
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .keep_grads = 1 });
@@ -174,7 +174,7 @@ static qkv_status run(void)
 const lesson lesson_scaling = {
     .name = "2",
     .title = N_("Why the scores are divided by sqrt(d_k)"),
-    .run = run,
+    .run = run_scaling_lesson,
     .question = N_("Why not divide by d_k itself? What would the weights look like at d_k = 1024?"),
     .answer = N_(
         "The variance of the scores would be d_k / d_k^2 = 1 / d_k. At d_k = 1024 the scores would differ by about 1/32, "

@@ -50,7 +50,7 @@ int main(int argc, char **argv)
                                      .decoder_layers = 3,
                                      .dim = 24,
                                      .heads = 4,
-                                     .inner = 40,
+                                     .d_ff = 40,
                                      .positions = QKV_POSITION_SINUSOID_HALVES,
                                      .activation = QKV_ACTIVATION_SILU };
     qkv_model *m = argc == 2 ? qkv_model_new(&o, 5) : NULL;

@@ -9,10 +9,10 @@
 
 static qkv_tokenizer *learn(const char *path)
 {
-    qkv_words *w = qkv_words_new();
+    qkv_word_counts *w = qkv_word_counts_new();
     qkv_tokenizer *t = NULL;
-    if (w && !qkv_words_add_file(w, path, 1, NULL)) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 330 });
-    qkv_words_free(w);
+    if (w && !qkv_word_counts_add_file(w, path, 1, NULL)) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 330 });
+    qkv_word_counts_free(w);
     return t;
 }
 
@@ -20,11 +20,11 @@ static qkv_tokenizer *learn(const char *path)
 static qkv_model *make(const char *kind, int64_t vocabulary)
 {
     qkv_transformer_opts o = {
-        .vocabulary = vocabulary, .encoder_layers = 1, .decoder_layers = 2, .dim = 16, .heads = 2, .inner = 32
+        .vocabulary = vocabulary, .encoder_layers = 1, .decoder_layers = 2, .dim = 16, .heads = 2, .d_ff = 32
     };
     if (strstr(kind, "encoder")) o.decoder_layers = 0;
     if (strstr(kind, "decoder")) o.encoder_layers = 0;
-    if (strstr(kind, "learned")) o.positions = QKV_POSITION_LEARNED, o.longest = 12;
+    if (strstr(kind, "learned")) o.positions = QKV_POSITION_LEARNED, o.max_positions = 12;
     if (strstr(kind, "scoring")) o.classes = 1;
     qkv_model *m = qkv_model_new(&o, 11);
     qkv_params *p = qkv_model_params(m);

@@ -14,13 +14,13 @@ static inline qkv_tokenizer *learn_tokens(void)
         "the cat sat on the mat", "I love you", "you love the cat",    "我爱你",
         "猫坐在垫子上",           "你爱猫",     "the dog and the cat", "the mat and the dog"
     };
-    qkv_words *w = qkv_words_new();
+    qkv_word_counts *w = qkv_word_counts_new();
     qkv_tokenizer *t = NULL;
     qkv_status status = w ? QKV_OK : qkv_error_status();
     for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
-        status = qkv_words_add(w, corpus[i], strlen(corpus[i]));
+        status = qkv_word_counts_add(w, corpus[i], strlen(corpus[i]));
     if (!status) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 330, .min_count = 1 });
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     return t;
 }
 
@@ -37,7 +37,7 @@ static inline qkv_model *make_served(int kind)
 {
     static const char *const labels[] = { "good", "bad", "so so" };
     qkv_tokenizer *t = learn_tokens();
-    qkv_transformer_opts o = { .vocabulary = qkv_tokenizer_size(t), .dim = 16, .heads = 2, .inner = 32 };
+    qkv_transformer_opts o = { .vocabulary = qkv_tokenizer_size(t), .dim = 16, .heads = 2, .d_ff = 32 };
     if (kind != MODEL_LANGUAGE) o.encoder_layers = 2;
     if (kind == MODEL_PAIR || kind == MODEL_LANGUAGE) o.decoder_layers = 2;
     if (kind == MODEL_CLASSES) o.classes = 3;

@@ -36,13 +36,13 @@ static const shape decoder = { 0, LAYERS, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_SIN
 
 static qkv_tokenizer *learn(qkv_token_kind kind)
 {
-    qkv_words *w = qkv_words_new_of(kind);
+    qkv_word_counts *w = qkv_word_counts_new_of(kind);
     qkv_tokenizer *t = NULL;
     qkv_status status = w ? QKV_OK : qkv_error_status();
     for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
-        status = qkv_words_add(w, corpus[i], strlen(corpus[i]));
+        status = qkv_word_counts_add(w, corpus[i], strlen(corpus[i]));
     if (!status) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 290, .min_count = kind == QKV_TOKEN_BYTE_PAIRS ? 2 : 1 });
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     return t;
 }
 
@@ -55,9 +55,9 @@ static qkv_model *make_model_with(shape s, qkv_tokenizer *t)
                                      .decoder_layers = s.decoder,
                                      .dim = 16,
                                      .heads = HEADS,
-                                     .inner = 32,
+                                     .d_ff = 32,
                                      .positions = s.positions,
-                                     .longest = 12 };
+                                     .max_positions = 12 };
     qkv_model *m = qkv_model_new(&o, 3);
     if (m && qkv_model_set_tokenizers(m, t, NULL)) {
         qkv_model_free(m);
@@ -74,20 +74,20 @@ static qkv_model *make_model_with(shape s, qkv_tokenizer *t)
 
 static qkv_model *make_model(shape s) { return make_model_with(s, learn(s.kind)); }
 
-static qkv_attended attend(const qkv_model *m, const char *source, const char *target, const qkv_attend_opts *opts)
+static qkv_attention_capture attend(const qkv_model *m, const char *source, const char *target, const qkv_attend_opts *opts)
 {
-    qkv_attended a = { 0 };
+    qkv_attention_capture a = { 0 };
     qkv_status status = qkv_attend(m, source, strlen(source), target, target ? strlen(target) : 0, opts, &a);
     if (status) fail_msg("attend gave %d: %s", (int)status, qkv_error());
     return a;
 }
 
-static float *weights_of(const qkv_attended *a, qkv_attention_kind kind, int layer, int head)
+static float *weights_of(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head)
 {
-    int64_t cells = qkv_attended_rows(a, kind)->n * qkv_attended_columns(a, kind)->n;
+    int64_t cells = qkv_attention_capture_rows(a, kind)->n * qkv_attention_capture_columns(a, kind)->n;
     float *weights = malloc(sizeof *weights * (size_t)(cells + 1));
     assert_non_null(weights);
-    assert_int_equal(qkv_attended_weights(a, kind, layer, head, weights), QKV_OK);
+    assert_int_equal(qkv_attention_capture_weights(a, kind, layer, head, weights), QKV_OK);
     return weights;
 }
 
@@ -126,13 +126,13 @@ static by_hand run_by_hand(const qkv_model *m, const char *source, const char *t
 }
 
 /* With pieces, token by token: the same bits as attention i of the tape; rows sum to 1. */
-static void same_as_tape(const qkv_attended *a, qkv_attention_kind kind, int layer, const by_hand *b, int i, int64_t rows,
-                         int64_t columns)
+static void same_as_tape(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, const by_hand *b, int i,
+                         int64_t rows, int64_t columns)
 {
     const float *kept = qkv_data(qkv_tape_attention(b->tape, i));
     assert_non_null(kept);
-    assert_int_equal(qkv_attended_rows(a, kind)->n, rows);
-    assert_int_equal(qkv_attended_columns(a, kind)->n, columns);
+    assert_int_equal(qkv_attention_capture_rows(a, kind)->n, rows);
+    assert_int_equal(qkv_attention_capture_columns(a, kind)->n, columns);
     for (int h = 0; h < HEADS; h++) {
         float *weights = weights_of(a, kind, layer, h);
         assert_memory_equal(weights, kept + h * rows * columns, sizeof *weights * (size_t)(rows * columns));
@@ -145,7 +145,7 @@ static void same_as_tape(const qkv_attended *a, qkv_attention_kind kind, int lay
     }
 }
 
-static void same_ids(const qkv_attended_side *side, const int32_t *ids, int64_t n)
+static void same_ids(const qkv_attention_side *side, const int32_t *ids, int64_t n)
 {
     assert_int_equal(side->first[side->n], n);
     assert_memory_equal(side->ids, ids, sizeof *ids * (size_t)n);
@@ -156,7 +156,7 @@ static void weights_are_those_of_a_tape(void **state)
     (void)state;
     const qkv_attend_opts pieces = { .pieces = 1 };
     qkv_model *m = make_model(pair);
-    qkv_attended a = attend(m, "I love the 狗", "我爱狗 dog", &pieces);
+    qkv_attention_capture a = attend(m, "I love the 狗", "我爱狗 dog", &pieces);
     by_hand b = run_by_hand(m, "I love the 狗", "我爱狗 dog");
     assert_true(a.layers[0] == 1 && a.layers[1] == LAYERS && a.layers[2] == LAYERS && a.heads == HEADS && !a.found);
     same_ids(&a.source, b.source, b.n_source);
@@ -175,8 +175,8 @@ static void weights_are_those_of_a_tape(void **state)
     assert_int_equal(qkv_attend(m, "I love you", 10, NULL, 0, &pieces, &a), QKV_OK);
     b = run_by_hand(m, "I love you", NULL);
     assert_true(a.layers[0] == LAYERS && !a.layers[1] && !a.layers[2] && !a.read.n && !a.chosen.n);
-    assert_null(qkv_attended_rows(&a, QKV_ATTENTION_DECODER));
-    assert_null(qkv_attended_columns(&a, QKV_ATTENTION_CROSS));
+    assert_null(qkv_attention_capture_rows(&a, QKV_ATTENTION_DECODER));
+    assert_null(qkv_attention_capture_columns(&a, QKV_ATTENTION_CROSS));
     same_ids(&a.source, b.source, b.n_source);
     for (int l = 0; l < LAYERS; l++) same_as_tape(&a, QKV_ATTENTION_ENCODER, l, &b, l, b.n_source, b.n_source);
     qkv_tape_free(b.tape);
@@ -189,7 +189,7 @@ static void weights_are_those_of_a_tape(void **state)
     same_ids(&a.read, b.read, b.n_read);
     for (int l = 0; l < LAYERS; l++) same_as_tape(&a, QKV_ATTENTION_DECODER, l, &b, l, b.n_read, b.n_read);
     qkv_tape_free(b.tape);
-    qkv_attended_free(&a);
+    qkv_attention_capture_free(&a);
     qkv_model_free(m);
 }
 
@@ -201,17 +201,17 @@ static void a_space_is_seen(void **state)
     const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
     const int32_t ids[] = { qkv_tokenizer_find(t, "\xE2\x96\x81"), qkv_tokenizer_find(t, "\xE2\x96\x81the") };
     assert_true(ids[0] > 0 && ids[1] > 0);
-    qkv_attended a = attend(m, "the", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 2 });
+    qkv_attention_capture a = attend(m, "the", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 2 });
     assert_int_equal(a.read.n, 4);
     assert_string_equal(a.read.names[1], "the");
     assert_string_equal(a.read.names[2], " ");
     assert_string_equal(a.read.names[3], "the");
-    qkv_attended_free(&a);
+    qkv_attention_capture_free(&a);
     a = attend(m, "\xE7\x88\xB1", NULL, NULL); /* the space that is put before it is a token of its own */
     assert_int_equal(a.read.n, 3);
     assert_string_equal(a.read.names[1], " ");
     assert_string_equal(a.read.names[2], "\xE7\x88\xB1");
-    qkv_attended_free(&a);
+    qkv_attention_capture_free(&a);
     qkv_model_free(m);
 }
 
@@ -223,13 +223,13 @@ static void ids_are_a_target_too(void **state)
     const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
     const int32_t the = qkv_tokenizer_find(t, "\xC4\xA0the"), ids[3] = { the, 2, the };
     assert_true(the > 0);
-    qkv_attended a = attend(m, "I", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3 });
+    qkv_attention_capture a = attend(m, "I", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 3 });
     assert_int_equal(a.read.n, 5);
     assert_string_equal(a.read.names[1], "I");
     assert_string_equal(a.read.names[2], " the");
     assert_string_equal(a.read.names[3], "</s>");
     assert_memory_equal(a.read.special, "\1\0\0\1\0", 5);
-    qkv_attended_free(&a);
+    qkv_attention_capture_free(&a);
     qkv_model_free(m);
 
     m = make_model((shape){ 1, 1, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_SINUSOID, 7 });
@@ -247,7 +247,7 @@ static void ids_are_a_target_too(void **state)
     qkv_model_free(m);
     m = make_model(encoder);
     assert_int_equal(qkv_attend(m, "I", 1, NULL, 0, &(qkv_attend_opts){ .target_ids = ids }, &a), QKV_OK);
-    qkv_attended_free(&a);
+    qkv_attention_capture_free(&a);
     qkv_model_free(m);
 }
 
@@ -266,7 +266,7 @@ static void target_is_the_translation(void **state)
         for (size_t k = 0; k < sizeof searches / sizeof *searches; k++) {
             const qkv_attend_opts opts = { .beam = searches[k].beam, .length_penalty = searches[k].penalty };
             const qkv_translate_opts same = { .beam = opts.beam, .length_penalty = opts.length_penalty, .attention = 1 };
-            qkv_attended a = attend(m, corpus[i], NULL, &opts);
+            qkv_attention_capture a = attend(m, corpus[i], NULL, &opts);
             assert_int_equal(qkv_translate(m, &corpus[i], NULL, 1, &same, &t), QKV_OK);
             const qkv_translation *x = t.best;
             assert_non_null(a.found);
@@ -275,7 +275,7 @@ static void target_is_the_translation(void **state)
             assert_int_equal(a.found->n_ids, x->n_ids);
             assert_int_equal(a.chosen.first[a.chosen.n], x->n_ids + 1);
             assert_memory_equal(a.chosen.ids, x->ids, sizeof *x->ids * (size_t)x->n_ids);
-            qkv_attended_free(&a);
+            qkv_attention_capture_free(&a);
             a = attend(m, corpus[i], NULL, &(qkv_attend_opts){ opts.beam, opts.length_penalty, .pieces = 1 });
             int64_t map = (x->n_ids + 1) * t.n_source[0];
             for (int l = 0; l < LAYERS; l++)
@@ -284,7 +284,7 @@ static void target_is_the_translation(void **state)
                     assert_memory_equal(weights, x->cross + (l * HEADS + h) * map, sizeof *weights * (size_t)map);
                     free(weights);
                 }
-            qkv_attended_free(&a);
+            qkv_attention_capture_free(&a);
         }
     qkv_translations_free(&t);
     qkv_model_free(m);
@@ -297,7 +297,7 @@ static void units_have_the_text_that_was_given(void **state)
     (void)state;
     static const char text[] = "the 狗,  \xF0\x9F\x98\x80 مرحبا x";
     qkv_model *m = make_model(encoder);
-    qkv_attended a = attend(m, text, NULL, NULL), p = attend(m, text, NULL, &(qkv_attend_opts){ .pieces = 1 });
+    qkv_attention_capture a = attend(m, text, NULL, NULL), p = attend(m, text, NULL, &(qkv_attend_opts){ .pieces = 1 });
     char joined[100] = "";
     for (int64_t i = 0; i < a.source.n; i++) {
         assert_int_equal(qkv_utf8_check(a.source.names[i], strlen(a.source.names[i])), strlen(a.source.names[i]));
@@ -312,14 +312,14 @@ static void units_have_the_text_that_was_given(void **state)
     int bytes = 0;
     for (int64_t i = 0; i < p.source.n; i++) bytes += strstr(p.source.names[i], "\\x") != NULL;
     assert_true(bytes >= 3);
-    qkv_attended_free(&a);
-    qkv_attended_free(&p);
+    qkv_attention_capture_free(&a);
+    qkv_attention_capture_free(&p);
 
     a = attend(m, "a\xFF\xE7\x8B", NULL, NULL); /* what is not UTF-8 is read, and shown, as U+FFFD */
     assert_string_equal(a.source.names[a.source.n - 2], "\xEF\xBF\xBD");
     assert_int_equal(qkv_attend(m, "a\0b", 3, NULL, 0, NULL, &a), QKV_OK);
     assert_string_equal(a.source.names[2], "\xE2\x90\x80");
-    qkv_attended_free(&a);
+    qkv_attention_capture_free(&a);
     qkv_model_free(m);
 }
 
@@ -328,7 +328,7 @@ static void unknown_words_keep_their_text(void **state)
 {
     (void)state;
     qkv_model *m = make_model((shape){ 1, 0, QKV_TOKEN_WORDS, QKV_POSITION_SINUSOID, 0 });
-    qkv_attended a = attend(m, "  The Zebra\tSAT", NULL, &(qkv_attend_opts){ .no_special = 1 });
+    qkv_attention_capture a = attend(m, "  The Zebra\tSAT", NULL, &(qkv_attend_opts){ .no_special = 1 });
     assert_int_equal(a.source.n, 3);
     assert_string_equal(a.source.names[0], "The");
     assert_string_equal(a.source.names[1], "Zebra");
@@ -336,14 +336,14 @@ static void unknown_words_keep_their_text(void **state)
     assert_int_equal(a.source.ids[1], qkv_tokenizer_find(qkv_model_source_tokenizer(m), "<unk>"));
     assert_int_equal(qkv_attend(m, " \t", 2, NULL, 0, NULL, &a), QKV_OK); /* <s> </s> */
     assert_int_equal(a.source.n, 2);
-    qkv_attended_free(&a);
+    qkv_attention_capture_free(&a);
     qkv_model_free(m);
     m = make_model((shape){ 1, 0, QKV_TOKEN_CHARACTERS, QKV_POSITION_SINUSOID, 0 });
     a = attend(m, "我Z", NULL, NULL);
     assert_int_equal(a.source.n, 4);
     assert_string_equal(a.source.names[1], "我");
     assert_string_equal(a.source.names[2], "Z");
-    qkv_attended_free(&a);
+    qkv_attention_capture_free(&a);
     qkv_model_free(m);
 }
 
@@ -358,7 +358,7 @@ static void broken_characters_are_shown(void **state)
     assert_int_equal(dog.n, 3);
     const int32_t x = qkv_tokenizer_find(t, "x"),
                   ids[] = { dog.ids[0], dog.ids[1], x, dog.ids[0], dog.ids[1], dog.ids[2], dog.ids[2], dog.ids[0], dog.ids[1] };
-    qkv_attended a = attend(m, "x", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 9 });
+    qkv_attention_capture a = attend(m, "x", NULL, &(qkv_attend_opts){ .target_ids = ids, .n_target_ids = 9 });
     static const char *const wanted[] = { "\xEF\xBF\xBD", "\xEF\xBF\xBD", "x",   "狗", "\xEF\xBF\xBD",
                                           "\xEF\xBF\xBD", "\xEF\xBF\xBD", "</s>" };
     assert_int_equal(a.chosen.n, 8);
@@ -368,23 +368,23 @@ static void broken_characters_are_shown(void **state)
     assert_int_equal(a.chosen.n, 10);
     assert_string_equal(a.chosen.names[3], "\\xE7");
     assert_string_equal(a.chosen.names[4], "\\x8B");
-    qkv_attended_free(&a);
+    qkv_attention_capture_free(&a);
     qkv_ids_free(&dog);
     qkv_model_free(m);
 }
 
 /* Where the units of b begin among the tokens of all. */
-static int64_t begin_of(const qkv_attended_side *side, int64_t unit, int hidden_before)
+static int64_t begin_of(const qkv_attention_side *side, int64_t unit, int hidden_before)
 {
     return side->first[unit] + hidden_before;
 }
 
 /* Joined by plain loops from the tokens one by one. first_row, first_column: special tokens that are hidden in front. */
-static void joined_as_by_loops(const qkv_attended *a, int row_hidden, int column_hidden, const qkv_attended *tokens,
-                               qkv_attention_kind kind, int layer, int head)
+static void joined_as_by_loops(const qkv_attention_capture *a, int row_hidden, int column_hidden,
+                               const qkv_attention_capture *tokens, qkv_attention_kind kind, int layer, int head)
 {
-    const qkv_attended_side *rows = qkv_attended_rows(a, kind), *columns = qkv_attended_columns(a, kind);
-    int64_t across = qkv_attended_columns(tokens, kind)->n;
+    const qkv_attention_side *rows = qkv_attention_capture_rows(a, kind), *columns = qkv_attention_capture_columns(a, kind);
+    int64_t across = qkv_attention_capture_columns(tokens, kind)->n;
     float *all = weights_of(tokens, kind, layer, head), *got = weights_of(a, kind, layer, head);
     for (int64_t i = 0; i < rows->n; i++)
         for (int64_t k = 0; k < columns->n; k++) {
@@ -404,8 +404,9 @@ static void pieces_are_joined_and_specials_left_out(void **state)
     (void)state;
     qkv_model *m = make_model(pair);
     const char *source = "the 狗 and \xF0\x9F\x98\x80", *target = "狗狗 dog";
-    qkv_attended tokens = attend(m, source, target, &(qkv_attend_opts){ .pieces = 1 }), a = attend(m, source, target, NULL),
-                 bare = attend(m, source, target, &(qkv_attend_opts){ .no_special = 1 });
+    qkv_attention_capture tokens = attend(m, source, target, &(qkv_attend_opts){ .pieces = 1 }),
+                          a = attend(m, source, target, NULL),
+                          bare = attend(m, source, target, &(qkv_attend_opts){ .no_special = 1 });
     assert_true(a.source.n < tokens.source.n && a.read.n < tokens.read.n);
     assert_int_equal(bare.source.n, a.source.n - 1);
     assert_int_equal(bare.read.n, a.read.n - 1);
@@ -432,9 +433,9 @@ static void pieces_are_joined_and_specials_left_out(void **state)
         for (int k = 0; k < 2; k++) assert_true(part[i * 2 + k] == full[kept[i] * 4 + kept[k]]);
     free(full);
     free(part);
-    qkv_attended_free(&a);
-    qkv_attended_free(&bare);
-    qkv_attended_free(&tokens);
+    qkv_attention_capture_free(&a);
+    qkv_attention_capture_free(&bare);
+    qkv_attention_capture_free(&tokens);
     qkv_model_free(m);
 }
 
@@ -443,7 +444,7 @@ static void means(void **state)
 {
     (void)state;
     qkv_model *m = make_model(pair);
-    qkv_attended a = attend(m, "the cat sat", "我爱狗", NULL);
+    qkv_attention_capture a = attend(m, "the cat sat", "我爱狗", NULL);
     int64_t cells = a.chosen.n * a.source.n;
     float *all = weights_of(&a, QKV_ATTENTION_CROSS, -1, -1), *heads = weights_of(&a, QKV_ATTENTION_CROSS, 1, -1),
           *layers = weights_of(&a, QKV_ATTENTION_CROSS, -1, 1), *one[LAYERS][HEADS];
@@ -459,14 +460,14 @@ static void means(void **state)
     free(all);
     free(heads);
     free(layers);
-    qkv_attended_free(&a);
+    qkv_attention_capture_free(&a);
     qkv_model_free(m);
 }
 
 /* ---- rollout ---- */
 
 /* In double, layer by layer: R = (A + I) / 2 R. */
-static void roll_plainly(const qkv_attended *tokens, qkv_attention_kind kind, int64_t n, double *r)
+static void roll_plainly(const qkv_attention_capture *tokens, qkv_attention_kind kind, int64_t n, double *r)
 {
     double *next = malloc(sizeof *next * (size_t)(n * n));
     for (int64_t i = 0; i < n * n; i++) r[i] = i % (n + 1) == 0;
@@ -491,14 +492,15 @@ static void rollout_is_the_product_of_layers(void **state)
     for (int which = 0; which < 2; which++) {
         qkv_model *m = make_model(which ? decoder : encoder);
         qkv_attention_kind kind = which ? QKV_ATTENTION_DECODER : QKV_ATTENTION_ENCODER;
-        qkv_attended tokens = attend(m, text, NULL, &(qkv_attend_opts){ .pieces = 1 }), a = attend(m, text, NULL, NULL);
-        const qkv_attended_side *units = qkv_attended_rows(&a, kind);
-        int64_t n = qkv_attended_rows(&tokens, kind)->n;
+        qkv_attention_capture tokens = attend(m, text, NULL, &(qkv_attend_opts){ .pieces = 1 }),
+                              a = attend(m, text, NULL, NULL);
+        const qkv_attention_side *units = qkv_attention_capture_rows(&a, kind);
+        int64_t n = qkv_attention_capture_rows(&tokens, kind)->n;
         double *plain = malloc(sizeof *plain * (size_t)(n * n));
         float *got = malloc(sizeof *got * (size_t)(n * n)), *joined = malloc(sizeof *joined * (size_t)(n * n));
         roll_plainly(&tokens, kind, n, plain);
-        assert_int_equal(qkv_attended_rollout(&tokens, kind, got), QKV_OK);
-        assert_int_equal(qkv_attended_rollout(&a, kind, joined), QKV_OK);
+        assert_int_equal(qkv_attention_capture_rollout(&tokens, kind, got), QKV_OK);
+        assert_int_equal(qkv_attention_capture_rollout(&a, kind, joined), QKV_OK);
         for (int64_t i = 0; i < n * n; i++) assert_true(fabs(plain[i] - (double)got[i]) < 1e-6);
         for (int64_t i = 0; i < units->n; i++)
             for (int64_t k = 0; k < units->n; k++) {
@@ -511,8 +513,8 @@ static void rollout_is_the_product_of_layers(void **state)
         free(plain);
         free(got);
         free(joined);
-        qkv_attended_free(&tokens);
-        qkv_attended_free(&a);
+        qkv_attention_capture_free(&tokens);
+        qkv_attention_capture_free(&a);
         qkv_model_free(m);
     }
 }
@@ -524,9 +526,9 @@ static qkv_head_measures measure(const float *map, int64_t rows, int64_t columns
 {
     struct qkv__attending work = { .axes = { [QKV__CHOSEN] = { .tokens = rows }, [QKV__SOURCE] = { .tokens = columns } },
                                    .maps = { [QKV_ATTENTION_CROSS] = &map } };
-    qkv_attended a = { .layers = { [QKV_ATTENTION_CROSS] = 1 }, .heads = 1, .work = &work };
+    qkv_attention_capture a = { .layers = { [QKV_ATTENTION_CROSS] = 1 }, .heads = 1, .work = &work };
     qkv_head_measures x;
-    assert_int_equal(qkv_attended_measure(&a, QKV_ATTENTION_CROSS, 0, 0, &x), QKV_OK);
+    assert_int_equal(qkv_attention_capture_measure(&a, QKV_ATTENTION_CROSS, 0, 0, &x), QKV_OK);
     return x;
 }
 
@@ -579,17 +581,18 @@ static void same_bits_on_any_threads(void **state)
     qkv_head_measures first, now;
     for (int threads = 1; threads <= 4; threads *= 2) {
         qkv_set_threads(threads);
-        qkv_attended a = attend(m, "the cat sat on the 狗 and the dog sat on the 猫, I love you and the mat", NULL, NULL);
+        qkv_attention_capture a = attend(m, "the cat sat on the 狗 and the dog sat on the 猫, I love you and the mat", NULL,
+                                         NULL);
         assert_true(a.source.n <= 80 && a.chosen.n <= 80);
-        assert_int_equal(qkv_attended_weights(&a, QKV_ATTENTION_CROSS, -1, -1, threads > 1 ? got : wanted), QKV_OK);
-        assert_int_equal(qkv_attended_rollout(&a, QKV_ATTENTION_ENCODER, threads > 1 ? again : rolled), QKV_OK);
-        assert_int_equal(qkv_attended_measure(&a, QKV_ATTENTION_CROSS, 1, 0, threads > 1 ? &now : &first), QKV_OK);
+        assert_int_equal(qkv_attention_capture_weights(&a, QKV_ATTENTION_CROSS, -1, -1, threads > 1 ? got : wanted), QKV_OK);
+        assert_int_equal(qkv_attention_capture_rollout(&a, QKV_ATTENTION_ENCODER, threads > 1 ? again : rolled), QKV_OK);
+        assert_int_equal(qkv_attention_capture_measure(&a, QKV_ATTENTION_CROSS, 1, 0, threads > 1 ? &now : &first), QKV_OK);
         if (threads > 1) {
             assert_memory_equal(wanted, got, sizeof wanted);
             assert_memory_equal(rolled, again, sizeof rolled);
             assert_memory_equal(&first, &now, sizeof first);
         }
-        qkv_attended_free(&a);
+        qkv_attention_capture_free(&a);
     }
     qkv_set_threads(0);
     qkv_model_free(m);
@@ -600,11 +603,11 @@ static void same_bits_on_any_threads(void **state)
 static void refused(const qkv_model *m, const char *source, const char *target, const qkv_attend_opts *opts, qkv_status status,
                     const char *piece)
 {
-    qkv_attended a = { 0 };
+    qkv_attention_capture a = { 0 };
     assert_int_equal(qkv_attend(m, source, source ? strlen(source) : 0, target, target ? strlen(target) : 0, opts, &a), status);
     if (!strstr(qkv_error(), piece)) fail_msg("\"%s\" is missing in: %s", piece, qkv_error());
     assert_true(!a.layers[0] && !a.layers[1] && !a.layers[2] && !a.source.n && !a.found);
-    qkv_attended_free(&a);
+    qkv_attention_capture_free(&a);
 }
 
 static void bad_texts_and_options(void **state)
@@ -613,7 +616,7 @@ static void bad_texts_and_options(void **state)
     const int32_t big = 100000, small = -1;
     qkv_model *m = make_model(pair), *e = make_model(encoder), *d = make_model(decoder),
               *ids = qkv_model_new(
-                  &(qkv_transformer_opts){ .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 1, .inner = 8 }, 0);
+                  &(qkv_transformer_opts){ .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 }, 0);
     refused(NULL, "x", NULL, NULL, QKV_USAGE, "a model");
     refused(m, NULL, NULL, NULL, QKV_USAGE, "a text");
     assert_int_equal(qkv_attend(m, "x", 1, NULL, 0, NULL, NULL), QKV_USAGE);
@@ -643,8 +646,8 @@ static void limits(void **state)
 {
     (void)state;
     qkv_model *m = make_model((shape){ 1, 1, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_LEARNED, 0 });
-    qkv_attended a = attend(m, "xxxxxxxxxxx", "xxxxxxxxxxx", NULL); /* 12 positions, one for </s> or <s> */
-    qkv_attended_free(&a);
+    qkv_attention_capture a = attend(m, "xxxxxxxxxxx", "xxxxxxxxxxx", NULL); /* 12 positions, one for </s> or <s> */
+    qkv_attention_capture_free(&a);
     refused(m, "xxxxxxxxxxxx", "x", NULL, QKV_LIMIT, "the text has 13 tokens, the model has positions for 12");
     refused(m, "x", "xxxxxxxxxxxx", NULL, QKV_LIMIT, "13 tokens");
     qkv_model_free(m);
@@ -656,7 +659,7 @@ static void limits(void **state)
     size_t bytes = sizeof(float) * HEADS * (16 + 2 * (9 + 12));
     a = attend(m, "xxx", "xx", &(qkv_attend_opts){ .max_bytes = bytes });
     assert_int_equal(a.source.n * a.source.n + 2 * a.read.n * (a.read.n + a.source.n), 16 + 2 * (9 + 12));
-    qkv_attended_free(&a);
+    qkv_attention_capture_free(&a);
     refused(m, "xxx", "xx", &(qkv_attend_opts){ .max_bytes = bytes - 1 }, QKV_LIMIT, "give a shorter text");
     refused(m, "xxx", NULL, &(qkv_attend_opts){ .max_bytes = 100 }, QKV_LIMIT, "give a shorter text");
     qkv_model_free(m);
@@ -668,48 +671,48 @@ static void heads_that_are_not_there(void **state)
     float cells[ROOM];
     qkv_head_measures x;
     qkv_model *m = make_model(encoder);
-    qkv_attended a = attend(m, "I", NULL, NULL), none = { 0 };
-    assert_int_equal(qkv_attended_weights(&a, QKV_ATTENTION_ENCODER, LAYERS, 0, cells), QKV_USAGE);
+    qkv_attention_capture a = attend(m, "I", NULL, NULL), none = { 0 };
+    assert_int_equal(qkv_attention_capture_weights(&a, QKV_ATTENTION_ENCODER, LAYERS, 0, cells), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no layer 2: encoder attention has layers 0 to 1"));
-    assert_int_equal(qkv_attended_weights(&a, QKV_ATTENTION_ENCODER, 0, HEADS, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_capture_weights(&a, QKV_ATTENTION_ENCODER, 0, HEADS, cells), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no head 2: every layer has heads 0 to 1"));
-    assert_int_equal(qkv_attended_weights(&a, QKV_ATTENTION_ENCODER, -2, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attended_weights(&a, QKV_ATTENTION_ENCODER, 0, -2, cells), QKV_USAGE);
-    assert_int_equal(qkv_attended_weights(&a, QKV_ATTENTION_CROSS, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_capture_weights(&a, QKV_ATTENTION_ENCODER, -2, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_capture_weights(&a, QKV_ATTENTION_ENCODER, 0, -2, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_capture_weights(&a, QKV_ATTENTION_CROSS, 0, 0, cells), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no cross attention: it has encoder"));
-    assert_int_equal(qkv_attended_weights(&a, (qkv_attention_kind)3, 0, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attended_weights(&a, (qkv_attention_kind)-1, 0, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attended_weights(&a, QKV_ATTENTION_ENCODER, 0, 0, NULL), QKV_USAGE);
-    assert_int_equal(qkv_attended_weights(NULL, QKV_ATTENTION_ENCODER, 0, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attended_weights(&none, QKV_ATTENTION_ENCODER, 0, 0, cells), QKV_USAGE);
-    assert_int_equal(qkv_attended_measure(&a, QKV_ATTENTION_ENCODER, 0, -1, &x), QKV_USAGE);
-    assert_int_equal(qkv_attended_measure(&a, QKV_ATTENTION_ENCODER, LAYERS, 0, &x), QKV_USAGE);
-    assert_int_equal(qkv_attended_measure(&a, QKV_ATTENTION_DECODER, 0, 0, &x), QKV_USAGE);
-    assert_int_equal(qkv_attended_rollout(&a, QKV_ATTENTION_DECODER, cells), QKV_USAGE);
-    assert_null(qkv_attended_rows(&none, QKV_ATTENTION_ENCODER));
-    assert_null(qkv_attended_columns(NULL, QKV_ATTENTION_ENCODER));
-    qkv_attended_free(&a);
-    qkv_attended_free(&a);
-    qkv_attended_free(NULL);
+    assert_int_equal(qkv_attention_capture_weights(&a, (qkv_attention_kind)3, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_capture_weights(&a, (qkv_attention_kind)-1, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_capture_weights(&a, QKV_ATTENTION_ENCODER, 0, 0, NULL), QKV_USAGE);
+    assert_int_equal(qkv_attention_capture_weights(NULL, QKV_ATTENTION_ENCODER, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_capture_weights(&none, QKV_ATTENTION_ENCODER, 0, 0, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_capture_measure(&a, QKV_ATTENTION_ENCODER, 0, -1, &x), QKV_USAGE);
+    assert_int_equal(qkv_attention_capture_measure(&a, QKV_ATTENTION_ENCODER, LAYERS, 0, &x), QKV_USAGE);
+    assert_int_equal(qkv_attention_capture_measure(&a, QKV_ATTENTION_DECODER, 0, 0, &x), QKV_USAGE);
+    assert_int_equal(qkv_attention_capture_rollout(&a, QKV_ATTENTION_DECODER, cells), QKV_USAGE);
+    assert_null(qkv_attention_capture_rows(&none, QKV_ATTENTION_ENCODER));
+    assert_null(qkv_attention_capture_columns(NULL, QKV_ATTENTION_ENCODER));
+    qkv_attention_capture_free(&a);
+    qkv_attention_capture_free(&a);
+    qkv_attention_capture_free(NULL);
     qkv_model_free(m);
     m = make_model(pair);
     a = attend(m, "I", "x", NULL);
-    assert_int_equal(qkv_attended_rollout(&a, QKV_ATTENTION_CROSS, cells), QKV_USAGE);
+    assert_int_equal(qkv_attention_capture_rollout(&a, QKV_ATTENTION_CROSS, cells), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "two sides"));
-    qkv_attended_free(&a);
+    qkv_attention_capture_free(&a);
     qkv_model_free(m);
 }
 
 static qkv_status attend_once(void)
 {
     float cells[40 * 40];
-    qkv_attended a = { 0 };
+    qkv_attention_capture a = { 0 };
     qkv_model *m = make_model((shape){ 1, 2, QKV_TOKEN_BYTE_PAIRS, QKV_POSITION_LEARNED, 0 });
     qkv_status status = m ? qkv_attend(m, "I \xFF", 3, NULL, 0, &(qkv_attend_opts){ .beam = 2 }, &a) : qkv_error_status();
     if (!status) status = qkv_attend(m, "the cat", 7, "我\xFF", 4, NULL, &a);
-    if (!status) status = qkv_attended_weights(&a, QKV_ATTENTION_CROSS, -1, -1, cells);
-    if (!status) status = qkv_attended_rollout(&a, QKV_ATTENTION_DECODER, cells);
-    qkv_attended_free(&a);
+    if (!status) status = qkv_attention_capture_weights(&a, QKV_ATTENTION_CROSS, -1, -1, cells);
+    if (!status) status = qkv_attention_capture_rollout(&a, QKV_ATTENTION_DECODER, cells);
+    qkv_attention_capture_free(&a);
     qkv_model_free(m);
     return status;
 }

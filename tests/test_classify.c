@@ -89,7 +89,7 @@ static void copy_out(double *to, const float *from, int n)
 static void begin(setup *s, qkv_pooling how)
 {
     const qkv_transformer_opts o = {
-        .vocabulary = 9, .encoder_layers = 1, .dim = DIM, .heads = 2, .inner = 8, .classes = CLASSES, .pooling = how
+        .vocabulary = 9, .encoder_layers = 1, .dim = DIM, .heads = 2, .d_ff = 8, .classes = CLASSES, .pooling = how
     };
     *s = (setup){ .params = qkv_params_new(1), .tape = qkv_tape_new(NULL) };
     s->model = qkv_transformer_new(s->params, &o);
@@ -197,7 +197,7 @@ static void pooling_refuses(void **state)
     end(&s);
     qkv_params *p = qkv_params_new(1);
     const qkv_transformer *plain = qkv_transformer_new(
-        p, &(qkv_transformer_opts){ .vocabulary = 9, .encoder_layers = 1, .dim = DIM, .heads = 2, .inner = 8 });
+        p, &(qkv_transformer_opts){ .vocabulary = 9, .encoder_layers = 1, .dim = DIM, .heads = 2, .d_ff = 8 });
     qkv_tape *t = qkv_tape_new(NULL);
     assert_null(qkv_transformer_classify(plain, qkv_constant(t, QKV_SHAPE(1, 2, DIM), NULL), NULL));
     assert_int_equal(qkv_tape_status(t), QKV_USAGE);
@@ -230,7 +230,7 @@ static void rows_alone_and_together(void **state)
     for (int i = 0; i < ROWS * LONGEST; i++) ids[i] = (i * 7 + i / 5) % 50;
     for (qkv_pooling how = QKV_POOLING_MEAN; how <= QKV_POOLING_ATTENTION; how++) {
         const qkv_transformer_opts o = {
-            .vocabulary = 50, .encoder_layers = 2, .dim = WIDE, .heads = 4, .inner = 96, .classes = CLASSES, .pooling = how
+            .vocabulary = 50, .encoder_layers = 2, .dim = WIDE, .heads = 4, .d_ff = 96, .classes = CLASSES, .pooling = how
         };
         qkv_params *p = qkv_params_new(3);
         const qkv_transformer *m = qkv_transformer_new(p, &o);
@@ -260,11 +260,11 @@ enum { START = 1, END, UNKNOWN, FIRST_WORD };
 
 static qkv_tokenizer *word_tokenizer(void)
 {
-    qkv_words *w = qkv_words_new_of(QKV_TOKEN_WORDS);
+    qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = NULL;
-    if (w && !qkv_words_add(w, vocabulary_text, strlen(vocabulary_text)))
+    if (w && !qkv_word_counts_add(w, vocabulary_text, strlen(vocabulary_text)))
         t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 100, .min_count = 1 });
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     return t;
 }
 
@@ -272,7 +272,7 @@ static const qkv_transformer_opts reader = { .vocabulary = 24,
                                              .encoder_layers = 2,
                                              .dim = 16,
                                              .heads = 2,
-                                             .inner = 32,
+                                             .d_ff = 32,
                                              .classes = CLASSES,
                                              .pooling = QKV_POOLING_ATTENTION };
 static const char *const names[CLASSES] = { "bad", "good", "gr\xc3\xbc\xc3\x9f" };
@@ -317,7 +317,7 @@ static void only_class(void **state)
     o.classes = 1;
     qkv_model *m = word_model(&o);
     static const char *const two[] = { "w1 w2 w3", "w4" };
-    qkv_rows found = { 0 };
+    qkv_matrix found = { 0 };
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = two, .n = 2 }, NULL, &found), QKV_OK);
     assert_int_equal(found.width, 1);
     const int32_t ids[] = { START, word_id(m, "w1"), word_id(m, "w2"), word_id(m, "w3"), END };
@@ -326,7 +326,7 @@ static void only_class(void **state)
     float logit = qkv_item(qkv_transformer_classify(x, qkv_transformer_encode(x, t, ids, 1, 5, NULL), NULL));
     assert_true(found.data[0] == logit && found.data[0] != found.data[1] && logit != 1);
     qkv_tape_free(t);
-    qkv_rows_free(&found);
+    qkv_matrix_free(&found);
     qkv_model_free(m);
 }
 
@@ -431,7 +431,7 @@ static void learning_and_using_read_alike(void **state)
     qkv_model *m = word_model(&reader);
     learned l;
     add_texts(&l, m, TEXTS, texts, of_texts);
-    qkv_rows found = { 0 };
+    qkv_matrix found = { 0 };
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = texts, .n = TEXTS }, NULL, &found), QKV_OK);
     for (int r = 0; r < TEXTS; r++) {
         float p[CLASSES];
@@ -452,7 +452,7 @@ static void learning_and_using_read_alike(void **state)
     assert_int_equal(l.batch.source_length, 6);
     assert_memory_equal(l.batch.source, wanted, sizeof wanted);
     free_learned(&l);
-    qkv_rows_free(&found);
+    qkv_matrix_free(&found);
     qkv_model_free(m);
 }
 
@@ -470,7 +470,7 @@ static void one_by_one_and_together(void **state)
         many[i] = room[i];
     }
     qkv_model *m = word_model(&reader);
-    qkv_rows all = { 0 }, one = { 0 };
+    qkv_matrix all = { 0 }, one = { 0 };
     for (int windows = 0; windows < 2; windows++) {
         const qkv_reading_opts opts = { .max_length = windows ? 8 : 0, .windows = windows };
         qkv_set_threads(1);
@@ -491,8 +491,8 @@ static void one_by_one_and_together(void **state)
         }
         qkv_set_threads(0);
     }
-    qkv_rows_free(&all);
-    qkv_rows_free(&one);
+    qkv_matrix_free(&all);
+    qkv_matrix_free(&one);
     qkv_model_free(m);
 }
 
@@ -508,7 +508,7 @@ static void windows_and_cuts(void **state)
                                   { START, w[6], w[7], END } };
     float p[3][CLASSES];
     for (int i = 0; i < 3; i++) probabilities_of(m, parts[i], i < 2 ? 5 : 4, p[i]);
-    qkv_rows found = { 0 };
+    qkv_matrix found = { 0 };
     qkv_reading_opts opts = { .max_length = 4 };
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = two, .n = 2 }, &opts, &found), QKV_OK);
     assert_int_equal(found.cut, 1);
@@ -523,15 +523,15 @@ static void windows_and_cuts(void **state)
         assert_true(fabs(mean - (double)p[0][k]) > 1e-4); /* or this would show nothing */
     }
     assert_memory_equal(found.data + CLASSES, p[0], sizeof p[0]);
-    qkv_rows_free(&found);
+    qkv_matrix_free(&found);
     qkv_model_free(m);
     qkv_transformer_opts learned_positions = reader; /* which end somewhere */
-    learned_positions.positions = QKV_POSITION_LEARNED, learned_positions.longest = 5;
+    learned_positions.positions = QKV_POSITION_LEARNED, learned_positions.max_positions = 5;
     m = word_model(&learned_positions);
     for (int i = 0; i < 3; i++) probabilities_of(m, parts[i], i < 2 ? 5 : 4, p[i]);
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = two, .n = 2 }, NULL, &found), QKV_OK);
     assert_memory_equal(found.data, p[0], sizeof p[0]);
-    qkv_rows_free(&found);
+    qkv_matrix_free(&found);
     qkv_model_free(m);
 }
 
@@ -540,7 +540,7 @@ static void texts_of_all_kinds(void **state)
     (void)state;
     qkv_model *m = word_model(&reader);
     const int32_t w1 = word_id(m, "w1"), w2 = word_id(m, "w2");
-    qkv_rows found = { 0 };
+    qkv_matrix found = { 0 };
     float p[CLASSES];
     const char *const kinds[] = { "", " \t ", "w1 \xff\xfe w2", "w1 w2 w1", "w1" };
     const size_t sizes[] = { 0, 3, 8, 5, 2 };
@@ -565,7 +565,7 @@ static void texts_of_all_kinds(void **state)
     assert_memory_equal(found.data + 3 * CLASSES, p, sizeof p);
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .n = 0 }, NULL, &found), QKV_OK);
     assert_int_equal(found.n, 0);
-    qkv_rows_free(&found);
+    qkv_matrix_free(&found);
     qkv_model_free(m);
 }
 
@@ -578,7 +578,7 @@ static void classify_refuses(void **state)
     o.decoder_layers = 1, o.encoder_layers = 0;
     qkv_model *decoder = word_model(&o);
     const qkv_texts one = { .texts = texts, .n = 1 };
-    qkv_rows found = { 0 };
+    qkv_matrix found = { 0 };
     assert_int_equal(qkv_classify(NULL, &one, NULL, &found), QKV_USAGE);
     assert_int_equal(qkv_classify(encoder, &one, NULL, &found), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no classifier"));
@@ -597,7 +597,7 @@ static void classify_refuses(void **state)
     qkv_data(qkv_params_find(qkv_model_params(m), "classifier.bias"))[1] = NAN;
     assert_int_equal(qkv_classify(m, &one, NULL, &found), QKV_NUMERIC);
     assert_int_equal(found.n, 0);
-    qkv_rows_free(&found);
+    qkv_matrix_free(&found);
     qkv_model_free(m);
     qkv_model_free(encoder);
     qkv_model_free(decoder);
@@ -615,7 +615,7 @@ static void vectors(void **state)
         qkv_model *m = word_model(translates ? &translator : &reader);
         const int32_t w1 = word_id(m, "w1"), w2 = word_id(m, "w2");
         const int32_t ids[] = { START, w1, w2, END }; /* of a translator without the start */
-        qkv_rows raw = { 0 }, normal = { 0 };
+        qkv_matrix raw = { 0 }, normal = { 0 };
         for (qkv_pooling how = QKV_POOLING_MEAN; how <= (translates ? QKV_POOLING_LAST : QKV_POOLING_ATTENTION); how++) {
             const char *const both[] = { "w3 w4 w5 w6 w7", "w1 w2" };
             qkv_embed_opts o = { .pooling = how };
@@ -638,8 +638,8 @@ static void vectors(void **state)
                     assert_true(fabs((double)raw.data[i * 16 + d] / sqrt(length) - (double)normal.data[i * 16 + d]) < 1e-6);
             }
         }
-        qkv_rows_free(&raw);
-        qkv_rows_free(&normal);
+        qkv_matrix_free(&raw);
+        qkv_matrix_free(&normal);
         qkv_model_free(m);
     }
 }
@@ -650,11 +650,11 @@ static void a_vector_of_zeros_stays(void **state)
     qkv_model *m = word_model(&reader);
     qkv_params *p = qkv_model_params(m);
     memset(qkv_params_data(p), 0, sizeof(float) * (size_t)qkv_params_block(p));
-    qkv_rows found = { 0 };
+    qkv_matrix found = { 0 };
     const qkv_embed_opts o = { .normalized = 1 };
     assert_int_equal(qkv_embed_texts(m, &(qkv_texts){ .texts = texts, .n = 1 }, &o, &found), QKV_OK);
     for (int d = 0; d < 16; d++) assert_true(found.data[d] == 0);
-    qkv_rows_free(&found);
+    qkv_matrix_free(&found);
     qkv_model_free(m);
 }
 
@@ -687,7 +687,7 @@ static void labels_come_back(void **state)
 {
     (void)state;
     qkv_model *m = word_model(&reader);
-    qkv_rows before = { 0 }, after = { 0 };
+    qkv_matrix before = { 0 }, after = { 0 };
     const qkv_texts all = { .texts = texts, .n = TEXTS };
     assert_int_equal(qkv_classify(m, &all, NULL, &before), QKV_OK);
     assert_int_equal(qkv_model_save(m, folder), QKV_OK);
@@ -702,8 +702,8 @@ static void labels_come_back(void **state)
     assert_null(qkv_model_label(NULL, 0));
     assert_int_equal(qkv_classify(m, &all, NULL, &after), QKV_OK);
     assert_memory_equal(before.data, after.data, sizeof(float) * TEXTS * CLASSES);
-    qkv_rows_free(&before);
-    qkv_rows_free(&after);
+    qkv_matrix_free(&before);
+    qkv_matrix_free(&after);
     qkv_model_free(m);
 }
 
@@ -818,7 +818,7 @@ static qkv_status all_of_it(void)
 {
     qkv_model *m = word_model(&reader);
     qkv_pairs *p = m ? qkv_pairs_new() : NULL;
-    qkv_rows found = { 0 };
+    qkv_matrix found = { 0 };
     const qkv_reading_opts windows = { .max_length = 4, .windows = 1 };
     const qkv_texts all = { .texts = (const char *[]){ "w1 w2 w3 w4 w5", "w1 \xff", "" }, .n = 3 };
     qkv_status status = p ? QKV_OK : qkv_error_status();
@@ -832,7 +832,7 @@ static qkv_status all_of_it(void)
     qkv_model *copy = status ? NULL : qkv_model_load(folder);
     if (!status && !copy) status = qkv_error_status();
     qkv_model_free(copy);
-    qkv_rows_free(&found);
+    qkv_matrix_free(&found);
     qkv_pairs_free(p);
     qkv_model_free(m);
     return status;

@@ -31,9 +31,9 @@ static int make_folder(void **state)
     if (!mkdtemp(folder) || setenv("TMPDIR", folder, 1)) return -1;
     snprintf(first_path, sizeof first_path, "%s/first", folder);
     snprintf(second_path, sizeof second_path, "%s/second", folder);
-    qkv_words *w = qkv_words_new();
+    qkv_word_counts *w = qkv_word_counts_new();
     bytes_only = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 260 });
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     return bytes_only ? 0 : -1;
 }
 
@@ -156,14 +156,14 @@ static void check_row(const row *r, void (*write)(const char *, const char *, si
     if (text.length != strlen(r->pairs) || memcmp(text.data, r->pairs, text.length))
         fail_msg("%s: \"%.*s\", expected \"%s\"", r->name, (int)text.length, text.data, r->pairs);
     if (memcmp(&read, &r->read, sizeof read)) fail_msg("%s: %lld lines, ..", r->name, (long long)read.lines);
-    qkv_words *w = qkv_words_new();
-    assert_int_equal(qkv_words_add_corpus(w, w, first_path, second(r->target), &r->o, &of_words), QKV_OK);
-    assert_true(qkv_words_distinct(w) > 0);
+    qkv_word_counts *w = qkv_word_counts_new();
+    assert_int_equal(qkv_word_counts_add_corpus(w, w, first_path, second(r->target), &r->o, &of_words), QKV_OK);
+    assert_true(qkv_word_counts_distinct(w) > 0);
     of_words.pairs -= r->read.too_long; /* words have no tokens */
     of_words.too_long = r->read.too_long;
     of_words.first_too_long = r->read.first_too_long;
     assert_memory_equal(&of_words, &r->read, sizeof of_words);
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     qkv_pairs_free(p);
 }
 
@@ -180,16 +180,16 @@ static void what_a_corpus_gives(void **state)
 static void words_of_each_side(void **state)
 {
     (void)state;
-    qkv_words *sources = qkv_words_new(), *targets = qkv_words_new();
+    qkv_word_counts *sources = qkv_word_counts_new(), *targets = qkv_word_counts_new();
     write_bytes(first_path, PLACED("a b\nc\nd e f\n"));
     write_bytes(second_path, PLACED("A\n\nA\n"));
-    assert_int_equal(qkv_words_add_corpus(sources, targets, first_path, second_path, NULL, NULL), QKV_OK);
-    assert_int_equal(qkv_words_distinct(sources), 5); /* "a", " b", "d", " e", " f" */
-    assert_int_equal(qkv_words_distinct(targets), 1);
-    assert_int_equal(qkv_words_add(targets, "A", 1), QKV_OK);
-    assert_int_equal(qkv_words_distinct(targets), 1);
-    qkv_words_free(sources);
-    qkv_words_free(targets);
+    assert_int_equal(qkv_word_counts_add_corpus(sources, targets, first_path, second_path, NULL, NULL), QKV_OK);
+    assert_int_equal(qkv_word_counts_distinct(sources), 5); /* "a", " b", "d", " e", " f" */
+    assert_int_equal(qkv_word_counts_distinct(targets), 1);
+    assert_int_equal(qkv_word_counts_add(targets, "A", 1), QKV_OK);
+    assert_int_equal(qkv_word_counts_distinct(targets), 1);
+    qkv_word_counts_free(sources);
+    qkv_word_counts_free(targets);
 }
 
 static qkv_status put_pair(void *data, const char *source, size_t n, const char *target, size_t m)
@@ -259,7 +259,7 @@ typedef struct bad_row {
     const char *words;
     qkv_corpus_opts o;
     qkv_status status;
-    bool words_too; /* qkv_words_add_corpus() refuses it as well */
+    bool words_too; /* qkv_word_counts_add_corpus() refuses it as well */
 } bad_row;
 
 static const bad_row bad_rows[] = {
@@ -308,14 +308,14 @@ static void what_it_refuses(void **state)
     (void)state;
     for (const bad_row *r = bad_rows; r < bad_rows + sizeof bad_rows / sizeof *bad_rows; r++) {
         qkv_pairs *p = qkv_pairs_new();
-        qkv_words *w = qkv_words_new();
+        qkv_word_counts *w = qkv_word_counts_new();
         write_bytes(first_path, r->source, strlen(r->source));
         if (r->target) write_bytes(second_path, r->target, strlen(r->target));
         refused(r, qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, second(r->target), &r->o, NULL));
-        qkv_status status = qkv_words_add_corpus(w, w, first_path, second(r->target), &r->o, NULL);
+        qkv_status status = qkv_word_counts_add_corpus(w, w, first_path, second(r->target), &r->o, NULL);
         if (r->words_too) refused(r, status);
         else assert_int_equal(status, QKV_OK);
-        qkv_words_free(w);
+        qkv_word_counts_free(w);
         qkv_pairs_free(p);
     }
 }
@@ -324,7 +324,7 @@ static void what_is_not_there(void **state)
 {
     (void)state;
     qkv_pairs *p = qkv_pairs_new();
-    qkv_words *w = qkv_words_new();
+    qkv_word_counts *w = qkv_word_counts_new();
     qkv_corpus_read read = { .lines = 99 };
     write_bytes(first_path, PLACED("a\n"));
     assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, second_path, NULL, &read), QKV_IO);
@@ -336,10 +336,10 @@ static void what_is_not_there(void **state)
     assert_int_equal(qkv_pairs_add_corpus(p, NULL, bytes_only, first_path, NULL, NULL, NULL), QKV_USAGE);
     assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, NULL, first_path, NULL, NULL, NULL), QKV_USAGE);
     assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, bytes_only, NULL, first_path, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_words_add_corpus(NULL, w, first_path, NULL, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_words_add_corpus(w, NULL, first_path, NULL, NULL, NULL), QKV_USAGE);
-    assert_int_equal(qkv_words_add_corpus(w, w, NULL, NULL, NULL, NULL), QKV_USAGE);
-    qkv_words_free(w);
+    assert_int_equal(qkv_word_counts_add_corpus(NULL, w, first_path, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_word_counts_add_corpus(w, NULL, first_path, NULL, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_word_counts_add_corpus(w, w, NULL, NULL, NULL, NULL), QKV_USAGE);
+    qkv_word_counts_free(w);
     qkv_pairs_free(p);
 }
 
@@ -472,13 +472,13 @@ static void temporary_files(void **state)
 
 static qkv_status use_corpus(void)
 {
-    qkv_words *w = qkv_words_new();
+    qkv_word_counts *w = qkv_word_counts_new();
     qkv_pairs *p = qkv__pairs_new_with_limit(64);
     qkv_status status = w && p ? QKV_OK : qkv_error_status();
-    if (!status) status = qkv_words_add_corpus(w, w, first_path, second_path, NULL, NULL);
+    if (!status) status = qkv_word_counts_add_corpus(w, w, first_path, second_path, NULL, NULL);
     if (!status) status = qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, second_path, NULL, NULL);
     qkv_pairs_free(p);
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     return status;
 }
 

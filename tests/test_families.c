@@ -186,13 +186,13 @@ static void steps_equal_a_whole_forward(void **state)
     }
 }
 
-/* ---- facts ---- */
+/* ---- what the files say ---- */
 
-static void facts_of_marian(void **state)
+static void info_of_marian(void **state)
 {
     (void)state;
     qkv_model *m = load(golden_folder("marian"));
-    const qkv_facts *f = qkv_model_facts(m);
+    const qkv_model_info *f = qkv_model_info_of(m);
     assert_string_equal(f->family, "marian");
     assert_int_equal(f->can, QKV_ABILITY_TRANSLATE);
     assert_true(f->start == 22 && f->pad == 22 && f->begin == -1 && f->n_ends == 1 && f->ends[0] == 0);
@@ -202,7 +202,7 @@ static void facts_of_marian(void **state)
     qkv_model_free(m);
 }
 
-static void facts_of_the_others(void **state)
+static void info_of_the_others(void **state)
 {
     (void)state;
     static const struct {
@@ -221,7 +221,7 @@ static void facts_of_the_others(void **state)
                  { "mistral", "mistral", QKV_ABILITY_GENERATE, 32, 1, 2, 1 } }; /* its window */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_model *m = load(golden_folder(rows[i].name));
-        const qkv_facts *f = qkv_model_facts(m);
+        const qkv_model_info *f = qkv_model_info_of(m);
         assert_string_equal(f->family, rows[i].family);
         assert_int_equal(f->can, rows[i].can);
         assert_int_equal(f->context, rows[i].context);
@@ -235,7 +235,7 @@ static void facts_of_the_others(void **state)
     assert_null(qkv_model_label(m, 3));
     qkv_model_free(m);
     m = load(golden_folder("bert_sentence"));
-    const qkv_facts *f = qkv_model_facts(m);
+    const qkv_model_info *f = qkv_model_info_of(m);
     assert_true(f->can == QKV_ABILITY_EMBED && f->pooling == QKV_POOLING_MEAN && f->normalise == 1 && f->embed_length == 10);
     qkv_model_free(m);
 }
@@ -462,8 +462,8 @@ static int64_t copy_last(const qkv_model *m, const batch *b, float *to)
 static void same_weights(const qkv_model *a, const qkv_model *b)
 {
     qkv_params *p = qkv_model_params(a), *q = qkv_model_params(b);
-    assert_int_equal(qkv_params_own(p), QKV_OK); /* some may be kept in 16 bits */
-    assert_int_equal(qkv_params_own(q), QKV_OK);
+    assert_int_equal(qkv_params_materialize(p), QKV_OK); /* some may be kept in 16 bits */
+    assert_int_equal(qkv_params_materialize(q), QKV_OK);
     assert_int_equal(qkv_params_tensors(p), qkv_params_tensors(q));
     for (int i = 0; i < qkv_params_tensors(p); i++) {
         qkv_tensor *w = qkv_params_tensor(p, i), *other = qkv_params_find(q, qkv_params_name(p, i));
@@ -473,7 +473,7 @@ static void same_weights(const qkv_model *a, const qkv_model *b)
     }
 }
 
-static void same_facts(const qkv_facts *a, const qkv_facts *b)
+static void same_model_info(const qkv_model_info *a, const qkv_model_info *b)
 {
     assert_true(a->can == b->can && a->start == b->start && a->begin == b->begin && a->pad == b->pad && a->n_ends == b->n_ends);
     assert_true(a->n_banned == b->n_banned && a->beam == b->beam && a->length_penalty == b->length_penalty);
@@ -491,15 +491,15 @@ static void saved_and_loaded(void **state)
         assert_int_equal(open_golden(names[i]), QKV_OK);
         batch b = read_batch(!strcmp(names[i], "marian"));
         int64_t n = copy_last(m, &b, first);
-        const char *kinds[] = { qkv_model_facts(m)->family, "qkv" };
+        const char *kinds[] = { qkv_model_info_of(m)->family, "qkv" };
         for (int k = 0; k < 2; k++) {
             remove_folder(NULL); /* nothing of another model may help */
             make_folder(NULL);
             if (qkv_model_save_as(m, folder, kinds[k])) fail_msg("%s as %s: %s", names[i], kinds[k], qkv_error());
             qkv_model *again = load(folder);
-            assert_string_equal(qkv_model_facts(again)->family, kinds[k]);
+            assert_string_equal(qkv_model_info_of(again)->family, kinds[k]);
             same_weights(m, again);
-            if (k == 0) same_facts(qkv_model_facts(m), qkv_model_facts(again));
+            if (k == 0) same_model_info(qkv_model_info_of(m), qkv_model_info_of(again));
             assert_int_equal(copy_last(again, &b, second), n);
             assert_memory_equal(first, second, sizeof(float) * (size_t)n);
             for (int64_t c = 0; qkv_model_label(m, c); c++)
@@ -517,7 +517,7 @@ static const qkv_transformer_opts ours[] = {
       .decoder_layers = 1,
       .dim = 8,
       .heads = 2,
-      .inner = 12,
+      .d_ff = 12,
       .positions = QKV_POSITION_SINUSOID_HALVES },
     { .vocabulary = 11,
       .target_vocabulary = 9,
@@ -525,7 +525,7 @@ static const qkv_transformer_opts ours[] = {
       .decoder_layers = 2,
       .dim = 8,
       .heads = 2,
-      .inner = 12,
+      .d_ff = 12,
       .positions = QKV_POSITION_SINUSOID_HALVES,
       .untied = 1,
       .output_bias = 1,
@@ -534,9 +534,9 @@ static const qkv_transformer_opts ours[] = {
       .encoder_layers = 1,
       .dim = 8,
       .heads = 2,
-      .inner = 12,
+      .d_ff = 12,
       .positions = QKV_POSITION_LEARNED,
-      .longest = 6,
+      .max_positions = 6,
       .unscaled = 1,
       .embed_norm = 1,
       .token_types = 2,
@@ -547,9 +547,9 @@ static const qkv_transformer_opts ours[] = {
       .decoder_layers = 2,
       .dim = 8,
       .heads = 2,
-      .inner = 12,
+      .d_ff = 12,
       .positions = QKV_POSITION_LEARNED,
-      .longest = 6,
+      .max_positions = 6,
       .unscaled = 1,
       .pre_norm = 1,
       .untied = 1,
@@ -559,7 +559,7 @@ static const qkv_transformer_opts ours[] = {
       .dim = 8,
       .heads = 4,
       .kv_heads = 2,
-      .inner = 12,
+      .d_ff = 12,
       .positions = QKV_POSITION_ROTARY,
       .unscaled = 1,
       .pre_norm = 1,
@@ -584,7 +584,7 @@ static void ours_under_their_names(void **state)
         qkv_model *m = qkv_model_new(&ours[i], 3);
         if (qkv_model_save_as(m, folder, ours_as[i])) fail_msg("%s", qkv_error());
         qkv_model *again = load(folder);
-        assert_string_equal(qkv_model_facts(again)->family, ours_as[i]);
+        assert_string_equal(qkv_model_info_of(again)->family, ours_as[i]);
         same_weights(m, again);
         int64_t n = copy_last(m, &b, first);
         assert_int_equal(copy_last(again, &b, second), n);
@@ -637,7 +637,7 @@ static void like_another(void **state)
         assert_memory_equal(qkv_data(w), qkv_data(qkv_params_find(q, qkv_params_name(p, i))),
                             sizeof(float) * (size_t)qkv_count(w));
     }
-    const qkv_facts *f = qkv_model_facts(made);
+    const qkv_model_info *f = qkv_model_info_of(made);
     assert_string_equal(f->family, "bert");
     assert_true((f->can & QKV_ABILITY_CLASSIFY) && f->pad == 0 && f->files == 0);
     qkv_model_free(m); /* nothing of it is needed any more */
@@ -652,11 +652,11 @@ static void like_another(void **state)
 
 static qkv_tokenizer *learn(const char *line)
 {
-    qkv_words *w = qkv_words_new();
-    assert_int_equal(qkv_words_add(w, line, strlen(line)), QKV_OK);
+    qkv_word_counts *w = qkv_word_counts_new();
+    assert_int_equal(qkv_word_counts_add(w, line, strlen(line)), QKV_OK);
     qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 300 });
     assert_non_null(t);
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     return t;
 }
 
@@ -673,7 +673,7 @@ static void tokenizers_of_a_model(void **state)
     assert_ptr_equal(qkv_model_target_tokenizer(m), target);
     assert_int_equal(qkv_model_save_as(m, folder, "marian"), QKV_OK);
     qkv_model *again = load(folder);
-    const qkv_facts *f = qkv_model_facts(again); /* its ids are those of its tokens */
+    const qkv_model_info *f = qkv_model_info_of(again); /* its ids are those of its tokens */
     assert_true(f->pad == 0 && f->begin == 1 && f->start == 1 && f->n_ends == 1 && f->ends[0] == 2);
     assert_ptr_not_equal(qkv_model_source_tokenizer(again), qkv_model_target_tokenizer(again));
     qkv_model_free(again);
@@ -694,7 +694,7 @@ static void nothing_is_copied(void **state)
                                      .decoder_layers = 2,
                                      .dim = 128,
                                      .heads = 4,
-                                     .inner = 256,
+                                     .d_ff = 256,
                                      .positions = QKV_POSITION_ROTARY,
                                      .unscaled = 1,
                                      .pre_norm = 1,
@@ -715,7 +715,7 @@ static void nothing_is_copied(void **state)
     const float *mapped = qkv_data(embed);
     float before = mapped[7];
     assert_null(qkv_grad(embed));
-    assert_int_equal(qkv_params_own(qkv_model_params(m)), QKV_OK);
+    assert_int_equal(qkv_params_materialize(qkv_model_params(m)), QKV_OK);
     assert_ptr_not_equal(qkv_data(embed), mapped);
     assert_true(qkv_data(embed)[7] == before && qkv_grad(embed));
     assert_true(failing.held > 2 * bytes);
@@ -787,7 +787,7 @@ static void narrow_products(void **state)
         qkv_tensor *narrow = qkv_affine(x, w, NULL), *row = qkv_gather(t, w, ids, 1, (int64_t[]){ 1 });
         assert_non_null(narrow);
         assert_null(qkv_data(w));
-        assert_int_equal(qkv_params_own(p), QKV_OK);
+        assert_int_equal(qkv_params_materialize(p), QKV_OK);
         qkv_tensor *wide = qkv_affine(x, w, NULL), *wide_row = qkv_gather(t, w, ids, 1, (int64_t[]){ 1 });
         assert_memory_equal(qkv_data(narrow), qkv_data(wide), sizeof(float) * (size_t)(m * n));
         assert_memory_equal(qkv_data(row), qkv_data(wide_row), sizeof(float) * (size_t)k);
@@ -797,8 +797,8 @@ static void narrow_products(void **state)
     }
 }
 
-/* A weight that is read again is packed at its second large product, of any type; the bits are the same, and so they are without
- * room for it; owning the weight ends it. */
+/* A weight that is read again is packed at its second large product, of any type; the bits are the same, and so they are
+ * without room for it; owning the weight ends it. */
 static void packed_products(void **state)
 {
     (void)state;
@@ -823,7 +823,7 @@ static void packed_products(void **state)
             assert_int_equal(qkv_packed_bytes() > 0, j == 2 && i % 2 && kern->packed_floats(n, k));
             y[j] = qkv_affine(x, w, NULL);
         }
-        assert_int_equal(qkv_params_own(p), QKV_OK);
+        assert_int_equal(qkv_params_materialize(p), QKV_OK);
         assert_int_equal(qkv_packed_bytes(), 0);
         y[3] = qkv_affine(x, w, NULL);
         for (int j = 0; j < 3; j++) assert_memory_equal(qkv_data(y[j]), qkv_data(y[3]), sizeof(float) * (size_t)(m * n));
@@ -848,7 +848,7 @@ static void narrow_models(void **state)
         assert_null(qkv_data(qkv_params_find(qkv_model_params(m), "decoder.0.self.q.weight")));
         assert_null(qkv_data(qkv_params_find(qkv_model_params(m), "embed.weight")));
         int64_t n = copy_last(m, &b, narrow);
-        assert_int_equal(qkv_params_own(qkv_model_params(m)), QKV_OK);
+        assert_int_equal(qkv_params_materialize(qkv_model_params(m)), QKV_OK);
         assert_non_null(qkv_data(qkv_params_find(qkv_model_params(m), "embed.weight")));
         assert_int_equal(copy_last(m, &b, wide), n);
         assert_memory_equal(narrow, wide, sizeof(float) * (size_t)n);
@@ -867,7 +867,7 @@ static void narrow_weights_elsewhere(void **state)
     qkv_tensor *x = qkv_variable(t, QKV_SHAPE(3, 16), NULL);
     assert_null(qkv_add(x, w));
     assert_int_equal(qkv_tape_status(t), QKV_USAGE);
-    assert_non_null(strstr(qkv_error(), "qkv_params_own()"));
+    assert_non_null(strstr(qkv_error(), "qkv_params_materialize()"));
     qkv_tape_reset(t);
     assert_null(qkv_on(t, w));
     assert_int_equal(qkv_tape_status(t), QKV_USAGE);
@@ -997,8 +997,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parity_with_pytorch),
         cmocka_unit_test(steps_equal_a_whole_forward),
-        cmocka_unit_test(facts_of_marian),
-        cmocka_unit_test(facts_of_the_others),
+        cmocka_unit_test(info_of_marian),
+        cmocka_unit_test(info_of_the_others),
         cmocka_unit_test_setup_teardown(bad_keys, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(other_names_of_roberta, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(generation_that_files_ask_for, make_folder, remove_folder),

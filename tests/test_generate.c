@@ -23,13 +23,13 @@ enum { START = 1, END = 2, SPECIALS = 4, LONGEST = 24, ROOM = 200 };
 
 static qkv_tokenizer *learn(qkv_token_kind kind)
 {
-    qkv_words *w = qkv_words_new_of(kind);
+    qkv_word_counts *w = qkv_word_counts_new_of(kind);
     qkv_tokenizer *t = NULL;
     qkv_status status = w ? QKV_OK : qkv_error_status();
     for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
-        status = qkv_words_add(w, corpus[i], strlen(corpus[i]));
+        status = qkv_word_counts_add(w, corpus[i], strlen(corpus[i]));
     if (!status) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 300, .min_count = 1 });
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     return t;
 }
 
@@ -42,11 +42,11 @@ static qkv_model *make_model_of(qkv_token_kind kind, qkv_position_kind positions
                                      .decoder_layers = 2,
                                      .dim = 16,
                                      .heads = 2,
-                                     .inner = 32,
+                                     .d_ff = 32,
                                      .pre_norm = 1,
                                      .dropout = 0.1f,
                                      .positions = positions,
-                                     .longest = LONGEST };
+                                     .max_positions = LONGEST };
     qkv_model *m = qkv_model_new(&o, 3);
     if (m && qkv_model_set_tokenizers(m, t, NULL)) {
         qkv_model_free(m);
@@ -461,7 +461,7 @@ static void refused(const qkv_model *m, qkv_status wanted, const qkv_generate_op
 static void bad_models_and_options(void **state)
 {
     (void)state;
-    qkv_transformer_opts t = { .vocabulary = 400, .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 1, .inner = 8 };
+    qkv_transformer_opts t = { .vocabulary = 400, .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
     qkv_model *pair = qkv_model_new(&t, 0);
     t.encoder_layers = 0;
     qkv_model *ids = qkv_model_new(&t, 0), *m = make_model(QKV_POSITION_ROTARY);

@@ -1,5 +1,5 @@
-/* test_inplace.c: operations in place give the bits of those they are named after, forward and backward, and so does a tape that
- * reuses the memory of values. */
+/* test_inplace.c: operations in place give the bits of those they are named after, forward and backward, and so does a tape
+ * that reuses the memory of values. */
 #include <qkv/op.h>
 
 #include <setjmp.h>
@@ -45,8 +45,8 @@ static qkv_status run(bool over, bool twice, const qkv_tape_opts *opts, outcome 
     qkv_tensor *r = qkv_variable(t, QKV_SHAPE(ROWS, OUT), other), *h = qkv_affine(x, w, NULL), *y;
     qkv_tensor *square = qkv_constant(t, QKV_SHAPE(OUT, OUT), other);
     if (over) {
-        h = qkv_affine(qkv__dropout_over(qkv__relu_over(h), 0.2f), square, NULL);
-        y = qkv__add_over(qkv__dropout_over(h, 0.3f), r);
+        h = qkv_affine(qkv__dropout_inplace(qkv__relu_inplace(h), 0.2f), square, NULL);
+        y = qkv__add_inplace(qkv__dropout_inplace(h, 0.3f), r);
     } else {
         h = qkv_affine(qkv_dropout(qkv_relu(h), 0.2f), square, NULL);
         y = qkv_add(qkv_dropout(h, 0.3f), r);

@@ -29,11 +29,11 @@ static qkv_tokenizer *word_tokenizer(void)
 {
     static const char text[] = "w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19";
     static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>", "<mask>" };
-    qkv_words *w = qkv_words_new_of(QKV_TOKEN_WORDS);
+    qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = NULL;
-    if (w && !qkv_words_add(w, text, strlen(text)))
+    if (w && !qkv_word_counts_add(w, text, strlen(text)))
         t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 100, .min_count = 1, .specials = specials, .n_specials = 5 });
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     return t;
 }
 
@@ -41,7 +41,7 @@ static const qkv_transformer_opts decoder = { .vocabulary = VOCABULARY,
                                               .decoder_layers = 2,
                                               .dim = 16,
                                               .heads = 2,
-                                              .inner = 32,
+                                              .d_ff = 32,
                                               .pre_norm = 1,
                                               .positions = QKV_POSITION_ROTARY };
 
@@ -151,7 +151,7 @@ static void short_targets(void **state)
 /* ---- surprise ---- */
 
 /* -log p of ids[place], given those from `begin` on. */
-static double surprise_of(const qkv_model *m, const int32_t *ids, int begin, int place)
+static double nll_of(const qkv_model *m, const int32_t *ids, int begin, int place)
 {
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     const qkv_transformer *x = qkv_model_transformer(m);
@@ -175,12 +175,12 @@ static void strides(void **state)
     int32_t ids[N + 2];
     draw_text(qkv_model_source_tokenizer(m), N, text, ids);
     for (int stride = 1; stride <= CONTEXT; stride++) {
-        qkv_surprise got = { 0 };
+        qkv_nll got = { 0 };
         double wanted = 0;
         int begin = 0;
         for (int place = 1; place < N + 2; place++) { /* the first window that has it */
             while (place > begin + CONTEXT) begin += stride;
-            wanted += surprise_of(m, ids, begin, place);
+            wanted += nll_of(m, ids, begin, place);
         }
         assert_int_equal(qkv_measure_text(m, text, strlen(text), CONTEXT, stride, &got), QKV_OK);
         assert_int_equal(got.tokens, N + 1);
@@ -197,7 +197,7 @@ static void training_reports_the_same(void **state)
     const qkv_objective o = qkv_generating();
     for (int64_t context = 1; context <= 64; context *= 4) {
         qkv_pairs *p = qkv_pairs_new();
-        qkv_surprise sum = { 0 };
+        qkv_nll sum = { 0 };
         state_of_chance = 3;
         for (int i = 0; i < 15; i++) {
             char text[400];
@@ -223,9 +223,9 @@ static void measuring_refuses(void **state)
     qkv_transformer_opts other = decoder;
     other.encoder_layers = 1;
     qkv_model *m = word_model(&decoder), *translator = word_model(&other), *ids = qkv_model_new(&decoder, 1);
-    other = decoder, other.positions = QKV_POSITION_LEARNED, other.longest = 4;
+    other = decoder, other.positions = QKV_POSITION_LEARNED, other.max_positions = 4;
     qkv_model *learned = word_model(&other);
-    qkv_surprise sum = { 0 };
+    qkv_nll sum = { 0 };
     assert_int_equal(qkv_measure_text(NULL, "w1", 2, 4, 0, &sum), QKV_USAGE);
     assert_int_equal(qkv_measure_text(translator, "w1", 2, 4, 0, &sum), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "decoder alone"));
@@ -519,7 +519,7 @@ static qkv_objective objective_of(int job)
 static qkv_model *model_of(int job, uint64_t seed)
 {
     qkv_transformer_opts o = decoder;
-    o.dropout = o.attention_dropout = o.inner_dropout = 0.1f;
+    o.dropout = o.attention_dropout = o.ffn_dropout = 0.1f;
     if (job != GENERATE) o.encoder_layers = 2, o.decoder_layers = 0;
     if (job == CLASSIFY || job == WEIGHED) o.classes = 2, o.pooling = QKV_POOLING_ATTENTION;
     return qkv_model_new(&o, seed);
@@ -729,7 +729,7 @@ static qkv_status all_of_it(void)
 static qkv_status measure(void)
 {
     qkv_model *m = word_model(&decoder);
-    qkv_surprise sum = { 0 };
+    qkv_nll sum = { 0 };
     qkv_status status = m ? qkv_measure_text(m, "w1 w2 w3 \xff w4", 13, 3, 2, &sum) : qkv_error_status();
     qkv_model_free(m);
     return status;

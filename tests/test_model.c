@@ -16,7 +16,7 @@
 #include "failing.h"
 
 static const qkv_transformer_opts tiny = {
-    .vocabulary = 11, .encoder_layers = 1, .decoder_layers = 2, .dim = 8, .heads = 2, .inner = 12, .dropout = 0.1f
+    .vocabulary = 11, .encoder_layers = 1, .decoder_layers = 2, .dim = 8, .heads = 2, .d_ff = 12, .dropout = 0.1f
 };
 static const qkv_transformer_opts odd = { .vocabulary = 11,
                                           .decoder_layers = 1,
@@ -24,7 +24,7 @@ static const qkv_transformer_opts odd = { .vocabulary = 11,
                                           .heads = 4,
                                           .kv_heads = 2,
                                           .d_k = 6,
-                                          .inner = 12,
+                                          .d_ff = 12,
                                           .pre_norm = 1,
                                           .norm = QKV_NORM_RMS,
                                           .norm_eps = 1e-6f,
@@ -37,16 +37,16 @@ static const qkv_transformer_opts odd = { .vocabulary = 11,
                                           .unscaled = 1,
                                           .dropout = 0.3f,
                                           .attention_dropout = 0.2f,
-                                          .inner_dropout = 0.15f };
+                                          .ffn_dropout = 0.15f };
 
 static const qkv_transformer_opts variant = { .vocabulary = 11,
                                               .encoder_layers = 1,
                                               .dim = 8,
                                               .heads = 2,
-                                              .inner = 12,
+                                              .d_ff = 12,
                                               .activation = QKV_ACTIVATION_GELU,
                                               .positions = QKV_POSITION_LEARNED,
-                                              .longest = 5,
+                                              .max_positions = 5,
                                               .unscaled = 1,
                                               .classes = 3,
                                               .pooling = QKV_POOLING_FIRST,
@@ -59,7 +59,7 @@ static const qkv_transformer_opts scaled = { .vocabulary = 11,
                                              .decoder_layers = 1,
                                              .dim = 8,
                                              .heads = 2,
-                                             .inner = 12,
+                                             .d_ff = 12,
                                              .positions = QKV_POSITION_ROTARY,
                                              .no_bias = 1,
                                              .qkv_bias = 1,
@@ -473,7 +473,7 @@ static void files_that_change(void **state)
         if (how == 4) assert_int_equal(unlink(file), 0);
         assert_int_equal(qkv_model_check_files(m), QKV_IO);
         assert_non_null(strstr(qkv_error(), "model.safetensors: the file has changed"));
-        if (how != 1) assert_int_equal(qkv_params_own(qkv_model_params(m)), QKV_OK);
+        if (how != 1) assert_int_equal(qkv_params_materialize(qkv_model_params(m)), QKV_OK);
         if (how != 1) assert_int_equal(qkv_model_check_files(m), QKV_OK);
         qkv_model_free(m);
     }

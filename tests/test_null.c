@@ -26,14 +26,14 @@ static struct {
     qkv_positions positions;
     qkv_mha mha;
     qkv_ffn ffn;
-    qkv_words *words;
+    qkv_word_counts *words;
     qkv_tokenizer *tokenizer, *of_model;
     qkv_model *model;
     qkv_session *session;
     qkv_pairs *pairs;
     qkv_epoch *epoch;
     qkv_trainer *trainer;
-    qkv_attended attended;
+    qkv_attention_capture attended;
     char file[128];
 } it;
 
@@ -94,33 +94,33 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_tokenizer_P it.tokenizer
 #define V_const_qkv_tokenizer_P it.tokenizer
 #define V_qkv_tokenizer_P_P (qkv_tokenizer *[]){ NULL }
-#define V_qkv_words_P it.words
-#define V_const_qkv_words_P it.words
+#define V_qkv_word_counts_P it.words
+#define V_const_qkv_word_counts_P it.words
 #define V_qkv_pairs_P it.pairs
 #define V_const_qkv_pairs_P it.pairs
 #define V_const_qkv_epoch_P it.epoch
 #define V_qkv_trainer_P it.trainer
 #define V_const_qkv_trainer_P it.trainer
-#define V_const_qkv_attended_P &it.attended
+#define V_const_qkv_attention_capture_P &it.attended
 #define ZERO(type) &(type){ 0 }
 #define V_qkv_array_P ZERO(qkv_array)
-#define V_qkv_attended_P ZERO(qkv_attended)
+#define V_qkv_attention_capture_P ZERO(qkv_attention_capture)
 #define V_qkv_batch_P ZERO(qkv_batch)
 #define V_const_qkv_batch_P ZERO(qkv_batch)
 #define V_qkv_bleu_score_P ZERO(qkv_bleu_score)
 #define V_qkv_chrf_score_P ZERO(qkv_chrf_score)
 #define V_qkv_corpus_read_P ZERO(qkv_corpus_read)
 #define V_qkv_filled_P ZERO(qkv_filled)
-#define V_qkv_found_P ZERO(qkv_found)
-#define V_qkv_frame_P ZERO(qkv_frame)
+#define V_qkv_search_result_P ZERO(qkv_search_result)
+#define V_qkv_special_tokens_P ZERO(qkv_special_tokens)
 #define V_qkv_generated_P ZERO(qkv_generated)
 #define V_qkv_head_measures_P ZERO(qkv_head_measures)
 #define V_qkv_ids_P ZERO(qkv_ids)
 #define V_qkv_lines_read_P ZERO(qkv_lines_read)
 #define V_qkv_progress_P ZERO(qkv_progress)
-#define V_qkv_rows_P ZERO(qkv_rows)
+#define V_qkv_matrix_P ZERO(qkv_matrix)
 #define V_qkv_span_P ZERO(qkv_span)
-#define V_qkv_surprise_P ZERO(qkv_surprise)
+#define V_qkv_nll_P ZERO(qkv_nll)
 #define V_qkv_text_P ZERO(qkv_text)
 #define V_qkv_transformer_opts_P ZERO(qkv_transformer_opts)
 #define V_qkv_translations_P ZERO(qkv_translations)
@@ -136,7 +136,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_curve_opts_P ZERO(qkv_curve_opts)
 #define V_const_qkv_embed_opts_P ZERO(qkv_embed_opts)
 #define V_const_qkv_encode_opts_P ZERO(qkv_encode_opts)
-#define V_const_qkv_ffn_opts_P &(qkv_ffn_opts){ .dim = 4, .inner = 4 }
+#define V_const_qkv_ffn_opts_P &(qkv_ffn_opts){ .dim = 4, .d_ff = 4 }
 #define V_const_qkv_flow_P ZERO(qkv_flow)
 #define V_const_qkv_generate_opts_P ZERO(qkv_generate_opts)
 #define V_const_qkv_heatmap_P &(qkv_heatmap){ .values = floats }
@@ -168,7 +168,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 /* clang-format on */
 
 static qkv_transformer_opts shape = {
-    .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 2, .inner = 8, .classes = 2, .vocabulary = 300
+    .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 8, .classes = 2, .vocabulary = 300
 };
 static qkv_objective objective;
 
@@ -187,9 +187,9 @@ static int make_one_of_each(void **state)
     it.norm = qkv_norm_new(it.params, "norm", 1);
     it.positions = qkv_positions_new(it.params, "positions", 8, 8);
     it.mha = qkv_mha_new(it.params, "mha", 4, 1);
-    it.ffn = qkv_ffn_new(it.params, "ffn", &(qkv_ffn_opts){ .dim = 4, .inner = 4 });
-    it.words = qkv_words_new();
-    qkv_words_add(it.words, "a b b a", 7);
+    it.ffn = qkv_ffn_new(it.params, "ffn", &(qkv_ffn_opts){ .dim = 4, .d_ff = 4 });
+    it.words = qkv_word_counts_new();
+    qkv_word_counts_add(it.words, "a b b a", 7);
     it.tokenizer = qkv_tokenizer_train(it.words, NULL);
     it.of_model = qkv_tokenizer_train(it.words, NULL);
     it.model = qkv_model_new(&shape, 1);

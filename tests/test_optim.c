@@ -107,8 +107,8 @@ static void refuses(void **state)
 {
     (void)state;
     const qkv_optimizer_opts bad[] = {
-        { .rule = (qkv_rule)9 },
-        { .rule = (qkv_rule)-1 },
+        { .rule = (qkv_optimizer_rule)9 },
+        { .rule = (qkv_optimizer_rule)-1 },
         { .lr = NAN },
         { .lr = INFINITY },
         { .momentum = 1 },

@@ -127,7 +127,7 @@ static void check_spans(const char *name, const char *line, const qkv_ids *ids, 
 static void check_row(const qkv_tokenizer *t, const char *name, const char *line, const json_t *row, qkv_ids *ids,
                       qkv_text *text)
 {
-    const json_t *decoded = json_array_get(row, 1), *framed = json_array_get(row, 3);
+    const json_t *decoded = json_array_get(row, 1), *with_special_tokens = json_array_get(row, 3);
     qkv_encode_opts opts = { .specials = 1 };
     assert_int_equal(qkv_tokenizer_encode(t, line, strlen(line), &opts, ids), QKV_OK);
     if (!same_numbers(ids->ids, ids->n, json_array_get(row, 0))) fail_msg("%s: other ids for \"%s\"", name, line);
@@ -135,9 +135,9 @@ static void check_row(const qkv_tokenizer *t, const char *name, const char *line
     assert_int_equal(qkv_tokenizer_decode(t, ids->ids, ids->n, 0, text), QKV_OK);
     if (json_is_string(decoded) && strcmp(text->data, json_string_value(decoded)))
         fail_msg("%s: \"%s\" is decoded as \"%s\", not \"%s\"", name, line, text->data, json_string_value(decoded));
-    opts.framed = 1;
+    opts.with_special_tokens = 1;
     assert_int_equal(qkv_tokenizer_encode(t, line, strlen(line), &opts, ids), QKV_OK);
-    if (!same_numbers(ids->ids, ids->n, json_is_null(framed) ? json_array_get(row, 0) : framed))
+    if (!same_numbers(ids->ids, ids->n, json_is_null(with_special_tokens) ? json_array_get(row, 0) : with_special_tokens))
         fail_msg("%s: another frame for \"%s\"", name, line);
     assert_int_equal(ids->second, ids->n);
 }
@@ -152,7 +152,7 @@ static void check_case(const qkv_tokenizer *t, const json_t *one)
     for (size_t i = 0; i < json_array_size(lines); i++)
         check_row(t, name, json_string_value(json_array_get(lines, i)), json_array_get(json_object_get(one, "rows"), i), &ids,
                   &text);
-    const qkv_encode_opts opts = { .specials = 1, .framed = 1 };
+    const qkv_encode_opts opts = { .specials = 1, .with_special_tokens = 1 };
     assert_int_equal(qkv_tokenizer_encode_pair(t, a, strlen(a), b, strlen(b), &opts, &ids), QKV_OK);
     if (!same_numbers(ids.ids, ids.n, json_array_get(pair, 0))) fail_msg("%s: other ids for two texts", name);
     if (!same_numbers(ids.types, ids.n, json_array_get(pair, 1))) fail_msg("%s: other types for two texts", name);
@@ -229,10 +229,11 @@ static void spans_of_a_frame_are_empty(void **state)
     (void)state;
     qkv_tokenizer *t = load_case("bert");
     qkv_ids ids = { 0 };
-    assert_int_equal(qkv_tokenizer_encode(t, "the cat", 7, &(qkv_encode_opts){ .framed = 1 }, &ids), QKV_OK);
+    assert_int_equal(qkv_tokenizer_encode(t, "the cat", 7, &(qkv_encode_opts){ .with_special_tokens = 1 }, &ids), QKV_OK);
     assert_true(ids.spans[0].begin == 0 && ids.spans[0].end == 0);
     assert_true(ids.spans[ids.n - 1].begin == 7 && ids.spans[ids.n - 1].end == 7);
-    assert_int_equal(qkv_tokenizer_encode_pair(t, "the cat", 7, "mat", 3, &(qkv_encode_opts){ .framed = 1 }, &ids), QKV_OK);
+    assert_int_equal(qkv_tokenizer_encode_pair(t, "the cat", 7, "mat", 3, &(qkv_encode_opts){ .with_special_tokens = 1 }, &ids),
+                     QKV_OK);
     assert_true(ids.spans[ids.second].begin == 0 && ids.types[ids.second] == 1 && ids.types[ids.second - 1] == 0);
     assert_true(ids.spans[ids.n - 1].begin == 3 && ids.spans[ids.n - 1].end == 3);
     qkv_ids_free(&ids);
@@ -274,7 +275,7 @@ static void compare_two(const qkv_tokenizer *a, const qkv_tokenizer *b)
 {
     const json_t *lines = json_object_get(golden, "lines");
     qkv_ids x = { 0 }, y = { 0 };
-    const qkv_encode_opts opts = { .specials = 1, .framed = 1 };
+    const qkv_encode_opts opts = { .specials = 1, .with_special_tokens = 1 };
     for (size_t i = 0; i < json_array_size(lines); i++) {
         const char *line = json_string_value(json_array_get(lines, i));
         assert_int_equal(qkv_tokenizer_encode(a, line, strlen(line), &opts, &x), QKV_OK);
@@ -709,7 +710,7 @@ static void broken_files(void **state)
             whole[at] = before;
             qkv_tokenizer *t = qkv_tokenizer_load(path);
             qkv_ids ids = { 0 };
-            const qkv_encode_opts opts = { .specials = 1, .framed = 1 };
+            const qkv_encode_opts opts = { .specials = 1, .with_special_tokens = 1 };
             qkv_status status = t ? qkv_tokenizer_encode(t, text, strlen(text), &opts, &ids) : qkv_error_status();
             if (t ? status && status != QKV_UNSUPPORTED : status != QKV_FORMAT && status != QKV_UNSUPPORTED)
                 fail_msg("%s, byte %zu: %s", names[k], at, qkv_error());
@@ -764,7 +765,7 @@ static qkv_status use_path(void)
     qkv_ids ids = { 0 };
     qkv_text out = { 0 };
     qkv_tokenizer *t = qkv_tokenizer_load(path);
-    const qkv_encode_opts opts = { .specials = 1, .framed = 1 };
+    const qkv_encode_opts opts = { .specials = 1, .with_special_tokens = 1 };
     qkv_status status = t ? QKV_OK : qkv_error_status();
     if (!status) status = qkv_tokenizer_encode_pair(t, text, sizeof text - 1, "b", 1, &opts, &ids);
     if (!status) status = qkv_tokenizer_decode(t, ids.ids, ids.n, 0, &out);

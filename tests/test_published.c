@@ -157,33 +157,33 @@ static void frames(void **state)
     static const struct {
         const char *name;
         const vocabulary *v;
-        qkv_frame wanted;
+        qkv_special_tokens wanted;
     } rows[] = { { "bert_mlm", &of_bert, { 2, 3, 0, 4, 5 } },        { "distilbert_classify", &of_bert, { 2, 3, 0, 4, 5 } },
                  { "roberta_mlm", &of_roberta, { 0, 2, 1, 22, 4 } }, { "marian", &of_marian, { 22, 0, 22, -1, 2 } },
                  { "gpt2", &of_gpt2, { 22, 22, 22, -1, 1 } },        { "llama", &of_llama, { 1, 2, 2, -1, 4 } } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_model *m = golden_with(rows[i].name, rows[i].v);
-        qkv_frame f;
-        assert_int_equal(qkv_model_frame(m, &f), QKV_OK);
+        qkv_special_tokens f;
+        assert_int_equal(qkv_model_special_tokens(m, &f), QKV_OK);
         if (memcmp(&f, &rows[i].wanted, sizeof f))
             fail_msg("%s: %d %d %d %d %d", rows[i].name, f.start, f.end, f.pad, f.mask, f.first);
         qkv_model_free(m);
     }
     const vocabulary bare_bert = { { "[UNK]", "[CLS]", "[SEP]" }, { 1, 2, 3 }, NULL, NULL, NULL, NULL };
     const vocabulary nothing = { { "[UNK]" }, { 1 }, NULL, NULL, NULL, NULL };
-    qkv_frame f;
+    qkv_special_tokens f;
     qkv_model *m = golden_with("bert_mlm", &bare_bert); /* by spelling, where no frame says it */
-    assert_int_equal(qkv_model_frame(m, &f), QKV_OK);
+    assert_int_equal(qkv_model_special_tokens(m, &f), QKV_OK);
     assert_true(f.start == 2 && f.end == 3 && f.mask == -1);
     qkv_model_free(m);
     m = golden_with("bert_mlm", &nothing);
-    assert_int_equal(qkv_model_frame(m, &f), QKV_USAGE);
-    assert_int_equal(qkv_model_frame(NULL, &f), QKV_USAGE);
-    assert_int_equal(qkv_model_frame(m, NULL), QKV_USAGE);
+    assert_int_equal(qkv_model_special_tokens(m, &f), QKV_USAGE);
+    assert_int_equal(qkv_model_special_tokens(NULL, &f), QKV_USAGE);
+    assert_int_equal(qkv_model_special_tokens(m, NULL), QKV_USAGE);
     qkv_model_free(m);
     copy_golden("bert_mlm");
     m = load();
-    assert_int_equal(qkv_model_frame(m, &f), QKV_USAGE);
+    assert_int_equal(qkv_model_special_tokens(m, &f), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no tokenizer"));
     qkv_model_free(m);
 }
@@ -246,10 +246,10 @@ static void classes_are_pytorchs(void **state)
             assert_int_equal(qkv__safetensors_read(in_folder("golden.safetensors"), &golden), QKV_OK);
             double wanted[3];
             softmax_of(qkv__safetensors_floats(qkv__safetensors_find(&golden, "classes")) + 3 * rows[i].row, 3, wanted);
-            qkv_rows found = { 0 };
+            qkv_matrix found = { 0 };
             assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = &rows[i].text, .n = 1 }, NULL, &found), QKV_OK);
             check_row(found.data, wanted, 3, 1e-4);
-            qkv_rows_free(&found);
+            qkv_matrix_free(&found);
             qkv__safetensors_free(&golden);
             qkv_model_free(m);
         }
@@ -269,7 +269,7 @@ static void pairs_have_types(void **state)
 {
     (void)state;
     qkv_model *m = golden_with("bert_classify", &of_bert);
-    qkv_rows found = { 0 };
+    qkv_matrix found = { 0 };
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = firsts, .pairs = seconds, .n = 4 }, NULL, &found), QKV_OK);
     assert_int_equal(found.cut, 1);
     for (int i = 0; i < 4; i++) {
@@ -285,7 +285,7 @@ static void pairs_have_types(void **state)
         classes_of(m, alone_ids[i], NULL, 4 + i, wanted);
         check_row(found.data + 3 * i, wanted, 3, 1e-6);
     }
-    qkv_rows_free(&found);
+    qkv_matrix_free(&found);
     qkv_model_free(m);
 }
 
@@ -295,7 +295,7 @@ static void pairs_of_roberta(void **state)
     (void)state;
     qkv_model *m = golden_with("roberta_classify", &of_roberta);
     const int32_t ids[] = { 0, 7, 8, 2, 2, 9, 2 };
-    qkv_rows found = { 0 };
+    qkv_matrix found = { 0 };
     const qkv_texts one = { .texts = (const char *[]){ "t7 t8" }, .pairs = (const char *[]){ "t9" }, .n = 1 };
     assert_int_equal(qkv_classify(m, &one, NULL, &found), QKV_OK);
     double wanted[3];
@@ -311,7 +311,7 @@ static void pairs_of_roberta(void **state)
     qkv_batch_free(&b);
     qkv_epoch_free(e);
     qkv_pairs_free(p);
-    qkv_rows_free(&found);
+    qkv_matrix_free(&found);
     qkv_model_free(m);
 }
 
@@ -320,8 +320,8 @@ static void learning_reads_alike(void **state)
 {
     (void)state;
     qkv_model *m = golden_with("bert_classify", &of_bert);
-    qkv_frame f;
-    assert_int_equal(qkv_model_frame(m, &f), QKV_OK);
+    qkv_special_tokens f;
+    assert_int_equal(qkv_model_special_tokens(m, &f), QKV_OK);
     qkv_pairs *p = qkv_pairs_new();
     for (int i = 0; i < 4; i++)
         assert_int_equal(qkv_pairs_add_text(p, m, firsts[i], strlen(firsts[i]), seconds[i], strlen(seconds[i]), 0, i % 3),
@@ -337,7 +337,7 @@ static void learning_reads_alike(void **state)
         assert_memory_equal(b.source + i * b.source_length, pair_ids[i], sizeof(int32_t) * (size_t)pair_lengths[i]);
     }
     assert_int_equal(b.source_lengths[4], 4);
-    qkv_rows found = { 0 };
+    qkv_matrix found = { 0 };
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = firsts, .pairs = seconds, .n = 4 }, NULL, &found), QKV_OK);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     const float *together = qkv_data(qkv_softmax(qkv_classify_batch(m, t, &b)));
@@ -355,7 +355,7 @@ static void learning_reads_alike(void **state)
     assert_true(fabs(loss - wanted) < 1e-5);
     assert_null(qkv_classify_batch(NULL, t, &b));
     qkv_tape_free(t);
-    qkv_rows_free(&found);
+    qkv_matrix_free(&found);
     qkv_batch_free(&b);
     qkv_epoch_free(e);
     qkv_pairs_free(p);
@@ -371,7 +371,7 @@ static void embeds_as_published(void **state)
     const char *const texts[] = { "t7 t8 t9 t10 t11 t12 t13 t14 t15 t16" };
     const qkv_texts one = { .texts = texts, .n = 1 };
     const int32_t cut[] = { 2, 7, 8, 9, 10, 11, 12, 13, 14, 3 }, whole[] = { 2, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 3 };
-    qkv_rows found = { 0 };
+    qkv_matrix found = { 0 };
     const qkv_transformer *x = qkv_model_transformer(m);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     for (int plain = 0; plain < 2; plain++) {
@@ -387,7 +387,7 @@ static void embeds_as_published(void **state)
         qkv_tape_reset(t);
     }
     qkv_tape_free(t);
-    qkv_rows_free(&found);
+    qkv_matrix_free(&found);
     qkv_model_free(m);
 }
 
@@ -506,14 +506,14 @@ static void fills_refusals(void **state)
 static qkv_model *model_of_ours(void)
 {
     static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>", "<mask>" };
-    const qkv_transformer_opts o = { .vocabulary = VOCABULARY, .encoder_layers = 1, .dim = 16, .heads = 2, .inner = 16 };
-    qkv_words *w = qkv_words_new_of(QKV_TOKEN_WORDS);
-    assert_int_equal(qkv_words_add(w, "a good film is it", 17), QKV_OK);
+    const qkv_transformer_opts o = { .vocabulary = VOCABULARY, .encoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 16 };
+    qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
+    assert_int_equal(qkv_word_counts_add(w, "a good film is it", 17), QKV_OK);
     const qkv_bpe_opts opts = { .size = VOCABULARY, .min_count = 1, .specials = specials, .n_specials = 5 };
     qkv_tokenizer *t = qkv_tokenizer_train(w, &opts);
     qkv_model *m = qkv_model_new(&o, 4);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     return m;
 }
 
@@ -546,7 +546,7 @@ static int32_t likeliest(const float *logits, const bool *forbidden)
 static void check_greedy(const qkv_model *m, const char *prompt, const int32_t *read, int64_t n_read, int64_t most,
                          bool must_end)
 {
-    const qkv_facts *facts = qkv_model_facts(m);
+    const qkv_model_info *info = qkv_model_info_of(m);
     qkv_generated g = { 0 };
     assert_int_equal(qkv_generate(m, prompt, strlen(prompt), &(qkv_generate_opts){ .max_tokens = most }, NULL, NULL, &g),
                      QKV_OK);
@@ -554,7 +554,7 @@ static void check_greedy(const qkv_model *m, const char *prompt, const int32_t *
     int64_t n = n_read;
     bool forbidden[VOCABULARY] = { false }, ended = false;
     for (int32_t i = 0; i < VOCABULARY; i++) forbidden[i] = qkv_tokenizer_is_special(qkv_model_source_tokenizer(m), i);
-    for (int i = 0; i < facts->n_ends; i++) forbidden[facts->ends[i]] = false;
+    for (int i = 0; i < info->n_ends; i++) forbidden[info->ends[i]] = false;
     memcpy(ids, read, sizeof *ids * (size_t)n_read);
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     while (n - n_read < most) {
@@ -562,7 +562,7 @@ static void check_greedy(const qkv_model *m, const char *prompt, const int32_t *
         double p[VOCABULARY];
         int32_t id = likeliest(logits, forbidden);
         softmax_of(logits, VOCABULARY, p);
-        for (int i = 0; i < facts->n_ends; i++) ended |= facts->ends[i] == id;
+        for (int i = 0; i < info->n_ends; i++) ended |= info->ends[i] == id;
         if (ended) break;
         assert_true(n - n_read < g.n);
         assert_int_equal(g.ids[n - n_read], id);
@@ -608,13 +608,13 @@ static void prompts_of_byte_pairs_begin_with_nothing(void **state)
                                      .decoder_layers = 1,
                                      .dim = 16,
                                      .heads = 2,
-                                     .inner = 16,
+                                     .d_ff = 16,
                                      .pre_norm = 1,
                                      .activation = QKV_ACTIVATION_GELU_TANH,
                                      .positions = QKV_POSITION_LEARNED,
-                                     .longest = 16,
+                                     .max_positions = 16,
                                      .unscaled = 1 };
-    qkv_words *w = qkv_words_new();
+    qkv_word_counts *w = qkv_word_counts_new();
     qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 257, .specials = specials, .n_specials = 1 });
     qkv_model *made = qkv_model_new(&o, 5);
     assert_int_equal(qkv_model_set_tokenizers(made, t, NULL), QKV_OK);
@@ -622,7 +622,7 @@ static void prompts_of_byte_pairs_begin_with_nothing(void **state)
     set_key("config.json", "bos_token_id", "0");
     set_key("config.json", "eos_token_id", "0");
     qkv_model *m = load();
-    assert_int_equal(qkv_model_facts(m)->begin, 0);
+    assert_int_equal(qkv_model_info_of(m)->begin, 0);
     const int32_t ids[] = { qkv_tokenizer_find(t, "a"), qkv_tokenizer_find(t, "b") };
     qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     double p[257];
@@ -635,7 +635,7 @@ static void prompts_of_byte_pairs_begin_with_nothing(void **state)
     qkv_tape_free(tape);
     qkv_model_free(m);
     qkv_model_free(made);
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
 }
 
 /* A SentencePiece file of one-byte lengths: <unk>, <s> and </s>, then the words t3 to t22 with their space. */
@@ -834,7 +834,7 @@ static void search_is_by_the_files(void **state)
                                    .banned = banned,
                                    .n_banned = 1 };
     qkv_translations found = { 0 };
-    qkv_found wanted = { 0 };
+    qkv_search_result wanted = { 0 };
     assert_int_equal(qkv_search(m, source_ids[0], 1, 4, NULL, &same, &wanted), QKV_OK);
     assert_int_equal(qkv_translate(m, sources, NULL, 1, &(qkv_translate_opts){ .n_best = 4 }, &found), QKV_OK);
     for (int i = 0; i < 4; i++) {
@@ -850,7 +850,7 @@ static void search_is_by_the_files(void **state)
     assert_true(found.best[0].score == found.best[0].log_p);
     const qkv_translate_opts prefixed = { .prefix = "t5" }; /* banned */
     assert_int_equal(qkv_translate(m, sources, NULL, 1, &prefixed, &found), QKV_USAGE);
-    qkv_found_free(&wanted);
+    qkv_search_result_free(&wanted);
     qkv_translations_free(&found);
     qkv_model_free(m);
     m = golden_with("marian", &of_marian);
@@ -875,7 +875,7 @@ static void search_is_by_the_files(void **state)
     assert_true(uncut > 0);
     several.n_ends = -1;
     assert_int_equal(qkv_search(m, source_ids[0], 1, 4, NULL, &several, &wanted), QKV_USAGE);
-    qkv_found_free(&wanted);
+    qkv_search_result_free(&wanted);
     qkv_translations_free(&found);
     qkv_model_free(ending);
     qkv_model_free(m);
@@ -918,7 +918,7 @@ static void documents_as_the_model_reads_them(void **state)
     } rows[] = { { "llama", &of_llama, { 1, 7, 8, 2 } }, { "gpt2", &of_gpt2, { 22, 7, 8, 22 } } };
     for (int i = 0; i < 2; i++) {
         qkv_model *m = golden_with(rows[i].name, rows[i].v);
-        qkv_surprise sum = { 0 };
+        qkv_nll sum = { 0 };
         assert_int_equal(qkv_measure_text(m, "t7 t8", 5, 10, 0, &sum), QKV_OK);
         assert_int_equal(sum.tokens, 3);
         assert_true(fabs(sum.nats - nats_of(m, rows[i].ids, 4)) < 1e-4);
@@ -937,8 +937,8 @@ static void masks_words_of_bert(void **state)
 {
     (void)state;
     qkv_model *m = golden_with("bert_mlm", &of_bert);
-    qkv_frame f;
-    assert_int_equal(qkv_model_frame(m, &f), QKV_OK);
+    qkv_special_tokens f;
+    assert_int_equal(qkv_model_special_tokens(m, &f), QKV_OK);
     const qkv_masking_opts masking = { .rate = 0.5f, .mask = f.mask, .first = f.first, .vocabulary = VOCABULARY };
     const qkv_objective o = qkv_masking(&masking);
     qkv_pairs *p = qkv_pairs_new();
@@ -967,7 +967,7 @@ static void masks_words_of_bert(void **state)
 
 /* ---- attention ---- */
 
-static void check_side(const qkv_attended_side *s, int n, const char *const *names, const uint8_t *special)
+static void check_side(const qkv_attention_side *s, int n, const char *const *names, const uint8_t *special)
 {
     assert_int_equal(s->n, n);
     for (int i = 0; i < n; i++) {
@@ -979,7 +979,7 @@ static void check_side(const qkv_attended_side *s, int n, const char *const *nam
 static void attends(void **state)
 {
     (void)state;
-    qkv_attended a = { 0 };
+    qkv_attention_capture a = { 0 };
     qkv_model *m = golden_with("bert_mlm", &of_bert);
     assert_int_equal(qkv_attend(m, "t7  Word t8", 11, NULL, 0, NULL, &a), QKV_OK);
     check_side(&a.source, 5, (const char *[]){ "[CLS]", "t7", "Word", "t8", "[SEP]" }, (const uint8_t[]){ 1, 0, 0, 0, 1 });
@@ -1005,7 +1005,7 @@ static void attends(void **state)
     assert_int_equal(qkv_attend(m, "t7 t8", 5, "t9", 2, NULL, &a), QKV_OK);
     assert_string_equal(a.read.names[0], "<s>");
     qkv_model_free(m);
-    qkv_attended_free(&a);
+    qkv_attention_capture_free(&a);
 }
 
 /* Tokens of single bytes are one unit where they make one character. */
@@ -1015,18 +1015,18 @@ static void bytes_are_one_unit(void **state)
     qkv_tokenizer *t = qkv_tokenizer_load(QKV_GOLDEN "/spm_bytes.model");
     assert_non_null(t);
     const qkv_transformer_opts o = {
-        .vocabulary = qkv_tokenizer_size(t), .decoder_layers = 1, .dim = 8, .heads = 1, .inner = 8
+        .vocabulary = qkv_tokenizer_size(t), .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8
     };
     qkv_model *m = qkv_model_new(&o, 1);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
-    qkv_attended a = { 0 };
+    qkv_attention_capture a = { 0 };
     static const char text[] = "a \xF0\x9F\xA6\xA9 b"; /* a flamingo, which no token spells */
     assert_int_equal(qkv_attend(m, text, strlen(text), NULL, 0, NULL, &a), QKV_OK);
     int birds = 0;
     for (int64_t i = 0; i < a.read.n; i++)
         if (!strcmp(a.read.names[i], "\xF0\x9F\xA6\xA9")) birds++, assert_int_equal(a.read.first[i + 1] - a.read.first[i], 4);
     assert_int_equal(birds, 1);
-    qkv_attended_free(&a);
+    qkv_attention_capture_free(&a);
     qkv_model_free(m);
 }
 
@@ -1037,7 +1037,7 @@ static qkv_status all_of_it(void)
     static const char *const text[] = { "t7 [MASK]" }, *const second[] = { "t9" };
     qkv_model *m = qkv_model_load(folder);
     qkv_filled filled = { 0 };
-    qkv_rows rows = { 0 };
+    qkv_matrix rows = { 0 };
     qkv_pairs *p = m ? qkv_pairs_new() : NULL;
     const qkv_texts pair = { .texts = text, .pairs = second, .n = 1 };
     qkv_status status = p ? QKV_OK : qkv_error_status();
@@ -1046,7 +1046,7 @@ static qkv_status all_of_it(void)
     if (!status) status = qkv_pairs_add_text(p, m, *text, 9, *second, 2, 0, 1);
     if (!status) status = qkv_pairs_add_masked(p, m, *text, 9, 0);
     qkv_filled_free(&filled);
-    qkv_rows_free(&rows);
+    qkv_matrix_free(&rows);
     qkv_pairs_free(p);
     qkv_model_free(m);
     return status;

@@ -24,7 +24,7 @@ static const double critical[IDS - 1] = { 10.828, 13.816, 16.266, 18.467, 20.515
 
 static qkv_generate_opts settled(qkv_generate_opts o)
 {
-    assert_int_equal(qkv__sampling_settle(&o), QKV_OK);
+    assert_int_equal(qkv__sampling_resolve_options(&o), QKV_OK);
     return o;
 }
 
@@ -240,8 +240,8 @@ static void what_has_come_is_penalised(void **state)
     assert_int_equal(sample_one(z, 4, (qkv_generate_opts){ .presence_penalty = -1.1f }, (qkv__history){ once, 3, 3 }, &log_p),
                      2);
     qkv_generate_opts wrong = { .presence_penalty = NAN }, too = { .frequency_penalty = INFINITY };
-    assert_int_equal(qkv__sampling_settle(&wrong), QKV_USAGE);
-    assert_int_equal(qkv__sampling_settle(&too), QKV_USAGE);
+    assert_int_equal(qkv__sampling_resolve_options(&wrong), QKV_USAGE);
+    assert_int_equal(qkv__sampling_resolve_options(&too), QKV_USAGE);
 }
 
 static void runs_do_not_come_twice(void **state)
@@ -324,7 +324,7 @@ static void options_out_of_range(void **state)
         { .no_repeat = -1 },
         { .repetition_penalty = INFINITY },
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_equal(qkv__sampling_settle(&bad[i]), QKV_USAGE);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_equal(qkv__sampling_resolve_options(&bad[i]), QKV_USAGE);
 }
 
 /* ---- streams ---- */

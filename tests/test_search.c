@@ -19,7 +19,7 @@ static const int32_t lengths[SENTENCES] = { 9, 1, 4, 2, 7, 3, 5 };
 static int32_t sources[SENTENCES * LENGTH];
 
 static const qkv_transformer_opts small = {
-    .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 2, .dim = 16, .heads = 2, .inner = 32, .dropout = 0.1f
+    .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 2, .dim = 16, .heads = 2, .d_ff = 32, .dropout = 0.1f
 };
 
 /* Random weights, larger than usual, so that the model has opinions. */
@@ -92,7 +92,7 @@ static void beam_finds_the_best(void **state)
 {
     (void)state;
     qkv_model *m = make_model(&small);
-    qkv_found f = { 0 };
+    qkv_search_result f = { 0 };
     const qkv_search_opts opts = {
         .start = START, .end = END, .pad = PAD, .beam = 100, .max_length = 3, .length_penalty = 0.8f
     };
@@ -105,7 +105,7 @@ static void beam_finds_the_best(void **state)
         assert_memory_equal(f.best[0].ids, expected.ids, sizeof(int32_t) * (size_t)expected.n);
         assert_true(fabs(f.best[0].score - expected.score) < 1e-5);
     }
-    qkv_found_free(&f);
+    qkv_search_result_free(&f);
     qkv_model_free(m);
 }
 
@@ -114,7 +114,7 @@ static void beam_1_is_greedy(void **state)
     (void)state;
     enum { MOST = 12 };
     qkv_model *m = make_model(&small);
-    qkv_found f = { 0 };
+    qkv_search_result f = { 0 };
     const qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .max_length = MOST };
     int64_t tokens = 0, ended = 0;
     assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
@@ -138,7 +138,7 @@ static void beam_1_is_greedy(void **state)
     }
     print_message("%d tokens, %d of %d sentences ended\n", (int)tokens, (int)ended, SENTENCES);
     assert_true(tokens > SENTENCES && ended > 0);
-    qkv_found_free(&f);
+    qkv_search_result_free(&f);
     qkv_model_free(m);
 }
 
@@ -148,7 +148,7 @@ static void same_alone_and_on_any_threads(void **state)
 {
     (void)state;
     qkv_model *m = make_model(&small);
-    qkv_found all = { 0 }, one = { 0 };
+    qkv_search_result all = { 0 }, one = { 0 };
     static const int32_t prefix[2] = { 4, 6 };
     qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = 3, .n_best = 3, .prefix = prefix };
     for (int threads = 1; threads <= 4; threads++) {
@@ -169,8 +169,8 @@ static void same_alone_and_on_any_threads(void **state)
         }
     }
     qkv_set_threads(0);
-    qkv_found_free(&all);
-    qkv_found_free(&one);
+    qkv_search_result_free(&all);
+    qkv_search_result_free(&one);
     qkv_model_free(m);
 }
 
@@ -178,7 +178,7 @@ static void more_results_same_best(void **state)
 {
     (void)state;
     qkv_model *m = make_model(&small);
-    qkv_found one = { 0 }, many = { 0 };
+    qkv_search_result one = { 0 }, many = { 0 };
     qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = 4 };
     assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &one), QKV_OK);
     opts.n_best = 4;
@@ -188,8 +188,8 @@ static void more_results_same_best(void **state)
         assert_true(one.best[i].score == many.best[i * 4].score);
         assert_memory_equal(one.best[i].ids, many.best[i * 4].ids, sizeof(int32_t) * (size_t)one.best[i].n);
     }
-    qkv_found_free(&one);
-    qkv_found_free(&many);
+    qkv_search_result_free(&one);
+    qkv_search_result_free(&many);
     qkv_model_free(m);
 }
 
@@ -197,7 +197,7 @@ static void no_run_comes_twice(void **state)
 {
     (void)state;
     qkv_model *m = make_model(&small);
-    qkv_found f = { 0 };
+    qkv_search_result f = { 0 };
     int repeated = 0;
     for (int no_repeat = 0; no_repeat <= 2; no_repeat += 2) {
         const qkv_search_opts opts = {
@@ -213,7 +213,7 @@ static void no_run_comes_twice(void **state)
                 }
     }
     assert_true(repeated > 0); /* it does when it may */
-    qkv_found_free(&f);
+    qkv_search_result_free(&f);
     qkv_model_free(m);
 }
 
@@ -233,11 +233,11 @@ static const qkv_transformer_opts chain_opts = { .vocabulary = VOCABULARY,
                                                  .decoder_layers = 1,
                                                  .dim = VOCABULARY,
                                                  .heads = 1,
-                                                 .inner = 1,
+                                                 .d_ff = 1,
                                                  .pre_norm = 1,
                                                  .norm = QKV_NORM_RMS,
                                                  .positions = QKV_POSITION_LEARNED,
-                                                 .longest = 16,
+                                                 .max_positions = 16,
                                                  .untied = 1 };
 
 /* p[last][next]; after the id `broken`, unless that is 0, nothing is a number. Everything is zero but these: an id is a long
@@ -323,7 +323,7 @@ static const chain_row chain_rows[] = {
 static void check_chain(const chain_row *r)
 {
     qkv_model *m = make_chain(r->p, r->broken);
-    qkv_found f = { 0 };
+    qkv_search_result f = { 0 };
     const qkv_search_opts opts = { .start = START,
                                    .end = END,
                                    .pad = PAD,
@@ -338,7 +338,7 @@ static void check_chain(const chain_row *r)
         if (strcmp(found, r->wanted[k].ids) || fabs(exp(f.best[k].log_p) - r->wanted[k].p) > 1e-6)
             fail_msg("%s: %d: \"%s\" with %g", r->what, k, found, exp(f.best[k].log_p));
     }
-    qkv_found_free(&f);
+    qkv_search_result_free(&f);
     qkv_model_free(m);
 }
 
@@ -354,7 +354,7 @@ static void beam_finds_the_best_after_a_prefix(void **state)
 {
     (void)state;
     qkv_model *m = make_model(&small);
-    qkv_found f = { 0 };
+    qkv_search_result f = { 0 };
     static const int32_t prefix[2] = { 5, 3 };
     const qkv_search_opts opts = { .start = START,
                                    .end = END,
@@ -378,7 +378,7 @@ static void beam_finds_the_best_after_a_prefix(void **state)
         assert_memory_equal(f.best[0].ids, expected.ids, sizeof(int32_t) * (size_t)expected.n);
         assert_true(fabs(f.best[0].score - expected.score) < 1e-5);
     }
-    qkv_found_free(&f);
+    qkv_search_result_free(&f);
     qkv_model_free(m);
 }
 
@@ -387,7 +387,7 @@ static void every_result_starts_with_the_prefix(void **state)
 {
     (void)state;
     qkv_model *m = make_model(&small);
-    qkv_found greedy = { 0 }, f = { 0 };
+    qkv_search_result greedy = { 0 }, f = { 0 };
     static const int32_t odd[4] = { 6, 6, 6, 6 };
     qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .max_length = 12 };
     assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &greedy), QKV_OK);
@@ -412,8 +412,8 @@ static void every_result_starts_with_the_prefix(void **state)
     opts = (qkv_search_opts){ .start = START, .end = END, .pad = PAD, .prefix = many, .n_prefix = 40 };
     assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &f), QKV_OK);
     for (int i = 0; i < SENTENCES; i++) assert_true(f.best[i].n >= 40 && !memcmp(f.best[i].ids, many, sizeof many));
-    qkv_found_free(&greedy);
-    qkv_found_free(&f);
+    qkv_search_result_free(&greedy);
+    qkv_search_result_free(&f);
     qkv_model_free(m);
 }
 
@@ -423,7 +423,7 @@ static void bad_options(void **state)
 {
     (void)state;
     qkv_model *m = make_model(&small);
-    qkv_found f = { 0 };
+    qkv_search_result f = { 0 };
     static const int32_t prefix[4] = { 4, PAD, VOCABULARY, END }, fits[3] = { 3, 4, 5 };
     const qkv_search_opts rows[] = {
         { .beam = -1 },
@@ -444,18 +444,18 @@ static void bad_options(void **state)
     assert_int_equal(qkv_search(m, sources, 0, 3, NULL, &rows[0], &f), QKV_USAGE);
     for (int64_t i = 0; i < qkv_params_block(qkv_model_params(m)); i++) qkv_params_data(qkv_model_params(m))[i] = NAN;
     assert_int_equal(qkv_search(m, sources, 1, 3, NULL, &(qkv_search_opts){ .start = START, .end = END }, &f), QKV_NUMERIC);
-    qkv_found_free(&f);
+    qkv_search_result_free(&f);
     qkv_model_free(m);
 }
 
 static qkv_status search_once(void)
 {
     qkv_model *m = make_model(&small);
-    qkv_found f = { 0 };
+    qkv_search_result f = { 0 };
     qkv_status status = qkv_error_status();
     const qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = 2, .max_length = 5 };
     if (m) status = qkv_search(m, sources, 3, LENGTH, lengths, &opts, &f);
-    qkv_found_free(&f);
+    qkv_search_result_free(&f);
     qkv_model_free(m);
     return status;
 }

@@ -104,10 +104,10 @@ static void it_says_what_it_is(void **state)
 /* What a server says whose model has a tokenizer made of one line, and writes texts or reads them. */
 static json_t *info_after(qkv_token_kind kind, const char *line, const char *language, bool writes)
 {
-    qkv_words *w = qkv_words_new_of(kind);
-    assert_int_equal(qkv_words_add(w, line, strlen(line)), QKV_OK);
+    qkv_word_counts *w = qkv_word_counts_new_of(kind);
+    assert_int_equal(qkv_word_counts_add(w, line, strlen(line)), QKV_OK);
     qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 400, .min_count = 1 });
-    qkv_transformer_opts o = { .vocabulary = qkv_tokenizer_size(t), .dim = 8, .heads = 1, .inner = 8 };
+    qkv_transformer_opts o = { .vocabulary = qkv_tokenizer_size(t), .dim = 8, .heads = 1, .d_ff = 8 };
     *(writes ? &o.decoder_layers : &o.encoder_layers) = 1;
     qkv_model *m = qkv_model_new(&o, 1);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
@@ -116,7 +116,7 @@ static json_t *info_after(qkv_token_kind kind, const char *line, const char *lan
     json_t *x = answer_of(get(qkv_server_port(s), "/info"), 200);
     qkv_server_free(s);
     qkv_model_free(m);
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     return x;
 }
 
@@ -278,7 +278,7 @@ static void sentences_are_joined_as_their_signs_want_it(void **state)
 static void classes_are_the_librarys(void **state)
 {
     static const char *const texts[] = { "the cat", "I love you" };
-    qkv_rows rows = { 0 };
+    qkv_matrix rows = { 0 };
     (void)state;
     assert_int_equal(qkv_classify(models[MODEL_CLASSES], &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &rows), QKV_OK);
     json_t *x = posted(MODEL_CLASSES, "/classify", "{\"text\":[\"the cat\",\"I love you\"]}");
@@ -300,7 +300,7 @@ static void classes_are_the_librarys(void **state)
     x = posted(MODEL_CLASSES, "/classify", "{\"text\":\"the cat\"}");
     assert_int_equal(json_array_size(at(x, "classes")), 3);
     json_decref(x);
-    qkv_rows_free(&rows);
+    qkv_matrix_free(&rows);
 }
 
 /* A model with one class: its logit, and the sigmoid of it. */
@@ -311,11 +311,11 @@ static void only_class(void **state)
     qkv_tokenizer *t = learn_tokens();
     qkv_model *m = qkv_model_new(
         &(qkv_transformer_opts){
-            .vocabulary = qkv_tokenizer_size(t), .dim = 16, .heads = 2, .inner = 32, .encoder_layers = 1, .classes = 1 },
+            .vocabulary = qkv_tokenizer_size(t), .dim = 16, .heads = 2, .d_ff = 32, .encoder_layers = 1, .classes = 1 },
         11);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
     assert_int_equal(qkv_model_set_labels(m, &label, 1), QKV_OK);
-    qkv_rows row = { 0 };
+    qkv_matrix row = { 0 };
     assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = &text, .n = 1 }, NULL, &row), QKV_OK);
     qkv_server *server = qkv_server_new(m, &(qkv_server_opts){ 0 });
     assert_non_null(server);
@@ -325,7 +325,7 @@ static void only_class(void **state)
     assert_string_equal(text_at(x, "classes/0/label"), label);
     json_decref(x);
     qkv_server_free(server);
-    qkv_rows_free(&row);
+    qkv_matrix_free(&row);
     qkv_model_free(m);
 }
 
@@ -333,7 +333,7 @@ static void vectors_are_the_librarys(void **state)
 {
     static const char *const texts[] = { "the cat", "我爱你" };
     static const int kinds[] = { MODEL_ENCODER, MODEL_PAIR, MODEL_CLASSES };
-    qkv_rows rows = { 0 };
+    qkv_matrix rows = { 0 };
     (void)state;
     for (int k = 0; k < 3; k++) {
         const qkv_texts given = { .texts = texts, .n = 2 };
@@ -354,7 +354,7 @@ static void vectors_are_the_librarys(void **state)
         json_decref(x);
         json_decref(y);
     }
-    qkv_rows_free(&rows);
+    qkv_matrix_free(&rows);
 }
 
 static void tokens_are_the_librarys(void **state)
@@ -488,7 +488,7 @@ static void a_stream_is_the_same_text(void **state)
 /* ---- attention ---- */
 
 typedef struct looked {
-    qkv_attended a;
+    qkv_attention_capture a;
     float weights[4096];
     unsigned char decoded[16384];
 } looked;
@@ -502,7 +502,7 @@ static json_t *look(int kind, const char *rest)
 
 static void same_weights(looked *l, json_t *x, qkv_attention_kind kind)
 {
-    int64_t rows = qkv_attended_rows(&l->a, kind)->n, columns = qkv_attended_columns(&l->a, kind)->n;
+    int64_t rows = qkv_attention_capture_rows(&l->a, kind)->n, columns = qkv_attention_capture_columns(&l->a, kind)->n;
     assert_int_equal(json_integer_value(at(x, "rows")), rows);
     assert_int_equal(json_integer_value(at(x, "columns")), columns);
     size_t bytes = sizeof(float) * (size_t)(rows * columns);
@@ -510,7 +510,7 @@ static void same_weights(looked *l, json_t *x, qkv_attention_kind kind)
     assert_memory_equal(l->decoded, l->weights, bytes);
 }
 
-static void same_side(json_t *x, const qkv_attended_side *side)
+static void same_side(json_t *x, const qkv_attention_side *side)
 {
     assert_int_equal(json_array_size(at(x, "tokens")), side->n);
     for (int64_t i = 0; i < side->n; i++) {
@@ -526,12 +526,12 @@ static void same_thumbnails(looked *l, int model, qkv_attention_kind kind)
     char rest[128], path[64];
     snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"thumbnails\":3", kind_names[kind]);
     json_t *x = look(model, rest);
-    int64_t n = qkv_attended_rows(&l->a, kind)->n, m = qkv_attended_columns(&l->a, kind)->n;
+    int64_t n = qkv_attention_capture_rows(&l->a, kind)->n, m = qkv_attention_capture_columns(&l->a, kind)->n;
     int64_t rows = n < 3 ? n : 3, columns = m < 3 ? m : 3;
     assert_int_equal(json_integer_value(at(x, "rows")), rows);
     assert_int_equal(json_array_size(at(x, "maps")), l->a.layers[kind]);
     assert_int_equal(json_array_size(at(x, "maps/1")), l->a.heads);
-    assert_int_equal(qkv_attended_weights(&l->a, kind, 1, 1, l->weights), QKV_OK);
+    assert_int_equal(qkv_attention_capture_weights(&l->a, kind, 1, 1, l->weights), QKV_OK);
     snprintf(path, sizeof path, "maps/1/1");
     assert_int_equal(decode_base64(text_at(x, path), l->decoded, sizeof l->decoded), rows * columns);
     for (int64_t r = 0; r < rows; r++)
@@ -554,14 +554,14 @@ static void same_heads(looked *l, int model, qkv_attention_kind kind)
             if (head >= 0) snprintf(head_text, sizeof head_text, "%d", head);
             snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"layer\":%s,\"head\":%s", kind_names[kind], layer_text, head_text);
             json_t *x = look(model, rest);
-            assert_int_equal(qkv_attended_weights(&l->a, kind, layer, head, l->weights), QKV_OK);
+            assert_int_equal(qkv_attention_capture_weights(&l->a, kind, layer, head, l->weights), QKV_OK);
             same_weights(l, x, kind);
             json_decref(x);
         }
     if (kind == QKV_ATTENTION_CROSS) return;
     snprintf(rest, sizeof rest, ",\"kind\":\"%s\",\"layer\":\"rollout\"", kind_names[kind]);
     json_t *x = look(model, rest);
-    assert_int_equal(qkv_attended_rollout(&l->a, kind, l->weights), QKV_OK);
+    assert_int_equal(qkv_attention_capture_rollout(&l->a, kind, l->weights), QKV_OK);
     same_weights(l, x, kind);
     json_decref(x);
 }
@@ -577,7 +577,7 @@ static void same_ranks(looked *l, int model, qkv_attention_kind kind)
         json_t *found = json_array_get(at(x, "heads"), (size_t)i);
         assert_int_equal(json_integer_value(at(found, "layer")), i / l->a.heads);
         assert_int_equal(json_integer_value(at(found, "head")), i % l->a.heads);
-        assert_int_equal(qkv_attended_measure(&l->a, kind, i / l->a.heads, i % l->a.heads, &m), QKV_OK);
+        assert_int_equal(qkv_attention_capture_measure(&l->a, kind, i / l->a.heads, i % l->a.heads, &m), QKV_OK);
         assert_true(json_number_value(at(found, "entropy")) == m.entropy);
         assert_true(json_number_value(at(found, "diagonality")) == m.diagonality);
         assert_true(json_number_value(at(found, "first")) == m.first);
@@ -632,7 +632,7 @@ static void attention_is_the_librarys(void **state)
         json_decref(x);
     }
     qkv_generated_free(&g);
-    qkv_attended_free(&l->a);
+    qkv_attention_capture_free(&l->a);
     free(l);
 }
 
@@ -823,7 +823,7 @@ static void options_that_do_not_fit_are_refused(void **state)
     }
     assert_null(qkv_server_new(NULL, NULL));
     qkv_model *ids = qkv_model_new(
-        &(qkv_transformer_opts){ .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 1, .inner = 8 }, 1);
+        &(qkv_transformer_opts){ .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 }, 1);
     assert_null(qkv_server_new(ids, NULL));
     assert_non_null(strstr(qkv_error(), "tokenizer"));
     qkv_model_free(ids);
@@ -909,9 +909,9 @@ static void an_answer_takes_as_long_as_it_takes(void **state)
 
 static int working(qkv_server *s)
 {
-    pthread_mutex_lock(&s->links.lock);
-    int n = s->links.working;
-    pthread_mutex_unlock(&s->links.lock);
+    pthread_mutex_lock(&s->connections.lock);
+    int n = s->connections.working;
+    pthread_mutex_unlock(&s->connections.lock);
     return n;
 }
 
@@ -1116,7 +1116,7 @@ static void a_page_holds_what_was_attended_to(void **state)
             if (!l->a.layers[kind]) continue;
             maps += (size_t)((l->a.layers[kind] + 1) * (l->a.heads + 1) + (kind != QKV_ATTENTION_CROSS));
             snprintf(key, sizeof key, "%s/1/mean", kind_names[kind]);
-            assert_int_equal(qkv_attended_weights(&l->a, kind, 1, -1, l->weights), QKV_OK);
+            assert_int_equal(qkv_attention_capture_weights(&l->a, kind, 1, -1, l->weights), QKV_OK);
             same_weights(l, json_object_get(at(x, "heads"), key), kind);
             assert_non_null(json_object_get(at(x, "thumbnails"), kind_names[kind]));
             assert_non_null(json_object_get(at(x, "ranks"), kind_names[kind]));
@@ -1137,21 +1137,21 @@ static void a_page_holds_what_was_attended_to(void **state)
     assert_int_equal(json_object_size(at(x, "thumbnails")), 0);
     assert_int_equal(json_array_size(at(x, "ranks/cross/heads")), 1);
     json_decref(x);
-    qkv_attended_free(&l->a);
+    qkv_attention_capture_free(&l->a);
     free(l);
     unlink(page_path);
 }
 
-static qkv_attended seen;
+static qkv_attention_capture seen;
 
 static qkv_status write_page(void) { return qkv_explorer_write(page_path, models[MODEL_CLASSES], &seen, -1, -1, -1); }
 
 static qkv_status attend_and_write(void)
 {
-    qkv_attended a = { 0 };
+    qkv_attention_capture a = { 0 };
     qkv_status status = qkv_attend(models[MODEL_CLASSES], "the cat", 7, NULL, 0, NULL, &a);
     if (!status) status = qkv_explorer_write(page_path, models[MODEL_CLASSES], &a, -1, -1, -1);
-    qkv_attended_free(&a);
+    qkv_attention_capture_free(&a);
     return status;
 }
 
@@ -1183,7 +1183,8 @@ static void a_page_is_written_whole_or_not_at_all(void **state)
         assert_int_equal(access(page_path, F_OK), -1);
     }
     assert_int_equal(qkv_explorer_write(NULL, models[MODEL_CLASSES], &seen, -1, -1, -1), QKV_USAGE);
-    assert_int_equal(qkv_explorer_write(page_path, models[MODEL_CLASSES], &(qkv_attended){ 0 }, -1, -1, -1), QKV_USAGE);
+    assert_int_equal(qkv_explorer_write(page_path, models[MODEL_CLASSES], &(qkv_attention_capture){ 0 }, -1, -1, -1),
+                     QKV_USAGE);
 
     enum { LETTERS = 1500 };
     char long_text[LETTERS];
@@ -1193,7 +1194,7 @@ static void a_page_is_written_whole_or_not_at_all(void **state)
     assert_non_null(strstr(qkv_error(), "choose one kind, layer or head"));
     assert_int_equal(access(page_path, F_OK), -1);
     assert_int_equal(qkv_explorer_write(page_path, models[MODEL_CLASSES], &seen, 0, 1, 1), QKV_OK);
-    qkv_attended_free(&seen);
+    qkv_attention_capture_free(&seen);
     unlink(page_path);
     assert_true(each_allocation_fails(attend_and_write) > 20);
     unlink(page_path);

@@ -45,9 +45,9 @@ static unsigned long long steps(qkv_server *s) { return atomic_load(&s->steps); 
 /* Requests that have arrived and are not over. */
 static int active(qkv_server *s)
 {
-    pthread_mutex_lock(&s->links.lock);
-    int n = s->links.active;
-    pthread_mutex_unlock(&s->links.lock);
+    pthread_mutex_lock(&s->connections.lock);
+    int n = s->connections.active;
+    pthread_mutex_unlock(&s->connections.lock);
     return n;
 }
 
@@ -83,10 +83,10 @@ static void leave_all(const char *path, const char *large, const char *small)
     assert_int_equal(r.status, 200);
     free_reply(&r);
     unsigned long long more = steps(s) - left;
-    if (more > alone + 2 * (unsigned long long)s->links.most) print_error("%s: %llu more steps\n", large, more);
-    assert_true(more <= alone + 2 * (unsigned long long)s->links.most);
+    if (more > alone + 2 * (unsigned long long)s->connections.most) print_error("%s: %llu more steps\n", large, more);
+    assert_true(more <= alone + 2 * (unsigned long long)s->connections.most);
     while (active(s)) usleep(100);
-    assert_true(steps(s) - left <= alone + 2 * (unsigned long long)s->links.most);
+    assert_true(steps(s) - left <= alone + 2 * (unsigned long long)s->connections.most);
     qkv_server_free(s);
 }
 
@@ -175,9 +175,9 @@ static int count_open(const int *fds, int n)
 
 static int connections(qkv_server *s)
 {
-    pthread_mutex_lock(&s->links.lock);
-    int n = s->links.n;
-    pthread_mutex_unlock(&s->links.lock);
+    pthread_mutex_lock(&s->connections.lock);
+    int n = s->connections.n;
+    pthread_mutex_unlock(&s->connections.lock);
     return n;
 }
 

@@ -32,7 +32,7 @@ enum { IS_SANITIZED = 0 };
 
 enum { VOCABULARY = 11, MOST = 240, SOURCE = 40, ROWS = 6 };
 
-static const qkv_transformer_opts small = { .vocabulary = VOCABULARY, .decoder_layers = 2, .dim = 24, .heads = 2, .inner = 32 };
+static const qkv_transformer_opts small = { .vocabulary = VOCABULARY, .decoder_layers = 2, .dim = 24, .heads = 2, .d_ff = 32 };
 
 /* Positions, norms, grouped heads, and widths of heads that are whole vectors, parts of one, and both. */
 enum { KINDS = 7 };
@@ -41,7 +41,8 @@ static qkv_transformer_opts kind_of(int i)
     qkv_transformer_opts o = small;
     if (i == 1)
         o.positions = QKV_POSITION_ROTARY, o.pre_norm = 1, o.norm = QKV_NORM_RMS, o.heads = 4, o.kv_heads = 2, o.dim = 144;
-    if (i == 2) o.positions = QKV_POSITION_LEARNED, o.longest = MOST, o.first_position = 2, o.embed_norm = 1, o.output_bias = 1;
+    if (i == 2)
+        o.positions = QKV_POSITION_LEARNED, o.max_positions = MOST, o.first_position = 2, o.embed_norm = 1, o.output_bias = 1;
     if (i == 3) o.encoder_layers = 1, o.dim = 128;
     if (i == 4) o.encoder_layers = 1, o.pre_norm = 1, o.positions = QKV_POSITION_SINUSOID_HALVES, o.dim = 34;
     if (i == 5)
@@ -326,7 +327,7 @@ static void errors_leave_a_session_as_it_was(void **state)
 {
     (void)state;
     const qkv_transformer_opts o = kind_of(2), both = kind_of(3),
-                               encoder = { .vocabulary = VOCABULARY, .encoder_layers = 1, .dim = 8, .heads = 1, .inner = 8 };
+                               encoder = { .vocabulary = VOCABULARY, .encoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8 };
     qkv_model *m = make_model(&o), *translator = make_model(&both), *alone = make_model(&encoder);
     qkv_session *s = qkv_session_new(m, NULL), *t = qkv_session_new(translator, NULL);
     int32_t ids[MOST + 1] = { 0 };

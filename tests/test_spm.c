@@ -195,16 +195,18 @@ static void frames(void **state)
                  { "{\"tokenizer_class\": \"T5Tokenizer\"}", 0, 1 },
                  { "{\"add_bos_token\": true, \"add_eos_token\": true}", 1, 1 },
                  { "{\"tokenizer_class\": \"LlamaTokenizer\", \"add_bos_token\": false}", 0, 0 } };
-    qkv_ids bare = { 0 }, framed = { 0 };
+    qkv_ids bare = { 0 }, with_special_tokens = { 0 };
     copy_file(GOLDEN("spm_unigram.model"), path);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         put_text("tokenizer_config.json", rows[i].config);
         qkv_tokenizer *t = load(path);
         assert_int_equal(qkv_tokenizer_encode(t, "the cat", 7, NULL, &bare), QKV_OK);
-        assert_int_equal(qkv_tokenizer_encode(t, "the cat", 7, &(qkv_encode_opts){ .framed = 1 }, &framed), QKV_OK);
-        assert_int_equal(framed.n, bare.n + (size_t)(rows[i].first + rows[i].last));
-        if (rows[i].first) assert_int_equal(framed.ids[0], qkv_tokenizer_find(t, "<s>"));
-        if (rows[i].last) assert_int_equal(framed.ids[framed.n - 1], qkv_tokenizer_find(t, "</s>"));
+        assert_int_equal(
+            qkv_tokenizer_encode(t, "the cat", 7, &(qkv_encode_opts){ .with_special_tokens = 1 }, &with_special_tokens),
+            QKV_OK);
+        assert_int_equal(with_special_tokens.n, bare.n + (size_t)(rows[i].first + rows[i].last));
+        if (rows[i].first) assert_int_equal(with_special_tokens.ids[0], qkv_tokenizer_find(t, "<s>"));
+        if (rows[i].last) assert_int_equal(with_special_tokens.ids[with_special_tokens.n - 1], qkv_tokenizer_find(t, "</s>"));
         qkv_tokenizer_free(t);
     }
     put_text("tokenizer_config.json", "[]");
@@ -212,7 +214,7 @@ static void frames(void **state)
     assert_int_equal(qkv_error_status(), QKV_FORMAT);
     unlink(in_folder("tokenizer_config.json"));
     qkv_ids_free(&bare);
-    qkv_ids_free(&framed);
+    qkv_ids_free(&with_special_tokens);
 }
 
 /* ---- OPUS-MT ---- */
@@ -246,7 +248,8 @@ static void opus_folder(void **state)
     if (qkv_tokenizers_load(folder, &source, &target)) fail_msg("%s", qkv_error());
     assert_true(source && target);
     assert_int_equal(qkv_tokenizer_encode(pieces, text, strlen(text), NULL, &cut), QKV_OK);
-    assert_int_equal(qkv_tokenizer_encode(source, text, strlen(text), &(qkv_encode_opts){ .framed = 1 }, &ids), QKV_OK);
+    assert_int_equal(qkv_tokenizer_encode(source, text, strlen(text), &(qkv_encode_opts){ .with_special_tokens = 1 }, &ids),
+                     QKV_OK);
     assert_int_equal(ids.n, cut.n + 1);
     assert_int_equal(ids.ids[cut.n], 0);
     int known = 0, unknown = 0;
@@ -277,7 +280,8 @@ static qkv_status load_folder(void)
     qkv_tokenizer *source, *target;
     qkv_ids ids = { 0 };
     qkv_status status = qkv_tokenizers_load(folder, &source, &target);
-    if (!status) status = qkv_tokenizer_encode(source, "the \xF0\x9F\x90\xA2", 8, &(qkv_encode_opts){ .framed = 1 }, &ids);
+    if (!status)
+        status = qkv_tokenizer_encode(source, "the \xF0\x9F\x90\xA2", 8, &(qkv_encode_opts){ .with_special_tokens = 1 }, &ids);
     qkv_ids_free(&ids);
     qkv_tokenizer_free(source);
     qkv_tokenizer_free(target);
@@ -453,11 +457,12 @@ static const struct {
     bool is_folder, target;
     qkv_encode_opts opts;
 } published[] = {
-    { "bert", PUBLISHED "tokenizers/bert/bert-base-uncased-vocab.txt", .opts = { .specials = 1, .framed = 1 } },
-    { "gpt2", PUBLISHED "tokenizers/gpt2/tokenizer.json", .opts = { .specials = 1, .framed = 1 } },
-    { "gpt2", PUBLISHED "tokenizers/gpt2/gpt2_vocab.json", .opts = { .specials = 1, .framed = 1 } },
-    { "opus-source", PUBLISHED "tokenizers/opus-mt-fr-en", .is_folder = true, .opts = { .framed = 1 } },
-    { "opus-target", PUBLISHED "tokenizers/opus-mt-fr-en", .is_folder = true, .target = true, .opts = { .framed = 1 } },
+    { "bert", PUBLISHED "tokenizers/bert/bert-base-uncased-vocab.txt", .opts = { .specials = 1, .with_special_tokens = 1 } },
+    { "gpt2", PUBLISHED "tokenizers/gpt2/tokenizer.json", .opts = { .specials = 1, .with_special_tokens = 1 } },
+    { "gpt2", PUBLISHED "tokenizers/gpt2/gpt2_vocab.json", .opts = { .specials = 1, .with_special_tokens = 1 } },
+    { "opus-source", PUBLISHED "tokenizers/opus-mt-fr-en", .is_folder = true, .opts = { .with_special_tokens = 1 } },
+    { "opus-target", PUBLISHED "tokenizers/opus-mt-fr-en", .is_folder = true, .target = true,
+      .opts = { .with_special_tokens = 1 } },
     { "test_model", PUBLISHED "tokenizers/spm/test_model.model", .opts = { 0 } },
     { "test_ja_model", PUBLISHED "tokenizers/spm/test_ja_model.model", .opts = { 0 } },
     { "test_sentencepiece_with_bytefallback", PUBLISHED "tokenizers/spm/test_sentencepiece_with_bytefallback.model",

@@ -459,12 +459,12 @@ static void nothing_is_refused(void **state)
     assert_int_equal(qkv_tokenizer_save(NULL, path), QKV_USAGE);
     assert_null(qkv_tokenizer_load(NULL));
     assert_null(qkv_tokenizer_train(NULL, NULL));
-    assert_int_equal(qkv_words_add(NULL, "a", 1), QKV_USAGE);
-    assert_int_equal(qkv_words_add_file(NULL, path, 0, NULL), QKV_USAGE);
+    assert_int_equal(qkv_word_counts_add(NULL, "a", 1), QKV_USAGE);
+    assert_int_equal(qkv_word_counts_add_file(NULL, path, 0, NULL), QKV_USAGE);
     assert_int_equal(qkv_tokenizer_size(NULL), 0);
-    assert_int_equal(qkv_words_distinct(NULL), 0);
+    assert_int_equal(qkv_word_counts_distinct(NULL), 0);
     qkv_tokenizer_free(NULL);
-    qkv_words_free(NULL);
+    qkv_word_counts_free(NULL);
     qkv_ids_free(NULL);
 }
 
@@ -521,16 +521,16 @@ static void training_is_deterministic(void **state)
     size_t size;
     char *text = get_file(GOLDEN("text.txt"), &size);
     for (int way = 0; way < 4; way++) {
-        qkv_words *w = qkv_words_new();
+        qkv_word_counts *w = qkv_word_counts_new();
         qkv_lines_read read = { 0 };
         if (way == 0) {
-            assert_int_equal(qkv_words_add_file(w, GOLDEN("text.txt"), 1, &read), QKV_OK);
+            assert_int_equal(qkv_word_counts_add_file(w, GOLDEN("text.txt"), 1, &read), QKV_OK);
             assert_int_equal(read.lines, 27);
             assert_int_equal(read.repaired, 0);
         } else if (way == 1) { /* from the last line to the first */
             for (char *end = text + size - 1, *start; end > text; end = start - 1) {
                 for (start = end; start > text && start[-1] != '\n';) start--;
-                assert_int_equal(qkv_words_add(w, start, (size_t)(end - start)), QKV_OK);
+                assert_int_equal(qkv_word_counts_add(w, start, (size_t)(end - start)), QKV_OK);
                 if (start == text) break;
             }
         } else { /* one gzip file, or two joined in the middle of a character */
@@ -542,13 +542,13 @@ static void training_is_deterministic(void **state)
                 assert_int_equal(gzwrite(f, text + at, piece), piece);
                 assert_int_equal(gzclose(f), Z_OK);
             }
-            assert_int_equal(qkv_words_add_file(w, path, 1, &read), QKV_OK);
+            assert_int_equal(qkv_word_counts_add_file(w, path, 1, &read), QKV_OK);
             assert_int_equal(read.lines, 27);
         }
         qkv_tokenizer *t = qkv_tokenizer_train(w, &golden_opts);
         same_file(t, GOLDEN("text_tokenizer.json"));
         qkv_tokenizer_free(t);
-        qkv_words_free(w);
+        qkv_word_counts_free(w);
     }
     free(text);
 }
@@ -611,7 +611,7 @@ static void training_by_the_definition(void **state)
     (void)state;
     for (int round = 0; round < 30; round++) {
         slow_learner s = { .n_words = 40 };
-        qkv_words *w = qkv_words_new();
+        qkv_word_counts *w = qkv_word_counts_new();
         qkv_tokenizer *none = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 256, .n_specials = -1 });
         for (s.n = 0; s.n < 256; s.n++) strcpy(s.spelling[s.n], qkv_tokenizer_token(none, s.n));
         for (int i = 0; i < s.n_words; i++) {
@@ -620,7 +620,7 @@ static void training_by_the_definition(void **state)
             s.counts[i] = 1 + (int)random_below(4);
             for (int k = 0; k < s.lengths[i]; k++) word[k] = (char)('a' + random_below(round % 2 ? 2 : 4));
             for (int k = 0; k < s.lengths[i]; k++) s.words[i][k] = none->byte_ids[(unsigned char)word[k]];
-            for (int k = 0; k < s.counts[i]; k++) assert_int_equal(qkv_words_add(w, word, (size_t)s.lengths[i]), QKV_OK);
+            for (int k = 0; k < s.counts[i]; k++) assert_int_equal(qkv_word_counts_add(w, word, (size_t)s.lengths[i]), QKV_OK);
         }
         while (s.n < 500 && learn_one(&s)) {}
         qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 500, .n_specials = -1 });
@@ -629,19 +629,19 @@ static void training_by_the_definition(void **state)
         for (int32_t id = 0; id < s.n; id++) assert_string_equal(qkv_tokenizer_token(t, id), s.spelling[id]);
         qkv_tokenizer_free(t);
         qkv_tokenizer_free(none);
-        qkv_words_free(w);
+        qkv_word_counts_free(w);
     }
 }
 
 static void what_a_corpus_can_give(void **state)
 {
     (void)state;
-    qkv_words *w = qkv_words_new();
+    qkv_word_counts *w = qkv_word_counts_new();
     qkv_tokenizer *t = qkv_tokenizer_train(w, NULL);
     assert_int_equal(qkv_tokenizer_size(t), 260); /* nothing: special tokens and bytes */
     qkv_tokenizer_free(t);
-    for (int i = 0; i < 3; i++) assert_int_equal(qkv_words_add(w, "<s> <s> abc", 11), QKV_OK);
-    assert_int_equal(qkv_words_add(w, "once", 4), QKV_OK);
+    for (int i = 0; i < 3; i++) assert_int_equal(qkv_word_counts_add(w, "<s> <s> abc", 11), QKV_OK);
+    assert_int_equal(qkv_word_counts_add(w, "once", 4), QKV_OK);
     t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 1000 });
     assert_true(qkv_tokenizer_size(t) > 260 && qkv_tokenizer_size(t) < 270);
     assert_true(qkv_tokenizer_find(t, "\xC4\xA0"
@@ -654,16 +654,16 @@ static void what_a_corpus_can_give(void **state)
     t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 262 });
     assert_int_equal(qkv_tokenizer_size(t), 262);
     qkv_tokenizer_free(t);
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
 }
 
 /* Letters that spell a special token stay apart, however often they occur. */
 static void no_merge_spells_a_special_token(void **state)
 {
     (void)state;
-    qkv_words *w = qkv_words_new();
+    qkv_word_counts *w = qkv_word_counts_new();
     qkv_ids ids = { 0 };
-    for (int i = 0; i < 9; i++) assert_int_equal(qkv_words_add(w, "pad", 3), QKV_OK);
+    for (int i = 0; i < 9; i++) assert_int_equal(qkv_word_counts_add(w, "pad", 3), QKV_OK);
     qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .specials = (const char *[]){ "pad" }, .n_specials = 1 });
     assert_non_null(t);
     assert_int_equal(qkv_tokenizer_size(t), 258);
@@ -673,7 +673,7 @@ static void no_merge_spells_a_special_token(void **state)
     assert_true(ids.n == 1 && ids.ids[0] == 0);
     qkv_ids_free(&ids);
     qkv_tokenizer_free(t);
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
 }
 
 static void bad_training_options(void **state)
@@ -689,7 +689,7 @@ static void bad_training_options(void **state)
         { 300, 0, { "" }, 1 },         { 300, 0, { "<a>", "<a>" }, 2 }, { 300, 0, { "\xFF" }, 1 },       { 300, 0, { "a" }, 1 },
         { 300, 0, { "\xC4\xA0" }, 1 }, { 300, -1, { 0 }, 0 },           { 300, 0, { NULL }, 1 },
     };
-    qkv_words *w = qkv_words_new();
+    qkv_word_counts *w = qkv_word_counts_new();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const qkv_bpe_opts o = {
             .size = rows[i].size, .min_count = rows[i].min_count, .specials = rows[i].specials, .n_specials = rows[i].n_specials
@@ -698,7 +698,7 @@ static void bad_training_options(void **state)
         assert_int_equal(qkv_error_status(), QKV_USAGE);
     }
     assert_null(qkv_tokenizer_train(w, &(qkv_bpe_opts){ .n_specials = 2 }));
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
 }
 
 /* ---- the files of a corpus ---- */
@@ -717,30 +717,30 @@ static void lines_of_a_file(void **state)
         { "\x1F", 1, 1, 0, 0, 1 },  { "a\n\xFF\nb\n\xC0", 7, 4, 2, 2, 3 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        qkv_words *w = qkv_words_new();
+        qkv_word_counts *w = qkv_word_counts_new();
         qkv_lines_read read;
         put_file(rows[i].text, rows[i].size);
-        assert_int_equal(qkv_words_add_file(w, path, 0, &read), QKV_OK);
+        assert_int_equal(qkv_word_counts_add_file(w, path, 0, &read), QKV_OK);
         if (read.lines != rows[i].lines || read.repaired != rows[i].repaired || read.first_repaired != rows[i].first ||
-            qkv_words_distinct(w) != rows[i].distinct)
+            qkv_word_counts_distinct(w) != rows[i].distinct)
             fail_msg("row %zu: %d lines, %d repaired, %d words", i, (int)read.lines, (int)read.repaired,
-                     (int)qkv_words_distinct(w));
-        qkv_words_free(w);
+                     (int)qkv_word_counts_distinct(w));
+        qkv_word_counts_free(w);
     }
-    qkv_words *w = qkv_words_new();
-    assert_int_equal(qkv_words_add_file(w, path, 1, NULL), QKV_FORMAT);
+    qkv_word_counts *w = qkv_word_counts_new();
+    assert_int_equal(qkv_word_counts_add_file(w, path, 1, NULL), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "line 2: byte 1 is not UTF-8"));
-    assert_int_equal(qkv_words_add(w, "a\xFF", 2), QKV_FORMAT);
-    assert_int_equal(qkv_words_add_file(w, "/no/such/file", 0, NULL), QKV_IO);
-    assert_int_equal(qkv_words_add_file(w, folder, 0, NULL), QKV_IO);
-    qkv_words_free(w);
+    assert_int_equal(qkv_word_counts_add(w, "a\xFF", 2), QKV_FORMAT);
+    assert_int_equal(qkv_word_counts_add_file(w, "/no/such/file", 0, NULL), QKV_IO);
+    assert_int_equal(qkv_word_counts_add_file(w, folder, 0, NULL), QKV_IO);
+    qkv_word_counts_free(w);
 }
 
 static qkv_status add_file(void)
 {
-    qkv_words *w = qkv_words_new();
-    qkv_status status = w ? qkv_words_add_file(w, path, 0, NULL) : qkv_error_status();
-    qkv_words_free(w);
+    qkv_word_counts *w = qkv_word_counts_new();
+    qkv_status status = w ? qkv_word_counts_add_file(w, path, 0, NULL) : qkv_error_status();
+    qkv_word_counts_free(w);
     return status;
 }
 
@@ -782,15 +782,15 @@ static void how_files_start(void **state)
         for (int zipped = 0; zipped < 2; zipped++) {
             size_t mark = 9;
             qkv_lines_read read;
-            qkv_words *w = qkv_words_new();
+            qkv_word_counts *w = qkv_word_counts_new();
             if (zipped) put_gzip(starts[i].start, starts[i].size);
             else put_file(starts[i].start, starts[i].size);
-            qkv_status status = qkv_words_add_file(w, path, 0, &read);
+            qkv_status status = qkv_word_counts_add_file(w, path, 0, &read);
             if (status != (starts[i].words ? QKV_UNSUPPORTED : QKV_OK)) fail_msg("row %zu: %s", i, qkv_error());
             if (starts[i].words && (!strstr(qkv_error(), starts[i].words) || strncmp(qkv_error(), path, strlen(path))))
                 fail_msg("row %zu: %s", i, qkv_error());
             if (!status) assert_int_equal(read.lines, starts[i].size > starts[i].mark);
-            qkv_words_free(w);
+            qkv_word_counts_free(w);
             assert_int_equal(qkv_text_start("x", starts[i].start, starts[i].size, &mark), status);
             if (!status) assert_int_equal(mark, starts[i].mark);
         }
@@ -809,11 +809,11 @@ static void a_long_gzip_line(void **state)
     memset(text, 'x', BYTES);
     text[BYTES - 1] = '\n';
     put_gzip(text, BYTES);
-    qkv_words *w = qkv_words_new();
+    qkv_word_counts *w = qkv_word_counts_new();
     qkv_lines_read read;
-    assert_int_equal(qkv_words_add_file(w, path, 0, &read), QKV_OK);
-    assert_true(read.lines == 1 && qkv_words_distinct(w) == 1);
-    qkv_words_free(w);
+    assert_int_equal(qkv_word_counts_add_file(w, path, 0, &read), QKV_OK);
+    assert_true(read.lines == 1 && qkv_word_counts_distinct(w) == 1);
+    qkv_word_counts_free(w);
     free(text);
 }
 
@@ -1063,12 +1063,12 @@ static qkv_status use_golden(void)
 
 static qkv_status train_golden(void)
 {
-    qkv_words *w = qkv_words_new();
-    qkv_status status = w ? qkv_words_add_file(w, GOLDEN("text.txt"), 0, NULL) : qkv_error_status();
+    qkv_word_counts *w = qkv_word_counts_new();
+    qkv_status status = w ? qkv_word_counts_add_file(w, GOLDEN("text.txt"), 0, NULL) : qkv_error_status();
     qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 300 });
     if (!status && !t) status = qkv_error_status();
     qkv_tokenizer_free(t);
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     return status;
 }
 

@@ -70,11 +70,11 @@ static void same_file(const qkv_tokenizer *t, const char *name)
 /* Lines end with a NULL. */
 static qkv_tokenizer *learn(qkv_token_kind kind, const char *const *lines, const qkv_bpe_opts *opts)
 {
-    qkv_words *w = qkv_words_new_of(kind);
+    qkv_word_counts *w = qkv_word_counts_new_of(kind);
     qkv_status status = w ? QKV_OK : qkv_error_status();
-    for (; !status && *lines; lines++) status = qkv_words_add(w, *lines, strlen(*lines));
+    for (; !status && *lines; lines++) status = qkv_word_counts_add(w, *lines, strlen(*lines));
     qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(w, opts);
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     return t;
 }
 
@@ -136,12 +136,12 @@ static void nul_is_not_learned(void **state)
 {
     (void)state;
     for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
-        qkv_words *w = qkv_words_new_of((qkv_token_kind)kind);
-        for (int i = 0; i < 3; i++) assert_int_equal(qkv_words_add(w, "a\0b a", 5), QKV_OK);
+        qkv_word_counts *w = qkv_word_counts_new_of((qkv_token_kind)kind);
+        for (int i = 0; i < 3; i++) assert_int_equal(qkv_word_counts_add(w, "a\0b a", 5), QKV_OK);
         qkv_tokenizer *t = qkv_tokenizer_train(w, NULL);
         has_tokens(t, kind == QKV_TOKEN_WORDS ? "a|" : "a| |b|");
         qkv_tokenizer_free(t);
-        qkv_words_free(w);
+        qkv_word_counts_free(w);
     }
 }
 
@@ -154,17 +154,17 @@ static void training_is_deterministic(void **state)
     for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++)
         for (int backwards = 0; backwards < 2; backwards++) {
             bool words = kind == QKV_TOKEN_WORDS;
-            qkv_words *w = qkv_words_new_of((qkv_token_kind)kind);
-            if (!backwards) assert_int_equal(qkv_words_add_file(w, GOLDEN("text.txt"), 1, NULL), QKV_OK);
+            qkv_word_counts *w = qkv_word_counts_new_of((qkv_token_kind)kind);
+            if (!backwards) assert_int_equal(qkv_word_counts_add_file(w, GOLDEN("text.txt"), 1, NULL), QKV_OK);
             for (char *end = text + size - 1, *start; backwards && end > text; end = start - 1) {
                 for (start = end; start > text && start[-1] != '\n';) start--;
-                assert_int_equal(qkv_words_add(w, start, (size_t)(end - start)), QKV_OK);
+                assert_int_equal(qkv_word_counts_add(w, start, (size_t)(end - start)), QKV_OK);
                 if (start == text) break;
             }
             qkv_tokenizer *t = qkv_tokenizer_train(w, words ? &(qkv_bpe_opts){ .size = 160, .min_count = 1 } : NULL);
             same_file(t, words ? GOLDEN("text_words.json") : GOLDEN("text_characters.json"));
             qkv_tokenizer_free(t);
-            qkv_words_free(w);
+            qkv_word_counts_free(w);
         }
     free(text);
 }
@@ -188,19 +188,19 @@ static void bad_training_options(void **state)
         { 9, { "<unk>", "\xFF" }, 2, "not UTF-8" },
     };
     for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
-        qkv_words *w = qkv_words_new_of((qkv_token_kind)kind);
+        qkv_word_counts *w = qkv_word_counts_new_of((qkv_token_kind)kind);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             const qkv_bpe_opts o = { .size = rows[i].size, .specials = rows[i].specials, .n_specials = rows[i].n_specials };
             if (qkv_tokenizer_train(w, &o)) fail_msg("row %zu is taken", i);
             assert_int_equal(qkv_error_status(), QKV_USAGE);
             if (!strstr(qkv_error(), rows[i].says)) fail_msg("row %zu: %s", i, qkv_error());
         }
-        assert_int_equal(qkv_words_add(w, "a\xFF", 2), QKV_FORMAT);
-        qkv_words_free(w);
+        assert_int_equal(qkv_word_counts_add(w, "a\xFF", 2), QKV_FORMAT);
+        qkv_word_counts_free(w);
     }
-    assert_null(qkv_words_new_of((qkv_token_kind)3));
+    assert_null(qkv_word_counts_new_of((qkv_token_kind)3));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
-    assert_null(qkv_words_new_of((qkv_token_kind)-1));
+    assert_null(qkv_word_counts_new_of((qkv_token_kind)-1));
     assert_int_equal(qkv_tokenizer_kind(NULL), QKV_TOKEN_BYTE_PAIRS);
 }
 
@@ -399,14 +399,14 @@ static void a_megabyte_without_a_gap(void **state)
     memset(text, 'A', BYTES);
     for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_tokenizer *t = learn((qkv_token_kind)kind, (const char *const[]){ "A AA AAA AAAA", NULL }, &all);
-        qkv_words *w = qkv_words_new_of((qkv_token_kind)kind);
+        qkv_word_counts *w = qkv_word_counts_new_of((qkv_token_kind)kind);
         qkv_ids ids = { 0 };
         assert_int_equal(qkv_tokenizer_encode(t, text, BYTES, NULL, &ids), QKV_OK);
         assert_int_equal(ids.n, kind == QKV_TOKEN_WORDS ? 1 : BYTES);
         assert_string_equal(qkv_tokenizer_token(t, ids.ids[0]), kind == QKV_TOKEN_WORDS ? "<unk>" : "A");
-        assert_int_equal(qkv_words_add(w, text, BYTES), QKV_OK);
-        assert_int_equal(qkv_words_distinct(w), 1);
-        qkv_words_free(w);
+        assert_int_equal(qkv_word_counts_add(w, text, BYTES), QKV_OK);
+        assert_int_equal(qkv_word_counts_distinct(w), 1);
+        qkv_word_counts_free(w);
         qkv_ids_free(&ids);
         qkv_tokenizer_free(t);
     }
@@ -593,7 +593,7 @@ static void translation_of_any_kind(void **state)
     for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_tokenizer *t = learn((qkv_token_kind)kind, cats, &all);
         const qkv_transformer_opts o = {
-            .vocabulary = qkv_tokenizer_size(t), .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 2, .inner = 16
+            .vocabulary = qkv_tokenizer_size(t), .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 16
         };
         qkv_model *m = qkv_model_new(&o, 7);
         qkv_translations out = { 0 };

@@ -22,10 +22,10 @@ static const qkv_transformer_opts small = { .vocabulary = VOCABULARY,
                                             .decoder_layers = 1,
                                             .dim = 16,
                                             .heads = 2,
-                                            .inner = 32,
+                                            .d_ff = 32,
                                             .dropout = 0.1f,
                                             .attention_dropout = 0.1f,
-                                            .inner_dropout = 0.1f };
+                                            .ffn_dropout = 0.1f };
 static const qkv_trainer_opts options = { .optimizer = { .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
                                           .schedule = { .kind = QKV_SCHEDULE_PAPER, .lr = 1, .warmup = 30, .dim = 16 },
                                           .batches = { .max_tokens = 100, .start = 1, .end = 2 },
@@ -95,8 +95,8 @@ static char *train(const qkv_pairs *pairs, int threads, int n_stops, const int *
         qkv_progress now;
         assert_int_equal(qkv_trainer_step(t, &now), QKV_OK);
         assert_int_equal(now.step, step);
-        qkv_trainer_marks(t)->best = now.loss;
-        if (step > STEPS / 2) qkv_trainer_marks(t)->best_loss = now.loss / 3; /* before, it is not written */
+        qkv_trainer_best_so_far(t)->best = now.loss;
+        if (step > STEPS / 2) qkv_trainer_best_so_far(t)->best_loss = now.loss / 3; /* before, it is not written */
         for (int i = 0; i < n_stops; i++) {
             if (stops[i] != step) continue;
             assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
@@ -105,7 +105,7 @@ static char *train(const qkv_pairs *pairs, int threads, int n_stops, const int *
             m = qkv_model_new(&small, 99); /* other weights, which the checkpoint replaces */
             t = qkv_trainer_new(m, pairs, &options);
             assert_int_equal(qkv_trainer_resume(t, path), QKV_OK);
-            assert_true(qkv_trainer_marks(t)->best_loss == (step > STEPS / 2 ? now.loss / 3 : 0));
+            assert_true(qkv_trainer_best_so_far(t)->best_loss == (step > STEPS / 2 ? now.loss / 3 : 0));
         }
     }
     assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
@@ -158,7 +158,7 @@ static void it_learns(void **state)
     (void)state;
     const qkv_batch_opts plain = { .start = 1, .end = 2 };
     qkv_transformer_opts o = small;
-    o.dim = 32, o.inner = 64, o.dropout = o.attention_dropout = o.inner_dropout = 0;
+    o.dim = 32, o.d_ff = 64, o.dropout = o.attention_dropout = o.ffn_dropout = 0;
     qkv_trainer_opts fast = options;
     fast.schedule.dim = 32, fast.schedule.warmup = 100, fast.batches.max_tokens = 400;
     qkv_pairs *pairs = make_pairs(2000, 1), *unseen = make_pairs(200, 77);
@@ -182,7 +182,7 @@ static void parts_make_the_whole(void **state)
     (void)state;
     qkv_pairs *pairs = make_pairs(60, 5);
     qkv_transformer_opts o = small;
-    o.dropout = o.attention_dropout = o.inner_dropout = 0;
+    o.dropout = o.attention_dropout = o.ffn_dropout = 0;
     float *weights[2];
     int64_t n = 0;
     for (int parts = 0; parts < 2; parts++) {
@@ -285,7 +285,7 @@ static void other_checkpoints(void **state)
     qkv_trainer_free(other);
 
     qkv_transformer_opts wider = small;
-    wider.inner = 48;
+    wider.d_ff = 48;
     qkv_model *m2 = qkv_model_new(&wider, 3);
     other = qkv_trainer_new(m2, pairs, &options);
     refuses(other, QKV_USAGE, "other model");

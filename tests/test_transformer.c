@@ -20,21 +20,21 @@ static const int32_t source_lengths[BATCH] = { 7, 4, 1 }, target_lengths[BATCH] 
 
 /* golden/make_transformer.py has the same ones */
 static const qkv_transformer_opts models[MODELS] = {
-    { .vocabulary = 23, .encoder_layers = 2, .decoder_layers = 2, .dim = 16, .heads = 4, .inner = 32 },
+    { .vocabulary = 23, .encoder_layers = 2, .decoder_layers = 2, .dim = 16, .heads = 4, .d_ff = 32 },
     { .vocabulary = 23,
       .encoder_layers = 2,
       .dim = 16,
       .heads = 4,
-      .inner = 32,
+      .d_ff = 32,
       .positions = QKV_POSITION_LEARNED,
-      .longest = 9,
+      .max_positions = 9,
       .pre_norm = 1,
       .activation = QKV_ACTIVATION_GELU },
     { .vocabulary = 23,
       .decoder_layers = 2,
       .dim = 16,
       .heads = 4,
-      .inner = 32,
+      .d_ff = 32,
       .positions = QKV_POSITION_ROTARY,
       .pre_norm = 1,
       .norm = QKV_NORM_RMS,
@@ -49,7 +49,7 @@ static const qkv_transformer_opts models[MODELS] = {
       .decoder_layers = 2,
       .dim = 16,
       .heads = 4,
-      .inner = 32,
+      .d_ff = 32,
       .positions = QKV_POSITION_SINUSOID_HALVES,
       .first_position = 2,
       .activation = QKV_ACTIVATION_GELU_TANH,
@@ -59,9 +59,9 @@ static const qkv_transformer_opts models[MODELS] = {
       .encoder_layers = 2,
       .dim = 16,
       .heads = 4,
-      .inner = 32,
+      .d_ff = 32,
       .positions = QKV_POSITION_LEARNED,
-      .longest = 7,
+      .max_positions = 7,
       .first_position = 2,
       .activation = QKV_ACTIVATION_GELU,
       .unscaled = 1,
@@ -77,7 +77,7 @@ static const qkv_transformer_opts models[MODELS] = {
       .decoder_layers = 2,
       .dim = 16,
       .heads = 4,
-      .inner = 32,
+      .d_ff = 32,
       .positions = QKV_POSITION_ROTARY,
       .pre_norm = 1,
       .norm = QKV_NORM_RMS,
@@ -98,9 +98,9 @@ static const qkv_transformer_opts models[MODELS] = {
       .decoder_layers = 1,
       .dim = 16,
       .heads = 4,
-      .inner = 32,
+      .d_ff = 32,
       .positions = QKV_POSITION_LEARNED,
-      .longest = 9,
+      .max_positions = 9,
       .activation = QKV_ACTIVATION_SILU,
       .embed_norm = 1,
       .head = 1,
@@ -301,7 +301,7 @@ static void train_briefly(int number, int threads, float *weights, int64_t room)
     qkv_set_threads(threads);
     qkv_params *p = qkv_params_new(1);
     qkv_transformer_opts o = models[number];
-    o.dropout = o.attention_dropout = o.inner_dropout = 0.2f;
+    o.dropout = o.attention_dropout = o.ffn_dropout = 0.2f;
     qkv_transformer *m = qkv_transformer_new(p, &o);
     qkv_optimizer *adam = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAMW });
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .train = 1, .seed = 4 });
@@ -457,7 +457,7 @@ static void presets(void **state)
     assert_int_equal(qkv_params_count(p), 63082496); /* the paper's table 3: 65 million */
     qkv_params_free(p);
     assert_int_equal(qkv_transformer_preset("big", 100, &o), QKV_OK);
-    assert_true(o.dim == 1024 && o.heads == 16 && o.inner == 4096 && o.encoder_layers == 6);
+    assert_true(o.dim == 1024 && o.heads == 16 && o.d_ff == 4096 && o.encoder_layers == 6);
     assert_int_equal(qkv_transformer_preset("huge", 100, &o), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "\"huge\""));
 }
@@ -502,7 +502,7 @@ static void bad_options(void **state)
     rows[0].o.vocabulary = 0;
     rows[1].o.encoder_layers = -1;
     rows[2].o.encoder_layers = rows[2].o.decoder_layers = 0;
-    rows[3].o.inner = 0;
+    rows[3].o.d_ff = 0;
     rows[4].o.heads = 5;
     rows[5].o.positions = QKV_POSITION_LEARNED;
     rows[6].o.dropout = NAN;

@@ -24,13 +24,13 @@ static const char *texts[TEXTS];
 
 static qkv_tokenizer *learn(void)
 {
-    qkv_words *w = qkv_words_new();
+    qkv_word_counts *w = qkv_word_counts_new();
     qkv_tokenizer *t = NULL;
     qkv_status status = w ? QKV_OK : qkv_error_status();
     for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
-        status = qkv_words_add(w, corpus[i], strlen(corpus[i]));
+        status = qkv_word_counts_add(w, corpus[i], strlen(corpus[i]));
     if (!status) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 290 });
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     return t;
 }
 
@@ -44,9 +44,9 @@ static qkv_model *make_model(qkv_position_kind positions, int spare)
                                      .decoder_layers = 2,
                                      .dim = 16,
                                      .heads = 2,
-                                     .inner = 32,
+                                     .d_ff = 32,
                                      .positions = positions,
-                                     .longest = 12 };
+                                     .max_positions = 12 };
     qkv_model *m = qkv_model_new(&o, 3);
     if (m && qkv_model_set_tokenizers(m, t, NULL)) {
         qkv_model_free(m);
@@ -135,7 +135,7 @@ static void in_the_order_given(void **state)
     qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
     const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
     qkv_translations all = { 0 };
-    qkv_found f = { 0 };
+    qkv_search_result f = { 0 };
     qkv_ids ids = { 0 };
     qkv_text text = { 0 }, repaired = { 0 };
     const qkv_search_opts opts = { .start = 1, .end = 2, .pad = 0, .beam = 4 };
@@ -158,7 +158,7 @@ static void in_the_order_given(void **state)
     qkv_text_free(&text);
     qkv_text_free(&repaired);
     qkv_ids_free(&ids);
-    qkv_found_free(&f);
+    qkv_search_result_free(&f);
     qkv_translations_free(&all);
     qkv_model_free(m);
 }
@@ -307,12 +307,12 @@ static void bad_models_and_options(void **state)
 {
     (void)state;
     const qkv_transformer_opts o = {
-        .vocabulary = 400, .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 1, .inner = 8
+        .vocabulary = 400, .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 1, .d_ff = 8
     };
     qkv_transformer_opts alone = o;
     alone.encoder_layers = 0;
     qkv_model *m = qkv_model_new(&o, 0), *decoder = qkv_model_new(&alone, 0);
-    qkv_words *w = qkv_words_new();
+    qkv_word_counts *w = qkv_word_counts_new();
     static const char *const specials[] = { "<pad>", "</s>" };
     refused(NULL, NULL, "a model");
     refused(decoder, NULL, "an encoder and a decoder");
@@ -321,7 +321,7 @@ static void bad_models_and_options(void **state)
         qkv_model_set_tokenizers(m, qkv_tokenizer_train(w, &(qkv_bpe_opts){ .specials = specials, .n_specials = 2 }), NULL),
         QKV_OK);
     refused(m, NULL, "no token <s>");
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     qkv_model_free(m);
     qkv_model_free(decoder);
     m = make_model(QKV_POSITION_SINUSOID, 0);

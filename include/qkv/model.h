@@ -34,7 +34,7 @@ typedef struct qkv_model qkv_model;
 QKV_API qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed);
 
 /* Reads a folder. Weights are mapped, not read: those of float32 stay in their files as long as the model lives, see
- * qkv_params_own(); the files may be replaced meanwhile, but not cut. NULL on error: IO, which for a path
+ * qkv_params_materialize(); the files may be replaced meanwhile, but not cut. NULL on error: IO, which for a path
  * that is no model's folder says what it is instead; FORMAT for a config.json that is not JSON, lacks a key, has one of
  * another type or (in ours) one that is unknown, or weights that do not fit it, each named; UNSUPPORTED for
  * another model_type, a value of a key that the Transformer here does not have, a tensor of a type other than F64, F32, F16
@@ -44,8 +44,8 @@ QKV_API qkv_model *qkv_model_load(const char *folder);
 /* Whether the files that m's weights are mapped from are those that were loaded, by device, inode, size and time of change; OK
  * for weights that lie in memory. IO with the name of one that is not: what is computed from one that was written over may be
  * wrong, and one that was cut ends the process with SIGBUS when its end is looked at. The library handles no signal: a program
- * whose models may be written over can call this before each use, as qkv_server does, call qkv_params_own() once, or handle
- * SIGBUS itself, as the command does. */
+ * whose models may be written over can call this before each use, as qkv_server does, call qkv_params_materialize() once, or
+ * handle SIGBUS itself, as the command does. */
 QKV_API qkv_status qkv_model_check_files(const qkv_model *m);
 QKV_API void qkv_model_free(qkv_model *m);
 
@@ -76,16 +76,16 @@ QKV_API qkv_status qkv_model_set_labels(qkv_model *m, const char *const *names, 
 QKV_API const char *qkv_model_label(const qkv_model *m, int64_t i);
 
 /* ---- what is known of a model ---- */
-enum {
+typedef enum qkv_ability {
     QKV_ABILITY_TRANSLATE = 1, /* encoder and decoder */
     QKV_ABILITY_GENERATE = 2,  /* a decoder alone */
     QKV_ABILITY_FILL = 4,      /* words that are masked */
     QKV_ABILITY_CLASSIFY = 8,
     QKV_ABILITY_EMBED = 16 /* an encoder */
-};
+} qkv_ability;
 
 /* From config.json, which generation_config.json overrides, and the files of sentence-transformers. 0 (of ids -1): not said. */
-typedef struct qkv_facts {
+typedef struct qkv_model_info {
     const char *family;           /* "qkv": ours */
     int can;                      /* QKV_ABILITY_TRANSLATE and so on, added up */
     int files;                    /* that its weights came from; 0 for a model that was made here */
@@ -103,10 +103,10 @@ typedef struct qkv_facts {
     qkv_pooling pooling;  /* of embeddings */
     int normalise;        /* embeddings have length 1 */
     int64_t embed_length; /* tokens that an embedding reads, at most */
-} qkv_facts;
+} qkv_model_info;
 
 /* They live as long as m and change only with it. NULL for NULL. */
-QKV_API const qkv_facts *qkv_model_facts(const qkv_model *m);
+QKV_API const qkv_model_info *qkv_model_info_of(const qkv_model *m);
 
 /* ---- what a model is to learn ----
  * How the loss of a batch is computed. A task gives one; the trainer and qkv_evaluate() use it, and take translation where

@@ -38,7 +38,7 @@ QKV_API int64_t qkv_params_count(const qkv_params *p); /* numbers in all weights
 
 /* The two blocks: all weights in the order added, each starting at a multiple of 16 floats, with zeros between them; and
  * their gradients at the same places. One loop over a block meets every weight. Adding a weight may move both. NULL without
- * weights, and when qkv_params_own() fails. */
+ * weights, and when qkv_params_materialize() fails. */
 QKV_API float *qkv_params_data(const qkv_params *p);
 QKV_API float *qkv_params_grad(const qkv_params *p);
 QKV_API int64_t qkv_params_block(const qkv_params *p); /* floats in a block, the zeros included */
@@ -47,7 +47,7 @@ QKV_API int64_t qkv_params_block(const qkv_params *p); /* floats in a block, the
  * and what is written there stays with this process; matrices of F16 and BF16 stay as they are, and qkv_data() gives NULL.
  * This copies them into blocks of their own, with gradients. qkv_params_data(), qkv_params_grad(), qkv_params_add() and an
  * optimizer do it too; params that own their weights stay as they are. MEMORY. Not while another thread uses them. */
-QKV_API qkv_status qkv_params_own(qkv_params *p);
+QKV_API qkv_status qkv_params_materialize(qkv_params *p);
 
 QKV_API int qkv_params_tensors(const qkv_params *p);               /* how many weights */
 QKV_API qkv_tensor *qkv_params_tensor(const qkv_params *p, int i); /* the i-th weight; NULL out of range */
@@ -122,7 +122,7 @@ typedef struct qkv_ffn {
     float dropout; /* between the two layers */
 } qkv_ffn;
 typedef struct qkv_ffn_opts {
-    int64_t dim, inner;
+    int64_t dim, d_ff;
     qkv_activation activation;
     int no_bias;
     float dropout;
@@ -140,7 +140,7 @@ QKV_API qkv_tensor *qkv_sinusoid(qkv_tape *t, int64_t first, int64_t length, int
 typedef struct qkv_positions {
     qkv_tensor *weight;
 } qkv_positions;
-QKV_API qkv_positions qkv_positions_new(qkv_params *p, const char *name, int64_t longest, int64_t dim);
+QKV_API qkv_positions qkv_positions_new(qkv_params *p, const char *name, int64_t max_positions, int64_t dim);
 /* Rows first .. first+length-1   ->   (length, dim). USAGE when that is past the table. */
 QKV_API qkv_tensor *qkv_positions_forward(const qkv_positions *pos, qkv_tape *t, int64_t first, int64_t length);
 
@@ -150,7 +150,7 @@ QKV_API qkv_tensor *qkv_positions_forward(const qkv_positions *pos, qkv_tape *t,
 typedef enum qkv_position_kind {
     QKV_POSITION_SINUSOID,        /* sine and cosine in turn, as in the paper */
     QKV_POSITION_SINUSOID_HALVES, /* all sines, then all cosines */
-    QKV_POSITION_LEARNED,         /* a table of `longest` rows, for the encoder and for the decoder */
+    QKV_POSITION_LEARNED,         /* a table of `max_positions` rows, for the encoder and for the decoder */
     QKV_POSITION_ROTARY,          /* in every self-attention instead of added to the embedding; the half-split layout */
     QKV_POSITION_NONE
 } qkv_position_kind;
@@ -166,21 +166,21 @@ typedef struct qkv_transformer_opts {
     int64_t vocabulary;                 /* of the source, and of the target unless that has its own */
     int64_t target_vocabulary;          /* 0: source and target share one vocabulary and one table */
     int encoder_layers, decoder_layers; /* at least one of them not 0; a decoder without an encoder has no cross-attention */
-    int64_t dim, heads, inner;          /* d_model, h, d_ff */
+    int64_t dim, heads, d_ff;           /* d_model, h, d_ff */
     int64_t kv_heads, d_k;              /* 0 means heads, and dim/heads */
     int pre_norm;                       /* x + f(norm(x)), and a norm at the end, instead of norm(x + f(x)) */
     qkv_norm_kind norm;
     float norm_eps; /* 0 means 1e-5 */
     qkv_activation activation;
     qkv_position_kind positions;
-    int64_t longest;        /* of learned positions */
+    int64_t max_positions;  /* of learned positions */
     int64_t first_position; /* of the first token */
     float rotary_base;      /* 0 means 10000 */
     int no_bias;            /* in attention and feed-forward */
     int untied;             /* the layer before the softmax has weights of its own */
     int unscaled;           /* embeddings are not multiplied by sqrt(dim) */
     float dropout;          /* of every sub-layer's result and of embedding + position */
-    float attention_dropout, inner_dropout;
+    float attention_dropout, ffn_dropout;
     int64_t classes; /* of a classifier over the pooled hidden states; 0: none */
     qkv_pooling pooling;
     qkv_pooler pooler;
@@ -203,7 +203,7 @@ typedef struct qkv_transformer qkv_transformer;
 QKV_API qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *opts);
 QKV_API const qkv_transformer_opts *qkv_transformer_options(const qkv_transformer *m);
 
-/* How many tokens a sequence may have: `longest` where positions are learned; 0: they do not end. */
+/* How many tokens a sequence may have: `max_positions` where positions are learned; 0: they do not end. */
 QKV_API int64_t qkv_transformer_max_positions(const qkv_transformer_opts *o);
 
 /* Options of the paper's table 3, "base" and "big", and of smaller models that train on a laptop, "tiny" and "small", for the

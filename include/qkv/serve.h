@@ -14,7 +14,7 @@ extern "C" {
  * m is the model that *a comes from. kind -1: every kind, else one; layer and head -1: all. LIMIT when the weights are more
  * than QKV_PAGE_BYTES (the sentence says what to leave out); USAGE; IO; MEMORY. */
 #define QKV_PAGE_BYTES ((size_t)64 << 20)
-QKV_API qkv_status qkv_explorer_write(const char *path, const qkv_model *m, const qkv_attended *a, int kind, int layer,
+QKV_API qkv_status qkv_explorer_write(const char *path, const qkv_model *m, const qkv_attention_capture *a, int kind, int layer,
                                       int head);
 
 /* ---- the server ---- */

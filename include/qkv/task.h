@@ -32,8 +32,8 @@ extern "C" {
 
 /* How text becomes words. */
 typedef enum qkv_score_tokenizer {
-    QKV_SCORE_TOKENIZER_13A, /* as mteval-v13a: ASCII punctuation apart from words, not inside numbers. For languages with spaces */
-    QKV_SCORE_TOKENIZER_ZH,   /* each Chinese character, and all of general punctuation, is a word; the rest as 13a */
+    QKV_SCORE_TOKENIZER_13A, /* as mteval-v13a: ASCII punctuation apart from words, not in numbers; for languages with spaces */
+    QKV_SCORE_TOKENIZER_ZH,  /* each Chinese character, and all of general punctuation, is a word; the rest as 13a */
     QKV_SCORE_TOKENIZER_CHAR, /* each character is a word */
     QKV_SCORE_TOKENIZER_INTL, /* as mteval-v14: punctuation and symbols of all scripts apart */
     QKV_SCORE_TOKENIZER_NONE  /* words are what white space separates */
@@ -88,17 +88,17 @@ QKV_API qkv_status qkv_chrf(const char *const *hypotheses, const char *const *co
  * A model of ours reads <s> text </s>, looked up by these spellings. A published one reads what its tokenizer puts around text,
  * and its files say what starts, ends and pads a text; where they do not, the spellings <s> </s> <pad> <mask> and [CLS] [SEP]
  * [PAD] [MASK] do. */
-typedef struct qkv_frame {
+typedef struct qkv_special_tokens {
     int32_t start; /* what a decoder behind an encoder starts with; what other texts begin with. -1: nothing */
     int32_t end;   /* the last id of a text, and of a source; -1: nothing */
     int32_t pad;   /* where nothing is said, the end, or 0: padding is never seen */
     int32_t mask;  /* -1: none */
     int32_t first; /* the first id that is no special token: texts have ids from here on, for qkv_masking_opts */
-} qkv_frame;
+} qkv_special_tokens;
 
 /* For qkv_batch_opts and qkv_masking_opts. USAGE for a model without tokenizer, for an encoder without start or end, and for a
  * decoder behind one without start or end. */
-QKV_API qkv_status qkv_model_frame(const qkv_model *m, qkv_frame *out);
+QKV_API qkv_status qkv_model_special_tokens(const qkv_model *m, qkv_special_tokens *out);
 
 /* ---- work that can be ended ---- */
 
@@ -135,20 +135,20 @@ typedef struct qkv_hypothesis {
 } qkv_hypothesis;
 
 /* What was found for every sentence, best first. Starts as zero; used again and again. */
-typedef struct qkv_found {
+typedef struct qkv_search_result {
     int64_t sentences;
     int n_best;
     qkv_hypothesis *best; /* (sentences, n_best); n of one that was not found is -1 */
     void *memory;
     size_t bytes;
-} qkv_found;
-QKV_API void qkv_found_free(qkv_found *f);
+} qkv_search_result;
+QKV_API void qkv_search_result_free(qkv_search_result *f);
 
 /* Translates `sentences` sources, ids (sentences, length) with `lengths` real ids each, the end included. A sentence's result
  * does not depend on the others. A search goes on until no row that is left can become better than what was found. USAGE for
  * options or a model that do not fit, NUMERIC for log-probabilities that are not numbers, LIMIT, MEMORY. */
 QKV_API qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length, const int32_t *lengths,
-                              const qkv_search_opts *opts, qkv_found *out);
+                              const qkv_search_opts *opts, qkv_search_result *out);
 
 /* ---- translation: text in, text out ----
  * Of a published model beam, length_penalty (its scores are by_length) and the largest max_length are what its files say,
@@ -199,9 +199,9 @@ QKV_API void qkv_translations_free(qkv_translations *t);
 
 /* Translates n texts (lengths: their bytes; NULL: they end with a NUL), which may hold any bytes; what is not UTF-8 is read as
  * U+FFFD. A text's result does not depend on the texts beside it, nor on threads. An empty text, or one of white space alone,
- * gives an empty translation with score 0. What stands around texts is said above at qkv_frame; the padding of a model of ours
- * is <pad>. USAGE for options that do not fit, or a model without encoder, decoder, tokenizer or those tokens; NUMERIC, LIMIT,
- * MEMORY: then *out holds nothing. */
+ * gives an empty translation with score 0. What stands around texts is said above at qkv_special_tokens; the padding of a
+ * model of ours is <pad>. USAGE for options that do not fit, or a model without encoder, decoder, tokenizer or those tokens;
+ * NUMERIC, LIMIT, MEMORY: then *out holds nothing. */
 QKV_API qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
                                  const qkv_translate_opts *opts, qkv_translations *out);
 
@@ -295,18 +295,18 @@ typedef struct qkv_texts {
 } qkv_texts;
 
 /* A row of `width` numbers for each text. Starts as zero, used again and again. */
-typedef struct qkv_rows {
+typedef struct qkv_matrix {
     float *data; /* (n, width) */
     int64_t n, width;
     int64_t cut; /* texts that were longer than max_length */
     size_t bytes;
-} qkv_rows;
-QKV_API void qkv_rows_free(qkv_rows *r);
+} qkv_matrix;
+QKV_API void qkv_matrix_free(qkv_matrix *r);
 
 /* ---- classification: an encoder alone, pooled, and a classifier ---- */
 
 /* Adds a text to pairs as m reads it; the class is the only id of the target. pair is NULL where there is none; max_length as
- * above, without windows. Batches of them end with qkv_frame.end. USAGE for NULL or a model without a frame; and as
+ * above, without windows. Batches of them end with qkv_special_tokens.end. USAGE for NULL or a model without a frame; and as
  * qkv_pairs_add(). */
 QKV_API qkv_status qkv_pairs_add_text(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, const char *pair,
                                       size_t pair_length, int64_t max_length, int32_t class_id);
@@ -321,7 +321,7 @@ QKV_API qkv_objective qkv_classifying(const float *weights, int64_t classes);
 /* The probability of each class, (n, classes). A model with one class (a cross-encoder, a reranker, a regression) gives its
  * logit x instead, (n, 1); 1 / (1 + e^-x) brings it between 0 and 1. A text's numbers do not depend on the texts beside it. An
  * empty text is read as <s> </s>. USAGE for a model without classifier or tokenizer, LIMIT, MEMORY, NUMERIC. */
-QKV_API qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_rows *out);
+QKV_API qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_matrix *out);
 
 /* ---- embedding: any encoder, pooled ---- */
 typedef struct qkv_embed_opts {
@@ -333,7 +333,7 @@ typedef struct qkv_embed_opts {
 } qkv_embed_opts;
 
 /* A vector for each text, (n, dim). Errors as above; NULL opts means all zero but as_published, which is 1. */
-QKV_API qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv_embed_opts *opts, qkv_rows *out);
+QKV_API qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv_embed_opts *opts, qkv_matrix *out);
 
 /* ---- masked words: what BERT learns before it is put to work ----
  * Of every text, rate of the tokens are chosen; 8 of 10 of those become mask, 1 another token by chance, 1 stays; the loss is
@@ -341,7 +341,7 @@ QKV_API qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, c
  * qkv_pairs_add_masked(). */
 typedef struct qkv_masking_opts {
     float rate;          /* 0 means 0.15 */
-    int32_t mask, first; /* ids of the mask, and of the first token that is not special: see qkv_frame */
+    int32_t mask, first; /* ids of the mask, and of the first token that is not special: see qkv_special_tokens */
     int32_t vocabulary;
 } qkv_masking_opts;
 QKV_API qkv_objective qkv_masking(const qkv_masking_opts *opts); /* opts must outlive it */
@@ -382,17 +382,17 @@ QKV_API qkv_status qkv_pairs_add_document(qkv_pairs *p, const qkv_model *m, cons
 
 /* How surprising texts are: the sum of -log p over their tokens, the end included, and how many those are. Perplexity is
  * exp(nats / tokens), bits a byte nats / log(2) / bytes. */
-typedef struct qkv_surprise {
+typedef struct qkv_nll {
     double nats;
     int64_t tokens;
-} qkv_surprise;
+} qkv_nll;
 
 /* Adds a document's to *sum. Windows of `context` tokens move by `stride` (0 means context) from 1 to context: each token is
  * counted once, in the first window that has it. With a stride of context, nats / tokens is the mean loss that training reports
  * for the same text. USAGE for a model that has an encoder or no tokenizer, or numbers out of range; NUMERIC; MEMORY. What is
  * not UTF-8 is read as U+FFFD here too. */
 QKV_API qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride,
-                                    qkv_surprise *sum);
+                                    qkv_nll *sum);
 
 /* ---- attention: what every head attends to ---- */
 typedef enum qkv_attention_kind {
@@ -403,7 +403,7 @@ typedef enum qkv_attention_kind {
 } qkv_attention_kind;
 
 /* The tokens of one axis. A unit is a token, or several that only together make whole characters. */
-typedef struct qkv_attended_side {
+typedef struct qkv_attention_side {
     int64_t n;                /* units */
     const char *const *names; /* (n): the text of each as it was given, UTF-8 with a NUL, white space included; of special
                                  tokens their spelling. A word of the text that is not known is shown as it is, a NUL as
@@ -411,7 +411,7 @@ typedef struct qkv_attended_side {
     const uint8_t *special;   /* (n): 1 for a special token */
     const int64_t *first;     /* (n + 1): unit i is the tokens first[i] .. first[i + 1] - 1 of those that are shown */
     const int32_t *ids;       /* of those: first[n] of them */
-} qkv_attended_side;
+} qkv_attention_side;
 
 typedef struct qkv_attend_opts {
     int beam; /* of the search for a target, as in qkv_translate_opts; and the next */
@@ -424,16 +424,16 @@ typedef struct qkv_attend_opts {
 } qkv_attend_opts;
 
 /* What was attended to. Starts as zero; used again and again. */
-typedef struct qkv_attended {
-    qkv_attended_side source;        /* what the encoder reads */
-    qkv_attended_side read;          /* what the decoder reads: <s> and the target */
-    qkv_attended_side chosen;        /* what it chooses, one place on: the target and </s>; rows of cross-attention */
+typedef struct qkv_attention_capture {
+    qkv_attention_side source;       /* what the encoder reads */
+    qkv_attention_side read;         /* what the decoder reads: <s> and the target */
+    qkv_attention_side chosen;       /* what it chooses, one place on: the target and </s>; rows of cross-attention */
     int layers[QKV_ATTENTION_KINDS]; /* 0: the model has no such attention */
     int heads;
     const qkv_translation *found; /* the translation that was searched for, without its cross; NULL: none was */
     struct qkv__attending *work;  /* the weights */
-} qkv_attended;
-QKV_API void qkv_attended_free(qkv_attended *a);
+} qkv_attention_capture;
+QKV_API void qkv_attention_capture_free(qkv_attention_capture *a);
 
 /* Runs the model over a text and keeps the weights of every head. Texts are bytes with a length; what is not UTF-8 is read as
  * U+FFFD.
@@ -445,21 +445,22 @@ QKV_API void qkv_attended_free(qkv_attended *a);
  * translator), a target for an encoder alone; LIMIT for more tokens than the model has positions for, or max_bytes; NUMERIC;
  * MEMORY. *out then holds nothing. */
 QKV_API qkv_status qkv_attend(const qkv_model *m, const char *source, size_t source_length, const char *target,
-                              size_t target_length, const qkv_attend_opts *opts, qkv_attended *out);
+                              size_t target_length, const qkv_attend_opts *opts, qkv_attention_capture *out);
 
 /* The axes of a kind: rows attend (queries), columns are attended to (keys). NULL where the model has no such attention. */
-QKV_API const qkv_attended_side *qkv_attended_rows(const qkv_attended *a, qkv_attention_kind kind);
-QKV_API const qkv_attended_side *qkv_attended_columns(const qkv_attended *a, qkv_attention_kind kind);
+QKV_API const qkv_attention_side *qkv_attention_capture_rows(const qkv_attention_capture *a, qkv_attention_kind kind);
+QKV_API const qkv_attention_side *qkv_attention_capture_columns(const qkv_attention_capture *a, qkv_attention_kind kind);
 
 /* The weights of one head to (rows, columns) floats. layer, head: from 0; -1: the mean over all. The tokens of a unit are
  * joined: their columns added, their rows averaged. USAGE for a kind, layer or head that is not there (the sentence says which
  * are); MEMORY. */
-QKV_API qkv_status qkv_attended_weights(const qkv_attended *a, qkv_attention_kind kind, int layer, int head, float *weights);
+QKV_API qkv_status qkv_attention_capture_weights(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
+                                                 float *weights);
 
 /* Attention rollout (Abnar and Zuidema 2020): the product over the layers, first layer rightmost, of (A + I) / 2 with A the
  * mean over the heads, rows made to sum to 1; to (rows, columns) floats. It is computed over tokens, special ones too, and
  * joined as above. USAGE for cross-attention, which has no I; MEMORY. */
-QKV_API qkv_status qkv_attended_rollout(const qkv_attended *a, qkv_attention_kind kind, float *weights);
+QKV_API qkv_status qkv_attention_capture_rollout(const qkv_attention_capture *a, qkv_attention_kind kind, float *weights);
 
 /* What a head does, each a mean over the rows, of all tokens (not units), special ones included. USAGE as above, and for a
  * layer or head of -1: a mean does nothing of its own. */
@@ -469,8 +470,8 @@ typedef struct qkv_head_measures {
     double first;                /* weight on the first column */
     double previous, same, next; /* on the column before, at and after the row's own place; rows without one are left out */
 } qkv_head_measures;
-QKV_API qkv_status qkv_attended_measure(const qkv_attended *a, qkv_attention_kind kind, int layer, int head,
-                                        qkv_head_measures *out);
+QKV_API qkv_status qkv_attention_capture_measure(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
+                                                 qkv_head_measures *out);
 
 #ifdef __cplusplus
 }

@@ -125,7 +125,7 @@ typedef struct qkv_encode_opts {
     int specials;  /* 1: special tokens written in the text become their ids; else they are text like any other */
     int any_bytes; /* 1: bytes that are not UTF-8 are taken too, as they are: a word with such bytes is not known, and of
                     * characters each mistake is one that is not known; to a published tokenizer each is U+FFFD */
-    int framed;    /* 1: with the tokens that a published tokenizer puts around text, such as [CLS] and [SEP] */
+    int with_special_tokens; /* 1: with the tokens that a published tokenizer puts around text, such as [CLS] and [SEP] */
 } qkv_encode_opts;
 
 /* NULL opts means all zero. Time grows with length * log(length) at most (and with the longest token of a published one).
@@ -149,15 +149,15 @@ QKV_API qkv_status qkv_tokenizer_decode(const qkv_tokenizer *t, const int32_t *i
 /* ---- training ---- */
 
 /* The words (or characters) of a corpus with how often each occurs: all that training needs, however large the corpus. */
-typedef struct qkv_words qkv_words;
-QKV_API qkv_words *qkv_words_new(void);                   /* for byte pairs; NULL when memory is out. You own it. */
-QKV_API qkv_words *qkv_words_new_of(qkv_token_kind kind); /* the same for any kind; USAGE for another */
-QKV_API void qkv_words_free(qkv_words *w);
-QKV_API int64_t qkv_words_distinct(const qkv_words *w);
+typedef struct qkv_word_counts qkv_word_counts;
+QKV_API qkv_word_counts *qkv_word_counts_new(void);                   /* for byte pairs; NULL when memory is out. You own it. */
+QKV_API qkv_word_counts *qkv_word_counts_new_of(qkv_token_kind kind); /* the same for any kind; USAGE for another */
+QKV_API void qkv_word_counts_free(qkv_word_counts *w);
+QKV_API int64_t qkv_word_counts_distinct(const qkv_word_counts *w);
 
 /* Adds the words of one line, given without its newline. FORMAT, with the offset, for text that is not UTF-8; USAGE for
  * NULL; MEMORY: part of the line may have been added. */
-QKV_API qkv_status qkv_words_add(qkv_words *w, const char *line, size_t length);
+QKV_API qkv_status qkv_word_counts_add(qkv_word_counts *w, const char *line, size_t length);
 
 typedef struct qkv_lines_read {
     int64_t lines;
@@ -167,7 +167,7 @@ typedef struct qkv_lines_read {
 /* Adds the words of every line of a file, plain or gzip. Lines that are not UTF-8 are repaired, or refused with their number
  * when strict: FORMAT. FORMAT for damaged gzip; UNSUPPORTED as in qkv_text_start(); IO; USAGE for NULL; MEMORY. What was read
  * goes to *read (may be NULL). */
-QKV_API qkv_status qkv_words_add_file(qkv_words *w, const char *path, int strict, qkv_lines_read *read);
+QKV_API qkv_status qkv_word_counts_add_file(qkv_word_counts *w, const char *path, int strict, qkv_lines_read *read);
 
 /* Zero means the default shown. */
 typedef struct qkv_bpe_opts {
@@ -183,7 +183,7 @@ typedef struct qkv_bpe_opts {
  * qkv_tokenizer_size(). Nothing learned spells a special token. NULL on error: USAGE when size has no room for special tokens
  * and bytes, a special token is empty, given twice, not UTF-8 or (byte pairs) the spelling of a byte, or when (words and
  * characters) <unk> is not among them; LIMIT for 4 GiB of distinct words (byte pairs); MEMORY. */
-QKV_API qkv_tokenizer *qkv_tokenizer_train(const qkv_words *w, const qkv_bpe_opts *opts);
+QKV_API qkv_tokenizer *qkv_tokenizer_train(const qkv_word_counts *w, const qkv_bpe_opts *opts);
 
 /* ---- pairs of id sequences, and batches of them ---- */
 typedef struct qkv_pairs qkv_pairs;
@@ -221,8 +221,8 @@ typedef struct qkv_corpus_read {
  * with the file and the line, for files of unequally many lines, a line without a TAB or with more than one (one file), a line
  * that is not UTF-8 (strict), damaged gzip; UNSUPPORTED as in qkv_text_start(); IO; USAGE for NULL or a negative max_length;
  * MEMORY. What was read goes to *read (may be NULL). */
-QKV_API qkv_status qkv_words_add_corpus(qkv_words *sources, qkv_words *targets, const char *source, const char *target,
-                                        const qkv_corpus_opts *opts, qkv_corpus_read *read);
+QKV_API qkv_status qkv_word_counts_add_corpus(qkv_word_counts *sources, qkv_word_counts *targets, const char *source,
+                                              const char *target, const qkv_corpus_opts *opts, qkv_corpus_read *read);
 
 /* Adds every pair of lines as ids; special tokens written in a line are text like any other. The same errors and those of
  * qkv_pairs_add(); a corpus that gives no pair at all is FORMAT too. On an error some pairs may have been added. */
@@ -232,7 +232,7 @@ QKV_API qkv_status qkv_pairs_add_corpus(qkv_pairs *p, const qkv_tokenizer *sourc
 
 /* Calls each(data, source, n, target, m) for every pair of lines as it stands in the files, one with an empty side or of any
  * length too; the texts end when the callback returns. A status that is not OK ends it and is handed on. The errors of
- * qkv_words_add_corpus(). */
+ * qkv_word_counts_add_corpus(). */
 typedef qkv_status (*qkv_line_pair_each)(void *data, const char *source, size_t n, const char *target, size_t m);
 QKV_API qkv_status qkv_corpus_each(const char *source, const char *target, const qkv_corpus_opts *opts, qkv_line_pair_each each,
                                    void *data);
@@ -254,8 +254,8 @@ typedef enum qkv_labelled_format {
     QKV_LABELLED_TSV,     /* label TAB text, or label TAB text TAB pair */
     QKV_LABELLED_CSV,     /* RFC 4180: quoted fields may hold commas, quotes and newlines; always with a header */
     QKV_LABELLED_JSONL,   /* an object a line */
-    QKV_LABELLED_FOLDER /* DIR/LABEL/ *.txt, as the IMDb reviews are: the folder's name is the label, whatever it is ("unsup" is a
-                    label too: the caller can pass it over); labels and files in the order of their bytes */
+    QKV_LABELLED_FOLDER   /* DIR/LABEL/ *.txt, as the IMDb reviews are: the folder's name is the label, whatever it is ("unsup"
+                             is one too: the caller can pass it over); labels and files in the order of their bytes */
 } qkv_labelled_format;
 
 typedef struct qkv_labelled_opts {

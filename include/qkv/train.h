@@ -10,17 +10,17 @@ extern "C" {
 #endif
 
 /* One optimizer type; which rule it follows is chosen when it is made. g is the gradient, t the step from 1. */
-typedef enum qkv_rule {
+typedef enum qkv_optimizer_rule {
     QKV_OPTIMIZER_SGD,     /* v = momentum v + g (v = g at the first step);  w -= lr v,  or lr (g + momentum v) with nesterov */
     QKV_OPTIMIZER_ADAGRAD, /* s += g^2;  w -= lr g / (sqrt(s) + eps) */
     QKV_OPTIMIZER_RMSPROP, /* s = alpha s + (1-alpha) g^2;  w -= lr g / (sqrt(s) + eps), through momentum if given */
     QKV_OPTIMIZER_ADAM,    /* m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2;  w -= lr m/(1-b1^t) / (sqrt(v/(1-b2^t)) + eps) */
     QKV_OPTIMIZER_ADAMW    /* Adam; w is first multiplied by 1 - lr weight_decay */
-} qkv_rule;
+} qkv_optimizer_rule;
 
 /* Zero means the default shown. A value that must be a true zero is given as a negative number. */
 typedef struct qkv_optimizer_opts {
-    qkv_rule rule;
+    qkv_optimizer_rule rule;
     float lr;       /* 0.01 for SGD, AdaGrad and RMSProp, 0.001 for Adam and AdamW */
     float momentum; /* 0 */
     int nesterov;
@@ -83,11 +83,11 @@ typedef struct qkv_trainer_opts {
 
 /* What a caller counts that a checkpoint must keep: the best score so far, when, and how often it was missed since; and the
  * loss of the best one where that decides between equal scores, 0 where it does not. */
-typedef struct qkv_marks {
+typedef struct qkv_best_so_far {
     double best;
     int64_t best_step, missed;
     double best_loss;
-} qkv_marks;
+} qkv_best_so_far;
 
 /* One update, reported. */
 typedef struct qkv_progress {
@@ -104,7 +104,7 @@ typedef struct qkv_trainer qkv_trainer;
  * translation a model without an encoder and a decoder; MEMORY. You own it. */
 QKV_API qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *opts);
 QKV_API void qkv_trainer_free(qkv_trainer *t);
-QKV_API qkv_marks *qkv_trainer_marks(qkv_trainer *t);
+QKV_API qkv_best_so_far *qkv_trainer_best_so_far(qkv_trainer *t);
 
 /* One update: update_freq batches, fewer at the end of an epoch, whose gradients together are those of the mean loss over all
  * their tokens. NUMERIC, naming the first weight that is at fault, when the loss or the gradients are not finite: the weights

@@ -10,7 +10,7 @@
 
 /* ---- options ---- */
 
-qkv_status qkv__sampling_settle(qkv_generate_opts *o)
+qkv_status qkv__sampling_resolve_options(qkv_generate_opts *o)
 {
     if (o->top_p == 0) o->top_p = 1;
     if (o->repetition_penalty == 0) o->repetition_penalty = 1;
@@ -101,14 +101,17 @@ static int32_t find_largest(const qkv__sampler *s)
 
 /* ---- candidates ---- */
 
-static bool goes_first(qkv__candidate a, qkv__candidate b) { return a.weight != b.weight ? a.weight > b.weight : a.id < b.id; }
+static bool goes_first(qkv__sample_candidate a, qkv__sample_candidate b)
+{
+    return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
+}
 
 static void weigh(qkv__sampler *s, double largest)
 {
     s->n = 0;
     for (int32_t i = 0; i < s->vocabulary; i++) {
         double weight = exp((s->scores[i] - largest) / (double)s->o->temperature);
-        if (weight > 0) s->candidates[s->n++] = (qkv__candidate){ weight, i };
+        if (weight > 0) s->candidates[s->n++] = (qkv__sample_candidate){ weight, i };
     }
 }
 
@@ -120,9 +123,9 @@ static double total(const qkv__sampler *s)
 }
 
 /* Lets the candidate at place `at` of a heap of n sink to where it belongs. */
-static void sink(qkv__candidate *heap, int64_t n, int64_t at)
+static void sink(qkv__sample_candidate *heap, int64_t n, int64_t at)
 {
-    qkv__candidate c = heap[at];
+    qkv__sample_candidate c = heap[at];
     for (int64_t child; (child = 2 * at + 1) < n; at = child) {
         if (child + 1 < n && goes_first(heap[child + 1], heap[child])) child++;
         if (!goes_first(heap[child], c)) break;
@@ -135,12 +138,12 @@ static void sink(qkv__candidate *heap, int64_t n, int64_t at)
  * one, from the front of the array to its end. */
 static void keep_likeliest(qkv__sampler *s, int64_t most, double enough)
 {
-    qkv__candidate *heap = s->candidates;
+    qkv__sample_candidate *heap = s->candidates;
     int64_t left = s->n;
     double weight = 0;
     for (int64_t at = left / 2; at-- > 0;) sink(heap, left, at);
     while (left && s->n - left < most && weight < enough) {
-        qkv__candidate first = heap[0];
+        qkv__sample_candidate first = heap[0];
         heap[0] = heap[--left];
         sink(heap, left, 0);
         heap[left] = first;

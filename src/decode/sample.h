@@ -18,10 +18,10 @@
 
 #include <stdbool.h>
 
-typedef struct qkv__candidate {
+typedef struct qkv__sample_candidate {
     double weight; /* its probability over that of the likeliest */
     int32_t id;
-} qkv__candidate;
+} qkv__sample_candidate;
 
 /* The text so far; it only grows from call to call. */
 typedef struct qkv__history {
@@ -32,20 +32,20 @@ typedef struct qkv__history {
 typedef struct qkv__sampler {
     const qkv_generate_opts *o;
     int64_t vocabulary;
-    bool *forbidden;            /* (vocabulary): ids that never come; for the caller to set */
-    bool *seen;                 /* (vocabulary): ids of the text */
-    int64_t n_seen;             /* of the history */
-    int32_t *counts;            /* (vocabulary): how often each id has come since the prompt */
-    int64_t n_counted;          /* of the new ones */
-    double *scores;             /* (vocabulary) */
-    qkv__candidate *candidates; /* (vocabulary), n of them in use */
+    bool *forbidden;                   /* (vocabulary): ids that never come; for the caller to set */
+    bool *seen;                        /* (vocabulary): ids of the text */
+    int64_t n_seen;                    /* of the history */
+    int32_t *counts;                   /* (vocabulary): how often each id has come since the prompt */
+    int64_t n_counted;                 /* of the new ones */
+    double *scores;                    /* (vocabulary) */
+    qkv__sample_candidate *candidates; /* (vocabulary), n of them in use */
     int64_t n;
     void *memory;
     size_t bytes;
 } qkv__sampler;
 
 /* Puts the default of what is 0 in. USAGE for what is out of range, NaN included. */
-qkv_status qkv__sampling_settle(qkv_generate_opts *o);
+qkv_status qkv__sampling_resolve_options(qkv_generate_opts *o);
 
 /* Options that are settled, and outlive s. LIMIT, MEMORY. Free it in any case. */
 qkv_status qkv__sampler_start(qkv__sampler *s, const qkv_generate_opts *o, int64_t vocabulary);

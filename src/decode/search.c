@@ -42,7 +42,7 @@ typedef struct sentence {
 typedef struct search {
     qkv_search_opts o;
     int64_t vocabulary, room; /* ids, and tokens a row has room for */
-    int64_t longest;          /* that learned positions, or the files of a published model, allow; 0: any */
+    int64_t max_positions;    /* that learned positions, or the files of a published model, allow; 0: any */
     int64_t length;           /* of the sources, padded */
     const int32_t *lengths;   /* without padding; NULL: none */
     sentence *all;
@@ -59,7 +59,7 @@ static int64_t most_tokens(const search *s, int64_t i)
 {
     if (s->o.max_length) return s->o.max_length;
     int64_t most = s->o.n_prefix + 2 * (s->lengths ? s->lengths[i] : s->length) + 20;
-    return s->longest ? qkv__min(most, s->longest) : most;
+    return s->max_positions ? qkv__min(most, s->max_positions) : most;
 }
 
 /* ---- scores ---- */
@@ -309,19 +309,19 @@ static qkv_status check_prefix(const qkv_search_opts *o, int64_t vocabulary)
 }
 
 /* Where positions are learned they end somewhere, and the start takes one of them. 0: they do not end. */
-static int64_t longest_of(const qkv_transformer_opts *t)
+static int64_t max_positions_of(const qkv_transformer_opts *t)
 {
-    return t->positions == QKV_POSITION_LEARNED ? qkv__max(t->longest - 1, 1) : 0;
+    return t->positions == QKV_POSITION_LEARNED ? qkv__max(t->max_positions - 1, 1) : 0;
 }
 
 /* What the files of a published model allow counts the start; 0: they do not say. */
 static int64_t usual_length(const qkv_model *m)
 {
-    int64_t most = qkv_model_facts(m)->max_length;
+    int64_t most = qkv_model_info_of(m)->max_length;
     return most > 1 ? most - 1 : 0;
 }
 
-qkv_status qkv__search_settle(const qkv_model *m, qkv_search_opts *o)
+qkv_status qkv__search_resolve_options(const qkv_model *m, qkv_search_opts *o)
 {
     const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
     if (!t || !t->encoder_layers || !t->decoder_layers)
@@ -335,24 +335,24 @@ qkv_status qkv__search_settle(const qkv_model *m, qkv_search_opts *o)
         return qkv__fail(QKV_USAGE, "search: max_length, no_repeat or length_penalty is out of range");
     if (o->n_ends < 0 || o->n_banned < 0 || (o->n_ends && !o->ends) || (o->n_banned && !o->banned))
         return qkv__fail(QKV_USAGE, "search: the ids that end a result, or are never found, are missing");
-    if (longest_of(t) && o->max_length > longest_of(t))
+    if (max_positions_of(t) && o->max_length > max_positions_of(t))
         return qkv__fail(QKV_USAGE, "search: a max_length of %lld, the model has positions for %lld tokens",
-                         (long long)o->max_length, (long long)longest_of(t));
+                         (long long)o->max_length, (long long)max_positions_of(t));
     return check_prefix(o, t->target_vocabulary ? t->target_vocabulary : t->vocabulary);
 }
 
-static qkv_status settle(search *s, const qkv_model *m, int64_t sentences, int64_t length, const int32_t *lengths,
-                         const qkv_search_opts *opts)
+static qkv_status resolve_search_options(search *s, const qkv_model *m, int64_t sentences, int64_t length,
+                                         const int32_t *lengths, const qkv_search_opts *opts)
 {
     const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
     s->o = *opts;
-    qkv_status status = qkv__search_settle(m, &s->o);
+    qkv_status status = qkv__search_resolve_options(m, &s->o);
     if (status) return status;
     if (s->o.length_penalty == 0) s->o.length_penalty = 0.6f;
     if (s->o.length_penalty < 0) s->o.length_penalty = 0;
     s->vocabulary = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
-    s->longest = longest_of(t);
-    if (usual_length(m)) s->longest = s->longest ? qkv__min(s->longest, usual_length(m)) : usual_length(m);
+    s->max_positions = max_positions_of(t);
+    if (usual_length(m)) s->max_positions = s->max_positions ? qkv__min(s->max_positions, usual_length(m)) : usual_length(m);
     s->n_all = s->n_active = sentences;
     s->length = length;
     s->lengths = lengths;
@@ -373,7 +373,7 @@ static qkv_status search_all(search *s, qkv_session *session, const int32_t *ids
     return status;
 }
 
-static qkv_status report(const search *s, qkv_found *out)
+static qkv_status report(const search *s, qkv_search_result *out)
 {
     size_t hypotheses = (size_t)s->n_all * (size_t)s->o.n_best, bytes = sizeof(qkv_hypothesis) * hypotheses;
     if (qkv__grow(&out->memory, &out->bytes, bytes + sizeof(int32_t) * hypotheses * (size_t)s->room)) return QKV_MEMORY;
@@ -394,10 +394,10 @@ static qkv_status report(const search *s, qkv_found *out)
 }
 
 qkv_status qkv__search_in(qkv_session *session, const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length,
-                          const int32_t *lengths, const qkv_search_opts *opts, qkv_found *out)
+                          const int32_t *lengths, const qkv_search_opts *opts, qkv_search_result *out)
 {
     search s = { 0 };
-    qkv_status status = settle(&s, m, sentences, length, lengths, opts);
+    qkv_status status = resolve_search_options(&s, m, sentences, length, lengths, opts);
     if (status) return status;
     s.bytes = lay_out(&s);
     if (!(s.memory = qkv__alloc(s.bytes))) return QKV_MEMORY;
@@ -409,14 +409,14 @@ qkv_status qkv__search_in(qkv_session *session, const qkv_model *m, const int32_
 }
 
 qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length, const int32_t *lengths,
-                      const qkv_search_opts *opts, qkv_found *out)
+                      const qkv_search_opts *opts, qkv_search_result *out)
 {
     if (!m || !ids || !opts || !out || sentences < 1 || length < 1)
         return qkv__fail(
             QKV_USAGE,
             "search: a model, at least one sentence with at least one id, options and a place for results are needed");
     qkv_search_opts o = *opts;
-    qkv_status status = qkv__search_settle(m, &o);
+    qkv_status status = qkv__search_resolve_options(m, &o);
     qkv_session *session = status ? NULL : qkv_session_new(m, NULL);
     if (!session) return status ? status : qkv_error_status();
     status = qkv__search_in(session, m, ids, sentences, length, lengths, opts, out);
@@ -424,9 +424,9 @@ qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t sentences,
     return status;
 }
 
-void qkv_found_free(qkv_found *f)
+void qkv_search_result_free(qkv_search_result *f)
 {
     if (!f) return;
     qkv__release(f->memory, f->bytes);
-    *f = (qkv_found){ 0 };
+    *f = (qkv_search_result){ 0 };
 }

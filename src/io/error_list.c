@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void qkv__complain(qkv__complaint *c, const char *format, ...)
+void qkv__error_list_add(qkv__error_list *c, const char *format, ...)
 {
     char item[512];
     va_list args;
@@ -20,7 +20,7 @@ void qkv__complain(qkv__complaint *c, const char *format, ...)
     c->length += (size_t)snprintf(c->text + c->length, sizeof c->text - c->length, "%s%s", c->shown++ ? "; " : "", item);
 }
 
-qkv_status qkv__complaint_end(const qkv__complaint *c, const char *path, qkv_status status)
+qkv_status qkv__error_list_end(const qkv__error_list *c, const char *path, qkv_status status)
 {
     char more[48] = "";
     if (!c->shown && !c->hidden) return QKV_OK;

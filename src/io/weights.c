@@ -104,17 +104,17 @@ static const char *shown_name(const char *path)
 /* Every tensor of the index is in its file, and every tensor of a file is in the index. */
 static qkv_status check_index(const qkv__weights *w, json_t *map)
 {
-    qkv__complaint wrong = { 0 };
+    qkv__error_list wrong = { 0 };
     for (int i = 1; i < w->n; i++)
         if (!strcmp(w->tensors[i].name, w->tensors[i - 1].name))
-            qkv__complain(&wrong, "tensor \"%.200s\" is in two files", w->tensors[i].name);
+            qkv__error_list_add(&wrong, "tensor \"%.200s\" is in two files", w->tensors[i].name);
     size_t found = 0;
     for (int i = 0; i < w->n_files; i++) {
         const char *shard = shown_name(w->paths[i]);
         for (const qkv__stored *t = w->files[i].tensors; t < w->files[i].tensors + w->files[i].n; t++) {
             const char *said = json_string_value(json_object_get(map, t->name));
             if (said && !strcmp(said, shard)) found++;
-            else qkv__complain(&wrong, "tensor \"%.200s\" is in %.100s, but the index does not say so", t->name, shard);
+            else qkv__error_list_add(&wrong, "tensor \"%.200s\" is in %.100s, but the index does not say so", t->name, shard);
         }
     }
     const char *name;
@@ -122,8 +122,8 @@ static qkv_status check_index(const qkv__weights *w, json_t *map)
     if (found < json_object_size(map))
         json_object_foreach (map, name, value)
             if (!qkv__weights_find(w, name))
-                qkv__complain(&wrong, "tensor \"%.200s\" is not in %.100s", name, json_string_value(value));
-    return qkv__complaint_end(&wrong, w->path, QKV_FORMAT);
+                qkv__error_list_add(&wrong, "tensor \"%.200s\" is not in %.100s", name, json_string_value(value));
+    return qkv__error_list_end(&wrong, w->path, QKV_FORMAT);
 }
 
 static qkv_status open_shards(qkv__weights *w, const char *folder, json_t *map)

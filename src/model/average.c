@@ -48,7 +48,7 @@ qkv_status qkv_params_average(qkv_params *p, const char *const *paths, int n)
     qkv_status status = qkv_params_status(p);
     if (status) return status;
     if (!paths || n < 1) return qkv__fail(QKV_USAGE, "average: at least one file is needed");
-    status = qkv_params_own(p);
+    status = qkv_params_materialize(p);
     if (status) return status;
     status = make_sums(p, &s);
     for (int i = 0; i < n && !status; i++) status = add_file(p, paths[i], i == 0, &s);

@@ -96,25 +96,25 @@ static bool same_shape(const qkv__stored *a, const qkv__stored *b)
 
 static qkv_status compare(const qkv_params *p, const qkv__family *f, const qkv__weights *w, source *sources, bool *used)
 {
-    qkv__complaint wrong = { 0 }, types = { 0 };
+    qkv__error_list wrong = { 0 }, types = { 0 };
     for (int i = 0; i < qkv_params_tensors(p); i++) {
         char name[QKV_NAME_MAX];
         qkv__stored expected = { 0 };
         sources[i] = find_source(f, w, qkv_params_name(p, i), name);
         const qkv__stored *t = sources[i].stored;
         stored_shape(qkv_params_tensor(p, i), &sources[i].how, &expected);
-        if (!t) qkv__complain(&wrong, "tensor \"%.200s\" is missing", name);
+        if (!t) qkv__error_list_add(&wrong, "tensor \"%.200s\" is missing", name);
         else if (!same_shape(t, &expected))
-            qkv__complain(&wrong, "tensor \"%.200s\" is %s, expected %s", t->name, QKV_TEXT(t), QKV_TEXT(&expected));
+            qkv__error_list_add(&wrong, "tensor \"%.200s\" is %s, expected %s", t->name, QKV_TEXT(t), QKV_TEXT(&expected));
         else if (!qkv__safetensors_decodes(t))
-            qkv__complain(&types, "tensor \"%.200s\" is %s, not a float type", t->name, t->dtype);
+            qkv__error_list_add(&types, "tensor \"%.200s\" is %s, not a float type", t->name, t->dtype);
         if (t) used[t - w->tensors] = true;
     }
     for (int i = 0; i < w->n; i++)
         if (!used[i] && !(f && qkv__family_ignores(f, w->tensors[i].name)))
-            qkv__complain(&wrong, "tensor \"%.200s\" has no place", w->tensors[i].name);
-    qkv_status status = qkv__complaint_end(&wrong, w->path, QKV_FORMAT);
-    return status ? status : qkv__complaint_end(&types, w->path, QKV_UNSUPPORTED);
+            qkv__error_list_add(&wrong, "tensor \"%.200s\" has no place", w->tensors[i].name);
+    qkv_status status = qkv__error_list_end(&wrong, w->path, QKV_FORMAT);
+    return status ? status : qkv__error_list_end(&types, w->path, QKV_UNSUPPORTED);
 }
 
 /* ---- values ---- */
@@ -216,7 +216,7 @@ qkv_status qkv__bind(qkv_params *p, const qkv__family *f, qkv__weights *w)
     if (!status) {
         l->weights = *w;
         *w = (qkv__weights){ 0 };
-        qkv__params_hold(p, l, release_loaded);
+        qkv__params_retain(p, l, release_loaded);
     } else if (l) release_loaded(l);
     qkv__release(sources, bytes);
     qkv__release(used, used_bytes);
@@ -313,7 +313,7 @@ static qkv_status list_weight(listing *l, const qkv_params *p, int i, const qkv_
 qkv_status qkv__bind_save(const qkv_params *p, const qkv__family *f, const char *path)
 {
     listing l = { 0 };
-    qkv_status status = qkv_params_own((qkv_params *)p); /* matrices may be kept in 16 bits */
+    qkv_status status = qkv_params_materialize((qkv_params *)p); /* matrices may be kept in 16 bits */
     if (!status) status = make_listing(&l, qkv_params_tensors(p));
     for (int i = 0; i < qkv_params_tensors(p) && !status; i++) status = list_weight(&l, p, i, f);
     if (!status) status = qkv__safetensors_write(path, l.n, l.tensors, 1, &(qkv__note){ "format", "pt" });

@@ -6,22 +6,22 @@
 #include <math.h>
 #include <string.h>
 
-static const qkv__word norm_words[] = { { "layer_norm", QKV_NORM_LAYER }, { "rms_norm", QKV_NORM_RMS }, { NULL, 0 } };
-static const qkv__word activation_words[] = { { "relu", QKV_ACTIVATION_RELU },
-                                              { "gelu", QKV_ACTIVATION_GELU },
-                                              { "gelu_tanh", QKV_ACTIVATION_GELU_TANH },
-                                              { "silu", QKV_ACTIVATION_SILU },
-                                              { "silu_gated", QKV_ACTIVATION_SILU_GATED },
-                                              { NULL, 0 } };
-static const qkv__word pooling_words[] = { { "mean", QKV_POOLING_MEAN },
-                                           { "first", QKV_POOLING_FIRST },
-                                           { "last", QKV_POOLING_LAST },
-                                           { "attention", QKV_POOLING_ATTENTION },
-                                           { NULL, 0 } };
-static const qkv__word pooler_words[] = {
+static const qkv__enum_name norm_words[] = { { "layer_norm", QKV_NORM_LAYER }, { "rms_norm", QKV_NORM_RMS }, { NULL, 0 } };
+static const qkv__enum_name activation_words[] = { { "relu", QKV_ACTIVATION_RELU },
+                                                   { "gelu", QKV_ACTIVATION_GELU },
+                                                   { "gelu_tanh", QKV_ACTIVATION_GELU_TANH },
+                                                   { "silu", QKV_ACTIVATION_SILU },
+                                                   { "silu_gated", QKV_ACTIVATION_SILU_GATED },
+                                                   { NULL, 0 } };
+static const qkv__enum_name pooling_words[] = { { "mean", QKV_POOLING_MEAN },
+                                                { "first", QKV_POOLING_FIRST },
+                                                { "last", QKV_POOLING_LAST },
+                                                { "attention", QKV_POOLING_ATTENTION },
+                                                { NULL, 0 } };
+static const qkv__enum_name pooler_words[] = {
     { "none", QKV_POOLER_NONE }, { "tanh", QKV_POOLER_TANH }, { "relu", QKV_POOLER_RELU }, { NULL, 0 }
 };
-static const qkv__word position_words[] = {
+static const qkv__enum_name position_words[] = {
     { "sinusoid", QKV_POSITION_SINUSOID }, { "sinusoid_halves", QKV_POSITION_SINUSOID_HALVES },
     { "learned", QKV_POSITION_LEARNED },   { "rotary", QKV_POSITION_ROTARY },
     { "none", QKV_POSITION_NONE },         { NULL, 0 }
@@ -35,7 +35,7 @@ static const qkv__config_key keys[] = {
     { "decoder_layers", QKV__INT, QKV__AT(decoder_layers), NULL, false },
     { "dim", QKV__COUNT, QKV__AT(dim), NULL, false },
     { "heads", QKV__COUNT, QKV__AT(heads), NULL, false },
-    { "inner", QKV__COUNT, QKV__AT(inner), NULL, false },
+    { "inner", QKV__COUNT, QKV__AT(d_ff), NULL, false },
     { "kv_heads", QKV__COUNT, QKV__AT(kv_heads), NULL, false },
     { "d_k", QKV__COUNT, QKV__AT(d_k), NULL, false },
     { "pre_norm", QKV__FLAG, QKV__AT(pre_norm), NULL, false },
@@ -43,7 +43,7 @@ static const qkv__config_key keys[] = {
     { "norm_eps", QKV__NUMBER, QKV__AT(norm_eps), NULL, false },
     { "activation", QKV__WORD, QKV__AT(activation), activation_words, false },
     { "positions", QKV__WORD, QKV__AT(positions), position_words, false },
-    { "longest", QKV__COUNT, QKV__AT(longest), NULL, false },
+    { "longest", QKV__COUNT, QKV__AT(max_positions), NULL, false },
     { "first_position", QKV__COUNT, QKV__AT(first_position), NULL, false },
     { "rotary_base", QKV__NUMBER, QKV__AT(rotary_base), NULL, false },
     { "no_bias", QKV__FLAG, QKV__AT(no_bias), NULL, false },
@@ -51,7 +51,7 @@ static const qkv__config_key keys[] = {
     { "unscaled", QKV__FLAG, QKV__AT(unscaled), NULL, false },
     { "dropout", QKV__NUMBER, QKV__AT(dropout), NULL, false },
     { "attention_dropout", QKV__NUMBER, QKV__AT(attention_dropout), NULL, false },
-    { "inner_dropout", QKV__NUMBER, QKV__AT(inner_dropout), NULL, false },
+    { "ffn_dropout", QKV__NUMBER, QKV__AT(ffn_dropout), NULL, false },
     { "classes", QKV__COUNT, QKV__AT(classes), NULL, true },
     { "pooling", QKV__WORD, QKV__AT(pooling), pooling_words, true },
     { "pooler", QKV__WORD, QKV__AT(pooler), pooler_words, true },
@@ -106,7 +106,7 @@ static qkv_status wrong(const char *path, const qkv__config_key *k, const char *
 
 static qkv_status read_word(const char *path, const qkv__config_key *k, const char *word, int *to)
 {
-    for (const qkv__word *w = k->words; word && w->word; w++)
+    for (const qkv__enum_name *w = k->words; word && w->word; w++)
         if (!strcmp(word, w->word)) return *to = w->value, QKV_OK;
     return qkv__fail(word ? QKV_UNSUPPORTED : QKV_FORMAT,
                      "%s: key \"%s\": expected one of the known words, such as \"%s\", not \"%.40s\"", path, k->name,
@@ -191,7 +191,7 @@ qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_op
 
 /* ---- writing ---- */
 
-static json_t *word_of(const qkv__word *words, int value)
+static json_t *word_of(const qkv__enum_name *words, int value)
 {
     while (words->word && words->value != value) words++;
     return words->word ? json_string(words->word) : NULL;

@@ -32,16 +32,16 @@ typedef enum qkv__config_type {
 } qkv__config_type;
 
 /* What a word means; several may mean the same, and the first of them is written. The last one is NULL. */
-typedef struct qkv__word {
+typedef struct qkv__enum_name {
     const char *word;
     int value;
-} qkv__word;
+} qkv__enum_name;
 
 typedef struct qkv__config_key {
     const char *name;
     qkv__config_type type;
     size_t at; /* in qkv_transformer_opts */
-    const qkv__word *words;
+    const qkv__enum_name *words;
     bool optional; /* when it is missing, or null, the option stays as it is */
 } qkv__config_key;
 #define QKV__AT(member) offsetof(qkv_transformer_opts, member)

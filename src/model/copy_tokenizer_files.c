@@ -35,7 +35,7 @@ static bool is_about_it(const char *name)
     return !strcmp(name, "tokenizer_config.json") || !strcmp(name, "special_tokens_map.json");
 }
 
-static qkv_status carry_one(const char *from, const char *to, const char *name)
+static qkv_status copy_one_file(const char *from, const char *to, const char *name)
 {
     char source[4096], target[4096];
     if (snprintf(source, sizeof source, "%s/%s", from, name) >= (int)sizeof source ||
@@ -44,7 +44,7 @@ static qkv_status carry_one(const char *from, const char *to, const char *name)
     return copy(source, target);
 }
 
-qkv_status qkv__carry(const char *from, const char *to, bool whole_tokenizer)
+qkv_status qkv__copy_tokenizer_files(const char *from, const char *to, bool whole_tokenizer)
 {
     qkv__names names;
     if (!strcmp(from, to)) return QKV_OK;
@@ -52,7 +52,7 @@ qkv_status qkv__carry(const char *from, const char *to, bool whole_tokenizer)
     if (status) return status;
     for (size_t i = 0; i < names.n && !status; i++)
         if (is_about_it(names.at[i]) || (whole_tokenizer && is_tokenizer(names.at[i])))
-            status = carry_one(from, to, names.at[i]);
+            status = copy_one_file(from, to, names.at[i]);
     qkv__names_free(&names);
     return status;
 }

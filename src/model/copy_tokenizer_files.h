@@ -8,6 +8,6 @@
 
 /* Copies what a tokenizer's folder says of it besides, and with whole_tokenizer also the files of SentencePiece that it was
  * read from. From a folder to itself nothing is copied. IO, LIMIT, MEMORY. */
-qkv_status qkv__carry(const char *from, const char *to, bool whole_tokenizer);
+qkv_status qkv__copy_tokenizer_files(const char *from, const char *to, bool whole_tokenizer);
 
 #endif

@@ -18,16 +18,16 @@ static qkv_transformer_opts settled(const qkv_transformer_opts *given)
 }
 
 /* The ids of a model that was trained here are those of its tokens' names. */
-static qkv_facts with_tokens(const qkv_model *m, int32_t *end)
+static qkv_model_info with_tokens(const qkv_model *m, int32_t *end)
 {
-    qkv_facts facts = *qkv_model_facts(m);
+    qkv_model_info info = *qkv_model_info_of(m);
     const qkv_tokenizer *t = qkv_model_target_tokenizer(m);
     *end = qkv_tokenizer_find(t, "</s>");
-    if (facts.begin < 0) facts.begin = qkv_tokenizer_find(t, "<s>");
-    if (facts.pad < 0) facts.pad = qkv_tokenizer_find(t, "<pad>");
-    if (facts.start < 0 && facts.can & QKV_ABILITY_TRANSLATE) facts.start = facts.begin;
-    if (!facts.n_ends && *end >= 0) facts.ends = end, facts.n_ends = 1;
-    return facts;
+    if (info.begin < 0) info.begin = qkv_tokenizer_find(t, "<s>");
+    if (info.pad < 0) info.pad = qkv_tokenizer_find(t, "<pad>");
+    if (info.start < 0 && info.can & QKV_ABILITY_TRANSLATE) info.start = info.begin;
+    if (!info.n_ends && *end >= 0) info.ends = end, info.n_ends = 1;
+    return info;
 }
 
 static const char *architecture(const qkv__family *f, const qkv_transformer_opts *o)
@@ -65,11 +65,11 @@ qkv_status qkv__export_config(const char *path, const qkv__family *f, const qkv_
 {
     int32_t end;
     const qkv_transformer_opts o = settled(qkv_transformer_options(qkv_model_transformer(m)));
-    const qkv_facts facts = with_tokens(m, &end);
+    const qkv_model_info info = with_tokens(m, &end);
     json_t *config = json_pack("{s:s, s:[s], s:s}", "model_type", f->type, "architectures", architecture(f, &o), "torch_dtype",
                                "float32");
     bool ok = config && qkv__keys_write(f->keys, &o, config) && put_fixed(f->fixed, config);
-    ok = ok && qkv__facts_write(&facts, config) && f->write(&o, config) && put_labels(labels, config);
+    ok = ok && qkv__model_info_write(&info, config) && f->write(&o, config) && put_labels(labels, config);
     if (ok && o.classes && !labels->n) ok = !json_object_set_new(config, "num_labels", json_integer(o.classes));
     qkv_status status = qkv__json_write(path, ok ? config : NULL);
     json_decref(config);
@@ -111,7 +111,7 @@ static json_t *modules(bool normalise)
 qkv_status qkv__export_sentences(const char *folder, const qkv_model *m)
 {
     char pooling[4096];
-    const qkv_facts *f = qkv_model_facts(m);
+    const qkv_model_info *f = qkv_model_info_of(m);
     if (!f->normalise && !f->embed_length && (f->pooling == QKV_POOLING_MEAN || f->pooling == QKV_POOLING_ATTENTION))
         return QKV_OK;
     if (snprintf(pooling, sizeof pooling, "%s/1_Pooling", folder) >= (int)sizeof pooling)

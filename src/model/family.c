@@ -22,7 +22,7 @@ const char *qkv__family_names(void)
 
 /* ---- keys ---- */
 
-const qkv__word qkv__published_activations[] = {
+const qkv__enum_name qkv__published_activations[] = {
     { "relu", QKV_ACTIVATION_RELU },           { "gelu", QKV_ACTIVATION_GELU },
     { "gelu_new", QKV_ACTIVATION_GELU_TANH },  { "gelu_pytorch_tanh", QKV_ACTIVATION_GELU_TANH },
     { "gelu_fast", QKV_ACTIVATION_GELU_TANH }, { "silu", QKV_ACTIVATION_SILU },

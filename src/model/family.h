@@ -67,7 +67,7 @@ bool qkv__family_place(const qkv__family *f, const char *ours, int n, char their
 bool qkv__family_ignores(const qkv__family *f, const char *theirs);
 
 /* ---- for families ---- */
-extern const qkv__word qkv__published_activations[];
+extern const qkv__enum_name qkv__published_activations[];
 json_t *qkv__get(const qkv__published *p, const char *key); /* NULL when it is missing or null */
 bool qkv__is_true(const qkv__published *p, const char *key, bool missing);
 qkv_status qkv__unsupported(const qkv__published *p, const char *key, const char *supported);

@@ -15,8 +15,8 @@ static const qkv__config_key bert_keys[] = {
     { "hidden_size", QKV__COUNT, QKV__AT(dim), NULL, false },
     { "num_hidden_layers", QKV__INT, QKV__AT(encoder_layers), NULL, false },
     { "num_attention_heads", QKV__COUNT, QKV__AT(heads), NULL, false },
-    { "intermediate_size", QKV__COUNT, QKV__AT(inner), NULL, false },
-    { "max_position_embeddings", QKV__COUNT, QKV__AT(longest), NULL, false },
+    { "intermediate_size", QKV__COUNT, QKV__AT(d_ff), NULL, false },
+    { "max_position_embeddings", QKV__COUNT, QKV__AT(max_positions), NULL, false },
     { "type_vocab_size", QKV__COUNT, QKV__AT(token_types), NULL, false },
     { "hidden_act", QKV__WORD, QKV__AT(activation), qkv__published_activations, false },
     { "layer_norm_eps", QKV__NUMBER, QKV__AT(norm_eps), NULL, true },
@@ -176,10 +176,10 @@ static qkv_status read_roberta(const qkv__published *p, int parts, qkv_transform
 {
     const json_t *pad = qkv__get(p, "pad_token_id");
     json_int_t padding = pad ? json_integer_value(pad) : 1;
-    if (padding < 0 || padding >= o->longest)
+    if (padding < 0 || padding >= o->max_positions)
         return qkv__fail(QKV_FORMAT, "%s: key \"pad_token_id\": it is no position", p->path);
     o->first_position = padding + 1;
-    o->longest -= o->first_position;
+    o->max_positions -= o->first_position;
     qkv_status status = read_parts(p, parts, o);
     if (!status && o->head && o->activation != QKV_ACTIVATION_GELU) status = qkv__unsupported(p, "hidden_act", "gelu");
     if (o->classes || qkv__has_tensor(p, &qkv__roberta, "roberta.pooler.dense.weight")) o->pooler = QKV_POOLER_TANH;
@@ -189,7 +189,7 @@ static qkv_status read_roberta(const qkv__published *p, int parts, qkv_transform
 static bool write_roberta(const qkv_transformer_opts *o, json_t *config)
 {
     return write_tied(o, config) && !json_object_set_new(config, "pad_token_id", json_integer(o->first_position - 1)) &&
-           !json_object_set_new(config, "max_position_embeddings", json_integer(o->longest + o->first_position));
+           !json_object_set_new(config, "max_position_embeddings", json_integer(o->max_positions + o->first_position));
 }
 
 static const char *not_roberta(const qkv_transformer_opts *o)
@@ -221,8 +221,8 @@ static const qkv__config_key distilbert_keys[] = {
     { "dim", QKV__COUNT, QKV__AT(dim), NULL, false },
     { "n_layers", QKV__INT, QKV__AT(encoder_layers), NULL, false },
     { "n_heads", QKV__COUNT, QKV__AT(heads), NULL, false },
-    { "hidden_dim", QKV__COUNT, QKV__AT(inner), NULL, false },
-    { "max_position_embeddings", QKV__COUNT, QKV__AT(longest), NULL, false },
+    { "hidden_dim", QKV__COUNT, QKV__AT(d_ff), NULL, false },
+    { "max_position_embeddings", QKV__COUNT, QKV__AT(max_positions), NULL, false },
     { "activation", QKV__WORD, QKV__AT(activation), qkv__published_activations, false },
     { "dropout", QKV__NUMBER, QKV__AT(dropout), NULL, true },
     { "attention_dropout", QKV__NUMBER, QKV__AT(attention_dropout), NULL, true },

@@ -6,8 +6,8 @@ static const qkv__config_key keys[] = {
     { "n_embd", QKV__COUNT, QKV__AT(dim), NULL, false },
     { "n_layer", QKV__INT, QKV__AT(decoder_layers), NULL, false },
     { "n_head", QKV__COUNT, QKV__AT(heads), NULL, false },
-    { "n_positions", QKV__COUNT, QKV__AT(longest), NULL, false },
-    { "n_inner", QKV__COUNT, QKV__AT(inner), NULL, true },
+    { "n_positions", QKV__COUNT, QKV__AT(max_positions), NULL, false },
+    { "n_inner", QKV__COUNT, QKV__AT(d_ff), NULL, true },
     { "activation_function", QKV__WORD, QKV__AT(activation), qkv__published_activations, true },
     { "layer_norm_epsilon", QKV__NUMBER, QKV__AT(norm_eps), NULL, true },
     { "resid_pdrop", QKV__NUMBER, QKV__AT(dropout), NULL, true },
@@ -43,7 +43,7 @@ static const char *const ignored[] = { "*.attn.bias", "*.attn.masked_bias", "lm_
 static qkv_status read(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     (void)parts;
-    if (!qkv__get(p, "n_inner") && __builtin_mul_overflow(o->dim, 4, &o->inner))
+    if (!qkv__get(p, "n_inner") && __builtin_mul_overflow(o->dim, 4, &o->d_ff))
         return qkv__fail(QKV_FORMAT, "%s: key \"n_embd\" is larger than memory can be", p->path);
     o->untied = !qkv__is_true(p, "tie_word_embeddings", true);
     return QKV_OK;

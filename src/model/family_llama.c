@@ -12,7 +12,7 @@ static const qkv__config_key keys[] = {
     { "num_attention_heads", QKV__COUNT, QKV__AT(heads), NULL, false },
     { "num_key_value_heads", QKV__COUNT, QKV__AT(kv_heads), NULL, true },
     { "head_dim", QKV__COUNT, QKV__AT(d_k), NULL, true },
-    { "intermediate_size", QKV__COUNT, QKV__AT(inner), NULL, false },
+    { "intermediate_size", QKV__COUNT, QKV__AT(d_ff), NULL, false },
     { "rms_norm_eps", QKV__NUMBER, QKV__AT(norm_eps), NULL, true },
     { "rope_theta", QKV__NUMBER, QKV__AT(rotary_base), NULL, true },
     { "attention_dropout", QKV__NUMBER, QKV__AT(attention_dropout), NULL, true },

@@ -7,11 +7,11 @@ static const qkv__config_key keys[] = {
     { "encoder_layers", QKV__INT, QKV__AT(encoder_layers), NULL, false },
     { "decoder_layers", QKV__INT, QKV__AT(decoder_layers), NULL, false },
     { "encoder_attention_heads", QKV__COUNT, QKV__AT(heads), NULL, false },
-    { "encoder_ffn_dim", QKV__COUNT, QKV__AT(inner), NULL, false },
+    { "encoder_ffn_dim", QKV__COUNT, QKV__AT(d_ff), NULL, false },
     { "activation_function", QKV__WORD, QKV__AT(activation), qkv__published_activations, false },
     { "dropout", QKV__NUMBER, QKV__AT(dropout), NULL, true },
     { "attention_dropout", QKV__NUMBER, QKV__AT(attention_dropout), NULL, true },
-    { "activation_dropout", QKV__NUMBER, QKV__AT(inner_dropout), NULL, true },
+    { "activation_dropout", QKV__NUMBER, QKV__AT(ffn_dropout), NULL, true },
     { NULL, 0, 0, NULL, false },
 };
 static const qkv__fixed fixed[] = { { "static_position_embeddings", 1, NULL }, { "normalize_before", 0, NULL },
@@ -71,7 +71,7 @@ static bool write(const qkv_transformer_opts *o, json_t *config)
 {
     int64_t target = o->target_vocabulary ? o->target_vocabulary : o->vocabulary;
     json_t *more = json_pack("{s:I, s:I, s:I, s:b, s:b, s:b}", "decoder_attention_heads", (json_int_t)o->heads,
-                             "decoder_ffn_dim", (json_int_t)o->inner, "decoder_vocab_size", (json_int_t)target,
+                             "decoder_ffn_dim", (json_int_t)o->d_ff, "decoder_vocab_size", (json_int_t)target,
                              "scale_embedding", !o->unscaled, "tie_word_embeddings", !o->untied,
                              "share_encoder_decoder_embeddings", !o->target_vocabulary);
     bool ok = more && !json_object_update(config, more);

@@ -20,7 +20,7 @@ struct qkv_model {
     qkv_tokenizer *target_tokenizer; /* NULL: the same one */
     qkv__labels labels;
     const qkv__family *family; /* NULL: ours */
-    qkv_facts facts;
+    qkv_model_info info;
     char *origin; /* the folder it was loaded from; NULL: none */
 };
 
@@ -30,7 +30,7 @@ qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed)
     if (!m) return NULL;
     m->params = qkv_params_new(seed);
     m->transformer = m->params ? qkv_transformer_new(m->params, opts) : NULL;
-    if (m->transformer) return m->facts = qkv__facts_of(opts), m;
+    if (m->transformer) return m->info = qkv__model_info_of(opts), m;
     qkv_model_free(m);
     return NULL;
 }
@@ -47,15 +47,15 @@ static void copy_weights(const qkv_params *from, const qkv_params *to)
 }
 
 /* A model that is made of another has no files, and can do what its options let it do. */
-static qkv_status copy_facts(const qkv_model *from, qkv_model *to)
+static qkv_status copy_model_info(const qkv_model *from, qkv_model *to)
 {
-    const qkv_facts own = to->facts;
-    qkv_status status = qkv__facts_copy(&from->facts, &to->facts);
-    to->facts.can = own.can;
-    to->facts.files = 0;
-    to->facts.bytes = 0;
+    const qkv_model_info own = to->info;
+    qkv_status status = qkv__model_info_copy(&from->info, &to->info);
+    to->info.can = own.can;
+    to->info.files = 0;
+    to->info.bytes = 0;
     if (from->family && !from->family->missing(qkv_transformer_options(to->transformer))) to->family = from->family;
-    else to->facts.family = own.family;
+    else to->info.family = own.family;
     if (!status && from->origin && !(to->origin = qkv__copy_text(from->origin))) status = QKV_MEMORY;
     return status;
 }
@@ -66,7 +66,7 @@ qkv_model *qkv_model_like(const qkv_model *m, const qkv_transformer_opts *opts, 
     qkv_model *made = qkv_model_new(opts, seed);
     if (!made) return NULL;
     copy_weights(m->params, made->params);
-    if (!copy_facts(m, made)) return made;
+    if (!copy_model_info(m, made)) return made;
     qkv_model_free(made);
     return NULL;
 }
@@ -78,7 +78,7 @@ void qkv_model_free(qkv_model *m)
     qkv_tokenizer_free(m->tokenizer);
     qkv_tokenizer_free(m->target_tokenizer);
     qkv__labels_free(&m->labels);
-    qkv__facts_free(&m->facts);
+    qkv__model_info_free(&m->info);
     qkv__release_text(m->origin);
     qkv__release(m, sizeof *m);
 }
@@ -87,7 +87,7 @@ qkv_params *qkv_model_params(const qkv_model *m) { return m ? m->params : NULL; 
 
 const qkv_transformer *qkv_model_transformer(const qkv_model *m) { return m ? m->transformer : NULL; }
 
-const qkv_facts *qkv_model_facts(const qkv_model *m) { return m ? &m->facts : NULL; }
+const qkv_model_info *qkv_model_info_of(const qkv_model *m) { return m ? &m->info : NULL; }
 
 /* ---- tokenizers ---- */
 
@@ -196,14 +196,14 @@ typedef struct loading {
     const qkv__family *family; /* NULL: ours */
     qkv_transformer_opts opts;
     qkv__labels labels;
-    qkv_facts facts;
+    qkv_model_info info;
 } loading;
 
 static void free_loading(loading *l)
 {
     qkv__weights_close(&l->weights);
     qkv__labels_free(&l->labels);
-    qkv__facts_free(&l->facts);
+    qkv__model_info_free(&l->info);
     json_decref(l->published.config);
 }
 
@@ -247,10 +247,10 @@ static qkv_status read_folder(const char *path, loading *l)
     if (!status) status = read_options(l);
     if (!status) status = check_layers(l);
     if (status) return status;
-    l->facts = qkv__facts_of(&l->opts);
-    l->facts.files = l->weights.n_files;
-    l->facts.bytes = (int64_t)l->weights.bytes;
-    return l->family ? qkv__facts_read(l->family, &l->published, path, &l->opts, &l->facts) : QKV_OK;
+    l->info = qkv__model_info_of(&l->opts);
+    l->info.files = l->weights.n_files;
+    l->info.bytes = (int64_t)l->weights.bytes;
+    return l->family ? qkv__model_info_read(l->family, &l->published, path, &l->opts, &l->info) : QKV_OK;
 }
 
 /* The weights have no memory until the files are found to fit. */
@@ -263,9 +263,9 @@ static qkv_status make_of(qkv_model *m, loading *l, const char *path)
     if (status) return status;
     m->family = l->family;
     m->labels = l->labels;
-    m->facts = l->facts;
+    m->info = l->info;
     l->labels = (qkv__labels){ 0 };
-    l->facts = (qkv_facts){ 0 };
+    l->info = (qkv_model_info){ 0 };
     return load_tokenizers(m, path);
 }
 
@@ -295,13 +295,13 @@ static qkv_status save_tokenizers(const qkv_model *m, const folder *f, const cha
     qkv_status status = qkv_tokenizer_save(m->tokenizer, f->tokenizer);
     if (!status && m->target_tokenizer) status = qkv_tokenizer_save(m->target_tokenizer, f->target_tokenizer);
     bool as_files = status == QKV_UNSUPPORTED;
-    return m->origin && (as_files || !status) ? qkv__carry(m->origin, path, as_files) : status;
+    return m->origin && (as_files || !status) ? qkv__copy_tokenizer_files(m->origin, path, as_files) : status;
 }
 
 /* A model that lost its numbers must not take the place of one that has them. */
 static qkv_status check_weights(const qkv_model *m, const char *path)
 {
-    qkv_status status = qkv_params_own(m->params);
+    qkv_status status = qkv_params_materialize(m->params);
     for (int i = 0; i < qkv_params_tensors(m->params) && !status; i++) {
         const qkv_tensor *w = qkv_params_tensor(m->params, i);
         if (!qkv__all_finite(qkv_count(w), qkv_data(w)))

@@ -19,23 +19,23 @@ static int abilities(const qkv_transformer_opts *o)
     return can | QKV_ABILITY_EMBED | (o->classes && !o->head ? 0 : QKV_ABILITY_FILL);
 }
 
-qkv_facts qkv__facts_of(const qkv_transformer_opts *o)
+qkv_model_info qkv__model_info_of(const qkv_transformer_opts *o)
 {
-    return (qkv_facts){ .family = QKV__OWN_TYPE,
-                        .can = abilities(o),
-                        .context = o->positions == QKV_POSITION_LEARNED ? o->longest : 0,
-                        .start = -1,
-                        .begin = -1,
-                        .pad = -1,
-                        .pooling = o->pooling };
+    return (qkv_model_info){ .family = QKV__OWN_TYPE,
+                             .can = abilities(o),
+                             .context = o->positions == QKV_POSITION_LEARNED ? o->max_positions : 0,
+                             .start = -1,
+                             .begin = -1,
+                             .pad = -1,
+                             .pooling = o->pooling };
 }
 
-void qkv__facts_free(qkv_facts *facts)
+void qkv__model_info_free(qkv_model_info *info)
 {
-    qkv__release((int32_t *)facts->ends, sizeof(int32_t) * (size_t)facts->n_ends);
-    qkv__release((int32_t *)facts->banned, sizeof(int32_t) * (size_t)facts->n_banned);
-    facts->ends = facts->banned = NULL;
-    facts->n_ends = facts->n_banned = 0;
+    qkv__release((int32_t *)info->ends, sizeof(int32_t) * (size_t)info->n_ends);
+    qkv__release((int32_t *)info->banned, sizeof(int32_t) * (size_t)info->n_banned);
+    info->ends = info->banned = NULL;
+    info->n_ends = info->n_banned = 0;
 }
 
 static qkv_status copy_ids(const int32_t *from, int n, const int32_t **to)
@@ -48,7 +48,7 @@ static qkv_status copy_ids(const int32_t *from, int n, const int32_t **to)
     return QKV_OK;
 }
 
-qkv_status qkv__facts_copy(const qkv_facts *from, qkv_facts *to)
+qkv_status qkv__model_info_copy(const qkv_model_info *from, qkv_model_info *to)
 {
     *to = *from;
     to->ends = to->banned = NULL;
@@ -57,7 +57,7 @@ qkv_status qkv__facts_copy(const qkv_facts *from, qkv_facts *to)
     if (!status) return QKV_OK;
     if (!to->banned) to->n_banned = 0;
     if (!to->ends) to->n_ends = 0;
-    qkv__facts_free(to);
+    qkv__model_info_free(to);
     return status;
 }
 
@@ -150,54 +150,54 @@ static qkv_status read_ids(const files *f, const char *key, const int32_t **to, 
     return QKV_OK;
 }
 
-static qkv_status read_ids_of(const files *f, qkv_facts *facts)
+static qkv_status read_ids_of(const files *f, qkv_model_info *info)
 {
-    qkv_status status = read_id(f, "bos_token_id", &facts->begin);
-    if (!status) status = read_id(f, "pad_token_id", &facts->pad);
-    if (!status) status = read_id(f, "decoder_start_token_id", &facts->start);
-    if (!status) status = read_ids(f, "eos_token_id", &facts->ends, &facts->n_ends);
-    return status ? status : read_ids(f, "bad_words_ids", &facts->banned, &facts->n_banned);
+    qkv_status status = read_id(f, "bos_token_id", &info->begin);
+    if (!status) status = read_id(f, "pad_token_id", &info->pad);
+    if (!status) status = read_id(f, "decoder_start_token_id", &info->start);
+    if (!status) status = read_ids(f, "eos_token_id", &info->ends, &info->n_ends);
+    return status ? status : read_ids(f, "bad_words_ids", &info->banned, &info->n_banned);
 }
 
-static qkv_status read_search(const files *f, qkv_facts *facts)
+static qkv_status read_search(const files *f, qkv_model_info *info)
 {
     const char *path;
     int64_t beam = 0, top_k = 0, no_repeat = 0;
     qkv_status status = read_whole(f, "num_beams", 10000, &beam);
-    if (!status) status = read_whole(f, "max_length", INT32_MAX, &facts->max_length);
-    if (!status) status = read_whole(f, "max_new_tokens", INT32_MAX, &facts->max_new);
+    if (!status) status = read_whole(f, "max_length", INT32_MAX, &info->max_length);
+    if (!status) status = read_whole(f, "max_new_tokens", INT32_MAX, &info->max_new);
     if (!status) status = read_whole(f, "top_k", INT32_MAX, &top_k);
     if (!status) status = read_whole(f, "no_repeat_ngram_size", INT32_MAX, &no_repeat);
-    if (!status) status = read_number(f, "length_penalty", &facts->length_penalty);
-    if (!status) status = read_number(f, "temperature", &facts->temperature);
-    if (!status) status = read_number(f, "top_p", &facts->top_p);
-    if (!status) status = read_number(f, "min_p", &facts->min_p);
-    if (!status) status = read_number(f, "repetition_penalty", &facts->repetition_penalty);
-    facts->beam = (int)beam;
-    facts->top_k = (int)top_k;
-    facts->no_repeat = (int)no_repeat;
-    facts->sample = json_is_true(get(f, "do_sample", &path));
+    if (!status) status = read_number(f, "length_penalty", &info->length_penalty);
+    if (!status) status = read_number(f, "temperature", &info->temperature);
+    if (!status) status = read_number(f, "top_p", &info->top_p);
+    if (!status) status = read_number(f, "min_p", &info->min_p);
+    if (!status) status = read_number(f, "repetition_penalty", &info->repetition_penalty);
+    info->beam = (int)beam;
+    info->top_k = (int)top_k;
+    info->no_repeat = (int)no_repeat;
+    info->sample = json_is_true(get(f, "do_sample", &path));
     return status;
 }
 
 /* The longest sequence. A window that slides over longer ones is that long: within it, nothing slides. */
-static qkv_status read_context(const files *f, qkv_facts *facts)
+static qkv_status read_context(const files *f, qkv_model_info *info)
 {
     const char *path;
     int64_t window = 0, longest = 0;
     const json_t *slides = get(f, "use_sliding_window", &path);
     qkv_status status = read_whole(f, "max_position_embeddings", INT64_MAX, &longest);
     if (!status && (!slides || json_is_true(slides))) status = read_whole(f, "sliding_window", INT64_MAX, &window);
-    if (!facts->context) facts->context = longest;
-    if (window && (!facts->context || window < facts->context)) facts->context = window;
+    if (!info->context) info->context = longest;
+    if (window && (!info->context || window < info->context)) info->context = window;
     return status;
 }
 
-static qkv_status read_files(const files *f, qkv_facts *facts)
+static qkv_status read_files(const files *f, qkv_model_info *info)
 {
-    qkv_status status = read_ids_of(f, facts);
-    if (!status) status = read_search(f, facts);
-    return status ? status : read_context(f, facts);
+    qkv_status status = read_ids_of(f, info);
+    if (!status) status = read_search(f, info);
+    return status ? status : read_context(f, info);
 }
 
 static qkv_status join(const char *folder, const char *name, char out[PATH_BYTES])
@@ -213,7 +213,8 @@ static qkv_status read_optional(const char *path, json_t **out)
     return qkv__file_exists(path) ? qkv__json_read(path, QKV__CONFIG_MAX, out) : QKV_OK;
 }
 
-static qkv_status read_generation(const qkv__published *p, const char *folder, const qkv_transformer_opts *o, qkv_facts *facts)
+static qkv_status read_generation(const qkv__published *p, const char *folder, const qkv_transformer_opts *o,
+                                  qkv_model_info *info)
 {
     char path[PATH_BYTES];
     files f = { { p->path, path }, { p->config, NULL }, o->target_vocabulary ? o->target_vocabulary : o->vocabulary };
@@ -221,7 +222,7 @@ static qkv_status read_generation(const qkv__published *p, const char *folder, c
     if (!status) status = read_optional(path, &f.values[1]);
     if (!status && f.values[1] && !json_is_object(f.values[1]))
         status = qkv__fail(QKV_FORMAT, "%s: expected a JSON object", path);
-    if (!status) status = read_files(&f, facts);
+    if (!status) status = read_files(&f, info);
     json_decref(f.values[1]);
     return status;
 }
@@ -235,7 +236,7 @@ static const struct pooling_key {
                      { "pooling_mode_lasttoken", QKV_POOLING_LAST },   { "pooling_mode_max_tokens", -1 },
                      { "pooling_mode_mean_sqrt_len_tokens", -1 },      { "pooling_mode_weightedmean_tokens", -1 } };
 
-static qkv_status choose_pooling(const char *path, const json_t *config, qkv_facts *facts)
+static qkv_status choose_pooling(const char *path, const json_t *config, qkv_model_info *info)
 {
     int chosen = 0;
     for (size_t i = 0; i < sizeof pooling_keys / sizeof *pooling_keys; i++) {
@@ -243,12 +244,12 @@ static qkv_status choose_pooling(const char *path, const json_t *config, qkv_fac
         if (pooling_keys[i].pooling < 0 || chosen++)
             return qkv__fail(QKV_UNSUPPORTED, "%s: key \"%s\": only one of the mean, the first and the last token is supported",
                              path, pooling_keys[i].key);
-        facts->pooling = (qkv_pooling)pooling_keys[i].pooling;
+        info->pooling = (qkv_pooling)pooling_keys[i].pooling;
     }
     return chosen ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: no key says how tokens are pooled", path);
 }
 
-static qkv_status read_pooling(const char *folder, const char *module, qkv_facts *facts)
+static qkv_status read_pooling(const char *folder, const char *module, qkv_model_info *info)
 {
     char name[512], path[PATH_BYTES];
     json_t *config = NULL;
@@ -259,24 +260,24 @@ static qkv_status read_pooling(const char *folder, const char *module, qkv_facts
         return qkv__fail(QKV_FORMAT, "%s/modules.json: key \"path\": expected a folder in the same folder", folder);
     qkv_status status = join(folder, name, path);
     if (!status) status = qkv__json_read(path, QKV__CONFIG_MAX, &config);
-    if (!status) status = choose_pooling(path, config, facts);
+    if (!status) status = choose_pooling(path, config, info);
     json_decref(config);
     return status;
 }
 
-static qkv_status read_module(const char *folder, const json_t *module, qkv_facts *facts)
+static qkv_status read_module(const char *folder, const json_t *module, qkv_model_info *info)
 {
     const char *type = json_string_value(json_object_get(module, "type")), *dot = type ? strrchr(type, '.') : NULL;
     const char *kind = dot ? dot + 1 : type ? type : "";
     if (!strcmp(kind, "Transformer")) return QKV_OK;
-    if (!strcmp(kind, "Normalize")) return facts->normalise = 1, QKV_OK;
-    if (!strcmp(kind, "Pooling")) return read_pooling(folder, json_string_value(json_object_get(module, "path")), facts);
+    if (!strcmp(kind, "Normalize")) return info->normalise = 1, QKV_OK;
+    if (!strcmp(kind, "Pooling")) return read_pooling(folder, json_string_value(json_object_get(module, "path")), info);
     return qkv__fail(type ? QKV_UNSUPPORTED : QKV_FORMAT,
                      "%s/modules.json: module type \"%.80s\": only Transformer, Pooling and Normalize are supported", folder,
                      kind);
 }
 
-static qkv_status read_embed_length(const char *folder, qkv_facts *facts)
+static qkv_status read_embed_length(const char *folder, qkv_model_info *info)
 {
     char path[PATH_BYTES];
     json_t *config;
@@ -284,12 +285,12 @@ static qkv_status read_embed_length(const char *folder, qkv_facts *facts)
     if (!status) status = read_optional(path, &config);
     if (status) return status;
     files f = { { path, path }, { config, NULL }, 0 };
-    status = read_whole(&f, "max_seq_length", INT32_MAX, &facts->embed_length);
+    status = read_whole(&f, "max_seq_length", INT32_MAX, &info->embed_length);
     json_decref(config);
     return status;
 }
 
-static qkv_status read_sentences(const char *folder, qkv_facts *facts)
+static qkv_status read_sentences(const char *folder, qkv_model_info *info)
 {
     char path[PATH_BYTES];
     size_t i;
@@ -298,24 +299,24 @@ static qkv_status read_sentences(const char *folder, qkv_facts *facts)
     if (!status) status = read_optional(path, &list);
     if (status || !list) return status;
     if (!json_is_array(list)) status = qkv__fail(QKV_FORMAT, "%s: expected a list of modules", path);
-    json_array_foreach(list, i, module) if (!status) status = read_module(folder, module, facts);
+    json_array_foreach(list, i, module) if (!status) status = read_module(folder, module, info);
     json_decref(list);
-    return status ? status : read_embed_length(folder, facts);
+    return status ? status : read_embed_length(folder, info);
 }
 
 /* ---- all of it ---- */
 
-qkv_status qkv__facts_read(const qkv__family *f, const qkv__published *p, const char *folder, const qkv_transformer_opts *o,
-                           qkv_facts *facts)
+qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, const char *folder,
+                                const qkv_transformer_opts *o, qkv_model_info *info)
 {
-    facts->family = f->type;
-    facts->pooling = QKV_POOLING_MEAN;
-    facts->files = p->weights->n_files;
-    facts->bytes = (int64_t)p->weights->bytes;
-    if (!o->decoder_layers && !o->head) facts->can &= ~QKV_ABILITY_FILL;
-    qkv_status status = read_generation(p, folder, o, facts);
-    if (!status && !o->decoder_layers) status = read_sentences(folder, facts);
-    if (status) qkv__facts_free(facts);
+    info->family = f->type;
+    info->pooling = QKV_POOLING_MEAN;
+    info->files = p->weights->n_files;
+    info->bytes = (int64_t)p->weights->bytes;
+    if (!o->decoder_layers && !o->head) info->can &= ~QKV_ABILITY_FILL;
+    qkv_status status = read_generation(p, folder, o, info);
+    if (!status && !o->decoder_layers) status = read_sentences(folder, info);
+    if (status) qkv__model_info_free(info);
     return status;
 }
 
@@ -360,7 +361,7 @@ static json_t *list_of(const int32_t *ids, int n, bool each_in_a_list)
     return list;
 }
 
-bool qkv__facts_write(const qkv_facts *f, json_t *config)
+bool qkv__model_info_write(const qkv_model_info *f, json_t *config)
 {
     return put(config, "bos_token_id", f->begin >= 0, json_integer(f->begin)) &&
            put(config, "pad_token_id", f->pad >= 0, json_integer(f->pad)) &&

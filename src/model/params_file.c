@@ -12,8 +12,8 @@
 qkv_status qkv_params_save(const qkv_params *p, const char *path)
 {
     qkv_status status = qkv_params_status(p);
-    if (!status) status = qkv_params_own((qkv_params *)p); /* matrices may be kept in 16 bits */
-    if (status) return status;                             /* half-made weights are no model */
+    if (!status) status = qkv_params_materialize((qkv_params *)p); /* matrices may be kept in 16 bits */
+    if (status) return status;                                     /* half-made weights are no model */
     if (!path) return qkv__fail(QKV_USAGE, "save: a path is needed");
     int n = qkv_params_tensors(p);
     size_t bytes = sizeof(qkv__to_store) * (size_t)n;
@@ -31,18 +31,18 @@ qkv_status qkv_params_save(const qkv_params *p, const char *path)
 /* ---- load ---- */
 
 /* The weight i of p, held against the file. Gives whether its values can be taken. */
-static bool compare(qkv__complaint *c, const qkv_params *p, int i, const qkv__safetensors *file)
+static bool compare(qkv__error_list *c, const qkv_params *p, int i, const qkv__safetensors *file)
 {
     const char *name = qkv_params_name(p, i);
     const qkv_tensor *w = qkv_params_tensor(p, i);
     const qkv__stored *t = qkv__safetensors_find(file, name);
     if (!t) {
-        qkv__complain(c, "tensor \"%.200s\" is missing", name);
+        qkv__error_list_add(c, "tensor \"%.200s\" is missing", name);
         return false;
     }
     bool same = t->ndim == w->ndim;
     for (int d = 0; same && d < w->ndim; d++) same = t->shape[d] == w->shape[d];
-    if (!same) qkv__complain(c, "tensor \"%.200s\" is %s, expected %s", name, QKV_TEXT(t), QKV_TEXT(w));
+    if (!same) qkv__error_list_add(c, "tensor \"%.200s\" is %s, expected %s", name, QKV_TEXT(t), QKV_TEXT(w));
     return same;
 }
 
@@ -57,19 +57,20 @@ static bool is_state(const qkv_params *p, const char *name)
 
 static qkv_status check_fit(const qkv_params *p, bool checkpoint, const qkv__safetensors *file)
 {
-    qkv__complaint wrong = { 0 }, types = { 0 };
+    qkv__error_list wrong = { 0 }, types = { 0 };
     for (int i = 0; i < qkv_params_tensors(p); i++) {
         if (!compare(&wrong, p, i, file)) continue;
         const qkv__stored *t = qkv__safetensors_find(file, qkv_params_name(p, i));
-        if (!qkv__safetensors_decodes(t)) qkv__complain(&types, "tensor \"%.200s\" is %s, not a float type", t->name, t->dtype);
+        if (!qkv__safetensors_decodes(t))
+            qkv__error_list_add(&types, "tensor \"%.200s\" is %s, not a float type", t->name, t->dtype);
     }
     for (int i = 0; i < file->n; i++) {
         const char *name = file->tensors[i].name;
         if (!qkv_params_find(p, name) && !(checkpoint && is_state(p, name)))
-            qkv__complain(&wrong, "tensor \"%.200s\" has no place", name);
+            qkv__error_list_add(&wrong, "tensor \"%.200s\" has no place", name);
     }
-    qkv_status status = qkv__complaint_end(&wrong, file->path, QKV_FORMAT);
-    return status ? status : qkv__complaint_end(&types, file->path, QKV_UNSUPPORTED);
+    qkv_status status = qkv__error_list_end(&wrong, file->path, QKV_FORMAT);
+    return status ? status : qkv__error_list_end(&types, file->path, QKV_UNSUPPORTED);
 }
 
 qkv_status qkv__params_read(const qkv_params *p, const char *path, bool checkpoint, qkv__safetensors *out)
@@ -87,7 +88,7 @@ qkv_status qkv__params_read(const qkv_params *p, const char *path, bool checkpoi
 qkv_status qkv_params_load(qkv_params *p, const char *path)
 {
     qkv__safetensors file;
-    qkv_status status = p ? qkv_params_own(p) : QKV_OK;
+    qkv_status status = p ? qkv_params_materialize(p) : QKV_OK;
     if (!status) status = qkv__params_read(p, path, false, &file);
     if (status) return status;
     for (int i = 0; i < qkv_params_tensors(p); i++) /* nothing here can fail: all weights change, or none */

@@ -18,9 +18,9 @@ qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *o)
         return failed;
     }
     qkv_ffn f = { .activation = o->activation, .dropout = o->dropout };
-    f.in = qkv__linear_part(p, name, "in", o->dim, o->inner, o->no_bias);
-    if (gated) f.gate = qkv__linear_part(p, name, "gate", o->dim, o->inner, o->no_bias);
-    f.out = qkv__linear_part(p, name, "out", o->inner, o->dim, o->no_bias);
+    f.in = qkv__linear_part(p, name, "in", o->dim, o->d_ff, o->no_bias);
+    if (gated) f.gate = qkv__linear_part(p, name, "gate", o->dim, o->d_ff, o->no_bias);
+    f.out = qkv__linear_part(p, name, "out", o->d_ff, o->dim, o->no_bias);
     return f.in.weight && f.out.weight && (f.gate.weight || !gated) ? f : failed;
 }
 
@@ -30,7 +30,7 @@ qkv_tensor *qkv__activate(qkv_activation f, qkv_tensor *x)
     case QKV_ACTIVATION_GELU: return qkv_gelu(x);
     case QKV_ACTIVATION_GELU_TANH: return qkv_gelu_tanh(x);
     case QKV_ACTIVATION_SILU: return qkv_silu(x);
-    default: return qkv__relu_over(x);
+    default: return qkv__relu_inplace(x);
     }
 }
 
@@ -41,5 +41,5 @@ qkv_tensor *qkv_ffn_forward(const qkv_ffn *f, qkv_tensor *x)
     qkv_tensor *h = qkv_linear_forward(&f->in, x);
     h = f->activation == QKV_ACTIVATION_SILU_GATED ? qkv_silu_gated(qkv_linear_forward(&f->gate, x), h)
                                                    : qkv__activate(f->activation, h);
-    return qkv_linear_forward(&f->out, qkv__dropout_over(h, f->dropout)); /* no activation's backward reads its result */
+    return qkv_linear_forward(&f->out, qkv__dropout_inplace(h, f->dropout)); /* no activation's backward reads its result */
 }

@@ -34,12 +34,10 @@ static qkv_ffn ffn_part(qkv_params *p, const char *layer, const qkv_transformer_
 {
     char name[QKV_NAME_MAX];
     if (!qkv__join_name(p, name, layer, "ffn")) return (qkv_ffn){ 0 };
-    return qkv_ffn_new(p, name,
-                       &(qkv_ffn_opts){ .dim = o->dim,
-                                        .inner = o->inner,
-                                        .activation = o->activation,
-                                        .no_bias = o->no_bias,
-                                        .dropout = o->inner_dropout });
+    return qkv_ffn_new(
+        p, name,
+        &(qkv_ffn_opts){
+            .dim = o->dim, .d_ff = o->d_ff, .activation = o->activation, .no_bias = o->no_bias, .dropout = o->ffn_dropout });
 }
 
 bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *stack, int i, const qkv_transformer_opts *o, bool crosses)
@@ -67,7 +65,7 @@ static qkv_tensor *before(const qkv_norm *n, qkv_tensor *x, const qkv__pass *pas
 
 static qkv_tensor *after(const qkv_norm *n, qkv_tensor *x, qkv_tensor *result, const qkv__pass *pass)
 {
-    qkv_tensor *sum = qkv__add_over(qkv__dropout_over(result, pass->o->dropout), x);
+    qkv_tensor *sum = qkv__add_inplace(qkv__dropout_inplace(result, pass->o->dropout), x);
     return pass->o->pre_norm ? sum : qkv_norm_forward(n, sum);
 }
 

@@ -14,7 +14,7 @@ static bool refuse(qkv_params *p, const char *name, const qkv_mha_opts *o, const
 }
 
 /* Fills in the defaults; false, with the error in p, when the sizes do not fit together. */
-static bool settle(qkv_params *p, const char *name, qkv_mha_opts *o)
+static bool resolve_mha_options(qkv_params *p, const char *name, qkv_mha_opts *o)
 {
     int64_t widest;
     if (!o->kv_heads) o->kv_heads = o->heads;
@@ -33,7 +33,7 @@ static bool settle(qkv_params *p, const char *name, qkv_mha_opts *o)
 qkv_mha qkv_mha_new_with(qkv_params *p, const char *name, const qkv_mha_opts *opts)
 {
     qkv_mha_opts o = opts ? *opts : (qkv_mha_opts){ 0 };
-    if (!p || !settle(p, name, &o)) return (qkv_mha){ 0 };
+    if (!p || !resolve_mha_options(p, name, &o)) return (qkv_mha){ 0 };
     qkv_mha m = { .heads = o.heads, .kv_heads = o.kv_heads, .dropout = o.dropout };
     bool bare = o.no_bias && !o.qkv_bias;
     m.q = qkv__linear_part(p, name, "q", o.dim, o.heads * o.d_k, bare); /* one by one: an initialiser list has no order */

@@ -45,8 +45,8 @@ struct qkv_params {
     int64_t count;                 /* of them in weights */
     int32_t *slots;                /* of entries by the hash of their names: one more than the place in entries, 0 for none */
     size_t slots_bytes;
-    bool lent; /* the values lie elsewhere, and there are no gradients */
-    void *held;
+    bool is_mapped; /* the values lie elsewhere, and there are no gradients */
+    void *retained;
     void (*release_held)(void *);
     qkv_status status;
     char sentence[QKV_SENTENCE_MAX];
@@ -63,20 +63,20 @@ qkv_params *qkv_params_new(uint64_t seed)
 qkv_params *qkv__params_plan(void)
 {
     qkv_params *p = qkv_params_new(0);
-    if (p) p->lent = true;
+    if (p) p->is_mapped = true;
     return p;
 }
 
-static void let_go(qkv_params *p)
+static void release_retained(qkv_params *p)
 {
-    if (p->held) p->release_held(p->held);
-    p->held = NULL;
+    if (p->retained) p->release_held(p->retained);
+    p->retained = NULL;
 }
 
 void qkv_params_free(qkv_params *p)
 {
     if (!p) return;
-    let_go(p);
+    release_retained(p);
     for (int i = 0; i < p->n_entries; i++) {
         qkv__packing_free(&p->entries[i]->packing);
         qkv__release(p->entries[i], p->entries[i]->bytes);
@@ -214,7 +214,8 @@ static bool make_slots(qkv_params *p)
 
 /* ---- adding ---- */
 
-static bool check(qkv_params *p, const char *name, int ndim, const int64_t *shape, qkv_init init, float scale, int64_t *count)
+static bool check_parameter(qkv_params *p, const char *name, int ndim, const int64_t *shape, qkv_init init, float scale,
+                            int64_t *count)
 {
     if (!name || !*name) return qkv__params_fail(p, QKV_USAGE, "a weight needs a name");
     if (find(p, name)) return qkv__params_fail(p, QKV_USAGE, "weight \"%.200s\": the name is used already", name);
@@ -247,7 +248,7 @@ static bool make_room(qkv_params *p, int64_t floats)
     if (!qkv__size_add((size_t)p->block, (size_t)floats, &total) || !qkv__size_mul(total, sizeof(float), &bytes))
         return qkv__params_fail(p, QKV_LIMIT, "all weights together are larger than memory can be");
     bool ok = make_slots(p) && !qkv__grow((void **)&p->entries, &p->entries_bytes, entries);
-    if (p->lent) return ok || keep_error(p);
+    if (p->is_mapped) return ok || keep_error(p);
     ok = ok && !qkv__grow((void **)&p->data, &p->data_bytes, bytes) && !qkv__grow((void **)&p->grad, &p->grad_bytes, bytes);
     for (int i = 0; i < p->n_entries; i++) point(p, i);
     return ok || keep_error(p);
@@ -262,7 +263,7 @@ static entry *new_entry(qkv_params *p, const char *name, int ndim, const int64_t
     e->hash = hash_name(name);
     e->offset = p->block;
     memcpy(e->name, name, length);
-    e->tensor = (qkv_tensor){ .count = count, .ndim = ndim, .wants_grad = !p->lent, .keeps_grad = true };
+    e->tensor = (qkv_tensor){ .count = count, .ndim = ndim, .wants_grad = !p->is_mapped, .keeps_grad = true };
     for (int i = 0; i < ndim; i++) e->tensor.shape[i] = shape[i];
     return e;
 }
@@ -280,8 +281,8 @@ qkv_tensor *qkv_params_add(qkv_params *p, const char *name, int ndim, const int6
 {
     int64_t count = 0;
     if (!p) return NULL;
-    if (p->held && qkv_params_own(p)) return keep_error(p), NULL;
-    if (!check(p, name, ndim, shape, init, scale, &count)) return NULL;
+    if (p->retained && qkv_params_materialize(p)) return keep_error(p), NULL;
+    if (!check_parameter(p, name, ndim, shape, init, scale, &count)) return NULL;
     int64_t padded = qkv__round_up(count ? count : 1, LINE); /* an empty weight has an address too */
     if (!make_room(p, padded)) return NULL;
     entry *e = new_entry(p, name, ndim, shape, count);
@@ -290,7 +291,7 @@ qkv_tensor *qkv_params_add(qkv_params *p, const char *name, int ndim, const int6
         return NULL;
     }
     p->entries[p->n_entries] = e;
-    if (!p->lent && start(p, init, scale, padded)) {
+    if (!p->is_mapped && start(p, init, scale, padded)) {
         keep_error(p);
         qkv__release(e, e->bytes);
         return NULL;
@@ -316,18 +317,18 @@ void qkv__params_place_typed(qkv_params *p, int i, const void *values, const qkv
     p->entries[i]->tensor.packing = &p->entries[i]->packing;
 }
 
-void qkv__params_hold(qkv_params *p, void *what, void (*release)(void *))
+void qkv__params_retain(qkv_params *p, void *what, void (*release)(void *))
 {
-    p->held = what;
+    p->retained = what;
     p->release_held = release;
 }
 
-const void *qkv__params_held(const qkv_params *p) { return p->held; }
+const void *qkv__params_held(const qkv_params *p) { return p->retained; }
 
-qkv_status qkv_params_own(qkv_params *p)
+qkv_status qkv_params_materialize(qkv_params *p)
 {
     if (!p) return qkv_params_status(p);
-    if (!p->lent || !p->n_entries) return QKV_OK;
+    if (!p->is_mapped || !p->n_entries) return QKV_OK;
     size_t bytes = sizeof(float) * (size_t)p->block;
     float *data = qkv__alloc_zero(bytes), *grad = data ? qkv__alloc_zero(bytes) : NULL;
     if (!grad) {
@@ -345,8 +346,8 @@ qkv_status qkv_params_own(qkv_params *p)
         w->wants_grad = true;
         point(p, i);
     }
-    p->lent = false;
-    let_go(p);
+    p->is_mapped = false;
+    release_retained(p);
     return QKV_OK;
 }
 
@@ -392,9 +393,9 @@ int64_t qkv_params_count(const qkv_params *p) { return p ? p->count : 0; }
 int64_t qkv_params_block(const qkv_params *p) { return p ? p->block : 0; }
 
 /* Owning changes where the weights lie, not what they are: params that only look are const. */
-float *qkv_params_data(const qkv_params *p) { return p && !qkv_params_own((qkv_params *)p) ? p->data : NULL; }
+float *qkv_params_data(const qkv_params *p) { return p && !qkv_params_materialize((qkv_params *)p) ? p->data : NULL; }
 
-float *qkv_params_grad(const qkv_params *p) { return p && !qkv_params_own((qkv_params *)p) ? p->grad : NULL; }
+float *qkv_params_grad(const qkv_params *p) { return p && !qkv_params_materialize((qkv_params *)p) ? p->grad : NULL; }
 
 int qkv_params_tensors(const qkv_params *p) { return p ? p->n_entries : 0; }
 
@@ -455,7 +456,7 @@ static void scale_task(void *work, int64_t task, void *scratch)
 qkv_status qkv_params_clip_grad(qkv_params *p, float max_norm, float *norm)
 {
     if (!p) return qkv_params_status(p);
-    if (qkv_params_own(p)) return QKV_MEMORY;
+    if (qkv_params_materialize(p)) return QKV_MEMORY;
     if (!(max_norm > 0)) return qkv__fail(QKV_USAGE, "clip: the largest norm is %g, expected more than 0", (double)max_norm);
     pass c = { .grad = p->grad, .block = p->block };
     c.cut = qkv__round_up(qkv__max(qkv__ceil_div(p->block, MAX_CUTS), TASK), LINE);

@@ -42,7 +42,7 @@ void qkv__params_place(qkv_params *p, int i, float *values);
 void qkv__params_place_typed(qkv_params *p, int i, const void *values, const qkv__type *type);
 
 /* Keeps what the values lie in: release(what) is called when p needs it no more. One at most. */
-void qkv__params_hold(qkv_params *p, void *what, void (*release)(void *));
+void qkv__params_retain(qkv_params *p, void *what, void (*release)(void *));
 const void *qkv__params_held(const qkv_params *p); /* NULL: nothing, or not any more */
 
 /* Memory that lives as long as p, cleared; NULL with the error in p. */

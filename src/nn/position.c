@@ -24,14 +24,15 @@ qkv_tensor *qkv_sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t dim
     return y;
 }
 
-qkv_positions qkv_positions_new(qkv_params *p, const char *name, int64_t longest, int64_t dim)
+qkv_positions qkv_positions_new(qkv_params *p, const char *name, int64_t max_positions, int64_t dim)
 {
     qkv_positions pos = { 0 };
-    if (longest >= 1 && dim >= 1)
-        pos.weight = qkv__add_part(p, name, "weight", 2, (int64_t[]){ longest, dim }, QKV_INIT_NORMAL, 1 / sqrtf((float)dim));
+    if (max_positions >= 1 && dim >= 1)
+        pos.weight = qkv__add_part(p, name, "weight", 2, (int64_t[]){ max_positions, dim }, QKV_INIT_NORMAL,
+                                   1 / sqrtf((float)dim));
     else
         qkv__params_fail(p, QKV_USAGE, "positions \"%.200s\": %lld of %lld numbers, expected at least 1 of each",
-                         QKV_SHOWN(name), (long long)longest, (long long)dim);
+                         QKV_SHOWN(name), (long long)max_positions, (long long)dim);
     return pos;
 }
 
@@ -39,9 +40,9 @@ qkv_tensor *qkv_positions_forward(const qkv_positions *pos, qkv_tape *t, int64_t
 {
     if (!t) return NULL;
     if (!pos || !pos->weight) return qkv__no_weights(t, "positions");
-    int64_t longest = pos->weight->shape[0];
-    if (first < 0 || length < 0 || first > longest || length > longest - first)
+    int64_t max_positions = pos->weight->shape[0];
+    if (first < 0 || length < 0 || first > max_positions || length > max_positions - first)
         return qkv__error(t, QKV_USAGE, "positions: %lld from %lld on are wanted, the table has %lld", (long long)length,
-                          (long long)first, (long long)longest);
+                          (long long)first, (long long)max_positions);
     return qkv_slice(qkv_on(t, pos->weight), 0, first, first + length);
 }

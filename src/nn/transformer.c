@@ -27,7 +27,7 @@ static const char *check_variant(const qkv_transformer_opts *o)
     return o->rotary_length < 1 ? "scaled frequencies need the rotary length" : NULL;
 }
 
-static bool check(qkv_params *p, const qkv_transformer_opts *o)
+static bool check_transformer_options(qkv_params *p, const qkv_transformer_opts *o)
 {
     const char *problem = NULL;
     if (o->vocabulary < 1 || o->target_vocabulary < 0) problem = "a vocabulary has at least 1 token";
@@ -35,10 +35,10 @@ static bool check(qkv_params *p, const qkv_transformer_opts *o)
     else if (!o->encoder_layers && !o->decoder_layers) problem = "an encoder or a decoder needs at least 1 layer";
     else if (o->target_vocabulary && (!o->encoder_layers || !o->decoder_layers))
         problem = "a target vocabulary of its own needs an encoder and a decoder";
-    else if (o->inner < 1) problem = "the feed-forward layer needs an inner width of at least 1";
+    else if (o->d_ff < 1) problem = "the feed-forward layer needs an inner width of at least 1";
     else if ((unsigned)o->norm > QKV_NORM_RMS) problem = "there is no such norm";
     else if ((unsigned)o->positions > QKV_POSITION_NONE) problem = "there is no such kind of positions";
-    else if (o->positions == QKV_POSITION_LEARNED && o->longest < 1) problem = "learned positions need a longest length";
+    else if (o->positions == QKV_POSITION_LEARNED && o->max_positions < 1) problem = "learned positions need a longest length";
     else if (o->first_position < 0) problem = "the first position cannot be negative";
     else if (!(o->norm_eps >= 0)) problem = "the norm's eps cannot be negative";
     else if (o->classes < 0) problem = "classes cannot be negative";
@@ -61,7 +61,7 @@ static bool make_stack(qkv_params *p, qkv_transformer *m, int which)
     else s->embed = qkv_embed_new(p, "embed", o->vocabulary, o->dim);
     if (which == ENCODER && o->token_types) s->types = qkv_embed_new(p, "token_types", o->token_types, o->dim);
     if (o->positions == QKV_POSITION_LEARNED && qkv__join_name(p, part, name, "positions"))
-        s->positions = qkv_positions_new(p, part, o->longest + o->first_position, o->dim);
+        s->positions = qkv_positions_new(p, part, o->max_positions + o->first_position, o->dim);
     if (o->embed_norm) s->embed_norm = qkv__norm_part(p, name, "embed_norm", o);
     s->layers = qkv__params_keep(p, sizeof *s->layers * (size_t)s->n);
     for (int i = 0; s->layers && i < s->n; i++)
@@ -107,7 +107,7 @@ static void scale_frequencies(qkv_params *p, qkv_transformer *m)
 
 qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *opts)
 {
-    if (!p || !opts || !check(p, opts)) return NULL;
+    if (!p || !opts || !check_transformer_options(p, opts)) return NULL;
     qkv_transformer *m = qkv__params_keep(p, sizeof *m);
     if (!m) return NULL;
     m->o = *opts;
@@ -130,7 +130,7 @@ qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_tran
     static const struct {
         const char *name;
         int layers;
-        int64_t dim, heads, inner;
+        int64_t dim, heads, d_ff;
         float dropout;
     } table[] = {
         { "tiny", 2, 128, 4, 512, 0.1f },
@@ -145,7 +145,7 @@ qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_tran
                                         .decoder_layers = table[i].layers,
                                         .dim = table[i].dim,
                                         .heads = table[i].heads,
-                                        .inner = table[i].inner,
+                                        .d_ff = table[i].d_ff,
                                         .dropout = table[i].dropout };
         return QKV_OK;
     }
@@ -155,7 +155,7 @@ qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_tran
 
 int64_t qkv_transformer_max_positions(const qkv_transformer_opts *o)
 {
-    return o && o->positions == QKV_POSITION_LEARNED ? o->longest : 0;
+    return o && o->positions == QKV_POSITION_LEARNED ? o->max_positions : 0;
 }
 
 /* ---- forward ---- */

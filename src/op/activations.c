@@ -21,7 +21,7 @@ static qkv_tensor *map(qkv_tape *t, qkv_tensor *x, map_kernel *f, qkv__backward 
     qkv_tensor *y = qkv__result(t, x->ndim, x->shape, backward, 1, &x);
     if (!y) return NULL;
     map_work w = { f, y->data, qkv_data(x) };
-    return qkv__share(t, y->count, QKV_TASK_ELEMENTS, map_range, &w) ? y : NULL;
+    return qkv__parallel_for(t, y->count, QKV_TASK_ELEMENTS, map_range, &w) ? y : NULL;
 }
 
 typedef struct slope_work {
@@ -41,7 +41,7 @@ static void slope_range(void *work, int64_t from, int64_t to)
 static void map_backward(qkv_tensor *y, const qkv_tensor *at, slope_kernel *f)
 {
     slope_work w = { .f = f, .at = qkv_data(at), .dy = y->grad };
-    if ((w.dx = qkv__grad_to(y->in[0], &w.add))) qkv__share(y->tape, y->count, QKV_TASK_ELEMENTS, slope_range, &w);
+    if ((w.dx = qkv__grad_to(y->in[0], &w.add))) qkv__parallel_for(y->tape, y->count, QKV_TASK_ELEMENTS, slope_range, &w);
 }
 
 #define ACTIVATION(name, at)                                                               \

@@ -48,7 +48,7 @@ static void backward(qkv_tensor *y)
                                              .add = add }))
         qkv__error_below(y->tape);
     float *db = b ? qkv__grad(b) : NULL;
-    if (db) qkv__share(y->tape, out, qkv__columns(rows), add_up_columns, &(columns){ y, db });
+    if (db) qkv__parallel_for(y->tape, out, qkv__columns(rows), add_up_columns, &(columns){ y, db });
 }
 
 qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b)
@@ -69,7 +69,8 @@ qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b)
     qkv_tensor *y = qkv__result(t, x->ndim, shape, backward, n_in, in);
     if (!y) return NULL;
     if (w->type && y->wants_grad)
-        return qkv__error(t, QKV_USAGE, "affine: a weight is kept as %s: call qkv_params_own() before you ask for gradients",
+        return qkv__error(t, QKV_USAGE,
+                          "affine: a weight is kept as %s: call qkv_params_materialize() before you ask for gradients",
                           w->type->name);
     int64_t out = w->shape[0], width = w->shape[1];
     const qkv__product p = { .a = qkv_data(x),

@@ -23,7 +23,7 @@ static void backward_task(void *work, int64_t task, void *scratch)
     kern->attend_grad(x, task / x->kv_heads, task % x->kv_heads, scratch);
 }
 
-static void run(qkv_tape *t, qkv__attention *x, int64_t tasks, qkv__task *task)
+static void run_attention(qkv_tape *t, qkv__attention *x, int64_t tasks, qkv__task *task)
 {
     if (x->tq && qkv__parallel(tasks, qkv__attention_scratch(x->dk, x->dv), task, x)) qkv__error_below(t);
 }
@@ -38,7 +38,7 @@ static void backward(qkv_tensor *y)
     x->grad_q = qkv__grad(y->in[0]);
     x->grad_k = qkv__grad(y->in[1]);
     x->grad_v = qkv__grad(y->in[2]);
-    if (!qkv_tape_status(y->tape)) run(y->tape, x, x->batch * x->kv_heads, backward_task);
+    if (!qkv_tape_status(y->tape)) run_attention(y->tape, x, x->batch * x->kv_heads, backward_task);
 }
 
 /* The maps that were asked for: computed after y, from what y left, so that asking changes nothing. */
@@ -51,7 +51,7 @@ static void show(qkv_tape *t, qkv__attention *x, const qkv_attention_opts *opts)
     x->scaled = qkv_data(scaled);
     x->scores = qkv_data(scores);
     if ((weights || scaled || scores) && !qkv_tape_status(t))
-        run(t, x, x->batch * x->heads * qkv__ceil_div(x->tq, QKV__QUERY_BLOCK), show_task);
+        run_attention(t, x, x->batch * x->heads * qkv__ceil_div(x->tq, QKV__QUERY_BLOCK), show_task);
     if (weights && qkv__keeps_attention(t)) qkv__keep_attention(t, weights);
     if (opts->weights) *opts->weights = weights;
     if (opts->scaled) *opts->scaled = scaled;
@@ -83,7 +83,7 @@ qkv_tensor *qkv_attention_with(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_
     x->k = qkv_data(k);
     x->v = qkv_data(v);
     x->y = y->data;
-    run(t, x, x->batch * x->heads * qkv__ceil_div(x->tq, QKV__QUERY_BLOCK), forward_task);
+    run_attention(t, x, x->batch * x->heads * qkv__ceil_div(x->tq, QKV__QUERY_BLOCK), forward_task);
     if (!qkv_tape_status(t)) show(t, x, opts);
     return qkv_tape_status(t) ? NULL : y;
 }

@@ -141,7 +141,7 @@ static qkv_tensor *forward(qkv_tape *t, qkv_tensor *y, zip_kernel *f, qkv_tensor
     int64_t n = w.l.size[w.l.ndim - 1];
     w.length = qkv__min(n, QKV_TASK_ELEMENTS);
     w.pieces = qkv__ceil_div(n, w.length);
-    return qkv__share(t, y->count / n * w.pieces, qkv__grain(w.length), forward_range, &w) ? y : NULL;
+    return qkv__parallel_for(t, y->count / n * w.pieces, qkv__grain(w.length), forward_range, &w) ? y : NULL;
 }
 
 /* ---- backward: an operand gets the sum over what it was stretched along ---- */
@@ -256,7 +256,7 @@ static void backward_of(qkv_tensor *y, kind what, int own)
     w.other = qkv_data(y->in[!own]);
     w.length = w.has_last ? qkv__min(w.n, w.summed.count > 1 ? qkv__columns(w.summed.count) : QKV_TASK_ELEMENTS) : w.n;
     w.pieces = w.has_last ? qkv__ceil_div(w.n, w.length) : 1;
-    qkv__share(y->tape, w.kept.count * w.pieces, qkv__grain(w.summed.count * w.length), backward_range, &w);
+    qkv__parallel_for(y->tape, w.kept.count * w.pieces, qkv__grain(w.summed.count * w.length), backward_range, &w);
 }
 
 #define BROADCAST(name, what)                                                                          \

@@ -65,7 +65,7 @@ static void backward(qkv_tensor *y)
     saved_rows *s = y->saved;
     qkv_tensor *x = y->in[0];
     work w = { .rows = s->rows, .x = qkv_data(x), .k = qkv__last(x), .smoothing = s->smoothing, .dy = y->grad[0] };
-    if ((w.dx = qkv__grad_over(x, &w.add))) qkv__share(y->tape, qkv__rows(x), qkv__grain(w.k), backward_rows, &w);
+    if ((w.dx = qkv__grad_inplace(x, &w.add))) qkv__parallel_for(y->tape, qkv__rows(x), qkv__grain(w.k), backward_rows, &w);
 }
 
 /* Targets and weights, checked; false with the error on the tape. */
@@ -105,7 +105,7 @@ qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *targets, c
     s->smoothing = opts->smoothing;
     qkv_tensor *y = qkv__result(t, 0, NULL, backward, 1, &logits);
     work w = { .rows = s->rows, .x = qkv_data(logits), .k = k, .smoothing = s->smoothing };
-    if (!y || !qkv__share(t, n, qkv__grain(k), forward_rows, &w)) return NULL;
+    if (!y || !qkv__parallel_for(t, n, qkv__grain(k), forward_rows, &w)) return NULL;
     y->saved = s;
     double loss = 0;
     for (int64_t i = 0; i < n; i++) loss += (double)s->rows[i].weight * s->rows[i].loss;

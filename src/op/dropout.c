@@ -29,7 +29,7 @@ static void drop_range(void *data, int64_t from, int64_t to)
 static void backward(qkv_tensor *y)
 {
     work w = { .d = y->saved, .from = y->grad };
-    if ((w.to = qkv__grad_from(y->in[0], y, &w.add))) qkv__share(y->tape, y->count, QKV_TASK_ELEMENTS, drop_range, &w);
+    if ((w.to = qkv__grad_from(y->in[0], y, &w.add))) qkv__parallel_for(y->tape, y->count, QKV_TASK_ELEMENTS, drop_range, &w);
 }
 
 static qkv_tensor *drop(qkv_tensor *x, float p, bool over)
@@ -39,15 +39,15 @@ static qkv_tensor *drop(qkv_tensor *x, float p, bool over)
     if (!(p >= 0 && p < 1))
         return qkv__error(t, QKV_USAGE, "dropout: the probability is %g, it must be in 0 <= p < 1", (double)p);
     if (p == 0 || !qkv__is_training(t)) return x;
-    qkv_tensor *y = over ? qkv__result_over(t, x, backward, 1, &x) : qkv__result(t, x->ndim, x->shape, backward, 1, &x);
+    qkv_tensor *y = over ? qkv__result_inplace(t, x, backward, 1, &x) : qkv__result(t, x->ndim, x->shape, backward, 1, &x);
     drops *d = qkv__save(t, sizeof *d);
     if (!y || !d) return NULL;
     *d = (drops){ qkv__next_key(t), qkv__keep_below(p), 1.0f / (1.0f - p) };
     y->saved = d;
     work w = { .d = d, .to = y->data, .from = qkv_data(x) };
-    return qkv__share(t, y->count, QKV_TASK_ELEMENTS, drop_range, &w) ? y : NULL;
+    return qkv__parallel_for(t, y->count, QKV_TASK_ELEMENTS, drop_range, &w) ? y : NULL;
 }
 
 qkv_tensor *qkv_dropout(qkv_tensor *x, float p) { return drop(x, p, false); }
 
-qkv_tensor *qkv__dropout_over(qkv_tensor *x, float p) { return drop(x, p, true); }
+qkv_tensor *qkv__dropout_inplace(qkv_tensor *x, float p) { return drop(x, p, true); }

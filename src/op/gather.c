@@ -32,7 +32,7 @@ static void backward_columns(void *data, int64_t from, int64_t to)
 static void backward(qkv_tensor *y)
 {
     work w = { .taken = y->saved, .to = qkv__grad(y->in[0]), .from = y->grad, .dim = y->in[0]->shape[1] };
-    if (w.to) qkv__share(y->tape, w.dim, qkv__columns(w.taken->n), backward_columns, &w);
+    if (w.to) qkv__parallel_for(y->tape, w.dim, qkv__columns(w.taken->n), backward_columns, &w);
 }
 
 static rows_taken *copy_ids(qkv_tape *t, const qkv_tensor *table, const int32_t *ids, int64_t n)
@@ -70,5 +70,5 @@ qkv_tensor *qkv_gather(qkv_tape *t, qkv_tensor *table, const int32_t *ids, int n
     if (!y) return NULL;
     y->saved = taken;
     work w = { .taken = taken, .to = y->data, .table = table, .dim = table->shape[1] };
-    return qkv__share(t, n, qkv__grain(w.dim), forward_rows, &w) ? y : NULL;
+    return qkv__parallel_for(t, n, qkv__grain(w.dim), forward_rows, &w) ? y : NULL;
 }

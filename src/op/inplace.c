@@ -32,15 +32,15 @@ static void relu_slope(void *data, int64_t from, int64_t to)
 static void relu_backward(qkv_tensor *y)
 {
     work w = { .from = y->grad, .at = y->data };
-    if ((w.to = qkv__grad_from(y->in[0], y, &w.add))) qkv__share(y->tape, y->count, QKV_TASK_ELEMENTS, relu_slope, &w);
+    if ((w.to = qkv__grad_from(y->in[0], y, &w.add))) qkv__parallel_for(y->tape, y->count, QKV_TASK_ELEMENTS, relu_slope, &w);
 }
 
-qkv_tensor *qkv__relu_over(qkv_tensor *x)
+qkv_tensor *qkv__relu_inplace(qkv_tensor *x)
 {
     qkv_tape *t = qkv__operands("relu", 1, &x);
-    qkv_tensor *y = t ? qkv__result_over(t, x, relu_backward, 1, &x) : NULL;
+    qkv_tensor *y = t ? qkv__result_inplace(t, x, relu_backward, 1, &x) : NULL;
     if (!y) return NULL;
-    return qkv__share(t, y->count, QKV_TASK_ELEMENTS, relu_range, &(work){ .to = y->data }) ? y : NULL;
+    return qkv__parallel_for(t, y->count, QKV_TASK_ELEMENTS, relu_range, &(work){ .to = y->data }) ? y : NULL;
 }
 
 /* ---- addition ---- */
@@ -61,7 +61,7 @@ static void copy_range(void *data, int64_t from, int64_t to)
 static void pass_on(qkv_tensor *y, const float *dy, float *dx, bool add)
 {
     work w = { .to = dx, .from = dy };
-    if (dx && dx != dy) qkv__share(y->tape, y->count, QKV_TASK_ELEMENTS, add ? add_range : copy_range, &w);
+    if (dx && dx != dy) qkv__parallel_for(y->tape, y->count, QKV_TASK_ELEMENTS, add ? add_range : copy_range, &w);
 }
 
 /* y = x + other:   dx += dy,   dother += dy. other first: x's may take dy's memory over. */
@@ -75,13 +75,15 @@ static void add_backward(qkv_tensor *y)
     pass_on(y, dy, to, add);
 }
 
-qkv_tensor *qkv__add_over(qkv_tensor *x, qkv_tensor *other)
+qkv_tensor *qkv__add_inplace(qkv_tensor *x, qkv_tensor *other)
 {
     qkv_tensor *in[] = { x, other };
     qkv_tape *t = qkv__operands("add", 2, in);
     if (!t) return NULL;
     if (!qkv__same_shape(x, other)) return qkv_add(x, other);
-    qkv_tensor *y = qkv__result_over(t, x, add_backward, 2, in);
+    qkv_tensor *y = qkv__result_inplace(t, x, add_backward, 2, in);
     if (!y) return NULL;
-    return qkv__share(t, y->count, QKV_TASK_ELEMENTS, add_range, &(work){ .to = y->data, .from = qkv_data(other) }) ? y : NULL;
+    return qkv__parallel_for(t, y->count, QKV_TASK_ELEMENTS, add_range, &(work){ .to = y->data, .from = qkv_data(other) })
+               ? y
+               : NULL;
 }

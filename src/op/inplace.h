@@ -1,14 +1,14 @@
-/* inplace.h: operations that overwrite their operand, for layers that know that nobody reads it again: neither another operation,
- * nor the backward of the one that made it. The values are those of the operations they are named after. */
+/* inplace.h: operations that overwrite their operand, for layers that know that nobody reads it again: neither another
+ * operation, nor the backward of the one that made it. The values are those of the operations they are named after. */
 #ifndef QKV_SRC_INPLACE_H
 #define QKV_SRC_INPLACE_H
 
 #include <qkv/op.h>
 
-/* Its own backward reads the result, which only qkv__dropout_over() may overwrite. */
-qkv_tensor *qkv__relu_over(qkv_tensor *x);
+/* Its own backward reads the result, which only qkv__dropout_inplace() may overwrite. */
+qkv_tensor *qkv__relu_inplace(qkv_tensor *x);
 
-qkv_tensor *qkv__dropout_over(qkv_tensor *x, float p);
-qkv_tensor *qkv__add_over(qkv_tensor *x, qkv_tensor *other); /* x + other; equal shapes */
+qkv_tensor *qkv__dropout_inplace(qkv_tensor *x, float p);
+qkv_tensor *qkv__add_inplace(qkv_tensor *x, qkv_tensor *other); /* x + other; equal shapes */
 
 #endif

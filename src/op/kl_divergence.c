@@ -19,7 +19,7 @@ static void backward(qkv_tensor *y)
 {
     qkv_tensor *log_p = y->in[0];
     work w = { .target = qkv_data(y->in[1]), .by = -y->grad[0] / (float)qkv__rows(log_p) };
-    if ((w.dx = qkv__grad_to(log_p, &w.add))) qkv__share(y->tape, log_p->count, QKV_TASK_ELEMENTS, backward_range, &w);
+    if ((w.dx = qkv__grad_to(log_p, &w.add))) qkv__parallel_for(y->tape, log_p->count, QKV_TASK_ELEMENTS, backward_range, &w);
 }
 
 qkv_tensor *qkv_kl_divergence(qkv_tensor *log_p, qkv_tensor *target)

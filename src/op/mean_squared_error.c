@@ -20,7 +20,7 @@ static void backward(qkv_tensor *y)
     for (int i = 0; i < 2; i++) {
         qkv_tensor *x = y->in[i];
         work w = { .x = qkv_data(x), .other = qkv_data(y->in[!i]), .by = 2.0f * y->grad[0] / (float)x->count };
-        if ((w.grad = qkv__grad_to(x, &w.add))) qkv__share(y->tape, x->count, QKV_TASK_ELEMENTS, backward_range, &w);
+        if ((w.grad = qkv__grad_to(x, &w.add))) qkv__parallel_for(y->tape, x->count, QKV_TASK_ELEMENTS, backward_range, &w);
     }
 }
 

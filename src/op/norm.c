@@ -51,10 +51,10 @@ static void backward_of(qkv_tensor *y, norm_grad_kernel *grad)
                .stats = y->saved,
                .rows = qkv__rows(y),
                .n = qkv__last(y) };
-    if ((w.dx = qkv__grad_to(y->in[X], &w.add))) qkv__share(y->tape, w.rows, qkv__grain(w.n), backward_rows, &w);
+    if ((w.dx = qkv__grad_to(y->in[X], &w.add))) qkv__parallel_for(y->tape, w.rows, qkv__grain(w.n), backward_rows, &w);
     w.dgain = qkv__grad(y->in[GAIN]);
     w.dbias = y->n_in > BIAS ? qkv__grad(y->in[BIAS]) : NULL;
-    if (w.dgain || w.dbias) qkv__share(y->tape, w.n, qkv__columns(w.rows), backward_columns, &w);
+    if (w.dgain || w.dbias) qkv__parallel_for(y->tape, w.n, qkv__columns(w.rows), backward_columns, &w);
 }
 
 static qkv_tensor *check_vector(qkv_tape *t, const char *name, const char *what, const qkv_tensor *v, qkv_tensor *x)
@@ -84,7 +84,7 @@ static qkv_tensor *forward(const char *name, int n_in, qkv_tensor *const *in, fl
                .centred = centred,
                .eps = eps,
                .n = qkv__last(x) };
-    return qkv__share(t, qkv__rows(x), qkv__grain(w.n), forward_rows, &w) ? y : NULL;
+    return qkv__parallel_for(t, qkv__rows(x), qkv__grain(w.n), forward_rows, &w) ? y : NULL;
 }
 
 static void layernorm_backward(qkv_tensor *y) { backward_of(y, kern->layernorm_grad); }

@@ -5,7 +5,7 @@ enum { BLOCK = 1024 };
 
 typedef struct loop {
     int64_t n, grain;
-    qkv__range *run;
+    qkv__range_task *run;
     void *work;
 } loop;
 
@@ -17,7 +17,7 @@ static void run_piece(void *work, int64_t task, void *scratch)
     l->run(l->work, from, qkv__min(l->n, from + l->grain));
 }
 
-bool qkv__share(qkv_tape *t, int64_t n, int64_t grain, qkv__range *run, void *work)
+bool qkv__parallel_for(qkv_tape *t, int64_t n, int64_t grain, qkv__range_task *run, void *work)
 {
     loop l = { n, grain, run, work };
     if (n <= 0 || !qkv__parallel(qkv__ceil_div(n, grain), 0, run_piece, &l)) return true;
@@ -57,7 +57,7 @@ bool qkv__sum_blocks(qkv_tape *t, qkv__block_sum *sum, const float *a, const flo
 {
     int64_t count = qkv__ceil_div(n, BLOCK);
     blocks w = { sum, a, b, qkv__save(t, sizeof(float) * (size_t)count), n };
-    if (!w.sums || !qkv__share(t, count, QKV_TASK_ELEMENTS / BLOCK, sum_blocks, &w)) return false;
+    if (!w.sums || !qkv__parallel_for(t, count, QKV_TASK_ELEMENTS / BLOCK, sum_blocks, &w)) return false;
     *total = 0;
     for (int64_t i = 0; i < count; i++) *total += w.sums[i];
     return true;

@@ -67,7 +67,8 @@ static void backward(qkv_tensor *y)
 {
     work w = work_for(y->in[0], y->saved);
     w.from = y->grad;
-    if ((w.to = qkv__grad_to(y->in[0], &w.add))) qkv__share(y->tape, qkv__rows(y), qkv__grain(qkv__last(y)), backward_rows, &w);
+    if ((w.to = qkv__grad_to(y->in[0], &w.add)))
+        qkv__parallel_for(y->tape, qkv__rows(y), qkv__grain(qkv__last(y)), backward_rows, &w);
 }
 
 static bool is_order(int ndim, const int *order)
@@ -95,7 +96,7 @@ qkv_tensor *qkv_permute(qkv_tensor *x, const int *order)
     y->saved = saved;
     w.to = y->data;
     w.from = qkv_data(x);
-    return qkv__share(t, qkv__rows(y), qkv__grain(qkv__last(y)), forward_rows, &w) ? y : NULL;
+    return qkv__parallel_for(t, qkv__rows(y), qkv__grain(qkv__last(y)), forward_rows, &w) ? y : NULL;
 }
 
 qkv_tensor *qkv_swap(qkv_tensor *x, int i, int j)

@@ -42,7 +42,8 @@ static void backward_rows(void *data, int64_t from, int64_t to)
 static void backward(qkv_tensor *y)
 {
     work w = { .r = y->saved, .from = y->grad };
-    if ((w.to = qkv__grad_to(y->in[0], &w.add))) qkv__share(y->tape, qkv__rows(y), qkv__grain(qkv__last(y)), backward_rows, &w);
+    if ((w.to = qkv__grad_to(y->in[0], &w.add)))
+        qkv__parallel_for(y->tape, qkv__rows(y), qkv__grain(qkv__last(y)), backward_rows, &w);
 }
 
 /* ---- the angles ---- */
@@ -77,7 +78,7 @@ static turns *turns_for(qkv_tape *t, const qkv_tensor *x, const qkv_rotary_opts 
     for (int64_t i = 0; i < r->half; i++)
         frequency[i] = opts->frequencies ? (double)opts->frequencies[i] : pow(base, -(double)i / (double)r->half);
     table_work w = { r, frequency, opts->positions };
-    return qkv__share(t, r->table_rows, qkv__grain(r->half * 4), table_range, &w) ? r : NULL;
+    return qkv__parallel_for(t, r->table_rows, qkv__grain(r->half * 4), table_range, &w) ? r : NULL;
 }
 
 qkv_tensor *qkv_rotary(qkv_tensor *x, const qkv_rotary_opts *opts)
@@ -98,5 +99,5 @@ qkv_tensor *qkv_rotary(qkv_tensor *x, const qkv_rotary_opts *opts)
     if (!y || !r) return NULL;
     y->saved = r;
     work w = { .r = r, .to = y->data, .from = qkv_data(x) };
-    return qkv__share(t, qkv__rows(y), qkv__grain(qkv__last(y)), forward_rows, &w) ? y : NULL;
+    return qkv__parallel_for(t, qkv__rows(y), qkv__grain(qkv__last(y)), forward_rows, &w) ? y : NULL;
 }

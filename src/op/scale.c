@@ -25,7 +25,7 @@ static void backward_range(void *data, int64_t from, int64_t to)
 static void backward(qkv_tensor *y)
 {
     work w = { .x = y->grad, .factor = *(const float *)y->saved };
-    if ((w.y = qkv__grad_to(y->in[0], &w.add))) qkv__share(y->tape, y->count, QKV_TASK_ELEMENTS, backward_range, &w);
+    if ((w.y = qkv__grad_to(y->in[0], &w.add))) qkv__parallel_for(y->tape, y->count, QKV_TASK_ELEMENTS, backward_range, &w);
 }
 
 qkv_tensor *qkv_scale(qkv_tensor *x, float factor)
@@ -38,5 +38,5 @@ qkv_tensor *qkv_scale(qkv_tensor *x, float factor)
     *saved = factor;
     y->saved = saved;
     work w = { .y = y->data, .x = qkv_data(x), .factor = factor };
-    return qkv__share(t, y->count, QKV_TASK_ELEMENTS, forward_range, &w) ? y : NULL;
+    return qkv__parallel_for(t, y->count, QKV_TASK_ELEMENTS, forward_range, &w) ? y : NULL;
 }

@@ -27,7 +27,7 @@ static void backward(qkv_tensor *y)
     work w = { .gate = qkv_data(y->in[0]), .x = qkv_data(y->in[1]), .dy = y->grad };
     w.dgate = qkv__grad_to(y->in[0], &w.add_gate);
     w.dx = qkv__grad_to(y->in[1], &w.add_x);
-    qkv__share(y->tape, y->count, QKV_TASK_ELEMENTS, backward_range, &w);
+    qkv__parallel_for(y->tape, y->count, QKV_TASK_ELEMENTS, backward_range, &w);
 }
 
 qkv_tensor *qkv_silu_gated(qkv_tensor *gate, qkv_tensor *x)
@@ -40,5 +40,5 @@ qkv_tensor *qkv_silu_gated(qkv_tensor *gate, qkv_tensor *x)
     qkv_tensor *y = qkv__result(t, x->ndim, x->shape, backward, 2, in);
     if (!y) return NULL;
     work w = { .y = y->data, .gate = qkv_data(gate), .x = qkv_data(x) };
-    return qkv__share(t, y->count, QKV_TASK_ELEMENTS, forward_range, &w) ? y : NULL;
+    return qkv__parallel_for(t, y->count, QKV_TASK_ELEMENTS, forward_range, &w) ? y : NULL;
 }

@@ -52,7 +52,7 @@ static void slice_backward(qkv_tensor *y)
     if (!dx || !y->count) return;
     int64_t inner = inner_count(x, s->dim), run = y->shape[s->dim] * inner;
     work w = { dx + s->from * inner, y->grad, run, x->shape[s->dim] * inner, run };
-    qkv__share(y->tape, outer_count(x, s->dim), qkv__grain(run), add_runs, &w);
+    qkv__parallel_for(y->tape, outer_count(x, s->dim), qkv__grain(run), add_runs, &w);
 }
 
 qkv_tensor *qkv_slice(qkv_tensor *x, int dim, int64_t from, int64_t to)
@@ -74,7 +74,7 @@ qkv_tensor *qkv_slice(qkv_tensor *x, int dim, int64_t from, int64_t to)
     y->saved = s;
     if (!y->count) return y;
     work w = { y->data, qkv_data(x) + from * inner, run, run, x->shape[d] * inner };
-    return qkv__share(t, outer_count(x, d), qkv__grain(run), copy_runs, &w) ? y : NULL;
+    return qkv__parallel_for(t, outer_count(x, d), qkv__grain(run), copy_runs, &w) ? y : NULL;
 }
 
 /* ---- concat ---- */
@@ -88,7 +88,7 @@ static void concat_backward(qkv_tensor *y)
         int64_t run = y->in[i]->shape[dim] * inner;
         work w = { qkv__grad(y->in[i]), y->grad + at, run, run, row };
         at += run;
-        if (w.to) qkv__share(y->tape, run ? outer_count(y, dim) : 0, qkv__grain(run), add_runs, &w);
+        if (w.to) qkv__parallel_for(y->tape, run ? outer_count(y, dim) : 0, qkv__grain(run), add_runs, &w);
     }
 }
 
@@ -107,7 +107,7 @@ static bool copy_parts(qkv_tape *t, qkv_tensor *y, int dim)
         int64_t run = y->in[i]->shape[dim] * inner;
         work w = { y->data + at, qkv_data(y->in[i]), run, row, run };
         at += run;
-        if (!qkv__share(t, run ? outer_count(y, dim) : 0, qkv__grain(run), copy_runs, &w)) return false;
+        if (!qkv__parallel_for(t, run ? outer_count(y, dim) : 0, qkv__grain(run), copy_runs, &w)) return false;
     }
     return true;
 }

@@ -29,7 +29,7 @@ static void backward_rows(void *data, int64_t from, int64_t to)
 static void backward_of(qkv_tensor *y, rows_grad_kernel *grad)
 {
     work w = { .grad = grad, .from = y->data, .dy = y->grad, .n = qkv__last(y) };
-    if ((w.to = qkv__grad_to(y->in[0], &w.add))) qkv__share(y->tape, qkv__rows(y), qkv__grain(w.n), backward_rows, &w);
+    if ((w.to = qkv__grad_to(y->in[0], &w.add))) qkv__parallel_for(y->tape, qkv__rows(y), qkv__grain(w.n), backward_rows, &w);
 }
 
 static qkv_tensor *forward(qkv_tape *t, qkv_tensor *x, rows_kernel *f, qkv__backward *backward)
@@ -37,7 +37,7 @@ static qkv_tensor *forward(qkv_tape *t, qkv_tensor *x, rows_kernel *f, qkv__back
     qkv_tensor *y = qkv__result(t, x->ndim, x->shape, backward, 1, &x);
     if (!y) return NULL;
     work w = { .f = f, .to = y->data, .from = qkv_data(x), .n = qkv__last(x) };
-    return qkv__share(t, qkv__rows(x), qkv__grain(w.n), forward_rows, &w) ? y : NULL;
+    return qkv__parallel_for(t, qkv__rows(x), qkv__grain(w.n), forward_rows, &w) ? y : NULL;
 }
 
 /* y = exp(x) / sum exp(x):   dx += y (dy - sum_j y_j dy_j) */

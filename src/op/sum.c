@@ -19,7 +19,7 @@ static void sum_backward(qkv_tensor *y)
 {
     qkv_tensor *x = y->in[0];
     fill_work w = { .value = *(const float *)y->saved * y->grad[0] };
-    if ((w.dx = qkv__grad_to(x, &w.add))) qkv__share(y->tape, x->count, QKV_TASK_ELEMENTS, fill_range, &w);
+    if ((w.dx = qkv__grad_to(x, &w.add))) qkv__parallel_for(y->tape, x->count, QKV_TASK_ELEMENTS, fill_range, &w);
 }
 
 static float block_sum(const float *x, const float *unused, int64_t n)
@@ -105,7 +105,8 @@ static void spread_range(void *data, int64_t from, int64_t to)
 static void over_backward(qkv_tensor *y)
 {
     over_work w = { .o = *(const over *)y->saved, .x = y->grad };
-    if ((w.y = qkv__grad_to(y->in[0], &w.add))) qkv__share(y->tape, w.o.outer, qkv__grain(w.o.n * w.o.inner), spread_range, &w);
+    if ((w.y = qkv__grad_to(y->in[0], &w.add)))
+        qkv__parallel_for(y->tape, w.o.outer, qkv__grain(w.o.n * w.o.inner), spread_range, &w);
 }
 
 static qkv_tensor *sum_over(const char *name, qkv_tensor *x, int dim, bool mean)
@@ -130,7 +131,7 @@ static qkv_tensor *sum_over(const char *name, qkv_tensor *x, int dim, bool mean)
     w.y = y->data;
     w.columns = qkv__max(1, qkv__min(w.o.inner, qkv__columns(w.o.n)));
     w.pieces = qkv__ceil_div(w.o.inner, w.columns);
-    return qkv__share(t, w.o.outer * w.pieces, qkv__grain(w.o.n * w.columns), sum_range, &w) ? y : NULL;
+    return qkv__parallel_for(t, w.o.outer * w.pieces, qkv__grain(w.o.n * w.columns), sum_range, &w) ? y : NULL;
 }
 
 qkv_tensor *qkv_sum_dim(qkv_tensor *x, int dim) { return sum_over("sum_dim", x, dim, false); }

@@ -44,7 +44,7 @@ static void put_labels(qkv__json *j, const qkv_model *m)
 }
 
 /* All but the brace that ends it. */
-static void put_facts(qkv__json *j, const qkv_model *m, const char *name)
+static void put_model_info(qkv__json *j, const qkv_model *m, const char *name)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
     qkv__put_raw(j, "{\"name\":");
@@ -63,13 +63,13 @@ static void put_facts(qkv__json *j, const qkv_model *m, const char *name)
 
 void qkv__put_info(qkv__json *j, const qkv_model *m, const char *name)
 {
-    put_facts(j, m, name);
+    put_model_info(j, m, name);
     qkv__put_raw(j, "}");
 }
 
 qkv_status qkv__serve_info(qkv__request *r)
 {
-    put_facts(&r->answer, r->server->model, r->server->name);
+    put_model_info(&r->answer, r->server->model, r->server->name);
     qkv__put_raw(&r->answer, ",\"example\":");
     qkv_status status = qkv__put_example(&r->answer, r->server->model, r->server->source_language);
     qkv__put_raw(&r->answer, "}\n");

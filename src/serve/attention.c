@@ -246,13 +246,13 @@ static qkv_status put_translations(const asking *a, qkv__json *j)
 
 static qkv_status put_classes(const asking *a, qkv__json *j)
 {
-    qkv_rows rows = { 0 };
+    qkv_matrix rows = { 0 };
     const qkv_texts texts = { .texts = &a->text, .lengths = &a->length, .n = 1 };
     qkv_status status = qkv_classify(a->server->model, &texts, NULL, &rows);
     qkv__put_raw(j, "{");
     if (!status) qkv__put_classes(j, a->server->model, rows.data, rows.width);
     qkv__put_raw(j, "}");
-    qkv_rows_free(&rows);
+    qkv_matrix_free(&rows);
     return status;
 }
 
@@ -279,7 +279,7 @@ static qkv_status put_output(const asking *a, qkv__json *j)
     }
 }
 
-static qkv_status put_overview(const asking *a, qkv__json *j, const qkv_attended *attended)
+static qkv_status put_overview(const asking *a, qkv__json *j, const qkv_attention_capture *attended)
 {
     qkv__put_raw(j, "{\"task\":");
     qkv__put_name(j, qkv__job_name(a->server->job));
@@ -295,7 +295,7 @@ static qkv_status put_overview(const asking *a, qkv__json *j, const qkv_attended
     return status;
 }
 
-static qkv_status put_view(const asking *a, qkv__json *j, const qkv_attended *attended)
+static qkv_status put_view(const asking *a, qkv__json *j, const qkv_attention_capture *attended)
 {
     if (a->kind == NO_KIND) return put_overview(a, j, attended);
     qkv_attention_kind kind = (qkv_attention_kind)a->kind;

@@ -12,7 +12,7 @@ const char *qkv__kind_name(qkv_attention_kind kind) { return kind_names[kind]; }
 
 /* ---- tokens ---- */
 
-static void put_side(qkv__json *j, const char *name, const qkv_attended_side *side)
+static void put_side(qkv__json *j, const char *name, const qkv_attention_side *side)
 {
     qkv__put_name(j, name);
     qkv__put_raw(j, ":{\"tokens\":[");
@@ -28,12 +28,12 @@ static void put_side(qkv__json *j, const char *name, const qkv_attended_side *si
     qkv__put_raw(j, "]}");
 }
 
-static const char *side_name(const qkv_attended *a, const qkv_attended_side *side)
+static const char *side_name(const qkv_attention_capture *a, const qkv_attention_side *side)
 {
     return side == &a->source ? "source" : side == &a->read ? "read" : "chosen";
 }
 
-static void put_kind(qkv__json *j, const qkv_attended *a, qkv_attention_kind kind)
+static void put_kind(qkv__json *j, const qkv_attention_capture *a, qkv_attention_kind kind)
 {
     qkv__put_raw(j, "{\"kind\":");
     qkv__put_name(j, kind_names[kind]);
@@ -42,17 +42,17 @@ static void put_kind(qkv__json *j, const qkv_attended *a, qkv_attention_kind kin
     qkv__put_raw(j, ",\"heads\":");
     qkv__put_whole(j, a->heads);
     qkv__put_raw(j, ",\"rows\":");
-    qkv__put_name(j, side_name(a, qkv_attended_rows(a, kind)));
+    qkv__put_name(j, side_name(a, qkv_attention_capture_rows(a, kind)));
     qkv__put_raw(j, ",\"columns\":");
-    qkv__put_name(j, side_name(a, qkv_attended_columns(a, kind)));
+    qkv__put_name(j, side_name(a, qkv_attention_capture_columns(a, kind)));
     qkv__put_raw(j, "}");
 }
 
-void qkv__put_sides(qkv__json *j, const qkv_attended *a, int only)
+void qkv__put_sides(qkv__json *j, const qkv_attention_capture *a, int only)
 {
     const struct {
         const char *name;
-        const qkv_attended_side *side;
+        const qkv_attention_side *side;
         bool is_there;
     } sides[] = { { "source", &a->source, a->layers[QKV_ATTENTION_ENCODER] > 0 },
                   { "read", &a->read, a->layers[QKV_ATTENTION_DECODER] > 0 },
@@ -85,9 +85,9 @@ typedef struct map {
     size_t bytes;
 } map;
 
-static qkv_status new_map(const qkv_attended *a, qkv_attention_kind kind, map *m)
+static qkv_status new_map(const qkv_attention_capture *a, qkv_attention_kind kind, map *m)
 {
-    const qkv_attended_side *rows = qkv_attended_rows(a, kind), *columns = qkv_attended_columns(a, kind);
+    const qkv_attention_side *rows = qkv_attention_capture_rows(a, kind), *columns = qkv_attention_capture_columns(a, kind);
     *m = (map){ 0 };
     if (!rows || !columns) return qkv__fail(QKV_USAGE, "\"kind\" is \"%s\": the model has no such attention", kind_names[kind]);
     m->rows = rows->n;
@@ -117,12 +117,12 @@ static void put_number_or_mean(qkv__json *j, const char *name, int x)
     else qkv__put_whole(j, x);
 }
 
-qkv_status qkv__put_head(qkv__json *j, const qkv_attended *a, qkv_attention_kind kind, int layer, int head)
+qkv_status qkv__put_head(qkv__json *j, const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head)
 {
     map m;
     qkv_status status = new_map(a, kind, &m);
-    if (!status && layer == QKV__ROLLOUT) status = qkv_attended_rollout(a, kind, m.weights);
-    else if (!status) status = qkv_attended_weights(a, kind, layer, head, m.weights);
+    if (!status && layer == QKV__ROLLOUT) status = qkv_attention_capture_rollout(a, kind, m.weights);
+    else if (!status) status = qkv_attention_capture_weights(a, kind, layer, head, m.weights);
     if (!status) {
         put_size(j, kind, m.rows, m.columns);
         put_number_or_mean(j, "layer", layer);
@@ -149,7 +149,8 @@ static void shrink(const map *m, int64_t rows, int64_t columns, unsigned char *c
         }
 }
 
-static qkv_status put_maps(qkv__json *j, const qkv_attended *a, qkv_attention_kind kind, map *m, int64_t rows, int64_t columns)
+static qkv_status put_maps(qkv__json *j, const qkv_attention_capture *a, qkv_attention_kind kind, map *m, int64_t rows,
+                           int64_t columns)
 {
     size_t bytes = (size_t)(rows * columns);
     unsigned char *cells = qkv__alloc(bytes);
@@ -157,7 +158,7 @@ static qkv_status put_maps(qkv__json *j, const qkv_attended *a, qkv_attention_ki
     for (int layer = 0; layer < a->layers[kind] && !status; layer++) {
         qkv__put_raw(j, layer ? ",[" : "[");
         for (int head = 0; head < a->heads && !status; head++) {
-            if ((status = qkv_attended_weights(a, kind, layer, head, m->weights))) break;
+            if ((status = qkv_attention_capture_weights(a, kind, layer, head, m->weights))) break;
             shrink(m, rows, columns, cells);
             if (head) qkv__put_raw(j, ",");
             qkv__put_base64(j, cells, bytes);
@@ -168,7 +169,7 @@ static qkv_status put_maps(qkv__json *j, const qkv_attended *a, qkv_attention_ki
     return status;
 }
 
-qkv_status qkv__put_thumbnails(qkv__json *j, const qkv_attended *a, qkv_attention_kind kind, int64_t cells)
+qkv_status qkv__put_thumbnails(qkv__json *j, const qkv_attention_capture *a, qkv_attention_kind kind, int64_t cells)
 {
     map m;
     qkv_status status = new_map(a, kind, &m);
@@ -205,7 +206,7 @@ static void put_measures(qkv__json *j, int layer, int head, const qkv_head_measu
     qkv__put_raw(j, "}");
 }
 
-qkv_status qkv__put_ranks(qkv__json *j, const qkv_attended *a, qkv_attention_kind kind, int layer, int head)
+qkv_status qkv__put_ranks(qkv__json *j, const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head)
 {
     qkv_head_measures x;
     qkv_status status = QKV_OK;
@@ -217,7 +218,7 @@ qkv_status qkv__put_ranks(qkv__json *j, const qkv_attended *a, qkv_attention_kin
     for (int l = 0; l < a->layers[kind]; l++)
         for (int h = 0; h < a->heads && !status; h++) {
             if ((layer >= 0 && layer != l) || (head >= 0 && head != h)) continue;
-            if ((status = qkv_attended_measure(a, kind, l, h, &x))) break;
+            if ((status = qkv_attention_capture_measure(a, kind, l, h, &x))) break;
             if (follows) qkv__put_raw(j, ",");
             put_measures(j, l, h, &x);
             follows = true;

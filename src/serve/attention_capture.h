@@ -12,13 +12,13 @@ enum { QKV__MEAN = -1, QKV__ROLLOUT = -2 };
 const char *qkv__kind_name(qkv_attention_kind kind);
 
 /* "sides": .., "kinds": .. with the kind `only`; -1: with all of them. */
-void qkv__put_sides(qkv__json *j, const qkv_attended *a, int only);
+void qkv__put_sides(qkv__json *j, const qkv_attention_capture *a, int only);
 
 /* One head; every head small, at most `cells` a side; what the heads do, layer and head -1: of all. Each gives the errors of
- * qkv_attended_weights(), or MEMORY; those of writing stay in j. */
-qkv_status qkv__put_head(qkv__json *j, const qkv_attended *a, qkv_attention_kind kind, int layer, int head);
-qkv_status qkv__put_thumbnails(qkv__json *j, const qkv_attended *a, qkv_attention_kind kind, int64_t cells);
-qkv_status qkv__put_ranks(qkv__json *j, const qkv_attended *a, qkv_attention_kind kind, int layer, int head);
+ * qkv_attention_capture_weights(), or MEMORY; those of writing stay in j. */
+qkv_status qkv__put_head(qkv__json *j, const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head);
+qkv_status qkv__put_thumbnails(qkv__json *j, const qkv_attention_capture *a, qkv_attention_kind kind, int64_t cells);
+qkv_status qkv__put_ranks(qkv__json *j, const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head);
 
 /* {"text": .., "score": .., "ids": ..}; a score of NULL is null. */
 void qkv__put_translation(qkv__json *j, const char *text, size_t length, const double *score, const int32_t *ids, int64_t n);

@@ -23,7 +23,7 @@ static int64_t now(void)
 }
 
 /* Waits until something changes or the time has come; the lock is held. */
-static void wait_until(qkv__links *l, int64_t when)
+static void wait_until(qkv__connections *l, int64_t when)
 {
     const struct timespec t = { .tv_sec = (time_t)(when / 1000), .tv_nsec = (long)(when % 1000) * 1000000 };
     pthread_cond_timedwait(&l->changed, &l->lock, &t);
@@ -31,7 +31,7 @@ static void wait_until(qkv__links *l, int64_t when)
 
 /* A connection is in the list while its socket is open, so no other file is ever hit. MHD sees the end of the stream and closes
  * it. */
-static void drop_link(qkv__links *l, qkv__link *x)
+static void drop_link(qkv__connections *l, qkv__link *x)
 {
     shutdown(x->fd, SHUT_RDWR);
     x->deadline = 0;
@@ -42,7 +42,7 @@ static void drop_link(qkv__links *l, qkv__link *x)
 /* ---- the watch ---- */
 
 /* Ends connections whose time is up, and gives the next time to look. */
-static int64_t end_late_links(qkv__links *l, int64_t time)
+static int64_t end_late_connections(qkv__connections *l, int64_t time)
 {
     int64_t next = time + 60000;
     for (qkv__link *x = l->first; x; x = x->next) {
@@ -53,7 +53,7 @@ static int64_t end_late_links(qkv__links *l, int64_t time)
 }
 
 /* After a burst malloc keeps what was needed most. The lock is held, but not while the memory goes. */
-static void trim_memory(qkv__links *l)
+static void trim_memory(qkv__connections *l)
 {
     l->trim_at = 0;
     pthread_mutex_unlock(&l->lock);
@@ -65,10 +65,10 @@ static void trim_memory(qkv__links *l)
 
 static void *watch(void *data)
 {
-    qkv__links *l = data;
+    qkv__connections *l = data;
     pthread_mutex_lock(&l->lock);
     while (!l->stop) {
-        int64_t next = end_late_links(l, now());
+        int64_t next = end_late_connections(l, now());
         if (l->trim_at && l->trim_at <= now()) trim_memory(l);
         else wait_until(l, l->trim_at && l->trim_at < next ? l->trim_at : next);
     }
@@ -76,7 +76,7 @@ static void *watch(void *data)
     return NULL;
 }
 
-qkv_status qkv__links_begin(qkv__links *l, int timeout, int most_of_address)
+qkv_status qkv__connections_begin(qkv__connections *l, int timeout, int most_of_address)
 {
     pthread_condattr_t steady;
     pthread_condattr_init(&steady);
@@ -91,7 +91,7 @@ qkv_status qkv__links_begin(qkv__links *l, int timeout, int most_of_address)
     return l->is_watching ? QKV_OK : qkv__fail(QKV_MEMORY, "serve: a thread could not be had");
 }
 
-void qkv__links_end(qkv__links *l)
+void qkv__connections_end(qkv__connections *l)
 {
     pthread_mutex_lock(&l->lock);
     l->stop = true;
@@ -102,7 +102,7 @@ void qkv__links_end(qkv__links *l)
     pthread_mutex_destroy(&l->lock);
 }
 
-void qkv__links_drain(qkv__links *l)
+void qkv__connections_drain(qkv__connections *l)
 {
     pthread_mutex_lock(&l->lock);
     int64_t end = now() + l->patience;
@@ -131,7 +131,7 @@ static bool is_same_client(const qkv__link *a, const qkv__link *b)
     return !memcmp(a->address, b->address, sizeof a->address);
 }
 
-static int count_of_client(const qkv__links *l, const qkv__link *as)
+static int count_of_client(const qkv__connections *l, const qkv__link *as)
 {
     int n = 0;
     for (const qkv__link *x = l->first; x; x = x->next) n += !x->is_dropped && is_same_client(x, as);
@@ -140,7 +140,7 @@ static int count_of_client(const qkv__links *l, const qkv__link *as)
 
 /* Where there is one too many, of the client or of all, the one that has waited longest for a request to arrive makes room: so
  * nobody can shut others out by connections that ask for nothing. Where all are being answered the new one is surplus. */
-static void make_room(qkv__links *l, qkv__link *added)
+static void make_room(qkv__connections *l, qkv__link *added)
 {
     bool is_greedy = count_of_client(l, added) > l->most_of_address;
     if (!is_greedy && l->n <= QKV__LINKS) return;
@@ -155,7 +155,7 @@ static void make_room(qkv__links *l, qkv__link *added)
 
 /* ---- connections ---- */
 
-static void open_link(qkv__links *l, struct MHD_Connection *c, void **context)
+static void open_link(qkv__connections *l, struct MHD_Connection *c, void **context)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
     qkv__link *x = qkv__alloc_zero(sizeof *x);
@@ -176,7 +176,7 @@ static void open_link(qkv__links *l, struct MHD_Connection *c, void **context)
     *context = x;
 }
 
-static void close_link(qkv__links *l, qkv__link *x)
+static void close_link(qkv__connections *l, qkv__link *x)
 {
     if (!x) return;
     pthread_mutex_lock(&l->lock);
@@ -187,10 +187,10 @@ static void close_link(qkv__links *l, qkv__link *x)
     qkv__release(x, sizeof *x);
 }
 
-void qkv__link_event(void *links, struct MHD_Connection *c, void **context, enum MHD_ConnectionNotificationCode what)
+void qkv__link_event(void *connections, struct MHD_Connection *c, void **context, enum MHD_ConnectionNotificationCode what)
 {
-    if (what == MHD_CONNECTION_NOTIFY_STARTED) open_link(links, c, context);
-    else close_link(links, *context);
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) open_link(connections, c, context);
+    else close_link(connections, *context);
 }
 
 qkv__link *qkv__link_of(struct MHD_Connection *c)
@@ -199,7 +199,7 @@ qkv__link *qkv__link_of(struct MHD_Connection *c)
     return info ? info->socket_context : NULL;
 }
 
-static void count_active(qkv__links *l, qkv__link *link, int by)
+static void count_active(qkv__connections *l, qkv__link *link, int by)
 {
     pthread_mutex_lock(&l->lock);
     l->active += by;
@@ -208,8 +208,8 @@ static void count_active(qkv__links *l, qkv__link *link, int by)
     pthread_mutex_unlock(&l->lock);
 }
 
-void qkv__link_busy(qkv__links *l, qkv__link *link) { count_active(l, link, 1); }
-void qkv__link_idle(qkv__links *l, qkv__link *link) { count_active(l, link, -1); }
+void qkv__link_busy(qkv__connections *l, qkv__link *link) { count_active(l, link, 1); }
+void qkv__link_idle(qkv__connections *l, qkv__link *link) { count_active(l, link, -1); }
 
 bool qkv__link_is_left(const qkv__link *link)
 {
@@ -219,7 +219,7 @@ bool qkv__link_is_left(const qkv__link *link)
 
 /* ---- turns ---- */
 
-bool qkv__work_begin(qkv__links *l, const qkv__link *link)
+bool qkv__work_begin(qkv__connections *l, const qkv__link *link)
 {
     bool is_left;
     pthread_mutex_lock(&l->lock);
@@ -231,7 +231,7 @@ bool qkv__work_begin(qkv__links *l, const qkv__link *link)
     return may;
 }
 
-void qkv__work_end(qkv__links *l)
+void qkv__work_end(qkv__connections *l)
 {
     pthread_mutex_lock(&l->lock);
     l->working--;

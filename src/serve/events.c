@@ -56,11 +56,11 @@ static void put_end(struct qkv__events *s)
     qkv_text_free(&error.text);
 }
 
-static void *run(void *data)
+static void *send_events(void *data)
 {
     struct qkv__events *s = data;
     qkv_status status = s->fill(s, s->data);
-    qkv__work_end(&s->server->links);
+    qkv__work_end(&s->server->connections);
     pthread_mutex_lock(&s->lock);
     if ((s->status = status)) strcpy(s->sentence, qkv_error());
     put_end(s);
@@ -110,7 +110,7 @@ struct MHD_Response *qkv__events_response(struct qkv__events *s)
 
 static qkv_status begin(struct qkv__events *s, qkv__request *r)
 {
-    if (pthread_create(&s->thread, NULL, run, s)) return qkv__fail(QKV_MEMORY, "a thread could not be had");
+    if (pthread_create(&s->thread, NULL, send_events, s)) return qkv__fail(QKV_MEMORY, "a thread could not be had");
     r->is_working = false;
     r->stream = s;
     pthread_mutex_lock(&s->lock);

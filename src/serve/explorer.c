@@ -14,7 +14,7 @@ enum { CELLS = 48 }; /* a side of a thumbnail */
 
 typedef struct writing {
     const qkv_model *m;
-    const qkv_attended *a;
+    const qkv_attention_capture *a;
     int kind, layer, head; /* -1: all */
     qkv__json j;
 } writing;
@@ -34,8 +34,8 @@ static qkv_status check_size(const writing *w)
     for (int kind = 0; kind < QKV_ATTENTION_KINDS; kind++) {
         if (!has_kind(w, kind)) continue;
         double maps = (double)count_of(w->layer, w->a->layers[kind]) * count_of(w->head, w->a->heads) + 1;
-        bytes += maps * sizeof(float) * (double)qkv_attended_rows(w->a, (qkv_attention_kind)kind)->n *
-                 (double)qkv_attended_columns(w->a, (qkv_attention_kind)kind)->n;
+        bytes += maps * sizeof(float) * (double)qkv_attention_capture_rows(w->a, (qkv_attention_kind)kind)->n *
+                 (double)qkv_attention_capture_columns(w->a, (qkv_attention_kind)kind)->n;
     }
     if (bytes <= (double)QKV_PAGE_BYTES) return QKV_OK;
     return qkv__fail(QKV_LIMIT,
@@ -44,7 +44,7 @@ static qkv_status check_size(const writing *w)
                      bytes / 1048576, QKV_PAGE_BYTES >> 20);
 }
 
-static qkv_status check(const writing *w)
+static qkv_status check_explorer_options(const writing *w)
 {
     if (w->kind >= QKV_ATTENTION_KINDS || (w->kind >= 0 && !w->a->layers[w->kind]))
         return qkv__fail(QKV_USAGE, "explorer: the model has no attention of kind %d", w->kind);
@@ -81,14 +81,14 @@ static void put_translation(writing *w)
 
 static qkv_status put_classes(writing *w)
 {
-    qkv_rows rows = { 0 };
+    qkv_matrix rows = { 0 };
     const char *text = text_of(w)->data;
     const qkv_texts texts = { .texts = &text, .lengths = &text_of(w)->length, .n = 1 };
     qkv_status status = qkv_classify(w->m, &texts, NULL, &rows);
     qkv__put_raw(&w->j, "{");
     if (!status) qkv__put_classes(&w->j, w->m, rows.data, rows.width);
     qkv__put_raw(&w->j, "}");
-    qkv_rows_free(&rows);
+    qkv_matrix_free(&rows);
     return status;
 }
 
@@ -197,7 +197,7 @@ static qkv_status put_part(writing *w, const char *name, qkv_status (*put)(writi
 
 static qkv_status make(writing *w)
 {
-    qkv_status status = check(w);
+    qkv_status status = check_explorer_options(w);
     if (status) return status;
     qkv__put_bytes(&w->j, qkv__explorer_page, qkv__explorer_data);
     status = put_overview(w);
@@ -210,7 +210,8 @@ static qkv_status make(writing *w)
     return status ? status : w->j.status;
 }
 
-qkv_status qkv_explorer_write(const char *path, const qkv_model *m, const qkv_attended *a, int kind, int layer, int head)
+qkv_status qkv_explorer_write(const char *path, const qkv_model *m, const qkv_attention_capture *a, int kind, int layer,
+                              int head)
 {
     if (!path || !m || !a || !a->work || !a->heads)
         return qkv__fail(QKV_USAGE, "explorer: a path, a model and what it attended to are needed");

@@ -136,7 +136,7 @@ qkv_status qkv__request_step(void *request)
 {
     qkv__request *r = request;
     atomic_fetch_add(&r->server->steps, 1);
-    if (atomic_load(&r->server->links.hurry)) return qkv__fail(QKV_FAILURE, "the server is ending");
+    if (atomic_load(&r->server->connections.hurry)) return qkv__fail(QKV_FAILURE, "the server is ending");
     if (!qkv__link_is_left(r->link)) return QKV_OK;
     atomic_store(&r->is_left, true);
     return qkv__fail(QKV_FAILURE, "the client has left");
@@ -145,7 +145,7 @@ qkv_status qkv__request_step(void *request)
 /* What is given back instead of an answer when there is no turn for r. */
 static enum MHD_Result turn_away(qkv__request *r)
 {
-    if (atomic_load(&r->server->links.hurry)) return reply_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is ending");
+    if (atomic_load(&r->server->connections.hurry)) return reply_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is ending");
     return MHD_NO;
 }
 
@@ -157,10 +157,11 @@ static enum MHD_Result answer(qkv__request *r)
     if (!status && r->route->is_post && qkv_model_check_files(r->server->model))
         return reply_error(r, MHD_HTTP_SERVICE_UNAVAILABLE,
                            "the model's file has changed since the server started: restart the server");
-    if (!status && r->route->is_post && !(r->is_working = qkv__work_begin(&r->server->links, r->link))) return turn_away(r);
+    if (!status && r->route->is_post && !(r->is_working = qkv__work_begin(&r->server->connections, r->link)))
+        return turn_away(r);
     if (!status) status = r->route->answer(r);
     if (!status) status = r->answer.status;
-    if (r->is_working) qkv__work_end(&r->server->links);
+    if (r->is_working) qkv__work_end(&r->server->connections);
     if (atomic_load(&r->is_left)) return MHD_NO;
     return status ? reply_error(r, http_status(status), qkv_error()) : reply(r, MHD_HTTP_OK);
 }
@@ -169,7 +170,7 @@ static enum MHD_Result answer(qkv__request *r)
 static enum MHD_Result answer_in_peace(qkv__request *r)
 {
     r->is_busy = true;
-    qkv__link_busy(&r->server->links, r->link);
+    qkv__link_busy(&r->server->connections, r->link);
     MHD_set_connection_option(r->connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
     enum MHD_Result result = answer(r);
     MHD_set_connection_option(r->connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)r->server->timeout);
@@ -197,7 +198,7 @@ static void find_route(qkv__request *r, const char *path, const char *method)
         qkv__refuse(r, MHD_HTTP_METHOD_NOT_ALLOWED, "%s takes %s, not %s", path, r->route->is_post ? "POST" : "GET", method);
 }
 
-static void check(qkv__request *r, const char *path, const char *method)
+static void check_request(qkv__request *r, const char *path, const char *method)
 {
     const qkv_server *s = r->server;
     if (!r->link || r->link->is_surplus) qkv__refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too many connections: try again");
@@ -221,7 +222,7 @@ static qkv__request *begin(qkv_server *s, struct MHD_Connection *c, const char *
     r->path = path;
     r->method = method;
     r->began = qkv__microseconds();
-    check(r, path, method);
+    check_request(r, path, method);
     return r;
 }
 
@@ -251,7 +252,7 @@ void qkv__completed(void *server, struct MHD_Connection *c, void **request, enum
     *request = NULL;
     if (s->each_access) qkv__tell_access(r);
     qkv__events_free(r->stream);
-    if (r->is_busy) qkv__link_idle(&s->links, r->link);
+    if (r->is_busy) qkv__link_idle(&s->connections, r->link);
     json_decref(r->body);
     qkv_text_free(&r->received);
     qkv_text_free(&r->answer.text);

@@ -75,7 +75,7 @@ static qkv_status check_origins(const qkv_server_opts *o)
     return QKV_OK;
 }
 
-static qkv_status check(const qkv_model *m, const qkv_server_opts *o)
+static qkv_status check_server_options(const qkv_model *m, const qkv_server_opts *o)
 {
     if (!m) return qkv__fail(QKV_USAGE, "serve: a model is needed");
     if (!qkv_model_source_tokenizer(m))
@@ -192,7 +192,7 @@ static qkv_status start(qkv_server *s)
                                  MHD_OPTION_CONNECTION_LIMIT, (unsigned)MHD_LINKS, MHD_OPTION_CONNECTION_TIMEOUT,
                                  (unsigned)s->timeout, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_BYTES,
                                  MHD_OPTION_NOTIFY_COMPLETED, qkv__completed, s, MHD_OPTION_NOTIFY_CONNECTION, qkv__link_event,
-                                 &s->links, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_END);
+                                 &s->connections, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_END);
     return s->daemon ? QKV_OK : qkv__fail(QKV_IO, "serve: the server cannot start: %s", strerror(errno));
 }
 
@@ -201,7 +201,7 @@ static qkv_status begin(qkv_server *s, const qkv_server_opts *o)
     qkv_status status = copy_options(s, o);
     if (!status) status = find_address(s, o->port);
     int most_of_address = o->connections_per_address ? o->connections_per_address : DEFAULT_OF_ADDRESS;
-    if (!status) status = qkv__links_begin(&s->links, s->timeout, most_of_address);
+    if (!status) status = qkv__connections_begin(&s->connections, s->timeout, most_of_address);
     return status ? status : start(s);
 }
 
@@ -209,7 +209,7 @@ qkv_server *qkv_server_new(const qkv_model *m, const qkv_server_opts *opts)
 {
     static const qkv_server_opts none = { 0 };
     if (!opts) opts = &none;
-    if (check(m, opts)) return NULL;
+    if (check_server_options(m, opts)) return NULL;
     qkv_server *s = qkv__alloc_zero(sizeof *s);
     if (!s) return NULL;
     s->model = m;
@@ -229,12 +229,12 @@ void qkv_server_free(qkv_server *s)
     atomic_store(&s->is_ending, true);
     if (s->daemon) {
         MHD_quiesce_daemon(s->daemon); /* the socket is ours again */
-        qkv__links_drain(&s->links);
+        qkv__connections_drain(&s->connections);
         MHD_stop_daemon(s->daemon);
     }
     if (s->listening >= 0) close(s->listening);
-    if (s->links.is_watching) qkv__links_end(&s->links);
-    qkv_attended_free(&s->remembered.attended);
+    if (s->connections.is_watching) qkv__connections_end(&s->connections);
+    qkv_attention_capture_free(&s->remembered.attended);
     qkv_text_free(&s->remembered.key);
     pthread_mutex_destroy(&s->remembered.lock);
     char *const texts[] = { s->host, s->token, s->name, s->source_language, s->target_language };

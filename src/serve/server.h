@@ -34,7 +34,7 @@ typedef struct qkv__link {
     struct qkv__link *next, **from;
 } qkv__link;
 
-typedef struct qkv__links {
+typedef struct qkv__connections {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t watch; /* ends connections whose time is up */
@@ -47,19 +47,19 @@ typedef struct qkv__links {
     atomic_bool hurry; /* nobody waits for work any more, and what can be cut short is */
     int64_t patience;  /* milliseconds for a request to arrive */
     int64_t trim_at;   /* when free memory goes back to the system; 0: there was no work since it did */
-} qkv__links;
+} qkv__connections;
 enum { QKV__LINKS = 128 }; /* connections that are served; further ones are answered 503 */
-qkv_status qkv__links_begin(qkv__links *l, int timeout, int most_of_address);
-void qkv__links_end(qkv__links *l);
-void qkv__links_drain(qkv__links *l); /* waits until all that has arrived is answered, or until patience ends */
+qkv_status qkv__connections_begin(qkv__connections *l, int timeout, int most_of_address);
+void qkv__connections_end(qkv__connections *l);
+void qkv__connections_drain(qkv__connections *l); /* waits until all that has arrived is answered, or until patience ends */
 
 /* For MHD_OPTION_NOTIFY_CONNECTION. */
-void qkv__link_event(void *links, struct MHD_Connection *c, void **context, enum MHD_ConnectionNotificationCode what);
+void qkv__link_event(void *connections, struct MHD_Connection *c, void **context, enum MHD_ConnectionNotificationCode what);
 qkv__link *qkv__link_of(struct MHD_Connection *c); /* NULL when there was no memory for it */
 
 /* A request has arrived; it is over. */
-void qkv__link_busy(qkv__links *l, qkv__link *link);
-void qkv__link_idle(qkv__links *l, qkv__link *link);
+void qkv__link_busy(qkv__connections *l, qkv__link *link);
+void qkv__link_idle(qkv__connections *l, qkv__link *link);
 
 /* Whether the client of a connection has left: it has ended its side, or the whole connection. Nothing can be asked for on it
  * any more, and almost no client that ends its side still reads. */
@@ -67,15 +67,15 @@ bool qkv__link_is_left(const qkv__link *link);
 
 /* Waits for a turn at the model: each turn needs memory of its own, so that few go on at once. False when the server ends, or
  * the client has left. */
-bool qkv__work_begin(qkv__links *l, const qkv__link *link);
-void qkv__work_end(qkv__links *l);
+bool qkv__work_begin(qkv__connections *l, const qkv__link *link);
+void qkv__work_end(qkv__connections *l);
 
 /* ---- the server ---- */
 
 /* The last text that was attended to: a page asks about it head by head. */
 typedef struct qkv__remembered {
     pthread_mutex_t lock;
-    qkv_attended attended;
+    qkv_attention_capture attended;
     qkv_text key; /* the text, target and options it comes from; empty: none */
 } qkv__remembered;
 
@@ -95,7 +95,7 @@ struct qkv_server {
     size_t max_request;
     struct MHD_Daemon *daemon;
     int listening;
-    qkv__links links;
+    qkv__connections connections;
     qkv__remembered remembered;
     atomic_bool is_ending;
     atomic_ullong completions; /* for their names */

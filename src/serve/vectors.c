@@ -70,7 +70,7 @@ void qkv__put_classes(qkv__json *j, const qkv_model *m, const float *probabiliti
     qkv__release(order, sizeof *order * (size_t)n);
 }
 
-static void put_all_classes(qkv__json *j, const qkv_model *m, const qkv__strings *given, const qkv_rows *rows)
+static void put_all_classes(qkv__json *j, const qkv_model *m, const qkv__strings *given, const qkv_matrix *rows)
 {
     qkv__put_raw(j, given->is_array ? "{\"results\":[" : "{");
     for (int64_t i = 0; i < rows->n; i++) {
@@ -87,13 +87,13 @@ static void put_all_classes(qkv__json *j, const qkv_model *m, const qkv__strings
 qkv_status qkv__serve_classes(qkv__request *r)
 {
     qkv__strings given;
-    qkv_rows rows = { 0 };
+    qkv_matrix rows = { 0 };
     qkv_status status = qkv__need_strings(r->body, "text", &given);
     const qkv_texts texts = texts_of(&given);
     const qkv_reading_opts opts = { .each_step = qkv__request_step, .each_step_data = r };
     if (!status) status = qkv_classify(r->server->model, &texts, &opts, &rows);
     if (!status) put_all_classes(&r->answer, r->server->model, &given, &rows);
-    qkv_rows_free(&rows);
+    qkv_matrix_free(&rows);
     return status;
 }
 
@@ -126,7 +126,7 @@ static void put_vector(qkv__json *j, const float *x, int64_t n, bool is_base64)
     qkv__put_raw(j, "]");
 }
 
-static void put_vectors(qkv__json *j, const qkv_rows *rows, bool is_base64)
+static void put_vectors(qkv__json *j, const qkv_matrix *rows, bool is_base64)
 {
     qkv__put_raw(j, "{\"object\":\"list\",\"data\":[");
     for (int64_t i = 0; i < rows->n; i++) {
@@ -163,7 +163,7 @@ qkv_status qkv__serve_embeddings(qkv__request *r)
 {
     const qkv_model *m = r->server->model;
     qkv__strings given;
-    qkv_rows rows = { 0 };
+    qkv_matrix rows = { 0 };
     bool is_base64 = false;
     qkv_status status = qkv__need_strings(r->body, "input", &given);
     const qkv_texts texts = texts_of(&given);
@@ -174,6 +174,6 @@ qkv_status qkv__serve_embeddings(qkv__request *r)
     if (!status) status = qkv_embed_texts(m, &texts, &opts, &rows);
     if (!status) put_vectors(&r->answer, &rows, is_base64);
     if (!status) status = put_usage(&r->answer, r->server, &given);
-    qkv_rows_free(&rows);
+    qkv_matrix_free(&rows);
     return status;
 }

@@ -16,8 +16,8 @@ typedef struct job {
     const qkv_transformer_opts *t;
     const qkv_tokenizer *source, *target;
     qkv_attend_opts o;
-    qkv__framing f;
-    qkv_attended *out;
+    qkv__special_tokens f;
+    qkv_attention_capture *out;
     struct qkv__attending *work;
 } job;
 
@@ -50,14 +50,14 @@ static qkv_status check_target(const job *j, given target)
 
 static qkv_status find_ends(job *j)
 {
-    if (!has_encoder(j)) return qkv__framing_of(j->m, &j->f);
-    qkv_status status = qkv__framing_whole(j->m, &j->f);
+    if (!has_encoder(j)) return qkv__special_tokens_of(j->m, &j->f);
+    qkv_status status = qkv__special_tokens_needed(j->m, &j->f);
     if (!status && !j->f.is_published && !j->t->no_source_eos && qkv_tokenizer_find(j->source, "</s>") != j->f.ids.end)
         return qkv__fail(QKV_USAGE, "attend: the token </s> must have the same id in the tokenizers of source and target");
     return status;
 }
 
-static qkv_status settle(job *j, given source, given target)
+static qkv_status resolve_attend_options(job *j, given source, given target)
 {
     j->transformer = qkv_model_transformer(j->m);
     j->t = qkv_transformer_options(j->transformer);
@@ -76,9 +76,9 @@ static qkv_status settle(job *j, given source, given target)
 
 static qkv_status check_positions(const job *j, const char *what, int64_t tokens)
 {
-    if (j->t->positions != QKV_POSITION_LEARNED || tokens <= j->t->longest) return QKV_OK;
+    if (j->t->positions != QKV_POSITION_LEARNED || tokens <= j->t->max_positions) return QKV_OK;
     return qkv__fail(QKV_LIMIT, "attend: the %s has %lld tokens, the model has positions for %lld", what, (long long)tokens,
-                     (long long)j->t->longest);
+                     (long long)j->t->max_positions);
 }
 
 /* Of so many tokens that the encoder reads and the decoder reads. */
@@ -96,10 +96,10 @@ static qkv_status check_bytes(const job *j, int64_t source, int64_t read)
 
 /* ---- what the model reads ---- */
 
-static qkv_status put_marks(qkv__tokens *to, const qkv_tokenizer *t, const qkv__marks *marks)
+static qkv_status put_special_ids(qkv__tokens *to, const qkv_tokenizer *t, const qkv__id_run *run)
 {
     qkv_status status = QKV_OK;
-    for (int i = 0; i < marks->n && !status; i++) status = qkv__tokens_put_special(to, t, marks->ids[i]);
+    for (int i = 0; i < run->n && !status; i++) status = qkv__tokens_put_special(to, t, run->ids[i]);
     return status;
 }
 
@@ -107,10 +107,10 @@ static qkv_status read_source(job *j, given source)
 {
     qkv__tokens *to = &j->work->source;
     qkv_text *text = &j->work->text;
-    qkv_status status = put_marks(to, j->source, &j->f.single.before);
+    qkv_status status = put_special_ids(to, j->source, &j->f.single.before);
     if (!status) status = qkv_utf8_repair(source.data, source.length, text);
     if (!status) status = qkv__tokens_put_text(to, j->source, text->data, text->length);
-    if (!status) status = put_marks(to, j->source, &j->f.single.after);
+    if (!status) status = put_special_ids(to, j->source, &j->f.single.after);
     if (!status) status = check_positions(j, "text", to->n);
     return status ? status : check_bytes(j, to->n, has_decoder(j));
 }
@@ -151,7 +151,7 @@ static qkv_status read_document(job *j, given source, given target)
 {
     qkv__tokens *to = &j->work->target;
     qkv_text *text = &j->work->text, *more = &j->work->more;
-    qkv_status status = put_marks(to, j->target, &j->f.single.before);
+    qkv_status status = put_special_ids(to, j->target, &j->f.single.before);
     if (!status) status = qkv_utf8_repair(source.data, source.length, text);
     if (!status && target.data) status = qkv_utf8_repair(target.data, target.length, more);
     if (!status && target.data) status = qkv__text_put(text, more->data, more->length);
@@ -176,7 +176,7 @@ static qkv_status read_texts(job *j, given source, given target)
 static qkv_status make_sides(job *j)
 {
     struct qkv__attending *w = j->work;
-    qkv_attended *out = j->out;
+    qkv_attention_capture *out = j->out;
     int64_t read = w->target.n - (has_encoder(j) && has_decoder(j)); /* what is chosen last is not read */
     qkv_status status = QKV_OK;
     if (has_encoder(j))
@@ -234,9 +234,9 @@ static qkv_status keep(job *j)
 
 /* ---- the call ---- */
 
-static qkv_status run(job *j, given source, given target)
+static qkv_status capture_attention(job *j, given source, given target)
 {
-    qkv_status status = settle(j, source, target);
+    qkv_status status = resolve_attend_options(j, source, target);
     if (!status) status = read_texts(j, source, target);
     if (!status) status = make_sides(j);
     if (!status) status = forward(j);
@@ -244,20 +244,20 @@ static qkv_status run(job *j, given source, given target)
 }
 
 qkv_status qkv_attend(const qkv_model *m, const char *source, size_t source_length, const char *target, size_t target_length,
-                      const qkv_attend_opts *opts, qkv_attended *out)
+                      const qkv_attend_opts *opts, qkv_attention_capture *out)
 {
     if (!m || !source || !out) return qkv__fail(QKV_USAGE, "attend: a model, a text and a place for the result are needed");
     struct qkv__attending *work = out->work;
-    *out = (qkv_attended){ .work = work };
+    *out = (qkv_attention_capture){ .work = work };
     if (!work && !(work = out->work = qkv__alloc_zero(sizeof *work))) return QKV_MEMORY;
     qkv__arena_reset(&work->arena);
     job j = { .m = m, .o = opts ? *opts : (qkv_attend_opts){ 0 }, .out = out, .work = work };
-    qkv_status status = run(&j, (given){ source, source_length }, (given){ target, target_length });
-    if (status) *out = (qkv_attended){ .work = work };
+    qkv_status status = capture_attention(&j, (given){ source, source_length }, (given){ target, target_length });
+    if (status) *out = (qkv_attention_capture){ .work = work };
     return status;
 }
 
-void qkv_attended_free(qkv_attended *a)
+void qkv_attention_capture_free(qkv_attention_capture *a)
 {
     if (!a) return;
     if (a->work) {
@@ -270,5 +270,5 @@ void qkv_attended_free(qkv_attended *a)
         qkv_translations_free(&a->work->found);
         qkv__release(a->work, sizeof *a->work);
     }
-    *a = (qkv_attended){ 0 };
+    *a = (qkv_attention_capture){ 0 };
 }

@@ -37,7 +37,7 @@ typedef struct qkv__axis {
 
 /* Units of the tokens from `from` on, n of them, by the options; their memory is the arena's. MEMORY. */
 qkv_status qkv__side_make(qkv__arena *arena, const qkv__tokens *t, int64_t from, int64_t n, const qkv_attend_opts *o,
-                          qkv_attended_side *side, qkv__axis *axis);
+                          qkv_attention_side *side, qkv__axis *axis);
 
 enum { QKV__SOURCE, QKV__READ, QKV__CHOSEN, QKV__SIDES };
 

@@ -18,27 +18,27 @@ static const struct {
     [QKV_ATTENTION_CROSS] = { "cross", QKV__CHOSEN, QKV__SOURCE },
 };
 
-static bool has_kind(const qkv_attended *a, qkv_attention_kind kind)
+static bool has_kind(const qkv_attention_capture *a, qkv_attention_kind kind)
 {
     return a && (unsigned)kind < QKV_ATTENTION_KINDS && a->layers[kind] > 0;
 }
 
-static const qkv_attended_side *side_of(const qkv_attended *a, int side)
+static const qkv_attention_side *side_of(const qkv_attention_capture *a, int side)
 {
     return side == QKV__SOURCE ? &a->source : side == QKV__READ ? &a->read : &a->chosen;
 }
 
-const qkv_attended_side *qkv_attended_rows(const qkv_attended *a, qkv_attention_kind kind)
+const qkv_attention_side *qkv_attention_capture_rows(const qkv_attention_capture *a, qkv_attention_kind kind)
 {
     return has_kind(a, kind) ? side_of(a, kinds[kind].rows) : NULL;
 }
 
-const qkv_attended_side *qkv_attended_columns(const qkv_attended *a, qkv_attention_kind kind)
+const qkv_attention_side *qkv_attention_capture_columns(const qkv_attention_capture *a, qkv_attention_kind kind)
 {
     return has_kind(a, kind) ? side_of(a, kinds[kind].columns) : NULL;
 }
 
-static qkv_status check_kind(const qkv_attended *a, qkv_attention_kind kind, const void *out)
+static qkv_status check_kind(const qkv_attention_capture *a, qkv_attention_kind kind, const void *out)
 {
     if (!a || !out) return qkv__fail(QKV_USAGE, "attention: what was attended to and a place for the result are needed");
     if ((unsigned)kind >= QKV_ATTENTION_KINDS) return qkv__fail(QKV_USAGE, "attention: there is no kind %d", (int)kind);
@@ -50,7 +50,8 @@ static qkv_status check_kind(const qkv_attended *a, qkv_attention_kind kind, con
 }
 
 /* lowest: -1 where the mean over all may be asked for. */
-static qkv_status check_head(const qkv_attended *a, qkv_attention_kind kind, int layer, int head, int lowest, const void *out)
+static qkv_status check_head(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head, int lowest,
+                             const void *out)
 {
     qkv_status status = check_kind(a, kind, out);
     if (status) return status;
@@ -102,7 +103,8 @@ static qkv_status join(joining *j)
     return qkv__parallel(j->rows.units, sizeof(double) * (size_t)j->columns.units, join_row, j);
 }
 
-qkv_status qkv_attended_weights(const qkv_attended *a, qkv_attention_kind kind, int layer, int head, float *weights)
+qkv_status qkv_attention_capture_weights(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
+                                         float *weights)
 {
     qkv_status status = check_head(a, kind, layer, head, -1, weights);
     if (status) return status;
@@ -119,7 +121,7 @@ qkv_status qkv_attended_weights(const qkv_attended *a, qkv_attention_kind kind, 
 /* ---- rollout ---- */
 
 /* (A + I) / 2 with rows that sum to 1, A the mean over the layer's heads. */
-static qkv_status mix(const qkv_attended *a, qkv_attention_kind kind, int layer, int64_t n, float *mixed)
+static qkv_status mix(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int64_t n, float *mixed)
 {
     const qkv__axis tokens = { .units = n, .tokens = n };
     joining j = {
@@ -136,7 +138,7 @@ static qkv_status mix(const qkv_attended *a, qkv_attention_kind kind, int layer,
     return status;
 }
 
-static qkv_status roll(const qkv_attended *a, qkv_attention_kind kind, qkv_tape *t, float *weights)
+static qkv_status roll(const qkv_attention_capture *a, qkv_attention_kind kind, qkv_tape *t, float *weights)
 {
     const qkv__axis *axis = &a->work->axes[kinds[kind].rows];
     int64_t n = axis->tokens;
@@ -152,7 +154,7 @@ static qkv_status roll(const qkv_attended *a, qkv_attention_kind kind, qkv_tape 
     return join(&(joining){ .blocks = &data, .n_blocks = 1, .heads = 1, .rows = *axis, .columns = *axis, .out = weights });
 }
 
-qkv_status qkv_attended_rollout(const qkv_attended *a, qkv_attention_kind kind, float *weights)
+qkv_status qkv_attention_capture_rollout(const qkv_attention_capture *a, qkv_attention_kind kind, float *weights)
 {
     qkv_status status = check_kind(a, kind, weights);
     if (status) return status;
@@ -192,7 +194,8 @@ static void add_spread(const float *row, int64_t columns, double at, double *ent
     }
 }
 
-qkv_status qkv_attended_measure(const qkv_attended *a, qkv_attention_kind kind, int layer, int head, qkv_head_measures *out)
+qkv_status qkv_attention_capture_measure(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
+                                         qkv_head_measures *out)
 {
     qkv_status status = check_head(a, kind, layer, head, 0, out);
     if (status) return status;

@@ -181,7 +181,7 @@ static qkv_status put_unit(qkv__arena *arena, const qkv__tokens *t, int64_t at, 
 }
 
 qkv_status qkv__side_make(qkv__arena *arena, const qkv__tokens *t, int64_t from, int64_t n, const qkv_attend_opts *o,
-                          qkv_attended_side *side, qkv__axis *axis)
+                          qkv_attention_side *side, qkv__axis *axis)
 {
     units u = { 0 };
     qkv_text name = { 0 };
@@ -193,7 +193,7 @@ qkv_status qkv__side_make(qkv__arena *arena, const qkv__tokens *t, int64_t from,
     }
     qkv_text_free(&name);
     if (status) return status;
-    *side = (qkv_attended_side){ .n = u.n, .names = u.names, .special = u.special, .first = u.first, .ids = u.ids };
+    *side = (qkv_attention_side){ .n = u.n, .names = u.names, .special = u.special, .first = u.first, .ids = u.ids };
     *axis = (qkv__axis){ .units = u.n, .tokens = n, .begin = u.begin, .count = u.first };
     return QKV_OK;
 }

@@ -12,7 +12,7 @@ qkv_status qkv_pairs_add_text(qkv_pairs *p, const qkv_model *m, const char *text
 {
     if (!p || (length && !text)) return qkv__fail(QKV_USAGE, "classify: pairs and a text are needed");
     qkv__reader r = { 0 };
-    qkv_status status = qkv__reader_lesson(&r, m, &(qkv__given){ text, pair, length, pair_length }, max_length);
+    qkv_status status = qkv__reader_training_example(&r, m, &(qkv__given){ text, pair, length, pair_length }, max_length);
     if (!status) status = qkv_pairs_add(p, r.ids, (size_t)r.n, &class_id, 1);
     qkv__reader_free(&r);
     return status;
@@ -45,22 +45,22 @@ static float *row_weights(const float *weights, int64_t n, qkv_tape *t, const qk
 }
 
 /* Of each token in a batch; NULL with the error on the tape. */
-static int32_t *batch_types(const qkv__framing *f, qkv_tape *t, const qkv_batch *b)
+static int32_t *batch_types(const qkv__special_tokens *f, qkv_tape *t, const qkv_batch *b)
 {
     int32_t *types = qkv__save(t, sizeof *types * (size_t)(b->rows * b->source_length));
     for (int64_t i = 0; types && i < b->rows; i++) {
         int64_t at = i * b->source_length;
         for (int64_t k = b->source_lengths[i]; k < b->source_length; k++) types[at + k] = 0;
-        qkv__framing_types(f, b->source + at, b->source_lengths[i], types + at);
+        qkv__token_types(f, b->source + at, b->source_lengths[i], types + at);
     }
     return types;
 }
 
 qkv_tensor *qkv_classify_batch(const qkv_model *m, qkv_tape *t, const qkv_batch *b)
 {
-    qkv__framing f;
+    qkv__special_tokens f;
     if (!m || !t || !b) return NULL;
-    if (qkv__framing_of(m, &f)) f.has_types = false; /* a batch of ids needs no text */
+    if (qkv__special_tokens_of(m, &f)) f.has_types = false; /* a batch of ids needs no text */
     const int32_t *types = f.has_types ? batch_types(&f, t, b) : NULL;
     if (f.has_types && !types) return NULL;
     const qkv_transformer *x = qkv_model_transformer(m);
@@ -104,7 +104,7 @@ static qkv_tensor *class_scores(const qkv_model *m, qkv_tensor *hidden, const in
     return qkv_transformer_options(x)->classes > 1 ? qkv_softmax(logits) : logits;
 }
 
-qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_rows *out)
+qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_matrix *out)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
     if (!o || !o->classes) return qkv__fail(QKV_USAGE, "classify: the model has no classifier");

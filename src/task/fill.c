@@ -35,7 +35,7 @@ typedef struct likely {
 
 typedef struct job {
     const qkv_model *m;
-    qkv__framing f;
+    qkv__special_tokens f;
     int n_best;
     qkv_filled *out;
     struct qkv__filling *work;
@@ -105,9 +105,9 @@ static qkv_status read_text(job *j, const char *text, size_t length)
     if (!status) status = qkv__reader_put(&w->read, &j->f.single.before);
     if (!status) status = qkv__reader_add(&w->read, w->encoded.ids, w->encoded.n);
     if (!status) status = qkv__reader_put(&w->read, &j->f.single.after);
-    if (!status && j->f.t->positions == QKV_POSITION_LEARNED && w->read.n > j->f.t->longest)
+    if (!status && j->f.t->positions == QKV_POSITION_LEARNED && w->read.n > j->f.t->max_positions)
         return qkv__fail(QKV_LIMIT, "fill: the text has %lld tokens, the model has positions for %lld", (long long)w->read.n,
-                         (long long)j->f.t->longest);
+                         (long long)j->f.t->max_positions);
     return status;
 }
 
@@ -229,12 +229,12 @@ static qkv_status fill(job *j)
 
 /* ---- the call ---- */
 
-static qkv_status settle(job *j)
+static qkv_status resolve_fill(job *j)
 {
-    const qkv_facts *facts = qkv_model_facts(j->m);
-    if (!(facts->can & QKV_ABILITY_FILL))
+    const qkv_model_info *info = qkv_model_info_of(j->m);
+    if (!(info->can & QKV_ABILITY_FILL))
         return qkv__fail(QKV_USAGE, "fill: the model has no layer that says which word stands in a mask's place");
-    qkv_status status = qkv__framing_whole(j->m, &j->f);
+    qkv_status status = qkv__special_tokens_needed(j->m, &j->f);
     if (status) return status;
     if (j->f.ids.mask < 0) return qkv__fail(QKV_USAGE, "fill: the model's tokenizer has no token [MASK] or <mask>");
     j->n_best = (int)qkv__min(j->n_best ? j->n_best : DEFAULT_BEST, qkv_tokenizer_size(j->f.source));
@@ -251,7 +251,7 @@ qkv_status qkv_fill(const qkv_model *m, const char *text, size_t length, int n_b
     if (!work && !(work = out->work = qkv__alloc_zero(sizeof *work))) return QKV_MEMORY;
     qkv__arena_reset(&work->arena);
     job j = { .m = m, .n_best = n_best, .out = out, .work = work };
-    qkv_status status = settle(&j);
+    qkv_status status = resolve_fill(&j);
     if (!status) status = read_text(&j, text, length);
     if (!status) status = fill(&j);
     if (status) *out = (qkv_filled){ .work = work };

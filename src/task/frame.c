@@ -7,12 +7,12 @@
 
 #include <string.h>
 
-static void put(qkv__marks *m, int32_t id)
+static void put(qkv__id_run *m, int32_t id)
 {
-    if (id >= 0 && m->n < QKV__MARKS) m->ids[m->n++] = id;
+    if (id >= 0 && m->n < QKV__ID_RUN) m->ids[m->n++] = id;
 }
 
-static int32_t last_of(const qkv__marks *m) { return m->n ? m->ids[m->n - 1] : -1; }
+static int32_t last_of(const qkv__id_run *m) { return m->n ? m->ids[m->n - 1] : -1; }
 
 /* The first of the spellings that the tokenizer has. */
 static int32_t find_any(const qkv_tokenizer *t, const char *const *spellings)
@@ -35,15 +35,15 @@ static const char *const starts[] = { "<s>", NULL };
 static const char *const opens[] = { "<s>", "<|endoftext|>", NULL }; /* GPT-2 begins and ends a document with the same one */
 static const char *const stops[] = { "</s>", "<|endoftext|>", NULL };
 
-static bool has_encoder(const qkv__framing *f) { return f->t->encoder_layers > 0; }
-static bool has_decoder(const qkv__framing *f) { return f->t->decoder_layers > 0; }
+static bool has_encoder(const qkv__special_tokens *f) { return f->t->encoder_layers > 0; }
+static bool has_decoder(const qkv__special_tokens *f) { return f->t->decoder_layers > 0; }
 
 /* The first id behind the special tokens that a vocabulary begins with, and behind all marks of texts: BERT's are the ids 100
  * to 103, behind tokens that are not used. */
-static int32_t first_ordinary(const qkv__framing *f)
+static int32_t first_ordinary(const qkv__special_tokens *f)
 {
     int32_t id = 0;
-    const qkv__marks *runs[] = { &f->single.before, &f->single.after };
+    const qkv__id_run *runs[] = { &f->single.before, &f->single.after };
     for (int k = 0; f->is_published && k < 2; k++)
         for (int i = 0; i < runs[k]->n; i++)
             if (runs[k]->ids[i] >= id) id = runs[k]->ids[i] + 1;
@@ -52,17 +52,17 @@ static int32_t first_ordinary(const qkv__framing *f)
 }
 
 /* Whether what an encoder reads ends with </s>; config.json of a translator may say otherwise. */
-static bool ends_sources(const qkv__framing *f) { return has_encoder(f) && !(has_decoder(f) && f->t->no_source_eos); }
+static bool ends_sources(const qkv__special_tokens *f) { return has_encoder(f) && !(has_decoder(f) && f->t->no_source_eos); }
 
 /* ---- ours ---- */
 
-static void frame_ours(qkv__framing *f)
+static void frame_ours(qkv__special_tokens *f)
 {
-    qkv_frame *ids = &f->ids;
-    *ids = (qkv_frame){ .start = qkv_tokenizer_find(f->target, "<s>"),
-                        .end = qkv_tokenizer_find(f->target, "</s>"),
-                        .pad = qkv_tokenizer_find(f->target, "<pad>"),
-                        .mask = qkv_tokenizer_find(f->source, "<mask>") };
+    qkv_special_tokens *ids = &f->ids;
+    *ids = (qkv_special_tokens){ .start = qkv_tokenizer_find(f->target, "<s>"),
+                                 .end = qkv_tokenizer_find(f->target, "</s>"),
+                                 .pad = qkv_tokenizer_find(f->target, "<pad>"),
+                                 .mask = qkv_tokenizer_find(f->source, "<mask>") };
     int32_t end = qkv_tokenizer_find(f->source, "</s>");
     if (!has_encoder(f) || !has_decoder(f)) put(&f->single.before, ids->start);
     if (ends_sources(f)) put(&f->single.after, end);
@@ -73,11 +73,11 @@ static void frame_ours(qkv__framing *f)
 /* ---- published ---- */
 
 /* A frame of the tokenizer's file. A file may give more marks than there is room for: none of the families does. */
-static qkv_status unwrap(const qkv__frame *from, qkv__wrap *to)
+static qkv_status unwrap(const qkv__template *from, qkv__wrap *to)
 {
-    qkv__marks *at = &to->before;
+    qkv__id_run *at = &to->before;
     for (size_t i = 0; i < from->n; i++) {
-        const qkv__frame_item *item = &from->at[i];
+        const qkv__template_item *item = &from->at[i];
         if (item->id == QKV__FIRST_TEXT) {
             at = &to->after;
             to->first_type = to->second_type = to->after_type = item->type;
@@ -85,8 +85,8 @@ static qkv_status unwrap(const qkv__frame *from, qkv__wrap *to)
             to->between = to->after;
             to->after.n = 0;
             to->second_type = to->after_type = item->type;
-        } else if (at->n == QKV__MARKS)
-            return qkv__fail(QKV_UNSUPPORTED, "the tokenizer puts more than %d tokens in one place around a text", QKV__MARKS);
+        } else if (at->n == QKV__ID_RUN)
+            return qkv__fail(QKV_UNSUPPORTED, "the tokenizer puts more than %d tokens in one place around a text", QKV__ID_RUN);
         else {
             put(at, item->id);
             if (at == &to->after) to->after_type = item->type;
@@ -98,30 +98,30 @@ static qkv_status unwrap(const qkv__frame *from, qkv__wrap *to)
 /* Whether a decoder's texts begin with a token that no file puts there: those of ours that were exported, and Llama's from its
  * SentencePiece file alone, whose programs add <s> unless told otherwise. GPT-2's have none: the token that its config calls
  * the beginning is the end of the text before. */
-static bool begins_by_itself(const qkv__framing *f)
+static bool begins_by_itself(const qkv__special_tokens *f)
 {
     int32_t start = qkv_tokenizer_find(f->source, "<s>");
-    bool fits = start >= 0 && (f->facts->begin < 0 || f->facts->begin == start);
-    bool is_llama = !strcmp(f->facts->family, "llama") || !strcmp(f->facts->family, "mistral");
-    if (f->source->pipeline) return fits && is_llama && f->source->pipeline->is_spm && !f->source->pipeline->frame_is_said;
+    bool fits = start >= 0 && (f->info->begin < 0 || f->info->begin == start);
+    bool is_llama = !strcmp(f->info->family, "llama") || !strcmp(f->info->family, "mistral");
+    if (f->source->pipeline) return fits && is_llama && f->source->pipeline->is_spm && !f->source->pipeline->template_is_said;
     return fits;
 }
 
 /* What texts have around them where the tokenizer puts nothing there. */
-static void wrap_spelled(qkv__framing *f)
+static void wrap_spelled(qkv__special_tokens *f)
 {
-    const qkv_facts *facts = f->facts;
+    const qkv_model_info *info = f->info;
     qkv__wrap *w = &f->single;
-    int32_t end = facts->n_ends ? facts->ends[0] : -1;
+    int32_t end = info->n_ends ? info->ends[0] : -1;
     if (has_encoder(f)) put(&w->after, has_decoder(f) ? or_spelled(end, f->source, stops) : or_spelled(end, f->source, ends));
-    if (has_encoder(f) && !has_decoder(f)) put(&w->before, or_spelled(facts->begin, f->source, begins));
-    if (!has_encoder(f) && begins_by_itself(f)) put(&w->before, or_spelled(facts->begin, f->source, starts));
+    if (has_encoder(f) && !has_decoder(f)) put(&w->before, or_spelled(info->begin, f->source, begins));
+    if (!has_encoder(f) && begins_by_itself(f)) put(&w->before, or_spelled(info->begin, f->source, starts));
     f->pair = *w;
     put(&f->pair.between, last_of(&w->after));
     f->pair.second_type = f->pair.after_type = 1;
 }
 
-static qkv_status wrap_texts(qkv__framing *f)
+static qkv_status wrap_texts(qkv__special_tokens *f)
 {
     const qkv__pipeline *p = f->source->pipeline;
     qkv_status status = p ? unwrap(&p->single, &f->single) : QKV_OK;
@@ -130,22 +130,22 @@ static qkv_status wrap_texts(qkv__framing *f)
     return status;
 }
 
-static bool knows_type(const qkv__framing *f, int32_t type) { return type < f->t->token_types; }
+static bool knows_type(const qkv__special_tokens *f, int32_t type) { return type < f->t->token_types; }
 
-static qkv_status frame_published(qkv__framing *f)
+static qkv_status frame_published(qkv__special_tokens *f)
 {
-    const qkv_facts *facts = f->facts;
-    qkv_frame *ids = &f->ids;
+    const qkv_model_info *info = f->info;
+    qkv_special_tokens *ids = &f->ids;
     qkv_status status = wrap_texts(f);
     if (status) return status;
-    int32_t end = facts->n_ends ? facts->ends[0] : -1, mark = last_of(&f->single.after);
+    int32_t end = info->n_ends ? info->ends[0] : -1, mark = last_of(&f->single.after);
     ids->end = has_decoder(f) ? or_spelled(end >= 0 ? end : mark, f->target, stops) : mark;
-    ids->pad = or_spelled(facts->pad, f->target, pads);
+    ids->pad = or_spelled(info->pad, f->target, pads);
     ids->mask = find_any(f->source, masks);
-    if (has_encoder(f) && has_decoder(f)) ids->start = or_spelled(facts->start, f->target, starts);
-    else ids->start = f->single.before.n ? f->single.before.ids[0] : or_spelled(facts->begin, f->source, opens);
-    f->ends = facts->ends;
-    f->n_ends = facts->n_ends;
+    if (has_encoder(f) && has_decoder(f)) ids->start = or_spelled(info->start, f->target, starts);
+    else ids->start = f->single.before.n ? f->single.before.ids[0] : or_spelled(info->begin, f->source, opens);
+    f->ends = info->ends;
+    f->n_ends = info->n_ends;
     f->has_types = has_encoder(f) && knows_type(f, f->pair.first_type) && knows_type(f, f->pair.second_type) &&
                    knows_type(f, f->pair.after_type) && f->t->token_types > 1;
     return QKV_OK;
@@ -153,42 +153,42 @@ static qkv_status frame_published(qkv__framing *f)
 
 /* ---- both ---- */
 
-static int64_t marks_around(const qkv__wrap *w) { return w->before.n + w->after.n; }
+static int64_t ids_around(const qkv__wrap *w) { return w->before.n + w->after.n; }
 
-qkv_status qkv__framing_of(const qkv_model *m, qkv__framing *f)
+qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f)
 {
-    *f = (qkv__framing){ .t = qkv_transformer_options(qkv_model_transformer(m)),
-                         .source = qkv_model_source_tokenizer(m),
-                         .target = qkv_model_target_tokenizer(m),
-                         .facts = qkv_model_facts(m) };
+    *f = (qkv__special_tokens){ .t = qkv_transformer_options(qkv_model_transformer(m)),
+                                .source = qkv_model_source_tokenizer(m),
+                                .target = qkv_model_target_tokenizer(m),
+                                .info = qkv_model_info_of(m) };
     if (!m || !f->source) return qkv__fail(QKV_USAGE, "the model has no tokenizer: it knows ids, not text");
-    f->is_published = strcmp(f->facts->family, "qkv") != 0;
+    f->is_published = strcmp(f->info->family, "qkv") != 0;
     qkv_status status = QKV_OK;
     if (f->is_published) status = frame_published(f);
     else frame_ours(f);
     f->ids.first = first_ordinary(f);
-    f->around = qkv__max(marks_around(&f->single), marks_around(&f->pair));
+    f->around = qkv__max(ids_around(&f->single), ids_around(&f->pair));
     return status;
 }
 
-static qkv_status lacks(const qkv__framing *f)
+static qkv_status lacks(const qkv__special_tokens *f)
 {
     if (!f->is_published) return qkv__fail(QKV_USAGE, "the tokenizer has no token <s> or no token </s>");
     return qkv__fail(QKV_USAGE, "neither the model's files nor its tokenizer say what %s",
                      f->ids.start < 0 ? "a text starts with" : "ends a text");
 }
 
-qkv_status qkv__framing_whole(const qkv_model *m, qkv__framing *f)
+qkv_status qkv__special_tokens_needed(const qkv_model *m, qkv__special_tokens *f)
 {
-    qkv_status status = qkv__framing_of(m, f);
+    qkv_status status = qkv__special_tokens_of(m, f);
     if (status) return status;
     bool is_whole = f->ids.start >= 0 && f->ids.end >= 0 && (!ends_sources(f) || f->single.after.n);
     return is_whole ? QKV_OK : lacks(f);
 }
 
-qkv_status qkv__framing_document(const qkv_model *m, qkv__framing *f, qkv__marks *begin, qkv__marks *end)
+qkv_status qkv__document_tokens(const qkv_model *m, qkv__special_tokens *f, qkv__id_run *begin, qkv__id_run *end)
 {
-    qkv_status status = qkv__framing_of(m, f);
+    qkv_status status = qkv__special_tokens_of(m, f);
     if (status) return status;
     if (!f->is_published && (f->ids.start < 0 || f->ids.end < 0)) return lacks(f);
     *begin = f->single.before;
@@ -199,7 +199,7 @@ qkv_status qkv__framing_document(const qkv_model *m, qkv__framing *f, qkv__marks
 }
 
 /* A text never has the id that stands between the two: special tokens written in it are text. */
-void qkv__framing_types(const qkv__framing *f, const int32_t *ids, int64_t n, int32_t *types)
+void qkv__token_types(const qkv__special_tokens *f, const int32_t *ids, int64_t n, int32_t *types)
 {
     const qkv__wrap *w = &f->pair;
     int64_t at = w->before.n, last = n - w->after.n;
@@ -210,7 +210,7 @@ void qkv__framing_types(const qkv__framing *f, const int32_t *ids, int64_t n, in
     for (int64_t i = at + w->between.n; i < n; i++) types[i] = i < last ? w->second_type : w->after_type;
 }
 
-bool qkv__ends_text(const qkv__framing *f, int32_t id)
+bool qkv__ends_text(const qkv__special_tokens *f, int32_t id)
 {
     if (f->ids.end >= 0 && id == f->ids.end) return true;
     for (int i = 0; i < f->n_ends; i++)
@@ -218,12 +218,12 @@ bool qkv__ends_text(const qkv__framing *f, int32_t id)
     return false;
 }
 
-qkv_status qkv_model_frame(const qkv_model *m, qkv_frame *out)
+qkv_status qkv_model_special_tokens(const qkv_model *m, qkv_special_tokens *out)
 {
-    qkv__framing f;
-    if (!m || !out) return qkv__fail(QKV_USAGE, "frame: a model and a place for the result are needed");
-    bool generates = qkv_model_facts(m)->can & QKV_ABILITY_GENERATE;
-    qkv_status status = generates ? qkv__framing_of(m, &f) : qkv__framing_whole(m, &f);
+    qkv__special_tokens f;
+    if (!m || !out) return qkv__fail(QKV_USAGE, "special tokens: a model and a place for the result are needed");
+    bool generates = qkv_model_info_of(m)->can & QKV_ABILITY_GENERATE;
+    qkv_status status = generates ? qkv__special_tokens_of(m, &f) : qkv__special_tokens_needed(m, &f);
     if (status) return status;
     *out = f.ids;
     if (out->pad < 0) out->pad = out->end < 0 ? 0 : out->end;

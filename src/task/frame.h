@@ -6,46 +6,46 @@
 
 #include <stdbool.h>
 
-enum { QKV__MARKS = 8 };
+enum { QKV__ID_RUN = 8 };
 
 /* Ids that stand together. */
-typedef struct qkv__marks {
-    int32_t ids[QKV__MARKS];
+typedef struct qkv__id_run {
+    int32_t ids[QKV__ID_RUN];
     int n;
-} qkv__marks;
+} qkv__id_run;
 
 /* One text, or a pair: before, text, between, second text, after. */
 typedef struct qkv__wrap {
-    qkv__marks before, between, after;
+    qkv__id_run before, between, after;
     int32_t first_type, second_type, after_type; /* of what comes before the second text; of that; of what is after it */
 } qkv__wrap;
 
-typedef struct qkv__framing {
+typedef struct qkv__special_tokens {
     const qkv_transformer_opts *t;
     const qkv_tokenizer *source, *target;
-    const qkv_facts *facts;
+    const qkv_model_info *info;
     bool is_published;
     bool has_types;         /* texts of a pair have types that the model knows */
     qkv__wrap single, pair; /* of what an encoder reads, or a decoder alone */
     int64_t around;         /* how many ids are before and after a text, at most */
-    qkv_frame ids;          /* -1 where there is none, but for pad */
+    qkv_special_tokens ids; /* -1 where there is none, but for pad */
     const int32_t *ends;    /* all ids that end what a decoder says; NULL: ids.end alone, if there is one */
     int n_ends;
-} qkv__framing;
+} qkv__special_tokens;
 
 /* USAGE for NULL and a model without tokenizer. */
-qkv_status qkv__framing_of(const qkv_model *m, qkv__framing *f);
+qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f);
 
 /* The same; USAGE too when a text has no begin or no end of its own where the model needs them. */
-qkv_status qkv__framing_whole(const qkv_model *m, qkv__framing *f);
+qkv_status qkv__special_tokens_needed(const qkv_model *m, qkv__special_tokens *f);
 
 /* The ids a document of a decoder alone begins and ends with; of ours both are needed. USAGE. */
-qkv_status qkv__framing_document(const qkv_model *m, qkv__framing *f, qkv__marks *begin, qkv__marks *end);
+qkv_status qkv__document_tokens(const qkv_model *m, qkv__special_tokens *f, qkv__id_run *begin, qkv__id_run *end);
 
 /* Types of the n ids of one text or a pair. */
-void qkv__framing_types(const qkv__framing *f, const int32_t *ids, int64_t n, int32_t *types);
+void qkv__token_types(const qkv__special_tokens *f, const int32_t *ids, int64_t n, int32_t *types);
 
-bool qkv__ends_text(const qkv__framing *f, int32_t id);
+bool qkv__ends_text(const qkv__special_tokens *f, int32_t id);
 
 /* LIMIT: what ("the text", say), which is source i of the results, has more tokens than may be, and who says so. */
 qkv_status qkv__refuse_source(const qkv_translations *t, int64_t i, const char *what);

@@ -18,9 +18,9 @@ typedef struct generation {
     const qkv_transformer *transformer;
     const qkv_transformer_opts *t;
     const qkv_tokenizer *tokenizer;
-    qkv__framing f;
-    bool by_files;      /* the files of a published model say what starts and ends a text */
-    qkv__marks started; /* what the text starts with */
+    qkv__special_tokens f;
+    bool by_files;       /* the files of a published model say what starts and ends a text */
+    qkv__id_run started; /* what the text starts with */
     int64_t vocabulary;
     qkv_generate_opts o;
     int64_t most; /* new tokens */
@@ -49,7 +49,7 @@ static qkv_status find_ends(generation *g)
     if (o->start < -1 || o->start >= g->vocabulary || o->end < -1 || o->end >= g->vocabulary)
         return qkv__fail(QKV_USAGE, "generate: start %d and end %d: ids are 0..%lld, and -1 means none", o->start, o->end,
                          (long long)g->vocabulary - 1);
-    if (!g->by_files && o->start >= 0) g->started = (qkv__marks){ .ids = { o->start }, .n = 1 };
+    if (!g->by_files && o->start >= 0) g->started = (qkv__id_run){ .ids = { o->start }, .n = 1 };
     return QKV_OK;
 }
 
@@ -68,7 +68,7 @@ static qkv_status check_stops(const qkv_generate_opts *o)
 qkv_generate_opts qkv_generate_defaults(const qkv_model *m)
 {
     qkv_generate_opts o = { 0 };
-    const qkv_facts *f = qkv_model_facts(m);
+    const qkv_model_info *f = qkv_model_info_of(m);
     if (!f) return o;
     o.max_tokens = qkv__min(f->max_new, MOST_TOKENS);
     o.no_repeat = f->no_repeat;
@@ -80,7 +80,7 @@ qkv_generate_opts qkv_generate_defaults(const qkv_model *m)
     return o;
 }
 
-static qkv_status settle(generation *g, const qkv_model *m)
+static qkv_status resolve_generate_options(generation *g, const qkv_model *m)
 {
     g->transformer = qkv_model_transformer(m);
     g->t = qkv_transformer_options(g->transformer);
@@ -89,15 +89,15 @@ static qkv_status settle(generation *g, const qkv_model *m)
     g->tokenizer = qkv_model_target_tokenizer(m);
     if (!g->tokenizer) return qkv__fail(QKV_USAGE, "generate: the model has no tokenizer: it knows ids, not text");
     g->vocabulary = g->t->target_vocabulary ? g->t->target_vocabulary : g->t->vocabulary;
-    if (!g->o.max_tokens) g->o.max_tokens = qkv__min(qkv_model_facts(m)->max_new, MOST_TOKENS);
+    if (!g->o.max_tokens) g->o.max_tokens = qkv__min(qkv_model_info_of(m)->max_new, MOST_TOKENS);
     if (!g->o.max_tokens) g->o.max_tokens = DEFAULT_TOKENS;
     if (g->o.max_tokens < 0 || g->o.max_tokens > MOST_TOKENS)
         return qkv__fail(QKV_USAGE, "generate: max_tokens is %lld: it must be from 1 to %d", (long long)g->o.max_tokens,
                          MOST_TOKENS);
     if (g->o.n_top < 0 || g->o.n_top > MOST_TOP)
         return qkv__fail(QKV_USAGE, "generate: n_top is %d: it must be from 0 to %d", g->o.n_top, MOST_TOP);
-    qkv_status status = qkv__framing_of(m, &g->f);
-    if (!status) status = qkv__sampling_settle(&g->o);
+    qkv_status status = qkv__special_tokens_of(m, &g->f);
+    if (!status) status = qkv__sampling_resolve_options(&g->o);
     if (!status) status = check_stops(&g->o);
     return status ? status : find_ends(g);
 }
@@ -108,7 +108,7 @@ static qkv_status settle(generation *g, const qkv_model *m)
 static qkv_status find_room(generation *g, int64_t taken)
 {
     bool ends = g->t->positions == QKV_POSITION_LEARNED;
-    int64_t longest = ends ? qkv__min(g->t->longest, MOST_TOKENS) : MOST_TOKENS;
+    int64_t longest = ends ? qkv__min(g->t->max_positions, MOST_TOKENS) : MOST_TOKENS;
     if (taken < 1) return qkv__fail(QKV_USAGE, "generate: an empty prompt needs a token <s> to start with");
     if (taken + !g->o.no_new > longest)
         return qkv__fail(QKV_LIMIT, "generate: a prompt of %lld tokens%s leaves no room: %s %lld", (long long)taken,
@@ -146,7 +146,7 @@ static qkv_status encode(generation *g, const char *prompt, size_t length)
     if (status) return status;
     out->n_prompt = (int64_t)out->prompt.n;
     if (!out->n_prompt && !g->started.n && g->by_files && g->f.ids.start >= 0)
-        g->started = (qkv__marks){ .ids = { g->f.ids.start }, .n = 1 }; /* something must be read before the first token */
+        g->started = (qkv__id_run){ .ids = { g->f.ids.start }, .n = 1 }; /* something must be read before the first token */
     if ((status = find_room(g, out->n_prompt + g->started.n))) return status;
     size_t most = (size_t)g->most;
     if (qkv__grow((void **)&out->prompt.ids, &out->prompt.ids_bytes, (out->prompt.n + most) * sizeof *out->prompt.ids) ||
@@ -270,14 +270,14 @@ static void forbid(generation *g)
         g->sampler.forbidden[id] = id >= qkv_tokenizer_size(g->tokenizer) || qkv_tokenizer_is_special(g->tokenizer, id);
     if (g->o.start >= 0) g->sampler.forbidden[g->o.start] = true;
     if (g->o.end >= 0) g->sampler.forbidden[g->o.end] = false;
-    const qkv_facts *facts = g->f.facts;
-    for (int i = 0; i < facts->n_banned; i++) g->sampler.forbidden[facts->banned[i]] = true;
+    const qkv_model_info *info = g->f.info;
+    for (int i = 0; i < info->n_banned; i++) g->sampler.forbidden[info->banned[i]] = true;
     for (int i = 0; g->by_files && i < g->f.n_ends; i++) g->sampler.forbidden[g->f.ends[i]] = false;
 }
 
-static qkv_status run(generation *g, const qkv_model *m, const char *prompt, size_t length)
+static qkv_status generate_text(generation *g, const qkv_model *m, const char *prompt, size_t length)
 {
-    qkv_status status = settle(g, m);
+    qkv_status status = resolve_generate_options(g, m);
     if (!status) status = encode(g, prompt, length);
     if (!status) status = qkv__sampler_start(&g->sampler, &g->o, g->vocabulary);
     if (status) return status;
@@ -315,7 +315,7 @@ qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t length, c
                      .out = out,
                      .stream = { .each = each, .data = data, .text = &out->text } };
     qkv_status status = qkv__text_put(&out->text, "", 0); /* a text of nothing is a text too */
-    if (!status) status = run(&g, m, prompt, length);
+    if (!status) status = generate_text(&g, m, prompt, length);
     release(&g);
     if (status) empty(out);
     return status;

@@ -22,9 +22,9 @@ qkv_objective qkv_generating(void) { return (qkv_objective){ .loss = next_token_
 /* What a document begins with, the text, what it ends with. */
 static qkv_status read_document(qkv__reader *r, const qkv_model *m, const char *text, size_t length)
 {
-    qkv__framing f;
-    qkv__marks begin, end;
-    qkv_status status = qkv__framing_document(m, &f, &begin, &end);
+    qkv__special_tokens f;
+    qkv__id_run begin, end;
+    qkv_status status = qkv__document_tokens(m, &f, &begin, &end);
     if (!status) status = qkv__reader_put(r, &begin);
     if (!status) status = qkv__reader_encode(r, f.source, text, length);
     return status ? status : qkv__reader_put(r, &end);
@@ -46,7 +46,7 @@ qkv_status qkv_pairs_add_document(qkv_pairs *p, const qkv_model *m, const char *
 
 /* Tokens from `from` on, each given those before it in the window that begins at `begin`. */
 static qkv_status measure_window(qkv_session *s, const int32_t *ids, int32_t *labels, int64_t begin, int64_t from, int64_t to,
-                                 qkv_surprise *sum)
+                                 qkv_nll *sum)
 {
     int64_t n = to - begin - 1;
     for (int64_t i = 0; i < n; i++) labels[i] = begin + i + 1 < from ? QKV_IGNORED : ids[begin + i + 1];
@@ -63,7 +63,7 @@ static qkv_status measure_window(qkv_session *s, const int32_t *ids, int32_t *la
     return QKV_OK;
 }
 
-static qkv_status measure(const qkv_model *m, const qkv__reader *r, int64_t context, int64_t stride, qkv_surprise *sum)
+static qkv_status measure(const qkv_model *m, const qkv__reader *r, int64_t context, int64_t stride, qkv_nll *sum)
 {
     qkv_session *s = qkv_session_new(m, NULL);
     size_t bytes = sizeof(int32_t) * (size_t)qkv__min(context, r->n);
@@ -79,8 +79,7 @@ static qkv_status measure(const qkv_model *m, const qkv__reader *r, int64_t cont
     return status;
 }
 
-qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride,
-                            qkv_surprise *sum)
+qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride, qkv_nll *sum)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
     if (!stride) stride = context;

@@ -8,7 +8,7 @@ qkv_status qkv_pairs_add_masked(qkv_pairs *p, const qkv_model *m, const char *te
 {
     if (!p || (length && !text)) return qkv__fail(QKV_USAGE, "masking: pairs and a text are needed");
     qkv__reader r = { 0 };
-    qkv_status status = qkv__reader_lesson(&r, m, &(qkv__given){ .text = text, .length = length }, max_length);
+    qkv_status status = qkv__reader_training_example(&r, m, &(qkv__given){ .text = text, .length = length }, max_length);
     /* The target makes room for as many labels as the source has ids. */
     if (!status) status = qkv_pairs_add(p, r.ids, (size_t)r.n, r.ids, (size_t)r.n);
     qkv__reader_free(&r);

@@ -33,7 +33,7 @@ qkv_status qkv__reader_add(qkv__reader *r, const int32_t *ids, size_t n)
     return QKV_OK;
 }
 
-qkv_status qkv__reader_put(qkv__reader *r, const qkv__marks *marks) { return qkv__reader_add(r, marks->ids, (size_t)marks->n); }
+qkv_status qkv__reader_put(qkv__reader *r, const qkv__id_run *ids) { return qkv__reader_add(r, ids->ids, (size_t)ids->n); }
 
 qkv_status qkv__reader_encode(qkv__reader *r, const qkv_tokenizer *t, const char *text, size_t length)
 {
@@ -46,12 +46,12 @@ qkv_status qkv__reader_encode(qkv__reader *r, const qkv_tokenizer *t, const char
     return status ? status : qkv__reader_add(r, r->encoded.ids, r->encoded.n);
 }
 
-qkv_status qkv__text_room(const qkv__framing *f, int64_t max_length, int64_t *room)
+qkv_status qkv__text_room(const qkv__special_tokens *f, int64_t max_length, int64_t *room)
 {
     *room = 0;
     if (max_length < 0) return qkv__fail(QKV_USAGE, "texts: max_length is negative");
     if (!max_length) max_length = DEFAULT_LENGTH;
-    if (f->t->positions == QKV_POSITION_LEARNED) max_length = qkv__min(max_length, qkv__max(f->t->longest - 1, 1));
+    if (f->t->positions == QKV_POSITION_LEARNED) max_length = qkv__min(max_length, qkv__max(f->t->max_positions - 1, 1));
     *room = max_length - (f->around - 1);
     return QKV_OK;
 }
@@ -65,9 +65,9 @@ static void share_room(int64_t room, int64_t *first, int64_t *second)
     *longer = room - *shorter;
 }
 
-qkv_status qkv__reader_body(qkv__reader *r, const qkv__framing *f, const qkv__given *x, int64_t room, qkv__body *out)
+qkv_status qkv__reader_body(qkv__reader *r, const qkv__special_tokens *f, const qkv__given *x, int64_t room, qkv__body *out)
 {
-    const qkv__marks *between = &f->pair.between;
+    const qkv__id_run *between = &f->pair.between;
     int64_t begin = r->n;
     qkv_status status = qkv__reader_encode(r, f->source, x->text, x->length);
     *out = (qkv__body){ begin, r->n - begin, r->n, false };
@@ -85,10 +85,10 @@ qkv_status qkv__reader_body(qkv__reader *r, const qkv__framing *f, const qkv__gi
 }
 
 /* The last id of all is left out. */
-static qkv_status put_lesson(qkv__reader *r, const qkv__framing *f, const qkv__given *x, int64_t room)
+static qkv_status put_training_example(qkv__reader *r, const qkv__special_tokens *f, const qkv__given *x, int64_t room)
 {
     const qkv__wrap *w = x->pair ? &f->pair : &f->single;
-    qkv__marks after = w->after;
+    qkv__id_run after = w->after;
     qkv__body body;
     qkv_status status = qkv__reader_put(r, &w->before);
     if (!status) status = qkv__reader_body(r, f, x, qkv__max(room, 1), &body);
@@ -98,13 +98,13 @@ static qkv_status put_lesson(qkv__reader *r, const qkv__framing *f, const qkv__g
     return qkv__reader_put(r, &after);
 }
 
-qkv_status qkv__reader_lesson(qkv__reader *r, const qkv_model *m, const qkv__given *x, int64_t max_length)
+qkv_status qkv__reader_training_example(qkv__reader *r, const qkv_model *m, const qkv__given *x, int64_t max_length)
 {
-    qkv__framing f;
+    qkv__special_tokens f;
     int64_t room;
-    qkv_status status = qkv__framing_whole(m, &f);
+    qkv_status status = qkv__special_tokens_needed(m, &f);
     if (!status) status = qkv__text_room(&f, max_length, &room);
-    return status ? status : put_lesson(r, &f, x, room);
+    return status ? status : put_training_example(r, &f, x, room);
 }
 
 /* ---- windows ---- */
@@ -117,7 +117,7 @@ typedef struct window {
 
 typedef struct reading {
     const qkv_model *m;
-    qkv__framing f;
+    qkv__special_tokens f;
     bool windows;
     qkv_each_step each_step;
     void *each_step_data;
@@ -201,7 +201,7 @@ static qkv_status fill_batch(reading *r, const window *w, int64_t rows, int64_t 
 }
 
 static qkv_status run_batch(reading *r, qkv_tape *t, const window *w, int64_t rows, qkv__head *head, const void *data,
-                            qkv_rows *out)
+                            qkv_matrix *out)
 {
     int64_t length = w[rows - 1].length + r->f.around;
     qkv_status status = fill_batch(r, w, rows, length);
@@ -228,7 +228,7 @@ static int64_t batch_rows(const window *w, int64_t n)
 }
 
 /* The mean over a text's windows. */
-static void divide(const reading *r, qkv_rows *out)
+static void divide(const reading *r, qkv_matrix *out)
 {
     for (int64_t i = 0, k = 0; i < out->n; i++) { /* windows are in the order of texts again */
         int64_t windows = 0;
@@ -243,7 +243,7 @@ static int by_text(const void *a, const void *b)
     return x->begin != y->begin ? (x->begin < y->begin ? -1 : 1) : (x->text > y->text) - (x->text < y->text);
 }
 
-static qkv_status run_all(reading *r, qkv__head *head, const void *data, qkv_rows *out)
+static qkv_status run_all(reading *r, qkv__head *head, const void *data, qkv_matrix *out)
 {
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_status status = t ? QKV_OK : qkv_error_status();
@@ -262,11 +262,11 @@ static qkv_status run_all(reading *r, qkv__head *head, const void *data, qkv_row
 
 /* ---- the call ---- */
 
-static qkv_status settle(reading *r, const qkv_reading_opts *opts)
+static qkv_status resolve_reading_options(reading *r, const qkv_reading_opts *opts)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(r->m));
     if (!o || !o->encoder_layers) return qkv__fail(QKV_USAGE, "texts: the model needs an encoder");
-    qkv_status status = qkv__framing_whole(r->m, &r->f);
+    qkv_status status = qkv__special_tokens_needed(r->m, &r->f);
     if (!status) status = qkv__text_room(&r->f, opts ? opts->max_length : 0, &r->room);
     r->room = qkv__max(r->room, 1);
     if (!opts) return status;
@@ -277,7 +277,7 @@ static qkv_status settle(reading *r, const qkv_reading_opts *opts)
 }
 
 qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv__head *head,
-                           const void *data, int64_t width, qkv_rows *out)
+                           const void *data, int64_t width, qkv_matrix *out)
 {
     reading r = { .m = m };
     size_t numbers;
@@ -289,7 +289,7 @@ qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv
     if (numbers) memset(out->data, 0, numbers);
     out->n = texts->n;
     out->width = width;
-    qkv_status status = settle(&r, opts);
+    qkv_status status = resolve_reading_options(&r, opts);
     for (int64_t i = 0; i < texts->n && !status; i++) status = read_text(&r, texts, i);
     if (!status && texts->n) status = run_all(&r, head, data, out);
     out->cut = r.cut;
@@ -300,9 +300,9 @@ qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv
     return status;
 }
 
-void qkv_rows_free(qkv_rows *r)
+void qkv_matrix_free(qkv_matrix *r)
 {
     if (!r) return;
     qkv__release(r->data, r->bytes);
-    *r = (qkv_rows){ 0 };
+    *r = (qkv_matrix){ 0 };
 }

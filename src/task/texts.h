@@ -22,7 +22,7 @@ void qkv__reader_clear(qkv__reader *r);
 
 /* Adds ids; adds the ids of a text, with U+FFFD for what is not UTF-8. */
 qkv_status qkv__reader_add(qkv__reader *r, const int32_t *ids, size_t n);
-qkv_status qkv__reader_put(qkv__reader *r, const qkv__marks *marks);
+qkv_status qkv__reader_put(qkv__reader *r, const qkv__id_run *ids);
 qkv_status qkv__reader_encode(qkv__reader *r, const qkv_tokenizer *t, const char *text, size_t length);
 
 /* One text as the caller gave it, and the second of a pair; data NULL: none. */
@@ -38,20 +38,20 @@ typedef struct qkv__body {
 } qkv__body;
 
 /* Adds one text or a pair. A pair of a published model is cut to `room` ids unless that is 0. */
-qkv_status qkv__reader_body(qkv__reader *r, const qkv__framing *f, const qkv__given *x, int64_t room, qkv__body *out);
+qkv_status qkv__reader_body(qkv__reader *r, const qkv__special_tokens *f, const qkv__given *x, int64_t room, qkv__body *out);
 
 /* How many ids of a text fit with what is around them, the last id of all not counted; max_length 0 means 512. USAGE for a
  * negative number. */
-qkv_status qkv__text_room(const qkv__framing *f, int64_t max_length, int64_t *room);
+qkv_status qkv__text_room(const qkv__special_tokens *f, int64_t max_length, int64_t *room);
 
 /* One text or a pair, as an encoder alone is to learn it: without its last id, which batches add. */
-qkv_status qkv__reader_lesson(qkv__reader *r, const qkv_model *m, const qkv__given *x, int64_t max_length);
+qkv_status qkv__reader_training_example(qkv__reader *r, const qkv_model *m, const qkv__given *x, int64_t max_length);
 
 /* From hidden states (rows, length, dim) to (rows, width). */
 typedef qkv_tensor *qkv__head(const qkv_model *m, qkv_tensor *hidden, const int32_t *lengths, const void *data);
 
 /* Every text through the encoder and the head, averaged over its windows. Errors as in qkv_classify(). */
 qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv__head *head,
-                           const void *data, int64_t width, qkv_rows *out);
+                           const void *data, int64_t width, qkv_matrix *out);
 
 #endif

@@ -22,14 +22,14 @@ struct qkv__translating {
     qkv__arena arena; /* everything that results point to */
     qkv_ids ids;
     qkv_text repaired, bytes;
-    qkv_found found;
+    qkv_search_result found;
 };
 
 typedef struct job {
     const qkv_model *m;
     const qkv_tokenizer *source, *target;
     qkv_search_opts search;
-    qkv__framing f;
+    qkv__special_tokens f;
     qkv_session *session;
     qkv_session *attending; /* keeps attention; NULL: not wanted */
     qkv_translations *out;
@@ -69,7 +69,7 @@ static qkv_status find_ours(job *j)
 /* As its files say; scores are Hugging Face's. */
 static qkv_status find_published(job *j, const qkv_translate_opts *o)
 {
-    const qkv_facts *facts = j->f.facts;
+    const qkv_model_info *info = j->f.info;
     qkv_search_opts *s = &j->search;
     if (j->f.ids.start < 0 || j->f.ids.end < 0)
         return qkv__fail(QKV_USAGE, "translate: neither the model's files nor its tokenizer say what a translation %s",
@@ -79,18 +79,18 @@ static qkv_status find_published(job *j, const qkv_translate_opts *o)
     s->pad = j->f.ids.pad < 0 ? s->start : j->f.ids.pad;
     s->ends = j->f.ends;
     s->n_ends = j->f.n_ends;
-    s->banned = facts->banned;
-    s->n_banned = facts->n_banned;
+    s->banned = info->banned;
+    s->n_banned = info->n_banned;
     s->by_length = 1;
-    if (o->length_penalty == 0) s->length_penalty = facts->length_penalty != 0 ? facts->length_penalty : 1;
-    if (!o->no_repeat) s->no_repeat = facts->no_repeat;
-    if (!o->beam && facts->beam) s->beam = (int)qkv__min(facts->beam, MOST_BEAM);
+    if (o->length_penalty == 0) s->length_penalty = info->length_penalty != 0 ? info->length_penalty : 1;
+    if (!o->no_repeat) s->no_repeat = info->no_repeat;
+    if (!o->beam && info->beam) s->beam = (int)qkv__min(info->beam, MOST_BEAM);
     return QKV_OK;
 }
 
 static qkv_status find_specials(job *j, const qkv_translate_opts *o)
 {
-    qkv_status status = qkv__framing_of(j->m, &j->f);
+    qkv_status status = qkv__special_tokens_of(j->m, &j->f);
     if (status) return status;
     return j->f.is_published ? find_published(j, o) : find_ours(j);
 }
@@ -122,8 +122,8 @@ static void bound_sources(job *j, const qkv_translate_opts *o)
     out->max_source = o->max_source ? o->max_source : DEFAULT_SOURCE;
     out->source_around = j->f.single.before.n + j->f.single.after.n;
     out->source_bound = QKV_SOURCE_BOUND_OPTION;
-    if (j->f.t->positions == QKV_POSITION_LEARNED) bound_source(out, j->f.t->longest, QKV_SOURCE_BOUND_POSITIONS);
-    if (j->f.is_published) bound_source(out, j->f.facts->context, QKV_SOURCE_BOUND_CONFIG);
+    if (j->f.t->positions == QKV_POSITION_LEARNED) bound_source(out, j->f.t->max_positions, QKV_SOURCE_BOUND_POSITIONS);
+    if (j->f.is_published) bound_source(out, j->f.info->context, QKV_SOURCE_BOUND_CONFIG);
 }
 
 qkv_status qkv__refuse_source(const qkv_translations *t, int64_t i, const char *what)
@@ -137,7 +137,7 @@ qkv_status qkv__refuse_source(const qkv_translations *t, int64_t i, const char *
                      (long long)t->max_source, why[t->source_bound]);
 }
 
-static qkv_status settle(job *j, const qkv_translate_opts *o)
+static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
 {
     const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(j->m));
     if (!t || !t->encoder_layers || !t->decoder_layers)
@@ -158,7 +158,7 @@ static qkv_status settle(job *j, const qkv_translate_opts *o)
     qkv_status status = find_specials(j, o);
     if (!status) bound_sources(j, o);
     if (!status && o->prefix) status = encode_prefix(j, o->prefix);
-    if (!status) status = qkv__search_settle(j->m, &j->search);
+    if (!status) status = qkv__search_resolve_options(j->m, &j->search);
     if (!status && !(j->session = qkv_session_new(j->m, NULL))) status = qkv_error_status();
     if (!status && o->attention && !(j->attending = qkv_session_new(j->m, &(qkv_session_opts){ .keep_attention = 1 })))
         status = qkv_error_status();
@@ -200,7 +200,7 @@ static qkv_status encode(job *j, int64_t i, const char *text, size_t length)
     }
     qkv_status status = qkv_tokenizer_encode(j->source, text, length, NULL, ids);
     if (status && status != QKV_LIMIT) return status;
-    const qkv__marks *before = &j->f.single.before, *after = &j->f.single.after;
+    const qkv__id_run *before = &j->f.single.before, *after = &j->f.single.after;
     out->n_source[i] = (int64_t)ids->n + before->n + after->n;
     if (status || (int64_t)ids->n > out->max_source) return out->status[i] = QKV_LIMIT, QKV_OK;
     if (!out->n_source[i]) { /* nothing that a token stands for, and no end */
@@ -315,9 +315,10 @@ static qkv_status translate_all(job *j, int64_t n)
 
 /* ---- the call ---- */
 
-static qkv_status run(job *j, const char *const *texts, const size_t *lengths, int64_t n, const qkv_translate_opts *opts)
+static qkv_status translate_texts(job *j, const char *const *texts, const size_t *lengths, int64_t n,
+                                  const qkv_translate_opts *opts)
 {
-    qkv_status status = settle(j, opts);
+    qkv_status status = resolve_translate_options(j, opts);
     if (!status) status = lay_out(j, n);
     for (int64_t i = 0; i < n && !status; i++) {
         if (!texts[i]) return qkv__fail(QKV_USAGE, "translate: text %lld is NULL", (long long)i);
@@ -337,7 +338,7 @@ qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const siz
     if (!work && !(work = out->work = qkv__alloc_zero(sizeof *work))) return QKV_MEMORY;
     qkv__arena_reset(&work->arena);
     job j = { .m = m, .out = out, .work = work };
-    qkv_status status = run(&j, texts, lengths, n, opts ? opts : &none);
+    qkv_status status = translate_texts(&j, texts, lengths, n, opts ? opts : &none);
     qkv_session_free(j.session);
     qkv_session_free(j.attending);
     if (status) *out = (qkv_translations){ .work = work };
@@ -353,7 +354,7 @@ void qkv_translations_free(qkv_translations *t)
         qkv_ids_free(&t->work->ids);
         qkv_text_free(&t->work->repaired);
         qkv_text_free(&t->work->bytes);
-        qkv_found_free(&t->work->found);
+        qkv_search_result_free(&t->work->found);
         qkv__release(t->work, sizeof *t->work);
     }
     *t = (qkv_translations){ 0 };

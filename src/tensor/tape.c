@@ -181,7 +181,7 @@ qkv_tape *qkv__operands(const char *operation, int n, qkv_tensor *const *in)
     qkv_tape *t = qkv__operands_of_any_type(operation, n, in);
     for (int i = 0; t && i < n; i++) {
         if (!in[i]->type) continue;
-        qkv__error(t, QKV_USAGE, "%s: a weight is not kept as float32: call qkv_params_own() first", operation);
+        qkv__error(t, QKV_USAGE, "%s: a weight is not kept as float32: call qkv_params_materialize() first", operation);
         return NULL;
     }
     return t;
@@ -240,7 +240,7 @@ qkv_tensor *qkv__result(qkv_tape *t, int ndim, const int64_t *shape, qkv__backwa
     return y->data ? y : NULL;
 }
 
-qkv_tensor *qkv__result_over(qkv_tape *t, qkv_tensor *x, qkv__backward *backward, int n_in, qkv_tensor *const *in)
+qkv_tensor *qkv__result_inplace(qkv_tape *t, qkv_tensor *x, qkv__backward *backward, int n_in, qkv_tensor *const *in)
 {
     qkv_tensor *y = append(t, x->ndim, x->shape, n_in, in);
     if (!y) return NULL;
@@ -333,7 +333,7 @@ float *qkv__grad_from(qkv_tensor *x, qkv_tensor *y, bool *add)
     return x->grad;
 }
 
-float *qkv__grad_over(qkv_tensor *x, bool *add)
+float *qkv__grad_inplace(qkv_tensor *x, bool *add)
 {
     while (x->alias_of) x = x->alias_of;
     if (!x->wants_grad || x->grad || !x->backward || !x->tape->opts.reuse_values) return qkv__grad_to(x, add);

@@ -55,7 +55,7 @@ qkv_tensor *qkv__result(qkv_tape *t, int ndim, const int64_t *shape, qkv__backwa
 
 /* A result that overwrites x's values and shares their memory: for operations whose operand nobody reads again, neither another
  * operation nor the backward of the one that made it. */
-qkv_tensor *qkv__result_over(qkv_tape *t, qkv_tensor *x, qkv__backward *backward, int n_in, qkv_tensor *const *in);
+qkv_tensor *qkv__result_inplace(qkv_tape *t, qkv_tensor *x, qkv__backward *backward, int n_in, qkv_tensor *const *in);
 
 /* A constant whose values stay where they are: `data` must outlive the tape's next reset. */
 qkv_tensor *qkv__borrow(qkv_tape *t, int ndim, const int64_t *shape, float *data);
@@ -81,7 +81,7 @@ float *qkv__grad_from(qkv_tensor *x, qkv_tensor *y, bool *add);
 
 /* For an operation that is the last to read x's values: their memory becomes the gradient, where the tape allows it. Elsewhere
  * as qkv__grad_to(). */
-float *qkv__grad_over(qkv_tensor *x, bool *add);
+float *qkv__grad_inplace(qkv_tensor *x, bool *add);
 
 /* ---- modes ---- */
 bool qkv__is_training(const qkv_tape *t);

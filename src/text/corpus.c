@@ -123,16 +123,16 @@ qkv_status qkv_corpus_each(const char *source, const char *target, const qkv_cor
 
 /* ---- words ---- */
 
-qkv_status qkv_words_add_corpus(qkv_words *sources, qkv_words *targets, const char *source, const char *target,
-                                const qkv_corpus_opts *opts, qkv_corpus_read *read)
+qkv_status qkv_word_counts_add_corpus(qkv_word_counts *sources, qkv_word_counts *targets, const char *source,
+                                      const char *target, const qkv_corpus_opts *opts, qkv_corpus_read *read)
 {
     corpus c;
     bool more = true;
     if (!sources || !targets) return qkv__fail(QKV_USAGE, "corpus: there are no words to add to");
     qkv_status status = open_corpus(&c, source, target, opts);
     while (!status && !(status = next_pair(&c, &more)) && more) {
-        status = qkv_words_add(sources, c.text[SOURCE], c.length[SOURCE]);
-        if (!status) status = qkv_words_add(targets, c.text[TARGET], c.length[TARGET]);
+        status = qkv_word_counts_add(sources, c.text[SOURCE], c.length[SOURCE]);
+        if (!status) status = qkv_word_counts_add(targets, c.text[TARGET], c.length[TARGET]);
         if (!status) c.read.pairs++;
     }
     close_corpus(&c, read);

@@ -98,25 +98,25 @@ static qkv_status cut_piece(const qkv_tokenizer *t, qkv__encoder *e, const qkv__
         if (token && !inside) {
             size_t begin = token->takes_left ? space_before(text, done, at) : at;
             if (token->takes_right) end = space_after(text, end, piece.end);
-            status = qkv__draft_keep(&e->next, &e->now, (qkv__piece){ done, begin, -1 });
-            if (!status) status = qkv__draft_keep(&e->next, &e->now, (qkv__piece){ begin, end, id });
+            status = qkv__traced_text_keep(&e->next, &e->now, (qkv__piece){ done, begin, -1 });
+            if (!status) status = qkv__traced_text_keep(&e->next, &e->now, (qkv__piece){ begin, end, id });
             done = end;
         }
         at = end;
     }
-    return status ? status : qkv__draft_keep(&e->next, &e->now, (qkv__piece){ done, piece.end, -1 });
+    return status ? status : qkv__traced_text_keep(&e->next, &e->now, (qkv__piece){ done, piece.end, -1 });
 }
 
 qkv_status qkv__cut_added(const qkv_tokenizer *t, qkv__encoder *e, const qkv__added *a)
 {
     qkv_status status = QKV_OK;
     if (!a->n) return QKV_OK;
-    qkv__draft_clear(&e->next);
+    qkv__traced_text_clear(&e->next);
     for (size_t i = 0; i < e->now.n && !status; i++) {
         qkv__piece piece = e->now.pieces[i];
-        status = piece.id < 0 ? cut_piece(t, e, a, piece) : qkv__draft_keep(&e->next, &e->now, piece);
+        status = piece.id < 0 ? cut_piece(t, e, a, piece) : qkv__traced_text_keep(&e->next, &e->now, piece);
     }
-    qkv__drafts_swap(e);
+    qkv__traced_texts_swap(e);
     return status;
 }
 
@@ -127,9 +127,9 @@ static qkv_status normalize(const qkv_tokenizer *t, qkv__encoder *e, const char 
 {
     size_t length = strlen(spelling);
     e->cutter.budget = QKV__CUT_BUDGET(length);
-    qkv__draft_clear(&e->now);
-    qkv_status status = qkv__draft_put(&e->now, spelling, length, (qkv__range){ 0 });
-    if (!status) status = qkv__draft_end(&e->now, 0, -1);
+    qkv__traced_text_clear(&e->now);
+    qkv_status status = qkv__traced_text_put(&e->now, spelling, length, (qkv__range){ 0 });
+    if (!status) status = qkv__traced_text_end(&e->now, 0, -1);
     return status ? status : qkv__steps_run(&t->pipeline->normalizers, e, false);
 }
 

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-static bool goes_first(qkv__candidate a, qkv__candidate b) { return a.rank != b.rank ? a.rank < b.rank : a.place < b.place; }
+static bool goes_first(qkv__merge_candidate a, qkv__merge_candidate b)
+{
+    return a.rank != b.rank ? a.rank < b.rank : a.place < b.place;
+}
 
 /* n symbols make at most 3n candidates: n - 1 at first, and each of at most n - 1 merges adds two. */
 qkv_status qkv__bpe_room(qkv__encoder *e, size_t n)
@@ -13,16 +16,16 @@ qkv_status qkv__bpe_room(qkv__encoder *e, size_t n)
     return qkv__grow((void **)&e->heap, &e->heap_bytes, 3 * n * sizeof *e->heap);
 }
 
-static void push(qkv__encoder *e, qkv__candidate c)
+static void push(qkv__encoder *e, qkv__merge_candidate c)
 {
     size_t at = e->n_heap++;
     for (; at && goes_first(c, e->heap[(at - 1) / 2]); at = (at - 1) / 2) e->heap[at] = e->heap[(at - 1) / 2];
     e->heap[at] = c;
 }
 
-static qkv__candidate pop(qkv__encoder *e)
+static qkv__merge_candidate pop(qkv__encoder *e)
 {
-    qkv__candidate top = e->heap[0], last = e->heap[--e->n_heap];
+    qkv__merge_candidate top = e->heap[0], last = e->heap[--e->n_heap];
     size_t at = 0;
     for (size_t child; (child = 2 * at + 1) < e->n_heap; at = child) {
         if (child + 1 < e->n_heap && goes_first(e->heap[child + 1], e->heap[child])) child++;
@@ -66,7 +69,7 @@ static void rate(const word *w, uint32_t place)
     const qkv__pipeline *p = w->tokenizer->pipeline;
     if (!next) s->rank = QKV__NO_RANK;
     else s->rank = p && p->ranks ? rank_of_text(w, s, next) : rank_of_merge(w, s, next);
-    if (s->rank != QKV__NO_RANK) push(w->e, (qkv__candidate){ s->rank, place });
+    if (s->rank != QKV__NO_RANK) push(w->e, (qkv__merge_candidate){ s->rank, place });
 }
 
 static void merge(const word *w, uint32_t place)
@@ -90,12 +93,12 @@ void qkv__bpe_merge(const qkv_tokenizer *t, qkv__encoder *e, size_t n, const cha
     }
     for (size_t i = 0; i < n; i++) rate(&w, (uint32_t)i);
     while (e->n_heap) {
-        qkv__candidate c = pop(e);
+        qkv__merge_candidate c = pop(e);
         if (e->symbols[c.place].rank == c.rank) merge(&w, c.place); /* else it changed since */
     }
 }
 
-/* ---- a piece of a published tokenizer's draft ---- */
+/* ---- a piece of a published tokenizer's traced text ---- */
 
 /* A character that no token spells: its bytes' tokens, where all are there, or one that stands for it. */
 static size_t put_missing(const qkv_tokenizer *t, const char *character, size_t bytes, qkv__symbol *symbols, uint32_t begin)

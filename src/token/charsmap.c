@@ -81,7 +81,7 @@ static qkv_status put_mapped(const qkv__step *s, qkv__encoder *e, size_t begin, 
     const char *by;
     size_t n;
     *mapped = qkv__charsmap_find(s->map, e->now.text.data + begin, end - begin, false, &by, &n) > 0;
-    return *mapped ? qkv__draft_put(&e->next, by, n, qkv__draft_from(&e->now, begin, end)) : QKV_OK;
+    return *mapped ? qkv__traced_text_put(&e->next, by, n, qkv__traced_text_from(&e->now, begin, end)) : QKV_OK;
 }
 
 /* What a reader takes for one character goes as a whole when it is short and a rule fits its start; else code by code. */
@@ -93,7 +93,7 @@ static qkv_status put_cluster(const qkv__step *s, qkv__encoder *e, size_t begin,
         bool known;
         qkv_utf8_decode(e->now.text.data + at, end - at, &bytes);
         status = put_mapped(s, e, at, at + bytes, &known);
-        if (!status && !known) status = qkv__draft_copy(&e->next, &e->now, at, at + bytes);
+        if (!status && !known) status = qkv__traced_text_copy(&e->next, &e->now, at, at + bytes);
     }
     return status;
 }
@@ -112,7 +112,7 @@ qkv_status qkv__precompiled(const qkv__step *s, qkv__encoder *e, qkv__piece piec
         before = code;
     }
     if (!status) status = put_cluster(s, e, begin, piece.end);
-    return status ? status : qkv__draft_end(&e->next, start, -1);
+    return status ? status : qkv__traced_text_end(&e->next, start, -1);
 }
 
 /* ---- as SentencePiece itself ---- */
@@ -134,14 +134,14 @@ static size_t next_part(const qkv__step *s, const qkv__encoder *e, size_t at, si
 
 static qkv_status put_space(const qkv__step *s, qkv__encoder *e, qkv__range from)
 {
-    return qkv__draft_put(&e->next, s->escape ? SPACE_SIGN : " ", s->escape ? 3 : 1, from);
+    return qkv__traced_text_put(&e->next, s->escape ? SPACE_SIGN : " ", s->escape ? 3 : 1, from);
 }
 
 static qkv_status put_part(const qkv__step *s, qkv__encoder *e, const char *by, size_t n, qkv__range from)
 {
     qkv_status status = QKV_OK;
     for (size_t i = 0; i < n && !status; i++)
-        status = by[i] == ' ' ? put_space(s, e, from) : qkv__draft_put(&e->next, by + i, 1, from);
+        status = by[i] == ' ' ? put_space(s, e, from) : qkv__traced_text_put(&e->next, by + i, 1, from);
     return status;
 }
 
@@ -162,7 +162,7 @@ static qkv_status put_parts(const qkv__step *s, qkv__encoder *e, size_t at, size
         const char *by;
         bytes = next_part(s, e, at, end, &by, &n);
         for (; after_space && n && *by == ' '; by++) n--;
-        status = put_part(s, e, by, n, qkv__draft_from(&e->now, at, at + bytes));
+        status = put_part(s, e, by, n, qkv__traced_text_from(&e->now, at, at + bytes));
         if (n) after_space = s->remove_extra && by[n - 1] == ' ';
     }
     return status;
@@ -182,5 +182,5 @@ qkv_status qkv__spm_normalize(const qkv__step *s, qkv__encoder *e, qkv__piece pi
     if (!status) status = put_parts(s, e, at, piece.end);
     if (!status && s->remove_extra) drop_spaces_at_end(s, e, start);
     if (!status && s->dummy_prefix && s->suffix) status = put_space(s, e, (qkv__range){ last.end, last.end });
-    return status ? status : qkv__draft_end(&e->next, start, -1);
+    return status ? status : qkv__traced_text_end(&e->next, start, -1);
 }

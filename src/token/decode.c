@@ -12,7 +12,7 @@ static const char *text_of(const qkv__encoder *e, qkv__piece piece) { return e->
 
 static qkv_status put(qkv__encoder *e, const void *bytes, size_t n)
 {
-    return qkv__draft_put(&e->next, bytes, n, (qkv__range){ 0 });
+    return qkv__traced_text_put(&e->next, bytes, n, (qkv__range){ 0 });
 }
 
 /* Each character stands for a byte; a token with another one means itself. */
@@ -26,11 +26,11 @@ qkv_status qkv__decode_byte_level(const qkv__step *s, qkv__encoder *e, qkv__piec
         int byte = qkv__character_to_byte(qkv_utf8_decode(text + at, length - at, &bytes));
         if (byte < 0) {
             e->next.text.length = begin;
-            return qkv__draft_keep(&e->next, &e->now, piece);
+            return qkv__traced_text_keep(&e->next, &e->now, piece);
         }
         status = put(e, &(char){ (char)byte }, 1);
     }
-    return status ? status : qkv__draft_end(&e->next, begin, piece.id);
+    return status ? status : qkv__traced_text_end(&e->next, begin, piece.id);
 }
 
 /* Everywhere from begin on; nothing gets longer by it. */
@@ -64,9 +64,9 @@ qkv_status qkv__decode_wordpiece(const qkv__step *s, qkv__encoder *e, qkv__piece
     qkv_status status = QKV_OK;
     if (!is_first(piece) && continues) piece.begin += n;
     else if (!is_first(piece)) status = put(e, " ", 1);
-    if (!status) status = qkv__draft_copy(&e->next, &e->now, piece.begin, piece.end);
+    if (!status) status = qkv__traced_text_copy(&e->next, &e->now, piece.begin, piece.end);
     if (!status && s->cleanup) clean_up(&e->next.text, begin);
-    return status ? status : qkv__draft_end(&e->next, begin, piece.id);
+    return status ? status : qkv__traced_text_end(&e->next, begin, piece.id);
 }
 
 /* The sign is a space; in the first token it is what was put before the text, where that is done. */
@@ -81,7 +81,7 @@ qkv_status qkv__decode_metaspace(const qkv__step *s, qkv__encoder *e, qkv__piece
         if (!sign || !dropped) status = put(e, sign ? " " : text + at, 1);
         at += sign ? n : 1;
     }
-    return status ? status : qkv__draft_end(&e->next, begin, piece.id);
+    return status ? status : qkv__traced_text_end(&e->next, begin, piece.id);
 }
 
 /* The byte that a token such as <0x0A> is; -1 for others. */
@@ -102,17 +102,17 @@ qkv_status qkv__decode_byte_fallback(const qkv__step *s, qkv__encoder *e, qkv__p
     (void)s;
     size_t begin = e->next.text.length;
     int byte = byte_of(text_of(e, piece), piece.end - piece.begin);
-    if (byte < 0) return qkv__draft_keep(&e->next, &e->now, piece);
+    if (byte < 0) return qkv__traced_text_keep(&e->next, &e->now, piece);
     qkv_status status = put(e, &(char){ (char)byte }, 1);
-    return status ? status : qkv__draft_end(&e->next, begin, piece.id);
+    return status ? status : qkv__traced_text_end(&e->next, begin, piece.id);
 }
 
 /* All tokens become one. */
 qkv_status qkv__decode_fuse(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
 {
     (void)s;
-    qkv_status status = qkv__draft_copy(&e->next, &e->now, piece.begin, piece.end);
-    return status || piece.end < e->now.text.length ? status : qkv__draft_end(&e->next, 0, -1);
+    qkv_status status = qkv__traced_text_copy(&e->next, &e->now, piece.begin, piece.end);
+    return status || piece.end < e->now.text.length ? status : qkv__traced_text_end(&e->next, 0, -1);
 }
 
 /* The end of a word is a space, but for that of the last. */
@@ -127,7 +127,7 @@ qkv_status qkv__decode_suffix(const qkv__step *s, qkv__encoder *e, qkv__piece pi
         if (!ends || !is_last) status = put(e, ends ? " " : text + at, 1);
         at += ends ? n : 1;
     }
-    return status ? status : qkv__draft_end(&e->next, begin, piece.id);
+    return status ? status : qkv__traced_text_end(&e->next, begin, piece.id);
 }
 
 qkv_status qkv__decode_strip(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
@@ -138,7 +138,7 @@ qkv_status qkv__decode_strip(const qkv__step *s, qkv__encoder *e, qkv__piece pie
         piece.begin += n;
     for (int64_t i = 0; i < s->stop && piece.end - piece.begin >= n && !memcmp(text + piece.end - n, s->text, n); i++)
         piece.end -= n;
-    return qkv__draft_keep(&e->next, &e->now, piece);
+    return qkv__traced_text_keep(&e->next, &e->now, piece);
 }
 
 /* ---- SentencePiece ---- */
@@ -168,5 +168,5 @@ qkv_status qkv__decode_spm(const qkv__step *s, qkv__encoder *e, qkv__piece piece
             at += sign ? 3 : 1;
         }
     }
-    return status ? status : qkv__draft_end(&e->next, begin, piece.id);
+    return status ? status : qkv__traced_text_end(&e->next, begin, piece.id);
 }

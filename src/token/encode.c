@@ -12,8 +12,8 @@ void qkv__encoder_free(qkv__encoder *e)
     qkv__cutter_free(&e->cutter);
     qkv_text_free(&e->spaced);
     qkv_text_free(&e->spelling);
-    qkv__draft_free(&e->now);
-    qkv__draft_free(&e->next);
+    qkv__traced_text_free(&e->now);
+    qkv__traced_text_free(&e->next);
     qkv__release(e->symbols, e->symbols_bytes);
     qkv__release(e->heap, e->heap_bytes);
     qkv__release(e->cuts, e->cuts_bytes);
@@ -177,11 +177,11 @@ static qkv_status encode_text(const qkv_tokenizer *t, const texts *all, int i, i
     return status;
 }
 
-static qkv_status encode_frame(const qkv_tokenizer *t, const texts *all, const qkv_encode_opts *o, qkv_ids *out)
+static qkv_status encode_template(const qkv_tokenizer *t, const texts *all, const qkv_encode_opts *o, qkv_ids *out)
 {
-    static const qkv__frame_item bare[] = { { QKV__FIRST_TEXT, 0 }, { QKV__SECOND_TEXT, 1 } };
-    const qkv__frame *f = !t->pipeline ? NULL : all->n > 1 ? &t->pipeline->pair : &t->pipeline->single;
-    const qkv__frame_item *items = f && f->n ? f->at : bare;
+    static const qkv__template_item bare[] = { { QKV__FIRST_TEXT, 0 }, { QKV__SECOND_TEXT, 1 } };
+    const qkv__template *f = !t->pipeline ? NULL : all->n > 1 ? &t->pipeline->pair : &t->pipeline->single;
+    const qkv__template_item *items = f && f->n ? f->at : bare;
     size_t n = f && f->n ? f->n : (size_t)all->n, end = 0;
     qkv_status status = QKV_OK;
     for (size_t i = 0; i < n && !status; i++) {
@@ -189,7 +189,7 @@ static qkv_status encode_frame(const qkv_tokenizer *t, const texts *all, const q
             int k = items[i].id == QKV__SECOND_TEXT;
             status = encode_text(t, all, k, items[i].type, o->specials, out);
             end = all->length[k];
-        } else if (o->framed) {
+        } else if (o->with_special_tokens) {
             status = qkv__put_id(out, items[i].id, end, end);
             if (!status) out->types[out->n - 1] = items[i].type;
         }
@@ -205,7 +205,7 @@ static qkv_status encode_texts(const qkv_tokenizer *t, const texts *all, const q
     out->n = out->second = 0;
     for (int i = 0; i < all->n && !status; i++) status = check_text(all->text[i], all->length[i], o.any_bytes);
     if (!status && !out->encoder && !(out->encoder = qkv__alloc_zero(sizeof *out->encoder))) status = QKV_MEMORY;
-    if (!status) status = encode_frame(t, all, &o, out);
+    if (!status) status = encode_template(t, all, &o, out);
     if (status) out->n = out->second = 0;
     else if (all->n < 2) out->second = out->n;
     return status;

@@ -17,9 +17,9 @@ typedef struct qkv__symbol {
 } qkv__symbol;
 #define QKV__FROZEN (-2) /* the id of a symbol that never merges */
 
-typedef struct qkv__candidate {
+typedef struct qkv__merge_candidate {
     uint32_t rank, place;
-} qkv__candidate;
+} qkv__merge_candidate;
 
 /* The best way to cut the bytes before a place: its last token, and where that starts. */
 typedef struct qkv__best {
@@ -34,21 +34,22 @@ typedef struct qkv__encoder {
     qkv_text spaced;   /* text with the space that add_prefix_space puts before it */
     qkv_text spelling; /* of a word or character that is looked up */
     qkv__symbol *symbols;
-    qkv__candidate *heap;
+    qkv__merge_candidate *heap;
     size_t symbols_bytes, heap_bytes, n_heap;
 
     /* of a published tokenizer */
-    qkv__draft now, next; /* what a step reads, and what it makes */
+    qkv__traced_text now, next; /* what a step reads, and what it makes */
     qkv__cut *cuts;
     size_t cuts_bytes, n_cuts;
     struct qkv__letter *letters; /* of Unicode's normal forms */
     size_t letters_bytes, n_letters;
     qkv__best *best;
     size_t best_bytes;
-    bool specials;                     /* special tokens may be found in the text */
-    size_t unknown_begin, unknown_end; /* the bytes of the draft that the last id stands for when it is <unk>; else none */
-    bool seen_space;                   /* decoding: a space at the start was left out */
-    const qkv_tokenizer *outer;        /* whose ids are wanted where another tokenizer cuts the text */
+    bool specials; /* special tokens may be found in the text */
+    size_t unknown_begin,
+        unknown_end;            /* the bytes of the traced text that the last id stands for when it is <unk>; else none */
+    bool seen_space;            /* decoding: a space at the start was left out */
+    const qkv_tokenizer *outer; /* whose ids are wanted where another tokenizer cuts the text */
 } qkv__encoder;
 void qkv__encoder_free(qkv__encoder *e);
 

@@ -13,12 +13,12 @@ qkv_status qkv__letter_put(qkv__encoder *e, int32_t code, qkv__range from)
 
 qkv_status qkv__letters_of(qkv__encoder *e, qkv__piece piece)
 {
-    const qkv__draft *d = &e->now;
+    const qkv__traced_text *d = &e->now;
     qkv_status status = QKV_OK;
     e->n_letters = 0;
     for (size_t at = piece.begin, bytes; at < piece.end && !status; at += bytes) {
         int32_t code = qkv_utf8_decode(d->text.data + at, piece.end - at, &bytes);
-        status = qkv__letter_put(e, code, qkv__draft_from(d, at, at + bytes));
+        status = qkv__letter_put(e, code, qkv__traced_text_from(d, at, at + bytes));
     }
     return status;
 }
@@ -28,8 +28,8 @@ qkv_status qkv__letters_end(qkv__encoder *e)
     size_t begin = e->next.text.length;
     qkv_status status = QKV_OK;
     for (size_t i = 0; i < e->n_letters && !status; i++)
-        status = qkv__draft_put_code(&e->next, e->letters[i].code, e->letters[i].from);
-    return status ? status : qkv__draft_end(&e->next, begin, -1);
+        status = qkv__traced_text_put_code(&e->next, e->letters[i].code, e->letters[i].from);
+    return status ? status : qkv__traced_text_end(&e->next, begin, -1);
 }
 
 /* ---- taking apart ---- */
@@ -121,7 +121,8 @@ static bool is_ascii(const char *text, size_t length)
 
 qkv_status qkv__normal_form(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
 {
-    if (is_ascii(e->now.text.data + piece.begin, piece.end - piece.begin)) return qkv__draft_keep(&e->next, &e->now, piece);
+    if (is_ascii(e->now.text.data + piece.begin, piece.end - piece.begin))
+        return qkv__traced_text_keep(&e->next, &e->now, piece);
     qkv_status status = qkv__letters_of(e, piece);
     if (!status) status = qkv__decompose(e, s->compat);
     if (!status && s->compose) compose(e);

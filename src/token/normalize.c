@@ -50,9 +50,9 @@ qkv_status qkv__lowercase(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
         int32_t lower[2], code = qkv_utf8_decode(e->now.text.data + at, piece.end - at, &bytes);
         int n = qkv__lower(code, lower);
         for (int i = 0; i < n && !status; i++)
-            status = qkv__draft_put_code(&e->next, lower[i], qkv__draft_from(&e->now, at, at + bytes));
+            status = qkv__traced_text_put_code(&e->next, lower[i], qkv__traced_text_from(&e->now, at, at + bytes));
     }
-    return status ? status : qkv__draft_end(&e->next, begin, -1);
+    return status ? status : qkv__traced_text_end(&e->next, begin, -1);
 }
 
 static void keep_letters(qkv__encoder *e, bool (*leave_out)(int32_t code))
@@ -100,7 +100,7 @@ static qkv_status bert_letters(const qkv__step *s, qkv__encoder *e, qkv__piece p
     e->n_letters = 0;
     for (size_t at = piece.begin, bytes; at < piece.end && !status; at += bytes) {
         int32_t code = qkv_utf8_decode(e->now.text.data + at, piece.end - at, &bytes);
-        qkv__range from = qkv__draft_from(&e->now, at, at + bytes);
+        qkv__range from = qkv__traced_text_from(&e->now, at, at + bytes);
         if (s->clean && is_unwanted(code)) continue;
         if (s->clean && qkv__is_space(code)) code = ' ';
         bool spaced = s->chinese && is_chinese(code);
@@ -118,9 +118,9 @@ static qkv_status put_lower_letters(qkv__encoder *e)
     for (size_t i = 0; i < e->n_letters && !status; i++) {
         int32_t lower[2];
         int n = qkv__lower(e->letters[i].code, lower);
-        for (int k = 0; k < n && !status; k++) status = qkv__draft_put_code(&e->next, lower[k], e->letters[i].from);
+        for (int k = 0; k < n && !status; k++) status = qkv__traced_text_put_code(&e->next, lower[k], e->letters[i].from);
     }
-    return status ? status : qkv__draft_end(&e->next, begin, -1);
+    return status ? status : qkv__traced_text_end(&e->next, begin, -1);
 }
 
 qkv_status qkv__bert_normalize(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
@@ -140,7 +140,7 @@ qkv_status qkv__bert_normalize(const qkv__step *s, qkv__encoder *e, qkv__piece p
 static qkv_status find_next(const qkv__step *s, qkv__encoder *e, qkv__piece piece, size_t at, size_t *begin, size_t *end)
 {
     if (s->pattern) return qkv__cut_find(&e->cutter, s->pattern, at, begin, end);
-    *begin = qkv__draft_find(&e->now, at, piece.end, s->text);
+    *begin = qkv__traced_text_find(&e->now, at, piece.end, s->text);
     *end = *begin < piece.end ? *begin + strlen(s->text) : piece.end;
     return QKV_OK;
 }
@@ -150,26 +150,26 @@ qkv_status qkv__replace(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
     size_t start = e->next.text.length, at = piece.begin, length = piece.end - piece.begin;
     qkv_status status = QKV_OK;
     if (s->pattern && qkv_utf8_check(e->now.text.data + at, length) < length) /* bytes that a decoder put there */
-        return qkv__draft_keep(&e->next, &e->now, piece);
+        return qkv__traced_text_keep(&e->next, &e->now, piece);
     if (s->pattern) qkv__cut_begin_at(&e->cutter, e->now.text.data, piece.begin, piece.end);
     while (at < piece.end && !status) {
         size_t begin, end;
         status = find_next(s, e, piece, at, &begin, &end);
-        if (!status) status = qkv__draft_copy(&e->next, &e->now, at, begin);
+        if (!status) status = qkv__traced_text_copy(&e->next, &e->now, at, begin);
         if (!status && begin < end)
-            status = qkv__draft_put(&e->next, s->content, strlen(s->content), qkv__draft_from(&e->now, begin, end));
+            status = qkv__traced_text_put(&e->next, s->content, strlen(s->content), qkv__traced_text_from(&e->now, begin, end));
         at = end;
     }
-    return status ? status : qkv__draft_end(&e->next, start, -1);
+    return status ? status : qkv__traced_text_end(&e->next, start, -1);
 }
 
 qkv_status qkv__prepend_text(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
 {
     size_t start = e->next.text.length;
     uint32_t begin = e->now.from[piece.begin].begin;
-    qkv_status status = qkv__draft_put(&e->next, s->text, strlen(s->text), (qkv__range){ begin, begin });
-    if (!status) status = qkv__draft_copy(&e->next, &e->now, piece.begin, piece.end);
-    return status ? status : qkv__draft_end(&e->next, start, -1);
+    qkv_status status = qkv__traced_text_put(&e->next, s->text, strlen(s->text), (qkv__range){ begin, begin });
+    if (!status) status = qkv__traced_text_copy(&e->next, &e->now, piece.begin, piece.end);
+    return status ? status : qkv__traced_text_end(&e->next, start, -1);
 }
 
 qkv_status qkv__strip(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
@@ -180,5 +180,5 @@ qkv_status qkv__strip(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
         begin += bytes;
     for (size_t at = begin; at < piece.end; at += bytes)
         if (!qkv__is_space(qkv_utf8_decode(text + at, piece.end - at, &bytes)) || !s->right) end = at + bytes;
-    return begin < end ? qkv__draft_keep(&e->next, &e->now, (qkv__piece){ begin, end, -1 }) : QKV_OK;
+    return begin < end ? qkv__traced_text_keep(&e->next, &e->now, (qkv__piece){ begin, end, -1 }) : QKV_OK;
 }

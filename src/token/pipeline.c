@@ -24,9 +24,9 @@ void qkv__steps_free(qkv__steps *s)
     *s = (qkv__steps){ 0 };
 }
 
-void qkv__drafts_swap(qkv__encoder *e)
+void qkv__traced_texts_swap(qkv__encoder *e)
 {
-    qkv__draft now = e->now;
+    qkv__traced_text now = e->now;
     e->now = e->next;
     e->next = now;
 }
@@ -35,22 +35,23 @@ qkv_status qkv__steps_run(const qkv__steps *s, qkv__encoder *e, bool all)
 {
     qkv_status status = QKV_OK;
     for (size_t i = 0; i < s->n && !status; i++) {
-        qkv__draft_clear(&e->next);
+        qkv__traced_text_clear(&e->next);
         for (size_t k = 0; k < e->now.n && !status; k++) {
             qkv__piece piece = e->now.pieces[k];
-            status = all || piece.id < 0 ? s->at[i].rewrite(&s->at[i], e, piece) : qkv__draft_keep(&e->next, &e->now, piece);
+            status = all || piece.id < 0 ? s->at[i].rewrite(&s->at[i], e, piece)
+                                         : qkv__traced_text_keep(&e->next, &e->now, piece);
         }
-        qkv__drafts_swap(e);
+        qkv__traced_texts_swap(e);
     }
     return status;
 }
 
 /* ---- making and freeing ---- */
 
-qkv_status qkv__frame_put(qkv__frame *f, int32_t id, int32_t type)
+qkv_status qkv__template_put(qkv__template *f, int32_t id, int32_t type)
 {
     if (qkv__grow((void **)&f->at, &f->bytes, (f->n + 1) * sizeof *f->at)) return QKV_MEMORY;
-    f->at[f->n++] = (qkv__frame_item){ id, type };
+    f->at[f->n++] = (qkv__template_item){ id, type };
     return QKV_OK;
 }
 
@@ -94,7 +95,7 @@ static int32_t outer_id(const qkv_tokenizer *t, const qkv__encoder *e, int32_t i
 
 static qkv_status put(const qkv_tokenizer *t, int32_t id, size_t begin, size_t end, qkv_ids *out)
 {
-    qkv__range from = qkv__draft_from(&out->encoder->now, begin, end);
+    qkv__range from = qkv__traced_text_from(&out->encoder->now, begin, end);
     return qkv__put_id(out, outer_id(t, out->encoder, id, begin, end), from.begin, from.end);
 }
 
@@ -144,14 +145,15 @@ qkv_status qkv__put_unknown(const qkv_tokenizer *t, size_t begin, size_t end, qk
 static qkv_status read_text(qkv__encoder *e, const char *text, size_t length)
 {
     qkv_status status = QKV_OK;
-    qkv__draft_clear(&e->now);
+    qkv__traced_text_clear(&e->now);
     for (size_t at = 0, bytes; at < length && !status; at += bytes) {
         bool bad = qkv_utf8_decode(text + at, length - at, &bytes) < 0;
-        if (bad) status = qkv__draft_put(&e->now, "\xEF\xBF\xBD", 3, (qkv__range){ (uint32_t)at, (uint32_t)(at + bytes) });
+        if (bad)
+            status = qkv__traced_text_put(&e->now, "\xEF\xBF\xBD", 3, (qkv__range){ (uint32_t)at, (uint32_t)(at + bytes) });
         for (size_t i = at; i < at + bytes && !bad && !status; i++)
-            status = qkv__draft_put(&e->now, text + i, 1, (qkv__range){ (uint32_t)i, (uint32_t)i + 1 });
+            status = qkv__traced_text_put(&e->now, text + i, 1, (qkv__range){ (uint32_t)i, (uint32_t)i + 1 });
     }
-    return status ? status : qkv__draft_end(&e->now, 0, -1);
+    return status ? status : qkv__traced_text_end(&e->now, 0, -1);
 }
 
 static qkv_status encode_piece(const qkv_tokenizer *t, qkv__piece piece, qkv_ids *out)
@@ -171,7 +173,7 @@ static qkv_status encode_pieces(const qkv_tokenizer *t, const qkv_tokenizer *cut
     e->outer = t == cutter ? NULL : t;
     for (size_t i = 0; i < e->now.n && !status; i++) {
         qkv__piece piece = e->now.pieces[i];
-        qkv__range from = qkv__draft_from(&e->now, piece.begin, piece.end);
+        qkv__range from = qkv__traced_text_from(&e->now, piece.begin, piece.end);
         status = piece.id < 0 ? encode_piece(cutter, piece, out) : qkv__put_id(out, piece.id, from.begin, from.end);
     }
     return status;
@@ -200,10 +202,10 @@ static qkv_status read_ids(const qkv_tokenizer *t, const int32_t *ids, size_t n,
         const qkv__token *token = &t->tokens[ids[i]];
         size_t begin = e->now.text.length;
         if (!token->is_set || (skip_specials && token->is_special)) continue;
-        if (t->pipeline->join_with_spaces && begin) status = qkv__draft_put(&e->now, " ", 1, (qkv__range){ 0 });
+        if (t->pipeline->join_with_spaces && begin) status = qkv__traced_text_put(&e->now, " ", 1, (qkv__range){ 0 });
         if (!status)
-            status = qkv__draft_put(&e->now, t->pool.data + token->spelling, token->spelling_length, (qkv__range){ 0 });
-        if (!status) status = qkv__draft_end(&e->now, begin, ids[i]);
+            status = qkv__traced_text_put(&e->now, t->pool.data + token->spelling, token->spelling_length, (qkv__range){ 0 });
+        if (!status) status = qkv__traced_text_end(&e->now, begin, ids[i]);
     }
     return status;
 }

@@ -1,8 +1,8 @@
 /* pipeline.h: what text goes through in a published tokenizer.
  *
- *   text -> added tokens -> normalizers -> added tokens -> pre-tokenizers -> model -> frame -> ids,   ids -> decoders -> text
+ *   text -> added tokens -> normalizers -> added tokens -> pre-tokenizers -> model -> template -> ids;  ids -> decoders -> text
  *
- * A step reads the pieces of one draft and makes those of the next, one piece at a time. */
+ * A step reads the pieces of one traced text and makes those of the next, one piece at a time. */
 #ifndef QKV_SRC_PIPELINE_H
 #define QKV_SRC_PIPELINE_H
 
@@ -50,7 +50,7 @@ typedef struct qkv__steps {
 /* A zeroed step at the end; NULL with the error set. */
 qkv__step *qkv__steps_add(qkv__steps *s);
 void qkv__steps_free(qkv__steps *s);
-void qkv__drafts_swap(qkv__encoder *e);
+void qkv__traced_texts_swap(qkv__encoder *e);
 
 /* Runs them, one after the other, over the pieces of e->now: all of them, or those that are no added tokens. MEMORY, LIMIT. */
 qkv_status qkv__steps_run(const qkv__steps *s, qkv__encoder *e, bool all);
@@ -116,18 +116,18 @@ typedef enum qkv__piece_type {
     QKV__BYTE
 } qkv__piece_type;
 
-/* A token of a frame, or one of the texts. */
-typedef struct qkv__frame_item {
+/* A token of a template, or one of the texts. */
+typedef struct qkv__template_item {
     int32_t id; /* or one of the two below */
     int32_t type;
-} qkv__frame_item;
+} qkv__template_item;
 enum { QKV__FIRST_TEXT = -1, QKV__SECOND_TEXT = -2 };
 
-typedef struct qkv__frame {
-    qkv__frame_item *at;
+typedef struct qkv__template {
+    qkv__template_item *at;
     size_t n, bytes;
-} qkv__frame;
-qkv_status qkv__frame_put(qkv__frame *f, int32_t id, int32_t type); /* MEMORY */
+} qkv__template;
+qkv_status qkv__template_put(qkv__template *f, int32_t id, int32_t type); /* MEMORY */
 
 /* Added tokens, looked for in text: their spellings (normalized ones as the normalizer has them), and their ids. */
 typedef struct qkv__added {
@@ -142,8 +142,8 @@ struct qkv__pipeline {
     qkv__model_kind model;
     qkv__added added[2]; /* as they are, and after the normalizers */
     qkv__steps normalizers, pre_tokenizers, decoders;
-    qkv__frame single, pair; /* empty: the texts alone */
-    bool join_with_spaces;   /* there are no decoders */
+    qkv__template single, pair; /* empty: the texts alone */
+    bool join_with_spaces;      /* there are no decoders */
 
     char *prefix;          /* before a token that continues a word: WordPiece, and BPE where it is not NULL */
     char *suffix;          /* BPE: after one that ends a word; NULL: nothing */
@@ -155,7 +155,7 @@ struct qkv__pipeline {
     int32_t byte_ids[256]; /* byte fallback: -1 where there is none */
 
     bool is_spm;             /* SentencePiece's own rules for what is unknown */
-    bool frame_is_said;      /* SentencePiece: a tokenizer_config.json says whether texts have tokens around them */
+    bool template_is_said;   /* SentencePiece: a tokenizer_config.json says whether texts have tokens around them */
     unsigned char *types;    /* SentencePiece: of each token */
     uint32_t *ranks;         /* SentencePiece's BPE: of the merge that makes a token; a higher score goes first */
     qkv__added user_defined; /* SentencePiece: never cut, never changed */
@@ -185,7 +185,7 @@ void qkv__added_free(qkv__added *a);
 /* Cuts them out of the pieces of e->now. MEMORY. */
 qkv_status qkv__cut_added(const qkv_tokenizer *t, qkv__encoder *e, const qkv__added *a);
 
-/* Text to ids, without a frame, added to out; and back, added to out. */
+/* Text to ids, without a template, added to out; and back, added to out. */
 qkv_status qkv__pipeline_encode(const qkv_tokenizer *t, const char *text, size_t length, bool specials, qkv_ids *out);
 qkv_status qkv__pipeline_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, bool skip_specials, qkv_text *out);
 
@@ -194,7 +194,7 @@ qkv_status qkv__bpe_encode(const qkv_tokenizer *t, qkv__piece piece, qkv_ids *ou
 qkv_status qkv__wordpiece_encode(const qkv_tokenizer *t, qkv__piece piece, qkv_ids *out);
 qkv_status qkv__unigram_encode(const qkv_tokenizer *t, qkv__piece piece, qkv_ids *out);
 
-/* Adds a token of bytes begin .. end-1 of the draft. */
+/* Adds a token of bytes begin .. end-1 of the traced text. */
 qkv_status qkv__put_token(const qkv_tokenizer *t, int32_t id, size_t begin, size_t end, qkv_ids *out);
 
 /* Adds what stands for bytes that no token spells: bytes of their own where the model has them, else <unk>. */

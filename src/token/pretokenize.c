@@ -34,7 +34,7 @@ static qkv_status cut_by_text(qkv__encoder *e, qkv__piece piece, const char *wan
     size_t at = piece.begin, length = strlen(wanted), begin;
     qkv_status status = QKV_OK;
     e->n_cuts = 0;
-    while (!status && (begin = qkv__draft_find(&e->now, at, piece.end, wanted)) < piece.end) {
+    while (!status && (begin = qkv__traced_text_find(&e->now, at, piece.end, wanted)) < piece.end) {
         status = put_cut(e, at, begin, false);
         if (!status) status = put_cut(e, begin, begin + length, true);
         at = begin + length;
@@ -78,12 +78,12 @@ static qkv_status put_cuts(qkv__encoder *e, qkv__behavior behavior, bool invert)
     for (size_t i = 0; i < e->n_cuts && !status; i++) {
         if (behavior == QKV__REMOVED && e->cuts[i].is_match) continue;
         if (!joins(e, i, behavior)) {
-            status = qkv__draft_end(&e->next, begin, -1);
+            status = qkv__traced_text_end(&e->next, begin, -1);
             begin = e->next.text.length;
         }
-        if (!status) status = qkv__draft_copy(&e->next, &e->now, e->cuts[i].begin, e->cuts[i].end);
+        if (!status) status = qkv__traced_text_copy(&e->next, &e->now, e->cuts[i].begin, e->cuts[i].end);
     }
-    return status ? status : qkv__draft_end(&e->next, begin, -1);
+    return status ? status : qkv__traced_text_end(&e->next, begin, -1);
 }
 
 qkv_status qkv__split(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
@@ -126,13 +126,13 @@ qkv_status qkv__whitespace(const qkv__step *s, qkv__encoder *e, qkv__piece piece
         int32_t c = qkv_utf8_decode(e->now.text.data + at, piece.end - at, &bytes);
         int kind = qkv__is_word(c) ? 1 : qkv__is_space(c) ? 0 : 2;
         if (kind != before) {
-            status = qkv__draft_end(&e->next, begin, -1);
+            status = qkv__traced_text_end(&e->next, begin, -1);
             begin = e->next.text.length;
         }
-        if (kind && !status) status = qkv__draft_copy(&e->next, &e->now, at, at + bytes);
+        if (kind && !status) status = qkv__traced_text_copy(&e->next, &e->now, at, at + bytes);
         before = kind;
     }
-    return status ? status : qkv__draft_end(&e->next, begin, -1);
+    return status ? status : qkv__traced_text_end(&e->next, begin, -1);
 }
 
 /* White space goes, and each sign of punctuation stands alone. */
@@ -144,11 +144,11 @@ qkv_status qkv__bert_split(const qkv__step *s, qkv__encoder *e, qkv__piece piece
     for (size_t at = piece.begin, bytes; at < piece.end && !status; at += bytes) {
         int32_t c = qkv_utf8_decode(e->now.text.data + at, piece.end - at, &bytes);
         bool space = qkv__is_space(c), sign = qkv__is_punctuation(c);
-        if (space || sign) status = qkv__draft_end(&e->next, begin, -1), begin = e->next.text.length;
-        if (!space && !status) status = qkv__draft_copy(&e->next, &e->now, at, at + bytes);
-        if (sign && !status) status = qkv__draft_end(&e->next, begin, -1), begin = e->next.text.length;
+        if (space || sign) status = qkv__traced_text_end(&e->next, begin, -1), begin = e->next.text.length;
+        if (!space && !status) status = qkv__traced_text_copy(&e->next, &e->now, at, at + bytes);
+        if (sign && !status) status = qkv__traced_text_end(&e->next, begin, -1), begin = e->next.text.length;
     }
-    return status ? status : qkv__draft_end(&e->next, begin, -1);
+    return status ? status : qkv__traced_text_end(&e->next, begin, -1);
 }
 
 /* ---- bytes and spaces that can be seen ---- */
@@ -161,9 +161,9 @@ qkv_status qkv__byte_level(const qkv__step *s, qkv__encoder *e, qkv__piece piece
     for (size_t at = piece.begin; at < piece.end && !status; at++) {
         char spelled[QKV__SPELLED_MAX];
         size_t n = qkv__spell_byte((unsigned char)e->now.text.data[at], spelled);
-        status = qkv__draft_put(&e->next, spelled, n, e->now.from[at]);
+        status = qkv__traced_text_put(&e->next, spelled, n, e->now.from[at]);
     }
-    return status ? status : qkv__draft_end(&e->next, begin, -1);
+    return status ? status : qkv__traced_text_end(&e->next, begin, -1);
 }
 
 /* A piece that does not start with the text gets it: every piece, or the one that starts the whole text. */
@@ -172,5 +172,5 @@ qkv_status qkv__prepend_missing(const qkv__step *s, qkv__encoder *e, qkv__piece 
     size_t length = strlen(s->text);
     bool has_it = piece.end - piece.begin >= length && !memcmp(e->now.text.data + piece.begin, s->text, length);
     bool wanted = s->prepend == QKV__ALWAYS || (s->prepend == QKV__FIRST && !e->now.from[piece.begin].begin);
-    return wanted && !has_it ? qkv__prepend_text(s, e, piece) : qkv__draft_keep(&e->next, &e->now, piece);
+    return wanted && !has_it ? qkv__prepend_text(s, e, piece) : qkv__traced_text_keep(&e->next, &e->now, piece);
 }

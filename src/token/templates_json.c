@@ -24,20 +24,20 @@ static bool is_id(const place *p, const json_t *v)
 /* ---- templates ---- */
 
 /* The ids of a special token of a template. */
-static qkv_status put_special(const place *p, qkv__frame *f, const char *name, int32_t type)
+static qkv_status put_special(const place *p, qkv__template *f, const char *name, int32_t type)
 {
     const json_t *special = json_object_get(json_object_get(p->object, "special_tokens"), name);
     const json_t *ids = json_object_get(special, "ids");
     qkv_status status = json_is_array(ids) ? QKV_OK : malformed(p, "special_tokens", "a token of the template is not there");
     for (size_t i = 0; i < json_array_size(ids) && !status; i++) {
         const json_t *id = json_array_get(ids, i);
-        status = is_id(p, id) ? qkv__frame_put(f, (int32_t)json_integer_value(id), type)
+        status = is_id(p, id) ? qkv__template_put(f, (int32_t)json_integer_value(id), type)
                               : malformed(p, "special_tokens", "an id is none of the tokens'");
     }
     return status;
 }
 
-static qkv_status put_item(const place *p, qkv__frame *f, const char *key, const json_t *item)
+static qkv_status put_item(const place *p, qkv__template *f, const char *key, const json_t *item)
 {
     const json_t *special = json_object_get(item, "SpecialToken"), *text = json_object_get(item, "Sequence");
     const json_t *either = special ? special : text, *type = json_object_get(either, "type_id");
@@ -48,11 +48,11 @@ static qkv_status put_item(const place *p, qkv__frame *f, const char *key, const
     if (special) return put_special(p, f, id, number);
     bool first = !strcmp(id, "A");
     if (!first && strcmp(id, "B")) return malformed(p, key, "A or B is expected");
-    return qkv__frame_put(f, first ? QKV__FIRST_TEXT : QKV__SECOND_TEXT, number);
+    return qkv__template_put(f, first ? QKV__FIRST_TEXT : QKV__SECOND_TEXT, number);
 }
 
 /* Each text once, the first before the second. */
-static bool has_texts(const qkv__frame *f, int wanted)
+static bool has_texts(const qkv__template *f, int wanted)
 {
     int texts = 0;
     for (size_t i = 0; i < f->n; i++)
@@ -60,7 +60,7 @@ static bool has_texts(const qkv__frame *f, int wanted)
     return texts == wanted;
 }
 
-static qkv_status read_template(const place *p, const char *key, qkv__frame *f, int texts)
+static qkv_status read_template(const place *p, const char *key, qkv__template *f, int texts)
 {
     const json_t *items = json_object_get(p->object, key);
     qkv_status status = json_is_array(items) ? QKV_OK : malformed(p, key, "an array is expected");
@@ -86,10 +86,10 @@ static qkv_status get_pair(const place *p, const char *key, int32_t *id)
     return QKV_OK;
 }
 
-static qkv_status put_all(qkv__frame *f, const int32_t *ids, const int32_t *types, size_t n)
+static qkv_status put_all(qkv__template *f, const int32_t *ids, const int32_t *types, size_t n)
 {
     qkv_status status = QKV_OK;
-    for (size_t i = 0; i < n && !status; i++) status = qkv__frame_put(f, ids[i], types[i]);
+    for (size_t i = 0; i < n && !status; i++) status = qkv__template_put(f, ids[i], types[i]);
     return status;
 }
 
@@ -172,7 +172,7 @@ static qkv_status read_processor(const place *p)
     return status ? status : types->read(p);
 }
 
-qkv_status qkv__read_frames(const char *path, const json_t *top, size_t n, qkv__pipeline *p)
+qkv_status qkv__read_templates(const char *path, const json_t *top, size_t n, qkv__pipeline *p)
 {
     const json_t *value = json_object_get(top, "post_processor");
     return qkv__is_null(value) ? QKV_OK : read_processor(&(place){ path, "post_processor", value, n, p });

@@ -103,7 +103,7 @@ static json_t *added_tokens(const json_t *vocab, const char *const *names)
 }
 
 /* [CLS] text [SEP], or what these are called, where the vocabulary has both; else null. */
-static json_t *frame(const char *type, const json_t *vocab, const char *cls, const char *sep)
+static json_t *post_processor(const char *type, const json_t *vocab, const char *cls, const char *sep)
 {
     json_t *first = json_object_get(vocab, cls), *last = json_object_get(vocab, sep);
     if (!first || !last) return json_null();
@@ -145,10 +145,10 @@ static qkv_status read_merges(const char *path, json_t *merges)
 static json_t *describe_byte_pairs(const json_t *vocab, json_t *merges, const json_t *config)
 {
     static const char *const names[] = { "<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>", NULL };
-    json_t *framing = json_object_get(vocab, "<mask>") ? frame("RobertaProcessing", vocab, "<s>", "</s>") : json_null();
+    json_t *around = json_object_get(vocab, "<mask>") ? post_processor("RobertaProcessing", vocab, "<s>", "</s>") : json_null();
     return json_pack("{s:o, s:n, s:{s:s, s:b, s:b, s:b}, s:o, s:{s:s}, s:{s:s, s:O, s:O}}", "added_tokens",
                      added_tokens(vocab, names), "normalizer", "pre_tokenizer", "type", "ByteLevel", "add_prefix_space",
-                     qkv__flag(config, "add_prefix_space", false), "trim_offsets", 1, "use_regex", 1, "post_processor", framing,
+                     qkv__flag(config, "add_prefix_space", false), "trim_offsets", 1, "use_regex", 1, "post_processor", around,
                      "decoder", "type", "ByteLevel", "model", "type", "BPE", "vocab", vocab, "merges", merges);
 }
 
@@ -200,8 +200,8 @@ static json_t *describe_bert(json_t *vocab, const json_t *config)
                      "added_tokens", added_tokens(vocab, names), "normalizer", "type", "BertNormalizer", "clean_text", 1,
                      "handle_chinese_chars", qkv__flag(config, "tokenize_chinese_chars", true), "strip_accents",
                      qkv__flag(config, "strip_accents", lower), "lowercase", lower, "pre_tokenizer", "type", "BertPreTokenizer",
-                     "post_processor", frame("BertProcessing", vocab, "[CLS]", "[SEP]"), "decoder", "type", "WordPiece",
-                     "prefix", "##", "cleanup", 1, "model", "type", "WordPiece", "unk_token", "[UNK]",
+                     "post_processor", post_processor("BertProcessing", vocab, "[CLS]", "[SEP]"), "decoder", "type",
+                     "WordPiece", "prefix", "##", "cleanup", 1, "model", "type", "WordPiece", "unk_token", "[UNK]",
                      "continuing_subword_prefix", "##", "max_input_chars_per_word", 100, "vocab", vocab);
 }
 
@@ -218,21 +218,21 @@ static qkv_tokenizer *load_bert(const char *path, const qkv__bytes *file)
 /* ---- SentencePiece ---- */
 
 /* What goes around a text, as tokenizer_config.json says it; the classes of Llama and T5 have habits of their own. */
-static qkv_status read_spm_frame(const char *path, qkv_tokenizer *t)
+static qkv_status read_spm_template(const char *path, qkv_tokenizer *t)
 {
     json_t *config = NULL;
     qkv_status status = read_config(path, &config);
     const char *class = json_string_value(json_object_get(config, "tokenizer_class"));
     bool first = qkv__flag(config, "add_bos_token", class && !strncmp(class, "Llama", 5));
     bool last = qkv__flag(config, "add_eos_token", class && !strncmp(class, "T5", 2));
-    t->pipeline->frame_is_said = class || json_object_get(config, "add_bos_token");
+    t->pipeline->template_is_said = class || json_object_get(config, "add_bos_token");
     int32_t begin = first ? qkv_tokenizer_find(t, "<s>") : -1, end = last ? qkv_tokenizer_find(t, "</s>") : -1;
     for (int two = 0; two < 2 && !status; two++) {
-        qkv__frame *f = two ? &t->pipeline->pair : &t->pipeline->single;
+        qkv__template *f = two ? &t->pipeline->pair : &t->pipeline->single;
         for (int k = 0; k <= two && !status; k++) {
-            if (begin >= 0) status = qkv__frame_put(f, begin, 0);
-            if (!status) status = qkv__frame_put(f, k ? QKV__SECOND_TEXT : QKV__FIRST_TEXT, 0);
-            if (!status && end >= 0) status = qkv__frame_put(f, end, 0);
+            if (begin >= 0) status = qkv__template_put(f, begin, 0);
+            if (!status) status = qkv__template_put(f, k ? QKV__SECOND_TEXT : QKV__FIRST_TEXT, 0);
+            if (!status && end >= 0) status = qkv__template_put(f, end, 0);
         }
     }
     json_decref(config);
@@ -242,7 +242,7 @@ static qkv_status read_spm_frame(const char *path, qkv_tokenizer *t)
 static qkv_tokenizer *load_spm(const char *path, const qkv__bytes *file)
 {
     qkv_tokenizer *t = qkv__tokenizer_from_spm(path, file->data, file->size);
-    if (!t || !read_spm_frame(path, t)) return t;
+    if (!t || !read_spm_template(path, t)) return t;
     qkv_tokenizer_free(t);
     return NULL;
 }

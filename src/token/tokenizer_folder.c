@@ -99,12 +99,12 @@ static qkv_status add_decoders(qkv__pipeline *p)
 static qkv_status add_end(qkv_tokenizer *t)
 {
     int32_t end = qkv_tokenizer_find(t, "</s>");
-    qkv__frame *frames[] = { &t->pipeline->single, &t->pipeline->pair };
+    qkv__template *frames[] = { &t->pipeline->single, &t->pipeline->pair };
     qkv_status status = QKV_OK;
     for (int i = 0; i < 2 && !status; i++) {
-        status = qkv__frame_put(frames[i], QKV__FIRST_TEXT, 0);
-        if (!status && i) status = qkv__frame_put(frames[i], QKV__SECOND_TEXT, 0);
-        if (!status && end >= 0) status = qkv__frame_put(frames[i], end, 0);
+        status = qkv__template_put(frames[i], QKV__FIRST_TEXT, 0);
+        if (!status && i) status = qkv__template_put(frames[i], QKV__SECOND_TEXT, 0);
+        if (!status && end >= 0) status = qkv__template_put(frames[i], end, 0);
     }
     return status;
 }

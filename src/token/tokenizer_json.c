@@ -427,7 +427,7 @@ static qkv_status read_published(const char *path, qkv_tokenizer *t, const json_
     p->ignore_merges = qkv__flag(model, "ignore_merges", false);
     p->fuse_unknown = p->model == QKV__UNIGRAM || qkv__flag(model, "fuse_unk", false);
     find_bytes(t);
-    qkv_status status = qkv__read_frames(path, top, t->n, p);
+    qkv_status status = qkv__read_templates(path, top, t->n, p);
     if (!status && p->model == QKV__BPE) status = qkv__tokenizer_index_merges(t, path);
     if (!status && p->model == QKV__WORDPIECE) status = read_wordpiece(p, model);
     if (!status && p->model == QKV__UNIGRAM) status = read_scores(t, json_object_get(model, "vocab"));
@@ -526,7 +526,7 @@ static qkv_status make(const char *path, const json_t *top, bool has_nul, qkv__m
     qkv_status status = has_gaps ? check_new_ids(path, vocab, added) : QKV_OK;
     if (!status) status = qkv__read_steps(path, top, t->pipeline);
     if (!status && token_kind != QKV_TOKEN_PUBLISHED) {
-        status = qkv__read_frames(path, top, t->n, t->pipeline);
+        status = qkv__read_templates(path, top, t->n, t->pipeline);
         qkv__pipeline_free(t->pipeline, t->n);
         t->pipeline = NULL;
     }

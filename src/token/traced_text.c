@@ -6,28 +6,28 @@
 
 #define DRAFT_MAX ((size_t)INT32_MAX)
 
-void qkv__draft_clear(qkv__draft *d)
+void qkv__traced_text_clear(qkv__traced_text *d)
 {
     qkv__text_clear(&d->text);
     d->n = 0;
 }
 
-void qkv__draft_free(qkv__draft *d)
+void qkv__traced_text_free(qkv__traced_text *d)
 {
     qkv_text_free(&d->text);
     qkv__release(d->from, d->from_bytes);
     qkv__release(d->pieces, d->pieces_bytes);
-    *d = (qkv__draft){ 0 };
+    *d = (qkv__traced_text){ 0 };
 }
 
-static qkv_status make_room(qkv__draft *d, size_t size)
+static qkv_status make_room(qkv__traced_text *d, size_t size)
 {
     if (size > DRAFT_MAX - d->text.length)
         return qkv__fail(QKV_LIMIT, "tokenizer: the text grows to 2 GiB or more before it is cut into tokens");
     return qkv__grow((void **)&d->from, &d->from_bytes, (d->text.length + size) * sizeof *d->from);
 }
 
-qkv_status qkv__draft_put(qkv__draft *d, const void *bytes, size_t size, qkv__range from)
+qkv_status qkv__traced_text_put(qkv__traced_text *d, const void *bytes, size_t size, qkv__range from)
 {
     size_t at = d->text.length;
     qkv_status status = make_room(d, size);
@@ -36,13 +36,13 @@ qkv_status qkv__draft_put(qkv__draft *d, const void *bytes, size_t size, qkv__ra
     return status;
 }
 
-qkv_status qkv__draft_put_code(qkv__draft *d, int32_t code, qkv__range from)
+qkv_status qkv__traced_text_put_code(qkv__traced_text *d, int32_t code, qkv__range from)
 {
     utf8proc_uint8_t bytes[4];
-    return qkv__draft_put(d, bytes, (size_t)utf8proc_encode_char(code, bytes), from);
+    return qkv__traced_text_put(d, bytes, (size_t)utf8proc_encode_char(code, bytes), from);
 }
 
-qkv_status qkv__draft_copy(qkv__draft *d, const qkv__draft *other, size_t begin, size_t end)
+qkv_status qkv__traced_text_copy(qkv__traced_text *d, const qkv__traced_text *other, size_t begin, size_t end)
 {
     size_t at = d->text.length, size = end - begin;
     qkv_status status = make_room(d, size);
@@ -51,7 +51,7 @@ qkv_status qkv__draft_copy(qkv__draft *d, const qkv__draft *other, size_t begin,
     return status;
 }
 
-qkv_status qkv__draft_end(qkv__draft *d, size_t begin, int32_t id)
+qkv_status qkv__traced_text_end(qkv__traced_text *d, size_t begin, int32_t id)
 {
     if (begin == d->text.length) return QKV_OK;
     if (qkv__grow((void **)&d->pieces, &d->pieces_bytes, (d->n + 1) * sizeof *d->pieces)) return QKV_MEMORY;
@@ -59,17 +59,17 @@ qkv_status qkv__draft_end(qkv__draft *d, size_t begin, int32_t id)
     return QKV_OK;
 }
 
-qkv_status qkv__draft_keep(qkv__draft *d, const qkv__draft *other, qkv__piece piece)
+qkv_status qkv__traced_text_keep(qkv__traced_text *d, const qkv__traced_text *other, qkv__piece piece)
 {
     size_t begin = d->text.length;
-    qkv_status status = qkv__draft_copy(d, other, piece.begin, piece.end);
-    return status ? status : qkv__draft_end(d, begin, piece.id);
+    qkv_status status = qkv__traced_text_copy(d, other, piece.begin, piece.end);
+    return status ? status : qkv__traced_text_end(d, begin, piece.id);
 }
 
 /* A space or a sign is found by its first byte; only for longer texts does it pay to be clever. */
 enum { SHORT = 8 };
 
-size_t qkv__draft_find(const qkv__draft *d, size_t begin, size_t end, const char *wanted)
+size_t qkv__traced_text_find(const qkv__traced_text *d, size_t begin, size_t end, const char *wanted)
 {
     const char *text = d->text.data, *at = text + begin;
     size_t n = strlen(wanted);
@@ -82,7 +82,7 @@ size_t qkv__draft_find(const qkv__draft *d, size_t begin, size_t end, const char
 }
 
 /* Marks may have changed their order, so that the last byte need not be the last one's. */
-qkv__range qkv__draft_from(const qkv__draft *d, size_t begin, size_t end)
+qkv__range qkv__traced_text_from(const qkv__traced_text *d, size_t begin, size_t end)
 {
     qkv__range all = d->from[begin];
     for (size_t i = begin + 1; i < end; i++) {

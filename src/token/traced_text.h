@@ -9,48 +9,48 @@ typedef struct qkv__range {
     uint32_t begin, end;
 } qkv__range;
 
-/* Bytes of a draft: text that is still to be cut, or (id >= 0) an added token. */
+/* Bytes of a traced text: text that is still to be cut, or (id >= 0) an added token. */
 typedef struct qkv__piece {
     size_t begin, end;
     int32_t id;
 } qkv__piece;
 
-typedef struct qkv__draft {
+typedef struct qkv__traced_text {
     qkv_text text;
     qkv__range *from; /* of each byte */
     qkv__piece *pieces;
     size_t n; /* pieces */
     size_t from_bytes, pieces_bytes;
-} qkv__draft;
+} qkv__traced_text;
 
 /* Where a pattern was found in a piece, and what lies between: together all of its bytes. */
 typedef struct qkv__cut {
-    size_t begin, end; /* bytes of the draft */
+    size_t begin, end; /* bytes of the traced text */
     bool is_match;
 } qkv__cut;
 
-void qkv__draft_clear(qkv__draft *d);
-void qkv__draft_free(qkv__draft *d);
+void qkv__traced_text_clear(qkv__traced_text *d);
+void qkv__traced_text_free(qkv__traced_text *d);
 
-/* Adds bytes that all come from the same place. LIMIT for a draft of 2 GiB; MEMORY. */
-qkv_status qkv__draft_put(qkv__draft *d, const void *bytes, size_t size, qkv__range from);
+/* Adds bytes that all come from the same place. LIMIT for a text of 2 GiB; MEMORY. */
+qkv_status qkv__traced_text_put(qkv__traced_text *d, const void *bytes, size_t size, qkv__range from);
 
 /* Adds a code point. */
-qkv_status qkv__draft_put_code(qkv__draft *d, int32_t code, qkv__range from);
+qkv_status qkv__traced_text_put_code(qkv__traced_text *d, int32_t code, qkv__range from);
 
-/* Adds bytes begin .. end-1 of another draft. */
-qkv_status qkv__draft_copy(qkv__draft *d, const qkv__draft *other, size_t begin, size_t end);
+/* Adds bytes begin .. end-1 of another. */
+qkv_status qkv__traced_text_copy(qkv__traced_text *d, const qkv__traced_text *other, size_t begin, size_t end);
 
 /* Ends a piece that started at begin; an empty one is left out. MEMORY. */
-qkv_status qkv__draft_end(qkv__draft *d, size_t begin, int32_t id);
+qkv_status qkv__traced_text_end(qkv__traced_text *d, size_t begin, int32_t id);
 
 /* Adds the piece as it is. */
-qkv_status qkv__draft_keep(qkv__draft *d, const qkv__draft *other, qkv__piece piece);
+qkv_status qkv__traced_text_keep(qkv__traced_text *d, const qkv__traced_text *other, qkv__piece piece);
 
 /* Where a text that is not empty is found first in bytes begin .. end-1; end where it is not. */
-size_t qkv__draft_find(const qkv__draft *d, size_t begin, size_t end, const char *wanted);
+size_t qkv__traced_text_find(const qkv__traced_text *d, size_t begin, size_t end, const char *wanted);
 
 /* Where bytes begin .. end-1 (at least one) come from. */
-qkv__range qkv__draft_from(const qkv__draft *d, size_t begin, size_t end);
+qkv__range qkv__traced_text_from(const qkv__traced_text *d, size_t begin, size_t end);
 
 #endif

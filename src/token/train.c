@@ -59,7 +59,7 @@ static qkv_bpe_opts with_defaults(const qkv_bpe_opts *opts)
     return o;
 }
 
-qkv_tokenizer *qkv_tokenizer_train(const qkv_words *w, const qkv_bpe_opts *opts)
+qkv_tokenizer *qkv_tokenizer_train(const qkv_word_counts *w, const qkv_bpe_opts *opts)
 {
     const qkv_bpe_opts o = with_defaults(opts);
     if (!w || (o.n_specials && !o.specials) || o.n_specials > INT32_MAX - 256 || o.min_count < 1)

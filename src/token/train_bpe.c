@@ -190,7 +190,7 @@ static qkv_status push_touched(trainer *r)
 
 static void lay_out_word(trainer *r, uint32_t word, uint32_t start, const int32_t byte_ids[256])
 {
-    const qkv__word *w = &r->bag->words[word];
+    const qkv__word_count *w = &r->bag->words[word];
     const char *bytes = r->bag->text.data + w->start;
     for (uint32_t i = 0; i < w->length; i++)
         r->symbols[start + i] = (symbol){ .id = byte_ids[(unsigned char)bytes[i]],
@@ -257,7 +257,7 @@ static qkv_status merge_everywhere(trainer *r, size_t number, int32_t made)
 /* The id of left and right together, a new one unless it is spelled already. */
 static qkv_status spell(trainer *r, const pair *p, size_t *id)
 {
-    const qkv__word *a = &r->tokens.words[p->left], *b = &r->tokens.words[p->right];
+    const qkv__word_count *a = &r->tokens.words[p->left], *b = &r->tokens.words[p->right];
     qkv_text both = { 0 };
     qkv_status status = qkv__text_put(&both, r->tokens.text.data + a->start, a->length);
     if (!status) status = qkv__text_put(&both, r->tokens.text.data + b->start, b->length);

@@ -8,7 +8,7 @@
 static int by_count(const void *a, const void *b, void *bag)
 {
     const qkv__bag *words = bag;
-    const qkv__word *x = &words->words[*(const size_t *)a], *y = &words->words[*(const size_t *)b];
+    const qkv__word_count *x = &words->words[*(const size_t *)a], *y = &words->words[*(const size_t *)b];
     if (x->count != y->count) return x->count > y->count ? -1 : 1;
     int order = memcmp(words->text.data + x->start, words->text.data + y->start, x->length < y->length ? x->length : y->length);
     return order ? order : (x->length > y->length) - (x->length < y->length);
@@ -20,12 +20,12 @@ static qkv_status add_words(qkv__bag *tokens, const qkv__bag *words, size_t *ord
 {
     size_t n = 0, number;
     for (size_t i = 0; i < words->n; i++) {
-        const qkv__word *w = &words->words[i];
+        const qkv__word_count *w = &words->words[i];
         if (w->count >= o->min_count && !memchr(words->text.data + w->start, '\0', w->length)) order[n++] = i;
     }
     qsort_r(order, n, sizeof *order, by_count, (void *)words);
     for (size_t i = 0; i < n && tokens->n < (size_t)o->size; i++) {
-        const qkv__word *w = &words->words[order[i]];
+        const qkv__word_count *w = &words->words[order[i]];
         if (qkv__bag_number(tokens, words->text.data + w->start, w->length, &number)) return QKV_MEMORY;
     }
     return QKV_OK;

@@ -20,7 +20,7 @@ static size_t *place_of(const qkv__bag *b, uint64_t hash, const char *word, size
     for (size_t i = (size_t)hash;; i++) {
         size_t *place = &b->table[i & (b->places - 1)];
         if (!*place) return place;
-        const qkv__word *w = &b->words[*place - 1];
+        const qkv__word_count *w = &b->words[*place - 1];
         if (w->hash == hash && w->length == length && !memcmp(b->text.data + w->start, word, length)) return place;
     }
 }
@@ -31,7 +31,7 @@ static qkv_status grow_table(qkv__bag *b)
     larger.places = b->places ? 2 * b->places : 1024;
     if (!(larger.table = qkv__alloc_zero(larger.places * sizeof *larger.table))) return QKV_MEMORY;
     for (size_t i = 0; i < b->n; i++) {
-        const qkv__word *w = &b->words[i];
+        const qkv__word_count *w = &b->words[i];
         *place_of(&larger, w->hash, b->text.data + w->start, w->length) = i + 1;
     }
     qkv__release(b->table, b->places * sizeof *b->table);
@@ -48,7 +48,7 @@ qkv_status qkv__bag_number(qkv__bag *b, const char *word, size_t length, size_t 
         if (qkv__grow((void **)&b->words, &b->words_bytes, (b->n + 1) * sizeof *b->words) ||
             qkv__text_put(&b->text, word, length))
             return QKV_MEMORY;
-        b->words[b->n] = (qkv__word){ .start = start, .length = length, .hash = hash };
+        b->words[b->n] = (qkv__word_count){ .start = start, .length = length, .hash = hash };
         *place = ++b->n;
     }
     *number = *place - 1;
@@ -65,19 +65,19 @@ void qkv__bag_free(qkv__bag *b)
 
 /* ---- words ---- */
 
-qkv_words *qkv_words_new_of(qkv_token_kind kind)
+qkv_word_counts *qkv_word_counts_new_of(qkv_token_kind kind)
 {
     if ((unsigned)kind > QKV_TOKEN_CHARACTERS) return qkv__fail(QKV_USAGE, "words: %d is no kind of token", (int)kind), NULL;
-    qkv_words *w = qkv__alloc_zero(sizeof *w);
+    qkv_word_counts *w = qkv__alloc_zero(sizeof *w);
     if (w) w->kind = kind;
     if (w && (kind != QKV_TOKEN_BYTE_PAIRS || (w->pattern = qkv__pattern_new()))) return w;
-    qkv_words_free(w);
+    qkv_word_counts_free(w);
     return NULL;
 }
 
-qkv_words *qkv_words_new(void) { return qkv_words_new_of(QKV_TOKEN_BYTE_PAIRS); }
+qkv_word_counts *qkv_word_counts_new(void) { return qkv_word_counts_new_of(QKV_TOKEN_BYTE_PAIRS); }
 
-void qkv_words_free(qkv_words *w)
+void qkv_word_counts_free(qkv_word_counts *w)
 {
     if (!w) return;
     qkv__bag_free(&w->bag);
@@ -87,9 +87,9 @@ void qkv_words_free(qkv_words *w)
     qkv__release(w, sizeof *w);
 }
 
-int64_t qkv_words_distinct(const qkv_words *w) { return w ? (int64_t)w->bag.n : 0; }
+int64_t qkv_word_counts_distinct(const qkv_word_counts *w) { return w ? (int64_t)w->bag.n : 0; }
 
-static qkv_status count_word(qkv_words *w, const char *word, size_t length)
+static qkv_status count_word(qkv_word_counts *w, const char *word, size_t length)
 {
     size_t number;
     qkv_status status = qkv__bag_number(&w->bag, word, length, &number);
@@ -97,7 +97,7 @@ static qkv_status count_word(qkv_words *w, const char *word, size_t length)
     return status;
 }
 
-static qkv_status add_pieces(qkv_words *w, const char *line, size_t length)
+static qkv_status add_pieces(qkv_word_counts *w, const char *line, size_t length)
 {
     qkv__cut_begin(&w->cutter, line, length);
     for (size_t begin, end;;) {
@@ -108,7 +108,7 @@ static qkv_status add_pieces(qkv_words *w, const char *line, size_t length)
     }
 }
 
-static qkv_status add_units(qkv_words *w, const char *line, size_t length)
+static qkv_status add_units(qkv_word_counts *w, const char *line, size_t length)
 {
     qkv_status status = QKV_OK;
     for (size_t begin, end = 0; !status && qkv__next_unit(w->kind, line, length, &begin, &end);) {
@@ -118,7 +118,7 @@ static qkv_status add_units(qkv_words *w, const char *line, size_t length)
     return status;
 }
 
-qkv_status qkv_words_add(qkv_words *w, const char *line, size_t length)
+qkv_status qkv_word_counts_add(qkv_word_counts *w, const char *line, size_t length)
 {
     if (!w || (!line && length)) return qkv__fail(QKV_USAGE, "words: words or line is NULL");
     size_t good = qkv_utf8_check(line, length);
@@ -126,7 +126,7 @@ qkv_status qkv_words_add(qkv_words *w, const char *line, size_t length)
     return w->kind == QKV_TOKEN_BYTE_PAIRS ? add_pieces(w, line, length) : add_units(w, line, length);
 }
 
-qkv_status qkv_words_add_file(qkv_words *w, const char *path, int strict, qkv_lines_read *read)
+qkv_status qkv_word_counts_add_file(qkv_word_counts *w, const char *path, int strict, qkv_lines_read *read)
 {
     qkv__lines l;
     bool more = true;
@@ -134,7 +134,7 @@ qkv_status qkv_words_add_file(qkv_words *w, const char *path, int strict, qkv_li
     qkv_status status = qkv__lines_open(&l, path);
     while (!status && more) {
         status = qkv__lines_next_utf8(&l, strict, &more);
-        if (!status && more) status = qkv_words_add(w, l.line.data, l.line.length);
+        if (!status && more) status = qkv_word_counts_add(w, l.line.data, l.line.length);
     }
     qkv__lines_close(&l);
     if (read) *read = (qkv_lines_read){ l.number, l.repaired, l.first_repaired };

@@ -5,16 +5,16 @@
 #include "../text/buffer.h"
 #include "split.h"
 
-typedef struct qkv__word {
+typedef struct qkv__word_count {
     size_t start, length; /* in text */
     uint64_t hash;
     int64_t count;
-} qkv__word;
+} qkv__word_count;
 
 /* Words by number, and a table of numbers by hash. Zero is an empty one. */
 typedef struct qkv__bag {
     qkv_text text;
-    qkv__word *words;
+    qkv__word_count *words;
     size_t n, words_bytes;
     size_t *table; /* a number plus 1; 0 is free; a power of two of places, at most half of them taken */
     size_t places;
@@ -24,7 +24,7 @@ typedef struct qkv__bag {
 qkv_status qkv__bag_number(qkv__bag *b, const char *word, size_t length, size_t *number);
 void qkv__bag_free(qkv__bag *b);
 
-struct qkv_words {
+struct qkv_word_counts {
     qkv_token_kind kind;
     qkv__bag bag;
     qkv__pattern *pattern; /* for byte pairs */

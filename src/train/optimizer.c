@@ -36,7 +36,7 @@ typedef void update(const factors *f, int64_t n, float *restrict w, float *restr
 
 struct qkv_optimizer {
     qkv_params *params;
-    qkv_rule rule;
+    qkv_optimizer_rule rule;
     settings set;
     update *update;
     factors now;
@@ -126,7 +126,7 @@ static void adamw(const factors *f, int64_t n, float *restrict w, float *restric
 }
 
 /* The loop of a rule and how many states it has. */
-static update *choose_update(qkv_rule rule, bool has_momentum, int *states)
+static update *choose_update(qkv_optimizer_rule rule, bool has_momentum, int *states)
 {
     static const struct {
         update *plain, *with_momentum;
@@ -147,7 +147,7 @@ static update *choose_update(qkv_rule rule, bool has_momentum, int *states)
 /* 0 stands for the default, a negative number for 0. */
 static double or_default(float given, double standard) { return given < 0 ? 0 : given == 0 ? standard : (double)given; }
 
-static settings settle(const qkv_optimizer_opts *o)
+static settings resolve_optimizer_options(const qkv_optimizer_opts *o)
 {
     bool is_adam = o->rule == QKV_OPTIMIZER_ADAM || o->rule == QKV_OPTIMIZER_ADAMW;
     return (settings){
@@ -162,7 +162,7 @@ static settings settle(const qkv_optimizer_opts *o)
     };
 }
 
-static qkv_status check(qkv_rule rule, const settings *s)
+static qkv_status check_optimizer_settings(qkv_optimizer_rule rule, const settings *s)
 {
     const struct {
         const char *name;
@@ -213,8 +213,8 @@ qkv_optimizer *qkv_optimizer_new(qkv_params *p, const qkv_optimizer_opts *opts)
 {
     static const qkv_optimizer_opts defaults = { 0 };
     if (!opts) opts = &defaults;
-    const settings set = settle(opts);
-    if (qkv_params_status(p) || check(opts->rule, &set) || qkv_params_own(p)) return NULL;
+    const settings set = resolve_optimizer_options(opts);
+    if (qkv_params_status(p) || check_optimizer_settings(opts->rule, &set) || qkv_params_materialize(p)) return NULL;
     qkv_optimizer *o = qkv__alloc_zero(sizeof *o);
     if (!o) return NULL;
     *o = (qkv_optimizer){ .params = p, .rule = opts->rule, .set = set, .block = qkv_params_block(p) };

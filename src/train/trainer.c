@@ -27,7 +27,7 @@ struct qkv_trainer {
     uint64_t number; /* of the epoch */
     int64_t next;    /* batch of the epoch */
     uint64_t passes; /* forwards so far: the step of the tape, which dropout depends on */
-    qkv_marks marks;
+    qkv_best_so_far best_so_far;
     qkv_batch *batches; /* of an update */
     uint64_t pairs_hash;
 };
@@ -57,7 +57,7 @@ static qkv_status get_batch(const qkv_objective *o, const qkv_epoch *e, int64_t 
 
 /* ---- making ---- */
 
-static qkv_status check(const qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *o)
+static qkv_status check_trainer_options(const qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *o)
 {
     const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
     if (!t || !o) return qkv__fail(QKV_USAGE, "training needs a model and options");
@@ -120,7 +120,7 @@ static qkv_status start(qkv_trainer *t)
 
 qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *opts)
 {
-    if (check(m, pairs, opts)) return NULL;
+    if (check_trainer_options(m, pairs, opts)) return NULL;
     qkv_trainer *t = qkv__alloc_zero(sizeof *t);
     if (!t) return NULL;
     *t = (qkv_trainer){ .model = m, .pairs = pairs, .o = *opts, .has_schedule = opts->schedule.lr != 0 };
@@ -143,7 +143,7 @@ void qkv_trainer_free(qkv_trainer *t)
     qkv__release(t, sizeof *t);
 }
 
-qkv_marks *qkv_trainer_marks(qkv_trainer *t) { return t ? &t->marks : NULL; }
+qkv_best_so_far *qkv_trainer_best_so_far(qkv_trainer *t) { return t ? &t->best_so_far : NULL; }
 
 /* ---- a step ---- */
 
@@ -278,7 +278,7 @@ static uint64_t hash_model(const qkv_trainer *t)
                                o->decoder_layers,
                                (double)o->dim,
                                (double)o->heads,
-                               (double)o->inner,
+                               (double)o->d_ff,
                                (double)o->kv_heads,
                                (double)o->d_k,
                                o->pre_norm,
@@ -286,7 +286,7 @@ static uint64_t hash_model(const qkv_trainer *t)
                                (double)o->norm_eps,
                                o->activation,
                                o->positions,
-                               (double)o->longest,
+                               (double)o->max_positions,
                                (double)o->first_position,
                                (double)o->rotary_base,
                                o->no_bias,
@@ -294,7 +294,7 @@ static uint64_t hash_model(const qkv_trainer *t)
                                o->unscaled,
                                (double)o->dropout,
                                (double)o->attention_dropout,
-                               (double)o->inner_dropout,
+                               (double)o->ffn_dropout,
                                (double)o->classes,
                                o->pooling };
     const double newer[] = { o->pooler,
@@ -366,10 +366,10 @@ static void write_notes(const qkv_trainer *t, notes *n)
     for (int i = PAIRS; i <= OPTIONS; i++) snprintf(n->text[i], sizeof n->text[i], "%016" PRIx64, hashes[i]);
     const int64_t counts[] = { qkv_optimizer_steps(t->optimizer), (int64_t)t->number, t->next, (int64_t)t->passes };
     for (int i = STEPS; i <= PASSES; i++) snprintf(n->text[i], sizeof n->text[i], "%" PRId64, counts[i - STEPS]);
-    snprintf(n->text[BEST], sizeof n->text[BEST], "%a", t->marks.best);
-    snprintf(n->text[BEST_STEP], sizeof n->text[BEST_STEP], "%" PRId64, t->marks.best_step);
-    snprintf(n->text[MISSED], sizeof n->text[MISSED], "%" PRId64, t->marks.missed);
-    snprintf(n->text[BEST_LOSS], sizeof n->text[BEST_LOSS], "%a", t->marks.best_loss);
+    snprintf(n->text[BEST], sizeof n->text[BEST], "%a", t->best_so_far.best);
+    snprintf(n->text[BEST_STEP], sizeof n->text[BEST_STEP], "%" PRId64, t->best_so_far.best_step);
+    snprintf(n->text[MISSED], sizeof n->text[MISSED], "%" PRId64, t->best_so_far.missed);
+    snprintf(n->text[BEST_LOSS], sizeof n->text[BEST_LOSS], "%a", t->best_so_far.best_loss);
 }
 
 /* Weights under their names, and the optimizer's states of each as "optimizer.0.NAME". Room for all of it in one block. */
@@ -419,7 +419,7 @@ qkv_status qkv_trainer_save(const qkv_trainer *t, const char *path)
     write_notes(t, &n);
     for (int i = 0; i < NOTES; i++) lines[i] = (qkv__note){ note_names[i], n.text[i] };
     if (list_tensors(t, &l)) return QKV_MEMORY;
-    int n_notes = t->marks.best_loss != 0 ? NOTES : BEST_LOSS; /* the last note is not written where it says nothing */
+    int n_notes = t->best_so_far.best_loss != 0 ? NOTES : BEST_LOSS; /* the last note is not written where it says nothing */
     qkv_status status = check_values(&l, path);
     if (!status) status = qkv__safetensors_write(path, l.n, l.tensors, n_notes, lines);
     qkv__release(l.tensors, l.bytes);
@@ -514,7 +514,7 @@ static qkv_status take(qkv_trainer *t, const qkv__safetensors *file)
     if (status) return status;
     t->next = at.next;
     t->passes = (uint64_t)at.passes;
-    t->marks = (qkv_marks){ at.best, at.best_step, at.missed, at.best_loss };
+    t->best_so_far = (qkv_best_so_far){ at.best, at.best_step, at.missed, at.best_loss };
     qkv__optimizer_set_steps(t->optimizer, at.steps);
     return QKV_OK;
 }

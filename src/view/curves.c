@@ -225,7 +225,7 @@ static void draw(qkv__picture *p, const void *what)
     p->width = fmax(p->width, d.x.to + (names > 0 ? 14 + names : 0) + MARGIN);
 }
 
-static qkv_status check(const qkv_curve *curves, int64_t n, const qkv_curve_opts *o)
+static qkv_status check_curves(const qkv_curve *curves, int64_t n, const qkv_curve_opts *o)
 {
     if (!curves) return qkv__fail(QKV_USAGE, "%s: there are no curves", call);
     if (n < 1) return qkv__fail(QKV_USAGE, "%s: %lld curves, expected at least 1", call, (long long)n);
@@ -244,7 +244,7 @@ static qkv_status check(const qkv_curve *curves, int64_t n, const qkv_curve_opts
 qkv_status qkv_picture_curves(const char *path, const qkv_curve *curves, int64_t n, const qkv_curve_opts *opts)
 {
     drawing d = { .curves = curves, .n = n, .o = opts ? opts : &(qkv_curve_opts){ 0 } };
-    qkv_status status = check(curves, n, d.o);
+    qkv_status status = check_curves(curves, n, d.o);
     if (status) return status;
     choose_axes(&d);
     return qkv__picture_write(call, path, draw, &d);

@@ -65,7 +65,7 @@ static qkv_status check_maps(const qkv_heatmap *maps, int64_t n)
     return QKV_OK;
 }
 
-static qkv_status check(const qkv_heatmap *maps, int64_t n, const qkv_heatmap_opts *o)
+static qkv_status check_heatmaps(const qkv_heatmap *maps, int64_t n, const qkv_heatmap_opts *o)
 {
     if (!maps || !o) return qkv__fail(QKV_USAGE, "%s: there are no %s", call, maps ? "options" : "maps");
     qkv_status status = check_sizes(n, o);
@@ -363,7 +363,7 @@ static void draw(qkv__picture *p, const void *what)
 
 qkv_status qkv_picture_heatmaps(const char *path, const qkv_heatmap *maps, int64_t n, const qkv_heatmap_opts *opts)
 {
-    qkv_status status = check(maps, n, opts);
+    qkv_status status = check_heatmaps(maps, n, opts);
     if (status) return status;
     layout l = { .maps = maps,
                  .n = n,
