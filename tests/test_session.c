@@ -253,7 +253,7 @@ static void attention_is_that_of_a_whole_forward(void **state)
         assert_int_equal(qkv_session_read(s, ids + FIRST, (int64_t[]){ N - FIRST }, QKV_LOGITS_LAST), QKV_OK);
         for (int l = 0; l < o.decoder_layers; l++)
             for (int side = 0; side < 2; side++) {
-                qkv_tensor *got = qkv_session_attention(s, (qkv_session_side)side, l, 0);
+                qkv_tensor *got = qkv_session_attention(s, (qkv_attention_kind)(QKV_ATTENTION_DECODER + side), l, 0);
                 qkv_tensor *all = qkv_tape_attention(t, o.encoder_layers + 2 * l + side);
                 int64_t keys = side ? source_lengths[0] : N;
                 assert_int_equal(qkv_dim(got, 3), keys);
@@ -262,7 +262,7 @@ static void attention_is_that_of_a_whole_forward(void **state)
                                         sizeof(float) * (size_t)((N - FIRST) * keys));
             }
         for (int l = 0; l < o.encoder_layers; l++) {
-            qkv_tensor *got = qkv_session_attention(s, QKV_SESSION_ENCODER, l, 0), *all = qkv_tape_attention(t, l);
+            qkv_tensor *got = qkv_session_attention(s, QKV_ATTENTION_ENCODER, l, 0), *all = qkv_tape_attention(t, l);
             assert_memory_equal(qkv_data(got), qkv_data(all), sizeof(float) * (size_t)qkv_count(all));
         }
         assert_memory_equal(qkv_data(qkv_session_encoded(s)), qkv_data(memory), sizeof(float) * (size_t)qkv_count(memory));
@@ -270,8 +270,8 @@ static void attention_is_that_of_a_whole_forward(void **state)
             assert_memory_equal(qkv_data(qkv_session_hidden(s, l)),
                                 qkv_data(qkv_tape_hidden(t, o.encoder_layers + 1 + l)) + FIRST * o.dim,
                                 sizeof(float) * (size_t)((N - FIRST) * o.dim));
-        assert_null(qkv_session_attention(s, QKV_SESSION_SELF, o.decoder_layers, 0));
-        assert_null(qkv_session_attention(s, QKV_SESSION_SELF, 0, 1));
+        assert_null(qkv_session_attention(s, QKV_ATTENTION_DECODER, o.decoder_layers, 0));
+        assert_null(qkv_session_attention(s, QKV_ATTENTION_DECODER, 0, 1));
         assert_null(qkv_session_hidden(s, o.decoder_layers + 1));
         qkv_tape_free(t);
         qkv_session_free(s);
@@ -290,9 +290,9 @@ static void heads_and_keys_can_be_switched_off(void **state)
     float plain[VOCABULARY], off[VOCABULARY];
     for (int round = 0; round < 4; round++) {
         assert_int_equal(qkv_session_encode(s, sources, 1, SOURCE, source_lengths), QKV_OK);
-        if (round == 1) assert_int_equal(qkv_session_switch_head(s, QKV_SESSION_SELF, 1, 1, 0), QKV_OK);
+        if (round == 1) assert_int_equal(qkv_session_switch_head(s, QKV_ATTENTION_DECODER, 1, 1, 0), QKV_OK);
         if (round == 2) { /* the same by hand */
-            assert_int_equal(qkv_session_switch_head(s, QKV_SESSION_SELF, 1, 1, 1), QKV_OK);
+            assert_int_equal(qkv_session_switch_head(s, QKV_ATTENTION_DECODER, 1, 1, 1), QKV_OK);
             float *out = qkv_data(qkv_params_find(qkv_model_params(m), "decoder.1.self.out.weight"));
             for (int64_t i = 0; i < o.dim; i++) memset(out + i * o.dim + o.dim / 2, 0, sizeof(float) * (size_t)(o.dim / 2));
         }
@@ -303,9 +303,9 @@ static void heads_and_keys_can_be_switched_off(void **state)
         if (round == 2) assert_memory_equal(logits, off, sizeof off);
     }
     for (int side = 0; side < 2; side++) {
-        assert_int_equal(qkv_session_hide(s, (qkv_session_side)side, 0, 3, 1), QKV_OK);
+        assert_int_equal(qkv_session_hide(s, (qkv_attention_kind)(QKV_ATTENTION_DECODER + side), 0, 3, 1), QKV_OK);
         assert_int_equal(qkv_session_step(s, ids), QKV_OK);
-        qkv_tensor *w = qkv_session_attention(s, (qkv_session_side)side, 0, 0);
+        qkv_tensor *w = qkv_session_attention(s, (qkv_attention_kind)(QKV_ATTENTION_DECODER + side), 0, 0);
         for (int64_t h = 0; h < o.heads; h++) {
             double sum = 0;
             const float *row = qkv_data(w) + h * qkv_dim(w, 3);
@@ -313,10 +313,10 @@ static void heads_and_keys_can_be_switched_off(void **state)
             assert_true(row[3] == 0 && row[2] > 0 && fabs(sum - 1) < 1e-5);
         }
     }
-    assert_int_equal(qkv_session_hide(s, QKV_SESSION_CROSS, 0, 40, 1), QKV_USAGE);
-    assert_int_equal(qkv_session_hide(s, QKV_SESSION_SELF, 1, 0, 1), QKV_USAGE);
-    assert_int_equal(qkv_session_switch_head(s, QKV_SESSION_CROSS, 2, 0, 0), QKV_USAGE);
-    assert_int_equal(qkv_session_switch_head(s, QKV_SESSION_CROSS, 0, 2, 0), QKV_USAGE);
+    assert_int_equal(qkv_session_hide(s, QKV_ATTENTION_CROSS, 0, 40, 1), QKV_USAGE);
+    assert_int_equal(qkv_session_hide(s, QKV_ATTENTION_DECODER, 1, 0, 1), QKV_USAGE);
+    assert_int_equal(qkv_session_switch_head(s, QKV_ATTENTION_CROSS, 2, 0, 0), QKV_USAGE);
+    assert_int_equal(qkv_session_switch_head(s, QKV_ATTENTION_CROSS, 0, 2, 0), QKV_USAGE);
     qkv_session_free(s);
     qkv_model_free(m);
 }
@@ -377,7 +377,7 @@ static qkv_status use_a_session(void)
     int32_t ids[2 * 20] = { 0 };
     qkv_status status = s ? qkv_session_encode(s, sources, 2, SOURCE, source_lengths) : qkv_error_status();
     if (!status) status = qkv_session_read(s, ids, (int64_t[]){ 18, 20 }, QKV_LOGITS_NONE);
-    if (!status) status = qkv_session_hide(s, QKV_SESSION_SELF, 0, 1, 1);
+    if (!status) status = qkv_session_hide(s, QKV_ATTENTION_DECODER, 0, 1, 1);
     if (!status) status = qkv_session_select(s, (int64_t[]){ 1, 0, 0, 1 }, 4);
     if (!status) status = qkv_session_step(s, ids);
     if (!status) status = qkv_session_step(s, ids);

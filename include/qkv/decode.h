@@ -1,4 +1,5 @@
-/* qkv/decode.h: a session: what a model has read, kept so that the next token costs one token.
+/* qkv/decode.h: a session: what a model has read, kept so that the next token costs one token; and beam search, which
+ * stands on it.
  *
  * A session holds any number of rows, each a sequence of tokens with the keys and values of every layer. Rows read many tokens
  * in one forward or one at a time, of different lengths; they are reordered, repeated, dropped and shortened. A token's caches
@@ -67,23 +68,79 @@ QKV_API int64_t qkv_session_length(const qkv_session *s, int64_t row); /* tokens
 QKV_API size_t qkv_session_bytes(const qkv_session *s);                /* of all caches */
 
 /* ---- looking inside ---- */
-typedef enum qkv_session_side { QKV_SESSION_SELF, QKV_SESSION_CROSS, QKV_SESSION_ENCODER } qkv_session_side;
+/* Who attends to what. */
+typedef enum qkv_attention_kind {
+    QKV_ATTENTION_ENCODER, /* source to source */
+    QKV_ATTENTION_DECODER, /* what the decoder has read to itself; nothing to what comes later */
+    QKV_ATTENTION_CROSS,   /* what the decoder chooses to the source */
+    QKV_ATTENTION_KINDS
+} qkv_attention_kind;
 
 /* With keep_attention the weights of the last read, (1, heads, new tokens, keys), which live as the logits do; rows count those
- * that had new tokens. Of QKV_SESSION_ENCODER those of the last encode, (rows, heads, length, length), for row 0, which live as
+ * that had new tokens. Of QKV_ATTENTION_ENCODER those of the last encode, (rows, heads, length, length), for row 0, which live as
  * what it gave. NULL otherwise, and where there is no such layer or row. */
-QKV_API qkv_tensor *qkv_session_attention(const qkv_session *s, qkv_session_side side, int layer, int64_t row);
+QKV_API qkv_tensor *qkv_session_attention(const qkv_session *s, qkv_attention_kind kind, int layer, int64_t row);
 
 /* The states of the tokens of the last read, (tokens, 1, dim), with keep_hidden: what goes into layer i, from 0; of i = layers
  * what comes out of the last, after the norm at the end where there is one. NULL otherwise. Lives as the logits do. */
 QKV_API qkv_tensor *qkv_session_hidden(const qkv_session *s, int i);
 
 /* Switches a head off (its output is zeros) or on again, for what is read from now on. USAGE where there is no such head. */
-QKV_API qkv_status qkv_session_switch_head(qkv_session *s, qkv_session_side side, int layer, int head, int on);
+QKV_API qkv_status qkv_session_switch_head(qkv_session *s, qkv_attention_kind kind, int layer, int head, int on);
 
 /* Hides token `place` of a row, or of its source, from everything that is read from now on; hidden 0 shows it again. USAGE
  * where there is no such token, MEMORY. */
-QKV_API qkv_status qkv_session_hide(qkv_session *s, qkv_session_side side, int64_t row, int64_t place, int hidden);
+QKV_API qkv_status qkv_session_hide(qkv_session *s, qkv_attention_kind kind, int64_t row, int64_t place, int hidden);
+
+/* ---- work that can be ended ---- */
+
+/* Called before every step of a decoder and before every batch of an encoder, on the thread of the caller. Not OK ends the
+ * work, which gives that status back; it should have set the error, as a function of this library does. */
+typedef qkv_status (*qkv_each_step)(void *data);
+
+/* ---- from a source to its best targets ---- */
+
+/* Zero means the default shown; a length penalty of truly 0 is given as a negative number. */
+typedef struct qkv_search_opts {
+    int32_t start, end, pad; /* ids; start and pad are never found */
+    int beam;                /* rows kept for each sentence; 1, which is greedy */
+    int n_best;              /* results for each sentence, at most beam; 1 */
+    float length_penalty;    /* alpha of the paper: a score is log p / ((5 + length) / 6)^alpha, the end counted; 0.6 */
+    int by_length;           /* 1: a score is log p / length^alpha instead, as published models have it */
+    int64_t max_length;      /* tokens, the end not counted; twice the source, 20 more and the prefix, and of a
+                                published model at most what its files say */
+    int no_repeat;           /* a run of so many tokens does not come twice; any may */
+    const int32_t *prefix;   /* every result starts with these ids, which count for its length and score; none. USAGE for one
+                                that is no id, the start, the end or the padding, and for more of them than max_length */
+    int64_t n_prefix;
+    const int32_t *ends, *banned; /* ids that end a result as `end` does; ids that are never found, not in a prefix either */
+    int n_ends, n_banned;
+    qkv_each_step each_step; /* NULL: none */
+    void *each_step_data;
+} qkv_search_opts;
+
+typedef struct qkv_hypothesis {
+    const int32_t *ids; /* n of them, without start and end */
+    int64_t n;
+    double log_p, score;
+    int is_cut; /* it reached max_length before its end */
+} qkv_hypothesis;
+
+/* What was found for every sentence, best first. Starts as zero; used again and again. */
+typedef struct qkv_search_result {
+    int64_t sentences;
+    int n_best;
+    qkv_hypothesis *best; /* (sentences, n_best); n of one that was not found is -1 */
+    void *memory;
+    size_t bytes;
+} qkv_search_result;
+QKV_API void qkv_search_result_free(qkv_search_result *f);
+
+/* Translates `sentences` sources, ids (sentences, length) with `lengths` real ids each, the end included. A sentence's result
+ * does not depend on the others. A search goes on until no row that is left can become better than what was found. USAGE for
+ * options or a model that do not fit, NUMERIC for log-probabilities that are not numbers, LIMIT, MEMORY. */
+QKV_API qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length, const int32_t *lengths,
+                              const qkv_search_opts *opts, qkv_search_result *out);
 
 #ifdef __cplusplus
 }

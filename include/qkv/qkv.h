@@ -2,12 +2,14 @@
 #ifndef QKV_QKV_H
 #define QKV_QKV_H
 
+#include <qkv/attend.h>
 #include <qkv/base.h>
 #include <qkv/decode.h>
 #include <qkv/io.h>
 #include <qkv/model.h>
 #include <qkv/nn.h>
 #include <qkv/op.h>
+#include <qkv/score.h>
 #include <qkv/serve.h>
 #include <qkv/task.h>
 #include <qkv/tensor.h>

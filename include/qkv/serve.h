@@ -2,7 +2,7 @@
 #ifndef QKV_SERVE_H
 #define QKV_SERVE_H
 
-#include <qkv/task.h>
+#include <qkv/attend.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,6 @@
 /* search.c: beam search (section 6.1 of the paper; Wu et al. 2016 for the length penalty). Beam 1 is greedy. */
 #include <qkv/decode.h>
-#include <qkv/task.h>
+#include <qkv/decode.h>
 
 #include "../base/memory.h"
 #include "../base/pool.h"

@@ -556,41 +556,41 @@ int64_t qkv_session_length(const qkv_session *s, int64_t row_number)
 
 size_t qkv_session_bytes(const qkv_session *s) { return s ? qkv__cache_bytes(&s->self) + qkv__cache_bytes(&s->cross) : 0; }
 
-static bool has_layer(const qkv_session *s, qkv_session_side side, int layer)
+static bool has_layer(const qkv_session *s, qkv_attention_kind kind, int layer)
 {
     return s && layer >= 0 && layer < decoder_of(s)->n &&
-           (side == QKV_SESSION_SELF || (side == QKV_SESSION_CROSS && s->cross.layers));
+           (kind == QKV_ATTENTION_DECODER || (kind == QKV_ATTENTION_CROSS && s->cross.layers));
 }
 
 /* Kept layer by layer, self before cross, row by row. */
-qkv_tensor *qkv_session_attention(const qkv_session *s, qkv_session_side side, int layer, int64_t row_number)
+qkv_tensor *qkv_session_attention(const qkv_session *s, qkv_attention_kind kind, int layer, int64_t row_number)
 {
-    if (side == QKV_SESSION_ENCODER)
+    if (kind == QKV_ATTENTION_ENCODER)
         return s && s->encoded && layer >= 0 && layer < s->x->stacks[QKV__ENCODER].n && !row_number
                    ? qkv_tape_attention(s->encoder_tape, layer)
                    : NULL;
-    if (!has_layer(s, side, layer) || row_number < 0 || row_number >= s->read_rows) return NULL;
-    int64_t sides = s->cross.layers ? 2 : 1, at = (layer * sides + (int64_t)side) * s->read_rows + row_number;
+    if (!has_layer(s, kind, layer) || row_number < 0 || row_number >= s->read_rows) return NULL;
+    int64_t sides = s->cross.layers ? 2 : 1, at = (layer * sides + (kind == QKV_ATTENTION_CROSS)) * s->read_rows + row_number;
     return qkv_tape_attention(s->tape, (int)at);
 }
 
 qkv_tensor *qkv_session_hidden(const qkv_session *s, int i) { return s && s->read_rows ? qkv_tape_hidden(s->tape, i) : NULL; }
 
-qkv_status qkv_session_switch_head(qkv_session *s, qkv_session_side side, int layer, int head, int on)
+qkv_status qkv_session_switch_head(qkv_session *s, qkv_attention_kind kind, int layer, int head, int on)
 {
-    if (!has_layer(s, side, layer) || head < 0 || head >= s->x->o.heads)
+    if (!has_layer(s, kind, layer) || head < 0 || head >= s->x->o.heads)
         return qkv__fail(QKV_USAGE, "session: there is no head %d in layer %d", head, layer);
     if (!s->heads_off && !(s->heads_off = qkv__alloc_zero((size_t)s->n_heads_off))) return QKV_MEMORY;
-    s->heads_off[(2 * layer + (int)side) * s->x->o.heads + head] = !on;
+    s->heads_off[(2 * layer + (kind == QKV_ATTENTION_CROSS)) * s->x->o.heads + head] = !on;
     return QKV_OK;
 }
 
-qkv_status qkv_session_hide(qkv_session *s, qkv_session_side side, int64_t row_number, int64_t place, int hidden)
+qkv_status qkv_session_hide(qkv_session *s, qkv_attention_kind kind, int64_t row_number, int64_t place, int hidden)
 {
-    bool is_cross = side == QKV_SESSION_CROSS;
+    bool is_cross = kind == QKV_ATTENTION_CROSS;
     int64_t rows = qkv_session_rows(s);
     row *r = row_number >= 0 && row_number < rows ? &s->rows[row_number] : NULL;
-    qkv__sequence *q = !r || side == QKV_SESSION_ENCODER ? NULL : !is_cross ? &r->read : r->source ? &r->source->kept : NULL;
+    qkv__sequence *q = !r || kind == QKV_ATTENTION_ENCODER ? NULL : !is_cross ? &r->read : r->source ? &r->source->kept : NULL;
     if (!q || place < 0 || place >= q->length)
         return qkv__fail(QKV_USAGE, "session: row %lld has no token %lld to hide", (long long)row_number, (long long)place);
     uint8_t **map = is_cross ? &r->source->hidden : &r->hidden;

@@ -1,5 +1,5 @@
 /* bleu.c: BLEU over a corpus, as sacreBLEU computes it. */
-#include <qkv/task.h>
+#include <qkv/score.h>
 
 #include "score.h"
 

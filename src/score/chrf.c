@@ -1,5 +1,5 @@
 /* chrf.c: chrF and chrF++ over a corpus, as sacreBLEU computes them. */
-#include <qkv/task.h>
+#include <qkv/score.h>
 
 #include "score.h"
 

@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_SCORE_WORDS_H
 #define QKV_SRC_SCORE_WORDS_H
 
-#include <qkv/task.h>
+#include <qkv/score.h>
 
 #include "ngrams.h"
 

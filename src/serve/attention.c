@@ -1,5 +1,5 @@
 /* attention.c: POST /attention: a text, what the model makes of it, and what its heads attend to. */
-#include "../task/frame.h"
+#include "../task/translate.h"
 #include "attention_capture.h"
 #include "server.h"
 

@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_ATTENTION_CAPTURE_H
 #define QKV_SRC_ATTENTION_CAPTURE_H
 
-#include <qkv/task.h>
+#include <qkv/attend.h>
 
 #include "json.h"
 

@@ -1,5 +1,5 @@
 /* translation.c: POST /translate and GET /languages, as LibreTranslate has them. */
-#include "../task/frame.h"
+#include "../task/translate.h"
 #include "passages.h"
 #include "server.h"
 

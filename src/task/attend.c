@@ -3,7 +3,8 @@
 
 #include "../base/size.h"
 #include "../text/buffer.h"
-#include "frame.h"
+#include "../model/special_tokens.h"
+#include "translate.h"
 
 #include <math.h>
 #include <string.h>
@@ -209,13 +210,13 @@ static qkv_status check_finite(const qkv_tensor *map)
     return QKV_OK;
 }
 
-static qkv_status find_maps(job *j, qkv_attention_kind kind, int layers, qkv_session_side side)
+static qkv_status find_maps(job *j, qkv_attention_kind kind, int layers)
 {
     struct qkv__attending *w = j->work;
     qkv_status status = QKV_OK;
     if (!(w->maps[kind] = qkv__arena_take(&w->arena, sizeof *w->maps[kind] * (size_t)layers))) return QKV_MEMORY;
     for (int l = 0; l < layers && !status; l++) {
-        const qkv_tensor *map = qkv_session_attention(w->session, side, l, 0);
+        const qkv_tensor *map = qkv_session_attention(w->session, kind, l, 0);
         w->maps[kind][l] = qkv_data(map);
         status = check_finite(map);
     }
@@ -227,9 +228,9 @@ static qkv_status keep(job *j)
 {
     int encoder = j->t->encoder_layers, decoder = j->t->decoder_layers, cross = encoder ? decoder : 0;
     j->out->heads = (int)j->t->heads;
-    qkv_status status = find_maps(j, QKV_ATTENTION_ENCODER, encoder, QKV_SESSION_ENCODER);
-    if (!status) status = find_maps(j, QKV_ATTENTION_DECODER, decoder, QKV_SESSION_SELF);
-    return status ? status : find_maps(j, QKV_ATTENTION_CROSS, cross, QKV_SESSION_CROSS);
+    qkv_status status = find_maps(j, QKV_ATTENTION_ENCODER, encoder);
+    if (!status) status = find_maps(j, QKV_ATTENTION_DECODER, decoder);
+    return status ? status : find_maps(j, QKV_ATTENTION_CROSS, cross);
 }
 
 /* ---- the call ---- */

@@ -3,7 +3,7 @@
 #define QKV_SRC_ATTEND_H
 
 #include <qkv/decode.h>
-#include <qkv/task.h>
+#include <qkv/attend.h>
 
 #include "../base/arena.h"
 

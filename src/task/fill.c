@@ -1,5 +1,5 @@
 /* fill.c: the likeliest tokens for the masks in a text. */
-#include "frame.h"
+#include "../model/special_tokens.h"
 #include "texts.h"
 
 #include <qkv/decode.h>

@@ -5,7 +5,7 @@
 #include "../base/memory.h"
 #include "../base/size.h"
 #include "../text/buffer.h"
-#include "frame.h"
+#include "../model/special_tokens.h"
 #include "../decode/sample.h"
 #include "../decode/stream.h"
 

@@ -5,7 +5,7 @@
 #include <qkv/task.h>
 
 #include "../base/memory.h"
-#include "frame.h"
+#include "../model/special_tokens.h"
 
 #include <stdbool.h>
 

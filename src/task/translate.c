@@ -4,7 +4,8 @@
 #include "../base/arena.h"
 #include "../base/size.h"
 #include "../text/buffer.h"
-#include "frame.h"
+#include "../model/special_tokens.h"
+#include "translate.h"
 #include "../decode/search.h"
 
 #include <stdlib.h>
@@ -246,7 +247,7 @@ static qkv_status attend(job *j, int64_t i, qkv_translation *x)
     qkv_status status = qkv_session_encode(j->attending, j->out->source_ids[i], 1, j->out->n_source[i], NULL);
     if (!status) status = qkv_session_read(j->attending, ids, &n, QKV_LOGITS_NONE);
     for (int l = 0; l < j->out->layers && !status; l++)
-        memcpy(cross + l * map, qkv_data(qkv_session_attention(j->attending, QKV_SESSION_CROSS, l, 0)),
+        memcpy(cross + l * map, qkv_data(qkv_session_attention(j->attending, QKV_ATTENTION_CROSS, l, 0)),
                sizeof *cross * (size_t)map);
     x->cross = cross;
     return status;

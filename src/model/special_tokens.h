@@ -1,8 +1,9 @@
-/* frame.h: what stands around a model's texts. */
-#ifndef QKV_SRC_FRAME_H
-#define QKV_SRC_FRAME_H
+/* special_tokens.h: what stands around a model's texts, and what ends them: the one place that says it, for ours and for
+ * published models. */
+#ifndef QKV_SRC_SPECIAL_TOKENS_H
+#define QKV_SRC_SPECIAL_TOKENS_H
 
-#include <qkv/task.h>
+#include <qkv/model.h>
 
 #include <stdbool.h>
 
@@ -46,8 +47,5 @@ qkv_status qkv__document_tokens(const qkv_model *m, qkv__special_tokens *f, qkv_
 void qkv__token_types(const qkv__special_tokens *f, const int32_t *ids, int64_t n, int32_t *types);
 
 bool qkv__ends_text(const qkv__special_tokens *f, int32_t id);
-
-/* LIMIT: what ("the text", say), which is source i of the results, has more tokens than may be, and who says so. */
-qkv_status qkv__refuse_source(const qkv_translations *t, int64_t i, const char *what);
 
 #endif

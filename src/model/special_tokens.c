@@ -1,5 +1,5 @@
-/* frame.c: what stands around a model's texts: by spelling for ours, by its files for a published one. */
-#include "frame.h"
+/* special_tokens.c: what stands around a model's texts: by spelling for ours, by its files for a published one. */
+#include "special_tokens.h"
 
 #include "../base/size.h"
 #include "../token/pipeline.h"
@@ -38,7 +38,7 @@ static const char *const stops[] = { "</s>", "<|endoftext|>", NULL };
 static bool has_encoder(const qkv__special_tokens *f) { return f->t->encoder_layers > 0; }
 static bool has_decoder(const qkv__special_tokens *f) { return f->t->decoder_layers > 0; }
 
-/* The first id behind the special tokens that a vocabulary begins with, and behind all marks of texts: BERT's are the ids 100
+/* The first id behind the special tokens that a vocabulary begins with, and behind all that stand around texts: BERT's are the ids 100
  * to 103, behind tokens that are not used. */
 static int32_t first_ordinary(const qkv__special_tokens *f)
 {
@@ -56,7 +56,7 @@ static bool ends_sources(const qkv__special_tokens *f) { return has_encoder(f) &
 
 /* ---- ours ---- */
 
-static void frame_ours(qkv__special_tokens *f)
+static void resolve_ours(qkv__special_tokens *f)
 {
     qkv_special_tokens *ids = &f->ids;
     *ids = (qkv_special_tokens){ .start = qkv_tokenizer_find(f->target, "<s>"),
@@ -72,7 +72,7 @@ static void frame_ours(qkv__special_tokens *f)
 
 /* ---- published ---- */
 
-/* A frame of the tokenizer's file. A file may give more marks than there is room for: none of the families does. */
+/* A template of the tokenizer's file, which may give more tokens than there is room for: none of the families does. */
 static qkv_status unwrap(const qkv__template *from, qkv__wrap *to)
 {
     qkv__id_run *at = &to->before;
@@ -132,7 +132,7 @@ static qkv_status wrap_texts(qkv__special_tokens *f)
 
 static bool knows_type(const qkv__special_tokens *f, int32_t type) { return type < f->t->token_types; }
 
-static qkv_status frame_published(qkv__special_tokens *f)
+static qkv_status resolve_published(qkv__special_tokens *f)
 {
     const qkv_model_info *info = f->info;
     qkv_special_tokens *ids = &f->ids;
@@ -164,8 +164,8 @@ qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f)
     if (!m || !f->source) return qkv__fail(QKV_USAGE, "the model has no tokenizer: it knows ids, not text");
     f->is_published = strcmp(f->info->family, "qkv") != 0;
     qkv_status status = QKV_OK;
-    if (f->is_published) status = frame_published(f);
-    else frame_ours(f);
+    if (f->is_published) status = resolve_published(f);
+    else resolve_ours(f);
     f->ids.first = first_ordinary(f);
     f->around = qkv__max(ids_around(&f->single), ids_around(&f->pair));
     return status;

@@ -1,0 +1,88 @@
+/* qkv/attend.h: what every head of a model attends to: weights, rollout, and what each head does.
+ *
+ * Threads: any number of calls at a time on one model; a capture is read by any number of threads, and written by one. */
+#ifndef QKV_ATTEND_H
+#define QKV_ATTEND_H
+
+#include <qkv/task.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- attention: what every head attends to ---- */
+/* The tokens of one axis. A unit is a token, or several that only together make whole characters. */
+typedef struct qkv_attention_side {
+    int64_t n;                /* units */
+    const char *const *names; /* (n): the text of each as it was given, UTF-8 with a NUL, white space included; of special
+                                 tokens their spelling. A word of the text that is not known is shown as it is, a NUL as
+                                 U+2400; what a model chose and makes no character as U+FFFD */
+    const uint8_t *special;   /* (n): 1 for a special token */
+    const int64_t *first;     /* (n + 1): unit i is the tokens first[i] .. first[i + 1] - 1 of those that are shown */
+    const int32_t *ids;       /* of those: first[n] of them */
+} qkv_attention_side;
+
+typedef struct qkv_attend_opts {
+    int beam; /* of the search for a target, as in qkv_translate_opts; and the next */
+    float length_penalty;
+    const int32_t *target_ids; /* the target as ids, without start and end, instead of text; n_target_ids of them. NULL: none */
+    int64_t n_target_ids;
+    int pieces;       /* 1: tokens are never joined; bytes that are no character are named like \xE6 */
+    int no_special;   /* 1: special tokens are left out; the weights of the others stay as they are */
+    size_t max_bytes; /* of all weights together; 0 means 2 GiB; LIMIT above that */
+} qkv_attend_opts;
+
+/* What was attended to. Starts as zero; used again and again. */
+typedef struct qkv_attention_capture {
+    qkv_attention_side source;       /* what the encoder reads */
+    qkv_attention_side read;         /* what the decoder reads: <s> and the target */
+    qkv_attention_side chosen;       /* what it chooses, one place on: the target and </s>; rows of cross-attention */
+    int layers[QKV_ATTENTION_KINDS]; /* 0: the model has no such attention */
+    int heads;
+    const qkv_translation *found; /* the translation that was searched for, without its cross; NULL: none was */
+    struct qkv__attending *work;  /* the weights */
+} qkv_attention_capture;
+QKV_API void qkv_attention_capture_free(qkv_attention_capture *a);
+
+/* Runs the model over a text and keeps the weights of every head. Texts are bytes with a length; what is not UTF-8 is read as
+ * U+FFFD.
+ *   encoder and decoder: source is translated, and the best translation is the target, with the ids the search found (the same
+ *     bits as without attention); unless target is not NULL, or the options give its ids
+ *   encoder alone: source is read as classification reads it; there is no target
+ *   decoder alone: source and, where there is one, target after it are read as one text; there is no cross-attention
+ * USAGE for NULL, options that do not fit, a model without tokenizer, an empty text (white space alone is one for a
+ * translator), a target for an encoder alone; LIMIT for more tokens than the model has positions for, or max_bytes; NUMERIC;
+ * MEMORY. *out then holds nothing. */
+QKV_API qkv_status qkv_attend(const qkv_model *m, const char *source, size_t source_length, const char *target,
+                              size_t target_length, const qkv_attend_opts *opts, qkv_attention_capture *out);
+
+/* The axes of a kind: rows attend (queries), columns are attended to (keys). NULL where the model has no such attention. */
+QKV_API const qkv_attention_side *qkv_attention_capture_rows(const qkv_attention_capture *a, qkv_attention_kind kind);
+QKV_API const qkv_attention_side *qkv_attention_capture_columns(const qkv_attention_capture *a, qkv_attention_kind kind);
+
+/* The weights of one head to (rows, columns) floats. layer, head: from 0; -1: the mean over all. The tokens of a unit are
+ * joined: their columns added, their rows averaged. USAGE for a kind, layer or head that is not there (the sentence says which
+ * are); MEMORY. */
+QKV_API qkv_status qkv_attention_capture_weights(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
+                                                 float *weights);
+
+/* Attention rollout (Abnar and Zuidema 2020): the product over the layers, first layer rightmost, of (A + I) / 2 with A the
+ * mean over the heads, rows made to sum to 1; to (rows, columns) floats. It is computed over tokens, special ones too, and
+ * joined as above. USAGE for cross-attention, which has no I; MEMORY. */
+QKV_API qkv_status qkv_attention_capture_rollout(const qkv_attention_capture *a, qkv_attention_kind kind, float *weights);
+
+/* What a head does, each a mean over the rows, of all tokens (not units), special ones included. USAGE as above, and for a
+ * layer or head of -1: a mean does nothing of its own. */
+typedef struct qkv_head_measures {
+    double entropy;              /* -sum w log w, in nats */
+    double diagonality;          /* 1 - sum w |i/(rows-1) - j/(columns-1)|: 1 on the diagonal */
+    double first;                /* weight on the first column */
+    double previous, same, next; /* on the column before, at and after the row's own place; rows without one are left out */
+} qkv_head_measures;
+QKV_API qkv_status qkv_attention_capture_measure(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
+                                                 qkv_head_measures *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,10 @@
+/* translate.h: what is said of a source that is too long. */
+#ifndef QKV_SRC_TRANSLATE_H
+#define QKV_SRC_TRANSLATE_H
+
+#include <qkv/task.h>
+
+/* LIMIT: what ("the text", say), which is source i of the results, has more tokens than may be, and who says so. */
+qkv_status qkv__refuse_source(const qkv_translations *t, int64_t i, const char *what);
+
+#endif
