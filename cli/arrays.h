@@ -2,14 +2,10 @@
 #ifndef QKV_CLI_ARRAYS_H
 #define QKV_CLI_ARRAYS_H
 
-#include <qkv/qkv.h>
+#include "../learn/walk.h"
 
 #include <stdbool.h>
 
-/* q, k and v of one attention: finite numbers, equally many dimensions, 2 to 4. */
-typedef struct operands {
-    qkv_array q, k, v;
-} operands;
 qkv_status load_operands(operands *o, const char *q, const char *k, const char *v);
 void free_operands(operands *o);
 

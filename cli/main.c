@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,36 +38,6 @@ const command_heading command_headings[] = {
 /* clang-format on */
 
 static const command *running;
-
-/* ---- errors ---- */
-
-static void print_error(const char *sentence)
-{
-    fputs("qkv: ", stderr);
-    size_t length = running ? strlen(running->name) : 0;
-    /* The library names its call, which may be the command's name already. */
-    bool named = running && !strncmp(sentence, running->name, length) && sentence[length] == ':';
-    if (running && !named) fprintf(stderr, "%s: ", running->name);
-    fprintf(stderr, "%s\n", sentence);
-}
-
-qkv_status fail(qkv_status status, const char *format, ...)
-{
-    char *sentence = NULL;
-    va_list args;
-    va_start(args, format);
-    bool has_memory = vasprintf(&sentence, format, args) >= 0;
-    va_end(args);
-    print_error(has_memory ? sentence : "out of memory");
-    if (has_memory) free(sentence);
-    return status;
-}
-
-qkv_status library_failed(void)
-{
-    print_error(qkv_error());
-    return qkv_error_status();
-}
 
 /* ---- the standard streams ---- */
 
@@ -119,6 +88,7 @@ static const command *find_command(char ***arguments)
 static qkv_status run_command(char **arguments)
 {
     if (!(running = find_command(&arguments))) return QKV_USAGE;
+    name_errors(running->name);
     qkv_status status = parse_options(running, arguments);
     if (status) return status;
     if (common.help) return print_command_help(running), QKV_OK;

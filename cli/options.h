@@ -2,6 +2,8 @@
 #ifndef QKV_CLI_OPTIONS_H
 #define QKV_CLI_OPTIONS_H
 
+#include "term/errors.h"
+
 #include <qkv/qkv.h>
 
 #include <stdbool.h>
@@ -93,12 +95,6 @@ void option_text(const option *o, char *text, size_t room);
 void print_help(void);
 void print_command_help(const command *c);
 void print_manual(void); /* qkv(1), as roff */
-
-/* Prints "qkv: command: sentence" on stderr and gives status back. */
-qkv_status fail(qkv_status status, const char *format, ...) QKV_PRINTF(2, 3);
-
-/* The same with the library's last error. */
-qkv_status library_failed(void);
 
 /* From now on a mapped file that is cut ends the command with a sentence and QKV_IO. */
 void catch_cut_files(void);

@@ -429,7 +429,7 @@ static void sweep_folder(const char *path, int depth)
 static qkv_status begin(run *r)
 {
     const training_path checkpoint = training_file("checkpoint.safetensors");
-    r->progress = start_progress();
+    r->progress = start_progress(training.quiet, training.log_every);
     r->saved_step = -1;
     qkv_status status = open_log(r);
     if (status) return status;

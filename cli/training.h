@@ -3,6 +3,7 @@
 #define QKV_CLI_TRAINING_H
 
 #include "options.h"
+#include "term/progress.h"
 
 #include <stdio.h>
 
@@ -236,30 +237,5 @@ typedef struct training_cost {
     const char *unit;     /* as a job's */
 } training_cost;
 void print_cost(FILE *to, const training_cost *c); /* and the memory so far */
-
-/* ---- progress (progress.c): one line drawn again and again on a terminal, lines elsewhere, nothing when quiet ---- */
-typedef struct progress {
-    bool bar;      /* drawn in place */
-    bool is_drawn; /* something to wipe is on the line */
-    double drawn_at;
-    int64_t line_step; /* of the last line */
-} progress;
-
-typedef struct progress_state {
-    int64_t step, steps; /* so far and in all; 0: no limit */
-    int64_t epoch, epochs;
-    double loss, lr, tokens_per_second;
-    const char *unit;
-    double done;         /* share of the way, 0 to 1 */
-    double seconds_left; /* negative: not known */
-    bool is_last;
-} progress_state;
-
-double seconds_now(void);
-void format_duration(char text[32], double seconds); /* "3 min 05 s" */
-progress start_progress(void);                       /* by what standard error is: a terminal that can draw, or anything else */
-void show_progress(progress *p, const progress_state *s);
-void wipe_progress(progress *p);                                      /* before anything else is written */
-void say_line(progress *p, const char *format, ...) QKV_PRINTF(2, 3); /* a line that stays */
 
 #endif

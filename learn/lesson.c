@@ -1,7 +1,7 @@
 /* lesson.c: what every lesson uses: paragraphs and pictures. */
 #include "lesson.h"
 
-#include "../cli/options.h"
+#include "../cli/term/errors.h"
 #include "../cli/term/print.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "lesson.h"
 
 #include "../examples/data/grammar.h"
-#include "../cli/options.h"
+#include "../cli/term/errors.h"
 #include "stopwatch.h"
 #include "walk.h"
 

@@ -1,6 +1,6 @@
 /* lesson_by_hand.c: lesson 1: queries, keys and values, every number on the way. */
 #include "lesson.h"
-#include "../cli/options.h"
+#include "../cli/term/errors.h"
 #include "walk.h"
 
 #include <math.h>

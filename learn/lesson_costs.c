@@ -1,7 +1,7 @@
 /* lesson_costs.c: lesson 10: self-attention against a recurrence and a convolution: cost and path length. */
 #include "lesson.h"
 
-#include "../cli/options.h"
+#include "../cli/term/errors.h"
 #include "../cli/term/print.h"
 #include "stopwatch.h"
 

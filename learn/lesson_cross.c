@@ -2,7 +2,7 @@
 #include "../examples/data/grammar.h"
 #include "../cli/term/heatmap.h"
 #include "lesson.h"
-#include "../cli/options.h"
+#include "../cli/term/errors.h"
 #include "../cli/term/print.h"
 
 #include <stdio.h>

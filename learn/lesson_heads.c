@@ -1,6 +1,6 @@
 /* lesson_heads.c: lesson 4: a task that one head cannot do, however long it trains, and two can. */
 #include "lesson.h"
-#include "../cli/options.h"
+#include "../cli/term/errors.h"
 #include "../cli/term/print.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "lesson.h"
 
 #include "../cli/term/heatmap.h"
-#include "../cli/options.h"
+#include "../cli/term/errors.h"
 #include "../examples/data/sentiment.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* lesson_masks.c: lesson 3: causal and padding masks, what -inf does, and a row with nothing to see. */
 #include "lesson.h"
-#include "../cli/options.h"
+#include "../cli/term/errors.h"
 #include "../cli/term/print.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "lesson.h"
 
 #include "line_fit.h"
-#include "../cli/options.h"
+#include "../cli/term/errors.h"
 #include "../cli/term/print.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* lesson_parts.c: lesson 7: what stands around attention: LayerNorm, residuals, dropout, label smoothing. */
 #include "lesson.h"
 
-#include "../cli/options.h"
+#include "../cli/term/errors.h"
 #include "../cli/term/print.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* lesson_scaling.c: lesson 2: why scores are divided by sqrt(d_k), measured. */
 #include "lesson.h"
-#include "../cli/options.h"
+#include "../cli/term/errors.h"
 #include "../cli/term/print.h"
 
 #include <math.h>

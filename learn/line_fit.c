@@ -1,7 +1,7 @@
 /* line_fit.c: the smallest model there is, y = w x + b. */
 #include "line_fit.h"
 
-#include "../cli/options.h"
+#include "../cli/term/errors.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* stopwatch.c: how long a piece of work takes. */
 #include "stopwatch.h"
 
-#include "../cli/training.h"
+#include "../cli/term/progress.h"
 
 enum { MOST_RUNS = 20 };
 static const double patience = 0.2;

@@ -1,7 +1,7 @@
 /* walk.c: one attention with everything it computes on the way, to be shown step by step. */
 #include "walk.h"
 
-#include "../cli/options.h"
+#include "../cli/term/errors.h"
 
 #include <stdio.h>
 

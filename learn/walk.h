@@ -2,8 +2,14 @@
 #ifndef QKV_LEARN_WALK_H
 #define QKV_LEARN_WALK_H
 
-#include "../cli/arrays.h"
 #include "../cli/term/print.h"
+
+#include <qkv/qkv.h>
+
+/* q, k and v of one attention: finite numbers, equally many dimensions, 2 to 4. */
+typedef struct operands {
+    qkv_array q, k, v;
+} operands;
 
 /* The example of the paper's formula that the tests check to the last digit shown: three tokens, as names of rows with their
  * ids, and of columns. */

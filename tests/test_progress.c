@@ -1,6 +1,6 @@
 /* test_progress.c: the line that tells how far a training is, drawn on a terminal of the test's own. */
 #include "../cli/term/print.h"
-#include "../cli/training.h"
+#include "../cli/term/progress.h"
 
 #include <pty.h>
 #include <setjmp.h>
@@ -15,8 +15,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-training_values training = { .log_every = 10 };
 
 static const progress_state states[] = {
     { .step = 1, .steps = 60, .epoch = 1, .loss = 5.5, .lr = 1e-5, .unit = "tokens", .done = 1 / 60.0, .seconds_left = -1 },
@@ -53,7 +51,7 @@ typedef struct drawer {
 static void draw_on_orders(int orders)
 {
     unsigned char state;
-    progress p = start_progress();
+    progress p = start_progress(false, 10);
     while (read(orders, &state, 1) == 1) {
         p.drawn_at = 0; /* no pause between two */
         if (state < STATES) show_progress(&p, &states[state]);

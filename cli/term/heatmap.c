@@ -2,7 +2,7 @@
 #include "heatmap.h"
 
 #include "language.h"
-#include "../options.h"
+#include "errors.h"
 #include "print.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* progress.c: how far a training is: one line of a terminal, drawn again and again, or plain lines elsewhere. */
+#include "progress.h"
+
 #include "print.h"
-#include "../training.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -103,10 +104,12 @@ static int terminal_columns(void)
     return !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : USUAL_COLUMNS;
 }
 
-progress start_progress(void)
+progress start_progress(bool quiet, int64_t log_every)
 {
     const char *terminal = getenv("TERM");
-    return (progress){ .bar = isatty(STDERR_FILENO) && terminal && *terminal && strcmp(terminal, "dumb") };
+    return (progress){ .quiet = quiet,
+                       .log_every = log_every,
+                       .bar = isatty(STDERR_FILENO) && terminal && *terminal && strcmp(terminal, "dumb") };
 }
 
 void wipe_progress(progress *p)
@@ -140,9 +143,8 @@ void show_progress(progress *p, const progress_state *s)
 {
     progress_line line;
     double now = seconds_now();
-    if (training.quiet) return;
-    if (p->bar ? now - p->drawn_at < 0.2 && !s->is_last
-               : (s->step % training.log_every && !s->is_last) || p->line_step == s->step)
+    if (p->quiet) return;
+    if (p->bar ? now - p->drawn_at < 0.2 && !s->is_last : (s->step % p->log_every && !s->is_last) || p->line_step == s->step)
         return;
     p->drawn_at = now;
     p->line_step = s->step;
@@ -154,7 +156,7 @@ void show_progress(progress *p, const progress_state *s)
 void say_line(progress *p, const char *format, ...)
 {
     va_list args;
-    if (training.quiet) return;
+    if (p->quiet) return;
     wipe_progress(p);
     va_start(args, format);
     vfprintf(stderr, format, args);

@@ -1,0 +1,40 @@
+/* errors.c: errors as sentences on standard error. */
+#include "errors.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *command_name;
+
+void name_errors(const char *command) { command_name = command; }
+
+static void print_error(const char *sentence)
+{
+    fputs("qkv: ", stderr);
+    size_t length = command_name ? strlen(command_name) : 0;
+    /* The library names its call, which may be the command's name already. */
+    bool named = command_name && !strncmp(sentence, command_name, length) && sentence[length] == ':';
+    if (command_name && !named) fprintf(stderr, "%s: ", command_name);
+    fprintf(stderr, "%s\n", sentence);
+}
+
+qkv_status fail(qkv_status status, const char *format, ...)
+{
+    char *sentence = NULL;
+    va_list args;
+    va_start(args, format);
+    bool has_memory = vasprintf(&sentence, format, args) >= 0;
+    va_end(args);
+    print_error(has_memory ? sentence : "out of memory");
+    if (has_memory) free(sentence);
+    return status;
+}
+
+qkv_status library_failed(void)
+{
+    print_error(qkv_error());
+    return qkv_error_status();
+}

@@ -1,0 +1,16 @@
+/* errors.h: errors as sentences on standard error. */
+#ifndef QKV_TERM_ERRORS_H
+#define QKV_TERM_ERRORS_H
+
+#include <qkv/base.h>
+
+/* Prints "qkv: command: sentence" on stderr and gives status back. */
+qkv_status fail(qkv_status status, const char *format, ...) QKV_PRINTF(2, 3);
+
+/* The same with the library's last error. */
+qkv_status library_failed(void);
+
+/* The command that errors are of, from now on; the name is borrowed. */
+void name_errors(const char *command);
+
+#endif
