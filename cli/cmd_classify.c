@@ -244,7 +244,7 @@ static qkv_status evaluate(group *g)
     if (!status) status = count_group(g);
     if (!status && !g->confusion.n) status = fail(QKV_FORMAT, "%s: there are no texts", given.eval);
     if (!status) status = open_results(NULL);
-    if (!status) print_scores(&g->confusion, given.json);
+    if (!status) status = print_scores(&g->confusion, given.json);
     return status || !given.confusion ? status : write_confusion(&g->confusion, given.confusion);
 }
 

@@ -90,38 +90,19 @@ static qkv_status run_embed(void)
 
 /* ---- similar ---- */
 
-typedef struct near {
-    float cosine;
-    int64_t line;
-} near;
-
-static int nearest_first(const void *a, const void *b)
-{
-    const near *x = a, *y = b;
-    if (x->cosine != y->cosine) return x->cosine > y->cosine ? -1 : 1;
-    return x->line < y->line ? -1 : x->line > y->line;
-}
-
-static float dot(const float *a, const float *b, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += (double)a[i] * (double)b[i];
-    return (float)sum;
-}
-
 static qkv_status print_near(const lines *queries, const qkv_matrix *q, const lines *corpus, const qkv_matrix *c)
 {
-    near *all = malloc(sizeof *all * (size_t)(c->n + 1));
-    if (!all) return fail(QKV_MEMORY, "out of memory");
-    for (int64_t i = 0; i < q->n; i++) {
-        for (int64_t k = 0; k < c->n; k++) all[k] = (near){ dot(q->data + i * q->width, c->data + k * c->width, c->width), k };
-        qsort(all, (size_t)c->n, sizeof *all, nearest_first);
-        printf("%s\n", queries->at[i]);
-        for (int64_t k = 0; k < c->n && k < given.top; k++)
-            printf("    %.4f  %lld  %s\n", (double)all[k].cosine, (long long)all[k].line + 1, corpus->at[all[k].line]);
+    int64_t n = given.top < c->n ? given.top : c->n;
+    qkv_neighbour *near = malloc(sizeof *near * (size_t)(n + 1));
+    qkv_status status = near ? QKV_OK : fail(QKV_MEMORY, "out of memory");
+    for (int64_t i = 0; i < q->n && !status; i++) {
+        if (qkv_nearest(c, q->data + i * q->width, n, near)) status = library_failed();
+        else printf("%s\n", queries->at[i]);
+        for (int64_t k = 0; k < n && !status; k++)
+            printf("    %.4f  %lld  %s\n", (double)near[k].similarity, (long long)near[k].index + 1, corpus->at[near[k].index]);
     }
-    free(all);
-    return QKV_OK;
+    free(near);
+    return status;
 }
 
 static qkv_status run_similar(void)

@@ -32,20 +32,6 @@ void count_answer(confusion *c, int is, int said)
 
 /* ---- scores ---- */
 
-typedef struct score {
-    double precision, recall, f1;
-    int64_t texts;
-} score;
-
-static double ratio(int64_t a, int64_t b) { return b ? (double)a / (double)b : 0; }
-
-static score score_of(const confusion *c, int64_t k)
-{
-    int64_t said = 0, is = 0, right = c->counts[k * c->classes + k];
-    for (int64_t i = 0; i < c->classes; i++) said += c->counts[i * c->classes + k], is += c->counts[k * c->classes + i];
-    return (score){ ratio(right, said), ratio(right, is), ratio(2 * right, said + is), is };
-}
-
 static int longest_label(const confusion *c)
 {
     int longest = 5;
@@ -71,28 +57,12 @@ static void print_matrix(const confusion *c)
     }
 }
 
-typedef struct summary {
-    double accuracy, macro_f1;
-    int64_t right;
-} summary;
-
-static summary summarize(const confusion *c)
-{
-    summary s = { 0 };
-    for (int64_t i = 0; i < c->classes; i++) {
-        s.right += c->counts[i * c->classes + i];
-        s.macro_f1 += score_of(c, i).f1 / (double)c->classes;
-    }
-    s.accuracy = ratio(s.right, c->n);
-    return s;
-}
-
-static void print_json(const confusion *c, const summary *all)
+static void print_json(const confusion *c, const qkv_class_score *each, const qkv_classes_score *all)
 {
     printf("{\"texts\": %lld, \"accuracy\": %.6f, \"macro_f1\": %.6f, \"classes\": {", (long long)c->n, all->accuracy,
            all->macro_f1);
     for (int64_t i = 0; i < c->classes; i++) {
-        score s = score_of(c, i);
+        const qkv_class_score s = each[i];
         const char *label = qkv_model_label(c->model, i);
         fputs(i ? ", " : "", stdout);
         put_json_text(label, strlen(label));
@@ -102,19 +72,27 @@ static void print_json(const confusion *c, const summary *all)
     puts("}}");
 }
 
-void print_scores(const confusion *c, bool json)
+static void print_table_of(const confusion *c, const qkv_class_score *each, const qkv_classes_score *all)
 {
-    const summary all = summarize(c);
     int width = longest_label(c);
-    if (json) return print_json(c, &all);
-    printf("accuracy %.4f (%lld of %lld), macro F1 %.4f\n\n%*s  precision  recall      F1   texts\n", all.accuracy,
-           (long long)all.right, (long long)c->n, all.macro_f1, width, "");
-    for (int64_t i = 0; i < c->classes; i++) {
-        score s = score_of(c, i);
-        printf("%*s     %.4f  %.4f  %.4f  %6lld\n", width, qkv_model_label(c->model, i), s.precision, s.recall, s.f1,
-               (long long)s.texts);
-    }
+    printf("accuracy %.4f (%lld of %lld), macro F1 %.4f\n\n%*s  precision  recall      F1   texts\n", all->accuracy,
+           (long long)all->right, (long long)c->n, all->macro_f1, width, "");
+    for (int64_t i = 0; i < c->classes; i++)
+        printf("%*s     %.4f  %.4f  %.4f  %6lld\n", width, qkv_model_label(c->model, i), each[i].precision, each[i].recall,
+               each[i].f1, (long long)each[i].texts);
     print_matrix(c);
+}
+
+qkv_status print_scores(const confusion *c, bool json)
+{
+    qkv_classes_score all;
+    qkv_class_score *each = calloc((size_t)c->classes, sizeof *each);
+    if (!each) return fail(QKV_MEMORY, "out of memory");
+    qkv_status status = qkv_score_classes(c->counts, c->classes, each, &all) ? library_failed() : QKV_OK;
+    if (!status && json) print_json(c, each, &all);
+    else if (!status) print_table_of(c, each, &all);
+    free(each);
+    return status;
 }
 
 static void put_csv(FILE *f, const char *text)

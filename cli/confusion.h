@@ -17,8 +17,8 @@ void free_confusion(confusion *c);
 int find_class(const confusion *c, const char *label); /* -1: there is none of that name */
 void count_answer(confusion *c, int is, int said);
 
-/* Accuracy; precision, recall and F1 of each class; the matrix. */
-void print_scores(const confusion *c, bool json);
+/* Accuracy; precision, recall and F1 of each class; the matrix. Reports its error. */
+qkv_status print_scores(const confusion *c, bool json);
 
 /* A CSV file: label, said, texts. IO, reported. */
 qkv_status write_confusion(const confusion *c, const char *path);

@@ -17,31 +17,21 @@ typedef struct shown {
     int64_t columns;       /* ids of the source, the end included; 0: no attention */
     int64_t tokens;        /* of them without the end */
     float *mean;           /* (x->n_ids + 1, columns) */
+    int64_t *aligned;      /* (x->n_ids) */
 } shown;
 
 /* ---- attention ---- */
 
-static qkv_status average(const qkv_translations *t, shown *s)
-{
-    int64_t cells = (s->x->n_ids + 1) * s->columns, maps = (int64_t)t->layers * t->heads;
-    if (!s->x->cross) return s->columns = 0, QKV_OK;
-    if (!(s->mean = malloc(sizeof *s->mean * (size_t)cells))) return fail(QKV_MEMORY, "out of memory");
-    for (int64_t c = 0; c < cells; c++) {
-        double sum = 0;
-        for (int64_t k = 0; k < maps; k++) sum += (double)s->x->cross[k * cells + c];
-        s->mean[c] = (float)(sum / (double)maps);
-    }
-    return QKV_OK;
-}
+static void free_shown(shown *s) { free(s->mean), free(s->aligned); }
 
-/* The source token, not the end, that token `row` attends to most. */
-static int64_t most_attended(const shown *s, int64_t row)
+static qkv_status look(const qkv_translations *t, int64_t i, int k, shown *s)
 {
-    const float *weights = s->mean + row * s->columns;
-    int64_t most = 0;
-    for (int64_t j = 1; j < s->tokens; j++)
-        if (weights[j] > weights[most]) most = j;
-    return most;
+    if (!s->x->cross) return s->columns = 0, QKV_OK;
+    s->mean = malloc(sizeof *s->mean * (size_t)((s->x->n_ids + 1) * s->columns));
+    s->aligned = malloc(sizeof *s->aligned * (size_t)(s->x->n_ids + 1));
+    if (!s->mean || !s->aligned) return fail(QKV_MEMORY, "out of memory");
+    bool failed = qkv_translation_attention(t, i, k, s->mean) || qkv_translation_alignment(t, i, k, s->aligned);
+    return failed ? library_failed() : QKV_OK;
 }
 
 static int64_t aligned_rows(const shown *s) { return s->columns && s->tokens > 0 ? s->x->n_ids : 0; }
@@ -49,7 +39,7 @@ static int64_t aligned_rows(const shown *s) { return s->columns && s->tokens > 0
 static void print_alignment(const shown *s)
 {
     fputs(" |||", stdout);
-    for (int64_t row = 0; row < aligned_rows(s); row++) printf(" %lld-%lld", (long long)most_attended(s, row), (long long)row);
+    for (int64_t row = 0; row < aligned_rows(s); row++) printf(" %lld-%lld", (long long)s->aligned[row], (long long)row);
 }
 
 static qkv_status print_map(const shown *s)
@@ -103,7 +93,7 @@ static void put_attention(const shown *s)
 {
     fputs(", \"alignment\": [", stdout);
     for (int64_t row = 0; row < aligned_rows(s); row++)
-        printf("%s[%lld, %lld]", row ? ", " : "", (long long)most_attended(s, row), (long long)row);
+        printf("%s[%lld, %lld]", row ? ", " : "", (long long)s->aligned[row], (long long)row);
     fputs("], \"attention\": [", stdout);
     for (int64_t row = 0; s->columns && row <= s->x->n_ids; row++) {
         fputs(row ? ", [" : "[", stdout);
@@ -145,12 +135,12 @@ qkv_status print_translations(const translation_format *f, const qkv_model *m, s
             .m = m, .x = &t->best[i * t->n_best + k], .source = t->source_ids[i], .columns = t->n_source[i], .tokens = tokens
         };
         if (s.x->n_ids < 0) continue;
-        if (!(status = average(t, &s))) {
+        if (!(status = look(t, i, k, &s))) {
             if (f->json && k) fputs(", ", stdout);
             if (f->json) put_translation(f, &s);
             else status = print_line(f, line.number, &s);
         }
-        free(s.mean);
+        free_shown(&s);
     }
     if (f->json) puts("]}");
     return status;

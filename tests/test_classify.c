@@ -844,9 +844,25 @@ static void any_allocation_may_fail(void **state)
     assert_true(each_allocation_fails(all_of_it) > 50);
 }
 
+static void nearest_by_hand(void **state)
+{
+    (void)state;
+    float data[] = { 1, 0, 0, 1, .6F, .8F, 1, 0 }, query[] = { 1, 0 };
+    const qkv_matrix vectors = { .data = data, .n = 4, .width = 2 };
+    qkv_neighbour near[6];
+    static const int64_t wanted[] = { 0, 3, 2, 1, -1, -1 }; /* of equals the smaller index; then there are no more */
+    assert_int_equal(qkv_nearest(&vectors, query, 6, near), QKV_OK);
+    for (int i = 0; i < 6; i++) assert_int_equal(near[i].index, wanted[i]);
+    assert_true(near[0].similarity == 1 && near[2].similarity == .6F && near[3].similarity == 0);
+    assert_int_equal(qkv_nearest(&vectors, query, 1, near), QKV_OK);
+    assert_int_equal(near[0].index, 0);
+    assert_int_equal(qkv_nearest(&vectors, query, -1, near), QKV_USAGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nearest_by_hand),
         cmocka_unit_test(pooling_counts_real_tokens),
         cmocka_unit_test(gradients_are_those_of_double),
         cmocka_unit_test(pooling_refuses),

@@ -457,6 +457,41 @@ static void scores_by_sacrebleu(void **state)
     assert_true(checked >= 7 * (int)i && i > 0);
 }
 
+/* ---- classes ---- */
+
+static void classes_by_hand(void **state)
+{
+    (void)state;
+    const int64_t counts[] = { 5, 1, 0, 2, 3, 0, 1, 0, 0 }; /* nothing was said to be of the third class */
+    qkv_class_score each[3];
+    qkv_classes_score all;
+    assert_int_equal(qkv_score_classes(counts, 3, each, &all), QKV_OK);
+    assert_int_equal(all.right, 8);
+    assert_int_equal(all.texts, 12);
+    assert_true(all.accuracy == 8 / 12.0);
+    assert_true(each[0].precision == 5 / 8.0 && each[0].recall == 5 / 6.0 && each[0].f1 == 10 / 14.0 && each[0].texts == 6);
+    assert_true(each[1].precision == 3 / 4.0 && each[1].recall == 3 / 5.0 && each[1].f1 == 6 / 9.0 && each[1].texts == 5);
+    assert_true(each[2].precision == 0 && each[2].recall == 0 && each[2].f1 == 0 && each[2].texts == 1);
+    assert_true(fabs(all.macro_f1 - (10 / 14.0 + 6 / 9.0) / 3) < 1e-15);
+    const int64_t none[4] = { 0 };
+    assert_int_equal(qkv_score_classes(none, 2, NULL, &all), QKV_OK);
+    assert_true(all.accuracy == 0 && all.macro_f1 == 0 && all.texts == 0);
+}
+
+static void classes_that_cannot_be_scored(void **state)
+{
+    (void)state;
+    const int64_t counts[] = { 1, -1, 0, 0 }, many[] = { INT64_MAX, 0, 0, 1 };
+    qkv_classes_score all = { .texts = 77 };
+    assert_int_equal(qkv_score_classes(NULL, 2, NULL, &all), QKV_USAGE);
+    assert_int_equal(qkv_score_classes(many, 2, NULL, NULL), QKV_USAGE);
+    assert_int_equal(qkv_score_classes(many, 0, NULL, &all), QKV_USAGE);
+    assert_int_equal(qkv_score_classes(many, INT64_MAX, NULL, &all), QKV_USAGE);
+    assert_int_equal(qkv_score_classes(counts, 2, NULL, &all), QKV_USAGE);
+    assert_int_equal(qkv_score_classes(many, 2, NULL, &all), QKV_LIMIT);
+    assert_int_equal(all.texts, 77);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -475,6 +510,8 @@ int main(void)
         cmocka_unit_test(a_text_may_be_long),
         cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(scores_by_sacrebleu),
+        cmocka_unit_test(classes_by_hand),
+        cmocka_unit_test(classes_that_cannot_be_scored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

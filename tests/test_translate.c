@@ -268,6 +268,29 @@ static void attention_is_that_of_a_whole_forward(void **state)
 }
 
 /* Positions that end, and ids without a token, are no trap. */
+/* Two heads, two tokens and the end, a source of three tokens and its end. */
+static void alignment_by_hand(void **state)
+{
+    (void)state;
+    const float cross[] = { .1F, .2F, .3F, .4F, .6F, .2F, .1F, .1F, 0, 0, 0, 1, /* the second head */
+                            .3F, .4F, .1F, .2F, .2F, .2F, .5F, .1F, 0, 0, 0, 1 };
+    qkv_translation best[2] = { { .n_ids = 2, .cross = cross }, { .n_ids = -1 } };
+    int64_t n_source = 4, source[2];
+    qkv_translations t = {
+        .n = 1, .n_best = 2, .best = best, .n_source = &n_source, .source_around = 1, .layers = 1, .heads = 2
+    };
+    float mean[12];
+    assert_int_equal(qkv_translation_attention(&t, 0, 0, mean), QKV_OK);
+    for (int i = 0; i < 12; i++) assert_true(fabsf(mean[i] - (cross[i] + cross[12 + i]) / 2) < 1e-7F);
+    assert_int_equal(qkv_translation_alignment(&t, 0, 0, source), QKV_OK);
+    assert_int_equal(source[0], 1); /* .3 is most; the end, which has as much, does not count */
+    assert_int_equal(source[1], 0);
+    assert_int_equal(qkv_translation_alignment(&t, 0, 1, source), QKV_USAGE);
+    assert_int_equal(qkv_translation_alignment(&t, 0, 2, source), QKV_USAGE);
+    assert_int_equal(qkv_translation_alignment(&t, 1, 0, source), QKV_USAGE);
+    assert_int_equal(qkv_translation_attention(&t, -1, 0, mean), QKV_USAGE);
+}
+
 static void odd_models(void **state)
 {
     (void)state;
@@ -369,6 +392,7 @@ int main(void)
         cmocka_unit_test(every_translation_starts_with_the_prefix),
         cmocka_unit_test(n_best_are_sorted),
         cmocka_unit_test(attention_is_that_of_a_whole_forward),
+        cmocka_unit_test(alignment_by_hand),
         cmocka_unit_test(odd_models),
         cmocka_unit_test(bad_models_and_options),
         cmocka_unit_test(any_allocation_may_fail),

@@ -1,9 +1,10 @@
-/* qkv/score.h: how good are these translations? BLEU and chrF, the same numbers as sacreBLEU's (version 2).
+/* qkv/score.h: how good are these translations? BLEU and chrF, the same numbers as sacreBLEU's (version 2). And these classes?
+ * Accuracy, precision, recall and F1.
  *
  * A text is UTF-8 that ends with a NUL. hypotheses[i] is the i-th translation; references[r][i] is what the r-th translator
  * made of the same sentence. Texts are read during the call only. Time is linear in the text, memory in the longest sentence.
  *
- * Errors of both calls: USAGE for no sentences, no references, NULL or an unknown option; FORMAT for a text that is not UTF-8
+ * Errors of BLEU and chrF: USAGE for no sentences, no references, NULL or an unknown option; FORMAT for a text that is not UTF-8
  * (the sentence says which and where); LIMIT for a text of more than QKV_SCORE_CHARACTERS characters or more than
  * QKV_SCORE_REFERENCES references; MEMORY. *out is untouched on error.
  *
@@ -85,6 +86,23 @@ typedef struct qkv_chrf_score {
 
 QKV_API qkv_status qkv_chrf(const char *const *hypotheses, const char *const *const *references, int n_references, int64_t n,
                             const qkv_chrf_opts *opts, qkv_chrf_score *out);
+
+/* ---- classes -----------------------------------------------------------------------------------
+ * Of class k: precision = right / said, recall = right / is, F1 = 2 right / (said + is), where `right` texts are of class k and
+ * were said to be, `said` were said to be, `is` are; what is divided by 0 is 0. Macro F1 is the mean of F1 over the classes. */
+typedef struct qkv_class_score {
+    double precision, recall, f1; /* 0 to 1 */
+    int64_t texts;                /* of the class */
+} qkv_class_score;
+
+typedef struct qkv_classes_score {
+    double accuracy, macro_f1; /* 0 to 1 */
+    int64_t right, texts;
+} qkv_classes_score;
+
+/* From a confusion matrix: counts[i*classes + k] texts are of class i and were said to be of class k. each: (classes) scores, or
+ * NULL. USAGE for NULL, fewer than one class, a negative count; LIMIT for counts that add up to 2^63 or more. */
+QKV_API qkv_status qkv_score_classes(const int64_t *counts, int64_t classes, qkv_class_score *each, qkv_classes_score *out);
 
 #ifdef __cplusplus
 }

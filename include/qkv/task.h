@@ -67,6 +67,13 @@ QKV_API void qkv_translations_free(qkv_translations *t);
 QKV_API qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
                                  const qkv_translate_opts *opts, qkv_translations *out);
 
+/* What translation k of text i attends to, of results with `attention`: the mean of cross over all layers and heads, to
+ * (n_ids + 1, n_source) floats; and the alignment: for each of its n_ids tokens the one of the text's own tokens, counted from 0
+ * and without what stands around them, that it attends to most, the first of equals. USAGE for NULL, numbers out of range and
+ * for a translation without cross. */
+QKV_API qkv_status qkv_translation_attention(const qkv_translations *t, int64_t i, int k, float *mean);
+QKV_API qkv_status qkv_translation_alignment(const qkv_translations *t, int64_t i, int k, int64_t *source);
+
 /* ---- generation: a decoder alone continues a text ---- */
 typedef struct qkv_generate_opts {
     int64_t max_tokens;       /* new ones at most; 0 means what a published model's files say, else 128 */
@@ -196,6 +203,16 @@ typedef struct qkv_embed_opts {
 
 /* A vector for each text, (n, dim). Errors as above; NULL opts means all zero but as_published, which is 1. */
 QKV_API qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv_embed_opts *opts, qkv_matrix *out);
+
+/* A vector near to another. */
+typedef struct qkv_neighbour {
+    float similarity; /* the dot product, which is the cosine of vectors of length 1 (`normalized` above) */
+    int64_t index;    /* row of the vectors */
+} qkv_neighbour;
+
+/* The n vectors most similar to query, (vectors->width) numbers, most similar first, of equals the smaller index first, to `out`;
+ * where there are fewer, the rest has the index -1. Sums are in double, in order. USAGE for NULL and a negative n; MEMORY. */
+QKV_API qkv_status qkv_nearest(const qkv_matrix *vectors, const float *query, int64_t n, qkv_neighbour *out);
 
 /* ---- masked words: what BERT learns before it is put to work ----
  * Of every text, rate of the tokens are chosen; 8 of 10 of those become mask, 1 another token by chance, 1 stays; the loss is
