@@ -1,7 +1,7 @@
 #!/bin/sh
-# bytes.sh: what qkv computes is the same bytes as ever: trainings of every job, what their models say, with every option spelled
-# out that decides about a number. Checked against golden/bytes.txt, lines of "instruction-set compiler name sha256": a compiler
-# may fuse and order sums in its own way, so another one than those listed is skipped.
+# bytes.sh: what qkv computes is the same bytes as ever: trainings of every job, what their models say, with every option
+# spelled out that decides about a number. Checked against golden/bytes.txt, lines of "instruction-set compiler name sha256" and
+# comments after a #: a compiler may fuse and order sums in its own way, so another one than those listed is skipped.
 # usage: bytes.sh QKV GOLDEN COMPILER; with RECORD=1 it prints such lines instead.
 . "$(dirname "$0")/cases.sh"
 qkv=$(realpath "$1") golden=$2/bytes.txt compiler=$3
