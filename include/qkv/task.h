@@ -74,6 +74,10 @@ QKV_API qkv_status qkv_translate(const qkv_model *m, const char *const *texts, c
 QKV_API qkv_status qkv_translation_attention(const qkv_translations *t, int64_t i, int k, float *mean);
 QKV_API qkv_status qkv_translation_alignment(const qkv_translations *t, int64_t i, int k, int64_t *source);
 
+/* To learn to translate: the cross-entropy of every id of the target, its end included, given the source and the ids before it.
+ * b->tokens counts these. What a trainer without an objective learns. */
+QKV_API qkv_objective qkv_translating(void);
+
 /* ---- generation: a decoder alone continues a text ---- */
 typedef struct qkv_generate_opts {
     int64_t max_tokens;       /* new ones at most; 0 means what a published model's files say, else 128 */

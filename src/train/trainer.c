@@ -9,6 +9,8 @@
 #include "../io/safetensors.h"
 #include "../tensor/tape.h"
 
+#include <qkv/task.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -20,6 +22,7 @@ struct qkv_trainer {
     qkv_model *model;
     const qkv_pairs *pairs;
     qkv_trainer_opts o;
+    qkv_objective translation; /* what o has where the caller gave none */
     bool has_schedule;
     qkv_optimizer *optimizer;
     qkv_tape *tape;
@@ -31,22 +34,6 @@ struct qkv_trainer {
     qkv_batch *batches; /* of an update */
     uint64_t pairs_hash;
 };
-
-/* ---- translation ---- */
-
-static qkv_tensor *translation_loss(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b,
-                                    float smoothing)
-{
-    (void)o;
-    const qkv_transformer *x = qkv_model_transformer(m);
-    qkv_tensor *memory = qkv_transformer_encode(x, t, b->source, b->rows, b->source_length, b->source_lengths);
-    qkv_tensor *hidden = qkv_transformer_decode(x, t, b->target, b->rows, b->target_length, b->target_lengths, memory,
-                                                b->source_lengths);
-    const qkv_cross_entropy_opts opts = { .smoothing = smoothing, .ignore = QKV_IGNORED, .has_ignore = 1 };
-    return qkv_cross_entropy_with(qkv_transformer_logits(x, hidden), b->labels, &opts);
-}
-
-static const qkv_objective translation = { .loss = translation_loss };
 
 /* The i-th batch of an epoch, ready for the forward of that number. */
 static qkv_status get_batch(const qkv_objective *o, const qkv_epoch *e, int64_t i, uint64_t seed, uint64_t pass, qkv_batch *out)
@@ -125,7 +112,8 @@ qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_tra
     if (!t) return NULL;
     *t = (qkv_trainer){ .model = m, .pairs = pairs, .o = *opts, .has_schedule = opts->schedule.lr != 0 };
     t->o.batches.seed = t->o.seed;
-    if (!t->o.objective) t->o.objective = &translation;
+    t->translation = qkv_translating();
+    if (!t->o.objective) t->o.objective = &t->translation;
     if (!t->o.update_freq) t->o.update_freq = 1;
     if (!start(t)) return t;
     qkv_trainer_free(t);
@@ -535,7 +523,7 @@ qkv_status qkv_trainer_resume(qkv_trainer *t, const char *path)
 qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, const qkv_objective *objective, const qkv_batch_opts *opts,
                         double *loss)
 {
-    const qkv_objective *o = objective ? objective : &translation;
+    const qkv_objective translation = qkv_translating(), *o = objective ? objective : &translation;
     double sum = 0;
     int64_t tokens = 0;
     if (!qkv_pairs_count(pairs)) return qkv__fail(QKV_USAGE, "evaluation: there are no pairs");
