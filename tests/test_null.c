@@ -113,6 +113,8 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_matrix_P ZERO(qkv_matrix)
 #define V_const_qkv_translations_P ZERO(qkv_translations)
 #define V_int64_t_P ZERO(int64_t)
+#define V_const_qkv_run_opts_P ZERO(qkv_run_opts)
+#define V_qkv_run_result_P ZERO(qkv_run_result)
 #define V_qkv_bleu_score_P ZERO(qkv_bleu_score)
 #define V_qkv_chrf_score_P ZERO(qkv_chrf_score)
 #define V_qkv_corpus_read_P ZERO(qkv_corpus_read)

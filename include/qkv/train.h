@@ -128,6 +128,98 @@ QKV_API qkv_status qkv_trainer_resume(qkv_trainer *t, const char *path);
 QKV_API qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, const qkv_objective *objective,
                                 const qkv_batch_opts *opts, double *loss);
 
+/* ---- a training in its folder ----
+ * The whole of a training: steps, validation, the best model so far, patience, limits, checkpoints, going on after a stop. The
+ * folder holds the best model, ready to use, and beside it
+ *   checkpoint.safetensors   all that going on needs; written whole or not at all
+ *   training.json            what it was started with, and how it went
+ *   log.jsonl                a line for each report and each validation
+ * Whenever a run ends, and however, going on from its last checkpoint gives the same files as a run that never stopped. Signals
+ * and drawing are the caller's. */
+
+/* How good a model is: the higher score is better, and of equal scores the one with the lower loss. */
+typedef struct qkv_run_score {
+    double score, loss; /* loss: 0 where it does not decide */
+    char words[128];    /* what was measured, for people: "valid loss 2.345" */
+    char json[128];     /* the same as members of a JSON object, for log.jsonl: "\"valid_loss\": 2.345" */
+} qkv_run_score;
+
+/* What a training was asked for: options as a command spells them, without dashes. A resumed one must be asked for the same. */
+typedef struct qkv_run_setting {
+    const char *name, *value;
+    int is_default; /* 1: nobody asked for it, so a record without it, of an older training, fits */
+    int may_differ; /* 1: written down only, as the path of a text is, whose content the checkpoint knows */
+} qkv_run_setting;
+
+typedef enum qkv_run_event_kind {
+    QKV_RUN_EVENT_BEGIN,      /* nothing has been trained or resumed yet */
+    QKV_RUN_EVENT_RESUME,     /* going on after step at.step */
+    QKV_RUN_EVENT_STEP,       /* after every update */
+    QKV_RUN_EVENT_VALIDATION, /* score was measured */
+    QKV_RUN_EVENT_LAST_STEP,  /* as STEP: the last one is repeated once the run is to end */
+    QKV_RUN_EVENT_END         /* all is saved; reason says why it ended */
+} qkv_run_event_kind;
+
+/* Where a run is. Pointers live during the call. */
+typedef struct qkv_run_event {
+    qkv_run_event_kind kind;
+    qkv_progress at;
+    int64_t epoch_steps, last_step; /* updates in an epoch; in all, 0: no limit */
+    int64_t first_step, tokens;     /* where this run began; what it has counted since */
+    double loss;                    /* mean since the last line of the log */
+    double seconds, busy_seconds;   /* of this run; without validation */
+    double done, seconds_left;      /* share of the way by the nearest limit, 0 to 1; negative: not known yet */
+    const qkv_run_score *score;     /* of VALIDATION; of END the best of this run, NULL: none */
+    int is_best;
+    const char *reason; /* of END */
+} qkv_run_event;
+
+typedef struct qkv_run_opts {
+    const char *folder; /* made if it is not there; NULL: nothing is written */
+    int resume;         /* 1: goes on from the folder's checkpoint; from the start where there is none yet */
+    const char *job;    /* what is trained, a word for training.json; NULL: none */
+    const qkv_run_setting *settings;
+    int64_t n_settings;
+    const char *about; /* more of training.json, a JSON object as text; NULL: none */
+    qkv_trainer_opts trainer;
+    int64_t steps, epochs; /* limits, 0: none; the nearest counts */
+    double minutes;        /* of this run */
+    int64_t patience;      /* ends after so many validations without a better one; 0: never */
+    int64_t valid_every;   /* steps; 0: once an epoch */
+    int64_t save_every;    /* steps between checkpoints; 0: with each validation only */
+    int64_t keep;          /* models of the last validations that are kept too, in folder/step-N */
+    int64_t log_every;     /* steps between lines of the log; 0 means 100 */
+    /* Measures the model; NULL: the last model is the best. */
+    qkv_status (*validate)(void *data, const qkv_model *m, qkv_run_score *out);
+    void (*each)(void *data, const qkv_run_event *e); /* NULL: nobody looks on */
+    const char *(*stop)(
+        void *data); /* asked before each step: why to end now, or NULL to go on. The run then ends as it would be
+                                        found by the next one, without a last validation */
+    void *data;      /* for the three */
+} qkv_run_opts;
+
+/* How it ended. */
+typedef struct qkv_run_result {
+    qkv_progress at;
+    int64_t saved_step; /* of the checkpoint that is whole; -1: none */
+    qkv_best_so_far best;
+    const char *reason; /* why it ended; NULL on error */
+} qkv_run_result;
+
+/* Whether the folder may be written: USAGE for one that holds another training or a model, with resume for one without a
+ * training or of other settings, each of which is named; FORMAT. qkv_run() asks it too: ask it before the text is read. */
+QKV_API qkv_status qkv_run_check(const qkv_run_opts *opts);
+
+/* Updates in an epoch, and in all (0: no limit), with these pairs and options; for a schedule that must know its end. USAGE for
+ * no limit at all, and as qkv_epoch_new(). */
+QKV_API qkv_status qkv_run_steps(const qkv_pairs *pairs, const qkv_run_opts *opts, int64_t *epoch_steps, int64_t *last_step);
+
+/* Trains m on the pairs until a limit, stop or an error; m is then the last model, and the folder has the best. Errors: those of
+ * qkv_run_check(), qkv_trainer_new(), _step(), _save() and _resume(), qkv_model_save() and of validate, which sets its own; USAGE
+ * for a folder that another run is training in, and for a schedule that was made for another number of steps; IO. out may be
+ * NULL. */
+QKV_API qkv_status qkv_run(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *opts, qkv_run_result *out);
+
 #ifdef __cplusplus
 }
 #endif

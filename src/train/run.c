@@ -1,0 +1,304 @@
+/* run.c: a training from its first step, or the one it stopped at, to its end. */
+#include "run_folder.h"
+
+#include "../base/file.h"
+#include "../base/size.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct run {
+    const qkv_run_opts *o;
+    qkv_model *model;
+    const qkv_pairs *pairs;
+    qkv_trainer *trainer;
+    int log; /* -1: none */
+    qkv_progress at;
+    int64_t epoch_steps, last_step, valid_every, first_step;
+    double began, paused; /* seconds; those that validation took */
+    int64_t tokens;       /* of this run */
+    double loss_sum;      /* since the last line of the log */
+    int64_t loss_tokens;
+    int64_t saved_step;    /* of the checkpoint; -1: none */
+    int64_t measured_step; /* of the last validation */
+    qkv_run_score best;    /* of this run */
+    bool has_best, was_stopped;
+    const char *reason; /* to end; NULL: go on */
+} run;
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double larger(double a, double b) { return a > b ? a : b; }
+
+/* ---- telling ---- */
+
+/* By the limit that is nearest: of all steps, those before a resume too; or of the minutes of this run. */
+static double share_done(const run *r, double elapsed)
+{
+    double steps = r->last_step ? (double)r->at.step / (double)r->last_step : 0;
+    double minutes = r->o->minutes > 0 ? elapsed / (60 * r->o->minutes) : 0;
+    return steps > 1 || minutes > 1 ? 1 : larger(steps, minutes);
+}
+
+/* At the speed of this run, validations included. */
+static double seconds_left(const run *r, double elapsed)
+{
+    int64_t steps = r->at.step - r->first_step;
+    double by_steps = r->last_step && steps > 0 ? elapsed / (double)steps * (double)(r->last_step - r->at.step) : -1;
+    double by_minutes = r->o->minutes > 0 ? larger(60 * r->o->minutes - elapsed, 0) : -1;
+    return by_steps < 0 || (by_minutes >= 0 && by_minutes < by_steps) ? by_minutes : by_steps;
+}
+
+static qkv_run_event event_of(const run *r, qkv_run_event_kind kind)
+{
+    double elapsed = r->began > 0 ? seconds_now() - r->began : 0;
+    return (qkv_run_event){ .kind = kind,
+                            .at = r->at,
+                            .epoch_steps = r->epoch_steps,
+                            .last_step = r->last_step,
+                            .first_step = r->first_step,
+                            .tokens = r->tokens,
+                            .loss = r->loss_sum / larger((double)r->loss_tokens, 1),
+                            .seconds = elapsed,
+                            .busy_seconds = elapsed - r->paused,
+                            .done = share_done(r, elapsed),
+                            .seconds_left = seconds_left(r, elapsed),
+                            .reason = r->reason };
+}
+
+static void tell(const run *r, const qkv_run_event *e)
+{
+    if (r->o->each) r->o->each(r->o->data, e);
+}
+
+static qkv_status report(run *r, qkv_run_event_kind kind)
+{
+    qkv_run_event e = event_of(r, kind);
+    int64_t every = r->o->log_every ? r->o->log_every : 100;
+    tell(r, &e);
+    if ((r->at.step % every && kind == QKV_RUN_EVENT_STEP) || !r->loss_tokens) return QKV_OK;
+    r->loss_sum = 0;
+    r->loss_tokens = 0;
+    return qkv__run_log(r->o, r->log,
+                        "{\"step\": %lld, \"epoch\": %lld, \"loss\": %.6f, \"lr\": %.6e, \"norm\": %.6f, "
+                        "\"tokens_per_second\": %.0f, \"seconds\": %.1f}\n",
+                        (long long)r->at.step, (long long)r->at.epoch + 1, e.loss, r->at.lr, r->at.norm,
+                        (double)r->tokens / larger(e.busy_seconds, 1e-9), e.seconds);
+}
+
+/* ---- saving ---- */
+
+static qkv_status record(const run *r)
+{
+    return qkv__run_record(r->o, &(qkv__run_state){ .model = r->model,
+                                                    .pairs = qkv_pairs_count(r->pairs),
+                                                    .step = r->at.step,
+                                                    .epochs_begun = (int64_t)r->at.epoch + 1,
+                                                    .planned = r->o->trainer.schedule.steps,
+                                                    .best = qkv_trainer_best_so_far(r->trainer),
+                                                    .reason = r->reason });
+}
+
+static qkv_status save_checkpoint(run *r)
+{
+    if (!r->o->folder || r->saved_step == r->at.step) return QKV_OK;
+    qkv_status status = qkv_trainer_save(r->trainer, qkv__run_file(r->o, "checkpoint.safetensors").text);
+    if (!status) r->saved_step = r->at.step;
+    return status;
+}
+
+static qkv_status save_model(const run *r) { return r->o->folder ? qkv_model_save(r->model, r->o->folder) : QKV_OK; }
+
+static qkv_status keep_model(const run *r)
+{
+    char name[32];
+    if (!r->o->keep || !r->o->folder) return QKV_OK;
+    snprintf(name, sizeof name, "step-%lld", (long long)r->at.step);
+    qkv_status status = qkv_model_save(r->model, qkv__run_file(r->o, name).text);
+    if (!status) qkv__run_forget(r->o, r->at.step - r->o->keep * r->valid_every);
+    return status;
+}
+
+/* ---- validation ---- */
+
+static bool is_better(const qkv_run_score *a, const qkv_best_so_far *than)
+{
+    return !than->best_step || a->score > than->best || (a->score == than->best && a->loss < than->best_loss);
+}
+
+static void count_validation(qkv_best_so_far *so_far, const qkv_run_score *score, int64_t step, bool best)
+{
+    so_far->missed = best ? 0 : so_far->missed + 1;
+    if (best) so_far->best = score->score, so_far->best_loss = score->loss, so_far->best_step = step;
+}
+
+static qkv_status tell_score(run *r, const qkv_run_score *score, bool best)
+{
+    qkv_run_event e = event_of(r, QKV_RUN_EVENT_VALIDATION);
+    e.score = score;
+    e.is_best = best;
+    tell(r, &e);
+    return qkv__run_log(r->o, r->log, "{\"step\": %lld, %s, \"best\": %s}\n", (long long)r->at.step, score->json,
+                        best ? "true" : "false");
+}
+
+/* A model that is the best so far becomes the folder's before the checkpoint that knows of it is written: whenever a run ends,
+ * going on from its last checkpoint gives the same files. */
+static qkv_status validate_model(run *r, bool counts)
+{
+    double before = seconds_now();
+    qkv_run_score score = { 0 };
+    qkv_best_so_far *so_far = qkv_trainer_best_so_far(r->trainer);
+    qkv_status status = r->o->validate ? r->o->validate(r->o->data, r->model, &score) : QKV_OK;
+    if (status) return status;
+    bool best = !r->o->validate || is_better(&score, so_far);
+    if (best) status = save_model(r);
+    if (status) return status;
+    r->measured_step = r->at.step;
+    if (counts) count_validation(so_far, &score, r->at.step, best);
+    if (best && r->o->validate) r->best = score, r->has_best = true;
+    if (r->o->validate) status = tell_score(r, &score, best);
+    if (!status && counts) status = keep_model(r);
+    r->paused += seconds_now() - before;
+    return status;
+}
+
+/* ---- the loop ---- */
+
+static const char *why_end(run *r)
+{
+    const qkv_run_opts *o = r->o;
+    const char *stopped = o->stop ? o->stop(o->data) : NULL;
+    r->was_stopped = stopped != NULL;
+    if (stopped) return stopped;
+    if (r->last_step && r->at.step >= r->last_step)
+        return o->steps && r->last_step == o->steps ? "--steps reached" : "--epochs reached";
+    if (o->minutes > 0 && seconds_now() - r->began >= 60 * o->minutes) return "--minutes reached";
+    if (o->patience && o->validate && qkv_trainer_best_so_far(r->trainer)->missed >= o->patience)
+        return "--patience: validation stopped improving";
+    return NULL;
+}
+
+static qkv_status step(run *r)
+{
+    qkv_status status = qkv_trainer_step(r->trainer, &r->at);
+    if (status) return status;
+    r->tokens += r->at.tokens;
+    r->loss_sum += r->at.loss * (double)r->at.tokens;
+    r->loss_tokens += r->at.tokens;
+    status = report(r, QKV_RUN_EVENT_STEP);
+    bool measures = r->at.step % r->valid_every == 0;
+    if (!status && measures) status = validate_model(r, true);
+    if (!status && (measures || (r->o->save_every && r->at.step % r->o->save_every == 0))) status = save_checkpoint(r);
+    return status;
+}
+
+static qkv_status end_run(run *r)
+{
+    qkv_status status = save_checkpoint(r);
+    if (!status && r->at.step > r->first_step) status = report(r, QKV_RUN_EVENT_LAST_STEP);
+    /* Not counted: a longer run would not have measured here. */
+    if (!status && !r->was_stopped && r->measured_step != r->at.step) status = validate_model(r, false);
+    if (!status) status = record(r);
+    if (status) return status;
+    qkv_run_event e = event_of(r, QKV_RUN_EVENT_END);
+    if (r->has_best) e.score = &r->best;
+    tell(r, &e);
+    return QKV_OK;
+}
+
+static qkv_status resume_run(run *r)
+{
+    qkv_status status = qkv_trainer_resume(r->trainer, qkv__run_file(r->o, "checkpoint.safetensors").text);
+    if (status) return status;
+    r->at = qkv_trainer_at(r->trainer);
+    r->saved_step = r->first_step = r->at.step;
+    r->measured_step = r->at.step % r->valid_every ? -1 : r->at.step;
+    qkv_run_event e = event_of(r, QKV_RUN_EVENT_RESUME);
+    tell(r, &e);
+    return QKV_OK;
+}
+
+static qkv_status begin_run(run *r)
+{
+    qkv_status status = r->o->folder ? qkv__folder_make(r->o->folder) : QKV_OK;
+    if (!status && r->o->folder) status = qkv__run_log_open(r->o, &r->log);
+    if (status) return status;
+    if (r->o->folder) qkv__run_sweep(r->o);
+    qkv_run_event e = event_of(r, QKV_RUN_EVENT_BEGIN);
+    tell(r, &e);
+    if (r->o->folder && r->o->resume && qkv__run_has(r->o, "checkpoint.safetensors")) status = resume_run(r);
+    /* Before the model's files: a folder that holds a model without a record is not ours to write again. */
+    if (!status) status = record(r);
+    return !status && r->saved_step < 0 ? save_model(r) : status; /* the folder is a model's from the start */
+}
+
+/* ---- limits ---- */
+
+qkv_status qkv_run_steps(const qkv_pairs *pairs, const qkv_run_opts *o, int64_t *epoch_steps, int64_t *last_step)
+{
+    if (!pairs || !o || !epoch_steps || !last_step)
+        return qkv__fail(QKV_USAGE, "training: pairs, options and places for the results are needed");
+    int64_t frequency = o->trainer.update_freq ? o->trainer.update_freq : 1;
+    if (o->steps < 0 || o->epochs < 0 || !(o->minutes >= 0) || (!o->steps && !o->epochs && !(o->minutes > 0)) || frequency < 1)
+        return qkv__fail(QKV_USAGE, "training: it needs a limit: steps, epochs or minutes");
+    qkv_epoch *e = qkv_epoch_new(pairs, &o->trainer.batches, 0);
+    if (!e) return qkv_error_status();
+    *epoch_steps = qkv__ceil_div(qkv_epoch_batches(e), frequency);
+    qkv_epoch_free(e);
+    *last_step = 0;
+    if (o->epochs && __builtin_mul_overflow(o->epochs, *epoch_steps, last_step)) *last_step = INT64_MAX;
+    if (o->steps && (!*last_step || o->steps < *last_step)) *last_step = o->steps;
+    return QKV_OK;
+}
+
+/* A schedule that knows its end cannot be given another one halfway. */
+static qkv_status check_schedule(const qkv_run_opts *o)
+{
+    int64_t planned = qkv__run_planned(o), now = o->trainer.schedule.steps;
+    if (!planned || planned == now) return QKV_OK;
+    return qkv__fail(QKV_USAGE, "cannot resume %s: its schedule was made for %lld steps, and this one is for %lld", o->folder,
+                     (long long)planned, (long long)now);
+}
+
+static qkv_status run_training(run *r)
+{
+    qkv_status status = qkv_run_check(r->o);
+    if (!status) status = qkv_run_steps(r->pairs, r->o, &r->epoch_steps, &r->last_step);
+    if (!status) status = check_schedule(r->o);
+    if (status) return status;
+    r->valid_every = r->o->valid_every ? r->o->valid_every : r->epoch_steps;
+    if (!(r->trainer = qkv_trainer_new(r->model, r->pairs, &r->o->trainer))) return qkv_error_status();
+    status = begin_run(r);
+    r->began = seconds_now();
+    while (!status && !(r->reason = why_end(r))) status = step(r);
+    return status ? status : end_run(r);
+}
+
+static qkv_status check_run(const qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *o)
+{
+    if (!m || !pairs || !o) return qkv__fail(QKV_USAGE, "training: a model, pairs and options are needed");
+    if (o->valid_every < 0 || o->save_every < 0 || o->keep < 0 || o->log_every < 0 || o->patience < 0)
+        return qkv__fail(QKV_USAGE, "training: a number of steps or validations is negative");
+    return QKV_OK;
+}
+
+qkv_status qkv_run(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *opts, qkv_run_result *out)
+{
+    run r = { .o = opts, .model = m, .pairs = pairs, .log = -1, .saved_step = -1 };
+    qkv_status status = check_run(m, pairs, opts);
+    if (!status) status = run_training(&r);
+    const qkv_best_so_far *best = qkv_trainer_best_so_far(r.trainer);
+    if (out) *out = (qkv_run_result){ .at = r.at, .saved_step = r.saved_step, .reason = status ? NULL : r.reason };
+    if (out && best) out->best = *best;
+    if (r.log >= 0) close(r.log);
+    qkv_trainer_free(r.trainer);
+    return status;
+}

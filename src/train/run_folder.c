@@ -1,0 +1,203 @@
+/* run_folder.c: the folder of a training: whether it may be written, its record, its log, the models that are kept. */
+#include "run_folder.h"
+
+#include "../base/file.h"
+#include "../io/json.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 3900, RECORD_BYTES = 16 << 20 };
+
+qkv__run_path qkv__run_file(const qkv_run_opts *o, const char *name)
+{
+    qkv__run_path p;
+    snprintf(p.text, sizeof p.text, "%s/%s", o->folder, name);
+    return p;
+}
+
+bool qkv__run_has(const qkv_run_opts *o, const char *name) { return qkv__file_exists(qkv__run_file(o, name).text); }
+
+/* ---- may it be written? ---- */
+
+static qkv_status check_settings(const qkv_run_opts *o)
+{
+    char differences[1024] = "";
+    size_t used = 0;
+    json_t *record = NULL;
+    const qkv__run_path path = qkv__run_file(o, "training.json");
+    qkv_status status = qkv__json_read(path.text, RECORD_BYTES, &record);
+    if (status) return status;
+    const json_t *then = json_object_get(record, "options");
+    if (!then) status = qkv__fail(QKV_FORMAT, "%s: it does not tell the options of a training", path.text);
+    for (int64_t i = 0; i < o->n_settings && !status; i++) {
+        const qkv_run_setting *now = &o->settings[i];
+        const char *was = json_string_value(json_object_get(then, now->name));
+        if (!was && now->is_default) continue;
+        if (!was) was = "";
+        if (!strcmp(was, now->value) || now->may_differ || used >= sizeof differences) continue;
+        used += (size_t)snprintf(differences + used, sizeof differences - used, "%s--%s was \"%s\" and is \"%s\"",
+                                 used ? "; " : "", now->name, was, now->value);
+    }
+    json_decref(record);
+    if (status || !used) return status;
+    return qkv__fail(QKV_USAGE, "cannot resume %s with other options: %s", o->folder, differences);
+}
+
+qkv_status qkv_run_check(const qkv_run_opts *o)
+{
+    if (!o) return qkv__fail(QKV_USAGE, "training: options are needed");
+    if (!o->folder) return o->resume ? qkv__fail(QKV_USAGE, "training: there is no folder to resume") : QKV_OK;
+    if (o->n_settings < 0 || (o->n_settings && !o->settings)) return qkv__fail(QKV_USAGE, "training: the settings are missing");
+    if (strlen(o->folder) > PATH_BYTES) return qkv__fail(QKV_USAGE, "training: the path of the folder is too long");
+    if (o->resume && !qkv__run_has(o, "training.json"))
+        return qkv__fail(QKV_USAGE, "there is no training in %s to resume", o->folder);
+    if (o->resume) return check_settings(o);
+    if (qkv__run_has(o, "checkpoint.safetensors"))
+        return qkv__fail(QKV_USAGE, "%s holds a training already: go on with it (--resume), or give another folder", o->folder);
+    if (!qkv__run_has(o, "training.json") && qkv__run_has(o, "config.json"))
+        return qkv__fail(QKV_USAGE, "%s holds a model already: give another folder (--from it starts with its weights)", o->folder);
+    return QKV_OK;
+}
+
+/* ---- the record ---- */
+
+static json_t *settings_of(const qkv_run_opts *o)
+{
+    json_t *all = json_object();
+    for (int64_t i = 0; i < o->n_settings; i++)
+        if (all && json_object_set_new(all, o->settings[i].name, json_string(o->settings[i].value)))
+            json_decref(all), all = NULL;
+    return all;
+}
+
+/* Adds the members of the caller's object. */
+static qkv_status add_about(const qkv_run_opts *o, json_t *record)
+{
+    json_error_t error;
+    json_t *about = o->about ? json_loads(o->about, JSON_REJECT_DUPLICATES, &error) : NULL;
+    if (o->about && !json_is_object(about)) {
+        json_decref(about);
+        return qkv__fail(QKV_USAGE, "training: what is to be written down about it is no JSON object");
+    }
+    int failed = about ? json_object_update(record, about) : 0;
+    json_decref(about);
+    return failed ? qkv__fail(QKV_MEMORY, "training: out of memory") : QKV_OK;
+}
+
+qkv_status qkv__run_record(const qkv_run_opts *o, const qkv__run_state *s)
+{
+    if (!o->folder) return QKV_OK;
+    const qkv__run_path path = qkv__run_file(o, "training.json");
+    json_t *record = json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:s}", "qkv", qkv_version(), "job", o->job ? o->job : "",
+                               "options", settings_of(o), "pairs", (json_int_t)s->pairs, "steps", (json_int_t)s->step,
+                               "epochs_begun", (json_int_t)s->epochs_begun, "best_step", (json_int_t)s->best->best_step,
+                               "stopped", s->reason ? s->reason : "");
+    if (!record) return qkv__fail(QKV_MEMORY, "%s: out of memory", path.text);
+    if (s->planned) json_object_set_new(record, "schedule_steps", json_integer((json_int_t)s->planned));
+    if (s->best->best_step) json_object_set_new(record, "best_score", json_real(s->best->best));
+    qkv_status status = add_about(o, record);
+    if (!status) status = qkv__json_write(path.text, record);
+    json_decref(record);
+    return status;
+}
+
+int64_t qkv__run_planned(const qkv_run_opts *o)
+{
+    json_t *record = NULL;
+    if (!o->folder || !o->resume || qkv__json_read(qkv__run_file(o, "training.json").text, RECORD_BYTES, &record)) return 0;
+    int64_t planned = (int64_t)json_integer_value(json_object_get(record, "schedule_steps"));
+    json_decref(record);
+    return planned;
+}
+
+/* ---- the log ---- */
+
+qkv_status qkv__run_log_open(const qkv_run_opts *o, int *log)
+{
+    const qkv__run_path path = qkv__run_file(o, "log.jsonl");
+    if ((*log = open(path.text, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)) < 0)
+        return qkv__fail(QKV_IO, "%s: cannot write: %s", path.text, strerror(errno));
+    if (flock(*log, LOCK_EX | LOCK_NB)) return qkv__fail(QKV_USAGE, "another training is running in %s", o->folder);
+    return QKV_OK;
+}
+
+qkv_status qkv__run_log(const qkv_run_opts *o, int log, const char *format, ...)
+{
+    char line[1024];
+    va_list args;
+    if (log < 0) return QKV_OK;
+    va_start(args, format);
+    int length = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (length < 0 || (size_t)length >= sizeof line) return qkv__fail(QKV_LIMIT, "training: a line of the log is too long");
+    ssize_t written = write(log, line, (size_t)length);
+    if (written == length) return QKV_OK;
+    return qkv__fail(QKV_IO, "%s/log.jsonl: cannot write: %s", o->folder, written < 0 ? strerror(errno) : "the disk is full");
+}
+
+/* ---- models that are kept, and what was half-written ---- */
+
+static bool is_of_model(const char *name)
+{
+    static const char *const endings[] = { ".json", ".safetensors", ".spm", ".model", NULL };
+    const char *dot = strrchr(name, '.');
+    for (int i = 0; dot && endings[i]; i++)
+        if (!strcmp(dot, endings[i])) return true;
+    return false;
+}
+
+static void forget_files(const char *path)
+{
+    DIR *folder = opendir(path);
+    for (const struct dirent *e; folder && (e = readdir(folder));) {
+        char file[4096 + sizeof e->d_name];
+        if (!is_of_model(e->d_name)) continue;
+        snprintf(file, sizeof file, "%s/%s", path, e->d_name);
+        unlink(file);
+    }
+    if (folder) closedir(folder);
+    rmdir(path);
+}
+
+/* Files that someone else put there stay, and the folder with them. */
+void qkv__run_forget(const qkv_run_opts *o, int64_t step)
+{
+    char name[64];
+    if (step <= 0) return;
+    snprintf(name, sizeof name, "step-%lld/1_Pooling", (long long)step);
+    forget_files(qkv__run_file(o, name).text);
+    *strrchr(name, '/') = '\0';
+    forget_files(qkv__run_file(o, name).text);
+}
+
+/* "NAME.123.tmp" */
+static bool is_temporary(const char *name)
+{
+    size_t length = strlen(name), digits = 0;
+    if (length < 6 || strcmp(name + length - 4, ".tmp")) return false;
+    for (length -= 4; digits < length && isdigit((unsigned char)name[length - 1 - digits]);) digits++;
+    return digits && digits + 1 < length && name[length - 1 - digits] == '.';
+}
+
+/* Also in the folders of the models that are kept: step-N, step-N/1_Pooling. */
+static void sweep_folder(const char *path, int depth)
+{
+    DIR *folder = opendir(path);
+    for (const struct dirent *e; folder && (e = readdir(folder));) {
+        char entry[4096 + sizeof e->d_name];
+        snprintf(entry, sizeof entry, "%.4095s/%s", path, e->d_name);
+        if (is_temporary(e->d_name)) unlink(entry);
+        else if (depth && (!strncmp(e->d_name, "step-", 5) || !strcmp(e->d_name, "1_Pooling"))) sweep_folder(entry, depth - 1);
+    }
+    if (folder) closedir(folder);
+}
+
+void qkv__run_sweep(const qkv_run_opts *o) { sweep_folder(o->folder, 2); }

@@ -1,0 +1,37 @@
+/* run_folder.h: the folder of a training: whether it may be written, its record, its log, the models that are kept. */
+#ifndef QKV_SRC_RUN_FOLDER_H
+#define QKV_SRC_RUN_FOLDER_H
+
+#include <qkv/train.h>
+
+#include <stdbool.h>
+
+/* FOLDER/name */
+typedef struct qkv__run_path {
+    char text[4096];
+} qkv__run_path;
+qkv__run_path qkv__run_file(const qkv_run_opts *o, const char *name);
+bool qkv__run_has(const qkv_run_opts *o, const char *name);
+
+/* How far it is, for the record. */
+typedef struct qkv__run_state {
+    const qkv_model *model;
+    int64_t pairs, step, epochs_begun;
+    int64_t planned; /* steps that the schedule is made for; 0: any */
+    const qkv_best_so_far *best;
+    const char *reason; /* it ended; NULL: it did not */
+} qkv__run_state;
+qkv_status qkv__run_record(const qkv_run_opts *o, const qkv__run_state *s);
+
+/* The steps that the schedule of the training in the folder was made for; 0: any, or there is no training. */
+int64_t qkv__run_planned(const qkv_run_opts *o);
+
+/* Opens the log and holds it: one training a folder. IO, USAGE. Adds a line to it: IO. */
+qkv_status qkv__run_log_open(const qkv_run_opts *o, int *log);
+qkv_status qkv__run_log(const qkv_run_opts *o, int log, const char *format, ...) QKV_PRINTF(3, 4);
+
+/* Removes what a killed run was writing; the model of a validation that is no longer kept. */
+void qkv__run_sweep(const qkv_run_opts *o);
+void qkv__run_forget(const qkv_run_opts *o, int64_t step);
+
+#endif
