@@ -1,0 +1,315 @@
+/* test_run.c: a training in its folder: stopped anywhere it goes on to the same files; limits, patience, the best model; folders
+ * that are refused. */
+#include <qkv/qkv.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "folder.h"
+
+enum { VOCABULARY = 12, FIRST = 3, STEPS = 12 };
+
+static const qkv_transformer_opts small = {
+    .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 32, .dropout = 0.1f
+};
+
+static qkv_pairs *pairs;
+
+static int make_pairs(void **state)
+{
+    pairs = qkv_pairs_new();
+    for (int i = 0; i < 60; i++) {
+        int32_t ids[4], n = 1 + i % 4;
+        for (int k = 0; k < n; k++) ids[k] = FIRST + (7 * i + 3 * k) % (VOCABULARY - FIRST);
+        if (qkv_pairs_add(pairs, ids, (size_t)n, ids, (size_t)n)) return -1;
+    }
+    return make_folder(state);
+}
+
+static int forget_pairs(void **state)
+{
+    qkv_pairs_free(pairs);
+    return remove_folder(state);
+}
+
+/* What a run told, and when it is to stop. */
+typedef struct witness {
+    int64_t stop_at; /* 0: never */
+    int64_t step, validations, steps_told, begun, resumed, last_steps, ends;
+    double scores[STEPS + 1]; /* of each validation, in turn */
+    int n_scores;
+} witness;
+
+static void look_on(void *data, const qkv_run_event *e)
+{
+    witness *w = data;
+    w->step = e->at.step;
+    switch (e->kind) {
+    case QKV_RUN_EVENT_BEGIN: w->begun++; break;
+    case QKV_RUN_EVENT_RESUME: w->resumed = e->at.step; break;
+    case QKV_RUN_EVENT_STEP: w->steps_told++; break;
+    case QKV_RUN_EVENT_VALIDATION: assert_non_null(e->score); break;
+    case QKV_RUN_EVENT_LAST_STEP: w->last_steps++; break;
+    case QKV_RUN_EVENT_END: w->ends++; assert_non_null(e->reason);
+    }
+}
+
+static const char *stop_there(void *data)
+{
+    const witness *w = data;
+    return w->stop_at && w->step >= w->stop_at ? "enough" : NULL;
+}
+
+static qkv_status give_score(void *data, const qkv_model *m, qkv_run_score *out)
+{
+    witness *w = data;
+    assert_non_null(m);
+    if (w->n_scores) out->score = w->scores[w->validations % w->n_scores];
+    w->validations++;
+    snprintf(out->words, sizeof out->words, "score %g", out->score);
+    snprintf(out->json, sizeof out->json, "\"score\": %g", out->score);
+    return QKV_OK;
+}
+
+static qkv_run_opts options_of(const char *name, witness *w)
+{
+    return (qkv_run_opts){ .folder = name ? in_folder(name) : NULL,
+                           .job = "copy",
+                           .trainer = { .optimizer = { .rule = QKV_OPTIMIZER_ADAM },
+                                        .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 1e-2, .warmup = 2, .steps = STEPS },
+                                        .batches = { .max_tokens = 60, .start = 1, .end = 2 },
+                                        .seed = 5 },
+                           .steps = STEPS,
+                           .valid_every = 4,
+                           .save_every = 3,
+                           .log_every = 5,
+                           .each = look_on,
+                           .stop = stop_there,
+                           .data = w };
+}
+
+static qkv_status train(const qkv_run_opts *o, qkv_run_result *end)
+{
+    qkv_model *m = qkv_model_new(&small, 3);
+    assert_non_null(m);
+    qkv_status status = qkv_run(m, pairs, o, end);
+    qkv_model_free(m);
+    return status;
+}
+
+/* A file of a run's folder, to be freed; "" when it is not there. */
+static char *contents(const char *run, const char *file, size_t *n)
+{
+    char name[128], *bytes;
+    snprintf(name, sizeof name, "%s/%s", run, file);
+    FILE *f = fopen(in_folder(name), "rb");
+    *n = 0;
+    if (!f) return calloc(1, 1);
+    fseek(f, 0, SEEK_END);
+    long size = ftell(f);
+    rewind(f);
+    bytes = calloc((size_t)size + 1, 1);
+    *n = fread(bytes, 1, (size_t)size, f);
+    fclose(f);
+    return bytes;
+}
+
+static void assert_same_file(const char *a, const char *b, const char *file)
+{
+    size_t n, m;
+    char *x = contents(a, file, &n), *y = contents(b, file, &m);
+    assert_int_equal(n, m);
+    assert_true(n > 0);
+    assert_memory_equal(x, y, n);
+    free(x);
+    free(y);
+}
+
+static void stopped_anywhere_it_goes_on_to_the_same_files(void **state)
+{
+    (void)state;
+    witness whole = { 0 };
+    qkv_run_opts o = options_of("whole", &whole);
+    qkv_run_result end;
+    assert_int_equal(train(&o, &end), QKV_OK);
+    assert_int_equal(end.at.step, STEPS);
+    assert_int_equal(end.saved_step, STEPS);
+    assert_string_equal(end.reason, "--steps reached");
+    assert_true(whole.begun == 1 && whole.steps_told == STEPS && whole.last_steps == 1 && whole.ends == 1);
+    for (int64_t at = 1; at < STEPS; at++) {
+        char name[32];
+        snprintf(name, sizeof name, "stop%lld", (long long)at);
+        witness first = { .stop_at = at }, second = { 0 };
+        o = options_of(name, &first);
+        assert_int_equal(train(&o, &end), QKV_OK);
+        assert_int_equal(end.saved_step, at);
+        assert_string_equal(end.reason, "enough");
+        o = options_of(name, &second);
+        o.resume = 1;
+        assert_int_equal(train(&o, &end), QKV_OK);
+        assert_int_equal(second.resumed, at);
+        assert_int_equal(second.steps_told, STEPS - at);
+        assert_same_file("whole", name, "model.safetensors");
+        assert_same_file("whole", name, "checkpoint.safetensors");
+        assert_same_file("whole", name, "training.json");
+    }
+}
+
+/* Validations at 4, 8 and 12; the model of the best stays, and is found again. */
+static void the_best_model_stays(void **state)
+{
+    (void)state;
+    witness w = { .scores = { 1, 3, 2 }, .n_scores = 3 }, short_one = { .scores = { 1, 3 }, .n_scores = 2 };
+    qkv_run_opts o = options_of("best", &w);
+    qkv_run_result end;
+    o.validate = give_score;
+    o.keep = 1;
+    assert_int_equal(train(&o, &end), QKV_OK);
+    assert_int_equal(end.best.best_step, 8);
+    assert_true(end.best.best == 3 && end.best.missed == 1);
+    assert_int_equal(access(in_folder("best/step-12/model.safetensors"), F_OK), 0);
+    assert_int_equal(access(in_folder("best/step-8"), F_OK), -1); /* only the last one is kept */
+    o = options_of("eight", &short_one);
+    o.validate = give_score;
+    o.steps = 8;
+    o.trainer.schedule.steps = STEPS;
+    assert_int_equal(train(&o, &end), QKV_OK);
+    assert_same_file("best", "eight", "model.safetensors");
+    size_t n;
+    char *log = contents("best", "log.jsonl", &n);
+    assert_non_null(strstr(log, "{\"step\": 8, \"score\": 3, \"best\": true}"));
+    assert_non_null(strstr(log, "{\"step\": 12, \"score\": 2, \"best\": false}"));
+    assert_non_null(strstr(log, "{\"step\": 5, \"epoch\": "));
+    free(log);
+}
+
+static void patience_and_epochs_end_it(void **state)
+{
+    (void)state;
+    witness w = { .scores = { 3, 2, 1 }, .n_scores = 3 };
+    qkv_run_opts o = options_of(NULL, &w);
+    qkv_run_result end;
+    int64_t epoch_steps, last;
+    o.validate = give_score;
+    o.valid_every = 2;
+    o.patience = 2;
+    assert_int_equal(train(&o, &end), QKV_OK);
+    assert_int_equal(end.at.step, 6);
+    assert_string_equal(end.reason, "--patience: validation stopped improving");
+    o.patience = 0;
+    o.epochs = 1;
+    assert_int_equal(qkv_run_steps(pairs, &o, &epoch_steps, &last), QKV_OK);
+    assert_true(epoch_steps > 1 && epoch_steps < STEPS && last == epoch_steps);
+    assert_int_equal(train(&o, &end), QKV_OK);
+    assert_int_equal(end.at.step, epoch_steps);
+    assert_string_equal(end.reason, "--epochs reached");
+    assert_int_equal(end.saved_step, -1); /* without a folder nothing is written */
+}
+
+static void says(qkv_status wanted, qkv_status status, const char *words)
+{
+    assert_int_equal(status, wanted);
+    if (!strstr(qkv_error(), words)) fail_msg("\"%s\" is not in: %s", words, qkv_error());
+}
+
+static void folders_that_are_refused(void **state)
+{
+    (void)state;
+    witness w = { .stop_at = 3 };
+    qkv_run_setting dim = { .name = "dim", .value = "16" }, text = { .name = "train", .value = "a", .may_differ = 1 };
+    qkv_run_setting settings[] = { dim, text, { .name = "newer", .value = "x", .is_default = 1 } };
+    qkv_run_opts o = options_of("refused", &w);
+    o.settings = settings;
+    o.n_settings = 2;
+    o.about = "{\"why\": \"a test\"}";
+    assert_int_equal(train(&o, NULL), QKV_OK);
+    size_t n;
+    char *record = contents("refused", "training.json", &n);
+    assert_non_null(strstr(record, "\"dim\": \"16\""));
+    assert_non_null(strstr(record, "\"why\": \"a test\""));
+    free(record);
+    says(QKV_USAGE, qkv_run_check(&o), "holds a training already");
+    o.resume = 1;
+    o.n_settings = 3; /* what nobody asked for, and the record does not know, fits; another path does too */
+    settings[1].value = "b";
+    assert_int_equal(qkv_run_check(&o), QKV_OK);
+    settings[2].is_default = 0;
+    says(QKV_USAGE, qkv_run_check(&o), "--newer was \"\" and is \"x\"");
+    settings[2].is_default = 1;
+    settings[0].value = "32";
+    says(QKV_USAGE, train(&o, NULL), "--dim was \"16\" and is \"32\"");
+    settings[0].value = "16";
+    o.steps = o.trainer.schedule.steps = STEPS + 1;
+    says(QKV_USAGE, train(&o, NULL), "made for 12 steps");
+    o = options_of("nothing", &w);
+    o.resume = 1;
+    says(QKV_USAGE, qkv_run_check(&o), "there is no training in");
+    qkv_model *m = qkv_model_new(&small, 1);
+    assert_int_equal(qkv_model_save(m, in_folder("model")), QKV_OK);
+    qkv_model_free(m);
+    o = options_of("model", &w);
+    says(QKV_USAGE, train(&o, NULL), "holds a model already");
+}
+
+static void options_that_do_not_fit(void **state)
+{
+    (void)state;
+    witness w = { 0 };
+    const qkv_run_opts good = options_of(NULL, &w);
+    qkv_run_opts o = good;
+    o.steps = 0;
+    says(QKV_USAGE, train(&o, NULL), "needs a limit");
+    o = good, o.keep = -1;
+    says(QKV_USAGE, train(&o, NULL), "negative");
+    o = good, o.resume = 1;
+    says(QKV_USAGE, train(&o, NULL), "no folder to resume");
+    o = good, o.folder = in_folder("about"), o.about = "no JSON";
+    says(QKV_USAGE, train(&o, NULL), "no JSON object");
+    assert_int_equal(w.steps_told, 0);
+}
+
+static qkv_status refuse(void *data, const qkv_model *m, qkv_run_score *out)
+{
+    (void)data, (void)m, (void)out;
+    return QKV_IO;
+}
+
+/* What was saved before an error is there to go on from. */
+static void errors_leave_the_checkpoint(void **state)
+{
+    (void)state;
+    witness w = { 0 };
+    qkv_run_result end;
+    qkv_run_opts o = options_of("failed", &w);
+    o.validate = refuse;
+    assert_int_equal(train(&o, &end), QKV_IO);
+    assert_int_equal(end.saved_step, 3);
+    assert_null(end.reason);
+    o.validate = NULL;
+    o.resume = 1;
+    assert_int_equal(train(&o, &end), QKV_OK);
+    assert_same_file("failed", "whole", "model.safetensors");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stopped_anywhere_it_goes_on_to_the_same_files),
+        cmocka_unit_test(the_best_model_stays),
+        cmocka_unit_test(patience_and_epochs_end_it),
+        cmocka_unit_test(folders_that_are_refused),
+        cmocka_unit_test(options_that_do_not_fit),
+        cmocka_unit_test(errors_leave_the_checkpoint),
+    };
+    return cmocka_run_group_tests(tests, make_pairs, forget_pairs);
+}
