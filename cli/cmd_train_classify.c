@@ -157,7 +157,7 @@ static qkv_status measure_accuracy(const training_job *j, double *accuracy)
     return status;
 }
 
-static qkv_status validate(training_job *j, training_score *score, char words[128], char json[128])
+static qkv_status validate(training_job *j, qkv_run_score *score)
 {
     const measured *v = j->data;
     double loss, accuracy = 0;
@@ -165,8 +165,8 @@ static qkv_status validate(training_job *j, training_score *score, char words[12
     qkv_status status = measure_accuracy(j, &accuracy);
     if (status) return status;
     score->score = given.metric == BY_LOSS ? -loss : accuracy;
-    snprintf(words, 128, "valid loss %.4f, accuracy %.2f%%", loss, 100 * accuracy);
-    snprintf(json, 128, "\"valid_loss\": %.6f, \"accuracy\": %.6f", loss, accuracy);
+    snprintf(score->words, sizeof score->words, "valid loss %.4f, accuracy %.2f%%", loss, 100 * accuracy);
+    snprintf(score->json, sizeof score->json, "\"valid_loss\": %.6f, \"accuracy\": %.6f", loss, accuracy);
     return QKV_OK;
 }
 

@@ -92,14 +92,14 @@ typedef struct measured {
     qkv_batch_opts batches;
 } measured;
 
-static qkv_status validate(training_job *j, training_score *score, char words[128], char json[128])
+static qkv_status validate(training_job *j, qkv_run_score *score)
 {
     const measured *v = j->data;
     double loss;
     if (qkv_evaluate(j->model, v->pairs, j->objective, &v->batches, &loss)) return library_failed();
     score->score = -loss;
-    snprintf(words, 128, "valid loss %.4f, perplexity %.2f", loss, exp(loss));
-    snprintf(json, 128, "\"valid_loss\": %.6f", loss);
+    snprintf(score->words, sizeof score->words, "valid loss %.4f, perplexity %.2f", loss, exp(loss));
+    snprintf(score->json, sizeof score->json, "\"valid_loss\": %.6f", loss);
     return QKV_OK;
 }
 

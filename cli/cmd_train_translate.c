@@ -158,21 +158,22 @@ static qkv_status measure_bleu(const training_job *j, double *bleu)
     return status;
 }
 
-static qkv_status validate(training_job *j, training_score *score, char words[128], char json[128])
+static qkv_status validate(training_job *j, qkv_run_score *score)
 {
     const valid_text *v = j->data;
     double loss, bleu;
     if (qkv_evaluate(j->model, v->pairs, NULL, &v->batches, &loss)) return library_failed();
     score->score = -loss;
-    snprintf(words, 128, "valid loss %.4f", loss);
-    snprintf(json, 128, "\"valid_loss\": %.6f", loss);
+    snprintf(score->words, sizeof score->words, "valid loss %.4f", loss);
+    snprintf(score->json, sizeof score->json, "\"valid_loss\": %.6f", loss);
     if (given.metric != BY_BLEU) return QKV_OK;
     qkv_status status = measure_bleu(j, &bleu);
     if (status) return status;
     /* BLEU that reads the same is the same: 0.00 for long, while the loss falls. */
-    *score = (training_score){ .score = round(100 * bleu) / 100, .loss = loss };
-    snprintf(words, 128, "valid loss %.4f, BLEU %.2f", loss, bleu);
-    snprintf(json, 128, "\"valid_loss\": %.6f, \"bleu\": %.4f", loss, bleu);
+    score->score = round(100 * bleu) / 100;
+    score->loss = loss;
+    snprintf(score->words, sizeof score->words, "valid loss %.4f, BLEU %.2f", loss, bleu);
+    snprintf(score->json, sizeof score->json, "\"valid_loss\": %.6f, \"bleu\": %.4f", loss, bleu);
     return QKV_OK;
 }
 

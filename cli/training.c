@@ -1,25 +1,18 @@
-/* training.c: a training in its folder. DIR holds the best model so far, ready to use, and beside it
- *   checkpoint.safetensors   all that going on needs; written whole or not at all
- *   training.json            with which options it was started, and how it went
- *   log.jsonl                a line for each report and each validation */
-#include "results.h"
+/* training.c: a training as the command runs it: its options written down, its progress told, Ctrl-C an end and not a loss. */
 #include "training.h"
 
 #include "labelled.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- the folder: is it ours to write? ---- */
+/* ---- the options, written down ---- */
 
 /* Options that may change from one run of a training to the next. */
 static bool may_change(const char *name)
@@ -37,60 +30,41 @@ static bool is_path(const char *name)
     return !strcmp(name, "train") || !strcmp(name, "valid") || !strcmp(name, "tokenizer") || !strcmp(name, "from");
 }
 
-static json_t *record_options(const command *c)
+static void free_settings(qkv_run_opts *o)
+{
+    for (int64_t i = 0; i < o->n_settings; i++) free((void *)(uintptr_t)o->settings[i].value);
+    free((void *)(uintptr_t)o->settings);
+}
+
+static qkv_status take_settings(const command *c, qkv_run_opts *o)
 {
     char text[4096];
-    json_t *all = json_object();
-    for (const option *o = c->options; o->name; o++) {
-        if (may_change(o->name)) continue;
-        option_text(o, text, sizeof text);
-        json_object_set_new(all, o->name, json_string(text));
+    int64_t n = 0;
+    for (const option *at = c->options; at->name; at++) n++;
+    qkv_run_setting *all = calloc((size_t)n + 1, sizeof *all);
+    o->settings = all;
+    for (const option *at = c->options; all && at->name; at++) {
+        if (may_change(at->name)) continue;
+        option_text(at, text, sizeof text);
+        char *value = strdup(text);
+        if (!value) return fail(QKV_MEMORY, "out of memory");
+        all[o->n_settings++] = (qkv_run_setting){ at->name, value, !was_given(at->name), is_path(at->name) };
     }
-    return all;
+    return all ? QKV_OK : fail(QKV_MEMORY, "out of memory");
 }
 
-static bool is_there(const char *name) { return !access(training_file(name).text, F_OK); }
-
-static qkv_status check_options(const command *c)
-{
-    char differences[1024] = "";
-    json_error_t error;
-    json_t *record = json_load_file(training_file("training.json").text, 0, &error);
-    json_t *then = json_object_get(record, "options"), *now = record_options(c), *value;
-    const char *name;
-    size_t used = 0;
-    if (!then) {
-        json_decref(record);
-        json_decref(now);
-        return fail(QKV_FORMAT, "%s/training.json: it does not tell the options of a training", training.out);
-    }
-    json_object_foreach (now, name, value) {
-        const char *was = json_string_value(json_object_get(then, name)), *is = json_string_value(value);
-        bool is_newer = !was && !was_given(name); /* than the training is */
-        if (!was) was = "";
-        if (!strcmp(was, is) || is_newer || is_path(name) || used >= sizeof differences) continue;
-        used += (size_t)snprintf(differences + used, sizeof differences - used, "%s--%s was \"%s\" and is \"%s\"",
-                                 used ? "; " : "", name, was, is);
-    }
-    json_decref(record);
-    json_decref(now);
-    return used ? fail(QKV_USAGE, "cannot resume %s with other options: %s", training.out, differences) : QKV_OK;
-}
+/* ---- the folder ---- */
 
 static bool folder_is_new; /* this run made it */
 
 qkv_status check_training_folder(const command *c)
 {
-    if (strlen(training.out) > 3900) return fail(QKV_USAGE, "--out: the path is too long");
     if (training.dry_run) return QKV_OK;
-    if (!training.resume && is_there("checkpoint.safetensors"))
-        return fail(QKV_USAGE, "%s holds a training already: go on with --resume, or give another folder", training.out);
-    if (!training.resume && !is_there("training.json") && is_there("config.json"))
-        return fail(QKV_USAGE, "%s holds a model already: give another folder (--from %s starts with its weights)",
-                    training.out, training.out);
-    if (training.resume && !is_there("training.json"))
-        return fail(QKV_USAGE, "there is no training in %s to resume", training.out);
-    if (training.resume) return check_options(c);
+    qkv_run_opts o = { .folder = training.out, .resume = training.resume };
+    qkv_status status = take_settings(c, &o);
+    if (!status && qkv_run_check(&o)) status = library_failed();
+    free_settings(&o);
+    if (status || training.resume) return status;
     folder_is_new = !mkdir(training.out, 0777);
     if (!folder_is_new && errno != EEXIST) return fail(QKV_IO, "%s: cannot make the folder: %s", training.out, strerror(errno));
     return QKV_OK;
@@ -116,403 +90,178 @@ static void catch_signals(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* ---- the run ---- */
-
-typedef struct run {
-    training_job *job;
-    qkv_trainer *trainer;
-    progress progress;
-    FILE *log;
-    qkv_progress at;
-    int64_t epoch_steps; /* updates in an epoch */
-    int64_t valid_every; /* steps */
-    int64_t last_step;   /* 0: no limit */
-    int64_t planned;     /* steps that the schedule is made for; 0: any */
-    int64_t first_step;  /* where this run began */
-    double began;        /* seconds */
-    double paused;       /* seconds that validation took, which are not the speed's */
-    int64_t tokens;      /* of this run */
-    double loss_sum;     /* since the last report */
-    int64_t loss_tokens;
-    int64_t saved_step;    /* of the checkpoint; -1: none */
-    int64_t measured_step; /* of the last validation */
-    char best_words[128];
-    const char *reason; /* to stop; NULL: go on */
-    double cost_began;  /* when the updates that are measured began, without the pauses before */
-    int64_t cost_tokens;
-} run;
-
-/* What the summary tells. */
-static void record_data(json_t *record, const training_job *j)
-{
-    const label_set *labels = j->read.labels;
-    json_t *counts = labels ? json_object() : NULL;
-    for (int i = 0; counts && i < labels->n; i++)
-        json_object_set_new(counts, labels->names[i], json_integer((json_int_t)labels->counts[i]));
-    json_object_set_new(record, "left_out",
-                        json_pack("{s:I, s:I}", "empty", (json_int_t)j->read.empty, "too_long", (json_int_t)j->read.too_long));
-    if (counts) json_object_set_new(record, "classes", counts);
-    json_object_set_new(record, "vocabulary", json_integer(qkv_tokenizer_size(qkv_model_source_tokenizer(j->model))));
-    json_object_set_new(record, "parameters", json_integer((json_int_t)qkv_params_count(qkv_model_params(j->model))));
-}
-
-static qkv_status write_record(const run *r)
-{
-    const training_path path = training_file("training.json");
-    const qkv_best_so_far *marks = qkv_trainer_best_so_far(r->trainer);
-    text_file file;
-    json_t *record = json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:s}", "qkv", qkv_version(), "job", r->job->c->name,
-                               "options", record_options(r->job->c), "pairs", (json_int_t)qkv_pairs_count(r->job->pairs),
-                               "steps", (json_int_t)r->at.step, "epochs_begun", (json_int_t)r->at.epoch + 1, "best_step",
-                               (json_int_t)marks->best_step, "stopped", r->reason ? r->reason : "");
-    if (record && r->planned) json_object_set_new(record, "schedule_steps", json_integer(r->planned));
-    if (record && marks->best_step) json_object_set_new(record, "best_score", json_real(marks->best));
-    if (record) record_data(record, r->job);
-    qkv_status status = record ? QKV_OK : fail(QKV_MEMORY, "%s: out of memory", path.text);
-    if (!status && !begin_text(&file)) status = QKV_MEMORY;
-    if (!status) {
-        json_dumpf(record, file.to, JSON_INDENT(2));
-        status = end_text(&file, path.text);
-    }
-    json_decref(record);
-    return status;
-}
-
-static qkv_status save_checkpoint(run *r)
-{
-    if (r->saved_step == r->at.step) return QKV_OK;
-    if (qkv_trainer_save(r->trainer, training_file("checkpoint.safetensors").text)) {
-        library_failed();
-        if (r->saved_step >= 0)
-            fprintf(stderr, "qkv: the checkpoint of step %lld is whole: go on from it with --resume\n",
-                    (long long)r->saved_step);
-        return qkv_error_status();
-    }
-    r->saved_step = r->at.step;
-    return QKV_OK;
-}
-
-/* ---- validation ---- */
-
-static bool is_of_model(const char *name)
-{
-    static const char *const endings[] = { ".json", ".safetensors", ".spm", ".model", NULL };
-    const char *dot = strrchr(name, '.');
-    for (int i = 0; dot && endings[i]; i++)
-        if (!strcmp(dot, endings[i])) return true;
-    return false;
-}
-
-static void forget_files(const char *path)
-{
-    DIR *folder = opendir(path);
-    for (const struct dirent *e; folder && (e = readdir(folder));) {
-        char file[4096 + sizeof e->d_name];
-        if (!is_of_model(e->d_name)) continue;
-        snprintf(file, sizeof file, "%s/%s", path, e->d_name);
-        unlink(file);
-    }
-    if (folder) closedir(folder);
-    rmdir(path);
-}
-
-/* Files that someone else put there stay, and the folder with them. */
-static void forget_model(int64_t step)
-{
-    char name[64];
-    if (step <= 0) return;
-    snprintf(name, sizeof name, "step-%lld/1_Pooling", (long long)step);
-    forget_files(training_file(name).text);
-    *strrchr(name, '/') = '\0';
-    forget_files(training_file(name).text);
-}
-
-static qkv_status keep_model(run *r)
-{
-    char name[32];
-    if (!training.keep) return QKV_OK;
-    snprintf(name, sizeof name, "step-%lld", (long long)r->at.step);
-    if (qkv_model_save(r->job->model, training_file(name).text)) return library_failed();
-    forget_model(r->at.step - training.keep * r->valid_every);
-    return QKV_OK;
-}
-
-static bool is_better(training_score a, const qkv_best_so_far *than)
-{
-    return !than->best_step || a.score > than->best || (a.score == than->best && a.loss < than->best_loss);
-}
-
-static void mark(qkv_best_so_far *marks, training_score score, int64_t step, bool best)
-{
-    marks->missed = best ? 0 : marks->missed + 1;
-    if (best) marks->best = score.score, marks->best_loss = score.loss, marks->best_step = step;
-}
-
-/* A model that is the best so far becomes the folder's before the checkpoint that knows of it is written: whenever a run ends,
- * going on from its last checkpoint gives the same files. */
-static qkv_status validate(run *r, bool counts)
-{
-    double began = seconds_now();
-    training_score score = { 0 };
-    char words[128] = "", json[128] = "";
-    qkv_best_so_far *marks = qkv_trainer_best_so_far(r->trainer);
-    qkv_status status = r->job->validate ? r->job->validate(r->job, &score, words, json) : QKV_OK;
-    if (status) return status;
-    bool best = !r->job->validate || is_better(score, marks);
-    if (best && qkv_model_save(r->job->model, training.out)) return library_failed();
-    r->measured_step = r->at.step;
-    if (counts) mark(marks, score, r->at.step, best);
-    if (best) snprintf(r->best_words, sizeof r->best_words, "%s", words);
-    if (r->job->validate) {
-        say_line(&r->progress, "step %lld: %s%s", (long long)r->at.step, words, best ? ", the best so far" : "");
-        fprintf(r->log, "{\"step\": %lld, %s, \"best\": %s}\n", (long long)r->at.step, json, best ? "true" : "false");
-    }
-    status = counts ? keep_model(r) : QKV_OK;
-    r->paused += seconds_now() - began;
-    return status;
-}
-
-/* ---- reports ---- */
-
-static double larger(double a, double b) { return a > b ? a : b; }
-
-static double speed(const run *r) { return (double)r->tokens / larger(seconds_now() - r->began - r->paused, 1e-9); }
-
-/* Share of the way, by the limit that is nearest: of all steps, those before a resume too; or of the minutes of this run. */
-static double share_done(const run *r, double elapsed)
-{
-    double steps = r->last_step ? (double)r->at.step / (double)r->last_step : 0;
-    double minutes = training.minutes > 0 ? elapsed / (60 * (double)training.minutes) : 0;
-    return steps > 1 || minutes > 1 ? 1 : larger(steps, minutes);
-}
-
-/* At the speed of this run, validations included. Negative: not known yet. */
-static double seconds_left(const run *r, double elapsed)
-{
-    int64_t steps = r->at.step - r->first_step;
-    double by_steps = r->last_step && steps > 0 ? elapsed / (double)steps * (double)(r->last_step - r->at.step) : -1;
-    double by_minutes = training.minutes > 0 ? larger(60 * (double)training.minutes - elapsed, 0) : -1;
-    return by_steps < 0 || (by_minutes >= 0 && by_minutes < by_steps) ? by_minutes : by_steps;
-}
-
-static void report(run *r, bool is_last)
-{
-    double elapsed = seconds_now() - r->began;
-    double loss = r->loss_sum / larger((double)r->loss_tokens, 1);
-    bool is_logged = r->at.step % training.log_every == 0 || is_last;
-    show_progress(&r->progress, &(progress_state){ .step = r->at.step,
-                                                   .steps = r->last_step,
-                                                   .epoch = (int64_t)r->at.epoch + 1,
-                                                   .epochs = training.epochs,
-                                                   .loss = loss,
-                                                   .lr = r->at.lr,
-                                                   .tokens_per_second = speed(r),
-                                                   .unit = r->job->unit ? r->job->unit : "tokens",
-                                                   .done = share_done(r, elapsed),
-                                                   .seconds_left = seconds_left(r, elapsed),
-                                                   .is_last = is_last });
-    if (!is_logged || !r->loss_tokens) return;
-    fprintf(r->log,
-            "{\"step\": %lld, \"epoch\": %lld, \"loss\": %.6f, \"lr\": %.6e, \"norm\": %.6f, \"tokens_per_second\": %.0f, "
-            "\"seconds\": %.1f}\n",
-            (long long)r->at.step, (long long)r->at.epoch + 1, loss, r->at.lr, r->at.norm, speed(r), elapsed);
-    fflush(r->log);
-    r->loss_sum = 0;
-    r->loss_tokens = 0;
-}
-
-/* ---- the loop ---- */
-
-static const char *why_stop(const run *r)
-{
-    const qkv_best_so_far *marks = qkv_trainer_best_so_far(r->trainer);
-    if (caught) return caught == SIGINT ? "Ctrl-C" : "a signal";
-    if (r->last_step && r->at.step >= r->last_step) return training.steps ? "--steps reached" : "--epochs reached";
-    if (training.minutes > 0 && seconds_now() - r->began >= 60 * (double)training.minutes) return "--minutes reached";
-    if (training.patience && r->job->validate && marks->missed >= training.patience)
-        return "--patience: validation stopped improving";
-    return NULL;
-}
+/* ---- what the run tells ---- */
 
 enum { COST_UPDATES = 5 };
 
+typedef struct watching {
+    training_job *job;
+    progress progress;
+    FILE *to;          /* where plan and cost go */
+    double cost_began; /* busy seconds and tokens when the updates that are measured began */
+    int64_t cost_tokens, updates;
+    bool is_told; /* an error, by a validation */
+} watching;
+
 /* Tells what an update costs once some were made; the first one also finds its memory, and does not count. */
-static void measure_cost(run *r, FILE *to)
+static void measure_cost(watching *w, const qkv_run_event *e)
 {
-    int64_t updates = r->at.step - r->first_step - 1;
-    double now = seconds_now() - r->paused;
-    if (updates == 0) r->cost_began = now, r->cost_tokens = r->tokens;
+    int64_t updates = w->updates - 1;
+    if (updates == 0) w->cost_began = e->busy_seconds, w->cost_tokens = e->tokens;
     if (updates != COST_UPDATES) return;
-    wipe_progress(&r->progress);
-    print_cost(to, &(training_cost){ .updates = updates,
-                                     .tokens = r->tokens - r->cost_tokens,
-                                     .seconds = larger(now - r->cost_began, 1e-9),
-                                     .updates_left = r->last_step ? r->last_step - r->first_step : 0,
-                                     .unit = r->job->unit });
+    double seconds = e->busy_seconds - w->cost_began;
+    wipe_progress(&w->progress);
+    print_cost(w->to, &(training_cost){ .updates = updates,
+                                        .tokens = e->tokens - w->cost_tokens,
+                                        .seconds = seconds > 1e-9 ? seconds : 1e-9,
+                                        .updates_left = e->last_step ? e->last_step - e->first_step : 0,
+                                        .unit = w->job->unit });
 }
 
-static qkv_status step(run *r)
+static void draw_step(watching *w, const qkv_run_event *e)
 {
-    if (qkv_trainer_step(r->trainer, &r->at)) {
-        qkv_status status = library_failed();
-        if (r->saved_step >= 0)
-            fprintf(stderr, "qkv: the checkpoint of step %lld in %s is as it was\n", (long long)r->saved_step, training.out);
-        return status;
+    double busy = e->busy_seconds > 1e-9 ? e->busy_seconds : 1e-9;
+    show_progress(&w->progress, &(progress_state){ .step = e->at.step,
+                                                   .steps = e->last_step,
+                                                   .epoch = (int64_t)e->at.epoch + 1,
+                                                   .epochs = training.epochs,
+                                                   .loss = e->loss,
+                                                   .lr = e->at.lr,
+                                                   .tokens_per_second = (double)e->tokens / busy,
+                                                   .unit = w->job->unit ? w->job->unit : "tokens",
+                                                   .done = e->done,
+                                                   .seconds_left = e->seconds_left,
+                                                   .is_last = e->kind == QKV_RUN_EVENT_LAST_STEP });
+}
+
+static void tell_end(watching *w, const qkv_run_event *e)
+{
+    say_line(&w->progress, "stopped after step %lld, %.1f minutes: %s", (long long)e->at.step, e->seconds / 60, e->reason);
+    if (e->score) say_line(&w->progress, "best: %s", e->score->words);
+    if (caught) say_line(&w->progress, "to go on: the same command with --resume");
+    say_line(&w->progress, "the model is in %s", training.out);
+}
+
+static void watch(void *data, const qkv_run_event *e)
+{
+    watching *w = data;
+    switch (e->kind) {
+    case QKV_RUN_EVENT_BEGIN:
+        if (!training.quiet || training.dry_run) print_plan(w->to, w->job, e->epoch_steps, e->last_step);
+        break;
+    case QKV_RUN_EVENT_RESUME: say_line(&w->progress, "going on after step %lld", (long long)e->at.step); break;
+    case QKV_RUN_EVENT_STEP:
+        w->updates++;
+        if (!training.quiet || training.dry_run) measure_cost(w, e);
+        if (!training.dry_run) draw_step(w, e);
+        break;
+    case QKV_RUN_EVENT_LAST_STEP:
+        if (!training.dry_run) draw_step(w, e);
+        break;
+    case QKV_RUN_EVENT_VALIDATION:
+        say_line(&w->progress, "step %lld: %s%s", (long long)e->at.step, e->score->words,
+                 e->is_best ? ", the best so far" : "");
+        break;
+    case QKV_RUN_EVENT_END:
+        if (!training.dry_run) tell_end(w, e);
+        break;
     }
-    r->tokens += r->at.tokens;
-    r->loss_sum += r->at.loss * (double)r->at.tokens;
-    r->loss_tokens += r->at.tokens;
-    if (!training.quiet) measure_cost(r, stderr);
-    report(r, false);
-    bool measures = r->at.step % r->valid_every == 0;
-    qkv_status status = measures ? validate(r, true) : QKV_OK;
-    if (!status && (measures || (training.save_every && r->at.step % training.save_every == 0))) status = save_checkpoint(r);
+}
+
+static const char *why_stop(void *data)
+{
+    const watching *w = data;
+    if (training.dry_run) return w->updates > COST_UPDATES ? "--dry-run" : NULL;
+    return !caught ? NULL : caught == SIGINT ? "Ctrl-C" : "a signal";
+}
+
+static qkv_status validate_job(void *data, const qkv_model *m, qkv_run_score *out)
+{
+    watching *w = data;
+    (void)m; /* it is the job's */
+    qkv_status status = w->job->validate(w->job, out);
+    w->is_told = status != QKV_OK;
     return status;
 }
 
-static qkv_status finish(run *r)
+/* ---- the run ---- */
+
+/* What the summary tells, as JSON. NULL: reported. */
+static char *describe_data(const training_job *j)
 {
-    qkv_status status = save_checkpoint(r);
-    if (r->at.step > r->first_step) report(r, true);
-    if (caught) common.signal = caught;
-    /* Not in the marks: a longer run would not have measured here. */
-    if (!status && !caught && r->measured_step != r->at.step) status = validate(r, false);
-    if (!status) status = write_record(r);
-    if (status) return status;
-    double minutes = (seconds_now() - r->began) / 60;
-    say_line(&r->progress, "stopped after step %lld, %.1f minutes: %s", (long long)r->at.step, minutes, r->reason);
-    if (*r->best_words) say_line(&r->progress, "best: %s", r->best_words);
-    if (caught) say_line(&r->progress, "to go on: the same command with --resume");
-    say_line(&r->progress, "the model is in %s", training.out);
-    return QKV_OK;
+    const label_set *labels = j->read.labels;
+    json_t *all = json_object(), *counts = labels ? json_object() : NULL;
+    for (int i = 0; counts && i < labels->n; i++)
+        json_object_set_new(counts, labels->names[i], json_integer((json_int_t)labels->counts[i]));
+    json_object_set_new(all, "left_out",
+                        json_pack("{s:I, s:I}", "empty", (json_int_t)j->read.empty, "too_long", (json_int_t)j->read.too_long));
+    if (counts) json_object_set_new(all, "classes", counts);
+    json_object_set_new(all, "vocabulary", json_integer(qkv_tokenizer_size(qkv_model_source_tokenizer(j->model))));
+    json_object_set_new(all, "parameters", json_integer((json_int_t)qkv_params_count(qkv_model_params(j->model))));
+    char *text = json_dumps(all, 0);
+    json_decref(all);
+    if (!text) fail(QKV_MEMORY, "out of memory");
+    return text;
 }
 
-static qkv_status loop(run *r)
+/* Its limits, and how it learns: a schedule may have to know where it ends. */
+static qkv_status plan_run(const training_job *j, qkv_run_opts *o)
 {
-    qkv_status status = QKV_OK;
-    r->began = seconds_now();
-    while (!status && !(r->reason = why_stop(r))) status = step(r);
-    return status ? status : finish(r);
-}
-
-/* Opens the log, and holds it: one training a folder. */
-static qkv_status open_log(run *r)
-{
-    if (!(r->log = fopen(training_file("log.jsonl").text, "ae")))
-        return fail(QKV_IO, "%s/log.jsonl: cannot write: %s", training.out, strerror(errno));
-    if (flock(fileno(r->log), LOCK_EX | LOCK_NB)) return fail(QKV_USAGE, "another training is running in %s", training.out);
-    return QKV_OK;
-}
-
-/* "NAME.123.tmp" */
-static bool is_temporary(const char *name)
-{
-    size_t length = strlen(name), digits = 0;
-    if (length < 6 || strcmp(name + length - 4, ".tmp")) return false;
-    for (length -= 4; digits < length && isdigit((unsigned char)name[length - 1 - digits]);) digits++;
-    return digits && digits + 1 < length && name[length - 1 - digits] == '.';
-}
-
-/* Removes what a killed run was writing, also in the folders of the models that are kept: step-N, step-N/1_Pooling. */
-static void sweep_folder(const char *path, int depth)
-{
-    DIR *folder = opendir(path);
-    for (const struct dirent *e; folder && (e = readdir(folder));) {
-        char entry[4096 + sizeof e->d_name];
-        snprintf(entry, sizeof entry, "%.4095s/%s", path, e->d_name);
-        if (is_temporary(e->d_name)) unlink(entry);
-        else if (depth && (!strncmp(e->d_name, "step-", 5) || !strcmp(e->d_name, "1_Pooling"))) sweep_folder(entry, depth - 1);
-    }
-    if (folder) closedir(folder);
-}
-
-static qkv_status begin(run *r)
-{
-    const training_path checkpoint = training_file("checkpoint.safetensors");
-    r->progress = start_progress(training.quiet, training.log_every);
-    r->saved_step = -1;
-    qkv_status status = open_log(r);
-    if (status) return status;
-    sweep_folder(training.out, 2);
-    if (!training.quiet) print_plan(stderr, r->job, r->epoch_steps, r->last_step);
-    if (training.resume && is_there("checkpoint.safetensors")) {
-        if (qkv_trainer_resume(r->trainer, checkpoint.text)) return library_failed();
-        r->at = qkv_trainer_at(r->trainer);
-        r->saved_step = r->first_step = r->at.step;
-        r->measured_step = r->at.step % r->valid_every ? -1 : r->at.step;
-        say_line(&r->progress, "going on after step %lld", (long long)r->at.step);
-    }
-    /* Before the model's files: a folder that holds a model without a record is not ours to write again. */
-    status = write_record(r);
-    bool is_first = r->saved_step < 0; /* the folder is a model's from the start */
-    return !status && is_first && qkv_model_save(r->job->model, training.out) ? library_failed() : status;
-}
-
-/* ---- dry run ---- */
-
-static qkv_status dry_run(run *r)
-{
-    print_plan(stdout, r->job, r->epoch_steps, r->last_step);
-    for (int i = 0; i <= COST_UPDATES; i++) {
-        if (qkv_trainer_step(r->trainer, &r->at)) return library_failed();
-        r->tokens += r->at.tokens;
-        measure_cost(r, stdout);
-    }
-    return QKV_OK;
-}
-
-/* ---- limits ---- */
-
-static qkv_status count_steps(run *r, const qkv_batch_opts *batches)
-{
-    qkv_epoch *e = qkv_epoch_new(r->job->pairs, batches, 0);
-    if (!e) return library_failed();
-    r->epoch_steps = (qkv_epoch_batches(e) + training.update_freq - 1) / training.update_freq;
-    qkv_epoch_free(e);
-    if (!training.steps && !training.epochs && !(training.minutes > 0)) training.epochs = 30;
-    if (training.epochs) r->last_step = training.epochs * r->epoch_steps;
-    if (training.steps && (!r->last_step || training.steps < r->last_step)) r->last_step = training.steps;
-    r->valid_every = training.valid_every ? training.valid_every : r->epoch_steps;
-    return QKV_OK;
-}
-
-/* A schedule that knows its end cannot be given another one halfway. */
-static qkv_status check_end(const run *r)
-{
-    json_error_t error;
-    json_t *record = training.resume ? json_load_file(training_file("training.json").text, 0, &error) : NULL;
-    json_int_t planned = json_integer_value(json_object_get(record, "schedule_steps"));
-    json_decref(record);
-    if (!planned || planned == r->planned) return QKV_OK;
-    return fail(QKV_USAGE, "cannot resume %s: its schedule was made for %lld steps, and --steps or --epochs now say %lld",
-                training.out, (long long)planned, (long long)r->planned);
-}
-
-qkv_status run_training(training_job *j)
-{
-    run r = { .job = j };
-    qkv_trainer_opts opts;
+    int64_t epoch_steps, last_step;
     const qkv_batch_opts batches = { .max_tokens = training.max_tokens,
                                      .start = j->start,
                                      .end = j->end,
                                      .pad = j->pad,
                                      .bare = j->bare,
                                      .bare_source = j->bare_source };
-    qkv_status status = count_steps(&r, &batches);
-    if (!status) status = training_opts(qkv_transformer_options(qkv_model_transformer(j->model))->dim, r.last_step, &opts);
-    if (!status) r.planned = opts.schedule.steps;
-    if (!status) status = check_end(&r);
-    if (status) return status;
-    opts.batches = batches;
-    opts.objective = j->objective;
-    if (!(r.trainer = qkv_trainer_new(j->model, j->pairs, &opts))) return library_failed();
-    if (training.dry_run) status = dry_run(&r);
-    else {
-        catch_signals();
-        status = begin(&r);
-        if (!status) status = loop(&r);
-        if (r.log) fclose(r.log);
+    if (!training.steps && !training.epochs && !(training.minutes > 0)) training.epochs = 30;
+    o->steps = training.steps;
+    o->epochs = training.epochs;
+    o->minutes = training.minutes > 0 ? (double)training.minutes : 0;
+    o->trainer = (qkv_trainer_opts){ .batches = batches, .update_freq = training.update_freq };
+    if (qkv_run_steps(j->pairs, o, &epoch_steps, &last_step)) return library_failed();
+    qkv_status status = training_opts(qkv_transformer_options(qkv_model_transformer(j->model))->dim, last_step, &o->trainer);
+    o->trainer.batches = batches;
+    o->trainer.objective = j->objective;
+    return status;
+}
+
+static void tell_failure(const watching *w, const qkv_run_result *end)
+{
+    if (!w->is_told) library_failed();
+    if (end->saved_step >= 0)
+        fprintf(stderr, "qkv: the checkpoint of step %lld in %s is whole: go on from it with --resume\n",
+                (long long)end->saved_step, training.out);
+}
+
+qkv_status run_training(training_job *j)
+{
+    watching w = { .job = j,
+                   .progress = start_progress(training.quiet, training.log_every),
+                   .to = training.dry_run ? stdout : stderr };
+    qkv_run_result end;
+    qkv_run_opts o = { .folder = training.dry_run ? NULL : training.out,
+                       .resume = training.resume && !training.dry_run,
+                       .job = j->c->name,
+                       .patience = training.patience,
+                       .valid_every = training.valid_every,
+                       .save_every = training.save_every,
+                       .keep = training.keep,
+                       .log_every = training.log_every,
+                       .validate = j->validate && !training.dry_run ? validate_job : NULL,
+                       .each = watch,
+                       .stop = why_stop,
+                       .data = &w };
+    char *about = describe_data(j);
+    o.about = about;
+    qkv_status status = about ? plan_run(j, &o) : QKV_MEMORY;
+    if (!status) status = take_settings(j->c, &o);
+    if (!status) {
+        if (!training.dry_run) catch_signals();
+        if ((status = qkv_run(j->model, j->pairs, &o, &end))) tell_failure(&w, &end);
+        else if (caught) common.signal = caught;
     }
-    qkv_trainer_free(r.trainer);
+    free_settings(&o);
+    free(about);
     return status;
 }

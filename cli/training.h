@@ -188,11 +188,6 @@ typedef struct training_data {
     const struct label_set *labels; /* with how many texts each has; NULL: there are none */
 } training_data;
 
-/* How good a model is: a higher score is better, and of equal scores the one with the lower loss. */
-typedef struct training_score {
-    double score, loss; /* loss: 0 where it does not decide */
-} training_score;
-
 typedef struct training_job training_job;
 struct training_job {
     const command *c; /* whose options are recorded */
@@ -205,9 +200,8 @@ struct training_job {
     const char *unit; /* what is counted: NULL means tokens */
     training_data read;
 
-    /* Measures the model; NULL without anything to measure it on. Tells what it measured in words and as members of a JSON
-     * object: "valid loss 2.345", "\"valid_loss\": 2.345". Reports its error. */
-    qkv_status (*validate)(training_job *j, training_score *score, char words[128], char json[128]);
+    /* Measures the model; NULL without anything to measure it on. Reports its error. */
+    qkv_status (*validate)(training_job *j, qkv_run_score *score);
     void *data;
 };
 
