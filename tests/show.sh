@@ -88,6 +88,26 @@ fails "not a training" 3 "there is no log.jsonl" show curve pair
 fails "nothing there" 3 "nowhere" show curve nowhere
 fails "no folder given" 2 "--input is missing" show curve
 
+# ---- runs ----
+for name in one two; do
+    mkdir $name
+    cat >$name/training.json <<END
+{"job": "train translate", "options": {"dim": "$name", "lr": "0.1"}, "steps": 70, "best_step": 60, "best_score": -1.25, "stopped": ""}
+END
+done
+printf '{"step": 10, "seconds": 60.0}\n{"step": 10, "valid_loss": 2}\n{"step": 20, "seconds": 120}\n' >one/log.jsonl
+printf '{"step": 30, "seconds": 30}\n{"step": 40, "seco' >>one/log.jsonl
+same "a line for each, with what differs, over all runs of it" "folder job steps minutes best ended dim
+one train translate 70 2.5 -1.2500 at 60 not yet one
+two train translate 70 0.0 -1.2500 at 60 not yet two" "$("$qkv" runs one two | sed 's/  */ /g')"
+same "nothing differs from itself" "folder job steps minutes best ended" "$("$qkv" runs one | sed 's/  */ /g; q')"
+contains "as JSON" "$("$qkv" runs two one --json | tail -n 1)" '"folder": "one", "minutes": 2.5' '"lr": "0.1"'
+fails "runs of no training" 3 "nowhere/training.json" runs one nowhere
+echo '{}' >two/training.json
+fails "a record without options" 4 "does not tell the options" runs one two
+echo '{' >two/training.json
+fails "a record that is none" 4 "two/training.json: line" runs two
+
 # ---- array ----
 "$make_npy" a.npy f4 2,3 0 0.5 1 0.25 0.75 0.125
 "$make_npy" b.npy f8 2,2,2,2 0 1 2 3 4 5 6 7 -8 9 10 11 12 13 14 15
