@@ -51,7 +51,7 @@ static const qkv__config_key keys[] = {
     { "unscaled", QKV__FLAG, QKV__AT(unscaled), NULL, false },
     { "dropout", QKV__NUMBER, QKV__AT(dropout), NULL, false },
     { "attention_dropout", QKV__NUMBER, QKV__AT(attention_dropout), NULL, false },
-    { "ffn_dropout", QKV__NUMBER, QKV__AT(ffn_dropout), NULL, false },
+    { "inner_dropout", QKV__NUMBER, QKV__AT(ffn_dropout), NULL, false },
     { "classes", QKV__COUNT, QKV__AT(classes), NULL, true },
     { "pooling", QKV__WORD, QKV__AT(pooling), pooling_words, true },
     { "pooler", QKV__WORD, QKV__AT(pooler), pooler_words, true },
