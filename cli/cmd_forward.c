@@ -52,7 +52,7 @@ typedef struct side {
 /* What a model's text has around it, as ids; -1: nothing. */
 typedef struct frame {
     int32_t start, end;
-    bool is_with_special_tokens; /* the tokenizer adds what belongs there */
+    bool has_special_tokens; /* the tokenizer adds what belongs there */
 } frame;
 
 static qkv_status take_id(side *s, long long id)
@@ -86,7 +86,7 @@ static qkv_status read_text(side *s, frame f)
     qkv_ids ids = { 0 };
     qkv_status status = QKV_OK;
     if (!s->tokenizer) return fail(QKV_USAGE, "%s has no tokenizer: give --%s-ids", given.model, s->name);
-    const qkv_encode_opts opts = { .specials = f.is_with_special_tokens, .with_special_tokens = f.is_with_special_tokens };
+    const qkv_encode_opts opts = { .specials = f.has_special_tokens, .with_special_tokens = f.has_special_tokens };
     if (s->text && qkv_tokenizer_encode(s->tokenizer, s->text, strlen(s->text), &opts, &ids)) status = library_failed();
     if (!status && f.start >= 0 && !(ids.n && ids.ids[0] == f.start)) status = take_id(s, f.start);
     for (size_t i = 0; i < ids.n && !status; i++) status = take_id(s, ids.ids[i]);

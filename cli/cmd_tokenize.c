@@ -30,8 +30,7 @@ static const option tokenize_options[] = {
     { "raw", .help = "print tokens as the tokenizer's file spells them", .flag = &given.raw },
     { "json", .help = "print a JSON object a line: ids, tokens and the bytes each comes from", .flag = &given.json },
     { "specials", .help = "special tokens such as </s> in the text become their ids", .flag = &given.specials },
-    { "with_special_tokens", .help = "with the tokens put around a text, such as [CLS] and [SEP]",
-      .flag = &given.with_special_tokens },
+    { "framed", .help = "with the tokens put around a text, such as [CLS] and [SEP]", .flag = &given.with_special_tokens },
     { "pair", .help = "the lines are \"text TAB second text\", read together", .flag = &given.pair },
     { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
     { "quiet", .help = "do not tell which lines were repaired", .flag = &given.quiet },
@@ -271,7 +270,7 @@ const command tokenize_command = {
              "line.\n"
              "\n"
              "Special tokens in the text are text like any other unless --specials is given;\n"
-             "--with_special_tokens adds those that the model reads around a text. With --pair a line is two\n"
+             "--framed adds those that the model reads around a text. With --pair a line is two\n"
              "texts, and --json has the type of each token, mostly 1 for those of the second;\n"
              "the spans of a text's tokens are bytes of that text.\n"
              "\n"
@@ -279,7 +278,7 @@ const command tokenize_command = {
              "standard error; with --strict such a line ends the command.",
     .example = "  qkv tokenize --tokenizer tokenizer.json --ids \"I love you\"\n"
                "  printf \"Is it?\\tIt is.\\n\" | qkv tokenize -m bert-base-uncased \\\n"
-               "    --with_special_tokens --pair --json",
+               "    --framed --pair --json",
     .options = tokenize_options,
     .run = run_tokenize,
 };

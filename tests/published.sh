@@ -83,10 +83,10 @@ contains "is qkv" "$(tr -s ' ' <out)" "architecture qkv" "tokenizer byte pairs"
 
 # ---- tokenize ----
 echo 'The cats sat' >in
-check "tokenize -m" run 0 "" tokenize -m bert_mlm --with_special_tokens
+check "tokenize -m" run 0 "" tokenize -m bert_mlm --framed
 same "gives word pieces" "[CLS] the cat ##s sat [SEP]" "$(cat out)"
 printf 'the cat\ta dog\n' >in
-check "tokenize --pair" run 0 "" tokenize -m bert_mlm --with_special_tokens --pair --json
+check "tokenize --pair" run 0 "" tokenize -m bert_mlm --framed --pair --json
 contains "has types" "$(cat out)" '"ids": [2, 5, 6, 3, 10, 11, 3]' '"types": [0, 0, 0, 0, 1, 1, 1]'
 echo 'the cat' >in
 refused "a line without a TAB" 4 "line 1 is not" tokenize -m bert_mlm --pair
@@ -129,7 +129,7 @@ as_ids() {
     problem=$(run 0 "" forward -m "$model" "$@" --logits text.npy --quiet) && problem=$(run 0 "" forward -m "$model" $ids --logits ids.npy --quiet) &&
         cmp -s text.npy ids.npy && ok "$case_name" || not_ok "$case_name" "$problem"
 }
-as_ids "text is with_special_tokens" bert_mlm "--source-ids 2,5,4,3" --source 'the [MASK]'
+as_ids "text is framed" bert_mlm "--source-ids 2,5,4,3" --source 'the [MASK]'
 as_ids "or raw" bert_mlm "--source-ids 5,6" --source 'the cat' --raw
 as_ids "as RoBERTa has it" roberta_mlm "--source-ids 0,19,2" --source the
 as_ids "as Llama has it" llama "--target-ids 1,19" --target the
@@ -423,7 +423,7 @@ cat >camembert/tokenizer.json <<'JSON'
   ["▁est", -4], ["▁un", -4], ["t", -3.5], ["a", -3.2], ["▁petit", -7], [".", -3], [",", -3], ["<mask>", 0.0]]}}
 JSON
 echo 'le chat mange' >in
-check "CamemBERT's frame" run 0 "" tokenize -m camembert --with_special_tokens
+check "CamemBERT's frame" run 0 "" tokenize -m camembert --framed
 same "reads as it does" "<s> ▁le ▁chat ▁mange </s>" "$(cat out)"
 : >in
 check "fill of CamemBERT" run 0 "" fill -m camembert 'le <mask> mange' --n-best 3

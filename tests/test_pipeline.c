@@ -127,7 +127,7 @@ static void check_spans(const char *name, const char *line, const qkv_ids *ids, 
 static void check_row(const qkv_tokenizer *t, const char *name, const char *line, const json_t *row, qkv_ids *ids,
                       qkv_text *text)
 {
-    const json_t *decoded = json_array_get(row, 1), *with_special_tokens = json_array_get(row, 3);
+    const json_t *decoded = json_array_get(row, 1), *framed = json_array_get(row, 3);
     qkv_encode_opts opts = { .specials = 1 };
     assert_int_equal(qkv_tokenizer_encode(t, line, strlen(line), &opts, ids), QKV_OK);
     if (!same_numbers(ids->ids, ids->n, json_array_get(row, 0))) fail_msg("%s: other ids for \"%s\"", name, line);
@@ -137,7 +137,7 @@ static void check_row(const qkv_tokenizer *t, const char *name, const char *line
         fail_msg("%s: \"%s\" is decoded as \"%s\", not \"%s\"", name, line, text->data, json_string_value(decoded));
     opts.with_special_tokens = 1;
     assert_int_equal(qkv_tokenizer_encode(t, line, strlen(line), &opts, ids), QKV_OK);
-    if (!same_numbers(ids->ids, ids->n, json_is_null(with_special_tokens) ? json_array_get(row, 0) : with_special_tokens))
+    if (!same_numbers(ids->ids, ids->n, json_is_null(framed) ? json_array_get(row, 0) : framed))
         fail_msg("%s: another frame for \"%s\"", name, line);
     assert_int_equal(ids->second, ids->n);
 }

@@ -195,18 +195,17 @@ static void frames(void **state)
                  { "{\"tokenizer_class\": \"T5Tokenizer\"}", 0, 1 },
                  { "{\"add_bos_token\": true, \"add_eos_token\": true}", 1, 1 },
                  { "{\"tokenizer_class\": \"LlamaTokenizer\", \"add_bos_token\": false}", 0, 0 } };
-    qkv_ids bare = { 0 }, with_special_tokens = { 0 };
+    qkv_ids bare = { 0 }, framed = { 0 };
     copy_file(GOLDEN("spm_unigram.model"), path);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         put_text("tokenizer_config.json", rows[i].config);
         qkv_tokenizer *t = load(path);
         assert_int_equal(qkv_tokenizer_encode(t, "the cat", 7, NULL, &bare), QKV_OK);
-        assert_int_equal(
-            qkv_tokenizer_encode(t, "the cat", 7, &(qkv_encode_opts){ .with_special_tokens = 1 }, &with_special_tokens),
-            QKV_OK);
-        assert_int_equal(with_special_tokens.n, bare.n + (size_t)(rows[i].first + rows[i].last));
-        if (rows[i].first) assert_int_equal(with_special_tokens.ids[0], qkv_tokenizer_find(t, "<s>"));
-        if (rows[i].last) assert_int_equal(with_special_tokens.ids[with_special_tokens.n - 1], qkv_tokenizer_find(t, "</s>"));
+        assert_int_equal(qkv_tokenizer_encode(t, "the cat", 7, &(qkv_encode_opts){ .with_special_tokens = 1 }, &framed),
+                         QKV_OK);
+        assert_int_equal(framed.n, bare.n + (size_t)(rows[i].first + rows[i].last));
+        if (rows[i].first) assert_int_equal(framed.ids[0], qkv_tokenizer_find(t, "<s>"));
+        if (rows[i].last) assert_int_equal(framed.ids[framed.n - 1], qkv_tokenizer_find(t, "</s>"));
         qkv_tokenizer_free(t);
     }
     put_text("tokenizer_config.json", "[]");
@@ -214,7 +213,7 @@ static void frames(void **state)
     assert_int_equal(qkv_error_status(), QKV_FORMAT);
     unlink(in_folder("tokenizer_config.json"));
     qkv_ids_free(&bare);
-    qkv_ids_free(&with_special_tokens);
+    qkv_ids_free(&framed);
 }
 
 /* ---- OPUS-MT ---- */

@@ -137,7 +137,7 @@ printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n##s\n,\n' >bert/vocab.txt
 lines_of 'The CATS, zebra\n'
 check "vocab.txt" run 0 "" tokenize --tokenizer bert/vocab.txt
 same "gives word pieces" "the cat ##s , [UNK]" "$(cat out)"
-check "a folder" run 0 "" tokenize --tokenizer bert --ids --with_special_tokens
+check "a folder" run 0 "" tokenize --tokenizer bert --ids --framed
 same "with a frame" "2 5 6 7 8 1 3" "$(cat out)"
 cp out in
 check "detokenize" run 0 "" detokenize --tokenizer bert --ids --skip-specials
@@ -157,7 +157,7 @@ cp "$golden/spm_unigram.model" opus/source.spm
 cp "$golden/spm_suffix.model" opus/target.spm
 printf '{"</s>": 0, "<unk>": 1, "▁the": 2, "the▁": 3}' >opus/vocab.json
 lines_of 'the\n'
-check "OPUS-MT's files" run 0 "" tokenize --tokenizer opus --with_special_tokens
+check "OPUS-MT's files" run 0 "" tokenize --tokenizer opus --framed
 same "are the source's" "▁the </s>" "$(cat out)"
 check "--target" run 0 "" tokenize --tokenizer opus --target
 same "is the other side" "the▁" "$(cat out)"
@@ -233,6 +233,6 @@ same "a folder for input" 3 $?
 # ---- help ----
 contains "qkv tokenizer --help" "$("$qkv" tokenizer --help)" "--train FILE.." --kind --size --specials --min-count --strict --quiet -o
 contains "qkv tokenize --help" "$("$qkv" tokenize --help)" \
-    --tokenizer --target --ids --json --specials --with_special_tokens --strict --quiet
+    --tokenizer --target --ids --json --specials --framed --strict --quiet
 contains "qkv detokenize --help" "$("$qkv" detokenize --help)" --tokenizer --ids --skip-specials --strict --quiet
 finish
