@@ -12,6 +12,7 @@
 
 static struct {
     const char *out, *model, *input, *index;
+    value_list runs;
     int d, n, d_model, heads, d_k, d_v, tokens, memory, colours, side;
     bool log_x, log_y;
 } given = { .d = 128, .n = 50, .d_model = 512, .heads = 8, .tokens = 10 };
@@ -209,8 +210,8 @@ const command show_flow_command = {
 /* ---- curve ---- */
 
 static const option curve_options[] = {
-    { "input", 'i', .value = "DIR", .help = "the folder of a training, or its log.jsonl", .required = true, .plain = true,
-      .text = &given.input },
+    { "input", 'i', .value = "DIR..", .help = "folders of trainings, or their log.jsonl", .required = true, .plain = true,
+      .list = &given.runs },
     { "log-x", .help = "a logarithmic axis of steps", .flag = &given.log_x },
     { "log-y", .help = "a logarithmic axis of losses", .flag = &given.log_y },
     OUT_OPTION,
@@ -240,6 +241,7 @@ static qkv_status add_point(points *p, double x, double y)
 }
 
 typedef struct training_log {
+    const char *folder;
     char path[4096];
     FILE *file;
     points trained, valid;
@@ -248,12 +250,12 @@ typedef struct training_log {
 static qkv_status open_training_log(training_log *l)
 {
     struct stat about;
-    bool is_folder = !stat(given.input, &about) && S_ISDIR(about.st_mode);
-    if (snprintf(l->path, sizeof l->path, "%s%s", given.input, is_folder ? "/log.jsonl" : "") >= (int)sizeof l->path)
+    bool is_folder = !stat(l->folder, &about) && S_ISDIR(about.st_mode);
+    if (snprintf(l->path, sizeof l->path, "%s%s", l->folder, is_folder ? "/log.jsonl" : "") >= (int)sizeof l->path)
         return fail(QKV_USAGE, "the path is too long");
     if ((l->file = fopen(l->path, "re"))) return QKV_OK;
     if (is_folder && errno == ENOENT)
-        return fail(QKV_IO, "%s: there is no log.jsonl: is this the folder of a training?", given.input);
+        return fail(QKV_IO, "%s: there is no log.jsonl: is this the folder of a training?", l->folder);
     return fail(QKV_IO, "%s: cannot open: %s", l->path, strerror(errno));
 }
 
@@ -304,26 +306,65 @@ static void print_points(const char *name, const points *p)
     }
 }
 
-static qkv_status draw_log(const training_log *l)
+/* "DIR: training loss"; of one training without its folder. */
+typedef struct curve_name {
+    char text[256];
+} curve_name;
+
+static curve_name name_curve(const training_log *l, const char *what)
 {
-    qkv_curve curves[2];
+    curve_name name;
+    snprintf(name.text, sizeof name.text, "%.200s%s%s", given.runs.n > 1 ? l->folder : "", given.runs.n > 1 ? ": " : "", what);
+    return name;
+}
+
+static int add_curve(qkv_curve *curves, int n, curve_name *names, const training_log *l, const points *p, const char *what)
+{
+    if (!p->n) return n;
+    names[n] = name_curve(l, what);
+    curves[n] = (qkv_curve){ names[n].text, p->x, p->y, p->n };
+    return n + 1;
+}
+
+static qkv_status draw_logs(const training_log *logs)
+{
+    qkv_curve *curves = calloc(2 * (size_t)given.runs.n, sizeof *curves);
+    curve_name *names = calloc(2 * (size_t)given.runs.n, sizeof *names);
+    qkv_status status = curves && names ? QKV_OK : fail(QKV_MEMORY, "out of memory");
     int n = 0;
-    if (l->trained.n) curves[n++] = (qkv_curve){ "training loss", l->trained.x, l->trained.y, l->trained.n };
-    if (l->valid.n) curves[n++] = (qkv_curve){ "validation loss", l->valid.x, l->valid.y, l->valid.n };
-    const qkv_curve_opts o = {
-        .title = given.input, .x_axis = "step", .y_axis = "loss", .log_x = given.log_x, .log_y = given.log_y
-    };
-    return qkv_picture_curves(given.out, curves, n, &o) ? library_failed() : QKV_OK;
+    for (int i = 0; i < given.runs.n && !status; i++) {
+        n = add_curve(curves, n, names, &logs[i], &logs[i].trained, "training loss");
+        n = add_curve(curves, n, names, &logs[i], &logs[i].valid, "validation loss");
+    }
+    const qkv_curve_opts o = { .title = given.runs.n > 1 ? NULL : logs->folder,
+                               .x_axis = "step",
+                               .y_axis = "loss",
+                               .log_x = given.log_x,
+                               .log_y = given.log_y };
+    if (!status && qkv_picture_curves(given.out, curves, n, &o)) status = library_failed();
+    free(names);
+    free(curves);
+    return status;
 }
 
 static qkv_status run_curve(void)
 {
-    training_log l = { 0 };
-    qkv_status status = read_training_log(&l);
-    if (!status && given.out) status = draw_log(&l);
-    else if (!status) print_points("training loss", &l.trained), print_points("validation loss", &l.valid);
-    free(l.trained.x), free(l.trained.y);
-    free(l.valid.x), free(l.valid.y);
+    training_log *logs = calloc((size_t)given.runs.n, sizeof *logs);
+    qkv_status status = logs ? QKV_OK : fail(QKV_MEMORY, "out of memory");
+    for (int i = 0; i < given.runs.n && !status; i++) {
+        logs[i].folder = given.runs.at[i];
+        status = read_training_log(&logs[i]);
+    }
+    if (!status && given.out) status = draw_logs(logs);
+    for (int i = 0; i < given.runs.n && !status && !given.out; i++) {
+        print_points(name_curve(&logs[i], "training loss").text, &logs[i].trained);
+        print_points(name_curve(&logs[i], "validation loss").text, &logs[i].valid);
+    }
+    for (int i = 0; logs && i < given.runs.n; i++) {
+        free(logs[i].trained.x), free(logs[i].trained.y);
+        free(logs[i].valid.x), free(logs[i].valid.y);
+    }
+    free(logs);
     return status;
 }
 
@@ -331,8 +372,8 @@ const command show_curve_command = {
     .name = "show curve",
     .summary = "draw how the loss of a training went",
     .about = "Draws the training loss and the validation loss over the steps, from the log.jsonl\n"
-             "that \"qkv train\" keeps in its folder; also while it still runs. Without --out they\n"
-             "are printed as bars.",
+             "that \"qkv train\" keeps in its folder; also while it still runs; of several\n"
+             "trainings over one pair of axes. Without --out they are printed as bars.",
     .example = "  qkv show curve models/en-zh -o loss.png",
     .options = curve_options,
     .run = run_curve,

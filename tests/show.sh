@@ -78,6 +78,11 @@ draws "curve as SVG" curve.svg show curve run --log-x --log-y
 contains "with names" "$(cat curve.svg)" ">training loss</text>" ">validation loss</text>" ">step</text>" ">100</text>"
 contains "curve as text" "$("$qkv" show curve run)" "training loss" "step       10   89.5000" "step      400   50.5000" "validation loss"
 same "the file itself will do" "$("$qkv" show curve run)" "$("$qkv" show curve run/log.jsonl)"
+mkdir other
+sed 's/50\./40./' run/log.jsonl >other/log.jsonl
+draws "two runs" two.svg show curve run other
+contains "each by its name" "$(cat two.svg)" ">run: training loss</text>" ">other: training loss</text>" ">other: validation loss</text>"
+contains "two as text" "$("$qkv" show curve run other)" "run: training loss" "other: validation loss" "step      400   40.5000"
 printf '{"step": 200, "loss": 1.5}\n{"step": 210, "lo' >>run/log.jsonl
 contains "a resumed run has gone back, a torn line is left out" "$("$qkv" show curve run | sed '/validation/,$d' | tail -n 1)" "step      200    1.5000"
 echo 'x' >>run/log.jsonl
