@@ -43,7 +43,7 @@ static qkv_transformer_opts kind_of(int i)
         o.positions = QKV_POSITION_ROTARY, o.pre_norm = 1, o.norm = QKV_NORM_RMS, o.heads = 4, o.kv_heads = 2, o.dim = 144;
     if (i == 2)
         o.positions = QKV_POSITION_LEARNED, o.max_positions = MOST, o.first_position = 2, o.embed_norm = 1, o.output_bias = 1;
-    if (i == 3) o.encoder_layers = 1, o.dim = 128;
+    if (i == 3) o.encoder_layers = 2, o.dim = 128;
     if (i == 4) o.encoder_layers = 1, o.pre_norm = 1, o.positions = QKV_POSITION_SINUSOID_HALVES, o.dim = 34;
     if (i == 5)
         o.encoder_layers = 1, o.positions = QKV_POSITION_ROTARY, o.heads = 4, o.kv_heads = 1, o.dim = 80, o.unscaled = 1;
@@ -205,6 +205,32 @@ static void a_long_read_is_cut_into_blocks(void **state)
 }
 
 /* ---- memory ---- */
+
+/* What a session holds after it has encoded. */
+static size_t bytes_of_encoding(int layers)
+{
+    qkv_transformer_opts o = kind_of(3);
+    o.encoder_layers = layers;
+    qkv_model *m = make_model(&o);
+    const qkv_memory table = { failing_alloc, failing_release };
+    qkv_threads_stop();
+    failing = (struct failing){ .fail_at = -1 };
+    qkv_set_memory(&table);
+    qkv_session *s = qkv_session_new(m, NULL);
+    assert_int_equal(qkv_session_encode(s, sources, ROWS, SOURCE, source_lengths), QKV_OK);
+    size_t held = failing.held;
+    qkv_session_free(s);
+    qkv_threads_stop();
+    qkv_set_memory(NULL);
+    qkv_model_free(m);
+    return held;
+}
+
+static void the_layers_of_an_encoder_share_their_memory(void **state)
+{
+    (void)state;
+    assert_int_equal(bytes_of_encoding(6), bytes_of_encoding(2));
+}
 
 static void rows_share_their_beginning(void **state)
 {
@@ -441,6 +467,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_has_the_bits_of_a_whole_forward),
         cmocka_unit_test(a_long_read_is_cut_into_blocks),
+        cmocka_unit_test(the_layers_of_an_encoder_share_their_memory),
         cmocka_unit_test(rows_share_their_beginning),
         cmocka_unit_test(attention_is_that_of_a_whole_forward),
         cmocka_unit_test(heads_and_keys_can_be_switched_off),

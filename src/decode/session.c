@@ -48,6 +48,11 @@ struct qkv_session {
 
 static const qkv__stack *decoder_of(const qkv_session *s) { return &s->x->stacks[QKV__DECODER]; }
 
+static bool keeps_results(const qkv_session *s) { return s->o.keep_attention || s->o.keep_hidden; }
+
+/* What is kept of a layer must outlive it. */
+static qkv_tape *layer_tape_of(const qkv_session *s) { return keeps_results(s) ? NULL : s->layer_tape; }
+
 /* ---- rows ---- */
 
 static void leave_source(qkv_session *s, source *x)
@@ -176,9 +181,11 @@ static qkv_status project_sources(qkv_session *s, qkv_tensor *memory, row *rows,
                                   const int32_t *lengths)
 {
     for (int l = 0; l < decoder_of(s)->n; l++) {
+        qkv_tape_reset(s->layer_tape);
         const qkv_mha *cross = &decoder_of(s)->layers[l].cross;
-        qkv_tensor *k = qkv_linear_forward(&cross->k, memory), *v = qkv_linear_forward(&cross->v, memory);
-        if (!k || !v) return qkv_tape_status(s->encoder_tape);
+        qkv_tensor *x = qkv__borrow(s->layer_tape, memory->ndim, memory->shape, qkv_data(memory));
+        qkv_tensor *k = qkv_linear_forward(&cross->k, x), *v = qkv_linear_forward(&cross->v, x);
+        if (!k || !v) return qkv_tape_status(s->layer_tape);
         for (int64_t i = 0; i < n; i++)
             qkv__cache_write(&s->cross, &rows[i].source->kept, l, 0, lengths ? lengths[i] : length,
                              qkv_data(k) + i * length * qkv_dim(k, -1), qkv_data(v) + i * length * qkv_dim(v, -1));
@@ -197,7 +204,7 @@ qkv_status qkv_session_encode(qkv_session *s, const int32_t *ids, int64_t rows, 
     forget_results(s);
     qkv_tape_reset(s->encoder_tape);
     s->encoded = NULL;
-    qkv_tensor *memory = qkv_transformer_encode(s->x, s->encoder_tape, ids, rows, length, lengths);
+    qkv_tensor *memory = qkv__transformer_encode(s->x, s->encoder_tape, layer_tape_of(s), ids, rows, length, lengths);
     status = memory ? make_sources(s, all, rows, length, lengths) : qkv_tape_status(s->encoder_tape);
     if (!status) status = project_sources(s, memory, all, rows, length, lengths);
     if (status) {
@@ -327,20 +334,6 @@ static qkv_tensor *final_norm(const qkv_session *s, qkv_tensor *x)
     return s->x->o.pre_norm ? qkv_norm_forward(&decoder_of(s)->final_norm, x) : x;
 }
 
-static bool keeps_results(const qkv_session *s) { return s->o.keep_attention || s->o.keep_hidden; }
-
-/* A layer on a tape of its own, whose memory serves all of them: a read of many tokens would otherwise need as much for each,
- * and most of its time would go to memory that the system has to clear. The result takes x's place. */
-static qkv_tensor *run_layer(qkv_session *s, const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
-{
-    if (!x) return NULL;
-    qkv_tape_reset(s->layer_tape);
-    qkv_tensor *y = qkv__layer_forward(l, qkv__borrow(s->layer_tape, x->ndim, x->shape, x->data), pass);
-    if (!y) return qkv_tape_status(s->layer_tape), qkv__error_below(s->tape);
-    memcpy(x->data, qkv_data(y), sizeof(float) * (size_t)x->count);
-    return x;
-}
-
 static qkv_tensor *run_layers(qkv_session *s, const block *b)
 {
     const qkv_transformer *m = s->x;
@@ -353,12 +346,14 @@ static qkv_tensor *run_layers(qkv_session *s, const block *b)
                               .cross = b->cross,
                               .rows = b->rows,
                               .heads_off = s->heads_off };
-    const qkv__pass pass = { .o = &m->o, .cached = &f, .rotary = m->o.positions == QKV_POSITION_ROTARY ? &turns : NULL };
+    const qkv__pass pass = { .o = &m->o,
+                             .cached = &f,
+                             .rotary = m->o.positions == QKV_POSITION_ROTARY ? &turns : NULL,
+                             .layer_tape = layer_tape_of(s) };
     qkv_tensor *x = embed_block(s, b);
     for (f.layer = 0; f.layer < stack->n; f.layer++) {
-        const qkv__layer *layer = &stack->layers[f.layer];
         qkv__keep_hidden(s->tape, x);
-        x = keeps_results(s) ? qkv__layer_forward(layer, x, &pass) : run_layer(s, layer, x, &pass);
+        x = qkv__layer_forward(&stack->layers[f.layer], x, &pass);
     }
     if (s->o.keep_hidden) qkv__keep_hidden(s->tape, final_norm(s, x));
     return x;

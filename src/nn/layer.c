@@ -2,8 +2,10 @@
 #include "layer.h"
 
 #include "../op/inplace.h"
+#include "../tensor/tape.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- making ---- */
 
@@ -69,7 +71,7 @@ static qkv_tensor *after(const qkv_norm *n, qkv_tensor *x, qkv_tensor *result, c
     return pass->o->pre_norm ? sum : qkv_norm_forward(n, sum);
 }
 
-qkv_tensor *qkv__layer_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
+static qkv_tensor *sub_layers(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
 {
     qkv_tensor *seen = before(&l->self_norm, x, pass);
     qkv_tensor *found = pass->cached ? qkv__mha_cached(&l->self, seen, pass)
@@ -82,4 +84,20 @@ qkv_tensor *qkv__layer_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pa
         x = after(&l->cross_norm, x, found, pass);
     }
     return after(&l->ffn_norm, x, qkv_ffn_forward(&l->ffn, before(&l->ffn_norm, x, pass)), pass);
+}
+
+/* A layer on a tape of its own, whose memory serves all of them: many tokens would otherwise need as much for each, and most of
+ * their time would go to memory that the system has to clear. */
+static qkv_tensor *layer_in_place(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
+{
+    qkv_tape_reset(pass->layer_tape);
+    qkv_tensor *y = sub_layers(l, qkv__borrow(pass->layer_tape, x->ndim, x->shape, qkv_data(x)), pass);
+    if (!y) return qkv_tape_status(pass->layer_tape), qkv__error_below(x->tape);
+    memcpy(qkv_data(x), qkv_data(y), sizeof(float) * (size_t)x->count);
+    return x;
+}
+
+qkv_tensor *qkv__layer_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
+{
+    return x && pass->layer_tape ? layer_in_place(l, x, pass) : sub_layers(l, x, pass);
 }

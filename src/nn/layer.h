@@ -25,6 +25,7 @@ typedef struct qkv__pass {
     const qkv_rotary_opts *rotary; /* NULL: positions are in the embedding */
     qkv_tensor *memory;            /* what the encoder gave; NULL without cross-attention */
     qkv_mask cross;
+    qkv_tape *layer_tape; /* of one layer after the other; NULL: all are on the tape of x */
 } qkv__pass;
 
 /* Each sub-layer is norm(x + dropout(f(x))), or x + dropout(f(norm(x))) with pre_norm. */
@@ -68,7 +69,12 @@ struct qkv_transformer {
 qkv_tensor *qkv__embed(const qkv_transformer *m, const qkv__stack *s, qkv_tape *t, const int32_t *ids, const int32_t *types,
                        int64_t batch, int64_t length, int64_t first);
 
+/* With a layer_tape the result takes x's place: nobody else may read x. */
 qkv_tensor *qkv__layer_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass);
+
+/* As qkv_transformer_encode(), each layer on `layer_tape`, which records no gradients; NULL: all on t. */
+qkv_tensor *qkv__transformer_encode(const qkv_transformer *m, qkv_tape *t, qkv_tape *layer_tape, const int32_t *ids,
+                                    int64_t batch, int64_t length, const int32_t *lengths);
 
 /* The queries and keys of self-attention turned by `rotary` (its heads are filled in); NULL: not turned. */
 qkv_tensor *qkv__mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask, const qkv_rotary_opts *rotary);

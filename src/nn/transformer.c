@@ -205,10 +205,17 @@ static qkv_tensor *run_stack(const qkv_transformer *m, int which, qkv_tape *t, c
     return x;
 }
 
+qkv_tensor *qkv__transformer_encode(const qkv_transformer *m, qkv_tape *t, qkv_tape *layer_tape, const int32_t *ids,
+                                    int64_t batch, int64_t length, const int32_t *lengths)
+{
+    return run_stack(m, ENCODER, t, ids, batch, length,
+                     &(qkv__pass){ .self = { .key_lengths = lengths }, .layer_tape = layer_tape });
+}
+
 qkv_tensor *qkv_transformer_encode(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, int64_t batch, int64_t length,
                                    const int32_t *lengths)
 {
-    return run_stack(m, ENCODER, t, ids, batch, length, &(qkv__pass){ .self = { .key_lengths = lengths } });
+    return qkv__transformer_encode(m, t, NULL, ids, batch, length, lengths);
 }
 
 qkv_tensor *qkv_transformer_encode_typed(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, const int32_t *types,
