@@ -1,4 +1,5 @@
 /* test_search.c: beam search finds what trying everything finds; a sentence's result depends on nothing but itself. */
+#include <qkv/decode.h>
 #include <qkv/task.h>
 
 #include <math.h>
@@ -348,6 +349,65 @@ static void chains_by_hand(void **state)
     for (size_t i = 0; i < sizeof chain_rows / sizeof *chain_rows; i++) check_chain(&chain_rows[i]);
 }
 
+/* ---- many ids ---- */
+
+enum { MANY = 1000, BEAM = 4 };
+
+typedef struct pair {
+    double log_p;
+    int32_t ids[2];
+} pair;
+
+/* The best BEAM of all ids after a row, best first; to be called row by row. */
+static void add_to_best(pair *top, int *n, const pair *row, int at, const float *log_p)
+{
+    for (int32_t id = END; id < MANY; id++) {
+        pair x = *row;
+        x.ids[at] = id;
+        x.log_p += (double)log_p[id];
+        int place = *n;
+        while (place > 0 && x.log_p > top[place - 1].log_p) place--;
+        if (place == BEAM) continue;
+        if (*n < BEAM) ++*n;
+        memmove(top + place + 1, top + place, sizeof *top * (size_t)(*n - place - 1));
+        top[place] = x;
+    }
+}
+
+/* Most ids are passed over many at a time: the best are found wherever they stand. */
+static void the_best_of_many_ids(void **state)
+{
+    (void)state;
+    qkv_transformer_opts o = small;
+    o.vocabulary = MANY;
+    qkv_model *m = qkv_model_new(&o, 3);
+    qkv_session *s = qkv_session_new(m, NULL);
+    const int32_t source[3] = { 7, 900, END };
+    pair first[BEAM], second[BEAM];
+    int n_first = 0, n_second = 0;
+    assert_int_equal(qkv_session_encode(s, source, 1, 3, NULL), QKV_OK);
+    assert_int_equal(qkv_session_step(s, (const int32_t[]){ START }), QKV_OK);
+    add_to_best(first, &n_first, &(pair){ 0 }, 0, qkv_data(qkv_log_softmax(qkv_session_logits(s))));
+    assert_int_equal(qkv_session_select(s, (const int64_t[BEAM]){ 0 }, BEAM), QKV_OK);
+    assert_int_equal(
+        qkv_session_step(s, (const int32_t[]){ first[0].ids[0], first[1].ids[0], first[2].ids[0], first[3].ids[0] }), QKV_OK);
+    const float *log_p = qkv_data(qkv_log_softmax(qkv_session_logits(s)));
+    for (int i = 0; i < BEAM; i++) add_to_best(second, &n_second, &first[i], 1, log_p + i * MANY);
+    const qkv_search_opts opts = {
+        .start = START, .end = END, .pad = PAD, .beam = BEAM, .n_best = BEAM, .length_penalty = -1, .max_length = 2
+    };
+    qkv_search_result f = { 0 };
+    assert_int_equal(qkv_search(m, source, 1, 3, NULL, &opts, &f), QKV_OK);
+    for (int i = 0; i < BEAM; i++) {
+        assert_int_equal(f.best[i].n, 2);
+        assert_memory_equal(f.best[i].ids, second[i].ids, sizeof second[i].ids);
+        assert_true(f.best[i].log_p == second[i].log_p);
+    }
+    qkv_search_result_free(&f);
+    qkv_session_free(s);
+    qkv_model_free(m);
+}
+
 /* ---- a prefix ---- */
 
 static void beam_finds_the_best_after_a_prefix(void **state)
@@ -475,6 +535,7 @@ int main(void)
         cmocka_unit_test(more_results_same_best),
         cmocka_unit_test(no_run_comes_twice),
         cmocka_unit_test(chains_by_hand),
+        cmocka_unit_test(the_best_of_many_ids),
         cmocka_unit_test(beam_finds_the_best_after_a_prefix),
         cmocka_unit_test(every_result_starts_with_the_prefix),
         cmocka_unit_test(bad_options),

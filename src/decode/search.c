@@ -126,26 +126,54 @@ typedef struct candidate_work {
     const float *log_p; /* (rows of the session, vocabulary) */
 } candidate_work;
 
+/* A number below which no log-probability makes row r a candidate; -inf: any may. Sums are rounded, but never past each other:
+ * what holds for this number holds for those below it. */
+static float least_of_interest(const search *s, const sentence *x, const row *r)
+{
+    if (x->n_candidates < 2 * s->o.beam) return -INFINITY;
+    double worst = x->candidates[x->n_candidates - 1].log_p, gap = worst - r->log_p;
+    float least = (float)(gap - 1e-6 * fabs(gap) - 1e-12 * fabs(worst));
+    return r->log_p + (double)least < worst ? least : -INFINITY;
+}
+
+/* Whether one of them is not below `least`: a NaN is not. No branch inside, so that a compiler takes several at once. */
+static bool any_of_interest(const float *log_p, int64_t n, float least)
+{
+    int found = 0;
+    for (int64_t i = 0; i < n; i++) found |= !(log_p[i] < least);
+    return found != 0;
+}
+
+/* False: a log-probability is not a number. */
+static bool offer_ids(const search *s, sentence *x, int64_t from, const float *log_p, int64_t first, int64_t end)
+{
+    const row *r = &x->live[from];
+    for (int64_t id = first; id < end; id++) {
+        candidate c = { r->log_p + (double)log_p[id], from, (int32_t)id };
+        if (x->n_candidates == 2 * s->o.beam && c.log_p < x->candidates[x->n_candidates - 1].log_p) continue;
+        if (c.log_p != c.log_p) return false;
+        if (c.log_p != -INFINITY && is_allowed(s, r, c.id)) offer(s, x, c);
+    }
+    return true;
+}
+
 static void find_candidates(void *work, int64_t task, void *scratch)
 {
     (void)scratch;
+    enum { GLANCE = 128 }; /* ids: nearly all of them are too unlikely */
     const candidate_work *w = work;
     const search *s = w->s;
     sentence *x = &s->all[s->active[task]];
     const float *log_p = w->log_p + x->first_row * s->vocabulary;
     x->n_candidates = 0;
-    for (int64_t b = 0; b < s->o.beam && x->live[b].log_p != -INFINITY; b++, log_p += s->vocabulary) {
-        const row *r = &x->live[b];
-        for (int32_t id = 0; id < s->vocabulary; id++) {
-            candidate c = { r->log_p + (double)log_p[id], b, id };
-            if (x->n_candidates == 2 * s->o.beam && c.log_p < x->candidates[x->n_candidates - 1].log_p) continue;
-            if (c.log_p != c.log_p) {
-                x->n_candidates = -1;
-                return;
-            }
-            if (c.log_p != -INFINITY && is_allowed(s, r, id)) offer(s, x, c);
+    for (int64_t b = 0; b < s->o.beam && x->live[b].log_p != -INFINITY; b++, log_p += s->vocabulary)
+        for (int64_t id = 0; id < s->vocabulary; id += GLANCE) {
+            int64_t end = qkv__min(id + GLANCE, s->vocabulary);
+            if (!any_of_interest(log_p + id, end - id, least_of_interest(s, x, &x->live[b]))) continue;
+            if (offer_ids(s, x, b, log_p, id, end)) continue;
+            x->n_candidates = -1;
+            return;
         }
-    }
 }
 
 /* ---- results ---- */
