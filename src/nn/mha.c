@@ -1,6 +1,7 @@
 /* mha.c: multi-head attention, Concat(head_1..head_h) W^O. The heads stay side by side in the last dimension: no transposes. */
 #include "layer.h"
 
+#include "../op/parallel_for.h"
 #include "../tensor/tape.h"
 
 #include <string.h>
@@ -101,21 +102,38 @@ static qkv_tensor *attend_cached(const qkv_mha *m, qkv_tensor *q, const qkv__cac
     return qkv_linear_forward(&m->out, y);
 }
 
+typedef struct cache_writing {
+    const qkv__cached_forward *f;
+    const qkv_tensor *k, *v;
+    int64_t *first; /* token of each row in k and v */
+} cache_writing;
+
+static void write_rows(void *work, int64_t from, int64_t to)
+{
+    const cache_writing *w = work;
+    const qkv__cached_forward *f = w->f;
+    for (int64_t r = from; r < to; r++)
+        qkv__cache_write(f->self_cache, f->sequences[r], f->layer, f->sequences[r]->length, f->self[r].n,
+                         qkv_data(w->k) + w->first[r] * qkv_dim(w->k, -1), qkv_data(w->v) + w->first[r] * qkv_dim(w->v, -1));
+}
+
+static bool write_cache(const qkv__cached_forward *f, const qkv_tensor *k, const qkv_tensor *v)
+{
+    cache_writing w = { f, k, v, qkv__save(k->tape, sizeof *w.first * (size_t)f->rows) };
+    if (!w.first) return false;
+    int64_t tokens = 0;
+    for (int64_t r = 0; r < f->rows; r++) w.first[r] = tokens, tokens += f->self[r].n;
+    int64_t floats = (qkv_count(k) + qkv_count(v)) / qkv__max(1, f->rows);
+    return qkv__parallel_for(k->tape, f->rows, qkv__grain(floats), write_rows, &w);
+}
+
 qkv_tensor *qkv__mha_cached(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)
 {
     const qkv__cached_forward *f = pass->cached;
     qkv_tensor *q = turn(qkv_linear_forward(&m->q, x), pass->rotary, m->heads);
     qkv_tensor *k = turn(qkv_linear_forward(&m->k, x), pass->rotary, m->kv_heads);
     qkv_tensor *v = qkv_linear_forward(&m->v, x);
-    if (!q || !k || !v) return NULL;
-    const float *keys = qkv_data(k), *values = qkv_data(v);
-    for (int64_t r = 0; r < f->rows; r++) {
-        const qkv__sequence *s = f->sequences[r];
-        int64_t n = f->self[r].n;
-        qkv__cache_write(f->self_cache, s, f->layer, s->length, n, keys, values);
-        keys += n * qkv_dim(k, -1);
-        values += n * qkv_dim(v, -1);
-    }
+    if (!q || !k || !v || !write_cache(f, k, v)) return NULL;
     return attend_cached(m, q, f, false);
 }
 
