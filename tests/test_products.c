@@ -116,6 +116,33 @@ static void a_row_alone(void **state)
             }
 }
 
+/* Weights of 16 bits, widened as they are read, give the bits they give widened: numbers of every size, too small to be normal
+ * too, and rows of any length. */
+static void weights_of_16_bits(void **state)
+{
+    (void)state;
+    static uint16_t narrow[MOST];
+    const qkv__kernels *k;
+    draw(a, MOST);
+    for (int64_t i = 0; i < MOST; i++) narrow[i] = (uint16_t)(i * 40503 % 0x7c00 | (i % 2) << 15);
+    for (int i = 0; (k = qkv__kernels_available(i)); i++)
+        for (int is_half = 0; is_half < 2; is_half++)
+            for (int64_t m = 1; m <= QKV__DOTS_ROWS; m++)
+                for (int64_t length = 0; length < 1100; length += length < 70 ? 1 : 137) {
+                    qkv__product p = product(0, m, 7 + length % 12, length, length % 2);
+                    (is_half ? k->widen_half : k->widen_bfloat)(b, narrow, p.n * p.b_col + 3);
+                    draw(c, m * p.c_row + 1);
+                    memcpy(expected, c, sizeof(float) * (size_t)(m * p.c_row + 1));
+                    k->multiply(&p, scratch());
+                    p.c = expected + 1;
+                    (is_half ? k->dots_half : k->dots_bfloat)(&p, narrow + 3);
+                    if (memcmp(c, expected, sizeof(float) * (size_t)(m * p.c_row + 1)))
+                        fail_msg("%s, %s, %lld rows of %lld: not as widened", k->isa, is_half ? "halves" : "bfloats",
+                                 (long long)m, (long long)length);
+                }
+    draw(b, MOST);
+}
+
 /* However thin a product is, cutting it for threads ends, and covers it. */
 static void thin_products(void **state)
 {
@@ -187,11 +214,9 @@ static void a_row_of_an_affine_layer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(against_reference),
-        cmocka_unit_test(a_row_alone),
-        cmocka_unit_test(thin_products),
-        cmocka_unit_test(same_bits_on_any_threads),
-        cmocka_unit_test(a_row_of_an_affine_layer),
+        cmocka_unit_test(against_reference),        cmocka_unit_test(a_row_alone),
+        cmocka_unit_test(weights_of_16_bits),       cmocka_unit_test(thin_products),
+        cmocka_unit_test(same_bits_on_any_threads), cmocka_unit_test(a_row_of_an_affine_layer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

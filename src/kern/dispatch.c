@@ -1,10 +1,22 @@
 /* dispatch.c: which kernels run. */
 #include "kern.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#if defined(__x86_64__)
+/* Every processor with AVX2 has it, but a virtual machine may hide it, and not every compiler knows its name. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
 
 /* Instruction sets of this build, worst first: name, and whether the machine has it. Every 64-bit ARM has NEON. What one does
  * not do itself it takes from the one before it. */
@@ -12,9 +24,9 @@
 #define ISA_LIST(I)                                                                                                            \
     I(ref, 1)                                                                                                                  \
     I(baseline, 1)                                                                                                             \
-    I(avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))                                                   \
+    I(avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c())                                     \
     I(avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && \
-                  __builtin_cpu_supports("avx512bw"))
+                  __builtin_cpu_supports("avx512bw") && has_f16c())
 #elif defined(__aarch64__)
 #define ISA_LIST(I) I(ref, 1) I(neon, 1)
 #else

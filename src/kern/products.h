@@ -30,6 +30,9 @@ typedef struct qkv__product {
 /* A product of at most so many rows reads b as it lies; and a task has so many columns, or a multiple. */
 enum { QKV__PACK_ROWS = 48, QKV__PACK_COLUMNS = 32 };
 
+/* Rows that a product with a weight of 16 bits may have to widen it as it is read: see dots_half. */
+enum { QKV__DOTS_ROWS = 4 };
+
 /* Bytes of scratch a product needs on each thread. */
 #define QKV__PRODUCT_SCRATCH ((size_t)3 << 20)
 

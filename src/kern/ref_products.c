@@ -15,6 +15,23 @@ void NAME(multiply)(const qkv__product *x, float *scratch)
         }
 }
 
+static void multiply_narrow(const qkv__product *x, const uint16_t *b, void (*widen)(float *y, const uint16_t *x, int64_t n))
+{
+    for (int64_t i = 0; i < x->m; i++)
+        for (int64_t j = 0; j < x->n; j++) {
+            double sum = x->add ? (double)x->c[i * x->c_row + j] : 0;
+            for (int64_t p = 0; p < x->k; p++) {
+                float wide;
+                widen(&wide, b + j * x->b_col + p, 1);
+                sum += (double)x->a[i * x->a_row + p] * (double)wide;
+            }
+            x->c[i * x->c_row + j] = (float)sum + (x->bias ? x->bias[j] : 0);
+        }
+}
+
+void NAME(dots_bfloat)(const qkv__product *x, const uint16_t *b) { multiply_narrow(x, b, NAME(widen_bfloat)); }
+void NAME(dots_half)(const qkv__product *x, const uint16_t *b) { multiply_narrow(x, b, NAME(widen_half)); }
+
 int64_t NAME(packed_floats)(int64_t n, int64_t k)
 {
     (void)n, (void)k;

@@ -407,15 +407,9 @@ void NAME(widen_bfloat)(float *y, const uint16_t *x, int64_t n)
     for (int64_t i = 0; i < n; i += W) put(y + i, (vf)(get_narrow(x + i, n - i) << 16), n - i);
 }
 
-/* A half's exponent is 112 less than a float's: a product adds that, also to numbers too small to be normal. Infinity and NaN
- * have the largest exponent of both. */
 void NAME(widen_half)(float *y, const uint16_t *x, int64_t n)
 {
-    for (int64_t i = 0; i < n; i += W) {
-        vu bits = get_narrow(x + i, n - i), largest = (vu)((bits & 0x7c00) == 0x7c00);
-        vf size = (vf)((bits & 0x7fff) << 13) * 0x1p112f;
-        put(y + i, (vf)((vu)size | (largest & 0x7f800000) | (bits & 0x8000) << 16), n - i);
-    }
+    for (int64_t i = 0; i < n; i += W) put(y + i, widen_halves(get_narrow(x + i, n - i)), n - i);
 }
 
 /* ---- rotary positions ---- */

@@ -42,6 +42,15 @@ static inline vf vmax(vf a, vf b) { return pick(a > b, a, b); }
 static inline vf vmin(vf a, vf b) { return pick(a < b, a, b); }
 static inline vf vabs(vf x) { return (vf)((vi)x & 0x7fffffff); }
 
+/* IEEE halves as floats. A half's exponent is 112 less than a float's: a product adds that, also to numbers too small to be
+ * normal. Infinity and NaN have the largest exponent of both. */
+static inline vf widen_halves(vu bits)
+{
+    vu largest = (vu)((bits & 0x7c00) == 0x7c00);
+    vf size = (vf)((bits & 0x7fff) << 13) * 0x1p112f;
+    return (vf)((vu)size | (largest & 0x7f800000) | (bits & 0x8000) << 16);
+}
+
 /* Sums and maxima over the lanes, in a fixed order: halves first. */
 static inline float lane_sum(vf x)
 {

@@ -8,6 +8,9 @@ static void widen_f32(float *to, const void *from, int64_t n) { memcpy(to, from,
 static void widen_f16(float *to, const void *from, int64_t n) { kern->widen_half(to, from, n); }
 static void widen_bf16(float *to, const void *from, int64_t n) { kern->widen_bfloat(to, from, n); }
 
+static void dots_f16(const qkv__product *p, const void *w) { kern->dots_half(p, w); }
+static void dots_bf16(const qkv__product *p, const void *w) { kern->dots_bfloat(p, w); }
+
 static qkv_status multiply_f32(const qkv__product *p, const qkv_tensor *w)
 {
     (void)w;
@@ -16,7 +19,7 @@ static qkv_status multiply_f32(const qkv__product *p, const qkv_tensor *w)
 
 static qkv_status multiply_widened(const qkv__product *p, const qkv_tensor *w) { return qkv__multiply_widened(p, w); }
 
-#define T(name, spelling, bytes, widen, multiply) { spelling, bytes, widen, multiply },
+#define T(name, spelling, bytes, widen, dots, multiply) { spelling, bytes, widen, dots, multiply },
 static const qkv__type types[] = {
 #include "types.def"
 };
@@ -31,11 +34,15 @@ const qkv__type *qkv__type_named(const char *name)
 
 const qkv__type *qkv__type_of(const qkv_tensor *x) { return x->type ? x->type : &types[0]; }
 
+const void *qkv__value_at(const qkv_tensor *w, int64_t i)
+{
+    const char *values = w->type ? w->values : qkv_data(w);
+    return values + (size_t)i * qkv__type_of(w)->bytes;
+}
+
 void qkv__widen(const qkv_tensor *w, int64_t from, int64_t n, float *to)
 {
-    const qkv__type *type = qkv__type_of(w);
-    const char *values = w->type ? w->values : qkv_data(w);
-    type->widen(to, values + (size_t)from * type->bytes, n);
+    qkv__type_of(w)->widen(to, qkv__value_at(w, from), n);
 }
 
 qkv_status qkv__multiply_weight(const qkv__product *p, const qkv_tensor *w)
