@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { PROMPT = 512, STEPS = 64, SENTENCES = 32, SOURCE = 32, TARGET = 32, BEAM = 4 };
+enum { PROMPT = 512, STEPS = 64, SENTENCES = 32, SOURCE = 24, TARGET = 32, BEAM = 4 };
 
 static void stop_on(qkv_status status)
 {
@@ -111,9 +111,37 @@ static void measure_search(int threads, int rounds)
     qkv_model_free(m);
 }
 
+/* Keys and values while a beam goes on, whose rows share what they have in common: against rows that have all of it for
+ * themselves. Of the rows of a sentence two come from its best, one each from the next two. */
+static void measure_caches(void)
+{
+    enum { ROWS = SENTENCES * BEAM };
+    static const int64_t from[BEAM] = { 0, 0, 1, 2 };
+    qkv_transformer_opts o;
+    stop_on(qkv_transformer_preset("base", 32000, &o));
+    qkv_model *m = qkv_model_new(&o, 1);
+    qkv_session *s = m ? qkv_session_new(m, NULL) : NULL;
+    stop_on(s ? QKV_OK : qkv_error_status());
+    int32_t ids[SENTENCES * SOURCE] = { 0 };
+    int64_t parents[ROWS], plain = ROWS * (SOURCE + TARGET) * 2 * o.decoder_layers * o.dim * (int64_t)sizeof(float);
+    stop_on(qkv_session_encode(s, ids, SENTENCES, SOURCE, NULL));
+    for (int i = 0; i < ROWS; i++) parents[i] = i / BEAM;
+    stop_on(qkv_session_select(s, parents, ROWS));
+    for (int i = 0; i < ROWS; i++) parents[i] = i / BEAM * BEAM + from[i % BEAM];
+    for (int step = 0; step < TARGET; step++) {
+        stop_on(qkv_session_read(s, ids, NULL, QKV_LOGITS_NONE));
+        stop_on(qkv_session_select(s, parents, ROWS));
+    }
+    printf("%-44s %8.1f MB, %.2f of what rows by themselves have\n", "base, caches of 32 sentences, beam 4",
+           (double)qkv_session_bytes(s) / 1e6, (double)qkv_session_bytes(s) / (double)plain);
+    qkv_session_free(s);
+    qkv_model_free(m);
+}
+
 void bench_decoding(int threads, bool quick)
 {
     printf("\ndecoding, %d thread%s: float32; best / median\n", threads, threads > 1 ? "s" : "");
     measure_generation(threads, quick ? 1 : 5);
     measure_search(threads, quick ? 1 : 5);
+    measure_caches();
 }
