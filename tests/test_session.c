@@ -306,6 +306,41 @@ static void attention_is_that_of_a_whole_forward(void **state)
 }
 
 /* A head that is off, or whose output weights are zero, is the same; a hidden key gets no weight, and what follows changes. */
+/* States pass a layer that is off as they are. One that is on again has read all there was. */
+static void layers_can_be_switched_off(void **state)
+{
+    (void)state;
+    const qkv_transformer_opts o = kind_of(3);
+    qkv_model *m = make_model(&o);
+    int32_t ids[20] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2 };
+    float plain[VOCABULARY], again[VOCABULARY];
+    for (int keep = 0; keep < 2; keep++) {
+        qkv_session *s = qkv_session_new(m, &(qkv_session_opts){ .keep_hidden = keep });
+        assert_int_equal(qkv_session_encode(s, sources, 1, SOURCE, source_lengths), QKV_OK);
+        assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 20 }, QKV_LOGITS_LAST), QKV_OK);
+        memcpy(plain, qkv_data(qkv_session_logits(s)), sizeof plain);
+        assert_int_equal(qkv_session_rewind(s, 0, 19), QKV_OK);
+        assert_int_equal(qkv_session_switch_layer(s, o.decoder_layers - 1, 0), QKV_OK);
+        assert_int_equal(qkv_session_step(s, ids + 19), QKV_OK);
+        assert_memory_not_equal(qkv_data(qkv_session_logits(s)), plain, sizeof plain);
+        if (keep) {
+            int last = o.decoder_layers - 1; /* what goes into it, and what comes out but for the norm behind it */
+            const float *in = qkv_data(qkv_session_hidden(s, last)), *out = qkv_data(qkv_session_hidden(s, last + 1));
+            if (!o.pre_norm) assert_memory_equal(in, out, sizeof(float) * (size_t)o.dim);
+        }
+        assert_int_equal(qkv_session_rewind(s, 0, 5), QKV_OK); /* the last layer reads while it is off */
+        assert_int_equal(qkv_session_read(s, ids + 5, (int64_t[]){ 14 }, QKV_LOGITS_NONE), QKV_OK);
+        assert_int_equal(qkv_session_switch_layer(s, o.decoder_layers - 1, 1), QKV_OK);
+        assert_int_equal(qkv_session_step(s, ids + 19), QKV_OK);
+        memcpy(again, qkv_data(qkv_session_logits(s)), sizeof again);
+        assert_memory_equal(again, plain, sizeof plain);
+        assert_int_equal(qkv_session_switch_layer(s, o.decoder_layers, 0), QKV_USAGE);
+        assert_int_equal(qkv_session_switch_layer(s, -1, 0), QKV_USAGE);
+        qkv_session_free(s);
+    }
+    qkv_model_free(m);
+}
+
 static void heads_and_keys_can_be_switched_off(void **state)
 {
     (void)state;
@@ -470,6 +505,7 @@ int main(void)
         cmocka_unit_test(the_layers_of_an_encoder_share_their_memory),
         cmocka_unit_test(rows_share_their_beginning),
         cmocka_unit_test(attention_is_that_of_a_whole_forward),
+        cmocka_unit_test(layers_can_be_switched_off),
         cmocka_unit_test(heads_and_keys_can_be_switched_off),
         cmocka_unit_test(errors_leave_a_session_as_it_was),
         cmocka_unit_test(memory_runs_out),

@@ -38,9 +38,10 @@ struct qkv_session {
     int64_t read_rows; /* of the last read: rows with new tokens */
     float *states;     /* of the last layer, whose logits are wanted */
     size_t states_bytes;
-    qkv_tensor *logits;  /* on the tape */
-    uint8_t *heads_off;  /* (layers, 2, heads); NULL: none */
-    int64_t n_heads_off; /* of them, and the model's dim: the model may be gone when the session is freed */
+    qkv_tensor *logits;            /* on the tape */
+    uint8_t *heads_off;            /* (layers, 2, heads); NULL: none */
+    uint8_t *layers_off;           /* (layers); NULL: none */
+    int64_t n_layers, n_heads_off; /* of them, and the model's dim: the model may be gone when the session is freed */
     int64_t dim;
     float *sinusoid;     /* rows of dim, as many as were wanted so far */
     int64_t n_sinusoids; /* positions of it */
@@ -112,7 +113,8 @@ qkv_session *qkv_session_new(const qkv_model *m, const qkv_session_opts *opts)
     if (!s) return NULL;
     s->x = x;
     s->dim = x->o.dim;
-    s->n_heads_off = 2 * x->stacks[QKV__DECODER].n * x->o.heads;
+    s->n_layers = x->stacks[QKV__DECODER].n;
+    s->n_heads_off = 2 * s->n_layers * x->o.heads;
     if (opts) s->o = *opts;
     const qkv__layer *first = decoder_of(s)->layers;
     if (first) set_cache(&s->self, decoder_of(s)->n, &first->self);
@@ -133,6 +135,7 @@ void qkv_session_free(qkv_session *s)
     qkv__cache_trim(&s->self);
     qkv__cache_trim(&s->cross);
     qkv__release(s->heads_off, (size_t)s->n_heads_off);
+    qkv__release(s->layers_off, (size_t)s->n_layers);
     qkv__release(s->sinusoid, sizeof(float) * (size_t)(s->n_sinusoids * s->dim));
     qkv__release(s->states, s->states_bytes);
     qkv_tape_free(s->tape);
@@ -334,6 +337,18 @@ static qkv_tensor *final_norm(const qkv_session *s, qkv_tensor *x)
     return s->x->o.pre_norm ? qkv_norm_forward(&decoder_of(s)->final_norm, x) : x;
 }
 
+/* A layer that is off reads too, so that its keys and values are there when it is on again; what it makes of x is not used. */
+static qkv_tensor *read_past_layer(qkv_session *s, const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
+{
+    size_t bytes = x ? sizeof(float) * (size_t)x->count : 0;
+    float *kept = x ? qkv__save(s->tape, bytes) : NULL;
+    if (!kept) return NULL;
+    memcpy(kept, qkv_data(x), bytes);
+    qkv_tensor *y = qkv__layer_forward(l, x, pass);
+    if (y) memcpy(qkv_data(y), kept, bytes);
+    return y;
+}
+
 static qkv_tensor *run_layers(qkv_session *s, const block *b)
 {
     const qkv_transformer *m = s->x;
@@ -352,8 +367,10 @@ static qkv_tensor *run_layers(qkv_session *s, const block *b)
                              .layer_tape = layer_tape_of(s) };
     qkv_tensor *x = embed_block(s, b);
     for (f.layer = 0; f.layer < stack->n; f.layer++) {
+        const qkv__layer *layer = &stack->layers[f.layer];
+        bool is_off = s->layers_off && s->layers_off[f.layer];
         qkv__keep_hidden(s->tape, x);
-        x = qkv__layer_forward(&stack->layers[f.layer], x, &pass);
+        x = is_off ? read_past_layer(s, layer, x, &pass) : qkv__layer_forward(layer, x, &pass);
     }
     if (s->o.keep_hidden) qkv__keep_hidden(s->tape, final_norm(s, x));
     return x;
@@ -577,6 +594,14 @@ qkv_status qkv_session_switch_head(qkv_session *s, qkv_attention_kind kind, int 
         return qkv__fail(QKV_USAGE, "session: there is no head %d in layer %d", head, layer);
     if (!s->heads_off && !(s->heads_off = qkv__alloc_zero((size_t)s->n_heads_off))) return QKV_MEMORY;
     s->heads_off[(2 * layer + (kind == QKV_ATTENTION_CROSS)) * s->x->o.heads + head] = !on;
+    return QKV_OK;
+}
+
+qkv_status qkv_session_switch_layer(qkv_session *s, int layer, int on)
+{
+    if (!has_layer(s, QKV_ATTENTION_DECODER, layer)) return qkv__fail(QKV_USAGE, "session: there is no layer %d", layer);
+    if (!s->layers_off && !(s->layers_off = qkv__alloc_zero((size_t)s->n_layers))) return QKV_MEMORY;
+    s->layers_off[layer] = !on;
     return QKV_OK;
 }
 
