@@ -1,6 +1,7 @@
 /* test_options.c: the Transformer's options in files. */
 #include "io/json.h"
 #include "model/config.h"
+#include "train/trainer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +9,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "folder.h"
 
 /* What 0.1.0 wrote for a translator that was trained with an option of every kind. */
 static qkv_transformer_opts first_release(void)
@@ -45,8 +48,96 @@ static void test_first_release(void **state)
     assert_int_equal(o.no_source_eos, 0);
 }
 
+/* What checkpoints of 0.1.0 say of their models: they must resume. The last one has options that are hashed where they are not
+ * 0. */
+static void test_old_hashes(void **state)
+{
+    (void)state;
+    const qkv_transformer_opts translator = first_release();
+    assert_true(qkv__transformer_hash(&translator) == 0x3202b80d14d8f361);
+    const qkv_transformer_opts classifier = { .vocabulary = 300,
+                                              .encoder_layers = 2,
+                                              .dim = 16,
+                                              .heads = 4,
+                                              .d_ff = 40,
+                                              .activation = QKV_ACTIVATION_SILU_GATED,
+                                              .positions = QKV_POSITION_ROTARY,
+                                              .dropout = 0.1f,
+                                              .classes = 2,
+                                              .pooling = QKV_POOLING_ATTENTION };
+    assert_true(qkv__transformer_hash(&classifier) == 0x192d6ed4dbee5b01);
+    const qkv_transformer_opts generator = { .vocabulary = 33,
+                                             .decoder_layers = 2,
+                                             .dim = 16,
+                                             .heads = 4,
+                                             .d_ff = 40,
+                                             .pre_norm = 1,
+                                             .activation = QKV_ACTIVATION_SILU,
+                                             .positions = QKV_POSITION_SINUSOID_HALVES,
+                                             .dropout = 0.1f };
+    assert_true(qkv__transformer_hash(&generator) == 0x7f70b25c492ec1bb);
+    qkv_transformer_opts published = classifier;
+    published.pooler = QKV_POOLER_TANH;
+    published.token_types = 2;
+    published.rotary_factor = 8;
+    assert_true(qkv__transformer_hash(&published) == 0x8a06d858a3db79bc);
+}
+
+/* ---- every row of transformer.def ---- */
+
+static const qkv_transformer_opts zero;
+
+static bool is_same(const qkv_transformer_opts *a, const qkv_transformer_opts *b)
+{
+    bool same = true;
+#define QKV_OPTION(member, ...) same = same && a->member == b->member;
+#include <qkv/transformer.def>
+    return same;
+}
+
+/* Written and read again, an option is what it was; and a checkpoint knows that it is another. */
+static void check_row(const char *name, const qkv_transformer_opts *o)
+{
+    qkv_transformer_opts back;
+    qkv__labels labels = { 0 };
+    json_t *config;
+    const char *path = in_folder("config.json");
+    assert_int_equal(qkv__config_write(path, o, &labels), QKV_OK);
+    assert_int_equal(qkv__json_read(path, QKV__CONFIG_MAX, &config), QKV_OK);
+    assert_int_equal(qkv__config_read(path, config, &back, &labels), QKV_OK);
+    json_decref(config);
+    if (!is_same(o, &back)) fail_msg("%s is not read as it was written", name);
+    if (qkv__transformer_hash(o) == qkv__transformer_hash(&zero)) fail_msg("%s is not hashed", name);
+}
+
+static void test_every_option(void **state)
+{
+    (void)state;
+    enum { COUNT = 3, INT = 2, FLAG = 1, UNLESS = 1, NUMBER = 7, WORD = 1 };
+    qkv_transformer_opts o;
+#define QKV_OPTION(member, kind, ...)      \
+    memset(&o, 0, sizeof o);               \
+    o.member = (__typeof__(o.member))kind; \
+    check_row(#member, &o);
+#include <qkv/transformer.def>
+}
+
+/* Each value of an enum has a word of its own, in the file and on the command line. */
+static void test_every_value(void **state)
+{
+    (void)state;
+    qkv_transformer_opts o;
+#define QKV_OPTION_VALUE(member, value, ...)                        \
+    memset(&o, 0, sizeof o);                                        \
+    o.member = value;                                               \
+    o.vocabulary = 1; /* the first values are those of all zeros */ \
+    check_row(#value, &o);
+#include <qkv/transformer.def>
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_first_release) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_first_release), cmocka_unit_test(test_old_hashes),
+                                        cmocka_unit_test(test_every_option), cmocka_unit_test(test_every_value) };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

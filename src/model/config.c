@@ -1,4 +1,4 @@
-/* config.c: a model's options as keys of config.json. One table says how each option of ours is written and read. */
+/* config.c: a model's options as keys of config.json. qkv/transformer.def says how each of ours is written and read. */
 #include "config.h"
 
 #include "../io/json.h"
@@ -6,71 +6,44 @@
 #include <math.h>
 #include <string.h>
 
-static const qkv__enum_name norm_words[] = { { "layer_norm", QKV_NORM_LAYER }, { "rms_norm", QKV_NORM_RMS }, { NULL, 0 } };
-static const qkv__enum_name activation_words[] = { { "relu", QKV_ACTIVATION_RELU },
-                                                   { "gelu", QKV_ACTIVATION_GELU },
-                                                   { "gelu_tanh", QKV_ACTIVATION_GELU_TANH },
-                                                   { "silu", QKV_ACTIVATION_SILU },
-                                                   { "silu_gated", QKV_ACTIVATION_SILU_GATED },
-                                                   { NULL, 0 } };
-static const qkv__enum_name pooling_words[] = { { "mean", QKV_POOLING_MEAN },
-                                                { "first", QKV_POOLING_FIRST },
-                                                { "last", QKV_POOLING_LAST },
-                                                { "attention", QKV_POOLING_ATTENTION },
-                                                { NULL, 0 } };
-static const qkv__enum_name pooler_words[] = {
-    { "none", QKV_POOLER_NONE }, { "tanh", QKV_POOLER_TANH }, { "relu", QKV_POOLER_RELU }, { NULL, 0 }
-};
-static const qkv__enum_name position_words[] = {
-    { "sinusoid", QKV_POSITION_SINUSOID }, { "sinusoid_halves", QKV_POSITION_SINUSOID_HALVES },
-    { "learned", QKV_POSITION_LEARNED },   { "rotary", QKV_POSITION_ROTARY },
-    { "none", QKV_POSITION_NONE },         { NULL, 0 }
+enum {
+#define QKV_OPTION(member, ...) OPTION_##member,
+#include <qkv/transformer.def>
+    OPTIONS
 };
 
-/* The optional ones are newer than some models, which without them are what they were. */
+/* Values not used stay without a word, so that each row ends. */
+enum { MOST_WORDS = 16 };
+static const qkv__enum_name own_words[OPTIONS][MOST_WORDS] = {
+#define QKV_OPTION_VALUE(member, value, word, ...) [OPTION_##member][value] = { word, value },
+#include <qkv/transformer.def>
+};
+
 static const qkv__config_key keys[] = {
-    { "vocabulary", QKV__COUNT, QKV__AT(vocabulary), NULL, false },
-    { "target_vocabulary", QKV__COUNT, QKV__AT(target_vocabulary), NULL, false },
-    { "encoder_layers", QKV__INT, QKV__AT(encoder_layers), NULL, false },
-    { "decoder_layers", QKV__INT, QKV__AT(decoder_layers), NULL, false },
-    { "dim", QKV__COUNT, QKV__AT(dim), NULL, false },
-    { "heads", QKV__COUNT, QKV__AT(heads), NULL, false },
-    { "inner", QKV__COUNT, QKV__AT(d_ff), NULL, false },
-    { "kv_heads", QKV__COUNT, QKV__AT(kv_heads), NULL, false },
-    { "d_k", QKV__COUNT, QKV__AT(d_k), NULL, false },
-    { "pre_norm", QKV__FLAG, QKV__AT(pre_norm), NULL, false },
-    { "norm", QKV__WORD, QKV__AT(norm), norm_words, false },
-    { "norm_eps", QKV__NUMBER, QKV__AT(norm_eps), NULL, false },
-    { "activation", QKV__WORD, QKV__AT(activation), activation_words, false },
-    { "positions", QKV__WORD, QKV__AT(positions), position_words, false },
-    { "longest", QKV__COUNT, QKV__AT(max_positions), NULL, false },
-    { "first_position", QKV__COUNT, QKV__AT(first_position), NULL, false },
-    { "rotary_base", QKV__NUMBER, QKV__AT(rotary_base), NULL, false },
-    { "no_bias", QKV__FLAG, QKV__AT(no_bias), NULL, false },
-    { "untied", QKV__FLAG, QKV__AT(untied), NULL, false },
-    { "unscaled", QKV__FLAG, QKV__AT(unscaled), NULL, false },
-    { "dropout", QKV__NUMBER, QKV__AT(dropout), NULL, false },
-    { "attention_dropout", QKV__NUMBER, QKV__AT(attention_dropout), NULL, false },
-    { "inner_dropout", QKV__NUMBER, QKV__AT(ffn_dropout), NULL, false },
-    { "classes", QKV__COUNT, QKV__AT(classes), NULL, true },
-    { "pooling", QKV__WORD, QKV__AT(pooling), pooling_words, true },
-    { "pooler", QKV__WORD, QKV__AT(pooler), pooler_words, true },
-    { "embed_norm", QKV__FLAG, QKV__AT(embed_norm), NULL, true },
-    { "token_types", QKV__COUNT, QKV__AT(token_types), NULL, true },
-    { "head", QKV__FLAG, QKV__AT(head), NULL, true },
-    { "output_bias", QKV__FLAG, QKV__AT(output_bias), NULL, true },
-    { "qkv_bias", QKV__FLAG, QKV__AT(qkv_bias), NULL, true },
-    { "rotary_factor", QKV__NUMBER, QKV__AT(rotary_factor), NULL, true },
-    { "rotary_low", QKV__NUMBER, QKV__AT(rotary_low), NULL, true },
-    { "rotary_high", QKV__NUMBER, QKV__AT(rotary_high), NULL, true },
-    { "rotary_length", QKV__COUNT, QKV__AT(rotary_length), NULL, true },
-    { "source_eos", QKV__UNLESS, QKV__AT(no_source_eos), NULL, true },
+#define QKV_OPTION(member, kind, key, presence, ...) QKV__WORD_KEY(key, member, presence, own_words[OPTION_##member]),
+#include <qkv/transformer.def>
     { NULL, 0, 0, NULL, false },
 };
-_Static_assert(sizeof(qkv_norm_kind) == sizeof(int) && sizeof(qkv_activation) == sizeof(int) &&
-                   sizeof(qkv_position_kind) == sizeof(int) && sizeof(qkv_pooling) == sizeof(int) &&
-                   sizeof(qkv_pooler) == sizeof(int),
-               "words are stored through an int");
+
+/* A member without a row, and a row of another type than its member's, are found by the compiler. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wmissing-field-initializers"
+static const qkv_transformer_opts a_value_a_row __attribute__((unused)) = {
+#define QKV_OPTION(...) 0,
+#include <qkv/transformer.def>
+};
+#pragma GCC diagnostic pop
+
+enum { TYPE_OF_COUNT, TYPE_OF_INT, TYPE_OF_FLAG = TYPE_OF_INT, TYPE_OF_UNLESS = TYPE_OF_INT, TYPE_OF_NUMBER, TYPE_OF_WORD };
+/* clang-format off */
+#define TYPE_OF(x) _Generic(x, int64_t: TYPE_OF_COUNT, int: TYPE_OF_INT, float: TYPE_OF_NUMBER, default: TYPE_OF_WORD)
+/* clang-format on */
+#define QKV_OPTION(member, kind, ...) \
+    _Static_assert(TYPE_OF(a_value_a_row.member) == TYPE_OF_##kind, #member " is not of the kind that transformer.def says");
+#include <qkv/transformer.def>
+#define QKV_OPTION_VALUE(member, ...) \
+    _Static_assert(sizeof a_value_a_row.member == sizeof(int), "words are stored through an int");
+#include <qkv/transformer.def>
 
 /* ---- labels ---- */
 

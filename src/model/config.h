@@ -44,7 +44,18 @@ typedef struct qkv__config_key {
     const qkv__enum_name *words;
     bool optional; /* when it is missing, or null, the option stays as it is */
 } qkv__config_key;
-#define QKV__AT(member) offsetof(qkv_transformer_opts, member)
+
+/* "config.json has this member as that key": its kind is what qkv/transformer.def says; presence is NEEDED or OPTIONAL. */
+#define QKV__KEY(key, member, presence) QKV__WORD_KEY(key, member, presence, NULL)
+#define QKV__WORD_KEY(key, member, presence, words)                                                                     \
+    {                                                                                                                   \
+        key, (qkv__config_type)QKV__KIND_OF_##member, offsetof(qkv_transformer_opts, member), words, QKV__IS_##presence \
+    }
+enum { QKV__IS_NEEDED = false, QKV__IS_OPTIONAL = true };
+enum {
+#define QKV_OPTION(member, kind, ...) QKV__KIND_OF_##member = QKV__##kind,
+#include <qkv/transformer.def>
+};
 
 /* Reads keys up to one without a name. FORMAT for a key that is missing or of another type, UNSUPPORTED for an unknown word. */
 qkv_status qkv__keys_read(const char *path, const qkv__config_key *keys, const json_t *config, qkv_transformer_opts *o);

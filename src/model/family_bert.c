@@ -11,17 +11,17 @@
     }
 
 static const qkv__config_key bert_keys[] = {
-    { "vocab_size", QKV__COUNT, QKV__AT(vocabulary), NULL, false },
-    { "hidden_size", QKV__COUNT, QKV__AT(dim), NULL, false },
-    { "num_hidden_layers", QKV__INT, QKV__AT(encoder_layers), NULL, false },
-    { "num_attention_heads", QKV__COUNT, QKV__AT(heads), NULL, false },
-    { "intermediate_size", QKV__COUNT, QKV__AT(d_ff), NULL, false },
-    { "max_position_embeddings", QKV__COUNT, QKV__AT(max_positions), NULL, false },
-    { "type_vocab_size", QKV__COUNT, QKV__AT(token_types), NULL, false },
-    { "hidden_act", QKV__WORD, QKV__AT(activation), qkv__published_activations, false },
-    { "layer_norm_eps", QKV__NUMBER, QKV__AT(norm_eps), NULL, true },
-    { "hidden_dropout_prob", QKV__NUMBER, QKV__AT(dropout), NULL, true },
-    { "attention_probs_dropout_prob", QKV__NUMBER, QKV__AT(attention_dropout), NULL, true },
+    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("hidden_size", dim, NEEDED),
+    QKV__KEY("num_hidden_layers", encoder_layers, NEEDED),
+    QKV__KEY("num_attention_heads", heads, NEEDED),
+    QKV__KEY("intermediate_size", d_ff, NEEDED),
+    QKV__KEY("max_position_embeddings", max_positions, NEEDED),
+    QKV__KEY("type_vocab_size", token_types, NEEDED),
+    QKV__WORD_KEY("hidden_act", activation, NEEDED, qkv__published_activations),
+    QKV__KEY("layer_norm_eps", norm_eps, OPTIONAL),
+    QKV__KEY("hidden_dropout_prob", dropout, OPTIONAL),
+    QKV__KEY("attention_probs_dropout_prob", attention_dropout, OPTIONAL),
     { NULL, 0, 0, NULL, false },
 };
 static const qkv__fixed bert_fixed[] = { { "position_embedding_type", 0, "absolute" },
@@ -217,15 +217,15 @@ const qkv__family qkv__camembert = ROBERTA("camembert", camembert_architectures)
 /* ---- DistilBERT: no token types, a pooler of ReLU ---- */
 
 static const qkv__config_key distilbert_keys[] = {
-    { "vocab_size", QKV__COUNT, QKV__AT(vocabulary), NULL, false },
-    { "dim", QKV__COUNT, QKV__AT(dim), NULL, false },
-    { "n_layers", QKV__INT, QKV__AT(encoder_layers), NULL, false },
-    { "n_heads", QKV__COUNT, QKV__AT(heads), NULL, false },
-    { "hidden_dim", QKV__COUNT, QKV__AT(d_ff), NULL, false },
-    { "max_position_embeddings", QKV__COUNT, QKV__AT(max_positions), NULL, false },
-    { "activation", QKV__WORD, QKV__AT(activation), qkv__published_activations, false },
-    { "dropout", QKV__NUMBER, QKV__AT(dropout), NULL, true },
-    { "attention_dropout", QKV__NUMBER, QKV__AT(attention_dropout), NULL, true },
+    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("dim", dim, NEEDED),
+    QKV__KEY("n_layers", encoder_layers, NEEDED),
+    QKV__KEY("n_heads", heads, NEEDED),
+    QKV__KEY("hidden_dim", d_ff, NEEDED),
+    QKV__KEY("max_position_embeddings", max_positions, NEEDED),
+    QKV__WORD_KEY("activation", activation, NEEDED, qkv__published_activations),
+    QKV__KEY("dropout", dropout, OPTIONAL),
+    QKV__KEY("attention_dropout", attention_dropout, OPTIONAL),
     { NULL, 0, 0, NULL, false },
 };
 static const qkv__fixed distilbert_fixed[] = { { NULL, 0, NULL } };

@@ -2,16 +2,16 @@
 #include "family.h"
 
 static const qkv__config_key keys[] = {
-    { "vocab_size", QKV__COUNT, QKV__AT(vocabulary), NULL, false },
-    { "n_embd", QKV__COUNT, QKV__AT(dim), NULL, false },
-    { "n_layer", QKV__INT, QKV__AT(decoder_layers), NULL, false },
-    { "n_head", QKV__COUNT, QKV__AT(heads), NULL, false },
-    { "n_positions", QKV__COUNT, QKV__AT(max_positions), NULL, false },
-    { "n_inner", QKV__COUNT, QKV__AT(d_ff), NULL, true },
-    { "activation_function", QKV__WORD, QKV__AT(activation), qkv__published_activations, true },
-    { "layer_norm_epsilon", QKV__NUMBER, QKV__AT(norm_eps), NULL, true },
-    { "resid_pdrop", QKV__NUMBER, QKV__AT(dropout), NULL, true },
-    { "attn_pdrop", QKV__NUMBER, QKV__AT(attention_dropout), NULL, true },
+    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("n_embd", dim, NEEDED),
+    QKV__KEY("n_layer", decoder_layers, NEEDED),
+    QKV__KEY("n_head", heads, NEEDED),
+    QKV__KEY("n_positions", max_positions, NEEDED),
+    QKV__KEY("n_inner", d_ff, OPTIONAL),
+    QKV__WORD_KEY("activation_function", activation, OPTIONAL, qkv__published_activations),
+    QKV__KEY("layer_norm_epsilon", norm_eps, OPTIONAL),
+    QKV__KEY("resid_pdrop", dropout, OPTIONAL),
+    QKV__KEY("attn_pdrop", attention_dropout, OPTIONAL),
     { NULL, 0, 0, NULL, false },
 };
 static const qkv__fixed fixed[] = { { "scale_attn_weights", 1, NULL },

@@ -6,27 +6,26 @@
 #include <string.h>
 
 static const qkv__config_key keys[] = {
-    { "vocab_size", QKV__COUNT, QKV__AT(vocabulary), NULL, false },
-    { "hidden_size", QKV__COUNT, QKV__AT(dim), NULL, false },
-    { "num_hidden_layers", QKV__INT, QKV__AT(decoder_layers), NULL, false },
-    { "num_attention_heads", QKV__COUNT, QKV__AT(heads), NULL, false },
-    { "num_key_value_heads", QKV__COUNT, QKV__AT(kv_heads), NULL, true },
-    { "head_dim", QKV__COUNT, QKV__AT(d_k), NULL, true },
-    { "intermediate_size", QKV__COUNT, QKV__AT(d_ff), NULL, false },
-    { "rms_norm_eps", QKV__NUMBER, QKV__AT(norm_eps), NULL, true },
-    { "rope_theta", QKV__NUMBER, QKV__AT(rotary_base), NULL, true },
-    { "attention_dropout", QKV__NUMBER, QKV__AT(attention_dropout), NULL, true },
+    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("hidden_size", dim, NEEDED),
+    QKV__KEY("num_hidden_layers", decoder_layers, NEEDED),
+    QKV__KEY("num_attention_heads", heads, NEEDED),
+    QKV__KEY("num_key_value_heads", kv_heads, OPTIONAL),
+    QKV__KEY("head_dim", d_k, OPTIONAL),
+    QKV__KEY("intermediate_size", d_ff, NEEDED),
+    QKV__KEY("rms_norm_eps", norm_eps, OPTIONAL),
+    QKV__KEY("rope_theta", rotary_base, OPTIONAL),
+    QKV__KEY("attention_dropout", attention_dropout, OPTIONAL),
     { NULL, 0, 0, NULL, false },
 };
 static const qkv__config_key scaling_keys[] = {
-    { "factor", QKV__NUMBER, QKV__AT(rotary_factor), NULL, false },
-    { "low_freq_factor", QKV__NUMBER, QKV__AT(rotary_low), NULL, false },
-    { "high_freq_factor", QKV__NUMBER, QKV__AT(rotary_high), NULL, false },
-    { "original_max_position_embeddings", QKV__COUNT, QKV__AT(rotary_length), NULL, false },
+    QKV__KEY("factor", rotary_factor, NEEDED),
+    QKV__KEY("low_freq_factor", rotary_low, NEEDED),
+    QKV__KEY("high_freq_factor", rotary_high, NEEDED),
+    QKV__KEY("original_max_position_embeddings", rotary_length, NEEDED),
     { NULL, 0, 0, NULL, false },
 };
-static const qkv__config_key theta_key[] = { { "rope_theta", QKV__NUMBER, QKV__AT(rotary_base), NULL, true },
-                                             { NULL, 0, 0, NULL, false } };
+static const qkv__config_key theta_key[] = { QKV__KEY("rope_theta", rotary_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
 static const qkv__fixed fixed[] = { { "hidden_act", 0, "silu" }, { NULL, 0, NULL } };
 
 static const qkv__architecture llama_architectures[] = { { "LlamaForCausalLM", QKV__PART_HEAD },

@@ -2,16 +2,16 @@
 #include "family.h"
 
 static const qkv__config_key keys[] = {
-    { "vocab_size", QKV__COUNT, QKV__AT(vocabulary), NULL, false },
-    { "d_model", QKV__COUNT, QKV__AT(dim), NULL, false },
-    { "encoder_layers", QKV__INT, QKV__AT(encoder_layers), NULL, false },
-    { "decoder_layers", QKV__INT, QKV__AT(decoder_layers), NULL, false },
-    { "encoder_attention_heads", QKV__COUNT, QKV__AT(heads), NULL, false },
-    { "encoder_ffn_dim", QKV__COUNT, QKV__AT(d_ff), NULL, false },
-    { "activation_function", QKV__WORD, QKV__AT(activation), qkv__published_activations, false },
-    { "dropout", QKV__NUMBER, QKV__AT(dropout), NULL, true },
-    { "attention_dropout", QKV__NUMBER, QKV__AT(attention_dropout), NULL, true },
-    { "activation_dropout", QKV__NUMBER, QKV__AT(ffn_dropout), NULL, true },
+    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("d_model", dim, NEEDED),
+    QKV__KEY("encoder_layers", encoder_layers, NEEDED),
+    QKV__KEY("decoder_layers", decoder_layers, NEEDED),
+    QKV__KEY("encoder_attention_heads", heads, NEEDED),
+    QKV__KEY("encoder_ffn_dim", d_ff, NEEDED),
+    QKV__WORD_KEY("activation_function", activation, NEEDED, qkv__published_activations),
+    QKV__KEY("dropout", dropout, OPTIONAL),
+    QKV__KEY("attention_dropout", attention_dropout, OPTIONAL),
+    QKV__KEY("activation_dropout", ffn_dropout, OPTIONAL),
     { NULL, 0, 0, NULL, false },
 };
 static const qkv__fixed fixed[] = { { "static_position_embeddings", 1, NULL }, { "normalize_before", 0, NULL },

@@ -1,6 +1,8 @@
 /* trainer.c: a model learns from examples, one update at a time. All that an update depends on is in the checkpoint or
  * in the options: the batches come from (seed, epoch, place), dropout from (seed, step), so that a resumed run equals one that
  * never stopped. */
+#include "trainer.h"
+
 #include "optimizer.h"
 
 #include "../base/memory.h"
@@ -69,6 +71,7 @@ static qkv_status begin_epoch(qkv_trainer *t, uint64_t number)
 }
 
 /* FNV-1a, 64 bits */
+#define FNV_START UINT64_C(0xcbf29ce484222325)
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
 {
     const unsigned char *at = bytes;
@@ -84,7 +87,7 @@ static qkv_status hash_pairs(const qkv_trainer *t, uint64_t *hash)
     qkv_epoch *e = qkv_epoch_new(t->pairs, &plain, 0);
     qkv_batch b = { 0 };
     qkv_status status = e ? QKV_OK : qkv_error_status();
-    *hash = 0xcbf29ce484222325u;
+    *hash = FNV_START;
     for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) {
         if ((status = qkv_epoch_batch(e, i, &b))) break;
         *hash = hash_bytes(*hash, b.source, sizeof(int32_t) * (size_t)(b.rows * b.source_length));
@@ -254,50 +257,31 @@ qkv_progress qkv_trainer_at(const qkv_trainer *t)
 
 static uint64_t hash_numbers(int n, const double *numbers)
 {
-    return hash_bytes(0xcbf29ce484222325u, numbers, sizeof *numbers * (size_t)n);
+    return hash_bytes(FNV_START, numbers, sizeof *numbers * (size_t)n);
 }
 
-static uint64_t hash_model(const qkv_trainer *t)
+uint64_t qkv__transformer_hash(const qkv_transformer_opts *o)
 {
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(t->model));
-    const double numbers[] = { (double)o->vocabulary,
-                               (double)o->target_vocabulary,
-                               o->encoder_layers,
-                               o->decoder_layers,
-                               (double)o->dim,
-                               (double)o->heads,
-                               (double)o->d_ff,
-                               (double)o->kv_heads,
-                               (double)o->d_k,
-                               o->pre_norm,
-                               o->norm,
-                               (double)o->norm_eps,
-                               o->activation,
-                               o->positions,
-                               (double)o->max_positions,
-                               (double)o->first_position,
-                               (double)o->rotary_base,
-                               o->no_bias,
-                               o->untied,
-                               o->unscaled,
-                               (double)o->dropout,
-                               (double)o->attention_dropout,
-                               (double)o->ffn_dropout,
-                               (double)o->classes,
-                               o->pooling };
-    const double newer[] = { o->pooler,
-                             o->embed_norm,
-                             (double)o->token_types,
-                             o->head,
-                             o->output_bias,
-                             o->qkv_bias,
-                             (double)o->rotary_factor,
-                             (double)o->rotary_low,
-                             (double)o->rotary_high,
-                             (double)o->rotary_length };
-    uint64_t hash = hash_numbers((int)(sizeof numbers / sizeof *numbers), numbers);
-    for (size_t i = 0; i < sizeof newer / sizeof *newer; i++) /* a checkpoint without them is older than they are */
-        if (newer[i] != 0) return hash_bytes(hash, newer, sizeof newer);
+    const struct {
+        size_t turn;
+        double value;
+    } all[] = {
+#define QKV_OPTION(member, kind, key, presence, hashed, ...) { hashed, (double)o->member },
+#include <qkv/transformer.def>
+    };
+    enum { OPTIONS = sizeof all / sizeof *all };
+    uint64_t hash = FNV_START;
+    for (size_t turn = 0, done = 0, n; done < OPTIONS; turn++, done += n) {
+        double values[OPTIONS];
+        bool counts = turn == 0;
+        n = 0;
+        for (int i = 0; i < OPTIONS; i++) {
+            if (all[i].turn != turn) continue;
+            values[n++] = all[i].value;
+            counts = counts || all[i].value != 0;
+        }
+        if (counts) hash = hash_bytes(hash, values, sizeof *values * n);
+    }
     return hash;
 }
 
@@ -350,7 +334,8 @@ typedef struct notes {
 
 static void write_notes(const qkv_trainer *t, notes *n)
 {
-    const uint64_t hashes[] = { t->pairs_hash, hash_model(t), hash_options(t) };
+    const uint64_t hashes[] = { t->pairs_hash, qkv__transformer_hash(qkv_transformer_options(qkv_model_transformer(t->model))),
+                                hash_options(t) };
     for (int i = PAIRS; i <= OPTIONS; i++) snprintf(n->text[i], sizeof n->text[i], "%016" PRIx64, hashes[i]);
     const int64_t counts[] = { qkv_optimizer_steps(t->optimizer), (int64_t)t->number, t->next, (int64_t)t->passes };
     for (int i = STEPS; i <= PASSES; i++) snprintf(n->text[i], sizeof n->text[i], "%" PRId64, counts[i - STEPS]);
