@@ -3,12 +3,12 @@
 #include "options.h"
 #include "results.h"
 #include "streams.h"
+#include "transformer_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const pooling_names[] = { "mean", "first", "last", "attention", NULL }; /* in the order of qkv_pooling */
 enum { AS_TEXT, AS_JSON };
 static const char *const format_names[] = { "text", "json", NULL };
 
@@ -22,8 +22,8 @@ static struct {
 #define READING_OPTIONS \
     { "model", 'm', .value = "DIR", .help = "the folder of a model with an encoder", .required = true, .text = &given.model }, \
     TEXT_ROWS(NO_GROUP), \
-    { "pooling", .value = "KIND", .help = "mean, first, last or attention; the model's own, or mean", \
-      .choice = &given.pooling, .names = pooling_names }, \
+    { "pooling", .value = "KIND", .help = "; the model's own, or mean", \
+      .choice = &given.pooling, .names = transformer_value_names[TRANSFORMER_pooling] }, \
     { "max-length", .value = "N", .help = "tokens read of a line; the model's own, or 512", .count = &given.max_length }, \
     { "windows", .help = "read a longer line in windows of as many, and average", .flag = &given.windows }
 /* clang-format on */

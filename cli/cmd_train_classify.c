@@ -9,28 +9,27 @@
 
 enum { BY_LOSS, BY_ACCURACY };
 static const char *const metric_names[] = { "loss", "accuracy", NULL };
-static const char *const pooling_names[] = { "mean", "first", "last", "attention", NULL }; /* in the order of qkv_pooling */
 enum { MOST_CLASSES = 10000 };
 
 static struct {
     const char *train, *valid;
-    int pooling, metric;
+    int metric;
     bool balance;
 } given = { .metric = BY_ACCURACY };
 
+#define ROW_OF_CLASSIFY TRANSFORMER_ROW
 static const option options[] = {
     { "train", .group = DATA_GROUP, .value = "PATH", .help = "labelled texts: TSV, CSV, JSONL, or a folder of LABEL/*.txt",
       .required = true, .text = &given.train },
     { "valid", .group = DATA_GROUP, .value = "PATH", .help = "the same, to measure progress on", .text = &given.valid },
     LABELLED_OPTIONS,
     TOKENIZER_OPTIONS,
-    { "pooling", .group = MODEL_GROUP, .value = "KIND", .help = "mean (unless given), first, last or attention",
-      .choice = &given.pooling, .names = pooling_names },
     { "balance", .group = DATA_GROUP, .help = "weigh classes so that rare ones count as much as common ones",
       .flag = &given.balance },
     { "metric", .group = STOPPING_GROUP, .value = "NAME",
       .help = "what is best: the highest accuracy (unless given) or the lowest loss", .choice = &given.metric,
       .names = metric_names },
+#include "transformer_rows.h"
     TRAINING_OPTIONS("linear (unless given), paper, constant or cosine", "0", "4096"),
     TRAINING_LIMITS("5"),
     { 0 },
@@ -100,9 +99,10 @@ static qkv_status adjust_published(const qkv_model *from, qkv_transformer_opts *
     if (!(qkv_model_info_of(from)->can & QKV_ABILITY_EMBED))
         return fail(QKV_USAGE, "%s is a %s, which has no encoder alone to classify with", training.from,
                     qkv_model_info_of(from)->family);
-    if (was_given("pooling") && given.pooling != QKV_POOLING_FIRST)
-        return fail(QKV_USAGE, "--pooling %s: the classifier of a %s reads the first token", pooling_names[given.pooling],
-                    qkv_model_info_of(from)->family);
+    const char *pooling = transformer_option_names[TRANSFORMER_pooling];
+    if (was_given(pooling) && training.pooling != QKV_POOLING_FIRST)
+        return fail(QKV_USAGE, "--%s %s: the classifier of a %s reads the first token", pooling,
+                    transformer_value_names[TRANSFORMER_pooling][training.pooling], qkv_model_info_of(from)->family);
     o->head = o->output_bias = 0;
     o->pooling = QKV_POOLING_FIRST;
     o->pooler = strcmp(qkv_model_info_of(from)->family, "distilbert") ? QKV_POOLER_TANH : QKV_POOLER_RELU;
@@ -116,7 +116,7 @@ static qkv_status adjust(void *data, const qkv_model *from, qkv_transformer_opts
     o->target_vocabulary = 0;
     o->untied = 0;
     o->classes = t->labels.n;
-    o->pooling = (qkv_pooling)given.pooling;
+    o->pooling = (qkv_pooling)training.pooling;
     return is_published(from) ? adjust_published(from, o) : QKV_OK;
 }
 

@@ -21,6 +21,7 @@ static const option generate_options[] = {
     TEXT_OPTIONS,
     { "context", .group = DATA_GROUP, .value = "N", .help = "tokens the model sees at once, 256 unless given",
       .count = &given.context },
+#include "transformer_rows.h"
     TRAINING_OPTIONS("cosine (unless given), paper, constant or linear", "0", "4096"),
     TRAINING_LIMITS("10"),
     { 0 },
@@ -30,6 +31,7 @@ static const option mask_options[] = {
     TEXT_OPTIONS,
     { "rate", .group = DATA_GROUP, .value = "R", .help = "share of the tokens that are to be guessed, 0.15 unless given",
       .number = &given.rate },
+#include "transformer_rows.h"
     TRAINING_OPTIONS("cosine (unless given), paper, constant or linear", "0", "4096"),
     TRAINING_LIMITS("10"),
     { 0 },
@@ -147,8 +149,8 @@ static void set_defaults(bool masks)
     if (!training.steps && !training.epochs && !(training.minutes > 0)) training.epochs = 10;
     if (!was_given("label-smoothing")) training.smoothing = 0;
     if (!was_given("max-tokens")) training.max_tokens = 4096;
-    if (!was_given("pre-norm")) training.pre_norm = true;
-    if (!was_given("positions") && !masks) training.positions = 3; /* rotary */
+    training.pre_norm = true;
+    if (!was_given(transformer_option_names[TRANSFORMER_positions]) && !masks) training.positions = QKV_POSITION_ROTARY;
 }
 
 static qkv_status train_on_documents(const command *c, bool masks)

@@ -16,22 +16,22 @@ static const char *const bleu_names[] = { "13a", "zh", "char", "intl", "none", N
 static struct {
     value_list train, valid;
     int metric, bleu;
-    bool separate, no_source_eos;
+    bool separate;
 } given;
 
+#define ROW_OF_TRANSLATE TRANSFORMER_ROW
 static const option options[] = {
     { "train", .group = DATA_GROUP, .value = "FILES",
       .help = "source and target, line by line; or one file \"source TAB target\"", .required = true, .list = &given.train },
     { "valid", .group = DATA_GROUP, .value = "FILES", .help = "the same, to measure progress on", .list = &given.valid },
     TOKENIZER_OPTIONS,
     { "separate", .group = DATA_GROUP, .help = "source and target have a vocabulary each", .flag = &given.separate },
-    { "no-source-eos", .group = DATA_GROUP, .help = "the encoder reads a source without </s> at its end",
-      .flag = &given.no_source_eos },
     { "metric", .group = STOPPING_GROUP, .value = "NAME",
       .help = "what is best: the lowest loss (unless given) or the highest bleu", .choice = &given.metric,
       .names = metric_names },
     { "bleu-tokenizer", .group = STOPPING_GROUP, .value = "NAME", .help = "13a (unless given), zh, char, intl or none",
       .choice = &given.bleu, .names = bleu_names },
+#include "transformer_rows.h"
     TRAINING_OPTIONS("paper (unless given), constant, linear or cosine", "0.1", "2048"),
     TRAINING_LIMITS("30"),
     { 0 },
@@ -224,13 +224,6 @@ static qkv_status train(qkv_model *m, qkv_pairs *pairs, qkv_pairs *valid)
     return status;
 }
 
-static qkv_status adjust_translator(void *data, const qkv_model *from, qkv_transformer_opts *o)
-{
-    (void)data;
-    if (!from) o->no_source_eos = given.no_source_eos;
-    return QKV_OK;
-}
-
 static qkv_status run_train_translate(void)
 {
     qkv_status status = check_files("train", &given.train);
@@ -240,7 +233,7 @@ static qkv_status run_train_translate(void)
     if (!status && given.metric == BY_BLEU && !given.valid.n) status = fail(QKV_USAGE, "--metric bleu needs --valid");
     if (!status) status = check_training_folder(&train_translate_command);
     if (status) return status;
-    const training_plan plan = { .add_words = add_words, .separate = given.separate, .adjust = adjust_translator };
+    const training_plan plan = { .add_words = add_words, .separate = given.separate };
     qkv_model *m = training_start(&plan, &status);
     qkv_pairs *pairs = qkv_pairs_new(), *valid = qkv_pairs_new();
     if (m) status = pairs && valid ? train(m, pairs, valid) : library_failed();

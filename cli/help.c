@@ -53,15 +53,27 @@ static void print_paragraphs(const char *text)
     }
 }
 
+/* "layer or rms; ...": the names of a choice before what its help says besides; else the help as it is. */
+static const char *option_help(const option *o, char *text, size_t room)
+{
+    size_t n = 0;
+    if (!o->names || (*o->help && *o->help != ';')) return o->help;
+    for (int i = 0; o->names[i] && n < room; i++)
+        n += (size_t)snprintf(text + n, room - n, "%s%s", !i ? "" : o->names[i + 1] ? ", " : " or ", o->names[i]);
+    if (n < room) snprintf(text + n, room - n, "%s", o->help);
+    return text;
+}
+
 /* A long name has its help on the next line. */
 static void print_option(const option *o)
 {
-    char letter[] = "    ", left[64];
+    char letter[] = "    ", left[64], text[512];
+    const char *help = option_help(o, text, sizeof text);
     if (o->letter) snprintf(letter, sizeof letter, "-%c, ", o->letter);
     int n = snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, o->value ? " " : "", o->value ? o->value : "");
     if (n < HELP_COLUMN) printf("%-*s", HELP_COLUMN, left);
     else printf("%s\n%*s", left, HELP_COLUMN, "");
-    print_words(o->help, strlen(o->help), HELP_COLUMN, HELP_COLUMN);
+    print_words(help, strlen(help), HELP_COLUMN, HELP_COLUMN);
 }
 
 static bool has_group(const command *c, int group)
@@ -163,12 +175,14 @@ static void put_example(const char *lines)
 
 static void put_option(const option *o)
 {
+    char text[512];
+    const char *help = option_help(o, text, sizeof text);
     puts(".TP");
     if (o->letter) printf("\\fB\\-%c\\fR, ", o->letter);
     fputs("\\fB\\-\\-", stdout);
     put_text(o->name, strlen(o->name));
     printf("\\fR%s%s%s\n", o->value ? " \\fI" : "", o->value ? o->value : "", o->value ? "\\fR" : "");
-    put_text(o->help, strlen(o->help));
+    put_text(help, strlen(help));
     putchar('\n');
 }
 

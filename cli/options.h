@@ -40,7 +40,7 @@ typedef struct option {
     bool required;
     bool plain;        /* may come without its name: "qkv learn 4" is "qkv learn --lesson 4" */
     const char *value; /* what the help calls the value; NULL for a flag */
-    const char *help;
+    const char *help;  /* of a choice, where it is empty or begins with a semicolon, what follows the names */
     option_group group;
     bool *flag;
     const char **text;

@@ -27,14 +27,9 @@ static const struct {
     { "beta1", "train", "adam-beta1 adam-betas betas" },
     { "beta2", "train", "adam-beta2" },
     { "eps", "train", "adam-eps adam-epsilon epsilon" },
-    { "dim", "train", "d-model hidden-size hidden-dim embed-dim encoder-embed-dim n-embd dim-emb word-vec-size" },
-    { "inner", "train", "d-ff ffn-dim dim-feedforward intermediate-size encoder-ffn-embed-dim transformer-dim-ffn "
-      "transformer-ff" },
-    { "heads", "train", "n-heads n-head nhead num-heads num-attention-heads encoder-attention-heads transformer-heads" },
+#define QKV_TRAIN_OPTION(member, kind, name, value, job, from, group, help, theirs, ...) { name, "train", theirs },
+#include <qkv/transformer.def>
     { "layers", "train", "n-layers n-layer num-layers num-hidden-layers" },
-    { "encoder-layers", "train", "enc-layers enc-depth num-encoder-layers" },
-    { "decoder-layers", "train", "dec-layers dec-depth num-decoder-layers" },
-    { "pre-norm", "train", "norm-first normalize-before encoder-normalize-before decoder-normalize-before" },
     { "context", "train generate", "block-size context-length max-seq-length" },
     { "max-length", "train", "max-seq-length max-seq-len max-source-positions block-size" },
     { "patience", "train", "early-stopping early-stop early-stopping-patience" },

@@ -4,17 +4,26 @@
 
 #include "options.h"
 #include "term/progress.h"
+#include "transformer_names.h"
 
 #include <stdio.h>
 
 /* ---- options ---- */
+
+/* Those of the Transformer are what qkv/transformer.def says, by the names of their members. */
+#define VALUE_OF_COUNT int
+#define VALUE_OF_INT int
+#define VALUE_OF_FLAG bool
+#define VALUE_OF_NUMBER float
+#define VALUE_OF_WORD int
+
 typedef struct training_values {
     const char *out, *from, *tokenizer;
     int vocabulary, tokens; /* of the tokenizer to train; tokens: its kind */
-    int preset, layers, encoder_layers, decoder_layers, dim, heads, kv_heads, d_ff;
-    bool pre_norm, no_bias, untied;
-    int norm, activation, positions, max_positions;
-    float dropout, attention_dropout, ffn_dropout, smoothing;
+    int preset, layers;
+#define QKV_TRAIN_OPTION(member, kind, ...) VALUE_OF_##kind member;
+#include <qkv/transformer.def>
+    float smoothing;
     int optimizer, schedule, warmup;
     float lr, last_lr, momentum, beta1, beta2, alpha, eps, weight_decay, clip;
     bool nesterov;
@@ -26,9 +35,17 @@ typedef struct training_values {
 } training_values;
 extern training_values training;
 
-extern const char *const preset_names[],
-    *const norm_names[], *const activation_names[], *const position_names[], *const optimizer_names[], *const schedule_names[],
-                                                                                                           *const token_names[];
+extern const char *const preset_names[], *const optimizer_names[], *const schedule_names[], *const token_names[];
+
+/* A row for an option of the Transformer: see transformer_rows.h. */
+#define TRANSFORMER_ROW(member, kind, name_, value_, group_, help_) \
+    { .name = name_, .group = group_##_GROUP, .value = value_, .help = help_, GOES_TO_##kind(member) },
+#define GOES_TO_COUNT(member) .count = &training.member
+#define GOES_TO_INT(member) .count = &training.member
+#define GOES_TO_FLAG(member) .flag = &training.member
+#define GOES_TO_NUMBER(member) .number = &training.member
+#define GOES_TO_WORD(member) .choice = &training.member, .names = transformer_value_names[TRANSFORMER_##member]
+#define ROW_OF_EVERY TRANSFORMER_ROW
 
 /* Rows for jobs that may train a tokenizer. */
 #define TOKENIZER_OPTIONS                                                                                                \
@@ -45,40 +62,10 @@ extern const char *const preset_names[],
                  .count = &training.vocabulary                                                                           \
     }
 
-/* Rows for the table of a job, with what the job has unless given, as words. The first ones say what is learned, and must be
- * the same when a training is resumed. */
+/* Rows for the table of a job, with what the job has unless given, as words. The first ones and those of transformer_rows.h say
+ * what is learned, and must be the same when a training is resumed. */
 /* clang-format off */
 #define TRAINING_OPTIONS(SCHEDULES, SMOOTHING, MAX_TOKENS) \
-    { "preset", .group = MODEL_GROUP, .value = "NAME", .help = "tiny, small, base or big; small unless given", \
-      .choice = &training.preset, .names = preset_names }, \
-    { "layers", .group = MODEL_GROUP, .value = "N", .help = "of the encoder and of the decoder", \
-      .count = &training.layers }, \
-    { "encoder-layers", .group = MODEL_GROUP, .value = "N", .help = "of the encoder", .count = &training.encoder_layers }, \
-    { "decoder-layers", .group = MODEL_GROUP, .value = "N", .help = "of the decoder", .count = &training.decoder_layers }, \
-    { "dim", .group = MODEL_GROUP, .value = "N", .help = "width of the model, d_model", .count = &training.dim }, \
-    { "heads", .group = MODEL_GROUP, .value = "N", .help = "attention heads", .count = &training.heads }, \
-    { "kv-heads", .group = MODEL_GROUP, .value = "N", .help = "heads of keys and values; as many as heads unless given", \
-      .count = &training.kv_heads }, \
-    { "inner", .group = MODEL_GROUP, .value = "N", .help = "width inside the feed-forward layers, d_ff", \
-      .count = &training.d_ff }, \
-    { "pre-norm", .group = MODEL_GROUP, .help = "normalise before each sub-layer, not after", .flag = &training.pre_norm }, \
-    { "norm", .group = MODEL_GROUP, .value = "KIND", .help = "layer or rms", \
-      .choice = &training.norm, .names = norm_names }, \
-    { "activation", .group = MODEL_GROUP, .value = "KIND", .help = "relu, gelu, gelu-tanh, silu or silu-gated", \
-      .choice = &training.activation, .names = activation_names }, \
-    { "positions", .group = MODEL_GROUP, .value = "KIND", .help = "sinusoid, sinusoid-halves, learned, rotary or none", \
-      .choice = &training.positions, .names = position_names }, \
-    { "longest", .group = MODEL_GROUP, .value = "N", .help = "tokens that learned positions know, 512 unless given", \
-      .count = &training.max_positions }, \
-    { "no-bias", .group = MODEL_GROUP, .help = "no biases in attention and feed-forward", .flag = &training.no_bias }, \
-    { "untied", .group = MODEL_GROUP, .help = "the layer before the softmax has weights of its own", \
-      .flag = &training.untied }, \
-    { "dropout", .group = REGULAR_GROUP, .value = "P", .help = "of sub-layers and embeddings; the preset's unless given", \
-      .number = &training.dropout }, \
-    { "attention-dropout", .group = REGULAR_GROUP, .value = "P", .help = "of attention weights", \
-      .number = &training.attention_dropout }, \
-    { "inner-dropout", .group = REGULAR_GROUP, .value = "P", .help = "inside the feed-forward layers", \
-      .number = &training.ffn_dropout }, \
     { "label-smoothing", .group = REGULAR_GROUP, .value = "E", .help = SMOOTHING " unless given", \
       .number = &training.smoothing }, \
     { "optimizer", .group = OPTIMIZER_GROUP, .value = "NAME", .help = "adam (unless given), adamw, sgd, adagrad or rmsprop", \
@@ -144,9 +131,13 @@ extern const char *const preset_names[],
 
 /* ---- what they mean ---- */
 
-/* The model that preset and options describe; and what they say of the dropouts alone. USAGE, reported. */
+/* The model that preset and options describe. USAGE, reported. */
 qkv_status training_model(int64_t vocabulary, int64_t target_vocabulary, qkv_transformer_opts *out);
-void training_dropouts(qkv_transformer_opts *out);
+
+/* With --from: USAGE, reported, for an option that the model there decides; and what it leaves to the options, such as dropout,
+ * where that is given. */
+qkv_status check_fixed_options(void);
+void set_free_options(qkv_transformer_opts *out);
 
 /* How a job's model comes about. */
 typedef struct training_plan {

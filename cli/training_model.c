@@ -82,19 +82,6 @@ static qkv_model *new_model(const training_plan *p, qkv_status *status)
 
 /* ---- from another model ---- */
 
-static qkv_status check_fixed(void)
-{
-    static const char *const fixed[] = { "preset",     "layers",    "encoder-layers", "decoder-layers", "dim",
-                                         "heads",      "kv-heads",  "inner",          "norm",           "pre-norm",
-                                         "activation", "longest",   "no-bias",        "positions",      "untied",
-                                         "vocab",      "tokenizer", "separate",       "tokens",         "no-source-eos",
-                                         NULL };
-    for (int i = 0; fixed[i]; i++)
-        if (was_given(fixed[i]))
-            return fail(QKV_USAGE, "--%s cannot be changed: --from %s decides it", fixed[i], training.from);
-    return QKV_OK;
-}
-
 static qkv_status load_folder(const char *folder, bool separate, tokenizers *out)
 {
     if (qkv_tokenizers_load(folder, &out->source, &out->target)) return library_failed();
@@ -111,7 +98,7 @@ static qkv_model *start_from(const training_plan *p, const qkv_model *from, qkv_
     tokenizers t = { 0 };
     qkv_transformer_opts opts = *qkv_transformer_options(qkv_model_transformer(from));
     bool has_two = qkv_model_target_tokenizer(from) != qkv_model_source_tokenizer(from);
-    training_dropouts(&opts);
+    set_free_options(&opts);
     if (p->adjust) *status = p->adjust(p->data, from, &opts);
     if (!*status) *status = load_folder(training.from, has_two && opts.encoder_layers && opts.decoder_layers, &t);
     if (*status) return free_tokenizers(&t), NULL;
@@ -120,7 +107,7 @@ static qkv_model *start_from(const training_plan *p, const qkv_model *from, qkv_
 
 static qkv_model *model_from(const training_plan *p, qkv_status *status)
 {
-    if ((*status = check_fixed())) return NULL;
+    if ((*status = check_fixed_options())) return NULL;
     qkv_model *from = qkv_model_load(training.from);
     if (!from) return *status = library_failed(), NULL;
     qkv_model *m = start_from(p, from, status);

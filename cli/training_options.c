@@ -18,54 +18,57 @@ training_values training = { .vocabulary = 8000,
 
 const char *const token_names[] = { "bpe", "words", "characters", NULL }; /* in the order of qkv_token_kind */
 const char *const preset_names[] = { "tiny", "small", "base", "big", NULL };
-const char *const norm_names[] = { "layer", "rms", NULL };
-const char *const activation_names[] = { "relu", "gelu", "gelu-tanh", "silu", "silu-gated", NULL };
-const char *const position_names[] = { "sinusoid", "sinusoid-halves", "learned", "rotary", "none", NULL };
 const char *const optimizer_names[] = { "adam", "adamw", "sgd", "adagrad", "rmsprop", NULL };
 const char *const schedule_names[] = { "paper", "constant", "linear", "cosine", NULL };
 
-static void set_size(int64_t *to, int given)
-{
-    if (given) *to = given;
-}
+/* ---- the model ---- */
 
-static void set_rate(float *to, const char *name, float given)
-{
-    if (was_given(name)) *to = given;
-}
+/* 0: not given; numbers may be 0. Jobs have defaults of their own for flags and words. */
+#define SET_COUNT(member) \
+    if (training.member) out->member = training.member;
+#define SET_INT SET_COUNT
+#define SET_FLAG(member) out->member = training.member;
+#define SET_NUMBER(member) \
+    if (was_given(transformer_option_names[TRANSFORMER_##member])) out->member = training.member;
+#define SET_WORD(member) out->member = (__typeof__(out->member))training.member;
 
 qkv_status training_model(int64_t vocabulary, int64_t target_vocabulary, qkv_transformer_opts *out)
 {
-    static const qkv_activation activations[] = { QKV_ACTIVATION_RELU, QKV_ACTIVATION_GELU, QKV_ACTIVATION_GELU_TANH,
-                                                  QKV_ACTIVATION_SILU, QKV_ACTIVATION_SILU_GATED };
-    static const qkv_position_kind positions[] = { QKV_POSITION_SINUSOID, QKV_POSITION_SINUSOID_HALVES, QKV_POSITION_LEARNED,
-                                                   QKV_POSITION_ROTARY, QKV_POSITION_NONE };
     if (qkv_transformer_preset(preset_names[training.preset], vocabulary, out)) return library_failed();
     out->target_vocabulary = target_vocabulary;
     if (training.layers) out->encoder_layers = out->decoder_layers = training.layers;
-    if (training.encoder_layers) out->encoder_layers = training.encoder_layers;
-    if (training.decoder_layers) out->decoder_layers = training.decoder_layers;
-    set_size(&out->dim, training.dim);
-    set_size(&out->heads, training.heads);
-    set_size(&out->kv_heads, training.kv_heads);
-    set_size(&out->d_ff, training.d_ff);
-    out->pre_norm = training.pre_norm;
-    out->norm = training.norm ? QKV_NORM_RMS : QKV_NORM_LAYER;
-    out->activation = activations[training.activation];
-    out->positions = positions[training.positions];
-    if (out->positions == QKV_POSITION_LEARNED) out->max_positions = training.max_positions;
-    out->no_bias = training.no_bias;
-    out->untied = training.untied;
-    training_dropouts(out);
+#define QKV_TRAIN_OPTION(member, kind, ...) SET_##kind(member)
+#include <qkv/transformer.def>
+    out->max_positions = qkv_transformer_max_positions(out); /* 0 where they are not learned */
     return QKV_OK;
 }
 
-void training_dropouts(qkv_transformer_opts *out)
+enum { IS_FIXED, IS_FREE };
+
+static qkv_status refuse_given(const char *name)
 {
-    set_rate(&out->dropout, "dropout", training.dropout);
-    set_rate(&out->attention_dropout, "attention-dropout", training.attention_dropout);
-    set_rate(&out->ffn_dropout, "inner-dropout", training.ffn_dropout);
+    return was_given(name) ? fail(QKV_USAGE, "--%s cannot be changed: --from %s decides it", name, training.from) : QKV_OK;
 }
+
+qkv_status check_fixed_options(void)
+{
+    static const char *const besides[] = { "preset", "layers", "vocab", "tokenizer", "separate", "tokens", NULL };
+    qkv_status status = QKV_OK;
+    for (int i = 0; besides[i] && !status; i++) status = refuse_given(besides[i]);
+#define QKV_TRAIN_OPTION(member, kind, name, value, job, from, ...) \
+    if (!status && IS_##from == IS_FIXED) status = refuse_given(name);
+#include <qkv/transformer.def>
+    return status;
+}
+
+void set_free_options(qkv_transformer_opts *out)
+{
+#define QKV_TRAIN_OPTION(member, kind, name, value, job, from, ...) \
+    if (IS_##from == IS_FREE && was_given(name)) out->member = (__typeof__(out->member))training.member;
+#include <qkv/transformer.def>
+}
+
+/* ---- the optimizer ---- */
 
 /* A library's option of 0 means its default; a true 0 is a negative number there. */
 static float true_zero(float given) { return given == 0 ? -1 : given; }
