@@ -92,7 +92,7 @@ static qkv_status show_learned(const qkv_model *m)
 static qkv_status show_model(const qkv_model *m)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    if (o->positions == QKV_POSITION_LEARNED) return show_learned(m);
+    if (qkv_transformer_max_positions(o)) return show_learned(m);
     if (given.side != ANY_SIDE) return fail(QKV_USAGE, "--side is for learned positions, which %s does not have", given.model);
     if (o->positions == QKV_POSITION_SINUSOID || o->positions == QKV_POSITION_SINUSOID_HALVES)
         return show_sinusoid(o->first_position, given.n, o->dim, o->positions == QKV_POSITION_SINUSOID_HALVES);

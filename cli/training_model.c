@@ -125,8 +125,8 @@ qkv_model *training_start(const training_plan *p, qkv_status *status)
 
 int64_t readable_length(const qkv_model *m, int64_t wanted)
 {
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    return o->positions == QKV_POSITION_LEARNED && o->max_positions < wanted ? o->max_positions : wanted;
+    int64_t most = qkv_transformer_max_positions(qkv_transformer_options(qkv_model_transformer(m)));
+    return most && most < wanted ? most : wanted;
 }
 
 /* ---- special tokens ---- */

@@ -5,6 +5,7 @@
 #include "../base/memory.h"
 #include "../base/pool.h"
 #include "../base/size.h"
+#include "../model/special_tokens.h"
 #include "search.h"
 
 #include <math.h>
@@ -336,10 +337,11 @@ static qkv_status check_prefix(const qkv_search_opts *o, int64_t vocabulary)
     return QKV_OK;
 }
 
-/* Where positions are learned they end somewhere, and the start takes one of them. 0: they do not end. */
+/* The start takes one of the positions that end somewhere. 0: they do not. */
 static int64_t max_positions_of(const qkv_transformer_opts *t)
 {
-    return t->positions == QKV_POSITION_LEARNED ? qkv__max(t->max_positions - 1, 1) : 0;
+    int64_t most = qkv_transformer_max_positions(t);
+    return most ? qkv__max(most - 1, 1) : 0;
 }
 
 /* What the files of a published model allow counts the start; 0: they do not say. */
@@ -363,10 +365,8 @@ qkv_status qkv__search_resolve_options(const qkv_model *m, qkv_search_opts *o)
         return qkv__fail(QKV_USAGE, "search: max_length, no_repeat or length_penalty is out of range");
     if (o->n_ends < 0 || o->n_banned < 0 || (o->n_ends && !o->ends) || (o->n_banned && !o->banned))
         return qkv__fail(QKV_USAGE, "search: the ids that end a result, or are never found, are missing");
-    if (max_positions_of(t) && o->max_length > max_positions_of(t))
-        return qkv__fail(QKV_USAGE, "search: a max_length of %lld, the model has positions for %lld tokens",
-                         (long long)o->max_length, (long long)max_positions_of(t));
-    return check_prefix(o, t->target_vocabulary ? t->target_vocabulary : t->vocabulary);
+    qkv_status status = qkv__check_length(QKV_USAGE, "search: a max_length of", o->max_length, max_positions_of(t));
+    return status ? status : check_prefix(o, t->target_vocabulary ? t->target_vocabulary : t->vocabulary);
 }
 
 static qkv_status resolve_search_options(search *s, const qkv_model *m, int64_t sentences, int64_t length,

@@ -23,7 +23,7 @@ qkv_model_info qkv__model_info_of(const qkv_transformer_opts *o)
 {
     return (qkv_model_info){ .family = QKV__OWN_TYPE,
                              .can = abilities(o),
-                             .context = o->positions == QKV_POSITION_LEARNED ? o->max_positions : 0,
+                             .context = qkv_transformer_max_positions(o),
                              .start = -1,
                              .begin = -1,
                              .pad = -1,

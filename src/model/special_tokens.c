@@ -168,6 +168,7 @@ qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f)
     else resolve_ours(f);
     f->ids.first = first_ordinary(f);
     f->around = qkv__max(ids_around(&f->single), ids_around(&f->pair));
+    f->max_tokens = qkv_transformer_max_positions(f->t);
     return status;
 }
 
@@ -216,6 +217,12 @@ bool qkv__ends_text(const qkv__special_tokens *f, int32_t id)
     for (int i = 0; i < f->n_ends; i++)
         if (f->ends[i] == id) return true;
     return false;
+}
+
+qkv_status qkv__check_length(qkv_status refusal, const char *what, int64_t tokens, int64_t most)
+{
+    if (!most || tokens <= most) return QKV_OK;
+    return qkv__fail(refusal, "%s %lld tokens, the model has positions for %lld", what, (long long)tokens, (long long)most);
 }
 
 qkv_status qkv_model_special_tokens(const qkv_model *m, qkv_special_tokens *out)

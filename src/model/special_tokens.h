@@ -1,5 +1,5 @@
-/* special_tokens.h: what stands around a model's texts, and what ends them: the one place that says it, for ours and for
- * published models. */
+/* special_tokens.h: what stands around a model's texts, what ends them and how long they may be: the one place that says it, for
+ * ours and for published models. */
 #ifndef QKV_SRC_SPECIAL_TOKENS_H
 #define QKV_SRC_SPECIAL_TOKENS_H
 
@@ -29,6 +29,7 @@ typedef struct qkv__special_tokens {
     bool has_types;         /* texts of a pair have types that the model knows */
     qkv__wrap single, pair; /* of what an encoder reads, or a decoder alone */
     int64_t around;         /* how many ids are before and after a text, at most */
+    int64_t max_tokens;     /* that a sequence has positions for, those around a text counted; 0: any number */
     qkv_special_tokens ids; /* -1 where there is none, but for pad */
     const int32_t *ends;    /* all ids that end what a decoder says; NULL: ids.end alone, if there is one */
     int n_ends;
@@ -47,5 +48,9 @@ qkv_status qkv__document_tokens(const qkv_model *m, qkv__special_tokens *f, qkv_
 void qkv__token_types(const qkv__special_tokens *f, const int32_t *ids, int64_t n, int32_t *types);
 
 bool qkv__ends_text(const qkv__special_tokens *f, int32_t id);
+
+/* Refuses more tokens than there are positions for (`most`; 0: any number): LIMIT for a text, USAGE for an option. `what` begins
+ * the sentence: "fill: the text has". */
+qkv_status qkv__check_length(qkv_status refusal, const char *what, int64_t tokens, int64_t most);
 
 #endif

@@ -75,13 +75,6 @@ static qkv_status resolve_attend_options(job *j, given source, given target)
 
 /* ---- limits ---- */
 
-static qkv_status check_positions(const job *j, const char *what, int64_t tokens)
-{
-    if (j->t->positions != QKV_POSITION_LEARNED || tokens <= j->t->max_positions) return QKV_OK;
-    return qkv__fail(QKV_LIMIT, "attend: the %s has %lld tokens, the model has positions for %lld", what, (long long)tokens,
-                     (long long)j->t->max_positions);
-}
-
 /* Of so many tokens that the encoder reads and the decoder reads. */
 static qkv_status check_bytes(const job *j, int64_t source, int64_t read)
 {
@@ -112,7 +105,7 @@ static qkv_status read_source(job *j, given source)
     if (!status) status = qkv_utf8_repair(source.data, source.length, text);
     if (!status) status = qkv__tokens_put_text(to, j->source, text->data, text->length);
     if (!status) status = put_special_ids(to, j->source, &j->f.single.after);
-    if (!status) status = check_positions(j, "text", to->n);
+    if (!status) status = qkv__check_length(QKV_LIMIT, "attend: the text has", to->n, j->f.max_tokens);
     return status ? status : check_bytes(j, to->n, has_decoder(j));
 }
 
@@ -142,7 +135,7 @@ static qkv_status read_target(job *j, given target)
     else if (!target.data) status = search(j);
     else if (!(status = qkv_utf8_repair(target.data, target.length, text)))
         status = qkv__tokens_put_text(to, j->target, text->data, text->length);
-    if (!status) status = check_positions(j, "target with <s>", to->n);
+    if (!status) status = qkv__check_length(QKV_LIMIT, "attend: the target with <s> has", to->n, j->f.max_tokens);
     if (!status) status = check_bytes(j, j->work->source.n, to->n);
     return status ? status : qkv__tokens_put_special(to, j->target, j->f.ids.end);
 }
@@ -159,7 +152,7 @@ static qkv_status read_document(job *j, given source, given target)
     if (!status) status = qkv__tokens_put_text(to, j->target, text->data, text->length);
     if (!status) status = qkv__tokens_put_ids(to, j->target, j->o.target_ids, j->o.n_target_ids);
     if (!status && !to->n) return qkv__fail(QKV_USAGE, "attend: the text has no tokens");
-    if (!status) status = check_positions(j, "text", to->n);
+    if (!status) status = qkv__check_length(QKV_LIMIT, "attend: the text has", to->n, j->f.max_tokens);
     return status ? status : check_bytes(j, 0, to->n);
 }
 

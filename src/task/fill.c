@@ -105,10 +105,7 @@ static qkv_status read_text(job *j, const char *text, size_t length)
     if (!status) status = qkv__reader_put(&w->read, &j->f.single.before);
     if (!status) status = qkv__reader_add(&w->read, w->encoded.ids, w->encoded.n);
     if (!status) status = qkv__reader_put(&w->read, &j->f.single.after);
-    if (!status && j->f.t->positions == QKV_POSITION_LEARNED && w->read.n > j->f.t->max_positions)
-        return qkv__fail(QKV_LIMIT, "fill: the text has %lld tokens, the model has positions for %lld", (long long)w->read.n,
-                         (long long)j->f.t->max_positions);
-    return status;
+    return status ? status : qkv__check_length(QKV_LIMIT, "fill: the text has", w->read.n, j->f.max_tokens);
 }
 
 /* ---- the text with a token in a mask's place ---- */

@@ -107,12 +107,11 @@ static qkv_status resolve_generate_options(generation *g, const qkv_model *m)
 /* How many new tokens fit behind the prompt, its start counted. */
 static qkv_status find_room(generation *g, int64_t taken)
 {
-    bool ends = g->t->positions == QKV_POSITION_LEARNED;
-    int64_t longest = ends ? qkv__min(g->t->max_positions, MOST_TOKENS) : MOST_TOKENS;
+    int64_t positions = g->f.max_tokens, longest = positions ? qkv__min(positions, MOST_TOKENS) : MOST_TOKENS;
     if (taken < 1) return qkv__fail(QKV_USAGE, "generate: an empty prompt needs a token <s> to start with");
     if (taken + !g->o.no_new > longest)
         return qkv__fail(QKV_LIMIT, "generate: a prompt of %lld tokens%s leaves no room: %s %lld", (long long)taken,
-                         g->started.n ? ", <s> counted," : "", ends ? "the model's positions end at" : "a text ends at",
+                         g->started.n ? ", <s> counted," : "", positions ? "the model's positions end at" : "a text ends at",
                          (long long)longest);
     g->most = g->o.no_new ? 0 : qkv__min(g->o.max_tokens, longest - taken);
     return QKV_OK;

@@ -90,9 +90,7 @@ qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t length,
     qkv__reader r = { 0 };
     qkv_status status = read_document(&r, m, text, length);
     int64_t positions = qkv_transformer_max_positions(o);
-    if (!status && positions && qkv__min(context, r.n - 1) > positions)
-        status = qkv__fail(QKV_USAGE, "perplexity: a context of %lld tokens, the model has positions for %lld",
-                           (long long)context, (long long)positions);
+    if (!status && r.n - 1 > positions) status = qkv__check_length(QKV_USAGE, "perplexity: a context of", context, positions);
     if (!status) status = measure(m, &r, context, stride, sum);
     qkv__reader_free(&r);
     return status;

@@ -51,7 +51,7 @@ qkv_status qkv__text_room(const qkv__special_tokens *f, int64_t max_length, int6
     *room = 0;
     if (max_length < 0) return qkv__fail(QKV_USAGE, "texts: max_length is negative");
     if (!max_length) max_length = DEFAULT_LENGTH;
-    if (f->t->positions == QKV_POSITION_LEARNED) max_length = qkv__min(max_length, qkv__max(f->t->max_positions - 1, 1));
+    if (f->max_tokens) max_length = qkv__min(max_length, qkv__max(f->max_tokens - 1, 1));
     *room = max_length - (f->around - 1);
     return QKV_OK;
 }

@@ -116,14 +116,13 @@ static void bound_source(qkv_translations *out, int64_t places, qkv_source_bound
     out->source_bound = by;
 }
 
-/* Where positions are learned they end somewhere. */
 static void bound_sources(job *j, const qkv_translate_opts *o)
 {
     qkv_translations *out = j->out;
     out->max_source = o->max_source ? o->max_source : DEFAULT_SOURCE;
     out->source_around = j->f.single.before.n + j->f.single.after.n;
     out->source_bound = QKV_SOURCE_BOUND_OPTION;
-    if (j->f.t->positions == QKV_POSITION_LEARNED) bound_source(out, j->f.t->max_positions, QKV_SOURCE_BOUND_POSITIONS);
+    bound_source(out, j->f.max_tokens, QKV_SOURCE_BOUND_POSITIONS);
     if (j->f.is_published) bound_source(out, j->f.info->context, QKV_SOURCE_BOUND_CONFIG);
 }
 
