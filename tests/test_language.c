@@ -236,6 +236,7 @@ static void measuring_refuses(void **state)
     assert_int_equal(qkv_measure_text(m, "w1", 2, 4, 5, &sum), QKV_USAGE);
     assert_int_equal(qkv_measure_text(m, "w1", 2, 4, -1, &sum), QKV_USAGE);
     assert_int_equal(qkv_measure_text(learned, "w1 w2 w3 w4 w5", 14, 5, 0, &sum), QKV_USAGE);
+    assert_string_equal(qkv_error(), "perplexity: a context of 5 tokens, the model has positions for 4");
     assert_int_equal(sum.tokens, 0);
     assert_int_equal(qkv_measure_text(learned, "w1 w2 w3 w4 w5", 14, 4, 0, &sum), QKV_OK);
     assert_int_equal(sum.tokens, 6);

@@ -483,6 +483,7 @@ static void fills_refusals(void **state)
     assert_int_equal(qkv_fill(NULL, "[MASK]", 6, 1, &f), QKV_USAGE);
     static const char much[] = "[MASK] t7 t7 t7 t7 t7 t7 t7 t7 t7 t7";
     assert_int_equal(qkv_fill(m, much, strlen(much), 1, &f), QKV_LIMIT);
+    assert_string_equal(qkv_error(), "fill: the text has 13 tokens, the model has positions for 12");
     assert_int_equal(qkv_fill(m, much, strlen(much) - 3, 1, &f), QKV_OK);
     assert_int_equal(qkv_fill(m, "[MASK] \xff", 8, 1, &f), QKV_OK);
     assert_null(strchr(f.best[0].text, '\xff'));

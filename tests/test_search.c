@@ -508,6 +508,24 @@ static void bad_options(void **state)
     qkv_model_free(m);
 }
 
+/* The start takes one of the 16. */
+static void positions_end(void **state)
+{
+    (void)state;
+    qkv_model *m = qkv_model_new(&chain_opts, 1);
+    qkv_search_result f = { 0 };
+    qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .max_length = 16 };
+    assert_int_equal(qkv_search(m, sources, 1, 3, NULL, &opts, &f), QKV_USAGE);
+    assert_string_equal(qkv_error(), "search: a max_length of 16 tokens, the model has positions for 15");
+    opts.max_length = 15;
+    assert_int_equal(qkv_search(m, sources, 1, 3, NULL, &opts, &f), QKV_OK);
+    opts.max_length = 0;
+    assert_int_equal(qkv_search(m, sources, 1, 3, NULL, &opts, &f), QKV_OK);
+    assert_true(f.best[0].n <= 15);
+    qkv_search_result_free(&f);
+    qkv_model_free(m);
+}
+
 static qkv_status search_once(void)
 {
     qkv_model *m = make_model(&small);
@@ -539,6 +557,7 @@ int main(void)
         cmocka_unit_test(beam_finds_the_best_after_a_prefix),
         cmocka_unit_test(every_result_starts_with_the_prefix),
         cmocka_unit_test(bad_options),
+        cmocka_unit_test(positions_end),
         cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, draw_sources, NULL);
