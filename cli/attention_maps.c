@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const attention_kind_names[] = { "encoder", "decoder", "cross", NULL };
-static const char *const long_names[] = { "encoder self-attention", "decoder self-attention", "cross-attention" };
+#define KIND_NAME(constant, name) name,
+const char *const attention_kind_names[] = { QKV_ATTENTION_LIST(KIND_NAME) NULL };
+static const char *const long_names[QKV_ATTENTION_KINDS] = { [QKV_ATTENTION_ENCODER] = "encoder self-attention",
+                                                             [QKV_ATTENTION_DECODER] = "decoder self-attention",
+                                                             [QKV_ATTENTION_CROSS] = "cross-attention" };
 
 /* ---- titles ---- */
 

@@ -723,6 +723,15 @@ static void any_allocation_may_fail(void **state)
     assert_true(each_allocation_fails(attend_once) > 100);
 }
 
+static void names_of_kinds(void **state)
+{
+    (void)state;
+    assert_string_equal(qkv_attention_kind_name(QKV_ATTENTION_ENCODER), "encoder");
+    assert_string_equal(qkv_attention_kind_name(QKV_ATTENTION_DECODER), "decoder");
+    assert_string_equal(qkv_attention_kind_name(QKV_ATTENTION_CROSS), "cross");
+    assert_null(qkv_attention_kind_name(QKV_ATTENTION_KINDS));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -741,6 +750,7 @@ int main(void)
         cmocka_unit_test(bad_texts_and_options),
         cmocka_unit_test(limits),
         cmocka_unit_test(heads_that_are_not_there),
+        cmocka_unit_test(names_of_kinds),
         cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

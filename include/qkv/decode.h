@@ -68,13 +68,18 @@ QKV_API int64_t qkv_session_length(const qkv_session *s, int64_t row); /* tokens
 QKV_API size_t qkv_session_bytes(const qkv_session *s);                /* of all caches */
 
 /* ---- looking inside ---- */
-/* Who attends to what. */
-typedef enum qkv_attention_kind {
-    QKV_ATTENTION_ENCODER, /* source to source */
-    QKV_ATTENTION_DECODER, /* what the decoder has read to itself; nothing to what comes later */
-    QKV_ATTENTION_CROSS,   /* what the decoder chooses to the source */
-    QKV_ATTENTION_KINDS
-} qkv_attention_kind;
+/* Who attends to what: QKV_ATTENTION_ENCODER, and so on, each with its name. */
+#define QKV_ATTENTION_LIST(A)                                                                    \
+    A(ENCODER, "encoder") /* source to source */                                                 \
+    A(DECODER, "decoder") /* what the decoder has read to itself; nothing to what comes later */ \
+    A(CROSS, "cross")     /* what the decoder chooses to the source */
+
+#define QKV_ATTENTION_ENUM(constant, name) QKV_ATTENTION_##constant,
+typedef enum qkv_attention_kind { QKV_ATTENTION_LIST(QKV_ATTENTION_ENUM) QKV_ATTENTION_KINDS } qkv_attention_kind;
+#undef QKV_ATTENTION_ENUM
+
+/* "encoder", "decoder" or "cross"; static text. NULL for another number. */
+QKV_API const char *qkv_attention_kind_name(qkv_attention_kind kind);
 
 /* With keep_attention the weights of the last read, (1, heads, new tokens, keys), which live as the logits do; rows count those
  * that had new tokens. Of QKV_ATTENTION_ENCODER those of the last encode, (rows, heads, length, length), for row 0, which live as

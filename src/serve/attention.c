@@ -91,6 +91,7 @@ static qkv_status get_place(const json_t *body, const char *name, bool may_roll,
     return status;
 }
 
+#define QUOTED(constant, name) " \"" name "\""
 static qkv_status get_kind(asking *a, const json_t *body)
 {
     const char *kind = NULL;
@@ -98,9 +99,9 @@ static qkv_status get_kind(asking *a, const json_t *body)
     qkv_status status = qkv__get_string(body, "kind", &kind, &length);
     a->kind = NO_KIND;
     for (qkv_attention_kind k = 0; kind && k < QKV_ATTENTION_KINDS; k++)
-        if (!strcmp(kind, qkv__kind_name(k))) a->kind = (int)k;
+        if (!strcmp(kind, qkv_attention_kind_name(k))) a->kind = (int)k;
     if (!status && kind && a->kind == NO_KIND)
-        status = qkv__fail(QKV_USAGE, "\"kind\" is \"%.40s\": it is \"encoder\", \"decoder\" or \"cross\"", kind);
+        status = qkv__fail(QKV_USAGE, "\"kind\" is \"%.40s\": it is one of" QKV_ATTENTION_LIST(QUOTED), kind);
     return status;
 }
 

@@ -6,10 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const kind_names[QKV_ATTENTION_KINDS] = { "encoder", "decoder", "cross" };
-
-const char *qkv__kind_name(qkv_attention_kind kind) { return kind_names[kind]; }
-
 /* ---- tokens ---- */
 
 static void put_side(qkv__json *j, const char *name, const qkv_attention_side *side)
@@ -36,7 +32,7 @@ static const char *side_name(const qkv_attention_capture *a, const qkv_attention
 static void put_kind(qkv__json *j, const qkv_attention_capture *a, qkv_attention_kind kind)
 {
     qkv__put_raw(j, "{\"kind\":");
-    qkv__put_name(j, kind_names[kind]);
+    qkv__put_name(j, qkv_attention_kind_name(kind));
     qkv__put_raw(j, ",\"layers\":");
     qkv__put_whole(j, a->layers[kind]);
     qkv__put_raw(j, ",\"heads\":");
@@ -89,7 +85,8 @@ static qkv_status new_map(const qkv_attention_capture *a, qkv_attention_kind kin
 {
     const qkv_attention_side *rows = qkv_attention_capture_rows(a, kind), *columns = qkv_attention_capture_columns(a, kind);
     *m = (map){ 0 };
-    if (!rows || !columns) return qkv__fail(QKV_USAGE, "\"kind\" is \"%s\": the model has no such attention", kind_names[kind]);
+    if (!rows || !columns)
+        return qkv__fail(QKV_USAGE, "\"kind\" is \"%s\": the model has no such attention", qkv_attention_kind_name(kind));
     m->rows = rows->n;
     m->columns = columns->n;
     if (!qkv__size_mul((size_t)m->rows, (size_t)m->columns, &m->bytes) || !qkv__size_mul(m->bytes, sizeof(float), &m->bytes))
@@ -100,7 +97,7 @@ static qkv_status new_map(const qkv_attention_capture *a, qkv_attention_kind kin
 static void put_size(qkv__json *j, qkv_attention_kind kind, int64_t rows, int64_t columns)
 {
     qkv__put_raw(j, "{\"kind\":");
-    qkv__put_name(j, kind_names[kind]);
+    qkv__put_name(j, qkv_attention_kind_name(kind));
     qkv__put_raw(j, ",\"rows\":");
     qkv__put_whole(j, rows);
     qkv__put_raw(j, ",\"columns\":");
@@ -211,9 +208,10 @@ qkv_status qkv__put_ranks(qkv__json *j, const qkv_attention_capture *a, qkv_atte
     qkv_head_measures x;
     qkv_status status = QKV_OK;
     bool follows = false;
-    if (!a->layers[kind]) return qkv__fail(QKV_USAGE, "\"kind\" is \"%s\": the model has no such attention", kind_names[kind]);
+    if (!a->layers[kind])
+        return qkv__fail(QKV_USAGE, "\"kind\" is \"%s\": the model has no such attention", qkv_attention_kind_name(kind));
     qkv__put_raw(j, "{\"kind\":");
-    qkv__put_name(j, kind_names[kind]);
+    qkv__put_name(j, qkv_attention_kind_name(kind));
     qkv__put_raw(j, ",\"heads\":[");
     for (int l = 0; l < a->layers[kind]; l++)
         for (int h = 0; h < a->heads && !status; h++) {

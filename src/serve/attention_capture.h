@@ -9,8 +9,6 @@
 /* A layer of -1 is the mean, and QKV__ROLLOUT all of them multiplied; a head of -1 is the mean. */
 enum { QKV__MEAN = -1, QKV__ROLLOUT = -2 };
 
-const char *qkv__kind_name(qkv_attention_kind kind);
-
 /* "sides": .., "kinds": .. with the kind `only`; -1: with all of them. */
 void qkv__put_sides(qkv__json *j, const qkv_attention_capture *a, int only);
 

@@ -51,7 +51,7 @@ static qkv_status check_explorer_options(const writing *w)
     for (int kind = 0; kind < QKV_ATTENTION_KINDS; kind++)
         if (has_kind(w, kind) && w->layer >= w->a->layers[kind])
             return qkv__fail(QKV_USAGE, "explorer: layer %d: the layers of the %s are 0..%d", w->layer,
-                             qkv__kind_name((qkv_attention_kind)kind), w->a->layers[kind] - 1);
+                             qkv_attention_kind_name((qkv_attention_kind)kind), w->a->layers[kind] - 1);
     if (w->head >= w->a->heads) return qkv__fail(QKV_USAGE, "explorer: head %d: heads are 0..%d", w->head, w->a->heads - 1);
     return check_size(w);
 }
@@ -141,7 +141,7 @@ static qkv_status put_one_head(writing *w, bool *follows, qkv_attention_kind kin
     char key[64], layer_name[16], head_name[16];
     name_place(layer_name, layer);
     name_place(head_name, head);
-    snprintf(key, sizeof key, "%s/%s/%s", qkv__kind_name(kind), layer_name, head_name);
+    snprintf(key, sizeof key, "%s/%s/%s", qkv_attention_kind_name(kind), layer_name, head_name);
     put_key(w, follows, key);
     return qkv__put_head(&w->j, w->a, kind, layer, head);
 }
@@ -150,7 +150,7 @@ static qkv_status put_rollout(writing *w, bool *follows, qkv_attention_kind kind
 {
     char key[64];
     if (kind == QKV_ATTENTION_CROSS || w->layer >= 0 || w->head >= 0) return QKV_OK;
-    snprintf(key, sizeof key, "%s/rollout", qkv__kind_name(kind));
+    snprintf(key, sizeof key, "%s/rollout", qkv_attention_kind_name(kind));
     put_key(w, follows, key);
     return qkv__put_head(&w->j, w->a, kind, QKV__ROLLOUT, QKV__MEAN);
 }
@@ -170,13 +170,13 @@ static qkv_status put_heads(writing *w, bool *follows, qkv_attention_kind kind)
 static qkv_status put_thumbnails(writing *w, bool *follows, qkv_attention_kind kind)
 {
     if (w->layer >= 0 || w->head >= 0) return QKV_OK;
-    put_key(w, follows, qkv__kind_name(kind));
+    put_key(w, follows, qkv_attention_kind_name(kind));
     return qkv__put_thumbnails(&w->j, w->a, kind, CELLS);
 }
 
 static qkv_status put_ranks(writing *w, bool *follows, qkv_attention_kind kind)
 {
-    put_key(w, follows, qkv__kind_name(kind));
+    put_key(w, follows, qkv_attention_kind_name(kind));
     return qkv__put_ranks(&w->j, w->a, kind, w->layer, w->head);
 }
 

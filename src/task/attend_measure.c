@@ -10,12 +10,11 @@
 /* ---- axes ---- */
 
 static const struct {
-    const char *name;
     int rows, columns;
-} kinds[QKV_ATTENTION_KINDS] = {
-    [QKV_ATTENTION_ENCODER] = { "encoder", QKV__SOURCE, QKV__SOURCE },
-    [QKV_ATTENTION_DECODER] = { "decoder", QKV__READ, QKV__READ },
-    [QKV_ATTENTION_CROSS] = { "cross", QKV__CHOSEN, QKV__SOURCE },
+} sides[QKV_ATTENTION_KINDS] = {
+    [QKV_ATTENTION_ENCODER] = { QKV__SOURCE, QKV__SOURCE },
+    [QKV_ATTENTION_DECODER] = { QKV__READ, QKV__READ },
+    [QKV_ATTENTION_CROSS] = { QKV__CHOSEN, QKV__SOURCE },
 };
 
 static bool has_kind(const qkv_attention_capture *a, qkv_attention_kind kind)
@@ -30,12 +29,12 @@ static const qkv_attention_side *side_of(const qkv_attention_capture *a, int sid
 
 const qkv_attention_side *qkv_attention_capture_rows(const qkv_attention_capture *a, qkv_attention_kind kind)
 {
-    return has_kind(a, kind) ? side_of(a, kinds[kind].rows) : NULL;
+    return has_kind(a, kind) ? side_of(a, sides[kind].rows) : NULL;
 }
 
 const qkv_attention_side *qkv_attention_capture_columns(const qkv_attention_capture *a, qkv_attention_kind kind)
 {
-    return has_kind(a, kind) ? side_of(a, kinds[kind].columns) : NULL;
+    return has_kind(a, kind) ? side_of(a, sides[kind].columns) : NULL;
 }
 
 static qkv_status check_kind(const qkv_attention_capture *a, qkv_attention_kind kind, const void *out)
@@ -45,8 +44,11 @@ static qkv_status check_kind(const qkv_attention_capture *a, qkv_attention_kind 
     if (has_kind(a, kind)) return QKV_OK;
     char has[64] = "";
     for (int k = 0; k < QKV_ATTENTION_KINDS; k++)
-        if (a->layers[k]) snprintf(has + strlen(has), sizeof has - strlen(has), "%s%s", *has ? ", " : "", kinds[k].name);
-    return qkv__fail(QKV_USAGE, "attention: the model has no %s attention: it has %s", kinds[kind].name, *has ? has : "none");
+        if (a->layers[k])
+            snprintf(has + strlen(has), sizeof has - strlen(has), "%s%s", *has ? ", " : "",
+                     qkv_attention_kind_name((qkv_attention_kind)k));
+    return qkv__fail(QKV_USAGE, "attention: the model has no %s attention: it has %s", qkv_attention_kind_name(kind),
+                     *has ? has : "none");
 }
 
 /* lowest: -1 where the mean over all may be asked for. */
@@ -56,8 +58,8 @@ static qkv_status check_head(const qkv_attention_capture *a, qkv_attention_kind 
     qkv_status status = check_kind(a, kind, out);
     if (status) return status;
     if (layer < lowest || layer >= a->layers[kind])
-        return qkv__fail(QKV_USAGE, "attention: there is no layer %d: %s attention has layers 0 to %d", layer, kinds[kind].name,
-                         a->layers[kind] - 1);
+        return qkv__fail(QKV_USAGE, "attention: there is no layer %d: %s attention has layers 0 to %d", layer,
+                         qkv_attention_kind_name(kind), a->layers[kind] - 1);
     if (head < lowest || head >= a->heads)
         return qkv__fail(QKV_USAGE, "attention: there is no head %d: every layer has heads 0 to %d", head, a->heads - 1);
     return QKV_OK;
@@ -112,8 +114,8 @@ qkv_status qkv_attention_capture_weights(const qkv_attention_capture *a, qkv_att
                   .n_blocks = layer < 0 ? a->layers[kind] : 1,
                   .first_head = head < 0 ? 0 : head,
                   .heads = head < 0 ? a->heads : 1,
-                  .rows = a->work->axes[kinds[kind].rows],
-                  .columns = a->work->axes[kinds[kind].columns],
+                  .rows = a->work->axes[sides[kind].rows],
+                  .columns = a->work->axes[sides[kind].columns],
                   .out = weights };
     return join(&j);
 }
@@ -140,7 +142,7 @@ static qkv_status mix(const qkv_attention_capture *a, qkv_attention_kind kind, i
 
 static qkv_status roll(const qkv_attention_capture *a, qkv_attention_kind kind, qkv_tape *t, float *weights)
 {
-    const qkv__axis *axis = &a->work->axes[kinds[kind].rows];
+    const qkv__axis *axis = &a->work->axes[sides[kind].rows];
     int64_t n = axis->tokens;
     qkv_tensor *product = NULL;
     for (int l = 0; l < a->layers[kind]; l++) {
@@ -199,7 +201,7 @@ qkv_status qkv_attention_capture_measure(const qkv_attention_capture *a, qkv_att
 {
     qkv_status status = check_head(a, kind, layer, head, 0, out);
     if (status) return status;
-    int64_t rows = a->work->axes[kinds[kind].rows].tokens, columns = a->work->axes[kinds[kind].columns].tokens;
+    int64_t rows = a->work->axes[sides[kind].rows].tokens, columns = a->work->axes[sides[kind].columns].tokens;
     const float *map = a->work->maps[kind][layer] + head * rows * columns;
     mean first = { 0 }, previous = { 0 }, same = { 0 }, next = { 0 };
     double entropy = 0, distance = 0;
