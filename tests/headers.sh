@@ -12,6 +12,19 @@ for header in "$root"/include/qkv/*.h; do
         skipped "$name in C++17: there is no c++"
     fi
 done
+{
+    echo '#include <qkv/nn.h>'
+    echo 'const struct { const char *key; size_t at; } keys[] = {'
+    echo '#define QKV_OPTION(member, kind, key, ...) { key, offsetof(qkv_transformer_opts, member) },'
+    echo '#include <qkv/transformer.def>'
+    echo '};'
+} >"$folder/options.h"
+check "transformer.def in C11" "$@" -std=c11 -x c -fsyntax-only -Wall -Wextra -pedantic -Werror -I "$root/include" -include stddef.h \
+    "$folder/options.h"
+if command -v c++ >/dev/null; then
+    check "transformer.def in C++17" c++ -std=c++17 -x c++ -fsyntax-only -Wall -Wextra -pedantic -Werror -I "$root/include" \
+        -include cstddef "$folder/options.h"
+fi
 echo '#include <no_such_header.h>' >"$folder/bad.h"
 refuse "a header that does not compile is noticed" "$@" -std=c11 -x c -fsyntax-only "$folder/bad.h"
 finish

@@ -146,7 +146,8 @@ QKV_API qkv_tensor *qkv_positions_forward(const qkv_positions *pos, qkv_tape *t,
 
 /* ---- the Transformer ----
  * One model, described by its options: the paper's with an encoder and a decoder, one of the two alone, and the variants that
- * published models use. Zero is the paper's choice, but for the sizes, which must be given. */
+ * published models use. Zero is the paper's choice, but for the sizes, which must be given. <qkv/transformer.def> lists the
+ * options for programs that read, write or show them. */
 typedef enum qkv_position_kind {
     QKV_POSITION_SINUSOID,        /* sine and cosine in turn, as in the paper */
     QKV_POSITION_SINUSOID_HALVES, /* all sines, then all cosines */
