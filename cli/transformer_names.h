@@ -1,5 +1,5 @@
-/* transformer_names.h: what the command line calls the Transformer's options and their values: the names of qkv/transformer.def,
- * by member. */
+/* transformer_names.h: what the command line calls the Transformer's options and their values: the names of
+ * qkv/transformer.def, by member. */
 #ifndef QKV_CLI_TRANSFORMER_NAMES_H
 #define QKV_CLI_TRANSFORMER_NAMES_H
 

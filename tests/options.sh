@@ -13,8 +13,8 @@ train() {
     job=$1 out=$2 text=pairs
     shift 2
     [ "$job" = translate ] || text=labels
-    "$qkv" train "$job" --train $text --tokens characters --layers 1 --dim 8 --heads 4 --inner 8 --positions learned --longest 30 \
-        --max-tokens 64 --steps 1 --quiet --threads 1 --out "$out" "$@"
+    "$qkv" train "$job" --train $text --tokens characters --layers 1 --dim 8 --heads 4 --inner 8 --positions learned \
+        --longest 30 --max-tokens 64 --steps 1 --quiet --threads 1 --out "$out" "$@"
 }
 # stops PIECE JOB FOLDER: going on without the option is refused.
 stops() {
@@ -44,5 +44,6 @@ while read -r job name value key stored; do
     cp $job/training.json "$name"
     check "--$name is in the checkpoint" stops "it was trained with other" $job "$name"
 done <options
-same "all of them" "$(grep -c '^QKV_TRAIN_OPTION' "$(dirname "$0")/../include/qkv/transformer.def")" "$(wc -l <options | tr -d ' ')"
+rows=$(grep -c '^QKV_TRAIN_OPTION' "$(dirname "$0")/../include/qkv/transformer.def")
+same "all of them" "$rows" "$(wc -l <options | tr -d ' ')"
 finish

@@ -81,6 +81,9 @@ static void test_old_hashes(void **state)
     published.token_types = 2;
     published.rotary_factor = 8;
     assert_true(qkv__transformer_hash(&published) == 0x8a06d858a3db79bc);
+    qkv_transformer_opts newer = translator; /* than 0.1.0 */
+    newer.no_source_eos = 1;
+    assert_true(qkv__transformer_hash(&newer) == 0xfd7c302c6755aabc);
 }
 
 /* ---- every row of transformer.def ---- */
