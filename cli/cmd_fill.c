@@ -146,7 +146,8 @@ const command fill_command = {
     .summary = "fill in the masked words of a text",
     .about = "Prints the likeliest tokens for every mask in a text, best first: the\n"
              "probability, the token as \"qkv tokenize\" shows it and the text with it, with a\n"
-             "TAB between them. A mask is written [MASK] or <mask>, or as the model's tokenizer\n"
+             "TAB between them. A mask is written " QKV_SPECIAL_BERT_MASK " or " QKV_SPECIAL_MASK
+             ", or as the model's tokenizer\n"
              "has it. Without a text, lines are read from --input or standard input; results are\n"
              "an empty line apart.\n"
              "\n"
@@ -156,7 +157,7 @@ const command fill_command = {
              "A line without a mask gives an empty line (in JSON an \"error\") and a sentence on\n"
              "standard error; the others are filled, and the exit status at the end is that of\n"
              "the first such line.",
-    .example = "  qkv fill -m bert-base-uncased \"Paris is the [MASK] of France.\"",
+    .example = "  qkv fill -m bert-base-uncased \"Paris is the " QKV_SPECIAL_BERT_MASK " of France.\"",
     .options = options,
     .run = run_fill,
 };

@@ -19,7 +19,10 @@ static const option options[] = {
     { "out", 'o', .value = "FILE", .help = "the tokenizer.json to write", .required = true, .text = &given.out },
     { "kind", .value = "NAME", .help = "bpe (unless given), words or characters", .choice = &given.kind, .names = kinds },
     { "size", .value = "N", .help = "tokens in all, 8000 unless given", .count = &given.size },
-    { "specials", .value = "TEXT..", .help = "special tokens; <pad> <s> </s> <unk> unless given", .list = &given.specials },
+    { "specials", .value = "TEXT..",
+      .help = "special tokens; " QKV_SPECIAL_PAD " " QKV_SPECIAL_START " " QKV_SPECIAL_END " " QKV_SPECIAL_UNKNOWN
+              " unless given",
+      .list = &given.specials },
     { "min-count", .value = "N", .help = "learn only what occurs N times or more, 2 unless given", .count = &given.min_count },
     { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
     { "quiet", .help = "tell nothing but errors", .flag = &given.quiet },
@@ -78,7 +81,7 @@ const command tokenizer_command = {
              "\n"
              "Words (in lower case, split at white space) and characters: ids are special\n"
              "tokens, then what occurs most often, of equal ones that with the smaller bytes.\n"
-             "Anything else is <unk>.\n"
+             "Anything else is " QKV_SPECIAL_UNKNOWN ".\n"
              "\n"
              "When the text gives fewer tokens than asked for, that is told and the smaller\n"
              "vocabulary is written.",

@@ -257,7 +257,8 @@ const command train_classify_command = {
              "of LABEL/*.txt as the IMDb reviews are; plain or gzip. A header that is read as a\n"
              "text, or labels that hardly occur twice, are refused before anything is trained.\n"
              "\n"
-             "An encoder reads <s> text </s>, cut after --max-length tokens (256 unless given);\n"
+             "An encoder reads " QKV_SPECIAL_START " text " QKV_SPECIAL_END
+             ", cut after --max-length tokens (256 unless given);\n"
              "its hidden states are pooled and classified. Defaults: linear schedule from 1e-3,\n"
              "5 epochs, no label smoothing; all else as in \"qkv train translate\". --from DIR\n"
              "starts with the encoder of another model, such as one of \"qkv train mask\".",

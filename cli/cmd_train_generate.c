@@ -120,7 +120,7 @@ static qkv_status train(const command *c, qkv_model *m, bool masks, qkv_pairs *p
                                        .mask = frame.mask,
                                        .first = frame.first,
                                        .vocabulary = qkv_tokenizer_size(qkv_model_source_tokenizer(m)) };
-    if (!status && masks && frame.mask < 0) status = fail(QKV_UNSUPPORTED, "the tokenizer has no token <mask>");
+    if (!status && masks && frame.mask < 0) status = fail(QKV_UNSUPPORTED, "the tokenizer has no token " QKV_SPECIAL_MASK);
     if (!status && !masks && readable_length(m, given.context) < given.context)
         status = fail(QKV_USAGE, "--context %d is more than the %lld positions of the model (--longest)", given.context,
                       (long long)readable_length(m, given.context));
@@ -159,7 +159,7 @@ static qkv_status train_on_documents(const command *c, bool masks)
     if (!(given.rate > 0 && given.rate < 1)) return fail(QKV_USAGE, "--rate: %g is not between 0 and 1", (double)given.rate);
     const training_plan plan = { .add_words = add_words,
                                  .adjust = masks ? without_decoder : without_encoder,
-                                 .extra_special = masks ? "<mask>" : NULL };
+                                 .extra_special = masks ? QKV_SPECIAL_MASK : NULL };
     qkv_status status = check_training_folder(c);
     qkv_model *m = status ? NULL : training_start(&plan, &status);
     qkv_pairs *pairs = qkv_pairs_new(), *valid = qkv_pairs_new();
@@ -195,7 +195,7 @@ const command train_mask_command = {
     .summary = "train an encoder on plain text, by masked words",
     .about = "BERT's way to learn from text without labels: some tokens are hidden, and the\n"
              "encoder guesses them. The model folder is a start for \"qkv train classify --from\n"
-             "DIR\", and embeds texts. Of the chosen tokens 8 of 10 become <mask>, 1 another\n"
+             "DIR\", and embeds texts. Of the chosen tokens 8 of 10 become " QKV_SPECIAL_MASK ", 1 another\n"
              "token, 1 stays; every pass over the text chooses anew.\n"
              "\n"
              "Defaults: normalisation before each sub-layer, cosine schedule from 1e-3, 10\n"

@@ -202,7 +202,7 @@ static void count_aligned(const batch *b, const float *cross, int64_t *aligned, 
 
 static const char *target_name(int32_t id)
 {
-    static const char *const marks[TARGET_FIRST] = { "<pad>", "<s>", "</s>" };
+    static const char *const marks[TARGET_FIRST] = { QKV_SPECIAL_PAD, QKV_SPECIAL_START, QKV_SPECIAL_END };
     return id < TARGET_FIRST ? marks[id] : words[id - TARGET_FIRST].chinese;
 }
 
@@ -259,9 +259,11 @@ static void name_words(const batch *b, shown *s)
     for (int i = 0; i < ROWS; i++) s->read[i] = target_name(b->read[i]), s->chosen[i] = target_name(b->chosen[i]);
 }
 
-static void show_map(const char *title, const qkv_tensor *weights, const char *const *rows, const char *const *columns)
+/* The title has the numbers of rows and columns, and may have a special token. */
+static void show_map(const char *title, const char *special, const qkv_tensor *weights, const char *const *rows,
+                     const char *const *columns)
 {
-    say(title, (int)qkv_dim(weights, -2), (int)qkv_dim(weights, -1));
+    say(title, (int)qkv_dim(weights, -2), (int)qkv_dim(weights, -1), special);
     print_table(&(table){ .values = qkv_data(weights),
                           .rows = qkv_dim(weights, -2),
                           .columns = qkv_dim(weights, -1),
@@ -275,16 +277,16 @@ static qkv_status show_maps(const shown *s)
 {
     say_heading(_("What it looks at"));
     say(_("The first sentence above is one of those held out. Rows attend, columns are attended to."));
-    show_map(_("The encoder's self-attention, source to source, %d x %d:"), s->weights[ENCODER], s->source, s->source);
+    show_map(_("The encoder's self-attention, source to source, %d x %d:"), "", s->weights[ENCODER], s->source, s->source);
     show_map(
-        _("The decoder's self-attention, what it has read to itself, %d x %d. It starts from <s>, and above the diagonal there "
+        _("The decoder's self-attention, what it has read to itself, %d x %d. It starts from %s, and above the diagonal there "
           "is nothing: a word cannot see the words after it."),
-        s->weights[DECODER], s->read, s->read);
+        QKV_SPECIAL_START, s->weights[DECODER], s->read, s->read);
     show_map(
         _("Cross-attention, each word it chooses to the source, %d x %d. It need not be square: a row for each word of the "
-          "translation, a column for each word of the source. Only </s>, the end, has no word to translate and may look "
+          "translation, a column for each word of the source. Only %s, the end, has no word to translate and may look "
           "anywhere."),
-        s->weights[CROSS], s->chosen, s->source);
+        QKV_SPECIAL_END, s->weights[CROSS], s->chosen, s->source);
     say(_("The same as a picture: the order of the words changes, so the weights leave the diagonal."));
     qkv_status status = print_named_map(&(named_map){ .values = qkv_data(s->weights[CROSS]),
                                                       .rows = ROWS,

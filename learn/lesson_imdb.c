@@ -93,7 +93,7 @@ static qkv_status encode(const reviews *r, tokens *out)
 {
     qkv_ids ids = { 0 };
     qkv_status status = QKV_OK;
-    int32_t pad = qkv_tokenizer_find(out->tokenizer, "<pad>");
+    int32_t pad = qkv_tokenizer_find(out->tokenizer, QKV_SPECIAL_PAD);
     for (; out->n < r->n && !status; out->n++) {
         if (qkv_tokenizer_encode(out->tokenizer, r->text[out->n], r->length[out->n], NULL, &ids)) status = library_failed();
         for (size_t j = 0; j < LENGTH; j++) out->ids[out->n * LENGTH + (int)j] = j < ids.n ? ids.ids[j] : pad;
@@ -108,8 +108,8 @@ static void tell_data(const tokens *x)
     int padded = 0;
     for (int i = 0; i < x->n; i++) padded += x->lengths[i] < LENGTH;
     say(_("Reviews are put into lower case and split at white space, each word gets a number, and of every review the first "
-          "%d words are taken. Shorter ones are filled up with <pad>, which is masked: nobody attends to it."),
-        LENGTH);
+          "%d words are taken. Shorter ones are filled up with %s, which is masked: nobody attends to it."),
+        LENGTH, QKV_SPECIAL_PAD);
     printf(_("    data size: %d reviews, %d tokens each (%d of them padded)\n"), x->n, LENGTH, padded);
     printf(_("    vocabulary: %d tokens\n\n"), (int)qkv_tokenizer_size(x->tokenizer));
 }

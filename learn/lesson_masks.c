@@ -9,7 +9,7 @@
 
 enum { T = 4, D = 4 };
 static const char *const words[T] = { "I", "love", "you", "too" };
-static const char *const padded[T] = { "thank", "you", "<pad>", "<pad>" };
+static const char *const padded[T] = { "thank", "you", QKV_SPECIAL_PAD, QKV_SPECIAL_PAD };
 
 /* One attention with the mask it was computed under. */
 typedef struct masked {

@@ -38,6 +38,23 @@ QKV_API qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_text *ou
  * second byte. `name` stands in the sentence. USAGE for NULL. Functions that read text from files call it, after gzip. */
 QKV_API qkv_status qkv_text_start(const char *name, const char *start, size_t length, size_t *mark);
 
+/* ---- how special tokens are spelled ----
+ * Here and nowhere else: what stands around a text is asked of a model, see qkv_model_special_tokens(). Ours: */
+#define QKV_SPECIAL_PAD "<pad>"
+#define QKV_SPECIAL_START "<s>"
+#define QKV_SPECIAL_END "</s>"
+#define QKV_SPECIAL_UNKNOWN "<unk>" /* words and characters that are not known */
+#define QKV_SPECIAL_MASK "<mask>"
+/* What a tokenizer is trained with unless asked otherwise: the ids 0 to 3. */
+#define QKV_SPECIALS QKV_SPECIAL_PAD, QKV_SPECIAL_START, QKV_SPECIAL_END, QKV_SPECIAL_UNKNOWN
+/* Those of published models that are spelled otherwise: BERT's; GPT-2's, which begins and ends a document with the same one. */
+#define QKV_SPECIAL_BERT_PAD "[PAD]"
+#define QKV_SPECIAL_BERT_UNKNOWN "[UNK]"
+#define QKV_SPECIAL_BERT_START "[CLS]"
+#define QKV_SPECIAL_BERT_END "[SEP]"
+#define QKV_SPECIAL_BERT_MASK "[MASK]"
+#define QKV_SPECIAL_GPT2_END "<|endoftext|>"
+
 /* ---- the tokenizer ----
  * Byte pairs are byte-level BPE, as GPT-2 has it. Text is cut into words by GPT-2's pattern (a word takes the space before it
  * with it); the bytes of a word are joined pair by pair, the merge learned first goes first. Every byte has a token, so there

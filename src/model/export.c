@@ -22,9 +22,9 @@ static qkv_model_info with_tokens(const qkv_model *m, int32_t *end)
 {
     qkv_model_info info = *qkv_model_info_of(m);
     const qkv_tokenizer *t = qkv_model_target_tokenizer(m);
-    *end = qkv_tokenizer_find(t, "</s>");
-    if (info.begin < 0) info.begin = qkv_tokenizer_find(t, "<s>");
-    if (info.pad < 0) info.pad = qkv_tokenizer_find(t, "<pad>");
+    *end = qkv_tokenizer_find(t, QKV_SPECIAL_END);
+    if (info.begin < 0) info.begin = qkv_tokenizer_find(t, QKV_SPECIAL_START);
+    if (info.pad < 0) info.pad = qkv_tokenizer_find(t, QKV_SPECIAL_PAD);
     if (info.start < 0 && info.can & QKV_ABILITY_TRANSLATE) info.start = info.begin;
     if (!info.n_ends && *end >= 0) info.ends = end, info.n_ends = 1;
     return info;

@@ -1,6 +1,8 @@
 /* family_marian.c: Marian, the translators of OPUS-MT: the paper's Transformer with sines and cosines in halves. */
 #include "family.h"
 
+#include <qkv/text.h>
+
 static const qkv__config_key keys[] = {
     QKV__KEY("vocab_size", vocabulary, NEEDED),
     QKV__KEY("d_model", dim, NEEDED),
@@ -90,7 +92,7 @@ static const char *missing(const qkv_transformer_opts *o)
     if (o->norm != QKV_NORM_LAYER || (o->norm_eps != 0 && o->norm_eps != 1e-5f))
         return "its norms are layer norms with an eps of 1e-5";
     if (o->no_bias) return "its layers have biases";
-    if (o->no_source_eos) return "its sources end with </s> (source_eos)";
+    if (o->no_source_eos) return "its sources end with " QKV_SPECIAL_END " (source_eos)";
     if (o->activation == QKV_ACTIVATION_SILU_GATED) return "its feed-forward layers have no gate";
     if ((o->kv_heads && o->kv_heads != o->heads) || (o->d_k && o->d_k * o->heads != o->dim)) return "its heads are alike";
     if (o->embed_norm || o->token_types || o->head) return "it has no norm of embeddings, no token types and no head";

@@ -24,8 +24,6 @@ typedef struct qkv__pair {
     uint32_t rank;
 } qkv__pair;
 
-#define QKV__UNKNOWN "<unk>" /* stands for words and characters that are not known */
-
 struct qkv_tokenizer {
     qkv_token_kind kind;            /* words and characters have no merges, and use nothing below but by_spelling and added */
     struct qkv__pipeline *pipeline; /* what text goes through, of a published tokenizer; NULL for the kinds that are trained */

@@ -96,7 +96,7 @@ static json_t *added_tokens(const json_t *vocab, const char *const *names)
         json_t *id = json_object_get(vocab, *names);
         if (id)
             json_array_append_new(list, json_pack("{s:O, s:s, s:b, s:b, s:b, s:b, s:b}", "id", id, "content", *names,
-                                                  "single_word", 0, "lstrip", !strcmp(*names, "<mask>"), "rstrip", 0,
+                                                  "single_word", 0, "lstrip", !strcmp(*names, QKV_SPECIAL_MASK), "rstrip", 0,
                                                   "normalized", 0, "special", 1));
     }
     return list;
@@ -144,8 +144,12 @@ static qkv_status read_merges(const char *path, json_t *merges)
 
 static json_t *describe_byte_pairs(const json_t *vocab, json_t *merges, const json_t *config)
 {
-    static const char *const names[] = { "<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>", NULL };
-    json_t *around = json_object_get(vocab, "<mask>") ? post_processor("RobertaProcessing", vocab, "<s>", "</s>") : json_null();
+    static const char *const names[] = {
+        QKV_SPECIAL_START, QKV_SPECIAL_PAD, QKV_SPECIAL_END, QKV_SPECIAL_UNKNOWN, QKV_SPECIAL_MASK, QKV_SPECIAL_GPT2_END, NULL
+    };
+    json_t *around = json_object_get(vocab, QKV_SPECIAL_MASK)
+                         ? post_processor("RobertaProcessing", vocab, QKV_SPECIAL_START, QKV_SPECIAL_END)
+                         : json_null();
     return json_pack("{s:o, s:n, s:{s:s, s:b, s:b, s:b}, s:o, s:{s:s}, s:{s:s, s:O, s:O}}", "added_tokens",
                      added_tokens(vocab, names), "normalizer", "pre_tokenizer", "type", "ByteLevel", "add_prefix_space",
                      qkv__flag(config, "add_prefix_space", false), "trim_offsets", 1, "use_regex", 1, "post_processor", around,
@@ -194,15 +198,17 @@ static qkv_status read_lines(const char *path, const qkv__bytes *file, json_t *v
 
 static json_t *describe_bert(json_t *vocab, const json_t *config)
 {
-    static const char *const names[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL };
+    static const char *const names[] = { QKV_SPECIAL_BERT_PAD, QKV_SPECIAL_BERT_UNKNOWN, QKV_SPECIAL_BERT_START,
+                                         QKV_SPECIAL_BERT_END, QKV_SPECIAL_BERT_MASK,    NULL };
     bool lower = qkv__flag(config, "do_lower_case", true);
     return json_pack("{s:o, s:{s:s, s:b, s:b, s:b, s:b}, s:{s:s}, s:o, s:{s:s, s:s, s:b}, s:{s:s, s:s, s:s, s:i, s:O}}",
                      "added_tokens", added_tokens(vocab, names), "normalizer", "type", "BertNormalizer", "clean_text", 1,
                      "handle_chinese_chars", qkv__flag(config, "tokenize_chinese_chars", true), "strip_accents",
                      qkv__flag(config, "strip_accents", lower), "lowercase", lower, "pre_tokenizer", "type", "BertPreTokenizer",
-                     "post_processor", post_processor("BertProcessing", vocab, "[CLS]", "[SEP]"), "decoder", "type",
-                     "WordPiece", "prefix", "##", "cleanup", 1, "model", "type", "WordPiece", "unk_token", "[UNK]",
-                     "continuing_subword_prefix", "##", "max_input_chars_per_word", 100, "vocab", vocab);
+                     "post_processor", post_processor("BertProcessing", vocab, QKV_SPECIAL_BERT_START, QKV_SPECIAL_BERT_END),
+                     "decoder", "type", "WordPiece", "prefix", "##", "cleanup", 1, "model", "type", "WordPiece", "unk_token",
+                     QKV_SPECIAL_BERT_UNKNOWN, "continuing_subword_prefix", "##", "max_input_chars_per_word", 100, "vocab",
+                     vocab);
 }
 
 static qkv_tokenizer *load_bert(const char *path, const qkv__bytes *file)
@@ -226,7 +232,8 @@ static qkv_status read_spm_template(const char *path, qkv_tokenizer *t)
     bool first = qkv__flag(config, "add_bos_token", class && !strncmp(class, "Llama", 5));
     bool last = qkv__flag(config, "add_eos_token", class && !strncmp(class, "T5", 2));
     t->pipeline->template_is_said = class || json_object_get(config, "add_bos_token");
-    int32_t begin = first ? qkv_tokenizer_find(t, "<s>") : -1, end = last ? qkv_tokenizer_find(t, "</s>") : -1;
+    int32_t begin = first ? qkv_tokenizer_find(t, QKV_SPECIAL_START) : -1,
+            end = last ? qkv_tokenizer_find(t, QKV_SPECIAL_END) : -1;
     for (int two = 0; two < 2 && !status; two++) {
         qkv__template *f = two ? &t->pipeline->pair : &t->pipeline->single;
         for (int k = 0; k <= two && !status; k++) {

@@ -50,7 +50,8 @@ static qkv_status set_token(const char *path, qkv_tokenizer *t, const char *spel
     if (t->tokens[id].is_set)
         return qkv__fail(QKV_FORMAT, "%s: \"%.200s\" and \"%.200s\" both have the id %d", path,
                          qkv__tokenizer_spelling(t, (int32_t)id), spelling, (int)id);
-    bool special = !strcmp(spelling, "</s>") || !strcmp(spelling, "<unk>") || !strcmp(spelling, "<pad>");
+    bool special = !strcmp(spelling, QKV_SPECIAL_END) || !strcmp(spelling, QKV_SPECIAL_UNKNOWN) ||
+                   !strcmp(spelling, QKV_SPECIAL_PAD);
     return qkv__tokenizer_set(t, (int32_t)id, spelling, special || is_language_code(spelling), special);
 }
 
@@ -65,8 +66,8 @@ static qkv_status set_tokens(const char *path, qkv_tokenizer *t, const json_t *v
     }
     qkv_status status = qkv__tokenizer_sort(t, &twice);
     if (status) return status;
-    t->unknown = qkv_tokenizer_find(t, "<unk>");
-    return t->unknown >= 0 ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: it has no <unk>", path);
+    t->unknown = qkv_tokenizer_find(t, QKV_SPECIAL_UNKNOWN);
+    return t->unknown >= 0 ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: it has no " QKV_SPECIAL_UNKNOWN, path);
 }
 
 /* What SentencePiece knows but the vocabulary does not is unknown too. */
@@ -98,7 +99,7 @@ static qkv_status add_decoders(qkv__pipeline *p)
 
 static qkv_status add_end(qkv_tokenizer *t)
 {
-    int32_t end = qkv_tokenizer_find(t, "</s>");
+    int32_t end = qkv_tokenizer_find(t, QKV_SPECIAL_END);
     qkv__template *frames[] = { &t->pipeline->single, &t->pipeline->pair };
     qkv_status status = QKV_OK;
     for (int i = 0; i < 2 && !status; i++) {

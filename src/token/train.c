@@ -40,7 +40,7 @@ qkv_tokenizer *qkv__make_tokenizer(qkv_token_kind kind, const qkv__bag *tokens, 
     if (n_merges) memcpy(t->merges, merges, n_merges * sizeof *merges);
     qkv_status status = set_tokens(t, tokens, n_specials);
     if (!status) status = qkv__tokenizer_sort(t, &twice);
-    if (!status && kind != QKV_TOKEN_BYTE_PAIRS) t->unknown = qkv_tokenizer_find(t, QKV__UNKNOWN);
+    if (!status && kind != QKV_TOKEN_BYTE_PAIRS) t->unknown = qkv_tokenizer_find(t, QKV_SPECIAL_UNKNOWN);
     if (!status && !qkv__tokenizer_finish(t, "tokenizer")) return t;
     qkv_tokenizer_free(t);
     return NULL;
@@ -50,7 +50,7 @@ qkv_tokenizer *qkv__make_tokenizer(qkv_token_kind kind, const qkv__bag *tokens, 
 
 static qkv_bpe_opts with_defaults(const qkv_bpe_opts *opts)
 {
-    static const char *const specials[] = { "<pad>", "<s>", "</s>", QKV__UNKNOWN };
+    static const char *const specials[] = { QKV_SPECIALS };
     qkv_bpe_opts o = opts ? *opts : (qkv_bpe_opts){ 0 };
     if (!o.size) o.size = DEFAULT_SIZE;
     if (!o.min_count) o.min_count = DEFAULT_MIN_COUNT;

@@ -39,10 +39,10 @@ static qkv_status add_specials(qkv__bag *tokens, const qkv_bpe_opts *o)
     for (int i = 0; i < o->n_specials; i++) {
         qkv_status status = qkv__add_special(tokens, o->specials[i]);
         if (status) return status;
-        has_unknown |= !strcmp(o->specials[i], QKV__UNKNOWN);
+        has_unknown |= !strcmp(o->specials[i], QKV_SPECIAL_UNKNOWN);
     }
     if (has_unknown) return QKV_OK;
-    return qkv__fail(QKV_USAGE, "tokenizer: words and characters need the special token " QKV__UNKNOWN);
+    return qkv__fail(QKV_USAGE, "tokenizer: words and characters need the special token " QKV_SPECIAL_UNKNOWN);
 }
 
 qkv_tokenizer *qkv__train_units(qkv_token_kind kind, const qkv__bag *words, const qkv_bpe_opts *o)
