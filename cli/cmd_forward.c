@@ -24,7 +24,7 @@ static const option options[] = {
       .text = &given.type_ids },
     { "target", .value = "TEXT", .help = "what the decoder reads", .text = &given.target },
     { "target-ids", .value = "IDS", .help = "the same as ids, such as 1,7,8", .text = &given.target_ids },
-    { "raw", .help = "add nothing to a text, such as </s> or [CLS]", .flag = &given.raw },
+    { "raw", .help = "add nothing to a text, such as " QKV_SPECIAL_END " or " QKV_SPECIAL_BERT_START, .flag = &given.raw },
     { "logits", .value = "FILE", .help = "write the logits, (tokens, vocabulary), as .npy", .text = &given.logits },
     { "hidden", .value = "FILE", .help = "write the decoder's hidden states, (tokens, dim), as .npy", .text = &given.hidden },
     { "encoder", .value = "FILE", .help = "write the encoder's, (tokens, dim), as .npy", .text = &given.encoder },
@@ -118,7 +118,7 @@ static qkv_status find_frames(const qkv_model *m, const side *source, const side
     *reads = *writes = (frame){ -1, -1, false };
     if (given.raw || !has_text || !source->tokenizer || !(is_pair || is_published)) return QKV_OK;
     if (qkv_model_special_tokens(m, &f)) return library_failed();
-    *reads = (frame){ is_pair ? -1 : f.start, f.end, is_published };
+    *reads = (frame){ is_pair ? -1 : f.start, f.source_end, is_published };
     *writes = (frame){ is_pair ? f.start : -1, -1, is_published && !is_pair };
     return QKV_OK;
 }
@@ -299,9 +299,10 @@ const command forward_command = {
              "after the last one, each with its id, its probability and the token as \"qkv\n"
              "tokenize\" shows it.\n"
              "\n"
-             "A model with encoder and decoder gets the source with </s> at its end and the\n"
-             "target with <s> at its start, which is also the target where none is given; a\n"
-             "published model gets what its own files say, such as [CLS] and [SEP]. --raw adds\n"
+             "A model with encoder and decoder gets the source with " QKV_SPECIAL_END " at its end and the\n"
+             "target with " QKV_SPECIAL_START " at its start, which is also the target where none is given; a\n"
+             "published model gets what its own files say, such as " QKV_SPECIAL_BERT_START " and " QKV_SPECIAL_BERT_END
+             ". --raw adds\n"
              "nothing, and ids are taken as they are. An encoder alone takes --source, a decoder\n"
              "alone --target.\n"
              "\n"
@@ -309,7 +310,7 @@ const command forward_command = {
              "those after the norm at the end, where there is one.",
     .example = "  qkv forward -m models/en-zh --source \"I love you\" --logits logits.npy \\\n"
                "    --encoder memory.npy\n"
-               "  qkv forward -m bert-base-uncased --source \"A [MASK] text.\" \\\n"
+               "  qkv forward -m bert-base-uncased --source \"A " QKV_SPECIAL_BERT_MASK " text.\" \\\n"
                "    --encoder-all layers.npy",
     .options = options,
     .run = run_forward,

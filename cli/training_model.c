@@ -20,7 +20,7 @@ static void free_tokenizers(tokenizers *t)
 
 static qkv_tokenizer *learn_tokenizer(const training_plan *p, const qkv_word_counts *w, const char *of)
 {
-    const char *specials[] = { "<pad>", "<s>", "</s>", "<unk>", p->extra_special };
+    const char *specials[] = { QKV_SPECIALS, p->extra_special };
     const qkv_bpe_opts opts = { .size = training.vocabulary, .specials = specials, .n_specials = p->extra_special ? 5 : 4 };
     qkv_tokenizer *t = qkv_tokenizer_train(w, &opts);
     if (!t) library_failed();
@@ -131,28 +131,13 @@ int64_t readable_length(const qkv_model *m, int64_t wanted)
 
 /* ---- special tokens ---- */
 
-/* One padding and one start are all that a batch has. */
-static qkv_status check_sides(const qkv_model *m)
-{
-    static const char *const names[] = { "<s>", "</s>", "<pad>" };
-    const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
-    for (int i = 0; i < 3; i++) {
-        int32_t id = qkv_tokenizer_find(target, names[i]);
-        if (id < 0 || id != qkv_tokenizer_find(source, names[i]))
-            return fail(QKV_UNSUPPORTED, "the tokenizer has no token \"%s\" (or not the same for source and target)", names[i]);
-    }
-    return QKV_OK;
-}
-
 qkv_status find_specials(training_job *j, qkv_special_tokens *frame)
 {
     *frame = (qkv_special_tokens){ 0 };
-    qkv_status status = is_published(j->model) ? QKV_OK : check_sides(j->model);
-    if (status) return status;
     if (qkv_model_special_tokens(j->model, frame)) return library_failed();
     j->start = frame->start;
     j->end = frame->end;
     j->pad = frame->pad;
-    j->bare_source = qkv_transformer_options(qkv_model_transformer(j->model))->no_source_eos;
+    j->bare_source = frame->source_end < 0;
     return QKV_OK;
 }

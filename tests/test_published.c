@@ -158,15 +158,17 @@ static void frames(void **state)
         const char *name;
         const vocabulary *v;
         qkv_special_tokens wanted;
-    } rows[] = { { "bert_mlm", &of_bert, { 2, 3, 0, 4, 5 } },        { "distilbert_classify", &of_bert, { 2, 3, 0, 4, 5 } },
-                 { "roberta_mlm", &of_roberta, { 0, 2, 1, 22, 4 } }, { "marian", &of_marian, { 22, 0, 22, -1, 2 } },
-                 { "gpt2", &of_gpt2, { 22, 22, 22, -1, 1 } },        { "llama", &of_llama, { 1, 2, 2, -1, 4 } } };
+    } rows[] = {
+        { "bert_mlm", &of_bert, { 2, 3, 0, 4, 5, 3 } },        { "distilbert_classify", &of_bert, { 2, 3, 0, 4, 5, 3 } },
+        { "roberta_mlm", &of_roberta, { 0, 2, 1, 22, 4, 2 } }, { "marian", &of_marian, { 22, 0, 22, -1, 2, 0 } },
+        { "gpt2", &of_gpt2, { 22, 22, 22, -1, 1, 22 } },       { "llama", &of_llama, { 1, 2, 2, -1, 4, 2 } }
+    };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_model *m = golden_with(rows[i].name, rows[i].v);
         qkv_special_tokens f;
         assert_int_equal(qkv_model_special_tokens(m, &f), QKV_OK);
         if (memcmp(&f, &rows[i].wanted, sizeof f))
-            fail_msg("%s: %d %d %d %d %d", rows[i].name, f.start, f.end, f.pad, f.mask, f.first);
+            fail_msg("%s: %d %d %d %d %d %d", rows[i].name, f.start, f.end, f.pad, f.mask, f.first, f.source_end);
         qkv_model_free(m);
     }
     const vocabulary bare_bert = { { "[UNK]", "[CLS]", "[SEP]" }, { 1, 2, 3 }, NULL, NULL, NULL, NULL };

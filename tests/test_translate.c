@@ -326,6 +326,11 @@ static void refused(const qkv_model *m, const qkv_translate_opts *opts, const ch
     qkv_translations_free(&t);
 }
 
+static qkv_tokenizer *specially(const qkv_word_counts *w, const char *const *specials, int n)
+{
+    return qkv_tokenizer_train(w, &(qkv_bpe_opts){ .specials = specials, .n_specials = n });
+}
+
 static void bad_models_and_options(void **state)
 {
     (void)state;
@@ -336,14 +341,22 @@ static void bad_models_and_options(void **state)
     alone.encoder_layers = 0;
     qkv_model *m = qkv_model_new(&o, 0), *decoder = qkv_model_new(&alone, 0);
     qkv_word_counts *w = qkv_word_counts_new();
-    static const char *const specials[] = { "<pad>", "</s>" };
+    static const char *const specials[] = { "<pad>", "</s>" }, *const unpadded[] = { "<s>", "</s>" };
+    static const char *const one[] = { "<pad>", "<s>", "</s>" }, *const other[] = { "<pad>", "</s>", "<s>" };
     refused(NULL, NULL, "a model");
     refused(decoder, NULL, "an encoder and a decoder");
     refused(m, NULL, "no tokenizer");
-    assert_int_equal(
-        qkv_model_set_tokenizers(m, qkv_tokenizer_train(w, &(qkv_bpe_opts){ .specials = specials, .n_specials = 2 }), NULL),
-        QKV_OK);
+    assert_int_equal(qkv_model_set_tokenizers(m, specially(w, specials, 2), NULL), QKV_OK);
     refused(m, NULL, "no token <s>");
+    assert_int_equal(qkv_model_set_tokenizers(m, specially(w, unpadded, 2), NULL), QKV_OK);
+    refused(m, NULL, "no token <pad>");
+    qkv_model_free(m);
+    qkv_transformer_opts two = o;
+    two.target_vocabulary = o.vocabulary;
+    m = qkv_model_new(&two, 0);
+    assert_int_equal(qkv_model_set_tokenizers(m, specially(w, other, 3), specially(w, one, 3)), QKV_OK);
+    refused(m, NULL, "</s> must have the same id");
+    assert_int_equal(qkv_model_special_tokens(m, &(qkv_special_tokens){ 0 }), QKV_USAGE);
     qkv_word_counts_free(w);
     qkv_model_free(m);
     qkv_model_free(decoder);

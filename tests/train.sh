@@ -50,6 +50,17 @@ same "gzip gives the same" "$(cksum <whole/model.safetensors)" "$(cksum <gz/mode
 # A source without </s>: another training, which goes on as it began; one of before that option too.
 check "without </s>" train --steps 20 --no-source-eos --out endless
 same "config.json says so" 1 "$(grep -c '"source_eos": false' endless/config.json)"
+# forward_ids DIR END: whether a source reads as its ids and END do
+forward_ids() {
+    ids=$("$qkv" tokenize --tokenizer "$1/tokenizer.json" --ids 2>&1 <<-end | tr ' ' ,
+	one two
+	end
+    )
+    run 0 "" forward -m "$1" --source "one two" --target-ids 1 --logits text.npy --quiet &&
+        run 0 "" forward -m "$1" --source-ids "$ids$2" --target-ids 1 --logits ids.npy --quiet && cmp text.npy ids.npy
+}
+check "forward adds none" forward_ids endless ""
+check "and where there is one it does" forward_ids whole ,2
 same "and by default that it is there" 1 "$(grep -c '"source_eos": true' whole/config.json)"
 train --steps 20 --out ended
 if [ "$(files ended)" = "$(files endless)" ]; then not_ok "it is another model"; else ok "it is another model"; fi

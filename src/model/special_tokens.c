@@ -27,19 +27,19 @@ static int32_t or_spelled(int32_t id, const qkv_tokenizer *t, const char *const 
     return id >= 0 ? id : find_any(t, spellings);
 }
 
-static const char *const begins[] = { "[CLS]", "<s>", NULL };
-static const char *const ends[] = { "[SEP]", "</s>", NULL };
-static const char *const pads[] = { "[PAD]", "<pad>", NULL };
-static const char *const masks[] = { "[MASK]", "<mask>", NULL };
-static const char *const starts[] = { "<s>", NULL };
-static const char *const opens[] = { "<s>", "<|endoftext|>", NULL }; /* GPT-2 begins and ends a document with the same one */
-static const char *const stops[] = { "</s>", "<|endoftext|>", NULL };
+static const char *const begins[] = { QKV_SPECIAL_BERT_START, QKV_SPECIAL_START, NULL };
+static const char *const ends[] = { QKV_SPECIAL_BERT_END, QKV_SPECIAL_END, NULL };
+static const char *const pads[] = { QKV_SPECIAL_BERT_PAD, QKV_SPECIAL_PAD, NULL };
+const char *const qkv__mask_spellings[] = { QKV_SPECIAL_BERT_MASK, QKV_SPECIAL_MASK, NULL };
+static const char *const starts[] = { QKV_SPECIAL_START, NULL };
+static const char *const opens[] = { QKV_SPECIAL_START, QKV_SPECIAL_GPT2_END, NULL };
+static const char *const stops[] = { QKV_SPECIAL_END, QKV_SPECIAL_GPT2_END, NULL };
 
 static bool has_encoder(const qkv__special_tokens *f) { return f->t->encoder_layers > 0; }
 static bool has_decoder(const qkv__special_tokens *f) { return f->t->decoder_layers > 0; }
 
-/* The first id behind the special tokens that a vocabulary begins with, and behind all that stand around texts: BERT's are the ids 100
- * to 103, behind tokens that are not used. */
+/* The first id behind the special tokens that a vocabulary begins with, and behind all that stand around texts: BERT's are the
+ * ids 100 to 103, behind tokens that are not used. */
 static int32_t first_ordinary(const qkv__special_tokens *f)
 {
     int32_t id = 0;
@@ -51,20 +51,22 @@ static int32_t first_ordinary(const qkv__special_tokens *f)
     return id;
 }
 
+static bool is_translator(const qkv__special_tokens *f) { return has_encoder(f) && has_decoder(f); }
+
 /* Whether what an encoder reads ends with </s>; config.json of a translator may say otherwise. */
-static bool ends_sources(const qkv__special_tokens *f) { return has_encoder(f) && !(has_decoder(f) && f->t->no_source_eos); }
+static bool ends_sources(const qkv__special_tokens *f) { return has_encoder(f) && !(is_translator(f) && f->t->no_source_eos); }
 
 /* ---- ours ---- */
 
 static void resolve_ours(qkv__special_tokens *f)
 {
     qkv_special_tokens *ids = &f->ids;
-    *ids = (qkv_special_tokens){ .start = qkv_tokenizer_find(f->target, "<s>"),
-                                 .end = qkv_tokenizer_find(f->target, "</s>"),
-                                 .pad = qkv_tokenizer_find(f->target, "<pad>"),
-                                 .mask = qkv_tokenizer_find(f->source, "<mask>") };
-    int32_t end = qkv_tokenizer_find(f->source, "</s>");
-    if (!has_encoder(f) || !has_decoder(f)) put(&f->single.before, ids->start);
+    *ids = (qkv_special_tokens){ .start = qkv_tokenizer_find(f->target, QKV_SPECIAL_START),
+                                 .end = qkv_tokenizer_find(f->target, QKV_SPECIAL_END),
+                                 .pad = qkv_tokenizer_find(f->target, QKV_SPECIAL_PAD),
+                                 .mask = qkv_tokenizer_find(f->source, QKV_SPECIAL_MASK) };
+    int32_t end = qkv_tokenizer_find(f->source, QKV_SPECIAL_END);
+    if (!is_translator(f)) put(&f->single.before, ids->start);
     if (ends_sources(f)) put(&f->single.after, end);
     f->pair = f->single;
     put(&f->pair.between, end);
@@ -100,7 +102,7 @@ static qkv_status unwrap(const qkv__template *from, qkv__wrap *to)
  * the beginning is the end of the text before. */
 static bool begins_by_itself(const qkv__special_tokens *f)
 {
-    int32_t start = qkv_tokenizer_find(f->source, "<s>");
+    int32_t start = qkv_tokenizer_find(f->source, QKV_SPECIAL_START);
     bool fits = start >= 0 && (f->info->begin < 0 || f->info->begin == start);
     bool is_llama = !strcmp(f->info->family, "llama") || !strcmp(f->info->family, "mistral");
     if (f->source->pipeline) return fits && is_llama && f->source->pipeline->is_spm && !f->source->pipeline->template_is_said;
@@ -141,8 +143,8 @@ static qkv_status resolve_published(qkv__special_tokens *f)
     int32_t end = info->n_ends ? info->ends[0] : -1, mark = last_of(&f->single.after);
     ids->end = has_decoder(f) ? or_spelled(end >= 0 ? end : mark, f->target, stops) : mark;
     ids->pad = or_spelled(info->pad, f->target, pads);
-    ids->mask = find_any(f->source, masks);
-    if (has_encoder(f) && has_decoder(f)) ids->start = or_spelled(info->start, f->target, starts);
+    ids->mask = find_any(f->source, qkv__mask_spellings);
+    if (is_translator(f)) ids->start = or_spelled(info->start, f->target, starts);
     else ids->start = f->single.before.n ? f->single.before.ids[0] : or_spelled(info->begin, f->source, opens);
     f->ends = info->ends;
     f->n_ends = info->n_ends;
@@ -167,14 +169,18 @@ qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f)
     if (f->is_published) status = resolve_published(f);
     else resolve_ours(f);
     f->ids.first = first_ordinary(f);
+    f->ids.source_end = is_translator(f) ? last_of(&f->single.after) : f->ids.end;
     f->around = qkv__max(ids_around(&f->single), ids_around(&f->pair));
     f->max_tokens = qkv_transformer_max_positions(f->t);
     return status;
 }
 
+/* The first that is missing of what needs to be there. */
 static qkv_status lacks(const qkv__special_tokens *f)
 {
-    if (!f->is_published) return qkv__fail(QKV_USAGE, "the tokenizer has no token <s> or no token </s>");
+    bool has_all_but_pad = is_translator(f) && f->ids.end >= 0 && f->ids.pad < 0;
+    const char *spelling = f->ids.start < 0 ? QKV_SPECIAL_START : has_all_but_pad ? QKV_SPECIAL_PAD : QKV_SPECIAL_END;
+    if (!f->is_published) return qkv__fail(QKV_USAGE, "the tokenizer has no token %s", spelling);
     return qkv__fail(QKV_USAGE, "neither the model's files nor its tokenizer say what %s",
                      f->ids.start < 0 ? "a text starts with" : "ends a text");
 }
@@ -183,8 +189,11 @@ qkv_status qkv__special_tokens_needed(const qkv_model *m, qkv__special_tokens *f
 {
     qkv_status status = qkv__special_tokens_of(m, f);
     if (status) return status;
-    bool is_whole = f->ids.start >= 0 && f->ids.end >= 0 && (!ends_sources(f) || f->single.after.n);
-    return is_whole ? QKV_OK : lacks(f);
+    bool is_padded = f->is_published || !is_translator(f) || f->ids.pad >= 0;
+    bool is_whole = f->ids.start >= 0 && f->ids.end >= 0 && is_padded && (!ends_sources(f) || f->single.after.n);
+    if (!is_whole) return lacks(f);
+    if (f->is_published || !ends_sources(f) || last_of(&f->single.after) == f->ids.end) return QKV_OK;
+    return qkv__fail(QKV_USAGE, "the token %s must have the same id in the tokenizers of source and target", QKV_SPECIAL_END);
 }
 
 qkv_status qkv__document_tokens(const qkv_model *m, qkv__special_tokens *f, qkv__id_run *begin, qkv__id_run *end)

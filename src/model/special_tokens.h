@@ -38,7 +38,8 @@ typedef struct qkv__special_tokens {
 /* USAGE for NULL and a model without tokenizer. */
 qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f);
 
-/* The same; USAGE too when a text has no begin or no end of its own where the model needs them. */
+/* The same; USAGE too when a text has no begin or no end of its own where the model needs them, and for a translator of ours
+ * without padding, or whose sources end with another id than its targets. */
 qkv_status qkv__special_tokens_needed(const qkv_model *m, qkv__special_tokens *f);
 
 /* The ids a document of a decoder alone begins and ends with; of ours both are needed. USAGE. */
@@ -46,6 +47,9 @@ qkv_status qkv__document_tokens(const qkv_model *m, qkv__special_tokens *f, qkv_
 
 /* Types of the n ids of one text or a pair. */
 void qkv__token_types(const qkv__special_tokens *f, const int32_t *ids, int64_t n, int32_t *types);
+
+/* How a mask is written, best first; NULL ends the list. */
+extern const char *const qkv__mask_spellings[];
 
 bool qkv__ends_text(const qkv__special_tokens *f, int32_t id);
 

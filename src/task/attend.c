@@ -51,11 +51,7 @@ static qkv_status check_target(const job *j, given target)
 
 static qkv_status find_ends(job *j)
 {
-    if (!has_encoder(j)) return qkv__special_tokens_of(j->m, &j->f);
-    qkv_status status = qkv__special_tokens_needed(j->m, &j->f);
-    if (!status && !j->f.is_published && !j->t->no_source_eos && qkv_tokenizer_find(j->source, "</s>") != j->f.ids.end)
-        return qkv__fail(QKV_USAGE, "attend: the token </s> must have the same id in the tokenizers of source and target");
-    return status;
+    return has_encoder(j) ? qkv__special_tokens_needed(j->m, &j->f) : qkv__special_tokens_of(j->m, &j->f);
 }
 
 static qkv_status resolve_attend_options(job *j, given source, given target)
@@ -135,7 +131,7 @@ static qkv_status read_target(job *j, given target)
     else if (!target.data) status = search(j);
     else if (!(status = qkv_utf8_repair(target.data, target.length, text)))
         status = qkv__tokens_put_text(to, j->target, text->data, text->length);
-    if (!status) status = qkv__check_length(QKV_LIMIT, "attend: the target with <s> has", to->n, j->f.max_tokens);
+    if (!status) status = qkv__check_length(QKV_LIMIT, "attend: the target with its start has", to->n, j->f.max_tokens);
     if (!status) status = check_bytes(j, j->work->source.n, to->n);
     return status ? status : qkv__tokens_put_special(to, j->target, j->f.ids.end);
 }

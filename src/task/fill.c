@@ -45,10 +45,9 @@ typedef struct job {
 
 static size_t mask_at(const char *text, size_t length, const char *spelling)
 {
-    const char *const spellings[] = { spelling, "[MASK]", "<mask>" };
-    for (int i = 0; i < 3; i++) {
-        size_t n = strlen(spellings[i]);
-        if (n && n <= length && !memcmp(text, spellings[i], n)) return n;
+    for (const char *const *next = qkv__mask_spellings; spelling; spelling = *next++) {
+        size_t n = strlen(spelling);
+        if (n && n <= length && !memcmp(text, spelling, n)) return n;
     }
     return 0;
 }
@@ -233,7 +232,8 @@ static qkv_status resolve_fill(job *j)
         return qkv__fail(QKV_USAGE, "fill: the model has no layer that says which word stands in a mask's place");
     qkv_status status = qkv__special_tokens_needed(j->m, &j->f);
     if (status) return status;
-    if (j->f.ids.mask < 0) return qkv__fail(QKV_USAGE, "fill: the model's tokenizer has no token [MASK] or <mask>");
+    if (j->f.ids.mask < 0)
+        return qkv__fail(QKV_USAGE, "fill: the model's tokenizer has no token " QKV_SPECIAL_BERT_MASK " or " QKV_SPECIAL_MASK);
     j->n_best = (int)qkv__min(j->n_best ? j->n_best : DEFAULT_BEST, qkv_tokenizer_size(j->f.source));
     j->out->n_best = j->n_best;
     return QKV_OK;

@@ -19,7 +19,7 @@ typedef struct generation {
     const qkv_transformer_opts *t;
     const qkv_tokenizer *tokenizer;
     qkv__special_tokens f;
-    bool by_files;       /* the files of a published model say what starts and ends a text */
+    bool by_model;       /* the model says what starts and ends a text, not the caller */
     qkv__id_run started; /* what the text starts with */
     int64_t vocabulary;
     qkv_generate_opts o;
@@ -37,19 +37,16 @@ typedef struct generation {
 static qkv_status find_ends(generation *g)
 {
     qkv_generate_opts *o = &g->o;
-    g->by_files = !o->start && !o->end && g->f.is_published;
-    if (g->by_files) {
+    g->by_model = !o->start && !o->end;
+    if (g->by_model) {
         g->started = g->f.single.before;
         o->start = g->started.n ? g->started.ids[0] : -1;
         o->end = g->f.ids.end;
-    } else if (!o->start && !o->end) {
-        o->start = qkv_tokenizer_find(g->tokenizer, "<s>");
-        o->end = qkv_tokenizer_find(g->tokenizer, "</s>");
     }
     if (o->start < -1 || o->start >= g->vocabulary || o->end < -1 || o->end >= g->vocabulary)
         return qkv__fail(QKV_USAGE, "generate: start %d and end %d: ids are 0..%lld, and -1 means none", o->start, o->end,
                          (long long)g->vocabulary - 1);
-    if (!g->by_files && o->start >= 0) g->started = (qkv__id_run){ .ids = { o->start }, .n = 1 };
+    if (!g->by_model && o->start >= 0) g->started = (qkv__id_run){ .ids = { o->start }, .n = 1 };
     return QKV_OK;
 }
 
@@ -108,11 +105,12 @@ static qkv_status resolve_generate_options(generation *g, const qkv_model *m)
 static qkv_status find_room(generation *g, int64_t taken)
 {
     int64_t positions = g->f.max_tokens, longest = positions ? qkv__min(positions, MOST_TOKENS) : MOST_TOKENS;
-    if (taken < 1) return qkv__fail(QKV_USAGE, "generate: an empty prompt needs a token <s> to start with");
+    if (taken < 1) return qkv__fail(QKV_USAGE, "generate: an empty prompt needs a token " QKV_SPECIAL_START " to start with");
+    const char *start = g->started.n ? qkv_tokenizer_token(g->tokenizer, g->started.ids[0]) : NULL;
     if (taken + !g->o.no_new > longest)
-        return qkv__fail(QKV_LIMIT, "generate: a prompt of %lld tokens%s leaves no room: %s %lld", (long long)taken,
-                         g->started.n ? ", <s> counted," : "", positions ? "the model's positions end at" : "a text ends at",
-                         (long long)longest);
+        return qkv__fail(QKV_LIMIT, "generate: a prompt of %lld tokens%s%s%s leaves no room: %s %lld", (long long)taken,
+                         start ? ", " : "", start ? start : "", start ? " counted," : "",
+                         positions ? "the model's positions end at" : "a text ends at", (long long)longest);
     g->most = g->o.no_new ? 0 : qkv__min(g->o.max_tokens, longest - taken);
     return QKV_OK;
 }
@@ -144,7 +142,7 @@ static qkv_status encode(generation *g, const char *prompt, size_t length)
         return qkv__fail(QKV_FORMAT, "generate: the prompt is not UTF-8 at byte %zu", qkv_utf8_check(prompt, length) + 1);
     if (status) return status;
     out->n_prompt = (int64_t)out->prompt.n;
-    if (!out->n_prompt && !g->started.n && g->by_files && g->f.ids.start >= 0)
+    if (!out->n_prompt && !g->started.n && g->by_model && g->f.ids.start >= 0)
         g->started = (qkv__id_run){ .ids = { g->f.ids.start }, .n = 1 }; /* something must be read before the first token */
     if ((status = find_room(g, out->n_prompt + g->started.n))) return status;
     size_t most = (size_t)g->most;
@@ -218,7 +216,7 @@ static qkv_status put_text(generation *g, const int32_t *id, bool is_first)
     return qkv__stream_put(&g->stream, g->longer.data + same, g->longer.length - same);
 }
 
-static bool is_end(const generation *g, int32_t id) { return g->by_files ? qkv__ends_text(&g->f, id) : id == g->o.end; }
+static bool is_end(const generation *g, int32_t id) { return g->by_model ? qkv__ends_text(&g->f, id) : id == g->o.end; }
 
 static qkv_status tell_top(generation *g, int32_t id)
 {
@@ -271,7 +269,7 @@ static void forbid(generation *g)
     if (g->o.end >= 0) g->sampler.forbidden[g->o.end] = false;
     const qkv_model_info *info = g->f.info;
     for (int i = 0; i < info->n_banned; i++) g->sampler.forbidden[info->banned[i]] = true;
-    for (int i = 0; g->by_files && i < g->f.n_ends; i++) g->sampler.forbidden[g->f.ends[i]] = false;
+    for (int i = 0; g->by_model && i < g->f.n_ends; i++) g->sampler.forbidden[g->f.ends[i]] = false;
 }
 
 static qkv_status generate_text(generation *g, const qkv_model *m, const char *prompt, size_t length)

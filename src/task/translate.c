@@ -53,47 +53,31 @@ static void *copy(job *j, const void *from, int64_t count, size_t size)
 
 /* ---- options ---- */
 
-static qkv_status find_ours(job *j)
-{
-    const struct {
-        const char *spelling;
-        int32_t *id;
-    } specials[] = { { "<s>", &j->search.start }, { "</s>", &j->search.end }, { "<pad>", &j->search.pad } };
-    for (int i = 0; i < 3; i++)
-        if ((*specials[i].id = qkv_tokenizer_find(j->target, specials[i].spelling)) < 0)
-            return qkv__fail(QKV_USAGE, "translate: the model's tokenizer has no token %s", specials[i].spelling);
-    if (!j->f.t->no_source_eos && qkv_tokenizer_find(j->source, "</s>") != j->search.end)
-        return qkv__fail(QKV_USAGE, "translate: the token </s> must have the same id in the tokenizers of source and target");
-    return QKV_OK;
-}
-
-/* As its files say; scores are Hugging Face's. */
-static qkv_status find_published(job *j, const qkv_translate_opts *o)
+/* As the files of a published model say; scores are Hugging Face's. */
+static void search_as_published(job *j, const qkv_translate_opts *o)
 {
     const qkv_model_info *info = j->f.info;
     qkv_search_opts *s = &j->search;
-    if (j->f.ids.start < 0 || j->f.ids.end < 0)
-        return qkv__fail(QKV_USAGE, "translate: neither the model's files nor its tokenizer say what a translation %s",
-                         j->f.ids.start < 0 ? "starts with" : "ends with");
-    s->start = j->f.ids.start;
-    s->end = j->f.ids.end;
-    s->pad = j->f.ids.pad < 0 ? s->start : j->f.ids.pad;
-    s->ends = j->f.ends;
-    s->n_ends = j->f.n_ends;
     s->banned = info->banned;
     s->n_banned = info->n_banned;
     s->by_length = 1;
     if (o->length_penalty == 0) s->length_penalty = info->length_penalty != 0 ? info->length_penalty : 1;
     if (!o->no_repeat) s->no_repeat = info->no_repeat;
     if (!o->beam && info->beam) s->beam = (int)qkv__min(info->beam, MOST_BEAM);
-    return QKV_OK;
 }
 
 static qkv_status find_specials(job *j, const qkv_translate_opts *o)
 {
-    qkv_status status = qkv__special_tokens_of(j->m, &j->f);
+    qkv_search_opts *s = &j->search;
+    qkv_status status = qkv__special_tokens_needed(j->m, &j->f);
     if (status) return status;
-    return j->f.is_published ? find_published(j, o) : find_ours(j);
+    s->start = j->f.ids.start;
+    s->end = j->f.ids.end;
+    s->pad = j->f.ids.pad < 0 ? s->start : j->f.ids.pad;
+    s->ends = j->f.ends;
+    s->n_ends = j->f.n_ends;
+    if (j->f.is_published) search_as_published(j, o);
+    return QKV_OK;
 }
 
 static qkv_status encode_prefix(job *j, const char *prefix)
