@@ -665,6 +665,24 @@ static void limits(void **state)
     qkv_model_free(m);
 }
 
+static void joined_weights(void **state)
+{
+    (void)state;
+    static const float weights[] = { 0.5f, 0.25f, 0.25f, 0.125f, 0.375f, 0.5f };
+    static const int64_t two[] = { 0, 1, 3 }, one[] = { 0, 2 }, each[] = { 0, 1, 2 }, gap[] = { 0, 2, 2 }, late[] = { 1, 3 };
+    float joined[4];
+    assert_int_equal(qkv_attention_join(weights, each, 2, two, 2, joined), QKV_OK);
+    assert_memory_equal(joined, ((const float[]){ 0.5f, 0.5f, 0.125f, 0.875f }), sizeof joined);
+    assert_int_equal(qkv_attention_join(weights, one, 1, two, 2, joined), QKV_OK);
+    assert_memory_equal(joined, ((const float[]){ 0.3125f, 0.6875f }), 2 * sizeof *joined);
+    assert_int_equal(qkv_attention_join(weights, one, 1, gap, 2, joined), QKV_USAGE);
+    assert_int_equal(qkv_attention_join(weights, late, 1, two, 2, joined), QKV_USAGE);
+    assert_int_equal(qkv_attention_join(weights, one, -1, two, 2, joined), QKV_USAGE);
+    assert_int_equal(qkv_attention_join(weights, NULL, 1, two, 2, joined), QKV_USAGE);
+    assert_int_equal(qkv_attention_join(NULL, one, 1, two, 2, joined), QKV_USAGE);
+    assert_int_equal(qkv_attention_join(weights, one, 1, two, 2, NULL), QKV_USAGE);
+}
+
 static void heads_that_are_not_there(void **state)
 {
     (void)state;
@@ -749,6 +767,7 @@ int main(void)
         cmocka_unit_test(same_bits_on_any_threads),
         cmocka_unit_test(bad_texts_and_options),
         cmocka_unit_test(limits),
+        cmocka_unit_test(joined_weights),
         cmocka_unit_test(heads_that_are_not_there),
         cmocka_unit_test(names_of_kinds),
         cmocka_unit_test(any_allocation_may_fail),

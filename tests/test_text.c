@@ -144,6 +144,35 @@ static void utf8_mistakes(void **state)
     qkv_text_free(NULL);
 }
 
+/* Pieces, each with its length, that a reader can only show together. */
+static void pieces_of_characters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t begin, ends[10];
+        int64_t n, wanted;
+    } rows[] = {
+        { "ab", 0, { 1, 2 }, 2, 1 },
+        { "\xE7\x88\xB1!", 0, { 3, 4 }, 2, 1 },
+        { "\xE7\x88\xB1!", 0, { 1, 2, 3, 4 }, 4, 3 },
+        { "a\xE7\x88\xB1", 0, { 2, 4 }, 2, 2 },
+        { "a\xE7\x88\xB1", 1, { 2, 3, 4 }, 3, 3 },
+        { "\xE7\x88\xB1", 0, { 1, 2 }, 2, 1 },        /* never whole */
+        { "\xE7\x88</s>", 0, { 1, 2, 6 }, 3, 1 },     /* what follows mends nothing */
+        { "\xB1\xB1", 0, { 1, 2 }, 2, 1 },            /* a mistake from the start */
+        { "a", 0, { 0, 0, 1 }, 3, 3 },                /* pieces without a byte go with the next */
+        { "a", 0, { 0, 0, 0, 0, 0, 0, 0, 1 }, 8, 8 }, /* as many as are tried */
+        { "a", 0, { 0, 0, 0, 0, 0, 0, 0, 0, 1 }, 9, 1 },
+        { "", 0, { 0 }, 1, 1 },
+        { "a", 0, { 1 }, 0, 0 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (qkv_utf8_join(rows[i].text, rows[i].begin, rows[i].ends, rows[i].n) != rows[i].wanted) fail_msg("row %zu", i);
+    assert_int_equal(qkv_utf8_join(NULL, 0, rows[0].ends, 1), 0);
+    assert_int_equal(qkv_utf8_join("a", 0, NULL, 1), 0);
+}
+
 /* ---- the same ids as Hugging Face's ---- */
 
 static qkv_tokenizer *load(const char *name)
@@ -1135,6 +1164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_code_point),
         cmocka_unit_test(utf8_mistakes),
+        cmocka_unit_test(pieces_of_characters),
         cmocka_unit_test(same_ids_as_hugging_face),
         cmocka_unit_test(same_ids_with_gpt2),
         cmocka_unit_test(merges_as_pairs),

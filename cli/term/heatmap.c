@@ -16,7 +16,6 @@ enum {
     MARGIN = 4,
     CELL = 2,
     NAME_BYTES = 128,
-    MOST_PARTS = 8,
     TALLEST = 16,     /* characters of a name that is written from top to bottom */
     MOST_LINES = 2000 /* of cells: a larger map is shown without names */
 };
@@ -59,31 +58,42 @@ static void make_name(const char *text, size_t length, char name[NAME_BYTES])
     if (!used) put_character(name, &used, "␣", strlen("␣"));
 }
 
-/* How many tokens from `at` on make whole characters; one where none do. Their text goes to *text. */
-static int64_t whole_tokens(token_side s, int64_t at, qkv_text *text)
+/* The texts of all tokens in a row; token i ends before ends[i]. An id that the tokenizer does not have is a space. To be freed;
+ * NULL when memory is out. */
+static char *decode_tokens(token_side s, size_t *ends)
 {
-    for (int64_t n = 1; n <= MOST_PARTS && at + n <= s.n; n++)
-        if (!qkv_tokenizer_decode(s.tokenizer, s.ids + at, (size_t)n, 0, text) && text->length &&
-            qkv_utf8_check(text->data, text->length) == text->length)
-            return n;
-    qkv_tokenizer_decode(s.tokenizer, s.ids + at, 1, 0, text);
-    return 1;
+    char *all = NULL;
+    size_t size, length = 0;
+    qkv_text text = { 0 };
+    FILE *to = open_memstream(&all, &size);
+    for (int64_t i = 0; i < s.n && to; i++) {
+        bool is_known = !qkv_tokenizer_decode(s.tokenizer, s.ids + i, 1, 0, &text);
+        if (is_known) fwrite(text.data, 1, text.length, to);
+        else putc(' ', to);
+        ends[i] = length += is_known ? text.length : 1;
+    }
+    qkv_text_free(&text);
+    if (to && !fclose(to)) return all;
+    free(all);
+    return NULL;
 }
 
 static qkv_status make_names(token_side s, names *out)
 {
-    qkv_text text = { 0 };
+    size_t *ends = malloc((size_t)(s.n + 1) * sizeof *ends);
+    char *all = ends ? decode_tokens(s, ends) : NULL;
     *out = (names){ .text = malloc((size_t)(s.n + 1) * NAME_BYTES), .first = malloc((size_t)(s.n + 1) * sizeof(int64_t)) };
-    if (!out->text || !out->first) return fail(QKV_MEMORY, "out of memory");
+    bool has_memory = all && out->text && out->first;
     int64_t at = 0;
-    for (; at < s.n; out->n++) {
+    for (size_t begin = 0; has_memory && at < s.n; out->n++, begin = ends[at - 1]) {
         out->first[out->n] = at;
-        at += whole_tokens(s, at, &text);
-        make_name(text.data ? text.data : "", text.length, out->text[out->n]);
+        at += qkv_utf8_join(all, begin, ends + at, s.n - at);
+        make_name(all + begin, ends[at - 1] - begin, out->text[out->n]);
     }
-    out->first[out->n] = at;
-    qkv_text_free(&text);
-    return QKV_OK;
+    if (has_memory) out->first[out->n] = at;
+    free(all);
+    free(ends);
+    return has_memory ? QKV_OK : fail(QKV_MEMORY, "out of memory");
 }
 
 static qkv_status copy_names(const char *const *from, int64_t n, names *out)
@@ -98,21 +108,6 @@ static void free_names(names *x)
 {
     free(x->text);
     free(x->first);
-}
-
-/* ---- cells ---- */
-
-/* values (tokens, tokens) as cells (rows, columns). */
-static void merge(const names *row, const names *column, const float *values, float *cells)
-{
-    int64_t across = column->first[column->n];
-    for (int64_t i = 0; i < row->n; i++)
-        for (int64_t j = 0; j < column->n; j++) {
-            double sum = 0;
-            for (int64_t r = row->first[i]; r < row->first[i + 1]; r++)
-                for (int64_t c = column->first[j]; c < column->first[j + 1]; c++) sum += (double)values[r * across + c];
-            cells[i * column->n + j] = (float)(sum / (double)(row->first[i + 1] - row->first[i]));
-        }
 }
 
 /* ---- colours and shades ---- */
@@ -409,8 +404,8 @@ qkv_status print_heatmap(token_side row, token_side column, const float *values)
     if (!status) status = make_names(column, &columns);
     if (!status && !(cells = malloc(sizeof *cells * (size_t)(rows.n * columns.n + 1))))
         status = fail(QKV_MEMORY, "out of memory");
+    if (!status && qkv_attention_join(values, rows.first, rows.n, columns.first, columns.n, cells)) status = library_failed();
     if (!status) {
-        merge(&rows, &columns, values, cells);
         const named_map m = { .values = cells, .rows = rows.n, .columns = columns.n };
         scale s = scale_of(&m);
         print_with_names(&rows, &columns, &m, &s);

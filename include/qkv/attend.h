@@ -66,6 +66,12 @@ QKV_API const qkv_attention_side *qkv_attention_capture_columns(const qkv_attent
 QKV_API qkv_status qkv_attention_capture_weights(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
                                                  float *weights);
 
+/* Weights between tokens, (tokens of the rows, tokens of the columns), as weights between units, (rows, columns): the columns of
+ * a unit's tokens are added, its rows averaged. Unit i of the rows is the tokens row_first[i] .. row_first[i + 1] - 1, those of
+ * the columns likewise; the first unit begins at 0. USAGE for NULL and for a unit without tokens; MEMORY. */
+QKV_API qkv_status qkv_attention_join(const float *weights, const int64_t *row_first, int64_t rows, const int64_t *column_first,
+                                      int64_t columns, float *joined);
+
 /* Attention rollout (Abnar and Zuidema 2020): the product over the layers, first layer rightmost, of (A + I) / 2 with A the
  * mean over the heads, rows made to sum to 1; to (rows, columns) floats. It is computed over tokens, special ones too, and
  * joined as above. USAGE for cross-attention, which has no I; MEMORY. */

@@ -70,7 +70,7 @@ QKV_API qkv_status qkv_translate(const qkv_model *m, const char *const *texts, c
 /* What translation k of text i attends to, of results with `attention`: the mean of cross over all layers and heads, to
  * (n_ids + 1, n_source) floats; and the alignment: for each of its n_ids tokens the one of the text's own tokens, counted from 0
  * and without what stands around them, that it attends to most, the first of equals. USAGE for NULL, numbers out of range and
- * for a translation without cross. */
+ * for a translation without cross; MEMORY. */
 QKV_API qkv_status qkv_translation_attention(const qkv_translations *t, int64_t i, int k, float *mean);
 QKV_API qkv_status qkv_translation_alignment(const qkv_translations *t, int64_t i, int k, int64_t *source);
 

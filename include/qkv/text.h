@@ -32,6 +32,11 @@ QKV_API int32_t qkv_utf8_decode(const char *text, size_t length, size_t *bytes);
  * text must not be out's own. MEMORY. */
 QKV_API qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_text *out);
 
+/* How many of n pieces of a text, from the first on and as few as do, together make whole characters, at least one byte of them:
+ * piece i is the bytes from ends[i - 1] (`begin` for the first) to ends[i] - 1. 1 where none do: a character has few bytes, so 8
+ * pieces are tried; 0 for NULL and for no pieces. Tokens may be parts of a character: joined by this, they can be shown. */
+QKV_API int64_t qkv_utf8_join(const char *text, size_t begin, const size_t *ends, int64_t n);
+
 /* What the first bytes of a file say (64 are enough, or all there are): *mark is how many of them are a byte order mark, which
  * is no part of the text: 3 or 0. UNSUPPORTED, with what to do, for data that are not text in UTF-8 as they are, by their
  * content and not by a file's name: gzip, xz, bzip2, Zstandard, ZIP, UTF-32, and UTF-16 with its mark or with a NUL in every

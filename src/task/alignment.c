@@ -1,9 +1,7 @@
 /* alignment.c: which token of a source each token of its translation attends to. */
-#include "../base/status.h"
+#include "attend.h"
 
-#include <qkv/task.h>
-
-#include <stddef.h>
+#include "../base/memory.h"
 
 /* The translation, whose cross is there; NULL, with the error said, when there is none. */
 static const qkv_translation *attending(const qkv_translations *t, int64_t i, int k, const void *out)
@@ -17,21 +15,17 @@ static const qkv_translation *attending(const qkv_translations *t, int64_t i, in
     return qkv__fail(QKV_USAGE, "alignment: no attention was kept of translation %d of text %lld", k, (long long)i), NULL;
 }
 
-static float mean_weight(const qkv_translations *t, const qkv_translation *x, int64_t columns, int64_t cell)
+static qkv_status average_maps(const qkv_translations *t, const qkv_translation *x, int64_t columns, float *mean)
 {
-    int64_t cells = (x->n_ids + 1) * columns, maps = (int64_t)t->layers * t->heads;
-    double sum = 0;
-    for (int64_t m = 0; m < maps; m++) sum += (double)x->cross[m * cells + cell];
-    return (float)(sum / (double)maps);
+    const qkv__axis rows = { .units = x->n_ids + 1, .tokens = x->n_ids + 1 }, sources = { .units = columns, .tokens = columns };
+    return qkv__join_maps(&(qkv__joining){
+        .blocks = &x->cross, .n_blocks = 1, .heads = t->layers * t->heads, .rows = rows, .columns = sources, .out = mean });
 }
 
 qkv_status qkv_translation_attention(const qkv_translations *t, int64_t i, int k, float *mean)
 {
     const qkv_translation *x = attending(t, i, k, mean);
-    if (!x) return QKV_USAGE;
-    const int64_t columns = t->n_source[i];
-    for (int64_t cell = 0; cell < (x->n_ids + 1) * columns; cell++) mean[cell] = mean_weight(t, x, columns, cell);
-    return QKV_OK;
+    return x ? average_maps(t, x, t->n_source[i], mean) : QKV_USAGE;
 }
 
 qkv_status qkv_translation_alignment(const qkv_translations *t, int64_t i, int k, int64_t *source)
@@ -39,13 +33,15 @@ qkv_status qkv_translation_alignment(const qkv_translations *t, int64_t i, int k
     const qkv_translation *x = attending(t, i, k, source);
     if (!x) return QKV_USAGE;
     const int64_t columns = t->n_source[i], tokens = columns - t->source_around;
-    for (int64_t row = 0; row < x->n_ids; row++) {
-        float most = -1;
+    const size_t bytes = (size_t)((x->n_ids + 1) * columns) * sizeof(float);
+    float *mean = qkv__alloc(bytes);
+    qkv_status status = mean ? average_maps(t, x, columns, mean) : QKV_MEMORY;
+    for (int64_t row = 0; row < x->n_ids && !status; row++) {
+        const float *weights = mean + row * columns;
         source[row] = 0;
-        for (int64_t j = 0; j < tokens; j++) {
-            float weight = mean_weight(t, x, columns, row * columns + j);
-            if (weight > most) most = weight, source[row] = j;
-        }
+        for (int64_t j = 1; j < tokens; j++)
+            if (weights[j] > weights[source[row]]) source[row] = j;
     }
-    return QKV_OK;
+    qkv__release(mean, bytes);
+    return status;
 }

@@ -39,6 +39,15 @@ typedef struct qkv__axis {
 qkv_status qkv__side_make(qkv__arena *arena, const qkv__tokens *t, int64_t from, int64_t n, const qkv_attend_opts *o,
                           qkv_attention_side *side, qkv__axis *axis);
 
+/* Maps between tokens, joined to one between units: columns of a unit's tokens are added, rows averaged, and so are the maps. */
+typedef struct qkv__joining {
+    const float *const *blocks; /* n_blocks of them, each (.., tokens, tokens), of which heads maps from first_head on count */
+    int n_blocks, first_head, heads;
+    qkv__axis rows, columns;
+    float *out; /* (units, units) */
+} qkv__joining;
+qkv_status qkv__join_maps(const qkv__joining *j); /* MEMORY */
+
 enum { QKV__SOURCE, QKV__READ, QKV__CHOSEN, QKV__SIDES };
 
 struct qkv__attending {

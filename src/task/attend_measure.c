@@ -67,17 +67,10 @@ static qkv_status check_head(const qkv_attention_capture *a, qkv_attention_kind 
 
 /* ---- tokens become units ---- */
 
-typedef struct joining {
-    const float *const *blocks; /* n_blocks of them, each (.., tokens, tokens), of which heads maps from first_head on count */
-    int n_blocks, first_head, heads;
-    qkv__axis rows, columns;
-    float *out; /* (units, units) */
-} joining;
-
 static int64_t begin_of(const qkv__axis *x, int64_t unit) { return x->begin ? x->begin[unit] : unit; }
 static int64_t count_of(const qkv__axis *x, int64_t unit) { return x->count ? x->count[unit + 1] - x->count[unit] : 1; }
 
-static void add_row(const joining *j, const float *weights, double *sums)
+static void add_row(const qkv__joining *j, const float *weights, double *sums)
 {
     for (int64_t k = 0; k < j->columns.units; k++) {
         const float *at = weights + begin_of(&j->columns, k);
@@ -88,7 +81,7 @@ static void add_row(const joining *j, const float *weights, double *sums)
 /* One row of units: the mean over its tokens and over all maps. */
 static void join_row(void *work, int64_t unit, void *scratch)
 {
-    const joining *j = work;
+    const qkv__joining *j = work;
     double *sums = scratch;
     int64_t begin = begin_of(&j->rows, unit), count = count_of(&j->rows, unit);
     memset(sums, 0, sizeof *sums * (size_t)j->columns.units);
@@ -100,9 +93,9 @@ static void join_row(void *work, int64_t unit, void *scratch)
     for (int64_t k = 0; k < j->columns.units; k++) j->out[unit * j->columns.units + k] = (float)(sums[k] / n);
 }
 
-static qkv_status join(joining *j)
+qkv_status qkv__join_maps(const qkv__joining *j)
 {
-    return qkv__parallel(j->rows.units, sizeof(double) * (size_t)j->columns.units, join_row, j);
+    return qkv__parallel(j->rows.units, sizeof(double) * (size_t)j->columns.units, join_row, (void *)j);
 }
 
 qkv_status qkv_attention_capture_weights(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
@@ -110,14 +103,37 @@ qkv_status qkv_attention_capture_weights(const qkv_attention_capture *a, qkv_att
 {
     qkv_status status = check_head(a, kind, layer, head, -1, weights);
     if (status) return status;
-    joining j = { .blocks = a->work->maps[kind] + (layer < 0 ? 0 : layer),
-                  .n_blocks = layer < 0 ? a->layers[kind] : 1,
-                  .first_head = head < 0 ? 0 : head,
-                  .heads = head < 0 ? a->heads : 1,
-                  .rows = a->work->axes[sides[kind].rows],
-                  .columns = a->work->axes[sides[kind].columns],
-                  .out = weights };
-    return join(&j);
+    qkv__joining j = { .blocks = a->work->maps[kind] + (layer < 0 ? 0 : layer),
+                       .n_blocks = layer < 0 ? a->layers[kind] : 1,
+                       .first_head = head < 0 ? 0 : head,
+                       .heads = head < 0 ? a->heads : 1,
+                       .rows = a->work->axes[sides[kind].rows],
+                       .columns = a->work->axes[sides[kind].columns],
+                       .out = weights };
+    return qkv__join_maps(&j);
+}
+
+/* Every unit has a token, and none is left out. */
+static bool are_units(const int64_t *first, int64_t n)
+{
+    if (!first || n < 0 || first[0] != 0) return false;
+    for (int64_t i = 0; i < n; i++)
+        if (first[i + 1] <= first[i]) return false;
+    return true;
+}
+
+qkv_status qkv_attention_join(const float *weights, const int64_t *row_first, int64_t rows, const int64_t *column_first,
+                              int64_t columns, float *joined)
+{
+    if (!weights || !joined) return qkv__fail(QKV_USAGE, "attention: weights and a place for the result are needed");
+    if (!are_units(row_first, rows) || !are_units(column_first, columns))
+        return qkv__fail(QKV_USAGE, "attention: units must begin at token 0 and each have a token");
+    return qkv__join_maps(&(qkv__joining){ .blocks = &weights,
+                                           .n_blocks = 1,
+                                           .heads = 1,
+                                           .rows = { rows, row_first[rows], row_first, row_first },
+                                           .columns = { columns, column_first[columns], column_first, column_first },
+                                           .out = joined });
 }
 
 /* ---- rollout ---- */
@@ -126,10 +142,10 @@ qkv_status qkv_attention_capture_weights(const qkv_attention_capture *a, qkv_att
 static qkv_status mix(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int64_t n, float *mixed)
 {
     const qkv__axis tokens = { .units = n, .tokens = n };
-    joining j = {
+    qkv__joining j = {
         .blocks = a->work->maps[kind] + layer, .n_blocks = 1, .heads = a->heads, .rows = tokens, .columns = tokens, .out = mixed
     };
-    qkv_status status = join(&j);
+    qkv_status status = qkv__join_maps(&j);
     for (int64_t i = 0; i < n && !status; i++) {
         float *row = mixed + i * n;
         double sum = 0;
@@ -153,7 +169,8 @@ static qkv_status roll(const qkv_attention_capture *a, qkv_attention_kind kind, 
     }
     const float *data = qkv_data(product);
     if (!data) return qkv_tape_status(t);
-    return join(&(joining){ .blocks = &data, .n_blocks = 1, .heads = 1, .rows = *axis, .columns = *axis, .out = weights });
+    return qkv__join_maps(
+        &(qkv__joining){ .blocks = &data, .n_blocks = 1, .heads = 1, .rows = *axis, .columns = *axis, .out = weights });
 }
 
 qkv_status qkv_attention_capture_rollout(const qkv_attention_capture *a, qkv_attention_kind kind, float *weights)

@@ -102,17 +102,12 @@ qkv_status qkv__tokens_put_ids(qkv__tokens *t, const qkv_tokenizer *tokenizer, c
 
 static size_t begin_of(const qkv__tokens *t, int64_t i) { return i ? t->ends[i - 1] : 0; }
 
-/* How many tokens from `from` on, and before `to`, make whole characters; 1 where none do. */
+/* How many tokens from `from` on, and before `to`, make whole characters; 1 where none do, and of a token without text. A
+ * special token is never joined: its spelling is whole. */
 static int64_t whole_tokens(const qkv__tokens *t, int64_t from, int64_t to)
 {
-    size_t at = begin_of(t, from), bytes;
-    for (int64_t i = from; i < to && !t->special[i]; i++) {
-        for (; at < t->ends[i]; at += bytes)
-            if (qkv_utf8_decode(t->text.data + at, t->ends[i] - at, &bytes) < 0) break;
-        if (at == t->ends[i]) return i - from + 1;
-        if (at + bytes < t->ends[i]) break; /* a mistake that no further bytes can mend */
-    }
-    return 1;
+    size_t begin = begin_of(t, from);
+    return begin == t->ends[from] ? 1 : qkv_utf8_join(t->text.data, begin, t->ends + from, to - from);
 }
 
 static qkv_status put_bytes(qkv_text *name, const char *bytes, size_t n)

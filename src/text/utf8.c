@@ -30,6 +30,21 @@ size_t qkv_utf8_check(const char *text, size_t length)
     return length;
 }
 
+enum { MOST_JOINED = 8 };
+
+int64_t qkv_utf8_join(const char *text, size_t begin, const size_t *ends, int64_t n)
+{
+    size_t at = begin, bytes = 0;
+    if (!text || !ends || n < 1) return 0;
+    for (int64_t i = 0; i < n && i < MOST_JOINED; i++) {
+        for (; at < ends[i]; at += bytes)
+            if (qkv_utf8_decode(text + at, ends[i] - at, &bytes) < 0) break;
+        if (at == ends[i] && at > begin) return i + 1;
+        if (at + bytes < ends[i]) break; /* a mistake that no further bytes can mend */
+    }
+    return 1;
+}
+
 qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_text *out)
 {
     if (!out || (!text && length)) return qkv__fail(QKV_USAGE, "utf8: a text and a place for the result are needed");
