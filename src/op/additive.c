@@ -161,15 +161,11 @@ static bool forward(qkv_tape *t, work *w, const qkv_attention_opts *opts)
 qkv_tensor *qkv_additive_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *w, qkv_tensor *v, qkv_mask mask,
                                    const qkv_attention_opts *opts)
 {
-    static const qkv_attention_opts none = { 0 };
     qkv_tensor *in[OPERANDS] = { q, k, w, v }, *qkv[3] = { q, k, v };
     const char *name = "additive_attention";
     int ndim;
     int64_t shape[4];
-    if (!opts) opts = &none;
-    if (opts->weights) *opts->weights = NULL;
-    if (opts->scaled) *opts->scaled = NULL;
-    if (opts->scores) *opts->scores = NULL;
+    opts = qkv__attention_opts(opts);
     qkv_tape *t = qkv__operands(name, OPERANDS, in);
     work *s = t ? qkv__save(t, sizeof *s) : NULL;
     if (!s) return NULL;

@@ -60,14 +60,10 @@ static void show(qkv_tape *t, qkv__attention *x, const qkv_attention_opts *opts)
 
 qkv_tensor *qkv_attention_with(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_mask mask, const qkv_attention_opts *opts)
 {
-    static const qkv_attention_opts none = { 0 };
     qkv_tensor *in[3] = { q, k, v };
     int ndim;
     int64_t shape[4];
-    if (!opts) opts = &none;
-    if (opts->weights) *opts->weights = NULL;
-    if (opts->scaled) *opts->scaled = NULL;
-    if (opts->scores) *opts->scores = NULL;
+    opts = qkv__attention_opts(opts);
     qkv_tape *t = qkv__operands("attention", 3, in);
     qkv__attention *x = t ? qkv__save(t, sizeof *x) : NULL;
     bool keeps = q && k && v && (q->wants_grad || k->wants_grad || v->wants_grad);

@@ -166,6 +166,16 @@ static bool read_options(qkv_tape *t, const char *name, const qkv_attention_opts
     return true;
 }
 
+const qkv_attention_opts *qkv__attention_opts(const qkv_attention_opts *opts)
+{
+    static const qkv_attention_opts none = { 0 };
+    if (!opts) return &none;
+    if (opts->weights) *opts->weights = NULL;
+    if (opts->scaled) *opts->scaled = NULL;
+    if (opts->scores) *opts->scores = NULL;
+    return opts;
+}
+
 bool qkv__attention_setup(qkv_tape *t, const char *name, qkv_tensor *const qkv[3], const qkv_mask *mask,
                           const qkv_attention_opts *opts, bool keeps, qkv__attention *x, int *ndim, int64_t shape[4])
 {

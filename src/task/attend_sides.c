@@ -110,24 +110,13 @@ static int64_t whole_tokens(const qkv__tokens *t, int64_t from, int64_t to)
     return begin == t->ends[from] ? 1 : qkv_utf8_join(t->text.data, begin, t->ends + from, to - from);
 }
 
-static qkv_status put_bytes(qkv_text *name, const char *bytes, size_t n)
-{
-    char code[8];
-    qkv_status status = QKV_OK;
-    for (size_t i = 0; i < n && !status; i++) {
-        snprintf(code, sizeof code, "\\x%02X", (unsigned char)bytes[i]);
-        status = qkv__text_put(name, code, 4);
-    }
-    return status;
-}
-
 /* Text as a name, which ends with its only NUL. */
 static qkv_status put_name(qkv_text *name, const char *text, size_t length, bool pieces)
 {
     qkv_status status = qkv__text_put(name, "", 0);
     for (size_t bytes; length && !status; text += bytes, length -= bytes) {
         int32_t c = qkv_utf8_decode(text, length, &bytes);
-        if (c < 0 && pieces) status = put_bytes(name, text, bytes);
+        if (c < 0 && pieces) status = qkv__text_put_hex(name, "\\x", text, bytes, "");
         else if (c < 0) status = qkv__text_put(name, "\xEF\xBF\xBD", 3);
         else if (!c) status = qkv__text_put(name, "\xE2\x90\x80", 3); /* U+2400, the picture of a NUL */
         else status = qkv__text_put(name, text, bytes);

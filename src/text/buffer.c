@@ -3,6 +3,7 @@
 
 #include "../base/size.h"
 
+#include <stdio.h>
 #include <string.h>
 
 qkv_status qkv__text_put(qkv_text *t, const void *bytes, size_t size)
@@ -21,6 +22,19 @@ void qkv__text_clear(qkv_text *t)
 {
     t->length = 0;
     if (t->data) t->data[0] = '\0';
+}
+
+qkv_status qkv__text_put_hex(qkv_text *t, const char *before, const void *bytes, size_t n, const char *after)
+{
+    char digits[4];
+    qkv_status status = QKV_OK;
+    for (size_t i = 0; i < n && !status; i++) {
+        snprintf(digits, sizeof digits, "%02X", ((const unsigned char *)bytes)[i]);
+        status = qkv__text_put(t, before, strlen(before));
+        if (!status) status = qkv__text_put(t, digits, 2);
+        if (!status) status = qkv__text_put(t, after, strlen(after));
+    }
+    return status;
 }
 
 void qkv_text_free(qkv_text *t)

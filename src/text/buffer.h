@@ -12,6 +12,9 @@
 qkv_status qkv__text_put(qkv_text *t, const void *bytes, size_t size);
 void qkv__text_clear(qkv_text *t);
 
+/* Adds each of n bytes as two digits, such as 0A, between two texts. MEMORY. */
+qkv_status qkv__text_put_hex(qkv_text *t, const char *before, const void *bytes, size_t n, const char *after);
+
 /* White space as the Unicode standard has it: a code point, and whether UTF-8 text has nothing else. */
 bool qkv__is_space(int32_t c);
 bool qkv__is_blank(const char *text, size_t length);

@@ -1,10 +1,12 @@
-/* alphabet.h: GPT-2's way to spell bytes: one visible character for each. Printable bytes of Latin-1 are themselves, the others
- * follow from U+0100 on in the order of their values. */
+/* alphabet.h: two ways to spell bytes. GPT-2's: one visible character for each. Printable bytes of Latin-1 are themselves, the
+ * others follow from U+0100 on in the order of their values. SentencePiece's: <0x0A>. */
 #ifndef QKV_SRC_ALPHABET_H
 #define QKV_SRC_ALPHABET_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 enum { QKV__SPELLED_MAX = 2 }; /* bytes of UTF-8 that one byte is spelled with */
 
@@ -41,6 +43,30 @@ static inline size_t qkv__spell_byte(int byte, char out[QKV__SPELLED_MAX])
     out[0] = (char)(0xC0 | c >> 6);
     out[1] = (char)(0x80 | (c & 0x3F));
     return 2;
+}
+
+/* SentencePiece's: <0x and two digits, and > behind them. */
+#define QKV__BYTE_OPENS "<0x"
+#define QKV__BYTE_CLOSES ">"
+enum { QKV__BYTE_LENGTH = 6 };
+
+static inline void qkv__spell_byte_token(int byte, char out[QKV__BYTE_LENGTH + 1])
+{
+    snprintf(out, QKV__BYTE_LENGTH + 1, QKV__BYTE_OPENS "%02X" QKV__BYTE_CLOSES, (unsigned)byte & 0xFF);
+}
+
+/* The byte that a text starts with the token of, with digits of either case; -1 for other text. */
+static inline int qkv__byte_of_token(const char *text, size_t length)
+{
+    static const char digits[] = "0123456789ABCDEFabcdef";
+    int byte = 0;
+    if (length < QKV__BYTE_LENGTH || memcmp(text, QKV__BYTE_OPENS, 3) || text[5] != *QKV__BYTE_CLOSES) return -1;
+    for (int i = 3; i < 5; i++) {
+        const char *found = text[i] ? strchr(digits, text[i]) : NULL;
+        if (!found) return -1;
+        byte = byte * 16 + (int)(found - digits > 15 ? found - digits - 6 : found - digits);
+    }
+    return byte;
 }
 
 #endif

@@ -69,32 +69,30 @@ qkv_status qkv__decode_wordpiece(const qkv__step *s, qkv__encoder *e, qkv__piece
     return status ? status : qkv__traced_text_end(&e->next, begin, piece.id);
 }
 
-/* The sign is a space; in the first token it is what was put before the text, where that is done. */
-qkv_status qkv__decode_metaspace(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
+/* A piece with a space for each sign, or nothing where signs are dropped. */
+static qkv_status put_spaced(const char *sign, bool drops_signs, qkv__encoder *e, qkv__piece piece)
 {
     const char *text = text_of(e, piece);
-    size_t begin = e->next.text.length, length = piece.end - piece.begin, n = strlen(s->text);
-    bool dropped = is_first(piece) && s->prepend != QKV__NEVER;
+    size_t begin = e->next.text.length, length = piece.end - piece.begin, n = strlen(sign);
     qkv_status status = QKV_OK;
     for (size_t at = 0; at < length && !status;) {
-        bool sign = length - at >= n && !memcmp(text + at, s->text, n);
-        if (!sign || !dropped) status = put(e, sign ? " " : text + at, 1);
-        at += sign ? n : 1;
+        bool is_sign = length - at >= n && !memcmp(text + at, sign, n);
+        if (!is_sign || !drops_signs) status = put(e, is_sign ? " " : text + at, 1);
+        at += is_sign ? n : 1;
     }
     return status ? status : qkv__traced_text_end(&e->next, begin, piece.id);
 }
 
-/* The byte that a token such as <0x0A> is; -1 for others. */
+/* The sign is a space; in the first token it is what was put before the text, where that is done. */
+qkv_status qkv__decode_metaspace(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
+{
+    return put_spaced(s->text, is_first(piece) && s->prepend != QKV__NEVER, e, piece);
+}
+
+/* The byte that a whole token is; -1 for others. */
 static int byte_of(const char *text, size_t length)
 {
-    int byte = 0;
-    if (length != 6 || memcmp(text, "<0x", 3) || text[5] != '>') return -1;
-    for (int i = 3; i < 5; i++) {
-        const char *digits = "0123456789ABCDEFabcdef", *found = text[i] ? strchr(digits, text[i]) : NULL;
-        if (!found) return -1;
-        byte = byte * 16 + (int)(found - digits > 15 ? found - digits - 6 : found - digits);
-    }
-    return byte;
+    return length == QKV__BYTE_LENGTH ? qkv__byte_of_token(text, length) : -1;
 }
 
 qkv_status qkv__decode_byte_fallback(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
@@ -118,16 +116,7 @@ qkv_status qkv__decode_fuse(const qkv__step *s, qkv__encoder *e, qkv__piece piec
 /* The end of a word is a space, but for that of the last. */
 qkv_status qkv__decode_suffix(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
 {
-    const char *text = text_of(e, piece);
-    size_t begin = e->next.text.length, length = piece.end - piece.begin, n = strlen(s->text);
-    bool is_last = piece.end == e->now.text.length;
-    qkv_status status = QKV_OK;
-    for (size_t at = 0; at < length && !status;) {
-        bool ends = length - at >= n && !memcmp(text + at, s->text, n);
-        if (!ends || !is_last) status = put(e, ends ? " " : text + at, 1);
-        at += ends ? n : 1;
-    }
-    return status ? status : qkv__traced_text_end(&e->next, begin, piece.id);
+    return put_spaced(s->text, piece.end == e->now.text.length, e, piece);
 }
 
 qkv_status qkv__decode_strip(const qkv__step *s, qkv__encoder *e, qkv__piece piece)

@@ -3,7 +3,6 @@
 #include "pipeline.h"
 #include "tokenizer.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define SPACE_SIGN "\xE2\x96\x81" /* U+2581, as SentencePiece has it */
@@ -38,23 +37,11 @@ static qkv_status put_meaning(const char *spelling, size_t length, qkv_text *out
     return status;
 }
 
-/* Bytes one by one, as SentencePiece spells them. */
-static qkv_status put_codes(qkv_text *out, const char *bytes, size_t n)
-{
-    char code[8];
-    qkv_status status = QKV_OK;
-    for (size_t i = 0; i < n && !status; i++) {
-        snprintf(code, sizeof code, "<0x%02X>", (unsigned char)bytes[i]);
-        status = qkv__text_put(out, code, 6);
-    }
-    return status;
-}
-
 /* What cannot be seen, is not whole, or would read back as something else. */
 static bool needs_codes(int32_t c, const char *text, size_t length)
 {
     bool is_control = c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029;
-    return is_control || c == 0x2581 || (c == '<' && length >= 3 && !memcmp(text, "<0x", 3));
+    return is_control || c == 0x2581 || (c == '<' && length >= 3 && !memcmp(text, QKV__BYTE_OPENS, 3));
 }
 
 static qkv_status put_visibly(const char *text, size_t length, qkv_text *out)
@@ -63,7 +50,7 @@ static qkv_status put_visibly(const char *text, size_t length, qkv_text *out)
     for (size_t bytes; length && !status; text += bytes, length -= bytes) {
         int32_t c = qkv_utf8_decode(text, length, &bytes);
         if (c == ' ') status = qkv__text_put(out, SPACE_SIGN, 3);
-        else if (needs_codes(c, text, length)) status = put_codes(out, text, bytes);
+        else if (needs_codes(c, text, length)) status = qkv__text_put_hex(out, QKV__BYTE_OPENS, text, bytes, QKV__BYTE_CLOSES);
         else status = qkv__text_put(out, text, bytes);
     }
     return status;
@@ -87,22 +74,14 @@ qkv_status qkv_tokenizer_show(const qkv_tokenizer *t, int32_t id, qkv_text *out)
 
 /* ---- and back ---- */
 
-/* The byte that text such as <0x0A> starts with; -1 for other text. */
-static int code_at(const char *text)
-{
-    static const char digits[] = "0123456789ABCDEF";
-    if (strncmp(text, "<0x", 3) || strspn(text + 3, digits) != 2 || text[5] != '>') return -1;
-    return (int)(16 * (strchr(digits, text[3]) - digits) + (strchr(digits, text[4]) - digits));
-}
-
 static qkv_status read_visible(const char *shown, qkv_text *out)
 {
     qkv_status status = qkv__text_put(out, "", 0);
     while (*shown && !status) {
-        int byte = code_at(shown);
+        int byte = qkv__byte_of_token(shown, strnlen(shown, QKV__BYTE_LENGTH));
         bool is_space = !strncmp(shown, SPACE_SIGN, 3);
         status = qkv__text_put(out, byte >= 0 ? &(char){ (char)byte } : is_space ? " " : shown, 1);
-        shown += byte >= 0 ? 6 : is_space ? 3 : 1;
+        shown += byte >= 0 ? QKV__BYTE_LENGTH : is_space ? 3 : 1;
     }
     return status;
 }

@@ -1,5 +1,6 @@
 /* spm.c: SentencePiece's model files, which are protocol buffers: fields of a number, a kind and a value. */
 #include "../io/number.h"
+#include "alphabet.h"
 #include "pipeline.h"
 #include "tokenizer_json.h"
 
@@ -279,8 +280,8 @@ static qkv_status list_user_defined(qkv_tokenizer *t)
 static qkv_status find_bytes(const char *path, qkv_tokenizer *t)
 {
     for (int byte = 0; byte < 256; byte++) {
-        char spelling[8];
-        snprintf(spelling, sizeof spelling, "<0x%02X>", byte);
+        char spelling[QKV__BYTE_LENGTH + 1];
+        qkv__spell_byte_token(byte, spelling);
         int32_t id = qkv_tokenizer_find(t, spelling);
         if (id < 0 || t->pipeline->types[id] != QKV__BYTE)
             return qkv__fail(QKV_FORMAT, "%s: trainer_spec.byte_fallback: there is no piece %s", path, spelling);

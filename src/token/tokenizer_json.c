@@ -2,6 +2,7 @@
  * ours is refused by name. */
 #include "tokenizer_json.h"
 
+#include "alphabet.h"
 #include "steps_json.h"
 
 #include <stdio.h>
@@ -353,8 +354,8 @@ static qkv_status check_new_ids(const char *path, const json_t *vocab, const jso
 static void find_bytes(qkv_tokenizer *t)
 {
     for (int byte = 0; byte < 256; byte++) {
-        char spelling[8];
-        snprintf(spelling, sizeof spelling, "<0x%02X>", byte);
+        char spelling[QKV__BYTE_LENGTH + 1];
+        qkv__spell_byte_token(byte, spelling);
         t->pipeline->byte_ids[byte] = qkv_tokenizer_find(t, spelling);
     }
 }
