@@ -64,7 +64,7 @@ bool qkv__file_exists(const char *path)
     return fd >= 0 || errno != ENOENT;
 }
 
-static qkv_status read_all(int fd, const char *path, size_t limit, qkv__bytes *out)
+static qkv_status read_open_file(int fd, const char *path, size_t limit, qkv__bytes *out)
 {
     for (;;) {
         if (out->size == out->capacity) {
@@ -83,7 +83,7 @@ static qkv_status read_all(int fd, const char *path, size_t limit, qkv__bytes *o
 /* Reads all of an open file, and closes it. */
 static qkv_status read_and_close(int fd, const char *path, size_t limit, qkv__bytes *out)
 {
-    qkv_status status = read_all(fd, path, limit, out);
+    qkv_status status = read_open_file(fd, path, limit, out);
     files.close(fd);
     if (!status) status = qkv__refuse_lfs_pointer(path, out);
     if (status) qkv__bytes_free(out);

@@ -37,7 +37,7 @@ void qkv_array_free(qkv_array *a)
 
 /* ---- the dict ---- */
 
-static qkv_status malformed(const header *h, const char *what)
+static qkv_status malformed_npy(const header *h, const char *what)
 {
     return qkv__fail(QKV_FORMAT, "%s: byte %zu: expected %s", h->path, h->offset + (size_t)(h->at - h->start), what);
 }
@@ -48,7 +48,7 @@ static void skip_spaces(header *h)
 }
 
 /* Takes the character if it comes next. */
-static bool take(header *h, char wanted)
+static bool take_character(header *h, char wanted)
 {
     skip_spaces(h);
     if (h->at >= h->end || *h->at != wanted) return false;
@@ -84,7 +84,7 @@ static qkv_status parse_descr(header *h)
     if (h->at < h->end && *h->at == '[') return qkv__fail(QKV_UNSUPPORTED, "%s: its numbers are records", h->path);
     size_t length;
     const char *text = take_string(h, &length);
-    if (!text) return malformed(h, "a dtype in quotes");
+    if (!text) return malformed_npy(h, "a dtype in quotes");
     char name[3] = { 0 };
     if (length == 3 && strchr("<>|=", text[0]) && text[0]) memcpy(name, text + 1, 2);
     if (!name[0] || !name[1] || !strstr(known, name) || name[0] == ' ' || name[1] == ' ')
@@ -99,7 +99,7 @@ static qkv_status parse_descr(header *h)
 static qkv_status parse_order(header *h)
 {
     if (take_word(h, "True")) h->fortran = true;
-    else if (!take_word(h, "False")) return malformed(h, "True or False");
+    else if (!take_word(h, "False")) return malformed_npy(h, "True or False");
     return QKV_OK;
 }
 
@@ -117,16 +117,16 @@ static bool take_number(header *h, int64_t *number)
 static qkv_status parse_shape(header *h)
 {
     bool comma = true;
-    if (!take(h, '(')) return malformed(h, "a shape in parentheses");
-    while (!take(h, ')')) {
-        if (!comma) return malformed(h, "a comma or a closing parenthesis");
+    if (!take_character(h, '(')) return malformed_npy(h, "a shape in parentheses");
+    while (!take_character(h, ')')) {
+        if (!comma) return malformed_npy(h, "a comma or a closing parenthesis");
         if (h->ndim == QKV_MAX_DIMS)
             return qkv__fail(QKV_LIMIT, "%s: the array has more than %d dimensions", h->path, QKV_MAX_DIMS);
-        if (!take_number(h, &h->shape[h->ndim])) return malformed(h, "a dimension below 2^63");
+        if (!take_number(h, &h->shape[h->ndim])) return malformed_npy(h, "a dimension below 2^63");
         h->ndim++;
-        comma = take(h, ',');
+        comma = take_character(h, ',');
     }
-    return h->ndim == 1 && !comma ? malformed(h, "a comma after the only dimension") : QKV_OK;
+    return h->ndim == 1 && !comma ? malformed_npy(h, "a comma after the only dimension") : QKV_OK;
 }
 
 static qkv_status parse_dict(header *h)
@@ -136,27 +136,28 @@ static qkv_status parse_dict(header *h)
         qkv_status (*parse)(header *h);
     } keys[] = { { "descr", parse_descr }, { "fortran_order", parse_order }, { "shape", parse_shape } };
     bool seen[3] = { false }, comma = true;
-    if (!take(h, '{')) return malformed(h, "{");
-    while (!take(h, '}')) {
+    if (!take_character(h, '{')) return malformed_npy(h, "{");
+    while (!take_character(h, '}')) {
         size_t length;
         const char *key = comma ? take_string(h, &length) : NULL;
         int i = 0;
         while (key && i < 3 && (length != strlen(keys[i].key) || memcmp(key, keys[i].key, length))) i++;
-        if (!key || i == 3 || seen[i] || !take(h, ':')) return malformed(h, "each of descr, fortran_order and shape once");
+        if (!key || i == 3 || seen[i] || !take_character(h, ':'))
+            return malformed_npy(h, "each of descr, fortran_order and shape once");
         seen[i] = true;
         qkv_status status = keys[i].parse(h);
         if (status) return status;
-        comma = take(h, ',');
+        comma = take_character(h, ',');
     }
-    if (!seen[0] || !seen[1] || !seen[2]) return malformed(h, "each of descr, fortran_order and shape once");
+    if (!seen[0] || !seen[1] || !seen[2]) return malformed_npy(h, "each of descr, fortran_order and shape once");
     skip_spaces(h);
     if (h->at < h->end && *h->at == '\n') h->at++;
-    return h->at == h->end ? QKV_OK : malformed(h, "nothing after the dict");
+    return h->at == h->end ? QKV_OK : malformed_npy(h, "nothing after the dict");
 }
 
 /* ---- the numbers ---- */
 
-static float decode(const header *h, const unsigned char *from)
+static float decode_element(const header *h, const unsigned char *from)
 {
     uint64_t word = qkv__load(from, h->size, h->big_endian);
     int unused = 64 - 8 * h->size;
@@ -177,7 +178,7 @@ static void decode_fortran(const header *h, const unsigned char *from, float *to
     for (int64_t i = 0; i < h->count; i++) {
         int64_t place = 0;
         for (int d = h->ndim - 1; d >= 0; d--) place = place * h->shape[d] + index[d];
-        to[i] = decode(h, from + place * h->size);
+        to[i] = decode_element(h, from + place * h->size);
         for (int d = h->ndim - 1; d >= 0 && ++index[d] == h->shape[d]; d--) index[d] = 0;
     }
 }
@@ -187,7 +188,7 @@ static void decode_all(const header *h, const unsigned char *from, float *to)
     if (h->fortran && h->ndim > 1) decode_fortran(h, from, to);
     else if (h->kind == 'f' && h->size == 4 && !h->big_endian) memcpy(to, from, sizeof(float) * (size_t)h->count);
     else
-        for (int64_t i = 0; i < h->count; i++) to[i] = decode(h, from + i * h->size);
+        for (int64_t i = 0; i < h->count; i++) to[i] = decode_element(h, from + i * h->size);
 }
 
 /* ---- the file ---- */
@@ -209,7 +210,7 @@ static qkv_status parse_header(header *h, const qkv__bytes *file)
 }
 
 /* The declared shape must be what the file holds, before anything of its size is allocated. */
-static qkv_status check_size(header *h, size_t left)
+static qkv_status check_npy_size(header *h, size_t left)
 {
     bool fits = qkv__shape_count(h->ndim, h->shape, &h->count); /* times 8 fits too, so times size does */
     if (fits && (size_t)h->count * (size_t)h->size == left) return QKV_OK;
@@ -217,12 +218,12 @@ static qkv_status check_size(header *h, size_t left)
                      qkv__shape_text((char[QKV_SHAPE_TEXT]){ 0 }, h->ndim, h->shape), h->size, left);
 }
 
-static qkv_status parse(header *h, const qkv__bytes *file, qkv_array *out)
+static qkv_status parse_npy(header *h, const qkv__bytes *file, qkv_array *out)
 {
     qkv_status status = parse_header(h, file);
     if (status) return status;
     size_t data = h->offset + (size_t)(h->end - h->start);
-    status = check_size(h, file->size - data);
+    status = check_npy_size(h, file->size - data);
     if (status) return status;
     float *numbers = qkv__alloc(sizeof(float) * (size_t)h->count);
     if (!numbers) return QKV_MEMORY;
@@ -239,7 +240,7 @@ qkv_status qkv_npy_read(const char *path, qkv_array *out)
     qkv_status status = qkv__stream_read(path, SIZE_MAX, &file);
     if (status) return status;
     header h = { .path = path };
-    status = parse(&h, &file, out);
+    status = parse_npy(&h, &file, out);
     qkv__bytes_free(&file);
     return status;
 }

@@ -146,7 +146,7 @@ static qkv_status parse_json(qkv__safetensors *s, const char *text, size_t lengt
     return qkv__fail(QKV_FORMAT, "%s: byte %d: its header is not JSON: %s", s->path, 8 + error.position, error.text);
 }
 
-static qkv_status parse(qkv__safetensors *s)
+static qkv_status parse_safetensors(qkv__safetensors *s)
 {
     if (s->file.size < 8) return qkv__fail(QKV_FORMAT, "%s: not a safetensors file: it has %zu bytes", s->path, s->file.size);
     size_t left = s->file.size - 8;
@@ -166,7 +166,7 @@ qkv_status qkv__safetensors_read(const char *path, qkv__safetensors *out)
 {
     *out = (qkv__safetensors){ .path = path };
     qkv_status status = qkv__file_map(path, &out->file);
-    if (!status) status = parse(out);
+    if (!status) status = parse_safetensors(out);
     if (status) qkv__safetensors_free(out);
     return status;
 }

@@ -15,7 +15,7 @@
 #define INDEX_MAX ((size_t)64 << 20)
 enum { PATH_MAX_BYTES = 4096 };
 
-static qkv_status in_folder(const char *folder, const char *name, char out[PATH_MAX_BYTES])
+static qkv_status weights_in_folder(const char *folder, const char *name, char out[PATH_MAX_BYTES])
 {
     int n = snprintf(out, PATH_MAX_BYTES, "%s/%s", folder, name);
     return n < PATH_MAX_BYTES ? QKV_OK : qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
@@ -34,7 +34,7 @@ static qkv_status make_files(qkv__weights *w, int n)
 static qkv_status open_file(qkv__weights *w, int i, const char *folder, const char *name)
 {
     char path[PATH_MAX_BYTES];
-    qkv_status status = in_folder(folder, name, path);
+    qkv_status status = weights_in_folder(folder, name, path);
     if (status) return status;
     if (!(w->paths[i] = qkv__copy_text(path))) return QKV_MEMORY;
     status = qkv__safetensors_read(w->paths[i], &w->files[i]);
@@ -156,7 +156,7 @@ static qkv_status read_index(qkv__weights *w, const char *folder)
 static qkv_status is_there(const char *folder, const char *name, bool *there)
 {
     char path[PATH_MAX_BYTES];
-    qkv_status status = in_folder(folder, name, path);
+    qkv_status status = weights_in_folder(folder, name, path);
     *there = !status && qkv__file_exists(path);
     return status;
 }
@@ -195,7 +195,7 @@ qkv_status qkv__weights_open(const char *folder, qkv__weights *out)
     qkv_status status = is_there(folder, ONE_FILE, &one);
     if (!status && !one) status = is_there(folder, INDEX, &several);
     if (!status && !one && !several) status = no_weights(folder);
-    if (!status) status = in_folder(folder, several ? INDEX : ONE_FILE, path);
+    if (!status) status = weights_in_folder(folder, several ? INDEX : ONE_FILE, path);
     if (!status && !(out->path = qkv__copy_text(path))) status = QKV_MEMORY;
     if (!status) status = several ? read_index(out, folder) : open_one(out, folder);
     if (status) qkv__weights_close(out);

@@ -95,7 +95,7 @@ static void multiply_by(float *x, const float *by, int64_t n)
 /* ---- forward ---- */
 
 /* y = sum of weights times values, divided by the sum of the weights; largest and 1/sum are kept for backward */
-static void finish(const block *w, const float *largest, const float *sum, const float *y, int64_t y_row)
+static void finish_rows(const block *w, const float *largest, const float *sum, const float *y, int64_t y_row)
 {
     const qkv__attention *x = w->x;
     int64_t first = (w->b * x->heads + w->h) * x->tq + w->from;
@@ -142,7 +142,7 @@ void NAME(attend)(const qkv__attention *x, int64_t b, int64_t h, int64_t from, i
                 columns_times_chunks(s + i, NR, qkv__min(step, rows - i), values, keys, x->dv, n, out + i * width, width);
         }
     }
-    finish(&w, largest, sum, y, width);
+    finish_rows(&w, largest, sum, y, width);
 }
 
 /* ---- weights and scores on request ---- */

@@ -78,7 +78,7 @@ const char *qkv_isa_available(int i)
 }
 
 /* The named one, or the best; NULL when there is none. */
-static const qkv__kernels *find(const char *name)
+static const qkv__kernels *find_kernels(const char *name)
 {
     const qkv__kernels *found = NULL, *k;
     for (int i = 0; (k = qkv__kernels_available(i)); i++)
@@ -86,25 +86,25 @@ static const qkv__kernels *find(const char *name)
     return found;
 }
 
-static void refuse(const char *what, const char *name)
+static void refuse_isa(const char *what, const char *name)
 {
     size_t at = (size_t)snprintf(refusal, sizeof refusal, "%s: this machine or build has no \"%.20s\"; it has", what, name);
     for (int i = 0; qkv_isa_available(i) && at < sizeof refusal - 16; i++)
         at += (size_t)snprintf(refusal + at, sizeof refusal - at, "%s %s", i ? "," : "", qkv_isa_available(i));
 }
 
-static void choose(void)
+static void choose_kernels(void)
 {
     const char *wish = getenv("QKV_ISA");
     if (wish && !*wish) wish = NULL;
-    if (!(qkv__kern = find(wish))) refuse("QKV_ISA", wish);
+    if (!(qkv__kern = find_kernels(wish))) refuse_isa("QKV_ISA", wish);
 }
 
 static pthread_once_t chosen = PTHREAD_ONCE_INIT;
 
 const char *qkv_isa(void)
 {
-    pthread_once(&chosen, choose);
+    pthread_once(&chosen, choose_kernels);
     if (qkv__kern) return qkv__kern->isa;
     qkv__fail(QKV_UNSUPPORTED, "%s", refusal);
     return NULL;
@@ -112,12 +112,12 @@ const char *qkv_isa(void)
 
 qkv_status qkv_set_isa(const char *name)
 {
-    pthread_once(&chosen, choose);
-    const qkv__kernels *wanted = name ? find(name) : NULL;
+    pthread_once(&chosen, choose_kernels);
+    const qkv__kernels *wanted = name ? find_kernels(name) : NULL;
     if (wanted) {
         qkv__kern = wanted;
         return QKV_OK;
     }
-    refuse("qkv_set_isa", name ? name : "");
+    refuse_isa("qkv_set_isa", name ? name : "");
     return qkv__fail(QKV_UNSUPPORTED, "%s", refusal);
 }

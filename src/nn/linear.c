@@ -3,7 +3,7 @@
 
 #include "../tensor/tape.h"
 
-static qkv_linear make(qkv_params *p, const char *name, int64_t in, int64_t out, bool biased)
+static qkv_linear make_linear(qkv_params *p, const char *name, int64_t in, int64_t out, bool biased)
 {
     const qkv_linear failed = { 0 };
     if (in < 1 || out < 1) {
@@ -16,17 +16,20 @@ static qkv_linear make(qkv_params *p, const char *name, int64_t in, int64_t out,
     return l.weight && !l.bias == !biased ? l : failed; /* half a layer would compute something else */
 }
 
-qkv_linear qkv_linear_new(qkv_params *p, const char *name, int64_t in, int64_t out) { return make(p, name, in, out, true); }
+qkv_linear qkv_linear_new(qkv_params *p, const char *name, int64_t in, int64_t out)
+{
+    return make_linear(p, name, in, out, true);
+}
 
 qkv_linear qkv_linear_new_no_bias(qkv_params *p, const char *name, int64_t in, int64_t out)
 {
-    return make(p, name, in, out, false);
+    return make_linear(p, name, in, out, false);
 }
 
 qkv_linear qkv__linear_part(qkv_params *p, const char *layer, const char *part, int64_t in, int64_t out, bool no_bias)
 {
     char name[QKV_NAME_MAX];
-    return qkv__join_name(p, name, layer, part) ? make(p, name, in, out, !no_bias) : (qkv_linear){ 0 };
+    return qkv__join_name(p, name, layer, part) ? make_linear(p, name, in, out, !no_bias) : (qkv_linear){ 0 };
 }
 
 qkv_tensor *qkv_linear_forward(const qkv_linear *l, qkv_tensor *x)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static bool refuse(qkv_params *p, const char *name, const qkv_mha_opts *o, const char *why)
+static bool refuse_mha(qkv_params *p, const char *name, const qkv_mha_opts *o, const char *why)
 {
     return qkv__params_fail(p, QKV_USAGE,
                             "attention \"%.200s\" (dim %lld, heads %lld, kv_heads %lld, kv_dim %lld, d_k %lld, d_v %lld): %s",
@@ -20,15 +20,16 @@ static bool resolve_mha_options(qkv_params *p, const char *name, qkv_mha_opts *o
     int64_t widest;
     if (!o->kv_heads) o->kv_heads = o->heads;
     if (!o->kv_dim) o->kv_dim = o->dim;
-    if (o->dim < 1 || o->heads < 1) return refuse(p, name, o, "dim and heads must be at least 1");
-    if (o->kv_heads < 1 || o->kv_dim < 1 || o->d_k < 0 || o->d_v < 0) return refuse(p, name, o, "no size may be negative");
-    if (o->heads % o->kv_heads) return refuse(p, name, o, "heads must be a multiple of kv_heads");
-    if (!o->d_k && o->dim % o->heads) return refuse(p, name, o, "dim does not divide into its heads: change one, or give d_k");
+    if (o->dim < 1 || o->heads < 1) return refuse_mha(p, name, o, "dim and heads must be at least 1");
+    if (o->kv_heads < 1 || o->kv_dim < 1 || o->d_k < 0 || o->d_v < 0) return refuse_mha(p, name, o, "no size may be negative");
+    if (o->heads % o->kv_heads) return refuse_mha(p, name, o, "heads must be a multiple of kv_heads");
+    if (!o->d_k && o->dim % o->heads)
+        return refuse_mha(p, name, o, "dim does not divide into its heads: change one, or give d_k");
     if (!o->d_k) o->d_k = o->dim / o->heads;
     if (!o->d_v) o->d_v = o->d_k;
     if (__builtin_mul_overflow(o->heads, qkv__max(o->d_k, o->d_v), &widest))
-        return refuse(p, name, o, "the heads together are larger than memory can be");
-    return (o->dropout >= 0 && o->dropout < 1) || refuse(p, name, o, "dropout must be at least 0 and below 1");
+        return refuse_mha(p, name, o, "the heads together are larger than memory can be");
+    return (o->dropout >= 0 && o->dropout < 1) || refuse_mha(p, name, o, "dropout must be at least 0 and below 1");
 }
 
 qkv_mha qkv_mha_new_with(qkv_params *p, const char *name, const qkv_mha_opts *opts)

@@ -168,7 +168,7 @@ static void fill_task(void *work, int64_t task, void *scratch)
     }
 }
 
-static qkv_status fill(const qkv_params *p, entry *e, qkv_init init, float scale)
+static qkv_status fill_entry(const qkv_params *p, entry *e, qkv_init init, float scale)
 {
     qkv_tensor *x = &e->tensor;
     if (init == QKV_INIT_ONE)
@@ -190,7 +190,7 @@ static int32_t *slot_of(const qkv_params *p, int32_t *slots, size_t n, uint64_t 
     }
 }
 
-static entry *find(const qkv_params *p, const char *name)
+static entry *find_entry(const qkv_params *p, const char *name)
 {
     if (!p->slots) return NULL;
     int32_t found = *slot_of(p, p->slots, p->slots_bytes / sizeof *p->slots, hash_name(name), name);
@@ -218,7 +218,7 @@ static bool check_parameter(qkv_params *p, const char *name, int ndim, const int
                             int64_t *count)
 {
     if (!name || !*name) return qkv__params_fail(p, QKV_USAGE, "a weight needs a name");
-    if (find(p, name)) return qkv__params_fail(p, QKV_USAGE, "weight \"%.200s\": the name is used already", name);
+    if (find_entry(p, name)) return qkv__params_fail(p, QKV_USAGE, "weight \"%.200s\": the name is used already", name);
     if (ndim < 0 || ndim > QKV_MAX_DIMS)
         return qkv__params_fail(p, QKV_USAGE, "weight \"%.200s\" has %d dimensions, expected 0 to %d", name, ndim,
                                 QKV_MAX_DIMS);
@@ -242,7 +242,7 @@ static void point(qkv_params *p, int i)
 }
 
 /* Room for `floats` more in both blocks and for one more entry. What is there stays, maybe elsewhere. */
-static bool make_room(qkv_params *p, int64_t floats)
+static bool make_room_for_weights(qkv_params *p, int64_t floats)
 {
     size_t total, bytes, entries = sizeof(entry *) * ((size_t)p->n_entries + 1);
     if (!qkv__size_add((size_t)p->block, (size_t)floats, &total) || !qkv__size_mul(total, sizeof(float), &bytes))
@@ -269,12 +269,12 @@ static entry *new_entry(qkv_params *p, const char *name, int ndim, const int64_t
 }
 
 /* The first values of the newest entry, and zeros up to the next one. */
-static qkv_status start(qkv_params *p, qkv_init init, float scale, int64_t padded)
+static qkv_status start_entry(qkv_params *p, qkv_init init, float scale, int64_t padded)
 {
     memset(p->data + p->block, 0, sizeof(float) * (size_t)padded);
     memset(p->grad + p->block, 0, sizeof(float) * (size_t)padded);
     point(p, p->n_entries);
-    return fill(p, p->entries[p->n_entries], init, scale);
+    return fill_entry(p, p->entries[p->n_entries], init, scale);
 }
 
 qkv_tensor *qkv_params_add(qkv_params *p, const char *name, int ndim, const int64_t *shape, qkv_init init, float scale)
@@ -284,14 +284,14 @@ qkv_tensor *qkv_params_add(qkv_params *p, const char *name, int ndim, const int6
     if (p->retained && qkv_params_materialize(p)) return keep_error(p), NULL;
     if (!check_parameter(p, name, ndim, shape, init, scale, &count)) return NULL;
     int64_t padded = qkv__round_up(count ? count : 1, LINE); /* an empty weight has an address too */
-    if (!make_room(p, padded)) return NULL;
+    if (!make_room_for_weights(p, padded)) return NULL;
     entry *e = new_entry(p, name, ndim, shape, count);
     if (!e) {
         keep_error(p);
         return NULL;
     }
     p->entries[p->n_entries] = e;
-    if (!p->is_mapped && start(p, init, scale, padded)) {
+    if (!p->is_mapped && start_entry(p, init, scale, padded)) {
         keep_error(p);
         qkv__release(e, e->bytes);
         return NULL;
@@ -415,7 +415,7 @@ const char *qkv_params_name(const qkv_params *p, int i)
 
 qkv_tensor *qkv_params_find(const qkv_params *p, const char *name)
 {
-    entry *e = p && name ? find(p, name) : NULL;
+    entry *e = p && name ? find_entry(p, name) : NULL;
     return e ? &e->tensor : NULL;
 }
 

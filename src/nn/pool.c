@@ -4,7 +4,7 @@
 #include "../tensor/tape.h"
 
 /* A row without tokens has no first and no last one, and its neighbour's must not stand in. */
-static bool check_lengths(qkv_tape *t, const int32_t *lengths, int64_t batch, int64_t length)
+static bool check_pool_lengths(qkv_tape *t, const int32_t *lengths, int64_t batch, int64_t length)
 {
     for (int64_t b = 0; b < batch; b++) {
         int64_t n = lengths ? lengths[b] : length;
@@ -27,7 +27,7 @@ static qkv_tensor *pick(qkv_tensor *hidden, const int32_t *lengths, bool last)
 }
 
 /* softmax(q h^T / sqrt(dim)) h over the real tokens; a query of zeros sees them all alike. */
-static qkv_tensor *attend(qkv_tensor *hidden, const int32_t *lengths, qkv_tensor *query)
+static qkv_tensor *pool_by_attention(qkv_tensor *hidden, const int32_t *lengths, qkv_tensor *query)
 {
     qkv_tape *t = hidden->tape;
     int64_t batch = qkv_dim(hidden, 0), dim = qkv_dim(hidden, 2);
@@ -42,12 +42,13 @@ qkv_tensor *qkv_transformer_pool(const qkv_transformer *m, qkv_tensor *hidden, c
     if (!m || !hidden) return NULL;
     qkv_tape *t = hidden->tape;
     if (qkv_ndim(hidden) != 3) return qkv__error(t, QKV_USAGE, "pool: hidden states of 3 dimensions are needed");
-    if (!check_lengths(t, lengths, qkv_dim(hidden, 0), qkv_dim(hidden, 1))) return NULL;
+    if (!check_pool_lengths(t, lengths, qkv_dim(hidden, 0), qkv_dim(hidden, 1))) return NULL;
     if (how == QKV_POOLING_FIRST || how == QKV_POOLING_LAST) return pick(hidden, lengths, how == QKV_POOLING_LAST);
-    if (how == QKV_POOLING_MEAN) return attend(hidden, lengths, qkv_constant(t, QKV_SHAPE(1, qkv_dim(hidden, 2)), NULL));
+    if (how == QKV_POOLING_MEAN)
+        return pool_by_attention(hidden, lengths, qkv_constant(t, QKV_SHAPE(1, qkv_dim(hidden, 2)), NULL));
     if (how != QKV_POOLING_ATTENTION || !m->pool_query)
         return qkv__error(t, QKV_USAGE, "pool: the model has no weights for such a pooling");
-    return attend(hidden, lengths, m->pool_query);
+    return pool_by_attention(hidden, lengths, m->pool_query);
 }
 
 static qkv_tensor *densely(const qkv_transformer *m, qkv_tensor *pooled)

@@ -114,7 +114,7 @@ static void backward_head(void *data, int64_t task, void *scratch)
         for (int64_t i = 0; i < a->tq; i++) backward_row(w, b, h, i, dw, scratch);
 }
 
-static void backward(qkv_tensor *y)
+static void additive_backward(qkv_tensor *y)
 {
     work w = *(const work *)y->saved;
     qkv__attention *a = &w.a;
@@ -144,7 +144,7 @@ static float *map_for(qkv_tape *t, const qkv__attention *a, bool wanted, qkv_ten
     return qkv_data(map);
 }
 
-static bool forward(qkv_tape *t, work *w, const qkv_attention_opts *opts)
+static bool additive_forward(qkv_tape *t, work *w, const qkv_attention_opts *opts)
 {
     qkv__attention *a = &w->a;
     qkv_tensor *weights;
@@ -176,12 +176,12 @@ qkv_tensor *qkv_additive_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *w, 
         return qkv__error(t, QKV_USAGE, "%s: w is %s, it must be (%lld), the width of q and k", name, QKV_TEXT(w),
                           (long long)s->a.dk);
     if (s->a.scale == 0) s->a.scale = 1.0f;
-    qkv_tensor *y = qkv__result(t, ndim, shape, backward, OPERANDS, in);
+    qkv_tensor *y = qkv__result(t, ndim, shape, additive_backward, OPERANDS, in);
     if (!y) return NULL;
     y->saved = s;
     s->a.q = qkv_data(q);
     s->a.k = qkv_data(k);
     s->a.v = qkv_data(v);
     s->a.y = y->data;
-    return forward(t, s, opts) ? y : NULL;
+    return additive_forward(t, s, opts) ? y : NULL;
 }

@@ -14,7 +14,7 @@ static void add_up_columns(void *work, int64_t from, int64_t to)
     kern->add_rows(c->to + from, c->y->grad + from, qkv__rows(c->y), qkv__last(c->y), to - from);
 }
 
-static void backward(qkv_tensor *y)
+static void affine_backward(qkv_tensor *y)
 {
     qkv_tensor *x = y->in[0], *w = y->in[1], *b = y->n_in > 2 ? y->in[2] : NULL;
     int64_t rows = qkv__rows(y), out = w->shape[0], in = w->shape[1];
@@ -66,7 +66,7 @@ qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b)
     int64_t shape[QKV_MAX_DIMS];
     memcpy(shape, x->shape, sizeof shape);
     shape[x->ndim - 1] = w->shape[0];
-    qkv_tensor *y = qkv__result(t, x->ndim, shape, backward, n_in, in);
+    qkv_tensor *y = qkv__result(t, x->ndim, shape, affine_backward, n_in, in);
     if (!y) return NULL;
     if (w->type && y->wants_grad)
         return qkv__error(t, QKV_USAGE,

@@ -28,7 +28,7 @@ static void run_attention(qkv_tape *t, qkv__attention *x, int64_t tasks, qkv__ta
     if (x->tq && qkv__parallel(tasks, qkv__attention_scratch(x->dk, x->dv), task, x)) qkv__error_below(t);
 }
 
-static void backward(qkv_tensor *y)
+static void attention_backward(qkv_tensor *y)
 {
     qkv__attention *x = y->saved;
     x->q = qkv_data(y->in[0]);
@@ -42,7 +42,7 @@ static void backward(qkv_tensor *y)
 }
 
 /* The maps that were asked for: computed after y, from what y left, so that asking changes nothing. */
-static void show(qkv_tape *t, qkv__attention *x, const qkv_attention_opts *opts)
+static void give_maps(qkv_tape *t, qkv__attention *x, const qkv_attention_opts *opts)
 {
     qkv_tensor *weights = opts->weights || qkv__keeps_attention(t) ? qkv__attention_map(t, x) : NULL;
     qkv_tensor *scaled = opts->scaled ? qkv__attention_map(t, x) : NULL;
@@ -69,7 +69,7 @@ qkv_tensor *qkv_attention_with(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_
     bool keeps = q && k && v && (q->wants_grad || k->wants_grad || v->wants_grad);
     if (!x || !qkv__attention_setup(t, "attention", in, &mask, opts, keeps, x, &ndim, shape)) return NULL;
     if (x->scale == 0) x->scale = qkv__default_scale(x->dk);
-    qkv_tensor *y = qkv__result(t, ndim, shape, backward, 3, in);
+    qkv_tensor *y = qkv__result(t, ndim, shape, attention_backward, 3, in);
     size_t rows = (size_t)(x->batch * x->heads * x->tq);
     x->largest = qkv__save(t, sizeof(float) * rows);
     x->inverse = qkv__save(t, sizeof(float) * rows);
@@ -80,7 +80,7 @@ qkv_tensor *qkv_attention_with(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_
     x->v = qkv_data(v);
     x->y = y->data;
     run_attention(t, x, x->batch * x->heads * qkv__ceil_div(x->tq, QKV__QUERY_BLOCK), forward_task);
-    if (!qkv_tape_status(t)) show(t, x, opts);
+    if (!qkv_tape_status(t)) give_maps(t, x, opts);
     return qkv_tape_status(t) ? NULL : y;
 }
 

@@ -121,7 +121,7 @@ static void row_begin(const layout *l, int64_t row, int64_t at[OPERANDS])
     }
 }
 
-static void forward_range(void *data, int64_t from, int64_t to)
+static void broadcast_forward_range(void *data, int64_t from, int64_t to)
 {
     const forward_work *w = data;
     const layout *l = &w->l;
@@ -134,14 +134,14 @@ static void forward_range(void *data, int64_t from, int64_t to)
     }
 }
 
-static qkv_tensor *forward(qkv_tape *t, qkv_tensor *y, zip_kernel *f, qkv_tensor *const *in)
+static qkv_tensor *broadcast_forward(qkv_tape *t, qkv_tensor *y, zip_kernel *f, qkv_tensor *const *in)
 {
     forward_work w = { .f = f, .l = layout_of(in[A], in[B]), .y = y->data, .in = { qkv_data(in[A]), qkv_data(in[B]) } };
     if (!y->count) return y;
     int64_t n = w.l.size[w.l.ndim - 1];
     w.length = qkv__min(n, QKV_TASK_ELEMENTS);
     w.pieces = qkv__ceil_div(n, w.length);
-    return qkv__parallel_for(t, y->count / n * w.pieces, qkv__grain(w.length), forward_range, &w) ? y : NULL;
+    return qkv__parallel_for(t, y->count / n * w.pieces, qkv__grain(w.length), broadcast_forward_range, &w) ? y : NULL;
 }
 
 /* ---- backward: an operand gets the sum over what it was stretched along ---- */
@@ -156,7 +156,7 @@ typedef struct place {
     int64_t y, own, other;
 } place;
 
-static place place_of(const walk *k, int64_t index)
+static place place_of_element(const walk *k, int64_t index)
 {
     place p = { 0, 0, 0 };
     for (int d = k->ndim - 1; d >= 0; d--) {
@@ -204,7 +204,7 @@ static walk walk_along(const layout *l, int own, bool stretched)
 static void add_columns(const backward_work *w, place kept, float *grad, int64_t n)
 {
     for (int64_t r = 0; r < w->summed.count; r++) {
-        place p = place_of(&w->summed, r);
+        place p = place_of_element(&w->summed, r);
         const float *dy = w->dy + kept.y + p.y, *other = w->other + kept.other + p.other;
         if (w->kind != MUL) kern->axpy(grad, dy, w->sign, n);
         else if (w->other_has_last) kern->mul_add(grad, dy, other, n);
@@ -217,18 +217,18 @@ static void add_sums(const backward_work *w, place kept, float *grad)
 {
     double total = 0;
     for (int64_t r = 0; r < w->summed.count; r++) {
-        place p = place_of(&w->summed, r);
+        place p = place_of_element(&w->summed, r);
         const float *dy = w->dy + kept.y + p.y, *other = w->other + kept.other + p.other;
         total += w->kind == MUL ? qkv__dot(dy, other, w->n) : w->sign * qkv__sum(dy, w->n);
     }
     *grad = (float)(*grad + total);
 }
 
-static void backward_range(void *data, int64_t from, int64_t to)
+static void broadcast_backward_range(void *data, int64_t from, int64_t to)
 {
     const backward_work *w = data;
     for (int64_t unit = from; unit < to; unit++) {
-        place p = place_of(&w->kept, unit / w->pieces);
+        place p = place_of_element(&w->kept, unit / w->pieces);
         int64_t i = unit % w->pieces * w->length, n = w->has_last ? qkv__min(w->length, w->n - i) : 1;
         float *grad = qkv__piece(w->grad + p.own + i, w->add, n);
         p.y += i;
@@ -238,7 +238,7 @@ static void backward_range(void *data, int64_t from, int64_t to)
     }
 }
 
-static void backward_of(qkv_tensor *y, kind what, int own)
+static void broadcast_backward_of(qkv_tensor *y, kind what, int own)
 {
     layout l = layout_of(y->in[A], y->in[B]);
     int last = l.ndim - 1;
@@ -256,20 +256,20 @@ static void backward_of(qkv_tensor *y, kind what, int own)
     w.other = qkv_data(y->in[!own]);
     w.length = w.has_last ? qkv__min(w.n, w.summed.count > 1 ? qkv__columns(w.summed.count) : QKV_TASK_ELEMENTS) : w.n;
     w.pieces = w.has_last ? qkv__ceil_div(w.n, w.length) : 1;
-    qkv__parallel_for(y->tape, w.kept.count * w.pieces, qkv__grain(w.summed.count * w.length), backward_range, &w);
+    qkv__parallel_for(y->tape, w.kept.count * w.pieces, qkv__grain(w.summed.count * w.length), broadcast_backward_range, &w);
 }
 
-#define BROADCAST(name, what)                                                                          \
-    static void name##_backward(qkv_tensor *y)                                                         \
-    {                                                                                                  \
-        backward_of(y, what, A);                                                                       \
-        backward_of(y, what, B);                                                                       \
-    }                                                                                                  \
-    qkv_tensor *qkv_##name(qkv_tensor *a, qkv_tensor *b)                                               \
-    {                                                                                                  \
-        qkv_tensor *y, *in[] = { a, b };                                                               \
-        qkv_tape *t = qkv__operands(kind_names[what], OPERANDS, in);                                   \
-        return t && (y = result(t, what, in, name##_backward)) ? forward(t, y, kern->name, in) : NULL; \
+#define BROADCAST(name, what)                                                                                    \
+    static void name##_backward(qkv_tensor *y)                                                                   \
+    {                                                                                                            \
+        broadcast_backward_of(y, what, A);                                                                       \
+        broadcast_backward_of(y, what, B);                                                                       \
+    }                                                                                                            \
+    qkv_tensor *qkv_##name(qkv_tensor *a, qkv_tensor *b)                                                         \
+    {                                                                                                            \
+        qkv_tensor *y, *in[] = { a, b };                                                                         \
+        qkv_tape *t = qkv__operands(kind_names[what], OPERANDS, in);                                             \
+        return t && (y = result(t, what, in, name##_backward)) ? broadcast_forward(t, y, kern->name, in) : NULL; \
     }
 
 static qkv_tensor *result(qkv_tape *t, kind what, qkv_tensor *const *in, qkv__backward *backward)

@@ -27,7 +27,7 @@ typedef struct saved_rows {
     row rows[];
 } saved_rows;
 
-static void forward_rows(void *data, int64_t from, int64_t to)
+static void cross_entropy_forward_rows(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
     for (int64_t i = from; i < to; i++) {
@@ -45,7 +45,7 @@ static void forward_rows(void *data, int64_t from, int64_t to)
 }
 
 /* d loss_i / dx = p - (1-s) [k = target] - s/K */
-static void backward_rows(void *data, int64_t from, int64_t to)
+static void cross_entropy_backward_rows(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
     for (int64_t i = from; i < to; i++) {
@@ -60,12 +60,13 @@ static void backward_rows(void *data, int64_t from, int64_t to)
     }
 }
 
-static void backward(qkv_tensor *y)
+static void cross_entropy_backward(qkv_tensor *y)
 {
     saved_rows *s = y->saved;
     qkv_tensor *x = y->in[0];
     work w = { .rows = s->rows, .x = qkv_data(x), .k = qkv__last(x), .smoothing = s->smoothing, .dy = y->grad[0] };
-    if ((w.dx = qkv__grad_inplace(x, &w.add))) qkv__parallel_for(y->tape, qkv__rows(x), qkv__grain(w.k), backward_rows, &w);
+    if ((w.dx = qkv__grad_inplace(x, &w.add)))
+        qkv__parallel_for(y->tape, qkv__rows(x), qkv__grain(w.k), cross_entropy_backward_rows, &w);
 }
 
 /* Targets and weights, checked; false with the error on the tape. */
@@ -103,9 +104,9 @@ qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *targets, c
     saved_rows *s = qkv__save(t, sizeof *s + sizeof(row) * (size_t)n);
     if (!s || !read_rows(t, s->rows, n, k, targets, opts)) return NULL;
     s->smoothing = opts->smoothing;
-    qkv_tensor *y = qkv__result(t, 0, NULL, backward, 1, &logits);
+    qkv_tensor *y = qkv__result(t, 0, NULL, cross_entropy_backward, 1, &logits);
     work w = { .rows = s->rows, .x = qkv_data(logits), .k = k, .smoothing = s->smoothing };
-    if (!y || !qkv__parallel_for(t, n, qkv__grain(k), forward_rows, &w)) return NULL;
+    if (!y || !qkv__parallel_for(t, n, qkv__grain(k), cross_entropy_forward_rows, &w)) return NULL;
     y->saved = s;
     double loss = 0;
     for (int64_t i = 0; i < n; i++) loss += (double)s->rows[i].weight * s->rows[i].loss;

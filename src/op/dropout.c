@@ -26,7 +26,7 @@ static void drop_range(void *data, int64_t from, int64_t to)
 }
 
 /* y = keep x / (1-p):   dx += keep dy / (1-p) */
-static void backward(qkv_tensor *y)
+static void dropout_backward(qkv_tensor *y)
 {
     work w = { .d = y->saved, .from = y->grad };
     if ((w.to = qkv__grad_from(y->in[0], y, &w.add))) qkv__parallel_for(y->tape, y->count, QKV_TASK_ELEMENTS, drop_range, &w);
@@ -39,7 +39,8 @@ static qkv_tensor *drop(qkv_tensor *x, float p, bool over)
     if (!(p >= 0 && p < 1))
         return qkv__error(t, QKV_USAGE, "dropout: the probability is %g, it must be in 0 <= p < 1", (double)p);
     if (p == 0 || !qkv__is_training(t)) return x;
-    qkv_tensor *y = over ? qkv__result_inplace(t, x, backward, 1, &x) : qkv__result(t, x->ndim, x->shape, backward, 1, &x);
+    qkv_tensor *y = over ? qkv__result_inplace(t, x, dropout_backward, 1, &x)
+                         : qkv__result(t, x->ndim, x->shape, dropout_backward, 1, &x);
     drops *d = qkv__save(t, sizeof *d);
     if (!y || !d) return NULL;
     *d = (drops){ qkv__next_key(t), qkv__keep_below(p), 1.0f / (1.0f - p) };

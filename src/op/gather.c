@@ -15,24 +15,24 @@ typedef struct work {
     const qkv_tensor *table; /* in forward */
 } work;
 
-static void forward_rows(void *data, int64_t from, int64_t to)
+static void gather_forward_rows(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
     for (int64_t i = from; i < to; i++) qkv__widen(w->table, w->taken->ids[i] * w->dim, w->dim, w->to + i * w->dim);
 }
 
 /* y[i] = table[ids[i]]:   dtable[ids[i]] += dy[i]. An id may come twice: tasks take columns and go through all rows. */
-static void backward_columns(void *data, int64_t from, int64_t to)
+static void gather_backward_columns(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
     for (int64_t i = 0; i < w->taken->n; i++)
         kern->axpy(w->to + w->taken->ids[i] * w->dim + from, w->from + i * w->dim + from, 1.0f, to - from);
 }
 
-static void backward(qkv_tensor *y)
+static void gather_backward(qkv_tensor *y)
 {
     work w = { .taken = y->saved, .to = qkv__grad(y->in[0]), .from = y->grad, .dim = y->in[0]->shape[1] };
-    if (w.to) qkv__parallel_for(y->tape, w.dim, qkv__columns(w.taken->n), backward_columns, &w);
+    if (w.to) qkv__parallel_for(y->tape, w.dim, qkv__columns(w.taken->n), gather_backward_columns, &w);
 }
 
 static rows_taken *copy_ids(qkv_tape *t, const qkv_tensor *table, const int32_t *ids, int64_t n)
@@ -66,9 +66,9 @@ qkv_tensor *qkv_gather(qkv_tape *t, qkv_tensor *table, const int32_t *ids, int n
     if (!taken) return NULL;
     if (ndim) memcpy(full, shape, sizeof *shape * (size_t)ndim);
     full[ndim] = table->shape[1];
-    qkv_tensor *y = qkv__result(t, ndim + 1, full, backward, 1, &table);
+    qkv_tensor *y = qkv__result(t, ndim + 1, full, gather_backward, 1, &table);
     if (!y) return NULL;
     y->saved = taken;
     work w = { .taken = taken, .to = y->data, .table = table, .dim = table->shape[1] };
-    return qkv__parallel_for(t, n, qkv__grain(w.dim), forward_rows, &w) ? y : NULL;
+    return qkv__parallel_for(t, n, qkv__grain(w.dim), gather_forward_rows, &w) ? y : NULL;
 }

@@ -48,7 +48,7 @@ static qkv_status multiply(const float *a, matrix am, const float *b, matrix bm,
     return status;
 }
 
-static void backward(qkv_tensor *y)
+static void matmul_backward(qkv_tensor *y)
 {
     qkv_tensor *a = y->in[0], *b = y->in[1];
     const int transpose = *(const int *)y->saved;
@@ -91,7 +91,7 @@ qkv_tensor *qkv_matmul(qkv_tensor *a, qkv_tensor *b, int transpose)
     memcpy(shape, a->shape, sizeof shape);
     shape[a->ndim - 2] = am.rows;
     shape[a->ndim - 1] = bm.columns;
-    qkv_tensor *y = qkv__result(t, a->ndim, shape, backward, 2, in);
+    qkv_tensor *y = qkv__result(t, a->ndim, shape, matmul_backward, 2, in);
     int *saved = qkv__save(t, sizeof transpose);
     if (!y || !saved) return NULL;
     *saved = transpose;

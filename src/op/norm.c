@@ -18,7 +18,7 @@ typedef struct work {
     int64_t rows, n;
 } work;
 
-static void forward_rows(void *data, int64_t from, int64_t to)
+static void norm_forward_rows(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
     int64_t at = from * w->n, rows = to - from;
@@ -26,7 +26,7 @@ static void forward_rows(void *data, int64_t from, int64_t to)
     else kern->rmsnorm(w->y + at, w->stats + 3 * from, w->x + at, w->gain, w->eps, rows, w->n);
 }
 
-static void backward_rows(void *data, int64_t from, int64_t to)
+static void norm_backward_rows(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
     int64_t at = from * w->n, rows = to - from;
@@ -35,14 +35,14 @@ static void backward_rows(void *data, int64_t from, int64_t to)
 }
 
 /* y = v gain + bias:   dgain += sum over rows of dy v,   dbias += sum over rows of dy */
-static void backward_columns(void *data, int64_t from, int64_t to)
+static void norm_backward_columns(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
     kern->norm_grad_gain(w->dgain ? w->dgain + from : NULL, w->dbias ? w->dbias + from : NULL, w->x + from, w->dy + from,
                          w->stats, w->rows, w->n, to - from);
 }
 
-static void backward_of(qkv_tensor *y, norm_grad_kernel *grad)
+static void norm_backward_of(qkv_tensor *y, norm_grad_kernel *grad)
 {
     work w = { .grad = grad,
                .x = qkv_data(y->in[X]),
@@ -51,10 +51,10 @@ static void backward_of(qkv_tensor *y, norm_grad_kernel *grad)
                .stats = y->saved,
                .rows = qkv__rows(y),
                .n = qkv__last(y) };
-    if ((w.dx = qkv__grad_to(y->in[X], &w.add))) qkv__parallel_for(y->tape, w.rows, qkv__grain(w.n), backward_rows, &w);
+    if ((w.dx = qkv__grad_to(y->in[X], &w.add))) qkv__parallel_for(y->tape, w.rows, qkv__grain(w.n), norm_backward_rows, &w);
     w.dgain = qkv__grad(y->in[GAIN]);
     w.dbias = y->n_in > BIAS ? qkv__grad(y->in[BIAS]) : NULL;
-    if (w.dgain || w.dbias) qkv__parallel_for(y->tape, w.n, qkv__columns(w.rows), backward_columns, &w);
+    if (w.dgain || w.dbias) qkv__parallel_for(y->tape, w.n, qkv__columns(w.rows), norm_backward_columns, &w);
 }
 
 static qkv_tensor *check_vector(qkv_tape *t, const char *name, const char *what, const qkv_tensor *v, qkv_tensor *x)
@@ -64,7 +64,8 @@ static qkv_tensor *check_vector(qkv_tape *t, const char *name, const char *what,
                       (long long)qkv__last(x), QKV_TEXT(v));
 }
 
-static qkv_tensor *forward(const char *name, int n_in, qkv_tensor *const *in, float eps, qkv__backward *backward, bool centred)
+static qkv_tensor *norm_forward(const char *name, int n_in, qkv_tensor *const *in, float eps, qkv__backward *backward,
+                                bool centred)
 {
     qkv_tape *t = qkv__operands(name, n_in, in);
     if (!t) return NULL;
@@ -84,21 +85,21 @@ static qkv_tensor *forward(const char *name, int n_in, qkv_tensor *const *in, fl
                .centred = centred,
                .eps = eps,
                .n = qkv__last(x) };
-    return qkv__parallel_for(t, qkv__rows(x), qkv__grain(w.n), forward_rows, &w) ? y : NULL;
+    return qkv__parallel_for(t, qkv__rows(x), qkv__grain(w.n), norm_forward_rows, &w) ? y : NULL;
 }
 
-static void layernorm_backward(qkv_tensor *y) { backward_of(y, kern->layernorm_grad); }
+static void layernorm_backward(qkv_tensor *y) { norm_backward_of(y, kern->layernorm_grad); }
 
 qkv_tensor *qkv_layernorm(qkv_tensor *x, qkv_tensor *gain, qkv_tensor *bias, float eps)
 {
     qkv_tensor *in[] = { x, gain, bias };
-    return forward("layernorm", bias ? 3 : 2, in, eps, layernorm_backward, true);
+    return norm_forward("layernorm", bias ? 3 : 2, in, eps, layernorm_backward, true);
 }
 
-static void rmsnorm_backward(qkv_tensor *y) { backward_of(y, kern->rmsnorm_grad); }
+static void rmsnorm_backward(qkv_tensor *y) { norm_backward_of(y, kern->rmsnorm_grad); }
 
 qkv_tensor *qkv_rmsnorm(qkv_tensor *x, qkv_tensor *gain, float eps)
 {
     qkv_tensor *in[] = { x, gain };
-    return forward("rmsnorm", 2, in, eps, rmsnorm_backward, false);
+    return norm_forward("rmsnorm", 2, in, eps, rmsnorm_backward, false);
 }

@@ -21,7 +21,7 @@ static int64_t row_begin(const work *w, int64_t row)
     return at;
 }
 
-static void forward_rows(void *data, int64_t from, int64_t to)
+static void permute_forward_rows(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
     int64_t n = w->size[w->ndim - 1], step = w->step[w->ndim - 1];
@@ -35,7 +35,7 @@ static void forward_rows(void *data, int64_t from, int64_t to)
 }
 
 /* y[i] = x[at(i)], every place once:   dx[at(i)] += dy[i] */
-static void backward_rows(void *data, int64_t from, int64_t to)
+static void permute_backward_rows(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
     int64_t n = w->size[w->ndim - 1], step = w->step[w->ndim - 1];
@@ -63,12 +63,12 @@ static work work_for(const qkv_tensor *x, const int *order)
     return w;
 }
 
-static void backward(qkv_tensor *y)
+static void permute_backward(qkv_tensor *y)
 {
     work w = work_for(y->in[0], y->saved);
     w.from = y->grad;
     if ((w.to = qkv__grad_to(y->in[0], &w.add)))
-        qkv__parallel_for(y->tape, qkv__rows(y), qkv__grain(qkv__last(y)), backward_rows, &w);
+        qkv__parallel_for(y->tape, qkv__rows(y), qkv__grain(qkv__last(y)), permute_backward_rows, &w);
 }
 
 static bool is_order(int ndim, const int *order)
@@ -89,14 +89,14 @@ qkv_tensor *qkv_permute(qkv_tensor *x, const int *order)
         return qkv__error(t, QKV_USAGE, "permute: the order must name each of the %d dimensions of %s once", x->ndim,
                           QKV_TEXT(x));
     work w = work_for(x, order);
-    qkv_tensor *y = qkv__result(t, x->ndim, w.size, backward, 1, &x);
+    qkv_tensor *y = qkv__result(t, x->ndim, w.size, permute_backward, 1, &x);
     int *saved = qkv__save(t, sizeof *order * QKV_MAX_DIMS);
     if (!y || !saved) return NULL;
     if (x->ndim) memcpy(saved, order, sizeof *order * (size_t)x->ndim);
     y->saved = saved;
     w.to = y->data;
     w.from = qkv_data(x);
-    return qkv__parallel_for(t, qkv__rows(y), qkv__grain(qkv__last(y)), forward_rows, &w) ? y : NULL;
+    return qkv__parallel_for(t, qkv__rows(y), qkv__grain(qkv__last(y)), permute_forward_rows, &w) ? y : NULL;
 }
 
 qkv_tensor *qkv_swap(qkv_tensor *x, int i, int j)

@@ -17,7 +17,7 @@ typedef struct work {
     const float *from;
 } work;
 
-static void forward_rows(void *data, int64_t from, int64_t to)
+static void rotary_forward_rows(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
     const turns *r = w->r;
@@ -28,7 +28,7 @@ static void forward_rows(void *data, int64_t from, int64_t to)
 }
 
 /* y = R x with R a rotation:   dx += R^T dy, the turn back */
-static void backward_rows(void *data, int64_t from, int64_t to)
+static void rotary_backward_rows(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
     const turns *r = w->r;
@@ -39,11 +39,11 @@ static void backward_rows(void *data, int64_t from, int64_t to)
     }
 }
 
-static void backward(qkv_tensor *y)
+static void rotary_backward(qkv_tensor *y)
 {
     work w = { .r = y->saved, .from = y->grad };
     if ((w.to = qkv__grad_to(y->in[0], &w.add)))
-        qkv__parallel_for(y->tape, qkv__rows(y), qkv__grain(qkv__last(y)), backward_rows, &w);
+        qkv__parallel_for(y->tape, qkv__rows(y), qkv__grain(qkv__last(y)), rotary_backward_rows, &w);
 }
 
 /* ---- the angles ---- */
@@ -94,10 +94,10 @@ qkv_tensor *qkv_rotary(qkv_tensor *x, const qkv_rotary_opts *opts)
                           (long long)heads);
     if (!(opts->base >= 0 && opts->base < INFINITY))
         return qkv__error(t, QKV_USAGE, "rotary: the base is %g, it must be positive", (double)opts->base);
-    qkv_tensor *y = qkv__result(t, x->ndim, x->shape, backward, 1, &x);
+    qkv_tensor *y = qkv__result(t, x->ndim, x->shape, rotary_backward, 1, &x);
     turns *r = turns_for(t, x, opts, heads);
     if (!y || !r) return NULL;
     y->saved = r;
     work w = { .r = r, .to = y->data, .from = qkv_data(x) };
-    return qkv__parallel_for(t, qkv__rows(y), qkv__grain(qkv__last(y)), forward_rows, &w) ? y : NULL;
+    return qkv__parallel_for(t, qkv__rows(y), qkv__grain(qkv__last(y)), rotary_forward_rows, &w) ? y : NULL;
 }

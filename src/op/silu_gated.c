@@ -7,14 +7,14 @@ typedef struct work {
     const float *gate, *x, *dy;
 } work;
 
-static void forward_range(void *data, int64_t from, int64_t to)
+static void silu_gated_forward_range(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
     kern->silu_gated(w->y + from, w->gate + from, w->x + from, to - from);
 }
 
 /* y = silu(gate) x:   dgate += dy x silu'(gate),   dx += dy silu(gate) */
-static void backward_range(void *data, int64_t from, int64_t to)
+static void silu_gated_backward_range(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
     float *dgate = w->dgate ? qkv__piece(w->dgate + from, w->add_gate, to - from) : NULL;
@@ -22,12 +22,12 @@ static void backward_range(void *data, int64_t from, int64_t to)
     kern->silu_gated_grad(dgate, dx, w->gate + from, w->x + from, w->dy + from, to - from);
 }
 
-static void backward(qkv_tensor *y)
+static void silu_gated_backward(qkv_tensor *y)
 {
     work w = { .gate = qkv_data(y->in[0]), .x = qkv_data(y->in[1]), .dy = y->grad };
     w.dgate = qkv__grad_to(y->in[0], &w.add_gate);
     w.dx = qkv__grad_to(y->in[1], &w.add_x);
-    qkv__parallel_for(y->tape, y->count, QKV_TASK_ELEMENTS, backward_range, &w);
+    qkv__parallel_for(y->tape, y->count, QKV_TASK_ELEMENTS, silu_gated_backward_range, &w);
 }
 
 qkv_tensor *qkv_silu_gated(qkv_tensor *gate, qkv_tensor *x)
@@ -37,8 +37,8 @@ qkv_tensor *qkv_silu_gated(qkv_tensor *gate, qkv_tensor *x)
     if (!t) return NULL;
     if (!qkv__same_shape(gate, x))
         return qkv__error(t, QKV_USAGE, "silu_gated: the gate is %s, x is %s: they must be equal", QKV_TEXT(gate), QKV_TEXT(x));
-    qkv_tensor *y = qkv__result(t, x->ndim, x->shape, backward, 2, in);
+    qkv_tensor *y = qkv__result(t, x->ndim, x->shape, silu_gated_backward, 2, in);
     if (!y) return NULL;
     work w = { .y = y->data, .gate = qkv_data(gate), .x = qkv_data(x) };
-    return qkv__parallel_for(t, y->count, QKV_TASK_ELEMENTS, forward_range, &w) ? y : NULL;
+    return qkv__parallel_for(t, y->count, QKV_TASK_ELEMENTS, silu_gated_forward_range, &w) ? y : NULL;
 }

@@ -128,7 +128,7 @@ bool qkv__is_training(const qkv_tape *t) { return t->opts.train != 0; }
 
 bool qkv__keeps_attention(const qkv_tape *t) { return t->opts.keep_attention != 0; }
 
-static void keep(qkv_tape *t, keeping *list, qkv_tensor *x)
+static void keep_listed(qkv_tape *t, keeping *list, qkv_tensor *x)
 {
     kept *k = qkv__save(t, sizeof *k);
     if (!k) return;
@@ -137,11 +137,11 @@ static void keep(qkv_tape *t, keeping *list, qkv_tensor *x)
     list->end = &k->next;
 }
 
-void qkv__keep_attention(qkv_tape *t, qkv_tensor *weights) { keep(t, &t->attention, weights); }
+void qkv__keep_attention(qkv_tape *t, qkv_tensor *weights) { keep_listed(t, &t->attention, weights); }
 
 void qkv__keep_hidden(qkv_tape *t, qkv_tensor *hidden)
 {
-    if (hidden && t->opts.keep_hidden) keep(t, &t->hidden, hidden);
+    if (hidden && t->opts.keep_hidden) keep_listed(t, &t->hidden, hidden);
 }
 
 qkv__key qkv__next_key(qkv_tape *t) { return qkv__key_for(t->opts.seed, t->step, t->stream++); }

@@ -33,7 +33,7 @@ static bool counts(const axis *a, double value) { return fabs(value) <= 1e300 &&
 
 static double on_axis(const axis *a, double value) { return a->is_log ? log10(value) : value; }
 
-static double place(const axis *a, double value)
+static double place_on_axis(const axis *a, double value)
 {
     return a->from + (a->to - a->from) * ((on_axis(a, value) - a->low) / (a->high - a->low));
 }
@@ -117,14 +117,14 @@ static void draw_axes(qkv__picture *p, const drawing *d)
     char text[QKV__NUMBER_BYTES];
     double value;
     for (int i = 0; mark(&d->x, i, &value); i++) {
-        double at = place(&d->x, value);
+        double at = place_on_axis(&d->x, value);
         if (!is_within(&d->x, value)) continue;
         qkv__draw_line(p, at, d->y.from, at, d->y.to, 1, GRID);
         qkv__label label = { .text = mark_text(&d->x, value, text), .size = MARK, .place = 0.5, .colour = QKV__SOFT_INK };
         qkv__label_draw(p, &label, at, d->y.from + 12);
     }
     for (int i = 0; mark(&d->y, i, &value); i++) {
-        double at = place(&d->y, value);
+        double at = place_on_axis(&d->y, value);
         if (!is_within(&d->y, value)) continue;
         qkv__draw_line(p, d->x.from, at, d->x.to, at, 1, GRID);
         qkv__label label = { .text = mark_text(&d->y, value, text), .size = MARK, .place = 1, .colour = QKV__SOFT_INK };
@@ -161,14 +161,15 @@ static void draw_curve(qkv__picture *p, const drawing *d, int64_t number)
     set_pen(p, number);
     for (int64_t i = 0; i < c->n; i++) {
         bool shown = is_shown(d, c, i);
-        if (shown && goes_on) cairo_line_to(p->cr, place(&d->x, c->x[i]), place(&d->y, c->y[i]));
-        else if (shown) cairo_move_to(p->cr, place(&d->x, c->x[i]), place(&d->y, c->y[i]));
+        if (shown && goes_on) cairo_line_to(p->cr, place_on_axis(&d->x, c->x[i]), place_on_axis(&d->y, c->y[i]));
+        else if (shown) cairo_move_to(p->cr, place_on_axis(&d->x, c->x[i]), place_on_axis(&d->y, c->y[i]));
         goes_on = shown;
     }
     cairo_stroke(p->cr);
     for (int64_t i = 0; i < c->n; i++) {
         bool is_alone = !(i > 0 && is_shown(d, c, i - 1)) && !(i + 1 < c->n && is_shown(d, c, i + 1));
-        if (is_shown(d, c, i) && (c->n <= 30 || is_alone)) draw_dot(p, place(&d->x, c->x[i]), place(&d->y, c->y[i]));
+        if (is_shown(d, c, i) && (c->n <= 30 || is_alone))
+            draw_dot(p, place_on_axis(&d->x, c->x[i]), place_on_axis(&d->y, c->y[i]));
     }
     cairo_fill(p->cr);
     cairo_restore(p->cr);
@@ -208,7 +209,7 @@ static void draw_names(qkv__picture *p, const drawing *d)
     if (d->o->y_axis) qkv__label_draw(p, &axis_name, MARGIN + 8, d->y.to + HEIGHT / 2.0);
 }
 
-static void draw(qkv__picture *p, const void *what)
+static void draw_curves(qkv__picture *p, const void *what)
 {
     drawing d = *(const drawing *)what;
     d.x.from = MARGIN + (d.o->y_axis ? 22 : 0) + ceil(widest_mark(p, &d.y)) + 8;
@@ -247,5 +248,5 @@ qkv_status qkv_picture_curves(const char *path, const qkv_curve *curves, int64_t
     qkv_status status = check_curves(curves, n, d.o);
     if (status) return status;
     choose_axes(&d);
-    return qkv__picture_write(call, path, draw, &d);
+    return qkv__picture_write(call, path, draw_curves, &d);
 }

@@ -125,7 +125,7 @@ static int draw_output(qkv__picture *p, const drawing *d, int at)
     return at + 2;
 }
 
-static void draw(qkv__picture *p, const void *what)
+static void draw_flow(qkv__picture *p, const void *what)
 {
     const drawing *d = what;
     char title[LABEL_BYTES];
@@ -152,5 +152,5 @@ qkv_status qkv_picture_flow(const char *path, const qkv_flow *flow)
         return qkv__fail(QKV_USAGE, "%s: %lld heads of %lld and %lld are too many numbers", call, (long long)flow->heads,
                          (long long)flow->d_k, (long long)flow->d_v);
     d.keys = flow->memory ? flow->memory : flow->tokens;
-    return qkv__picture_write(call, path, draw, &d);
+    return qkv__picture_write(call, path, draw_flow, &d);
 }

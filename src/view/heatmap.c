@@ -270,7 +270,7 @@ static double draw_over(qkv__picture *p, qkv__label label, double x, double y, d
     return start + width;
 }
 
-static void lay_out(qkv__picture *p, layout *l)
+static void lay_out_heatmaps(qkv__picture *p, layout *l)
 {
     const qkv_heatmap_opts *o = l->o;
     choose_grid(l);
@@ -342,10 +342,10 @@ static void draw_around(qkv__picture *p, const layout *l, double width, double h
     p->height = fmax(p->height, l->top + fmax(height, wide)) + MARGIN;
 }
 
-static void draw(qkv__picture *p, const void *what)
+static void draw_heatmaps(qkv__picture *p, const void *what)
 {
     layout l = *(const layout *)what;
-    lay_out(p, &l);
+    lay_out_heatmaps(p, &l);
     double width = l.stride_x * (double)(l.across - 1) + l.map_width, height = l.stride_y * (double)(l.down - 1) + l.map_height;
     double bar = fmin(fmax(height, 90), 300 * l.scale);
     p->width = l.left + width + fmax(l.columns.beyond, 0) + MARGIN;
@@ -371,5 +371,5 @@ qkv_status qkv_picture_heatmaps(const char *path, const qkv_heatmap *maps, int64
                  .rows = { .names = opts->row_names, .n = opts->rows },
                  .columns = { .names = opts->column_names, .n = opts->columns } };
     choose_range(&l);
-    return qkv__picture_write(call, path, draw, &l);
+    return qkv__picture_write(call, path, draw_heatmaps, &l);
 }

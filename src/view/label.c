@@ -162,7 +162,7 @@ static void set_text(qkv__picture *p, PangoLayout *layout, const qkv__label *l, 
 }
 
 /* The label ready to draw; free it with g_object_unref. p->label holds its text with every character. */
-static PangoLayout *lay_out(qkv__picture *p, const qkv__label *l)
+static PangoLayout *lay_out_label(qkv__picture *p, const qkv__label *l)
 {
     PangoLayout *layout = pango_layout_new(p->fonts);
     PangoFontDescription *font = pango_font_description_from_string(l->is_bold ? "sans-serif bold" : "sans-serif");
@@ -185,7 +185,7 @@ static PangoLayout *lay_out(qkv__picture *p, const qkv__label *l)
 }
 
 /* Where the text itself is: a layout of limited width is as wide as the limit, and its text may stand on its right. */
-static void measure(PangoLayout *layout, double *x, double *width, double *height)
+static void measure_layout(PangoLayout *layout, double *x, double *width, double *height)
 {
     PangoRectangle box;
     pango_layout_get_extents(layout, NULL, &box);
@@ -197,8 +197,8 @@ static void measure(PangoLayout *layout, double *x, double *width, double *heigh
 void qkv__label_size(qkv__picture *p, const qkv__label *l, double *width, double *height)
 {
     double x;
-    PangoLayout *layout = lay_out(p, l);
-    measure(layout, &x, width, height);
+    PangoLayout *layout = lay_out_label(p, l);
+    measure_layout(layout, &x, width, height);
     g_object_unref(layout);
 }
 
@@ -206,8 +206,8 @@ void qkv__label_draw(qkv__picture *p, const qkv__label *l, double x, double y)
 {
     if (p->status || !*l->text) return;
     double left, width, height;
-    PangoLayout *layout = lay_out(p, l);
-    measure(layout, &left, &width, &height);
+    PangoLayout *layout = lay_out_label(p, l);
+    measure_layout(layout, &left, &width, &height);
     if (!p->status && !p->is_sketch) {
         double top = l->is_stacked ? -height : -height / 2, start = -width * l->place;
         double baseline = top + (double)pango_layout_get_baseline(layout) / PANGO_SCALE;
