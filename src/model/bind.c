@@ -94,7 +94,7 @@ static bool same_shape(const qkv__stored *a, const qkv__stored *b)
     return a->ndim == b->ndim && !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->ndim);
 }
 
-static qkv_status compare(const qkv_params *p, const qkv__family *f, const qkv__weights *w, source *sources, bool *used)
+static qkv_status compare_weights(const qkv_params *p, const qkv__family *f, const qkv__weights *w, source *sources, bool *used)
 {
     qkv__error_list wrong = { 0 }, types = { 0 };
     for (int i = 0; i < qkv_params_tensors(p); i++) {
@@ -153,7 +153,7 @@ static const qkv__type *in_place_type(const source *s, const qkv_tensor *w, cons
     return type && (uintptr_t)s->stored->data % type->bytes == 0 ? type : NULL;
 }
 
-static void decode(const source *s, const qkv_tensor *w, float *to)
+static void decode_weight(const source *s, const qkv_tensor *w, float *to)
 {
     if (is_turned(s, w)) turn(s->stored, s->how.part * w->shape[0], w, to);
     else qkv__safetensors_decode_some(s->stored, s->how.part * w->count, w->count, to);
@@ -170,7 +170,7 @@ static void decode_task(void *work, int64_t task, void *scratch)
     (void)scratch;
     const decoding *d = work;
     const qkv_tensor *w = qkv_params_tensor(d->p, (int)task);
-    if (d->decoded[task]) decode(&d->sources[task], w, w->data);
+    if (d->decoded[task]) decode_weight(&d->sources[task], w, w->data);
 }
 
 /* Places every weight that can stay as it is, and counts the floats of the others. */
@@ -190,7 +190,7 @@ static int64_t place_still(qkv_params *p, const source *sources, bool *decoded)
 }
 
 /* Those that must be decoded lie in memory of l's. */
-static qkv_status place(qkv_params *p, const source *sources, bool *decoded, loaded *l)
+static qkv_status place_weights(qkv_params *p, const source *sources, bool *decoded, loaded *l)
 {
     int64_t floats = place_still(p, sources, decoded), at = 0;
     if (!floats) return QKV_OK;
@@ -211,8 +211,8 @@ qkv_status qkv__bind(qkv_params *p, const qkv__family *f, qkv__weights *w)
     source *sources = qkv__alloc_zero(bytes);
     bool *used = qkv__alloc_zero(used_bytes); /* tensors, and then weights that are decoded */
     loaded *l = qkv__alloc_zero(sizeof *l);
-    qkv_status status = sources && used && l ? compare(p, f, w, sources, used) : QKV_MEMORY;
-    if (!status) status = place(p, sources, used, l);
+    qkv_status status = sources && used && l ? compare_weights(p, f, w, sources, used) : QKV_MEMORY;
+    if (!status) status = place_weights(p, sources, used, l);
     if (!status) {
         l->weights = *w;
         *w = (qkv__weights){ 0 };
@@ -263,8 +263,8 @@ static qkv_status make_listing(listing *l, int room)
     return l->entries && l->tensors ? QKV_OK : QKV_MEMORY;
 }
 
-/* Our part of a tensor that is put together: the inverse of decode(). */
-static void put_part(const qkv_tensor *w, const qkv__rename *how, const qkv__stored *shape, float *to)
+/* Our part of a tensor that is put together: the inverse of decode_weight(). */
+static void put_weight_part(const qkv_tensor *w, const qkv__rename *how, const qkv__stored *shape, float *to)
 {
     if (how->how != QKV__TURNED || w->ndim != 2) {
         memcpy(to + how->part * w->count, w->data, sizeof(float) * (size_t)w->count);
@@ -306,7 +306,7 @@ static qkv_status list_weight(listing *l, const qkv_params *p, int i, const qkv_
     entry *e = how.parts ? find_listed(l, theirs) : NULL;
     if (!e) e = list_new(l, theirs, w, &how, is_made);
     if (!e) return QKV_MEMORY;
-    if (is_made) put_part(w, &how, &e->shape, e->made);
+    if (is_made) put_weight_part(w, &how, &e->shape, e->made);
     return QKV_OK;
 }
 

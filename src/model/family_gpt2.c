@@ -40,7 +40,7 @@ static const qkv__rename others[] = {
 };
 static const char *const ignored[] = { "*.attn.bias", "*.attn.masked_bias", "lm_head.weight", NULL };
 
-static qkv_status read(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_gpt2(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     (void)parts;
     if (!qkv__get(p, "n_inner") && __builtin_mul_overflow(o->dim, 4, &o->d_ff))
@@ -49,7 +49,7 @@ static qkv_status read(const qkv__published *p, int parts, qkv_transformer_opts 
     return QKV_OK;
 }
 
-static bool write(const qkv_transformer_opts *o, json_t *config)
+static bool write_gpt2(const qkv_transformer_opts *o, json_t *config)
 {
     return !json_object_set_new(config, "tie_word_embeddings", json_boolean(!o->untied)) &&
            !json_object_set_new(config, "embd_pdrop", json_real((double)o->dropout));
@@ -84,6 +84,6 @@ const qkv__family qkv__gpt2 = { .type = "gpt2",
                                              .activation = QKV_ACTIVATION_GELU_TANH,
                                              .dropout = 0.1f,
                                              .attention_dropout = 0.1f },
-                                .read = read,
-                                .write = write,
+                                .read = read_gpt2,
+                                .write = write_gpt2,
                                 .missing = missing };

@@ -76,7 +76,7 @@ static qkv_status read_scaling(const qkv__published *p, qkv_transformer_opts *o)
     return status;
 }
 
-static qkv_status read(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_llama(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     (void)parts;
     bool attention = qkv__is_true(p, "attention_bias", false), inner = qkv__is_true(p, "mlp_bias", false);
@@ -88,7 +88,7 @@ static qkv_status read(const qkv__published *p, int parts, qkv_transformer_opts 
 
 static qkv_status read_qwen2(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
-    qkv_status status = read(p, parts, o);
+    qkv_status status = read_llama(p, parts, o);
     o->no_bias = o->qkv_bias = 1;
     return status;
 }
@@ -102,7 +102,7 @@ static bool write_scaling(const qkv_transformer_opts *o, json_t *config)
     return ok;
 }
 
-static bool write(const qkv_transformer_opts *o, json_t *config)
+static bool write_llama(const qkv_transformer_opts *o, json_t *config)
 {
     json_t *more = json_pack(
         "{s:I, s:I, s:f, s:f, s:b, s:b, s:b}", "num_key_value_heads", (json_int_t)(o->kv_heads ? o->kv_heads : o->heads),
@@ -148,8 +148,8 @@ static const char *not_qwen2(const qkv_transformer_opts *o)
                      .norm_eps = 1e-6f,                                                                        \
                      .unscaled = 1,                                                                            \
                      .activation = QKV_ACTIVATION_SILU_GATED },                                                \
-        .read = reads, .write = write, .missing = problems                                                     \
+        .read = reads, .write = write_llama, .missing = problems                                               \
     }
-const qkv__family qkv__llama = LLAMA("llama", llama_architectures, read, no_biases);
-const qkv__family qkv__mistral = LLAMA("mistral", mistral_architectures, read, no_biases);
+const qkv__family qkv__llama = LLAMA("llama", llama_architectures, read_llama, no_biases);
+const qkv__family qkv__mistral = LLAMA("mistral", mistral_architectures, read_llama, no_biases);
 const qkv__family qkv__qwen2 = LLAMA("qwen2", qwen2_architectures, read_qwen2, not_qwen2);

@@ -55,7 +55,7 @@ static qkv_status same(const qkv__published *p, const char *a, const char *b)
     return qkv__fail(QKV_UNSUPPORTED, "%s: keys \"%s\" and \"%s\": only equal ones are supported", p->path, a, b);
 }
 
-static qkv_status read(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_marian(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     qkv_status status = same(p, "encoder_attention_heads", "decoder_attention_heads");
     if (!status) status = same(p, "encoder_ffn_dim", "decoder_ffn_dim");
@@ -69,7 +69,7 @@ static qkv_status read(const qkv__published *p, int parts, qkv_transformer_opts 
     return qkv__fail(QKV_FORMAT, "%s: key \"decoder_vocab_size\": expected a whole number, at least 1", p->path);
 }
 
-static bool write(const qkv_transformer_opts *o, json_t *config)
+static bool write_marian(const qkv_transformer_opts *o, json_t *config)
 {
     int64_t target = o->target_vocabulary ? o->target_vocabulary : o->vocabulary;
     json_t *more = json_pack("{s:I, s:I, s:I, s:b, s:b, s:b}", "decoder_attention_heads", (json_int_t)o->heads,
@@ -111,6 +111,6 @@ const qkv__family qkv__marian = { .type = "marian",
                                   .fixed = fixed,
                                   .head = "final_logits_bias",
                                   .options = { .positions = QKV_POSITION_SINUSOID_HALVES, .dropout = 0.1f },
-                                  .read = read,
-                                  .write = write,
+                                  .read = read_marian,
+                                  .write = write_marian,
                                   .missing = missing };

@@ -91,7 +91,7 @@ const qkv_model_info *qkv_model_info_of(const qkv_model *m) { return m ? &m->inf
 
 /* ---- tokenizers ---- */
 
-static qkv_status check_size(const char *which, const qkv_tokenizer *t, int64_t vocabulary)
+static qkv_status check_vocabulary_size(const char *which, const qkv_tokenizer *t, int64_t vocabulary)
 {
     if (qkv_tokenizer_size(t) <= vocabulary) return QKV_OK;
     return qkv__fail(QKV_USAGE, "the %s has %d tokens, but the model's vocabulary %lld", which, qkv_tokenizer_size(t),
@@ -104,9 +104,10 @@ qkv_status qkv_model_set_tokenizers(qkv_model *m, qkv_tokenizer *source, qkv_tok
     if (!o || !source) return qkv__fail(QKV_USAGE, "a model and a tokenizer are needed");
     if (!target && o->target_vocabulary)
         return qkv__fail(QKV_USAGE, "a model with two vocabularies needs a tokenizer for each");
-    qkv_status status = check_size("tokenizer", source, o->vocabulary);
+    qkv_status status = check_vocabulary_size("tokenizer", source, o->vocabulary);
     if (!status && target)
-        status = check_size("target's tokenizer", target, o->target_vocabulary ? o->target_vocabulary : o->vocabulary);
+        status = check_vocabulary_size("target's tokenizer", target,
+                                       o->target_vocabulary ? o->target_vocabulary : o->vocabulary);
     if (status) return status;
     qkv_tokenizer_free(m->tokenizer);
     qkv_tokenizer_free(m->target_tokenizer);
@@ -147,7 +148,7 @@ typedef struct folder {
     char config[4096], weights[4096], tokenizer[4096], target_tokenizer[4096];
 } folder;
 
-static qkv_status in_folder(const char *path, const char *name, char out[4096])
+static qkv_status model_file(const char *path, const char *name, char out[4096])
 {
     int n = snprintf(out, 4096, "%s/%s", path, name);
     return n < 4096 ? QKV_OK : qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", path);
@@ -156,10 +157,10 @@ static qkv_status in_folder(const char *path, const char *name, char out[4096])
 static qkv_status name_files(const char *path, folder *out)
 {
     if (!path || !*path) return qkv__fail(QKV_USAGE, "model: a folder is needed");
-    qkv_status status = in_folder(path, "config.json", out->config);
-    if (!status) status = in_folder(path, "model.safetensors", out->weights);
-    if (!status) status = in_folder(path, "tokenizer.json", out->tokenizer);
-    return status ? status : in_folder(path, "target_tokenizer.json", out->target_tokenizer);
+    qkv_status status = model_file(path, "config.json", out->config);
+    if (!status) status = model_file(path, "model.safetensors", out->weights);
+    if (!status) status = model_file(path, "tokenizer.json", out->tokenizer);
+    return status ? status : model_file(path, "target_tokenizer.json", out->target_tokenizer);
 }
 
 /* What does not fit a file is the file's fault here. */

@@ -101,7 +101,7 @@ static qkv_status read_id(const files *f, const char *key, int32_t *to)
     return QKV_OK;
 }
 
-static qkv_status read_whole(const files *f, const char *key, int64_t most, int64_t *to)
+static qkv_status read_info_whole(const files *f, const char *key, int64_t most, int64_t *to)
 {
     const char *path;
     const json_t *value = get(f, key, &path);
@@ -112,7 +112,7 @@ static qkv_status read_whole(const files *f, const char *key, int64_t most, int6
     return QKV_OK;
 }
 
-static qkv_status read_number(const files *f, const char *key, float *to)
+static qkv_status read_info_number(const files *f, const char *key, float *to)
 {
     const char *path;
     const json_t *value = get(f, key, &path);
@@ -130,7 +130,7 @@ static const json_t *one_of(const json_t *item)
 }
 
 /* One id, or a list of them. */
-static qkv_status read_ids(const files *f, const char *key, const int32_t **to, int *n)
+static qkv_status read_info_ids(const files *f, const char *key, const int32_t **to, int *n)
 {
     const char *path;
     const json_t *value = get(f, key, &path);
@@ -155,24 +155,24 @@ static qkv_status read_ids_of(const files *f, qkv_model_info *info)
     qkv_status status = read_id(f, "bos_token_id", &info->begin);
     if (!status) status = read_id(f, "pad_token_id", &info->pad);
     if (!status) status = read_id(f, "decoder_start_token_id", &info->start);
-    if (!status) status = read_ids(f, "eos_token_id", &info->ends, &info->n_ends);
-    return status ? status : read_ids(f, "bad_words_ids", &info->banned, &info->n_banned);
+    if (!status) status = read_info_ids(f, "eos_token_id", &info->ends, &info->n_ends);
+    return status ? status : read_info_ids(f, "bad_words_ids", &info->banned, &info->n_banned);
 }
 
 static qkv_status read_search(const files *f, qkv_model_info *info)
 {
     const char *path;
     int64_t beam = 0, top_k = 0, no_repeat = 0;
-    qkv_status status = read_whole(f, "num_beams", 10000, &beam);
-    if (!status) status = read_whole(f, "max_length", INT32_MAX, &info->max_length);
-    if (!status) status = read_whole(f, "max_new_tokens", INT32_MAX, &info->max_new);
-    if (!status) status = read_whole(f, "top_k", INT32_MAX, &top_k);
-    if (!status) status = read_whole(f, "no_repeat_ngram_size", INT32_MAX, &no_repeat);
-    if (!status) status = read_number(f, "length_penalty", &info->length_penalty);
-    if (!status) status = read_number(f, "temperature", &info->temperature);
-    if (!status) status = read_number(f, "top_p", &info->top_p);
-    if (!status) status = read_number(f, "min_p", &info->min_p);
-    if (!status) status = read_number(f, "repetition_penalty", &info->repetition_penalty);
+    qkv_status status = read_info_whole(f, "num_beams", 10000, &beam);
+    if (!status) status = read_info_whole(f, "max_length", INT32_MAX, &info->max_length);
+    if (!status) status = read_info_whole(f, "max_new_tokens", INT32_MAX, &info->max_new);
+    if (!status) status = read_info_whole(f, "top_k", INT32_MAX, &top_k);
+    if (!status) status = read_info_whole(f, "no_repeat_ngram_size", INT32_MAX, &no_repeat);
+    if (!status) status = read_info_number(f, "length_penalty", &info->length_penalty);
+    if (!status) status = read_info_number(f, "temperature", &info->temperature);
+    if (!status) status = read_info_number(f, "top_p", &info->top_p);
+    if (!status) status = read_info_number(f, "min_p", &info->min_p);
+    if (!status) status = read_info_number(f, "repetition_penalty", &info->repetition_penalty);
     info->beam = (int)beam;
     info->top_k = (int)top_k;
     info->no_repeat = (int)no_repeat;
@@ -186,8 +186,8 @@ static qkv_status read_context(const files *f, qkv_model_info *info)
     const char *path;
     int64_t window = 0, longest = 0;
     const json_t *slides = get(f, "use_sliding_window", &path);
-    qkv_status status = read_whole(f, "max_position_embeddings", INT64_MAX, &longest);
-    if (!status && (!slides || json_is_true(slides))) status = read_whole(f, "sliding_window", INT64_MAX, &window);
+    qkv_status status = read_info_whole(f, "max_position_embeddings", INT64_MAX, &longest);
+    if (!status && (!slides || json_is_true(slides))) status = read_info_whole(f, "sliding_window", INT64_MAX, &window);
     if (!info->context) info->context = longest;
     if (window && (!info->context || window < info->context)) info->context = window;
     return status;
@@ -285,7 +285,7 @@ static qkv_status read_embed_length(const char *folder, qkv_model_info *info)
     if (!status) status = read_optional(path, &config);
     if (status) return status;
     files f = { { path, path }, { config, NULL }, 0 };
-    status = read_whole(&f, "max_seq_length", INT32_MAX, &info->embed_length);
+    status = read_info_whole(&f, "max_seq_length", INT32_MAX, &info->embed_length);
     json_decref(config);
     return status;
 }
@@ -343,7 +343,7 @@ qkv_status qkv__labels_read(const qkv__published *p, int64_t classes, qkv__label
 
 /* ---- writing ---- */
 
-static bool put(json_t *config, const char *key, bool said, json_t *value)
+static bool put_member(json_t *config, const char *key, bool said, json_t *value)
 {
     if (said) return !json_object_set_new(config, key, value);
     json_decref(value);
@@ -363,21 +363,21 @@ static json_t *list_of(const int32_t *ids, int n, bool each_in_a_list)
 
 bool qkv__model_info_write(const qkv_model_info *f, json_t *config)
 {
-    return put(config, "bos_token_id", f->begin >= 0, json_integer(f->begin)) &&
-           put(config, "pad_token_id", f->pad >= 0, json_integer(f->pad)) &&
-           put(config, "decoder_start_token_id", f->start >= 0, json_integer(f->start)) &&
-           put(config, "eos_token_id", f->n_ends == 1, json_integer(f->n_ends ? f->ends[0] : 0)) &&
-           put(config, "eos_token_id", f->n_ends > 1, list_of(f->ends, f->n_ends, false)) &&
-           put(config, "bad_words_ids", f->n_banned > 0, list_of(f->banned, f->n_banned, true)) &&
-           put(config, "num_beams", f->beam > 0, json_integer(f->beam)) &&
-           put(config, "max_length", f->max_length > 0, json_integer(f->max_length)) &&
-           put(config, "max_new_tokens", f->max_new > 0, json_integer(f->max_new)) &&
-           put(config, "length_penalty", f->length_penalty != 0, json_real((double)f->length_penalty)) &&
-           put(config, "max_position_embeddings", f->context > 0 && !json_object_get(config, "max_position_embeddings"),
-               json_integer(f->context)) &&
-           put(config, "do_sample", f->sample != 0, json_true()) &&
-           put(config, "top_k", f->top_k > 0, json_integer(f->top_k)) &&
-           put(config, "temperature", f->temperature != 0, json_real((double)f->temperature)) &&
-           put(config, "top_p", f->top_p != 0, json_real((double)f->top_p)) &&
-           put(config, "repetition_penalty", f->repetition_penalty != 0, json_real((double)f->repetition_penalty));
+    return put_member(config, "bos_token_id", f->begin >= 0, json_integer(f->begin)) &&
+           put_member(config, "pad_token_id", f->pad >= 0, json_integer(f->pad)) &&
+           put_member(config, "decoder_start_token_id", f->start >= 0, json_integer(f->start)) &&
+           put_member(config, "eos_token_id", f->n_ends == 1, json_integer(f->n_ends ? f->ends[0] : 0)) &&
+           put_member(config, "eos_token_id", f->n_ends > 1, list_of(f->ends, f->n_ends, false)) &&
+           put_member(config, "bad_words_ids", f->n_banned > 0, list_of(f->banned, f->n_banned, true)) &&
+           put_member(config, "num_beams", f->beam > 0, json_integer(f->beam)) &&
+           put_member(config, "max_length", f->max_length > 0, json_integer(f->max_length)) &&
+           put_member(config, "max_new_tokens", f->max_new > 0, json_integer(f->max_new)) &&
+           put_member(config, "length_penalty", f->length_penalty != 0, json_real((double)f->length_penalty)) &&
+           put_member(config, "max_position_embeddings", f->context > 0 && !json_object_get(config, "max_position_embeddings"),
+                      json_integer(f->context)) &&
+           put_member(config, "do_sample", f->sample != 0, json_true()) &&
+           put_member(config, "top_k", f->top_k > 0, json_integer(f->top_k)) &&
+           put_member(config, "temperature", f->temperature != 0, json_real((double)f->temperature)) &&
+           put_member(config, "top_p", f->top_p != 0, json_real((double)f->top_p)) &&
+           put_member(config, "repetition_penalty", f->repetition_penalty != 0, json_real((double)f->repetition_penalty));
 }

@@ -31,7 +31,7 @@ qkv_status qkv_params_save(const qkv_params *p, const char *path)
 /* ---- load ---- */
 
 /* The weight i of p, held against the file. Gives whether its values can be taken. */
-static bool compare(qkv__error_list *c, const qkv_params *p, int i, const qkv__safetensors *file)
+static bool compare_weight(qkv__error_list *c, const qkv_params *p, int i, const qkv__safetensors *file)
 {
     const char *name = qkv_params_name(p, i);
     const qkv_tensor *w = qkv_params_tensor(p, i);
@@ -59,7 +59,7 @@ static qkv_status check_fit(const qkv_params *p, bool checkpoint, const qkv__saf
 {
     qkv__error_list wrong = { 0 }, types = { 0 };
     for (int i = 0; i < qkv_params_tensors(p); i++) {
-        if (!compare(&wrong, p, i, file)) continue;
+        if (!compare_weight(&wrong, p, i, file)) continue;
         const qkv__stored *t = qkv__safetensors_find(file, qkv_params_name(p, i));
         if (!qkv__safetensors_decodes(t))
             qkv__error_list_add(&types, "tensor \"%.200s\" is %s, not a float type", t->name, t->dtype);

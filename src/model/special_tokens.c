@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static void put(qkv__id_run *m, int32_t id)
+static void put_id(qkv__id_run *m, int32_t id)
 {
     if (id >= 0 && m->n < QKV__ID_RUN) m->ids[m->n++] = id;
 }
@@ -66,10 +66,10 @@ static void resolve_ours(qkv__special_tokens *f)
                                  .pad = qkv_tokenizer_find(f->target, QKV_SPECIAL_PAD),
                                  .mask = qkv_tokenizer_find(f->source, QKV_SPECIAL_MASK) };
     int32_t end = qkv_tokenizer_find(f->source, QKV_SPECIAL_END);
-    if (!is_translator(f)) put(&f->single.before, ids->start);
-    if (ends_sources(f)) put(&f->single.after, end);
+    if (!is_translator(f)) put_id(&f->single.before, ids->start);
+    if (ends_sources(f)) put_id(&f->single.after, end);
     f->pair = f->single;
-    put(&f->pair.between, end);
+    put_id(&f->pair.between, end);
 }
 
 /* ---- published ---- */
@@ -90,7 +90,7 @@ static qkv_status unwrap(const qkv__template *from, qkv__wrap *to)
         } else if (at->n == QKV__ID_RUN)
             return qkv__fail(QKV_UNSUPPORTED, "the tokenizer puts more than %d tokens in one place around a text", QKV__ID_RUN);
         else {
-            put(at, item->id);
+            put_id(at, item->id);
             if (at == &to->after) to->after_type = item->type;
         }
     }
@@ -115,11 +115,12 @@ static void wrap_spelled(qkv__special_tokens *f)
     const qkv_model_info *info = f->info;
     qkv__wrap *w = &f->single;
     int32_t end = info->n_ends ? info->ends[0] : -1;
-    if (has_encoder(f)) put(&w->after, has_decoder(f) ? or_spelled(end, f->source, stops) : or_spelled(end, f->source, ends));
-    if (has_encoder(f) && !has_decoder(f)) put(&w->before, or_spelled(info->begin, f->source, begins));
-    if (!has_encoder(f) && begins_by_itself(f)) put(&w->before, or_spelled(info->begin, f->source, starts));
+    if (has_encoder(f))
+        put_id(&w->after, has_decoder(f) ? or_spelled(end, f->source, stops) : or_spelled(end, f->source, ends));
+    if (has_encoder(f) && !has_decoder(f)) put_id(&w->before, or_spelled(info->begin, f->source, begins));
+    if (!has_encoder(f) && begins_by_itself(f)) put_id(&w->before, or_spelled(info->begin, f->source, starts));
     f->pair = *w;
-    put(&f->pair.between, last_of(&w->after));
+    put_id(&f->pair.between, last_of(&w->after));
     f->pair.second_type = f->pair.after_type = 1;
 }
 
@@ -203,8 +204,8 @@ qkv_status qkv__document_tokens(const qkv_model *m, qkv__special_tokens *f, qkv_
     if (!f->is_published && (f->ids.start < 0 || f->ids.end < 0)) return lacks(f);
     *begin = f->single.before;
     *end = f->single.after;
-    if (!begin->n) put(begin, f->ids.start);
-    if (!end->n) put(end, f->ids.end);
+    if (!begin->n) put_id(begin, f->ids.start);
+    if (!end->n) put_id(end, f->ids.end);
     return QKV_OK;
 }
 

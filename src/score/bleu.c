@@ -49,7 +49,7 @@ static int64_t nearer(int64_t length, int64_t a, int64_t b)
     return from_a < from_b ? a : b;
 }
 
-static qkv_status add_sentence(bleu *b, int64_t i, qkv_bleu_score *out)
+static qkv_status add_bleu_sentence(bleu *b, int64_t i, qkv_bleu_score *out)
 {
     qkv_status status = begin_hypothesis(b, i);
     int64_t length = (int64_t)b->hypothesis.n, nearest = 0;
@@ -94,7 +94,7 @@ static double geometric_mean(const double *precisions)
     return exp(sum / ORDER);
 }
 
-static void finish(const bleu *b, qkv_bleu_score *s)
+static void finish_bleu(const bleu *b, qkv_bleu_score *s)
 {
     s->brevity_penalty = brevity_penalty(s);
     set_precisions(s);
@@ -103,7 +103,7 @@ static void finish(const bleu *b, qkv_bleu_score *s)
              b->corpus.n_references, b->opts.lowercase ? "lc" : "mixed", qkv__tokenizer_name(b->opts.tokenizer), QKV_VERSION);
 }
 
-static void free_all(bleu *b)
+static void free_bleu(bleu *b)
 {
     qkv__score_words_free(&b->words);
     qkv__symbols_free(&b->hypothesis);
@@ -121,10 +121,10 @@ qkv_status qkv_bleu(const char *const *hypotheses, const char *const *const *ref
     if (!qkv__tokenizer_name(b.opts.tokenizer))
         return qkv__fail(QKV_USAGE, "bleu: there is no tokenizer %d", (int)b.opts.tokenizer);
     qkv_status status = qkv__corpus_check(&b.corpus, "bleu");
-    for (int64_t i = 0; !status && i < n; i++) status = add_sentence(&b, i, &score);
-    free_all(&b);
+    for (int64_t i = 0; !status && i < n; i++) status = add_bleu_sentence(&b, i, &score);
+    free_bleu(&b);
     if (status) return status;
-    finish(&b, &score);
+    finish_bleu(&b, &score);
     *out = score;
     return QKV_OK;
 }

@@ -79,7 +79,7 @@ static void set_totals(const qkv__symbols *hypothesis, const qkv__symbols *refer
 }
 
 /* The counts of the sentence with the latest reference. */
-static qkv_chrf_score compare(const chrf *c)
+static qkv_chrf_score compare_ngrams(const chrf *c)
 {
     qkv_chrf_score s = { 0 };
     set_totals(&c->hypothesis.characters, &c->reference.characters, CHARACTER_ORDER, 0, &s);
@@ -90,13 +90,13 @@ static qkv_chrf_score compare(const chrf *c)
     return s;
 }
 
-static qkv_status add_sentence(chrf *c, int64_t i, qkv_chrf_score *out)
+static qkv_status add_chrf_sentence(chrf *c, int64_t i, qkv_chrf_score *out)
 {
     qkv_chrf_score best = { .score = -1 };
     qkv_status status = begin_hypothesis(c, i);
     for (int r = 0; !status && r < c->corpus.n_references; r++) {
         if ((status = count_reference(c, r, i))) break;
-        qkv_chrf_score s = compare(c);
+        qkv_chrf_score s = compare_ngrams(c);
         if (s.score > best.score) best = s;
     }
     for (int k = 0; !status && k < QKV_CHRF_ORDERS; k++) {
@@ -113,7 +113,7 @@ static void free_text(text *t)
     qkv__symbols_free(&t->words);
 }
 
-static void free_all(chrf *c)
+static void free_chrf(chrf *c)
 {
     qkv__score_words_free(&c->words);
     free_text(&c->hypothesis);
@@ -132,8 +132,8 @@ qkv_status qkv_chrf(const char *const *hypotheses, const char *const *const *ref
     if (c.opts.word_order < 0 || c.opts.word_order > WORD_ORDER)
         return qkv__fail(QKV_USAGE, "chrf: the word order is %d, not 0 to %d", c.opts.word_order, WORD_ORDER);
     qkv_status status = qkv__corpus_check(&c.corpus, "chrf");
-    for (int64_t i = 0; !status && i < n; i++) status = add_sentence(&c, i, &score);
-    free_all(&c);
+    for (int64_t i = 0; !status && i < n; i++) status = add_chrf_sentence(&c, i, &score);
+    free_chrf(&c);
     if (status) return status;
     set_score(&score);
     snprintf(score.signature, sizeof score.signature, "nrefs:%d|case:%s|eff:yes|nc:%d|nw:%d|space:no|version:qkv-%s",

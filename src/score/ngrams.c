@@ -32,7 +32,7 @@ static size_t hash(uint32_t node, uint32_t symbol)
 }
 
 /* The edge, or the free place where it belongs. At most half of the table is in use: there is a free place. */
-static qkv__edge *find(const qkv__trie *t, uint32_t node, uint32_t symbol)
+static qkv__edge *find_edge(const qkv__trie *t, uint32_t node, uint32_t symbol)
 {
     size_t i = hash(node, symbol) & (t->room - 1);
     for (;; i = (i + 1) & (t->room - 1)) {
@@ -48,7 +48,8 @@ static qkv_status grow(qkv__trie *t)
     if (!larger.edges) return QKV_MEMORY;
     for (size_t i = 0; i < t->room; i++) {
         const qkv__edge *e = &t->edges[i];
-        if (e->round == t->round) *find(&larger, e->from, e->symbol) = (qkv__edge){ e->from, e->symbol, e->to, larger.round };
+        if (e->round == t->round)
+            *find_edge(&larger, e->from, e->symbol) = (qkv__edge){ e->from, e->symbol, e->to, larger.round };
     }
     qkv__trie_free(t);
     *t = larger;
@@ -58,7 +59,7 @@ static qkv_status grow(qkv__trie *t)
 uint32_t qkv__trie_child(qkv__trie *t, uint32_t node, uint32_t symbol)
 {
     if (t->n_nodes >= t->room / 2 && grow(t)) return 0;
-    qkv__edge *e = find(t, node, symbol);
+    qkv__edge *e = find_edge(t, node, symbol);
     if (e->round != t->round) *e = (qkv__edge){ node, symbol, ++t->n_nodes, t->round };
     return e->to;
 }

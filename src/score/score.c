@@ -13,7 +13,7 @@ qkv_status qkv__corpus_check(const qkv__corpus *c, const char *call)
     return QKV_OK;
 }
 
-static qkv_status read_text(const char *text, bool lowercase, qkv__score_words *w, qkv__place place)
+static qkv_status read_score_text(const char *text, bool lowercase, qkv__score_words *w, qkv__place place)
 {
     if (!text) return qkv__fail(QKV_USAGE, "%s %lld is NULL", place.what, (long long)place.number);
     return qkv__score_words_read(w, text, lowercase, place);
@@ -21,10 +21,10 @@ static qkv_status read_text(const char *text, bool lowercase, qkv__score_words *
 
 qkv_status qkv__read_hypothesis(const qkv__corpus *c, int64_t i, bool lowercase, qkv__score_words *w)
 {
-    return read_text(c->hypotheses[i], lowercase, w, (qkv__place){ "hypothesis", i + 1 });
+    return read_score_text(c->hypotheses[i], lowercase, w, (qkv__place){ "hypothesis", i + 1 });
 }
 
 qkv_status qkv__read_reference(const qkv__corpus *c, int r, int64_t i, bool lowercase, qkv__score_words *w)
 {
-    return read_text(c->references[r][i], lowercase, w, (qkv__place){ "reference", i + 1 });
+    return read_score_text(c->references[r][i], lowercase, w, (qkv__place){ "reference", i + 1 });
 }

@@ -120,7 +120,7 @@ static qkv_status make_spare(qkv__score_words *w, size_t n)
     return qkv__symbols_reserve(&w->spare, n);
 }
 
-static void put(qkv__score_words *w, uint32_t c) { w->spare.at[w->spare.n++] = c; }
+static void put_code_point(qkv__score_words *w, uint32_t c) { w->spare.at[w->spare.n++] = c; }
 
 static qkv_status make_lowercase(qkv__score_words *w)
 {
@@ -128,8 +128,8 @@ static qkv_status make_lowercase(qkv__score_words *w)
     if (make_spare(w, 2 * w->text.n)) return QKV_MEMORY;
     for (size_t i = 0; i < w->text.n; i++) {
         uint32_t c = w->text.at[i];
-        put(w, c == CAPITAL_SIGMA && ends_word(&w->text, i) ? FINAL_SIGMA : c == CAPITAL_DOTTED_I ? 'i' : lower(c));
-        if (c == CAPITAL_DOTTED_I) put(w, DOT_ABOVE);
+        put_code_point(w, c == CAPITAL_SIGMA && ends_word(&w->text, i) ? FINAL_SIGMA : c == CAPITAL_DOTTED_I ? 'i' : lower(c));
+        if (c == CAPITAL_DOTTED_I) put_code_point(w, DOT_ABOVE);
     }
     return swap(w);
 }
@@ -186,9 +186,9 @@ static qkv_status replace(qkv__score_words *w, const replacement *r)
     if (make_spare(w, w->text.n)) return QKV_MEMORY; /* nothing becomes longer */
     for (size_t i = 0; i < w->text.n;) {
         if (starts_with(w->text.at + i, w->text.n - i, r->from)) {
-            for (const char *c = r->to; *c; c++) put(w, (unsigned char)*c);
+            for (const char *c = r->to; *c; c++) put_code_point(w, (unsigned char)*c);
             i += strlen(r->from);
-        } else put(w, w->text.at[i++]);
+        } else put_code_point(w, w->text.at[i++]);
     }
     return swap(w);
 }
@@ -200,9 +200,9 @@ static qkv_status apply(qkv__score_words *w, const rule *r)
     const uint32_t *end = w->text.at + w->text.n;
     for (const uint32_t *c = w->text.at; c < end;) {
         if (r->first(c[0]) && (!r->second || (end - c > 1 && r->second(c[1])))) {
-            for (const char *f = r->form; *f; f++) put(w, *f == ' ' ? ' ' : c[*f - '1']);
+            for (const char *f = r->form; *f; f++) put_code_point(w, *f == ' ' ? ' ' : c[*f - '1']);
             c += r->second ? 2 : 1;
-        } else put(w, *c++);
+        } else put_code_point(w, *c++);
     }
     return swap(w);
 }
@@ -253,16 +253,16 @@ static qkv_status trim_start(qkv__score_words *w)
     size_t start = 0;
     while (start < w->text.n && is_space(w->text.at[start])) start++;
     if (make_spare(w, w->text.n)) return QKV_MEMORY;
-    while (start < w->text.n) put(w, w->text.at[start++]);
+    while (start < w->text.n) put_code_point(w, w->text.at[start++]);
     return swap(w);
 }
 
 static qkv_status surround(qkv__score_words *w)
 {
     if (make_spare(w, w->text.n + 2)) return QKV_MEMORY;
-    put(w, ' ');
-    for (size_t i = 0; i < w->text.n; i++) put(w, w->text.at[i]);
-    put(w, ' ');
+    put_code_point(w, ' ');
+    for (size_t i = 0; i < w->text.n; i++) put_code_point(w, w->text.at[i]);
+    put_code_point(w, ' ');
     return swap(w);
 }
 
@@ -305,10 +305,10 @@ qkv_status qkv__score_words_split_punctuation(qkv__score_words *w)
         bool at_end = length > 1 && is_ascii_punctuation(word[length - 1]);
         bool at_start = length > 1 && !at_end && is_ascii_punctuation(word[0]);
         for (size_t i = 0; i < length; i++) {
-            if ((at_end && i == length - 1) || (at_start && i == 1)) put(w, ' ');
-            put(w, word[i]);
+            if ((at_end && i == length - 1) || (at_start && i == 1)) put_code_point(w, ' ');
+            put_code_point(w, word[i]);
         }
-        put(w, ' ');
+        put_code_point(w, ' ');
     }
     return swap(w);
 }

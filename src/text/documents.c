@@ -52,7 +52,7 @@ static qkv_status read_paragraphs(reader *r)
     return status ? status : end_paragraph(r);
 }
 
-static qkv_status read_whole(reader *r)
+static qkv_status read_whole_file(reader *r)
 {
     qkv_status status = qkv__lines_whole_utf8(&r->lines, r->strict, SIZE_MAX);
     return status ? status : give(r, &r->lines.line);
@@ -61,7 +61,7 @@ static qkv_status read_whole(reader *r)
 qkv_status qkv_documents_read(const char *path, qkv_document_kind kind, int strict, qkv_document_each each, void *data,
                               qkv_corpus_read *read)
 {
-    static qkv_status (*const kinds[])(reader *) = { read_lines, read_paragraphs, read_whole };
+    static qkv_status (*const kinds[])(reader *) = { read_lines, read_paragraphs, read_whole_file };
     reader r = { .strict = strict, .each = each, .data = data };
     if (read) *read = r.read;
     if (!path || !each) return qkv__fail(QKV_USAGE, "documents: a path and a function are needed");

@@ -276,7 +276,7 @@ static qkv_status read_jsonl(reader *r)
 
 /* ---- folders ---- */
 
-static bool ends_with(const char *text, size_t length, const char *ending)
+static bool name_ends_with(const char *text, size_t length, const char *ending)
 {
     size_t n = strlen(ending);
     return length >= n && !memcmp(text + length - n, ending, n);
@@ -313,7 +313,7 @@ static qkv_status read_files(reader *r, const char *folder, const char *label)
     qkv__names names;
     qkv_status status = qkv__folder_list(folder, &names);
     for (size_t i = 0; i < names.n && !status; i++) {
-        if (!ends_with(names.at[i], strlen(names.at[i]), ".txt")) continue;
+        if (!name_ends_with(names.at[i], strlen(names.at[i]), ".txt")) continue;
         status = set_path(&r->file, folder, names.at[i]);
         if (!status) status = give_file(r, label);
     }
@@ -354,10 +354,11 @@ static qkv_status format_of(const char *path, qkv_labelled_format *format)
     bool is_folder;
     size_t n = strlen(path);
     qkv_status status = qkv__is_folder(path, &is_folder);
-    if (ends_with(path, n, ".gz")) n -= 3;
+    if (name_ends_with(path, n, ".gz")) n -= 3;
     if (is_folder) *format = QKV_LABELLED_FOLDER;
-    else if (ends_with(path, n, ".csv")) *format = QKV_LABELLED_CSV;
-    else *format = ends_with(path, n, ".jsonl") || ends_with(path, n, ".json") ? QKV_LABELLED_JSONL : QKV_LABELLED_TSV;
+    else if (name_ends_with(path, n, ".csv")) *format = QKV_LABELLED_CSV;
+    else
+        *format = name_ends_with(path, n, ".jsonl") || name_ends_with(path, n, ".json") ? QKV_LABELLED_JSONL : QKV_LABELLED_TSV;
     return status;
 }
 

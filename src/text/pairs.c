@@ -41,9 +41,9 @@ void qkv_pairs_free(qkv_pairs *p)
 
 int64_t qkv_pairs_count(const qkv_pairs *p) { return p ? p->n : 0; }
 
-static int64_t begin_of(const qkv_pairs *p, int s, int64_t i) { return i || s ? p->ends[SIDES * i + s - 1] : 0; }
+static int64_t pair_begin(const qkv_pairs *p, int s, int64_t i) { return i || s ? p->ends[SIDES * i + s - 1] : 0; }
 
-static int64_t length_of(const qkv_pairs *p, int s, int64_t i) { return p->ends[SIDES * i + s] - begin_of(p, s, i); }
+static int64_t length_of(const qkv_pairs *p, int s, int64_t i) { return p->ends[SIDES * i + s] - pair_begin(p, s, i); }
 
 static qkv_status move_to_file(qkv_pairs *p, size_t bytes)
 {
@@ -55,16 +55,16 @@ static qkv_status move_to_file(qkv_pairs *p, size_t bytes)
         qkv__spill_end(&file);
         return status;
     }
-    if (p->ids) memcpy(file.data, p->ids, sizeof *p->ids * (size_t)begin_of(p, SOURCE, p->n));
+    if (p->ids) memcpy(file.data, p->ids, sizeof *p->ids * (size_t)pair_begin(p, SOURCE, p->n));
     qkv__release(p->ids, p->ids_bytes);
     p->file = file;
     return QKV_OK;
 }
 
-static qkv_status make_room(qkv_pairs *p, size_t more)
+static qkv_status make_room_for_pairs(qkv_pairs *p, size_t more)
 {
     size_t ids;
-    if (!qkv__size_add((size_t)begin_of(p, SOURCE, p->n), more, &ids) || !qkv__size_mul(ids, sizeof *p->ids, &ids))
+    if (!qkv__size_add((size_t)pair_begin(p, SOURCE, p->n), more, &ids) || !qkv__size_mul(ids, sizeof *p->ids, &ids))
         return qkv__fail(QKV_LIMIT, "pairs: all ids together are larger than memory can be");
     if (qkv__grow((void **)&p->ends, &p->ends_bytes, SIDES * sizeof *p->ends * ((size_t)p->n + 1))) return QKV_MEMORY;
     if (!p->file.data && ids <= p->limit) return qkv__grow((void **)&p->ids, &p->ids_bytes, ids);
@@ -81,10 +81,10 @@ qkv_status qkv_pairs_add(qkv_pairs *p, const int32_t *source, size_t n, const in
         return qkv__fail(QKV_USAGE, "pairs: there is nothing to add, or nowhere to add it");
     if (n >= INT32_MAX || m >= INT32_MAX) /* a batch has lengths of 32 bits, start or end included */
         return qkv__fail(QKV_LIMIT, "pairs: %zu ids are too many for one side of a pair", n > m ? n : m);
-    qkv_status status = make_room(p, n + m);
+    qkv_status status = make_room_for_pairs(p, n + m);
     if (status) return status;
     for (int s = 0; s < SIDES; s++) {
-        int64_t at = begin_of(p, s, p->n);
+        int64_t at = pair_begin(p, s, p->n);
         if (counts[s]) memcpy(p->ids + at, ids[s], sizeof *p->ids * counts[s]);
         p->ends[SIDES * p->n + s] = at + (int64_t)counts[s];
     }
@@ -111,7 +111,7 @@ struct qkv_epoch {
     size_t room; /* bytes of all three, one allocation */
 };
 
-static int by_length(const void *a, const void *b)
+static int by_pair_length(const void *a, const void *b)
 {
     const place *x = a, *y = b;
     if (x->target != y->target) return x->target < y->target ? -1 : 1;
@@ -146,7 +146,7 @@ static void place_pairs(qkv_epoch *e, uint64_t number)
     qkv__key key = qkv__key_for(e->o.seed, number, 0);
     for (int64_t i = 0; i < e->pairs->n; i++)
         e->places[i] = (place){ i, source_length(e, i), target_length(e, i), chance_of(key, i) };
-    if (!e->o.in_order) qsort(e->places, (size_t)e->pairs->n, sizeof *e->places, by_length);
+    if (!e->o.in_order) qsort(e->places, (size_t)e->pairs->n, sizeof *e->places, by_pair_length);
 }
 
 /* As many rows as fit: rows times the longest of each side. */
@@ -213,7 +213,7 @@ int64_t qkv_epoch_batches(const qkv_epoch *e) { return e ? e->n_batches : 0; }
 
 /* ---- a batch ---- */
 
-static qkv_status lay_out(qkv_batch *b, int64_t rows, int64_t source, int64_t target)
+static qkv_status lay_out_batch(qkv_batch *b, int64_t rows, int64_t source, int64_t target)
 {
     size_t ids = (size_t)rows * (size_t)(source + 2 * target + 2);
     if (qkv__grow(&b->memory, &b->bytes, sizeof(int32_t) * ids)) return QKV_MEMORY;
@@ -243,8 +243,8 @@ static int32_t label_at(const qkv_epoch *e, const int32_t *target, int32_t lengt
 
 static void fill_row(const qkv_epoch *e, const place *at, qkv_batch *b, int64_t row)
 {
-    const int32_t *source = e->pairs->ids + begin_of(e->pairs, SOURCE, at->pair);
-    const int32_t *target = e->pairs->ids + begin_of(e->pairs, TARGET, at->pair);
+    const int32_t *source = e->pairs->ids + pair_begin(e->pairs, SOURCE, at->pair);
+    const int32_t *target = e->pairs->ids + pair_begin(e->pairs, TARGET, at->pair);
     int64_t n = length_of(e->pairs, TARGET, at->pair), n_source = length_of(e->pairs, SOURCE, at->pair);
     int32_t *to = b->source + row * b->source_length;
     for (int64_t i = 0; i < b->source_length; i++) to[i] = i < n_source ? source[i] : i < at->source ? e->o.end : e->o.pad;
@@ -268,7 +268,7 @@ qkv_status qkv_epoch_batch(const qkv_epoch *e, int64_t i, qkv_batch *out)
         source = qkv__max(source, at->source);
         target = qkv__max(target, at->target);
     }
-    if (lay_out(out, end - first, source, target)) return QKV_MEMORY;
+    if (lay_out_batch(out, end - first, source, target)) return QKV_MEMORY;
     out->tokens = 0;
     for (const place *at = first; at < end; at++) fill_row(e, at, out, at - first);
     return QKV_OK;

@@ -52,12 +52,12 @@ qkv_status qkv__record_tsv(qkv__record *r, qkv__lines *l, int strict, bool *more
 /* ---- CSV ---- */
 
 /* A carriage return at the end of a line belongs to the newline, unless the line ends inside quotes. */
-static bool is_end(const qkv_text *line, size_t at)
+static bool is_line_end(const qkv_text *line, size_t at)
 {
     return at == line->length || (at + 1 == line->length && line->data[at] == '\r');
 }
 
-static qkv_status malformed(const qkv__lines *l, const char *what)
+static qkv_status malformed_record(const qkv__lines *l, const char *what)
 {
     return qkv__fail(QKV_FORMAT, "%s: line %lld: %s", l->path, (long long)l->number, what);
 }
@@ -65,9 +65,10 @@ static qkv_status malformed(const qkv__lines *l, const char *what)
 static qkv_status plain_field(qkv__record *r, const qkv__lines *l, size_t *at)
 {
     size_t begin = *at;
-    for (; !is_end(&l->line, *at) && l->line.data[*at] != ','; ++*at)
+    for (; !is_line_end(&l->line, *at) && l->line.data[*at] != ','; ++*at)
         if (l->line.data[*at] == '"')
-            return malformed(l, "a quote inside a field without quotes around it (write \"\" and put the field in quotes)");
+            return malformed_record(l,
+                                    "a quote inside a field without quotes around it (write \"\" and put the field in quotes)");
     return qkv__text_put(&r->text, l->line.data + begin, *at - begin);
 }
 
@@ -102,7 +103,8 @@ static qkv_status quoted_field(qkv__record *r, qkv__lines *l, int strict, size_t
         status = qkv__text_put(&r->text, line->data + *at, end - *at + is_doubled);
         *at = end + 1 + is_doubled;
         if (status || is_doubled) continue;
-        return is_end(line, *at) || line->data[*at] == ',' ? QKV_OK : malformed(l, "a closing quote, and no comma after it");
+        return is_line_end(line, *at) || line->data[*at] == ',' ? QKV_OK
+                                                                : malformed_record(l, "a closing quote, and no comma after it");
     }
     return status;
 }
@@ -117,7 +119,7 @@ qkv_status qkv__record_csv(qkv__record *r, qkv__lines *l, int strict, bool *more
         bool is_quoted = at < l->line.length && l->line.data[at] == '"';
         status = is_quoted ? quoted_field(r, l, strict, &at) : plain_field(r, l, &at);
         if (!status) status = end_field(r);
-        if (is_end(&l->line, at)) break;
+        if (is_line_end(&l->line, at)) break;
     }
     return status;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-static bool is_among(int32_t c, const int32_t *set)
+static bool is_among_code_points(int32_t c, const int32_t *set)
 {
     for (; *set; set++)
         if (*set == c) return true;
@@ -17,14 +17,14 @@ static bool is_line_end(int32_t c) { return (c >= 0x0A && c <= 0x0D) || c == 0x8
 static bool is_wide_stop(int32_t c)
 {
     static const int32_t set[] = { 0x3002, 0xFF01, 0xFF1F, 0xFF61, 0 };
-    return is_among(c, set);
+    return is_among_code_points(c, set);
 }
 
 /* May end one: . ! ? and an ellipsis, the Arabic question mark and full stop, the danda. */
 static bool is_stop(int32_t c)
 {
     static const int32_t set[] = { '.', '!', '?', 0x2026, 0x061F, 0x06D4, 0x0964, 0 };
-    return is_among(c, set);
+    return is_among_code_points(c, set);
 }
 
 /* Right behind a stop belongs to its sentence. Some of these open elsewhere: „so“. */
@@ -32,7 +32,7 @@ static bool is_closing(int32_t c)
 {
     static const int32_t set[] = { '"',    '\'',   ')',    ']',    '}',    0xBB,   0x2018, 0x2019, 0x201C, 0x201D,
                                    0x203A, 0x3009, 0x300B, 0x300D, 0x300F, 0x3011, 0xFF09, 0xFF3D, 0 };
-    return is_among(c, set);
+    return is_among_code_points(c, set);
 }
 
 /* May stand before the first letter of a sentence. */
@@ -40,7 +40,7 @@ static bool is_opening(int32_t c)
 {
     static const int32_t set[] = { '"',    '\'',   '(',    '[',    '{',    '-',    0xA1,   0xAB, 0xBF,
                                    0x2013, 0x2014, 0x2018, 0x201A, 0x201C, 0x201E, 0x2039, 0 };
-    return is_among(c, set);
+    return is_among_code_points(c, set);
 }
 
 static bool is_ideograph(int32_t c) { return (c >= 0x3040 && c <= 0x30FF) || (c >= 0x3400 && c <= 0x9FFF) || c >= 0x20000; }

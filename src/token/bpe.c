@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static bool goes_first(qkv__merge_candidate a, qkv__merge_candidate b)
+static bool merges_first(qkv__merge_candidate a, qkv__merge_candidate b)
 {
     return a.rank != b.rank ? a.rank < b.rank : a.place < b.place;
 }
@@ -19,7 +19,7 @@ qkv_status qkv__bpe_room(qkv__encoder *e, size_t n)
 static void push(qkv__encoder *e, qkv__merge_candidate c)
 {
     size_t at = e->n_heap++;
-    for (; at && goes_first(c, e->heap[(at - 1) / 2]); at = (at - 1) / 2) e->heap[at] = e->heap[(at - 1) / 2];
+    for (; at && merges_first(c, e->heap[(at - 1) / 2]); at = (at - 1) / 2) e->heap[at] = e->heap[(at - 1) / 2];
     e->heap[at] = c;
 }
 
@@ -28,8 +28,8 @@ static qkv__merge_candidate pop(qkv__encoder *e)
     qkv__merge_candidate top = e->heap[0], last = e->heap[--e->n_heap];
     size_t at = 0;
     for (size_t child; (child = 2 * at + 1) < e->n_heap; at = child) {
-        if (child + 1 < e->n_heap && goes_first(e->heap[child + 1], e->heap[child])) child++;
-        if (!goes_first(e->heap[child], last)) break;
+        if (child + 1 < e->n_heap && merges_first(e->heap[child + 1], e->heap[child])) child++;
+        if (!merges_first(e->heap[child], last)) break;
         e->heap[at] = e->heap[child];
     }
     e->heap[at] = last;
@@ -132,7 +132,7 @@ static int32_t find_character(const qkv_tokenizer *t, const char *text, size_t l
 }
 
 /* The symbols that a word starts with, before any merge. */
-static size_t lay_out(const qkv_tokenizer *t, qkv__encoder *e, const char *text, size_t length)
+static size_t lay_out_symbols(const qkv_tokenizer *t, qkv__encoder *e, const char *text, size_t length)
 {
     size_t n = 0;
     for (size_t at = 0, bytes; at < length; at += bytes) {
@@ -164,7 +164,7 @@ qkv_status qkv__bpe_encode(const qkv_tokenizer *t, qkv__piece piece, qkv_ids *ou
     if (qkv__may_give(t, e, whole)) return qkv__put_token(t, whole, piece.begin, piece.end, out);
     qkv_status status = qkv__bpe_room(e, length);
     if (status) return status;
-    size_t n = lay_out(t, e, text, length);
+    size_t n = lay_out_symbols(t, e, text, length);
     qkv__bpe_merge(t, e, n, text, length);
     for (uint32_t i = n ? 0 : QKV__NONE; i != QKV__NONE && !status; i = e->symbols[i].next) {
         const qkv__symbol *s = &e->symbols[i];

@@ -137,7 +137,7 @@ static qkv_status put_space(const qkv__step *s, qkv__encoder *e, qkv__range from
     return qkv__traced_text_put(&e->next, s->escape ? SPACE_SIGN : " ", s->escape ? 3 : 1, from);
 }
 
-static qkv_status put_part(const qkv__step *s, qkv__encoder *e, const char *by, size_t n, qkv__range from)
+static qkv_status put_mapped_part(const qkv__step *s, qkv__encoder *e, const char *by, size_t n, qkv__range from)
 {
     qkv_status status = QKV_OK;
     for (size_t i = 0; i < n && !status; i++)
@@ -162,7 +162,7 @@ static qkv_status put_parts(const qkv__step *s, qkv__encoder *e, size_t at, size
         const char *by;
         bytes = next_part(s, e, at, end, &by, &n);
         for (; after_space && n && *by == ' '; by++) n--;
-        status = put_part(s, e, by, n, qkv__traced_text_from(&e->now, at, at + bytes));
+        status = put_mapped_part(s, e, by, n, qkv__traced_text_from(&e->now, at, at + bytes));
         if (n) after_space = s->remove_extra && by[n - 1] == ' ';
     }
     return status;

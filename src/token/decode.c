@@ -10,7 +10,7 @@ static bool is_first(qkv__piece piece) { return !piece.begin; }
 
 static const char *text_of(const qkv__encoder *e, qkv__piece piece) { return e->now.text.data + piece.begin; }
 
-static qkv_status put(qkv__encoder *e, const void *bytes, size_t n)
+static qkv_status put_decoded(qkv__encoder *e, const void *bytes, size_t n)
 {
     return qkv__traced_text_put(&e->next, bytes, n, (qkv__range){ 0 });
 }
@@ -28,7 +28,7 @@ qkv_status qkv__decode_byte_level(const qkv__step *s, qkv__encoder *e, qkv__piec
             e->next.text.length = begin;
             return qkv__traced_text_keep(&e->next, &e->now, piece);
         }
-        status = put(e, &(char){ (char)byte }, 1);
+        status = put_decoded(e, &(char){ (char)byte }, 1);
     }
     return status ? status : qkv__traced_text_end(&e->next, begin, piece.id);
 }
@@ -63,7 +63,7 @@ qkv_status qkv__decode_wordpiece(const qkv__step *s, qkv__encoder *e, qkv__piece
     bool continues = length >= n && !memcmp(text_of(e, piece), s->text, n);
     qkv_status status = QKV_OK;
     if (!is_first(piece) && continues) piece.begin += n;
-    else if (!is_first(piece)) status = put(e, " ", 1);
+    else if (!is_first(piece)) status = put_decoded(e, " ", 1);
     if (!status) status = qkv__traced_text_copy(&e->next, &e->now, piece.begin, piece.end);
     if (!status && s->cleanup) clean_up(&e->next.text, begin);
     return status ? status : qkv__traced_text_end(&e->next, begin, piece.id);
@@ -77,7 +77,7 @@ static qkv_status put_spaced(const char *sign, bool drops_signs, qkv__encoder *e
     qkv_status status = QKV_OK;
     for (size_t at = 0; at < length && !status;) {
         bool is_sign = length - at >= n && !memcmp(text + at, sign, n);
-        if (!is_sign || !drops_signs) status = put(e, is_sign ? " " : text + at, 1);
+        if (!is_sign || !drops_signs) status = put_decoded(e, is_sign ? " " : text + at, 1);
         at += is_sign ? n : 1;
     }
     return status ? status : qkv__traced_text_end(&e->next, begin, piece.id);
@@ -101,7 +101,7 @@ qkv_status qkv__decode_byte_fallback(const qkv__step *s, qkv__encoder *e, qkv__p
     size_t begin = e->next.text.length;
     int byte = byte_of(text_of(e, piece), piece.end - piece.begin);
     if (byte < 0) return qkv__traced_text_keep(&e->next, &e->now, piece);
-    qkv_status status = put(e, &(char){ (char)byte }, 1);
+    qkv_status status = put_decoded(e, &(char){ (char)byte }, 1);
     return status ? status : qkv__traced_text_end(&e->next, begin, piece.id);
 }
 
@@ -148,12 +148,12 @@ qkv_status qkv__decode_spm(const qkv__step *s, qkv__encoder *e, qkv__piece piece
     int type = s->tokenizer->pipeline->types[piece.id], byte = type == QKV__BYTE ? byte_of(text, length) : -1;
     qkv_status status = QKV_OK;
     if (type == QKV__CONTROL) return QKV_OK;
-    if (type == QKV__UNKNOWN_PIECE) status = put(e, s->text, strlen(s->text));
-    else if (byte >= 0) status = put(e, &(char){ (char)byte }, 1);
+    if (type == QKV__UNKNOWN_PIECE) status = put_decoded(e, s->text, strlen(s->text));
+    else if (byte >= 0) status = put_decoded(e, &(char){ (char)byte }, 1);
     else {
         for (size_t at = drops_space(s, e, text, length) ? 3 : 0; at < length && !status;) {
             bool sign = length - at >= 3 && !memcmp(text + at, SPACE_SIGN, 3);
-            status = put(e, sign ? " " : text + at, 1);
+            status = put_decoded(e, sign ? " " : text + at, 1);
             at += sign ? 3 : 1;
         }
     }

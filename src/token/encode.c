@@ -233,7 +233,7 @@ static qkv_status check_ids(const qkv_tokenizer *t, const int32_t *ids, size_t n
     return QKV_OK;
 }
 
-static qkv_status put_tokens(const qkv_tokenizer *t, const int32_t *ids, size_t n, int skip_specials, qkv_text *out)
+static qkv_status put_token_bytes(const qkv_tokenizer *t, const int32_t *ids, size_t n, int skip_specials, qkv_text *out)
 {
     qkv_status status = qkv__text_put(out, "", 0);
     bool is_first = true;
@@ -253,7 +253,8 @@ qkv_status qkv_tokenizer_decode(const qkv_tokenizer *t, const int32_t *ids, size
     qkv__text_clear(out);
     qkv_status status = check_ids(t, ids, n);
     if (!status)
-        status = t->pipeline ? qkv__pipeline_decode(t, ids, n, skip_specials, out) : put_tokens(t, ids, n, skip_specials, out);
+        status = t->pipeline ? qkv__pipeline_decode(t, ids, n, skip_specials, out)
+                             : put_token_bytes(t, ids, n, skip_specials, out);
     if (status) qkv__text_clear(out);
     return status;
 }

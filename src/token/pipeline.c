@@ -93,7 +93,7 @@ static int32_t outer_id(const qkv_tokenizer *t, const qkv__encoder *e, int32_t i
     return qkv__may_give(outer, e, found) ? found : outer->unknown;
 }
 
-static qkv_status put(const qkv_tokenizer *t, int32_t id, size_t begin, size_t end, qkv_ids *out)
+static qkv_status put_id(const qkv_tokenizer *t, int32_t id, size_t begin, size_t end, qkv_ids *out)
 {
     qkv__range from = qkv__traced_text_from(&out->encoder->now, begin, end);
     return qkv__put_id(out, outer_id(t, out->encoder, id, begin, end), from.begin, from.end);
@@ -102,7 +102,7 @@ static qkv_status put(const qkv_tokenizer *t, int32_t id, size_t begin, size_t e
 qkv_status qkv__put_token(const qkv_tokenizer *t, int32_t id, size_t begin, size_t end, qkv_ids *out)
 {
     out->encoder->unknown_end = 0;
-    return put(t, id, begin, end, out);
+    return put_id(t, id, begin, end, out);
 }
 
 static bool has_bytes(const qkv__pipeline *p, const char *text, size_t length)
@@ -112,7 +112,7 @@ static bool has_bytes(const qkv__pipeline *p, const char *text, size_t length)
     return p->byte_fallback;
 }
 
-static qkv_status put_bytes(const qkv_tokenizer *t, size_t begin, size_t end, qkv_ids *out)
+static qkv_status put_byte_ids(const qkv_tokenizer *t, size_t begin, size_t end, qkv_ids *out)
 {
     qkv_status status = QKV_OK;
     for (size_t i = begin; i < end && !status; i++)
@@ -124,7 +124,7 @@ qkv_status qkv__put_unknown(const qkv_tokenizer *t, size_t begin, size_t end, qk
 {
     qkv__encoder *e = out->encoder;
     qkv_status status = QKV_OK;
-    if (has_bytes(t->pipeline, e->now.text.data + begin, end - begin)) return put_bytes(t, begin, end, out);
+    if (has_bytes(t->pipeline, e->now.text.data + begin, end - begin)) return put_byte_ids(t, begin, end, out);
     if (t->unknown < 0)
         return qkv__fail(QKV_UNSUPPORTED,
                          "tokenizer: the text has characters that no token spells, and there is no unknown token");
@@ -132,7 +132,7 @@ qkv_status qkv__put_unknown(const qkv_tokenizer *t, size_t begin, size_t end, qk
         out->ids[out->n - 1] = outer_id(t, e, t->unknown, e->unknown_begin, end);
         out->spans[out->n - 1].end = e->now.from[end - 1].end;
     } else {
-        status = put(t, t->unknown, begin, end, out);
+        status = put_id(t, t->unknown, begin, end, out);
         e->unknown_begin = begin;
     }
     e->unknown_end = end;
@@ -142,7 +142,7 @@ qkv_status qkv__put_unknown(const qkv_tokenizer *t, size_t begin, size_t end, qk
 /* ---- text to ids ---- */
 
 /* The text as it was given; U+FFFD stands in for each mistake in its UTF-8. */
-static qkv_status read_text(qkv__encoder *e, const char *text, size_t length)
+static qkv_status read_given_text(qkv__encoder *e, const char *text, size_t length)
 {
     qkv_status status = QKV_OK;
     qkv__traced_text_clear(&e->now);
@@ -185,7 +185,7 @@ qkv_status qkv__pipeline_encode(const qkv_tokenizer *t, const char *text, size_t
     qkv__encoder *e = out->encoder;
     e->specials = specials;
     e->cutter.budget = QKV__CUT_BUDGET(length);
-    qkv_status status = read_text(e, text, length);
+    qkv_status status = read_given_text(e, text, length);
     if (!status) status = qkv__cut_added(t, e, &t->pipeline->added[0]);
     if (!status) status = qkv__steps_run(&cutter->pipeline->normalizers, e, false);
     if (!status) status = qkv__cut_added(t, e, &t->pipeline->added[1]);
@@ -195,7 +195,7 @@ qkv_status qkv__pipeline_encode(const qkv_tokenizer *t, const char *text, size_t
 
 /* ---- ids to text ---- */
 
-static qkv_status read_ids(const qkv_tokenizer *t, const int32_t *ids, size_t n, bool skip_specials, qkv__encoder *e)
+static qkv_status read_given_ids(const qkv_tokenizer *t, const int32_t *ids, size_t n, bool skip_specials, qkv__encoder *e)
 {
     qkv_status status = QKV_OK;
     for (size_t i = 0; i < n && !status; i++) {
@@ -213,7 +213,7 @@ static qkv_status read_ids(const qkv_tokenizer *t, const int32_t *ids, size_t n,
 qkv_status qkv__pipeline_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, bool skip_specials, qkv_text *out)
 {
     qkv__encoder e = { .cutter.budget = QKV__CUT_BUDGET(n) };
-    qkv_status status = read_ids(t, ids, n, skip_specials, &e);
+    qkv_status status = read_given_ids(t, ids, n, skip_specials, &e);
     if (!status) status = qkv__steps_run(&t->pipeline->decoders, &e, true);
     if (!status) status = qkv__text_put(out, e.now.text.data, e.now.text.length);
     qkv__encoder_free(&e);

@@ -82,7 +82,7 @@ static const char *translated(char letter, bool in_class)
 /* What means something else inside of brackets there, and cannot be said to PCRE2. */
 static bool is_foreign(const char *at) { return *at == '[' || !strncmp(at, "&&", 2) || !strncmp(at, "\\W", 2); }
 
-static qkv_status translate(const char *name, const char *expression, qkv_text *out)
+static qkv_status translate_pattern(const char *name, const char *expression, qkv_text *out)
 {
     bool in_class = false;
     qkv_status status = QKV_OK;
@@ -99,7 +99,7 @@ static qkv_status translate(const char *name, const char *expression, qkv_text *
     return status;
 }
 
-static qkv_status refuse(const char *name, const qkv__pattern *p, int error, size_t place)
+static qkv_status refuse_pattern(const char *name, const qkv__pattern *p, int error, size_t place)
 {
     char words[128] = "";
     uint32_t matches_nothing = 0;
@@ -117,10 +117,10 @@ qkv__pattern *qkv__pattern_compile(const char *name, const char *expression)
     size_t place = 0;
     qkv_text text = { 0 };
     qkv__pattern *p = qkv__alloc_zero(sizeof *p);
-    qkv_status status = p ? translate(name, expression, &text) : QKV_MEMORY;
+    qkv_status status = p ? translate_pattern(name, expression, &text) : QKV_MEMORY;
     if (!status)
         status = compile(p, text.data ? text.data : "", PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &place);
-    if (!status) status = refuse(name, p, error, place);
+    if (!status) status = refuse_pattern(name, p, error, place);
     qkv_text_free(&text);
     if (!status) return p;
     qkv__pattern_free(p);

@@ -277,7 +277,7 @@ static qkv_status list_user_defined(qkv_tokenizer *t)
     return status ? status : qkv__added_end(a);
 }
 
-static qkv_status find_bytes(const char *path, qkv_tokenizer *t)
+static qkv_status find_byte_pieces(const char *path, qkv_tokenizer *t)
 {
     for (int byte = 0; byte < 256; byte++) {
         char spelling[QKV__BYTE_LENGTH + 1];
@@ -325,14 +325,14 @@ static qkv_status add_decoder(qkv_tokenizer *t, const model *m)
     return status;
 }
 
-static qkv_status finish(const char *path, qkv_tokenizer *t, const model *m)
+static qkv_status finish_spm(const char *path, qkv_tokenizer *t, const model *m)
 {
     t->pipeline->model = m->type == 1 ? QKV__UNIGRAM : QKV__BPE;
     t->pipeline->is_spm = t->pipeline->single_precision = t->pipeline->fuse_unknown = true;
     t->pipeline->byte_fallback = m->byte_fallback;
     qkv_status status = m->type == 1 ? QKV_OK : rank_pieces(path, t);
     set_scores(t);
-    if (!status && m->byte_fallback) status = find_bytes(path, t);
+    if (!status && m->byte_fallback) status = find_byte_pieces(path, t);
     if (!status) status = list_user_defined(t);
     if (!status) status = add_normalizer(path, t, m);
     if (!status) status = add_decoder(t, m);
@@ -348,7 +348,7 @@ qkv_tokenizer *qkv__tokenizer_from_spm(const char *path, const unsigned char *by
     if (t && (t->pipeline = qkv__alloc_zero(sizeof *t->pipeline))) {
         t->pipeline->types = qkv__alloc_zero(t->n);
         t->pipeline->scores = qkv__alloc_zero(t->n * sizeof *t->pipeline->scores);
-        if (t->pipeline->types && t->pipeline->scores && !read_pieces(whole, t) && !finish(path, t, &m)) return t;
+        if (t->pipeline->types && t->pipeline->scores && !read_pieces(whole, t) && !finish_spm(path, t, &m)) return t;
     }
     qkv_tokenizer_free(t);
     return NULL;

@@ -19,7 +19,7 @@ typedef struct step_type {
 
 /* ---- values ---- */
 
-static qkv_status malformed(const place *p, const char *key, const char *what)
+static qkv_status malformed_step(const place *p, const char *key, const char *what)
 {
     return qkv__fail(QKV_FORMAT, "%s: %s.%s: %s", p->path, p->where, key, what);
 }
@@ -42,7 +42,7 @@ static qkv_status keep_text(const char *text, char **copy) { return (*copy = qkv
 static qkv_status get_text(const place *p, const char *key, char **copy)
 {
     const char *text = json_string_value(json_object_get(p->object, key));
-    return text ? keep_text(text, copy) : malformed(p, key, "a text is expected");
+    return text ? keep_text(text, copy) : malformed_step(p, key, "a text is expected");
 }
 
 /* {"String": ..} or {"Regex": ..} */
@@ -52,8 +52,8 @@ static qkv_status get_pattern(const place *p, qkv__step *step)
     const json_t *pattern = json_object_get(p->object, "pattern");
     const char *text = json_string_value(json_object_get(pattern, "String"));
     const char *regex = json_string_value(json_object_get(pattern, "Regex"));
-    if (json_object_size(pattern) != 1 || (!text && !regex)) return malformed(p, "pattern", "String or Regex is expected");
-    if (text && !*text) return malformed(p, "pattern", "it is empty");
+    if (json_object_size(pattern) != 1 || (!text && !regex)) return malformed_step(p, "pattern", "String or Regex is expected");
+    if (text && !*text) return malformed_step(p, "pattern", "it is empty");
     if (text) return keep_text(text, &step->text);
     snprintf(name, sizeof name, "%s: %s.pattern", p->path, p->where);
     return (step->pattern = qkv__pattern_compile(name, regex)) ? QKV_OK : qkv_error_status();
@@ -76,7 +76,7 @@ static qkv_status get_behavior(const place *p, qkv__step *step, int otherwise)
     static const char *const words[] = { "Isolated", "Removed", "Contiguous", "MergedWithPrevious", "MergedWithNext", NULL };
     int behavior = get_word(p, "behavior", words, otherwise);
     if (behavior < 0)
-        return otherwise < 0 && !json_object_get(p->object, "behavior") ? malformed(p, "behavior", "it is missing")
+        return otherwise < 0 && !json_object_get(p->object, "behavior") ? malformed_step(p, "behavior", "it is missing")
                                                                         : QKV_UNSUPPORTED;
     step->behavior = (qkv__behavior)behavior;
     return QKV_OK;
@@ -171,11 +171,11 @@ static qkv_status read_precompiled(const place *p)
     char name[512];
     qkv_text bytes = { 0 };
     const char *text = json_string_value(json_object_get(p->object, "precompiled_charsmap"));
-    if (!text) return malformed(p, "precompiled_charsmap", "a text is expected");
+    if (!text) return malformed_step(p, "precompiled_charsmap", "a text is expected");
     if (!*text) return QKV_OK;
     snprintf(name, sizeof name, "%s: %s.precompiled_charsmap", p->path, p->where);
     qkv_status status = read_base64(text, &bytes);
-    if (status == QKV_FORMAT) malformed(p, "precompiled_charsmap", "it is no base64");
+    if (status == QKV_FORMAT) malformed_step(p, "precompiled_charsmap", "it is no base64");
     if (!status) status = add(p, qkv__precompiled, &step);
     if (!status && !(step->map = qkv__charsmap_new(name, (unsigned char *)bytes.data, bytes.length)))
         status = qkv_error_status();
@@ -227,7 +227,7 @@ static int get_prepend(const place *p)
 static qkv_status get_sign(const place *p, char **sign)
 {
     qkv_status status = get_text(p, "replacement", sign);
-    if (!status && !**sign) status = malformed(p, "replacement", "it is empty");
+    if (!status && !**sign) status = malformed_step(p, "replacement", "it is empty");
     return status;
 }
 
@@ -298,7 +298,7 @@ static qkv_status read_decode_suffix(const place *p)
     qkv__step *step;
     qkv_status status = add(p, qkv__decode_suffix, &step);
     if (!status) status = get_text(p, "suffix", &step->text);
-    if (!status && !*step->text) status = malformed(p, "suffix", "it is empty");
+    if (!status && !*step->text) status = malformed_step(p, "suffix", "it is empty");
     return status;
 }
 
@@ -308,7 +308,7 @@ static qkv_status read_decode_strip(const place *p)
     qkv_status status = add(p, qkv__decode_strip, &step);
     if (!status) status = get_text(p, "content", &step->text);
     if (status) return status;
-    if (!*step->text) return malformed(p, "content", "it is empty");
+    if (!*step->text) return malformed_step(p, "content", "it is empty");
     step->start = json_integer_value(json_object_get(p->object, "start"));
     step->stop = json_integer_value(json_object_get(p->object, "stop"));
     return QKV_OK;
@@ -393,10 +393,10 @@ static qkv_status check_rules(const place *p, const step_type *type)
 
 static qkv_status read_steps(const place *p, const step_type *types, const char *list);
 
-static qkv_status read_list(const place *p, const step_type *types, const char *list)
+static qkv_status read_step_list(const place *p, const step_type *types, const char *list)
 {
     const json_t *all = json_object_get(p->object, list);
-    qkv_status status = json_is_array(all) ? QKV_OK : malformed(p, list, "an array is expected");
+    qkv_status status = json_is_array(all) ? QKV_OK : malformed_step(p, list, "an array is expected");
     for (size_t i = 0; i < json_array_size(all) && !status; i++) {
         char where[256];
         snprintf(where, sizeof where, "%.200s.%s[%zu]", p->where, list, i);
@@ -410,7 +410,7 @@ static qkv_status read_steps(const place *p, const step_type *types, const char 
 {
     const json_t *type = json_object_get(p->object, "type");
     if (qkv__is_null(p->object)) return QKV_OK;
-    if (qkv__is_text(type, "Sequence")) return read_list(p, types, list);
+    if (qkv__is_text(type, "Sequence")) return read_step_list(p, types, list);
     while (types->type && !qkv__is_text(type, types->type)) types++;
     if (!types->type)
         return qkv__fail(QKV_UNSUPPORTED, "%s: %s.type: \"%.100s\" is not supported", p->path, p->where,

@@ -11,7 +11,7 @@ typedef struct place {
     qkv__pipeline *pipeline;
 } place;
 
-static qkv_status malformed(const place *p, const char *key, const char *what)
+static qkv_status malformed_template(const place *p, const char *key, const char *what)
 {
     return qkv__fail(QKV_FORMAT, "%s: %s.%s: %s", p->path, p->where, key, what);
 }
@@ -28,11 +28,12 @@ static qkv_status put_special(const place *p, qkv__template *f, const char *name
 {
     const json_t *special = json_object_get(json_object_get(p->object, "special_tokens"), name);
     const json_t *ids = json_object_get(special, "ids");
-    qkv_status status = json_is_array(ids) ? QKV_OK : malformed(p, "special_tokens", "a token of the template is not there");
+    qkv_status status = json_is_array(ids) ? QKV_OK
+                                           : malformed_template(p, "special_tokens", "a token of the template is not there");
     for (size_t i = 0; i < json_array_size(ids) && !status; i++) {
         const json_t *id = json_array_get(ids, i);
         status = is_id(p, id) ? qkv__template_put(f, (int32_t)json_integer_value(id), type)
-                              : malformed(p, "special_tokens", "an id is none of the tokens'");
+                              : malformed_template(p, "special_tokens", "an id is none of the tokens'");
     }
     return status;
 }
@@ -43,11 +44,11 @@ static qkv_status put_item(const place *p, qkv__template *f, const char *key, co
     const json_t *either = special ? special : text, *type = json_object_get(either, "type_id");
     const char *id = json_string_value(json_object_get(either, "id"));
     if (json_object_size(item) != 1 || !id || !qkv__is_count(type) || json_integer_value(type) > INT32_MAX)
-        return malformed(p, key, "SpecialToken or Sequence, with id and type_id, is expected");
+        return malformed_template(p, key, "SpecialToken or Sequence, with id and type_id, is expected");
     int32_t number = (int32_t)json_integer_value(type);
     if (special) return put_special(p, f, id, number);
     bool first = !strcmp(id, "A");
-    if (!first && strcmp(id, "B")) return malformed(p, key, "A or B is expected");
+    if (!first && strcmp(id, "B")) return malformed_template(p, key, "A or B is expected");
     return qkv__template_put(f, first ? QKV__FIRST_TEXT : QKV__SECOND_TEXT, number);
 }
 
@@ -63,7 +64,7 @@ static bool has_texts(const qkv__template *f, int wanted)
 static qkv_status read_template(const place *p, const char *key, qkv__template *f, int texts)
 {
     const json_t *items = json_object_get(p->object, key);
-    qkv_status status = json_is_array(items) ? QKV_OK : malformed(p, key, "an array is expected");
+    qkv_status status = json_is_array(items) ? QKV_OK : malformed_template(p, key, "an array is expected");
     for (size_t i = 0; i < json_array_size(items) && !status; i++) status = put_item(p, f, key, json_array_get(items, i));
     if (status || has_texts(f, texts)) return status;
     return qkv__fail(QKV_UNSUPPORTED, "%s: %s.%s: only A%s, each once, is supported", p->path, p->where, key,
@@ -81,7 +82,7 @@ static qkv_status read_templates(const place *p)
 static qkv_status get_pair(const place *p, const char *key, int32_t *id)
 {
     const json_t *pair = json_object_get(p->object, key), *value = json_array_get(pair, 1);
-    if (json_array_size(pair) != 2 || !is_id(p, value)) return malformed(p, key, "a token and its id are expected");
+    if (json_array_size(pair) != 2 || !is_id(p, value)) return malformed_template(p, key, "a token and its id are expected");
     *id = (int32_t)json_integer_value(value);
     return QKV_OK;
 }
@@ -143,10 +144,10 @@ static const struct frame_type {
 
 static qkv_status read_processor(const place *p);
 
-static qkv_status read_list(const place *p)
+static qkv_status read_template_list(const place *p)
 {
     const json_t *all = json_object_get(p->object, "processors");
-    qkv_status status = json_is_array(all) ? QKV_OK : malformed(p, "processors", "an array is expected");
+    qkv_status status = json_is_array(all) ? QKV_OK : malformed_template(p, "processors", "an array is expected");
     for (size_t i = 0; i < json_array_size(all) && !status; i++) {
         char where[256];
         snprintf(where, sizeof where, "%.200s.processors[%zu]", p->where, i);
@@ -160,7 +161,7 @@ static qkv_status read_processor(const place *p)
     char where[256];
     const struct frame_type *types = frame_types;
     const json_t *type = json_object_get(p->object, "type");
-    if (qkv__is_text(type, "Sequence")) return read_list(p);
+    if (qkv__is_text(type, "Sequence")) return read_template_list(p);
     while (types->type && !qkv__is_text(type, types->type)) types++;
     if (!types->type)
         return qkv__fail(QKV_UNSUPPORTED, "%s: %s.type: \"%.100s\" is not supported", p->path, p->where,

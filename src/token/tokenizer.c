@@ -40,7 +40,7 @@ void qkv_tokenizer_free(qkv_tokenizer *t)
 
 /* Puts what the spelling stands for into the pool. False when a character of it stands for no byte: then the token
  * means itself. */
-static bool put_bytes(qkv_tokenizer *t, const char *spelling, size_t length, qkv_status *status)
+static bool put_spelled_bytes(qkv_tokenizer *t, const char *spelling, size_t length, qkv_status *status)
 {
     for (size_t at = 0, step; at < length && !*status; at += step) {
         int byte = qkv__character_to_byte(qkv_utf8_decode(spelling + at, length - at, &step));
@@ -65,7 +65,7 @@ qkv_status qkv__tokenizer_set_bytes(qkv_tokenizer *t, int32_t id, const char *sp
     if (!status) status = qkv__text_put(&t->pool, "", 1);
     if (status) return status;
     token.bytes = t->pool.length;
-    if (is_added || t->kind != QKV_TOKEN_BYTE_PAIRS || !put_bytes(t, spelling, token.spelling_length, &status)) {
+    if (is_added || t->kind != QKV_TOKEN_BYTE_PAIRS || !put_spelled_bytes(t, spelling, token.spelling_length, &status)) {
         t->pool.length = token.bytes;
         token.bytes = token.spelling;
         token.bytes_length = token.spelling_length;
@@ -84,7 +84,7 @@ const char *qkv__tokenizer_spelling(const qkv_tokenizer *t, int32_t id)
 }
 
 /* How a spelling compares to a token's: byte by byte, a start of another before it. */
-static int compare(const qkv_tokenizer *t, const char *spelling, size_t length, int32_t id)
+static int compare_spelling(const qkv_tokenizer *t, const char *spelling, size_t length, int32_t id)
 {
     size_t n = t->tokens[id].spelling_length;
     int order = memcmp(spelling, qkv__tokenizer_spelling(t, id), length < n ? length : n);
@@ -95,7 +95,7 @@ static int by_spelling(const void *a, const void *b, void *tokenizer)
 {
     const qkv_tokenizer *t = tokenizer;
     int32_t first = *(const int32_t *)a;
-    return compare(t, qkv__tokenizer_spelling(t, first), t->tokens[first].spelling_length, *(const int32_t *)b);
+    return compare_spelling(t, qkv__tokenizer_spelling(t, first), t->tokens[first].spelling_length, *(const int32_t *)b);
 }
 
 static unsigned char first_byte(const qkv_tokenizer *t, int32_t id) { return (unsigned char)*qkv__tokenizer_spelling(t, id); }
@@ -150,7 +150,7 @@ static int32_t bisect(const qkv_tokenizer *t, const char *spelling, size_t lengt
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int32_t id = t->by_spelling[middle];
-        int order = compare(t, spelling, length, id);
+        int order = compare_spelling(t, spelling, length, id);
         if (!order) return id;
         if (order < 0) high = middle;
         else low = middle + 1;
@@ -163,7 +163,7 @@ int32_t qkv__tokenizer_find(const qkv_tokenizer *t, const char *spelling, size_t
     uint64_t h = hash_of(spelling, length);
     for (size_t i = 0; i < PROBES; i++) {
         int32_t id = t->table[(h + i) & (t->places - 1)];
-        if (id < 0 || (t->tokens[id].spelling_length == length && !compare(t, spelling, length, id))) return id;
+        if (id < 0 || (t->tokens[id].spelling_length == length && !compare_spelling(t, spelling, length, id))) return id;
     }
     return bisect(t, spelling, length);
 }
@@ -281,7 +281,7 @@ qkv_status qkv__tokenizer_index_merges(qkv_tokenizer *t, const char *name)
     return status;
 }
 
-static qkv_status find_bytes(qkv_tokenizer *t, const char *name)
+static qkv_status find_byte_tokens(qkv_tokenizer *t, const char *name)
 {
     for (int byte = 0; byte < 256; byte++) {
         char spelling[QKV__SPELLED_MAX + 1];
@@ -331,7 +331,7 @@ static qkv_status list_added(qkv_tokenizer *t)
 
 static qkv_status finish_byte_pairs(qkv_tokenizer *t, const char *name)
 {
-    qkv_status status = find_bytes(t, name);
+    qkv_status status = find_byte_tokens(t, name);
     if (!status) status = check_made(t, name);
     if (!status) status = qkv__tokenizer_index_merges(t, name);
     if (!status && !(t->pattern = qkv__pattern_new())) status = qkv_error_status();

@@ -40,7 +40,7 @@ static size_t name_length(const char *path)
 
 /* ---- JSON ---- */
 
-static qkv_status parse(const char *path, const qkv__bytes *file, json_t **top)
+static qkv_status parse_json(const char *path, const qkv__bytes *file, json_t **top)
 {
     json_error_t error;
     *top = json_loadb((const char *)file->data, file->size, JSON_REJECT_DUPLICATES, &error);
@@ -55,7 +55,7 @@ qkv_status qkv__read_json(const char *path, json_t **top)
     qkv__bytes file;
     qkv_status status = qkv__file_read(path, FILE_MAX, &file);
     if (status) return status;
-    status = parse(path, &file, top);
+    status = parse_json(path, &file, top);
     qkv__bytes_free(&file);
     return status;
 }
@@ -281,11 +281,11 @@ static qkv_status parse_vocabulary(const char *path, const qkv__bytes *file, jso
 {
     qkv_text copy = { 0 };
     *has_nul = false;
-    if (!memmem(file->data, file->size, "\\u0000", 6)) return parse(path, file, top);
+    if (!memmem(file->data, file->size, "\\u0000", 6)) return parse_json(path, file, top);
     qkv_status status = qkv__text_put(&copy, file->data, file->size);
     if (status) return status;
     *has_nul = replace_nuls(copy.data, copy.length);
-    status = parse(path, &(qkv__bytes){ .data = (unsigned char *)copy.data, .size = copy.length }, top);
+    status = parse_json(path, &(qkv__bytes){ .data = (unsigned char *)copy.data, .size = copy.length }, top);
     qkv_text_free(&copy);
     return status;
 }

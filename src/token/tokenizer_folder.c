@@ -25,7 +25,7 @@ static qkv_status has(const char *folder, const char *name, bool *is_there)
     return path ? QKV_OK : QKV_MEMORY;
 }
 
-static qkv_status load(const char *folder, const char *name, qkv_tokenizer **t)
+static qkv_status load_in_folder(const char *folder, const char *name, qkv_tokenizer **t)
 {
     char *path = path_of(folder, name);
     if (!path) return QKV_MEMORY;
@@ -128,7 +128,7 @@ static qkv_status load_numbered(const char *folder, const char *spm, const char 
     qkv_tokenizer *pieces = NULL;
     json_t *vocab = NULL;
     char *path = path_of(folder, vocabulary);
-    qkv_status status = path ? load(folder, spm, &pieces) : QKV_MEMORY;
+    qkv_status status = path ? load_in_folder(folder, spm, &pieces) : QKV_MEMORY;
     if (!status) status = qkv__read_json(path, &vocab);
     if (!status && !json_is_object(vocab)) status = qkv__fail(QKV_FORMAT, "%s: it holds no object", path);
     if (!status) status = make_numbered(path, vocab, &pieces, t);
@@ -152,20 +152,20 @@ static qkv_status load_json(const char *folder, qkv_tokenizer **source, qkv_toke
 {
     bool two;
     qkv_status status = has(folder, "target_tokenizer.json", &two);
-    if (!status) status = load(folder, "tokenizer.json", source);
-    return status || !two ? status : load(folder, "target_tokenizer.json", target);
+    if (!status) status = load_in_folder(folder, "tokenizer.json", source);
+    return status || !two ? status : load_in_folder(folder, "target_tokenizer.json", target);
 }
 
 static qkv_status load_byte_pairs(const char *folder, qkv_tokenizer **source, qkv_tokenizer **target)
 {
     (void)target;
-    return load(folder, "vocab.json", source);
+    return load_in_folder(folder, "vocab.json", source);
 }
 
 static qkv_status load_bert(const char *folder, qkv_tokenizer **source, qkv_tokenizer **target)
 {
     (void)target;
-    return load(folder, "vocab.txt", source);
+    return load_in_folder(folder, "vocab.txt", source);
 }
 
 /* The first *.model, unless one has the name that most have. */
@@ -181,7 +181,7 @@ static qkv_status load_spm(const char *folder, qkv_tokenizer **source)
             bool fits = k < 2 ? !strcmp(names.at[i], usual[k]) : n > 6 && !strcmp(names.at[i] + n - 6, ".model");
             if (fits) name = names.at[i];
         }
-    if (!status && name) status = load(folder, name, source);
+    if (!status && name) status = load_in_folder(folder, name, source);
     qkv__names_free(&names);
     return status;
 }

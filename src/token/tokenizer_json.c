@@ -309,7 +309,7 @@ static bool is_new(const json_t *entry, const json_t *vocab)
     return !content || !json_object_get(vocab, content);
 }
 
-static size_t count_tokens(const json_t *vocab, const json_t *added)
+static size_t count_vocabulary(const json_t *vocab, const json_t *added)
 {
     size_t n = json_object_size(vocab);
     for (size_t i = 0; i < json_array_size(added); i++) n += is_new(json_array_get(added, i), vocab);
@@ -321,7 +321,7 @@ static size_t count_ids(const json_t *vocab, const json_t *added)
 {
     const char *token;
     json_t *value;
-    size_t n = count_tokens(vocab, added), most = 8 * n + 65536, ids = n;
+    size_t n = count_vocabulary(vocab, added), most = 8 * n + 65536, ids = n;
     json_object_foreach ((json_t *)vocab, token, value) {
         json_int_t id = json_integer_value(value);
         if (id >= (json_int_t)ids && (uint64_t)id < most) ids = (size_t)id + 1;
@@ -351,7 +351,7 @@ static qkv_status check_new_ids(const char *path, const json_t *vocab, const jso
 
 /* ---- what only published tokenizers have ---- */
 
-static void find_bytes(qkv_tokenizer *t)
+static void find_fallback_bytes(qkv_tokenizer *t)
 {
     for (int byte = 0; byte < 256; byte++) {
         char spelling[QKV__BYTE_LENGTH + 1];
@@ -427,7 +427,7 @@ static qkv_status read_published(const char *path, qkv_tokenizer *t, const json_
     p->byte_fallback = qkv__flag(model, "byte_fallback", false);
     p->ignore_merges = qkv__flag(model, "ignore_merges", false);
     p->fuse_unknown = p->model == QKV__UNIGRAM || qkv__flag(model, "fuse_unk", false);
-    find_bytes(t);
+    find_fallback_bytes(t);
     qkv_status status = qkv__read_templates(path, top, t->n, p);
     if (!status && p->model == QKV__BPE) status = qkv__tokenizer_index_merges(t, path);
     if (!status && p->model == QKV__WORDPIECE) status = read_wordpiece(p, model);
@@ -512,13 +512,13 @@ static qkv_status read_parts(const char *path, qkv_tokenizer *t, const json_t *t
 }
 
 /* The steps are read for every kind, so that their keys are checked; those that are trained do without them. */
-static qkv_status make(const char *path, const json_t *top, bool has_nul, qkv__model_kind kind, const json_t *vocab,
-                       qkv_tokenizer **made)
+static qkv_status make_from_json(const char *path, const json_t *top, bool has_nul, qkv__model_kind kind, const json_t *vocab,
+                                 qkv_tokenizer **made)
 {
     const json_t *added = json_object_get(top, "added_tokens"),
                  *merges = json_object_get(json_object_get(top, "model"), "merges");
     size_t n = count_ids(vocab, added);
-    bool has_gaps = n > count_tokens(vocab, added);
+    bool has_gaps = n > count_vocabulary(vocab, added);
     qkv_token_kind token_kind = has_gaps || has_nul ? QKV_TOKEN_PUBLISHED : kind_of(top, kind, vocab);
     qkv_tokenizer *t = qkv__tokenizer_new(token_kind, n, json_array_size(merges));
     if (!(*made = t) || !(t->pipeline = qkv__alloc_zero(sizeof *t->pipeline))) return QKV_MEMORY;
@@ -541,7 +541,7 @@ qkv_tokenizer *qkv__tokenizer_from_json(const char *path, const json_t *top, boo
     json_t *vocab = NULL;
     qkv_status status = check_file(path, top, &type, &vocab);
     if (!status && has_nul) status = check_nuls(path, top);
-    if (!status) status = make(path, top, has_nul, type->kind, vocab, &t);
+    if (!status) status = make_from_json(path, top, has_nul, type->kind, vocab, &t);
     json_decref(vocab);
     if (!status) return t;
     qkv_tokenizer_free(t);

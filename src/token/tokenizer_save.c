@@ -12,35 +12,36 @@ typedef struct output {
     qkv_status status; /* the first error; nothing is put after it */
 } output;
 
-static void put_bytes(output *o, const char *bytes, size_t n)
+static void write_bytes(output *o, const char *bytes, size_t n)
 {
     if (!o->status) o->status = qkv__text_put(&o->text, bytes, n);
 }
 
-static void put(output *o, const char *text) { put_bytes(o, text, strlen(text)); }
+static void write_string(output *o, const char *text) { write_bytes(o, text, strlen(text)); }
 
 static void put_inside_quotes(output *o, const char *text)
 {
     for (; *text; text++) {
         char escape[8];
-        if ((unsigned char)*text < 0x20) snprintf(escape, sizeof escape, "\\u%04x", (unsigned char)*text), put(o, escape);
-        else if (*text == '"' || *text == '\\') put_bytes(o, (const char[]){ '\\', *text }, 2);
-        else put_bytes(o, text, 1);
+        if ((unsigned char)*text < 0x20)
+            snprintf(escape, sizeof escape, "\\u%04x", (unsigned char)*text), write_string(o, escape);
+        else if (*text == '"' || *text == '\\') write_bytes(o, (const char[]){ '\\', *text }, 2);
+        else write_bytes(o, text, 1);
     }
 }
 
 static void put_quoted(output *o, const char *text)
 {
-    put(o, "\"");
+    write_string(o, "\"");
     put_inside_quotes(o, text);
-    put(o, "\"");
+    write_string(o, "\"");
 }
 
-static void put_number(output *o, size_t n)
+static void write_number(output *o, size_t n)
 {
     char text[24];
     snprintf(text, sizeof text, "%zu", n);
-    put(o, text);
+    write_string(o, text);
 }
 
 static void put_added(output *o, const qkv_tokenizer *t)
@@ -48,35 +49,35 @@ static void put_added(output *o, const qkv_tokenizer *t)
     const char *before = "\n";
     for (size_t id = 0; id < t->n; id++) {
         if (!t->tokens[id].is_added) continue;
-        put(o, before);
-        put(o, "    { \"id\": ");
-        put_number(o, id);
-        put(o, ", \"content\": ");
+        write_string(o, before);
+        write_string(o, "    { \"id\": ");
+        write_number(o, id);
+        write_string(o, ", \"content\": ");
         put_quoted(o, qkv__tokenizer_spelling(t, (int32_t)id));
-        put(o, ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false, \"special\": ");
-        put(o, t->tokens[id].is_special ? "true }" : "false }");
+        write_string(o, ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false, \"special\": ");
+        write_string(o, t->tokens[id].is_special ? "true }" : "false }");
         before = ",\n";
     }
 }
 
 static void put_byte_level(output *o, const char *key, bool prefix_space, bool use_regex)
 {
-    put(o, "  \"");
-    put(o, key);
-    put(o, "\": { \"type\": \"ByteLevel\", \"add_prefix_space\": ");
-    put(o, prefix_space ? "true" : "false");
-    put(o, ", \"trim_offsets\": false, \"use_regex\": ");
-    put(o, use_regex ? "true },\n" : "false },\n");
+    write_string(o, "  \"");
+    write_string(o, key);
+    write_string(o, "\": { \"type\": \"ByteLevel\", \"add_prefix_space\": ");
+    write_string(o, prefix_space ? "true" : "false");
+    write_string(o, ", \"trim_offsets\": false, \"use_regex\": ");
+    write_string(o, use_regex ? "true },\n" : "false },\n");
 }
 
 /* Added tokens are in the vocabulary as well: Hugging Face's reader numbers those that are not by itself. */
 static void put_vocab(output *o, const qkv_tokenizer *t)
 {
     for (size_t id = 0; id < t->n; id++) {
-        put(o, id ? ",\n      " : "\n      ");
+        write_string(o, id ? ",\n      " : "\n      ");
         put_quoted(o, qkv__tokenizer_spelling(t, (int32_t)id));
-        put(o, ": ");
-        put_number(o, id);
+        write_string(o, ": ");
+        write_number(o, id);
     }
 }
 
@@ -92,58 +93,59 @@ static void put_merges(output *o, const qkv_tokenizer *t)
 {
     bool pairs = merges_need_pairs(t);
     for (size_t i = 0; i < t->n_merges; i++) {
-        put(o, i ? ",\n      " : "\n      ");
-        put(o, pairs ? "[\"" : "\"");
+        write_string(o, i ? ",\n      " : "\n      ");
+        write_string(o, pairs ? "[\"" : "\"");
         put_inside_quotes(o, qkv__tokenizer_spelling(t, t->merges[i].left));
-        put(o, pairs ? "\", \"" : " ");
+        write_string(o, pairs ? "\", \"" : " ");
         put_inside_quotes(o, qkv__tokenizer_spelling(t, t->merges[i].right));
-        put(o, pairs ? "\"]" : "\"");
+        write_string(o, pairs ? "\"]" : "\"");
     }
 }
 
 static void put_bpe(output *o, const qkv_tokenizer *t)
 {
-    put(o, "  \"normalizer\": null,\n");
+    write_string(o, "  \"normalizer\": null,\n");
     put_byte_level(o, "pre_tokenizer", t->prefix_space, !t->whole_text);
-    put(o, "  \"post_processor\": null,\n");
+    write_string(o, "  \"post_processor\": null,\n");
     put_byte_level(o, "decoder", false, true);
-    put(o, "  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": ");
-    if (t->unknown < 0) put(o, "null");
+    write_string(o, "  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": ");
+    if (t->unknown < 0) write_string(o, "null");
     else put_quoted(o, qkv__tokenizer_spelling(t, t->unknown));
-    put(o, ",\n    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n    \"fuse_unk\": false,\n"
-           "    \"byte_fallback\": false,\n    \"vocab\": {");
+    write_string(o, ",\n    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n    \"fuse_unk\": false,\n"
+                    "    \"byte_fallback\": false,\n    \"vocab\": {");
     put_vocab(o, t);
-    put(o, "\n    },\n    \"merges\": [");
+    write_string(o, "\n    },\n    \"merges\": [");
     put_merges(o, t);
-    put(o, "\n    ]\n  }\n");
+    write_string(o, "\n    ]\n  }\n");
 }
 
 static void put_word_level(output *o, const qkv_tokenizer *t)
 {
     if (t->kind == QKV_TOKEN_WORDS)
-        put(o, "  \"normalizer\": { \"type\": \"Lowercase\" },\n  \"pre_tokenizer\": { \"type\": \"WhitespaceSplit\" },\n"
-               "  \"post_processor\": null,\n  \"decoder\": null,\n");
+        write_string(o,
+                     "  \"normalizer\": { \"type\": \"Lowercase\" },\n  \"pre_tokenizer\": { \"type\": \"WhitespaceSplit\" },\n"
+                     "  \"post_processor\": null,\n  \"decoder\": null,\n");
     else {
-        put(o, "  \"normalizer\": null,\n  \"pre_tokenizer\": { \"type\": \"Split\", \"pattern\": { \"Regex\": ");
+        write_string(o, "  \"normalizer\": null,\n  \"pre_tokenizer\": { \"type\": \"Split\", \"pattern\": { \"Regex\": ");
         put_quoted(o, QKV__ANY_CHARACTER);
-        put(o, " }, \"behavior\": \"Isolated\", \"invert\": false },\n"
-               "  \"post_processor\": null,\n  \"decoder\": { \"type\": \"Fuse\" },\n");
+        write_string(o, " }, \"behavior\": \"Isolated\", \"invert\": false },\n"
+                        "  \"post_processor\": null,\n  \"decoder\": { \"type\": \"Fuse\" },\n");
     }
-    put(o, "  \"model\": {\n    \"type\": \"WordLevel\",\n    \"unk_token\": ");
+    write_string(o, "  \"model\": {\n    \"type\": \"WordLevel\",\n    \"unk_token\": ");
     put_quoted(o, qkv__tokenizer_spelling(t, t->unknown));
-    put(o, ",\n    \"vocab\": {");
+    write_string(o, ",\n    \"vocab\": {");
     put_vocab(o, t);
-    put(o, "\n    }\n  }\n");
+    write_string(o, "\n    }\n  }\n");
 }
 
 static void put_tokenizer(output *o, const qkv_tokenizer *t)
 {
-    put(o, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [");
+    write_string(o, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [");
     put_added(o, t);
-    put(o, "\n  ],\n");
+    write_string(o, "\n  ],\n");
     if (t->kind == QKV_TOKEN_BYTE_PAIRS) put_bpe(o, t);
     else put_word_level(o, t);
-    put(o, "}\n");
+    write_string(o, "}\n");
 }
 
 qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path)
@@ -152,7 +154,7 @@ qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path)
     if (!t || !path) return qkv__fail(QKV_USAGE, "tokenizer: tokenizer or path is NULL");
     if (t->pipeline && !t->pipeline->source.length)
         return qkv__fail(QKV_UNSUPPORTED, "%s: a SentencePiece tokenizer cannot be written as a tokenizer.json", path);
-    if (t->pipeline) put_bytes(&o, t->pipeline->source.data, t->pipeline->source.length);
+    if (t->pipeline) write_bytes(&o, t->pipeline->source.data, t->pipeline->source.length);
     else put_tokenizer(&o, t);
     qkv_status status = o.status;
     if (!status) status = qkv_file_write(path, o.text.data, o.text.length);

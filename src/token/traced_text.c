@@ -20,7 +20,7 @@ void qkv__traced_text_free(qkv__traced_text *d)
     *d = (qkv__traced_text){ 0 };
 }
 
-static qkv_status make_room(qkv__traced_text *d, size_t size)
+static qkv_status make_room_for_text(qkv__traced_text *d, size_t size)
 {
     if (size > DRAFT_MAX - d->text.length)
         return qkv__fail(QKV_LIMIT, "tokenizer: the text grows to 2 GiB or more before it is cut into tokens");
@@ -30,7 +30,7 @@ static qkv_status make_room(qkv__traced_text *d, size_t size)
 qkv_status qkv__traced_text_put(qkv__traced_text *d, const void *bytes, size_t size, qkv__range from)
 {
     size_t at = d->text.length;
-    qkv_status status = make_room(d, size);
+    qkv_status status = make_room_for_text(d, size);
     if (!status) status = qkv__text_put(&d->text, bytes, size);
     for (size_t i = 0; i < size && !status; i++) d->from[at + i] = from;
     return status;
@@ -45,7 +45,7 @@ qkv_status qkv__traced_text_put_code(qkv__traced_text *d, int32_t code, qkv__ran
 qkv_status qkv__traced_text_copy(qkv__traced_text *d, const qkv__traced_text *other, size_t begin, size_t end)
 {
     size_t at = d->text.length, size = end - begin;
-    qkv_status status = make_room(d, size);
+    qkv_status status = make_room_for_text(d, size);
     if (!status) status = qkv__text_put(&d->text, other->text.data + begin, size);
     if (!status && size) memcpy(d->from + at, other->from + begin, size * sizeof *d->from);
     return status;

@@ -79,7 +79,7 @@ static void free_trainer(trainer *r)
 
 /* ---- the heap: largest count first, then smaller ids ---- */
 
-static bool goes_first(const trainer *r, entry a, entry b)
+static bool entry_goes_first(const trainer *r, entry a, entry b)
 {
     const pair *p = &r->pairs.items[a.pair], *q = &r->pairs.items[b.pair];
     if (a.count != b.count) return a.count > b.count;
@@ -93,7 +93,7 @@ static qkv_status push(trainer *r, size_t number)
     if (ROOM(r->heap, r->heap.n + 1)) return QKV_MEMORY;
     entry *heap = r->heap.items;
     size_t at = r->heap.n++;
-    for (; at && goes_first(r, e, heap[(at - 1) / 2]); at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+    for (; at && entry_goes_first(r, e, heap[(at - 1) / 2]); at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
     heap[at] = e;
     return QKV_OK;
 }
@@ -103,8 +103,8 @@ static entry pop(trainer *r)
     entry *heap = r->heap.items, top = heap[0], last = heap[--r->heap.n];
     size_t at = 0;
     for (size_t child; (child = 2 * at + 1) < r->heap.n; at = child) {
-        if (child + 1 < r->heap.n && goes_first(r, heap[child + 1], heap[child])) child++;
-        if (!goes_first(r, heap[child], last)) break;
+        if (child + 1 < r->heap.n && entry_goes_first(r, heap[child + 1], heap[child])) child++;
+        if (!entry_goes_first(r, heap[child], last)) break;
         heap[at] = heap[child];
     }
     heap[at] = last;
@@ -199,7 +199,7 @@ static void lay_out_word(trainer *r, uint32_t word, uint32_t start, const int32_
                                           .word = word };
 }
 
-static qkv_status lay_out(trainer *r, const int32_t byte_ids[256])
+static qkv_status lay_out_words(trainer *r, const int32_t byte_ids[256])
 {
     r->n_symbols = r->bag->text.length;
     if (r->n_symbols >= NONE) return qkv__fail(QKV_LIMIT, "tokenizer: the distinct words have more than 4 GiB together");
@@ -280,7 +280,7 @@ static qkv_status learn_pair(trainer *r, size_t number)
     return merge_everywhere(r, number, (int32_t)id);
 }
 
-static qkv_status learn(trainer *r, size_t size)
+static qkv_status learn_merges(trainer *r, size_t size)
 {
     qkv_status status = QKV_OK;
     while (!status && r->tokens.n < size && r->heap.n) {
@@ -317,7 +317,7 @@ static qkv_status add_bytes(trainer *r, int32_t byte_ids[256])
     return QKV_OK;
 }
 
-static qkv_status train(trainer *r, const qkv_bpe_opts *o)
+static qkv_status train_merges(trainer *r, const qkv_bpe_opts *o)
 {
     int32_t byte_ids[256];
     qkv_status status = QKV_OK;
@@ -327,14 +327,14 @@ static qkv_status train(trainer *r, const qkv_bpe_opts *o)
     for (int i = 0; i < o->n_specials && !status; i++) status = add_special(r, o->specials[i]);
     r->n_specials = r->tokens.n;
     if (!status) status = add_bytes(r, byte_ids);
-    if (!status) status = lay_out(r, byte_ids);
-    return status ? status : learn(r, (size_t)o->size);
+    if (!status) status = lay_out_words(r, byte_ids);
+    return status ? status : learn_merges(r, (size_t)o->size);
 }
 
 qkv_tokenizer *qkv__train_byte_pairs(const qkv__bag *words, const qkv_bpe_opts *o)
 {
     trainer r = { .bag = words, .min_count = o->min_count };
-    qkv_tokenizer *t = train(&r, o)
+    qkv_tokenizer *t = train_merges(&r, o)
                            ? NULL
                            : qkv__make_tokenizer(QKV_TOKEN_BYTE_PAIRS, &r.tokens, r.n_specials, r.merges.items, r.merges.n);
     free_trainer(&r);

@@ -16,7 +16,7 @@ static int by_count(const void *a, const void *b, void *bag)
 
 /* Adds the words that occur min_count times or more, up to size tokens. One that is spelled like a special token has a number
  * already; one with a NUL cannot be spelled. */
-static qkv_status add_words(qkv__bag *tokens, const qkv__bag *words, size_t *order, const qkv_bpe_opts *o)
+static qkv_status add_frequent_words(qkv__bag *tokens, const qkv__bag *words, size_t *order, const qkv_bpe_opts *o)
 {
     size_t n = 0, number;
     for (size_t i = 0; i < words->n; i++) {
@@ -49,7 +49,7 @@ qkv_tokenizer *qkv__train_units(qkv_token_kind kind, const qkv__bag *words, cons
 {
     qkv__bag tokens = { 0 };
     size_t *order = qkv__alloc(words->n * sizeof *order);
-    bool done = order && !add_specials(&tokens, o) && !add_words(&tokens, words, order, o);
+    bool done = order && !add_specials(&tokens, o) && !add_frequent_words(&tokens, words, order, o);
     qkv_tokenizer *t = done ? qkv__make_tokenizer(kind, &tokens, (size_t)o->n_specials, NULL, 0) : NULL;
     qkv__release(order, words->n * sizeof *order);
     qkv__bag_free(&tokens);

@@ -15,7 +15,7 @@ static uint64_t hash_of(const char *word, size_t length) /* FNV-1a, then mixed s
     return h ^ h >> 32;
 }
 
-static size_t *place_of(const qkv__bag *b, uint64_t hash, const char *word, size_t length)
+static size_t *place_of_word(const qkv__bag *b, uint64_t hash, const char *word, size_t length)
 {
     for (size_t i = (size_t)hash;; i++) {
         size_t *place = &b->table[i & (b->places - 1)];
@@ -32,7 +32,7 @@ static qkv_status grow_table(qkv__bag *b)
     if (!(larger.table = qkv__alloc_zero(larger.places * sizeof *larger.table))) return QKV_MEMORY;
     for (size_t i = 0; i < b->n; i++) {
         const qkv__word_count *w = &b->words[i];
-        *place_of(&larger, w->hash, b->text.data + w->start, w->length) = i + 1;
+        *place_of_word(&larger, w->hash, b->text.data + w->start, w->length) = i + 1;
     }
     qkv__release(b->table, b->places * sizeof *b->table);
     *b = larger;
@@ -43,7 +43,7 @@ qkv_status qkv__bag_number(qkv__bag *b, const char *word, size_t length, size_t 
 {
     if (b->n >= b->places / 2 && grow_table(b)) return QKV_MEMORY;
     uint64_t hash = hash_of(word, length);
-    size_t *place = place_of(b, hash, word, length), start = b->text.length;
+    size_t *place = place_of_word(b, hash, word, length), start = b->text.length;
     if (!*place) {
         if (qkv__grow((void **)&b->words, &b->words_bytes, (b->n + 1) * sizeof *b->words) ||
             qkv__text_put(&b->text, word, length))
