@@ -101,7 +101,7 @@ static int32_t find_largest(const qkv__sampler *s)
 
 /* ---- candidates ---- */
 
-static bool goes_first(qkv__sample_candidate a, qkv__sample_candidate b)
+static bool is_likelier(qkv__sample_candidate a, qkv__sample_candidate b)
 {
     return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
 }
@@ -127,8 +127,8 @@ static void sink(qkv__sample_candidate *heap, int64_t n, int64_t at)
 {
     qkv__sample_candidate c = heap[at];
     for (int64_t child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && goes_first(heap[child + 1], heap[child])) child++;
-        if (!goes_first(heap[child], c)) break;
+        if (child + 1 < n && is_likelier(heap[child + 1], heap[child])) child++;
+        if (!is_likelier(heap[child], c)) break;
         heap[at] = heap[child];
     }
     heap[at] = c;
@@ -172,7 +172,7 @@ static double uniform(const qkv_generate_opts *o, uint64_t step)
     return ((word[0] >> 6) * 67108864.0 + (word[1] >> 6) + 0.5) * (1.0 / 4503599627370496.0);
 }
 
-static int32_t draw(const qkv__sampler *s, uint64_t step)
+static int32_t draw_token(const qkv__sampler *s, uint64_t step)
 {
     double target = uniform(s->o, step) * total(s), sum = 0;
     int64_t i = 0;
@@ -180,7 +180,7 @@ static int32_t draw(const qkv__sampler *s, uint64_t step)
     return s->candidates[i].id;
 }
 
-static int32_t choose(qkv__sampler *s, uint64_t step)
+static int32_t choose_token(qkv__sampler *s, uint64_t step)
 {
     const qkv_generate_opts *o = s->o;
     int32_t largest = find_largest(s);
@@ -189,7 +189,7 @@ static int32_t choose(qkv__sampler *s, uint64_t step)
     if (o->top_k && o->top_k < s->n) keep_likeliest(s, o->top_k, INFINITY);
     if (o->top_p < 1) keep_likeliest(s, s->n, (double)o->top_p * total(s));
     if (o->min_p > 0) keep_above(s, (double)o->min_p);
-    return draw(s, step);
+    return draw_token(s, step);
 }
 
 /* log sum exp(z). NUMERIC unless it is finite. */
@@ -210,7 +210,7 @@ qkv_status qkv__sample(qkv__sampler *s, const float *logits, qkv__history h, uin
     score(s, logits, h);
     penalise_new(s, h);
     forbid_repeats(s, h);
-    *id = choose(s, step);
+    *id = choose_token(s, step);
     *log_p = *id < 0 ? -INFINITY : (double)logits[*id] - log_sum;
     return QKV_OK;
 }

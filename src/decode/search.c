@@ -101,24 +101,27 @@ static bool repeats(const search *s, const row *r, int32_t id)
     return false;
 }
 
-static bool is_among(const int32_t *ids, int n, int32_t id)
+static bool is_among_ids(const int32_t *ids, int n, int32_t id)
 {
     for (int i = 0; i < n; i++)
         if (ids[i] == id) return true;
     return false;
 }
 
-static bool is_end(const qkv_search_opts *o, int32_t id) { return id == o->end || is_among(o->ends, o->n_ends, id); }
+static bool ends_hypothesis(const qkv_search_opts *o, int32_t id)
+{
+    return id == o->end || is_among_ids(o->ends, o->n_ends, id);
+}
 
 static bool is_never_found(const qkv_search_opts *o, int32_t id)
 {
-    return id == o->pad || id == o->start || is_among(o->banned, o->n_banned, id);
+    return id == o->pad || id == o->start || is_among_ids(o->banned, o->n_banned, id);
 }
 
 static bool is_allowed(const search *s, const row *r, int32_t id)
 {
     if (r->n < s->o.n_prefix) return id == s->o.prefix[r->n];
-    return (is_end(&s->o, id) || !is_never_found(&s->o, id)) && !repeats(s, r, id);
+    return (ends_hypothesis(&s->o, id) || !is_never_found(&s->o, id)) && !repeats(s, r, id);
 }
 
 /* Of sentence `task` of the active ones. */
@@ -179,7 +182,7 @@ static void find_candidates(void *work, int64_t task, void *scratch)
 
 /* ---- results ---- */
 
-static void finish(const search *s, sentence *x, const row *r, double log_p, int64_t length, bool cut)
+static void finish_hypothesis(const search *s, sentence *x, const row *r, double log_p, int64_t length, bool cut)
 {
     double score = log_p / penalty(s, length);
     int at = x->n_done;
@@ -214,8 +217,8 @@ static bool advance(const search *s, sentence *x, int64_t length, int64_t *from)
     for (int i = 0; i < x->n_candidates && live < s->o.beam; i++) {
         const candidate *c = &x->candidates[i];
         const row *r = &x->live[c->from];
-        if (is_end(&s->o, c->id)) {
-            if (i < s->o.beam) finish(s, x, r, c->log_p, length, false);
+        if (ends_hypothesis(&s->o, c->id)) {
+            if (i < s->o.beam) finish_hypothesis(s, x, r, c->log_p, length, false);
             if (i == 0 && s->o.beam == 1) return false;
             continue;
         }
@@ -231,7 +234,7 @@ static bool advance(const search *s, sentence *x, int64_t length, int64_t *from)
     x->live = x->next;
     x->next = spare;
     if (length == x->most) /* no room for more: what there is counts, without its end */
-        for (int b = 0; b < live; b++) finish(s, x, &x->live[b], x->live[b].log_p, length, true);
+        for (int b = 0; b < live; b++) finish_hypothesis(s, x, &x->live[b], x->live[b].log_p, length, true);
     return live > 0 && length < x->most && may_improve(s, x);
 }
 
@@ -296,7 +299,7 @@ static void lay_rows(search *s, size_t *used, row **rows, int n)
     if (rows && all) *rows = all;
 }
 
-static size_t lay_out(search *s)
+static size_t lay_out_search(search *s)
 {
     size_t used = 0, beam = (size_t)s->o.beam, n = (size_t)s->n_all;
     sentence none = { 0 };
@@ -330,7 +333,7 @@ static qkv_status check_prefix(const qkv_search_opts *o, int64_t vocabulary)
         int32_t id = o->prefix[i];
         if (id < 0 || id >= vocabulary)
             return qkv__fail(QKV_USAGE, "search: id %d of the prefix is outside 0..%lld", id, (long long)vocabulary - 1);
-        if (is_end(o, id) || is_never_found(o, id))
+        if (ends_hypothesis(o, id) || is_never_found(o, id))
             return qkv__fail(QKV_USAGE, "search: id %d of the prefix is the start, the end or the padding, or it is banned",
                              id);
     }
@@ -427,9 +430,9 @@ qkv_status qkv__search_in(qkv_session *session, const qkv_model *m, const int32_
     search s = { 0 };
     qkv_status status = resolve_search_options(&s, m, sentences, length, lengths, opts);
     if (status) return status;
-    s.bytes = lay_out(&s);
+    s.bytes = lay_out_search(&s);
     if (!(s.memory = qkv__alloc(s.bytes))) return QKV_MEMORY;
-    lay_out(&s);
+    lay_out_search(&s);
     status = search_all(&s, session, ids, length, lengths);
     if (!status) status = report(&s, out);
     qkv__release(s.memory, s.bytes);

@@ -13,7 +13,7 @@ static void drop_front(qkv_text *t, size_t size)
 
 static size_t longer(size_t a, size_t b) { return a > b ? a : b; }
 
-static bool ends_with(const qkv_text *t, const char *piece, size_t size)
+static bool text_ends_with(const qkv_text *t, const char *piece, size_t size)
 {
     return size <= t->length && !memcmp(t->data + t->length - size, piece, size);
 }
@@ -26,7 +26,7 @@ static size_t stop_at_end(const qkv__stream *s)
     size_t found = 0;
     for (int i = 0; i < s->n_stops; i++) {
         size_t size = strlen(s->stops[i]);
-        if (ends_with(&s->held, s->stops[i], size)) found = longer(found, size);
+        if (text_ends_with(&s->held, s->stops[i], size)) found = longer(found, size);
     }
     return found;
 }
@@ -37,7 +37,7 @@ static size_t may_begin(const qkv__stream *s)
     size_t most = 0;
     for (int i = 0; i < s->n_stops; i++)
         for (size_t size = strlen(s->stops[i]) - 1; size > most; size--)
-            if (ends_with(&s->held, s->stops[i], size)) most = size;
+            if (text_ends_with(&s->held, s->stops[i], size)) most = size;
     return most;
 }
 

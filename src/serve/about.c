@@ -23,7 +23,7 @@ qkv_status qkv__serve_health(qkv__request *r)
 
 /* ---- GET /info ---- */
 
-static void put_number(qkv__json *j, const char *name, int64_t x)
+static void put_named_number(qkv__json *j, const char *name, int64_t x)
 {
     qkv__put_raw(j, ",");
     qkv__put_name(j, name);
@@ -51,11 +51,11 @@ static void put_model_info(qkv__json *j, const qkv_model *m, const char *name)
     qkv__put_name(j, name);
     qkv__put_raw(j, ",\"task\":");
     qkv__put_name(j, qkv__job_name(qkv__job_of(m)));
-    put_number(j, "parameters", qkv_params_count(qkv_model_params(m)));
-    put_number(j, "encoder_layers", o->encoder_layers);
-    put_number(j, "decoder_layers", o->decoder_layers);
-    put_number(j, "heads", o->heads);
-    put_number(j, "vocabulary", o->vocabulary);
+    put_named_number(j, "parameters", qkv_params_count(qkv_model_params(m)));
+    put_named_number(j, "encoder_layers", o->encoder_layers);
+    put_named_number(j, "decoder_layers", o->decoder_layers);
+    put_named_number(j, "heads", o->heads);
+    put_named_number(j, "vocabulary", o->vocabulary);
     put_labels(j, m);
     qkv__put_raw(j, ",\"version\":");
     qkv__put_name(j, qkv_version());
@@ -120,7 +120,7 @@ void qkv__check_model(qkv__request *r, const char *name)
 
 /* ---- POST /tokenize ---- */
 
-static void put_tokens(qkv__json *j, const qkv_tokenizer *t, const qkv_ids *ids)
+static void put_token_list(qkv__json *j, const qkv_tokenizer *t, const qkv_ids *ids)
 {
     qkv__put_raw(j, "{\"ids\":");
     qkv__put_ids(j, ids->ids, (int64_t)ids->n);
@@ -163,7 +163,7 @@ qkv_status qkv__serve_tokens(qkv__request *r)
     for (int64_t i = 0; i < given.n && !status; i++) {
         status = qkv_tokenizer_encode(t, given.texts[i], given.lengths[i], NULL, &ids);
         if (i) qkv__put_raw(&r->answer, ",");
-        if (!status) put_tokens(&r->answer, t, &ids);
+        if (!status) put_token_list(&r->answer, t, &ids);
     }
     qkv__put_raw(&r->answer, given.is_array ? "]}\n" : "\n");
     qkv_ids_free(&ids);

@@ -120,9 +120,9 @@ static qkv_status get_view(asking *a, const json_t *body)
 
 /* ---- the target ---- */
 
-static bool has_decoder(const asking *a) { return a->server->job == QKV__TRANSLATES || a->server->job == QKV__GENERATES; }
+static bool serves_decoder(const asking *a) { return a->server->job == QKV__TRANSLATES || a->server->job == QKV__GENERATES; }
 
-static qkv_status encode(const qkv_tokenizer *t, const char *name, const char *text, size_t length, qkv_ids *ids)
+static qkv_status encode_side(const qkv_tokenizer *t, const char *name, const char *text, size_t length, qkv_ids *ids)
 {
     qkv_status status = qkv_tokenizer_encode(t, text, length, NULL, ids);
     if (!status && ids->n > MOST_TOKENS)
@@ -139,7 +139,7 @@ static qkv_status take_ids(asking *a, const int32_t *ids, int64_t n)
     return QKV_OK;
 }
 
-static qkv_status translate(asking *a)
+static qkv_status translate_source(asking *a)
 {
     const qkv_translate_opts opts = { .beam = (int)a->beam,
                                       .n_best = (int)a->n_best,
@@ -165,17 +165,17 @@ static qkv_status find_target(asking *a)
 {
     const qkv_model *m = a->server->model;
     qkv_ids ids = { 0 };
-    if (!has_decoder(a) && (a->target || a->n_ids))
+    if (!serves_decoder(a) && (a->target || a->n_ids))
         return qkv__fail(QKV_USAGE, "an encoder alone reads one text: there is no target");
-    qkv_status status = encode(qkv_model_source_tokenizer(m), "text", a->text, a->length, &ids);
+    qkv_status status = encode_side(qkv_model_source_tokenizer(m), "text", a->text, a->length, &ids);
     if (!status && a->target) {
-        status = encode(qkv_model_target_tokenizer(m), "target", a->target, a->target_length, &ids);
+        status = encode_side(qkv_model_target_tokenizer(m), "target", a->target, a->target_length, &ids);
         if (!status) status = take_ids(a, ids.ids, (int64_t)ids.n);
         a->has_target = true;
     }
     qkv_ids_free(&ids);
     if (status || a->has_target) return status;
-    if (a->server->job == QKV__TRANSLATES) return translate(a);
+    if (a->server->job == QKV__TRANSLATES) return translate_source(a);
     return a->server->job == QKV__GENERATES ? generate(a) : QKV_OK;
 }
 
@@ -196,9 +196,9 @@ static bool is_same(const qkv_text *a, const qkv_text *b)
 }
 
 /* The lock is held. */
-static qkv_status attend(const asking *a, qkv__remembered *to, const qkv_text *key)
+static qkv_status attend_remembered(const asking *a, qkv__remembered *to, const qkv_text *key)
 {
-    const qkv_attend_opts opts = { .target_ids = has_decoder(a) ? a->ids : NULL,
+    const qkv_attend_opts opts = { .target_ids = serves_decoder(a) ? a->ids : NULL,
                                    .n_target_ids = a->n_ids,
                                    .pieces = a->pieces,
                                    .no_special = !a->special,
@@ -212,7 +212,7 @@ static qkv_status attend(const asking *a, qkv__remembered *to, const qkv_text *k
 /* ---- the answer ---- */
 
 /* The text of the target's ids; those that the tokenizer does not know stand for none. */
-static qkv_status decode(const asking *a, qkv_text *out)
+static qkv_status decode_target(const asking *a, qkv_text *out)
 {
     const qkv_tokenizer *t = qkv_model_target_tokenizer(a->server->model);
     qkv_text bytes = { 0 };
@@ -231,7 +231,7 @@ static qkv_status decode(const asking *a, qkv_text *out)
 static qkv_status put_translations(const asking *a, qkv__json *j)
 {
     qkv_text text = { 0 };
-    qkv_status status = a->has_target ? decode(a, &text) : QKV_OK;
+    qkv_status status = a->has_target ? decode_target(a, &text) : QKV_OK;
     qkv__put_raw(j, "{\"translations\":[");
     if (a->has_target && !status) qkv__put_translation(j, text.data, text.length, NULL, a->ids, a->n_ids);
     for (int i = 0; !a->has_target && i < a->found.n_best; i++) {
@@ -260,7 +260,7 @@ static qkv_status put_classes(const asking *a, qkv__json *j)
 static qkv_status put_continuation(const asking *a, qkv__json *j)
 {
     qkv_text text = { 0 };
-    qkv_status status = a->has_target ? decode(a, &text) : qkv__text_put(&text, a->made.text.data, a->made.text.length);
+    qkv_status status = a->has_target ? decode_target(a, &text) : qkv__text_put(&text, a->made.text.data, a->made.text.length);
     qkv__put_raw(j, "{\"text\":");
     qkv__put_string(j, text.data, text.length);
     qkv__put_raw(j, ",\"ids\":");
@@ -305,12 +305,12 @@ static qkv_status put_view(const asking *a, qkv__json *j, const qkv_attention_ca
     return qkv__put_head(j, attended, kind, a->layer, a->head);
 }
 
-static qkv_status answer(asking *a, qkv__remembered *remembered, qkv__json *j)
+static qkv_status answer_attention(asking *a, qkv__remembered *remembered, qkv__json *j)
 {
     qkv_text key = { 0 };
     qkv_status status = make_key(a, &key);
     pthread_mutex_lock(&remembered->lock);
-    if (!status) status = attend(a, remembered, &key);
+    if (!status) status = attend_remembered(a, remembered, &key);
     if (!status) status = put_view(a, j, &remembered->attended);
     pthread_mutex_unlock(&remembered->lock);
     qkv__put_raw(j, "\n");
@@ -325,7 +325,7 @@ qkv_status qkv__serve_attention(qkv__request *r)
     if (!status) status = get_search(&a, r->body);
     if (!status) status = get_view(&a, r->body);
     if (!status) status = find_target(&a);
-    if (!status) status = answer(&a, &r->server->remembered, &r->answer);
+    if (!status) status = answer_attention(&a, &r->server->remembered, &r->answer);
     qkv__release(a.ids, a.ids_bytes);
     qkv_translations_free(&a.found);
     qkv_generated_free(&a.made);

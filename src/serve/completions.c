@@ -217,7 +217,7 @@ static qkv_status put_echo(completion *c)
     return status ? status : put_event(c, &c->echoed, c->made.n_prompt, NULL);
 }
 
-static qkv_status put_piece(void *data, const char *piece, size_t length)
+static qkv_status put_completion_piece(void *data, const char *piece, size_t length)
 {
     completion *c = data;
     if (!c->stream) return QKV_OK;
@@ -243,7 +243,7 @@ static qkv_status make_text(completion *c, qkv__json *j)
     c->is_echoed = false;
     c->told = 0;
     qkv__logprobs_begin(&c->logprobs);
-    qkv_status status = qkv_generate(c->server->model, p->text, p->length, &c->opts, put_piece, c, &c->made);
+    qkv_status status = qkv_generate(c->server->model, p->text, p->length, &c->opts, put_completion_piece, c, &c->made);
     if (status) return status;
     c->tokens += c->made.n;
     if (!c->opts.sample) c->prompt_tokens += c->made.n_prompt;
@@ -257,7 +257,7 @@ static qkv_status make_texts(completion *c, qkv__json *j)
     return status;
 }
 
-static qkv_status fill(struct qkv__events *s, void *data)
+static qkv_status fill_stream(struct qkv__events *s, void *data)
 {
     completion *c = data;
     c->stream = s;
@@ -270,7 +270,7 @@ static qkv_status fill(struct qkv__events *s, void *data)
     return qkv__events_put(s, &c->event);
 }
 
-static qkv_status answer(completion *c, qkv__json *j)
+static qkv_status answer_completion(completion *c, qkv__json *j)
 {
     put_head(c, j);
     qkv_status status = make_texts(c, j);
@@ -280,7 +280,7 @@ static qkv_status answer(completion *c, qkv__json *j)
     return status;
 }
 
-static void release(void *data)
+static void release_completion(void *data)
 {
     completion *c = data;
     qkv_generated_free(&c->made);
@@ -302,8 +302,8 @@ qkv_status qkv__serve_completions(qkv__request *r)
     snprintf(c->id, sizeof c->id, "cmpl-%llx-%llx", (unsigned long long)c->created,
              (unsigned long long)atomic_fetch_add(&r->server->completions, 1));
     qkv_status status = get_completion(c, r->body);
-    if (!status && c->streams) return qkv__events_start(r, fill, c, release);
-    if (!status) status = answer(c, &r->answer);
-    release(c);
+    if (!status && c->streams) return qkv__events_start(r, fill_stream, c, release_completion);
+    if (!status) status = answer_completion(c, &r->answer);
+    release_completion(c);
     return status;
 }

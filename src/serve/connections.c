@@ -140,7 +140,7 @@ static int count_of_client(const qkv__connections *l, const qkv__link *as)
 
 /* Where there is one too many, of the client or of all, the one that has waited longest for a request to arrive makes room: so
  * nobody can shut others out by connections that ask for nothing. Where all are being answered the new one is surplus. */
-static void make_room(qkv__connections *l, qkv__link *added)
+static void close_idle_link(qkv__connections *l, qkv__link *added)
 {
     bool is_greedy = count_of_client(l, added) > l->most_of_address;
     if (!is_greedy && l->n <= QKV__LINKS) return;
@@ -170,7 +170,7 @@ static void open_link(qkv__connections *l, struct MHD_Connection *c, void **cont
     l->first = x;
     l->n++;
     note_client(x, client->client_addr);
-    make_room(l, x);
+    close_idle_link(l, x);
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);
     *context = x;

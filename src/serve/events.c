@@ -108,7 +108,7 @@ struct MHD_Response *qkv__events_response(struct qkv__events *s)
 
 /* ---- beginning and end ---- */
 
-static qkv_status begin(struct qkv__events *s, qkv__request *r)
+static qkv_status begin_events(struct qkv__events *s, qkv__request *r)
 {
     if (pthread_create(&s->thread, NULL, send_events, s)) return qkv__fail(QKV_MEMORY, "a thread could not be had");
     r->is_working = false;
@@ -120,7 +120,7 @@ static qkv_status begin(struct qkv__events *s, qkv__request *r)
     return failed ? qkv__fail_again(s->status, s->sentence) : QKV_OK;
 }
 
-static void release(struct qkv__events *s)
+static void release_events(struct qkv__events *s)
 {
     s->release(s->data);
     qkv_text_free(&s->waiting.text);
@@ -140,10 +140,10 @@ qkv_status qkv__events_start(qkv__request *r, qkv__events_fill *fill, void *data
     s->release = release_data;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
-    qkv_status status = begin(s, r);
+    qkv_status status = begin_events(s, r);
     if (!status) return QKV_OK;
     if (r->stream) qkv__events_free(s);
-    else release(s);
+    else release_events(s);
     r->stream = NULL;
     return status;
 }
@@ -153,5 +153,5 @@ void qkv__events_free(struct qkv__events *s)
     if (!s) return;
     atomic_store(&s->is_left, true);
     pthread_join(s->thread, NULL);
-    release(s);
+    release_events(s);
 }

@@ -43,7 +43,7 @@ static const char *english_for(qkv__job job)
 }
 
 /* How many tokens a text has; 0: the tokenizer does not know all of it. */
-static qkv_status count_tokens(const qkv_tokenizer *t, const char *text, qkv_ids *ids, size_t *n)
+static qkv_status count_known_tokens(const qkv_tokenizer *t, const char *text, qkv_ids *ids, size_t *n)
 {
     qkv_status status = qkv_tokenizer_encode(t, text, strlen(text), NULL, ids);
     *n = status ? 0 : ids->n;
@@ -61,7 +61,7 @@ static qkv_status choose_sentence(const qkv_tokenizer *t, const char *language, 
     for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
         const struct sentence *s = &sentences[i];
         size_t n;
-        qkv_status status = count_tokens(t, s->text, ids, &n);
+        qkv_status status = count_known_tokens(t, s->text, ids, &n);
         if (status) return status;
         bool is_wanted = n && !strcmp(s->language, language);
         double a_word = (double)n / s->words;
@@ -95,7 +95,7 @@ qkv_status qkv__put_example(qkv__json *j, const qkv_model *m, const char *langua
     qkv_ids ids = { 0 };
     size_t n = 0;
     qkv_status status = choose_sentence(t, language, &ids, &s);
-    if (!status && (!s || !strcmp(s->language, "en"))) status = count_tokens(t, english, &ids, &n);
+    if (!status && (!s || !strcmp(s->language, "en"))) status = count_known_tokens(t, english, &ids, &n);
     if (!status && (n || s)) qkv__put_name(j, n ? english : s->text);
     else if (!status) status = put_first_tokens(j, t);
     qkv_ids_free(&ids);

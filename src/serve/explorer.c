@@ -25,15 +25,15 @@ static bool has_kind(const writing *w, int kind) { return w->a->layers[kind] && 
 
 /* Layers, or heads: all of them and their mean, or the one. The mean comes last, as -1. */
 static int first_of(int wanted) { return wanted < 0 ? 0 : wanted; }
-static int count_of(int wanted, int all) { return wanted < 0 ? all + 1 : 1; }
-static int place_of(int i, int wanted, int all) { return wanted < 0 && i == all ? -1 : first_of(wanted) + i; }
+static int count_of_maps(int wanted, int all) { return wanted < 0 ? all + 1 : 1; }
+static int place_of_map(int i, int wanted, int all) { return wanted < 0 && i == all ? -1 : first_of(wanted) + i; }
 
-static qkv_status check_size(const writing *w)
+static qkv_status check_page_size(const writing *w)
 {
     double bytes = 0;
     for (int kind = 0; kind < QKV_ATTENTION_KINDS; kind++) {
         if (!has_kind(w, kind)) continue;
-        double maps = (double)count_of(w->layer, w->a->layers[kind]) * count_of(w->head, w->a->heads) + 1;
+        double maps = (double)count_of_maps(w->layer, w->a->layers[kind]) * count_of_maps(w->head, w->a->heads) + 1;
         bytes += maps * sizeof(float) * (double)qkv_attention_capture_rows(w->a, (qkv_attention_kind)kind)->n *
                  (double)qkv_attention_capture_columns(w->a, (qkv_attention_kind)kind)->n;
     }
@@ -53,7 +53,7 @@ static qkv_status check_explorer_options(const writing *w)
             return qkv__fail(QKV_USAGE, "explorer: layer %d: the layers of the %s are 0..%d", w->layer,
                              qkv_attention_kind_name((qkv_attention_kind)kind), w->a->layers[kind] - 1);
     if (w->head >= w->a->heads) return qkv__fail(QKV_USAGE, "explorer: head %d: heads are 0..%d", w->head, w->a->heads - 1);
-    return check_size(w);
+    return check_page_size(w);
 }
 
 /* ---- the overview ---- */
@@ -157,12 +157,12 @@ static qkv_status put_rollout(writing *w, bool *follows, qkv_attention_kind kind
 
 static qkv_status put_heads(writing *w, bool *follows, qkv_attention_kind kind)
 {
-    int layers = count_of(w->layer, w->a->layers[kind]), heads = count_of(w->head, w->a->heads);
+    int layers = count_of_maps(w->layer, w->a->layers[kind]), heads = count_of_maps(w->head, w->a->heads);
     qkv_status status = QKV_OK;
     for (int l = 0; l < layers; l++)
         for (int h = 0; h < heads && !status; h++)
-            status = put_one_head(w, follows, kind, place_of(l, w->layer, w->a->layers[kind]),
-                                  place_of(h, w->head, w->a->heads));
+            status = put_one_head(w, follows, kind, place_of_map(l, w->layer, w->a->layers[kind]),
+                                  place_of_map(h, w->head, w->a->heads));
     return status ? status : put_rollout(w, follows, kind);
 }
 
@@ -180,7 +180,7 @@ static qkv_status put_ranks(writing *w, bool *follows, qkv_attention_kind kind)
     return qkv__put_ranks(&w->j, w->a, kind, w->layer, w->head);
 }
 
-static qkv_status put_part(writing *w, const char *name, qkv_status (*put)(writing *, bool *, qkv_attention_kind))
+static qkv_status put_page_part(writing *w, const char *name, qkv_status (*put)(writing *, bool *, qkv_attention_kind))
 {
     bool follows = false;
     qkv_status status = QKV_OK;
@@ -195,15 +195,15 @@ static qkv_status put_part(writing *w, const char *name, qkv_status (*put)(writi
 
 /* ---- the file ---- */
 
-static qkv_status make(writing *w)
+static qkv_status make_page(writing *w)
 {
     qkv_status status = check_explorer_options(w);
     if (status) return status;
     qkv__put_bytes(&w->j, qkv__explorer_page, qkv__explorer_data);
     status = put_overview(w);
-    if (!status) status = put_part(w, "thumbnails", put_thumbnails);
-    if (!status) status = put_part(w, "ranks", put_ranks);
-    if (!status) status = put_part(w, "heads", put_heads);
+    if (!status) status = put_page_part(w, "thumbnails", put_thumbnails);
+    if (!status) status = put_page_part(w, "ranks", put_ranks);
+    if (!status) status = put_page_part(w, "heads", put_heads);
     qkv__put_raw(&w->j, "}");
     size_t rest = qkv__explorer_data + strlen("null");
     qkv__put_bytes(&w->j, qkv__explorer_page + rest, qkv__explorer_size - rest);
@@ -216,7 +216,7 @@ qkv_status qkv_explorer_write(const char *path, const qkv_model *m, const qkv_at
     if (!path || !m || !a || !a->work || !a->heads)
         return qkv__fail(QKV_USAGE, "explorer: a path, a model and what it attended to are needed");
     writing w = { .m = m, .a = a, .kind = kind, .layer = layer, .head = head };
-    qkv_status status = make(&w);
+    qkv_status status = make_page(&w);
     if (!status) status = qkv_file_write(path, w.j.text.data, w.j.text.length);
     qkv_text_free(&w.j.text);
     return status;

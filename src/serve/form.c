@@ -10,7 +10,7 @@ static int digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-static qkv_status decode(const char *text, size_t length, qkv_text *out)
+static qkv_status decode_form(const char *text, size_t length, qkv_text *out)
 {
     qkv__text_clear(out);
     qkv_status status = qkv__text_put(out, "", 0);
@@ -50,8 +50,8 @@ qkv_status qkv__form_read(const char *text, size_t length, json_t **object)
         if (end == at) continue;
         const char *sign = memchr(text + at, '=', end - at);
         size_t middle = sign ? (size_t)(sign - text) : end;
-        status = decode(text + at, middle - at, &name);
-        if (!status) status = decode(text + middle + (sign != NULL), end - middle - (sign != NULL), &value);
+        status = decode_form(text + at, middle - at, &name);
+        if (!status) status = decode_form(text + middle + (sign != NULL), end - middle - (sign != NULL), &value);
         if (!status) status = add_field(*object, &name, &value);
     }
     qkv_text_free(&name);

@@ -149,7 +149,7 @@ static enum MHD_Result turn_away(qkv__request *r)
     return MHD_NO;
 }
 
-static enum MHD_Result answer(qkv__request *r)
+static enum MHD_Result answer_request(qkv__request *r)
 {
     if (r->refused) return reply_error(r, r->refused, r->reason);
     if (r->is_preflight) return reply(r, MHD_HTTP_NO_CONTENT);
@@ -172,7 +172,7 @@ static enum MHD_Result answer_in_peace(qkv__request *r)
     r->is_busy = true;
     qkv__link_busy(&r->server->connections, r->link);
     MHD_set_connection_option(r->connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
-    enum MHD_Result result = answer(r);
+    enum MHD_Result result = answer_request(r);
     MHD_set_connection_option(r->connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)r->server->timeout);
     return result;
 }
@@ -212,7 +212,7 @@ static void check_request(qkv__request *r, const char *path, const char *method)
     qkv__check_body(r);
 }
 
-static qkv__request *begin(qkv_server *s, struct MHD_Connection *c, const char *path, const char *method)
+static qkv__request *begin_request(qkv_server *s, struct MHD_Connection *c, const char *path, const char *method)
 {
     qkv__request *r = qkv__alloc_zero(sizeof *r);
     if (!r) return NULL;
@@ -234,7 +234,7 @@ enum MHD_Result qkv__handle(void *server, struct MHD_Connection *c, const char *
     qkv__request *r = *request;
     (void)version;
     if (!r) {
-        if (!(r = *request = begin(server, c, path, method))) return MHD_NO;
+        if (!(r = *request = begin_request(server, c, path, method))) return MHD_NO;
         return r->is_unread ? reply_error(r, r->refused, r->reason) : MHD_YES;
     }
     if (!*size) return answer_in_peace(r);

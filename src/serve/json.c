@@ -41,7 +41,7 @@ void qkv__put_whole(qkv__json *j, int64_t x)
     qkv__put_raw(j, text);
 }
 
-static void put_number(qkv__json *j, double x, int digits)
+static void put_digits(qkv__json *j, double x, int digits)
 {
     char text[64];
     if (!isfinite(x)) {
@@ -54,8 +54,8 @@ static void put_number(qkv__json *j, double x, int digits)
     qkv__put_raw(j, text);
 }
 
-void qkv__put_float(qkv__json *j, float x) { put_number(j, (double)x, 9); }
-void qkv__put_double(qkv__json *j, double x) { put_number(j, x, 17); }
+void qkv__put_float(qkv__json *j, float x) { put_digits(j, (double)x, 9); }
+void qkv__put_double(qkv__json *j, double x) { put_digits(j, x, 17); }
 
 void qkv__put_ids(qkv__json *j, const int32_t *ids, int64_t n)
 {
@@ -77,7 +77,7 @@ static void code_base64(const unsigned char *bytes, size_t n, char signs[4])
 
 enum { PIECE = 768 }; /* bytes, a multiple of 3 and of a float's 4 */
 
-static void put_piece(qkv__json *j, const unsigned char *bytes, size_t n)
+static void put_utf8_piece(qkv__json *j, const unsigned char *bytes, size_t n)
 {
     char signs[PIECE / 3 * 4];
     size_t used = 0;
@@ -89,7 +89,7 @@ void qkv__put_base64(qkv__json *j, const void *bytes, size_t size)
 {
     qkv__put_raw(j, "\"");
     for (size_t at = 0; at < size; at += PIECE)
-        put_piece(j, (const unsigned char *)bytes + at, size - at < PIECE ? size - at : PIECE);
+        put_utf8_piece(j, (const unsigned char *)bytes + at, size - at < PIECE ? size - at : PIECE);
     qkv__put_raw(j, "\"");
 }
 
@@ -104,7 +104,7 @@ void qkv__put_float_base64(qkv__json *j, const float *x, size_t count)
             memcpy(&bits, x + at + i, sizeof bits);
             for (size_t k = 0; k < 4; k++) bytes[4 * i + k] = (unsigned char)(bits >> (8 * k));
         }
-        put_piece(j, bytes, 4 * n);
+        put_utf8_piece(j, bytes, 4 * n);
     }
     qkv__put_raw(j, "\"");
 }

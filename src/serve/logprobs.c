@@ -62,7 +62,7 @@ typedef struct place {
     const qkv_likely *top;
 } place;
 
-static place place_of(const qkv_generated *g, int n_top, int64_t i)
+static place place_of_token(const qkv_generated *g, int n_top, int64_t i)
 {
     int64_t k = i - g->n_prompt;
     return (place){ .before = i ? g->prompt.ids[i - 1] : -1,
@@ -127,19 +127,19 @@ void qkv__put_logprobs(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, c
     qkv__put_raw(j, "{\"tokens\":[");
     for (int64_t i = from; i < to && !j->status; i++) {
         if (i > from) qkv__put_raw(j, ","), qkv__put_raw(&offsets, ",");
-        put_token(j, l, t, place_of(g, n_top, i));
+        put_token(j, l, t, place_of_token(g, n_top, i));
         qkv__put_whole(&offsets, l->characters);
         l->characters += l->of_token;
     }
     qkv__put_raw(j, "],\"token_logprobs\":[");
     for (int64_t i = from; i < to; i++) {
         if (i > from) qkv__put_raw(j, ",");
-        qkv__put_double(j, place_of(g, n_top, i).log_p);
+        qkv__put_double(j, place_of_token(g, n_top, i).log_p);
     }
     qkv__put_raw(j, "],\"top_logprobs\":[");
     for (int64_t i = from; i < to && !j->status; i++) {
         if (i > from) qkv__put_raw(j, ",");
-        put_top(j, l, t, place_of(g, n_top, i), n_top);
+        put_top(j, l, t, place_of_token(g, n_top, i), n_top);
     }
     qkv__put_raw(j, "],\"text_offset\":[");
     qkv__put_bytes(j, offsets.text.data, offsets.text.length);

@@ -2,7 +2,7 @@
 #include "prompts.h"
 
 /* Memory for the ids of every prompt at once: it does not move while they are read. */
-static qkv_status make_room(qkv__prompts *p, const json_t *given)
+static qkv_status make_room_for_ids(qkv__prompts *p, const json_t *given)
 {
     size_t n = json_array_size(given);
     for (size_t i = 0; i < json_array_size(given); i++) n += json_array_size(json_array_get(given, i));
@@ -52,7 +52,7 @@ qkv_status qkv__get_prompts(const json_t *body, qkv__prompts *p)
 {
     const json_t *given = json_object_get(body, "prompt"), *first = json_array_get(given, 0);
     if (!json_is_integer(first) && !json_is_array(first)) return add_texts(p, body);
-    qkv_status status = make_room(p, given);
+    qkv_status status = make_room_for_ids(p, given);
     if (status) return status;
     return json_is_array(first) ? add_arrays(p, given) : add_ids(p, given);
 }

@@ -185,7 +185,7 @@ static size_t leave_escaped(void *data, struct MHD_Connection *c, char *text)
     return strlen(text);
 }
 
-static qkv_status start(qkv_server *s)
+static qkv_status start_daemon(qkv_server *s)
 {
     const unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC;
     s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, qkv__handle, s, MHD_OPTION_LISTEN_SOCKET, s->listening,
@@ -196,13 +196,13 @@ static qkv_status start(qkv_server *s)
     return s->daemon ? QKV_OK : qkv__fail(QKV_IO, "serve: the server cannot start: %s", strerror(errno));
 }
 
-static qkv_status begin(qkv_server *s, const qkv_server_opts *o)
+static qkv_status begin_server(qkv_server *s, const qkv_server_opts *o)
 {
     qkv_status status = copy_options(s, o);
     if (!status) status = find_address(s, o->port);
     int most_of_address = o->connections_per_address ? o->connections_per_address : DEFAULT_OF_ADDRESS;
     if (!status) status = qkv__connections_begin(&s->connections, s->timeout, most_of_address);
-    return status ? status : start(s);
+    return status ? status : start_daemon(s);
 }
 
 qkv_server *qkv_server_new(const qkv_model *m, const qkv_server_opts *opts)
@@ -216,7 +216,7 @@ qkv_server *qkv_server_new(const qkv_model *m, const qkv_server_opts *opts)
     s->job = qkv__job_of(m);
     s->listening = -1;
     pthread_mutex_init(&s->remembered.lock, NULL);
-    if (!begin(s, opts)) return s;
+    if (!begin_server(s, opts)) return s;
     qkv_server_free(s);
     return NULL;
 }

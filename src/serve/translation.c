@@ -161,7 +161,7 @@ static void put_translations(qkv__json *j, const qkv_server *s, const wanted *w,
     qkv__put_raw(j, "}\n");
 }
 
-static qkv_status check_lengths(const translated *x)
+static qkv_status check_text_lengths(const translated *x)
 {
     const int64_t *first = x->passages.first;
     char name[80];
@@ -187,7 +187,7 @@ qkv_status qkv__serve_translation(qkv__request *r)
                                       .each_step_data = r };
     const qkv__passages *p = &x.passages;
     if (!status) status = qkv_translate(r->server->model, p->sentences, p->lengths, p->n, &opts, &x.t);
-    if (!status) status = check_lengths(&x);
+    if (!status) status = check_text_lengths(&x);
     if (!status) put_translations(&r->answer, r->server, &w, &x);
     qkv_translations_free(&x.t);
     qkv__passages_free(&x.passages);

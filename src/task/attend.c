@@ -180,7 +180,7 @@ static qkv_status make_sides(job *j)
 
 /* ---- the forward ---- */
 
-static qkv_status forward(job *j)
+static qkv_status forward_captured(job *j)
 {
     struct qkv__attending *w = j->work;
     qkv_session_free(w->session); /* which may be another model's */
@@ -213,7 +213,7 @@ static qkv_status find_maps(job *j, qkv_attention_kind kind, int layers)
     return status;
 }
 
-static qkv_status keep(job *j)
+static qkv_status keep_maps(job *j)
 {
     int encoder = j->t->encoder_layers, decoder = j->t->decoder_layers, cross = encoder ? decoder : 0;
     j->out->heads = (int)j->t->heads;
@@ -229,8 +229,8 @@ static qkv_status capture_attention(job *j, given source, given target)
     qkv_status status = resolve_attend_options(j, source, target);
     if (!status) status = read_texts(j, source, target);
     if (!status) status = make_sides(j);
-    if (!status) status = forward(j);
-    return status ? status : keep(j);
+    if (!status) status = forward_captured(j);
+    return status ? status : keep_maps(j);
 }
 
 qkv_status qkv_attend(const qkv_model *m, const char *source, size_t source_length, const char *target, size_t target_length,

@@ -67,14 +67,14 @@ static qkv_status check_head(const qkv_attention_capture *a, qkv_attention_kind 
 
 /* ---- tokens become units ---- */
 
-static int64_t begin_of(const qkv__axis *x, int64_t unit) { return x->begin ? x->begin[unit] : unit; }
-static int64_t count_of(const qkv__axis *x, int64_t unit) { return x->count ? x->count[unit + 1] - x->count[unit] : 1; }
+static int64_t unit_begin(const qkv__axis *x, int64_t unit) { return x->begin ? x->begin[unit] : unit; }
+static int64_t unit_count(const qkv__axis *x, int64_t unit) { return x->count ? x->count[unit + 1] - x->count[unit] : 1; }
 
 static void add_row(const qkv__joining *j, const float *weights, double *sums)
 {
     for (int64_t k = 0; k < j->columns.units; k++) {
-        const float *at = weights + begin_of(&j->columns, k);
-        for (int64_t c = 0, n = count_of(&j->columns, k); c < n; c++) sums[k] += (double)at[c];
+        const float *at = weights + unit_begin(&j->columns, k);
+        for (int64_t c = 0, n = unit_count(&j->columns, k); c < n; c++) sums[k] += (double)at[c];
     }
 }
 
@@ -83,7 +83,7 @@ static void join_row(void *work, int64_t unit, void *scratch)
 {
     const qkv__joining *j = work;
     double *sums = scratch;
-    int64_t begin = begin_of(&j->rows, unit), count = count_of(&j->rows, unit);
+    int64_t begin = unit_begin(&j->rows, unit), count = unit_count(&j->rows, unit);
     memset(sums, 0, sizeof *sums * (size_t)j->columns.units);
     for (int b = 0; b < j->n_blocks; b++)
         for (int h = j->first_head; h < j->first_head + j->heads; h++)
@@ -188,7 +188,7 @@ qkv_status qkv_attention_capture_rollout(const qkv_attention_capture *a, qkv_att
 /* ---- measures ---- */
 
 /* Where i lies between the first, 0, and the last, 1. */
-static double place(int64_t i, int64_t n) { return n > 1 ? (double)i / (double)(n - 1) : 0; }
+static double place_between(int64_t i, int64_t n) { return n > 1 ? (double)i / (double)(n - 1) : 0; }
 
 typedef struct mean {
     double sum;
@@ -209,7 +209,7 @@ static void add_spread(const float *row, int64_t columns, double at, double *ent
     for (int64_t k = 0; k < columns; k++) {
         double w = (double)row[k];
         if (w > 0) *entropy -= w * log(w);
-        *distance += w * fabs(at - place(k, columns));
+        *distance += w * fabs(at - place_between(k, columns));
     }
 }
 
@@ -224,7 +224,7 @@ qkv_status qkv_attention_capture_measure(const qkv_attention_capture *a, qkv_att
     double entropy = 0, distance = 0;
     for (int64_t i = 0; i < rows; i++) {
         const float *row = map + i * columns;
-        add_spread(row, columns, place(i, rows), &entropy, &distance);
+        add_spread(row, columns, place_between(i, rows), &entropy, &distance);
         add_at(&first, row, columns, 0);
         add_at(&previous, row, columns, i - 1);
         add_at(&same, row, columns, i);

@@ -26,7 +26,7 @@ void qkv__tokens_free(qkv__tokens *t)
     *t = (qkv__tokens){ 0 };
 }
 
-static qkv_status put(qkv__tokens *t, int32_t id, bool special, const char *text, size_t length)
+static qkv_status put_token_text(qkv__tokens *t, int32_t id, bool special, const char *text, size_t length)
 {
     size_t n = (size_t)t->n + 1;
     if (qkv__grow((void **)&t->ids, &t->ids_bytes, n * sizeof *t->ids) ||
@@ -44,7 +44,7 @@ qkv_status qkv__tokens_put_special(qkv__tokens *t, const qkv_tokenizer *tokenize
     const char *spelling = qkv_tokenizer_token(tokenizer, id);
     char number[24];
     snprintf(number, sizeof number, "<%d>", id); /* a model may have more ids than its tokenizer has tokens */
-    return put(t, id, true, spelling ? spelling : number, strlen(spelling ? spelling : number));
+    return put_token_text(t, id, true, spelling ? spelling : number, strlen(spelling ? spelling : number));
 }
 
 /* A token as the text of its own, in t->decoded. At the start of a text a decoder may drop the space that a token is; behind
@@ -59,7 +59,7 @@ static qkv_status decode_token(qkv__tokens *t, const qkv_tokenizer *tokenizer, i
 static qkv_status put_decoded(qkv__tokens *t, const qkv_tokenizer *tokenizer, int32_t id)
 {
     qkv_status status = decode_token(t, tokenizer, id);
-    return status ? status : put(t, id, false, t->decoded.data, t->decoded.length);
+    return status ? status : put_token_text(t, id, false, t->decoded.data, t->decoded.length);
 }
 
 /* How many tokens from i on come from the same bytes. A published tokenizer may have a token for each byte of a character, all
@@ -81,8 +81,8 @@ qkv_status qkv__tokens_put_text(qkv__tokens *t, const qkv_tokenizer *tokenizer, 
         n = same_span(x, i);
         for (size_t k = 0; k < n && !status; k++)
             status = !bytes                ? put_decoded(t, tokenizer, x->ids[i + k]) /* a space put before the text */
-                     : n > 1 && n == bytes ? put(t, x->ids[i + k], false, from + k, 1)
-                                           : put(t, x->ids[i + k], false, from, bytes);
+                     : n > 1 && n == bytes ? put_token_text(t, x->ids[i + k], false, from + k, 1)
+                                           : put_token_text(t, x->ids[i + k], false, from, bytes);
     }
     return status;
 }
@@ -100,13 +100,13 @@ qkv_status qkv__tokens_put_ids(qkv__tokens *t, const qkv_tokenizer *tokenizer, c
 
 /* ---- units ---- */
 
-static size_t begin_of(const qkv__tokens *t, int64_t i) { return i ? t->ends[i - 1] : 0; }
+static size_t token_begin(const qkv__tokens *t, int64_t i) { return i ? t->ends[i - 1] : 0; }
 
 /* How many tokens from `from` on, and before `to`, make whole characters; 1 where none do, and of a token without text. A
  * special token is never joined: its spelling is whole. */
 static int64_t whole_tokens(const qkv__tokens *t, int64_t from, int64_t to)
 {
-    size_t begin = begin_of(t, from);
+    size_t begin = token_begin(t, from);
     return begin == t->ends[from] ? 1 : qkv_utf8_join(t->text.data, begin, t->ends + from, to - from);
 }
 
@@ -139,7 +139,7 @@ typedef struct units {
     int64_t n;
 } units;
 
-static bool lay_out(qkv__arena *arena, int64_t n, units *u)
+static bool lay_out_units(qkv__arena *arena, int64_t n, units *u)
 {
     size_t most = (size_t)n + 1;
     return (u->names = qkv__arena_take(arena, most * sizeof *u->names)) && (u->special = qkv__arena_take(arena, most)) &&
@@ -152,7 +152,7 @@ static bool lay_out(qkv__arena *arena, int64_t n, units *u)
 static qkv_status put_unit(qkv__arena *arena, const qkv__tokens *t, int64_t at, int64_t begin, int64_t count, bool pieces,
                            qkv_text *name, units *u)
 {
-    size_t from = begin_of(t, at), length = t->ends[at + count - 1] - from;
+    size_t from = token_begin(t, at), length = t->ends[at + count - 1] - from;
     qkv__text_clear(name);
     if (put_name(name, t->text.data + from, length, pieces)) return QKV_MEMORY;
     if (!(u->names[u->n] = keep_name(arena, name))) return QKV_MEMORY;
@@ -169,7 +169,7 @@ qkv_status qkv__side_make(qkv__arena *arena, const qkv__tokens *t, int64_t from,
 {
     units u = { 0 };
     qkv_text name = { 0 };
-    qkv_status status = lay_out(arena, n, &u) ? QKV_OK : QKV_MEMORY;
+    qkv_status status = lay_out_units(arena, n, &u) ? QKV_OK : QKV_MEMORY;
     if (!status) u.first[0] = 0;
     for (int64_t at = from, count; at < from + n && !status; at += count) {
         count = o->pieces ? 1 : whole_tokens(t, at, from + n);

@@ -92,7 +92,7 @@ static qkv_status find_masks(job *j)
                      (long long)n, (long long)j->out->masks);
 }
 
-static qkv_status read_text(job *j, const char *text, size_t length)
+static qkv_status read_masked_text(job *j, const char *text, size_t length)
 {
     struct qkv__filling *w = j->work;
     qkv_status status = qkv_utf8_repair(text, length, &w->given);
@@ -112,7 +112,7 @@ static qkv_status read_text(job *j, const char *text, size_t length)
 static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 /* What a token adds behind the one before it, which says whether it starts a word. */
-static qkv_status decode(job *j, int64_t at, int32_t id)
+static qkv_status decode_filling(job *j, int64_t at, int32_t id)
 {
     struct qkv__filling *w = j->work;
     const qkv_tokenizer *t = j->f.source;
@@ -138,7 +138,7 @@ static size_t loose_space(const job *j, int64_t k)
     return n;
 }
 
-static const char *keep(job *j, const char *text, size_t length)
+static const char *keep_text(job *j, const char *text, size_t length)
 {
     char *kept = qkv__arena_take(&j->work->arena, length + 1);
     if (!kept) return NULL;
@@ -151,7 +151,7 @@ static qkv_status fill_in(job *j, int64_t k, likely best, qkv_filling *out)
 {
     struct qkv__filling *w = j->work;
     qkv_span place = w->places[k];
-    qkv_status status = decode(j, w->tokens[k], best.id);
+    qkv_status status = decode_filling(j, w->tokens[k], best.id);
     if (status) return status;
     const char *token = w->token.data;
     size_t length = w->token.length, cut = w->shorter.length && length && !is_space(*token) ? loose_space(j, k) : 0;
@@ -163,8 +163,8 @@ static qkv_status fill_in(job *j, int64_t k, likely best, qkv_filling *out)
     if (!status) status = qkv__text_put(&w->text, w->given.data + place.end, w->given.length - place.end);
     if (status) return status;
     *out = (qkv_filling){ .id = best.id, .p = (double)best.p, .length = w->text.length };
-    out->token = keep(j, token, length);
-    out->text = keep(j, w->text.data, w->text.length);
+    out->token = keep_text(j, token, length);
+    out->text = keep_text(j, w->text.data, w->text.length);
     return out->token && out->text ? QKV_OK : QKV_MEMORY;
 }
 
@@ -176,7 +176,7 @@ static int by_p(const void *a, const void *b)
     return x->p != y->p ? (x->p > y->p ? -1 : 1) : (x->id > y->id) - (x->id < y->id);
 }
 
-static qkv_status choose(job *j, const float *p, int64_t vocabulary, likely *all, qkv_filling *best)
+static qkv_status choose_likeliest(job *j, const float *p, int64_t vocabulary, likely *all, qkv_filling *best)
 {
     int32_t size = qkv_tokenizer_size(j->f.source);
     for (int64_t k = 0; k < j->out->masks; k++, p += vocabulary) {
@@ -204,7 +204,7 @@ static const float *run_model(job *j, qkv_session *s, int32_t *rows)
     return places ? qkv_data(qkv_softmax(qkv_transformer_logits(x, qkv_gather(places->tape, places, rows, 1, &n)))) : NULL;
 }
 
-static qkv_status fill(job *j)
+static qkv_status fill_masks(job *j)
 {
     qkv__arena *a = &j->work->arena;
     size_t size = (size_t)qkv_tokenizer_size(j->f.source), masks = (size_t)j->out->masks, bytes;
@@ -216,7 +216,7 @@ static qkv_status fill(job *j)
     if (!best || !all || !rows) return QKV_MEMORY;
     qkv_session *s = qkv_session_new(j->m, NULL);
     const float *p = s ? run_model(j, s, rows) : NULL;
-    qkv_status status = p ? choose(j, p, j->f.t->vocabulary, all, best) : qkv_error_status();
+    qkv_status status = p ? choose_likeliest(j, p, j->f.t->vocabulary, all, best) : qkv_error_status();
     qkv_session_free(s);
     j->out->best = best;
     j->out->places = j->work->places;
@@ -249,8 +249,8 @@ qkv_status qkv_fill(const qkv_model *m, const char *text, size_t length, int n_b
     qkv__arena_reset(&work->arena);
     job j = { .m = m, .n_best = n_best, .out = out, .work = work };
     qkv_status status = resolve_fill(&j);
-    if (!status) status = read_text(&j, text, length);
-    if (!status) status = fill(&j);
+    if (!status) status = read_masked_text(&j, text, length);
+    if (!status) status = fill_masks(&j);
     if (status) *out = (qkv_filled){ .work = work };
     return status;
 }

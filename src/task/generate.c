@@ -133,7 +133,7 @@ static qkv_status take_prompt_ids(generation *g)
 }
 
 /* The new ids go behind those of the prompt too: together they are the text so far. */
-static qkv_status encode(generation *g, const char *prompt, size_t length)
+static qkv_status encode_prompt(generation *g, const char *prompt, size_t length)
 {
     qkv_generated *out = g->out;
     qkv_status status = g->o.prompt_ids ? take_prompt_ids(g)
@@ -205,7 +205,7 @@ static qkv_status read_prompt(generation *g)
 
 /* What id adds to the text: a tokenizer of words puts a space between two, so the token before it matters. Decoders of
  * published tokenizers may take something away from that again; what was given out stays. */
-static qkv_status put_text(generation *g, const int32_t *id, bool is_first)
+static qkv_status put_token_text(generation *g, const int32_t *id, bool is_first)
 {
     size_t before = is_first ? 0 : 1;
     qkv_status status = qkv_tokenizer_decode(g->tokenizer, id - before, before, 0, &g->shorter);
@@ -216,7 +216,10 @@ static qkv_status put_text(generation *g, const int32_t *id, bool is_first)
     return qkv__stream_put(&g->stream, g->longer.data + same, g->longer.length - same);
 }
 
-static bool is_end(const generation *g, int32_t id) { return g->by_model ? qkv__ends_text(&g->f, id) : id == g->o.end; }
+static bool ends_generation(const generation *g, int32_t id)
+{
+    return g->by_model ? qkv__ends_text(&g->f, id) : id == g->o.end;
+}
 
 static qkv_status tell_top(generation *g, int32_t id)
 {
@@ -237,12 +240,12 @@ static qkv_status add_token(generation *g, bool *done)
     double log_p;
     qkv_status status = qkv__sample(&g->sampler, g->logits, (qkv__history){ all, n, out->n }, (uint64_t)out->n, &id, &log_p);
     if (status) return status;
-    if ((*done = id < 0 || is_end(g, id))) return out->finish = QKV_FINISH_END, QKV_OK;
+    if ((*done = id < 0 || ends_generation(g, id))) return out->finish = QKV_FINISH_END, QKV_OK;
     status = tell_top(g, id);
     if (status) return status;
     all[n] = out->ids[out->n] = id;
     out->log_p[out->n++] = log_p;
-    status = put_text(g, all + n, n == 0);
+    status = put_token_text(g, all + n, n == 0);
     *done = g->stream.is_stopped || out->n == g->most;
     out->finish = QKV_FINISH_LENGTH;
     return status || *done ? status : read_tokens(g, &id, 1, QKV_LOGITS_LAST);
@@ -275,7 +278,7 @@ static void forbid(generation *g)
 static qkv_status generate_text(generation *g, const qkv_model *m, const char *prompt, size_t length)
 {
     qkv_status status = resolve_generate_options(g, m);
-    if (!status) status = encode(g, prompt, length);
+    if (!status) status = encode_prompt(g, prompt, length);
     if (!status) status = qkv__sampler_start(&g->sampler, &g->o, g->vocabulary);
     if (status) return status;
     forbid(g);
@@ -287,7 +290,7 @@ static qkv_status generate_text(generation *g, const qkv_model *m, const char *p
     return status || g->o.no_new ? status : write_text(g);
 }
 
-static void release(generation *g)
+static void release_generation(generation *g)
 {
     qkv_session_free(g->session);
     qkv__sampler_free(&g->sampler);
@@ -313,7 +316,7 @@ qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t length, c
                      .stream = { .each = each, .data = data, .text = &out->text } };
     qkv_status status = qkv__text_put(&out->text, "", 0); /* a text of nothing is a text too */
     if (!status) status = generate_text(&g, m, prompt, length);
-    release(&g);
+    release_generation(&g);
     if (status) empty(out);
     return status;
 }

@@ -63,7 +63,7 @@ static qkv_status measure_window(qkv_session *s, const int32_t *ids, int32_t *la
     return QKV_OK;
 }
 
-static qkv_status measure(const qkv_model *m, const qkv__reader *r, int64_t context, int64_t stride, qkv_nll *sum)
+static qkv_status measure_nll(const qkv_model *m, const qkv__reader *r, int64_t context, int64_t stride, qkv_nll *sum)
 {
     qkv_session *s = qkv_session_new(m, NULL);
     size_t bytes = sizeof(int32_t) * (size_t)qkv__min(context, r->n);
@@ -91,7 +91,7 @@ qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t length,
     qkv_status status = read_document(&r, m, text, length);
     int64_t positions = qkv_transformer_max_positions(o);
     if (!status && r.n - 1 > positions) status = qkv__check_length(QKV_USAGE, "perplexity: a context of", context, positions);
-    if (!status) status = measure(m, &r, context, stride, sum);
+    if (!status) status = measure_nll(m, &r, context, stride, sum);
     qkv__reader_free(&r);
     return status;
 }

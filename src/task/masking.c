@@ -19,7 +19,7 @@ typedef struct chances {
     uint32_t chosen, kind;
 } chances;
 
-static chances draw(qkv__key key, int64_t place)
+static chances draw_chances(qkv__key key, int64_t place)
 {
     uint32_t out[2];
     qkv__threefry(key, (uint32_t)place, (uint32_t)((uint64_t)place >> 32), out);
@@ -38,7 +38,7 @@ static int32_t hide(const qkv_masking_opts *o, int32_t id, uint32_t kind)
 static double rate_of(const qkv_masking_opts *o) { return o->rate > 0 ? (double)o->rate : 0.15; }
 
 /* Ids that are special are never chosen: <s>, </s>, padding. Where chance chooses none, the first ordinary token is. */
-static qkv_status choose(const qkv_objective *objective, qkv_batch *b, uint64_t seed, uint64_t pass)
+static qkv_status choose_masked(const qkv_objective *objective, qkv_batch *b, uint64_t seed, uint64_t pass)
 {
     const qkv_masking_opts *o = objective->data;
     const double rate = rate_of(o);
@@ -49,7 +49,7 @@ static qkv_status choose(const qkv_objective *objective, qkv_batch *b, uint64_t 
     b->tokens = 0;
     for (int64_t i = 0; i < all; i++) {
         int32_t id = b->source[i];
-        chances c = draw(key, i);
+        chances c = draw_chances(key, i);
         bool ordinary = id >= o->first && id != o->mask && i % b->source_length < b->source_lengths[i / b->source_length];
         b->labels[i] = QKV_IGNORED;
         if (ordinary && fallback < 0) fallback = i;
@@ -92,5 +92,5 @@ qkv_objective qkv_masking(const qkv_masking_opts *opts)
 {
     if (!opts) return (qkv_objective){ .loss = no_masking, .name = 0x6d61736b };
     uint64_t name = 0x6d61736b ^ (uint64_t)(rate_of(opts) * 1e6) << 32;
-    return (qkv_objective){ .prepare = choose, .loss = masked_loss, .data = opts, .name = name };
+    return (qkv_objective){ .prepare = choose_masked, .loss = masked_loss, .data = opts, .name = name };
 }

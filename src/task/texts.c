@@ -148,7 +148,7 @@ static qkv_status add_windows(reading *r, int64_t text, const qkv__body *body, b
     return status;
 }
 
-static qkv_status read_text(reading *r, const qkv_texts *x, int64_t i)
+static qkv_status read_one_text(reading *r, const qkv_texts *x, int64_t i)
 {
     qkv__given given = { .text = x->texts[i], .pair = x->pairs ? x->pairs[i] : NULL };
     qkv__body body;
@@ -159,7 +159,7 @@ static qkv_status read_text(reading *r, const qkv_texts *x, int64_t i)
     return status ? status : add_windows(r, i, &body, given.pair != NULL);
 }
 
-static int by_length(const void *a, const void *b)
+static int by_text_length(const void *a, const void *b)
 {
     const window *x = a, *y = b;
     if (x->length != y->length) return x->length < y->length ? -1 : 1;
@@ -247,7 +247,7 @@ static qkv_status run_all(reading *r, qkv__head *head, const void *data, qkv_mat
 {
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_status status = t ? QKV_OK : qkv_error_status();
-    qsort(r->all_windows, (size_t)r->n_windows, sizeof *r->all_windows, by_length);
+    qsort(r->all_windows, (size_t)r->n_windows, sizeof *r->all_windows, by_text_length);
     for (int64_t at = 0, rows; at < r->n_windows && !status; at += rows) {
         rows = batch_rows(r->all_windows + at, r->n_windows - at);
         if (r->each_step) status = r->each_step(r->each_step_data);
@@ -290,7 +290,7 @@ qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv
     out->n = texts->n;
     out->width = width;
     qkv_status status = resolve_reading_options(&r, opts);
-    for (int64_t i = 0; i < texts->n && !status; i++) status = read_text(&r, texts, i);
+    for (int64_t i = 0; i < texts->n && !status; i++) status = read_one_text(&r, texts, i);
     if (!status && texts->n) status = run_all(&r, head, data, out);
     out->cut = r.cut;
     qkv__reader_free(&r.all);

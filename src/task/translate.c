@@ -37,16 +37,16 @@ typedef struct job {
     struct qkv__translating *work;
 } job;
 
-static void *take(job *j, int64_t count, size_t size)
+static void *take_from_arena(job *j, int64_t count, size_t size)
 {
     size_t bytes;
     if (!qkv__size_mul((size_t)count, size, &bytes)) bytes = SIZE_MAX;
     return qkv__arena_take(&j->work->arena, bytes);
 }
 
-static void *copy(job *j, const void *from, int64_t count, size_t size)
+static void *copy_to_arena(job *j, const void *from, int64_t count, size_t size)
 {
-    void *to = take(j, count, size);
+    void *to = take_from_arena(j, count, size);
     if (to && count) memcpy(to, from, (size_t)count * size);
     return to;
 }
@@ -87,7 +87,7 @@ static qkv_status encode_prefix(job *j, const char *prefix)
     if (status == QKV_FORMAT) return qkv__fail(QKV_USAGE, "translate: the prefix is not UTF-8");
     if (status) return status;
     j->search.n_prefix = (int64_t)ids->n;
-    j->search.prefix = copy(j, ids->ids, (int64_t)ids->n, sizeof *ids->ids);
+    j->search.prefix = copy_to_arena(j, ids->ids, (int64_t)ids->n, sizeof *ids->ids);
     return j->search.prefix ? QKV_OK : QKV_MEMORY;
 }
 
@@ -151,22 +151,22 @@ static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
 
 /* ---- sources ---- */
 
-static qkv_status lay_out(job *j, int64_t n)
+static qkv_status lay_out_results(job *j, int64_t n)
 {
     qkv_translations *out = j->out;
     int64_t all;
     if (__builtin_mul_overflow(n, (int64_t)j->search.n_best, &all)) return qkv__fail(QKV_LIMIT, "translate: too many texts");
     out->n_best = j->search.n_best;
-    out->status = take(j, n, sizeof *out->status);
-    out->source_ids = take(j, n, sizeof *out->source_ids);
-    out->n_source = take(j, n, sizeof *out->n_source);
-    out->best = take(j, all, sizeof *out->best);
+    out->status = take_from_arena(j, n, sizeof *out->status);
+    out->source_ids = take_from_arena(j, n, sizeof *out->source_ids);
+    out->n_source = take_from_arena(j, n, sizeof *out->n_source);
+    out->best = take_from_arena(j, all, sizeof *out->best);
     if (!out->status || !out->source_ids || !out->n_source || !out->best) return QKV_MEMORY;
     for (int64_t i = 0; i < all; i++) out->best[i] = (qkv_translation){ .text = "", .n_ids = -1 };
     return QKV_OK;
 }
 
-static qkv_status encode(job *j, int64_t i, const char *text, size_t length)
+static qkv_status encode_source(job *j, int64_t i, const char *text, size_t length)
 {
     qkv_ids *ids = &j->work->ids;
     qkv_translations *out = j->out;
@@ -191,7 +191,7 @@ static qkv_status encode(job *j, int64_t i, const char *text, size_t length)
         out->best[i * out->n_best] = (qkv_translation){ .text = "" };
         return QKV_OK;
     }
-    int32_t *to = out->source_ids[i] = take(j, out->n_source[i] + 1, sizeof *to);
+    int32_t *to = out->source_ids[i] = take_from_arena(j, out->n_source[i] + 1, sizeof *to);
     if (!to) return QKV_MEMORY;
     memcpy(to, before->ids, sizeof *to * (size_t)before->n);
     if (ids->n) memcpy(to + before->n, ids->ids, sizeof *to * ids->n);
@@ -202,10 +202,10 @@ static qkv_status encode(job *j, int64_t i, const char *text, size_t length)
 /* ---- results ---- */
 
 /* A model may have more ids than its tokenizer has tokens: those stand for no text. */
-static qkv_status decode(job *j, qkv_translation *x)
+static qkv_status decode_translation(job *j, qkv_translation *x)
 {
     struct qkv__translating *w = j->work;
-    int32_t *known = take(j, x->n_ids, sizeof *known);
+    int32_t *known = take_from_arena(j, x->n_ids, sizeof *known);
     size_t n = 0;
     if (!known) return QKV_MEMORY;
     for (int64_t i = 0; i < x->n_ids; i++)
@@ -214,16 +214,16 @@ static qkv_status decode(job *j, qkv_translation *x)
     if (!status) status = qkv_utf8_repair(w->bytes.data, w->bytes.length, &w->repaired);
     if (status) return status;
     x->length = w->repaired.length;
-    x->text = copy(j, w->repaired.data, (int64_t)x->length + 1, 1);
+    x->text = copy_to_arena(j, w->repaired.data, (int64_t)x->length + 1, 1);
     return x->text ? QKV_OK : QKV_MEMORY;
 }
 
 /* Read once more, by itself: the bits are those of the search, and so is the attention. */
-static qkv_status attend(job *j, int64_t i, qkv_translation *x)
+static qkv_status keep_cross(job *j, int64_t i, qkv_translation *x)
 {
     int64_t n = x->n_ids + 1, map = j->out->heads * n * j->out->n_source[i];
-    int32_t *ids = take(j, n, sizeof *ids);
-    float *cross = take(j, map, sizeof *cross * (size_t)j->out->layers);
+    int32_t *ids = take_from_arena(j, n, sizeof *ids);
+    float *cross = take_from_arena(j, map, sizeof *cross * (size_t)j->out->layers);
     if (!ids || !cross) return QKV_MEMORY;
     ids[0] = j->search.start;
     memcpy(ids + 1, x->ids, sizeof *ids * (size_t)x->n_ids);
@@ -236,19 +236,19 @@ static qkv_status attend(job *j, int64_t i, qkv_translation *x)
     return status;
 }
 
-static qkv_status keep(job *j, int64_t i, int k, const qkv_hypothesis *h)
+static qkv_status keep_translation(job *j, int64_t i, int k, const qkv_hypothesis *h)
 {
     qkv_translation *x = &j->out->best[i * j->out->n_best + k];
     if (h->n < 0) return QKV_OK;
     *x = (qkv_translation){ .text = "", .log_p = h->log_p, .score = h->score, .is_cut = h->is_cut, .n_ids = h->n };
-    if (!(x->ids = copy(j, h->ids, h->n, sizeof *h->ids))) return QKV_MEMORY;
-    qkv_status status = decode(j, x);
-    return status || !j->attending ? status : attend(j, i, x);
+    if (!(x->ids = copy_to_arena(j, h->ids, h->n, sizeof *h->ids))) return QKV_MEMORY;
+    qkv_status status = decode_translation(j, x);
+    return status || !j->attending ? status : keep_cross(j, i, x);
 }
 
 /* ---- batches ---- */
 
-static int by_length(const void *a, const void *b)
+static int by_source_length(const void *a, const void *b)
 {
     const place *x = a, *y = b;
     if (x->length != y->length) return x->length < y->length ? -1 : 1;
@@ -266,7 +266,7 @@ static int64_t batch_size(const place *places, int64_t n)
 static qkv_status translate_batch(job *j, const place *places, int64_t rows)
 {
     int64_t length = places[rows - 1].length;
-    int32_t *ids = take(j, rows * length, sizeof *ids), *lengths = take(j, rows, sizeof *lengths);
+    int32_t *ids = take_from_arena(j, rows * length, sizeof *ids), *lengths = take_from_arena(j, rows, sizeof *lengths);
     if (!ids || !lengths) return QKV_MEMORY;
     for (int64_t r = 0; r < rows; r++) {
         int64_t n = places[r].length;
@@ -277,18 +277,18 @@ static qkv_status translate_batch(job *j, const place *places, int64_t rows)
     qkv_status status = qkv__search_in(j->session, j->m, ids, rows, length, lengths, &j->search, &j->work->found);
     for (int64_t r = 0; r < rows; r++)
         for (int k = 0; k < j->out->n_best && !status; k++)
-            status = keep(j, places[r].text, k, &j->work->found.best[r * j->out->n_best + k]);
+            status = keep_translation(j, places[r].text, k, &j->work->found.best[r * j->out->n_best + k]);
     return status;
 }
 
 static qkv_status translate_all(job *j, int64_t n)
 {
-    place *places = take(j, n, sizeof *places);
+    place *places = take_from_arena(j, n, sizeof *places);
     int64_t wanted = 0, rows;
     if (!places) return QKV_MEMORY;
     for (int64_t i = 0; i < n; i++)
         if (j->out->source_ids[i]) places[wanted++] = (place){ i, j->out->n_source[i] };
-    if (wanted) qsort(places, (size_t)wanted, sizeof *places, by_length);
+    if (wanted) qsort(places, (size_t)wanted, sizeof *places, by_source_length);
     qkv_status status = QKV_OK;
     for (int64_t at = 0; at < wanted && !status; at += rows) {
         rows = batch_size(places + at, wanted - at);
@@ -303,10 +303,10 @@ static qkv_status translate_texts(job *j, const char *const *texts, const size_t
                                   const qkv_translate_opts *opts)
 {
     qkv_status status = resolve_translate_options(j, opts);
-    if (!status) status = lay_out(j, n);
+    if (!status) status = lay_out_results(j, n);
     for (int64_t i = 0; i < n && !status; i++) {
         if (!texts[i]) return qkv__fail(QKV_USAGE, "translate: text %lld is NULL", (long long)i);
-        status = encode(j, i, texts[i], lengths ? lengths[i] : strlen(texts[i]));
+        status = encode_source(j, i, texts[i], lengths ? lengths[i] : strlen(texts[i]));
     }
     return status ? status : translate_all(j, n);
 }
