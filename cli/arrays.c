@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static qkv_status load(const char *path, qkv_array *a) { return qkv_npy_read(path, a) ? library_failed() : QKV_OK; }
+static qkv_status load_array(const char *path, qkv_array *a) { return qkv_npy_read(path, a) ? library_failed() : QKV_OK; }
 
 qkv_status check_finite(const char *name, const float *values, int64_t n)
 {
@@ -23,7 +23,7 @@ qkv_status check_finite(const char *name, const float *values, int64_t n)
 
 static qkv_status load_operand(const char *path, qkv_array *a)
 {
-    qkv_status status = load(path, a);
+    qkv_status status = load_array(path, a);
     if (status) return status;
     if (a->ndim < 2 || a->ndim > 4)
         return fail(QKV_USAGE, "%s: has %d dimensions, expected 2 (T,D), 3 (B,T,D) or 4 (B,H,T,D)", path, a->ndim);
@@ -91,7 +91,7 @@ static qkv_status keep_from(mask_files *m, const char *path, const qkv_array *a)
 qkv_status load_keep(mask_files *m, const char *path, bool one_head)
 {
     qkv_array a = { 0 };
-    qkv_status status = load(path, &a);
+    qkv_status status = load_array(path, &a);
     if (!status) status = align(path, &a, one_head, m->mask.keep_shape);
     if (!status) status = keep_from(m, path, &a);
     qkv_array_free(&a);
@@ -108,7 +108,7 @@ static qkv_status check_bias(const char *path, const qkv_array *a)
 
 qkv_status load_bias(mask_files *m, const char *path, bool one_head)
 {
-    qkv_status status = load(path, &m->bias);
+    qkv_status status = load_array(path, &m->bias);
     if (!status) status = align(path, &m->bias, one_head, m->mask.bias_shape);
     if (!status) status = check_bias(path, &m->bias);
     m->mask.bias = m->bias.data;

@@ -10,24 +10,24 @@
 
 /* ---- JSON ---- */
 
-static void put_text(FILE *to, const char *text)
+static void put_json_string(FILE *to, const char *text)
 {
     json_t *string = json_string(text);
     json_dumpf(string, to, JSON_ENCODE_ANY);
     json_decref(string);
 }
 
-static void put_tokens(FILE *to, const char *key, const qkv_attention_side *side)
+static void put_side_tokens(FILE *to, const char *key, const qkv_attention_side *side)
 {
     fprintf(to, "\"%s\": [", key);
     for (int64_t i = 0; i < side->n; i++) {
         if (i) fputs(", ", to);
-        put_text(to, side->names[i]);
+        put_json_string(to, side->names[i]);
     }
     fputs("],\n ", to);
 }
 
-static void put_number(FILE *to, const char *key, int number)
+static void put_part_number(FILE *to, const char *key, int number)
 {
     if (number == MEAN_OF_THEM) fprintf(to, ", \"%s\": \"mean\"", key);
     else fprintf(to, ", \"%s\": %d", key, number);
@@ -37,11 +37,11 @@ static void put_map_json(FILE *to, const attention_maps *m, const attention_map 
 {
     fprintf(to, "{\"kind\": \"%s\"", attention_kind_names[m->choice.kind]);
     if (m->choice.rollout) fputs(", \"layer\": \"rollout\"", to);
-    else put_number(to, "layer", map->layer), put_number(to, "head", map->head);
-    if (m->minus) fputs(", \"minus\": ", to), put_text(to, m->minus);
+    else put_part_number(to, "layer", map->layer), put_part_number(to, "head", map->head);
+    if (m->minus) fputs(", \"minus\": ", to), put_json_string(to, m->minus);
     fputs(",\n ", to);
-    put_tokens(to, "queries", m->rows);
-    put_tokens(to, "keys", m->columns);
+    put_side_tokens(to, "queries", m->rows);
+    put_side_tokens(to, "keys", m->columns);
     fputs("\"weights\": [", to);
     for (int64_t i = 0; i < m->rows->n; i++) {
         fputs(i ? ",\n  [" : "\n  [", to);
@@ -75,7 +75,7 @@ static void put_field(FILE *to, const char *text)
     if (quoted) putc('"', to);
 }
 
-static void put_part(FILE *to, int number)
+static void put_csv_part(FILE *to, int number)
 {
     if (number == MEAN_OF_THEM) fputs("mean,", to);
     else fprintf(to, "%d,", number);
@@ -92,7 +92,7 @@ static void put_maps_csv(FILE *to, const attention_maps *m)
     fputs("\r\n", to);
     for (int64_t i = 0; i < m->n; i++)
         for (int64_t r = 0; r < m->rows->n; r++) {
-            if (m->n > 1) put_part(to, m->at[i].layer), put_part(to, m->at[i].head);
+            if (m->n > 1) put_csv_part(to, m->at[i].layer), put_csv_part(to, m->at[i].head);
             put_field(to, m->rows->names[r]);
             for (int64_t k = 0; k < m->columns->n; k++) fprintf(to, ",%.9g", (double)m->at[i].weights[r * m->columns->n + k]);
             fputs("\r\n", to);

@@ -21,7 +21,7 @@ static int by_key(const void *a, const void *b)
     return x->head < y->head ? -1 : 1;
 }
 
-static qkv_status measure(const qkv_attention_capture *a, qkv_attention_kind kind, int by, ranked *r)
+static qkv_status measure_heads(const qkv_attention_capture *a, qkv_attention_kind kind, int by, ranked *r)
 {
     qkv_head_measures x;
     if (qkv_attention_capture_measure(a, kind, r->layer, r->head, &x)) return library_failed();
@@ -58,10 +58,10 @@ qkv_status print_ranks(const qkv_attention_capture *a, qkv_attention_kind kind, 
     int64_t n = (int64_t)a->layers[kind] * a->heads;
     ranked *all = malloc(sizeof *all * (size_t)(n + 1));
     if (!all) return fail(QKV_MEMORY, "out of memory");
-    qkv_status status = n ? QKV_OK : measure(a, kind, by, &(ranked){ 0 }); /* which says what the model has instead */
+    qkv_status status = n ? QKV_OK : measure_heads(a, kind, by, &(ranked){ 0 }); /* which says what the model has instead */
     for (int64_t i = 0; i < n && !status; i++) {
         all[i] = (ranked){ .layer = (int)(i / a->heads), .head = (int)(i % a->heads) };
-        status = measure(a, kind, by, &all[i]);
+        status = measure_heads(a, kind, by, &all[i]);
     }
     if (!status) {
         qsort(all, (size_t)n, sizeof *all, by_key);

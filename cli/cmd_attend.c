@@ -63,7 +63,7 @@ typedef struct work {
 
 /* ---- options ---- */
 
-static bool ends_with(const char *path, const char *ending)
+static bool path_ends_with(const char *path, const char *ending)
 {
     const char *dot = path ? strrchr(path, '.') : NULL;
     return dot && !strcasecmp(dot + 1, ending);
@@ -73,12 +73,12 @@ static qkv_status check_out(void)
 {
     static const char *const endings[] = { "png", "svg", "pdf", "html", "csv", "json", NULL };
     bool known = !given.out;
-    for (int i = 0; endings[i]; i++) known = known || ends_with(given.out, endings[i]);
+    for (int i = 0; endings[i]; i++) known = known || path_ends_with(given.out, endings[i]);
     if (!known) return fail(QKV_UNSUPPORTED, "--out %s: a file ends with .png, .svg, .pdf, .html, .csv or .json", given.out);
     return check_output(given.out);
 }
 
-static qkv_status read_number(const char *name, const char *text, int unless_given, int *out)
+static qkv_status read_place(const char *name, const char *text, int unless_given, int *out)
 {
     char *end;
     *out = unless_given;
@@ -103,7 +103,7 @@ static qkv_status check_together(void)
     if (was_given("by") && !given.rank) return fail(QKV_USAGE, "--by is the order of --rank, which is missing");
     if (given.rollout && chosen) return fail(QKV_USAGE, "--rollout goes through all layers and heads: leave them out");
     if (given.json && given.out) return fail(QKV_USAGE, "--json prints: for a file, --out FILE.json is enough");
-    if (given.other && ends_with(given.out, "html"))
+    if (given.other && path_ends_with(given.out, "html"))
         return fail(QKV_USAGE, "--diff: a page shows one model: write a picture, .csv or .json");
     return QKV_OK;
 }
@@ -112,8 +112,8 @@ static qkv_status resolve_target(work *w)
 {
     qkv_status status = check_together();
     if (!status) status = check_out();
-    if (!status) status = read_number("layer", given.layer, LAST_LAYER, &w->choice.layer);
-    if (!status) status = read_number("head", given.head, MEAN_OF_THEM, &w->choice.head);
+    if (!status) status = read_place("layer", given.layer, LAST_LAYER, &w->choice.layer);
+    if (!status) status = read_place("head", given.head, MEAN_OF_THEM, &w->choice.head);
     w->choice.rollout = given.rollout;
     if (given.rollout) w->choice.layer = MEAN_OF_THEM;
     return status;
@@ -128,7 +128,7 @@ static qkv_status check_same(const char *what, int64_t here, int64_t there)
                 given.other, (long long)there);
 }
 
-static qkv_status load(work *w)
+static qkv_status load_work(work *w)
 {
     if (!(w->model = qkv_model_load(given.model))) return library_failed();
     if (!given.other) return QKV_OK;
@@ -176,7 +176,7 @@ static qkv_status read_file(work *w)
     return status ? status : trim(w, name);
 }
 
-static qkv_status read_text(work *w)
+static qkv_status read_attended_text(work *w)
 {
     if (!given.text) return read_file(w);
     tell_if_file(given.text);
@@ -186,7 +186,7 @@ static qkv_status read_text(work *w)
 
 /* ---- attention ---- */
 
-static qkv_status attend(const qkv_model *m, const work *w, const qkv_translation *found, qkv_attention_capture *out)
+static qkv_status attend_text(const qkv_model *m, const work *w, const qkv_translation *found, qkv_attention_capture *out)
 {
     const qkv_attend_opts opts = { .beam = given.beam,
                                    .target_ids = found ? found->ids : NULL,
@@ -211,13 +211,13 @@ static void choose_kind(work *w)
 
 static qkv_status attend_all(work *w)
 {
-    qkv_status status = attend(w->model, w, NULL, &w->attended);
+    qkv_status status = attend_text(w->model, w, NULL, &w->attended);
     if (status) return status;
     const qkv_translation *found = w->attended.found;
     if (found && !given.quiet)
         fprintf(stderr, "qkv: attend: the translation is \"%s\", score %.6f\n", found->text, found->score);
     choose_kind(w);
-    return w->other ? attend(w->other, w, found, &w->minus) : QKV_OK;
+    return w->other ? attend_text(w->other, w, found, &w->minus) : QKV_OK;
 }
 
 /* ---- results ---- */
@@ -230,7 +230,7 @@ static qkv_status write_page(work *w)
                : QKV_OK;
 }
 
-static qkv_status show_maps(work *w)
+static qkv_status show_attention_maps(work *w)
 {
     qkv_status status = make_maps(&w->attended, w->other ? &w->minus : NULL, given.other, w->choice, &w->maps);
     if (status) return status;
@@ -239,15 +239,15 @@ static qkv_status show_maps(work *w)
     return print_maps(&w->maps);
 }
 
-static qkv_status show(work *w)
+static qkv_status show_attention(work *w)
 {
     if (given.rank) return print_ranks(&w->attended, w->choice.kind, given.by, given.json);
-    qkv_status status = ends_with(given.out, "html") ? write_page(w) : show_maps(w);
+    qkv_status status = path_ends_with(given.out, "html") ? write_page(w) : show_attention_maps(w);
     if (!status && given.out && !given.quiet) fprintf(stderr, "qkv: wrote %s\n", given.out);
     return status;
 }
 
-static void free_all(work *w)
+static void free_attended(work *w)
 {
     free_maps(&w->maps);
     qkv_attention_capture_free(&w->attended);
@@ -261,11 +261,11 @@ static qkv_status run_attend(void)
 {
     work w = { 0 };
     qkv_status status = resolve_target(&w);
-    if (!status) status = load(&w);
-    if (!status) status = read_text(&w);
+    if (!status) status = load_work(&w);
+    if (!status) status = read_attended_text(&w);
     if (!status) status = attend_all(&w);
-    if (!status) status = show(&w);
-    free_all(&w);
+    if (!status) status = show_attention(&w);
+    free_attended(&w);
     return status;
 }
 

@@ -250,7 +250,7 @@ static qkv_status evaluate(group *g)
 
 /* ---- from options to the end ---- */
 
-static qkv_status make_room(group *g)
+static qkv_status make_room_for_texts(group *g)
 {
     size_t n = (size_t)given.batch;
     g->texts = calloc(n, sizeof *g->texts);
@@ -283,7 +283,7 @@ static qkv_status run_classify(void)
     if (!status && given.eval && !qkv_model_label(g.model, 1))
         status = fail(QKV_UNSUPPORTED, "%s has one label, and scores texts: --eval needs a model with two or more",
                       given.model);
-    if (!status) status = make_room(&g);
+    if (!status) status = make_room_for_texts(&g);
     if (!status) status = given.eval ? evaluate(&g) : classify_lines(&g);
     if (!status && g.cut && !given.quiet)
         fprintf(stderr, "qkv: classify: %lld texts are longer than is read at once: %s\n", (long long)g.cut,

@@ -59,7 +59,7 @@ typedef struct collection {
     int *slots, n_slots; /* a power of two, at most half full */
 } collection;
 
-static bool make_room(collection *c, int n)
+static bool make_room_for_examples(collection *c, int n)
 {
     for (c->n_slots = 1; c->n_slots < 2 * n; c->n_slots *= 2) continue;
     c->at = malloc((size_t)n * sizeof *c->at);
@@ -108,7 +108,7 @@ static void shuffle(collection *c, int from, uint64_t *state)
     }
 }
 
-static void fill(collection *c, const job *what, int n, uint64_t state)
+static void fill_collection(collection *c, const job *what, int n, uint64_t state)
 {
     example x = { 0 };
     for (int i = 0; what->named && what->named[i][0]; i++) {
@@ -166,9 +166,10 @@ static qkv_status run_job(const job *what)
         return fail(QKV_IO, "%s: cannot make the folder: %s", given.out, strerror(errno));
     collection c = { 0 };
     qkv_status status = QKV_OK;
-    if (!make_room(&c, given.count + 2 * HELD_OUT)) status = fail(QKV_MEMORY, "no memory for %d %s", given.count, what->things);
+    if (!make_room_for_examples(&c, given.count + 2 * HELD_OUT))
+        status = fail(QKV_MEMORY, "no memory for %d %s", given.count, what->things);
     else {
-        fill(&c, what, given.count + 2 * HELD_OUT, (uint64_t)given.seed);
+        fill_collection(&c, what, given.count + 2 * HELD_OUT, (uint64_t)given.seed);
         status = write_all(what, &c);
     }
     free(c.at);
@@ -185,7 +186,7 @@ static void draw_translation(uint64_t *state, example *out)
     set_pair(out, p.english, p.chinese, false);
 }
 
-static qkv_status run_translate(void)
+static qkv_status run_example_translate(void)
 {
     return run_job(&(job){ .things = "pairs", .ending = "tsv", .draw = draw_translation, .named = named_sentences });
 }
@@ -209,7 +210,7 @@ const command example_translate_command = {
                "    --out model --preset tiny --vocab 1100 --max-tokens 1024 \\\n"
                "    --schedule linear --lr 2e-3 --warmup 150 --steps 1200",
     .options = translate_options,
-    .run = run_translate,
+    .run = run_example_translate,
 };
 
 /* ---- classification ---- */
@@ -221,7 +222,10 @@ static void draw_labelled(uint64_t *state, example *out)
     set_pair(out, praise ? "pos" : "neg", review, true);
 }
 
-static qkv_status run_classify(void) { return run_job(&(job){ .things = "pairs", .ending = "tsv", .draw = draw_labelled }); }
+static qkv_status run_example_classify(void)
+{
+    return run_job(&(job){ .things = "pairs", .ending = "tsv", .draw = draw_labelled });
+}
 
 static const option classify_options[] = OPTIONS("pairs", "labelled sentences to train on, 20000 unless given");
 
@@ -236,14 +240,14 @@ const command example_classify_command = {
              "sentences each.",
     .example = "  qkv example classify --out example",
     .options = classify_options,
-    .run = run_classify,
+    .run = run_example_classify,
 };
 
 /* ---- generation ---- */
 
 static void draw_line(uint64_t *state, example *out) { out->nats = draw_toy_line(state, out->line); }
 
-static qkv_status run_generate(void)
+static qkv_status run_example_generate(void)
 {
     return run_job(&(job){ .things = "lines", .ending = "txt", .draw = draw_line, .entropy = toy_entropy });
 }
@@ -264,5 +268,5 @@ const command example_generate_command = {
              "one).",
     .example = "  qkv example generate --out example",
     .options = generate_options,
-    .run = run_generate,
+    .run = run_example_generate,
 };

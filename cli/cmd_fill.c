@@ -42,7 +42,7 @@ static void print_filling_json(const qkv_filling *x)
     putchar('}');
 }
 
-static void print_json(const qkv_filled *f, const char *text, size_t length)
+static void print_filled_json(const qkv_filled *f, const char *text, size_t length)
 {
     fputs("{\"text\": ", stdout);
     put_json_text(text, length);
@@ -94,7 +94,7 @@ static qkv_status fill_text(work *w, const char *text, size_t length)
     qkv_status status = qkv_fill(w->model, text, length, given.n_best, &w->found);
     bool is_its_own = status == QKV_USAGE || status == QKV_LIMIT || status == QKV_FORMAT;
     if (status) return w->number && is_its_own ? refuse_line(w, status) : library_failed();
-    if (given.json) print_json(&w->found, text, length);
+    if (given.json) print_filled_json(&w->found, text, length);
     else print_lines(w);
     fflush(stdout);
     return QKV_OK;

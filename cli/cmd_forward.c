@@ -66,7 +66,7 @@ static qkv_status take_id(side *s, long long id)
     return QKV_OK;
 }
 
-static qkv_status read_ids(side *s)
+static qkv_status read_side_ids(side *s)
 {
     for (const char *at = s->ids_text;; at++) {
         char *end;
@@ -81,7 +81,7 @@ static qkv_status read_ids(side *s)
 }
 
 /* With the ids of the frame that the tokenizer has not put there itself. */
-static qkv_status read_text(side *s, frame f)
+static qkv_status read_side_text(side *s, frame f)
 {
     qkv_ids ids = { 0 };
     qkv_status status = QKV_OK;
@@ -102,10 +102,10 @@ static qkv_status read_side(side *s, const frame *f)
         return fail(QKV_USAGE, "%s has no %s: it takes no --%s", given.model, is_target ? "decoder" : "encoder", s->name);
     if (!s->is_there) return QKV_OK;
     if (s->text && s->ids_text) return fail(QKV_USAGE, "--%s and --%s-ids: choose one", s->name, s->name);
-    if (s->ids_text) return read_ids(s);
+    if (s->ids_text) return read_side_ids(s);
     if (!s->text && !(f->start >= 0 && s->tokenizer)) /* a target may be nothing but its start */
         return fail(QKV_USAGE, "--%s or --%s-ids is missing", s->name, s->name);
-    return read_text(s, *f);
+    return read_side_text(s, *f);
 }
 
 /* What stands around the model's texts: of ours only where an encoder and a decoder learned to see where a source ends and a
@@ -128,7 +128,7 @@ static qkv_status read_types(side *types, const side *source)
 {
     if (!types->ids_text) return QKV_OK;
     if (!types->vocabulary) return fail(QKV_USAGE, "--type-ids: the tokens of %s have no types", given.model);
-    qkv_status status = read_ids(types);
+    qkv_status status = read_side_ids(types);
     if (status || types->n == source->n) return status;
     return fail(QKV_USAGE, "--type-ids: %lld types for a source of %lld ids", (long long)types->n, (long long)source->n);
 }

@@ -64,7 +64,7 @@ typedef struct work {
 /* ---- text out ---- */
 
 /* Text of a line stays one line. */
-static void put_text(const prompt *p, const char *text, size_t length)
+static void put_on_line(const prompt *p, const char *text, size_t length)
 {
     if (!p->line) {
         fwrite(text, 1, length, stdout);
@@ -80,16 +80,16 @@ static void put_text(const prompt *p, const char *text, size_t length)
 /* Not before the first piece of what follows: a prompt that is refused gives no result. */
 static void show_prompt(prompt *p)
 {
-    if (!p->is_shown && !given.no_echo) put_text(p, p->text, p->length);
+    if (!p->is_shown && !given.no_echo) put_on_line(p, p->text, p->length);
     p->is_shown = true;
 }
 
-static qkv_status put_piece(void *data, const char *piece, size_t length)
+static qkv_status put_stream_piece(void *data, const char *piece, size_t length)
 {
     prompt *p = data;
     if (given.json) return QKV_OK;
     show_prompt(p);
-    put_text(p, piece, length);
+    put_on_line(p, piece, length);
     fflush(stdout);
     return ferror(stdout) ? QKV_IO : QKV_OK;
 }
@@ -156,7 +156,7 @@ static qkv_status generate(work *w, prompt p)
         w->opts.sample = i;
         p.is_shown = false;
         if (i && !p.line && !given.json) puts("---");
-        qkv_status status = qkv_generate(w->model, p.text, p.length, &w->opts, put_piece, &p, &w->made);
+        qkv_status status = qkv_generate(w->model, p.text, p.length, &w->opts, put_stream_piece, &p, &w->made);
         if (ferror(stdout)) return QKV_OK; /* told at the end */
         if (status && p.line && (status == QKV_LIMIT || status == QKV_FORMAT)) return refuse_line(&p), status;
         if (status) return library_failed();

@@ -84,7 +84,7 @@ static void print_numbers(const char *key, const int32_t *at, size_t n)
     fputs("], ", stdout);
 }
 
-static qkv_status print_json(work *w)
+static qkv_status print_tokens_json(work *w)
 {
     putchar('{');
     print_numbers("ids", w->ids.ids, w->ids.n);
@@ -107,7 +107,7 @@ static qkv_status print_json(work *w)
     return QKV_OK;
 }
 
-static qkv_status print_line(work *w)
+static qkv_status print_token_line(work *w)
 {
     for (size_t i = 0; i < w->ids.n; i++) {
         int32_t id = w->ids.ids[i];
@@ -121,7 +121,7 @@ static qkv_status print_line(work *w)
     return QKV_OK;
 }
 
-static qkv_status encode(work *w, const char *text, size_t length)
+static qkv_status encode_line(work *w, const char *text, size_t length)
 {
     const qkv_encode_opts opts = { .specials = given.specials, .with_special_tokens = given.with_special_tokens };
     const char *tab = given.pair ? memchr(text, '\t', length) : NULL, *end = text + length;
@@ -140,9 +140,9 @@ static qkv_status tokenize_line(work *w)
     size_t length = w->length;
     qkv_status status = repair(w, &w->in, &text, &length);
     if (status) return status;
-    status = encode(w, text, length);
+    status = encode_line(w, text, length);
     if (status) return status;
-    return given.json ? print_json(w) : print_line(w);
+    return given.json ? print_tokens_json(w) : print_token_line(w);
 }
 
 /* ---- detokenize ---- */
@@ -216,7 +216,7 @@ static qkv_status each_line(work *w, qkv_status (*handle)(work *w))
 }
 
 /* Of a file, or one of those of a folder. */
-static qkv_status load(work *w)
+static qkv_status load_tokenizer(work *w)
 {
     struct stat about;
     qkv_tokenizer *source, *target;
@@ -242,7 +242,7 @@ static qkv_status run_on_lines(const char *name, qkv_status (*handle)(work *w))
     if (given.tokenizer && given.model) return fail(QKV_USAGE, "--tokenizer and --model: choose one");
     if (!given.tokenizer && !(given.tokenizer = given.model))
         return fail(QKV_USAGE, "--tokenizer is missing, and so is --model: see \"qkv %s --help\"", name);
-    qkv_status status = load(&w);
+    qkv_status status = load_tokenizer(&w);
     if (status) return status;
     status = open_texts(&w.in);
     if (!status) status = open_results(&w.in);

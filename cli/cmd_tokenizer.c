@@ -40,7 +40,7 @@ static qkv_status add_files(qkv_word_counts *w)
     return fail(QKV_FORMAT, "%s: there is no text to learn from", given.train.at[0]);
 }
 
-static qkv_status train(const qkv_word_counts *w)
+static qkv_status train_tokenizer(const qkv_word_counts *w)
 {
     qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = given.size,
                                                                .min_count = given.min_count,
@@ -64,7 +64,7 @@ static qkv_status run_tokenizer(void)
     qkv_word_counts *w = qkv_word_counts_new_of((qkv_token_kind)given.kind);
     if (!w) return library_failed();
     status = add_files(w);
-    if (!status) status = train(w);
+    if (!status) status = train_tokenizer(w);
     qkv_word_counts_free(w);
     return status;
 }

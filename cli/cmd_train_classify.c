@@ -83,7 +83,7 @@ static qkv_status read_labels(texts *t)
     return status ? status : check_labelled(&t->look, &t->labels, given.train, training.quiet);
 }
 
-static qkv_status add_words(void *data, qkv_word_counts *sources, qkv_word_counts *targets)
+static qkv_status add_labelled_words(void *data, qkv_word_counts *sources, qkv_word_counts *targets)
 {
     (void)targets;
     texts *t = data;
@@ -157,7 +157,7 @@ static qkv_status measure_accuracy(const training_job *j, double *accuracy)
     return status;
 }
 
-static qkv_status validate(training_job *j, qkv_run_score *score)
+static qkv_status validate_classifier(training_job *j, qkv_run_score *score)
 {
     const measured *v = j->data;
     double loss, accuracy = 0;
@@ -187,7 +187,7 @@ static qkv_status check_classes(const texts *t)
                 t->labels.names[0]);
 }
 
-static qkv_status train(qkv_model *m, texts *t, qkv_pairs *valid)
+static qkv_status train_classifier(qkv_model *m, texts *t, qkv_pairs *valid)
 {
     float *weights = calloc((size_t)t->labels.n, sizeof *weights);
     measured v = { .pairs = valid };
@@ -206,7 +206,7 @@ static qkv_status train(qkv_model *m, texts *t, qkv_pairs *valid)
         t->pairs = pairs;
         if (!status && !qkv_pairs_count(valid)) status = fail(QKV_FORMAT, "%s: there are no texts", given.valid);
         v.batches = (qkv_batch_opts){ .max_tokens = training.max_tokens, .start = j.start, .end = j.end, .pad = j.pad };
-        j.validate = validate;
+        j.validate = validate_classifier;
     }
     const qkv_objective objective = qkv_classifying(given.balance ? weights : NULL, t->labels.n);
     j.objective = &objective;
@@ -234,13 +234,13 @@ static qkv_status run_train_classify(void)
     qkv_status status = t ? check_training_folder(&train_classify_command) : fail(QKV_MEMORY, "out of memory");
     bool learns = !training.from && !training.tokenizer && !training.resume; /* then the labels come with the words */
     if (!status && !learns) status = read_labels(t);
-    const training_plan plan = { .add_words = add_words, .adjust = adjust, .data = t };
+    const training_plan plan = { .add_words = add_labelled_words, .adjust = adjust, .data = t };
     qkv_model *m = status ? NULL : training_start(&plan, &status);
     qkv_pairs *valid = qkv_pairs_new();
     if (t) t->pairs = qkv_pairs_new();
     if (m && (!valid || !t->pairs)) status = library_failed();
     if (m && !status) status = check_classes(t);
-    if (m && !status) status = train(m, t, valid);
+    if (m && !status) status = train_classifier(m, t, valid);
     qkv_pairs_free(valid);
     if (t) qkv_pairs_free(t->pairs), free_labels(&t->labels);
     free(t);

@@ -48,7 +48,7 @@ typedef struct reading {
 
 static qkv_status add_line(void *words, const char *text, size_t length) { return qkv_word_counts_add(words, text, length); }
 
-static qkv_status add_words(void *data, qkv_word_counts *sources, qkv_word_counts *targets)
+static qkv_status add_document_words(void *data, qkv_word_counts *sources, qkv_word_counts *targets)
 {
     (void)data, (void)targets;
     return read_documents(&given.train, training.strict, true, add_line, sources, NULL);
@@ -94,7 +94,7 @@ typedef struct measured {
     qkv_batch_opts batches;
 } measured;
 
-static qkv_status validate(training_job *j, qkv_run_score *score)
+static qkv_status validate_documents(training_job *j, qkv_run_score *score)
 {
     const measured *v = j->data;
     double loss;
@@ -105,7 +105,7 @@ static qkv_status validate(training_job *j, qkv_run_score *score)
     return QKV_OK;
 }
 
-static qkv_status train(const command *c, qkv_model *m, bool masks, qkv_pairs *pairs, qkv_pairs *valid)
+static qkv_status train_model(const command *c, qkv_model *m, bool masks, qkv_pairs *pairs, qkv_pairs *valid)
 {
     measured v = { .pairs = valid };
     training_job j = { .c = c, .model = m, .pairs = pairs, .data = &v, .bare = !masks };
@@ -136,7 +136,7 @@ static qkv_status train(const command *c, qkv_model *m, bool masks, qkv_pairs *p
     v.batches = (qkv_batch_opts){
         .max_tokens = training.max_tokens, .start = j.start, .end = j.end, .pad = j.pad, .bare = j.bare
     };
-    if (given.valid.n) j.validate = validate;
+    if (given.valid.n) j.validate = validate_documents;
     const qkv_objective objective = masks ? qkv_masking(&masking) : qkv_generating();
     j.objective = &objective;
     return status ? status : run_training(&j);
@@ -157,22 +157,22 @@ static qkv_status train_on_documents(const command *c, bool masks)
 {
     set_defaults(masks);
     if (!(given.rate > 0 && given.rate < 1)) return fail(QKV_USAGE, "--rate: %g is not between 0 and 1", (double)given.rate);
-    const training_plan plan = { .add_words = add_words,
+    const training_plan plan = { .add_words = add_document_words,
                                  .adjust = masks ? without_decoder : without_encoder,
                                  .extra_special = masks ? QKV_SPECIAL_MASK : NULL };
     qkv_status status = check_training_folder(c);
     qkv_model *m = status ? NULL : training_start(&plan, &status);
     qkv_pairs *pairs = qkv_pairs_new(), *valid = qkv_pairs_new();
-    if (m) status = pairs && valid ? train(c, m, masks, pairs, valid) : library_failed();
+    if (m) status = pairs && valid ? train_model(c, m, masks, pairs, valid) : library_failed();
     qkv_pairs_free(valid);
     qkv_pairs_free(pairs);
     qkv_model_free(m);
     return leave_training_folder(status);
 }
 
-static qkv_status run_generate(void) { return train_on_documents(&train_generate_command, false); }
+static qkv_status run_train_generate(void) { return train_on_documents(&train_generate_command, false); }
 
-static qkv_status run_mask(void) { return train_on_documents(&train_mask_command, true); }
+static qkv_status run_train_mask(void) { return train_on_documents(&train_mask_command, true); }
 
 const command train_generate_command = {
     .name = "train generate",
@@ -187,7 +187,7 @@ const command train_generate_command = {
     .example = "  qkv train generate --train play.txt --documents files \\\n"
                "    --tokens characters --out play",
     .options = generate_options,
-    .run = run_generate,
+    .run = run_train_generate,
 };
 
 const command train_mask_command = {
@@ -204,5 +204,5 @@ const command train_mask_command = {
     .example = "  qkv train mask --train reviews.txt --tokens words --vocab 20000 \\\n"
                "    --preset tiny --positions rotary --out encoder",
     .options = mask_options,
-    .run = run_mask,
+    .run = run_train_mask,
 };

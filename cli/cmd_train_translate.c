@@ -55,7 +55,7 @@ static void tell_left_out(const value_list *files, const qkv_corpus_read *read)
                 (long long)read->too_long, training.max_length, (long long)read->first_too_long);
 }
 
-static qkv_status add_words(void *data, qkv_word_counts *sources, qkv_word_counts *targets)
+static qkv_status add_pair_words(void *data, qkv_word_counts *sources, qkv_word_counts *targets)
 {
     (void)data;
     const qkv_corpus_opts opts = { .strict = training.strict };
@@ -158,7 +158,7 @@ static qkv_status measure_bleu(const training_job *j, double *bleu)
     return status;
 }
 
-static qkv_status validate(training_job *j, qkv_run_score *score)
+static qkv_status validate_translator(training_job *j, qkv_run_score *score)
 {
     const valid_text *v = j->data;
     double loss, bleu;
@@ -198,7 +198,7 @@ static qkv_status check_enough(const training_job *j)
         given.train.at[0], (long long)pairs, (long long)pairs, training.max_tokens);
 }
 
-static qkv_status train(qkv_model *m, qkv_pairs *pairs, qkv_pairs *valid)
+static qkv_status train_translator(qkv_model *m, qkv_pairs *pairs, qkv_pairs *valid)
 {
     valid_text v = { .pairs = valid };
     training_job j = { .c = &train_translate_command, .model = m, .pairs = pairs, .data = &v };
@@ -216,7 +216,7 @@ static qkv_status train(qkv_model *m, qkv_pairs *pairs, qkv_pairs *valid)
                                       .end = j.end,
                                       .pad = j.pad,
                                       .bare_source = j.bare_source };
-        j.validate = validate;
+        j.validate = validate_translator;
         if (given.metric == BY_BLEU) status = read_valid_lines(&v);
     }
     if (!status) status = run_training(&j);
@@ -233,10 +233,10 @@ static qkv_status run_train_translate(void)
     if (!status && given.metric == BY_BLEU && !given.valid.n) status = fail(QKV_USAGE, "--metric bleu needs --valid");
     if (!status) status = check_training_folder(&train_translate_command);
     if (status) return status;
-    const training_plan plan = { .add_words = add_words, .separate = given.separate };
+    const training_plan plan = { .add_words = add_pair_words, .separate = given.separate };
     qkv_model *m = training_start(&plan, &status);
     qkv_pairs *pairs = qkv_pairs_new(), *valid = qkv_pairs_new();
-    if (m) status = pairs && valid ? train(m, pairs, valid) : library_failed();
+    if (m) status = pairs && valid ? train_translator(m, pairs, valid) : library_failed();
     qkv_pairs_free(valid);
     qkv_pairs_free(pairs);
     qkv_model_free(m);

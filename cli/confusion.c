@@ -57,7 +57,7 @@ static void print_matrix(const confusion *c)
     }
 }
 
-static void print_json(const confusion *c, const qkv_class_score *each, const qkv_classes_score *all)
+static void print_confusion_json(const confusion *c, const qkv_class_score *each, const qkv_classes_score *all)
 {
     printf("{\"texts\": %lld, \"accuracy\": %.6f, \"macro_f1\": %.6f, \"classes\": {", (long long)c->n, all->accuracy,
            all->macro_f1);
@@ -89,7 +89,7 @@ qkv_status print_scores(const confusion *c, bool json)
     qkv_class_score *each = calloc((size_t)c->classes, sizeof *each);
     if (!each) return fail(QKV_MEMORY, "out of memory");
     qkv_status status = qkv_score_classes(c->counts, c->classes, each, &all) ? library_failed() : QKV_OK;
-    if (!status && json) print_json(c, each, &all);
+    if (!status && json) print_confusion_json(c, each, &all);
     else if (!status) print_table_of(c, each, &all);
     free(each);
     return status;

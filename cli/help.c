@@ -138,7 +138,7 @@ void print_help(void)
 /* ---- the manual page ---- */
 
 /* Text as roff: a dash stays a dash, and no line starts with a control character. */
-static void put_text(const char *text, size_t length)
+static void put_roff(const char *text, size_t length)
 {
     const char *end = text + length;
     for (bool start = true; text < end; start = *text++ == '\n') {
@@ -154,7 +154,7 @@ static void put_paragraphs(const char *text)
     const char *between = "";
     for (size_t length; (length = paragraph_length(text)); text += length + strspn(text + length, "\n")) {
         fputs(between, stdout);
-        put_text(text, length);
+        put_roff(text, length);
         putchar('\n');
         between = ".PP\n";
     }
@@ -167,7 +167,7 @@ static void put_example(const char *lines)
     for (size_t length; *lines; lines += length + (lines[length] == '\n')) {
         size_t margin = strspn(lines, " ") < 2 ? 0 : 2;
         length = strcspn(lines, "\n");
-        put_text(lines + margin, length - margin);
+        put_roff(lines + margin, length - margin);
         putchar('\n');
     }
     puts(".fi");
@@ -180,9 +180,9 @@ static void put_option(const option *o)
     puts(".TP");
     if (o->letter) printf("\\fB\\-%c\\fR, ", o->letter);
     fputs("\\fB\\-\\-", stdout);
-    put_text(o->name, strlen(o->name));
+    put_roff(o->name, strlen(o->name));
     printf("\\fR%s%s%s\n", o->value ? " \\fI" : "", o->value ? o->value : "", o->value ? "\\fR" : "");
-    put_text(help, strlen(help));
+    put_roff(help, strlen(help));
     putchar('\n');
 }
 
@@ -214,7 +214,7 @@ void print_manual(void)
     printf(".TH QKV 1 \"\" \"qkv %s\" \"User Commands\"\n.SH NAME\nqkv \\- the Transformer on the command line\n", QKV_VERSION);
     puts(".SH SYNOPSIS\n.B qkv\n.I COMMAND\n.RI [ options ]\n.br\n.B qkv \\-\\-help\n.br\n.B qkv \\-\\-version\n.SH "
          "DESCRIPTION");
-    put_text(about, strlen(about));
+    put_roff(about, strlen(about));
     puts("\nResults go to standard output, everything else to standard error.\n.SH COMMANDS");
     for (int i = 0; commands[i]; i++) put_command(commands[i]);
     puts(".SH OPTIONS\nEvery command has these:");

@@ -67,7 +67,7 @@ qkv_status read_labelled(const char *path, bool strict, bool no_label, bool quie
 /* ---- names ---- */
 
 /* Where a name is, or would be. */
-static int place_of(const label_set *s, const char *name)
+static int place_of_label(const label_set *s, const char *name)
 {
     int from = 0, to = s->n;
     while (from < to) {
@@ -80,7 +80,7 @@ static int place_of(const label_set *s, const char *name)
 
 int find_label(const label_set *s, const char *name)
 {
-    int at = place_of(s, name);
+    int at = place_of_label(s, name);
     return at < s->n && !strcmp(s->names[at], name) ? at : -1;
 }
 
@@ -95,7 +95,7 @@ static qkv_status insert_label(label_set *s, const char *name)
         free(copy);
         return fail(QKV_MEMORY, "out of memory");
     }
-    int at = place_of(s, name);
+    int at = place_of_label(s, name);
     memmove(names + at + 1, names + at, sizeof *names * (size_t)(s->n - at));
     memmove(counts + at + 1, counts + at, sizeof *counts * (size_t)(s->n - at));
     names[at] = copy;

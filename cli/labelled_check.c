@@ -8,7 +8,7 @@
 
 /* ---- headers ---- */
 
-static bool is_among(const char *word, const char *const *words)
+static bool is_among_words(const char *word, const char *const *words)
 {
     for (; *words; words++)
         if (!strcasecmp(word, *words)) return true;
@@ -22,7 +22,7 @@ static bool names_texts(const char *word)
                                          "message", "tweet", "phrase",   "question",    "query",     "premise",   "utterance",
                                          "body",    "post",  "headline", "description", "article",   "abstract",  "email",
                                          "文本",    "句子",  "评论",     "内容",        "正文",      NULL };
-    return is_among(word, words);
+    return is_among_words(word, words);
 }
 
 static bool names_labels(const char *word)
@@ -30,7 +30,7 @@ static bool names_labels(const char *word)
     static const char *const words[] = { "label", "labels", "class",    "category", "sentiment", "target", "tag",
                                          "topic", "intent", "polarity", "rating",   "stars",     "score",  "emotion",
                                          "lang",  "标签",   "类别",     "情感",     NULL };
-    return is_among(word, words);
+    return is_among_words(word, words);
 }
 
 static bool is_header_word(const char *word) { return names_texts(word) || names_labels(word); }

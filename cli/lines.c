@@ -80,7 +80,7 @@ static qkv_status keep_line(lines *l, const text_stream *r, const char *line, si
 }
 
 /* All lines of what was opened, which it closes. */
-static qkv_status read_all(lines *l, text_stream *in, qkv_status status)
+static qkv_status read_all_lines(lines *l, text_stream *in, qkv_status status)
 {
     char *line = NULL;
     size_t room = 0, length;
@@ -96,14 +96,14 @@ qkv_status read_lines(lines *l, const char *path)
 {
     text_stream in;
     qkv_status status = open_lines(&in, path);
-    return read_all(l, &in, status);
+    return read_all_lines(l, &in, status);
 }
 
 qkv_status read_texts(lines *l)
 {
     text_stream in;
     qkv_status status = open_texts(&in);
-    return read_all(l, &in, status);
+    return read_all_lines(l, &in, status);
 }
 
 void free_lines(lines *l)

@@ -171,7 +171,7 @@ static json_t *abilities_json(const qkv_model_info *f)
 }
 
 /* What the files of a published model say, and null for what they do not. */
-static void put_number(json_t *to, const char *key, double value)
+static void put_info_number(json_t *to, const char *key, double value)
 {
     json_object_set_new(to, key, value != 0 ? json_real(value) : json_null());
 }
@@ -187,14 +187,14 @@ static json_t *generation_json(const qkv_model *m)
     json_t *to = json_object();
     if (!is_published(f)) return json_decref(to), json_null();
     json_object_set_new(to, "do_sample", json_boolean(f->sample));
-    put_number(to, "temperature", (double)f->temperature);
+    put_info_number(to, "temperature", (double)f->temperature);
     put_count(to, "top_k", f->top_k);
-    put_number(to, "top_p", (double)f->top_p);
-    put_number(to, "min_p", (double)f->min_p);
-    put_number(to, "repetition_penalty", (double)f->repetition_penalty);
+    put_info_number(to, "top_p", (double)f->top_p);
+    put_info_number(to, "min_p", (double)f->min_p);
+    put_info_number(to, "repetition_penalty", (double)f->repetition_penalty);
     put_count(to, "no_repeat_ngram_size", f->no_repeat);
     put_count(to, "num_beams", f->beam);
-    put_number(to, "length_penalty", (double)f->length_penalty);
+    put_info_number(to, "length_penalty", (double)f->length_penalty);
     put_count(to, "max_length", f->max_length);
     put_count(to, "max_new_tokens", f->max_new);
     return to;
@@ -207,7 +207,7 @@ static json_t *labels_json(const qkv_model *m)
     return list;
 }
 
-static qkv_status print_json(const char *folder, const qkv_model *m)
+static qkv_status print_info_json(const char *folder, const qkv_model *m)
 {
     const qkv_model_info *f = qkv_model_info_of(m);
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
@@ -231,7 +231,7 @@ qkv_status print_model_info(const char *folder, bool json)
     qkv_model *m = qkv_model_load(folder);
     if (!m) return library_failed();
     qkv_status status = open_results(NULL);
-    if (!status && json) status = print_json(folder, m);
+    if (!status && json) status = print_info_json(folder, m);
     else if (!status) print_lines(folder, m);
     qkv_model_free(m);
     return status;

@@ -30,7 +30,7 @@ static qkv_status read_count(const option *o, const char *text)
     return QKV_OK;
 }
 
-static qkv_status read_whole(const option *o, const char *text)
+static qkv_status read_whole_option(const option *o, const char *text)
 {
     char *end;
     errno = 0;
@@ -41,7 +41,7 @@ static qkv_status read_whole(const option *o, const char *text)
     return QKV_OK;
 }
 
-static qkv_status read_number(const option *o, const char *text)
+static qkv_status read_number_option(const option *o, const char *text)
 {
     char *end;
     float x = strtof(text, &end);
@@ -64,8 +64,8 @@ static qkv_status read_choice(const option *o, const char *text)
 static qkv_status read_value(const option *o, const char *text)
 {
     if (o->count) return read_count(o, text);
-    if (o->whole) return read_whole(o, text);
-    if (o->number) return read_number(o, text);
+    if (o->whole) return read_whole_option(o, text);
+    if (o->number) return read_number_option(o, text);
     if (o->choice) return read_choice(o, text);
     if (!*text && !o->may_be_empty) return fail(QKV_USAGE, "--%s: its value is empty", o->name);
     *o->text = text;
@@ -121,7 +121,7 @@ static bool matches(const option *o, const char *argument, const char **value)
     return o->letter && argument[1] == o->letter;
 }
 
-static const option *find(const option *table, const char *argument, const char **value)
+static const option *find_option(const option *table, const char *argument, const char **value)
 {
     for (const option *o = table; o->name; o++)
         if (matches(o, argument, value)) return o;
@@ -130,7 +130,7 @@ static const option *find(const option *table, const char *argument, const char 
 
 /* A list is one run of arguments, up to the next option; value is the first when it came after "=". A first text may start
  * with a dash. Gives the last argument it took, NULL on error. */
-static char **read_list(const option *o, char **arguments, const char *value)
+static char **read_list_option(const option *o, char **arguments, const char *value)
 {
     value_list *l = o->list;
     if (l->n) return fail(QKV_USAGE, "--%s is given twice: put all values after the first", o->name), NULL;
@@ -195,8 +195,8 @@ qkv_status parse_options(const command *c, char **arguments)
             if (status) return status;
             continue;
         }
-        const option *o = find(c->options, argument, &value);
-        if (!o) o = find(common_options, argument, &value);
+        const option *o = find_option(c->options, argument, &value);
+        if (!o) o = find_option(common_options, argument, &value);
         if (!o) return unknown_option(c, argument);
         remember(o);
         if (o->flag) {
@@ -206,7 +206,7 @@ qkv_status parse_options(const command *c, char **arguments)
             continue;
         }
         if (o->list) {
-            if (!(arguments = read_list(o, arguments, value))) return QKV_USAGE;
+            if (!(arguments = read_list_option(o, arguments, value))) return QKV_USAGE;
             continue;
         }
         if (!value && !(value = *++arguments)) return fail(QKV_USAGE, "--%s needs a value: %s", o->name, o->value);

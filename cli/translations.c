@@ -66,7 +66,7 @@ static void put_line(const char *text, size_t length)
     for (size_t i = 0; i < length; i++) putchar(line_byte(text[i]));
 }
 
-static qkv_status print_line(const translation_format *f, int64_t number, const shown *s)
+static qkv_status print_translation_line(const translation_format *f, int64_t number, const shown *s)
 {
     if (f->n_best) printf("%lld ||| ", (long long)number - 1);
     put_line(s->x->text, s->x->length);
@@ -78,7 +78,7 @@ static qkv_status print_line(const translation_format *f, int64_t number, const 
 
 /* ---- JSON ---- */
 
-static void put_tokens(const char *key, const qkv_tokenizer *t, const int32_t *ids, int64_t n)
+static void put_token_spellings(const char *key, const qkv_tokenizer *t, const int32_t *ids, int64_t n)
 {
     printf("\"%s\": [", key);
     for (int64_t i = 0; i < n; i++) {
@@ -108,7 +108,7 @@ static void put_translation(const translation_format *f, const shown *s)
     fputs("{\"text\": ", stdout);
     put_json_text(s->x->text, s->x->length);
     printf(", \"score\": %.17g, \"log_p\": %.17g, \"cut\": %s, ", s->x->score, s->x->log_p, s->x->is_cut ? "true" : "false");
-    put_tokens("tokens", qkv_model_target_tokenizer(s->m), s->x->ids, s->x->n_ids);
+    put_token_spellings("tokens", qkv_model_target_tokenizer(s->m), s->x->ids, s->x->n_ids);
     if (f->alignment) put_attention(s);
     putchar('}');
 }
@@ -118,7 +118,7 @@ static void open_json(const qkv_model *m, source_line line, const int32_t *ids, 
     printf("{\"line\": %lld, \"source\": ", (long long)line.number);
     put_json_text(line.text, line.length);
     fputs(", ", stdout);
-    put_tokens("source_tokens", qkv_model_source_tokenizer(m), ids, n);
+    put_token_spellings("source_tokens", qkv_model_source_tokenizer(m), ids, n);
     fputs(", \"translations\": [", stdout);
 }
 
@@ -138,7 +138,7 @@ qkv_status print_translations(const translation_format *f, const qkv_model *m, s
         if (!(status = look(t, i, k, &s))) {
             if (f->json && k) fputs(", ", stdout);
             if (f->json) put_translation(f, &s);
-            else status = print_line(f, line.number, &s);
+            else status = print_translation_line(f, line.number, &s);
         }
         free_shown(&s);
     }

@@ -13,7 +13,7 @@
 
 static const labels token_names = { example_columns, NULL };
 
-static void show(const char *text, const qkv_tensor *x, labels columns)
+static void show_rows(const char *text, const qkv_tensor *x, labels columns)
 {
     say("%s", text);
     show_matrix(x, token_names, columns, 3, columns.names != NULL);
@@ -23,10 +23,10 @@ static void show(const char *text, const qkv_tensor *x, labels columns)
 static void show_both(const walked *dot, const walked *additive)
 {
     say_heading(_("The same queries, keys and values"));
-    show(_("Weights by the dot product:"), dot->weights, token_names);
-    show(_("Weights by addition, with w = (1, 1) and nothing learned yet:"), additive->weights, token_names);
-    show(_("The output by the dot product:"), dot->output, (labels){ 0 });
-    show(_("The output by addition:"), additive->output, (labels){ 0 });
+    show_rows(_("Weights by the dot product:"), dot->weights, token_names);
+    show_rows(_("Weights by addition, with w = (1, 1) and nothing learned yet:"), additive->weights, token_names);
+    show_rows(_("The output by the dot product:"), dot->output, (labels){ 0 });
+    show_rows(_("The output by addition:"), additive->output, (labels){ 0 });
     say(_("A dot product is large where two vectors point the same way: it compares by itself. The sum inside tanh does "
           "not: a large key makes every score large, whatever the query. Additive attention is a small network that must "
           "first learn to compare, through W_q, W_k and w."));
@@ -183,7 +183,7 @@ static void free_retriever(retriever *r)
 }
 
 /* (n, 1, SYMBOLS) */
-static qkv_tensor *answer(const retriever *r, const questions *x)
+static qkv_tensor *answer_questions(const retriever *r, const questions *x)
 {
     qkv_tape_reset(r->tape);
     qkv_tensor *q = qkv_linear_forward(&r->query, qkv_embed_forward(&r->symbols, r->tape, x->asked, x->n, 1));
@@ -196,7 +196,7 @@ static qkv_tensor *answer(const retriever *r, const questions *x)
 
 static qkv_status train_step(const retriever *r, const questions *x)
 {
-    if (qkv_backward(qkv_cross_entropy(answer(r, x), x->answers))) return library_failed();
+    if (qkv_backward(qkv_cross_entropy(answer_questions(r, x), x->answers))) return library_failed();
     return qkv_optimizer_step(r->optimizer) ? library_failed() : QKV_OK;
 }
 
@@ -211,7 +211,7 @@ static bool is_right(const float *logits, int32_t wanted)
 static qkv_status examine(const retriever *r, const questions *x, double *share)
 {
     int right = 0;
-    qkv_tensor *logits = answer(r, x);
+    qkv_tensor *logits = answer_questions(r, x);
     if (!logits) return library_failed();
     for (int i = 0; i < x->n; i++) right += is_right(qkv_data(logits) + i * SYMBOLS, x->answers[i]);
     *share = (double)right / x->n;
@@ -243,7 +243,7 @@ static qkv_status train_both(const retriever both[2])
     return status;
 }
 
-static qkv_status learn(void)
+static qkv_status learn_to_find(void)
 {
     retriever both[2] = { 0 };
     qkv_status status = make_retriever(&both[0], false);
@@ -276,7 +276,7 @@ static qkv_status run_additive_lesson(void)
     printf("    score(q, k) = w . tanh(W_q q + W_k k)    %s\n\n", _("additive"));
     qkv_status status = same_inputs(t);
     if (!status) status = speed();
-    if (!status) status = learn();
+    if (!status) status = learn_to_find();
     qkv_tape_free(t);
     return status;
 }

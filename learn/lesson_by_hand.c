@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static void show(const qkv_tensor *x, labels row, labels column, int decimals, bool sums)
+static void show_tensor(const qkv_tensor *x, labels row, labels column, int decimals, bool sums)
 {
     show_matrix(x, row, column, decimals, sums);
     putchar('\n');
@@ -27,11 +27,11 @@ static void show_inputs(const walked *w)
     puts("    Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V\n");
     say(_("Here are %lld tokens with queries and keys of d_k = %lld numbers and values of d_v = %lld. The queries Q:"),
         (long long)qkv_dim(w->q, 0), (long long)qkv_dim(w->q, 1), (long long)qkv_dim(w->v, 1));
-    show(w->q, w->queries, (labels){ 0 }, 3, false);
+    show_tensor(w->q, w->queries, (labels){ 0 }, 3, false);
     say(_("The keys K:"));
-    show(w->k, w->keys, (labels){ 0 }, 3, false);
+    show_tensor(w->k, w->keys, (labels){ 0 }, 3, false);
     say(_("The values V:"));
-    show(w->v, w->keys, (labels){ 0 }, 3, false);
+    show_tensor(w->v, w->keys, (labels){ 0 }, 3, false);
 }
 
 static void show_scores(const walked *w)
@@ -41,12 +41,12 @@ static void show_scores(const walked *w)
           "point the same way and negative where they point apart. The first one by hand:"));
     spell_sum("S[0][0]", qkv_data(w->q), qkv_data(w->k), 1, qkv_dim(w->q, 1), qkv_data(w->scores)[0]);
     say(_("And all of them, S = Q K^T: a row for each query, a column for each key."));
-    show(w->scores, w->queries, w->key_columns, 3, false);
+    show_tensor(w->scores, w->queries, w->key_columns, 3, false);
     say_heading(_("Step 2: scaling"));
     say(_("All scores are divided by sqrt(d_k) = %.3f, so that they do not grow with the length of the vectors. Lesson 2 is "
           "about why."),
         sqrt((double)qkv_dim(w->q, 1)));
-    show(w->scaled, w->queries, w->key_columns, 3, false);
+    show_tensor(w->scaled, w->queries, w->key_columns, 3, false);
 }
 
 static void show_softmax(const walked *w)
@@ -59,7 +59,7 @@ static void show_softmax(const walked *w)
           "row "
           "the three exps are %.3f, %.3f and %.3f, their sum is %.3f, and the first share is %.3f / %.3f = %.3f."),
         exps[0], exps[1], exps[2], sum, exps[0], sum, exps[0] / sum);
-    show(w->weights, w->queries, w->key_columns, 3, true);
+    show_tensor(w->weights, w->queries, w->key_columns, 3, true);
     say(_("These are the attention weights: row i says how much token i takes from each token. Each row sums to 1."));
 }
 
@@ -71,10 +71,10 @@ static void show_output(const walked *w)
         "the first row of the shares:"));
     spell_sum("O[0][0]", qkv_data(w->weights), qkv_data(w->v), qkv_dim(w->v, 1), qkv_dim(w->v, 0), qkv_data(w->output)[0]);
     say(_("All outputs, O = A V, where A are the shares:"));
-    show(w->output, w->queries, (labels){ 0 }, 3, false);
+    show_tensor(w->output, w->queries, (labels){ 0 }, 3, false);
 }
 
-static qkv_status draw(const walked *w)
+static qkv_status draw_walk(const walked *w)
 {
     return draw_maps("by_hand", &(qkv_heatmap){ .values = qkv_data(w->weights) }, 1,
                      &(qkv_heatmap_opts){ .rows = qkv_dim(w->weights, -2),
@@ -129,7 +129,7 @@ static qkv_status teach_example(qkv_tape *t)
     show_scores(&w);
     show_softmax(&w);
     show_output(&w);
-    return draw(&w);
+    return draw_walk(&w);
 }
 
 static qkv_status run_by_hand_lesson(void)

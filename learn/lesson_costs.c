@@ -42,7 +42,7 @@ static void free_layers(layers *l)
 
 /* ---- the layers: (n, DIM) -> (n, DIM) ---- */
 
-static qkv_tensor *attend(const layers *l, qkv_tensor *x)
+static qkv_tensor *attend_layer(const layers *l, qkv_tensor *x)
 {
     qkv_tensor *batch = qkv_reshape(x, QKV_SHAPE(1, -1, DIM));
     return qkv_reshape(qkv_mha_forward(&l->attention, batch, batch, QKV_NO_MASK), QKV_SHAPE(-1, DIM));
@@ -124,7 +124,7 @@ static qkv_status time_attention(void *data)
 static qkv_status time_recurrence(void *data) { return recur(data, first_tokens(data)) ? QKV_OK : library_failed(); }
 static qkv_status time_convolution(void *data) { return convolve(data, first_tokens(data), 1) ? QKV_OK : library_failed(); }
 
-static qkv_status measure(layers *l, costs multiplications, costs milliseconds)
+static qkv_status measure_layers(layers *l, costs multiplications, costs milliseconds)
 {
     static qkv_status (*const work[])(void *) = { time_attention, time_recurrence, time_convolution };
     for (int i = 0; i < SIZES; i++) {
@@ -172,7 +172,7 @@ static qkv_status draw_times(costs milliseconds)
 static qkv_status times(layers *l)
 {
     costs multiplications, milliseconds;
-    qkv_status status = measure(l, multiplications, milliseconds);
+    qkv_status status = measure_layers(l, multiplications, milliseconds);
     if (status) return status;
     const double *last = milliseconds[SIZES - 1], *before = milliseconds[SIZES - 2];
     say_heading(_("Cost"));
@@ -225,7 +225,7 @@ static qkv_status layers_needed(const layers *l, way w, int *needed)
         qkv_tensor *x = new_tokens(l), *y = x;
         int64_t stride = 1;
         for (int i = 0; i < depth; i++) {
-            y = w == ATTENTION ? attend(l, y) : convolve(l, y, stride);
+            y = w == ATTENTION ? attend_layer(l, y) : convolve(l, y, stride);
             if (w == DILATED && stride < l->n) stride *= WIDTH;
         }
         qkv_status status = look_back(l, y);
@@ -286,7 +286,7 @@ static qkv_status paths(layers *l)
 static qkv_status influence(const layers *l, bool is_recurrent, double *share)
 {
     qkv_tensor *x = new_tokens(l);
-    qkv_status status = look_back(l, is_recurrent ? recur(l, x) : attend(l, x));
+    qkv_status status = look_back(l, is_recurrent ? recur(l, x) : attend_layer(l, x));
     if (!status) *share = gradient_at(x, 0) / gradient_at(x, l->n - 1);
     return status;
 }

@@ -98,7 +98,7 @@ static void add_target(batch *b, const sentence *s, const int *place_of)
     b->lengths[b->n] = n + 1;
 }
 
-static void add_sentence(batch *b, const sentence *s)
+static void add_to_batch(batch *b, const sentence *s)
 {
     int place_of[KINDS] = { 0 }, n = 0;
     for (int i = 0; i < KINDS; i++) {
@@ -117,7 +117,7 @@ static void draw_batch(batch *b, uint64_t *state)
     memset(b, 0, sizeof *b);
     while (b->n < BATCH) {
         sentence s = sentence_of(random_below(state, ALL));
-        if (!is_held_out(&s)) add_sentence(b, &s);
+        if (!is_held_out(&s)) add_to_batch(b, &s);
     }
 }
 
@@ -126,7 +126,7 @@ static void fill_held_out(batch *b)
     memset(b, 0, sizeof *b);
     for (int i = 0; i < ALL && b->n < MOST; i++) {
         sentence s = sentence_of(i);
-        if (is_held_out(&s)) add_sentence(b, &s);
+        if (is_held_out(&s)) add_to_batch(b, &s);
     }
 }
 
@@ -138,7 +138,7 @@ static qkv_tensor *logits_of(const qkv_transformer *m, qkv_tape *t, const batch 
     return qkv_transformer_logits(m, qkv_transformer_decode(m, t, b->read, b->n, ROWS, b->lengths, memory, b->source_lengths));
 }
 
-static qkv_status train(const qkv_transformer *m, qkv_tape *t, qkv_optimizer *o, batch *b, float losses[STEPS])
+static qkv_status train_translator(const qkv_transformer *m, qkv_tape *t, qkv_optimizer *o, batch *b, float losses[STEPS])
 {
     uint64_t state = 5;
     const qkv_schedule schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 5e-3, .warmup = 20, .steps = STEPS };
@@ -163,7 +163,7 @@ static int32_t most_likely(const float *logits)
 }
 
 /* Writes to `out` what the model chooses word by word, having read its own words; gives the sentences that are all right. */
-static qkv_status translate(const qkv_transformer *m, qkv_tape *t, const batch *b, batch *out, int64_t *right)
+static qkv_status translate_batch(const qkv_transformer *m, qkv_tape *t, const batch *b, batch *out, int64_t *right)
 {
     *out = *b;
     memset(out->read, 0, sizeof out->read);
@@ -206,7 +206,7 @@ static const char *target_name(int32_t id)
     return id < TARGET_FIRST ? marks[id] : words[id - TARGET_FIRST].chinese;
 }
 
-static void introduce(void)
+static void introduce_cross(void)
 {
     say(_("Where do queries, keys and values come from? In self-attention all three are made of the same tokens X: a sentence "
           "looks at itself. In cross-attention the queries are made of one sequence Y and the keys and values of another, X: Y "
@@ -260,8 +260,8 @@ static void name_words(const batch *b, shown *s)
 }
 
 /* The title has the numbers of rows and columns, and may have a special token. */
-static void show_map(const char *title, const char *special, const qkv_tensor *weights, const char *const *rows,
-                     const char *const *columns)
+static void show_cross_map(const char *title, const char *special, const qkv_tensor *weights, const char *const *rows,
+                           const char *const *columns)
 {
     say(title, (int)qkv_dim(weights, -2), (int)qkv_dim(weights, -1), special);
     print_table(&(table){ .values = qkv_data(weights),
@@ -273,16 +273,17 @@ static void show_map(const char *title, const char *special, const qkv_tensor *w
     putchar('\n');
 }
 
-static qkv_status show_maps(const shown *s)
+static qkv_status show_cross_maps(const shown *s)
 {
     say_heading(_("What it looks at"));
     say(_("The first sentence above is one of those held out. Rows attend, columns are attended to."));
-    show_map(_("The encoder's self-attention, source to source, %d x %d:"), "", s->weights[ENCODER], s->source, s->source);
-    show_map(
+    show_cross_map(_("The encoder's self-attention, source to source, %d x %d:"), "", s->weights[ENCODER], s->source,
+                   s->source);
+    show_cross_map(
         _("The decoder's self-attention, what it has read to itself, %d x %d. It starts from %s, and above the diagonal there "
           "is nothing: a word cannot see the words after it."),
         QKV_SPECIAL_START, s->weights[DECODER], s->read, s->read);
-    show_map(
+    show_cross_map(
         _("Cross-attention, each word it chooses to the source, %d x %d. It need not be square: a row for each word of the "
           "translation, a column for each word of the source. Only %s, the end, has no word to translate and may look "
           "anywhere."),
@@ -298,7 +299,7 @@ static qkv_status show_maps(const shown *s)
     return status;
 }
 
-static qkv_status draw(const shown *s)
+static qkv_status draw_cross(const shown *s)
 {
     static const char *const names[] = { "cross_encoder", "cross_decoder", "cross" };
     const char *const *const rows[] = { s->source, s->read, s->chosen }, *const *const columns[] = { s->source, s->read,
@@ -325,20 +326,20 @@ static qkv_status show_one(const qkv_transformer *m, qkv_tape *t, batch *b, batc
     shown s = { 0 };
     int64_t right;
     memset(b, 0, sizeof *b);
-    add_sentence(b, &(sentence){ { 2, 1, 1, 1, 1 } });
-    qkv_status status = translate(m, t, b, own, &right);
+    add_to_batch(b, &(sentence){ { 2, 1, 1, 1, 1 } });
+    qkv_status status = translate_batch(m, t, b, own, &right);
     if (status) return status;
     for (int i = 0; i < ATTENTIONS; i++) s.weights[i] = qkv_tape_attention(t, i);
     name_words(own, &s);
-    status = show_maps(&s);
-    return status ? status : draw(&s);
+    status = show_cross_maps(&s);
+    return status ? status : draw_cross(&s);
 }
 
 static qkv_status test(const qkv_transformer *m, qkv_tape *t, batch *b, batch *own)
 {
     int64_t right = 0, aligned, all;
     fill_held_out(b);
-    qkv_status status = translate(m, t, b, own, &right);
+    qkv_status status = translate_batch(m, t, b, own, &right);
     if (status) return status;
     count_aligned(b, qkv_data(qkv_tape_attention(t, CROSS)), &aligned, &all);
     say(_("Of the %lld sentences held out it translates %lld without a mistake. Now count over all of them: how often is a "
@@ -349,12 +350,12 @@ static qkv_status test(const qkv_transformer *m, qkv_tape *t, batch *b, batch *o
     return QKV_OK;
 }
 
-static qkv_status teach(const qkv_transformer *m, qkv_params *p, qkv_optimizer *o, qkv_tape *training, qkv_tape *running)
+static qkv_status teach_cross(const qkv_transformer *m, qkv_params *p, qkv_optimizer *o, qkv_tape *training, qkv_tape *running)
 {
     static batch b, own; /* too large for some stacks */
     float losses[STEPS];
-    introduce();
-    qkv_status status = train(m, training, o, &b, losses);
+    introduce_cross();
+    qkv_status status = train_translator(m, training, o, &b, losses);
     if (status) return status;
     tell_training(p, losses);
     status = show_one(m, running, &b, &own);
@@ -376,7 +377,7 @@ static qkv_status run_cross_lesson(void)
     qkv_optimizer *o = m ? qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM }) : NULL;
     qkv_tape *training = o ? qkv_tape_new(NULL) : NULL;
     qkv_tape *running = training ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_attention = 1 }) : NULL;
-    qkv_status status = running ? teach(m, p, o, training, running) : library_failed();
+    qkv_status status = running ? teach_cross(m, p, o, training, running) : library_failed();
     qkv_tape_free(running);
     qkv_tape_free(training);
     qkv_optimizer_free(o);

@@ -68,7 +68,7 @@ static qkv_status keep_maps(model *m, qkv_tape *t)
     return QKV_OK;
 }
 
-static qkv_status train(model *m, qkv_tape *t, qkv_optimizer *o)
+static qkv_status train_heads(model *m, qkv_tape *t, qkv_optimizer *o)
 {
     for (int step = 0; step < STEPS; step++) {
         qkv_tape_reset(t);
@@ -87,13 +87,13 @@ static qkv_status make_and_train(model *m, int64_t heads, uint64_t seed)
     qkv_optimizer *o = status ? NULL
                               : qkv_optimizer_new(m->params, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .lr = 0.05f });
     qkv_tape *t = o ? qkv_tape_new(NULL) : NULL;
-    if (!status) status = t ? train(m, t, o) : library_failed();
+    if (!status) status = t ? train_heads(m, t, o) : library_failed();
     qkv_tape_free(t);
     qkv_optimizer_free(o);
     return status;
 }
 
-static void introduce(void)
+static void introduce_heads(void)
 {
     say(_("%d people sit around a table, and each has a coin that shows heads (+1) or tails (-1). Everyone must tell two "
           "things: the coin on the left and the coin on the right. People see each other by attention only. The queries and "
@@ -136,22 +136,22 @@ static void show_losses(const model *one, const model *two)
         (double)one->loss[STEPS], (double)two->loss[STEPS]);
 }
 
-static void show_map(const char *title, const float *map)
+static void show_head(const char *title, const float *map)
 {
     say("%s", title);
     print_table(&(table){ .values = map, .rows = SEATS, .columns = SEATS, .decimals = 3, .sums = true });
     putchar('\n');
 }
 
-static void show_maps(const model *one, const model *two)
+static void show_heads(const model *one, const model *two)
 {
     say_heading(_("Who looks at whom"));
     say(_("A row is a seat that looks, a column a seat that is looked at. Seat 0 has seat %d on its left and seat 1 on its "
           "right."),
         SEATS - 1);
-    show_map(_("One head:"), one->maps);
-    show_map(_("Two heads, the first:"), two->maps);
-    show_map(_("Two heads, the second:"), two->maps + SEATS * SEATS);
+    show_head(_("One head:"), one->maps);
+    show_head(_("Two heads, the first:"), two->maps);
+    show_head(_("Two heads, the second:"), two->maps + SEATS * SEATS);
     say(_("Each of the two heads has taken one side. The one head may look left, right, or at both: all are equally bad."));
 }
 
@@ -168,7 +168,7 @@ static void show_starts(const model *one, const model *two)
     putchar('\n');
 }
 
-static qkv_status draw(const model *one, const model *two)
+static qkv_status draw_heads(const model *one, const model *two)
 {
     const qkv_heatmap maps[] = { { one->maps, _("one head") },
                                  { two->maps, _("two heads: the first") },
@@ -193,15 +193,15 @@ static qkv_status run_heads_lesson(void)
 {
     model one[STARTS] = { 0 }, two[STARTS] = { 0 };
     qkv_status status = QKV_OK;
-    introduce();
+    introduce_heads();
     lay_coins();
     for (int i = 0; i < STARTS && !status; i++) status = make_and_train(&one[i], 1, (uint64_t)i + 1);
     for (int i = 0; i < STARTS && !status; i++) status = make_and_train(&two[i], 2, (uint64_t)i + 1);
     if (!status) {
         show_losses(one, two);
-        show_maps(one, two);
+        show_heads(one, two);
         show_starts(one, two);
-        status = draw(one, two);
+        status = draw_heads(one, two);
     }
     for (int i = 0; i < STARTS; i++) qkv_params_free(one[i].params), qkv_params_free(two[i].params);
     return status;

@@ -89,7 +89,7 @@ static qkv_status learn_words(const reviews *r, tokens *out)
     return out->tokenizer ? QKV_OK : library_failed();
 }
 
-static qkv_status encode(const reviews *r, tokens *out)
+static qkv_status encode_reviews(const reviews *r, tokens *out)
 {
     qkv_ids ids = { 0 };
     qkv_status status = QKV_OK;
@@ -144,28 +144,28 @@ static void free_layer(layer *l)
     qkv_params_free(l->params);
 }
 
-static void keep(float *all, int first, const qkv_tensor *part)
+static void keep_rows(float *all, int first, const qkv_tensor *part)
 {
     int64_t row = qkv_count(part) / qkv_dim(part, 0);
     memcpy(all + first * row, qkv_data(part), sizeof(float) * (size_t)qkv_count(part));
 }
 
-static qkv_status attend(const layer *l, const tokens *x, int first, int n)
+static qkv_status attend_batch(const layer *l, const tokens *x, int first, int n)
 {
     qkv_tape_reset(l->tape);
     qkv_tensor *h = qkv_embed_forward(&l->words, l->tape, x->ids + first * LENGTH, n, LENGTH);
     h = qkv_add(qkv_scale(h, sqrtf(DIM)), qkv_sinusoid(l->tape, 0, LENGTH, DIM, 0));
     qkv_tensor *y = qkv_mha_forward(&l->attention, h, h, (qkv_mask){ .key_lengths = x->lengths + first });
     if (qkv_tape_status(l->tape)) return library_failed();
-    keep(l->outputs, first, y);
-    keep(l->weights, first, qkv_tape_attention(l->tape, 0));
+    keep_rows(l->outputs, first, y);
+    keep_rows(l->weights, first, qkv_tape_attention(l->tape, 0));
     return QKV_OK;
 }
 
 static qkv_status attend_all(const layer *l, const tokens *x)
 {
     qkv_status status = QKV_OK;
-    for (int i = 0; i < x->n && !status; i += BATCH) status = attend(l, x, i, x->n - i < BATCH ? x->n - i : BATCH);
+    for (int i = 0; i < x->n && !status; i += BATCH) status = attend_batch(l, x, i, x->n - i < BATCH ? x->n - i : BATCH);
     return status;
 }
 
@@ -229,7 +229,7 @@ static qkv_status show_first(const layer *l, const tokens *x)
 
 /* ---- the lesson ---- */
 
-static qkv_status read_all(reviews *r)
+static qkv_status read_all_reviews(reviews *r)
 {
     if (lesson_data) {
         qkv_status status = read_reviews(r);
@@ -257,9 +257,9 @@ static qkv_status run_imdb_lesson(void)
 {
     static reviews r;
     static tokens x;
-    qkv_status status = read_all(&r);
+    qkv_status status = read_all_reviews(&r);
     if (!status) status = learn_words(&r, &x);
-    if (!status) status = encode(&r, &x);
+    if (!status) status = encode_reviews(&r, &x);
     if (!status) tell_data(&x), status = run_layer(&x);
     qkv_tokenizer_free(x.tokenizer);
     free_reviews(&r);

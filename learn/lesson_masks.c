@@ -17,7 +17,7 @@ typedef struct masked {
 } masked;
 
 /* The same queries, keys and values each time: the lesson is about the mask. */
-static masked attend(qkv_tape *t, const qkv_params *p, qkv_mask mask)
+static masked attend_masked(qkv_tape *t, const qkv_params *p, qkv_mask mask)
 {
     masked m = { 0 };
     m.q = qkv_on(t, qkv_params_find(p, "q"));
@@ -27,14 +27,14 @@ static masked attend(qkv_tape *t, const qkv_params *p, qkv_mask mask)
     return m;
 }
 
-static void show(const float *values, const char *const *rows, const char *const *columns, bool sums)
+static void show_map(const float *values, const char *const *rows, const char *const *columns, bool sums)
 {
     print_table(&(table){
         .values = values, .rows = T, .columns = T, .row.names = rows, .column.names = columns, .decimals = 3, .sums = sums });
     putchar('\n');
 }
 
-static void show_weights(const masked *m, const char *const *names) { show(qkv_data(m->weights), names, names, true); }
+static void show_weights(const masked *m, const char *const *names) { show_map(qkv_data(m->weights), names, names, true); }
 
 /* ---- causal ---- */
 
@@ -67,7 +67,7 @@ static int changed_before_last(qkv_tape *t, const qkv_params *p, const masked *m
 static void teach_free(const masked *m)
 {
     say(_("Without a mask every token sees every token. Scores (scaled), and the weights that the softmax makes of them:"));
-    show(qkv_data(m->scaled), words, words, false);
+    show_map(qkv_data(m->scaled), words, words, false);
     show_weights(m, words);
 }
 
@@ -77,10 +77,10 @@ static void teach_causal(qkv_tape *t, const qkv_params *p, const masked *all, co
     say_heading(_("The causal mask"));
     say(_("A model that writes a text word by word must not look at words that are not written yet. So position i sees 0 to i "
           "only. The mask is added to the scores before the softmax: 0 where one may look, -inf where one may not."));
-    show(qkv_data(mask), words, words, false);
+    show_map(qkv_data(mask), words, words, false);
     say(_("Scores with the mask, and their softmax. exp(-inf) = 0, so a hidden key gets exactly nothing, and the others share "
           "what it had:"));
-    show(qkv_data(causal->scaled), words, words, false);
+    show_map(qkv_data(causal->scaled), words, words, false);
     show_weights(causal, words);
     say(_("It is the same as cutting the weights of before to what may be seen and dividing each row by its sum: the largest "
           "difference is %.0e, the rounding of floats."),
@@ -143,8 +143,8 @@ static qkv_status teach_nothing(qkv_tape *t, const qkv_params *p)
     double gradient = 0;
     const int32_t none = 0;
     qkv_tensor *far_below = qkv_constant(t, QKV_SHAPE(1), &(const float){ -1e9f });
-    qkv_tensor *large = qkv_softmax(qkv_add(attend(t, p, QKV_NO_MASK).scaled, far_below));
-    masked hidden = attend(t, p, (qkv_mask){ .key_lengths = &none });
+    qkv_tensor *large = qkv_softmax(qkv_add(attend_masked(t, p, QKV_NO_MASK).scaled, far_below));
+    masked hidden = attend_masked(t, p, (qkv_mask){ .key_lengths = &none });
     if (qkv_backward(qkv_sum(hidden.output))) return library_failed();
     for (int j = 0; j < T; j++) rows[j] = naive_softmax_of_hidden();
     memcpy(rows + T, qkv_data(large), T * sizeof *rows);
@@ -156,7 +156,7 @@ static qkv_status teach_nothing(qkv_tape *t, const qkv_params *p)
 
 /* ---- all of it ---- */
 
-static qkv_status draw(const masked *all, const masked *causal, const masked *by_length, const masked *both)
+static qkv_status draw_masks(const masked *all, const masked *causal, const masked *by_length, const masked *both)
 {
     const qkv_heatmap maps[] = { { qkv_data(all->weights), _("no mask") },
                                  { qkv_data(causal->weights), _("causal") },
@@ -171,14 +171,14 @@ static qkv_status draw(const masked *all, const masked *causal, const masked *by
                                           .across = 2 });
 }
 
-static qkv_status teach(qkv_tape *t, const qkv_params *p)
+static qkv_status teach_masks(qkv_tape *t, const qkv_params *p)
 {
     const int32_t ids[T] = { 9, 5, 0, 0 };
     int32_t length;
     qkv_padding_lengths(ids, 1, T, 0, &length);
-    masked all = attend(t, p, QKV_NO_MASK), causal = attend(t, p, QKV_CAUSAL);
-    masked by_length = attend(t, p, (qkv_mask){ .key_lengths = &length });
-    masked both = attend(t, p, (qkv_mask){ .causal = 1, .key_lengths = &length });
+    masked all = attend_masked(t, p, QKV_NO_MASK), causal = attend_masked(t, p, QKV_CAUSAL);
+    masked by_length = attend_masked(t, p, (qkv_mask){ .key_lengths = &length });
+    masked both = attend_masked(t, p, (qkv_mask){ .causal = 1, .key_lengths = &length });
     if (qkv_tape_status(t)) return library_failed();
     teach_free(&all);
     teach_causal(t, p, &all, &causal);
@@ -186,7 +186,7 @@ static qkv_status teach(qkv_tape *t, const qkv_params *p)
     say(_("Masks combine: a key is seen only if all of them let it be seen. Both at once:"));
     show_weights(&both, padded);
     qkv_status status = teach_nothing(t, p);
-    return status ? status : draw(&all, &causal, &by_length, &both);
+    return status ? status : draw_masks(&all, &causal, &by_length, &both);
 }
 
 static qkv_status run_masks_lesson(void)
@@ -195,7 +195,7 @@ static qkv_status run_masks_lesson(void)
     qkv_params *p = t ? qkv_params_new(2) : NULL;
     for (int i = 0; i < 3; i++)
         qkv_params_add(p, (const char *const[]){ "q", "k", "v" }[i], QKV_SHAPE(T, D), QKV_INIT_NORMAL, 1.2f);
-    qkv_status status = qkv_params_status(p) ? library_failed() : teach(t, p);
+    qkv_status status = qkv_params_status(p) ? library_failed() : teach_masks(t, p);
     qkv_params_free(p);
     qkv_tape_free(t);
     return status;

@@ -78,7 +78,7 @@ static void print_losses(float rate, losses loss)
     putchar('\n');
 }
 
-static qkv_status draw(const char *name, const char *title, losses loss)
+static qkv_status draw_losses(const char *name, const char *title, losses loss)
 {
     const char *path = picture_path(name);
     if (!path) return QKV_OK;
@@ -140,7 +140,7 @@ static qkv_status same_rate(void)
     say(_("SGD moves by rate times gradient; here gradients are large, so it is quick. The last three divide by the size of "
           "the gradients so far: whatever those are, a step of RMSProp or Adam is about as long as the rate, and the steps "
           "of AdaGrad become shorter and shorter. 0.01 is simply a short stride for them. A rate belongs to its rule."));
-    return draw("optimizers_same_rate", _("the same rate: loss"), loss);
+    return draw_losses("optimizers_same_rate", _("the same rate: loss"), loss);
 }
 
 static qkv_status own_rates(void)
@@ -157,7 +157,7 @@ static qkv_status own_rates(void)
           "small ones now and then. Adam gives each weight a stride of its own: m' and v' are m / (1 - 0.9^t) and v / (1 - "
           "0.999^t), running means of g and g^2, corrected for their start at 0. The paper trains with Adam, and warms the "
           "rate up: the first steps know v from few gradients."));
-    return draw("optimizers", _("each at its own rate: loss"), loss);
+    return draw_losses("optimizers", _("each at its own rate: loss"), loss);
 }
 
 static qkv_status run_optimizers_lesson(void)

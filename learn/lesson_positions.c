@@ -38,7 +38,7 @@ static void free_layer(layer *l)
 }
 
 /* (1, WORDS, DIM) */
-static qkv_tensor *attend(const layer *l, const int32_t order[WORDS], bool with_positions)
+static qkv_tensor *attend_words(const layer *l, const int32_t order[WORDS], bool with_positions)
 {
     qkv_tensor *x = qkv_scale(qkv_embed_forward(&l->table, l->tape, order, 1, WORDS), sqrtf(DIM));
     if (with_positions) x = qkv_add(x, qkv_sinusoid(l->tape, 0, WORDS, DIM, 0));
@@ -78,7 +78,7 @@ static double mean_difference(const float *a, const float *b)
 
 static qkv_status compare_orders(const layer *l, bool with_positions)
 {
-    qkv_tensor *a = attend(l, one_order, with_positions), *b = attend(l, other_order, with_positions);
+    qkv_tensor *a = attend_words(l, one_order, with_positions), *b = attend_words(l, other_order, with_positions);
     qkv_tensor *mean_a = qkv_mean_dim(a, 1), *mean_b = qkv_mean_dim(b, 1);
     if (qkv_tape_status(l->tape)) return library_failed();
     show_sentence(a, mean_a, one_order);
@@ -158,7 +158,7 @@ static qkv_status print_blocks(const qkv_heatmap_opts *opts, const float *values
 }
 
 /* Without a folder for pictures, in colours where the terminal has them. */
-static qkv_status draw(const char *name, const qkv_heatmap_opts *opts, const float *values, const char *title)
+static qkv_status draw_positions(const char *name, const qkv_heatmap_opts *opts, const float *values, const char *title)
 {
     const char *path = picture_path(name);
     if (!path) return shows_colours() ? print_blocks(opts, values, title) : QKV_OK;
@@ -185,9 +185,9 @@ static qkv_status distances(qkv_tape *t)
         .rows = PLACES, .columns = WIDE, .colours = QKV_COLOURS_RED_BLUE, .row_axis = _("position"), .no_values = 1
     };
     opts.column_axis = _("dimension");
-    qkv_status status = draw("positions", &opts, qkv_data(pe), _("sinusoidal positions"));
+    qkv_status status = draw_positions("positions", &opts, qkv_data(pe), _("sinusoidal positions"));
     opts.columns = PLACES, opts.column_axis = _("position"), opts.colours = QKV_COLOURS_VIRIDIS;
-    return status ? status : draw("positions_products", &opts, qkv_data(dots), "PE(p) . PE(q)");
+    return status ? status : draw_positions("positions_products", &opts, qkv_data(dots), "PE(p) . PE(q)");
 }
 
 static qkv_status run_positions_lesson(void)

@@ -43,7 +43,7 @@ static double length_of(const float *x, int64_t n)
     return sqrt(sum);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_floats(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -51,12 +51,12 @@ static int compare(const void *a, const void *b)
 
 static double median(double *x, size_t n)
 {
-    qsort(x, n, sizeof *x, compare);
+    qsort(x, n, sizeof *x, compare_floats);
     return x[n / 2];
 }
 
 /* The gradient is what a random error of length about sqrt(KEYS), `blame`, becomes on its way back through the softmax. */
-static qkv_status measure(qkv_tape *t, const qkv_tensor *scores, float scale, qkv_tensor *blame, measures out)
+static qkv_status measure_softmax(qkv_tape *t, const qkv_tensor *scores, float scale, qkv_tensor *blame, measures out)
 {
     qkv_tensor *x = qkv_variable(t, qkv_ndim(scores), qkv_shape(scores), qkv_data(scores));
     qkv_tensor *scaled = qkv_scale(x, scale), *weights = qkv_softmax(scaled);
@@ -83,14 +83,14 @@ static qkv_status measure_size(qkv_tape *t, int64_t d_k, measures raw, measures 
     qkv_tensor *blame = qkv_params_add(p, "blame", QKV_SHAPE(GROUPS, KEYS, KEYS), QKV_INIT_NORMAL, 1);
     qkv_tensor *scores = qkv_matmul(qkv_on(t, q), k, QKV_TRANSPOSE_B);
     qkv_status status = qkv_params_status(p) || qkv_tape_status(t) ? library_failed() : QKV_OK;
-    if (!status) status = measure(t, scores, 1, blame, raw);
-    if (!status) status = measure(t, scores, 1 / sqrtf((float)d_k), blame, scaled);
+    if (!status) status = measure_softmax(t, scores, 1, blame, raw);
+    if (!status) status = measure_softmax(t, scores, 1 / sqrtf((float)d_k), blame, scaled);
     qkv_tape_reset(t);
     qkv_params_free(p);
     return status;
 }
 
-static void show(const measures *of)
+static void show_measures(const measures *of)
 {
     char names[SIZES][32];
     const char *rows[SIZES];
@@ -105,7 +105,8 @@ static void show(const measures *of)
     putchar('\n');
 }
 
-static qkv_status draw(const char *name, const char *title, const measures *raw, const measures *scaled, int what, int log_y)
+static qkv_status draw_scaling(const char *name, const char *title, const measures *raw, const measures *scaled, int what,
+                               int log_y)
 {
     double x[SIZES], y[2][SIZES];
     for (int i = 0; i < SIZES; i++) x[i] = (double)sizes[i], y[0][i] = (double)raw[i][what], y[1][i] = (double)scaled[i][what];
@@ -114,7 +115,7 @@ static qkv_status draw(const char *name, const char *title, const measures *raw,
                        &(qkv_curve_opts){ .title = title, .x_axis = "d_k", .y_axis = title, .log_x = 1, .log_y = log_y });
 }
 
-static void introduce(void)
+static void introduce_scaling(void)
 {
     say(_("A score is a sum of d_k products, q . k = q_1 k_1 + ... + q_d k_d. Let all numbers in q and k be independent, with "
           "mean 0 and variance 1, as they are at the start of training. Then each product has mean 0 and variance 1, variances "
@@ -148,16 +149,17 @@ static void conclude(const measures *raw, const measures *scaled)
         fmax((double)scaled[0][LARGEST], (double)scaled[last][LARGEST]));
 }
 
-static qkv_status teach(const measures *raw, const measures *scaled)
+static qkv_status teach_scaling(const measures *raw, const measures *scaled)
 {
-    introduce();
+    introduce_scaling();
     say_heading(_("softmax(q . k), without scaling"));
-    show(raw);
+    show_measures(raw);
     say_heading(_("softmax(q . k / sqrt(d_k))"));
-    show(scaled);
+    show_measures(scaled);
     conclude(raw, scaled);
-    qkv_status status = draw("scaling_largest", _("mean of the largest weight"), raw, scaled, LARGEST, 0);
-    return status ? status : draw("scaling_gradient", _("gradient through the softmax, median"), raw, scaled, MEDIAN, 1);
+    qkv_status status = draw_scaling("scaling_largest", _("mean of the largest weight"), raw, scaled, LARGEST, 0);
+    return status ? status
+                  : draw_scaling("scaling_gradient", _("gradient through the softmax, median"), raw, scaled, MEDIAN, 1);
 }
 
 static qkv_status run_scaling_lesson(void)
@@ -166,7 +168,7 @@ static qkv_status run_scaling_lesson(void)
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .keep_grads = 1 });
     qkv_status status = t ? QKV_OK : library_failed();
     for (int i = 0; i < SIZES && !status; i++) status = measure_size(t, sizes[i], raw[i], scaled[i]);
-    if (!status) status = teach(raw, scaled);
+    if (!status) status = teach_scaling(raw, scaled);
     qkv_tape_free(t);
     return status;
 }

@@ -157,8 +157,8 @@ static void print_cell(const scale *s, float value, int width)
     while (width--) fputs(shade(s, value), stdout);
 }
 
-static int smaller(int a, int b) { return a < b ? a : b; }
-static int larger(int a, int b) { return a > b ? a : b; }
+static int smaller_int(int a, int b) { return a < b ? a : b; }
+static int larger_int(int a, int b) { return a > b ? a : b; }
 
 /* Under the cells, or further to the left where there is no room for it. */
 static void print_legend(const scale *s, int left)
@@ -166,12 +166,12 @@ static void print_legend(const scale *s, int left)
     char text[128];
     if (!s->colour) {
         snprintf(text, sizeof text, _("blank to █: 0 to %.2f"), (double)fmaxf(fabsf(s->low), fabsf(s->high)));
-        printf("%*s %s\n", larger(0, smaller(left, terminal_width() - 1 - display_width(text))), "", text);
+        printf("%*s %s\n", larger_int(0, smaller_int(left, terminal_width() - 1 - display_width(text))), "", text);
         return;
     }
     snprintf(text, sizeof text, "%.2f  %.2f", (double)s->low, (double)s->high);
-    int blocks = smaller(20, terminal_width() - left - 3 - display_width(text));
-    if (blocks < 4) left = 0, blocks = smaller(20, larger(4, terminal_width() - 3 - display_width(text)));
+    int blocks = smaller_int(20, terminal_width() - left - 3 - display_width(text));
+    if (blocks < 4) left = 0, blocks = smaller_int(20, larger_int(4, terminal_width() - 3 - display_width(text)));
     printf("%*s %.2f ", left, "", (double)s->low);
     for (int i = 0; i <= blocks; i++) put_colour(48, qkv_colour(s->colours, i / (double)blocks)), putchar(' ');
     printf("\033[0m %.2f\n", (double)s->high);
@@ -182,7 +182,7 @@ static void print_legend(const scale *s, int left)
 static int widest(const names *x)
 {
     int width = 0;
-    for (int64_t i = 0; i < x->n; i++) width = larger(width, display_width(x->text[i]));
+    for (int64_t i = 0; i < x->n; i++) width = larger_int(width, display_width(x->text[i]));
     return width;
 }
 
@@ -217,7 +217,7 @@ typedef struct layout {
 
 static int column_width(const names *column, int64_t j, const layout *l)
 {
-    return l->is_upright ? CELL : larger(CELL, display_width(column->text[j]));
+    return l->is_upright ? CELL : larger_int(CELL, display_width(column->text[j]));
 }
 
 static int64_t total_width(const names *column, const layout *l)
@@ -229,10 +229,10 @@ static int64_t total_width(const names *column, const layout *l)
 
 /* No wider than the terminal: names across their columns where there is room, else from top to bottom, else without gaps, else
  * in several panels. */
-static layout lay_out(names *row, names *column)
+static layout lay_out_map(names *row, names *column)
 {
     int width = terminal_width();
-    shorten(row, larger(6, width / 3 - MARGIN), display_width);
+    shorten(row, larger_int(6, width / 3 - MARGIN), display_width);
     layout l = { .left = MARGIN + widest(row), .gap = 1, .across = column->n };
     if (total_width(column, &l) <= width) return l;
     shorten(column, TALLEST, characters);
@@ -240,7 +240,7 @@ static layout lay_out(names *row, names *column)
     if (total_width(column, &l) <= width) return l;
     l.gap = 0;
     l.left++; /* the gap between names and cells stays */
-    int64_t most = larger(1, (width - l.left) / CELL), panels = (column->n + most - 1) / most;
+    int64_t most = larger_int(1, (width - l.left) / CELL), panels = (column->n + most - 1) / most;
     l.across = (column->n + panels - 1) / panels; /* all about as wide */
     return l;
 }
@@ -261,7 +261,7 @@ static void print_nth_character(const char *text, int n, int gap)
 static void print_upright(const names *column, int64_t from, int64_t to, const layout *l)
 {
     int lines = 0;
-    for (int64_t j = from; j < to; j++) lines = larger(lines, characters(column->text[j]));
+    for (int64_t j = from; j < to; j++) lines = larger_int(lines, characters(column->text[j]));
     for (int line = 0; line < lines; line++) {
         printf("%*s", l->left, "");
         for (int64_t j = from; j < to; j++)
@@ -287,7 +287,7 @@ static void print_panel(const names *row, const names *column, const float *cell
                         const scale *s)
 {
     if (l->across < column->n)
-        printf("%*s columns %lld to %lld of %lld\n", smaller(l->left, MARGIN), "", (long long)from + 1, (long long)to,
+        printf("%*s columns %lld to %lld of %lld\n", smaller_int(l->left, MARGIN), "", (long long)from + 1, (long long)to,
                (long long)column->n);
     if (l->is_upright) print_upright(column, from, to, l);
     else print_across(column, l);
@@ -369,7 +369,7 @@ static void print_blocks(const named_map *m, const scale *s)
 /* With its names, of which a text of many pages has too many. */
 static void print_with_names(names *row, names *column, const named_map *m, const scale *s)
 {
-    layout l = lay_out(row, column);
+    layout l = lay_out_map(row, column);
     int64_t panels = (column->n + l.across - 1) / l.across;
     if (panels * row->n <= MOST_LINES) {
         print_cells(row, column, m->values, &l, s);

@@ -131,7 +131,7 @@ static void draw_line(progress *p, progress_line *l, double done)
 
 /* ---- for the training ---- */
 
-static void print_line(progress_line *l)
+static void print_progress(progress_line *l)
 {
     char line[1024];
     for (int i = EPOCH; i < PIECES; i++) l->is_shown[i] = *l->text[i];
@@ -150,7 +150,7 @@ void show_progress(progress *p, const progress_state *s)
     p->line_step = s->step;
     format_pieces(&line, s);
     if (p->bar) draw_line(p, &line, s->done);
-    else print_line(&line);
+    else print_progress(&line);
 }
 
 void say_line(progress *p, const char *format, ...)
