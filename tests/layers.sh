@@ -25,4 +25,19 @@ wrong "the terminal knows no lessons" cli/term/a.c '#include "../../learn/lesson
 wrong "scores know no models" src/score/a.c '#include "../model/config.h"'
 wrong "a folder without a row" src/utils/a.c 'int x;'
 wrong "a source outside the layers" src/a.c 'int x;'
+
+# table FILE: the first two columns of its table of folders, as tools/layers --rows prints them.
+table() { sed -n '/^| folder |/,/^$/s/^\(| `[^`]*` |[^|]*|\).*/\1/p' "$1" | tr -s ' ' | sort; }
+rows=$("$layers" --rows "$1" | tr -s ' ' | sort)
+document=$1/docs/architecture.md
+same "the table of docs/architecture.md has the rows of tools/layers" "$rows" "$(table "$document")"
+
+# other NAME EDIT: a document with this edit has another table.
+other() {
+    sed "$2" "$document" >"$folder/edited.md"
+    if [ "$rows" = "$(table "$folder/edited.md")" ]; then not_ok "$1"; else ok "$1"; fi
+}
+other "a row that allows more is noticed" 's/^| `src\/score` | base text |/| `src\/score` | base text model |/'
+other "a missing row is noticed" '/^| `learn` |/d'
+other "a row too many is noticed" '/^| `learn` |/{p;s/learn/src\/utils/}'
 finish
