@@ -1,4 +1,5 @@
-/* qkv/attend.h: what every head of a model attends to: weights, rollout, and what each head does.
+/* qkv/attend.h: what every head of a model attends to while it reads or translates a text: the weights with the tokens they
+ * belong to, attention rollout, and numbers that tell what a head does. qkv_attend() captures, the others look at the capture.
  *
  * Threads: any number of calls at a time on one model; a capture is read by any number of threads, and written by one. */
 #ifndef QKV_ATTEND_H
@@ -10,7 +11,6 @@
 extern "C" {
 #endif
 
-/* ---- attention: what every head attends to ---- */
 /* The tokens of one axis. A unit is a token, or several that only together make whole characters. */
 typedef struct qkv_attention_side {
     int64_t n;                /* units */
@@ -23,7 +23,7 @@ typedef struct qkv_attention_side {
 } qkv_attention_side;
 
 typedef struct qkv_attend_opts {
-    int beam; /* of the search for a target, as in qkv_translate_opts; and the next */
+    int beam; /* of the search for a target, as in qkv_translate_opts; and so is the next */
     float length_penalty;
     const int32_t *target_ids; /* the target as ids, without start and end, instead of text; n_target_ids of them. NULL: none */
     int64_t n_target_ids;

@@ -82,8 +82,8 @@ typedef enum qkv_attention_kind { QKV_ATTENTION_LIST(QKV_ATTENTION_ENUM) QKV_ATT
 QKV_API const char *qkv_attention_kind_name(qkv_attention_kind kind);
 
 /* With keep_attention the weights of the last read, (1, heads, new tokens, keys), which live as the logits do; rows count those
- * that had new tokens. Of QKV_ATTENTION_ENCODER those of the last encode, (rows, heads, length, length), for row 0, which live as
- * what it gave. NULL otherwise, and where there is no such layer or row. */
+ * that had new tokens. Of QKV_ATTENTION_ENCODER those of the last encode, (rows, heads, length, length), for row 0, which live
+ * as what it gave. NULL otherwise, and where there is no such layer or row. */
 QKV_API qkv_tensor *qkv_session_attention(const qkv_session *s, qkv_attention_kind kind, int layer, int64_t row);
 
 /* The states of the tokens of the last read, (tokens, 1, dim), with keep_hidden: what goes into layer i, from 0; of i = layers

@@ -1,4 +1,7 @@
-/* qkv/model.h: weights and whole models in files. */
+/* qkv/model.h: a model: a Transformer with its weights and tokenizers, and the folder it lives in; what its files say of it;
+ * what stands around its texts; and what it is to learn.
+ *
+ * Threads: any number may use one model at a time as long as nobody changes it, its weights, its tokenizers or its labels. */
 #ifndef QKV_MODEL_H
 #define QKV_MODEL_H
 
@@ -105,7 +108,7 @@ typedef struct qkv_model_info {
     int64_t embed_length; /* tokens that an embedding reads, at most */
 } qkv_model_info;
 
-/* They live as long as m and change only with it. NULL for NULL. */
+/* What is known of m; it lives as long as m and changes only with it. NULL for NULL. */
 QKV_API const qkv_model_info *qkv_model_info_of(const qkv_model *m);
 
 /* ---- what a model is to learn ----

@@ -4,8 +4,8 @@
  * A text is UTF-8 that ends with a NUL. hypotheses[i] is the i-th translation; references[r][i] is what the r-th translator
  * made of the same sentence. Texts are read during the call only. Time is linear in the text, memory in the longest sentence.
  *
- * Errors of BLEU and chrF: USAGE for no sentences, no references, NULL or an unknown option; FORMAT for a text that is not UTF-8
- * (the sentence says which and where); LIMIT for a text of more than QKV_SCORE_CHARACTERS characters or more than
+ * Errors of BLEU and chrF: USAGE for no sentences, no references, NULL or an unknown option; FORMAT for a text that is not
+ * UTF-8 (the sentence says which and where); LIMIT for a text of more than QKV_SCORE_CHARACTERS characters or more than
  * QKV_SCORE_REFERENCES references; MEMORY. *out is untouched on error.
  *
  * Threads: any number of calls at a time. */
@@ -100,8 +100,8 @@ typedef struct qkv_classes_score {
     int64_t right, texts;
 } qkv_classes_score;
 
-/* From a confusion matrix: counts[i*classes + k] texts are of class i and were said to be of class k. each: (classes) scores, or
- * NULL. USAGE for NULL, fewer than one class, a negative count; LIMIT for counts that add up to 2^63 or more. */
+/* From a confusion matrix: counts[i*classes + k] texts are of class i and were said to be of class k. each: (classes) scores,
+ * or NULL. USAGE for NULL, fewer than one class, a negative count; LIMIT for counts that add up to 2^63 or more. */
 QKV_API qkv_status qkv_score_classes(const int64_t *counts, int64_t classes, qkv_class_score *each, qkv_classes_score *out);
 
 #ifdef __cplusplus

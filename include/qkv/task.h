@@ -1,5 +1,5 @@
-/* qkv/task.h: what a model is for, text in and text out: translate, generate, classify, embed, fill in masked words, measure how
- * likely a text is; and the loss that each of these learns by.
+/* qkv/task.h: what a model is for, text in and text out: translate, generate, classify, embed, fill in masked words, measure
+ * how likely a text is; and the loss that each of these learns by.
  *
  * Threads: any number of calls at a time on one model that nobody changes; a result is written by one call at a time. */
 #ifndef QKV_TASK_H
@@ -12,9 +12,10 @@
 extern "C" {
 #endif
 
-/* ---- translation: text in, text out ----
- * Of a published model beam, length_penalty (its scores are by_length) and the largest max_length are what its files say,
- * unless the options do; and so are its ends and what is never found. A source is at most its context. */
+/* ---- translation: an encoder and a decoder ----
+ * The search is that of <qkv/decode.h>. Of a published model beam, length_penalty (its scores are by_length) and the largest
+ * max_length are what its files say, unless the options do; and so are its ends and what is never found. A source is at most
+ * its context. */
 typedef struct qkv_translate_opts {
     int beam;             /* 0 means 4; 1 is greedy */
     int n_best;           /* 0 means 1; at most beam */
@@ -61,15 +62,15 @@ QKV_API void qkv_translations_free(qkv_translations *t);
 
 /* Translates n texts (lengths: their bytes; NULL: they end with a NUL), which may hold any bytes; what is not UTF-8 is read as
  * U+FFFD. A text's result does not depend on the texts beside it, nor on threads. An empty text, or one of white space alone,
- * gives an empty translation with score 0. What stands around texts is said above at qkv_special_tokens; the padding of a
- * model of ours is <pad>. USAGE for options that do not fit, or a model without encoder, decoder, tokenizer or those tokens;
- * NUMERIC, LIMIT, MEMORY: then *out holds nothing. */
+ * gives an empty translation with score 0. What stands around texts is told at qkv_special_tokens in <qkv/model.h>; the padding
+ * of a model of ours is <pad>. USAGE for options that do not fit, or a model without encoder, decoder, tokenizer or those
+ * tokens; NUMERIC, LIMIT, MEMORY: then *out holds nothing. */
 QKV_API qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
                                  const qkv_translate_opts *opts, qkv_translations *out);
 
 /* What translation k of text i attends to, of results with `attention`: the mean of cross over all layers and heads, to
- * (n_ids + 1, n_source) floats; and the alignment: for each of its n_ids tokens the one of the text's own tokens, counted from 0
- * and without what stands around them, that it attends to most, the first of equals. USAGE for NULL, numbers out of range and
+ * (n_ids + 1, n_source) floats; and the alignment: for each of its n_ids tokens the one of the text's own tokens, counted from
+ * 0 and without what stands around them, that it attends to most, the first of equals. USAGE for NULL, numbers out of range and
  * for a translation without cross; MEMORY. */
 QKV_API qkv_status qkv_translation_attention(const qkv_translations *t, int64_t i, int k, float *mean);
 QKV_API qkv_status qkv_translation_alignment(const qkv_translations *t, int64_t i, int k, int64_t *source);
@@ -179,8 +180,8 @@ QKV_API void qkv_matrix_free(qkv_matrix *r);
 /* ---- classification: an encoder alone, pooled, and a classifier ---- */
 
 /* Adds a text to pairs as m reads it; the class is the only id of the target. pair is NULL where there is none; max_length as
- * above, without windows. Batches of them end with qkv_special_tokens.end. USAGE for NULL or a model without a frame; and as
- * qkv_pairs_add(). */
+ * in qkv_reading_opts, without windows. Batches of them end with qkv_special_tokens.end. USAGE for NULL or a model that lacks
+ * its special tokens; and as qkv_pairs_add(). */
 QKV_API qkv_status qkv_pairs_add_text(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, const char *pair,
                                       size_t pair_length, int64_t max_length, int32_t class_id);
 
@@ -205,7 +206,8 @@ typedef struct qkv_embed_opts {
                             a max_length of 0 */
 } qkv_embed_opts;
 
-/* A vector for each text, (n, dim). Errors as above; NULL opts means all zero but as_published, which is 1. */
+/* A vector for each text, (n, dim). Errors as qkv_classify(), but no classifier is needed. NULL opts means all zero but
+ * as_published, which is 1. */
 QKV_API qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv_embed_opts *opts, qkv_matrix *out);
 
 /* A vector near to another. */
@@ -214,8 +216,9 @@ typedef struct qkv_neighbour {
     int64_t index;    /* row of the vectors */
 } qkv_neighbour;
 
-/* The n vectors most similar to query, (vectors->width) numbers, most similar first, of equals the smaller index first, to `out`;
- * where there are fewer, the rest has the index -1. Sums are in double, in order. USAGE for NULL and a negative n; MEMORY. */
+/* The n vectors most similar to query, (vectors->width) numbers, most similar first, of equals the smaller index first, to
+ * `out`; where there are fewer, the rest has the index -1. Sums are in double, in order. USAGE for NULL and a negative n;
+ * MEMORY. */
 QKV_API qkv_status qkv_nearest(const qkv_matrix *vectors, const float *query, int64_t n, qkv_neighbour *out);
 
 /* ---- masked words: what BERT learns before it is put to work ----

@@ -134,7 +134,7 @@ typedef struct qkv_ids {
     int32_t *ids;    /* n of them */
     qkv_span *spans; /* where each comes from in the text as it was given. Those of byte pairs and characters lie side by side
                       * and are together the whole text; white space between words belongs to none of them. A token that
-                      * a frame adds has an empty one */
+                      * stands around the text has an empty one */
     int32_t *types;  /* of which text each is, as the tokenizer says it: 0 unless there are two, mostly 1 for the second one */
     size_t n;
     size_t second; /* ids from this one on belong to the second text: their spans are in that one. n where there is one text */

@@ -115,8 +115,8 @@ QKV_API qkv_status qkv_trainer_step(qkv_trainer *t, qkv_progress *out);
 /* Where it is: what the last step reported, without tokens, loss, rate and norm. All zero for NULL. */
 QKV_API qkv_progress qkv_trainer_at(const qkv_trainer *t);
 
-/* Writes weights, optimizer, position and marks to one safetensors file, whole or not at all. NUMERIC for a value that is not
- * finite; IO, MEMORY. The file that was there stays on an error. */
+/* Writes weights, optimizer, position and the best so far to one safetensors file, whole or not at all. NUMERIC for a value
+ * that is not finite; IO, MEMORY. The file that was there stays on an error. */
 QKV_API qkv_status qkv_trainer_save(const qkv_trainer *t, const char *path);
 
 /* Goes on from such a file, bit for bit as if there had been no stop. USAGE, saying what differs, when it was written with
