@@ -62,8 +62,8 @@ static samples measure(const setting *s, const qkv_transformer_opts *o, bool qui
     samples taken = { 0 };
     qkv_pairs *pairs = random_pairs(s);
     qkv_model *m = qkv_model_new(o, 1);
-    const qkv_trainer_opts opts = { .optimizer = { .rule = QKV_OPTIMIZER_ADAM },
-                                    .batches = { .max_tokens = s->pairs * s->length, .end = 1 },
+    const qkv_trainer_opts opts = { .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM },
+                                    .batches = &(qkv_batch_opts){ .max_tokens = s->pairs * s->length, .end = 1 },
                                     .smoothing = 0.1f };
     qkv_trainer *t = qkv_trainer_new(m, pairs, &opts);
     stop_on(t ? QKV_OK : qkv_error_status());

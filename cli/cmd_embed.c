@@ -50,7 +50,7 @@ static const option similar_options[] = {
 static qkv_status embed(const qkv_model *m, const lines *l, bool normalized, qkv_matrix *out)
 {
     const qkv_texts texts = { .texts = (const char *const *)l->at, .n = l->n };
-    const qkv_embed_opts opts = { .reading = { .max_length = given.max_length, .windows = given.windows },
+    const qkv_embed_opts opts = { .reading = &(qkv_reading_opts){ .max_length = given.max_length, .windows = given.windows },
                                   .pooling = (qkv_pooling)given.pooling,
                                   .normalized = normalized,
                                   .as_published = !was_given("pooling") };

@@ -232,7 +232,8 @@ static bool wants_draws(void)
 /* What the model's files ask for, and the options over it. */
 static qkv_generate_opts resolve_options(const qkv_model *m)
 {
-    qkv_generate_opts o = qkv_generate_defaults(m);
+    qkv_generate_opts o = QKV_OPTS(qkv_generate_opts);
+    qkv_generate_defaults(m, &o);
     if (was_given("temp")) o.temperature = given.temperature;
     else if (o.temperature == 0 && wants_draws()) o.temperature = 1;
     if (was_given("max-tokens")) o.max_tokens = given.max_tokens;

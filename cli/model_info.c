@@ -104,7 +104,8 @@ static void print_search(const qkv_model_info *f)
 
 static void print_sampling(const qkv_model *m)
 {
-    const qkv_generate_opts o = qkv_generate_defaults(m);
+    qkv_generate_opts o = QKV_OPTS(qkv_generate_opts);
+    qkv_generate_defaults(m, &o);
     if (o.temperature > 0) printf("%-15s draws, temperature %g", "generation", (double)o.temperature);
     else printf("%-15s the likeliest token", "generation");
     if (o.temperature > 0 && o.top_k) printf(", top-k %d", o.top_k);

@@ -204,11 +204,19 @@ static char *describe_data(const training_job *j)
     return text;
 }
 
+/* What the options of a run point at. */
+typedef struct learning {
+    qkv_trainer_opts trainer;
+    qkv_optimizer_opts optimizer;
+    qkv_batch_opts batches;
+} learning;
+
 /* Its limits, and how it learns: a schedule may have to know where it ends. */
-static qkv_status plan_run(const training_job *j, qkv_run_opts *o)
+static qkv_status plan_run(const training_job *j, learning *how, qkv_run_opts *o)
 {
     int64_t epoch_steps, last_step;
-    const qkv_batch_opts batches = { .max_tokens = training.max_tokens,
+    how->optimizer = training_optimizer();
+    how->batches = (qkv_batch_opts){ .max_tokens = training.max_tokens,
                                      .start = j->start,
                                      .end = j->end,
                                      .pad = j->pad,
@@ -218,11 +226,13 @@ static qkv_status plan_run(const training_job *j, qkv_run_opts *o)
     o->steps = training.steps;
     o->epochs = training.epochs;
     o->minutes = training.minutes > 0 ? (double)training.minutes : 0;
-    o->trainer = (qkv_trainer_opts){ .batches = batches, .update_freq = training.update_freq };
+    o->trainer = &how->trainer;
+    how->trainer = (qkv_trainer_opts){ .batches = &how->batches, .update_freq = training.update_freq };
     if (qkv_run_steps(j->pairs, o, &epoch_steps, &last_step)) return library_failed();
-    qkv_status status = training_opts(qkv_transformer_options(qkv_model_transformer(j->model))->dim, last_step, &o->trainer);
-    o->trainer.batches = batches;
-    o->trainer.objective = j->objective;
+    qkv_status status = training_opts(qkv_transformer_options(qkv_model_transformer(j->model))->dim, last_step, &how->trainer);
+    how->trainer.optimizer = &how->optimizer;
+    how->trainer.batches = &how->batches;
+    how->trainer.objective = j->objective;
     return status;
 }
 
@@ -240,6 +250,7 @@ qkv_status run_training(training_job *j)
                    .progress = start_progress(training.quiet, training.log_every),
                    .to = training.dry_run ? stdout : stderr };
     qkv_run_result end;
+    learning how;
     qkv_run_opts o = { .folder = training.dry_run ? NULL : training.out,
                        .resume = training.resume && !training.dry_run,
                        .job = j->c->name,
@@ -254,7 +265,7 @@ qkv_status run_training(training_job *j)
                        .data = &w };
     char *about = describe_data(j);
     o.about = about;
-    qkv_status status = about ? plan_run(j, &o) : QKV_MEMORY;
+    qkv_status status = about ? plan_run(j, &how, &o) : QKV_MEMORY;
     if (!status) status = take_settings(j->c, &o);
     if (!status) {
         if (!training.dry_run) catch_signals();

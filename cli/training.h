@@ -157,7 +157,8 @@ qkv_model *training_start(const training_plan *p, qkv_status *status);
 
 bool is_published(const qkv_model *m); /* of a family that is not ours; false for NULL */
 
-/* How to train a model of width dim; total_steps 0: not known. USAGE, reported. */
+/* How to train a model of width dim, but for its optimizer and batches; total_steps 0: not known. USAGE, reported. */
+qkv_optimizer_opts training_optimizer(void);
 qkv_status training_opts(int64_t dim, int64_t total_steps, qkv_trainer_opts *out);
 
 /* DIR/name */

@@ -21,7 +21,7 @@ static void free_tokenizers(tokenizers *t)
 static qkv_tokenizer *learn_tokenizer(const training_plan *p, const qkv_word_counts *w, const char *of)
 {
     const char *specials[] = { QKV_SPECIALS, p->extra_special };
-    const qkv_bpe_opts opts = { .size = training.vocabulary, .specials = specials, .n_specials = p->extra_special ? 5 : 4 };
+    const qkv_bpe_opts opts = { .vocabulary = training.vocabulary, .specials = specials, .n_specials = p->extra_special ? 5 : 4 };
     qkv_tokenizer *t = qkv_tokenizer_train(w, &opts);
     if (!t) library_failed();
     else if (qkv_tokenizer_size(t) < training.vocabulary && was_given("vocab") && !training.quiet)

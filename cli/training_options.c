@@ -73,7 +73,7 @@ void set_free_options(qkv_transformer_opts *out)
 /* A library's option of 0 means its default; a true 0 is a negative number there. */
 static float true_zero(float given) { return given == 0 ? -1 : given; }
 
-static qkv_optimizer_opts optimizer_opts(void)
+qkv_optimizer_opts training_optimizer(void)
 {
     static const qkv_optimizer_rule rules[] = { QKV_OPTIMIZER_ADAM, QKV_OPTIMIZER_ADAMW, QKV_OPTIMIZER_SGD,
                                                 QKV_OPTIMIZER_ADAGRAD, QKV_OPTIMIZER_RMSPROP };
@@ -107,9 +107,7 @@ qkv_status training_opts(int64_t dim, int64_t total_steps, qkv_trainer_opts *out
     static const qkv_schedule_kind kinds[] = { QKV_SCHEDULE_PAPER, QKV_SCHEDULE_CONSTANT, QKV_SCHEDULE_LINEAR,
                                                QKV_SCHEDULE_COSINE };
     qkv_schedule *s = &out->schedule;
-    *out = (qkv_trainer_opts){ .optimizer = optimizer_opts(),
-                               .batches = { .max_tokens = training.max_tokens },
-                               .update_freq = training.update_freq,
+    *out = (qkv_trainer_opts){ .update_freq = training.update_freq,
                                .smoothing = training.smoothing,
                                .clip = training.clip,
                                .seed = (uint64_t)training.seed };

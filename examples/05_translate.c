@@ -13,16 +13,16 @@ static qkv_tokenizer *learn_tokens(const char *file)
     qkv_word_counts *words = qkv_word_counts_new();
     qkv_tokenizer *tokenizer = NULL;
     if (words && !qkv_word_counts_add_corpus(words, words, file, NULL, NULL, NULL))
-        tokenizer = qkv_tokenizer_train(words, &(qkv_bpe_opts){ .size = 1100 });
+        tokenizer = qkv_tokenizer_train(words, &(qkv_bpe_opts){ .vocabulary = 1100 });
     qkv_word_counts_free(words);
     return tokenizer;
 }
 
 static qkv_status train(qkv_model *model, const qkv_pairs *pairs, long steps)
 {
-    qkv_trainer_opts how = { .optimizer = { .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
+    qkv_trainer_opts how = { .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
                              .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 2e-3, .warmup = steps / 8, .steps = steps },
-                             .batches = { .max_tokens = 1024, .start = START, .end = END, .pad = PAD },
+                             .batches = &(qkv_batch_opts){ .max_tokens = 1024, .start = START, .end = END, .pad = PAD },
                              .smoothing = 0.1f,
                              .clip = 1 };
     qkv_trainer *trainer = qkv_trainer_new(model, pairs, &how);

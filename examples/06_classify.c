@@ -47,10 +47,10 @@ int main(int argc, char **argv)
     const qkv_objective objective = qkv_classifying(NULL, 2);
     const qkv_trainer_opts how = {
         .objective = &objective,
-        .optimizer = { .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f },
+        .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f },
         .clip = 1,
         .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 2e-3, .warmup = steps / 10, .steps = steps },
-        .batches = { .max_tokens = 1024, .start = 1, .end = 2 }
+        .batches = &(qkv_batch_opts){ .max_tokens = 1024, .start = 1, .end = 2 }
     }; /* the ids of <s> and </s> */
     qkv_trainer *trainer = ok ? qkv_trainer_new(w.model, w.pairs, &how) : NULL;
     for (qkv_progress now = { 0 }; (ok = ok && trainer) && now.step < steps && (ok = !qkv_trainer_step(trainer, &now));)

@@ -14,7 +14,7 @@ static qkv_tokenizer *learn_tokens(const char *file)
     qkv_word_counts *words = qkv_word_counts_new();
     qkv_tokenizer *t = NULL;
     if (words && !qkv_word_counts_add_corpus(words, words, file, NULL, NULL, NULL))
-        t = qkv_tokenizer_train(words, &(qkv_bpe_opts){ .size = 1100 });
+        t = qkv_tokenizer_train(words, &(qkv_bpe_opts){ .vocabulary = 1100 });
     qkv_word_counts_free(words);
     return t;
 }
@@ -45,18 +45,14 @@ int main(int argc, char **argv)
     qkv_pairs *pairs = qkv_pairs_new(), *valid = qkv_pairs_new();
     qkv_transformer_opts tiny;
     qkv_model *m = NULL;
+    const qkv_trainer_opts how = { .optimizer = &(
+                                       qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
+                                   .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 2e-3, .warmup = steps / 8, .steps = steps },
+                                   .batches = &batches,
+                                   .smoothing = 0.1f,
+                                   .clip = 1 };
     qkv_run_opts run = {
-        .folder = argv[1],
-        .steps = steps,
-        .trainer = { .optimizer = { .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
-                     .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 2e-3, .warmup = steps / 8, .steps = steps },
-                     .batches = batches,
-                     .smoothing = 0.1f,
-                     .clip = 1 },
-        .valid_every = 100,
-        .validate = measure,
-        .each = tell,
-        .data = valid
+        .folder = argv[1], .steps = steps, .trainer = &how, .valid_every = 100, .validate = measure, .each = tell, .data = valid
     };
     run.resume = qkv_run_check(&run) != QKV_OK; /* it holds a training: go on with it */
     int ok = t && pairs && valid && !qkv_pairs_add_corpus(pairs, t, t, argv[2], NULL, NULL, NULL) &&

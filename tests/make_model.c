@@ -11,7 +11,7 @@ static qkv_tokenizer *learn(const char *path)
 {
     qkv_word_counts *w = qkv_word_counts_new();
     qkv_tokenizer *t = NULL;
-    if (w && !qkv_word_counts_add_file(w, path, 1, NULL)) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 330 });
+    if (w && !qkv_word_counts_add_file(w, path, 1, NULL)) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 330 });
     qkv_word_counts_free(w);
     return t;
 }

@@ -41,7 +41,8 @@ static qkv_tokenizer *learn(qkv_token_kind kind)
     qkv_status status = w ? QKV_OK : qkv_error_status();
     for (size_t i = 0; i < sizeof corpus / sizeof *corpus && !status; i++)
         status = qkv_word_counts_add(w, corpus[i], strlen(corpus[i]));
-    if (!status) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 290, .min_count = kind == QKV_TOKEN_BYTE_PAIRS ? 2 : 1 });
+    if (!status)
+        t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 290, .min_count = kind == QKV_TOKEN_BYTE_PAIRS ? 2 : 1 });
     qkv_word_counts_free(w);
     return t;
 }
@@ -276,7 +277,8 @@ static void target_is_the_translation(void **state)
             assert_int_equal(a.chosen.first[a.chosen.n], x->n_ids + 1);
             assert_memory_equal(a.chosen.ids, x->ids, sizeof *x->ids * (size_t)x->n_ids);
             qkv_attention_capture_free(&a);
-            a = attend(m, corpus[i], NULL, &(qkv_attend_opts){ opts.beam, opts.length_penalty, .pieces = 1 });
+            a = attend(m, corpus[i], NULL,
+                       &(qkv_attend_opts){ .beam = opts.beam, .length_penalty = opts.length_penalty, .pieces = 1 });
             int64_t map = (x->n_ids + 1) * t.n_source[0];
             for (int l = 0; l < LAYERS; l++)
                 for (int h = 0; h < HEADS; h++) {

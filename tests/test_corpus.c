@@ -32,7 +32,7 @@ static int make_folder(void **state)
     snprintf(first_path, sizeof first_path, "%s/first", folder);
     snprintf(second_path, sizeof second_path, "%s/second", folder);
     qkv_word_counts *w = qkv_word_counts_new();
-    bytes_only = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 260 });
+    bytes_only = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 260 });
     qkv_word_counts_free(w);
     return bytes_only ? 0 : -1;
 }

@@ -369,18 +369,21 @@ static void generation_that_files_ask_for(void **state)
     set_key("generation_config.json", "min_p", "0.25");
     set_key("generation_config.json", "no_repeat_ngram_size", "3");
     qkv_model *m = load(folder);
-    qkv_generate_opts o = qkv_generate_defaults(m);
+    qkv_generate_opts o = QKV_OPTS(qkv_generate_opts);
+    assert_int_equal(qkv_generate_defaults(m, &o), QKV_OK);
     assert_true(o.temperature == 0 && o.top_p == 0 && o.min_p == 0.25f && o.no_repeat == 3 && o.repetition_penalty == 0);
     qkv_model_free(m);
     set_key("generation_config.json", "do_sample", "true");
     m = load(folder);
-    assert_true(qkv_generate_defaults(m).temperature == 0.5f);
+    assert_int_equal(qkv_generate_defaults(m, &o), QKV_OK);
+    assert_true(o.temperature == 0.5f);
     qkv_model_free(m);
     set_key("generation_config.json", "temperature", NULL);
     m = load(folder);
-    assert_true(qkv_generate_defaults(m).temperature == 1);
+    assert_int_equal(qkv_generate_defaults(m, &o), QKV_OK);
+    assert_true(o.temperature == 1);
     qkv_model_free(m);
-    o = qkv_generate_defaults(NULL);
+    assert_int_equal(qkv_generate_defaults(NULL, &o), QKV_OK);
     assert_true(o.temperature == 0 && o.max_tokens == 0);
 }
 
@@ -654,7 +657,7 @@ static qkv_tokenizer *learn(const char *line)
 {
     qkv_word_counts *w = qkv_word_counts_new();
     assert_int_equal(qkv_word_counts_add(w, line, strlen(line)), QKV_OK);
-    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 300 });
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 300 });
     assert_non_null(t);
     qkv_word_counts_free(w);
     return t;

@@ -32,7 +32,7 @@ static qkv_tokenizer *word_tokenizer(void)
     qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
     qkv_tokenizer *t = NULL;
     if (w && !qkv_word_counts_add(w, text, strlen(text)))
-        t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 100, .min_count = 1, .specials = specials, .n_specials = 5 });
+        t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 100, .min_count = 1, .specials = specials, .n_specials = 5 });
     qkv_word_counts_free(w);
     return t;
 }
@@ -430,7 +430,7 @@ static void at_least_one(void **state)
     double loss;
     assert_int_equal(qkv_pairs_add_masked(p, m, "", 0, 0), QKV_OK);
     assert_int_equal(qkv_evaluate(m, p, &o, &together, &loss), QKV_USAGE);
-    qkv_trainer *t = qkv_trainer_new(m, p, &(qkv_trainer_opts){ .objective = &o, .batches = together });
+    qkv_trainer *t = qkv_trainer_new(m, p, &(qkv_trainer_opts){ .objective = &o, .batches = &together });
     qkv_progress now;
     assert_int_equal(qkv_trainer_step(t, &now), QKV_OK);
     assert_int_equal(now.tokens, 0);
@@ -553,9 +553,9 @@ static qkv_trainer *trainer_of(int job, qkv_model *m, const qkv_pairs *p, const 
 {
     const qkv_trainer_opts opts = {
         .objective = o,
-        .optimizer = { .rule = QKV_OPTIMIZER_ADAM },
+        .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM },
         .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 0.01, .warmup = 4, .steps = STEPS },
-        .batches = { .max_tokens = 60, .start = START, .end = END, .bare = job == GENERATE },
+        .batches = &(qkv_batch_opts){ .max_tokens = 60, .start = START, .end = END, .bare = job == GENERATE },
         .update_freq = 2,
         .smoothing = 0.1f,
         .clip = 1,

@@ -304,8 +304,8 @@ static void mean_of_a_checkpoint(void **state)
     (void)state;
     char path[96];
     int32_t ids[] = { 3, 4, 5 };
-    const qkv_trainer_opts opts = { .optimizer = { .rule = QKV_OPTIMIZER_ADAMW, .lr = 0.01f },
-                                    .batches = { .start = 1, .end = 2, .pad = 0 } };
+    const qkv_trainer_opts opts = { .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAMW, .lr = 0.01f },
+                                    .batches = &(qkv_batch_opts){ .start = 1, .end = 2, .pad = 0 } };
     snprintf(path, sizeof path, "%s/checkpoint", folder);
     qkv_model *m = qkv_model_new(&tiny, 9), *other = qkv_model_new(&tiny, 10);
     qkv_pairs *pairs = qkv_pairs_new();

@@ -131,6 +131,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_nll_P ZERO(qkv_nll)
 #define V_qkv_text_P ZERO(qkv_text)
 #define V_qkv_transformer_opts_P ZERO(qkv_transformer_opts)
+#define V_qkv_generate_opts_P ZERO(qkv_generate_opts)
 #define V_qkv_translations_P ZERO(qkv_translations)
 #define V_const_qkv_attend_opts_P ZERO(qkv_attend_opts)
 #define V_const_qkv_attention_opts_P ZERO(qkv_attention_opts)
@@ -159,7 +160,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_server_opts_P ZERO(qkv_server_opts)
 #define V_const_qkv_session_opts_P ZERO(qkv_session_opts)
 #define V_const_qkv_texts_P &(qkv_texts){ .texts = texts, .n = 1 }
-#define V_const_qkv_trainer_opts_P &(qkv_trainer_opts){ .batches = { .max_tokens = 64, .end = 2 } }
+#define V_const_qkv_trainer_opts_P &(qkv_trainer_opts){ .batches = &(qkv_batch_opts){ .max_tokens = 64, .end = 2 } }
 #define V_const_qkv_transformer_opts_P &shape
 #define V_const_qkv_translate_opts_P ZERO(qkv_translate_opts)
 #define V_qkv_attention_kind QKV_ATTENTION_CROSS

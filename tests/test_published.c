@@ -512,7 +512,7 @@ static qkv_model *model_of_ours(void)
     const qkv_transformer_opts o = { .vocabulary = VOCABULARY, .encoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 16 };
     qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
     assert_int_equal(qkv_word_counts_add(w, "a good film is it", 17), QKV_OK);
-    const qkv_bpe_opts opts = { .size = VOCABULARY, .min_count = 1, .specials = specials, .n_specials = 5 };
+    const qkv_bpe_opts opts = { .vocabulary = VOCABULARY, .min_count = 1, .specials = specials, .n_specials = 5 };
     qkv_tokenizer *t = qkv_tokenizer_train(w, &opts);
     qkv_model *m = qkv_model_new(&o, 4);
     assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
@@ -618,7 +618,7 @@ static void prompts_of_byte_pairs_begin_with_nothing(void **state)
                                      .max_positions = 16,
                                      .unscaled = 1 };
     qkv_word_counts *w = qkv_word_counts_new();
-    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 257, .specials = specials, .n_specials = 1 });
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 257, .specials = specials, .n_specials = 1 });
     qkv_model *made = qkv_model_new(&o, 5);
     assert_int_equal(qkv_model_set_tokenizers(made, t, NULL), QKV_OK);
     assert_int_equal(qkv_model_save_as(made, folder, "gpt2"), QKV_OK);

@@ -81,14 +81,19 @@ static qkv_status give_score(void *data, const qkv_model *m, qkv_run_score *out)
     return QKV_OK;
 }
 
+static qkv_trainer_opts how; /* of the last options */
+
 static qkv_run_opts options_of(const char *name, witness *w)
 {
+    static const qkv_optimizer_opts adam = { .rule = QKV_OPTIMIZER_ADAM };
+    static const qkv_batch_opts batches = { .max_tokens = 60, .start = 1, .end = 2 };
+    how = (qkv_trainer_opts){ .optimizer = &adam,
+                              .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 1e-2, .warmup = 2, .steps = STEPS },
+                              .batches = &batches,
+                              .seed = 5 };
     return (qkv_run_opts){ .folder = name ? in_folder(name) : NULL,
                            .job = "copy",
-                           .trainer = { .optimizer = { .rule = QKV_OPTIMIZER_ADAM },
-                                        .schedule = { .kind = QKV_SCHEDULE_LINEAR, .lr = 1e-2, .warmup = 2, .steps = STEPS },
-                                        .batches = { .max_tokens = 60, .start = 1, .end = 2 },
-                                        .seed = 5 },
+                           .trainer = &how,
                            .steps = STEPS,
                            .valid_every = 4,
                            .save_every = 3,
@@ -182,7 +187,7 @@ static void the_best_model_stays(void **state)
     o = options_of("eight", &short_one);
     o.validate = give_score;
     o.steps = 8;
-    o.trainer.schedule.steps = STEPS;
+    how.schedule.steps = STEPS;
     assert_int_equal(train(&o, &end), QKV_OK);
     assert_same_file("best", "eight", "model.safetensors");
     size_t n;
@@ -249,7 +254,7 @@ static void folders_that_are_refused(void **state)
     settings[0].value = "32";
     says(QKV_USAGE, train(&o, NULL), "--dim was \"16\" and is \"32\"");
     settings[0].value = "16";
-    o.steps = o.trainer.schedule.steps = STEPS + 1;
+    o.steps = how.schedule.steps = STEPS + 1;
     says(QKV_USAGE, train(&o, NULL), "made for 12 steps");
     o = options_of("nothing", &w);
     o.resume = 1;

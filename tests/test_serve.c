@@ -106,7 +106,7 @@ static json_t *info_after(qkv_token_kind kind, const char *line, const char *lan
 {
     qkv_word_counts *w = qkv_word_counts_new_of(kind);
     assert_int_equal(qkv_word_counts_add(w, line, strlen(line)), QKV_OK);
-    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 400, .min_count = 1 });
+    qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 400, .min_count = 1 });
     qkv_transformer_opts o = { .vocabulary = qkv_tokenizer_size(t), .dim = 8, .heads = 1, .d_ff = 8 };
     *(writes ? &o.decoder_layers : &o.encoder_layers) = 1;
     qkv_model *m = qkv_model_new(&o, 1);

@@ -529,7 +529,7 @@ static void threads_share_a_tokenizer(void **state)
 
 /* ---- training ---- */
 
-static const qkv_bpe_opts golden_opts = { .size = 700, .min_count = 1 };
+static const qkv_bpe_opts golden_opts = { .vocabulary = 700, .min_count = 1 };
 
 static void same_file(const qkv_tokenizer *t, const char *name)
 {
@@ -641,7 +641,7 @@ static void training_by_the_definition(void **state)
     for (int round = 0; round < 30; round++) {
         slow_learner s = { .n_words = 40 };
         qkv_word_counts *w = qkv_word_counts_new();
-        qkv_tokenizer *none = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 256, .n_specials = -1 });
+        qkv_tokenizer *none = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 256, .n_specials = -1 });
         for (s.n = 0; s.n < 256; s.n++) strcpy(s.spelling[s.n], qkv_tokenizer_token(none, s.n));
         for (int i = 0; i < s.n_words; i++) {
             char word[13];
@@ -652,7 +652,7 @@ static void training_by_the_definition(void **state)
             for (int k = 0; k < s.counts[i]; k++) assert_int_equal(qkv_word_counts_add(w, word, (size_t)s.lengths[i]), QKV_OK);
         }
         while (s.n < 500 && learn_one(&s)) {}
-        qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 500, .n_specials = -1 });
+        qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 500, .n_specials = -1 });
         assert_non_null(t);
         assert_int_equal(qkv_tokenizer_size(t), s.n);
         for (int32_t id = 0; id < s.n; id++) assert_string_equal(qkv_tokenizer_token(t, id), s.spelling[id]);
@@ -671,16 +671,16 @@ static void what_a_corpus_can_give(void **state)
     qkv_tokenizer_free(t);
     for (int i = 0; i < 3; i++) assert_int_equal(qkv_word_counts_add(w, "<s> <s> abc", 11), QKV_OK);
     assert_int_equal(qkv_word_counts_add(w, "once", 4), QKV_OK);
-    t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 1000 });
+    t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 1000 });
     assert_true(qkv_tokenizer_size(t) > 260 && qkv_tokenizer_size(t) < 270);
     assert_true(qkv_tokenizer_find(t, "\xC4\xA0"
                                       "abc") > 0);
     assert_int_equal(qkv_tokenizer_find(t, "once"), -1);
     qkv_tokenizer_free(t);
-    t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 1000, .min_count = 1 });
+    t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 1000, .min_count = 1 });
     assert_true(qkv_tokenizer_find(t, "once") > 0);
     qkv_tokenizer_free(t);
-    t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 262 });
+    t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 262 });
     assert_int_equal(qkv_tokenizer_size(t), 262);
     qkv_tokenizer_free(t);
     qkv_word_counts_free(w);
@@ -720,9 +720,10 @@ static void bad_training_options(void **state)
     };
     qkv_word_counts *w = qkv_word_counts_new();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const qkv_bpe_opts o = {
-            .size = rows[i].size, .min_count = rows[i].min_count, .specials = rows[i].specials, .n_specials = rows[i].n_specials
-        };
+        const qkv_bpe_opts o = { .vocabulary = rows[i].size,
+                                 .min_count = rows[i].min_count,
+                                 .specials = rows[i].specials,
+                                 .n_specials = rows[i].n_specials };
         if (qkv_tokenizer_train(w, &o)) fail_msg("row %zu is taken", i);
         assert_int_equal(qkv_error_status(), QKV_USAGE);
     }
@@ -1094,7 +1095,7 @@ static qkv_status train_golden(void)
 {
     qkv_word_counts *w = qkv_word_counts_new();
     qkv_status status = w ? qkv_word_counts_add_file(w, GOLDEN("text.txt"), 0, NULL) : qkv_error_status();
-    qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(w, &(qkv_bpe_opts){ .size = 300 });
+    qkv_tokenizer *t = status ? NULL : qkv_tokenizer_train(w, &(qkv_bpe_opts){ .vocabulary = 300 });
     if (!status && !t) status = qkv_error_status();
     qkv_tokenizer_free(t);
     qkv_word_counts_free(w);

@@ -94,7 +94,7 @@ static void has_tokens(const qkv_tokenizer *t, const char *wanted)
 static void learns(qkv_token_kind kind, const char *const *lines, int32_t size, int64_t min_count, const char *wanted)
 {
     static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>" };
-    qkv_tokenizer *t = learn(kind, lines, &(qkv_bpe_opts){ .size = size, .min_count = min_count });
+    qkv_tokenizer *t = learn(kind, lines, &(qkv_bpe_opts){ .vocabulary = size, .min_count = min_count });
     has_tokens(t, wanted);
     assert_int_equal(qkv_tokenizer_kind(t), kind);
     for (int32_t id = 0; id < qkv_tokenizer_size(t); id++) {
@@ -161,7 +161,7 @@ static void training_is_deterministic(void **state)
                 assert_int_equal(qkv_word_counts_add(w, start, (size_t)(end - start)), QKV_OK);
                 if (start == text) break;
             }
-            qkv_tokenizer *t = qkv_tokenizer_train(w, words ? &(qkv_bpe_opts){ .size = 160, .min_count = 1 } : NULL);
+            qkv_tokenizer *t = qkv_tokenizer_train(w, words ? &(qkv_bpe_opts){ .vocabulary = 160, .min_count = 1 } : NULL);
             same_file(t, words ? GOLDEN("text_words.json") : GOLDEN("text_characters.json"));
             qkv_tokenizer_free(t);
             qkv_word_counts_free(w);
@@ -190,7 +190,9 @@ static void bad_training_options(void **state)
     for (int kind = QKV_TOKEN_WORDS; kind <= QKV_TOKEN_CHARACTERS; kind++) {
         qkv_word_counts *w = qkv_word_counts_new_of((qkv_token_kind)kind);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-            const qkv_bpe_opts o = { .size = rows[i].size, .specials = rows[i].specials, .n_specials = rows[i].n_specials };
+            const qkv_bpe_opts o = { .vocabulary = rows[i].size,
+                                     .specials = rows[i].specials,
+                                     .n_specials = rows[i].n_specials };
             if (qkv_tokenizer_train(w, &o)) fail_msg("row %zu is taken", i);
             assert_int_equal(qkv_error_status(), QKV_USAGE);
             if (!strstr(qkv_error(), rows[i].says)) fail_msg("row %zu: %s", i, qkv_error());

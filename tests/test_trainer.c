@@ -26,9 +26,11 @@ static const qkv_transformer_opts small = { .vocabulary = VOCABULARY,
                                             .dropout = 0.1f,
                                             .attention_dropout = 0.1f,
                                             .ffn_dropout = 0.1f };
-static const qkv_trainer_opts options = { .optimizer = { .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },
+static const qkv_optimizer_opts adam = { .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f };
+static const qkv_batch_opts batches = { .max_tokens = 100, .start = 1, .end = 2 };
+static const qkv_trainer_opts options = { .optimizer = &adam,
+                                          .batches = &batches,
                                           .schedule = { .kind = QKV_SCHEDULE_PAPER, .lr = 1, .warmup = 30, .dim = 16 },
-                                          .batches = { .max_tokens = 100, .start = 1, .end = 2 },
                                           .update_freq = 2,
                                           .smoothing = 0.1f,
                                           .clip = 1,
@@ -160,7 +162,8 @@ static void it_learns(void **state)
     qkv_transformer_opts o = small;
     o.dim = 32, o.d_ff = 64, o.dropout = o.attention_dropout = o.ffn_dropout = 0;
     qkv_trainer_opts fast = options;
-    fast.schedule.dim = 32, fast.schedule.warmup = 100, fast.batches.max_tokens = 400;
+    fast.schedule.dim = 32, fast.schedule.warmup = 100;
+    fast.batches = &(qkv_batch_opts){ .max_tokens = 400, .start = 1, .end = 2 };
     qkv_pairs *pairs = make_pairs(2000, 1), *unseen = make_pairs(200, 77);
     qkv_model *m = qkv_model_new(&o, 3);
     qkv_trainer *t = qkv_trainer_new(m, pairs, &fast);
@@ -187,10 +190,9 @@ static void parts_make_the_whole(void **state)
     int64_t n = 0;
     for (int parts = 0; parts < 2; parts++) {
         qkv_model *m = qkv_model_new(&o, 3);
-        qkv_trainer_opts sgd = { .optimizer = { .rule = QKV_OPTIMIZER_SGD, .lr = 0.5f },
-                                 .batches = { .start = 1, .end = 2 },
+        qkv_trainer_opts sgd = { .optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD, .lr = 0.5f },
+                                 .batches = &(qkv_batch_opts){ .max_tokens = parts ? 60 : 1000, .start = 1, .end = 2 },
                                  .smoothing = 0.1f };
-        sgd.batches.max_tokens = parts ? 60 : 1000;
         sgd.update_freq = parts ? 100 : 1;
         qkv_trainer *t = qkv_trainer_new(m, pairs, &sgd);
         qkv_progress now;
@@ -216,7 +218,7 @@ static void numbers_that_blow_up(void **state)
     qkv_pairs *pairs = make_pairs(100, 1);
     qkv_model *m = qkv_model_new(&small, 3);
     qkv_trainer_opts wild = options;
-    wild.optimizer = (qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD };
+    wild.optimizer = &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD };
     wild.schedule = (qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e38 };
     wild.clip = 0;
     qkv_trainer *t = qkv_trainer_new(m, pairs, &wild);
@@ -343,7 +345,7 @@ static void bad_options(void **state)
     assert_null(qkv_trainer_new(m, pairs, &o));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
     double loss;
-    assert_int_equal(qkv_evaluate(m, none, NULL, &o.batches, &loss), QKV_USAGE);
+    assert_int_equal(qkv_evaluate(m, none, NULL, &batches, &loss), QKV_USAGE);
     qkv_model_free(m);
     qkv_pairs_free(pairs);
     qkv_pairs_free(none);
@@ -358,7 +360,7 @@ static qkv_status all_of_it(void)
     qkv_status status = t ? qkv_trainer_step(t, NULL) : qkv_error_status();
     if (!status) status = qkv_trainer_save(t, path);
     if (!status) status = qkv_trainer_resume(t, path);
-    if (!status) status = qkv_evaluate(m, pairs, NULL, &options.batches, &loss);
+    if (!status) status = qkv_evaluate(m, pairs, NULL, &batches, &loss);
     qkv_trainer_free(t);
     qkv_model_free(m);
     qkv_pairs_free(pairs);

@@ -343,7 +343,7 @@ static void curves_are_drawn(void **state)
     for (int i = 0; i < 100; i++) x[i] = i, y[i] = i, falling[i] = 99 - i;
     y[50] = NAN; /* breaks the line */
     const qkv_curve curves[] = { { "rises", x, y, 100 }, { "falls", x, falling, 100 }, { "nothing", NULL, NULL, 0 } };
-    const qkv_curve_opts o = { "lines", "step", "loss", 0, 0 };
+    const qkv_curve_opts o = { .title = "lines", .x_axis = "step", .y_axis = "loss" };
     assert_int_equal(qkv_picture_curves(in_folder("curves.png"), curves, 3, &o), QKV_OK);
     pixels p = read_png(in_folder("curves.png"));
     box blue = find_colour(&p, 0x0072b2), red = find_colour(&p, 0xd55e00);

@@ -23,6 +23,7 @@ typedef struct qkv_attention_side {
 } qkv_attention_side;
 
 typedef struct qkv_attend_opts {
+    size_t size;
     int beam; /* of the search for a target, as in qkv_translate_opts; and so is the next */
     float length_penalty;
     const int32_t *target_ids; /* the target as ids, without start and end, instead of text; n_target_ids of them. NULL: none */

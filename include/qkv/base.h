@@ -55,6 +55,31 @@ QKV_API const char *qkv_error(void);
 /* The status that belongs to qkv_error(). */
 QKV_API qkv_status qkv_error_status(void);
 
+/* ---- options -----------------------------------------------------------------------------------
+ * Zero means the default in every option struct, and NULL options are all zero where a function allows them. Structs grow at
+ * their end from release to release; their first member says how large the caller's is, so that a program and a library of
+ * different releases understand each other. QKV_OPTS gives one with its size set and all else zero:
+ *
+ *   qkv_translate_opts o = QKV_OPTS(qkv_translate_opts);
+ *   o.beam = 8;
+ *
+ * A size of 0 is that of 0.2.0, the first release that had sizes, so that (qkv_translate_opts){ .beam = 8 } is right too as
+ * long as no younger member is set. USAGE for an option that is set and that the library is too old to know, and for a size
+ * that no struct has. */
+#ifdef __cplusplus
+} /* a template has no C linkage */
+template <class T> inline T qkv_options_of_size()
+{
+    T options = T();
+    options.size = sizeof(T);
+    return options;
+}
+extern "C" {
+#define QKV_OPTS(type) (qkv_options_of_size<type>())
+#else
+#define QKV_OPTS(type) ((type){ .size = sizeof(type) })
+#endif
+
 /* ---- memory ------------------------------------------------------------------------------------
  * Every allocation of the library goes through one table, so that a caller can count, limit or fail it.
  * alloc(bytes, alignment) gives memory at a multiple of alignment (a power of two) or NULL; it may be called

@@ -20,6 +20,7 @@ extern "C" {
 typedef struct qkv_session qkv_session;
 
 typedef struct qkv_session_opts {
+    size_t size;
     int keep_attention; /* 1: qkv_session_attention() gives the weights of every head; a read is not cut into blocks then */
     int keep_hidden;    /* 1: qkv_session_hidden() gives the states between the layers; the same */
 } qkv_session_opts;
@@ -111,6 +112,7 @@ typedef qkv_status (*qkv_each_step)(void *data);
 
 /* Zero means the default shown; a length penalty of truly 0 is given as a negative number. */
 typedef struct qkv_search_opts {
+    size_t size;
     int32_t start, end, pad; /* ids; start and pad are never found */
     int beam;                /* rows kept for each sentence; 1, which is greedy */
     int n_best;              /* results for each sentence, at most beam; 1 */

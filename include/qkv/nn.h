@@ -88,6 +88,7 @@ QKV_API qkv_tensor *qkv_norm_forward(const qkv_norm *n, qkv_tensor *x);
 
 /* ---- multi-head attention: Concat(head_1..head_h) W^O, head_i = Attention(x W_i^Q, y W_i^K, y W_i^V) ---- */
 typedef struct qkv_mha_opts {
+    size_t size;
     int64_t dim; /* of the queries and of the result */
     int64_t heads;
     int64_t kv_heads; /* 0 means heads; must divide heads */
@@ -122,6 +123,7 @@ typedef struct qkv_ffn {
     float dropout; /* between the two layers */
 } qkv_ffn;
 typedef struct qkv_ffn_opts {
+    size_t size;
     int64_t dim, d_ff;
     qkv_activation activation;
     int no_bias;

@@ -62,6 +62,7 @@ QKV_API qkv_tensor *qkv_rmsnorm(qkv_tensor *x, qkv_tensor *gain, float eps);
  * published Llama files; with interleaved != 0 it is (2i, 2i+1), the layout of the original paper.
  * frequencies: D/2 numbers that replace base^(-2i/D), or NULL. */
 typedef struct qkv_rotary_opts {
+    size_t size;
     int64_t heads; /* 0 means 1 */
     float base;    /* 0 means 10000 */
     int interleaved;
@@ -99,6 +100,7 @@ QKV_API qkv_tensor *qkv_cross_entropy(qkv_tensor *logits, const int32_t *targets
  * weights: one a row (>= 0, finite), or NULL for all 1. With no row that counts, the loss is 0 and so are the gradients.
  * A target outside 0..K-1 that is not ignored: USAGE, with its place. */
 typedef struct qkv_cross_entropy_opts {
+    size_t size;
     float smoothing;
     int32_t ignore; /* used when has_ignore */
     int has_ignore;
@@ -135,6 +137,7 @@ typedef struct qkv_mask {
 #endif
 
 typedef struct qkv_attention_opts {
+    size_t size;
     float scale;          /* of the scores; 0 means 1/sqrt(Dk) */
     float dropout;        /* on the weights, while the tape trains; 0 <= p < 1 */
     int64_t heads;        /* not 0: q is (B,Tq,heads*Dk), k (B,Tk,kv_heads*Dk), v (B,Tk,kv_heads*Dv), y (B,Tq,heads*Dv) */

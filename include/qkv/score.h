@@ -44,6 +44,7 @@ typedef enum qkv_score_tokenizer {
 
 /* Zero means the default: 13a, case matters. */
 typedef struct qkv_bleu_opts {
+    size_t size;
     qkv_score_tokenizer tokenizer;
     int lowercase; /* compare in lower case */
 } qkv_bleu_opts;
@@ -72,6 +73,7 @@ QKV_API qkv_status qkv_bleu(const char *const *hypotheses, const char *const *co
 
 /* Zero means the default: chrF, case matters. */
 typedef struct qkv_chrf_opts {
+    size_t size;
     int word_order; /* 0: chrF; 2: chrF++; at most 2 */
     int lowercase;
 } qkv_chrf_opts;

@@ -27,6 +27,7 @@ typedef struct qkv_access {
     double milliseconds;                 /* from its head to its end */
 } qkv_access;
 typedef struct qkv_server_opts {
+    size_t size;
     const char *host;  /* to listen on; NULL means 127.0.0.1. Another needs a token */
     int port;          /* 0: any that is free */
     const char *token; /* requests must say "Authorization: Bearer TOKEN"; NULL: none is asked for */

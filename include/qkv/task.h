@@ -17,6 +17,7 @@ extern "C" {
  * max_length are what its files say, unless the options do; and so are its ends and what is never found. A source is at most
  * its context. */
 typedef struct qkv_translate_opts {
+    size_t size;
     int beam;             /* 0 means 4; 1 is greedy */
     int n_best;           /* 0 means 1; at most beam */
     float length_penalty; /* as in qkv_search_opts, and so are the next two; what is 0 is as a published model's files say */
@@ -81,6 +82,7 @@ QKV_API qkv_objective qkv_translating(void);
 
 /* ---- generation: a decoder alone continues a text ---- */
 typedef struct qkv_generate_opts {
+    size_t size;
     int64_t max_tokens;       /* new ones at most; 0 means what a published model's files say, else 128 */
     float temperature;        /* logits are divided by it; 0 is greedy, and the default */
     int top_k;                /* only the k likeliest; 0: any */
@@ -107,11 +109,11 @@ typedef struct qkv_generate_opts {
     void *each_step_data;
 } qkv_generate_opts;
 
-/* The options that a published model's files ask for (generation_config.json, else config.json): do_sample with temperature (1
+/* Sets *out to the options that a published model's files ask for (generation_config.json, else config.json): do_sample with temperature (1
  * unless said), top_k, top_p and min_p; repetition_penalty, no_repeat_ngram_size and max_new_tokens. What they do not say, or
  * say out of range, and all of it for NULL or a model of ours, is zero. qkv_generate() itself takes max_tokens alone from
- * them. */
-QKV_API qkv_generate_opts qkv_generate_defaults(const qkv_model *m);
+ * them. USAGE for no place. */
+QKV_API qkv_status qkv_generate_defaults(const qkv_model *m, qkv_generate_opts *out);
 
 /* A piece of new text, whole characters only, as soon as no stop string can begin in it. Not OK ends the generation. */
 typedef qkv_status (*qkv_generate_each)(void *data, const char *piece, size_t length);
@@ -154,6 +156,7 @@ QKV_API qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t l
  * More than max_length ids, the last </s> not counted, are cut off, or read in windows of as many. A published encoder reads
  * what its tokenizer makes of text and pair; of a pair that is too long the longer of the two is cut, at its end. */
 typedef struct qkv_reading_opts {
+    size_t size;
     int64_t max_length;      /* 0 means 512 */
     int windows;             /* 1: a longer text is read window by window, and the results averaged; else it is cut */
     qkv_each_step each_step; /* before every batch; NULL: none */
@@ -199,9 +202,10 @@ QKV_API qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, cons
 
 /* ---- embedding: any encoder, pooled ---- */
 typedef struct qkv_embed_opts {
-    qkv_reading_opts reading;
-    qkv_pooling pooling; /* of an encoder with a classifier also QKV_POOLING_ATTENTION */
-    int normalized;      /* 1: every vector has length 1 (one of zeros stays) */
+    size_t size;
+    const qkv_reading_opts *reading; /* NULL: all zero */
+    qkv_pooling pooling;             /* of an encoder with a classifier also QKV_POOLING_ATTENTION */
+    int normalized;                  /* 1: every vector has length 1 (one of zeros stays) */
     int as_published; /* 1: where a published model's files say how it embeds, that counts for pooling, for normalized, and for
                             a max_length of 0 */
 } qkv_embed_opts;
@@ -226,6 +230,7 @@ QKV_API qkv_status qkv_nearest(const qkv_matrix *vectors, const float *query, in
  * the cross-entropy of what they were. b->tokens counts the chosen ones, at least 1 a batch. Add texts with
  * qkv_pairs_add_masked(). */
 typedef struct qkv_masking_opts {
+    size_t size;
     float rate;          /* 0 means 0.15 */
     int32_t mask, first; /* ids of the mask, and of the first token that is not special: see qkv_special_tokens */
     int32_t vocabulary;

@@ -35,6 +35,7 @@ QKV_API float *qkv_grad(const qkv_tensor *x);
 
 /* ---- the tape ---- */
 typedef struct qkv_tape_opts {
+    size_t size;
     int train;          /* 1: dropout is on */
     int no_grad;        /* 1: record nothing for backward; for running a model */
     int keep_grads;     /* 1: keep the gradients of intermediate results too */

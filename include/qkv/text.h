@@ -144,6 +144,7 @@ typedef struct qkv_ids {
 QKV_API void qkv_ids_free(qkv_ids *ids);
 
 typedef struct qkv_encode_opts {
+    size_t size;
     int specials;  /* 1: special tokens written in the text become their ids; else they are text like any other */
     int any_bytes; /* 1: bytes that are not UTF-8 are taken too, as they are: a word with such bytes is not known, and of
                     * characters each mistake is one that is not known; to a published tokenizer each is U+FFFD */
@@ -193,7 +194,8 @@ QKV_API qkv_status qkv_word_counts_add_file(qkv_word_counts *w, const char *path
 
 /* Zero means the default shown. */
 typedef struct qkv_bpe_opts {
-    int32_t size;                /* of the vocabulary, special tokens and (byte pairs) the 256 bytes included; 8000 */
+    size_t size;
+    int32_t vocabulary;          /* tokens, the special ones and (byte pairs) the 256 bytes included; 8000 */
     int64_t min_count;           /* a pair, word or character that occurs less often is not learned; 2 */
     const char *const *specials; /* ids 0, 1, ..; <pad> <s> </s> <unk> */
     int n_specials;              /* negative: none */
@@ -202,7 +204,7 @@ typedef struct qkv_bpe_opts {
 /* Byte pairs: learns merges, again and again the pair that occurs most often, of those the one with the smaller first id, then
  * the smaller second id. Words and characters: learns those that occur most often, of those the one with smaller bytes; never
  * one with a NUL. Same words, same tokenizer, in whatever order they came. Words that give no more tokens end it early: ask
- * qkv_tokenizer_size(). Nothing learned spells a special token. NULL on error: USAGE when size has no room for special tokens
+ * qkv_tokenizer_size(). Nothing learned spells a special token. NULL on error: USAGE when the vocabulary has no room for special tokens
  * and bytes, a special token is empty, given twice, not UTF-8 or (byte pairs) the spelling of a byte, or when (words and
  * characters) <unk> is not among them; LIMIT for 4 GiB of distinct words (byte pairs); MEMORY. */
 QKV_API qkv_tokenizer *qkv_tokenizer_train(const qkv_word_counts *w, const qkv_bpe_opts *opts);
@@ -226,6 +228,7 @@ QKV_API qkv_status qkv_pairs_add(qkv_pairs *p, const int32_t *source, size_t n, 
  * is a byte order mark at the start of a file.
  * Zero means the default shown; NULL options are all zero. */
 typedef struct qkv_corpus_opts {
+    size_t size;
     int strict;         /* 1: a line that is not UTF-8 is refused; else U+FFFD stands in for each mistake */
     int64_t max_length; /* a pair with more tokens than this on either side is left out; 0: none is. Words have no tokens */
 } qkv_corpus_opts;
@@ -281,6 +284,7 @@ typedef enum qkv_labelled_format {
 } qkv_labelled_format;
 
 typedef struct qkv_labelled_opts {
+    size_t size;
     qkv_labelled_format format;
     const char *label, *text, *pair; /* names of columns or members; a number, from 1, is the place of a column where no column
                                         has it for a name. CSV and JSONL: "label" and "text" unless given. TSV: given names
@@ -316,6 +320,7 @@ QKV_API qkv_status qkv_documents_read(const char *path, qkv_document_kind kind, 
                                       qkv_corpus_read *read);
 
 typedef struct qkv_batch_opts {
+    size_t size;
     int64_t max_tokens; /* rows times the longest row, of source and of target each, padding included; 0 means 2048 */
     uint64_t seed;
     int in_order;       /* 1: as the pairs were added; else sorted by length, and the batches shuffled */

@@ -20,6 +20,7 @@ typedef enum qkv_optimizer_rule {
 
 /* Zero means the default shown. A value that must be a true zero is given as a negative number. */
 typedef struct qkv_optimizer_opts {
+    size_t size;
     qkv_optimizer_rule rule;
     float lr;       /* 0.01 for SGD, AdaGrad and RMSProp, 0.001 for Adam and AdamW */
     float momentum; /* 0 */
@@ -71,14 +72,15 @@ QKV_API double qkv_schedule_lr(const qkv_schedule *s, int64_t step); /* of a sch
 
 /* ---- training ---- */
 typedef struct qkv_trainer_opts {
-    const qkv_objective *objective; /* NULL: translation; must outlive the trainer */
-    qkv_optimizer_opts optimizer;
-    qkv_schedule schedule;  /* its lr replaces the optimizer's; all zero: the optimizer's own */
-    qkv_batch_opts batches; /* its seed is not used: see seed */
-    int64_t update_freq;    /* batches in an update; 0 means 1 */
-    float smoothing;        /* of the labels */
-    float clip;             /* the largest norm of the gradients; 0: any */
-    uint64_t seed;          /* of dropout and of the batches */
+    size_t size;
+    const qkv_objective *objective;      /* NULL: translation; must outlive the trainer */
+    const qkv_optimizer_opts *optimizer; /* copied, and so are the batches'; NULL: all zero */
+    const qkv_batch_opts *batches;       /* their seed is not used: see seed; NULL: all zero */
+    qkv_schedule schedule;               /* its lr replaces the optimizer's; all zero: the optimizer's own */
+    int64_t update_freq;                 /* batches in an update; 0 means 1 */
+    float smoothing;                     /* of the labels */
+    float clip;                          /* the largest norm of the gradients; 0: any */
+    uint64_t seed;                       /* of dropout and of the batches */
 } qkv_trainer_opts;
 
 /* What a caller counts that a checkpoint must keep: the best score so far, when, and how often it was missed since; and the
@@ -175,20 +177,21 @@ typedef struct qkv_run_event {
 } qkv_run_event;
 
 typedef struct qkv_run_opts {
+    size_t size;
     const char *folder; /* made if it is not there; NULL: nothing is written */
     int resume;         /* 1: goes on from the folder's checkpoint; from the start where there is none yet */
     const char *job;    /* what is trained, a word for training.json; NULL: none */
     const qkv_run_setting *settings;
     int64_t n_settings;
-    const char *about; /* more of training.json, a JSON object as text; NULL: none */
-    qkv_trainer_opts trainer;
-    int64_t steps, epochs; /* limits, 0: none; the nearest counts */
-    double minutes;        /* of this run */
-    int64_t patience;      /* ends after so many validations without a better one; 0: never */
-    int64_t valid_every;   /* steps; 0: once an epoch */
-    int64_t save_every;    /* steps between checkpoints; 0: with each validation only */
-    int64_t keep;          /* models of the last validations that are kept too, in folder/step-N */
-    int64_t log_every;     /* steps between lines of the log; 0 means 100 */
+    const char *about;               /* more of training.json, a JSON object as text; NULL: none */
+    const qkv_trainer_opts *trainer; /* NULL: all zero */
+    int64_t steps, epochs;           /* limits, 0: none; the nearest counts */
+    double minutes;                  /* of this run */
+    int64_t patience;                /* ends after so many validations without a better one; 0: never */
+    int64_t valid_every;             /* steps; 0: once an epoch */
+    int64_t save_every;              /* steps between checkpoints; 0: with each validation only */
+    int64_t keep;                    /* models of the last validations that are kept too, in folder/step-N */
+    int64_t log_every;               /* steps between lines of the log; 0 means 100 */
     /* Measures the model; NULL: the last model is the best. */
     qkv_status (*validate)(void *data, const qkv_model *m, qkv_run_score *out);
     void (*each)(void *data, const qkv_run_event *e); /* NULL: nobody looks on */

@@ -40,6 +40,7 @@ typedef struct qkv_heatmap {
 
 /* What the maps of one picture share; zero means the default shown. */
 typedef struct qkv_heatmap_opts {
+    size_t size;
     int64_t rows, columns;                              /* of every map, at least 1 */
     const char *const *row_names, *const *column_names; /* NULL: places from 0, every so often */
     const char *row_axis, *column_axis;                 /* what rows and columns are; NULL: nothing is written */
@@ -63,6 +64,7 @@ typedef struct qkv_curve {
 } qkv_curve;
 
 typedef struct qkv_curve_opts {
+    size_t size;
     const char *title, *x_axis, *y_axis; /* NULL: none */
     int log_x, log_y;                    /* 1: a logarithmic axis; points that are not above 0 are left out */
 } qkv_curve_opts;

@@ -3,6 +3,7 @@
 #include <qkv/decode.h>
 
 #include "../base/memory.h"
+#include "../base/options.h"
 #include "../base/pool.h"
 #include "../base/size.h"
 #include "../model/special_tokens.h"
@@ -446,11 +447,13 @@ qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t sentences,
         return qkv__fail(
             QKV_USAGE,
             "search: a model, at least one sentence with at least one id, options and a place for results are needed");
-    qkv_search_opts o = *opts;
-    qkv_status status = qkv__search_resolve_options(m, &o);
+    qkv_search_opts o, resolved;
+    qkv_status status = QKV__READ_OPTIONS(&o, each_step_data, opts, "search");
+    resolved = o;
+    if (!status) status = qkv__search_resolve_options(m, &resolved);
     qkv_session *session = status ? NULL : qkv_session_new(m, NULL);
     if (!session) return status ? status : qkv_error_status();
-    status = qkv__search_in(session, m, ids, sentences, length, lengths, opts, out);
+    status = qkv__search_in(session, m, ids, sentences, length, lengths, &o, out);
     qkv_session_free(session);
     return status;
 }

@@ -2,6 +2,7 @@
 #include <qkv/decode.h>
 
 #include "../base/memory.h"
+#include "../base/options.h"
 #include "../base/size.h"
 #include "../nn/layer.h"
 #include "../tensor/tape.h"
@@ -109,13 +110,15 @@ qkv_session *qkv_session_new(const qkv_model *m, const qkv_session_opts *opts)
         qkv__fail(QKV_USAGE, "session: there is no model");
         return NULL;
     }
+    qkv_session_opts o;
+    if (QKV__READ_OPTIONS(&o, keep_hidden, opts, "session")) return NULL;
     qkv_session *s = qkv__alloc_zero(sizeof *s);
     if (!s) return NULL;
     s->x = x;
+    s->o = o;
     s->dim = x->o.dim;
     s->n_layers = x->stacks[QKV__DECODER].n;
     s->n_heads_off = 2 * s->n_layers * x->o.heads;
-    if (opts) s->o = *opts;
     const qkv__layer *first = decoder_of(s)->layers;
     if (first) set_cache(&s->self, decoder_of(s)->n, &first->self);
     if (first && x->stacks[QKV__ENCODER].n) set_cache(&s->cross, decoder_of(s)->n, &first->cross);

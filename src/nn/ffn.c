@@ -1,14 +1,15 @@
 /* ffn.c: the feed-forward layer, max(0, x W1 + b1) W2 + b2 in the paper (equation 2). */
 #include "params.h"
 
+#include "../base/options.h"
 #include "../op/inplace.h"
 #include "../tensor/tape.h"
 
-qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *o)
+qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *opts)
 {
-    static const qkv_ffn_opts none = { 0 };
     const qkv_ffn failed = { 0 };
-    if (!o) o = &none;
+    qkv_ffn_opts own, *o = &own;
+    if (QKV__READ_OPTIONS(o, dropout, opts, "feed-forward")) return qkv__params_error_below(p), failed;
     bool gated = o->activation == QKV_ACTIVATION_SILU_GATED;
     if ((unsigned)o->activation > QKV_ACTIVATION_SILU_GATED || !(o->dropout >= 0 && o->dropout < 1)) {
         qkv__params_fail(p, QKV_USAGE,

@@ -1,6 +1,7 @@
 /* mha.c: multi-head attention, Concat(head_1..head_h) W^O. The heads stay side by side in the last dimension: no transposes. */
 #include "layer.h"
 
+#include "../base/options.h"
 #include "../op/parallel_for.h"
 #include "../tensor/tape.h"
 
@@ -34,7 +35,8 @@ static bool resolve_mha_options(qkv_params *p, const char *name, qkv_mha_opts *o
 
 qkv_mha qkv_mha_new_with(qkv_params *p, const char *name, const qkv_mha_opts *opts)
 {
-    qkv_mha_opts o = opts ? *opts : (qkv_mha_opts){ 0 };
+    qkv_mha_opts o;
+    if (QKV__READ_OPTIONS(&o, dropout, opts, "attention")) return qkv__params_error_below(p), (qkv_mha){ 0 };
     if (!p || !resolve_mha_options(p, name, &o)) return (qkv_mha){ 0 };
     qkv_mha m = { .heads = o.heads, .kv_heads = o.kv_heads, .dropout = o.dropout };
     bool bare = o.no_bias && !o.qkv_bias;

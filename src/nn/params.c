@@ -94,10 +94,9 @@ void qkv_params_free(qkv_params *p)
 
 /* ---- errors ---- */
 
-/* Keeps the error that is in qkv_error() now, unless there was one before. */
-static bool keep_error(qkv_params *p)
+bool qkv__params_error_below(qkv_params *p)
 {
-    if (!p->status) {
+    if (p && !p->status) {
         p->status = qkv_error_status();
         snprintf(p->sentence, sizeof p->sentence, "%s", qkv_error());
     }
@@ -111,7 +110,7 @@ bool qkv__params_fail(qkv_params *p, qkv_status status, const char *format, ...)
     va_start(args, format);
     qkv__fail_with(status, format, args);
     va_end(args);
-    return keep_error(p);
+    return qkv__params_error_below(p);
 }
 
 qkv_status qkv_params_status(const qkv_params *p)
@@ -203,7 +202,7 @@ static bool make_slots(qkv_params *p)
     size_t n = p->slots_bytes / sizeof *p->slots, wanted = 4 * ((size_t)p->n_entries + 16);
     if (n / 2 > (size_t)p->n_entries) return true;
     int32_t *slots = qkv__alloc_zero(sizeof *slots * wanted);
-    if (!slots) return keep_error(p);
+    if (!slots) return qkv__params_error_below(p);
     for (int i = 0; i < p->n_entries; i++)
         *slot_of(p, slots, wanted, p->entries[i]->hash, p->entries[i]->name) = (int32_t)i + 1;
     qkv__release(p->slots, p->slots_bytes);
@@ -248,10 +247,10 @@ static bool make_room_for_weights(qkv_params *p, int64_t floats)
     if (!qkv__size_add((size_t)p->block, (size_t)floats, &total) || !qkv__size_mul(total, sizeof(float), &bytes))
         return qkv__params_fail(p, QKV_LIMIT, "all weights together are larger than memory can be");
     bool ok = make_slots(p) && !qkv__grow((void **)&p->entries, &p->entries_bytes, entries);
-    if (p->is_mapped) return ok || keep_error(p);
+    if (p->is_mapped) return ok || qkv__params_error_below(p);
     ok = ok && !qkv__grow((void **)&p->data, &p->data_bytes, bytes) && !qkv__grow((void **)&p->grad, &p->grad_bytes, bytes);
     for (int i = 0; i < p->n_entries; i++) point(p, i);
-    return ok || keep_error(p);
+    return ok || qkv__params_error_below(p);
 }
 
 static entry *new_entry(qkv_params *p, const char *name, int ndim, const int64_t *shape, int64_t count)
@@ -281,18 +280,18 @@ qkv_tensor *qkv_params_add(qkv_params *p, const char *name, int ndim, const int6
 {
     int64_t count = 0;
     if (!p) return NULL;
-    if (p->retained && qkv_params_materialize(p)) return keep_error(p), NULL;
+    if (p->retained && qkv_params_materialize(p)) return qkv__params_error_below(p), NULL;
     if (!check_parameter(p, name, ndim, shape, init, scale, &count)) return NULL;
     int64_t padded = qkv__round_up(count ? count : 1, LINE); /* an empty weight has an address too */
     if (!make_room_for_weights(p, padded)) return NULL;
     entry *e = new_entry(p, name, ndim, shape, count);
     if (!e) {
-        keep_error(p);
+        qkv__params_error_below(p);
         return NULL;
     }
     p->entries[p->n_entries] = e;
     if (!p->is_mapped && start_entry(p, init, scale, padded)) {
-        keep_error(p);
+        qkv__params_error_below(p);
         qkv__release(e, e->bytes);
         return NULL;
     }
@@ -358,7 +357,7 @@ void *qkv__params_keep(qkv_params *p, size_t bytes)
     enum { HEAD = 64 }; /* what follows is aligned as an allocation is */
     kept *k = qkv__alloc_zero(HEAD + bytes);
     if (!k) {
-        keep_error(p);
+        qkv__params_error_below(p);
         return NULL;
     }
     *k = (kept){ .next = p->models, .bytes = HEAD + bytes };

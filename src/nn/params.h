@@ -15,6 +15,9 @@
 /* Leaves an error in the params (the first one stays) and gives false. p may be NULL. */
 bool qkv__params_fail(qkv_params *p, qkv_status status, const char *format, ...) QKV_PRINTF(3, 4);
 
+/* The same with the error that is in qkv_error() now. */
+bool qkv__params_error_below(qkv_params *p);
+
 /* A layer's name in a sentence: as much of it as fits, "" for NULL. */
 #define QKV_SHOWN(name) ((name) ? (name) : "")
 

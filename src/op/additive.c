@@ -159,14 +159,16 @@ static bool additive_forward(qkv_tape *t, work *w, const qkv_attention_opts *opt
 }
 
 qkv_tensor *qkv_additive_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *w, qkv_tensor *v, qkv_mask mask,
-                                   const qkv_attention_opts *opts)
+                                   const qkv_attention_opts *given)
 {
     qkv_tensor *in[OPERANDS] = { q, k, w, v }, *qkv[3] = { q, k, v };
     const char *name = "additive_attention";
     int ndim;
     int64_t shape[4];
-    opts = qkv__attention_opts(opts);
+    qkv_attention_opts own, *opts = &own;
+    qkv_status status = qkv__attention_options(opts, given, name);
     qkv_tape *t = qkv__operands(name, OPERANDS, in);
+    if (t && status) return qkv__error_below(t);
     work *s = t ? qkv__save(t, sizeof *s) : NULL;
     if (!s) return NULL;
     *s = (work){ .w = qkv_data(w) };

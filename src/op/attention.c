@@ -58,13 +58,15 @@ static void give_maps(qkv_tape *t, qkv__attention *x, const qkv_attention_opts *
     if (opts->scores) *opts->scores = scores;
 }
 
-qkv_tensor *qkv_attention_with(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_mask mask, const qkv_attention_opts *opts)
+qkv_tensor *qkv_attention_with(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_mask mask, const qkv_attention_opts *given)
 {
     qkv_tensor *in[3] = { q, k, v };
     int ndim;
     int64_t shape[4];
-    opts = qkv__attention_opts(opts);
+    qkv_attention_opts own, *opts = &own;
+    qkv_status status = qkv__attention_options(opts, given, "attention");
     qkv_tape *t = qkv__operands("attention", 3, in);
+    if (t && status) return qkv__error_below(t);
     qkv__attention *x = t ? qkv__save(t, sizeof *x) : NULL;
     bool keeps = q && k && v && (q->wants_grad || k->wants_grad || v->wants_grad);
     if (!x || !qkv__attention_setup(t, "attention", in, &mask, opts, keeps, x, &ndim, shape)) return NULL;

@@ -3,6 +3,8 @@
  * where d = x - max x and L = log sum exp(d): the probabilities are never stored. */
 #include "parallel_for.h"
 
+#include "../base/options.h"
+
 #include <math.h>
 
 typedef struct row {
@@ -89,12 +91,12 @@ static bool read_rows(qkv_tape *t, row *rows, int64_t n, int64_t k, const int32_
     return true;
 }
 
-qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *targets, const qkv_cross_entropy_opts *opts)
+qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *targets, const qkv_cross_entropy_opts *given)
 {
-    static const qkv_cross_entropy_opts defaults = { 0 };
+    qkv_cross_entropy_opts own, *opts = &own;
     qkv_tape *t = qkv__operands("cross_entropy", 1, &logits);
     if (!t) return NULL;
-    if (!opts) opts = &defaults;
+    if (QKV__READ_OPTIONS(opts, weights, given, "cross_entropy")) return qkv__error_below(t);
     if (!logits->ndim) return qkv__error(t, QKV_USAGE, "cross_entropy: the logits have no dimension of classes");
     if (!targets && qkv__rows(logits)) return qkv__error(t, QKV_USAGE, "cross_entropy: there are no targets");
     if (!(opts->smoothing >= 0 && opts->smoothing < 1))

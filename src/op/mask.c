@@ -1,6 +1,8 @@
 /* mask.c: the operands, options and masks that both kinds of attention share. */
 #include "mask.h"
 
+#include "../base/options.h"
+
 #include <math.h>
 
 /* ---- operands ---- */
@@ -146,6 +148,15 @@ static bool read_mask(qkv_tape *t, const char *name, const qkv_mask *mask, bool 
 
 float qkv__default_scale(int64_t width) { return (float)(1 / sqrt((double)width)); }
 
+qkv_status qkv__attention_options(qkv_attention_opts *to, const qkv_attention_opts *from, const char *name)
+{
+    qkv_status status = QKV__READ_OPTIONS(to, scores, from, name);
+    if (to->weights) *to->weights = NULL;
+    if (to->scaled) *to->scaled = NULL;
+    if (to->scores) *to->scores = NULL;
+    return status;
+}
+
 static bool read_options(qkv_tape *t, const char *name, const qkv_attention_opts *opts, qkv__attention *x)
 {
     float p = opts->dropout;
@@ -164,16 +175,6 @@ static bool read_options(qkv_tape *t, const char *name, const qkv_attention_opts
     x->keep_below = qkv__keep_below(p);
     x->key = qkv__next_key(t);
     return true;
-}
-
-const qkv_attention_opts *qkv__attention_opts(const qkv_attention_opts *opts)
-{
-    static const qkv_attention_opts none = { 0 };
-    if (!opts) return &none;
-    if (opts->weights) *opts->weights = NULL;
-    if (opts->scaled) *opts->scaled = NULL;
-    if (opts->scores) *opts->scores = NULL;
-    return opts;
 }
 
 bool qkv__attention_setup(qkv_tape *t, const char *name, qkv_tensor *const qkv[3], const qkv_mask *mask,

@@ -10,8 +10,8 @@
 bool qkv__attention_setup(qkv_tape *t, const char *name, qkv_tensor *const qkv[3], const qkv_mask *mask,
                           const qkv_attention_opts *opts, bool keeps, qkv__attention *x, int *ndim, int64_t shape[4]);
 
-/* The options, all zero for NULL; each map that is asked for is NULL until it is there. */
-const qkv_attention_opts *qkv__attention_opts(const qkv_attention_opts *opts);
+/* Reads a caller's options; the maps that it asks for are NULL until they are there. */
+qkv_status qkv__attention_options(qkv_attention_opts *to, const qkv_attention_opts *from, const char *name);
 
 /* The default scale, 1/sqrt(width), is used when the options have none. */
 float qkv__default_scale(int64_t width);

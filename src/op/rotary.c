@@ -1,6 +1,8 @@
 /* rotary.c: rotary positions (Su et al. 2021): in every head, pair i of the vector at position p turns by p * frequency_i. */
 #include "parallel_for.h"
 
+#include "../base/options.h"
+
 #include <math.h>
 
 typedef struct turns {
@@ -81,12 +83,12 @@ static turns *turns_for(qkv_tape *t, const qkv_tensor *x, const qkv_rotary_opts 
     return qkv__parallel_for(t, r->table_rows, qkv__grain(r->half * 4), table_range, &w) ? r : NULL;
 }
 
-qkv_tensor *qkv_rotary(qkv_tensor *x, const qkv_rotary_opts *opts)
+qkv_tensor *qkv_rotary(qkv_tensor *x, const qkv_rotary_opts *given)
 {
-    static const qkv_rotary_opts defaults = { 0 };
+    qkv_rotary_opts own, *opts = &own;
     qkv_tape *t = qkv__operands("rotary", 1, &x);
     if (!t) return NULL;
-    if (!opts) opts = &defaults;
+    if (QKV__READ_OPTIONS(opts, frequencies, given, "rotary")) return qkv__error_below(t);
     int64_t heads = opts->heads ? opts->heads : 1;
     if (x->ndim != 3) return qkv__error(t, QKV_USAGE, "rotary: x is %s, it must be (B, T, heads*D)", QKV_TEXT(x));
     if (heads < 1 || x->shape[2] % heads || x->shape[2] / heads % 2)

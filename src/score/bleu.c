@@ -3,6 +3,8 @@
 
 #include "score.h"
 
+#include "../base/options.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,9 +116,9 @@ static void free_bleu(bleu *b)
 qkv_status qkv_bleu(const char *const *hypotheses, const char *const *const *references, int n_references, int64_t n,
                     const qkv_bleu_opts *opts, qkv_bleu_score *out)
 {
-    bleu b = { .opts = opts ? *opts : (qkv_bleu_opts){ 0 } };
-    b.corpus = (qkv__corpus){ hypotheses, references, n_references, n };
+    bleu b = { .corpus = { hypotheses, references, n_references, n } };
     qkv_bleu_score score = { 0 };
+    if (QKV__READ_OPTIONS(&b.opts, lowercase, opts, "bleu")) return QKV_USAGE;
     if (!out) return qkv__fail(QKV_USAGE, "bleu: a place for the result is needed");
     if (!qkv__tokenizer_name(b.opts.tokenizer))
         return qkv__fail(QKV_USAGE, "bleu: there is no tokenizer %d", (int)b.opts.tokenizer);

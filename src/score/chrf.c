@@ -3,6 +3,8 @@
 
 #include "score.h"
 
+#include "../base/options.h"
+
 #include <stdio.h>
 
 enum { CHARACTER_ORDER = 6, WORD_ORDER = QKV_CHRF_ORDERS - CHARACTER_ORDER };
@@ -125,9 +127,9 @@ static void free_chrf(chrf *c)
 qkv_status qkv_chrf(const char *const *hypotheses, const char *const *const *references, int n_references, int64_t n,
                     const qkv_chrf_opts *opts, qkv_chrf_score *out)
 {
-    chrf c = { .opts = opts ? *opts : (qkv_chrf_opts){ 0 } };
-    c.corpus = (qkv__corpus){ hypotheses, references, n_references, n };
+    chrf c = { .corpus = { hypotheses, references, n_references, n } };
     qkv_chrf_score score = { 0 };
+    if (QKV__READ_OPTIONS(&c.opts, lowercase, opts, "chrf")) return QKV_USAGE;
     if (!out) return qkv__fail(QKV_USAGE, "chrf: a place for the result is needed");
     if (c.opts.word_order < 0 || c.opts.word_order > WORD_ORDER)
         return qkv__fail(QKV_USAGE, "chrf: the word order is %d, not 0 to %d", c.opts.word_order, WORD_ORDER);

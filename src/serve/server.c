@@ -1,6 +1,8 @@
 /* server.c: from options to a server that listens, and its end. */
 #include "server.h"
 
+#include "../base/options.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -207,16 +209,15 @@ static qkv_status begin_server(qkv_server *s, const qkv_server_opts *o)
 
 qkv_server *qkv_server_new(const qkv_model *m, const qkv_server_opts *opts)
 {
-    static const qkv_server_opts none = { 0 };
-    if (!opts) opts = &none;
-    if (check_server_options(m, opts)) return NULL;
+    qkv_server_opts o;
+    if (QKV__READ_OPTIONS(&o, connections_per_address, opts, "serve") || check_server_options(m, &o)) return NULL;
     qkv_server *s = qkv__alloc_zero(sizeof *s);
     if (!s) return NULL;
     s->model = m;
     s->job = qkv__job_of(m);
     s->listening = -1;
     pthread_mutex_init(&s->remembered.lock, NULL);
-    if (!begin_server(s, opts)) return s;
+    if (!begin_server(s, &o)) return s;
     qkv_server_free(s);
     return NULL;
 }

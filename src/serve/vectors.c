@@ -168,9 +168,8 @@ qkv_status qkv__serve_embeddings(qkv__request *r)
     qkv_status status = qkv__need_strings(r->body, "input", &given);
     const qkv_texts texts = texts_of(&given);
     if (!status) status = get_encoding(r->body, qkv_transformer_options(qkv_model_transformer(m))->dim, &is_base64);
-    const qkv_embed_opts opts = { .reading = { .each_step = qkv__request_step, .each_step_data = r },
-                                  .normalized = 1,
-                                  .as_published = 1 };
+    const qkv_reading_opts reading = { .each_step = qkv__request_step, .each_step_data = r };
+    const qkv_embed_opts opts = { .reading = &reading, .normalized = 1, .as_published = 1 };
     if (!status) status = qkv_embed_texts(m, &texts, &opts, &rows);
     if (!status) put_vectors(&r->answer, &rows, is_base64);
     if (!status) status = put_usage(&r->answer, r->server, &given);

@@ -1,6 +1,7 @@
 /* attend.c: a model over a text with the weights of every head kept. */
 #include "attend.h"
 
+#include "../base/options.h"
 #include "../base/size.h"
 #include "../text/buffer.h"
 #include "../model/special_tokens.h"
@@ -239,9 +240,11 @@ qkv_status qkv_attend(const qkv_model *m, const char *source, size_t source_leng
     if (!m || !source || !out) return qkv__fail(QKV_USAGE, "attend: a model, a text and a place for the result are needed");
     struct qkv__attending *work = out->work;
     *out = (qkv_attention_capture){ .work = work };
+    qkv_attend_opts o;
+    if (QKV__READ_OPTIONS(&o, max_bytes, opts, "attend")) return QKV_USAGE;
     if (!work && !(work = out->work = qkv__alloc_zero(sizeof *work))) return QKV_MEMORY;
     qkv__arena_reset(&work->arena);
-    job j = { .m = m, .o = opts ? *opts : (qkv_attend_opts){ 0 }, .out = out, .work = work };
+    job j = { .m = m, .o = o, .out = out, .work = work };
     qkv_status status = capture_attention(&j, (given){ source, source_length }, (given){ target, target_length });
     if (status) *out = (qkv_attention_capture){ .work = work };
     return status;

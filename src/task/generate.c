@@ -3,6 +3,7 @@
 #include <qkv/task.h>
 
 #include "../base/memory.h"
+#include "../base/options.h"
 #include "../base/size.h"
 #include "../text/buffer.h"
 #include "../model/special_tokens.h"
@@ -62,10 +63,9 @@ static qkv_status check_stops(const qkv_generate_opts *o)
     return QKV_OK;
 }
 
-qkv_generate_opts qkv_generate_defaults(const qkv_model *m)
+static qkv_generate_opts options_of_files(const qkv_model_info *f)
 {
     qkv_generate_opts o = { 0 };
-    const qkv_model_info *f = qkv_model_info_of(m);
     if (!f) return o;
     o.max_tokens = qkv__min(f->max_new, MOST_TOKENS);
     o.no_repeat = f->no_repeat;
@@ -75,6 +75,13 @@ qkv_generate_opts qkv_generate_defaults(const qkv_model *m)
     if (f->min_p > 0 && f->min_p <= 1) o.min_p = f->min_p;
     if (f->sample) o.temperature = f->temperature > 0 ? f->temperature : 1;
     return o;
+}
+
+qkv_status qkv_generate_defaults(const qkv_model *m, qkv_generate_opts *out)
+{
+    if (!out) return qkv__fail(QKV_USAGE, "generate: a place for the options is needed");
+    const qkv_generate_opts o = options_of_files(qkv_model_info_of(m));
+    return QKV__WRITE_OPTIONS(out, each_step_data, &o, "generate");
 }
 
 static qkv_status resolve_generate_options(generation *g, const qkv_model *m)
@@ -311,10 +318,9 @@ qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t length, c
     if (!m || !out || (!prompt && length))
         return qkv__fail(QKV_USAGE, "generate: a model, a prompt and a place for the result are needed");
     empty(out);
-    generation g = { .o = opts ? *opts : (qkv_generate_opts){ 0 },
-                     .out = out,
-                     .stream = { .each = each, .data = data, .text = &out->text } };
-    qkv_status status = qkv__text_put(&out->text, "", 0); /* a text of nothing is a text too */
+    generation g = { .out = out, .stream = { .each = each, .data = data, .text = &out->text } };
+    qkv_status status = QKV__READ_OPTIONS(&g.o, each_step_data, opts, "generate");
+    if (!status) status = qkv__text_put(&out->text, "", 0); /* a text of nothing is a text too */
     if (!status) status = generate_text(&g, m, prompt, length);
     release_generation(&g);
     if (status) empty(out);

@@ -1,6 +1,7 @@
 /* masking.c: words to guess (Devlin et al. 2019, section 3.1). */
 #include "texts.h"
 
+#include "../base/options.h"
 #include "../base/random.h"
 #include "../tensor/tape.h"
 
@@ -40,7 +41,8 @@ static double rate_of(const qkv_masking_opts *o) { return o->rate > 0 ? (double)
 /* Ids that are special are never chosen: <s>, </s>, padding. Where chance chooses none, the first ordinary token is. */
 static qkv_status choose_masked(const qkv_objective *objective, qkv_batch *b, uint64_t seed, uint64_t pass)
 {
-    const qkv_masking_opts *o = objective->data;
+    qkv_masking_opts own, *o = &own;
+    if (QKV__READ_OPTIONS(o, vocabulary, (const qkv_masking_opts *)objective->data, "masking")) return QKV_USAGE;
     const double rate = rate_of(o);
     const qkv__key key = qkv__key_for(seed, pass, 0x6d61736b);
     int64_t all = b->rows * b->source_length, fallback = -1;
@@ -85,12 +87,14 @@ static qkv_tensor *masked_loss(const qkv_objective *o, const qkv_model *m, qkv_t
 static qkv_tensor *no_masking(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
 {
     (void)o, (void)m, (void)b, (void)smoothing;
-    return qkv__error(t, QKV_USAGE, "masking: there are no options");
+    return qkv__error(t, QKV_USAGE, "masking: there are no options, or they are of no size that is known");
 }
 
 qkv_objective qkv_masking(const qkv_masking_opts *opts)
 {
-    if (!opts) return (qkv_objective){ .loss = no_masking, .name = 0x6d61736b };
-    uint64_t name = 0x6d61736b ^ (uint64_t)(rate_of(opts) * 1e6) << 32;
+    qkv_masking_opts o;
+    if (!opts || QKV__READ_OPTIONS(&o, vocabulary, opts, "masking"))
+        return (qkv_objective){ .loss = no_masking, .name = 0x6d61736b };
+    uint64_t name = 0x6d61736b ^ (uint64_t)(rate_of(&o) * 1e6) << 32;
     return (qkv_objective){ .prepare = choose_masked, .loss = masked_loss, .data = opts, .name = name };
 }

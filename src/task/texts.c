@@ -1,6 +1,7 @@
 /* texts.c: texts through an encoder, in batches of like lengths. */
 #include "texts.h"
 
+#include "../base/options.h"
 #include "../base/size.h"
 #include "../tensor/tape.h"
 
@@ -262,14 +263,15 @@ static qkv_status run_all(reading *r, qkv__head *head, const void *data, qkv_mat
 
 /* ---- the call ---- */
 
-static qkv_status resolve_reading_options(reading *r, const qkv_reading_opts *opts)
+static qkv_status resolve_reading_options(reading *r, const qkv_reading_opts *given)
 {
+    qkv_reading_opts own, *opts = &own;
+    if (QKV__READ_OPTIONS(opts, each_step_data, given, "texts")) return QKV_USAGE;
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(r->m));
     if (!o || !o->encoder_layers) return qkv__fail(QKV_USAGE, "texts: the model needs an encoder");
     qkv_status status = qkv__special_tokens_needed(r->m, &r->f);
-    if (!status) status = qkv__text_room(&r->f, opts ? opts->max_length : 0, &r->room);
+    if (!status) status = qkv__text_room(&r->f, opts->max_length, &r->room);
     r->room = qkv__max(r->room, 1);
-    if (!opts) return status;
     r->windows = opts->windows;
     r->each_step = opts->each_step;
     r->each_step_data = opts->each_step_data;

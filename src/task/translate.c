@@ -2,6 +2,7 @@
 #include <qkv/task.h>
 
 #include "../base/arena.h"
+#include "../base/options.h"
 #include "../base/size.h"
 #include "../text/buffer.h"
 #include "../model/special_tokens.h"
@@ -314,15 +315,16 @@ static qkv_status translate_texts(job *j, const char *const *texts, const size_t
 qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
                          const qkv_translate_opts *opts, qkv_translations *out)
 {
-    static const qkv_translate_opts none = { 0 };
     if (!m || !out || n < 0 || (n && !texts))
         return qkv__fail(QKV_USAGE, "translate: a model, texts and a place for results are needed");
     struct qkv__translating *work = out->work;
     *out = (qkv_translations){ .work = work };
+    qkv_translate_opts o;
+    if (QKV__READ_OPTIONS(&o, each_step_data, opts, "translate")) return QKV_USAGE;
     if (!work && !(work = out->work = qkv__alloc_zero(sizeof *work))) return QKV_MEMORY;
     qkv__arena_reset(&work->arena);
     job j = { .m = m, .out = out, .work = work };
-    qkv_status status = translate_texts(&j, texts, lengths, n, opts ? opts : &none);
+    qkv_status status = translate_texts(&j, texts, lengths, n, &o);
     qkv_session_free(j.session);
     qkv_session_free(j.attending);
     if (status) *out = (qkv_translations){ .work = work };

@@ -2,6 +2,7 @@
 #include "tape.h"
 
 #include "../base/arena.h"
+#include "../base/options.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -73,9 +74,11 @@ static void forget_kept(qkv_tape *t)
 qkv_tape *qkv_tape_new(const qkv_tape_opts *opts)
 {
     if (!qkv_isa()) return NULL; /* QKV_ISA names an instruction set we cannot use: its sentence is set */
+    qkv_tape_opts o;
+    if (QKV__READ_OPTIONS(&o, seed, opts, "tape")) return NULL;
     qkv_tape *t = qkv__alloc_zero(sizeof *t);
     if (!t) return NULL;
-    if (opts) t->opts = *opts;
+    t->opts = o;
     forget_kept(t);
     return t;
 }

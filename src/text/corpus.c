@@ -1,6 +1,7 @@
 /* corpus.c: a corpus: pairs of lines, from two files or from the two columns of one. */
 #include "lines.h"
 
+#include "../base/options.h"
 #include "../base/size.h"
 
 #include <stdio.h>
@@ -22,7 +23,7 @@ typedef struct corpus {
 static qkv_status open_corpus(corpus *c, const char *source, const char *target, const qkv_corpus_opts *opts)
 {
     *c = (corpus){ .n_files = target ? 2 : 1 };
-    if (opts) c->o = *opts;
+    if (QKV__READ_OPTIONS(&c->o, max_length, opts, "corpus")) return QKV_USAGE;
     if (!source) return qkv__fail(QKV_USAGE, "corpus: a path is needed");
     if (c->o.max_length < 0)
         return qkv__fail(QKV_USAGE, "corpus: max_length is %lld, expected 0 or more", (long long)c->o.max_length);

@@ -2,6 +2,7 @@
 #include "record.h"
 
 #include "../base/file.h"
+#include "../base/options.h"
 #include "../io/json.h"
 
 #include <jansson.h>
@@ -389,7 +390,7 @@ qkv_status qkv_labelled_read(const char *path, const qkv_labelled_opts *opts, qk
 {
     reader r = { .path = path, .each = each, .data = data };
     if (read) *read = r.read;
-    if (opts) r.o = *opts;
+    if (QKV__READ_OPTIONS(&r.o, header, opts, "labelled")) return QKV_USAGE;
     if (!path || !each) return qkv__fail(QKV_USAGE, "labelled: a path and a function are needed");
     if (r.o.format < QKV_LABELLED_BY_NAME || r.o.format > QKV_LABELLED_FOLDER)
         return qkv__fail(QKV_USAGE, "labelled: %d is no format", (int)r.o.format);

@@ -2,6 +2,7 @@
 #include "pairs.h"
 
 #include "../base/file.h"
+#include "../base/options.h"
 #include "../base/random.h"
 #include "../base/size.h"
 
@@ -181,14 +182,16 @@ static void shuffle(qkv_epoch *e, uint64_t number)
 
 qkv_epoch *qkv_epoch_new(const qkv_pairs *p, const qkv_batch_opts *opts, uint64_t number)
 {
-    if (!p || !opts || opts->max_tokens < 0) {
+    qkv_batch_opts o;
+    if (QKV__READ_OPTIONS(&o, bare_source, opts, "batches")) return NULL;
+    if (!p || !opts || o.max_tokens < 0) {
         qkv__fail(QKV_USAGE, "batches: pairs and options are needed, and max_tokens cannot be negative");
         return NULL;
     }
     qkv_epoch *e = qkv__alloc_zero(sizeof *e);
     if (!e) return NULL;
     size_t n = (size_t)p->n;
-    *e = (qkv_epoch){ .pairs = p, .o = *opts, .room = sizeof(place) * n + 2 * sizeof(int64_t) * (n + 1) };
+    *e = (qkv_epoch){ .pairs = p, .o = o, .room = sizeof(place) * n + 2 * sizeof(int64_t) * (n + 1) };
     if (!e->o.max_tokens) e->o.max_tokens = 2048;
     if (!(e->places = qkv__alloc(e->room))) {
         qkv__release(e, sizeof *e);

@@ -3,6 +3,8 @@
 #include "pipeline.h"
 #include "units.h"
 
+#include "../base/options.h"
+
 #include <string.h>
 
 /* ---- results ---- */
@@ -199,10 +201,10 @@ static qkv_status encode_template(const qkv_tokenizer *t, const texts *all, cons
 
 static qkv_status encode_texts(const qkv_tokenizer *t, const texts *all, const qkv_encode_opts *opts, qkv_ids *out)
 {
-    const qkv_encode_opts o = opts ? *opts : (qkv_encode_opts){ 0 };
-    qkv_status status = QKV_OK;
+    qkv_encode_opts o;
     if (!t || !out) return qkv__fail(QKV_USAGE, "tokenizer: tokenizer or result is NULL");
     out->n = out->second = 0;
+    qkv_status status = QKV__READ_OPTIONS(&o, with_special_tokens, opts, "tokenizer");
     for (int i = 0; i < all->n && !status; i++) status = check_text(all->text[i], all->length[i], o.any_bytes);
     if (!status && !out->encoder && !(out->encoder = qkv__alloc_zero(sizeof *out->encoder))) status = QKV_MEMORY;
     if (!status) status = encode_template(t, all, &o, out);

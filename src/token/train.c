@@ -1,6 +1,8 @@
 /* train.c: learns a tokenizer: its options, its special tokens, and the way for each kind. */
 #include "train.h"
 
+#include "../base/options.h"
+
 #include <string.h>
 
 enum { DEFAULT_SIZE = 8000, DEFAULT_MIN_COUNT = 2 };
@@ -48,20 +50,20 @@ qkv_tokenizer *qkv__make_tokenizer(qkv_token_kind kind, const qkv__bag *tokens, 
 
 /* ---- training ---- */
 
-static qkv_bpe_opts with_defaults(const qkv_bpe_opts *opts)
+static void add_defaults(qkv_bpe_opts *o)
 {
     static const char *const specials[] = { QKV_SPECIALS };
-    qkv_bpe_opts o = opts ? *opts : (qkv_bpe_opts){ 0 };
-    if (!o.size) o.size = DEFAULT_SIZE;
-    if (!o.min_count) o.min_count = DEFAULT_MIN_COUNT;
-    if (o.n_specials < 0) o.n_specials = 0;
-    else if (!o.n_specials) o.specials = specials, o.n_specials = 4;
-    return o;
+    if (!o->vocabulary) o->vocabulary = DEFAULT_SIZE;
+    if (!o->min_count) o->min_count = DEFAULT_MIN_COUNT;
+    if (o->n_specials < 0) o->n_specials = 0;
+    else if (!o->n_specials) o->specials = specials, o->n_specials = 4;
 }
 
 qkv_tokenizer *qkv_tokenizer_train(const qkv_word_counts *w, const qkv_bpe_opts *opts)
 {
-    const qkv_bpe_opts o = with_defaults(opts);
+    qkv_bpe_opts o;
+    if (QKV__READ_OPTIONS(&o, n_specials, opts, "tokenizer")) return NULL;
+    add_defaults(&o);
     if (!w || (o.n_specials && !o.specials) || o.n_specials > INT32_MAX - 256 || o.min_count < 1)
         return qkv__fail(QKV_USAGE, "tokenizer: words or special tokens are NULL, or min_count is negative"), NULL;
     return w->kind == QKV_TOKEN_BYTE_PAIRS ? qkv__train_byte_pairs(&w->bag, &o) : qkv__train_units(w->kind, &w->bag, &o);

@@ -2,6 +2,7 @@
 #include "optimizer.h"
 
 #include "../base/memory.h"
+#include "../base/options.h"
 #include "../base/pool.h"
 #include "../base/size.h"
 #include "../io/number.h"
@@ -211,16 +212,16 @@ static qkv_status allocate(qkv_optimizer *o, int states, bool decay_all)
 
 qkv_optimizer *qkv_optimizer_new(qkv_params *p, const qkv_optimizer_opts *opts)
 {
-    static const qkv_optimizer_opts defaults = { 0 };
-    if (!opts) opts = &defaults;
-    const settings set = resolve_optimizer_options(opts);
-    if (qkv_params_status(p) || check_optimizer_settings(opts->rule, &set) || qkv_params_materialize(p)) return NULL;
+    qkv_optimizer_opts given;
+    if (QKV__READ_OPTIONS(&given, decay_all, opts, "optimizer")) return NULL;
+    const settings set = resolve_optimizer_options(&given);
+    if (qkv_params_status(p) || check_optimizer_settings(given.rule, &set) || qkv_params_materialize(p)) return NULL;
     qkv_optimizer *o = qkv__alloc_zero(sizeof *o);
     if (!o) return NULL;
-    *o = (qkv_optimizer){ .params = p, .rule = opts->rule, .set = set, .block = qkv_params_block(p) };
+    *o = (qkv_optimizer){ .params = p, .rule = given.rule, .set = set, .block = qkv_params_block(p) };
     int states;
     o->update = choose_update(o->rule, set.momentum > 0, &states);
-    if (!allocate(o, states, opts->decay_all != 0)) return o;
+    if (!allocate(o, states, given.decay_all != 0)) return o;
     qkv_optimizer_free(o);
     return NULL;
 }

@@ -2,6 +2,7 @@
 #include "run_folder.h"
 
 #include "../base/file.h"
+#include "../base/options.h"
 #include "../base/size.h"
 
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include <unistd.h>
 
 typedef struct run {
-    const qkv_run_opts *o;
+    const qkv_run_opts *o; /* whose trainer is not NULL */
     qkv_model *model;
     const qkv_pairs *pairs;
     qkv_trainer *trainer;
@@ -101,7 +102,7 @@ static qkv_status record(const run *r)
                                                     .pairs = qkv_pairs_count(r->pairs),
                                                     .step = r->at.step,
                                                     .epochs_begun = (int64_t)r->at.epoch + 1,
-                                                    .planned = r->o->trainer.schedule.steps,
+                                                    .planned = r->o->trainer->schedule.steps,
                                                     .best = qkv_trainer_best_so_far(r->trainer),
                                                     .reason = r->reason });
 }
@@ -242,14 +243,20 @@ static qkv_status begin_run(run *r)
 
 /* ---- limits ---- */
 
-qkv_status qkv_run_steps(const qkv_pairs *pairs, const qkv_run_opts *o, int64_t *epoch_steps, int64_t *last_step)
+static qkv_status read_run_options(const qkv_run_opts *from, qkv_run_opts *o, qkv_trainer_opts *trainer)
 {
-    if (!pairs || !o || !epoch_steps || !last_step)
-        return qkv__fail(QKV_USAGE, "training: pairs, options and places for the results are needed");
-    int64_t frequency = o->trainer.update_freq ? o->trainer.update_freq : 1;
+    qkv_status status = QKV__READ_OPTIONS(o, data, from, "training");
+    if (!status) status = QKV__READ_OPTIONS(trainer, seed, o->trainer, "training");
+    o->trainer = trainer;
+    return status;
+}
+
+static qkv_status count_steps(const qkv_pairs *pairs, const qkv_run_opts *o, int64_t *epoch_steps, int64_t *last_step)
+{
+    int64_t frequency = o->trainer->update_freq ? o->trainer->update_freq : 1;
     if (o->steps < 0 || o->epochs < 0 || !(o->minutes >= 0) || (!o->steps && !o->epochs && !(o->minutes > 0)) || frequency < 1)
         return qkv__fail(QKV_USAGE, "training: it needs a limit: steps, epochs or minutes");
-    qkv_epoch *e = qkv_epoch_new(pairs, &o->trainer.batches, 0);
+    qkv_epoch *e = qkv_epoch_new(pairs, o->trainer->batches ? o->trainer->batches : &(qkv_batch_opts){ 0 }, 0);
     if (!e) return qkv_error_status();
     *epoch_steps = qkv__ceil_div(qkv_epoch_batches(e), frequency);
     qkv_epoch_free(e);
@@ -259,10 +266,20 @@ qkv_status qkv_run_steps(const qkv_pairs *pairs, const qkv_run_opts *o, int64_t 
     return QKV_OK;
 }
 
+qkv_status qkv_run_steps(const qkv_pairs *pairs, const qkv_run_opts *opts, int64_t *epoch_steps, int64_t *last_step)
+{
+    qkv_run_opts o;
+    qkv_trainer_opts trainer;
+    if (!pairs || !opts || !epoch_steps || !last_step)
+        return qkv__fail(QKV_USAGE, "training: pairs, options and places for the results are needed");
+    qkv_status status = read_run_options(opts, &o, &trainer);
+    return status ? status : count_steps(pairs, &o, epoch_steps, last_step);
+}
+
 /* A schedule that knows its end cannot be given another one halfway. */
 static qkv_status check_schedule(const qkv_run_opts *o)
 {
-    int64_t planned = qkv__run_planned(o), now = o->trainer.schedule.steps;
+    int64_t planned = qkv__run_planned(o), now = o->trainer->schedule.steps;
     if (!planned || planned == now) return QKV_OK;
     return qkv__fail(QKV_USAGE, "cannot resume %s: its schedule was made for %lld steps, and this one is for %lld", o->folder,
                      (long long)planned, (long long)now);
@@ -271,11 +288,11 @@ static qkv_status check_schedule(const qkv_run_opts *o)
 static qkv_status run_training(run *r)
 {
     qkv_status status = qkv_run_check(r->o);
-    if (!status) status = qkv_run_steps(r->pairs, r->o, &r->epoch_steps, &r->last_step);
+    if (!status) status = count_steps(r->pairs, r->o, &r->epoch_steps, &r->last_step);
     if (!status) status = check_schedule(r->o);
     if (status) return status;
     r->valid_every = r->o->valid_every ? r->o->valid_every : r->epoch_steps;
-    if (!(r->trainer = qkv_trainer_new(r->model, r->pairs, &r->o->trainer))) return qkv_error_status();
+    if (!(r->trainer = qkv_trainer_new(r->model, r->pairs, r->o->trainer))) return qkv_error_status();
     status = begin_run(r);
     r->began = seconds_now();
     while (!status && !(r->reason = why_end(r))) status = step(r);
@@ -292,8 +309,11 @@ static qkv_status check_run(const qkv_model *m, const qkv_pairs *pairs, const qk
 
 qkv_status qkv_run(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *opts, qkv_run_result *out)
 {
-    run r = { .o = opts, .model = m, .pairs = pairs, .log = -1, .saved_step = -1 };
-    qkv_status status = check_run(m, pairs, opts);
+    qkv_run_opts o;
+    qkv_trainer_opts trainer;
+    run r = { .o = &o, .model = m, .pairs = pairs, .log = -1, .saved_step = -1 };
+    qkv_status status = read_run_options(opts, &o, &trainer);
+    if (!status) status = check_run(m, pairs, opts ? &o : NULL);
     if (!status) status = run_training(&r);
     const qkv_best_so_far *best = qkv_trainer_best_so_far(r.trainer);
     if (out) *out = (qkv_run_result){ .at = r.at, .saved_step = r.saved_step, .reason = status ? NULL : r.reason };

@@ -2,6 +2,7 @@
 #include "run_folder.h"
 
 #include "../base/file.h"
+#include "../base/options.h"
 #include "../io/json.h"
 
 #include <ctype.h>
@@ -51,9 +52,11 @@ static qkv_status check_settings(const qkv_run_opts *o)
     return qkv__fail(QKV_USAGE, "cannot resume %s with other options: %s", o->folder, differences);
 }
 
-qkv_status qkv_run_check(const qkv_run_opts *o)
+qkv_status qkv_run_check(const qkv_run_opts *opts)
 {
-    if (!o) return qkv__fail(QKV_USAGE, "training: options are needed");
+    qkv_run_opts own, *o = &own;
+    if (!opts) return qkv__fail(QKV_USAGE, "training: options are needed");
+    if (QKV__READ_OPTIONS(o, data, opts, "training")) return QKV_USAGE;
     if (!o->folder) return o->resume ? qkv__fail(QKV_USAGE, "training: there is no folder to resume") : QKV_OK;
     if (o->n_settings < 0 || (o->n_settings && !o->settings)) return qkv__fail(QKV_USAGE, "training: the settings are missing");
     if (strlen(o->folder) > PATH_BYTES) return qkv__fail(QKV_USAGE, "training: the path of the folder is too long");
@@ -63,7 +66,8 @@ qkv_status qkv_run_check(const qkv_run_opts *o)
     if (qkv__run_has(o, "checkpoint.safetensors"))
         return qkv__fail(QKV_USAGE, "%s holds a training already: go on with it (--resume), or give another folder", o->folder);
     if (!qkv__run_has(o, "training.json") && qkv__run_has(o, "config.json"))
-        return qkv__fail(QKV_USAGE, "%s holds a model already: give another folder (--from it starts with its weights)", o->folder);
+        return qkv__fail(QKV_USAGE, "%s holds a model already: give another folder (--from it starts with its weights)",
+                         o->folder);
     return QKV_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "optimizer.h"
 
 #include "../base/memory.h"
+#include "../base/options.h"
 #include "../base/size.h"
 #include "../io/number.h"
 #include "../io/safetensors.h"
@@ -23,8 +24,10 @@
 struct qkv_trainer {
     qkv_model *model;
     const qkv_pairs *pairs;
-    qkv_trainer_opts o;
+    qkv_trainer_opts o;        /* its optimizer and batches are the two that follow */
     qkv_objective translation; /* what o has where the caller gave none */
+    qkv_optimizer_opts optimizer_opts;
+    qkv_batch_opts batch_opts;
     bool has_schedule;
     qkv_optimizer *optimizer;
     qkv_tape *tape;
@@ -60,9 +63,17 @@ static qkv_status check_trainer_options(const qkv_model *m, const qkv_pairs *pai
     return o->schedule.lr != 0 ? qkv_schedule_check(&o->schedule) : QKV_OK;
 }
 
+static qkv_status read_trainer_options(qkv_trainer *t, const qkv_trainer_opts *opts)
+{
+    qkv_status status = QKV__READ_OPTIONS(&t->o, seed, opts, "training");
+    if (!status) status = QKV__READ_OPTIONS(&t->optimizer_opts, decay_all, t->o.optimizer, "training");
+    if (!status) status = QKV__READ_OPTIONS(&t->batch_opts, bare_source, t->o.batches, "training");
+    return status ? status : check_trainer_options(t->model, t->pairs, opts ? &t->o : NULL);
+}
+
 static qkv_status begin_epoch(qkv_trainer *t, uint64_t number)
 {
-    qkv_epoch *e = qkv_epoch_new(t->pairs, &t->o.batches, number);
+    qkv_epoch *e = qkv_epoch_new(t->pairs, &t->batch_opts, number);
     if (!e) return qkv_error_status();
     qkv_epoch_free(t->epoch);
     t->epoch = e;
@@ -82,7 +93,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
 /* All batches of the first epoch have all ids. */
 static qkv_status hash_pairs(const qkv_trainer *t, uint64_t *hash)
 {
-    qkv_batch_opts plain = t->o.batches;
+    qkv_batch_opts plain = t->batch_opts;
     plain.in_order = 1;
     qkv_epoch *e = qkv_epoch_new(t->pairs, &plain, 0);
     qkv_batch b = { 0 };
@@ -100,7 +111,7 @@ static qkv_status hash_pairs(const qkv_trainer *t, uint64_t *hash)
 
 static qkv_status start(qkv_trainer *t)
 {
-    t->optimizer = qkv_optimizer_new(qkv_model_params(t->model), &t->o.optimizer);
+    t->optimizer = qkv_optimizer_new(qkv_model_params(t->model), &t->optimizer_opts);
     t->tape = qkv_tape_new(&(qkv_tape_opts){ .train = 1, .reuse_values = 1, .seed = t->o.seed });
     t->batches = qkv__alloc_zero(sizeof *t->batches * (size_t)t->o.update_freq);
     if (!t->optimizer || !t->tape || !t->batches) return qkv_error_status();
@@ -110,11 +121,13 @@ static qkv_status start(qkv_trainer *t)
 
 qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *opts)
 {
-    if (check_trainer_options(m, pairs, opts)) return NULL;
+    qkv_trainer made = { .model = m, .pairs = pairs };
+    if (read_trainer_options(&made, opts)) return NULL;
     qkv_trainer *t = qkv__alloc_zero(sizeof *t);
     if (!t) return NULL;
-    *t = (qkv_trainer){ .model = m, .pairs = pairs, .o = *opts, .has_schedule = opts->schedule.lr != 0 };
-    t->o.batches.seed = t->o.seed;
+    *t = made;
+    t->has_schedule = t->o.schedule.lr != 0;
+    t->batch_opts.seed = t->o.seed;
     t->translation = qkv_translating();
     if (!t->o.objective) t->o.objective = &t->translation;
     if (!t->o.update_freq) t->o.update_freq = 1;
@@ -287,9 +300,9 @@ uint64_t qkv__transformer_hash(const qkv_transformer_opts *o)
 
 static uint64_t hash_options(const qkv_trainer *t)
 {
-    const qkv_optimizer_opts *o = &t->o.optimizer;
+    const qkv_optimizer_opts *o = &t->optimizer_opts;
     const qkv_schedule *s = &t->o.schedule;
-    const qkv_batch_opts *b = &t->o.batches;
+    const qkv_batch_opts *b = &t->batch_opts;
     const double numbers[] = { o->rule,
                                (double)o->lr,
                                (double)o->momentum,
@@ -511,13 +524,15 @@ qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, const qkv_ob
     const qkv_objective translation = qkv_translating(), *o = objective ? objective : &translation;
     double sum = 0;
     int64_t tokens = 0;
+    qkv_batch_opts batches;
+    if (QKV__READ_OPTIONS(&batches, bare_source, opts, "evaluation")) return QKV_USAGE;
     if (!qkv_pairs_count(pairs)) return qkv__fail(QKV_USAGE, "evaluation: there are no pairs");
     qkv_epoch *e = qkv_epoch_new(pairs, opts, 0);
     qkv_tape *t = e ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }) : NULL;
     qkv_status status = t ? QKV_OK : qkv_error_status();
     qkv_batch b = { 0 };
     for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) {
-        if ((status = get_batch(o, e, i, opts->seed, (uint64_t)i, &b))) break;
+        if ((status = get_batch(o, e, i, batches.seed, (uint64_t)i, &b))) break;
         qkv_tensor *mean = o->loss(o, m, t, &b, 0);
         if ((status = qkv_tape_status(t))) break;
         sum += (double)qkv_item(mean) * (double)b.tokens;

@@ -1,6 +1,8 @@
 /* curves.c: curves over one pair of axes. */
 #include "picture.h"
 
+#include "../base/options.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -244,8 +246,10 @@ static qkv_status check_curves(const qkv_curve *curves, int64_t n, const qkv_cur
 
 qkv_status qkv_picture_curves(const char *path, const qkv_curve *curves, int64_t n, const qkv_curve_opts *opts)
 {
-    drawing d = { .curves = curves, .n = n, .o = opts ? opts : &(qkv_curve_opts){ 0 } };
-    qkv_status status = check_curves(curves, n, d.o);
+    qkv_curve_opts o;
+    drawing d = { .curves = curves, .n = n, .o = &o };
+    qkv_status status = QKV__READ_OPTIONS(&o, log_y, opts, call);
+    if (!status) status = check_curves(curves, n, &o);
     if (status) return status;
     choose_axes(&d);
     return qkv__picture_write(call, path, draw_curves, &d);

@@ -1,6 +1,7 @@
 /* heatmap.c: numbers as coloured cells, with the names of rows and columns. */
 #include "names.h"
 
+#include "../base/options.h"
 #include "../base/size.h"
 
 #include <math.h>
@@ -363,13 +364,15 @@ static void draw_heatmaps(qkv__picture *p, const void *what)
 
 qkv_status qkv_picture_heatmaps(const char *path, const qkv_heatmap *maps, int64_t n, const qkv_heatmap_opts *opts)
 {
-    qkv_status status = check_heatmaps(maps, n, opts);
+    qkv_heatmap_opts o;
+    qkv_status status = QKV__READ_OPTIONS(&o, no_values, opts, call);
+    if (!status) status = check_heatmaps(maps, n, opts ? &o : NULL);
     if (status) return status;
     layout l = { .maps = maps,
                  .n = n,
-                 .o = opts,
-                 .rows = { .names = opts->row_names, .n = opts->rows },
-                 .columns = { .names = opts->column_names, .n = opts->columns } };
+                 .o = &o,
+                 .rows = { .names = o.row_names, .n = o.rows },
+                 .columns = { .names = o.column_names, .n = o.columns } };
     choose_range(&l);
     return qkv__picture_write(call, path, draw_heatmaps, &l);
 }
