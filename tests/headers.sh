@@ -25,6 +25,21 @@ if command -v c++ >/dev/null; then
     check "transformer.def in C++17" c++ -std=c++17 -x c++ -fsyntax-only -Wall -Wextra -pedantic -Werror -I "$root/include" \
         -include cstddef "$folder/options.h"
 fi
+cat >"$folder/options.c" <<'END'
+#include <qkv/qkv.h>
+int beam_of(void);
+int beam_of(void)
+{
+    qkv_translate_opts o = QKV_OPTS(qkv_translate_opts);
+    o.beam = 4;
+    return o.size == sizeof o ? o.beam : 0;
+}
+END
+check "QKV_OPTS in C11" "$@" -std=c11 -x c -fsyntax-only -Wall -Wextra -pedantic -Werror -I "$root/include" "$folder/options.c"
+if command -v c++ >/dev/null; then
+    check "QKV_OPTS in C++17" c++ -std=c++17 -x c++ -fsyntax-only -Wall -Wextra -pedantic -Werror -I "$root/include" \
+        "$folder/options.c"
+fi
 echo '#include <no_such_header.h>' >"$folder/bad.h"
 refuse "a header that does not compile is noticed" "$@" -std=c11 -x c -fsyntax-only "$folder/bad.h"
 finish

@@ -1,5 +1,6 @@
 /* test_null.c: NULL in every pointer argument of every public function, one at a time and with what is right in the others: an
- * error, or nothing at all, never a crash. The calls are read off the headers by null_calls.awk. */
+ * error, or nothing at all, never a crash; and options of a size that none has, which no function takes. The calls are read off
+ * the headers by null_calls.awk. */
 #include <qkv/qkv.h>
 
 #include <setjmp.h>
@@ -7,6 +8,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -217,20 +219,37 @@ static int make_one_of_each(void **state)
 
 #define NOTHING(call) (call)
 #define SOMETHING(call) ((void)(call))
+#define WRONG_SIZE(type) \
+    &(type) { .size = 3 }
 #define CALL(name, kind, call) \
     static void COUNTED(__LINE__)(void) { kind(call); }
+#define SIZED(name, kind, call) \
+    static void COUNTED(__LINE__)(void) { _exit((kind(call), !strstr(qkv_error(), "the options say that they are 3 bytes"))); }
+#define OPTIONS(type) _Static_assert(offsetof(type, size) == 0 && sizeof((type *)0)->size == sizeof(size_t), #type);
 #define COUNTED_(line) call_##line
 #define COUNTED(line) COUNTED_(line)
 #include "null_calls.inc"
 #undef CALL
+#undef SIZED
+#undef OPTIONS
 
-static const struct {
+typedef struct named_call {
     const char *name;
     void (*call)(void);
-} calls[] = {
+} named_call;
+
+#define OPTIONS(type)
 #define CALL(name, kind, call) { name, COUNTED(__LINE__) },
+#define SIZED(name, kind, call)
+static const named_call calls[] = {
 #include "null_calls.inc"
+};
 #undef CALL
+#undef SIZED
+#define CALL(name, kind, call)
+#define SIZED(name, kind, call) { name, COUNTED(__LINE__) },
+static const named_call sized[] = {
+#include "null_calls.inc"
 };
 
 /* In a process of its own: 0 when it came back. */
@@ -261,8 +280,19 @@ static void no_null_crashes(void **state)
     assert_int_equal(crashed, 0);
 }
 
+static void no_wrong_size_is_taken(void **state)
+{
+    (void)state;
+    int taken = 0, n = (int)(sizeof sized / sizeof *sized);
+    for (int i = 0; i < n; i++)
+        if (status_of(sized[i].call)) taken++, print_error("%s: options of 3 bytes are taken\n", sized[i].name);
+    print_message("%d calls\n", n);
+    assert_true(n > 30);
+    assert_int_equal(taken, 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(no_null_crashes) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(no_null_crashes), cmocka_unit_test(no_wrong_size_is_taken) };
     return cmocka_run_group_tests(tests, make_one_of_each, remove_folder);
 }
