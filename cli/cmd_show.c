@@ -82,7 +82,7 @@ static qkv_status show_learned(const qkv_model *m)
     const qkv_tensor *table = qkv_params_find(qkv_model_params(m), weight);
     if (!table) return fail(QKV_USAGE, "--side %s: %s has no %s", name, given.model, name);
     if (qkv_params_materialize(qkv_model_params(m))) return library_failed(); /* weights of 16 bits have no numbers to show */
-    int64_t longest = qkv_shape(table)[0], n = was_given("n") ? given.n : longest;
+    int64_t longest = qkv_dims(table)[0], n = was_given("n") ? given.n : longest;
     if (n > longest)
         return fail(QKV_USAGE, "--n %lld: %s has learned %lld positions", (long long)n, given.model, (long long)longest);
     snprintf(title, sizeof title, "Learned positions of the %s", name);

@@ -211,7 +211,8 @@ static void put_exit_codes(void)
 
 void print_manual(void)
 {
-    printf(".TH QKV 1 \"\" \"qkv %s\" \"User Commands\"\n.SH NAME\nqkv \\- the Transformer on the command line\n", QKV_VERSION);
+    printf(".TH QKV 1 \"\" \"qkv %s\" \"User Commands\"\n.SH NAME\nqkv \\- the Transformer on the command line\n",
+           QKV_VERSION_STRING);
     puts(".SH SYNOPSIS\n.B qkv\n.I COMMAND\n.RI [ options ]\n.br\n.B qkv \\-\\-help\n.br\n.B qkv \\-\\-version\n.SH "
          "DESCRIPTION");
     put_roff(about, strlen(about));

@@ -58,7 +58,7 @@ static double median(double *x, size_t n)
 /* The gradient is what a random error of length about sqrt(KEYS), `blame`, becomes on its way back through the softmax. */
 static qkv_status measure_softmax(qkv_tape *t, const qkv_tensor *scores, float scale, qkv_tensor *blame, measures out)
 {
-    qkv_tensor *x = qkv_variable(t, qkv_ndim(scores), qkv_shape(scores), qkv_data(scores));
+    qkv_tensor *x = qkv_variable(t, qkv_ndim(scores), qkv_dims(scores), qkv_data(scores));
     qkv_tensor *scaled = qkv_scale(x, scale), *weights = qkv_softmax(scaled);
     if (qkv_backward(qkv_sum(qkv_mul(weights, blame)))) return library_failed();
     double sums[MEASURES] = { 0 }, gradients[ROWS];

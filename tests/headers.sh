@@ -25,6 +25,16 @@ if command -v c++ >/dev/null; then
     check "transformer.def in C++17" c++ -std=c++17 -x c++ -fsyntax-only -Wall -Wextra -pedantic -Werror -I "$root/include" \
         -include cstddef "$folder/options.h"
 fi
+
+# Names as the compiler sees them: without comments and strings.
+names() { cat "$@" | tr '\n' ' ' | sed 's,/\*[^*]*\**\([^/*][^*]*\*\**\)*/, ,g; s/"[^"]*"//g' | grep -oiE '\bqkv_[a-z0-9_]+' | sort -u; }
+twins() { awk '{ low = tolower($0); if (low in seen) print seen[low], $0; seen[low] = $0 }'; }
+names "$root"/include/qkv/*.h >"$folder/names"
+contains "names are found" "$(cat "$folder/names")" QKV_SHAPE qkv_dims qkv_translate_opts QKV_ABILITY_EMBED
+same "no internal name is shown" "" "$(grep '^qkv__' "$folder/names")"
+same "no two names differ by case alone" "" "$(twins <"$folder/names")"
+same "two that do would be noticed" "QKV_WORDS qkv_words" "$(printf 'QKV_WORDS\nqkv_word\nqkv_words\n' | twins)"
+
 cat >"$folder/options.c" <<'END'
 #include <qkv/qkv.h>
 int beam_of(void);

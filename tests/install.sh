@@ -10,7 +10,7 @@ pc=$(cd "$folder/root" && find . -name qkv.pc)
 same "one qkv.pc" 1 "$(echo "$pc" | grep -c .)"
 export PKG_CONFIG_PATH="$folder/root/$(dirname "$pc")" PKG_CONFIG_SYSROOT_DIR="$folder/root"
 library_folder=$(dirname "$PKG_CONFIG_PATH")
-same "pkg-config knows the version" "$(sed -n 's/#define QKV_VERSION "\(.*\)"/\1/p' "$(dirname "$0")/../include/qkv/base.h")" \
+same "pkg-config knows the version" "$(sed -n 's/#define QKV_VERSION_STRING "\(.*\)"/\1/p' "$(dirname "$0")/../include/qkv/base.h")" \
     "$(pkg-config --modversion qkv)"
 for file in libqkv.so libqkv.so.0 libqkv.a; do check "$file is installed" test -e "$library_folder/$file"; done
 contains "the soname is versioned" "$(objdump -p "$library_folder/libqkv.so")" "libqkv.so.0"

@@ -526,8 +526,10 @@ static void rollout_is_the_product_of_layers(void **state)
 /* One head of one layer with the weights given. */
 static qkv_head_measures measure(const float *map, int64_t rows, int64_t columns)
 {
-    struct qkv__attending work = { .axes = { [QKV__CHOSEN] = { .tokens = rows }, [QKV__SOURCE] = { .tokens = columns } },
-                                   .maps = { [QKV_ATTENTION_CROSS] = &map } };
+    struct qkv_attention_capture_work work = {
+        .axes = { [QKV__CHOSEN] = { .tokens = rows }, [QKV__SOURCE] = { .tokens = columns } },
+        .maps = { [QKV_ATTENTION_CROSS] = &map }
+    };
     qkv_attention_capture a = { .layers = { [QKV_ATTENTION_CROSS] = 1 }, .heads = 1, .work = &work };
     qkv_head_measures x;
     assert_int_equal(qkv_attention_capture_measure(&a, QKV_ATTENTION_CROSS, 0, 0, &x), QKV_OK);

@@ -31,7 +31,7 @@ static qkv_tape *tape_in_use;
 /* A constant of x's shape. */
 static qkv_tensor *like(const qkv_tensor *x)
 {
-    qkv_tensor *y = x ? qkv_constant(tape_in_use, qkv_ndim(x), qkv_shape(x), NULL) : NULL;
+    qkv_tensor *y = x ? qkv_constant(tape_in_use, qkv_ndim(x), qkv_dims(x), NULL) : NULL;
     if (y) lcg(99, qkv_data(y), qkv_count(y));
     return y;
 }
@@ -172,7 +172,7 @@ static qkv_tensor *run(const op *f, const shape *in, const outcome *o, qkv_tape 
 
 static qkv_tensor *weights_for(qkv_tape *t, const qkv_tensor *y)
 {
-    qkv_tensor *w = qkv_constant(t, qkv_ndim(y), qkv_shape(y), NULL);
+    qkv_tensor *w = qkv_constant(t, qkv_ndim(y), qkv_dims(y), NULL);
     lcg(777, qkv_data(w), qkv_count(w));
     return w;
 }

@@ -86,7 +86,7 @@ static void newer_programs(void **state)
     bleu.more = tape.more = rotary.younger = 1;
     qkv_bleu_score score;
     assert_int_equal(qkv_bleu(one, references, 1, 1, &bleu.options, &score), QKV_USAGE);
-    assert_non_null(strstr(qkv_error(), "bleu: an option is set that this libqkv (" QKV_VERSION ") does not know"));
+    assert_non_null(strstr(qkv_error(), "bleu: an option is set that this libqkv (" QKV_VERSION_STRING ") does not know"));
     assert_null(qkv_tape_new(&tape.options));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
     assert_null(qkv_rotary(x, &rotary.options));

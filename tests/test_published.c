@@ -158,11 +158,12 @@ static void frames(void **state)
         const char *name;
         const vocabulary *v;
         qkv_special_tokens wanted;
-    } rows[] = {
-        { "bert_mlm", &of_bert, { 2, 3, 0, 4, 5, 3 } },        { "distilbert_classify", &of_bert, { 2, 3, 0, 4, 5, 3 } },
-        { "roberta_mlm", &of_roberta, { 0, 2, 1, 22, 4, 2 } }, { "marian", &of_marian, { 22, 0, 22, -1, 2, 0 } },
-        { "gpt2", &of_gpt2, { 22, 22, 22, -1, 1, 22 } },       { "llama", &of_llama, { 1, 2, 2, -1, 4, 2 } }
-    };
+    } rows[] = { { "bert_mlm", &of_bert, { 2, 3, 0, 4, 5, 3, { 0 } } },
+                 { "distilbert_classify", &of_bert, { 2, 3, 0, 4, 5, 3, { 0 } } },
+                 { "roberta_mlm", &of_roberta, { 0, 2, 1, 22, 4, 2, { 0 } } },
+                 { "marian", &of_marian, { 22, 0, 22, -1, 2, 0, { 0 } } },
+                 { "gpt2", &of_gpt2, { 22, 22, 22, -1, 1, 22, { 0 } } },
+                 { "llama", &of_llama, { 1, 2, 2, -1, 4, 2, { 0 } } } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_model *m = golden_with(rows[i].name, rows[i].v);
         qkv_special_tokens f;

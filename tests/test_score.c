@@ -241,11 +241,11 @@ static void signatures(void **state)
 {
     (void)state;
     assert_string_equal(bleu_of("a", "a", (qkv_bleu_opts){ 0 }).signature,
-                        "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:qkv-" QKV_VERSION);
+                        "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:qkv-" QKV_VERSION_STRING);
     assert_string_equal(bleu_of("a", "a", (qkv_bleu_opts){ .tokenizer = QKV_SCORE_TOKENIZER_ZH, .lowercase = 1 }).signature,
-                        "nrefs:1|case:lc|eff:no|tok:zh|smooth:exp|version:qkv-" QKV_VERSION);
+                        "nrefs:1|case:lc|eff:no|tok:zh|smooth:exp|version:qkv-" QKV_VERSION_STRING);
     assert_string_equal(chrf_of("a", "a", (qkv_chrf_opts){ .word_order = 2 }).signature,
-                        "nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no|version:qkv-" QKV_VERSION);
+                        "nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no|version:qkv-" QKV_VERSION_STRING);
 }
 
 /* ---- scores by definition ---- */

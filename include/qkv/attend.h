@@ -20,6 +20,7 @@ typedef struct qkv_attention_side {
     const uint8_t *special;   /* (n): 1 for a special token */
     const int64_t *first;     /* (n + 1): unit i is the tokens first[i] .. first[i + 1] - 1 of those that are shown */
     const int32_t *ids;       /* of those: first[n] of them */
+    void *reserved[4];
 } qkv_attention_side;
 
 typedef struct qkv_attend_opts {
@@ -40,8 +41,9 @@ typedef struct qkv_attention_capture {
     qkv_attention_side chosen;       /* what it chooses, one place on: the target and </s>; rows of cross-attention */
     int layers[QKV_ATTENTION_KINDS]; /* 0: the model has no such attention */
     int heads;
-    const qkv_translation *found; /* the translation that was searched for, without its cross; NULL: none was */
-    struct qkv__attending *work;  /* the weights */
+    const qkv_translation *found;            /* the translation that was searched for, without its cross; NULL: none was */
+    struct qkv_attention_capture_work *work; /* the weights */
+    void *reserved[4];
 } qkv_attention_capture;
 QKV_API void qkv_attention_capture_free(qkv_attention_capture *a);
 
@@ -85,6 +87,7 @@ typedef struct qkv_head_measures {
     double diagonality;          /* 1 - sum w |i/(rows-1) - j/(columns-1)|: 1 on the diagonal */
     double first;                /* weight on the first column */
     double previous, same, next; /* on the column before, at and after the row's own place; rows without one are left out */
+    void *reserved[4];
 } qkv_head_measures;
 QKV_API qkv_status qkv_attention_capture_measure(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
                                                  qkv_head_measures *out);

@@ -22,7 +22,7 @@ extern "C" {
 #define QKV_VERSION_MAJOR 0
 #define QKV_VERSION_MINOR 1
 #define QKV_VERSION_PATCH 0
-#define QKV_VERSION "0.1.0"
+#define QKV_VERSION_STRING "0.1.0"
 
 /* The version of the library that runs, which may be newer than the header's. */
 QKV_API const char *qkv_version(void);

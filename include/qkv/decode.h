@@ -135,6 +135,7 @@ typedef struct qkv_hypothesis {
     int64_t n;
     double log_p, score;
     int is_cut; /* it reached max_length before its end */
+    void *reserved[4];
 } qkv_hypothesis;
 
 /* What was found for every sentence, best first. Starts as zero; used again and again. */
@@ -144,6 +145,7 @@ typedef struct qkv_search_result {
     qkv_hypothesis *best; /* (sentences, n_best); n of one that was not found is -1 */
     void *memory;
     size_t bytes;
+    void *reserved[4];
 } qkv_search_result;
 QKV_API void qkv_search_result_free(qkv_search_result *f);
 

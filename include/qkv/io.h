@@ -13,6 +13,7 @@ typedef struct qkv_array {
     int ndim;
     int64_t shape[QKV_MAX_DIMS];
     float *data; /* row-major */
+    void *reserved[4];
 } qkv_array;
 QKV_API int64_t qkv_array_count(const qkv_array *a);
 QKV_API void qkv_array_free(qkv_array *a);

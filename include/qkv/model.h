@@ -139,6 +139,7 @@ typedef struct qkv_special_tokens {
     int32_t mask;       /* -1: none */
     int32_t first;      /* the first id that is no special token: texts have ids from here on, for qkv_masking_opts */
     int32_t source_end; /* what the source of a translator ends with; of other models the end. -1: nothing */
+    void *reserved[4];
 } qkv_special_tokens;
 
 /* For qkv_batch_opts and qkv_masking_opts. USAGE for a model without tokenizer, for an encoder without start or end, for a

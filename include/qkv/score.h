@@ -57,6 +57,7 @@ typedef struct qkv_bleu_score {
     double brevity_penalty;                                  /* BP */
     int64_t hyp_length, ref_length;                          /* words */
     char signature[QKV_SIGNATURE_MAX];
+    void *reserved[4];
 } qkv_bleu_score;
 
 /* n sentences; NULL opts means all zero. */
@@ -84,6 +85,7 @@ typedef struct qkv_chrf_score {
     double precision, recall;                                                                   /* P and R in percent */
     int64_t matches[QKV_CHRF_ORDERS], hyp_totals[QKV_CHRF_ORDERS], ref_totals[QKV_CHRF_ORDERS]; /* 0 past 6 + word_order */
     char signature[QKV_SIGNATURE_MAX];
+    void *reserved[4];
 } qkv_chrf_score;
 
 QKV_API qkv_status qkv_chrf(const char *const *hypotheses, const char *const *const *references, int n_references, int64_t n,

@@ -40,6 +40,7 @@ typedef struct qkv_translation {
     int64_t n_ids;      /* -1: the search found fewer than n_best, and there is none here */
     const float *cross; /* with attention: (layers, heads, n_ids + 1, n_source): row i is what the decoder attends to
                            while it chooses id i, the last row while it chooses the end; NULL for an empty text */
+    void *reserved[4];
 } qkv_translation;
 
 /* What bounds the tokens of a source: the options, learned positions, or max_position_embeddings of a published config.json. */
@@ -54,10 +55,11 @@ typedef struct qkv_translations {
     int64_t *n_source;     /* (n); 0 for an empty text; for a source over the limit, how many it would have */
     int64_t max_source;    /* tokens that a source may have, the source_around that stand around it not counted */
     int64_t source_around; /* n_source counts them */
-    qkv_source_bound source_bound; /* what says so */
-    qkv_translation *best;         /* (n, n_best), best first */
-    int layers, heads;             /* of cross */
-    struct qkv__translating *work; /* working memory */
+    qkv_source_bound source_bound;      /* what says so */
+    qkv_translation *best;              /* (n, n_best), best first */
+    int layers, heads;                  /* of cross */
+    struct qkv_translations_work *work; /* working memory */
+    void *reserved[4];
 } qkv_translations;
 QKV_API void qkv_translations_free(qkv_translations *t);
 
@@ -138,6 +140,7 @@ typedef struct qkv_generated {
     double *prompt_log_p;   /* (n_prompt) with score_prompt; NaN where nothing is before the first id */
     size_t ids_bytes, log_p_bytes, top_bytes, prompt_top_bytes, prompt_log_p_bytes;
     qkv_ids prompt; /* its ids; working memory */
+    void *reserved[4];
 } qkv_generated;
 QKV_API void qkv_generated_free(qkv_generated *g);
 
@@ -177,6 +180,7 @@ typedef struct qkv_matrix {
     int64_t n, width;
     int64_t cut; /* texts that were longer than max_length */
     size_t bytes;
+    void *reserved[4];
 } qkv_matrix;
 QKV_API void qkv_matrix_free(qkv_matrix *r);
 
@@ -245,15 +249,17 @@ typedef struct qkv_filling {
     const char *token; /* what it stands for, UTF-8 with a NUL, without white space around it */
     const char *text;  /* UTF-8, length bytes and a NUL. The token of a new word has the white space that the mask had */
     size_t length;
+    void *reserved[4];
 } qkv_filling;
 
 /* Starts as zero; used again and again. */
 typedef struct qkv_filled {
     int64_t masks; /* in the text */
     int n_best;
-    const qkv_span *places;    /* (masks): where each mask is in the text as it was given, without white space around it */
-    const qkv_filling *best;   /* (masks, n_best), likeliest first, of equally likely ones the smaller id */
-    struct qkv__filling *work; /* working memory */
+    const qkv_span *places;       /* (masks): where each mask is in the text as it was given, without white space around it */
+    const qkv_filling *best;      /* (masks, n_best), likeliest first, of equally likely ones the smaller id */
+    struct qkv_filled_work *work; /* working memory */
+    void *reserved[4];
 } qkv_filled;
 QKV_API void qkv_filled_free(qkv_filled *f);
 
@@ -276,6 +282,7 @@ QKV_API qkv_status qkv_pairs_add_document(qkv_pairs *p, const qkv_model *m, cons
 typedef struct qkv_nll {
     double nats;
     int64_t tokens;
+    void *reserved[2];
 } qkv_nll;
 
 /* Adds a document's to *sum. Windows of `context` tokens move by `stride` (0 means context) from 1 to context: each token is

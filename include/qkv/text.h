@@ -139,7 +139,8 @@ typedef struct qkv_ids {
     size_t n;
     size_t second; /* ids from this one on belong to the second text: their spans are in that one. n where there is one text */
     size_t ids_bytes, spans_bytes, types_bytes; /* of the allocations */
-    struct qkv__encoder *encoder;               /* working memory */
+    struct qkv_ids_encoder *encoder;            /* working memory */
+    void *reserved[4];
 } qkv_ids;
 QKV_API void qkv_ids_free(qkv_ids *ids);
 
@@ -185,6 +186,7 @@ QKV_API qkv_status qkv_word_counts_add(qkv_word_counts *w, const char *line, siz
 typedef struct qkv_lines_read {
     int64_t lines;
     int64_t repaired, first_repaired; /* lines that were not UTF-8, and the number (from 1) of the first one */
+    void *reserved[4];
 } qkv_lines_read;
 
 /* Adds the words of every line of a file, plain or gzip. Lines that are not UTF-8 are repaired, or refused with their number
@@ -240,6 +242,7 @@ typedef struct qkv_corpus_read {
     int64_t empty, first_empty;       /* pairs with nothing but white space on a side: left out */
     int64_t too_long, first_too_long; /* pairs left out for max_length */
     int64_t target_repaired, first_target_repaired; /* lines of the second file that were not UTF-8; the first one */
+    void *reserved[4];
 } qkv_corpus_read;
 
 /* Adds the words of every pair of lines: the sources' to one bag, the targets' to the other, which may be the same. FORMAT,
@@ -342,6 +345,7 @@ typedef struct qkv_batch {
     int32_t *source_lengths, *target_lengths;   /* (rows) */
     void *memory;
     size_t bytes;
+    void *reserved[4];
 } qkv_batch;
 QKV_API void qkv_batch_free(qkv_batch *b);
 

@@ -98,6 +98,7 @@ typedef struct qkv_progress {
     int64_t batch, of;     /* batches of this epoch used so far, and in all */
     int64_t tokens;        /* target tokens of this update that count, or what else the objective counts */
     double loss, lr, norm; /* mean loss of a token in nats; norm of the gradients before clipping, 0 without */
+    void *reserved[4];
 } qkv_progress;
 
 typedef struct qkv_trainer qkv_trainer;

@@ -34,7 +34,7 @@ qkv_status qkv__options_read(void *to, size_t size, size_t first_size, const voi
         if (theirs > size && !is_zero((const unsigned char *)from + size, theirs - size))
             return qkv__fail(QKV_USAGE,
                              "%s: an option is set that this libqkv (%s) does not know: the program was made for a newer one",
-                             call, QKV_VERSION);
+                             call, QKV_VERSION_STRING);
         memcpy(to, from, theirs < size ? theirs : size);
     }
     memcpy(to, &size, sizeof size);

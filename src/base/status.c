@@ -7,7 +7,7 @@
 static _Thread_local char sentence[QKV_SENTENCE_MAX];
 static _Thread_local qkv_status last_status;
 
-const char *qkv_version(void) { return QKV_VERSION; }
+const char *qkv_version(void) { return QKV_VERSION_STRING; }
 
 const char *qkv_error(void) { return sentence; }
 

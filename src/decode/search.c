@@ -419,7 +419,9 @@ static qkv_status report(const search *s, qkv_search_result *out)
             qkv_hypothesis *h = &out->best[i * s->o.n_best + k];
             *h = (qkv_hypothesis){ .ids = ids, .n = -1 };
             if (k >= x->n_done) continue;
-            *h = (qkv_hypothesis){ ids, x->done[k].n, x->done[k].log_p, x->scores[k], x->cut[k] };
+            *h = (qkv_hypothesis){
+                .ids = ids, .n = x->done[k].n, .log_p = x->done[k].log_p, .score = x->scores[k], .is_cut = x->cut[k]
+            };
             memcpy(ids, x->done[k].ids, sizeof(int32_t) * (size_t)x->done[k].n);
         }
     return QKV_OK;

@@ -102,7 +102,8 @@ static void finish_bleu(const bleu *b, qkv_bleu_score *s)
     set_precisions(s);
     s->score = s->brevity_penalty * geometric_mean(s->precisions);
     snprintf(s->signature, sizeof s->signature, "nrefs:%d|case:%s|eff:no|tok:%s|smooth:exp|version:qkv-%s",
-             b->corpus.n_references, b->opts.lowercase ? "lc" : "mixed", qkv__tokenizer_name(b->opts.tokenizer), QKV_VERSION);
+             b->corpus.n_references, b->opts.lowercase ? "lc" : "mixed", qkv__tokenizer_name(b->opts.tokenizer),
+             QKV_VERSION_STRING);
 }
 
 static void free_bleu(bleu *b)

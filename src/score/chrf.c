@@ -139,7 +139,7 @@ qkv_status qkv_chrf(const char *const *hypotheses, const char *const *const *ref
     if (status) return status;
     set_score(&score);
     snprintf(score.signature, sizeof score.signature, "nrefs:%d|case:%s|eff:yes|nc:%d|nw:%d|space:no|version:qkv-%s",
-             n_references, c.opts.lowercase ? "lc" : "mixed", CHARACTER_ORDER, c.opts.word_order, QKV_VERSION);
+             n_references, c.opts.lowercase ? "lc" : "mixed", CHARACTER_ORDER, c.opts.word_order, QKV_VERSION_STRING);
     *out = score;
     return QKV_OK;
 }

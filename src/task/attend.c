@@ -20,7 +20,7 @@ typedef struct job {
     qkv_attend_opts o;
     qkv__special_tokens f;
     qkv_attention_capture *out;
-    struct qkv__attending *work;
+    struct qkv_attention_capture_work *work;
 } job;
 
 /* A text as the caller gave it; data NULL: none. */
@@ -166,7 +166,7 @@ static qkv_status read_texts(job *j, given source, given target)
 
 static qkv_status make_sides(job *j)
 {
-    struct qkv__attending *w = j->work;
+    struct qkv_attention_capture_work *w = j->work;
     qkv_attention_capture *out = j->out;
     int64_t read = w->target.n - (has_encoder(j) && has_decoder(j)); /* what is chosen last is not read */
     qkv_status status = QKV_OK;
@@ -183,7 +183,7 @@ static qkv_status make_sides(job *j)
 
 static qkv_status forward_captured(job *j)
 {
-    struct qkv__attending *w = j->work;
+    struct qkv_attention_capture_work *w = j->work;
     qkv_session_free(w->session); /* which may be another model's */
     if (!(w->session = qkv_session_new(j->m, &(qkv_session_opts){ .keep_attention = 1 }))) return qkv_error_status();
     qkv_status status = has_encoder(j) ? qkv_session_encode(w->session, w->source.ids, 1, w->source.n, NULL)
@@ -202,7 +202,7 @@ static qkv_status check_finite(const qkv_tensor *map)
 
 static qkv_status find_maps(job *j, qkv_attention_kind kind, int layers)
 {
-    struct qkv__attending *w = j->work;
+    struct qkv_attention_capture_work *w = j->work;
     qkv_status status = QKV_OK;
     if (!(w->maps[kind] = qkv__arena_take(&w->arena, sizeof *w->maps[kind] * (size_t)layers))) return QKV_MEMORY;
     for (int l = 0; l < layers && !status; l++) {
@@ -238,7 +238,7 @@ qkv_status qkv_attend(const qkv_model *m, const char *source, size_t source_leng
                       const qkv_attend_opts *opts, qkv_attention_capture *out)
 {
     if (!m || !source || !out) return qkv__fail(QKV_USAGE, "attend: a model, a text and a place for the result are needed");
-    struct qkv__attending *work = out->work;
+    struct qkv_attention_capture_work *work = out->work;
     *out = (qkv_attention_capture){ .work = work };
     qkv_attend_opts o;
     if (QKV__READ_OPTIONS(&o, max_bytes, opts, "attend")) return QKV_USAGE;

@@ -50,7 +50,7 @@ qkv_status qkv__join_maps(const qkv__joining *j); /* MEMORY */
 
 enum { QKV__SOURCE, QKV__READ, QKV__CHOSEN, QKV__SIDES };
 
-struct qkv__attending {
+struct qkv_attention_capture_work {
     qkv__arena arena;     /* all that results point to */
     qkv_session *session; /* the weights */
     qkv__tokens source, target;

@@ -15,7 +15,7 @@
 
 enum { DEFAULT_BEST = 5 };
 
-struct qkv__filling {
+struct qkv_filled_work {
     qkv__arena arena;         /* all that results point to */
     qkv_text given;           /* the text, UTF-8 */
     qkv_text spelled;         /* the same with every mask as the tokenizer spells it */
@@ -38,7 +38,7 @@ typedef struct job {
     qkv__special_tokens f;
     int n_best;
     qkv_filled *out;
-    struct qkv__filling *work;
+    struct qkv_filled_work *work;
 } job;
 
 /* ---- masks in a text ---- */
@@ -54,7 +54,7 @@ static size_t mask_at(const char *text, size_t length, const char *spelling)
 
 static qkv_status add_place(job *j, size_t begin, size_t end)
 {
-    struct qkv__filling *w = j->work;
+    struct qkv_filled_work *w = j->work;
     if (qkv__grow((void **)&w->places, &w->places_bytes, sizeof *w->places * ((size_t)j->out->masks + 1))) return QKV_MEMORY;
     w->places[j->out->masks++] = (qkv_span){ begin, end };
     return QKV_OK;
@@ -62,7 +62,7 @@ static qkv_status add_place(job *j, size_t begin, size_t end)
 
 static qkv_status spell_masks(job *j)
 {
-    struct qkv__filling *w = j->work;
+    struct qkv_filled_work *w = j->work;
     const char *text = w->given.data, *spelling = qkv_tokenizer_token(j->f.source, j->f.ids.mask);
     size_t length = w->given.length;
     qkv__text_clear(&w->spelled);
@@ -79,7 +79,7 @@ static qkv_status spell_masks(job *j)
 
 static qkv_status find_masks(job *j)
 {
-    struct qkv__filling *w = j->work;
+    struct qkv_filled_work *w = j->work;
     int64_t n = 0;
     if (qkv__grow((void **)&w->tokens, &w->tokens_bytes, sizeof *w->tokens * (size_t)j->out->masks)) return QKV_MEMORY;
     for (size_t i = 0; i < w->encoded.n; i++) {
@@ -94,7 +94,7 @@ static qkv_status find_masks(job *j)
 
 static qkv_status read_masked_text(job *j, const char *text, size_t length)
 {
-    struct qkv__filling *w = j->work;
+    struct qkv_filled_work *w = j->work;
     qkv_status status = qkv_utf8_repair(text, length, &w->given);
     if (!status) status = spell_masks(j);
     const qkv_encode_opts opts = { .specials = 1 };
@@ -114,7 +114,7 @@ static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c ==
 /* What a token adds behind the one before it, which says whether it starts a word. */
 static qkv_status decode_filling(job *j, int64_t at, int32_t id)
 {
-    struct qkv__filling *w = j->work;
+    struct qkv_filled_work *w = j->work;
     const qkv_tokenizer *t = j->f.source;
     int32_t both[] = { at ? w->encoded.ids[at - 1] : -1, id };
     size_t before = at && !qkv_tokenizer_is_special(t, both[0]), same = 0;
@@ -128,7 +128,7 @@ static qkv_status decode_filling(job *j, int64_t at, int32_t id)
 /* White space before a mask that is part of no token: a token that continues a word does not have it. */
 static size_t loose_space(const job *j, int64_t k)
 {
-    const struct qkv__filling *w = j->work;
+    const struct qkv_filled_work *w = j->work;
     int64_t at = w->tokens[k];
     size_t end = w->places[k].begin, n = 0, most = 0;
     size_t begin = w->encoded.spans[at].begin;
@@ -149,7 +149,7 @@ static const char *keep_text(job *j, const char *text, size_t length)
 
 static qkv_status fill_in(job *j, int64_t k, likely best, qkv_filling *out)
 {
-    struct qkv__filling *w = j->work;
+    struct qkv_filled_work *w = j->work;
     qkv_span place = w->places[k];
     qkv_status status = decode_filling(j, w->tokens[k], best.id);
     if (status) return status;
@@ -243,7 +243,7 @@ qkv_status qkv_fill(const qkv_model *m, const char *text, size_t length, int n_b
 {
     if (!m || !out || (!text && length) || n_best < 0)
         return qkv__fail(QKV_USAGE, "fill: a model, a text, a number of results and a place for them are needed");
-    struct qkv__filling *work = out->work;
+    struct qkv_filled_work *work = out->work;
     *out = (qkv_filled){ .work = work };
     if (!work && !(work = out->work = qkv__alloc_zero(sizeof *work))) return QKV_MEMORY;
     qkv__arena_reset(&work->arena);
@@ -258,7 +258,7 @@ qkv_status qkv_fill(const qkv_model *m, const char *text, size_t length, int n_b
 void qkv_filled_free(qkv_filled *f)
 {
     if (!f) return;
-    struct qkv__filling *w = f->work;
+    struct qkv_filled_work *w = f->work;
     if (w) {
         qkv_text *texts[] = { &w->given, &w->spelled, &w->shorter, &w->longer, &w->token, &w->text };
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) qkv_text_free(texts[i]);

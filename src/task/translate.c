@@ -20,7 +20,7 @@ typedef struct place {
     int64_t text, length;
 } place;
 
-struct qkv__translating {
+struct qkv_translations_work {
     qkv__arena arena; /* everything that results point to */
     qkv_ids ids;
     qkv_text repaired, bytes;
@@ -35,7 +35,7 @@ typedef struct job {
     qkv_session *session;
     qkv_session *attending; /* keeps attention; NULL: not wanted */
     qkv_translations *out;
-    struct qkv__translating *work;
+    struct qkv_translations_work *work;
 } job;
 
 static void *take_from_arena(job *j, int64_t count, size_t size)
@@ -205,7 +205,7 @@ static qkv_status encode_source(job *j, int64_t i, const char *text, size_t leng
 /* A model may have more ids than its tokenizer has tokens: those stand for no text. */
 static qkv_status decode_translation(job *j, qkv_translation *x)
 {
-    struct qkv__translating *w = j->work;
+    struct qkv_translations_work *w = j->work;
     int32_t *known = take_from_arena(j, x->n_ids, sizeof *known);
     size_t n = 0;
     if (!known) return QKV_MEMORY;
@@ -317,7 +317,7 @@ qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const siz
 {
     if (!m || !out || n < 0 || (n && !texts))
         return qkv__fail(QKV_USAGE, "translate: a model, texts and a place for results are needed");
-    struct qkv__translating *work = out->work;
+    struct qkv_translations_work *work = out->work;
     *out = (qkv_translations){ .work = work };
     qkv_translate_opts o;
     if (QKV__READ_OPTIONS(&o, each_step_data, opts, "translate")) return QKV_USAGE;

@@ -46,7 +46,7 @@ int64_t qkv_dim(const qkv_tensor *x, int i)
     return i >= 0 && i < x->ndim ? x->shape[i] : 0;
 }
 
-const int64_t *qkv_shape(const qkv_tensor *x) { return x ? x->shape : NULL; }
+const int64_t *qkv_dims(const qkv_tensor *x) { return x ? x->shape : NULL; }
 
 int64_t qkv_count(const qkv_tensor *x) { return x ? x->count : 0; }
 

@@ -29,7 +29,7 @@ typedef struct qkv__best {
     int32_t id;
 } qkv__best;
 
-typedef struct qkv__encoder {
+typedef struct qkv_ids_encoder {
     qkv__cutter cutter;
     qkv_text spaced;   /* text with the space that add_prefix_space puts before it */
     qkv_text spelling; /* of a word or character that is looked up */

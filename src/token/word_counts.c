@@ -137,6 +137,6 @@ qkv_status qkv_word_counts_add_file(qkv_word_counts *w, const char *path, int st
         if (!status && more) status = qkv_word_counts_add(w, l.line.data, l.line.length);
     }
     qkv__lines_close(&l);
-    if (read) *read = (qkv_lines_read){ l.number, l.repaired, l.first_repaired };
+    if (read) *read = (qkv_lines_read){ .lines = l.number, .repaired = l.repaired, .first_repaired = l.first_repaired };
     return status;
 }
