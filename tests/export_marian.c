@@ -33,11 +33,11 @@ static qkv_status write_golden(const char *folder, const qkv_tensor *logits)
 {
     char path[4096];
     qkv__to_store all[] = {
-        { "ids", 2, (int64_t[]){ ROWS, SOURCE }, ROWS * SOURCE, ids },
-        { "lengths", 1, (int64_t[]){ ROWS }, ROWS, lengths },
-        { "target", 2, (int64_t[]){ ROWS, TARGET }, ROWS * TARGET, target },
-        { "target_lengths", 1, (int64_t[]){ ROWS }, ROWS, target_lengths },
-        { "logits", 3, (int64_t[]){ ROWS, TARGET, SIZE }, ROWS * TARGET * SIZE, qkv_data(logits) },
+        { "ids", 2, (int64_t[]){ ROWS, SOURCE }, ROWS * SOURCE, ids, NULL, NULL },
+        { "lengths", 1, (int64_t[]){ ROWS }, ROWS, lengths, NULL, NULL },
+        { "target", 2, (int64_t[]){ ROWS, TARGET }, ROWS * TARGET, target, NULL, NULL },
+        { "target_lengths", 1, (int64_t[]){ ROWS }, ROWS, target_lengths, NULL, NULL },
+        { "logits", 3, (int64_t[]){ ROWS, TARGET, SIZE }, ROWS * TARGET * SIZE, qkv_data(logits), NULL, NULL },
     };
     snprintf(path, sizeof path, "%s/golden.safetensors", folder);
     return qkv__safetensors_write(path, 5, all, 0, NULL);

@@ -860,6 +860,33 @@ static void narrow_models(void **state)
     }
 }
 
+/* A model is saved from where its weights lie: they stay there, in 16 bits, and its folder may be gone by then. */
+static void saving_changes_nothing(void **state)
+{
+    (void)state;
+    static const char *const some[] = { "qwen2", "mistral", "gpt2" };
+    for (int i = 0; i < 3; i++) {
+        char command[1024];
+        snprintf(command, sizeof command, "rm -rf %s && mkdir %s && cp -r %s %s", folder, folder, golden_folder(some[i]),
+                 in_folder("was"));
+        assert_int_equal(system(command), 0);
+        qkv_model *m = load(in_folder("was"));
+        const qkv_tensor *w = qkv_params_find(qkv_model_params(m), "embed.weight");
+        const float *lies = qkv_data(w);
+        assert_true(i == 2 ? lies != NULL : lies == NULL);
+        assert_int_equal(rename(in_folder("was"), in_folder("moved")), 0);
+        assert_int_equal(qkv_model_save(m, in_folder("saved")), QKV_OK);
+        if (i < 2) assert_int_equal(qkv_model_save_as(m, in_folder("saved/ours"), "qkv"), QKV_OK);
+        assert_true(qkv_data(w) == lies);
+        qkv_model *again = load(in_folder("saved")), *native = load(in_folder(i < 2 ? "saved/ours" : "moved"));
+        same_weights(again, native);
+        same_weights(m, again);
+        qkv_model_free(m);
+        qkv_model_free(again);
+        qkv_model_free(native);
+    }
+}
+
 /* What cannot read such a weight says so. */
 static void narrow_weights_elsewhere(void **state)
 {
@@ -1017,6 +1044,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(loaded_models_train, make_folder, remove_folder),
         cmocka_unit_test(narrow_products),
         cmocka_unit_test(narrow_models),
+        cmocka_unit_test(saving_changes_nothing),
         cmocka_unit_test(packed_products),
         cmocka_unit_test(narrow_weights_elsewhere),
         cmocka_unit_test_setup_teardown(any_allocation_may_fail, make_folder, remove_folder),

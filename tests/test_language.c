@@ -54,7 +54,7 @@ static qkv_model *word_model(const qkv_transformer_opts *o)
         qkv_model_free(m);
         return NULL;
     }
-    const qkv_params *p = qkv_model_params(m);
+    qkv_params *p = qkv_model_params(m);
     for (int64_t i = 0; i < qkv_params_block(p); i++) qkv_params_data(p)[i] *= 2; /* opinions */
     return m;
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -693,6 +694,28 @@ static void prompts_of_sentencepiece_begin_as_said(void **state)
     qkv_model_free(m);
 }
 
+/* SentencePiece's files are copied from the folder; without it nothing is written, not half of a model. */
+static void saving_without_its_folder(void **state)
+{
+    (void)state;
+    char command[512];
+    copy_golden("llama");
+    write_spm();
+    snprintf(command, sizeof command, "rm -rf %s.was %s.saved && cp -r %s %s.was", folder, folder, folder, folder);
+    assert_int_equal(system(command), 0);
+    char was[128], saved[128];
+    snprintf(was, sizeof was, "%s.was", folder);
+    snprintf(saved, sizeof saved, "%s.saved", folder);
+    qkv_model *m = qkv_model_load(was);
+    assert_non_null(m);
+    snprintf(command, sizeof command, "rm -r %s", was);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(qkv_model_save(m, saved), QKV_IO);
+    assert_non_null(strstr(qkv_error(), was));
+    assert_int_equal(access(saved, F_OK), -1);
+    qkv_model_free(m);
+}
+
 /* Whichever of several ids comes first ends a text. */
 static void several_ids_end_a_text(void **state)
 {
@@ -1092,6 +1115,7 @@ int main(void)
         cmocka_unit_test(generates_greedily),
         cmocka_unit_test(prompts_of_byte_pairs_begin_with_nothing),
         cmocka_unit_test(prompts_of_sentencepiece_begin_as_said),
+        cmocka_unit_test(saving_without_its_folder),
         cmocka_unit_test(several_ids_end_a_text),
         cmocka_unit_test(pieces_are_the_text),
         cmocka_unit_test(translates_greedily),

@@ -228,7 +228,7 @@ static void numbers_that_blow_up(void **state)
     assert_int_equal(status, QKV_NUMERIC);
     assert_non_null(strstr(qkv_error(), "step"));
     assert_non_null(strstr(qkv_error(), "not finite"));
-    const qkv_params *p = qkv_model_params(m);
+    qkv_params *p = qkv_model_params(m);
     for (int64_t i = 0; i < qkv_params_block(p); i++) assert_true(qkv_params_grad(p)[i] == 0);
     qkv_trainer_free(t);
     qkv_model_free(m);

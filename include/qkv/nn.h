@@ -39,8 +39,8 @@ QKV_API int64_t qkv_params_count(const qkv_params *p); /* numbers in all weights
 /* The two blocks: all weights in the order added, each starting at a multiple of 16 floats, with zeros between them; and
  * their gradients at the same places. One loop over a block meets every weight. Adding a weight may move both. NULL without
  * weights, and when qkv_params_materialize() fails. */
-QKV_API float *qkv_params_data(const qkv_params *p);
-QKV_API float *qkv_params_grad(const qkv_params *p);
+QKV_API float *qkv_params_data(qkv_params *p);
+QKV_API float *qkv_params_grad(qkv_params *p);
 QKV_API int64_t qkv_params_block(const qkv_params *p); /* floats in a block, the zeros included */
 
 /* The weights of a model that was loaded lie in its files, mapped, and have no gradients: qkv_data() of each points there,

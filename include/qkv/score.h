@@ -97,11 +97,13 @@ QKV_API qkv_status qkv_chrf(const char *const *hypotheses, const char *const *co
 typedef struct qkv_class_score {
     double precision, recall, f1; /* 0 to 1 */
     int64_t texts;                /* of the class */
+    void *reserved[2];
 } qkv_class_score;
 
 typedef struct qkv_classes_score {
     double accuracy, macro_f1; /* 0 to 1 */
     int64_t right, texts;
+    void *reserved[4];
 } qkv_classes_score;
 
 /* From a confusion matrix: counts[i*classes + k] texts are of class i and were said to be of class k. each: (classes) scores,

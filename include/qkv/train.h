@@ -89,6 +89,7 @@ typedef struct qkv_best_so_far {
     double best;
     int64_t best_step, missed;
     double best_loss;
+    void *reserved[2];
 } qkv_best_so_far;
 
 /* One update, reported. */
@@ -208,6 +209,7 @@ typedef struct qkv_run_result {
     int64_t saved_step; /* of the checkpoint that is whole; -1: none */
     qkv_best_so_far best;
     const char *reason; /* why it ended; NULL on error */
+    void *reserved[4];
 } qkv_run_result;
 
 /* Whether the folder may be written: USAGE for one that holds another training or a model, with resume for one without a

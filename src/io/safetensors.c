@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #define HEADER_MAX 100000000u /* bytes, as the format has it */
+enum { SOME = 1024 };         /* numbers that are written at a time */
 #define METADATA "__metadata__"
 
 /* Every type of the format, in bits because some are smaller than a byte. */
@@ -292,12 +293,25 @@ static qkv_status put_header(qkv__writer *w, const qkv__bytes *text)
     return status ? status : qkv__write_put(w, "       ", padding);
 }
 
+static qkv_status put_numbers(qkv__writer *w, const qkv__to_store *t)
+{
+    float some[SOME];
+    qkv_status status = QKV_OK;
+    if (t->data || !t->count) return qkv__write_put(w, t->data, 4 * (size_t)t->count);
+    for (int64_t i = 0; i < t->count && !status; i += SOME) {
+        int64_t n = t->count - i < SOME ? t->count - i : SOME;
+        t->get(t->from, i, n, some);
+        status = qkv__write_put(w, some, 4 * (size_t)n);
+    }
+    return status;
+}
+
 static qkv_status write_file(const char *path, const qkv__bytes *header, int n, const qkv__to_store *tensors)
 {
     qkv__writer w;
     qkv_status status = qkv__write_begin(&w, path);
     if (!status) status = put_header(&w, header);
-    for (int i = 0; i < n && !status; i++) status = qkv__write_put(&w, tensors[i].data, 4 * (size_t)tensors[i].count);
+    for (int i = 0; i < n && !status; i++) status = put_numbers(&w, &tensors[i]);
     if (!status) status = qkv__write_end(&w);
     if (status) qkv__write_abandon(&w);
     return status;

@@ -50,7 +50,9 @@ typedef struct qkv__to_store {
     int ndim;
     const int64_t *shape;
     int64_t count;
-    const float *data;
+    const float *data; /* NULL: get() gives numbers first .. first+n-1 */
+    void (*get)(const void *from, int64_t first, int64_t n, float *to);
+    const void *from;
 } qkv__to_store;
 
 /* A line of the file's own text, "__metadata__". */

@@ -26,7 +26,7 @@ static void free_sums(sums *s)
     qkv__release(s->values, s->values_bytes);
 }
 
-static qkv_status add_file(const qkv_params *p, const char *path, bool is_first, sums *s)
+static qkv_status add_file(qkv_params *p, const char *path, bool is_first, sums *s)
 {
     qkv__safetensors file;
     qkv_status status = qkv__params_read(p, path, true, &file);

@@ -6,6 +6,7 @@
 #include "../io/error_list.h"
 #include "../op/types.h"
 #include "../tensor/tape.h"
+#include "params_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,10 @@ typedef struct source {
     qkv__rename how;
 } source;
 
-enum { LINE = 16 }; /* floats in 64 bytes */
+enum {
+    LINE = 16,  /* floats in 64 bytes */
+    SOME = 1024 /* numbers at a time */
+};
 
 /* What the params hold while they use it. */
 typedef struct loaded {
@@ -267,12 +271,17 @@ static qkv_status make_listing(listing *l, int room)
 static void put_weight_part(const qkv_tensor *w, const qkv__rename *how, const qkv__stored *shape, float *to)
 {
     if (how->how != QKV__TURNED || w->ndim != 2) {
-        memcpy(to + how->part * w->count, w->data, sizeof(float) * (size_t)w->count);
+        qkv__widen(w, 0, w->count, to + how->part * w->count);
         return;
     }
     int64_t out = w->shape[0], in = w->shape[1], all = shape->shape[1], first = how->part * out;
-    for (int64_t r = 0; r < in; r++)
-        for (int64_t c = 0; c < out; c++) to[r * all + first + c] = w->data[c * in + r];
+    float some[SOME];
+    for (int64_t c = 0; c < out; c++)
+        for (int64_t r = 0; r < in; r += SOME) {
+            int64_t n = qkv__min(SOME, in - r);
+            qkv__widen(w, c * in + r, n, some);
+            for (int64_t i = 0; i < n; i++) to[(r + i) * all + first + c] = some[i];
+        }
 }
 
 /* The entry that an earlier part has made; the parts of a tensor follow each other closely. */
@@ -291,7 +300,12 @@ static entry *list_new(listing *l, const char *name, const qkv_tensor *w, const 
     stored_shape(w, how, &e->shape);
     e->made_bytes = is_made ? sizeof(float) * (size_t)count : 0;
     if (is_made && !(e->made = qkv__alloc(e->made_bytes))) return NULL;
-    l->tensors[l->n++] = (qkv__to_store){ e->name, e->shape.ndim, e->shape.shape, count, is_made ? e->made : w->data };
+    qkv__to_store *t = &l->tensors[l->n++];
+    *t = qkv__weight_to_store(e->name, w);
+    t->ndim = e->shape.ndim;
+    t->shape = e->shape.shape;
+    t->count = count;
+    if (is_made) t->data = e->made;
     return e;
 }
 
@@ -313,8 +327,7 @@ static qkv_status list_weight(listing *l, const qkv_params *p, int i, const qkv_
 qkv_status qkv__bind_save(const qkv_params *p, const qkv__family *f, const char *path)
 {
     listing l = { 0 };
-    qkv_status status = qkv_params_materialize((qkv_params *)p); /* matrices may be kept in 16 bits */
-    if (!status) status = make_listing(&l, qkv_params_tensors(p));
+    qkv_status status = make_listing(&l, qkv_params_tensors(p));
     for (int i = 0; i < qkv_params_tensors(p) && !status; i++) status = list_weight(&l, p, i, f);
     if (!status) status = qkv__safetensors_write(path, l.n, l.tensors, 1, &(qkv__note){ "format", "pt" });
     free_listing(&l);

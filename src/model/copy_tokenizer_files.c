@@ -1,22 +1,10 @@
 /* copy_tokenizer_files.c: files that a model takes with it as they are. */
 #include "copy_tokenizer_files.h"
 
-#include "../base/file.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #define CARRIED_MAX ((size_t)256 << 20)
-
-static qkv_status copy(const char *from, const char *to)
-{
-    qkv__bytes bytes;
-    qkv_status status = qkv__file_read(from, CARRIED_MAX, &bytes);
-    if (status) return status;
-    status = qkv_file_write(to, bytes.data, bytes.size);
-    qkv__bytes_free(&bytes);
-    return status;
-}
 
 static bool ends_with(const char *name, const char *ending)
 {
@@ -35,24 +23,51 @@ static bool is_about_it(const char *name)
     return !strcmp(name, "tokenizer_config.json") || !strcmp(name, "special_tokens_map.json");
 }
 
-static qkv_status copy_one_file(const char *from, const char *to, const char *name)
+static qkv_status path_of(char path[4096], const char *folder, const char *name)
 {
-    char source[4096], target[4096];
-    if (snprintf(source, sizeof source, "%s/%s", from, name) >= (int)sizeof source ||
-        snprintf(target, sizeof target, "%s/%s", to, name) >= (int)sizeof target)
-        return qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", from);
-    return copy(source, target);
+    if (snprintf(path, 4096, "%s/%s", folder, name) < 4096) return QKV_OK;
+    return qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
 }
 
-qkv_status qkv__copy_tokenizer_files(const char *from, const char *to, bool whole_tokenizer)
+static qkv_status read_contents(const char *folder, bool whole_tokenizer, qkv__tokenizer_files *out)
 {
-    qkv__names names;
-    if (!strcmp(from, to)) return QKV_OK;
-    qkv_status status = qkv__folder_list(from, &names);
-    if (status) return status;
-    for (size_t i = 0; i < names.n && !status; i++)
-        if (is_about_it(names.at[i]) || (whole_tokenizer && is_tokenizer(names.at[i])))
-            status = copy_one_file(from, to, names.at[i]);
-    qkv__names_free(&names);
+    qkv_status status = QKV_OK;
+    if (!(out->contents = qkv__alloc_zero(sizeof *out->contents * out->names.n))) return QKV_MEMORY;
+    for (size_t i = 0; i < out->names.n && !status; i++) {
+        const char *name = out->names.at[i];
+        char path[4096];
+        if (!is_about_it(name) && !(whole_tokenizer && is_tokenizer(name))) continue;
+        status = path_of(path, folder, name);
+        if (!status) status = qkv__file_read(path, CARRIED_MAX, &out->contents[i]);
+    }
     return status;
+}
+
+qkv_status qkv__tokenizer_files_read(const char *folder, bool whole_tokenizer, qkv__tokenizer_files *out)
+{
+    *out = (qkv__tokenizer_files){ 0 };
+    qkv_status status = qkv__folder_list(folder, &out->names);
+    if (!status) status = read_contents(folder, whole_tokenizer, out);
+    if (status) qkv__tokenizer_files_free(out);
+    return status;
+}
+
+qkv_status qkv__tokenizer_files_write(const qkv__tokenizer_files *files, const char *folder)
+{
+    qkv_status status = QKV_OK;
+    for (size_t i = 0; i < files->names.n && !status; i++) {
+        char path[4096];
+        if (!files->contents[i].data) continue;
+        status = path_of(path, folder, files->names.at[i]);
+        if (!status) status = qkv_file_write(path, files->contents[i].data, files->contents[i].size);
+    }
+    return status;
+}
+
+void qkv__tokenizer_files_free(qkv__tokenizer_files *files)
+{
+    for (size_t i = 0; files->contents && i < files->names.n; i++) qkv__bytes_free(&files->contents[i]);
+    qkv__release(files->contents, sizeof *files->contents * files->names.n);
+    qkv__names_free(&files->names);
+    *files = (qkv__tokenizer_files){ 0 };
 }

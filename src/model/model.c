@@ -4,6 +4,7 @@
 #include "../io/json.h"
 #include "../io/number.h"
 #include "../op/types.h"
+#include "../token/tokenizer.h"
 #include "bind.h"
 #include "copy_tokenizer_files.h"
 #include "export.h"
@@ -12,6 +13,8 @@
 
 #include <stdio.h>
 #include <string.h>
+
+enum { SOME = 1024 }; /* numbers at a time */
 
 struct qkv_model {
     qkv_params *params;
@@ -289,23 +292,39 @@ qkv_status qkv_model_check_files(const qkv_model *m)
 
 /* ---- saving ---- */
 
-/* Tokenizers that cannot be written anew are the files that they were. */
-static qkv_status save_tokenizers(const qkv_model *m, const folder *f, const char *path)
+/* What the folder that m came from says of its tokenizers, unless it is the one to save to. Tokenizers that cannot be written
+ * anew are the files that they were. */
+static qkv_status read_tokenizer_files(const qkv_model *m, const char *path, bool as_files, qkv__tokenizer_files *out)
 {
-    if (!m->tokenizer) return QKV_OK;
-    qkv_status status = qkv_tokenizer_save(m->tokenizer, f->tokenizer);
-    if (!status && m->target_tokenizer) status = qkv_tokenizer_save(m->target_tokenizer, f->target_tokenizer);
-    bool as_files = status == QKV_UNSUPPORTED;
-    return m->origin && (as_files || !status) ? qkv__copy_tokenizer_files(m->origin, path, as_files) : status;
+    if (!m->tokenizer || !m->origin || !strcmp(m->origin, path)) return QKV_OK;
+    return qkv__tokenizer_files_read(m->origin, as_files, out);
+}
+
+static bool is_json(const qkv_tokenizer *t) { return !t || qkv__tokenizer_is_json(t); }
+
+static qkv_status save_tokenizers(const qkv_model *m, const folder *f)
+{
+    qkv_status status = m->tokenizer ? qkv_tokenizer_save(m->tokenizer, f->tokenizer) : QKV_OK;
+    return status || !m->target_tokenizer ? status : qkv_tokenizer_save(m->target_tokenizer, f->target_tokenizer);
+}
+
+static bool is_finite(const qkv_tensor *w)
+{
+    float some[SOME];
+    for (int64_t i = 0; i < w->count; i += SOME) {
+        int64_t n = qkv__min(SOME, w->count - i);
+        qkv__widen(w, i, n, some);
+        if (!qkv__all_finite(n, some)) return false;
+    }
+    return true;
 }
 
 /* A model that lost its numbers must not take the place of one that has them. */
 static qkv_status check_weights(const qkv_model *m, const char *path)
 {
-    qkv_status status = qkv_params_materialize(m->params);
+    qkv_status status = QKV_OK;
     for (int i = 0; i < qkv_params_tensors(m->params) && !status; i++) {
-        const qkv_tensor *w = qkv_params_tensor(m->params, i);
-        if (!qkv__all_finite(qkv_count(w), qkv_data(w)))
+        if (!is_finite(qkv_params_tensor(m->params, i)))
             status = qkv__fail(QKV_NUMERIC, "%s: the model is not saved: a value of \"%s\" is not finite", path,
                                qkv_params_name(m->params, i));
     }
@@ -316,10 +335,15 @@ static qkv_status save_as(const qkv_model *m, const char *path, const qkv__famil
 {
     folder f;
     const qkv_transformer_opts *o = qkv_transformer_options(m->transformer);
+    qkv__tokenizer_files more = { 0 };
+    bool as_files = !is_json(m->tokenizer) || !is_json(m->target_tokenizer);
     qkv_status status = name_files(path, &f);
     if (!status) status = check_weights(m, path);
+    if (!status) status = read_tokenizer_files(m, path, as_files, &more);
     if (!status) status = qkv__folder_make(path);
-    if (!status) status = save_tokenizers(m, &f, path);
+    if (!status && !(as_files && m->origin)) status = save_tokenizers(m, &f);
+    if (!status) status = qkv__tokenizer_files_write(&more, path);
+    qkv__tokenizer_files_free(&more);
     if (!status) status = family ? qkv__bind_save(m->params, family, f.weights) : qkv_params_save(m->params, f.weights);
     if (status) return status;
     if (family && o->encoder_layers && !o->decoder_layers) status = qkv__export_sentences(path, m);

@@ -3,17 +3,27 @@
 
 #include "../base/size.h"
 #include "../io/error_list.h"
+#include "../op/types.h"
 #include "../tensor/tape.h"
 
 #include <string.h>
 
 /* ---- save ---- */
 
+static void get_numbers(const void *from, int64_t first, int64_t n, float *to) { qkv__widen(from, first, n, to); }
+
+qkv__to_store qkv__weight_to_store(const char *name, const qkv_tensor *w)
+{
+    qkv__to_store t = { .name = name, .ndim = w->ndim, .shape = w->shape, .count = w->count };
+    if (w->type) t.get = get_numbers, t.from = w;
+    else t.data = qkv_data(w);
+    return t;
+}
+
 qkv_status qkv_params_save(const qkv_params *p, const char *path)
 {
     qkv_status status = qkv_params_status(p);
-    if (!status) status = qkv_params_materialize((qkv_params *)p); /* matrices may be kept in 16 bits */
-    if (status) return status;                                     /* half-made weights are no model */
+    if (status) return status; /* half-made weights are no model */
     if (!path) return qkv__fail(QKV_USAGE, "save: a path is needed");
     int n = qkv_params_tensors(p);
     size_t bytes = sizeof(qkv__to_store) * (size_t)n;
@@ -21,7 +31,7 @@ qkv_status qkv_params_save(const qkv_params *p, const char *path)
     if (!all) return QKV_MEMORY;
     for (int i = 0; i < n; i++) {
         const qkv_tensor *w = qkv_params_tensor(p, i);
-        all[i] = (qkv__to_store){ qkv_params_name(p, i), w->ndim, w->shape, w->count, w->data };
+        all[i] = qkv__weight_to_store(qkv_params_name(p, i), w);
     }
     status = qkv__safetensors_write(path, n, all, 0, NULL);
     qkv__release(all, bytes);

@@ -10,4 +10,7 @@
  * yours when it fits, and nothing else is. */
 qkv_status qkv__params_read(const qkv_params *p, const char *path, bool checkpoint, qkv__safetensors *out);
 
+/* A weight to write as float32 under that name, from where it lies: nothing is copied. */
+qkv__to_store qkv__weight_to_store(const char *name, const qkv_tensor *w);
+
 #endif

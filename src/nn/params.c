@@ -391,10 +391,9 @@ int64_t qkv_params_count(const qkv_params *p) { return p ? p->count : 0; }
 
 int64_t qkv_params_block(const qkv_params *p) { return p ? p->block : 0; }
 
-/* Owning changes where the weights lie, not what they are: params that only look are const. */
-float *qkv_params_data(const qkv_params *p) { return p && !qkv_params_materialize((qkv_params *)p) ? p->data : NULL; }
+float *qkv_params_data(qkv_params *p) { return p && !qkv_params_materialize(p) ? p->data : NULL; }
 
-float *qkv_params_grad(const qkv_params *p) { return p && !qkv_params_materialize((qkv_params *)p) ? p->grad : NULL; }
+float *qkv_params_grad(qkv_params *p) { return p && !qkv_params_materialize(p) ? p->grad : NULL; }
 
 int qkv_params_tensors(const qkv_params *p) { return p ? p->n_entries : 0; }
 

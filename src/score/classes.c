@@ -10,8 +10,10 @@ static qkv_class_score score_class(const int64_t *counts, int64_t classes, int64
 {
     int64_t said = 0, is = 0, right = counts[k * classes + k];
     for (int64_t i = 0; i < classes; i++) said += counts[i * classes + k], is += counts[k * classes + i];
-    return (qkv_class_score){ ratio(right, said), ratio(right, is),
-                              said || is ? 2 * (double)right / ((double)said + (double)is) : 0, is };
+    return (qkv_class_score){ .precision = ratio(right, said),
+                              .recall = ratio(right, is),
+                              .f1 = said || is ? 2 * (double)right / ((double)said + (double)is) : 0,
+                              .texts = is };
 }
 
 static qkv_status count_texts(const int64_t *counts, int64_t cells, int64_t *texts)

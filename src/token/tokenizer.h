@@ -70,6 +70,9 @@ qkv_status qkv__tokenizer_sort(qkv_tokenizer *t, int32_t *twice);
  * is there twice, UNSUPPORTED when a byte has no token or text could give a special token, MEMORY. */
 qkv_status qkv__tokenizer_finish(qkv_tokenizer *t, const char *name);
 
+/* Whether qkv_tokenizer_save() can write it: SentencePiece's are no tokenizer.json. */
+bool qkv__tokenizer_is_json(const qkv_tokenizer *t);
+
 /* The rank of merging left and right, or QKV__NO_RANK. */
 uint32_t qkv__tokenizer_rank(const qkv_tokenizer *t, int32_t left, int32_t right);
 

@@ -148,11 +148,13 @@ static void put_tokenizer(output *o, const qkv_tokenizer *t)
     write_string(o, "}\n");
 }
 
+bool qkv__tokenizer_is_json(const qkv_tokenizer *t) { return !t->pipeline || t->pipeline->source.length; }
+
 qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path)
 {
     output o = { 0 };
     if (!t || !path) return qkv__fail(QKV_USAGE, "tokenizer: tokenizer or path is NULL");
-    if (t->pipeline && !t->pipeline->source.length)
+    if (!qkv__tokenizer_is_json(t))
         return qkv__fail(QKV_UNSUPPORTED, "%s: a SentencePiece tokenizer cannot be written as a tokenizer.json", path);
     if (t->pipeline) write_bytes(&o, t->pipeline->source.data, t->pipeline->source.length);
     else put_tokenizer(&o, t);

@@ -188,7 +188,7 @@ static qkv_status check_optimizer_settings(qkv_optimizer_rule rule, const settin
 }
 
 /* Cuts every weight into pieces; with pieces NULL only counts them. */
-static int64_t cut(const qkv_params *p, bool decay_all, piece *pieces)
+static int64_t cut(qkv_params *p, bool decay_all, piece *pieces)
 {
     int64_t n = 0;
     for (int i = 0; i < qkv_params_tensors(p); i++) {

@@ -171,7 +171,7 @@ static qkv_status not_finite(const qkv_trainer *t, const char *what, double valu
 /* An update may overflow though its gradients did not. */
 static qkv_status check_update(const qkv_trainer *t)
 {
-    const qkv_params *p = qkv_model_params(t->model);
+    qkv_params *p = qkv_model_params(t->model);
     int64_t at = qkv__optimizer_lost(t->optimizer);
     for (int i = 0; at >= 0 && i < qkv_params_tensors(p); i++) {
         const qkv_tensor *w = qkv_params_tensor(p, i);
@@ -368,7 +368,8 @@ typedef struct listing {
 
 static qkv_status list_tensors(const qkv_trainer *t, listing *l)
 {
-    const qkv_params *p = qkv_model_params(t->model);
+    qkv_params *p = qkv_model_params(t->model);
+    const float *first = qkv_params_data(p);
     int weights = qkv_params_tensors(p), most = 3 * weights;
     *l = (listing){ .bytes = (sizeof *l->tensors + sizeof *l->names) * (size_t)most };
     if (!(l->tensors = qkv__alloc(l->bytes))) return QKV_MEMORY;
@@ -376,11 +377,16 @@ static qkv_status list_tensors(const qkv_trainer *t, listing *l)
     for (int i = 0; i < weights; i++) {
         const qkv_tensor *w = qkv_params_tensor(p, i);
         const char *name = qkv_params_name(p, i);
-        l->tensors[l->n++] = (qkv__to_store){ name, w->ndim, w->shape, w->count, w->data };
+        l->tensors[l->n++] = (qkv__to_store){
+            .name = name, .ndim = w->ndim, .shape = w->shape, .count = w->count, .data = w->data
+        };
         for (int k = 0; qkv__optimizer_state(t->optimizer, k); k++) {
             snprintf(l->names[l->n], sizeof l->names[l->n], "optimizer.%d.%s", k, name);
-            l->tensors[l->n] = (qkv__to_store){ l->names[l->n], w->ndim, w->shape, w->count,
-                                                qkv__optimizer_state(t->optimizer, k) + (w->data - qkv_params_data(p)) };
+            l->tensors[l->n] = (qkv__to_store){ .name = l->names[l->n],
+                                                .ndim = w->ndim,
+                                                .shape = w->shape,
+                                                .count = w->count,
+                                                .data = qkv__optimizer_state(t->optimizer, k) + (w->data - first) };
             l->n++;
         }
     }
@@ -500,7 +506,9 @@ static qkv_status take(qkv_trainer *t, const qkv__safetensors *file)
     if (status) return status;
     t->next = at.next;
     t->passes = (uint64_t)at.passes;
-    t->best_so_far = (qkv_best_so_far){ at.best, at.best_step, at.missed, at.best_loss };
+    t->best_so_far = (qkv_best_so_far){
+        .best = at.best, .best_step = at.best_step, .missed = at.missed, .best_loss = at.best_loss
+    };
     qkv__optimizer_set_steps(t->optimizer, at.steps);
     return QKV_OK;
 }
