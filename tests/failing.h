@@ -2,7 +2,7 @@
 #ifndef QKV_TESTS_FAILING_H
 #define QKV_TESTS_FAILING_H
 
-#include <qkv/base.h>
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,10 +51,10 @@ static void failing_release(void *memory, size_t bytes)
  * MEMORY, and nothing may be held after any run; the last run must succeed. Gives how many failures there were. */
 static inline long each_allocation_fails(qkv_status (*run)(void))
 {
-    const qkv_memory table = { failing_alloc, failing_release };
+    const qkv__memory table = { failing_alloc, failing_release };
     long n = 0;
     qkv_threads_stop();
-    qkv_set_memory(&table);
+    qkv__set_memory(&table);
     for (failing = (struct failing){ .fail_at = n };; failing = (struct failing){ .fail_at = ++n }) {
         qkv_status status = run();
         qkv_threads_stop();
@@ -63,7 +63,7 @@ static inline long each_allocation_fails(qkv_status (*run)(void))
         if (!failing.failed) break;
     }
     failing.fail_at = -1;
-    qkv_set_memory(NULL);
+    qkv__set_memory(NULL);
     return n;
 }
 
@@ -141,11 +141,11 @@ static int failing_closedir(DIR *folder)
 
 static inline void use_failing_files(long fail_at)
 {
-    const qkv_files table = { failing_open,   failing_read,    failing_write,   failing_fsync,     failing_close,
-                              failing_rename, failing_unlink,  failing_mkdir,   failing_fallocate, failing_mmap,
-                              failing_munmap, failing_opendir, failing_readdir, failing_closedir };
+    const qkv__files table = { failing_open,   failing_read,    failing_write,   failing_fsync,     failing_close,
+                               failing_rename, failing_unlink,  failing_mkdir,   failing_fallocate, failing_mmap,
+                               failing_munmap, failing_opendir, failing_readdir, failing_closedir };
     failing = (struct failing){ .fail_at = fail_at };
-    qkv_set_files(&table);
+    qkv__set_files(&table);
 }
 
 #endif

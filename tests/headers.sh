@@ -5,6 +5,7 @@ root=$1
 shift
 for header in "$root"/include/qkv/*.h; do
     name=$(basename "$header")
+    [ "$name" = qkv.h ] || contains "$name says what threads may do" "$(cat "$header")" " * Threads: "
     check "$name in C11" "$@" -std=c11 -x c -fsyntax-only -Wall -Wextra -pedantic -Werror -I "$root/include" "$header"
     if command -v c++ >/dev/null; then
         check "$name in C++17" c++ -std=c++17 -x c++ -fsyntax-only -Wall -Wextra -pedantic -Werror -I "$root/include" "$header"

@@ -16,13 +16,13 @@ static ssize_t whole_write(int fd, const void *from, size_t bytes)
 
 __attribute__((constructor)) static void begin_failing(void)
 {
-    const qkv_files table = { failing_open,   failing_read,    whole_write,     failing_fsync,     failing_close,
+    const qkv__files table = { failing_open,   failing_read,    whole_write,     failing_fsync,     failing_close,
                               failing_rename, failing_unlink,  failing_mkdir,   failing_fallocate, failing_mmap,
                               failing_munmap, failing_opendir, failing_readdir, failing_closedir };
     const char *at = getenv("QKV_FAIL_AT");
     if (!at) return;
     failing = (struct failing){ .fail_at = strtol(at, NULL, 10) };
-    qkv_set_files(&table);
+    qkv__set_files(&table);
 }
 
 __attribute__((destructor)) static void tell_failed(void)

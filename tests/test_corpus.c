@@ -408,7 +408,7 @@ static void ids_in_a_file_are_the_same(void **state)
         qkv_pairs_free(q);
         assert_int_equal(failing.mapped, 0);
         assert_int_equal(failing.open, 0);
-        qkv_set_files(NULL);
+        qkv__set_files(NULL);
     }
     qkv_epoch_free(e);
     qkv_pairs_free(p);
@@ -422,7 +422,7 @@ static void little_stays_in_memory(void **state)
     qkv_pairs *p = qkv_pairs_new();
     assert_int_equal(add_many(p, MANY), QKV_OK);
     assert_false(failing.failed);
-    qkv_set_files(NULL);
+    qkv__set_files(NULL);
     qkv_pairs_free(p);
 }
 
@@ -449,7 +449,7 @@ static void a_full_disk(void **state)
         assert_memory_equal(b.source, ids, sizeof ids);
         qkv_epoch_free(e);
         qkv_pairs_free(p);
-        qkv_set_files(NULL);
+        qkv__set_files(NULL);
     }
     qkv_batch_free(&b);
 }
@@ -511,7 +511,7 @@ static void any_file_call_may_fail(void **state)
         bool failed = failing.failed;
         assert_int_equal(failing.open, 0);
         assert_int_equal(failing.mapped, 0);
-        qkv_set_files(NULL);
+        qkv__set_files(NULL);
         left_over += remove_left_over();
         if (status != QKV_IO && status != QKV_OK) fail_msg("call %ld: %s", n, qkv_error());
         if (!failed) {

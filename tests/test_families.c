@@ -707,11 +707,11 @@ static void nothing_is_copied(void **state)
     qkv_model *m = qkv_model_new(&o, 3);
     assert_int_equal(qkv_model_save_as(m, folder, "llama"), QKV_OK);
     qkv_threads_stop();
-    const qkv_memory table = { failing_alloc, failing_release };
+    const qkv__memory table = { failing_alloc, failing_release };
     size_t bytes = sizeof(float) * (size_t)qkv_params_count(qkv_model_params(m));
     qkv_model_free(m);
     failing = (struct failing){ .fail_at = -1 };
-    qkv_set_memory(&table);
+    qkv__set_memory(&table);
     m = load(folder);
     if (!(failing.held < bytes / 20)) fail_msg("%zu bytes are held for %zu bytes of weights", failing.held, bytes);
     qkv_tensor *embed = qkv_params_find(qkv_model_params(m), "embed.weight");
@@ -725,7 +725,7 @@ static void nothing_is_copied(void **state)
     qkv_model_free(m);
     qkv_threads_stop();
     assert_int_equal(failing.held, 0);
-    qkv_set_memory(NULL);
+    qkv__set_memory(NULL);
 }
 
 /* A loaded model trains as if it had been made here. */
@@ -951,7 +951,7 @@ static void any_file_call_may_fail(void **state)
         bool failed = failing.failed;
         assert_int_equal(failing.open, 0);
         assert_int_equal(failing.mapped, 0);
-        qkv_set_files(NULL);
+        qkv__set_files(NULL);
         if (!failed) {
             assert_int_equal(status, QKV_OK);
             assert_true(n > 5);

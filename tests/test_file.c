@@ -168,7 +168,7 @@ static void any_call_may_fail(void **state)
         put(in_folder("far/target"), old);
         use_failing_files(n);
         qkv_status status = qkv_file_write(in_folder("link"), text, SIZE);
-        qkv_set_files(NULL);
+        qkv__set_files(NULL);
         holds(in_folder("link"), failing.renamed ? text : old);
         assert_true(names_in(in_folder("far")) == 3 && failing.open == 0);
         if (failing.failed) continue;
@@ -224,7 +224,7 @@ static void pipes_and_devices_are_not_waited_for(void **state)
             assert_int_equal(how ? qkv__file_map(path, &bytes) : qkv__file_read(path, SIZE_MAX, &bytes), QKV_IO);
             assert_non_null(strstr(qkv_error(), i < 2 ? "it is a pipe or a device" : "it is a folder"));
             assert_true(!bytes.data && !failing.open && qkv__file_exists(path));
-            qkv_set_files(NULL);
+            qkv__set_files(NULL);
         }
     alarm(0);
     unlink(in_folder("pipe"));
@@ -263,13 +263,13 @@ static int noted_rename(const char *from, const char *to)
 static void synced_before_renamed(void **state)
 {
     (void)state;
-    qkv_files table = { failing_open,   failing_read,    noted_write,     noted_fsync,       failing_close,
+    qkv__files table = { failing_open,   failing_read,    noted_write,     noted_fsync,       failing_close,
                         noted_rename,   failing_unlink,  failing_mkdir,   failing_fallocate, failing_mmap,
                         failing_munmap, failing_opendir, failing_readdir, failing_closedir };
     failing = (struct failing){ .fail_at = -1 };
-    qkv_set_files(&table);
+    qkv__set_files(&table);
     qkv_status status = qkv_file_write(in_folder("file"), text, SIZE);
-    qkv_set_files(NULL);
+    qkv__set_files(NULL);
     assert_int_equal(status, QKV_OK);
     assert_string_equal(calls, "wsrF"); /* written, synced, renamed, and the folder synced */
     assert_true(written == synced);

@@ -63,11 +63,11 @@ static size_t get_file(char *bytes, size_t room)
 /* Reads the file cut at every byte: each cut is a malformed file, and nothing is held afterwards. */
 static void each_cut_is_refused(qkv_status (*read)(void))
 {
-    const qkv_memory table = { failing_alloc, failing_release };
+    const qkv__memory table = { failing_alloc, failing_release };
     char whole[4096];
     size_t size = get_file(whole, sizeof whole);
     qkv_threads_stop();
-    qkv_set_memory(&table);
+    qkv__set_memory(&table);
     failing = (struct failing){ .fail_at = -1 };
     for (size_t cut = 0; cut < size; cut++) {
         put_file(whole, cut);
@@ -81,7 +81,7 @@ static void each_cut_is_refused(qkv_status (*read)(void))
     assert_int_equal(read(), QKV_FORMAT);
     qkv_threads_stop();
     assert_int_equal(failing.held, 0);
-    qkv_set_memory(NULL);
+    qkv__set_memory(NULL);
 }
 
 /* Saves over an old file, failing each file call in turn: before the rename the old file stays, after it the new is whole. */
@@ -95,7 +95,7 @@ static void each_file_call_fails(qkv_status (*save)(void))
         put_file(old, sizeof old);
         use_failing_files(n);
         qkv_status status = save();
-        qkv_set_files(NULL);
+        qkv__set_files(NULL);
         assert_int_equal(failing.open, 0);
         assert_int_equal(files_in_folder(), 1);
         size_t size = get_file(found, sizeof found);
@@ -506,7 +506,7 @@ static void params_survive_a_failing_machine(void **state)
     for (long n = 0; n < 2; n++) { /* opening, the first read */
         use_failing_files(n);
         assert_int_equal(load_params(), QKV_IO);
-        qkv_set_files(NULL);
+        qkv__set_files(NULL);
         assert_int_equal(failing.open, 0);
     }
 }

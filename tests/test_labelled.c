@@ -734,7 +734,7 @@ static void any_file_call_may_fail(void **state)
         qkv_status status = read_everything();
         bool failed = failing.failed;
         assert_int_equal(failing.open, 0);
-        qkv_set_files(NULL);
+        qkv__set_files(NULL);
         if (status != QKV_IO && status != QKV_OK) fail_msg("call %ld: %s", n, qkv_error());
         if (!status) assert_int_equal(seen.calls, wanted); /* no text was passed over */
         if (!failed) break;

@@ -395,7 +395,7 @@ static void any_file_call_may_fail(void **state)
         qkv_status status = qkv_model_save(m, folder);
         bool failed = failing.failed;
         assert_int_equal(failing.open, 0);
-        qkv_set_files(NULL);
+        qkv__set_files(NULL);
         qkv_model *loaded = qkv_model_load(folder);
         assert_non_null(loaded);
         qkv_model_free(loaded);
@@ -426,7 +426,7 @@ static void values_that_are_not_saved(void **state)
         qkv_data(last)[k] = was;
     }
     assert_false(failing.failed);
-    qkv_set_files(NULL);
+    qkv__set_files(NULL);
     qkv_data(last)[0] = FLT_MAX;
     assert_int_equal(qkv_model_save(m, folder), QKV_OK);
     qkv_model_free(m);

@@ -1035,11 +1035,11 @@ static void a_failed_allocation_is_an_answer(void **state)
         { MODEL_LANGUAGE, "/v1/completions", "{\"prompt\":\"the\",\"max_tokens\":3,\"stream\":true}" },
         { MODEL_LANGUAGE, "/tokenize", "{\"text\":\"the\"}" },
     };
-    const qkv_memory table = { shared_alloc, shared_release };
+    const qkv__memory table = { shared_alloc, shared_release };
     (void)state;
     qkv_threads_stop();
     qkv_set_threads(1);
-    qkv_set_memory(&table);
+    qkv__set_memory(&table);
     atomic_store(&fail_at, -1);
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         qkv_model *m = make_served(tries[i].kind);
@@ -1065,7 +1065,7 @@ static void a_failed_allocation_is_an_answer(void **state)
         qkv_threads_stop();
         assert_int_equal(atomic_load(&held), 0);
     }
-    qkv_set_memory(NULL);
+    qkv__set_memory(NULL);
     qkv_set_threads(0);
 }
 
@@ -1165,7 +1165,7 @@ static void a_page_is_written_whole_or_not_at_all(void **state)
         qkv_status status = write_page();
         bool failed = failing.failed, is_there = access(page_path, F_OK) == 0;
         assert_int_equal(failing.open, 0);
-        qkv_set_files(NULL);
+        qkv__set_files(NULL);
         if (!failed) break;
         assert_true(status == QKV_IO || failing.renamed);
         assert_int_equal(is_there, failing.renamed);

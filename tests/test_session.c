@@ -212,16 +212,16 @@ static size_t bytes_of_encoding(int layers)
     qkv_transformer_opts o = kind_of(3);
     o.encoder_layers = layers;
     qkv_model *m = make_model(&o);
-    const qkv_memory table = { failing_alloc, failing_release };
+    const qkv__memory table = { failing_alloc, failing_release };
     qkv_threads_stop();
     failing = (struct failing){ .fail_at = -1 };
-    qkv_set_memory(&table);
+    qkv__set_memory(&table);
     qkv_session *s = qkv_session_new(m, NULL);
     assert_int_equal(qkv_session_encode(s, sources, ROWS, SOURCE, source_lengths), QKV_OK);
     size_t held = failing.held;
     qkv_session_free(s);
     qkv_threads_stop();
-    qkv_set_memory(NULL);
+    qkv__set_memory(NULL);
     qkv_model_free(m);
     return held;
 }

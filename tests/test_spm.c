@@ -587,7 +587,7 @@ static void files_fail(void **state)
         qkv_status status = load_folder();
         bool failed = failing.failed;
         assert_int_equal(failing.open, 0);
-        qkv_set_files(NULL);
+        qkv__set_files(NULL);
         if (!failed) break;
         harmless += status == QKV_OK;
     }

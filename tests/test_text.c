@@ -997,7 +997,7 @@ static json_t *part(json_t *top, const char *at)
 static void hostile_values(void **state)
 {
     (void)state;
-    const qkv_memory table = { failing_alloc, failing_release };
+    const qkv__memory table = { failing_alloc, failing_release };
     for (size_t i = 0; i < sizeof hostile_rows / sizeof *hostile_rows; i++) {
         json_t *top = load_json(GOLDEN("text_tokenizer.json")), *object = part(top, hostile_rows[i].at);
         if (hostile_rows[i].json)
@@ -1005,11 +1005,11 @@ static void hostile_values(void **state)
         else json_object_del(object, hostile_rows[i].key);
         assert_int_equal(json_dump_file(top, path, 0), 0);
         json_decref(top);
-        qkv_set_memory(&table);
+        qkv__set_memory(&table);
         failing = (struct failing){ .fail_at = -1 };
         qkv_status status = load_path();
         assert_int_equal(failing.held, 0);
-        qkv_set_memory(NULL);
+        qkv__set_memory(NULL);
         if (status != hostile_rows[i].status ||
             (status && (!strstr(qkv_error(), hostile_rows[i].says) || !strstr(qkv_error(), path))))
             fail_msg("row %zu (%s %s): status %d: %s", i, hostile_rows[i].key, hostile_rows[i].json, (int)status, qkv_error());
@@ -1151,7 +1151,7 @@ static void files_fail(void **state)
             qkv_status status = rows[r].run();
             bool failed = failing.failed;
             assert_int_equal(failing.open, 0);
-            qkv_set_files(NULL);
+            qkv__set_files(NULL);
             if (status != QKV_IO && status != QKV_OK) fail_msg("call %ld: %s", n, qkv_error());
             if (!failed) break;
             harmless += status == QKV_OK;

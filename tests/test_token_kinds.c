@@ -505,7 +505,7 @@ static json_t *part(json_t *top, const char *at)
 static void hostile_values(void **state)
 {
     (void)state;
-    const qkv_memory table = { failing_alloc, failing_release };
+    const qkv__memory table = { failing_alloc, failing_release };
     for (size_t i = 0; i < sizeof hostile_rows / sizeof *hostile_rows; i++) {
         json_t *top = load_json(hostile_rows[i].kind == QKV_TOKEN_WORDS ? GOLDEN("text_words.json")
                                                                         : GOLDEN("text_characters.json"));
@@ -518,11 +518,11 @@ static void hostile_values(void **state)
         }
         assert_int_equal(json_dump_file(top, path, 0), 0);
         json_decref(top);
-        qkv_set_memory(&table);
+        qkv__set_memory(&table);
         failing = (struct failing){ .fail_at = -1 };
         qkv_status status = load_path();
         assert_int_equal(failing.held, 0);
-        qkv_set_memory(NULL);
+        qkv__set_memory(NULL);
         if (status != hostile_rows[i].status ||
             (status && (!strstr(qkv_error(), hostile_rows[i].says) || !strstr(qkv_error(), path))))
             fail_msg("row %zu (%s %s): status %d: %s", i, hostile_rows[i].key, hostile_rows[i].json, (int)status, qkv_error());

@@ -498,7 +498,7 @@ static void a_file_is_whole_or_as_it_was(void **state)
         status = draw("whole.svg", &other);
         bool renamed = failing.renamed, failed = failing.failed;
         assert_int_equal(failing.open, 0);
-        qkv_set_files(NULL);
+        qkv__set_files(NULL);
         assert_true(!failed || status == QKV_IO || renamed);
         assert_true(is_same(in_folder("whole.svg"), in_folder(renamed ? "new.svg" : "old.svg")));
         assert_int_equal(draw("whole.svg", &small), QKV_OK);

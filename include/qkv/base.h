@@ -1,11 +1,12 @@
-/* qkv/base.h: status codes and the error sentence, memory and files, threads, what this build is. */
+/* qkv/base.h: status codes and the error sentence, options, files, threads, what this build is.
+ *
+ * Threads: any function from any thread, but for qkv_set_threads(), qkv_threads_stop() and qkv_set_isa(): not while another
+ * thread computes. The error is one for each thread. Work of several threads shares one pool, one job after the other. */
 #ifndef QKV_BASE_H
 #define QKV_BASE_H
 
-#include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -80,40 +81,7 @@ extern "C" {
 #define QKV_OPTS(type) ((type){ .size = sizeof(type) })
 #endif
 
-/* ---- memory ------------------------------------------------------------------------------------
- * Every allocation of the library goes through one table, so that a caller can count, limit or fail it.
- * alloc(bytes, alignment) gives memory at a multiple of alignment (a power of two) or NULL; it may be called
- * from any thread. bytes is handed back to release. */
-typedef struct qkv_memory {
-    void *(*alloc)(size_t bytes, size_t alignment);
-    void (*release)(void *memory, size_t bytes);
-} qkv_memory;
-
-/* Replaces the table; NULL puts the default back. Only while the library holds no memory: before the first call
- * that allocates, or after everything is freed and qkv_threads_stop() was called. */
-QKV_API void qkv_set_memory(const qkv_memory *table);
-
-/* ---- files -------------------------------------------------------------------------------------
- * Every file call of the library goes through one table; each member behaves like the POSIX call of its name. */
-typedef struct qkv_files {
-    int (*open)(const char *path, int flags, mode_t mode);
-    ssize_t (*read)(int fd, void *to, size_t bytes);
-    ssize_t (*write)(int fd, const void *from, size_t bytes);
-    int (*fsync)(int fd);
-    int (*close)(int fd);
-    int (*rename)(const char *from, const char *to);
-    int (*unlink)(const char *path);
-    int (*mkdir)(const char *path, mode_t mode);
-    int (*posix_fallocate)(int fd, off_t from, off_t bytes);
-    void *(*mmap)(void *at, size_t bytes, int protection, int flags, int fd, off_t from);
-    int (*munmap)(void *at, size_t bytes);
-    DIR *(*opendir)(const char *path);
-    struct dirent *(*readdir)(DIR *folder);
-    int (*closedir)(DIR *folder);
-} qkv_files;
-
-/* Replaces the table; NULL puts the default back. */
-QKV_API void qkv_set_files(const qkv_files *table);
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* Writes a whole file, by the rule that every file of the library is written by: a regular file, or one that is not there yet,
  * appears under its name when all of it is on the disk, and until then the old one stays; a link stays, and the file that it

@@ -1,4 +1,6 @@
-/* qkv/io.h: arrays in files. Files are not trusted: every count is checked against the bytes that are there. */
+/* qkv/io.h: arrays in files. Files are not trusted: every count is checked against the bytes that are there.
+ *
+ * Threads: any number of calls at a time, each with an array of its own. */
 #ifndef QKV_IO_H
 #define QKV_IO_H
 

@@ -1,7 +1,8 @@
 /* qkv/model.h: a model: a Transformer with its weights and tokenizers, and the folder it lives in; what its files say of it;
  * what stands around its texts; and what it is to learn.
  *
- * Threads: any number may use one model at a time as long as nobody changes it, its weights, its tokenizers or its labels. */
+ * Threads: any number of threads may use one model that nobody changes: every call that takes a const qkv_model, saving too. What
+ * changes it (its tokenizers, labels or weights, qkv_params_materialize(), training) is for one thread, alone. */
 #ifndef QKV_MODEL_H
 #define QKV_MODEL_H
 

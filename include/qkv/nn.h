@@ -1,7 +1,10 @@
 /* qkv/nn.h: weights and the layers made of them.
  *
  * A layer is a small struct of pointers to weights that params own: copy it, pass it, never free it. When making one
- * fails (memory, a name used twice, a bad size) its weights are NULL, qkv_params_status() tells, and forward gives NULL. */
+ * fails (memory, a name used twice, a bad size) its weights are NULL, qkv_params_status() tells, and forward gives NULL.
+ *
+ * Threads: params, with the layers and models made in them, are read by any number of threads, each computing on a tape of its
+ * own; what adds, changes or copies weights, and a backward, which adds to their gradients, is for one thread, alone. */
 #ifndef QKV_NN_H
 #define QKV_NN_H
 

@@ -3,7 +3,9 @@
  * A result lives on the tape of its operands; weights (which live in params) take the tape of the other operand, and an
  * operation whose operands are all weights needs qkv_on(tape, weight) around one of them. Operands of two tapes: USAGE.
  * Shape errors stay on the tape: see qkv_tape_status(). Integer operands and masks are read during the call only
- * (what backward needs is copied). "(..., n)" is any number of leading dimensions. */
+ * (what backward needs is copied). "(..., n)" is any number of leading dimensions.
+ *
+ * Threads: those of the tape: one thread at a time on each. */
 #ifndef QKV_OP_H
 #define QKV_OP_H
 

@@ -1,4 +1,7 @@
-/* qkv/serve.h: the explorer page and a model behind HTTP. */
+/* qkv/serve.h: the explorer page and a model behind HTTP.
+ *
+ * Threads: a server answers on threads of its own and only reads its model, which others may use too as long as nobody changes
+ * it. qkv_server_free() is called once, by one thread, after all other calls. */
 #ifndef QKV_SERVE_H
 #define QKV_SERVE_H
 

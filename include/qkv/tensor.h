@@ -5,7 +5,10 @@
  *
  * Operations never fail at the call. A failed one gives NULL and leaves its error on the tape; every operation takes
  * NULL operands and gives NULL. So a whole computation is written without checks and the status is read once, from
- * qkv_backward() or qkv_tape_status(). */
+ * qkv_backward() or qkv_tape_status().
+ *
+ * Threads: a tape, with all its tensors, is for one thread at a time; any number of tapes may compute at once, also on the same
+ * weights as long as none of them trains: qkv_backward() adds to the gradients of the weights. */
 #ifndef QKV_TENSOR_H
 #define QKV_TENSOR_H
 

@@ -1,7 +1,10 @@
 /* qkv/text.h: UTF-8, and tokenizers, of one's own or as models are published with them: text to ids and back.
  *
  * Text is bytes with a length; it may hold NUL. Results go to structs that start as zero and are used again and again, like
- * the line of getline(3): they grow when they must, and their free function takes them back. */
+ * the line of getline(3): they grow when they must, and their free function takes them back.
+ *
+ * Threads: any number of calls at a time; what a call changes (a result, word counts, pairs) is for one thread at a time, and
+ * what it only reads (a tokenizer, pairs that nobody adds to, an epoch) for any number, each with results of its own. */
 #ifndef QKV_TEXT_H
 #define QKV_TEXT_H
 

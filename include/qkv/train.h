@@ -1,4 +1,7 @@
-/* qkv/train.h: optimizers, learning-rate schedules, and training a model on examples. */
+/* qkv/train.h: optimizers, learning-rate schedules, and training a model on examples.
+ *
+ * Threads: an optimizer or a trainer is for one thread at a time, and so is the model that it changes; several may train models
+ * of their own at once. Functions of the caller (validate, each, stop) are called on the thread of the call. */
 #ifndef QKV_TRAIN_H
 #define QKV_TRAIN_H
 

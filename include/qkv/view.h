@@ -3,7 +3,9 @@
  * The ending of the path chooses the format: .png, .svg or .pdf, in any case. A file is written whole or not at all. Names and
  * titles are UTF-8 of any script; what no font on the machine can draw is shown as U+XXXX, and a line under the picture says
  * which characters and what to install. The text of SVG and PDF can be searched and copied. Everything is read during the call
- * only; any number of threads may draw at once, one after the other.
+ * only.
+ *
+ * Threads: any number of calls at a time; they draw one after the other.
  *
  * Errors of every call: USAGE for NULL, a size that does not fit, or text that is not UTF-8; UNSUPPORTED for another ending
  * (the sentence names those that are known) or a machine without any font; LIMIT for a picture of more than QKV_PICTURE_SIDE

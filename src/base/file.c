@@ -19,10 +19,10 @@ static int default_open(const char *path, int flags, mode_t mode) { return open(
         default_open, read, write, fsync, close, rename, unlink, mkdir, posix_fallocate, mmap, munmap, opendir, readdir, \
             closedir                                                                                                     \
     }
-static const qkv_files default_files = DEFAULT_FILES;
-static qkv_files files = DEFAULT_FILES;
+static const qkv__files default_files = DEFAULT_FILES;
+static qkv__files files = DEFAULT_FILES;
 
-void qkv_set_files(const qkv_files *table) { files = table ? *table : default_files; }
+void qkv__set_files(const qkv__files *table) { files = table ? *table : default_files; }
 
 /* ---- in ---- */
 

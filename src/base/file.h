@@ -4,7 +4,30 @@
 
 #include "memory.h"
 
+#include <dirent.h>
 #include <stdbool.h>
+#include <sys/types.h>
+
+/* Every file call goes through one table, so that a test can fail it; each member behaves like the POSIX call of its name. */
+typedef struct qkv__files {
+    int (*open)(const char *path, int flags, mode_t mode);
+    ssize_t (*read)(int fd, void *to, size_t bytes);
+    ssize_t (*write)(int fd, const void *from, size_t bytes);
+    int (*fsync)(int fd);
+    int (*close)(int fd);
+    int (*rename)(const char *from, const char *to);
+    int (*unlink)(const char *path);
+    int (*mkdir)(const char *path, mode_t mode);
+    int (*posix_fallocate)(int fd, off_t from, off_t bytes);
+    void *(*mmap)(void *at, size_t bytes, int protection, int flags, int fd, off_t from);
+    int (*munmap)(void *at, size_t bytes);
+    DIR *(*opendir)(const char *path);
+    struct dirent *(*readdir)(DIR *folder);
+    int (*closedir)(DIR *folder);
+} qkv__files;
+
+/* Replaces the table; NULL puts the default back. */
+void qkv__set_files(const qkv__files *table);
 
 /* What tells a file from another one, and from itself after a change. */
 typedef struct qkv__stamp {

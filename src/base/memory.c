@@ -54,9 +54,12 @@ static void default_release(void *memory, size_t bytes)
     else free(memory);
 }
 
-static qkv_memory memory_table = { default_alloc, default_release };
+static qkv__memory memory_table = { default_alloc, default_release };
 
-void qkv_set_memory(const qkv_memory *table) { memory_table = table ? *table : (qkv_memory){ default_alloc, default_release }; }
+void qkv__set_memory(const qkv__memory *table)
+{
+    memory_table = table ? *table : (qkv__memory){ default_alloc, default_release };
+}
 
 void *qkv__alloc(size_t bytes)
 {

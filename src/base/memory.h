@@ -4,6 +4,17 @@
 
 #include "status.h"
 
+/* Every allocation goes through one table, so that a test can count, limit or fail it. alloc(bytes, alignment) gives memory at a
+ * multiple of alignment (a power of two) or NULL; it may be called from any thread. bytes is handed back to release. */
+typedef struct qkv__memory {
+    void *(*alloc)(size_t bytes, size_t alignment);
+    void (*release)(void *memory, size_t bytes);
+} qkv__memory;
+
+/* Replaces the table; NULL puts the default back. Only while the library holds no memory: before the first call that allocates,
+ * or after everything is freed and qkv_threads_stop() was called. */
+void qkv__set_memory(const qkv__memory *table);
+
 /* Memory at a multiple of 64 bytes (2 MiB for large blocks, which then ask for huge pages), not cleared; NULL with the error
  * set when there is none. 0 bytes give a pointer too. */
 void *qkv__alloc(size_t bytes);
