@@ -86,7 +86,7 @@ static void measure_generation(int threads, int rounds)
 
 static void measure_search(int threads, int rounds)
 {
-    qkv_transformer_opts o;
+    qkv_transformer_opts o = QKV_OPTS(qkv_transformer_opts);
     stop_on(qkv_transformer_preset("base", 32000, &o));
     qkv_model *m = saved_and_loaded(&o);
     int32_t ids[SENTENCES * SOURCE];
@@ -117,7 +117,7 @@ static void measure_caches(void)
 {
     enum { ROWS = SENTENCES * BEAM };
     static const int64_t from[BEAM] = { 0, 0, 1, 2 };
-    qkv_transformer_opts o;
+    qkv_transformer_opts o = QKV_OPTS(qkv_transformer_opts);
     stop_on(qkv_transformer_preset("base", 32000, &o));
     qkv_model *m = qkv_model_new(&o, 1);
     qkv_session *s = m ? qkv_session_new(m, NULL) : NULL;

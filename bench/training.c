@@ -35,7 +35,7 @@ static void stop_on(qkv_status status)
 
 static qkv_transformer_opts options_of(const setting *s)
 {
-    qkv_transformer_opts o;
+    qkv_transformer_opts o = QKV_OPTS(qkv_transformer_opts);
     stop_on(qkv_transformer_preset(s->preset, s->vocabulary, &o));
     o.dropout = o.attention_dropout = o.ffn_dropout = 0.1f;
     return o;

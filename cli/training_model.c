@@ -21,7 +21,9 @@ static void free_tokenizers(tokenizers *t)
 static qkv_tokenizer *learn_tokenizer(const training_plan *p, const qkv_word_counts *w, const char *of)
 {
     const char *specials[] = { QKV_SPECIALS, p->extra_special };
-    const qkv_bpe_opts opts = { .vocabulary = training.vocabulary, .specials = specials, .n_specials = p->extra_special ? 5 : 4 };
+    const qkv_bpe_opts opts = { .vocabulary = training.vocabulary,
+                                .specials = specials,
+                                .n_specials = p->extra_special ? 5 : 4 };
     qkv_tokenizer *t = qkv_tokenizer_train(w, &opts);
     if (!t) library_failed();
     else if (qkv_tokenizer_size(t) < training.vocabulary && was_given("vocab") && !training.quiet)
@@ -72,7 +74,7 @@ static qkv_model *give_tokenizers(qkv_model *m, tokenizers *t, qkv_status *statu
 static qkv_model *new_model(const training_plan *p, qkv_status *status)
 {
     tokenizers t = { 0 };
-    qkv_transformer_opts opts;
+    qkv_transformer_opts opts = QKV_OPTS(qkv_transformer_opts);
     *status = find_tokenizers(p, &t);
     if (!*status) *status = training_model(qkv_tokenizer_size(t.source), qkv_tokenizer_size(t.target), &opts);
     if (!*status && p->adjust) *status = p->adjust(p->data, NULL, &opts);
@@ -97,6 +99,7 @@ static qkv_model *start_from(const training_plan *p, const qkv_model *from, qkv_
 {
     tokenizers t = { 0 };
     qkv_transformer_opts opts = *qkv_transformer_options(qkv_model_transformer(from));
+    opts.size = sizeof opts;
     bool has_two = qkv_model_target_tokenizer(from) != qkv_model_source_tokenizer(from);
     set_free_options(&opts);
     if (p->adjust) *status = p->adjust(p->data, from, &opts);

@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     if (argc < 2) return fprintf(stderr, "usage: 05_translate PAIRS.tsv [STEPS [SENTENCE ..]]\n"), 2;
     qkv_tokenizer *tokenizer = learn_tokens(argv[1]);
     qkv_pairs *pairs = qkv_pairs_new();
-    qkv_transformer_opts tiny;
+    qkv_transformer_opts tiny = QKV_OPTS(qkv_transformer_opts);
     qkv_model *model = NULL;
     qkv_translations found = { 0 };
     int ok = tokenizer && pairs && !qkv_pairs_add_corpus(pairs, tokenizer, tokenizer, argv[1], NULL, NULL, NULL) &&

@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     long steps = argc > 4 ? atol(argv[4]) : 1200;
     qkv_tokenizer *t = learn_tokens(argv[2]);
     qkv_pairs *pairs = qkv_pairs_new(), *valid = qkv_pairs_new();
-    qkv_transformer_opts tiny;
+    qkv_transformer_opts tiny = QKV_OPTS(qkv_transformer_opts);
     qkv_model *m = NULL;
     const qkv_trainer_opts how = { .optimizer = &(
                                        qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_ADAM, .beta2 = 0.98f, .eps = 1e-9f },

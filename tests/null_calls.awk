@@ -20,7 +20,7 @@ END {
     rest = text
     while (match(rest, /struct qkv_[a-z_]+_opts \{/)) {
         type = substr(rest, RSTART + 7, RLENGTH - 9); rest = substr(rest, RSTART + RLENGTH)
-        if (type !~ /transformer/) printf "OPTIONS(%s)\n", type
+        printf "OPTIONS(%s)\n", type
     }
     while ((i = index(text, "QKV_API ")) > 0) {
         text = substr(text, i + 8)
@@ -40,7 +40,7 @@ END {
         }
         for (k = 1; k <= n; k++) if (pointer[k]) emit("CALL", name, n, types, k, "NULL")
         for (k = 1; k <= n; k++)
-            if (match(types[k], /qkv_[a-z_]+_opts/) && types[k] !~ /transformer/)
+            if (match(types[k], /qkv_[a-z_]+_opts/) && name !~ /^qkv_transformer_(max_positions|preset)$/) # a getter; a name comes first
                 emit("SIZED", name, n, types, k, "WRONG_SIZE(" substr(types[k], RSTART, RLENGTH) ")")
     }
 }

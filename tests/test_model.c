@@ -15,10 +15,16 @@
 
 #include "failing.h"
 
-static const qkv_transformer_opts tiny = {
-    .vocabulary = 11, .encoder_layers = 1, .decoder_layers = 2, .dim = 8, .heads = 2, .d_ff = 12, .dropout = 0.1f
-};
-static const qkv_transformer_opts odd = { .vocabulary = 11,
+static const qkv_transformer_opts tiny = { .size = sizeof(qkv_transformer_opts),
+                                           .vocabulary = 11,
+                                           .encoder_layers = 1,
+                                           .decoder_layers = 2,
+                                           .dim = 8,
+                                           .heads = 2,
+                                           .d_ff = 12,
+                                           .dropout = 0.1f };
+static const qkv_transformer_opts odd = { .size = sizeof(qkv_transformer_opts),
+                                          .vocabulary = 11,
                                           .decoder_layers = 1,
                                           .dim = 8,
                                           .heads = 4,
@@ -39,7 +45,8 @@ static const qkv_transformer_opts odd = { .vocabulary = 11,
                                           .attention_dropout = 0.2f,
                                           .ffn_dropout = 0.15f };
 
-static const qkv_transformer_opts variant = { .vocabulary = 11,
+static const qkv_transformer_opts variant = { .size = sizeof(qkv_transformer_opts),
+                                              .vocabulary = 11,
                                               .encoder_layers = 1,
                                               .dim = 8,
                                               .heads = 2,
@@ -55,7 +62,8 @@ static const qkv_transformer_opts variant = { .vocabulary = 11,
                                               .token_types = 2,
                                               .head = 1,
                                               .output_bias = 1 };
-static const qkv_transformer_opts scaled = { .vocabulary = 11,
+static const qkv_transformer_opts scaled = { .size = sizeof(qkv_transformer_opts),
+                                             .vocabulary = 11,
                                              .decoder_layers = 1,
                                              .dim = 8,
                                              .heads = 2,

@@ -450,7 +450,7 @@ static void types_default_to_the_first(void **state)
 static void presets(void **state)
 {
     (void)state;
-    qkv_transformer_opts o;
+    qkv_transformer_opts o = QKV_OPTS(qkv_transformer_opts);
     assert_int_equal(qkv_transformer_preset("base", 37000, &o), QKV_OK);
     qkv_params *p = qkv_params_new(1);
     assert_non_null(qkv_transformer_new(p, &o));

@@ -169,6 +169,7 @@ typedef enum qkv_pooling { QKV_POOLING_MEAN, QKV_POOLING_FIRST, QKV_POOLING_LAST
 typedef enum qkv_pooler { QKV_POOLER_NONE, QKV_POOLER_TANH, QKV_POOLER_RELU } qkv_pooler;
 
 typedef struct qkv_transformer_opts {
+    size_t size;
     int64_t vocabulary;                 /* of the source, and of the target unless that has its own */
     int64_t target_vocabulary;          /* 0: source and target share one vocabulary and one table */
     int encoder_layers, decoder_layers; /* at least one of them not 0; a decoder without an encoder has no cross-attention */
@@ -207,13 +208,14 @@ typedef struct qkv_transformer qkv_transformer;
 /* Adds the weights to p and gives the model, which p owns too. NULL on error, which stays in p: USAGE for sizes that do not
  * fit, MEMORY. Weights are named "embed.weight", "encoder.0.self.q.weight", "decoder.3.cross_norm.bias", and so on. */
 QKV_API qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *opts);
+/* As the library has them: of a copy, set its size to that of the copy. */
 QKV_API const qkv_transformer_opts *qkv_transformer_options(const qkv_transformer *m);
 
 /* How many tokens a sequence may have: `max_positions` where positions are learned; 0: they do not end. */
 QKV_API int64_t qkv_transformer_max_positions(const qkv_transformer_opts *o);
 
 /* Options of the paper's table 3, "base" and "big", and of smaller models that train on a laptop, "tiny" and "small", for the
- * vocabulary given. UNSUPPORTED for another name. */
+ * vocabulary given; *opts has its size, or 0. UNSUPPORTED for another name, USAGE for NULL. */
 QKV_API qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_transformer_opts *opts);
 
 /* ids (batch, length), with `lengths` real tokens in each row (NULL: all are)   ->   (batch, length, dim)

@@ -29,6 +29,7 @@ static const qkv__config_key keys[] = {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wmissing-field-initializers"
 static const qkv_transformer_opts a_value_a_row __attribute__((unused)) = {
+    sizeof a_value_a_row,
 #define QKV_OPTION(...) 0,
 #include <qkv/transformer.def>
 };

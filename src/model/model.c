@@ -33,7 +33,7 @@ qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed)
     if (!m) return NULL;
     m->params = qkv_params_new(seed);
     m->transformer = m->params ? qkv_transformer_new(m->params, opts) : NULL;
-    if (m->transformer) return m->info = qkv__model_info_of(opts), m;
+    if (m->transformer) return m->info = qkv__model_info_of(qkv_transformer_options(m->transformer)), m;
     qkv_model_free(m);
     return NULL;
 }

@@ -1,6 +1,7 @@
 /* transformer.c: embeddings, a stack of encoder layers, a stack of decoder layers, the layer before the softmax. */
 #include "layer.h"
 
+#include "../base/options.h"
 #include "../tensor/tape.h"
 
 #include <math.h>
@@ -105,9 +106,11 @@ static void scale_frequencies(qkv_params *p, qkv_transformer *m)
     m->frequencies = to;
 }
 
-qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *opts)
+qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *given)
 {
-    if (!p || !opts || !check_transformer_options(p, opts)) return NULL;
+    qkv_transformer_opts own, *opts = &own;
+    if (QKV__READ_OPTIONS(opts, no_source_eos, given, "transformer")) return qkv__params_error_below(p), NULL;
+    if (!p || !given || !check_transformer_options(p, opts)) return NULL;
     qkv_transformer *m = qkv__params_keep(p, sizeof *m);
     if (!m) return NULL;
     m->o = *opts;
@@ -138,24 +141,27 @@ qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_tran
         { "base", 6, 512, 8, 2048, 0.1f }, /* the paper's table 3 */
         { "big", 6, 1024, 16, 4096, 0.3f },
     };
+    if (!opts) return qkv__fail(QKV_USAGE, "transformer: a place for the options is needed");
     for (size_t i = 0; name && i < sizeof table / sizeof *table; i++) {
         if (strcmp(table[i].name, name)) continue;
-        *opts = (qkv_transformer_opts){ .vocabulary = vocabulary,
-                                        .encoder_layers = table[i].layers,
-                                        .decoder_layers = table[i].layers,
-                                        .dim = table[i].dim,
-                                        .heads = table[i].heads,
-                                        .d_ff = table[i].d_ff,
-                                        .dropout = table[i].dropout };
-        return QKV_OK;
+        const qkv_transformer_opts o = { .vocabulary = vocabulary,
+                                         .encoder_layers = table[i].layers,
+                                         .decoder_layers = table[i].layers,
+                                         .dim = table[i].dim,
+                                         .heads = table[i].heads,
+                                         .d_ff = table[i].d_ff,
+                                         .dropout = table[i].dropout };
+        return QKV__WRITE_OPTIONS(opts, no_source_eos, &o, "transformer");
     }
     return qkv__fail(QKV_UNSUPPORTED, "there is no preset \"%.40s\": the presets are tiny, small, base and big",
                      name ? name : "");
 }
 
-int64_t qkv_transformer_max_positions(const qkv_transformer_opts *o)
+int64_t qkv_transformer_max_positions(const qkv_transformer_opts *opts)
 {
-    return o && o->positions == QKV_POSITION_LEARNED ? o->max_positions : 0;
+    qkv_transformer_opts own, *o = &own;
+    if (!opts || QKV__READ_OPTIONS(o, no_source_eos, opts, "transformer")) return 0;
+    return o->positions == QKV_POSITION_LEARNED ? o->max_positions : 0;
 }
 
 /* ---- forward ---- */
