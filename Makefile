@@ -5,6 +5,7 @@
 #   make demo                train a small translator, translate, and see what it attends to
 #   make bench               measure against the machine and other libraries; BENCH="--quick products -1" for a part of it
 #   make install             PREFIX=/usr/local, DESTDIR= for packagers
+#   make abi                 write down the ABI anew, after a change of it that is meant
 #   make format              apply .clang-format
 #   make clean               remove what was built
 #
@@ -44,6 +45,10 @@ install: all
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD)
 	@test -n "$(DESTDIR)" || ldconfig 2>/dev/null || echo "now run ldconfig as root, or set LD_LIBRARY_PATH=$(PREFIX)/lib"
 
+abi: $(BUILD)/with-tests
+	@ninja -C $(BUILD) --quiet
+	@QKV_ABI=renew meson test -C $(BUILD) abi --quiet
+
 format:
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
 
@@ -64,4 +69,4 @@ $(BUILD)/with-tests: $(BUILD)/build.ninja | deps-test
 deps-%:
 	@tools/deps $*
 
-.PHONY: all test demo bench install format clean
+.PHONY: all test abi demo bench install format clean

@@ -12,8 +12,8 @@ export PKG_CONFIG_PATH="$folder/root/$(dirname "$pc")" PKG_CONFIG_SYSROOT_DIR="$
 library_folder=$(dirname "$PKG_CONFIG_PATH")
 same "pkg-config knows the version" "$(sed -n 's/#define QKV_VERSION_STRING "\(.*\)"/\1/p' "$(dirname "$0")/../include/qkv/base.h")" \
     "$(pkg-config --modversion qkv)"
-for file in libqkv.so libqkv.so.0 libqkv.a; do check "$file is installed" test -e "$library_folder/$file"; done
-contains "the soname is versioned" "$(objdump -p "$library_folder/libqkv.so")" "libqkv.so.0"
+for file in libqkv.so libqkv.so.1 libqkv.a; do check "$file is installed" test -e "$library_folder/$file"; done
+contains "the soname is versioned" "$(objdump -p "$library_folder/libqkv.so")" "libqkv.so.1"
 installed=$(cd "$folder/root" && find . -type f)
 contains "command, headers and manual are installed" "$installed" bin/qkv include/qkv/qkv.h include/qkv/base.h man1/qkv.1 \
     share/locale/zh_CN/LC_MESSAGES/qkv.mo
