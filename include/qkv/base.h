@@ -1,8 +1,8 @@
 /* qkv/base.h: status codes and the error sentence, options, files, threads, what this build is.
  *
  * Threads: any function from any thread, but for qkv_set_threads(), qkv_threads_stop() and qkv_set_isa(): not while another
- * thread computes. The error is one for each thread. One call at a time has the pool of threads; another one that comes meanwhile
- * computes on its own thread alone, to the same bits. */
+ * thread computes. The error is one for each thread. One call at a time has the pool of threads; another one that comes
+ * meanwhile computes on its own thread alone, to the same bits. */
 #ifndef QKV_BASE_H
 #define QKV_BASE_H
 

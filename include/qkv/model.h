@@ -1,8 +1,8 @@
 /* qkv/model.h: a model: a Transformer with its weights and tokenizers, and the folder it lives in; what its files say of it;
  * what stands around its texts; and what it is to learn.
  *
- * Threads: any number of threads may use one model that nobody changes: every call that takes a const qkv_model, saving too. What
- * changes it (its tokenizers, labels or weights, qkv_params_materialize(), training) is for one thread, alone. */
+ * Threads: any number of threads may use one model that nobody changes: every call that takes a const qkv_model, saving too.
+ * What changes it (its tokenizers, labels or weights, qkv_params_materialize(), training) is for one thread, alone. */
 #ifndef QKV_MODEL_H
 #define QKV_MODEL_H
 
@@ -58,9 +58,9 @@ QKV_API void qkv_model_free(qkv_model *m);
  * error: USAGE for options that do not fit, MEMORY. You own it. */
 QKV_API qkv_model *qkv_model_like(const qkv_model *m, const qkv_transformer_opts *opts, uint64_t seed);
 
-/* Writes its files as its family has them, each whole or not at all; makes the folder if it is not there. m does not change: its
- * weights are read where they lie. Files of a tokenizer that is not written anew are copied from the folder m was loaded from.
- * NUMERIC for a weight that is not finite, IO when that folder is gone: then nothing was written; IO, MEMORY. */
+/* Writes its files as its family has them, each whole or not at all; makes the folder if it is not there. m does not change:
+ * its weights are read where they lie. Files of a tokenizer that is not written anew are copied from the folder m was loaded
+ * from. NUMERIC for a weight that is not finite, IO when that folder is gone: then nothing was written; IO, MEMORY. */
 QKV_API qkv_status qkv_model_save(const qkv_model *m, const char *folder);
 
 /* The same as another family, or "qkv". Loaded again, its weights have the same bits. UNSUPPORTED for another family, and for
