@@ -6,6 +6,7 @@
 #   make bench               measure against the machine and other libraries; BENCH="--quick products -1" for a part of it
 #   make install             PREFIX=/usr/local, DESTDIR= for packagers
 #   make abi                 write down the ABI anew, after a change of it that is meant
+#   make mutate              300 changes of the upper layers, one at a time: what the tests miss; an hour or more
 #   make format              apply .clang-format
 #   make clean               remove what was built
 #
@@ -49,6 +50,11 @@ abi: $(BUILD)/with-tests
 	@ninja -C $(BUILD) --quiet
 	@QKV_ABI=renew meson test -C $(BUILD) abi --quiet
 
+# SEED=2 draws another 300; MUTATE="-w /tmp/mutants" keeps the copies of the project for the next time.
+SEED ?= 1
+mutate: deps-test
+	@tools/mutate -n 300 -s $(SEED) $(MUTATE) src/task src/decode src/train src/model
+
 format:
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
 
@@ -69,4 +75,4 @@ $(BUILD)/with-tests: $(BUILD)/build.ninja | deps-test
 deps-%:
 	@tools/deps $*
 
-.PHONY: all test abi demo bench install format clean
+.PHONY: all test abi demo bench install mutate format clean
