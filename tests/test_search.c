@@ -408,6 +408,88 @@ static void the_best_of_many_ids(void **state)
     qkv_model_free(m);
 }
 
+/* ---- options of a search, on chains ---- */
+
+/* A goes on with A, B ends or goes on with C, C ends. */
+static const float turns[VOCABULARY][VOCABULARY] = { [START] = { [A] = 0.6f, [B] = 0.4f },
+                                                     [A] = { [A] = 0.9f, [END] = 0.1f },
+                                                     [B] = { [END] = 0.6f, [C] = 0.4f },
+                                                     [C] = { [END] = 1 } };
+
+static void found_with(const qkv_model *m, qkv_search_opts o, const char *wanted, double p)
+{
+    qkv_search_result f = { 0 };
+    o.start = START, o.end = END, o.pad = PAD;
+    assert_int_equal(qkv_search(m, (const int32_t[]){ END }, 1, 1, NULL, &o, &f), QKV_OK);
+    char found[64] = "";
+    for (int64_t i = 0; i < f.best[0].n; i++) found[i] = (char)('A' + f.best[0].ids[i] - A);
+    assert_string_equal(found, wanted);
+    if (fabs(exp(f.best[0].log_p) - p) > 1e-6) fail_msg("%s: %g, not %g", wanted, exp(f.best[0].log_p), p);
+    double length = (double)f.best[0].n + !f.best[0].is_cut;
+    double alpha = o.length_penalty == 0 ? (double)0.6f : o.length_penalty < 0 ? 0 : (double)o.length_penalty;
+    double penalty = pow(o.by_length ? length : (5 + length) / 6, alpha);
+    assert_true(fabs(f.best[0].score - f.best[0].log_p / penalty) < 1e-9);
+    qkv_search_result_free(&f);
+}
+
+static void options_by_hand(void **state)
+{
+    (void)state;
+    qkv_model *m = make_chain(turns, 0);
+    const int32_t a = A, c = C, b_and_end[] = { B, END };
+    found_with(m, (qkv_search_opts){ .max_length = 4 }, "AAAA", 0.6 * 0.9 * 0.9 * 0.9);
+    found_with(m, (qkv_search_opts){ .max_length = 15 }, "AAAAAAAAAAAAAAA", 0.6 * pow(0.9, 14)); /* the start takes a place */
+    found_with(m, (qkv_search_opts){ 0 }, "AAAAAAAAAAAAAAA", 0.6 * pow(0.9, 14));
+    found_with(m, (qkv_search_opts){ .no_repeat = 1, .max_length = 9 }, "A", 0.6 * 0.1);
+    found_with(m, (qkv_search_opts){ .no_repeat = 2, .max_length = 9 }, "AA", 0.6 * 0.9 * 0.1);
+    found_with(m, (qkv_search_opts){ .no_repeat = 3, .max_length = 9 }, "AAA", 0.6 * 0.9 * 0.9 * 0.1);
+    found_with(m, (qkv_search_opts){ .banned = &a, .n_banned = 1 }, "B", 0.4 * 0.6);
+    found_with(m, (qkv_search_opts){ .banned = &a, .n_banned = 1, .by_length = 1, .length_penalty = 2 }, "B", 0.4 * 0.6);
+    found_with(m, (qkv_search_opts){ .ends = &a, .n_ends = 1 }, "", 0.6);
+    found_with(m, (qkv_search_opts){ .banned = b_and_end, .n_banned = 2, .no_repeat = 1 }, "A",
+               0.6 * 0.1); /* an end stays one */
+    found_with(m, (qkv_search_opts){ .banned = &a, .n_banned = 1, .ends = &c, .n_ends = 1, .beam = 2 }, "B", 0.4 * 0.6);
+    qkv_model_free(m);
+}
+
+/* Where nothing may follow there is no result, and that is no error. */
+static void nothing_may_follow(void **state)
+{
+    (void)state;
+    qkv_model *m = make_chain(turns, 0);
+    qkv_search_result f = { 0 };
+    float *output = weights_of(m, "output.weight");
+    for (int next = 0; next < VOCABULARY; next++)
+        if (next != A) output[next * VOCABULARY + START] = output[next * VOCABULARY + A] = -3e38f; /* its logit is -inf */
+    const qkv_search_opts o = {
+        .start = START, .end = END, .pad = PAD, .no_repeat = 1, .beam = 2, .n_best = 2, .max_length = 5
+    };
+    assert_int_equal(qkv_search(m, (const int32_t[]){ END }, 1, 1, NULL, &o, &f), QKV_OK);
+    assert_int_equal(f.best[0].n, -1);
+    assert_int_equal(f.best[1].n, -1);
+    qkv_search_result_free(&f);
+    qkv_model_free(m);
+}
+
+static qkv_status count_step(void *data) { return --*(int *)data ? QKV_OK : QKV_FAILURE; }
+
+static void a_step_may_be_the_last(void **state)
+{
+    (void)state;
+    qkv_model *m = make_chain(turns, 0);
+    qkv_search_result f = { 0 };
+    for (int left = 1; left <= 4; left++) { /* steps of "AAA", and one more than there are */
+        int n = left;
+        const qkv_search_opts o = {
+            .start = START, .end = END, .max_length = 3, .each_step = count_step, .each_step_data = &n
+        };
+        assert_int_equal(qkv_search(m, (const int32_t[]){ END }, 1, 1, NULL, &o, &f), left <= 3 ? QKV_FAILURE : QKV_OK);
+        assert_int_equal(n, left <= 3 ? 0 : 1);
+    }
+    qkv_search_result_free(&f);
+    qkv_model_free(m);
+}
+
 /* ---- a prefix ---- */
 
 static void beam_finds_the_best_after_a_prefix(void **state)
@@ -526,6 +608,66 @@ static void positions_end(void **state)
     qkv_model_free(m);
 }
 
+static void refused(const qkv_model *m, qkv_search_opts o, const char *piece)
+{
+    qkv_search_result f = { 0 };
+    o.start = START, o.end = END;
+    assert_int_equal(qkv_search(m, sources, 1, 3, NULL, &o, &f), QKV_USAGE);
+    if (!strstr(qkv_error(), piece)) fail_msg("\"%s\" is missing in: %s", piece, qkv_error());
+    assert_null(f.best);
+}
+
+static void what_is_said_of_bad_options(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(&small), *chain = make_chain(turns, 0);
+    qkv_search_result f = { 0 };
+    const int32_t ids[] = { A, -1, VOCABULARY, START };
+    refused(m, (qkv_search_opts){ .beam = 1001 }, "beam 1001 and 1 results");
+    refused(m, (qkv_search_opts){ .n_best = -1 }, "beam 1 and -1 results");
+    refused(m, (qkv_search_opts){ .max_length = (1 << 20) + 1 }, "out of range");
+    refused(m, (qkv_search_opts){ .length_penalty = NAN }, "out of range");
+    refused(m, (qkv_search_opts){ .n_ends = -1, .ends = ids }, "are missing");
+    refused(m, (qkv_search_opts){ .n_banned = -1, .banned = ids }, "are missing");
+    refused(m, (qkv_search_opts){ .n_ends = 1 }, "are missing");
+    refused(m, (qkv_search_opts){ .n_banned = 1 }, "are missing");
+    refused(m, (qkv_search_opts){ .prefix = ids, .n_prefix = 2 }, "id -1 of the prefix is outside 0..6");
+    refused(m, (qkv_search_opts){ .prefix = ids + 2, .n_prefix = 1 }, "id 7 of the prefix is outside 0..6");
+    refused(m, (qkv_search_opts){ .prefix = ids + 3, .n_prefix = 1 }, "id 1 of the prefix is the start");
+    refused(m, (qkv_search_opts){ .prefix = ids, .n_prefix = 1, .banned = ids, .n_banned = 1 }, "or it is banned");
+    refused(m, (qkv_search_opts){ .prefix = ids, .n_prefix = 1, .ends = ids, .n_ends = 1 }, "the end");
+    refused(chain, (qkv_search_opts){ .max_length = 16 }, "a max_length of 16 tokens, the model has positions for 15");
+    const qkv_search_opts o = { .start = START, .end = END };
+    assert_int_equal(qkv_search(m, sources, 1, 0, NULL, &o, &f), QKV_USAGE);
+    assert_int_equal(qkv_search(m, sources, 0, 1, NULL, &o, &f), QKV_USAGE);
+    qkv_model_free(m);
+    qkv_model_free(chain);
+}
+
+/* The largest values that are allowed are. */
+static void as_much_as_there_may_be(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(&small);
+    qkv_search_result all = { 0 }, f = { 0 };
+    qkv_search_opts o = { .start = START, .end = END, .pad = PAD, .max_length = 12 };
+    assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &o, &all), QKV_OK);
+    int i = 0;
+    while (i < SENTENCES && all.best[i].is_cut) i++;
+    assert_true(i < SENTENCES);
+    o.max_length = 1 << 20;
+    assert_int_equal(qkv_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &o, &f), QKV_OK);
+    assert_int_equal(f.best[0].n, all.best[i].n);
+    o = (qkv_search_opts){ .start = START, .end = END, .beam = 1000, .n_best = 1000, .max_length = 1 };
+    o.prefix = (const int32_t[]){ A }, o.n_prefix = 1; /* as long as a result may be: there is one */
+    assert_int_equal(qkv_search(m, sources + i * LENGTH, 1, lengths[i], NULL, &o, &f), QKV_OK);
+    assert_int_equal(f.best[0].n, 1);
+    assert_int_equal(f.best[1].n, -1);
+    qkv_search_result_free(&all);
+    qkv_search_result_free(&f);
+    qkv_model_free(m);
+}
+
 static qkv_status search_once(void)
 {
     qkv_model *m = make_model(&small);
@@ -554,10 +696,15 @@ int main(void)
         cmocka_unit_test(no_run_comes_twice),
         cmocka_unit_test(chains_by_hand),
         cmocka_unit_test(the_best_of_many_ids),
+        cmocka_unit_test(options_by_hand),
+        cmocka_unit_test(nothing_may_follow),
+        cmocka_unit_test(a_step_may_be_the_last),
         cmocka_unit_test(beam_finds_the_best_after_a_prefix),
         cmocka_unit_test(every_result_starts_with_the_prefix),
         cmocka_unit_test(bad_options),
         cmocka_unit_test(positions_end),
+        cmocka_unit_test(what_is_said_of_bad_options),
+        cmocka_unit_test(as_much_as_there_may_be),
         cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, draw_sources, NULL);

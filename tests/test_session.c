@@ -430,6 +430,87 @@ static void errors_leave_a_session_as_it_was(void **state)
     qkv_model_free(alone);
 }
 
+/* One before the first and one past the last of everything that is counted. */
+static void nothing_lies_outside(void **state)
+{
+    (void)state;
+    const qkv_transformer_opts o = kind_of(3);
+    qkv_model *m = make_model(&o);
+    qkv_session *s = qkv_session_new(m, &(qkv_session_opts){ .keep_attention = 1 });
+    int32_t ids[4] = { 1, 2, 3, 4 };
+    assert_null(qkv_session_attention(s, QKV_ATTENTION_ENCODER, 0, 0)); /* nothing was read */
+    assert_null(qkv_session_attention(s, QKV_ATTENTION_DECODER, 0, 0));
+    assert_int_equal(qkv_session_encode(s, sources, 2, SOURCE, (int32_t[]){ 3, -1 }), QKV_USAGE);
+    assert_int_equal(qkv_session_encode(s, sources, 0, SOURCE, NULL), QKV_USAGE);
+    assert_int_equal(qkv_session_encode(s, sources, 1, 0, NULL), QKV_USAGE);
+    assert_int_equal(qkv_session_encode(s, sources, 2, SOURCE, source_lengths), QKV_OK);
+    assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 2, 2 }, (qkv_logits)(QKV_LOGITS_ALL + 1)), QKV_USAGE);
+    assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 2, 2 }, QKV_LOGITS_LAST), QKV_OK);
+    for (int side = 0; side < QKV_ATTENTION_KINDS; side++) {
+        int layers = side == QKV_ATTENTION_ENCODER ? o.encoder_layers : o.decoder_layers;
+        int64_t rows = side == QKV_ATTENTION_ENCODER ? 1 : 2;
+        assert_non_null(qkv_session_attention(s, (qkv_attention_kind)side, layers - 1, rows - 1));
+        assert_null(qkv_session_attention(s, (qkv_attention_kind)side, layers, 0));
+        assert_null(qkv_session_attention(s, (qkv_attention_kind)side, -1, 0));
+        assert_null(qkv_session_attention(s, (qkv_attention_kind)side, 0, rows));
+        assert_null(qkv_session_attention(s, (qkv_attention_kind)side, 0, -1));
+    }
+    for (int head = -1; head <= o.heads; head += (int)o.heads + 1)
+        assert_int_equal(qkv_session_switch_head(s, QKV_ATTENTION_DECODER, 0, head, 0), QKV_USAGE);
+    for (int layer = -1; layer <= o.decoder_layers; layer += o.decoder_layers + 1)
+        assert_int_equal(qkv_session_switch_head(s, QKV_ATTENTION_DECODER, layer, 0, 0), QKV_USAGE);
+    assert_int_equal(qkv_session_switch_head(s, QKV_ATTENTION_ENCODER, 0, 0, 0), QKV_USAGE);
+    assert_int_equal(qkv_session_hide(s, QKV_ATTENTION_ENCODER, 0, 0, 1), QKV_USAGE);
+    for (int64_t row = -1; row <= 2; row += 3)
+        assert_int_equal(qkv_session_hide(s, QKV_ATTENTION_DECODER, row, 0, 1), QKV_USAGE);
+    for (int64_t place = -1; place <= 2; place += 3)
+        assert_int_equal(qkv_session_hide(s, QKV_ATTENTION_DECODER, 0, place, 1), QKV_USAGE);
+    assert_int_equal(qkv_session_select(s, (int64_t[]){ 0, -1 }, 2), QKV_USAGE);
+    assert_int_equal(qkv_session_select(s, (int64_t[]){ 0, 2 }, 2), QKV_USAGE);
+    assert_int_equal(qkv_session_select(s, (int64_t[]){ 0 }, -1), QKV_USAGE);
+    assert_int_equal(qkv_session_rewind(s, -1, 0), QKV_USAGE);
+    assert_int_equal(qkv_session_rewind(s, 0, -1), QKV_USAGE);
+    assert_int_equal(qkv_session_length(s, -1), -1);
+    assert_non_null(qkv_session_logits(s));                /* what is refused forgets nothing */
+    assert_int_equal(qkv_session_rewind(s, 1, 2), QKV_OK); /* to where it is */
+    assert_null(qkv_session_logits(s));
+    assert_null(qkv_session_attention(s, QKV_ATTENTION_DECODER, 0, 0));
+    assert_int_equal(qkv_session_select(s, NULL, 0), QKV_OK);
+    assert_int_equal(qkv_session_rows(s), 0);
+    qkv_session_free(s);
+    qkv_model_free(m);
+}
+
+/* A key that is shown again, or was read anew after going back, counts as if it had never been hidden. */
+static void what_was_hidden_can_be_shown(void **state)
+{
+    (void)state;
+    const qkv_transformer_opts o = kind_of(3);
+    qkv_model *m = make_model(&o);
+    qkv_session *s = qkv_session_new(m, NULL);
+    int32_t ids[20] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2 };
+    float plain[VOCABULARY];
+    for (int round = 0; round < 5; round++) {
+        assert_int_equal(qkv_session_encode(s, sources, 1, SOURCE, source_lengths), QKV_OK);
+        assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 10 }, QKV_LOGITS_NONE), QKV_OK);
+        qkv_attention_kind side = round == 2 ? QKV_ATTENTION_CROSS : QKV_ATTENTION_DECODER;
+        if (round) assert_int_equal(qkv_session_hide(s, side, 0, 8, 1), QKV_OK);
+        if (round == 1 || round == 2) assert_int_equal(qkv_session_hide(s, side, 0, 8, 0), QKV_OK);
+        if (round == 3) { /* hidden, gone back, read again */
+            assert_int_equal(qkv_session_rewind(s, 0, 8), QKV_OK);
+            assert_int_equal(qkv_session_read(s, ids + 8, (int64_t[]){ 2 }, QKV_LOGITS_NONE), QKV_OK);
+        }
+        for (int i = 10; i < 19; i++) assert_int_equal(qkv_session_step(s, ids + i), QKV_OK);
+        assert_int_equal(qkv_session_step(s, ids + 19), QKV_OK);
+        const float *logits = qkv_data(qkv_session_logits(s));
+        if (!round) memcpy(plain, logits, sizeof plain);
+        if (round == 4) assert_memory_not_equal(logits, plain, sizeof plain); /* it stays hidden however much is read */
+        else assert_memory_equal(logits, plain, sizeof plain);
+    }
+    qkv_session_free(s);
+    qkv_model_free(m);
+}
+
 static qkv_status use_a_session(void)
 {
     const qkv_transformer_opts o = kind_of(3);
@@ -508,6 +589,8 @@ int main(void)
         cmocka_unit_test(layers_can_be_switched_off),
         cmocka_unit_test(heads_and_keys_can_be_switched_off),
         cmocka_unit_test(errors_leave_a_session_as_it_was),
+        cmocka_unit_test(nothing_lies_outside),
+        cmocka_unit_test(what_was_hidden_can_be_shown),
         cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(sessions_in_threads_share_a_model),
     };
