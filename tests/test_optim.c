@@ -78,6 +78,37 @@ static void many_tasks_and_padding(void **state)
     assert_int_equal(qkv_set_threads(0), QKV_OK);
 }
 
+/* Weights that start alike and have the same gradients stay alike, at the ends of the tasks too. */
+static void every_weight_is_updated_once(void **state)
+{
+    (void)state;
+    enum { N = 50001 };
+    const qkv_optimizer_opts rules[] = {
+        { .rule = QKV_OPTIMIZER_SGD },
+        { .rule = QKV_OPTIMIZER_SGD, .momentum = 0.9f },
+        { .rule = QKV_OPTIMIZER_SGD, .momentum = 0.9f, .nesterov = 1 },
+        { .rule = QKV_OPTIMIZER_ADAGRAD },
+        { .rule = QKV_OPTIMIZER_RMSPROP },
+        { .rule = QKV_OPTIMIZER_RMSPROP, .momentum = 0.9f },
+        { .rule = QKV_OPTIMIZER_ADAM },
+        { .rule = QKV_OPTIMIZER_ADAMW },
+    };
+    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
+        qkv_params *p = qkv_params_new(1);
+        qkv_tensor *w = qkv_params_add(p, "w", QKV_SHAPE(3, N / 3), QKV_INIT_ONE, 0);
+        qkv_optimizer *o = qkv_optimizer_new(p, &rules[r]);
+        for (int step = 0; step < 3; step++) {
+            for (int i = 0; i < N; i++) qkv_grad(w)[i] = 0.5f;
+            assert_int_equal(qkv_optimizer_step(o), QKV_OK);
+        }
+        assert_true(qkv_data(w)[0] < 1);
+        for (int i = 1; i < N; i++)
+            if (qkv_data(w)[i] != qkv_data(w)[0]) fail_msg("rule %zu: weight %d of %d is another", r, i, N);
+        qkv_optimizer_free(o);
+        qkv_params_free(p);
+    }
+}
+
 /* Gradients whose squares overflow leave the weights finite and the state not. */
 static void a_state_that_is_lost(void **state)
 {
@@ -116,7 +147,9 @@ static void refuses(void **state)
         { .rule = QKV_OPTIMIZER_ADAM, .beta2 = 2 },
         { .rule = QKV_OPTIMIZER_RMSPROP, .alpha = 1 },
         { .eps = NAN },
+        { .eps = INFINITY },
         { .weight_decay = NAN },
+        { .weight_decay = INFINITY },
         { .nesterov = 1 },
         { .rule = QKV_OPTIMIZER_ADAM, .nesterov = 1 },
     };
@@ -126,11 +159,18 @@ static void refuses(void **state)
         assert_null(qkv_optimizer_new(p, &bad[i]));
         assert_int_equal(qkv_error_status(), QKV_USAGE);
     }
+    for (int rule = 0; rule <= QKV_OPTIMIZER_ADAMW; rule++) {
+        qkv_optimizer *any = qkv_optimizer_new(p, &(qkv_optimizer_opts){ .rule = (qkv_optimizer_rule)rule });
+        assert_true(qkv_optimizer_lr(any) == (rule >= QKV_OPTIMIZER_ADAM ? 0.001f : 0.01f));
+        qkv_optimizer_free(any);
+    }
     qkv_optimizer *o = qkv_optimizer_new(p, NULL);
     assert_true(qkv_optimizer_lr(o) == 0.01f);
     qkv_params_grad(p)[0] = 1;
-    qkv_optimizer_set_lr(o, NAN);
-    assert_int_equal(qkv_optimizer_step(o), QKV_USAGE);
+    for (int i = 0; i < 3; i++) {
+        qkv_optimizer_set_lr(o, (const float[]){ NAN, INFINITY, -1 }[i]);
+        assert_int_equal(qkv_optimizer_step(o), QKV_USAGE);
+    }
     qkv_optimizer_set_lr(o, 0);
     assert_int_equal(qkv_optimizer_step(o), QKV_OK);
     assert_true(qkv_params_data(p)[0] == 1);
@@ -163,8 +203,11 @@ static void survives_failing_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_pytorch_after_100_steps), cmocka_unit_test(many_tasks_and_padding),
-        cmocka_unit_test(a_state_that_is_lost),           cmocka_unit_test(refuses),
+        cmocka_unit_test(equals_pytorch_after_100_steps),
+        cmocka_unit_test(many_tasks_and_padding),
+        cmocka_unit_test(every_weight_is_updated_once),
+        cmocka_unit_test(a_state_that_is_lost),
+        cmocka_unit_test(refuses),
         cmocka_unit_test(survives_failing_memory),
     };
     return cmocka_run_group_tests_name("optim", tests, NULL, NULL);
