@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "io/safetensors.h"
 
 enum { VOCABULARY = 12, FIRST = 3, STEPS = 60 };
 
@@ -226,7 +227,9 @@ static void numbers_that_blow_up(void **state)
     int steps = 0;
     while (!status && steps++ < 20) status = qkv_trainer_step(t, NULL);
     assert_int_equal(status, QKV_NUMERIC);
-    assert_non_null(strstr(qkv_error(), "step"));
+    char step[32];
+    snprintf(step, sizeof step, "step %d: ", steps);
+    assert_ptr_equal(strstr(qkv_error(), step), qkv_error());
     assert_non_null(strstr(qkv_error(), "not finite"));
     qkv_params *p = qkv_model_params(m);
     for (int64_t i = 0; i < qkv_params_block(p); i++) assert_true(qkv_params_grad(p)[i] == 0);
@@ -264,7 +267,7 @@ static void updates_that_overflow(void **state)
 
 static void refuses(qkv_trainer *t, qkv_status status, const char *words)
 {
-    assert_int_equal(qkv_trainer_resume(t, path), status);
+    if (qkv_trainer_resume(t, path) != status) fail_msg("\"%s\", expected \"%s\"", qkv_error(), words);
     if (!strstr(qkv_error(), words)) fail_msg("\"%s\", expected \"%s\"", qkv_error(), words);
 }
 
@@ -305,6 +308,99 @@ static void other_checkpoints(void **state)
     qkv_pairs_free(others);
 }
 
+/* The checkpoint again, but one note has another value, or none; and but one tensor: its numbers are fewer, or it is missing; a
+ * tensor called `added` joins it. NULL: none of these. */
+static void rewrite_checkpoint(const char *note, const char *value, const char *tensor, int64_t numbers, const char *added)
+{
+    static const char *const keys[] = { "pairs",  "model", "options",   "steps",  "epoch",    "next",
+                                        "passes", "best",  "best_step", "missed", "best_loss" };
+    enum { KEYS = sizeof keys / sizeof *keys, MOST = 200 };
+    qkv__safetensors file;
+    qkv__to_store tensors[MOST];
+    qkv__note notes[KEYS];
+    int n = 0, n_notes = 0;
+    const float one[16] = { 1 };
+    const int64_t shape = numbers;
+    assert_int_equal(qkv__safetensors_read(path, &file), QKV_OK);
+    assert_true(file.n < MOST);
+    for (int i = 0; i < file.n; i++) {
+        const qkv__stored *t = &file.tensors[i];
+        bool changes = tensor && !strcmp(t->name, tensor);
+        if (changes && !numbers) continue;
+        if (changes) tensors[n++] = (qkv__to_store){ tensor, 1, &shape, shape, one };
+        else tensors[n++] = (qkv__to_store){ t->name, t->ndim, t->shape, t->count, qkv__safetensors_floats(t) };
+    }
+    if (added) tensors[n++] = (qkv__to_store){ added, 1, &shape, shape, one };
+    for (int i = 0; i < KEYS; i++) {
+        const char *written = note && !strcmp(keys[i], note) ? value : qkv__safetensors_note(&file, keys[i]);
+        if (written) notes[n_notes++] = (qkv__note){ keys[i], written };
+    }
+    assert_int_equal(qkv__safetensors_write(path, n, tensors, n_notes, notes), QKV_OK);
+    qkv__safetensors_free(&file);
+}
+
+static void put_back(const char *bytes, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+}
+
+/* What a checkpoint counts is a count, its numbers are numbers, and its tensors are all there and no more. */
+static void changed_checkpoints(void **state)
+{
+    (void)state;
+    qkv_pairs *pairs = make_pairs(50, 1);
+    qkv_model *m = qkv_model_new(&small, 3);
+    qkv_trainer *t = qkv_trainer_new(m, pairs, &options);
+    assert_int_equal(qkv_trainer_step(t, NULL), QKV_OK);
+    *qkv_trainer_best_so_far(t) = (qkv_best_so_far){ .best = 1.5, .best_step = 1, .missed = 2, .best_loss = 0.25 };
+    assert_int_equal(qkv_trainer_save(t, path), QKV_OK);
+    size_t n;
+    char *whole = bytes_of(path, &n), words[80];
+    static const char *const counts[] = { "steps", "epoch", "next", "passes", "best_step", "missed" };
+    static const char *const no_counts[] = { NULL, "", "-1", " 1", "1x", "x", "99999999999999999999" };
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        for (size_t k = 0; k < sizeof no_counts / sizeof *no_counts; k++) {
+            rewrite_checkpoint(counts[i], no_counts[k], NULL, 0, NULL);
+            snprintf(words, sizeof words, "\"%s\" is missing or not a count", counts[i]);
+            refuses(t, QKV_FORMAT, words);
+            put_back(whole, n);
+        }
+    static const char *const no_numbers[] = { "", "x", "1x", NULL };
+    for (size_t k = 0; k < sizeof no_numbers / sizeof *no_numbers; k++) {
+        rewrite_checkpoint("best", no_numbers[k], NULL, 0, NULL);
+        refuses(t, QKV_FORMAT, "\"best\" is missing or not a number");
+        put_back(whole, n);
+        if (!no_numbers[k]) continue; /* an older checkpoint has none */
+        rewrite_checkpoint("best_loss", no_numbers[k], NULL, 0, NULL);
+        refuses(t, QKV_FORMAT, "\"best_loss\" is missing or not a number");
+        put_back(whole, n);
+    }
+    static const char name[] = "optimizer.1.embed.weight";
+    rewrite_checkpoint(NULL, NULL, name, 0, NULL);
+    refuses(t, QKV_FORMAT, "optimizer.1.embed.weight\" is missing");
+    put_back(whole, n);
+    rewrite_checkpoint(NULL, NULL, name, 15, NULL);
+    refuses(t, QKV_FORMAT, "optimizer.1.embed.weight\" has another shape or type");
+    put_back(whole, n);
+    rewrite_checkpoint(NULL, NULL, NULL, 3, "one.more");
+    refuses(t, QKV_FORMAT, "tensors, expected ");
+    put_back(whole, n);
+    *qkv_trainer_best_so_far(t) = (qkv_best_so_far){ 0 };
+    rewrite_checkpoint("best_loss", NULL, NULL, 0, NULL);
+    assert_int_equal(qkv_trainer_resume(t, path), QKV_OK);
+    const qkv_best_so_far *best = qkv_trainer_best_so_far(t);
+    assert_true(best->best == 1.5 && best->best_step == 1 && best->missed == 2 && best->best_loss == 0);
+    put_back(whole, n);
+    assert_int_equal(qkv_trainer_resume(t, path), QKV_OK);
+    assert_true(best->best_loss == 0.25);
+    free(whole);
+    qkv_trainer_free(t);
+    qkv_model_free(m);
+    qkv_pairs_free(pairs);
+}
+
 /* Cut at many places: refused, and the trainer goes on as if nothing had been tried. */
 static void cut_checkpoints(void **state)
 {
@@ -337,10 +433,28 @@ static void bad_options(void **state)
     qkv_trainer_opts o = options;
     assert_null(qkv_trainer_new(m, none, &o));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
-    o.clip = NAN;
-    assert_null(qkv_trainer_new(m, pairs, &o));
-    o = options, o.update_freq = -1;
-    assert_null(qkv_trainer_new(m, pairs, &o));
+    for (int i = 0; i < 2; i++) {
+        o = options, o.clip = i ? -1 : NAN;
+        assert_null(qkv_trainer_new(m, pairs, &o));
+        o = options, o.update_freq = i ? 10001 : -1;
+        assert_null(qkv_trainer_new(m, pairs, &o));
+        assert_int_equal(qkv_error_status(), QKV_USAGE);
+        qkv_transformer_opts half = small; /* an encoder or a decoder alone translates nothing */
+        if (i) half.encoder_layers = 0;
+        else half.decoder_layers = 0;
+        qkv_model *alone = qkv_model_new(&half, 3);
+        assert_null(qkv_trainer_new(alone, pairs, &options));
+        assert_non_null(strstr(qkv_error(), "an encoder and a decoder"));
+        qkv_model_free(alone);
+    }
+    o = options, o.clip = 0, o.update_freq = 10000; /* more than there are */
+    qkv_trainer *t = qkv_trainer_new(m, pairs, &o);
+    qkv_progress at;
+    assert_int_equal(qkv_trainer_step(t, &at), QKV_OK);
+    assert_true(at.step == 1 && at.epoch == 0 && at.batch == at.of && at.norm == 0);
+    assert_int_equal(qkv_trainer_step(t, &at), QKV_OK);
+    assert_true(at.step == 2 && at.epoch == 1 && at.batch == at.of);
+    qkv_trainer_free(t);
     o = options, o.schedule.warmup = 0;
     assert_null(qkv_trainer_new(m, pairs, &o));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
@@ -383,6 +497,7 @@ int main(void)
         cmocka_unit_test(numbers_that_blow_up),
         cmocka_unit_test_setup_teardown(updates_that_overflow, make_path, remove_path),
         cmocka_unit_test_setup_teardown(other_checkpoints, make_path, remove_path),
+        cmocka_unit_test_setup_teardown(changed_checkpoints, make_path, remove_path),
         cmocka_unit_test_setup_teardown(cut_checkpoints, make_path, remove_path),
         cmocka_unit_test(bad_options),
         cmocka_unit_test_setup_teardown(any_allocation_may_fail, make_path, remove_path),
