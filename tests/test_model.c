@@ -93,9 +93,9 @@ static int make_folder(void **state)
 static int remove_folder(void **state)
 {
     (void)state;
-    unlink(config_path);
-    unlink(weights_path);
-    return rmdir(folder);
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
 }
 
 static void save(const qkv_transformer_opts *o)
@@ -228,6 +228,65 @@ static void missing_files(void **state)
     refuses(QKV_IO, "model.safetensors: cannot open");
     assert_null(qkv_model_load(NULL));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
+}
+
+/* What stands where a model's folder should be, seen from within the test's folder. */
+static void explained(const char *path, const char *words)
+{
+    assert_null(qkv_model_load(path));
+    assert_int_equal(qkv_error_status(), QKV_IO);
+    if (!strstr(qkv_error(), words)) fail_msg("\"%s\" is missing in: %s", words, qkv_error());
+}
+
+static void paths_that_are_no_folder(void **state)
+{
+    (void)state;
+    static const char plain[] = ": there is no such folder: a model is", hub[] = ", and qkv downloads nothing";
+    static const char *const no_names[] = { "none", "/none/there", "./a/b", "~a/b", "a/", "a/b/c", "opus/en-de" };
+    char before[4096], long_name[300];
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(folder), 0);
+    explained("opus/en-de", hub);
+    assert_int_equal(mkdir("opus", 0700), 0); /* now it is a path */
+    for (size_t i = 0; i < sizeof no_names / sizeof *no_names; i++) explained(no_names[i], plain);
+    memset(long_name, 'a', sizeof long_name);
+    strcpy(long_name + 255, "/b"); /* as long as a name can be */
+    explained(long_name, hub);
+    explained("opus", "this one holds nothing");
+    write_text("opus/d", ""), write_text("opus/b", ""), write_text("opus/c", "");
+    write_text("opus/a2345678901234567890123456789012345678901234567890", "");
+    explained("opus", "this one holds a234567890123456789012345678901234567890, b, c, d");
+    assert_null(strstr(qkv_error(), "more"));
+    write_text("opus/e", "");
+    explained("opus", ", b, c, d and 1 more");
+    explained("opus/e", "opus/e is not a folder, as a model is, with config.json");
+    write_text("file", "");
+    explained("file", "file is not a folder, as a model is, with config.json");
+    write_text("config.json", "{}");
+    explained("file", "file is not a folder, as a model is: give \".\"");
+    assert_int_equal(mkdir("opus/f", 0700), 0);
+    write_text("opus/f/config.json", "{}");
+    explained("opus", "opus holds no config.json, so no model; but \"opus/f\" does");
+    explained("opus/f/config.json", "give \"opus/f\"");
+    assert_int_equal(chdir(before), 0);
+}
+
+/* The longest path that fits, and one byte more. */
+static void paths_that_are_long(void **state)
+{
+    (void)state;
+    char path[4200];
+    for (int more = 0; more < 2; more++) {
+        size_t n = 4095 - strlen("/target_tokenizer.json") + (size_t)more;
+        memset(path, 'a', n);
+        path[n] = '\0';
+        for (size_t i = 0; i < n; i += 200) path[i] = '/';
+        assert_null(qkv_model_load(path));
+        assert_int_equal(qkv_error_status(), more ? QKV_LIMIT : QKV_IO);
+        qkv_model *m = qkv_model_new(&tiny, 1);
+        assert_int_equal(qkv_model_save(m, path), more ? QKV_LIMIT : QKV_IO);
+        qkv_model_free(m);
+    }
 }
 
 /* Cut after every byte: never a model, never a crash. */
@@ -542,6 +601,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(older_configs, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(bad_configs, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(missing_files, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(paths_that_are_no_folder, make_folder, remove_folder),
+        cmocka_unit_test(paths_that_are_long),
         cmocka_unit_test_setup_teardown(cut_configs, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(mean_of_one, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(mean_of_three, make_folder, remove_folder),
