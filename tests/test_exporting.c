@@ -1,0 +1,194 @@
+/* test_exporting.c: what stands in the way of saving a model as one of a published family, one difference at a time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/family.h"
+
+#include <string.h>
+
+static const qkv_transformer_opts bert = { .vocabulary = 11,
+                                           .encoder_layers = 1,
+                                           .dim = 8,
+                                           .heads = 2,
+                                           .d_ff = 12,
+                                           .positions = QKV_POSITION_LEARNED,
+                                           .max_positions = 9,
+                                           .activation = QKV_ACTIVATION_GELU,
+                                           .norm_eps = 1e-12f,
+                                           .embed_norm = 1,
+                                           .unscaled = 1,
+                                           .token_types = 2 };
+static const qkv_transformer_opts gpt2 = { .vocabulary = 11,
+                                           .decoder_layers = 1,
+                                           .dim = 8,
+                                           .heads = 2,
+                                           .d_ff = 12,
+                                           .positions = QKV_POSITION_LEARNED,
+                                           .max_positions = 9,
+                                           .pre_norm = 1,
+                                           .unscaled = 1 };
+static const qkv_transformer_opts llama = { .vocabulary = 11,
+                                            .decoder_layers = 1,
+                                            .dim = 8,
+                                            .heads = 2,
+                                            .d_ff = 12,
+                                            .positions = QKV_POSITION_ROTARY,
+                                            .pre_norm = 1,
+                                            .norm = QKV_NORM_RMS,
+                                            .unscaled = 1,
+                                            .no_bias = 1,
+                                            .activation = QKV_ACTIVATION_SILU_GATED };
+static const qkv_transformer_opts marian = { .vocabulary = 11,
+                                             .encoder_layers = 1,
+                                             .decoder_layers = 1,
+                                             .dim = 8,
+                                             .heads = 2,
+                                             .d_ff = 12,
+                                             .positions = QKV_POSITION_SINUSOID_HALVES };
+
+/* NULL: nothing does. */
+static void expect(const char *family, const qkv_transformer_opts *o, const char *wanted)
+{
+    const char *said = qkv__family_find(family)->missing(o);
+    if (!wanted != !said || (said && wanted && !strstr(said, wanted)))
+        fail_msg("%s: %s, expected %s", family, said ? said : "nothing", wanted ? wanted : "nothing");
+}
+
+/* The options `base` of a family, but with one change. */
+#define DIFFERS(family, base, change, wanted) \
+    do {                                      \
+        qkv_transformer_opts o = base;        \
+        change;                               \
+        expect(family, &o, wanted);           \
+    } while (0)
+
+static void encoders(void **state)
+{
+    (void)state;
+    expect("bert", &bert, NULL);
+    DIFFERS("bert", bert, o.encoder_layers = 0, "an encoder alone");
+    DIFFERS("bert", bert, o.decoder_layers = 1, "an encoder alone");
+    DIFFERS("bert", bert, o.positions = QKV_POSITION_ROTARY, "positions are learned");
+    DIFFERS("bert", bert, o.pre_norm = 1, "after each sub-layer");
+    DIFFERS("bert", bert, o.norm = QKV_NORM_RMS, "layer norms");
+    DIFFERS("bert", bert, o.embed_norm = 0, "embed_norm");
+    DIFFERS("bert", bert, o.unscaled = 0, "not scaled");
+    DIFFERS("bert", bert, o.no_bias = 1, "have biases");
+    DIFFERS("bert", bert, o.activation = QKV_ACTIVATION_SILU_GATED, "no gate");
+    DIFFERS("bert", bert, o.kv_heads = 1, "heads are alike");
+    DIFFERS("bert", bert, o.kv_heads = 2, NULL);
+    DIFFERS("bert", bert, o.d_k = 3, "heads are alike");
+    DIFFERS("bert", bert, o.d_k = 4, NULL);
+    DIFFERS("bert", bert, o.head = 1, "come together");
+    DIFFERS("bert", bert, o.output_bias = 1, "come together");
+    DIFFERS("bert", bert, (o.head = 1, o.output_bias = 1), NULL);
+    DIFFERS("bert", bert, o.untied = 1, "output layer is the embedding");
+    DIFFERS("bert", bert, (o.untied = 1, o.head = 1, o.output_bias = 1), NULL);
+    DIFFERS("bert", bert, (o.classes = 2, o.pooler = QKV_POOLER_TANH), "reads the first token");
+    DIFFERS("bert", bert, (o.classes = 2, o.pooler = QKV_POOLER_TANH, o.pooling = QKV_POOLING_FIRST), NULL);
+    DIFFERS("bert", bert, (o.classes = 2, o.pooling = QKV_POOLING_FIRST), "a tanh");
+    DIFFERS("bert", bert, o.pooler = QKV_POOLER_RELU, "a tanh");
+    DIFFERS("bert", bert, o.first_position = 1, "first position is 0");
+    DIFFERS("bert", bert, o.token_types = 0, "have types");
+
+    DIFFERS("roberta", bert, o.first_position = 2, NULL);
+    DIFFERS("roberta", bert, (o.first_position = 2, o.pre_norm = 1), "after each sub-layer");
+    expect("roberta", &bert, "after the padding's");
+    DIFFERS("roberta", bert, (o.first_position = 2, o.token_types = 0), "have types");
+    DIFFERS("roberta", bert, (o.first_position = 2, o.activation = QKV_ACTIVATION_RELU), NULL);
+    DIFFERS("roberta", bert, (o.first_position = 2, o.head = 1, o.output_bias = 1, o.activation = QKV_ACTIVATION_RELU),
+            "is gelu");
+    DIFFERS("roberta", bert, (o.first_position = 2, o.head = 1, o.output_bias = 1), NULL);
+    DIFFERS("roberta", bert, (o.first_position = 2, o.pooler = QKV_POOLER_RELU), "a tanh");
+    DIFFERS("roberta", bert, (o.first_position = 2, o.classes = 2, o.pooling = QKV_POOLING_FIRST), "a tanh");
+
+    DIFFERS("distilbert", bert, o.token_types = 0, NULL);
+    DIFFERS("distilbert", bert, (o.token_types = 0, o.pre_norm = 1), "after each sub-layer");
+    expect("distilbert", &bert, "no types");
+    DIFFERS("distilbert", bert, (o.token_types = 0, o.first_position = 1), "first position is 0");
+    DIFFERS("distilbert", bert, (o.token_types = 0, o.norm_eps = 1e-5f), "1e-12");
+    DIFFERS("distilbert", bert, (o.token_types = 0, o.pooler = QKV_POOLER_TANH), "a ReLU before a classifier");
+    DIFFERS("distilbert", bert, (o.token_types = 0, o.pooler = QKV_POOLER_RELU), "a ReLU before a classifier");
+    DIFFERS("distilbert", bert, (o.token_types = 0, o.classes = 2, o.pooling = QKV_POOLING_FIRST),
+            "a ReLU before a classifier");
+    DIFFERS("distilbert", bert, (o.token_types = 0, o.classes = 2, o.pooling = QKV_POOLING_FIRST, o.pooler = QKV_POOLER_RELU),
+            NULL);
+}
+
+static void decoders(void **state)
+{
+    (void)state;
+    expect("gpt2", &gpt2, NULL);
+    DIFFERS("gpt2", gpt2, o.decoder_layers = 0, "a decoder alone");
+    DIFFERS("gpt2", gpt2, o.encoder_layers = 1, "a decoder alone");
+    DIFFERS("gpt2", gpt2, o.positions = QKV_POSITION_SINUSOID, "learned, from 0 on");
+    DIFFERS("gpt2", gpt2, o.first_position = 1, "learned, from 0 on");
+    DIFFERS("gpt2", gpt2, o.pre_norm = 0, "before each sub-layer");
+    DIFFERS("gpt2", gpt2, o.norm = QKV_NORM_RMS, "layer norms");
+    DIFFERS("gpt2", gpt2, o.unscaled = 0, "not scaled");
+    DIFFERS("gpt2", gpt2, o.no_bias = 1, "have biases");
+    DIFFERS("gpt2", gpt2, o.output_bias = 1, "but not the output");
+    DIFFERS("gpt2", gpt2, o.activation = QKV_ACTIVATION_SILU_GATED, "no gate");
+    DIFFERS("gpt2", gpt2, o.kv_heads = 1, "heads are alike");
+    DIFFERS("gpt2", gpt2, (o.kv_heads = 2, o.d_k = 4), NULL);
+    DIFFERS("gpt2", gpt2, o.d_k = 3, "heads are alike");
+    DIFFERS("gpt2", gpt2, o.embed_norm = 1, "no norm of embeddings");
+    DIFFERS("gpt2", gpt2, o.head = 1, "no head");
+    DIFFERS("gpt2", gpt2, o.classes = 2, "no classifier");
+
+    expect("llama", &llama, NULL);
+    DIFFERS("llama", llama, o.decoder_layers = 0, "a decoder alone");
+    DIFFERS("llama", llama, o.encoder_layers = 1, "a decoder alone");
+    DIFFERS("llama", llama, o.positions = QKV_POSITION_SINUSOID, "are rotary");
+    DIFFERS("llama", llama, o.pre_norm = 0, "before each sub-layer");
+    DIFFERS("llama", llama, o.norm = QKV_NORM_LAYER, "RMS norms");
+    DIFFERS("llama", llama, o.unscaled = 0, "not scaled");
+    DIFFERS("llama", llama, o.activation = QKV_ACTIVATION_SILU, "a SiLU gate");
+    DIFFERS("llama", llama, o.embed_norm = 1, "no norm of embeddings");
+    DIFFERS("llama", llama, o.head = 1, "no head");
+    DIFFERS("llama", llama, o.output_bias = 1, "no bias of the output");
+    DIFFERS("llama", llama, o.classes = 2, "no classifier");
+    DIFFERS("llama", llama, o.kv_heads = 1, NULL);
+    DIFFERS("llama", llama, o.no_bias = 0, NULL);
+    DIFFERS("llama", llama, (o.no_bias = 0, o.qkv_bias = 1), NULL);
+    DIFFERS("llama", llama, o.qkv_bias = 1, "no bias of their own");
+    DIFFERS("mistral", llama, o.qkv_bias = 1, "no bias of their own");
+    DIFFERS("qwen2", llama, o.qkv_bias = 1, NULL);
+    DIFFERS("qwen2", llama, (o.qkv_bias = 1, o.pre_norm = 0), "before each sub-layer");
+    DIFFERS("qwen2", llama, (o.qkv_bias = 1, o.no_bias = 0), "only its queries");
+    expect("qwen2", &llama, "only its queries");
+}
+
+static void translators(void **state)
+{
+    (void)state;
+    expect("marian", &marian, NULL);
+    DIFFERS("marian", marian, o.encoder_layers = 0, "an encoder and a decoder");
+    DIFFERS("marian", marian, o.decoder_layers = 0, "an encoder and a decoder");
+    DIFFERS("marian", marian, o.positions = QKV_POSITION_SINUSOID, "sinusoid_halves");
+    DIFFERS("marian", marian, o.first_position = 1, "first position is 0");
+    DIFFERS("marian", marian, o.pre_norm = 1, "after each sub-layer");
+    DIFFERS("marian", marian, o.norm = QKV_NORM_RMS, "layer norms");
+    DIFFERS("marian", marian, o.norm_eps = 1e-6f, "an eps of 1e-5");
+    DIFFERS("marian", marian, o.norm_eps = 1e-5f, NULL);
+    DIFFERS("marian", marian, o.no_bias = 1, "have biases");
+    DIFFERS("marian", marian, o.no_source_eos = 1, "source_eos");
+    DIFFERS("marian", marian, o.activation = QKV_ACTIVATION_SILU_GATED, "no gate");
+    DIFFERS("marian", marian, o.kv_heads = 1, "heads are alike");
+    DIFFERS("marian", marian, (o.kv_heads = 2, o.d_k = 4), NULL);
+    DIFFERS("marian", marian, o.d_k = 3, "heads are alike");
+    DIFFERS("marian", marian, o.embed_norm = 1, "no norm of embeddings");
+    DIFFERS("marian", marian, o.token_types = 2, "no token types");
+    DIFFERS("marian", marian, o.head = 1, "no head");
+    DIFFERS("marian", marian, o.classes = 2, "no classifier");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(encoders), cmocka_unit_test(decoders), cmocka_unit_test(translators) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
