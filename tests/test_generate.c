@@ -477,6 +477,27 @@ static void bad_models_and_options(void **state)
     refused(m, QKV_USAGE, &(qkv_generate_opts){ .start = 100000, .end = 2 }, "start 100000");
     refused(m, QKV_USAGE, &(qkv_generate_opts){ .start = 1, .end = -2 }, "end -2");
     refused(m, QKV_USAGE, &(qkv_generate_opts){ .n_stops = 1 }, "stop strings are missing");
+    refused(m, QKV_USAGE, &(qkv_generate_opts){ .n_stops = -1, .stops = (const char *[]){ "a" } }, "stop strings are missing");
+    refused(m, QKV_USAGE, &(qkv_generate_opts){ .n_stops = 1, .stops = (const char *[]){ NULL } }, "stop string 1 is empty");
+    refused(m, QKV_USAGE, &(qkv_generate_opts){ .max_tokens = (1 << 20) + 1 }, "max_tokens is 1048577");
+    const int32_t size = qkv_tokenizer_size(qkv_model_source_tokenizer(m)), last = size - 1;
+    char range[40];
+    snprintf(range, sizeof range, "ids are 0..%d", (int)last);
+    for (int i = 0; i < 2; i++) { /* the last id is one, the next is none */
+        const qkv_generate_opts start = { .start = last + i, .end = END, .max_tokens = 1 };
+        const qkv_generate_opts end = { .start = START, .end = last + i, .max_tokens = 1 };
+        const qkv_generate_opts ids_of = { .prompt_ids = (int32_t[]){ last + i }, .n_prompt_ids = 1, .max_tokens = 1 };
+        const qkv_generate_opts *all[] = { &start, &end, &ids_of };
+        for (int k = 0; k < 3; k++)
+            if (i) refused(m, QKV_USAGE, all[k], range);
+            else assert_int_equal(qkv_generate(m, "the", 3, all[k], NULL, NULL, &g), QKV_OK);
+    }
+    refused(m, QKV_USAGE, &(qkv_generate_opts){ .prompt_ids = (int32_t[]){ last, -1 }, .n_prompt_ids = 2 },
+            "id 1 of the prompt");
+    int32_t *many = calloc((1 << 20) + 1, sizeof *many);
+    refused(m, QKV_LIMIT, &(qkv_generate_opts){ .prompt_ids = many, .n_prompt_ids = 1 << 20 }, "a text ends at 1048576");
+    refused(m, QKV_USAGE, &(qkv_generate_opts){ .prompt_ids = many, .n_prompt_ids = (1 << 20) + 1 }, "it has 0 to 1048576");
+    free(many);
     refused(m, QKV_USAGE, &(qkv_generate_opts){ .n_stops = 2, .stops = (const char *[]){ "a", "" } }, "stop string 2 is empty");
     refused(m, QKV_USAGE, &(qkv_generate_opts){ .n_stops = 1, .stops = (const char *[]){ "\xFF" } },
             "stop string 1 is not UTF-8");
@@ -572,6 +593,15 @@ static void a_prompt_may_be_ids(void **state)
     }
     o = (qkv_generate_opts){ .n_top = 33 };
     assert_int_equal(qkv_generate(m, "a", 1, &o, NULL, NULL, &g), QKV_USAGE);
+    o.n_top = -1;
+    assert_int_equal(qkv_generate(m, "a", 1, &o, NULL, NULL, &g), QKV_USAGE);
+    o = (qkv_generate_opts){ .n_top = 32, .max_tokens = 1 };
+    assert_int_equal(qkv_generate(m, "a", 1, &o, NULL, NULL, &g), QKV_OK);
+    o = (qkv_generate_opts){ .prompt_ids = ids, .max_tokens = 1 }; /* none: an empty prompt */
+    assert_int_equal(qkv_generate(m, NULL, 0, &o, NULL, NULL, &g), QKV_OK);
+    assert_int_equal(g.n_prompt, 0);
+    o.n_prompt_ids = -1;
+    assert_int_equal(qkv_generate(m, NULL, 0, &o, NULL, NULL, &g), QKV_USAGE);
     qkv_generated_free(&g);
     qkv_generated_free(&plain);
     qkv_model_free(m);
