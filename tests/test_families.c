@@ -385,6 +385,85 @@ static void generation_that_files_ask_for(void **state)
     qkv_model_free(m);
     assert_int_equal(qkv_generate_defaults(NULL, &o), QKV_OK);
     assert_true(o.temperature == 0 && o.max_tokens == 0);
+    static const char *const keys[] = { "top_p", "min_p", "top_k", "repetition_penalty", "max_new_tokens" };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) set_key("generation_config.json", keys[i], "1");
+    m = load(folder);
+    o = qkv_generate_defaults(m);
+    assert_true(o.top_p == 1 && o.min_p == 1 && o.top_k == 1 && o.repetition_penalty == 1 && o.max_tokens == 1);
+    qkv_model_free(m);
+}
+
+static void same_ids(const int32_t *a, int n, const int32_t *b, int m)
+{
+    assert_int_equal(n, m);
+    if (n) assert_memory_equal(a, b, sizeof *a * (size_t)n);
+}
+
+/* What the files say comes back from a folder that was saved, the id 0 too. */
+static void info_comes_back(void **state)
+{
+    (void)state;
+    static const char *const models[] = { "marian", "llama", "roberta_mlm", "gpt2" };
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        for (int zero = 0; zero < 2; zero++) {
+            copy_golden(models[i]);
+            if (zero && i != 2) set_key("config.json", "pad_token_id", "0"); /* where RoBERTa's positions begin */
+            if (zero) set_key("config.json", "bos_token_id", "0");
+            if (zero && i == 0) set_key("config.json", "decoder_start_token_id", "0");
+            if (zero) set_key("generation_config.json", "eos_token_id", i == 1 ? "[0, 3, 5]" : "0");
+            if (i == 1) set_key("generation_config.json", "do_sample", "true");
+            if (i == 1) set_key("generation_config.json", "top_k", "7");
+            if (i == 1) set_key("generation_config.json", "temperature", "0.5");
+            if (i == 1) set_key("generation_config.json", "top_p", "0.25");
+            if (i == 1) set_key("generation_config.json", "repetition_penalty", "1.5");
+            if (i == 1) set_key("generation_config.json", "max_new_tokens", "9");
+            qkv_model *m = load(folder);
+            char saved[80];
+            snprintf(saved, sizeof saved, "%s", in_folder("saved"));
+            assert_int_equal(qkv_model_save(m, saved), QKV_OK);
+            qkv_model *again = load(saved);
+            const qkv_model_info *a = qkv_model_info_of(m), *b = qkv_model_info_of(again);
+            assert_true(a->begin == b->begin && a->pad == b->pad && a->start == b->start && a->can == b->can);
+            assert_true(!zero || (a->begin == 0 && a->ends[0] == 0 && (i == 2 || a->pad == 0) && (i || a->start == 0)));
+            same_ids(a->ends, a->n_ends, b->ends, b->n_ends);
+            same_ids(a->banned, a->n_banned, b->banned, b->n_banned);
+            assert_true(a->beam == b->beam && a->max_length == b->max_length && a->max_new == b->max_new);
+            assert_true(a->length_penalty == b->length_penalty && a->context == b->context && a->sample == b->sample);
+            assert_true(a->top_k == b->top_k && a->temperature == b->temperature && a->top_p == b->top_p);
+            assert_true(a->repetition_penalty == b->repetition_penalty);
+            qkv_model_free(m);
+            qkv_model_free(again);
+        }
+}
+
+/* The last value that is allowed is read, the next is not. */
+static void bounds_of_keys(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *key, *last, *next;
+    } rows[] = {
+        { "marian", "num_beams", "10000", "10001" },
+        { "marian", "num_beams", "0", "-1" },
+        { "llama", "max_length", "2147483647", "2147483648" },
+        { "llama", "max_new_tokens", "0", "0.5" },
+        { "llama", "bos_token_id", "22", "23" },
+        { "llama", "bos_token_id", "0", "-1" },
+        { "llama", "eos_token_id", "[0, 22]", "[0, 23]" },
+        { "llama", "temperature", "0", "1e39" },
+        { "llama", "length_penalty", "-2", "true" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        copy_golden(rows[i].model);
+        set_key("generation_config.json", rows[i].key, rows[i].last);
+        qkv_model_free(load(folder));
+        set_key("generation_config.json", rows[i].key, rows[i].next);
+        refuses(rows[i].next, QKV_FORMAT, rows[i].key);
+    }
+    FILE *f = fopen(in_folder("generation_config.json"), "w");
+    fputs("[]", f);
+    fclose(f);
+    refuses("a list", QKV_FORMAT, "generation_config.json: expected a JSON object");
 }
 
 /* A regression is one logit: what it is for does not matter, but its weights must be there. */
@@ -1032,6 +1111,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(bad_keys, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(other_names_of_roberta, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(generation_that_files_ask_for, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(info_comes_back, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(bounds_of_keys, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(one_class_of_any_kind, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(bad_modules, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(missing_keys, make_folder, remove_folder),
