@@ -646,6 +646,26 @@ static void bad_texts_and_options(void **state)
     qkv_model_free(m);
 }
 
+/* A decoder alone needs neither a start nor an end; who translates does. */
+static void tokenizers_without_marks(void **state)
+{
+    (void)state;
+    static const char *const specials[] = { "<pad>" };
+    for (int k = 0; k < 3; k++) {
+        qkv_word_counts *w = qkv_word_counts_new();
+        qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .specials = specials, .n_specials = 1 });
+        qkv_model *m = make_model_with(k == 0 ? decoder : k == 1 ? encoder : pair, t);
+        if (k) refused(m, "xyz", NULL, NULL, QKV_USAGE, "no token <s>");
+        else {
+            qkv_attention_capture a = attend(m, "xyz", NULL, NULL);
+            assert_int_equal(a.read.n, 3);
+            qkv_attention_capture_free(&a);
+        }
+        qkv_word_counts_free(w);
+        qkv_model_free(m);
+    }
+}
+
 static void limits(void **state)
 {
     (void)state;
@@ -770,6 +790,7 @@ int main(void)
         cmocka_unit_test(measures_of_matrices_by_hand),
         cmocka_unit_test(same_bits_on_any_threads),
         cmocka_unit_test(bad_texts_and_options),
+        cmocka_unit_test(tokenizers_without_marks),
         cmocka_unit_test(limits),
         cmocka_unit_test(joined_weights),
         cmocka_unit_test(heads_that_are_not_there),

@@ -300,6 +300,12 @@ static void odd_models(void **state)
     assert_int_equal(qkv_translate(m, both, NULL, 2, &(qkv_translate_opts){ .attention = 1 }, &t), QKV_OK);
     assert_int_equal(t.status[0], QKV_OK);
     assert_int_equal(t.status[1], QKV_LIMIT);
+    assert_true(t.max_source == 11 && t.source_around == 1 && t.source_bound == QKV_SOURCE_BOUND_POSITIONS);
+    for (int64_t most = 10; most <= 12; most++) { /* what allows less counts */
+        assert_int_equal(qkv_translate(m, both, NULL, 2, &(qkv_translate_opts){ .max_source = most }, &t), QKV_OK);
+        assert_int_equal(t.max_source, most < 11 ? most : 11);
+        assert_int_equal(t.source_bound, most <= 11 ? QKV_SOURCE_BOUND_OPTION : QKV_SOURCE_BOUND_POSITIONS);
+    }
     assert_int_equal(qkv_translate(m, both, NULL, 2, &(qkv_translate_opts){ .max_length = 12 }, &t), QKV_USAGE);
     assert_int_equal(t.n, 0);
     qkv_model_free(m);
