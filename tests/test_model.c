@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "io/safetensors.h"
 
 static const qkv_transformer_opts tiny = { .size = sizeof(qkv_transformer_opts),
                                            .vocabulary = 11,
@@ -393,6 +394,28 @@ static void mean_of_a_checkpoint(void **state)
 }
 
 /* The last file is of another model, or is not there: no weight changes. */
+/* What an optimizer has for a weight of the model is passed over in a checkpoint, and nothing else is. */
+static void names_of_states(void **state)
+{
+    (void)state;
+    static const char *const others[] = { "optimizer.0.w", "optimizer.9.w", "optimizer.10.w", "optimizer.:.w", "optimizer./.w",
+                                          "optimizer.0.v", "optimizer.0w",  "optimizer.0-w",  "optimizes.0.w", "v" };
+    const float numbers[] = { 1, 2 };
+    const int64_t shape = 2;
+    const char *paths[] = { weights_path };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        qkv_params *p = qkv_params_new(1);
+        qkv_tensor *w = qkv_params_add(p, "w", QKV_SHAPE(2), QKV_INIT_ZERO, 0);
+        qkv__to_store tensors[] = { { "w", 1, &shape, 2, numbers }, { others[i], 1, &shape, 2, numbers } };
+        assert_int_equal(qkv__safetensors_write(weights_path, 2, tensors, 0, NULL), QKV_OK);
+        assert_int_equal(qkv_params_average(p, paths, 1), i < 2 ? QKV_OK : QKV_FORMAT);
+        assert_true(qkv_data(w)[1] == (i < 2 ? 2 : 0));
+        if (i >= 2) assert_non_null(strstr(qkv_error(), "has no place"));
+        assert_int_equal(qkv_params_load(p, weights_path), QKV_FORMAT); /* a model's file has none of them */
+        qkv_params_free(p);
+    }
+}
+
 static void mean_of_two_kinds(void **state)
 {
     (void)state;
@@ -607,6 +630,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(mean_of_one, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(mean_of_three, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(mean_of_a_checkpoint, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(names_of_states, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(mean_of_two_kinds, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(memory_for_a_mean_may_fail, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(any_allocation_may_fail, make_folder, remove_folder),
