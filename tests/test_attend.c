@@ -666,6 +666,22 @@ static void tokenizers_without_marks(void **state)
     }
 }
 
+/* A model that allows nothing but the padding, which no translation has. */
+static void no_translation(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(pair);
+    qkv_params *p = qkv_model_params(m);
+    qkv_tensor *embed = qkv_params_find(p, "embed.weight");
+    float *gain = qkv_data(qkv_params_find(p, "decoder.1.ffn_norm.weight")),
+          *bias = qkv_data(qkv_params_find(p, "decoder.1.ffn_norm.bias"));
+    int32_t pad = qkv_tokenizer_find(qkv_model_source_tokenizer(m), "<pad>");
+    for (int64_t i = 0; i < qkv_dim(embed, 0); i++) qkv_data(embed)[i * qkv_dim(embed, 1)] = i == pad ? 0 : -1e4f;
+    for (int64_t i = 0; i < qkv_dim(embed, 1); i++) gain[i] = 0, bias[i] = i ? 0 : 1e35f; /* all other logits are -inf */
+    refused(m, "x", NULL, NULL, QKV_FAILURE, "the search found no translation");
+    qkv_model_free(m);
+}
+
 static void limits(void **state)
 {
     (void)state;
@@ -791,6 +807,7 @@ int main(void)
         cmocka_unit_test(same_bits_on_any_threads),
         cmocka_unit_test(bad_texts_and_options),
         cmocka_unit_test(tokenizers_without_marks),
+        cmocka_unit_test(no_translation),
         cmocka_unit_test(limits),
         cmocka_unit_test(joined_weights),
         cmocka_unit_test(heads_that_are_not_there),
