@@ -650,15 +650,16 @@ static void bad_texts_and_options(void **state)
 static void tokenizers_without_marks(void **state)
 {
     (void)state;
-    static const char *const specials[] = { "<pad>" };
-    for (int k = 0; k < 3; k++) {
+    static const char *const specials[] = { "<pad>", "<s>", "</s>" };
+    for (int k = 0; k < 9; k++) { /* neither of the two, one, the other */
+        const char *has[] = { specials[0], specials[k / 3] };
         qkv_word_counts *w = qkv_word_counts_new();
-        qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .specials = specials, .n_specials = 1 });
-        qkv_model *m = make_model_with(k == 0 ? decoder : k == 1 ? encoder : pair, t);
-        if (k) refused(m, "xyz", NULL, NULL, QKV_USAGE, "no token <s>");
+        qkv_tokenizer *t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .specials = has, .n_specials = 1 + (k >= 3) });
+        qkv_model *m = make_model_with(k % 3 == 0 ? decoder : k % 3 == 1 ? encoder : pair, t);
+        if (k % 3) refused(m, "xyz", NULL, NULL, QKV_USAGE, k / 3 == 1 ? "no token </s>" : "no token <s>");
         else {
             qkv_attention_capture a = attend(m, "xyz", NULL, NULL);
-            assert_int_equal(a.read.n, 3);
+            assert_int_equal(a.read.n, k == 3 ? 4 : 3);
             qkv_attention_capture_free(&a);
         }
         qkv_word_counts_free(w);

@@ -485,6 +485,7 @@ static void fills_refusals(void **state)
     assert_int_equal(qkv_fill(m, "[MASK]", 6, -1, &f), QKV_USAGE);
     assert_int_equal(qkv_fill(m, NULL, 6, 1, &f), QKV_USAGE);
     assert_int_equal(qkv_fill(NULL, "[MASK]", 6, 1, &f), QKV_USAGE);
+    assert_int_equal(qkv_fill(m, "[MASK]", 6, 1, NULL), QKV_USAGE);
     static const char much[] = "[MASK] t7 t7 t7 t7 t7 t7 t7 t7 t7 t7";
     assert_int_equal(qkv_fill(m, much, strlen(much), 1, &f), QKV_LIMIT);
     assert_string_equal(qkv_error(), "fill: the text has 13 tokens, the model has positions for 12");

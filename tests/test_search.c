@@ -640,6 +640,10 @@ static void what_is_said_of_bad_options(void **state)
     const qkv_search_opts o = { .start = START, .end = END };
     assert_int_equal(qkv_search(m, sources, 1, 0, NULL, &o, &f), QKV_USAGE);
     assert_int_equal(qkv_search(m, sources, 0, 1, NULL, &o, &f), QKV_USAGE);
+    assert_int_equal(qkv_search(NULL, sources, 1, 1, NULL, &o, &f), QKV_USAGE);
+    assert_int_equal(qkv_search(m, NULL, 1, 1, NULL, &o, &f), QKV_USAGE);
+    assert_int_equal(qkv_search(m, sources, 1, 1, NULL, NULL, &f), QKV_USAGE);
+    assert_int_equal(qkv_search(m, sources, 1, 1, NULL, &o, NULL), QKV_USAGE);
     qkv_model_free(m);
     qkv_model_free(chain);
 }

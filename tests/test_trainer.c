@@ -454,6 +454,11 @@ static void bad_options(void **state)
     assert_true(at.step == 1 && at.epoch == 0 && at.batch == at.of && at.norm == 0);
     assert_int_equal(qkv_trainer_step(t, &at), QKV_OK);
     assert_true(at.step == 2 && at.epoch == 1 && at.batch == at.of);
+    assert_int_equal(qkv_trainer_step(NULL, &at), QKV_USAGE);
+    assert_int_equal(qkv_trainer_save(t, NULL), QKV_USAGE);
+    assert_int_equal(qkv_trainer_save(NULL, "x"), QKV_USAGE);
+    assert_int_equal(qkv_trainer_resume(t, NULL), QKV_USAGE);
+    assert_int_equal(qkv_trainer_resume(NULL, "x"), QKV_USAGE);
     qkv_trainer_free(t);
     o = options, o.schedule.warmup = 0;
     assert_null(qkv_trainer_new(m, pairs, &o));
