@@ -637,6 +637,10 @@ static void prompts_of_byte_pairs_begin_with_nothing(void **state)
     assert_int_equal(qkv_generate(m, "ab", 2, &(qkv_generate_opts){ .max_tokens = 1 }, NULL, NULL, &g), QKV_OK);
     assert_int_equal(g.n, 1);
     assert_true(fabs(g.log_p[0] - log(p[g.ids[0]])) < 1e-6);
+    const int32_t begin = 0; /* but where there is nothing else to read */
+    softmax_of(logits_of(m, tape, &begin, 1, NULL, 0), 257, p);
+    assert_int_equal(qkv_generate(m, "", 0, &(qkv_generate_opts){ .max_tokens = 1 }, NULL, NULL, &g), QKV_OK);
+    assert_true(g.n == 0 ? p[0] > 0 : fabs(g.log_p[0] - log(p[g.ids[0]])) < 1e-6);
     qkv_generated_free(&g);
     qkv_tape_free(tape);
     qkv_model_free(m);
@@ -688,6 +692,11 @@ static void prompts_of_sentencepiece_begin_as_said(void **state)
         else check_greedy(m, "t7 t8", read + 1, 2, 9, false);
         qkv_model_free(m);
     }
+    unlink(in_folder("tokenizer_config.json"));
+    set_key("config.json", "bos_token_id", "0"); /* <s> is not what a text begins with */
+    m = load();
+    check_greedy(m, "t7 t8", read + 1, 2, 9, false);
+    qkv_model_free(m);
     vocabulary bare = of_llama; /* a tokenizer.json says it all: nothing is nothing */
     bare.single = bare.pair = NULL;
     m = golden_with("llama", &bare);
@@ -909,6 +918,116 @@ static void search_is_by_the_files(void **state)
     qkv_model_free(m);
 }
 
+static void same_found(const qkv_translations *found, const qkv_search_result *wanted)
+{
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(found->best[i].n_ids, wanted->best[i].n);
+        if (wanted->best[i].n > 0)
+            assert_memory_equal(found->best[i].ids, wanted->best[i].ids, sizeof(int32_t) * (size_t)wanted->best[i].n);
+    }
+}
+
+/* Runs that do not come twice, and a padding whose id is 0. */
+static void search_is_by_more_of_the_files(void **state)
+{
+    (void)state;
+    qkv_model *m = golden_with("marian", &of_marian);
+    qkv_translations found = { 0 };
+    qkv_search_result wanted = { 0 };
+    const int32_t banned = 5, end = 9;
+    qkv_search_opts o = { .start = 22,
+                          .end = 0,
+                          .pad = 22,
+                          .beam = 4,
+                          .n_best = 4,
+                          .length_penalty = 0.8f,
+                          .by_length = 1,
+                          .max_length = 10,
+                          .banned = &banned,
+                          .n_banned = 1 };
+    qkv_model_free(m);
+    set_key("generation_config.json", "no_repeat_ngram_size", "1");
+    m = load();
+    for (int given = 0; given <= 2; given += 2) { /* an option wins */
+        o.no_repeat = given ? given : 1;
+        assert_int_equal(qkv_search(m, source_ids[0], 1, 4, NULL, &o, &wanted), QKV_OK);
+        const qkv_translate_opts options = { .n_best = 4, .no_repeat = given };
+        assert_int_equal(qkv_translate(m, sources, NULL, 1, &options, &found), QKV_OK);
+        same_found(&found, &wanted);
+    }
+    qkv_model_free(m);
+    set_key("generation_config.json", "no_repeat_ngram_size", "0");
+    set_key("generation_config.json", "eos_token_id", "9");
+    set_key("generation_config.json", "pad_token_id", "0");
+    m = load();
+    assert_int_equal(qkv_params_materialize(qkv_model_params(m)), QKV_OK);
+    qkv_data(qkv_params_find(qkv_model_params(m), "output.bias"))[0] = 20; /* which the model would like to say */
+    o.no_repeat = 0, o.end = end, o.pad = 0;
+    assert_int_equal(qkv_search(m, source_ids[0], 1, 4, NULL, &o, &wanted), QKV_OK);
+    assert_int_equal(qkv_translate(m, sources, NULL, 1, &(qkv_translate_opts){ .n_best = 4 }, &found), QKV_OK);
+    same_found(&found, &wanted);
+    o.pad = 22; /* else this shows nothing */
+    assert_int_equal(qkv_search(m, source_ids[0], 1, 4, NULL, &o, &wanted), QKV_OK);
+    int zeros = 0;
+    for (int i = 0; i < 4; i++)
+        for (int64_t k = 0; k < wanted.best[i].n; k++) zeros += wanted.best[i].ids[k] == 0;
+    assert_true(zeros > 0);
+    qkv_search_result_free(&wanted);
+    qkv_translations_free(&found);
+    qkv_model_free(m);
+}
+
+/* A tokenizer that puts nine tokens in one place is refused by whoever would read a text. */
+static void too_many_marks(void **state)
+{
+    (void)state;
+    static const char nine[] = "A <s> <s> <s> <s> <s> <s> <s> <s> <s>", eight[] = "A <s> <s> <s> <s> <s> <s> <s> <s>";
+    static const char *const models[] = { "marian", "llama", "roberta_mlm" };
+    for (int i = 0; i < 3; i++)
+        for (int much = 0; much < 2; much++) {
+            vocabulary v = {
+                { "</s>", "<unk>", "<pad>", "<s>", "<mask>" }, { 0, 1, 2, 3, 4 }, much ? nine : eight, "A <s> B", NULL, NULL
+            };
+            qkv_model *m = golden_with(models[i], &v);
+            const char *text = "t7 <mask>";
+            qkv_translations found = { 0 };
+            qkv_generated g = { 0 };
+            qkv_filled f = { 0 };
+            qkv_attention_capture a = { 0 };
+            qkv_special_tokens tokens;
+            qkv_status status = i == 0   ? qkv_translate(m, &text, NULL, 1, NULL, &found)
+                                : i == 1 ? qkv_generate(m, text, 9, &(qkv_generate_opts){ .max_tokens = 1 }, NULL, NULL, &g)
+                                         : qkv_fill(m, text, 9, 1, &f);
+            assert_int_equal(status, much ? QKV_UNSUPPORTED : QKV_OK);
+            if (much) assert_non_null(strstr(qkv_error(), "more than 8 tokens in one place"));
+            status = qkv_model_special_tokens(m, &tokens);
+            assert_int_equal(status, much ? QKV_UNSUPPORTED : QKV_OK);
+            status = qkv_attend(m, "t7", 2, NULL, 0, NULL, &a);
+            assert_int_equal(status, much ? QKV_UNSUPPORTED : QKV_OK);
+            qkv_translations_free(&found);
+            qkv_generated_free(&g);
+            qkv_filled_free(&f);
+            qkv_attention_capture_free(&a);
+            qkv_model_free(m);
+        }
+}
+
+/* The first ordinary id comes after what begins a text, be that special or not. */
+static void ordinary_begins_after_the_marks(void **state)
+{
+    (void)state;
+    vocabulary bare = of_roberta;
+    bare.single = bare.pair = NULL;
+    qkv_model_free(golden_with("roberta_mlm", &bare));
+    set_key("config.json", "bos_token_id", "7");
+    qkv_model *m = load();
+    qkv_special_tokens tokens;
+    assert_int_equal(qkv_model_special_tokens(m, &tokens), QKV_OK);
+    assert_int_equal(tokens.start, 7);
+    assert_int_equal(tokens.first, 8);
+    qkv_model_free(m);
+}
+
 static void sources_end_at_the_context(void **state)
 {
     (void)state;
@@ -1121,6 +1240,9 @@ int main(void)
         cmocka_unit_test(pieces_are_the_text),
         cmocka_unit_test(translates_greedily),
         cmocka_unit_test(search_is_by_the_files),
+        cmocka_unit_test(search_is_by_more_of_the_files),
+        cmocka_unit_test(too_many_marks),
+        cmocka_unit_test(ordinary_begins_after_the_marks),
         cmocka_unit_test(sources_end_at_the_context),
         cmocka_unit_test(documents_as_the_model_reads_them),
         cmocka_unit_test(masks_words_of_bert),
