@@ -408,7 +408,7 @@ static void info_comes_back(void **state)
         for (int zero = 0; zero < 2; zero++) {
             copy_golden(models[i]);
             if (zero && i != 2) set_key("config.json", "pad_token_id", "0"); /* where RoBERTa's positions begin */
-            if (zero) set_key("config.json", "bos_token_id", "0");
+            if (zero) set_key("config.json", "bos_token_id", i ? "0" : "3");
             if (zero && i == 0) set_key("config.json", "decoder_start_token_id", "0");
             if (zero) set_key("generation_config.json", "eos_token_id", i == 1 ? "[0, 3, 5]" : "0");
             if (i == 1) set_key("generation_config.json", "do_sample", "true");
@@ -424,16 +424,40 @@ static void info_comes_back(void **state)
             qkv_model *again = load(saved);
             const qkv_model_info *a = qkv_model_info_of(m), *b = qkv_model_info_of(again);
             assert_true(a->begin == b->begin && a->pad == b->pad && a->start == b->start && a->can == b->can);
-            assert_true(!zero || (a->begin == 0 && a->ends[0] == 0 && (i == 2 || a->pad == 0) && (i || a->start == 0)));
+            assert_true(!zero ||
+                        (a->begin == (i ? 0 : 3) && a->ends[0] == 0 && (i == 2 || a->pad == 0) && (i || a->start == 0)));
             same_ids(a->ends, a->n_ends, b->ends, b->n_ends);
             same_ids(a->banned, a->n_banned, b->banned, b->n_banned);
             assert_true(a->beam == b->beam && a->max_length == b->max_length && a->max_new == b->max_new);
             assert_true(a->length_penalty == b->length_penalty && a->context == b->context && a->sample == b->sample);
             assert_true(a->top_k == b->top_k && a->temperature == b->temperature && a->top_p == b->top_p);
             assert_true(a->repetition_penalty == b->repetition_penalty);
+            qkv_model *like = qkv_model_like(m, qkv_transformer_options(qkv_model_transformer(m)), 1);
+            b = qkv_model_info_of(like);
+            assert_non_null(b);
+            same_ids(a->ends, a->n_ends, b->ends, b->n_ends);
+            same_ids(a->banned, a->n_banned, b->banned, b->n_banned);
+            assert_true(a->begin == b->begin && a->pad == b->pad && a->start == b->start && b->files == 0 && b->bytes == 0);
             qkv_model_free(m);
             qkv_model_free(again);
+            qkv_model_free(like);
         }
+}
+
+static qkv_status make_one_like_marian(void)
+{
+    qkv_model *m = qkv_model_load(golden_folder("marian"));
+    qkv_model *like = m ? qkv_model_like(m, qkv_transformer_options(qkv_model_transformer(m)), 1) : NULL;
+    qkv_status status = like ? QKV_OK : qkv_error_status();
+    qkv_model_free(like);
+    qkv_model_free(m);
+    return status;
+}
+
+static void memory_for_one_like_it_may_fail(void **state)
+{
+    (void)state;
+    assert_true(each_allocation_fails(make_one_like_marian) > 20);
 }
 
 /* The last value that is allowed is read, the next is not. */
@@ -1112,6 +1136,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(other_names_of_roberta, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(generation_that_files_ask_for, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(info_comes_back, make_folder, remove_folder),
+        cmocka_unit_test(memory_for_one_like_it_may_fail),
         cmocka_unit_test_setup_teardown(bounds_of_keys, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(one_class_of_any_kind, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(bad_modules, make_folder, remove_folder),

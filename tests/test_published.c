@@ -475,6 +475,21 @@ static void fills_word_pieces(void **state)
     qkv_model_free(m);
 }
 
+/* A mask may be the first token of a vocabulary. */
+static void fills_the_id_0(void **state)
+{
+    (void)state;
+    const vocabulary v = {
+        { "<mask>", "<pad>", "</s>", "<unk>", "<s>" }, { 0, 1, 2, 3, 22 }, "<s> A </s>", "<s> A </s> B </s>", NULL, NULL
+    };
+    qkv_model *m = golden_with("roberta_mlm", &v);
+    qkv_filled f = { 0 };
+    assert_int_equal(qkv_fill(m, "t7 <mask> t8", 12, 3, &f), QKV_OK);
+    assert_true(f.masks == 1 && f.n_best == 3 && f.places[0].begin == 3 && f.places[0].end == 9);
+    qkv_filled_free(&f);
+    qkv_model_free(m);
+}
+
 static void fills_refusals(void **state)
 {
     (void)state;
@@ -1177,6 +1192,55 @@ static void bytes_are_one_unit(void **state)
     qkv_model_free(m);
 }
 
+/* ---- files that go with a model ---- */
+
+static void put_text(const char *name, const char *text)
+{
+    FILE *f = fopen(in_folder(name), "w");
+    assert_true(f && fputs(text, f) >= 0 && !fclose(f));
+}
+
+static bool is_in_copy(const char *name)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s-copy/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+/* What is about a tokenizer goes along, whatever else lies there stays; a folder that is gone is an error. */
+static void files_go_along(void **state)
+{
+    (void)state;
+    char copy[100], command[300];
+    snprintf(copy, sizeof copy, "%s-copy", folder);
+    snprintf(command, sizeof command, "rm -rf %s", copy);
+    qkv_model_free(golden_with("llama", &of_llama));
+    put_text("tokenizer_config.json", "{}");
+    put_text("special_tokens_map.json", "{}");
+    put_text("README.md", "");
+    put_text("vocab.json", "{}");
+    qkv_model *m = load();
+    assert_int_equal(qkv_model_save(m, copy), QKV_OK);
+    assert_true(is_in_copy("tokenizer_config.json") && is_in_copy("special_tokens_map.json") && is_in_copy("tokenizer.json"));
+    assert_true(!is_in_copy("README.md") && !is_in_copy("vocab.json"));
+    assert_int_equal(system(command), 0);
+    qkv_model_free(m);
+    unlink(in_folder("tokenizer.json"));
+    write_spm(); /* which cannot be written anew */
+    m = load();
+    assert_int_equal(qkv_model_save(m, copy), QKV_OK);
+    assert_true(is_in_copy("tokenizer_config.json") && is_in_copy("tokenizer.model") && is_in_copy("vocab.json"));
+    assert_true(!is_in_copy("README.md") && !is_in_copy("tokenizer.json"));
+    assert_int_equal(system(command), 0);
+    char gone[100];
+    snprintf(gone, sizeof gone, "%s-gone", folder);
+    assert_int_equal(rename(folder, gone), 0);
+    assert_int_equal(qkv_model_save(m, copy), QKV_IO);
+    assert_int_equal(rename(gone, folder), 0);
+    assert_int_equal(system(command), 0);
+    qkv_model_free(m);
+}
+
 /* ---- memory that is out ---- */
 
 static qkv_status all_of_it(void)
@@ -1231,6 +1295,7 @@ int main(void)
         cmocka_unit_test(fills_masks),
         cmocka_unit_test(fills_word_pieces),
         cmocka_unit_test(fills_refusals),
+        cmocka_unit_test(fills_the_id_0),
         cmocka_unit_test(fills_in_ours),
         cmocka_unit_test(generates_greedily),
         cmocka_unit_test(prompts_of_byte_pairs_begin_with_nothing),
@@ -1248,6 +1313,7 @@ int main(void)
         cmocka_unit_test(masks_words_of_bert),
         cmocka_unit_test(attends),
         cmocka_unit_test(bytes_are_one_unit),
+        cmocka_unit_test(files_go_along),
         cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
