@@ -444,6 +444,26 @@ static void info_comes_back(void **state)
         }
 }
 
+/* Other programs look labels up both ways. */
+static void labels_are_written_both_ways(void **state)
+{
+    (void)state;
+    qkv_model *m = load(golden_folder("roberta_classify"));
+    assert_int_equal(qkv_model_save(m, folder), QKV_OK);
+    json_t *config = json_load_file(in_folder("config.json"), 0, NULL);
+    const json_t *labels = json_object_get(config, "id2label"), *ids = json_object_get(config, "label2id");
+    int n = 0;
+    for (const char *label; (label = qkv_model_label(m, n)); n++) {
+        char key[16];
+        snprintf(key, sizeof key, "%d", n);
+        assert_string_equal(json_string_value(json_object_get(labels, key)), label);
+        assert_int_equal(json_integer_value(json_object_get(ids, label)), n);
+    }
+    assert_true(n == 3 && json_object_size(labels) == 3 && json_object_size(ids) == 3);
+    json_decref(config);
+    qkv_model_free(m);
+}
+
 static qkv_status make_one_like_marian(void)
 {
     qkv_model *m = qkv_model_load(golden_folder("marian"));
@@ -1136,6 +1156,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(other_names_of_roberta, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(generation_that_files_ask_for, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(info_comes_back, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(labels_are_written_both_ways, make_folder, remove_folder),
         cmocka_unit_test(memory_for_one_like_it_may_fail),
         cmocka_unit_test_setup_teardown(bounds_of_keys, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(one_class_of_any_kind, make_folder, remove_folder),
