@@ -221,6 +221,151 @@ static void patience_and_epochs_end_it(void **state)
     assert_int_equal(end.saved_step, -1); /* without a folder nothing is written */
 }
 
+/* How far it is, by the limit that is nearest. */
+typedef struct progress_seen {
+    int64_t last_step, told;
+    double minutes;
+} progress_seen;
+
+static void look_at_progress(void *data, const qkv_run_event *e)
+{
+    progress_seen *p = data;
+    double done = p->last_step ? (double)e->at.step / (double)p->last_step : 0;
+    assert_int_equal(e->last_step, p->last_step);
+    if (p->minutes > 0) { /* which never end here: hours are left */
+        assert_true(e->done >= done && e->done < done + 0.01);
+        if (!p->last_step || !e->at.step) assert_true(e->seconds_left > 3600 && e->seconds_left <= 60 * p->minutes);
+        else assert_true(e->seconds_left >= 0 && e->seconds_left < 3600);
+    } else {
+        assert_true(e->done == done);
+        if (e->at.step) assert_true(e->seconds_left >= 0);
+        else assert_true(e->seconds_left < 0); /* nobody knows yet */
+    }
+    if (e->at.step == p->last_step && p->last_step) assert_true(e->done == 1 && e->seconds_left == 0);
+    p->told++;
+}
+
+static const char *stop_after_five(void *data) { return ((progress_seen *)data)->told > 5 ? "enough" : NULL; }
+
+static void progress_is_told(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 3; k++) { /* by steps, by steps and minutes, by minutes */
+        progress_seen p = { .last_step = k < 2 ? STEPS : 0, .minutes = k ? 1000 : 0 };
+        qkv_run_opts o = options_of(NULL, NULL);
+        qkv_run_result end;
+        o.data = &p, o.each = look_at_progress, o.stop = k == 2 ? stop_after_five : NULL, o.minutes = p.minutes;
+        if (k == 2) o.steps = 0;
+        assert_int_equal(train(&o, &end), QKV_OK);
+        assert_string_equal(end.reason, k == 2 ? "enough" : "--steps reached");
+        assert_true(p.told > 5);
+    }
+    qkv_run_opts o = options_of(NULL, &(witness){ 0 });
+    qkv_run_result end;
+    o.minutes = 1e-9;
+    assert_int_equal(train(&o, &end), QKV_OK);
+    assert_string_equal(end.reason, "--minutes reached");
+    assert_int_equal(end.at.step, 0);
+    int64_t epoch_steps, last;
+    o.steps = 0, o.epochs = INT64_MAX;
+    assert_int_equal(qkv_run_steps(pairs, &o, &epoch_steps, &last), QKV_OK);
+    assert_true(last == INT64_MAX);
+    o.epochs = 3;
+    assert_int_equal(qkv_run_steps(pairs, &o, &epoch_steps, &last), QKV_OK);
+    assert_true(last == 3 * epoch_steps);
+    assert_int_equal(qkv_run_steps(NULL, &o, &epoch_steps, &last), QKV_USAGE);
+}
+
+/* ---- files of others, and files of an earlier run ---- */
+
+static void put_file(const char *name)
+{
+    FILE *f = fopen(in_folder(name), "w");
+    assert_true(f && fputs("x", f) >= 0 && !fclose(f));
+}
+
+static bool is_there(const char *name) { return access(in_folder(name), F_OK) == 0; }
+
+static void what_was_half_written_is_swept(void **state)
+{
+    (void)state;
+    static const char *const folders[] = { "swept", "swept/step-3", "swept/step-3/1_Pooling", "swept/mine" };
+    static const char *const gone[] = { "a.1.tmp", "config.json.12.tmp" };
+    static const char *const stay[] = { ".1.tmp", "12.tmp", "a.tmp", "a.b.tmp", "a.1b.tmp",
+                                        "a1.tmp", "a.1.tm", "tmp",   "a.1.tmp2" };
+    witness w = { 0 };
+    char name[64];
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(mkdir(in_folder(folders[i]), 0700), 0);
+        for (size_t k = 0; k < sizeof gone / sizeof *gone; k++)
+            snprintf(name, sizeof name, "%s/%s", folders[i], gone[k]), put_file(name);
+        for (size_t k = 0; k < sizeof stay / sizeof *stay; k++)
+            snprintf(name, sizeof name, "%s/%s", folders[i], stay[k]), put_file(name);
+    }
+    qkv_run_opts o = options_of("swept", &w);
+    assert_int_equal(train(&o, NULL), QKV_OK);
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t k = 0; k < sizeof gone / sizeof *gone; k++) {
+            snprintf(name, sizeof name, "%s/%s", folders[i], gone[k]);
+            assert_int_equal(is_there(name), i == 3); /* a folder that is not a training's is left alone */
+        }
+        for (size_t k = 0; k < sizeof stay / sizeof *stay; k++) {
+            snprintf(name, sizeof name, "%s/%s", folders[i], stay[k]);
+            if (!is_there(name)) fail_msg("%s is gone", name);
+        }
+    }
+}
+
+/* Two models are kept; what someone put beside one that is not stays. */
+static void models_are_kept(void **state)
+{
+    (void)state;
+    witness w = { 0 };
+    qkv_run_opts o = options_of("kept", &w);
+    o.validate = give_score, o.valid_every = 3, o.keep = 2;
+    assert_int_equal(mkdir(in_folder("kept"), 0700), 0);
+    assert_int_equal(mkdir(in_folder("kept/step-3"), 0700), 0);
+    put_file("kept/step-3/notes.txt");
+    assert_int_equal(train(&o, NULL), QKV_OK);
+    assert_true(is_there("kept/step-12/config.json") && is_there("kept/step-9/model.safetensors"));
+    assert_true(!is_there("kept/step-6") && is_there("kept/step-3/notes.txt") && !is_there("kept/step-3/config.json"));
+    w = (witness){ 0 };
+    o = options_of("none_kept", &w);
+    o.validate = give_score, o.valid_every = 3;
+    assert_int_equal(train(&o, NULL), QKV_OK);
+    assert_true(!is_there("none_kept/step-12") && is_there("none_kept/checkpoint.safetensors"));
+}
+
+/* Of equal scores the lower loss is better, and an equal one is not. */
+static qkv_status equal_scores(void *data, const qkv_model *m, qkv_run_score *out)
+{
+    static const double losses[] = { 5, 5, 4, 4 };
+    int *n = data;
+    (void)m;
+    *out = (qkv_run_score){ .score = 1, .loss = losses[*n % 4] };
+    ++*n;
+    snprintf(out->json, sizeof out->json, "\"score\": 1");
+    return QKV_OK;
+}
+
+static void losses_decide_between_equal_scores(void **state)
+{
+    (void)state;
+    int n = 0;
+    qkv_run_opts o = options_of("equal", NULL);
+    qkv_run_result end;
+    o.data = &n, o.each = NULL, o.stop = NULL, o.validate = equal_scores, o.valid_every = 3;
+    assert_int_equal(train(&o, &end), QKV_OK);
+    assert_true(n == 4 && end.best.best_step == 9 && end.best.missed == 1 && end.best.best_loss == 4);
+    size_t size;
+    char *log = contents("equal", "log.jsonl", &size), *record = contents("equal", "training.json", &size);
+    assert_non_null(strstr(log, "{\"step\": 12, \"score\": 1, \"best\": false}\n"));
+    assert_non_null(strstr(record, "\"best_step\": 9"));
+    assert_non_null(strstr(record, "\"stopped\": \"--steps reached\""));
+    free(log);
+    free(record);
+}
+
 static void says(qkv_status wanted, qkv_status status, const char *words)
 {
     assert_int_equal(status, wanted);
@@ -278,6 +423,17 @@ static void options_that_do_not_fit(void **state)
     says(QKV_USAGE, train(&o, NULL), "negative");
     o = good, o.resume = 1;
     says(QKV_USAGE, train(&o, NULL), "no folder to resume");
+    for (int i = 0; i < 5; i++) {
+        o = good;
+        *(i == 0 ? &o.valid_every : i == 1 ? &o.save_every : i == 2 ? &o.keep : i == 3 ? &o.log_every : &o.patience) = -1;
+        says(QKV_USAGE, train(&o, NULL), "negative");
+    }
+    char *path = malloc(6000);
+    memset(path, 'a', 5999), path[5999] = '\0';
+    o = good, o.folder = path;
+    says(QKV_USAGE, train(&o, NULL), "too long");
+    free(path);
+    assert_int_equal(qkv_run(NULL, pairs, &good, NULL), QKV_USAGE);
     o = good, o.folder = in_folder("about"), o.about = "no JSON";
     says(QKV_USAGE, train(&o, NULL), "no JSON object");
     assert_int_equal(w.steps_told, 0);
@@ -312,6 +468,10 @@ int main(void)
         cmocka_unit_test(stopped_anywhere_it_goes_on_to_the_same_files),
         cmocka_unit_test(the_best_model_stays),
         cmocka_unit_test(patience_and_epochs_end_it),
+        cmocka_unit_test(progress_is_told),
+        cmocka_unit_test(what_was_half_written_is_swept),
+        cmocka_unit_test(models_are_kept),
+        cmocka_unit_test(losses_decide_between_equal_scores),
         cmocka_unit_test(folders_that_are_refused),
         cmocka_unit_test(options_that_do_not_fit),
         cmocka_unit_test(errors_leave_the_checkpoint),
