@@ -490,6 +490,25 @@ static void fills_the_id_0(void **state)
     qkv_model_free(m);
 }
 
+/* A token may be the byte 0, which ends no text. */
+static void fills_in_a_nul(void **state)
+{
+    (void)state;
+    vocabulary v = of_bert;
+    v.names[5] = "<0x00>", v.ids[5] = 9;
+    v.decoder = "{\"type\": \"ByteFallback\"}";
+    qkv_model *m = golden_with("bert_mlm", &v);
+    qkv_filled f = { 0 };
+    assert_int_equal(qkv_fill(m, "t7 [MASK]", 9, 1000, &f), QKV_OK);
+    int i = 0;
+    while (i < f.n_best && f.best[i].id != 9) i++;
+    assert_true(i < f.n_best);
+    assert_int_equal(f.best[i].length, 3);
+    assert_memory_equal(f.best[i].text, "t7\0", 4);
+    qkv_filled_free(&f);
+    qkv_model_free(m);
+}
+
 static void fills_refusals(void **state)
 {
     (void)state;
@@ -1296,6 +1315,7 @@ int main(void)
         cmocka_unit_test(fills_word_pieces),
         cmocka_unit_test(fills_refusals),
         cmocka_unit_test(fills_the_id_0),
+        cmocka_unit_test(fills_in_a_nul),
         cmocka_unit_test(fills_in_ours),
         cmocka_unit_test(generates_greedily),
         cmocka_unit_test(prompts_of_byte_pairs_begin_with_nothing),
