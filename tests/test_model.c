@@ -416,6 +416,26 @@ static void names_of_states(void **state)
     }
 }
 
+/* A weight of as many dimensions as there may be comes back, and one that differs in the last of them does not fit. */
+static void every_dimension_counts(void **state)
+{
+    (void)state;
+    int64_t shape[QKV_MAX_DIMS];
+    for (int i = 0; i < QKV_MAX_DIMS; i++) shape[i] = i + 1 == QKV_MAX_DIMS ? 2 : 1;
+    qkv_params *p = qkv_params_new(1), *q = qkv_params_new(2), *other = qkv_params_new(3);
+    const qkv_tensor *a = qkv_params_add(p, "w", QKV_MAX_DIMS, shape, QKV_INIT_NORMAL, 1);
+    const qkv_tensor *b = qkv_params_add(q, "w", QKV_MAX_DIMS, shape, QKV_INIT_NORMAL, 1);
+    shape[QKV_MAX_DIMS - 1] = 1, shape[QKV_MAX_DIMS - 2] = 2;
+    assert_non_null(qkv_params_add(other, "w", QKV_MAX_DIMS, shape, QKV_INIT_NORMAL, 1));
+    assert_int_equal(qkv_params_save(p, weights_path), QKV_OK);
+    if (qkv_params_load(q, weights_path)) fail_msg("%s", qkv_error());
+    assert_memory_equal(qkv_data(a), qkv_data(b), 2 * sizeof(float));
+    assert_int_equal(qkv_params_load(other, weights_path), QKV_FORMAT);
+    qkv_params_free(p);
+    qkv_params_free(q);
+    qkv_params_free(other);
+}
+
 static void mean_of_two_kinds(void **state)
 {
     (void)state;
@@ -631,6 +651,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(mean_of_three, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(mean_of_a_checkpoint, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(names_of_states, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(every_dimension_counts, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(mean_of_two_kinds, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(memory_for_a_mean_may_fail, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(any_allocation_may_fail, make_folder, remove_folder),
