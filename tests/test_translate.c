@@ -267,15 +267,15 @@ static void attention_is_that_of_a_whole_forward(void **state)
     qkv_model_free(m);
 }
 
-/* Positions that end, and ids without a token, are no trap. */
-/* Two heads, two tokens and the end, a source of three tokens and its end. */
+/* Two heads, two tokens and the end, a source of three tokens and its end; what lies behind them does not count. */
 static void alignment_by_hand(void **state)
 {
     (void)state;
     const float cross[] = { .1F, .2F, .3F, .4F, .6F, .2F, .1F, .1F, 0, 0, 0, 1, /* the second head */
-                            .3F, .4F, .1F, .2F, .2F, .2F, .5F, .1F, 0, 0, 0, 1 };
+                            .3F, .4F, .1F, .2F, .2F, .2F, .5F, .1F, 0, 0, 0, 1, /* no head */
+                            9,   9,   9,   9,   9,   9,   9,   9,   9, 9, 9, 9 };
     qkv_translation best[2] = { { .n_ids = 2, .cross = cross }, { .n_ids = -1 } };
-    int64_t n_source = 4, source[2];
+    int64_t n_source = 4, source[3] = { 7, 7, 7 };
     qkv_translations t = {
         .n = 1, .n_best = 2, .best = best, .n_source = &n_source, .source_around = 1, .layers = 1, .heads = 2
     };
@@ -285,12 +285,15 @@ static void alignment_by_hand(void **state)
     assert_int_equal(qkv_translation_alignment(&t, 0, 0, source), QKV_OK);
     assert_int_equal(source[0], 1); /* .3 is most; the end, which has as much, does not count */
     assert_int_equal(source[1], 0);
+    assert_int_equal(source[2], 7);
+    assert_int_equal(qkv_translation_alignment(&t, 0, -1, source), QKV_USAGE);
     assert_int_equal(qkv_translation_alignment(&t, 0, 1, source), QKV_USAGE);
     assert_int_equal(qkv_translation_alignment(&t, 0, 2, source), QKV_USAGE);
     assert_int_equal(qkv_translation_alignment(&t, 1, 0, source), QKV_USAGE);
     assert_int_equal(qkv_translation_attention(&t, -1, 0, mean), QKV_USAGE);
 }
 
+/* Positions that end, and ids without a token, are no trap. */
 static void odd_models(void **state)
 {
     (void)state;
