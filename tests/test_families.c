@@ -444,6 +444,35 @@ static void info_comes_back(void **state)
         }
 }
 
+/* GPT-2 has its matrices the other way round; they are turned in tiles of 16 by 256, which these are no multiples of. */
+static void turned_matrices_come_back(void **state)
+{
+    (void)state;
+    const qkv_transformer_opts o = { .vocabulary = 23,
+                                     .decoder_layers = 2,
+                                     .dim = 40,
+                                     .heads = 2,
+                                     .d_ff = 270,
+                                     .pre_norm = 1,
+                                     .activation = QKV_ACTIVATION_GELU_TANH,
+                                     .positions = QKV_POSITION_LEARNED,
+                                     .max_positions = 8,
+                                     .unscaled = 1 };
+    qkv_model *m = qkv_model_new(&o, 4);
+    assert_int_equal(qkv_model_save_as(m, folder, "gpt2"), QKV_OK);
+    qkv_model *again = load(folder);
+    const qkv_params *a = qkv_model_params(m), *b = qkv_model_params(again);
+    assert_int_equal(qkv_params_tensors(a), qkv_params_tensors(b));
+    for (int i = 0; i < qkv_params_tensors(a); i++) {
+        const qkv_tensor *x = qkv_params_tensor(a, i), *y = qkv_params_find(b, qkv_params_name(a, i));
+        assert_int_equal(qkv_count(x), qkv_count(y));
+        if (memcmp(qkv_data(x), qkv_data(y), sizeof(float) * (size_t)qkv_count(x)))
+            fail_msg("%s is another", qkv_params_name(a, i));
+    }
+    qkv_model_free(m);
+    qkv_model_free(again);
+}
+
 /* Other programs look labels up both ways. */
 static void labels_are_written_both_ways(void **state)
 {
@@ -1156,6 +1185,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(other_names_of_roberta, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(generation_that_files_ask_for, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(info_comes_back, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(turned_matrices_come_back, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(labels_are_written_both_ways, make_folder, remove_folder),
         cmocka_unit_test(memory_for_one_like_it_may_fail),
         cmocka_unit_test_setup_teardown(bounds_of_keys, make_folder, remove_folder),
