@@ -1251,6 +1251,11 @@ static void files_go_along(void **state)
     assert_true(is_in_copy("tokenizer_config.json") && is_in_copy("tokenizer.model") && is_in_copy("vocab.json"));
     assert_true(!is_in_copy("README.md") && !is_in_copy("tokenizer.json"));
     assert_int_equal(system(command), 0);
+    unlink(in_folder("tokenizer_config.json")); /* a file that cannot be read is not written as an empty one */
+    assert_int_equal(symlink("nowhere", in_folder("special_tokens_map.json.new")), 0);
+    assert_int_equal(rename(in_folder("special_tokens_map.json.new"), in_folder("special_tokens_map.json")), 0);
+    assert_int_equal(qkv_model_save(m, copy), QKV_IO);
+    assert_int_equal(system(command), 0);
     char gone[100];
     snprintf(gone, sizeof gone, "%s-gone", folder);
     assert_int_equal(rename(folder, gone), 0);
