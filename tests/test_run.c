@@ -334,6 +334,11 @@ static void models_are_kept(void **state)
     o.validate = give_score, o.valid_every = 3;
     assert_int_equal(train(&o, NULL), QKV_OK);
     assert_true(!is_there("none_kept/step-12") && is_there("none_kept/checkpoint.safetensors"));
+    w = (witness){ 0 };
+    o = options_of(NULL, &w); /* nowhere to keep them */
+    o.validate = give_score, o.valid_every = 3, o.keep = 2;
+    assert_int_equal(train(&o, NULL), QKV_OK);
+    assert_int_equal(w.validations, 4);
 }
 
 /* Of equal scores the lower loss is better, and an equal one is not. */
