@@ -371,6 +371,36 @@ static void losses_decide_between_equal_scores(void **state)
     free(record);
 }
 
+static qkv_status fail_at_second(void *data, const qkv_model *m, qkv_run_score *out)
+{
+    int *n = data;
+    (void)m;
+    snprintf(out->json, sizeof out->json, "\"score\": 0");
+    return ++*n == 2 ? QKV_FAILURE : QKV_OK;
+}
+
+/* An error of a step, of a validation or of a checkpoint is what the run gives, at once. */
+static void errors_end_it(void **state)
+{
+    (void)state;
+    witness w = { 0 };
+    qkv_run_result end;
+    qkv_run_opts o = options_of(NULL, &w);
+    o.trainer.schedule = (qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e38 };
+    assert_int_equal(train(&o, &end), QKV_NUMERIC);
+    assert_true(end.at.step == 0 && w.steps_told == 0 && w.ends == 0 && !end.reason);
+    int n = 0;
+    o = options_of("failing", NULL);
+    o.data = &n, o.each = NULL, o.stop = NULL, o.validate = fail_at_second, o.valid_every = 3;
+    assert_int_equal(train(&o, &end), QKV_FAILURE);
+    assert_true(n == 2 && end.at.step == 6 && end.saved_step == 3 && end.best.best_step == 3);
+    put_file("failing/checkpoint.safetensors");
+    n = 2;
+    o.resume = 1;
+    assert_int_equal(train(&o, &end), QKV_FORMAT);
+    assert_true(n == 2 && end.at.step == 0);
+}
+
 static void says(qkv_status wanted, qkv_status status, const char *words)
 {
     assert_int_equal(status, wanted);
@@ -476,6 +506,7 @@ int main(void)
         cmocka_unit_test(progress_is_told),
         cmocka_unit_test(what_was_half_written_is_swept),
         cmocka_unit_test(models_are_kept),
+        cmocka_unit_test(errors_end_it),
         cmocka_unit_test(losses_decide_between_equal_scores),
         cmocka_unit_test(folders_that_are_refused),
         cmocka_unit_test(options_that_do_not_fit),

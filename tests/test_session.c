@@ -441,6 +441,9 @@ static void nothing_lies_outside(void **state)
     assert_null(qkv_session_attention(s, QKV_ATTENTION_ENCODER, 0, 0)); /* nothing was read */
     assert_null(qkv_session_attention(s, QKV_ATTENTION_DECODER, 0, 0));
     assert_int_equal(qkv_session_encode(s, sources, 2, SOURCE, (int32_t[]){ 3, -1 }), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "session: source 1 has -1 tokens, expected 0 to 40"));
+    assert_int_equal(qkv_session_encode(s, sources, 2, SOURCE, (int32_t[]){ SOURCE + 1, 3 }), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "session: source 0 has 41 tokens"));
     assert_int_equal(qkv_session_encode(s, sources, 0, SOURCE, NULL), QKV_USAGE);
     assert_int_equal(qkv_session_encode(s, sources, 1, 0, NULL), QKV_USAGE);
     assert_int_equal(qkv_session_encode(s, sources, 2, SOURCE, source_lengths), QKV_OK);
