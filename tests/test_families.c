@@ -473,6 +473,33 @@ static void turned_matrices_come_back(void **state)
     qkv_model_free(again);
 }
 
+/* A config.json has the keys that the model's files had something to say for, and no others. */
+static void only_what_is_said_is_written(void **state)
+{
+    (void)state;
+    static const char *const keys[] = { "num_beams",   "max_length", "max_new_tokens", "length_penalty", "do_sample",
+                                        "temperature", "top_k",      "top_p",          "bad_words_ids",  "repetition_penalty" };
+    static const char *const models[] = { "gpt2", "marian", "llama" }; /* one end, one, two */
+    for (int i = 0; i < 3; i++) {
+        copy_golden(models[i]);
+        unlink(in_folder("generation_config.json"));
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) set_key("config.json", keys[k], NULL);
+        qkv_model *m = load(folder);
+        char saved[80];
+        snprintf(saved, sizeof saved, "%s", in_folder("saved"));
+        assert_int_equal(qkv_model_save(m, saved), QKV_OK);
+        json_t *config = json_load_file(in_folder("saved/config.json"), 0, NULL);
+        assert_non_null(config);
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            if (json_object_get(config, keys[k])) fail_msg("%s: \"%s\" is written", models[i], keys[k]);
+        const json_t *end = json_object_get(config, "eos_token_id");
+        assert_true(qkv_model_info_of(m)->n_ends > 1 ? json_array_size(end) == 2 : json_is_integer(end));
+        assert_int_equal(json_object_get(config, "decoder_start_token_id") != NULL, i == 1);
+        json_decref(config);
+        qkv_model_free(m);
+    }
+}
+
 /* Other programs look labels up both ways. */
 static void labels_are_written_both_ways(void **state)
 {
@@ -1186,6 +1213,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(generation_that_files_ask_for, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(info_comes_back, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(turned_matrices_come_back, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(only_what_is_said_is_written, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(labels_are_written_both_ways, make_folder, remove_folder),
         cmocka_unit_test(memory_for_one_like_it_may_fail),
         cmocka_unit_test_setup_teardown(bounds_of_keys, make_folder, remove_folder),
