@@ -388,7 +388,7 @@ static void generation_that_files_ask_for(void **state)
     static const char *const keys[] = { "top_p", "min_p", "top_k", "repetition_penalty", "max_new_tokens" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) set_key("generation_config.json", keys[i], "1");
     m = load(folder);
-    o = qkv_generate_defaults(m);
+    assert_int_equal(qkv_generate_defaults(m, &o), QKV_OK);
     assert_true(o.top_p == 1 && o.min_p == 1 && o.top_k == 1 && o.repetition_penalty == 1 && o.max_tokens == 1);
     qkv_model_free(m);
 }

@@ -406,7 +406,8 @@ static void names_of_states(void **state)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         qkv_params *p = qkv_params_new(1);
         qkv_tensor *w = qkv_params_add(p, "w", QKV_SHAPE(2), QKV_INIT_ZERO, 0);
-        qkv__to_store tensors[] = { { "w", 1, &shape, 2, numbers }, { others[i], 1, &shape, 2, numbers } };
+        qkv__to_store tensors[] = { { .name = "w", .ndim = 1, .shape = &shape, .count = 2, .data = numbers },
+                                    { .name = others[i], .ndim = 1, .shape = &shape, .count = 2, .data = numbers } };
         assert_int_equal(qkv__safetensors_write(weights_path, 2, tensors, 0, NULL), QKV_OK);
         assert_int_equal(qkv_params_average(p, paths, 1), i < 2 ? QKV_OK : QKV_FORMAT);
         assert_true(qkv_data(w)[1] == (i < 2 ? 2 : 0));

@@ -386,7 +386,9 @@ static void errors_end_it(void **state)
     witness w = { 0 };
     qkv_run_result end;
     qkv_run_opts o = options_of(NULL, &w);
-    o.trainer.schedule = (qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e38 };
+    qkv_trainer_opts wild = *o.trainer;
+    wild.schedule = (qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e38 };
+    o.trainer = &wild;
     assert_int_equal(train(&o, &end), QKV_NUMERIC);
     assert_true(end.at.step == 0 && w.steps_told == 0 && w.ends == 0 && !end.reason);
     int n = 0;

@@ -327,10 +327,13 @@ static void rewrite_checkpoint(const char *note, const char *value, const char *
         const qkv__stored *t = &file.tensors[i];
         bool changes = tensor && !strcmp(t->name, tensor);
         if (changes && !numbers) continue;
-        if (changes) tensors[n++] = (qkv__to_store){ tensor, 1, &shape, shape, one };
-        else tensors[n++] = (qkv__to_store){ t->name, t->ndim, t->shape, t->count, qkv__safetensors_floats(t) };
+        if (changes) tensors[n++] = (qkv__to_store){ .name = tensor, .ndim = 1, .shape = &shape, .count = shape, .data = one };
+        else
+            tensors[n++] = (qkv__to_store){
+                .name = t->name, .ndim = t->ndim, .shape = t->shape, .count = t->count, .data = qkv__safetensors_floats(t)
+            };
     }
-    if (added) tensors[n++] = (qkv__to_store){ added, 1, &shape, shape, one };
+    if (added) tensors[n++] = (qkv__to_store){ .name = added, .ndim = 1, .shape = &shape, .count = shape, .data = one };
     for (int i = 0; i < KEYS; i++) {
         const char *written = note && !strcmp(keys[i], note) ? value : qkv__safetensors_note(&file, keys[i]);
         if (written) notes[n_notes++] = (qkv__note){ keys[i], written };
