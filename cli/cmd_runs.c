@@ -31,7 +31,8 @@ typedef struct training_run {
 
 /* ---- reading ---- */
 
-/* Seconds count from the start of a run, so a smaller number begins another one. A line that is torn, or a validation, has none. */
+/* Seconds count from the start of a run, so a smaller number begins another one. A line that is torn, or a validation, has
+ * none. */
 static double sum_minutes(FILE *log)
 {
     double total = 0, last = 0;

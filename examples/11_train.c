@@ -1,5 +1,5 @@
-/* 11_train.c FOLDER TRAIN.tsv VALID.tsv [STEPS]: what "qkv train translate" does: the folder has the best model so far, a record,
- * a log and a checkpoint. Ended at any moment and called again, it goes on as if it had never stopped. */
+/* 11_train.c FOLDER TRAIN.tsv VALID.tsv [STEPS]: what "qkv train translate" does: the folder has the best model so far, a
+ * record, a log and a checkpoint. Ended at any moment and called again, it goes on as if it had never stopped. */
 #include <qkv/qkv.h>
 
 #include <stdio.h>

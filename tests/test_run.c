@@ -1,5 +1,5 @@
-/* test_run.c: a training in its folder: stopped anywhere it goes on to the same files; limits, patience, the best model; folders
- * that are refused. */
+/* test_run.c: a training in its folder: stopped anywhere it goes on to the same files; limits, patience, the best model;
+ * folders that are refused. */
 #include <qkv/qkv.h>
 
 #include <setjmp.h>

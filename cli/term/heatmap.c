@@ -58,8 +58,8 @@ static void make_name(const char *text, size_t length, char name[NAME_BYTES])
     if (!used) put_character(name, &used, "␣", strlen("␣"));
 }
 
-/* The texts of all tokens in a row; token i ends before ends[i]. An id that the tokenizer does not have is a space. To be freed;
- * NULL when memory is out. */
+/* The texts of all tokens in a row; token i ends before ends[i]. An id that the tokenizer does not have is a space. To be
+ * freed; NULL when memory is out. */
 static char *decode_tokens(token_side s, size_t *ends)
 {
     char *all = NULL;

@@ -69,9 +69,9 @@ QKV_API const qkv_attention_side *qkv_attention_capture_columns(const qkv_attent
 QKV_API qkv_status qkv_attention_capture_weights(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
                                                  float *weights);
 
-/* Weights between tokens, (tokens of the rows, tokens of the columns), as weights between units, (rows, columns): the columns of
- * a unit's tokens are added, its rows averaged. Unit i of the rows is the tokens row_first[i] .. row_first[i + 1] - 1, those of
- * the columns likewise; the first unit begins at 0. USAGE for NULL and for a unit without tokens; MEMORY. */
+/* Weights between tokens, (tokens of the rows, tokens of the columns), as weights between units, (rows, columns): the columns
+ * of a unit's tokens are added, its rows averaged. Unit i of the rows is the tokens row_first[i] .. row_first[i + 1] - 1,
+ * those of the columns likewise; the first unit begins at 0. USAGE for NULL and for a unit without tokens; MEMORY. */
 QKV_API qkv_status qkv_attention_join(const float *weights, const int64_t *row_first, int64_t rows, const int64_t *column_first,
                                       int64_t columns, float *joined);
 

@@ -111,10 +111,10 @@ typedef struct qkv_generate_opts {
     void *each_step_data;
 } qkv_generate_opts;
 
-/* Sets *out to the options that a published model's files ask for (generation_config.json, else config.json): do_sample with temperature (1
- * unless said), top_k, top_p and min_p; repetition_penalty, no_repeat_ngram_size and max_new_tokens. What they do not say, or
- * say out of range, and all of it for NULL or a model of ours, is zero. qkv_generate() itself takes max_tokens alone from
- * them. USAGE for no place. */
+/* Sets *out to the options that a published model's files ask for (generation_config.json, else config.json): do_sample with
+ * temperature (1 unless said), top_k, top_p and min_p; repetition_penalty, no_repeat_ngram_size and max_new_tokens. What they
+ * do not say, or say out of range, and all of it for NULL or a model of ours, is zero. qkv_generate() itself takes max_tokens
+ * alone from them. USAGE for no place. */
 QKV_API qkv_status qkv_generate_defaults(const qkv_model *m, qkv_generate_opts *out);
 
 /* A piece of new text, whole characters only, as soon as no stop string can begin in it. Not OK ends the generation. */

@@ -35,9 +35,10 @@ QKV_API int32_t qkv_utf8_decode(const char *text, size_t length, size_t *bytes);
  * text must not be out's own. MEMORY. */
 QKV_API qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_text *out);
 
-/* How many of n pieces of a text, from the first on and as few as do, together make whole characters, at least one byte of them:
- * piece i is the bytes from ends[i - 1] (`begin` for the first) to ends[i] - 1. 1 where none do: a character has few bytes, so 8
- * pieces are tried; 0 for NULL and for no pieces. Tokens may be parts of a character: joined by this, they can be shown. */
+/* How many of n pieces of a text, from the first on and as few as do, together make whole characters, at least one byte of
+ * them: piece i is the bytes from ends[i - 1] (`begin` for the first) to ends[i] - 1. 1 where none do: a character has few
+ * bytes, so 8 pieces are tried; 0 for NULL and for no pieces. Tokens may be parts of a character: joined by this, they can be
+ * shown. */
 QKV_API int64_t qkv_utf8_join(const char *text, size_t begin, const size_t *ends, int64_t n);
 
 /* What the first bytes of a file say (64 are enough, or all there are): *mark is how many of them are a byte order mark, which
@@ -209,9 +210,9 @@ typedef struct qkv_bpe_opts {
 /* Byte pairs: learns merges, again and again the pair that occurs most often, of those the one with the smaller first id, then
  * the smaller second id. Words and characters: learns those that occur most often, of those the one with smaller bytes; never
  * one with a NUL. Same words, same tokenizer, in whatever order they came. Words that give no more tokens end it early: ask
- * qkv_tokenizer_size(). Nothing learned spells a special token. NULL on error: USAGE when the vocabulary has no room for special tokens
- * and bytes, a special token is empty, given twice, not UTF-8 or (byte pairs) the spelling of a byte, or when (words and
- * characters) <unk> is not among them; LIMIT for 4 GiB of distinct words (byte pairs); MEMORY. */
+ * qkv_tokenizer_size(). Nothing learned spells a special token. NULL on error: USAGE when the vocabulary has no room for
+ * special tokens and bytes, a special token is empty, given twice, not UTF-8 or (byte pairs) the spelling of a byte, or when
+ * (words and characters) <unk> is not among them; LIMIT for 4 GiB of distinct words (byte pairs); MEMORY. */
 QKV_API qkv_tokenizer *qkv_tokenizer_train(const qkv_word_counts *w, const qkv_bpe_opts *opts);
 
 /* ---- pairs of id sequences, and batches of them ---- */

@@ -223,10 +223,10 @@ QKV_API qkv_status qkv_run_check(const qkv_run_opts *opts);
  * no limit at all, and as qkv_epoch_new(). */
 QKV_API qkv_status qkv_run_steps(const qkv_pairs *pairs, const qkv_run_opts *opts, int64_t *epoch_steps, int64_t *last_step);
 
-/* Trains m on the pairs until a limit, stop or an error; m is then the last model, and the folder has the best. Errors: those of
- * qkv_run_check(), qkv_trainer_new(), _step(), _save() and _resume(), qkv_model_save() and of validate, which sets its own; USAGE
- * for a folder that another run is training in, and for a schedule that was made for another number of steps; IO. out may be
- * NULL. */
+/* Trains m on the pairs until a limit, stop or an error; m is then the last model, and the folder has the best. Errors: those
+ * of qkv_run_check(), qkv_trainer_new(), _step(), _save() and _resume(), qkv_model_save() and of validate, which sets its own;
+ * USAGE for a folder that another run is training in, and for a schedule that was made for another number of steps; IO. out
+ * may be NULL. */
 QKV_API qkv_status qkv_run(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *opts, qkv_run_result *out);
 
 #ifdef __cplusplus

@@ -4,8 +4,8 @@
 
 #include "status.h"
 
-/* Every allocation goes through one table, so that a test can count, limit or fail it. alloc(bytes, alignment) gives memory at a
- * multiple of alignment (a power of two) or NULL; it may be called from any thread. bytes is handed back to release. */
+/* Every allocation goes through one table, so that a test can count, limit or fail it. alloc(bytes, alignment) gives memory at
+ * a multiple of alignment (a power of two) or NULL; it may be called from any thread. bytes is handed back to release. */
 typedef struct qkv__memory {
     void *(*alloc)(size_t bytes, size_t alignment);
     void (*release)(void *memory, size_t bytes);

@@ -5,8 +5,8 @@
 #include "status.h"
 
 /* Copies a caller's option struct, which begins with its size, to *to, the same struct as this library has it: as much as both
- * have, and zeros for the rest. NULL gives zeros; a size of 0 means first_size. USAGE, in a sentence that begins with `call`, for
- * a size that no struct has, and for bytes behind ours that are not zero: options that this library does not know. */
+ * have, and zeros for the rest. NULL gives zeros; a size of 0 means first_size. USAGE, in a sentence that begins with `call`,
+ * for a size that no struct has, and for bytes behind ours that are not zero: options that this library does not know. */
 qkv_status qkv__options_read(void *to, size_t size, size_t first_size, const void *from, const char *call);
 
 /* Copies options the other way, to where a caller has room for them; its size stays as it was. */

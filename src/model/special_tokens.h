@@ -1,5 +1,5 @@
-/* special_tokens.h: what stands around a model's texts, what ends them and how long they may be: the one place that says it, for
- * ours and for published models. */
+/* special_tokens.h: what stands around a model's texts, what ends them and how long they may be: the one place that says it,
+ * for ours and for published models. */
 #ifndef QKV_SRC_SPECIAL_TOKENS_H
 #define QKV_SRC_SPECIAL_TOKENS_H
 
@@ -53,8 +53,8 @@ extern const char *const qkv__mask_spellings[];
 
 bool qkv__ends_text(const qkv__special_tokens *f, int32_t id);
 
-/* Refuses more tokens than there are positions for (`most`; 0: any number): LIMIT for a text, USAGE for an option. `what` begins
- * the sentence: "fill: the text has". */
+/* Refuses more tokens than there are positions for (`most`; 0: any number): LIMIT for a text, USAGE for an option. `what`
+ * begins the sentence: "fill: the text has". */
 qkv_status qkv__check_length(qkv_status refusal, const char *what, int64_t tokens, int64_t most);
 
 #endif

@@ -58,8 +58,8 @@ static void cut_side(int64_t n, int64_t cuts, int64_t tile, int64_t *part, int64
 
 enum { ROW_TILE = 12, COLUMN_TILE = QKV__PACK_COLUMNS };
 
-/* Every part of the columns packs its rows of a; with packed weights nothing is packed for a part of the rows, as long as it has
- * enough of them to read those. */
+/* Every part of the columns packs its rows of a; with packed weights nothing is packed for a part of the rows, as long as it
+ * has enough of them to read those. */
 static bool cuts_rows_of_packed(const qkv__product *x, int64_t cuts)
 {
     int64_t rows, parts;
