@@ -113,7 +113,9 @@ static void show_small(const walked *w)
 static qkv_status teach_small(qkv_tape *t)
 {
     static float q[] = { 1, 0 }, k[] = { 1, 0, 0, 1, 1, 0 }, v[] = { 10, 0, 0, 20, 30, 0 };
-    operands o = { .q = { 2, { 1, 2 }, q }, .k = { 2, { 3, 2 }, k }, .v = { 2, { 3, 2 }, v } };
+    operands o = { .q = { .ndim = 2, .shape = { 1, 2 }, .data = q },
+                   .k = { .ndim = 2, .shape = { 3, 2 }, .data = k },
+                   .v = { .ndim = 2, .shape = { 3, 2 }, .data = v } };
     walked w = { 0 };
     qkv_status status = walk_attention(t, &o, QKV_NO_MASK, &w);
     if (!status) show_small(&w);

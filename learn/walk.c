@@ -9,9 +9,9 @@ static float example_q[] = { 0.83469225f, 0.97844849f, -0.22140911f, -0.50136356
 static float example_k[] = { 0.93336044f, 1.38711376f, -0.4832162f, -0.40850584f, -0.40378534f, -0.55737316f };
 static float example_v[] = { 1.0333236f,   -0.07687391f, 1.94313157f,  -1.26162928f, 1.18221604f,  -0.0298283f,
                              -1.46568319f, 1.37369452f,  -0.13959719f, -0.50792964f, -0.88052409f, 1.52022357f };
-const operands example_operands = { .q = { 2, { 3, 2 }, example_q },
-                                    .k = { 2, { 3, 2 }, example_k },
-                                    .v = { 2, { 3, 4 }, example_v } };
+const operands example_operands = { .q = { .ndim = 2, .shape = { 3, 2 }, .data = example_q },
+                                    .k = { .ndim = 2, .shape = { 3, 2 }, .data = example_k },
+                                    .v = { .ndim = 2, .shape = { 3, 4 }, .data = example_v } };
 const char *const example_tokens[] = { "哈基咪 (133)", "南北 (23)", "绿豆 (58)" };
 const char *const example_columns[] = { "哈基咪", "南北", "绿豆" };
 
