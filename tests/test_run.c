@@ -446,6 +446,8 @@ static void folders_that_are_refused(void **state)
     qkv_model_free(m);
     o = options_of("model", &w);
     says(QKV_USAGE, train(&o, NULL), "holds a model already");
+    o = options_of("model/config.json/below", &w); /* a file is no folder */
+    assert_int_equal(train(&o, NULL), QKV_IO);
 }
 
 static void options_that_do_not_fit(void **state)
