@@ -857,6 +857,10 @@ static void nearest_by_hand(void **state)
     assert_int_equal(qkv_nearest(&vectors, query, 1, near), QKV_OK);
     assert_int_equal(near[0].index, 0);
     assert_int_equal(qkv_nearest(&vectors, query, -1, near), QKV_USAGE);
+    data[2] = data[0] = NAN; /* what is no number comes last, and leaves the others in their order */
+    static const int64_t numbers_first[] = { 3, 2, 0, 1 };
+    assert_int_equal(qkv_nearest(&vectors, query, 4, near), QKV_OK);
+    for (int i = 0; i < 4; i++) assert_int_equal(near[i].index, numbers_first[i]);
 }
 
 int main(void)

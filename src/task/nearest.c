@@ -4,12 +4,16 @@
 
 #include <qkv/task.h>
 
+#include <math.h>
 #include <stdlib.h>
 
+/* What is not a number comes last: every pair must have an order. */
 static int most_similar_first(const void *a, const void *b)
 {
     const qkv_neighbour *x = a, *y = b;
-    if (x->similarity != y->similarity) return x->similarity > y->similarity ? -1 : 1;
+    const int no_number = (isnan(x->similarity) != 0) - (isnan(y->similarity) != 0);
+    if (no_number) return no_number;
+    if (x->similarity > y->similarity || x->similarity < y->similarity) return x->similarity > y->similarity ? -1 : 1;
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
