@@ -2,6 +2,7 @@
  * folders that are refused. */
 #include <qkv/qkv.h>
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -501,6 +502,67 @@ static void errors_leave_the_checkpoint(void **state)
     assert_same_file("failed", "whole", "model.safetensors");
 }
 
+/* A path of another encoding is written down with U+FFFD, and the same one fits when the training goes on. */
+static void settings_of_any_bytes(void **state)
+{
+    (void)state;
+    witness w = { .stop_at = 3 };
+    qkv_run_setting setting = { .name = "column", .value = "a\xff" };
+    qkv_run_opts o = options_of("bytes", &w);
+    o.settings = &setting, o.n_settings = 1;
+    assert_int_equal(train(&o, NULL), QKV_OK);
+    o.resume = 1;
+    assert_int_equal(qkv_run_check(&o), QKV_OK);
+    setting.value = "b\xff";
+    says(QKV_USAGE, qkv_run_check(&o), "--column was \"a\xEF\xBF\xBD\" and is \"b\xEF\xBF\xBD\"");
+    setting.value = NULL;
+    says(QKV_USAGE, qkv_run_check(&o), "needs a name");
+    setting = (qkv_run_setting){ .name = "\xff", .value = "a" };
+    says(QKV_USAGE, qkv_run_check(&o), "needs a name");
+    setting.name = NULL;
+    says(QKV_USAGE, qkv_run_check(&o), "needs a name");
+    setting.name = "column", o.job = "\xff";
+    says(QKV_USAGE, qkv_run_check(&o), "not UTF-8");
+    put_file("file");
+    o = options_of("file", &w);
+    says(QKV_IO, qkv_run_check(&o), "it is a file");
+}
+
+static qkv_status score_alone(void *data, const qkv_model *m, qkv_run_score *out)
+{
+    (void)m;
+    out->score = *(double *)data;
+    return QKV_OK;
+}
+
+/* A line of the log is JSON without words of the caller too; what is not a number is nobody's best. */
+static void scores_without_words(void **state)
+{
+    (void)state;
+    double score = 1;
+    size_t n;
+    qkv_run_opts o = options_of("wordless", NULL);
+    o.each = NULL, o.stop = NULL, o.validate = score_alone, o.data = &score;
+    assert_int_equal(train(&o, NULL), QKV_OK);
+    char *log = contents("wordless", "log.jsonl", &n);
+    assert_non_null(strstr(log, "{\"step\": 4, \"best\": true}\n"));
+    free(log);
+    o.folder = in_folder("unscored");
+    score = NAN;
+    says(QKV_NUMERIC, train(&o, NULL), "step 4 is not a number");
+}
+
+/* keep times valid_every is 2^64. */
+static void more_models_are_kept_than_can_be_counted(void **state)
+{
+    (void)state;
+    witness w = { 0 };
+    qkv_run_opts o = options_of("all", &w);
+    o.keep = INT64_C(1) << 62;
+    assert_int_equal(train(&o, NULL), QKV_OK);
+    assert_int_equal(access(in_folder("all/step-4/config.json"), F_OK), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -515,6 +577,9 @@ int main(void)
         cmocka_unit_test(folders_that_are_refused),
         cmocka_unit_test(options_that_do_not_fit),
         cmocka_unit_test(errors_leave_the_checkpoint),
+        cmocka_unit_test(settings_of_any_bytes),
+        cmocka_unit_test(scores_without_words),
+        cmocka_unit_test(more_models_are_kept_than_can_be_counted),
     };
     return cmocka_run_group_tests(tests, make_pairs, forget_pairs);
 }

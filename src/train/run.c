@@ -5,6 +5,7 @@
 #include "../base/options.h"
 #include "../base/size.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -120,10 +121,11 @@ static qkv_status save_model(const run *r) { return r->o->folder ? qkv_model_sav
 static qkv_status keep_model(const run *r)
 {
     char name[32];
+    int64_t kept;
     if (!r->o->keep || !r->o->folder) return QKV_OK;
     snprintf(name, sizeof name, "step-%lld", (long long)r->at.step);
     qkv_status status = qkv_model_save(r->model, qkv__run_file(r->o, name).text);
-    if (!status) qkv__run_forget(r->o, r->at.step - r->o->keep * r->valid_every);
+    if (!status && !__builtin_mul_overflow(r->o->keep, r->valid_every, &kept)) qkv__run_forget(r->o, r->at.step - kept);
     return status;
 }
 
@@ -146,8 +148,8 @@ static qkv_status tell_score(run *r, const qkv_run_score *score, bool best)
     e.score = score;
     e.is_best = best;
     tell(r, &e);
-    return qkv__run_log(r->o, r->log, "{\"step\": %lld, %s, \"best\": %s}\n", (long long)r->at.step, score->json,
-                        best ? "true" : "false");
+    return qkv__run_log(r->o, r->log, "{\"step\": %lld%s%s, \"best\": %s}\n", (long long)r->at.step, *score->json ? ", " : "",
+                        score->json, best ? "true" : "false");
 }
 
 /* A model that is the best so far becomes the folder's before the checkpoint that knows of it is written: whenever a run ends,
@@ -158,6 +160,9 @@ static qkv_status validate_model(run *r, bool counts)
     qkv_run_score score = { 0 };
     qkv_best_so_far *so_far = qkv_trainer_best_so_far(r->trainer);
     qkv_status status = r->o->validate ? r->o->validate(r->o->data, r->model, &score) : QKV_OK;
+    /* Nothing would ever be better than it. */
+    if (!status && (isnan(score.score) || isnan(score.loss)))
+        status = qkv__fail(QKV_NUMERIC, "training: the score of step %lld is not a number", (long long)r->at.step);
     if (status) return status;
     bool best = !r->o->validate || is_better(&score, so_far);
     if (best) status = save_model(r);

@@ -28,10 +28,17 @@ bool qkv__run_has(const qkv_run_opts *o, const char *name) { return qkv__file_ex
 
 /* ---- may it be written? ---- */
 
-static qkv_status check_settings(const qkv_run_opts *o)
+/* A path need not be UTF-8, and a JSON text must be. */
+static qkv_status spell_setting(const qkv_run_setting *s, qkv_text *out)
+{
+    return qkv_utf8_repair(s->value, strlen(s->value), out);
+}
+
+static qkv_status compare_settings(const qkv_run_opts *o)
 {
     char differences[1024] = "";
     size_t used = 0;
+    qkv_text value = { 0 };
     json_t *record = NULL;
     const qkv__run_path path = qkv__run_file(o, "training.json");
     qkv_status status = qkv__json_read(path.text, RECORD_BYTES, &record);
@@ -41,15 +48,33 @@ static qkv_status check_settings(const qkv_run_opts *o)
     for (int64_t i = 0; i < o->n_settings && !status; i++) {
         const qkv_run_setting *now = &o->settings[i];
         const char *was = json_string_value(json_object_get(then, now->name));
-        if (!was && now->is_default) continue;
+        if ((!was && now->is_default) || (status = spell_setting(now, &value))) continue;
         if (!was) was = "";
-        if (!strcmp(was, now->value) || now->may_differ || used >= sizeof differences) continue;
+        if (!strcmp(was, value.data) || now->may_differ || used >= sizeof differences) continue;
         used += (size_t)snprintf(differences + used, sizeof differences - used, "%s--%s was \"%s\" and is \"%s\"",
-                                 used ? "; " : "", now->name, was, now->value);
+                                 used ? "; " : "", now->name, was, value.data);
     }
+    qkv_text_free(&value);
     json_decref(record);
     if (status || !used) return status;
     return qkv__fail(QKV_USAGE, "cannot resume %s with other options: %s", o->folder, differences);
+}
+
+static bool is_utf8(const char *text) { return qkv_utf8_check(text, strlen(text)) == strlen(text); }
+
+static qkv_status check_words(const qkv_run_opts *o)
+{
+    if (o->n_settings < 0 || (o->n_settings && !o->settings)) return qkv__fail(QKV_USAGE, "training: the settings are missing");
+    for (int64_t i = 0; i < o->n_settings; i++)
+        if (!o->settings[i].name || !o->settings[i].value || !is_utf8(o->settings[i].name))
+            return qkv__fail(QKV_USAGE, "training: setting %lld needs a name, in UTF-8, and a value", (long long)i);
+    return o->job && !is_utf8(o->job) ? qkv__fail(QKV_USAGE, "training: the job's name is not UTF-8") : QKV_OK;
+}
+
+static bool is_no_folder(const char *path)
+{
+    bool is_folder = true;
+    return qkv__file_exists(path) && !qkv__is_folder(path, &is_folder) && !is_folder;
 }
 
 qkv_status qkv_run_check(const qkv_run_opts *opts)
@@ -58,11 +83,12 @@ qkv_status qkv_run_check(const qkv_run_opts *opts)
     if (!opts) return qkv__fail(QKV_USAGE, "training: options are needed");
     if (QKV__READ_OPTIONS(o, data, opts, "training")) return QKV_USAGE;
     if (!o->folder) return o->resume ? qkv__fail(QKV_USAGE, "training: there is no folder to resume") : QKV_OK;
-    if (o->n_settings < 0 || (o->n_settings && !o->settings)) return qkv__fail(QKV_USAGE, "training: the settings are missing");
+    if (check_words(o)) return QKV_USAGE;
     if (strlen(o->folder) > PATH_BYTES) return qkv__fail(QKV_USAGE, "training: the path of the folder is too long");
+    if (is_no_folder(o->folder)) return qkv__fail(QKV_IO, "%s: it is a file, and a training needs a folder", o->folder);
     if (o->resume && !qkv__run_has(o, "training.json"))
         return qkv__fail(QKV_USAGE, "there is no training in %s to resume", o->folder);
-    if (o->resume) return check_settings(o);
+    if (o->resume) return compare_settings(o);
     if (qkv__run_has(o, "checkpoint.safetensors"))
         return qkv__fail(QKV_USAGE, "%s holds a training already: go on with it (--resume), or give another folder", o->folder);
     if (!qkv__run_has(o, "training.json") && qkv__run_has(o, "config.json"))
@@ -76,9 +102,11 @@ qkv_status qkv_run_check(const qkv_run_opts *opts)
 static json_t *settings_of(const qkv_run_opts *o)
 {
     json_t *all = json_object();
-    for (int64_t i = 0; i < o->n_settings; i++)
-        if (all && json_object_set_new(all, o->settings[i].name, json_string(o->settings[i].value)))
+    qkv_text value = { 0 };
+    for (int64_t i = 0; i < o->n_settings && all; i++)
+        if (spell_setting(&o->settings[i], &value) || json_object_set_new(all, o->settings[i].name, json_string(value.data)))
             json_decref(all), all = NULL;
+    qkv_text_free(&value);
     return all;
 }
 
