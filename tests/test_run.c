@@ -552,6 +552,26 @@ static void scores_without_words(void **state)
     says(QKV_NUMERIC, train(&o, NULL), "step 4 is not a number");
 }
 
+/* As a full disk leaves it: the log goes on with a line of its own. */
+static void a_cut_line_of_the_log_is_dropped(void **state)
+{
+    (void)state;
+    witness w = { .stop_at = 5 };
+    size_t n, whole;
+    qkv_run_opts o = options_of("cut", &w);
+    assert_int_equal(train(&o, NULL), QKV_OK);
+    free(contents("cut", "log.jsonl", &whole));
+    FILE *f = fopen(in_folder("cut/log.jsonl"), "ab");
+    fputs("{\"step\": 5, \"ep", f);
+    assert_int_equal(fclose(f), 0);
+    w = (witness){ 0 }, o.resume = 1;
+    assert_int_equal(train(&o, NULL), QKV_OK);
+    char *log = contents("cut", "log.jsonl", &n);
+    assert_true(whole > 0 && n > whole && log[whole - 1] == '\n');
+    assert_memory_equal(log + whole, "{\"step\": 10, \"epoch\"", 20);
+    free(log);
+}
+
 /* keep times valid_every is 2^64. */
 static void more_models_are_kept_than_can_be_counted(void **state)
 {
@@ -579,6 +599,7 @@ int main(void)
         cmocka_unit_test(errors_leave_the_checkpoint),
         cmocka_unit_test(settings_of_any_bytes),
         cmocka_unit_test(scores_without_words),
+        cmocka_unit_test(a_cut_line_of_the_log_is_dropped),
         cmocka_unit_test(more_models_are_kept_than_can_be_counted),
     };
     return cmocka_run_group_tests(tests, make_pairs, forget_pairs);

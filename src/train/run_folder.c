@@ -152,18 +152,32 @@ int64_t qkv__run_planned(const qkv_run_opts *o)
 
 /* ---- the log ---- */
 
+enum { LINE_BYTES = 1024 };
+
+/* The start of a line that a full disk cut: what is written next would go on in it. */
+static void drop_cut_line(int log)
+{
+    char end[LINE_BYTES];
+    off_t size = lseek(log, 0, SEEK_END), from = size > LINE_BYTES ? size - LINE_BYTES : 0;
+    ssize_t n = pread(log, end, sizeof end, from);
+    while (n > 0 && end[n - 1] != '\n') n--;
+    bool is_start = n > 0 || (n == 0 && !from);                          /* of a line; a longer one is not ours */
+    if (is_start && from + n < size && ftruncate(log, from + n)) return; /* it stays then, and can be cut by hand */
+}
+
 qkv_status qkv__run_log_open(const qkv_run_opts *o, int *log)
 {
     const qkv__run_path path = qkv__run_file(o, "log.jsonl");
-    if ((*log = open(path.text, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)) < 0)
+    if ((*log = open(path.text, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666)) < 0)
         return qkv__fail(QKV_IO, "%s: cannot write: %s", path.text, strerror(errno));
     if (flock(*log, LOCK_EX | LOCK_NB)) return qkv__fail(QKV_USAGE, "another training is running in %s", o->folder);
+    drop_cut_line(*log);
     return QKV_OK;
 }
 
 qkv_status qkv__run_log(const qkv_run_opts *o, int log, const char *format, ...)
 {
-    char line[1024];
+    char line[LINE_BYTES];
     va_list args;
     if (log < 0) return QKV_OK;
     va_start(args, format);
@@ -172,6 +186,7 @@ qkv_status qkv__run_log(const qkv_run_opts *o, int log, const char *format, ...)
     if (length < 0 || (size_t)length >= sizeof line) return qkv__fail(QKV_LIMIT, "training: a line of the log is too long");
     ssize_t written = write(log, line, (size_t)length);
     if (written == length) return QKV_OK;
+    if (written > 0) drop_cut_line(log);
     return qkv__fail(QKV_IO, "%s/log.jsonl: cannot write: %s", o->folder, written < 0 ? strerror(errno) : "the disk is full");
 }
 
