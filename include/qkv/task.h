@@ -224,9 +224,9 @@ typedef struct qkv_neighbour {
     int64_t index;    /* row of the vectors */
 } qkv_neighbour;
 
-/* The n vectors most similar to query, (vectors->width) numbers, most similar first, of equals the smaller index first, to
- * `out`; where there are fewer, the rest has the index -1. Sums are in double, in order. USAGE for NULL and a negative n;
- * MEMORY. */
+/* The n vectors most similar to query, (vectors->width) numbers, most similar first, of equals the smaller index first,
+ * those whose similarity is not a number last, to `out`; where there are fewer, the rest has the index -1. Sums are in double,
+ * in order. USAGE for NULL and a negative n; MEMORY. */
 QKV_API qkv_status qkv_nearest(const qkv_matrix *vectors, const float *query, int64_t n, qkv_neighbour *out);
 
 /* ---- masked words: what BERT learns before it is put to work ----

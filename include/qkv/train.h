@@ -144,14 +144,16 @@ QKV_API qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, cons
  * Whenever a run ends, and however, going on from its last checkpoint gives the same files as a run that never stopped. Signals
  * and drawing are the caller's. */
 
-/* How good a model is: the higher score is better, and of equal scores the one with the lower loss. */
+/* How good a model is: the higher score is better, and of equal scores the one with the lower loss. Neither may be NaN, which
+ * ends the run with NUMERIC. */
 typedef struct qkv_run_score {
     double score, loss; /* loss: 0 where it does not decide */
     char words[128];    /* what was measured, for people: "valid loss 2.345" */
-    char json[128];     /* the same as members of a JSON object, for log.jsonl: "\"valid_loss\": 2.345" */
+    char json[128];     /* the same as members of a JSON object, for log.jsonl: "\"valid_loss\": 2.345"; "": none */
 } qkv_run_score;
 
-/* What a training was asked for: options as a command spells them, without dashes. A resumed one must be asked for the same. */
+/* What a training was asked for: options as a command spells them, without dashes. A resumed one must be asked for the same.
+ * Bytes of a value that are not UTF-8 are written down and compared as U+FFFD. */
 typedef struct qkv_run_setting {
     const char *name, *value;
     int is_default; /* 1: nobody asked for it, so a record without it, of an older training, fits */
