@@ -199,6 +199,24 @@ static void the_best_model_stays(void **state)
     free(log);
 }
 
+/* A limit between two validations: what is measured last is not counted, but the folder and the record have it. */
+static void the_last_validation_is_told(void **state)
+{
+    (void)state;
+    witness w = { .scores = { 1, 3 }, .n_scores = 2 };
+    qkv_run_opts o = options_of("between", &w);
+    qkv_run_result end;
+    o.validate = give_score;
+    o.steps = 6;
+    assert_int_equal(train(&o, &end), QKV_OK);
+    assert_int_equal(end.best.best_step, 4);
+    size_t n;
+    char *record = contents("between", "training.json", &n);
+    assert_non_null(strstr(record, "\"best_step\": 6"));
+    assert_non_null(strstr(record, "\"best_score\": 3"));
+    free(record);
+}
+
 static void patience_and_epochs_end_it(void **state)
 {
     (void)state;
@@ -588,6 +606,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stopped_anywhere_it_goes_on_to_the_same_files),
         cmocka_unit_test(the_best_model_stays),
+        cmocka_unit_test(the_last_validation_is_told),
         cmocka_unit_test(patience_and_epochs_end_it),
         cmocka_unit_test(progress_is_told),
         cmocka_unit_test(what_was_half_written_is_swept),

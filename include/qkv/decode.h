@@ -7,7 +7,8 @@
  * the whole sequence. Rows with a common beginning share its memory.
  *
  * Threads: one session is for one thread at a time. Any number of sessions, each in a thread of its own, may share one model,
- * as long as nobody changes the model's weights. Every call that fails leaves the session as it was. */
+ * as long as nobody changes the model's weights. A call that fails leaves rows, lengths
+ * and caches as they were; what the last read or encode gave may be gone. */
 #ifndef QKV_DECODE_H
 #define QKV_DECODE_H
 
@@ -98,8 +99,9 @@ QKV_API qkv_status qkv_session_switch_head(qkv_session *s, qkv_attention_kind ki
  * still reads, so that its keys and values are there when it is on again. USAGE where there is no such layer, MEMORY. */
 QKV_API qkv_status qkv_session_switch_layer(qkv_session *s, int layer, int on);
 
-/* Hides token `place` of a row, or of its source, from everything that is read from now on; hidden 0 shows it again. USAGE
- * where there is no such token, MEMORY. */
+/* Hides token `place` of a row, or of its source, from everything that is read from now on; hidden 0 shows it again. Rows that
+ * were selected from one row have one source, and what is hidden of it is hidden from all of them. USAGE where there is no such
+ * token, MEMORY. */
 QKV_API qkv_status qkv_session_hide(qkv_session *s, qkv_attention_kind kind, int64_t row, int64_t place, int hidden);
 
 /* ---- work that can be ended ---- */

@@ -141,8 +141,9 @@ QKV_API qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, cons
  *   checkpoint.safetensors   all that going on needs; written whole or not at all
  *   training.json            what it was started with, and how it went
  *   log.jsonl                a line for each report and each validation
- * Whenever a run ends, and however, going on from its last checkpoint gives the same files as a run that never stopped. Signals
- * and drawing are the caller's. */
+ * Whenever a run ends, and however, going on from its last checkpoint gives the same files as a run that never stopped. One thing
+ * is left out of that: a run that reaches its limit between two validations measures once more, and a model that is then the
+ * best stays in the folder until a better one comes. Signals and drawing are the caller's. */
 
 /* How good a model is: the higher score is better, and of equal scores the one with the lower loss. Neither may be NaN, which
  * ends the run with NUMERIC. */

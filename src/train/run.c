@@ -26,6 +26,7 @@ typedef struct run {
     int64_t saved_step;    /* of the checkpoint; -1: none */
     int64_t measured_step; /* of the last validation */
     qkv_run_score best;    /* of this run */
+    int64_t best_step; /* of the model in the folder, where the last validation, which is not counted, found it; 0: counted */
     bool has_best, was_stopped;
     const char *reason; /* to end; NULL: go on */
 } run;
@@ -99,12 +100,14 @@ static qkv_status report(run *r, qkv_run_event_kind kind)
 
 static qkv_status record(const run *r)
 {
+    qkv_best_so_far best = *qkv_trainer_best_so_far(r->trainer);
+    if (r->best_step) best.best = r->best.score, best.best_step = r->best_step;
     return qkv__run_record(r->o, &(qkv__run_state){ .model = r->model,
                                                     .pairs = qkv_pairs_count(r->pairs),
                                                     .step = r->at.step,
                                                     .epochs_begun = (int64_t)r->at.epoch + 1,
                                                     .planned = r->o->trainer->schedule.steps,
-                                                    .best = qkv_trainer_best_so_far(r->trainer),
+                                                    .best = &best,
                                                     .reason = r->reason });
 }
 
@@ -169,7 +172,7 @@ static qkv_status validate_model(run *r, bool counts)
     if (status) return status;
     r->measured_step = r->at.step;
     if (counts) count_validation(so_far, &score, r->at.step, best);
-    if (best && r->o->validate) r->best = score, r->has_best = true;
+    if (best && r->o->validate) r->best = score, r->has_best = true, r->best_step = counts ? 0 : r->at.step;
     if (r->o->validate) status = tell_score(r, &score, best);
     if (!status && counts) status = keep_model(r);
     r->paused += seconds_now() - before;
