@@ -135,15 +135,14 @@ static qkv_status resolve_source_limit(work *w)
     if (!given.beam && given.n_best > beam) given.beam = beam = given.n_best;
     if (given.n_best > beam) return fail(QKV_USAGE, "--n-best %d needs a --beam of as many", given.n_best);
     w->format = (translation_format){ given.n_best > 0, given.alignment, given.json, given.heatmap };
-    w->opts = (qkv_translate_opts){ .beam = given.beam,
-                                    .n_best = given.n_best,
-                                    .length_penalty = given.length_penalty,
-                                    .max_length = given.max_length,
-                                    .no_repeat = given.no_repeat,
-                                    .prefix = given.prefix,
-                                    .max_source = given.max_source,
-                                    .attention = given.alignment || given.heatmap };
-    if (was_given("length-penalty") && given.length_penalty == 0) w->opts.length_penalty = -1;
+    qkv_translate_opts *o = &w->opts;
+    *o = QKV_OPTS(qkv_translate_opts);
+    o->beam = given.beam, o->n_best = given.n_best;
+    o->length_penalty = given.length_penalty, o->no_repeat = given.no_repeat;
+    o->max_length = given.max_length, o->max_source = given.max_source;
+    o->prefix = given.prefix;
+    o->attention = given.alignment || given.heatmap;
+    if (was_given("length-penalty") && given.length_penalty == 0) o->length_penalty = -1;
     return QKV_OK;
 }
 
