@@ -221,6 +221,27 @@ static void lines_as_they_stand(void **state)
     assert_int_equal(qkv_corpus_each(NULL, NULL, NULL, put_pair, text), QKV_USAGE);
 }
 
+/* The last of every k pairs of lines is held back: read alone, or all the others. */
+static void lines_that_are_held_back(void **state)
+{
+    (void)state;
+    char text[64] = "";
+    qkv_corpus_opts o = QKV_OPTS(qkv_corpus_opts);
+    write_bytes(first_path, PLACED("a\tA\nb\tB\nc\tC\nd\tD\ne\tE\n"));
+    o.held_every = 2;
+    assert_int_equal(qkv_corpus_each(first_path, NULL, &o, put_pair, text), QKV_OK);
+    assert_string_equal(text, "a|A\nc|C\ne|E\n");
+    o.held = 1;
+    assert_int_equal(qkv_corpus_each(first_path, NULL, &o, put_pair, strcpy(text, "")), QKV_OK);
+    assert_string_equal(text, "b|B\nd|D\n");
+    qkv_word_counts *words = qkv_word_counts_new();
+    assert_int_equal(qkv_word_counts_add_corpus(words, words, first_path, NULL, &o, NULL), QKV_OK);
+    assert_int_equal(qkv_word_counts_distinct(words), 4);
+    qkv_word_counts_free(words);
+    o.held_every = -1;
+    assert_int_equal(qkv_corpus_each(first_path, NULL, &o, put_pair, text), QKV_USAGE);
+}
+
 static void nul_bytes(void **state)
 {
     (void)state;
@@ -528,9 +549,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        TEST(what_a_corpus_gives),    TEST(words_of_each_side), TEST(lines_as_they_stand), TEST(nul_bytes),
-        TEST(a_megabyte_line),        TEST(what_it_refuses),    TEST(what_is_not_there),   TEST(ids_in_a_file_are_the_same),
-        TEST(little_stays_in_memory), TEST(a_full_disk),        TEST(temporary_files),     TEST(memory_runs_out),
+        TEST(what_a_corpus_gives),
+        TEST(words_of_each_side),
+        TEST(lines_as_they_stand),
+        TEST(nul_bytes),
+        TEST(lines_that_are_held_back),
+        TEST(a_megabyte_line),
+        TEST(what_it_refuses),
+        TEST(what_is_not_there),
+        TEST(ids_in_a_file_are_the_same),
+        TEST(little_stays_in_memory),
+        TEST(a_full_disk),
+        TEST(temporary_files),
+        TEST(memory_runs_out),
         TEST(any_file_call_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

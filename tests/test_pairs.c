@@ -1,6 +1,8 @@
 /* test_pairs.c: pairs of id sequences and the batches of an epoch. */
 #include <qkv/text.h>
 
+#include "../src/text/pairs.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -198,12 +200,42 @@ static void any_allocation_may_fail(void **state)
     assert_true(each_allocation_fails(run_once) > 10);
 }
 
+/* Every third pair goes to one side, the others to the other; together they are all, and nothing is on both. */
+static void split_and_overlap(void **state)
+{
+    (void)state;
+    qkv_pairs *all = make_pairs(), *kept = qkv_pairs_new(), *held = qkv_pairs_new();
+    int64_t count, ids = 0;
+    for (int i = 0; i < PAIRS; i++) ids += target_length(i);
+    assert_int_equal(qkv__pairs_target_ids(all), ids);
+    assert_int_equal(qkv__pairs_split(all, 3, kept, held), QKV_OK);
+    assert_int_equal(qkv_pairs_count(held), PAIRS / 3);
+    assert_int_equal(qkv_pairs_count(kept), PAIRS - PAIRS / 3);
+    assert_int_equal(qkv__pairs_overlap(kept, held, &count), QKV_OK);
+    assert_int_equal(count, 0);
+    assert_int_equal(qkv__pairs_overlap(all, held, &count), QKV_OK);
+    assert_int_equal(count, PAIRS / 3);
+    /* The same ids, cut elsewhere, are another pair. */
+    const int32_t one[] = { 1, 2, 3 };
+    qkv_pairs *a = qkv_pairs_new(), *b = qkv_pairs_new();
+    assert_int_equal(qkv_pairs_add(a, one, 1, one + 1, 2), QKV_OK);
+    assert_int_equal(qkv_pairs_add(b, one, 2, one + 2, 1), QKV_OK);
+    assert_int_equal(qkv__pairs_overlap(a, b, &count), QKV_OK);
+    assert_int_equal(count, 0);
+    qkv_pairs *const every[] = { all, kept, held, a, b };
+    for (int i = 0; i < 5; i++) qkv_pairs_free(every[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_pair_once), cmocka_unit_test(same_epoch_same_batches),
-        cmocka_unit_test(in_order),       cmocka_unit_test(bare_sources),
-        cmocka_unit_test(odd_pairs),      cmocka_unit_test(any_allocation_may_fail),
+        cmocka_unit_test(each_pair_once),
+        cmocka_unit_test(same_epoch_same_batches),
+        cmocka_unit_test(in_order),
+        cmocka_unit_test(bare_sources),
+        cmocka_unit_test(odd_pairs),
+        cmocka_unit_test(split_and_overlap),
+        cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -237,6 +237,8 @@ typedef struct qkv_corpus_opts {
     size_t size;
     int strict;         /* 1: a line that is not UTF-8 is refused; else U+FFFD stands in for each mistake */
     int64_t max_length; /* a pair with more tokens than this on either side is left out; 0: none is. Words have no tokens */
+    int64_t held_every; /* k: the last of every k pairs of lines is held back, and only the others are read; 0: none is */
+    int64_t held;       /* 1: only those that are held back are read */
 } qkv_corpus_opts;
 
 /* What was read. Numbers of lines count from 1. */

@@ -27,6 +27,8 @@ static qkv_status open_corpus(corpus *c, const char *source, const char *target,
     if (!source) return qkv__fail(QKV_USAGE, "corpus: a path is needed");
     if (c->o.max_length < 0)
         return qkv__fail(QKV_USAGE, "corpus: max_length is %lld, expected 0 or more", (long long)c->o.max_length);
+    if (c->o.held_every < 0)
+        return qkv__fail(QKV_USAGE, "corpus: held_every is %lld, expected 0 or more", (long long)c->o.held_every);
     qkv_status status = qkv__lines_open(&c->files[SOURCE], source);
     return status || !target ? status : qkv__lines_open(&c->files[TARGET], target);
 }
@@ -87,10 +89,18 @@ static void count(const corpus *c, int64_t *n, int64_t *first)
     if (!(*n)++) *first = c->read.lines;
 }
 
+static bool is_passed_over(const corpus *c)
+{
+    return c->o.held_every && (c->read.lines % c->o.held_every == 0) != (c->o.held != 0);
+}
+
 static qkv_status next_raw_pair(corpus *c, bool *more)
 {
-    qkv_status status = c->n_files == 2 ? next_lines(c, more) : next_columns(c, more);
-    c->read.lines += !status && *more;
+    qkv_status status;
+    do {
+        status = c->n_files == 2 ? next_lines(c, more) : next_columns(c, more);
+        c->read.lines += !status && *more;
+    } while (!status && *more && is_passed_over(c));
     return status;
 }
 

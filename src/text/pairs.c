@@ -93,6 +93,61 @@ qkv_status qkv_pairs_add(qkv_pairs *p, const int32_t *source, size_t n, const in
     return QKV_OK;
 }
 
+int64_t qkv__pairs_target_ids(const qkv_pairs *p)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < qkv_pairs_count(p); i++) n += length_of(p, TARGET, i);
+    return n;
+}
+
+qkv_status qkv__pairs_split(const qkv_pairs *p, int64_t every, qkv_pairs *kept, qkv_pairs *held)
+{
+    qkv_status status = QKV_OK;
+    for (int64_t i = 0; i < qkv_pairs_count(p) && !status; i++)
+        status = qkv_pairs_add((i + 1) % every ? kept : held, p->ids + pair_begin(p, SOURCE, i),
+                               (size_t)length_of(p, SOURCE, i), p->ids + pair_begin(p, TARGET, i),
+                               (size_t)length_of(p, TARGET, i));
+    return status;
+}
+
+/* ---- pairs that occur twice ---- */
+
+/* FNV-1a over the ids, and the length of each side. */
+static uint64_t hash_of_pair(const qkv_pairs *p, int64_t i)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (int s = 0; s < SIDES; s++) {
+        const int32_t *ids = p->ids + pair_begin(p, s, i);
+        int64_t n = length_of(p, s, i);
+        for (int64_t k = 0; k < n; k++) h = (h ^ (uint32_t)ids[k]) * 0x100000001b3u;
+        h = (h ^ (uint64_t)n ^ 0x80000000u) * 0x100000001b3u;
+    }
+    return h ^ (h >> 29);
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+qkv_status qkv__pairs_overlap(const qkv_pairs *a, const qkv_pairs *b, int64_t *count)
+{
+    *count = 0;
+    if (!qkv_pairs_count(a)) return QKV_OK;
+    size_t bytes = sizeof(uint64_t) * (size_t)a->n;
+    uint64_t *seen = qkv__alloc(bytes);
+    if (!seen) return QKV_MEMORY;
+    for (int64_t i = 0; i < a->n; i++) seen[i] = hash_of_pair(a, i);
+    qsort(seen, (size_t)a->n, sizeof *seen, compare_hashes);
+    for (int64_t i = 0; i < qkv_pairs_count(b); i++) {
+        uint64_t h = hash_of_pair(b, i);
+        *count += bsearch(&h, seen, (size_t)a->n, sizeof *seen, compare_hashes) != NULL;
+    }
+    qkv__release(seen, bytes);
+    return QKV_OK;
+}
+
 /* ---- an epoch ---- */
 
 /* A pair in the order of this epoch: by length, and among equals by chance. */

@@ -1,4 +1,4 @@
-/* pairs.h: how many ids stay in memory. */
+/* pairs.h: how many ids stay in memory, and which pairs occur twice. */
 #ifndef QKV_SRC_PAIRS_H
 #define QKV_SRC_PAIRS_H
 
@@ -6,5 +6,14 @@
 
 /* qkv_pairs_new() with another bound than QKV_PAIRS_IN_MEMORY. */
 qkv_pairs *qkv__pairs_new_with_limit(size_t bytes);
+
+/* How many pairs of b are pairs of a too, by a hash of 64 bits, to *count. MEMORY. */
+qkv_status qkv__pairs_overlap(const qkv_pairs *a, const qkv_pairs *b, int64_t *count);
+
+/* Adds the last of every `every` pairs of p to held, and the others to kept. The errors of qkv_pairs_add(). */
+qkv_status qkv__pairs_split(const qkv_pairs *p, int64_t every, qkv_pairs *kept, qkv_pairs *held);
+
+/* Ids of all targets, without start and end. */
+int64_t qkv__pairs_target_ids(const qkv_pairs *p);
 
 #endif
