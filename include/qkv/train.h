@@ -179,7 +179,7 @@ typedef struct qkv_run_event {
     double loss;                    /* mean since the last line of the log */
     double seconds, busy_seconds;   /* of this run; without validation */
     double done, seconds_left;      /* share of the way by the nearest limit, 0 to 1; negative: not known yet */
-    const qkv_run_score *score;     /* of VALIDATION; of END the best of this run, NULL: none */
+    const qkv_run_score *score;     /* of VALIDATION; else the best of this run so far, NULL: none */
     int is_best;
     const char *reason; /* of END */
 } qkv_run_event;
@@ -194,7 +194,7 @@ typedef struct qkv_run_opts {
     const char *about;               /* more of training.json, a JSON object as text; NULL: none */
     const qkv_trainer_opts *trainer; /* NULL: all zero */
     int64_t steps, epochs;           /* limits, 0: none; the nearest counts */
-    double minutes;                  /* of this run */
+    double minutes;                  /* of this run: by the clock, so that the bytes depend on the machine */
     int64_t patience;                /* ends after so many validations without a better one; 0: never */
     int64_t valid_every;             /* steps; 0: once an epoch */
     int64_t save_every;              /* steps between checkpoints; 0: with each validation only */
@@ -207,6 +207,7 @@ typedef struct qkv_run_opts {
         void *data); /* asked before each step: why to end now, or NULL to go on. The run then ends as it would be
                                         found by the next one, without a last validation */
     void *data;      /* for the three */
+    const char *steps_reason; /* why it ends when `steps` are made; NULL: "--steps reached" */
 } qkv_run_opts;
 
 /* How it ended. */
@@ -225,6 +226,20 @@ QKV_API qkv_status qkv_run_check(const qkv_run_opts *opts);
 /* Updates in an epoch, and in all (0: no limit), with these pairs and options; for a schedule that must know its end. USAGE for
  * no limit at all, and as qkv_epoch_new(). */
 QKV_API qkv_status qkv_run_steps(const qkv_pairs *pairs, const qkv_run_opts *opts, int64_t *epoch_steps, int64_t *last_step);
+
+/* How many steps there is time for. */
+typedef struct qkv_run_plan {
+    int64_t steps, epoch_steps;
+    double step_seconds, validation_seconds; /* as they were measured; 0 where there is no validation */
+    void *reserved[4];
+} qkv_run_plan;
+
+/* Measures the speed of some updates, which it undoes, and of one validation, and tells how many steps there are in
+ * opts->minutes, with a validation an epoch, but 5 to 20 in all, or one every valid_every steps, and `reserve` seconds for what else there is to do;
+ * at least 1. Nothing is written, and the schedule plays no part; opts->stop ends it early. The plan depends on the machine: what is trained by it, with
+ * opts->steps, does not. USAGE for minutes that are not above 0; the errors of qkv_trainer_step() and of validate. */
+QKV_API qkv_status qkv_run_plan_steps(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *opts, double reserve,
+                                      qkv_run_plan *out);
 
 /* Trains m on the pairs until a limit, stop or an error; m is then the last model, and the folder has the best. Errors: those
  * of qkv_run_check(), qkv_trainer_new(), _step(), _save() and _resume(), qkv_model_save() and of validate, which sets its own;

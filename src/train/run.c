@@ -1,6 +1,7 @@
 /* run.c: a training from its first step, or the one it stopped at, to its end. */
 #include "run_folder.h"
 
+#include "../base/clock.h"
 #include "../base/file.h"
 #include "../base/options.h"
 #include "../base/size.h"
@@ -8,7 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct run {
@@ -30,13 +30,6 @@ typedef struct run {
     bool has_best, was_stopped;
     const char *reason; /* to end; NULL: go on */
 } run;
-
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double larger(double a, double b) { return a > b ? a : b; }
 
@@ -61,7 +54,7 @@ static double seconds_left(const run *r, double elapsed)
 
 static qkv_run_event event_of(const run *r, qkv_run_event_kind kind)
 {
-    double elapsed = r->began > 0 ? seconds_now() - r->began : 0;
+    double elapsed = r->began > 0 ? qkv__seconds() - r->began : 0;
     return (qkv_run_event){ .kind = kind,
                             .at = r->at,
                             .epoch_steps = r->epoch_steps,
@@ -73,6 +66,7 @@ static qkv_run_event event_of(const run *r, qkv_run_event_kind kind)
                             .busy_seconds = elapsed - r->paused,
                             .done = share_done(r, elapsed),
                             .seconds_left = seconds_left(r, elapsed),
+                            .score = r->has_best ? &r->best : NULL,
                             .reason = r->reason };
 }
 
@@ -159,7 +153,7 @@ static qkv_status tell_score(run *r, const qkv_run_score *score, bool best)
  * going on from its last checkpoint gives the same files. */
 static qkv_status validate_model(run *r, bool counts)
 {
-    double before = seconds_now();
+    double before = qkv__seconds();
     qkv_run_score score = { 0 };
     qkv_best_so_far *so_far = qkv_trainer_best_so_far(r->trainer);
     qkv_status status = r->o->validate ? r->o->validate(r->o->data, r->model, &score) : QKV_OK;
@@ -175,7 +169,7 @@ static qkv_status validate_model(run *r, bool counts)
     if (best && r->o->validate) r->best = score, r->has_best = true, r->best_step = counts ? 0 : r->at.step;
     if (r->o->validate) status = tell_score(r, &score, best);
     if (!status && counts) status = keep_model(r);
-    r->paused += seconds_now() - before;
+    r->paused += qkv__seconds() - before;
     return status;
 }
 
@@ -188,8 +182,10 @@ static const char *why_end(run *r)
     r->was_stopped = stopped != NULL;
     if (stopped) return stopped;
     if (r->last_step && r->at.step >= r->last_step)
-        return o->steps && r->last_step == o->steps ? "--steps reached" : "--epochs reached";
-    if (o->minutes > 0 && seconds_now() - r->began >= 60 * o->minutes) return "--minutes reached";
+        return !o->steps || r->last_step != o->steps ? "--epochs reached"
+               : o->steps_reason                     ? o->steps_reason
+                                                     : "--steps reached";
+    if (o->minutes > 0 && qkv__seconds() - r->began >= 60 * o->minutes) return "--minutes reached";
     if (o->patience && o->validate && qkv_trainer_best_so_far(r->trainer)->missed >= o->patience)
         return "--patience: validation stopped improving";
     return NULL;
@@ -218,7 +214,6 @@ static qkv_status end_run(run *r)
     if (!status) status = record(r);
     if (status) return status;
     qkv_run_event e = event_of(r, QKV_RUN_EVENT_END);
-    if (r->has_best) e.score = &r->best;
     tell(r, &e);
     return QKV_OK;
 }
@@ -302,7 +297,7 @@ static qkv_status run_training(run *r)
     r->valid_every = r->o->valid_every ? r->o->valid_every : r->epoch_steps;
     if (!(r->trainer = qkv_trainer_new(r->model, r->pairs, r->o->trainer))) return qkv_error_status();
     status = begin_run(r);
-    r->began = seconds_now();
+    r->began = qkv__seconds();
     while (!status && !(r->reason = why_end(r))) status = step(r);
     return status ? status : end_run(r);
 }

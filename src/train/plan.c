@@ -1,0 +1,101 @@
+/* plan.c: how many steps of a training fit into some minutes: a few are made, timed and undone. */
+#include "plan.h"
+
+#include "../base/clock.h"
+#include "../base/memory.h"
+#include "../base/options.h"
+#include "../base/size.h"
+
+#include <string.h>
+
+enum { FEWEST_UPDATES = 8, MOST_UPDATES = 200, FEWEST_VALIDATIONS = 5, MOST_VALIDATIONS = 20 };
+static const double trial_seconds = 4, trial_share = 0.05; /* of the time there is */
+static const double spare_share = 0.02;                    /* checkpoints, and a machine that slows down a little */
+
+/* Updates until their time is known well enough; the first one also finds its memory, and does not count. */
+static qkv_status time_updates(const qkv_run_opts *o, qkv_trainer *t, qkv_run_plan *out)
+{
+    qkv_progress at;
+    double enough = 60 * o->minutes * trial_share;
+    if (enough > trial_seconds) enough = trial_seconds;
+    qkv_status status = qkv_trainer_step(t, &at);
+    double began = qkv__seconds(), passed = 0;
+    for (int n = 1; !status && n <= MOST_UPDATES && (n <= FEWEST_UPDATES || passed < enough); n++) {
+        if (o->stop && o->stop(o->data)) break;
+        status = qkv_trainer_step(t, &at);
+        passed = qkv__seconds() - began;
+        out->step_seconds = passed / n;
+    }
+    return status;
+}
+
+static qkv_status time_validation(const qkv_run_opts *o, const qkv_model *m, qkv_run_plan *out)
+{
+    qkv_run_score score = { 0 };
+    double began = qkv__seconds();
+    qkv_status status = o->validate ? o->validate(o->data, m, &score) : QKV_OK;
+    if (o->validate) out->validation_seconds = qkv__seconds() - began;
+    return status;
+}
+
+/* A rate that changes nothing much: what counts is the time. */
+static qkv_trainer *make_trial(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *o)
+{
+    qkv_trainer_opts how;
+    if (QKV__READ_OPTIONS(&how, seed, o->trainer, "training")) return NULL;
+    how.schedule = (qkv_schedule){ .kind = QKV_SCHEDULE_CONSTANT, .lr = 1e-6 };
+    return qkv_trainer_new(m, pairs, &how);
+}
+
+/* The weights are the same afterwards. */
+static qkv_status try_updates(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *o, qkv_run_plan *out)
+{
+    qkv_params *p = qkv_model_params(m);
+    qkv_trainer *t = make_trial(m, pairs, o);
+    if (!t) return qkv_error_status();
+    size_t bytes = sizeof(float) * (size_t)qkv_params_block(p);
+    float *kept = qkv__alloc(bytes);
+    qkv_status status = kept ? QKV_OK : QKV_MEMORY;
+    if (kept) memcpy(kept, qkv_params_data(p), bytes);
+    if (!status) status = time_updates(o, t, out);
+    if (!status) status = time_validation(o, m, out);
+    if (kept) memcpy(qkv_params_data(p), kept, bytes);
+    qkv_params_zero_grad(p);
+    qkv__release(kept, bytes);
+    qkv_trainer_free(t);
+    return status;
+}
+
+int64_t qkv__validations(int64_t steps, int64_t epoch_steps)
+{
+    int64_t epochs = steps / epoch_steps;
+    return qkv__min(qkv__max(epochs, FEWEST_VALIDATIONS), MOST_VALIDATIONS);
+}
+
+static int64_t whole_steps(double steps) { return steps >= 1 ? steps < 1e15 ? (int64_t)steps : (int64_t)1e15 : 1; }
+
+static int64_t steps_in(const qkv_run_opts *o, const qkv_run_plan *plan, double seconds)
+{
+    double each = plan->step_seconds > 1e-9 ? plan->step_seconds : 1e-9;
+    if (o->valid_every) return whole_steps(seconds / (each + plan->validation_seconds / (double)o->valid_every));
+    int64_t times = qkv__validations(whole_steps(seconds / each), plan->epoch_steps);
+    return whole_steps((seconds - (double)times * plan->validation_seconds) / each);
+}
+
+qkv_status qkv_run_plan_steps(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *opts, double reserve, qkv_run_plan *out)
+{
+    qkv_run_opts o;
+    qkv_run_plan plan = { 0 };
+    int64_t none;
+    if (!m || !pairs || !opts || !out) return qkv__fail(QKV_USAGE, "training: a model, pairs, options and a place are needed");
+    qkv_status status = QKV__READ_OPTIONS(&o, data, opts, "training");
+    if (status) return status;
+    if (!(o.minutes > 0) || !(reserve >= 0)) return qkv__fail(QKV_USAGE, "training: a plan needs minutes above 0");
+    double began = qkv__seconds();
+    if (!(status = qkv_run_steps(pairs, opts, &plan.epoch_steps, &none))) status = try_updates(m, pairs, &o, &plan);
+    if (status) return status;
+    double left = 60 * o.minutes * (1 - spare_share) - reserve - (qkv__seconds() - began);
+    plan.steps = steps_in(&o, &plan, left);
+    *out = plan;
+    return QKV_OK;
+}
