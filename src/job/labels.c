@@ -1,0 +1,176 @@
+/* labels.c: the names of classes; and labelled text that is evidently not what it is taken for: a header among the texts, columns
+ * the other way round. Such text trains without an error to a model that has learned nothing. */
+#include "labels.h"
+
+#include "../base/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- names ---- */
+
+/* Where a name is, or would be. */
+static int place_of_label(const qkv__label_set *s, const char *name)
+{
+    int from = 0, to = s->n;
+    while (from < to) {
+        int middle = from + (to - from) / 2;
+        if (strcmp(s->names[middle], name) < 0) from = middle + 1;
+        else to = middle;
+    }
+    return from;
+}
+
+int qkv__label_find(const qkv__label_set *s, const char *name)
+{
+    int at = place_of_label(s, name);
+    return at < s->n && !strcmp(s->names[at], name) ? at : -1;
+}
+
+static qkv_status insert_label(qkv__label_set *s, const char *name)
+{
+    size_t n = (size_t)s->n + 1;
+    qkv_status status = qkv__grow((void **)&s->names, &s->names_bytes, n * sizeof *s->names);
+    if (!status) status = qkv__grow((void **)&s->counts, &s->counts_bytes, n * sizeof *s->counts);
+    char *copy = status ? NULL : qkv__copy_text(name);
+    if (!copy) return qkv_error_status();
+    int at = place_of_label(s, name);
+    memmove(s->names + at + 1, s->names + at, sizeof *s->names * (size_t)(s->n - at));
+    memmove(s->counts + at + 1, s->counts + at, sizeof *s->counts * (size_t)(s->n - at));
+    s->names[at] = copy;
+    s->counts[at] = 1;
+    s->n++;
+    return QKV_OK;
+}
+
+qkv_status qkv__label_add(qkv__label_set *s, const char *name)
+{
+    int at = qkv__label_find(s, name);
+    if (at < 0) return insert_label(s, name);
+    s->counts[at]++;
+    return QKV_OK;
+}
+
+void qkv__label_set_free(qkv__label_set *s)
+{
+    for (int i = 0; i < s->n; i++) qkv__release_text(s->names[i]);
+    qkv__release(s->names, s->names_bytes);
+    qkv__release(s->counts, s->counts_bytes);
+    *s = (qkv__label_set){ 0 };
+}
+
+/* ---- headers ---- */
+
+static bool is_among_words(const char *word, const char *const *words)
+{
+    for (; *words; words++)
+        if (!strcasecmp(word, *words)) return true;
+    return false;
+}
+
+static bool names_texts(const char *word)
+{
+    static const char *const words[] = { "text",    "texts", "sentence", "sentences",   "sentence1", "sentence2", "review",
+                                         "reviews", "title", "content",  "contents",    "document",  "comment",   "comments",
+                                         "message", "tweet", "phrase",   "question",    "query",     "premise",   "utterance",
+                                         "body",    "post",  "headline", "description", "article",   "abstract",  "email",
+                                         "文本",    "句子",  "评论",     "内容",        "正文",      NULL };
+    return is_among_words(word, words);
+}
+
+static bool names_labels(const char *word)
+{
+    static const char *const words[] = { "label", "labels", "class",    "category", "sentiment", "target", "tag",
+                                         "topic", "intent", "polarity", "rating",   "stars",     "score",  "emotion",
+                                         "lang",  "标签",   "类别",     "情感",     NULL };
+    return is_among_words(word, words);
+}
+
+static bool is_header_word(const char *word) { return names_texts(word) || names_labels(word); }
+
+const char *qkv__header_hint(const qkv_labelled *x)
+{
+    return x->line == 1 && (is_header_word(x->label) || is_header_word(x->text)) ? ": if line 1 is a header, give --header"
+                                                                                 : "";
+}
+
+/* ---- what is seen of the texts ---- */
+
+void qkv__labelled_look_at(qkv__labelled_look *k, const char *path, const qkv_labelled *x)
+{
+    k->texts++;
+    k->label_bytes += (double)x->label_length;
+    k->text_bytes += (double)x->text_length;
+    k->spaced += memchr(x->label, ' ', x->label_length) != NULL;
+    /* A folder's texts have paths of their own. */
+    if (k->texts > 1 || x->line != 1 || strcmp(x->path, path) || strstr(path, ".json")) return;
+    k->starts_at_1 = true;
+    snprintf(k->first_label, sizeof k->first_label, "%s", x->label);
+    snprintf(k->first_text, sizeof k->first_text, "%s", x->text);
+}
+
+static bool has_columns(const qkv__labelled_look *k) { return k->opts->label || k->opts->text; }
+
+static const char *swap_hint(const qkv__labelled_look *k)
+{
+    return has_columns(k) ? "--label-column NAME or NUMBER chooses another"
+                          : "give --label-column 2 --text-column 1 for text TAB label";
+}
+
+static int shown_bytes(const char *label)
+{
+    size_t length = strlen(label);
+    return (int)qkv_utf8_check(label, length < 40 ? length : 40); /* whole characters */
+}
+
+static qkv_status many_labels(const qkv__labelled_look *k, const qkv__label_set *s, const char *path)
+{
+    return qkv__fail(
+        QKV_FORMAT,
+        "%s: %lld texts have %d different labels, such as \"%.*s\": is that the label's column? Then --label-column 1 "
+        "says so; %s",
+        path, (long long)k->texts, s->n, shown_bytes(s->names[0]), s->names[0], swap_hint(k));
+}
+
+/* ---- the verdict ---- */
+
+static qkv_status header_found(const qkv__labelled_look *k, const char *path)
+{
+    if (names_texts(k->first_label) && names_labels(k->first_text) && !has_columns(k))
+        return qkv__fail(QKV_FORMAT, "%s: line 1, \"%s TAB %s\", is a header: give --label-column %s --text-column %s", path,
+                         k->first_label, k->first_text, k->first_text, k->first_label);
+    return qkv__fail(QKV_FORMAT, "%s: line 1, \"%s\" with the text \"%s\", is a header: give --header", path, k->first_label,
+                     k->first_text);
+}
+
+/* Not certain: said, and trained all the same. */
+static void warn_of_labelled(const qkv__labelled_look *k, const qkv__label_set *s, const char *path, bool is_alone,
+                             char warning[512])
+{
+    const char *label = k->first_label;
+    if (is_alone && (is_header_word(label) || k->texts >= 100))
+        snprintf(warning, 512, "%.256s: the label \"%s\" of line 1 occurs nowhere else: if line 1 is a header, give --header",
+                 path, label);
+    else if (k->label_bytes > k->text_bytes && 2 * k->spaced > k->texts)
+        snprintf(warning, 512, "%.256s: the labels are longer than the texts, such as \"%.*s\": %s", path,
+                 shown_bytes(s->names[0]), s->names[0], swap_hint(k));
+    else if (k->texts >= 100 && 4 * (int64_t)s->n > k->texts)
+        snprintf(warning, 512, "%.256s: %lld texts have %d different labels, such as \"%.*s\"", path, (long long)k->texts, s->n,
+                 shown_bytes(s->names[0]), s->names[0]);
+}
+
+/* Only TSV has its label in a column that nobody named. */
+static bool is_guessed(const qkv__labelled_look *k) { return !k->opts->label && (k->starts_at_1 || k->opts->header); }
+
+qkv_status qkv__labelled_check(const qkv__labelled_look *k, const qkv__label_set *s, const char *path, char warning[512])
+{
+    enum { ENOUGH = 20 }; /* fewer texts may well have a label each */
+    *warning = '\0';
+    int first = k->starts_at_1 ? qkv__label_find(s, k->first_label) : -1;
+    bool is_alone = first >= 0 && s->counts[first] == 1;
+    if (is_alone && is_header_word(k->first_text)) return header_found(k, path);
+    if (is_guessed(k) && k->texts >= ENOUGH && 2 * (int64_t)s->n > k->texts) return many_labels(k, s, path);
+    warn_of_labelled(k, s, path, is_alone, warning);
+    return QKV_OK;
+}
