@@ -1,0 +1,125 @@
+/* record.c: what a training was asked for, written down; and taken up again when it goes on. */
+#include "training.h"
+
+#include "../base/memory.h"
+#include "../io/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { RECORD_BYTES = 16 << 20 };
+
+/* Options that may change from one run of a training to the next. */
+static bool may_change(qkv__option i)
+{
+    static const qkv__option options[] = { QKV__SET_patience,   QKV__SET_epochs,   QKV__SET_steps, QKV__SET_minutes,
+                                           QKV__SET_save_every, QKV__SET_keep,     QKV__SET_out,   QKV__SET_resume,
+                                           QKV__SET_dry_run,    QKV__SET_log_every };
+    for (size_t k = 0; k < sizeof options / sizeof *options; k++)
+        if (options[k] == i) return true;
+    return false;
+}
+
+/* Whose contents count, not their names: the checkpoint knows the text and the weights it was started with. */
+static bool is_path(const char *name)
+{
+    return !strcmp(name, "train") || !strcmp(name, "valid") || !strcmp(name, "tokenizer") || !strcmp(name, "from");
+}
+
+void qkv__settings_free(qkv__settings *s)
+{
+    for (int64_t i = 0; i < s->n; i++) qkv__release_text((char *)(uintptr_t)s->all[i].value);
+    qkv__release(s->all, s->bytes);
+    *s = (qkv__settings){ 0 };
+}
+
+qkv_status qkv__settings_of(const qkv_training *t, qkv__settings *out)
+{
+    qkv_text text = { 0 };
+    qkv_status status = qkv__grow((void **)&out->all, &out->bytes, QKV__SET_OPTIONS * sizeof *out->all);
+    for (int k = 0; k < QKV__SET_OPTIONS && !status; k++) {
+        qkv__option i = (qkv__option)k;
+        if (!qkv__options_has(&t->o, i) || may_change(i) || (status = qkv__options_text(&t->o, i, &text))) continue;
+        char *value = qkv__copy_text(text.data);
+        if (!value) status = qkv_error_status();
+        else
+            out->all[out->n++] = (qkv_run_setting){ .name = qkv__options_name(i),
+                                                    .value = value,
+                                                    .is_default = t->o.origin[i] != QKV__SET,
+                                                    .may_differ = is_path(qkv__options_name(i)) };
+    }
+    qkv_text_free(&text);
+    return status;
+}
+
+/* ---- more of the record ---- */
+
+static json_t *labels_json(const qkv_training *t)
+{
+    json_t *counts = json_object();
+    for (int i = 0; i < t->labels.n; i++)
+        json_object_set_new(counts, t->labels.names[i], json_integer((json_int_t)t->labels.counts[i]));
+    return counts;
+}
+
+/* The options that rules chose: a run that goes on takes them from here. */
+static json_t *chosen_json(const qkv_training *t)
+{
+    json_t *chosen = json_object();
+    qkv_text text = { 0 };
+    for (int k = 0; k < QKV__SET_OPTIONS && chosen; k++) {
+        if (t->o.origin[k] != QKV__CHOSEN) continue;
+        if (qkv__options_text(&t->o, (qkv__option)k, &text) ||
+            json_object_set_new(chosen, qkv__options_name((qkv__option)k), json_string(text.data)))
+            json_decref(chosen), chosen = NULL;
+    }
+    qkv_text_free(&text);
+    return chosen;
+}
+
+char *qkv__training_about(const qkv_training *t)
+{
+    const qkv_training_text *x = &t->text;
+    json_t *all = json_object();
+    json_object_set_new(all, "left_out",
+                        json_pack("{s:I, s:I}", "empty", (json_int_t)x->empty, "too_long", (json_int_t)x->too_long));
+    if (t->labels.n) json_object_set_new(all, "classes", labels_json(t));
+    json_object_set_new(all, "vocabulary", json_integer(qkv_tokenizer_size(qkv_model_source_tokenizer(t->model))));
+    json_object_set_new(all, "parameters", json_integer((json_int_t)qkv_params_count(qkv_model_params(t->model))));
+    if (!t->is_old) json_object_set_new(all, "chosen", chosen_json(t));
+    if (t->planned_steps) json_object_set_new(all, "planned_steps", json_integer((json_int_t)t->planned_steps));
+    char *text = json_dumps(all, 0);
+    json_decref(all);
+    if (!text) qkv__fail(QKV_MEMORY, "training: out of memory");
+    return text;
+}
+
+/* ---- going on ---- */
+
+static qkv_status recall_choices(qkv_training *t, json_t *chosen)
+{
+    const char *name;
+    json_t *value;
+    qkv_status status = QKV_OK;
+    json_object_foreach (chosen, name, value) {
+        const char *text = json_string_value(value);
+        if (status || !text || qkv__options_find(&t->o, name) == QKV__SET_OPTIONS) continue;
+        status = qkv__options_set(&t->o, name, text, QKV__CHOSEN);
+    }
+    return status;
+}
+
+qkv_status qkv__training_recall(qkv_training *t)
+{
+    char path[4200];
+    json_t *record = NULL;
+    snprintf(path, sizeof path, "%.4000s/training.json", t->o.v.out);
+    qkv_status status = qkv__json_read(path, RECORD_BYTES, &record);
+    if (status) return status;
+    json_t *chosen = json_object_get(record, "chosen");
+    t->is_old = !json_is_object(chosen);
+    if (!t->is_old) status = recall_choices(t, chosen);
+    t->planned_steps = (int64_t)json_integer_value(json_object_get(record, "planned_steps"));
+    json_decref(record);
+    return status;
+}

@@ -1,0 +1,120 @@
+/* training.h: a training from files, inside: what the jobs share. */
+#ifndef QKV_SRC_JOB_TRAINING_H
+#define QKV_SRC_JOB_TRAINING_H
+
+#include "labels.h"
+#include "values.h"
+
+#include <qkv/job.h>
+#include <qkv/task.h>
+
+/* What the rules look at: the training text. */
+typedef struct qkv__survey {
+    int64_t texts;                   /* pairs, labelled texts or lines */
+    int64_t blank;                   /* lines without a word */
+    double bytes, characters, words; /* of pairs, those of the target */
+    double han;                      /* characters of the Chinese script */
+    double minutes;                  /* that there is time for; 0: not said */
+} qkv__survey;
+
+void qkv__survey_text(qkv__survey *s, const char *text, size_t length); /* counts bytes, characters and words */
+
+/* Lines of validation text as they stand in the files. */
+typedef struct qkv__valid_lines {
+    char **sources, **references;
+    size_t sources_bytes, references_bytes;
+    int64_t n;
+} qkv__valid_lines;
+
+/* How a job differs from the others. Each reports with qkv_error(). */
+typedef struct qkv__job {
+    const char *name;    /* "translate" */
+    const char *command; /* "train translate", as training.json has it */
+    int bit;
+    const char *noun, *unit;
+    const char *extra_special;                  /* a token that the tokenizer must have, such as <mask>; NULL: none */
+    void (*set_paper)(qkv_training *t);         /* what the job has unless it is set, without the rules */
+    qkv_status (*check)(const qkv_training *t); /* options that do not go together */
+    qkv_status (*survey)(qkv_training *t, qkv__survey *s); /* looks at the text */
+    void (*choose)(qkv_training *t, const qkv__survey *s); /* sets what is not set: recipe.c */
+    /* Adds the text that the tokenizer is to learn from; targets is sources unless they have a vocabulary each. */
+    qkv_status (*add_words)(qkv_training *t, qkv_word_counts *sources, qkv_word_counts *targets);
+    /* Makes the options those of the job: without a decoder, with classes. `from` is the model that the training starts with;
+     * NULL: none. */
+    qkv_status (*adjust)(qkv_training *t, const qkv_model *from, qkv_transformer_opts *o);
+    qkv_status (*read)(qkv_training *t); /* the text as ids, and what is measured */
+    qkv_status (*validate)(qkv_training *t, const qkv_model *m, qkv_run_score *out);
+    void (*sample)(const qkv_training *t); /* shows what the model makes of a few texts; NULL: nothing */
+    qkv_status (*finish)(qkv_training *t); /* after the last step; NULL: nothing */
+} qkv__job;
+extern const qkv__job qkv__translate_job, qkv__classify_job, qkv__generate_job, qkv__mask_job;
+
+struct qkv_training {
+    const qkv__job *job;
+    qkv__options o;
+    qkv_training_watch watch;
+    qkv_status failed; /* the first error of qkv_training_set(), and its sentence */
+    qkv_text sentence, told;
+    double began; /* seconds */
+    bool made_folder;
+    bool is_old; /* a training that was started before there were rules goes on without them */
+
+    qkv_model *model;
+    qkv_pairs *pairs, *valid;
+    qkv_special_tokens special;
+    qkv_batch_opts batches, valid_batches;
+    qkv_objective objective;
+    bool has_objective; /* else translation's */
+    qkv_masking_opts masking;
+    qkv__label_set labels;
+    float *weights;        /* of the classes, where they are balanced */
+    int64_t *valid_counts; /* validation texts of each class */
+    size_t weights_bytes, valid_counts_bytes;
+    qkv__valid_lines lines; /* of a translator, where they are needed */
+    qkv_training_text text;
+    bool has_text;
+    int64_t planned_steps; /* that --minutes allows; 0: not planned */
+};
+
+/* A sentence about the text that is no error. */
+void qkv__training_note(const qkv_training *t, const char *format, ...) QKV_PRINTF(2, 3);
+void qkv__training_note_repaired(const qkv_training *t, const char *path, int64_t n, int64_t first);
+
+/* Sets an option by a rule, unless the caller set it: as if it had been typed. */
+void qkv__choose(qkv_training *t, const char *name, const char *format, ...) QKV_PRINTF(3, 4);
+
+/* `wanted` ids, or as many as the model has learned positions for. */
+int64_t qkv__readable_length(const qkv_model *m, int64_t wanted);
+bool qkv__is_published(const qkv_model *m); /* of a family that is not ours; false for NULL */
+
+/* Moves every k-th text of the training to the validation: --split. */
+qkv_status qkv__split_off(qkv_training *t);
+
+/* ---- model.c ---- */
+/* A new model with its tokenizers; or, with --from, one that starts with the weights of another, as far as it has them. */
+qkv_status qkv__training_start(qkv_training *t);
+
+/* ---- learning.c: how it learns ---- */
+qkv_optimizer_opts qkv__training_optimizer(const qkv_training *t);
+/* But for optimizer, batches and objective; total_steps 0: not known. USAGE. */
+qkv_status qkv__training_how(const qkv_training *t, int64_t total_steps, qkv_trainer_opts *out);
+
+/* ---- record.c: what a training was asked for ---- */
+typedef struct qkv__settings {
+    qkv_run_setting *all;
+    size_t bytes;
+    int64_t n;
+} qkv__settings;
+qkv_status qkv__settings_of(const qkv_training *t, qkv__settings *out);
+void qkv__settings_free(qkv__settings *s);
+char *qkv__training_about(const qkv_training *t); /* more for training.json, in jansson's memory; NULL: out of memory */
+/* With --resume: takes from the record what rules chose when the training was started, and what --minutes planned. */
+qkv_status qkv__training_recall(qkv_training *t);
+
+/* ---- recipe.c ---- */
+void qkv__choose_translation(qkv_training *t, const qkv__survey *s);
+void qkv__choose_classes(qkv_training *t, const qkv__survey *s);
+void qkv__choose_generation(qkv_training *t, const qkv__survey *s);
+void qkv__choose_masking(qkv_training *t, const qkv__survey *s);
+
+#endif
