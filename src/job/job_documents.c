@@ -1,0 +1,202 @@
+/* job_documents.c: training a language model, or an encoder by masked words: plain text in. */
+#include "training.h"
+
+#include "../base/status.h"
+#include "../text/pairs.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static bool masks(const qkv_training *t) { return t->job->bit == QKV__MASK; }
+
+/* ---- options ---- */
+
+static qkv_status check_documents(const qkv_training *t)
+{
+    double rate = (double)t->o.v.rate;
+    if (!QKV__IS_SET(&t->o, rate) || (rate > 0 && rate < 1)) return QKV_OK;
+    return qkv__fail(QKV_USAGE, "--rate: %g is not between 0 and 1", rate);
+}
+
+static void set_paper_documents(qkv_training *t)
+{
+    qkv__training_values *v = &t->o.v;
+    v->schedule = 3; /* cosine */
+    v->lr = 1e-3f;
+    if (!v->steps && !v->epochs && !(v->minutes > 0)) v->epochs = 10;
+    v->max_tokens = 4096;
+    v->pre_norm = true;
+    v->patience = 5;
+    v->context = 256;
+    v->rate = 0.15f;
+    if (!masks(t)) v->positions = QKV_POSITION_ROTARY;
+}
+
+/* ---- reading ---- */
+
+typedef struct document_reading {
+    qkv_training *t;
+    qkv_pairs *pairs;
+    int64_t max_length;
+} document_reading;
+
+/* All files; *read tells of all of them. */
+static qkv_status read_documents(qkv_training *t, const qkv__paths *f, qkv_document_kind kind, qkv_document_each each,
+                                 void *data, bool quiet, qkv_corpus_read *read)
+{
+    for (int i = 0; i < f->n; i++) {
+        qkv_corpus_read one = { 0 };
+        qkv_status status = qkv_documents_read(f->at[i], kind, t->o.v.strict, each, data, &one);
+        if (status) return status;
+        read->pairs += one.pairs;
+        read->empty += one.empty;
+        if (!quiet) qkv__training_note_repaired(t, f->at[i], one.repaired, one.first_repaired);
+    }
+    return read->pairs ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: there is no text", f->at[0]);
+}
+
+static qkv_status survey_line(void *data, const char *text, size_t length)
+{
+    qkv__survey *s = data;
+    s->texts++;
+    qkv__survey_text(s, text, length);
+    return QKV_OK;
+}
+
+static qkv_status survey_documents(qkv_training *t, qkv__survey *s)
+{
+    qkv_corpus_read read = { 0 };
+    qkv_status status = read_documents(t, &t->o.v.train_documents, QKV_DOCUMENT_LINES, survey_line, s, true, &read);
+    s->blank = read.empty;
+    return status;
+}
+
+static qkv_status add_document_to_words(void *words, const char *text, size_t length)
+{
+    return qkv_word_counts_add(words, text, length);
+}
+
+static qkv_status add_document_words(qkv_training *t, qkv_word_counts *sources, qkv_word_counts *targets)
+{
+    (void)targets;
+    qkv_corpus_read read = { 0 };
+    return read_documents(t, &t->o.v.train_documents, (qkv_document_kind)t->o.v.documents, add_document_to_words, sources, true,
+                          &read);
+}
+
+static qkv_status add_document(void *data, const char *text, size_t length)
+{
+    document_reading *r = data;
+    const qkv_training *t = r->t;
+    return masks(t) ? qkv_pairs_add_masked(r->pairs, t->model, text, length, r->max_length)
+                    : qkv_pairs_add_document(r->pairs, t->model, text, length, t->o.v.context);
+}
+
+static qkv_status set_objective(qkv_training *t)
+{
+    const qkv__training_values *v = &t->o.v;
+    t->masking = (qkv_masking_opts){ .rate = v->rate,
+                                     .mask = t->special.mask,
+                                     .first = t->special.first,
+                                     .vocabulary = qkv_tokenizer_size(qkv_model_source_tokenizer(t->model)) };
+    t->objective = masks(t) ? qkv_masking(&t->masking) : qkv_generating();
+    t->has_objective = true;
+    int64_t readable = qkv__readable_length(t->model, v->context);
+    if (masks(t) && t->special.mask < 0) return qkv__fail(QKV_UNSUPPORTED, "the tokenizer has no token " QKV_SPECIAL_MASK);
+    if (!masks(t) && readable < v->context)
+        return qkv__fail(QKV_USAGE, "--context %d is more than the %lld positions of the model (--longest)", v->context,
+                         (long long)readable);
+    return QKV_OK;
+}
+
+/* Reads files into pairs. */
+static qkv_status read_files(qkv_training *t, const qkv__paths *f, qkv_pairs *to, qkv_corpus_read *read)
+{
+    document_reading r = { .t = t, .pairs = to };
+    r.max_length = qkv__readable_length(t->model, t->o.v.max_length + 1) - 1; /* the end is not counted */
+    return read_documents(t, f, (qkv_document_kind)t->o.v.documents, add_document, &r, false, read);
+}
+
+/* A document may be the whole of a file: what is held back of it are windows. */
+static qkv_status read_and_split(qkv_training *t, qkv_corpus_read *read)
+{
+    qkv_pairs *all = qkv_pairs_new();
+    qkv_status status = all ? read_files(t, &t->o.v.train_documents, all, read) : qkv_error_status();
+    if (!status) status = qkv__pairs_split(all, (int64_t)lround(1 / (double)t->o.v.split), t->pairs, t->valid);
+    qkv_pairs_free(all);
+    return status;
+}
+
+static qkv_status read_text(qkv_training *t)
+{
+    const qkv__training_values *v = &t->o.v;
+    qkv_corpus_read read = { 0 }, valid_read = { 0 };
+    qkv_status status = set_objective(t);
+    t->batches.bare = t->valid_batches.bare = !masks(t);
+    if (!status && !v->valid.n && v->split > 0) status = read_and_split(t, &read);
+    else if (!status) status = read_files(t, &v->train_documents, t->pairs, &read);
+    if (!status && v->valid.n) status = read_files(t, &v->valid, t->valid, &valid_read);
+    t->text.parts = masks(t) ? NULL : "windows";
+    t->text.texts = read.pairs;
+    t->text.empty = read.empty;
+    t->text.valid = v->valid.n ? valid_read.pairs : qkv_pairs_count(t->valid);
+    return status;
+}
+
+/* ---- the models ---- */
+
+static qkv_status without_encoder(qkv_training *t, const qkv_model *from, qkv_transformer_opts *o)
+{
+    if (qkv__is_published(from) && !(qkv_model_info_of(from)->can & QKV_ABILITY_GENERATE))
+        return qkv__fail(QKV_USAGE, "%s is a %s, which has no decoder alone to generate with", t->o.v.from,
+                         qkv_model_info_of(from)->family);
+    o->encoder_layers = 0;
+    o->target_vocabulary = 0;
+    return QKV_OK;
+}
+
+static qkv_status without_decoder(qkv_training *t, const qkv_model *from, qkv_transformer_opts *o)
+{
+    o->decoder_layers = 0;
+    o->target_vocabulary = 0;
+    o->classes = 0;
+    if (!qkv__is_published(from)) return QKV_OK;
+    if (!(qkv_model_info_of(from)->can & QKV_ABILITY_EMBED))
+        return qkv__fail(QKV_USAGE, "%s is a %s, which has no encoder alone to fill in words with", t->o.v.from,
+                         qkv_model_info_of(from)->family);
+    o->head = o->output_bias = 1;
+    o->pooler = QKV_POOLER_NONE; /* it is the classifier's */
+    return QKV_OK;
+}
+
+/* ---- validation ---- */
+
+static qkv_status validate_documents(qkv_training *t, const qkv_model *m, qkv_run_score *out)
+{
+    double loss;
+    qkv_status status = qkv_evaluate(m, t->valid, &t->objective, &t->valid_batches, &loss);
+    if (status) return status;
+    out->score = -loss;
+    snprintf(out->words, sizeof out->words, "valid loss %.4f, perplexity %.2f", loss, exp(loss));
+    snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f", loss);
+    return QKV_OK;
+}
+
+#define DOCUMENT_JOB                                                                                             \
+    .noun = "documents", .set_paper = set_paper_documents, .check = check_documents, .survey = survey_documents, \
+    .add_words = add_document_words, .read = read_text, .validate = validate_documents
+
+const qkv__job qkv__generate_job = { .name = "generate",
+                                     .command = "train generate",
+                                     .bit = QKV__GENERATE,
+                                     DOCUMENT_JOB,
+                                     .choose = qkv__choose_generation,
+                                     .adjust = without_encoder };
+
+const qkv__job qkv__mask_job = { .name = "mask",
+                                 .command = "train mask",
+                                 .bit = QKV__MASK,
+                                 DOCUMENT_JOB,
+                                 .choose = qkv__choose_masking,
+                                 .adjust = without_decoder,
+                                 .extra_special = QKV_SPECIAL_MASK };

@@ -1,0 +1,260 @@
+/* job_translate.c: training a translator: pairs of lines in. */
+#include "training.h"
+
+#include "../base/memory.h"
+#include "../base/size.h"
+#include "../text/buffer.h"
+#include "../text/pairs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BY_LOSS, BY_BLEU };        /* --metric */
+enum { FIT_NOTHING, FIT_LENGTH }; /* --fit */
+
+static const char *second_file(const qkv__paths *f) { return f->n > 1 ? f->at[1] : NULL; }
+
+/* The --valid files, or those of --train, of which a part is held back. */
+static const qkv__paths *valid_files(const qkv_training *t) { return t->o.v.valid.n ? &t->o.v.valid : &t->o.v.train_pairs; }
+
+static qkv_corpus_opts reading_opts(const qkv_training *t, bool held)
+{
+    qkv_corpus_opts o = { .size = sizeof o, .strict = t->o.v.strict };
+    if (!t->o.v.valid.n && t->o.v.split > 0) o.held_every = (int64_t)lround(1 / (double)t->o.v.split), o.held = held;
+    return o;
+}
+
+static bool has_valid(const qkv_training *t) { return t->o.v.valid.n || t->o.v.split > 0; }
+
+/* ---- options ---- */
+
+static qkv_status check_pair_files(const char *name, const qkv__paths *f)
+{
+    if (f->n <= 2) return QKV_OK;
+    return qkv__fail(QKV_USAGE, "--%s: %d files; expected source and target, or one with both", name, f->n);
+}
+
+static qkv_status check_translation(const qkv_training *t)
+{
+    const qkv__training_values *v = &t->o.v;
+    qkv_status status = check_pair_files("train", &v->train_pairs);
+    if (!status) status = check_pair_files("valid", &v->valid);
+    if (!status && v->separate && v->tokenizer) status = qkv__fail(QKV_USAGE, "--tokenizer is one vocabulary, --separate two");
+    if (!status && v->metric == BY_BLEU && !v->valid.n && !(QKV__IS_SET(&t->o, split) && v->split > 0))
+        status = qkv__fail(QKV_USAGE, "--metric bleu needs --valid");
+    return status;
+}
+
+static void set_paper_translation(qkv_training *t)
+{
+    t->o.v.smoothing = 0.1f;
+    t->o.v.max_tokens = 2048;
+    t->o.v.patience = 5;
+    if (!t->o.v.steps && !t->o.v.epochs && !(t->o.v.minutes > 0)) t->o.v.epochs = 30;
+}
+
+/* ---- the text ---- */
+
+static qkv_status survey_pair(void *data, const char *source, size_t n, const char *target, size_t m)
+{
+    qkv__survey *s = data;
+    (void)source;
+    if (!n || !m) return QKV_OK;
+    s->texts++;
+    qkv__survey_text(s, target, m);
+    return QKV_OK;
+}
+
+static qkv_status survey_pairs(qkv_training *t, qkv__survey *s)
+{
+    const qkv_corpus_opts opts = { .strict = t->o.v.strict };
+    return qkv_corpus_each(t->o.v.train_pairs.at[0], second_file(&t->o.v.train_pairs), &opts, survey_pair, s);
+}
+
+static qkv_status add_pair_words(qkv_training *t, qkv_word_counts *sources, qkv_word_counts *targets)
+{
+    const qkv_corpus_opts opts = reading_opts(t, false);
+    const qkv__paths *f = &t->o.v.train_pairs;
+    return qkv_word_counts_add_corpus(sources, targets, f->at[0], second_file(f), &opts, NULL);
+}
+
+static qkv_status keep_model_options(qkv_training *t, const qkv_model *from, qkv_transformer_opts *o)
+{
+    (void)t, (void)from, (void)o;
+    return QKV_OK;
+}
+
+static void note_left_out(const qkv_training *t, const qkv__paths *f, const qkv_corpus_read *read)
+{
+    qkv__training_note_repaired(t, f->at[0], read->repaired, read->first_repaired);
+    if (f->n > 1) qkv__training_note_repaired(t, f->at[1], read->target_repaired, read->first_target_repaired);
+    if (read->empty)
+        qkv__training_note(t, "%s: %lld pairs have an empty side, the first is line %lld: left out", f->at[0],
+                           (long long)read->empty, (long long)read->first_empty);
+    if (read->too_long)
+        qkv__training_note(t, "%s: %lld pairs have more than --max-length %d tokens, the first is line %lld: left out",
+                           f->at[0], (long long)read->too_long, t->o.v.max_length, (long long)read->first_too_long);
+}
+
+static qkv_status add_pairs(const qkv_training *t, qkv_pairs *p, const qkv__paths *f, bool held, int64_t max_length,
+                            qkv_corpus_read *read)
+{
+    qkv_corpus_opts opts = reading_opts(t, held);
+    opts.max_length = max_length;
+    qkv_status status = qkv_pairs_add_corpus(p, qkv_model_source_tokenizer(t->model), qkv_model_target_tokenizer(t->model),
+                                             f->at[0], second_file(f), &opts, read);
+    if (!status && (!held || t->o.v.valid.n)) note_left_out(t, f, read); /* what is held back was told with the rest */
+    return status;
+}
+
+/* Less than one batch teaches the same sentences over and over; that is rarely what was meant. */
+static qkv_status check_enough(const qkv_training *t)
+{
+    qkv_epoch *e = qkv_epoch_new(t->pairs, &(qkv_batch_opts){ .max_tokens = t->o.v.max_tokens }, 0);
+    if (!e) return qkv_error_status();
+    int64_t batches = qkv_epoch_batches(e), pairs = qkv_pairs_count(t->pairs);
+    qkv_epoch_free(e);
+    if (batches > 1) return QKV_OK;
+    return qkv__fail(
+        QKV_FORMAT,
+        "%s: it ends at line %lld: %lld pairs do not fill one batch of %d tokens: give more text or a smaller --max-tokens",
+        t->o.v.train_pairs.at[0], (long long)pairs, (long long)pairs, t->o.v.max_tokens);
+}
+
+/* ---- validation lines as they stand in the files ---- */
+
+/* Up to a NUL, as a C string has it. */
+static char *copy_line(const char *text, size_t length)
+{
+    size_t n = strnlen(text, length);
+    char *copy = qkv__alloc(n + 1);
+    if (copy) memcpy(copy, text, n), copy[n] = '\0';
+    return copy;
+}
+
+/* Pairs that training would leave out too: "qkv translate" and "qkv score" leave none out. */
+static qkv_status keep_valid_line(void *data, const char *source, size_t n, const char *target, size_t m)
+{
+    qkv__valid_lines *l = data;
+    size_t wanted = sizeof(char *) * (size_t)(l->n + 1);
+    qkv_status status = qkv__grow((void **)&l->sources, &l->sources_bytes, wanted);
+    if (!status) status = qkv__grow((void **)&l->references, &l->references_bytes, wanted);
+    char *from = status ? NULL : copy_line(source, n), *to = from ? copy_line(target, m) : NULL;
+    if (!to) return qkv__release_text(from), QKV_MEMORY;
+    l->sources[l->n] = from;
+    l->references[l->n++] = to;
+    return QKV_OK;
+}
+
+static qkv_status read_valid_lines(qkv_training *t)
+{
+    const qkv__paths *f = valid_files(t);
+    const qkv_corpus_opts opts = reading_opts(t, true);
+    return qkv_corpus_each(f->at[0], second_file(f), &opts, keep_valid_line, &t->lines);
+}
+
+static qkv_status read_pairs(qkv_training *t)
+{
+    qkv_corpus_read read = { 0 }, valid_read = { 0 };
+    qkv_status status = add_pairs(t, t->pairs, &t->o.v.train_pairs, false, t->o.v.max_length, &read);
+    if (!status) status = check_enough(t);
+    if (!status && has_valid(t)) status = add_pairs(t, t->valid, valid_files(t), true, 0, &valid_read);
+    t->text.empty = read.empty;
+    t->text.too_long = read.too_long;
+    t->valid_batches.in_order = 1;
+    bool needs_lines = t->o.v.metric == BY_BLEU || t->o.v.fit == FIT_LENGTH || t->watch.n_samples > 0;
+    if (!status && has_valid(t) && needs_lines) status = read_valid_lines(t);
+    return status;
+}
+
+/* ---- validation ---- */
+
+/* As "qkv translate" prints it: nothing for a line that is too long. */
+static char *printed_line(const qkv_translations *x, int64_t i)
+{
+    char *line = qkv__copy_text(x->status[i] ? "" : x->best[i].text);
+    for (char *c = line; c && *c; c++)
+        if (*c == '\n' || *c == '\r') *c = ' ';
+    return line;
+}
+
+static qkv_status score_lines(const qkv_training *t, const qkv_translations *x, double *bleu)
+{
+    const char *const *references[] = { (const char *const *)t->lines.references };
+    size_t bytes = sizeof(char *) * (size_t)t->lines.n;
+    char **printed = qkv__alloc_zero(bytes);
+    qkv_bleu_score score = { 0 };
+    qkv_status status = printed ? QKV_OK : QKV_MEMORY;
+    for (int64_t i = 0; !status && i < t->lines.n; i++)
+        if (!(printed[i] = printed_line(x, i))) status = QKV_MEMORY;
+    const qkv_bleu_opts opts = { .tokenizer = (qkv_score_tokenizer)t->o.v.bleu_tokenizer };
+    if (!status) status = qkv_bleu((const char *const *)printed, references, 1, t->lines.n, &opts, &score);
+    for (int64_t i = 0; printed && i < t->lines.n; i++) qkv__release_text(printed[i]);
+    qkv__release(printed, bytes);
+    *bleu = score.score;
+    return status;
+}
+
+/* What "qkv translate" and "qkv score" give: lines as they are, and the search that translate has without options. */
+static qkv_status measure_bleu(const qkv_training *t, const qkv_model *m, double *bleu)
+{
+    qkv_translations x = { 0 };
+    qkv_status status = qkv_translate(m, (const char *const *)t->lines.sources, NULL, t->lines.n, NULL, &x);
+    if (!status) status = score_lines(t, &x, bleu);
+    qkv_translations_free(&x);
+    return status;
+}
+
+static qkv_status validate_translator(qkv_training *t, const qkv_model *m, qkv_run_score *out)
+{
+    double loss, bleu;
+    qkv_status status = qkv_evaluate(m, t->valid, NULL, &t->valid_batches, &loss);
+    if (status) return status;
+    out->score = -loss;
+    snprintf(out->words, sizeof out->words, "valid loss %.4f", loss);
+    snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f", loss);
+    if (t->o.v.metric != BY_BLEU) return QKV_OK;
+    if ((status = measure_bleu(t, m, &bleu))) return status;
+    /* BLEU that reads the same is the same: 0.00 for long, while the loss falls. */
+    out->score = round(100 * bleu) / 100;
+    out->loss = loss;
+    snprintf(out->words, sizeof out->words, "valid loss %.4f, BLEU %.2f", loss, bleu);
+    snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f, \"bleu\": %.4f", loss, bleu);
+    return QKV_OK;
+}
+
+/* Lines from all over the text, by the quickest search. What cannot be translated is not shown: it is no part of the training. */
+static void show_samples(const qkv_training *t)
+{
+    enum { MOST = 16 };
+    const char *sources[MOST], *references[MOST], *texts[MOST];
+    int64_t n = qkv__min(qkv__min(t->watch.n_samples, MOST), t->lines.n);
+    qkv_translations x = { 0 };
+    for (int64_t i = 0; i < n; i++) {
+        int64_t line = (2 * i + 1) * t->lines.n / (2 * n);
+        sources[i] = t->lines.sources[line];
+        references[i] = t->lines.references[line];
+    }
+    if (n > 0 && !qkv_translate(t->model, sources, NULL, n, &(qkv_translate_opts){ .beam = 1 }, &x)) {
+        for (int64_t i = 0; i < n; i++) texts[i] = x.status[i] ? "" : x.best[i].text;
+        t->watch.sample(t->watch.data, n, sources, references, texts);
+    }
+    qkv_translations_free(&x);
+}
+
+const qkv__job qkv__translate_job = {
+    .name = "translate",
+    .command = "train translate",
+    .bit = QKV__TRANSLATE,
+    .noun = "pairs",
+    .set_paper = set_paper_translation,
+    .check = check_translation,
+    .survey = survey_pairs,
+    .choose = qkv__choose_translation,
+    .add_words = add_pair_words,
+    .adjust = keep_model_options,
+    .read = read_pairs,
+    .validate = validate_translator,
+    .sample = show_samples,
+};
