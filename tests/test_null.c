@@ -35,6 +35,7 @@ static struct {
     qkv_pairs *pairs;
     qkv_epoch *epoch;
     qkv_trainer *trainer;
+    qkv_training *training;
     qkv_attention_capture attended;
     char file[128];
 } it;
@@ -56,6 +57,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 
 /* clang-format off */
 #define V_float 1.0f
+#define V_double 1.0
 #define V_int 1
 #define V_int32_t 1
 #define V_int64_t 1
@@ -117,6 +119,10 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_int64_t_P ZERO(int64_t)
 #define V_const_qkv_run_opts_P ZERO(qkv_run_opts)
 #define V_qkv_run_result_P ZERO(qkv_run_result)
+#define V_qkv_run_plan_P ZERO(qkv_run_plan)
+#define V_qkv_training_P it.training
+#define V_const_qkv_training_P it.training
+#define V_const_qkv_training_watch_P ZERO(qkv_training_watch)
 #define V_qkv_bleu_score_P ZERO(qkv_bleu_score)
 #define V_qkv_chrf_score_P ZERO(qkv_chrf_score)
 #define V_qkv_corpus_read_P ZERO(qkv_corpus_read)
@@ -210,6 +216,7 @@ static int make_one_of_each(void **state)
     qkv_pairs_add(it.pairs, ids, 2, ids, 2);
     it.epoch = qkv_epoch_new(it.pairs, V_const_qkv_batch_opts_P, 0);
     it.trainer = qkv_trainer_new(it.model, it.pairs, V_const_qkv_trainer_opts_P);
+    it.training = qkv_training_new("translate");
     objective = qkv_generating();
     qkv_attend(it.model, "a b", 3, NULL, 0, NULL, &it.attended);
     return it.tensor && it.session && it.epoch && it.trainer && it.attended.heads && !qkv_params_status(it.params) ? 0 : -1;

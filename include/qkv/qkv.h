@@ -15,6 +15,7 @@
 #include <qkv/tensor.h>
 #include <qkv/text.h>
 #include <qkv/train.h>
+#include <qkv/job.h>
 #include <qkv/view.h>
 
 #endif

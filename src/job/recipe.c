@@ -1,0 +1,141 @@
+/* recipe.c: what follows from the amount and kind of a text: the options that nobody set. docs/recipes.md has the measurements
+ * that the numbers here come from. */
+#include "training.h"
+
+#include "../text/buffer.h"
+
+#include <math.h>
+
+/* ---- looking at a text ---- */
+
+static bool is_han(int32_t c) { return (c >= 0x3400 && c <= 0x9fff) || (c >= 0xf900 && c <= 0xfaff) || c >= 0x20000; }
+
+void qkv__survey_text(qkv__survey *s, const char *text, size_t length)
+{
+    bool in_word = false;
+    s->bytes += (double)length;
+    for (size_t at = 0, bytes = 1; at < length; at += bytes ? bytes : 1) {
+        int32_t c = qkv_utf8_decode(text + at, length - at, &bytes);
+        bool is_space = c >= 0 && qkv__is_space(c);
+        s->characters++;
+        s->han += c >= 0 && is_han(c);
+        s->words += !is_space && !in_word;
+        in_word = !is_space;
+    }
+}
+
+/* ---- what the jobs share ---- */
+
+static bool has_limit(const qkv_training *t)
+{
+    return QKV__IS_SET(&t->o, steps) || QKV__IS_SET(&t->o, epochs) || t->o.v.minutes > 0;
+}
+
+/* A rate belongs to its schedule and optimizer: where these are set, it keeps their default. */
+static void choose_schedule(qkv_training *t, const char *schedule, double lr)
+{
+    bool is_free = !QKV__IS_GIVEN(&t->o, schedule) && !QKV__IS_GIVEN(&t->o, optimizer);
+    if (!QKV__IS_GIVEN(&t->o, schedule)) qkv__choose(t, "schedule", "%s", schedule);
+    if (is_free) qkv__choose(t, "lr", "%g", lr);
+    qkv__choose(t, "patience", "0");
+}
+
+/* A twentieth, and not more than about a thousand texts. Of few texts none can be spared. */
+static void choose_split(qkv_training *t, int64_t texts)
+{
+    enum { FEWEST = 400, MOST_HELD = 1000 };
+    if (t->o.v.valid.n || QKV__IS_SET(&t->o, split)) return;
+    double share = texts < FEWEST ? 0 : texts / 20 > MOST_HELD ? (double)MOST_HELD / (double)texts : 0.05;
+    if (texts < FEWEST)
+        qkv__training_note(t,
+                           "%lld %s are too few to hold some back: nothing is measured, and the last model is kept; --valid or "
+                           "--split measures",
+                           (long long)texts, t->job->noun);
+    qkv__choose(t, "split", "%.4g", share > 0 ? 1 / round(1 / share) : 0);
+}
+
+static bool has_shape(const qkv_training *t) { return t->o.v.from != NULL; }
+
+/* ---- translation ---- */
+
+void qkv__choose_translation(qkv_training *t, const qkv__survey *s)
+{
+    int64_t n = s->texts;
+    bool is_little = n < 12000;
+    choose_split(t, n);
+    if (!has_shape(t)) {
+        qkv__choose(t, "vocab", "%d", n < 2500 ? 2000 : is_little ? 4000 : 8000);
+        qkv__choose(t, "preset", "%s", is_little ? "tiny" : "small");
+        qkv__choose(t, "pre-norm", "yes");
+        qkv__choose(t, "positions", "sinusoid-halves");
+    }
+    qkv__choose(t, "dropout", "%g", is_little ? 0.3 : 0.2);
+    qkv__choose(t, "attention-dropout", "0.1");
+    qkv__choose(t, "inner-dropout", "0.1");
+    qkv__choose(t, "label-smoothing", "0.1");
+    qkv__choose(t, "max-tokens", "1024");
+    choose_schedule(t, "linear", 0.002);
+    if (!has_limit(t)) qkv__choose(t, "epochs", "%d", n < 2500 ? 60 : is_little ? 40 : n < 100000 ? 15 : 8);
+    if (s->han > 0.3 * s->characters) qkv__choose(t, "bleu-tokenizer", "zh");
+}
+
+/* ---- classes ---- */
+
+void qkv__choose_classes(qkv_training *t, const qkv__survey *s)
+{
+    double mean_words = s->words / fmax((double)s->texts, 1);
+    bool is_short = mean_words < 40;
+    choose_split(t, s->texts);
+    if (!has_shape(t)) {
+        qkv__choose(t, "vocab", "%d", s->words < 1e6 ? 8000 : 16000);
+        qkv__choose(t, "preset", "tiny");
+        qkv__choose(t, "pre-norm", "yes");
+    }
+    qkv__choose(t, "dropout", "0.3");
+    qkv__choose(t, "max-length", "%d", is_short ? 256 : 400);
+    qkv__choose(t, "max-tokens", "%d", s->texts < 5000 || is_short ? 2048 : 8192);
+    choose_schedule(t, "linear", 0.001);
+    if (!has_limit(t)) qkv__choose(t, "epochs", "%d", s->texts < 5000 ? 6 : 3);
+}
+
+/* ---- plain text ---- */
+
+/* Lines that are short are parts of something longer. */
+static bool is_running_text(const qkv__survey *s) { return s->characters / fmax((double)s->texts, 1) < 120; }
+
+void qkv__choose_generation(qkv_training *t, const qkv__survey *s)
+{
+    bool is_running = is_running_text(s);
+    qkv__choose(t, "documents", "%s", is_running ? "files" : "lines");
+    choose_split(t, is_running ? (int64_t)(s->words / 100) : s->texts);
+    if (!has_shape(t)) {
+        qkv__choose(t, "preset", "small");
+        qkv__choose(t, "pre-norm", "yes");
+        qkv__choose(t, "positions", "rotary");
+    }
+    qkv__choose(t, "context", "128");
+    qkv__choose(t, "dropout", "0.05");
+    qkv__choose(t, "label-smoothing", "0");
+    qkv__choose(t, "max-tokens", "2048");
+    choose_schedule(t, "cosine", 0.002);
+    if (!has_limit(t)) qkv__choose(t, "epochs", "5");
+}
+
+void qkv__choose_masking(qkv_training *t, const qkv__survey *s)
+{
+    qkv__choose(t, "documents", "%s", is_running_text(s) && s->blank ? "paragraphs" : "lines");
+    choose_split(t, s->texts);
+    if (!has_shape(t)) {
+        qkv__choose(t, "vocab", "8000");
+        qkv__choose(t, "preset", "tiny");
+        qkv__choose(t, "pre-norm", "yes");
+        qkv__choose(t, "positions", "rotary");
+    }
+    qkv__choose(t, "rate", "0.3");
+    qkv__choose(t, "max-length", "128");
+    qkv__choose(t, "dropout", "0.05");
+    qkv__choose(t, "label-smoothing", "0");
+    qkv__choose(t, "max-tokens", "2048");
+    choose_schedule(t, "cosine", 0.0015);
+    if (!has_limit(t)) qkv__choose(t, "epochs", "14");
+}

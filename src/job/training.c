@@ -1,0 +1,395 @@
+/* training.c: a training from files: options in, the text read, what is not set chosen, and the run. */
+#include "training.h"
+
+#include "../base/clock.h"
+#include "../base/file.h"
+#include "../base/memory.h"
+#include "../base/options.h"
+#include "../base/size.h"
+#include "../text/buffer.h"
+#include "../text/pairs.h"
+#include "../train/plan.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- the object ---- */
+
+static const qkv__job *const jobs[] = { &qkv__translate_job, &qkv__classify_job, &qkv__generate_job, &qkv__mask_job };
+
+qkv_training *qkv_training_new(const char *job)
+{
+    for (size_t i = 0; job && i < sizeof jobs / sizeof *jobs; i++) {
+        if (strcmp(jobs[i]->name, job)) continue;
+        qkv_training *t = qkv__alloc_zero(sizeof *t);
+        if (!t) return NULL;
+        t->job = jobs[i];
+        qkv__options_new(&t->o, jobs[i]->bit);
+        return t;
+    }
+    qkv__fail(QKV_USAGE, "training: there is no job \"%.100s\": expected translate, classify, generate or mask",
+              job ? job : "");
+    return NULL;
+}
+
+static void forget_text(qkv_training *t)
+{
+    for (int64_t i = 0; i < t->lines.n; i++) qkv__release_text(t->lines.sources[i]), qkv__release_text(t->lines.references[i]);
+    qkv__release(t->lines.sources, t->lines.sources_bytes);
+    qkv__release(t->lines.references, t->lines.references_bytes);
+    t->lines = (qkv__valid_lines){ 0 };
+    qkv_model_free(t->model);
+    qkv_pairs_free(t->pairs);
+    qkv_pairs_free(t->valid);
+    t->model = NULL;
+    t->pairs = t->valid = NULL;
+    qkv__label_set_free(&t->labels);
+    t->has_text = t->has_objective = false;
+}
+
+void qkv_training_free(qkv_training *t)
+{
+    if (!t) return;
+    forget_text(t);
+    qkv__release(t->weights, t->weights_bytes);
+    qkv__release(t->valid_counts, t->valid_counts_bytes);
+    qkv__options_free(&t->o);
+    qkv_text_free(&t->sentence);
+    qkv_text_free(&t->told);
+    qkv__release(t, sizeof *t);
+}
+
+/* ---- options ---- */
+
+qkv_status qkv_training_set(qkv_training *t, const char *name, const char *value)
+{
+    if (!t || !name || !value) return qkv__fail(QKV_USAGE, "training: a training, a name and a value are needed");
+    qkv_status status = qkv__options_set(&t->o, name, value, QKV__SET);
+    if (!status || t->failed) return status;
+    t->failed = status;
+    if (qkv__text_put(&t->sentence, qkv_error(), strlen(qkv_error()))) t->failed = QKV_MEMORY;
+    return t->failed;
+}
+
+const char *qkv_training_get(qkv_training *t, const char *name)
+{
+    qkv__option i = t && name ? qkv__options_find(&t->o, name) : QKV__SET_OPTIONS;
+    if (i == QKV__SET_OPTIONS) return qkv__fail(QKV_USAGE, "training: there is no such option"), NULL;
+    if (t->o.origin[i] == QKV__NOT_SET && !t->has_text) return "";
+    return qkv__options_text(&t->o, i, &t->told) ? NULL : t->told.data;
+}
+
+const char *qkv_training_chosen(const qkv_training *t, int n)
+{
+    for (int i = 0; t && n >= 0 && i < QKV__SET_OPTIONS; i++)
+        if (t->o.origin[i] == QKV__CHOSEN && !n--) return qkv__options_name((qkv__option)i);
+    return NULL;
+}
+
+const qkv_training_text *qkv_training_text_of(const qkv_training *t) { return t && t->has_text ? &t->text : NULL; }
+
+const qkv_model *qkv_training_model(const qkv_training *t) { return t ? t->model : NULL; }
+
+/* ---- telling ---- */
+
+void qkv__training_note(const qkv_training *t, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    if (!t->watch.note) return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    t->watch.note(t->watch.data, text);
+}
+
+void qkv__training_note_repaired(const qkv_training *t, const char *path, int64_t n, int64_t first)
+{
+    if (n == 1) qkv__training_note(t, "%s: line %lld is not UTF-8: U+FFFD stands in", path, (long long)first);
+    if (n > 1)
+        qkv__training_note(t, "%s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in", path, (long long)n,
+                           (long long)first);
+}
+
+/* ---- what is not set ---- */
+
+void qkv__choose(qkv_training *t, const char *name, const char *format, ...)
+{
+    char value[64];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(value, sizeof value, format, args);
+    va_end(args);
+    if (!t->failed) t->failed = qkv__options_set(&t->o, name, value, QKV__CHOSEN);
+}
+
+/* What holds for every job, and was so before there were rules. */
+static void set_common(qkv__training_values *v)
+{
+    v->vocabulary = 8000;
+    v->preset = 1; /* small */
+    v->max_positions = 512;
+    v->clip = 1;
+    v->update_freq = 1;
+    v->max_length = 256;
+    v->seed = 1;
+    v->save_every = 500;
+    v->log_every = 100;
+}
+
+/* The defaults stand in for whatever the caller did not set. */
+static void set_defaults(qkv_training *t)
+{
+    qkv_training plain = { .job = t->job, .o.job = t->o.job };
+    plain.o.v.steps = t->o.v.steps;
+    plain.o.v.epochs = t->o.v.epochs;
+    plain.o.v.minutes = t->o.v.minutes;
+    set_common(&plain.o.v);
+    t->job->set_paper(&plain);
+    qkv__options_fill(&t->o, &plain.o.v);
+}
+
+static qkv_status choose_options(qkv_training *t)
+{
+    qkv__survey s = { .minutes = (double)t->o.v.minutes };
+    bool is_old = t->is_old || t->o.v.paper, needs = t->job->bit == QKV__CLASSIFY || (!is_old && !t->o.v.resume);
+    qkv_status status = needs ? t->job->survey(t, &s) : QKV_OK;
+    if (status || is_old || t->o.v.resume) return status;
+    t->job->choose(t, &s);
+    status = t->failed;
+    t->failed = QKV_OK;
+    return status;
+}
+
+/* ---- the folder ---- */
+
+static qkv_status check_folder(qkv_training *t)
+{
+    qkv__settings settings = { 0 };
+    qkv_run_opts o = { .folder = t->o.v.out, .resume = t->o.v.resume };
+    qkv_status status = qkv__settings_of(t, &settings);
+    o.settings = settings.all;
+    o.n_settings = settings.n;
+    if (!status) status = qkv_run_check(&o);
+    qkv__settings_free(&settings);
+    if (status || t->o.v.resume) return status;
+    t->made_folder = !mkdir(t->o.v.out, 0777);
+    if (!t->made_folder && errno != EEXIST)
+        return qkv__fail(QKV_IO, "%s: cannot make the folder: %s", t->o.v.out, strerror(errno));
+    return QKV_OK;
+}
+
+/* ---- the text ---- */
+
+static qkv_status check_overlap(qkv_training *t)
+{
+    int64_t n = qkv_pairs_count(t->valid);
+    qkv_status status = qkv__pairs_overlap(t->pairs, t->valid, &t->text.overlap);
+    if (!status && t->text.overlap && t->o.v.valid.n)
+        qkv__training_note(t, "%s: %lld of %lld %s are in the training text too: what is measured on them says less",
+                           t->o.v.valid.at[0], (long long)t->text.overlap, (long long)n,
+                           t->job->bit == QKV__GENERATE ? "windows" : t->job->noun);
+    return status;
+}
+
+static qkv_status read_training_text(qkv_training *t)
+{
+    t->pairs = qkv_pairs_new();
+    t->valid = qkv_pairs_new();
+    if (!t->pairs || !t->valid) return qkv_error_status();
+    qkv_status status = qkv_model_special_tokens(t->model, &t->special);
+    if (status) return status;
+    t->batches = (qkv_batch_opts){ .max_tokens = t->o.v.max_tokens,
+                                   .start = t->special.start,
+                                   .end = t->special.end,
+                                   .pad = t->special.pad,
+                                   .bare_source = t->special.source_end < 0 };
+    t->valid_batches = t->batches;
+    t->text = (qkv_training_text){ .noun = t->job->noun, .unit = t->job->unit ? t->job->unit : "target tokens" };
+    if ((status = t->job->read(t))) return status;
+    int64_t pairs = qkv_pairs_count(t->pairs), valid = qkv_pairs_count(t->valid);
+    if (t->text.parts) t->text.n_parts = pairs;
+    else t->text.texts = pairs;
+    if (!t->text.valid) t->text.valid = valid;
+    t->text.labels = (const char *const *)t->labels.names;
+    t->text.label_counts = t->labels.counts;
+    t->text.n_labels = t->labels.n;
+    t->has_text = true;
+    return check_overlap(t);
+}
+
+/* ---- the run ---- */
+
+/* What the options of a run point at. */
+typedef struct learning {
+    qkv_trainer_opts trainer;
+    qkv_optimizer_opts optimizer;
+} learning;
+
+static qkv_status validate_job(void *data, const qkv_model *m, qkv_run_score *out)
+{
+    qkv_training *t = data;
+    return t->job->validate(t, m, out);
+}
+
+static void tell_event(void *data, const qkv_run_event *e)
+{
+    const qkv_training *t = data;
+    if (t->watch.each) t->watch.each(t->watch.data, e);
+    if (e->kind == QKV_RUN_EVENT_VALIDATION && e->is_best && t->watch.sample && t->job->sample) t->job->sample(t);
+}
+
+static const char *ask_to_stop(void *data)
+{
+    const qkv_training *t = data;
+    return t->watch.stop ? t->watch.stop(t->watch.data) : NULL;
+}
+
+/* How it learns, when it has so many steps; 0: not known. */
+static qkv_status set_learning(qkv_training *t, int64_t last_step, learning *how, qkv_run_opts *o)
+{
+    qkv_status status = qkv__training_how(t, last_step, &how->trainer);
+    how->optimizer = qkv__training_optimizer(t);
+    how->trainer.optimizer = &how->optimizer;
+    how->trainer.batches = &t->batches;
+    how->trainer.objective = t->has_objective ? &t->objective : NULL;
+    o->trainer = &how->trainer;
+    return status;
+}
+
+static void choose_valid_every(qkv_training *t, int64_t epoch_steps, int64_t last_step)
+{
+    if (QKV__IS_SET(&t->o, valid_every) || t->is_old || t->o.v.paper || !last_step) return;
+    qkv__choose(t, "valid-every", "%lld", (long long)qkv__ceil_div(last_step, qkv__validations(last_step, epoch_steps)));
+}
+
+static qkv_status plan_minutes(qkv_training *t, learning *how, qkv_run_opts *o)
+{
+    qkv_run_plan plan;
+    qkv_run_opts trial = *o;
+    trial.minutes = (double)t->o.v.minutes;
+    how->trainer = (qkv_trainer_opts){ .update_freq = t->o.v.update_freq, .clip = t->o.v.clip, .smoothing = t->o.v.smoothing };
+    how->optimizer = qkv__training_optimizer(t);
+    how->trainer.optimizer = &how->optimizer;
+    how->trainer.batches = &t->batches;
+    how->trainer.objective = t->has_objective ? &t->objective : NULL;
+    trial.trainer = &how->trainer;
+    qkv_status status = qkv_run_plan_steps(t->model, t->pairs, &trial, qkv__seconds() - t->began, &plan);
+    if (!status) t->planned_steps = plan.steps;
+    return status;
+}
+
+/* Its limits, and how it learns: a schedule may have to know where it ends. */
+static qkv_status plan_run(qkv_training *t, learning *how, qkv_run_opts *o)
+{
+    int64_t epoch_steps, last_step;
+    const qkv__training_values *v = &t->o.v;
+    qkv_status status = QKV_OK;
+    /* A training that goes on has its plan. */
+    bool is_timed = v->minutes > 0 || (t->planned_steps && !QKV__IS_SET(&t->o, steps) && !QKV__IS_SET(&t->o, epochs));
+    if (is_timed && !t->planned_steps && !v->dry_run) status = plan_minutes(t, how, o);
+    o->steps = v->steps;
+    o->epochs = is_timed && !QKV__IS_SET(&t->o, epochs) ? 0 : v->epochs;
+    if (is_timed && t->planned_steps && (!o->steps || t->planned_steps < o->steps)) {
+        o->steps = t->planned_steps;
+        o->steps_reason = "the steps that --minutes planned are made";
+    }
+    if (is_timed && !t->planned_steps) o->minutes = (double)v->minutes;
+    how->trainer = (qkv_trainer_opts){ .batches = &t->batches, .update_freq = v->update_freq };
+    o->trainer = &how->trainer;
+    if (!status) status = qkv_run_steps(t->pairs, o, &epoch_steps, &last_step);
+    if (status) return status;
+    choose_valid_every(t, epoch_steps, last_step);
+    o->valid_every = v->valid_every;
+    return set_learning(t, v->dry_run && !last_step ? 1000 : last_step, how, o);
+}
+
+static qkv_status run_training(qkv_training *t, qkv_run_result *out)
+{
+    const qkv__training_values *v = &t->o.v;
+    learning how;
+    qkv__settings settings = { 0 };
+    qkv_run_opts o = { .size = sizeof o,
+                       .folder = v->dry_run ? NULL : v->out,
+                       .resume = v->resume && !v->dry_run,
+                       .job = t->job->command,
+                       .patience = v->patience,
+                       .save_every = v->save_every,
+                       .keep = v->keep,
+                       .log_every = v->log_every,
+                       .validate = qkv_pairs_count(t->valid) && !v->dry_run ? validate_job : NULL,
+                       .each = tell_event,
+                       .stop = ask_to_stop,
+                       .data = t };
+    qkv_status status = plan_run(t, &how, &o);
+    if (!status) status = qkv__settings_of(t, &settings);
+    o.settings = settings.all;
+    o.n_settings = settings.n;
+    char *about = status ? NULL : qkv__training_about(t);
+    o.about = about;
+    if (!status) status = about ? qkv_run(t->model, t->pairs, &o, out) : QKV_MEMORY;
+    free(about);
+    qkv__settings_free(&settings);
+    return status;
+}
+
+static const qkv__paths *train_files(const qkv_training *t)
+{
+    const qkv__training_values *v = &t->o.v;
+    return t->job->bit == QKV__TRANSLATE  ? &v->train_pairs
+           : t->job->bit == QKV__CLASSIFY ? &v->train_labelled
+                                          : &v->train_documents;
+}
+
+static qkv_status check_needed(const qkv_training *t)
+{
+    const qkv__training_values *v = &t->o.v;
+    if (!train_files(t)->n) return qkv__fail(QKV_USAGE, "training: there is no text: set \"train\"");
+    if (!v->out && !v->dry_run) return qkv__fail(QKV_USAGE, "training: there is no folder to write: set \"out\"");
+    if (QKV__IS_SET(&t->o, split) && !(v->split >= 0 && v->split <= 0.5f))
+        return qkv__fail(QKV_USAGE, "--split: %g is not from 0 to 0.5", (double)v->split);
+    return t->job->check(t);
+}
+
+static qkv_status run_from_files(qkv_training *t, qkv_run_result *out)
+{
+    qkv_status status = check_needed(t);
+    if (!status && t->o.v.resume && !t->o.v.dry_run)
+        status = qkv_run_check(&(qkv_run_opts){ .folder = t->o.v.out, .resume = 1 });
+    if (!status && t->o.v.resume && !t->o.v.dry_run) status = qkv__training_recall(t);
+    if (status) return status;
+    set_defaults(t);
+    if (!t->o.v.dry_run) status = check_folder(t);
+    if (!status) status = choose_options(t);
+    if (!status) status = qkv__training_start(t);
+    if (!status) status = read_training_text(t);
+    if (!status) status = run_training(t, out);
+    if (!status && t->job->finish && !t->o.v.dry_run) status = t->job->finish(t);
+    /* A folder that this run made and an error left empty would look like a broken model. */
+    if (status && t->made_folder) rmdir(t->o.v.out);
+    return status;
+}
+
+qkv_status qkv_training_run(qkv_training *t, const qkv_training_watch *watch, qkv_run_result *out)
+{
+    qkv_run_result own;
+    if (!t) return qkv__fail(QKV_USAGE, "training: there is none to run");
+    if (!out) out = &own;
+    *out = (qkv_run_result){ .saved_step = -1 };
+    if (t->failed) return qkv__fail_again(t->failed, t->sentence.data ? t->sentence.data : "");
+    qkv_status status = QKV__READ_OPTIONS(&t->watch, data, watch, "training");
+    if (status) return status;
+    forget_text(t);
+    qkv__options_forget_choices(&t->o);
+    t->planned_steps = 0;
+    t->is_old = false;
+    t->began = qkv__seconds();
+    t->made_folder = false;
+    return run_from_files(t, out);
+}
