@@ -1,0 +1,353 @@
+/* test_job.c: a training from files: its options, what rules choose, what --minutes plans, what is said of the text. */
+#include <qkv/qkv.h>
+
+#include "../src/train/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "folder.h"
+
+enum { LINES = 600 };
+
+/* Pairs that are all different, and labelled texts: class a, b or c. */
+static int make_texts(void **state)
+{
+    if (make_folder(state)) return -1;
+    FILE *pairs = fopen(in_folder("pairs.tsv"), "w"), *labels = fopen(in_folder("labels.tsv"), "w");
+    FILE *some = fopen(in_folder("some.tsv"), "w"), *valid = fopen(in_folder("valid.tsv"), "w");
+    if (!pairs || !labels || !some || !valid) return -1;
+    for (int i = 0; i < LINES; i++) {
+        fprintf(pairs, "w%d x%d y%d\tx%d w%d y%d\n", i % 7, i % 11, i, i % 11, i % 7, i);
+        fprintf(labels, "%c\tw%d x%d y%d\n", 'a' + i % 3, i % 7, i % 11, i);
+        if (i < 40) fprintf(valid, "v%d\tv%d\n", i, i);
+        if (i < 3) fprintf(valid, "w%d x%d y%d\tx%d w%d y%d\n", i % 7, i % 11, i, i % 11, i % 7, i);
+        if (i < 20) fprintf(some, "%c\tv%d\n", 'a' + i % 2, i);
+    }
+    return fclose(pairs) | fclose(labels) | fclose(some) | fclose(valid);
+}
+
+/* What a training told, and when it is to stop. */
+typedef struct witness {
+    char notes[2048];
+    int64_t stop_at, step;
+    int64_t epoch_steps, last_step, samples;
+} witness;
+
+static void note(void *data, const char *text)
+{
+    witness *w = data;
+    size_t length = strlen(w->notes);
+    snprintf(w->notes + length, sizeof w->notes - length, "%s\n", text);
+}
+
+static void look_on(void *data, const qkv_run_event *e)
+{
+    witness *w = data;
+    w->step = e->at.step;
+    if (e->kind == QKV_RUN_EVENT_BEGIN) w->epoch_steps = e->epoch_steps, w->last_step = e->last_step;
+}
+
+static const char *stop_there(void *data)
+{
+    const witness *w = data;
+    return w->stop_at && w->step >= w->stop_at ? "enough" : NULL;
+}
+
+static void take_samples(void *data, int64_t n, const char *const *sources, const char *const *references,
+                         const char *const *translations)
+{
+    witness *w = data;
+    w->samples += n;
+    for (int64_t i = 0; i < n; i++) assert_true(*sources[i] && *references[i] && translations[i]);
+}
+
+/* A small training; more options in pairs, NULL after the last. */
+static qkv_training *small_training(const char *job, const char *train, const char *out, ...)
+{
+    static const char *const size[] = { "layers", "1",     "dim", "16",         "heads", "2", "inner",
+                                        "16",     "vocab", "300", "max-tokens", "128",   NULL };
+    qkv_training *t = qkv_training_new(job);
+    va_list more;
+    const char *name;
+    assert_non_null(t);
+    for (int i = 0; size[i]; i += 2) assert_int_equal(qkv_training_set(t, size[i], size[i + 1]), QKV_OK);
+    assert_int_equal(qkv_training_set(t, "train", in_folder(train)), QKV_OK);
+    assert_int_equal(qkv_training_set(t, "out", in_folder(out)), QKV_OK);
+    va_start(more, out);
+    while ((name = va_arg(more, const char *))) assert_int_equal(qkv_training_set(t, name, va_arg(more, const char *)), QKV_OK);
+    va_end(more);
+    return t;
+}
+
+static qkv_status run(qkv_training *t, witness *w, qkv_run_result *end)
+{
+    const qkv_training_watch watch = {
+        .note = note, .each = look_on, .stop = stop_there, .sample = take_samples, .n_samples = 2, .data = w
+    };
+    return qkv_training_run(t, &watch, end);
+}
+
+static char *contents(const char *name, const char *file, size_t *n)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", name, file);
+    FILE *f = fopen(in_folder(path), "rb");
+    assert_non_null(f);
+    char *bytes = calloc(1, 1 << 20);
+    *n = fread(bytes, 1, (1 << 20) - 1, f);
+    fclose(f);
+    return bytes;
+}
+
+static void assert_same_file(const char *a, const char *b, const char *file)
+{
+    size_t n, m;
+    char *x = contents(a, file, &n), *y = contents(b, file, &m);
+    assert_true(n > 0 && n == m && !memcmp(x, y, n));
+    free(x);
+    free(y);
+}
+
+static void assert_has(const char *text, const char *piece)
+{
+    if (!strstr(text, piece)) fail_msg("\"%s\" is not in \"%s\"", piece, text);
+}
+
+/* ---- options ---- */
+
+static void options_are_set_by_name(void **state)
+{
+    (void)state;
+    qkv_training *t = qkv_training_new("translate");
+    assert_null(qkv_training_new("fly"));
+    assert_int_equal(qkv_error_status(), QKV_USAGE);
+    assert_int_equal(qkv_training_set(t, "dropout", "0.25"), QKV_OK);
+    assert_string_equal(qkv_training_get(t, "dropout"), "0.25");
+    assert_int_equal(qkv_training_set(t, "positions", "rotary"), QKV_OK);
+    assert_string_equal(qkv_training_get(t, "positions"), "rotary");
+    assert_string_equal(qkv_training_get(t, "pre-norm"), "");
+    assert_int_equal(qkv_training_set(t, "pre-norm", "yes"), QKV_OK);
+    assert_string_equal(qkv_training_get(t, "pre-norm"), "yes");
+    assert_null(qkv_training_get(t, "context")); /* another job's */
+    assert_null(qkv_training_chosen(t, 0));
+    assert_null(qkv_training_text_of(t));
+    assert_null(qkv_training_model(t));
+    qkv_training_free(t);
+    qkv_training_free(NULL);
+}
+
+/* The first error is the one that is told, however many calls follow. */
+static void the_first_wrong_option_is_told(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = { { "steps", "many" },     { "dim", "0" },    { "lr", "nan" },
+                                            { "schedule", "steep" }, { "out", "" },     { "pre-norm", "no" },
+                                            { "colour", "red" },     { "context", "3" } };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        qkv_training *t = qkv_training_new("translate");
+        assert_int_equal(qkv_training_set(t, wrong[i][0], wrong[i][1]), QKV_USAGE);
+        assert_int_equal(qkv_training_set(t, "steps", "5"), QKV_OK);
+        assert_int_equal(qkv_training_set(t, "warmup", "?"), QKV_USAGE);
+        assert_int_equal(qkv_training_run(t, NULL, NULL), QKV_USAGE);
+        assert_has(qkv_error(), wrong[i][0]);
+        qkv_training_free(t);
+    }
+    qkv_training *t = qkv_training_new("mask");
+    assert_int_equal(qkv_training_run(t, NULL, NULL), QKV_USAGE);
+    assert_has(qkv_error(), "\"train\"");
+    qkv_training_free(t);
+}
+
+/* ---- what is chosen ---- */
+
+static void what_is_not_set_is_chosen(void **state)
+{
+    (void)state;
+    witness w = { 0 };
+    bool has_dropout = false;
+    qkv_training *t = small_training("translate", "pairs.tsv", "chosen", "steps", "4", "dropout", "0.11", NULL);
+    assert_int_equal(run(t, &w, NULL), QKV_OK);
+    assert_non_null(qkv_training_chosen(t, 0));
+    const char *name;
+    for (int i = 0; (name = qkv_training_chosen(t, i)); i++) has_dropout = has_dropout || !strcmp(name, "dropout");
+    assert_false(has_dropout);
+    assert_string_equal(qkv_training_get(t, "dropout"), "0.11");
+    assert_string_equal(qkv_training_get(t, "pre-norm"), "yes");
+    assert_string_equal(qkv_training_get(t, "schedule"), "linear");
+    assert_true(w.samples > 0);
+    qkv_training_free(t);
+    /* A rate belongs to its schedule: with one that was set it is not chosen. */
+    t = small_training("translate", "pairs.tsv", "constant", "steps", "2", "schedule", "paper", NULL);
+    assert_int_equal(run(t, &w, NULL), QKV_OK);
+    for (int i = 0; (name = qkv_training_chosen(t, i)); i++) assert_string_not_equal(name, "lr");
+    qkv_training_free(t);
+}
+
+static void the_papers_settings_choose_nothing(void **state)
+{
+    (void)state;
+    witness w = { 0 };
+    qkv_training *t = small_training("translate", "pairs.tsv", "paper", "steps", "2", "paper", "yes", NULL);
+    assert_int_equal(run(t, &w, NULL), QKV_OK);
+    assert_null(qkv_training_chosen(t, 0));
+    assert_string_equal(qkv_training_get(t, "pre-norm"), "");
+    assert_string_equal(qkv_training_get(t, "schedule"), "paper");
+    qkv_training_free(t);
+}
+
+/* ---- minutes ---- */
+
+static void a_plan_changes_no_weight(void **state)
+{
+    (void)state;
+    const qkv_transformer_opts small = {
+        .vocabulary = 12, .encoder_layers = 1, .decoder_layers = 1, .dim = 16, .heads = 2, .d_ff = 32
+    };
+    qkv_model *m = qkv_model_new(&small, 3);
+    qkv_pairs *p = qkv_pairs_new();
+    const int32_t ids[] = { 3, 4, 5, 6 };
+    for (int i = 0; i < 30; i++) assert_int_equal(qkv_pairs_add(p, ids, 4, ids, 4), QKV_OK);
+    size_t bytes = sizeof(float) * (size_t)qkv_params_block(qkv_model_params(m));
+    float *before = malloc(bytes);
+    memcpy(before, qkv_params_data(qkv_model_params(m)), bytes);
+    qkv_run_opts o = { .minutes = 0.005, .trainer = &(qkv_trainer_opts){ .clip = 1 } };
+    qkv_run_plan short_one, long_one;
+    assert_int_equal(qkv_run_plan_steps(m, p, &o, 0, &short_one), QKV_OK);
+    assert_memory_equal(before, qkv_params_data(qkv_model_params(m)), bytes);
+    o.minutes = 50;
+    assert_int_equal(qkv_run_plan_steps(m, p, &o, 0, &long_one), QKV_OK);
+    assert_true(short_one.steps >= 1 && long_one.steps > 50 * short_one.steps);
+    assert_true(long_one.step_seconds > 0 && long_one.epoch_steps == short_one.epoch_steps);
+    assert_int_equal(qkv_run_plan_steps(m, p, &o, 1e9, &long_one), QKV_OK); /* all of it is reserved */
+    assert_int_equal(long_one.steps, 1);
+    o.minutes = 0;
+    assert_int_equal(qkv_run_plan_steps(m, p, &o, 0, &long_one), QKV_USAGE);
+    free(before);
+    qkv_pairs_free(p);
+    qkv_model_free(m);
+}
+
+static void validations_are_few_or_many(void **state)
+{
+    (void)state;
+    assert_int_equal(qkv__validations(1000, 100), 10);
+    assert_int_equal(qkv__validations(1000, 5000), 5);
+    assert_int_equal(qkv__validations(1000, 1), 20);
+}
+
+/* What --minutes planned is a number of steps: typed, it gives the same bytes; stopped anywhere, the same. */
+static void minutes_plan_steps(void **state)
+{
+    (void)state;
+    witness w = { 0 };
+    qkv_run_result end;
+    char steps[32], every[32];
+    qkv_training *t = small_training("translate", "pairs.tsv", "timed", "minutes", "0.03", NULL);
+    assert_int_equal(run(t, &w, &end), QKV_OK);
+    assert_string_equal(end.reason, "the steps that --minutes planned are made");
+    assert_int_equal(end.at.step, w.last_step);
+    snprintf(steps, sizeof steps, "%lld", (long long)end.at.step);
+    snprintf(every, sizeof every, "%s", qkv_training_get(t, "valid-every"));
+    qkv_training_free(t);
+
+    t = small_training("translate", "pairs.tsv", "counted", "steps", steps, NULL);
+    assert_int_equal(run(t, &w, &end), QKV_OK);
+    assert_string_equal(qkv_training_get(t, "valid-every"), every);
+    qkv_training_free(t);
+    assert_same_file("timed", "counted", "model.safetensors");
+    assert_same_file("timed", "counted", "checkpoint.safetensors");
+}
+
+static void a_plan_is_kept_over_a_stop(void **state)
+{
+    (void)state;
+    for (int64_t at = 1; at < 5; at += 3) {
+        witness first = { .stop_at = at }, second = { 0 }, whole = { 0 };
+        qkv_run_result end;
+        char cut[32], all[32], steps[32];
+        snprintf(cut, sizeof cut, "cut%lld", (long long)at);
+        snprintf(all, sizeof all, "all%lld", (long long)at);
+        qkv_training *t = small_training("translate", "pairs.tsv", cut, "minutes", "0.03", NULL);
+        assert_int_equal(run(t, &first, &end), QKV_OK);
+        assert_string_equal(end.reason, "enough");
+        qkv_training_free(t);
+        /* Whether it is given again or not: the plan is made once. */
+        t = small_training("translate", "pairs.tsv", cut, "resume", "yes", at > 1 ? "minutes" : NULL, "9", NULL);
+        assert_int_equal(run(t, &second, &end), QKV_OK);
+        assert_int_equal(second.last_step, first.last_step);
+        assert_int_equal(end.at.step, first.last_step);
+        qkv_training_free(t);
+        snprintf(steps, sizeof steps, "%lld", (long long)end.at.step);
+        t = small_training("translate", "pairs.tsv", all, "steps", steps, NULL);
+        assert_int_equal(run(t, &whole, &end), QKV_OK);
+        qkv_training_free(t);
+        assert_same_file(cut, all, "model.safetensors");
+        assert_same_file(cut, all, "checkpoint.safetensors");
+    }
+}
+
+/* ---- the text ---- */
+
+static void texts_are_held_back(void **state)
+{
+    (void)state;
+    static const char *const jobs[] = { "translate", "classify", "mask", "generate" };
+    static const char *const files[] = { "pairs.tsv", "labels.tsv", "pairs.tsv", "pairs.tsv" };
+    for (int i = 0; i < 4; i++) {
+        witness w = { 0 };
+        qkv_training *t = small_training(jobs[i], files[i], jobs[i], "steps", "2", i < 3 ? NULL : "split", "0.05", NULL);
+        assert_int_equal(run(t, &w, NULL), QKV_OK);
+        assert_string_equal(qkv_training_get(t, "split"), "0.05");
+        const qkv_training_text *x = qkv_training_text_of(t);
+        if (i < 3) assert_int_equal(x->valid, LINES / 20);
+        if (i < 2) assert_int_equal(x->texts, LINES - LINES / 20);
+        assert_true(x->valid > 0 && !x->overlap);
+        qkv_training_free(t);
+    }
+    witness w = { 0 };
+    qkv_training *t = small_training("translate", "valid.tsv", "few", "steps", "1", NULL);
+    assert_int_equal(run(t, &w, NULL), QKV_OK);
+    assert_string_equal(qkv_training_get(t, "split"), "0");
+    assert_has(w.notes, "43 pairs are too few to hold some back");
+    qkv_training_free(t);
+    t = small_training("translate", "pairs.tsv", "half", "steps", "1", "split", "0.7", NULL);
+    assert_int_equal(run(t, &w, NULL), QKV_USAGE);
+    qkv_training_free(t);
+}
+
+static void what_is_odd_about_the_text_is_told(void **state)
+{
+    (void)state;
+    witness w = { 0 };
+    qkv_training *t = small_training("translate", "pairs.tsv", "twice", "steps", "1", "valid", in_folder("valid.tsv"), NULL);
+    assert_int_equal(run(t, &w, NULL), QKV_OK);
+    assert_int_equal(qkv_training_text_of(t)->overlap, 3);
+    assert_has(w.notes, "3 of 43 pairs are in the training text too");
+    qkv_training_free(t);
+    w.notes[0] = '\0';
+    t = small_training("classify", "labels.tsv", "missing", "steps", "1", "valid", in_folder("some.tsv"), NULL);
+    assert_int_equal(run(t, &w, NULL), QKV_OK);
+    assert_has(w.notes, "no validation text has the label \"c\"");
+    qkv_training_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_are_set_by_name),   cmocka_unit_test(the_first_wrong_option_is_told),
+        cmocka_unit_test(what_is_not_set_is_chosen), cmocka_unit_test(the_papers_settings_choose_nothing),
+        cmocka_unit_test(a_plan_changes_no_weight),  cmocka_unit_test(validations_are_few_or_many),
+        cmocka_unit_test(minutes_plan_steps),        cmocka_unit_test(a_plan_is_kept_over_a_stop),
+        cmocka_unit_test(texts_are_held_back),       cmocka_unit_test(what_is_odd_about_the_text_is_told),
+    };
+    return cmocka_run_group_tests(tests, make_texts, remove_folder);
+}
