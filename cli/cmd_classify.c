@@ -230,7 +230,7 @@ static qkv_status take_labelled(void *data, const qkv_labelled *x)
     int class_id = find_class(&g->confusion, x->label);
     if (class_id < 0)
         return told(fail(QKV_FORMAT, "%s: line %lld: the model does not know the label \"%.60s\"%s", x->path,
-                         (long long)x->line, x->label, header_hint(x)));
+                         (long long)x->line, x->label, x->line == 1 ? ": if line 1 is a header, give --header" : ""));
     g->classes[g->n] = class_id;
     qkv_status status = copy_text(x->text, x->text_length, &g->texts[g->n], &g->lengths[g->n]);
     if (!status && x->pair) status = copy_text(x->pair, x->pair_length, &g->pairs[g->n], &g->pair_lengths[g->n]);

@@ -1,4 +1,4 @@
-/* labelled.c: labelled texts, and the names of their classes. */
+/* labelled.c: labelled texts. */
 #include "labelled.h"
 
 #include "lines.h"
@@ -62,60 +62,4 @@ qkv_status read_labelled(const char *path, bool strict, bool no_label, bool quie
     if (status == QKV_FORMAT && !is_told && !strict && read.lines == 1 && !read.pairs && !read.empty)
         return fail(status, "%s: --label-column and --text-column choose columns, by name or number", qkv_error());
     return status && !is_told ? library_failed() : status;
-}
-
-/* ---- names ---- */
-
-/* Where a name is, or would be. */
-static int place_of_label(const label_set *s, const char *name)
-{
-    int from = 0, to = s->n;
-    while (from < to) {
-        int middle = from + (to - from) / 2;
-        if (strcmp(s->names[middle], name) < 0) from = middle + 1;
-        else to = middle;
-    }
-    return from;
-}
-
-int find_label(const label_set *s, const char *name)
-{
-    int at = place_of_label(s, name);
-    return at < s->n && !strcmp(s->names[at], name) ? at : -1;
-}
-
-static qkv_status insert_label(label_set *s, const char *name)
-{
-    size_t n = (size_t)s->n + 1;
-    char **names = realloc(s->names, sizeof *names * n), *copy = strdup(name);
-    if (names) s->names = names;
-    int64_t *counts = realloc(s->counts, sizeof *counts * n);
-    if (counts) s->counts = counts;
-    if (!names || !counts || !copy) {
-        free(copy);
-        return fail(QKV_MEMORY, "out of memory");
-    }
-    int at = place_of_label(s, name);
-    memmove(names + at + 1, names + at, sizeof *names * (size_t)(s->n - at));
-    memmove(counts + at + 1, counts + at, sizeof *counts * (size_t)(s->n - at));
-    names[at] = copy;
-    counts[at] = 1;
-    s->n++;
-    return QKV_OK;
-}
-
-qkv_status add_label(label_set *s, const char *name)
-{
-    int at = find_label(s, name);
-    if (at < 0) return insert_label(s, name);
-    s->counts[at]++;
-    return QKV_OK;
-}
-
-void free_labels(label_set *s)
-{
-    for (int i = 0; i < s->n; i++) free(s->names[i]);
-    free(s->names);
-    free(s->counts);
-    *s = (label_set){ 0 };
 }

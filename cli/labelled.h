@@ -27,33 +27,4 @@ qkv_status read_labelled(const char *path, bool strict, bool no_label, bool quie
                          qkv_corpus_read *out);
 qkv_status told(qkv_status status);
 
-/* ---- names of classes, sorted ---- */
-typedef struct label_set {
-    char **names;
-    int64_t *counts; /* texts of each */
-    int n;
-} label_set;
-
-/* The number of a name, -1 when there is none; counts a text of it, and adds it, where it belongs, if it is new. MEMORY,
- * reported. */
-int find_label(const label_set *s, const char *name);
-qkv_status add_label(label_set *s, const char *name);
-void free_labels(label_set *s);
-
-/* ---- is it what it is taken for? (labelled_check.c) ---- */
-typedef struct labelled_look {
-    int64_t texts, spaced; /* spaced: with a space in the label */
-    double label_bytes, text_bytes;
-    bool starts_at_1; /* line 1 of a table was read as a text: the next two are its label and its text */
-    char first_label[64], first_text[64];
-} labelled_look;
-
-/* Takes a text into account; then FORMAT, reported, for a header that is read as a text, or for labels of which most occur
- * once: the option that helps is named. Warns, unless quiet, of what is only suspicious. */
-void look_at_labelled(labelled_look *k, const char *path, const qkv_labelled *x);
-qkv_status check_labelled(const labelled_look *k, const label_set *s, const char *path, bool quiet);
-
-/* What to add to a sentence about a label that is not known: "" unless it looks like a header's. */
-const char *header_hint(const qkv_labelled *x);
-
 #endif

@@ -128,6 +128,14 @@ static const option *find_option(const option *table, const char *argument, cons
     return NULL;
 }
 
+/* The flag that "--no-NAME" turns off; NULL: none. */
+static const option *find_flag_off(const option *table, const char *argument)
+{
+    for (const option *o = table; o->name; o++)
+        if (o->can_be_off && !strncmp(argument, "--no-", 5) && !strcmp(argument + 5, o->name)) return o;
+    return NULL;
+}
+
 /* A list is one run of arguments, up to the next option; value is the first when it came after "=". A first text may start
  * with a dash. Gives the last argument it took, NULL on error. */
 static char **read_list_option(const option *o, char **arguments, const char *value)
@@ -197,6 +205,12 @@ qkv_status parse_options(const command *c, char **arguments)
         }
         const option *o = find_option(c->options, argument, &value);
         if (!o) o = find_option(common_options, argument, &value);
+        const option *off = o ? NULL : find_flag_off(c->options, argument);
+        if (off) {
+            remember(off);
+            *off->flag = false;
+            continue;
+        }
         if (!o) return unknown_option(c, argument);
         remember(o);
         if (o->flag) {

@@ -43,6 +43,7 @@ typedef struct option {
     const char *help;  /* of a choice, where it is empty or begins with a semicolon, what follows the names */
     option_group group;
     bool *flag;
+    bool can_be_off; /* the flag, by --no- before its name */
     const char **text;
     bool may_be_empty;        /* the text, or one of the list */
     value_list *list;         /* one value or more, up to the next option; without a name anywhere */
@@ -50,7 +51,7 @@ typedef struct option {
     int64_t *whole;           /* a whole number from 0 */
     float *number;            /* a finite number */
     int *choice;              /* the place of one of the names */
-    const char *const *names; /* for a choice, NULL after the last */
+    const char *const *names; /* of a choice, or of a text for the help; NULL after the last */
 } option;
 
 typedef struct command {

@@ -1,9 +1,10 @@
 /* training_summary.c: what a training is about to do: its data, its model, its length; and once it runs, what it costs. */
-#include "training.h"
+#include "training_summary.h"
 
-#include "labelled.h"
 #include "term/print.h"
+#include "term/progress.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,29 +15,27 @@ static void name_row(FILE *to, const char *name) { fprintf(to, "%-*s", NAME, nam
 
 /* ---- the data ---- */
 
-static void print_texts(FILE *to, const training_job *j)
+static void print_texts(FILE *to, const qkv_training_text *x)
 {
-    const training_data *d = &j->read;
-    long long used = qkv_pairs_count(j->pairs), empty = d->empty, too_long = d->too_long;
-    name_row(to, d->noun);
-    if (d->parts) fprintf(to, "%lld, as %lld %s", (long long)d->used, used, d->parts);
-    else fprintf(to, "%lld", used);
-    if (empty || too_long) fprintf(to, " of %lld; left out:", (d->parts ? d->used : used) + empty + too_long);
-    if (empty) fprintf(to, " %lld empty", empty);
-    if (too_long) fprintf(to, "%s %lld longer than --max-length", empty ? "," : "", too_long);
+    name_row(to, x->noun);
+    fprintf(to, "%lld", (long long)x->texts);
+    if (x->parts) fprintf(to, ", as %lld %s", (long long)x->n_parts, x->parts);
+    if (x->empty || x->too_long) fprintf(to, " of %lld; left out:", (long long)(x->texts + x->empty + x->too_long));
+    if (x->empty) fprintf(to, " %lld empty", (long long)x->empty);
+    if (x->too_long) fprintf(to, "%s %lld longer than --max-length", x->empty ? "," : "", (long long)x->too_long);
     fputc('\n', to);
-    if (!d->valid) return;
+    if (!x->valid) return;
     name_row(to, "validation");
-    fprintf(to, "%lld\n", (long long)d->valid);
+    fprintf(to, "%lld\n", (long long)x->valid);
 }
 
 /* "NAME (COUNT)", cut where a name is too long to be one. */
-static void format_class(const label_set *l, int i, char *text, size_t room)
+static void format_class(const qkv_training_text *x, int64_t i, char *text, size_t room)
 {
     char name[4 * LABEL_COLUMNS + 1];
     size_t length = 0, bytes;
     int width = 0;
-    for (const char *c = l->names[i]; *c && length + 4 < sizeof name; c += bytes, length += bytes) {
+    for (const char *c = x->labels[i]; *c && length + 4 < sizeof name; c += bytes, length += bytes) {
         char one[5] = "";
         if (qkv_utf8_decode(c, strlen(c), &bytes) < 0) break;
         memcpy(one, c, bytes);
@@ -44,24 +43,25 @@ static void format_class(const label_set *l, int i, char *text, size_t room)
         memcpy(name + length, c, bytes);
     }
     name[length] = '\0';
-    snprintf(text, room, "%s%s (%lld)", name, l->names[i][length] ? "..." : "", (long long)l->counts[i]);
+    snprintf(text, room, "%s%s (%lld)", name, x->labels[i][length] ? "..." : "", (long long)x->label_counts[i]);
 }
 
 /* As many lines as it takes, each within the columns. */
-static void print_classes(FILE *to, const label_set *l)
+static void print_classes(FILE *to, const qkv_training_text *x)
 {
     char text[256];
-    int shown = l->n > MOST_SHOWN ? MOST_SHOWN : l->n, used = NAME;
+    int64_t shown = x->n_labels > MOST_SHOWN ? MOST_SHOWN : x->n_labels;
+    int used = NAME;
     name_row(to, "classes");
-    used += fprintf(to, "%d:", l->n);
-    for (int i = 0; i < shown; i++) {
-        format_class(l, i, text, sizeof text - 8);
-        if (i + 1 < l->n) strcat(text, ",");
+    used += fprintf(to, "%lld:", (long long)x->n_labels);
+    for (int64_t i = 0; i < shown; i++) {
+        format_class(x, i, text, sizeof text - 8);
+        if (i + 1 < x->n_labels) strcat(text, ",");
         if (used + 1 + display_width(text) > COLUMNS) fprintf(to, "\n%*s", NAME - 1, ""), used = NAME - 1;
         used += 1 + display_width(text);
         fprintf(to, " %s", text);
     }
-    if (shown < l->n) fprintf(to, "\n%*sand %d more", NAME, "", l->n - shown);
+    if (shown < x->n_labels) fprintf(to, "\n%*sand %lld more", NAME, "", (long long)(x->n_labels - shown));
     fputc('\n', to);
 }
 
@@ -86,13 +86,35 @@ static void print_updates(FILE *to, int64_t epoch_steps, int64_t last_step)
     else fprintf(to, "%lld an epoch, as many as --minutes allows\n", (long long)epoch_steps);
 }
 
-void print_plan(FILE *to, const training_job *j, int64_t epoch_steps, int64_t last_step)
+/* As if they had been typed. */
+static void print_chosen(FILE *to, qkv_training *t)
 {
-    print_texts(to, j);
-    if (j->read.labels) print_classes(to, j->read.labels);
-    print_vocabulary(to, j->model);
+    char text[256];
+    int used = NAME;
+    const char *name;
+    if (!qkv_training_chosen(t, 0)) return;
+    name_row(to, "chosen");
+    for (int i = 0; (name = qkv_training_chosen(t, i)); i++) {
+        const char *value = qkv_training_get(t, name);
+        bool is_flag = value && !strcmp(value, "yes");
+        snprintf(text, sizeof text, "--%s%s%s", name, is_flag ? "" : " ", !value || is_flag ? "" : value);
+        if (i && used + 1 + display_width(text) > COLUMNS) fprintf(to, "\n%*s", NAME, ""), used = NAME;
+        else if (i) fputc(' ', to), used++;
+        used += fprintf(to, "%s", text);
+    }
+    fputc('\n', to);
+}
+
+void print_plan(FILE *to, qkv_training *t, int64_t epoch_steps, int64_t last_step)
+{
+    const qkv_training_text *x = qkv_training_text_of(t);
+    const qkv_model *m = qkv_training_model(t);
+    print_texts(to, x);
+    if (x->n_labels) print_classes(to, x);
+    print_vocabulary(to, m);
     name_row(to, "parameters");
-    fprintf(to, "%lld\n", (long long)qkv_params_count(qkv_model_params(j->model)));
+    fprintf(to, "%lld\n", (long long)qkv_params_count(qkv_model_params(m)));
+    print_chosen(to, t);
     print_updates(to, epoch_steps, last_step);
 }
 
@@ -107,9 +129,12 @@ void print_cost(FILE *to, const training_cost *c)
     name_row(to, "memory");
     fprintf(to, "%.0f MB, measured over %lld updates\n", (double)usage.ru_maxrss / 1024, (long long)c->updates);
     name_row(to, "speed");
-    fprintf(to, "%.0f %s/s, %.3f s an update\n", (double)c->tokens / c->seconds, c->unit ? c->unit : "target tokens", each);
+    fprintf(to, "%.0f %s/s, %.3f s an update\n", (double)c->tokens / c->seconds, c->unit, each);
     name_row(to, "time");
-    format_duration(time, c->updates_left ? each * (double)c->updates_left : 60 * (double)training.minutes);
-    if (c->updates_left) fprintf(to, "%s for %lld updates, without validation\n", time, (long long)c->updates_left);
-    else fprintf(to, "%s, as --minutes says\n", time);
+    if (!c->updates_left) {
+        fprintf(to, "as --minutes says\n");
+        return;
+    }
+    format_duration(time, each * (double)c->updates_left);
+    fprintf(to, "%s for %lld updates, without validation\n", time, (long long)c->updates_left);
 }

@@ -15,7 +15,7 @@ shape="--dim 64 --heads 4 --inner 160 --layers 2 --norm layer --dropout 0.1 --at
 trainings() {
     # shellcheck disable=SC2086
     {
-        "$qkv" train translate --train pairs.tsv --valid pairs.valid.tsv --tokens bpe --vocab 700 $shape --positions sinusoid \
+        "$qkv" train translate --train pairs.tsv --valid pairs.valid.tsv --tokens bpe --vocab 700 $shape --no-pre-norm --positions sinusoid \
             --activation relu --label-smoothing 0.1 --schedule paper --warmup 40 --lr 1 --metric loss $common --out translator
         "$qkv" train translate --train pairs.tsv --valid pairs.valid.tsv --tokens words --vocab 900 --separate $shape --pre-norm \
             --positions rotary --kv-heads 2 --activation silu-gated --no-bias --norm rms --label-smoothing 0.1 \

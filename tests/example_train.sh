@@ -4,11 +4,11 @@
 example=$(realpath "$1") qkv=$(realpath "$2") train=$(realpath "$3") valid=$(realpath "$4")
 cd "$folder" || exit 1
 
-"$example" model "$train" "$valid" 6 >first 2>&1 || cat first
+"$example" model "$train" "$valid" preset tiny steps 6 >first 2>&1 || cat first
 contains "it trains to its end" "$(cat first)" "valid loss" "--steps reached after step 6"
 contains "the folder is a model's and a training's" "$(echo model/*)" model/config.json model/model.safetensors \
     model/checkpoint.safetensors model/training.json model/log.jsonl
-"$example" model "$train" "$valid" 6 >second 2>&1 || cat second
+"$example" model "$train" "$valid" preset tiny steps 6 >second 2>&1 || cat second
 contains "called again it goes on" "$(cat second)" "going on after step 6" "--steps reached after step 6"
 check "the command uses the model" "$qkv" translate -m model --max-length 5 "I love you"
 finish

@@ -39,7 +39,7 @@ gzip -c train.jsonl >train.jsonl.gz
 mkdir -p reviews/neg reviews/pos
 awk -F'\t' '{ printf "%s", $2 > sprintf("reviews/%s/%03d.txt", $1, NR) }' train.tsv
 
-size="--dim 16 --heads 2 --layers 1 --inner 32 --vocab 300 --dropout 0.1 --max-tokens 256 --patience 0"
+size="--paper --dim 16 --heads 2 --layers 1 --inner 32 --vocab 300 --dropout 0.1 --max-tokens 256 --patience 0"
 classify() { "$qkv" train classify --train train.tsv --valid valid.tsv $size --tokens words --lr 0.01 --schedule constant --quiet "$@"; }
 
 # ---- classify: bits ----
@@ -152,20 +152,22 @@ same "a dry run tells the same" "$(plan told.err)" "$(cat dry.said)"
 "$qkv" train classify --train some.tsv $size --tokens words --steps 8 --quiet --out hushed 2>err
 same "nothing when quiet" "" "$(cat err)"
 
-# ---- what holds unless given is what the help says ----
-# recorded FOLDER OPTION
-recorded() { sed -n "s/.*\"$2\": \"\(.*\)\".*/\1/p" "$1/training.json"; }
-"$qkv" example translate --pairs 200 --out pairs-of-lines --quiet
+# ---- what rules choose is told, and gives the same bytes when it is typed ----
+"$qkv" example translate --pairs 500 --out pairs-of-lines --quiet
+# chosen FILE: the options that a summary says were chosen
+chosen() { sed -n '/^chosen/,/^updates/p' "$1" | sed 's/^chosen//; /^updates/d' | tr -s ' \n' ' '; }
 for job in translate classify generate mask; do
     case $job in translate) text=pairs-of-lines/train.tsv ;; classify) text=train.tsv ;; *) text=valid.txt ;; esac
-    case $job in translate) epochs=30 ;; classify) epochs=5 ;; *) epochs=10 ;; esac
-    "$qkv" train $job --train $text --dim 16 --heads 2 --layers 1 --vocab 300 --steps 1 --quiet --out by-default-$job
-    "$qkv" train $job --train $text --dim 16 --heads 2 --layers 1 --vocab 300 --dry-run --out none >said
-    contains "train $job: its epochs" "$(cat said)" ": $epochs epochs"
-    contains "train $job: the help says so" "$("$qkv" train $job --help | tr -s ' \n' ' ')" \
-        "--schedule NAME $(recorded by-default-$job schedule) (unless given)" "over the text, $epochs unless" \
-        "--label-smoothing E $(recorded by-default-$job label-smoothing) unless given" \
-        "padding included; $(recorded by-default-$job max-tokens) unless given"
+    by_hand="--train $text --dim 16 --heads 2 --layers 1 --vocab 300 --steps 6"
+    check "train $job by its rules" run 0 "chosen      --" train $job $by_hand --out by-rule-$job
+    cp err by-rule-$job.err
+    check "train $job with all of it typed" run 0 "" train $job $by_hand $(chosen err) --quiet --out typed-$job
+    check "train $job: the same model" cmp by-rule-$job/model.safetensors typed-$job/model.safetensors
+    check "train $job: the same options" cmp by-rule-$job/config.json typed-$job/config.json
+    check "train $job with the paper's settings" run 0 "" train $job --paper $by_hand --quiet --out paper-$job
+    refuse "train $job: they are others" cmp -s by-rule-$job/model.safetensors paper-$job/model.safetensors
+    "$qkv" train $job $by_hand --dry-run --out none >said
+    same "train $job: a dry run chooses the same" "$(chosen said)" "$(chosen by-rule-$job.err)"
 done
 
 # ---- generate and perplexity ----

@@ -13,7 +13,7 @@ train() {
     job=$1 out=$2 text=pairs
     shift 2
     [ "$job" = translate ] || text=labels
-    "$qkv" train "$job" --train $text --tokens characters --layers 1 --dim 8 --heads 4 --inner 8 --positions learned \
+    "$qkv" train "$job" --paper --train $text --tokens characters --layers 1 --dim 8 --heads 4 --inner 8 --positions learned \
         --longest 30 --max-tokens 64 --steps 1 --quiet --threads 1 --out "$out" "$@"
 }
 # stops PIECE JOB FOLDER: going on without the option is refused.

@@ -16,7 +16,7 @@ tail -40 all.tsv >valid.tsv
 for side in 1 2; do cut -f$side train.tsv >train.$side; cut -f$side valid.tsv >valid.$side; done
 gzip -c train.2 >train.2.gz
 
-model="--dim 16 --heads 2 --layers 1 --inner 32 --vocab 300 --dropout 0.1 --attention-dropout 0.1 --max-tokens 128 --quiet"
+model="--paper --dim 16 --heads 2 --layers 1 --inner 32 --vocab 300 --dropout 0.1 --attention-dropout 0.1 --max-tokens 128 --quiet"
 data="--train train.1 train.2 --valid valid.1 valid.2 --valid-every 20 --save-every 7 --patience 0"
 train() { "$qkv" train translate $data $model "$@"; }
 start() { exec "$qkv" train translate $data $model "$@"; } # for the background: its process is qkv itself
@@ -257,7 +257,8 @@ refused "no tab" 4 "TAB" train translate --train train.1 $model --out no
 refused "three files" 2 "--train" train translate --train a b c $model --out no
 refused "an unknown preset" 2 "huge" train translate --train train.tsv --preset huge --out no
 refused "heads that do not fit" 2 "heads" train translate --train train.tsv --dim 16 --heads 3 --quiet --out no2
-refused "a schedule without an end" 2 "--steps" train translate --train train.tsv $model --schedule linear --minutes 1 --out no3
+check "a schedule that must know its end gets it from --minutes" run 0 "the steps that --minutes planned are made" train translate \
+    --train train.tsv $loud --schedule linear --minutes 0.02 --out no3
 refused "dropout of 2" 2 "dropout" train translate --train train.tsv $model --dropout 2 --out no4
 mkdir mine
 for out in no5 mine; do

@@ -23,7 +23,7 @@ double seconds_now(void)
 
 /* ---- the pieces of a line ---- */
 
-enum { BAR, PERCENT, EPOCH, STEP, LOSS, RATE, SPEED, LEFT, PIECES };
+enum { BAR, PERCENT, EPOCH, STEP, LOSS, BEST, RATE, SPEED, LEFT, PIECES };
 
 typedef struct progress_line {
     char text[PIECES][96];
@@ -64,6 +64,7 @@ static void format_pieces(progress_line *l, const progress_state *s)
     format_of(l->text[EPOCH], room, "epoch", s->epoch, s->epochs);
     format_of(l->text[STEP], room, "step", s->step, s->steps);
     snprintf(l->text[LOSS], room, "loss %.3f", s->loss);
+    if (s->best) snprintf(l->text[BEST], room, "best %.80s", strncmp(s->best, "valid ", 6) ? s->best : s->best + 6);
     snprintf(l->text[RATE], room, "lr %.2e", s->lr);
     snprintf(l->text[SPEED], room, "%.0f %s/s", s->tokens_per_second, s->unit);
     if (s->seconds_left < 0) return;
@@ -74,7 +75,7 @@ static void format_pieces(progress_line *l, const progress_state *s)
 /* Shows the pieces that matter most, as many as there is room for; the bar grows into what is left. */
 static void fit_pieces(progress_line *l, int columns, double done)
 {
-    static const int by_weight[PIECES] = { PERCENT, STEP, LEFT, LOSS, BAR, EPOCH, SPEED, RATE };
+    static const int by_weight[PIECES] = { PERCENT, STEP, LEFT, LOSS, BAR, BEST, EPOCH, SPEED, RATE };
     int left = columns + GAP; /* each piece is counted with a gap, and the first one has none */
     for (int i = 0; i < PIECES; i++) {
         const char *text = l->text[by_weight[i]];

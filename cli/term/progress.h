@@ -21,6 +21,7 @@ typedef struct progress_state {
     int64_t epoch, epochs;
     double loss, lr, tokens_per_second;
     const char *unit;
+    const char *best; /* what the best validation so far measured; NULL: none */
     double done;         /* share of the way, 0 to 1 */
     double seconds_left; /* negative: not known */
     bool is_last;

@@ -1,0 +1,352 @@
+/* cmd_train.c: qkv train: files in, a model out. The training is the library's (qkv/job.h); here its options are read, its
+ * progress is drawn, and Ctrl-C is an end and not a loss. */
+#include "options.h"
+#include "term/progress.h"
+#include "training_summary.h"
+#include "transformer_names.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- options ---- */
+
+/* What was typed, by member; the library reads the values. */
+static struct {
+#define TYPED_FLAG bool
+#define TYPED_COUNT const char *
+#define TYPED_INT const char *
+#define TYPED_WHOLE const char *
+#define TYPED_NUMBER const char *
+#define TYPED_WORD const char *
+#define TYPED_TEXT const char *
+#define TYPED_OUTPUT const char *
+#define TYPED_FILES value_list
+#define TYPED_INPUT value_list
+#define QKV_TRAINING_OPTION(member, kind, ...) TYPED_##kind member;
+#include <qkv/training.def>
+#define QKV_TRAIN_OPTION(member, kind, ...) TYPED_##kind member;
+#include <qkv/transformer.def>
+    int samples;
+    bool quiet;
+} typed;
+
+#define TRAINING_ROW(member, kind, name_, value_, group_, help_, names_) \
+    { .name = name_, .group = group_##_GROUP, .value = value_, .help = help_, .names = names_, GOES_TO_##kind(member) },
+#define NO_ROW(...)
+#define GOES_TO_FLAG(member) .flag = &typed.member, .can_be_off = true
+#define GOES_TO_COUNT(member) .text = &typed.member
+#define GOES_TO_INT GOES_TO_COUNT
+#define GOES_TO_WHOLE GOES_TO_COUNT
+#define GOES_TO_NUMBER GOES_TO_COUNT
+#define GOES_TO_WORD GOES_TO_COUNT
+#define GOES_TO_TEXT GOES_TO_COUNT
+#define GOES_TO_OUTPUT(member) .text = &typed.member, .letter = 'o', .required = true
+#define GOES_TO_FILES(member) .list = &typed.member
+#define GOES_TO_INPUT(member) .list = &typed.member, .required = true
+#define ROW_OF_EVERY TRAINING_ROW
+#define QUIET_OPTION                                                                            \
+    {                                                                                           \
+        "quiet", .group = SAVING_GROUP, .help = "tell nothing but errors", .flag = &typed.quiet \
+    }
+
+static const option translate_options[] = {
+#define ROW_OF_TRANSLATE TRAINING_ROW
+#define ROW_OF_CLASSIFY NO_ROW
+#define ROW_OF_GENERATE NO_ROW
+#define ROW_OF_MASK NO_ROW
+#define ROW_OF_DOCUMENTS NO_ROW
+#include "training_rows.h"
+    { "samples", .group = STOPPING_GROUP, .value = "N",
+      .help = "show translations of N validation lines as they improve; on a terminal 3 unless given",
+      .count = &typed.samples },
+    QUIET_OPTION,
+    { 0 },
+};
+
+static const option classify_options[] = {
+#define ROW_OF_TRANSLATE NO_ROW
+#define ROW_OF_CLASSIFY TRAINING_ROW
+#define ROW_OF_GENERATE NO_ROW
+#define ROW_OF_MASK NO_ROW
+#define ROW_OF_DOCUMENTS NO_ROW
+#include "training_rows.h"
+    QUIET_OPTION,
+    { 0 },
+};
+
+static const option generate_options[] = {
+#define ROW_OF_TRANSLATE NO_ROW
+#define ROW_OF_CLASSIFY NO_ROW
+#define ROW_OF_GENERATE TRAINING_ROW
+#define ROW_OF_MASK NO_ROW
+#define ROW_OF_DOCUMENTS TRAINING_ROW
+#include "training_rows.h"
+    QUIET_OPTION,
+    { 0 },
+};
+
+static const option mask_options[] = {
+#define ROW_OF_TRANSLATE NO_ROW
+#define ROW_OF_CLASSIFY NO_ROW
+#define ROW_OF_GENERATE NO_ROW
+#define ROW_OF_MASK TRAINING_ROW
+#define ROW_OF_DOCUMENTS TRAINING_ROW
+#include "training_rows.h"
+    QUIET_OPTION,
+    { 0 },
+};
+
+static bool is_ours(const option *o) { return o->flag == &typed.quiet || o->count == &typed.samples; }
+
+/* Hands on what was typed. */
+static qkv_status set_option(qkv_training *t, const option *o)
+{
+    if (is_ours(o) || !was_given(o->name)) return QKV_OK;
+    if (o->flag) return qkv_training_set(t, o->name, *o->flag ? "yes" : "");
+    if (o->text) return qkv_training_set(t, o->name, *o->text);
+    qkv_status status = QKV_OK;
+    for (int i = 0; i < o->list->n && !status; i++) status = qkv_training_set(t, o->name, o->list->at[i]);
+    return status;
+}
+
+/* ---- Ctrl-C ---- */
+
+static volatile sig_atomic_t caught;
+
+static void catch_signal(int number) { caught = number; }
+
+/* Once: a second Ctrl-C ends the program at once. */
+static void catch_signals(void)
+{
+    struct sigaction action = { .sa_handler = catch_signal, .sa_flags = (int)SA_RESETHAND };
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* ---- what the training tells ---- */
+
+enum { COST_UPDATES = 5 };
+
+typedef struct watching {
+    qkv_training *training;
+    progress progress;
+    FILE *to;          /* where plan and cost go */
+    double cost_began; /* busy seconds and tokens when the updates that are measured began */
+    int64_t cost_tokens, updates;
+} watching;
+
+/* Tells what an update costs once some were made; the first one also finds its memory, and does not count. */
+static void measure_cost(watching *w, const qkv_run_event *e)
+{
+    int64_t updates = w->updates - 1;
+    if (updates == 0) w->cost_began = e->busy_seconds, w->cost_tokens = e->tokens;
+    if (updates != COST_UPDATES) return;
+    double seconds = e->busy_seconds - w->cost_began;
+    wipe_progress(&w->progress);
+    print_cost(w->to, &(training_cost){ .updates = updates,
+                                        .tokens = e->tokens - w->cost_tokens,
+                                        .seconds = seconds > 1e-9 ? seconds : 1e-9,
+                                        .updates_left = e->last_step ? e->last_step - e->first_step : 0,
+                                        .unit = qkv_training_text_of(w->training)->unit });
+}
+
+static void draw_step(watching *w, const qkv_run_event *e)
+{
+    const char *unit = qkv_training_text_of(w->training)->unit;
+    double busy = e->busy_seconds > 1e-9 ? e->busy_seconds : 1e-9;
+    show_progress(&w->progress,
+                  &(progress_state){ .step = e->at.step,
+                                     .steps = e->last_step,
+                                     .epoch = (int64_t)e->at.epoch + 1,
+                                     .epochs = e->last_step ? (e->last_step + e->epoch_steps - 1) / e->epoch_steps : 0,
+                                     .loss = e->loss,
+                                     .lr = e->at.lr,
+                                     .tokens_per_second = (double)e->tokens / busy,
+                                     .unit = strcmp(unit, "texts") ? "tokens" : unit,
+                                     .best = e->score ? e->score->words : NULL,
+                                     .done = e->done,
+                                     .seconds_left = e->seconds_left,
+                                     .is_last = e->kind == QKV_RUN_EVENT_LAST_STEP });
+}
+
+static void tell_end(watching *w, const qkv_run_event *e)
+{
+    say_line(&w->progress, "stopped after step %lld, %.1f minutes: %s", (long long)e->at.step, e->seconds / 60, e->reason);
+    if (e->score) say_line(&w->progress, "best: %s", e->score->words);
+    if (caught) say_line(&w->progress, "to go on: the same command with --resume");
+    say_line(&w->progress, "the model is in %s", typed.out);
+}
+
+static void watch_event(void *data, const qkv_run_event *e)
+{
+    watching *w = data;
+    bool tells_costs = !typed.quiet || typed.dry_run;
+    switch (e->kind) {
+    case QKV_RUN_EVENT_BEGIN:
+        if (tells_costs) print_plan(w->to, w->training, e->epoch_steps, e->last_step);
+        break;
+    case QKV_RUN_EVENT_RESUME: say_line(&w->progress, "going on after step %lld", (long long)e->at.step); break;
+    case QKV_RUN_EVENT_STEP:
+        w->updates++;
+        if (tells_costs) measure_cost(w, e);
+        if (!typed.dry_run) draw_step(w, e);
+        break;
+    case QKV_RUN_EVENT_LAST_STEP:
+        if (!typed.dry_run) draw_step(w, e);
+        break;
+    case QKV_RUN_EVENT_VALIDATION:
+        say_line(&w->progress, "step %lld: %s%s", (long long)e->at.step, e->score->words,
+                 e->is_best ? ", the best so far" : "");
+        break;
+    case QKV_RUN_EVENT_END:
+        if (!typed.dry_run) tell_end(w, e);
+        break;
+    }
+}
+
+static const char *why_stop(void *data)
+{
+    const watching *w = data;
+    if (typed.dry_run) return w->updates > COST_UPDATES ? "--dry-run" : NULL;
+    return !caught ? NULL : caught == SIGINT ? "Ctrl-C" : "a signal";
+}
+
+static void tell_note(void *data, const char *text)
+{
+    watching *w = data;
+    wipe_progress(&w->progress);
+    if (!typed.quiet) fprintf(stderr, "qkv: %s\n", text);
+}
+
+static void show_samples(void *data, int64_t n, const char *const *sources, const char *const *references,
+                         const char *const *translations)
+{
+    watching *w = data;
+    for (int64_t i = 0; i < n; i++) {
+        say_line(&w->progress, "    %s", sources[i]);
+        say_line(&w->progress, "  = %s", references[i]);
+        say_line(&w->progress, "  > %s", translations[i]);
+    }
+}
+
+/* ---- the commands ---- */
+
+static qkv_status tell_failure(const qkv_run_result *end)
+{
+    qkv_status status = library_failed();
+    if (end->saved_step >= 0)
+        fprintf(stderr, "qkv: the checkpoint of step %lld in %s is whole: go on from it with --resume\n",
+                (long long)end->saved_step, typed.out);
+    return status;
+}
+
+static qkv_status run_training(const char *job, const option *options)
+{
+    qkv_training *t = qkv_training_new(job);
+    watching w = { .training = t, .to = typed.dry_run ? stdout : stderr };
+    qkv_run_result end = { .saved_step = -1 };
+    qkv_status status = t ? QKV_OK : qkv_error_status();
+    const char *every = typed.log_every ? typed.log_every : "100";
+    for (const option *o = options; o->name && !status; o++) status = set_option(t, o);
+    w.progress = start_progress(typed.quiet, strtol(every, NULL, 10));
+    if (!was_given("samples") && w.progress.bar) typed.samples = 3;
+    const qkv_training_watch watch = { .note = tell_note,
+                                       .each = watch_event,
+                                       .stop = why_stop,
+                                       .sample = show_samples,
+                                       .n_samples = typed.quiet ? 0 : typed.samples,
+                                       .data = &w };
+    if (!status && !typed.dry_run) catch_signals();
+    if (!status) status = qkv_training_run(t, &watch, &end);
+    if (status) status = tell_failure(&end);
+    else if (caught) common.signal = caught;
+    qkv_training_free(t);
+    return status;
+}
+
+static qkv_status run_train_translate(void) { return run_training("translate", translate_options); }
+static qkv_status run_train_classify(void) { return run_training("classify", classify_options); }
+static qkv_status run_train_generate(void) { return run_training("generate", generate_options); }
+static qkv_status run_train_mask(void) { return run_training("mask", mask_options); }
+
+const command train_translate_command = {
+    .name = "train translate",
+    .summary = "train a translator on pairs of lines",
+    .about = "Learns to translate from two aligned text files, plain or gzip, and writes a\n"
+             "model folder that \"qkv translate -m DIR\" uses: the best model so far by --valid,\n"
+             "or by a part of the text that is held back (--split). What is not given follows\n"
+             "from the amount and kind of the text, and is told before the training starts; all\n"
+             "of it typed gives the same bytes. --paper gives the paper's settings instead: post-\n"
+             "norm, Adam, 4000 steps of warm-up, dropout and label smoothing 0.1.\n"
+             "\n"
+             "--minutes times some updates, undoes them, and fixes the number of steps so that\n"
+             "the rate has come down when the time is up, validation and fitting included; from\n"
+             "there on the steps count, not the clock. After the last step the length penalty\n"
+             "of the search is fitted on the validation text and kept with the model (--fit).\n"
+             "\n"
+             "Beside the model, DIR holds checkpoint.safetensors, from which the same command\n"
+             "with --resume goes on bit for bit as if it had never stopped; training.json, the\n"
+             "record; log.jsonl, a line for each report and validation. Ctrl-C saves a\n"
+             "checkpoint and ends with status 130. The result depends on the options and the\n"
+             "text alone, not on threads; --minutes makes it depend on the machine's speed.\n"
+             "\n"
+             "--metric bleu translates the --valid lines as \"qkv translate\" does without options,\n"
+             "beam search included, and scores them as \"qkv score --metric bleu\" does: the\n"
+             "same number. Of equal BLEU, to two digits, the lower loss is better.\n"
+             "\n"
+             "--keep N keeps the models of the last N validations for \"qkv average\". A flag that\n"
+             "a rule chose is turned off with --no- before its name: --no-pre-norm.",
+    .example = "  qkv train translate --train train.en train.de.gz \\\n"
+               "    --valid val.en val.de --minutes 30 --out en-de\n"
+               "  qkv train translate --train pairs.tsv --preset tiny --epochs 10 --out toy",
+    .options = translate_options,
+    .run = run_train_translate,
+};
+
+const command train_classify_command = {
+    .name = "train classify",
+    .summary = "train a classifier on labelled texts",
+    .about = "Learns which class a text belongs to, and writes a model folder that \"qkv\n"
+             "classify -m DIR\" uses. Texts come as TSV (label TAB text, and TAB second text for\n"
+             "pairs; or columns by name or number), CSV with a header, JSON lines, or a folder\n"
+             "of LABEL/*.txt as the IMDb reviews are; plain or gzip. A header that is read as a\n"
+             "text, or labels that hardly occur twice, are refused before anything is trained.\n"
+             "\n"
+             "An encoder reads " QKV_SPECIAL_START " text " QKV_SPECIAL_END
+             ", cut after --max-length tokens; its hidden states\n"
+             "are pooled and classified. What is not given follows from the text, as in \"qkv\n"
+             "train translate\". --from DIR starts with the encoder of another model, such as one\n"
+             "of \"qkv train mask\".",
+    .example = "  qkv train classify --train train.tsv --valid valid.tsv --out reviews",
+    .options = classify_options,
+    .run = run_train_classify,
+};
+
+const command train_generate_command = {
+    .name = "train generate",
+    .summary = "train a language model on plain text",
+    .about = "Learns which token comes next, and writes a model folder that \"qkv generate -m\n"
+             "DIR\" continues texts with. A document is a line, a paragraph (up to an empty\n"
+             "line) or a file; it is cut into windows of --context tokens, and no window has\n"
+             "tokens of two documents. What is not given follows from the text, as in \"qkv train\n"
+             "translate\".",
+    .example = "  qkv train generate --train play.txt --tokens characters --out play",
+    .options = generate_options,
+    .run = run_train_generate,
+};
+
+const command train_mask_command = {
+    .name = "train mask",
+    .summary = "train an encoder on plain text, by masked words",
+    .about = "BERT's way to learn from text without labels: some tokens are hidden, and the\n"
+             "encoder guesses them. The model folder is a start for \"qkv train classify --from\n"
+             "DIR\", and embeds texts. Of the chosen tokens 8 of 10 become " QKV_SPECIAL_MASK ", 1 another\n"
+             "token, 1 stays; every pass over the text chooses anew. What is not given follows\n"
+             "from the text, as in \"qkv train translate\".",
+    .example = "  qkv train mask --train reviews.txt --out encoder",
+    .options = mask_options,
+    .run = run_train_mask,
+};
