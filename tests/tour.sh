@@ -56,7 +56,7 @@ worse() {
     if cmp -s "$tour" "$folder/edited.md"; then not_ok "$1" "the edit changes nothing"
     else refuse "$1" holds "$folder/edited.md"; fi
 }
-worse "a function that is not there is noticed" 's/`penalty()`/`penalties()`/'
+worse "a function that is not there is noticed" 's/`qkv__search_penalty()`/`qkv__search_penalties()`/'
 worse "a function of another file is noticed" 's/`qkv_backward()`/`qkv_attend()`/'
 worse "a function that is only called there is noticed" 's/`search_all()`/`qkv_session_encode()`/'
 worse "a function that is only declared there is noticed" 's/`src\/tensor\/tape.c`/`include\/qkv\/tensor.h`/'

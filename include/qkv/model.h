@@ -26,11 +26,12 @@ QKV_API qkv_status qkv_params_load(qkv_params *p, const char *path);
 QKV_API qkv_status qkv_params_average(qkv_params *p, const char *const *paths, int n);
 
 /* ---- a model and its folder ----
- * The folder of a model of ours holds config.json (the options, one key each, "model_type": "qkv", and the names of classes),
- * model.safetensors and, for a model that knows its text, tokenizer.json; and target_tokenizer.json when source and target have
- * a vocabulary each. A published model has the files that its authors gave it: its family, which is its "model_type", says how
- * their keys and tensors are meant. The families are marian, bert, roberta, xlm-roberta, camembert, distilbert, gpt2, llama,
- * mistral and qwen2. Weights may lie in several files that model.safetensors.index.json names. */
+ * The folder of a model of ours holds config.json (the options, one key each, "model_type": "qkv", the names of classes and a
+ * length penalty that was fitted), model.safetensors and, for a model that knows its text, tokenizer.json; and
+ * target_tokenizer.json when source and target have a vocabulary each. A published model has the files that its authors gave
+ * it: its family, which is its "model_type", says how their keys and tensors are meant. The families are marian, bert, roberta,
+ * xlm-roberta, camembert, distilbert, gpt2, llama, mistral and qwen2. Weights may lie in several files that
+ * model.safetensors.index.json names. */
 typedef struct qkv_model qkv_model;
 
 /* A Transformer with its own params, new weights by the seed. NULL on error: USAGE for options that do not fit, MEMORY. You own
@@ -89,7 +90,8 @@ typedef enum qkv_ability {
     QKV_ABILITY_EMBED = 16 /* an encoder */
 } qkv_ability;
 
-/* From config.json, which generation_config.json overrides, and the files of sentence-transformers. 0 (of ids -1): not said. */
+/* From config.json, which generation_config.json overrides, and the files of sentence-transformers. 0 (of ids -1): not said.
+ * A config.json of ours says no more of this than the length penalty. */
 typedef struct qkv_model_info {
     const char *family;           /* "qkv": ours */
     int can;                      /* QKV_ABILITY_TRANSLATE and so on, added up */
@@ -100,7 +102,8 @@ typedef struct qkv_model_info {
     const int32_t *ends, *banned; /* ids that end a text, and ids that are never chosen */
     int n_ends, n_banned;
     int beam;
-    float length_penalty;        /* a beam's score is the sum of log-probabilities / length^length_penalty */
+    float length_penalty;        /* alpha of a beam's scores: of a published model they are the sum of log-probabilities /
+                                    length^alpha, and 0 stands for 1; of ours / ((5 + length) / 6)^alpha, and 0 for 0.6 */
     int64_t max_length, max_new; /* tokens of a text, and of what is added to a prompt */
     int sample;                  /* 1: chosen at random, else the most probable */
     int top_k, no_repeat;        /* no_repeat: a run of so many tokens does not come twice */
@@ -112,6 +115,13 @@ typedef struct qkv_model_info {
 
 /* What is known of m; it lives as long as m and changes only with it. NULL for NULL. */
 QKV_API const qkv_model_info *qkv_model_info_of(const qkv_model *m);
+
+/* Gives a translator the length penalty that its translations have where no option says another, such as the one that
+ * qkv_fit_length_penalty() of <qkv/task.h> found. It is saved and loaded with m ("length_penalty" in config.json); what is made
+ * of m by qkv_model_like() has it too, but not what is saved as another family, whose scores are by another formula. 0, and
+ * the number that 0 stands for in qkv_model_info, take it away: config.json then says nothing. USAGE for a number outside
+ * [0, 100), and for a model without encoder or decoder. */
+QKV_API qkv_status qkv_model_set_length_penalty(qkv_model *m, float alpha);
 
 /* ---- what a model is to learn ----
  * How the loss of a batch is computed. A task gives one; the trainer and qkv_evaluate() use it, and take translation where

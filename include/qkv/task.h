@@ -15,12 +15,12 @@ extern "C" {
 /* ---- translation: an encoder and a decoder ----
  * The search is that of <qkv/decode.h>. Of a published model beam, length_penalty (its scores are by_length) and the largest
  * max_length are what its files say, unless the options do; and so are its ends and what is never found. A source is at most
- * its context. */
+ * its context. Of a model of ours length_penalty is what was kept with it, see qkv_model_set_length_penalty(), or 0.6. */
 typedef struct qkv_translate_opts {
     size_t size;
     int beam;             /* 0 means 4; 1 is greedy */
     int n_best;           /* 0 means 1; at most beam */
-    float length_penalty; /* as in qkv_search_opts, and so are the next two; what is 0 is as a published model's files say */
+    float length_penalty; /* as in qkv_search_opts, and so are the next two; what is 0 is as the model's files say */
     int64_t max_length;
     int no_repeat;
     const char *prefix;      /* every translation starts with this text; NULL: none */

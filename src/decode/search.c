@@ -6,6 +6,7 @@
 #include "../base/options.h"
 #include "../base/pool.h"
 #include "../base/size.h"
+#include "../model/model_info.h"
 #include "../model/special_tokens.h"
 #include "search.h"
 
@@ -66,10 +67,10 @@ static int64_t most_tokens(const search *s, int64_t i)
 
 /* ---- scores ---- */
 
-static double penalty(const search *s, int64_t length)
+double qkv__search_penalty(const qkv_search_opts *o, int64_t length)
 {
-    if (s->o.by_length) return pow((double)length, (double)s->o.length_penalty);
-    return pow((5.0 + (double)length) / 6.0, (double)s->o.length_penalty);
+    double alpha = (double)o->length_penalty;
+    return o->by_length ? pow((double)length, alpha) : pow((5.0 + (double)length) / 6.0, alpha);
 }
 
 /* ---- candidates ---- */
@@ -185,7 +186,7 @@ static void find_candidates(void *work, int64_t task, void *scratch)
 
 static void finish_hypothesis(const search *s, sentence *x, const row *r, double log_p, int64_t length, bool cut)
 {
-    double score = log_p / penalty(s, length);
+    double score = log_p / qkv__search_penalty(&s->o, length);
     int at = x->n_done;
     if (at == s->o.n_best && !(score > x->scores[at - 1])) return;
     if (at < s->o.n_best) x->n_done++;
@@ -206,7 +207,7 @@ static void finish_hypothesis(const search *s, sentence *x, const row *r, double
  * falls, and the penalty (alpha is not negative) is largest at full length. */
 static bool may_improve(const search *s, const sentence *x)
 {
-    return x->n_done < s->o.n_best || x->live[0].log_p / penalty(s, x->most) > x->scores[x->n_done - 1];
+    return x->n_done < s->o.n_best || x->live[0].log_p / qkv__search_penalty(&s->o, x->most) > x->scores[x->n_done - 1];
 }
 
 /* ---- a step ---- */
@@ -365,7 +366,7 @@ qkv_status qkv__search_resolve_options(const qkv_model *m, qkv_search_opts *o)
     if (o->beam < 1 || o->beam > 1000 || o->n_best < 1 || o->n_best > o->beam)
         return qkv__fail(QKV_USAGE, "search: beam %d and %d results: expected a beam of 1 to 1000 and at most as many results",
                          o->beam, o->n_best);
-    if (o->max_length < 0 || o->max_length > MOST_TOKENS || o->no_repeat < 0 || !(o->length_penalty < 100))
+    if (o->max_length < 0 || o->max_length > MOST_TOKENS || o->no_repeat < 0 || !(o->length_penalty < QKV__LENGTH_PENALTY_END))
         return qkv__fail(QKV_USAGE, "search: max_length, no_repeat or length_penalty is out of range");
     if (o->n_ends < 0 || o->n_banned < 0 || (o->n_ends && !o->ends) || (o->n_banned && !o->banned))
         return qkv__fail(QKV_USAGE, "search: the ids that end a result, or are never found, are missing");
@@ -380,7 +381,7 @@ static qkv_status resolve_search_options(search *s, const qkv_model *m, int64_t 
     s->o = *opts;
     qkv_status status = qkv__search_resolve_options(m, &s->o);
     if (status) return status;
-    if (s->o.length_penalty == 0) s->o.length_penalty = 0.6f;
+    if (s->o.length_penalty == 0) s->o.length_penalty = QKV__LENGTH_PENALTY;
     if (s->o.length_penalty < 0) s->o.length_penalty = 0;
     s->vocabulary = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
     s->max_positions = max_positions_of(t);

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "../io/json.h"
+#include "model_info.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,6 +12,8 @@ enum {
 #include <qkv/transformer.def>
     OPTIONS
 };
+
+#define LENGTH_PENALTY "length_penalty"
 
 /* Values not used stay without a word, so that each row ends. */
 enum { MOST_WORDS = 16 };
@@ -129,7 +132,7 @@ static bool is_key(const char *name)
 {
     for (const qkv__config_key *k = keys; k->name; k++)
         if (!strcmp(k->name, name)) return true;
-    return !strcmp(name, "model_type") || !strcmp(name, "labels");
+    return !strcmp(name, "model_type") || !strcmp(name, "labels") || !strcmp(name, LENGTH_PENALTY);
 }
 
 /* "labels": one name for each class; it may be missing. */
@@ -152,7 +155,20 @@ static qkv_status read_labels(const char *path, const json_t *list, int64_t clas
     return status;
 }
 
-qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_opts *o, qkv__labels *labels)
+static qkv_status read_length_penalty(const char *path, const json_t *value, float *out)
+{
+    *out = 0;
+    if (!value || json_is_null(value)) return QKV_OK;
+    float alpha = json_is_number(value) ? (float)json_number_value(value) : 0;
+    if (!(alpha > 0 && alpha < QKV__LENGTH_PENALTY_END))
+        return qkv__fail(QKV_FORMAT, "%s: key \"" LENGTH_PENALTY "\": expected a number above 0 and below %d", path,
+                         QKV__LENGTH_PENALTY_END);
+    *out = alpha;
+    return QKV_OK;
+}
+
+qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_opts *o, qkv__labels *labels,
+                            float *length_penalty)
 {
     const char *name;
     json_t *value;
@@ -160,6 +176,7 @@ qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_op
     json_object_foreach (config, name, value)
         if (!is_key(name)) return qkv__fail(QKV_FORMAT, "%s: key \"%.60s\" is unknown", path, name);
     qkv_status status = qkv__keys_read(path, keys, config, o);
+    if (!status) status = read_length_penalty(path, json_object_get(config, LENGTH_PENALTY), length_penalty);
     return status ? status : read_labels(path, json_object_get(config, "labels"), o->classes, labels);
 }
 
@@ -202,11 +219,12 @@ static json_t *list_of(const qkv__labels *labels)
     return list;
 }
 
-qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels)
+qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels, float length_penalty)
 {
     json_t *config = json_pack("{s:s}", "model_type", QKV__OWN_TYPE);
     bool ok = config && qkv__keys_write(keys, o, config);
     if (ok && labels->n) ok = !json_object_set_new(config, "labels", list_of(labels));
+    if (ok && length_penalty > 0) ok = !json_object_set_new(config, LENGTH_PENALTY, json_real((double)length_penalty));
     qkv_status status = qkv__json_write(path, ok ? config : NULL);
     json_decref(config);
     return status;

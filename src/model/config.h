@@ -65,7 +65,10 @@ bool qkv__keys_write(const qkv__config_key *keys, const qkv_transformer_opts *o,
 
 /* ---- our own config.json ---- */
 #define QKV__OWN_TYPE "qkv"
-qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_opts *o, qkv__labels *labels);
-qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels);
+
+/* The length penalty is 0 where config.json has none. FORMAT, UNSUPPORTED; IO; MEMORY. */
+qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_opts *o, qkv__labels *labels,
+                            float *length_penalty);
+qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels, float length_penalty);
 
 #endif

@@ -17,10 +17,12 @@ static qkv_transformer_opts settled(const qkv_transformer_opts *given)
     return o;
 }
 
-/* The ids of a model that was trained here are those of its tokens' names. */
+/* The ids of a model that was trained here are those of its tokens' names. Its length penalty is of another formula than that
+ * of published models: no number there gives the same scores. */
 static qkv_model_info with_tokens(const qkv_model *m, int32_t *end)
 {
     qkv_model_info info = *qkv_model_info_of(m);
+    if (!qkv__info_is_published(&info)) info.length_penalty = 0;
     const qkv_tokenizer *t = qkv_model_target_tokenizer(m);
     *end = qkv_tokenizer_find(t, QKV_SPECIAL_END);
     if (info.begin < 0) info.begin = qkv_tokenizer_find(t, QKV_SPECIAL_START);

@@ -59,6 +59,8 @@ static qkv_status copy_model_info(const qkv_model *from, qkv_model *to)
     to->info.bytes = 0;
     if (from->family && !from->family->missing(qkv_transformer_options(to->transformer))) to->family = from->family;
     else to->info.family = own.family;
+    bool same_scores = to->family == from->family && own.can & QKV_ABILITY_TRANSLATE; /* else another formula, or no search */
+    if (!same_scores) to->info.length_penalty = 0;
     if (!status && from->origin && !(to->origin = qkv__copy_text(from->origin))) status = QKV_MEMORY;
     return status;
 }
@@ -91,6 +93,18 @@ qkv_params *qkv_model_params(const qkv_model *m) { return m ? m->params : NULL; 
 const qkv_transformer *qkv_model_transformer(const qkv_model *m) { return m ? m->transformer : NULL; }
 
 const qkv_model_info *qkv_model_info_of(const qkv_model *m) { return m ? &m->info : NULL; }
+
+qkv_status qkv_model_set_length_penalty(qkv_model *m, float alpha)
+{
+    if (!m || !(m->info.can & QKV_ABILITY_TRANSLATE))
+        return qkv__fail(QKV_USAGE, "length penalty: a model with an encoder and a decoder is needed");
+    if (!(alpha >= 0 && alpha < QKV__LENGTH_PENALTY_END))
+        return qkv__fail(QKV_USAGE, "length penalty: %g: expected a number of at least 0 and below %d", (double)alpha,
+                         QKV__LENGTH_PENALTY_END);
+    m->info.length_penalty = 0;
+    if (alpha != qkv__length_penalty_of(&m->info)) m->info.length_penalty = alpha;
+    return QKV_OK;
+}
 
 /* ---- tokenizers ---- */
 
@@ -201,6 +215,7 @@ typedef struct loading {
     qkv_transformer_opts opts;
     qkv__labels labels;
     qkv_model_info info;
+    float length_penalty; /* that our own config.json has */
 } loading;
 
 static void free_loading(loading *l)
@@ -225,7 +240,7 @@ static qkv_status find_family(loading *l)
 
 static qkv_status read_options(loading *l)
 {
-    if (!l->family) return qkv__config_read(l->f.config, l->published.config, &l->opts, &l->labels);
+    if (!l->family) return qkv__config_read(l->f.config, l->published.config, &l->opts, &l->labels, &l->length_penalty);
     qkv_status status = qkv__family_read(l->family, &l->published, &l->opts);
     return status ? status : qkv__labels_read(&l->published, l->opts.classes, &l->labels);
 }
@@ -254,6 +269,7 @@ static qkv_status read_folder(const char *path, loading *l)
     l->info = qkv__model_info_of(&l->opts);
     l->info.files = l->weights.n_files;
     l->info.bytes = (int64_t)l->weights.bytes;
+    l->info.length_penalty = l->length_penalty;
     return l->family ? qkv__model_info_read(l->family, &l->published, path, &l->opts, &l->info) : QKV_OK;
 }
 
@@ -348,7 +364,8 @@ static qkv_status save_as(const qkv_model *m, const char *path, const qkv__famil
     if (status) return status;
     if (family && o->encoder_layers && !o->decoder_layers) status = qkv__export_sentences(path, m);
     if (status) return status;
-    return family ? qkv__export_config(f.config, family, m, &m->labels) : qkv__config_write(f.config, o, &m->labels);
+    if (family) return qkv__export_config(f.config, family, m, &m->labels);
+    return qkv__config_write(f.config, o, &m->labels, m->family ? 0 : m->info.length_penalty);
 }
 
 qkv_status qkv_model_save(const qkv_model *m, const char *path)

@@ -9,6 +9,14 @@
 
 enum { PATH_BYTES = 4096 };
 
+bool qkv__info_is_published(const qkv_model_info *info) { return strcmp(info->family, QKV__OWN_TYPE) != 0; }
+
+float qkv__length_penalty_of(const qkv_model_info *info)
+{
+    if (info->length_penalty != 0) return info->length_penalty;
+    return qkv__info_is_published(info) ? QKV__PUBLISHED_LENGTH_PENALTY : QKV__LENGTH_PENALTY;
+}
+
 /* ---- ours ---- */
 
 static int abilities(const qkv_transformer_opts *o)

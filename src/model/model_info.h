@@ -6,6 +6,16 @@
 
 #include "family.h"
 
+/* Whether its files are those of a published family, not ours. */
+bool qkv__info_is_published(const qkv_model_info *info);
+
+/* The length penalty of its translations where no option gives one: what is said of it, else the paper's or, of a published
+ * model, what other programs take. Negative means 0, as in a search. */
+#define QKV__LENGTH_PENALTY 0.6f
+#define QKV__PUBLISHED_LENGTH_PENALTY 1.0f
+#define QKV__LENGTH_PENALTY_END 100 /* all are below */
+float qkv__length_penalty_of(const qkv_model_info *info);
+
 /* Of a model with these options of ours. */
 qkv_model_info qkv__model_info_of(const qkv_transformer_opts *o);
 

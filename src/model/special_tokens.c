@@ -4,6 +4,7 @@
 #include "../base/size.h"
 #include "../token/pipeline.h"
 #include "../token/tokenizer.h"
+#include "model_info.h"
 
 #include <string.h>
 
@@ -165,7 +166,7 @@ qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f)
                                 .target = qkv_model_target_tokenizer(m),
                                 .info = qkv_model_info_of(m) };
     if (!m || !f->source) return qkv__fail(QKV_USAGE, "the model has no tokenizer: it knows ids, not text");
-    f->is_published = strcmp(f->info->family, "qkv") != 0;
+    f->is_published = qkv__info_is_published(f->info);
     qkv_status status = QKV_OK;
     if (f->is_published) status = resolve_published(f);
     else resolve_ours(f);

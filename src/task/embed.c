@@ -2,9 +2,9 @@
 #include "texts.h"
 
 #include "../base/options.h"
+#include "../model/model_info.h"
 
 #include <math.h>
-#include <string.h>
 
 static qkv_tensor *pool(const qkv_model *m, qkv_tensor *hidden, const int32_t *lengths, const void *data)
 {
@@ -21,7 +21,7 @@ static void normalize(float *x, int64_t n)
 /* The published length counts every id, ours all but the last. */
 static void resolve_embed_options(const qkv_model_info *info, qkv_embed_opts *o, qkv_reading_opts *reading)
 {
-    if (!strcmp(info->family, "qkv")) return;
+    if (!qkv__info_is_published(info)) return;
     o->pooling = info->pooling;
     if (info->normalise) o->normalized = 1;
     if (!reading->max_length && info->embed_length > 1) reading->max_length = info->embed_length - 1;

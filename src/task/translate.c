@@ -5,6 +5,7 @@
 #include "../base/options.h"
 #include "../base/size.h"
 #include "../text/buffer.h"
+#include "../model/model_info.h"
 #include "../model/special_tokens.h"
 #include "translate.h"
 #include "../decode/search.h"
@@ -54,6 +55,11 @@ static void *copy_to_arena(job *j, const void *from, int64_t count, size_t size)
 
 /* ---- options ---- */
 
+int qkv__usual_beam(const qkv_model_info *info)
+{
+    return qkv__info_is_published(info) && info->beam ? (int)qkv__min(info->beam, MOST_BEAM) : DEFAULT_BEAM;
+}
+
 /* As the files of a published model say; scores are Hugging Face's. */
 static void search_as_published(job *j, const qkv_translate_opts *o)
 {
@@ -62,9 +68,7 @@ static void search_as_published(job *j, const qkv_translate_opts *o)
     s->banned = info->banned;
     s->n_banned = info->n_banned;
     s->by_length = 1;
-    if (o->length_penalty == 0) s->length_penalty = info->length_penalty != 0 ? info->length_penalty : 1;
     if (!o->no_repeat) s->no_repeat = info->no_repeat;
-    if (!o->beam && info->beam) s->beam = (int)qkv__min(info->beam, MOST_BEAM);
 }
 
 static qkv_status find_specials(job *j, const qkv_translate_opts *o)
@@ -131,9 +135,10 @@ static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
     j->target = qkv_model_target_tokenizer(j->m);
     if (!j->source) return qkv__fail(QKV_USAGE, "translate: the model has no tokenizer: it knows ids, not text");
     if (o->max_source < 0) return qkv__fail(QKV_USAGE, "translate: max_source is negative");
-    j->search = (qkv_search_opts){ .beam = o->beam ? o->beam : DEFAULT_BEAM,
+    const qkv_model_info *info = qkv_model_info_of(j->m);
+    j->search = (qkv_search_opts){ .beam = o->beam ? o->beam : qkv__usual_beam(info),
                                    .n_best = o->n_best,
-                                   .length_penalty = o->length_penalty,
+                                   .length_penalty = o->length_penalty != 0 ? o->length_penalty : qkv__length_penalty_of(info),
                                    .max_length = o->max_length,
                                    .no_repeat = o->no_repeat,
                                    .each_step = o->each_step,
