@@ -218,6 +218,249 @@ static void used_unless_given(void **state)
     qkv_model_free(m);
 }
 
+/* ---- the one that fits ---- */
+
+enum { LINE = 1000 };
+
+/* What the model says has few spaces. */
+static const qkv_fit_length_opts by_characters = { .tokenizer = QKV_SCORE_TOKENIZER_CHAR };
+
+/* As the command prints it. */
+static void print_line(const qkv_translation *x, char to[LINE])
+{
+    snprintf(to, LINE, "%s", x->text);
+    for (; *to; to++)
+        if (*to == '\n' || *to == '\r') *to = ' ';
+}
+
+typedef struct lines {
+    char storage[TEXTS][LINE];
+    const char *at[TEXTS];
+} lines;
+
+static void print_lines(const qkv_translations *t, lines *to)
+{
+    for (int i = 0; i < TEXTS; i++) {
+        print_line(&t->best[i * t->n_best], to->storage[i]);
+        to->at[i] = to->storage[i];
+    }
+}
+
+static lines *lines_with(const qkv_model *m, float alpha)
+{
+    qkv_translations t = { 0 };
+    lines *l = calloc(1, sizeof *l);
+    translate_with(m, alpha, &t);
+    print_lines(&t, l);
+    qkv_translations_free(&t);
+    return l;
+}
+
+static double bleu_of(const qkv_model *m, float alpha, const lines *references)
+{
+    const char *const *all[] = { references->at };
+    qkv_bleu_score score;
+    lines *l = lines_with(m, alpha);
+    assert_int_equal(qkv_bleu(l->at, all, 1, TEXTS, &(qkv_bleu_opts){ .tokenizer = QKV_SCORE_TOKENIZER_CHAR }, &score), QKV_OK);
+    free(l);
+    return score.score;
+}
+
+static qkv_length_fit fit_to(const qkv_model *m, const lines *references, const qkv_fit_length_opts *opts)
+{
+    qkv_length_fit fit;
+    assert_int_equal(qkv_fit_length_penalty(m, texts, references->at, TEXTS, opts, &fit), QKV_OK);
+    return fit;
+}
+
+/* References that this model finds with another penalty: the fit finds the direction, and both BLEU are the command's. */
+static void found_on_both_sides(void **state)
+{
+    (void)state;
+    static const float wanted[] = { 0.2f, 1.2f };
+    qkv_model *m = make_model();
+    for (int k = 0; k < 2; k++) {
+        lines *references = lines_with(m, wanted[k]);
+        qkv_length_fit fit = fit_to(m, references, &by_characters);
+        assert_true(k ? fit.length_penalty > 0.6f : fit.length_penalty < 0.6f);
+        assert_true(fit.bleu > fit.usual_bleu && fit.lines == TEXTS);
+        assert_true(fit.usual_bleu == bleu_of(m, 0, references));
+        assert_true(fit.bleu == bleu_of(m, fit.length_penalty, references));
+        assert_int_equal(qkv_model_set_length_penalty(m, wanted[k]), QKV_OK); /* what m has is what is compared with */
+        fit = fit_to(m, references, &by_characters);
+        assert_true(fit.length_penalty == wanted[k] && fit.usual_bleu > 99.99 && fit.bleu == fit.usual_bleu);
+        assert_int_equal(qkv_model_set_length_penalty(m, 0), QKV_OK);
+        free(references);
+    }
+    qkv_model_free(m);
+}
+
+static void same_on_any_threads(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model();
+    lines *references = lines_with(m, 1.2f);
+    const qkv_fit_length_opts opts = { .tokenizer = QKV_SCORE_TOKENIZER_CHAR, .beam = 3 };
+    qkv_set_threads(1);
+    qkv_length_fit one = fit_to(m, references, &opts);
+    for (int threads = 2; threads <= 4; threads *= 2) {
+        qkv_set_threads(threads);
+        qkv_length_fit more = fit_to(m, references, &opts);
+        assert_true(more.length_penalty == one.length_penalty && more.bleu == one.bleu && more.usual_bleu == one.usual_bleu);
+    }
+    qkv_set_threads(0);
+    assert_true(one.bleu > one.usual_bleu);
+    free(references);
+    qkv_model_free(m);
+}
+
+/* References that the largest penalty chooses of what the usual search found: they promise it a BLEU of 100, which its own
+ * search, that finds others, does not keep; halfway back is better than the usual one. */
+static void a_promise_is_not_enough(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model();
+    qkv_translations t = { 0 };
+    lines *references = calloc(1, sizeof *references);
+    assert_int_equal(qkv_translate(m, texts, NULL, TEXTS, &(qkv_translate_opts){ .n_best = 4 }, &t), QKV_OK);
+    for (int i = 0; i < TEXTS; i++) {
+        double highest = -INFINITY;
+        for (const qkv_translation *x = &t.best[4 * i], *end = x + 4; x < end && x->n_ids >= 0; x++) {
+            double length = (double)(x->n_ids + !x->is_cut), score = x->log_p / pow((5 + length) / 6, 2);
+            if (score <= highest) continue;
+            highest = score;
+            print_line(x, references->storage[i]);
+        }
+        references->at[i] = references->storage[i];
+    }
+    double usual = bleu_of(m, 0, references);
+    assert_true(usual < 99 && bleu_of(m, 2, references) < usual);
+    qkv_length_fit fit = fit_to(m, references, &by_characters);
+    assert_true(fit.length_penalty > 0.6f && fit.length_penalty < 1.7f && fit.usual_bleu == usual && fit.bleu > usual);
+    assert_true(fit.bleu == bleu_of(m, fit.length_penalty, references));
+    free(references);
+    qkv_translations_free(&t);
+    qkv_model_free(m);
+}
+
+/* Nothing to be learnt: what the model has stays. */
+static void nothing_to_fit(void **state)
+{
+    (void)state;
+    static const qkv_fit_length_opts greedy = { .tokenizer = QKV_SCORE_TOKENIZER_CHAR, .beam = 1 },
+                                     one_line = { .tokenizer = QKV_SCORE_TOKENIZER_CHAR, .max_lines = 1 };
+    qkv_model *m = make_model();
+    lines *references = lines_with(m, 1.2f), *nothing = calloc(1, sizeof *nothing);
+    for (int i = 0; i < TEXTS; i++) nothing->at[i] = "";
+    const struct {
+        const lines *references;
+        const qkv_fit_length_opts *opts;
+        int64_t lines;
+    } rows[] = { { references, &greedy, TEXTS }, { references, &one_line, 1 }, { nothing, &by_characters, TEXTS } };
+    for (int i = 0; i < 3; i++) {
+        qkv_length_fit fit = fit_to(m, rows[i].references, rows[i].opts);
+        assert_true(fit.length_penalty == 0.6f && fit.bleu == fit.usual_bleu && fit.lines == rows[i].lines);
+    }
+    qkv_length_fit fit;
+    assert_int_equal(qkv_fit_length_penalty(m, nothing->at, references->at, TEXTS, &by_characters, &fit), QKV_OK);
+    assert_true(fit.length_penalty == 0.6f && fit.bleu == 0 && fit.usual_bleu == 0);
+    free(references);
+    free(nothing);
+    qkv_model_free(m);
+}
+
+/* Twice the same line is text enough. */
+static void one_line_is_none(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model();
+    lines *wanted = lines_with(m, 1.2f);
+    int fitted = 0;
+    for (int i = 0; i < TEXTS; i++) {
+        const char *const twice[] = { texts[i], texts[i] }, *const references[] = { wanted->at[i], wanted->at[i] };
+        qkv_length_fit two, one;
+        assert_int_equal(qkv_fit_length_penalty(m, twice, references, 2, &by_characters, &two), QKV_OK);
+        assert_int_equal(qkv_fit_length_penalty(m, twice, references, 1, &by_characters, &one), QKV_OK);
+        fitted += two.length_penalty != 0.6f;
+        assert_true(one.length_penalty == 0.6f && one.bleu == one.usual_bleu);
+    }
+    assert_true(fitted > 0);
+    free(wanted);
+    qkv_model_free(m);
+}
+
+/* Lines 0, 4, 8 and so on of 40: the same as those alone. */
+static void lines_are_evenly_spaced(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model();
+    lines *references = lines_with(m, 1.2f);
+    const char *some[10], *their_references[10];
+    for (int i = 0; i < 10; i++) some[i] = texts[4 * i], their_references[i] = references->at[4 * i];
+    const qkv_fit_length_opts ten = { .tokenizer = QKV_SCORE_TOKENIZER_CHAR, .max_lines = 10 };
+    qkv_length_fit fit = fit_to(m, references, &ten), alone;
+    assert_int_equal(qkv_fit_length_penalty(m, some, their_references, 10, &by_characters, &alone), QKV_OK);
+    assert_true(fit.lines == 10 && alone.lines == 10);
+    assert_true(fit.length_penalty == alone.length_penalty && fit.bleu == alone.bleu && fit.usual_bleu == alone.usual_bleu);
+    assert_true(fit.usual_bleu != fit_to(m, references, &by_characters).usual_bleu);
+    free(references);
+    qkv_model_free(m);
+}
+
+/* Scores of a published model are by length. */
+static void by_length(void **state)
+{
+    (void)state;
+    qkv_model *m = again(make_model(), "by-length", "marian");
+    lines *references = lines_with(m, 0.2f);
+    qkv_length_fit fit = fit_to(m, references, &by_characters);
+    assert_true(fit.length_penalty < 1 && fit.bleu > fit.usual_bleu);
+    assert_true(fit.usual_bleu == bleu_of(m, 1, references));
+    assert_true(fit.bleu == bleu_of(m, fit.length_penalty, references));
+    free(references);
+    qkv_model_free(m);
+}
+
+static qkv_status end_at_once(void *data)
+{
+    ++*(int *)data;
+    return QKV_FAILURE;
+}
+
+static void refused_and_ended(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model();
+    qkv_length_fit fit = { .lines = -7 };
+    int steps = 0;
+    const qkv_fit_length_opts wrong[] = { { .max_lines = -1 }, { .beam = -1 }, { .beam = 1001 }, { .tokenizer = 99 } };
+    for (int i = 0; i < 4; i++) assert_int_equal(qkv_fit_length_penalty(m, texts, texts, 2, &wrong[i], &fit), QKV_USAGE);
+    assert_int_equal(qkv_fit_length_penalty(m, texts, texts, 0, NULL, &fit), QKV_USAGE);
+    assert_int_equal(qkv_fit_length_penalty(m, texts, (const char *[]){ "a", NULL }, 2, NULL, &fit), QKV_USAGE);
+    assert_int_equal(qkv_fit_length_penalty(m, texts, (const char *[]){ "a", "\xff" }, 2, NULL, &fit), QKV_FORMAT);
+    const qkv_fit_length_opts ended = { .each_step = end_at_once, .each_step_data = &steps };
+    assert_int_equal(qkv_fit_length_penalty(m, texts, texts, TEXTS, &ended, &fit), QKV_FAILURE);
+    assert_true(steps == 1 && fit.lines == -7);
+    qkv_model_free(m);
+}
+
+static qkv_status fit_once(void)
+{
+    static const char *const references[] = { "the cat sat", "the mat" };
+    const qkv_fit_length_opts opts = { .tokenizer = QKV_SCORE_TOKENIZER_CHAR, .beam = 2 };
+    qkv_length_fit fit;
+    qkv_model *m = make_model();
+    qkv_status status = m ? qkv_fit_length_penalty(m, texts, references, 2, &opts, &fit) : qkv_error_status();
+    qkv_model_free(m);
+    return status;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    assert_true(each_allocation_fails(fit_once) > 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +468,15 @@ int main(void)
         cmocka_unit_test(values_out_of_range),
         cmocka_unit_test(handed_on),
         cmocka_unit_test(used_unless_given),
+        cmocka_unit_test(found_on_both_sides),
+        cmocka_unit_test(same_on_any_threads),
+        cmocka_unit_test(a_promise_is_not_enough),
+        cmocka_unit_test(nothing_to_fit),
+        cmocka_unit_test(lines_are_evenly_spaced),
+        cmocka_unit_test(one_line_is_none),
+        cmocka_unit_test(by_length),
+        cmocka_unit_test(refused_and_ended),
+        cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, draw_texts, remove_folder);
 }

@@ -132,6 +132,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_generated_P ZERO(qkv_generated)
 #define V_qkv_head_measures_P ZERO(qkv_head_measures)
 #define V_qkv_ids_P ZERO(qkv_ids)
+#define V_qkv_length_fit_P ZERO(qkv_length_fit)
 #define V_qkv_lines_read_P ZERO(qkv_lines_read)
 #define V_qkv_progress_P ZERO(qkv_progress)
 #define V_qkv_matrix_P ZERO(qkv_matrix)
@@ -158,6 +159,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_generate_opts_P ZERO(qkv_generate_opts)
 #define V_const_qkv_heatmap_P &(qkv_heatmap){ .values = floats }
 #define V_const_qkv_heatmap_opts_P &(qkv_heatmap_opts){ .rows = 2, .columns = 2 }
+#define V_const_qkv_fit_length_opts_P ZERO(qkv_fit_length_opts)
 #define V_const_qkv_labelled_opts_P ZERO(qkv_labelled_opts)
 #define V_const_qkv_mha_opts_P &(qkv_mha_opts){ .dim = 4, .heads = 1 }
 #define V_const_qkv_objective_P &objective
