@@ -1,9 +1,11 @@
 /* cmd_average.c: qkv average: one model out of several of one training. */
 #include "options.h"
 
+#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct {
     value_list models;
@@ -41,6 +43,25 @@ static qkv_status compare_files(const char *first, const char *other)
     return status;
 }
 
+static bool is_ours(const char *family) { return family && !strcmp(family, "qkv"); }
+
+/* A length penalty is fitted to the weights of one model of ours: others of its kind have another, or none. */
+static json_t *read_kind(const char *path)
+{
+    json_t *config = json_load_file(path, 0, NULL);
+    if (is_ours(json_string_value(json_object_get(config, "model_type")))) json_object_del(config, "length_penalty");
+    return config;
+}
+
+static bool are_of_one_kind(const char *first, const char *other)
+{
+    json_t *a = read_kind(first), *b = read_kind(other);
+    bool alike = a && b && json_equal(a, b);
+    json_decref(a);
+    json_decref(b);
+    return alike;
+}
+
 /* Weights of equal shapes may still mean something else: the words of another vocabulary, or other heads. */
 static qkv_status check_kind(const char *first, const char *other)
 {
@@ -51,16 +72,24 @@ static qkv_status check_kind(const char *first, const char *other)
     for (int i = 0; names[i] && !status; i++) {
         status = in_folder(a, first, names[i]);
         if (!status) status = in_folder(b, other, names[i]);
-        if (!status) status = compare_files(a, b);
+        if (!status && !(i == 0 && are_of_one_kind(a, b))) status = compare_files(a, b);
     }
     return status;
 }
 
 /* ---- their mean ---- */
 
-/* Adds the weights of one model to the sums. 0 + -0 would be 0, and the mean of one model another model. */
-static qkv_status add_weights(const char *folder, bool is_first, int64_t n, double *sums)
+/* The mean has what all of them have. */
+static void keep_common_penalty(qkv_model *mean, const qkv_model *m)
 {
+    const qkv_model_info *a = qkv_model_info_of(mean), *b = qkv_model_info_of(m);
+    if (is_ours(a->family) && a->length_penalty != b->length_penalty) qkv_model_set_length_penalty(mean, 0);
+}
+
+/* Adds the weights of one model to the sums. 0 + -0 would be 0, and the mean of one model another model. */
+static qkv_status add_weights(const char *folder, bool is_first, qkv_model *mean, double *sums)
+{
+    int64_t n = qkv_params_block(qkv_model_params(mean));
     qkv_model *m = qkv_model_load(folder);
     if (!m) return library_failed();
     qkv_status status = QKV_OK;
@@ -69,6 +98,7 @@ static qkv_status add_weights(const char *folder, bool is_first, int64_t n, doub
     else if (qkv_params_block(qkv_model_params(m)) != n)
         status = fail(QKV_FORMAT, "%s has other weights than %s", folder, given.models.at[0]);
     for (int64_t i = 0; !status && i < n; i++) sums[i] = is_first ? (double)weights[i] : sums[i] + (double)weights[i];
+    keep_common_penalty(mean, m);
     qkv_model_free(m);
     return status;
 }
@@ -81,7 +111,7 @@ static qkv_status average(qkv_model *m)
     qkv_status status = sums ? QKV_OK : weights ? fail(QKV_MEMORY, "out of memory") : library_failed();
     for (int i = 0; i < given.models.n && !status; i++) {
         status = check_kind(given.models.at[0], given.models.at[i]);
-        if (!status) status = add_weights(given.models.at[i], i == 0, n, sums);
+        if (!status) status = add_weights(given.models.at[i], i == 0, m, sums);
     }
     for (int64_t i = 0; !status && i < n; i++) weights[i] = (float)(sums[i] / given.models.n);
     free(sums);
@@ -104,8 +134,9 @@ const command average_command = {
     .summary = "make one model out of several of one training",
     .about = "Sets each weight to its mean over the models, and writes a model like them. The\n"
              "last few that a training saved are, averaged, mostly better than each of them.\n"
-             "They must have the same config.json and the same tokenizers. The folder to write\n"
-             "may be one of those that are read.",
+             "They must have the same config.json and the same tokenizers; a length penalty that\n"
+             "was fitted to some of them alone is left out. The folder to write may be one of\n"
+             "those that are read.",
     .example = "  qkv average --models run/step-8000 run/step-9000 run/step-10000 \\\n"
                "    --out averaged",
     .options = options,

@@ -24,7 +24,8 @@ static const option options[] = {
     RESULT_ROW(RESULT_GROUP),
     { "n-best", .group = RESULT_GROUP, .value = "N", .help = "print the N best as \"line ||| text ||| score\"",
       .count = &given.n_best },
-    { "length-penalty", .group = SEARCH_GROUP, .value = "A", .help = "log p / ((5+length)/6)^A is the score; 0.6 unless given",
+    { "length-penalty", .group = SEARCH_GROUP, .value = "A",
+      .help = "log p / ((5+length)/6)^A is the score; what the model's training found, or 0.6",
       .number = &given.length_penalty },
     { "max-length", .group = SEARCH_GROUP, .value = "N",
       .help = "tokens of a translation; the model's own, or twice the source and 20", .count = &given.max_length },
@@ -128,7 +129,7 @@ static qkv_status check_translate_options(void)
     return QKV_OK;
 }
 
-/* Zero is left to the library, which takes what a published model's files say. */
+/* Zero is left to the library, which takes what the model's files say. */
 static qkv_status resolve_source_limit(work *w)
 {
     int own = qkv_model_info_of(w->model)->beam, beam = given.beam ? given.beam : own ? own : 4;
@@ -199,7 +200,9 @@ const command translate_command = {
              "the end; \"score\" is the log-probability with the length penalty.\n"
              "\n"
              "The files of a published model say how it searches: beam, length and penalty, by\n"
-             "which its scores are log p / length^A. An option overrides its part of that.\n"
+             "which its scores are log p / length^A. The folder of a model that was trained here\n"
+             "may hold a length penalty too (\"qkv info DIR\" shows it). An option overrides its\n"
+             "part of that.\n"
              "\n"
              "A line with more than --max-source tokens gives an empty line (in JSON an\n"
              "\"error\") and a sentence on standard error; the others are translated, and the\n"

@@ -92,9 +92,10 @@ static void print_abilities(const qkv_model_info *f)
     putchar('\n');
 }
 
-static bool is_published(const qkv_model_info *f) { return strcmp(f->family, "qkv") != 0; }
+/* A model of ours says of this no more than its length penalty. */
+static bool says_how_to_use(const qkv_model_info *f) { return strcmp(f->family, "qkv") != 0 || f->length_penalty != 0; }
 
-/* How a published model is to be used, as its files say. */
+/* How a model is to be used, as its files say. */
 static void print_search(const qkv_model_info *f)
 {
     printf("%-15s beam %d", "search", f->beam ? f->beam : 4);
@@ -118,7 +119,7 @@ static void print_sampling(const qkv_model *m)
 static void print_generation_settings(const qkv_model *m)
 {
     const qkv_model_info *f = qkv_model_info_of(m);
-    if (!is_published(f) || !(f->can & (QKV_ABILITY_TRANSLATE | QKV_ABILITY_GENERATE))) return;
+    if (!says_how_to_use(f) || !(f->can & (QKV_ABILITY_TRANSLATE | QKV_ABILITY_GENERATE))) return;
     if (f->can & QKV_ABILITY_TRANSLATE) print_search(f);
     else print_sampling(m);
     if (f->no_repeat) printf(", no run of %d tokens twice", f->no_repeat);
@@ -171,7 +172,7 @@ static json_t *abilities_json(const qkv_model_info *f)
     return list;
 }
 
-/* What the files of a published model say, and null for what they do not. */
+/* What the files of a model say, and null for what they do not. */
 static void put_info_number(json_t *to, const char *key, double value)
 {
     json_object_set_new(to, key, value != 0 ? json_real(value) : json_null());
@@ -186,7 +187,7 @@ static json_t *generation_json(const qkv_model *m)
 {
     const qkv_model_info *f = qkv_model_info_of(m);
     json_t *to = json_object();
-    if (!is_published(f)) return json_decref(to), json_null();
+    if (!says_how_to_use(f)) return json_decref(to), json_null();
     json_object_set_new(to, "do_sample", json_boolean(f->sample));
     put_info_number(to, "temperature", (double)f->temperature);
     put_count(to, "top_k", f->top_k);

@@ -36,6 +36,27 @@ check "--input" run 0 "" $short --input in
 check "reads the same" cmp out first
 check "--beam 4 is the default" run 0 "" $short --beam=4 --length-penalty=0.6
 check "and changes nothing" cmp out first
+sed 's/^  "model_type"/  "length_penalty": 1.5,&/' pair/config.json >fitted.json
+cp -r pair fitted && mv fitted.json fitted/config.json
+fitted="translate -m fitted --max-length 6 --json"
+check "with scores" run 0 "" $short --json
+cp out scored
+check "a model with a length penalty of its own" run 0 "" $fitted
+cp out own
+check "has other scores" sh -c '! cmp -s own scored'
+check "those of the penalty" run 0 "" $short --json --length-penalty 1.5
+check "which the option gives too" cmp out own
+check "--length-penalty" run 0 "" $fitted --length-penalty 0.6
+check "overrides it" cmp out scored
+contains "info" "$("$qkv" info fitted)" "search          beam 4, length penalty 1.5"
+contains "info --json" "$("$qkv" info fitted --json)" '"length_penalty": 1.5,'
+contains "info of a model without" "$("$qkv" info pair --json)" '"generation": null,'
+check "the mean of two that differ in it" "$qkv" average --quiet -m fitted pair -o mean
+check "has none" cmp mean/config.json pair/config.json
+check "the mean of one" "$qkv" average --quiet -m fitted fitted -o mean
+contains "keeps it" "$(cat mean/config.json)" '"length_penalty": 1.5'
+sed 's/1\.5/-1.5/' fitted/config.json >wrong.json && cp wrong.json mean/config.json
+check "one out of range" run 4 'length_penalty": expected a number above 0 and below 100' translate -m mean
 check "--beam 1" run 0 "" $short --beam 1
 check "is another search" sh -c '! cmp -s out first'
 printf 'I love you' >in
