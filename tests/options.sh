@@ -12,7 +12,7 @@ awk 'BEGIN { for (i = 10; i < 70; i++) print i % 2 "\ta b c " i }' >labels
 train() {
     job=$1 out=$2 text=pairs
     shift 2
-    [ "$job" = translate ] || text=labels
+    [ "$job" != classify ] || text=labels
     "$qkv" train "$job" --paper --train $text --tokens characters --layers 1 --dim 8 --heads 4 --inner 8 --positions learned \
         --longest 30 --max-tokens 64 --steps 1 --quiet --threads 1 --out "$out" "$@"
 }
@@ -28,9 +28,10 @@ stops() {
 
 check "a translator to compare with" train translate translate
 check "a classifier to compare with" train classify classify
+check "an encoder to compare with" train mask mask
 "$list" >options
 while read -r job name value key stored; do
-    case $job in EVERY | TRANSLATE) job=translate ;; *) job=classify ;; esac
+    case $job in EVERY | TRANSLATE) job=translate ;; CLASSIFY) job=classify ;; MASK) job=mask ;; esac
     case $name in # what a small model can have
         dim) value=16 stored=16 ;;
         longest) value=40 stored=40 ;;

@@ -177,8 +177,8 @@ cut -f1 marked.valid.tsv >marked.1
 cut -f2 marked.valid.tsv >marked.2
 for tokens in words bpe characters; do
     "$qkv" train translate --train marked.tsv --valid marked.valid.tsv --tokens $tokens --metric bleu --dim 32 --heads 2 --layers 1 --inner 64 \
-        --vocab 300 --dropout 0 --label-smoothing 0 --max-tokens 256 --schedule constant --lr 0.01 --steps 60 --valid-every 30 --patience 0 --quiet \
-        --out marked-$tokens
+        --vocab 300 --dropout 0 --label-smoothing 0 --max-tokens 256 --schedule constant --lr 0.01 --steps 60 --valid-every 30 --patience 0 --fit nothing \
+        --quiet --out marked-$tokens
     logged=$(sed -n 's/.*"bleu": \([0-9.]*\), "best": true.*/\1/p' marked-$tokens/log.jsonl | tail -1)
     "$qkv" translate -m marked-$tokens --quiet --input marked.1 >marked.out
     scored=$("$qkv" score --ref marked.2 --hyp marked.out --metric bleu --json | sed -n 's/.*"score": \([0-9.]*\),.*/\1/p')

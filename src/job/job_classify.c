@@ -197,7 +197,7 @@ static void note_missing_classes(const qkv_training *t)
     for (int i = t->labels.n - 1; i >= 0; i--)
         if (!t->valid_counts[i]) missing++, first = i;
     char more[48] = "";
-    if (missing > 1) snprintf(more, sizeof more, ", nor has one any of %d more", missing - 1);
+    if (missing > 1) snprintf(more, sizeof more, ", nor %d others", missing - 1);
     if (missing) qkv__training_note(t, "no validation text has the label \"%.60s\"%s", t->labels.names[first], more);
 }
 

@@ -243,6 +243,46 @@ static void show_samples(const qkv_training *t)
     qkv_translations_free(&x);
 }
 
+/* ---- after the last step ---- */
+
+static qkv_status go_on_fitting(void *data)
+{
+    return qkv__training_stops(data) ? qkv__fail(QKV_LIMIT, "training: it was stopped") : QKV_OK;
+}
+
+static qkv_status fit_model(qkv_training *t, qkv_model *best)
+{
+    qkv_length_fit fit;
+    const qkv_fit_length_opts opts = { .tokenizer = (qkv_score_tokenizer)t->o.v.bleu_tokenizer,
+                                       .each_step = go_on_fitting,
+                                       .each_step_data = t };
+    qkv_status status = qkv_fit_length_penalty(best, (const char *const *)t->lines.sources,
+                                               (const char *const *)t->lines.references, t->lines.n, &opts, &fit);
+    if (status) return t->was_stopped ? QKV_OK : status;
+    qkv__training_note(t, "length penalty %.2g: BLEU %.2f on %lld validation lines, %.2f without fitting",
+                       (double)fit.length_penalty, fit.bleu, (long long)fit.lines, fit.usual_bleu);
+    status = qkv_model_set_length_penalty(best, fit.length_penalty);
+    return status ? status : qkv_model_save(best, t->o.v.out);
+}
+
+/* Of the best model, which is the folder's. */
+static qkv_status fit_length(qkv_training *t)
+{
+    if (t->o.v.fit != FIT_LENGTH || !t->lines.n) return QKV_OK;
+    qkv_model *best = qkv_model_load(t->o.v.out);
+    qkv_status status = best ? fit_model(t, best) : qkv_error_status();
+    qkv_model_free(best);
+    return status;
+}
+
+/* The lines are searched two or three times. A beam of 4 is four rows, of which each step computes a token at a time, and so
+ * costs as much as about 4 tokens of training. */
+static double fitting_tokens(const qkv_training *t)
+{
+    enum { PASSES = 3, TOKENS = 4 };
+    return t->o.v.fit == FIT_LENGTH ? (double)PASSES * TOKENS * (double)qkv__pairs_target_ids(t->valid) : 0;
+}
+
 const qkv__job qkv__translate_job = {
     .name = "translate",
     .command = "train translate",
@@ -257,4 +297,6 @@ const qkv__job qkv__translate_job = {
     .read = read_pairs,
     .validate = validate_translator,
     .sample = show_samples,
+    .finish = fit_length,
+    .finish_tokens = fitting_tokens,
 };

@@ -40,6 +40,12 @@ static int64_t warmup_steps(const qkv_training *t, qkv_schedule_kind kind, int64
     return kind == QKV_SCHEDULE_PAPER ? 4000 : kind == QKV_SCHEDULE_CONSTANT ? 0 : total_steps / 10;
 }
 
+bool qkv__schedule_has_end(const qkv_training *t)
+{
+    qkv_schedule_kind kind = schedule_kinds[t->o.v.schedule];
+    return kind == QKV_SCHEDULE_LINEAR || kind == QKV_SCHEDULE_COSINE;
+}
+
 static qkv_status end_schedule(const qkv_training *t, int64_t total_steps, qkv_schedule *s)
 {
     if (!total_steps)
@@ -65,6 +71,5 @@ qkv_status qkv__training_how(const qkv_training *t, int64_t total_steps, qkv_tra
     if (!(s->lr > 0)) return qkv__fail(QKV_USAGE, "--lr: %g is not above 0", s->lr);
     if (!(v->smoothing >= 0 && v->smoothing < 1))
         return qkv__fail(QKV_USAGE, "--label-smoothing: %g is not at least 0 and below 1", (double)v->smoothing);
-    bool has_end = s->kind == QKV_SCHEDULE_LINEAR || s->kind == QKV_SCHEDULE_COSINE;
-    return has_end ? end_schedule(t, total_steps, s) : QKV_OK;
+    return qkv__schedule_has_end(t) ? end_schedule(t, total_steps, s) : QKV_OK;
 }

@@ -46,11 +46,7 @@ static void choose_split(qkv_training *t, int64_t texts)
     enum { FEWEST = 400, MOST_HELD = 1000 };
     if (t->o.v.valid.n || QKV__IS_SET(&t->o, split)) return;
     double share = texts < FEWEST ? 0 : texts / 20 > MOST_HELD ? (double)MOST_HELD / (double)texts : 0.05;
-    if (texts < FEWEST)
-        qkv__training_note(t,
-                           "%lld %s are too few to hold some back: nothing is measured, and the last model is kept; --valid or "
-                           "--split measures",
-                           (long long)texts, t->job->noun);
+    t->has_too_few = texts < FEWEST;
     qkv__choose(t, "split", "%.4g", share > 0 ? 1 / round(1 / share) : 0);
 }
 
@@ -77,6 +73,7 @@ void qkv__choose_translation(qkv_training *t, const qkv__survey *s)
     choose_schedule(t, "linear", 0.002);
     if (!has_limit(t)) qkv__choose(t, "epochs", "%d", n < 2500 ? 60 : is_little ? 40 : n < 100000 ? 15 : 8);
     if (s->han > 0.3 * s->characters) qkv__choose(t, "bleu-tokenizer", "zh");
+    if (t->o.v.valid.n || t->o.v.split > 0) qkv__choose(t, "fit", "length");
 }
 
 /* ---- classes ---- */

@@ -221,6 +221,10 @@ static qkv_status read_training_text(qkv_training *t)
     t->text.label_counts = t->labels.counts;
     t->text.n_labels = t->labels.n;
     t->has_text = true;
+    if (t->has_too_few)
+        qkv__training_note(
+            t, "%lld %s are too few to hold some back: nothing is measured, and the last model is kept (--valid, --split)",
+            (long long)t->text.texts, t->text.noun);
     return check_overlap(t);
 }
 
@@ -247,9 +251,13 @@ static void tell_event(void *data, const qkv_run_event *e)
 
 static const char *ask_to_stop(void *data)
 {
-    const qkv_training *t = data;
-    return t->watch.stop ? t->watch.stop(t->watch.data) : NULL;
+    qkv_training *t = data;
+    const char *why = t->watch.stop ? t->watch.stop(t->watch.data) : NULL;
+    t->was_stopped = why != NULL;
+    return why;
 }
+
+bool qkv__training_stops(qkv_training *t) { return ask_to_stop(t) != NULL; }
 
 /* How it learns, when it has so many steps; 0: not known. */
 static qkv_status set_learning(qkv_training *t, int64_t last_step, learning *how, qkv_run_opts *o)
@@ -263,9 +271,11 @@ static qkv_status set_learning(qkv_training *t, int64_t last_step, learning *how
     return status;
 }
 
+/* Where the schedule has no end, a training may be given more steps later, and is measured once an epoch in any case. */
 static void choose_valid_every(qkv_training *t, int64_t epoch_steps, int64_t last_step)
 {
-    if (QKV__IS_SET(&t->o, valid_every) || t->is_old || t->o.v.paper || !last_step) return;
+    bool is_old = t->is_old || t->o.v.paper;
+    if (QKV__IS_SET(&t->o, valid_every) || is_old || !last_step || !qkv__schedule_has_end(t)) return;
     qkv__choose(t, "valid-every", "%lld", (long long)qkv__ceil_div(last_step, qkv__validations(last_step, epoch_steps)));
 }
 
@@ -281,8 +291,11 @@ static qkv_status plan_minutes(qkv_training *t, learning *how, qkv_run_opts *o)
     how->trainer.objective = t->has_objective ? &t->objective : NULL;
     trial.trainer = &how->trainer;
     qkv_status status = qkv_run_plan_steps(t->model, t->pairs, &trial, qkv__seconds() - t->began, &plan);
-    if (!status) t->planned_steps = plan.steps;
-    return status;
+    if (status) return status;
+    double tokens = t->job->finish_tokens ? t->job->finish_tokens(t) : 0;
+    double each = (double)qkv__pairs_target_ids(t->pairs) / (double)plan.epoch_steps;
+    t->planned_steps = qkv__max(1, plan.steps - (int64_t)(tokens / fmax(each, 1)));
+    return QKV_OK;
 }
 
 /* Its limits, and how it learns: a schedule may have to know where it ends. */
@@ -370,7 +383,7 @@ static qkv_status run_from_files(qkv_training *t, qkv_run_result *out)
     if (!status) status = qkv__training_start(t);
     if (!status) status = read_training_text(t);
     if (!status) status = run_training(t, out);
-    if (!status && t->job->finish && !t->o.v.dry_run) status = t->job->finish(t);
+    if (!status && t->job->finish && !t->was_stopped && !t->o.v.dry_run) status = t->job->finish(t);
     /* A folder that this run made and an error left empty would look like a broken model. */
     if (status && t->made_folder) rmdir(t->o.v.out);
     return status;
@@ -390,6 +403,6 @@ qkv_status qkv_training_run(qkv_training *t, const qkv_training_watch *watch, qk
     t->planned_steps = 0;
     t->is_old = false;
     t->began = qkv__seconds();
-    t->made_folder = false;
+    t->made_folder = t->was_stopped = false;
     return run_from_files(t, out);
 }

@@ -44,8 +44,9 @@ typedef struct qkv__job {
     qkv_status (*adjust)(qkv_training *t, const qkv_model *from, qkv_transformer_opts *o);
     qkv_status (*read)(qkv_training *t); /* the text as ids, and what is measured */
     qkv_status (*validate)(qkv_training *t, const qkv_model *m, qkv_run_score *out);
-    void (*sample)(const qkv_training *t); /* shows what the model makes of a few texts; NULL: nothing */
-    qkv_status (*finish)(qkv_training *t); /* after the last step; NULL: nothing */
+    void (*sample)(const qkv_training *t);          /* shows what the model makes of a few texts; NULL: nothing */
+    qkv_status (*finish)(qkv_training *t);          /* after the last step; NULL: nothing */
+    double (*finish_tokens)(const qkv_training *t); /* what that costs, in target tokens of training */
 } qkv__job;
 extern const qkv__job qkv__translate_job, qkv__classify_job, qkv__generate_job, qkv__mask_job;
 
@@ -56,8 +57,9 @@ struct qkv_training {
     qkv_status failed; /* the first error of qkv_training_set(), and its sentence */
     qkv_text sentence, told;
     double began; /* seconds */
-    bool made_folder;
-    bool is_old; /* a training that was started before there were rules goes on without them */
+    bool made_folder, was_stopped;
+    bool has_too_few; /* texts, to hold some back */
+    bool is_old;      /* a training that was started before there were rules goes on without them */
 
     qkv_model *model;
     qkv_pairs *pairs, *valid;
@@ -75,6 +77,9 @@ struct qkv_training {
     bool has_text;
     int64_t planned_steps; /* that --minutes allows; 0: not planned */
 };
+
+/* Whether the caller wants it to stop. */
+bool qkv__training_stops(qkv_training *t);
 
 /* A sentence about the text that is no error. */
 void qkv__training_note(const qkv_training *t, const char *format, ...) QKV_PRINTF(2, 3);
@@ -98,6 +103,8 @@ qkv_status qkv__training_start(qkv_training *t);
 qkv_optimizer_opts qkv__training_optimizer(const qkv_training *t);
 /* But for optimizer, batches and objective; total_steps 0: not known. USAGE. */
 qkv_status qkv__training_how(const qkv_training *t, int64_t total_steps, qkv_trainer_opts *out);
+
+bool qkv__schedule_has_end(const qkv_training *t); /* it must know the last step */
 
 /* ---- record.c: what a training was asked for ---- */
 typedef struct qkv__settings {
