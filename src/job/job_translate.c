@@ -214,7 +214,8 @@ static qkv_status validate_translator(qkv_training *t, const qkv_model *m, qkv_r
     out->score = -loss;
     snprintf(out->words, sizeof out->words, "valid loss %.4f", loss);
     snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f", loss);
-    if (t->o.v.metric != BY_BLEU) return QKV_OK;
+    /* A model that has learned nothing does not end its lines: what that takes says nothing about later. */
+    if (t->o.v.metric != BY_BLEU || t->is_trial) return QKV_OK;
     if ((status = measure_bleu(t, m, &bleu))) return status;
     /* BLEU that reads the same is the same: 0.00 for long, while the loss falls. */
     out->score = round(100 * bleu) / 100;
@@ -275,12 +276,13 @@ static qkv_status fit_length(qkv_training *t)
     return status;
 }
 
-/* The lines are searched two or three times. A beam of 4 is four rows, of which each step computes a token at a time, and so
- * costs as much as about 4 tokens of training. */
-static double fitting_tokens(const qkv_training *t)
+/* To fit, the lines are searched two or three times; by BLEU, at each validation. A beam of 4 is four rows, of which each step
+ * computes a token at a time, and so costs as much as about 4 tokens of training. */
+static double search_tokens(const qkv_training *t, int64_t validations)
 {
-    enum { PASSES = 3, TOKENS = 4 };
-    return t->o.v.fit == FIT_LENGTH ? (double)PASSES * TOKENS * (double)qkv__pairs_target_ids(t->valid) : 0;
+    enum { FITTING = 3, TOKENS = 4 };
+    int64_t searches = (t->o.v.fit == FIT_LENGTH ? FITTING : 0) + (t->o.v.metric == BY_BLEU ? validations : 0);
+    return (double)(searches * TOKENS) * (double)qkv__pairs_target_ids(t->valid);
 }
 
 const qkv__job qkv__translate_job = {
@@ -298,5 +300,5 @@ const qkv__job qkv__translate_job = {
     .validate = validate_translator,
     .sample = show_samples,
     .finish = fit_length,
-    .finish_tokens = fitting_tokens,
+    .search_tokens = search_tokens,
 };

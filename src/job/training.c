@@ -290,9 +290,11 @@ static qkv_status plan_minutes(qkv_training *t, learning *how, qkv_run_opts *o)
     how->trainer.batches = &t->batches;
     how->trainer.objective = t->has_objective ? &t->objective : NULL;
     trial.trainer = &how->trainer;
+    t->is_trial = true;
     qkv_status status = qkv_run_plan_steps(t->model, t->pairs, &trial, qkv__seconds() - t->began, &plan);
+    t->is_trial = false;
     if (status) return status;
-    double tokens = t->job->finish_tokens ? t->job->finish_tokens(t) : 0;
+    double tokens = t->job->search_tokens ? t->job->search_tokens(t, qkv__validations(plan.steps, plan.epoch_steps)) : 0;
     double each = (double)qkv__pairs_target_ids(t->pairs) / (double)plan.epoch_steps;
     t->planned_steps = qkv__max(1, plan.steps - (int64_t)(tokens / fmax(each, 1)));
     return QKV_OK;

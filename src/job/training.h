@@ -44,9 +44,10 @@ typedef struct qkv__job {
     qkv_status (*adjust)(qkv_training *t, const qkv_model *from, qkv_transformer_opts *o);
     qkv_status (*read)(qkv_training *t); /* the text as ids, and what is measured */
     qkv_status (*validate)(qkv_training *t, const qkv_model *m, qkv_run_score *out);
-    void (*sample)(const qkv_training *t);          /* shows what the model makes of a few texts; NULL: nothing */
-    qkv_status (*finish)(qkv_training *t);          /* after the last step; NULL: nothing */
-    double (*finish_tokens)(const qkv_training *t); /* what that costs, in target tokens of training */
+    void (*sample)(const qkv_training *t); /* shows what the model makes of a few texts; NULL: nothing */
+    qkv_status (*finish)(qkv_training *t); /* after the last step; NULL: nothing */
+    /* What validations and the end cost beside the loss, in target tokens of training; NULL: nothing. */
+    double (*search_tokens)(const qkv_training *t, int64_t validations);
 } qkv__job;
 extern const qkv__job qkv__translate_job, qkv__classify_job, qkv__generate_job, qkv__mask_job;
 
@@ -57,7 +58,7 @@ struct qkv_training {
     qkv_status failed; /* the first error of qkv_training_set(), and its sentence */
     qkv_text sentence, told;
     double began; /* seconds */
-    bool made_folder, was_stopped;
+    bool made_folder, was_stopped, is_trial;
     bool has_too_few; /* texts, to hold some back */
     bool is_old;      /* a training that was started before there were rules goes on without them */
 
