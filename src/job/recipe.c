@@ -100,6 +100,19 @@ void qkv__choose_classes(qkv_training *t, const qkv__survey *s)
 /* Lines that are short are parts of something longer. */
 static bool is_running_text(const qkv__survey *s) { return s->characters / fmax((double)s->texts, 1) < 120; }
 
+/* Llama's: RMS norms before each sub-layer, rotary positions, gated SiLU of 8/3 the width, no biases. */
+static void choose_llama(qkv_training *t)
+{
+    static const int inner[] = { 352, 704, 1376, 2752 }; /* by preset */
+    qkv__choose(t, "pre-norm", "yes");
+    qkv__choose(t, "norm", "rms");
+    qkv__choose(t, "positions", "rotary");
+    qkv__choose(t, "activation", "silu-gated");
+    qkv__choose(t, "no-bias", "yes");
+    qkv__choose(t, "unscaled", "yes");
+    if (!QKV__IS_SET(&t->o, dim)) qkv__choose(t, "inner", "%d", inner[t->o.v.preset]);
+}
+
 void qkv__choose_generation(qkv_training *t, const qkv__survey *s)
 {
     bool is_running = is_running_text(s);
@@ -107,8 +120,7 @@ void qkv__choose_generation(qkv_training *t, const qkv__survey *s)
     choose_split(t, is_running ? (int64_t)(s->words / 100) : s->texts);
     if (!has_shape(t)) {
         qkv__choose(t, "preset", "small");
-        qkv__choose(t, "pre-norm", "yes");
-        qkv__choose(t, "positions", "rotary");
+        choose_llama(t);
     }
     qkv__choose(t, "context", "128");
     qkv__choose(t, "dropout", "0.05");

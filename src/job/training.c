@@ -308,21 +308,20 @@ static qkv_status plan_run(qkv_training *t, learning *how, qkv_run_opts *o)
     qkv_status status = QKV_OK;
     /* A training that goes on has its plan. */
     bool is_timed = v->minutes > 0 || (t->planned_steps && !QKV__IS_SET(&t->o, steps) && !QKV__IS_SET(&t->o, epochs));
-    if (is_timed && !t->planned_steps && !v->dry_run) status = plan_minutes(t, how, o);
+    if (is_timed && !t->planned_steps) status = plan_minutes(t, how, o);
     o->steps = v->steps;
     o->epochs = is_timed && !QKV__IS_SET(&t->o, epochs) ? 0 : v->epochs;
     if (is_timed && t->planned_steps && (!o->steps || t->planned_steps < o->steps)) {
         o->steps = t->planned_steps;
         o->steps_reason = "the steps that --minutes planned are made";
     }
-    if (is_timed && !t->planned_steps) o->minutes = (double)v->minutes;
     how->trainer = (qkv_trainer_opts){ .batches = &t->batches, .update_freq = v->update_freq };
     o->trainer = &how->trainer;
     if (!status) status = qkv_run_steps(t->pairs, o, &epoch_steps, &last_step);
     if (status) return status;
     choose_valid_every(t, epoch_steps, last_step);
     o->valid_every = v->valid_every;
-    return set_learning(t, v->dry_run && !last_step ? 1000 : last_step, how, o);
+    return set_learning(t, last_step, how, o);
 }
 
 static qkv_status run_training(qkv_training *t, qkv_run_result *out)
