@@ -128,11 +128,14 @@ static const option *find_option(const option *table, const char *argument, cons
     return NULL;
 }
 
-/* The flag that "--no-NAME" turns off; NULL: none. */
+/* The flag that "--no-NAME" turns off, of "no-NAME" "--NAME"; NULL: none. */
 static const option *find_flag_off(const option *table, const char *argument)
 {
-    for (const option *o = table; o->name; o++)
-        if (o->can_be_off && !strncmp(argument, "--no-", 5) && !strcmp(argument + 5, o->name)) return o;
+    for (const option *o = table; o->name; o++) {
+        bool is_no = !strncmp(o->name, "no-", 3);
+        const char *off = is_no ? o->name + 3 : o->name, *said = is_no ? argument + 2 : argument + 5;
+        if (o->can_be_off && (is_no || !strncmp(argument, "--no-", 5)) && !strcmp(said, off)) return o;
+    }
     return NULL;
 }
 

@@ -23,7 +23,7 @@ trainings() {
         "$qkv" train classify --train labels.tsv --valid labels.valid.tsv --tokens words --vocab 900 $shape --pre-norm \
             --positions sinusoid --activation gelu --label-smoothing 0.1 --schedule linear --warmup 20 --lr 0.002 --last-lr 0 \
             $common --out classifier
-        "$qkv" train generate --train lines.txt --valid lines.valid.txt --documents lines --tokens characters $shape --pre-norm \
+        "$qkv" train generate --train lines.txt --valid lines.valid.txt --documents lines --tokens characters $shape --pre-norm --norm layer --bias --no-unscaled \
             --positions learned --longest 64 --context 64 --activation gelu-tanh --schedule cosine --warmup 20 --lr 0.002 \
             --last-lr 0.0001 $common --out generator
         "$qkv" train mask --train lines.txt --valid lines.valid.txt --documents lines --tokens bpe --vocab 600 $shape \

@@ -135,7 +135,7 @@ static void draw_line(progress *p, progress_line *l, double done)
 static void print_progress(progress_line *l)
 {
     char line[1024];
-    for (int i = EPOCH; i < PIECES; i++) l->is_shown[i] = *l->text[i];
+    for (int i = EPOCH; i < PIECES; i++) l->is_shown[i] = *l->text[i] && i != BEST; /* a line of its own told it */
     join_pieces(l, line, sizeof line);
     fprintf(stderr, "%s\n", line);
 }

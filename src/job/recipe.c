@@ -78,21 +78,36 @@ void qkv__choose_translation(qkv_training *t, const qkv__survey *s)
 
 /* ---- classes ---- */
 
+/* BERT's: norms after each sub-layer and of the embeddings, learned positions, GELU. */
+static void choose_bert(qkv_training *t)
+{
+    qkv__choose(t, "activation", "gelu");
+    qkv__choose(t, "positions", "learned");
+    qkv__choose(t, "embed-norm", "yes");
+    qkv__choose(t, "unscaled", "yes");
+}
+
+/* Words where they stand between spaces; else pieces, as of Chinese. */
+static bool has_words(const qkv__survey *s) { return s->han < 0.1 * s->characters; }
+
 void qkv__choose_classes(qkv_training *t, const qkv__survey *s)
 {
-    double mean_words = s->words / fmax((double)s->texts, 1);
-    bool is_short = mean_words < 40;
+    bool is_little = s->words < 4e5;
     choose_split(t, s->texts);
     if (!has_shape(t)) {
-        qkv__choose(t, "vocab", "%d", s->words < 1e6 ? 8000 : 16000);
+        qkv__choose(t, "tokens", "%s", has_words(s) ? "words" : "bpe");
+        qkv__choose(t, "vocab", "%d", is_little ? 8000 : 16000);
         qkv__choose(t, "preset", "tiny");
-        qkv__choose(t, "pre-norm", "yes");
+        qkv__choose(t, "layers", "1");
+        choose_bert(t);
     }
-    qkv__choose(t, "dropout", "0.3");
-    qkv__choose(t, "max-length", "%d", is_short ? 256 : 400);
-    qkv__choose(t, "max-tokens", "%d", s->texts < 5000 || is_short ? 2048 : 8192);
+    qkv__choose(t, "dropout", "0.4");
+    qkv__choose(t, "inner-dropout", "0.2");
+    qkv__choose(t, "label-smoothing", "0.1");
+    qkv__choose(t, "max-length", "400");
+    qkv__choose(t, "max-tokens", "%d", s->words < 1e6 ? 2048 : 4096);
     choose_schedule(t, "linear", 0.001);
-    if (!has_limit(t)) qkv__choose(t, "epochs", "%d", s->texts < 5000 ? 6 : 3);
+    if (!has_limit(t)) qkv__choose(t, "epochs", "%d", is_little ? 8 : 3);
 }
 
 /* ---- plain text ---- */
@@ -122,7 +137,7 @@ void qkv__choose_generation(qkv_training *t, const qkv__survey *s)
         qkv__choose(t, "preset", "small");
         choose_llama(t);
     }
-    qkv__choose(t, "context", "128");
+    qkv__choose(t, "context", "256");
     qkv__choose(t, "dropout", "0.05");
     qkv__choose(t, "label-smoothing", "0");
     qkv__choose(t, "max-tokens", "2048");
