@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const char *const family_names[] = { "marian", "bert", "roberta", "distilbert", "gpt2", "llama", "qwen2", "qkv", NULL };
+static const char *const family_names[] = { "marian", "pegasus", "bert",  "roberta", "distilbert",
+                                            "gpt2",   "llama",   "qwen2", "qkv",     NULL };
 
 static struct {
     const char *model, *out;
@@ -14,8 +15,8 @@ static struct {
 
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
-    { "as", .value = "FAMILY", .help = "marian, bert, roberta, distilbert, gpt2, llama, qwen2 or qkv", .choice = &given.family,
-      .names = family_names },
+    { "as", .value = "FAMILY", .help = "marian, pegasus, bert, roberta, distilbert, gpt2, llama, qwen2 or qkv",
+      .choice = &given.family, .names = family_names },
     { "out", 'o', .value = "DIR", .help = "the folder to write", .required = true, .text = &given.out },
     { "quiet", .help = "do not tell what was written", .flag = &given.quiet },
     { 0 },
@@ -49,12 +50,11 @@ const command export_command = {
              "under our own. Loaded again, every weight has the same bits.\n"
              "\n"
              "A family has one shape, and a model of another cannot be written as it: the\n"
-             "sentence says what differs. Marian is an encoder and a decoder with --positions\n"
-             "sinusoid-halves; GPT-2, Llama and BERT also scale embeddings otherwise than a model\n"
-             "of \"qkv train\" does, so what is written as them comes from such a model.",
-    .example = "  qkv train translate --positions sinusoid-halves --train a.en a.de \\\n"
-               "    --out ours\n"
-               "  qkv export -m ours --as marian -o ours-marian",
+             "sentence says what differs. What \"qkv train translate\" makes without options\n"
+             "is a Pegasus, with --no-pre-norm a Marian; what \"qkv train generate\" makes is a\n"
+             "Llama.",
+    .example = "  qkv train translate --train a.en a.de --out ours\n"
+               "  qkv export -m ours --as pegasus -o ours-pegasus",
     .options = options,
     .run = run_export,
 };

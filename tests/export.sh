@@ -1,5 +1,5 @@
 #!/bin/sh
-# A translator of ours, saved under Marian's names, gives the same logits in PyTorch. Skipped where there is no PyTorch.
+# A translator of ours, saved under Marian's names or Pegasus's, gives the same logits in PyTorch. Skipped where there is no PyTorch.
 # usage: export.sh EXPORT_MARIAN GOLDEN
 set -eu
 folder=$(mktemp -d)
@@ -9,5 +9,7 @@ for found in python3 /usr/bin/python3; do
     if "$found" -c 'import numpy, torch' 2>/dev/null; then python=$found && break; fi
 done
 [ -n "$python" ] || { echo "skipped: there is no PyTorch"; exit 77; }
-"$1" "$folder"
-"$python" "$2/families.py" "$folder"
+for family in marian pegasus; do
+    "$1" $family "$folder/$family"
+    "$python" "$2/families.py" "$folder/$family"
+done

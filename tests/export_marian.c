@@ -1,12 +1,13 @@
-/* export_marian.c: writes a small random translator under Marian's names, and golden.safetensors: a batch and the logits it
- * gets here, for golden/families.py to compare with its own.
- * usage: export_marian DIR
+/* export_marian.c: writes a small random translator under Marian's or Pegasus's names, and golden.safetensors: a batch and the
+ * logits it gets here, for golden/families.py to compare with its own.
+ * usage: export_marian marian|pegasus DIR
  */
 #include <qkv/qkv.h>
 
 #include "io/safetensors.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { ROWS = 2, SOURCE = 5, TARGET = 4, SIZE = 19 };
 
@@ -52,13 +53,14 @@ int main(int argc, char **argv)
                                      .heads = 4,
                                      .d_ff = 40,
                                      .positions = QKV_POSITION_SINUSOID_HALVES,
+                                     .pre_norm = argc == 3 && !strcmp(argv[1], "pegasus"),
                                      .activation = QKV_ACTIVATION_SILU };
-    qkv_model *m = argc == 2 ? qkv_model_new(&o, 5) : NULL;
+    qkv_model *m = argc == 3 ? qkv_model_new(&o, 5) : NULL;
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    qkv_status status = m ? qkv_model_save_as(m, argv[1], "marian") : QKV_USAGE;
+    qkv_status status = m ? qkv_model_save_as(m, argv[2], argv[1]) : QKV_USAGE;
     if (!status) {
         qkv_tensor *logits = run(qkv_model_transformer(m), t);
-        status = logits ? write_golden(argv[1], logits) : qkv_tape_status(t);
+        status = logits ? write_golden(argv[2], logits) : qkv_tape_status(t);
     }
     if (status) fprintf(stderr, "export_marian: %s\n", qkv_error());
     qkv_tape_free(t);

@@ -46,8 +46,21 @@ cp "$golden/spm_unigram.model" marian/source.spm
 cp "$golden/spm_unigram.model" marian/target.spm
 printf '{"</s>": 0, "<unk>": 1, "▁": 2, "a": 3, "s": 4, ",": 5, ".": 6, "t": 7, "▁a": 8, "▁the": 9, "h": 10, "e": 11, "o": 12, "▁cat": 13,
     "▁s": 14, "at": 15, "▁mat": 16, "on": 17, "r": 18, "m": 19, "n": 20, "▁我爱你": 21, "<pad>": 22}' >marian/vocab.json
+model pegasus pegasus # whose ids are those of its pieces, moved behind tokens that are masked or unknown
+cat >pegasus/tokenizer.json <<'JSON'
+{"added_tokens": [{"id": 0, "content": "<pad>", "special": true}, {"id": 1, "content": "</s>", "special": true},
+  {"id": 2, "content": "<mask_1>", "special": true}, {"id": 3, "content": "<unk_2>", "special": true}, {"id": 4, "content": "<unk>", "special": true}],
+ "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, {"type": "Metaspace", "replacement": "▁", "add_prefix_space": true}]},
+ "decoder": {"type": "Metaspace", "replacement": "▁", "add_prefix_space": true},
+ "post_processor": {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}],
+    "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}],
+    "special_tokens": {"</s>": {"id": "</s>", "ids": [1], "tokens": ["</s>"]}}},
+ "model": {"type": "Unigram", "unk_id": 4, "vocab": [["<pad>", 0.0], ["</s>", 0.0], ["<mask_1>", 0.0], ["<unk_2>", -100], ["<unk>", 0.0], ["▁", -2],
+  ["▁the", -3], ["▁cat", -5], ["▁mat", -6], ["s", -2.5], ["e", -2.6], ["▁sat", -7], ["▁on", -4], ["▁a", -4], ["t", -3.5], ["a", -3.2], ["▁dog", -7],
+  ["o", -3], ["c", -3], ["m", -3], ["n", -3], [".", -3], [",", -3]]}}
+JSON
 "$make_model" own pair "$golden/text.txt"
-all='bert_mlm bert_classify bert_sentence distilbert_mlm distilbert_classify roberta_mlm roberta_classify gpt2 llama mistral qwen2 marian'
+all='bert_mlm bert_classify bert_sentence distilbert_mlm distilbert_classify roberta_mlm roberta_classify gpt2 llama mistral qwen2 marian pegasus'
 
 # ---- numbers of files ----
 npy() { od -An -v -w4 -t f4 -j $((10 + $(od -An -t u2 -j 8 -N 2 "$1"))) "$1"; }
@@ -117,11 +130,13 @@ for model in gpt2 llama mistral qwen2; do
     compared $model y.npy logits
     compared $model h.npy hidden.0 hidden.1 hidden.2
 done
-check "forward marian" run 0 "" forward -m marian --source-ids "$(row marian ids 7)" --target-ids "$(row marian target 3)" \
-    --logits y.npy --encoder-all e.npy --hidden-all h.npy --quiet
-compared marian y.npy logits
-compared marian e.npy hidden.0 hidden.1 hidden.2
-compared marian h.npy hidden.3 hidden.4 hidden.5
+for model in marian pegasus; do
+    check "forward $model" run 0 "" forward -m $model --source-ids "$(row $model ids 7)" --target-ids "$(row $model target 3)" \
+        --logits y.npy --encoder-all e.npy --hidden-all h.npy --quiet
+    compared $model y.npy logits
+    compared $model e.npy hidden.0 hidden.1 hidden.2
+    compared $model h.npy hidden.3 hidden.4 hidden.5
+done
 # as_ids NAME MODEL IDS OPTIONS...: text is read as these ids
 as_ids() {
     case_name=$1 model=$2 ids=$3
@@ -135,6 +150,7 @@ as_ids "as RoBERTa has it" roberta_mlm "--source-ids 0,19,2" --source the
 as_ids "as Llama has it" llama "--target-ids 1,19" --target the
 as_ids "as GPT-2 has it" gpt2 "--target-ids 19" --target the
 as_ids "as Marian has it" marian "--source-ids 9,13,0 --target-ids 22,16" --source 'the cat' --target mat
+as_ids "as Pegasus has it" pegasus "--source-ids 6,7,1 --target-ids 0,8" --source 'the cat' --target mat
 refused "types of a GPT-2" 2 "has no encoder" forward -m gpt2 --target-ids 3 --source-ids 3 --type-ids 0
 refused "types that are none" 2 "have no types" forward -m distilbert_mlm --source-ids 3 --type-ids 0
 refused "too few types" 2 "1 types for a source of 2" forward -m bert_mlm --source-ids 3,4 --type-ids 0
@@ -230,6 +246,11 @@ refuse "is another score" cmp -s out own_beam
 check "translate --n-best" run 0 "" translate -m marian --n-best 5 --beam 6
 check "translate --heatmap" run 0 "" translate -m marian --heatmap
 contains "shows the end" "$(cat out)" "</s>"
+check "Pegasus translates" run 0 "" translate -m pegasus --json --quiet
+same "three lines" 3 "$(wc -l <out)"
+cp out own_beam
+check "as its config says" run 0 "" translate -m pegasus --json --beam 8 --length-penalty 0.8 --max-length 23
+check "which is the search" cmp out own_beam
 check "nothing banned comes" sh -c "'$qkv' translate -m marian --json <in | grep -v 'null' | grep -c '<pad>' | grep -qx 0"
 : >in
 
@@ -256,6 +277,10 @@ done
 check "marian as marian" run 0 "" export -m marian --as marian -o marian2 --quiet
 run 0 "" forward -m marian --source 'the cat' --logits 1.npy --quiet
 check "with its tokenizers" run 0 "" forward -m marian2 --source 'the cat' --logits 2.npy --quiet
+check "the same bits" cmp 1.npy 2.npy
+check "pegasus as pegasus" run 0 "" export -m pegasus --as pegasus -o pegasus2 --quiet
+run 0 "" forward -m pegasus --source 'the cat' --target mat --logits 1.npy --quiet
+check "with its tokenizer" run 0 "" forward -m pegasus2 --source 'the cat' --target mat --logits 2.npy --quiet
 check "the same bits" cmp 1.npy 2.npy
 refused "another shape" 5 "cannot be saved as llama, which differs from it: its positions are rotary" export -m gpt2 --as llama -o as_llama
 refused "our positions are not Marian's" 5 "sinusoid_halves" export -m own --as marian -o as_marian
@@ -315,6 +340,9 @@ check "average" run 0 "" average --models tuned/step-9 tuned/step-12 --out avera
 check "is a translator" run 0 "" translate -m averaged
 check "keeps its tokenizers" cmp tuned/source.spm marian/source.spm
 echo 'the cat' >in
+check "translate" run 0 "" translate -m tuned
+rm -rf tuned
+fine_tunes "pairs" translate pegasus --train pairs.tsv
 check "translate" run 0 "" translate -m tuned
 : >in
 rm -rf tuned

@@ -166,25 +166,33 @@ static void decoders(void **state)
 static void translators(void **state)
 {
     (void)state;
-    expect("marian", &marian, NULL);
-    DIFFERS("marian", marian, o.encoder_layers = 0, "an encoder and a decoder");
-    DIFFERS("marian", marian, o.decoder_layers = 0, "an encoder and a decoder");
-    DIFFERS("marian", marian, o.positions = QKV_POSITION_SINUSOID, "sinusoid_halves");
-    DIFFERS("marian", marian, o.first_position = 1, "first position is 0");
+    static const char *const both[] = { "marian", "pegasus" };
+    for (int i = 0; i < 2; i++) {
+        qkv_transformer_opts base = marian;
+        base.pre_norm = i;
+        expect(both[i], &base, NULL);
+        DIFFERS(both[i], base, o.encoder_layers = 0, "an encoder and a decoder");
+        DIFFERS(both[i], base, o.decoder_layers = 0, "an encoder and a decoder");
+        DIFFERS(both[i], base, o.positions = QKV_POSITION_SINUSOID, "sinusoid_halves");
+        DIFFERS(both[i], base, o.first_position = 1, "first position is 0");
+        DIFFERS(both[i], base, o.norm = QKV_NORM_RMS, "layer norms");
+        DIFFERS(both[i], base, o.norm_eps = 1e-6f, "an eps of 1e-5");
+        DIFFERS(both[i], base, o.norm_eps = 1e-5f, NULL);
+        DIFFERS(both[i], base, o.no_bias = 1, "have biases");
+        DIFFERS(both[i], base, o.no_source_eos = 1, "source_eos");
+        DIFFERS(both[i], base, o.activation = QKV_ACTIVATION_SILU_GATED, "no gate");
+        DIFFERS(both[i], base, o.kv_heads = 1, "heads are alike");
+        DIFFERS(both[i], base, (o.kv_heads = 2, o.d_k = 4), NULL);
+        DIFFERS(both[i], base, o.d_k = 3, "heads are alike");
+        DIFFERS(both[i], base, o.embed_norm = 1, "no norm of embeddings");
+        DIFFERS(both[i], base, o.token_types = 2, "no token types");
+        DIFFERS(both[i], base, o.head = 1, "no head");
+        DIFFERS(both[i], base, o.classes = 2, "no classifier");
+    }
     DIFFERS("marian", marian, o.pre_norm = 1, "after each sub-layer");
-    DIFFERS("marian", marian, o.norm = QKV_NORM_RMS, "layer norms");
-    DIFFERS("marian", marian, o.norm_eps = 1e-6f, "an eps of 1e-5");
-    DIFFERS("marian", marian, o.norm_eps = 1e-5f, NULL);
-    DIFFERS("marian", marian, o.no_bias = 1, "have biases");
-    DIFFERS("marian", marian, o.no_source_eos = 1, "source_eos");
-    DIFFERS("marian", marian, o.activation = QKV_ACTIVATION_SILU_GATED, "no gate");
-    DIFFERS("marian", marian, o.kv_heads = 1, "heads are alike");
-    DIFFERS("marian", marian, (o.kv_heads = 2, o.d_k = 4), NULL);
-    DIFFERS("marian", marian, o.d_k = 3, "heads are alike");
-    DIFFERS("marian", marian, o.embed_norm = 1, "no norm of embeddings");
-    DIFFERS("marian", marian, o.token_types = 2, "no token types");
-    DIFFERS("marian", marian, o.head = 1, "no head");
-    DIFFERS("marian", marian, o.classes = 2, "no classifier");
+    DIFFERS("marian", marian, o.target_vocabulary = 9, NULL);
+    expect("pegasus", &marian, "before each sub-layer");
+    DIFFERS("pegasus", marian, (o.pre_norm = 1, o.target_vocabulary = 9), "share one vocabulary");
 }
 
 int main(void)

@@ -190,7 +190,7 @@ static void bad_configs(void **state)
         const char *words;
     } rows[] = {
         { "{", "", QKV_FORMAT, "line 2" },
-        { "\"qkv\"", "\"t5\"", QKV_UNSUPPORTED, "unsupported architecture \"t5\": supported are marian, bert" },
+        { "\"qkv\"", "\"t5\"", QKV_UNSUPPORTED, "unsupported architecture \"t5\": supported are marian, pegasus, bert" },
         { "\"model_type\": \"qkv\",", "", QKV_FORMAT, "\"model_type\" is missing" },
         { "\"heads\": 2,", "", QKV_FORMAT, "\"heads\" is missing" },
         { "\"heads\"", "\"hands\": 1, \"heads\"", QKV_FORMAT, "\"hands\" is unknown" },

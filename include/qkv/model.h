@@ -29,8 +29,8 @@ QKV_API qkv_status qkv_params_average(qkv_params *p, const char *const *paths, i
  * The folder of a model of ours holds config.json (the options, one key each, "model_type": "qkv", the names of classes and a
  * length penalty that was fitted), model.safetensors and, for a model that knows its text, tokenizer.json; and
  * target_tokenizer.json when source and target have a vocabulary each. A published model has the files that its authors gave
- * it: its family, which is its "model_type", says how their keys and tensors are meant. The families are marian, bert, roberta,
- * xlm-roberta, camembert, distilbert, gpt2, llama, mistral and qwen2. Weights may lie in several files that
+ * it: its family, which is its "model_type", says how their keys and tensors are meant. The families are marian, pegasus, bert,
+ * roberta, xlm-roberta, camembert, distilbert, gpt2, llama, mistral and qwen2. Weights may lie in several files that
  * model.safetensors.index.json names. */
 typedef struct qkv_model qkv_model;
 

@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const qkv__family *const families[] = { &qkv__marian,     &qkv__bert, &qkv__roberta, &qkv__xlm_roberta, &qkv__camembert,
-                                               &qkv__distilbert, &qkv__gpt2, &qkv__llama,   &qkv__mistral,     &qkv__qwen2 };
+static const qkv__family *const families[] = { &qkv__marian,      &qkv__pegasus,   &qkv__bert,       &qkv__roberta,
+                                               &qkv__xlm_roberta, &qkv__camembert, &qkv__distilbert, &qkv__gpt2,
+                                               &qkv__llama,       &qkv__mistral,   &qkv__qwen2 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
 const qkv__family *qkv__family_find(const char *type)
@@ -17,7 +18,7 @@ const qkv__family *qkv__family_find(const char *type)
 
 const char *qkv__family_names(void)
 {
-    return "marian, bert, roberta, xlm-roberta, camembert, distilbert, gpt2, llama, mistral, qwen2 and " QKV__OWN_TYPE;
+    return "marian, pegasus, bert, roberta, xlm-roberta, camembert, distilbert, gpt2, llama, mistral, qwen2 and " QKV__OWN_TYPE;
 }
 
 /* ---- keys ---- */

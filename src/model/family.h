@@ -52,8 +52,8 @@ typedef struct qkv__family {
     const char *(*missing)(const qkv_transformer_opts *o); /* why a model cannot be written as this family; NULL: it can */
 } qkv__family;
 
-extern const qkv__family qkv__marian, qkv__bert, qkv__roberta, qkv__xlm_roberta, qkv__camembert, qkv__distilbert, qkv__gpt2,
-    qkv__llama, qkv__mistral, qkv__qwen2;
+extern const qkv__family qkv__marian, qkv__pegasus, qkv__bert, qkv__roberta, qkv__xlm_roberta, qkv__camembert, qkv__distilbert,
+    qkv__gpt2, qkv__llama, qkv__mistral, qkv__qwen2;
 
 /* NULL when there is none of that name; a sentence's part that lists them all. */
 const qkv__family *qkv__family_find(const char *type);

@@ -1,4 +1,5 @@
-/* family_marian.c: Marian, the translators of OPUS-MT: the paper's Transformer with sines and cosines in halves. */
+/* family_marian.c: Marian, the translators of OPUS-MT: the paper's Transformer with sines and cosines in halves; and Pegasus, the
+ * same with its norms before each sub-layer and at the end of each stack. */
 #include "family.h"
 
 #include <qkv/text.h>
@@ -16,10 +17,18 @@ static const qkv__config_key keys[] = {
     QKV__KEY("activation_dropout", ffn_dropout, OPTIONAL),
     { NULL, 0, 0, NULL, false },
 };
-static const qkv__fixed fixed[] = { { "static_position_embeddings", 1, NULL }, { "normalize_before", 0, NULL },
-                                    { "normalize_embedding", 0, NULL },        { "add_final_layer_norm", 0, NULL },
-                                    { "is_encoder_decoder", 1, NULL },         { NULL, 0, NULL } };
-static const qkv__architecture architectures[] = { { "MarianMTModel", QKV__PART_HEAD }, { "MarianModel", 0 }, { NULL, 0 } };
+static const qkv__fixed marian_fixed[] = { { "static_position_embeddings", 1, NULL }, { "normalize_before", 0, NULL },
+                                           { "normalize_embedding", 0, NULL },        { "add_final_layer_norm", 0, NULL },
+                                           { "is_encoder_decoder", 1, NULL },         { NULL, 0, NULL } };
+static const qkv__fixed pegasus_fixed[] = { { "static_position_embeddings", 1, NULL }, { "normalize_before", 1, NULL },
+                                            { "normalize_embedding", 0, NULL },        { "add_final_layer_norm", 1, NULL },
+                                            { "is_encoder_decoder", 1, NULL },         { NULL, 0, NULL } };
+static const qkv__architecture marian_architectures[] = { { "MarianMTModel", QKV__PART_HEAD },
+                                                          { "MarianModel", 0 },
+                                                          { NULL, 0 } };
+static const qkv__architecture pegasus_architectures[] = { { "PegasusForConditionalGeneration", QKV__PART_HEAD },
+                                                           { "PegasusModel", 0 },
+                                                           { NULL, 0 } };
 
 static const qkv__rename layer[] = {
     { "self.q.", "self_attn.q_proj.", 0, 0, 0 },
@@ -41,6 +50,8 @@ static const qkv__rename others[] = {
     { "embed.", "model.shared.", 0, 0, 0 },
     { "embed.", "model.encoder.embed_tokens.", 0, 0, 0 },
     { "target_embed.", "model.decoder.embed_tokens.", 0, 0, 0 },
+    { "encoder.norm.", "model.encoder.layer_norm.", 0, 0, 0 }, /* these two Pegasus alone has */
+    { "decoder.norm.", "model.decoder.layer_norm.", 0, 0, 0 },
     { "output.bias", "final_logits_bias", QKV__SQUEEZED, 0, 0 },
     { "output.", "lm_head.", 0, 0, 0 },
     { NULL, NULL, 0, 0, 0 },
@@ -55,7 +66,7 @@ static qkv_status same(const qkv__published *p, const char *a, const char *b)
     return qkv__fail(QKV_UNSUPPORTED, "%s: keys \"%s\" and \"%s\": only equal ones are supported", p->path, a, b);
 }
 
-static qkv_status read_marian(const qkv__published *p, int parts, qkv_transformer_opts *o)
+static qkv_status read_both(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     qkv_status status = same(p, "encoder_attention_heads", "decoder_attention_heads");
     if (!status) status = same(p, "encoder_ffn_dim", "decoder_ffn_dim");
@@ -63,19 +74,23 @@ static qkv_status read_marian(const qkv__published *p, int parts, qkv_transforme
     o->unscaled = !qkv__is_true(p, "scale_embedding", false);
     o->untied = !qkv__is_true(p, "tie_word_embeddings", true);
     o->output_bias = (parts & QKV__PART_HEAD) && qkv__has_tensor(p, &qkv__marian, "final_logits_bias");
+    return QKV_OK;
+}
+
+static qkv_status read_marian(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    qkv_status status = read_both(p, parts, o);
+    if (status) return status;
     if (qkv__is_true(p, "share_encoder_decoder_embeddings", true)) return QKV_OK;
     o->target_vocabulary = json_integer_value(qkv__get(p, "decoder_vocab_size"));
     if (o->target_vocabulary >= 1) return QKV_OK;
     return qkv__fail(QKV_FORMAT, "%s: key \"decoder_vocab_size\": expected a whole number, at least 1", p->path);
 }
 
-static bool write_marian(const qkv_transformer_opts *o, json_t *config)
+static bool write_both(const qkv_transformer_opts *o, json_t *config)
 {
-    int64_t target = o->target_vocabulary ? o->target_vocabulary : o->vocabulary;
-    json_t *more = json_pack("{s:I, s:I, s:I, s:b, s:b, s:b}", "decoder_attention_heads", (json_int_t)o->heads,
-                             "decoder_ffn_dim", (json_int_t)o->d_ff, "decoder_vocab_size", (json_int_t)target,
-                             "scale_embedding", !o->unscaled, "tie_word_embeddings", !o->untied,
-                             "share_encoder_decoder_embeddings", !o->target_vocabulary);
+    json_t *more = json_pack("{s:I, s:I, s:b, s:b}", "decoder_attention_heads", (json_int_t)o->heads, "decoder_ffn_dim",
+                             (json_int_t)o->d_ff, "scale_embedding", !o->unscaled, "tie_word_embeddings", !o->untied);
     bool ok = more && !json_object_update(config, more);
     if (ok && !json_object_get(config, "max_position_embeddings"))
         ok = !json_object_set_new(config, "max_position_embeddings", json_integer(512));
@@ -83,12 +98,18 @@ static bool write_marian(const qkv_transformer_opts *o, json_t *config)
     return ok;
 }
 
-static const char *missing(const qkv_transformer_opts *o)
+static bool write_marian(const qkv_transformer_opts *o, json_t *config)
+{
+    int64_t target = o->target_vocabulary ? o->target_vocabulary : o->vocabulary;
+    return write_both(o, config) && !json_object_set_new(config, "decoder_vocab_size", json_integer(target)) &&
+           !json_object_set_new(config, "share_encoder_decoder_embeddings", json_boolean(!o->target_vocabulary));
+}
+
+static const char *not_either(const qkv_transformer_opts *o)
 {
     if (!o->encoder_layers || !o->decoder_layers) return "it has an encoder and a decoder";
     if (o->positions != QKV_POSITION_SINUSOID_HALVES) return "its positions are all sines, then all cosines (sinusoid_halves)";
     if (o->first_position) return "its first position is 0";
-    if (o->pre_norm) return "its norms come after each sub-layer";
     if (o->norm != QKV_NORM_LAYER || (o->norm_eps != 0 && o->norm_eps != 1e-5f))
         return "its norms are layer norms with an eps of 1e-5";
     if (o->no_bias) return "its layers have biases";
@@ -99,18 +120,24 @@ static const char *missing(const qkv_transformer_opts *o)
     return o->classes ? "it has no classifier" : NULL;
 }
 
-const qkv__family qkv__marian = { .type = "marian",
-                                  .architectures = architectures,
-                                  .prefix = "model.",
-                                  .encoder = "model.encoder.layers.#.",
-                                  .decoder = "model.decoder.layers.#.",
-                                  .layer = layer,
-                                  .others = others,
-                                  .ignored = ignored,
-                                  .keys = keys,
-                                  .fixed = fixed,
-                                  .head = "final_logits_bias",
-                                  .options = { .positions = QKV_POSITION_SINUSOID_HALVES, .dropout = 0.1f },
-                                  .read = read_marian,
-                                  .write = write_marian,
-                                  .missing = missing };
+static const char *not_marian(const qkv_transformer_opts *o)
+{
+    const char *problem = not_either(o);
+    return problem ? problem : o->pre_norm ? "its norms come after each sub-layer" : NULL;
+}
+
+static const char *not_pegasus(const qkv_transformer_opts *o)
+{
+    const char *problem = not_either(o);
+    if (problem) return problem;
+    if (!o->pre_norm) return "its norms come before each sub-layer";
+    return o->target_vocabulary ? "its source and target share one vocabulary" : NULL;
+}
+
+#define MARIAN(name, of, norms_first)                                                                            \
+    .type = name, .architectures = of##_architectures, .prefix = "model.", .encoder = "model.encoder.layers.#.", \
+    .decoder = "model.decoder.layers.#.", .layer = layer, .others = others, .ignored = ignored, .keys = keys,    \
+    .fixed = of##_fixed, .head = "final_logits_bias",                                                            \
+    .options = { .positions = QKV_POSITION_SINUSOID_HALVES, .pre_norm = norms_first, .dropout = 0.1f }, .missing = not_##of
+const qkv__family qkv__marian = { MARIAN("marian", marian, 0), .read = read_marian, .write = write_marian };
+const qkv__family qkv__pegasus = { MARIAN("pegasus", pegasus, 1), .read = read_both, .write = write_both };

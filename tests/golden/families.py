@@ -3,10 +3,11 @@
 
 The architectures are written here once more, in PyTorch's own operations, from their papers and published weights' names. Each folder has
 config.json and model.safetensors, as a published one has them, and golden.safetensors: ids, lengths (and types) of a batch, and the logits,
-classes and hidden states that belong to it. Numbers of padding are not to be compared.
+classes and hidden states that belong to it; of Pegasus also 20 tokens, each the likeliest of those that are not there yet. Numbers of
+padding are not to be compared.
 
 Usage: tests/golden/families.py   (needs PyTorch; the tests do not)
-       tests/golden/families.py FOLDER   runs the Marian model in FOLDER, say one that qkv has exported, on its golden.safetensors
+       tests/golden/families.py FOLDER   runs the Marian or Pegasus in FOLDER, say one that qkv exported, on its golden.safetensors
 """
 import json
 import math
@@ -141,9 +142,11 @@ ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_new": lambda x: F.gelu(x, a
 # ---- families ----
 
 def marian(config, w, g):
-    c, act = config, ACTIVATIONS[config["activation_function"]]
+    """Pegasus too, which has its norms before each sub-layer and one at the end of each stack."""
+    c, act, pre = config, ACTIVATIONS[config["activation_function"]], config["model_type"] == "pegasus"
     table = w("model.shared.weight", VOCABULARY, DIM)
-    angle = torch.arange(LENGTH).double()[:, None] / 10000.0 ** (2 * torch.arange(DIM // 2).double() / DIM)
+    length = max(g["ids"].shape[1], g["target"].shape[1])
+    angle = torch.arange(length).double()[:, None] / 10000.0 ** (2 * torch.arange(DIM // 2).double() / DIM)
     places = torch.cat([angle.sin(), angle.cos()], 1)
     hidden = []
 
@@ -151,17 +154,24 @@ def marian(config, w, g):
         q, k, v, out = (w.linear(f"{name}.{part}_proj", DIM, DIM) for part in ("q", "k", "v", "out"))
         return out(attend(q(x), k(y), v(y), seen))
 
+    def add(x, norm, part):
+        return x + part(norm(x)) if pre else norm(x + part(x))
+
     def stack(name, ids, seen, memory=None, memory_seen=None):
         x = table[ids] * (math.sqrt(DIM) if c["scale_embedding"] else 1) + places[:ids.shape[1]]
         hidden.append(x)
         for i in range(c[name + "_layers"]):
             at = f"model.{name}.layers.{i}"
-            x = w.norm(at + ".self_attn_layer_norm", 1e-5)(x + attention(at + ".self_attn", x, x, seen))
+            x = add(x, w.norm(at + ".self_attn_layer_norm", 1e-5), lambda y: attention(at + ".self_attn", y, y, seen))
             if memory is not None:
-                x = w.norm(at + ".encoder_attn_layer_norm", 1e-5)(x + attention(at + ".encoder_attn", x, memory, memory_seen))
-            inner = act(w.linear(at + ".fc1", DIM, c["encoder_ffn_dim"])(x))
-            x = w.norm(at + ".final_layer_norm", 1e-5)(x + w.linear(at + ".fc2", c["encoder_ffn_dim"], DIM)(inner))
+                x = add(x, w.norm(at + ".encoder_attn_layer_norm", 1e-5),
+                        lambda y: attention(at + ".encoder_attn", y, memory, memory_seen))
+            into, norm = w.linear(at + ".fc1", DIM, c["encoder_ffn_dim"]), w.norm(at + ".final_layer_norm", 1e-5)
+            out = w.linear(at + ".fc2", c["encoder_ffn_dim"], DIM)
+            x = add(x, norm, lambda y: out(act(into(y))))
             hidden.append(x)
+        if pre:
+            x = hidden[-1] = w.norm(f"model.{name}.layer_norm", 1e-5)(x)
         return x
 
     lengths, target = g["lengths"].int().tolist(), g["target_lengths"].int().tolist()
@@ -170,6 +180,18 @@ def marian(config, w, g):
     x = stack("decoder", g["target"].long(), keys_seen(target, g["target"].shape[1], True), memory, seen)
     bias = w("final_logits_bias", 1, VOCABULARY) if "final_logits_bias" in w.stored or not w.given else 0
     g["logits"] = x @ table.T + bias
+    return hidden
+
+
+def pegasus(config, w, g):
+    hidden = marian(config, w, g)
+    stored, so_far = Weights(0, stored=w.stored), dict(g, target=torch.full((2, 1), config["decoder_start_token_id"]))
+    for n in range(1, 21):
+        so_far["target_lengths"] = torch.full((2,), n)
+        marian(config, stored, so_far)
+        new = so_far["logits"][:, -1].scatter(1, so_far["target"], -math.inf)
+        so_far["target"] = torch.cat([so_far["target"], new.argmax(1, keepdim=True)], 1)
+    g["greedy"] = so_far["target"][:, 1:]
     return hidden
 
 
@@ -297,6 +319,13 @@ LLAMA = dict(vocab_size=VOCABULARY, hidden_size=DIM, num_hidden_layers=LAYERS, n
              intermediate_size=INNER, max_position_embeddings=64, hidden_act="silu", rms_norm_eps=1e-5, bos_token_id=1)
 SCALING = dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16, rope_type="llama3")
 
+PEGASUS = dict(model_type="pegasus", architectures=["PegasusForConditionalGeneration"], vocab_size=VOCABULARY, d_model=DIM,
+               encoder_layers=2, decoder_layers=2, encoder_attention_heads=HEADS, decoder_attention_heads=HEADS,
+               encoder_ffn_dim=INNER, decoder_ffn_dim=INNER, activation_function="relu", scale_embedding=True,
+               static_position_embeddings=True, normalize_before=True, normalize_embedding=False, add_final_layer_norm=True,
+               add_bias_logits=False, is_encoder_decoder=True, extra_pos_embeddings=1, max_position_embeddings=32, bos_token_id=0, pad_token_id=0, eos_token_id=1,
+               decoder_start_token_id=0, forced_eos_token_id=1, num_beams=8, max_length=24, length_penalty=0.8)
+
 MODELS = {
     "marian": (marian, dict(model_type="marian", architectures=["MarianMTModel"], vocab_size=VOCABULARY, d_model=DIM, encoder_layers=2,
                             decoder_layers=2, encoder_attention_heads=HEADS, decoder_attention_heads=HEADS, encoder_ffn_dim=INNER,
@@ -321,6 +350,7 @@ MODELS = {
                           use_sliding_window=False, sliding_window=8, eos_token_id=2), {}),
     "mistral": (llama, dict(LLAMA, model_type="mistral", architectures=["MistralForCausalLM"], rope_theta=10000.0, head_dim=6,
                             tie_word_embeddings=False, sliding_window=32, eos_token_id=2), {}),
+    "pegasus": (pegasus, PEGASUS, {}),
 }
 STORED = {"qwen2": torch.bfloat16, "mistral": torch.float16, "distilbert_mlm": torch.float64}
 
@@ -331,7 +361,7 @@ def older_names(stored):
 
 
 def add_what_files_have_besides(name, stored):
-    if name == "marian":
+    if name in ("marian", "pegasus"):
         stored["model.encoder.embed_positions.weight"] = torch.zeros(LONGEST, DIM)
         stored["model.decoder.embed_positions.weight"] = torch.zeros(LONGEST, DIM)
     elif name == "bert_mlm":
@@ -349,7 +379,7 @@ def batch(config):
     random = torch.Generator().manual_seed(5)
     g = {"ids": torch.randint(0, VOCABULARY, (2, LENGTH), generator=random), "lengths": torch.tensor(LENGTHS)}
     g["types"] = torch.randint(0, config.get("type_vocab_size", 1), (2, LENGTH), generator=random)
-    if config["model_type"] == "marian":
+    if config["model_type"] in ("marian", "pegasus"):
         g["target"] = torch.randint(0, VOCABULARY, (2, 5), generator=random)
         g["target_lengths"] = torch.tensor([3, 5])
     return g
@@ -386,13 +416,12 @@ def main():
 
 
 def check(folder):
-    """The logits of an exported Marian model against what golden.safetensors in its folder says."""
+    """The logits of an exported Marian or Pegasus model against what golden.safetensors in its folder says."""
     with open(os.path.join(folder, "config.json")) as f:
         config = json.load(f)
-    global VOCABULARY, DIM, HEADS, LENGTH
+    global VOCABULARY, DIM, HEADS
     VOCABULARY, DIM, HEADS = config["vocab_size"], config["d_model"], config["encoder_attention_heads"]
     g = read_safetensors(os.path.join(folder, "golden.safetensors"))
-    LENGTH = max(g["ids"].shape[1], g["target"].shape[1])
     expected = g["logits"].double()
     marian(config, Weights(0, stored=read_safetensors(os.path.join(folder, "model.safetensors"))), g)
     worst = max((g["logits"][i, :int(n)] - expected[i, :int(n)]).abs().max().item() for i, n in enumerate(g["target_lengths"]))
