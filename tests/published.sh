@@ -251,6 +251,9 @@ same "three lines" 3 "$(wc -l <out)"
 cp out own_beam
 check "as its config says" run 0 "" translate -m pegasus --json --beam 8 --length-penalty 0.8 --max-length 23
 check "which is the search" cmp out own_beam
+model pieces pegasus && cp "$golden/spm_unigram.model" pieces/spiece.model
+refused "a SentencePiece file has other ids" 5 "pieces: a pegasus model does not have the ids of its SentencePiece file: add tokenizer.json" \
+    translate -m pieces
 check "nothing banned comes" sh -c "'$qkv' translate -m marian --json <in | grep -v 'null' | grep -c '<pad>' | grep -qx 0"
 : >in
 

@@ -47,6 +47,7 @@ typedef struct qkv__family {
     const qkv__fixed *fixed;
     const char *classifier, *head; /* a tensor that tells that a model has one, whatever its architecture */
     qkv_transformer_opts options;  /* that every model of the family has */
+    bool renumbers_pieces;         /* its ids are not those of its SentencePiece file, which alone is refused */
     qkv_status (*read)(const qkv__published *p, int parts, qkv_transformer_opts *o); /* what the keys do not say alone */
     bool (*write)(const qkv_transformer_opts *o, json_t *config);                    /* the inverse; false without memory */
     const char *(*missing)(const qkv_transformer_opts *o); /* why a model cannot be written as this family; NULL: it can */

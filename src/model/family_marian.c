@@ -140,4 +140,5 @@ static const char *not_pegasus(const qkv_transformer_opts *o)
     .fixed = of##_fixed, .head = "final_logits_bias",                                                            \
     .options = { .positions = QKV_POSITION_SINUSOID_HALVES, .pre_norm = norms_first, .dropout = 0.1f }, .missing = not_##of
 const qkv__family qkv__marian = { MARIAN("marian", marian, 0), .read = read_marian, .write = write_marian };
-const qkv__family qkv__pegasus = { MARIAN("pegasus", pegasus, 1), .read = read_both, .write = write_both };
+const qkv__family qkv__pegasus = { MARIAN("pegasus", pegasus, 1), .renumbers_pieces = true, .read = read_both,
+                                   .write = write_both };

@@ -4,6 +4,7 @@
 #include "../io/json.h"
 #include "../io/number.h"
 #include "../op/types.h"
+#include "../token/pipeline.h"
 #include "../token/tokenizer.h"
 #include "bind.h"
 #include "copy_tokenizer_files.h"
@@ -189,12 +190,23 @@ static qkv_status blame(const char *file)
     return qkv__fail(QKV_FORMAT, "%s: %s", file, reason);
 }
 
+/* OPUS-MT's SentencePiece files, a pair, have the ids of their vocab.json. */
+static bool is_misnumbered(const qkv_model *m, const qkv_tokenizer *source, const qkv_tokenizer *target)
+{
+    return m->family && m->family->renumbers_pieces && !target && source->pipeline && source->pipeline->is_spm;
+}
+
 /* A model of ours with one vocabulary has one tokenizer, whatever an older model has left in the folder. */
 static qkv_status load_tokenizers(qkv_model *m, const char *path)
 {
     qkv_tokenizer *source, *target;
     qkv_status status = qkv_tokenizers_load(path, &source, &target);
     if (status || !source) return status;
+    if (is_misnumbered(m, source, target)) {
+        qkv_tokenizer_free(source);
+        return qkv__fail(QKV_UNSUPPORTED, "%s: a %s model does not have the ids of its SentencePiece file: add tokenizer.json",
+                         path, m->family->type);
+    }
     if (!m->family && !qkv_transformer_options(m->transformer)->target_vocabulary) {
         qkv_tokenizer_free(target);
         target = NULL;
