@@ -287,16 +287,33 @@ check "with its tokenizer" run 0 "" forward -m pegasus2 --source 'the cat' --tar
 check "the same bits" cmp 1.npy 2.npy
 refused "another shape" 5 "cannot be saved as llama, which differs from it: its positions are rotary" export -m gpt2 --as llama -o as_llama
 refused "our positions are not Marian's" 5 "sinusoid_halves" export -m own --as marian -o as_marian
-# What the documents promise: a translator of ours for other programs.
+# What the documents promise: models of ours for other programs.
 grep -v "$(printf '\t')" "$golden/text.txt" >plain.en && paste plain.en plain.en >pairs.tsv
 tiny='--preset tiny --dim 16 --heads 2 --layers 1 --inner 32 --vocab 300 --steps 3 --max-tokens 64 --quiet'
-check "a translator with the sines first" run 0 "" train translate --no-pre-norm --positions sinusoid-halves --train pairs.tsv $tiny --out ours
-check "is a Marian" run 0 "wrote ours-marian" export -m ours --as marian -o ours-marian
-head -n 3 plain.en >in
-run 0 "" translate -m ours --beam 1 && cp out wanted
-check "which translates" run 0 "" translate -m ours-marian --beam 1
+# leaves NAME FAMILY OPTIONS...: a translator that was trained with them is of the family, and translates as before
+leaves() {
+    case_name=$1 family=$2
+    shift 2
+    rm -rf ours
+    check "$case_name" run 0 "" train translate "$@" --train pairs.tsv $tiny --out ours
+    check "is a $family" run 0 "wrote ours-$family" export -m ours --as $family -o ours-$family
+    head -n 3 plain.en >in
+    run 0 "" translate -m ours --beam 1 && cp out wanted
+    check "which translates" run 0 "" translate -m ours-$family --beam 1
+    check "as before" cmp out wanted
+    run 0 "" forward -m ours --source 'I love you' --target 'the cat' --logits 1.npy --quiet
+    check "and its logits" run 0 "" forward -m ours-$family --source 'I love you' --target 'the cat' --logits 2.npy --quiet
+    check "are the same bits" cmp 1.npy 2.npy
+    : >in
+}
+leaves "a translator with the norms behind" marian --no-pre-norm
+leaves "a translator as it is without options" pegasus
+refused "which is no Marian" 5 "its norms come after each sub-layer" export -m ours --as marian -o as_marian
+check "a generator as it is without options" run 0 "" train generate --train plain.en $tiny --out told
+check "is a Llama" run 0 "wrote told-llama" export -m told --as llama -o told-llama
+run 0 "" generate -m told -p 'I love' -n 20 --temp 0 --json && cp out wanted
+check "which generates" run 0 "" generate -m told-llama -p 'I love' -n 20 --temp 0 --json
 check "as before" cmp out wanted
-: >in
 refused "no family" 2 "--as is missing" export -m gpt2 -o x
 refused "an unknown family" 2 "is not one of marian" export -m gpt2 --as t5 -o x
 refused "a folder with a model" 2 "holds a model already" export -m gpt2 --as gpt2 -o bert_mlm
