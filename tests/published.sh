@@ -304,6 +304,7 @@ leaves() {
     run 0 "" forward -m ours --source 'I love you' --target 'the cat' --logits 1.npy --quiet
     check "and its logits" run 0 "" forward -m ours-$family --source 'I love you' --target 'the cat' --logits 2.npy --quiet
     check "are the same bits" cmp 1.npy 2.npy
+    contains "it ends with its own </s>" "$(cat ours-$family/config.json)" '"eos_token_id": 2' '"forced_eos_token_id": 2'
     : >in
 }
 leaves "a translator with the norms behind" marian --no-pre-norm

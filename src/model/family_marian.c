@@ -87,10 +87,14 @@ static qkv_status read_marian(const qkv__published *p, int parts, qkv_transforme
     return qkv__fail(QKV_FORMAT, "%s: key \"decoder_vocab_size\": expected a whole number, at least 1", p->path);
 }
 
+/* Without a forced_eos_token_id, other programs end a text that has become too long with the id that </s> mostly has in the
+ * family, which is another token of ours. */
 static bool write_both(const qkv_transformer_opts *o, json_t *config)
 {
-    json_t *more = json_pack("{s:I, s:I, s:b, s:b}", "decoder_attention_heads", (json_int_t)o->heads, "decoder_ffn_dim",
-                             (json_int_t)o->d_ff, "scale_embedding", !o->unscaled, "tie_word_embeddings", !o->untied);
+    json_t *end = json_object_get(config, "eos_token_id");
+    json_t *more = json_pack("{s:I, s:I, s:b, s:b, s:O?}", "decoder_attention_heads", (json_int_t)o->heads, "decoder_ffn_dim",
+                             (json_int_t)o->d_ff, "scale_embedding", !o->unscaled, "tie_word_embeddings", !o->untied,
+                             "forced_eos_token_id", end);
     bool ok = more && !json_object_update(config, more);
     if (ok && !json_object_get(config, "max_position_embeddings"))
         ok = !json_object_set_new(config, "max_position_embeddings", json_integer(512));
