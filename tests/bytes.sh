@@ -10,7 +10,8 @@ sums() { for name in "$@"; do sha256sum <"$name" | sed "s| .*||; s|^|$isa $compi
 
 common="--seed 7 --threads 2 --quiet --patience 0 --log-every 1000 --save-every 1000 --max-tokens 512 --update-freq 1 --clip-norm 1
     --optimizer adam --beta1 0.9 --beta2 0.98 --eps 1e-9 --max-length 64 --steps 60 --valid-every 30 --epochs 30"
-shape="--dim 64 --heads 4 --inner 160 --layers 2 --norm layer --dropout 0.1 --attention-dropout 0.1 --inner-dropout 0.05"
+shape="--dim 64 --heads 4 --inner 160 --layers 2 --norm layer --dropout 0.1 --attention-dropout 0.1 --inner-dropout 0.05
+    --bias --no-unscaled --no-embed-norm --label-smoothing 0"
 
 trainings() {
     # shellcheck disable=SC2086
@@ -23,11 +24,11 @@ trainings() {
         "$qkv" train classify --train labels.tsv --valid labels.valid.tsv --tokens words --vocab 900 $shape --pre-norm \
             --positions sinusoid --activation gelu --label-smoothing 0.1 --schedule linear --warmup 20 --lr 0.002 --last-lr 0 \
             $common --out classifier
-        "$qkv" train generate --train lines.txt --valid lines.valid.txt --documents lines --tokens characters $shape --pre-norm --norm layer --bias --no-unscaled \
+        "$qkv" train generate --train lines.txt --valid lines.valid.txt --documents lines --tokens characters $shape --pre-norm \
             --positions learned --longest 64 --context 64 --activation gelu-tanh --schedule cosine --warmup 20 --lr 0.002 \
             --last-lr 0.0001 $common --out generator
-        "$qkv" train mask --train lines.txt --valid lines.valid.txt --documents lines --tokens bpe --vocab 600 $shape \
-            --positions rotary --activation silu --rate 0.2 --schedule constant --warmup 10 --lr 0.001 $common --out encoder
+        "$qkv" train mask --train lines.txt --valid lines.valid.txt --documents lines --tokens bpe --vocab 600 $shape --pre-norm --no-head \
+            --no-output-bias --positions rotary --activation silu --rate 0.2 --schedule constant --warmup 10 --lr 0.001 $common --out encoder
     } 2>err || { cat err >&2; return 1; }
 }
 
