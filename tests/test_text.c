@@ -173,6 +173,19 @@ static void pieces_of_characters(void **state)
     assert_int_equal(qkv_utf8_join("a", 0, NULL, 1), 0);
 }
 
+static void width_is_what_a_terminal_shows(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t width;
+    } rows[] = { { "", 0 }, { "abc", 3 }, { "爱a", 3 }, { "e\xCC\x81", 1 }, { "\xFF\xE7\x88", 2 }, { "é한", 3 }, { "😀", 2 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(qkv_utf8_width(rows[i].text, strlen(rows[i].text)), rows[i].width);
+    assert_int_equal(qkv_utf8_width("a\0b", 3), 3);
+    assert_int_equal(qkv_utf8_width(NULL, 3), 0);
+}
+
 /* ---- the same ids as Hugging Face's ---- */
 
 static qkv_tokenizer *load(const char *name)
@@ -1166,6 +1179,7 @@ int main(void)
         cmocka_unit_test(every_code_point),
         cmocka_unit_test(utf8_mistakes),
         cmocka_unit_test(pieces_of_characters),
+        cmocka_unit_test(width_is_what_a_terminal_shows),
         cmocka_unit_test(same_ids_as_hugging_face),
         cmocka_unit_test(same_ids_with_gpt2),
         cmocka_unit_test(merges_as_pairs),

@@ -21,36 +21,7 @@ static const char *label(const labels *l, int64_t i, char text[NAME_BYTES])
     return text;
 }
 
-typedef struct range {
-    int32_t first, last;
-} range;
-
-static bool is_in(int32_t c, const range *ranges, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (c >= ranges[i].first && c <= ranges[i].last) return true;
-    return false;
-}
-
-static int character_width(int32_t c)
-{
-    /* what Unicode's EastAsianWidth.txt calls wide and full-width, in few ranges; marks that stand on the letter before them */
-    static const range wide[] = { { 0x1100, 0x115F },  { 0x2E80, 0x303E },   { 0x3041, 0xA4CF },   { 0xA960, 0xA97F },
-                                  { 0xAC00, 0xD7A3 },  { 0xF900, 0xFAFF },   { 0xFE30, 0xFE6F },   { 0xFF00, 0xFF60 },
-                                  { 0xFFE0, 0xFFE6 },  { 0x1F300, 0x1F64F }, { 0x1F680, 0x1F6FF }, { 0x1F900, 0x1FAFF },
-                                  { 0x20000, 0x3FFFD } };
-    static const range none[] = { { 0x300, 0x36F }, { 0x200B, 0x200F }, { 0x20D0, 0x20FF }, { 0xFE00, 0xFE0F } };
-    if (is_in(c, none, sizeof none / sizeof *none)) return 0;
-    return is_in(c, wide, sizeof wide / sizeof *wide) ? 2 : 1;
-}
-
-int display_width(const char *text)
-{
-    int width = 0;
-    for (size_t left = strlen(text), bytes; left; text += bytes, left -= bytes)
-        width += character_width(qkv_utf8_decode(text, left, &bytes));
-    return width;
-}
+int display_width(const char *text) { return (int)qkv_utf8_width(text, strlen(text)); }
 
 static int larger(int a, int b) { return a > b ? a : b; }
 
@@ -59,8 +30,7 @@ int terminal_width(void)
     enum { NARROWEST = 24 };
     struct winsize size = { 0 };
     const char *columns = getenv("COLUMNS");
-    if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
-        return larger(size.ws_col, NARROWEST);
+    if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col) return larger(size.ws_col, NARROWEST);
     long given = columns ? strtol(columns, NULL, 10) : 0;
     return given > 0 && given <= 10000 ? larger((int)given, NARROWEST) : 80;
 }
@@ -75,7 +45,7 @@ void print_name(const char *name, int width, bool right)
 /* Numbers too long to line up are shown by their leading digits. */
 static int format_number(char text[CELL_BYTES], float x, int decimals)
 {
-    if (isnan(x)) return snprintf(text, CELL_BYTES, "nan"); /* its sign means nothing */
+    if (isnan(x)) return snprintf(text, CELL_BYTES, "nan");  /* its sign means nothing */
     if (fabsf(x) < 0.5f * powf(10, (float)-decimals)) x = 0; /* no "-0.000" */
     if (isfinite(x) && fabsf(x) >= 1e9f) return snprintf(text, CELL_BYTES, "%.*e", decimals, (double)x);
     return snprintf(text, CELL_BYTES, "%.*f", decimals, (double)x);

@@ -30,6 +30,37 @@ size_t qkv_utf8_check(const char *text, size_t length)
     return length;
 }
 
+typedef struct range {
+    int32_t first, last;
+} range;
+
+static bool is_in_ranges(int32_t c, const range *ranges, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (c >= ranges[i].first && c <= ranges[i].last) return true;
+    return false;
+}
+
+static int character_width(int32_t c)
+{
+    /* what Unicode's EastAsianWidth.txt calls wide and full-width, in few ranges; marks that stand on the letter before them */
+    static const range wide[] = { { 0x1100, 0x115F },  { 0x2E80, 0x303E },   { 0x3041, 0xA4CF },   { 0xA960, 0xA97F },
+                                  { 0xAC00, 0xD7A3 },  { 0xF900, 0xFAFF },   { 0xFE30, 0xFE6F },   { 0xFF00, 0xFF60 },
+                                  { 0xFFE0, 0xFFE6 },  { 0x1F300, 0x1F64F }, { 0x1F680, 0x1F6FF }, { 0x1F900, 0x1FAFF },
+                                  { 0x20000, 0x3FFFD } };
+    static const range none[] = { { 0x300, 0x36F }, { 0x200B, 0x200F }, { 0x20D0, 0x20FF }, { 0xFE00, 0xFE0F } };
+    if (is_in_ranges(c, none, sizeof none / sizeof *none)) return 0;
+    return is_in_ranges(c, wide, sizeof wide / sizeof *wide) ? 2 : 1;
+}
+
+int64_t qkv_utf8_width(const char *text, size_t length)
+{
+    int64_t width = 0;
+    for (size_t bytes; text && length; text += bytes, length -= bytes)
+        width += character_width(qkv_utf8_decode(text, length, &bytes));
+    return width;
+}
+
 enum { MOST_JOINED = 8 };
 
 int64_t qkv_utf8_join(const char *text, size_t begin, const size_t *ends, int64_t n)
