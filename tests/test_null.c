@@ -166,6 +166,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_optimizer_opts_P ZERO(qkv_optimizer_opts)
 #define V_const_qkv_reading_opts_P ZERO(qkv_reading_opts)
 #define V_const_qkv_rotary_opts_P ZERO(qkv_rotary_opts)
+#define V_const_qkv_screen_opts_P ZERO(qkv_screen_opts)
 #define V_const_qkv_search_opts_P &(qkv_search_opts){ .start = 1, .end = 2, .max_length = 3 }
 #define V_const_qkv_server_opts_P ZERO(qkv_server_opts)
 #define V_const_qkv_session_opts_P ZERO(qkv_session_opts)

@@ -1,4 +1,5 @@
-/* qkv/view.h: pictures. Heatmaps, curves and the flow of attention, drawn once and written as PNG, SVG or PDF.
+/* qkv/view.h: pictures. Heatmaps, curves and the flow of attention, drawn once and written as PNG, SVG or PDF; or as text, for a
+ * terminal.
  *
  * The ending of the path chooses the format: .png, .svg or .pdf, in any case. A file is written whole or not at all. Names and
  * titles are UTF-8 of any script; what no font on the machine can draw is shown as U+XXXX, and a line under the picture says
@@ -9,11 +10,11 @@
  *
  * Errors of every call: USAGE for NULL, a size that does not fit, or text that is not UTF-8; UNSUPPORTED for another ending
  * (the sentence names those that are known) or a machine without any font; LIMIT for a picture of more than QKV_PICTURE_SIDE
- * points on a side; IO; MEMORY. */
+ * points on a side; IO; MEMORY. Of what gives text: USAGE for NULL and for sizes; MEMORY. */
 #ifndef QKV_VIEW_H
 #define QKV_VIEW_H
 
-#include <qkv/base.h>
+#include <qkv/text.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,6 +59,24 @@ typedef struct qkv_heatmap_opts {
  * Cells grow smaller as they become more, down to a point, and names are left out where they would overlap. */
 QKV_API qkv_status qkv_picture_heatmaps(const char *path, const qkv_heatmap *maps, int64_t n, const qkv_heatmap_opts *opts);
 
+/* What a map as text is shown on; zero means the default shown. */
+typedef struct qkv_screen_opts {
+    size_t size;
+    int width;             /* columns; 0: 80; 24 at least are used */
+    int height;            /* lines, which bound a map without names; 0: 50; 10 at least are used */
+    int colour;            /* 1: coloured blocks, by the escapes that terminals have for 24 bits; else shades of blocks */
+    const char *shades;    /* what shades mean, before the number of the darkest; NULL: "blank to █: 0 to" */
+    const char *elsewhere; /* where to find names that are too many; NULL: "a picture has them" */
+} qkv_screen_opts;
+
+/* One map, values (rows, columns), as lines of text in *out, which is yours: its title where it has one, the names, the cells,
+ * and what the colours or shades mean. It is no wider than the screen: names that do not fit are shortened or written from top
+ * to bottom, and columns that do not fit follow in further panels. Only a map of more than 2,000 lines loses its names; one
+ * without them may have a block for the mean of several numbers. Shades show the sizes of numbers, without their signs. Of
+ * opts, axes, across and no_values mean nothing here; where low and high are 0, high is the largest size. */
+QKV_API qkv_status qkv_heatmap_text(const float *values, const qkv_heatmap_opts *opts, const qkv_screen_opts *screen,
+                                    qkv_text *out);
+
 /* ---- curves ---- */
 typedef struct qkv_curve {
     const char *name;
@@ -74,6 +93,11 @@ typedef struct qkv_curve_opts {
 /* Draws n curves over one pair of axes with round numbers on them, a colour and a name each. */
 QKV_API qkv_status qkv_picture_curves(const char *path, const qkv_curve *curves, int64_t n, const qkv_curve_opts *opts);
 
+/* A curve as text in *out, which is yours: its name, where it has one, and at most 16 of its points from the first to the last, a
+ * line each: the name of the x axis ("x" unless given), x, y, and a bar whose length is y, of at most 50 blocks. Nothing for a
+ * curve without points. Of opts, the rest means nothing here. */
+QKV_API qkv_status qkv_curve_text(const qkv_curve *curve, const qkv_curve_opts *opts, qkv_text *out);
+
 /* ---- the flow of attention ---- */
 typedef struct qkv_flow {
     int64_t tokens, dim, heads, d_k, d_v; /* each at least 1 */
@@ -83,6 +107,9 @@ typedef struct qkv_flow {
 /* Draws attention as boxes and arrows with the shape at every arrow: X, W_Q, W_K, W_V, Q, K, V, split into heads (when there
  * are several), the scores, scaling, softmax, the weighted sum, concat and W_O. */
 QKV_API qkv_status qkv_picture_flow(const char *path, const qkv_flow *flow);
+
+/* The same as a table in *out, which is yours: a line for each step, what it is, how it comes about, and its shape. */
+QKV_API qkv_status qkv_flow_text(const qkv_flow *flow, qkv_text *out);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,8 @@
 /* flow.c: attention as boxes and arrows, with the shape at every arrow. */
 #include "picture.h"
 
+#include "../text/out.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -137,9 +139,50 @@ static void draw_flow(qkv__picture *p, const void *what)
     p->height = row(last) + TALL + MARGIN;
 }
 
-qkv_status qkv_picture_flow(const char *path, const qkv_flow *flow)
+/* ---- as text ---- */
+
+static void put_step(qkv__out *out, const char *name, const char *how, int64_t heads, int64_t rows, int64_t columns)
 {
-    drawing d = { .f = flow };
+    char front[32] = "";
+    if (heads > 1) snprintf(front, sizeof front, "%lld x ", (long long)heads);
+    qkv__out_printf(out, "    %-8s %-40s %s%lld x %lld\n", name, how, front, (long long)rows, (long long)columns);
+}
+
+static void put_product(qkv__out *out, const char *name, const char *from, int64_t inner, int64_t rows, int64_t columns)
+{
+    char how[64];
+    snprintf(how, sizeof how, "= %s, a matrix %lld x %lld", from, (long long)inner, (long long)columns);
+    put_step(out, name, how, 1, rows, columns);
+}
+
+static void put_flow(qkv__out *out, const qkv_flow *f)
+{
+    int64_t keys = f->memory ? f->memory : f->tokens, h = f->heads;
+    char scale[64];
+    qkv__out_printf(out, "%s-attention, %lld head%s\n\n", f->memory ? "Cross" : "Self", (long long)h, h > 1 ? "s" : "");
+    put_step(out, "X", "", 1, f->tokens, f->dim);
+    if (f->memory) put_step(out, "Y", "the other text", 1, f->memory, f->dim);
+    put_product(out, "Q", "X W_Q", f->dim, f->tokens, h * f->d_k);
+    put_product(out, "K", f->memory ? "Y W_K" : "X W_K", f->dim, keys, h * f->d_k);
+    put_product(out, "V", f->memory ? "Y W_V" : "X W_V", f->dim, keys, h * f->d_v);
+    if (h > 1) {
+        put_step(out, "Q", "split into heads", h, f->tokens, f->d_k);
+        put_step(out, "K", "split into heads", h, keys, f->d_k);
+        put_step(out, "V", "split into heads", h, keys, f->d_v);
+    }
+    snprintf(scale, sizeof scale, "= scores / sqrt(%lld)", (long long)f->d_k);
+    put_step(out, "scores", "= Q K^T", h, f->tokens, keys);
+    put_step(out, "scaled", scale, h, f->tokens, keys);
+    put_step(out, "weights", "= softmax(scaled), rows sum to 1", h, f->tokens, keys);
+    put_step(out, h > 1 ? "heads" : "head", "= weights V", h, f->tokens, f->d_v);
+    if (h > 1) put_step(out, "concat", "the heads side by side", 1, f->tokens, h * f->d_v);
+    put_product(out, "output", h > 1 ? "concat W_O" : "head W_O", h * f->d_v, f->tokens, f->dim);
+}
+
+/* ---- from the call ---- */
+
+static qkv_status check_flow(const qkv_flow *flow, drawing *d)
+{
     if (!flow) return qkv__fail(QKV_USAGE, "%s: there is nothing to draw", call);
     if (flow->tokens < 1 || flow->dim < 1 || flow->heads < 1 || flow->d_k < 1 || flow->d_v < 1 || flow->memory < 0)
         return qkv__fail(
@@ -148,9 +191,27 @@ qkv_status qkv_picture_flow(const char *path, const qkv_flow *flow)
             "least 1, the last at least 0",
             call, (long long)flow->tokens, (long long)flow->dim, (long long)flow->heads, (long long)flow->d_k,
             (long long)flow->d_v, (long long)flow->memory);
-    if (__builtin_mul_overflow(flow->heads, flow->d_k, &d.all_k) || __builtin_mul_overflow(flow->heads, flow->d_v, &d.all_v))
+    if (__builtin_mul_overflow(flow->heads, flow->d_k, &d->all_k) || __builtin_mul_overflow(flow->heads, flow->d_v, &d->all_v))
         return qkv__fail(QKV_USAGE, "%s: %lld heads of %lld and %lld are too many numbers", call, (long long)flow->heads,
                          (long long)flow->d_k, (long long)flow->d_v);
-    d.keys = flow->memory ? flow->memory : flow->tokens;
-    return qkv__picture_write(call, path, draw_flow, &d);
+    d->f = flow;
+    d->keys = flow->memory ? flow->memory : flow->tokens;
+    return QKV_OK;
+}
+
+qkv_status qkv_picture_flow(const char *path, const qkv_flow *flow)
+{
+    drawing d;
+    qkv_status status = check_flow(flow, &d);
+    return status ? status : qkv__picture_write(call, path, draw_flow, &d);
+}
+
+qkv_status qkv_flow_text(const qkv_flow *flow, qkv_text *out)
+{
+    drawing d;
+    qkv_status status = out ? check_flow(flow, &d) : qkv__fail(QKV_USAGE, "%s: a place for the text is needed", call);
+    if (status) return status;
+    qkv__out text = qkv__out_begin(out);
+    put_flow(&text, flow);
+    return qkv__out_end(&text);
 }
