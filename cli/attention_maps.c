@@ -138,12 +138,12 @@ qkv_status print_maps(const attention_maps *m)
     printf("%s\n", m->title);
     for (int64_t i = 0; i < m->n && !status; i++) {
         if (m->n > 1) printf("\n%s\n", m->at[i].title);
-        status = print_named_map(&(named_map){ .values = m->at[i].weights,
-                                               .rows = m->rows->n,
-                                               .columns = m->columns->n,
-                                               .row_names = m->rows->names,
-                                               .column_names = m->columns->names,
-                                               .colours = m->minus ? QKV_COLOURS_RED_BLUE : QKV_COLOURS_VIRIDIS });
+        const qkv_heatmap_opts o = { .rows = m->rows->n,
+                                     .columns = m->columns->n,
+                                     .row_names = m->rows->names,
+                                     .column_names = m->columns->names,
+                                     .colours = m->minus ? QKV_COLOURS_RED_BLUE : QKV_COLOURS_VIRIDIS };
+        status = print_map(m->at[i].weights, &o);
     }
     return status;
 }

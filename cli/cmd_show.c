@@ -29,8 +29,7 @@ static qkv_status show_map(const float *values, const qkv_heatmap_opts *o)
         const qkv_heatmap map = { .values = values };
         return qkv_picture_heatmaps(given.out, &map, 1, o) ? library_failed() : QKV_OK;
     }
-    puts(o->title);
-    return print_named_map(&(named_map){ .values = values, .rows = o->rows, .columns = o->columns, .colours = o->colours });
+    return print_map(values, o);
 }
 
 /* ---- positions ---- */
@@ -144,44 +143,6 @@ static const option flow_options[] = {
     { 0 },
 };
 
-static void print_step(const char *name, const char *how, int64_t heads, int64_t rows, int64_t columns)
-{
-    char front[32] = "";
-    if (heads > 1) snprintf(front, sizeof front, "%lld x ", (long long)heads);
-    printf("    %-8s %-40s %s%lld x %lld\n", name, how, front, (long long)rows, (long long)columns);
-}
-
-static void print_product(const char *name, const char *from, int64_t inner, int64_t rows, int64_t columns)
-{
-    char how[64];
-    snprintf(how, sizeof how, "= %s, a matrix %lld x %lld", from, (long long)inner, (long long)columns);
-    print_step(name, how, 1, rows, columns);
-}
-
-static void print_flow(const qkv_flow *f)
-{
-    int64_t keys = f->memory ? f->memory : f->tokens, h = f->heads;
-    char scale[64];
-    printf("%s-attention, %lld head%s\n\n", f->memory ? "Cross" : "Self", (long long)h, h > 1 ? "s" : "");
-    print_step("X", "", 1, f->tokens, f->dim);
-    if (f->memory) print_step("Y", "the other text", 1, f->memory, f->dim);
-    print_product("Q", "X W_Q", f->dim, f->tokens, h * f->d_k);
-    print_product("K", f->memory ? "Y W_K" : "X W_K", f->dim, keys, h * f->d_k);
-    print_product("V", f->memory ? "Y W_V" : "X W_V", f->dim, keys, h * f->d_v);
-    if (h > 1) {
-        print_step("Q", "split into heads", h, f->tokens, f->d_k);
-        print_step("K", "split into heads", h, keys, f->d_k);
-        print_step("V", "split into heads", h, keys, f->d_v);
-    }
-    snprintf(scale, sizeof scale, "= scores / sqrt(%lld)", (long long)f->d_k);
-    print_step("scores", "= Q K^T", h, f->tokens, keys);
-    print_step("scaled", scale, h, f->tokens, keys);
-    print_step("weights", "= softmax(scaled), rows sum to 1", h, f->tokens, keys);
-    print_step(h > 1 ? "heads" : "head", "= weights V", h, f->tokens, f->d_v);
-    if (h > 1) print_step("concat", "the heads side by side", 1, f->tokens, h * f->d_v);
-    print_product("output", h > 1 ? "concat W_O" : "head W_O", h * f->d_v, f->tokens, f->dim);
-}
-
 static qkv_status run_flow(void)
 {
     if (!given.d_k && given.d_model % given.heads)
@@ -190,8 +151,8 @@ static qkv_status run_flow(void)
     f.d_k = given.d_k ? given.d_k : given.d_model / given.heads;
     f.d_v = given.d_v ? given.d_v : f.d_k;
     if (given.out) return qkv_picture_flow(given.out, &f) ? library_failed() : QKV_OK;
-    print_flow(&f);
-    return QKV_OK;
+    qkv_text text = { 0 };
+    return print_text(qkv_flow_text(&f, &text), &text);
 }
 
 const command show_flow_command = {
@@ -291,21 +252,6 @@ static qkv_status read_training_log(training_log *l)
     return status;
 }
 
-static void print_points(const char *name, const points *p)
-{
-    enum { LINES = 16, WIDTH = 50 };
-    double most = 0;
-    for (int64_t i = 0; i < p->n; i++) most = p->y[i] > most ? p->y[i] : most;
-    if (p->n) printf("%s\n", name);
-    int64_t lines = p->n < LINES ? p->n : LINES;
-    for (int64_t k = 0; k < lines; k++) {
-        int64_t i = lines > 1 ? k * (p->n - 1) / (lines - 1) : 0;
-        printf("  step %8.0f  %8.4f  ", p->x[i], p->y[i]);
-        for (double w = most / WIDTH; w > 0 && w <= p->y[i]; w += most / WIDTH) fputs("█", stdout);
-        putchar('\n');
-    }
-}
-
 /* "DIR: training loss"; of one training without its folder. */
 typedef struct curve_name {
     char text[256];
@@ -347,6 +293,14 @@ static qkv_status draw_logs(const training_log *logs)
     return status;
 }
 
+static qkv_status print_curve(const training_log *l, const points *p, const char *what)
+{
+    qkv_text text = { 0 };
+    curve_name name = name_curve(l, what);
+    const qkv_curve curve = { name.text, p->x, p->y, p->n };
+    return print_text(qkv_curve_text(&curve, &(qkv_curve_opts){ .x_axis = "step" }, &text), &text);
+}
+
 static qkv_status run_curve(void)
 {
     training_log *logs = calloc((size_t)given.runs.n, sizeof *logs);
@@ -357,8 +311,8 @@ static qkv_status run_curve(void)
     }
     if (!status && given.out) status = draw_logs(logs);
     for (int i = 0; i < given.runs.n && !status && !given.out; i++) {
-        print_points(name_curve(&logs[i], "training loss").text, &logs[i].trained);
-        print_points(name_curve(&logs[i], "validation loss").text, &logs[i].valid);
+        status = print_curve(&logs[i], &logs[i].trained, "training loss");
+        if (!status) status = print_curve(&logs[i], &logs[i].valid, "validation loss");
     }
     for (int i = 0; logs && i < given.runs.n; i++) {
         free(logs[i].trained.x), free(logs[i].trained.y);

@@ -42,7 +42,7 @@ static void print_alignment(const shown *s)
     for (int64_t row = 0; row < aligned_rows(s); row++) printf(" %lld-%lld", (long long)s->aligned[row], (long long)row);
 }
 
-static qkv_status print_map(const shown *s)
+static qkv_status print_translation_map(const shown *s)
 {
     const qkv_tokenizer *target = qkv_model_target_tokenizer(s->m);
     int64_t n = s->x->n_ids;
@@ -53,8 +53,8 @@ static qkv_status print_map(const shown *s)
     if (!rows) return fail(QKV_MEMORY, "out of memory");
     memcpy(rows, s->x->ids, sizeof *rows * (size_t)n);
     rows[n] = frame.end;
-    qkv_status status = print_heatmap((token_side){ target, rows, n + 1 },
-                                      (token_side){ qkv_model_source_tokenizer(s->m), s->source, s->columns }, s->mean);
+    qkv_status status = print_token_map((token_side){ target, rows, n + 1 },
+                                        (token_side){ qkv_model_source_tokenizer(s->m), s->source, s->columns }, s->mean);
     free(rows);
     return status;
 }
@@ -73,7 +73,7 @@ static qkv_status print_translation_line(const translation_format *f, int64_t nu
     if (f->n_best) printf(" ||| %.6f", s->x->score);
     if (f->alignment) print_alignment(s);
     putchar('\n');
-    return f->heatmap ? print_map(s) : QKV_OK;
+    return f->heatmap ? print_translation_map(s) : QKV_OK;
 }
 
 /* ---- JSON ---- */

@@ -289,12 +289,10 @@ static qkv_status show_cross_maps(const shown *s)
           "anywhere."),
         QKV_SPECIAL_END, s->weights[CROSS], s->chosen, s->source);
     say(_("The same as a picture: the order of the words changes, so the weights leave the diagonal."));
-    qkv_status status = print_named_map(&(named_map){ .values = qkv_data(s->weights[CROSS]),
-                                                      .rows = ROWS,
-                                                      .columns = LONGEST,
-                                                      .row_names = s->chosen,
-                                                      .column_names = s->source,
-                                                      .high = 1 });
+    const qkv_heatmap_opts o = {
+        .rows = ROWS, .columns = LONGEST, .row_names = s->chosen, .column_names = s->source, .high = 1
+    };
+    qkv_status status = print_map(qkv_data(s->weights[CROSS]), &o);
     putchar('\n');
     return status;
 }

@@ -211,7 +211,7 @@ static qkv_status show_first(const layer *l, const tokens *x)
     const char *path = picture_path("imdb");
     token_side side = { x->tokenizer, x->ids, n };
     if (!path) {
-        qkv_status status = print_heatmap(side, side, weights);
+        qkv_status status = print_token_map(side, side, weights);
         putchar('\n');
         return status;
     }

@@ -151,8 +151,8 @@ static void show_dots(const float *dots)
 static qkv_status print_blocks(const qkv_heatmap_opts *opts, const float *values, const char *title)
 {
     say("%s", title);
-    qkv_status status = print_named_map(
-        &(named_map){ .values = values, .rows = opts->rows, .columns = opts->columns, .colours = opts->colours });
+    const qkv_heatmap_opts o = { .rows = opts->rows, .columns = opts->columns, .colours = opts->colours };
+    qkv_status status = print_map(values, &o);
     putchar('\n');
     return status;
 }

@@ -1,4 +1,4 @@
-/* heatmap.h: numbers as coloured blocks in a terminal, as shades elsewhere. */
+/* heatmap.h: what the library gives as text, shown as this terminal can show it. */
 #ifndef QKV_TERM_HEATMAP_H
 #define QKV_TERM_HEATMAP_H
 
@@ -9,19 +9,11 @@
 /* Whether standard output is a terminal that may show colours: NO_COLOR is not set, and TERM is not "dumb". */
 bool shows_colours(void);
 
-/* A table of numbers; zero means the default shown. */
-typedef struct named_map {
-    const float *values; /* (rows, columns) */
-    int64_t rows, columns;
-    const char *const *row_names, *const *column_names; /* NULL: none, and one block may stand for several numbers */
-    qkv_colours colours;
-    float low, high; /* values at the ends of the colours, as qkv_heatmap_opts has them */
-} named_map;
+/* Prints what a call that gave this status has put into text, and frees it; reports its error. */
+qkv_status print_text(qkv_status status, qkv_text *text);
 
-/* Prints it, and what the colours or shades mean, no wider than terminal_width(): names that do not fit are shortened or
- * written from top to bottom, and columns that do not fit follow in further panels. Only a map of thousands of lines loses its
- * names. Shades show the sizes of numbers, without their signs. Reports its error: MEMORY. */
-qkv_status print_named_map(const named_map *m);
+/* Prints values (rows, columns) as blocks, as wide as the terminal is, in colours where it has them. Reports its error. */
+qkv_status print_map(const float *values, const qkv_heatmap_opts *o);
 
 /* Tokens along one side. */
 typedef struct token_side {
@@ -32,6 +24,6 @@ typedef struct token_side {
 
 /* The same for weights (row.n, column.n), none negative, between tokens. Tokens that are parts of a character are shown as one:
  * their columns added, their rows averaged. */
-qkv_status print_heatmap(token_side row, token_side column, const float *values);
+qkv_status print_token_map(token_side row, token_side column, const float *values);
 
 #endif
