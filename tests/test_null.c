@@ -143,6 +143,10 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_generate_opts_P ZERO(qkv_generate_opts)
 #define V_qkv_translations_P ZERO(qkv_translations)
 #define V_const_qkv_attend_opts_P ZERO(qkv_attend_opts)
+#define V_const_qkv_attention_maps_opts_P ZERO(qkv_attention_maps_opts)
+#define V_const_qkv_attention_maps_P ZERO(qkv_attention_maps)
+#define V_qkv_attention_maps_P ZERO(qkv_attention_maps)
+#define V_qkv_ranked_head_P ((qkv_ranked_head[64]){ 0 })
 #define V_const_qkv_attention_opts_P ZERO(qkv_attention_opts)
 #define V_const_qkv_batch_opts_P &(qkv_batch_opts){ .max_tokens = 64, .end = 2 }
 #define V_const_qkv_bleu_opts_P ZERO(qkv_bleu_opts)
@@ -175,6 +179,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_transformer_opts_P &shape
 #define V_const_qkv_translate_opts_P ZERO(qkv_translate_opts)
 #define V_qkv_attention_kind QKV_ATTENTION_CROSS
+#define V_qkv_head_measure QKV_HEAD_MEASURE_NEXT
 #define V_qkv_document_kind QKV_DOCUMENT_LINES
 #define V_qkv_init QKV_INIT_ZERO
 #define V_qkv_logits QKV_LOGITS_LAST

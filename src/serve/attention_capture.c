@@ -184,17 +184,17 @@ qkv_status qkv__put_thumbnails(qkv__json *j, const qkv_attention_capture *a, qkv
 
 static void put_measures(qkv__json *j, int layer, int head, const qkv_head_measures *x)
 {
+#define NAMED_MEASURE(constant, member) { #member, x->member },
     const struct {
         const char *name;
         double x;
-    } measures[] = { { "entropy", x->entropy }, { "diagonality", x->diagonality },
-                     { "first", x->first },     { "previous", x->previous },
-                     { "same", x->same },       { "next", x->next } };
+    } measures[] = { QKV_HEAD_MEASURE_LIST(NAMED_MEASURE) };
+#undef NAMED_MEASURE
     qkv__put_raw(j, "{\"layer\":");
     qkv__put_whole(j, layer);
     qkv__put_raw(j, ",\"head\":");
     qkv__put_whole(j, head);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < QKV_HEAD_MEASURES; i++) {
         qkv__put_raw(j, ",");
         qkv__put_name(j, measures[i].name);
         qkv__put_raw(j, ":");

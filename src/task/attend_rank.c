@@ -1,0 +1,40 @@
+/* attend_rank.c: heads in the order of what they do. */
+#include "attend.h"
+
+#include <stdlib.h>
+
+static double measure_of(const qkv_head_measures *x, int by)
+{
+#define MEASURE_VALUE(constant, member) x->member,
+    const double values[] = { QKV_HEAD_MEASURE_LIST(MEASURE_VALUE) };
+#undef MEASURE_VALUE
+    return values[by];
+}
+
+/* Little entropy is what is sharp; of the others much. */
+static int compare_heads(const void *a, const void *b, void *by)
+{
+    const qkv_ranked_head *x = a, *y = b;
+    int measure = *(const int *)by;
+    double difference = measure_of(&x->measures, measure) - measure_of(&y->measures, measure);
+    if (difference != 0) return (difference < 0) == (measure == QKV_HEAD_MEASURE_ENTROPY) ? -1 : 1;
+    if (x->layer != y->layer) return x->layer < y->layer ? -1 : 1;
+    return x->head < y->head ? -1 : x->head > y->head;
+}
+
+qkv_status qkv_attention_capture_rank(const qkv_attention_capture *a, qkv_attention_kind kind, qkv_head_measure by,
+                                      qkv_ranked_head *heads)
+{
+    int measure = (int)by;
+    if (!a || !heads) return qkv__fail(QKV_USAGE, "attention: what was attended to and a place for the heads are needed");
+    if ((unsigned)by >= QKV_HEAD_MEASURES) return qkv__fail(QKV_USAGE, "attention: there is no measure %d", measure);
+    qkv_status status = qkv_attention_capture_measure(a, kind, 0, 0, &heads->measures); /* says what the model has instead */
+    if (status) return status;
+    int64_t n = (int64_t)a->layers[kind] * a->heads;
+    for (int64_t i = 0; i < n && !status; i++) {
+        heads[i] = (qkv_ranked_head){ .layer = (int)(i / a->heads), .head = (int)(i % a->heads) };
+        status = qkv_attention_capture_measure(a, kind, heads[i].layer, heads[i].head, &heads[i].measures);
+    }
+    if (!status) qsort_r(heads, (size_t)n, sizeof *heads, compare_heads, &measure);
+    return status;
+}
