@@ -12,6 +12,11 @@
 
 enum { LAST_LAYER = -3, MOST_BYTES = 64 << 20 };
 
+#define KIND_NAME(constant, name) name,
+#define MEASURE_NAME(constant, member) #member,
+static const char *const kind_names[] = { QKV_ATTENTION_LIST(KIND_NAME) NULL };
+static const char *const measure_names[] = { QKV_HEAD_MEASURE_LIST(MEASURE_NAME) NULL };
+
 static struct {
     const char *model, *text, *input, *target, *layer, *head, *out, *other;
     int kind, beam, by;
@@ -28,7 +33,7 @@ static const option options[] = {
     { "target", .group = INPUT_GROUP, .value = "TEXT", .help = "the translation to look at; else the one found",
       .may_be_empty = true, .text = &given.target },
     { "kind", .group = RESULT_GROUP, .value = "NAME", .help = "; of a translator cross unless given", .choice = &given.kind,
-      .names = attention_kind_names },
+      .names = kind_names },
     { "layer", .group = RESULT_GROUP, .value = "L", .help = "its number from 0, mean or all; the last one unless given",
       .text = &given.layer },
     { "head", .group = RESULT_GROUP, .value = "H", .help = "its number from 0, mean (unless given) or all",
@@ -57,8 +62,8 @@ typedef struct work {
     char *text; /* as it was read, when it was no argument */
     size_t length;
     qkv_attention_capture attended, minus;
-    map_choice choice;
-    attention_maps maps;
+    qkv_attention_maps_opts choice;
+    qkv_attention_maps maps;
 } work;
 
 /* ---- options ---- */
@@ -83,8 +88,8 @@ static qkv_status read_place(const char *name, const char *text, int unless_give
     char *end;
     *out = unless_given;
     if (!text) return QKV_OK;
-    if (!strcmp(text, "mean")) return *out = MEAN_OF_THEM, QKV_OK;
-    if (!strcmp(text, "all")) return *out = ALL_OF_THEM, QKV_OK;
+    if (!strcmp(text, "mean")) return *out = QKV_ATTENTION_MEAN, QKV_OK;
+    if (!strcmp(text, "all")) return *out = QKV_ATTENTION_EACH, QKV_OK;
     errno = 0;
     long number = *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : -1;
     if (number < 0 || number > INT_MAX || errno || *end)
@@ -113,9 +118,9 @@ static qkv_status resolve_target(work *w)
     qkv_status status = check_together();
     if (!status) status = check_out();
     if (!status) status = read_place("layer", given.layer, LAST_LAYER, &w->choice.layer);
-    if (!status) status = read_place("head", given.head, MEAN_OF_THEM, &w->choice.head);
+    if (!status) status = read_place("head", given.head, QKV_ATTENTION_MEAN, &w->choice.head);
     w->choice.rollout = given.rollout;
-    if (given.rollout) w->choice.layer = MEAN_OF_THEM;
+    if (given.rollout) w->choice.layer = QKV_ATTENTION_MEAN;
     return status;
 }
 
@@ -232,16 +237,15 @@ static qkv_status write_page(work *w)
 
 static qkv_status show_attention_maps(work *w)
 {
-    qkv_status status = make_maps(&w->attended, w->other ? &w->minus : NULL, given.other, w->choice, &w->maps);
-    if (status) return status;
-    if (given.out) return write_maps(given.out, &w->maps);
-    if (given.json) return put_maps_json(stdout, &w->maps), QKV_OK;
-    return print_maps(&w->maps);
+    w->choice.minus = w->other ? &w->minus : NULL;
+    w->choice.minus_name = given.other;
+    if (qkv_attention_maps_make(&w->attended, &w->choice, &w->maps)) return library_failed();
+    return given.out ? write_maps(given.out, &w->maps) : print_maps(&w->maps, given.json);
 }
 
 static qkv_status show_attention(work *w)
 {
-    if (given.rank) return print_ranks(&w->attended, w->choice.kind, given.by, given.json);
+    if (given.rank) return print_ranks(&w->attended, w->choice.kind, (qkv_head_measure)given.by, given.json);
     qkv_status status = path_ends_with(given.out, "html") ? write_page(w) : show_attention_maps(w);
     if (!status && given.out && !given.quiet) fprintf(stderr, "qkv: wrote %s\n", given.out);
     return status;
@@ -249,7 +253,7 @@ static qkv_status show_attention(work *w)
 
 static void free_attended(work *w)
 {
-    free_maps(&w->maps);
+    qkv_attention_maps_free(&w->maps);
     qkv_attention_capture_free(&w->attended);
     qkv_attention_capture_free(&w->minus);
     free(w->text);
