@@ -1,7 +1,7 @@
 /* cmd_info.c: qkv info: what this build is and what it chose on this machine; or what a model is. */
-#include "model_info.h"
 #include "options.h"
 #include "streams.h"
+#include "term/heatmap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,7 +85,19 @@ static qkv_status print_build(void)
     return isa ? QKV_OK : library_failed();
 }
 
-static qkv_status run_info(void) { return given.model ? print_model_info(given.model, given.json) : print_build(); }
+/* Weights are mapped, not read. */
+static qkv_status print_model(void)
+{
+    qkv_text text = { 0 };
+    qkv_model *m = qkv_model_load(given.model);
+    if (!m) return library_failed();
+    qkv_status status = open_results(NULL);
+    if (!status) status = print_text(qkv_model_describe(m, given.model, given.json, &text), &text);
+    qkv_model_free(m);
+    return status;
+}
+
+static qkv_status run_info(void) { return given.model ? print_model() : print_build(); }
 
 const command info_command = {
     .name = "info",

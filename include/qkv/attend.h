@@ -160,8 +160,8 @@ QKV_API qkv_status qkv_attention_maps_make(const qkv_attention_capture *a, const
                                            qkv_attention_maps *out);
 QKV_API void qkv_attention_maps_free(qkv_attention_maps *maps);
 
-/* Maps as text, which is yours: JSON, an object with "kind", "layer", "head", "queries", "keys" and "weights", of several maps an
- * array of them; CSV as RFC 4180 has it, a column of queries and one for each key, of several maps with the layer and the head
+/* Maps as text, which is yours: JSON, an object with "kind", "layer", "head", "queries", "keys" and "weights", of several maps
+ * an array of them; CSV as RFC 4180 has it, a column of queries and one for each key, of several maps with the layer and the head
  * before them. Numbers have the digits that give the same float back. USAGE for NULL; MEMORY. */
 QKV_API qkv_status qkv_attention_maps_json(const qkv_attention_maps *maps, qkv_text *out);
 QKV_API qkv_status qkv_attention_maps_csv(const qkv_attention_maps *maps, qkv_text *out);

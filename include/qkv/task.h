@@ -320,6 +320,12 @@ typedef struct qkv_nll {
 QKV_API qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride,
                                     qkv_nll *sum);
 
+/* ---- what a model is ----
+ * Family, parameters, files, layers, sizes, tokenizer, what it can do, how it is used, labels: as lines of text or, with json,
+ * as an object, in *out, which is yours. folder: where the tokenizer's files are looked for, to be named; NULL: they are not.
+ * USAGE for NULL; MEMORY. */
+QKV_API qkv_status qkv_model_describe(const qkv_model *m, const char *folder, int json, qkv_text *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -35,8 +35,8 @@ QKV_API int32_t qkv_utf8_decode(const char *text, size_t length, size_t *bytes);
  * text must not be out's own. MEMORY. */
 QKV_API qkv_status qkv_utf8_repair(const char *text, size_t length, qkv_text *out);
 
-/* Columns that text takes on a terminal: an East Asian character takes two, a mark that stands on the letter before it none, all
- * others, and each mistake, one. 0 for NULL. */
+/* Columns that text takes on a terminal: an East Asian character takes two, a mark that stands on the letter before it none,
+ * all others, and each mistake, one. 0 for NULL. */
 QKV_API int64_t qkv_utf8_width(const char *text, size_t length);
 
 /* How many of n pieces of a text, from the first on and as few as do, together make whole characters, at least one byte of

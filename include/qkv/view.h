@@ -1,5 +1,5 @@
-/* qkv/view.h: pictures. Heatmaps, curves and the flow of attention, drawn once and written as PNG, SVG or PDF; or as text, for a
- * terminal.
+/* qkv/view.h: pictures. Heatmaps, curves and the flow of attention, drawn once and written as PNG, SVG or PDF; or as text, for
+ * a terminal.
  *
  * The ending of the path chooses the format: .png, .svg or .pdf, in any case. A file is written whole or not at all. Names and
  * titles are UTF-8 of any script; what no font on the machine can draw is shown as U+XXXX, and a line under the picture says
@@ -93,9 +93,9 @@ typedef struct qkv_curve_opts {
 /* Draws n curves over one pair of axes with round numbers on them, a colour and a name each. */
 QKV_API qkv_status qkv_picture_curves(const char *path, const qkv_curve *curves, int64_t n, const qkv_curve_opts *opts);
 
-/* A curve as text in *out, which is yours: its name, where it has one, and at most 16 of its points from the first to the last, a
- * line each: the name of the x axis ("x" unless given), x, y, and a bar whose length is y, of at most 50 blocks. Nothing for a
- * curve without points. Of opts, the rest means nothing here. */
+/* A curve as text in *out, which is yours: its name, where it has one, and at most 16 of its points from the first to the last,
+ * a line each: the name of the x axis ("x" unless given), x, y, and a bar whose length is y, of at most 50 blocks. Nothing for
+ * a curve without points. Of opts, the rest means nothing here. */
 QKV_API qkv_status qkv_curve_text(const qkv_curve *curve, const qkv_curve_opts *opts, qkv_text *out);
 
 /* ---- the flow of attention ---- */

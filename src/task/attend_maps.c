@@ -5,7 +5,6 @@
 #include "../base/size.h"
 #include "../text/out.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -173,12 +172,11 @@ qkv_status qkv_attention_maps_make(const qkv_attention_capture *a, const qkv_att
 
 /* ---- JSON ---- */
 
-static int put_json_piece(const char *piece, size_t size, void *out) { return qkv__out_bytes(out, piece, size), 0; }
-
 static void put_json_string(qkv__out *out, const char *text)
 {
     json_t *string = json_string(text);
-    if (!string || json_dump_callback(string, put_json_piece, out, JSON_ENCODE_ANY)) qkv__out_json(out, text, strlen(text));
+    if (string) qkv__out_value(out, string, JSON_ENCODE_ANY);
+    else qkv__out_json(out, text, strlen(text)); /* a path need not be UTF-8 */
     json_decref(string);
 }
 

@@ -1,13 +1,11 @@
-/* model_info.c: what is known of a model in a folder. */
-#include "model_info.h"
+/* describe.c: what is known of a model, as lines for people and as JSON. */
+#include "../base/file.h"
+#include "../text/out.h"
 
-#include "options.h"
-#include "streams.h"
+#include <qkv/task.h>
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- tokenizers ---- */
 
@@ -22,7 +20,7 @@ static const char *tokenizer_files(const char *folder)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", folder, files[i][0]);
-        if (!access(path, F_OK)) return files[i][1];
+        if (qkv__file_exists(path)) return files[i][1];
     }
     return "*.model";
 }
@@ -48,110 +46,111 @@ enum { ABILITIES = sizeof abilities / sizeof *abilities };
 
 /* ---- as lines ---- */
 
-static void print_whole(const char *name, int64_t n)
+static void put_whole(qkv__out *out, const char *name, int64_t n)
 {
-    if (n) printf("%-15s %lld\n", name, (long long)n);
+    if (n) qkv__out_printf(out, "%-15s %lld\n", name, (long long)n);
 }
 
-static void print_layers(const qkv_transformer_opts *o)
+static void put_layers(qkv__out *out, const qkv_transformer_opts *o)
 {
-    printf("%-15s ", "layers");
-    if (o->encoder_layers) printf("%d of the encoder%s", o->encoder_layers, o->decoder_layers ? ", " : "\n");
-    if (o->decoder_layers) printf("%d of the decoder\n", o->decoder_layers);
+    qkv__out_printf(out, "%-15s ", "layers");
+    if (o->encoder_layers) qkv__out_printf(out, "%d of the encoder%s", o->encoder_layers, o->decoder_layers ? ", " : "\n");
+    if (o->decoder_layers) qkv__out_printf(out, "%d of the decoder\n", o->decoder_layers);
 }
 
-static void print_heads(const qkv_transformer_opts *o)
+static void put_heads(qkv__out *out, const qkv_transformer_opts *o)
 {
-    printf("%-15s %lld", "heads", (long long)o->heads);
-    if (o->kv_heads && o->kv_heads != o->heads) printf(", %lld of keys and values", (long long)o->kv_heads);
-    putchar('\n');
+    qkv__out_printf(out, "%-15s %lld", "heads", (long long)o->heads);
+    if (o->kv_heads && o->kv_heads != o->heads) qkv__out_printf(out, ", %lld of keys and values", (long long)o->kv_heads);
+    qkv__out_printf(out, "\n");
 }
 
-static void print_tokenizer(const char *folder, const qkv_model *m)
+static void put_tokenizer(qkv__out *out, const char *folder, const qkv_model *m)
 {
     const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
-    printf("%-15s ", "tokenizer");
+    qkv__out_printf(out, "%-15s ", "tokenizer");
     if (!source) {
-        puts("none");
+        qkv__out_printf(out, "none\n");
         return;
     }
-    printf("%s, %d tokens", tokenizer_kind(source), qkv_tokenizer_size(source));
-    if (target != source) printf(", and %d of the target", qkv_tokenizer_size(target));
-    printf(", from %s\n", tokenizer_files(folder));
+    qkv__out_printf(out, "%s, %d tokens", tokenizer_kind(source), qkv_tokenizer_size(source));
+    if (target != source) qkv__out_printf(out, ", and %d of the target", qkv_tokenizer_size(target));
+    if (folder) qkv__out_printf(out, ", from %s", tokenizer_files(folder));
+    qkv__out_printf(out, "\n");
 }
 
-static void print_abilities(const qkv_model_info *f)
+static void put_abilities(qkv__out *out, const qkv_model_info *f)
 {
     bool is_first = true;
-    printf("%-15s ", "can");
+    qkv__out_printf(out, "%-15s ", "can");
     for (int i = 0; i < ABILITIES; i++) {
         if (!(f->can & abilities[i].ability)) continue;
-        printf("%s%s", is_first ? "" : ", ", abilities[i].command);
+        qkv__out_printf(out, "%s%s", is_first ? "" : ", ", abilities[i].command);
         is_first = false;
     }
-    putchar('\n');
+    qkv__out_printf(out, "\n");
 }
 
 /* A model of ours says of this no more than its length penalty. */
 static bool says_how_to_use(const qkv_model_info *f) { return strcmp(f->family, "qkv") != 0 || f->length_penalty != 0; }
 
 /* How a model is to be used, as its files say. */
-static void print_search(const qkv_model_info *f)
+static void put_search(qkv__out *out, const qkv_model_info *f)
 {
-    printf("%-15s beam %d", "search", f->beam ? f->beam : 4);
-    if (f->length_penalty != 0) printf(", length penalty %g", (double)f->length_penalty);
-    if (f->max_length > 1) printf(", at most %lld tokens", (long long)f->max_length - 1);
+    qkv__out_printf(out, "%-15s beam %d", "search", f->beam ? f->beam : 4);
+    if (f->length_penalty != 0) qkv__out_printf(out, ", length penalty %g", (double)f->length_penalty);
+    if (f->max_length > 1) qkv__out_printf(out, ", at most %lld tokens", (long long)f->max_length - 1);
 }
 
-static void print_sampling(const qkv_model *m)
+static void put_sampling(qkv__out *out, const qkv_model *m)
 {
     qkv_generate_opts o = QKV_OPTS(qkv_generate_opts);
     qkv_generate_defaults(m, &o);
-    if (o.temperature > 0) printf("%-15s draws, temperature %g", "generation", (double)o.temperature);
-    else printf("%-15s the likeliest token", "generation");
-    if (o.temperature > 0 && o.top_k) printf(", top-k %d", o.top_k);
-    if (o.temperature > 0 && o.top_p > 0) printf(", top-p %g", (double)o.top_p);
-    if (o.temperature > 0 && o.min_p > 0) printf(", min-p %g", (double)o.min_p);
-    if (o.repetition_penalty > 0) printf(", repetition penalty %g", (double)o.repetition_penalty);
-    if (o.max_tokens) printf(", at most %lld new tokens", (long long)o.max_tokens);
+    if (o.temperature > 0) qkv__out_printf(out, "%-15s draws, temperature %g", "generation", (double)o.temperature);
+    else qkv__out_printf(out, "%-15s the likeliest token", "generation");
+    if (o.temperature > 0 && o.top_k) qkv__out_printf(out, ", top-k %d", o.top_k);
+    if (o.temperature > 0 && o.top_p > 0) qkv__out_printf(out, ", top-p %g", (double)o.top_p);
+    if (o.temperature > 0 && o.min_p > 0) qkv__out_printf(out, ", min-p %g", (double)o.min_p);
+    if (o.repetition_penalty > 0) qkv__out_printf(out, ", repetition penalty %g", (double)o.repetition_penalty);
+    if (o.max_tokens) qkv__out_printf(out, ", at most %lld new tokens", (long long)o.max_tokens);
 }
 
-static void print_generation_settings(const qkv_model *m)
+static void put_generation_settings(qkv__out *out, const qkv_model *m)
 {
     const qkv_model_info *f = qkv_model_info_of(m);
     if (!says_how_to_use(f) || !(f->can & (QKV_ABILITY_TRANSLATE | QKV_ABILITY_GENERATE))) return;
-    if (f->can & QKV_ABILITY_TRANSLATE) print_search(f);
-    else print_sampling(m);
-    if (f->no_repeat) printf(", no run of %d tokens twice", f->no_repeat);
-    putchar('\n');
+    if (f->can & QKV_ABILITY_TRANSLATE) put_search(out, f);
+    else put_sampling(out, m);
+    if (f->no_repeat) qkv__out_printf(out, ", no run of %d tokens twice", f->no_repeat);
+    qkv__out_printf(out, "\n");
 }
 
-static void print_labels(const qkv_model *m)
+static void put_labels(qkv__out *out, const qkv_model *m)
 {
     if (!qkv_model_label(m, 0)) return;
-    printf("%-15s ", "labels");
-    for (int64_t i = 0; qkv_model_label(m, i); i++) printf("%s%s", i ? ", " : "", qkv_model_label(m, i));
-    putchar('\n');
+    qkv__out_printf(out, "%-15s ", "labels");
+    for (int64_t i = 0; qkv_model_label(m, i); i++) qkv__out_printf(out, "%s%s", i ? ", " : "", qkv_model_label(m, i));
+    qkv__out_printf(out, "\n");
 }
 
-static void print_lines(const char *folder, const qkv_model *m)
+static void put_lines(qkv__out *out, const char *folder, const qkv_model *m)
 {
     const qkv_model_info *f = qkv_model_info_of(m);
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    printf("%-15s %s\n", "architecture", f->family);
-    print_whole("parameters", qkv_params_count(qkv_model_params(m)));
-    printf("%-15s %lld in %d file%s\n", "bytes", (long long)f->bytes, f->files, f->files == 1 ? "" : "s");
-    print_layers(o);
-    print_whole("dim", o->dim);
-    print_heads(o);
-    print_whole("vocabulary", o->vocabulary);
-    print_whole("of the target", o->target_vocabulary);
-    print_whole("context", f->context);
-    print_tokenizer(folder, m);
-    print_abilities(f);
-    print_generation_settings(m);
-    print_whole("classes", o->classes);
-    print_labels(m);
+    qkv__out_printf(out, "%-15s %s\n", "architecture", f->family);
+    put_whole(out, "parameters", qkv_params_count(qkv_model_params(m)));
+    qkv__out_printf(out, "%-15s %lld in %d file%s\n", "bytes", (long long)f->bytes, f->files, f->files == 1 ? "" : "s");
+    put_layers(out, o);
+    put_whole(out, "dim", o->dim);
+    put_heads(out, o);
+    put_whole(out, "vocabulary", o->vocabulary);
+    put_whole(out, "of the target", o->target_vocabulary);
+    put_whole(out, "context", f->context);
+    put_tokenizer(out, folder, m);
+    put_abilities(out, f);
+    put_generation_settings(out, m);
+    put_whole(out, "classes", o->classes);
+    put_labels(out, m);
 }
 
 /* ---- as JSON ---- */
@@ -160,8 +159,8 @@ static json_t *tokenizer_json(const char *folder, const qkv_model *m)
 {
     const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
     if (!source) return json_null();
-    return json_pack("{s:s, s:i, s:i, s:s}", "kind", tokenizer_kind(source), "tokens", qkv_tokenizer_size(source),
-                     "target_tokens", qkv_tokenizer_size(target), "files", tokenizer_files(folder));
+    return json_pack("{s:s, s:i, s:i, s:s?}", "kind", tokenizer_kind(source), "tokens", qkv_tokenizer_size(source),
+                     "target_tokens", qkv_tokenizer_size(target), "files", folder ? tokenizer_files(folder) : NULL);
 }
 
 static json_t *abilities_json(const qkv_model_info *f)
@@ -209,7 +208,7 @@ static json_t *labels_json(const qkv_model *m)
     return list;
 }
 
-static qkv_status print_info_json(const char *folder, const qkv_model *m)
+static void put_info_json(qkv__out *out, const char *folder, const qkv_model *m)
 {
     const qkv_model_info *f = qkv_model_info_of(m);
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
@@ -221,20 +220,16 @@ static qkv_status print_info_json(const char *folder, const qkv_model *m)
                             "target_vocabulary", (json_int_t)(o->target_vocabulary ? o->target_vocabulary : o->vocabulary),
                             "context", (json_int_t)f->context, "tokenizer", tokenizer_json(folder, m), "can", abilities_json(f),
                             "generation", generation_json(m), "classes", (json_int_t)o->classes, "labels", labels_json(m));
-    if (!all) return fail(QKV_MEMORY, "out of memory");
-    json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
-    putchar('\n');
+    qkv__out_value(out, all, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
+    qkv__out_printf(out, "\n");
     json_decref(all);
-    return QKV_OK;
 }
 
-qkv_status print_model_info(const char *folder, bool json)
+qkv_status qkv_model_describe(const qkv_model *m, const char *folder, int json, qkv_text *out)
 {
-    qkv_model *m = qkv_model_load(folder);
-    if (!m) return library_failed();
-    qkv_status status = open_results(NULL);
-    if (!status && json) status = print_info_json(folder, m);
-    else if (!status) print_lines(folder, m);
-    qkv_model_free(m);
-    return status;
+    if (!m || !out) return qkv__fail(QKV_USAGE, "describe: a model and a place for the text are needed");
+    qkv__out text = qkv__out_begin(out);
+    if (json) put_info_json(&text, folder, m);
+    else put_lines(&text, folder, m);
+    return qkv__out_end(&text);
 }

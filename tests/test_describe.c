@@ -1,0 +1,79 @@
+/* test_describe.c: what is known of a model, as lines and as JSON. */
+#include <qkv/qkv.h>
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing.h"
+
+static qkv_model *make_model(void)
+{
+    const qkv_transformer_opts o = { .vocabulary = 20, .encoder_layers = 2, .dim = 8, .heads = 2, .d_ff = 16, .classes = 3 };
+    return qkv_model_new(&o, 1);
+}
+
+static void lines_are_for_people(void **state)
+{
+    (void)state;
+    qkv_text text = { 0 };
+    qkv_model *m = make_model();
+    assert_int_equal(qkv_model_describe(m, NULL, 0, &text), QKV_OK);
+    assert_memory_equal(text.data, "architecture    qkv\nparameters      ", 36);
+    assert_non_null(strstr(text.data, "\nlayers          2 of the encoder\ndim             8\nheads           2\n"));
+    assert_non_null(strstr(text.data, "\ntokenizer       none\n"));
+    assert_non_null(strstr(text.data, "\nclasses         3\n"));
+    qkv_text_free(&text);
+    qkv_model_free(m);
+}
+
+static void json_is_for_programs(void **state)
+{
+    (void)state;
+    qkv_text text = { 0 };
+    qkv_model *m = make_model();
+    assert_int_equal(qkv_model_describe(m, "nowhere", 1, &text), QKV_OK);
+    json_t *all = json_loads(text.data, 0, NULL);
+    assert_non_null(all);
+    assert_int_equal(json_integer_value(json_object_get(all, "parameters")), qkv_params_count(qkv_model_params(m)));
+    assert_int_equal(json_integer_value(json_object_get(all, "encoder_layers")), 2);
+    assert_true(json_is_null(json_object_get(all, "tokenizer")));
+    assert_true(json_is_null(json_object_get(all, "generation")));
+    json_decref(all);
+    qkv_text_free(&text);
+    qkv_model_free(m);
+}
+
+static qkv_status describe_once(void)
+{
+    qkv_text text = { 0 };
+    qkv_model *m = make_model();
+    qkv_status status = m ? qkv_model_describe(m, NULL, 0, &text) : qkv_error_status();
+    if (!status) status = qkv_model_describe(m, NULL, 1, &text);
+    qkv_text_free(&text);
+    qkv_model_free(m);
+    return status;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    assert_true(each_allocation_fails(describe_once) > 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_are_for_people),
+        cmocka_unit_test(json_is_for_programs),
+        cmocka_unit_test(any_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
