@@ -1,9 +1,7 @@
 /* cmd_example.c: qkv example: data to try the jobs on, made by grammars. */
-#include "../examples/data/grammar.h"
+#include "../examples/data/draw.h"
 #include "options.h"
 #include "results.h"
-#include "../examples/data/sentiment.h"
-#include "../examples/data/toy_language.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,8 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { HELD_OUT = 500, MOST = 200000, LINE_ROOM = 2 * SENTENCE_ROOM };
-_Static_assert((int)LINE_ROOM >= (int)TOY_ROOM && (int)REVIEW_ROOM <= (int)SENTENCE_ROOM, "every line has room");
+enum { HELD_OUT = 500, MOST = 200000 };
 
 static struct {
     const char *out;
@@ -35,98 +32,9 @@ static struct {
             { "quiet", .help = "tell nothing but errors", .flag = &given.quiet }, { 0 },                       \
     }
 
-typedef struct example {
-    char line[LINE_ROOM];
-    int key, key_length; /* the part of the line that no other line has */
-    double nats;         /* its surprise, where that is known */
-} example;
-
-/* What is different from one kind of data to the other. */
-typedef struct job {
-    const char *things; /* as the option that counts them is called */
-    const char *ending; /* of the files' names */
-    void (*draw)(uint64_t *state, example *out);
-    const char *const (*named)[2]; /* pairs that come first, NULL: none. They are never trained on */
-    double (*entropy)(void);       /* of a language whose lines are drawn as they come, so that some may come again; or NULL */
-} job;
-
-/* ---- collecting ---- */
-
-/* Examples, and a table that finds one by its key: places in `at` counted from 1, 0 for a free slot. */
-typedef struct collection {
-    example *at;
-    int n;
-    int *slots, n_slots; /* a power of two, at most half full */
-} collection;
-
-static bool make_room_for_examples(collection *c, int n)
-{
-    for (c->n_slots = 1; c->n_slots < 2 * n; c->n_slots *= 2) continue;
-    c->at = malloc((size_t)n * sizeof *c->at);
-    c->slots = calloc((size_t)c->n_slots, sizeof *c->slots);
-    return c->at && c->slots;
-}
-
-static bool same_key(const example *a, const example *b)
-{
-    return a->key_length == b->key_length && !memcmp(a->line + a->key, b->line + b->key, (size_t)a->key_length);
-}
-
-static int *find_slot(const collection *c, const example *x)
-{
-    uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
-    for (int i = 0; i < x->key_length; i++) hash = (hash ^ (unsigned char)x->line[x->key + i]) * 0x100000001b3;
-    int i = (int)(hash >> 32) & (c->n_slots - 1);
-    while (c->slots[i] && !same_key(&c->at[c->slots[i] - 1], x)) i = (i + 1) & (c->n_slots - 1);
-    return &c->slots[i];
-}
-
-static void keep_if_new(collection *c, const example *x)
-{
-    int *slot = find_slot(c, x);
-    if (*slot) return;
-    c->at[c->n++] = *x;
-    *slot = c->n;
-}
-
-static void set_pair(example *x, const char *first, const char *second, bool second_is_key)
-{
-    int length = (int)strlen(first);
-    snprintf(x->line, sizeof x->line, "%s\t%s", first, second);
-    x->key = second_is_key ? length + 1 : 0;
-    x->key_length = second_is_key ? (int)strlen(second) : length;
-}
-
-/* What is drawn often is drawn early, so all but the named ones are shuffled. */
-static void shuffle(collection *c, int from, uint64_t *state)
-{
-    for (int i = c->n - 1; i > from; i--) {
-        int j = from + random_below(state, i - from + 1);
-        example x = c->at[i];
-        c->at[i] = c->at[j];
-        c->at[j] = x;
-    }
-}
-
-static void fill_collection(collection *c, const job *what, int n, uint64_t state)
-{
-    example x = { 0 };
-    for (int i = 0; what->named && what->named[i][0]; i++) {
-        set_pair(&x, what->named[i][0], what->named[i][1], false);
-        keep_if_new(c, &x);
-    }
-    int named = c->n;
-    while (c->n < n) {
-        what->draw(&state, &x);
-        if (what->entropy) c->at[c->n++] = x;
-        else keep_if_new(c, &x);
-    }
-    shuffle(c, named, &state);
-}
-
 /* ---- writing ---- */
 
-static void tell(const job *what, const char *path, const example *examples, int n)
+static void tell(const example_job *what, const char *path, const example *examples, int n)
 {
     double nats = 0, bytes = 0;
     if (given.quiet) return;
@@ -136,7 +44,7 @@ static void tell(const job *what, const char *path, const example *examples, int
     fputc('\n', stderr);
 }
 
-static qkv_status write_examples(const job *what, const char *name, const example *examples, int n)
+static qkv_status write_examples(const example_job *what, const char *name, const example *examples, int n)
 {
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s.%s", given.out, name, what->ending) >= (int)sizeof path)
@@ -149,47 +57,31 @@ static qkv_status write_examples(const job *what, const char *name, const exampl
     return status;
 }
 
-static qkv_status write_all(const job *what, const collection *c)
+static qkv_status write_all(const example_job *what, const example *examples)
 {
-    qkv_status status = write_examples(what, "test", c->at, HELD_OUT);
-    if (!status) status = write_examples(what, "valid", c->at + HELD_OUT, HELD_OUT);
-    if (!status) status = write_examples(what, "train", c->at + 2 * HELD_OUT, given.count);
+    qkv_status status = write_examples(what, "test", examples, HELD_OUT);
+    if (!status) status = write_examples(what, "valid", examples + HELD_OUT, HELD_OUT);
+    if (!status) status = write_examples(what, "train", examples + 2 * HELD_OUT, given.count);
     if (!status && what->entropy && !given.quiet)
         fprintf(stderr, "qkv: the language itself has %.3f nats a line on average: no model can do better\n", what->entropy());
     return status;
 }
 
-static qkv_status run_job(const job *what)
+static qkv_status write_job(const example_job *what)
 {
     if (given.count > MOST) return fail(QKV_USAGE, "--%s: at most %d, not %d", what->things, MOST, given.count);
     if (mkdir(given.out, 0777) && errno != EEXIST)
         return fail(QKV_IO, "%s: cannot make the folder: %s", given.out, strerror(errno));
-    collection c = { 0 };
-    qkv_status status = QKV_OK;
-    if (!make_room_for_examples(&c, given.count + 2 * HELD_OUT))
-        status = fail(QKV_MEMORY, "no memory for %d %s", given.count, what->things);
-    else {
-        fill_collection(&c, what, given.count + 2 * HELD_OUT, (uint64_t)given.seed);
-        status = write_all(what, &c);
-    }
-    free(c.at);
-    free(c.slots);
+    example *examples = draw_examples(what, given.count + 2 * HELD_OUT, (uint64_t)given.seed);
+    if (!examples) return fail(QKV_MEMORY, "no memory for %d %s", given.count, what->things);
+    qkv_status status = write_all(what, examples);
+    free(examples);
     return status;
 }
 
 /* ---- translation ---- */
 
-static void draw_translation(uint64_t *state, example *out)
-{
-    sentence_pair p;
-    draw_sentence(state, &p);
-    set_pair(out, p.english, p.chinese, false);
-}
-
-static qkv_status run_example_translate(void)
-{
-    return run_job(&(job){ .things = "pairs", .ending = "tsv", .draw = draw_translation, .named = named_sentences });
-}
+static qkv_status run_example_translate(void) { return write_job(&translation_examples); }
 
 static const option translate_options[] = OPTIONS("pairs", "pairs to train on, 20000 unless given");
 
@@ -215,17 +107,7 @@ const command example_translate_command = {
 
 /* ---- classification ---- */
 
-static void draw_labelled(uint64_t *state, example *out)
-{
-    char review[REVIEW_ROOM];
-    bool praise = draw_review(state, review);
-    set_pair(out, praise ? "pos" : "neg", review, true);
-}
-
-static qkv_status run_example_classify(void)
-{
-    return run_job(&(job){ .things = "pairs", .ending = "tsv", .draw = draw_labelled });
-}
+static qkv_status run_example_classify(void) { return write_job(&labelled_examples); }
 
 static const option classify_options[] = OPTIONS("pairs", "labelled sentences to train on, 20000 unless given");
 
@@ -245,12 +127,7 @@ const command example_classify_command = {
 
 /* ---- generation ---- */
 
-static void draw_line(uint64_t *state, example *out) { out->nats = draw_toy_line(state, out->line); }
-
-static qkv_status run_example_generate(void)
-{
-    return run_job(&(job){ .things = "lines", .ending = "txt", .draw = draw_line, .entropy = toy_entropy });
-}
+static qkv_status run_example_generate(void) { return write_job(&toy_language_examples); }
 
 static const option generate_options[] = OPTIONS("lines", "lines to train on, 20000 unless given");
 

@@ -3,8 +3,6 @@
 #include "options.h"
 #include "streams.h"
 
-#include <stdio.h>
-
 static struct {
     float rate;
     int steps, every;
@@ -18,27 +16,13 @@ static const option options[] = {
     { 0 },
 };
 
-/* The loss is the one the step started from; w and b are those it arrived at. */
-static qkv_status descend(line_fit *f)
-{
-    puts("step     w     b    loss");
-    for (int step = 0; step < given.steps; step++) {
-        float loss;
-        qkv_status status = step_line(f, &loss);
-        if (status) return status;
-        if (step % given.every == 0)
-            printf("%4d  %.2f  %.2f  %6.3f\n", step, (double)qkv_item(f->w), (double)qkv_item(f->b), (double)loss);
-    }
-    return QKV_OK;
-}
-
 static qkv_status run_line(void)
 {
     if (!(given.rate > 0)) return fail(QKV_USAGE, "--lr must be larger than 0");
     line_fit f;
     qkv_status status = start_line(&f, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD, .lr = given.rate });
     if (!status) status = open_results(NULL);
-    if (!status) status = descend(&f);
+    if (!status) status = print_descent(&f, given.steps, given.every);
     free_line(&f);
     return status;
 }

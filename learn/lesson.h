@@ -18,6 +18,15 @@ typedef struct lesson {
 extern const lesson lesson_by_hand, lesson_scaling, lesson_masks, lesson_heads, lesson_cross, lesson_positions, lesson_parts,
     lesson_optimizers, lesson_additive, lesson_costs, lesson_imdb;
 
+/* Prints what they are about; the one of that name, NULL, reported, where there is none; teaches it, with the answer to its
+ * question where that is asked for, and reports its error. */
+void list_lessons(void);
+const lesson *find_lesson(const char *name);
+qkv_status teach(const lesson *l, bool answer);
+
+/* Whether LC_ALL, LC_MESSAGES or LANG, the first that is set, says Chinese. */
+bool locale_is_chinese(void);
+
 /* Prints a paragraph, broken into lines of at most 78 columns (Chinese characters take two, and break anywhere), and an empty
  * line after it; and a heading. The format is translated by the caller. */
 void say(const char *format, ...) QKV_PRINTF(1, 2);

@@ -3,6 +3,7 @@
 
 #include "../cli/term/errors.h"
 
+#include <stdio.h>
 #include <math.h>
 
 static const float line_x[] = { 0, 1, 2, 3, 4 }, line_y[] = { 1, 3, 5, 7, 9 };
@@ -36,4 +37,18 @@ qkv_status step_line(line_fit *f, float *loss)
         return fail(QKV_NUMERIC, "step %lld: the loss is %g: try a smaller --lr", (long long)qkv_optimizer_steps(f->optimizer),
                     (double)*loss);
     return qkv_optimizer_step(f->optimizer) ? library_failed() : QKV_OK;
+}
+
+/* The loss is the one the step started from; w and b are those it arrived at. */
+qkv_status print_descent(line_fit *f, int steps, int every)
+{
+    puts("step     w     b    loss");
+    for (int step = 0; step < steps; step++) {
+        float loss;
+        qkv_status status = step_line(f, &loss);
+        if (status) return status;
+        if (step % every == 0)
+            printf("%4d  %.2f  %.2f  %6.3f\n", step, (double)qkv_item(f->w), (double)qkv_item(f->b), (double)loss);
+    }
+    return QKV_OK;
 }

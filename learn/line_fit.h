@@ -18,4 +18,7 @@ void free_line(line_fit *f);
 /* One step on the mean squared error; *loss is the one the step starts from. NUMERIC, reported, when that is not finite. */
 qkv_status step_line(line_fit *f, float *loss);
 
+/* Takes steps and prints every so many of them. */
+qkv_status print_descent(line_fit *f, int steps, int every);
+
 #endif

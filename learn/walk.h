@@ -25,6 +25,9 @@ typedef struct walked {
 /* Computes it on the tape from operands of two dimensions. Reports its error. */
 qkv_status walk_attention(qkv_tape *t, const operands *o, qkv_mask mask, walked *w);
 
+/* Prints the seven steps from the inputs to the output, with every number; causal: the mask was. */
+void show_walk(const walked *w, bool causal);
+
 /* Prints a matrix as a table; sums: see print.h. */
 void show_matrix(const qkv_tensor *x, labels row, labels column, int decimals, bool sums);
 

@@ -1,0 +1,51 @@
+/* lessons.c: all lessons in their order, and how one is taught. */
+#include "../cli/term/errors.h"
+#include "lesson.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const lesson *const lessons[] = {
+    &lesson_by_hand, &lesson_scaling,    &lesson_masks,    &lesson_heads, &lesson_cross, &lesson_positions,
+    &lesson_parts,   &lesson_optimizers, &lesson_additive, &lesson_costs, &lesson_imdb,  NULL,
+};
+
+bool locale_is_chinese(void)
+{
+    static const char *const variables[] = { "LC_ALL", "LC_MESSAGES", "LANG" };
+    for (int i = 0; i < 3; i++) {
+        const char *value = getenv(variables[i]);
+        if (value && *value) return !strncmp(value, "zh", 2);
+    }
+    return false;
+}
+
+void list_lessons(void)
+{
+    for (int i = 0; lessons[i]; i++) printf("  %4s  %s\n", lessons[i]->name, _(lessons[i]->title));
+    printf("\n%s\n", _("\"qkv learn 1\" runs the first one; --answer adds the answer to its question, -o DIR the pictures."));
+}
+
+const lesson *find_lesson(const char *name)
+{
+    char names[128] = "";
+    for (int i = 0; lessons[i]; i++) {
+        size_t used = strlen(names);
+        if (!strcmp(lessons[i]->name, name)) return lessons[i];
+        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", lessons[i]->name);
+    }
+    fail(QKV_USAGE, "there is no lesson \"%s\", but these: %s; \"qkv learn\" tells what they are about", name, names);
+    return NULL;
+}
+
+qkv_status teach(const lesson *l, bool answer)
+{
+    say_heading(_(l->title));
+    qkv_status status = l->run();
+    if (status) return status;
+    say(_("Question: %s"), _(l->question));
+    if (answer) say(_("Answer: %s"), _(l->answer));
+    else say(_("(\"qkv learn %s --answer\" gives the answer.)"), l->name);
+    return QKV_OK;
+}
