@@ -111,6 +111,27 @@ QKV_API qkv_status qkv_picture_flow(const char *path, const qkv_flow *flow);
 /* The same as a table in *out, which is yours: a line for each step, what it is, how it comes about, and its shape. */
 QKV_API qkv_status qkv_flow_text(const qkv_flow *flow, qkv_text *out);
 
+/* ---- trainings, as the files in their folders tell of them ---- */
+
+/* The losses of a training over its steps. Starts as zero; used again and again. What the curves point to is its own. */
+typedef struct qkv_training_curves {
+    qkv_curve trained, valid; /* "training loss" and "validation loss" */
+    struct qkv_training_curves_work *work;
+    void *reserved[4];
+} qkv_training_curves;
+
+/* From log.jsonl in the folder of a training, also of one that still runs; or from such a file itself. Where a run went on from
+ * a checkpoint, what it had done after that step is left out, and so is a last line without its end. IO; FORMAT for a line that
+ * is no report, with its number, and for none at all; LIMIT for more than 4 GiB; USAGE for NULL; MEMORY. *out then holds
+ * nothing. */
+QKV_API qkv_status qkv_training_curves_read(const char *path, qkv_training_curves *out);
+QKV_API void qkv_training_curves_free(qkv_training_curves *c);
+
+/* n trainings as text, which is yours: a table with a line for each, of its folder, job, steps, minutes, best score and when,
+ * why it ended, and each option that is not the same in all of them; or with json an object a line, with all that training.json
+ * has. IO, also for a folder without training.json; FORMAT; USAGE for NULL and for n below 1; MEMORY. */
+QKV_API qkv_status qkv_trainings_text(const char *const *folders, int64_t n, int json, qkv_text *out);
+
 #ifdef __cplusplus
 }
 #endif
