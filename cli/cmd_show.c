@@ -4,11 +4,9 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static struct {
     const char *out, *model, *input, *index;
@@ -179,146 +177,57 @@ static const option curve_options[] = {
     { 0 },
 };
 
-typedef struct points {
-    double *x, *y;
-    int64_t n, room;
-} points;
-
-/* A run that was resumed has gone back: what it did after that step counts no more. */
-static qkv_status add_point(points *p, double x, double y)
-{
-    while (p->n && p->x[p->n - 1] >= x) p->n--;
-    if (p->n == p->room) {
-        p->room = p->room ? 2 * p->room : 256;
-        double *more_x = realloc(p->x, sizeof *p->x * (size_t)p->room);
-        if (more_x) p->x = more_x;
-        double *more_y = realloc(p->y, sizeof *p->y * (size_t)p->room);
-        if (more_y) p->y = more_y;
-        if (!more_x || !more_y) return fail(QKV_MEMORY, "out of memory");
-    }
-    p->x[p->n] = x;
-    p->y[p->n++] = y;
-    return QKV_OK;
-}
-
-typedef struct training_log {
-    const char *folder;
-    char path[4096];
-    FILE *file;
-    points trained, valid;
-} training_log;
-
-static qkv_status open_training_log(training_log *l)
-{
-    struct stat about;
-    bool is_folder = !stat(l->folder, &about) && S_ISDIR(about.st_mode);
-    if (snprintf(l->path, sizeof l->path, "%s%s", l->folder, is_folder ? "/log.jsonl" : "") >= (int)sizeof l->path)
-        return fail(QKV_USAGE, "the path is too long");
-    if ((l->file = fopen(l->path, "re"))) return QKV_OK;
-    if (is_folder && errno == ENOENT)
-        return fail(QKV_IO, "%s: there is no log.jsonl: is this the folder of a training?", l->folder);
-    return fail(QKV_IO, "%s: cannot open: %s", l->path, strerror(errno));
-}
-
-static qkv_status read_report(training_log *l, const char *line, size_t length, long long number)
-{
-    json_error_t error;
-    json_t *report = json_loadb(line, length, 0, &error);
-    const json_t *step = json_object_get(report, "step"), *loss = json_object_get(report, "loss");
-    const json_t *valid = json_object_get(report, "valid_loss");
-    qkv_status status = QKV_OK;
-    if (!json_is_number(step) || !(json_is_number(loss) || json_is_number(valid)))
-        status = fail(QKV_FORMAT, "%s: line %lld is no report of a training: %s", l->path, number,
-                      report ? "it wants \"step\" and \"loss\" or \"valid_loss\"" : error.text);
-    if (!status && json_is_number(loss)) status = add_point(&l->trained, json_number_value(step), json_number_value(loss));
-    if (!status && json_is_number(valid)) status = add_point(&l->valid, json_number_value(step), json_number_value(valid));
-    json_decref(report);
-    return status;
-}
-
-/* A last line without its end is what a killed run was writing. */
-static qkv_status read_training_log(training_log *l)
-{
-    char *line = NULL;
-    size_t room = 0;
-    long long number = 0;
-    qkv_status status = open_training_log(l);
-    for (ssize_t length; !status && (length = getline(&line, &room, l->file)) > 0;)
-        if (line[length - 1] == '\n' && length > 1) status = read_report(l, line, (size_t)length, ++number);
-    if (!status && ferror(l->file)) status = fail(QKV_IO, "%s: cannot read: %s", l->path, strerror(errno));
-    if (!status && !l->trained.n && !l->valid.n) status = fail(QKV_FORMAT, "%s: there are no reports yet", l->path);
-    free(line);
-    if (l->file) fclose(l->file);
-    return status;
-}
-
 /* "DIR: training loss"; of one training without its folder. */
 typedef struct curve_name {
     char text[256];
 } curve_name;
 
-static curve_name name_curve(const training_log *l, const char *what)
+/* Both curves of training i, with their names in names[2 i] and the next; n without those that have no points. */
+static int64_t add_curves(const qkv_training_curves *c, int i, curve_name *names, qkv_curve *curves, int64_t n)
 {
-    curve_name name;
-    snprintf(name.text, sizeof name.text, "%.200s%s%s", given.runs.n > 1 ? l->folder : "", given.runs.n > 1 ? ": " : "", what);
-    return name;
-}
-
-static int add_curve(qkv_curve *curves, int n, curve_name *names, const training_log *l, const points *p, const char *what)
-{
-    if (!p->n) return n;
-    names[n] = name_curve(l, what);
-    curves[n] = (qkv_curve){ names[n].text, p->x, p->y, p->n };
-    return n + 1;
-}
-
-static qkv_status draw_logs(const training_log *logs)
-{
-    qkv_curve *curves = calloc(2 * (size_t)given.runs.n, sizeof *curves);
-    curve_name *names = calloc(2 * (size_t)given.runs.n, sizeof *names);
-    qkv_status status = curves && names ? QKV_OK : fail(QKV_MEMORY, "out of memory");
-    int n = 0;
-    for (int i = 0; i < given.runs.n && !status; i++) {
-        n = add_curve(curves, n, names, &logs[i], &logs[i].trained, "training loss");
-        n = add_curve(curves, n, names, &logs[i], &logs[i].valid, "validation loss");
+    const qkv_curve both[2] = { c->trained, c->valid };
+    bool is_one = given.runs.n == 1;
+    for (int k = 0; k < 2; k++) {
+        char *name = names[2 * i + k].text;
+        snprintf(name, sizeof names->text, "%.200s%s%s", is_one ? "" : given.runs.at[i], is_one ? "" : ": ", both[k].name);
+        if (!both[k].n) continue;
+        curves[n] = both[k];
+        curves[n++].name = name;
     }
-    const qkv_curve_opts o = { .title = given.runs.n > 1 ? NULL : logs->folder,
+    return n;
+}
+
+static qkv_status show_curves(const qkv_curve *curves, int64_t n)
+{
+    const qkv_curve_opts o = { .title = given.runs.n > 1 ? NULL : given.runs.at[0],
                                .x_axis = "step",
                                .y_axis = "loss",
                                .log_x = given.log_x,
                                .log_y = given.log_y };
-    if (!status && qkv_picture_curves(given.out, curves, n, &o)) status = library_failed();
-    free(names);
-    free(curves);
+    if (given.out) return qkv_picture_curves(given.out, curves, n, &o) ? library_failed() : QKV_OK;
+    qkv_status status = QKV_OK;
+    for (int64_t i = 0; i < n && !status; i++) {
+        qkv_text text = { 0 };
+        status = print_text(qkv_curve_text(&curves[i], &o, &text), &text);
+    }
     return status;
-}
-
-static qkv_status print_curve(const training_log *l, const points *p, const char *what)
-{
-    qkv_text text = { 0 };
-    curve_name name = name_curve(l, what);
-    const qkv_curve curve = { name.text, p->x, p->y, p->n };
-    return print_text(qkv_curve_text(&curve, &(qkv_curve_opts){ .x_axis = "step" }, &text), &text);
 }
 
 static qkv_status run_curve(void)
 {
-    training_log *logs = calloc((size_t)given.runs.n, sizeof *logs);
-    qkv_status status = logs ? QKV_OK : fail(QKV_MEMORY, "out of memory");
+    size_t runs = (size_t)given.runs.n;
+    qkv_training_curves *trainings = calloc(runs, sizeof *trainings);
+    qkv_curve *curves = calloc(2 * runs, sizeof *curves);
+    curve_name *names = calloc(2 * runs, sizeof *names);
+    qkv_status status = trainings && curves && names ? QKV_OK : fail(QKV_MEMORY, "out of memory");
+    int64_t n = 0;
     for (int i = 0; i < given.runs.n && !status; i++) {
-        logs[i].folder = given.runs.at[i];
-        status = read_training_log(&logs[i]);
+        if (qkv_training_curves_read(given.runs.at[i], &trainings[i])) status = library_failed();
+        else n = add_curves(&trainings[i], i, names, curves, n);
     }
-    if (!status && given.out) status = draw_logs(logs);
-    for (int i = 0; i < given.runs.n && !status && !given.out; i++) {
-        status = print_curve(&logs[i], &logs[i].trained, "training loss");
-        if (!status) status = print_curve(&logs[i], &logs[i].valid, "validation loss");
-    }
-    for (int i = 0; logs && i < given.runs.n; i++) {
-        free(logs[i].trained.x), free(logs[i].trained.y);
-        free(logs[i].valid.x), free(logs[i].valid.y);
-    }
-    free(logs);
+    if (!status) status = show_curves(curves, n);
+    for (int i = 0; trainings && i < given.runs.n; i++) qkv_training_curves_free(&trainings[i]);
+    free(trainings), free(curves), free(names);
     return status;
 }
 
