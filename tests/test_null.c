@@ -123,6 +123,8 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_training_P it.training
 #define V_const_qkv_training_P it.training
 #define V_const_qkv_training_watch_P ZERO(qkv_training_watch)
+#define V_const_qkv_bleu_score_P ZERO(qkv_bleu_score)
+#define V_const_qkv_chrf_score_P ZERO(qkv_chrf_score)
 #define V_qkv_bleu_score_P ZERO(qkv_bleu_score)
 #define V_qkv_chrf_score_P ZERO(qkv_chrf_score)
 #define V_qkv_corpus_read_P ZERO(qkv_corpus_read)

@@ -492,6 +492,37 @@ static void classes_that_cannot_be_scored(void **state)
     assert_int_equal(all.texts, 77);
 }
 
+/* ---- as text ---- */
+
+static void scores_become_text(void **state)
+{
+    (void)state;
+    const char *const labels[] = { "no", "a \"b\"" };
+    const int64_t counts[] = { 3, 1, 0, 4 };
+    qkv_text text = { 0 };
+    assert_int_equal(qkv_classes_text(counts, 2, labels, 0, &text), QKV_OK);
+    assert_memory_equal(text.data, "accuracy 0.8750 (7 of 8), macro F1 0.8730\n\n", 43);
+    assert_non_null(strstr(text.data, "   no     1.0000  0.7500  0.8571       4\n"));
+    assert_non_null(strstr(text.data, "\n   no      3      1\n"));
+    assert_int_equal(qkv_classes_text(counts, 2, labels, 1, &text), QKV_OK);
+    assert_non_null(strstr(text.data, "\"a \\\"b\\\"\": {\"precision\": 0.800000, "));
+    assert_int_equal(qkv_classes_csv(counts, 2, labels, &text), QKV_OK);
+    assert_string_equal(text.data, "label,said,texts\n\"no\",\"no\",3\n\"no\",\"a \"\"b\"\"\",1\n"
+                                   "\"a \"\"b\"\"\",\"no\",0\n\"a \"\"b\"\"\",\"a \"\"b\"\"\",4\n");
+    assert_int_equal(qkv_classes_text(counts, 2, (const char *const[]){ "no", NULL }, 0, &text), QKV_USAGE);
+    assert_int_equal(qkv_classes_csv(counts, 0, labels, &text), QKV_USAGE);
+    const qkv_bleu_score bleu = { .score = 12.34, .precisions = { 1, 2, 3, 4 }, .hyp_length = 3, .ref_length = 4 };
+    assert_int_equal(qkv_bleu_text(&bleu, 0, &text), QKV_OK);
+    assert_memory_equal(text.data, "BLEU 12.3 1.0/2.0/3.0/4.0 (BP = 0.000 ratio = 0.750 hyp_len = 3 ref_len = 4)\n", 77);
+    const qkv_chrf_score chrf = { .score = 50, .precision = 40, .recall = 60, .signature = "s" };
+    assert_int_equal(qkv_chrf_text(&chrf, 2, 0, &text), QKV_OK);
+    assert_string_equal(text.data, "chrF2++ 50.0 (precision = 40.0 recall = 60.0)\n     s\n");
+    assert_int_equal(qkv_chrf_text(&chrf, 0, 1, &text), QKV_OK);
+    assert_non_null(strstr(text.data, "\"ref_totals\": [0, 0, 0, 0, 0, 0]}"));
+    assert_int_equal(qkv_chrf_text(&chrf, 3, 1, &text), QKV_USAGE);
+    qkv_text_free(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -512,6 +543,7 @@ int main(void)
         cmocka_unit_test(scores_by_sacrebleu),
         cmocka_unit_test(classes_by_hand),
         cmocka_unit_test(classes_that_cannot_be_scored),
+        cmocka_unit_test(scores_become_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

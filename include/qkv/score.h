@@ -12,7 +12,7 @@
 #ifndef QKV_SCORE_H
 #define QKV_SCORE_H
 
-#include <qkv/base.h>
+#include <qkv/text.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -109,6 +109,21 @@ typedef struct qkv_classes_score {
 /* From a confusion matrix: counts[i*classes + k] texts are of class i and were said to be of class k. each: (classes) scores,
  * or NULL. USAGE for NULL, fewer than one class, a negative count; LIMIT for counts that add up to 2^63 or more. */
 QKV_API qkv_status qkv_score_classes(const int64_t *counts, int64_t classes, qkv_class_score *each, qkv_classes_score *out);
+
+/* ---- scores as text ----
+ * Each gives lines for people or, with json, an object with every number, in *out, which is yours. USAGE for NULL and what the
+ * calls above refuse; MEMORY. */
+
+/* Accuracy; precision, recall and F1 of each class; of at most 20 classes the matrix, a row for what texts are and a column for
+ * what was said. labels: (classes) texts. */
+QKV_API qkv_status qkv_classes_text(const int64_t *counts, int64_t classes, const char *const *labels, int json, qkv_text *out);
+
+/* The matrix as CSV: label, said, texts; a line for each pair of classes. */
+QKV_API qkv_status qkv_classes_csv(const int64_t *counts, int64_t classes, const char *const *labels, qkv_text *out);
+
+/* As sacreBLEU prints them; the object is without a newline behind it. word_order: as in qkv_chrf_opts. */
+QKV_API qkv_status qkv_bleu_text(const qkv_bleu_score *s, int json, qkv_text *out);
+QKV_API qkv_status qkv_chrf_text(const qkv_chrf_score *s, int word_order, int json, qkv_text *out);
 
 #ifdef __cplusplus
 }
