@@ -2,6 +2,7 @@
 #include "lines.h"
 #include "options.h"
 #include "streams.h"
+#include "term/heatmap.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,56 +27,6 @@ static const option options[] = {
     { "json", .help = "print JSON, every digit", .flag = &given.json },
     { 0 },
 };
-
-/* ---- results ---- */
-
-static void print_numbers(const char *key, const double *numbers, int n)
-{
-    printf(", \"%s\": [", key);
-    for (int i = 0; i < n; i++) printf("%s%.17g", i ? ", " : "", numbers[i]);
-    putchar(']');
-}
-
-static void print_counts(const char *key, const int64_t *counts, int n)
-{
-    printf(", \"%s\": [", key);
-    for (int i = 0; i < n; i++) printf("%s%lld", i ? ", " : "", (long long)counts[i]);
-    putchar(']');
-}
-
-static void print_bleu(const qkv_bleu_score *s)
-{
-    const double *p = s->precisions, length_ratio = s->ref_length ? (double)s->hyp_length / (double)s->ref_length : 0;
-    long long hyp_len = s->hyp_length, ref_len = s->ref_length;
-    if (!given.json) {
-        printf("BLEU %.1f %.1f/%.1f/%.1f/%.1f (BP = %.3f ratio = %.3f hyp_len = %lld ref_len = %lld)\n     %s\n", s->score,
-               p[0], p[1], p[2], p[3], s->brevity_penalty, length_ratio, hyp_len, ref_len, s->signature);
-        return;
-    }
-    printf("  \"bleu\": {\"score\": %.17g, \"signature\": \"%s\"", s->score, s->signature);
-    print_numbers("precisions", p, QKV_BLEU_ORDER);
-    print_counts("matches", s->matches, QKV_BLEU_ORDER);
-    print_counts("totals", s->totals, QKV_BLEU_ORDER);
-    printf(", \"bp\": %.17g, \"ratio\": %.17g, \"hyp_len\": %lld, \"ref_len\": %lld}", s->brevity_penalty, length_ratio,
-           hyp_len, ref_len);
-}
-
-static void print_chrf(const qkv_chrf_score *s, int word_order)
-{
-    const char *plus = word_order ? "++" : "";
-    int orders = QKV_CHRF_ORDERS - 2 + word_order;
-    if (!given.json) {
-        printf("chrF2%s %.1f (precision = %.1f recall = %.1f)\n     %s\n", plus, s->score, s->precision, s->recall,
-               s->signature);
-        return;
-    }
-    printf("  \"chrf%s\": {\"score\": %.17g, \"signature\": \"%s\", \"precision\": %.17g, \"recall\": %.17g", plus, s->score,
-           s->signature, s->precision, s->recall);
-    print_counts("matches", s->matches, orders);
-    print_counts("hyp_totals", s->hyp_totals, orders);
-    print_counts("ref_totals", s->ref_totals, orders);
-    putchar('}');
-}
 
 /* ---- metrics ---- */
 
@@ -123,17 +74,27 @@ static qkv_status score(const lines *hyp, const lines *ref, results *r)
     return QKV_OK;
 }
 
-static void print_results(const results *r)
+static qkv_status print_metric(const results *r, int m)
+{
+    qkv_text text = { 0 };
+    if (given.json) printf("  \"%s\": ", metrics[m]);
+    return print_text(m == BLEU ? qkv_bleu_text(&r->bleu, given.json, &text)
+                                : qkv_chrf_text(&r->chrf[m], word_orders[m], given.json, &text),
+                      &text);
+}
+
+static qkv_status print_results(const results *r)
 {
     const char *before = "{\n";
-    for (int m = 0; m < METRICS; m++) {
+    qkv_status status = QKV_OK;
+    for (int m = 0; m < METRICS && !status; m++) {
         if (!r->wanted[m]) continue;
         if (given.json) fputs(before, stdout);
-        if (m == BLEU) print_bleu(&r->bleu);
-        else print_chrf(&r->chrf[m], word_orders[m]);
+        status = print_metric(r, m);
         before = ",\n";
     }
     if (given.json) puts("\n}");
+    return status;
 }
 
 static qkv_status run_score(void)
@@ -146,7 +107,7 @@ static qkv_status run_score(void)
     if (!status) status = check_counts(&hyp, &ref);
     if (!status) status = score(&hyp, &ref, &r);
     if (!status) status = open_results(NULL);
-    if (!status) print_results(&r);
+    if (!status) status = print_results(&r);
     free_lines(&hyp);
     free_lines(&ref);
     return status;

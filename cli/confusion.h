@@ -5,9 +5,9 @@
 #include "options.h"
 
 typedef struct confusion {
-    const qkv_model *model; /* whose labels they are */
-    int64_t classes, n;     /* n: texts counted */
-    int64_t *counts;        /* (classes, classes): what it is, what was said */
+    int64_t classes, n;  /* n: texts counted */
+    int64_t *counts;     /* (classes, classes): what it is, what was said */
+    const char **labels; /* (classes): the model's */
 } confusion;
 
 /* MEMORY, reported. */
