@@ -78,6 +78,12 @@ QKV_API qkv_status qkv_translate(const qkv_model *m, const char *const *texts, c
 QKV_API qkv_status qkv_translation_attention(const qkv_translations *t, int64_t i, int k, float *mean);
 QKV_API qkv_status qkv_translation_alignment(const qkv_translations *t, int64_t i, int k, int64_t *source);
 
+/* The translations of text i as a JSON object in *out, which is yours: "source_tokens", and "translations", best first, each
+ * with "text", "score", "log_p", "cut" and "tokens"; with attention also with "alignment", pairs of places, and "attention", the
+ * mean over layers and heads, both empty where none was kept. USAGE for NULL and for a text that is not there; MEMORY. */
+QKV_API qkv_status qkv_translations_json(const qkv_model *m, const qkv_translations *t, int64_t i, int with_attention,
+                                         qkv_text *out);
+
 /* ---- the length penalty that fits ---- */
 typedef struct qkv_fit_length_opts {
     size_t size;
@@ -181,6 +187,10 @@ QKV_API void qkv_generated_free(qkv_generated *g);
  * NUMERIC; MEMORY; and what each gave. *out then holds nothing. each may be NULL. */
 QKV_API qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t length, const qkv_generate_opts *opts,
                                 qkv_generate_each each, void *data, qkv_generated *out);
+
+/* What was generated as a JSON object in *out, which is yours: "text", "tokens", "ids", "log_p" and "finish", which is "end",
+ * "stop" or "length". USAGE for NULL; MEMORY. */
+QKV_API qkv_status qkv_generated_json(const qkv_model *m, const qkv_generated *g, qkv_text *out);
 
 /* ---- texts as an encoder reads them ----
  * An encoder alone reads <s> text </s>, and of a pair <s> text </s> pair </s>; the encoder of a translator reads text </s>.
@@ -297,6 +307,10 @@ QKV_API void qkv_filled_free(qkv_filled *f);
  * not fill words or has no mask, and for a text without a mask; LIMIT for more tokens than the model has positions for;
  * NUMERIC; MEMORY. *out then holds nothing. */
 QKV_API qkv_status qkv_fill(const qkv_model *m, const char *text, size_t length, int n_best, qkv_filled *out);
+
+/* The same as a JSON object in *out, which is yours: "masks", each with its "span" and the "best" of it: "id", "p", "token" and
+ * "text". USAGE for NULL; MEMORY. */
+QKV_API qkv_status qkv_filled_json(const qkv_filled *f, qkv_text *out);
 
 /* ---- language: a decoder alone learns which token comes next ----
  * Documents are <s> ids </s>, of a published model what it begins and ends a text with where it does, cut into windows of

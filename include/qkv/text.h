@@ -173,6 +173,10 @@ QKV_API qkv_status qkv_tokenizer_encode_pair(const qkv_tokenizer *t, const char 
 
 /* ---- ids to text ---- */
 
+/* Ids as a JSON object in *out, which is yours: "ids", with types also "types", "tokens" as the tokenizer's file spells them,
+ * "shown" as qkv_tokenizer_show() does, and "spans". USAGE for NULL and ids that the tokenizer does not have; MEMORY. */
+QKV_API qkv_status qkv_ids_json(const qkv_tokenizer *t, const qkv_ids *ids, int with_types, qkv_text *out);
+
 /* The bytes of n ids, words with a space between them, those of a published tokenizer as its file says (SentencePiece never
  * shows its control tokens); skip_specials leaves special tokens out. Ids of a model need not make whole characters: see
  * qkv_utf8_repair(). USAGE, with the place, for an id out of range; MEMORY. *out is then empty. */

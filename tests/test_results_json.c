@@ -1,0 +1,156 @@
+/* test_results_json.c: what models gave, as JSON that says the same. */
+#include <qkv/qkv.h>
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing.h"
+
+static qkv_model *make_model(void)
+{
+    qkv_word_counts *w = qkv_word_counts_new_of(QKV_TOKEN_WORDS);
+    qkv_tokenizer *t = NULL;
+    if (w && !qkv_word_counts_add(w, "a \"b\" c", 7)) t = qkv_tokenizer_train(w, &(qkv_bpe_opts){ .min_count = 1 });
+    qkv_word_counts_free(w);
+    if (!t) return NULL;
+    const qkv_transformer_opts o = {
+        .vocabulary = qkv_tokenizer_size(t), .encoder_layers = 1, .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 16
+    };
+    qkv_model *m = qkv_model_new(&o, 5);
+    if (m && !qkv_model_set_tokenizers(m, t, NULL)) return m;
+    qkv_tokenizer_free(t);
+    qkv_model_free(m);
+    return NULL;
+}
+
+static json_t *parsed(const qkv_text *text)
+{
+    json_error_t error;
+    json_t *all = json_loadb(text->data, text->length, 0, &error);
+    if (!all) fail_msg("%s: %s", error.text, text->data);
+    return all;
+}
+
+static const char *string_at(const json_t *list, size_t i) { return json_string_value(json_array_get(list, i)); }
+
+static void translations_have_all_of_it(void **state)
+{
+    (void)state;
+    const char *const texts[] = { "a \"b\"", "" };
+    qkv_translations t = { 0 };
+    qkv_text text = { 0 };
+    float mean[256];
+    qkv_model *m = make_model();
+    const qkv_translate_opts opts = { .beam = 2, .n_best = 2, .max_length = 4, .attention = 1 };
+    assert_int_equal(qkv_translate(m, texts, NULL, 2, &opts, &t), QKV_OK);
+    assert_int_equal(qkv_translations_json(m, &t, 0, 1, &text), QKV_OK);
+    json_t *all = parsed(&text);
+    assert_string_equal(string_at(json_object_get(all, "source_tokens"), 1), "\"b\"");
+    const json_t *one = json_array_get(json_object_get(all, "translations"), 1);
+    assert_string_equal(json_string_value(json_object_get(one, "text")), t.best[1].text);
+    assert_true(json_number_value(json_object_get(one, "log_p")) == t.best[1].log_p);
+    assert_int_equal(json_array_size(json_object_get(one, "tokens")), t.best[1].n_ids);
+    assert_int_equal(json_array_size(json_object_get(one, "alignment")), t.best[1].n_ids);
+    assert_int_equal(qkv_translation_attention(&t, 0, 1, mean), QKV_OK);
+    const json_t *row = json_array_get(json_object_get(one, "attention"), 0);
+    assert_int_equal(json_array_size(row), t.n_source[0]);
+    assert_true((float)json_number_value(json_array_get(row, 1)) == mean[1]);
+    json_decref(all);
+    assert_int_equal(qkv_translations_json(m, &t, 1, 1, &text), QKV_OK);
+    assert_non_null(strstr(text.data, "\"alignment\": [], \"attention\": []"));
+    assert_int_equal(qkv_translations_json(m, &t, 0, 0, &text), QKV_OK);
+    assert_null(strstr(text.data, "attention"));
+    assert_int_equal(qkv_translations_json(m, &t, 2, 0, &text), QKV_USAGE);
+    qkv_translations_free(&t);
+    qkv_text_free(&text);
+    qkv_model_free(m);
+}
+
+static void what_was_generated(void **state)
+{
+    (void)state;
+    int32_t ids[] = { 4, 5 };
+    double log_p[] = { -0.1, -2 };
+    qkv_generated g = { .text = { "x\n\xFF", 3, 0 }, .ids = ids, .n = 2, .log_p = log_p };
+    qkv_text text = { 0 };
+    qkv_model *m = make_model();
+    assert_int_equal(qkv_generated_json(m, &g, &text), QKV_OK);
+    json_t *all = parsed(&text);
+    assert_string_equal(json_string_value(json_object_get(all, "text")), "x\n\xEF\xBF\xBD");
+    assert_string_equal(string_at(json_object_get(all, "tokens"), 1),
+                        qkv_tokenizer_token(qkv_model_target_tokenizer(m), ids[1]));
+    assert_true(json_number_value(json_array_get(json_object_get(all, "log_p"), 0)) == log_p[0]);
+    json_decref(all);
+    qkv_text_free(&text);
+    qkv_model_free(m);
+}
+
+static void what_was_filled_in(void **state)
+{
+    (void)state;
+    const qkv_span place = { 2, 8 };
+    const qkv_filling best = { .id = 7, .p = 0.25, .token = "cat", .text = "a cat", .length = 5 };
+    qkv_text text = { 0 };
+    assert_int_equal(qkv_filled_json(&(qkv_filled){ .masks = 1, .n_best = 1, .places = &place, .best = &best }, &text), QKV_OK);
+    assert_string_equal(text.data, "{\"masks\": [{\"span\": [2, 8], \"best\": [{\"id\": 7, \"p\": 0.25, \"token\": \"cat\", "
+                                   "\"text\": \"a cat\"}]}]}");
+    qkv_text_free(&text);
+}
+
+static qkv_status use_ids(qkv_text *text)
+{
+    qkv_ids ids = { 0 };
+    qkv_model *m = make_model();
+    const qkv_tokenizer *t = m ? qkv_model_source_tokenizer(m) : NULL;
+    qkv_status status = m ? qkv_tokenizer_encode(t, "c \"b\"", 5, NULL, &ids) : qkv_error_status();
+    if (!status) status = qkv_ids_json(t, &ids, 1, text);
+    qkv_ids_free(&ids);
+    qkv_model_free(m);
+    return status;
+}
+
+static void ids_with_their_tokens(void **state)
+{
+    (void)state;
+    qkv_text text = { 0 };
+    assert_int_equal(use_ids(&text), QKV_OK);
+    json_t *all = parsed(&text);
+    assert_int_equal(json_array_size(json_object_get(all, "types")), 2);
+    assert_string_equal(string_at(json_object_get(all, "tokens"), 1), "\"b\"");
+    assert_int_equal(json_array_size(json_object_get(all, "shown")), 2);
+    assert_int_equal(json_integer_value(json_array_get(json_array_get(json_object_get(all, "spans"), 1), 0)), 2);
+    json_decref(all);
+    qkv_text_free(&text);
+}
+
+static qkv_status use_once(void)
+{
+    qkv_text text = { 0 };
+    qkv_status status = use_ids(&text);
+    qkv_text_free(&text);
+    return status;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    assert_true(each_allocation_fails(use_once) > 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(translations_have_all_of_it), cmocka_unit_test(what_was_generated),
+        cmocka_unit_test(what_was_filled_in),          cmocka_unit_test(ids_with_their_tokens),
+        cmocka_unit_test(any_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
