@@ -33,29 +33,13 @@ typedef struct work {
 
 /* ---- results ---- */
 
-static void print_filling_json(const qkv_filling *x)
+static qkv_status print_filled_json(const qkv_filled *f, const char *text, size_t length)
 {
-    printf("{\"id\": %d, \"p\": %.17g, \"token\": ", x->id, x->p);
-    put_json_text(x->token, strlen(x->token));
-    fputs(", \"text\": ", stdout);
-    put_json_text(x->text, x->length);
-    putchar('}');
-}
-
-static void print_filled_json(const qkv_filled *f, const char *text, size_t length)
-{
+    qkv_text json = { 0 };
     fputs("{\"text\": ", stdout);
     put_json_text(text, length);
-    fputs(", \"masks\": [", stdout);
-    for (int64_t i = 0; i < f->masks; i++) {
-        printf("%s{\"span\": [%zu, %zu], \"best\": [", i ? ", " : "", f->places[i].begin, f->places[i].end);
-        for (int k = 0; k < f->n_best; k++) {
-            if (k) fputs(", ", stdout);
-            print_filling_json(&f->best[i * f->n_best + k]);
-        }
-        fputs("]}", stdout);
-    }
-    puts("]}");
+    fputs(", ", stdout);
+    return put_json_rest(qkv_filled_json(f, &json), &json);
 }
 
 /* The masks of a text, and of a line before, are an empty line apart. */
@@ -94,10 +78,10 @@ static qkv_status fill_text(work *w, const char *text, size_t length)
     qkv_status status = qkv_fill(w->model, text, length, given.n_best, &w->found);
     bool is_its_own = status == QKV_USAGE || status == QKV_LIMIT || status == QKV_FORMAT;
     if (status) return w->number && is_its_own ? refuse_line(w, status) : library_failed();
-    if (given.json) print_filled_json(&w->found, text, length);
+    if (given.json) status = print_filled_json(&w->found, text, length);
     else print_lines(w);
     fflush(stdout);
-    return QKV_OK;
+    return status;
 }
 
 static qkv_status fill_lines(work *w, text_stream *in)

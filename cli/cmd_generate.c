@@ -109,28 +109,16 @@ static void open_json(const prompt *p)
     if (p->line) printf("\"line\": %lld, ", (long long)p->line);
 }
 
-static void put_json(const work *w, const prompt *p)
+static qkv_status put_json(const work *w, const prompt *p)
 {
-    static const char *const finishes[] = { "end", "stop", "length" };
-    const qkv_tokenizer *t = qkv_model_target_tokenizer(w->model);
-    const qkv_generated *g = &w->made;
+    qkv_text text = { 0 };
     open_json(p);
     printf("\"sample\": %lld, \"prompt\": ", (long long)w->opts.sample);
     put_json_text(p->text, p->length);
-    fputs(", \"text\": ", stdout);
-    put_json_text(g->text.data, g->text.length);
-    fputs(", \"tokens\": [", stdout);
-    for (int64_t i = 0; i < g->n; i++) {
-        const char *token = qkv_tokenizer_token(t, g->ids[i]);
-        if (i) fputs(", ", stdout);
-        put_json_text(token, strlen(token));
-    }
-    fputs("], \"ids\": [", stdout);
-    for (int64_t i = 0; i < g->n; i++) printf("%s%d", i ? ", " : "", g->ids[i]);
-    fputs("], \"log_p\": [", stdout);
-    for (int64_t i = 0; i < g->n; i++) printf("%s%.17g", i ? ", " : "", g->log_p[i]);
-    printf("], \"finish\": \"%s\"}\n", finishes[g->finish]);
+    fputs(", ", stdout);
+    qkv_status status = put_json_rest(qkv_generated_json(w->model, &w->made, &text), &text);
     fflush(stdout);
+    return status;
 }
 
 /* ---- prompts ---- */
@@ -160,8 +148,8 @@ static qkv_status generate(work *w, prompt p)
         if (ferror(stdout)) return QKV_OK; /* told at the end */
         if (status && p.line && (status == QKV_LIMIT || status == QKV_FORMAT)) return refuse_line(&p), status;
         if (status) return library_failed();
-        if (given.json) put_json(w, &p);
-        else end_text(&p);
+        if (!given.json) end_text(&p);
+        else if ((status = put_json(w, &p))) return status;
     }
     return QKV_OK;
 }

@@ -1,5 +1,4 @@
 /* cmd_tokenize.c: qkv tokenize and qkv detokenize: lines of text to tokens and back, one line in, one line out. */
-#include "json.h"
 #include "lines.h"
 #include "options.h"
 #include "streams.h"
@@ -77,33 +76,10 @@ static qkv_status repair(work *w, const text_stream *from, const char **text, si
 
 /* ---- tokenize ---- */
 
-static void print_numbers(const char *key, const int32_t *at, size_t n)
-{
-    printf("\"%s\": [", key);
-    for (size_t i = 0; i < n; i++) printf(i ? ", %d" : "%d", at[i]);
-    fputs("], ", stdout);
-}
-
 static qkv_status print_tokens_json(work *w)
 {
-    putchar('{');
-    print_numbers("ids", w->ids.ids, w->ids.n);
-    if (given.pair) print_numbers("types", w->ids.types, w->ids.n);
-    fputs("\"tokens\": [", stdout);
-    for (size_t i = 0; i < w->ids.n; i++) {
-        if (i) fputs(", ", stdout);
-        const char *token = qkv_tokenizer_token(w->tokenizer, w->ids.ids[i]);
-        put_json_text(token, strlen(token));
-    }
-    fputs("], \"shown\": [", stdout);
-    for (size_t i = 0; i < w->ids.n; i++) {
-        if (qkv_tokenizer_show(w->tokenizer, w->ids.ids[i], &w->text)) return library_failed();
-        if (i) fputs(", ", stdout);
-        put_json_text(w->text.data, w->text.length);
-    }
-    fputs("], \"spans\": [", stdout);
-    for (size_t i = 0; i < w->ids.n; i++) printf("%s[%zu, %zu]", i ? ", " : "", w->ids.spans[i].begin, w->ids.spans[i].end);
-    puts("]}");
+    if (qkv_ids_json(w->tokenizer, &w->ids, given.pair, &w->text)) return library_failed();
+    puts(w->text.data);
     return QKV_OK;
 }
 

@@ -1,7 +1,7 @@
 /* json.c: text as JSON. */
 #include "json.h"
 
-#include <qkv/qkv.h>
+#include "term/errors.h"
 
 #include <stdio.h>
 
@@ -16,4 +16,12 @@ void put_json_text(const char *text, size_t length)
         else fwrite(text, 1, bytes, stdout);
     }
     putchar('"');
+}
+
+qkv_status put_json_rest(qkv_status status, qkv_text *text)
+{
+    if (status) status = library_failed();
+    else puts(text->data + 1);
+    qkv_text_free(text);
+    return status;
 }

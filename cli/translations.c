@@ -76,73 +76,32 @@ static qkv_status print_translation_line(const translation_format *f, int64_t nu
     return f->heatmap ? print_translation_map(s) : QKV_OK;
 }
 
-/* ---- JSON ---- */
+/* ---- all of them ---- */
 
-static void put_token_spellings(const char *key, const qkv_tokenizer *t, const int32_t *ids, int64_t n)
+static qkv_status print_json(const translation_format *f, const qkv_model *m, source_line line, const qkv_translations *t,
+                             int64_t i)
 {
-    printf("\"%s\": [", key);
-    for (int64_t i = 0; i < n; i++) {
-        const char *token = qkv_tokenizer_token(t, ids[i]);
-        if (i) fputs(", ", stdout);
-        put_json_text(token ? token : "", token ? strlen(token) : 0);
-    }
-    putchar(']');
-}
-
-static void put_attention(const shown *s)
-{
-    fputs(", \"alignment\": [", stdout);
-    for (int64_t row = 0; row < aligned_rows(s); row++)
-        printf("%s[%lld, %lld]", row ? ", " : "", (long long)s->aligned[row], (long long)row);
-    fputs("], \"attention\": [", stdout);
-    for (int64_t row = 0; s->columns && row <= s->x->n_ids; row++) {
-        fputs(row ? ", [" : "[", stdout);
-        for (int64_t j = 0; j < s->columns; j++) printf("%s%.9g", j ? ", " : "", (double)s->mean[row * s->columns + j]);
-        putchar(']');
-    }
-    putchar(']');
-}
-
-static void put_translation(const translation_format *f, const shown *s)
-{
-    fputs("{\"text\": ", stdout);
-    put_json_text(s->x->text, s->x->length);
-    printf(", \"score\": %.17g, \"log_p\": %.17g, \"cut\": %s, ", s->x->score, s->x->log_p, s->x->is_cut ? "true" : "false");
-    put_token_spellings("tokens", qkv_model_target_tokenizer(s->m), s->x->ids, s->x->n_ids);
-    if (f->alignment) put_attention(s);
-    putchar('}');
-}
-
-static void open_json(const qkv_model *m, source_line line, const int32_t *ids, int64_t n)
-{
+    qkv_text text = { 0 };
     printf("{\"line\": %lld, \"source\": ", (long long)line.number);
     put_json_text(line.text, line.length);
     fputs(", ", stdout);
-    put_token_spellings("source_tokens", qkv_model_source_tokenizer(m), ids, n);
-    fputs(", \"translations\": [", stdout);
+    return put_json_rest(qkv_translations_json(m, t, i, f->alignment, &text), &text);
 }
-
-/* ---- all of them ---- */
 
 qkv_status print_translations(const translation_format *f, const qkv_model *m, source_line line, const qkv_translations *t,
                               int64_t i)
 {
     qkv_status status = QKV_OK;
     int64_t tokens = t->n_source[i] > t->source_around ? t->n_source[i] - t->source_around : 0;
-    if (f->json) open_json(m, line, t->source_ids[i], tokens);
+    if (f->json) return print_json(f, m, line, t, i);
     for (int k = 0; k < t->n_best && !status; k++) {
         shown s = {
             .m = m, .x = &t->best[i * t->n_best + k], .source = t->source_ids[i], .columns = t->n_source[i], .tokens = tokens
         };
         if (s.x->n_ids < 0) continue;
-        if (!(status = look(t, i, k, &s))) {
-            if (f->json && k) fputs(", ", stdout);
-            if (f->json) put_translation(f, &s);
-            else status = print_translation_line(f, line.number, &s);
-        }
+        if (!(status = look(t, i, k, &s))) status = print_translation_line(f, line.number, &s);
         free_shown(&s);
     }
-    if (f->json) puts("]}");
     return status;
 }
 
