@@ -188,6 +188,33 @@ static void heads_are_in_order(void **state)
     assert_int_equal(qkv_attention_capture_rank(&attended, QKV_ATTENTION_CROSS, QKV_HEAD_MEASURES, heads), QKV_USAGE);
 }
 
+/* ---- names of ids ---- */
+
+/* Byte pairs without merges: a token a byte. */
+static void ids_that_make_a_character_are_one(void **state)
+{
+    (void)state;
+    qkv_word_counts *w = qkv_word_counts_new();
+    qkv_tokenizer *t = qkv_tokenizer_train(w, NULL);
+    qkv_ids ids = { 0 };
+    qkv_token_names names = { 0 };
+    assert_int_equal(qkv_tokenizer_encode(t, "a\xE7\x88\xB1\0", 5, NULL, &ids), QKV_OK);
+    assert_int_equal(ids.n, 5);
+    for (int turn = 0; turn < 2; turn++) {
+        assert_int_equal(qkv_token_names_make(t, ids.ids, 5, &names), QKV_OK);
+        assert_int_equal(names.n, 3);
+        assert_string_equal(names.names[1], "爱");
+        assert_string_equal(names.names[2], "\001");
+        assert_true(names.first[1] == 1 && names.first[2] == 4 && names.first[3] == 5);
+    }
+    assert_int_equal(qkv_token_names_make(t, (const int32_t[]){ 1 << 30 }, 1, &names), QKV_OK);
+    assert_string_equal(names.names[0], " ");
+    qkv_token_names_free(&names);
+    qkv_ids_free(&ids);
+    qkv_tokenizer_free(t);
+    qkv_word_counts_free(w);
+}
+
 /* ---- memory ---- */
 
 static qkv_status use_each(void)
@@ -198,6 +225,10 @@ static qkv_status use_each(void)
     if (!status) status = qkv_attention_maps_make(&attended, &o, &maps);
     if (!status) status = qkv_attention_maps_json(&maps, &out);
     if (!status) status = qkv_attention_maps_csv(&maps, &out);
+    qkv_token_names names = { 0 };
+    if (!status)
+        status = qkv_token_names_make(qkv_model_source_tokenizer(model), attended.source.ids, attended.source.n, &names);
+    qkv_token_names_free(&names);
     qkv_text_free(&out);
     free_captures(NULL);
     return status;
@@ -212,9 +243,13 @@ static void any_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_head_has_its_map),        cmocka_unit_test(titles_say_what_is_shown),
-        cmocka_unit_test(json_has_all_of_them),         cmocka_unit_test(csv_is_quoted),
-        cmocka_unit_test(what_is_not_there_is_refused), cmocka_unit_test(heads_are_in_order),
+        cmocka_unit_test(each_head_has_its_map),
+        cmocka_unit_test(titles_say_what_is_shown),
+        cmocka_unit_test(json_has_all_of_them),
+        cmocka_unit_test(csv_is_quoted),
+        cmocka_unit_test(what_is_not_there_is_refused),
+        cmocka_unit_test(heads_are_in_order),
+        cmocka_unit_test(ids_that_make_a_character_are_one),
         cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, make_captures, free_captures);

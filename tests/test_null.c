@@ -143,6 +143,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_matrix_P ZERO(qkv_matrix)
 #define V_qkv_span_P ZERO(qkv_span)
 #define V_qkv_nll_P ZERO(qkv_nll)
+#define V_qkv_token_names_P ZERO(qkv_token_names)
 #define V_qkv_training_curves_P ZERO(qkv_training_curves)
 #define V_qkv_text_P ZERO(qkv_text)
 #define V_qkv_transformer_opts_P ZERO(qkv_transformer_opts)

@@ -415,9 +415,26 @@ static void streams_give_out_what_they_can(void **state)
     qkv_text_free(&text);
 }
 
+static void likeliest_are_in_order(void **state)
+{
+    (void)state;
+    const float few[] = { 1, 3, 2, 3, -1 };
+    int64_t ids[5];
+    double p[5], sum = 0;
+    assert_int_equal(qkv_likeliest(few, 5, 3, ids, p), QKV_OK);
+    assert_true(ids[0] == 1 && ids[1] == 3 && ids[2] == 2);
+    for (int i = 0; i < 5; i++) sum += exp((double)few[i] - 3);
+    for (int k = 0; k < 3; k++) assert_true(fabs(p[k] - exp((double)few[ids[k]] - 3) / sum) < 1e-12);
+    assert_int_equal(qkv_likeliest(few, 5, 5, ids, p), QKV_OK);
+    assert_int_equal(ids[4], 4);
+    assert_int_equal(qkv_likeliest(few, 5, 6, ids, p), QKV_USAGE);
+    assert_int_equal(qkv_likeliest(few, 5, 0, ids, p), QKV_USAGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(likeliest_are_in_order),
         cmocka_unit_test(draws_come_as_often_as_they_should),
         cmocka_unit_test(samples_and_seeds_are_as_random_as_steps),
         cmocka_unit_test(a_draw_depends_on_seed_sample_and_step_alone),

@@ -93,6 +93,21 @@ typedef struct qkv_head_measures {
 QKV_API qkv_status qkv_attention_capture_measure(const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
                                                  qkv_head_measures *out);
 
+/* ---- ids as names, for maps of one's own ---- */
+/* The text that ids stand for, as units: ids that only together make a character are one. Starts as zero; used again and again.
+ * All it points to is its own. */
+typedef struct qkv_token_names {
+    int64_t n;                /* units */
+    const char *const *names; /* (n): UTF-8 where the ids make any; of one that the tokenizer does not have a space */
+    const int64_t *first;     /* (n + 1): unit i is ids first[i] .. first[i + 1] - 1, as qkv_attention_join() takes them */
+    struct qkv_token_names_work *work;
+    void *reserved[4];
+} qkv_token_names;
+
+/* USAGE for NULL and a negative n; MEMORY. *out then holds nothing. */
+QKV_API qkv_status qkv_token_names_make(const qkv_tokenizer *t, const int32_t *ids, int64_t n, qkv_token_names *out);
+QKV_API void qkv_token_names_free(qkv_token_names *names);
+
 /* ---- heads in the order of what they do ---- */
 /* The measures by which heads are ranked: QKV_HEAD_MEASURE_ENTROPY, and so on, each with the member of qkv_head_measures. */
 #define QKV_HEAD_MEASURE_LIST(M) \
@@ -161,8 +176,8 @@ QKV_API qkv_status qkv_attention_maps_make(const qkv_attention_capture *a, const
 QKV_API void qkv_attention_maps_free(qkv_attention_maps *maps);
 
 /* Maps as text, which is yours: JSON, an object with "kind", "layer", "head", "queries", "keys" and "weights", of several maps
- * an array of them; CSV as RFC 4180 has it, a column of queries and one for each key, of several maps with the layer and the head
- * before them. Numbers have the digits that give the same float back. USAGE for NULL; MEMORY. */
+ * an array of them; CSV as RFC 4180 has it, a column of queries and one for each key, of several maps with the layer and the
+ * head before them. Numbers have the digits that give the same float back. USAGE for NULL; MEMORY. */
 QKV_API qkv_status qkv_attention_maps_json(const qkv_attention_maps *maps, qkv_text *out);
 QKV_API qkv_status qkv_attention_maps_csv(const qkv_attention_maps *maps, qkv_text *out);
 

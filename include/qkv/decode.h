@@ -69,6 +69,10 @@ QKV_API int64_t qkv_session_rows(const qkv_session *s);
 QKV_API int64_t qkv_session_length(const qkv_session *s, int64_t row); /* tokens; -1 when there is no such row */
 QKV_API size_t qkv_session_bytes(const qkv_session *s);                /* of all caches */
 
+/* The k likeliest of n ids by their logits, best first, of equal ones the smaller: ids to (k) places, and to p (k) their
+ * probabilities, softmax over all n. USAGE for NULL and for k outside 1..n. */
+QKV_API qkv_status qkv_likeliest(const float *logits, int64_t n, int k, int64_t *ids, double *p);
+
 /* ---- looking inside ---- */
 /* Who attends to what: QKV_ATTENTION_ENCODER, and so on, each with its name. */
 #define QKV_ATTENTION_LIST(A)                                                                    \
