@@ -1,13 +1,10 @@
-/* arrays.h: the arrays and masks that commands read from .npy files. Each reports its error. */
+/* arrays.h: the masks that a command reads from .npy files. Each reports its error. */
 #ifndef QKV_CLI_ARRAYS_H
 #define QKV_CLI_ARRAYS_H
 
-#include "../learn/walk.h"
+#include <qkv/qkv.h>
 
 #include <stdbool.h>
-
-qkv_status load_operands(operands *o, const char *q, const char *k, const char *v);
-void free_operands(operands *o);
 
 /* A mask and the memory it points to. Zero hides nothing. */
 typedef struct mask_files {
@@ -24,8 +21,5 @@ qkv_status load_bias(mask_files *m, const char *path, bool one_head);
 /* "3,5": one length for each of `batch` sequences. */
 qkv_status read_lengths(mask_files *m, const char *text, int64_t batch);
 void free_mask(mask_files *m);
-
-/* NUMERIC, reported, unless every number is finite; name says whose they are. */
-qkv_status check_finite(const char *name, const float *values, int64_t n);
 
 #endif

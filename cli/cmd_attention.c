@@ -1,4 +1,5 @@
 /* cmd_attention.c: qkv attention: arrays in, output and weights out. */
+#include "../learn/walk.h"
 #include "arrays.h"
 #include "options.h"
 #include "results.h"

@@ -1,5 +1,4 @@
 /* cmd_explain.c: qkv explain: one attention, step by step, with the numbers. */
-#include "arrays.h"
 #include "options.h"
 #include "streams.h"
 #include "../learn/walk.h"

@@ -45,6 +45,50 @@ void show_sum(const char *name, const float *a, const float *b, int64_t step, in
     printf(" = %.3f\n", (double)result);
 }
 
+/* ---- operands from files ---- */
+
+qkv_status check_finite(const char *name, const float *values, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(values[i]))
+            return fail(QKV_NUMERIC, "%s: number %lld is %s, which is not finite", name, (long long)i,
+                        isnan(values[i]) ? "nan"
+                        : values[i] > 0  ? "inf"
+                                         : "-inf");
+    return QKV_OK;
+}
+
+static qkv_status load_operand(const char *path, qkv_array *a)
+{
+    if (qkv_npy_read(path, a)) return library_failed();
+    if (a->ndim < 2 || a->ndim > 4)
+        return fail(QKV_USAGE, "%s: has %d dimensions, expected 2 (T,D), 3 (B,T,D) or 4 (B,H,T,D)", path, a->ndim);
+    return check_finite(path, a->data, qkv_array_count(a));
+}
+
+static qkv_status same_rank(const char *path, const qkv_array *a, const char *q_path, const qkv_array *q)
+{
+    if (a->ndim == q->ndim) return QKV_OK;
+    return fail(QKV_USAGE, "%s: has %d dimensions, but %s has %d", path, a->ndim, q_path, q->ndim);
+}
+
+qkv_status load_operands(operands *o, const char *q, const char *k, const char *v)
+{
+    qkv_status status = load_operand(q, &o->q);
+    if (!status) status = load_operand(k, &o->k);
+    if (!status) status = load_operand(v, &o->v);
+    if (!status) status = same_rank(k, &o->k, q, &o->q);
+    if (!status) status = same_rank(v, &o->v, q, &o->q);
+    return status;
+}
+
+void free_operands(operands *o)
+{
+    qkv_array_free(&o->q);
+    qkv_array_free(&o->k);
+    qkv_array_free(&o->v);
+}
+
 /* ---- from the inputs to the output ---- */
 
 static void show_inputs(const walked *w)

@@ -11,6 +11,14 @@ typedef struct operands {
     qkv_array q, k, v;
 } operands;
 
+/* From .npy files; each reports its error. USAGE for other dimensions, NUMERIC for numbers that are not finite. Free it in any
+ * case. */
+qkv_status load_operands(operands *o, const char *q, const char *k, const char *v);
+void free_operands(operands *o);
+
+/* NUMERIC, reported, unless every number is finite; name says whose they are. */
+qkv_status check_finite(const char *name, const float *values, int64_t n);
+
 /* The example of the paper's formula that the tests check to the last digit shown: three tokens, as names of rows with their
  * ids, and of columns. */
 extern const operands example_operands;
