@@ -1,7 +1,6 @@
 /* cmd_example.c: qkv example: data to try the jobs on, made by grammars. */
 #include "../examples/data/draw.h"
 #include "options.h"
-#include "results.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -49,10 +48,11 @@ static qkv_status write_examples(const example_job *what, const char *name, cons
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s.%s", given.out, name, what->ending) >= (int)sizeof path)
         return fail(QKV_IO, "%s: the name is too long", given.out);
-    text_file file;
-    if (!begin_text(&file)) return QKV_MEMORY;
-    for (int i = 0; i < n; i++) fprintf(file.to, "%s\n", examples[i].line);
-    qkv_status status = end_text(&file, path);
+    size_t length;
+    char *text = join_examples(examples, n, &length);
+    if (!text) return fail(QKV_MEMORY, "%s: out of memory", path);
+    qkv_status status = qkv_file_write(path, text, length) ? library_failed() : QKV_OK;
+    free(text);
     if (!status) tell(what, path, examples, n);
     return status;
 }

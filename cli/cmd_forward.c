@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,34 +136,20 @@ static qkv_status read_types(side *types, const side *source)
 
 enum { SHOWN = 5 };
 
-/* The likeliest ids, best first; gives how many there are. */
-static int find_likeliest(const float *logits, int64_t n, int64_t best[SHOWN])
-{
-    int found = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int at = found < SHOWN ? found++ : SHOWN;
-        for (; at > 0 && logits[i] > logits[best[at - 1]]; at--)
-            if (at < SHOWN) best[at] = best[at - 1];
-        if (at < SHOWN) best[at] = i;
-    }
-    return found;
-}
-
-static void print_likeliest(const float *logits, int64_t n, const qkv_tokenizer *t)
+static qkv_status print_likeliest(const float *logits, int64_t n, const qkv_tokenizer *t)
 {
     qkv_text shown = { 0 };
     int64_t best[SHOWN];
-    double sum = 0;
-    int found = find_likeliest(logits, n, best);
-    float most = logits[best[0]];
-    for (int64_t i = 0; i < n; i++) sum += exp((double)(logits[i] - most));
+    double p[SHOWN];
+    int found = n < SHOWN ? (int)n : SHOWN;
+    if (qkv_likeliest(logits, n, found, best, p)) return library_failed();
     puts("likeliest next");
     for (int k = 0; k < found; k++) {
         bool is_known = t && !qkv_tokenizer_show(t, (int32_t)best[k], &shown);
-        printf("%8lld  %.4f  %s\n", (long long)best[k], exp((double)(logits[best[k]] - most)) / sum,
-               is_known ? shown.data : "");
+        printf("%8lld  %.4f  %s\n", (long long)best[k], p[k], is_known ? shown.data : "");
     }
     qkv_text_free(&shown);
+    return QKV_OK;
 }
 
 static void print_shape(const char *name, const qkv_tensor *x)
@@ -204,14 +189,15 @@ static bool writes_files(void)
     return given.logits || given.hidden || given.encoder || given.classes || given.hidden_all || given.encoder_all;
 }
 
-static void print_computed(const computed *x, const qkv_tokenizer *t)
+static qkv_status print_computed(const computed *x, const qkv_tokenizer *t)
 {
     int64_t vocabulary = qkv_dim(x->logits, 2);
     print_shape("encoder", x->encoded);
     print_shape("hidden", x->hidden);
     print_shape("logits", x->logits);
     if (x->classes) printf("%-8s (1, %lld)\n", "classes", (long long)qkv_dim(x->classes, 1));
-    if (x->logits) print_likeliest(qkv_data(x->logits) + (qkv_dim(x->logits, 1) - 1) * vocabulary, vocabulary, t);
+    if (!x->logits) return QKV_OK;
+    return print_likeliest(qkv_data(x->logits) + (qkv_dim(x->logits, 1) - 1) * vocabulary, vocabulary, t);
 }
 
 static qkv_status write_computed(const computed *x, const qkv_tape *t, const qkv_transformer_opts *o)
@@ -242,7 +228,7 @@ static qkv_status compute(const qkv_model *m, const side *source, const int32_t 
     const qkv_tokenizer *names = target->is_there ? target->tokenizer : source->tokenizer;
     qkv_status status = qkv_tape_status(t) ? library_failed() : QKV_OK;
     if (!status && writes_files()) status = write_computed(&c, t, o);
-    else if (!status) print_computed(&c, names);
+    else if (!status) status = print_computed(&c, names);
     qkv_tape_free(t);
     return status;
 }

@@ -4,7 +4,6 @@
 #include "term/print.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 result drop_dims(const qkv_tensor *x, bool drop_0, bool drop_1)
 {
@@ -39,24 +38,6 @@ void print_result(const char *name, const result *r, const char *row, const char
 }
 
 qkv_status check_output(const char *path) { return path && qkv_file_check(path) ? library_failed() : QKV_OK; }
-
-FILE *begin_text(text_file *f)
-{
-    *f = (text_file){ 0 };
-    if (!(f->to = open_memstream(&f->text, &f->length))) fail(QKV_MEMORY, "out of memory");
-    return f->to;
-}
-
-qkv_status end_text(text_file *f, const char *path)
-{
-    bool is_whole = !ferror(f->to);
-    is_whole = !fclose(f->to) && is_whole;
-    qkv_status status = !is_whole                                  ? fail(QKV_MEMORY, "%s: out of memory", path)
-                        : qkv_file_write(path, f->text, f->length) ? library_failed()
-                                                                   : QKV_OK;
-    free(f->text);
-    return status;
-}
 
 qkv_status write_result(const char *path, const result *r, bool quiet)
 {

@@ -22,15 +22,6 @@ void print_result(const char *name, const result *r, const char *row, const char
  * file is written. Does nothing without a path. */
 qkv_status check_output(const char *path);
 
-/* A text put together with a FILE and written at its end, as every file is. begin: NULL, reported, when memory is out. */
-typedef struct text_file {
-    FILE *to;
-    char *text;
-    size_t length;
-} text_file;
-FILE *begin_text(text_file *f);
-qkv_status end_text(text_file *f, const char *path);
-
 /* Writes r as .npy and tells so on stderr unless quiet; reports its error. Does nothing without a path. */
 qkv_status write_result(const char *path, const result *r, bool quiet);
 

@@ -90,6 +90,15 @@ example *draw_examples(const example_job *what, int n, uint64_t seed)
     return NULL;
 }
 
+char *join_examples(const example *examples, int n, size_t *length)
+{
+    *length = 0;
+    for (int i = 0; i < n; i++) *length += strlen(examples[i].line) + 1;
+    char *text = malloc(*length + 1), *at = text;
+    for (int i = 0; text && i < n; i++) at += sprintf(at, "%s\n", examples[i].line);
+    return text;
+}
+
 /* ---- what is drawn ---- */
 
 static void draw_translation(uint64_t *state, example *out)

@@ -6,6 +6,8 @@
 #include "sentiment.h"
 #include "toy_language.h"
 
+#include <stddef.h>
+
 enum { LINE_ROOM = 2 * SENTENCE_ROOM };
 _Static_assert((int)LINE_ROOM >= (int)TOY_ROOM && (int)REVIEW_ROOM <= (int)SENTENCE_ROOM, "every line has room");
 
@@ -29,5 +31,8 @@ extern const example_job translation_examples, labelled_examples, toy_language_e
 /* n of them, the same for the same seed: first the named ones, then the others in any order. To be freed; NULL when memory is
  * out. */
 example *draw_examples(const example_job *what, int n, uint64_t seed);
+
+/* Their lines, a newline behind each, as one text of *length bytes. To be freed; NULL when memory is out. */
+char *join_examples(const example *examples, int n, size_t *length);
 
 #endif
