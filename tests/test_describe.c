@@ -1,4 +1,4 @@
-/* test_describe.c: what is known of a model, as lines and as JSON. */
+/* test_describe.c: what is known of a model, as lines and as JSON; and one model out of several. */
 #include <qkv/qkv.h>
 
 #include <jansson.h>
@@ -13,12 +13,17 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "folder.h"
 
-static qkv_model *make_model(void)
+static qkv_model *make_model_of(int64_t classes, uint64_t seed)
 {
-    const qkv_transformer_opts o = { .vocabulary = 20, .encoder_layers = 2, .dim = 8, .heads = 2, .d_ff = 16, .classes = 3 };
-    return qkv_model_new(&o, 1);
+    const qkv_transformer_opts o = {
+        .vocabulary = 20, .encoder_layers = 2, .dim = 8, .heads = 2, .d_ff = 16, .classes = classes
+    };
+    return qkv_model_new(&o, seed);
 }
+
+static qkv_model *make_model(void) { return make_model_of(3, 1); }
 
 static void lines_are_for_people(void **state)
 {
@@ -68,12 +73,41 @@ static void any_allocation_may_fail(void **state)
     assert_true(each_allocation_fails(describe_once) > 10);
 }
 
+/* ---- one out of several ---- */
+
+static void save_in(const char *name, int64_t classes, uint64_t seed)
+{
+    qkv_model *m = make_model_of(classes, seed);
+    assert_int_equal(qkv_model_save(m, in_folder(name)), QKV_OK);
+    qkv_model_free(m);
+}
+
+static void means_of_models(void **state)
+{
+    (void)state;
+    save_in("a", 3, 1), save_in("b", 3, 2), save_in("c", 4, 1);
+    const char *const two[] = { in_folder("a"), in_folder("b") }, *const other[] = { two[0], in_folder("c") };
+    qkv_model *a = qkv_model_load(two[0]), *b = qkv_model_load(two[1]), *mean = qkv_model_average(two, 2);
+    assert_non_null(mean);
+    const float *x = qkv_params_data(qkv_model_params(a)), *y = qkv_params_data(qkv_model_params(b)),
+                *z = qkv_params_data(qkv_model_params(mean));
+    for (int64_t i = 0; i < qkv_params_block(qkv_model_params(a)); i++)
+        assert_true(z[i] == (float)(((double)x[i] + (double)y[i]) / 2));
+    qkv_model_free(a), qkv_model_free(b), qkv_model_free(mean);
+    assert_null(qkv_model_average(other, 2));
+    assert_int_equal(qkv_error_status(), QKV_FORMAT);
+    assert_non_null(strstr(qkv_error(), "these are models of two kinds"));
+    assert_null(qkv_model_average(two, 0));
+    assert_int_equal(qkv_error_status(), QKV_USAGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_for_people),
         cmocka_unit_test(json_is_for_programs),
         cmocka_unit_test(any_allocation_may_fail),
+        cmocka_unit_test(means_of_models),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -54,6 +54,12 @@ QKV_API qkv_model *qkv_model_load(const char *folder);
 QKV_API qkv_status qkv_model_check_files(const qkv_model *m);
 QKV_API void qkv_model_free(qkv_model *m);
 
+/* The mean of n models of one training, each in its folder: every weight summed in double in the order given, one model at a
+ * time, and divided. They must have the same config.json and the same tokenizers; a length penalty that was fitted to some of
+ * them alone is left out. NULL on error: the errors of qkv_model_load(), FORMAT for models of two kinds, USAGE for NULL and no
+ * folder. You own it. */
+QKV_API qkv_model *qkv_model_average(const char *const *folders, int n);
+
 /* A model with these options that has every weight of m that fits in name and shape; the others are new, by the seed. It is of
  * m's family where the options allow it, and what is known of m is known of it; it has no tokenizers and no labels. NULL on
  * error: USAGE for options that do not fit, MEMORY. You own it. */
