@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { LAST_LAYER = -3, MOST_BYTES = 64 << 20 };
+enum { LAST_LAYER = -3 };
 
 #define KIND_NAME(constant, name) name,
 #define MEASURE_NAME(constant, member) #member,
@@ -59,8 +59,7 @@ static const option options[] = {
 
 typedef struct work {
     qkv_model *model, *other;
-    char *text; /* as it was read, when it was no argument */
-    size_t length;
+    qkv_text text; /* as it was read, when it was no argument */
     qkv_attention_capture attended, minus;
     qkv_attention_maps_opts choice;
     qkv_attention_maps maps;
@@ -149,43 +148,11 @@ static qkv_status load_work(work *w)
     return status;
 }
 
-/* A byte order mark, and the newlines at the end, are no part of a text. */
-static qkv_status trim(work *w, const char *name)
-{
-    size_t mark;
-    if (qkv_text_start(name, w->text, w->length, &mark)) return library_failed();
-    w->length -= mark;
-    memmove(w->text, w->text + mark, w->length);
-    while (w->length && (w->text[w->length - 1] == '\n' || w->text[w->length - 1] == '\r')) w->length--;
-    return QKV_OK;
-}
-
 /* All of a file is one text. */
-static qkv_status read_file(work *w)
-{
-    const char *name = given.input ? given.input : "standard input";
-    FILE *in = given.input ? fopen(given.input, "re") : stdin;
-    size_t got = 1;
-    qkv_status status = in ? QKV_OK : fail(QKV_IO, "%s: cannot open: %s", name, strerror(errno));
-    for (size_t room = 0; got && !status; w->length += got) {
-        if (w->length == room) {
-            char *more = realloc(w->text, room = 2 * room + 4096);
-            if (!more) return fail(QKV_MEMORY, "out of memory");
-            w->text = more;
-        }
-        got = fread(w->text + w->length, 1, room - w->length, in);
-        if (ferror(in)) status = fail(QKV_IO, "%s: cannot read: %s", name, strerror(errno));
-        else if (w->length + got > MOST_BYTES) status = fail(QKV_LIMIT, "%s: more than %d MiB", name, MOST_BYTES >> 20);
-    }
-    if (in && in != stdin) fclose(in);
-    return status ? status : trim(w, name);
-}
-
 static qkv_status read_attended_text(work *w)
 {
-    if (!given.text) return read_file(w);
+    if (!given.text) return qkv_text_read(given.input ? given.input : "-", 0, &w->text) ? library_failed() : QKV_OK;
     tell_if_file(given.text);
-    w->length = strlen(given.text);
     return QKV_OK;
 }
 
@@ -199,8 +166,9 @@ static qkv_status attend_text(const qkv_model *m, const work *w, const qkv_trans
                                    .pieces = given.pieces,
                                    .no_special = given.no_special };
     size_t target_length = given.target ? strlen(given.target) : 0;
-    const char *text = w->text ? w->text : given.text;
-    return qkv_attend(m, text, w->length, given.target, target_length, &opts, out) ? library_failed() : QKV_OK;
+    const char *text = given.text ? given.text : w->text.data;
+    size_t length = given.text ? strlen(given.text) : w->text.length;
+    return qkv_attend(m, text, length, given.target, target_length, &opts, out) ? library_failed() : QKV_OK;
 }
 
 static void choose_kind(work *w)
@@ -256,7 +224,7 @@ static void free_attended(work *w)
     qkv_attention_maps_free(&w->maps);
     qkv_attention_capture_free(&w->attended);
     qkv_attention_capture_free(&w->minus);
-    free(w->text);
+    qkv_text_free(&w->text);
     qkv_model_free(w->model);
     qkv_model_free(w->other);
 }

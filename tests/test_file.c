@@ -264,8 +264,8 @@ static void synced_before_renamed(void **state)
 {
     (void)state;
     qkv__files table = { failing_open,   failing_read,    noted_write,     noted_fsync,       failing_close,
-                        noted_rename,   failing_unlink,  failing_mkdir,   failing_fallocate, failing_mmap,
-                        failing_munmap, failing_opendir, failing_readdir, failing_closedir };
+                         noted_rename,   failing_unlink,  failing_mkdir,   failing_fallocate, failing_mmap,
+                         failing_munmap, failing_opendir, failing_readdir, failing_closedir };
     failing = (struct failing){ .fail_at = -1 };
     qkv__set_files(&table);
     qkv_status status = qkv_file_write(in_folder("file"), text, SIZE);
@@ -300,18 +300,30 @@ static void cut_between_characters(void **state)
     assert_string_equal(qkv_error(), "\u7231");
 }
 
+static void the_file_at_an_address(void **state)
+{
+    (void)state;
+    char path[4096], cut[8];
+    qkv__bytes file;
+    assert_int_equal(qkv__file_map("/proc/self/exe", &file), QKV_OK);
+    assert_int_equal(qkv_mapped_file(file.data + file.size / 2, path, sizeof path), 1);
+    assert_non_null(strstr(path, "test_file"));
+    assert_int_equal(qkv_mapped_file(file.data, cut, sizeof cut), 1);
+    assert_true(strlen(cut) == 7 && !strncmp(cut, path, 7));
+    qkv__bytes_free(&file);
+    assert_int_equal(qkv_mapped_file(path, cut, sizeof cut), 0); /* the stack */
+    assert_int_equal(qkv_mapped_file(NULL, path, sizeof path), 0);
+    assert_string_equal(path, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(into_a_pipe),
-        cmocka_unit_test(into_a_terminal),
-        cmocka_unit_test(into_an_open_file),
-        cmocka_unit_test(through_links),
-        cmocka_unit_test(any_call_may_fail),
-        cmocka_unit_test(paths_that_take_nothing),
-        cmocka_unit_test(pipes_and_devices_are_not_waited_for),
-        cmocka_unit_test(synced_before_renamed),
-        cmocka_unit_test(cut_between_characters),
+        cmocka_unit_test(the_file_at_an_address),  cmocka_unit_test(into_a_pipe),
+        cmocka_unit_test(into_a_terminal),         cmocka_unit_test(into_an_open_file),
+        cmocka_unit_test(through_links),           cmocka_unit_test(any_call_may_fail),
+        cmocka_unit_test(paths_that_take_nothing), cmocka_unit_test(pipes_and_devices_are_not_waited_for),
+        cmocka_unit_test(synced_before_renamed),   cmocka_unit_test(cut_between_characters),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -73,6 +73,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_size_t_P (const size_t[]){ 1, 1 }
 #define V_const_void_P floats
 #define V_void_P floats
+#define V_char_P (char[64]){ 0 }
 #define V_double_P numbers
 #define V_float_P floats
 #define V_int32_t_P ids

@@ -173,6 +173,28 @@ static void pieces_of_characters(void **state)
     assert_int_equal(qkv_utf8_join("a", 0, NULL, 1), 0);
 }
 
+static void a_file_is_one_text(void **state)
+{
+    char name[] = "/tmp/qkv-text-XXXXXX";
+    qkv_text text = { 0 };
+    int fd = mkstemp(name);
+    (void)state;
+    assert_true(fd >= 0 && write(fd,
+                                 "\xEF\xBB\xBF"
+                                 "a\nb\r\n\n",
+                                 9) == 9);
+    assert_int_equal(qkv_text_read(name, 0, &text), QKV_OK);
+    assert_string_equal(text.data, "a\nb");
+    assert_int_equal(qkv_text_read(name, 8, &text), QKV_LIMIT);
+    assert_int_equal(text.length, 0);
+    assert_int_equal(pwrite(fd, "\x1F\x8B", 2, 0), 2);
+    assert_int_equal(qkv_text_read(name, 0, &text), QKV_UNSUPPORTED);
+    unlink(name);
+    assert_int_equal(qkv_text_read(name, 0, &text), QKV_IO);
+    qkv_text_free(&text);
+    close(fd);
+}
+
 static void width_is_what_a_terminal_shows(void **state)
 {
     static const struct {
@@ -1180,6 +1202,7 @@ int main(void)
         cmocka_unit_test(utf8_mistakes),
         cmocka_unit_test(pieces_of_characters),
         cmocka_unit_test(width_is_what_a_terminal_shows),
+        cmocka_unit_test(a_file_is_one_text),
         cmocka_unit_test(same_ids_as_hugging_face),
         cmocka_unit_test(same_ids_with_gpt2),
         cmocka_unit_test(merges_as_pairs),

@@ -51,6 +51,10 @@ QKV_API int64_t qkv_utf8_join(const char *text, size_t begin, const size_t *ends
  * second byte. `name` stands in the sentence. USAGE for NULL. Functions that read text from files call it, after gzip. */
 QKV_API qkv_status qkv_text_start(const char *name, const char *start, size_t length, size_t *mark);
 
+/* All of a file as one text, in *out, which is yours: without a byte order mark and without the newlines at its end. "-" is
+ * standard input. IO; UNSUPPORTED as above; LIMIT for more than `limit` bytes, 0 means 64 MiB; USAGE for NULL; MEMORY. */
+QKV_API qkv_status qkv_text_read(const char *path, size_t limit, qkv_text *out);
+
 /* ---- how special tokens are spelled ----
  * Here and nowhere else: what stands around a text is asked of a model, see qkv_model_special_tokens(). Ours: */
 #define QKV_SPECIAL_PAD "<pad>"
