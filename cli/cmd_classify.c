@@ -1,12 +1,10 @@
 /* cmd_classify.c: qkv classify: lines in, labels out; or texts with their labels in, and how many were right out. */
 #include "confusion.h"
-#include "json.h"
 #include "labelled.h"
 #include "lines.h"
 #include "results.h"
 #include "streams.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +48,7 @@ typedef struct group {
     int *classes;    /* what they should be, with --eval */
     int64_t n, line; /* line: lines read so far */
     qkv_matrix found;
+    qkv_text text;
     int64_t cut;
     confusion confusion;
 } group;
@@ -96,74 +95,17 @@ static int likeliest(const float *row, int64_t n)
 
 /* ---- lines in, labels out ---- */
 
-static int by_probability(const void *a, const void *b)
-{
-    const float *const *x = a, *const *y = b;
-    if (**x != **y) return **x > **y ? -1 : 1;
-    return (*x > *y) - (*x < *y);
-}
-
-static qkv_status print_row(const group *g, const float *row)
-{
-    int64_t n = given.all || given.json ? g->found.width : 1;
-    const float **order = malloc(sizeof *order * (size_t)g->found.width);
-    if (!order) return fail(QKV_MEMORY, "out of memory");
-    for (int64_t i = 0; i < g->found.width; i++) order[i] = row + i;
-    qsort(order, (size_t)g->found.width, sizeof *order, by_probability);
-    for (int64_t i = 0; i < n; i++) {
-        const char *label = qkv_model_label(g->model, order[i] - row);
-        if (!given.json) printf("%s%s\t%.6f", i ? "\t" : "", label, (double)*order[i]);
-        else {
-            fputs(i ? ", " : "", stdout);
-            put_json_text(label, strlen(label));
-            printf(": %.9g", (double)*order[i]);
-        }
-    }
-    free(order);
-    return QKV_OK;
-}
-
-static void print_json_start(const group *g, int64_t i, const char *label)
-{
-    printf("{\"line\": %lld, \"label\": ", (long long)(g->line - g->n + i + 1));
-    put_json_text(label, strlen(label));
-}
-
-/* A model with one class scores texts: its logit x, and 1 / (1 + e^-x). */
-static void print_only_class(const group *g, int64_t i)
-{
-    const char *label = qkv_model_label(g->model, 0);
-    double logit = (double)g->found.data[i], sigmoid = 1 / (1 + exp(-logit));
-    if (!given.json) {
-        printf("%s\t%.6f\t%.6f\n", label, sigmoid, logit);
-        return;
-    }
-    print_json_start(g, i, label);
-    printf(", \"sigmoid\": %.9g, \"logit\": %.9g}\n", sigmoid, logit); /* programs read them back */
-}
-
-static qkv_status print_classes(const group *g, int64_t i)
-{
-    const float *row = g->found.data + i * g->found.width;
-    if (given.json) {
-        print_json_start(g, i, qkv_model_label(g->model, likeliest(row, g->found.width)));
-        fputs(", \"probabilities\": {", stdout);
-    }
-    qkv_status status = print_row(g, row);
-    if (!status) puts(given.json ? "}}" : "");
-    return status;
-}
-
-static qkv_status print_group(const group *g)
+static qkv_status print_group(group *g)
 {
     qkv_status status = QKV_OK;
     for (int64_t i = 0; i < g->n && !status; i++) {
-        if (g->found.width == 1) print_only_class(g, i);
-        else status = print_classes(g, i);
+        const float *row = g->found.data + i * g->found.width;
+        if (qkv_classified_text(g->model, row, given.all, given.json, &g->text)) status = library_failed();
+        else if (given.json) printf("{\"line\": %lld, %s\n", (long long)(g->line - g->n + i + 1), g->text.data + 1);
+        else puts(g->text.data);
     }
-    if (status) return status;
     fflush(stdout);
-    return QKV_OK;
+    return status;
 }
 
 /* A line, or both texts of one. */
@@ -269,6 +211,7 @@ static void close_all(group *g)
     free(g->texts), free(g->pairs), free(g->lengths), free(g->pair_lengths), free(g->classes);
     free_confusion(&g->confusion);
     qkv_matrix_free(&g->found);
+    qkv_text_free(&g->text);
     qkv_model_free(g->model);
 }
 

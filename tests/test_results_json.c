@@ -105,6 +105,29 @@ static void what_was_filled_in(void **state)
     qkv_text_free(&text);
 }
 
+static void what_was_classified(void **state)
+{
+    (void)state;
+    const qkv_transformer_opts o = { .vocabulary = 9, .encoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 8, .classes = 3 };
+    const char *const labels[] = { "a", "b", "\"c\"" };
+    const float row[] = { 0.25f, 0.125f, 0.625f };
+    qkv_text text = { 0 };
+    qkv_model *m = qkv_model_new(&o, 1);
+    assert_int_equal(qkv_model_set_labels(m, labels, 3), QKV_OK);
+    assert_int_equal(qkv_classified_text(m, row, 0, 0, &text), QKV_OK);
+    assert_string_equal(text.data, "\"c\"\t0.625000");
+    assert_int_equal(qkv_classified_text(m, row, 1, 0, &text), QKV_OK);
+    assert_string_equal(text.data, "\"c\"\t0.625000\ta\t0.250000\tb\t0.125000");
+    assert_int_equal(qkv_classified_text(m, row, 0, 1, &text), QKV_OK);
+    assert_string_equal(text.data,
+                        "{\"label\": \"\\\"c\\\"\", \"probabilities\": {\"\\\"c\\\"\": 0.625, \"a\": 0.25, \"b\": 0.125}}");
+    qkv_model_free(m);
+    m = make_model();
+    assert_int_equal(qkv_classified_text(m, row, 0, 1, &text), QKV_USAGE);
+    qkv_model_free(m);
+    qkv_text_free(&text);
+}
+
 static qkv_status use_ids(qkv_text *text)
 {
     qkv_ids ids = { 0 };
@@ -149,8 +172,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(translations_have_all_of_it), cmocka_unit_test(what_was_generated),
-        cmocka_unit_test(what_was_filled_in),          cmocka_unit_test(ids_with_their_tokens),
-        cmocka_unit_test(any_allocation_may_fail),
+        cmocka_unit_test(what_was_filled_in),          cmocka_unit_test(what_was_classified),
+        cmocka_unit_test(ids_with_their_tokens),       cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

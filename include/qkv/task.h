@@ -242,6 +242,11 @@ QKV_API qkv_objective qkv_classifying(const float *weights, int64_t classes);
  * empty text is read as <s> </s>. USAGE for a model without classifier or tokenizer, LIMIT, MEMORY, NUMERIC. */
 QKV_API qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_matrix *out);
 
+/* One row of qkv_classify()'s results as text, which is yours, without a newline: the likeliest label, a TAB and its
+ * probability; with all every label, the likeliest first; with json an object with "label" and "probabilities". Of a model with
+ * one class the label, 1 / (1 + e^-x) and its logit x. USAGE for NULL and a model without classes; MEMORY. */
+QKV_API qkv_status qkv_classified_text(const qkv_model *m, const float *row, int all, int json, qkv_text *out);
+
 /* ---- embedding: any encoder, pooled ---- */
 typedef struct qkv_embed_opts {
     size_t size;
