@@ -94,8 +94,8 @@ QKV_API qkv_status qkv_file_write(const char *path, const void *bytes, size_t si
  * reason, LIMIT. */
 QKV_API qkv_status qkv_file_check(const char *path);
 
-/* Which file is mapped at an address, for a handler of SIGBUS that tells of a model's file that was cut: safe to call there. Its
- * path, cut to `room` bytes with its NUL, goes to path. 0, and an empty path, where there is no file. */
+/* Which file is mapped at an address, for a handler of SIGBUS that tells of a model's file that was cut: safe to call there.
+ * Its path, cut to `room` bytes with its NUL, goes to path. 0, and an empty path, where there is no file. */
 QKV_API int qkv_mapped_file(const void *address, char *path, size_t room);
 
 /* ---- threads -----------------------------------------------------------------------------------

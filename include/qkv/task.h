@@ -79,8 +79,8 @@ QKV_API qkv_status qkv_translation_attention(const qkv_translations *t, int64_t 
 QKV_API qkv_status qkv_translation_alignment(const qkv_translations *t, int64_t i, int k, int64_t *source);
 
 /* The translations of text i as a JSON object in *out, which is yours: "source_tokens", and "translations", best first, each
- * with "text", "score", "log_p", "cut" and "tokens"; with attention also with "alignment", pairs of places, and "attention", the
- * mean over layers and heads, both empty where none was kept. USAGE for NULL and for a text that is not there; MEMORY. */
+ * with "text", "score", "log_p", "cut" and "tokens"; with attention also with "alignment", pairs of places, and "attention",
+ * the mean over layers and heads, both empty where none was kept. USAGE for NULL and for a text that is not there; MEMORY. */
 QKV_API qkv_status qkv_translations_json(const qkv_model *m, const qkv_translations *t, int64_t i, int with_attention,
                                          qkv_text *out);
 
