@@ -71,7 +71,7 @@ qkv_status write_maps(const char *path, const qkv_attention_maps *m)
 static const struct {
     const char *name;
     size_t at;
-} measures[QKV_HEAD_MEASURES] = { QKV_HEAD_MEASURE_LIST(MEASURE_ROW) };
+} measures[QKV_HEAD_MEASURE_COUNT] = { QKV_HEAD_MEASURE_LIST(MEASURE_ROW) };
 
 static double measure_of(const qkv_ranked_head *h, int k)
 {
@@ -81,10 +81,10 @@ static double measure_of(const qkv_ranked_head *h, int k)
 static void print_ranked(const qkv_ranked_head *heads, int64_t n)
 {
     fputs("layer  head", stdout);
-    for (int k = 0; k < QKV_HEAD_MEASURES; k++) printf("  %11s", measures[k].name);
+    for (int k = 0; k < QKV_HEAD_MEASURE_COUNT; k++) printf("  %11s", measures[k].name);
     for (int64_t i = 0; i < n; i++) {
         printf("\n%5d  %4d", heads[i].layer, heads[i].head);
-        for (int k = 0; k < QKV_HEAD_MEASURES; k++) printf("  %11.6f", measure_of(&heads[i], k));
+        for (int k = 0; k < QKV_HEAD_MEASURE_COUNT; k++) printf("  %11.6f", measure_of(&heads[i], k));
     }
     putchar('\n');
 }
@@ -94,7 +94,7 @@ static void put_ranked_json(const qkv_ranked_head *heads, int64_t n, const char 
     printf("{\"kind\": \"%s\", \"heads\": [", kind);
     for (int64_t i = 0; i < n; i++) {
         printf("%s\n {\"layer\": %d, \"head\": %d", i ? "," : "", heads[i].layer, heads[i].head);
-        for (int k = 0; k < QKV_HEAD_MEASURES; k++) printf(", \"%s\": %.17g", measures[k].name, measure_of(&heads[i], k));
+        for (int k = 0; k < QKV_HEAD_MEASURE_COUNT; k++) printf(", \"%s\": %.17g", measures[k].name, measure_of(&heads[i], k));
         putchar('}');
     }
     puts("]}");

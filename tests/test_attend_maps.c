@@ -175,7 +175,7 @@ static void heads_are_in_order(void **state)
 {
     (void)state;
     qkv_ranked_head heads[LAYERS * HEADS];
-    for (int by = 0; by < QKV_HEAD_MEASURES; by++) {
+    for (int by = 0; by < QKV_HEAD_MEASURE_COUNT; by++) {
         assert_int_equal(qkv_attention_capture_rank(&attended, QKV_ATTENTION_ENCODER, (qkv_head_measure)by, heads), QKV_OK);
         unsigned seen = 0;
         for (int i = 0; i < LAYERS * HEADS; i++) {
@@ -185,7 +185,7 @@ static void heads_are_in_order(void **state)
         }
         assert_int_equal(seen, 15);
     }
-    assert_int_equal(qkv_attention_capture_rank(&attended, QKV_ATTENTION_CROSS, QKV_HEAD_MEASURES, heads), QKV_USAGE);
+    assert_int_equal(qkv_attention_capture_rank(&attended, QKV_ATTENTION_CROSS, QKV_HEAD_MEASURE_COUNT, heads), QKV_USAGE);
 }
 
 /* ---- names of ids ---- */

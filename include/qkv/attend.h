@@ -119,7 +119,7 @@ QKV_API void qkv_token_names_free(qkv_token_names *names);
     M(NEXT, next)
 
 #define QKV_HEAD_MEASURE_ENUM(constant, member) QKV_HEAD_MEASURE_##constant,
-typedef enum qkv_head_measure { QKV_HEAD_MEASURE_LIST(QKV_HEAD_MEASURE_ENUM) QKV_HEAD_MEASURES } qkv_head_measure;
+typedef enum qkv_head_measure { QKV_HEAD_MEASURE_LIST(QKV_HEAD_MEASURE_ENUM) QKV_HEAD_MEASURE_COUNT } qkv_head_measure;
 #undef QKV_HEAD_MEASURE_ENUM
 
 typedef struct qkv_ranked_head {

@@ -50,7 +50,7 @@ QKV_API qkv_model *qkv_model_load(const char *folder);
  * for weights that lie in memory. IO with the name of one that is not: what is computed from one that was written over may be
  * wrong, and one that was cut ends the process with SIGBUS when its end is looked at. The library handles no signal: a program
  * whose models may be written over can call this before each use, as qkv_server does, call qkv_params_materialize() once, or
- * handle SIGBUS itself, as the command does. */
+ * handle SIGBUS itself (qkv_mapped_file() says which file it was), as the command does. */
 QKV_API qkv_status qkv_model_check_files(const qkv_model *m);
 QKV_API void qkv_model_free(qkv_model *m);
 

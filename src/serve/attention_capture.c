@@ -194,7 +194,7 @@ static void put_measures(qkv__json *j, int layer, int head, const qkv_head_measu
     qkv__put_whole(j, layer);
     qkv__put_raw(j, ",\"head\":");
     qkv__put_whole(j, head);
-    for (int i = 0; i < QKV_HEAD_MEASURES; i++) {
+    for (int i = 0; i < QKV_HEAD_MEASURE_COUNT; i++) {
         qkv__put_raw(j, ",");
         qkv__put_name(j, measures[i].name);
         qkv__put_raw(j, ":");

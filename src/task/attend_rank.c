@@ -27,7 +27,7 @@ qkv_status qkv_attention_capture_rank(const qkv_attention_capture *a, qkv_attent
 {
     int measure = (int)by;
     if (!a || !heads) return qkv__fail(QKV_USAGE, "attention: what was attended to and a place for the heads are needed");
-    if ((unsigned)by >= QKV_HEAD_MEASURES) return qkv__fail(QKV_USAGE, "attention: there is no measure %d", measure);
+    if ((unsigned)by >= QKV_HEAD_MEASURE_COUNT) return qkv__fail(QKV_USAGE, "attention: there is no measure %d", measure);
     qkv_status status = qkv_attention_capture_measure(a, kind, 0, 0, &heads->measures); /* says what the model has instead */
     if (status) return status;
     int64_t n = (int64_t)a->layers[kind] * a->heads;
