@@ -295,6 +295,62 @@ static void a_plan_is_kept_over_a_stop(void **state)
     }
 }
 
+static const char *stop_at_once(void *data) { return data ? "at once" : NULL; }
+
+static bool exists(const char *name)
+{
+    FILE *f = fopen(in_folder(name), "rb");
+    if (f) fclose(f);
+    return f != NULL;
+}
+
+/* Half a measurement would be a plan of billions of steps, and written down. */
+static void a_stop_while_it_plans_leaves_nothing(void **state)
+{
+    (void)state;
+    qkv_run_result end;
+    const qkv_training_watch watch = { .stop = stop_at_once, .data = &end };
+    qkv_training *t = small_training("mask", "pairs.tsv", "unplanned", "minutes", "5", NULL);
+    assert_int_equal(qkv_training_run(t, &watch, &end), QKV_OK);
+    assert_string_equal(end.reason, "at once");
+    assert_int_equal(end.saved_step, -1);
+    assert_false(exists("unplanned"));
+    qkv_training_free(t);
+}
+
+/* A training that was begun without a plan, such as one of before there were any, is given more minutes by the clock. */
+static void only_a_beginning_is_planned(void **state)
+{
+    (void)state;
+    witness w = { 0 };
+    qkv_run_result end;
+    qkv_training *t = small_training("mask", "pairs.tsv", "clock", "paper", "yes", "schedule", "constant", "steps", "3", NULL);
+    assert_int_equal(run(t, &w, NULL), QKV_OK);
+    qkv_training_free(t);
+    t = small_training("mask", "pairs.tsv", "clock", "paper", "yes", "schedule", "constant", "minutes", "0.001", "resume",
+                       "yes", NULL);
+    assert_int_equal(run(t, &w, &end), QKV_OK);
+    assert_string_equal(end.reason, "--minutes reached");
+    assert_true(end.at.step > 3 && !w.last_step);
+    qkv_training_free(t);
+}
+
+/* Of a text as long as the training's, each validation takes as long as many updates. */
+static void a_plan_knows_how_often_is_measured(void **state)
+{
+    (void)state;
+    int64_t steps[2];
+    for (int i = 0; i < 2; i++) {
+        witness w = { .stop_at = 1 };
+        qkv_training *t = small_training("mask", "pairs.tsv", i ? "often" : "seldom", "minutes", "0.5", "dry-run", "yes",
+                                         "valid", in_folder("pairs.tsv"), i ? "valid-every" : NULL, "1", NULL);
+        assert_int_equal(run(t, &w, NULL), QKV_OK);
+        steps[i] = w.last_step;
+        qkv_training_free(t);
+    }
+    assert_true(steps[1] > 0 && 2 * steps[1] < steps[0]);
+}
+
 /* ---- the text ---- */
 
 static void texts_are_held_back(void **state)
@@ -343,11 +399,19 @@ static void what_is_odd_about_the_text_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_are_set_by_name),   cmocka_unit_test(the_first_wrong_option_is_told),
-        cmocka_unit_test(what_is_not_set_is_chosen), cmocka_unit_test(the_papers_settings_choose_nothing),
-        cmocka_unit_test(a_plan_changes_no_weight),  cmocka_unit_test(validations_are_few_or_many),
-        cmocka_unit_test(minutes_plan_steps),        cmocka_unit_test(a_plan_is_kept_over_a_stop),
-        cmocka_unit_test(texts_are_held_back),       cmocka_unit_test(what_is_odd_about_the_text_is_told),
+        cmocka_unit_test(options_are_set_by_name),
+        cmocka_unit_test(the_first_wrong_option_is_told),
+        cmocka_unit_test(what_is_not_set_is_chosen),
+        cmocka_unit_test(the_papers_settings_choose_nothing),
+        cmocka_unit_test(a_plan_changes_no_weight),
+        cmocka_unit_test(validations_are_few_or_many),
+        cmocka_unit_test(minutes_plan_steps),
+        cmocka_unit_test(a_plan_is_kept_over_a_stop),
+        cmocka_unit_test(a_stop_while_it_plans_leaves_nothing),
+        cmocka_unit_test(only_a_beginning_is_planned),
+        cmocka_unit_test(a_plan_knows_how_often_is_measured),
+        cmocka_unit_test(texts_are_held_back),
+        cmocka_unit_test(what_is_odd_about_the_text_is_told),
     };
     return cmocka_run_group_tests(tests, make_texts, remove_folder);
 }

@@ -259,7 +259,7 @@ static qkv_status fit_model(qkv_training *t, qkv_model *best)
                                        .each_step_data = t };
     qkv_status status = qkv_fit_length_penalty(best, (const char *const *)t->lines.sources,
                                                (const char *const *)t->lines.references, t->lines.n, &opts, &fit);
-    if (status) return t->was_stopped ? QKV_OK : status;
+    if (status) return t->stopped ? QKV_OK : status;
     qkv__training_note(t, "length penalty %.2g: BLEU %.2f on %lld validation lines, %.2f without fitting",
                        (double)fit.length_penalty, fit.bleu, (long long)fit.lines, fit.usual_bleu);
     status = qkv_model_set_length_penalty(best, fit.length_penalty);

@@ -252,49 +252,57 @@ static void tell_event(void *data, const qkv_run_event *e)
 static const char *ask_to_stop(void *data)
 {
     qkv_training *t = data;
-    const char *why = t->watch.stop ? t->watch.stop(t->watch.data) : NULL;
-    t->was_stopped = why != NULL;
-    return why;
+    return t->stopped = t->watch.stop ? t->watch.stop(t->watch.data) : NULL;
 }
 
 bool qkv__training_stops(qkv_training *t) { return ask_to_stop(t) != NULL; }
 
-/* How it learns, when it has so many steps; 0: not known. */
-static qkv_status set_learning(qkv_training *t, int64_t last_step, learning *how, qkv_run_opts *o)
+/* What every trainer of this training has, whatever its schedule. */
+static void set_trainer(qkv_training *t, learning *how, qkv_run_opts *o)
 {
-    qkv_status status = qkv__training_how(t, last_step, &how->trainer);
     how->optimizer = qkv__training_optimizer(t);
     how->trainer.optimizer = &how->optimizer;
     how->trainer.batches = &t->batches;
     how->trainer.objective = t->has_objective ? &t->objective : NULL;
     o->trainer = &how->trainer;
-    return status;
 }
 
 /* Where the schedule has no end, a training may be given more steps later, and is measured once an epoch in any case. */
+static bool is_measured_by_rule(const qkv_training *t)
+{
+    return !QKV__IS_SET(&t->o, valid_every) && !t->is_old && !t->o.v.paper && qkv__schedule_has_end(t);
+}
+
 static void choose_valid_every(qkv_training *t, int64_t epoch_steps, int64_t last_step)
 {
-    bool is_old = t->is_old || t->o.v.paper;
-    if (QKV__IS_SET(&t->o, valid_every) || is_old || !last_step || !qkv__schedule_has_end(t)) return;
+    if (!last_step || !is_measured_by_rule(t)) return;
     qkv__choose(t, "valid-every", "%lld", (long long)qkv__ceil_div(last_step, qkv__validations(last_step, epoch_steps)));
 }
 
-static qkv_status plan_minutes(qkv_training *t, learning *how, qkv_run_opts *o)
+/* What the caller set, 0 for the rule, else once an epoch. */
+static qkv_status plan_valid_every(const qkv_training *t, qkv_run_opts *trial)
+{
+    int64_t epoch_steps, none;
+    qkv_status status = qkv_run_steps(t->pairs, trial, &epoch_steps, &none);
+    trial->valid_every = t->o.v.valid_every ? t->o.v.valid_every : is_measured_by_rule(t) ? 0 : epoch_steps;
+    return status;
+}
+
+static qkv_status plan_minutes(qkv_training *t, learning *how, const qkv_run_opts *o)
 {
     qkv_run_plan plan;
     qkv_run_opts trial = *o;
     trial.minutes = (double)t->o.v.minutes;
+    trial.validate = qkv_pairs_count(t->valid) ? validate_job : NULL; /* with --dry-run too: the plan is the same */
     how->trainer = (qkv_trainer_opts){ .update_freq = t->o.v.update_freq, .clip = t->o.v.clip, .smoothing = t->o.v.smoothing };
-    how->optimizer = qkv__training_optimizer(t);
-    how->trainer.optimizer = &how->optimizer;
-    how->trainer.batches = &t->batches;
-    how->trainer.objective = t->has_objective ? &t->objective : NULL;
-    trial.trainer = &how->trainer;
+    set_trainer(t, how, &trial);
+    qkv_status status = plan_valid_every(t, &trial);
     t->is_trial = true;
-    qkv_status status = qkv_run_plan_steps(t->model, t->pairs, &trial, qkv__seconds() - t->began, &plan);
+    if (!status) status = qkv_run_plan_steps(t->model, t->pairs, &trial, qkv__seconds() - t->began, &plan);
     t->is_trial = false;
-    if (status) return status;
-    double tokens = t->job->search_tokens ? t->job->search_tokens(t, qkv__validations(plan.steps, plan.epoch_steps)) : 0;
+    if (status || t->stopped) return status;
+    int64_t validations = trial.valid_every ? plan.steps / trial.valid_every : qkv__validations(plan.steps, plan.epoch_steps);
+    double tokens = t->job->search_tokens ? t->job->search_tokens(t, validations) : 0;
     double each = (double)qkv__pairs_target_ids(t->pairs) / (double)plan.epoch_steps;
     t->planned_steps = qkv__max(1, plan.steps - (int64_t)(tokens / fmax(each, 1)));
     return QKV_OK;
@@ -306,22 +314,33 @@ static qkv_status plan_run(qkv_training *t, learning *how, qkv_run_opts *o)
     int64_t epoch_steps, last_step;
     const qkv__training_values *v = &t->o.v;
     qkv_status status = QKV_OK;
-    /* A training that goes on has its plan. */
+    /* One that goes on has its plan. */
     bool is_timed = v->minutes > 0 || (t->planned_steps && !QKV__IS_SET(&t->o, steps) && !QKV__IS_SET(&t->o, epochs));
-    if (is_timed && !t->planned_steps) status = plan_minutes(t, how, o);
+    if (is_timed && !t->planned_steps && !v->resume) status = plan_minutes(t, how, o);
+    if (status || t->stopped) return status;
     o->steps = v->steps;
     o->epochs = is_timed && !QKV__IS_SET(&t->o, epochs) ? 0 : v->epochs;
     if (is_timed && t->planned_steps && (!o->steps || t->planned_steps < o->steps)) {
         o->steps = t->planned_steps;
         o->steps_reason = "the steps that --minutes planned are made";
     }
-    how->trainer = (qkv_trainer_opts){ .batches = &t->batches, .update_freq = v->update_freq };
-    o->trainer = &how->trainer;
-    if (!status) status = qkv_run_steps(t->pairs, o, &epoch_steps, &last_step);
-    if (status) return status;
+    if (is_timed && !t->planned_steps) o->minutes = (double)v->minutes; /* it was begun without a plan: more by the clock */
+    how->trainer = (qkv_trainer_opts){ .update_freq = v->update_freq };
+    set_trainer(t, how, o);
+    if ((status = qkv_run_steps(t->pairs, o, &epoch_steps, &last_step))) return status;
     choose_valid_every(t, epoch_steps, last_step);
     o->valid_every = v->valid_every;
-    return set_learning(t, last_step, how, o);
+    status = qkv__training_how(t, last_step, &how->trainer);
+    set_trainer(t, how, o);
+    return status;
+}
+
+/* Half a plan is none: nothing is begun. */
+static qkv_status tell_no_plan(const qkv_training *t, qkv_run_result *out)
+{
+    qkv__training_note(t, "stopped before the first step, while the speed was measured: nothing is written");
+    out->reason = t->stopped;
+    return QKV_OK;
 }
 
 static qkv_status run_training(qkv_training *t, qkv_run_result *out)
@@ -342,6 +361,7 @@ static qkv_status run_training(qkv_training *t, qkv_run_result *out)
                        .stop = ask_to_stop,
                        .data = t };
     qkv_status status = plan_run(t, &how, &o);
+    if (!status && t->stopped) return tell_no_plan(t, out);
     if (!status) status = qkv__settings_of(t, &settings);
     o.settings = settings.all;
     o.n_settings = settings.n;
@@ -384,9 +404,9 @@ static qkv_status run_from_files(qkv_training *t, qkv_run_result *out)
     if (!status) status = qkv__training_start(t);
     if (!status) status = read_training_text(t);
     if (!status) status = run_training(t, out);
-    if (!status && t->job->finish && !t->was_stopped && !t->o.v.dry_run) status = t->job->finish(t);
-    /* A folder that this run made and an error left empty would look like a broken model. */
-    if (status && t->made_folder) rmdir(t->o.v.out);
+    if (!status && t->job->finish && !t->stopped && !t->o.v.dry_run) status = t->job->finish(t);
+    /* A folder that this run made and left empty would look like a broken model. */
+    if ((status || t->stopped) && t->made_folder) rmdir(t->o.v.out);
     return status;
 }
 
@@ -404,6 +424,7 @@ qkv_status qkv_training_run(qkv_training *t, const qkv_training_watch *watch, qk
     t->planned_steps = 0;
     t->is_old = false;
     t->began = qkv__seconds();
-    t->made_folder = t->was_stopped = false;
+    t->made_folder = false;
+    t->stopped = NULL;
     return run_from_files(t, out);
 }

@@ -58,7 +58,8 @@ struct qkv_training {
     qkv_status failed; /* the first error of qkv_training_set(), and its sentence */
     qkv_text sentence, told;
     double began; /* seconds */
-    bool made_folder, was_stopped, is_trial;
+    const char *stopped; /* why the caller wants it to stop; NULL: it goes on */
+    bool made_folder, is_trial;
     bool has_too_few; /* texts, to hold some back */
     bool is_old;      /* a training that was started before there were rules goes on without them */
 

@@ -6,6 +6,7 @@
 #include "../base/options.h"
 #include "../base/size.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { FEWEST_UPDATES = 8, MOST_UPDATES = 200, FEWEST_VALIDATIONS = 5, MOST_VALIDATIONS = 20 };
@@ -13,7 +14,7 @@ static const double trial_seconds = 4, trial_share = 0.05; /* of the time there 
 static const double spare_share = 0.02;                    /* checkpoints, and a machine that slows down a little */
 
 /* Updates until their time is known well enough; the first one also finds its memory, and does not count. */
-static qkv_status time_updates(const qkv_run_opts *o, qkv_trainer *t, qkv_run_plan *out)
+static qkv_status time_updates(const qkv_run_opts *o, qkv_trainer *t, qkv_run_plan *out, bool *is_stopped)
 {
     qkv_progress at;
     double enough = 60 * o->minutes * trial_share;
@@ -21,7 +22,7 @@ static qkv_status time_updates(const qkv_run_opts *o, qkv_trainer *t, qkv_run_pl
     qkv_status status = qkv_trainer_step(t, &at);
     double began = qkv__seconds(), passed = 0;
     for (int n = 1; !status && n <= MOST_UPDATES && (n <= FEWEST_UPDATES || passed < enough); n++) {
-        if (o->stop && o->stop(o->data)) break;
+        if (o->stop && o->stop(o->data)) return *is_stopped = true, QKV_OK;
         status = qkv_trainer_step(t, &at);
         passed = qkv__seconds() - began;
         out->step_seconds = passed / n;
@@ -48,7 +49,7 @@ static qkv_trainer *make_trial(qkv_model *m, const qkv_pairs *pairs, const qkv_r
 }
 
 /* The weights are the same afterwards. */
-static qkv_status try_updates(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *o, qkv_run_plan *out)
+static qkv_status try_updates(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *o, qkv_run_plan *out, bool *is_stopped)
 {
     qkv_params *p = qkv_model_params(m);
     qkv_trainer *t = make_trial(m, pairs, o);
@@ -57,8 +58,8 @@ static qkv_status try_updates(qkv_model *m, const qkv_pairs *pairs, const qkv_ru
     float *kept = qkv__alloc(bytes);
     qkv_status status = kept ? QKV_OK : QKV_MEMORY;
     if (kept) memcpy(kept, qkv_params_data(p), bytes);
-    if (!status) status = time_updates(o, t, out);
-    if (!status) status = time_validation(o, m, out);
+    if (!status) status = time_updates(o, t, out, is_stopped);
+    if (!status && !*is_stopped) status = time_validation(o, m, out);
     if (kept) memcpy(qkv_params_data(p), kept, bytes);
     qkv_params_zero_grad(p);
     qkv__release(kept, bytes);
@@ -87,15 +88,17 @@ qkv_status qkv_run_plan_steps(qkv_model *m, const qkv_pairs *pairs, const qkv_ru
     qkv_run_opts o;
     qkv_run_plan plan = { 0 };
     int64_t none;
+    bool is_stopped = false;
     if (!m || !pairs || !opts || !out) return qkv__fail(QKV_USAGE, "training: a model, pairs, options and a place are needed");
     qkv_status status = QKV__READ_OPTIONS(&o, data, opts, "training");
     if (status) return status;
     if (!(o.minutes > 0) || !(reserve >= 0)) return qkv__fail(QKV_USAGE, "training: a plan needs minutes above 0");
     double began = qkv__seconds();
-    if (!(status = qkv_run_steps(pairs, opts, &plan.epoch_steps, &none))) status = try_updates(m, pairs, &o, &plan);
+    if (!(status = qkv_run_steps(pairs, opts, &plan.epoch_steps, &none)))
+        status = try_updates(m, pairs, &o, &plan, &is_stopped);
     if (status) return status;
     double left = 60 * o.minutes * (1 - spare_share) - reserve - (qkv__seconds() - began);
-    plan.steps = steps_in(&o, &plan, left);
+    plan.steps = is_stopped ? 0 : steps_in(&o, &plan, left);
     *out = plan;
     return QKV_OK;
 }
