@@ -266,12 +266,15 @@ static qkv_status fit_model(qkv_training *t, qkv_model *best)
     return status ? status : qkv_model_save(best, t->o.v.out);
 }
 
-/* Of the best model, which is the folder's. */
+/* Of the best model, which is the folder's. What an earlier run of a finished training fitted counts for nothing, so that the
+ * same comes out again. */
 static qkv_status fit_length(qkv_training *t)
 {
     if (t->o.v.fit != FIT_LENGTH || !t->lines.n) return QKV_OK;
+    float usual = qkv_model_info_of(t->model)->length_penalty;
     qkv_model *best = qkv_model_load(t->o.v.out);
-    qkv_status status = best ? fit_model(t, best) : qkv_error_status();
+    qkv_status status = best ? qkv_model_set_length_penalty(best, usual > 0 ? usual : 0) : qkv_error_status();
+    if (!status) status = fit_model(t, best);
     qkv_model_free(best);
     return status;
 }
