@@ -422,7 +422,7 @@ qkv_status qkv_training_run(qkv_training *t, const qkv_training_watch *watch, qk
     forget_text(t);
     qkv__options_forget_choices(&t->o);
     t->planned_steps = 0;
-    t->is_old = false;
+    t->is_old = t->has_too_few = false;
     t->began = qkv__seconds();
     t->made_folder = false;
     t->stopped = NULL;

@@ -85,6 +85,8 @@ qkv__option qkv__options_find(const qkv__options *o, const char *name)
     return QKV__SET_OPTIONS;
 }
 
+bool qkv__options_is_path(qkv__option i) { return rows[i].kind == TEXT || rows[i].kind == FILES; }
+
 /* ---- from text ---- */
 
 static qkv_status read_option_count(const char *name, const char *text, int *out)
@@ -196,10 +198,16 @@ void qkv__options_fill(qkv__options *o, const qkv__training_values *defaults)
             memcpy(place_of(o, (qkv__option)i), (const char *)defaults + rows[i].place, bytes_of_kind(rows[i].kind));
 }
 
+void qkv__options_unset(qkv__options *o, qkv__option i)
+{
+    if (o->origin[i] == QKV__SET) return;
+    memset(place_of(o, i), 0, bytes_of_kind(rows[i].kind));
+    o->origin[i] = QKV__NOT_SET;
+}
+
 void qkv__options_forget_choices(qkv__options *o)
 {
-    for (int i = 0; i < QKV__SET_OPTIONS; i++)
-        if (o->origin[i] == QKV__CHOSEN) o->origin[i] = QKV__NOT_SET;
+    for (int i = 0; i < QKV__SET_OPTIONS; i++) qkv__options_unset(o, (qkv__option)i);
 }
 
 /* ---- to text ---- */

@@ -55,8 +55,11 @@ void qkv__options_free(qkv__options *o);
 /* As qkv_training_set(); origin says on whose behalf. A rule never changes what the caller set. */
 qkv_status qkv__options_set(qkv__options *o, const char *name, const char *value, qkv__origin origin);
 
-/* What nobody set becomes what it is in `defaults`, but for paths; and what rules chose is set by nobody again. */
+/* What nobody set becomes what it is in `defaults`, but for paths. */
 void qkv__options_fill(qkv__options *o, const qkv__training_values *defaults);
+
+/* An option that the caller did not set is as if it had never been filled or chosen; and all of them. */
+void qkv__options_unset(qkv__options *o, qkv__option i);
 void qkv__options_forget_choices(qkv__options *o);
 
 /* What option i is, as text into a buffer that is grown. MEMORY. */
@@ -65,6 +68,7 @@ qkv_status qkv__options_text(const qkv__options *o, qkv__option i, qkv_text *out
 qkv__option qkv__options_find(const qkv__options *o, const char *name); /* QKV__SET_OPTIONS: the job has no such option */
 const char *qkv__options_name(qkv__option i);
 bool qkv__options_has(const qkv__options *o, qkv__option i); /* whether it is an option of the job */
+bool qkv__options_is_path(qkv__option i);                    /* or several, or another text of the caller's */
 const char *qkv__options_word(qkv__option i, int value);     /* of a WORD */
 
 /* Whether member is set, by the caller or a rule. */
