@@ -351,6 +351,129 @@ static void a_plan_knows_how_often_is_measured(void **state)
     assert_true(steps[1] > 0 && 2 * steps[1] < steps[0]);
 }
 
+/* ---- going on ---- */
+
+/* Writes the record of a training with one piece of it replaced by another. */
+static void change_record(const char *name, const char *piece, const char *by)
+{
+    size_t n;
+    char path[128], *text = contents(name, "training.json", &n), *at = strstr(text, piece);
+    assert_non_null(at);
+    snprintf(path, sizeof path, "%s/training.json", name);
+    FILE *f = fopen(in_folder(path), "wb");
+    assert_non_null(f);
+    fprintf(f, "%.*s%s%s", (int)(at - text), text, by, at + strlen(piece));
+    assert_int_equal(fclose(f), 0);
+    free(text);
+}
+
+static void resume_refused(const char *out, qkv_status wanted, const char *piece)
+{
+    witness w = { 0 };
+    qkv_training *t = small_training("translate", "pairs.tsv", out, "steps", "4", "resume", "yes", NULL);
+    assert_int_equal(run(t, &w, NULL), wanted);
+    assert_has(qkv_error(), piece);
+    qkv_training_free(t);
+}
+
+static void a_damaged_record_is_told(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        { "\"chosen\": {", "\"chosen\": {\"colour\": \"red\", " },
+        { "\"chosen\": {", "\"chosen\": {\"vocab\": 300, " },
+        { "{\n    \"pre-norm\": \"yes\"", "{\n    \"pre-norm\": \"x\"" },
+        { "\"chosen\": {", "\"chosen\": {\"dry-run\": \"yes\", " },
+        { "\"chosen\": {", "\"chosen\": {\"valid\": \"/none\", " },
+        { "\"chosen\": {", "\"chosen\": [], \"was\": {" },
+        { "\"chosen\": {", "\"planned_steps\": -5, \"chosen\": {" },
+        { "\"chosen\": {", "\"planned_steps\": \"7\", \"chosen\": {" },
+    };
+    witness w = { 0 };
+    qkv_training *t = small_training("translate", "pairs.tsv", "damaged", "steps", "4", NULL);
+    assert_int_equal(run(t, &w, NULL), QKV_OK);
+    qkv_training_free(t);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        change_record("damaged", wrong[i][0], wrong[i][1]);
+        resume_refused("damaged", QKV_FORMAT, "training.json: ");
+        change_record("damaged", wrong[i][1], wrong[i][0]);
+    }
+}
+
+/* It is not the number of steps that is wrong then. */
+static void another_job_or_text_is_told(void **state)
+{
+    (void)state;
+    witness w = { 0 };
+    qkv_training *t = small_training("mask", "pairs.tsv", "masked", "epochs", "1", NULL);
+    assert_int_equal(run(t, &w, NULL), QKV_OK);
+    qkv_training_free(t);
+    resume_refused("masked", QKV_USAGE, "it is a training of \"train mask\"");
+    t = small_training("mask", "valid.tsv", "masked", "epochs", "1", "resume", "yes", NULL);
+    assert_int_equal(run(t, &w, NULL), QKV_USAGE);
+    assert_has(qkv_error(), "there were 570 pairs, and now there are 41");
+    qkv_training_free(t);
+}
+
+/* Whoever resumes a training that is done gets the model that it had. */
+static void a_fit_comes_out_again(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        witness w = { 0 };
+        const char *out = i ? "fitted" : "wanted";
+        if (i == 2) {
+            qkv_model *m = qkv_model_load(in_folder(out));
+            assert_int_equal(qkv_model_set_length_penalty(m, 2.5f), QKV_OK);
+            assert_int_equal(qkv_model_save(m, in_folder(out)), QKV_OK);
+            qkv_model_free(m);
+        }
+        qkv_training *t = small_training("translate", "pairs.tsv", out, "steps", "4", i == 2 ? "resume" : NULL, "yes", NULL);
+        assert_int_equal(run(t, &w, NULL), QKV_OK);
+        assert_has(w.notes, "length penalty");
+        qkv_training_free(t);
+    }
+    assert_same_file("wanted", "fitted", "config.json");
+}
+
+/* What a rule chose is no limit that was given: more steps may follow. */
+static void steps_replace_chosen_epochs(void **state)
+{
+    (void)state;
+    witness w = { .stop_at = 2 };
+    qkv_run_result end;
+    qkv_training *t = small_training("mask", "valid.tsv", "longer", "schedule", "constant", NULL);
+    assert_int_equal(run(t, &w, NULL), QKV_OK);
+    char steps[32];
+    snprintf(steps, sizeof steps, "%lld", (long long)w.last_step + 3);
+    qkv_training_free(t);
+    t = small_training("mask", "valid.tsv", "longer", "schedule", "constant", "resume", "yes", "steps", steps, NULL);
+    w.stop_at = 0;
+    assert_int_equal(run(t, &w, &end), QKV_OK);
+    assert_string_equal(end.reason, "--steps reached");
+    qkv_training_free(t);
+}
+
+/* The second run of a training knows nothing of the first but what was set. */
+static void a_training_may_run_twice(void **state)
+{
+    (void)state;
+    witness w = { 0 };
+    qkv_training *twice = small_training("mask", "valid.tsv", "first", "log-every", "5", NULL);
+    assert_int_equal(run(twice, &w, NULL), QKV_OK);
+    qkv_training *once = small_training("mask", "valid.tsv", "once", "log-every", "5", "paper", "yes", NULL);
+    assert_int_equal(run(once, &w, NULL), QKV_OK);
+    assert_int_equal(qkv_training_set(twice, "paper", "yes"), QKV_OK);
+    assert_int_equal(qkv_training_set(twice, "out", in_folder("second")), QKV_OK);
+    w.notes[0] = '\0';
+    assert_int_equal(run(twice, &w, NULL), QKV_OK);
+    assert_null(strstr(w.notes, "too few"));
+    assert_string_equal(qkv_training_get(twice, "epochs"), qkv_training_get(once, "epochs"));
+    assert_same_file("once", "second", "checkpoint.safetensors");
+    qkv_training_free(once);
+    qkv_training_free(twice);
+}
+
 /* ---- the text ---- */
 
 static void texts_are_held_back(void **state)
@@ -410,6 +533,11 @@ int main(void)
         cmocka_unit_test(a_stop_while_it_plans_leaves_nothing),
         cmocka_unit_test(only_a_beginning_is_planned),
         cmocka_unit_test(a_plan_knows_how_often_is_measured),
+        cmocka_unit_test(a_damaged_record_is_told),
+        cmocka_unit_test(another_job_or_text_is_told),
+        cmocka_unit_test(a_fit_comes_out_again),
+        cmocka_unit_test(steps_replace_chosen_epochs),
+        cmocka_unit_test(a_training_may_run_twice),
         cmocka_unit_test(texts_are_held_back),
         cmocka_unit_test(what_is_odd_about_the_text_is_told),
     };

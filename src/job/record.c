@@ -96,17 +96,41 @@ char *qkv__training_about(const qkv_training *t)
 
 /* ---- going on ---- */
 
-static qkv_status recall_choices(qkv_training *t, json_t *chosen)
+/* Rules choose no files, and nothing of what a single run does. */
+static bool may_be_chosen(const qkv_training *t, qkv__option i)
+{
+    return i != QKV__SET_OPTIONS && !qkv__options_is_path(i) && i != QKV__SET_paper && i != QKV__SET_resume &&
+           i != QKV__SET_dry_run && qkv__options_has(&t->o, i);
+}
+
+static qkv_status recall_choices(qkv_training *t, const char *path, json_t *chosen)
 {
     const char *name;
     json_t *value;
-    qkv_status status = QKV_OK;
     json_object_foreach (chosen, name, value) {
         const char *text = json_string_value(value);
-        if (status || !text || qkv__options_find(&t->o, name) == QKV__SET_OPTIONS) continue;
-        status = qkv__options_set(&t->o, name, text, QKV__CHOSEN);
+        bool is_known = text && may_be_chosen(t, qkv__options_find(&t->o, name));
+        if (is_known && !qkv__options_set(&t->o, name, text, QKV__CHOSEN)) continue;
+        return qkv__fail(QKV_FORMAT, "%s: what \"chosen\" has for \"%.60s\" is nothing that a rule chooses", path, name);
     }
-    return status;
+    /* Epochs are chosen where no limit is given. */
+    if (t->o.v.steps > 0 && t->o.origin[QKV__SET_epochs] == QKV__CHOSEN) qkv__options_unset(&t->o, QKV__SET_epochs);
+    return QKV_OK;
+}
+
+static qkv_status recall_plan(qkv_training *t, const char *path, const json_t *steps)
+{
+    t->planned_steps = (int64_t)json_integer_value(steps);
+    if (!steps || t->planned_steps > 0) return QKV_OK;
+    return qkv__fail(QKV_FORMAT, "%s: \"planned_steps\" is not a whole number from 1", path);
+}
+
+static qkv_status check_job(const qkv_training *t, const json_t *job)
+{
+    const char *was = json_string_value(job);
+    if (!was || !strcmp(was, t->job->command)) return QKV_OK;
+    return qkv__fail(QKV_USAGE, "cannot resume %s: it is a training of \"%.60s\", and this is \"%s\"", t->o.v.out, was,
+                     t->job->command);
 }
 
 qkv_status qkv__training_recall(qkv_training *t)
@@ -117,9 +141,11 @@ qkv_status qkv__training_recall(qkv_training *t)
     qkv_status status = qkv__json_read(path, RECORD_BYTES, &record);
     if (status) return status;
     json_t *chosen = json_object_get(record, "chosen");
-    t->is_old = !json_is_object(chosen);
-    if (!t->is_old) status = recall_choices(t, chosen);
-    t->planned_steps = (int64_t)json_integer_value(json_object_get(record, "planned_steps"));
+    t->is_old = !chosen;
+    status = check_job(t, json_object_get(record, "job"));
+    if (!status && chosen && !json_is_object(chosen)) status = qkv__fail(QKV_FORMAT, "%s: \"chosen\" is not an object", path);
+    if (!status) status = recall_choices(t, path, chosen);
+    if (!status) status = recall_plan(t, path, json_object_get(record, "planned_steps"));
     json_decref(record);
     return status;
 }

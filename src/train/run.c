@@ -280,10 +280,14 @@ qkv_status qkv_run_steps(const qkv_pairs *pairs, const qkv_run_opts *opts, int64
 }
 
 /* A schedule that knows its end cannot be given another one halfway. */
-static qkv_status check_schedule(const qkv_run_opts *o)
+static qkv_status check_schedule(const qkv_run_opts *o, int64_t pairs)
 {
-    int64_t planned = qkv__run_planned(o), now = o->trainer->schedule.steps;
+    int64_t planned = qkv__run_recorded(o, "schedule_steps"), now = o->trainer->schedule.steps;
+    int64_t before = qkv__run_recorded(o, "pairs");
     if (!planned || planned == now) return QKV_OK;
+    if (before && before != pairs)
+        return qkv__fail(QKV_USAGE, "cannot resume %s: the text is another: there were %lld pairs, and now there are %lld",
+                         o->folder, (long long)before, (long long)pairs);
     return qkv__fail(QKV_USAGE, "cannot resume %s: its schedule was made for %lld steps, and this one is for %lld", o->folder,
                      (long long)planned, (long long)now);
 }
@@ -292,7 +296,7 @@ static qkv_status run_training(run *r)
 {
     qkv_status status = qkv_run_check(r->o);
     if (!status) status = count_steps(r->pairs, r->o, &r->epoch_steps, &r->last_step);
-    if (!status) status = check_schedule(r->o);
+    if (!status) status = check_schedule(r->o, qkv_pairs_count(r->pairs));
     if (status) return status;
     r->valid_every = r->o->valid_every ? r->o->valid_every : r->epoch_steps;
     if (!(r->trainer = qkv_trainer_new(r->model, r->pairs, r->o->trainer))) return qkv_error_status();

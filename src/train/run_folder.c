@@ -141,13 +141,13 @@ qkv_status qkv__run_record(const qkv_run_opts *o, const qkv__run_state *s)
     return status;
 }
 
-int64_t qkv__run_planned(const qkv_run_opts *o)
+int64_t qkv__run_recorded(const qkv_run_opts *o, const char *name)
 {
     json_t *record = NULL;
     if (!o->folder || !o->resume || qkv__json_read(qkv__run_file(o, "training.json").text, RECORD_BYTES, &record)) return 0;
-    int64_t planned = (int64_t)json_integer_value(json_object_get(record, "schedule_steps"));
+    int64_t number = (int64_t)json_integer_value(json_object_get(record, name));
     json_decref(record);
-    return planned;
+    return number;
 }
 
 /* ---- the log ---- */

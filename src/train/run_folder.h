@@ -23,8 +23,8 @@ typedef struct qkv__run_state {
 } qkv__run_state;
 qkv_status qkv__run_record(const qkv_run_opts *o, const qkv__run_state *s);
 
-/* The steps that the schedule of the training in the folder was made for; 0: any, or there is no training. */
-int64_t qkv__run_planned(const qkv_run_opts *o);
+/* A number of the record of the training that goes on, such as the "schedule_steps" that its schedule was made for; 0: none. */
+int64_t qkv__run_recorded(const qkv_run_opts *o, const char *name);
 
 /* Opens the log and holds it: one training a folder. IO, USAGE. Adds a line to it: IO. */
 qkv_status qkv__run_log_open(const qkv_run_opts *o, int *log);
