@@ -503,6 +503,71 @@ static void texts_are_held_back(void **state)
     qkv_training_free(t);
 }
 
+/* Each in one sentence, and no folder is left. */
+static void validation_text_must_be_there(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *job, *train, *name, *value, *name2, *value2, *told;
+    } wrong[] = {
+        { "translate", "pairs.tsv", "split", "0.0001", "seed", "1", "--split 0.0001: of 600 pairs it holds none back" },
+        { "classify", "labels.tsv", "split", "0.0001", "seed", "1", "--split 0.0001: of 600 texts it holds none back" },
+        { "mask", "pairs.tsv", "split", "1e-44", "seed", "1", "of 600 documents it holds none back" },
+        { "generate", "pairs.tsv", "split", "1e-44", "seed", "1", "windows it holds none back" },
+        { "translate", "pairs.tsv", "split", "1e-44", "seed", "1", "of 600 pairs it holds none back" },
+        { "translate", "pairs.tsv", "split", "0", "fit", "length", "--fit length needs --valid, or --split" },
+        { "translate", "valid.tsv", "seed", "1", "fit", "length", "--fit length needs --valid, or --split" },
+        { "translate", "pairs.tsv", "paper", "yes", "metric", "bleu", "--metric bleu needs --valid, or --split" },
+        { "translate", "valid.tsv", "seed", "1", "metric", "bleu", "--metric bleu needs --valid, or --split" },
+        { "translate", "pairs.tsv", "split", "0.1", "valid", "valid.tsv", "--split: nothing is held back where --valid" },
+        { "translate", "pairs.tsv", "split", "-0.1", "seed", "1", "--split: -0.1 is not from 0 to 0.5" },
+        { "translate", "pairs.tsv", "minutes", "-1", "seed", "1", "--minutes: -1 is below 0" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        witness w = { 0 };
+        qkv_training *t = small_training(wrong[i].job, wrong[i].train, "nothing", "steps", "1", wrong[i].name, wrong[i].value,
+                                         wrong[i].name2, wrong[i].value2, NULL);
+        assert_int_equal(run(t, &w, NULL), QKV_USAGE);
+        assert_has(qkv_error(), wrong[i].told);
+        assert_false(exists("nothing"));
+        qkv_training_free(t);
+    }
+    witness w = { 0 };
+    qkv_training *t = small_training("translate", "pairs.tsv", "by-bleu", "steps", "1", "metric", "bleu", NULL);
+    assert_int_equal(run(t, &w, NULL), QKV_OK); /* a rule holds text back */
+    qkv_training_free(t);
+}
+
+/* Texts of the classes are those that are trained on. */
+static void classes_are_counted_without_what_is_held_back(void **state)
+{
+    (void)state;
+    witness w = { 0 };
+    qkv_training *t = small_training("classify", "labels.tsv", "thirds", "steps", "1", "split", "0.333333", "balance", "yes",
+                                     NULL);
+    assert_int_equal(run(t, &w, NULL), QKV_OK); /* every third text: all of class c */
+    const qkv_training_text *x = qkv_training_text_of(t);
+    assert_int_equal(x->label_counts[0] + x->label_counts[1] + x->label_counts[2], x->texts);
+    assert_int_equal(x->label_counts[2], 0);
+    assert_has(w.notes, "no training text has the label \"c\"");
+    assert_has(w.notes, "no validation text has the label \"a\", nor 1 other");
+    qkv_training_free(t);
+}
+
+/* A limit of 0 is none. */
+static void no_steps_are_no_limit(void **state)
+{
+    (void)state;
+    witness w = { .stop_at = 1 };
+    qkv_training *t = small_training("translate", "pairs.tsv", "steps0", "steps", "0", NULL);
+    assert_int_equal(run(t, &w, NULL), QKV_OK);
+    bool has_epochs = false;
+    const char *name;
+    for (int i = 0; (name = qkv_training_chosen(t, i)); i++) has_epochs = has_epochs || !strcmp(name, "epochs");
+    assert_true(has_epochs);
+    qkv_training_free(t);
+}
+
 static void what_is_odd_about_the_text_is_told(void **state)
 {
     (void)state;
@@ -540,6 +605,9 @@ int main(void)
         cmocka_unit_test(a_training_may_run_twice),
         cmocka_unit_test(texts_are_held_back),
         cmocka_unit_test(what_is_odd_about_the_text_is_told),
+        cmocka_unit_test(validation_text_must_be_there),
+        cmocka_unit_test(classes_are_counted_without_what_is_held_back),
+        cmocka_unit_test(no_steps_are_no_limit),
     };
     return cmocka_run_group_tests(tests, make_texts, remove_folder);
 }

@@ -3,7 +3,6 @@
 
 #include "../base/memory.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -146,9 +145,8 @@ static qkv_status survey_labelled(qkv_training *t, qkv__survey *s)
 /* The last of every 1/split texts is held back. */
 static bool is_passed_over(labelled_reading *r)
 {
-    const qkv__training_values *v = &r->t->o.v;
-    if (v->valid.n || !(v->split > 0)) return false;
-    return (++r->number % (int64_t)lround(1 / (double)v->split) == 0) != r->held;
+    int64_t every = qkv__held_every(r->t);
+    return every && (++r->number % every == 0) != r->held;
 }
 
 static qkv_status take_words(void *data, const qkv_labelled *x)
@@ -176,29 +174,42 @@ static qkv_status take_text(void *data, const qkv_labelled *x)
         return ours(r, qkv__fail(QKV_FORMAT, "%s: line %lld: the label \"%.60s\" is not in %s%s", x->path, (long long)x->line,
                                  x->label, t->o.v.train_labelled.at[0], qkv__header_hint(x)));
     if (is_passed_over(r)) return QKV_OK;
-    if (r->held || t->valid == r->pairs) t->valid_counts[class_id]++;
+    (r->pairs == t->valid ? t->valid_counts : t->labels.counts)[class_id]++;
     return ours(r, qkv_pairs_add_text(r->pairs, t->model, x->text, x->text_length, x->pair, x->pair_length, r->max_length,
                                       (int32_t)class_id));
 }
 
-/* Each class counts as much as any other: n / (classes * count). */
+/* Each class counts as much as any other: n / (classes * count); one that was held back as a whole counts nowhere. */
 static qkv_status weigh_classes(qkv_training *t)
 {
     int64_t n = qkv_pairs_count(t->pairs), classes = t->labels.n;
     qkv_status status = qkv__grow((void **)&t->weights, &t->weights_bytes, sizeof *t->weights * (size_t)classes);
     for (int i = 0; i < classes && !status; i++)
-        t->weights[i] = (float)((double)n / ((double)classes * (double)t->labels.counts[i]));
+        t->weights[i] = t->labels.counts[i] ? (float)((double)n / ((double)classes * (double)t->labels.counts[i])) : 0;
     return status;
 }
 
-static void note_missing_classes(const qkv_training *t)
+static void note_missing_classes(const qkv_training *t, const char *kind, const int64_t *counts)
 {
     int missing = 0, first = 0;
     for (int i = t->labels.n - 1; i >= 0; i--)
-        if (!t->valid_counts[i]) missing++, first = i;
+        if (!counts[i]) missing++, first = i;
     char more[48] = "";
-    if (missing > 1) snprintf(more, sizeof more, ", nor %d others", missing - 1);
-    if (missing) qkv__training_note(t, "no validation text has the label \"%.60s\"%s", t->labels.names[first], more);
+    if (missing > 1) snprintf(more, sizeof more, ", nor %d other%s", missing - 1, missing > 2 ? "s" : "");
+    if (missing) qkv__training_note(t, "no %s text has the label \"%.60s\"%s", kind, t->labels.names[first], more);
+}
+
+static qkv_status read_valid_texts(qkv_training *t, int64_t max_length)
+{
+    const qkv__training_values *v = &t->o.v;
+    const qkv__paths *f = v->valid.n ? &v->valid : &v->train_labelled;
+    labelled_reading r = { .t = t, .path = f->at[0], .pairs = t->valid, .held = true, .max_length = max_length };
+    qkv_status status = read_labelled(&r, take_text, !v->valid.n, NULL);
+    if (status || !qkv_pairs_count(t->valid))
+        return status || !v->valid.n ? status : qkv__fail(QKV_FORMAT, "%s: there are no texts", r.path);
+    note_missing_classes(t, "training", t->labels.counts);
+    note_missing_classes(t, "validation", t->valid_counts);
+    return QKV_OK;
 }
 
 static qkv_status read_texts(qkv_training *t)
@@ -214,17 +225,11 @@ static qkv_status read_texts(qkv_training *t)
                                   sizeof *t->valid_counts * (size_t)t->labels.n);
     if (status) return status;
     memset(t->valid_counts, 0, t->valid_counts_bytes);
+    memset(t->labels.counts, 0, sizeof *t->labels.counts * (size_t)t->labels.n); /* now without what is held back */
     status = read_labelled(&r, take_text, false, &read);
     t->text.empty = read.empty;
     if (!status) status = weigh_classes(t);
-    if (!status && (v->valid.n || v->split > 0)) {
-        labelled_reading valid = {
-            .t = t, .path = v->valid.n ? v->valid.at[0] : r.path, .pairs = t->valid, .held = true, .max_length = r.max_length
-        };
-        status = read_labelled(&valid, take_text, !v->valid.n, NULL);
-        if (!status && !qkv_pairs_count(t->valid)) status = qkv__fail(QKV_FORMAT, "%s: there are no texts", valid.path);
-        if (!status) note_missing_classes(t);
-    }
+    if (!status && (v->valid.n || v->split > 0)) status = read_valid_texts(t, r.max_length);
     t->objective = qkv_classifying(v->balance ? t->weights : NULL, t->labels.n);
     t->has_objective = true;
     return status ? status : qkv_model_set_labels(t->model, (const char *const *)t->labels.names, t->labels.n);

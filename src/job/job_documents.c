@@ -122,7 +122,7 @@ static qkv_status read_and_split(qkv_training *t, qkv_corpus_read *read)
 {
     qkv_pairs *all = qkv_pairs_new();
     qkv_status status = all ? read_files(t, &t->o.v.train_documents, all, read) : qkv_error_status();
-    if (!status) status = qkv__pairs_split(all, (int64_t)lround(1 / (double)t->o.v.split), t->pairs, t->valid);
+    if (!status) status = qkv__pairs_split(all, qkv__held_every(t), t->pairs, t->valid);
     qkv_pairs_free(all);
     return status;
 }

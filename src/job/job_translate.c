@@ -21,7 +21,8 @@ static const qkv__paths *valid_files(const qkv_training *t) { return t->o.v.vali
 static qkv_corpus_opts reading_opts(const qkv_training *t, bool held)
 {
     qkv_corpus_opts o = { .size = sizeof o, .strict = t->o.v.strict };
-    if (!t->o.v.valid.n && t->o.v.split > 0) o.held_every = (int64_t)lround(1 / (double)t->o.v.split), o.held = held;
+    o.held_every = qkv__held_every(t);
+    o.held = held;
     return o;
 }
 
@@ -35,14 +36,19 @@ static qkv_status check_pair_files(const char *name, const qkv__paths *f)
     return qkv__fail(QKV_USAGE, "--%s: %d files; expected source and target, or one with both", name, f->n);
 }
 
+static qkv_status check_has_valid(const qkv_training *t)
+{
+    const char *what = t->o.v.metric == BY_BLEU ? "--metric bleu" : t->o.v.fit == FIT_LENGTH ? "--fit length" : NULL;
+    return has_valid(t) || !what ? QKV_OK : qkv__fail(QKV_USAGE, "%s needs --valid, or --split", what);
+}
+
 static qkv_status check_translation(const qkv_training *t)
 {
     const qkv__training_values *v = &t->o.v;
     qkv_status status = check_pair_files("train", &v->train_pairs);
     if (!status) status = check_pair_files("valid", &v->valid);
     if (!status && v->separate && v->tokenizer) status = qkv__fail(QKV_USAGE, "--tokenizer is one vocabulary, --separate two");
-    if (!status && v->metric == BY_BLEU && !v->valid.n && !(QKV__IS_SET(&t->o, split) && v->split > 0))
-        status = qkv__fail(QKV_USAGE, "--metric bleu needs --valid");
+    if (!status && (v->paper || QKV__IS_SET(&t->o, split))) status = check_has_valid(t); /* else a rule may hold text back */
     return status;
 }
 
@@ -157,9 +163,11 @@ static qkv_status read_valid_lines(qkv_training *t)
 static qkv_status read_pairs(qkv_training *t)
 {
     qkv_corpus_read read = { 0 }, valid_read = { 0 };
-    qkv_status status = add_pairs(t, t->pairs, &t->o.v.train_pairs, false, t->o.v.max_length, &read);
+    qkv_status status = check_has_valid(t);
+    if (!status) status = add_pairs(t, t->pairs, &t->o.v.train_pairs, false, t->o.v.max_length, &read);
     if (!status) status = check_enough(t);
-    if (!status && has_valid(t)) status = add_pairs(t, t->valid, valid_files(t), true, 0, &valid_read);
+    bool is_held = t->o.v.split > 0 && qkv__held_every(t) <= read.lines;
+    if (!status && (t->o.v.valid.n || is_held)) status = add_pairs(t, t->valid, valid_files(t), true, 0, &valid_read);
     t->text.empty = read.empty;
     t->text.too_long = read.too_long;
     t->valid_batches.in_order = 1;

@@ -26,10 +26,7 @@ void qkv__survey_text(qkv__survey *s, const char *text, size_t length)
 
 /* ---- what the jobs share ---- */
 
-static bool has_limit(const qkv_training *t)
-{
-    return QKV__IS_SET(&t->o, steps) || QKV__IS_SET(&t->o, epochs) || t->o.v.minutes > 0;
-}
+static bool has_limit(const qkv_training *t) { return t->o.v.steps > 0 || QKV__IS_SET(&t->o, epochs) || t->o.v.minutes > 0; }
 
 /* A rate belongs to its schedule and optimizer: where these are set, it keeps their default. */
 static void choose_schedule(qkv_training *t, const char *schedule, double lr)

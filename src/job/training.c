@@ -198,6 +198,18 @@ static qkv_status check_overlap(qkv_training *t)
     return status;
 }
 
+static qkv_status none_held(const qkv_training *t, int64_t texts)
+{
+    return qkv__fail(QKV_USAGE, "--split %g: of %lld %s it holds none back: give a larger share", (double)t->o.v.split,
+                     (long long)texts, t->job->bit == QKV__GENERATE ? "windows" : t->job->noun);
+}
+
+int64_t qkv__held_every(const qkv_training *t)
+{
+    double split = (double)t->o.v.split;
+    return split > 0 ? (int64_t)fmin(round(1 / split), (double)(INT64_C(1) << 53)) : 0;
+}
+
 static qkv_status read_training_text(qkv_training *t)
 {
     t->pairs = qkv_pairs_new();
@@ -214,6 +226,7 @@ static qkv_status read_training_text(qkv_training *t)
     t->text = (qkv_training_text){ .noun = t->job->noun, .unit = t->job->unit ? t->job->unit : "target tokens" };
     if ((status = t->job->read(t))) return status;
     int64_t pairs = qkv_pairs_count(t->pairs), valid = qkv_pairs_count(t->valid);
+    if (t->o.v.split > 0 && !valid) return none_held(t, pairs);
     if (t->text.parts) t->text.n_parts = pairs;
     else t->text.texts = pairs;
     if (!t->text.valid) t->text.valid = valid;
@@ -385,18 +398,21 @@ static qkv_status check_needed(const qkv_training *t)
 {
     const qkv__training_values *v = &t->o.v;
     if (!train_files(t)->n) return qkv__fail(QKV_USAGE, "training: there is no text: set \"train\"");
-    if (!v->out && !v->dry_run) return qkv__fail(QKV_USAGE, "training: there is no folder to write: set \"out\"");
-    if (QKV__IS_SET(&t->o, split) && !(v->split >= 0 && v->split <= 0.5f))
-        return qkv__fail(QKV_USAGE, "--split: %g is not from 0 to 0.5", (double)v->split);
+    if (!v->out && (!v->dry_run || v->resume))
+        return qkv__fail(QKV_USAGE, "training: there is no folder to write: set \"out\"");
+    if (!(v->split >= 0 && v->split <= 0.5f)) return qkv__fail(QKV_USAGE, "--split: %g is not from 0 to 0.5", (double)v->split);
+    if (v->split > 0 && v->valid.n)
+        return qkv__fail(QKV_USAGE, "--split: nothing is held back where --valid gives what is measured on");
+    if (v->minutes < 0) return qkv__fail(QKV_USAGE, "--minutes: %g is below 0", (double)v->minutes);
     return t->job->check(t);
 }
 
 static qkv_status run_from_files(qkv_training *t, qkv_run_result *out)
 {
     qkv_status status = check_needed(t);
-    if (!status && t->o.v.resume && !t->o.v.dry_run)
-        status = qkv_run_check(&(qkv_run_opts){ .folder = t->o.v.out, .resume = 1 });
-    if (!status && t->o.v.resume && !t->o.v.dry_run) status = qkv__training_recall(t);
+    if (!status && t->o.v.resume) status = qkv_run_check(&(qkv_run_opts){ .folder = t->o.v.out, .resume = 1 });
+    if (!status && t->o.v.resume) status = qkv__training_recall(t);
+    if (!status && t->o.v.resume) status = check_needed(t); /* with what was chosen */
     if (status) return status;
     set_defaults(t);
     if (!t->o.v.dry_run) status = check_folder(t);

@@ -94,8 +94,8 @@ void qkv__choose(qkv_training *t, const char *name, const char *format, ...) QKV
 int64_t qkv__readable_length(const qkv_model *m, int64_t wanted);
 bool qkv__is_published(const qkv_model *m); /* of a family that is not ours; false for NULL */
 
-/* Moves every k-th text of the training to the validation: --split. */
-qkv_status qkv__split_off(qkv_training *t);
+/* The last of so many texts is held back for validation: --split; 0: none is. */
+int64_t qkv__held_every(const qkv_training *t);
 
 /* ---- model.c ---- */
 /* A new model with its tokenizers; or, with --from, one that starts with the weights of another, as far as it has them. */
