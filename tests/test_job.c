@@ -73,8 +73,8 @@ static void take_samples(void *data, int64_t n, const char *const *sources, cons
 /* A small training; more options in pairs, NULL after the last. */
 static qkv_training *small_training(const char *job, const char *train, const char *out, ...)
 {
-    static const char *const size[] = { "layers", "1",     "dim", "16",         "heads", "2", "inner",
-                                        "16",     "vocab", "300", "max-tokens", "128",   NULL };
+    static const char *const size[] = { "layers", "1",   "dim",    "16",  "heads",      "2",   "inner", "16",
+                                        "vocab",  "300", "tokens", "bpe", "max-tokens", "128", NULL };
     qkv_training *t = qkv_training_new(job);
     va_list more;
     const char *name;
