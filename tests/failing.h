@@ -82,6 +82,12 @@ static ssize_t failing_write(int fd, const void *from, size_t bytes)
     return fails_now() ? -1 : write(fd, from, bytes < 100 ? bytes : 100);
 }
 
+/* Of the writes of a file the first stands for all: for what writes large ones. */
+static inline ssize_t whole_write(int fd, const void *from, size_t bytes)
+{
+    return lseek(fd, 0, SEEK_CUR) == 0 && fails_now() ? -1 : write(fd, from, bytes);
+}
+
 static int failing_fsync(int fd) { return fails_now() ? -1 : fsync(fd); }
 
 /* The file is closed even when the call fails, as Linux does it. */

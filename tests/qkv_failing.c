@@ -8,12 +8,6 @@
 
 #include "failing.h"
 
-/* Of the writes of a file the first stands for all. */
-static ssize_t whole_write(int fd, const void *from, size_t bytes)
-{
-    return lseek(fd, 0, SEEK_CUR) == 0 && fails_now() ? -1 : write(fd, from, bytes);
-}
-
 __attribute__((constructor)) static void begin_failing(void)
 {
     const qkv__files table = { failing_open,   failing_read,    whole_write,     failing_fsync,     failing_close,

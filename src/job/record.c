@@ -86,9 +86,10 @@ char *qkv__training_about(const qkv_training *t)
     if (t->labels.n) json_object_set_new(all, "classes", labels_json(t));
     json_object_set_new(all, "vocabulary", json_integer(qkv_tokenizer_size(qkv_model_source_tokenizer(t->model))));
     json_object_set_new(all, "parameters", json_integer((json_int_t)qkv_params_count(qkv_model_params(t->model))));
-    if (!t->is_old) json_object_set_new(all, "chosen", chosen_json(t));
-    if (t->planned_steps) json_object_set_new(all, "planned_steps", json_integer((json_int_t)t->planned_steps));
-    char *text = json_dumps(all, 0);
+    /* Without these it would go on as another training. */
+    bool ok = t->is_old || !json_object_set_new(all, "chosen", chosen_json(t));
+    if (ok && t->planned_steps) ok = !json_object_set_new(all, "planned_steps", json_integer((json_int_t)t->planned_steps));
+    char *text = ok ? json_dumps(all, 0) : NULL;
     json_decref(all);
     if (!text) qkv__fail(QKV_MEMORY, "training: out of memory");
     return text;
