@@ -61,9 +61,10 @@ static qkv_status print_translation_map(const shown *s)
 
 /* ---- lines ---- */
 
+/* One line stays one line. */
 static void put_line(const char *text, size_t length)
 {
-    for (size_t i = 0; i < length; i++) putchar(line_byte(text[i]));
+    for (size_t i = 0; i < length; i++) putchar(text[i] == '\n' || text[i] == '\r' ? ' ' : text[i]);
 }
 
 static qkv_status print_translation_line(const translation_format *f, int64_t number, const shown *s)

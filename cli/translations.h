@@ -10,9 +10,6 @@ typedef struct translation_format {
     bool n_best, alignment, json, heatmap;
 } translation_format;
 
-/* What a byte of a translation becomes when it is printed: one line stays one line. */
-static inline char line_byte(char c) { return c == '\n' || c == '\r' ? ' ' : c; }
-
 /* A line of the input. */
 typedef struct source_line {
     int64_t number; /* from 1 */

@@ -2,6 +2,7 @@
 #include "training.h"
 
 #include "../base/memory.h"
+#include "../model/model_info.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -259,7 +260,7 @@ static qkv_status adjust_classifier(qkv_training *t, const qkv_model *from, qkv_
     o->untied = 0;
     o->classes = t->labels.n;
     o->pooling = (qkv_pooling)t->o.v.pooling;
-    return qkv__is_published(from) ? adjust_published(t, from, o) : QKV_OK;
+    return qkv__info_is_published(qkv_model_info_of(from)) ? adjust_published(t, from, o) : QKV_OK;
 }
 
 /* ---- validation ---- */

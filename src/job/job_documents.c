@@ -2,6 +2,7 @@
 #include "training.h"
 
 #include "../base/status.h"
+#include "../model/model_info.h"
 #include "../text/pairs.h"
 
 #include <math.h>
@@ -147,7 +148,7 @@ static qkv_status read_text(qkv_training *t)
 
 static qkv_status without_encoder(qkv_training *t, const qkv_model *from, qkv_transformer_opts *o)
 {
-    if (qkv__is_published(from) && !(qkv_model_info_of(from)->can & QKV_ABILITY_GENERATE))
+    if (qkv__info_is_published(qkv_model_info_of(from)) && !(qkv_model_info_of(from)->can & QKV_ABILITY_GENERATE))
         return qkv__fail(QKV_USAGE, "%s is a %s, which has no decoder alone to generate with", t->o.v.from,
                          qkv_model_info_of(from)->family);
     o->encoder_layers = 0;
@@ -160,7 +161,7 @@ static qkv_status without_decoder(qkv_training *t, const qkv_model *from, qkv_tr
     o->decoder_layers = 0;
     o->target_vocabulary = 0;
     o->classes = 0;
-    if (!qkv__is_published(from)) return QKV_OK;
+    if (!qkv__info_is_published(qkv_model_info_of(from))) return QKV_OK;
     if (!(qkv_model_info_of(from)->can & QKV_ABILITY_EMBED))
         return qkv__fail(QKV_USAGE, "%s is a %s, which has no encoder alone to fill in words with", t->o.v.from,
                          qkv_model_info_of(from)->family);

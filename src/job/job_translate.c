@@ -3,6 +3,7 @@
 
 #include "../base/memory.h"
 #include "../base/size.h"
+#include "../task/translate.h"
 #include "../text/buffer.h"
 #include "../text/pairs.h"
 
@@ -178,12 +179,11 @@ static qkv_status read_pairs(qkv_training *t)
 
 /* ---- validation ---- */
 
-/* As "qkv translate" prints it: nothing for a line that is too long. */
+/* Nothing for a line that is too long. */
 static char *printed_line(const qkv_translations *x, int64_t i)
 {
     char *line = qkv__copy_text(x->status[i] ? "" : x->best[i].text);
-    for (char *c = line; c && *c; c++)
-        if (*c == '\n' || *c == '\r') *c = ' ';
+    if (line) qkv__to_one_line(line);
     return line;
 }
 

@@ -5,7 +5,6 @@
 #include "../base/status.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* ---- tokenizers ---- */
 
@@ -176,8 +175,6 @@ static qkv_status go_on_from_model(qkv_training *t)
     qkv_model_free(from);
     return status;
 }
-
-bool qkv__is_published(const qkv_model *m) { return m && strcmp(qkv_model_info_of(m)->family, "qkv"); }
 
 qkv_status qkv__training_start(qkv_training *t) { return t->o.v.from ? go_on_from_model(t) : make_model(t); }
 

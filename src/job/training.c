@@ -157,7 +157,7 @@ static void set_defaults(qkv_training *t)
 
 static qkv_status choose_options(qkv_training *t)
 {
-    qkv__survey s = { .minutes = (double)t->o.v.minutes };
+    qkv__survey s = { 0 };
     bool is_old = t->is_old || t->o.v.paper, needs = t->job->bit == QKV__CLASSIFY || (!is_old && !t->o.v.resume);
     qkv_status status = needs ? t->job->survey(t, &s) : QKV_OK;
     if (status || is_old || t->o.v.resume) return status;

@@ -14,7 +14,6 @@ typedef struct qkv__survey {
     int64_t blank;                   /* lines without a word */
     double bytes, characters, words; /* of pairs, those of the target */
     double han;                      /* characters of the Chinese script */
-    double minutes;                  /* that there is time for; 0: not said */
 } qkv__survey;
 
 void qkv__survey_text(qkv__survey *s, const char *text, size_t length); /* counts bytes, characters and words */
@@ -57,7 +56,7 @@ struct qkv_training {
     qkv_training_watch watch;
     qkv_status failed; /* the first error of qkv_training_set(), and its sentence */
     qkv_text sentence, told;
-    double began; /* seconds */
+    double began;        /* seconds */
     const char *stopped; /* why the caller wants it to stop; NULL: it goes on */
     bool made_folder, is_trial;
     bool has_too_few; /* texts, to hold some back */
@@ -92,7 +91,6 @@ void qkv__choose(qkv_training *t, const char *name, const char *format, ...) QKV
 
 /* `wanted` ids, or as many as the model has learned positions for. */
 int64_t qkv__readable_length(const qkv_model *m, int64_t wanted);
-bool qkv__is_published(const qkv_model *m); /* of a family that is not ours; false for NULL */
 
 /* The last of so many texts is held back for validation: --split; 0: none is. */
 int64_t qkv__held_every(const qkv_training *t);

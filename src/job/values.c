@@ -29,7 +29,7 @@ static const struct option_row {
 #include <qkv/transformer.def>
 };
 
-/* The words of an option, in a row of their own so that they need no count: "of, lr", NULL after the last. */
+/* The words of all options, those of each in their order. */
 static const struct option_word {
     int option;
     const char *word;
@@ -44,14 +44,12 @@ static const struct option_word {
 
 enum { WORDS = sizeof words / sizeof *words };
 
-static const char *word_of(qkv__option i, int value)
+const char *qkv__options_word(qkv__option i, int value)
 {
     for (int k = 0; k < WORDS; k++)
         if (words[k].option == (int)i && !value--) return words[k].word;
     return NULL;
 }
-
-const char *qkv__options_word(qkv__option i, int value) { return word_of(i, value); }
 
 void qkv__options_new(qkv__options *o, int job) { *o = (qkv__options){ .job = job }; }
 
@@ -124,7 +122,7 @@ static qkv_status read_option_word(qkv__option i, const char *text, int *out)
 {
     char list[256] = "";
     const char *word;
-    for (int k = 0; (word = word_of(i, k)); k++) {
+    for (int k = 0; (word = qkv__options_word(i, k)); k++) {
         if (!strcmp(text, word)) return *out = k, QKV_OK;
         size_t length = strlen(list);
         snprintf(list + length, sizeof list - length, "%s%s", k ? ", " : "", word);
@@ -233,7 +231,7 @@ qkv_status qkv__options_text(const qkv__options *o, qkv__option i, qkv_text *out
     case COUNT: snprintf(text, sizeof text, "%d", *(const int *)at); break;
     case WHOLE: snprintf(text, sizeof text, "%lld", (long long)*(const int64_t *)at); break;
     case NUMBER: snprintf(text, sizeof text, "%.7g", (double)*(const float *)at); break;
-    case WORD: is = word_of(i, *(const int *)at); break;
+    case WORD: is = qkv__options_word(i, *(const int *)at); break;
     case TEXT: is = *(char *const *)at ? *(char *const *)at : ""; break;
     case FILES: return files_text(at, out);
     }

@@ -69,7 +69,7 @@ qkv__option qkv__options_find(const qkv__options *o, const char *name); /* QKV__
 const char *qkv__options_name(qkv__option i);
 bool qkv__options_has(const qkv__options *o, qkv__option i); /* whether it is an option of the job */
 bool qkv__options_is_path(qkv__option i);                    /* or several, or another text of the caller's */
-const char *qkv__options_word(qkv__option i, int value);     /* of a WORD */
+const char *qkv__options_word(qkv__option i, int value);     /* of a WORD; NULL after the last */
 
 /* Whether member is set, by the caller or a rule. */
 #define QKV__IS_SET(o, member) ((o)->origin[QKV__SET_##member] != QKV__NOT_SET)

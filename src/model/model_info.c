@@ -9,7 +9,7 @@
 
 enum { PATH_BYTES = 4096 };
 
-bool qkv__info_is_published(const qkv_model_info *info) { return strcmp(info->family, QKV__OWN_TYPE) != 0; }
+bool qkv__info_is_published(const qkv_model_info *info) { return info && strcmp(info->family, QKV__OWN_TYPE) != 0; }
 
 float qkv__length_penalty_of(const qkv_model_info *info)
 {

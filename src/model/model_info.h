@@ -6,7 +6,7 @@
 
 #include "family.h"
 
-/* Whether its files are those of a published family, not ours. */
+/* Whether its files are those of a published family, not ours; false for NULL. */
 bool qkv__info_is_published(const qkv_model_info *info);
 
 /* The length penalty of its translations where no option gives one: what is said of it, else the paper's or, of a published

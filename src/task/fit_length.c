@@ -51,7 +51,6 @@ static qkv_status take_lines(fitting *f, const char *const *sources, const char 
 
 /* ---- translations ---- */
 
-/* As "qkv translate" prints them, so that BLEU is what "qkv score" says of its lines. */
 static qkv_status print_found(fitting *f)
 {
     const qkv_translations *t = &f->found;
@@ -62,8 +61,7 @@ static qkv_status print_found(fitting *f)
     for (int64_t i = 0; i < t->n * t->n_best; i++) {
         size_t length = strlen(t->best[i].text) + 1;
         memcpy(to, t->best[i].text, length);
-        for (size_t k = 0; k < length; k++)
-            if (to[k] == '\n' || to[k] == '\r') to[k] = ' ';
+        qkv__to_one_line(to);
         to += length;
     }
     return QKV_OK;
