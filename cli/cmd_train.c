@@ -29,7 +29,7 @@ static struct {
 #include <qkv/training.def>
 #define QKV_TRAIN_OPTION(member, kind, ...) TYPED_##kind member;
 #include <qkv/transformer.def>
-    int samples;
+    int64_t samples;
     bool quiet;
 } typed;
 
@@ -60,8 +60,8 @@ static const option translate_options[] = {
 #define ROW_OF_DOCUMENTS NO_ROW
 #include "training_rows.h"
     { "samples", .group = STOPPING_GROUP, .value = "N",
-      .help = "show translations of N validation lines as they improve; on a terminal 3 unless given",
-      .count = &typed.samples },
+      .help = "show translations of N validation lines, 16 at most, as they improve; on a terminal 3 unless given",
+      .whole = &typed.samples },
     QUIET_OPTION,
     { 0 },
 };
@@ -99,7 +99,7 @@ static const option mask_options[] = {
     { 0 },
 };
 
-static bool is_ours(const option *o) { return o->flag == &typed.quiet || o->count == &typed.samples; }
+static bool is_ours(const option *o) { return o->flag == &typed.quiet || o->whole == &typed.samples; }
 
 /* Hands on what was typed. */
 static qkv_status set_option(qkv_training *t, const option *o)
@@ -226,9 +226,9 @@ static void show_samples(void *data, int64_t n, const char *const *sources, cons
 {
     watching *w = data;
     for (int64_t i = 0; i < n; i++) {
-        say_line(&w->progress, "    %s", sources[i]);
-        say_line(&w->progress, "  = %s", references[i]);
-        say_line(&w->progress, "  > %s", translations[i]);
+        say_text(&w->progress, "    ", sources[i]);
+        say_text(&w->progress, "  = ", references[i]);
+        say_text(&w->progress, "  > ", translations[i]);
     }
 }
 

@@ -14,6 +14,9 @@ static const struct {
 } foreign_options[] = {
     { "train", "train", "train-sets train-file train-data training-data dataset data" },
     { "valid", "train", "valid-sets validation-file validation-data validation eval-file dev dev-file" },
+    { "split", "train", "val-split valid-split validation-split val-fraction val-size test-size holdout" },
+    { "minutes", "train", "time time-limit max-time max-minutes max-train-time" },
+    { "fit", "train translate", "length-penalty lenpen" },
     { "epochs", "train", "max-epoch max-epochs num-epochs n-epochs num-train-epochs after-epochs" },
     { "steps", "train", "max-update max-updates max-steps num-steps train-steps iterations after-batches" },
     { "lr", "", "learning-rate" },

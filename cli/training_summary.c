@@ -32,18 +32,10 @@ static void print_texts(FILE *to, const qkv_training_text *x)
 /* "NAME (COUNT)", cut where a name is too long to be one. */
 static void format_class(const qkv_training_text *x, int64_t i, char *text, size_t room)
 {
-    char name[4 * LABEL_COLUMNS + 1];
-    size_t length = 0, bytes;
-    int width = 0;
-    for (const char *c = x->labels[i]; *c && length + 4 < sizeof name; c += bytes, length += bytes) {
-        char one[5] = "";
-        if (qkv_utf8_decode(c, strlen(c), &bytes) < 0) break;
-        memcpy(one, c, bytes);
-        if ((width += display_width(one)) > LABEL_COLUMNS) break;
-        memcpy(name + length, c, bytes);
-    }
-    name[length] = '\0';
-    snprintf(text, room, "%s%s (%lld)", name, x->labels[i][length] ? "..." : "", (long long)x->label_counts[i]);
+    size_t length = fitting_bytes(x->labels[i], LABEL_COLUMNS);
+    if (length > 4 * LABEL_COLUMNS) length = qkv_utf8_check(x->labels[i], 4 * LABEL_COLUMNS); /* some have no width */
+    snprintf(text, room, "%.*s%s (%lld)", (int)length, x->labels[i], x->labels[i][length] ? "..." : "",
+             (long long)x->label_counts[i]);
 }
 
 /* As many lines as it takes, each within the columns. */

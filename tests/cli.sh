@@ -250,7 +250,8 @@ fails "a graphics card" 2 "qkv runs on the CPU" train translate --gpu
 fails "a device" 2 "qkv runs on the CPU" generate --device=cuda
 fails "half precision" 2 "qkv computes in float32" translate --fp16
 for pair in learning-rate:lr learning_rate:lr batch-size:max-tokens num-train-epochs:epochs max-update:steps warmup-steps:warmup \
-    hidden-size:dim transformer-dim-ffn:inner accum-count:update-freq save-dir:out vocab-size:vocab num-workers:threads; do
+    hidden-size:dim transformer-dim-ffn:inner accum-count:update-freq save-dir:out vocab-size:vocab num-workers:threads \
+    val-split:split validation_split:split time:minutes max-minutes:minutes length-penalty:fit; do
     fails "--${pair%:*} of others" 2 "did you mean \"--${pair#*:}\"?" train translate "--${pair%:*}" 1
 done
 fails "a batch of lines" 2 'did you mean "--batch"' translate --batch-size=8

@@ -127,6 +127,20 @@ TERM=dumb "$on_terminal" 80 "$qkv" train translate $data $loud --steps 9 --out d
 same "a dumb terminal has plain lines" 0 "$(tr -cd "\033" <dumb.said | wc -c | tr -d " ")"
 check "which tell the same" grep -q 'step 9/9  loss' dumb.said
 
+# Text of files is no order to a terminal, and a line of it not longer than one of the terminal's.
+sed "s/^/$(printf '\033]0;title\007\302\233')/" valid.tsv >orders.tsv
+samples() {
+    TERM=xterm "$on_terminal" 30 "$qkv" train translate --train train.tsv --valid orders.tsv --valid-every 3 $loud --steps 3 "$@" >said
+    tr -d '\r' <said | sed "s/$(printf '\033')\[K//" | grep '^  [ =>] ' >samples
+}
+samples --out samples3
+same "three samples on a terminal" "3 3 3" "$(echo $(grep -c '^    ' samples) $(grep -c '^  =' samples) $(grep -c '^  >' samples))"
+sed 's/[^ -~]/x/g' samples >narrow
+check "in its columns" awk 'length >= 30 { print; exit 1 }' narrow
+same "without what it would obey" 0 "$(tr -cd '\033\007\233' <samples | wc -c | tr -d ' ')"
+samples --samples 0 --out samples0
+same "or none" 0 "$(wc -l <samples | tr -d ' ')"
+
 # ---- any file call may fail ----
 head -20 train.tsv >short.tsv
 short() {

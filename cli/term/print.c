@@ -23,6 +23,16 @@ static const char *label(const labels *l, int64_t i, char text[NAME_BYTES])
 
 int display_width(const char *text) { return (int)qkv_utf8_width(text, strlen(text)); }
 
+size_t fitting_bytes(const char *text, int columns)
+{
+    size_t used = 0;
+    for (size_t left = strlen(text), bytes; left; used += bytes, left -= bytes) {
+        qkv_utf8_decode(text + used, left, &bytes);
+        if ((columns -= (int)qkv_utf8_width(text + used, bytes)) < 0) break;
+    }
+    return used;
+}
+
 static int larger(int a, int b) { return a > b ? a : b; }
 
 int terminal_width(void)

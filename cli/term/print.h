@@ -3,10 +3,14 @@
 #define QKV_TERM_PRINT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Columns that UTF-8 text takes on a terminal: an East Asian character takes two. */
 int display_width(const char *text);
+
+/* How many bytes of text, whole characters, fit into so many columns. */
+size_t fitting_bytes(const char *text, int columns);
 
 /* Columns of the terminal that standard output is; else what COLUMNS says, or 80. 24 at least. */
 int terminal_width(void);

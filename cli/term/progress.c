@@ -3,6 +3,8 @@
 
 #include "print.h"
 
+#include <qkv/text.h>
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -162,5 +164,20 @@ void say_line(progress *p, const char *format, ...)
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);
+    fputc('\n', stderr);
+}
+
+static bool is_control(int32_t c) { return c < 0x20 || (c >= 0x7f && c < 0xa0); }
+
+void say_text(progress *p, const char *mark, const char *text)
+{
+    if (p->quiet) return;
+    wipe_progress(p);
+    size_t length = p->bar ? fitting_bytes(text, terminal_columns() - 1 - display_width(mark)) : strlen(text);
+    fputs(mark, stderr);
+    for (size_t at = 0, bytes; at < length; at += bytes) {
+        bool is_plain = !is_control(qkv_utf8_decode(text + at, length - at, &bytes));
+        fprintf(stderr, "%.*s", is_plain ? (int)bytes : 1, is_plain ? text + at : " ");
+    }
     fputc('\n', stderr);
 }

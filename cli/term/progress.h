@@ -21,7 +21,7 @@ typedef struct progress_state {
     int64_t epoch, epochs;
     double loss, lr, tokens_per_second;
     const char *unit;
-    const char *best; /* what the best validation so far measured; NULL: none */
+    const char *best;    /* what the best validation so far measured; NULL: none */
     double done;         /* share of the way, 0 to 1 */
     double seconds_left; /* negative: not known */
     bool is_last;
@@ -34,5 +34,9 @@ progress start_progress(bool quiet, int64_t log_every);
 void show_progress(progress *p, const progress_state *s);
 void wipe_progress(progress *p);                                      /* before anything else is written */
 void say_line(progress *p, const char *format, ...) QKV_PRINTF(2, 3); /* a line that stays */
+
+/* Text of files or models after a mark, as a line that stays: no more of it than a terminal's line has room for, and without
+ * control characters, which would be orders to the terminal. */
+void say_text(progress *p, const char *mark, const char *text);
 
 #endif

@@ -3,7 +3,9 @@
  * rest: validation, the best model so far, checkpoints, going on after a stop.
  *
  *     qkv_training *t = qkv_training_new("translate");
- *     qkv_training_set(t, "train", "train.tsv"), qkv_training_set(t, "valid", "valid.tsv"), qkv_training_set(t, "out", "model");
+ *     qkv_training_set(t, "train", "train.tsv");
+ *     qkv_training_set(t, "valid", "valid.tsv");
+ *     qkv_training_set(t, "out", "model");
  *     if (qkv_training_run(t, NULL, NULL)) puts(qkv_error());
  *     qkv_training_free(t);
  *
@@ -64,19 +66,20 @@ typedef struct qkv_training_watch {
     void (*note)(void *data, const char *text);       /* a sentence about the text or the options that is no error */
     void (*each)(void *data, const qkv_run_event *e); /* as in qkv_run_opts, and so is the next */
     const char *(*stop)(void *data);
-    /* Translations of the validation text, after a validation: n_samples sources, references and what the model makes of them.
-     * They live during the call. */
+    /* Translations of the validation text, after a validation that was the best so far: n sources, references and what the
+     * model makes of them, not more than n_samples and 16. They live during the call. */
     void (*sample)(void *data, int64_t n, const char *const *sources, const char *const *references,
                    const char *const *translations);
     int64_t n_samples; /* of "translate" */
     void *data;
 } qkv_training_watch;
 
-/* Reads the text, chooses what is not set, and trains until a limit, stop or an error; then out, which may be NULL, tells how it
- * ended, and the folder "out" holds the best model. With "resume" it goes on as if it had never stopped, with the choices of its
- * start. "minutes" measures the speed of some updates, which it undoes, and of a validation, and fixes the number of steps: a
- * training of so many steps gives the same bytes. Errors: those of qkv_run(); of the files (IO, FORMAT), naming file and line;
- * USAGE for options that do not go together. */
+/* Reads the text, chooses what is not set, and trains until a limit, stop or an error; then out, which may be NULL, tells how
+ * it ended, and the folder "out" holds the best model. With "resume" it goes on as if it had never stopped, with the choices of
+ * its start. "minutes" measures the speed of some updates, which it undoes, and of a validation, and fixes the number of steps: a
+ * training of so many steps gives the same bytes. Stopped before that, nothing is written, and there is nothing to resume. A
+ * training may run again: what is not set is then chosen anew. Errors: those of qkv_run(); of the files (IO, FORMAT), naming file
+ * and line; USAGE for options that do not go together, and with "resume" for a training of another job; FORMAT for its record. */
 QKV_API qkv_status qkv_training_run(qkv_training *t, const qkv_training_watch *watch, qkv_run_result *out);
 
 #ifdef __cplusplus

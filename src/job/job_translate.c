@@ -233,7 +233,7 @@ static qkv_status validate_translator(qkv_training *t, const qkv_model *m, qkv_r
     return QKV_OK;
 }
 
-/* Lines from all over the text, by the quickest search. What cannot be translated is not shown: it is no part of the training. */
+/* Lines from all over the text, by the quickest search. What cannot be translated is not shown: it is not training. */
 static void show_samples(const qkv_training *t)
 {
     enum { MOST = 16 };

@@ -1,5 +1,5 @@
-/* labels.c: the names of classes; and labelled text that is evidently not what it is taken for: a header among the texts, columns
- * the other way round. Such text trains without an error to a model that has learned nothing. */
+/* labels.c: the names of classes; and labelled text that is evidently not what it is taken for: a header among the texts,
+ * columns the other way round. Such text trains without an error to a model that has learned nothing. */
 #include "labels.h"
 
 #include "../base/memory.h"
