@@ -141,9 +141,9 @@ QKV_API qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, cons
  *   checkpoint.safetensors   all that going on needs; written whole or not at all
  *   training.json            what it was started with, and how it went
  *   log.jsonl                a line for each report and each validation
- * Whenever a run ends, and however, going on from its last checkpoint gives the same files as a run that never stopped. One thing
- * is left out of that: a run that reaches its limit between two validations measures once more, and a model that is then the
- * best stays in the folder until a better one comes. Signals and drawing are the caller's. */
+ * Whenever a run ends, and however, going on from its last checkpoint gives the same files as a run that never stopped. One
+ * thing is left out of that: a run that reaches its limit between two validations measures once more, and a model that is
+ * then the best stays in the folder until a better one comes. Signals and drawing are the caller's. */
 
 /* How good a model is: the higher score is better, and of equal scores the one with the lower loss. Neither may be NaN, which
  * ends the run with NUMERIC. */
@@ -235,10 +235,10 @@ typedef struct qkv_run_plan {
 } qkv_run_plan;
 
 /* Measures the speed of some updates, which it undoes, and of one validation, and tells how many steps there are in
- * opts->minutes, with a validation an epoch, but 5 to 20 in all, or one every valid_every steps, and `reserve` seconds for what
- * else there is to do; at least 1, and 0 where opts->stop ended it. Nothing is written, and the schedule plays no part. The
- * plan depends on the machine: what is trained by it, with opts->steps, does not. USAGE for minutes that are not above 0; the errors
- * of qkv_trainer_step() and of validate. */
+ * opts->minutes, with a validation an epoch, but 5 to 20 in all, or one every valid_every steps, and `reserve` seconds for
+ * what else there is to do; at least 1, and 0 where opts->stop ended it. Nothing is written, and the schedule plays no part.
+ * The plan depends on the machine: what is trained by it, with opts->steps, does not. USAGE for minutes that are not above
+ * 0; the errors of qkv_trainer_step() and of validate. */
 QKV_API qkv_status qkv_run_plan_steps(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *opts, double reserve,
                                       qkv_run_plan *out);
 
