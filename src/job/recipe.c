@@ -49,6 +49,19 @@ static void choose_split(qkv_training *t, int64_t texts)
 
 static bool has_shape(const qkv_training *t) { return t->o.v.from != NULL; }
 
+/* Nothing of a tokenizer that is there already. */
+static void choose_tokens(qkv_training *t, const char *kind, int vocabulary)
+{
+    if (t->o.v.tokenizer) return;
+    if (kind) qkv__choose(t, "tokens", "%s", kind);
+    qkv__choose(t, "vocab", "%d", vocabulary);
+}
+
+static bool has_size(const qkv_training *t)
+{
+    return QKV__IS_GIVEN(&t->o, preset) || QKV__IS_GIVEN(&t->o, encoder_layers) || QKV__IS_GIVEN(&t->o, decoder_layers);
+}
+
 /* ---- translation ---- */
 
 void qkv__choose_translation(qkv_training *t, const qkv__survey *s)
@@ -57,7 +70,7 @@ void qkv__choose_translation(qkv_training *t, const qkv__survey *s)
     bool is_little = n < 12000;
     choose_split(t, n);
     if (!has_shape(t)) {
-        qkv__choose(t, "vocab", "%d", n < 2500 ? 2000 : is_little ? 4000 : 8000);
+        choose_tokens(t, NULL, n < 2500 ? 2000 : is_little ? 4000 : 8000);
         qkv__choose(t, "preset", "%s", is_little ? "tiny" : "small");
         qkv__choose(t, "pre-norm", "yes");
         qkv__choose(t, "positions", "sinusoid-halves");
@@ -92,10 +105,9 @@ void qkv__choose_classes(qkv_training *t, const qkv__survey *s)
     bool is_little = s->words < 4e5;
     choose_split(t, s->texts);
     if (!has_shape(t)) {
-        qkv__choose(t, "tokens", "%s", has_words(s) ? "words" : "bpe");
-        qkv__choose(t, "vocab", "%d", is_little ? 8000 : 16000);
+        choose_tokens(t, has_words(s) ? "words" : "bpe", is_little ? 8000 : 16000);
+        if (!has_size(t)) qkv__choose(t, "layers", "1");
         qkv__choose(t, "preset", "tiny");
-        qkv__choose(t, "layers", "1");
         choose_bert(t);
     }
     qkv__choose(t, "dropout", "0.4");
@@ -147,7 +159,7 @@ void qkv__choose_masking(qkv_training *t, const qkv__survey *s)
     qkv__choose(t, "documents", "%s", is_running_text(s) && s->blank ? "paragraphs" : "lines");
     choose_split(t, s->texts);
     if (!has_shape(t)) {
-        qkv__choose(t, "vocab", "8000");
+        choose_tokens(t, has_words(s) ? "words" : "bpe", 8000);
         qkv__choose(t, "preset", "tiny");
         qkv__choose(t, "pre-norm", "yes");
         qkv__choose(t, "positions", "rotary");
