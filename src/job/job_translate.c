@@ -179,39 +179,10 @@ static qkv_status read_pairs(qkv_training *t)
 
 /* ---- validation ---- */
 
-/* Nothing for a line that is too long. */
-static char *printed_line(const qkv_translations *x, int64_t i)
-{
-    char *line = qkv__copy_text(x->status[i] ? "" : x->best[i].text);
-    if (line) qkv__to_one_line(line);
-    return line;
-}
-
-static qkv_status score_lines(const qkv_training *t, const qkv_translations *x, double *bleu)
-{
-    const char *const *references[] = { (const char *const *)t->lines.references };
-    size_t bytes = sizeof(char *) * (size_t)t->lines.n;
-    char **printed = qkv__alloc_zero(bytes);
-    qkv_bleu_score score = { 0 };
-    qkv_status status = printed ? QKV_OK : QKV_MEMORY;
-    for (int64_t i = 0; !status && i < t->lines.n; i++)
-        if (!(printed[i] = printed_line(x, i))) status = QKV_MEMORY;
-    const qkv_bleu_opts opts = { .tokenizer = (qkv_score_tokenizer)t->o.v.bleu_tokenizer };
-    if (!status) status = qkv_bleu((const char *const *)printed, references, 1, t->lines.n, &opts, &score);
-    for (int64_t i = 0; printed && i < t->lines.n; i++) qkv__release_text(printed[i]);
-    qkv__release(printed, bytes);
-    *bleu = score.score;
-    return status;
-}
-
-/* What "qkv translate" and "qkv score" give: lines as they are, and the search that translate has without options. */
 static qkv_status measure_bleu(const qkv_training *t, const qkv_model *m, double *bleu)
 {
-    qkv_translations x = { 0 };
-    qkv_status status = qkv_translate(m, (const char *const *)t->lines.sources, NULL, t->lines.n, NULL, &x);
-    if (!status) status = score_lines(t, &x, bleu);
-    qkv_translations_free(&x);
-    return status;
+    return qkv__lines_bleu(m, (const char *const *)t->lines.sources, (const char *const *)t->lines.references, t->lines.n,
+                           (qkv_score_tokenizer)t->o.v.bleu_tokenizer, bleu);
 }
 
 static qkv_status validate_translator(qkv_training *t, const qkv_model *m, qkv_run_score *out)

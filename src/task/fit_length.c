@@ -51,6 +51,13 @@ static qkv_status take_lines(fitting *f, const char *const *sources, const char 
 
 /* ---- translations ---- */
 
+/* A translation as "qkv translate" prints it, so that BLEU is what "qkv score" says of its lines: one line stays one. */
+static void print_on_one_line(char *text)
+{
+    for (; *text; text++)
+        if (*text == '\n' || *text == '\r') *text = ' ';
+}
+
 static qkv_status print_found(fitting *f)
 {
     const qkv_translations *t = &f->found;
@@ -61,7 +68,7 @@ static qkv_status print_found(fitting *f)
     for (int64_t i = 0; i < t->n * t->n_best; i++) {
         size_t length = strlen(t->best[i].text) + 1;
         memcpy(to, t->best[i].text, length);
-        qkv__to_one_line(to);
+        print_on_one_line(to);
         to += length;
     }
     return QKV_OK;
@@ -112,6 +119,24 @@ static qkv_status bleu_with(fitting *f, float alpha, double *bleu)
     return status;
 }
 
+static void free_fitting(fitting *f)
+{
+    qkv_translations_free(&f->found);
+    qkv__release(f->printed, f->printed_bytes);
+    qkv__release(f->sources, f->bytes);
+}
+
+qkv_status qkv__lines_bleu(const qkv_model *m, const char *const *sources, const char *const *references, int64_t n,
+                           qkv_score_tokenizer tokenizer, double *bleu)
+{
+    fitting f = { .m = m, .o = { .tokenizer = tokenizer, .max_lines = n } };
+    qkv_status status = take_lines(&f, sources, references, n);
+    if (!status) status = translate_lines(&f, 0, 1);
+    if (!status) status = bleu_with(&f, 0, bleu);
+    free_fitting(&f);
+    return status;
+}
+
 /* ---- the fit ---- */
 
 static float of_tenths(int tenths) { return (float)tenths / 10; }
@@ -152,13 +177,6 @@ static qkv_status fit_penalty(fitting *f, qkv_length_fit *fit)
     int usual = (int)lrintf(10 * f->scores.length_penalty), chosen = usual; /* below 1000, or there were no translations */
     status = choose_penalty(f, fit->usual_bleu, &chosen);
     return status ? status : keep_promise(f, chosen, usual, fit);
-}
-
-static void free_fitting(fitting *f)
-{
-    qkv_translations_free(&f->found);
-    qkv__release(f->printed, f->printed_bytes);
-    qkv__release(f->sources, f->bytes);
 }
 
 qkv_status qkv_fit_length_penalty(const qkv_model *m, const char *const *sources, const char *const *references, int64_t n,
