@@ -67,11 +67,12 @@ static bool has_size(const qkv_training *t)
 void qkv__choose_translation(qkv_training *t, const qkv__survey *s)
 {
     int64_t n = s->texts;
-    bool is_little = n < 12000;
+    bool is_little = n < 12000, is_much = n >= 100000;
     choose_split(t, n);
     if (!has_shape(t)) {
         choose_tokens(t, NULL, n < 2500 ? 2000 : is_little ? 4000 : 8000);
-        qkv__choose(t, "preset", "%s", is_little ? "tiny" : "small");
+        if (!is_little && !is_much && !has_size(t)) qkv__choose(t, "layers", "4"); /* deep and narrow */
+        qkv__choose(t, "preset", "%s", is_much ? "small" : "tiny");
         qkv__choose(t, "pre-norm", "yes");
         qkv__choose(t, "positions", "sinusoid-halves");
     }
@@ -80,8 +81,8 @@ void qkv__choose_translation(qkv_training *t, const qkv__survey *s)
     qkv__choose(t, "inner-dropout", "0.1");
     qkv__choose(t, "label-smoothing", "0.1");
     qkv__choose(t, "max-tokens", "1024");
-    choose_schedule(t, "linear", 0.002);
-    if (!has_limit(t)) qkv__choose(t, "epochs", "%d", n < 2500 ? 60 : is_little ? 40 : n < 100000 ? 15 : 8);
+    choose_schedule(t, "linear", is_little || is_much ? 0.002 : 0.003);
+    if (!has_limit(t)) qkv__choose(t, "epochs", "%d", n < 2500 ? 60 : is_little ? 40 : is_much ? 8 : 25);
     if (s->han > 0.3 * s->characters) qkv__choose(t, "bleu-tokenizer", "zh");
     if (t->o.v.valid.n || t->o.v.split > 0) qkv__choose(t, "fit", "length");
 }
