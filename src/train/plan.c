@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum { FEWEST_UPDATES = 8, MOST_UPDATES = 200, FEWEST_VALIDATIONS = 5, MOST_VALIDATIONS = 20 };
-static const double trial_seconds = 4, trial_share = 0.05; /* of the time there is */
-static const double spare_share = 0.02;                    /* checkpoints, and a machine that slows down a little */
+static const double trial_seconds = 20, trial_share = 0.05; /* of the time there is */
+static const double spare_share = 0.08;                     /* checkpoints, and a machine that slows down */
 
 /* Updates until their time is known well enough; the first one also finds its memory, and does not count. */
 static qkv_status time_updates(const qkv_run_opts *o, qkv_trainer *t, qkv_run_plan *out, bool *is_stopped)
