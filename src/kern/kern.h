@@ -5,6 +5,7 @@
 #include "../base/random.h"
 #include "../base/status.h"
 #include "products.h"
+#include "quantized.h"
 
 #include <stdbool.h>
 
