@@ -1033,7 +1033,7 @@ static void narrow_products(void **state)
         qkv_params *p = qkv__params_plan();
         qkv_tensor *w = qkv_params_add(p, "w", QKV_SHAPE(n, k), QKV_INIT_ZERO, 0);
         uint16_t *values = draw_narrow(n * k);
-        qkv__params_place_typed(p, 0, values, qkv__type_named(is_half ? "F16" : "BF16"));
+        qkv__params_place_typed(p, 0, values, NULL, qkv__type_named(is_half ? "F16" : "BF16"));
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
         qkv_tensor *x = qkv_constant(t, QKV_SHAPE(m, k), NULL);
         for (int64_t j = 0; j < m * k; j++) qkv_data(x)[j] = (float)((j * 37 + 11) % 101) / 50 - 1;
@@ -1066,8 +1066,8 @@ static void packed_products(void **state)
         uint16_t *values = draw_narrow(n * k);
         float *wide = malloc(sizeof *wide * (size_t)(n * k));
         for (int64_t j = 0; j < n * k; j++) wide[j] = (float)(values[j] % 1000) / 500 - 1;
-        if (type->bytes == 4) qkv__params_place(p, 0, wide);
-        else qkv__params_place_typed(p, 0, values, type);
+        if (type->bits == 32) qkv__params_place(p, 0, wide);
+        else qkv__params_place_typed(p, 0, values, NULL, type);
         qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
         qkv_tensor *x = qkv_constant(t, QKV_SHAPE(m, k), NULL), *y[4];
         for (int64_t j = 0; j < m * k; j++) qkv_data(x)[j] = (float)((j * 37 + 11) % 101) / 50 - 1;

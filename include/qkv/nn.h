@@ -49,7 +49,8 @@ QKV_API int64_t qkv_params_block(const qkv_params *p); /* floats in a block, the
 /* The weights of a model that was loaded lie in its files, mapped, and have no gradients: qkv_data() of each points there,
  * and what is written there stays with this process; matrices of F16 and BF16 stay as they are, and qkv_data() gives NULL.
  * This copies them into blocks of their own, with gradients. qkv_params_data(), qkv_params_grad(), qkv_params_add() and an
- * optimizer do it too; params that own their weights stay as they are. MEMORY. Not while another thread uses them. */
+ * optimizer do it too; params that own their weights stay as they are. MEMORY; UNSUPPORTED for weights in 8 or 4
+ * bits. Not while another thread uses them. */
 QKV_API qkv_status qkv_params_materialize(qkv_params *p);
 
 QKV_API int qkv_params_tensors(const qkv_params *p);               /* how many weights */

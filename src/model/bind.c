@@ -154,7 +154,7 @@ static const qkv__type *in_place_type(const source *s, const qkv_tensor *w, cons
     if (w->ndim != 2 || is_turned(s, w) || s->how.part || strstr(name, "positions.") || !strcmp(name, "pool.weight"))
         return NULL;
     const qkv__type *type = qkv__type_named(s->stored->dtype);
-    return type && (uintptr_t)s->stored->data % type->bytes == 0 ? type : NULL;
+    return type && !type->scales && (uintptr_t)s->stored->data % ((size_t)type->bits / 8) == 0 ? type : NULL;
 }
 
 static void decode_weight(const source *s, const qkv_tensor *w, float *to)
@@ -187,7 +187,7 @@ static int64_t place_still(qkv_params *p, const source *sources, bool *decoded)
         const qkv__type *type = values ? NULL : in_place_type(&sources[i], w, qkv_params_name(p, i));
         decoded[i] = !values && !type;
         if (values) qkv__params_place(p, i, values);
-        else if (type) qkv__params_place_typed(p, i, sources[i].stored->data, type);
+        else if (type) qkv__params_place_typed(p, i, sources[i].stored->data, NULL, type);
         else floats += qkv__round_up(w->count, LINE);
     }
     return floats;

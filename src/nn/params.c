@@ -309,11 +309,31 @@ void qkv__params_place(qkv_params *p, int i, float *values)
     p->entries[i]->tensor.packing = &p->entries[i]->packing;
 }
 
-void qkv__params_place_typed(qkv_params *p, int i, const void *values, const qkv__type *type)
+void qkv__params_place_typed(qkv_params *p, int i, const void *values, const void *scales, const qkv__type *type)
 {
     p->entries[i]->tensor.values = values;
+    p->entries[i]->tensor.scales = scales;
     p->entries[i]->tensor.type = type;
-    p->entries[i]->tensor.packing = &p->entries[i]->packing;
+    p->entries[i]->tensor.packing = type->scales ? NULL : &p->entries[i]->packing; /* read as it lies at any size */
+}
+
+int qkv__params_bits(const qkv_params *p)
+{
+    int bits = 0;
+    for (int i = 0; i < p->n_entries; i++) {
+        const qkv_tensor *w = &p->entries[i]->tensor;
+        if (qkv__is_quantized(w) && (!bits || w->type->bits < bits)) bits = w->type->bits;
+    }
+    return bits;
+}
+
+qkv_status qkv__params_check_floats(const qkv_params *p)
+{
+    int bits = qkv__params_bits(p);
+    return !bits ? QKV_OK
+                 : qkv__fail(QKV_UNSUPPORTED,
+                             "the weights are kept in %d bits, which cannot be trained: take the model that they were made of",
+                             bits);
 }
 
 void qkv__params_retain(qkv_params *p, void *what, void (*release)(void *))
@@ -328,6 +348,8 @@ qkv_status qkv_params_materialize(qkv_params *p)
 {
     if (!p) return qkv_params_status(p);
     if (!p->is_mapped || !p->n_entries) return QKV_OK;
+    qkv_status status = qkv__params_check_floats(p);
+    if (status) return status;
     size_t bytes = sizeof(float) * (size_t)p->block;
     float *data = qkv__alloc_zero(bytes), *grad = data ? qkv__alloc_zero(bytes) : NULL;
     if (!grad) {

@@ -41,8 +41,14 @@ qkv_params *qkv__params_plan(void);
 /* The values of weight i, which must stay there until p is freed or owns its weights. */
 void qkv__params_place(qkv_params *p, int i, float *values);
 
-/* The same for values of another type than float32; only for weights that affine and gather alone read. */
-void qkv__params_place_typed(qkv_params *p, int i, const void *values, const qkv__type *type);
+/* The same for values of another type than float32, with scales where it has them; only for weights that affine and gather
+ * alone read. */
+void qkv__params_place_typed(qkv_params *p, int i, const void *values, const void *scales, const qkv__type *type);
+
+/* Bits of the numbers where weights have scales, the fewest; 0 where none has. Such weights cannot be changed, and what they
+ * were made of is not there: UNSUPPORTED. */
+int qkv__params_bits(const qkv_params *p);
+qkv_status qkv__params_check_floats(const qkv_params *p);
 
 /* Keeps what the values lie in: release(what) is called when p needs it no more. One at most. */
 void qkv__params_retain(qkv_params *p, void *what, void (*release)(void *));

@@ -3,10 +3,22 @@
 
 #include "packed.h"
 #include "product.h"
+#include "quantized.h"
 
-static void widen_f32(float *to, const void *from, int64_t n) { memcpy(to, from, sizeof(float) * (size_t)n); }
-static void widen_f16(float *to, const void *from, int64_t n) { kern->widen_half(to, from, n); }
-static void widen_bf16(float *to, const void *from, int64_t n) { kern->widen_bfloat(to, from, n); }
+static void widen_f32(float *to, const qkv_tensor *w, int64_t first, int64_t n)
+{
+    memcpy(to, qkv__value_at(w, first), sizeof(float) * (size_t)n);
+}
+static void widen_f16(float *to, const qkv_tensor *w, int64_t first, int64_t n)
+{
+    kern->widen_half(to, qkv__value_at(w, first), n);
+}
+static void widen_bf16(float *to, const qkv_tensor *w, int64_t first, int64_t n)
+{
+    kern->widen_bfloat(to, qkv__value_at(w, first), n);
+}
+static void widen_int8(float *to, const qkv_tensor *w, int64_t first, int64_t n) { qkv__widen_int8(to, w, first, n); }
+static void widen_int4(float *to, const qkv_tensor *w, int64_t first, int64_t n) { qkv__widen_int4(to, w, first, n); }
 
 static void dots_f16(const qkv__product *p, const void *w) { kern->dots_half(p, w); }
 static void dots_bf16(const qkv__product *p, const void *w) { kern->dots_bfloat(p, w); }
@@ -19,7 +31,10 @@ static qkv_status multiply_f32(const qkv__product *p, const qkv_tensor *w)
 
 static qkv_status multiply_widened(const qkv__product *p, const qkv_tensor *w) { return qkv__multiply_widened(p, w); }
 
-#define T(name, spelling, bytes, widen, dots, multiply) { spelling, bytes, widen, dots, multiply },
+static qkv_status multiply_int8(const qkv__product *p, const qkv_tensor *w) { return qkv__multiply_quantized(p, w); }
+static qkv_status multiply_int4(const qkv__product *p, const qkv_tensor *w) { return qkv__multiply_quantized(p, w); }
+
+#define T(name, spelling, bits, scales, widen, dots, multiply) { spelling, bits, scales, widen, dots, multiply },
 static const qkv__type types[] = {
 #include "types.def"
 };
@@ -32,18 +47,31 @@ const qkv__type *qkv__type_named(const char *name)
     return NULL;
 }
 
+const qkv__type *qkv__type_quantized(int bits)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].scales && types[i].bits == bits) return &types[i];
+    return NULL;
+}
+
+int64_t qkv__type_row_bytes(const qkv__type *t, int64_t in)
+{
+    return t->bits == 4 ? qkv__groups(in) * QKV__GROUP_BYTES : t->bits / 8 * in;
+}
+
+int64_t qkv__type_row_scales(const qkv__type *t, int64_t in) { return !t->scales ? 0 : t->bits == 4 ? qkv__groups(in) : 1; }
+
+int64_t qkv__type_scale_bytes(const qkv__type *t) { return qkv__type_named(t->scales)->bits / 8; }
+
 const qkv__type *qkv__type_of(const qkv_tensor *x) { return x->type ? x->type : &types[0]; }
 
 const void *qkv__value_at(const qkv_tensor *w, int64_t i)
 {
     const char *values = w->type ? w->values : qkv_data(w);
-    return values + (size_t)i * qkv__type_of(w)->bytes;
+    return values + i * (qkv__type_of(w)->bits / 8);
 }
 
-void qkv__widen(const qkv_tensor *w, int64_t from, int64_t n, float *to)
-{
-    qkv__type_of(w)->widen(to, qkv__value_at(w, from), n);
-}
+void qkv__widen(const qkv_tensor *w, int64_t from, int64_t n, float *to) { qkv__type_of(w)->widen(to, w, from, n); }
 
 qkv_status qkv__multiply_weight(const qkv__product *p, const qkv_tensor *w)
 {

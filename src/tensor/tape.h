@@ -25,6 +25,7 @@ struct qkv_tensor {
     bool keeps_grad;              /* a weight, a variable: its gradient outlives backward */
     const qkv__type *type;        /* how the values of a weight are kept, see op/types.h; NULL: float32, in data */
     const void *values;           /* with a type: data is NULL then */
+    const void *scales;           /* with a type that has them */
     struct qkv__packing *packing; /* of a weight whose values do not change, see op/packed.h; NULL: it is never packed */
     qkv_tensor *alias_of;         /* shares data and gradient with this one */
     qkv_tape *tape;               /* NULL for weights */
