@@ -217,10 +217,13 @@ const float *qkv__safetensors_floats(const qkv__stored *t)
 
 /* ---- writing ---- */
 
-static int by_stored_name(const void *a, const void *b)
+static int64_t number_bytes(const qkv__to_store *t) { return t->dtype ? bits_of(t->dtype) / 8 : 4; }
+
+static int by_size_and_name(const void *a, const void *b)
 {
     const qkv__to_store *x = a, *y = b;
-    return strcmp(x->name, y->name);
+    int64_t size = number_bytes(y) - number_bytes(x);
+    return size ? (int)size : strcmp(x->name, y->name);
 }
 
 static json_t *describe(const qkv__to_store *t, int64_t begin)
@@ -228,10 +231,10 @@ static json_t *describe(const qkv__to_store *t, int64_t begin)
     json_t *shape = json_array();
     int failed = !shape;
     for (int i = 0; i < t->ndim && !failed; i++) failed = json_array_append_new(shape, json_integer(t->shape[i]));
-    int64_t end = begin + 4 * t->count;
+    int64_t end = begin + number_bytes(t) * t->count;
     json_t *entry = failed ? NULL
-                           : json_pack("{s:s, s:O, s:[I, I]}", "dtype", "F32", "shape", shape, "data_offsets",
-                                       (json_int_t)begin, (json_int_t)end);
+                           : json_pack("{s:s, s:O, s:[I, I]}", "dtype", t->dtype ? t->dtype : "F32", "shape", shape,
+                                       "data_offsets", (json_int_t)begin, (json_int_t)end);
     json_decref(shape);
     return entry;
 }
@@ -245,7 +248,7 @@ static json_t *describe_all(int n, const qkv__to_store *tensors, int n_notes, co
     for (int i = 0; i < n_notes && !failed; i++) failed = json_object_set_new(text, notes[i].key, json_string(notes[i].value));
     if (text && !failed) failed = json_object_set(header, METADATA, text);
     json_decref(text);
-    for (int i = 0; i < n && !failed; at += 4 * tensors[i++].count)
+    for (int i = 0; i < n && !failed; at += number_bytes(&tensors[i]) * tensors[i].count, i++)
         failed = json_object_set_new(header, tensors[i].name, describe(&tensors[i], at));
     if (!failed) return header;
     json_decref(header);
@@ -297,7 +300,7 @@ static qkv_status put_numbers(qkv__writer *w, const qkv__to_store *t)
 {
     float some[SOME];
     qkv_status status = QKV_OK;
-    if (t->data || !t->count) return qkv__write_put(w, t->data, 4 * (size_t)t->count);
+    if (t->data || !t->count) return qkv__write_put(w, t->data, (size_t)(number_bytes(t) * t->count));
     for (int64_t i = 0; i < t->count && !status; i += SOME) {
         int64_t n = t->count - i < SOME ? t->count - i : SOME;
         t->get(t->from, i, n, some);
@@ -319,7 +322,7 @@ static qkv_status write_file(const char *path, const qkv__bytes *header, int n, 
 
 qkv_status qkv__safetensors_write(const char *path, int n, qkv__to_store *tensors, int n_notes, const qkv__note *notes)
 {
-    qsort(tensors, (size_t)n, sizeof *tensors, by_stored_name);
+    qsort(tensors, (size_t)n, sizeof *tensors, by_size_and_name);
     qkv_status status = check_names(path, n, tensors);
     qkv__bytes header = { 0 };
     if (!status) status = make_header(path, n, tensors, n_notes, notes, &header);

@@ -44,15 +44,16 @@ void qkv__safetensors_decode_some(const qkv__stored *t, int64_t first, int64_t n
 /* The numbers where they lie in the file; NULL unless they are float32 at a place that a float may have. */
 const float *qkv__safetensors_floats(const qkv__stored *t);
 
-/* A tensor to write, float32. */
+/* A tensor to write. */
 typedef struct qkv__to_store {
     const char *name;
     int ndim;
     const int64_t *shape;
     int64_t count;
-    const float *data; /* NULL: get() gives numbers first .. first+n-1 */
+    const void *data; /* NULL: get() gives numbers first .. first+n-1, float32 */
     void (*get)(const void *from, int64_t first, int64_t n, float *to);
     const void *from;
+    const char *dtype; /* NULL: F32 */
 } qkv__to_store;
 
 /* A line of the file's own text, "__metadata__". */
@@ -63,7 +64,8 @@ typedef struct qkv__note {
 /* The value of a line, NULL when there is none; lives as long as s. */
 const char *qkv__safetensors_note(const qkv__safetensors *s, const char *key);
 
-/* Writes a whole file or none; sorts the tensors by name first, so that the file does not depend on their order.
+/* Writes a whole file or none; sorts the tensors first, so that the file does not depend on their order: those of larger numbers
+ * first, so that each lies at a multiple of its number's size, then by name.
  * USAGE for a name the format cannot hold or that comes twice, IO, MEMORY. */
 qkv_status qkv__safetensors_write(const char *path, int n, qkv__to_store *tensors, int n_notes, const qkv__note *notes);
 
