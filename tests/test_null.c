@@ -173,6 +173,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_heatmap_opts_P &(qkv_heatmap_opts){ .rows = 2, .columns = 2 }
 #define V_const_qkv_fit_length_opts_P ZERO(qkv_fit_length_opts)
 #define V_const_qkv_labelled_opts_P ZERO(qkv_labelled_opts)
+#define V_const_qkv_load_opts_P ZERO(qkv_load_opts)
 #define V_const_qkv_mha_opts_P &(qkv_mha_opts){ .dim = 4, .heads = 1 }
 #define V_const_qkv_objective_P &objective
 #define V_const_qkv_optimizer_opts_P ZERO(qkv_optimizer_opts)

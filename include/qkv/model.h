@@ -46,6 +46,21 @@ QKV_API qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed
  * and BF16, and for a folder whose weights are not safetensors; LIMIT; MEMORY. You own it. */
 QKV_API qkv_model *qkv_model_load(const char *folder);
 
+/* How the matrices of a model are kept: as its files have them, or in 8 or 4 bits with scales, made here. Biases, norms and
+ * positions stay float32; of INT4 the tables of tokens and what is before a softmax have 8 bits. A product then takes its
+ * activations in 8 bits too: see docs/published.md. Its bits are the same on every instruction set. */
+typedef enum qkv_weights { QKV_WEIGHTS_AS_STORED, QKV_WEIGHTS_INT8, QKV_WEIGHTS_INT4 } qkv_weights;
+
+typedef struct qkv_load_opts {
+    size_t size; /* sizeof(qkv_load_opts): QKV_OPTS() sets it */
+    qkv_weights weights;
+} qkv_load_opts;
+
+/* qkv_model_load() with options; NULL: none. A model in 8 or 4 bits can be run and saved, which writes a folder that is loaded
+ * without converting anything; it cannot be trained or averaged (UNSUPPORTED). UNSUPPORTED for a folder whose weights are kept
+ * in other bits than are asked for, NUMERIC for a weight that so few bits cannot hold, USAGE for no such weights. */
+QKV_API qkv_model *qkv_model_load_with(const char *folder, const qkv_load_opts *opts);
+
 /* Whether the files that m's weights are mapped from are those that were loaded, by device, inode, size and time of change; OK
  * for weights that lie in memory. IO with the name of one that is not: what is computed from one that was written over may be
  * wrong, and one that was cut ends the process with SIGBUS when its end is looked at. The library handles no signal: a program
@@ -67,7 +82,7 @@ QKV_API qkv_model *qkv_model_like(const qkv_model *m, const qkv_transformer_opts
 
 /* Writes its files as its family has them, each whole or not at all; makes the folder if it is not there. m does not change:
  * its weights are read where they lie. Files of a tokenizer that is not written anew are copied from the folder m was loaded
- * from. NUMERIC for a weight that is not finite, IO when that folder is gone: then nothing was written; IO, MEMORY. */
+ * from. Matrices in 8 or 4 bits are written so, other weights as float32. NUMERIC for a weight that is not finite, IO when that folder is gone: then nothing was written; IO, MEMORY. */
 QKV_API qkv_status qkv_model_save(const qkv_model *m, const char *folder);
 
 /* The same as another family, or "qkv". Loaded again, its weights have the same bits. UNSUPPORTED for another family, and for
@@ -117,6 +132,7 @@ typedef struct qkv_model_info {
     qkv_pooling pooling;  /* of embeddings */
     int normalise;        /* embeddings have length 1 */
     int64_t embed_length; /* tokens that an embedding reads, at most */
+    int bits;             /* 8 or 4: its matrices are kept so, see qkv_load_opts */
 } qkv_model_info;
 
 /* What is known of m; it lives as long as m and changes only with it. NULL for NULL. */

@@ -4,16 +4,20 @@
 #include "../base/pool.h"
 #include "../base/size.h"
 #include "../io/error_list.h"
-#include "../op/types.h"
+#include "../io/number.h"
+#include "../op/quantized.h"
 #include "../tensor/tape.h"
 #include "params_file.h"
 
+#include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Where a weight lies. */
 typedef struct source {
     const qkv__stored *stored;
+    const qkv__stored *scales; /* of one that is stored in 8 or 4 bits; NULL: it is not */
     qkv__rename how;
 } source;
 
@@ -27,6 +31,8 @@ typedef struct loaded {
     qkv__weights weights;
     float *decoded; /* weights that cannot stay as they are, side by side */
     size_t decoded_bytes;
+    char *quantized; /* weights that become 8 or 4 bits, values and scales, side by side */
+    size_t quantized_bytes;
 } loaded;
 
 static void release_loaded(void *what)
@@ -34,6 +40,7 @@ static void release_loaded(void *what)
     loaded *l = what;
     qkv__weights_close(&l->weights);
     qkv__release(l->decoded, l->decoded_bytes);
+    qkv__release(l->quantized, l->quantized_bytes);
     qkv__release(l, sizeof *l);
 }
 
@@ -98,37 +105,135 @@ static bool same_shape(const qkv__stored *a, const qkv__stored *b)
     return a->ndim == b->ndim && !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->ndim);
 }
 
-static qkv_status compare_weights(const qkv_params *p, const qkv__family *f, const qkv__weights *w, source *sources, bool *used)
+/* ---- 8 and 4 bits ---- */
+
+#define SCALES "_scale" /* behind the name of the tensor that they are of */
+
+/* Whether affine and gather alone read it: the rows of positions are added as they are, and pool.weight is a query. */
+static bool is_matrix(const qkv_tensor *w, const char *name)
 {
-    qkv__error_list wrong = { 0 }, types = { 0 };
-    for (int i = 0; i < qkv_params_tensors(p); i++) {
-        char name[QKV_NAME_MAX];
-        qkv__stored expected = { 0 };
-        sources[i] = find_source(f, w, qkv_params_name(p, i), name);
-        const qkv__stored *t = sources[i].stored;
-        stored_shape(qkv_params_tensor(p, i), &sources[i].how, &expected);
-        if (!t) qkv__error_list_add(&wrong, "tensor \"%.200s\" is missing", name);
-        else if (!same_shape(t, &expected))
-            qkv__error_list_add(&wrong, "tensor \"%.200s\" is %s, expected %s", t->name, QKV_TEXT(t), QKV_TEXT(&expected));
-        else if (!qkv__safetensors_decodes(t))
-            qkv__error_list_add(&types, "tensor \"%.200s\" is %s, not a float type", t->name, t->dtype);
-        if (t) used[t - w->tensors] = true;
+    return w->ndim == 2 && !strstr(name, "positions.") && strcmp(name, "pool.weight") != 0;
+}
+
+/* The type that a matrix has in a model of 8 or 4 bits; tables and what is before a softmax have 8 in both. NULL: float. */
+static const qkv__type *quantized_type(int bits, const qkv_tensor *w, const char *name)
+{
+    static const char *const finest[] = { "embed.weight", "target_embed.weight", "token_types.weight", "output.weight",
+                                          "classifier.weight" };
+    if (!bits || !is_matrix(w, name) || w->shape[1] > QKV__INT8_COLUMNS) return NULL;
+    for (size_t i = 0; i < sizeof finest / sizeof *finest; i++)
+        if (!strcmp(name, finest[i])) return qkv__type_quantized(8);
+    return qkv__type_quantized(bits);
+}
+
+/* What a weight of ours is in the file as this type: a matrix lies (out, in) whatever its family does with floats, and parts of
+ * one lie one after the other. Its values have bytes of rows, its scales one number a row or one a group. */
+static qkv__stored quantized_shape(const qkv_tensor *w, const qkv__rename *how, const qkv__type *type, bool scales)
+{
+    qkv__stored t = { .ndim = scales && type->bits == 8 ? 1 : 2, .dtype = scales ? type->scales : type->name };
+    t.shape[0] = w->shape[0] * (how->parts ? how->parts : 1);
+    t.shape[1] = scales ? qkv__type_row_scales(type, w->shape[1]) : qkv__type_row_bytes(type, w->shape[1]);
+    t.count = t.shape[0] * t.shape[1];
+    return t;
+}
+
+static qkv_status name_scales(const char *name, char out[QKV_NAME_MAX])
+{
+    if (snprintf(out, QKV_NAME_MAX, "%s" SCALES, name) < QKV_NAME_MAX) return QKV_OK;
+    return qkv__fail(QKV_LIMIT, "tensor \"%.40s...\": its name is too long", name);
+}
+
+static float scale_at(const qkv__stored *t, int64_t i)
+{
+    float scale;
+    qkv__safetensors_decode_some(t, i, 1, &scale);
+    return scale;
+}
+
+/* Only of 4 bits a scale may be negative: the number of the largest size is -8 of it. */
+static void check_scales(const qkv__stored *t, const qkv__type *type, qkv__error_list *wrong)
+{
+    for (int64_t i = 0; i < t->count; i++) {
+        float scale = scale_at(t, i);
+        if (isfinite(scale) && (type->bits == 4 || scale >= 0)) continue;
+        qkv__error_list_add(wrong, "tensor \"%.200s\": scale %lld is %g", t->name, (long long)i, (double)scale);
+        return;
     }
+    if ((uintptr_t)t->data % (size_t)qkv__type_scale_bytes(type))
+        qkv__error_list_add(wrong, "tensor \"%.200s\" does not lie at a multiple of its number's size", t->name);
+}
+
+static void compare_quantized(const qkv_tensor *w, const qkv__weights *all, source *s, qkv__error_list *wrong)
+{
+    char name[QKV_NAME_MAX];
+    const qkv__type *type = qkv__type_named(s->stored->dtype);
+    qkv__stored values = quantized_shape(w, &s->how, type, false), scales = quantized_shape(w, &s->how, type, true);
+    s->scales = name_scales(s->stored->name, name) ? NULL : qkv__weights_find(all, name);
+    if (!same_shape(s->stored, &values))
+        qkv__error_list_add(wrong, "tensor \"%.200s\" of %d bits is %s, expected %s", s->stored->name, type->bits,
+                            QKV_TEXT(s->stored), QKV_TEXT(&values));
+    else if (!s->scales) qkv__error_list_add(wrong, "tensor \"%.200s" SCALES "\" is missing", s->stored->name);
+    else if (strcmp(s->scales->dtype, type->scales) != 0 || !same_shape(s->scales, &scales))
+        qkv__error_list_add(wrong, "tensor \"%.200s\" is %s %s, expected %s %s", s->scales->name, s->scales->dtype,
+                            QKV_TEXT(s->scales), type->scales, QKV_TEXT(&scales));
+    else check_scales(s->scales, type, wrong);
+}
+
+/* ---- comparing all ---- */
+
+/* Whether a tensor is to be read as 8 or 4 bits with scales: in a file of such a model, and only where a matrix is. */
+static bool is_quantized(const qkv__stored *t, int bits, const qkv_tensor *w, const char *name)
+{
+    const qkv__type *type = qkv__type_named(t->dtype);
+    return bits && type && type->scales && is_matrix(w, name) && w->shape[1] <= QKV__INT8_COLUMNS;
+}
+
+typedef struct comparison {
+    const qkv__family *family;
+    const qkv__weights *weights;
+    int bits; /* that config.json says */
+    source *sources;
+    bool *used;
+    qkv__error_list wrong, types;
+} comparison;
+
+static void compare_weight(comparison *c, const qkv_tensor *w, const char *ours, source *s)
+{
+    char name[QKV_NAME_MAX];
+    qkv__stored expected = { 0 };
+    *s = find_source(c->family, c->weights, ours, name);
+    const qkv__stored *t = s->stored;
+    stored_shape(w, &s->how, &expected);
+    if (!t) qkv__error_list_add(&c->wrong, "tensor \"%.200s\" is missing", name);
+    else if (is_quantized(t, c->bits, w, ours)) compare_quantized(w, c->weights, s, &c->wrong);
+    else if (!same_shape(t, &expected))
+        qkv__error_list_add(&c->wrong, "tensor \"%.200s\" is %s, expected %s", t->name, QKV_TEXT(t), QKV_TEXT(&expected));
+    else if (!qkv__safetensors_decodes(t))
+        qkv__error_list_add(&c->types, "tensor \"%.200s\" is %s, not a float type", t->name, t->dtype);
+    if (t) c->used[t - c->weights->tensors] = true;
+    if (s->scales) c->used[s->scales - c->weights->tensors] = true;
+}
+
+static qkv_status compare_weights(const qkv_params *p, comparison *c)
+{
+    const qkv__weights *w = c->weights;
+    for (int i = 0; i < qkv_params_tensors(p); i++)
+        compare_weight(c, qkv_params_tensor(p, i), qkv_params_name(p, i), &c->sources[i]);
     for (int i = 0; i < w->n; i++)
-        if (!used[i] && !(f && qkv__family_ignores(f, w->tensors[i].name)))
-            qkv__error_list_add(&wrong, "tensor \"%.200s\" has no place", w->tensors[i].name);
-    qkv_status status = qkv__error_list_end(&wrong, w->path, QKV_FORMAT);
-    return status ? status : qkv__error_list_end(&types, w->path, QKV_UNSUPPORTED);
+        if (!c->used[i] && !(c->family && qkv__family_ignores(c->family, w->tensors[i].name)))
+            qkv__error_list_add(&c->wrong, "tensor \"%.200s\" has no place", w->tensors[i].name);
+    qkv_status status = qkv__error_list_end(&c->wrong, w->path, QKV_FORMAT);
+    return status ? status : qkv__error_list_end(&c->types, w->path, QKV_UNSUPPORTED);
 }
 
 /* ---- values ---- */
 
-/* A matrix stored as (in, all): our (out, in) is columns first .. first+out-1 of it. Read a few rows at a time, so that what is
- * written lies together. */
-static void turn(const qkv__stored *t, int64_t first, const qkv_tensor *w, float *to)
+/* A matrix stored as (in, all): rows of our (out, in) are columns first .. first+out-1 of it. Read a few rows at a time, so that
+ * what is written lies together. */
+static void turn(const qkv__stored *t, int64_t first, int64_t out, int64_t in, float *to)
 {
     enum { ROWS = 16, COLUMNS = 256 };
-    int64_t out = w->shape[0], in = w->shape[1], all = t->shape[1];
+    int64_t all = t->shape[1];
     float rows[ROWS][COLUMNS];
     for (int64_t c = 0; c < out; c += COLUMNS)
         for (int64_t r = 0; r < in; r += ROWS) {
@@ -148,75 +253,169 @@ static float *in_place(const source *s, const qkv_tensor *w)
     return values ? (float *)values + s->how.part * w->count : NULL;
 }
 
-/* The type that a matrix can stay in, NULL: none; the rows of positions are added as they are, and pool.weight is a query. */
+/* The type that a matrix can stay in; NULL: none. */
 static const qkv__type *in_place_type(const source *s, const qkv_tensor *w, const char *name)
 {
-    if (w->ndim != 2 || is_turned(s, w) || s->how.part || strstr(name, "positions.") || !strcmp(name, "pool.weight"))
-        return NULL;
     const qkv__type *type = qkv__type_named(s->stored->dtype);
-    return type && !type->scales && (uintptr_t)s->stored->data % ((size_t)type->bits / 8) == 0 ? type : NULL;
+    if (s->scales) return type;
+    if (!is_matrix(w, name) || is_turned(s, w) || s->how.part || !type || type->scales) return NULL;
+    return (uintptr_t)s->stored->data % ((size_t)type->bits / 8) == 0 ? type : NULL;
+}
+
+/* Rows first .. first+rows-1 of a matrix. */
+static void decode_rows(const source *s, const qkv_tensor *w, int64_t first, int64_t rows, float *to)
+{
+    int64_t out = w->shape[0], in = w->shape[1], at = s->how.part * out + first;
+    if (is_turned(s, w)) turn(s->stored, at, rows, in, to);
+    else qkv__safetensors_decode_some(s->stored, at * in, rows * in, to);
 }
 
 static void decode_weight(const source *s, const qkv_tensor *w, float *to)
 {
-    if (is_turned(s, w)) turn(s->stored, s->how.part * w->shape[0], w, to);
+    if (w->ndim == 2) decode_rows(s, w, 0, w->shape[0], to);
     else qkv__safetensors_decode_some(s->stored, s->how.part * w->count, w->count, to);
 }
 
-typedef struct decoding {
-    const qkv_params *p;
+/* How each weight gets its values: those that are decoded or quantized lie in memory of l's. */
+typedef struct placing {
+    qkv_params *p;
     const source *sources;
-    const bool *decoded; /* those that are */
-} decoding;
+    bool *decoded; /* those that are */
+    int bits;      /* to be quantized to; 0: no */
+    const char *path;
+    loaded *l;
+} placing;
 
 static void decode_task(void *work, int64_t task, void *scratch)
 {
     (void)scratch;
-    const decoding *d = work;
-    const qkv_tensor *w = qkv_params_tensor(d->p, (int)task);
-    if (d->decoded[task]) decode_weight(&d->sources[task], w, w->data);
+    const placing *x = work;
+    const qkv_tensor *w = qkv_params_tensor(x->p, (int)task);
+    if (x->decoded[task]) decode_weight(&x->sources[task], w, w->data);
 }
 
-/* Places every weight that can stay as it is, and counts the floats of the others. */
-static int64_t place_still(qkv_params *p, const source *sources, bool *decoded)
+/* The type that weight i is to be given here; NULL: it stays float, or has one in its file. */
+static const qkv__type *type_to_make(const placing *x, int i)
+{
+    if (x->sources[i].scales) return NULL;
+    return quantized_type(x->bits, qkv_params_tensor(x->p, i), qkv_params_name(x->p, i));
+}
+
+static void place_quantized(const placing *x, int i)
+{
+    const qkv_tensor *w = qkv_params_tensor(x->p, i);
+    const source *s = &x->sources[i];
+    const qkv__type *type = qkv__type_named(s->stored->dtype);
+    int64_t row = s->how.part * w->shape[0];
+    qkv__params_place_typed(x->p, i, s->stored->data + row * qkv__type_row_bytes(type, w->shape[1]),
+                            s->scales->data + row * qkv__type_row_scales(type, w->shape[1]) * qkv__type_scale_bytes(type),
+                            type);
+}
+
+/* Places every weight that can stay as it is, and counts the floats of those that are decoded. */
+static int64_t place_still(const placing *x)
 {
     int64_t floats = 0;
-    for (int i = 0; i < qkv_params_tensors(p); i++) {
-        const qkv_tensor *w = qkv_params_tensor(p, i);
-        float *values = in_place(&sources[i], w);
-        const qkv__type *type = values ? NULL : in_place_type(&sources[i], w, qkv_params_name(p, i));
-        decoded[i] = !values && !type;
-        if (values) qkv__params_place(p, i, values);
-        else if (type) qkv__params_place_typed(p, i, sources[i].stored->data, NULL, type);
+    for (int i = 0; i < qkv_params_tensors(x->p); i++) {
+        const qkv_tensor *w = qkv_params_tensor(x->p, i);
+        const source *s = &x->sources[i];
+        float *values = in_place(s, w);
+        const qkv__type *type = values ? NULL : in_place_type(s, w, qkv_params_name(x->p, i));
+        bool is_made = type_to_make(x, i);
+        x->decoded[i] = !values && !type && !is_made;
+        if (is_made) continue;
+        if (values) qkv__params_place(x->p, i, values);
+        else if (type && type->scales) place_quantized(x, i);
+        else if (type) qkv__params_place_typed(x->p, i, s->stored->data, NULL, type);
         else floats += qkv__round_up(w->count, LINE);
     }
     return floats;
 }
 
-/* Those that must be decoded lie in memory of l's. */
-static qkv_status place_weights(qkv_params *p, const source *sources, bool *decoded, loaded *l)
+static qkv_status decode_weights(const placing *x, int64_t floats)
 {
-    int64_t floats = place_still(p, sources, decoded), at = 0;
+    int64_t at = 0;
     if (!floats) return QKV_OK;
-    l->decoded_bytes = sizeof(float) * (size_t)floats;
-    if (!(l->decoded = qkv__alloc(l->decoded_bytes))) return QKV_MEMORY;
-    for (int i = 0; i < qkv_params_tensors(p); i++) {
-        if (!decoded[i]) continue;
-        qkv__params_place(p, i, l->decoded + at);
-        at += qkv__round_up(qkv_params_tensor(p, i)->count, LINE);
+    x->l->decoded_bytes = sizeof(float) * (size_t)floats;
+    if (!(x->l->decoded = qkv__alloc(x->l->decoded_bytes))) return QKV_MEMORY;
+    for (int i = 0; i < qkv_params_tensors(x->p); i++) {
+        if (!x->decoded[i]) continue;
+        qkv__params_place(x->p, i, x->l->decoded + at);
+        at += qkv__round_up(qkv_params_tensor(x->p, i)->count, LINE);
     }
-    return qkv__parallel(qkv_params_tensors(p), 0, decode_task, &(decoding){ p, sources, decoded });
+    return qkv__parallel(qkv_params_tensors(x->p), 0, decode_task, (void *)(uintptr_t)x);
 }
 
-qkv_status qkv__bind(qkv_params *p, const qkv__family *f, qkv__weights *w)
+typedef struct quantizing {
+    const source *source;
+    const qkv_tensor *w;
+    const qkv__type *type;
+    char *values, *scales;
+    atomic_bool failed;
+} quantizing;
+
+enum { SLAB = 32 }; /* rows that are quantized at a time */
+
+static void quantize_slab(void *work, int64_t task, void *scratch)
+{
+    quantizing *x = work;
+    int64_t in = x->w->shape[1], from = task * SLAB, rows = qkv__min(SLAB, x->w->shape[0] - from);
+    int64_t scales = qkv__type_row_scales(x->type, in) * qkv__type_scale_bytes(x->type);
+    decode_rows(x->source, x->w, from, rows, scratch);
+    if (!qkv__quantize_weight(x->type, scratch, rows, in, x->values + from * qkv__type_row_bytes(x->type, in),
+                              x->scales + from * scales))
+        atomic_store(&x->failed, true);
+}
+
+/* Quantizes weight i to memory at *at, where that is not NULL, and moves *bytes behind it. */
+static qkv_status quantize_weight(const placing *x, int i, const qkv__type *type, size_t *bytes)
+{
+    enum { CACHE_LINE = 64 };
+    const qkv_tensor *w = qkv_params_tensor(x->p, i);
+    int64_t out = w->shape[0], in = w->shape[1];
+    int64_t values = qkv__round_up(out * qkv__type_row_bytes(type, in), CACHE_LINE);
+    int64_t scales = qkv__round_up(out * qkv__type_row_scales(type, in) * qkv__type_scale_bytes(type), CACHE_LINE);
+    char *at = x->l->quantized ? x->l->quantized + *bytes : NULL;
+    *bytes += (size_t)(values + scales);
+    if (!at) return QKV_OK;
+    quantizing work = { .source = &x->sources[i], .w = w, .type = type, .values = at, .scales = at + values };
+    qkv_status status = qkv__parallel(qkv__ceil_div(out, SLAB), sizeof(float) * (size_t)(SLAB * in), quantize_slab, &work);
+    if (!status && work.failed)
+        status = qkv__fail(QKV_NUMERIC, "%s: a value of \"%s\" is not finite, or too large for %d bits", x->path,
+                           qkv_params_name(x->p, i), type->bits);
+    qkv__params_place_typed(x->p, i, at, at + values, type);
+    return status;
+}
+
+/* Once to count their bytes, once to make them. */
+static qkv_status quantize_weights(const placing *x)
+{
+    qkv_status status = QKV_OK;
+    for (int round = 0; round < 2 && !status; round++) {
+        size_t bytes = 0;
+        for (int i = 0; i < qkv_params_tensors(x->p) && !status; i++) {
+            const qkv__type *type = type_to_make(x, i);
+            if (type) status = quantize_weight(x, i, type, &bytes);
+        }
+        if (round || !bytes) continue;
+        x->l->quantized_bytes = bytes;
+        if (!(x->l->quantized = qkv__alloc(bytes))) return QKV_MEMORY;
+    }
+    return status;
+}
+
+qkv_status qkv__bind(qkv_params *p, const qkv__family *f, qkv__weights *w, int stored_bits, int wanted_bits)
 {
     int n = qkv_params_tensors(p);
     size_t bytes = sizeof(source) * (size_t)n, used_bytes = (size_t)(w->n > n ? w->n : n);
     source *sources = qkv__alloc_zero(bytes);
     bool *used = qkv__alloc_zero(used_bytes); /* tensors, and then weights that are decoded */
     loaded *l = qkv__alloc_zero(sizeof *l);
-    qkv_status status = sources && used && l ? compare_weights(p, f, w, sources, used) : QKV_MEMORY;
-    if (!status) status = place_weights(p, sources, used, l);
+    comparison c = { .family = f, .weights = w, .bits = stored_bits, .sources = sources, .used = used };
+    const placing x = { p, sources, used, wanted_bits, w->path, l };
+    qkv_status status = sources && used && l ? compare_weights(p, &c) : QKV_MEMORY;
+    if (!status) status = decode_weights(&x, place_still(&x));
+    if (!status) status = quantize_weights(&x);
     if (!status) {
         l->weights = *w;
         *w = (qkv__weights){ 0 };
@@ -242,7 +441,7 @@ qkv_status qkv__bind_check(const qkv_params *p)
 typedef struct entry {
     char name[QKV_NAME_MAX];
     qkv__stored shape; /* only ndim and shape */
-    float *made;       /* memory for one that is put together; NULL: the weight itself */
+    void *made;        /* memory for one that is put together; NULL: the weight itself */
     size_t made_bytes;
 } entry;
 
@@ -309,13 +508,48 @@ static entry *list_new(listing *l, const char *name, const qkv_tensor *w, const 
     return e;
 }
 
+/* Adds the values or the scales of a weight as they are kept; parts of a tensor are put together. */
+static qkv_status list_bytes(listing *l, const char *name, const qkv_tensor *w, const qkv__rename *how, bool scales)
+{
+    const qkv__stored shape = quantized_shape(w, how, w->type, scales);
+    int64_t size = scales ? qkv__type_scale_bytes(w->type) : 1;
+    size_t bytes = (size_t)(size * shape.count / (how->parts ? how->parts : 1));
+    const void *from = scales ? w->scales : w->values;
+    entry *e = how->parts ? find_listed(l, name) : NULL;
+    if (!e) {
+        e = &l->entries[l->n];
+        snprintf(e->name, sizeof e->name, "%s", name);
+        e->shape = shape;
+        e->made_bytes = how->parts ? bytes * (size_t)how->parts : 0;
+        if (how->parts && !(e->made = qkv__alloc(e->made_bytes))) return QKV_MEMORY;
+        l->tensors[l->n++] = (qkv__to_store){ .name = e->name,
+                                              .dtype = shape.dtype,
+                                              .ndim = shape.ndim,
+                                              .shape = e->shape.shape,
+                                              .count = shape.count,
+                                              .data = how->parts ? e->made : from };
+    }
+    if (how->parts) memcpy((char *)e->made + (size_t)how->part * bytes, from, bytes);
+    return QKV_OK;
+}
+
+static qkv_status list_quantized(listing *l, const char *name, const qkv_tensor *w, const qkv__rename *how)
+{
+    char scales[QKV_NAME_MAX];
+    qkv_status status = name_scales(name, scales);
+    if (!status) status = list_bytes(l, name, w, how, false);
+    return status ? status : list_bytes(l, scales, w, how, true);
+}
+
 static qkv_status list_weight(listing *l, const qkv_params *p, int i, const qkv__family *f)
 {
     char theirs[QKV_NAME_MAX];
     qkv__rename how = { 0 };
     const qkv_tensor *w = qkv_params_tensor(p, i);
-    if (!qkv__family_place(f, qkv_params_name(p, i), 0, theirs, &how))
+    snprintf(theirs, sizeof theirs, "%s", qkv_params_name(p, i));
+    if (f && !qkv__family_place(f, qkv_params_name(p, i), 0, theirs, &how))
         return qkv__fail(QKV_UNSUPPORTED, "a %s model has no place for the weight \"%.200s\"", f->type, qkv_params_name(p, i));
+    if (qkv__is_quantized(w)) return list_quantized(l, theirs, w, &how);
     bool is_made = how.parts || (how.how == QKV__TURNED && w->ndim == 2);
     entry *e = how.parts ? find_listed(l, theirs) : NULL;
     if (!e) e = list_new(l, theirs, w, &how, is_made);
@@ -327,9 +561,9 @@ static qkv_status list_weight(listing *l, const qkv_params *p, int i, const qkv_
 qkv_status qkv__bind_save(const qkv_params *p, const qkv__family *f, const char *path)
 {
     listing l = { 0 };
-    qkv_status status = make_listing(&l, qkv_params_tensors(p));
+    qkv_status status = make_listing(&l, 2 * qkv_params_tensors(p));
     for (int i = 0; i < qkv_params_tensors(p) && !status; i++) status = list_weight(&l, p, i, f);
-    if (!status) status = qkv__safetensors_write(path, l.n, l.tensors, 1, &(qkv__note){ "format", "pt" });
+    if (!status) status = qkv__safetensors_write(path, l.n, l.tensors, f ? 1 : 0, &(qkv__note){ "format", "pt" });
     free_listing(&l);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "../io/json.h"
+#include "../op/quantized.h"
 #include "model_info.h"
 
 #include <math.h>
@@ -14,6 +15,7 @@ enum {
 };
 
 #define LENGTH_PENALTY "length_penalty"
+#define QUANTIZATION "quantization_config"
 
 /* Values not used stay without a word, so that each row ends. */
 enum { MOST_WORDS = 16 };
@@ -132,7 +134,8 @@ static bool is_key(const char *name)
 {
     for (const qkv__config_key *k = keys; k->name; k++)
         if (!strcmp(k->name, name)) return true;
-    return !strcmp(name, "model_type") || !strcmp(name, "labels") || !strcmp(name, LENGTH_PENALTY);
+    return !strcmp(name, "model_type") || !strcmp(name, "labels") || !strcmp(name, LENGTH_PENALTY) ||
+           !strcmp(name, QUANTIZATION);
 }
 
 /* "labels": one name for each class; it may be missing. */
@@ -165,6 +168,30 @@ static qkv_status read_length_penalty(const char *path, const json_t *value, flo
                          QKV__LENGTH_PENALTY_END);
     *out = alpha;
     return QKV_OK;
+}
+
+qkv_status qkv__quantization_read(const char *path, const json_t *config, int *bits)
+{
+    const json_t *all = json_object_get(config, QUANTIZATION), *group = json_object_get(all, "group_size");
+    const char *method = json_string_value(json_object_get(all, "quant_method"));
+    *bits = (int)json_integer_value(json_object_get(all, "bits"));
+    if (!all || json_is_null(all)) return QKV_OK;
+    if (!method) return qkv__fail(QKV_FORMAT, "%s: key \"" QUANTIZATION "\": \"quant_method\" is missing or not text", path);
+    if (strcmp(method, QKV__OWN_TYPE) != 0)
+        return qkv__fail(QKV_UNSUPPORTED,
+                         "%s: weights that were quantized by \"%.40s\" are not read: take the model that they were made of",
+                         path, method);
+    if ((*bits != 8 && *bits != 4) || (group && json_integer_value(group) != QKV__GROUP))
+        return qkv__fail(QKV_FORMAT, "%s: key \"" QUANTIZATION "\": expected 8 bits, or 4 in groups of %d", path, QKV__GROUP);
+    return QKV_OK;
+}
+
+bool qkv__quantization_write(int bits, json_t *config)
+{
+    if (!bits) return true;
+    json_t *all = json_pack("{s:s, s:i}", "quant_method", QKV__OWN_TYPE, "bits", bits);
+    if (all && bits == 4) json_object_set_new(all, "group_size", json_integer(QKV__GROUP));
+    return !json_object_set_new(config, QUANTIZATION, all);
 }
 
 qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_opts *o, qkv__labels *labels,
@@ -219,11 +246,13 @@ static json_t *list_of(const qkv__labels *labels)
     return list;
 }
 
-qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels, float length_penalty)
+qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels, float length_penalty,
+                             int bits)
 {
     json_t *config = json_pack("{s:s}", "model_type", QKV__OWN_TYPE);
     bool ok = config && qkv__keys_write(keys, o, config);
     if (ok && labels->n) ok = !json_object_set_new(config, "labels", list_of(labels));
+    ok = ok && qkv__quantization_write(bits, config);
     if (ok && length_penalty > 0) ok = !json_object_set_new(config, LENGTH_PENALTY, json_real((double)length_penalty));
     qkv_status status = qkv__json_write(path, ok ? config : NULL);
     json_decref(config);

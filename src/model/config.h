@@ -66,9 +66,15 @@ bool qkv__keys_write(const qkv__config_key *keys, const qkv_transformer_opts *o,
 /* ---- our own config.json ---- */
 #define QKV__OWN_TYPE "qkv"
 
+/* "quantization_config": of matrices that lie in 8 or 4 bits; *bits is 0 where there is none. FORMAT; UNSUPPORTED for another
+ * method than ours. Adding it does nothing for 0 bits, and gives false when memory is out. */
+qkv_status qkv__quantization_read(const char *path, const json_t *config, int *bits);
+bool qkv__quantization_write(int bits, json_t *config);
+
 /* The length penalty is 0 where config.json has none. FORMAT, UNSUPPORTED; IO; MEMORY. */
 qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_opts *o, qkv__labels *labels,
                             float *length_penalty);
-qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels, float length_penalty);
+qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels, float length_penalty,
+                             int bits);
 
 #endif

@@ -1,6 +1,7 @@
 /* model.c: a Transformer, its weights, and the folder they live in. */
 #include <qkv/model.h>
 
+#include "../base/options.h"
 #include "../io/json.h"
 #include "../io/number.h"
 #include "../op/types.h"
@@ -69,7 +70,7 @@ static qkv_status copy_model_info(const qkv_model *from, qkv_model *to)
 qkv_model *qkv_model_like(const qkv_model *m, const qkv_transformer_opts *opts, uint64_t seed)
 {
     if (!m || !opts) return qkv__fail(QKV_USAGE, "model: another model and options are needed"), NULL;
-    qkv_model *made = qkv_model_new(opts, seed);
+    qkv_model *made = qkv__params_check_floats(m->params) ? NULL : qkv_model_new(opts, seed);
     if (!made) return NULL;
     copy_weights(m->params, made->params);
     if (!copy_model_info(m, made)) return made;
@@ -228,6 +229,7 @@ typedef struct loading {
     qkv__labels labels;
     qkv_model_info info;
     float length_penalty; /* that our own config.json has */
+    int bits, wanted;     /* of matrices in 8 or 4 bits: as they are stored, and as they are to be; 0: not */
 } loading;
 
 static void free_loading(loading *l)
@@ -257,6 +259,15 @@ static qkv_status read_options(loading *l)
     return status ? status : qkv__labels_read(&l->published, l->opts.classes, &l->labels);
 }
 
+/* What has lost its digits once is not brought into other bits. */
+static qkv_status read_bits(loading *l)
+{
+    qkv_status status = qkv__quantization_read(l->f.config, l->published.config, &l->bits);
+    if (status || !l->bits || !l->wanted || l->wanted == l->bits) return status;
+    return qkv__fail(QKV_UNSUPPORTED, "%s: the weights are kept in %d bits already: take the model that they were made of",
+                     l->f.config, l->bits);
+}
+
 /* Each layer is a tensor at least: no more are made than the files can fill. */
 static qkv_status check_layers(const loading *l)
 {
@@ -276,12 +287,14 @@ static qkv_status read_folder(const char *path, loading *l)
     l->published.path = l->f.config;
     l->published.weights = &l->weights;
     if (!status) status = read_options(l);
+    if (!status) status = read_bits(l);
     if (!status) status = check_layers(l);
     if (status) return status;
     l->info = qkv__model_info_of(&l->opts);
     l->info.files = l->weights.n_files;
     l->info.bytes = (int64_t)l->weights.bytes;
     l->info.length_penalty = l->length_penalty;
+    l->info.bits = l->wanted ? l->wanted : l->bits;
     return l->family ? qkv__model_info_read(l->family, &l->published, path, &l->opts, &l->info) : QKV_OK;
 }
 
@@ -291,7 +304,7 @@ static qkv_status make_of(qkv_model *m, loading *l, const char *path)
     if (!(m->origin = qkv__copy_text(path)) || !(m->params = qkv__params_plan())) return qkv_error_status();
     m->transformer = qkv_transformer_new(m->params, &l->opts);
     if (!m->transformer) return blame(l->f.config);
-    qkv_status status = qkv__bind(m->params, l->family, &l->weights);
+    qkv_status status = qkv__bind(m->params, l->family, &l->weights, l->bits, l->wanted);
     if (status) return status;
     m->family = l->family;
     m->labels = l->labels;
@@ -301,9 +314,14 @@ static qkv_status make_of(qkv_model *m, loading *l, const char *path)
     return load_tokenizers(m, path);
 }
 
-qkv_model *qkv_model_load(const char *path)
+static int bits_wanted(qkv_weights kind) { return kind == QKV_WEIGHTS_INT8 ? 8 : kind == QKV_WEIGHTS_INT4 ? 4 : 0; }
+
+qkv_model *qkv_model_load_with(const char *path, const qkv_load_opts *given)
 {
-    loading l = { 0 };
+    qkv_load_opts own, *o = &own;
+    if (QKV__READ_OPTIONS(o, weights, given, "model")) return NULL;
+    if ((unsigned)o->weights > QKV_WEIGHTS_INT4) return qkv__fail(QKV_USAGE, "model: there are no such weights"), NULL;
+    loading l = { .wanted = bits_wanted(o->weights) };
     qkv_model *m = read_folder(path, &l) ? NULL : qkv__alloc_zero(sizeof *m);
     if (m && make_of(m, &l, path)) {
         qkv_model_free(m);
@@ -312,6 +330,8 @@ qkv_model *qkv_model_load(const char *path)
     free_loading(&l);
     return m;
 }
+
+qkv_model *qkv_model_load(const char *path) { return qkv_model_load_with(path, NULL); }
 
 qkv_status qkv_model_check_files(const qkv_model *m)
 {
@@ -372,12 +392,12 @@ static qkv_status save_as(const qkv_model *m, const char *path, const qkv__famil
     if (!status && !(as_files && m->origin)) status = save_tokenizers(m, &f);
     if (!status) status = qkv__tokenizer_files_write(&more, path);
     qkv__tokenizer_files_free(&more);
-    if (!status) status = family ? qkv__bind_save(m->params, family, f.weights) : qkv_params_save(m->params, f.weights);
+    if (!status) status = qkv__bind_save(m->params, family, f.weights);
     if (status) return status;
     if (family && o->encoder_layers && !o->decoder_layers) status = qkv__export_sentences(path, m);
     if (status) return status;
     if (family) return qkv__export_config(f.config, family, m, &m->labels);
-    return qkv__config_write(f.config, o, &m->labels, m->family ? 0 : m->info.length_penalty);
+    return qkv__config_write(f.config, o, &m->labels, m->family ? 0 : m->info.length_penalty, qkv__params_bits(m->params));
 }
 
 qkv_status qkv_model_save(const qkv_model *m, const char *path)

@@ -1,0 +1,406 @@
+/* test_quantized_model.c: models in 8 and 4 bits: the same bits however they are run, folders that are loaded as they lie, files
+ * that are refused, and no training. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <qkv/qkv.h>
+
+#include "folder.h"
+#include "io/safetensors.h"
+#include "nn/params.h"
+#include "op/quantized.h"
+
+enum { VOCABULARY = 90, TOKENS = 40 };
+
+/* Widths that are no multiple of a group, so that every row has an end of its own. */
+static const qkv_transformer_opts decoder = { .vocabulary = VOCABULARY,
+                                              .decoder_layers = 2,
+                                              .dim = 72,
+                                              .heads = 4,
+                                              .d_ff = 130,
+                                              .pre_norm = 1,
+                                              .norm = QKV_NORM_RMS,
+                                              .activation = QKV_ACTIVATION_SILU_GATED,
+                                              .positions = QKV_POSITION_ROTARY,
+                                              .untied = 1 };
+static const qkv_transformer_opts translator = {
+    .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 1, .dim = 64, .heads = 4, .d_ff = 100
+};
+
+static const qkv_weights kinds[] = { QKV_WEIGHTS_INT8, QKV_WEIGHTS_INT4 };
+
+/* The last path stays valid. */
+static const char *saved(const char *name, const qkv_transformer_opts *o)
+{
+    static char path[256];
+    snprintf(path, sizeof path, "%s", in_folder(name));
+    qkv_model *m = qkv_model_new(o, 7);
+    assert_int_equal(qkv_model_save(m, path), QKV_OK);
+    qkv_model_free(m);
+    return path;
+}
+
+static qkv_model *load(const char *path, qkv_weights kind)
+{
+    qkv_load_opts o = QKV_OPTS(qkv_load_opts);
+    o.weights = kind;
+    qkv_model *m = qkv_model_load_with(path, &o);
+    if (!m) fail_msg("%s", qkv_error());
+    return m;
+}
+
+/* The logits of the last of TOKENS tokens, read `step` at a time in a session of `rows` rows alike. */
+static void last_logits(const qkv_model *m, int64_t rows, int64_t step, float out[VOCABULARY])
+{
+    int32_t ids[64 * TOKENS];
+    qkv_session *s = qkv_session_new(m, NULL);
+    assert_int_equal(qkv_session_start(s, rows), QKV_OK);
+    for (int64_t at = 0; at < TOKENS; at += step) {
+        int64_t counts[64], n = TOKENS - at < step ? TOKENS - at : step;
+        for (int64_t r = 0; r < rows; r++) {
+            counts[r] = n;
+            for (int64_t i = 0; i < n; i++) ids[r * n + i] = (int32_t)((at + i) * 37 % VOCABULARY);
+        }
+        assert_int_equal(qkv_session_read(s, ids, counts, QKV_LOGITS_LAST), QKV_OK);
+    }
+    memcpy(out, qkv_data(qkv_session_logits(s)) + (rows - 1) * VOCABULARY, sizeof(float) * VOCABULARY);
+    qkv_session_free(s);
+}
+
+/* ---- bits ---- */
+
+static void same_at_any_batch_and_threads(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = { 1, 1, 7, 32, 3 }, steps[] = { 1, TOKENS, 1, 5, 17 };
+    const char *path = saved("batches", &decoder);
+    for (int kind = 0; kind < 2; kind++) {
+        float first[VOCABULARY], other[VOCABULARY];
+        qkv_model *m = load(path, kinds[kind]);
+        last_logits(m, 1, 1, first);
+        for (int threads = 1; threads <= 4; threads *= 2)
+            for (int i = 0; i < 5; i++) {
+                assert_int_equal(qkv_set_threads(threads), QKV_OK);
+                last_logits(m, rows[i], steps[i], other);
+                if (memcmp(first, other, sizeof first))
+                    fail_msg("int%d, %d threads, %lld rows: other bits", kind ? 4 : 8, threads, (long long)rows[i]);
+            }
+        qkv_set_threads(0);
+        qkv_model_free(m);
+    }
+}
+
+static void translations_are_the_same_in_any_batch(void **state)
+{
+    (void)state;
+    enum { SENTENCES = 32, LENGTH = 9 };
+    const char *path = saved("translations", &translator);
+    int32_t ids[SENTENCES * LENGTH];
+    const qkv_search_opts opts = { .start = 1, .end = 2, .pad = 0, .beam = 4, .max_length = 12 };
+    for (int i = 0; i < SENTENCES * LENGTH; i++) ids[i] = 3 + i * 29 % (VOCABULARY - 3);
+    for (int kind = 0; kind < 2; kind++) {
+        qkv_model *m = load(path, kinds[kind]);
+        qkv_search_result all = { 0 }, some = { 0 };
+        assert_int_equal(qkv_search(m, ids, SENTENCES, LENGTH, NULL, &opts, &all), QKV_OK);
+        for (int64_t at = 0, n = 1; at + n <= SENTENCES; at += n, n = n == 1 ? 7 : 1) {
+            assert_int_equal(qkv_search(m, ids + at * LENGTH, n, LENGTH, NULL, &opts, &some), QKV_OK);
+            for (int64_t i = 0; i < n; i++) {
+                const qkv_hypothesis *a = &all.best[at + i], *b = &some.best[i];
+                assert_int_equal(a->n, b->n);
+                assert_memory_equal(a->ids, b->ids, sizeof *a->ids * (size_t)a->n);
+                assert_true(a->score == b->score && a->log_p == b->log_p);
+            }
+        }
+        qkv_search_result_free(&all);
+        qkv_search_result_free(&some);
+        qkv_model_free(m);
+    }
+}
+
+/* ---- what is kept ---- */
+
+/* Near to what it was: half a step of a row's scale; of 4 bits, where the ends of a group may be cut, in the mean. The tables
+ * have 8 bits in both. */
+static void weights_are_near(void **state)
+{
+    (void)state;
+    const char *path = saved("near", &decoder);
+    qkv_model *exact = load(path, QKV_WEIGHTS_AS_STORED);
+    for (int kind = 0; kind < 2; kind++) {
+        qkv_model *m = load(path, kinds[kind]);
+        assert_int_equal(qkv_model_info_of(m)->bits, kind ? 4 : 8);
+        for (int i = 0; i < qkv_params_tensors(qkv_model_params(m)); i++) {
+            const char *name = qkv_params_name(qkv_model_params(m), i);
+            const qkv_tensor *w = qkv_params_tensor(qkv_model_params(m), i);
+            const float *was = qkv_data(qkv_params_tensor(qkv_model_params(exact), i));
+            bool is_table = !strcmp(name, "embed.weight") || !strcmp(name, "output.weight");
+            assert_int_equal(qkv__is_quantized(w), w->ndim == 2);
+            if (w->ndim != 2) continue;
+            int bits = kind && !is_table ? 4 : 8;
+            assert_int_equal(w->type->bits, bits);
+            for (int64_t r = 0; r < w->shape[0]; r++) {
+                float now[256], largest = 0, off = 0, squares = 0;
+                qkv__widen(w, r * w->shape[1], w->shape[1], now);
+                for (int64_t c = 0; c < w->shape[1]; c++) {
+                    largest = fmaxf(largest, fabsf(was[r * w->shape[1] + c]));
+                    float lost = was[r * w->shape[1] + c] - now[c];
+                    off = fmaxf(off, fabsf(lost));
+                    squares += lost * lost;
+                }
+                assert_true(off <= largest / (bits == 8 ? 253.9f : 4));
+                assert_true(sqrtf(squares / (float)w->shape[1]) <= largest / (bits == 8 ? 254 : 20));
+            }
+        }
+        qkv_model_free(m);
+    }
+    qkv_model_free(exact);
+}
+
+/* A table of tokens gives whole number * scale, at any place. */
+static void widened_anywhere(void **state)
+{
+    (void)state;
+    const char *path = saved("widened", &decoder);
+    qkv_model *m = load(path, QKV_WEIGHTS_INT4);
+    for (int i = 0; i < qkv_params_tensors(qkv_model_params(m)); i++) {
+        const qkv_tensor *w = qkv_params_tensor(qkv_model_params(m), i);
+        if (!qkv__is_quantized(w)) continue;
+        float *all = malloc(sizeof *all * (size_t)w->count), some[100];
+        qkv__widen(w, 0, w->count, all);
+        for (int64_t at = 0, n = 1; at + n <= w->count; at += n, n = n % 97 + 1) {
+            qkv__widen(w, at, n, some);
+            assert_memory_equal(some, all + at, sizeof *all * (size_t)n);
+        }
+        free(all);
+    }
+    qkv_model_free(m);
+}
+
+static void saved_and_loaded_is_the_same(void **state)
+{
+    (void)state;
+    const char *const names[] = { "kept8", "kept4" }, *path = saved("kept", &decoder);
+    for (int kind = 0; kind < 2; kind++) {
+        float before[VOCABULARY], after[VOCABULARY];
+        qkv_model *m = load(path, kinds[kind]);
+        last_logits(m, 1, TOKENS, before);
+        assert_int_equal(qkv_model_save(m, in_folder(names[kind])), QKV_OK);
+        qkv_model_free(m);
+        for (int asked = 0; asked < 2; asked++) {
+            m = load(in_folder(names[kind]), asked ? kinds[kind] : QKV_WEIGHTS_AS_STORED);
+            assert_int_equal(qkv_model_info_of(m)->bits, kind ? 4 : 8);
+            last_logits(m, 1, TOKENS, after);
+            assert_memory_equal(before, after, sizeof before);
+            qkv_model_free(m);
+        }
+        qkv_load_opts o = QKV_OPTS(qkv_load_opts);
+        o.weights = kinds[1 - kind];
+        assert_null(qkv_model_load_with(in_folder(names[kind]), &o));
+        assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
+        assert_non_null(strstr(qkv_error(), "bits already"));
+    }
+}
+
+/* GPT-2 has its matrices the other way round, and three in one: as 8 bits they lie as ours do. */
+static void saved_as_a_family_is_the_same(void **state)
+{
+    (void)state;
+    const qkv_transformer_opts o = { .vocabulary = VOCABULARY,
+                                     .decoder_layers = 2,
+                                     .dim = 48,
+                                     .heads = 4,
+                                     .d_ff = 192,
+                                     .pre_norm = 1,
+                                     .norm_eps = 1e-5f,
+                                     .activation = QKV_ACTIVATION_GELU_TANH,
+                                     .positions = QKV_POSITION_LEARNED,
+                                     .max_positions = 64,
+                                     .unscaled = 1 };
+    qkv_model *ours = qkv_model_new(&o, 3);
+    assert_non_null(ours);
+    if (qkv_model_save_as(ours, in_folder("gpt2"), "gpt2")) fail_msg("%s", qkv_error());
+    qkv_model_free(ours);
+    for (int kind = 0; kind < 2; kind++) {
+        float before[VOCABULARY], after[VOCABULARY];
+        qkv_model *m = load(in_folder("gpt2"), kinds[kind]);
+        last_logits(m, 2, TOKENS, before);
+        const char *to = in_folder(kind ? "gpt2-4" : "gpt2-8");
+        if (qkv_model_save(m, to)) fail_msg("%s", qkv_error());
+        qkv_model_free(m);
+        m = load(to, QKV_WEIGHTS_AS_STORED);
+        assert_string_equal(qkv_model_info_of(m)->family, "gpt2");
+        last_logits(m, 2, TOKENS, after);
+        assert_memory_equal(before, after, sizeof before);
+        qkv_model_free(m);
+    }
+}
+
+/* ---- files that are refused ---- */
+
+/* The folder of a model in so many bits, with one tensor changed; NULL bytes: it is left out. */
+typedef struct change {
+    int bits;
+    const char *tensor, *dtype;
+    int64_t shape[2];
+    int ndim, at; /* the number at place `at` becomes `value`; -1: none */
+    uint32_t value;
+    const char *says;
+} change;
+
+static void rewrite(const char *folder_path, const change *c)
+{
+    char path[512];
+    qkv__safetensors file;
+    snprintf(path, sizeof path, "%s/model.safetensors", folder_path);
+    assert_int_equal(qkv__safetensors_read(path, &file), QKV_OK);
+    static qkv__to_store all[256];
+    static char changed[1 << 20];
+    int n = 0;
+    for (int i = 0; i < file.n; i++) {
+        const qkv__stored *t = &file.tensors[i];
+        all[n] = (qkv__to_store){
+            .name = t->name, .dtype = t->dtype, .ndim = t->ndim, .shape = t->shape, .count = t->count, .data = t->data
+        };
+        if (!strcmp(t->name, c->tensor)) {
+            if (!c->dtype && c->at < 0) continue;
+            memcpy(changed, t->data, t->end - t->begin);
+            size_t size = !strcmp(t->dtype, "F16") ? 2 : 4;
+            if (c->at >= 0) memcpy(changed + (size_t)c->at * size, &c->value, size);
+            all[n].data = changed;
+            if (c->dtype) {
+                all[n].dtype = c->dtype, all[n].ndim = c->ndim, all[n].shape = c->shape;
+                all[n].count = c->shape[0] * (c->ndim > 1 ? c->shape[1] : 1);
+            }
+        }
+        n++;
+    }
+    char other[600];
+    snprintf(other, sizeof other, "%s.new", path);
+    assert_int_equal(qkv__safetensors_write(other, n, all, 0, NULL), QKV_OK);
+    qkv__safetensors_free(&file);
+    assert_int_equal(rename(other, path), 0);
+}
+
+static void hostile_files(void **state)
+{
+    (void)state;
+    static const change changes[] = {
+        { 8, "embed.weight_scale", .at = -1, .says = "\"embed.weight_scale\" is missing" },
+        { 8, "embed.weight_scale", "F32", { 89 }, 1, -1, 0, "\"embed.weight_scale\" is F32 (89), expected F32 (90)" },
+        { 8, "embed.weight_scale", "F16", { 90 }, 1, -1, 0, "is F16 (90), expected F32 (90)" },
+        { 8, "embed.weight_scale", .at = 17, .value = 0x7fc00000, .says = "\"embed.weight_scale\": scale 17 is nan" },
+        { 8, "embed.weight_scale", .at = 3, .value = 0xbf800000, .says = "scale 3 is -1" },
+        { 8, "embed.weight_scale", .at = 3, .value = 0x7f800000, .says = "scale 3 is inf" },
+        { 8, "embed.weight", "I8", { 89, 72 }, 2, -1, 0, "\"embed.weight\" of 8 bits is (89, 72), expected (90, 72)" },
+        { 8, "embed.weight", "U8", { 90, 72 }, 2, -1, 0, "\"embed.weight\" of 4 bits is (90, 72), expected (90, 48)" },
+        { 4, "decoder.0.self.q.weight", "U8", { 72, 47 }, 2, -1, 0, "of 4 bits is (72, 47), expected (72, 48)" },
+        { 4, "decoder.0.self.q.weight_scale", .at = 5, .value = 0x7e00, .says = "scale 5 is nan" },
+        { 4, "decoder.0.self.q.weight_scale", "F16", { 72, 2 }, 2, -1, 0, "is F16 (72, 2), expected F16 (72, 3)" },
+        { 4, "decoder.norm.weight", "I8", { 72 }, 1, -1, 0, "\"decoder.norm.weight\" is I8, not a float type" },
+    };
+    const char *path = saved("honest", &decoder);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "hostile%zu", i);
+        qkv_model *m = load(path, changes[i].bits == 8 ? QKV_WEIGHTS_INT8 : QKV_WEIGHTS_INT4);
+        assert_int_equal(qkv_model_save(m, in_folder(name)), QKV_OK);
+        qkv_model_free(m);
+        rewrite(in_folder(name), &changes[i]);
+        assert_null(qkv_model_load(in_folder(name)));
+        assert_true(qkv_error_status() == QKV_FORMAT || qkv_error_status() == QKV_UNSUPPORTED);
+        if (!strstr(qkv_error(), changes[i].says)) fail_msg("\"%s\" does not say: %s", qkv_error(), changes[i].says);
+    }
+}
+
+/* Text in config.json that follows "quantization_config". */
+static void hostile_configs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *value, *says;
+        qkv_status status;
+    } rows[] = { { "{\"bits\": 8}", "\"quant_method\" is missing", QKV_FORMAT },
+                 { "{\"quant_method\": \"gptq\", \"bits\": 4}", "quantized by \"gptq\"", QKV_UNSUPPORTED },
+                 { "{\"quant_method\": \"qkv\", \"bits\": 3}", "expected 8 bits, or 4", QKV_FORMAT },
+                 { "{\"quant_method\": \"qkv\", \"bits\": 4, \"group_size\": 64}", "groups of 32", QKV_FORMAT },
+                 { "[]", "\"quant_method\" is missing", QKV_FORMAT },
+                 { "null", "_scale\" has no place", QKV_FORMAT } };
+    char config[600], text[1 << 14], to[(1 << 14) + 600];
+    qkv_model *m = load(saved("configs", &decoder), QKV_WEIGHTS_INT8);
+    assert_int_equal(qkv_model_save(m, in_folder("odd")), QKV_OK);
+    qkv_model_free(m);
+    snprintf(config, sizeof config, "%s/config.json", in_folder("odd"));
+    FILE *f = fopen(config, "r");
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    char *key = strstr(text, "\"quantization_config\""), *end = strchr(key, '}') + 1;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int n = snprintf(to, sizeof to, "%.*s\"quantization_config\": %s%s", (int)(key - text), text, rows[i].value, end);
+        f = fopen(config, "w");
+        assert_int_equal(fwrite(to, 1, (size_t)n, f), n);
+        fclose(f);
+        assert_null(qkv_model_load(in_folder("odd")));
+        assert_int_equal(qkv_error_status(), rows[i].status);
+        if (!strstr(qkv_error(), rows[i].says)) fail_msg("\"%s\" does not say: %s", qkv_error(), rows[i].says);
+    }
+}
+
+/* ---- what cannot be ---- */
+
+static void no_training(void **state)
+{
+    (void)state;
+    qkv_model *m = load(saved("untrained", &decoder), QKV_WEIGHTS_INT8);
+    assert_null(qkv_model_like(m, &decoder, 1));
+    assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
+    assert_non_null(strstr(qkv_error(), "8 bits, which cannot be trained"));
+    assert_null(qkv_params_data(qkv_model_params(m)));
+    assert_int_equal(qkv_params_materialize(qkv_model_params(m)), QKV_UNSUPPORTED);
+    assert_int_equal(qkv_model_save(m, in_folder("untrained8")), QKV_OK);
+    qkv_model_free(m);
+    const char *const folders[] = { in_folder("untrained8") };
+    assert_null(qkv_model_average(folders, 1));
+    assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
+    qkv_load_opts o = QKV_OPTS(qkv_load_opts);
+    o.weights = (qkv_weights)3;
+    assert_null(qkv_model_load_with(in_folder("untrained"), &o));
+    assert_int_equal(qkv_error_status(), QKV_USAGE);
+}
+
+static void numbers_that_do_not_fit(void **state)
+{
+    (void)state;
+    qkv_model *m = qkv_model_new(&decoder, 7);
+    qkv_data(qkv_params_find(qkv_model_params(m), "decoder.1.ffn.in.weight"))[3] = 3e38f;
+    assert_int_equal(qkv_model_save(m, in_folder("large")), QKV_OK);
+    qkv_model_free(m);
+    qkv_model_free(load(in_folder("large"), QKV_WEIGHTS_INT8));
+    qkv_load_opts o = QKV_OPTS(qkv_load_opts);
+    o.weights = QKV_WEIGHTS_INT4;
+    assert_null(qkv_model_load_with(in_folder("large"), &o));
+    assert_int_equal(qkv_error_status(), QKV_NUMERIC);
+    assert_non_null(strstr(qkv_error(), "\"decoder.1.ffn.in.weight\" is not finite, or too large for 4 bits"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_at_any_batch_and_threads),
+        cmocka_unit_test(translations_are_the_same_in_any_batch),
+        cmocka_unit_test(weights_are_near),
+        cmocka_unit_test(widened_anywhere),
+        cmocka_unit_test(saved_and_loaded_is_the_same),
+        cmocka_unit_test(saved_as_a_family_is_the_same),
+        cmocka_unit_test(hostile_files),
+        cmocka_unit_test(hostile_configs),
+        cmocka_unit_test(no_training),
+        cmocka_unit_test(numbers_that_do_not_fit),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
