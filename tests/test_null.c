@@ -138,6 +138,8 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_head_measures_P ZERO(qkv_head_measures)
 #define V_qkv_ids_P ZERO(qkv_ids)
 #define V_qkv_length_fit_P ZERO(qkv_length_fit)
+#define V_qkv_model_comparison_P ZERO(qkv_model_comparison)
+#define V_const_qkv_model_comparison_P ZERO(qkv_model_comparison)
 #define V_const_qkv_ids_P ZERO(qkv_ids)
 #define V_qkv_lines_read_P ZERO(qkv_lines_read)
 #define V_qkv_progress_P ZERO(qkv_progress)

@@ -345,6 +345,29 @@ QKV_API qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t
  * USAGE for NULL; MEMORY. */
 QKV_API qkv_status qkv_model_describe(const qkv_model *m, const char *folder, int json, qkv_text *out);
 
+/* ---- two models of one kind, on the same texts: what a model in fewer bits has lost ----
+ * A translator is compared by its translations, with the search that its files or the defaults have; a decoder alone by the
+ * perplexity of the texts, in windows of 256 tokens; a classifier by the class it finds likeliest; another encoder by its
+ * embeddings. What is of another kind is 0. */
+typedef struct qkv_model_comparison {
+    int by;                         /* QKV_ABILITY_TRANSLATE, _GENERATE, _CLASSIFY or _EMBED */
+    int has_references;             /* bleu is set */
+    int64_t texts;                  /* that were compared */
+    double perplexity[2];           /* of the first model, and of the second */
+    double bleu[2];                 /* against the references */
+    double bleu_between;            /* of the second's translations, the first's as references */
+    double same;                    /* share of the texts with the same translation or class */
+    double cosine, smallest_cosine; /* of the two embeddings of a text: the mean, and the smallest */
+    void *reserved[4];
+} qkv_model_comparison;
+
+/* n texts that end with a NUL; references: of their translations, NULL: none. Errors as of qkv_translate(), qkv_bleu(),
+ * qkv_measure_text(), qkv_classify() and qkv_embed_texts(); USAGE for NULL, no text and models of two kinds. *out is untouched
+ * then. The second gives its numbers as lines or, with json, as an object, in *out, which is yours: USAGE for NULL; MEMORY. */
+QKV_API qkv_status qkv_compare_models(const qkv_model *a, const qkv_model *b, const char *const *texts,
+                                      const char *const *references, int64_t n, qkv_model_comparison *out);
+QKV_API qkv_status qkv_model_comparison_text(const qkv_model_comparison *c, int json, qkv_text *out);
+
 #ifdef __cplusplus
 }
 #endif
