@@ -1,5 +1,6 @@
 /* cmd_attend.c: qkv attend: what every head attends to, in the terminal or as files. */
 #include "attention_maps.h"
+#include "model.h"
 #include "options.h"
 #include "results.h"
 #include "streams.h"
@@ -26,6 +27,7 @@ static struct {
 static const option options[] = {
     { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
       .text = &given.model },
+    WEIGHT_ROWS(INPUT_GROUP),
     { "text", .group = INPUT_GROUP, .value = "TEXT", .help = "what the model reads", .plain = true, .may_be_empty = true,
       .text = &given.text },
     { "input", 'i', .group = INPUT_GROUP, .value = "FILE", .help = "read it from FILE instead of standard input",
@@ -134,12 +136,12 @@ static qkv_status check_same(const char *what, int64_t here, int64_t there)
 
 static qkv_status load_work(work *w)
 {
-    if (!(w->model = qkv_model_load(given.model))) return library_failed();
-    if (!given.other) return QKV_OK;
-    if (!(w->other = qkv_model_load(given.other))) return library_failed();
+    qkv_status status = load_model(given.model, &w->model);
+    if (!status && given.other) status = load_model(given.other, &w->other);
+    if (status || !given.other) return status;
     const qkv_transformer_opts *a = qkv_transformer_options(qkv_model_transformer(w->model)),
                                *b = qkv_transformer_options(qkv_model_transformer(w->other));
-    qkv_status status = check_same("encoder layers", a->encoder_layers, b->encoder_layers);
+    status = check_same("encoder layers", a->encoder_layers, b->encoder_layers);
     if (!status) status = check_same("decoder layers", a->decoder_layers, b->decoder_layers);
     if (!status) status = check_same("heads", a->heads, b->heads);
     if (!status)

@@ -2,6 +2,7 @@
 #include "confusion.h"
 #include "labelled.h"
 #include "lines.h"
+#include "model.h"
 #include "results.h"
 #include "streams.h"
 
@@ -18,6 +19,7 @@ static struct {
 static const option options[] = {
     { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
       .text = &given.model },
+    WEIGHT_ROWS(INPUT_GROUP),
     TEXT_ROWS(INPUT_GROUP),
     { "pairs", .group = INPUT_GROUP, .help = "lines are pairs: text, TAB, second text", .flag = &given.pairs },
     RESULT_ROW(RESULT_GROUP),
@@ -221,7 +223,7 @@ static qkv_status run_classify(void)
     qkv_status status = given.eval ? check_output(given.confusion) : QKV_OK;
     if (given.confusion && !given.eval) status = fail(QKV_USAGE, "--confusion needs --eval");
     if (given.eval && (streams.texts.n || streams.input)) status = fail(QKV_USAGE, "texts and --eval: choose one");
-    if (!status && !(g.model = qkv_model_load(given.model))) status = library_failed();
+    if (!status) status = load_model(given.model, &g.model);
     if (!status && !qkv_model_label(g.model, 0)) status = fail(QKV_UNSUPPORTED, "%s is not a classifier", given.model);
     if (!status && given.eval && !qkv_model_label(g.model, 1))
         status = fail(QKV_UNSUPPORTED, "%s has one label, and scores texts: --eval needs a model with two or more",

@@ -1,5 +1,6 @@
 /* cmd_embed.c: qkv embed and qkv similar: lines of text as vectors, and lines near to lines. */
 #include "lines.h"
+#include "model.h"
 #include "options.h"
 #include "results.h"
 #include "streams.h"
@@ -21,6 +22,7 @@ static struct {
 /* clang-format off */
 #define READING_OPTIONS \
     { "model", 'm', .value = "DIR", .help = "the folder of a model with an encoder", .required = true, .text = &given.model }, \
+    WEIGHT_ROWS(NO_GROUP), \
     TEXT_ROWS(NO_GROUP), \
     { "pooling", .value = "KIND", .help = "; the model's own, or mean", \
       .choice = &given.pooling, .names = transformer_value_names[TRANSFORMER_pooling] }, \
@@ -74,8 +76,8 @@ static qkv_status run_embed(void)
     lines l = { 0 };
     qkv_matrix rows = { 0 };
     qkv_status status = check_output(given.out);
-    qkv_model *m = status ? NULL : qkv_model_load(given.model);
-    if (!status && !m) status = library_failed();
+    qkv_model *m = NULL;
+    if (!status) status = load_model(given.model, &m);
     if (!status) status = read_texts(&l);
     if (!status) status = embed(m, &l, !given.raw, &rows);
     if (!status && !given.out) print_rows(&rows);
@@ -109,8 +111,9 @@ static qkv_status run_similar(void)
 {
     lines queries = { 0 }, corpus = { 0 };
     qkv_matrix q = { 0 }, c = { 0 };
-    qkv_model *m = qkv_model_load(given.model);
-    qkv_status status = m ? read_lines(&corpus, given.corpus) : library_failed();
+    qkv_model *m;
+    qkv_status status = load_model(given.model, &m);
+    if (!status) status = read_lines(&corpus, given.corpus);
     if (!status && !corpus.n) status = fail(QKV_FORMAT, "%s: there are no lines", given.corpus);
     if (!status) status = embed(m, &corpus, true, &c);
     if (!status) status = read_texts(&queries);

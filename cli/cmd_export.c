@@ -1,8 +1,7 @@
 /* cmd_export.c: qkv export: a model, written as another family has it. */
-#include "options.h"
+#include "model.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 static const char *const family_names[] = { "marian", "pegasus", "bert",  "roberta", "distilbert",
                                             "gpt2",   "llama",   "qwen2", "qkv",     NULL };
@@ -22,18 +21,10 @@ static const option options[] = {
     { 0 },
 };
 
-/* A model that is there stays: parts of two would lie in one folder. */
-static qkv_status check_out(void)
-{
-    char config[4096];
-    snprintf(config, sizeof config, "%s/config.json", given.out);
-    return access(config, F_OK) ? QKV_OK : fail(QKV_USAGE, "%s holds a model already: give another folder", given.out);
-}
-
 static qkv_status run_export(void)
 {
     if (!was_given("as")) return fail(QKV_USAGE, "--as is missing: see \"qkv export --help\"");
-    qkv_status status = check_out();
+    qkv_status status = check_new_folder(given.out);
     if (status) return status;
     qkv_model *m = qkv_model_load(given.model);
     if (!m || qkv_model_save_as(m, given.out, family_names[given.family])) status = library_failed();

@@ -1,6 +1,7 @@
 /* cmd_fill.c: qkv fill: the likeliest words for the masks in a text. */
 #include "json.h"
 #include "lines.h"
+#include "model.h"
 #include "options.h"
 #include "streams.h"
 
@@ -17,6 +18,7 @@ static struct {
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of a model that fills in words", .required = true,
       .text = &given.model },
+    WEIGHT_ROWS(NO_GROUP),
     TEXT_ROWS(NO_GROUP),
     RESULT_ROW(NO_GROUP),
     { "n-best", .value = "N", .help = "tokens for each mask, 5 unless given", .count = &given.n_best },
@@ -114,9 +116,9 @@ static qkv_status fill_texts(work *w)
 
 static qkv_status run_fill(void)
 {
-    work w = { .model = qkv_model_load(given.model) };
-    if (!w.model) return library_failed();
-    qkv_status status = QKV_OK;
+    work w = { 0 };
+    qkv_status status = load_model(given.model, &w.model);
+    if (status) return status;
     if (!(qkv_model_info_of(w.model)->can & QKV_ABILITY_FILL))
         status = fail(QKV_USAGE, "%s does not fill in words: see \"qkv info %s\"", given.model, given.model);
     if (!status) status = fill_texts(&w);

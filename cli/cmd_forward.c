@@ -1,4 +1,5 @@
 /* cmd_forward.c: qkv forward: one run of a model, its logits and hidden states into files, to compare with other programs. */
+#include "model.h"
 #include "options.h"
 #include "results.h"
 
@@ -17,6 +18,7 @@ static struct {
 
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
+    WEIGHT_ROWS(NO_GROUP),
     { "source", .value = "TEXT", .help = "what the encoder reads", .text = &given.source },
     { "source-ids", .value = "IDS", .help = "the same as ids, such as 5,6,2", .text = &given.source_ids },
     { "type-ids", .value = "IDS", .help = "of each source id its type, where the model has types; 0 unless given",
@@ -248,8 +250,9 @@ static qkv_status check_outputs(const qkv_transformer_opts *o)
 
 static qkv_status run_forward(void)
 {
-    qkv_model *m = qkv_model_load(given.model);
-    if (!m) return library_failed();
+    qkv_model *m;
+    qkv_status loaded = load_model(given.model, &m);
+    if (loaded) return loaded;
     frame reads, writes;
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
     side source = {

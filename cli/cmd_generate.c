@@ -1,6 +1,7 @@
 /* cmd_generate.c: qkv generate: a prompt in, the prompt and what follows out. */
 #include "json.h"
 #include "lines.h"
+#include "model.h"
 #include "options.h"
 #include "streams.h"
 
@@ -20,6 +21,7 @@ static struct {
 static const option options[] = {
     { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
       .text = &given.model },
+    WEIGHT_ROWS(INPUT_GROUP),
     TEXT_ROWS(INPUT_GROUP),
     { "prompt", 'p', .group = INPUT_GROUP, .value = "TEXT", .help = "the same as TEXT, one text", .text = &given.prompt,
       .may_be_empty = true },
@@ -240,8 +242,8 @@ static qkv_status run_generate(void)
 {
     qkv_status status = check_generate_options();
     if (status) return status;
-    work w = { .model = qkv_model_load(given.model) };
-    if (!w.model) return library_failed();
+    work w = { 0 };
+    if ((status = load_model(given.model, &w.model))) return status;
     w.opts = resolve_options(w.model);
     status = generate_all(&w);
     qkv_generated_free(&w.made);

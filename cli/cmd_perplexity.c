@@ -1,5 +1,6 @@
 /* cmd_perplexity.c: qkv perplexity: how surprised a language model is by a text. */
 #include "documents.h"
+#include "model.h"
 #include "streams.h"
 
 #include <math.h>
@@ -14,6 +15,7 @@ static struct {
 
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of a language model", .required = true, .text = &given.model },
+    WEIGHT_ROWS(NO_GROUP),
     { "input", 'i', .group = DATA_GROUP, .value = "FILES", .help = "the text, plain or gzip", .required = true, .plain = true,
       .list = &given.files },
     DOCUMENT_OPTIONS,
@@ -59,10 +61,11 @@ static qkv_status run_perplexity(void)
 {
     if (given.stride > given.context)
         return fail(QKV_USAGE, "--stride %d is more than --context %d", given.stride, given.context);
-    qkv_model *m = qkv_model_load(given.model);
-    if (!m) return library_failed();
+    qkv_model *m;
+    qkv_status status = load_model(given.model, &m);
+    if (status) return status;
     measured x = { .model = m };
-    qkv_status status = read_documents(&given.files, given.strict, false, add_document, &x, NULL);
+    status = read_documents(&given.files, given.strict, false, add_document, &x, NULL);
     if (!status) status = open_results(NULL);
     if (!status) print_measured(&x);
     qkv_model_free(m);

@@ -1,4 +1,5 @@
 /* cmd_serve.c: qkv serve: a model behind HTTP, with a page to look at it. */
+#include "model.h"
 #include "options.h"
 
 #include <ctype.h>
@@ -18,6 +19,7 @@ static struct {
 
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
+    WEIGHT_ROWS(NO_GROUP),
     { "port", .value = "N", .help = "to listen on, 8080 unless given; 0 takes one that is free", .whole = &given.port },
     { "host", .value = "NAME", .help = "an address others can reach, 0.0.0.0 for all; needs --token", .text = &given.host },
     { "token", .value = "TEXT", .help = "requests must carry \"Authorization: Bearer TEXT\"", .text = &given.token },
@@ -170,8 +172,9 @@ static qkv_status run_serve(void)
     use_one_arena();
     FILE *log;
     if ((status = open_log(&log))) return status;
-    qkv_model *m = qkv_model_load(given.model);
-    status = m ? serve(m, log) : library_failed();
+    qkv_model *m;
+    status = load_model(given.model, &m);
+    if (!status) status = serve(m, log);
     qkv_model_free(m);
     if (log && log != stdout && fclose(log) && !status) status = fail(QKV_IO, "%s: cannot be written", given.access_log);
     return status;

@@ -1,5 +1,6 @@
 /* cmd_translate.c: qkv translate: lines in, translations out. */
 #include "lines.h"
+#include "model.h"
 #include "options.h"
 #include "streams.h"
 #include "translations.h"
@@ -18,6 +19,7 @@ static struct {
 static const option options[] = {
     { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
       .text = &given.model },
+    WEIGHT_ROWS(INPUT_GROUP),
     TEXT_ROWS(INPUT_GROUP),
     { "beam", 'b', .group = SEARCH_GROUP, .value = "N",
       .help = "translations to follow at once; the model's own, or 4; 1 is greedy", .count = &given.beam },
@@ -175,7 +177,7 @@ static qkv_status run_translate(void)
     work w = { 0 };
     qkv_status status = check_translate_options();
     if (!status) status = open_input(&w);
-    if (!status && !(w.model = qkv_model_load(given.model))) status = library_failed();
+    if (!status) status = load_model(given.model, &w.model);
     if (!status) status = resolve_source_limit(&w);
     /* A model or options that cannot translate are told before the first line is waited for. */
     if (!status && qkv_translate(w.model, NULL, NULL, 0, &w.opts, &w.found)) status = library_failed();

@@ -1,0 +1,24 @@
+/* model.c: the model that a command runs. */
+#include "model.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+model_values weights;
+
+qkv_status load_model(const char *folder, qkv_model **out)
+{
+    qkv_load_opts o = QKV_OPTS(qkv_load_opts);
+    *out = NULL;
+    if (weights.int8 && weights.int4) return fail(QKV_USAGE, "--int8 and --int4: choose one");
+    o.weights = weights.int8 ? QKV_WEIGHTS_INT8 : weights.int4 ? QKV_WEIGHTS_INT4 : QKV_WEIGHTS_AS_STORED;
+    *out = qkv_model_load_with(folder, &o);
+    return *out ? QKV_OK : library_failed();
+}
+
+qkv_status check_new_folder(const char *folder)
+{
+    char config[4096];
+    snprintf(config, sizeof config, "%s/config.json", folder);
+    return access(config, F_OK) ? QKV_OK : fail(QKV_USAGE, "%s holds a model already: give another folder", folder);
+}

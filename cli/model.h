@@ -1,0 +1,25 @@
+/* model.h: the model that a command runs. */
+#ifndef QKV_CLI_MODEL_H
+#define QKV_CLI_MODEL_H
+
+#include "options.h"
+
+/* ---- options ---- */
+typedef struct model_values {
+    bool int8, int4;
+} model_values;
+extern model_values weights;
+
+/* clang-format off */
+#define WEIGHT_ROWS(in_group) \
+    { "int8", .help = "bring the model's matrices to 8 bits", .group = in_group, .flag = &weights.int8 }, \
+    { "int4", .help = "to 4 bits, its tables of tokens to 8", .group = in_group, .flag = &weights.int4 }
+/* clang-format on */
+
+/* Loads a folder with these options. Reports its error: USAGE for both of them, else the library's; *out is NULL then. */
+qkv_status load_model(const char *folder, qkv_model **out);
+
+/* A model that is there stays, as parts of two would lie in one folder: USAGE, reported. */
+qkv_status check_new_folder(const char *folder);
+
+#endif
