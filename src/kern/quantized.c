@@ -14,6 +14,9 @@ typedef int16_t vh __attribute__((vector_size(QKV_VECTOR_BYTES)));
 typedef int8_t vb_any __attribute__((vector_size(QKV_VECTOR_BYTES / 2), aligned(1), may_alias));
 typedef int8_t vb_narrow __attribute__((vector_size(W)));
 typedef int32_t pair __attribute__((may_alias)); /* two numbers of 16 bits */
+typedef uint8_t v16 __attribute__((vector_size(QKV__GROUP_BYTES)));
+typedef float v4 __attribute__((vector_size(16)));
+typedef int32_t v4i __attribute__((vector_size(16)));
 typedef float v8 __attribute__((vector_size(32)));
 typedef int32_t v8i __attribute__((vector_size(32)));
 typedef float v8_any __attribute__((vector_size(32), aligned(4), may_alias));
@@ -22,7 +25,17 @@ typedef int32_t v8i_any __attribute__((vector_size(32), aligned(4), may_alias));
 enum { H = 2 * W, GROUP = QKV__GROUP, BYTES = QKV__GROUP_BYTES, CHAINS = QKV__GROUP_CHAINS };
 enum { FEW = 4 }; /* rows of a, at most, for which w is read as it lies */
 
-static inline vh widen(const int8_t *p) { return __builtin_convertvector(*(const vb_any *)p, vh); }
+/* gcc 12 makes a conversion of two halves. */
+static inline vh widen(const int8_t *p)
+{
+#if defined(__AVX512BW__) && QKV_VECTOR_BYTES == 64
+    return (vh)_mm512_cvtepi8_epi16((__m256i) * (const vb_any *)p);
+#elif defined(__AVX2__) && QKV_VECTOR_BYTES == 32
+    return (vh)_mm256_cvtepi8_epi16((__m128i) * (const vb_any *)p);
+#else
+    return __builtin_convertvector(*(const vb_any *)p, vh);
+#endif
+}
 static inline vf floats(vi x) { return __builtin_convertvector(x, vf); }
 
 /* a[2i] b[2i] + a[2i+1] b[2i+1] */
@@ -40,12 +53,19 @@ static inline vi multiply_pairs(vh a, vh b)
 #endif
 }
 
-static inline int32_t lane_total(vi x)
+/* The lanes of each of four vectors, added up. */
+static inline v4i lane_totals(const vi x[4])
 {
-    int32_t v[W], sum = 0;
-    memcpy(v, &x, sizeof v);
-    for (int i = 0; i < W; i++) sum += v[i];
+#if defined(__AVX2__) && QKV_VECTOR_BYTES == 32
+    __m256i low = _mm256_hadd_epi32((__m256i)x[0], (__m256i)x[1]), high = _mm256_hadd_epi32((__m256i)x[2], (__m256i)x[3]);
+    __m256i both = _mm256_hadd_epi32(low, high);
+    return (v4i)_mm_add_epi32(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));
+#else
+    v4i sum = { 0 };
+    for (int r = 0; r < 4; r++)
+        for (int i = 0; i < W; i++) sum[r] += x[r][i];
     return sum;
+#endif
 }
 
 /* ---- activations ---- */
@@ -93,41 +113,44 @@ void NAME(quantize_rows)(int8_t *q, int64_t q_row, float *scales, const float *x
 
 /* ---- few rows, 8 bits ---- */
 
-/* Sums of one row of a with `rows` rows of w. The end of a row goes through a copy: nothing is read behind w. */
-ALWAYS void dots_of_rows(const int rows, const int8_t *a, const int8_t *w, int64_t k, int32_t *out)
+/* Sums of one row of a with four rows of w, those beyond `rows` the last once more. The end of a row goes through a copy: nothing
+ * is read behind w. */
+static inline v4i dots_of_four(const int8_t *a, const int8_t *w, int64_t k, int64_t rows)
 {
     vi sum[4];
+    const int8_t *row[4];
     int64_t p = 0;
-    EACH (r, rows) sum[r] = (vi){ 0 };
+    EACH (r, 4) sum[r] = (vi){ 0 }, row[r] = w + qkv__min(r, rows - 1) * k;
     for (; p + H <= k; p += H) {
         vh x = widen(a + p);
-        EACH (r, rows) sum[r] += multiply_pairs(x, widen(w + r * k + p));
+        EACH (r, 4) sum[r] += multiply_pairs(x, widen(row[r] + p));
     }
     if (p < k)
-        EACH (r, rows) {
+        EACH (r, 4) {
             int8_t rest[H] = { 0 };
-            memcpy(rest, w + r * k + p, (size_t)(k - p));
+            memcpy(rest, row[r] + p, (size_t)(k - p));
             sum[r] += multiply_pairs(widen(a + p), widen(rest));
         }
-    EACH (r, rows) out[r] = lane_total(sum[r]);
+    return lane_totals(sum);
+}
+
+static inline v4 load_four(const float *p, int64_t n)
+{
+    v4 x = { 0 };
+    memcpy(&x, p, n < 4 ? sizeof *p * (size_t)n : sizeof x);
+    return x;
 }
 
 static void few_rows_int8(const qkv__quantized *x)
 {
-    enum { ROWS = 4 };
-    const float *w_scales = x->w_scales;
-    for (int64_t j = 0; j < x->n; j += ROWS)
+    for (int64_t j = 0; j < x->n; j += 4)
         for (int64_t i = 0; i < x->m; i++) {
             const int8_t *a = x->a + i * qkv__whole_groups(x->k), *w = (const int8_t *)x->w + j * x->k;
-            int64_t rows = qkv__min(ROWS, x->n - j);
-            int32_t sums[ROWS];
-            if (rows == ROWS) dots_of_rows(ROWS, a, w, x->k, sums);
-            else
-                for (int64_t r = 0; r < rows; r++) dots_of_rows(1, a, w + r * x->k, x->k, sums + r);
-            for (int64_t r = 0; r < rows; r++) {
-                float product = (float)sums[r] * (x->a_scales[i] * w_scales[j + r]);
-                x->c[i * x->c_row + j + r] = x->bias ? product + x->bias[j + r] : product;
-            }
+            int64_t rows = qkv__min(4, x->n - j);
+            v4i sums = dots_of_four(a, w, x->k, rows);
+            v4 y = __builtin_convertvector(sums, v4) * (x->a_scales[i] * load_four((const float *)x->w_scales + j, rows));
+            if (x->bias) y += load_four(x->bias + j, rows);
+            memcpy(x->c + i * x->c_row + j, &y, rows < 4 ? sizeof(float) * (size_t)rows : sizeof y);
         }
 }
 
@@ -212,7 +235,6 @@ static inline void add_eight_groups(v8 *chains, const uint8_t *w, const uint16_t
 static float dot_of_groups(const uint8_t *w, const uint16_t *w_scales, const nibble_row *a, int64_t groups)
 {
     v8 chains = { 0 };
-    float sum[CHAINS];
     int64_t g = 0;
     for (; g + CHAINS <= groups; g += CHAINS) add_eight_groups(&chains, w + g * BYTES, w_scales + g, a, g);
     if (g < groups) {
@@ -222,10 +244,8 @@ static float dot_of_groups(const uint8_t *w, const uint16_t *w_scales, const nib
         memcpy(rest_scales, w_scales + g, sizeof *w_scales * (size_t)(groups - g));
         add_eight_groups(&chains, rest, rest_scales, a, g);
     }
-    memcpy(sum, &chains, sizeof sum);
-    for (int half = CHAINS / 2; half; half /= 2)
-        for (int c = 0; c < half; c++) sum[c] += sum[c + half];
-    return sum[0];
+    v4 four = __builtin_shufflevector(chains, chains, 0, 1, 2, 3) + __builtin_shufflevector(chains, chains, 4, 5, 6, 7);
+    return (four[0] + four[2]) + (four[1] + four[3]);
 }
 
 static void few_rows_int4(const qkv__quantized *x, char *scratch)
@@ -360,6 +380,20 @@ static void widen_int8_rows(const qkv__quantized *x, int64_t j, const tiling *t)
     }
 }
 
+static inline void widen_nibbles(const uint8_t *from, int16_t *to)
+{
+    v16 bytes, low, high;
+    int8_t values[GROUP];
+    memcpy(&bytes, from, sizeof bytes);
+    low = (bytes & 15) - 8, high = (bytes >> 4) - 8;
+    memcpy(values, &low, sizeof low);
+    memcpy(values + BYTES, &high, sizeof high);
+    for (int i = 0; i < GROUP; i += H) {
+        vh wide = widen(values + i);
+        memcpy(to + i, &wide, sizeof wide);
+    }
+}
+
 static void widen_int4_rows(const qkv__quantized *x, int64_t j, const tiling *t)
 {
     for (int64_t r = 0; r < MR; r++) {
@@ -372,11 +406,7 @@ static void widen_int4_rows(const qkv__quantized *x, int64_t j, const tiling *t)
         }
         const uint8_t *from = (const uint8_t *)x->w + (j + r) * t->scales * BYTES;
         NAME(widen_half)(scales, (const uint16_t *)x->w_scales + (j + r) * t->scales, t->scales);
-        for (int64_t g = 0; g < t->scales; g++, from += BYTES, to += GROUP)
-            for (int i = 0; i < BYTES; i++) {
-                to[i] = (int16_t)((from[i] & 15) - 8);
-                to[BYTES + i] = (int16_t)((from[i] >> 4) - 8);
-            }
+        for (int64_t g = 0; g < t->scales; g++) widen_nibbles(from + g * BYTES, to + g * GROUP);
     }
 }
 
