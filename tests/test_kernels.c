@@ -187,18 +187,27 @@ static void scaled(const qkv__kernels *k, const qkv__kernels *ref)
     }
 }
 
-static void silu_gated_grad(const qkv__kernels *k, const qkv__kernels *ref)
+typedef void gated_grad(float *dgate, float *dx, const float *gate, const float *x, const float *dy, int64_t n);
+
+static void check_gated_grad(gated_grad *f, gated_grad *ref)
 {
-    run_name(k, "silu_gated_grad");
     FOR_SIZES(n) for (int wanted = 0; wanted < 4; wanted++)
     {
         fill(&a, n), fill(&b, n), fill(&c, n), fill(&got, n), fill(&got_too, n);
         want = got, want_too = got_too;
-        k->silu_gated_grad(wanted & 1 ? at(&got) : NULL, wanted & 2 ? at(&got_too) : NULL, at(&a), at(&b), at(&c), n);
-        ref->silu_gated_grad(wanted & 1 ? at(&want) : NULL, wanted & 2 ? at(&want_too) : NULL, at(&a), at(&b), at(&c), n);
+        f(wanted & 1 ? at(&got) : NULL, wanted & 2 ? at(&got_too) : NULL, at(&a), at(&b), at(&c), n);
+        ref(wanted & 1 ? at(&want) : NULL, wanted & 2 ? at(&want_too) : NULL, at(&a), at(&b), at(&c), n);
         same(&got, &want, n, close);
         same(&got_too, &want_too, n, close);
     }
+}
+
+static void gated_grads(const qkv__kernels *k, const qkv__kernels *ref)
+{
+    run_name(k, "silu_gated_grad");
+    check_gated_grad(k->silu_gated_grad, ref->silu_gated_grad);
+    run_name(k, "gelu_gated_grad");
+    check_gated_grad(k->gelu_gated_grad, ref->gelu_gated_grad);
 }
 
 static void dropout(const qkv__kernels *k, const qkv__kernels *ref)
@@ -478,7 +487,7 @@ static void each_isa(void **state)
 #define TESTS(T)        \
     T(by_kind)          \
     T(scaled)           \
-    T(silu_gated_grad)  \
+    T(gated_grads)      \
     T(dropout)          \
     T(kl_divergence)    \
     T(add_rows)         \

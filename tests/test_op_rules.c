@@ -267,7 +267,8 @@ static void shapes_that_do_not_fit(void **state)
     refused(qkv_add(matrix(2, 3, NULL), vector(2, NULL)), QKV_USAGE, "add: shapes (2, 3) and (2) do not broadcast");
     refused(qkv_sub(matrix(2, 3, NULL), matrix(4, 3, NULL)), QKV_USAGE, "sub: shapes");
     refused(qkv_mul(matrix(2, 0, NULL), matrix(2, 3, NULL)), QKV_USAGE, "mul: shapes");
-    refused(qkv_silu_gated(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "must be equal");
+    refused(qkv_silu_gated(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "silu_gated: the gate is (2), x is (3): they must be");
+    refused(qkv_gelu_gated(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "gelu_gated: the gate is (2), x is (3): they must be");
     refused(qkv_layernorm(matrix(2, 3, NULL), vector(2, NULL), NULL, 0), QKV_USAGE, "gain must be (3)");
     refused(qkv_layernorm(matrix(2, 3, NULL), vector(3, NULL), vector(2, NULL), 0), QKV_USAGE, "bias must be (3)");
     refused(qkv_layernorm(matrix(2, 3, NULL), vector(3, NULL), NULL, NAN), QKV_USAGE, "eps");
@@ -370,6 +371,7 @@ static void empty_tensors(void **state)
                            qkv_gelu(x),
                            qkv_tanh(x),
                            qkv_silu_gated(x, x),
+                           qkv_gelu_gated(x, x),
                            qkv_softmax(x),
                            qkv_log_softmax(x),
                            qkv_layernorm(x, gain, gain, 0),

@@ -46,6 +46,7 @@ QKV_API qkv_tensor *qkv_silu(qkv_tensor *x);      /* x sigmoid(x) */
 QKV_API qkv_tensor *qkv_tanh(qkv_tensor *x);
 QKV_API qkv_tensor *qkv_sigmoid(qkv_tensor *x);                      /* 1 / (1 + exp(-x)) */
 QKV_API qkv_tensor *qkv_silu_gated(qkv_tensor *gate, qkv_tensor *x); /* silu(gate) x; equal shapes */
+QKV_API qkv_tensor *qkv_gelu_gated(qkv_tensor *gate, qkv_tensor *x); /* gelu(gate) x; equal shapes */
 
 /* ---- along the last dimension: x (..., n), n >= 1 ---- */
 QKV_API qkv_tensor *qkv_softmax(qkv_tensor *x);     /* exp(x - max) / sum exp(x - max); a row of -inf alone gives zeros */

@@ -81,6 +81,20 @@ void NAME(silu_gated_grad)(float *dgate, float *dx, const float *gate, const flo
     }
 }
 
+void NAME(gelu_gated)(float *y, const float *gate, const float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) y[i] = (float)(gate[i] * normal_below(gate[i]) * x[i]);
+}
+
+void NAME(gelu_gated_grad)(float *dgate, float *dx, const float *gate, const float *x, const float *dy, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double below = normal_below(gate[i]);
+        if (dgate) dgate[i] = (float)(dgate[i] + (below + gate[i] * normal_density(gate[i])) * x[i] * dy[i]);
+        if (dx) dx[i] = (float)(dx[i] + gate[i] * below * dy[i]);
+    }
+}
+
 void NAME(scale)(float *y, const float *x, float by, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) y[i] = by * x[i];

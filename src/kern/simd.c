@@ -93,6 +93,7 @@ static inline vf silu_slope(vf x, vf dy)
     return dy * (s * (1.0f + x * (1.0f - s)));
 }
 static inline vf silu_gated(vf gate, vf x) { return silu(gate) * x; }
+static inline vf gelu_gated(vf gate, vf x) { return gelu(gate) * x; }
 static inline vf tanh_slope(vf y, vf dy) { return dy * (1.0f - y * y); }
 static inline vf sigmoid_slope(vf y, vf dy) { return dy * (y * (1.0f - y)); }
 
@@ -114,15 +115,19 @@ ZIP(add, add)
 ZIP(sub, sub)
 ZIP(mul, mul)
 ZIP(silu_gated, silu_gated)
+ZIP(gelu_gated, gelu_gated)
 
-void NAME(silu_gated_grad)(float *dgate, float *dx, const float *gate, const float *x, const float *dy, int64_t n)
-{
-    for (int64_t i = 0; i < n; i += W) {
-        vf g = get(gate + i, n - i, 0), d = get(dy + i, n - i, 0);
-        if (dgate) put(dgate + i, get(dgate + i, n - i, 0) + silu_slope(g, d * get(x + i, n - i, 0)), n - i);
-        if (dx) put(dx + i, get(dx + i, n - i, 0) + silu(g) * d, n - i);
+#define GATED_GRAD(name, f)                                                                                      \
+    void NAME(name)(float *dgate, float *dx, const float *gate, const float *x, const float *dy, int64_t n)      \
+    {                                                                                                            \
+        for (int64_t i = 0; i < n; i += W) {                                                                     \
+            vf g = get(gate + i, n - i, 0), d = get(dy + i, n - i, 0);                                           \
+            if (dgate) put(dgate + i, get(dgate + i, n - i, 0) + f##_slope(g, d * get(x + i, n - i, 0)), n - i); \
+            if (dx) put(dx + i, get(dx + i, n - i, 0) + f(g) * d, n - i);                                        \
+        }                                                                                                        \
     }
-}
+GATED_GRAD(silu_gated_grad, silu)
+GATED_GRAD(gelu_gated_grad, gelu)
 
 void NAME(scale)(float *y, const float *x, float by, int64_t n)
 {

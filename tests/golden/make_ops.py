@@ -159,6 +159,7 @@ OPS = {
     "sigmoid": torch.sigmoid,
     "silu_gated": lambda a, b: F.silu(a) * b,
     "silu_gated_itself": lambda a: F.silu(a) * a,
+    "gelu_gated": lambda a, b: F.gelu(a) * b,
     "softmax": lambda a: a.softmax(-1),
     "softmax_wide": lambda a: a.softmax(-1),
     "log_softmax": lambda a: a.log_softmax(-1),
