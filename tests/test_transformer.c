@@ -15,7 +15,7 @@
 
 #include "failing.h"
 
-enum { BATCH = 3, SOURCE = 7, TARGET = 6, STEPS = 20, MODELS = 7 };
+enum { BATCH = 3, SOURCE = 7, TARGET = 6, STEPS = 20, MODELS = 8 };
 static const int32_t source_lengths[BATCH] = { 7, 4, 1 }, target_lengths[BATCH] = { 6, 3, 5 };
 
 /* golden/make_transformer.py has the same ones */
@@ -108,6 +108,24 @@ static const qkv_transformer_opts models[MODELS] = {
       .token_types = 3,
       .classes = 3,
       .pooler = QKV_POOLER_RELU },
+    { .vocabulary = 23,
+      .encoder_layers = 2,
+      .dim = 16,
+      .heads = 4,
+      .d_ff = 32,
+      .positions = QKV_POSITION_ROTARY,
+      .pre_norm = 1,
+      .activation = QKV_ACTIVATION_GELU_GATED,
+      .no_bias = 1,
+      .unscaled = 1,
+      .embed_norm = 1,
+      .head = 1,
+      .output_bias = 1,
+      .no_norm_bias = 1,
+      .no_first_norm = 1,
+      .no_head_bias = 1,
+      .classes = 3,
+      .pooler = QKV_POOLER_HEAD },
 };
 
 /* ---- numbers that depend on a name alone ---- */
@@ -493,11 +511,25 @@ static void bad_options(void **state)
         qkv_transformer_opts o;
         const char *words;
     } rows[] = {
-        { good, "at least 1 token" }, { good, "negative" },       { good, "at least 1 layer" }, { good, "inner width" },
-        { good, "does not divide" },  { good, "longest" },        { good, "dropout" },          { good, "no such norm" },
-        { good, "no such kind" },     { good, "first position" }, { good, "of its own" },       { good, "no such pooler" },
-        { good, "token types need" }, { good, "has no gate" },    { good, "rotary positions" }, { good, "at least 1" },
-        { good, "rotary_low" },       { good, "rotary length" },
+        { good, "at least 1 token" },
+        { good, "negative" },
+        { good, "at least 1 layer" },
+        { good, "inner width" },
+        { good, "does not divide" },
+        { good, "longest" },
+        { good, "dropout" },
+        { good, "no such norm" },
+        { good, "no such kind" },
+        { good, "first position" },
+        { good, "of its own" },
+        { good, "no such pooler" },
+        { good, "token types need" },
+        { good, "one to leave out" },
+        { good, "rotary positions" },
+        { good, "at least 1" },
+        { good, "rotary_low" },
+        { good, "rotary length" },
+        { good, "the pooler is the head" },
     };
     rows[0].o.vocabulary = 0;
     rows[1].o.encoder_layers = -1;
@@ -512,7 +544,7 @@ static void bad_options(void **state)
     rows[10].o.target_vocabulary = 5, rows[10].o.decoder_layers = 0;
     rows[11].o.pooler = (qkv_pooler)7;
     rows[12].o.token_types = 2, rows[12].o.encoder_layers = 0;
-    rows[13].o.head = 1, rows[13].o.activation = QKV_ACTIVATION_SILU_GATED;
+    rows[13].o.no_first_norm = 1;
     for (int i = 14; i < 18; i++) {
         rows[i].o.positions = QKV_POSITION_ROTARY;
         rows[i].o.rotary_factor = 8, rows[i].o.rotary_low = 1, rows[i].o.rotary_high = 4, rows[i].o.rotary_length = 64;
@@ -521,6 +553,7 @@ static void bad_options(void **state)
     rows[15].o.rotary_factor = NAN;
     rows[16].o.rotary_high = 1;
     rows[17].o.rotary_length = 0;
+    rows[18].o.pooler = QKV_POOLER_HEAD;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_params *p = qkv_params_new(1);
         assert_null(qkv_transformer_new(p, &rows[i].o));

@@ -113,13 +113,14 @@ QKV_API qkv_mha qkv_mha_new_with(qkv_params *p, const char *name, const qkv_mha_
 /* Queries from x (B,Tq,dim), keys and values from y (B,Tk,kv_dim)   ->   (B,Tq,dim). Self-attention: y is x. */
 QKV_API qkv_tensor *qkv_mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask);
 
-/* ---- feed-forward: f(x W1^T + b1) W2^T + b2, or, gated, (silu(x Wg^T + bg) (x W1^T + b1)) W2^T + b2 ---- */
+/* ---- feed-forward: f(x W1^T + b1) W2^T + b2, or, gated, (f(x Wg^T + bg) (x W1^T + b1)) W2^T + b2 ---- */
 typedef enum qkv_activation {
     QKV_ACTIVATION_RELU,
     QKV_ACTIVATION_GELU,
     QKV_ACTIVATION_GELU_TANH,
     QKV_ACTIVATION_SILU,
-    QKV_ACTIVATION_SILU_GATED
+    QKV_ACTIVATION_SILU_GATED,
+    QKV_ACTIVATION_GELU_GATED
 } qkv_activation;
 typedef struct qkv_ffn {
     qkv_linear in, gate, out; /* gate only when gated */
@@ -166,8 +167,8 @@ typedef enum qkv_position_kind {
  * weights are an attention with a learned query. */
 typedef enum qkv_pooling { QKV_POOLING_MEAN, QKV_POOLING_FIRST, QKV_POOLING_LAST, QKV_POOLING_ATTENTION } qkv_pooling;
 
-/* What lies between the pooled vector and the classifier: nothing, or f(x W^T + b), W (dim, dim). */
-typedef enum qkv_pooler { QKV_POOLER_NONE, QKV_POOLER_TANH, QKV_POOLER_RELU } qkv_pooler;
+/* What lies between the pooled vector and the classifier: nothing, f(x W^T + b), W (dim, dim), or the model's head. */
+typedef enum qkv_pooler { QKV_POOLER_NONE, QKV_POOLER_TANH, QKV_POOLER_RELU, QKV_POOLER_HEAD } qkv_pooler;
 
 typedef struct qkv_transformer_opts {
     size_t size;
@@ -194,7 +195,7 @@ typedef struct qkv_transformer_opts {
     qkv_pooler pooler;
     int embed_norm;      /* a norm of embedding + position, before dropout */
     int64_t token_types; /* of an encoder's tokens, such as first and second text: each has a vector that is added; 0: none */
-    int head;        /* before the output layer: norm(f(x W^T + b)), f the activation, as models that fill in words have it */
+    int head;        /* before the output layer: norm(f(x W^T + b)), f the activation, which gates nothing here, as in BERT */
     int output_bias; /* the output layer, tied or not, has a bias */
     int qkv_bias;    /* with no_bias: queries, keys and values have one all the same */
     /* Not 0: rotary frequencies are scaled as in Llama 3. Those that turn at least rotary_high times in rotary_length positions
@@ -202,6 +203,9 @@ typedef struct qkv_transformer_opts {
     float rotary_factor, rotary_low, rotary_high;
     int64_t rotary_length;
     int no_source_eos; /* of text, not of numbers: the encoder of a translator reads a source without </s> */
+    int no_norm_bias;  /* layer norms have a gain alone */
+    int no_first_norm; /* with pre_norm: the first layer's attention reads the embeddings as they are */
+    int no_head_bias;
 } qkv_transformer_opts;
 
 typedef struct qkv_transformer qkv_transformer;

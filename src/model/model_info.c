@@ -24,7 +24,8 @@ static int abilities(const qkv_transformer_opts *o)
     int can = o->classes ? QKV_ABILITY_CLASSIFY : 0;
     if (o->encoder_layers && o->decoder_layers) return can | QKV_ABILITY_TRANSLATE;
     if (o->decoder_layers) return can | QKV_ABILITY_GENERATE;
-    return can | QKV_ABILITY_EMBED | (o->classes && !o->head ? 0 : QKV_ABILITY_FILL);
+    bool has_no_words = o->classes && (!o->head || o->pooler == QKV_POOLER_HEAD); /* that head is the classifier's */
+    return can | QKV_ABILITY_EMBED | (has_no_words ? 0 : QKV_ABILITY_FILL);
 }
 
 qkv_model_info qkv__model_info_of(const qkv_transformer_opts *o)

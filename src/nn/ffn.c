@@ -5,13 +5,15 @@
 #include "../op/inplace.h"
 #include "../tensor/tape.h"
 
+bool qkv__is_gated(qkv_activation f) { return f == QKV_ACTIVATION_SILU_GATED || f == QKV_ACTIVATION_GELU_GATED; }
+
 qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *opts)
 {
     const qkv_ffn failed = { 0 };
     qkv_ffn_opts own, *o = &own;
     if (QKV__READ_OPTIONS(o, dropout, opts, "feed-forward")) return qkv__params_error_below(p), failed;
-    bool gated = o->activation == QKV_ACTIVATION_SILU_GATED;
-    if ((unsigned)o->activation > QKV_ACTIVATION_SILU_GATED || !(o->dropout >= 0 && o->dropout < 1)) {
+    bool gated = qkv__is_gated(o->activation);
+    if ((unsigned)o->activation > QKV_ACTIVATION_GELU_GATED || !(o->dropout >= 0 && o->dropout < 1)) {
         qkv__params_fail(p, QKV_USAGE,
                          "feed-forward \"%.200s\": activation %d, dropout %g: there is no such activation, or the dropout is "
                          "not in 0 <= p < 1",
@@ -28,11 +30,18 @@ qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *opts)
 qkv_tensor *qkv__activate(qkv_activation f, qkv_tensor *x)
 {
     switch (f) {
-    case QKV_ACTIVATION_GELU: return qkv_gelu(x);
+    case QKV_ACTIVATION_GELU:
+    case QKV_ACTIVATION_GELU_GATED: return qkv_gelu(x);
     case QKV_ACTIVATION_GELU_TANH: return qkv_gelu_tanh(x);
-    case QKV_ACTIVATION_SILU: return qkv_silu(x);
+    case QKV_ACTIVATION_SILU:
+    case QKV_ACTIVATION_SILU_GATED: return qkv_silu(x);
     default: return qkv__relu_inplace(x);
     }
+}
+
+static qkv_tensor *activate_gate(qkv_activation f, qkv_tensor *gate, qkv_tensor *x)
+{
+    return f == QKV_ACTIVATION_GELU_GATED ? qkv_gelu_gated(gate, x) : qkv_silu_gated(gate, x);
 }
 
 qkv_tensor *qkv_ffn_forward(const qkv_ffn *f, qkv_tensor *x)
@@ -40,7 +49,7 @@ qkv_tensor *qkv_ffn_forward(const qkv_ffn *f, qkv_tensor *x)
     if (!x) return NULL;
     if (!f || !f->in.weight) return qkv__no_weights(x->tape, "feed-forward");
     qkv_tensor *h = qkv_linear_forward(&f->in, x);
-    h = f->activation == QKV_ACTIVATION_SILU_GATED ? qkv_silu_gated(qkv_linear_forward(&f->gate, x), h)
-                                                   : qkv__activate(f->activation, h);
+    h = qkv__is_gated(f->activation) ? activate_gate(f->activation, qkv_linear_forward(&f->gate, x), h)
+                                     : qkv__activate(f->activation, h);
     return qkv_linear_forward(&f->out, qkv__dropout_inplace(h, f->dropout)); /* no activation's backward reads its result */
 }

@@ -13,7 +13,7 @@ qkv_norm qkv__norm_part(qkv_params *p, const char *layer, const char *part, cons
 {
     char name[QKV_NAME_MAX];
     if (!qkv__join_name(p, name, layer, part)) return (qkv_norm){ 0 };
-    qkv_norm n = qkv__norm_make(p, name, o->dim, o->norm);
+    qkv_norm n = qkv__norm_make(p, name, o->dim, o->norm, o->no_norm_bias);
     if (o->norm_eps != 0) n.eps = o->norm_eps;
     return n;
 }
@@ -47,7 +47,7 @@ bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *stack, int i, con
     char layer[64];
     snprintf(layer, sizeof layer, "%s.%d", stack, i);
     l->self = mha_part(p, layer, "self", o);
-    l->self_norm = qkv__norm_part(p, layer, "self_norm", o);
+    if (i || !o->no_first_norm) l->self_norm = qkv__norm_part(p, layer, "self_norm", o);
     if (crosses) {
         l->cross = mha_part(p, layer, "cross", o);
         l->cross_norm = qkv__norm_part(p, layer, "cross_norm", o);
@@ -62,7 +62,7 @@ bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *stack, int i, con
 /* What a sub-layer sees, and what becomes of x and its result, which a linear layer made and nobody else reads. */
 static qkv_tensor *before(const qkv_norm *n, qkv_tensor *x, const qkv__pass *pass)
 {
-    return pass->o->pre_norm ? qkv_norm_forward(n, x) : x;
+    return pass->o->pre_norm && n->gain ? qkv_norm_forward(n, x) : x;
 }
 
 static qkv_tensor *after(const qkv_norm *n, qkv_tensor *x, qkv_tensor *result, const qkv__pass *pass)

@@ -28,7 +28,7 @@ typedef struct qkv__pass {
     qkv_tape *layer_tape; /* of one layer after the other; NULL: all are on the tape of x */
 } qkv__pass;
 
-/* Each sub-layer is norm(x + dropout(f(x))), or x + dropout(f(norm(x))) with pre_norm. */
+/* Each sub-layer is norm(x + dropout(f(x))), or x + dropout(f(norm(x))) with pre_norm; a norm without a gain is left out. */
 typedef struct qkv__layer {
     qkv_mha self, cross; /* cross only in a decoder that reads an encoder */
     qkv_ffn ffn;
@@ -68,6 +68,9 @@ struct qkv_transformer {
  * first on, the norm, then dropout. */
 qkv_tensor *qkv__embed(const qkv_transformer *m, const qkv__stack *s, qkv_tape *t, const int32_t *ids, const int32_t *types,
                        int64_t batch, int64_t length, int64_t first);
+
+/* The head of a model that has one. */
+qkv_tensor *qkv__head_forward(const qkv_transformer *m, qkv_tensor *x);
 
 /* With a layer_tape the result takes x's place: nobody else may read x. */
 qkv_tensor *qkv__layer_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass);

@@ -30,9 +30,11 @@ qkv_tensor *qkv__add_part(qkv_params *p, const char *layer, const char *part, in
 
 /* A linear layer named "layer.part", and a norm of either kind. */
 qkv_linear qkv__linear_part(qkv_params *p, const char *layer, const char *part, int64_t in, int64_t out, bool no_bias);
-qkv_norm qkv__norm_make(qkv_params *p, const char *name, int64_t dim, qkv_norm_kind kind);
+qkv_norm qkv__norm_make(qkv_params *p, const char *name, int64_t dim, qkv_norm_kind kind, bool no_bias);
 
-/* f(x) for any activation without a gate; x, which a linear layer made, is not read again. */
+bool qkv__is_gated(qkv_activation f);
+
+/* f(x) for any activation, of a gated one what it does to its gate; x, which a linear layer made, is not read again. */
 qkv_tensor *qkv__activate(qkv_activation f, qkv_tensor *x);
 
 /* Params whose weights have names and shapes, but no values until each is placed somewhere. NULL as qkv_params_new(). */

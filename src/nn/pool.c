@@ -54,6 +54,7 @@ qkv_tensor *qkv_transformer_pool(const qkv_transformer *m, qkv_tensor *hidden, c
 static qkv_tensor *densely(const qkv_transformer *m, qkv_tensor *pooled)
 {
     if (m->o.pooler == QKV_POOLER_NONE) return pooled;
+    if (m->o.pooler == QKV_POOLER_HEAD) return qkv__head_forward(m, pooled);
     qkv_tensor *x = qkv_linear_forward(&m->pooler, pooled);
     return m->o.pooler == QKV_POOLER_TANH ? qkv_tanh(x) : qkv_relu(x);
 }

@@ -15,10 +15,11 @@ static const char *const stack_names[] = { "encoder", "decoder" };
 /* What published models have besides. */
 static const char *check_variant(const qkv_transformer_opts *o)
 {
-    if ((unsigned)o->pooler > QKV_POOLER_RELU) return "there is no such pooler";
+    if ((unsigned)o->pooler > QKV_POOLER_HEAD) return "there is no such pooler";
     if (o->token_types < 0) return "token types cannot be negative";
     if (o->token_types && !o->encoder_layers) return "token types need an encoder";
-    if (o->head && o->activation == QKV_ACTIVATION_SILU_GATED) return "a head has no gate: it needs another activation";
+    if (o->pooler == QKV_POOLER_HEAD && !o->head) return "the pooler is the head, which the model does not have";
+    if (o->no_first_norm && !o->pre_norm) return "only norms before each sub-layer (pre_norm) have one to leave out";
     if (!(o->rotary_base >= 0 && o->rotary_base < INFINITY)) return "the rotary base cannot be negative";
     if (o->rotary_factor == 0) return NULL;
     if (o->positions != QKV_POSITION_ROTARY) return "scaled frequencies need rotary positions";
@@ -81,7 +82,7 @@ static void make_output(qkv_params *p, qkv_transformer *m)
     const qkv_transformer_opts *o = &m->o;
     int64_t size = output_size(o);
     if (o->head) {
-        m->head = qkv_linear_new(p, "head", o->dim, o->dim);
+        m->head = (o->no_head_bias ? qkv_linear_new_no_bias : qkv_linear_new)(p, "head", o->dim, o->dim);
         m->head_norm = qkv__norm_part(p, "head", "norm", o);
     }
     if (o->untied) m->output = qkv_linear_new_no_bias(p, "output", o->dim, size);
@@ -109,7 +110,7 @@ static void scale_frequencies(qkv_params *p, qkv_transformer *m)
 qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *given)
 {
     qkv_transformer_opts own, *opts = &own;
-    if (QKV__READ_OPTIONS(opts, no_source_eos, given, "transformer")) return qkv__params_error_below(p), NULL;
+    if (QKV__READ_OPTIONS(opts, no_head_bias, given, "transformer")) return qkv__params_error_below(p), NULL;
     if (!p || !given || !check_transformer_options(p, opts)) return NULL;
     qkv_transformer *m = qkv__params_keep(p, sizeof *m);
     if (!m) return NULL;
@@ -117,7 +118,7 @@ qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *
     if (!make_stack(p, m, ENCODER) || !make_stack(p, m, DECODER)) return NULL;
     if (opts->classes && opts->pooling == QKV_POOLING_ATTENTION) /* starts as the mean */
         m->pool_query = qkv_params_add(p, "pool.weight", QKV_SHAPE(1, opts->dim), QKV_INIT_ZERO, 0);
-    if (opts->pooler) m->pooler = qkv_linear_new(p, "pooler", opts->dim, opts->dim);
+    if (opts->pooler && opts->pooler != QKV_POOLER_HEAD) m->pooler = qkv_linear_new(p, "pooler", opts->dim, opts->dim);
     if (opts->classes) m->classifier = qkv_linear_new(p, "classifier", opts->dim, opts->classes);
     make_output(p, m);
     if (opts->rotary_factor != 0) scale_frequencies(p, m);
@@ -151,7 +152,7 @@ qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_tran
                                          .heads = table[i].heads,
                                          .d_ff = table[i].d_ff,
                                          .dropout = table[i].dropout };
-        return QKV__WRITE_OPTIONS(opts, no_source_eos, &o, "transformer");
+        return QKV__WRITE_OPTIONS(opts, no_head_bias, &o, "transformer");
     }
     return qkv__fail(QKV_UNSUPPORTED, "there is no preset \"%.40s\": the presets are tiny, small, base and big",
                      name ? name : "");
@@ -160,7 +161,7 @@ qkv_status qkv_transformer_preset(const char *name, int64_t vocabulary, qkv_tran
 int64_t qkv_transformer_max_positions(const qkv_transformer_opts *opts)
 {
     qkv_transformer_opts own, *o = &own;
-    if (!opts || QKV__READ_OPTIONS(o, no_source_eos, opts, "transformer")) return 0;
+    if (!opts || QKV__READ_OPTIONS(o, no_head_bias, opts, "transformer")) return 0;
     return o->positions == QKV_POSITION_LEARNED ? o->max_positions : 0;
 }
 
@@ -243,10 +244,13 @@ qkv_tensor *qkv_transformer_decode(const qkv_transformer *m, qkv_tape *t, const 
                                    .cross = { .key_lengths = memory_lengths } });
 }
 
+qkv_tensor *qkv__head_forward(const qkv_transformer *m, qkv_tensor *x)
+{
+    return qkv_norm_forward(&m->head_norm, qkv__activate(m->o.activation, qkv_linear_forward(&m->head, x)));
+}
+
 qkv_tensor *qkv_transformer_logits(const qkv_transformer *m, qkv_tensor *hidden)
 {
     if (!m || !hidden) return NULL;
-    if (m->o.head)
-        hidden = qkv_norm_forward(&m->head_norm, qkv__activate(m->o.activation, qkv_linear_forward(&m->head, hidden)));
-    return qkv_linear_forward(&m->output, hidden);
+    return qkv_linear_forward(&m->output, m->o.head ? qkv__head_forward(m, hidden) : hidden);
 }

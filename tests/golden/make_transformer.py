@@ -16,7 +16,8 @@ import torch.nn.functional as F
 BATCH, SOURCE, TARGET, STEPS = 3, 7, 6, 20
 SOURCE_LENGTHS, TARGET_LENGTHS = [7, 4, 1], [6, 3, 5]
 
-# The paper's model, BERT's kind, Llama's kind, and the other corners; then BERT, Llama 3 with Qwen's biases, and the rest of the options.
+# The paper's model, BERT's kind, Llama's kind, and the other corners; then BERT, Llama 3 with Qwen's biases, the rest of the options,
+# ModernBERT.
 MODELS = [
     dict(vocabulary=23, encoder=2, decoder=2, positions="sinusoid"),
     dict(vocabulary=23, encoder=2, decoder=0, positions="learned", pre_norm=True, activation="gelu"),
@@ -29,6 +30,9 @@ MODELS = [
          kv_heads=2, untied=True, unscaled=True, output_bias=True, qkv_bias=True, base=500.0, scaling=(4.0, 1.0, 4.0, 24)),
     dict(vocabulary=23, encoder=1, decoder=1, positions="learned", activation="silu", embed_norm=True, types=3, head=True, output_bias=True,
          classes=3, pooling="mean", pooler="relu"),
+    dict(vocabulary=23, encoder=2, decoder=0, positions="rotary", pre_norm=True, activation="gelu_gated", no_bias=True, unscaled=True,
+         embed_norm=True, head=True, output_bias=True, no_norm_bias=True, no_first_norm=True, no_head_bias=True, classes=3, pooling="mean",
+         pooler="head"),
 ]
 DIM, HEADS, INNER = 16, 4, 32
 
@@ -63,11 +67,14 @@ class Model:
             self.stack("decoder", embed, o.get("target") or o["vocabulary"], o["decoder"], o["encoder"] > 0)
         if o.get("classes"):
             for name, size in ("pooler", DIM), ("classifier", o["classes"]):
+                if name == "pooler" and o["pooler"] == "head":
+                    continue
                 self.add(name + ".weight", size, DIM)
                 self.add(name + ".bias", size)
         if o.get("head"):
             self.add("head.weight", DIM, DIM)
-            self.add("head.bias", DIM)
+            if not o.get("no_head_bias"):
+                self.add("head.bias", DIM)
             self.norm_weights("head.norm")
         if o.get("untied"):
             self.add("output.weight", o.get("target") or o["vocabulary"], DIM)
@@ -93,7 +100,7 @@ class Model:
 
     def norm_weights(self, name):
         self.add(name + ".weight", DIM)
-        if not self.o.get("rms"):
+        if not self.o.get("rms") and not self.o.get("no_norm_bias"):
             self.add(name + ".bias", DIM)
 
     def attention_weights(self, name):
@@ -115,12 +122,13 @@ class Model:
         for i in range(layers):
             at = f"{name}.{i}."
             self.attention_weights(at + "self")
-            self.norm_weights(at + "self_norm")
+            if i or not self.o.get("no_first_norm"):
+                self.norm_weights(at + "self_norm")
             if crosses:
                 self.attention_weights(at + "cross")
                 self.norm_weights(at + "cross_norm")
             self.linear_weights(at + "ffn.in", DIM, INNER)
-            if self.o.get("activation") == "silu_gated":
+            if self.o.get("activation", "").endswith("_gated"):
                 self.linear_weights(at + "ffn.gate", DIM, INNER)
             self.linear_weights(at + "ffn.out", INNER, DIM)
             self.norm_weights(at + "ffn_norm")
@@ -133,7 +141,9 @@ class Model:
     def norm(self, name, x):
         if self.o.get("rms"):
             return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * self.w[name + ".weight"]
-        return F.layer_norm(x, (DIM,), self.w[name + ".weight"], self.w[name + ".bias"], self.o.get("eps", 1e-5))
+        if name + ".weight" not in self.w:  # the first one may be left out
+            return x
+        return F.layer_norm(x, (DIM,), self.w[name + ".weight"], self.w.get(name + ".bias"), self.o.get("eps", 1e-5))
 
     def frequencies(self, half):
         plain = self.o.get("base", 10000.0) ** (-torch.arange(half).double() / half)
@@ -164,13 +174,13 @@ class Model:
         return self.linear(name + ".out", (torch.softmax(scores, -1) @ v).transpose(1, 2).flatten(2))
 
     def activate(self, h):
-        kind = self.o.get("activation", "relu")
+        kind = self.o.get("activation", "relu").replace("_gated", "")
         return F.gelu(h, approximate="tanh") if kind == "gelu_tanh" else getattr(F, kind)(h)
 
     def feed_forward(self, name, x):
         h = self.linear(name + ".in", x)
-        if self.o.get("activation") == "silu_gated":
-            h = F.silu(self.linear(name + ".gate", x)) * h
+        if self.o.get("activation", "").endswith("_gated"):
+            h = self.activate(self.linear(name + ".gate", x)) * h
         else:
             h = self.activate(h)
         return self.linear(name + ".out", h)
@@ -206,6 +216,9 @@ class Model:
             x = sub(at + "ffn_norm", lambda z: self.feed_forward(at + "ffn", z), x)
         return self.norm(name + ".norm", x) if pre else x
 
+    def head(self, x):
+        return self.norm("head.norm", self.activate(self.linear("head", x)))
+
     def logits(self):
         o = self.o
         source = ids("source", o["vocabulary"], BATCH * SOURCE).reshape(BATCH, SOURCE)
@@ -223,7 +236,7 @@ class Model:
             x = self.run("decoder", "target_embed" if o.get("target") else "embed", target, seen, memory, memory_seen)
         table = "output" if o.get("untied") else "target_embed" if o.get("target") else "embed"
         if o.get("head"):
-            x = self.norm("head.norm", self.activate(self.linear("head", x)))
+            x = self.head(x)
         self.memory = memory
         return F.linear(x, self.w[table + ".weight"], self.w.get("output.bias"))
 
@@ -232,7 +245,7 @@ class Model:
             return 0
         seen = (torch.arange(SOURCE) < torch.tensor(SOURCE_LENGTHS)[:, None]).double()[:, :, None]
         x = self.memory[:, 0] if self.o["pooling"] == "first" else (self.memory * seen).sum(1) / seen.sum(1)
-        x = getattr(torch, self.o["pooler"])(self.linear("pooler", x))
+        x = self.head(x) if self.o["pooler"] == "head" else getattr(torch, self.o["pooler"])(self.linear("pooler", x))
         return F.cross_entropy(self.linear("classifier", x), torch.arange(BATCH))
 
     def loss(self, logits):
