@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-static const char *const family_names[] = { "marian", "pegasus", "bert",  "roberta", "distilbert",
+static const char *const family_names[] = { "marian", "pegasus", "bert",  "roberta", "distilbert", "modernbert",
                                             "gpt2",   "llama",   "qwen2", "qkv",     NULL };
 
 static struct {
@@ -14,7 +14,7 @@ static struct {
 
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
-    { "as", .value = "FAMILY", .help = "marian, pegasus, bert, roberta, distilbert, gpt2, llama, qwen2 or qkv",
+    { "as", .value = "FAMILY", .help = "marian, pegasus, bert, roberta, distilbert, modernbert, gpt2, llama, qwen2 or qkv",
       .choice = &given.family, .names = family_names },
     { "out", 'o', .value = "DIR", .help = "the folder to write", .required = true, .text = &given.out },
     { "quiet", .help = "do not tell what was written", .flag = &given.quiet },
@@ -43,7 +43,7 @@ const command export_command = {
              "A family has one shape, and a model of another cannot be written as it: the\n"
              "sentence says what differs. What \"qkv train translate\" makes without options\n"
              "is a Pegasus, with --no-pre-norm a Marian; what \"qkv train generate\" makes is a\n"
-             "Llama.",
+             "Llama, what \"qkv train mask\" makes a ModernBERT.",
     .example = "  qkv train translate --train a.en a.de --out ours\n"
                "  qkv export -m ours --as pegasus -o ours-pegasus",
     .options = options,

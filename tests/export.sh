@@ -1,6 +1,6 @@
 #!/bin/sh
-# A translator of ours, saved under Marian's names or Pegasus's, gives the same logits in PyTorch. Skipped where there is no PyTorch.
-# usage: export.sh EXPORT_MARIAN GOLDEN
+# A model of ours, saved under the names of Marian, Pegasus or ModernBERT, gives the same logits in PyTorch. Skipped where there is no PyTorch.
+# usage: export.sh EXPORT_FAMILY GOLDEN
 set -eu
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
@@ -9,7 +9,7 @@ for found in python3 /usr/bin/python3; do
     if "$found" -c 'import numpy, torch' 2>/dev/null; then python=$found && break; fi
 done
 [ -n "$python" ] || { echo "skipped: there is no PyTorch"; exit 77; }
-for family in marian pegasus; do
+for family in marian pegasus modernbert; do
     "$1" $family "$folder/$family"
     "$python" "$2/families.py" "$folder/$family"
 done

@@ -14,7 +14,7 @@ bert() {
     printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' the cat sat on mat a dog ran '##s' . , good bad film is was paris \
         france >"$1/vocab.txt"
 }
-for name in bert_mlm bert_classify bert_sentence distilbert_mlm distilbert_classify; do bert $name; done
+for name in bert_mlm bert_classify bert_sentence distilbert_mlm distilbert_classify modernbert_mlm modernbert_classify; do bert $name; done
 letters='"Ġ": 4, "t": 5, "h": 6, "e": 7, "c": 8, "a": 9, "s": 10, "o": 11, "n": 12, "m": 13, "d": 14, "g": 15, "r": 16, "i": 17, "th": 18,
     "the": 19, "Ġthe": 20, "at": 21'
 roberta() {
@@ -60,7 +60,8 @@ cat >pegasus/tokenizer.json <<'JSON'
   ["o", -3], ["c", -3], ["m", -3], ["n", -3], [".", -3], [",", -3]]}}
 JSON
 "$make_model" own pair "$golden/text.txt"
-all='bert_mlm bert_classify bert_sentence distilbert_mlm distilbert_classify roberta_mlm roberta_classify gpt2 llama mistral qwen2 marian pegasus'
+all='bert_mlm bert_classify bert_sentence distilbert_mlm distilbert_classify roberta_mlm roberta_classify gpt2 llama mistral qwen2 marian pegasus
+    modernbert_mlm modernbert_classify'
 
 # ---- numbers of files ----
 npy() { od -An -v -w4 -t f4 -j $((10 + $(od -An -t u2 -j 8 -N 2 "$1"))) "$1"; }
@@ -117,13 +118,14 @@ compared() {
     for name in "$@"; do tensor "$file" "$name" | head -$each; done >wanted
     near "$of: $*" wanted got 1e-4
 }
-for model in bert_mlm roberta_mlm distilbert_mlm bert_classify roberta_classify distilbert_classify bert_sentence; do
+for model in bert_mlm roberta_mlm distilbert_mlm modernbert_mlm bert_classify roberta_classify distilbert_classify modernbert_classify \
+    bert_sentence; do
     types= out=logits
-    case $model in distilbert*) ;; *) types="--type-ids $(row $model types 7)" ;; esac
+    case $model in distilbert* | modernbert*) ;; *) types="--type-ids $(row $model types 7)" ;; esac
     case $model in *_classify) out=classes ;; bert_sentence) out=encoder ;; esac
     check "forward $model" run 0 "" forward -m $model --source-ids "$(row $model ids 7)" $types --$out y.npy --encoder-all h.npy --quiet
     if [ $out = encoder ]; then compared $model y.npy hidden.2; else compared $model y.npy $out; fi
-    compared $model h.npy hidden.0 hidden.1 hidden.2
+    case $model in modernbert*) compared $model h.npy hidden.0 hidden.1 hidden.2 hidden.3 ;; *) compared $model h.npy hidden.0 hidden.1 hidden.2 ;; esac
 done
 for model in gpt2 llama mistral qwen2; do
     check "forward $model" run 0 "" forward -m $model --target-ids "$(row $model ids 7)" --logits y.npy --hidden-all h.npy --quiet
@@ -315,6 +317,14 @@ check "is a Llama" run 0 "wrote told-llama" export -m told --as llama -o told-ll
 run 0 "" generate -m told -p 'I love' -n 20 --temp 0 --json && cp out wanted
 check "which generates" run 0 "" generate -m told-llama -p 'I love' -n 20 --temp 0 --json
 check "as before" cmp out wanted
+check "an encoder as it is without options" run 0 "" train mask --train plain.en $tiny --out guessed
+check "is a ModernBERT" run 0 "wrote guessed-modernbert" export -m guessed --as modernbert -o guessed-modernbert
+run 0 "" fill -m guessed 'I <mask> you' --json && cp out wanted
+check "which fills" run 0 "" fill -m guessed-modernbert 'I <mask> you' --json
+check "as before" cmp out wanted
+contains "its ids are its own" "$(cat guessed-modernbert/config.json)" '"pad_token_id": 0' '"cls_token_id": 1' '"sep_token_id": 2' \
+    '"global_attn_every_n_layers": 1'
+refused "which is no BERT" 5 "its positions are learned" export -m guessed --as bert -o as_bert2
 refused "no family" 2 "--as is missing" export -m gpt2 -o x
 refused "an unknown family" 2 "is not one of marian" export -m gpt2 --as t5 -o x
 refused "a folder with a model" 2 "holds a model already" export -m gpt2 --as gpt2 -o bert_mlm
@@ -340,7 +350,7 @@ fine_tunes() {
     contains "stays" "$(tr -s ' ' <out)" "architecture $family"
     rm -rf again
 }
-for model in bert_mlm bert_classify distilbert_mlm roberta_mlm; do
+for model in bert_mlm bert_classify distilbert_mlm roberta_mlm modernbert_mlm modernbert_classify; do
     fine_tunes "classes" classify $model --train labelled.tsv --valid labelled.tsv
     cut -f2 labelled.tsv >in
     check "classify" run 0 "" classify -m tuned --quiet
@@ -352,9 +362,11 @@ check "generate" run 0 "" generate -m tuned -p the -n 3
 rm -rf tuned
 fine_tunes "a language" generate llama --train plain.txt --context 8
 rm -rf tuned
-fine_tunes "masked words" mask bert_sentence --train plain.txt
-check "fill" run 0 "" fill -m tuned 'good [MASK]'
-rm -rf tuned
+for model in bert_sentence modernbert_classify; do
+    fine_tunes "masked words" mask $model --train plain.txt
+    check "fill" run 0 "" fill -m tuned 'good [MASK]'
+    rm -rf tuned
+done
 fine_tunes "pairs" translate marian --train pairs.tsv --keep 2 --valid-every 3
 same "keeps the last two" "step-12 step-9 " "$(ls tuned | grep step- | sort | tr '\n' ' ')"
 check "average" run 0 "" average --models tuned/step-9 tuned/step-12 --out averaged --quiet
@@ -369,6 +381,8 @@ check "translate" run 0 "" translate -m tuned
 rm -rf tuned
 refused "a GPT-2 does not classify" 2 "no encoder alone" train classify --from gpt2 --train labelled.tsv --out no
 refused "a BERT does not generate" 2 "no decoder alone" train generate --from bert_mlm --train plain.txt --out no
+refused "a ModernBERT has two ways" 2 "reads the first token or the mean" train classify --from modernbert_mlm --train labelled.tsv --pooling last \
+    --out no
 refused "its pooling is its own" 2 "reads the first token" train classify --from bert_mlm --train labelled.tsv --pooling mean --out no
 
 # ---- forms ----

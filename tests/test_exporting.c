@@ -50,6 +50,20 @@ static const qkv_transformer_opts marian = { .vocabulary = 11,
                                              .d_ff = 12,
                                              .positions = QKV_POSITION_SINUSOID_HALVES };
 
+static const qkv_transformer_opts modernbert = { .vocabulary = 11,
+                                                 .encoder_layers = 1,
+                                                 .dim = 8,
+                                                 .heads = 2,
+                                                 .d_ff = 12,
+                                                 .positions = QKV_POSITION_ROTARY,
+                                                 .pre_norm = 1,
+                                                 .no_first_norm = 1,
+                                                 .no_norm_bias = 1,
+                                                 .embed_norm = 1,
+                                                 .unscaled = 1,
+                                                 .no_bias = 1,
+                                                 .activation = QKV_ACTIVATION_GELU_GATED };
+
 /* NULL: nothing does. */
 static void expect(const char *family, const qkv_transformer_opts *o, const char *wanted)
 {
@@ -117,6 +131,55 @@ static void encoders(void **state)
             "a ReLU before a classifier");
     DIFFERS("distilbert", bert, (o.token_types = 0, o.classes = 2, o.pooling = QKV_POOLING_FIRST, o.pooler = QKV_POOLER_RELU),
             NULL);
+}
+
+static void modern_encoders(void **state)
+{
+    (void)state;
+    const char *family = "modernbert";
+    qkv_transformer_opts filler = modernbert, classifier = modernbert;
+    filler.head = filler.no_head_bias = filler.output_bias = 1;
+    classifier.head = 1, classifier.classes = 2, classifier.pooler = QKV_POOLER_HEAD;
+    expect(family, &modernbert, NULL);
+    expect(family, &filler, NULL);
+    expect(family, &classifier, NULL);
+    DIFFERS(family, modernbert, o.encoder_layers = 0, "an encoder alone");
+    DIFFERS(family, modernbert, o.decoder_layers = 1, "an encoder alone");
+    DIFFERS(family, modernbert, o.positions = QKV_POSITION_LEARNED, "are rotary");
+    DIFFERS(family, modernbert, o.rotary_factor = 8, "not scaled");
+    DIFFERS(family, modernbert, o.pre_norm = 0, "but the first");
+    DIFFERS(family, modernbert, o.no_first_norm = 0, "but the first");
+    DIFFERS(family, modernbert, o.norm = QKV_NORM_RMS, "layer norms");
+    DIFFERS(family, modernbert, o.embed_norm = 0, "embed_norm");
+    DIFFERS(family, modernbert, o.unscaled = 0, "not scaled");
+    DIFFERS(family, modernbert, o.activation = QKV_ACTIVATION_GELU, "a gate");
+    DIFFERS(family, modernbert, o.activation = QKV_ACTIVATION_SILU_GATED, NULL);
+    DIFFERS(family, modernbert, o.kv_heads = 1, "heads are alike");
+    DIFFERS(family, modernbert, o.d_k = 3, "heads are alike");
+    DIFFERS(family, modernbert, (o.kv_heads = 2, o.d_k = 4), NULL);
+    DIFFERS(family, modernbert, o.qkv_bias = 1, "no bias of their own");
+    DIFFERS(family, modernbert, o.no_bias = 0, NULL);
+    DIFFERS(family, modernbert, o.no_norm_bias = 0, NULL);
+    DIFFERS(family, modernbert, o.token_types = 2, "no types");
+    DIFFERS(family, modernbert, o.output_bias = 1, "comes with a head");
+    DIFFERS(family, modernbert, o.untied = 1, "comes with a head");
+    DIFFERS(family, modernbert, o.pooler = QKV_POOLER_TANH, "no pooler");
+    DIFFERS(family, filler, o.untied = 1, NULL);
+    DIFFERS(family, classifier, o.pooler = QKV_POOLER_NONE, "reads its head");
+    DIFFERS(family, classifier, o.pooling = QKV_POOLING_FIRST, NULL);
+    DIFFERS(family, classifier, o.pooling = QKV_POOLING_LAST, "the mean or the first");
+
+    /* and what it has differs from the others */
+    DIFFERS("bert", bert, o.activation = QKV_ACTIVATION_GELU_GATED, "no gate");
+    DIFFERS("bert", bert, o.no_norm_bias = 1, "norms have biases");
+    DIFFERS("bert", bert, o.no_head_bias = 1, NULL); /* there is no head */
+    DIFFERS("bert", bert, (o.head = 1, o.output_bias = 1, o.no_head_bias = 1), "head has a bias");
+    DIFFERS("bert", bert, (o.head = 1, o.output_bias = 1, o.pooler = QKV_POOLER_HEAD), "does not read its head");
+    DIFFERS("gpt2", gpt2, o.no_first_norm = 1, "first layer has a norm");
+    DIFFERS("gpt2", gpt2, o.no_norm_bias = 1, "norms have biases");
+    DIFFERS("llama", llama, o.no_first_norm = 1, "first layer has a norm");
+    DIFFERS("llama", llama, o.no_norm_bias = 1, NULL); /* RMS norms have none */
+    DIFFERS("marian", marian, o.no_norm_bias = 1, "norms have biases");
 }
 
 static void decoders(void **state)
@@ -197,6 +260,7 @@ static void translators(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(encoders), cmocka_unit_test(decoders), cmocka_unit_test(translators) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(encoders), cmocka_unit_test(modern_encoders),
+                                        cmocka_unit_test(decoders), cmocka_unit_test(translators) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,9 @@ static const char *const names[] = { "marian",
                                      "llama",
                                      "qwen2",
                                      "mistral",
-                                     "pegasus" };
+                                     "pegasus",
+                                     "modernbert_mlm",
+                                     "modernbert_classify" };
 enum { MODELS = sizeof names / sizeof *names };
 
 static const char *golden_folder(const char *name)
@@ -254,6 +256,8 @@ static void info_of_the_others(void **state)
                  { "bert_classify", "bert", QKV_ABILITY_EMBED | QKV_ABILITY_CLASSIFY, 12, 0, 0, -1 },
                  { "distilbert_mlm", "distilbert", QKV_ABILITY_EMBED | QKV_ABILITY_FILL, 12, 0, 0, -1 },
                  { "roberta_mlm", "roberta", QKV_ABILITY_EMBED | QKV_ABILITY_FILL, 10, 1, 2, 0 },
+                 { "modernbert_mlm", "modernbert", QKV_ABILITY_EMBED | QKV_ABILITY_FILL, 12, 1, 3, 2 },
+                 { "modernbert_classify", "modernbert", QKV_ABILITY_EMBED | QKV_ABILITY_CLASSIFY, 12, 1, 3, 2 },
                  { "gpt2", "gpt2", QKV_ABILITY_GENERATE, 12, 1, 22, 22 },
                  { "llama", "llama", QKV_ABILITY_GENERATE, 64, 2, 2, 1 },
                  { "qwen2", "qwen2", QKV_ABILITY_GENERATE, 64, 1, 2, 1 },
@@ -364,6 +368,35 @@ static void bad_keys(void **state)
         { "bert_sentence", "1_Pooling/config.json", "pooling_mode_mean_tokens", "false", QKV_FORMAT, "how tokens are pooled" },
         { "roberta_mlm", "config.json", "pad_token_id", "12", QKV_FORMAT, "\"pad_token_id\"" },
         { "roberta_mlm", "config.json", "hidden_act", "\"relu\"", QKV_UNSUPPORTED, "only gelu" },
+        { "modernbert_mlm", "config.json", "hidden_activation", "\"relu\"", QKV_UNSUPPORTED, "\"relu\"" },
+        { "modernbert_mlm", "config.json", "hidden_activation", "\"silu\"", QKV_UNSUPPORTED, "value of hidden_activation" },
+        { "modernbert_mlm", "config.json", "classifier_activation", "\"relu\"", QKV_UNSUPPORTED, "value of hidden_activation" },
+        { "modernbert_mlm", "config.json", "classifier_activation", NULL, QKV_OK, "" },
+        { "modernbert_mlm", "config.json", "mlp_bias", "true", QKV_UNSUPPORTED, "\"attention_bias\"" },
+        { "modernbert_mlm", "config.json", "norm_bias", "true", QKV_FORMAT, "\"model.embeddings.norm.bias\" is missing" },
+        { "modernbert_mlm", "config.json", "norm_bias", "1", QKV_FORMAT, "\"norm_bias\": expected true or false" },
+        { "modernbert_mlm", "config.json", "decoder_bias", "false", QKV_FORMAT, "\"decoder.bias\" has no place" },
+        { "modernbert_mlm", "config.json", "classifier_bias", "true", QKV_FORMAT, "\"head.dense.bias\" is missing" },
+        { "modernbert_mlm", "config.json", "tie_word_embeddings", "false", QKV_OK, "" },
+        { "modernbert_mlm", "config.json", "architectures", "[\"ModernBertForTokenClassification\"]", QKV_UNSUPPORTED,
+          "TokenClassification" },
+        { "modernbert_mlm", "config.json", "architectures", NULL, QKV_OK, "" }, /* its tensors tell */
+        { "modernbert_mlm", "config.json", "global_attn_every_n_layers", "3", QKV_UNSUPPORTED, "a window of 128 tokens" },
+        { "modernbert_mlm", "config.json", "global_attn_every_n_layers", NULL, QKV_UNSUPPORTED, "a window of 128 tokens" },
+        { "modernbert_mlm", "config.json", "global_attn_every_n_layers", "0", QKV_FORMAT, "at least 1" },
+        { "modernbert_mlm", "config.json", "layer_types", "[\"full_attention\"]", QKV_FORMAT, "a list of 3 words" },
+        { "modernbert_mlm", "config.json", "rope_scaling", "{\"rope_type\": \"yarn\"}", QKV_UNSUPPORTED, "rope_scaling" },
+        { "modernbert_mlm", "config.json", "rope_parameters", "7", QKV_FORMAT, "\"rope_parameters\": expected an object" },
+        { "modernbert_mlm", "config.json", "rope_parameters", "{\"full_attention\": {\"rope_type\": \"linear\"}}",
+          QKV_UNSUPPORTED, "the type default" },
+        { "modernbert_classify", "config.json", "local_attention", "22", QKV_OK, "" }, /* 11 to either side of 12 */
+        { "modernbert_classify", "config.json", "local_attention", "21", QKV_UNSUPPORTED, "a window of 21 tokens" },
+        { "modernbert_classify", "config.json", "max_position_embeddings", "66", QKV_UNSUPPORTED, "a window of 128 tokens" },
+        { "modernbert_classify", "config.json", "rope_parameters", "{\"full_attention\": {\"rope_theta\": 500.0}}",
+          QKV_UNSUPPORTED, "rotary positions of their own" },
+        { "modernbert_classify", "config.json", "classifier_pooling", "\"max\"", QKV_UNSUPPORTED, "cls or mean" },
+        { "modernbert_classify", "config.json", "classifier_pooling", NULL, QKV_OK, "" },
+        { "modernbert_classify", "config.json", "problem_type", "\"regression\"", QKV_UNSUPPORTED, "\"problem_type\"" },
         { "gpt2", "config.json", "n_inner", "32", QKV_FORMAT, "\"h.0.mlp.c_fc.weight\" is (16, 64), expected (16, 32)" },
         { "gpt2", "config.json", "scale_attn_by_inverse_layer_idx", "true", QKV_UNSUPPORTED, "inverse_layer" },
         { "gpt2", "config.json", "n_embd", "4611686018427387904", QKV_FORMAT, "\"n_embd\"" },
@@ -813,8 +846,18 @@ static const qkv_transformer_opts ours[] = {
       .untied = 1,
       .output_bias = 1,
       .unscaled = 1 },
+#define MODERNBERT                                                                                                            \
+    .vocabulary = 11, .encoder_layers = 2, .dim = 8, .heads = 2, .d_ff = 12, .positions = QKV_POSITION_ROTARY, .pre_norm = 1, \
+    .no_first_norm = 1, .embed_norm = 1, .unscaled = 1
+    { MODERNBERT, .activation = QKV_ACTIVATION_GELU_GATED, .no_bias = 1, .no_norm_bias = 1, .head = 1, .no_head_bias = 1,
+      .output_bias = 1 },
+    { MODERNBERT, .activation = QKV_ACTIVATION_SILU_GATED, .head = 1, .untied = 1 },
+    { MODERNBERT, .activation = QKV_ACTIVATION_GELU_GATED },
+    { MODERNBERT, .activation = QKV_ACTIVATION_GELU_GATED, .head = 1, .output_bias = 1, .classes = 3,
+      .pooling = QKV_POOLING_FIRST, .pooler = QKV_POOLER_HEAD },
 };
-static const char *const ours_as[] = { "marian", "marian", "bert", "gpt2", "llama", "pegasus", "pegasus" };
+static const char *const ours_as[] = { "marian",  "marian",     "bert",       "gpt2",       "llama",     "pegasus",
+                                       "pegasus", "modernbert", "modernbert", "modernbert", "modernbert" };
 
 /* Models that were made here, under published names: the same weights, and the same logits. */
 static void ours_under_their_names(void **state)
@@ -856,6 +899,8 @@ static void shapes_that_stand_in_the_way(void **state)
                  { 5, "marian", "after each sub-layer" },
                  { 0, "pegasus", "before each sub-layer" },
                  { 2, "distilbert", "no types" },
+                 { 7, "bert", "positions are learned" },
+                 { 2, "modernbert", "are rotary" },
                  { 2, "roberta", "first position" },
                  { 0, "t5", "there is no family \"t5\"" } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

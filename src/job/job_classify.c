@@ -244,12 +244,14 @@ static qkv_status adjust_published(const qkv_training *t, const qkv_model *from,
     const qkv_model_info *info = qkv_model_info_of(from);
     if (!(info->can & QKV_ABILITY_EMBED))
         return qkv__fail(QKV_USAGE, "%s is a %s, which has no encoder alone to classify with", t->o.v.from, info->family);
-    if (QKV__IS_GIVEN(&t->o, pooling) && t->o.v.pooling != QKV_POOLING_FIRST)
-        return qkv__fail(QKV_USAGE, "--pooling %s: the classifier of a %s reads the first token",
-                         qkv__options_word(QKV__SET_pooling, t->o.v.pooling), info->family);
-    o->head = o->output_bias = 0;
-    o->pooling = QKV_POOLING_FIRST;
-    o->pooler = strcmp(info->family, "distilbert") ? QKV_POOLER_TANH : QKV_POOLER_RELU;
+    bool has_mean = !strcmp(info->family, "modernbert");
+    if (t->o.v.pooling > QKV_POOLING_FIRST || (QKV__IS_GIVEN(&t->o, pooling) && !t->o.v.pooling && !has_mean))
+        return qkv__fail(QKV_USAGE, "--pooling %s: the classifier of a %s reads the first token%s",
+                         qkv__options_word(QKV__SET_pooling, t->o.v.pooling), info->family, has_mean ? " or the mean" : "");
+    o->output_bias = 0;
+    o->head = has_mean;
+    if (!has_mean) o->pooling = QKV_POOLING_FIRST;
+    o->pooler = has_mean ? QKV_POOLER_HEAD : strcmp(info->family, "distilbert") ? QKV_POOLER_TANH : QKV_POOLER_RELU;
     return QKV_OK;
 }
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 static const qkv__family *const families[] = { &qkv__marian,      &qkv__pegasus,   &qkv__bert,       &qkv__roberta,
-                                               &qkv__xlm_roberta, &qkv__camembert, &qkv__distilbert, &qkv__gpt2,
-                                               &qkv__llama,       &qkv__mistral,   &qkv__qwen2 };
+                                               &qkv__xlm_roberta, &qkv__camembert, &qkv__distilbert, &qkv__modernbert,
+                                               &qkv__gpt2,        &qkv__llama,     &qkv__mistral,    &qkv__qwen2 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
 const qkv__family *qkv__family_find(const char *type)
@@ -18,7 +18,8 @@ const qkv__family *qkv__family_find(const char *type)
 
 const char *qkv__family_names(void)
 {
-    return "marian, pegasus, bert, roberta, xlm-roberta, camembert, distilbert, gpt2, llama, mistral, qwen2 and " QKV__OWN_TYPE;
+    return "marian, pegasus, bert, roberta, xlm-roberta, camembert, distilbert, modernbert, gpt2, llama, mistral, qwen2 "
+           "and " QKV__OWN_TYPE;
 }
 
 /* ---- keys ---- */
@@ -61,11 +62,22 @@ static qkv_status check_fixed(const qkv__published *p, const qkv__fixed *f)
 
 qkv_status qkv__count_labels(const qkv__published *p, int64_t *n)
 {
+    static const char single[] = "single_label_classification";
     const json_t *names = qkv__get(p, "id2label"), *count = qkv__get(p, "num_labels");
+    const char *kind = json_string_value(qkv__get(p, "problem_type"));
     *n = names ? (int64_t)json_object_size(names) : count ? json_integer_value(count) : 2;
     if ((names && !json_is_object(names)) || *n < 1)
         return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected at least one class", p->path, names ? "id2label" : "num_labels");
-    return QKV_OK;
+    /* One class is a logit, whatever it is for. */
+    return !kind || *n == 1 || !strcmp(kind, single) ? QKV_OK : qkv__unsupported(p, "problem_type", single);
+}
+
+const char *qkv__leaves_out(const qkv_transformer_opts *o)
+{
+    if (o->no_first_norm) return "its first layer has a norm before attention too";
+    if (o->no_norm_bias && o->norm == QKV_NORM_LAYER) return "its norms have biases";
+    if (o->no_head_bias && o->head) return "its head has a bias";
+    return o->pooler == QKV_POOLER_HEAD ? "its classifier does not read its head" : NULL;
 }
 
 /* ---- reading ---- */
@@ -98,10 +110,10 @@ static qkv_status find_parts(const qkv__family *f, const qkv__published *p, int 
 /* Keys that families look at as they need them. */
 static qkv_status check_flags(const qkv__published *p)
 {
-    static const char *const flags[] = {
-        "tie_word_embeddings", "scale_embedding", "share_encoder_decoder_embeddings", "attention_bias", "mlp_bias",
-        "use_sliding_window",  "do_sample"
-    };
+    static const char *const flags[] = { "tie_word_embeddings", "scale_embedding", "share_encoder_decoder_embeddings",
+                                         "attention_bias",      "mlp_bias",        "use_sliding_window",
+                                         "do_sample",           "norm_bias",       "decoder_bias",
+                                         "classifier_bias" };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         const json_t *value = qkv__get(p, flags[i]);
         if (value && !json_is_boolean(value))

@@ -54,7 +54,7 @@ typedef struct qkv__family {
 } qkv__family;
 
 extern const qkv__family qkv__marian, qkv__pegasus, qkv__bert, qkv__roberta, qkv__xlm_roberta, qkv__camembert, qkv__distilbert,
-    qkv__gpt2, qkv__llama, qkv__mistral, qkv__qwen2;
+    qkv__modernbert, qkv__gpt2, qkv__llama, qkv__mistral, qkv__qwen2;
 
 /* NULL when there is none of that name; a sentence's part that lists them all. */
 const qkv__family *qkv__family_find(const char *type);
@@ -74,7 +74,10 @@ bool qkv__is_true(const qkv__published *p, const char *key, bool missing);
 qkv_status qkv__unsupported(const qkv__published *p, const char *key, const char *supported);
 bool qkv__has_tensor(const qkv__published *p, const qkv__family *f, const char *name); /* with its prefix or without */
 
-/* How many classes the config names: the size of id2label, or num_labels, or 2. */
+/* What most families have and a model leaves out, as qkv__family.missing says it; NULL: nothing. */
+const char *qkv__leaves_out(const qkv_transformer_opts *o);
+
+/* How many classes the config names: the size of id2label, or num_labels, or 2. UNSUPPORTED where a text has not one of them. */
 qkv_status qkv__count_labels(const qkv__published *p, int64_t *n);
 
 #endif

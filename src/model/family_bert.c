@@ -2,8 +2,6 @@
  * sub-layer. */
 #include "family.h"
 
-#include <string.h>
-
 #define BERT_OPTIONS                                                                                                         \
     {                                                                                                                        \
         .positions = QKV_POSITION_LEARNED, .unscaled = 1, .embed_norm = 1, .norm_eps = 1e-12f, .pooling = QKV_POOLING_FIRST, \
@@ -41,22 +39,12 @@ static const qkv__rename bert_layer[] = {
     { NULL, NULL, 0, 0, 0 },
 };
 
-/* One class is a logit, whatever it is for. */
-static qkv_status check_problem(const qkv__published *p, int64_t classes)
-{
-    static const char single[] = "single_label_classification";
-    const char *kind = json_string_value(qkv__get(p, "problem_type"));
-    return !kind || classes == 1 || !strcmp(kind, single) ? QKV_OK : qkv__unsupported(p, "problem_type", single);
-}
-
 /* A head fills in words; a classifier has classes. */
 static qkv_status read_parts(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     o->head = o->output_bias = (parts & QKV__PART_HEAD) != 0;
     o->untied = o->head && !qkv__is_true(p, "tie_word_embeddings", true);
-    if (!(parts & QKV__PART_CLASSIFIER)) return QKV_OK;
-    qkv_status status = qkv__count_labels(p, &o->classes);
-    return status ? status : check_problem(p, o->classes);
+    return parts & QKV__PART_CLASSIFIER ? qkv__count_labels(p, &o->classes) : QKV_OK;
 }
 
 static bool write_tied(const qkv_transformer_opts *o, json_t *config)
@@ -106,12 +94,12 @@ static const char *not_bert(const qkv_transformer_opts *o)
     if (!o->embed_norm) return "it has a norm after the embeddings (embed_norm)";
     if (!o->unscaled) return "its embeddings are not scaled";
     if (o->no_bias) return "its layers have biases";
-    if (o->activation == QKV_ACTIVATION_SILU_GATED) return "its feed-forward layers have no gate";
+    if (qkv__is_gated(o->activation)) return "its feed-forward layers have no gate";
     if ((o->kv_heads && o->kv_heads != o->heads) || (o->d_k && o->d_k * o->heads != o->dim)) return "its heads are alike";
     if (o->head != o->output_bias) return "its head and its output's bias come together";
     if (o->untied && !o->head) return "its output layer is the embedding";
     if (o->classes && o->pooling != QKV_POOLING_FIRST) return "its classifier reads the first token";
-    return NULL;
+    return qkv__leaves_out(o);
 }
 
 static const char *not_quite_bert(const qkv_transformer_opts *o)

@@ -63,10 +63,10 @@ static const char *missing(const qkv_transformer_opts *o)
     if (o->norm != QKV_NORM_LAYER) return "its norms are layer norms";
     if (!o->unscaled) return "its embeddings are not scaled";
     if (o->no_bias || o->output_bias) return "its layers have biases, but not the output";
-    if (o->activation == QKV_ACTIVATION_SILU_GATED) return "its feed-forward layers have no gate";
+    if (qkv__is_gated(o->activation)) return "its feed-forward layers have no gate";
     if ((o->kv_heads && o->kv_heads != o->heads) || (o->d_k && o->d_k * o->heads != o->dim)) return "its heads are alike";
     if (o->embed_norm || o->head) return "it has no norm of embeddings and no head";
-    return o->classes ? "it has no classifier" : NULL;
+    return o->classes ? "it has no classifier" : qkv__leaves_out(o);
 }
 
 const qkv__family qkv__gpt2 = { .type = "gpt2",

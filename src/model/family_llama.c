@@ -123,7 +123,7 @@ static const char *not_llama(const qkv_transformer_opts *o)
     if (!o->unscaled) return "its embeddings are not scaled";
     if (o->activation != QKV_ACTIVATION_SILU_GATED) return "its feed-forward layers have a SiLU gate";
     if (o->embed_norm || o->head || o->output_bias) return "it has no norm of embeddings, no head and no bias of the output";
-    return o->classes ? "it has no classifier" : NULL;
+    return o->classes ? "it has no classifier" : qkv__leaves_out(o);
 }
 
 static const char *no_biases(const qkv_transformer_opts *o)

@@ -118,10 +118,10 @@ static const char *not_either(const qkv_transformer_opts *o)
         return "its norms are layer norms with an eps of 1e-5";
     if (o->no_bias) return "its layers have biases";
     if (o->no_source_eos) return "its sources end with " QKV_SPECIAL_END " (source_eos)";
-    if (o->activation == QKV_ACTIVATION_SILU_GATED) return "its feed-forward layers have no gate";
+    if (qkv__is_gated(o->activation)) return "its feed-forward layers have no gate";
     if ((o->kv_heads && o->kv_heads != o->heads) || (o->d_k && o->d_k * o->heads != o->dim)) return "its heads are alike";
     if (o->embed_norm || o->token_types || o->head) return "it has no norm of embeddings, no token types and no head";
-    return o->classes ? "it has no classifier" : NULL;
+    return o->classes ? "it has no classifier" : qkv__leaves_out(o);
 }
 
 static const char *not_marian(const qkv_transformer_opts *o)

@@ -7,7 +7,8 @@ classes and hidden states that belong to it; of Pegasus also 20 tokens, each the
 padding are not to be compared.
 
 Usage: tests/golden/families.py   (needs PyTorch; the tests do not)
-       tests/golden/families.py FOLDER   runs the Marian or Pegasus in FOLDER, say one that qkv exported, on its golden.safetensors
+       tests/golden/families.py FOLDER   runs the Marian, Pegasus or ModernBERT in FOLDER, say one that qkv exported, on its
+                                         golden.safetensors
 """
 import json
 import math
@@ -90,12 +91,12 @@ class Weights:
         b = self(name + ".bias", fan_out) if bias else None
         return lambda x: F.linear(x, weight.T if turned else weight, b)
 
-    def norm(self, name, eps, rms=False):
+    def norm(self, name, eps, rms=False, bias=True):
         weight = self(name + ".weight", DIM)
         if rms:
             return lambda x: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight
-        bias = self(name + ".bias", DIM)
-        return lambda x: F.layer_norm(x, (DIM,), weight, bias, eps)
+        b = self(name + ".bias", DIM) if bias else None
+        return lambda x: F.layer_norm(x, (DIM,), weight, b, eps)
 
 
 # ---- parts ----
@@ -305,6 +306,38 @@ def llama(config, w, g):
     return hidden
 
 
+def modernbert(config, w, g):
+    """All layers see the whole text."""
+    act, eps, seen, inner = ACTIVATIONS[config["hidden_activation"]], config["norm_eps"], keys_seen(g["lengths"].int().tolist(), g["ids"].shape[1]), config["intermediate_size"]
+    newer = config.get("rope_parameters", {}).get("full_attention", {})
+    turn = rotate(frequencies(DIM // HEADS // 2, newer.get("rope_theta", config["global_rope_theta"]), None))
+
+    def norm(name):
+        return w.norm(name, eps, bias=config["norm_bias"])
+
+    table = w("model.embeddings.tok_embeddings.weight", VOCABULARY, DIM)
+    x = norm("model.embeddings.norm")(table[g["ids"].long()])
+    hidden = [x]
+    for i in range(config["num_hidden_layers"]):
+        at = f"model.layers.{i}."
+        q, k, v = w.linear(at + "attn.Wqkv", DIM, 3 * DIM, config["attention_bias"])(norm(at + "attn_norm")(x) if i else x).split(DIM, 2)
+        x = x + w.linear(at + "attn.Wo", DIM, DIM, config["attention_bias"])(attend(q, k, v, seen, turn=turn))
+        into, gate = w.linear(at + "mlp.Wi", DIM, 2 * inner, config["mlp_bias"])(norm(at + "mlp_norm")(x)).split(inner, 2)
+        x = x + w.linear(at + "mlp.Wo", inner, DIM, config["mlp_bias"])(act(into) * gate)
+        hidden.append(x)
+    x = hidden[-1] = norm("model.final_norm")(x)
+    is_classifier = config["architectures"][0] == "ModernBertForSequenceClassification"
+    if is_classifier:
+        real = seen[:, 0, 0, :, None].double()
+        x = (x * real).sum(1) / real.sum(1) if config["classifier_pooling"] == "mean" else x[:, 0]
+    x = norm("head.norm")(act(w.linear("head.dense", DIM, DIM, config["classifier_bias"])(x)))
+    if is_classifier:
+        g["classes"] = w.linear("classifier", DIM, len(config["id2label"]))(x)
+    else:
+        g["logits"] = x @ table.T + w("decoder.bias", VOCABULARY)
+    return hidden
+
+
 # ---- the models ----
 
 LABELS = {"id2label": {"0": "bad", "1": "neither", "2": "good"}, "label2id": {"bad": 0, "neither": 1, "good": 2}}
@@ -325,6 +358,13 @@ PEGASUS = dict(model_type="pegasus", architectures=["PegasusForConditionalGenera
                static_position_embeddings=True, normalize_before=True, normalize_embedding=False, add_final_layer_norm=True,
                add_bias_logits=False, is_encoder_decoder=True, extra_pos_embeddings=1, max_position_embeddings=32, bos_token_id=0, pad_token_id=0, eos_token_id=1,
                decoder_start_token_id=0, forced_eos_token_id=1, num_beams=8, max_length=24, length_penalty=0.8)
+
+MODERNBERT = dict(model_type="modernbert", vocab_size=VOCABULARY, hidden_size=DIM, num_hidden_layers=3, num_attention_heads=HEADS,
+                  intermediate_size=INNER, max_position_embeddings=LONGEST, hidden_activation="gelu", norm_eps=1e-5, norm_bias=False,
+                  attention_bias=False, mlp_bias=False, classifier_activation="gelu", classifier_bias=False, decoder_bias=True,
+                  global_rope_theta=160000.0, local_rope_theta=10000.0, local_attention=128, global_attn_every_n_layers=1,
+                  classifier_pooling="mean", pad_token_id=0, bos_token_id=2, cls_token_id=2, eos_token_id=3, sep_token_id=3,
+                  tie_word_embeddings=True, position_embedding_type="absolute", layer_norm_eps=1e-5)
 
 MODELS = {
     "marian": (marian, dict(model_type="marian", architectures=["MarianMTModel"], vocab_size=VOCABULARY, d_model=DIM, encoder_layers=2,
@@ -351,6 +391,14 @@ MODELS = {
     "mistral": (llama, dict(LLAMA, model_type="mistral", architectures=["MistralForCausalLM"], rope_theta=10000.0, head_dim=6,
                             tie_word_embeddings=False, sliding_window=32, eos_token_id=2), {}),
     "pegasus": (pegasus, PEGASUS, {}),
+    "modernbert_mlm": (modernbert, dict(MODERNBERT, architectures=["ModernBertForMaskedLM"]), {}),
+    # with biases everywhere, and as newer files say the base and which layers see a window: one that never bites
+    "modernbert_classify": (modernbert, dict(MODERNBERT, architectures=["ModernBertForSequenceClassification"], norm_bias=True,
+                                             attention_bias=True, mlp_bias=True, classifier_bias=True,
+                                             layer_types=["full_attention", "sliding_attention", "full_attention"],
+                                             rope_parameters=dict(full_attention=dict(rope_type="default", rope_theta=500.0),
+                                                                  sliding_attention=dict(rope_type="default", rope_theta=500.0)),
+                                             **LABELS), {}),
 }
 STORED = {"qwen2": torch.bfloat16, "mistral": torch.float16, "distilbert_mlm": torch.float64}
 
@@ -369,6 +417,8 @@ def add_what_files_have_besides(name, stored):
         stored["cls.predictions.decoder.weight"] = stored["bert.embeddings.word_embeddings.weight"].clone()
         stored["cls.predictions.decoder.bias"] = stored["cls.predictions.bias"].clone()
         return older_names(stored)
+    elif name == "modernbert_mlm":
+        stored["decoder.weight"] = stored["model.embeddings.tok_embeddings.weight"].clone()
     elif name == "gpt2":
         for i in range(LAYERS):
             stored[f"h.{i}.attn.bias"] = torch.ones(1, 1, LONGEST, LONGEST).tril().bool()
@@ -416,15 +466,18 @@ def main():
 
 
 def check(folder):
-    """The logits of an exported Marian or Pegasus model against what golden.safetensors in its folder says."""
+    """The logits of an exported model against what golden.safetensors in its folder says."""
     with open(os.path.join(folder, "config.json")) as f:
         config = json.load(f)
     global VOCABULARY, DIM, HEADS
-    VOCABULARY, DIM, HEADS = config["vocab_size"], config["d_model"], config["encoder_attention_heads"]
+    is_marian = "d_model" in config
+    VOCABULARY, DIM = config["vocab_size"], config["d_model" if is_marian else "hidden_size"]
+    HEADS = config["encoder_attention_heads" if is_marian else "num_attention_heads"]
     g = read_safetensors(os.path.join(folder, "golden.safetensors"))
     expected = g["logits"].double()
-    marian(config, Weights(0, stored=read_safetensors(os.path.join(folder, "model.safetensors"))), g)
-    worst = max((g["logits"][i, :int(n)] - expected[i, :int(n)]).abs().max().item() for i, n in enumerate(g["target_lengths"]))
+    (marian if is_marian else modernbert)(config, Weights(0, stored=read_safetensors(os.path.join(folder, "model.safetensors"))), g)
+    lengths = g["target_lengths" if is_marian else "lengths"]
+    worst = max((g["logits"][i, :int(n)] - expected[i, :int(n)]).abs().max().item() for i, n in enumerate(lengths))
     print(f"largest difference {worst:.3g}")
     sys.exit(worst > 1e-4)
 

@@ -1,6 +1,6 @@
-/* export_marian.c: writes a small random translator under Marian's or Pegasus's names, and golden.safetensors: a batch and the
- * logits it gets here, for golden/families.py to compare with its own.
- * usage: export_marian marian|pegasus DIR
+/* export_family.c: writes a small random model under the names of a family, and golden.safetensors: a batch and the logits it
+ * gets here, for golden/families.py to compare with its own.
+ * usage: export_family marian|pegasus|modernbert DIR
  */
 #include <qkv/qkv.h>
 
@@ -27,6 +27,7 @@ static qkv_tensor *run(const qkv_transformer *m, qkv_tape *t)
     whole(lengths, ROWS, n);
     whole(target_lengths, ROWS, aim_n);
     qkv_tensor *memory = qkv_transformer_encode(m, t, source, ROWS, SOURCE, n);
+    if (!qkv_transformer_options(m)->decoder_layers) return qkv_transformer_logits(m, memory);
     return qkv_transformer_logits(m, qkv_transformer_decode(m, t, aim, ROWS, TARGET, aim_n, memory, n));
 }
 
@@ -38,31 +39,42 @@ static qkv_status write_golden(const char *folder, const qkv_tensor *logits)
         { "lengths", 1, (int64_t[]){ ROWS }, ROWS, lengths, NULL, NULL },
         { "target", 2, (int64_t[]){ ROWS, TARGET }, ROWS * TARGET, target, NULL, NULL },
         { "target_lengths", 1, (int64_t[]){ ROWS }, ROWS, target_lengths, NULL, NULL },
-        { "logits", 3, (int64_t[]){ ROWS, TARGET, SIZE }, ROWS * TARGET * SIZE, qkv_data(logits), NULL, NULL },
+        { "logits", 3, (int64_t[]){ ROWS, qkv_dim(logits, 1), SIZE }, qkv_count(logits), qkv_data(logits), NULL, NULL },
     };
     snprintf(path, sizeof path, "%s/golden.safetensors", folder);
     return qkv__safetensors_write(path, 5, all, 0, NULL);
 }
 
+static const struct shape {
+    const char *family;
+    qkv_transformer_opts o;
+} shapes[] = {
+#define SHAPE .vocabulary = SIZE, .encoder_layers = 2, .dim = 24, .heads = 4, .d_ff = 40
+#define TRANSLATOR .decoder_layers = 3, .positions = QKV_POSITION_SINUSOID_HALVES, .activation = QKV_ACTIVATION_SILU
+    { "marian", { SHAPE, TRANSLATOR } },
+    { "pegasus", { SHAPE, TRANSLATOR, .pre_norm = 1 } },
+    { "modernbert",
+      { SHAPE, .positions = QKV_POSITION_ROTARY, .pre_norm = 1, .no_first_norm = 1, .activation = QKV_ACTIVATION_GELU_GATED,
+        .embed_norm = 1, .unscaled = 1, .no_bias = 1, .no_norm_bias = 1, .head = 1, .no_head_bias = 1, .output_bias = 1 } },
+};
+
+static qkv_model *model_of(const char *family)
+{
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        if (!strcmp(shapes[i].family, family)) return qkv_model_new(&shapes[i].o, 5);
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
-    const qkv_transformer_opts o = { .vocabulary = SIZE,
-                                     .encoder_layers = 2,
-                                     .decoder_layers = 3,
-                                     .dim = 24,
-                                     .heads = 4,
-                                     .d_ff = 40,
-                                     .positions = QKV_POSITION_SINUSOID_HALVES,
-                                     .pre_norm = argc == 3 && !strcmp(argv[1], "pegasus"),
-                                     .activation = QKV_ACTIVATION_SILU };
-    qkv_model *m = argc == 3 ? qkv_model_new(&o, 5) : NULL;
+    qkv_model *m = argc == 3 ? model_of(argv[1]) : NULL;
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_status status = m ? qkv_model_save_as(m, argv[2], argv[1]) : QKV_USAGE;
     if (!status) {
         qkv_tensor *logits = run(qkv_model_transformer(m), t);
         status = logits ? write_golden(argv[2], logits) : qkv_tape_status(t);
     }
-    if (status) fprintf(stderr, "export_marian: %s\n", qkv_error());
+    if (status) fprintf(stderr, "export_family: %s\n", qkv_error());
     qkv_tape_free(t);
     qkv_model_free(m);
     qkv_threads_stop();

@@ -1,0 +1,210 @@
+/* family_modernbert.c: ModernBERT: an encoder with rotary positions, norms before each sub-layer but the first, a gate. Its layers
+ * see the whole text: those that see a window alone are refused where the window is shorter than the longest text. */
+#include "family.h"
+
+#include <string.h>
+
+static const qkv__enum_name gated_activations[] = { { "gelu", QKV_ACTIVATION_GELU_GATED },
+                                                    { "silu", QKV_ACTIVATION_SILU_GATED },
+                                                    { "swish", QKV_ACTIVATION_SILU_GATED },
+                                                    { NULL, 0 } };
+static const qkv__config_key keys[] = {
+    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("hidden_size", dim, NEEDED),
+    QKV__KEY("num_hidden_layers", encoder_layers, NEEDED),
+    QKV__KEY("num_attention_heads", heads, NEEDED),
+    QKV__KEY("intermediate_size", d_ff, NEEDED),
+    QKV__WORD_KEY("hidden_activation", activation, OPTIONAL, gated_activations),
+    QKV__KEY("norm_eps", norm_eps, OPTIONAL),
+    QKV__KEY("global_rope_theta", rotary_base, OPTIONAL),
+    QKV__KEY("embedding_dropout", dropout, OPTIONAL),
+    QKV__KEY("attention_dropout", attention_dropout, OPTIONAL),
+    QKV__KEY("mlp_dropout", ffn_dropout, OPTIONAL),
+    { NULL, 0, 0, NULL, false },
+};
+static const qkv__config_key theta_key[] = { QKV__KEY("rope_theta", rotary_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
+static const qkv__fixed fixed[] = { { NULL, 0, NULL } };
+static const qkv__architecture architectures[] = { { "ModernBertModel", 0 },
+                                                   { "ModernBertForMaskedLM", QKV__PART_HEAD },
+                                                   { "ModernBertForSequenceClassification", QKV__PART_CLASSIFIER },
+                                                   { NULL, 0 } };
+
+static const qkv__rename layer[] = {
+    { "self.q.", "attn.Wqkv.", 0, 0, 3 },    { "self.k.", "attn.Wqkv.", 0, 1, 3 },
+    { "self.v.", "attn.Wqkv.", 0, 2, 3 },    { "self.out.", "attn.Wo.", 0, 0, 0 },
+    { "self_norm.", "attn_norm.", 0, 0, 0 }, { "ffn.gate.", "mlp.Wi.", 0, 0, 2 },
+    { "ffn.in.", "mlp.Wi.", 0, 1, 2 },       { "ffn.out.", "mlp.Wo.", 0, 0, 0 },
+    { "ffn_norm.", "mlp_norm.", 0, 0, 0 },   { NULL, NULL, 0, 0, 0 },
+};
+static const qkv__rename others[] = {
+    { "embed.", "model.embeddings.tok_embeddings.", 0, 0, 0 },
+    { "encoder.embed_norm.", "model.embeddings.norm.", 0, 0, 0 },
+    { "encoder.norm.", "model.final_norm.", 0, 0, 0 },
+    { "head.norm.", "head.norm.", 0, 0, 0 },
+    { "head.", "head.dense.", 0, 0, 0 },
+    { "classifier.", "classifier.", 0, 0, 0 },
+    { "output.", "decoder.", 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0 },
+};
+static const char *const ignored[] = { "decoder.weight", NULL };
+
+/* ---- reading ---- */
+
+static qkv_status read_whole_key(const qkv__published *p, const char *key, json_int_t missing, json_int_t *out)
+{
+    const json_t *value = qkv__get(p, key);
+    *out = value ? json_integer_value(value) : missing;
+    if (*out >= 1) return QKV_OK;
+    return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected a whole number, at least 1", p->path, key);
+}
+
+/* Newer files have the base of each kind of layers in an object of "rope_parameters". */
+static qkv_status read_theta(const qkv__published *p, const char *kind, qkv_transformer_opts *o)
+{
+    const json_t *all = qkv__get(p, "rope_parameters"), *own = json_object_get(all, kind);
+    const char *type = json_string_value(json_object_get(own, "rope_type"));
+    if (qkv__get(p, "rope_scaling") || (type && strcmp(type, "default")))
+        return qkv__unsupported(p, all ? "rope_parameters" : "rope_scaling", "the type default");
+    if (all && !json_is_object(all)) return qkv__fail(QKV_FORMAT, "%s: key \"rope_parameters\": expected an object", p->path);
+    return json_is_object(own) ? qkv__keys_read(p->path, theta_key, own, o) : QKV_OK;
+}
+
+/* Whether some layer sees a window alone: as "layer_types" says, or all but every so many-th. */
+static qkv_status find_local_layers(const qkv__published *p, int layers, bool *has_local)
+{
+    const json_t *types = qkv__get(p, "layer_types"), *type;
+    json_int_t every;
+    size_t i;
+    qkv_status status = read_whole_key(p, "global_attn_every_n_layers", 3, &every);
+    *has_local = every > 1 && layers > 1;
+    if (status || !types) return status;
+    if (!json_is_array(types) || json_array_size(types) != (size_t)layers)
+        return qkv__fail(QKV_FORMAT, "%s: key \"layer_types\": expected a list of %d words", p->path, layers);
+    *has_local = false;
+    json_array_foreach(types, i,
+                       type) if (!json_is_string(type) || strcmp(json_string_value(type), "full_attention")) *has_local = true;
+    return QKV_OK;
+}
+
+/* A window that reaches to both ends of the longest text changes nothing, but its layers have a base of their own. */
+static qkv_status check_windows(const qkv__published *p, const qkv_transformer_opts *o)
+{
+    bool has_local;
+    json_int_t window, longest;
+    qkv_transformer_opts local = { .rotary_base = 10000 };
+    static const qkv__config_key old_key[] = { QKV__KEY("local_rope_theta", rotary_base, OPTIONAL),
+                                               { NULL, 0, 0, NULL, false } };
+    qkv_status status = find_local_layers(p, o->encoder_layers, &has_local);
+    if (!status) status = read_whole_key(p, "local_attention", 128, &window);
+    if (!status) status = read_whole_key(p, "max_position_embeddings", 8192, &longest);
+    if (!status) status = qkv__keys_read(p->path, old_key, p->config, &local);
+    if (!status) status = read_theta(p, "sliding_attention", &local);
+    if (status || !has_local || (window / 2 >= longest - 1 && local.rotary_base == o->rotary_base)) return status;
+    return qkv__fail(QKV_UNSUPPORTED,
+                     "%s: some layers see a window of %lld tokens with rotary positions of their own: only models whose layers "
+                     "all see the whole text are supported (\"global_attn_every_n_layers\" 1)",
+                     p->path, (long long)window);
+}
+
+/* The head stands before the words and before the classes. */
+static qkv_status read_parts(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    const char *pooling = json_string_value(qkv__get(p, "classifier_pooling"));
+    const char *inner = json_string_value(qkv__get(p, "hidden_activation"));
+    const char *own = json_string_value(qkv__get(p, "classifier_activation"));
+    o->head = parts != 0;
+    o->no_head_bias = o->head && !qkv__is_true(p, "classifier_bias", false);
+    o->output_bias = (parts & QKV__PART_HEAD) && qkv__is_true(p, "decoder_bias", true);
+    o->untied = (parts & QKV__PART_HEAD) && !qkv__is_true(p, "tie_word_embeddings", true);
+    if (o->head && strcmp(own ? own : "gelu", inner ? inner : "gelu"))
+        return qkv__unsupported(p, "classifier_activation", "the value of hidden_activation");
+    if (!(parts & QKV__PART_CLASSIFIER)) return QKV_OK;
+    o->pooler = QKV_POOLER_HEAD;
+    o->pooling = pooling && !strcmp(pooling, "mean") ? QKV_POOLING_MEAN : QKV_POOLING_FIRST;
+    if (pooling && strcmp(pooling, "mean") && strcmp(pooling, "cls"))
+        return qkv__unsupported(p, "classifier_pooling", "cls or mean");
+    return qkv__count_labels(p, &o->classes);
+}
+
+static qkv_status read_modernbert(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    bool attention = qkv__is_true(p, "attention_bias", false), inner = qkv__is_true(p, "mlp_bias", false);
+    if (attention != inner) return qkv__unsupported(p, "attention_bias", "the value of mlp_bias");
+    o->no_bias = !inner;
+    o->no_norm_bias = !qkv__is_true(p, "norm_bias", false);
+    qkv_status status = read_parts(p, parts, o);
+    if (!status) status = read_theta(p, "full_attention", o);
+    return status ? status : check_windows(p, o);
+}
+
+/* ---- writing ---- */
+
+/* Other programs have ids of their own where config.json says nothing. */
+static bool put_ids(json_t *config)
+{
+    static const char *const ids[][2] = { { "pad_token_id", "pad_token_id" },
+                                          { "cls_token_id", "bos_token_id" },
+                                          { "sep_token_id", "eos_token_id" },
+                                          { "classifier_activation", "hidden_activation" } };
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        json_t *value = json_object_get(config, ids[i][1]);
+        if (json_object_set_new(config, ids[i][0], value ? json_incref(value) : json_null())) return false;
+    }
+    return true;
+}
+
+static bool write_modernbert(const qkv_transformer_opts *o, json_t *config)
+{
+    json_t *more = json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:i, s:f, s:s, s:f}", "norm_bias", !o->no_norm_bias,
+                             "attention_bias", !o->no_bias, "mlp_bias", !o->no_bias, "decoder_bias", o->output_bias,
+                             "classifier_bias", o->head && !o->no_head_bias, "tie_word_embeddings", !o->untied,
+                             "global_attn_every_n_layers", 1, "local_attention", 128, "local_rope_theta",
+                             (double)o->rotary_base, "classifier_pooling", o->pooling == QKV_POOLING_MEAN ? "mean" : "cls",
+                             "classifier_dropout", (double)o->dropout);
+    bool ok = more && !json_object_update(config, more) && put_ids(config);
+    json_decref(more);
+    return ok;
+}
+
+static const char *not_modernbert(const qkv_transformer_opts *o)
+{
+    if (!o->encoder_layers || o->decoder_layers) return "it has an encoder alone";
+    if (o->positions != QKV_POSITION_ROTARY || o->rotary_factor != 0) return "its positions are rotary, and not scaled";
+    if (!o->pre_norm || !o->no_first_norm) return "its norms come before each sub-layer but the first (no_first_norm)";
+    if (o->norm != QKV_NORM_LAYER) return "its norms are layer norms";
+    if (!o->embed_norm) return "it has a norm after the embeddings (embed_norm)";
+    if (!o->unscaled) return "its embeddings are not scaled";
+    if (!qkv__is_gated(o->activation)) return "its feed-forward layers have a gate";
+    if ((o->kv_heads && o->kv_heads != o->heads) || (o->d_k && o->d_k * o->heads != o->dim)) return "its heads are alike";
+    if (o->qkv_bias && o->no_bias) return "its queries, keys and values have no bias of their own";
+    if (o->token_types) return "its tokens have no types";
+    if ((o->untied || o->output_bias) && !o->head) return "its output layer comes with a head";
+    if (!o->classes) return o->pooler ? "it has no pooler without a classifier" : NULL;
+    if (o->pooler != QKV_POOLER_HEAD) return "its classifier reads its head (pooler)";
+    return o->pooling == QKV_POOLING_MEAN || o->pooling == QKV_POOLING_FIRST
+               ? NULL
+               : "its classifier reads the mean or the first token";
+}
+
+const qkv__family qkv__modernbert = { .type = "modernbert",
+                                      .architectures = architectures,
+                                      .prefix = "model.",
+                                      .encoder = "model.layers.#.",
+                                      .layer = layer,
+                                      .others = others,
+                                      .ignored = ignored,
+                                      .keys = keys,
+                                      .fixed = fixed,
+                                      .classifier = "classifier.weight",
+                                      .head = "decoder.bias",
+                                      .options = { .positions = QKV_POSITION_ROTARY,
+                                                   .rotary_base = 160000,
+                                                   .pre_norm = 1,
+                                                   .no_first_norm = 1,
+                                                   .norm_eps = 1e-5f,
+                                                   .embed_norm = 1,
+                                                   .unscaled = 1,
+                                                   .activation = QKV_ACTIVATION_GELU_GATED },
+                                      .read = read_modernbert,
+                                      .write = write_modernbert,
+                                      .missing = not_modernbert };
