@@ -125,17 +125,35 @@ void qkv__choose_classes(qkv_training *t, const qkv__survey *s)
 /* Lines that are short are parts of something longer. */
 static bool is_running_text(const qkv__survey *s) { return s->characters / fmax((double)s->texts, 1) < 120; }
 
-/* Llama's: RMS norms before each sub-layer, rotary positions, gated SiLU of 8/3 the width, no biases. */
-static void choose_llama(qkv_training *t)
+/* Rotary positions, norms before each sub-layer, a gate in layers of 8/3 the width, no biases. */
+static void choose_gated(qkv_training *t, const char *activation)
 {
     static const int inner[] = { 352, 704, 1376, 2752 }; /* by preset */
     qkv__choose(t, "pre-norm", "yes");
-    qkv__choose(t, "norm", "rms");
     qkv__choose(t, "positions", "rotary");
-    qkv__choose(t, "activation", "silu-gated");
+    qkv__choose(t, "activation", "%s", activation);
     qkv__choose(t, "no-bias", "yes");
     qkv__choose(t, "unscaled", "yes");
     if (!QKV__IS_SET(&t->o, dim)) qkv__choose(t, "inner", "%d", inner[t->o.v.preset]);
+}
+
+/* Llama's: RMS norms, SiLU. */
+static void choose_llama(qkv_training *t)
+{
+    choose_gated(t, "silu-gated");
+    qkv__choose(t, "norm", "rms");
+}
+
+/* ModernBERT's: GELU, a norm of the embeddings instead of the first layer's, a head. What has biases has them everywhere. */
+static void choose_modernbert(qkv_training *t)
+{
+    choose_gated(t, "gelu-gated");
+    qkv__choose(t, "embed-norm", "yes");
+    qkv__choose(t, "head", "yes");
+    qkv__choose(t, "output-bias", "yes");
+    if (t->o.v.pre_norm && t->o.v.embed_norm) qkv__choose(t, "no-first-norm", "yes");
+    if (t->o.v.no_bias) qkv__choose(t, "no-norm-bias", "yes");
+    if (t->o.v.no_bias && t->o.v.head) qkv__choose(t, "no-head-bias", "yes");
 }
 
 void qkv__choose_generation(qkv_training *t, const qkv__survey *s)
@@ -162,14 +180,13 @@ void qkv__choose_masking(qkv_training *t, const qkv__survey *s)
     if (!has_shape(t)) {
         choose_tokens(t, has_words(s) ? "words" : "bpe", 8000);
         qkv__choose(t, "preset", "tiny");
-        qkv__choose(t, "pre-norm", "yes");
-        qkv__choose(t, "positions", "rotary");
+        choose_modernbert(t);
     }
     qkv__choose(t, "rate", "0.3");
     qkv__choose(t, "max-length", "128");
     qkv__choose(t, "dropout", "0.05");
     qkv__choose(t, "label-smoothing", "0");
     qkv__choose(t, "max-tokens", "2048");
-    choose_schedule(t, "cosine", 0.0015);
+    choose_schedule(t, "cosine", has_shape(t) ? 0.0015 : 0.003);
     if (!has_limit(t)) qkv__choose(t, "epochs", "14");
 }
