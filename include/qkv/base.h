@@ -1,7 +1,7 @@
 /* qkv/base.h: status codes and the error sentence, options, files, threads, what this build is.
  *
- * Threads: any function from any thread, but for qkv_set_threads(), qkv_threads_stop() and qkv_set_isa(): not while another
- * thread computes. The error is one for each thread. One call at a time has the pool of threads; another one that comes
+ * Threads: any function from any thread, but for qkv_set_threads(), qkv_threads_stop(), qkv_set_isa() and qkv_set_translator():
+ * not while another thread computes. The error is one for each thread. One call at a time has the pool of threads; another one that comes
  * meanwhile computes on its own thread alone, to the same bits. */
 #ifndef QKV_BASE_H
 #define QKV_BASE_H
@@ -81,6 +81,13 @@ extern "C" {
 #else
 #define QKV_OPTS(type) ((type){ .size = sizeof(type) })
 #endif
+
+/* ---- the reader's language ----------------------------------------------------------------------
+ * What the library writes for people (the words in pictures, tables as text, notes of a training) is English, or what this
+ * function gives for the English: its translation, or the text itself; static text, and of a printf format one that takes the
+ * same. Errors, JSON, CSV and the files of models and trainings are English always. NULL: all is English again. */
+typedef const char *(*qkv_translator)(const char *english);
+QKV_API void qkv_set_translator(qkv_translator translator);
 
 /* ---- files ----------------------------------------------------------------------------------- */
 

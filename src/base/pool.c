@@ -3,6 +3,8 @@
  * and waking a sleeping thread costs more than most of them. */
 #include "pool.h"
 
+#include "language.h"
+
 #include <ctype.h>
 #include <pthread.h>
 #include <sched.h>
@@ -74,7 +76,7 @@ static void choose_threads(void)
         threads_source = names[i];
         if ((threads_wanted = threads_from_environment(names[i]))) return;
     }
-    threads_source = "physical cores";
+    threads_source = QKV__N("physical cores");
     threads_wanted = physical_cores();
     if (threads_wanted > QKV_MAX_THREADS) threads_wanted = QKV_MAX_THREADS;
 }

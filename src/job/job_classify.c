@@ -196,8 +196,11 @@ static void note_missing_classes(const qkv_training *t, const char *kind, const 
     for (int i = t->labels.n - 1; i >= 0; i--)
         if (!counts[i]) missing++, first = i;
     char more[48] = "";
-    if (missing > 1) snprintf(more, sizeof more, ", nor %d other%s", missing - 1, missing > 2 ? "s" : "");
-    if (missing) qkv__training_note(t, "no %s text has the label \"%.60s\"%s", kind, t->labels.names[first], more);
+    if (missing > 1)
+        snprintf(more, sizeof more, qkv__translated(missing > 2 ? QKV__N(", nor %d others") : QKV__N(", nor %d other")),
+                 missing - 1);
+    if (missing)
+        qkv__training_note(t, "no %s text has the label \"%.60s\"%s", qkv__translated(kind), t->labels.names[first], more);
 }
 
 static qkv_status read_valid_texts(qkv_training *t, int64_t max_length)
@@ -208,8 +211,8 @@ static qkv_status read_valid_texts(qkv_training *t, int64_t max_length)
     qkv_status status = read_labelled(&r, take_text, !v->valid.n, NULL);
     if (status || !qkv_pairs_count(t->valid))
         return status || !v->valid.n ? status : qkv__fail(QKV_FORMAT, "%s: there are no texts", r.path);
-    note_missing_classes(t, "training", t->labels.counts);
-    note_missing_classes(t, "validation", t->valid_counts);
+    note_missing_classes(t, QKV__N("training"), t->labels.counts);
+    note_missing_classes(t, QKV__N("validation"), t->valid_counts);
     return QKV_OK;
 }
 
@@ -309,7 +312,7 @@ static qkv_status validate_classifier(qkv_training *t, const qkv_model *m, qkv_r
     if (!status) status = measure_accuracy(t, m, &accuracy);
     if (status) return status;
     out->score = t->o.v.class_metric == BY_LOSS ? -loss : accuracy;
-    snprintf(out->words, sizeof out->words, "valid loss %.4f, accuracy %.2f%%", loss, 100 * accuracy);
+    snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f, accuracy %.2f%%"), loss, 100 * accuracy);
     snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f, \"accuracy\": %.6f", loss, accuracy);
     return QKV_OK;
 }
@@ -318,8 +321,8 @@ const qkv__job qkv__classify_job = {
     .name = "classify",
     .command = "train classify",
     .bit = QKV__CLASSIFY,
-    .noun = "texts",
-    .unit = "texts",
+    .noun = QKV__N("texts"),
+    .unit = QKV__N("texts"),
     .set_paper = set_paper_classes,
     .check = check_classifying,
     .survey = survey_labelled,

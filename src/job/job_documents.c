@@ -137,7 +137,7 @@ static qkv_status read_text(qkv_training *t)
     if (!status && !v->valid.n && v->split > 0) status = read_and_split(t, &read);
     else if (!status) status = read_files(t, &v->train_documents, t->pairs, &read);
     if (!status && v->valid.n) status = read_files(t, &v->valid, t->valid, &valid_read);
-    t->text.parts = masks(t) ? NULL : "windows";
+    t->text.parts = masks(t) ? NULL : QKV__N("windows");
     t->text.texts = read.pairs;
     t->text.empty = read.empty;
     t->text.valid = v->valid.n ? valid_read.pairs : qkv_pairs_count(t->valid);
@@ -183,8 +183,8 @@ static qkv_status validate_documents(qkv_training *t, const qkv_model *m, qkv_ru
     return QKV_OK;
 }
 
-#define DOCUMENT_JOB                                                                                             \
-    .noun = "documents", .set_paper = set_paper_documents, .check = check_documents, .survey = survey_documents, \
+#define DOCUMENT_JOB                                                                                                     \
+    .noun = QKV__N("documents"), .set_paper = set_paper_documents, .check = check_documents, .survey = survey_documents, \
     .add_words = add_document_words, .read = read_text, .validate = validate_documents
 
 const qkv__job qkv__generate_job = { .name = "generate",

@@ -191,7 +191,7 @@ static qkv_status validate_translator(qkv_training *t, const qkv_model *m, qkv_r
     qkv_status status = qkv_evaluate(m, t->valid, NULL, &t->valid_batches, &loss);
     if (status) return status;
     out->score = -loss;
-    snprintf(out->words, sizeof out->words, "valid loss %.4f", loss);
+    snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f"), loss);
     snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f", loss);
     /* A model that has learned nothing does not end its lines: what that takes says nothing about later. */
     if (t->o.v.metric != BY_BLEU || t->is_trial) return QKV_OK;
@@ -199,7 +199,7 @@ static qkv_status validate_translator(qkv_training *t, const qkv_model *m, qkv_r
     /* BLEU that reads the same is the same: 0.00 for long, while the loss falls. */
     out->score = round(100 * bleu) / 100;
     out->loss = loss;
-    snprintf(out->words, sizeof out->words, "valid loss %.4f, BLEU %.2f", loss, bleu);
+    snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f, BLEU %.2f"), loss, bleu);
     snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f, \"bleu\": %.4f", loss, bleu);
     return QKV_OK;
 }
@@ -271,7 +271,7 @@ const qkv__job qkv__translate_job = {
     .name = "translate",
     .command = "train translate",
     .bit = QKV__TRANSLATE,
-    .noun = "pairs",
+    .noun = QKV__N("pairs"),
     .set_paper = set_paper_translation,
     .check = check_translation,
     .survey = survey_pairs,

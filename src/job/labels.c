@@ -2,6 +2,7 @@
  * columns the other way round. Such text trains without an error to a model that has learned nothing. */
 #include "labels.h"
 
+#include "../base/language.h"
 #include "../base/memory.h"
 
 #include <stdio.h>
@@ -114,8 +115,8 @@ static bool has_columns(const qkv__labelled_look *k) { return k->opts->label || 
 
 static const char *swap_hint(const qkv__labelled_look *k)
 {
-    return has_columns(k) ? "--label-column NAME or NUMBER chooses another"
-                          : "give --label-column 2 --text-column 1 for text TAB label";
+    return has_columns(k) ? QKV__N("--label-column NAME or NUMBER chooses another")
+                          : QKV__N("give --label-column 2 --text-column 1 for text TAB label");
 }
 
 static int shown_bytes(const char *label)
@@ -150,14 +151,16 @@ static void warn_of_labelled(const qkv__labelled_look *k, const qkv__label_set *
 {
     const char *label = k->first_label;
     if (is_alone && (is_header_word(label) || k->texts >= 100))
-        snprintf(warning, 512, "%.256s: the label \"%s\" of line 1 occurs nowhere else: if line 1 is a header, give --header",
-                 path, label);
+        snprintf(
+            warning, 512,
+            qkv__translated("%.256s: the label \"%s\" of line 1 occurs nowhere else: if line 1 is a header, give --header"),
+            path, label);
     else if (k->label_bytes > k->text_bytes && 2 * k->spaced > k->texts)
-        snprintf(warning, 512, "%.256s: the labels are longer than the texts, such as \"%.*s\": %s", path,
-                 shown_bytes(s->names[0]), s->names[0], swap_hint(k));
+        snprintf(warning, 512, qkv__translated("%.256s: the labels are longer than the texts, such as \"%.*s\": %s"), path,
+                 shown_bytes(s->names[0]), s->names[0], qkv__translated(swap_hint(k)));
     else if (k->texts >= 100 && 4 * (int64_t)s->n > k->texts)
-        snprintf(warning, 512, "%.256s: %lld texts have %d different labels, such as \"%.*s\"", path, (long long)k->texts, s->n,
-                 shown_bytes(s->names[0]), s->names[0]);
+        snprintf(warning, 512, qkv__translated("%.256s: %lld texts have %d different labels, such as \"%.*s\""), path,
+                 (long long)k->texts, s->n, shown_bytes(s->names[0]), s->names[0]);
 }
 
 /* Only TSV has its label in a column that nobody named. */

@@ -27,7 +27,8 @@ static qkv_tokenizer *learn_tokenizer(const qkv_training *t, const qkv_word_coun
                                 .n_specials = t->job->extra_special ? 5 : 4 };
     qkv_tokenizer *made = qkv_tokenizer_train(w, &opts);
     if (made && qkv_tokenizer_size(made) < t->o.v.vocabulary && QKV__IS_GIVEN(&t->o, vocabulary))
-        qkv__training_note(t, "the %s gives %d tokens, not %d", of, qkv_tokenizer_size(made), t->o.v.vocabulary);
+        qkv__training_note(t, "the %s gives %d tokens, not %d", qkv__translated(of), qkv_tokenizer_size(made),
+                           t->o.v.vocabulary);
     return made;
 }
 
@@ -37,8 +38,9 @@ static qkv_status learn_tokenizers(qkv_training *t, tokenizers *out)
     qkv_token_kind kind = (qkv_token_kind)t->o.v.tokens;
     qkv_word_counts *sources = qkv_word_counts_new_of(kind), *targets = separate ? qkv_word_counts_new_of(kind) : sources;
     qkv_status status = sources && targets ? t->job->add_words(t, sources, targets) : qkv_error_status();
-    if (!status && !(out->source = learn_tokenizer(t, sources, separate ? "source text" : "text"))) status = qkv_error_status();
-    if (!status && separate && !(out->target = learn_tokenizer(t, targets, "target text"))) status = qkv_error_status();
+    if (!status && !(out->source = learn_tokenizer(t, sources, separate ? QKV__N("source text") : QKV__N("text"))))
+        status = qkv_error_status();
+    if (!status && separate && !(out->target = learn_tokenizer(t, targets, QKV__N("target text")))) status = qkv_error_status();
     if (targets != sources) qkv_word_counts_free(targets);
     qkv_word_counts_free(sources);
     return status;

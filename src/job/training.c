@@ -104,7 +104,7 @@ void qkv__training_note(const qkv_training *t, const char *format, ...)
     va_list args;
     if (!t->watch.note) return;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text, sizeof text, qkv__translated(format), args);
     va_end(args);
     t->watch.note(t->watch.data, text);
 }
@@ -194,7 +194,7 @@ static qkv_status check_overlap(qkv_training *t)
     if (!status && t->text.overlap && t->o.v.valid.n)
         qkv__training_note(t, "%s: %lld of %lld %s are in the training text too: what is measured on them says less",
                            t->o.v.valid.at[0], (long long)t->text.overlap, (long long)n,
-                           t->job->bit == QKV__GENERATE ? "windows" : t->job->noun);
+                           qkv__translated(t->job->bit == QKV__GENERATE ? "windows" : t->job->noun));
     return status;
 }
 
@@ -223,7 +223,7 @@ static qkv_status read_training_text(qkv_training *t)
                                    .pad = t->special.pad,
                                    .bare_source = t->special.source_end < 0 };
     t->valid_batches = t->batches;
-    t->text = (qkv_training_text){ .noun = t->job->noun, .unit = t->job->unit ? t->job->unit : "target tokens" };
+    t->text = (qkv_training_text){ .noun = t->job->noun, .unit = t->job->unit ? t->job->unit : QKV__N("target tokens") };
     if ((status = t->job->read(t))) return status;
     int64_t pairs = qkv_pairs_count(t->pairs), valid = qkv_pairs_count(t->valid);
     if (t->o.v.split > 0 && !valid) return none_held(t, pairs);
@@ -237,7 +237,7 @@ static qkv_status read_training_text(qkv_training *t)
     if (t->has_too_few)
         qkv__training_note(
             t, "%lld %s are too few to hold some back: nothing is measured, and the last model is kept (--valid, --split)",
-            (long long)t->text.texts, t->text.noun);
+            (long long)t->text.texts, qkv__translated(t->text.noun));
     return check_overlap(t);
 }
 
@@ -335,7 +335,7 @@ static qkv_status plan_run(qkv_training *t, learning *how, qkv_run_opts *o)
     o->epochs = is_timed && !QKV__IS_SET(&t->o, epochs) ? 0 : v->epochs;
     if (is_timed && t->planned_steps && (!o->steps || t->planned_steps < o->steps)) {
         o->steps = t->planned_steps;
-        o->steps_reason = "the steps that --minutes planned are made";
+        o->steps_reason = QKV__N("the steps that --minutes planned are made");
     }
     if (is_timed && !t->planned_steps) o->minutes = (double)v->minutes; /* it was begun without a plan: more by the clock */
     how->trainer = (qkv_trainer_opts){ .update_freq = v->update_freq };

@@ -2,6 +2,7 @@
 #ifndef QKV_SRC_JOB_TRAINING_H
 #define QKV_SRC_JOB_TRAINING_H
 
+#include "../base/language.h"
 #include "labels.h"
 #include "values.h"
 

@@ -30,7 +30,7 @@ static int longest_label(const confusion *c)
 
 static void put_matrix(qkv__out *out, const confusion *c, int width)
 {
-    qkv__out_printf(out, "\nconfusion (a row is what it is, a column what was said)\n%*s", width, "");
+    qkv__out_printf(out, qkv__translated("\nconfusion (a row is what it is, a column what was said)\n%*s"), width, "");
     for (int64_t i = 0; i < c->classes; i++) qkv__out_printf(out, "  %*s", width, c->labels[i]);
     qkv__out_printf(out, "\n");
     for (int64_t i = 0; i < c->classes; i++) {
@@ -44,7 +44,8 @@ static void put_matrix(qkv__out *out, const confusion *c, int width)
 static void put_classes(qkv__out *out, const confusion *c)
 {
     int width = longest_label(c);
-    qkv__out_printf(out, "accuracy %.4f (%lld of %lld), macro F1 %.4f\n\n%*s  precision  recall      F1   texts\n",
+    qkv__out_printf(out,
+                    qkv__translated("accuracy %.4f (%lld of %lld), macro F1 %.4f\n\n%*s  precision  recall      F1   texts\n"),
                     c->all.accuracy, (long long)c->all.right, (long long)c->all.texts, c->all.macro_f1, width, "");
     for (int64_t i = 0; i < c->classes; i++)
         qkv__out_printf(out, "%*s     %.4f  %.4f  %.4f  %6lld\n", width, c->labels[i], c->each[i].precision, c->each[i].recall,

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TITLE_BYTES = 160, PART_BYTES = 32 };
+enum { TITLE_BYTES = 160, PART_BYTES = 48 };
 static const char call[] = "attention";
 
 struct qkv_attention_maps_work {
@@ -19,27 +19,36 @@ typedef struct qkv_attention_maps_work maps_work;
 
 /* ---- titles ---- */
 
-static void name_part(char text[PART_BYTES], const char *what, int number)
+static void name_layer(char text[PART_BYTES], int number)
 {
-    if (number == QKV_ATTENTION_MEAN) snprintf(text, PART_BYTES, "mean of %ss", what);
-    else if (number == QKV_ATTENTION_EACH) snprintf(text, PART_BYTES, "all %ss", what);
-    else snprintf(text, PART_BYTES, "%s %d", what, number);
+    if (number == QKV_ATTENTION_MEAN) snprintf(text, PART_BYTES, "%s", qkv__translated("mean of layers"));
+    else if (number == QKV_ATTENTION_EACH) snprintf(text, PART_BYTES, "%s", qkv__translated("all layers"));
+    else snprintf(text, PART_BYTES, qkv__translated("layer %d"), number);
+}
+
+static void name_head(char text[PART_BYTES], int number)
+{
+    if (number == QKV_ATTENTION_MEAN) snprintf(text, PART_BYTES, "%s", qkv__translated("mean of heads"));
+    else if (number == QKV_ATTENTION_EACH) snprintf(text, PART_BYTES, "%s", qkv__translated("all heads"));
+    else snprintf(text, PART_BYTES, qkv__translated("head %d"), number);
 }
 
 static void name_all(const qkv_attention_maps_opts *o, char title[TITLE_BYTES])
 {
-    static const char *const kinds[QKV_ATTENTION_KINDS] = { [QKV_ATTENTION_ENCODER] = "encoder self-attention",
-                                                            [QKV_ATTENTION_DECODER] = "decoder self-attention",
-                                                            [QKV_ATTENTION_CROSS] = "cross-attention" };
+    static const char *const kinds[QKV_ATTENTION_KINDS] = { [QKV_ATTENTION_ENCODER] = QKV__N("encoder self-attention"),
+                                                            [QKV_ATTENTION_DECODER] = QKV__N("decoder self-attention"),
+                                                            [QKV_ATTENTION_CROSS] = QKV__N("cross-attention") };
     char layer[PART_BYTES], head[PART_BYTES];
-    name_part(layer, "layer", o->layer);
-    name_part(head, "head", o->head);
-    const char *kind = kinds[o->kind], *minus = o->minus ? ", minus the other model's" : "";
-    if (o->rollout) snprintf(title, TITLE_BYTES, "%s, rollout%s", kind, minus);
+    name_layer(layer, o->layer);
+    name_head(head, o->head);
+    const char *kind = qkv__translated(kinds[o->kind]), *minus = o->minus ? qkv__translated(", minus the other model's") : "";
+    if (o->rollout) snprintf(title, TITLE_BYTES, qkv__translated("%s, rollout%s"), kind, minus);
     else if (o->layer == o->head && o->layer < 0)
-        snprintf(title, TITLE_BYTES, "%s, %s layers and heads%s", kind, o->layer == QKV_ATTENTION_EACH ? "all" : "mean of all",
-                 minus);
-    else snprintf(title, TITLE_BYTES, "%s, %s, %s%s", kind, layer, head, minus);
+        snprintf(title, TITLE_BYTES,
+                 o->layer == QKV_ATTENTION_EACH ? qkv__translated("%s, all layers and heads%s")
+                                                : qkv__translated("%s, mean of all layers and heads%s"),
+                 kind, minus);
+    else snprintf(title, TITLE_BYTES, qkv__translated("%s, %s, %s%s"), kind, layer, head, minus);
 }
 
 /* In a grid a map is named by what the others are not. */
@@ -47,9 +56,9 @@ static void name_map(const qkv_attention_maps_opts *o, const qkv_attention_map *
 {
     char layer[PART_BYTES], head[PART_BYTES];
     bool are_layers = o->layer == QKV_ATTENTION_EACH;
-    name_part(layer, "layer", map->layer);
-    name_part(head, "head", map->head);
-    if (are_layers && o->head == QKV_ATTENTION_EACH) snprintf(title, TITLE_BYTES, "%s, %s", layer, head);
+    name_layer(layer, map->layer);
+    name_head(head, map->head);
+    if (are_layers && o->head == QKV_ATTENTION_EACH) snprintf(title, TITLE_BYTES, qkv__translated("%s, %s"), layer, head);
     else snprintf(title, TITLE_BYTES, "%s", are_layers ? layer : head);
 }
 

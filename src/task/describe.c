@@ -27,8 +27,8 @@ static const char *tokenizer_files(const char *folder)
 
 static const char *tokenizer_kind(const qkv_tokenizer *t)
 {
-    static const char *const kinds[] = { "byte pairs", "words", "characters",
-                                         "published" }; /* in the order of qkv_token_kind */
+    static const char *const kinds[] = { QKV__N("byte pairs"), QKV__N("words"), QKV__N("characters"),
+                                         QKV__N("published") }; /* in the order of qkv_token_kind */
     return kinds[qkv_tokenizer_kind(t)];
 }
 
@@ -46,43 +46,50 @@ enum { ABILITIES = sizeof abilities / sizeof *abilities };
 
 /* ---- as lines ---- */
 
+static void put_name(qkv__out *out, const char *name) { qkv__out_name(out, qkv__translated(name), 16, false); }
+
 static void put_whole(qkv__out *out, const char *name, int64_t n)
 {
-    if (n) qkv__out_printf(out, "%-15s %lld\n", name, (long long)n);
+    if (!n) return;
+    put_name(out, name);
+    qkv__out_printf(out, "%lld\n", (long long)n);
 }
 
 static void put_layers(qkv__out *out, const qkv_transformer_opts *o)
 {
-    qkv__out_printf(out, "%-15s ", "layers");
-    if (o->encoder_layers) qkv__out_printf(out, "%d of the encoder%s", o->encoder_layers, o->decoder_layers ? ", " : "\n");
-    if (o->decoder_layers) qkv__out_printf(out, "%d of the decoder\n", o->decoder_layers);
+    put_name(out, QKV__N("layers"));
+    if (o->encoder_layers) qkv__out_printf(out, qkv__translated("%d of the encoder"), o->encoder_layers);
+    if (o->encoder_layers) qkv__out_printf(out, "%s", o->decoder_layers ? qkv__translated(", ") : "\n");
+    if (o->decoder_layers) qkv__out_printf(out, qkv__translated("%d of the decoder\n"), o->decoder_layers);
 }
 
 static void put_heads(qkv__out *out, const qkv_transformer_opts *o)
 {
-    qkv__out_printf(out, "%-15s %lld", "heads", (long long)o->heads);
-    if (o->kv_heads && o->kv_heads != o->heads) qkv__out_printf(out, ", %lld of keys and values", (long long)o->kv_heads);
+    put_name(out, QKV__N("heads"));
+    qkv__out_printf(out, "%lld", (long long)o->heads);
+    if (o->kv_heads && o->kv_heads != o->heads)
+        qkv__out_printf(out, qkv__translated(", %lld of keys and values"), (long long)o->kv_heads);
     qkv__out_printf(out, "\n");
 }
 
 static void put_tokenizer(qkv__out *out, const char *folder, const qkv_model *m)
 {
     const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
-    qkv__out_printf(out, "%-15s ", "tokenizer");
+    put_name(out, QKV__N("tokenizer"));
     if (!source) {
-        qkv__out_printf(out, "none\n");
+        qkv__out_printf(out, "%s", qkv__translated("none\n"));
         return;
     }
-    qkv__out_printf(out, "%s, %d tokens", tokenizer_kind(source), qkv_tokenizer_size(source));
-    if (target != source) qkv__out_printf(out, ", and %d of the target", qkv_tokenizer_size(target));
-    if (folder) qkv__out_printf(out, ", from %s", tokenizer_files(folder));
+    qkv__out_printf(out, qkv__translated("%s, %d tokens"), qkv__translated(tokenizer_kind(source)), qkv_tokenizer_size(source));
+    if (target != source) qkv__out_printf(out, qkv__translated(", and %d of the target"), qkv_tokenizer_size(target));
+    if (folder) qkv__out_printf(out, qkv__translated(", from %s"), tokenizer_files(folder));
     qkv__out_printf(out, "\n");
 }
 
 static void put_abilities(qkv__out *out, const qkv_model_info *f)
 {
     bool is_first = true;
-    qkv__out_printf(out, "%-15s ", "can");
+    put_name(out, QKV__N("can"));
     for (int i = 0; i < ABILITIES; i++) {
         if (!(f->can & abilities[i].ability)) continue;
         qkv__out_printf(out, "%s%s", is_first ? "" : ", ", abilities[i].command);
@@ -97,22 +104,25 @@ static bool says_how_to_use(const qkv_model_info *f) { return strcmp(f->family, 
 /* How a model is to be used, as its files say. */
 static void put_search(qkv__out *out, const qkv_model_info *f)
 {
-    qkv__out_printf(out, "%-15s beam %d", "search", f->beam ? f->beam : 4);
-    if (f->length_penalty != 0) qkv__out_printf(out, ", length penalty %g", (double)f->length_penalty);
-    if (f->max_length > 1) qkv__out_printf(out, ", at most %lld tokens", (long long)f->max_length - 1);
+    put_name(out, QKV__N("search"));
+    qkv__out_printf(out, qkv__translated("beam %d"), f->beam ? f->beam : 4);
+    if (f->length_penalty != 0) qkv__out_printf(out, qkv__translated(", length penalty %g"), (double)f->length_penalty);
+    if (f->max_length > 1) qkv__out_printf(out, qkv__translated(", at most %lld tokens"), (long long)f->max_length - 1);
 }
 
 static void put_sampling(qkv__out *out, const qkv_model *m)
 {
     qkv_generate_opts o = QKV_OPTS(qkv_generate_opts);
     qkv_generate_defaults(m, &o);
-    if (o.temperature > 0) qkv__out_printf(out, "%-15s draws, temperature %g", "generation", (double)o.temperature);
-    else qkv__out_printf(out, "%-15s the likeliest token", "generation");
-    if (o.temperature > 0 && o.top_k) qkv__out_printf(out, ", top-k %d", o.top_k);
-    if (o.temperature > 0 && o.top_p > 0) qkv__out_printf(out, ", top-p %g", (double)o.top_p);
-    if (o.temperature > 0 && o.min_p > 0) qkv__out_printf(out, ", min-p %g", (double)o.min_p);
-    if (o.repetition_penalty > 0) qkv__out_printf(out, ", repetition penalty %g", (double)o.repetition_penalty);
-    if (o.max_tokens) qkv__out_printf(out, ", at most %lld new tokens", (long long)o.max_tokens);
+    put_name(out, QKV__N("generation"));
+    if (o.temperature > 0) qkv__out_printf(out, qkv__translated("draws, temperature %g"), (double)o.temperature);
+    else qkv__out_printf(out, "%s", qkv__translated("the likeliest token"));
+    if (o.temperature > 0 && o.top_k) qkv__out_printf(out, qkv__translated(", top-k %d"), o.top_k);
+    if (o.temperature > 0 && o.top_p > 0) qkv__out_printf(out, qkv__translated(", top-p %g"), (double)o.top_p);
+    if (o.temperature > 0 && o.min_p > 0) qkv__out_printf(out, qkv__translated(", min-p %g"), (double)o.min_p);
+    if (o.repetition_penalty > 0)
+        qkv__out_printf(out, qkv__translated(", repetition penalty %g"), (double)o.repetition_penalty);
+    if (o.max_tokens) qkv__out_printf(out, qkv__translated(", at most %lld new tokens"), (long long)o.max_tokens);
 }
 
 static void put_generation_settings(qkv__out *out, const qkv_model *m)
@@ -121,14 +131,14 @@ static void put_generation_settings(qkv__out *out, const qkv_model *m)
     if (!says_how_to_use(f) || !(f->can & (QKV_ABILITY_TRANSLATE | QKV_ABILITY_GENERATE))) return;
     if (f->can & QKV_ABILITY_TRANSLATE) put_search(out, f);
     else put_sampling(out, m);
-    if (f->no_repeat) qkv__out_printf(out, ", no run of %d tokens twice", f->no_repeat);
+    if (f->no_repeat) qkv__out_printf(out, qkv__translated(", no run of %d tokens twice"), f->no_repeat);
     qkv__out_printf(out, "\n");
 }
 
 static void put_labels(qkv__out *out, const qkv_model *m)
 {
     if (!qkv_model_label(m, 0)) return;
-    qkv__out_printf(out, "%-15s ", "labels");
+    put_name(out, QKV__N("labels"));
     for (int64_t i = 0; qkv_model_label(m, i); i++) qkv__out_printf(out, "%s%s", i ? ", " : "", qkv_model_label(m, i));
     qkv__out_printf(out, "\n");
 }
@@ -137,21 +147,26 @@ static void put_lines(qkv__out *out, const char *folder, const qkv_model *m)
 {
     const qkv_model_info *f = qkv_model_info_of(m);
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    qkv__out_printf(out, "%-15s %s\n", "architecture", f->family);
-    put_whole(out, "parameters", qkv_params_count(qkv_model_params(m)));
-    qkv__out_printf(out, "%-15s %lld in %d file%s\n", "bytes", (long long)f->bytes, f->files, f->files == 1 ? "" : "s");
-    if (f->bits)
-        qkv__out_printf(out, "%-15s int%d%s\n", "weights", f->bits, f->bits == 4 ? ", tables and the output int8" : "");
+    put_name(out, QKV__N("architecture"));
+    qkv__out_printf(out, "%s\n", f->family);
+    put_whole(out, QKV__N("parameters"), qkv_params_count(qkv_model_params(m)));
+    put_name(out, QKV__N("bytes"));
+    qkv__out_printf(out, qkv__translated(f->files == 1 ? QKV__N("%lld in %d file\n") : QKV__N("%lld in %d files\n")),
+                    (long long)f->bytes, f->files);
+    if (f->bits) {
+        put_name(out, QKV__N("weights"));
+        qkv__out_printf(out, "int%d%s\n", f->bits, f->bits == 4 ? qkv__translated(QKV__N(", tables and the output int8")) : "");
+    }
     put_layers(out, o);
-    put_whole(out, "dim", o->dim);
+    put_whole(out, QKV__N("dim"), o->dim);
     put_heads(out, o);
-    put_whole(out, "vocabulary", o->vocabulary);
-    put_whole(out, "of the target", o->target_vocabulary);
-    put_whole(out, "context", f->context);
+    put_whole(out, QKV__N("vocabulary"), o->vocabulary);
+    put_whole(out, QKV__N("of the target"), o->target_vocabulary);
+    put_whole(out, QKV__N("context"), f->context);
     put_tokenizer(out, folder, m);
     put_abilities(out, f);
     put_generation_settings(out, m);
-    put_whole(out, "classes", o->classes);
+    put_whole(out, QKV__N("classes"), o->classes);
     put_labels(out, m);
 }
 

@@ -2,6 +2,7 @@
 #ifndef QKV_SRC_OUT_H
 #define QKV_SRC_OUT_H
 
+#include "../base/language.h"
 #include "buffer.h"
 
 #include <jansson.h>

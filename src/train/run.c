@@ -3,6 +3,7 @@
 
 #include "../base/clock.h"
 #include "../base/file.h"
+#include "../base/language.h"
 #include "../base/options.h"
 #include "../base/size.h"
 
@@ -182,12 +183,12 @@ static const char *why_end(run *r)
     r->was_stopped = stopped != NULL;
     if (stopped) return stopped;
     if (r->last_step && r->at.step >= r->last_step)
-        return !o->steps || r->last_step != o->steps ? "--epochs reached"
+        return !o->steps || r->last_step != o->steps ? QKV__N("--epochs reached")
                : o->steps_reason                     ? o->steps_reason
-                                                     : "--steps reached";
-    if (o->minutes > 0 && qkv__seconds() - r->began >= 60 * o->minutes) return "--minutes reached";
+                                                     : QKV__N("--steps reached");
+    if (o->minutes > 0 && qkv__seconds() - r->began >= 60 * o->minutes) return QKV__N("--minutes reached");
     if (o->patience && o->validate && qkv_trainer_best_so_far(r->trainer)->missed >= o->patience)
-        return "--patience: validation stopped improving";
+        return QKV__N("--patience: validation stopped improving");
     return NULL;
 }
 

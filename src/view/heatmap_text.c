@@ -261,8 +261,8 @@ static void put_row(screen *s, const names *column, int64_t i, int64_t from, int
 static void put_panel(screen *s, const names *row, const names *column, int64_t from, int64_t to, const layout *l)
 {
     if (l->across < column->n)
-        qkv__out_printf(&s->out, "%*s columns %lld to %lld of %lld\n", smaller_int(l->left, MARGIN), "", (long long)from + 1,
-                        (long long)to, (long long)column->n);
+        qkv__out_printf(&s->out, qkv__translated("%*s columns %lld to %lld of %lld\n"), smaller_int(l->left, MARGIN), "",
+                        (long long)from + 1, (long long)to, (long long)column->n);
     if (l->is_upright) put_upright(&s->out, column, from, to, l);
     else put_across(&s->out, column, l);
     int width = widest(row);
@@ -324,8 +324,8 @@ static void put_blocks(screen *s)
     else put_shades(s, down, across);
     put_legend(s, 0);
     if (across < s->o->columns || down < s->o->rows)
-        qkv__out_printf(&s->out, " %lld x %lld numbers; a block is the mean of those it stands for\n", (long long)s->o->rows,
-                        (long long)s->o->columns);
+        qkv__out_printf(&s->out, qkv__translated(" %lld x %lld numbers; a block is the mean of those it stands for\n"),
+                        (long long)s->o->rows, (long long)s->o->columns);
 }
 
 /* With its names, of which a text of many pages has too many. */
@@ -338,7 +338,8 @@ static void put_named(screen *s, names *row, names *column)
         return;
     }
     put_blocks(s);
-    qkv__out_printf(&s->out, " too many names for a terminal: %s\n", s->s->elsewhere ? s->s->elsewhere : "a picture has them");
+    qkv__out_printf(&s->out, qkv__translated(" too many names for a terminal: %s\n"),
+                    s->s->elsewhere ? s->s->elsewhere : "a picture has them");
 }
 
 static qkv_status put_with_names(screen *s)

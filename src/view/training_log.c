@@ -124,8 +124,8 @@ qkv_status qkv_training_curves_read(const char *path, qkv_training_curves *out)
     struct qkv_training_curves_work *w = out->work = qkv__alloc_zero(sizeof *w);
     if (!w) return QKV_MEMORY;
     if ((status = read_reports(log, w))) return qkv_training_curves_free(out), status;
-    out->trained = (qkv_curve){ "training loss", w->trained.x, w->trained.y, w->trained.n };
-    out->valid = (qkv_curve){ "validation loss", w->valid.x, w->valid.y, w->valid.n };
+    out->trained = (qkv_curve){ QKV__N("training loss"), w->trained.x, w->trained.y, w->trained.n };
+    out->valid = (qkv_curve){ QKV__N("validation loss"), w->valid.x, w->valid.y, w->valid.n };
     return QKV_OK;
 }
 
@@ -205,17 +205,19 @@ static void fill_run(const cells *c, int64_t row, const training_run *r)
     snprintf(cell(c, row, 1), CELL_BYTES, "%s", job ? job : "");
     snprintf(cell(c, row, 2), CELL_BYTES, "%lld", (long long)json_integer_value(json_object_get(r->record, "steps")));
     snprintf(cell(c, row, 3), CELL_BYTES, "%.1f", r->minutes);
-    if (score) snprintf(cell(c, row, 4), CELL_BYTES, "%.4f at %lld", json_number_value(score), (long long)best_step);
-    snprintf(cell(c, row, 5), CELL_BYTES, "%s", stopped && *stopped ? stopped : "not yet");
+    if (score)
+        snprintf(cell(c, row, 4), CELL_BYTES, qkv__translated("%.4f at %lld"), json_number_value(score), (long long)best_step);
+    snprintf(cell(c, row, 5), CELL_BYTES, "%s", qkv__translated(stopped && *stopped ? stopped : QKV__N("not yet")));
 }
 
 enum { FIXED = 6 };
 
 static void fill_cells(const cells *c, const training_run *runs, int64_t n, const char *const *names)
 {
-    static const char *const headings[FIXED] = { "folder", "job", "steps", "minutes", "best", "ended" };
+    static const char *const headings[FIXED] = { QKV__N("folder"),  QKV__N("job"),  QKV__N("steps"),
+                                                 QKV__N("minutes"), QKV__N("best"), QKV__N("ended") };
     for (int64_t k = 0; k < c->columns; k++)
-        snprintf(cell(c, 0, k), CELL_BYTES, "%s", k < FIXED ? headings[k] : names[k - FIXED]);
+        snprintf(cell(c, 0, k), CELL_BYTES, "%s", k < FIXED ? qkv__translated(headings[k]) : names[k - FIXED]);
     for (int64_t i = 0; i < n; i++) {
         fill_run(c, i + 1, &runs[i]);
         for (int64_t k = FIXED; k < c->columns; k++)
