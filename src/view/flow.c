@@ -64,7 +64,7 @@ static int draw_inputs(qkv__picture *p, const drawing *d)
     const qkv_flow *f = d->f;
     bool is_cross = f->memory > 0;
     draw_box(p, 0, is_cross ? 0 : 2, 0, INPUT, carried(text, "X", 1, f->tokens, f->dim));
-    if (is_cross) draw_box(p, 1, 2, 0, INPUT, carried(text, "Y, the other side", 1, f->memory, f->dim));
+    if (is_cross) draw_box(p, 1, 2, 0, INPUT, carried(text, qkv__translated("Y, the other side"), 1, f->memory, f->dim));
     for (int i = 0; i < 3; i++) {
         bool is_other = is_cross && i > 0;
         draw_arrow(p, column(i), 0, 1, carried(text, is_other ? "Y" : "X", 1, i ? d->keys : f->tokens, f->dim));
@@ -84,7 +84,7 @@ static int draw_projections(qkv__picture *p, const drawing *d, int at)
         draw_box(p, i, i, at, WEIGHT, carried(text, weights[i], 1, f->dim, width));
         if (!is_split) continue;
         draw_arrow(p, column(i), at, at + 1, carried(text, names[i], 1, tokens, width));
-        snprintf(text, sizeof text, "split into %lld heads", (long long)f->heads);
+        snprintf(text, sizeof text, qkv__translated("split into %lld heads"), (long long)f->heads);
         draw_box(p, i, i, at + 1, STEP, text);
     }
     int last = is_split ? at + 1 : at;
@@ -99,13 +99,13 @@ static int draw_weights(qkv__picture *p, const drawing *d, int at)
     const qkv_flow *f = d->f;
     char text[LABEL_BYTES];
     double middle = (column(0) + column(1)) / 2;
-    draw_box(p, 0, 1, at, STEP, "scores: Q Kᵀ");
-    draw_arrow(p, middle, at, at + 1, carried(text, "scores", f->heads, f->tokens, d->keys));
-    snprintf(text, sizeof text, "scale: divide by √d_k = √%lld", (long long)f->d_k);
+    draw_box(p, 0, 1, at, STEP, qkv__translated("scores: Q Kᵀ"));
+    draw_arrow(p, middle, at, at + 1, carried(text, qkv__translated("scores"), f->heads, f->tokens, d->keys));
+    snprintf(text, sizeof text, qkv__translated("scale: divide by √d_k = √%lld"), (long long)f->d_k);
     draw_box(p, 0, 1, at + 1, STEP, text);
-    draw_arrow(p, middle, at + 1, at + 2, carried(text, "scaled", f->heads, f->tokens, d->keys));
-    draw_box(p, 0, 1, at + 2, STEP, "softmax: each row sums to 1");
-    draw_arrow(p, middle, at + 2, at + 3, carried(text, "weights", f->heads, f->tokens, d->keys));
+    draw_arrow(p, middle, at + 1, at + 2, carried(text, qkv__translated("scaled"), f->heads, f->tokens, d->keys));
+    draw_box(p, 0, 1, at + 2, STEP, qkv__translated("softmax: each row sums to 1"));
+    draw_arrow(p, middle, at + 2, at + 3, carried(text, qkv__translated("weights"), f->heads, f->tokens, d->keys));
     return at + 3;
 }
 
@@ -113,17 +113,18 @@ static int draw_output(qkv__picture *p, const drawing *d, int at)
 {
     const qkv_flow *f = d->f;
     char text[LABEL_BYTES];
-    draw_box(p, 0, 2, at, STEP, "sum of the values: weights V");
-    draw_arrow(p, column(1), at, at + 1, carried(text, f->heads > 1 ? "heads" : "head", f->heads, f->tokens, f->d_v));
+    draw_box(p, 0, 2, at, STEP, qkv__translated("sum of the values: weights V"));
+    draw_arrow(p, column(1), at, at + 1,
+               carried(text, qkv__translated(f->heads > 1 ? QKV__N("heads") : QKV__N("head")), f->heads, f->tokens, f->d_v));
     if (f->heads > 1) {
         at++;
-        snprintf(text, sizeof text, "concat: %lld heads side by side", (long long)f->heads);
+        snprintf(text, sizeof text, qkv__translated("concat: %lld heads side by side"), (long long)f->heads);
         draw_box(p, 0, 2, at, STEP, text);
-        draw_arrow(p, column(1), at, at + 1, carried(text, "concat", 1, f->tokens, d->all_v));
+        draw_arrow(p, column(1), at, at + 1, carried(text, qkv__translated("concat"), 1, f->tokens, d->all_v));
     }
     draw_box(p, 1, 1, at + 1, WEIGHT, carried(text, "W_O", 1, d->all_v, f->dim));
-    draw_arrow(p, column(1), at + 1, at + 2, carried(text, "output", 1, f->tokens, f->dim));
-    draw_box(p, 1, 1, at + 2, INPUT, carried(text, "output", 1, f->tokens, f->dim));
+    draw_arrow(p, column(1), at + 1, at + 2, carried(text, qkv__translated("output"), 1, f->tokens, f->dim));
+    draw_box(p, 1, 1, at + 2, INPUT, carried(text, qkv__translated("output"), 1, f->tokens, f->dim));
     return at + 2;
 }
 
@@ -132,8 +133,10 @@ static void draw_flow(qkv__picture *p, const void *what)
     const drawing *d = what;
     char title[LABEL_BYTES];
     p->width = column(2) + BOX / 2.0 + MARGIN;
-    snprintf(title, sizeof title, "%s with %lld head%s: softmax(Q Kᵀ / √d_k) V",
-             d->f->memory ? "Cross-attention" : "Self-attention", (long long)d->f->heads, d->f->heads > 1 ? "s" : "");
+    const char *kind = qkv__translated(d->f->memory ? QKV__N("Cross-attention") : QKV__N("Self-attention"));
+    const char *format = d->f->heads > 1 ? QKV__N("%s with %lld heads: softmax(Q Kᵀ / √d_k) V")
+                                         : QKV__N("%s with %lld head: softmax(Q Kᵀ / √d_k) V");
+    snprintf(title, sizeof title, qkv__translated(format), kind, (long long)d->f->heads);
     qkv__label_draw(p, &(qkv__label){ .text = title, .size = 16, .is_bold = true, .colour = QKV__INK }, MARGIN, MARGIN + 10);
     int last = draw_output(p, d, draw_weights(p, d, draw_projections(p, d, draw_inputs(p, d))));
     p->height = row(last) + TALL + MARGIN;
@@ -145,13 +148,17 @@ static void put_step(qkv__out *out, const char *name, const char *how, int64_t h
 {
     char front[32] = "";
     if (heads > 1) snprintf(front, sizeof front, "%lld x ", (long long)heads);
-    qkv__out_printf(out, "    %-8s %-40s %s%lld x %lld\n", name, how, front, (long long)rows, (long long)columns);
+    qkv__out_printf(out, "    ");
+    qkv__out_name(out, qkv__translated(name), 9, false);
+    qkv__out_name(out, qkv__translated(how), 41, false);
+    qkv__out_printf(out, "%s%lld x %lld\n", front, (long long)rows, (long long)columns);
 }
 
 static void put_product(qkv__out *out, const char *name, const char *from, int64_t inner, int64_t rows, int64_t columns)
 {
     char how[64];
-    snprintf(how, sizeof how, "= %s, a matrix %lld x %lld", from, (long long)inner, (long long)columns);
+    snprintf(how, sizeof how, qkv__translated("= %s, a matrix %lld x %lld"), qkv__translated(from), (long long)inner,
+             (long long)columns);
     put_step(out, name, how, 1, rows, columns);
 }
 
@@ -159,24 +166,25 @@ static void put_flow(qkv__out *out, const qkv_flow *f)
 {
     int64_t keys = f->memory ? f->memory : f->tokens, h = f->heads;
     char scale[64];
-    qkv__out_printf(out, "%s-attention, %lld head%s\n\n", f->memory ? "Cross" : "Self", (long long)h, h > 1 ? "s" : "");
+    qkv__out_printf(out, qkv__translated(h > 1 ? QKV__N("%s, %lld heads\n\n") : QKV__N("%s, %lld head\n\n")),
+                    qkv__translated(f->memory ? "Cross-attention" : "Self-attention"), (long long)h);
     put_step(out, "X", "", 1, f->tokens, f->dim);
-    if (f->memory) put_step(out, "Y", "the other text", 1, f->memory, f->dim);
+    if (f->memory) put_step(out, "Y", QKV__N("the other text"), 1, f->memory, f->dim);
     put_product(out, "Q", "X W_Q", f->dim, f->tokens, h * f->d_k);
     put_product(out, "K", f->memory ? "Y W_K" : "X W_K", f->dim, keys, h * f->d_k);
     put_product(out, "V", f->memory ? "Y W_V" : "X W_V", f->dim, keys, h * f->d_v);
     if (h > 1) {
-        put_step(out, "Q", "split into heads", h, f->tokens, f->d_k);
-        put_step(out, "K", "split into heads", h, keys, f->d_k);
-        put_step(out, "V", "split into heads", h, keys, f->d_v);
+        put_step(out, "Q", QKV__N("split into heads"), h, f->tokens, f->d_k);
+        put_step(out, "K", QKV__N("split into heads"), h, keys, f->d_k);
+        put_step(out, "V", QKV__N("split into heads"), h, keys, f->d_v);
     }
-    snprintf(scale, sizeof scale, "= scores / sqrt(%lld)", (long long)f->d_k);
+    snprintf(scale, sizeof scale, qkv__translated("= scores / sqrt(%lld)"), (long long)f->d_k);
     put_step(out, "scores", "= Q K^T", h, f->tokens, keys);
     put_step(out, "scaled", scale, h, f->tokens, keys);
-    put_step(out, "weights", "= softmax(scaled), rows sum to 1", h, f->tokens, keys);
-    put_step(out, h > 1 ? "heads" : "head", "= weights V", h, f->tokens, f->d_v);
-    if (h > 1) put_step(out, "concat", "the heads side by side", 1, f->tokens, h * f->d_v);
-    put_product(out, "output", h > 1 ? "concat W_O" : "head W_O", h * f->d_v, f->tokens, f->dim);
+    put_step(out, "weights", QKV__N("= softmax(scaled), rows sum to 1"), h, f->tokens, keys);
+    put_step(out, h > 1 ? "heads" : "head", QKV__N("= weights V"), h, f->tokens, f->d_v);
+    if (h > 1) put_step(out, "concat", QKV__N("the heads side by side"), 1, f->tokens, h * f->d_v);
+    put_product(out, "output", h > 1 ? QKV__N("concat W_O") : QKV__N("head W_O"), h * f->d_v, f->tokens, f->dim);
 }
 
 /* ---- from the call ---- */
