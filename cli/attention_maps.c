@@ -47,8 +47,8 @@ static qkv_status write_picture(const char *path, const qkv_attention_maps *m)
     if (!maps) return fail(QKV_MEMORY, "out of memory");
     for (int64_t i = 0; i < m->n; i++) maps[i] = (qkv_heatmap){ m->maps[i].weights, m->n > 1 ? m->maps[i].title : NULL };
     qkv_heatmap_opts o = map_opts(m);
-    o.row_axis = "query (attending)";
-    o.column_axis = "key (attended)";
+    o.row_axis = _("query (attending)");
+    o.column_axis = _("key (attended)");
     o.title = m->title;
     o.across = m->across;
     qkv_status status = qkv_picture_heatmaps(path, maps, m->n, &o) ? library_failed() : QKV_OK;
@@ -80,7 +80,7 @@ static double measure_of(const qkv_ranked_head *h, int k)
 
 static void print_ranked(const qkv_ranked_head *heads, int64_t n)
 {
-    fputs("layer  head", stdout);
+    fputs(_("layer  head"), stdout);
     for (int k = 0; k < QKV_HEAD_MEASURE_COUNT; k++) printf("  %11s", measures[k].name);
     for (int64_t i = 0; i < n; i++) {
         printf("\n%5d  %4d", heads[i].layer, heads[i].head);

@@ -130,8 +130,8 @@ static qkv_status resolve_target(work *w)
 static qkv_status check_same(const char *what, int64_t here, int64_t there)
 {
     if (here == there) return QKV_OK;
-    return fail(QKV_USAGE, "--diff: %s has %lld %s, %s has %lld: they cannot be compared", given.model, (long long)here, what,
-                given.other, (long long)there);
+    return fail(QKV_USAGE, "--diff: %s has %lld %s, %s has %lld: they cannot be compared", given.model, (long long)here,
+                _(what), given.other, (long long)there);
 }
 
 static qkv_status load_work(work *w)
@@ -141,11 +141,11 @@ static qkv_status load_work(work *w)
     if (status || !given.other) return status;
     const qkv_transformer_opts *a = qkv_transformer_options(qkv_model_transformer(w->model)),
                                *b = qkv_transformer_options(qkv_model_transformer(w->other));
-    status = check_same("encoder layers", a->encoder_layers, b->encoder_layers);
-    if (!status) status = check_same("decoder layers", a->decoder_layers, b->decoder_layers);
-    if (!status) status = check_same("heads", a->heads, b->heads);
+    status = check_same(N_("encoder layers"), a->encoder_layers, b->encoder_layers);
+    if (!status) status = check_same(N_("decoder layers"), a->decoder_layers, b->decoder_layers);
+    if (!status) status = check_same(N_("heads"), a->heads, b->heads);
     if (!status)
-        status = check_same("tokens", qkv_tokenizer_size(qkv_model_source_tokenizer(w->model)),
+        status = check_same(N_("tokens"), qkv_tokenizer_size(qkv_model_source_tokenizer(w->model)),
                             qkv_tokenizer_size(qkv_model_source_tokenizer(w->other)));
     return status;
 }
@@ -190,7 +190,7 @@ static qkv_status attend_all(work *w)
     if (status) return status;
     const qkv_translation *found = w->attended.found;
     if (found && !given.quiet)
-        fprintf(stderr, "qkv: attend: the translation is \"%s\", score %.6f\n", found->text, found->score);
+        fprintf(stderr, _("qkv: attend: the translation is \"%s\", score %.6f\n"), found->text, found->score);
     choose_kind(w);
     return w->other ? attend_text(w->other, w, found, &w->minus) : QKV_OK;
 }
@@ -217,7 +217,7 @@ static qkv_status show_attention(work *w)
 {
     if (given.rank) return print_ranks(&w->attended, w->choice.kind, (qkv_head_measure)given.by, given.json);
     qkv_status status = path_ends_with(given.out, "html") ? write_page(w) : show_attention_maps(w);
-    if (!status && given.out && !given.quiet) fprintf(stderr, "qkv: wrote %s\n", given.out);
+    if (!status && given.out && !given.quiet) fprintf(stderr, _("qkv: wrote %s\n"), given.out);
     return status;
 }
 

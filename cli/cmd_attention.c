@@ -51,14 +51,14 @@ static qkv_status compute(qkv_tape *t, const operands *o, qkv_mask mask)
     if (given.weights || print) opts.weights = &weights;
     qkv_tensor *y = qkv_attention_with(q, k, v, mask, &opts);
     if (qkv_tape_status(t)) return library_failed();
-    qkv_status status = check_finite("the output", qkv_data(y), qkv_count(y));
+    qkv_status status = check_finite(_("the output"), qkv_data(y), qkv_count(y));
     result output = drop_dims(y, given.heads && no_batch, false);
     result shares = drop_dims(weights, no_batch, !given.heads && o->q.ndim < 4);
     if (!status) status = write_result(given.out, &output, given.quiet);
     if (!status) status = write_result(given.weights, &shares, given.quiet);
     if (status || !print) return status;
-    print_result("output", &output, "q", "", false);
-    print_result("weights", &shares, "q", "k", true);
+    print_result(N_("output"), &output, "q", "", false);
+    print_result(N_("weights"), &shares, "q", "k", true);
     return QKV_OK;
 }
 

@@ -174,7 +174,7 @@ static qkv_status take_labelled(void *data, const qkv_labelled *x)
     int class_id = find_class(&g->confusion, x->label);
     if (class_id < 0)
         return told(fail(QKV_FORMAT, "%s: line %lld: the model does not know the label \"%.60s\"%s", x->path,
-                         (long long)x->line, x->label, x->line == 1 ? ": if line 1 is a header, give --header" : ""));
+                         (long long)x->line, x->label, x->line == 1 ? _(": if line 1 is a header, give --header") : ""));
     g->classes[g->n] = class_id;
     qkv_status status = copy_text(x->text, x->text_length, &g->texts[g->n], &g->lengths[g->n]);
     if (!status && x->pair) status = copy_text(x->pair, x->pair_length, &g->pairs[g->n], &g->pair_lengths[g->n]);
@@ -231,8 +231,8 @@ static qkv_status run_classify(void)
     if (!status) status = make_room_for_texts(&g);
     if (!status) status = given.eval ? evaluate(&g) : classify_lines(&g);
     if (!status && g.cut && !given.quiet)
-        fprintf(stderr, "qkv: classify: %lld texts are longer than is read at once: %s\n", (long long)g.cut,
-                given.windows ? "read in windows" : "cut (--max-length, --windows)");
+        fprintf(stderr, _("qkv: classify: %lld texts are longer than is read at once: %s\n"), (long long)g.cut,
+                given.windows ? _("read in windows") : _("cut (--max-length, --windows)"));
     close_all(&g);
     return status;
 }

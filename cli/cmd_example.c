@@ -37,9 +37,9 @@ static void tell(const example_job *what, const char *path, const example *examp
 {
     double nats = 0, bytes = 0;
     if (given.quiet) return;
-    fprintf(stderr, "qkv: wrote %s: %d %s", path, n, what->things);
+    fprintf(stderr, _("qkv: wrote %s: %d %s"), path, n, _(what->things));
     for (int i = 0; i < n; i++) nats += examples[i].nats, bytes += (double)strlen(examples[i].line) + 1;
-    if (what->entropy) fprintf(stderr, ", %.3f nats a line, %.4f a character", nats / n, nats / bytes);
+    if (what->entropy) fprintf(stderr, _(", %.3f nats a line, %.4f a character"), nats / n, nats / bytes);
     fputc('\n', stderr);
 }
 
@@ -63,7 +63,8 @@ static qkv_status write_all(const example_job *what, const example *examples)
     if (!status) status = write_examples(what, "valid", examples + HELD_OUT, HELD_OUT);
     if (!status) status = write_examples(what, "train", examples + 2 * HELD_OUT, given.count);
     if (!status && what->entropy && !given.quiet)
-        fprintf(stderr, "qkv: the language itself has %.3f nats a line on average: no model can do better\n", what->entropy());
+        fprintf(stderr, _("qkv: the language itself has %.3f nats a line on average: no model can do better\n"),
+                what->entropy());
     return status;
 }
 
@@ -73,7 +74,7 @@ static qkv_status write_job(const example_job *what)
     if (mkdir(given.out, 0777) && errno != EEXIST)
         return fail(QKV_IO, "%s: cannot make the folder: %s", given.out, strerror(errno));
     example *examples = draw_examples(what, given.count + 2 * HELD_OUT, (uint64_t)given.seed);
-    if (!examples) return fail(QKV_MEMORY, "no memory for %d %s", given.count, what->things);
+    if (!examples) return fail(QKV_MEMORY, "no memory for %d %s", given.count, _(what->things));
     qkv_status status = write_all(what, examples);
     free(examples);
     return status;
@@ -129,7 +130,7 @@ const command example_classify_command = {
 
 static qkv_status run_example_generate(void) { return write_job(&toy_language_examples); }
 
-static const option generate_options[] = OPTIONS("lines", "lines to train on, 20000 unless given");
+static const option generate_options[] = OPTIONS(N_("lines"), "lines to train on, 20000 unless given");
 
 const command example_generate_command = {
     .name = "example generate",

@@ -29,7 +29,7 @@ static qkv_status run_export(void)
     qkv_model *m = qkv_model_load(given.model);
     if (!m || qkv_model_save_as(m, given.out, family_names[given.family])) status = library_failed();
     qkv_model_free(m);
-    if (!status && !given.quiet) fprintf(stderr, "qkv: wrote %s\n", given.out);
+    if (!status && !given.quiet) fprintf(stderr, _("qkv: wrote %s\n"), given.out);
     return status;
 }
 

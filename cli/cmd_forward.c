@@ -2,6 +2,7 @@
 #include "model.h"
 #include "options.h"
 #include "results.h"
+#include "term/print.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -100,7 +101,7 @@ static qkv_status read_side(side *s, const frame *f)
 {
     bool is_target = !strcmp(s->name, "target");
     if (!s->is_there && (s->text || s->ids_text))
-        return fail(QKV_USAGE, "%s has no %s: it takes no --%s", given.model, is_target ? "decoder" : "encoder", s->name);
+        return fail(QKV_USAGE, "%s has no %s: it takes no --%s", given.model, is_target ? _("decoder") : _("encoder"), s->name);
     if (!s->is_there) return QKV_OK;
     if (s->text && s->ids_text) return fail(QKV_USAGE, "--%s and --%s-ids: choose one", s->name, s->name);
     if (s->ids_text) return read_side_ids(s);
@@ -145,7 +146,7 @@ static qkv_status print_likeliest(const float *logits, int64_t n, const qkv_toke
     double p[SHOWN];
     int found = n < SHOWN ? (int)n : SHOWN;
     if (qkv_likeliest(logits, n, found, best, p)) return library_failed();
-    puts("likeliest next");
+    puts(_("likeliest next"));
     for (int k = 0; k < found; k++) {
         bool is_known = t && !qkv_tokenizer_show(t, (int32_t)best[k], &shown);
         printf("%8lld  %.4f  %s\n", (long long)best[k], p[k], is_known ? shown.data : "");
@@ -156,7 +157,9 @@ static qkv_status print_likeliest(const float *logits, int64_t n, const qkv_toke
 
 static void print_shape(const char *name, const qkv_tensor *x)
 {
-    if (x) printf("%-8s (%lld, %lld)\n", name, (long long)qkv_dim(x, 1), (long long)qkv_dim(x, 2));
+    if (!x) return;
+    print_name(_(name), 9, false);
+    printf("(%lld, %lld)\n", (long long)qkv_dim(x, 1), (long long)qkv_dim(x, 2));
 }
 
 static qkv_status write_tensor(const char *path, const qkv_tensor *x)
@@ -194,9 +197,9 @@ static bool writes_files(void)
 static qkv_status print_computed(const computed *x, const qkv_tokenizer *t)
 {
     int64_t vocabulary = qkv_dim(x->logits, 2);
-    print_shape("encoder", x->encoded);
-    print_shape("hidden", x->hidden);
-    print_shape("logits", x->logits);
+    print_shape(N_("encoder"), x->encoded);
+    print_shape(N_("hidden"), x->hidden);
+    print_shape(N_("logits"), x->logits);
     if (x->classes) printf("%-8s (1, %lld)\n", "classes", (long long)qkv_dim(x->classes, 1));
     if (!x->logits) return QKV_OK;
     return print_likeliest(qkv_data(x->logits) + (qkv_dim(x->logits, 1) - 1) * vocabulary, vocabulary, t);

@@ -2,6 +2,7 @@
 #include "options.h"
 #include "streams.h"
 #include "term/heatmap.h"
+#include "term/print.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,8 @@ static void put_json_text(const char *text)
 static void print_text_line(const char *name, const char *key, const char *text)
 {
     if (!given.json) {
-        printf("%-22s %s\n", name, text ? text : "none");
+        print_name(_(name), 23, false);
+        puts(text ? text : _("none"));
         return;
     }
     printf("  \"%s\": ", key);
@@ -45,7 +47,8 @@ static void print_text_line(const char *name, const char *key, const char *text)
 
 static void print_available(void)
 {
-    fputs(given.json ? "  \"available\": [" : "available              ", stdout);
+    if (given.json) fputs("  \"available\": [", stdout);
+    else print_name(_("available"), 23, false);
     for (int i = 0; qkv_isa_available(i); i++) {
         fputs(i ? ", " : "", stdout);
         if (given.json) put_json_text(qkv_isa_available(i));
@@ -57,13 +60,15 @@ static void print_available(void)
 static void print_threads(void)
 {
     const char *source = common.threads ? "--threads" : qkv_threads_source();
-    printf(given.json ? "  \"threads\": %d,\n  \"threads_from\": \"%s\"\n" : "threads                %d (from %s)\n",
-           qkv_threads(), source);
+    if (!given.json) print_name(_("threads"), 23, false);
+    printf(given.json ? "  \"threads\": %d,\n  \"threads_from\": \"%s\"\n" : _("%d (from %s)\n"), qkv_threads(),
+           given.json ? source : _(source));
 }
 
 static void print_packed(void)
 {
-    printf(given.json ? "  \"packed_limit\": %zu,\n" : "packed weights         up to %zu MiB (QKV_PACKED)\n",
+    if (!given.json) print_name(_("packed weights"), 23, false);
+    printf(given.json ? "  \"packed_limit\": %zu,\n" : _("up to %zu MiB (QKV_PACKED)\n"),
            given.json ? qkv_packed_limit() : qkv_packed_limit() >> 20);
 }
 
@@ -73,12 +78,12 @@ static qkv_status print_build(void)
     qkv_status status = open_results(NULL);
     if (status) return status;
     if (given.json) puts("{");
-    print_text_line("version", "version", qkv_version());
-    print_text_line("instruction set", "isa", isa);
+    print_text_line(N_("version"), "version", qkv_version());
+    print_text_line(N_("instruction set"), "isa", isa);
     print_available();
     print_text_line("QKV_ISA", "isa_wish", wish && *wish ? wish : NULL);
-    print_text_line("compiler", "compiler", COMPILER);
-    print_text_line("libraries", "libraries", "jansson " JANSSON);
+    print_text_line(N_("compiler"), "compiler", COMPILER);
+    print_text_line(N_("libraries"), "libraries", "jansson " JANSSON);
     print_packed();
     print_threads();
     if (given.json) puts("}");

@@ -4,13 +4,9 @@
 
 #include <string.h>
 
-enum { BY_LOCALE, ENGLISH, CHINESE };
-static const char *const languages[] = { "locale", "en", "zh", NULL };
-
 static struct {
     const char *lesson, *out;
     bool answer;
-    int language;
 } given;
 
 static const option options[] = {
@@ -18,8 +14,6 @@ static const option options[] = {
       .text = &given.lesson },
     { "answer", .help = "print the answer to the lesson's question too", .flag = &given.answer },
     { "out", 'o', .value = "DIR", .help = "write pictures to this folder, made if it is not there", .text = &given.out },
-    { "lang", .value = "LANGUAGE", .help = "en, zh, or locale: as LC_ALL, LC_MESSAGES or LANG say", .choice = &given.language,
-      .names = languages },
     { "data", .value = "PATH", .help = "reviews for the lesson imdb: a .tsv or .csv file or a folder of classes",
       .text = &lesson_data },
     { 0 },
@@ -30,7 +24,6 @@ static qkv_status run_learn(void)
     const lesson *l = given.lesson ? find_lesson(given.lesson) : NULL;
     if (given.lesson && !l) return QKV_USAGE;
     if (lesson_data && (!l || strcmp(l->name, "imdb"))) return fail(QKV_USAGE, "--data is for the lesson imdb");
-    if (given.language == CHINESE || (given.language == BY_LOCALE && locale_is_chinese())) speak_chinese();
     if (!l) return list_lessons(), QKV_OK;
     qkv_status status = given.out ? set_picture_folder(given.out) : QKV_OK;
     return status ? status : teach(l, given.answer);

@@ -2,6 +2,7 @@
 #include "documents.h"
 #include "model.h"
 #include "streams.h"
+#include "term/print.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -43,18 +44,29 @@ static qkv_status add_document(void *data, const char *text, size_t length)
     return qkv_measure_text(x->model, text, length, given.context, given.stride, &x->sum);
 }
 
+static void print_row(const char *name, int decimals, double value)
+{
+    print_name(_(name), 13, false);
+    printf("%.*f\n", decimals, value);
+}
+
 static void print_measured(const measured *x)
 {
     double nats = x->sum.nats / (double)x->sum.tokens;
     double bits = x->sum.nats / log(2) / (double)x->bytes;
-    if (given.json)
+    if (given.json) {
         printf("{\"documents\": %lld, \"tokens\": %lld, \"bytes\": %lld, \"nats_per_token\": %.17g, \"perplexity\": %.17g, "
                "\"bits_per_token\": %.17g, \"bits_per_byte\": %.17g}\n",
                (long long)x->documents, (long long)x->sum.tokens, (long long)x->bytes, nats, exp(nats), nats / log(2), bits);
-    else
-        printf("documents    %lld\ntokens       %lld\nbytes        %lld\nnats/token   %.4f\nperplexity   %.4f\n"
-               "bits/token   %.4f\nbits/byte    %.4f\n",
-               (long long)x->documents, (long long)x->sum.tokens, (long long)x->bytes, nats, exp(nats), nats / log(2), bits);
+        return;
+    }
+    print_row(N_("documents"), 0, (double)x->documents);
+    print_row(N_("tokens"), 0, (double)x->sum.tokens);
+    print_row(N_("bytes"), 0, (double)x->bytes);
+    print_row(N_("nats/token"), 4, nats);
+    print_row(N_("perplexity"), 4, exp(nats));
+    print_row(N_("bits/token"), 4, nats / log(2));
+    print_row(N_("bits/byte"), 4, bits);
 }
 
 static qkv_status run_perplexity(void)

@@ -47,11 +47,11 @@ static const option positions_options[] = {
 static qkv_status show_positions(const float *values, int64_t n, int64_t d, const char *what)
 {
     char title[256];
-    snprintf(title, sizeof title, "%s: %lld positions, d = %lld", what, (long long)n, (long long)d);
+    snprintf(title, sizeof title, _("%s: %lld positions, d = %lld"), what, (long long)n, (long long)d);
     return show_map(values, &(qkv_heatmap_opts){ .rows = n,
                                                  .columns = d,
-                                                 .row_axis = "position",
-                                                 .column_axis = "dimension",
+                                                 .row_axis = _("position"),
+                                                 .column_axis = _("dimension"),
                                                  .title = title,
                                                  .colours = QKV_COLOURS_RED_BLUE });
 }
@@ -64,7 +64,7 @@ static qkv_status show_sinusoid(int64_t first, int64_t n, int64_t d, int halves)
     qkv_tape *t = qkv_tape_new(NULL);
     qkv_tensor *table = t ? qkv_sinusoid(t, first, n, d, halves) : NULL;
     const float *values = table ? qkv_data(table) : NULL;
-    qkv_status status = values ? show_positions(values, n, d, "Sinusoidal positions") : library_failed();
+    qkv_status status = values ? show_positions(values, n, d, _("Sinusoidal positions")) : library_failed();
     qkv_tape_free(t);
     return status;
 }
@@ -82,7 +82,8 @@ static qkv_status show_learned(const qkv_model *m)
     int64_t longest = qkv_dims(table)[0], n = was_given("n") ? given.n : longest;
     if (n > longest)
         return fail(QKV_USAGE, "--n %lld: %s has learned %lld positions", (long long)n, given.model, (long long)longest);
-    snprintf(title, sizeof title, "Learned positions of the %s", name);
+    snprintf(title, sizeof title, "%s",
+             of_decoder ? _("Learned positions of the decoder") : _("Learned positions of the encoder"));
     return show_positions(qkv_data(table), n, o->dim, title);
 }
 
@@ -94,7 +95,7 @@ static qkv_status show_model(const qkv_model *m)
     if (o->positions == QKV_POSITION_SINUSOID || o->positions == QKV_POSITION_SINUSOID_HALVES)
         return show_sinusoid(o->first_position, given.n, o->dim, o->positions == QKV_POSITION_SINUSOID_HALVES);
     return fail(QKV_USAGE, "%s has no table of positions: it %s", given.model,
-                o->positions == QKV_POSITION_ROTARY ? "turns queries and keys (rotary positions)" : "knows no positions");
+                o->positions == QKV_POSITION_ROTARY ? _("turns queries and keys (rotary positions)") : _("knows no positions"));
 }
 
 static qkv_status run_positions(void)
@@ -189,7 +190,7 @@ static int64_t add_curves(const qkv_training_curves *c, int i, curve_name *names
     bool is_one = given.runs.n == 1;
     for (int k = 0; k < 2; k++) {
         char *name = names[2 * i + k].text;
-        snprintf(name, sizeof names->text, "%.200s%s%s", is_one ? "" : given.runs.at[i], is_one ? "" : ": ", both[k].name);
+        snprintf(name, sizeof names->text, "%.200s%s%s", is_one ? "" : given.runs.at[i], is_one ? "" : ": ", _(both[k].name));
         if (!both[k].n) continue;
         curves[n] = both[k];
         curves[n++].name = name;
@@ -200,8 +201,8 @@ static int64_t add_curves(const qkv_training_curves *c, int i, curve_name *names
 static qkv_status show_curves(const qkv_curve *curves, int64_t n)
 {
     const qkv_curve_opts o = { .title = given.runs.n > 1 ? NULL : given.runs.at[0],
-                               .x_axis = "step",
-                               .y_axis = "loss",
+                               .x_axis = _("step"),
+                               .y_axis = _("loss"),
                                .log_x = given.log_x,
                                .log_y = given.log_y };
     if (given.out) return qkv_picture_curves(given.out, curves, n, &o) ? library_failed() : QKV_OK;
@@ -276,7 +277,7 @@ static int64_t find_slice(const qkv_array *a)
     }
     if (n == leading && !(text && *text)) return at;
     return fail(QKV_USAGE, "%s has %d dimensions: %s, such as --index %s", given.input, a->ndim,
-                leading ? "give --index a number for each but the last two" : "it is shown without --index",
+                leading ? _("give --index a number for each but the last two") : _("it is shown without --index"),
                 leading > 1 ? "0,0" : "0"),
            -1;
 }

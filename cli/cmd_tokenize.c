@@ -29,8 +29,7 @@ static const option tokenize_options[] = {
     { "raw", .help = "print tokens as the tokenizer's file spells them", .flag = &given.raw },
     { "json", .help = "print a JSON object a line: ids, tokens and the bytes each comes from", .flag = &given.json },
     { "specials", .help = "special tokens such as " QKV_SPECIAL_END " in the text become their ids", .flag = &given.specials },
-    { "framed",
-      .help = "with the tokens put around a text, such as " QKV_SPECIAL_BERT_START " and " QKV_SPECIAL_BERT_END,
+    { "framed", .help = "with the tokens put around a text, such as " QKV_SPECIAL_BERT_START " and " QKV_SPECIAL_BERT_END,
       .flag = &given.with_special_tokens },
     { "pair", .help = "the lines are \"text TAB second text\", read together", .flag = &given.pair },
     { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
@@ -137,7 +136,7 @@ static qkv_status keep_id(work *w, const char *word)
     int32_t id = read_id(w, word);
     if (id < 0)
         return fail(QKV_FORMAT, "line %lld: \"%.100s\" is no %s of %s", (long long)w->in.number, word,
-                    given.ids ? "id" : "token", given.tokenizer);
+                    given.ids ? "id" : _("token"), given.tokenizer);
     if (w->n == w->numbers_room) {
         size_t room = w->numbers_room ? 2 * w->numbers_room : 256;
         int32_t *larger = realloc(w->numbers, room * sizeof *larger);
@@ -172,7 +171,7 @@ static qkv_status detokenize_line(work *w)
     if (qkv_tokenizer_decode(w->tokenizer, w->numbers, w->n, given.skip_specials, &w->text)) return library_failed();
     const char *text = w->text.data;
     size_t length = w->text.length;
-    const text_stream made = { .name = "the text of the tokens", .number = w->in.number };
+    const text_stream made = { .name = _("the text of the tokens"), .number = w->in.number };
     status = repair(w, &made, &text, &length);
     if (status) return status;
     fwrite(text, 1, length, stdout);

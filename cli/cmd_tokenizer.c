@@ -51,8 +51,8 @@ static qkv_status train_tokenizer(const qkv_word_counts *w)
         return library_failed();
     }
     if (!given.quiet && qkv_tokenizer_size(t) < given.size)
-        fprintf(stderr, "qkv: tokenizer: the text gives %d tokens, not %d\n", qkv_tokenizer_size(t), given.size);
-    if (!given.quiet) fprintf(stderr, "qkv: wrote %s\n", given.out);
+        fprintf(stderr, _("qkv: tokenizer: the text gives %d tokens, not %d\n"), qkv_tokenizer_size(t), given.size);
+    if (!given.quiet) fprintf(stderr, _("qkv: wrote %s\n"), given.out);
     qkv_tokenizer_free(t);
     return QKV_OK;
 }

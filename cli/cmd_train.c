@@ -165,7 +165,7 @@ static void draw_step(watching *w, const qkv_run_event *e)
                                      .loss = e->loss,
                                      .lr = e->at.lr,
                                      .tokens_per_second = (double)e->tokens / busy,
-                                     .unit = strcmp(unit, "texts") ? "tokens" : unit,
+                                     .unit = strcmp(unit, "texts") ? N_("tokens") : unit,
                                      .best = e->score ? e->score->words : NULL,
                                      .done = e->done,
                                      .seconds_left = e->seconds_left,
@@ -174,7 +174,7 @@ static void draw_step(watching *w, const qkv_run_event *e)
 
 static void tell_end(watching *w, const qkv_run_event *e)
 {
-    say_line(&w->progress, "stopped after step %lld, %.1f minutes: %s", (long long)e->at.step, e->seconds / 60, e->reason);
+    say_line(&w->progress, "stopped after step %lld, %.1f minutes: %s", (long long)e->at.step, e->seconds / 60, _(e->reason));
     if (e->score) say_line(&w->progress, "best: %s", e->score->words);
     if (caught) say_line(&w->progress, "to go on: the same command with --resume");
     say_line(&w->progress, "the model is in %s", typed.out);
@@ -199,7 +199,7 @@ static void watch_event(void *data, const qkv_run_event *e)
         break;
     case QKV_RUN_EVENT_VALIDATION:
         say_line(&w->progress, "step %lld: %s%s", (long long)e->at.step, e->score->words,
-                 e->is_best ? ", the best so far" : "");
+                 e->is_best ? _(", the best so far") : "");
         break;
     case QKV_RUN_EVENT_END:
         if (!typed.dry_run) tell_end(w, e);
@@ -211,7 +211,7 @@ static const char *why_stop(void *data)
 {
     const watching *w = data;
     if (typed.dry_run) return w->updates > COST_UPDATES ? "--dry-run" : NULL;
-    return !caught ? NULL : caught == SIGINT ? "Ctrl-C" : "a signal";
+    return !caught ? NULL : caught == SIGINT ? "Ctrl-C" : N_("a signal");
 }
 
 static void tell_note(void *data, const char *text)
@@ -238,7 +238,7 @@ static qkv_status tell_failure(const qkv_run_result *end)
 {
     qkv_status status = library_failed();
     if (end->saved_step >= 0)
-        fprintf(stderr, "qkv: the checkpoint of step %lld in %s is whole: go on from it with --resume\n",
+        fprintf(stderr, _("qkv: the checkpoint of step %lld in %s is whole: go on from it with --resume\n"),
                 (long long)end->saved_step, typed.out);
     return status;
 }

@@ -83,17 +83,17 @@ static qkv_status read_group(work *w)
 
 static void refuse_long(work *w, int64_t number, int64_t n_source)
 {
-    static const char *const why[] = {
-        [QKV_SOURCE_BOUND_OPTION] = "--max-source allows more",
-        [QKV_SOURCE_BOUND_POSITIONS] = "the model has positions for no more",
-        [QKV_SOURCE_BOUND_CONFIG] = "max_position_embeddings of its config.json allows no more"
-    };
+    static const char too_long[] = N_("line %lld has %lld tokens, more than %lld: %s");
+    static const char *const why[] = { [QKV_SOURCE_BOUND_OPTION] = N_("--max-source allows more"),
+                                       [QKV_SOURCE_BOUND_POSITIONS] = N_("the model has positions for no more"),
+                                       [QKV_SOURCE_BOUND_CONFIG] = N_(
+                                           "max_position_embeddings of its config.json allows no more") };
     const qkv_translations *t = &w->found;
-    char reason[160];
-    snprintf(reason, sizeof reason, "line %lld has %lld tokens, more than %lld: %s", (long long)number,
-             (long long)(n_source - t->source_around), (long long)t->max_source, why[t->source_bound]);
+    long long has = (long long)(n_source - t->source_around), most = (long long)t->max_source;
+    char reason[160]; /* in JSON it is English */
+    snprintf(reason, sizeof reason, too_long, (long long)number, has, most, why[t->source_bound]);
     w->too_long++;
-    fail(QKV_LIMIT, "%s", reason);
+    fail(QKV_LIMIT, too_long, (long long)number, has, most, _(why[t->source_bound]));
     print_no_translation(&w->format, number, reason);
 }
 

@@ -35,7 +35,7 @@ qkv_status print_scores(const confusion *c, bool json)
 {
     qkv_text text = { 0 };
     qkv_status status = print_text(qkv_classes_text(c->counts, c->classes, c->labels, json, &text), &text);
-    if (!status && !json && c->classes > 20) puts("\nconfusion: more than 20 classes; see --confusion");
+    if (!status && !json && c->classes > 20) puts(_("\nconfusion: more than 20 classes; see --confusion"));
     return status;
 }
 

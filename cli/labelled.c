@@ -36,9 +36,9 @@ static void tell_read(const char *path, const qkv_corpus_read *read, const watch
     if (w->path) tell_repaired(w->path, 1, w->line);
     else tell_repaired(path, read->repaired, read->first_repaired);
     if (w->path && read->repaired > 1)
-        fprintf(stderr, "qkv: %s: %lld more files are not UTF-8\n", path, (long long)read->repaired - 1);
+        fprintf(stderr, _("qkv: %s: %lld more files are not UTF-8\n"), path, (long long)read->repaired - 1);
     if (read->empty)
-        fprintf(stderr, "qkv: %s: %lld texts are empty, the first is line %lld: left out\n", path, (long long)read->empty,
+        fprintf(stderr, _("qkv: %s: %lld texts are empty, the first is line %lld: left out\n"), path, (long long)read->empty,
                 (long long)read->first_empty);
 }
 

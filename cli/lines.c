@@ -11,7 +11,7 @@
 
 qkv_status open_lines(text_stream *r, const char *path)
 {
-    *r = (text_stream){ .name = path ? path : "standard input", .file = path ? fopen(path, "re") : stdin };
+    *r = (text_stream){ .name = path ? path : _("standard input"), .file = path ? fopen(path, "re") : stdin };
     return r->file ? QKV_OK : fail(QKV_IO, "%s: cannot open: %s", path, strerror(errno));
 }
 
@@ -46,15 +46,15 @@ qkv_status check_line(const text_stream *r, const char *line, size_t length, boo
     if (good == length) return QKV_OK;
     if (strict) return fail(QKV_FORMAT, "%s: line %lld: byte %zu is not UTF-8", r->name, number, good + 1);
     if (!quiet)
-        fprintf(stderr, "qkv: %s: line %lld: byte %zu is not UTF-8: U+FFFD stands in for it\n", r->name, number, good + 1);
+        fprintf(stderr, _("qkv: %s: line %lld: byte %zu is not UTF-8: U+FFFD stands in for it\n"), r->name, number, good + 1);
     return QKV_OK;
 }
 
 void tell_repaired(const char *path, int64_t n, int64_t first)
 {
-    if (n == 1) fprintf(stderr, "qkv: %s: line %lld is not UTF-8: U+FFFD stands in\n", path, (long long)first);
+    if (n == 1) fprintf(stderr, _("qkv: %s: line %lld is not UTF-8: U+FFFD stands in\n"), path, (long long)first);
     if (n > 1)
-        fprintf(stderr, "qkv: %s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in\n", path, (long long)n,
+        fprintf(stderr, _("qkv: %s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in\n"), path, (long long)n,
                 (long long)first);
 }
 

@@ -27,12 +27,12 @@ const command *const commands[] = {
 };
 
 const command_heading command_headings[] = {
-    { &translate_command, "use a model" },
-    { &train_translate_command, "train one" },
-    { &tokenizer_command, "text and tokens" },
-    { &attend_command, "see inside" },
-    { &learn_command, "learn and try" },
-    { &info_command, "about" },
+    { &translate_command, N_("use a model") },
+    { &train_translate_command, N_("train one") },
+    { &tokenizer_command, N_("text and tokens") },
+    { &attend_command, N_("see inside") },
+    { &learn_command, N_("learn and try") },
+    { &info_command, N_("about") },
     { NULL, NULL },
 };
 /* clang-format on */
@@ -56,7 +56,7 @@ static qkv_status finish_output(qkv_status status)
 {
     errno = 0;
     if (!fflush(stdout) && !ferror(stdout)) return status;
-    return status ? status : fail(QKV_IO, "cannot write to %s: %s", results_name(), errno ? strerror(errno) : "write error");
+    return status ? status : fail(QKV_IO, "cannot write to %s: %s", results_name(), errno ? strerror(errno) : _("write error"));
 }
 
 /* ---- commands ---- */
@@ -100,7 +100,7 @@ static qkv_status run_command(char **arguments)
 
 static qkv_status help_about(char **arguments)
 {
-    if (!*arguments) return print_help(), QKV_OK;
+    if (!*arguments || **arguments == '-') return print_help(), QKV_OK;
     const command *c = find_command(&arguments);
     if (!c) return QKV_USAGE;
     print_command_help(c);
@@ -109,11 +109,13 @@ static qkv_status help_about(char **arguments)
 
 static qkv_status run_arguments(char **arguments)
 {
+    if (!(arguments = choose_language(arguments))) return QKV_USAGE;
     const char *first = *arguments;
     if (!first) return fail(QKV_USAGE, "no command given: see \"qkv --help\"");
     if (!strcmp(first, "--help") || !strcmp(first, "-h") || !strcmp(first, "help")) return help_about(arguments + 1);
     if (!strcmp(first, "--version")) return printf("qkv %s\n", qkv_version()), QKV_OK;
     if (!strcmp(first, "--man")) return print_manual(), QKV_OK;
+    if (!strcmp(first, "--texts")) return list_texts(), QKV_OK;
     if (*first == '-') return fail(QKV_USAGE, "unknown option \"%s\": see \"qkv --help\"", first);
     return run_command(arguments);
 }

@@ -13,6 +13,8 @@
 common_values common;
 const option common_options[] = {
     { "threads", 't', .value = "N", .help = "use N threads; any number gives the same bits", .count = &common.threads },
+    { "lang", .value = "LANGUAGE", .help = "en, zh, or locale: as LC_ALL, LC_MESSAGES or LANG say", .choice = &common.language,
+      .names = language_names },
     { "help", 'h', .help = "print this help", .flag = &common.help },
     { 0 },
 };
@@ -128,6 +130,29 @@ static const option *find_option(const option *table, const char *argument, cons
     return NULL;
 }
 
+/* How many arguments --lang takes at this place, 0 where it is something else; its value, "" where it has none. */
+static int language_at(char **arguments, const char **value)
+{
+    if (!*arguments || strncmp(*arguments, "--", 2) || !is_named(*arguments, "lang", value)) return 0;
+    if (*value) return 1;
+    *value = arguments[1] ? arguments[1] : "";
+    return arguments[1] ? 2 : 1;
+}
+
+char **choose_language(char **arguments)
+{
+    const char *value;
+    language wish = LANGUAGE_OF_LOCALE;
+    for (char **a = arguments; *a && strcmp(*a, "--"); a++)
+        for (int i = 0; language_at(a, &value) && language_names[i]; i++)
+            if (!strcmp(value, language_names[i])) wish = (language)i;
+    if (!speak(wish) && wish == CHINESE)
+        fputs("qkv: the Chinese texts are not where the command was installed, so this is in English\n", stderr);
+    int taken = language_at(arguments, &value);
+    if (taken && read_value(find_option(common_options, "--lang", &(const char *){ NULL }), value)) return NULL;
+    return arguments + taken;
+}
+
 /* The flag that "--no-NAME" turns off, of "no-NAME" "--NAME"; NULL: none. */
 static const option *find_flag_off(const option *table, const char *argument)
 {
@@ -192,7 +217,7 @@ static qkv_status read_plain(const command *c, char *argument)
         return o->list ? add_operand(o, argument) : read_value(o, argument);
     }
     return fail(QKV_USAGE, "unexpected argument \"%s\"%s", argument,
-                is_text ? ": put quotes around a text of several words" : "");
+                is_text ? _(": put quotes around a text of several words") : "");
 }
 
 qkv_status parse_options(const command *c, char **arguments)

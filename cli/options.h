@@ -3,6 +3,7 @@
 #define QKV_CLI_OPTIONS_H
 
 #include "term/errors.h"
+#include "term/language.h"
 
 #include <qkv/qkv.h>
 
@@ -81,9 +82,14 @@ extern const option common_options[];
 typedef struct common_values {
     bool help;
     int threads;
+    int language;
     int signal; /* that ended a command early, after it saved its work; 0: none */
 } common_values;
 extern common_values common;
+
+/* Chooses the language of --lang, wherever it stands, before anything is read: what is wrong with the others is told in it too.
+ * Gives the arguments from the command on; NULL, reported, for a language before it that is none. */
+char **choose_language(char **arguments);
 
 /* Fills in what the options of the command point to. USAGE, reported, for anything else than its options. */
 qkv_status parse_options(const command *c, char **arguments);
@@ -96,6 +102,7 @@ void option_text(const option *o, char *text, size_t room);
 void print_help(void);
 void print_command_help(const command *c);
 void print_manual(void); /* qkv(1), as roff */
+void list_texts(void);   /* what help and manual take from the tables, to be translated: as C, a text a line */
 
 /* From now on a mapped file that is cut ends the command with a sentence and QKV_IO. */
 void catch_cut_files(void);

@@ -15,7 +15,7 @@ result drop_dims(const qkv_tensor *x, bool drop_0, bool drop_1)
 
 static void print_heading(const char *name, const result *r, int64_t i)
 {
-    printf("%s (%lld, %lld)", name, (long long)r->shape[r->ndim - 2], (long long)r->shape[r->ndim - 1]);
+    printf("%s (%lld, %lld)", _(name), (long long)r->shape[r->ndim - 2], (long long)r->shape[r->ndim - 1]);
     if (r->ndim == 3) printf(" [%lld]", (long long)i);
     if (r->ndim == 4) printf(" [%lld, %lld]", (long long)(i / r->shape[1]), (long long)(i % r->shape[1]));
     putchar('\n');
@@ -43,6 +43,6 @@ qkv_status write_result(const char *path, const result *r, bool quiet)
 {
     if (!path) return QKV_OK;
     if (qkv_npy_write(path, r->ndim, r->shape, r->data)) return library_failed();
-    if (!quiet) fprintf(stderr, "qkv: wrote %s\n", path);
+    if (!quiet) fprintf(stderr, _("qkv: wrote %s\n"), path);
     return QKV_OK;
 }

@@ -16,7 +16,7 @@ void tell_if_file(const char *text)
 {
     struct stat about;
     if (was_given("quiet") || stat(text, &about) || !S_ISREG(about.st_mode)) return;
-    fprintf(stderr, "qkv: \"%s\" is taken as a text, but is a file too: \"--input %s\" reads it\n", text, text);
+    fprintf(stderr, _("qkv: \"%s\" is taken as a text, but is a file too: \"--input %s\" reads it\n"), text, text);
 }
 
 /* The arguments as lines. */
@@ -24,7 +24,7 @@ static qkv_status open_arguments(text_stream *s)
 {
     size_t room = 0, used = 0;
     for (int i = 0; i < streams.texts.n; i++) room += strlen(streams.texts.at[i]) + 1;
-    s->name = "the text";
+    s->name = _("the text");
     s->memory = malloc(room);
     for (int i = 0; s->memory && i < streams.texts.n; i++) {
         size_t length = strlen(streams.texts.at[i]);
@@ -40,7 +40,7 @@ static qkv_status open_arguments(text_stream *s)
 qkv_status open_texts(text_stream *s)
 {
     bool is_standard = !streams.input || !strcmp(streams.input, "-");
-    *s = (text_stream){ .name = is_standard ? "standard input" : streams.input };
+    *s = (text_stream){ .name = is_standard ? _("standard input") : streams.input };
     if (streams.texts.n && streams.input) return fail(QKV_USAGE, "a text and --input: choose one");
     if (streams.texts.n) return open_arguments(s);
     s->file = is_standard ? stdin : fopen(streams.input, "re");
@@ -76,4 +76,4 @@ qkv_status open_results(const text_stream *s)
     return is_moved ? QKV_OK : fail(QKV_IO, "%s: cannot write: %s", streams.out, strerror(errno));
 }
 
-const char *results_name(void) { return streams.out ? streams.out : "standard output"; }
+const char *results_name(void) { return streams.out ? streams.out : _("standard output"); }

@@ -75,10 +75,10 @@ static const struct {
 static const struct {
     const char *theirs, *reason;
 } foreign_wishes[] = {
-    { "gpu gpus gpu-id cuda no-cuda device devices device-map n-gpu-layers ngl tpu", "qkv runs on the CPU, with --threads" },
-    { "fp16 bf16 half amp precision mixed-precision dtype", "qkv computes in float32" },
-    { "finetune fine-tune", "\"qkv train JOB --from DIR\" goes on from a model" },
-    { "download pull", "qkv downloads nothing: a model is a folder on this machine" },
+    { "gpu gpus gpu-id cuda no-cuda device devices device-map n-gpu-layers ngl tpu", N_("qkv runs on the CPU, with --threads") },
+    { "fp16 bf16 half amp precision mixed-precision dtype", N_("qkv computes in float32") },
+    { "finetune fine-tune", N_("\"qkv train JOB --from DIR\" goes on from a model") },
+    { "download pull", N_("qkv downloads nothing: a model is a folder on this machine") },
 };
 /* clang-format on */
 
@@ -94,7 +94,7 @@ static bool has_word(const char *words, const char *word)
 static const char *foreign_reason(const char *name)
 {
     for (size_t i = 0; i < sizeof foreign_wishes / sizeof *foreign_wishes; i++)
-        if (has_word(foreign_wishes[i].theirs, name)) return foreign_wishes[i].reason;
+        if (has_word(foreign_wishes[i].theirs, name)) return _(foreign_wishes[i].reason);
     return NULL;
 }
 

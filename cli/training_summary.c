@@ -1,6 +1,7 @@
 /* training_summary.c: what a training is about to do: its data, its model, its length; and once it runs, what it costs. */
 #include "training_summary.h"
 
+#include "term/language.h"
 #include "term/print.h"
 #include "term/progress.h"
 
@@ -11,7 +12,7 @@
 
 enum { NAME = 12, COLUMNS = 80, MOST_SHOWN = 40, LABEL_COLUMNS = 24 };
 
-static void name_row(FILE *to, const char *name) { fprintf(to, "%-*s", NAME, name); }
+static void name_row(FILE *to, const char *name) { fprintf(to, "%s%*s", _(name), NAME - display_width(_(name)), ""); }
 
 /* ---- the data ---- */
 
@@ -19,13 +20,13 @@ static void print_texts(FILE *to, const qkv_training_text *x)
 {
     name_row(to, x->noun);
     fprintf(to, "%lld", (long long)x->texts);
-    if (x->parts) fprintf(to, ", as %lld %s", (long long)x->n_parts, x->parts);
-    if (x->empty || x->too_long) fprintf(to, " of %lld; left out:", (long long)(x->texts + x->empty + x->too_long));
-    if (x->empty) fprintf(to, " %lld empty", (long long)x->empty);
-    if (x->too_long) fprintf(to, "%s %lld longer than --max-length", x->empty ? "," : "", (long long)x->too_long);
+    if (x->parts) fprintf(to, _(", as %lld %s"), (long long)x->n_parts, _(x->parts));
+    if (x->empty || x->too_long) fprintf(to, _(" of %lld; left out:"), (long long)(x->texts + x->empty + x->too_long));
+    if (x->empty) fprintf(to, _(" %lld empty"), (long long)x->empty);
+    if (x->too_long) fprintf(to, _("%s %lld longer than --max-length"), x->empty ? _(",") : "", (long long)x->too_long);
     fputc('\n', to);
     if (!x->valid) return;
-    name_row(to, "validation");
+    name_row(to, N_("validation"));
     fprintf(to, "%lld\n", (long long)x->valid);
 }
 
@@ -44,7 +45,7 @@ static void print_classes(FILE *to, const qkv_training_text *x)
     char text[256];
     int64_t shown = x->n_labels > MOST_SHOWN ? MOST_SHOWN : x->n_labels;
     int used = NAME;
-    name_row(to, "classes");
+    name_row(to, N_("classes"));
     used += fprintf(to, "%lld:", (long long)x->n_labels);
     for (int64_t i = 0; i < shown; i++) {
         format_class(x, i, text, sizeof text - 8);
@@ -53,7 +54,7 @@ static void print_classes(FILE *to, const qkv_training_text *x)
         used += 1 + display_width(text);
         fprintf(to, " %s", text);
     }
-    if (shown < x->n_labels) fprintf(to, "\n%*sand %lld more", NAME, "", (long long)(x->n_labels - shown));
+    if (shown < x->n_labels) fprintf(to, _("\n%*sand %lld more"), NAME, "", (long long)(x->n_labels - shown));
     fputc('\n', to);
 }
 
@@ -61,21 +62,22 @@ static void print_classes(FILE *to, const qkv_training_text *x)
 
 static void print_vocabulary(FILE *to, const qkv_model *m)
 {
-    static const char *const kinds[] = { "byte pairs", "words", "characters", "tokens" }; /* in the order of qkv_token_kind */
+    static const char *const kinds[] = { N_("byte pairs"), N_("words"), N_("characters"),
+                                         N_("tokens") }; /* in the order of qkv_token_kind */
     const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
-    name_row(to, "vocabulary");
-    fprintf(to, "%d %s", qkv_tokenizer_size(source), kinds[qkv_tokenizer_kind(source)]);
-    if (target != source) fprintf(to, ", and %d of the target", qkv_tokenizer_size(target));
+    name_row(to, N_("vocabulary"));
+    fprintf(to, _("%d %s"), qkv_tokenizer_size(source), _(kinds[qkv_tokenizer_kind(source)]));
+    if (target != source) fprintf(to, _(", and %d of the target"), qkv_tokenizer_size(target));
     fputc('\n', to);
 }
 
 static void print_updates(FILE *to, int64_t epoch_steps, int64_t last_step)
 {
-    name_row(to, "updates");
+    name_row(to, N_("updates"));
     if (last_step)
-        fprintf(to, "%lld, %lld an epoch: %.4g epoch%s\n", (long long)last_step, (long long)epoch_steps,
-                (double)last_step / (double)epoch_steps, last_step == epoch_steps ? "" : "s");
-    else fprintf(to, "%lld an epoch, as many as --minutes allows\n", (long long)epoch_steps);
+        fprintf(to, last_step == epoch_steps ? _("%lld, %lld an epoch: %.4g epoch\n") : _("%lld, %lld an epoch: %.4g epochs\n"),
+                (long long)last_step, (long long)epoch_steps, (double)last_step / (double)epoch_steps);
+    else fprintf(to, _("%lld an epoch, as many as --minutes allows\n"), (long long)epoch_steps);
 }
 
 /* As if they had been typed. */
@@ -85,7 +87,7 @@ static void print_chosen(FILE *to, qkv_training *t)
     int used = NAME;
     const char *name;
     if (!qkv_training_chosen(t, 0)) return;
-    name_row(to, "chosen");
+    name_row(to, N_("chosen"));
     for (int i = 0; (name = qkv_training_chosen(t, i)); i++) {
         const char *value = qkv_training_get(t, name);
         bool is_flag = value && !strcmp(value, "yes");
@@ -104,7 +106,7 @@ void print_plan(FILE *to, qkv_training *t, int64_t epoch_steps, int64_t last_ste
     print_texts(to, x);
     if (x->n_labels) print_classes(to, x);
     print_vocabulary(to, m);
-    name_row(to, "parameters");
+    name_row(to, N_("parameters"));
     fprintf(to, "%lld\n", (long long)qkv_params_count(qkv_model_params(m)));
     print_chosen(to, t);
     print_updates(to, epoch_steps, last_step);
@@ -118,15 +120,15 @@ void print_cost(FILE *to, const training_cost *c)
     char time[32];
     double each = c->seconds / (double)c->updates;
     getrusage(RUSAGE_SELF, &usage);
-    name_row(to, "memory");
-    fprintf(to, "%.0f MB, measured over %lld updates\n", (double)usage.ru_maxrss / 1024, (long long)c->updates);
-    name_row(to, "speed");
-    fprintf(to, "%.0f %s/s, %.3f s an update\n", (double)c->tokens / c->seconds, c->unit, each);
-    name_row(to, "time");
+    name_row(to, N_("memory"));
+    fprintf(to, _("%.0f MB, measured over %lld updates\n"), (double)usage.ru_maxrss / 1024, (long long)c->updates);
+    name_row(to, N_("speed"));
+    fprintf(to, _("%.0f %s/s, %.3f s an update\n"), (double)c->tokens / c->seconds, _(c->unit), each);
+    name_row(to, N_("time"));
     if (!c->updates_left) {
-        fprintf(to, "as --minutes says\n");
+        fputs(_("as --minutes says\n"), to);
         return;
     }
     format_duration(time, each * (double)c->updates_left);
-    fprintf(to, "%s for %lld updates, without validation\n", time, (long long)c->updates_left);
+    fprintf(to, _("%s for %lld updates, without validation\n"), time, (long long)c->updates_left);
 }

@@ -18,59 +18,6 @@ static const char *picture_folder;
 
 /* ---- paragraphs ---- */
 
-/* Whether a line may end between two characters: Chinese breaks anywhere but before what closes and after what opens. */
-static bool may_break(const char *before, const char *after)
-{
-    static const char closing[] = "，。、；：？！）】》”’…,.;:?!)%", opening[] = "（【《“‘(";
-    if (*before == ' ' || *after == ' ') return true;
-    return (display_width(before) == 2 || display_width(after) == 2) && !strstr(closing, after) && !strstr(opening, before);
-}
-
-/* The character at text, as a text of its own; gives its bytes. */
-static size_t character_at(const char *text, char one[8])
-{
-    size_t bytes = 0;
-    if (*text) qkv_utf8_decode(text, strlen(text), &bytes);
-    snprintf(one, 8, "%.*s", (int)bytes, text);
-    return bytes;
-}
-
-/* Bytes of the piece that text starts with, which stays on one line. */
-static size_t piece_bytes(const char *text)
-{
-    char one[8], next[8];
-    size_t bytes = character_at(text, one);
-    while (text[bytes] && text[bytes] != '\n') {
-        size_t more = character_at(text + bytes, next);
-        if (may_break(one, next)) break;
-        memcpy(one, next, sizeof one);
-        bytes += more;
-    }
-    return bytes;
-}
-
-static void print_wrapped(const char *text)
-{
-    int column = 0;
-    bool space = false;
-    while (*text) {
-        char piece[PARAGRAPH_BYTES];
-        if (*text == '\n') column = 0, space = false, text++, putchar('\n');
-        else if (*text == ' ') space = column > 0, text++;
-        else {
-            size_t bytes = piece_bytes(text);
-            snprintf(piece, sizeof piece, "%.*s", (int)bytes, text);
-            int width = display_width(piece);
-            if (column && column + space + width > LINE_WIDTH) column = 0, space = false, putchar('\n');
-            printf("%s%s", space ? " " : "", piece);
-            column += space + width;
-            space = false;
-            text += bytes;
-        }
-    }
-    puts("\n");
-}
-
 void say(const char *format, ...)
 {
     char text[PARAGRAPH_BYTES];
@@ -78,7 +25,8 @@ void say(const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    print_wrapped(text);
+    print_wrapped(text, 0, 0, LINE_WIDTH);
+    puts("\n");
 }
 
 void say_heading(const char *text)

@@ -24,9 +24,6 @@ void list_lessons(void);
 const lesson *find_lesson(const char *name);
 qkv_status teach(const lesson *l, bool answer);
 
-/* Whether LC_ALL, LC_MESSAGES or LANG, the first that is set, says Chinese. */
-bool locale_is_chinese(void);
-
 /* Prints a paragraph, broken into lines of at most 78 columns (Chinese characters take two, and break anywhere), and an empty
  * line after it; and a heading. The format is translated by the caller. */
 void say(const char *format, ...) QKV_PRINTF(1, 2);

@@ -3,23 +3,12 @@
 #include "lesson.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const lesson *const lessons[] = {
     &lesson_by_hand, &lesson_scaling,    &lesson_masks,    &lesson_heads, &lesson_cross, &lesson_positions,
     &lesson_parts,   &lesson_optimizers, &lesson_additive, &lesson_costs, &lesson_imdb,  NULL,
 };
-
-bool locale_is_chinese(void)
-{
-    static const char *const variables[] = { "LC_ALL", "LC_MESSAGES", "LANG" };
-    for (int i = 0; i < 3; i++) {
-        const char *value = getenv(variables[i]);
-        if (value && *value) return !strncmp(value, "zh", 2);
-    }
-    return false;
-}
 
 void list_lessons(void)
 {

@@ -1,6 +1,8 @@
 /* errors.c: errors as sentences on standard error. */
 #include "errors.h"
 
+#include "language.h"
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,9 +28,9 @@ qkv_status fail(qkv_status status, const char *format, ...)
     char *sentence = NULL;
     va_list args;
     va_start(args, format);
-    bool has_memory = vasprintf(&sentence, format, args) >= 0;
+    bool has_memory = vasprintf(&sentence, translated(format), args) >= 0;
     va_end(args);
-    print_error(has_memory ? sentence : "out of memory");
+    print_error(has_memory ? sentence : translated("out of memory"));
     if (has_memory) free(sentence);
     return status;
 }

@@ -4,7 +4,7 @@
 
 #include <qkv/base.h>
 
-/* Prints "qkv: command: sentence" on stderr and gives status back. */
+/* Prints "qkv: command: sentence" on stderr, in the reader's language, and gives status back. */
 qkv_status fail(qkv_status status, const char *format, ...) QKV_PRINTF(2, 3);
 
 /* The same with the library's last error. */

@@ -39,7 +39,7 @@ qkv_status print_map(const float *values, const qkv_heatmap_opts *o)
                                      .height = terminal_height(),
                                      .colour = shows_colours(),
                                      .shades = _("blank to █: 0 to"),
-                                     .elsewhere = "\"qkv attend -o FILE\" writes them" };
+                                     .elsewhere = _("\"qkv attend -o FILE\" writes them") };
     qkv_text text = { 0 };
     return print_text(qkv_heatmap_text(values, o, &screen, &text), &text);
 }

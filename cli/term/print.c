@@ -52,6 +52,58 @@ void print_name(const char *name, int width, bool right)
     else printf("%s%*s", name, gap, "");
 }
 
+/* ---- paragraphs ---- */
+
+/* Whether a line may end between two characters. */
+static bool may_break(const char *before, const char *after)
+{
+    static const char closing[] = "，。、；：？！）】》”’…,.;:?!)%", opening[] = "（【《“‘(";
+    if (*before == ' ' || *after == ' ') return true;
+    return (display_width(before) == 2 || display_width(after) == 2) && !strstr(closing, after) && !strstr(opening, before);
+}
+
+/* The character at text, as a text of its own; gives its bytes. */
+static size_t character_at(const char *text, char one[8])
+{
+    size_t bytes = 0;
+    if (*text) qkv_utf8_decode(text, strlen(text), &bytes);
+    snprintf(one, 8, "%.*s", (int)bytes, text);
+    return bytes;
+}
+
+size_t piece_bytes(const char *text)
+{
+    char one[8], next[8];
+    size_t bytes = character_at(text, one);
+    while (text[bytes] && text[bytes] != '\n') {
+        size_t more = character_at(text + bytes, next);
+        if (may_break(one, next)) break;
+        memcpy(one, next, sizeof one);
+        bytes += more;
+    }
+    return bytes;
+}
+
+void print_wrapped(const char *text, int column, int indent, int width)
+{
+    bool is_start = true, space = false; /* of a line; before what follows */
+    while (*text) {
+        if (*text == ' ') space = !is_start, text++;
+        else if (*text == '\n') printf("\n%*s", indent, ""), column = indent, is_start = true, space = false, text++;
+        else {
+            size_t bytes = piece_bytes(text);
+            int taken = (int)qkv_utf8_width(text, bytes);
+            if (!is_start && column + space + taken > width) printf("\n%*s", indent, ""), column = indent, space = false;
+            printf("%s%.*s", space ? " " : "", (int)bytes, text);
+            column += space + taken;
+            is_start = space = false;
+            text += bytes;
+        }
+    }
+}
+
+/* ---- tables ---- */
+
 /* Numbers too long to line up are shown by their leading digits. */
 static int format_number(char text[CELL_BYTES], float x, int decimals)
 {

@@ -1,4 +1,4 @@
-/* print.h: tables of numbers for people. */
+/* print.h: paragraphs and tables of numbers for people. */
 #ifndef QKV_TERM_PRINT_H
 #define QKV_TERM_PRINT_H
 
@@ -17,6 +17,13 @@ int terminal_width(void);
 
 /* Prints a name and spaces that fill it up to width columns, before it when right. */
 void print_name(const char *name, int width, bool right);
+
+/* Bytes of the piece that text starts with, which stays on one line: a line may end at a space, and between Chinese characters
+ * but not before one that closes or after one that opens. */
+size_t piece_bytes(const char *text);
+
+/* Prints text that starts at a column, broken into lines of at most width columns, all but the first indented. */
+void print_wrapped(const char *text, int column, int indent, int width);
 
 /* Names of rows or columns: names[i], or prefix and number where there are none. */
 typedef struct labels {

@@ -1,6 +1,7 @@
 /* progress.c: how far a training is: one line of a terminal, drawn again and again, or plain lines elsewhere. */
 #include "progress.h"
 
+#include "language.h"
 #include "print.h"
 
 #include <qkv/text.h>
@@ -35,9 +36,9 @@ typedef struct progress_line {
 void format_duration(char text[32], double seconds)
 {
     long s = (long)(seconds + 0.5);
-    if (s < 60) snprintf(text, 32, "%ld s", s);
-    else if (s < 3600) snprintf(text, 32, "%ld min %02ld s", s / 60, s % 60);
-    else snprintf(text, 32, "%ld h %02ld min", s / 3600, s / 60 % 60);
+    if (s < 60) snprintf(text, 32, _("%ld s"), s);
+    else if (s < 3600) snprintf(text, 32, _("%ld min %02ld s"), s / 60, s % 60);
+    else snprintf(text, 32, _("%ld h %02ld min"), s / 3600, s / 60 % 60);
 }
 
 /* "step 12/30", or "step 12" without a limit */
@@ -63,15 +64,15 @@ static void format_pieces(progress_line *l, const progress_state *s)
     format_bar(l->text[BAR], s->done, LEAST_BAR);
     /* The last percent is not there before the last step; a share such as 0.29 may be a little below itself. */
     snprintf(l->text[PERCENT], room, "%3.0f%%", floor(100 * s->done + 1e-9));
-    format_of(l->text[EPOCH], room, "epoch", s->epoch, s->epochs);
-    format_of(l->text[STEP], room, "step", s->step, s->steps);
-    snprintf(l->text[LOSS], room, "loss %.3f", s->loss);
-    if (s->best) snprintf(l->text[BEST], room, "best %.80s", strncmp(s->best, "valid ", 6) ? s->best : s->best + 6);
-    snprintf(l->text[RATE], room, "lr %.2e", s->lr);
-    snprintf(l->text[SPEED], room, "%.0f %s/s", s->tokens_per_second, s->unit);
+    format_of(l->text[EPOCH], room, _("epoch"), s->epoch, s->epochs);
+    format_of(l->text[STEP], room, _("step"), s->step, s->steps);
+    snprintf(l->text[LOSS], room, _("loss %.3f"), s->loss);
+    if (s->best) snprintf(l->text[BEST], room, _("best %.80s"), strncmp(s->best, "valid ", 6) ? s->best : s->best + 6);
+    snprintf(l->text[RATE], room, _("lr %.2e"), s->lr);
+    snprintf(l->text[SPEED], room, _("%.0f %s/s"), s->tokens_per_second, _(s->unit));
     if (s->seconds_left < 0) return;
     format_duration(left, s->seconds_left);
-    snprintf(l->text[LEFT], room, "%s left", left);
+    snprintf(l->text[LEFT], room, _("%s left"), left);
 }
 
 /* Shows the pieces that matter most, as many as there is room for; the bar grows into what is left. */
@@ -162,7 +163,7 @@ void say_line(progress *p, const char *format, ...)
     if (p->quiet) return;
     wipe_progress(p);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vfprintf(stderr, translated(format), args);
     va_end(args);
     fputc('\n', stderr);
 }

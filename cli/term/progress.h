@@ -33,7 +33,7 @@ void format_duration(char text[32], double seconds); /* "3 min 05 s" */
 progress start_progress(bool quiet, int64_t log_every);
 void show_progress(progress *p, const progress_state *s);
 void wipe_progress(progress *p);                                      /* before anything else is written */
-void say_line(progress *p, const char *format, ...) QKV_PRINTF(2, 3); /* a line that stays */
+void say_line(progress *p, const char *format, ...) QKV_PRINTF(2, 3); /* a line that stays, in the reader's language */
 
 /* Text of files or models after a mark, as a line that stays: no more of it than a terminal's line has room for, and without
  * control characters, which would be orders to the terminal. */
