@@ -1,7 +1,9 @@
-/* embed.c: joins the files of web/ into one page, as C source. usage: embed explorer.html explorer.css explorer.js OUT.c
+/* embed.c: joins the files of web/ into one page, as C source. usage: embed explorer.html explorer.css strings.js
+ * explorer.js OUT.c
  *
- * The lines "<!-- explorer.css -->" and "<!-- explorer.js -->" of the page become a <style> and a <script> with the two files.
- * The page's data element must be there once, with the word null in it. */
+ * The lines "<!-- explorer.css -->" and "<!-- explorer.js -->" of the page become a <style> and a <script> with the two files,
+ * and the comment "strings.js" of the script becomes that file. The page's data element must be there once, with the word null
+ * in it. */
 #include "sha256.h"
 
 #include <stdarg.h>
@@ -92,21 +94,22 @@ static void put_bytes(FILE *out, const char *page)
 
 int main(int argc, char **argv)
 {
-    if (argc != 5) fail("usage", "embed explorer.html explorer.css explorer.js OUT.c");
-    char *page = read_file(argv[1]), *style = read_file(argv[2]), *script = read_file(argv[3]);
+    if (argc != 6) fail("usage", "embed explorer.html explorer.css strings.js explorer.js OUT.c");
+    char *page = read_file(argv[1]), *style = read_file(argv[2]), *words = read_file(argv[3]), *script = read_file(argv[4]);
+    script = joined(argv[4], script, "/* strings.js */\n", "", words, "");
     if (strstr(style, "</style")) fail(argv[2], "must not have </style in it");
-    if (strstr(script, "</script")) fail(argv[3], "must not have </script in it");
+    if (strstr(script, "</script")) fail(argv[4], "must not have </script in it");
     static const char data[] = "<script type=\"application/json\" id=\"qkv-data\">";
     find_once(argv[1], page, "<script type=\"application/json\" id=\"qkv-data\">null</script>");
     page = joined(argv[1], page, "<!-- explorer.css -->", "<style>", style, "</style>");
     page = joined(argv[1], page, "<!-- explorer.js -->", "<script>", script, "</script>");
-    FILE *out = fopen(argv[4], "wb");
-    if (!out) fail(argv[4], "cannot be written");
+    FILE *out = fopen(argv[5], "wb");
+    if (!out) fail(argv[5], "cannot be written");
     fputs("/* Made of web/ by tools/embed.c. */\n#include \"serve/page.h\"\n\n", out);
     put_bytes(out, page);
     fprintf(out, "const size_t qkv__explorer_data = %zu;\n", (size_t)(find_once(argv[1], page, data) - page) + strlen(data));
     put_policy(out, script);
-    if (fclose(out)) fail(argv[4], "cannot be written");
-    free(page), free(style), free(script);
+    if (fclose(out)) fail(argv[5], "cannot be written");
+    free(page), free(style), free(words), free(script);
     return 0;
 }

@@ -1,6 +1,8 @@
 /* explorer.js: the explorer page. It asks its own server (POST /attention, GET /info), or the data written into the page. */
 'use strict';
 
+/* strings.js */
+
 // ---- small things ----
 const find = id => document.getElementById(id);
 const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
@@ -25,7 +27,10 @@ const memory = {
 // A weight to 6 digits; small ones keep theirs.
 const digits = x => x === 0 || x >= 1e-3 ? x.toFixed(6) : x.toExponential(5);
 const tick = x => x === 0 ? '0' : x >= 0.1 ? x.toFixed(2) : x >= 0.001 ? x.toFixed(3) : x.toExponential(0);
-const counted = (n, one, many = one + 's') => `${n.toLocaleString('en')} ${n === 1 ? one : many}`;
+const counted = (n, one, many) => (n === 1 ? one : many).replace('{0}', n.toLocaleString('en'));
+const headsOf = n => counted(n, tr('{0} head'), tr('{0} heads'));
+const queriesOf = n => counted(n, tr('{0} query'), tr('{0} queries'));
+const keysOf = n => counted(n, tr('{0} key'), tr('{0} keys'));
 
 // A token as a label: white space is seen where it is all there is, or where pieces are shown as they are.
 function labelOf(token, pieces) {
@@ -86,12 +91,12 @@ function server() {
             body = await response.json();
         } catch (problem) {
             if (problem.name === 'AbortError') throw problem;
-            throw new Refused(response ? `The server's answer (status ${response.status}) could not be read.`
-                : 'The server does not answer. Is "qkv serve" still running?');
+            throw new Refused(response ? tr('The server gave an answer (status {0}) that could not be read.', response.status)
+                : tr('The server does not answer. Is "qkv serve" still running?'));
         }
         if (response.ok) return body;
-        const hint = response.status === 401 && !token ? ' Open the page with #token=... at the end of its address.' : '';
-        throw new Refused((body?.error?.message ?? `The server refused this (status ${response.status}).`) + hint);
+        const hint = response.status === 401 && !token ? tr(' Open the page with #token=... at the end of its address.') : '';
+        throw new Refused((body?.error?.message ?? tr('The server refused this (status {0}).', response.status)) + hint);
     }
     return {
         info: () => answer('/info', {}),
@@ -111,7 +116,7 @@ function file(data) {
     const described = kind => overview.kinds.find(k => k.kind === kind);
     function head(request) {
         const whole = heads[keyOf(request)];
-        if (!whole) throw new Refused('This file does not have that head.');
+        if (!whole) throw new Refused(tr('This file does not have that head.'));
         const weights = floatsOf(whole.weights), { kind, layer, head: h } = whole;
         if (request.special !== false) return { kind, layer, head: h, rows: whole.rows, columns: whole.columns, weights };
         const rows = kept(described(kind).rows), columns = kept(described(kind).columns);
@@ -187,7 +192,7 @@ function about(overview, more) {
 async function trying(work) {
     try { await work(); } catch (problem) {
         if (problem.name === 'AbortError') return;
-        complain(problem instanceof Refused ? problem.message : `The page made a mistake: ${problem.message}`);
+        complain(problem instanceof Refused ? problem.message : tr('The page made a mistake: {0}', problem.message));
         if (!(problem instanceof Refused)) console.error(problem);
     }
 }
@@ -239,8 +244,9 @@ function optionsFit() {
     if (!wrong) return true;
     const { min, max, step } = wrong, name = wrong.labels[0].textContent.trim();
     find('options').open = true;
-    const bounds = max ? `from ${min} to ${max}` : `of at least ${min}`;
-    complain(`${name}: ${step ? 'a number' : 'a whole number'} ${bounds} is needed.`);
+    const kind = step ? tr('a number') : tr('a whole number');
+    complain(max ? tr('{0}: {1} from {2} to {3} is needed.', name, kind, min, max)
+        : tr('{0}: {1} of at least {2} is needed.', name, kind, min));
     wrong.focus();
     return false;
 }
@@ -248,7 +254,7 @@ function optionsFit() {
 function explore() {
     const text = find('text').value;
     if (text.trim() === '') {
-        complain('Type a text first.');
+        complain(tr('Type a text first.'));
         find('text').focus();
         return;
     }
@@ -340,7 +346,7 @@ async function showHead() {
     draw();
     if (began) afterPaint(began);
     began = 0;
-    tell(`${titleNow()}: ${counted(head.rows, 'query', 'queries')}, ${counted(head.columns, 'key')}`);
+    tell(`${titleNow()}: ${queriesOf(head.rows)}, ${keysOf(head.columns)}`);
 }
 async function askedHead(wanted, signal) {
     let given;
@@ -349,7 +355,7 @@ async function askedHead(wanted, signal) {
         throw problem;
     }
     const { rows, columns } = given, weights = typeof given.weights === 'string' ? floatsOf(given.weights) : given.weights;
-    if (weights.length !== rows * columns) throw new Refused('The weights that came are not as many as they should be.');
+    if (weights.length !== rows * columns) throw new Refused(tr('The weights that came are not as many as they should be.'));
     return { rows, columns, weights, ...rangeOf(weights, rows, columns) };
 }
 // From the button to the picture, for whoever measures.
@@ -389,12 +395,13 @@ function drawInfo() {
     const parameters = least >= 1 ? `${least.toFixed(1)} M` : many >= 1 ? `${many.toFixed(0)} k` : `${info.parameters}`;
     const layers = info.encoder_layers && info.decoder_layers ? `${info.encoder_layers} + ${info.decoder_layers}`
         : `${info.encoder_layers || info.decoder_layers}`;
-    const does = { translate: 'translates', classify: 'classifies', generate: 'continues texts', encode: 'reads' }[info.task];
+    const does = { translate: tr('translates'), classify: tr('classifies'), generate: tr('continues texts'),
+        encode: tr('reads') }[info.task];
     find('model').textContent = info.name;
-    document.title = `${info.name}: what it attends to`;
-    find('facts').replaceChildren(...[does, `${parameters} parameters`, `${layers} layers`, counted(info.heads, 'head'),
-        `vocabulary of ${info.vocabulary.toLocaleString('en')}`].filter(Boolean).map(fact => element('li', {}, fact)));
-    find('go').textContent = { translate: 'Translate', classify: 'Classify', generate: 'Continue' }[info.task] ?? 'Read';
+    document.title = tr('{0}: what it attends to', info.name);
+    find('facts').replaceChildren(...[does, tr('{0} parameters', parameters), tr('{0} layers', layers), headsOf(info.heads),
+        tr('vocabulary of {0}', info.vocabulary.toLocaleString('en'))].filter(Boolean).map(fact => element('li', {}, fact)));
+    find('go').textContent = { translate: tr('Translate'), classify: tr('Classify'), generate: tr('Continue') }[info.task] ?? tr('Read');
     for (const field of document.querySelectorAll('[data-for]')) field.hidden = field.dataset.for !== info.task;
     find('options').hidden = !!written || info.task !== 'translate' && info.task !== 'generate';
 }
@@ -404,7 +411,7 @@ function drawAnswer() {
     const draws = { translate: drawTranslations, classify: drawClasses, generate: drawContinuation }[task];
     find('answer').hidden = !draws;
     if (!draws) return;
-    find('answer-title').textContent = { translate: 'Translation', classify: 'Class', generate: 'Continuation' }[task];
+    find('answer-title').textContent = { translate: tr('Translation'), classify: tr('Class'), generate: tr('Continuation') }[task];
     find('answer-body').replaceChildren(draws(output, ids));
 }
 
@@ -416,10 +423,10 @@ function drawTranslations({ translations = [] }, ids) {
         const radio = element('input', { type: 'radio', name: 'translation', checked: i === now, disabled: isFixed });
         radio.addEventListener('change', () => readAgain(t.ids));
         const score = Number.isFinite(t.score) ? t.score.toFixed(4).replace('-', '−') : '';
-        return element('label', { className: 'choice' }, radio, element('b', { dir: 'auto' }, t.text || '(nothing)'),
-            element('span', { className: 'numbers', title: 'score: higher is better' }, score));
+        return element('label', { className: 'choice' }, radio, element('b', { dir: 'auto' }, t.text || tr('(nothing)')),
+            element('span', { className: 'numbers', title: tr('score: higher is better') }, score));
     });
-    return element('div', { role: 'radiogroup', 'aria-label': 'Translations, the best first' }, ...choices);
+    return element('div', { role: 'radiogroup', 'aria-label': tr('Translations, the best first') }, ...choices);
 }
 
 function drawClasses({ classes = [] }) {
@@ -440,7 +447,7 @@ function drawContinuation({ text = '' }) {
 
 // ---- kinds, layers and heads ----
 function drawKinds() {
-    const names = { encoder: 'Encoder', decoder: 'Decoder', cross: 'Cross' };
+    const names = { encoder: tr('Encoder'), decoder: tr('Decoder'), cross: tr('Cross') };
     find('kinds').replaceChildren(...shown.overview.kinds.map(({ kind }) => {
         const isNow = kind === shown.kind;
         const tab = element('button', { type: 'button', id: `kind-${kind}`, role: 'tab', 'aria-controls': 'panel',
@@ -456,20 +463,20 @@ function places() {
     return [...range(layers), 'mean'].map(layer => [...range(n), 'mean'].map(head => ({ layer, head })));
 }
 function spoken({ layer, head }) {
-    if (layer === 'rollout') return 'rollout over all layers';
-    const which = (name, i) => i === 'mean' ? `mean of all ${name}s` : `${name} ${i}`;
-    return `${which('layer', layer)}, ${which('head', head)}`;
+    if (layer === 'rollout') return tr('rollout over all layers');
+    const ofLayer = layer === 'mean' ? tr('mean of all layers') : tr('layer {0}', layer);
+    return tr('{0}, {1}', ofLayer, head === 'mean' ? tr('mean of all heads') : tr('head {0}', head));
 }
-const kindNames = { encoder: 'Encoder self-attention', decoder: 'Decoder self-attention', cross: 'Cross-attention' };
-const titleNow = () => `${kindNames[shown.kind]}, ${spoken(shown)}`;
+const kindNames = { encoder: tr('Encoder self-attention'), decoder: tr('Decoder self-attention'), cross: tr('Cross-attention') };
+const titleNow = () => tr('{0}, {1}', kindNames[shown.kind], spoken(shown));
 
 function drawMatrix() {
     const { layers, heads: n } = kindNow(), grid = find('heads');
-    const top = element('div', { role: 'row' }, element('span', { role: 'columnheader' }, 'layer'),
+    const top = element('div', { role: 'row' }, element('span', { role: 'columnheader' }, tr('layer')),
         ...range(n).map(h => element('span', { role: 'columnheader' }, `${h}`)),
-        element('span', { role: 'columnheader', className: 'mean' }, 'mean'));
+        element('span', { role: 'columnheader', className: 'mean' }, tr('mean')));
     const rows = places().map((row, i) => element('div', { role: 'row', className: i < layers ? '' : 'means' },
-        element('span', { role: 'rowheader' }, i < layers ? `${i}` : 'mean'), ...row.map(headButton)));
+        element('span', { role: 'rowheader' }, i < layers ? `${i}` : tr('mean')), ...row.map(headButton)));
     find('panel').style.setProperty('--heads', n);
     find('panel').classList.toggle('many', n > 8);
     find('panel').classList.toggle('crowd', n > 20);
@@ -534,13 +541,13 @@ function thumbnail(bytes, rows, columns) {
 
 // ---- the ranking ----
 const measures = [
-    ['head', 'head', 'layer and head, counted from 0'],
-    ['entropy', 'entropy', 'how spread the weights of a row are, in nats: 0 when all is on one token'],
-    ['diagonality', 'diag.', 'how near the weights are to the diagonal: 1 when on it'],
-    ['first', 'first', 'share on the first token'],
-    ['previous', 'prev.', 'share on the token before'],
-    ['same', 'same', 'share on the token itself'],
-    ['next', 'next', 'share on the token after'],
+    ['head', tr('head'), tr('layer and head, counted from 0')],
+    ['entropy', tr('entropy'), tr('how spread the weights of a row are, in nats: 0 when all is on one token')],
+    ['diagonality', tr('diag.'), tr('how near the weights are to the diagonal: 1 when on it')],
+    ['first', tr('first'), tr('share on the first token')],
+    ['previous', tr('prev.'), tr('share on the token before')],
+    ['same', tr('same'), tr('share on the token itself')],
+    ['next', tr('next'), tr('share on the token after')],
 ];
 const order = { by: 'head', down: false };
 
@@ -559,7 +566,7 @@ function drawRanking() {
     const sorted = [...list ?? []].sort((a, b) => (value(a) - value(b)) * (order.down ? -1 : 1));
     body.replaceChildren(...sorted.map(h => {
         const unseen = text => element('span', { className: 'unseen' }, text);
-        const button = element('button', { type: 'button' }, unseen('layer '), `${h.layer} · `, unseen('head '), `${h.head}`);
+        const button = element('button', { type: 'button' }, unseen(tr('layer')), ` ${h.layer} · `, unseen(tr('head')), ` ${h.head}`);
         const row = element('tr', {}, element('td', {}, button),
             ...measures.slice(1).map(([name]) => element('td', {}, Number.isFinite(h[name]) ? h[name].toFixed(3) : '–')));
         row.dataset.place = `${h.layer}/${h.head}`;
@@ -742,8 +749,8 @@ function drawMap(pen, figure, at, colours) {
         pen.text(shortened(figure.columns[c], at.turned ? at.most : cw), x + (c - left + 0.5) * cw, y - (at.turned ? 6 : 11),
             { fill: colours.ink, align: at.turned ? 'left' : 'center', turned: at.turned });
     const axis = { fill: colours.quiet, align: 'center' };
-    pen.text('query (attending)', at.shift + 9, y + Math.max(h / 2, 45), { ...axis, turned: true });
-    pen.text('key (attended)', x + Math.max(w / 2, 40), at.head + 10, axis);
+    pen.text(tr('query (attending)'), at.shift + 9, y + Math.max(h / 2, 45), { ...axis, turned: true });
+    pen.text(tr('key (attended)'), x + Math.max(w / 2, 40), at.head + 10, axis);
     drawValues(pen, figure, at);
     drawBar(pen, figure, at, colours);
 }
@@ -773,7 +780,7 @@ function drawBar(pen, figure, { x, y, w, h }, colours) {
 function linesLayout(figure, width, height, head, centred) {
     const { top, bottom, left, right } = figure.window, n = Math.max(bottom - top, right - left);
     const most = Math.min(160, width * 0.28), rh = Math.min(32, height / n), y = head + 26;
-    const labels = ['query (attending)', ...figure.rows.slice(top, bottom), ...figure.columns.slice(left, right)];
+    const labels = [tr('query (attending)'), ...figure.rows.slice(top, bottom), ...figure.columns.slice(left, right)];
     const side = Math.ceil(14 + longest(labels, most)), space = width - 2 * side, between = clamp(space, 60, 460);
     const x1 = side + (centred ? Math.max(0, Math.floor((space - between) / 2)) : 0);
     return { x1, x2: x1 + between, y, rh, most, head, width, height: Math.ceil(y + rh * n + 8) };
@@ -790,8 +797,8 @@ function drawLines(pen, figure, at, colours) {
         pen.text(shortened(figure.rows[r], at.most), x1 - 2, middle(r - top), { size: 13, fill: colours.ink, align: 'right' });
     for (let c = left; c < right; c += everyOf(rh))
         pen.text(shortened(figure.columns[c], at.most), x2 + 2, middle(c - left), { size: 13, fill: colours.ink });
-    pen.text('query (attending)', x1 - 2, at.head + 10, { fill: colours.quiet, align: 'right' });
-    pen.text('key (attended)', x2 + 2, at.head + 10, { fill: colours.quiet });
+    pen.text(tr('query (attending)'), x1 - 2, at.head + 10, { fill: colours.quiet, align: 'right' });
+    pen.text(tr('key (attended)'), x2 + 2, at.head + 10, { fill: colours.quiet });
 }
 
 // The lines worth drawing: at most so many, the strongest, none of under 1/255 of the largest weight.
@@ -834,14 +841,13 @@ function draw() {
     const { top, bottom, left, right } = shown.window, [n, m] = [shown.rows.length, shown.columns.length];
     const isPart = bottom - top < n || right - left < m;
     find('over').classList.toggle('drags', isPart);
-    const part = isPart ? `; shown: queries ${top} to ${bottom - 1}, keys ${left} to ${right - 1}` : '';
-    find('size').textContent =
-        `${counted(n, 'query', 'queries')} × ${counted(m, 'key')}, largest weight ${digits(shown.largest)}${part}`;
-    find('over').setAttribute('aria-label', `${titleNow()}. Arrow keys move from weight to weight.`);
+    const part = isPart ? tr('; shown: queries {0} to {1}, keys {2} to {3}', top, bottom - 1, left, right - 1) : '';
+    find('size').textContent = tr('{0} × {1}, largest weight {2}', queriesOf(n), keysOf(m), digits(shown.largest)) + part;
+    find('over').setAttribute('aria-label', tr('{0}. Arrow keys move from weight to weight.', titleNow()));
 }
 function drawNothing() {
     placed = null;
-    sized(find('picture'), 240, 60).text('No tokens to show.', 0, 30, { fill: coloursNow().quiet, size: 14 });
+    sized(find('picture'), 240, 60).text(tr('No tokens to show.'), 0, 30, { fill: coloursNow().quiet, size: 14 });
     sized(find('over'), 240, 60);
     find('reading').textContent = find('size').textContent = '';
 }
@@ -866,8 +872,8 @@ function readingNow() {
 function drawOver() {
     const pen = sized(find('over'), placed.width, placed.height), { cursor } = shown;
     find('picture').classList.toggle('dim', !!cursor && shown.view === 'lines');
-    const point = matchMedia('(hover: none)').matches ? 'Touch' : 'Point at';
-    const hint = `${point} a ${shown.view === 'map' ? 'weight' : 'token'} to read it.`;
+    const touches = matchMedia('(hover: none)').matches, what = shown.view === 'map' ? tr('weight') : tr('token');
+    const hint = touches ? tr('Touch a {0} to read it.', what) : tr('Point at a {0} to read it.', what);
     find('reading').textContent = readingNow() || hint;
     find('reading').classList.toggle('quiet', !cursor);
     if (!cursor) return;
@@ -1019,7 +1025,7 @@ function savePng() {
         return new CanvasPen(context, scale);
     });
     if (!done) return;
-    canvas.toBlob(blob => blob ? save('png', blob) : complain('The browser cannot make a picture of that size: zoom in.'));
+    canvas.toBlob(blob => blob ? save('png', blob) : complain(tr('The browser cannot make a picture of that size: zoom in.')));
 }
 function saveSvg() {
     const done = saved(() => new SvgPen());
@@ -1040,7 +1046,7 @@ const darkPreferred = matchMedia('(prefers-color-scheme: dark)');
 const preferredTheme = () => darkPreferred.matches ? 'dark' : 'light';
 function setTheme(theme) {
     document.documentElement.dataset.theme = theme;
-    find('theme').textContent = theme === 'dark' ? 'Light' : 'Dark';
+    find('theme').textContent = theme === 'dark' ? tr('Light') : tr('Dark');
     find('theme').setAttribute('aria-pressed', String(theme === 'dark'));
     if (shown.overview) draw();
 }
@@ -1053,22 +1059,22 @@ function switchTheme() {
 
 // ---- keyboard ----
 const shortcuts = [
-    ['/', 'go to the text field', () => { if (!written) find('text').focus(); }],
-    ['← →', 'another head'],
-    ['↑ ↓', 'another layer'],
-    ['arrows on the map', 'from weight to weight'],
-    ['1 2 3', 'kind of attention'],
-    ['a', 'mean of all heads', () => choose(shown.layer === 'rollout' ? 'mean' : shown.layer, 'mean')],
-    ['r', 'rollout', () => choose('rollout')],
-    ['m', 'map', () => setView('map')],
-    ['l', 'lines', () => setView('lines')],
-    ['q', '√ colours: small weights show', () => find('root').click()],
-    ['s', 'special tokens', () => find('special').click()],
-    ['b', 'every piece by itself', () => { if (!written) find('pieces').click(); }],
-    ['+ − 0', 'zoom in, out, show everything'],
-    ['d', 'light or dark', switchTheme],
-    ['Esc', 'stop what is running, take the crosshair away'],
-    ['?', 'this list', () => find('help').showModal()],
+    ['/', tr('go to the text field'), () => { if (!written) find('text').focus(); }],
+    ['← →', tr('another head')],
+    ['↑ ↓', tr('another layer')],
+    [tr('arrows on the map'), tr('from weight to weight')],
+    ['1 2 3', tr('kind of attention')],
+    ['a', tr('mean of all heads'), () => choose(shown.layer === 'rollout' ? 'mean' : shown.layer, 'mean')],
+    ['r', tr('rollout'), () => choose('rollout')],
+    ['m', tr('map'), () => setView('map')],
+    ['l', tr('lines'), () => setView('lines')],
+    ['q', tr('√ colours: small weights show'), () => find('root').click()],
+    ['s', tr('special tokens'), () => find('special').click()],
+    ['b', tr('every piece by itself'), () => { if (!written) find('pieces').click(); }],
+    ['+ − 0', tr('zoom in, out, show everything')],
+    ['d', tr('light or dark'), switchTheme],
+    ['Esc', tr('stop what is running, take the crosshair away')],
+    ['?', tr('this list'), () => find('help').showModal()],
 ];
 const byKey = new Map(shortcuts.filter(s => s[2]).map(([key, , act]) => [key, act]));
 
@@ -1193,9 +1199,10 @@ function listen() {
 }
 
 async function start() {
+    translatePage();
     const remembered = memory.get('qkv-theme');
     setTheme(['light', 'dark'].includes(remembered) ? remembered : preferredTheme());
-    const key = k => /^[a-z]{2,}$/.test(k) ? k : element('kbd', {}, k);
+    const key = k => /^[a-z]{2,}$|[\u4e00-\u9fff]/.test(k) ? k : element('kbd', {}, k);
     find('keys').replaceChildren(...shortcuts.flatMap(([keys, does]) =>
         [element('dt', {}, ...keys.split(' ').flatMap(k => [key(k), ' '])), element('dd', {}, does)]));
     listen();
