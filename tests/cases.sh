@@ -1,5 +1,6 @@
 # cases.sh: read by the shell tests. A case prints "ok - name" or "not ok - name"; finish gives the result.
 failures=0
+export LC_ALL=C.UTF-8 # whatever the language of who runs them
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 

@@ -121,11 +121,10 @@ same "5: <s> sees itself alone" "1.00 0.00 0.00 0.00 0.00 0.00" "$(awk '$1 == "<
 
 # ---- every text has its translation ----
 cd "$root" || exit 1
-texts() { xgettext --from-code=UTF-8 -k_ -kN_ --files-from=po/POTFILES.in -o - | sed s/CHARSET/UTF-8/ | msgmerge --quiet --no-fuzzy-matching -o - po/zh_CN.po -; }
 check "the translations are well made" msgfmt --check -o /dev/null po/zh_CN.po
-texts >"$folder/all.po" 2>"$folder/all.err"
+tools/catalogue "$qkv" po/zh_CN.po >"$folder/all.po" 2>"$folder/all.err"
 same "the texts can be read" "" "$(cat "$folder/all.err")"
-between "there are texts" 100 "$(grep -c '^msgid' "$folder/all.po")" 1000
+between "there are texts" 100 "$(grep -c '^msgid' "$folder/all.po")" 3000
 same "none is without a translation" "" "$(msgattrib --untranslated --no-obsolete "$folder/all.po")"
 same "none is unsure" "" "$(msgattrib --only-fuzzy --no-obsolete "$folder/all.po")"
 same "none is left over" "" "$(msgattrib --only-obsolete "$folder/all.po")"

@@ -1,0 +1,124 @@
+#!/bin/sh
+# chinese.sh: what people read is there in Chinese, and what programs read stays as it is. usage: chinese.sh QKV MAKE_MODEL ROOT
+. "$(dirname "$0")/cases.sh"
+qkv=$(realpath "$1") make_model=$(realpath "$2") root=$(realpath "$3")
+cd "$folder" || exit 1
+unset LANGUAGE
+zh() { "$qkv" "$@" --lang zh; }
+# wide LINES: those of more than 80 columns. GB18030 has one byte for a Latin letter and two for a Chinese one, as a terminal does.
+wide() { sed 's/[“”]/"/g' | iconv -f UTF-8 -t GB18030 | LC_ALL=C awk 'length($0) > 80'; }
+
+# ---- help ----
+contains "the list of commands" "$("$qkv" --lang zh --help)" "用法：qkv COMMAND [选项]" "使用模型：" "translate         用训练好的模型翻译各行文本"
+"$qkv" --help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)  .*/\1/p' >commands
+check "there are commands" test "$(wc -l <commands)" -gt 30
+option='^  \(-., \|    \)--'
+while read -r command; do
+    # shellcheck disable=SC2086
+    zh $command --help >help
+    same "$command: no line is wider than 80 columns" "" "$(wide <help)"
+    contains "$command: usage, options and example" "$(cat help)" "用法：qkv $command" "选项：" "示例："
+    # shellcheck disable=SC2086
+    same "$command: as many options" "$("$qkv" $command --help | grep -c "$option")" "$(grep -c "$option" help)"
+done <commands
+contains "a help in Chinese" "$(zh attend --help)" "每个注意力头" "-m, --model DIR        模型所在的目录"
+contains "names of a choice" "$(zh attend --help)" "encoder、decoder 或 cross；翻译模型默认为 cross"
+same "the help of a command" "$(zh score --help)" "$("$qkv" help score --lang zh)"
+same "before the command" "$(zh score --help)" "$("$qkv" --lang=zh score --help)"
+same "by the locale" "$(zh score --help)" "$(LC_ALL=zh_CN.UTF-8 "$qkv" score --help)"
+same "--lang goes before the locale" "$("$qkv" score --help)" "$(LC_ALL=zh_CN.UTF-8 "$qkv" --lang en score --help)"
+fails "another language" 2 'is not one of locale, en, zh' --lang fr info
+fails "none" 2 'is not one of locale, en, zh' --lang
+
+# ---- errors: those of the command in Chinese, the library's in English, the status the same ----
+fails "an option that is missing" 2 '缺少 --ref' score --lang zh
+fails "what was meant" 2 '是不是想用“--beam”？' translate --num-beams 3 --lang zh
+fails "what there is not" 2 'qkv 在 CPU 上运行' translate --gpu --lang zh
+fails "a command that there is not" 2 '没有命令“foo”' --lang zh foo
+fails "a number" 2 '不是从 1 开始的整数' line --steps x --lang zh
+fails "the library's sentence" 3 'there is no such folder' info no-such-folder --lang zh
+
+# ---- tables for people; what programs read is the same in both languages ----
+printf 'the cat sat on the mat\nI love you\nyou love the cat\n我爱你\n猫坐在垫子上\n' >corpus
+for kind in pair encoder decoder; do check "a model: $kind" "$make_model" $kind $kind corpus; done
+contains "a model's table" "$(zh info pair)" "架构            qkv" "注意力头        2" "词表" "可用于          translate"
+contains "the build's table" "$(zh info -t 3)" "指令集" "3（由 --threads 指定）"
+contains "perplexity" "$(zh perplexity -m decoder corpus)" "困惑度       " "nats/词元    "
+contains "attend" "$(zh attend -m pair "I love you" 2>said)" "交叉注意力，第 1 层，注意力头的平均" "空白到 █"
+contains "and what it tells" "$(cat said)" "译文是"
+contains "ranks" "$(zh attend -m pair "I love you" --rank --quiet)" "层    头" "entropy"
+contains "flow" "$(zh show flow)" "自注意力，8 个注意力头" "拼接"
+same "the shapes of flow line up" 54 "$(zh show flow | sed 1,2d | iconv -f UTF-8 -t GB18030 | LC_ALL=C sed 's/[0-9]\+\( x [0-9]\+\)\+$//' | LC_ALL=C awk '{ print length($0) }' | sort -u)"
+# as_it_is COMMAND...: the same bytes in both languages
+as_it_is() {
+    "$qkv" "$@" --lang en >en.out 2>/dev/null
+    zh "$@" >zh.out 2>/dev/null
+    check "as it is: $*" cmp en.out zh.out
+    check "and something: $*" test -s zh.out
+}
+as_it_is info --json
+as_it_is info pair --json
+as_it_is translate -m pair "I love you" "you love"
+as_it_is translate -m pair "I love you" --json --alignment
+as_it_is translate -m pair "I love you" --json --max-source 1
+as_it_is tokenize -m pair "I love you"
+as_it_is perplexity -m decoder corpus --json
+as_it_is attend -m pair "I love you" --json
+as_it_is attend -m pair "I love you" --rank --json
+as_it_is score --ref corpus --hyp corpus
+as_it_is --version
+
+# ---- a training ----
+awk 'BEGIN { for (i = 10; i < 70; i++) print "a b c " i "\td e f " i }' >pairs
+train() {
+    "$qkv" train translate --paper --train pairs --valid pairs --tokens characters --layers 1 --dim 8 --heads 2 --inner 8 --max-tokens 64 \
+        --steps 4 --log-every 2 --out "$1" --lang "$1" 2>"$1.said"
+}
+check "a training in Chinese" train zh
+check "and in English" train en
+contains "what it tells" "$(cat zh.said)" "句对        60" "词表" "参数量" "更新次数" "步 2/4" "损失" "词元/秒" "验证损失" "迄今最佳" \
+    "第 4 步后停止" "已达到 --steps" "模型在 zh 中"
+same "no line of it is English" "" "$(grep -vP '\p{Han}' zh.said | grep -v '^选定\|^ ')"
+check "the model is the same" cmp zh/model.safetensors en/model.safetensors
+same "and so is its record" "$(sed 's/"\(en\|zh\)"//; /second\|minutes\|created/d' en/training.json)" \
+    "$(sed 's/"\(en\|zh\)"//; /second\|minutes\|created/d' zh/training.json)"
+contains "trainings side by side" "$(zh runs zh en)" "目录" "步数" "已达到 --steps"
+
+# ---- pictures ----
+check "a map" zh attend -m pair "I love you" -o map.svg --quiet
+contains "its words" "$(cat map.svg)" "查询（关注者）" "键（被关注者）" "交叉注意力"
+check "a flow" zh show flow --heads 2 --d-model 8 -o flow.svg
+contains "its words" "$(cat flow.svg)" "缩放：除以 √d_k" "拼接：2 个注意力头并排" "输出"
+check "curves" zh show curve zh -o curve.svg
+contains "their words" "$(cat curve.svg)" "训练损失" "步"
+check "positions" zh show positions --d 8 --n 4 -o positions.svg
+contains "their words" "$(cat positions.svg)" "正弦位置编码" "维度"
+
+# ---- the manual ----
+"$qkv" --lang zh --man >qkv.1
+contains "the manual" "$(sed 's/\\[-:]//g' qkv.1)" ".SH 名称" ".SH 退出状态" "从两个逐行对应的文本文件" ".SH 环境变量"
+if command -v groff >groff.path; then
+    same "groff finds nothing wrong" "" "$(groff -K utf8 -man -Tutf8 -ww -z qkv.1 2>&1)"
+    check "no line of it is wider than 80 columns" test "$(groff -K utf8 -man -Tutf8 -P-cbou -rLL=78n qkv.1 | wc -L)" -le 80
+else skipped "groff is not installed"; fi
+
+# ---- the page: every word of it is in the catalogue, and every word of the catalogue is in it ----
+cd "$root" || exit 1
+sed -n "s/^    '\(.*\)': '.*',\$/\1/p" web/strings.js | sort >"$folder/words"
+{
+    tr '\n' ' ' <web/explorer.html | sed 's/<head>.*<\/head>//; s/<script.*<\/script>//; s/<noscript>.*<\/noscript>//; s/  */ /g' >"$folder/page"
+    grep -oE '(title|aria-label)="[^"]*"' "$folder/page" | sed 's/^[^"]*"//; s/"$//'
+    sed 's/<[^>]*>/\n/g; s/&nbsp;//g' "$folder/page" | sed 's/^ *//; s/ *$//' | grep '[a-z]' | grep -v '^qkv$'
+    grep -oP "\btr\('\K[^']*" web/explorer.js
+} | sort -u >"$folder/used"
+check "there are words" test "$(wc -l <"$folder/used")" -gt 80
+same "every word of the page has its Chinese" "" "$(comm -13 "$folder/words" "$folder/used")"
+same "none is left over" "" "$(comm -23 "$folder/words" "$folder/used")"
+same "none is there twice" "" "$(uniq -d "$folder/words")"
+
+# ---- one word for one thing ----
+for wrong in 标记 令牌 头部 遮罩 屏蔽 补齐 残差链接 剩余连接 图层归一化 位置嵌入 集束搜索 波束搜索 定向搜索 标签光滑 热身 学习速率 检查站 \
+    混乱度 词汇表 长度罚分 存档点 关注头; do
+    same "no $wrong" "" "$(grep -n "^msgstr.*$wrong\|^\".*$wrong" po/zh_CN.po; grep -n "$wrong" README.zh-CN.md web/strings.js)"
+done
+finish
