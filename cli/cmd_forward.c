@@ -155,11 +155,10 @@ static qkv_status print_likeliest(const float *logits, int64_t n, const qkv_toke
     return QKV_OK;
 }
 
-static void print_shape(const char *name, const qkv_tensor *x)
+static void print_shape(const char *name, int64_t rows, int64_t columns)
 {
-    if (!x) return;
     print_name(_(name), 9, false);
-    printf("(%lld, %lld)\n", (long long)qkv_dim(x, 1), (long long)qkv_dim(x, 2));
+    printf("(%lld, %lld)\n", (long long)rows, (long long)columns);
 }
 
 static qkv_status write_tensor(const char *path, const qkv_tensor *x)
@@ -197,10 +196,10 @@ static bool writes_files(void)
 static qkv_status print_computed(const computed *x, const qkv_tokenizer *t)
 {
     int64_t vocabulary = qkv_dim(x->logits, 2);
-    print_shape(N_("encoder"), x->encoded);
-    print_shape(N_("hidden"), x->hidden);
-    print_shape(N_("logits"), x->logits);
-    if (x->classes) printf("%-8s (1, %lld)\n", "classes", (long long)qkv_dim(x->classes, 1));
+    if (x->encoded) print_shape(N_("encoder"), qkv_dim(x->encoded, 1), qkv_dim(x->encoded, 2));
+    if (x->hidden) print_shape(N_("hidden"), qkv_dim(x->hidden, 1), qkv_dim(x->hidden, 2));
+    if (x->logits) print_shape(N_("logits"), qkv_dim(x->logits, 1), vocabulary);
+    if (x->classes) print_shape(N_("classes"), 1, qkv_dim(x->classes, 1));
     if (!x->logits) return QKV_OK;
     return print_likeliest(qkv_data(x->logits) + (qkv_dim(x->logits, 1) - 1) * vocabulary, vocabulary, t);
 }

@@ -37,16 +37,17 @@ fails "what there is not" 2 'qkv 在 CPU 上运行' translate --gpu --lang zh
 fails "a command that there is not" 2 '没有命令“foo”' --lang zh foo
 fails "a number" 2 '不是从 1 开始的整数' line --steps x --lang zh
 fails "the library's sentence" 3 'there is no such folder' info no-such-folder --lang zh
+fails "with what the system says" 3 'training.json: No such file or directory' runs . --lang zh
 
 # ---- tables for people; what programs read is the same in both languages ----
 printf 'the cat sat on the mat\nI love you\nyou love the cat\n我爱你\n猫坐在垫子上\n' >corpus
 for kind in pair encoder decoder; do check "a model: $kind" "$make_model" $kind $kind corpus; done
 contains "a model's table" "$(zh info pair)" "架构            qkv" "注意力头        2" "词表" "可用于          translate"
-contains "the build's table" "$(zh info -t 3)" "指令集" "3（由 --threads 指定）"
+contains "the build's table" "$(zh info -t 3)" "指令集" "3（来自 --threads）"
 contains "perplexity" "$(zh perplexity -m decoder corpus)" "困惑度       " "nats/词元    "
 contains "attend" "$(zh attend -m pair "I love you" 2>said)" "交叉注意力，第 1 层，注意力头的平均" "空白到 █"
 contains "and what it tells" "$(cat said)" "译文是"
-contains "ranks" "$(zh attend -m pair "I love you" --rank --quiet)" "层    头" "entropy"
+contains "ranks" "$(zh attend -m pair "I love you" --rank --quiet)" "   层    头      entropy"
 contains "flow" "$(zh show flow)" "自注意力，8 个注意力头" "拼接"
 same "the shapes of flow line up" 54 "$(zh show flow | sed 1,2d | iconv -f UTF-8 -t GB18030 | LC_ALL=C sed 's/[0-9]\+\( x [0-9]\+\)\+$//' | LC_ALL=C awk '{ print length($0) }' | sort -u)"
 # as_it_is COMMAND...: the same bytes in both languages

@@ -54,6 +54,7 @@ bool speak(language l)
     setenv("LANGUAGE", "zh_CN", 1);
     chinese = find_texts(folder, sizeof folder) && bindtextdomain("qkv", folder) && bind_textdomain_codeset("qkv", "UTF-8") &&
               *dgettext("qkv", header);
+    bindtextdomain("libc", "/"); /* strerror(3) is a part of the library's sentences, which stay English */
     if (chinese) qkv_set_translator(translated);
     return chinese;
 }

@@ -555,6 +555,23 @@ await group('a language model', async () => {
     await page.context().close();
 });
 
+await group('in Chinese', async () => {
+    const other = await serve(translate);
+    for (const [name, page] of [['by the browser', await open(other, { locale: 'zh-CN' })], ['by the address', await open(`${other}/?lang=zh`)]]) {
+        same(`${name}: the button`, await textOf(page, '#go'), '翻译');
+        same(`${name}: the heading`, await textOf(page, '#large-title'), '交叉注意力，所有层的平均，所有注意力头的平均');
+        same(`${name}: the language`, await page.locator('html').getAttribute('lang'), 'zh');
+        const visible = (await textOf(page, 'body')) + await page.evaluate(() =>
+            [...document.querySelectorAll('[title], [aria-label]')].map(e => `${e.title}\n${e.ariaLabel ?? ''}`).join('\n'));
+        const typed = await page.inputValue('#text'); // words of the model are not ours
+        const english = visible.split('\n').filter(line => /[a-z]{3,} [a-z]{2,}/i.test(line) && !line.includes(typed));
+        same(`${name}: no English is left`, english, []);
+        await picture(page, 'chinese');
+        same(`${name}: axe: nothing`, await complaints(page), []);
+        await page.context().close();
+    }
+});
+
 same('no request to anyone else', strangers, []);
 same('no error in any console', errors, []);
 await browser.close();
