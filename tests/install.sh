@@ -15,7 +15,7 @@ same "pkg-config knows the version" "$(sed -n 's/#define QKV_VERSION_STRING "\(.
 for file in libqkv.so libqkv.so.1 libqkv.a; do check "$file is installed" test -e "$library_folder/$file"; done
 contains "the soname is versioned" "$(objdump -p "$library_folder/libqkv.so")" "libqkv.so.1"
 installed=$(cd "$folder/root" && find . -type f)
-contains "command, headers and manual are installed" "$installed" bin/qkv include/qkv/qkv.h include/qkv/base.h man1/qkv.1 \
+contains "command, headers and manual are installed" "$installed" bin/qkv include/qkv/qkv.h include/qkv/base.h man1/qkv.1 zh_CN/man1/qkv.1 \
     share/locale/zh_CN/LC_MESSAGES/qkv.mo
 contains "the installed command finds its Chinese texts" \
     "$("$folder/root/$(echo "$installed" | grep 'bin/qkv$')" learn --lang zh 2>&1)" "亲手计算查询、键和值"

@@ -559,7 +559,7 @@ await group('in Chinese', async () => {
     const other = await serve(translate);
     for (const [name, page] of [['by the browser', await open(other, { locale: 'zh-CN' })], ['by the address', await open(`${other}/?lang=zh`)]]) {
         same(`${name}: the button`, await textOf(page, '#go'), '翻译');
-        same(`${name}: the heading`, await textOf(page, '#large-title'), '交叉注意力，所有层的平均，所有注意力头的平均');
+        same(`${name}: the heading`, await textOf(page, '#large-title'), '交叉注意力，第 1 层，注意力头 0');
         same(`${name}: the language`, await page.locator('html').getAttribute('lang'), 'zh');
         const visible = (await textOf(page, 'body')) + await page.evaluate(() =>
             [...document.querySelectorAll('[title], [aria-label]')].map(e => `${e.title}\n${e.ariaLabel ?? ''}`).join('\n'));
