@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { DIM = 64, WIDTH = 3, LONGEST = 2048, SIZES = 4 };
+enum { DIM = 64, WIDTH = 3, NEAR = 16, LONGEST = 2048, SIZES = 4, KINDS = 4, TIMED = 3 };
 static const int sizes[SIZES] = { 32, 128, 512, LONGEST };
 
 /* The layers, over the same tokens. */
@@ -16,7 +16,7 @@ typedef struct layers {
     qkv_params *params;
     qkv_tape *tape;
     qkv_tensor *tokens;      /* (LONGEST, DIM) */
-    qkv_mha attention;       /* with its projections, where influence is measured */
+    qkv_mha attention;       /* with its projections */
     qkv_linear input, state; /* h_t = tanh(W h_{t-1} + U x_t) */
     qkv_linear window;       /* y_t = W (x_t, x_{t-s}, x_{t-2s}), s the stride */
     int n;
@@ -80,7 +80,7 @@ static qkv_tensor *convolve(const layers *l, qkv_tensor *x, int64_t stride)
 
 /* ---- the paper's table ---- */
 
-static const char *const kinds[] = { N_("self-attention"), N_("recurrence"), N_("convolution") };
+static const char *const kinds[KINDS] = { N_("self-attention"), N_("recurrence"), N_("convolution"), N_("restricted") };
 
 static void print_row(const char *name, const char *cost, const char *steps, const char *path)
 {
@@ -94,11 +94,13 @@ static void print_row(const char *name, const char *cost, const char *steps, con
 static void show_paper(void)
 {
     say(_("Why attention at all, when a recurrent network can read a text word by word, and a convolution window by window? "
-          "The paper answers with a table (its table 1). For n tokens of d numbers, and windows of k tokens:"));
+          "The paper answers with a table (its table 1). For n tokens of d numbers, windows of k tokens, and attention "
+          "restricted to the r nearest tokens:"));
     print_row("", _("operations"), _("one after another"), _("longest path"));
     print_row(_(kinds[0]), "O(n^2 d)", "O(1)", "O(1)");
     print_row(_(kinds[1]), "O(n d^2)", "O(n)", "O(n)");
     print_row(_(kinds[2]), "O(k n d^2)", "O(1)", "O(log_k n)");
+    print_row(_(kinds[3]), "O(r n d)", "O(1)", "O(n / r)");
     putchar('\n');
     say(_("The path is how many operations lie between two tokens that are far apart: what one has to tell the other goes "
           "through all of them, and so does the gradient. Let us measure each column."));
@@ -106,7 +108,7 @@ static void show_paper(void)
 
 /* ---- time ---- */
 
-typedef double costs[SIZES][3];
+typedef double costs[SIZES][KINDS];
 
 static qkv_tensor *first_tokens(const layers *l)
 {
@@ -114,23 +116,27 @@ static qkv_tensor *first_tokens(const layers *l)
     return qkv_slice(qkv_on(l->tape, l->tokens), 0, 0, l->n);
 }
 
-/* The projections of attention are not in the paper's count. */
-static qkv_status time_attention(void *data)
-{
-    qkv_tensor *x = first_tokens(data);
-    return qkv_attention(x, x, x, QKV_NO_MASK) ? QKV_OK : library_failed();
-}
-
+static qkv_status time_attention(void *data) { return attend_layer(data, first_tokens(data)) ? QKV_OK : library_failed(); }
 static qkv_status time_recurrence(void *data) { return recur(data, first_tokens(data)) ? QKV_OK : library_failed(); }
 static qkv_status time_convolution(void *data) { return convolve(data, first_tokens(data), 1) ? QKV_OK : library_failed(); }
 
-static qkv_status measure_layers(layers *l, costs multiplications, costs milliseconds)
+/* Scores and the sum of values alone, as the paper counts; and with the four projections of attention. */
+static void count_multiplications(costs paper, costs all)
 {
-    static qkv_status (*const work[])(void *) = { time_attention, time_recurrence, time_convolution };
     for (int i = 0; i < SIZES; i++) {
-        double n = l->n = sizes[i], d = DIM;
-        multiplications[i][0] = 2 * n * n * d, multiplications[i][1] = 2 * n * d * d, multiplications[i][2] = WIDTH * n * d * d;
-        for (int j = 0; j < 3; j++) {
+        double n = sizes[i], d = DIM;
+        paper[i][0] = 2 * n * n * d, paper[i][1] = 2 * n * d * d, paper[i][2] = WIDTH * n * d * d;
+        paper[i][3] = 2 * NEAR * n * d;
+        for (int j = 0; j < KINDS; j++) all[i][j] = paper[i][j] + (j == 0 || j == 3 ? 4 * n * d * d : 0);
+    }
+}
+
+static qkv_status measure_layers(layers *l, costs milliseconds)
+{
+    static qkv_status (*const work[TIMED])(void *) = { time_attention, time_recurrence, time_convolution };
+    for (int i = 0; i < SIZES; i++) {
+        l->n = sizes[i];
+        for (int j = 0; j < TIMED; j++) {
             double seconds;
             qkv_status status = least_seconds(work[j], l, &seconds);
             if (status) return status;
@@ -140,54 +146,71 @@ static qkv_status measure_layers(layers *l, costs multiplications, costs millise
     return QKV_OK;
 }
 
-static void print_costs(costs of, double unit)
+static void print_costs(costs of, int n_kinds, double unit)
 {
     printf("    %6s", "n");
-    for (int j = 0; j < 3; j++) print_name(_(kinds[j]), 16, true);
+    for (int j = 0; j < n_kinds; j++) print_name(_(kinds[j]), 16, true);
     putchar('\n');
-    for (int i = 0; i < SIZES; i++)
-        printf("    %6d%16.3f%16.3f%16.3f\n", sizes[i], of[i][0] / unit, of[i][1] / unit, of[i][2] / unit);
+    for (int i = 0; i < SIZES; i++) {
+        printf("    %6d", sizes[i]);
+        for (int j = 0; j < n_kinds; j++) printf("%16.3f", of[i][j] / unit);
+        putchar('\n');
+    }
     putchar('\n');
 }
 
 static qkv_status draw_times(costs milliseconds)
 {
     const char *path = picture_path("costs");
-    double x[SIZES], y[3][SIZES];
-    qkv_curve curves[3];
+    double x[SIZES], y[TIMED][SIZES];
+    qkv_curve curves[TIMED];
     if (!path) return QKV_OK;
     for (int i = 0; i < SIZES; i++) x[i] = sizes[i];
-    for (int j = 0; j < 3; j++) {
+    for (int j = 0; j < TIMED; j++) {
         for (int i = 0; i < SIZES; i++) y[j][i] = milliseconds[i][j];
         curves[j] = (qkv_curve){ _(kinds[j]), x, y[j], SIZES };
     }
     const qkv_curve_opts opts = {
         .title = _("time of one layer"), .x_axis = _("tokens"), .y_axis = _("milliseconds"), .log_x = 1, .log_y = 1
     };
-    if (qkv_picture_curves(path, curves, 3, &opts)) return library_failed();
+    if (qkv_picture_curves(path, curves, TIMED, &opts)) return library_failed();
     tell_picture(path);
     return QKV_OK;
 }
 
+static void show_multiplications(costs paper, costs all)
+{
+    say_heading(_("Cost"));
+    say(_("Multiplications of one layer in millions, d = %d, k = %d, r = %d. First as the paper counts, where attention is "
+          "scores and sums of values only:"),
+        DIM, WIDTH, NEAR);
+    print_costs(paper, KINDS, 1e6);
+    say(_("So attention is the cheapest as long as n < d, and the dearest for long texts: at %d tokens it multiplies %.0f "
+          "times as often as the recurrence. But W_Q, W_K, W_V and W_O multiply too, 4 n d^2 times, which the paper's table "
+          "leaves out. With them:"),
+        LONGEST, paper[SIZES - 1][0] / paper[SIZES - 1][1]);
+    print_costs(all, KINDS, 1e6);
+    say(_("Attention is then never the cheapest: at n = %d it is %.3f million against %.3f of the recurrence and %.3f of the "
+          "convolution. What it buys is in the other two columns of the paper's table."),
+        sizes[0], all[0][0] / 1e6, all[0][1] / 1e6, all[0][2] / 1e6);
+}
+
 static qkv_status times(layers *l)
 {
-    costs multiplications, milliseconds;
-    qkv_status status = measure_layers(l, multiplications, milliseconds);
+    costs paper, all, milliseconds;
+    count_multiplications(paper, all);
+    qkv_status status = measure_layers(l, milliseconds);
     if (status) return status;
     const double *last = milliseconds[SIZES - 1], *before = milliseconds[SIZES - 2];
-    say_heading(_("Cost"));
-    say(_("Multiplications of one layer in millions, d = %d, k = %d:"), DIM, WIDTH);
-    print_costs(multiplications, 1e6);
-    say(_("Attention is the cheapest as long as n < d, and the dearest for long texts: at %d tokens it multiplies %.0f "
-          "times as often as the recurrence. Milliseconds on this machine, %d threads:"),
-        LONGEST, multiplications[SIZES - 1][0] / multiplications[SIZES - 1][1], qkv_threads());
-    print_costs(milliseconds, 1);
+    show_multiplications(paper, all);
+    say(_("Milliseconds on this machine, projections included, %d threads:"), qkv_threads());
+    print_costs(milliseconds, TIMED, 1);
     say(_("From %d to %d tokens the times grew %.1f-fold, %.1f-fold and %.1f-fold. And a multiplication is not a "
           "multiplication: 10^9 of them take %.0f ms in attention and %.0f ms in the recurrence, where each step waits for "
           "the one before and has one small vector to work on, while attention and convolution do all tokens at once. That "
           "is the second column, and on a machine with thousands of cores it decides."),
         sizes[SIZES - 2], LONGEST, last[0] / before[0], last[1] / before[1], last[2] / before[2],
-        last[0] / multiplications[SIZES - 1][0] * 1e9, last[1] / multiplications[SIZES - 1][1] * 1e9);
+        last[0] / all[SIZES - 1][0] * 1e9, last[1] / all[SIZES - 1][1] * 1e9);
     return draw_times(milliseconds);
 }
 

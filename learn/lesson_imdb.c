@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 1000, LENGTH = 20, DIM = 64, BATCH = 32, VOCABULARY = 50000 };
+enum { SHOWN = 100, MOST = 1000, LENGTH = 20, DIM = 64, BATCH = 32, VOCABULARY = 50000 };
 
 /* ---- reviews ---- */
 
@@ -103,7 +103,17 @@ static qkv_status encode_reviews(const reviews *r, tokens *out)
     return status;
 }
 
-static void tell_data(const tokens *x)
+/* Whole characters, no more of them than asked for, as one line. */
+static void print_start(const char *text, int characters)
+{
+    for (size_t bytes; *text && characters--; text += bytes) {
+        qkv_utf8_decode(text, strlen(text), &bytes);
+        if ((unsigned char)*text < ' ' || *text == 127) putchar(' '); /* control characters are orders to a terminal */
+        else printf("%.*s", (int)bytes, text);
+    }
+}
+
+static void tell_data(const reviews *r, const tokens *x)
 {
     int padded = 0;
     for (int i = 0; i < x->n; i++) padded += x->lengths[i] < LENGTH;
@@ -111,7 +121,10 @@ static void tell_data(const tokens *x)
           "%d words are taken. Shorter ones are filled up with %s, which is masked: nobody attends to it."),
         LENGTH, QKV_SPECIAL_PAD);
     printf(_("    data size: %d reviews, %d tokens each (%d of them padded)\n"), x->n, LENGTH, padded);
-    printf(_("    vocabulary: %d tokens\n\n"), (int)qkv_tokenizer_size(x->tokenizer));
+    printf(_("    vocabulary: %d tokens\n"), (int)qkv_tokenizer_size(x->tokenizer));
+    printf(_("    first review, %d characters at most: "), SHOWN);
+    print_start(r->text[0], SHOWN);
+    puts("\n");
 }
 
 /* ---- attention ---- */
@@ -260,7 +273,7 @@ static qkv_status run_imdb_lesson(void)
     qkv_status status = read_all_reviews(&r);
     if (!status) status = learn_words(&r, &x);
     if (!status) status = encode_reviews(&r, &x);
-    if (!status) tell_data(&x), status = run_layer(&x);
+    if (!status) tell_data(&r, &x), status = run_layer(&x);
     qkv_tokenizer_free(x.tokenizer);
     free_reviews(&r);
     return status;

@@ -7,21 +7,8 @@
 
 #include <stdio.h>
 
-enum { RULES = 5, STEPS = 201, STOPS = 6 };
+enum { RULES = LINE_RULES, STEPS = 201, STOPS = 6 };
 static const int stops[STOPS] = { 0, 20, 40, 60, 100, 200 };
-
-/* A name, its update, and a rate of its own that suits the line. */
-static const struct {
-    const char *name, *update;
-    qkv_optimizer_rule rule;
-    float momentum, rate;
-} rules[RULES] = {
-    { "SGD", "w -= lr g", QKV_OPTIMIZER_SGD, 0, 0.1f },
-    { N_("momentum"), "v = 0.9 v + g; w -= lr v", QKV_OPTIMIZER_SGD, 0.9f, 0.01f },
-    { "AdaGrad", "s += g^2; w -= lr g / sqrt(s)", QKV_OPTIMIZER_ADAGRAD, 0, 1 },
-    { "RMSProp", "s = 0.99 s + 0.01 g^2; w -= lr g / sqrt(s)", QKV_OPTIMIZER_RMSPROP, 0, 0.05f },
-    { "Adam", "m = 0.9 m + 0.1 g; v = 0.999 v + 0.001 g^2; w -= lr m' / sqrt(v')", QKV_OPTIMIZER_ADAM, 0, 0.3f },
-};
 
 typedef double losses[RULES][STEPS];
 
@@ -41,8 +28,9 @@ static qkv_status descend(line_fit *f, double loss[STEPS])
 static qkv_status descend_by(int i, float rate, double loss[STEPS])
 {
     line_fit f;
-    qkv_status status = start_line(&f,
-                                   &(qkv_optimizer_opts){ .rule = rules[i].rule, .momentum = rules[i].momentum, .lr = rate });
+    qkv_optimizer_opts opts = line_rules[i].opts;
+    opts.lr = rate;
+    qkv_status status = start_line(&f, &opts);
     if (!status) status = descend(&f, loss);
     free_line(&f);
     return status;
@@ -52,7 +40,7 @@ static qkv_status descend_by(int i, float rate, double loss[STEPS])
 static qkv_status descend_by_all(float rate, losses loss)
 {
     qkv_status status = QKV_OK;
-    for (int i = 0; i < RULES && !status; i++) status = descend_by(i, rate > 0 ? rate : rules[i].rate, loss[i]);
+    for (int i = 0; i < RULES && !status; i++) status = descend_by(i, rate > 0 ? rate : line_rules[i].opts.lr, loss[i]);
     return status;
 }
 
@@ -61,7 +49,7 @@ static qkv_status descend_by_all(float rate, losses loss)
 static void print_rule(int i)
 {
     fputs("    ", stdout);
-    print_name(_(rules[i].name), 8, false);
+    print_name(_(line_rules[i].name), 8, false);
 }
 
 static void print_losses(float rate, losses loss)
@@ -71,7 +59,7 @@ static void print_losses(float rate, losses loss)
     putchar('\n');
     for (int i = 0; i < RULES; i++) {
         print_rule(i);
-        printf("  %5g", (double)(rate > 0 ? rate : rules[i].rate));
+        printf("  %5g", (double)(rate > 0 ? rate : line_rules[i].opts.lr));
         for (int j = 0; j < STOPS; j++) printf("  %7.2g", loss[i][stops[j]]);
         putchar('\n');
     }
@@ -85,7 +73,7 @@ static qkv_status draw_losses(const char *name, const char *title, losses loss)
     double steps[STEPS];
     qkv_curve curves[RULES];
     for (int i = 0; i < STEPS; i++) steps[i] = i;
-    for (int i = 0; i < RULES; i++) curves[i] = (qkv_curve){ _(rules[i].name), steps, loss[i], STEPS };
+    for (int i = 0; i < RULES; i++) curves[i] = (qkv_curve){ _(line_rules[i].name), steps, loss[i], STEPS };
     const qkv_curve_opts opts = { .title = title, .x_axis = _("step"), .y_axis = _("loss"), .log_y = 1 };
     if (qkv_picture_curves(path, curves, RULES, &opts)) return library_failed();
     tell_picture(path);
@@ -115,8 +103,8 @@ static qkv_status plain_descent(void)
 {
     line_fit f;
     say(_("The smallest model there is, y = w x + b, starts at w = b = 0 and is to find the line y = 2x + 1 from its points "
-          "at x = 0, 1, 2, 3, 4. The loss is the mean squared error, g is its gradient. Everything that trains a "
-          "Transformer can be seen here."));
+          "at x = 0, 1, 2, 3, 4. The loss is the mean squared error, g is its gradient. What an "
+          "optimizer does with a gradient is the same here as in a Transformer."));
     say_heading(_("Gradient descent, rate 0.01"));
     qkv_status status = start_line(&f, &(qkv_optimizer_opts){ .rule = QKV_OPTIMIZER_SGD, .lr = 0.01f });
     if (!status) status = walk_line(&f);
@@ -133,7 +121,7 @@ static qkv_status same_rate(void)
     qkv_status status = descend_by_all(0.01f, loss);
     if (status) return status;
     say_heading(_("Five rules, the same rate"));
-    for (int i = 0; i < RULES; i++) print_rule(i), printf("  %s\n", rules[i].update);
+    for (int i = 0; i < RULES; i++) print_rule(i), printf("  %s\n", line_rules[i].update);
     putchar('\n');
     say(_("Here are their losses after so many steps, all at the rate 0.01:"));
     print_losses(0.01f, loss);
@@ -150,13 +138,16 @@ static qkv_status own_rates(void)
     if (status) return status;
     say_heading(_("Each with a rate that suits it"));
     print_losses(0, loss);
-    say(_("Now all arrive. Momentum, which Adam has too, rolls past the floor of the valley and back, so that the loss "
+    say(_("Now all arrive, RMSProp as near as its rate lets it: with a memory of ten steps, 1 / (1 - 0.9), its stride stays as "
+          "long as the rate, also at the goal. Momentum, which Adam has too, rolls past the floor of the valley and back, so "
+          "that the loss "
           "rises at times; but it also keeps rolling along the floor. On two weights, where a good rate is easy to find, "
           "plain SGD is hard to beat."));
     say(_("In a Transformer some weights get large gradients at every step and others, such as the vectors of rare words, "
           "small ones now and then. Adam gives each weight a stride of its own: m' and v' are m / (1 - 0.9^t) and v / (1 - "
           "0.999^t), running means of g and g^2, corrected for their start at 0. The paper trains with Adam, and warms the "
-          "rate up: the first steps know v from few gradients."));
+          "rate up: the first steps know v from few gradients. \"qkv line --optimizer adam --lr 0.3\" walks with one rule "
+          "alone."));
     return draw_losses("optimizers", _("each at its own rate: loss"), loss);
 }
 

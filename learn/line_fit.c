@@ -2,11 +2,21 @@
 #include "line_fit.h"
 
 #include "../cli/term/errors.h"
+#include "../cli/term/language.h"
 
 #include <stdio.h>
 #include <math.h>
 
 static const float line_x[] = { 0, 1, 2, 3, 4 }, line_y[] = { 1, 3, 5, 7, 9 };
+
+const char *const line_rule_names[LINE_RULES + 1] = { "sgd", "momentum", "adagrad", "rmsprop", "adam", NULL };
+const line_rule line_rules[LINE_RULES] = {
+    { "SGD", "w -= lr g", { .rule = QKV_OPTIMIZER_SGD, .lr = 0.1f } },
+    { N_("momentum"), "v = 0.9 v + g; w -= lr v", { .rule = QKV_OPTIMIZER_SGD, .momentum = 0.9f, .lr = 0.01f } },
+    { "AdaGrad", "s += g^2; w -= lr g / sqrt(s)", { .rule = QKV_OPTIMIZER_ADAGRAD, .lr = 1 } },
+    { "RMSProp", "s = 0.9 s + 0.1 g^2; w -= lr g / sqrt(s)", { .rule = QKV_OPTIMIZER_RMSPROP, .alpha = 0.9f, .lr = 0.02f } },
+    { "Adam", "m = 0.9 m + 0.1 g; v = 0.999 v + 0.001 g^2; w -= lr m' / sqrt(v')", { .rule = QKV_OPTIMIZER_ADAM, .lr = 0.3f } },
+};
 
 qkv_status start_line(line_fit *f, const qkv_optimizer_opts *opts)
 {

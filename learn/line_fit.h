@@ -11,6 +11,16 @@ typedef struct line_fit {
     qkv_tape *tape;
 } line_fit;
 
+/* The rules that lesson 8 compares: how it is typed and how it is called (N_()), its update, and its options with a rate that
+ * suits the line. */
+enum { LINE_RULES = 5 };
+typedef struct line_rule {
+    const char *name, *update;
+    qkv_optimizer_opts opts;
+} line_rule;
+extern const char *const line_rule_names[LINE_RULES + 1]; /* NULL after the last */
+extern const line_rule line_rules[LINE_RULES];
+
 /* Starts at w = b = 0; free it on an error too. Errors are reported. */
 qkv_status start_line(line_fit *f, const qkv_optimizer_opts *opts);
 void free_line(line_fit *f);

@@ -75,8 +75,15 @@ done
 same "the same as qkv line" "$("$qkv" line | awk 'NR > 1 { print $1, $2, $3, $4 }')" "$(awk '$1 ~ /^(0|20|40|60|80)$/ && NF == 4 { print $1, $2, $3, $4 }' 8.en)"
 for rule in SGD momentum AdaGrad RMSProp Adam; do
     same "$rule starts where all start" 33 "$(field "$(awk -v r="$rule" '$1 == r && $3 == 33' 8.en | tail -1)" 3)"
-    between "$rule arrives at its own rate" 0 "$(awk -v r="$rule" '$1 == r && $3 == 33 { last = $NF } END { print last }' 8.en)" 0.0001
+    [ $rule = RMSProp ] && most=0.001 || most=0.0001 # its stride stays as long as its rate
+    between "$rule arrives at its own rate" 0 "$(awk -v r="$rule" '$1 == r && $3 == 33 { last = $NF } END { print last }' 8.en)" $most
 done
+contains "RMSProp remembers 0.9" "$(cat 8.en)" "s = 0.9 s + 0.1 g^2"
+between "one rule alone" 0.08 "$("$qkv" line --optimizer adam --lr 0.3 | awk '$1 == 20 { print $4 }')" 0.09
+for rule in sgd momentum adagrad rmsprop adam; do
+    same "$rule starts at 33" "33.000" "$("$qkv" line --optimizer $rule --steps 1 | awk 'NR == 2 { print $4 }')"
+done
+refuse "another rule" "$qkv" line --optimizer newton
 between "AdaGrad crawls at 0.01" 20 "$(awk '$1 == "AdaGrad" && $2 == 0.01 { print $NF }' 8.en)" 30
 
 # ---- 9: dot-product against additive attention ----
@@ -91,7 +98,9 @@ between "neither could before" 0 "$(awk '$1 == 0 && NF == 3 { print $2 }' 9.en)"
 same "times at four sizes" "64 128 256 512" "$(awk 'NF == 4 && $1 ~ /^(64|128|256|512)$/ { print $1 }' 9.en | xargs)"
 
 # ---- 10: costs ----
-same "multiplications" "536.871 16.777 25.166" "$(row 10.en 2048)"
+same "multiplications as the paper counts" "536.871 16.777 25.166 4.194" "$(row 10.en 2048)"
+same "with projections" "0.655 0.262 0.393 0.590" "$(awk '$1 == 32 && NF == 5 { if (++n == 2) print $2, $3, $4, $5 }' 10.en)"
+contains "the restricted row" "$(cat 10.en)" "restricted      O(r n d)          O(1)              O(n / r)"
 same "paths of 3 tokens" "3 1 1 1 3" "$(awk '$1 == 3 && NF == 5 { $1 = $1; print }' 10.en)"
 same "paths of 81 tokens" "81 1 40 4 81" "$(awk '$1 == 81 && NF == 5 { $1 = $1; print }' 10.en)"
 far=$(awk '$1 == 81 && NF == 3 { print $2, $3 }' 10.en)
@@ -107,6 +116,7 @@ printf 'pos\tA GREAT film , I liked it .\nneg\tdull\nneg\tone two three four fiv
 few=$("$qkv" learn imdb --data few.tsv)
 contains "a small TSV" "$few" "few.tsv has only 3 reviews" "3 reviews, 20 tokens each (2 of them padded)" "output shape: (3,20,64)" \
     "weights shape: (3,20,20)" "vocabulary: 25 tokens"
+contains "the start of the first review" "$few" "first review, 100 characters at most: A GREAT film , I liked it ."
 contains "its words in lower case" "$few" " great " " film " " liked "
 mkdir -p films/neg films/pos
 printf 'Dull from start to end' >films/neg/1.txt
@@ -121,6 +131,9 @@ contains "JSON lines" "$("$qkv" learn imdb --data films.jsonl)" "output shape: (
 awk 'BEGIN { for (i = 1; i <= 1100; i++) print i <= 1000 ? "pos\tfilm number " i : "no label here" }' >many.tsv
 contains "the first 1,000 of many, and no more are read" "$("$qkv" learn imdb --data many.tsv)" "The first 1000 reviews of many.tsv" \
     "output shape: (1000,20,64)"
+awk 'BEGIN { printf "pos\t"; for (i = 0; i < 99; i++) printf "影"; print "\033[1m" }' >long.tsv
+contains "no more than 100 characters, and no orders to the terminal" "$("$qkv" learn imdb --data long.tsv)" "$(awk 'BEGIN { for (i = 0; i < 99; i++) printf "影" }') 
+"
 head -999 many.tsv >some.tsv
 contains "999 are fewer" "$("$qkv" learn imdb --data some.tsv)" "some.tsv has only 999 reviews" "output shape: (999,20,64)"
 check "a picture of the first review" "$qkv" learn imdb --data few.tsv -o few
