@@ -10,7 +10,7 @@ static struct {
 } given;
 
 static const option options[] = {
-    { "lesson", .value = "LESSON", .help = "a number, or imdb; without one, the list of lessons", .plain = true,
+    { "lesson", .value = "LESSON", .help = "a number, imdb, summary, or all; without one, the list of lessons", .plain = true,
       .text = &given.lesson },
     { "answer", .help = "print the answer to the lesson's question too", .flag = &given.answer },
     { "out", 'o', .value = "DIR", .help = "write pictures to this folder, made if it is not there", .text = &given.out },
@@ -21,12 +21,14 @@ static const option options[] = {
 
 static qkv_status run_learn(void)
 {
-    const lesson *l = given.lesson ? find_lesson(given.lesson) : NULL;
-    if (given.lesson && !l) return QKV_USAGE;
+    bool is_all = given.lesson && !strcmp(given.lesson, "all");
+    const lesson *l = given.lesson && !is_all ? find_lesson(given.lesson) : NULL;
+    if (given.lesson && !is_all && !l) return QKV_USAGE;
     if (lesson_data && (!l || strcmp(l->name, "imdb"))) return fail(QKV_USAGE, "--data is for the lesson imdb");
-    if (!l) return list_lessons(), QKV_OK;
+    if (!given.lesson) return list_lessons(), QKV_OK;
     qkv_status status = given.out ? set_picture_folder(given.out) : QKV_OK;
-    return status ? status : teach(l, given.answer);
+    if (status) return status;
+    return l ? teach(l, given.answer) : teach_all(given.answer);
 }
 
 const command learn_command = {
@@ -38,6 +40,7 @@ const command learn_command = {
     .example = "  qkv learn\n"
                "  qkv learn 4 -o pictures\n"
                "  qkv learn 4 --answer --lang zh\n"
+               "  qkv learn summary\n"
                "  qkv learn imdb --data aclImdb/train",
     .options = options,
     .run = run_learn,

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,46 @@ void say_heading(const char *text)
     puts(text);
     for (int i = 0; i < display_width(text); i++) putchar('-');
     puts("\n");
+}
+
+/* ---- numbers ---- */
+
+void show_numbers(const float *values, int64_t rows, int64_t columns, labels row, labels column, int decimals)
+{
+    print_table(
+        &(table){ .values = values, .rows = rows, .columns = columns, .row = row, .column = column, .decimals = decimals });
+    putchar('\n');
+}
+
+void show_shape(const char *name, const qkv_tensor *x)
+{
+    fputs("    ", stdout);
+    print_name(name, 44, false);
+    for (int i = 0; i < qkv_ndim(x); i++) printf("%s%lld", i ? ", " : "  (", (long long)qkv_dim(x, i));
+    puts(")");
+}
+
+double largest_difference(const float *a, const float *b, int64_t n)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs((double)a[i] - (double)b[i]));
+    return most;
+}
+
+weight_counts count_weights(const qkv_transformer_opts *o)
+{
+    double d = (double)o->dim, heads = (double)o->heads, kv_heads = o->kv_heads ? (double)o->kv_heads : heads;
+    double biases = o->no_bias ? 0 : 1, matrices = o->activation == QKV_ACTIVATION_SILU_GATED ? 3 : 2;
+    double layers = o->encoder_layers + o->decoder_layers, cross = o->encoder_layers ? o->decoder_layers : 0;
+    double kv = d * kv_heads / heads, norm = o->norm == QKV_NORM_RMS ? d : 2 * d, d_ff = (double)o->d_ff;
+    weight_counts n = {
+        .embedding = (double)o->vocabulary * d * (o->untied ? 2 : 1),
+        .attention = (layers + cross) * (2 * d * (d + kv) + biases * (2 * d + 2 * kv)),
+        .feed_forward = layers * (matrices * d * d_ff + biases * (d + (matrices - 1) * d_ff)),
+        .norms = (2 * layers + cross + (o->pre_norm ? (o->encoder_layers > 0) + (o->decoder_layers > 0) : 0)) * norm,
+    };
+    n.total = n.embedding + n.attention + n.feed_forward + n.norms;
+    return n;
 }
 
 /* ---- pictures ---- */

@@ -3,6 +3,7 @@
 #define QKV_LEARN_LESSON_H
 
 #include "../cli/term/language.h"
+#include "../cli/term/print.h"
 
 #include <qkv/qkv.h>
 
@@ -12,7 +13,7 @@ typedef struct lesson {
     const char *name;              /* what is typed after "qkv learn" */
     const char *title;             /* N_() */
     qkv_status (*run)(void);       /* prints it; has reported its error when it gives one */
-    const char *question, *answer; /* N_(); shown at the end, the answer with --answer */
+    const char *question, *answer; /* N_(); shown at the end, the answer with --answer; NULL: none */
 } lesson;
 
 extern const lesson lesson_by_hand, lesson_scaling, lesson_masks, lesson_heads, lesson_cross, lesson_positions, lesson_parts,
@@ -23,11 +24,26 @@ extern const lesson lesson_by_hand, lesson_scaling, lesson_masks, lesson_heads, 
 void list_lessons(void);
 const lesson *find_lesson(const char *name);
 qkv_status teach(const lesson *l, bool answer);
+qkv_status teach_all(bool answer);
 
 /* Prints a paragraph, broken into lines of at most 78 columns (Chinese characters take two, and break anywhere), and an empty
  * line after it; and a heading. The format is translated by the caller. */
 void say(const char *format, ...) QKV_PRINTF(1, 2);
 void say_heading(const char *text);
+
+/* Prints a table of (rows, columns) numbers and an empty line; and the shape of a tensor after its name, "(2, 8, 5, 5)". */
+void show_numbers(const float *values, int64_t rows, int64_t columns, labels row, labels column, int decimals);
+void show_shape(const char *name, const qkv_tensor *x);
+
+/* The largest difference between two of n numbers at the same place. */
+double largest_difference(const float *a, const float *b, int64_t n);
+
+/* The weights (parameters) of a Transformer with these options, by the formulas of its parts; lesson 11 compares it with one
+ * that is made. Embeddings are tied, norms and biases counted. */
+typedef struct weight_counts {
+    double embedding, attention, feed_forward, norms, total;
+} weight_counts;
+weight_counts count_weights(const qkv_transformer_opts *o);
 
 /* Where pictures go; makes the folder. Reports its error: IO. */
 qkv_status set_picture_folder(const char *folder);

@@ -6,25 +6,30 @@
 #include <string.h>
 
 static const lesson *const lessons[] = {
-    &lesson_by_hand, &lesson_scaling,    &lesson_masks,    &lesson_heads, &lesson_cross, &lesson_positions,
-    &lesson_parts,   &lesson_optimizers, &lesson_additive, &lesson_costs, &lesson_imdb,  NULL,
+    &lesson_by_hand,      &lesson_scaling,      &lesson_masks,
+    &lesson_heads,        &lesson_cross,        &lesson_positions,
+    &lesson_parts,        &lesson_optimizers,   &lesson_additive,
+    &lesson_costs,
+    &lesson_imdb,      NULL,
 };
 
 void list_lessons(void)
 {
-    for (int i = 0; lessons[i]; i++) printf("  %4s  %s\n", lessons[i]->name, _(lessons[i]->title));
-    printf("\n%s\n", _("\"qkv learn 1\" runs the first one; --answer adds the answer to its question, -o DIR the pictures."));
+    for (int i = 0; lessons[i]; i++) printf("  %7s  %s\n", lessons[i]->name, _(lessons[i]->title));
+    printf("\n%s\n", _("\"qkv learn 1\" runs the first one and \"qkv learn all\" all of them; --answer adds the answer to the "
+                       "question, -o DIR "
+                       "the pictures. \"qkv quiz\" asks, \"qkv exercise\" lets you write."));
 }
 
 const lesson *find_lesson(const char *name)
 {
-    char names[128] = "";
+    char names[256] = "";
     for (int i = 0; lessons[i]; i++) {
         size_t used = strlen(names);
         if (!strcmp(lessons[i]->name, name)) return lessons[i];
         snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", lessons[i]->name);
     }
-    fail(QKV_USAGE, "there is no lesson \"%s\", but these: %s; \"qkv learn\" tells what they are about", name, names);
+    fail(QKV_USAGE, "there is no lesson \"%s\", but these: %s, and all; \"qkv learn\" tells what they are about", name, names);
     return NULL;
 }
 
@@ -32,9 +37,16 @@ qkv_status teach(const lesson *l, bool answer)
 {
     say_heading(_(l->title));
     qkv_status status = l->run();
-    if (status) return status;
+    if (status || !l->question) return status;
     say(_("Question: %s"), _(l->question));
     if (answer) say(_("Answer: %s"), _(l->answer));
     else say(_("(\"qkv learn %s --answer\" gives the answer.)"), l->name);
     return QKV_OK;
+}
+
+qkv_status teach_all(bool answer)
+{
+    qkv_status status = QKV_OK;
+    for (int i = 0; lessons[i] && !status; i++) status = teach(lessons[i], answer);
+    return status;
 }

@@ -47,8 +47,8 @@ same "--lang goes before the locale" "Query, key and value by hand" "$(first env
 same "--lang zh in the plain locale" "亲手计算查询、键和值" "$(first env LC_ALL=C "$qkv" learn 1 --lang zh)"
 
 # ---- what is wrong ----
-contains "no such lesson" "$("$qkv" learn 12 2>&1)" 'there is no lesson "12"' "1, 2, 3, 4, 5"
-refuse "no such lesson fails" "$qkv" learn 12
+contains "no such lesson" "$("$qkv" learn 99 2>&1)" 'there is no lesson "99"' "1, 2, 3, 4, 5" "18, imdb, summary, and all"
+refuse "no such lesson fails" "$qkv" learn 99
 refuse "two lessons" "$qkv" learn 1 2
 refuse "--data for another lesson" "$qkv" learn 1 --data x
 refuse "another language" "$qkv" learn 1 --lang fr
@@ -133,5 +133,5 @@ for wrong in 一袋词 只知道两个词 移动参数 没有相加 有了相加
     '"循环"' '"卷积"' 顺序步数 最长路径 磨损 把自己分给 补齐 什么也得不到， '有 %d 个改变' 空无一物 这个库 逐词写 说出下一个词; do
     same "no $wrong" "" "$(grep -n "^msgstr.*$wrong" po/zh_CN.po)"
 done
-same "every lesson is among them" "" "$(for f in learn/lesson*.c; do grep -qxF "$f" po/POTFILES.in || echo "$f"; done)"
+same "every lesson is among them" "" "$(for f in learn/lesson*.c learn/*.def; do grep -qxF "$f" po/POTFILES.in || echo "$f"; done)"
 finish
