@@ -9,7 +9,7 @@ static const lesson *const lessons[] = {
     &lesson_by_hand,      &lesson_scaling,      &lesson_masks,
     &lesson_heads,        &lesson_cross,        &lesson_positions,
     &lesson_parts,        &lesson_optimizers,   &lesson_additive,
-    &lesson_costs, &lesson_embeddings,
+    &lesson_costs,        &lesson_architecture, &lesson_embeddings,
     &lesson_feed_forward, &lesson_multihead,
     &lesson_imdb,      NULL,
 };
