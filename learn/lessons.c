@@ -10,7 +10,7 @@ static const lesson *const lessons[] = {
     &lesson_heads,        &lesson_cross,        &lesson_positions,
     &lesson_parts,        &lesson_optimizers,   &lesson_additive,
     &lesson_costs,        &lesson_architecture, &lesson_embeddings,
-    &lesson_feed_forward, &lesson_multihead,
+    &lesson_feed_forward, &lesson_multihead,    &lesson_families,
     &lesson_imdb,      NULL,
 };
 
