@@ -11,7 +11,7 @@ static const lesson *const lessons[] = {
     &lesson_parts,        &lesson_optimizers,   &lesson_additive,
     &lesson_costs,        &lesson_architecture, &lesson_embeddings,
     &lesson_feed_forward, &lesson_multihead,    &lesson_families,
-    &lesson_recipe,       &lesson_subwords,
+    &lesson_recipe,       &lesson_subwords,     &lesson_llama,
     &lesson_imdb,      NULL,
 };
 
