@@ -12,7 +12,7 @@ static const lesson *const lessons[] = {
     &lesson_costs,        &lesson_architecture, &lesson_embeddings,
     &lesson_feed_forward, &lesson_multihead,    &lesson_families,
     &lesson_recipe,       &lesson_subwords,     &lesson_llama,
-    &lesson_imdb,      NULL,
+    &lesson_imdb,         &lesson_summary,      NULL,
 };
 
 void list_lessons(void)
