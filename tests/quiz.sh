@@ -1,0 +1,51 @@
+#!/bin/sh
+# quiz.sh: every answer of the quiz is in what its command prints, in both languages; and asking. usage: quiz.sh QKV
+. "$(dirname "$0")/cases.sh"
+qkv=$(realpath "$1")
+cd "$folder" || exit 1
+export LC_ALL=C.UTF-8
+unset LANGUAGE
+
+"$qkv" quiz --answers --lang en >en 2>err
+"$qkv" quiz --answers --lang zh >zh 2>>err
+same "nothing on stderr" "" "$(cat err)"
+n=$("$qkv" quiz --list | wc -l | xargs)
+check "at least 60 questions: $n" test "$n" -ge 60
+same "every question has a model answer" "$n" "$(grep -c '^Model answer: ' en)"
+same "and in Chinese" "$n" "$(grep -c '^参考答案：' zh)"
+same "and a command" "$n" "$(grep -c '^To see it: qkv ' en)"
+same "no English sentence in Chinese" "" "$(grep -v -e '^ ' -e '^运行' zh | grep -E '[a-z]{2,} [a-z]{2,} [a-z]{2,}' | grep -vE '“the the|“one product')"
+same "the same numbers in both languages" "$(grep -oE '[0-9]+\.[0-9]{3,}' en | sort)" "$(grep -oE '[0-9]+\.[0-9]{3,}' zh | sort)"
+
+# The answer of each question, squeezed, and its command and what to look for there.
+awk '/^Model answer: / { answer = ""; on = 1 }
+     /^To see it: qkv / { on = 0; gsub(/ +/, " ", answer); command = $0; sub(/^To see it: qkv /, "", command)
+         shows = command; sub(/   \(look for: .*$/, "", command); sub(/^.*   \(look for: /, "", shows); sub(/\)$/, "", shows)
+         print command "\t" shows "\t" answer }
+     on { answer = answer " " $0 }' en >table
+same "as many rows" "$n" "$(wc -l <table | xargs)"
+tab=$(printf '\t')
+while IFS=$tab read -r command shows answer; do
+    said=$(echo "$command" | tr ' ' _)
+    # shellcheck disable=SC2086
+    [ -f "$said" ] || "$qkv" $command $(case $command in learn*) echo --lang en ;; esac) 2>/dev/null | tr -s ' \n' ' ' >"$said"
+    contains "\"$shows\" is in its answer" "$answer" "$shows"
+    contains "\"$shows\" is what qkv $command prints" "$(cat "$said")" "$shows"
+done <table
+
+# ---- asking ----
+contains "a right choice" "$(echo b | "$qkv" quiz 3 --lang en)" "That is right." "Right: b) d_k" "Var(q . k) = d_k" "Multiple choice: 1 of 1 right."
+contains "in capitals" "$(echo ' B) ' | "$qkv" quiz 3 --lang en)" "That is right."
+contains "a wrong one" "$(echo a | "$qkv" quiz 3 --lang en)" "That is not it." "0 of 1 right."
+contains "no letter" "$(echo because | "$qkv" quiz 3 --lang en)" "That is not it."
+contains "free text beside the answer" "$(echo 'a weighted mean' | "$qkv" quiz 1 --lang en)" "Your answer: a weighted mean" "Model answer: softmax(Q K^T"
+contains "without control characters" "$(printf 'red\033[31m\n' | "$qkv" quiz 1 --lang en)" "Your answer: red [31m"
+same "without an answer none is given" 0 "$("$qkv" quiz 3 --lang en </dev/null | grep -c 'Model answer')"
+same "a topic" "$("$qkv" quiz --list | awk '$2 == "masks"' | wc -l | xargs)" "$("$qkv" quiz --topic masks --answers | grep -c '^Model answer')"
+contains "in Chinese" "$(echo b | "$qkv" quiz 3 --lang zh)" "答对了。" "参考答案："
+names="quiz: "
+: >in
+refused "no such question" 2 "there is no question 999" quiz 999
+refused "no such topic" 2 "attention, heads, masks, positions" quiz --topic food
+refused "a number and a topic" 2 "do not go together" quiz 3 --topic masks
+finish
