@@ -26,6 +26,18 @@ QKV_API void qkv_array_free(qkv_array *a);
  * *out is untouched on error. */
 QKV_API qkv_status qkv_npy_read(const char *path, qkv_array *out);
 
+/* Reads numbers as people type them, `length` bytes of text: rows of numbers, each ended by a semicolon or the end of a line
+ * ("1 0; 0 1", or a CSV file), which give 2 dimensions; or lists in brackets as JSON, Python and numpy write them
+ * ("[[1, 0], [0, 1]]"), of any depth up to QKV_MAX_DIMS. Commas and white space separate; inf, -inf and nan are numbers.
+ * FORMAT, with the row and the column from 1, for what is no number and for rows of different lengths; LIMIT; MEMORY; USAGE
+ * for NULL. The sentence begins with name. *out is untouched on error. */
+QKV_API qkv_status qkv_array_parse(const char *text, size_t length, const char *name, qkv_array *out);
+
+/* Reads the array that a person has named: a file, .npy or text as above, told apart by its first byte; or, where there is no
+ * file of that name and it begins as numbers do, the text itself. The errors of the two, and IO. A pipe is read once, so it can
+ * give text only. */
+QKV_API qkv_status qkv_array_read(const char *source, qkv_array *out);
+
 /* Writes float32, C order, format 1.0: whole or not at all (a temporary file in the same folder, then a rename).
  * USAGE for a bad shape, IO, MEMORY. */
 QKV_API qkv_status qkv_npy_write(const char *path, int ndim, const int64_t *shape, const float *data);

@@ -1,7 +1,6 @@
 /* npy.c: numpy's array files. Magic, version, length of the header, the header (a Python dict as text), the numbers. */
-#include <qkv/io.h>
+#include "npy.h"
 
-#include "../base/file.h"
 #include "../base/size.h"
 #include "number.h"
 
@@ -193,10 +192,12 @@ static void decode_all(const header *h, const unsigned char *from, float *to)
 
 /* ---- the file ---- */
 
+bool qkv__is_npy(const qkv__bytes *file) { return file->size >= sizeof magic && !memcmp(file->data, magic, sizeof magic); }
+
 /* Everything before the numbers. */
 static qkv_status parse_header(header *h, const qkv__bytes *file)
 {
-    if (file->size < 8 || memcmp(file->data, magic, sizeof magic)) return qkv__fail(QKV_FORMAT, "%s: not a .npy file", h->path);
+    if (file->size < 8 || !qkv__is_npy(file)) return qkv__fail(QKV_FORMAT, "%s: not a .npy file", h->path);
     int version = file->data[6], width = version == 1 ? 2 : 4;
     if (version < 1 || version > 3 || file->data[7] != 0)
         return qkv__fail(QKV_UNSUPPORTED, "%s: .npy format %d.%d, expected 1.0 to 3.0", h->path, version, file->data[7]);
@@ -218,8 +219,9 @@ static qkv_status check_npy_size(header *h, size_t left)
                      qkv__shape_text((char[QKV_SHAPE_TEXT]){ 0 }, h->ndim, h->shape), h->size, left);
 }
 
-static qkv_status parse_npy(header *h, const qkv__bytes *file, qkv_array *out)
+qkv_status qkv__npy_parse(const char *path, const qkv__bytes *file, qkv_array *out)
 {
+    header own = { .path = path }, *h = &own;
     qkv_status status = parse_header(h, file);
     if (status) return status;
     size_t data = h->offset + (size_t)(h->end - h->start);
@@ -239,8 +241,7 @@ qkv_status qkv_npy_read(const char *path, qkv_array *out)
     qkv__bytes file;
     qkv_status status = qkv__stream_read(path, SIZE_MAX, &file);
     if (status) return status;
-    header h = { .path = path };
-    status = parse_npy(&h, &file, out);
+    status = qkv__npy_parse(path, &file, out);
     qkv__bytes_free(&file);
     return status;
 }
