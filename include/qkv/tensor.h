@@ -46,6 +46,7 @@ typedef struct qkv_tape_opts {
     int keep_attention; /* 1: every attention also keeps its weights, see qkv_tape_attention() */
     int keep_hidden;    /* 1: a Transformer keeps its hidden states, see qkv_tape_hidden() */
     uint64_t seed;      /* of dropout; the same seed and step give the same bits */
+    int keep_projections; /* 1: every multi-head attention keeps what it computes on the way, see qkv_tape_projections() */
 } qkv_tape_opts;
 
 /* A new tape; NULL opts means all zero. NULL when memory is out. You own it. */
@@ -72,6 +73,19 @@ QKV_API qkv_tensor *qkv_tape_attention(const qkv_tape *t, int i);
 /* The i-th hidden states kept since the last reset, (B,T,dim); NULL after the last. A stack of n layers keeps n + 1: what goes
  * into the first layer, and what comes out of each; the last one after the norm at the end, where there is one. */
 QKV_API qkv_tensor *qkv_tape_hidden(const qkv_tape *t, int i);
+
+/* What one multi-head attention reads and computes before W_O. */
+typedef struct qkv_projections {
+    qkv_tensor *x, *y; /* what it reads: queries are made of x (B,Tq,dim), keys and values of y (B,Tk,kv_dim) */
+    qkv_tensor *q, *k,
+        *v;            /* x W_Q, y W_K, y W_V with their biases, the heads side by side; turned where positions are rotary */
+    qkv_tensor *heads; /* what the heads give, side by side: (B,Tq,heads*Dv) */
+    void *reserved[4];
+} qkv_projections;
+
+/* Those of the i-th multi-head attention since the last reset, in the order of qkv_tape_attention(): of an encoder one a layer;
+ * of a decoder behind it two, to itself and to the source. USAGE for NULL, a tape that keeps none, and after the last. */
+QKV_API qkv_status qkv_tape_projections(const qkv_tape *t, int i, qkv_projections *out);
 
 /* ---- tensors made by hand; the values are copied; data NULL means zeros ----
  * A constant gets no gradient, a variable gets one. USAGE on the tape for a negative dimension or more than

@@ -68,7 +68,9 @@ qkv_tensor *qkv__mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv
     qkv_tensor *k = turn(qkv_linear_forward(&m->k, y), rotary, m->kv_heads);
     qkv_tensor *v = qkv_linear_forward(&m->v, y);
     const qkv_attention_opts opts = { .heads = m->heads, .kv_heads = m->kv_heads, .dropout = m->dropout };
-    return qkv_linear_forward(&m->out, qkv_attention_with(q, k, v, mask, &opts));
+    qkv_tensor *heads = qkv_attention_with(q, k, v, mask, &opts);
+    qkv__keep_projections(&(qkv_projections){ .x = x, .y = y, .q = q, .k = k, .v = v, .heads = heads });
+    return qkv_linear_forward(&m->out, heads);
 }
 
 /* Rows of a tensor that belong to heads which are switched off become zeros. */

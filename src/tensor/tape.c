@@ -4,6 +4,7 @@
 #include "../base/arena.h"
 #include "../base/options.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,7 @@ struct qkv_tape {
     qkv_tape_opts opts;
     qkv__arena arena;
     qkv_tensor *newest;
-    keeping attention, hidden;
+    keeping attention, hidden, projections;
     spare *spares;
     uint64_t step, stream;
     qkv_status status;
@@ -69,6 +70,7 @@ static void forget_kept(qkv_tape *t)
 {
     t->attention = (keeping){ .end = &t->attention.first };
     t->hidden = (keeping){ .end = &t->hidden.first };
+    t->projections = (keeping){ .end = &t->projections.first };
 }
 
 qkv_tape *qkv_tape_new(const qkv_tape_opts *opts)
@@ -145,6 +147,26 @@ void qkv__keep_attention(qkv_tape *t, qkv_tensor *weights) { keep_listed(t, &t->
 void qkv__keep_hidden(qkv_tape *t, qkv_tensor *hidden)
 {
     if (hidden && t->opts.keep_hidden) keep_listed(t, &t->hidden, hidden);
+}
+
+enum { PROJECTIONS = 6 }; /* tensors of qkv_projections, in its order */
+
+void qkv__keep_projections(const qkv_projections *p)
+{
+    qkv_tensor *const tensors[PROJECTIONS] = { p->x, p->y, p->q, p->k, p->v, p->heads };
+    qkv_tape *t = p->heads ? p->heads->tape : NULL;
+    for (int i = 0; t && t->opts.keep_projections && i < PROJECTIONS; i++) keep_listed(t, &t->projections, tensors[i]);
+}
+
+qkv_status qkv_tape_projections(const qkv_tape *t, int i, qkv_projections *out)
+{
+    qkv_tensor *found[PROJECTIONS];
+    if (!t || !out) return qkv__fail(QKV_USAGE, "tape: a tape and a place for the projections are needed");
+    for (int k = 0; k < PROJECTIONS; k++)
+        if (i < 0 || i > INT_MAX / PROJECTIONS - 1 || !(found[k] = kept_at(t->projections.first, PROJECTIONS * i + k)))
+            return qkv__fail(QKV_USAGE, "tape: there are no projections of attention %d: keep_projections keeps them", i);
+    *out = (qkv_projections){ found[0], found[1], found[2], found[3], found[4], found[5], { 0 } };
+    return QKV_OK;
 }
 
 qkv__key qkv__next_key(qkv_tape *t) { return qkv__key_for(t->opts.seed, t->step, t->stream++); }

@@ -90,6 +90,9 @@ bool qkv__keeps_attention(const qkv_tape *t);
 void qkv__keep_attention(qkv_tape *t, qkv_tensor *weights);
 void qkv__keep_hidden(qkv_tape *t, qkv_tensor *hidden); /* does nothing unless the tape keeps them; NULL is allowed */
 
+/* Keeps what a multi-head attention has computed; does nothing unless its tape keeps it, or when it failed. */
+void qkv__keep_projections(const qkv_projections *p);
+
 /* The key of the next use of random numbers in this step. */
 qkv__key qkv__next_key(qkv_tape *t);
 
