@@ -13,10 +13,12 @@
 
 static qkv_heatmap_opts map_opts(const qkv_attention_maps *m)
 {
-    return (qkv_heatmap_opts){ .rows = m->rows->n,
+    return (qkv_heatmap_opts){ .size = sizeof(qkv_heatmap_opts),
+                               .rows = m->rows->n,
                                .columns = m->columns->n,
                                .row_names = m->rows->names,
                                .column_names = m->columns->names,
+                               .hidden = m->hidden,
                                .colours = m->minus ? QKV_COLOURS_RED_BLUE : QKV_COLOURS_VIRIDIS };
 }
 
@@ -41,7 +43,7 @@ static qkv_status write_map_text(const char *path, qkv_status status, qkv_text *
     return status ? library_failed() : QKV_OK;
 }
 
-static qkv_status write_picture(const char *path, const qkv_attention_maps *m)
+static qkv_status write_picture(const char *path, const qkv_attention_maps *m, const char *note)
 {
     qkv_heatmap *maps = malloc(sizeof *maps * (size_t)m->n);
     if (!maps) return fail(QKV_MEMORY, "out of memory");
@@ -50,19 +52,21 @@ static qkv_status write_picture(const char *path, const qkv_attention_maps *m)
     o.row_axis = _("query (attending)");
     o.column_axis = _("key (attended)");
     o.title = m->title;
+    o.bar_name = m->minus ? "difference of weights" : "attention weight";
+    o.note = note;
     o.across = m->across;
     qkv_status status = qkv_picture_heatmaps(path, maps, m->n, &o) ? library_failed() : QKV_OK;
     free(maps);
     return status;
 }
 
-qkv_status write_maps(const char *path, const qkv_attention_maps *m)
+qkv_status write_maps(const char *path, const qkv_attention_maps *m, const char *note)
 {
     const char *dot = strrchr(path, '.');
     qkv_text text = { 0 };
     if (dot && !strcasecmp(dot, ".csv")) return write_map_text(path, qkv_attention_maps_csv(m, &text), &text);
     if (dot && !strcasecmp(dot, ".json")) return write_map_text(path, qkv_attention_maps_json(m, &text), &text);
-    return write_picture(path, m);
+    return write_picture(path, m, note);
 }
 
 /* ---- ranks ---- */

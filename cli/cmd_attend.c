@@ -4,6 +4,7 @@
 #include "options.h"
 #include "results.h"
 #include "streams.h"
+#include "term/print.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -205,12 +206,27 @@ static qkv_status write_page(work *w)
                : QKV_OK;
 }
 
+/* Whose attention it is, for a line under a picture. */
+static qkv_status tell_origin(const work *w, qkv_text *note)
+{
+    enum { COLUMNS = 200, ROOM = 2048 };
+    const char *text = given.text ? given.text : w->text.data;
+    char line[ROOM];
+    snprintf(line, sizeof line, "%.*s: %.*s", (int)fitting_bytes(given.model, COLUMNS), given.model,
+             (int)fitting_bytes(text, COLUMNS), text);
+    return qkv_utf8_repair(line, strlen(line), note);
+}
+
 static qkv_status show_attention_maps(work *w)
 {
     w->choice.minus = w->other ? &w->minus : NULL;
     w->choice.minus_name = given.other;
     if (qkv_attention_maps_make(&w->attended, &w->choice, &w->maps)) return library_failed();
-    return given.out ? write_maps(given.out, &w->maps) : print_maps(&w->maps, given.json);
+    if (!given.out) return print_maps(&w->maps, given.json);
+    qkv_text note = { 0 };
+    qkv_status status = tell_origin(w, &note) ? library_failed() : write_maps(given.out, &w->maps, note.data);
+    qkv_text_free(&note);
+    return status;
 }
 
 static qkv_status show_attention(work *w)

@@ -109,6 +109,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_attention_capture_P &it.attended
 #define ZERO(type) &(type){ 0 }
 #define V_qkv_array_P ZERO(qkv_array)
+#define V_qkv_projections_P ZERO(qkv_projections)
 #define V_qkv_attention_capture_P ZERO(qkv_attention_capture)
 #define V_qkv_batch_P ZERO(qkv_batch)
 #define V_const_qkv_batch_P ZERO(qkv_batch)
@@ -180,6 +181,8 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_objective_P &objective
 #define V_const_qkv_optimizer_opts_P ZERO(qkv_optimizer_opts)
 #define V_const_qkv_reading_opts_P ZERO(qkv_reading_opts)
+#define V_const_qkv_flow_opts_P ZERO(qkv_flow_opts)
+#define V_const_qkv_model_drawing_opts_P ZERO(qkv_model_drawing_opts)
 #define V_const_qkv_rotary_opts_P ZERO(qkv_rotary_opts)
 #define V_const_qkv_screen_opts_P ZERO(qkv_screen_opts)
 #define V_const_qkv_search_opts_P &(qkv_search_opts){ .start = 1, .end = 2, .max_length = 3 }

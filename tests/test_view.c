@@ -186,6 +186,82 @@ static void cells_have_their_colours_at_their_places(void **state)
     cairo_surface_destroy(p.surface);
 }
 
+/* Cells that a mask hides are hatched: of two colours that no number has, without a number. */
+static void hidden_cells_are_hatched(void **state)
+{
+    (void)state;
+    uint8_t hidden[15] = { 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1 };
+    qkv_heatmap_opts o = small;
+    o.size = sizeof o;
+    o.high = 1;
+    o.hidden = hidden;
+    o.bar_name = "attention weight";
+    o.note = "a model: a text";
+    assert_int_equal(draw("hidden.png", &o), QKV_OK);
+    pixels p = read_png(in_folder("hidden.png"));
+    assert_true(find_colour(&p, qkv_colour_of(QKV_COLOURS_VIRIDIS, 0, 1, weights[1])).n < 100); /* in the bar alone */
+    assert_true(find_colour(&p, qkv_colour_of(QKV_COLOURS_VIRIDIS, 0, 1, weights[0])).n > 1000);
+    assert_true(find_colour(&p, 0xf4f4f4).n > 9 * 2000);
+    cairo_surface_destroy(p.surface);
+    assert_int_equal(draw("hidden.svg", &o), QKV_OK);
+    const char *svg = in_folder("hidden.svg");
+    assert_true(has(svg, ">0.10<") && !has(svg, ">0.20<") && has(svg, ">0.60<") && !has(svg, ">0.80<"));
+    assert_true(has(svg, ">masked<") && has(svg, ">attention weight<") && has(svg, ">a model: a text<"));
+    o.hidden_name = "掩码";
+    assert_int_equal(draw("hidden.svg", &o), QKV_OK);
+    assert_true(has(in_folder("hidden.svg"), ">掩码<"));
+    o.size = 0; /* a program that was compiled before has no such options */
+    assert_int_equal(draw("hidden.svg", &o), QKV_OK);
+    assert_true(has(in_folder("hidden.svg"), ">0.20<"));
+}
+
+/* Sixteen words in many maps keep their names; where there is no room for all, a line says how many are there. */
+static void names_of_grids_are_not_lost(void **state)
+{
+    enum { WORDS = 16, MAPS = 64, MANY = 90 };
+    (void)state;
+    static float values[MANY * MANY];
+    char text[MANY][16];
+    const char *names[MANY];
+    qkv_heatmap maps[MAPS];
+    for (int i = 0; i < MANY; i++) snprintf(text[i], sizeof text[i], "word%d", i), names[i] = text[i];
+    for (int i = 0; i < MAPS; i++) maps[i] = (qkv_heatmap){ values, "head" };
+    qkv_heatmap_opts o = { .size = sizeof o, .rows = WORDS, .columns = WORDS, .row_names = names, .column_names = names };
+    assert_int_equal(qkv_picture_heatmaps(in_folder("grid.svg"), maps, MAPS, &o), QKV_OK);
+    for (int i = 0; i < WORDS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, ">word%d<", i);
+        assert_true(has(in_folder("grid.svg"), name));
+    }
+    o.rows = o.columns = MANY;
+    assert_int_equal(qkv_picture_heatmaps(in_folder("grid.svg"), maps, MAPS, &o), QKV_OK);
+    assert_true(has(in_folder("grid.svg"), ">word0<") && has(in_folder("grid.svg"), "th name is written<"));
+}
+
+/* Letters of both sides are of one size, also where the cells are strips. */
+static void names_of_both_sides_are_of_one_size(void **state)
+{
+    (void)state;
+    static float values[4 * 120];
+    char text[120][16];
+    const char *names[120];
+    for (int i = 0; i < 120; i++) snprintf(text[i], sizeof text[i], "w%d", i), names[i] = text[i];
+    const qkv_heatmap_opts o = { .rows = 4, .columns = 120, .row_names = words, .column_names = names };
+    assert_int_equal(qkv_picture_heatmaps(in_folder("strip.svg"), &(qkv_heatmap){ values, NULL }, 1, &o), QKV_OK);
+    size_t size;
+    char *svg = read_all(in_folder("strip.svg"), &size);
+    double letters[2] = { 0 };
+    const char *const found[] = { strstr(svg, ">I</text>"), strstr(svg, ">w7</text>") };
+    for (int i = 0; i < 2; i++) {
+        assert_non_null(found[i]);
+        const char *at = found[i];
+        while (strncmp(at, "font-size=\"", 11)) at--;
+        letters[i] = strtod(at + 11, NULL);
+    }
+    free(svg);
+    assert_true(fabs(letters[0] - letters[1]) < 0.01);
+}
+
 static void large_maps_are_sharp_and_of_reasonable_size(void **state)
 {
     (void)state;
@@ -537,6 +613,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(colours_are_the_known_ones),
         cmocka_unit_test(cells_have_their_colours_at_their_places),
+        cmocka_unit_test(hidden_cells_are_hatched),
+        cmocka_unit_test(names_of_grids_are_not_lost),
+        cmocka_unit_test(names_of_both_sides_are_of_one_size),
         cmocka_unit_test(large_maps_are_sharp_and_of_reasonable_size),
         cmocka_unit_test(numbers_that_are_none_are_grey),
         cmocka_unit_test(grids_share_a_bar_and_names),

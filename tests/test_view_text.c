@@ -200,10 +200,31 @@ static void numbers_have_a_point(void **state)
     if (!is_set) skip();
 }
 
+static void hidden_cells_are_marked(void **state)
+{
+    (void)state;
+    const float cells[4] = { 1, 0, 0.5f, 0.5f };
+    const uint8_t hidden[4] = { 0, 1, 0, 0 };
+    const char *const both[] = { "aa", "bb" };
+    const qkv_heatmap_opts o = {
+        .size = sizeof o, .rows = 2, .columns = 2, .row_names = both, .column_names = both, .hidden = hidden
+    };
+    for (int colour = 0; colour < 2; colour++) {
+        qkv_text shown = { 0 };
+        assert_int_equal(qkv_heatmap_text(cells, &o, &(qkv_screen_opts){ .colour = colour }, &shown), QKV_OK);
+        const char *mark = strstr(shown.data, "//");
+        assert_true(mark && mark < strstr(shown.data, "\n    bb")); /* in the first row, */
+        assert_non_null(mark = strstr(mark + 2, "// masked"));      /* and then where it is explained */
+        assert_null(strstr(mark + 2, "//"));
+        qkv_text_free(&shown);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shades_show_sizes),
+        cmocka_unit_test(hidden_cells_are_marked),
         cmocka_unit_test(colours_are_those_of_pictures),
         cmocka_unit_test(text_is_no_wider_than_the_screen),
         cmocka_unit_test(large_maps_lose_their_names),

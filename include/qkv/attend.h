@@ -166,7 +166,9 @@ typedef struct qkv_attention_maps {
     qkv_attention_kind kind;
     int rollout;
     struct qkv_attention_maps_work *work;
-    void *reserved[4];
+    const uint8_t *hidden; /* (rows, columns): 1 where no map can have a weight, because a mask hides what comes later; NULL:
+                              nowhere */
+    void *reserved[3];
 } qkv_attention_maps;
 
 /* USAGE for NULL, a kind, layer or head that is not there, a capture whose special tokens were all there was, and `minus` of

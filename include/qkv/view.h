@@ -14,6 +14,7 @@
 #ifndef QKV_VIEW_H
 #define QKV_VIEW_H
 
+#include <qkv/nn.h>
 #include <qkv/text.h>
 
 #ifdef __cplusplus
@@ -49,14 +50,20 @@ typedef struct qkv_heatmap_opts {
     const char *row_axis, *column_axis;                 /* what rows and columns are; NULL: nothing is written */
     const char *title;                                  /* of the whole picture */
     qkv_colours colours;
-    float low, high; /* values at the ends of the colours. When both are 0: viridis 0 to the largest value (1 when none is
+    float low, high;       /* values at the ends of the colours. When both are 0: viridis 0 to the largest value (1 when none is
                         above 0), red-blue the largest size on both sides; of finite values */
-    int across;      /* maps side by side; 0: as fits */
-    int no_values;   /* 1: no numbers in the cells; else where they fit, of one map alone */
+    int across;            /* maps side by side; 0: as fits */
+    int no_values;         /* 1: no numbers in the cells; else where they fit, of one map alone */
+    const uint8_t *hidden; /* (rows, columns): 1 where a mask hides the cell of every map: it is hatched and has no number;
+                                NULL: nowhere */
+    const char *hidden_name; /* what hatching means; NULL: "masked" */
+    const char *bar_name;    /* what the colours mean, beside their bar; NULL: nothing is written */
+    const char *note;        /* a line under the picture, such as whose maps they are; NULL: none */
 } qkv_heatmap_opts;
 
 /* Draws n maps with one colour bar: one map large with its names on both axes; several as a grid, names where they can be read.
- * Cells grow smaller as they become more, down to a point, and names are left out where they would overlap. */
+ * Cells grow smaller as they become more, down to a point; where names would overlap, every so many cells have one, and a line
+ * under the picture says so. */
 QKV_API qkv_status qkv_picture_heatmaps(const char *path, const qkv_heatmap *maps, int64_t n, const qkv_heatmap_opts *opts);
 
 /* What a map as text is shown on; zero means the default shown. */
@@ -72,8 +79,9 @@ typedef struct qkv_screen_opts {
 /* One map, values (rows, columns), as lines of text in *out, which is yours: its title where it has one, the names, the cells,
  * and what the colours or shades mean. It is no wider than the screen: names that do not fit are shortened or written from top
  * to bottom, and columns that do not fit follow in further panels. Only a map of more than 2,000 lines loses its names; one
- * without them may have a block for the mean of several numbers. Shades show the sizes of numbers, without their signs. Of
- * opts, axes, across and no_values mean nothing here; where low and high are 0, high is the largest size. */
+ * without them may have a block for the mean of several numbers. Shades show the sizes of numbers, without their signs. What is
+ * hidden is shown as //. Of opts, axes, across, no_values, bar_name and note mean nothing here; where low and high are 0, high is
+ * the largest size. */
 QKV_API qkv_status qkv_heatmap_text(const float *values, const qkv_heatmap_opts *opts, const qkv_screen_opts *screen,
                                     qkv_text *out);
 
@@ -110,6 +118,35 @@ QKV_API qkv_status qkv_picture_flow(const char *path, const qkv_flow *flow);
 
 /* The same as a table in *out, which is yours: a line for each step, what it is, how it comes about, and its shape. */
 QKV_API qkv_status qkv_flow_text(const qkv_flow *flow, qkv_text *out);
+
+typedef struct qkv_flow_opts {
+    size_t size;
+    int mask;                                   /* 1: a mask between scaling and softmax */
+    int64_t batch;                              /* sequences, the first of all shapes; 0: shapes are of one sequence */
+    const char *(*translate)(const char *text); /* as that of qkv_model_drawing_opts below */
+} qkv_flow_opts;
+
+/* The same for n flows, at most 4, side by side or, as text, one after the other: such as one head and several. USAGE for more.
+ * NULL opts means all zero. */
+QKV_API qkv_status qkv_picture_flows(const char *path, const qkv_flow *flows, int64_t n, const qkv_flow_opts *opts);
+QKV_API qkv_status qkv_flows_text(const qkv_flow *flows, int64_t n, const qkv_flow_opts *opts, qkv_text *out);
+
+/* ---- a whole Transformer ---- */
+typedef struct qkv_model_drawing_opts {
+    size_t size;
+    const char *title; /* above it; NULL: "Transformer" */
+    const char *(*translate)(
+        const char *text); /* gives its texts, which are English, in another language; a format keeps what it
+                                                   takes. NULL: they stay */
+} qkv_model_drawing_opts;
+
+/* Draws a model of these options as the paper's figure 1 does, from the tokens at the bottom to the probabilities at the top:
+ * embeddings and positions, one layer of each stack with how often it is repeated, the attentions with their marks, norms where
+ * they are, residual connections as arrows around, the output layer; each with its shape and how many weights it has. */
+QKV_API qkv_status qkv_picture_model(const char *path, const qkv_transformer_opts *model, const qkv_model_drawing_opts *opts);
+
+/* The same as lines of text in *out, which is yours, from the tokens at the top down. */
+QKV_API qkv_status qkv_model_drawing_text(const qkv_transformer_opts *model, const qkv_model_drawing_opts *opts, qkv_text *out);
 
 /* ---- trainings, as the files in their folders tell of them ---- */
 

@@ -136,6 +136,18 @@ static qkv_status check_choice(const qkv_attention_capture *a, const qkv_attenti
                      o->minus_name ? o->minus_name : "the other model");
 }
 
+/* A decoder's row sees itself and what is before it. */
+static qkv_status mark_hidden(maps_work *w, qkv_attention_maps *m)
+{
+    int64_t n = m->rows->n;
+    if (m->kind != QKV_ATTENTION_DECODER) return QKV_OK;
+    uint8_t *hidden = qkv__arena_take(&w->arena, (size_t)(n * n));
+    if (!hidden) return QKV_MEMORY;
+    for (int64_t i = 0; i < n * n; i++) hidden[i] = i % n > i / n;
+    m->hidden = hidden;
+    return QKV_OK;
+}
+
 static qkv_status make_chosen(const qkv_attention_capture *a, const qkv_attention_maps_opts *o, maps_work *w,
                               qkv_attention_maps *m)
 {
@@ -150,7 +162,8 @@ static qkv_status make_chosen(const qkv_attention_capture *a, const qkv_attentio
     m->columns = qkv_attention_capture_columns(a, o->kind);
     m->kind = o->kind;
     m->rollout = o->rollout;
-    return fill_maps(a, o, m->rows->n * m->columns->n, w, m);
+    qkv_status status = mark_hidden(w, m);
+    return status ? status : fill_maps(a, o, m->rows->n * m->columns->n, w, m);
 }
 
 /* ---- the calls ---- */

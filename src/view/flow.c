@@ -1,6 +1,7 @@
 /* flow.c: attention as boxes and arrows, with the shape at every arrow. */
 #include "picture.h"
 
+#include "../base/options.h"
 #include "../text/out.h"
 
 #include <math.h>
@@ -8,28 +9,46 @@
 
 enum { MARGIN = 20, BOX = 150, TALL = 40, GAP = 44, COLUMN = 200, TITLE = 44 };
 enum { EDGE = 0x777777, INPUT = 0xdbe9f6, WEIGHT = 0xfce8c9, STEP = 0xe3f1e1 };
-enum { LABEL_BYTES = 160 };
+enum { LABEL_BYTES = 160, MOST_FLOWS = 4 };
+#define N_(text) text /* a text that opts->translate may know in another language */
 static const char call[] = "flow";
 
 typedef struct drawing {
     const qkv_flow *f;
+    const qkv_flow_opts *o;
+    double x;             /* where it begins */
     int64_t keys;         /* tokens that are attended to */
     int64_t all_k, all_v; /* of all heads together */
 } drawing;
 
-static double column(int i) { return MARGIN + BOX / 2.0 + i * COLUMN; }
+/* Flows side by side. */
+typedef struct drawings {
+    drawing at[MOST_FLOWS];
+    int64_t n;
+    qkv_flow_opts o;
+} drawings;
+
+#if defined(__GNUC__)
+static const char *say(const drawing *d, const char *text) __attribute__((format_arg(2)));
+#endif
+static const char *say(const drawing *d, const char *text) { return d->o->translate ? d->o->translate(text) : text; }
+
+static double column(const drawing *d, int i) { return d->x + MARGIN + BOX / 2.0 + i * COLUMN; }
 static double row(int i) { return MARGIN + TITLE + i * (TALL + GAP); }
 
 /* A box from column `first` to `last`. */
-static void draw_box(qkv__picture *p, int first, int last, int at, uint32_t colour, const char *text)
+static void draw_box(qkv__picture *p, const drawing *d, int first, int last, int at, uint32_t colour, const char *text)
 {
-    double x = column(first) - BOX / 2.0, width = BOX + (last - first) * COLUMN;
+    double x = column(d, first) - BOX / 2.0, width = BOX + (last - first) * COLUMN;
     qkv__fill_box(p, x, row(at), width, TALL, colour);
     qkv__set_colour(p, EDGE);
     cairo_set_line_width(p->cr, 1);
     cairo_rectangle(p->cr, x, row(at), width, TALL);
     cairo_stroke(p->cr);
-    qkv__label label = { .text = text, .size = 13, .place = 0.5, .colour = QKV__INK, .widest = width - 10 };
+    qkv__label label = {
+        .text = text, .size = 13, .place = 0.5, .colour = QKV__INK, .widest = width - 10, .has_subscripts = true
+    };
+    qkv__note_area(p, QKV__AREA_BOX, x, row(at), width, TALL);
     qkv__label_draw(p, &label, x + width / 2, row(at) + TALL / 2.0);
 }
 
@@ -42,19 +61,28 @@ static void draw_arrow(qkv__picture *p, double x, int from, int to, const char *
     cairo_line_to(p->cr, x - 4, end - 8);
     cairo_line_to(p->cr, x + 4, end - 8);
     cairo_fill(p->cr);
-    qkv__label label = { .text = text, .size = 12, .colour = QKV__SOFT_INK, .widest = COLUMN - 12 };
+    qkv__label label = { .text = text, .size = 12, .colour = QKV__SOFT_INK, .widest = COLUMN - 12, .has_subscripts = true };
     qkv__label_draw(p, &label, x + 8, start + GAP / 2.0);
     double width, height;
     qkv__label_size(p, &label, &width, &height);
     p->width = fmax(p->width, x + 8 + width + MARGIN);
 }
 
-/* "Q  2 × 3 × 4", without the heads when there is one. */
-static const char *carried(char text[LABEL_BYTES], const char *name, int64_t heads, int64_t rows, int64_t columns)
+/* What weights are: "W_Q  4 × 8". */
+static const char *sized(char text[LABEL_BYTES], const char *name, int64_t rows, int64_t columns)
 {
-    char front[32] = "";
+    snprintf(text, LABEL_BYTES, "%s  %lld × %lld", name, (long long)rows, (long long)columns);
+    return text;
+}
+
+/* What goes from box to box: "Q  2 × 3 × 4", without the heads when there is one, the batch before them where there is one. */
+static const char *carried(const drawing *d, char text[LABEL_BYTES], const char *name, int64_t heads, int64_t rows,
+                           int64_t columns)
+{
+    char batch[32] = "", front[32] = "";
+    if (d->o->batch) snprintf(batch, sizeof batch, "%lld × ", (long long)d->o->batch);
     if (heads > 1) snprintf(front, sizeof front, "%lld × ", (long long)heads);
-    snprintf(text, LABEL_BYTES, "%s  %s%lld × %lld", name, front, (long long)rows, (long long)columns);
+    snprintf(text, LABEL_BYTES, "%s  %s%s%lld × %lld", name, batch, front, (long long)rows, (long long)columns);
     return text;
 }
 
@@ -63,11 +91,11 @@ static int draw_inputs(qkv__picture *p, const drawing *d)
     char text[LABEL_BYTES];
     const qkv_flow *f = d->f;
     bool is_cross = f->memory > 0;
-    draw_box(p, 0, is_cross ? 0 : 2, 0, INPUT, carried(text, "X", 1, f->tokens, f->dim));
-    if (is_cross) draw_box(p, 1, 2, 0, INPUT, carried(text, qkv__translated("Y, the other side"), 1, f->memory, f->dim));
+    draw_box(p, d, 0, is_cross ? 0 : 2, 0, INPUT, carried(d, text, "X", 1, f->tokens, f->dim));
+    if (is_cross) draw_box(p, d, 1, 2, 0, INPUT, carried(d, text, say(d, N_("Y, the other side")), 1, f->memory, f->dim));
     for (int i = 0; i < 3; i++) {
         bool is_other = is_cross && i > 0;
-        draw_arrow(p, column(i), 0, 1, carried(text, is_other ? "Y" : "X", 1, i ? d->keys : f->tokens, f->dim));
+        draw_arrow(p, column(d, i), 0, 1, carried(d, text, is_other ? "Y" : "X", 1, i ? d->keys : f->tokens, f->dim));
     }
     return 1;
 }
@@ -81,16 +109,16 @@ static int draw_projections(qkv__picture *p, const drawing *d, int at)
     bool is_split = f->heads > 1;
     for (int i = 0; i < 3; i++) {
         int64_t tokens = i ? d->keys : f->tokens, width = i == 2 ? d->all_v : d->all_k;
-        draw_box(p, i, i, at, WEIGHT, carried(text, weights[i], 1, f->dim, width));
+        draw_box(p, d, i, i, at, WEIGHT, sized(text, weights[i], f->dim, width));
         if (!is_split) continue;
-        draw_arrow(p, column(i), at, at + 1, carried(text, names[i], 1, tokens, width));
-        snprintf(text, sizeof text, qkv__translated("split into %lld heads"), (long long)f->heads);
-        draw_box(p, i, i, at + 1, STEP, text);
+        draw_arrow(p, column(d, i), at, at + 1, carried(d, text, names[i], 1, tokens, width));
+        snprintf(text, sizeof text, say(d, N_("split into %lld heads")), (long long)f->heads);
+        draw_box(p, d, i, i, at + 1, STEP, text);
     }
     int last = is_split ? at + 1 : at;
-    draw_arrow(p, column(0), last, last + 1, carried(text, "Q", f->heads, f->tokens, f->d_k));
-    draw_arrow(p, column(1), last, last + 1, carried(text, "K", f->heads, d->keys, f->d_k));
-    draw_arrow(p, column(2), last, last + 4, carried(text, "V", f->heads, d->keys, f->d_v));
+    draw_arrow(p, column(d, 0), last, last + 1, carried(d, text, "Q", f->heads, f->tokens, f->d_k));
+    draw_arrow(p, column(d, 1), last, last + 1, carried(d, text, "K", f->heads, d->keys, f->d_k));
+    draw_arrow(p, column(d, 2), last, last + (d->o->mask ? 5 : 4), carried(d, text, "V", f->heads, d->keys, f->d_v));
     return last + 1;
 }
 
@@ -98,14 +126,20 @@ static int draw_weights(qkv__picture *p, const drawing *d, int at)
 {
     const qkv_flow *f = d->f;
     char text[LABEL_BYTES];
-    double middle = (column(0) + column(1)) / 2;
-    draw_box(p, 0, 1, at, STEP, qkv__translated("scores: Q Kᵀ"));
-    draw_arrow(p, middle, at, at + 1, carried(text, qkv__translated("scores"), f->heads, f->tokens, d->keys));
-    snprintf(text, sizeof text, qkv__translated("scale: divide by √d_k = √%lld"), (long long)f->d_k);
-    draw_box(p, 0, 1, at + 1, STEP, text);
-    draw_arrow(p, middle, at + 1, at + 2, carried(text, qkv__translated("scaled"), f->heads, f->tokens, d->keys));
-    draw_box(p, 0, 1, at + 2, STEP, qkv__translated("softmax: each row sums to 1"));
-    draw_arrow(p, middle, at + 2, at + 3, carried(text, qkv__translated("weights"), f->heads, f->tokens, d->keys));
+    double middle = (column(d, 0) + column(d, 1)) / 2;
+    snprintf(text, sizeof text, "%s: Q Kᵀ", say(d, N_("scores")));
+    draw_box(p, d, 0, 1, at, STEP, text);
+    draw_arrow(p, middle, at, at + 1, carried(d, text, say(d, N_("scores")), f->heads, f->tokens, d->keys));
+    snprintf(text, sizeof text, say(d, N_("scale: divide by √d_k = √%lld")), (long long)f->d_k);
+    draw_box(p, d, 0, 1, at + 1, STEP, text);
+    draw_arrow(p, middle, at + 1, at + 2, carried(d, text, say(d, N_("scaled")), f->heads, f->tokens, d->keys));
+    if (d->o->mask) {
+        at++;
+        draw_box(p, d, 0, 1, at + 1, STEP, say(d, N_("mask, where there is one: hidden scores are -∞")));
+        draw_arrow(p, middle, at + 1, at + 2, carried(d, text, say(d, N_("masked")), f->heads, f->tokens, d->keys));
+    }
+    draw_box(p, d, 0, 1, at + 2, STEP, say(d, N_("softmax: each row sums to 1")));
+    draw_arrow(p, middle, at + 2, at + 3, carried(d, text, say(d, N_("weights")), f->heads, f->tokens, d->keys));
     return at + 3;
 }
 
@@ -113,78 +147,111 @@ static int draw_output(qkv__picture *p, const drawing *d, int at)
 {
     const qkv_flow *f = d->f;
     char text[LABEL_BYTES];
-    draw_box(p, 0, 2, at, STEP, qkv__translated("sum of the values: weights V"));
-    draw_arrow(p, column(1), at, at + 1,
-               carried(text, qkv__translated(f->heads > 1 ? QKV__N("heads") : QKV__N("head")), f->heads, f->tokens, f->d_v));
+    draw_box(p, d, 0, 2, at, STEP, say(d, N_("sum of the values: weights V")));
+    draw_arrow(p, column(d, 1), at, at + 1,
+               carried(d, text, f->heads > 1 ? say(d, N_("heads")) : say(d, N_("head")), f->heads, f->tokens, f->d_v));
     if (f->heads > 1) {
         at++;
-        snprintf(text, sizeof text, qkv__translated("concat: %lld heads side by side"), (long long)f->heads);
-        draw_box(p, 0, 2, at, STEP, text);
-        draw_arrow(p, column(1), at, at + 1, carried(text, qkv__translated("concat"), 1, f->tokens, d->all_v));
+        snprintf(text, sizeof text, say(d, N_("concat: %lld heads side by side")), (long long)f->heads);
+        draw_box(p, d, 0, 2, at, STEP, text);
+        draw_arrow(p, column(d, 1), at, at + 1, carried(d, text, say(d, N_("concat")), 1, f->tokens, d->all_v));
     }
-    draw_box(p, 1, 1, at + 1, WEIGHT, carried(text, "W_O", 1, d->all_v, f->dim));
-    draw_arrow(p, column(1), at + 1, at + 2, carried(text, qkv__translated("output"), 1, f->tokens, f->dim));
-    draw_box(p, 1, 1, at + 2, INPUT, carried(text, qkv__translated("output"), 1, f->tokens, f->dim));
+    draw_box(p, d, 1, 1, at + 1, WEIGHT, sized(text, "W_O", d->all_v, f->dim));
+    draw_arrow(p, column(d, 1), at + 1, at + 2, carried(d, text, say(d, N_("output")), 1, f->tokens, f->dim));
+    draw_box(p, d, 1, 1, at + 2, INPUT, carried(d, text, say(d, N_("output")), 1, f->tokens, f->dim));
     return at + 2;
 }
 
-static void draw_flow(qkv__picture *p, const void *what)
+static void draw_flow(qkv__picture *p, const drawing *d)
 {
-    const drawing *d = what;
     char title[LABEL_BYTES];
-    p->width = column(2) + BOX / 2.0 + MARGIN;
-    const char *kind = qkv__translated(d->f->memory ? QKV__N("Cross-attention") : QKV__N("Self-attention"));
-    const char *format = d->f->heads > 1 ? QKV__N("%s with %lld heads: softmax(Q Kᵀ / √d_k) V")
-                                         : QKV__N("%s with %lld head: softmax(Q Kᵀ / √d_k) V");
-    snprintf(title, sizeof title, qkv__translated(format), kind, (long long)d->f->heads);
-    qkv__label_draw(p, &(qkv__label){ .text = title, .size = 16, .is_bold = true, .colour = QKV__INK }, MARGIN, MARGIN + 10);
+    const char *kind = d->f->memory ? say(d, N_("Cross-attention")) : say(d, N_("Self-attention"));
+    if (d->f->heads > 1)
+        snprintf(title, sizeof title, say(d, N_("%s with %lld heads: softmax(Q Kᵀ / √d_k) V")), kind, (long long)d->f->heads);
+    else snprintf(title, sizeof title, say(d, N_("%s with 1 head: softmax(Q Kᵀ / √d_k) V")), kind);
+    qkv__label label = { .text = title, .size = 16, .is_bold = true, .colour = QKV__INK, .has_subscripts = true };
+    qkv__label_draw(p, &label, d->x + MARGIN, MARGIN + 10);
     int last = draw_output(p, d, draw_weights(p, d, draw_projections(p, d, draw_inputs(p, d))));
-    p->height = row(last) + TALL + MARGIN;
+    p->width = fmax(p->width, column(d, 2) + BOX / 2.0 + MARGIN);
+    p->height = fmax(p->height, row(last) + TALL + MARGIN);
+}
+
+static void draw_flows(qkv__picture *p, const void *what)
+{
+    drawings all = *(const drawings *)what;
+    p->width = p->height = 0;
+    for (int64_t i = 0; i < all.n; i++) {
+        all.at[i].x = p->width;
+        draw_flow(p, &all.at[i]);
+    }
 }
 
 /* ---- as text ---- */
 
-static void put_step(qkv__out *out, const char *name, const char *how, int64_t heads, int64_t rows, int64_t columns)
+/* A flow on its way into text. */
+typedef struct flow_text {
+    qkv__out out;
+    const drawing *d;
+} flow_text;
+
+static void put_step(flow_text *t, const char *name, const char *how, int64_t heads, int64_t rows, int64_t columns)
 {
-    char front[32] = "";
-    if (heads > 1) snprintf(front, sizeof front, "%lld x ", (long long)heads);
-    qkv__out_printf(out, "    ");
-    qkv__out_name(out, qkv__translated(name), 9, false);
-    qkv__out_name(out, qkv__translated(how), 41, false);
-    qkv__out_printf(out, "%s%lld x %lld\n", front, (long long)rows, (long long)columns);
+    enum { NAME = 9, HOW = 41 };
+    qkv__out_printf(&t->out, "    ");
+    qkv__out_name(&t->out, name, NAME, false);
+    qkv__out_name(&t->out, how, HOW, false);
+    if (t->d->o->batch) qkv__out_printf(&t->out, "%lld x ", (long long)t->d->o->batch);
+    if (heads > 1) qkv__out_printf(&t->out, "%lld x ", (long long)heads);
+    qkv__out_printf(&t->out, "%lld x %lld\n", (long long)rows, (long long)columns);
 }
 
-static void put_product(qkv__out *out, const char *name, const char *from, int64_t inner, int64_t rows, int64_t columns)
+static void put_product(flow_text *t, const char *name, const char *from, int64_t inner, int64_t rows, int64_t columns)
 {
     char how[64];
-    snprintf(how, sizeof how, qkv__translated("= %s, a matrix %lld x %lld"), qkv__translated(from), (long long)inner,
-             (long long)columns);
-    put_step(out, name, how, 1, rows, columns);
+    snprintf(how, sizeof how, say(t->d, N_("= %s, a matrix %lld x %lld")), from, (long long)inner, (long long)columns);
+    put_step(t, name, how, 1, rows, columns);
 }
 
-static void put_flow(qkv__out *out, const qkv_flow *f)
+static void put_split(flow_text *t, const qkv_flow *f, int64_t keys)
 {
-    int64_t keys = f->memory ? f->memory : f->tokens, h = f->heads;
-    char scale[64];
-    qkv__out_printf(out, qkv__translated(h > 1 ? QKV__N("%s, %lld heads\n\n") : QKV__N("%s, %lld head\n\n")),
-                    qkv__translated(f->memory ? "Cross-attention" : "Self-attention"), (long long)h);
-    put_step(out, "X", "", 1, f->tokens, f->dim);
-    if (f->memory) put_step(out, "Y", QKV__N("the other text"), 1, f->memory, f->dim);
-    put_product(out, "Q", "X W_Q", f->dim, f->tokens, h * f->d_k);
-    put_product(out, "K", f->memory ? "Y W_K" : "X W_K", f->dim, keys, h * f->d_k);
-    put_product(out, "V", f->memory ? "Y W_V" : "X W_V", f->dim, keys, h * f->d_v);
-    if (h > 1) {
-        put_step(out, "Q", QKV__N("split into heads"), h, f->tokens, f->d_k);
-        put_step(out, "K", QKV__N("split into heads"), h, keys, f->d_k);
-        put_step(out, "V", QKV__N("split into heads"), h, keys, f->d_v);
-    }
-    snprintf(scale, sizeof scale, qkv__translated("= scores / sqrt(%lld)"), (long long)f->d_k);
-    put_step(out, "scores", "= Q K^T", h, f->tokens, keys);
-    put_step(out, "scaled", scale, h, f->tokens, keys);
-    put_step(out, "weights", QKV__N("= softmax(scaled), rows sum to 1"), h, f->tokens, keys);
-    put_step(out, h > 1 ? "heads" : "head", QKV__N("= weights V"), h, f->tokens, f->d_v);
-    if (h > 1) put_step(out, "concat", QKV__N("the heads side by side"), 1, f->tokens, h * f->d_v);
-    put_product(out, "output", h > 1 ? QKV__N("concat W_O") : QKV__N("head W_O"), h * f->d_v, f->tokens, f->dim);
+    const char *how = say(t->d, N_("split into heads"));
+    if (f->heads == 1) return;
+    put_step(t, "Q", how, f->heads, f->tokens, f->d_k);
+    put_step(t, "K", how, f->heads, keys, f->d_k);
+    put_step(t, "V", how, f->heads, keys, f->d_v);
+}
+
+static void put_scores(flow_text *t, const qkv_flow *f, int64_t keys)
+{
+    const drawing *d = t->d;
+    char scale[96];
+    snprintf(scale, sizeof scale, "= %s / sqrt(%lld)", say(d, N_("scores")), (long long)f->d_k);
+    put_step(t, say(d, N_("scores")), "= Q K^T", f->heads, f->tokens, keys);
+    put_step(t, say(d, N_("scaled")), scale, f->heads, f->tokens, keys);
+    if (d->o->mask) put_step(t, say(d, N_("masked")), say(d, N_("what a mask hides becomes -inf")), f->heads, f->tokens, keys);
+    put_step(t, say(d, N_("weights")),
+             d->o->mask ? say(d, N_("= softmax(masked), rows sum to 1")) : say(d, N_("= softmax(scaled), rows sum to 1")),
+             f->heads, f->tokens, keys);
+}
+
+static void put_flow(flow_text *t)
+{
+    const drawing *d = t->d;
+    const qkv_flow *f = d->f;
+    int64_t keys = d->keys, h = f->heads;
+    const char *kind = f->memory ? say(d, N_("Cross-attention")) : say(d, N_("Self-attention"));
+    qkv__out_printf(&t->out, h > 1 ? say(d, N_("%s, %lld heads")) : say(d, N_("%s, %lld head")), kind, (long long)h);
+    qkv__out_printf(&t->out, "\n\n");
+    put_step(t, "X", "", 1, f->tokens, f->dim);
+    if (f->memory) put_step(t, "Y", say(d, N_("the other text")), 1, f->memory, f->dim);
+    put_product(t, "Q", "X W_Q", f->dim, f->tokens, d->all_k);
+    put_product(t, "K", f->memory ? "Y W_K" : "X W_K", f->dim, keys, d->all_k);
+    put_product(t, "V", f->memory ? "Y W_V" : "X W_V", f->dim, keys, d->all_v);
+    put_split(t, f, keys);
+    put_scores(t, f, keys);
+    put_step(t, h > 1 ? say(d, N_("heads")) : say(d, N_("head")), say(d, N_("= weights V")), h, f->tokens, f->d_v);
+    if (h > 1) put_step(t, say(d, N_("concat")), say(d, N_("the heads side by side")), 1, f->tokens, d->all_v);
+    put_product(t, say(d, N_("output")), h > 1 ? "concat W_O" : "head W_O", d->all_v, f->tokens, f->dim);
 }
 
 /* ---- from the call ---- */
@@ -207,19 +274,42 @@ static qkv_status check_flow(const qkv_flow *flow, drawing *d)
     return QKV_OK;
 }
 
-qkv_status qkv_picture_flow(const char *path, const qkv_flow *flow)
+static qkv_status take_flows(const qkv_flow *flows, int64_t n, const qkv_flow_opts *opts, drawings *all)
 {
-    drawing d;
-    qkv_status status = check_flow(flow, &d);
-    return status ? status : qkv__picture_write(call, path, draw_flow, &d);
+    *all = (drawings){ .n = n };
+    qkv_status status = QKV__READ_OPTIONS(&all->o, translate, opts, call);
+    if (!status && (n < 1 || n > MOST_FLOWS))
+        status = qkv__fail(QKV_USAGE, "%s: %lld of them side by side, expected 1 to %d", call, (long long)n, MOST_FLOWS);
+    if (!status && all->o.batch < 0) status = qkv__fail(QKV_USAGE, "%s: a batch of %lld", call, (long long)all->o.batch);
+    for (int64_t i = 0; i < n && !status; i++) {
+        status = check_flow(flows ? &flows[i] : NULL, &all->at[i]);
+        all->at[i].o = &all->o;
+    }
+    return status;
 }
 
-qkv_status qkv_flow_text(const qkv_flow *flow, qkv_text *out)
+qkv_status qkv_picture_flows(const char *path, const qkv_flow *flows, int64_t n, const qkv_flow_opts *opts)
 {
-    drawing d;
-    qkv_status status = out ? check_flow(flow, &d) : qkv__fail(QKV_USAGE, "%s: a place for the text is needed", call);
-    if (status) return status;
-    qkv__out text = qkv__out_begin(out);
-    put_flow(&text, flow);
-    return qkv__out_end(&text);
+    drawings all;
+    qkv_status status = take_flows(flows, n, opts, &all);
+    return status ? status : qkv__picture_write(call, path, draw_flows, &all);
 }
+
+qkv_status qkv_flows_text(const qkv_flow *flows, int64_t n, const qkv_flow_opts *opts, qkv_text *out)
+{
+    drawings all;
+    if (!out) return qkv__fail(QKV_USAGE, "%s: a place for the text is needed", call);
+    qkv_status status = take_flows(flows, n, opts, &all);
+    if (status) return status;
+    flow_text text = { .out = qkv__out_begin(out) };
+    for (int64_t i = 0; i < n; i++) {
+        text.d = &all.at[i];
+        if (i) qkv__out_printf(&text.out, "\n");
+        put_flow(&text);
+    }
+    return qkv__out_end(&text.out);
+}
+
+qkv_status qkv_picture_flow(const char *path, const qkv_flow *flow) { return qkv_picture_flows(path, flow, 1, NULL); }
+
+qkv_status qkv_flow_text(const qkv_flow *flow, qkv_text *out) { return qkv_flows_text(flow, 1, NULL, out); }

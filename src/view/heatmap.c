@@ -5,6 +5,7 @@
 #include "../base/size.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -16,8 +17,12 @@ enum {
     LARGEST_CELL = 52,   /* from this */
     NAMED_SPREAD = 3000, /* to QKV__NAMED_CELL, and on, down to 1, once the map is so large; */
     PLAIN_SPREAD = 1024, /* this without names */
-    GRID_CELL = 28       /* the largest of several maps */
+    GRID_CELL = 28,      /* the largest of several maps */
+    GRID_WIDEST = 6000,  /* their cells have room for names as long as the picture is no larger */
+    HATCH = 6,           /* points between two lines of hatching */
+    NOTE = 18
 };
+enum { HIDDEN = 0xf4f4f4, HATCHING = 0xa8a8a8 };
 static const char call[] = "heatmap";
 
 typedef struct layout {
@@ -76,6 +81,9 @@ static qkv_status check_heatmaps(const qkv_heatmap *maps, int64_t n, const qkv_h
     if (!status) status = qkv__check_label(call, "the title", o->title);
     if (!status) status = qkv__check_label(call, "the name of the rows", o->row_axis);
     if (!status) status = qkv__check_label(call, "the name of the columns", o->column_axis);
+    if (!status) status = qkv__check_label(call, "the name of what is hidden", o->hidden_name);
+    if (!status) status = qkv__check_label(call, "the name of the colours", o->bar_name);
+    if (!status) status = qkv__check_label(call, "the note", o->note);
     if (status) return status;
     if (o->colours != QKV_COLOURS_VIRIDIS && o->colours != QKV_COLOURS_RED_BLUE)
         return qkv__fail(QKV_USAGE, "%s: there are no colours %d", call, (int)o->colours);
@@ -115,6 +123,13 @@ static double cell_of(int64_t n, bool is_grid, bool is_named, double spread)
     return fmin(fmax(cell, 1), is_grid ? GRID_CELL : LARGEST_CELL);
 }
 
+/* Whether the cells of several maps can be large enough for names without making too large a picture. */
+static bool fits_names(const layout *l)
+{
+    return l->o->row_names && l->o->column_names && l->across * l->o->columns * QKV__NAMED_CELL <= GRID_WIDEST &&
+           l->down * l->o->rows * QKV__NAMED_CELL <= GRID_WIDEST;
+}
+
 /* Cells are squares unless that makes a strip of the map. */
 static void choose_cells(layout *l)
 {
@@ -123,6 +138,7 @@ static void choose_cells(layout *l)
     double spread = is_grid ? fmin(fmax(1100 / (double)l->across, 120), 300) : SPREAD;
     double w = cell_of(o->columns, is_grid, o->column_names != NULL, spread);
     double h = cell_of(o->rows, is_grid, o->row_names != NULL, spread);
+    if (is_grid && fits_names(l)) w = fmax(w, QKV__NAMED_CELL), h = fmax(h, QKV__NAMED_CELL);
     double smaller = fmin(w, h), larger = smaller;
     if (qkv__max(o->rows, o->columns) / qkv__min(o->rows, o->columns) >= 3) larger = fmin(fmax(w, h), smaller * 4);
     l->columns.cell = w <= h ? smaller : larger;
@@ -148,8 +164,11 @@ static bool has_boxes(const layout *l)
     return fmin(l->rows.cell, l->columns.cell) >= QKV__NAMED_CELL && l->o->rows * l->o->columns * l->n <= 5000;
 }
 
+static bool is_hidden(const layout *l, int64_t i) { return l->o->hidden && l->o->hidden[i]; }
+
 static uint32_t colour_at(const layout *l, const float *values, int64_t i)
 {
+    if (is_hidden(l, i)) return HIDDEN;
     return qkv_colour_of(l->o->colours, l->low, l->high, values[i]);
 }
 
@@ -176,6 +195,35 @@ static void draw_image(qkv__picture *p, const layout *l, const float *values, do
     cairo_set_line_width(p->cr, 1);
     cairo_rectangle(p->cr, x - 0.5, y - 0.5, l->map_width + 1, l->map_height + 1);
     cairo_stroke(p->cr);
+}
+
+/* Lines from the lower left to the upper right, inside what was clipped. */
+static void draw_hatching(qkv__picture *p, double x, double y, double width, double height)
+{
+    qkv__set_colour(p, HATCHING);
+    cairo_set_line_width(p->cr, 1);
+    for (double from = x - height; from < x + width; from += HATCH) {
+        cairo_move_to(p->cr, from, y + height);
+        cairo_line_to(p->cr, from + height, y);
+    }
+    cairo_stroke(p->cr);
+}
+
+/* Cells of one row that are hidden and lie side by side are one box. */
+static void hatch_hidden(qkv__picture *p, const layout *l, double x, double y)
+{
+    double w = l->columns.cell, h = l->rows.cell, edge = has_boxes(l) ? 1 : 0;
+    if (!l->o->hidden) return;
+    cairo_save(p->cr);
+    cairo_new_path(p->cr);
+    for (int64_t i = 0; i < l->o->rows; i++)
+        for (int64_t j = 0, to; j < l->o->columns; j = to + 1) {
+            for (to = j; to < l->o->columns && is_hidden(l, i * l->o->columns + to);) to++;
+            if (to > j) cairo_rectangle(p->cr, x + (double)j * w, y + (double)i * h, (double)(to - j) * w - edge, h - edge);
+        }
+    cairo_clip(p->cr);
+    draw_hatching(p, x, y, l->map_width, l->map_height);
+    cairo_restore(p->cr);
 }
 
 /* ---- numbers in the cells ---- */
@@ -217,6 +265,7 @@ static void draw_values(qkv__picture *p, const layout *l, double x, double y)
     char text[QKV__NUMBER_BYTES];
     double size = value_size(p, l);
     for (int64_t i = 0; size > 0 && i < l->o->rows * l->o->columns; i++) {
+        if (is_hidden(l, i)) continue;
         qkv__label label = { .text = qkv__number_text(text, value_format(l), (double)l->maps[0].values[i]),
                              .size = size,
                              .place = 0.5,
@@ -259,6 +308,59 @@ static double draw_bar(qkv__picture *p, const layout *l, double x, double y, dou
     return width + 6 * l->scale + widest;
 }
 
+/* What the colours mean, upwards beside their bar; gives how wide bar and name are. */
+static double name_bar(qkv__picture *p, const layout *l, double x, double y, double height, double width)
+{
+    if (!l->o->bar_name) return width;
+    double size = 12 * l->scale;
+    qkv__label label = {
+        .text = l->o->bar_name, .size = size, .turn = -90, .place = 0.5, .colour = QKV__SOFT_INK, .widest = height
+    };
+    qkv__label_draw(p, &label, x + width + size, y + height / 2);
+    return width + 2 * size;
+}
+
+/* Under the bar: what hatching means. Gives how wide it is. */
+static double draw_hidden_key(qkv__picture *p, const layout *l, double x, double y)
+{
+    if (!l->o->hidden) return 0;
+    double side = 14 * l->scale, width, height;
+    qkv__label label = { .text = l->o->hidden_name ? l->o->hidden_name : "masked", .size = 11 * l->scale, .colour = QKV__INK };
+    qkv__fill_box(p, x, y, side, side, HIDDEN);
+    cairo_save(p->cr);
+    cairo_rectangle(p->cr, x, y, side, side);
+    cairo_clip(p->cr);
+    draw_hatching(p, x, y, side, side);
+    cairo_restore(p->cr);
+    qkv__label_draw(p, &label, x + side + 6 * l->scale, y + side / 2);
+    qkv__label_size(p, &label, &width, &height);
+    p->height = fmax(p->height, y + side + MARGIN);
+    return side + 6 * l->scale + width;
+}
+
+/* ---- under the maps ---- */
+
+/* How often there is a name, where it is not at every cell; "" where all are there. */
+static const char *step_note(const layout *l, char text[160])
+{
+    bool rows = l->rows.names && l->rows.step > 1, columns = l->columns.names && l->columns.step > 1;
+    *text = '\0';
+    if (rows && columns && l->rows.step == l->columns.step)
+        snprintf(text, 160, "every %lldth name is written", (long long)l->rows.step);
+    else if (rows || columns)
+        snprintf(text, 160, "every %lldth %s name is written", (long long)(rows ? l->rows.step : l->columns.step),
+                 rows ? "row" : "column");
+    return text;
+}
+
+static void draw_note(qkv__picture *p, const layout *l, const char *text)
+{
+    if (!text || !*text) return;
+    qkv__label label = { .text = text, .size = 12 * l->scale, .colour = QKV__SOFT_INK, .widest = p->width - 2 * MARGIN };
+    qkv__label_draw(p, &label, MARGIN, p->height + NOTE * l->scale / 2 - MARGIN / 2.0);
+    p->height += NOTE * l->scale;
+}
+
 /* ---- all of it ---- */
 
 /* Draws a label over the maps, in the middle of them or, when it is longer, from their left on. Gives how far it reaches. */
@@ -277,8 +379,13 @@ static void lay_out_heatmaps(qkv__picture *p, layout *l)
     choose_grid(l);
     choose_cells(l);
     l->scale = fmin(fmax(fmax(l->map_width * (double)l->across, l->map_height * (double)l->down) / 1100, 1), 2.6);
-    qkv__choose_row_names(p, &l->rows, l->scale, l->n > 1);
     qkv__choose_column_names(p, &l->columns, l->scale, l->n > 1);
+    if (l->rows.names && l->columns.names) l->rows.largest = l->columns.size; /* letters of one size on both sides */
+    qkv__choose_row_names(p, &l->rows, l->scale, l->n > 1);
+    if (l->rows.names && l->columns.names && l->rows.size < l->columns.size) {
+        l->columns.largest = l->rows.size;
+        qkv__choose_column_names(p, &l->columns, l->scale, l->n > 1);
+    }
     bool has_titles = false;
     for (int64_t i = 0; i < l->n; i++) has_titles = has_titles || l->maps[i].title;
     l->map_title = has_titles ? MAP_TITLE * l->scale : 0;
@@ -313,6 +420,7 @@ static void draw_map(qkv__picture *p, const layout *l, int64_t i)
     if (p->is_sketch) return;
     if (has_boxes(l)) draw_boxes(p, l, l->maps[i].values, x, y);
     else draw_image(p, l, l->maps[i].values, x, y);
+    hatch_hidden(p, l, x, y);
 }
 
 /* One line over the maps, `height` high; *y goes on to the next. */
@@ -358,8 +466,13 @@ static void draw_heatmaps(qkv__picture *p, const void *what)
     draw_around(p, &l, width, height);
     for (int64_t i = 0; i < l.n && !p->status; i++) draw_map(p, &l, i);
     draw_values(p, &l, l.left, l.top);
-    double bar_x = l.left + width + 18 * l.scale;
-    p->width = fmax(p->width, bar_x + draw_bar(p, &l, bar_x, l.top, bar) + MARGIN);
+    double bar_x = l.left + width + 18 * l.scale, bar_width = draw_bar(p, &l, bar_x, l.top, bar);
+    bar_width = name_bar(p, &l, bar_x, l.top, bar, bar_width);
+    bar_width = fmax(bar_width, draw_hidden_key(p, &l, bar_x, l.top + bar + 14 * l.scale));
+    p->width = fmax(p->width, bar_x + bar_width + MARGIN);
+    char text[160];
+    draw_note(p, &l, step_note(&l, text));
+    draw_note(p, &l, l.o->note);
 }
 
 qkv_status qkv_picture_heatmaps(const char *path, const qkv_heatmap *maps, int64_t n, const qkv_heatmap_opts *opts)

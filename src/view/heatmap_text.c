@@ -108,8 +108,13 @@ static void put_colour(screen *s, int layer, uint32_t c)
 
 static uint32_t colour_of(const screen *s, float value) { return qkv_colour_of(s->o->colours, s->low, s->high, value); }
 
-static void put_cell(screen *s, float value, int width)
+static void put_cell(screen *s, int64_t i, int width)
 {
+    float value = s->values[i];
+    if (s->o->hidden && s->o->hidden[i]) {
+        while (width--) qkv__out_printf(&s->out, "/");
+        return;
+    }
     if (s->s->colour) {
         put_colour(s, 48, colour_of(s, value));
         qkv__out_printf(&s->out, "%*s\033[0m", width, "");
@@ -118,13 +123,21 @@ static void put_cell(screen *s, float value, int width)
     while (width--) qkv__out_printf(&s->out, "%s", shade(s, value));
 }
 
+/* What the mark of hidden cells means; "" where none is. */
+static const char *hidden_key(const screen *s, char text[64])
+{
+    if (s->o->hidden) snprintf(text, 64, "  // %.50s", s->o->hidden_name ? s->o->hidden_name : "masked");
+    return text;
+}
+
 static void put_shades_legend(screen *s, int left)
 {
     const char *what = s->s->shades ? s->s->shades : "blank to █: 0 to";
     char number[64];
     snprintf(number, sizeof number, "%.2f", (double)largest_shown(s));
-    int room = s->width - 2 - qkv__width(what) - qkv__width(number);
-    qkv__out_printf(&s->out, "%*s %s %.2f\n", larger_int(0, smaller_int(left, room)), "", what, (double)largest_shown(s));
+    int room = s->width - 2 - qkv__width(what) - qkv__width(number) - qkv__width(hidden_key(s, (char[64]){ 0 }));
+    qkv__out_printf(&s->out, "%*s %s %.2f%s\n", larger_int(0, smaller_int(left, room)), "", what, (double)largest_shown(s),
+                    hidden_key(s, (char[64]){ 0 }));
 }
 
 /* Under the cells, or further to the left where there is no room for it. */
@@ -132,7 +145,7 @@ static void put_legend(screen *s, int left)
 {
     char text[128];
     if (!s->s->colour) return put_shades_legend(s, left);
-    int taken = snprintf(text, sizeof text, "%.2f  %.2f", (double)s->low, (double)s->high);
+    int taken = snprintf(text, sizeof text, "%.2f  %.2f%s", (double)s->low, (double)s->high, hidden_key(s, (char[64]){ 0 }));
     int blocks = smaller_int(20, s->width - left - 3 - taken);
     if (blocks < 4) left = 0, blocks = smaller_int(20, larger_int(4, s->width - 3 - taken));
     qkv__out_printf(&s->out, "%*s %.2f ", left, "", (double)s->low);
@@ -140,7 +153,7 @@ static void put_legend(screen *s, int left)
         put_colour(s, 48, qkv_colour(s->o->colours, i / (double)blocks));
         qkv__out_printf(&s->out, " ");
     }
-    qkv__out_printf(&s->out, "\033[0m %.2f\n", (double)s->high);
+    qkv__out_printf(&s->out, "\033[0m %.2f%s\n", (double)s->high, hidden_key(s, (char[64]){ 0 }));
 }
 
 /* ---- names along the sides ---- */
@@ -252,7 +265,7 @@ static void put_row(screen *s, const names *column, int64_t i, int64_t from, int
     if (!l->gap) qkv__out_printf(&s->out, " ");
     for (int64_t j = from; j < to; j++) {
         qkv__out_printf(&s->out, "%*s", l->gap, "");
-        put_cell(s, s->values[i * column->n + j], column_width(column, j, l));
+        put_cell(s, i * column->n + j, column_width(column, j, l));
     }
     qkv__out_printf(&s->out, "\n");
 }

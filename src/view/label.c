@@ -64,6 +64,22 @@ static void put_code(qkv__picture *p, gunichar c)
     qkv__put(p, &p->label, code, (size_t)snprintf(code, sizeof code, "%sU+%04X", p->label.size ? " " : "", c));
 }
 
+/* Letters and digits after _ become a subscript; gives their end, or text where none begins. */
+static const char *put_subscript(qkv__picture *p, PangoAttrList *marks, const qkv__label *l, const char *text)
+{
+    guint from = (guint)p->label.size;
+    const char *end = text + 1;
+    if (!l->has_subscripts || *text != '_' || !g_ascii_isalnum(*end)) return text;
+    for (; g_ascii_isalnum(*end); end++) put_character(p, (gunichar)*end);
+    PangoAttribute *const both[] = { pango_attr_scale_new(0.72), pango_attr_rise_new((int)(-0.22 * l->size * PANGO_SCALE)) };
+    for (int i = 0; i < 2; i++) {
+        both[i]->start_index = from;
+        both[i]->end_index = (guint)p->label.size;
+        pango_attr_list_insert(marks, both[i]);
+    }
+    return end;
+}
+
 /* White space is seen where it would not be: at the ends, and where it breaks a line. */
 static void put_shown(qkv__picture *p, PangoAttrList *marks, const qkv__label *l, bool as_codes)
 {
@@ -73,6 +89,11 @@ static void put_shown(qkv__picture *p, PangoAttrList *marks, const qkv__label *l
     for (int n = 0; *text && n < LONGEST; text = g_utf8_next_char(text), n++) {
         gunichar c = g_utf8_get_char(text);
         bool at_end = l->is_token && (!started || text >= end);
+        const char *after = put_subscript(p, marks, l, text);
+        if (after != text) {
+            text = after - 1; /* ASCII: the loop goes on to what follows */
+            continue;
+        }
         if (c == '\n') put_mark(p, marks, 0x21B5);
         else if (c == '\t') put_mark(p, marks, 0x21E5);
         else if (c == ' ' && at_end) put_mark(p, marks, 0x2423);
@@ -208,6 +229,8 @@ void qkv__label_draw(qkv__picture *p, const qkv__label *l, double x, double y)
     double left, width, height;
     PangoLayout *layout = lay_out_label(p, l);
     measure_layout(layout, &left, &width, &height);
+    if (l->turn == 0)
+        qkv__note_area(p, QKV__AREA_TEXT, x - width * l->place, l->is_stacked ? y - height : y - height / 2, width, height);
     if (!p->status && !p->is_sketch) {
         double top = l->is_stacked ? -height : -height / 2, start = -width * l->place;
         double baseline = top + (double)pango_layout_get_baseline(layout) / PANGO_SCALE;

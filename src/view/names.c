@@ -52,18 +52,18 @@ static double tallest_stack(qkv__picture *p, const qkv__side *s)
     return most;
 }
 
+static double largest_name(const qkv__side *s) { return s->largest > 0 ? s->largest : LARGEST_NAME; }
+
 /* Every name where it can stand, else every so many, the places at round numbers. */
 static void choose_step(qkv__side *s, double scale, bool is_grid)
 {
-    s->size = fmin(LARGEST_NAME, 0.8 * s->cell);
+    s->size = fmin(largest_name(s), 0.8 * s->cell);
     s->step = 1;
     if (s->names && s->cell >= (is_grid ? 9 : QKV__NAMED_CELL)) return;
-    s->size = s->names ? 10 * scale : fmin(11 * scale, 24);
-    s->step = is_grid && s->names ? 0 : 1;
-    if (!s->step) return;
+    s->size = s->names ? fmin(10 * scale, fmax(largest_name(s), 10)) : fmin(11 * scale, 24);
     double often = s->size * (s->names ? 1.15 : 2.2) / s->cell;
     if (often > 1) s->step = (int64_t)ceil(s->names ? often : qkv__round_step(often * 1.001, 1));
-    if (is_grid && s->step >= s->n) s->step = 0;
+    if (is_grid && !s->names && s->step >= s->n) s->step = 0;
 }
 
 void qkv__choose_row_names(qkv__picture *p, qkv__side *s, double scale, bool is_grid)
@@ -86,7 +86,7 @@ void qkv__choose_column_names(qkv__picture *p, qkv__side *s, double scale, bool 
 {
     choose_step(s, scale, is_grid);
     if (!s->step) return;
-    if (s->names && s->step == 1) s->size = LARGEST_NAME;
+    if (s->names && s->step == 1) s->size = largest_name(s);
     double widest = widest_name(p, s), room = s->cell * (double)s->step - 4;
     s->how = QKV__ACROSS;
     s->room = s->size * 1.3 + QKV__NAME_GAP;
@@ -96,7 +96,7 @@ void qkv__choose_column_names(qkv__picture *p, qkv__side *s, double scale, bool 
         return;
     }
     double smaller = s->size * room / widest;
-    if (smaller >= 0.75 * LARGEST_NAME) {
+    if (smaller >= 0.75 * largest_name(s)) {
         s->size = smaller;
         return;
     }
@@ -105,7 +105,7 @@ void qkv__choose_column_names(qkv__picture *p, qkv__side *s, double scale, bool 
         return;
     }
     s->how = QKV__UPRIGHT;
-    if (s->step == 1) s->size = fmin(LARGEST_NAME, 0.8 * s->cell);
+    if (s->step == 1) s->size = fmin(largest_name(s), 0.8 * s->cell);
     s->room = fmax(widest_name(p, s), tallest_stack(p, s)) + QKV__NAME_GAP;
 }
 

@@ -14,7 +14,8 @@ typedef enum qkv__direction { QKV__ACROSS, QKV__SLANTED, QKV__UPRIGHT } qkv__dir
 typedef struct qkv__side {
     const char *const *names; /* NULL: numbers from 0 */
     int64_t n;
-    double cell; /* how large a cell is along this side */
+    double cell;    /* how large a cell is along this side */
+    double largest; /* letters, in points; 0: as large as names are anywhere */
     /* chosen: */
     double size;   /* of the letters */
     int64_t step;  /* every so many cells have a name; 0: none has */

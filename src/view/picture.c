@@ -78,6 +78,7 @@ void qkv__fill_box(qkv__picture *p, double x, double y, double width, double hei
 
 void qkv__draw_line(qkv__picture *p, double x0, double y0, double x1, double y1, double thick, uint32_t colour)
 {
+    qkv__note_area(p, QKV__AREA_LINE, fmin(x0, x1), fmin(y0, y1), fabs(x1 - x0), fabs(y1 - y0));
     qkv__set_colour(p, colour);
     cairo_set_line_width(p->cr, thick);
     cairo_move_to(p->cr, x0, y0);
@@ -251,5 +252,25 @@ qkv_status qkv__picture_write(const char *call, const char *path, qkv__drawing *
     qkv__bytes_free(&p.file);
     qkv__bytes_free(&p.layer);
     qkv__bytes_free(&p.label);
+    return p.status;
+}
+
+void qkv__note_area(qkv__picture *p, qkv__area_kind kind, double x, double y, double width, double height)
+{
+    if (!p->areas || p->areas->n++ >= p->areas->most) return;
+    p->areas->at[p->areas->n - 1] = (qkv__area){ kind, x, y, width, height };
+}
+
+qkv_status qkv__picture_areas(qkv__drawing *draw, const void *what, qkv__areas *out)
+{
+    qkv__picture p = { .call = "areas", .areas = out, .format = QKV__SVG };
+    pthread_mutex_lock(&drawing);
+    open_fonts(&p);
+    if (!p.status) sketch(&p, draw, what);
+    g_object_unref(p.fonts);
+    pthread_mutex_unlock(&drawing);
+    qkv__bytes_free(&p.label);
+    out->width = p.width;
+    out->height = p.height;
     return p.status;
 }

@@ -14,8 +14,21 @@ enum { QKV__INK = 0x1a1a1a, QKV__SOFT_INK = 0x555555, QKV__FRAME = 0x999999 }; /
 
 typedef enum qkv__format { QKV__PNG, QKV__SVG, QKV__PDF } qkv__format;
 
+/* Where a text, a box or a line is, for tests: no text may lie over another one, nor over the edge of a box, nor over a line. */
+typedef enum qkv__area_kind { QKV__AREA_TEXT, QKV__AREA_BOX, QKV__AREA_LINE } qkv__area_kind;
+typedef struct qkv__area {
+    qkv__area_kind kind;
+    double x, y, width, height;
+} qkv__area;
+typedef struct qkv__areas {
+    qkv__area *at;
+    int n, most;          /* what is past the most is counted only */
+    double width, height; /* of the picture */
+} qkv__areas;
+
 typedef struct qkv__picture {
-    const char *call; /* for sentences */
+    qkv__areas *areas; /* NULL: nobody wants to know */
+    const char *call;  /* for sentences */
     qkv__format format;
     double width, height; /* the drawing sets them */
     bool is_sketch;       /* nothing is kept of it: only sizes, and characters without a font, count */
@@ -34,6 +47,10 @@ typedef struct qkv__picture {
 typedef void qkv__drawing(qkv__picture *p, const void *what);
 qkv_status qkv__picture_write(const char *call, const char *path, qkv__drawing *draw, const void *what);
 
+/* A sketch alone, to tell where its texts and boxes are. */
+qkv_status qkv__picture_areas(qkv__drawing *draw, const void *what, qkv__areas *out);
+void qkv__note_area(qkv__picture *p, qkv__area_kind kind, double x, double y, double width, double height);
+
 /* USAGE unless text is NULL or UTF-8; `what` says whose it is. */
 qkv_status qkv__check_label(const char *call, const char *what, const char *text);
 
@@ -49,8 +66,9 @@ typedef struct qkv__label {
     double widest;   /* what is longer ends with an ellipsis; 0: any */
     uint32_t colour; /* 0xRRGGBB */
     bool is_bold;
-    bool is_token;   /* without the space it starts with */
-    bool is_stacked; /* one character below the other, y is its lower end */
+    bool is_token;       /* without the space it starts with */
+    bool is_stacked;     /* one character below the other, y is its lower end */
+    bool has_subscripts; /* letters after _ are below the line, and without it: W_Q, d_k */
 } qkv__label;
 void qkv__label_draw(qkv__picture *p, const qkv__label *l, double x, double y);
 void qkv__label_size(qkv__picture *p, const qkv__label *l, double *width, double *height);
