@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static qkv_status load_array(const char *path, qkv_array *a) { return qkv_npy_read(path, a) ? library_failed() : QKV_OK; }
+static qkv_status load_array(const char *path, qkv_array *a) { return qkv_array_read(path, a) ? library_failed() : QKV_OK; }
 
 /* ---- masks ---- */
 

@@ -1,56 +1,90 @@
 /* cmd_explain.c: qkv explain: one attention, step by step, with the numbers. */
+#include "../learn/explain.h"
 #include "options.h"
 #include "streams.h"
-#include "../learn/walk.h"
 
+#define KIND_NAME(constant, name) name,
+static const char *const kind_names[] = { QKV_ATTENTION_LIST(KIND_NAME) NULL };
+
+static explain_input given = { .kind = -1 };
 static struct {
-    const char *q, *k, *v;
-    bool causal;
-} given;
+    int kind;
+    bool json, latex;
+} chosen;
 
 static const option options[] = {
-    { "q", .value = "FILE", .help = "queries of your own, (T, D); with --k and --v", .text = &given.q },
-    { "k", .value = "FILE", .help = "keys", .text = &given.k },
-    { "v", .value = "FILE", .help = "values", .text = &given.v },
-    { "causal", .help = "query i sees keys 0..i; with fewer queries than keys the last sees all", .flag = &given.causal },
-    RESULT_ROW(NO_GROUP),
+    { "q", .group = INPUT_GROUP, .value = "ARRAY", .help = "queries, (T, D); with --k and --v", .text = &given.q },
+    { "k", .group = INPUT_GROUP, .value = "ARRAY", .help = "keys", .text = &given.k },
+    { "v", .group = INPUT_GROUP, .value = "ARRAY", .help = "values", .text = &given.v },
+    { "x", .group = INPUT_GROUP, .value = "ARRAY", .help = "or tokens, (T, D), with --wq, --wk and --wv", .text = &given.x },
+    { "embed", .group = INPUT_GROUP, .value = "ARRAY", .help = "or a table of which --ids are the tokens",
+      .text = &given.embed },
+    { "ids", .group = INPUT_GROUP, .value = "IDS", .help = "rows of --embed, such as 133,23,58", .text = &given.ids },
+    { "y", .group = INPUT_GROUP, .value = "ARRAY", .help = "what keys and values are made of, if not of --x",
+      .text = &given.y },
+    { "wq", .group = INPUT_GROUP, .value = "ARRAY", .help = "W_Q, (in, out): Q = X W_Q", .text = &given.w[PART_Q] },
+    { "wk", .group = INPUT_GROUP, .value = "ARRAY", .help = "W_K", .text = &given.w[PART_K] },
+    { "wv", .group = INPUT_GROUP, .value = "ARRAY", .help = "W_V", .text = &given.w[PART_V] },
+    { "wo", .group = INPUT_GROUP, .value = "ARRAY", .help = "W_O, for what the heads give", .text = &given.w[PART_O] },
+    { "bq", .group = INPUT_GROUP, .value = "ARRAY", .help = "the bias of each product: Q = X W_Q + b_Q",
+      .text = &given.b[PART_Q] },
+    { "bk", .group = INPUT_GROUP, .value = "ARRAY", .help = "", .text = &given.b[PART_K] },
+    { "bv", .group = INPUT_GROUP, .value = "ARRAY", .help = "", .text = &given.b[PART_V] },
+    { "bo", .group = INPUT_GROUP, .value = "ARRAY", .help = "", .text = &given.b[PART_O] },
+    { "heads", .group = INPUT_GROUP, .value = "N", .help = "heads that the columns hold side by side", .count = &given.heads },
+    { "mask", .group = INPUT_GROUP, .value = "MASK", .help = "causal, padding:3,5 (keys from 0), or causal+padding:3",
+      .text = &given.mask },
+    { "causal", .group = INPUT_GROUP, .help = "query i sees keys 0..i; with fewer queries than keys the last sees all",
+      .flag = &given.causal },
+    { "bias", .group = INPUT_GROUP, .value = "ARRAY", .help = "added to the scaled scores; -inf hides", .text = &given.bias },
+    { "tokens", .group = INPUT_GROUP, .value = "NAMES", .help = "names of the tokens, such as \"the cat sat\"",
+      .text = &given.tokens },
+    { "model", 'm', .group = MODEL_GROUP, .value = "DIR", .help = "the folder of a model", .text = &given.model },
+    { "text", .group = MODEL_GROUP, .value = "TEXT", .help = "what it reads", .plain = true, .text = &given.text },
+    { "target", .group = MODEL_GROUP, .value = "TEXT", .help = "the translation to look at; else the one found",
+      .text = &given.target },
+    { "kind", .group = MODEL_GROUP, .value = "NAME", .help = "; of a translator cross unless given", .choice = &chosen.kind,
+      .names = kind_names },
+    { "layer", .group = MODEL_GROUP, .value = "L", .help = "its number from 0, which it is unless given",
+      .text = &given.layer },
+    { "head", .group = RESULT_GROUP, .value = "H", .help = "one head, its number from 0, or all; of a model 0 unless given",
+      .text = &given.head },
+    { "token", .group = RESULT_GROUP, .value = "T", .help = "one query alone: its number from 0, or the token",
+      .text = &given.token },
+    { "json", .group = RESULT_GROUP, .help = "print JSON, with all digits", .flag = &chosen.json },
+    { "latex", .group = RESULT_GROUP, .help = "print a LaTeX document", .flag = &chosen.latex },
+    RESULT_ROW(RESULT_GROUP),
     { 0 },
 };
 
-static qkv_status explain(const operands *o, bool is_example)
-{
-    walked w = { .queries = { .prefix = "q" }, .keys = { .prefix = "k" }, .key_columns = { .prefix = "k" } };
-    if (is_example) w.queries.names = w.keys.names = example_tokens, w.key_columns.names = example_columns;
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    if (!t) return library_failed();
-    qkv_status status = walk_attention(t, o, (qkv_mask){ .causal = given.causal }, &w);
-    if (!status) status = open_results(NULL);
-    if (!status) show_walk(&w, given.causal);
-    qkv_tape_free(t);
-    return status;
-}
+static qkv_status open_explained(void) { return open_results(NULL); }
 
 static qkv_status run_explain(void)
 {
-    if (!given.q && !given.k && !given.v) return explain(&example_operands, true);
-    if (!given.q || !given.k || !given.v) return fail(QKV_USAGE, "--q, --k and --v go together");
-    operands o = { 0 };
-    qkv_status status = load_operands(&o, given.q, given.k, given.v);
-    if (!status && o.q.ndim != 2)
-        status = fail(QKV_USAGE, "%s: has %d dimensions: one attention is explained at a time, from 2 (T,D)", given.q,
-                      o.q.ndim);
-    if (!status) status = explain(&o, false);
-    free_operands(&o);
-    return status;
+    if (chosen.json && chosen.latex) return fail(QKV_USAGE, "--json and --latex: choose one");
+    if (was_given("kind")) given.kind = chosen.kind;
+    return explain(&given, chosen.json ? EXPLAIN_JSON : chosen.latex ? EXPLAIN_LATEX : EXPLAIN_TEXT, open_explained);
 }
 
 const command explain_command = {
     .name = "explain",
     .summary = "walk through one attention with every number",
-    .about = "Shows softmax(Q K^T / sqrt(d_k)) V step by step: queries, keys, values, scores,\n"
-             "scaled scores, weights and output, each as a table. Without arrays of your own\n"
-             "it shows an example of three tokens.",
-    .example = "  qkv explain\n  qkv explain --q q.npy --k k.npy --v v.npy --causal",
+    .about = "Shows softmax(Q K^T / sqrt(d_k)) V step by step: embeddings, queries, keys, values,\n"
+             "heads, scores, scaled and masked scores, weights and output, each as a table, and\n"
+             "in a sentence what each token attends to. Without arguments it shows an example of\n"
+             "three tokens.\n"
+             "\n"
+             "An ARRAY is typed, as \"[[1, 0], [0, 1]]\" or \"1 0; 0 1\", or the name of a file: .npy,\n"
+             "or rows of numbers such as CSV. What a mask hides is shown as ///.\n"
+             "\n"
+             "With --model it shows one attention inside a model while it reads a text, with the\n"
+             "numbers that \"qkv forward\" and \"qkv attend\" give; wide tables are cut, --json has\n"
+             "all of them.",
+    .example = "  qkv explain\n"
+               "  qkv explain --q \"1 0\" --k \"1 0; 0 1; 1 0\" --v \"10 0; 0 20; 30 0\"\n"
+               "  qkv explain --x \"[[1,0],[0,1]]\" --wq \"1 0; 0 1\" --wk \"1 0; 0 1\" \\\n"
+               "    --wv \"1 2; 3 4\" --mask causal\n"
+               "  qkv explain -m model \"I love you\" --layer 1 --head 3 --token love",
     .options = options,
     .run = run_explain,
 };

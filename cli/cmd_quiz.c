@@ -4,7 +4,6 @@
 #include "options.h"
 
 static quiz_opts given;
-static int language;
 
 static const option options[] = {
     { "number", .value = "N", .help = "ask this question alone", .plain = true, .count = &given.number },
@@ -15,14 +14,12 @@ static const option options[] = {
     { "list", .help = "print the questions", .flag = &given.is_list },
     { "answers", .help = "read nothing: print questions, model answers and the commands that show them",
       .flag = &given.with_answers },
-    LANGUAGE_ROW(language),
     { 0 },
 };
 
 static qkv_status run_quiz_command(void)
 {
     if (given.number && given.topic) return fail(QKV_USAGE, "a number and --topic do not go together");
-    speak_as(language);
     return run_quiz(&given);
 }
 

@@ -1,4 +1,4 @@
-/* cmd_show.c: qkv show: tables of positions, the flow of attention, the curves of a training, arrays. */
+/* cmd_show.c: qkv show: whole models, tables of positions, the flow of attention, the curves of a training, arrays. */
 #include "term/heatmap.h"
 #include "options.h"
 
@@ -9,11 +9,11 @@
 #include <string.h>
 
 static struct {
-    const char *out, *model, *input, *index;
+    const char *out, *model, *preset, *input, *index;
     value_list runs;
-    int d, n, d_model, heads, d_k, d_v, tokens, memory, colours, side;
-    bool log_x, log_y;
-} given = { .d = 128, .n = 50, .d_model = 512, .heads = 8, .tokens = 10 };
+    int d, n, d_model, heads, d_k, d_v, tokens, memory, batch, colours, side, vocabulary;
+    bool log_x, log_y, compare;
+} given = { .d = 128, .n = 50, .d_model = 512, .heads = 8, .tokens = 10, .vocabulary = 37000 };
 
 #define OUT_OPTION                                                                                     \
     {                                                                                                  \
@@ -29,6 +29,56 @@ static qkv_status show_map(const float *values, const qkv_heatmap_opts *o)
     }
     return print_map(values, o);
 }
+
+/* ---- a whole model ---- */
+
+static const char *const preset_names[] = { "tiny", "small", "base", "big", NULL };
+
+static const option model_options[] = {
+    { "model", 'm', .value = "DIR", .help = "the folder of a model", .text = &given.model },
+    { "preset", .value = "NAME", .help = "or a preset: tiny, small, base or big, the paper's table 3", .text = &given.preset,
+      .names = preset_names },
+    { "vocabulary", .value = "N", .help = "tokens of a preset, 37000 unless given", .count = &given.vocabulary },
+    OUT_OPTION,
+    { 0 },
+};
+
+static qkv_status show_architecture(const qkv_transformer_opts *o, const char *name)
+{
+    const qkv_model_drawing_opts opts = { .title = name };
+    qkv_text text = { 0 };
+    if (given.out) return qkv_picture_model(given.out, o, &opts) ? library_failed() : QKV_OK;
+    return print_text(qkv_model_drawing_text(o, &opts, &text), &text);
+}
+
+static qkv_status run_model(void)
+{
+    if (!given.model == !given.preset) return fail(QKV_USAGE, "--model DIR or --preset NAME: give one of them");
+    if (given.model && was_given("vocabulary")) return fail(QKV_USAGE, "--vocabulary is for a preset: the model has its own");
+    qkv_transformer_opts o = { 0 };
+    if (given.preset && qkv_transformer_preset(given.preset, given.vocabulary, &o)) return library_failed();
+    char title[64];
+    snprintf(title, sizeof title, "Transformer, %.40s", given.preset ? given.preset : "");
+    if (given.preset) return show_architecture(&o, title);
+    qkv_model *m = qkv_model_load(given.model);
+    if (!m) return library_failed();
+    qkv_status status = show_architecture(qkv_transformer_options(qkv_model_transformer(m)), given.model);
+    qkv_model_free(m);
+    return status;
+}
+
+const command show_model_command = {
+    .name = "show model",
+    .summary = "draw a whole Transformer, with all shapes and weights",
+    .about = "Draws a model as figure 1 of the paper does: embeddings and positions, a layer of the\n"
+             "encoder and of the decoder and how often each is repeated, the three attentions,\n"
+             "masks, residual connections, norms where they are, the output layer and what is\n"
+             "tied, each with its shape and how many weights it has. An encoder or a decoder\n"
+             "alone too. Without --out it is printed.",
+    .example = "  qkv show model --preset base -o transformer.svg\n  qkv show model -m models/en-zh",
+    .options = model_options,
+    .run = run_model,
+};
 
 /* ---- positions ---- */
 
@@ -87,7 +137,7 @@ static qkv_status show_learned(const qkv_model *m)
     return show_positions(qkv_data(table), n, o->dim, title);
 }
 
-static qkv_status show_model(const qkv_model *m)
+static qkv_status show_model_positions(const qkv_model *m)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
     if (qkv_transformer_max_positions(o)) return show_learned(m);
@@ -107,7 +157,7 @@ static qkv_status run_positions(void)
     if (was_given("d")) return fail(QKV_USAGE, "--d and --model: the model says how many numbers a position has");
     qkv_model *m = qkv_model_load(given.model);
     if (!m) return library_failed();
-    qkv_status status = show_model(m);
+    qkv_status status = show_model_positions(m);
     qkv_model_free(m);
     return status;
 }
@@ -138,6 +188,8 @@ static const option flow_options[] = {
     { "tokens", .value = "N", .help = "tokens that attend, 10 unless given", .count = &given.tokens },
     { "memory", .value = "N", .help = "tokens of another text that they attend to, instead of to each other",
       .count = &given.memory },
+    { "batch", .value = "N", .help = "sequences at once, the first number of every shape", .count = &given.batch },
+    { "compare", .help = "one head of the same width beside them", .flag = &given.compare },
     OUT_OPTION,
     { 0 },
 };
@@ -149,18 +201,24 @@ static qkv_status run_flow(void)
     qkv_flow f = { .tokens = given.tokens, .dim = given.d_model, .heads = given.heads, .memory = given.memory };
     f.d_k = given.d_k ? given.d_k : given.d_model / given.heads;
     f.d_v = given.d_v ? given.d_v : f.d_k;
-    if (given.out) return qkv_picture_flow(given.out, &f) ? library_failed() : QKV_OK;
+    const qkv_flow one = {
+        .tokens = f.tokens, .dim = f.dim, .heads = 1, .memory = f.memory, .d_k = f.heads * f.d_k, .d_v = f.heads * f.d_v
+    };
+    const qkv_flow both[] = { given.compare ? one : f, f };
+    const qkv_flow_opts opts = { .mask = 1, .batch = given.batch };
+    int64_t n = given.compare ? 2 : 1;
+    if (given.out) return qkv_picture_flows(given.out, both, n, &opts) ? library_failed() : QKV_OK;
     qkv_text text = { 0 };
-    return print_text(qkv_flow_text(&f, &text), &text);
+    return print_text(qkv_flows_text(both, n, &opts, &text), &text);
 }
 
 const command show_flow_command = {
     .name = "show flow",
     .summary = "draw how attention is computed, with all shapes",
     .about = "Draws attention as boxes and arrows: X, the projections W_Q, W_K and W_V, the\n"
-             "split into heads, the scores, scaling, softmax, the sum of the values, concat and\n"
-             "W_O, with the shape of what goes from box to box. --d-k and --d-v are those of one\n"
-             "head. Without --out the same is printed as a table.",
+             "split into heads, the scores, scaling, the mask, softmax, the sum of the values,\n"
+             "concat and W_O, with the shape of what goes from box to box. --d-k and --d-v are\n"
+             "those of one head. Without --out the same is printed as a table.",
     .example = "  qkv show flow --d-model 4 --heads 2 --d-k 4 --d-v 8 --tokens 3 \\\n"
                "    -o flow.svg",
     .options = flow_options,
@@ -309,7 +367,7 @@ static qkv_status show_slice(const qkv_array *a)
 static qkv_status run_array(void)
 {
     qkv_array a = { 0 };
-    if (qkv_npy_read(given.input, &a)) return library_failed();
+    if (qkv_array_read(given.input, &a)) return library_failed();
     qkv_status status = show_slice(&a);
     qkv_array_free(&a);
     return status;

@@ -64,7 +64,7 @@ typedef struct command {
     qkv_status (*run)(void); /* prints results; has reported its error when it gives one */
 } command;
 
-extern const command show_positions_command, show_flow_command, show_curve_command, show_array_command;
+extern const command show_model_command, show_positions_command, show_flow_command, show_curve_command, show_array_command;
 extern const command example_translate_command, example_classify_command, example_generate_command, attend_command,
     attention_command, average_command, explain_command, line_command, score_command, tokenize_command, detokenize_command,
     tokenizer_command, info_command, learn_command, classify_command, embed_command, similar_command, perplexity_command,

@@ -60,7 +60,7 @@ qkv_status check_finite(const char *name, const float *values, int64_t n)
 
 static qkv_status load_operand(const char *path, qkv_array *a)
 {
-    if (qkv_npy_read(path, a)) return library_failed();
+    if (qkv_array_read(path, a)) return library_failed();
     if (a->ndim < 2 || a->ndim > 4)
         return fail(QKV_USAGE, "%s: has %d dimensions, expected 2 (T,D), 3 (B,T,D) or 4 (B,H,T,D)", path, a->ndim);
     return check_finite(path, a->data, qkv_array_count(a));
@@ -87,49 +87,4 @@ void free_operands(operands *o)
     qkv_array_free(&o->q);
     qkv_array_free(&o->k);
     qkv_array_free(&o->v);
-}
-
-/* ---- from the inputs to the output ---- */
-
-static void show_inputs(const walked *w)
-{
-    puts("Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V\n");
-    printf("%lld queries look at %lld keys of d_k = %lld numbers; each key has a value of d_v = %lld numbers.\n\n",
-           (long long)qkv_dim(w->q, 0), (long long)qkv_dim(w->k, 0), (long long)qkv_dim(w->q, 1), (long long)qkv_dim(w->v, 1));
-    puts("1. Queries Q. A query is what a token looks for.");
-    show_matrix(w->q, w->queries, (labels){ 0 }, 3, false);
-    puts("\n2. Keys K. A key is what a token can be found by.");
-    show_matrix(w->k, w->keys, (labels){ 0 }, 3, false);
-    puts("\n3. Values V. A value is what a token hands over when it is looked at.");
-    show_matrix(w->v, w->keys, (labels){ 0 }, 3, false);
-}
-
-static void show_scores(const walked *w, bool causal)
-{
-    int64_t d_k = qkv_dim(w->q, 1);
-    puts("\n4. Scores S = Q K^T. Each query meets each key: S[i][j] = q_i . k_j, large where they point the same way.");
-    if (qkv_count(w->scores)) show_sum("S[0][0]", qkv_data(w->q), qkv_data(w->k), 1, d_k, qkv_data(w->scores)[0]);
-    show_matrix(w->scores, w->queries, w->key_columns, 3, false);
-    printf("\n5. Scaled S / sqrt(d_k) = S / %.3f. Longer vectors give larger sums; the root takes that growth back.\n",
-           sqrt((double)d_k));
-    if (causal) puts("   Causal: a key that comes after the query is hidden by -inf.");
-    show_matrix(w->scaled, w->queries, w->key_columns, 3, false);
-}
-
-static void show_result(const walked *w)
-{
-    puts("\n6. Weights A = softmax: A[i][j] = exp(s_ij) / (exp(s_i0) + exp(s_i1) + ...). Each row becomes shares that sum to "
-         "1.");
-    show_matrix(w->weights, w->queries, w->key_columns, 3, true);
-    puts("\n7. Output O = A V. Each token takes the values by its shares: O[i] = A[i][0] v_0 + A[i][1] v_1 + ...");
-    if (qkv_count(w->output))
-        show_sum("O[0][0]", qkv_data(w->weights), qkv_data(w->v), qkv_dim(w->v, 1), qkv_dim(w->v, 0), qkv_data(w->output)[0]);
-    show_matrix(w->output, w->queries, (labels){ 0 }, 3, false);
-}
-
-void show_walk(const walked *w, bool causal)
-{
-    show_inputs(w);
-    show_scores(w, causal);
-    show_result(w);
 }

@@ -11,7 +11,7 @@ typedef struct operands {
     qkv_array q, k, v;
 } operands;
 
-/* From .npy files; each reports its error. USAGE for other dimensions, NUMERIC for numbers that are not finite. Free it in any
+/* As qkv_array_read() takes them; each reports its error. USAGE for other dimensions, NUMERIC for numbers that are not finite. Free it in any
  * case. */
 qkv_status load_operands(operands *o, const char *q, const char *k, const char *v);
 void free_operands(operands *o);
@@ -32,9 +32,6 @@ typedef struct walked {
 
 /* Computes it on the tape from operands of two dimensions. Reports its error. */
 qkv_status walk_attention(qkv_tape *t, const operands *o, qkv_mask mask, walked *w);
-
-/* Prints the seven steps from the inputs to the output, with every number; causal: the mask was. */
-void show_walk(const walked *w, bool causal);
 
 /* Prints a matrix as a table; sums: see print.h. */
 void show_matrix(const qkv_tensor *x, labels row, labels column, int decimals, bool sums);

@@ -45,6 +45,13 @@ contains() {
     ok "$case_name"
 }
 
+# near NAME "wanted numbers" "numbers" TOLERANCE
+near() {
+    if echo "$2 | $3" | awk -F'|' -v t="$4" '{ n = split($1, a, " "); m = split($2, b, " "); if (n != m) exit 1
+        for (i = 1; i <= n; i++) { d = a[i] - b[i]; if (!(d <= t && d >= -t)) exit 1 } }'; then ok "$1"
+    else not_ok "$1" "wanted: $2" "got:    $3"; fi
+}
+
 # The next ones run $qkv in the current folder.
 
 # run STATUS PIECE ARGUMENTS...: exit status, and PIECE on stderr ("" for nothing there); from the file in to the file out.

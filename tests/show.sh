@@ -47,16 +47,37 @@ fails "--side without a model" 2 "--model" show positions --side decoder
 fails "--d with a model" 2 "the model says" show positions -m pair --d 4
 fails "no model" 3 "nowhere" show positions -m nowhere -o x.png
 
+# ---- models ----
+draws "a preset" base.svg show model --preset base
+contains "every shape" "$(cat base.svg)" ">37000 × 512 · √512, 18,944,000 weights<" ">8 heads, d_k = 64, 1,050,624 weights<" ">6 ×<" ">T × 512<" \
+    ">512 → 2048 → 512, ReLU, 2,099,712 weights<" ">③ Cross-attention<" ">512 × 37000, tied: the embedding's matrix<" ">Softmax<"
+draws "of another size" big.pdf show model --preset big --vocabulary 8000
+contains "whose text can be read" "$(pdftotext big.pdf -)" "16 heads" "= 64" "T × 8000 probabilities"
+draws "a model" drawn.svg show model -m pair
+contains "with its shapes" "$(cat drawn.svg)" ">16 → 32 → 16, ReLU" ">S × 16<" ">1 ×<" ">2 ×<"
+draws "in Chinese" zh.svg show model --preset tiny --lang zh
+contains "with Chinese names" "$(cat zh.svg)" ">① 自注意力<" ">③ 交叉注意力<" "残差连接" "个注意力头" ">前馈层<"
+contains "in the terminal" "$("$qkv" show model -m learned)" "+ learned positions" "◄──╯" "2 × {"
+fails "a model or a preset" 2 "give one of them" show model
+fails "no such preset" 5 "tiny, small, base and big" show model --preset huge
+fails "a vocabulary of a model" 2 "--vocabulary" show model -m pair --vocabulary 7
+
 # ---- flow ----
 draws "flow" flow.svg show flow --d-model 4 --heads 2 --d-k 4 --d-v 8 --tokens 3
 contains "shape at every arrow" "$(cat flow.svg)" ">X  3 × 4<" ">W_Q  4 × 8<" ">Q  2 × 3 × 4<" ">V  2 × 3 × 8<" ">weights  2 × 3 × 3<" \
     ">concat  3 × 16<" ">W_O  16 × 4<" ">output  3 × 4<" "split into 2 heads" "softmax"
 draws "flow as PDF" flow.pdf show flow --d-model 4 --heads 2 --d-k 4 --d-v 8 --tokens 3
-contains "whose text can be read" "$(pdftotext flow.pdf -)" "W_Q 4 × 8" "concat 3 × 16" "scores: Q Kᵀ"
+contains "whose text can be read" "$(pdftotext flow.pdf -)" "4 × 8" "concat 3 × 16" "scores: Q Kᵀ"
+draws "a batch, one head beside several" both.svg show flow --d-model 128 --heads 8 --tokens 5 --batch 2 --compare
+contains "each with its shapes" "$(cat both.svg)" ">Q  2 × 5 × 128<" ">Q  2 × 8 × 5 × 16<" ">weights  2 × 5 × 5<" ">weights  2 × 8 × 5 × 5<" \
+    ">W_Q  128 × 128<" "with 1 head" "with 8 heads" "mask, where there is one" ">masked  2 × 8 × 5 × 5<"
+contains "both as text" "$("$qkv" show flow --d-model 128 --heads 8 --tokens 5 --batch 2 --compare | tr -s ' ')" "Self-attention, 1 head" \
+    "Self-attention, 8 heads" "masked what a mask hides becomes -inf 2 x 8 x 5 x 5"
+contains "in Chinese" "$("$qkv" show flow --lang zh)" "自注意力，8 个注意力头" "缩放" "权重" "拼接"
 draws "one head, another text" cross.svg show flow --d-model 6 --heads 1 --tokens 3 --memory 5
 contains "its shapes" "$(cat cross.svg)" ">K  5 × 6<" ">weights  3 × 5<"
 contains "flow as text" "$("$qkv" show flow --d-model 4 --heads 2 --d-k 4 --d-v 8 --tokens 3 | tr -s ' ')" \
-    "Q = X W_Q, a matrix 4 x 8 3 x 8" "weights = softmax(scaled), rows sum to 1 2 x 3 x 3" "output = concat W_O, a matrix 16 x 4 3 x 4"
+    "Q = X W_Q, a matrix 4 x 8 3 x 8" "weights = softmax(masked), rows sum to 1 2 x 3 x 3" "output = concat W_O, a matrix 16 x 4 3 x 4"
 fails "heads that do not divide" 2 "does not divide" show flow --d-model 5 --heads 2
 fails "too many heads" 2 "--heads" show flow --heads 99999999999
 echo '<?xml version="1.0"?><fontconfig><cachedir>fonts</cachedir></fontconfig>' >fonts.conf

@@ -624,6 +624,108 @@ static void names_the_format_cannot_hold(void **state)
     assert_int_equal(qkv_params_load(NULL, path), QKV_USAGE);
 }
 
+/* ---- arrays as text ---- */
+
+static void numbers_that_are_typed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int ndim;
+        int64_t shape[3];
+        float values[6];
+    } cases[] = {
+        { "1 0; 0 1", 2, { 2, 2 }, { 1, 0, 0, 1 } },
+        { "[[1,0],[0,1]]", 2, { 2, 2 }, { 1, 0, 0, 1 } },
+        { " [[1 0]\n [0 1]]\n", 2, { 2, 2 }, { 1, 0, 0, 1 } },
+        { "1,2.5,-3e-1\r\n4,5,6\r\n\r\n", 2, { 2, 3 }, { 1, 2.5f, -0.3f, 4, 5, 6 } },
+        { "7", 2, { 1, 1 }, { 7 } },
+        { "1\t2;", 2, { 1, 2 }, { 1, 2 } },
+        { "[1, 2, 3]", 1, { 3 }, { 1, 2, 3 } },
+        { "[[[1],[2]],[[3],[-inf]]]", 3, { 2, 2, 1 }, { 1, 2, 3, -INFINITY } },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        qkv_array a = { 0 };
+        assert_int_equal(qkv_array_read(cases[i].text, &a), QKV_OK);
+        assert_int_equal(a.ndim, cases[i].ndim);
+        for (int d = 0; d < a.ndim; d++) assert_int_equal(a.shape[d], cases[i].shape[d]);
+        for (int64_t k = 0; k < qkv_array_count(&a); k++) assert_true(a.data[k] == cases[i].values[k]);
+        qkv_array_free(&a);
+    }
+}
+
+static void typing_errors_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *sentence;
+        qkv_status status;
+    } cases[] = {
+        { "1 2; 3 x", "row 2, column 2: \"x\" is not a number", QKV_FORMAT },
+        { "1,,2", "row 1, column 2: there is no number", QKV_FORMAT },
+        { "1 2,", "row 1, column 3: there is no number", QKV_FORMAT },
+        { "1 2; 3", "row 2: 1 numbers here, 2 in the first", QKV_FORMAT },
+        { "[[1,2],[3]]", "row 2: 1 numbers here, 2 in the first", QKV_FORMAT },
+        { "[[1],[2]", "row 3: a bracket is not closed", QKV_FORMAT },
+        { "[[1],2]", "row 2: a number stands where the others are lists", QKV_FORMAT },
+        { "[1,[2]]", "row 1: a list stands where the others are numbers", QKV_FORMAT },
+        { "[[1]] 2", "follows the last bracket", QKV_FORMAT },
+        { "[[[1]],[[2],[3]]]", "2 rows or lists of them here, 1 in the first", QKV_FORMAT },
+        { "[]", "there are no numbers", QKV_FORMAT },
+        { "0x10", "\"0x10\" is not a number", QKV_FORMAT },
+        { "[[[[[[[1]]]]]]]", "more than 6 dimensions", QKV_LIMIT },
+        { "nowhere/a.npy", "nowhere/a.npy", QKV_IO },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        qkv_array a = { 0 };
+        assert_int_equal(qkv_array_read(cases[i].text, &a), cases[i].status);
+        if (!strstr(qkv_error(), cases[i].sentence)) fail_msg("\"%s\": %s", cases[i].text, qkv_error());
+        assert_null(a.data);
+    }
+}
+
+static void array_files_are_told_apart(void **state)
+{
+    (void)state;
+    qkv_array a = { 0 };
+    put_file("1,2\n3,4\n", 8);
+    assert_int_equal(qkv_array_read(path, &a), QKV_OK);
+    assert_true(a.ndim == 2 && a.shape[0] == 2 && a.data[3] == 4);
+    qkv_array_free(&a);
+    assert_int_equal(qkv_npy_write(path, 1, (const int64_t[]){ 2 }, (const float[]){ 5, 6 }), QKV_OK);
+    assert_int_equal(qkv_array_read(path, &a), QKV_OK);
+    assert_true(a.ndim == 1 && a.data[1] == 6);
+    qkv_array_free(&a);
+    put_file("1\0002\n", 4);
+    assert_int_equal(qkv_array_read(path, &a), QKV_FORMAT);
+    put_file("", 0);
+    assert_int_equal(qkv_array_read(path, &a), QKV_FORMAT);
+}
+
+static qkv_status read_typed_array(void)
+{
+    qkv_array a = { 0 };
+    qkv_status status = qkv_array_read("[[1, 2], [3, 4]]", &a);
+    qkv_array_free(&a);
+    return status;
+}
+
+static void typed_arrays_survive_without_memory(void **state)
+{
+    (void)state;
+    const qkv__memory table = { failing_alloc, failing_release };
+    qkv_status status = QKV_MEMORY;
+    qkv__set_memory(&table);
+    for (int at = 0; status == QKV_MEMORY && at < 20; at++) {
+        failing = (struct failing){ .fail_at = at };
+        status = read_typed_array();
+        assert_int_equal(failing.held, 0);
+        assert_true(at > 0 || status == QKV_MEMORY);
+    }
+    qkv__set_memory(NULL);
+    assert_int_equal(status, QKV_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -642,6 +744,10 @@ int main(void)
         cmocka_unit_test(other_float_types),
         cmocka_unit_test(params_and_file_differ),
         cmocka_unit_test(names_the_format_cannot_hold),
+        cmocka_unit_test(numbers_that_are_typed),
+        cmocka_unit_test(typing_errors_are_named),
+        cmocka_unit_test(array_files_are_told_apart),
+        cmocka_unit_test(typed_arrays_survive_without_memory),
     };
     return cmocka_run_group_tests_name("io", tests, make_folder, remove_folder);
 }

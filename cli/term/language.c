@@ -59,4 +59,6 @@ bool speak(language l)
     return chinese;
 }
 
+bool speaks_chinese(void) { return chinese; }
+
 const char *translated(const char *text) { return chinese && *text ? dgettext("qkv", text) : text; }

@@ -16,6 +16,7 @@ extern const char *const language_names[]; /* in that order, as --lang has them;
 /* From now on texts, the library's too, are in this language, or in that which LC_ALL, LC_MESSAGES or LANG, the first that is
  * set, says; until then they are in English. false where it is Chinese and there are no such texts to be found. */
 bool speak(language l);
+bool speaks_chinese(void);
 
 /* The text in the reader's language; and a mark for text in tables, which is translated where it is printed. */
 const char *translated(const char *text) FORMAT_OF(1);

@@ -128,30 +128,57 @@ static int name_width(const labels *l, int64_t n)
     return width;
 }
 
+static int64_t shown_rows(const table *t) { return t->most_rows && t->most_rows < t->rows ? t->most_rows : t->rows; }
+
+static int format_cell(char text[CELL_BYTES], const table *t, int64_t i)
+{
+    if (t->hidden && t->hidden[i]) return snprintf(text, CELL_BYTES, "///");
+    return format_number(text, t->values[i], t->decimals);
+}
+
 static int cell_width(const table *t)
 {
     char text[CELL_BYTES];
     int width = larger(name_width(&t->column, t->columns), t->decimals + 2);
-    for (int64_t i = 0; i < t->rows * t->columns; i++) width = larger(width, format_number(text, t->values[i], t->decimals));
+    for (int64_t i = 0; i < shown_rows(t) * t->columns; i++) width = larger(width, format_cell(text, t, i));
     return width;
+}
+
+static int64_t fitting_columns(const table *t, int left, int width)
+{
+    enum { INDENT = 4, ELLIPSIS = 3, SUM = 12 };
+    int room = terminal_width() - INDENT - left - (t->sums ? SUM : 0);
+    int64_t n = larger(1, room / (width + 2));
+    if (t->fit == FIT_NOT || n >= t->columns) return t->columns;
+    return t->fit == FIT_CUT ? larger(1, (room - ELLIPSIS) / (width + 2)) : n;
+}
+
+/* Columns from .. to - 1. */
+static void print_columns(const table *t, int64_t from, int64_t to, int left, int width)
+{
+    char text[CELL_BYTES];
+    const char *after = t->fit == FIT_CUT && to < t->columns ? "  …" : "";
+    bool sums = t->sums && to == t->columns;
+    printf("    %*s", left, "");
+    for (int64_t j = from; j < to; j++) fputs("  ", stdout), print_name(label(&t->column, j, text), width, true);
+    if (sums) printf("  |  %s", _("sum"));
+    puts(after);
+    for (int64_t i = 0; i < shown_rows(t); i++) {
+        fputs("    ", stdout);
+        print_name(label(&t->row, i, text), left, false);
+        for (int64_t j = from; j < to; j++) format_cell(text, t, i * t->columns + j), printf("  %*s", width, text);
+        if (sums) format_number(text, row_sum(t, i), t->decimals), printf("  |  %s", text);
+        puts(after);
+    }
+    if (shown_rows(t) < t->rows) puts("    …");
 }
 
 void print_table(const table *t)
 {
-    char text[CELL_BYTES];
-    int left = name_width(&t->row, t->rows), width = cell_width(t);
-    printf("    %*s", left, "");
-    for (int64_t j = 0; j < t->columns; j++) fputs("  ", stdout), print_name(label(&t->column, j, text), width, true);
-    if (t->sums) printf("  |  %s", _("sum"));
-    putchar('\n');
-    for (int64_t i = 0; i < t->rows; i++) {
-        fputs("    ", stdout);
-        print_name(label(&t->row, i, text), left, false);
-        for (int64_t j = 0; j < t->columns; j++) {
-            format_number(text, t->values[i * t->columns + j], t->decimals);
-            printf("  %*s", width, text);
-        }
-        if (t->sums) format_number(text, row_sum(t, i), t->decimals), printf("  |  %s", text);
-        putchar('\n');
+    int left = name_width(&t->row, shown_rows(t)), width = cell_width(t);
+    int64_t across = fitting_columns(t, left, width);
+    for (int64_t from = 0; from < t->columns || from == 0; from += across) {
+        print_columns(t, from, from + across < t->columns ? from + across : t->columns, left, width);
+        if (t->fit != FIT_PANELS) break;
     }
 }

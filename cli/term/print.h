@@ -31,12 +31,18 @@ typedef struct labels {
     const char *prefix;
 } labels;
 
+/* How a table that is wider than the terminal is shown: as it is, without its last columns, or as several below each other. */
+typedef enum table_fit { FIT_NOT, FIT_CUT, FIT_PANELS } table_fit;
+
 typedef struct table {
     const float *values; /* row-major */
     int64_t rows, columns;
     labels row, column;
     int decimals;
     bool sums; /* a last column with the sum of each row */
+    table_fit fit;
+    int64_t most_rows;     /* those that follow are left out; 0: none */
+    const uint8_t *hidden; /* (rows, columns): 1 for what a mask hides, which is shown as ///; NULL: nothing */
 } table;
 
 void print_table(const table *t);

@@ -121,9 +121,8 @@ QKV_API qkv_status qkv_flow_text(const qkv_flow *flow, qkv_text *out);
 
 typedef struct qkv_flow_opts {
     size_t size;
-    int mask;                                   /* 1: a mask between scaling and softmax */
-    int64_t batch;                              /* sequences, the first of all shapes; 0: shapes are of one sequence */
-    const char *(*translate)(const char *text); /* as that of qkv_model_drawing_opts below */
+    int mask;      /* 1: a mask between scaling and softmax */
+    int64_t batch; /* sequences, the first of all shapes; 0: shapes are of one sequence */
 } qkv_flow_opts;
 
 /* The same for n flows, at most 4, side by side or, as text, one after the other: such as one head and several. USAGE for more.
@@ -135,9 +134,6 @@ QKV_API qkv_status qkv_flows_text(const qkv_flow *flows, int64_t n, const qkv_fl
 typedef struct qkv_model_drawing_opts {
     size_t size;
     const char *title; /* above it; NULL: "Transformer" */
-    const char *(*translate)(
-        const char *text); /* gives its texts, which are English, in another language; a format keeps what it
-                                                   takes. NULL: they stay */
 } qkv_model_drawing_opts;
 
 /* Draws a model of these options as the paper's figure 1 does, from the tokens at the bottom to the probabilities at the top:

@@ -1,13 +1,12 @@
 /* architecture.c: a Transformer as a list of its parts, each with its shape and how many weights it has. */
 #include "architecture.h"
 
+#include "../base/language.h"
 #include "../base/options.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#define N_(text) text /* a text that opts->translate may know in another language */
 
 enum { EMBEDDING = 0xf6dbe3, ATTENTION = 0xfce0b8, FEED_FORWARD = 0xd3e6f7, NORM = 0xf4f1bf, OUTPUT = 0xdcefd9 };
 static const char call[] = "model drawing";
@@ -18,11 +17,6 @@ typedef struct maker {
     qkv__architecture *a;
     qkv__stack_drawing *s; /* the one at hand */
 } maker;
-
-#if defined(__GNUC__)
-static const char *say(const maker *m, const char *text) __attribute__((format_arg(2)));
-#endif
-static const char *say(const maker *m, const char *text) { return m->opts.translate ? m->opts.translate(text) : text; }
 
 /* ---- numbers ---- */
 
@@ -69,9 +63,9 @@ static qkv__block *add_block(maker *m, const char *name, uint32_t colour, int64_
     b->weights = weights * copies;
     m->a->weights += b->weights;
     if (!weights) return b;
-    snprintf(b->more + used, sizeof b->more - used, "%s", used ? say(m, N_(", ")) : "");
+    snprintf(b->more + used, sizeof b->more - used, "%s", used ? qkv__translated(", ") : "");
     used = strlen(b->more);
-    snprintf(b->more + used, sizeof b->more - used, say(m, N_("%s weights")), grouped(number, weights));
+    snprintf(b->more + used, sizeof b->more - used, qkv__translated("%s weights"), grouped(number, weights));
     return b;
 }
 
@@ -98,10 +92,10 @@ static void add_positions(maker *m)
     char *more = next_more(m);
     if (o->positions == QKV_POSITION_LEARNED) {
         snprintf(more, QKV__BLOCK_TEXT, "%lld × %lld", (long long)rows, (long long)o->dim);
-        add_block(m, say(m, N_("+ learned positions")), EMBEDDING, rows * o->dim, 1);
+        add_block(m, qkv__translated("+ learned positions"), EMBEDDING, rows * o->dim, 1);
     } else if (o->positions == QKV_POSITION_SINUSOID || o->positions == QKV_POSITION_SINUSOID_HALVES) {
-        snprintf(more, QKV__BLOCK_TEXT, "%s", say(m, N_("nothing to learn")));
-        add_block(m, say(m, N_("+ positions: sines and cosines")), EMBEDDING, 0, 1);
+        snprintf(more, QKV__BLOCK_TEXT, "%s", qkv__translated("nothing to learn"));
+        add_block(m, qkv__translated("+ positions: sines and cosines"), EMBEDDING, 0, 1);
     }
 }
 
@@ -111,11 +105,11 @@ static void add_embeddings(maker *m, int64_t vocabulary, bool is_shared)
     char *more = next_more(m), times[64] = "";
     if (!o->unscaled) snprintf(times, sizeof times, " · √%lld", (long long)o->dim);
     snprintf(more, QKV__BLOCK_TEXT, "%lld × %lld%s%s", (long long)vocabulary, (long long)o->dim, times,
-             is_shared ? say(m, N_(", the table of the encoder")) : "");
-    add_block(m, say(m, N_("Token embedding")), EMBEDDING, is_shared ? 0 : vocabulary * o->dim, 1);
+             is_shared ? qkv__translated(", the table of the encoder") : "");
+    add_block(m, qkv__translated("Token embedding"), EMBEDDING, is_shared ? 0 : vocabulary * o->dim, 1);
     if (o->token_types && !m->s->is_decoder) {
         snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld × %lld", (long long)o->token_types, (long long)o->dim);
-        add_block(m, say(m, N_("+ token types")), EMBEDDING, o->token_types * o->dim, 1);
+        add_block(m, qkv__translated("+ token types"), EMBEDDING, o->token_types * o->dim, 1);
     }
     add_positions(m);
     if (o->embed_norm) add_norm(m, 1);
@@ -130,9 +124,9 @@ static void add_attention(maker *m, const char *name, bool is_cross)
     char *more = next_more(m), groups[64] = "";
     bool is_rotary = o->positions == QKV_POSITION_ROTARY && !is_cross;
     if (o->kv_heads && o->kv_heads != o->heads)
-        snprintf(groups, sizeof groups, say(m, N_(", %lld of K and V")), (long long)o->kv_heads);
-    snprintf(more, QKV__BLOCK_TEXT, say(m, N_("%lld heads%s, d_k = %lld%s")), (long long)o->heads, groups, (long long)d_k,
-             is_rotary ? say(m, N_(", rotary positions")) : "");
+        snprintf(groups, sizeof groups, qkv__translated(", %lld of K and V"), (long long)o->kv_heads);
+    snprintf(more, QKV__BLOCK_TEXT, qkv__translated("%lld heads%s, d_k = %lld%s"), (long long)o->heads, groups, (long long)d_k,
+             is_rotary ? qkv__translated(", rotary positions") : "");
     add_block(m, name, ATTENTION, attention_weights(o), m->s->layers)->takes_memory = is_cross;
 }
 
@@ -142,7 +136,7 @@ static void add_ffn(maker *m)
     const qkv_transformer_opts *o = &m->o;
     snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld → %lld → %lld, %s", (long long)o->dim, (long long)o->d_ff, (long long)o->dim,
              names[o->activation]);
-    add_block(m, say(m, N_("Feed-forward")), FEED_FORWARD, ffn_weights(o), m->s->layers);
+    add_block(m, qkv__translated("Feed-forward"), FEED_FORWARD, ffn_weights(o), m->s->layers);
 }
 
 /* The sum with what passed by, and, as in the paper, the norm after it. */
@@ -151,10 +145,10 @@ static void add_residual(maker *m, int from)
     char name[QKV__BLOCK_TEXT];
     next_more(m);
     if (m->o.pre_norm) {
-        add_block(m, say(m, N_("Add")), NORM, 0, 1)->residual = from;
+        add_block(m, qkv__translated("Add"), NORM, 0, 1)->residual = from;
         return;
     }
-    snprintf(name, sizeof name, say(m, N_("Add and %s")), norm_name(&m->o));
+    snprintf(name, sizeof name, qkv__translated("Add and %s"), norm_name(&m->o));
     add_block(m, name, NORM, norm_weights(&m->o), m->s->layers)->residual = from;
 }
 
@@ -165,8 +159,9 @@ static void add_sub_layer(maker *m, sub_layer which)
     int from = m->s->n;
     if (m->o.pre_norm) add_norm(m, m->s->layers);
     if (which == SELF)
-        add_attention(m, m->s->is_decoder ? say(m, N_("② Masked self-attention")) : say(m, N_("① Self-attention")), false);
-    else if (which == CROSS) add_attention(m, say(m, N_("③ Cross-attention")), true);
+        add_attention(m, m->s->is_decoder ? qkv__translated("② Masked self-attention") : qkv__translated("① Self-attention"),
+                      false);
+    else if (which == CROSS) add_attention(m, qkv__translated("③ Cross-attention"), true);
     else add_ffn(m);
     add_residual(m, from);
 }
@@ -175,18 +170,18 @@ static void add_sub_layer(maker *m, sub_layer which)
 
 static void add_classifier(maker *m)
 {
-    static const char *const pooling[] = { N_("the mean of all tokens"), N_("the first token"), N_("the last token"),
-                                           N_("a learned mean of the tokens") };
+    static const char *const pooling[] = { QKV__N("the mean of all tokens"), QKV__N("the first token"),
+                                           QKV__N("the last token"), QKV__N("a learned mean of the tokens") };
     const qkv_transformer_opts *o = &m->o;
-    snprintf(next_more(m), QKV__BLOCK_TEXT, "%s", say(m, pooling[o->pooling]));
-    add_block(m, say(m, N_("Pooling")), OUTPUT, o->pooling == QKV_POOLING_ATTENTION ? o->dim : 0, 1);
+    snprintf(next_more(m), QKV__BLOCK_TEXT, "%s", qkv__translated(pooling[o->pooling]));
+    add_block(m, qkv__translated("Pooling"), OUTPUT, o->pooling == QKV_POOLING_ATTENTION ? o->dim : 0, 1);
     if (o->pooler) {
         snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld × %lld, %s", (long long)o->dim, (long long)o->dim,
                  o->pooler == QKV_POOLER_TANH ? "tanh" : "ReLU");
-        add_block(m, say(m, N_("Pooler")), OUTPUT, (o->dim + 1) * o->dim, 1);
+        add_block(m, qkv__translated("Pooler"), OUTPUT, (o->dim + 1) * o->dim, 1);
     }
     snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld × %lld", (long long)o->dim, (long long)o->classes);
-    add_block(m, say(m, N_("Classifier")), OUTPUT, (o->dim + 1) * o->classes, 1);
+    add_block(m, qkv__translated("Classifier"), OUTPUT, (o->dim + 1) * o->classes, 1);
 }
 
 static int64_t output_size(const qkv_transformer_opts *o)
@@ -208,12 +203,12 @@ static void add_output(maker *m)
     int64_t size = output_size(o);
     if (o->head) {
         snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld × %lld, %s", (long long)o->dim, (long long)o->dim, norm_name(o));
-        add_block(m, say(m, N_("Head")), OUTPUT, head_weights(o), 1);
+        add_block(m, qkv__translated("Head"), OUTPUT, head_weights(o), 1);
     }
     snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld × %lld%s", (long long)o->dim, (long long)size,
-             o->untied ? "" : say(m, N_(", tied: the embedding's matrix")));
-    add_block(m, say(m, N_("Output layer")), OUTPUT, output_weights(o), 1);
-    snprintf(next_more(m), QKV__BLOCK_TEXT, say(m, N_("%s × %lld probabilities")), m->s->is_decoder ? "T" : "S",
+             o->untied ? "" : qkv__translated(", tied: the embedding's matrix"));
+    add_block(m, qkv__translated("Output layer"), OUTPUT, output_weights(o), 1);
+    snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%s × %lld probabilities"), m->s->is_decoder ? "T" : "S",
              (long long)size);
     add_block(m, "Softmax", OUTPUT, 0, 1);
 }
@@ -235,9 +230,9 @@ static void make_stack(maker *m, bool is_decoder)
     s->is_decoder = is_decoder;
     s->layers = is_decoder ? o->decoder_layers : o->encoder_layers;
     snprintf(s->input, sizeof s->input, "%s",
-             !both        ? is_decoder ? say(m, N_("T tokens, as ids")) : say(m, N_("S tokens, as ids"))
-                    : is_decoder ? say(m, N_("T target tokens, shifted right"))
-                          : say(m, N_("S source tokens")));
+             !both        ? is_decoder ? qkv__translated("T tokens, as ids") : qkv__translated("S tokens, as ids")
+                    : is_decoder ? qkv__translated("T target tokens, shifted right")
+                          : qkv__translated("S source tokens"));
     snprintf(s->shape, sizeof s->shape, "%s × %lld", is_decoder ? "T" : "S", (long long)o->dim);
     int64_t own = is_decoder ? o->target_vocabulary : 0;
     add_embeddings(m, own ? own : o->vocabulary, both && is_decoder && !own);
@@ -255,12 +250,12 @@ static void make_notes(maker *m)
 {
     const qkv_transformer_opts *o = &m->o;
     char number[32], total[QKV__BLOCK_TEXT];
-    if (o->encoder_layers) add_note(m, say(m, N_("① Every source token sees every source token; padding is masked.")));
-    if (o->decoder_layers) add_note(m, say(m, N_("② Token i sees tokens 0 to i: a causal mask hides what comes later.")));
+    if (o->encoder_layers) add_note(m, qkv__translated("① Every source token sees every source token; padding is masked."));
+    if (o->decoder_layers) add_note(m, qkv__translated("② Token i sees tokens 0 to i: a causal mask hides what comes later."));
     if (o->encoder_layers && o->decoder_layers)
-        add_note(m, say(m, N_("③ Queries come from the decoder, keys and values from the encoder.")));
-    add_note(m, say(m, N_("Arrows around a block are residual connections: what goes in is added to what comes out.")));
-    snprintf(total, sizeof total, say(m, N_("%s weights in all; S and T are the lengths of source and target.")),
+        add_note(m, qkv__translated("③ Queries come from the decoder, keys and values from the encoder."));
+    add_note(m, qkv__translated("Arrows around a block are residual connections: what goes in is added to what comes out."));
+    snprintf(total, sizeof total, qkv__translated("%s weights in all; S and T are the lengths of source and target."),
              grouped(number, m->a->weights));
     add_note(m, total);
 }
@@ -281,7 +276,7 @@ qkv_status qkv__architecture_make(const qkv_transformer_opts *model, const qkv_m
     maker m = { .a = out };
     if (!model) return qkv__fail(QKV_USAGE, "%s: there is no model", call);
     qkv_status status = QKV__READ_OPTIONS(&m.o, no_source_eos, model, call);
-    if (!status) status = QKV__READ_OPTIONS(&m.opts, translate, opts, call);
+    if (!status) status = QKV__READ_OPTIONS(&m.opts, title, opts, call);
     if (!status) status = check_model(&m.o);
     if (!status) status = qkv__check_label(call, "the title", m.opts.title);
     if (status) return status;

@@ -1,6 +1,7 @@
 /* flow.c: attention as boxes and arrows, with the shape at every arrow. */
 #include "picture.h"
 
+#include "../base/language.h"
 #include "../base/options.h"
 #include "../text/out.h"
 
@@ -10,7 +11,6 @@
 enum { MARGIN = 20, BOX = 150, TALL = 40, GAP = 44, COLUMN = 200, TITLE = 44 };
 enum { EDGE = 0x777777, INPUT = 0xdbe9f6, WEIGHT = 0xfce8c9, STEP = 0xe3f1e1 };
 enum { LABEL_BYTES = 160, MOST_FLOWS = 4 };
-#define N_(text) text /* a text that opts->translate may know in another language */
 static const char call[] = "flow";
 
 typedef struct drawing {
@@ -27,11 +27,6 @@ typedef struct drawings {
     int64_t n;
     qkv_flow_opts o;
 } drawings;
-
-#if defined(__GNUC__)
-static const char *say(const drawing *d, const char *text) __attribute__((format_arg(2)));
-#endif
-static const char *say(const drawing *d, const char *text) { return d->o->translate ? d->o->translate(text) : text; }
 
 static double column(const drawing *d, int i) { return d->x + MARGIN + BOX / 2.0 + i * COLUMN; }
 static double row(int i) { return MARGIN + TITLE + i * (TALL + GAP); }
@@ -92,7 +87,7 @@ static int draw_inputs(qkv__picture *p, const drawing *d)
     const qkv_flow *f = d->f;
     bool is_cross = f->memory > 0;
     draw_box(p, d, 0, is_cross ? 0 : 2, 0, INPUT, carried(d, text, "X", 1, f->tokens, f->dim));
-    if (is_cross) draw_box(p, d, 1, 2, 0, INPUT, carried(d, text, say(d, N_("Y, the other side")), 1, f->memory, f->dim));
+    if (is_cross) draw_box(p, d, 1, 2, 0, INPUT, carried(d, text, qkv__translated("Y, the other side"), 1, f->memory, f->dim));
     for (int i = 0; i < 3; i++) {
         bool is_other = is_cross && i > 0;
         draw_arrow(p, column(d, i), 0, 1, carried(d, text, is_other ? "Y" : "X", 1, i ? d->keys : f->tokens, f->dim));
@@ -112,7 +107,7 @@ static int draw_projections(qkv__picture *p, const drawing *d, int at)
         draw_box(p, d, i, i, at, WEIGHT, sized(text, weights[i], f->dim, width));
         if (!is_split) continue;
         draw_arrow(p, column(d, i), at, at + 1, carried(d, text, names[i], 1, tokens, width));
-        snprintf(text, sizeof text, say(d, N_("split into %lld heads")), (long long)f->heads);
+        snprintf(text, sizeof text, qkv__translated("split into %lld heads"), (long long)f->heads);
         draw_box(p, d, i, i, at + 1, STEP, text);
     }
     int last = is_split ? at + 1 : at;
@@ -127,19 +122,19 @@ static int draw_weights(qkv__picture *p, const drawing *d, int at)
     const qkv_flow *f = d->f;
     char text[LABEL_BYTES];
     double middle = (column(d, 0) + column(d, 1)) / 2;
-    snprintf(text, sizeof text, "%s: Q Kᵀ", say(d, N_("scores")));
+    snprintf(text, sizeof text, "%s: Q Kᵀ", qkv__translated("scores"));
     draw_box(p, d, 0, 1, at, STEP, text);
-    draw_arrow(p, middle, at, at + 1, carried(d, text, say(d, N_("scores")), f->heads, f->tokens, d->keys));
-    snprintf(text, sizeof text, say(d, N_("scale: divide by √d_k = √%lld")), (long long)f->d_k);
+    draw_arrow(p, middle, at, at + 1, carried(d, text, qkv__translated("scores"), f->heads, f->tokens, d->keys));
+    snprintf(text, sizeof text, qkv__translated("scale: divide by √d_k = √%lld"), (long long)f->d_k);
     draw_box(p, d, 0, 1, at + 1, STEP, text);
-    draw_arrow(p, middle, at + 1, at + 2, carried(d, text, say(d, N_("scaled")), f->heads, f->tokens, d->keys));
+    draw_arrow(p, middle, at + 1, at + 2, carried(d, text, qkv__translated("scaled"), f->heads, f->tokens, d->keys));
     if (d->o->mask) {
         at++;
-        draw_box(p, d, 0, 1, at + 1, STEP, say(d, N_("mask, where there is one: hidden scores are -∞")));
-        draw_arrow(p, middle, at + 1, at + 2, carried(d, text, say(d, N_("masked")), f->heads, f->tokens, d->keys));
+        draw_box(p, d, 0, 1, at + 1, STEP, qkv__translated("mask, where there is one: hidden scores are -∞"));
+        draw_arrow(p, middle, at + 1, at + 2, carried(d, text, qkv__translated("masked"), f->heads, f->tokens, d->keys));
     }
-    draw_box(p, d, 0, 1, at + 2, STEP, say(d, N_("softmax: each row sums to 1")));
-    draw_arrow(p, middle, at + 2, at + 3, carried(d, text, say(d, N_("weights")), f->heads, f->tokens, d->keys));
+    draw_box(p, d, 0, 1, at + 2, STEP, qkv__translated("softmax: each row sums to 1"));
+    draw_arrow(p, middle, at + 2, at + 3, carried(d, text, qkv__translated("weights"), f->heads, f->tokens, d->keys));
     return at + 3;
 }
 
@@ -147,28 +142,30 @@ static int draw_output(qkv__picture *p, const drawing *d, int at)
 {
     const qkv_flow *f = d->f;
     char text[LABEL_BYTES];
-    draw_box(p, d, 0, 2, at, STEP, say(d, N_("sum of the values: weights V")));
-    draw_arrow(p, column(d, 1), at, at + 1,
-               carried(d, text, f->heads > 1 ? say(d, N_("heads")) : say(d, N_("head")), f->heads, f->tokens, f->d_v));
+    draw_box(p, d, 0, 2, at, STEP, qkv__translated("sum of the values: weights V"));
+    draw_arrow(
+        p, column(d, 1), at, at + 1,
+        carried(d, text, f->heads > 1 ? qkv__translated("heads") : qkv__translated("head"), f->heads, f->tokens, f->d_v));
     if (f->heads > 1) {
         at++;
-        snprintf(text, sizeof text, say(d, N_("concat: %lld heads side by side")), (long long)f->heads);
+        snprintf(text, sizeof text, qkv__translated("concat: %lld heads side by side"), (long long)f->heads);
         draw_box(p, d, 0, 2, at, STEP, text);
-        draw_arrow(p, column(d, 1), at, at + 1, carried(d, text, say(d, N_("concat")), 1, f->tokens, d->all_v));
+        draw_arrow(p, column(d, 1), at, at + 1, carried(d, text, qkv__translated("concat"), 1, f->tokens, d->all_v));
     }
     draw_box(p, d, 1, 1, at + 1, WEIGHT, sized(text, "W_O", d->all_v, f->dim));
-    draw_arrow(p, column(d, 1), at + 1, at + 2, carried(d, text, say(d, N_("output")), 1, f->tokens, f->dim));
-    draw_box(p, d, 1, 1, at + 2, INPUT, carried(d, text, say(d, N_("output")), 1, f->tokens, f->dim));
+    draw_arrow(p, column(d, 1), at + 1, at + 2, carried(d, text, qkv__translated("output"), 1, f->tokens, f->dim));
+    draw_box(p, d, 1, 1, at + 2, INPUT, carried(d, text, qkv__translated("output"), 1, f->tokens, f->dim));
     return at + 2;
 }
 
 static void draw_flow(qkv__picture *p, const drawing *d)
 {
     char title[LABEL_BYTES];
-    const char *kind = d->f->memory ? say(d, N_("Cross-attention")) : say(d, N_("Self-attention"));
+    const char *kind = d->f->memory ? qkv__translated("Cross-attention") : qkv__translated("Self-attention");
     if (d->f->heads > 1)
-        snprintf(title, sizeof title, say(d, N_("%s with %lld heads: softmax(Q Kᵀ / √d_k) V")), kind, (long long)d->f->heads);
-    else snprintf(title, sizeof title, say(d, N_("%s with 1 head: softmax(Q Kᵀ / √d_k) V")), kind);
+        snprintf(title, sizeof title, qkv__translated("%s with %lld heads: softmax(Q Kᵀ / √d_k) V"), kind,
+                 (long long)d->f->heads);
+    else snprintf(title, sizeof title, qkv__translated("%s with 1 head: softmax(Q Kᵀ / √d_k) V"), kind);
     qkv__label label = { .text = title, .size = 16, .is_bold = true, .colour = QKV__INK, .has_subscripts = true };
     qkv__label_draw(p, &label, d->x + MARGIN, MARGIN + 10);
     int last = draw_output(p, d, draw_weights(p, d, draw_projections(p, d, draw_inputs(p, d))));
@@ -208,13 +205,13 @@ static void put_step(flow_text *t, const char *name, const char *how, int64_t he
 static void put_product(flow_text *t, const char *name, const char *from, int64_t inner, int64_t rows, int64_t columns)
 {
     char how[64];
-    snprintf(how, sizeof how, say(t->d, N_("= %s, a matrix %lld x %lld")), from, (long long)inner, (long long)columns);
+    snprintf(how, sizeof how, qkv__translated("= %s, a matrix %lld x %lld"), from, (long long)inner, (long long)columns);
     put_step(t, name, how, 1, rows, columns);
 }
 
 static void put_split(flow_text *t, const qkv_flow *f, int64_t keys)
 {
-    const char *how = say(t->d, N_("split into heads"));
+    const char *how = qkv__translated("split into heads");
     if (f->heads == 1) return;
     put_step(t, "Q", how, f->heads, f->tokens, f->d_k);
     put_step(t, "K", how, f->heads, keys, f->d_k);
@@ -225,12 +222,14 @@ static void put_scores(flow_text *t, const qkv_flow *f, int64_t keys)
 {
     const drawing *d = t->d;
     char scale[96];
-    snprintf(scale, sizeof scale, "= %s / sqrt(%lld)", say(d, N_("scores")), (long long)f->d_k);
-    put_step(t, say(d, N_("scores")), "= Q K^T", f->heads, f->tokens, keys);
-    put_step(t, say(d, N_("scaled")), scale, f->heads, f->tokens, keys);
-    if (d->o->mask) put_step(t, say(d, N_("masked")), say(d, N_("what a mask hides becomes -inf")), f->heads, f->tokens, keys);
-    put_step(t, say(d, N_("weights")),
-             d->o->mask ? say(d, N_("= softmax(masked), rows sum to 1")) : say(d, N_("= softmax(scaled), rows sum to 1")),
+    snprintf(scale, sizeof scale, "= %s / sqrt(%lld)", qkv__translated("scores"), (long long)f->d_k);
+    put_step(t, qkv__translated("scores"), "= Q K^T", f->heads, f->tokens, keys);
+    put_step(t, qkv__translated("scaled"), scale, f->heads, f->tokens, keys);
+    if (d->o->mask)
+        put_step(t, qkv__translated("masked"), qkv__translated("what a mask hides becomes -inf"), f->heads, f->tokens, keys);
+    put_step(t, qkv__translated("weights"),
+             d->o->mask ? qkv__translated("= softmax(masked), rows sum to 1")
+                        : qkv__translated("= softmax(scaled), rows sum to 1"),
              f->heads, f->tokens, keys);
 }
 
@@ -239,19 +238,20 @@ static void put_flow(flow_text *t)
     const drawing *d = t->d;
     const qkv_flow *f = d->f;
     int64_t keys = d->keys, h = f->heads;
-    const char *kind = f->memory ? say(d, N_("Cross-attention")) : say(d, N_("Self-attention"));
-    qkv__out_printf(&t->out, h > 1 ? say(d, N_("%s, %lld heads")) : say(d, N_("%s, %lld head")), kind, (long long)h);
+    const char *kind = f->memory ? qkv__translated("Cross-attention") : qkv__translated("Self-attention");
+    qkv__out_printf(&t->out, h > 1 ? qkv__translated("%s, %lld heads") : qkv__translated("%s, %lld head"), kind, (long long)h);
     qkv__out_printf(&t->out, "\n\n");
     put_step(t, "X", "", 1, f->tokens, f->dim);
-    if (f->memory) put_step(t, "Y", say(d, N_("the other text")), 1, f->memory, f->dim);
+    if (f->memory) put_step(t, "Y", qkv__translated("the other text"), 1, f->memory, f->dim);
     put_product(t, "Q", "X W_Q", f->dim, f->tokens, d->all_k);
     put_product(t, "K", f->memory ? "Y W_K" : "X W_K", f->dim, keys, d->all_k);
     put_product(t, "V", f->memory ? "Y W_V" : "X W_V", f->dim, keys, d->all_v);
     put_split(t, f, keys);
     put_scores(t, f, keys);
-    put_step(t, h > 1 ? say(d, N_("heads")) : say(d, N_("head")), say(d, N_("= weights V")), h, f->tokens, f->d_v);
-    if (h > 1) put_step(t, say(d, N_("concat")), say(d, N_("the heads side by side")), 1, f->tokens, d->all_v);
-    put_product(t, say(d, N_("output")), h > 1 ? "concat W_O" : "head W_O", d->all_v, f->tokens, f->dim);
+    put_step(t, h > 1 ? qkv__translated("heads") : qkv__translated("head"), qkv__translated("= weights V"), h, f->tokens,
+             f->d_v);
+    if (h > 1) put_step(t, qkv__translated("concat"), qkv__translated("the heads side by side"), 1, f->tokens, d->all_v);
+    put_product(t, qkv__translated("output"), h > 1 ? "concat W_O" : "head W_O", d->all_v, f->tokens, f->dim);
 }
 
 /* ---- from the call ---- */
@@ -277,7 +277,7 @@ static qkv_status check_flow(const qkv_flow *flow, drawing *d)
 static qkv_status take_flows(const qkv_flow *flows, int64_t n, const qkv_flow_opts *opts, drawings *all)
 {
     *all = (drawings){ .n = n };
-    qkv_status status = QKV__READ_OPTIONS(&all->o, translate, opts, call);
+    qkv_status status = QKV__READ_OPTIONS(&all->o, batch, opts, call);
     if (!status && (n < 1 || n > MOST_FLOWS))
         status = qkv__fail(QKV_USAGE, "%s: %lld of them side by side, expected 1 to %d", call, (long long)n, MOST_FLOWS);
     if (!status && all->o.batch < 0) status = qkv__fail(QKV_USAGE, "%s: a batch of %lld", call, (long long)all->o.batch);
