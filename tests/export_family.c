@@ -35,11 +35,11 @@ static qkv_status write_golden(const char *folder, const qkv_tensor *logits)
 {
     char path[4096];
     qkv__to_store all[] = {
-        { "ids", 2, (int64_t[]){ ROWS, SOURCE }, ROWS * SOURCE, ids, NULL, NULL },
-        { "lengths", 1, (int64_t[]){ ROWS }, ROWS, lengths, NULL, NULL },
-        { "target", 2, (int64_t[]){ ROWS, TARGET }, ROWS * TARGET, target, NULL, NULL },
-        { "target_lengths", 1, (int64_t[]){ ROWS }, ROWS, target_lengths, NULL, NULL },
-        { "logits", 3, (int64_t[]){ ROWS, qkv_dim(logits, 1), SIZE }, qkv_count(logits), qkv_data(logits), NULL, NULL },
+        { "ids", 2, (int64_t[]){ ROWS, SOURCE }, ROWS * SOURCE, ids, NULL, NULL, NULL },
+        { "lengths", 1, (int64_t[]){ ROWS }, ROWS, lengths, NULL, NULL, NULL },
+        { "target", 2, (int64_t[]){ ROWS, TARGET }, ROWS * TARGET, target, NULL, NULL, NULL },
+        { "target_lengths", 1, (int64_t[]){ ROWS }, ROWS, target_lengths, NULL, NULL, NULL },
+        { "logits", 3, (int64_t[]){ ROWS, qkv_dim(logits, 1), SIZE }, qkv_count(logits), qkv_data(logits), NULL, NULL, NULL },
     };
     snprintf(path, sizeof path, "%s/golden.safetensors", folder);
     return qkv__safetensors_write(path, 5, all, 0, NULL);

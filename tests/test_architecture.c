@@ -140,7 +140,8 @@ static void nothing_lies_over_anything(void **state)
     named_model models[MODELS];
     int n = list_models(models);
     for (int i = 0; i < 2 * n; i++) {
-        const qkv_model_drawing_opts opts = { .title = models[i / 2].name, .translate = i % 2 ? longer : NULL };
+        const qkv_model_drawing_opts opts = { .title = models[i / 2].name };
+        qkv_set_translator(i % 2 ? longer : NULL);
         qkv__area at[MOST_AREAS];
         qkv__areas areas = { .at = at, .most = MOST_AREAS };
         qkv__architecture a;
@@ -148,6 +149,7 @@ static void nothing_lies_over_anything(void **state)
         assert_int_equal(qkv__picture_areas(qkv__draw_architecture, &a, &areas), QKV_OK);
         check_areas(models[i / 2].name, &areas);
     }
+    qkv_set_translator(NULL);
 }
 
 /* ---- weights ---- */
