@@ -18,6 +18,22 @@ static float draw_float(void) { return (float)draw() / 8388608.0f - 1; }
 
 /* ---- kernels ---- */
 
+/* The same sources for vectors of 64 bytes, in plain C: the tiles of AVX-512 are tried where there is none. */
+#define K(kind, result, name, parameters) result qkv__wide_##name parameters;
+#include "kern/kernels.def"
+#undef K
+static const qkv__kernels wide = { .isa = "64 bytes",
+                                   .quantize_rows = qkv__wide_quantize_rows,
+                                   .multiply_int8 = qkv__wide_multiply_int8,
+                                   .multiply_int4 = qkv__wide_multiply_int4 };
+
+/* Set i of this machine, then that one; NULL after the last. */
+static const qkv__kernels *kernels_at(int i)
+{
+    if (qkv__kernels_available(i)) return qkv__kernels_available(i);
+    return qkv__kernels_available(i - 1) ? &wide : NULL;
+}
+
 enum { MOST = 1 << 18 };
 
 /* Memory that ends where nothing may be read. */
@@ -64,7 +80,7 @@ static void activations_have_one_meaning(void **state)
     const qkv__kernels *ref = qkv__kernels_available(0), *k;
     for (int l = 0; l < LENGTHS; l++)
         for (int by_groups = 0; by_groups < 2; by_groups++)
-            for (int set = 1; (k = qkv__kernels_available(set)); set++) {
+            for (int set = 1; (k = kernels_at(set)); set++) {
                 enum { ROWS = 16 };
                 int64_t n = lengths[l], group = by_groups ? QKV__GROUP : n, scales = ROWS * qkv__ceil_div(n, group);
                 for (int64_t i = 0; i < ROWS * n; i++) x[i + 1] = activation((int)(i / n), i % n);
@@ -86,7 +102,7 @@ static void activations_by_hand(void **state)
     static const float row[] = { 127, -127, 0.5f, 1.5f, 2.5f, -0.5f, -3.5f, 126.4f };
     static const int8_t rounded[] = { 127, -127, 0, 2, 2, 0, -4, 126 };
     const qkv__kernels *k;
-    for (int set = 0; (k = qkv__kernels_available(set)); set++) {
+    for (int set = 0; (k = kernels_at(set)); set++) {
         k->quantize_rows(a, QKV__GROUP, a_scales, row, 1, 8, 8);
         assert_memory_equal(a, rounded, sizeof rounded);
         for (int i = 8; i < QKV__GROUP; i++) assert_int_equal(a[i], 0);
@@ -136,7 +152,7 @@ static void check_product(const shape *s, bool int4)
     memset(c, 0, bytes);
     (int4 ? ref->multiply_int4 : ref->multiply_int8)(&p, scratch());
     memcpy(expected, c, bytes);
-    for (int set = 1; (k = qkv__kernels_available(set)); set++) {
+    for (int set = 1; (k = kernels_at(set)); set++) {
         memset(c, 0, bytes);
         (int4 ? k->multiply_int4 : k->multiply_int8)(&p, scratch());
         if (memcmp(c, expected, bytes))
@@ -168,7 +184,7 @@ static void products_by_hand(void **state)
     w[32] = -100;
     memset(nibbles, 0x88, sizeof nibbles);
     nibbles[0] = 0x8f, nibbles[1] = 0x80, nibbles[2] = 0x8a, nibbles[QKV__GROUP_BYTES] = 0x85; /* 7, -8, 2; -3 */
-    for (int set = 0; (k = qkv__kernels_available(set)); set++) {
+    for (int set = 0; (k = kernels_at(set)); set++) {
         float scales[2];
         qkv__quantized p = { .a = a, .a_scales = scales, .w = w, .w_scales = &w_scale, .c = &out, .m = 1, .n = 1, .k = K };
         k->quantize_rows(a, 2 * QKV__GROUP, scales, row, 1, K, K);

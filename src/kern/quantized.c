@@ -23,6 +23,7 @@ typedef float v8_any __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t v8i_any __attribute__((vector_size(32), aligned(4), may_alias));
 
 enum { H = 2 * W, GROUP = QKV__GROUP, BYTES = QKV__GROUP_BYTES, CHAINS = QKV__GROUP_CHAINS };
+enum { AHEAD = 2048 }; /* bytes of w that are fetched before they are read */
 enum { FEW = 4 }; /* rows of a, at most, for which w is read as it lies */
 
 /* gcc 12 makes a conversion of two halves. */
@@ -123,6 +124,7 @@ static inline v4i dots_of_four(const int8_t *a, const int8_t *w, int64_t k, int6
     EACH (r, 4) sum[r] = (vi){ 0 }, row[r] = w + qkv__min(r, rows - 1) * k;
     for (; p + H <= k; p += H) {
         vh x = widen(a + p);
+        __builtin_prefetch(w + 4 * k + 4 * p); /* the next four rows: theirs are too short for the machine to run ahead */
         EACH (r, 4) sum[r] += multiply_pairs(x, widen(row[r] + p));
     }
     if (p < k)
@@ -236,7 +238,11 @@ static float dot_of_groups(const uint8_t *w, const uint16_t *w_scales, const nib
 {
     v8 chains = { 0 };
     int64_t g = 0;
-    for (; g + CHAINS <= groups; g += CHAINS) add_eight_groups(&chains, w + g * BYTES, w_scales + g, a, g);
+    for (; g + CHAINS <= groups; g += CHAINS) {
+        __builtin_prefetch(w + g * BYTES + AHEAD);
+        __builtin_prefetch(w + g * BYTES + AHEAD + 64);
+        add_eight_groups(&chains, w + g * BYTES, w_scales + g, a, g);
+    }
     if (g < groups) {
         uint8_t rest[CHAINS * BYTES] = { 0 };
         uint16_t rest_scales[CHAINS] = { 0 };

@@ -161,7 +161,7 @@ static void multiply_quantized_part(void *work, int64_t task, void *scratch)
  * too small. */
 static int64_t cut_quantized(quantized_work *w)
 {
-    enum { COLUMNS = 1024, TILE = 24, WANTED = 8, LEAST_WORK = 1 << 16 };
+    enum { COLUMNS = 1024, TILE = 24, WANTED = 4, LEAST_WORK = 1 << 16 };
     int64_t m = w->whole.m, n = w->whole.n, row_cuts = qkv__ceil_div(m, QKV__QUANTIZED_ROWS);
     w->rows = qkv__min(QKV__QUANTIZED_ROWS, qkv__round_up(qkv__ceil_div(m, row_cuts), 16));
     row_cuts = qkv__ceil_div(m, w->rows);
