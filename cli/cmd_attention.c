@@ -104,8 +104,9 @@ const command attention_command = {
     .summary = "compute softmax(Q K^T / sqrt(d_k)) V from .npy files",
     .about = "Computes softmax(Q K^T / sqrt(d_k)) V for each sequence and head.\n"
              "\n"
-             "The arrays are .npy files of any number type, all with 2 dimensions (T, D),\n"
-             "3 (B, T, D) or 4 (B, H, T, D): sequences B, heads H, positions T, numbers D.\n"
+             "The arrays are .npy files of any number type, rows of numbers such as CSV, or typed\n"
+             "(\"1 0; 0 1\"), all with 2 dimensions (T, D), 3 (B, T, D) or 4 (B, H, T, D): sequences\n"
+             "B, heads H, positions T, numbers D.\n"
              "With --heads N the last dimension is N*D. Keys and values may have fewer heads\n"
              "than the queries and another length; values may have another width.\n"
              "\n"

@@ -307,7 +307,8 @@ enum { COLOURS_AUTO, COLOURS_VIRIDIS, COLOURS_RED_BLUE };
 static const char *const colour_names[] = { "auto", "viridis", "red-blue", NULL };
 
 static const option array_options[] = {
-    { "input", 'i', .value = "FILE", .help = "the array, .npy", .required = true, .plain = true, .text = &given.input },
+    { "input", 'i', .value = "FILE", .help = "the array: .npy, rows of numbers, or typed", .required = true, .plain = true,
+      .text = &given.input },
     { "index", .value = "I,J,..", .help = "which slice of an array of more than 2 dimensions, from 0", .text = &given.index },
     { "colours", .value = "COLOURS", .help = "viridis, or red-blue where there are negative numbers, unless given",
       .choice = &given.colours, .names = colour_names },
@@ -375,7 +376,7 @@ static qkv_status run_array(void)
 
 const command show_array_command = {
     .name = "show array",
-    .summary = "draw the numbers of a .npy file as a heatmap",
+    .summary = "draw the numbers of an array as a heatmap",
     .about = "Draws an array of 1 or 2 dimensions, or a slice of one with more: --index gives a\n"
              "number for each dimension but the last two. Numbers that are not finite are grey.\n"
              "\n"

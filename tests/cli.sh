@@ -265,7 +265,7 @@ fails "a missing value" 2 "--q needs a value" attention --q
 fails "an empty value" 2 "--q" attention --q ""
 fails "a value for a flag" 2 "--causal" attention --causal=yes
 fails "a missing array" 2 "--v is missing" attention --q q1.npy --k k3.npy
-fails "an argument too many" 2 '"o.npy"' explain o.npy
+fails "an argument too many" 2 '"o.npy"' line o.npy
 fails "explain needs all three arrays" 2 "--q, --k and --v" explain --q q1.npy
 fails "explain takes 2 dimensions" 2 "q3d.npy" explain --q q3d.npy --k k3d.npy --v k3d.npy
 fails "a learning rate of 0" 2 "--lr" line --lr 0

@@ -261,6 +261,15 @@ check "nothing banned comes" sh -c "'$qkv' translate -m marian --json <in | grep
 
 # ---- attend, show, serve ----
 for model in bert_mlm gpt2 llama; do check "attend with $model" run 0 "" attend -m $model 'the cat' --json; done
+for model in bert_mlm gpt2 llama; do
+    check "explain with $model" run 0 "" explain -m $model 'the cat' --head 1 --json
+    weights_of() { tr -d '\n' <out | sed 's/.*"weights": *\(\[ *\[[^a-z]*\]\).*/\1/' | tr -s '][, }' '\n' | grep . >"$1"; }
+    weights_of explained
+    run 0 "" attend -m $model 'the cat' --layer 0 --head 1 --pieces --json
+    weights_of attended
+    near "and with the weights of attend" attended explained 0.000001
+    check "drawn" run 0 "" show model -m $model --out m.svg
+done
 check "attend with marian" run 0 "the translation is" attend -m marian 'the cat' --json
 contains "by its tokens" "$(cat out)" '"keys": ["the", " cat", "</s>"]'
 check "a picture" run 0 "wrote" attend -m marian 'the cat' --target mat --out a.svg
@@ -402,6 +411,7 @@ run 0 "" forward -m bert_classify --source-ids 2,5,3 --classes 1.npy --quiet
 npy 1.npy >wanted && npy 2.npy >got
 near "is near" wanted got 0.05
 check "show positions of BF16" run 0 "" show positions -m half --out p.svg
+check "explain BF16" run 0 "" explain -m half 'the cat' --kind encoder --head all
 check "train --from BF16" run 0 "" train classify --from half --train labelled.tsv $few --steps 3 --out from_half
 rm -rf from_half
 

@@ -250,12 +250,15 @@ static void make_notes(maker *m)
 {
     const qkv_transformer_opts *o = &m->o;
     char number[32], total[QKV__BLOCK_TEXT];
-    if (o->encoder_layers) add_note(m, qkv__translated("① Every source token sees every source token; padding is masked."));
+    bool both = o->encoder_layers && o->decoder_layers;
+    if (o->encoder_layers) add_note(m, qkv__translated("① Every token sees every token of its text; padding is masked."));
     if (o->decoder_layers) add_note(m, qkv__translated("② Token i sees tokens 0 to i: a causal mask hides what comes later."));
-    if (o->encoder_layers && o->decoder_layers)
-        add_note(m, qkv__translated("③ Queries come from the decoder, keys and values from the encoder."));
+    if (both) add_note(m, qkv__translated("③ Queries come from the decoder, keys and values from the encoder."));
     add_note(m, qkv__translated("Arrows around a block are residual connections: what goes in is added to what comes out."));
-    snprintf(total, sizeof total, qkv__translated("%s weights in all; S and T are the lengths of source and target."),
+    snprintf(total, sizeof total,
+             both                ? qkv__translated("%s weights in all; S and T are the lengths of source and target.")
+             : o->encoder_layers ? qkv__translated("%s weights in all; S is the length of the text.")
+                                 : qkv__translated("%s weights in all; T is the length of the text."),
              grouped(number, m->a->weights));
     add_note(m, total);
 }

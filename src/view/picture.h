@@ -14,7 +14,7 @@ enum { QKV__INK = 0x1a1a1a, QKV__SOFT_INK = 0x555555, QKV__FRAME = 0x999999 }; /
 
 typedef enum qkv__format { QKV__PNG, QKV__SVG, QKV__PDF } qkv__format;
 
-/* Where a text, a box or a line is, for tests: no text may lie over another one, nor over the edge of a box, nor over a line. */
+/* Where a text, a box or a line is, for tests: no text may lie over another one, the edge of a box, or a line. */
 typedef enum qkv__area_kind { QKV__AREA_TEXT, QKV__AREA_BOX, QKV__AREA_LINE } qkv__area_kind;
 typedef struct qkv__area {
     qkv__area_kind kind;
