@@ -1,0 +1,28 @@
+/* check.h: what the checkers of the exercises share. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <math.h>
+#include <stdio.h>
+
+static int check_failures;
+
+/* Every number within 0.00005 of the one that is wanted; the first that is not is told. */
+static inline void check_close(const char *what, const float *got, const float *wanted, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!(fabsf(got[i] - wanted[i]) <= 5e-5f)) {
+            printf("FAILED  %s: number %d is %g, wanted %g\n", what, i, (double)got[i], (double)wanted[i]);
+            check_failures++;
+            return;
+        }
+    printf("passed  %s\n", what);
+}
+
+static inline int check_result(void)
+{
+    puts(check_failures ? "Not yet." : "All passed.");
+    return check_failures != 0;
+}
+
+#endif
