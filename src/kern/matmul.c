@@ -276,9 +276,8 @@ static void direct(const qkv__product *x, float *scratch)
 
 /* ---- dots ---- */
 
-/* The four chains of an element sit side by side in four lanes, so that rows in memory are read as they lie. With one to four
- * rows of a, four lanes are the vector: memory is the limit. With more, a vector has the chains of SIDE rows: lane 4*s + chain
- * of group g belongs to row g + 4*s. */
+/* The four chains of an element sit side by side in four lanes, so that rows in memory are read as they lie. A vector has the
+ * chains of SIDE elements: lane 4*s + chain of vector g belongs to row g + 4*s, of b for one to four rows of a, else of a. */
 enum { FOUR = QKV__DOTS_ROWS, SIDE = W / CHAINS, DOT_ROWS = FOUR * SIDE, AT_ONCE = 3, BATCH = 8 * AT_ONCE };
 
 /* sum + a b, rounded once where the vectors do so: said outright, as a compiler that may fuse a scalar need not. */
@@ -316,12 +315,7 @@ ALWAYS const void *number_at(const void *b, int64_t i, const kept as)
     return (const char *)b + i * (as == FLOATS ? (int64_t)sizeof(float) : (int64_t)sizeof(uint16_t));
 }
 
-ALWAYS v4 four_of(const void *b, int64_t i, const kept as)
-{
-    return as == FLOATS ? (v4) * (const v4_any *)number_at(b, i, as) : widen_four(number_at(b, i, as), as);
-}
-
-/* The last numbers of a row, fewer than four. */
+/* One number. */
 ALWAYS float one_of(const void *b, int64_t i, const kept as)
 {
     uint16_t narrow[4] = { 0 };
@@ -330,53 +324,129 @@ ALWAYS float one_of(const void *b, int64_t i, const kept as)
     return widen_four(narrow, as)[0];
 }
 
-/* The next step of every chain. */
-ALWAYS void dot_step(const int m, const int n, const kept as, const float *a, int64_t a_row, const void *b, int64_t b_col,
-                     v4 sum[FOUR][8])
+/* Four floats, in every quarter of a vector. gcc turns a shuffle that says so into a load and a slow permutation, so the
+ * instruction is named: 8 x 2048 x 512 went from 67 to 90 GFLOP/s by it. */
+ALWAYS vf load_four(const float *p)
 {
-    EACH (j, n) {
-        v4 row = four_of(b, j * b_col, as);
-        EACH (i, m) sum[i][j] += *(const v4_any *)(a + i * a_row) * row;
+#if QKV_VECTOR_BYTES == 16
+    return (vf) * (const v4_any *)p;
+#elif QKV_VECTOR_BYTES == 32
+    return (vf)_mm256_broadcast_ps((const __m128 *)(const void *)p);
+#else
+    return (vf)_mm512_broadcast_f32x4(_mm_loadu_ps(p));
+#endif
+}
+
+#if QKV_VECTOR_BYTES > 16
+ALWAYS __m128i eight_of(const uint16_t *p) { return _mm_loadu_si128((const __m128i *)(const void *)p); }
+#endif
+
+/* Numbers of 16 bits, eight each of rows 0, 4, 8, ... of b: out[0] has the first four of every row, a row a quarter, out[1] the
+ * other four. The instructions are named, as gcc widens a row at a time: see docs/decisions.md. */
+ALWAYS void widen_two_steps(const uint16_t *b, int64_t b_col, const kept as, vf out[2])
+{
+#if QKV_VECTOR_BYTES == 16
+    (void)b_col;
+    EACH (s, 2) out[s] = (vf)widen_four(b + s * CHAINS, as);
+#elif QKV_VECTOR_BYTES == 32
+    __m128i r0 = eight_of(b), r1 = eight_of(b + 4 * b_col);
+    __m256i rows = _mm256_set_m128i(r1, r0), zero = _mm256_setzero_si256();
+    out[0] = as == HALVES ? (vf)_mm256_cvtph_ps(_mm_unpacklo_epi64(r0, r1)) : (vf)_mm256_unpacklo_epi16(zero, rows);
+    out[1] = as == HALVES ? (vf)_mm256_cvtph_ps(_mm_unpackhi_epi64(r0, r1)) : (vf)_mm256_unpackhi_epi16(zero, rows);
+#else
+    __m128i r0 = eight_of(b), r1 = eight_of(b + 4 * b_col), r2 = eight_of(b + 8 * b_col), r3 = eight_of(b + 12 * b_col);
+    __m256i low = _mm256_set_m128i(_mm_unpacklo_epi64(r2, r3), _mm_unpacklo_epi64(r0, r1));
+    __m256i high = _mm256_set_m128i(_mm_unpackhi_epi64(r2, r3), _mm_unpackhi_epi64(r0, r1));
+    out[0] = as == HALVES ? (vf)_mm512_cvtph_ps(low) : (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(low), 16);
+    out[1] = as == HALVES ? (vf)_mm512_cvtph_ps(high) : (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16);
+#endif
+}
+
+/* The next two steps of every chain of m rows of a with DOT_ROWS rows of b. */
+ALWAYS void dot_two_steps(const int m, const kept as, const float *a, int64_t a_row, const void *b, int64_t b_col,
+                          vf sum[2][FOUR])
+{
+    EACH (g, FOUR) {
+        vf rows[2];
+        if (as == FLOATS)
+            EACH (s, 2) rows[s] = load_quarters((const float *)b + g * b_col + s * CHAINS, b_col);
+        else widen_two_steps((const uint16_t *)b + g * b_col, b_col, as, rows);
+        EACH (i, m)
+            EACH (s, 2) sum[i][g] += load_four(a + i * a_row + s * CHAINS) * rows[s];
     }
 }
 
-/* m x n elements of c over a block of k. Rows of 16 bits are too short for a processor to run ahead by itself: the next ones
- * are asked for meanwhile, which took f16 from about 6 to 9 GB/s, bf16 from 6 to 7 (for floats it gives nothing). */
-ALWAYS void dot_four(const int m, const int n, const kept as, const float *a, int64_t a_row, const void *b, int64_t b_col,
-                     float *c, int64_t c_row, int64_t k, bool add)
+/* The last n numbers of rows 0, 4, 8, ... of b, fewer than eight. Not inlined, so that the sums stay in registers. */
+static __attribute__((noinline)) vf dot_last(vf sum, const float *a, const void *b, int64_t b_col, int64_t n, kept as)
 {
-    v4 sum[FOUR][8];
-    EACH (i, m)
-        EACH (j, n) sum[i][j] = (v4){ 0 };
+    float lane[W];
+    memcpy(lane, &sum, sizeof lane);
+    for (int s = 0; s < SIDE; s++)
+        for (int64_t p = 0; p < n; p++) {
+            float *chain = lane + s * CHAINS + p % CHAINS;
+            *chain = add_product(*chain, a[p], one_of(b, 4 * s * b_col + p, as));
+        }
+    return load(lane);
+}
+
+/* to[r] (+)= the chains of row r, added one after the other; s[g] has those of rows g, g+4, ... */
+ALWAYS void add_chains(const vf s[FOUR], float *to, bool add)
+{
+    vf t0 = LOW_ONES(s[0], s[1]), t1 = HIGH_ONES(s[0], s[1]), t2 = LOW_ONES(s[2], s[3]), t3 = HIGH_ONES(s[2], s[3]);
+    vf first = LOW_PAIRS(t0, t2);
+    if (add) first = load(to) + first;
+    store(to, first + HIGH_PAIRS(t0, t2) + LOW_PAIRS(t1, t3) + HIGH_PAIRS(t1, t3));
+}
+
+/* One or two rows of a, DOT_ROWS rows of b over a block of k. Rows of 16 bits are too short for a processor to run ahead by
+ * itself: the next ones are asked for meanwhile. */
+ALWAYS void dot_panel(const int m, const kept as, const float *a, int64_t a_row, const void *b, int64_t b_col, float *c,
+                      int64_t c_row, int64_t k, bool add)
+{
+    enum { STEP = 2 * CHAINS };
     const int line = 64 / (as == FLOATS ? (int)sizeof(float) : (int)sizeof(uint16_t));
+    vf sum[2][FOUR];
+    EACH (i, m)
+        EACH (g, FOUR) sum[i][g] = (vf){ 0 };
     int64_t p = 0;
     for (; p + line <= k; p += line) {
-        EACH (j, n)
-            if (as != FLOATS) __builtin_prefetch(number_at(b, (n + j) * b_col + p, as), 0, 3);
-        EACH (step, line / CHAINS)
-            dot_step(m, n, as, a + p + step * CHAINS, a_row, number_at(b, p + step * CHAINS, as), b_col, sum);
+        for (int j = 0; as != FLOATS && j < DOT_ROWS; j++)
+            __builtin_prefetch(number_at(b, (DOT_ROWS + j) * b_col + p, as), 0, 3);
+        EACH (step, line / STEP)
+            dot_two_steps(m, as, a + p + step * STEP, a_row, number_at(b, p + step * STEP, as), b_col, sum);
     }
-    for (; p + CHAINS <= k; p += CHAINS) dot_step(m, n, as, a + p, a_row, number_at(b, p, as), b_col, sum);
-    for (int i = 0; i < m; i++)
-        for (int j = 0; j < n; j++) {
-            float chain[CHAINS], *to = c + i * c_row + j;
-            memcpy(chain, &sum[i][j], sizeof chain);
-            for (int64_t rest = p; rest < k; rest++)
-                chain[rest - p] = add_product(chain[rest - p], a[i * a_row + rest], one_of(b, j * b_col + rest, as));
-            *to = (add ? *to + chain[0] : chain[0]) + chain[1] + chain[2] + chain[3];
-        }
+    for (; p + STEP <= k; p += STEP) dot_two_steps(m, as, a + p, a_row, number_at(b, p, as), b_col, sum);
+    EACH (i, m) {
+        if (p < k)
+            EACH (g, FOUR)
+                sum[i][g] = dot_last(sum[i][g], a + i * a_row + p, number_at(b, g * b_col + p, as), b_col, k - p, as);
+        add_chains(sum[i], c + i * c_row, add);
+    }
 }
 
-ALWAYS void dot_few(const qkv__product *x, const void *b, const int m, const int n, const kept as)
+/* One element: what is left of the columns. */
+static void dot_one(const float *a, const void *b, float *c, int64_t k, bool add, kept as)
+{
+    float chain[CHAINS] = { 0 };
+    for (int64_t p = 0; p < k; p++) chain[p % CHAINS] = add_product(chain[p % CHAINS], a[p], one_of(b, p, as));
+    *c = (add ? *c + chain[0] : chain[0]) + chain[1] + chain[2] + chain[3];
+}
+
+/* Rows of b that are in the cache are read a second time for the third and fourth row of a. */
+ALWAYS void dot_few(const qkv__product *x, const void *b, const int m, const kept as)
 {
     for (int64_t p = 0; p < x->k; p += CHAIN * CHAINS) {
         int64_t k = qkv__min(CHAIN * CHAINS, x->k - p), j = 0;
         const float *a = x->a + p;
         bool add = x->add || p > 0;
-        for (; j + n <= x->n; j += n)
-            dot_four(m, n, as, a, x->a_row, number_at(b, j * x->b_col + p, as), x->b_col, x->c + j, x->c_row, k, add);
+        for (; j + DOT_ROWS <= x->n; j += DOT_ROWS) {
+            const void *rows = number_at(b, j * x->b_col + p, as);
+            dot_panel(m < 2 ? m : 2, as, a, x->a_row, rows, x->b_col, x->c + j, x->c_row, k, add);
+            if (m > 2)
+                dot_panel(m - 2, as, a + 2 * x->a_row, x->a_row, rows, x->b_col, x->c + 2 * x->c_row + j, x->c_row, k, add);
+        }
         for (; j < x->n; j++)
-            dot_four(m, 1, as, a, x->a_row, number_at(b, j * x->b_col + p, as), x->b_col, x->c + j, x->c_row, k, add);
+            EACH (i, m) dot_one(a + i * x->a_row, number_at(b, j * x->b_col + p, as), x->c + i * x->c_row + j, k, add, as);
     }
 }
 
@@ -384,10 +454,10 @@ ALWAYS void dot_few(const qkv__product *x, const void *b, const int m, const int
 ALWAYS void dot_rows(const qkv__product *x, const void *b, const kept as)
 {
     switch (x->m) {
-    case 1: dot_few(x, b, 1, as == FLOATS ? 8 : 4, as); break;
-    case 2: dot_few(x, b, 2, 4, as); break;
-    case 3: dot_few(x, b, 3, 4, as); break;
-    case 4: dot_few(x, b, 4, 3, as); break;
+    case 1: dot_few(x, b, 1, as); break;
+    case 2: dot_few(x, b, 2, as); break;
+    case 3: dot_few(x, b, 3, as); break;
+    case 4: dot_few(x, b, 4, as); break;
     }
     if (x->k <= 0) no_steps(x);
     else if (x->bias) add_bias(x->c, x->c_row, x->m, x->n, x->bias);
@@ -406,19 +476,6 @@ static void pack_groups(const float *a, int64_t a_row, int64_t m, int64_t k, flo
         for (int64_t p = 0; p < k; p += CHAINS, to += FOUR * W)
             memcpy(to, a + i * a_row + p, sizeof(float) * (size_t)qkv__min(CHAINS, k - p));
     }
-}
-
-/* Four floats, in every quarter of a vector. gcc turns a shuffle that says so into a load and a slow permutation, so the
- * instruction is named: 8 x 2048 x 512 went from 67 to 90 GFLOP/s by it. */
-ALWAYS vf load_four(const float *p)
-{
-#if QKV_VECTOR_BYTES == 16
-    return (vf) * (const v4_any *)p;
-#elif QKV_VECTOR_BYTES == 32
-    return (vf)_mm256_broadcast_ps((const __m128 *)(const void *)p);
-#else
-    return (vf)_mm512_broadcast_f32x4(_mm_loadu_ps(p));
-#endif
 }
 
 /* The first n of every four chains have one step more. Not inlined, so that the sums stay in registers. */
@@ -450,10 +507,7 @@ ALWAYS void dot_groups(const int n, const float *a, const float *b, int64_t b_co
         vf *s = sum[j];
         if (k % CHAINS)
             EACH (g, FOUR) s[g] = last_step(s[g], a + (whole * FOUR + g) * W, b + j * b_col + whole * CHAINS, k % CHAINS);
-        vf t0 = LOW_ONES(s[0], s[1]), t1 = HIGH_ONES(s[0], s[1]), t2 = LOW_ONES(s[2], s[3]), t3 = HIGH_ONES(s[2], s[3]);
-        vf first = LOW_PAIRS(t0, t2);
-        if (add) first = load(t + j * W) + first;
-        store(t + j * W, first + HIGH_PAIRS(t0, t2) + LOW_PAIRS(t1, t3) + HIGH_PAIRS(t1, t3));
+        add_chains(s, t + j * W, add);
     }
 }
 
