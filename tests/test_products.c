@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "op/product.h"
+#include "op/affine.h"
 #include "sha256.h"
 
 enum { MOST = 1 << 20 };
@@ -211,12 +211,52 @@ static void a_row_of_an_affine_layer(void **state)
     qkv_tape_free(t);
 }
 
+/* Several maps of one x, by one call: widths that are cut, one that is not, with and without a bias, and all of backward. */
+static void affine_maps_together(void **state)
+{
+    (void)state;
+    enum { IN = 300, N = 3 };
+    static const int64_t outs[N] = { 500, 7, 130 };
+    qkv_set_threads(3);
+    for (int64_t rows = 1; rows <= 81; rows += 16) {
+        const float *grads[2][2 + N] = { { 0 } };
+        qkv_tape *tapes[2];
+        qkv_tensor *y[2][N];
+        for (int together = 0; together < 2; together++) {
+            qkv_tape *t = tapes[together] = qkv_tape_new(&(qkv_tape_opts){ .keep_grads = 1 });
+            qkv_tensor *x = qkv_variable(t, QKV_SHAPE(rows, IN), a), *w[N], *bias_of[N], *sum = NULL;
+            for (int i = 0; i < N; i++) {
+                w[i] = qkv_variable(t, QKV_SHAPE(outs[i], IN), b + i);
+                bias_of[i] = i == 1 ? NULL : qkv_variable(t, QKV_SHAPE(outs[i]), bias + i);
+            }
+            if (together) assert_true(qkv__affine_together(x, w, bias_of, N, y[1]));
+            else
+                for (int i = 0; i < N; i++) y[0][i] = qkv_affine(x, w[i], bias_of[i]);
+            for (int i = 0; i < N; i++) {
+                qkv_tensor *square = qkv_sum(qkv_mul(y[together][i], y[together][i]));
+                sum = sum ? qkv_add(sum, square) : square;
+            }
+            assert_int_equal(qkv_backward(sum), QKV_OK);
+            grads[together][0] = qkv_grad(x);
+            for (int i = 0; i < N; i++) grads[together][1 + i] = qkv_grad(w[i]);
+        }
+        for (int i = 0; i < N; i++) {
+            assert_memory_equal(qkv_data(y[0][i]), qkv_data(y[1][i]), sizeof(float) * (size_t)(rows * outs[i]));
+            assert_memory_equal(grads[0][1 + i], grads[1][1 + i], sizeof(float) * (size_t)(outs[i] * IN));
+        }
+        assert_memory_equal(grads[0][0], grads[1][0], sizeof(float) * (size_t)(rows * IN));
+        for (int i = 0; i < 2; i++) qkv_tape_free(tapes[i]);
+    }
+    qkv_set_threads(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(against_reference),        cmocka_unit_test(a_row_alone),
         cmocka_unit_test(weights_of_16_bits),       cmocka_unit_test(thin_products),
         cmocka_unit_test(same_bits_on_any_threads), cmocka_unit_test(a_row_of_an_affine_layer),
+        cmocka_unit_test(affine_maps_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

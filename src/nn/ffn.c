@@ -48,8 +48,9 @@ qkv_tensor *qkv_ffn_forward(const qkv_ffn *f, qkv_tensor *x)
 {
     if (!x) return NULL;
     if (!f || !f->in.weight) return qkv__no_weights(x->tape, "feed-forward");
-    qkv_tensor *h = qkv_linear_forward(&f->in, x);
-    h = qkv__is_gated(f->activation) ? activate_gate(f->activation, qkv_linear_forward(&f->gate, x), h)
-                                     : qkv__activate(f->activation, h);
-    return qkv_linear_forward(&f->out, qkv__dropout_inplace(h, f->dropout)); /* no activation's backward reads its result */
+    bool gated = qkv__is_gated(f->activation);
+    qkv_tensor *h[2] = { NULL, NULL };
+    if (!qkv__linear_together((const qkv_linear *const[]){ &f->in, &f->gate }, gated ? 2 : 1, x, h)) return NULL;
+    h[0] = gated ? activate_gate(f->activation, h[1], h[0]) : qkv__activate(f->activation, h[0]);
+    return qkv_linear_forward(&f->out, qkv__dropout_inplace(h[0], f->dropout)); /* no activation's backward reads its result */
 }

@@ -1,7 +1,7 @@
 /* linear.c: y = x W^T + b */
 #include "params.h"
 
-#include "../tensor/tape.h"
+#include "../op/affine.h"
 
 static qkv_linear make_linear(qkv_params *p, const char *name, int64_t in, int64_t out, bool biased)
 {
@@ -36,4 +36,16 @@ qkv_tensor *qkv_linear_forward(const qkv_linear *l, qkv_tensor *x)
 {
     if (!x) return NULL;
     return l && l->weight ? qkv_affine(x, l->weight, l->bias) : qkv__no_weights(x->tape, "linear");
+}
+
+bool qkv__linear_together(const qkv_linear *const *l, int n, qkv_tensor *x, qkv_tensor **y)
+{
+    qkv_tensor *w[QKV__TOGETHER], *b[QKV__TOGETHER];
+    if (!x) return false;
+    for (int i = 0; i < n; i++) {
+        if (!l[i]->weight) return qkv__no_weights(x->tape, "linear");
+        w[i] = l[i]->weight;
+        b[i] = l[i]->bias;
+    }
+    return qkv__affine_together(x, w, b, n, y);
 }

@@ -60,16 +60,27 @@ static qkv_tensor *turn(qkv_tensor *x, const qkv_rotary_opts *rotary, int64_t he
     return qkv_rotary(x, &own);
 }
 
+/* Queries of x, keys and values of y. */
+static bool project(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, const qkv_rotary_opts *rotary, qkv_tensor *qkv[3])
+{
+    const qkv_linear *const all[] = { &m->q, &m->k, &m->v };
+    if (x == y ? !qkv__linear_together(all, 3, x, qkv)
+               : !qkv__linear_together(all, 1, x, qkv) || !qkv__linear_together(all + 1, 2, y, qkv + 1))
+        return false;
+    qkv[0] = turn(qkv[0], rotary, m->heads);
+    qkv[1] = turn(qkv[1], rotary, m->kv_heads);
+    return true;
+}
+
 qkv_tensor *qkv__mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask, const qkv_rotary_opts *rotary)
 {
+    qkv_tensor *qkv[3];
     if (!x || !y) return NULL;
     if (!m || !m->q.weight) return qkv__no_weights(x->tape, "attention");
-    qkv_tensor *q = turn(qkv_linear_forward(&m->q, x), rotary, m->heads);
-    qkv_tensor *k = turn(qkv_linear_forward(&m->k, y), rotary, m->kv_heads);
-    qkv_tensor *v = qkv_linear_forward(&m->v, y);
+    if (!project(m, x, y, rotary, qkv)) return NULL;
     const qkv_attention_opts opts = { .heads = m->heads, .kv_heads = m->kv_heads, .dropout = m->dropout };
-    qkv_tensor *heads = qkv_attention_with(q, k, v, mask, &opts);
-    qkv__keep_projections(&(qkv_projections){ .x = x, .y = y, .q = q, .k = k, .v = v, .heads = heads });
+    qkv_tensor *heads = qkv_attention_with(qkv[0], qkv[1], qkv[2], mask, &opts);
+    qkv__keep_projections(&(qkv_projections){ .x = x, .y = y, .q = qkv[0], .k = qkv[1], .v = qkv[2], .heads = heads });
     return qkv_linear_forward(&m->out, heads);
 }
 
@@ -134,12 +145,9 @@ static bool write_cache(const qkv__cached_forward *f, const qkv_tensor *k, const
 
 qkv_tensor *qkv__mha_cached(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)
 {
-    const qkv__cached_forward *f = pass->cached;
-    qkv_tensor *q = turn(qkv_linear_forward(&m->q, x), pass->rotary, m->heads);
-    qkv_tensor *k = turn(qkv_linear_forward(&m->k, x), pass->rotary, m->kv_heads);
-    qkv_tensor *v = qkv_linear_forward(&m->v, x);
-    if (!q || !k || !v || !write_cache(f, k, v)) return NULL;
-    return attend_cached(m, q, f, false);
+    qkv_tensor *qkv[3];
+    if (!project(m, x, x, pass->rotary, qkv) || !qkv[0] || !qkv[1] || !write_cache(pass->cached, qkv[1], qkv[2])) return NULL;
+    return attend_cached(m, qkv[0], pass->cached, false);
 }
 
 qkv_tensor *qkv__mha_cached_cross(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)

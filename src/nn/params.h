@@ -32,6 +32,9 @@ qkv_tensor *qkv__add_part(qkv_params *p, const char *layer, const char *part, in
 qkv_linear qkv__linear_part(qkv_params *p, const char *layer, const char *part, int64_t in, int64_t out, bool no_bias);
 qkv_norm qkv__norm_make(qkv_params *p, const char *name, int64_t dim, qkv_norm_kind kind, bool no_bias);
 
+/* y[i] = qkv_linear_forward(l[i], x), n <= 4 of them, by one parallel call. False with the error on the tape. */
+bool qkv__linear_together(const qkv_linear *const *l, int n, qkv_tensor *x, qkv_tensor **y);
+
 bool qkv__is_gated(qkv_activation f);
 
 /* f(x) for any activation, of a gated one what it does to its gate; x, which a linear layer made, is not read again. */

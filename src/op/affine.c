@@ -1,5 +1,5 @@
 /* affine.c: y = x w^T + b.   dx = dy w,   dw = dy^T x,   db = the sum of dy's rows */
-#include "product.h"
+#include "affine.h"
 #include "parallel_for.h"
 #include "types.h"
 
@@ -51,7 +51,8 @@ static void affine_backward(qkv_tensor *y)
     if (db) qkv__parallel_for(y->tape, out, qkv__columns(rows), add_up_columns, &(columns){ y, db });
 }
 
-qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b)
+/* The result, its values not set, and the product that gives them. */
+static qkv_tensor *affine_result(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b, qkv__product *p)
 {
     qkv_tensor *in[3] = { x, w, b };
     int n_in = b ? 3 : 2;
@@ -63,27 +64,43 @@ qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b)
     if (x->type || (b && b->type)) return qkv__error(t, QKV_USAGE, "affine: all but the matrix must be float32");
     if (b && (b->ndim != 1 || b->shape[0] != w->shape[0]))
         return qkv__error(t, QKV_USAGE, "affine: a bias %s for a weight %s: expected (out)", QKV_TEXT(b), QKV_TEXT(w));
-    int64_t shape[QKV_MAX_DIMS];
+    int64_t shape[QKV_MAX_DIMS], out = w->shape[0], width = w->shape[1];
     memcpy(shape, x->shape, sizeof shape);
-    shape[x->ndim - 1] = w->shape[0];
+    shape[x->ndim - 1] = out;
     qkv_tensor *y = qkv__result(t, x->ndim, shape, affine_backward, n_in, in);
     if (!y) return NULL;
     if (w->type && y->wants_grad)
         return qkv__error(t, QKV_USAGE,
                           "affine: a weight is kept as %s: call qkv_params_materialize() before you ask for gradients",
                           w->type->name);
-    int64_t out = w->shape[0], width = w->shape[1];
-    const qkv__product p = { .a = qkv_data(x),
-                             .b = qkv_data(w),
-                             .bias = qkv_data(b),
-                             .c = y->data,
-                             .m = qkv__rows(y),
-                             .n = out,
-                             .k = width,
-                             .a_row = width,
-                             .a_col = 1,
-                             .b_row = 1,
-                             .b_col = width,
-                             .c_row = out };
-    return qkv__multiply_weight(&p, w) ? qkv__error_below(t) : y;
+    *p = (qkv__product){ .a = qkv_data(x),
+                         .b = qkv_data(w),
+                         .bias = qkv_data(b),
+                         .c = y->data,
+                         .m = qkv__rows(y),
+                         .n = out,
+                         .k = width,
+                         .a_row = width,
+                         .a_col = 1,
+                         .b_row = 1,
+                         .b_col = width,
+                         .c_row = out };
+    return y;
+}
+
+qkv_tensor *qkv_affine(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b)
+{
+    qkv__product p;
+    qkv_tensor *y = affine_result(x, w, b, &p);
+    return !y ? NULL : qkv__multiply_weight(&p, w) ? qkv__error_below(y->tape) : y;
+}
+
+bool qkv__affine_together(qkv_tensor *x, qkv_tensor *const *w, qkv_tensor *const *b, int n, qkv_tensor **y)
+{
+    qkv__product p[QKV__TOGETHER];
+    for (int i = 0; i < n; i++)
+        if (!(y[i] = affine_result(x, w[i], b[i], &p[i]))) return false;
+    if (!qkv__multiply_weights(p, w, n)) return true;
+    qkv__error_below(y[0]->tape);
+    return false;
 }

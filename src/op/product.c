@@ -1,6 +1,7 @@
 /* product.c: the matrix product on all threads. */
 #include "product.h"
 
+#include "packed.h"
 #include "types.h"
 
 typedef struct cut {
@@ -13,6 +14,8 @@ typedef struct cut {
 
 /* Floats that are widened at a time: they stay in the cache until they are read. */
 enum { SLAB = 1 << 17 };
+
+static size_t widened_bytes(int64_t k) { return sizeof(float) * (size_t)qkv__max(SLAB, k); }
 
 /* A few rows of b after the other, widened behind what the product itself needs. */
 static void multiply_widening(const qkv_tensor *b, int64_t row, qkv__product *x, void *scratch)
@@ -100,6 +103,50 @@ qkv_status qkv__multiply_widened(const qkv__product *p, const qkv_tensor *b)
     if (p->m <= 0 || p->n <= 0) return QKV_OK;
     cut w = { .whole = *p, .widened = b };
     cut_evenly(&w, 1);
-    size_t wide = sizeof(float) * (size_t)qkv__max(SLAB, p->k);
-    return qkv__parallel(w.row_cuts * w.column_cuts, QKV__PRODUCT_SCRATCH + wide, multiply_part, &w);
+    return qkv__parallel(w.row_cuts * w.column_cuts, QKV__PRODUCT_SCRATCH + widened_bytes(p->k), multiply_part, &w);
+}
+
+/* ---- several at once ---- */
+
+typedef struct cuts {
+    cut at[QKV__TOGETHER];
+} cuts;
+
+static void multiply_part_of_one(void *work, int64_t task, void *scratch)
+{
+    cut *w = ((cuts *)work)->at;
+    for (; task >= w->row_cuts * w->column_cuts; w++) task -= w->row_cuts * w->column_cuts;
+    multiply_part(w, task, scratch);
+}
+
+/* Whether multiply_part() can read it: other types have products of their own. */
+static bool is_float_of_some_width(const qkv_tensor *w) { return !w->type || w->type->bytes == sizeof(uint16_t); }
+
+/* All of them cut, in one call. */
+static qkv_status multiply_together(const qkv__product *p, qkv_tensor *const *w, int n)
+{
+    cuts all;
+    int64_t tasks = 0;
+    size_t wide = 0;
+    for (int i = 0; i < n; i++) {
+        cut *x = &all.at[i];
+        *x = (cut){ .whole = p[i], .widened = w[i]->type ? w[i] : NULL };
+        qkv_status status = qkv__packed_weight(w[i], p[i].m, &x->whole.packed);
+        if (status) return status;
+        x->whole.packed_n = p[i].n;
+        cut_evenly(x, 1);
+        tasks += x->row_cuts * x->column_cuts;
+        if (x->widened) wide = widened_bytes(p[i].k); /* k is one for all */
+    }
+    return qkv__parallel(tasks, QKV__PRODUCT_SCRATCH + wide, multiply_part_of_one, &all);
+}
+
+qkv_status qkv__multiply_weights(const qkv__product *p, qkv_tensor *const *w, int n)
+{
+    bool together = n > 0 && n <= QKV__TOGETHER;
+    for (int i = 0; i < n && together; i++) together = is_float_of_some_width(w[i]) && p[i].m > 0 && p[i].n > 0;
+    if (together) return multiply_together(p, w, n);
+    qkv_status status = QKV_OK;
+    for (int i = 0; i < n && !status; i++) status = qkv__multiply_weight(&p[i], w[i]);
+    return status;
 }
