@@ -1,6 +1,5 @@
 /* search.c: beam search (section 6.1 of the paper; Wu et al. 2016 for the length penalty). Beam 1 is greedy. */
 #include <qkv/decode.h>
-#include <qkv/decode.h>
 
 #include "../base/memory.h"
 #include "../base/options.h"
@@ -8,6 +7,7 @@
 #include "../base/size.h"
 #include "../model/model_info.h"
 #include "../model/special_tokens.h"
+#include "../op/softmax.h"
 #include "search.h"
 
 #include <math.h>
@@ -129,8 +129,16 @@ static bool is_allowed(const search *s, const row *r, int32_t id)
 /* Of sentence `task` of the active ones. */
 typedef struct candidate_work {
     const search *s;
-    const float *log_p; /* (rows of the session, vocabulary) */
+    const float *logits;      /* (rows of the session, vocabulary) */
+    const qkv__log_sum *sums; /* of those rows */
 } candidate_work;
+
+/* One row of the session: what may follow live row `from` of a sentence. */
+typedef struct next_ids {
+    int64_t from;
+    const float *logits;
+    const qkv__log_sum *sum;
+} next_ids;
 
 /* A number below which no log-probability makes row r a candidate; -inf: any may. Sums are rounded, but never past each other:
  * what holds for this number holds for those below it. */
@@ -142,20 +150,29 @@ static float least_of_interest(const search *s, const sentence *x, const row *r)
     return r->log_p + (double)least < worst ? least : -INFINITY;
 }
 
+/* The same for logits. */
+static float least_logit(const search *s, const sentence *x, const next_ids *n)
+{
+    float least = least_of_interest(s, x, &x->live[n->from]);
+    double max = (double)n->sum->max, log_sum = (double)n->sum->log_sum, z = (double)least + max + log_sum;
+    float logit = (float)(z - 1e-6 * (fabs(z) + fabs(max) + fabs(log_sum)));
+    return qkv__log_p(n->sum, logit) < least ? logit : -INFINITY;
+}
+
 /* Whether one of them is not below `least`: a NaN is not. No branch inside, so that a compiler takes several at once. */
-static bool any_of_interest(const float *log_p, int64_t n, float least)
+static bool any_of_interest(const float *logits, int64_t n, float least)
 {
     int found = 0;
-    for (int64_t i = 0; i < n; i++) found |= !(log_p[i] < least);
+    for (int64_t i = 0; i < n; i++) found |= !(logits[i] < least);
     return found != 0;
 }
 
 /* False: a log-probability is not a number. */
-static bool offer_ids(const search *s, sentence *x, int64_t from, const float *log_p, int64_t first, int64_t end)
+static bool offer_ids(const search *s, sentence *x, const next_ids *n, int64_t first, int64_t end)
 {
-    const row *r = &x->live[from];
+    const row *r = &x->live[n->from];
     for (int64_t id = first; id < end; id++) {
-        candidate c = { r->log_p + (double)log_p[id], from, (int32_t)id };
+        candidate c = { r->log_p + (double)qkv__log_p(n->sum, n->logits[id]), n->from, (int32_t)id };
         if (x->n_candidates == 2 * s->o.beam && c.log_p < x->candidates[x->n_candidates - 1].log_p) continue;
         if (c.log_p != c.log_p) return false;
         if (c.log_p != -INFINITY && is_allowed(s, r, c.id)) offer(s, x, c);
@@ -170,16 +187,17 @@ static void find_candidates(void *work, int64_t task, void *scratch)
     const candidate_work *w = work;
     const search *s = w->s;
     sentence *x = &s->all[s->active[task]];
-    const float *log_p = w->log_p + x->first_row * s->vocabulary;
     x->n_candidates = 0;
-    for (int64_t b = 0; b < s->o.beam && x->live[b].log_p != -INFINITY; b++, log_p += s->vocabulary)
+    for (int64_t b = 0; b < s->o.beam && x->live[b].log_p != -INFINITY; b++) {
+        const next_ids n = { b, w->logits + (x->first_row + b) * s->vocabulary, &w->sums[x->first_row + b] };
         for (int64_t id = 0; id < s->vocabulary; id += GLANCE) {
             int64_t end = qkv__min(id + GLANCE, s->vocabulary);
-            if (!any_of_interest(log_p + id, end - id, least_of_interest(s, x, &x->live[b]))) continue;
-            if (offer_ids(s, x, b, log_p, id, end)) continue;
+            if (!any_of_interest(n.logits + id, end - id, least_logit(s, x, &n))) continue;
+            if (offer_ids(s, x, &n, id, end)) continue;
             x->n_candidates = -1;
             return;
         }
+    }
 }
 
 /* ---- results ---- */
@@ -266,8 +284,9 @@ static qkv_status step(search *s, qkv_session *session, int64_t length)
 {
     int64_t going_on = 0, kept = 0;
     qkv_status status = read_live_rows(s, session);
-    candidate_work w = { s, status ? NULL : qkv_data(qkv_log_softmax(qkv_session_logits(session))) };
-    if (!w.log_p) return status ? status : qkv_error_status();
+    qkv_tensor *logits = status ? NULL : qkv_session_logits(session);
+    candidate_work w = { s, qkv_data(logits), qkv__log_sums(logits) };
+    if (!w.sums) return status ? status : qkv_error_status();
     if (qkv__parallel(s->n_active, 0, find_candidates, &w)) return QKV_MEMORY;
     for (int64_t i = 0; i < s->n_active; i++) {
         sentence *x = &s->all[s->active[i]];

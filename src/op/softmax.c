@@ -1,4 +1,5 @@
 /* softmax.c: softmax and its logarithm along the last dimension. */
+#include "softmax.h"
 #include "parallel_for.h"
 
 typedef void rows_kernel(float *y, const float *x, int64_t rows, int64_t n);
@@ -57,4 +58,28 @@ qkv_tensor *qkv_log_softmax(qkv_tensor *x)
 {
     qkv_tape *t = qkv__operands("log_softmax", 1, &x);
     return t ? softmax_forward(t, x, kern->log_softmax, log_softmax_backward) : NULL;
+}
+
+typedef struct log_sums {
+    const float *x;
+    int64_t n;
+    qkv__log_sum *to;
+} log_sums;
+
+static void sum_rows(void *data, int64_t from, int64_t to)
+{
+    const log_sums *w = data;
+    for (int64_t i = from; i < to; i++) {
+        float row[3];
+        kern->log_sum(row, w->x + i * w->n, w->n);
+        w->to[i] = (qkv__log_sum){ row[0], row[1] };
+    }
+}
+
+qkv__log_sum *qkv__log_sums(qkv_tensor *x)
+{
+    qkv_tape *t = qkv__operands("log_softmax", 1, &x);
+    if (!t) return NULL;
+    log_sums w = { qkv_data(x), qkv__last(x), qkv__save(t, sizeof *w.to * (size_t)qkv__rows(x)) };
+    return w.to && qkv__parallel_for(t, qkv__rows(x), qkv__grain(w.n), sum_rows, &w) ? w.to : NULL;
 }
