@@ -271,12 +271,42 @@ static void run_on_all(void)
         else sched_yield(); /* more threads than cores: let the others run */
 }
 
-/* On the calling thread alone, with scratch of its own: the pool's belongs to whoever uses the pool now. */
+/* ---- alone ---- */
+
+/* Of a thread that runs calls alone again and again: the pool's scratch belongs to whoever uses the pool now, and large blocks
+ * come from the system, which clears them each time. */
+static _Thread_local struct {
+    void *memory;
+    size_t bytes;
+    bool in_use;
+} own_scratch;
+static pthread_key_t own_scratch_key; /* calls free_own_scratch() at the end of a thread */
+static pthread_once_t own_scratch_once = PTHREAD_ONCE_INIT;
+
+static void free_own_scratch(void *unused)
+{
+    (void)unused;
+    qkv__release(own_scratch.memory, own_scratch.bytes);
+    own_scratch.memory = NULL;
+    own_scratch.bytes = 0;
+}
+
+static void make_own_scratch_key(void) { pthread_key_create(&own_scratch_key, free_own_scratch); }
+
 static qkv_status run_alone(int64_t tasks, size_t scratch_bytes, qkv__task *run, void *work)
 {
     void *scratch = NULL;
-    if (scratch_bytes && !(scratch = qkv__alloc(scratch_bytes))) return QKV_MEMORY;
-    for (int64_t i = 0; i < tasks; i++) run(work, i, scratch);
+    bool was_in_use = own_scratch.in_use; /* by a call around this one */
+    if (scratch_bytes && was_in_use) {
+        if (!(scratch = qkv__alloc(scratch_bytes))) return QKV_MEMORY;
+    } else if (scratch_bytes) {
+        pthread_once(&own_scratch_once, make_own_scratch_key);
+        if (qkv__grow(&own_scratch.memory, &own_scratch.bytes, scratch_bytes)) return QKV_MEMORY;
+        pthread_setspecific(own_scratch_key, own_scratch.memory);
+        own_scratch.in_use = true;
+    }
+    for (int64_t i = 0; i < tasks; i++) run(work, i, scratch ? scratch : own_scratch.memory);
+    own_scratch.in_use = was_in_use;
     qkv__release(scratch, scratch_bytes);
     return QKV_OK;
 }
@@ -303,4 +333,5 @@ void qkv_threads_stop(void)
     pthread_mutex_lock(&pool.busy);
     if (pool.n_workers) stop_pool();
     pthread_mutex_unlock(&pool.busy);
+    if (!own_scratch.in_use) free_own_scratch(NULL);
 }
