@@ -39,7 +39,8 @@ QKV_API qkv_status qkv_session_start(qkv_session *s, int64_t rows);
  * for a decoder alone, lengths or ids out of range, LIMIT, NUMERIC, MEMORY. */
 QKV_API qkv_status qkv_session_encode(qkv_session *s, const int32_t *ids, int64_t rows, int64_t length, const int32_t *lengths);
 
-/* What the encoder gave, (rows, length, dim); NULL: none. It lives until the next start or encode. */
+/* What the encoder gave, (rows, length, dim), zeros behind a row's own length unless attention or hidden states are kept; NULL:
+ * none. It lives until the next start or encode. */
 QKV_API qkv_tensor *qkv_session_encoded(const qkv_session *s);
 
 /* Which logits a read computes. */
@@ -110,8 +111,9 @@ QKV_API qkv_status qkv_session_hide(qkv_session *s, qkv_attention_kind kind, int
 
 /* ---- work that can be ended ---- */
 
-/* Called before every step of a decoder and before every batch of an encoder, on the thread of the caller. Not OK ends the
- * work, which gives that status back; it should have set the error, as a function of this library does. */
+/* Called before every step of a decoder and before every batch of an encoder, on the thread of the caller: where threads have
+ * batches of their own, before the steps that the caller's thread does. Not OK ends the work, which gives that status back; it
+ * should have set the error, as a function of this library does. */
 typedef qkv_status (*qkv_each_step)(void *data);
 
 /* ---- from a source to its best targets ---- */

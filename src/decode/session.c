@@ -182,22 +182,37 @@ static qkv_status make_sources(qkv_session *s, row *rows, int64_t n, int64_t len
     return QKV_OK;
 }
 
-/* Keys and values of the encoder's result, for every layer of the decoder. */
-static qkv_status project_sources(qkv_session *s, qkv_tensor *memory, row *rows, int64_t n, int64_t length,
-                                  const int32_t *lengths)
+/* Keys and values of the encoder's result, for every layer of the decoder. Its rows are `stride` tokens apart; 0: one begins
+ * where the other ends. */
+static qkv_status project_sources(qkv_session *s, qkv_tensor *memory, row *rows, const qkv__sources *x, int64_t stride)
 {
     for (int l = 0; l < decoder_of(s)->n; l++) {
         qkv_tape_reset(s->layer_tape);
         const qkv_mha *cross = &decoder_of(s)->layers[l].cross;
-        qkv_tensor *x = qkv__borrow(s->layer_tape, memory->ndim, memory->shape, qkv_data(memory));
-        qkv_tensor *k = qkv_linear_forward(&cross->k, x), *v = qkv_linear_forward(&cross->v, x);
-        if (!k || !v) return qkv_tape_status(s->layer_tape);
-        for (int64_t i = 0; i < n; i++)
-            qkv__cache_write(&s->cross, &rows[i].source->kept, l, 0, lengths ? lengths[i] : length,
-                             qkv_data(k) + i * length * qkv_dim(k, -1), qkv_data(v) + i * length * qkv_dim(v, -1));
+        qkv_tensor *in = qkv__borrow(s->layer_tape, memory->ndim, memory->shape, qkv_data(memory)), *kv[2];
+        if (!qkv__linear_together((const qkv_linear *const[]){ &cross->k, &cross->v }, 2, in, kv))
+            return qkv_tape_status(s->layer_tape);
+        for (int64_t i = 0, at = 0, n; i < x->rows; at += stride ? stride : n, i++) {
+            n = x->lengths ? x->lengths[i] : x->length;
+            qkv__cache_write(&s->cross, &rows[i].source->kept, l, 0, n, qkv_data(kv[0]) + at * qkv_dim(kv[0], -1),
+                             qkv_data(kv[1]) + at * qkv_dim(kv[1], -1));
+        }
     }
-    for (int64_t i = 0; i < n; i++) rows[i].source->kept.length = lengths ? lengths[i] : length;
+    for (int64_t i = 0; i < x->rows; i++) rows[i].source->kept.length = x->lengths ? x->lengths[i] : x->length;
     return QKV_OK;
+}
+
+/* The encoder's result, and keys and values of it; what is kept of an encoder is kept of padding too. */
+static qkv_status encode_sources(qkv_session *s, row *rows, const qkv__sources *x)
+{
+    qkv_tape *t = s->encoder_tape;
+    qkv_tensor *memory = keeps_results(s) ? qkv_transformer_encode(s->x, t, x->ids, x->rows, x->length, x->lengths)
+                                          : qkv__transformer_encode(s->x, t, s->layer_tape, x);
+    qkv_status status = memory ? make_sources(s, rows, x->rows, x->length, x->lengths) : qkv_tape_status(t);
+    if (!status) status = project_sources(s, memory, rows, x, keeps_results(s) ? x->length : 0);
+    if (status) return status;
+    s->encoded = keeps_results(s) ? memory : qkv__pad_rows(memory, x);
+    return s->encoded ? QKV_OK : qkv_tape_status(t);
 }
 
 qkv_status qkv_session_encode(qkv_session *s, const int32_t *ids, int64_t rows, int64_t length, const int32_t *lengths)
@@ -210,16 +225,10 @@ qkv_status qkv_session_encode(qkv_session *s, const int32_t *ids, int64_t rows, 
     forget_results(s);
     qkv_tape_reset(s->encoder_tape);
     s->encoded = NULL;
-    qkv_tensor *memory = qkv__transformer_encode(s->x, s->encoder_tape, layer_tape_of(s), ids, rows, length, lengths);
-    status = memory ? make_sources(s, all, rows, length, lengths) : qkv_tape_status(s->encoder_tape);
-    if (!status) status = project_sources(s, memory, all, rows, length, lengths);
-    if (status) {
-        drop_rows(s, all, rows);
-        return status;
-    }
-    replace_rows(s, all, rows);
-    s->encoded = memory;
-    return QKV_OK;
+    status = encode_sources(s, all, &(qkv__sources){ .ids = ids, .rows = rows, .length = length, .lengths = lengths });
+    if (status) drop_rows(s, all, rows);
+    else replace_rows(s, all, rows);
+    return status;
 }
 
 qkv_tensor *qkv_session_encoded(const qkv_session *s) { return s ? s->encoded : NULL; }

@@ -74,8 +74,9 @@ static qkv_tensor *after(const qkv_norm *n, qkv_tensor *x, qkv_tensor *result, c
 static qkv_tensor *sub_layers(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
 {
     qkv_tensor *seen = before(&l->self_norm, x, pass);
-    qkv_tensor *found = pass->cached ? qkv__mha_cached(&l->self, seen, pass)
-                                     : qkv__mha_forward(&l->self, seen, seen, pass->self, pass->rotary);
+    qkv_tensor *found = pass->cached   ? qkv__mha_cached(&l->self, seen, pass)
+                        : pass->ragged ? qkv__mha_ragged(&l->self, seen, pass)
+                                       : qkv__mha_forward(&l->self, seen, seen, pass->self, pass->rotary);
     x = after(&l->self_norm, x, found, pass);
     if (pass->memory || (pass->cached && pass->cached->cross)) {
         seen = before(&l->cross_norm, x, pass);

@@ -26,7 +26,15 @@ typedef struct qkv__pass {
     qkv_tensor *memory;            /* what the encoder gave; NULL without cross-attention */
     qkv_mask cross;
     qkv_tape *layer_tape; /* of one layer after the other; NULL: all are on the tape of x */
+    const struct qkv__ragged *ragged;
 } qkv__pass;
+
+/* Rows of different lengths, whose tokens stand one after the other: (tokens, 1, dim). */
+typedef struct qkv__ragged {
+    int64_t n, tokens, longest;
+    int64_t *lengths;   /* of the rows */
+    int32_t *positions; /* of the tokens, each in its row */
+} qkv__ragged;
 
 /* Each sub-layer is norm(x + dropout(f(x))), or x + dropout(f(norm(x))) with pre_norm; a norm without a gain is left out. */
 typedef struct qkv__layer {
@@ -64,23 +72,31 @@ struct qkv_transformer {
     qkv_tensor *pool_query; /* (1, dim), of attention pooling */
 };
 
-/* Embedding times sqrt(dim), plus the types' vectors (types NULL: those of type 0), plus the positions from first_position +
- * first on, the norm, then dropout. */
-qkv_tensor *qkv__embed(const qkv_transformer *m, const qkv__stack *s, qkv_tape *t, const int32_t *ids, const int32_t *types,
-                       int64_t batch, int64_t length, int64_t first);
-
 /* The head of a model that has one. */
 qkv_tensor *qkv__head_forward(const qkv_transformer *m, qkv_tensor *x);
 
 /* With a layer_tape the result takes x's place: nobody else may read x. */
 qkv_tensor *qkv__layer_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass);
 
-/* As qkv_transformer_encode(), each layer on `layer_tape`, which records no gradients; NULL: all on t. */
-qkv_tensor *qkv__transformer_encode(const qkv_transformer *m, qkv_tape *t, qkv_tape *layer_tape, const int32_t *ids,
-                                    int64_t batch, int64_t length, const int32_t *lengths);
+/* What an encoder reads: ids (rows, length), of which the first lengths[i] count (NULL: all), and types, NULL: none. */
+typedef struct qkv__sources {
+    const int32_t *ids, *types;
+    int64_t rows, length;
+    const int32_t *lengths;
+} qkv__sources;
+
+/* As qkv_transformer_encode_typed(), padding not computed, each layer on `layer_tape`; neither tape records gradients, keeps
+ * attention or hidden states. Gives the tokens of all rows one after the other, (tokens, 1, dim). */
+qkv_tensor *qkv__transformer_encode(const qkv_transformer *m, qkv_tape *t, qkv_tape *layer_tape, const qkv__sources *x);
+
+/* Such tokens as (rows, length, dim), zeros where there is padding. */
+qkv_tensor *qkv__pad_rows(qkv_tensor *tokens, const qkv__sources *x);
 
 /* The queries and keys of self-attention turned by `rotary` (its heads are filled in); NULL: not turned. */
 qkv_tensor *qkv__mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask, const qkv_rotary_opts *rotary);
+
+/* Self-attention of rows of different lengths. */
+qkv_tensor *qkv__mha_ragged(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass);
 
 /* Self-attention of x, (tokens, 1, dim), whose keys and values join the cache; and cross-attention with what the cache holds of
  * the encoder's result. */

@@ -3,6 +3,7 @@
 
 #include "../base/options.h"
 #include "../op/parallel_for.h"
+#include "../op/ragged.h"
 #include "../tensor/tape.h"
 
 #include <string.h>
@@ -82,6 +83,13 @@ qkv_tensor *qkv__mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv
     qkv_tensor *heads = qkv_attention_with(qkv[0], qkv[1], qkv[2], mask, &opts);
     qkv__keep_projections(&(qkv_projections){ .x = x, .y = y, .q = qkv[0], .k = qkv[1], .v = qkv[2], .heads = heads });
     return qkv_linear_forward(&m->out, heads);
+}
+
+qkv_tensor *qkv__mha_ragged(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)
+{
+    qkv_tensor *qkv[3];
+    if (!project(m, x, x, pass->rotary, qkv)) return NULL;
+    return qkv_linear_forward(&m->out, qkv__attend_ragged(qkv, m->heads, m->kv_heads, pass->ragged->lengths, pass->ragged->n));
 }
 
 /* Rows of a tensor that belong to heads which are switched off become zeros. */

@@ -168,27 +168,31 @@ int64_t qkv_transformer_max_positions(const qkv_transformer_opts *opts)
 /* ---- forward ---- */
 
 /* Section 3.5 of the paper; x itself where positions are not added. */
-static qkv_tensor *add_positions(const qkv_transformer_opts *o, const qkv__stack *s, qkv_tensor *x, int64_t first,
-                                 int64_t length)
+static qkv_tensor *add_positions(const qkv_transformer_opts *o, const qkv__stack *s, qkv_tensor *x, int64_t length,
+                                 const qkv__ragged *ragged)
 {
-    if (!x) return NULL;
-    if (o->positions == QKV_POSITION_LEARNED) return qkv_add(x, qkv_positions_forward(&s->positions, x->tape, first, length));
-    if (o->positions != QKV_POSITION_SINUSOID && o->positions != QKV_POSITION_SINUSOID_HALVES) return x;
-    return qkv_add(x, qkv_sinusoid(x->tape, first, length, o->dim, o->positions == QKV_POSITION_SINUSOID_HALVES));
+    if (!x || o->positions == QKV_POSITION_ROTARY || o->positions == QKV_POSITION_NONE) return x;
+    int64_t first = o->first_position, n = ragged ? ragged->longest : length;
+    bool halves = o->positions == QKV_POSITION_SINUSOID_HALVES;
+    qkv_tensor *table = o->positions == QKV_POSITION_LEARNED ? qkv_positions_forward(&s->positions, x->tape, first, n)
+                                                             : qkv_sinusoid(x->tape, first, n, o->dim, halves);
+    if (table && ragged) table = qkv_gather(x->tape, table, ragged->positions, 2, (int64_t[]){ ragged->tokens, 1 });
+    return qkv_add(x, table);
 }
 
-/* Section 3.4 of the paper. */
-qkv_tensor *qkv__embed(const qkv_transformer *m, const qkv__stack *s, qkv_tape *t, const int32_t *ids, const int32_t *types,
-                       int64_t batch, int64_t length, int64_t first)
+/* Section 3.4 of the paper: embedding times sqrt(dim), plus the types' vectors (types NULL: those of type 0), plus the
+ * positions, the norm, then dropout. */
+static qkv_tensor *embed_tokens(const qkv_transformer *m, const qkv__stack *s, qkv_tape *t, const int32_t *ids, int64_t batch,
+                                int64_t length, const qkv__pass *pass)
 {
     static const int32_t zero[1] = { 0 };
     const qkv_transformer_opts *o = &m->o;
     qkv_tensor *x = qkv_embed_forward(&s->embed, t, ids, batch, length);
     if (!o->unscaled) x = qkv_scale(x, sqrtf((float)o->dim));
     if (s->types.weight)
-        x = qkv_add(x, types ? qkv_embed_forward(&s->types, t, types, batch, length)
-                             : qkv_embed_forward(&s->types, t, zero, 1, 1));
-    x = add_positions(o, s, x, first + o->first_position, length);
+        x = qkv_add(x, pass->types ? qkv_embed_forward(&s->types, t, pass->types, batch, length)
+                                   : qkv_embed_forward(&s->types, t, zero, 1, 1));
+    x = add_positions(o, s, x, length, pass->ragged);
     if (o->embed_norm) x = qkv_norm_forward(&s->embed_norm, x);
     return qkv_dropout(x, o->dropout);
 }
@@ -200,9 +204,11 @@ static qkv_tensor *run_stack(const qkv_transformer *m, int which, qkv_tape *t, c
     const qkv__stack *s = &m->stacks[which];
     if (!s->n) return qkv__error(t, QKV_USAGE, "transformer: the model has no %s", stack_names[which]);
     pass->o = &m->o;
-    const qkv_rotary_opts turns = { .base = m->o.rotary_base, .frequencies = m->frequencies };
+    const qkv_rotary_opts turns = { .base = m->o.rotary_base,
+                                    .frequencies = m->frequencies,
+                                    .positions = pass->ragged ? pass->ragged->positions : NULL };
     if (m->o.positions == QKV_POSITION_ROTARY) pass->rotary = &turns;
-    qkv_tensor *x = qkv__embed(m, s, t, ids, pass->types, batch, length, 0);
+    qkv_tensor *x = embed_tokens(m, s, t, ids, batch, length, pass);
     for (int i = 0; i < s->n; i++) {
         qkv__keep_hidden(t, x);
         x = qkv__layer_forward(&s->layers[i], x, pass);
@@ -212,17 +218,59 @@ static qkv_tensor *run_stack(const qkv_transformer *m, int which, qkv_tape *t, c
     return x;
 }
 
-qkv_tensor *qkv__transformer_encode(const qkv_transformer *m, qkv_tape *t, qkv_tape *layer_tape, const int32_t *ids,
-                                    int64_t batch, int64_t length, const int32_t *lengths)
+/* ---- rows of different lengths ---- */
+
+static int64_t real_tokens(const qkv__sources *x, int64_t row) { return x->lengths ? x->lengths[row] : x->length; }
+
+static bool measure_rows(qkv_tape *t, const qkv__sources *x, qkv__ragged *r)
 {
-    return run_stack(m, ENCODER, t, ids, batch, length,
-                     &(qkv__pass){ .self = { .key_lengths = lengths }, .layer_tape = layer_tape });
+    *r = (qkv__ragged){ .n = x->rows, .lengths = qkv__save(t, sizeof *r->lengths * (size_t)x->rows) };
+    for (int64_t i = 0; r->lengths && i < x->rows; i++) {
+        int64_t n = r->lengths[i] = real_tokens(x, i);
+        r->tokens += n;
+        r->longest = qkv__max(r->longest, n);
+    }
+    r->positions = r->lengths ? qkv__save(t, sizeof *r->positions * (size_t)r->tokens) : NULL;
+    return r->positions;
 }
+
+/* The real ones of (rows, length) numbers, one row after the other; NULL for NULL. */
+static const int32_t *without_padding(qkv_tape *t, const int32_t *from, const qkv__sources *x, const qkv__ragged *r)
+{
+    int32_t *all = from ? qkv__save(t, sizeof *all * (size_t)r->tokens) : NULL, *to = all;
+    for (int64_t i = 0; all && i < r->n; to += r->lengths[i++])
+        if (r->lengths[i]) memcpy(to, from + i * x->length, sizeof *to * (size_t)r->lengths[i]);
+    return all;
+}
+
+qkv_tensor *qkv__transformer_encode(const qkv_transformer *m, qkv_tape *t, qkv_tape *layer_tape, const qkv__sources *x)
+{
+    qkv__ragged r;
+    if (qkv_tape_status(t) || !measure_rows(t, x, &r)) return NULL;
+    for (int64_t i = 0, at = 0; i < r.n; i++)
+        for (int64_t k = 0; k < r.lengths[i]; k++) r.positions[at++] = (int32_t)k;
+    qkv__pass pass = { .layer_tape = layer_tape, .types = without_padding(t, x->types, x, &r), .ragged = &r };
+    return run_stack(m, ENCODER, t, without_padding(t, x->ids, x, &r), r.tokens, 1, &pass);
+}
+
+qkv_tensor *qkv__pad_rows(qkv_tensor *tokens, const qkv__sources *x)
+{
+    if (!tokens) return NULL;
+    int64_t dim = qkv__last(tokens), shape[3] = { x->rows, x->length, dim };
+    if (qkv__rows(tokens) == x->rows * x->length) return qkv__alias(tokens->tape, tokens, 3, shape);
+    qkv_tensor *y = qkv_constant(tokens->tape, 3, shape, NULL);
+    const float *from = qkv_data(tokens);
+    for (int64_t i = 0; y && i < x->rows; from += real_tokens(x, i++) * dim)
+        memcpy(qkv_data(y) + i * x->length * dim, from, sizeof(float) * (size_t)(real_tokens(x, i) * dim));
+    return y;
+}
+
+/* ---- whole sequences ---- */
 
 qkv_tensor *qkv_transformer_encode(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, int64_t batch, int64_t length,
                                    const int32_t *lengths)
 {
-    return qkv__transformer_encode(m, t, NULL, ids, batch, length, lengths);
+    return run_stack(m, ENCODER, t, ids, batch, length, &(qkv__pass){ .self = { .key_lengths = lengths } });
 }
 
 qkv_tensor *qkv_transformer_encode_typed(const qkv_transformer *m, qkv_tape *t, const int32_t *ids, const int32_t *types,

@@ -1,0 +1,13 @@
+/* ragged.h: attention of sequences of different lengths that stand one after the other, for running a model: no padding, no
+ * gradients. */
+#ifndef QKV_SRC_RAGGED_H
+#define QKV_SRC_RAGGED_H
+
+#include "op.h"
+
+/* y = softmax(q k^T / sqrt(dk)) v within each of `n` sequences, of which lengths[i] tokens each stand in the first dimension of
+ * q (tokens, ..., heads*dk), k (tokens, ..., kv_heads*dk) and v (tokens, ..., kv_heads*dv); y (tokens, ..., heads*dv). The same
+ * bits as qkv_attention() gives for each by itself. */
+qkv_tensor *qkv__attend_ragged(qkv_tensor *const qkv[3], int64_t heads, int64_t kv_heads, const int64_t *lengths, int64_t n);
+
+#endif
