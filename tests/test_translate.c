@@ -2,6 +2,7 @@
 #include <qkv/task.h>
 
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -125,6 +126,49 @@ static void same_in_any_batch_and_on_any_threads(void **state)
     qkv_set_threads(0);
     qkv_translations_free(&all);
     qkv_translations_free(&part);
+    qkv_model_free(m);
+}
+
+/* ---- more texts than a batch has: each thread takes its own ---- */
+
+typedef struct steps {
+    pthread_t caller;
+    int n, last; /* calls, and the one that ends the work; 0: none */
+} steps;
+
+static qkv_status step(void *data)
+{
+    steps *s = data;
+    assert_true(pthread_equal(s->caller, pthread_self()));
+    if (++s->n != s->last) return QKV_OK;
+    qkv_tokenizer_encode(NULL, "", 0, NULL, NULL); /* leaves a sentence */
+    return QKV_LIMIT;
+}
+
+static void batches_on_threads_of_their_own(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(QKV_POSITION_SINUSOID, 0);
+    qkv_translations one = { 0 }, all = { 0 };
+    steps s = { .caller = pthread_self() };
+    const qkv_translate_opts opts = { .beam = BEAM, .n_best = 2, .max_length = 12, .each_step = step, .each_step_data = &s };
+    for (int threads = 1; threads <= 4; threads++) {
+        qkv_set_threads(threads);
+        s = (steps){ .caller = s.caller };
+        assert_int_equal(qkv_translate(m, texts, NULL, TEXTS, &opts, threads == 1 ? &one : &all), QKV_OK);
+        assert_true(s.n > 0);
+        for (int i = 0; i < TEXTS && threads > 1; i++) same(&one, i, &all, i);
+        s = (steps){ .caller = s.caller, .last = 2 };
+        qkv_status status = qkv_translate(m, texts, NULL, TEXTS, &opts, &all);
+        if (s.n < 2 && threads > 1) continue; /* the others have taken all of it before the caller came to a second step */
+        assert_int_equal(status, QKV_LIMIT);
+        assert_int_equal(s.n, 2); /* it is not asked again */
+        assert_int_equal(all.n, 0);
+        assert_string_equal(qkv_error(), "tokenizer: tokenizer or result is NULL");
+    }
+    qkv_set_threads(0);
+    qkv_translations_free(&one);
+    qkv_translations_free(&all);
     qkv_model_free(m);
 }
 
@@ -409,6 +453,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_in_any_batch_and_on_any_threads),
+        cmocka_unit_test(batches_on_threads_of_their_own),
         cmocka_unit_test(in_the_order_given),
         cmocka_unit_test(empty_long_and_broken_texts),
         cmocka_unit_test(every_translation_starts_with_the_prefix),

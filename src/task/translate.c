@@ -7,6 +7,7 @@
 #include "../text/buffer.h"
 #include "../model/model_info.h"
 #include "../model/special_tokens.h"
+#include "batches.h"
 #include "translate.h"
 #include "../decode/search.h"
 
@@ -21,11 +22,17 @@ typedef struct place {
     int64_t text, length;
 } place;
 
+/* Places from `first` on, of which the last is the longest. */
+typedef struct batch {
+    int64_t first, rows, length;
+    int32_t *ids, *lengths; /* (rows, length), (rows) */
+    qkv_search_result found;
+} batch;
+
 struct qkv_translations_work {
     qkv__arena arena; /* everything that results point to */
     qkv_ids ids;
     qkv_text repaired, bytes;
-    qkv_search_result found;
 };
 
 typedef struct job {
@@ -33,10 +40,12 @@ typedef struct job {
     const qkv_tokenizer *source, *target;
     qkv_search_opts search;
     qkv__special_tokens f;
-    qkv_session *session;
     qkv_session *attending; /* keeps attention; NULL: not wanted */
     qkv_translations *out;
     struct qkv_translations_work *work;
+    place *places; /* sorted by length */
+    batch *batches;
+    int64_t n_batches;
 } job;
 
 static void *take_from_arena(job *j, int64_t count, size_t size)
@@ -140,16 +149,13 @@ static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
                                    .n_best = o->n_best,
                                    .length_penalty = o->length_penalty != 0 ? o->length_penalty : qkv__length_penalty_of(info),
                                    .max_length = o->max_length,
-                                   .no_repeat = o->no_repeat,
-                                   .each_step = o->each_step,
-                                   .each_step_data = o->each_step_data };
+                                   .no_repeat = o->no_repeat };
     j->out->layers = t->decoder_layers;
     j->out->heads = (int)t->heads;
     qkv_status status = find_specials(j, o);
     if (!status) bound_sources(j, o);
     if (!status && o->prefix) status = encode_prefix(j, o->prefix);
     if (!status) status = qkv__search_resolve_options(j->m, &j->search);
-    if (!status && !(j->session = qkv_session_new(j->m, NULL))) status = qkv_error_status();
     if (!status && o->attention && !(j->attending = qkv_session_new(j->m, &(qkv_session_opts){ .keep_attention = 1 })))
         status = qkv_error_status();
     return status;
@@ -261,45 +267,84 @@ static int by_source_length(const void *a, const void *b)
     return x->text < y->text ? -1 : x->text > y->text;
 }
 
-/* How many of n places, sorted by length, make a batch. At least one. */
-static int64_t batch_size(const place *places, int64_t n)
+/* How many of n places, sorted by length, make a batch. At least one, at most `most`. */
+static int64_t batch_size(const place *places, int64_t n, int64_t most)
 {
     int64_t rows = 1;
-    while (rows < n && rows < BATCH_SENTENCES && places[rows].length * (rows + 1) <= BATCH_TOKENS) rows++;
+    while (rows < n && rows < most && places[rows].length * (rows + 1) <= BATCH_TOKENS) rows++;
     return rows;
 }
 
-static qkv_status translate_batch(job *j, const place *places, int64_t rows)
+static qkv_status fill_batch(job *j, batch *b)
 {
-    int64_t length = places[rows - 1].length;
-    int32_t *ids = take_from_arena(j, rows * length, sizeof *ids), *lengths = take_from_arena(j, rows, sizeof *lengths);
-    if (!ids || !lengths) return QKV_MEMORY;
-    for (int64_t r = 0; r < rows; r++) {
+    const place *places = j->places + b->first;
+    b->length = places[b->rows - 1].length;
+    b->ids = take_from_arena(j, b->rows * b->length, sizeof *b->ids);
+    b->lengths = take_from_arena(j, b->rows, sizeof *b->lengths);
+    if (!b->ids || !b->lengths) return QKV_MEMORY;
+    for (int64_t r = 0; r < b->rows; r++) {
         int64_t n = places[r].length;
-        memcpy(ids + r * length, j->out->source_ids[places[r].text], sizeof *ids * (size_t)n);
-        for (int64_t k = n; k < length; k++) ids[r * length + k] = j->search.pad;
-        lengths[r] = (int32_t)n;
+        memcpy(b->ids + r * b->length, j->out->source_ids[places[r].text], sizeof *b->ids * (size_t)n);
+        for (int64_t k = n; k < b->length; k++) b->ids[r * b->length + k] = j->search.pad;
+        b->lengths[r] = (int32_t)n;
     }
-    qkv_status status = qkv__search_in(j->session, j->m, ids, rows, length, lengths, &j->search, &j->work->found);
-    for (int64_t r = 0; r < rows; r++)
-        for (int k = 0; k < j->out->n_best && !status; k++)
-            status = keep_translation(j, places[r].text, k, &j->work->found.best[r * j->out->n_best + k]);
+    return QKV_OK;
+}
+
+static qkv_status make_batches(job *j, int64_t n)
+{
+    int64_t most = qkv__texts_a_batch(n, BATCH_SENTENCES), rows;
+    qkv_status status = QKV_OK;
+    if (!(j->batches = take_from_arena(j, n, sizeof *j->batches))) return QKV_MEMORY;
+    for (int64_t at = 0; at < n && !status; at += rows) {
+        rows = batch_size(j->places + at, n - at, most);
+        j->batches[j->n_batches] = (batch){ .first = at, .rows = rows };
+        status = fill_batch(j, &j->batches[j->n_batches++]);
+    }
     return status;
 }
 
-static qkv_status translate_all(job *j, int64_t n)
+static void *start_session(void *work) { return qkv_session_new(((const job *)work)->m, NULL); }
+
+static void end_session(void *session) { qkv_session_free(session); }
+
+static qkv_status search_batch(void *work, void *session, int64_t i, qkv_each_step each_step, void *each_step_data)
 {
-    place *places = take_from_arena(j, n, sizeof *places);
-    int64_t wanted = 0, rows;
-    if (!places) return QKV_MEMORY;
-    for (int64_t i = 0; i < n; i++)
-        if (j->out->source_ids[i]) places[wanted++] = (place){ i, j->out->n_source[i] };
-    if (wanted) qsort(places, (size_t)wanted, sizeof *places, by_source_length);
+    const job *j = work;
+    batch *b = &j->batches[i];
+    qkv_search_opts o = j->search;
+    o.each_step = each_step;
+    o.each_step_data = each_step_data;
+    return qkv__search_in(session, j->m, b->ids, b->rows, b->length, b->lengths, &o, &b->found);
+}
+
+static qkv_status keep_translations(job *j, const batch *b)
+{
     qkv_status status = QKV_OK;
-    for (int64_t at = 0; at < wanted && !status; at += rows) {
-        rows = batch_size(places + at, wanted - at);
-        status = translate_batch(j, places + at, rows);
-    }
+    for (int64_t r = 0; r < b->rows; r++)
+        for (int k = 0; k < j->out->n_best && !status; k++)
+            status = keep_translation(j, j->places[b->first + r].text, k, &b->found.best[r * j->out->n_best + k]);
+    return status;
+}
+
+static qkv_status translate_all(job *j, int64_t n, const qkv_translate_opts *o)
+{
+    int64_t wanted = 0;
+    if (!(j->places = take_from_arena(j, n, sizeof *j->places))) return QKV_MEMORY;
+    for (int64_t i = 0; i < n; i++)
+        if (j->out->source_ids[i]) j->places[wanted++] = (place){ i, j->out->n_source[i] };
+    if (wanted) qsort(j->places, (size_t)wanted, sizeof *j->places, by_source_length);
+    qkv_status status = make_batches(j, wanted);
+    if (!status)
+        status = qkv__run_batches(&(qkv__batches){ .n = j->n_batches,
+                                                   .work = j,
+                                                   .start = start_session,
+                                                   .end = end_session,
+                                                   .run = search_batch,
+                                                   .each_step = o->each_step,
+                                                   .each_step_data = o->each_step_data });
+    for (int64_t i = 0; i < j->n_batches && !status; i++) status = keep_translations(j, &j->batches[i]);
+    for (int64_t i = 0; i < j->n_batches; i++) qkv_search_result_free(&j->batches[i].found);
     return status;
 }
 
@@ -314,7 +359,7 @@ static qkv_status translate_texts(job *j, const char *const *texts, const size_t
         if (!texts[i]) return qkv__fail(QKV_USAGE, "translate: text %lld is NULL", (long long)i);
         status = encode_source(j, i, texts[i], lengths ? lengths[i] : strlen(texts[i]));
     }
-    return status ? status : translate_all(j, n);
+    return status ? status : translate_all(j, n, opts);
 }
 
 qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
@@ -330,7 +375,6 @@ qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const siz
     qkv__arena_reset(&work->arena);
     job j = { .m = m, .out = out, .work = work };
     qkv_status status = translate_texts(&j, texts, lengths, n, &o);
-    qkv_session_free(j.session);
     qkv_session_free(j.attending);
     if (status) *out = (qkv_translations){ .work = work };
     else out->n = n;
@@ -345,7 +389,6 @@ void qkv_translations_free(qkv_translations *t)
         qkv_ids_free(&t->work->ids);
         qkv_text_free(&t->work->repaired);
         qkv_text_free(&t->work->bytes);
-        qkv_search_result_free(&t->work->found);
         qkv__release(t->work, sizeof *t->work);
     }
     *t = (qkv_translations){ 0 };
