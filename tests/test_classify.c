@@ -496,6 +496,40 @@ static void one_by_one_and_together(void **state)
     qkv_model_free(m);
 }
 
+/* Of texts that fail the same one is told, on any threads. */
+static void the_first_batch_that_fails(void **state)
+{
+    (void)state;
+    enum { MANY = 150 };
+    char room[MANY][80], told[200] = "";
+    const char *many[MANY];
+    for (int i = 0; i < MANY; i++) {
+        room[i][0] = '\0';
+        for (int k = 0; k < 1 + i % 12; k++) sprintf(room[i] + strlen(room[i]), "w%d ", (i + k) % 19);
+        many[i] = room[i];
+    }
+    many[31] = "w1 w19 w2 w3"; /* 4 words, 2 and 11: in three batches, and only w19 is broken */
+    many[64] = "w19 w1";
+    many[137] = "w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w19";
+    qkv_model *m = word_model(&reader);
+    qkv_matrix found = { 0 };
+    qkv_params *p = qkv_model_params(m);
+    qkv_tensor *table = qkv_params_find(p, "embed.weight");
+    assert_non_null(table);
+    qkv_data(table)[word_id(m, "w19") * 16] = NAN;
+    for (int threads = 1; threads <= 4; threads++) {
+        qkv_set_threads(threads);
+        assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = many, .n = MANY }, NULL, &found), QKV_NUMERIC);
+        assert_int_equal(found.n, 0);
+        if (threads == 1) strcpy(told, qkv_error());
+        assert_string_equal(qkv_error(), told);
+    }
+    assert_string_equal(told, "text 64: the result is not finite");
+    qkv_set_threads(0);
+    qkv_matrix_free(&found);
+    qkv_model_free(m);
+}
+
 static void windows_and_cuts(void **state)
 {
     (void)state;
@@ -876,6 +910,7 @@ int main(void)
         cmocka_unit_test(classes_that_are_none),
         cmocka_unit_test(learning_and_using_read_alike),
         cmocka_unit_test(one_by_one_and_together),
+        cmocka_unit_test(the_first_batch_that_fails),
         cmocka_unit_test(windows_and_cuts),
         cmocka_unit_test(texts_of_all_kinds),
         cmocka_unit_test(classify_refuses),

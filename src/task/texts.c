@@ -1,9 +1,10 @@
 /* texts.c: texts through an encoder, in batches of like lengths. */
 #include "texts.h"
 
+#include "batches.h"
 #include "../base/options.h"
 #include "../base/size.h"
-#include "../tensor/tape.h"
+#include "../nn/layer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -127,10 +128,21 @@ typedef struct reading {
     window *all_windows;
     int64_t n_windows;
     size_t windows_bytes;
-    int32_t *batch; /* ids, then lengths, then types */
-    size_t batch_bytes;
     int64_t cut;
+    qkv__head *head;
+    const void *head_data;
+    int64_t *first; /* window of every batch, and behind the last one */
+    int64_t n_batches;
+    float *results; /* (windows, width) */
+    int64_t width;
 } reading;
+
+/* What one thread needs. */
+typedef struct batch_memory {
+    qkv_tape *tape, *layer_tape;
+    int32_t *ids; /* ids, then lengths, then types */
+    size_t bytes;
+} batch_memory;
 
 static qkv_status add_window(reading *r, window w)
 {
@@ -184,14 +196,14 @@ static void fill_types(const qkv__wrap *f, const window *w, int32_t *types, int6
     }
 }
 
-static qkv_status fill_batch(reading *r, const window *w, int64_t rows, int64_t length)
+static qkv_status fill_batch(const reading *r, batch_memory *own, const window *w, int64_t rows, int64_t length)
 {
     size_t numbers = (size_t)(rows * (2 * length + 1));
-    if (qkv__grow((void **)&r->batch, &r->batch_bytes, sizeof *r->batch * numbers)) return QKV_MEMORY;
-    int32_t *lengths = r->batch + rows * length, *types = lengths + rows;
+    if (qkv__grow((void **)&own->ids, &own->bytes, sizeof *own->ids * numbers)) return QKV_MEMORY;
+    int32_t *lengths = own->ids + rows * length, *types = lengths + rows;
     for (int64_t b = 0; b < rows; b++) {
         const qkv__wrap *f = w[b].is_pair ? &r->f.pair : &r->f.single;
-        int32_t *to = r->batch + b * length, *at = put_ids(to, f->before.ids, f->before.n);
+        int32_t *to = own->ids + b * length, *at = put_ids(to, f->before.ids, f->before.n);
         at = put_ids(at, r->all.ids + w[b].begin, w[b].length);
         at = put_ids(at, f->after.ids, f->after.n);
         lengths[b] = (int32_t)(at - to);
@@ -201,41 +213,61 @@ static qkv_status fill_batch(reading *r, const window *w, int64_t rows, int64_t 
     return QKV_OK;
 }
 
-static qkv_status run_batch(reading *r, qkv_tape *t, const window *w, int64_t rows, qkv__head *head, const void *data,
-                            qkv_matrix *out)
+static void end_texts(void *memory)
 {
-    int64_t length = w[rows - 1].length + r->f.around;
-    qkv_status status = fill_batch(r, w, rows, length);
+    batch_memory *own = memory;
+    qkv_tape_free(own->tape);
+    qkv_tape_free(own->layer_tape);
+    qkv__release(own->ids, own->bytes);
+    qkv__release(own, sizeof *own);
+}
+
+static void *start_texts(void *work)
+{
+    (void)work;
+    const qkv_tape_opts opts = { .no_grad = 1 };
+    batch_memory *own = qkv__alloc_zero(sizeof *own);
+    if (own && (own->tape = qkv_tape_new(&opts)) && (own->layer_tape = qkv_tape_new(&opts))) return own;
+    if (own) end_texts(own);
+    return NULL;
+}
+
+static qkv_status run_batch(void *work, void *memory, int64_t i, qkv_each_step each_step, void *each_step_data)
+{
+    const reading *r = work;
+    batch_memory *own = memory;
+    const window *w = r->all_windows + r->first[i];
+    int64_t rows = r->first[i + 1] - r->first[i], length = w[rows - 1].length + r->f.around;
+    qkv_status status = each_step(each_step_data);
+    if (!status) status = fill_batch(r, own, w, rows, length);
     if (status) return status;
-    const int32_t *lengths = r->batch + rows * length, *types = r->f.has_types ? lengths + rows : NULL;
-    qkv_tape_reset(t);
-    qkv_tensor *hidden = qkv_transformer_encode_typed(qkv_model_transformer(r->m), t, r->batch, types, rows, length, lengths);
-    const float *result = qkv_data(head(r->m, hidden, lengths, data));
-    if (!result) return qkv_tape_status(t);
-    for (int64_t b = 0; b < rows; b++)
-        for (int64_t k = 0; k < out->width; k++) {
-            float value = result[b * out->width + k];
-            if (!isfinite(value)) return qkv__fail(QKV_NUMERIC, "text %lld: the result is not finite", (long long)w[b].text);
-            out->data[w[b].text * out->width + k] += value;
-        }
+    const int32_t *lengths = own->ids + rows * length, *types = r->f.has_types ? lengths + rows : NULL;
+    const qkv__sources x = { .ids = own->ids, .types = types, .rows = rows, .length = length, .lengths = lengths };
+    qkv_tape_reset(own->tape);
+    qkv_tensor *hidden = qkv__pad_rows(qkv__transformer_encode(qkv_model_transformer(r->m), own->tape, own->layer_tape, &x),
+                                       &x);
+    const float *result = qkv_data(r->head(r->m, hidden, lengths, r->head_data));
+    if (!result) return qkv_tape_status(own->tape);
+    for (int64_t k = 0; k < rows * r->width; k++)
+        if (!isfinite(result[k]))
+            return qkv__fail(QKV_NUMERIC, "text %lld: the result is not finite", (long long)w[k / r->width].text);
+    memcpy(r->results + r->first[i] * r->width, result, sizeof *result * (size_t)(rows * r->width));
     return QKV_OK;
 }
 
-static int64_t batch_rows(const window *w, int64_t n)
+static int64_t batch_rows(const window *w, int64_t n, int64_t most)
 {
     int64_t rows = 1;
-    while (rows < n && rows < BATCH_TEXTS && (w[rows].length + 2) * (rows + 1) <= BATCH_TOKENS) rows++;
+    while (rows < n && rows < most && (w[rows].length + 2) * (rows + 1) <= BATCH_TOKENS) rows++;
     return rows;
 }
 
-/* The mean over a text's windows. */
-static void divide(const reading *r, qkv_matrix *out)
+static void make_batches(reading *r)
 {
-    for (int64_t i = 0, k = 0; i < out->n; i++) { /* windows are in the order of texts again */
-        int64_t windows = 0;
-        for (; k < r->n_windows && r->all_windows[k].text == i; k++) windows++;
-        for (int64_t j = 0; j < out->width && windows > 1; j++) out->data[i * out->width + j] /= (float)windows;
-    }
+    int64_t most = qkv__texts_a_batch(r->n_windows, BATCH_TEXTS);
+    for (int64_t at = 0; at < r->n_windows; at += batch_rows(r->all_windows + at, r->n_windows - at, most))
+        r->first[r->n_batches++] = at;
+    r->first[r->n_batches] = r->n_windows;
 }
 
 static int by_text(const void *a, const void *b)
@@ -244,21 +276,41 @@ static int by_text(const void *a, const void *b)
     return x->begin != y->begin ? (x->begin < y->begin ? -1 : 1) : (x->text > y->text) - (x->text < y->text);
 }
 
-static qkv_status run_all(reading *r, qkv__head *head, const void *data, qkv_matrix *out)
+/* The mean over a text's windows, which are added in the order of their lengths. */
+static void average_windows(reading *r, qkv_matrix *out)
 {
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    qkv_status status = t ? QKV_OK : qkv_error_status();
-    qsort(r->all_windows, (size_t)r->n_windows, sizeof *r->all_windows, by_text_length);
-    for (int64_t at = 0, rows; at < r->n_windows && !status; at += rows) {
-        rows = batch_rows(r->all_windows + at, r->n_windows - at);
-        if (r->each_step) status = r->each_step(r->each_step_data);
-        if (!status) status = run_batch(r, t, r->all_windows + at, rows, head, data, out);
-    }
-    qkv_tape_free(t);
-    if (status) return status;
+    for (int64_t i = 0; i < r->n_windows; i++)
+        for (int64_t k = 0; k < r->width; k++) out->data[r->all_windows[i].text * r->width + k] += r->results[i * r->width + k];
     qsort(r->all_windows, (size_t)r->n_windows, sizeof *r->all_windows, by_text);
-    divide(r, out);
-    return QKV_OK;
+    for (int64_t i = 0, k = 0; i < out->n; i++) {
+        int64_t windows = 0;
+        for (; k < r->n_windows && r->all_windows[k].text == i; k++) windows++;
+        for (int64_t j = 0; j < out->width && windows > 1; j++) out->data[i * out->width + j] /= (float)windows;
+    }
+}
+
+static qkv_status run_all(reading *r, qkv_matrix *out)
+{
+    size_t firsts = sizeof *r->first * ((size_t)r->n_windows + 1), numbers;
+    if (!qkv__size_mul((size_t)r->n_windows, sizeof *r->results * (size_t)r->width, &numbers)) numbers = SIZE_MAX;
+    qsort(r->all_windows, (size_t)r->n_windows, sizeof *r->all_windows, by_text_length);
+    r->first = qkv__alloc(firsts);
+    r->results = r->first ? qkv__alloc(numbers) : NULL;
+    qkv_status status = r->results ? QKV_OK : QKV_MEMORY;
+    if (!status) {
+        make_batches(r);
+        status = qkv__run_batches(&(qkv__batches){ .n = r->n_batches,
+                                                   .work = r,
+                                                   .start = start_texts,
+                                                   .end = end_texts,
+                                                   .run = run_batch,
+                                                   .each_step = r->each_step,
+                                                   .each_step_data = r->each_step_data });
+    }
+    if (!status) average_windows(r, out);
+    qkv__release(r->results, numbers);
+    qkv__release(r->first, firsts);
+    return status;
 }
 
 /* ---- the call ---- */
@@ -281,7 +333,7 @@ static qkv_status resolve_reading_options(reading *r, const qkv_reading_opts *gi
 qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv__head *head,
                            const void *data, int64_t width, qkv_matrix *out)
 {
-    reading r = { .m = m };
+    reading r = { .m = m, .head = head, .head_data = data, .width = width };
     size_t numbers;
     if (!m || !texts || !out || texts->n < 0 || (texts->n && !texts->texts))
         return qkv__fail(QKV_USAGE, "texts: a model, texts and a place for results are needed");
@@ -293,11 +345,10 @@ qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv
     out->width = width;
     qkv_status status = resolve_reading_options(&r, opts);
     for (int64_t i = 0; i < texts->n && !status; i++) status = read_one_text(&r, texts, i);
-    if (!status && texts->n) status = run_all(&r, head, data, out);
+    if (!status && texts->n) status = run_all(&r, out);
     out->cut = r.cut;
     qkv__reader_free(&r.all);
     qkv__release(r.all_windows, r.windows_bytes);
-    qkv__release(r.batch, r.batch_bytes);
     if (status) out->n = 0;
     return status;
 }
