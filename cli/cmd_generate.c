@@ -235,6 +235,7 @@ static qkv_generate_opts resolve_options(const qkv_model *m)
     o.stops = (const char *const *)given.stops.at;
     o.n_stops = given.stops.n;
     o.seed = (uint64_t)given.seed;
+    o.no_log_p = !given.json;
     return o;
 }
 

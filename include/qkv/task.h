@@ -143,6 +143,7 @@ typedef struct qkv_generate_opts {
     int no_new;              /* 1: the prompt is read, and nothing comes behind it */
     qkv_each_step each_step; /* NULL: none */
     void *each_step_data;
+    int no_log_p; /* 1: the log_p of new ids is not computed and NaN: a sum over the vocabulary less for each */
 } qkv_generate_opts;
 
 /* Sets *out to the options that a published model's files ask for (generation_config.json, else config.json): do_sample with

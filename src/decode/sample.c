@@ -2,6 +2,7 @@
 #include "sample.h"
 
 #include "../base/memory.h"
+#include "../base/pool.h"
 #include "../base/random.h"
 #include "../base/size.h"
 
@@ -192,26 +193,100 @@ static int32_t choose_token(qkv__sampler *s, uint64_t step)
     return draw_token(s, step);
 }
 
-/* log sum exp(z). NUMERIC unless it is finite. */
-static qkv_status sum_up(const float *logits, int64_t n, double *log_sum)
+/* ---- the log-probability ---- */
+
+static qkv_status refuse_logits(void) { return qkv__fail(QKV_NUMERIC, "generate: the model's logits are not finite numbers"); }
+
+static double largest_of(const float *logits, int64_t n)
 {
-    double largest = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < n; i++) largest = fmax(largest, (double)logits[i]);
-    for (int64_t i = 0; i < n; i++) sum += exp((double)logits[i] - largest);
-    *log_sum = largest + log(sum);
-    return isfinite(*log_sum) ? QKV_OK : qkv__fail(QKV_NUMERIC, "generate: the model's logits are not finite numbers");
+    float largest = -INFINITY;
+    for (int64_t i = 0; i < n; i++) largest = logits[i] > largest ? logits[i] : largest;
+    return (double)largest;
 }
+
+typedef struct exponentials {
+    const float *logits;
+    int64_t n;
+    double largest, *to;
+} exponentials;
+
+enum { EXPONENTIALS = 2048 }; /* of a task */
+
+static void exponentiate(void *work, int64_t task, void *scratch)
+{
+    (void)scratch;
+    const exponentials *w = work;
+    int64_t from = task * EXPONENTIALS, to = qkv__min(w->n, from + EXPONENTIALS);
+    for (int64_t i = from; i < to; i++) w->to[i] = exp((double)w->logits[i] - w->largest);
+}
+
+/* log sum exp(z), added up in the order of the ids; room: for n numbers, so that threads share the work, or NULL. NUMERIC unless
+ * it is finite. */
+static qkv_status sum_up(const float *logits, int64_t n, double *room, double *log_sum)
+{
+    exponentials w = { logits, n, largest_of(logits, n), room };
+    double sum = 0;
+    if (room && qkv__parallel(qkv__ceil_div(n, EXPONENTIALS), 0, exponentiate, &w)) return QKV_MEMORY;
+    for (int64_t i = 0; i < n; i++) sum += room ? room[i] : exp((double)logits[i] - w.largest);
+    *log_sum = w.largest + log(sum);
+    return isfinite(*log_sum) ? QKV_OK : refuse_logits();
+}
+
+/* What sum_up() refuses, for those who do not ask for the sum. No branch inside the loop, so that a compiler takes several at
+ * once. */
+static qkv_status check_logits(const float *logits, int64_t n)
+{
+    int bad = 0;
+    for (int64_t i = 0; i < n; i++) bad |= !(logits[i] < INFINITY);
+    return bad || largest_of(logits, n) == -INFINITY ? refuse_logits() : QKV_OK;
+}
+
+/* ---- greedy, and nothing to change in the logits ---- */
+
+static bool takes_largest(const qkv_generate_opts *o)
+{
+    return o->temperature == 0 && o->repetition_penalty == 1 && o->presence_penalty == 0 && o->frequency_penalty == 0 &&
+           !o->no_repeat;
+}
+
+static bool any_above(const float *logits, int64_t n, float top)
+{
+    int found = 0;
+    for (int64_t i = 0; i < n; i++) found |= logits[i] > top;
+    return found != 0;
+}
+
+/* What choose_token() gives then. */
+static int32_t largest_logit(const qkv__sampler *s, const float *logits)
+{
+    enum { GLANCE = 128 };
+    float top = -INFINITY;
+    int32_t id = -1;
+    for (int64_t from = 0; from < s->vocabulary; from += GLANCE) {
+        int64_t end = qkv__min(from + GLANCE, s->vocabulary);
+        if (!any_above(logits + from, end - from, top)) continue;
+        for (int64_t i = from; i < end; i++)
+            if (logits[i] > top && !s->forbidden[i]) top = logits[i], id = (int32_t)i;
+    }
+    return id;
+}
+
+/* ---- all of it ---- */
 
 qkv_status qkv__sample(qkv__sampler *s, const float *logits, qkv__history h, uint64_t step, int32_t *id, double *log_p)
 {
-    double log_sum;
-    qkv_status status = sum_up(logits, s->vocabulary, &log_sum);
+    double log_sum = NAN;
+    bool scored = !s->o->no_log_p;
+    qkv_status status = scored ? sum_up(logits, s->vocabulary, s->scores, &log_sum) : check_logits(logits, s->vocabulary);
     if (status) return status;
-    score(s, logits, h);
-    penalise_new(s, h);
-    forbid_repeats(s, h);
-    *id = choose_token(s, step);
-    *log_p = *id < 0 ? -INFINITY : (double)logits[*id] - log_sum;
+    if (takes_largest(s->o)) *id = largest_logit(s, logits);
+    else {
+        score(s, logits, h);
+        penalise_new(s, h);
+        forbid_repeats(s, h);
+        *id = choose_token(s, step);
+    }
+    *log_p = !scored ? NAN : *id < 0 ? -INFINITY : (double)logits[*id] - log_sum;
     return QKV_OK;
 }
 
@@ -226,7 +301,7 @@ static void offer_likely(qkv_likely *top, int n, qkv_likely x)
 qkv_status qkv__score_logits(const float *logits, int64_t vocabulary, int32_t id, double *log_p, qkv_likely *top, int n)
 {
     double log_sum;
-    qkv_status status = sum_up(logits, vocabulary, &log_sum);
+    qkv_status status = sum_up(logits, vocabulary, NULL, &log_sum);
     if (status) return status;
     *log_p = (double)logits[id] - log_sum;
     for (int i = 0; i < n; i++) top[i] = (qkv_likely){ -1, -INFINITY };

@@ -51,8 +51,8 @@ qkv_status qkv__sampling_resolve_options(qkv_generate_opts *o);
 qkv_status qkv__sampler_start(qkv__sampler *s, const qkv_generate_opts *o, int64_t vocabulary);
 void qkv__sampler_free(qkv__sampler *s);
 
-/* The next id, and its log-probability by the logits as they are; -1 when no id may come. NUMERIC for a logit that is NaN or
- * +inf, or when all are -inf. */
+/* The next id, and its log-probability by the logits as they are (NaN with no_log_p); -1 when no id may come. NUMERIC for a
+ * logit that is NaN or +inf, or when all are -inf. */
 qkv_status qkv__sample(qkv__sampler *s, const float *logits, qkv__history h, uint64_t step, int32_t *id, double *log_p);
 
 /* The log-probability of an id by the logits as they are, and the n likeliest, of equally likely ones the smaller id first;

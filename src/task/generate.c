@@ -81,7 +81,7 @@ qkv_status qkv_generate_defaults(const qkv_model *m, qkv_generate_opts *out)
 {
     if (!out) return qkv__fail(QKV_USAGE, "generate: a place for the options is needed");
     const qkv_generate_opts o = options_of_files(qkv_model_info_of(m));
-    return QKV__WRITE_OPTIONS(out, each_step_data, &o, "generate");
+    return QKV__WRITE_OPTIONS(out, no_log_p, &o, "generate");
 }
 
 static qkv_status resolve_generate_options(generation *g, const qkv_model *m)
@@ -319,7 +319,7 @@ qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t length, c
         return qkv__fail(QKV_USAGE, "generate: a model, a prompt and a place for the result are needed");
     empty(out);
     generation g = { .out = out, .stream = { .each = each, .data = data, .text = &out->text } };
-    qkv_status status = QKV__READ_OPTIONS(&g.o, each_step_data, opts, "generate");
+    qkv_status status = QKV__READ_OPTIONS(&g.o, no_log_p, opts, "generate");
     if (!status) status = qkv__text_put(&out->text, "", 0); /* a text of nothing is a text too */
     if (!status) status = generate_text(&g, m, prompt, length);
     release_generation(&g);
