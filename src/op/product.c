@@ -120,7 +120,7 @@ static void multiply_part_of_one(void *work, int64_t task, void *scratch)
 }
 
 /* Whether multiply_part() can read it: other types have products of their own. */
-static bool is_float_of_some_width(const qkv_tensor *w) { return !w->type || w->type->bytes == sizeof(uint16_t); }
+static bool is_float_of_some_width(const qkv_tensor *w) { return !w->type || !w->type->scales; }
 
 /* All of them cut, in one call. */
 static qkv_status multiply_together(const qkv__product *p, qkv_tensor *const *w, int n)
