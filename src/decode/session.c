@@ -1,5 +1,5 @@
 /* session.c: rows of tokens that a decoder has read, with their keys and values. */
-#include <qkv/decode.h>
+#include "session.h"
 
 #include "../base/memory.h"
 #include "../base/options.h"
@@ -407,18 +407,27 @@ static qkv_status read_block(qkv_session *s, const block *b, float *states)
 typedef struct reading {
     const int32_t *ids;
     const int64_t *counts; /* NULL: 1 each */
+    const int64_t *wanted; /* of each row, so many of its last new tokens give logits; NULL: by the kind */
     qkv_logits logits;
     int64_t row, done, left; /* the row in work, how many of its tokens are read, how many of all are not */
 } reading;
 
 static int64_t count_of(const reading *r, int64_t i) { return r->counts ? r->counts[i] : 1; }
 
+/* Tokens at the end of what row i reads whose logits are wanted. */
+static int64_t wanted_of(const reading *r, int64_t i)
+{
+    int64_t n = count_of(r, i);
+    if (r->wanted) return qkv__min(r->wanted[i], n);
+    return r->logits == QKV_LOGITS_ALL ? n : r->logits == QKV_LOGITS_LAST ? n > 0 : 0;
+}
+
 static void fill_block(qkv_session *s, reading *r, block *b, int64_t most)
 {
     while (b->tokens < most) {
         int64_t count = count_of(r, r->row), n = qkv__min(count - r->done, most - b->tokens);
         bool ends = r->done + n == count;
-        int64_t wanted = r->logits == QKV_LOGITS_ALL ? n : r->logits == QKV_LOGITS_LAST && ends ? 1 : 0;
+        int64_t wanted = qkv__max(0, qkv__min(n, r->done + n - (count - wanted_of(r, r->row))));
         if (n) add_to_block(s, b, &s->rows[r->row], r->ids, n, wanted);
         r->ids += n;
         r->left -= n;
@@ -468,7 +477,7 @@ static int64_t count_tokens(const qkv_session *s, const reading *r, int64_t *wan
     *wanted = 0;
     for (int64_t i = 0; i < s->n_rows; i++) {
         tokens += count_of(r, i);
-        *wanted += r->logits == QKV_LOGITS_LAST && count_of(r, i) ? 1 : r->logits == QKV_LOGITS_ALL ? count_of(r, i) : 0;
+        *wanted += wanted_of(r, i);
     }
     return tokens;
 }
@@ -482,15 +491,12 @@ static qkv_status compute_logits(qkv_session *s, int64_t n)
     return qkv_tape_status(s->tape);
 }
 
-qkv_status qkv_session_read(qkv_session *s, const int32_t *ids, const int64_t *counts, qkv_logits logits)
+static qkv_status read_rows(qkv_session *s, reading r)
 {
-    if (!s || (!ids && s->n_rows) || (unsigned)logits > QKV_LOGITS_ALL || !decoder_of(s)->n)
-        return qkv__fail(QKV_USAGE, "session: a model with a decoder, ids, and a kind of logits are needed");
-    qkv_status status = check_positions(s, counts);
+    qkv_status status = check_positions(s, r.counts);
     if (status) return status;
     forget_results(s);
     int64_t wanted;
-    reading r = { .ids = ids, .counts = counts, .logits = logits };
     r.left = count_tokens(s, &r, &wanted);
     status = qkv__grow((void **)&s->states, &s->states_bytes, sizeof(float) * (size_t)(wanted * s->x->o.dim));
     for (int64_t i = 0; i < s->n_rows; i++) s->rows[i].before = s->rows[i].read.length;
@@ -501,6 +507,18 @@ qkv_status qkv_session_read(qkv_session *s, const int32_t *ids, const int64_t *c
     for (int64_t i = 0; i < s->n_rows; i++) qkv__cache_cut(&s->self, &s->rows[i].read, s->rows[i].before);
     s->logits = NULL;
     return status;
+}
+
+qkv_status qkv_session_read(qkv_session *s, const int32_t *ids, const int64_t *counts, qkv_logits logits)
+{
+    if (!s || (!ids && s->n_rows) || (unsigned)logits > QKV_LOGITS_ALL || !decoder_of(s)->n)
+        return qkv__fail(QKV_USAGE, "session: a model with a decoder, ids, and a kind of logits are needed");
+    return read_rows(s, (reading){ .ids = ids, .counts = counts, .logits = logits });
+}
+
+qkv_status qkv__session_read_wanted(qkv_session *s, const int32_t *ids, const int64_t *counts, const int64_t *wanted)
+{
+    return read_rows(s, (reading){ .ids = ids, .counts = counts, .wanted = wanted });
 }
 
 qkv_status qkv_session_step(qkv_session *s, const int32_t *ids) { return qkv_session_read(s, ids, NULL, QKV_LOGITS_LAST); }
@@ -567,6 +585,17 @@ qkv_status qkv_session_rewind(qkv_session *s, int64_t row_number, int64_t length
     return QKV_OK;
 }
 
+void qkv__session_trim(qkv_session *s)
+{
+    forget_results(s);
+    qkv__tape_trim(s->tape);
+    qkv__tape_trim(s->layer_tape);
+    qkv__cache_trim(&s->self);
+    qkv__release(s->states, s->states_bytes);
+    s->states = NULL;
+    s->states_bytes = 0;
+}
+
 /* ---- looking ---- */
 
 qkv_tensor *qkv_session_logits(const qkv_session *s) { return s ? s->logits : NULL; }
@@ -576,6 +605,11 @@ int64_t qkv_session_rows(const qkv_session *s) { return s ? s->n_rows : 0; }
 int64_t qkv_session_length(const qkv_session *s, int64_t row_number)
 {
     return s && row_number >= 0 && row_number < s->n_rows ? s->rows[row_number].read.length : -1;
+}
+
+size_t qkv__session_row_bytes(const qkv_session *s, int64_t row_number)
+{
+    return (size_t)s->rows[row_number].read.n_pages * qkv__cache_page_bytes(&s->self);
 }
 
 size_t qkv_session_bytes(const qkv_session *s) { return s ? qkv__cache_bytes(&s->self) + qkv__cache_bytes(&s->cross) : 0; }

@@ -13,12 +13,12 @@ static int64_t layer_floats(const qkv__cache *c) { return c->kv_heads * (c->dk +
 
 int64_t qkv__cache_at(const qkv__cache *c, int layer) { return layer * layer_floats(c); }
 
-static size_t page_bytes(const qkv__cache *c)
+size_t qkv__cache_page_bytes(const qkv__cache *c)
 {
     return sizeof(qkv__page) + sizeof(float) * (size_t)(c->layers * layer_floats(c));
 }
 
-size_t qkv__cache_bytes(const qkv__cache *c) { return (size_t)c->n_pages * page_bytes(c); }
+size_t qkv__cache_bytes(const qkv__cache *c) { return (size_t)c->n_pages * qkv__cache_page_bytes(c); }
 
 static qkv__page *page_of(float *data) { return (qkv__page *)(void *)((char *)data - offsetof(qkv__page, data)); }
 
@@ -28,7 +28,7 @@ static float *take_page(qkv__cache *c)
 {
     qkv__page *page = c->unused;
     if (page) c->unused = page->next, c->n_unused--;
-    else if ((page = qkv__alloc(page_bytes(c)))) c->n_pages++;
+    else if ((page = qkv__alloc(qkv__cache_page_bytes(c)))) c->n_pages++;
     if (!page) return NULL;
     page->users = 1;
     return page->data;
@@ -48,7 +48,7 @@ void qkv__cache_trim(qkv__cache *c)
     while (c->unused) {
         qkv__page *page = c->unused;
         c->unused = page->next;
-        qkv__release(page, page_bytes(c));
+        qkv__release(page, qkv__cache_page_bytes(c));
         c->n_pages--;
     }
     c->n_unused = 0;
@@ -76,7 +76,7 @@ static qkv_status own_last_page(qkv__cache *c, qkv__sequence *s)
     if (s->length % PAGE == 0 || page_of(s->pages[last])->users == 1) return QKV_OK;
     float *copy = take_page(c);
     if (!copy) return QKV_MEMORY;
-    memcpy(copy, s->pages[last], page_bytes(c) - sizeof(qkv__page));
+    memcpy(copy, s->pages[last], qkv__cache_page_bytes(c) - sizeof(qkv__page));
     leave_page(c, s->pages[last]);
     s->pages[last] = copy;
     return QKV_OK;

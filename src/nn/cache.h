@@ -45,8 +45,9 @@ void qkv__cache_drop(qkv__cache *c, qkv__sequence *s);
 /* Gives back the pages that nobody uses. */
 void qkv__cache_trim(qkv__cache *c);
 
-/* Where a page has the keys of a layer, and the bytes of all pages. */
+/* Where a page has the keys of a layer; the bytes of a page, and of all of them. */
 int64_t qkv__cache_at(const qkv__cache *c, int layer);
+size_t qkv__cache_page_bytes(const qkv__cache *c);
 size_t qkv__cache_bytes(const qkv__cache *c);
 
 #endif

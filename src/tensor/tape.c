@@ -104,6 +104,12 @@ void qkv_tape_reset(qkv_tape *t)
     t->status = QKV_OK;
 }
 
+void qkv__tape_trim(qkv_tape *t)
+{
+    qkv_tape_reset(t);
+    qkv__arena_free(&t->arena);
+}
+
 void qkv_tape_set_step(qkv_tape *t, uint64_t step)
 {
     if (t) t->step = step;

@@ -67,6 +67,9 @@ qkv_tensor *qkv__alias(qkv_tape *t, qkv_tensor *x, int ndim, const int64_t *shap
 /* Memory that lives as long as the tape's tensors, not cleared; NULL with the error on the tape. */
 void *qkv__save(qkv_tape *t, size_t bytes);
 
+/* Resets the tape and gives its memory back. */
+void qkv__tape_trim(qkv_tape *t);
+
 /* ---- in backward ---- */
 
 /* Where to add x's gradient, zero at first; NULL when x wants none (or memory is out: backward then stops). */

@@ -1,0 +1,16 @@
+/* session.h: what the library itself does with a session beside <qkv/decode.h>. What it is given is not NULL. */
+#ifndef QKV_SRC_SESSION_H
+#define QKV_SRC_SESSION_H
+
+#include <qkv/decode.h>
+
+/* qkv_session_read() with logits of the last wanted[i] new tokens of every row i. */
+qkv_status qkv__session_read_wanted(qkv_session *s, const int32_t *ids, const int64_t *counts, const int64_t *wanted);
+
+/* Bytes of the pages of a row, those it shares too. */
+size_t qkv__session_row_bytes(const qkv_session *s, int64_t row);
+
+/* Gives back the memory that no row needs. What the last read gave is gone. */
+void qkv__session_trim(qkv_session *s);
+
+#endif
