@@ -1,6 +1,5 @@
 /* generate.c: a decoder alone continues a text, token by token. */
-#include <qkv/decode.h>
-#include <qkv/task.h>
+#include "generate.h"
 
 #include "../base/memory.h"
 #include "../base/options.h"
@@ -27,7 +26,10 @@ typedef struct generation {
     int64_t most; /* new tokens */
     qkv_generated *out;
     qkv_session *session;
-    const float *logits; /* of what comes next; of the session */
+    qkv__batcher *batcher; /* reads instead of a session; NULL: none */
+    qkv__batch_row *row;
+    int64_t n_read;      /* tokens that the row had read when it was opened */
+    const float *logits; /* of what comes next; of the session or the row */
     qkv__sampler sampler;
     qkv__stream stream;
     qkv_text shorter, longer; /* of the token before, and of it with the new one */
@@ -163,6 +165,10 @@ static qkv_status encode_prompt(generation *g, const char *prompt, size_t length
 static qkv_status read_tokens(generation *g, const int32_t *ids, int64_t n, qkv_logits logits)
 {
     qkv_status status = g->o.each_step ? g->o.each_step(g->o.each_step_data) : QKV_OK;
+    if (!status && g->row) {
+        int64_t wanted = logits == QKV_LOGITS_ALL ? n : logits == QKV_LOGITS_LAST;
+        return qkv__batch_read(g->batcher, g->row, ids, n, wanted, &g->logits);
+    }
     if (!status) status = qkv_session_read(g->session, ids, &n, logits);
     g->logits = qkv_data(qkv_session_logits(g->session));
     return status;
@@ -190,16 +196,29 @@ static qkv_status score_prompt_id(generation *g, int64_t i)
     return QKV_OK;
 }
 
+/* A prompt that is scored needs the logits of all its tokens, and shares nothing that was read before. */
+static qkv_status begin_reading(generation *g, const qkv_model *m)
+{
+    static const qkv__id_run nothing;
+    const bool scored = g->o.score_prompt;
+    if (g->batcher)
+        return qkv__batch_open(g->batcher, scored ? &nothing : &g->started, g->out->prompt.ids, scored ? 0 : g->out->n_prompt,
+                               &g->n_read, &g->row);
+    g->session = qkv_session_new(m, NULL);
+    return g->session ? qkv_session_start(g->session, 1) : qkv_error_status();
+}
+
 /* In blocks: between them each_step is asked, and a prompt that is scored needs the logits of one block at a time. */
 static qkv_status read_prompt(generation *g)
 {
     const int64_t n = g->out->n_prompt;
     const bool scored = g->o.score_prompt;
-    qkv_status status = qkv_session_start(g->session, 1);
-    if (!status && g->started.n)
-        status = read_tokens(g, g->started.ids, g->started.n, n && !scored ? QKV_LOGITS_NONE : QKV_LOGITS_LAST);
-    for (int64_t at = 0; at < n && !status; at += PROMPT_BLOCK) {
-        int64_t some = qkv__min(PROMPT_BLOCK, n - at);
+    qkv_status status = QKV_OK;
+    if (g->n_read < g->started.n)
+        status = read_tokens(g, g->started.ids + g->n_read, g->started.n - g->n_read,
+                             n && !scored ? QKV_LOGITS_NONE : QKV_LOGITS_LAST);
+    for (int64_t at = qkv__max(0, g->n_read - g->started.n), some; at < n && !status; at += some) {
+        some = qkv__min(g->row ? qkv__batch_block(g->batcher) : PROMPT_BLOCK, n - at);
         if (scored) status = score_prompt_id(g, at);
         qkv_logits wanted = scored ? QKV_LOGITS_ALL : at + some < n ? QKV_LOGITS_NONE : QKV_LOGITS_LAST;
         if (!status) status = read_tokens(g, g->out->prompt.ids + at, some, wanted);
@@ -291,15 +310,16 @@ static qkv_status generate_text(generation *g, const qkv_model *m, const char *p
     forbid(g);
     g->stream.stops = g->o.stops;
     g->stream.n_stops = g->o.n_stops;
-    if (!(g->session = qkv_session_new(m, NULL))) return qkv_error_status();
     g->out->finish = QKV_FINISH_LENGTH;
-    status = read_prompt(g);
+    status = begin_reading(g, m);
+    if (!status) status = read_prompt(g);
     return status || g->o.no_new ? status : write_text(g);
 }
 
 static void release_generation(generation *g)
 {
     qkv_session_free(g->session);
+    qkv__batch_close(g->batcher, g->row);
     qkv__sampler_free(&g->sampler);
     qkv__stream_free(&g->stream);
     qkv_text_free(&g->shorter);
@@ -312,19 +332,28 @@ static void empty(qkv_generated *out)
     out->n = out->n_prompt = 0;
 }
 
-qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t length, const qkv_generate_opts *opts,
-                        qkv_generate_each each, void *data, qkv_generated *out)
+qkv_status qkv__generate(const qkv_model *m, const char *prompt, size_t length, const qkv_generate_opts *opts,
+                         qkv_generate_each each, void *data, qkv__batcher *batcher, int64_t *n_cached, qkv_generated *out)
 {
+    *n_cached = 0;
     if (!m || !out || (!prompt && length))
         return qkv__fail(QKV_USAGE, "generate: a model, a prompt and a place for the result are needed");
     empty(out);
-    generation g = { .out = out, .stream = { .each = each, .data = data, .text = &out->text } };
+    generation g = { .out = out, .batcher = batcher, .stream = { .each = each, .data = data, .text = &out->text } };
     qkv_status status = QKV__READ_OPTIONS(&g.o, no_log_p, opts, "generate");
     if (!status) status = qkv__text_put(&out->text, "", 0); /* a text of nothing is a text too */
     if (!status) status = generate_text(&g, m, prompt, length);
     release_generation(&g);
     if (status) empty(out);
+    *n_cached = qkv__max(0, g.n_read - g.started.n);
     return status;
+}
+
+qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t length, const qkv_generate_opts *opts,
+                        qkv_generate_each each, void *data, qkv_generated *out)
+{
+    int64_t n_cached;
+    return qkv__generate(m, prompt, length, opts, each, data, NULL, &n_cached, out);
 }
 
 void qkv_generated_free(qkv_generated *g)
