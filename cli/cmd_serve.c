@@ -12,10 +12,10 @@
 
 static struct {
     const char *model, *host, *token, *access_log;
-    int64_t port;
-    int per_address;
+    int64_t port, prefix_cache;
+    int per_address, batch;
     value_list languages, origins;
-} given = { .port = 8080 };
+} given = { .port = 8080, .prefix_cache = 256 };
 
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
@@ -31,6 +31,10 @@ static const option options[] = {
       .text = &given.access_log },
     { "connections-per-address", .value = "N", .help = "that one client may hold, 1 to 128; 96 unless given",
       .count = &given.per_address },
+    { "batch", .value = "N", .help = "completions that are made at a time, together, 1 to 128; 16 unless given",
+      .count = &given.batch },
+    { "prefix-cache", .value = "N", .help = "MiB to keep what prompts begin with; 256 unless given, 0 for none",
+      .whole = &given.prefix_cache },
     { 0 },
 };
 
@@ -125,7 +129,8 @@ static qkv_status serve(const qkv_model *m, FILE *log)
 {
     char room[256];
     sigset_t before;
-    const qkv_server_opts opts = { .host = given.host,
+    const qkv_server_opts opts = { .size = sizeof opts,
+                                   .host = given.host,
                                    .port = (int)given.port,
                                    .token = given.token,
                                    .name = name_of(given.model, room, sizeof room),
@@ -135,7 +140,9 @@ static qkv_status serve(const qkv_model *m, FILE *log)
                                    .n_origins = given.origins.n,
                                    .each_access = log ? log_access : NULL,
                                    .each_access_data = log,
-                                   .connections_per_address = given.per_address };
+                                   .connections_per_address = given.per_address,
+                                   .prefix_cache = given.prefix_cache ? given.prefix_cache << 20 : -1,
+                                   .batch = given.batch };
     catch_signals(&before);
     qkv_server *s = qkv_server_new(m, &opts);
     if (!s) return library_failed();
@@ -152,6 +159,8 @@ static qkv_status check_serve_options(void)
     if (given.port > 65535) return fail(QKV_USAGE, "--port %lld: ports are 0 to 65535", (long long)given.port);
     if (given.host && !given.token)
         return fail(QKV_USAGE, "--host lets others reach the model: it needs --token, which they must know");
+    if (given.prefix_cache > INT64_MAX >> 20)
+        return fail(QKV_USAGE, "--prefix-cache %lld: that is more than there are bytes", (long long)given.prefix_cache);
     if (given.languages.n && given.languages.n != 2) return fail(QKV_USAGE, "--languages takes two codes, source and target");
     return QKV_OK;
 }
@@ -189,6 +198,9 @@ const command serve_command = {
              "too), POST /v1/embeddings and GET /v1/models as OpenAI has them, POST /classify,\n"
              "POST /attention, POST /tokenize, GET /info and GET /health. Ctrl-C ends it, after\n"
              "what has arrived is answered.\n"
+             "\n"
+             "Completions that come at the same time are made in one batch, and a prompt is read\n"
+             "from where it differs from recent ones; the texts are those of qkv generate.\n"
              "\n"
              "Only this machine can reach it, unless --host names another address; then --token\n"
              "is needed, and is part of the printed address, behind the #, which browsers keep\n"

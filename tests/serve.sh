@@ -82,6 +82,29 @@ refused "a log that cannot be" 3 "no/such/folder" -m decoder --port 0 --access-l
 refused "an origin with a path" 2 "is no origin" -m decoder --port 0 --allow-origin http://localhost:3000/
 refused "too many an address" 2 "1 to 128" -m decoder --port 0 --connections-per-address 129
 
+# ---- completions: one batch, and beginnings that are kept ----
+body='{"prompt": "the cat sat on the mat", "max_tokens": 4, "seed": 3}'
+complete() { ask "$port" 'POST /v1/completions' "Content-Type: application/json\r\nContent-Length: ${#body}\r\n" "$body"; }
+start -m decoder --port 0 --batch 2
+complete >first
+contains "nothing is kept before" "$(cat first)" "HTTP/1.1 200" '"prompt_tokens":12' '"cached_tokens":0}'
+for i in 1 2 3 4 5; do
+    complete >"again.$i" &
+    clients[$i]=$!
+done
+wait "${clients[@]}"
+contains "what was read is kept" "$(cat again.1)" "HTTP/1.1 200" '"cached_tokens":11}'
+same "more than the batch has room for, each as the first" 1 \
+    "$(cat first again.* | grep -o '"choices":.*"usage"' | sort -u | wc -l)"
+ends "the end of a batch" INT 130
+start -m decoder --port 0 --prefix-cache 0
+complete >/dev/null
+contains "nothing is kept where nothing may be" "$(complete)" '"cached_tokens":0}'
+ends "the end of it" INT 130
+refused "a batch that is too large" 2 "a batch of 129: it must be from 1 to 128" -m decoder --port 0 --batch 129
+refused "a batch of none" 2 "--batch" -m decoder --port 0 --batch 0
+refused "more than can be kept" 2 "--prefix-cache" -m decoder --port 0 --prefix-cache 9000000000000
+
 # ---- memory comes back ----
 # resident: kilobytes of the server.
 resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$server/status"; }

@@ -910,7 +910,7 @@ static void an_answer_takes_as_long_as_it_takes(void **state)
 static int working(qkv_server *s)
 {
     pthread_mutex_lock(&s->connections.lock);
-    int n = s->connections.working;
+    int n = s->connections.working[QKV__TURN_MODEL] + s->connections.working[QKV__TURN_BATCH];
     pthread_mutex_unlock(&s->connections.lock);
     return n;
 }

@@ -13,6 +13,10 @@
 
 enum { CLIENTS = 16, MOST_ROUNDS = 1000000 };
 
+/* Of more tokens than are read beside others at a time. */
+#define TIMES_8(text) text text text text text text text text
+#define LONG_PROMPT "{\"prompt\":\"" TIMES_8(TIMES_8("the mat and the dog, I love you ")) "\",\"max_tokens\":8,\"seed\":4}"
+
 static const struct {
     int kind, status;
     const char *path, *body;
@@ -35,6 +39,13 @@ static const struct {
     { MODEL_LANGUAGE, 200, "/v1/completions",
       "{\"prompt\":[\"the\",\"我\"],\"n\":2,\"max_tokens\":20,\"temperature\":0.8,\"logprobs\":1,\"seed\":2}" },
     { MODEL_LANGUAGE, 200, "/v1/completions", "{\"prompt\":\"the cat\",\"max_tokens\":30,\"seed\":5,\"stream\":true}" },
+    { MODEL_LANGUAGE, 200, "/v1/completions",
+      "{\"prompt\":\"the cat\",\"max_tokens\":12,\"temperature\":0.5,\"top_k\":5,\"seed\":1,\"echo\":true,\"logprobs\":2}" },
+    { MODEL_LANGUAGE, 200, "/v1/completions",
+      "{\"prompt\":\"the dog and the cat sat on the mat and\",\"max_tokens\":60,\"temperature\":0,\"seed\":1,"
+      "\"stop\":[\"a\",\"\\u000c\"]}" },
+    { MODEL_LANGUAGE, 200, "/v1/completions", LONG_PROMPT },
+    { MODEL_LANGUAGE, 400, "/v1/completions", "{\"prompt\":\"the cat\",\"max_tokens\":-1}" },
     { MODEL_LANGUAGE, 200, "/attention", "{\"text\":\"the cat\",\"max_tokens\":20,\"temperature\":1,\"seed\":9}" },
     { MODEL_ENCODER, 200, "/v1/embeddings", "{\"input\":\"the cat\",\"encoding_format\":\"base64\"}" },
     { MODEL_ENCODER, 200, "/attention", "{\"text\":\"the cat\",\"kind\":\"encoder\",\"rank\":true}" },
@@ -53,7 +64,7 @@ static long resident_megabytes(void)
 
 /* ---- clients ---- */
 
-/* Completions have a name and a time of their own. */
+/* Completions have a name and a time of their own, and begin with what others have read. */
 static void forget_names(reply *r)
 {
     char *text = r->text + (r->body - r->text);
@@ -61,9 +72,11 @@ static void forget_names(reply *r)
         for (char *c = at + 11; *c != '"'; c++) *c = 'x';
     for (char *at = text; (at = strstr(at, "\"created\":")); at++)
         for (char *c = at + 10; *c >= '0' && *c <= '9'; c++) *c = '0';
+    for (char *at = text; (at = strstr(at, "\"cached_tokens\":")); at++)
+        for (char *c = at + 16; *c >= '0' && *c <= '9'; c++) *c = 'x';
 }
 
-/* The numbers of completions grow, and with them their names: a digit more is none that counts. */
+/* The numbers of completions grow, and with them their names: a digit more is none that counts. So it is with cached tokens. */
 static bool is_same(const reply *r, int i)
 {
     const char *a = r->body, *b = expected[i];

@@ -177,6 +177,32 @@ static void ids_are_prompts_too(void **state)
     qkv_generated_free(&g);
 }
 
+static int64_t cached_tokens(json_t *x)
+{
+    json_t *details = json_object_get(json_object_get(x, "usage"), "prompt_tokens_details");
+    assert_true(json_is_integer(json_object_get(details, "cached_tokens")));
+    return json_integer_value(json_object_get(details, "cached_tokens"));
+}
+
+/* Each prompt of a request counts once, however many samples there are; a prompt that is scored is read again. */
+static void what_was_read_is_told(void **state)
+{
+    static const char *const bodies[] = {
+        "{\"prompt\":\"猫坐在垫子上，我爱你\",\"max_tokens\":9,\"seed\":7,\"n\":2}",
+        "{\"prompt\":\"猫坐在垫子上，我爱你\",\"max_tokens\":9,\"seed\":7,\"n\":2}",
+        "{\"prompt\":\"猫坐在垫子上，我爱你\",\"max_tokens\":9,\"seed\":7,\"logprobs\":1,\"echo\":true}",
+    };
+    json_t *x[3];
+    (void)state;
+    for (int i = 0; i < 3; i++) x[i] = completed(bodies[i]);
+    int64_t all = json_integer_value(json_object_get(json_object_get(x[0], "usage"), "prompt_tokens"));
+    assert_true(cached_tokens(x[0]) < all - 1);
+    assert_int_equal(cached_tokens(x[1]), all - 1);
+    assert_int_equal(cached_tokens(x[2]), 0);
+    assert_true(json_equal(json_object_get(x[0], "choices"), json_object_get(x[1], "choices")));
+    for (int i = 0; i < 3; i++) json_decref(x[i]);
+}
+
 static void penalties_are_the_librarys(void **state)
 {
     const qkv_generate_opts o = { .max_tokens = 40, .presence_penalty = 1.5f, .frequency_penalty = 0.75f };
@@ -387,6 +413,7 @@ int main(void)
         cmocka_unit_test(tokens_are_told_as_text),
         cmocka_unit_test(a_stream_tells_the_same),
         cmocka_unit_test(ids_are_prompts_too),
+        cmocka_unit_test(what_was_read_is_told),
         cmocka_unit_test(penalties_are_the_librarys),
         cmocka_unit_test(every_request_is_a_fresh_sample),
         cmocka_unit_test(a_model_has_a_place),

@@ -1,4 +1,5 @@
 /* completions.c: POST /v1/completions: a language model continues texts, all at once or piece by piece. */
+#include "../task/generate.h"
 #include "logprobs.h"
 #include "prompts.h"
 #include "server.h"
@@ -20,7 +21,7 @@ typedef struct completion {
     char id[48];
     int64_t created;
     qkv_generated made;
-    int64_t prompt_tokens, tokens;
+    int64_t prompt_tokens, cached_tokens, tokens;
     /* the text that is being made, and for a stream its events */
     struct qkv__events *stream;
     qkv__json event;
@@ -171,7 +172,9 @@ static void put_usage(const completion *c, qkv__json *j)
     qkv__put_whole(j, c->tokens);
     qkv__put_raw(j, ",\"total_tokens\":");
     qkv__put_whole(j, c->prompt_tokens + c->tokens);
-    qkv__put_raw(j, "}");
+    qkv__put_raw(j, ",\"prompt_tokens_details\":{\"cached_tokens\":");
+    qkv__put_whole(j, c->cached_tokens);
+    qkv__put_raw(j, "}}");
 }
 
 /* ---- texts ---- */
@@ -243,10 +246,12 @@ static qkv_status make_text(completion *c, qkv__json *j)
     c->is_echoed = false;
     c->told = 0;
     qkv__logprobs_begin(&c->logprobs);
-    qkv_status status = qkv_generate(c->server->model, p->text, p->length, &c->opts, put_completion_piece, c, &c->made);
+    int64_t cached;
+    qkv_status status = qkv__generate(c->server->model, p->text, p->length, &c->opts, put_completion_piece, c,
+                                      c->server->batcher, &cached, &c->made);
     if (status) return status;
     c->tokens += c->made.n;
-    if (!c->opts.sample) c->prompt_tokens += c->made.n_prompt;
+    if (!c->opts.sample) c->prompt_tokens += c->made.n_prompt, c->cached_tokens += cached;
     return c->stream ? put_last_event(c) : put_whole_text(c, j);
 }
 

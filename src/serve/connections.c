@@ -76,7 +76,7 @@ static void *watch(void *data)
     return NULL;
 }
 
-qkv_status qkv__connections_begin(qkv__connections *l, int timeout, int most_of_address)
+qkv_status qkv__connections_begin(qkv__connections *l, int timeout, int most_of_address, int batch)
 {
     pthread_condattr_t steady;
     pthread_condattr_init(&steady);
@@ -86,7 +86,8 @@ qkv_status qkv__connections_begin(qkv__connections *l, int timeout, int most_of_
     pthread_mutex_init(&l->lock, NULL);
     l->patience = (int64_t)timeout * 1000;
     l->most_of_address = most_of_address;
-    l->most = qkv_threads() > LEAST_TURNS ? qkv_threads() : LEAST_TURNS;
+    l->most[QKV__TURN_MODEL] = qkv_threads() > LEAST_TURNS ? qkv_threads() : LEAST_TURNS;
+    l->most[QKV__TURN_BATCH] = batch;
     l->is_watching = !pthread_create(&l->watch, NULL, watch, l);
     return l->is_watching ? QKV_OK : qkv__fail(QKV_MEMORY, "serve: a thread could not be had");
 }
@@ -219,23 +220,24 @@ bool qkv__link_is_left(const qkv__link *link)
 
 /* ---- turns ---- */
 
-bool qkv__work_begin(qkv__connections *l, const qkv__link *link)
+bool qkv__work_begin(qkv__connections *l, const qkv__link *link, qkv__turn turn)
 {
     bool is_left;
     pthread_mutex_lock(&l->lock);
-    while (!(is_left = qkv__link_is_left(link)) && l->working >= l->most && !atomic_load(&l->hurry))
+    while (!(is_left = qkv__link_is_left(link)) && l->working[turn] >= l->most[turn] && !atomic_load(&l->hurry))
         wait_until(l, now() + LOOK_EVERY);
-    bool may = !is_left && l->working < l->most;
-    l->working += may;
+    bool may = !is_left && l->working[turn] < l->most[turn];
+    l->working[turn] += may;
     pthread_mutex_unlock(&l->lock);
     return may;
 }
 
-void qkv__work_end(qkv__connections *l)
+void qkv__work_end(qkv__connections *l, qkv__turn turn)
 {
     pthread_mutex_lock(&l->lock);
-    l->working--;
-    int64_t at = now() + (l->working ? LONG_WORK : REST);
+    l->working[turn]--;
+    bool is_resting = !l->working[QKV__TURN_MODEL] && !l->working[QKV__TURN_BATCH];
+    int64_t at = now() + (is_resting ? REST : LONG_WORK);
     if (!l->trim_at || at < l->trim_at) l->trim_at = at;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);

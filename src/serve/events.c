@@ -7,6 +7,7 @@
 struct qkv__events {
     qkv_server *server;
     struct MHD_Connection *connection;
+    qkv__turn turn;
     qkv__events_fill *fill;
     void *data;
     void (*release)(void *data);
@@ -60,7 +61,7 @@ static void *send_events(void *data)
 {
     struct qkv__events *s = data;
     qkv_status status = s->fill(s, s->data);
-    qkv__work_end(&s->server->connections);
+    qkv__work_end(&s->server->connections, s->turn);
     pthread_mutex_lock(&s->lock);
     if ((s->status = status)) strcpy(s->sentence, qkv_error());
     put_end(s);
@@ -135,6 +136,7 @@ qkv_status qkv__events_start(qkv__request *r, qkv__events_fill *fill, void *data
     if (!s) return release_data(data), QKV_MEMORY;
     s->server = r->server;
     s->connection = r->connection;
+    s->turn = r->route->turn;
     s->fill = fill;
     s->data = data;
     s->release = release_data;

@@ -15,7 +15,7 @@ static const qkv__route routes[] = {
     { "/attention", .is_post = true, .answer = qkv__serve_attention },
     { "/translate", .is_post = true, .jobs = QKV__TRANSLATES, .answer = qkv__serve_translation },
     { "/classify", .is_post = true, .jobs = QKV__CLASSIFIES, .answer = qkv__serve_classes },
-    { "/v1/completions", .is_post = true, .jobs = QKV__GENERATES, .answer = qkv__serve_completions },
+    { "/v1/completions", .is_post = true, .jobs = QKV__GENERATES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_completions },
     { "/v1/embeddings", .is_post = true, .jobs = QKV__TRANSLATES | QKV__CLASSIFIES | QKV__ENCODES,
       .answer = qkv__serve_embeddings },
 };
@@ -157,11 +157,11 @@ static enum MHD_Result answer_request(qkv__request *r)
     if (!status && r->route->is_post && qkv_model_check_files(r->server->model))
         return reply_error(r, MHD_HTTP_SERVICE_UNAVAILABLE,
                            "the model's file has changed since the server started: restart the server");
-    if (!status && r->route->is_post && !(r->is_working = qkv__work_begin(&r->server->connections, r->link)))
+    if (!status && r->route->is_post && !(r->is_working = qkv__work_begin(&r->server->connections, r->link, r->route->turn)))
         return turn_away(r);
     if (!status) status = r->route->answer(r);
     if (!status) status = r->answer.status;
-    if (r->is_working) qkv__work_end(&r->server->connections);
+    if (r->is_working) qkv__work_end(&r->server->connections, r->route->turn);
     if (atomic_load(&r->is_left)) return MHD_NO;
     return status ? reply_error(r, http_status(status), qkv_error()) : reply(r, MHD_HTTP_OK);
 }

@@ -2,6 +2,7 @@
 #include "server.h"
 
 #include "../base/options.h"
+#include "../base/size.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,6 +14,7 @@
 enum {
     DEFAULT_TIMEOUT = 10,
     DEFAULT_OF_ADDRESS = QKV__LINKS * 3 / 4,
+    DEFAULT_BATCH = 16,
     MHD_LINKS = QKV__LINKS + 32, /* more than those that are served, so that the others can be told */
     HEADERS_BYTES = 32 << 10,    /* of one request; more is 431 */
     MOST_REQUEST = 64 << 20,
@@ -20,6 +22,7 @@ enum {
     BACKLOG = 64
 };
 #define DEFAULT_REQUEST ((size_t)1 << 20)
+#define DEFAULT_PREFIX_CACHE ((int64_t)256 << 20)
 
 /* ---- what the model does ---- */
 
@@ -88,6 +91,8 @@ static qkv_status check_server_options(const qkv_model *m, const qkv_server_opts
     if (o->connections_per_address < 0 || o->connections_per_address > QKV__LINKS)
         return qkv__fail(QKV_USAGE, "serve: %d connections an address: it must be from 1 to %d", o->connections_per_address,
                          QKV__LINKS);
+    if (o->batch < 0 || o->batch > QKV__LINKS)
+        return qkv__fail(QKV_USAGE, "serve: a batch of %d: it must be from 1 to %d", o->batch, QKV__LINKS);
     if (o->max_request > MOST_REQUEST) return qkv__fail(QKV_USAGE, "serve: a request has at most %d bytes", MOST_REQUEST);
     if (o->token && !is_token(o->token))
         return qkv__fail(QKV_USAGE, "serve: a token is one or more visible ASCII characters, without spaces");
@@ -198,12 +203,22 @@ static qkv_status start_daemon(qkv_server *s)
     return s->daemon ? QKV_OK : qkv__fail(QKV_IO, "serve: the server cannot start: %s", strerror(errno));
 }
 
+static qkv_status begin_batcher(qkv_server *s, const qkv_server_opts *o, int batch)
+{
+    int64_t kept = o->prefix_cache ? qkv__max(o->prefix_cache, 0) : DEFAULT_PREFIX_CACHE;
+    if (s->job != QKV__GENERATES) return QKV_OK;
+    s->batcher = qkv__batcher_new(s->model, batch, (size_t)kept);
+    return s->batcher ? QKV_OK : qkv_error_status();
+}
+
 static qkv_status begin_server(qkv_server *s, const qkv_server_opts *o)
 {
+    const int batch = o->batch ? o->batch : DEFAULT_BATCH;
     qkv_status status = copy_options(s, o);
+    if (!status) status = begin_batcher(s, o, batch);
     if (!status) status = find_address(s, o->port);
     int most_of_address = o->connections_per_address ? o->connections_per_address : DEFAULT_OF_ADDRESS;
-    if (!status) status = qkv__connections_begin(&s->connections, s->timeout, most_of_address);
+    if (!status) status = qkv__connections_begin(&s->connections, s->timeout, most_of_address, batch);
     return status ? status : start_daemon(s);
 }
 
@@ -235,6 +250,7 @@ void qkv_server_free(qkv_server *s)
     }
     if (s->listening >= 0) close(s->listening);
     if (s->connections.is_watching) qkv__connections_end(&s->connections);
+    qkv__batcher_free(s->batcher);
     qkv_attention_capture_free(&s->remembered.attended);
     qkv_text_free(&s->remembered.key);
     pthread_mutex_destroy(&s->remembered.lock);

@@ -4,6 +4,7 @@
 
 #include <qkv/serve.h>
 
+#include "../decode/batcher.h"
 #include "json.h"
 
 #include <microhttpd.h>
@@ -24,6 +25,10 @@ qkv_status qkv__put_example(qkv__json *j, const qkv_model *m, const char *langua
 
 /* ---- connections and work ---- */
 
+/* What a request waits for: the model, which few use at a time, as each needs memory of its own; or a row of the batch, in
+ * which many completions are made together. */
+typedef enum qkv__turn { QKV__TURN_MODEL, QKV__TURN_BATCH, QKV__TURNS } qkv__turn;
+
 /* A connection. Its deadline is when the next request must have arrived, in milliseconds; 0 while one is being answered. */
 typedef struct qkv__link {
     int fd;
@@ -42,14 +47,14 @@ typedef struct qkv__connections {
     qkv__link *first;
     int n, active; /* connections; requests that have arrived and are not answered yet */
     int most_of_address;
-    int working, most; /* requests that use the model now, and how many may */
-    bool stop;         /* the watch ends */
-    atomic_bool hurry; /* nobody waits for work any more, and what can be cut short is */
-    int64_t patience;  /* milliseconds for a request to arrive */
-    int64_t trim_at;   /* when free memory goes back to the system; 0: there was no work since it did */
+    int working[QKV__TURNS], most[QKV__TURNS]; /* requests that have a turn now, and how many may */
+    bool stop;                                 /* the watch ends */
+    atomic_bool hurry;                         /* nobody waits for work any more, and what can be cut short is */
+    int64_t patience;                          /* milliseconds for a request to arrive */
+    int64_t trim_at;                           /* when free memory goes back to the system; 0: there was no work since it did */
 } qkv__connections;
 enum { QKV__LINKS = 128 }; /* connections that are served; further ones are answered 503 */
-qkv_status qkv__connections_begin(qkv__connections *l, int timeout, int most_of_address);
+qkv_status qkv__connections_begin(qkv__connections *l, int timeout, int most_of_address, int batch);
 void qkv__connections_end(qkv__connections *l);
 void qkv__connections_drain(qkv__connections *l); /* waits until all that has arrived is answered, or until patience ends */
 
@@ -65,10 +70,9 @@ void qkv__link_idle(qkv__connections *l, qkv__link *link);
  * any more, and almost no client that ends its side still reads. */
 bool qkv__link_is_left(const qkv__link *link);
 
-/* Waits for a turn at the model: each turn needs memory of its own, so that few go on at once. False when the server ends, or
- * the client has left. */
-bool qkv__work_begin(qkv__connections *l, const qkv__link *link);
-void qkv__work_end(qkv__connections *l);
+/* Waits for a turn. False when the server ends, or the client has left. */
+bool qkv__work_begin(qkv__connections *l, const qkv__link *link, qkv__turn turn);
+void qkv__work_end(qkv__connections *l, qkv__turn turn);
 
 /* ---- the server ---- */
 
@@ -97,6 +101,7 @@ struct qkv_server {
     int listening;
     qkv__connections connections;
     qkv__remembered remembered;
+    qkv__batcher *batcher; /* of completions; NULL where the model makes none */
     atomic_bool is_ending;
     atomic_ullong completions; /* for their names */
     atomic_ullong steps;       /* of models, for all requests together */
@@ -118,7 +123,7 @@ typedef struct qkv__request {
     bool is_form, is_busy;
     bool is_unread;      /* its body is not read: it is refused */
     atomic_bool is_left; /* its client has left: it is not answered. A stream sets it on a thread of its own */
-    bool is_working;     /* it has a turn at the model */
+    bool is_working;     /* it has a turn */
     qkv_text received;
     size_t size; /* bytes that came, those over the limit too */
     json_t *body;
@@ -134,6 +139,7 @@ typedef struct qkv__route {
     bool is_post, is_open; /* is_open: it needs no token */
     bool has_rest;         /* the path goes on: it ends with a slash */
     int jobs;              /* models that can do it, as bits of qkv__job; 0: all */
+    qkv__turn turn;        /* that a POST waits for */
     qkv__answer *answer;
 } qkv__route;
 
