@@ -31,7 +31,7 @@ static const option options[] = {
       .text = &given.access_log },
     { "connections-per-address", .value = "N", .help = "that one client may hold, 1 to 128; 96 unless given",
       .count = &given.per_address },
-    { "batch", .value = "N", .help = "completions that are made at a time, together, 1 to 128; 16 unless given",
+    { "batch", .value = "N", .help = "requests that are answered at a time, together, 1 to 128; 16 unless given",
       .count = &given.batch },
     { "prefix-cache", .value = "N", .help = "MiB to keep what prompts begin with; 256 unless given, 0 for none",
       .whole = &given.prefix_cache },
@@ -199,8 +199,8 @@ const command serve_command = {
              "POST /attention, POST /tokenize, GET /info and GET /health. Ctrl-C ends it, after\n"
              "what has arrived is answered.\n"
              "\n"
-             "Completions that come at the same time are made in one batch, and a prompt is read\n"
-             "from where it differs from recent ones; the texts are those of qkv generate.\n"
+             "Requests that come at the same time are answered in one batch, and a prompt is read\n"
+             "from where it differs from recent ones. Answers are those of the commands.\n"
              "\n"
              "Only this machine can reach it, unless --host names another address; then --token\n"
              "is needed, and is part of the printed address, behind the #, which browsers keep\n"

@@ -82,8 +82,7 @@ static void leave_all(const char *path, const char *large, const char *small)
     r = post(port, path, small);
     assert_int_equal(r.status, 200);
     free_reply(&r);
-    qkv__turn turn = strstr(path, "completions") ? QKV__TURN_BATCH : QKV__TURN_MODEL;
-    unsigned long long more = steps(s) - left, most = alone + 2 * (unsigned long long)s->connections.most[turn];
+    unsigned long long more = steps(s) - left, most = alone + 2 * (unsigned long long)s->connections.most[QKV__TURN_BATCH];
     if (more > most) print_error("%s: %llu more steps\n", large, more);
     assert_true(more <= most);
     while (active(s)) usleep(100);

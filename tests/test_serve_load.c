@@ -3,6 +3,7 @@
 #include "http_client.h"
 #include "serve_models.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,8 @@ enum { CLIENTS = 16, MOST_ROUNDS = 1000000 };
 
 /* Of more tokens than are read beside others at a time. */
 #define TIMES_8(text) text text text text text text text text
-#define LONG_PROMPT "{\"prompt\":\"" TIMES_8(TIMES_8("the mat and the dog, I love you ")) "\",\"max_tokens\":8,\"seed\":4}"
+#define LONG_TEXT TIMES_8(TIMES_8("the mat and the dog, I love you "))
+#define LONG_PROMPT "{\"prompt\":\"" LONG_TEXT "\",\"max_tokens\":8,\"seed\":4}"
 
 static const struct {
     int kind, status;
@@ -27,12 +29,18 @@ static const struct {
     { MODEL_PAIR, 200, "/translate", "{\"q\":\"I love you\",\"source\":\"en\",\"target\":\"zh\",\"alternatives\":3}" },
     { MODEL_PAIR, 200, "/translate",
       "{\"q\":[\"the cat\",\"我爱你\",\"the dog and the cat\"],\"source\":\"en\",\"target\":\"zh\"}" },
+    { MODEL_PAIR, 200, "/translate", "{\"q\":\"you love the cat\",\"source\":\"en\",\"target\":\"zh\"}" },
+    { MODEL_PAIR, 200, "/translate", "{\"q\":\" \",\"source\":\"en\",\"target\":\"zh\"}" },
+    { MODEL_PAIR, 400, "/translate", "{\"q\":[\"I\",\"" TIMES_8(LONG_TEXT) "\"],\"source\":\"en\",\"target\":\"zh\"}" },
     { MODEL_PAIR, 400, "/translate", "{\"q\":" },
     { MODEL_PAIR, 200, "/attention", "{\"text\":\"you love the cat\",\"n_best\":3}" },
     { MODEL_PAIR, 200, "/attention", "{\"text\":\"the mat and the dog\",\"kind\":\"cross\",\"layer\":1,\"head\":1}" },
     { MODEL_PAIR, 200, "/attention", "{\"text\":\"the mat and the dog\",\"kind\":\"encoder\",\"thumbnails\":48}" },
     { MODEL_PAIR, 200, "/v1/embeddings", "{\"input\":[\"the cat\",\"我爱你\"]}" },
     { MODEL_CLASSES, 200, "/classify", "{\"text\":[\"the cat\",\"I love you\",\"猫\"]}" },
+    { MODEL_CLASSES, 200, "/classify", "{\"text\":\"the dog\"}" },
+    { MODEL_CLASSES, 200, "/classify", "{\"text\":[\"the mat\",\"" LONG_TEXT "\"]}" },
+    { MODEL_CLASSES, 200, "/v1/embeddings", "{\"input\":\"the dog\"}" },
     { MODEL_CLASSES, 200, "/attention", "{\"text\":\"the cat sat\",\"kind\":\"encoder\",\"layer\":\"rollout\"}" },
     { MODEL_CLASSES, 200, "/tokenize", "{\"text\":\"the cat sat\"}" },
     { MODEL_LANGUAGE, 200, "/v1/completions", "{\"prompt\":\"the cat\",\"max_tokens\":30,\"seed\":5}" },
@@ -180,6 +188,9 @@ static void sixteen_clients_are_answered_as_one(void **state)
 static int start(void **state)
 {
     (void)state;
+#ifdef M_ARENA_MAX
+    mallopt(M_ARENA_MAX, 1); /* as qkv serve does: see <qkv/serve.h> */
+#endif
     return start_servers((qkv_server_opts){ 0 });
 }
 

@@ -45,7 +45,7 @@ typedef struct qkv_server_opts {
     int connections_per_address; /* of one client, 1 to 128; 0 means 96 (of 128 in all). See docs/serve.md */
     int64_t prefix_cache;        /* bytes of what was read for completions that are kept, for prompts that begin alike; 0 means
                                     256 MiB, negative: none */
-    int batch;                   /* completions that are made at a time, in one batch, 1 to 128; 0 means 16 */
+    int batch;                   /* requests that are answered at a time, together where they can be, 1 to 128; 0 means 16 */
 } qkv_server_opts;
 
 typedef struct qkv_server qkv_server;

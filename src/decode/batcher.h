@@ -30,8 +30,9 @@ void qkv__batch_close(qkv__batcher *b, qkv__batch_row *row);
 /* How many tokens of a prompt should be read at a time: fewer where others go on. */
 int64_t qkv__batch_block(qkv__batcher *b);
 
-/* Reads n > 0 more tokens of a row, and waits until that is done. The logits of the last `wanted` of them, (wanted, vocabulary),
- * live until the row's next call; NULL for none. Errors as qkv_session_read() has them; the row is then as it was. */
+/* Reads n > 0 more tokens of a row, and waits until that is done. The logits of the last `wanted` of them, (wanted,
+ * vocabulary), live until the row's next call; NULL for none. Errors as qkv_session_read() has them; the row is then as it
+ * was. */
 qkv_status qkv__batch_read(qkv__batcher *b, qkv__batch_row *row, const int32_t *ids, int64_t n, int64_t wanted,
                            const float **logits);
 

@@ -13,10 +13,10 @@ static const qkv__route routes[] = {
     { "/v1/models/", .has_rest = true, .answer = qkv__serve_one_model },
     { "/tokenize", .is_post = true, .answer = qkv__serve_tokens },
     { "/attention", .is_post = true, .answer = qkv__serve_attention },
-    { "/translate", .is_post = true, .jobs = QKV__TRANSLATES, .answer = qkv__serve_translation },
-    { "/classify", .is_post = true, .jobs = QKV__CLASSIFIES, .answer = qkv__serve_classes },
+    { "/translate", .is_post = true, .jobs = QKV__TRANSLATES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_translation },
+    { "/classify", .is_post = true, .jobs = QKV__CLASSIFIES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_classes },
     { "/v1/completions", .is_post = true, .jobs = QKV__GENERATES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_completions },
-    { "/v1/embeddings", .is_post = true, .jobs = QKV__TRANSLATES | QKV__CLASSIFIES | QKV__ENCODES,
+    { "/v1/embeddings", .is_post = true, .jobs = QKV__TRANSLATES | QKV__CLASSIFIES | QKV__ENCODES, .turn = QKV__TURN_BATCH,
       .answer = qkv__serve_embeddings },
 };
 enum { N_ROUTES = sizeof routes / sizeof *routes };

@@ -5,6 +5,7 @@
 #include <qkv/serve.h>
 
 #include "../decode/batcher.h"
+#include "joint.h"
 #include "json.h"
 
 #include <microhttpd.h>
@@ -25,8 +26,8 @@ qkv_status qkv__put_example(qkv__json *j, const qkv_model *m, const char *langua
 
 /* ---- connections and work ---- */
 
-/* What a request waits for: the model, which few use at a time, as each needs memory of its own; or a row of the batch, in
- * which many completions are made together. */
+/* What a request waits for: the model, which few use at a time, as each needs memory of its own; or a place in what is done
+ * together for many. */
 typedef enum qkv__turn { QKV__TURN_MODEL, QKV__TURN_BATCH, QKV__TURNS } qkv__turn;
 
 /* A connection. Its deadline is when the next request must have arrived, in milliseconds; 0 while one is being answered. */
@@ -102,6 +103,7 @@ struct qkv_server {
     qkv__connections connections;
     qkv__remembered remembered;
     qkv__batcher *batcher; /* of completions; NULL where the model makes none */
+    qkv__joint joint;      /* of the other texts */
     atomic_bool is_ending;
     atomic_ullong completions; /* for their names */
     atomic_ullong steps;       /* of models, for all requests together */

@@ -100,7 +100,7 @@ static qkv_status get_wanted(const qkv__request *r, wanted *w)
 
 typedef struct translated {
     qkv__passages passages;
-    qkv_translations t;
+    qkv_translations t; /* of the part */
     qkv_text joined;
 } translated;
 
@@ -174,22 +174,31 @@ static qkv_status check_text_lengths(const translated *x)
     return QKV_OK;
 }
 
+static qkv_status translate_texts(const qkv_model *m, const qkv_texts *texts, int n_best, qkv_each_step each_step, void *data,
+                                  qkv__joint_result *out)
+{
+    const qkv_translate_opts opts = {
+        .beam = n_best > DEFAULT_BEAM ? n_best : DEFAULT_BEAM, .n_best = n_best, .each_step = each_step, .each_step_data = data
+    };
+    return qkv_translate(m, texts->texts, texts->lengths, texts->n, &opts, &out->translations);
+}
+
 qkv_status qkv__serve_translation(qkv__request *r)
 {
     wanted w = { .alternatives = 0 };
     translated x = { 0 };
     qkv_status status = get_wanted(r, &w);
     if (!status) status = qkv__passages_cut(&x.passages, &w.texts, MOST_SENTENCES);
-    int n_best = (int)w.alternatives + 1;
-    const qkv_translate_opts opts = { .beam = n_best > DEFAULT_BEAM ? n_best : DEFAULT_BEAM,
-                                      .n_best = n_best,
-                                      .each_step = qkv__request_step,
-                                      .each_step_data = r };
     const qkv__passages *p = &x.passages;
-    if (!status) status = qkv_translate(r->server->model, p->sentences, p->lengths, p->n, &opts, &x.t);
+    qkv__part part = { .request = r,
+                       .run = translate_texts,
+                       .n_best = (int)w.alternatives + 1,
+                       .texts = { .texts = p->sentences, .lengths = p->lengths, .n = p->n } };
+    if (!status) status = qkv__join(&r->server->joint, &part);
+    if (!status) x.t = qkv__part_translations(&part);
     if (!status) status = check_text_lengths(&x);
     if (!status) put_translations(&r->answer, r->server, &w, &x);
-    qkv_translations_free(&x.t);
+    qkv__part_free(&r->server->joint, &part);
     qkv__passages_free(&x.passages);
     qkv_text_free(&x.joined);
     return status;

@@ -84,16 +84,24 @@ static void put_all_classes(qkv__json *j, const qkv_model *m, const qkv__strings
     qkv__put_raw(j, "}\n");
 }
 
+static qkv_status classify_texts(const qkv_model *m, const qkv_texts *texts, int n_best, qkv_each_step each_step, void *data,
+                                 qkv__joint_result *out)
+{
+    const qkv_reading_opts opts = { .each_step = each_step, .each_step_data = data };
+    (void)n_best;
+    return qkv_classify(m, texts, &opts, &out->rows);
+}
+
 qkv_status qkv__serve_classes(qkv__request *r)
 {
     qkv__strings given;
-    qkv_matrix rows = { 0 };
+    qkv__part part = { .request = r, .run = classify_texts };
     qkv_status status = qkv__need_strings(r->body, "text", &given);
-    const qkv_texts texts = texts_of(&given);
-    const qkv_reading_opts opts = { .each_step = qkv__request_step, .each_step_data = r };
-    if (!status) status = qkv_classify(r->server->model, &texts, &opts, &rows);
+    part.texts = texts_of(&given);
+    if (!status) status = qkv__join(&r->server->joint, &part);
+    const qkv_matrix rows = status ? (qkv_matrix){ 0 } : qkv__part_rows(&part);
     if (!status) put_all_classes(&r->answer, r->server->model, &given, &rows);
-    qkv_matrix_free(&rows);
+    qkv__part_free(&r->server->joint, &part);
     return status;
 }
 
@@ -159,20 +167,30 @@ static qkv_status put_usage(qkv__json *j, const qkv_server *s, const qkv__string
     return status;
 }
 
+static qkv_status embed_texts(const qkv_model *m, const qkv_texts *texts, int n_best, qkv_each_step each_step, void *data,
+                              qkv__joint_result *out)
+{
+    const qkv_reading_opts reading = { .each_step = each_step, .each_step_data = data };
+    const qkv_embed_opts opts = { .reading = &reading, .normalized = 1, .as_published = 1 };
+    (void)n_best;
+    qkv_status status = qkv_embed_texts(m, texts, &opts, &out->rows);
+    out->rows.cut = 0; /* nobody is told */
+    return status;
+}
+
 qkv_status qkv__serve_embeddings(qkv__request *r)
 {
     const qkv_model *m = r->server->model;
     qkv__strings given;
-    qkv_matrix rows = { 0 };
+    qkv__part part = { .request = r, .run = embed_texts };
     bool is_base64 = false;
     qkv_status status = qkv__need_strings(r->body, "input", &given);
-    const qkv_texts texts = texts_of(&given);
+    part.texts = texts_of(&given);
     if (!status) status = get_encoding(r->body, qkv_transformer_options(qkv_model_transformer(m))->dim, &is_base64);
-    const qkv_reading_opts reading = { .each_step = qkv__request_step, .each_step_data = r };
-    const qkv_embed_opts opts = { .reading = &reading, .normalized = 1, .as_published = 1 };
-    if (!status) status = qkv_embed_texts(m, &texts, &opts, &rows);
+    if (!status) status = qkv__join(&r->server->joint, &part);
+    const qkv_matrix rows = status ? (qkv_matrix){ 0 } : qkv__part_rows(&part);
     if (!status) put_vectors(&r->answer, &rows, is_base64);
     if (!status) status = put_usage(&r->answer, r->server, &given);
-    qkv_matrix_free(&rows);
+    qkv__part_free(&r->server->joint, &part);
     return status;
 }
