@@ -20,7 +20,7 @@ const command *const commands[] = {
     &tokenizer_command, &tokenize_command, &detokenize_command,
     &attend_command, &show_model_command, &show_positions_command, &show_flow_command, &show_curve_command, &show_array_command,
     &forward_command, &attention_command,
-    &learn_command, &quiz_command, &explain_command, &line_command,
+    &learn_command, &quiz_command, &exercise_command, &explain_command, &line_command,
     &example_translate_command, &example_classify_command, &example_generate_command,
     &info_command,
     NULL,

@@ -8,6 +8,7 @@
 #include <qkv/qkv.h>
 
 #include <stdbool.h>
+#include <stdio.h>
 
 typedef struct lesson {
     const char *name;              /* what is typed after "qkv learn" */

@@ -84,22 +84,30 @@ size_t piece_bytes(const char *text)
     return bytes;
 }
 
-void print_wrapped(const char *text, int column, int indent, int width)
+void write_wrapped(FILE *f, const char *text, int column, const char *margin, int width)
 {
     bool is_start = true, space = false; /* of a line; before what follows */
+    int indent = display_width(margin);
     while (*text) {
         if (*text == ' ') space = !is_start, text++;
-        else if (*text == '\n') printf("\n%*s", indent, ""), column = indent, is_start = true, space = false, text++;
+        else if (*text == '\n') fprintf(f, "\n%s", margin), column = indent, is_start = true, space = false, text++;
         else {
             size_t bytes = piece_bytes(text);
             int taken = (int)qkv_utf8_width(text, bytes);
-            if (!is_start && column + space + taken > width) printf("\n%*s", indent, ""), column = indent, space = false;
-            printf("%s%.*s", space ? " " : "", (int)bytes, text);
+            if (!is_start && column + space + taken > width) fprintf(f, "\n%s", margin), column = indent, space = false;
+            fprintf(f, "%s%.*s", space ? " " : "", (int)bytes, text);
             column += space + taken;
             is_start = space = false;
             text += bytes;
         }
     }
+}
+
+void print_wrapped(const char *text, int column, int indent, int width)
+{
+    char margin[64];
+    snprintf(margin, sizeof margin, "%*s", indent, "");
+    write_wrapped(stdout, text, column, margin, width);
 }
 
 /* ---- tables ---- */

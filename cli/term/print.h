@@ -3,6 +3,7 @@
 #define QKV_TERM_PRINT_H
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,7 +23,9 @@ void print_name(const char *name, int width, bool right);
  * but not before one that closes or after one that opens. */
 size_t piece_bytes(const char *text);
 
-/* Prints text that starts at a column, broken into lines of at most width columns, all but the first indented. */
+/* Writes text that starts at a column, broken into lines of at most width columns, all but the first after a margin; and prints it,
+ * the margin being spaces. */
+void write_wrapped(FILE *f, const char *text, int column, const char *margin, int width);
 void print_wrapped(const char *text, int column, int indent, int width);
 
 /* Names of rows or columns: names[i], or prefix and number where there are none. */
