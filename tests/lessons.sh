@@ -133,4 +133,12 @@ for wrong in 一袋词 只知道两个词 移动参数 没有相加 有了相加
     '"循环"' '"卷积"' 顺序步数 最长路径 磨损 把自己分给 补齐 什么也得不到， '有 %d 个改变' 空无一物 这个库 逐词写 说出下一个词; do
     same "no $wrong" "" "$(grep -n "^msgstr.*$wrong" po/zh_CN.po)"
 done
+# One term for one thing: what docs/glossary.zh.md says not to use is not used, and what it says is.
+awk -F' *[|] *' '/^[|] / && $2 !~ /^(English|---)/ { n = split($4, wrong, " "); for (i = 1; i <= n; i++) print wrong[i] }' \
+    docs/glossary.zh.md >"$folder/wrong"
+between "the glossary has words to avoid" 60 "$(wc -l <"$folder/wrong")" 500
+same "none of them is in the translations" "" "$(grep '^msgstr' po/zh_CN.po | grep -oFf "$folder/wrong")"
+awk -F' *[|] *' '/^[|] / && $2 !~ /^(English|---)/ { n = split($3, terms, "、"); for (i = 1; i <= n; i++) { sub(/（.*/, "", terms[i]); print terms[i] } }' \
+    docs/glossary.zh.md | while read -r term; do grep -qF "$term" po/zh_CN.po || echo "$term"; done >"$folder/unused"
+same "every term is used" "" "$(cat "$folder/unused")"
 finish
