@@ -53,6 +53,7 @@ static qkv_status each_pair(void *data, const char *a, size_t n, const char *b, 
 {
     return (void)data, (void)a, (void)n, (void)b, (void)m, QKV_OK;
 }
+static qkv_status each_row(void *data, const qkv_bench_row *x) { return (void)data, (void)x, QKV_FAILURE; } /* one is enough */
 static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (void)data, (void)x, QKV_OK; }
 
 /* clang-format off */
@@ -79,6 +80,10 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_int32_t_P ids
 #define V_size_t_P sizes
 #define V_uint8_t_P bytes
+#define V_const_qkv_bench_opts_P &(qkv_bench_opts){ .repeat = 1, .batch = 1 }
+#define V_const_qkv_bench_row_P ZERO(qkv_bench_row)
+#define V_qkv_bench_kind QKV_BENCH_MATMUL
+#define V_qkv_bench_each each_row
 #define V_qkv_tape_P it.tape
 #define V_qkv_tensor_P it.tensor
 #define V_const_qkv_tensor_P it.tensor
@@ -241,7 +246,10 @@ static int make_one_of_each(void **state)
     it.training = qkv_training_new("translate");
     objective = qkv_generating();
     qkv_attend(it.model, "a b", 3, NULL, 0, NULL, &it.attended);
-    return it.tensor && it.session && it.epoch && it.trainer && it.attended.heads && !qkv_params_status(it.params) ? 0 : -1;
+    return it.tensor && it.session && it.epoch && it.trainer && it.attended.heads &&
+                   !qkv_params_status(it.params)
+               ? 0
+               : -1;
 }
 
 /* ---- the calls ---- */

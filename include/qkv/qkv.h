@@ -4,6 +4,7 @@
 
 #include <qkv/attend.h>
 #include <qkv/base.h>
+#include <qkv/bench.h>
 #include <qkv/decode.h>
 #include <qkv/io.h>
 #include <qkv/model.h>

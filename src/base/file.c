@@ -403,7 +403,7 @@ qkv_status qkv_file_write(const char *path, const void *bytes, size_t size)
 
 /* ---- memory in a file ---- */
 
-static const char *temporary_folder(void)
+const char *qkv__temporary_folder(void)
 {
     const char *folder = getenv("TMPDIR");
     return folder && *folder ? folder : "/tmp";
@@ -413,7 +413,7 @@ static const char *temporary_folder(void)
 static qkv_status open_new(char *path, size_t room, int *fd)
 {
     for (int i = 0; i < 1000; i++) {
-        int n = snprintf(path, room, "%s/qkv-%ld-%d.tmp", temporary_folder(), (long)getpid(), i);
+        int n = snprintf(path, room, "%s/qkv-%ld-%d.tmp", qkv__temporary_folder(), (long)getpid(), i);
         if (n < 0 || (size_t)n >= room) return qkv__fail(QKV_LIMIT, "TMPDIR: the path is longer than %zu bytes", room);
         *fd = files.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (*fd >= 0) return QKV_OK;
@@ -436,8 +436,8 @@ qkv_status qkv__spill_begin(qkv__spill *s)
 static qkv_status cannot_grow(size_t bytes, int error)
 {
     return qkv__fail(error == ENOMEM ? QKV_MEMORY : QKV_IO,
-                     "%s: a temporary file cannot have %zu bytes: %s (TMPDIR names another folder)", temporary_folder(), bytes,
-                     strerror(error));
+                     "%s: a temporary file cannot have %zu bytes: %s (TMPDIR names another folder)", qkv__temporary_folder(),
+                     bytes, strerror(error));
 }
 
 qkv_status qkv__spill_grow(qkv__spill *s, size_t wanted)

@@ -100,8 +100,11 @@ qkv_status qkv__write_put(qkv__writer *w, const void *bytes, size_t size);
 qkv_status qkv__write_end(qkv__writer *w);
 void qkv__write_abandon(qkv__writer *w);
 
-/* Memory that lies in a temporary file (in TMPDIR, or /tmp): the system can take its pages back. The file has no name, so it is
- * gone when the process is. */
+/* Where temporary files go: TMPDIR, or /tmp. */
+const char *qkv__temporary_folder(void);
+
+/* Memory that lies in a temporary file there: the system can take its pages back. The file has no name, so it is gone when the
+ * process is. */
 typedef struct qkv__spill {
     void *data; /* NULL while it has no bytes */
     size_t bytes;
