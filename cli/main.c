@@ -22,7 +22,7 @@ const command *const commands[] = {
     &forward_command, &attention_command,
     &learn_command, &quiz_command, &exercise_command, &explain_command, &line_command,
     &example_translate_command, &example_classify_command, &example_generate_command,
-    &info_command,
+    &info_command, &bench_command,
     NULL,
 };
 
