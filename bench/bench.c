@@ -1,48 +1,22 @@
 /* bench.c: make bench. Nothing here is a test: times depend on the machine and on what else it does. */
 #include "bench.h"
 
-#include <qkv/qkv.h>
-
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <string.h>
-#include <time.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-double seconds(void)
+void stop_on(qkv_status status)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    if (!status) return;
+    fprintf(stderr, "bench: %s\n", qkv_error());
+    exit(1);
 }
 
-void sleep_ms(int ms) { nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000L }, NULL); }
-
-void add_sample(samples *s, double duration)
-{
-    if (s->n < MOST_SAMPLES) s->at[s->n++] = duration;
-}
-
-double best_of(const samples *s)
-{
-    double best = s->at[0];
-    for (int i = 1; i < s->n; i++)
-        if (s->at[i] < best) best = s->at[i];
-    return best;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double median_of(const samples *s)
-{
-    samples sorted = *s;
-    qsort(sorted.at, (size_t)sorted.n, sizeof *sorted.at, by_value);
-    return sorted.at[sorted.n / 2];
-}
+/* ---- data ---- */
 
 /* As the library allocates: large arrays on huge pages. */
 float *plain_floats(int64_t n)
@@ -57,27 +31,78 @@ float *plain_floats(int64_t n)
     exit(1);
 }
 
-void fill_random(float *x, int64_t n)
+float *random_floats(int64_t n)
 {
+    float *x = plain_floats(n);
     uint32_t state = 1;
     for (int64_t i = 0; i < n; i++) {
         state = state * 1664525u + 1013904223u;
         x[i] = (float)(int32_t)state * 0x1p-31f;
     }
-}
-
-float *random_floats(int64_t n)
-{
-    float *x = plain_floats(n);
-    fill_random(x, n);
     return x;
 }
 
-static void print_machine(int threads)
+/* ---- rows ---- */
+
+void keep_json(const char *name, int threads, const char *line)
 {
-    printf("\npeak, %d thread%s: fused multiply-add %.1f GFLOP/s, memory read %.1f GB/s\n", threads, threads > 1 ? "s" : "",
-           peak_flops(threads) * 1e-9, read_bandwidth(threads) * 1e-9);
+    static char begun[32][64]; /* files of this run */
+    char path[512], file[64];
+    snprintf(file, sizeof file, "%s-%d.json", name, threads);
+    snprintf(path, sizeof path, "%s/results", BENCH_FOLDER);
+    mkdir(path, 0777);
+    snprintf(path, sizeof path, "%s/results/%s", BENCH_FOLDER, file);
+    int i = 0;
+    while (i < 31 && *begun[i] && strcmp(begun[i], file)) i++;
+    FILE *f = fopen(path, *begun[i] ? "a" : "w");
+    strcpy(begun[i], file);
+    if (!f) return perror(path);
+    fprintf(f, "%s\n", line);
+    fclose(f);
 }
+
+typedef struct row_work {
+    also_row *also;
+    void *data;
+    int rows;
+} row_work;
+
+static qkv_status tell_row(void *data, const qkv_bench_row *row)
+{
+    row_work *w = data;
+    qkv_text text = { 0 };
+    qkv_status status = qkv_bench_text(row, 0, &text);
+    if (!status) puts(text.data), fflush(stdout);
+    if (!status) status = qkv_bench_text(row, 1, &text);
+    if (!status) keep_json(qkv_bench_name(row->kind), row->threads, text.data);
+    if (!status && w->also) w->also(w->data, row);
+    w->rows++;
+    qkv_text_free(&text);
+    return status;
+}
+
+int run_bench(qkv_bench_kind kind, const qkv_bench_opts *o, also_row *also, void *data)
+{
+    row_work w = { also, data, 0 };
+    stop_on(qkv_bench(kind, o, tell_row, &w));
+    return w.rows;
+}
+
+void in_child(const char *part, int threads, bool quick, void (*run)(int threads, bool quick))
+{
+    fflush(stdout);
+    qkv_threads_stop(); /* they do not survive the fork */
+    pid_t child = fork();
+    if (child == 0) {
+        run(threads, quick);
+        fflush(stdout);
+        _exit(0);
+    }
+    int status = 1;
+    if (child < 0 || waitpid(child, &status, 0) < 0 || status) fprintf(stderr, "bench: the %s part failed\n", part);
+}
+
+/* ---- the parts ---- */
 
 typedef struct wishes {
     bool quick;
@@ -85,26 +110,35 @@ typedef struct wishes {
     int threads;
 } wishes;
 
+static const struct part {
+    const char *name;
+    void (*run)(int threads, bool quick);
+    bool has_child;
+} parts[] = {
+    { "products", bench_products, false }, { "attention", bench_attention, false }, { "memory", bench_memory, true },
+    { "training", bench_training, true },  { "decoding", bench_decoding, true },
+};
+enum { PARTS = sizeof parts / sizeof *parts };
+
 static bool wanted(const wishes *w, const char *part) { return !w->only || !strcmp(w->only, part); }
 
-static void measure(const wishes *w, int threads)
+static void measure_parts(const wishes *w, int threads)
 {
-    if (qkv_set_threads(threads)) {
-        fprintf(stderr, "bench: %s\n", qkv_error());
-        exit(1);
+    stop_on(qkv_set_threads(threads));
+    printf("\n%d thread%s: fused multiply-add %.1f GFLOP/s, memory read %.1f GB/s\n", threads, threads > 1 ? "s" : "",
+           qkv_bench_peak() * 1e-9, qkv_bench_bandwidth(256 << 20) * 1e-9);
+    for (int i = 0; i < PARTS; i++) {
+        if (!wanted(w, parts[i].name)) continue;
+        if (parts[i].has_child) in_child(parts[i].name, threads, w->quick, parts[i].run);
+        else parts[i].run(threads, w->quick);
     }
-    print_machine(threads);
-    if (wanted(w, "products")) bench_products(threads, w->quick);
-    if (wanted(w, "attention")) bench_attention(threads, w->quick);
-    if (wanted(w, "memory")) bench_memory(threads);
-    if (wanted(w, "training")) bench_training(threads, w->quick);
-    if (wanted(w, "decoding")) bench_decoding(threads, w->quick);
 }
 
 static bool is_part(const char *text)
 {
-    return !strcmp(text, "peak") || !strcmp(text, "products") || !strcmp(text, "attention") || !strcmp(text, "memory") ||
-           !strcmp(text, "training") || !strcmp(text, "decoding");
+    for (int i = 0; i < PARTS; i++)
+        if (!strcmp(text, parts[i].name)) return true;
+    return !strcmp(text, "peak") || !strcmp(text, "pictures");
 }
 
 static wishes read_wishes(char **arguments)
@@ -115,7 +149,7 @@ static wishes read_wishes(char **arguments)
         else if (!strcmp(*a, "-1") || !strcmp(*a, "-2")) w.threads = (*a)[1] - '0';
         else if (is_part(*a)) w.only = *a;
         else {
-            fprintf(stderr, "usage: bench [--quick] [-1|-2] [peak|products|attention|memory|training|decoding]\n");
+            fprintf(stderr, "usage: bench [--quick] [-1|-2] [peak|products|attention|memory|training|decoding|pictures]\n");
             exit(2);
         }
     }
@@ -128,6 +162,7 @@ int main(int argc, char **argv)
     if (!qkv_isa()) return fprintf(stderr, "bench: %s\n", qkv_error()), 1;
     printf("qkv %s, instruction set %s\n", qkv_version(), qkv_isa());
     for (int threads = 1; threads <= 2; threads++)
-        if (!w.threads || w.threads == threads) measure(&w, threads);
+        if (!w.threads || w.threads == threads) measure_parts(&w, threads);
+    if (wanted(&w, "pictures")) bench_pictures(w.quick);
     return 0;
 }

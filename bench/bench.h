@@ -1,34 +1,36 @@
-/* bench.h: the parts of the benchmark. Every figure is a ratio to something measured in the same run. */
-#ifndef QKV_BENCH_H
-#define QKV_BENCH_H
+/* bench.h: the parts of make bench, which stand on the measurements of "qkv bench" (src/bench) and add other libraries and
+ * programs, files and pictures. Every figure is a ratio to something measured in the same run. */
+#ifndef QKV_MAKE_BENCH_H
+#define QKV_MAKE_BENCH_H
+
+#include "../src/base/clock.h"
+#include "../src/bench/measure.h"
+
+#include <qkv/qkv.h>
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- time ---- */
-double seconds(void);
-void sleep_ms(int ms);
-
-/* Durations of one thing, in seconds. */
-enum { MOST_SAMPLES = 512 };
-typedef struct samples {
-    int n;
-    double at[MOST_SAMPLES];
-} samples;
-void add_sample(samples *s, double duration);
-double best_of(const samples *s);
-double median_of(const samples *s);
+void stop_on(qkv_status status); /* ends the program with the library's error */
 
 /* ---- data ---- */
 
 /* n numbers in -1..1, or without values; ends the program when memory is out. free() it. */
 float *random_floats(int64_t n);
 float *plain_floats(int64_t n);
-void fill_random(float *x, int64_t n);
 
-/* ---- the machine; threads: 1 or 2 ---- */
-double peak_flops(int threads);     /* fused multiply-adds in float32, two operations each, a second */
-double read_bandwidth(int threads); /* bytes a second from memory */
+/* ---- rows ---- */
+
+/* Measures one kind, hands each row to also(data, row) where that is not NULL, and returns how many there were. Every row is
+ * printed, and goes to the file of its kind and threads in bench/results. */
+typedef void also_row(void *data, const qkv_bench_row *row);
+int run_bench(qkv_bench_kind kind, const qkv_bench_opts *o, also_row *also, void *data);
+
+/* A line of JSON to a file of bench/results, which begins anew with the first one of a run. */
+void keep_json(const char *name, int threads, const char *line);
+
+/* Does something in a process of its own, so that the peak of its memory is its own, and threads too. */
+void in_child(const char *part, int threads, bool quick, void (*run)(int threads, bool quick));
 
 /* ---- other libraries ---- */
 
@@ -45,11 +47,23 @@ typedef struct peer {
 enum { N_PEERS = 2 };
 const peer *load_peers(void);
 
+/* ---- other programs, which environment variables name ---- */
+
+/* Asks the program of that variable, where there is one, for "KIND --threads N --batch N --beam N --length N --new N", and
+ * prints each of its lines, {"name": "..", "tokens_per_second": ..}, with how many times as fast `ours` is. docs/bench.md says
+ * what a program has to do. */
+typedef struct question {
+    const char *variable, *kind;
+    qkv_bench_opts o;
+} question;
+void ask_program(const question *q, const qkv_bench_row *ours);
+
 /* ---- what is measured; each prints its table ---- */
 void bench_products(int threads, bool quick);
 void bench_attention(int threads, bool quick);
-void bench_memory(int threads);
+void bench_memory(int threads, bool quick);
 void bench_training(int threads, bool quick);
 void bench_decoding(int threads, bool quick);
+void bench_pictures(bool quick); /* cost against length, batch and threads, to bench/results */
 
 #endif

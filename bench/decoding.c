@@ -1,115 +1,54 @@
-/* decoding.c: reading a prompt, generating and beam search, against the machine's peak and the speed of its memory. The models
- * have the shapes of real ones and random weights; they are saved and loaded, as a user's are. */
+/* decoding.c: generating, translating and embedding, against the machine and the programs that the environment names; and what
+ * the caches of a beam take. */
 #include "bench.h"
 
-#include <qkv/qkv.h>
-
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-enum { PROMPT = 512, STEPS = 64, SENTENCES = 32, SOURCE = 24, TARGET = 32, BEAM = 4 };
+enum { SENTENCES = 32, SOURCE = 24, TARGET = 32, BEAM = 4, PROMPT = 512, NEW_TOKENS = 64 };
 
-static void stop_on(qkv_status status)
+/* ---- rows and their peers ---- */
+
+static void tell_program(void *data, const qkv_bench_row *row) { ask_program(data, row); }
+
+/* Of a generation the prompt comes first. */
+typedef struct generation {
+    question prompt, text;
+    int row;
+} generation;
+
+static void tell_generators(void *data, const qkv_bench_row *row)
 {
-    if (!status) return;
-    fprintf(stderr, "bench: %s\n", qkv_error());
-    exit(1);
+    generation *g = data;
+    ask_program(g->row++ ? &g->text : &g->prompt, row);
 }
 
-static qkv_model *saved_and_loaded(const qkv_transformer_opts *o)
+static void measure_generation(bool quick)
 {
-    char folder[] = "/tmp/qkv-bench-XXXXXX", path[64];
-    if (!mkdtemp(folder)) stop_on(QKV_IO);
-    qkv_model *m = qkv_model_new(o, 1);
-    stop_on(m ? qkv_model_save(m, folder) : qkv_error_status());
-    qkv_model_free(m);
-    m = qkv_model_load(folder);
-    stop_on(m ? QKV_OK : qkv_error_status());
-    const char *const files[] = { "config.json", "model.safetensors" };
-    for (int i = 0; i < 2; i++) snprintf(path, sizeof path, "%s/%s", folder, files[i]), unlink(path); /* it stays mapped */
-    rmdir(folder);
-    return m;
+    generation g = {
+        .prompt = { "QKV_BENCH_LLAMA", "prompt", { .quick = quick, .batch = 1, .length = PROMPT, .new_tokens = NEW_TOKENS } }
+    };
+    g.text = (question){ "QKV_BENCH_LLAMA", "generate", g.prompt.o };
+    run_bench(QKV_BENCH_GENERATE, &g.prompt.o, tell_generators, &g);
 }
 
-/* Multiply-adds, and bytes of weights, that one token costs in the layers and in the output. */
-static double layer_weights(const qkv_transformer_opts *o)
+static void measure_translation(bool quick)
 {
-    double d = (double)o->dim, ffn = (o->activation == QKV_ACTIVATION_SILU_GATED ? 3 : 2) * d * (double)o->d_ff;
-    return o->decoder_layers * ((o->encoder_layers ? 6 : 4) * d * d + ffn);
-}
-static double output_weights(const qkv_transformer_opts *o) { return (double)o->dim * (double)o->vocabulary; }
-
-static void print_rate(const char *what, double tokens, const samples *s, double share, double median_share, const char *of)
-{
-    printf("%-44s %8.1f / %8.1f tokens/s, %.2f / %.2f of the %s\n", what, tokens / best_of(s), tokens / median_of(s), share,
-           median_share, of);
-}
-
-/* A decoder alone: a prompt in one read, then token by token. */
-static void measure_generation(int threads, int rounds)
-{
-    const qkv_transformer_opts o = { .vocabulary = 32000,
-                                     .decoder_layers = 12,
-                                     .dim = 768,
-                                     .heads = 12,
-                                     .d_ff = 2048,
-                                     .pre_norm = 1,
-                                     .norm = QKV_NORM_RMS,
-                                     .activation = QKV_ACTIVATION_SILU_GATED,
-                                     .positions = QKV_POSITION_ROTARY,
-                                     .no_bias = 1,
-                                     .untied = 1 };
-    qkv_model *m = saved_and_loaded(&o);
-    qkv_session *s = qkv_session_new(m, NULL);
-    stop_on(s ? QKV_OK : qkv_error_status());
-    int32_t ids[PROMPT];
-    for (int i = 0; i < PROMPT; i++) ids[i] = (i * 7919) % 32000;
-    samples prompt = { 0 }, steps = { 0 };
-    for (int round = 0; round <= rounds; round++) { /* the first finds its memory */
-        stop_on(qkv_session_start(s, 1));
-        double begin = seconds();
-        stop_on(qkv_session_read(s, ids, (int64_t[]){ PROMPT }, QKV_LOGITS_LAST));
-        double middle = seconds();
-        for (int i = 0; i < STEPS; i++) stop_on(qkv_session_step(s, ids + i));
-        if (round) add_sample(&prompt, middle - begin), add_sample(&steps, seconds() - middle);
-    }
-    double flops = 2 * (PROMPT * layer_weights(&o) + output_weights(&o)) / peak_flops(threads);
-    double bytes = 4 * STEPS * (layer_weights(&o) + output_weights(&o)) / read_bandwidth(threads);
-    print_rate("Llama shape, 134M, prompt of 512", PROMPT, &prompt, flops / best_of(&prompt), flops / median_of(&prompt),
-               "peak");
-    print_rate("Llama shape, 134M, generation", STEPS, &steps, bytes / best_of(&steps), bytes / median_of(&steps),
-               "memory's speed");
-    qkv_session_free(s);
-    qkv_model_free(m);
-}
-
-static void measure_search(int threads, int rounds)
-{
-    qkv_transformer_opts o = QKV_OPTS(qkv_transformer_opts);
-    stop_on(qkv_transformer_preset("base", 32000, &o));
-    qkv_model *m = saved_and_loaded(&o);
-    int32_t ids[SENTENCES * SOURCE];
-    for (int i = 0; i < SENTENCES * SOURCE; i++) ids[i] = 3 + (i * 7919) % 31000;
-    for (int beam = 1; beam <= BEAM; beam += BEAM - 1)
-        for (int64_t n = 1; n <= SENTENCES; n += SENTENCES - 1) {
-            const qkv_search_opts opts = { .start = 1, .end = 2, .pad = 0, .beam = beam, .max_length = TARGET };
-            qkv_search_result found = { 0 };
-            samples taken = { 0 };
-            for (int round = 0; round <= rounds; round++) {
-                double begin = seconds();
-                stop_on(qkv_search(m, ids, n, SOURCE, NULL, &opts, &found));
-                if (round) add_sample(&taken, seconds() - begin);
-            }
-            char what[80];
-            snprintf(what, sizeof what, "base, %lld sentence%s, beam %d, 32 tokens each", (long long)n, n > 1 ? "s" : "", beam);
-            double tokens = (double)(n * TARGET);
-            double flops = 2 * tokens * beam * (layer_weights(&o) + output_weights(&o)) / peak_flops(threads);
-            print_rate(what, tokens, &taken, flops / best_of(&taken), flops / median_of(&taken), "peak");
-            qkv_search_result_free(&found);
+    for (int64_t batch = 1; batch <= SENTENCES; batch += SENTENCES - 1)
+        for (int beam = 1; beam <= BEAM; beam += BEAM - 1) {
+            question q = { "QKV_BENCH_CT2",
+                           "translate",
+                           { .quick = quick, .batch = batch, .beam = beam, .length = SOURCE, .new_tokens = TARGET } };
+            run_bench(QKV_BENCH_TRANSLATE, &q.o, tell_program, &q);
         }
-    qkv_model_free(m);
 }
+
+static void measure_embedding(bool quick)
+{
+    question q = { "QKV_BENCH_ORT", "embed", { .quick = quick, .batch = 256, .length = 15 } };
+    run_bench(QKV_BENCH_EMBED, &q.o, tell_program, &q);
+}
+
+/* ---- caches ---- */
 
 /* Keys and values while a beam goes on, whose rows share what they have in common: against rows that have all of it for
  * themselves. Of the rows of a sentence two come from its best, one each from the next two. */
@@ -132,7 +71,7 @@ static void measure_caches(void)
         stop_on(qkv_session_read(s, ids, NULL, QKV_LOGITS_NONE));
         stop_on(qkv_session_select(s, parents, ROWS));
     }
-    printf("%-44s %8.1f MB, %.2f of what rows by themselves have\n", "base, caches of 32 sentences, beam 4",
+    printf("caches of 32 sentences, base, beam 4: %.1f MB, %.2f of what rows by themselves have\n",
            (double)qkv_session_bytes(s) / 1e6, (double)qkv_session_bytes(s) / (double)plain);
     qkv_session_free(s);
     qkv_model_free(m);
@@ -140,8 +79,10 @@ static void measure_caches(void)
 
 void bench_decoding(int threads, bool quick)
 {
-    printf("\ndecoding, %d thread%s: float32; best / median\n", threads, threads > 1 ? "s" : "");
-    measure_generation(threads, quick ? 1 : 5);
-    measure_search(threads, quick ? 1 : 5);
+    stop_on(qkv_set_threads(threads));
+    printf("\ndecoding and embedding, float32\n%s\n", qkv_bench_heading());
+    measure_embedding(quick);
+    measure_translation(quick);
+    measure_generation(quick);
     measure_caches();
 }

@@ -3,8 +3,6 @@
 
 #include "../src/op/product.h"
 
-#include <qkv/base.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,9 +49,7 @@ static void multiply(const peer *by, const product *p, float *c)
                        .a_col = flip_a ? lda : 1,
                        .b_row = flip_b ? 1 : ldb,
                        .b_col = flip_b ? ldb : 1 };
-    if (!qkv__multiply(&q)) return;
-    fprintf(stderr, "bench: %s\n", qkv_error());
-    exit(1);
+    stop_on(qkv__multiply(&q));
 }
 
 /* ---- measuring ---- */
@@ -63,21 +59,21 @@ enum { OURS, CONTESTANTS = 1 + N_PEERS };
 
 /* Libraries take turns, so that what else the machine does hits all alike. Before its turn a library waits until the threads of
  * the one before have gone to sleep, and warms up. A sample is enough calls to be worth a look at the clock. */
-static void take_turn(const peer *by, const product *p, float *c, bool quick, samples *s)
+static void take_turn(const peer *by, const product *p, float *c, bool quick, qkv__samples *s)
 {
     double flops = 2.0 * p->m * p->n * p->k, turn = quick ? 0.01 : 0.06;
     int calls = flops < 2e7 ? (int)(2e7 / flops) : 1;
-    sleep_ms(40);
-    double begin = seconds();
+    nanosleep(&(struct timespec){ .tv_nsec = 40000000L }, NULL);
+    double begin = qkv__seconds();
     if (!s->n || flops < 1e10) do
             multiply(by, p, c);
-        while (seconds() - begin < WARM_UP);
-    begin = seconds();
+        while (qkv__seconds() - begin < WARM_UP);
+    begin = qkv__seconds();
     do {
-        double start = seconds();
+        double start = qkv__seconds();
         for (int i = 0; i < calls; i++) multiply(by, p, c);
-        add_sample(s, (seconds() - start) / calls);
-    } while (seconds() - begin < turn);
+        qkv__sample_add(s, (qkv__seconds() - start) / calls);
+    } while (qkv__seconds() - begin < turn);
 }
 
 /* A fast wrong product is worth nothing. */
@@ -91,7 +87,7 @@ static void check_same(const product *p, const float *ours, const float *theirs,
         }
 }
 
-static void contest(const product *p, const peer *peers, bool quick, samples s[CONTESTANTS])
+static void contest(const product *p, const peer *peers, bool quick, qkv__samples s[CONTESTANTS])
 {
     int64_t count = (int64_t)p->m * p->n;
     float *ours = plain_floats(count), *theirs = plain_floats(count);
@@ -115,7 +111,7 @@ typedef struct ratios {
     int n;
 } ratios;
 
-static void print_line(const layer *l, const product *p, const samples s[CONTESTANTS], ratios *r)
+static void print_line(const layer *l, const product *p, const qkv__samples s[CONTESTANTS], ratios *r)
 {
     double gflop = 2e-9 * p->m * p->n * p->k, peer_best = 0, peer_median = 0;
     printf("%5d %6d %5d  %-9s", l->rows, l->out, l->in, p->name);
@@ -124,13 +120,14 @@ static void print_line(const layer *l, const product *p, const samples s[CONTEST
             printf(" %15s", "not installed");
             continue;
         }
-        double best = gflop / best_of(&s[i]), median = gflop / median_of(&s[i]);
+        double best = gflop / qkv__samples_best(&s[i]), median = gflop / qkv__samples_median(&s[i]);
         printf("   %5.1f / %5.1f", best, median);
         if (i && best > peer_best) peer_best = best;
         if (i && median > peer_median) peer_median = median;
     }
     if (peer_best > 0) {
-        double best = gflop / best_of(&s[OURS]) / peer_best, median = gflop / median_of(&s[OURS]) / peer_median;
+        double best = gflop / qkv__samples_best(&s[OURS]) / peer_best,
+               median = gflop / qkv__samples_median(&s[OURS]) / peer_median;
         printf("   %5.2f / %5.2f", best, median);
         r->log_best += log(best);
         r->log_median += log(median);
@@ -148,7 +145,7 @@ static void bench_layer(const layer *l, const peer *peers, bool quick, ratios *r
     float *dy = random_floats((int64_t)l->rows * l->out);
     for (int which = 0; which < 3; which++) {
         product p = product_of(l, which, x, w, dy);
-        samples s[CONTESTANTS] = { 0 };
+        qkv__samples s[CONTESTANTS] = { 0 };
         contest(&p, peers, quick, s);
         print_line(l, &p, s, r);
     }
