@@ -73,8 +73,11 @@ void qkv__some_ids(int32_t *ids, int64_t n, int64_t vocabulary)
 static void add_linear(qkv__weights *w, const qkv_linear *l)
 {
     if (!l->weight) return;
+    const qkv__type *type = qkv__type_of(l->weight);
+    int64_t out = l->weight->shape[0], in = l->weight->shape[1];
     w->count += (double)l->weight->count;
-    w->bytes += (double)l->weight->count * (double)qkv__type_of(l->weight)->bytes;
+    w->bytes += (double)(out * qkv__type_row_bytes(type, in));
+    if (type->scales) w->bytes += (double)(out * qkv__type_row_scales(type, in) * qkv__type_scale_bytes(type));
 }
 
 static void add_layer(qkv__weights *w, const qkv__layer *l)
