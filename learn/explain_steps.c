@@ -21,7 +21,7 @@ static shown *add_table(step *s, const char *key, const char *symbol, const qkv_
 static int list_inputs(const explained *e, step *s)
 {
     if (!e->x) return 0;
-    snprintf(s->title, sizeof s->title, "%s", _("Embeddings X"));
+    snprintf(s->title, sizeof s->title, "%s", e->about ? _("Hidden states X") : _("Embeddings X"));
     snprintf(s->formula, sizeof s->formula, "X");
     snprintf(s->note, sizeof s->note, "%s", e->x_note);
     add_table(s, "x", "X", e->x, e->queries, no_names)->is_by_query = true;
@@ -151,7 +151,7 @@ static void list_attended(const explained *e, step *s)
 {
     int64_t keys = qkv_dim(e->k, 0), tokens = qkv_dim(e->q, 0), d_v = qkv_dim(e->split[2], 2), i = first_query(e);
     int64_t h = first_head(e), of_keys = h / (e->heads / e->kv_heads);
-    snprintf(s->title, sizeof s->title, e->heads > 1 ? _("Each head's output O = A V") : _("Output O = A V"));
+    snprintf(s->title, sizeof s->title, "%s", e->heads > 1 ? _("Each head's output O = A V") : _("Output O = A V"));
     snprintf(s->formula, sizeof s->formula, "O = A V");
     snprintf(s->note, sizeof s->note, "%s",
              _("Each token takes the values by its shares: O[i] = A[i][0] v_0 + A[i][1] v_1 + ..."));
