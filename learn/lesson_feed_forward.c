@@ -1,4 +1,4 @@
-/* lesson_feed_forward.c: lesson 13: the feed-forward network: ReLU, what it can that a matrix cannot, convolutions of size 1. */
+/* lesson_feed_forward.c: lesson 13: the feed-forward network: ReLU and what it is for; convolutions of size 1. */
 #include "lesson.h"
 
 #include "../cli/term/errors.h"

@@ -1,4 +1,4 @@
-/* lesson_llama.c: lesson 18: what Llama 3.1 changed: rotary positions, grouped heads, RMSNorm, gated SiLU; and what size costs. */
+/* lesson_llama.c: lesson 18: what Llama 3.1 changed (rotary positions, grouped heads, RMSNorm, gated SiLU); what size costs. */
 #include "lesson.h"
 
 #include "../cli/term/errors.h"
@@ -136,55 +136,26 @@ static qkv_status show_gate(qkv_tape *t)
 
 /* ---- size ---- */
 
+#define LLAMA(layers, width, query_heads, inner)                                                                          \
+    {                                                                                                                     \
+        .vocabulary = 128256, .decoder_layers = layers, .dim = width, .heads = query_heads, .kv_heads = 8, .d_ff = inner, \
+        .untied = 1, .no_bias = 1, .pre_norm = 1, .norm = QKV_NORM_RMS, .activation = QKV_ACTIVATION_SILU_GATED           \
+    }
+
 /* As published. */
+/* clang-format off */
 static const struct size {
     const char *name;
     qkv_transformer_opts opts;
     double tokens; /* trained on; 0: not told */
 } models[] = {
     { "Transformer base",
-      { .vocabulary = 37000, .encoder_layers = 6, .decoder_layers = 6, .dim = 512, .heads = 8, .d_ff = 2048 },
-      0 },
-    { "Llama 3.1 8B",
-      { .vocabulary = 128256,
-        .decoder_layers = 32,
-        .dim = 4096,
-        .heads = 32,
-        .kv_heads = 8,
-        .d_ff = 14336,
-        .untied = 1,
-        .no_bias = 1,
-        .pre_norm = 1,
-        .norm = QKV_NORM_RMS,
-        .activation = QKV_ACTIVATION_SILU_GATED },
-      15e12 },
-    { "Llama 3.1 70B",
-      { .vocabulary = 128256,
-        .decoder_layers = 80,
-        .dim = 8192,
-        .heads = 64,
-        .kv_heads = 8,
-        .d_ff = 28672,
-        .untied = 1,
-        .no_bias = 1,
-        .pre_norm = 1,
-        .norm = QKV_NORM_RMS,
-        .activation = QKV_ACTIVATION_SILU_GATED },
-      15e12 },
-    { "Llama 3.1 405B",
-      { .vocabulary = 128256,
-        .decoder_layers = 126,
-        .dim = 16384,
-        .heads = 128,
-        .kv_heads = 8,
-        .d_ff = 53248,
-        .untied = 1,
-        .no_bias = 1,
-        .pre_norm = 1,
-        .norm = QKV_NORM_RMS,
-        .activation = QKV_ACTIVATION_SILU_GATED },
-      15.6e12 },
+      { .vocabulary = 37000, .encoder_layers = 6, .decoder_layers = 6, .dim = 512, .heads = 8, .d_ff = 2048 }, 0 },
+    { "Llama 3.1 8B", LLAMA(32, 4096, 32, 14336), 15e12 },
+    { "Llama 3.1 70B", LLAMA(80, 8192, 64, 28672), 15e12 },
+    { "Llama 3.1 405B", LLAMA(126, 16384, 128, 53248), 15.6e12 },
 };
+/* clang-format on */
 
 /* The formulas against a model that is made: the 8B's shape, 64 times narrower and 2 layers deep. */
 static qkv_status check_formula(double *counted, int64_t *made)
