@@ -14,7 +14,7 @@ static struct {
     int beam, n_best, max_length, max_source, no_repeat, batch;
     float length_penalty;
     bool alignment, json, heatmap, strict, quiet;
-} given = { .max_source = 1024, .batch = 32 };
+} given = { .max_source = 1024, .batch = 256 };
 
 static const option options[] = {
     { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
@@ -41,7 +41,7 @@ static const option options[] = {
       .flag = &given.alignment },
     { "heatmap", .group = RESULT_GROUP, .help = "show under each translation what it attends to", .flag = &given.heatmap },
     { "json", .group = RESULT_GROUP, .help = "print a JSON object a line", .flag = &given.json },
-    { "batch", .value = "N", .help = "lines to read and translate at once, 32 unless given", .count = &given.batch },
+    { "batch", .value = "N", .help = "lines to read and translate at once, 256 unless given", .count = &given.batch },
     { "strict", .group = INPUT_GROUP, .help = "refuse a line that is not UTF-8 instead of repairing it",
       .flag = &given.strict },
     { "quiet", .group = RESULT_GROUP, .help = "do not tell which lines were repaired", .flag = &given.quiet },
