@@ -33,6 +33,7 @@ static struct {
     qkv_model *model;
     qkv_session *session;
     qkv_pairs *pairs;
+    qkv_shortlist *shortlist;
     qkv_epoch *epoch;
     qkv_trainer *trainer;
     qkv_training *training;
@@ -84,6 +85,9 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_bench_row_P ZERO(qkv_bench_row)
 #define V_qkv_bench_kind QKV_BENCH_MATMUL
 #define V_qkv_bench_each each_row
+#define V_qkv_shortlist_P NULL /* it would be freed */
+#define V_const_qkv_shortlist_P it.shortlist
+#define V_const_qkv_shortlist_opts_P ZERO(qkv_shortlist_opts)
 #define V_qkv_tape_P it.tape
 #define V_qkv_tensor_P it.tensor
 #define V_const_qkv_tensor_P it.tensor
@@ -241,12 +245,13 @@ static int make_one_of_each(void **state)
     qkv_session_encode(it.session, ids, 1, 2, NULL);
     it.pairs = qkv_pairs_new();
     qkv_pairs_add(it.pairs, ids, 2, ids, 2);
+    it.shortlist = qkv_shortlist_learn(it.model, it.pairs, NULL);
     it.epoch = qkv_epoch_new(it.pairs, V_const_qkv_batch_opts_P, 0);
     it.trainer = qkv_trainer_new(it.model, it.pairs, V_const_qkv_trainer_opts_P);
     it.training = qkv_training_new("translate");
     objective = qkv_generating();
     qkv_attend(it.model, "a b", 3, NULL, 0, NULL, &it.attended);
-    return it.tensor && it.session && it.epoch && it.trainer && it.attended.heads &&
+    return it.tensor && it.session && it.shortlist && it.epoch && it.trainer && it.attended.heads &&
                    !qkv_params_status(it.params)
                ? 0
                : -1;

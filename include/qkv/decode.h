@@ -116,6 +116,40 @@ QKV_API qkv_status qkv_session_hide(qkv_session *s, qkv_attention_kind kind, int
  * should have set the error, as a function of this library does. */
 typedef qkv_status (*qkv_each_step)(void *data);
 
+/* ---- a shortlist: which target tokens a sentence may have ----
+ * For every source token its likeliest targets, learned from aligned text; what a sentence may have is those of all its tokens,
+ * and those that may always come. The output layer is then computed for these alone. */
+typedef struct qkv_shortlist qkv_shortlist;
+
+/* Zero means the default shown. */
+typedef struct qkv_shortlist_opts {
+    size_t size;
+    int likeliest;           /* targets of a source token; 100 */
+    int frequent;            /* targets that may always come, beside the special tokens: the most frequent ones; 100 */
+    int iterations;          /* of expectation maximisation; 5 */
+    int64_t max_pairs;       /* of more pairs, so many are used, evenly spaced; 400000 */
+    qkv_each_step each_step; /* before every iteration; NULL: none */
+    void *each_step_data;
+} qkv_shortlist_opts;
+
+/* Learns p(target | source) of tokens from the pairs, which are ids of m's tokenizers without start and end: model 1 of Brown
+ * et al. 1993, with a source token that is none beside those of each sentence. A token that source and target share, where they
+ * have one tokenizer, may always stay as it is. The same pairs give the same list at any number of threads. Memory: 8 bytes for
+ * every two tokens that occur in one pair. NULL on error: USAGE for NULL, no pairs, an id that m does not have, a model without
+ * encoder or decoder; MEMORY; and what each_step gave. You own it. */
+QKV_API qkv_shortlist *qkv_shortlist_learn(const qkv_model *m, const qkv_pairs *pairs, const qkv_shortlist_opts *opts);
+QKV_API void qkv_shortlist_free(qkv_shortlist *s);
+
+/* A list as a safetensors file: vectors of I32 named "always" (ids of targets that may always come), "counts" (how many targets
+ * each source has) and "ids" (the targets of source 0, of source 1, ..), each list ascending; and the notes "format", which is
+ * "qkv-shortlist-1", and "target_vocabulary". IO, MEMORY; loading also FORMAT for a file that is not so, LIMIT. */
+QKV_API qkv_status qkv_shortlist_save(const qkv_shortlist *s, const char *path);
+QKV_API qkv_shortlist *qkv_shortlist_load(const char *path);
+
+/* How many target tokens the n ids of a source may have; they go to ids, ascending, unless that is NULL. -1 on error: USAGE for
+ * NULL, MEMORY. */
+QKV_API int64_t qkv_shortlist_ids(const qkv_shortlist *s, const int32_t *source, int64_t n, int32_t *ids);
+
 /* ---- from a source to its best targets ---- */
 
 /* Zero means the default shown; a length penalty of truly 0 is given as a negative number. */
@@ -136,6 +170,8 @@ typedef struct qkv_search_opts {
     int n_ends, n_banned;
     qkv_each_step each_step; /* NULL: none */
     void *each_step_data;
+    const qkv_shortlist *shortlist; /* a sentence has no other tokens than these, its ends and its prefix, and the probabilities
+                                       of these add up to 1; NULL: any. USAGE for that of a model with other vocabularies */
 } qkv_search_opts;
 
 typedef struct qkv_hypothesis {

@@ -28,6 +28,7 @@ typedef struct qkv_translate_opts {
     int attention;           /* 1: the cross-attention of every translation is kept */
     qkv_each_step each_step; /* NULL: none */
     void *each_step_data;
+    const qkv_shortlist *shortlist; /* as in qkv_search_opts; NULL: none */
 } qkv_translate_opts;
 
 /* One translation of one text. */

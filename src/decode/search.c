@@ -8,7 +8,10 @@
 #include "../model/model_info.h"
 #include "../model/special_tokens.h"
 #include "../op/softmax.h"
+#include "../tensor/tape.h"
 #include "search.h"
+#include "session.h"
+#include "shortlist.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,7 +40,11 @@ typedef struct sentence {
     double *scores;
     bool *cut;
     int n_done;
-    int64_t first_row;     /* of its live rows in the session */
+    int64_t first_row;   /* of its live rows in the session */
+    const float *logits; /* (live rows, n_ids), of this step, and their sums */
+    const qkv__log_sum *sums;
+    const int32_t *ids; /* that it may have, ascending; NULL: any */
+    int64_t n_ids;
     candidate *candidates; /* of this step: twice beam, as ends may be among the best */
     int n_candidates;      /* -1: a log-probability is not a number */
 } sentence;
@@ -53,6 +60,9 @@ typedef struct search {
     int64_t *active; /* sentences that still go on */
     int32_t *ids;    /* last id of every live row */
     int64_t *parents;
+    qkv__batch_targets targets; /* of the shortlist */
+    int32_t *listed;            /* ids at their places */
+    size_t listed_bytes;
     void *memory;
     size_t bytes;
 } search;
@@ -126,13 +136,6 @@ static bool is_allowed(const search *s, const row *r, int32_t id)
     return (ends_hypothesis(&s->o, id) || !is_never_found(&s->o, id)) && !repeats(s, r, id);
 }
 
-/* Of sentence `task` of the active ones. */
-typedef struct candidate_work {
-    const search *s;
-    const float *logits;      /* (rows of the session, vocabulary) */
-    const qkv__log_sum *sums; /* of those rows */
-} candidate_work;
-
 /* One row of the session: what may follow live row `from` of a sentence. */
 typedef struct next_ids {
     int64_t from;
@@ -171,8 +174,9 @@ static bool any_of_interest(const float *logits, int64_t n, float least)
 static bool offer_ids(const search *s, sentence *x, const next_ids *n, int64_t first, int64_t end)
 {
     const row *r = &x->live[n->from];
-    for (int64_t id = first; id < end; id++) {
-        candidate c = { r->log_p + (double)qkv__log_p(n->sum, n->logits[id]), n->from, (int32_t)id };
+    for (int64_t i = first; i < end; i++) {
+        int32_t id = x->ids ? x->ids[i] : (int32_t)i;
+        candidate c = { r->log_p + (double)qkv__log_p(n->sum, n->logits[i]), n->from, id };
         if (x->n_candidates == 2 * s->o.beam && c.log_p < x->candidates[x->n_candidates - 1].log_p) continue;
         if (c.log_p != c.log_p) return false;
         if (c.log_p != -INFINITY && is_allowed(s, r, c.id)) offer(s, x, c);
@@ -180,20 +184,20 @@ static bool offer_ids(const search *s, sentence *x, const next_ids *n, int64_t f
     return true;
 }
 
+/* Of sentence `task` of the active ones. */
 static void find_candidates(void *work, int64_t task, void *scratch)
 {
     (void)scratch;
     enum { GLANCE = 128 }; /* ids: nearly all of them are too unlikely */
-    const candidate_work *w = work;
-    const search *s = w->s;
+    const search *s = work;
     sentence *x = &s->all[s->active[task]];
     x->n_candidates = 0;
     for (int64_t b = 0; b < s->o.beam && x->live[b].log_p != -INFINITY; b++) {
-        const next_ids n = { b, w->logits + (x->first_row + b) * s->vocabulary, &w->sums[x->first_row + b] };
-        for (int64_t id = 0; id < s->vocabulary; id += GLANCE) {
-            int64_t end = qkv__min(id + GLANCE, s->vocabulary);
-            if (!any_of_interest(n.logits + id, end - id, least_logit(s, x, &n))) continue;
-            if (offer_ids(s, x, &n, id, end)) continue;
+        const next_ids n = { b, x->logits + b * x->n_ids, &x->sums[b] };
+        for (int64_t i = 0; i < x->n_ids; i += GLANCE) {
+            int64_t end = qkv__min(i + GLANCE, x->n_ids);
+            if (!any_of_interest(n.logits + i, end - i, least_logit(s, x, &n))) continue;
+            if (offer_ids(s, x, &n, i, end)) continue;
             x->n_candidates = -1;
             return;
         }
@@ -280,14 +284,40 @@ static qkv_status read_live_rows(search *s, qkv_session *session)
     return qkv_session_step(session, s->ids);
 }
 
+/* The logits of the ids of one sentence, which lie among those of the whole batch: on their own, so that they are summed as if
+ * there were no other sentence. */
+static qkv_tensor *listed_logits(const search *s, const sentence *x, qkv_tensor *logits)
+{
+    const int32_t *places = s->targets.places + s->targets.begins[x - s->all];
+    int64_t rows = count_live(s, x);
+    qkv_tensor *own = qkv__result(logits->tape, 2, (int64_t[]){ rows, x->n_ids }, NULL, 0, NULL);
+    for (int64_t b = 0; own && b < rows; b++)
+        for (int64_t i = 0; i < x->n_ids; i++)
+            own->data[b * x->n_ids + i] = logits->data[(x->first_row + b) * s->targets.n_all + places[i]];
+    return own;
+}
+
+/* Sets the logits of every sentence that goes on. */
+static qkv_status find_logits(search *s, qkv_tensor *logits)
+{
+    const qkv__log_sum *sums = s->o.shortlist ? NULL : qkv__log_sums(logits);
+    for (int64_t i = 0; i < s->n_active; i++) {
+        sentence *x = &s->all[s->active[i]];
+        qkv_tensor *own = s->o.shortlist ? listed_logits(s, x, logits) : NULL;
+        x->logits = own ? qkv_data(own) : qkv_data(logits) + x->first_row * s->vocabulary;
+        x->sums = own ? qkv__log_sums(own) : sums ? sums + x->first_row : NULL;
+        if (!x->sums) return qkv_error_status();
+    }
+    return QKV_OK;
+}
+
 static qkv_status step(search *s, qkv_session *session, int64_t length)
 {
     int64_t going_on = 0, kept = 0;
     qkv_status status = read_live_rows(s, session);
-    qkv_tensor *logits = status ? NULL : qkv_session_logits(session);
-    candidate_work w = { s, qkv_data(logits), qkv__log_sums(logits) };
-    if (!w.sums) return status ? status : qkv_error_status();
-    if (qkv__parallel(s->n_active, 0, find_candidates, &w)) return QKV_MEMORY;
+    if (!status) status = find_logits(s, qkv_session_logits(session));
+    if (!status) status = qkv__parallel(s->n_active, 0, find_candidates, s);
+    if (status) return status;
     for (int64_t i = 0; i < s->n_active; i++) {
         sentence *x = &s->all[s->active[i]];
         int64_t *from = s->parents + kept;
@@ -330,7 +360,7 @@ static size_t lay_out_search(search *s)
     s->parents = carve(s, &used, n * beam, sizeof *s->parents);
     for (int64_t i = 0; i < s->n_all; i++) {
         sentence *x = s->all ? &s->all[i] : &none;
-        *x = (sentence){ .most = most_tokens(s, i) };
+        *x = (sentence){ .most = most_tokens(s, i), .n_ids = s->vocabulary };
         lay_rows(s, &used, &x->live, s->o.beam);
         lay_rows(s, &used, &x->next, s->o.beam);
         lay_rows(s, &used, &x->done, s->o.n_best);
@@ -361,6 +391,15 @@ static qkv_status check_prefix(const qkv_search_opts *o, int64_t vocabulary)
     return QKV_OK;
 }
 
+static qkv_status check_shortlist(const qkv_shortlist *list, const qkv_transformer_opts *t)
+{
+    int64_t targets = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
+    if (!list || (list->sources == t->vocabulary && list->targets == targets)) return QKV_OK;
+    return qkv__fail(QKV_USAGE,
+                     "search: the shortlist is for vocabularies of %lld and %lld tokens, the model has %lld and %lld",
+                     (long long)list->sources, (long long)list->targets, (long long)t->vocabulary, (long long)targets);
+}
+
 /* The start takes one of the positions that end somewhere. 0: they do not. */
 static int64_t max_positions_of(const qkv_transformer_opts *t)
 {
@@ -389,7 +428,8 @@ qkv_status qkv__search_resolve_options(const qkv_model *m, qkv_search_opts *o)
         return qkv__fail(QKV_USAGE, "search: max_length, no_repeat or length_penalty is out of range");
     if (o->n_ends < 0 || o->n_banned < 0 || (o->n_ends && !o->ends) || (o->n_banned && !o->banned))
         return qkv__fail(QKV_USAGE, "search: the ids that end a result, or are never found, are missing");
-    qkv_status status = qkv__check_length(QKV_USAGE, "search: a max_length of", o->max_length, max_positions_of(t));
+    qkv_status status = check_shortlist(o->shortlist, t);
+    if (!status) status = qkv__check_length(QKV_USAGE, "search: a max_length of", o->max_length, max_positions_of(t));
     return status ? status : check_prefix(o, t->target_vocabulary ? t->target_vocabulary : t->vocabulary);
 }
 
@@ -415,9 +455,43 @@ static qkv_status resolve_search_options(search *s, const qkv_model *m, int64_t 
     return QKV_OK;
 }
 
+/* ---- the shortlist ---- */
+
+/* What the list of every sentence has whatever the list says: its ends and its prefix. */
+static qkv_status find_own_targets(search *s, const int32_t *ids, int64_t length, const int32_t *lengths)
+{
+    size_t n = 0, bytes = sizeof *s->ids * (size_t)(1 + s->o.n_ends + s->o.n_prefix);
+    int32_t *more = qkv__alloc(bytes);
+    if (!more) return QKV_MEMORY;
+    if (s->o.end >= 0 && s->o.end < s->vocabulary) more[n++] = s->o.end;
+    for (int i = 0; i < s->o.n_ends; i++)
+        if (s->o.ends[i] >= 0 && s->o.ends[i] < s->vocabulary) more[n++] = s->o.ends[i];
+    for (int64_t i = 0; i < s->o.n_prefix; i++) more[n++] = s->o.prefix[i];
+    qkv_status status = qkv__batch_targets_find(s->o.shortlist, ids, s->n_all, length, lengths, more, (int64_t)n, &s->targets);
+    qkv__release(more, bytes);
+    return status;
+}
+
+static qkv_status use_shortlist(search *s, qkv_session *session, const int32_t *ids, int64_t length, const int32_t *lengths)
+{
+    const qkv__batch_targets *t = &s->targets;
+    if (!s->o.shortlist) return qkv__session_set_outputs(session, NULL, 0);
+    qkv_status status = find_own_targets(s, ids, length, lengths);
+    if (status) return status;
+    int64_t all = t->begins[s->n_all];
+    if (qkv__grow((void **)&s->listed, &s->listed_bytes, sizeof *s->listed * (size_t)all)) return QKV_MEMORY;
+    for (int64_t i = 0; i < all; i++) s->listed[i] = t->all[t->places[i]];
+    for (int64_t i = 0; i < s->n_all; i++) {
+        s->all[i].ids = s->listed + t->begins[i];
+        s->all[i].n_ids = t->begins[i + 1] - t->begins[i];
+    }
+    return qkv__session_set_outputs(session, t->all, t->n_all);
+}
+
 static qkv_status search_all(search *s, qkv_session *session, const int32_t *ids, int64_t length, const int32_t *lengths)
 {
     qkv_status status = qkv_session_encode(session, ids, s->n_all, length, lengths);
+    if (!status) status = use_shortlist(s, session, ids, length, lengths);
     for (int64_t n = 1; s->n_active && !status; n++) {
         if (s->o.each_step) status = s->o.each_step(s->o.each_step_data);
         if (!status) status = step(s, session, n);
@@ -459,6 +533,8 @@ qkv_status qkv__search_in(qkv_session *session, const qkv_model *m, const int32_
     status = search_all(&s, session, ids, length, lengths);
     if (!status) status = report(&s, out);
     qkv__release(s.memory, s.bytes);
+    qkv__batch_targets_free(&s.targets);
+    qkv__release(s.listed, s.listed_bytes);
     return status;
 }
 

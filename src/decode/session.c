@@ -5,7 +5,9 @@
 #include "../base/options.h"
 #include "../base/size.h"
 #include "../nn/layer.h"
+#include "../op/packed.h"
 #include "../tensor/tape.h"
+#include "session.h"
 
 #include <math.h>
 #include <string.h>
@@ -40,6 +42,9 @@ struct qkv_session {
     float *states;     /* of the last layer, whose logits are wanted */
     size_t states_bytes;
     qkv_tensor *logits;            /* on the tape */
+    qkv_tape *output_tape;         /* of `outputs`; NULL until there are some */
+    qkv_tensor outputs, biases;    /* rows of the output layer that logits are computed of; no rows: all of it */
+    qkv__packing packing;          /* of outputs */
     uint8_t *heads_off;            /* (layers, 2, heads); NULL: none */
     uint8_t *layers_off;           /* (layers); NULL: none */
     int64_t n_layers, n_heads_off; /* of them, and the model's dim: the model may be gone when the session is freed */
@@ -144,6 +149,8 @@ void qkv_session_free(qkv_session *s)
     qkv_tape_free(s->tape);
     qkv_tape_free(s->encoder_tape);
     qkv_tape_free(s->layer_tape);
+    qkv_tape_free(s->output_tape);
+    qkv__packing_free(&s->packing);
     qkv__release(s, sizeof *s);
 }
 
@@ -482,12 +489,39 @@ static int64_t count_tokens(const qkv_session *s, const reading *r, int64_t *wan
     return tokens;
 }
 
+qkv_status qkv__session_set_outputs(qkv_session *s, const int32_t *ids, int64_t n)
+{
+    const qkv_linear *all = &s->x->output;
+    s->outputs = s->biases = (qkv_tensor){ 0 };
+    qkv__packing_free(&s->packing);
+    s->packing.uses = 0;
+    if (!n) return QKV_OK;
+    if (!s->output_tape && !(s->output_tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }))) return qkv_error_status();
+    qkv_tape_reset(s->output_tape);
+    qkv_tensor *rows = qkv_gather(s->output_tape, all->weight, ids, 1, &n);
+    float *biases = rows && all->bias ? qkv__save(s->output_tape, sizeof *biases * (size_t)n) : NULL;
+    if (!rows || (all->bias && !biases)) return qkv_tape_status(s->output_tape);
+    for (int64_t i = 0; i < n && biases; i++) biases[i] = qkv_data(all->bias)[ids[i]];
+    s->outputs = (qkv_tensor){
+        .data = qkv_data(rows), .count = n * s->dim, .ndim = 2, .shape = { n, s->dim }, .packing = &s->packing
+    };
+    if (biases) s->biases = (qkv_tensor){ .data = biases, .count = n, .ndim = 1, .shape = { n } };
+    return QKV_OK;
+}
+
+static qkv_linear output_of(qkv_session *s)
+{
+    return s->outputs.count ? (qkv_linear){ &s->outputs, s->biases.count ? &s->biases : NULL } : s->x->output;
+}
+
 static qkv_status compute_logits(qkv_session *s, int64_t n)
 {
     if (!n) return QKV_OK;
+    const qkv_linear output = output_of(s);
     if (!keeps_results(s)) qkv_tape_reset(s->tape);
     qkv_tensor *x = qkv__borrow(s->tape, 2, (int64_t[]){ n, s->x->o.dim }, s->states);
-    s->logits = qkv_transformer_logits(s->x, final_norm(s, x));
+    x = final_norm(s, x);
+    s->logits = x ? qkv__transformer_logits(s->x, x, &output) : NULL;
     return qkv_tape_status(s->tape);
 }
 

@@ -13,4 +13,9 @@ size_t qkv__session_row_bytes(const qkv_session *s, int64_t row);
 /* Gives back the memory that no row needs. What the last read gave is gone. */
 void qkv__session_trim(qkv_session *s);
 
+/* From now on logits are of these n ids alone, (rows or tokens, n), the bits of each as among all; n 0: of all again. The rows
+ * of the output layer are copied once; those with scales as float32, so that the bits are not those of the whole then. USAGE for
+ * an id that the model does not have, MEMORY. */
+qkv_status qkv__session_set_outputs(qkv_session *s, const int32_t *ids, int64_t n);
+
 #endif

@@ -92,6 +92,9 @@ qkv_tensor *qkv__transformer_encode(const qkv_transformer *m, qkv_tape *t, qkv_t
 /* Such tokens as (rows, length, dim), zeros where there is padding. */
 qkv_tensor *qkv__pad_rows(qkv_tensor *tokens, const qkv__sources *x);
 
+/* As qkv_transformer_logits(), with another output layer, such as some rows of the model's own. */
+qkv_tensor *qkv__transformer_logits(const qkv_transformer *m, qkv_tensor *hidden, const qkv_linear *output);
+
 /* The queries and keys of self-attention turned by `rotary` (its heads are filled in); NULL: not turned. */
 qkv_tensor *qkv__mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask, const qkv_rotary_opts *rotary);
 

@@ -297,8 +297,12 @@ qkv_tensor *qkv__head_forward(const qkv_transformer *m, qkv_tensor *x)
     return qkv_norm_forward(&m->head_norm, qkv__activate(m->o.activation, qkv_linear_forward(&m->head, x)));
 }
 
+qkv_tensor *qkv__transformer_logits(const qkv_transformer *m, qkv_tensor *hidden, const qkv_linear *output)
+{
+    return qkv_linear_forward(output, m->o.head ? qkv__head_forward(m, hidden) : hidden);
+}
+
 qkv_tensor *qkv_transformer_logits(const qkv_transformer *m, qkv_tensor *hidden)
 {
-    if (!m || !hidden) return NULL;
-    return qkv_linear_forward(&m->output, m->o.head ? qkv__head_forward(m, hidden) : hidden);
+    return m && hidden ? qkv__transformer_logits(m, hidden, &m->output) : NULL;
 }

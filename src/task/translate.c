@@ -149,7 +149,8 @@ static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
                                    .n_best = o->n_best,
                                    .length_penalty = o->length_penalty != 0 ? o->length_penalty : qkv__length_penalty_of(info),
                                    .max_length = o->max_length,
-                                   .no_repeat = o->no_repeat };
+                                   .no_repeat = o->no_repeat,
+                                   .shortlist = o->shortlist };
     j->out->layers = t->decoder_layers;
     j->out->heads = (int)t->heads;
     qkv_status status = find_specials(j, o);

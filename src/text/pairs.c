@@ -93,6 +93,12 @@ qkv_status qkv_pairs_add(qkv_pairs *p, const int32_t *source, size_t n, const in
     return QKV_OK;
 }
 
+const int32_t *qkv__pairs_side(const qkv_pairs *p, int64_t i, int side, int64_t *n)
+{
+    *n = length_of(p, side, i);
+    return p->ids + pair_begin(p, side, i);
+}
+
 int64_t qkv__pairs_target_ids(const qkv_pairs *p)
 {
     int64_t n = 0;

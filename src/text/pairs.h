@@ -13,6 +13,9 @@ qkv_status qkv__pairs_overlap(const qkv_pairs *a, const qkv_pairs *b, int64_t *c
 /* Adds the last of every `every` pairs of p to held, and the others to kept. The errors of qkv_pairs_add(). */
 qkv_status qkv__pairs_split(const qkv_pairs *p, int64_t every, qkv_pairs *kept, qkv_pairs *held);
 
+/* The *n ids of pair i's source (side 0) or target (1), which live until a pair is added. */
+const int32_t *qkv__pairs_side(const qkv_pairs *p, int64_t i, int side, int64_t *n);
+
 /* Ids of all targets, without start and end. */
 int64_t qkv__pairs_target_ids(const qkv_pairs *p);
 

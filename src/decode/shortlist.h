@@ -1,0 +1,34 @@
+/* shortlist.h: which target tokens a sentence may have, as a search uses it. */
+#ifndef QKV_SRC_SHORTLIST_H
+#define QKV_SRC_SHORTLIST_H
+
+#include <qkv/decode.h>
+
+struct qkv_shortlist {
+    int64_t sources, targets; /* ids of each vocabulary */
+    int32_t *always;          /* targets that every sentence may have, ascending */
+    int64_t n_always;
+    int64_t *begins; /* (sources + 1): the targets of source i are ids[begins[i]] .. ids[begins[i + 1] - 1], ascending */
+    int32_t *ids;
+    size_t always_bytes, begins_bytes, ids_bytes;
+};
+
+/* One without lists, whose arrays have room for so many; begins[0] is 0. NULL: MEMORY. */
+qkv_shortlist *qkv__shortlist_new(int64_t sources, int64_t targets, int64_t n_always, int64_t n_ids);
+
+/* The target ids of a batch of sentences, and of each of them alone. */
+typedef struct qkv__batch_targets {
+    int32_t *all; /* n_all ids, ascending */
+    int64_t n_all;
+    int64_t *begins; /* (sentences + 1), into places */
+    int32_t *places; /* of each sentence's ids in all, ascending */
+    uint64_t *bits;  /* of one sentence after the other, and of all */
+    size_t all_bytes, begins_bytes, places_bytes, bits_bytes;
+} qkv__batch_targets;
+
+/* Sources as in qkv_search(); `more` are n_more ids that every sentence may have too. MEMORY. Freed in any case. */
+qkv_status qkv__batch_targets_find(const qkv_shortlist *s, const int32_t *sources, int64_t sentences, int64_t length,
+                                   const int32_t *lengths, const int32_t *more, int64_t n_more, qkv__batch_targets *out);
+void qkv__batch_targets_free(qkv__batch_targets *t);
+
+#endif
