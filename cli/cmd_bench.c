@@ -28,23 +28,27 @@ static const option options[] = {
     { 0 },
 };
 
+/* What is said once, above the rows, and above those of a kind; when there is one, so that an error stands alone. */
+static void print_heading(const qkv_bench_row *row)
+{
+    static int last = -1;
+    if (last < 0)
+        printf("qkv %s, %s, %d thread%s: %.1f Gop/s in multiply-adds, %.1f GB/s from memory\n", qkv_version(), qkv_isa(),
+               row->threads, row->threads > 1 ? "s" : "", qkv_bench_peak() * 1e-9,
+               qkv_bench_bandwidth((size_t)256 << 20) * 1e-9);
+    if (last != (int)row->kind) printf("\n%s\n%s\n", qkv_bench_name(row->kind), qkv_bench_heading());
+    last = (int)row->kind;
+}
+
 static qkv_status print_row(void *data, const qkv_bench_row *row)
 {
     (void)data;
     qkv_text text = { 0 };
     qkv_status status = qkv_bench_text(row, given.json, &text);
+    if (!status && !given.json) print_heading(row);
     if (!status) puts(text.data), fflush(stdout);
     qkv_text_free(&text);
     return status;
-}
-
-/* What is said once, above the rows. */
-static void print_machine(void)
-{
-    if (given.json) return;
-    double block = (double)((size_t)256 << 20);
-    printf("qkv %s, %s, %d thread%s: %.1f Gop/s in multiply-adds, %.1f GB/s from memory\n", qkv_version(), qkv_isa(),
-           qkv_threads(), qkv_threads() > 1 ? "s" : "", qkv_bench_peak() * 1e-9, qkv_bench_bandwidth((size_t)block) * 1e-9);
 }
 
 static qkv_status bench_one(qkv_bench_kind kind)
@@ -53,7 +57,6 @@ static qkv_status bench_one(qkv_bench_kind kind)
     o.folder = given.model;
     o.repeat = given.repeat, o.quick = given.quick;
     o.batch = given.batch, o.beam = given.beam, o.length = given.length, o.new_tokens = given.new_tokens;
-    if (!given.json) printf("\n%s\n%s\n", qkv_bench_name(kind), qkv_bench_heading());
     return qkv_bench(kind, &o, print_row, NULL) ? library_failed() : QKV_OK;
 }
 
@@ -76,8 +79,6 @@ static qkv_status run_bench(void)
 {
     unsigned wanted;
     qkv_status status = find_kinds(&wanted);
-    if (!status && !qkv_isa()) status = library_failed();
-    if (!status) print_machine();
     for (int i = 0; i < QKV_BENCH_KINDS && !status; i++)
         if (wanted & 1u << i) status = bench_one((qkv_bench_kind)i);
     return status;

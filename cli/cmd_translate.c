@@ -10,7 +10,7 @@
 #include <string.h>
 
 static struct {
-    const char *model, *prefix;
+    const char *model, *prefix, *shortlist;
     int beam, n_best, max_length, max_source, no_repeat, batch;
     float length_penalty;
     bool alignment, json, heatmap, strict, quiet;
@@ -37,6 +37,8 @@ static const option options[] = {
       .count = &given.no_repeat },
     { "prefix", .group = SEARCH_GROUP, .value = "TEXT",
       .help = "every translation starts with this text, given without a space at its end", .text = &given.prefix },
+    { "shortlist", .group = SEARCH_GROUP, .value = "FILE",
+      .help = "no tokens but those of this list, which \"qkv shortlist\" learns: faster", .text = &given.shortlist },
     { "alignment", .group = RESULT_GROUP, .help = "add which source token each token attends to: \"||| 0-0 2-1\"",
       .flag = &given.alignment },
     { "heatmap", .group = RESULT_GROUP, .help = "show under each translation what it attends to", .flag = &given.heatmap },
@@ -50,6 +52,7 @@ static const option options[] = {
 
 typedef struct work {
     qkv_model *model;
+    qkv_shortlist *shortlist;
     qkv_translate_opts opts;
     translation_format format;
     text_stream in;
@@ -144,6 +147,7 @@ static qkv_status resolve_source_limit(work *w)
     o->length_penalty = given.length_penalty, o->no_repeat = given.no_repeat;
     o->max_length = given.max_length, o->max_source = given.max_source;
     o->prefix = given.prefix;
+    o->shortlist = w->shortlist;
     o->attention = given.alignment || given.heatmap;
     if (was_given("length-penalty") && given.length_penalty == 0) o->length_penalty = -1;
     return QKV_OK;
@@ -169,6 +173,7 @@ static void close_all(work *w)
     free(w->lengths);
     close_texts(&w->in);
     qkv_translations_free(&w->found);
+    qkv_shortlist_free(w->shortlist);
     qkv_model_free(w->model);
 }
 
@@ -178,6 +183,7 @@ static qkv_status run_translate(void)
     qkv_status status = check_translate_options();
     if (!status) status = open_input(&w);
     if (!status) status = load_model(given.model, &w.model);
+    if (!status && given.shortlist && !(w.shortlist = qkv_shortlist_load(given.shortlist))) status = library_failed();
     if (!status) status = resolve_source_limit(&w);
     /* A model or options that cannot translate are told before the first line is waited for. */
     if (!status && qkv_translate(w.model, NULL, NULL, 0, &w.opts, &w.found)) status = library_failed();

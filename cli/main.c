@@ -16,7 +16,7 @@ const command *const commands[] = {
     &translate_command, &classify_command, &generate_command, &perplexity_command, &fill_command, &embed_command,
     &similar_command, &serve_command,
     &train_translate_command, &train_classify_command, &train_generate_command, &train_mask_command,
-    &runs_command, &average_command, &export_command, &quantize_command, &score_command,
+    &runs_command, &average_command, &export_command, &quantize_command, &shortlist_command, &score_command,
     &tokenizer_command, &tokenize_command, &detokenize_command,
     &attend_command, &show_model_command, &show_positions_command, &show_flow_command, &show_curve_command, &show_array_command,
     &forward_command, &attention_command,

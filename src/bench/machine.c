@@ -33,7 +33,7 @@ static double multiply_adds_a_second(void)
 /* The best so far: a share of a peak that was measured in a bad moment would flatter. */
 double qkv_bench_peak(void)
 {
-    enum { TRIALS = 12 };
+    enum { TRIALS = 6 };
     static double best;
     static int threads;
     static const char *isa;

@@ -1,0 +1,79 @@
+/* cmd_shortlist.c: qkv shortlist: which target tokens a source token can become, learned from aligned text. */
+#include "options.h"
+
+#include <stdio.h>
+
+static struct {
+    const char *model, *out;
+    value_list train;
+    int likeliest, frequent, iterations, max_pairs;
+    bool strict, quiet;
+} given;
+
+static const option options[] = {
+    { "model", 'm', .value = "DIR", .help = "the folder of the translator", .required = true, .text = &given.model },
+    { "train", .value = "FILE..", .help = "the text it was trained on: two files, or one of \"source TAB target\"",
+      .required = true, .list = &given.train },
+    { "out", 'o', .value = "FILE", .help = "the shortlist to write", .required = true, .text = &given.out },
+    { "likeliest", .value = "N", .help = "targets of a source token, 100 unless given", .count = &given.likeliest },
+    { "frequent", .value = "N", .help = "most frequent targets, which may always come; 100 unless given",
+      .count = &given.frequent },
+    { "iterations", .value = "N", .help = "of expectation maximisation, 5 unless given", .count = &given.iterations },
+    { "max-pairs", .value = "N", .help = "pairs to learn from, evenly spaced; 400000 unless given", .count = &given.max_pairs },
+    { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
+    { "quiet", .help = "tell nothing but errors", .flag = &given.quiet },
+    { 0 },
+};
+
+static qkv_status read_pairs(const qkv_model *m, qkv_pairs *pairs)
+{
+    const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
+    qkv_corpus_opts o = QKV_OPTS(qkv_corpus_opts);
+    o.strict = given.strict;
+    if (!source) return fail(QKV_USAGE, "the model has no tokenizer: it knows ids, not text");
+    const char *second = given.train.n > 1 ? given.train.at[1] : NULL;
+    return qkv_pairs_add_corpus(pairs, source, target, given.train.at[0], second, &o, NULL) ? library_failed() : QKV_OK;
+}
+
+static qkv_status learn_list(const qkv_model *m, const qkv_pairs *pairs)
+{
+    qkv_shortlist_opts o = QKV_OPTS(qkv_shortlist_opts);
+    o.likeliest = given.likeliest, o.frequent = given.frequent;
+    o.iterations = given.iterations, o.max_pairs = given.max_pairs;
+    qkv_shortlist *s = qkv_shortlist_learn(m, pairs, &o);
+    qkv_status status = s && !qkv_shortlist_save(s, given.out) ? QKV_OK : library_failed();
+    if (!status && !given.quiet)
+        fprintf(stderr, "qkv: wrote %s from %lld pairs; %lld tokens may always come\n", given.out,
+                (long long)qkv_pairs_count(pairs), (long long)qkv_shortlist_ids(s, NULL, 0, NULL));
+    qkv_shortlist_free(s);
+    return status;
+}
+
+static qkv_status run_shortlist(void)
+{
+    if (given.train.n > 2) return fail(QKV_USAGE, "--train takes one file or two, not %d", given.train.n);
+    if (qkv_file_check(given.out)) return library_failed();
+    qkv_model *m = qkv_model_load(given.model);
+    qkv_pairs *pairs = m ? qkv_pairs_new() : NULL;
+    qkv_status status = pairs ? read_pairs(m, pairs) : library_failed();
+    if (!status) status = learn_list(m, pairs);
+    qkv_pairs_free(pairs);
+    qkv_model_free(m);
+    return status;
+}
+
+const command shortlist_command = {
+    .name = "shortlist",
+    .summary = "learn which target tokens a source token can become: faster translation",
+    .about = "Learns from aligned text, such as what the model was trained on, for every source\n"
+             "token its likeliest target tokens (IBM model 1). \"qkv translate --shortlist FILE\"\n"
+             "then computes the output layer for the tokens of each sentence's own list alone:\n"
+             "those of its source tokens, the most frequent ones and the special tokens. That is\n"
+             "faster, the more so the larger the vocabulary, and changes a translation where the\n"
+             "model would have chosen another token. The same text gives the same file at any\n"
+             "number of threads.",
+    .example = "  qkv shortlist -m models/en-de --train train.en train.de --out en-de.list\n"
+               "  qkv translate -m models/en-de --shortlist en-de.list -i test.en",
+    .options = options,
+    .run = run_shortlist,
+};
