@@ -1,5 +1,5 @@
 /* cmd_bench.c: qkv bench: how fast this machine is, and how much of what it can do that is. */
-#include "options.h"
+#include "model.h"
 
 #include <stdio.h>
 
@@ -17,6 +17,7 @@ static const option options[] = {
     { "what", .plain = true, .value = "WHAT", .help = "; all of them unless given, or with -m what the model can",
       .choice = &given.kind, .names = kinds },
     { "model", 'm', .value = "DIR", .help = "measure this model; else models with random weights", .text = &given.model },
+    WEIGHT_ROWS(NO_GROUP),
     { "batch", .value = "N", .help = "rows, pairs, sentences or texts at a time", .count = &given.batch },
     { "beam", 'b', .value = "N", .help = "of translate; 1 and 4 unless given", .count = &given.beam },
     { "length", .value = "N", .help = "tokens of a source, a prompt, a sentence or a sequence", .count = &given.length },
@@ -55,6 +56,8 @@ static qkv_status bench_one(qkv_bench_kind kind)
 {
     qkv_bench_opts o = QKV_OPTS(qkv_bench_opts);
     o.folder = given.model;
+    qkv_status status = chosen_weights(&o.weights);
+    if (status) return status;
     o.repeat = given.repeat, o.quick = given.quick;
     o.batch = given.batch, o.beam = given.beam, o.length = given.length, o.new_tokens = given.new_tokens;
     return qkv_bench(kind, &o, print_row, NULL) ? library_failed() : QKV_OK;
@@ -65,8 +68,9 @@ static qkv_status find_kinds(unsigned *wanted)
 {
     *wanted = given.kind ? 1u << (given.kind - 1) : (1u << QKV_BENCH_KINDS) - 1;
     if (!given.model || given.kind) return QKV_OK;
-    qkv_model *m = qkv_model_load(given.model);
-    if (!m) return library_failed();
+    qkv_model *m;
+    qkv_status status = load_model(given.model, &m);
+    if (status) return status;
     int can = qkv_model_info_of(m)->can;
     *wanted = (can & QKV_ABILITY_TRANSLATE ? 1u << QKV_BENCH_TRANSLATE : 0) |
               (can & QKV_ABILITY_GENERATE ? 1u << QKV_BENCH_GENERATE : 0) |

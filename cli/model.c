@@ -6,12 +6,18 @@
 
 model_values weights;
 
+qkv_status chosen_weights(qkv_weights *out)
+{
+    *out = weights.int8 ? QKV_WEIGHTS_INT8 : weights.int4 ? QKV_WEIGHTS_INT4 : QKV_WEIGHTS_AS_STORED;
+    return weights.int8 && weights.int4 ? fail(QKV_USAGE, "--int8 and --int4: choose one") : QKV_OK;
+}
+
 qkv_status load_model(const char *folder, qkv_model **out)
 {
     qkv_load_opts o = QKV_OPTS(qkv_load_opts);
     *out = NULL;
-    if (weights.int8 && weights.int4) return fail(QKV_USAGE, "--int8 and --int4: choose one");
-    o.weights = weights.int8 ? QKV_WEIGHTS_INT8 : weights.int4 ? QKV_WEIGHTS_INT4 : QKV_WEIGHTS_AS_STORED;
+    qkv_status status = chosen_weights(&o.weights);
+    if (status) return status;
     *out = qkv_model_load_with(folder, &o);
     return *out ? QKV_OK : library_failed();
 }

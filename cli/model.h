@@ -16,6 +16,9 @@ extern model_values weights;
     { "int4", .help = "to 4 bits, its tables of tokens to 8", .group = in_group, .flag = &weights.int4 }
 /* clang-format on */
 
+/* What they ask for; USAGE, reported, for both. */
+qkv_status chosen_weights(qkv_weights *out);
+
 /* Loads a folder with these options. Reports its error: USAGE for both of them, else the library's; *out is NULL then. */
 qkv_status load_model(const char *folder, qkv_model **out);
 

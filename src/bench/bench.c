@@ -207,7 +207,7 @@ qkv_status qkv_bench(qkv_bench_kind kind, const qkv_bench_opts *opts, qkv_bench_
     qkv__bench b = { .kind = kind, .each = each, .data = data };
     if (!each || (unsigned)kind >= QKV_BENCH_KINDS)
         return qkv__fail(QKV_USAGE, "bench: something to measure, and a place for the rows, are needed");
-    qkv_status status = QKV__READ_OPTIONS(&b.o, new_tokens, opts, "bench");
+    qkv_status status = QKV__READ_OPTIONS(&b.o, weights, opts, "bench");
     if (!status) status = check_bench_options(&b);
     if (!status && !qkv_isa()) status = qkv_error_status();
     return status ? status : benches[kind](&b);

@@ -46,19 +46,24 @@ static void remove_model(const char *folder)
 }
 
 /* The one place where a model is loaded to be measured. */
-static qkv_model *load_bench_model(const char *folder) { return qkv_model_load(folder); }
+static qkv_model *load_bench_model(const qkv__bench *b, const char *folder)
+{
+    qkv_load_opts o = QKV_OPTS(qkv_load_opts);
+    o.weights = b->o.weights;
+    return qkv_model_load_with(folder, &o);
+}
 
 qkv_model *qkv__bench_model(const qkv__bench *b, const qkv_transformer_opts *shape, const char *words)
 {
     char folder[2048];
-    if (b->o.folder) return load_bench_model(b->o.folder);
+    if (b->o.folder) return load_bench_model(b, b->o.folder);
     if ((size_t)snprintf(folder, sizeof folder, "%s/qkv-bench-XXXXXX", qkv__temporary_folder()) >= sizeof folder ||
         !mkdtemp(folder)) {
         qkv__fail(QKV_IO, "bench: no folder for a model can be made in %s (TMPDIR names another)", qkv__temporary_folder());
         return NULL;
     }
     qkv_status status = save_random_model(shape, words, folder);
-    qkv_model *m = status ? NULL : load_bench_model(folder);
+    qkv_model *m = status ? NULL : load_bench_model(b, folder);
     remove_model(folder);
     return m;
 }
