@@ -314,8 +314,8 @@ static void too_many_rows_are_refused(void **state)
 typedef struct reader {
     pthread_t thread;
     qkv__batcher *batcher;
-    int32_t id;
-    int most;          /* tokens */
+    int32_t last; /* the id that it reads after `good` others */
+    int good;
     qkv_status status; /* the first that was not OK */
     int steps;
 } reader;
@@ -328,8 +328,10 @@ static void *read_to_the_end(void *data)
     int64_t n_read;
     qkv__batch_row *row;
     r->status = qkv__batch_open(r->batcher, &nothing, NULL, 0, &n_read, &row);
-    while (!r->status && r->steps < r->most && !(r->status = qkv__batch_read(r->batcher, row, &r->id, 1, 1, &logits)))
-        r->steps++;
+    for (int32_t id = 3; !r->status && r->steps <= r->good; r->steps += !r->status) {
+        if (r->steps == r->good) id = r->last;
+        r->status = qkv__batch_read(r->batcher, row, &id, 1, 1, &logits);
+    }
     qkv__batch_close(r->batcher, row);
     return NULL;
 }
@@ -346,12 +348,12 @@ static void a_row_that_fails_fails_alone(void **state)
     (void)state;
     qkv_model *m = qkv_model_new(&o, 1);
     qkv__batcher *b = qkv__batcher_new(m, 4, 0);
-    reader readers[4] = { { .id = 3, .most = 2 * POSITIONS },
-                          { .id = 9, .most = POSITIONS },
-                          { .id = 4, .most = POSITIONS },
-                          { .id = -1, .most = POSITIONS } };
+    reader readers[4] = { { .last = 4, .good = POSITIONS },
+                          { .last = 9, .good = POSITIONS / 2 },
+                          { .last = 4, .good = POSITIONS - 1 },
+                          { .last = -1, .good = POSITIONS / 2 - 5 } };
     static const qkv_status wanted[4] = { QKV_LIMIT, QKV_USAGE, QKV_OK, QKV_USAGE };
-    static const int steps[4] = { POSITIONS, 0, POSITIONS, 0 };
+    static const int steps[4] = { POSITIONS, POSITIONS / 2, POSITIONS, POSITIONS / 2 - 5 };
     for (int i = 0; i < 4; i++) {
         readers[i].batcher = b;
         assert_int_equal(pthread_create(&readers[i].thread, NULL, read_to_the_end, &readers[i]), 0);
