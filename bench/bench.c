@@ -44,18 +44,17 @@ float *random_floats(int64_t n)
 
 /* ---- rows ---- */
 
-void keep_json(const char *name, int threads, const char *line)
+static const char *current_part;
+
+void keep_json(int threads, const char *line)
 {
-    static char begun[32][64]; /* files of this run */
-    char path[512], file[64];
-    snprintf(file, sizeof file, "%s-%d.json", name, threads);
+    static const char *begun[QKV_MAX_THREADS + 1]; /* the last part that has written to its file of so many threads */
+    char path[512];
     snprintf(path, sizeof path, "%s/results", BENCH_FOLDER);
     mkdir(path, 0777);
-    snprintf(path, sizeof path, "%s/results/%s", BENCH_FOLDER, file);
-    int i = 0;
-    while (i < 31 && *begun[i] && strcmp(begun[i], file)) i++;
-    FILE *f = fopen(path, *begun[i] ? "a" : "w");
-    strcpy(begun[i], file);
+    snprintf(path, sizeof path, "%s/results/%s-%d.json", BENCH_FOLDER, current_part, threads);
+    FILE *f = fopen(path, begun[threads] == current_part ? "a" : "w");
+    begun[threads] = current_part;
     if (!f) return perror(path);
     fprintf(f, "%s\n", line);
     fclose(f);
@@ -74,7 +73,7 @@ static qkv_status tell_row(void *data, const qkv_bench_row *row)
     qkv_status status = qkv_bench_text(row, 0, &text);
     if (!status) puts(text.data), fflush(stdout);
     if (!status) status = qkv_bench_text(row, 1, &text);
-    if (!status) keep_json(qkv_bench_name(row->kind), row->threads, text.data);
+    if (!status) keep_json(row->threads, text.data);
     if (!status && w->also) w->also(w->data, row);
     w->rows++;
     qkv_text_free(&text);
@@ -129,6 +128,7 @@ static void measure_parts(const wishes *w, int threads)
            qkv_bench_peak() * 1e-9, qkv_bench_bandwidth(256 << 20) * 1e-9);
     for (int i = 0; i < PARTS; i++) {
         if (!wanted(w, parts[i].name)) continue;
+        current_part = parts[i].name;
         if (parts[i].has_child) in_child(parts[i].name, threads, w->quick, parts[i].run);
         else parts[i].run(threads, w->quick);
     }
@@ -163,6 +163,7 @@ int main(int argc, char **argv)
     printf("qkv %s, instruction set %s\n", qkv_version(), qkv_isa());
     for (int threads = 1; threads <= 2; threads++)
         if (!w.threads || w.threads == threads) measure_parts(&w, threads);
-    if (wanted(&w, "pictures")) bench_pictures(w.quick);
+    current_part = "pictures";
+    if (wanted(&w, current_part)) bench_pictures(w.quick);
     return 0;
 }

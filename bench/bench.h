@@ -22,12 +22,13 @@ float *plain_floats(int64_t n);
 /* ---- rows ---- */
 
 /* Measures one kind, hands each row to also(data, row) where that is not NULL, and returns how many there were. Every row is
- * printed, and goes to the file of its kind and threads in bench/results. */
+ * printed, and kept. */
 typedef void also_row(void *data, const qkv_bench_row *row);
 int run_bench(qkv_bench_kind kind, const qkv_bench_opts *o, also_row *also, void *data);
 
-/* A line of JSON to a file of bench/results, which begins anew with the first one of a run. */
-void keep_json(const char *name, int threads, const char *line);
+/* A line of JSON to the file of this part and so many threads in bench/results, which begins anew with the first one of a run.
+ * A part is measured in one process. */
+void keep_json(int threads, const char *line);
 
 /* Does something in a process of its own, so that the peak of its memory is its own, and threads too. */
 void in_child(const char *part, int threads, bool quick, void (*run)(int threads, bool quick));

@@ -139,6 +139,18 @@ static void print_line(const layer *l, const product *p, const qkv__samples s[CO
     fflush(stdout);
 }
 
+static void keep_line(const layer *l, const product *p, const qkv__samples s[CONTESTANTS], const peer *peers, int threads)
+{
+    char line[512];
+    int at = snprintf(line, sizeof line, "{\"bench\": \"%s\", \"name\": \"%d x %d x %d\"", p->name, l->rows, l->out, l->in);
+    for (int i = 0; i < CONTESTANTS; i++)
+        if (s[i].n)
+            at += snprintf(line + at, sizeof line - (size_t)at, ", \"%s\": {\"best\": %.9g, \"median\": %.9g}",
+                           i ? peers[i - 1].name : "seconds", qkv__samples_best(&s[i]), qkv__samples_median(&s[i]));
+    snprintf(line + at, sizeof line - (size_t)at, "}");
+    keep_json(threads, line);
+}
+
 static void bench_layer(const layer *l, const peer *peers, bool quick, ratios *r)
 {
     float *x = random_floats((int64_t)l->rows * l->in), *w = random_floats((int64_t)l->out * l->in);
@@ -148,6 +160,7 @@ static void bench_layer(const layer *l, const peer *peers, bool quick, ratios *r
         qkv__samples s[CONTESTANTS] = { 0 };
         contest(&p, peers, quick, s);
         print_line(l, &p, s, r);
+        keep_line(l, &p, s, peers, qkv_threads());
     }
     free(x);
     free(w);

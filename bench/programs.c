@@ -9,6 +9,7 @@
 /* One line of an answer. */
 static void tell_answer(const char *line, const question *q, const qkv_bench_row *ours)
 {
+    char kept[4096 + 256];
     json_t *answer = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
     const json_t *rate = json_object_get(answer, "tokens_per_second");
     if (!rate) rate = json_object_get(answer, "sentences_per_second");
@@ -18,7 +19,8 @@ static void tell_answer(const char *line, const question *q, const qkv_bench_row
                median = ours->amount / ours->median / json_number_value(rate);
         printf("    %s %.1f %s a second: qkv is %.2f / %.2f times as fast\n", name ? name : q->variable,
                json_number_value(rate), ours->unit, best, median);
-        keep_json(q->kind, ours->threads, line);
+        snprintf(kept, sizeof kept, "{\"peer\": %s, \"against\": \"%s\"}", line, ours->name);
+        keep_json(ours->threads, kept);
     } else fprintf(stderr, "bench: %s: no \"tokens_per_second\" in: %s\n", q->variable, line);
     json_decref(answer);
 }
