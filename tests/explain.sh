@@ -89,7 +89,7 @@ near "qkv attention takes them too" "3.348808 3.302385" "$("$qkv" attention --q 
 same "LaTeX: what begins ends" "$(grep -o 'begin{[a-z]*}' explained.tex | sed s/begin/end/ | sort)" "$(grep -o 'end{[a-z]*}' explained.tex | sort)"
 contains "it has the numbers" "$(cat explained.tex)" '1.511' 'A = \mathrm{softmax}\left(S' '-\infty' '1.000 & /\!/\!/ & /\!/\!/'
 said=$("$qkv" explain --lang zh)
-contains "in Chinese" "$said" "查询 Q = X W_Q" "“哈基咪”的注意力：自己 0.804，“南北” 0.101，“绿豆” 0.095。" "权重" "键" "值" "缩放"
+contains "in Chinese" "$said" "查询 Q = X W_Q" "“哈基咪”的注意力：自己 0.804、“南北” 0.101、“绿豆” 0.095。" "权重" "键" "值" "缩放"
 same "the numbers are the same" "$("$qkv" explain | grep -oE -- '-?[0-9]\.[0-9]{3}' | sort)" "$(echo "$said" | grep -oE -- '-?[0-9]\.[0-9]{3}' | sort)"
 
 # ---- a model ----
