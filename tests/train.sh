@@ -207,6 +207,16 @@ same "is no miss while the loss falls" "--steps reached 12" \
 same "and is all one number" 1 "$(sed -n 's/.*"bleu": \([0-9.]*\).*/\1/p' tied/log.jsonl | sort -u | wc -l | tr -d ' ')"
 tied --steps 4 --out tied4 && tied --steps 12 --resume --out tied4
 same "stopped and resumed, it decides the same" "$(files tied)" "$(files tied4)"
+# A rate so large that the loss soon rises.
+rising() { train --schedule constant --lr 0.3 --valid-every 2 --keep 1 --quiet "$@"; }
+best_step() { sed -n 's/.*"best_step": \([0-9]*\).*/\1/p' "$1/training.json"; }
+check "by loss" rising --metric loss --steps 12 --out rising
+check "an earlier model is the best: $(best_step rising)" test "$(best_step rising)" -lt 12
+check "by steps" rising --metric last --steps 12 -t 1 --out last
+same "the last one is" 12 "$(best_step last)"
+check "and is kept" cmp last/model.safetensors last/step-12/model.safetensors
+rising --metric last --steps 5 -t 2 --out last5 && rising --metric last --steps 12 -t 2 --resume --out last5
+same "stopped and resumed, the same bytes" "$(files last)" "$(files last5)"
 check "the last models are kept" train --steps 60 --keep 2 --out keep
 same "as many as asked for" "step-40 step-60" "$(cd keep && echo step-*)"
 check "their average" "$qkv" average --models keep/step-40 keep/step-60 --out mean

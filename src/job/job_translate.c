@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BY_LOSS, BY_BLEU };        /* --metric */
-enum { FIT_NOTHING, FIT_LENGTH }; /* --fit */
+enum { BY_LOSS, BY_BLEU, BY_STEP }; /* --metric */
+enum { FIT_NOTHING, FIT_LENGTH };   /* --fit */
 
 static const char *second_file(const qkv__paths *f) { return f->n > 1 ? f->at[1] : NULL; }
 
@@ -190,7 +190,7 @@ static qkv_status validate_translator(qkv_training *t, const qkv_model *m, qkv_r
     double loss, bleu;
     qkv_status status = qkv_evaluate(m, t->valid, NULL, &t->valid_batches, &loss);
     if (status) return status;
-    out->score = -loss;
+    out->score = t->o.v.metric == BY_STEP ? (double)t->step : -loss;
     snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f"), loss);
     snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f", loss);
     /* A model that has learned nothing does not end its lines: what that takes says nothing about later. */

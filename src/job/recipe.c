@@ -82,6 +82,8 @@ void qkv__choose_translation(qkv_training *t, const qkv__survey *s)
     qkv__choose(t, "label-smoothing", "0.1");
     qkv__choose(t, "max-tokens", "1024");
     choose_schedule(t, "linear", is_little || is_much ? 0.002 : 0.003);
+    /* On so little the loss rises while translations get better, until the rate has come down. */
+    if (n < 2500 && qkv__schedule_has_end(t)) qkv__choose(t, "metric", "last");
     if (!has_limit(t)) qkv__choose(t, "epochs", "%d", n < 2500 ? 60 : is_little ? 40 : is_much ? 8 : 25);
     if (s->han > 0.3 * s->characters) qkv__choose(t, "bleu-tokenizer", "zh");
     if (t->o.v.valid.n || t->o.v.split > 0) qkv__choose(t, "fit", "length");

@@ -257,7 +257,8 @@ static qkv_status validate_job(void *data, const qkv_model *m, qkv_run_score *ou
 
 static void tell_event(void *data, const qkv_run_event *e)
 {
-    const qkv_training *t = data;
+    qkv_training *t = data;
+    t->step = e->at.step;
     if (t->watch.each) t->watch.each(t->watch.data, e);
     if (e->kind == QKV_RUN_EVENT_VALIDATION && e->is_best && t->watch.sample && t->job->sample) t->job->sample(t);
 }

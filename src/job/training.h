@@ -78,6 +78,7 @@ struct qkv_training {
     qkv_training_text text;
     bool has_text;
     int64_t planned_steps; /* that --minutes allows; 0: not planned */
+    int64_t step;          /* that the run is at */
 };
 
 /* Whether the caller wants it to stop. */
