@@ -1,5 +1,5 @@
-/* test_quantized_model.c: models in 8 and 4 bits: the same bits however they are run, folders that are loaded as they lie, files
- * that are refused, and no training. */
+/* test_quantized_model.c: models in 8 and 4 bits: the same bits however they are run, folders that are loaded as they lie,
+ * files that are refused, and no training. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

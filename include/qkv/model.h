@@ -82,7 +82,8 @@ QKV_API qkv_model *qkv_model_like(const qkv_model *m, const qkv_transformer_opts
 
 /* Writes its files as its family has them, each whole or not at all; makes the folder if it is not there. m does not change:
  * its weights are read where they lie. Files of a tokenizer that is not written anew are copied from the folder m was loaded
- * from. Matrices in 8 or 4 bits are written so, other weights as float32. NUMERIC for a weight that is not finite, IO when that folder is gone: then nothing was written; IO, MEMORY. */
+ * from. Matrices in 8 or 4 bits are written so, other weights as float32. NUMERIC for a weight that is not finite, IO when that
+ * folder is gone: then nothing was written; IO, MEMORY. */
 QKV_API qkv_status qkv_model_save(const qkv_model *m, const char *folder);
 
 /* The same as another family, or "qkv". Loaded again, its weights have the same bits. UNSUPPORTED for another family, and for

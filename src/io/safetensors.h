@@ -64,8 +64,8 @@ typedef struct qkv__note {
 /* The value of a line, NULL when there is none; lives as long as s. */
 const char *qkv__safetensors_note(const qkv__safetensors *s, const char *key);
 
-/* Writes a whole file or none; sorts the tensors first, so that the file does not depend on their order: those of larger numbers
- * first, so that each lies at a multiple of its number's size, then by name.
+/* Writes a whole file or none; sorts the tensors first, so that the file does not depend on their order: those of larger
+ * numbers first, so that each lies at a multiple of its number's size, then by name.
  * USAGE for a name the format cannot hold or that comes twice, IO, MEMORY. */
 qkv_status qkv__safetensors_write(const char *path, int n, qkv__to_store *tensors, int n_notes, const qkv__note *notes);
 

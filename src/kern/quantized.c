@@ -2,8 +2,8 @@
  *
  * quantized.h fixes the bits. Two ways, which differ in speed alone:
  *   few rows   w is read once as it lies, k along the vector: as fast as memory gives it
- *   tiles      c^T = w a^T: MR rows of w, widened to 16 bits, times panels of a's rows, a row a lane. Both hold pairs of k, which
- *              one instruction multiplies and adds (pmaddwd); pairs of bytes would need one of them unsigned and half its range */
+ *   tiles      c^T = w a^T: MR rows of w, widened to 16 bits, times panels of a's rows, a row a lane. Both hold pairs of k,
+ *              which one instruction multiplies and adds (pmaddwd); for bytes one of them would have to be unsigned */
 #include "tile.h"
 
 #if defined(__x86_64__)
@@ -24,7 +24,7 @@ typedef int32_t v8i_any __attribute__((vector_size(32), aligned(4), may_alias));
 
 enum { H = 2 * W, GROUP = QKV__GROUP, BYTES = QKV__GROUP_BYTES, CHAINS = QKV__GROUP_CHAINS };
 enum { AHEAD = 2048 }; /* bytes of w that are fetched before they are read */
-enum { FEW = 4 }; /* rows of a, at most, for which w is read as it lies */
+enum { FEW = 4 };      /* rows of a, at most, for which w is read as it lies */
 
 /* gcc 12 makes a conversion of two halves. */
 static inline vh widen(const int8_t *p)
@@ -114,8 +114,8 @@ void NAME(quantize_rows)(int8_t *q, int64_t q_row, float *scales, const float *x
 
 /* ---- few rows, 8 bits ---- */
 
-/* Sums of one row of a with four rows of w, those beyond `rows` the last once more. The end of a row goes through a copy: nothing
- * is read behind w. */
+/* Sums of one row of a with four rows of w, those beyond `rows` the last once more. The end of a row goes through a copy:
+ * nothing is read behind w. */
 static inline v4i dots_of_four(const int8_t *a, const int8_t *w, int64_t k, int64_t rows)
 {
     vi sum[4];

@@ -1,5 +1,5 @@
-/* quantized.h: products of weights in 8 or 4 bits with activations in 8. Whole numbers are summed exactly, and the few float steps
- * around them are the same everywhere, without fused multiply-adds: the bits are those of ref_quantized.c on every instruction
+/* quantized.h: products of weights in 8 or 4 bits with activations in 8. Whole numbers are summed exactly, and the few float
+ * steps around them are the same everywhere, without fused multiply-adds: the bits are those of ref_quantized.c on every instruction
  * set, at any m and n.
  *
  * Activations. A group is a whole row for int8 and QKV__GROUP numbers of a row for int4 (the last may be short).
@@ -7,7 +7,8 @@
  * A group below QKV__SMALLEST has q = 0 and scale 0; one with a NaN or an infinity has q = 0 and scale NaN, so that every
  * result is NaN.
  *
- * int8: w (n,k), -127 .. 127 (-128 counts as that), a float32 scale for each row.   c = (float)(sum of q w) * (a_scale * w_scale) (+ bias)
+ * int8: w (n,k), -127 .. 127 (-128 counts as that), a float32 scale for each row.
+ *       c = (float)(sum of q w) * (a_scale * w_scale) (+ bias)
  * int4: w (n, groups, 16 bytes), -8 .. 7 kept as 0 .. 15: byte i has number i of the group in its low bits and number 16 + i
  *       in its high ones, 8 (which is zero) behind k; an IEEE half as scale for each group.
  *       A group's term is (float)(sum of q w) * (a_scale * w_scale). Terms are added in 8 chains, chain i those of the groups

@@ -228,8 +228,8 @@ static qkv_status compare_weights(const qkv_params *p, comparison *c)
 
 /* ---- values ---- */
 
-/* A matrix stored as (in, all): rows of our (out, in) are columns first .. first+out-1 of it. Read a few rows at a time, so that
- * what is written lies together. */
+/* A matrix stored as (in, all): rows of our (out, in) are columns first .. first+out-1 of it. Read a few rows at a time, so
+ * that what is written lies together. */
 static void turn(const qkv__stored *t, int64_t first, int64_t out, int64_t in, float *to)
 {
     enum { ROWS = 16, COLUMNS = 256 };

@@ -14,8 +14,8 @@ qkv_status qkv__bind(qkv_params *p, const qkv__family *f, qkv__weights *w, int s
 /* IO when a file that p's weights lie in is not what it was when it was mapped. */
 qkv_status qkv__bind_check(const qkv_params *p);
 
-/* Writes the weights under the names of a family, as their files have them, or under our own (f NULL): those with scales as they
- * are kept, the others as float32. The errors of qkv_params_save(). */
+/* Writes the weights under the names of a family, as their files have them, or under our own (f NULL): those with scales as
+ * they are kept, the others as float32. The errors of qkv_params_save(). */
 qkv_status qkv__bind_save(const qkv_params *p, const qkv__family *f, const char *path);
 
 #endif
