@@ -1,6 +1,6 @@
 /* quantized.h: products of weights in 8 or 4 bits with activations in 8. Whole numbers are summed exactly, and the few float
- * steps around them are the same everywhere, without fused multiply-adds: the bits are those of ref_quantized.c on every instruction
- * set, at any m and n.
+ * steps around them are the same everywhere, without fused multiply-adds: the bits are those of ref_quantized.c on every
+ * instruction set, at any m and n.
  *
  * Activations. A group is a whole row for int8 and QKV__GROUP numbers of a row for int4 (the last may be short).
  *   largest = max |x|;   q = x * (127 / largest), rounded to the nearest whole number, ties to even;   scale = largest / 127
