@@ -286,6 +286,34 @@ static void the_first_k_of_many(void **state)
     qkv__sampler_free(&s);
 }
 
+/* Without log_p the same ids come: the largest in any place, among equal ones and ones that may not come, and draws. */
+static void without_log_p(void **state)
+{
+    (void)state;
+    enum { MANY = 1000 };
+    static float z[MANY];
+    uint32_t seed = 7;
+    for (int round = 0; round < 60; round++) {
+        int32_t with, without;
+        double log_p;
+        for (int kind = 0; kind < 2; kind++) {
+            qkv__sampler s;
+            qkv_generate_opts o = settled((qkv_generate_opts){ .temperature = (float)(round % 2), .no_log_p = kind });
+            assert_int_equal(qkv__sampler_start(&s, &o, MANY), QKV_OK);
+            for (int i = 0; i < MANY && !kind; i++) seed = seed * 1664525u + 1013904223u, z[i] = (float)(seed >> 22);
+            for (int i = 0; i < MANY; i++) s.forbidden[i] = z[i] > (round % 3 ? 1020.0f : 2000.0f);
+            assert_int_equal(qkv__sample(&s, z, (qkv__history){ 0 }, 1, kind ? &without : &with, &log_p), QKV_OK);
+            assert_true(kind ? log_p != log_p : log_p <= 0);
+            qkv__sampler_free(&s);
+        }
+        assert_int_equal(with, without);
+        int32_t first = -1;
+        for (int i = 0; i < MANY; i++)
+            if (z[i] <= (round % 3 ? 1020.0f : 2000.0f) && (first < 0 || z[i] > z[first])) first = i;
+        if (!(round % 2)) assert_int_equal(with, first);
+    }
+}
+
 static void logits_that_are_no_numbers(void **state)
 {
     (void)state;
@@ -294,9 +322,9 @@ static void logits_that_are_no_numbers(void **state)
     double log_p;
     int32_t id;
     for (int i = 0; i < 3; i++)
-        for (int drawn = 0; drawn < 2; drawn++) {
+        for (int kind = 0; kind < 4; kind++) {
             qkv__sampler s;
-            qkv_generate_opts o = settled((qkv_generate_opts){ .temperature = (float)drawn });
+            qkv_generate_opts o = settled((qkv_generate_opts){ .temperature = (float)(kind % 2), .no_log_p = kind / 2 });
             assert_int_equal(qkv__sampler_start(&s, &o, 3), QKV_OK);
             assert_int_equal(qkv__sample(&s, bad[i], (qkv__history){ 0 }, 0, &id, &log_p), QKV_NUMERIC);
             qkv__sampler_free(&s);
@@ -442,6 +470,7 @@ int main(void)
         cmocka_unit_test(what_has_come_is_penalised),
         cmocka_unit_test(runs_do_not_come_twice),
         cmocka_unit_test(the_first_k_of_many),
+        cmocka_unit_test(without_log_p),
         cmocka_unit_test(logits_that_are_no_numbers),
         cmocka_unit_test(options_out_of_range),
         cmocka_unit_test(streams_do_not_depend_on_cuts),
