@@ -35,6 +35,7 @@ while read -r job name value key stored; do
     case $name in # what a small model can have
         dim) value=16 stored=16 ;;
         longest) value=40 stored=40 ;;
+        no-first-norm) job=mask ;; # whose norms come first
     esac
     if [ "$value" = - ]; then set -- "--$name"; else set -- "--$name" "$value"; fi
     check "--$name trains" train $job "$name" "$@"

@@ -195,9 +195,9 @@ typedef struct qkv_transformer_opts {
     qkv_pooler pooler;
     int embed_norm;      /* a norm of embedding + position, before dropout */
     int64_t token_types; /* of an encoder's tokens, such as first and second text: each has a vector that is added; 0: none */
-    int head;        /* before the output layer: norm(f(x W^T + b)), f the activation, which gates nothing here, as in BERT */
-    int output_bias; /* the output layer, tied or not, has a bias */
-    int qkv_bias;    /* with no_bias: queries, keys and values have one all the same */
+    int head;            /* before the output layer: norm(f(x W^T + b)), f the activation, of a gated one the gate's */
+    int output_bias;     /* the output layer, tied or not, has a bias */
+    int qkv_bias;        /* with no_bias: queries, keys and values have one all the same */
     /* Not 0: rotary frequencies are scaled as in Llama 3. Those that turn at least rotary_high times in rotary_length positions
      * stay, those that turn at most rotary_low times are divided by rotary_factor, the others are in between. */
     float rotary_factor, rotary_low, rotary_high;

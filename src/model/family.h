@@ -77,7 +77,7 @@ bool qkv__has_tensor(const qkv__published *p, const qkv__family *f, const char *
 /* What most families have and a model leaves out, as qkv__family.missing says it; NULL: nothing. */
 const char *qkv__leaves_out(const qkv_transformer_opts *o);
 
-/* How many classes the config names: the size of id2label, or num_labels, or 2. UNSUPPORTED where a text has not one of them. */
+/* How many classes the config names: the size of id2label, or num_labels, or 2. UNSUPPORTED where a text may have several. */
 qkv_status qkv__count_labels(const qkv__published *p, int64_t *n);
 
 #endif

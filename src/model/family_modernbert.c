@@ -1,5 +1,5 @@
-/* family_modernbert.c: ModernBERT: an encoder with rotary positions, norms before each sub-layer but the first, a gate. Its layers
- * see the whole text: those that see a window alone are refused where the window is shorter than the longest text. */
+/* family_modernbert.c: ModernBERT: an encoder with rotary positions, norms before each sub-layer but the first, a gate. Its
+ * layers see the whole text: one with layers that see a window is refused, unless the window is wider than any text. */
 #include "family.h"
 
 #include <string.h>
