@@ -251,20 +251,23 @@ enum { ENCODER, DECODER, CROSS, ATTENTIONS };
 typedef struct shown {
     const char *source[LONGEST], *read[ROWS], *chosen[ROWS];
     qkv_tensor *weights[ATTENTIONS];
+    uint8_t later[ROWS * ROWS]; /* what the decoder's self-attention hides */
 } shown;
 
 static void name_words(const batch *b, shown *s)
 {
     for (int i = 0; i < LONGEST; i++) s->source[i] = words[b->source[i] - SOURCE_FIRST].english;
     for (int i = 0; i < ROWS; i++) s->read[i] = target_name(b->read[i]), s->chosen[i] = target_name(b->chosen[i]);
+    for (int i = 0; i < ROWS * ROWS; i++) s->later[i] = i % ROWS > i / ROWS;
 }
 
 /* The title has the numbers of rows and columns, and may have a special token. */
-static void show_cross_map(const char *title, const char *special, const qkv_tensor *weights, const char *const *rows,
-                           const char *const *columns)
+static void show_cross_map(const char *title, const char *special, const qkv_tensor *weights, const uint8_t *hidden,
+                           const char *const *rows, const char *const *columns)
 {
     say(title, (int)qkv_dim(weights, -2), (int)qkv_dim(weights, -1), special);
     print_table(&(table){ .values = qkv_data(weights),
+                          .hidden = hidden,
                           .rows = qkv_dim(weights, -2),
                           .columns = qkv_dim(weights, -1),
                           .row.names = rows,
@@ -277,17 +280,17 @@ static qkv_status show_cross_maps(const shown *s)
 {
     say_heading(_("What it looks at"));
     say(_("The first sentence above is one of those held out. Rows attend, columns are attended to."));
-    show_cross_map(_("The encoder's self-attention, source to source, %d x %d:"), "", s->weights[ENCODER], s->source,
+    show_cross_map(_("The encoder's self-attention, source to source, %d x %d:"), "", s->weights[ENCODER], NULL, s->source,
                    s->source);
     show_cross_map(
-        _("The decoder's self-attention, what it has read to itself, %d x %d. It starts from %s, and above the diagonal there "
-          "is nothing: a word cannot see the words after it."),
-        QKV_SPECIAL_START, s->weights[DECODER], s->read, s->read);
+        _("The decoder's self-attention, what it has read to itself, %d x %d. It starts from %s, and what is above the "
+          "diagonal is hidden (///): a word cannot see the words after it."),
+        QKV_SPECIAL_START, s->weights[DECODER], s->later, s->read, s->read);
     show_cross_map(
         _("Cross-attention, each word it chooses to the source, %d x %d. It need not be square: a row for each word of the "
           "translation, a column for each word of the source. Only %s, the end, has no word to translate and may look "
           "anywhere."),
-        QKV_SPECIAL_END, s->weights[CROSS], s->chosen, s->source);
+        QKV_SPECIAL_END, s->weights[CROSS], NULL, s->chosen, s->source);
     say(_("The same as a picture: the order of the words changes, so the weights leave the diagonal."));
     const qkv_heatmap_opts o = {
         .rows = ROWS, .columns = LONGEST, .row_names = s->chosen, .column_names = s->source, .high = 1
@@ -307,14 +310,16 @@ static qkv_status draw_cross(const shown *s)
     qkv_status status = QKV_OK;
     for (int i = 0; i < ATTENTIONS && !status; i++)
         status = draw_maps(names[i], &(qkv_heatmap){ .values = qkv_data(s->weights[i]) }, 1,
-                           &(qkv_heatmap_opts){ .rows = qkv_dim(s->weights[i], -2),
+                           &(qkv_heatmap_opts){ .size = sizeof(qkv_heatmap_opts),
+                                                .rows = qkv_dim(s->weights[i], -2),
                                                 .columns = qkv_dim(s->weights[i], -1),
                                                 .row_names = rows[i],
                                                 .column_names = columns[i],
                                                 .row_axis = _("query (attending)"),
                                                 .column_axis = _("key (attended)"),
                                                 .title = titles[i],
-                                                .high = 1 });
+                                                .high = 1,
+                                                .hidden = i == DECODER ? s->later : NULL });
     return status;
 }
 

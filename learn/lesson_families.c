@@ -10,13 +10,13 @@
 
 enum { LENGTH = 4 };
 
-/* Which keys a query has a weight on, of one head: "x" and ".". */
+/* Which keys a query has a weight on, of one head: "x", and "/" where the mask hides the key. */
 static void print_pattern(const char *name, const qkv_tensor *w)
 {
     printf("    %s\n", name);
     for (int i = 0; i < LENGTH; i++) {
         fputs("       ", stdout);
-        for (int j = 0; j < LENGTH; j++) printf(" %c", qkv_data(w)[i * LENGTH + j] > 0 ? 'x' : '.');
+        for (int j = 0; j < LENGTH; j++) printf(" %c", qkv_data(w)[i * LENGTH + j] > 0 ? 'x' : '/');
         putchar('\n');
     }
     putchar('\n');
@@ -44,7 +44,8 @@ static qkv_status show_patterns(void)
 {
     say(_(
         "The paper's model has an encoder and a decoder. Its two halves became families of their own. What differs is who may "
-        "look at whom; here are models of one layer each, made and run now, with an x wherever a weight is not 0:"));
+        "look at whom; here are models of one layer each, made and run now, with an x wherever there is a weight "
+        "and a / where a mask hides the key:"));
     qkv_status status = show_pattern(_("encoder only (BERT): every token sees every token"), 1, 0, 0);
     if (!status) status = show_pattern(_("decoder only (GPT): a token sees itself and those before it"), 0, 1, 0);
     if (!status) status = show_pattern(_("both (the paper, T5, Marian): a decoder that also sees the whole source"), 1, 1, 2);

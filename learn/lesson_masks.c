@@ -14,6 +14,7 @@ static const char *const padded[T] = { "thank", "you", QKV_SPECIAL_PAD, QKV_SPEC
 /* One attention with the mask it was computed under. */
 typedef struct masked {
     qkv_tensor *q, *k, *v, *scaled, *weights, *output;
+    uint8_t hidden[T * T];
 } masked;
 
 /* The same queries, keys and values each time: the lesson is about the mask. */
@@ -24,17 +25,27 @@ static masked attend_masked(qkv_tape *t, const qkv_params *p, qkv_mask mask)
     m.k = qkv_on(t, qkv_params_find(p, "k"));
     m.v = qkv_on(t, qkv_params_find(p, "v"));
     m.output = qkv_attention_with(m.q, m.k, m.v, mask, &(qkv_attention_opts){ .scaled = &m.scaled, .weights = &m.weights });
+    for (int i = 0; m.output && i < T * T; i++) m.hidden[i] = qkv_data(m.scaled)[i] == -INFINITY;
     return m;
 }
 
-static void show_map(const float *values, const char *const *rows, const char *const *columns, bool sums)
+static void show_scores(const qkv_tensor *scores)
 {
-    print_table(&(table){
-        .values = values, .rows = T, .columns = T, .row.names = rows, .column.names = columns, .decimals = 3, .sums = sums });
-    putchar('\n');
+    show_numbers(qkv_data(scores), T, T, (labels){ .names = words }, (labels){ .names = words }, 3);
 }
 
-static void show_weights(const masked *m, const char *const *names) { show_map(qkv_data(m->weights), names, names, true); }
+static void show_weights(const masked *m, const char *const *names)
+{
+    print_table(&(table){ .values = qkv_data(m->weights),
+                          .hidden = m->hidden,
+                          .rows = T,
+                          .columns = T,
+                          .row.names = names,
+                          .column.names = names,
+                          .decimals = 3,
+                          .sums = true });
+    putchar('\n');
+}
 
 /* ---- causal ---- */
 
@@ -67,7 +78,7 @@ static int changed_before_last(qkv_tape *t, const qkv_params *p, const masked *m
 static void teach_free(const masked *m)
 {
     say(_("Without a mask every token sees every token. Scores (scaled), and the weights that the softmax makes of them:"));
-    show_map(qkv_data(m->scaled), words, words, false);
+    show_scores(m->scaled);
     show_weights(m, words);
 }
 
@@ -77,10 +88,10 @@ static void teach_causal(qkv_tape *t, const qkv_params *p, const masked *all, co
     say_heading(_("The causal mask"));
     say(_("A model that writes a text word by word must not look at words that are not written yet. So position i sees 0 to i "
           "only. The mask is added to the scores before the softmax: 0 where one may look, -inf where one may not."));
-    show_map(qkv_data(mask), words, words, false);
-    say(_("Scores with the mask, and their softmax. exp(-inf) = 0, so a hidden key gets exactly nothing, and the others share "
-          "what it had:"));
-    show_map(qkv_data(causal->scaled), words, words, false);
+    show_scores(mask);
+    say(_("Scores with the mask, and their softmax. exp(-inf) = 0, so a hidden key (///) gets exactly 0, and the others "
+          "share what it had:"));
+    show_scores(causal->scaled);
     show_weights(causal, words);
     say(_("It is the same as cutting the weights of before to what may be seen and dividing each row by its sum: the largest "
           "difference is %.0e, the rounding of floats."),
@@ -156,19 +167,20 @@ static qkv_status teach_nothing(qkv_tape *t, const qkv_params *p)
 
 /* ---- all of it ---- */
 
-static qkv_status draw_masks(const masked *all, const masked *causal, const masked *by_length, const masked *both)
+/* A picture each, because the cells of one picture are hidden by one mask. */
+static qkv_status draw_mask(const char *picture, const masked *m, const char *const *names, const char *title)
 {
-    const qkv_heatmap maps[] = { { qkv_data(all->weights), _("no mask") },
-                                 { qkv_data(causal->weights), _("causal") },
-                                 { qkv_data(by_length->weights), _("padding: 2 of 4 keys are real") },
-                                 { qkv_data(both->weights), _("both") } };
-    return draw_maps("masks", maps, 4,
-                     &(qkv_heatmap_opts){ .rows = T,
+    return draw_maps(picture, &(qkv_heatmap){ .values = qkv_data(m->weights) }, 1,
+                     &(qkv_heatmap_opts){ .size = sizeof(qkv_heatmap_opts),
+                                          .rows = T,
                                           .columns = T,
+                                          .row_names = names,
+                                          .column_names = names,
                                           .row_axis = _("query (attending)"),
                                           .column_axis = _("key (attended)"),
+                                          .title = title,
                                           .high = 1,
-                                          .across = 2 });
+                                          .hidden = m->hidden });
 }
 
 static qkv_status teach_masks(qkv_tape *t, const qkv_params *p)
@@ -186,7 +198,10 @@ static qkv_status teach_masks(qkv_tape *t, const qkv_params *p)
     say(_("Masks combine: a key is seen only if all of them let it be seen. Both at once:"));
     show_weights(&both, padded);
     qkv_status status = teach_nothing(t, p);
-    return status ? status : draw_masks(&all, &causal, &by_length, &both);
+    if (!status) status = draw_mask("masks_none", &all, words, _("no mask"));
+    if (!status) status = draw_mask("masks_causal", &causal, words, _("causal"));
+    if (!status) status = draw_mask("masks_padding", &by_length, padded, _("padding: 2 of 4 keys are real"));
+    return status ? status : draw_mask("masks_both", &both, padded, _("both"));
 }
 
 static qkv_status run_masks_lesson(void)

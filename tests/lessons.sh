@@ -59,7 +59,8 @@ refuse "no space for the text" sh -c '"$1" learn 1 >/dev/full' sh "$qkv"
 
 # ---- pictures ----
 is_png() { same "$1 is a PNG" "137 80 78 71 13 10 26 10" "$(od -An -tu1 -N8 "$1" 2>&1 | xargs)"; }
-for picture in pictures1/by_hand pictures2/scaling_largest pictures2/scaling_gradient pictures3/masks pictures4/heads \
+for picture in pictures1/by_hand pictures2/scaling_largest pictures2/scaling_gradient pictures3/masks_none pictures3/masks_causal \
+    pictures3/masks_padding pictures3/masks_both pictures4/heads \
     pictures4/heads_loss pictures5/cross pictures5/cross_encoder pictures5/cross_decoder; do
     is_png "$picture.png"
 done
@@ -92,10 +93,10 @@ between "2: which scaling keeps" 0.05 "$(row 1024 2 5)" 0.1
 
 # ---- 3: masks ----
 contains "3: the causal mask" "$(cat 3.en)" "I     0.000   -inf   -inf   -inf" "love  0.000  0.000   -inf   -inf" \
-    "I     1.000  0.000  0.000  0.000  |  1.000"
+    "I     1.000    ///    ///    ///  |  1.000"
 contains "3: the future changes nothing" "$(tr '\n' ' ' <3.en)" "Of the 12 output numbers of the words before it, 0 change"
 contains "3: padding gets nothing" "$(cat 3.en)" "its ids are 9 5 0 0"
-same "3: rows of padding masks end in zeros" 8 "$(grep -cE '^ *(thank|you|<pad>) .* 0\.000  0\.000  \|  1\.000$' 3.en)"
+same "3: rows of padding masks end in what is hidden" 8 "$(grep -cE '^ *(thank|you|<pad>) .* ///    ///  \|  1\.000$' 3.en)"
 contains "3: nothing to see" "$(cat 3.en)" "softmax as written    nan" "-1e9 for -inf       0.250  0.250  0.250  0.250  |  1.000" \
     "this library        0.000  0.000  0.000  0.000  |  0.000" "the keys is 0."
 
@@ -117,7 +118,7 @@ between "5: aligned of 4200" 3900 "$(echo "$flat" | sed -n 's/.*translates? \([0
 weight() { awk -v nth="$1" -v row="$2" -v column="$3" '$1 == row && NF > 5 && ++n == nth { print $(1 + column) }' 5.en; }
 between "5: 昨天 looks at yesterday" 0.8 "$(weight 2 昨天 5)" 1
 between "5: 苹果 looks at apples" 0.8 "$(weight 2 苹果 3)" 1
-same "5: <s> sees itself alone" "1.00 0.00 0.00 0.00 0.00 0.00" "$(awk '$1 == "<s>" && NF == 7 { $1 = ""; print substr($0, 2) }' 5.en)"
+same "5: <s> sees itself alone" "1.00 /// /// /// /// ///" "$(awk '$1 == "<s>" && NF == 7 { $1 = ""; print substr($0, 2) }' 5.en)"
 
 # ---- every text has its translation ----
 cd "$root" || exit 1

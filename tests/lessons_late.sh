@@ -61,7 +61,7 @@ says 14 "concatenated" "哈基咪 2.5989 4.0000 1.0000 -0.6044 南北 3.0056 4.4
 says 14 "the first number" "2.5989 * 1 + 4.0000 * 0 + 1.0000 * 1 + -0.6044 * 0 = 3.5989." "difference is 0.000000."
 says 14 "shapes" "d_k (2, 5, 8, 64)" "d_k (2, 8, 5, 64)" "keys (2, 8, 5, 5)" "times W_O (2, 5, 512)" "1050624 weights"
 
-says 15 "patterns" "x x x x x x x x x x x x x x x x decoder only" "x . . . x x . . x x x . x x x x both"
+says 15 "patterns" "x x x x x x x x x x x x x x x x decoder only" "x / / / x x / / x x x / x x x x both"
 says 15 "the words" BERT GPT RNN LSTM CNN "qkv train mask" "qkv train generate" "qkv train translate"
 between "15: persons named" 17 "$(tr '\n' ' ' <15.en | sed -n 's/.*right person in \([0-9]*\)\..*/\1/p')" 18
 between "15: 他 looks at 小明" 0.9 "$(awk '$1 == "他" && NF == 6 { print $2 }' 15.en)" 1
