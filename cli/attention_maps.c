@@ -52,7 +52,7 @@ static qkv_status write_picture(const char *path, const qkv_attention_maps *m, c
     o.row_axis = _("query (attending)");
     o.column_axis = _("key (attended)");
     o.title = m->title;
-    o.bar_name = m->minus ? "difference of weights" : "attention weight";
+    o.bar_name = m->minus ? _("difference of weights") : _("attention weight");
     o.note = note;
     o.across = m->across;
     qkv_status status = qkv_picture_heatmaps(path, maps, m->n, &o) ? library_failed() : QKV_OK;

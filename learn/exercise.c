@@ -97,6 +97,18 @@ static qkv_status finish(FILE *f, const char *folder)
     return (fclose(f) || has_failed) ? fail(QKV_IO, "%s: cannot write to it: %s", folder, strerror(errno)) : QKV_OK;
 }
 
+/* The text of a file of ours, with what stands between quotes in the reader's language where there is a translation. */
+static void put_translated(FILE *f, const char *text)
+{
+    char quoted[128];
+    for (int before, length; text[before = (int)strcspn(text, "\"")]; text += before + length + 2) {
+        length = (int)strcspn(text + before + 1, "\"");
+        if (snprintf(quoted, sizeof quoted, "%.*s", length, text + before + 1) >= (int)sizeof quoted) break;
+        fprintf(f, "%.*s\"%s\"", before, text, *quoted ? _(quoted) : "");
+    }
+    fputs(text, f);
+}
+
 /* What is there already stays: the folder may be one with a Makefile of its own. */
 static qkv_status write_text(const char *folder, const char *name, const char *ending, const char *text)
 {
@@ -104,7 +116,7 @@ static qkv_status write_text(const char *folder, const char *name, const char *e
     if (snprintf(path, sizeof path, "%s/%s%s", folder, name, ending) < (int)sizeof path && !access(path, F_OK)) return QKV_OK;
     FILE *f = create(folder, name, ending, "wx");
     if (!f) return QKV_IO;
-    fputs(text, f);
+    put_translated(f, text);
     return finish(f, folder);
 }
 

@@ -51,7 +51,7 @@ static qkv_status load_tensor(qkv_tape *t, const char *option, const char *sourc
     if (status) return fail(status, "--%s: %s", option, qkv_error());
     if (a.ndim < 1 || a.ndim > most_dims)
         status = fail(QKV_USAGE, "--%s: %.200s has %d dimensions: one attention is explained at a time, from %s", option,
-                      source, a.ndim, most_dims > 2 ? "1 to 3 (H,Tq,Tk)" : "2 (T,D)");
+                      source, a.ndim, most_dims > 2 ? _("1 to 3 (H,Tq,Tk)") : _("2 (T,D)"));
     int64_t row[] = { 1, a.shape[0] };
     if (!status) *out = a.ndim == 1 ? qkv_constant(t, 2, row, a.data) : qkv_constant(t, a.ndim, a.shape, a.data);
     qkv_array_free(&a);

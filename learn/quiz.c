@@ -26,7 +26,7 @@ enum { QUESTIONS = sizeof questions / sizeof *questions };
 static void print_question(int i)
 {
     const quiz_question *q = &questions[i];
-    say("%d. [%s] %s", i + 1, q->topic, _(q->question));
+    say("%d. [%s] %s", i + 1, _(q->topic), _(q->question));
     for (int j = 0; j < QUIZ_CHOICES && q->choices[j]; j++) printf("  %c) %s\n", 'a' + j, _(q->choices[j]));
     if (*q->choices) putchar('\n');
 }
@@ -105,11 +105,17 @@ static qkv_status ask(int i, score *s)
 
 /* ---- all of them ---- */
 
+/* A topic can be named in English and in the reader's language. */
+static bool is_topic(int i, const char *name)
+{
+    return !strcmp(questions[i].topic, name) || !strcmp(_(questions[i].topic), name);
+}
+
 static qkv_status check_topic(const char *topic)
 {
     char topics[256] = "";
     for (int i = 0; i < QUESTIONS; i++) {
-        if (!strcmp(questions[i].topic, topic)) return QKV_OK;
+        if (is_topic(i, topic)) return QKV_OK;
         size_t used = strlen(topics);
         if (!i || strcmp(questions[i].topic, questions[i - 1].topic))
             snprintf(topics + used, sizeof topics - used, "%s%s", i ? ", " : "", questions[i].topic);
@@ -120,12 +126,19 @@ static qkv_status check_topic(const char *topic)
 static bool is_asked(const quiz_opts *o, int i)
 {
     if (o->number) return i + 1 == o->number;
-    return !o->topic || !strcmp(questions[i].topic, o->topic);
+    return !o->topic || is_topic(i, o->topic);
+}
+
+static void list_question(int i)
+{
+    printf("%3d  ", i + 1);
+    print_name(_(questions[i].topic), 12, false);
+    printf("  %s\n", _(questions[i].question));
 }
 
 static qkv_status put(const quiz_opts *o, int i, score *s)
 {
-    if (o->is_list) return printf("%3d  %-12s  %s\n", i + 1, questions[i].topic, _(questions[i].question)), QKV_OK;
+    if (o->is_list) return list_question(i), QKV_OK;
     if (!o->with_answers) return ask(i, s);
     print_question(i);
     return print_answer(i);

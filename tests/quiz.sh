@@ -43,6 +43,8 @@ contains "without control characters" "$(printf 'red\033[31m\n' | "$qkv" quiz 1 
 same "without an answer none is given" 0 "$("$qkv" quiz 3 --lang en </dev/null | grep -c 'Model answer')"
 same "a topic" "$("$qkv" quiz --list | awk '$2 == "masks"' | wc -l | xargs)" "$("$qkv" quiz --topic masks --answers | grep -c '^Model answer')"
 contains "in Chinese" "$(echo b | "$qkv" quiz 3 --lang zh)" "答对了。" "参考答案："
+contains "topics in Chinese" "$("$qkv" quiz --list --lang zh)" "  掩码          " "  模型家族      "
+same "which name them too" "$("$qkv" quiz --topic masks --list --lang zh)" "$("$qkv" quiz --topic 掩码 --list --lang zh)"
 names="quiz: "
 : >in
 refused "no such question" 2 "there is no question 999" quiz 999

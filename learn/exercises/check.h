@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#define CHECK_TEXT(text) text /* is in the reader's language in the file that the reader gets */
+
 static int check_failures;
 
 /* Every number within 0.00005 of the one that is wanted; the first that is not is told. */
@@ -12,16 +14,18 @@ static inline void check_close(const char *what, const float *got, const float *
 {
     for (int i = 0; i < n; i++)
         if (!(fabsf(got[i] - wanted[i]) <= 5e-5f)) {
-            printf("FAILED  %s: number %d is %g, wanted %g\n", what, i, (double)got[i], (double)wanted[i]);
+            printf("%s  ", CHECK_TEXT("FAILED"));
+            printf(CHECK_TEXT("%s: number %d is %g, wanted %g"), what, i, (double)got[i], (double)wanted[i]);
+            putchar('\n');
             check_failures++;
             return;
         }
-    printf("passed  %s\n", what);
+    printf("%s  %s\n", CHECK_TEXT("passed"), what);
 }
 
 static inline int check_result(void)
 {
-    puts(check_failures ? "Not yet." : "All passed.");
+    puts(check_failures ? CHECK_TEXT("Not yet.") : CHECK_TEXT("All passed."));
     return check_failures != 0;
 }
 

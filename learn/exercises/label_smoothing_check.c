@@ -8,6 +8,6 @@ int main(void)
     float loss = (smoothed_loss(a, 3, 0, 0.1f) + smoothed_loss(b, 3, 1, 0.1f)) / 2;
     check_close("smoothing 0.1", &loss, (float[]){ 0.436873f }, 1);
     loss = (smoothed_loss(a, 3, 0, 0) + smoothed_loss(b, 3, 1, 0)) / 2;
-    check_close("none", &loss, (float[]){ 0.318540f }, 1);
+    check_close("no smoothing", &loss, (float[]){ 0.318540f }, 1);
     return check_result();
 }

@@ -63,9 +63,8 @@ static qkv__block *add_block(maker *m, const char *name, uint32_t colour, int64_
     b->weights = weights * copies;
     m->a->weights += b->weights;
     if (!weights) return b;
-    snprintf(b->more + used, sizeof b->more - used, "%s", used ? qkv__translated(", ") : "");
-    used = strlen(b->more);
-    snprintf(b->more + used, sizeof b->more - used, qkv__translated("%s weights"), grouped(number, weights));
+    snprintf(b->more + used, sizeof b->more - used, used ? qkv__translated(", %s weights") : qkv__translated("%s weights"),
+             grouped(number, weights));
     return b;
 }
 
@@ -134,8 +133,8 @@ static void add_ffn(maker *m)
 {
     static const char *const names[] = { "ReLU", "GELU", "GELU", "SiLU", "SwiGLU" };
     const qkv_transformer_opts *o = &m->o;
-    snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld → %lld → %lld, %s", (long long)o->dim, (long long)o->d_ff, (long long)o->dim,
-             names[o->activation]);
+    snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%lld → %lld → %lld, %s"), (long long)o->dim, (long long)o->d_ff,
+             (long long)o->dim, names[o->activation]);
     add_block(m, qkv__translated("Feed-forward"), FEED_FORWARD, ffn_weights(o), m->s->layers);
 }
 

@@ -1,6 +1,7 @@
 /* heatmap.c: numbers as coloured cells, with the names of rows and columns. */
 #include "names.h"
 
+#include "../base/language.h"
 #include "../base/options.h"
 #include "../base/size.h"
 
@@ -325,7 +326,9 @@ static double draw_hidden_key(qkv__picture *p, const layout *l, double x, double
 {
     if (!l->o->hidden) return 0;
     double side = 14 * l->scale, width, height;
-    qkv__label label = { .text = l->o->hidden_name ? l->o->hidden_name : "masked", .size = 11 * l->scale, .colour = QKV__INK };
+    qkv__label label = { .text = l->o->hidden_name ? l->o->hidden_name : qkv__translated("masked"),
+                         .size = 11 * l->scale,
+                         .colour = QKV__INK };
     qkv__fill_box(p, x, y, side, side, HIDDEN);
     cairo_save(p->cr);
     cairo_rectangle(p->cr, x, y, side, side);
@@ -346,10 +349,12 @@ static const char *step_note(const layout *l, char text[160])
     bool rows = l->rows.names && l->rows.step > 1, columns = l->columns.names && l->columns.step > 1;
     *text = '\0';
     if (rows && columns && l->rows.step == l->columns.step)
-        snprintf(text, 160, "every %lldth name is written", (long long)l->rows.step);
-    else if (rows || columns)
-        snprintf(text, 160, "every %lldth %s name is written", (long long)(rows ? l->rows.step : l->columns.step),
-                 rows ? "row" : "column");
+        snprintf(text, 160, qkv__translated("every %lldth name is written"), (long long)l->rows.step);
+    else if (rows && columns)
+        snprintf(text, 160, qkv__translated("every %lldth row name and every %lldth column name is written"),
+                 (long long)l->rows.step, (long long)l->columns.step);
+    else if (rows) snprintf(text, 160, qkv__translated("every %lldth row name is written"), (long long)l->rows.step);
+    else if (columns) snprintf(text, 160, qkv__translated("every %lldth column name is written"), (long long)l->columns.step);
     return text;
 }
 

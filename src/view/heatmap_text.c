@@ -1,4 +1,5 @@
 /* heatmap_text.c: numbers as coloured blocks on a terminal, as shades elsewhere. */
+#include "../base/language.h"
 #include "../base/options.h"
 #include "../base/size.h"
 #include "../text/out.h"
@@ -126,7 +127,7 @@ static void put_cell(screen *s, int64_t i, int width)
 /* What the mark of hidden cells means; "" where none is. */
 static const char *hidden_key(const screen *s, char text[64])
 {
-    if (s->o->hidden) snprintf(text, 64, "  // %.50s", s->o->hidden_name ? s->o->hidden_name : "masked");
+    if (s->o->hidden) snprintf(text, 64, "  // %.50s", s->o->hidden_name ? s->o->hidden_name : qkv__translated("masked"));
     return text;
 }
 
