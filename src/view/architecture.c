@@ -175,7 +175,7 @@ static void add_classifier(maker *m)
     snprintf(next_more(m), QKV__BLOCK_TEXT, "%s", qkv__translated(pooling[o->pooling]));
     add_block(m, qkv__translated("Pooling"), OUTPUT, o->pooling == QKV_POOLING_ATTENTION ? o->dim : 0, 1);
     if (o->pooler) {
-        snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld × %lld, %s", (long long)o->dim, (long long)o->dim,
+        snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%lld × %lld, %s"), (long long)o->dim, (long long)o->dim,
                  o->pooler == QKV_POOLER_TANH ? "tanh" : "ReLU");
         add_block(m, qkv__translated("Pooler"), OUTPUT, (o->dim + 1) * o->dim, 1);
     }
@@ -201,7 +201,8 @@ static void add_output(maker *m)
     const qkv_transformer_opts *o = &m->o;
     int64_t size = output_size(o);
     if (o->head) {
-        snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld × %lld, %s", (long long)o->dim, (long long)o->dim, norm_name(o));
+        snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%lld × %lld, %s"), (long long)o->dim, (long long)o->dim,
+                 norm_name(o));
         add_block(m, qkv__translated("Head"), OUTPUT, head_weights(o), 1);
     }
     snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld × %lld%s", (long long)o->dim, (long long)size,

@@ -79,7 +79,9 @@ static plan lay_out_architecture(qkv__picture *p, const qkv__architecture *a)
     for (int i = 0; i < a->n_notes; i++) widest_note = fmax(widest_note, label_width(p, a->notes[i], MORE_SIZE, false));
     l.bottom = MARGIN + TITLE + tallest;
     for (int s = 0; s < 2; s++) l.left[s] = MARGIN + REPEATED + SIDE + s * (l.width + SIDE + CHANNEL);
-    p->width = fmax(l.left[a->n - 1] + l.width + SIDE + REPEATED, MARGIN + widest_note) + MARGIN;
+    double drawn = l.left[a->n - 1] + l.width + SIDE + REPEATED + MARGIN;
+    p->width = fmax(drawn, widest_note + 2 * MARGIN);
+    for (int s = 0; s < 2; s++) l.left[s] += (p->width - drawn) / 2; /* in the middle where a note is wider */
     p->height = l.bottom + MARGIN + a->n_notes * NOTE_LINE + MARGIN;
     return l;
 }
