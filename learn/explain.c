@@ -205,7 +205,7 @@ static qkv_status mark_hidden(explained *e)
     int64_t n = qkv_count(e->masked), hidden = 0;
     const float *scores = qkv_data(e->masked);
     if (!(e->hidden = calloc((size_t)n + 1, 1))) return fail(QKV_MEMORY, "out of memory");
-    for (int64_t i = 0; i < n; i++) hidden += e->hidden[i] = isinf(scores[i]) != 0;
+    for (int64_t i = 0; i < n; i++) hidden += e->hidden[i] = scores[i] == -INFINITY;
     if (!hidden) free(e->hidden), e->hidden = NULL;
     return QKV_OK;
 }
@@ -231,6 +231,9 @@ qkv_status compute_explained(explained *e)
     if (e->w[PART_O]) e->output = qkv_matmul(e->concat, e->w[PART_O], QKV_TRANSPOSE_NONE);
     if (e->b[PART_O]) e->output = qkv_add(e->output, e->b[PART_O]);
     if (qkv_tape_status(e->tape)) return library_failed();
+    for (int64_t i = 0; i < qkv_count(e->scaled); i++)
+        if (!isfinite(qkv_data(e->scaled)[i]))
+            return fail(QKV_NUMERIC, "the scores Q K^T are not finite: queries or keys are too large");
     return mark_hidden(e);
 }
 

@@ -138,4 +138,11 @@ fails "a head" 2 "--head 7: give a number from 0 to 1" explain -m pair "I love y
 fails "a token" 2 "--token \"dog\"" explain -m pair "I love you" --kind encoder --token dog
 fails "a kind" 2 "--kind cross" explain -m decoder "I love you" --kind cross
 fails "arrays and a model" 2 "has its own numbers" explain -m pair "I love you" --q 1
+# ---- large numbers, long texts ----
+"$qkv" explain --q "1e38 1e38" --k "1e38 1e38; 1 1" --v "1 1; 2 2" >out 2>err
+same "scores that overflow" 8 $?
+contains "are told" "$(cat err)" "not finite"
+long=$(printf '0.125 %.0s' $(seq 100))
+contains "an array of more characters than a name may have" "$("$qkv" explain --q "$long" --k "$long" --v 1 2>&1)" "1.56"
+
 finish

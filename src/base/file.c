@@ -61,7 +61,7 @@ bool qkv__file_exists(const char *path)
 {
     int fd = files.open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
     if (fd >= 0) files.close(fd);
-    return fd >= 0 || (errno != ENOENT && errno != ENOTDIR); /* below what is no folder there is nothing */
+    return fd >= 0 || (errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG); /* below no folder there is nothing */
 }
 
 static qkv_status read_open_file(int fd, const char *path, size_t limit, qkv__bytes *out)
