@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MODELS = 7, MOST_AREAS = 400 };
+enum { MODELS = 8, MOST_AREAS = 400 };
 
 typedef struct named_model {
     const char *name;
@@ -69,6 +69,23 @@ static int list_models(named_model models[MODELS])
                                    .untied = 1,
                                    .positions = QKV_POSITION_ROTARY,
                                    .activation = QKV_ACTIVATION_SILU_GATED } };
+    models[n++] = (named_model){ "modernbert",
+                                 { .vocabulary = 50368,
+                                   .encoder_layers = 22,
+                                   .dim = 768,
+                                   .heads = 12,
+                                   .d_ff = 1152,
+                                   .pre_norm = 1,
+                                   .no_bias = 1,
+                                   .no_norm_bias = 1,
+                                   .no_head_bias = 1,
+                                   .embed_norm = 1,
+                                   .head = 1,
+                                   .output_bias = 1,
+                                   .unscaled = 1,
+                                   .positions = QKV_POSITION_ROTARY,
+                                   .activation = QKV_ACTIVATION_GELU_GATED,
+                                   .no_first_norm = 1 } };
     models[n++] = (named_model){ "classifier",
                                  { .vocabulary = 8000,
                                    .encoder_layers = 2,
@@ -176,7 +193,8 @@ static void every_weight_is_counted(void **state)
     for (int i = 0; i < 4 * n; i++) {
         qkv_transformer_opts o = shrunk(models[i / 4].o);
         if (i % 4 == 1) o.untied = o.output_bias = 1;
-        if (i % 4 == 2) o.pre_norm = !o.pre_norm, o.no_bias = 1, o.qkv_bias = 1;
+        if (i % 4 == 2) o.pre_norm = !o.pre_norm, o.no_bias = 1, o.qkv_bias = 1, o.no_first_norm = 0;
+        if (i % 4 == 3 && o.head) o.classes = 3, o.pooler = QKV_POOLER_HEAD;
         if (i % 4 == 3 && o.encoder_layers && o.decoder_layers) o.target_vocabulary = 70;
         qkv_model *m = qkv_model_new(&o, 1);
         assert_non_null(m);
@@ -213,7 +231,8 @@ static void every_part_is_told(void **state)
     has_all(&m[4].o, (const char *const[]){ "12 × {", "│ Add ", "GELU", "50257 × 768, 38,597,376 weights", NULL });
     has_all(&m[5].o, (const char *const[]){ "32 heads, 8 of K and V, d_k = 128, rotary positions, 41,943,040 weights",
                                             "RMSNorm", "SwiGLU", "8,030,261,248 weights", NULL });
-    has_all(&m[6].o, (const char *const[]){ "Pooling", "a learned mean", "Classifier", "128 × 2, 258 weights", NULL });
+    has_all(&m[6].o, (const char *const[]){ "GeGLU", "not in the first layer, 768 weights", "Head", NULL });
+    has_all(&m[7].o, (const char *const[]){ "Pooling", "a learned mean", "Classifier", "128 × 2, 258 weights", NULL });
 }
 
 static void what_makes_no_model_is_refused(void **state)

@@ -43,11 +43,14 @@ static int64_t attention_weights(const qkv_transformer_opts *o)
 
 static int64_t ffn_weights(const qkv_transformer_opts *o)
 {
-    int64_t into = o->activation == QKV_ACTIVATION_SILU_GATED ? 2 : 1;
+    int64_t into = o->activation == QKV_ACTIVATION_SILU_GATED || o->activation == QKV_ACTIVATION_GELU_GATED ? 2 : 1;
     return (into + 1) * o->dim * o->d_ff + (o->no_bias ? 0 : into * o->d_ff + o->dim);
 }
 
-static int64_t norm_weights(const qkv_transformer_opts *o) { return o->norm == QKV_NORM_RMS ? o->dim : 2 * o->dim; }
+static int64_t norm_weights(const qkv_transformer_opts *o)
+{
+    return o->norm == QKV_NORM_RMS || o->no_norm_bias ? o->dim : 2 * o->dim;
+}
 
 /* ---- blocks ---- */
 
@@ -82,6 +85,13 @@ static void add_norm(maker *m, int64_t copies)
 {
     next_more(m);
     add_block(m, norm_name(&m->o), NORM, norm_weights(&m->o), copies);
+}
+
+/* The norm before attention, of a model whose first layer has none. */
+static void add_norm_but_first(maker *m)
+{
+    snprintf(next_more(m), QKV__BLOCK_TEXT, "%s", qkv__translated("not in the first layer"));
+    add_block(m, norm_name(&m->o), NORM, norm_weights(&m->o), m->s->layers - 1);
 }
 
 static void add_positions(maker *m)
@@ -131,7 +141,7 @@ static void add_attention(maker *m, const char *name, bool is_cross)
 
 static void add_ffn(maker *m)
 {
-    static const char *const names[] = { "ReLU", "GELU", "GELU", "SiLU", "SwiGLU" };
+    static const char *const names[] = { "ReLU", "GELU", "GELU", "SiLU", "SwiGLU", "GeGLU" };
     const qkv_transformer_opts *o = &m->o;
     snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%lld → %lld → %lld, %s"), (long long)o->dim, (long long)o->d_ff,
              (long long)o->dim, names[o->activation]);
@@ -156,7 +166,8 @@ typedef enum sub_layer { SELF, CROSS, FFN } sub_layer;
 static void add_sub_layer(maker *m, sub_layer which)
 {
     int from = m->s->n;
-    if (m->o.pre_norm) add_norm(m, m->s->layers);
+    if (m->o.pre_norm && which == SELF && m->o.no_first_norm) add_norm_but_first(m);
+    else if (m->o.pre_norm) add_norm(m, m->s->layers);
     if (which == SELF)
         add_attention(m, m->s->is_decoder ? qkv__translated("② Masked self-attention") : qkv__translated("① Self-attention"),
                       false);
@@ -167,6 +178,11 @@ static void add_sub_layer(maker *m, sub_layer which)
 
 /* ---- the output ---- */
 
+static int64_t head_weights(const qkv_transformer_opts *o)
+{
+    return o->head ? (o->dim + (o->no_head_bias ? 0 : 1)) * o->dim + norm_weights(o) : 0;
+}
+
 static void add_classifier(maker *m)
 {
     static const char *const pooling[] = { QKV__N("the mean of all tokens"), QKV__N("the first token"),
@@ -174,7 +190,11 @@ static void add_classifier(maker *m)
     const qkv_transformer_opts *o = &m->o;
     snprintf(next_more(m), QKV__BLOCK_TEXT, "%s", qkv__translated(pooling[o->pooling]));
     add_block(m, qkv__translated("Pooling"), OUTPUT, o->pooling == QKV_POOLING_ATTENTION ? o->dim : 0, 1);
-    if (o->pooler) {
+    if (o->pooler == QKV_POOLER_HEAD) {
+        snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%lld × %lld, %s"), (long long)o->dim, (long long)o->dim,
+                 norm_name(o));
+        add_block(m, qkv__translated("Head"), OUTPUT, head_weights(o), 1);
+    } else if (o->pooler) {
         snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%lld × %lld, %s"), (long long)o->dim, (long long)o->dim,
                  o->pooler == QKV_POOLER_TANH ? "tanh" : "ReLU");
         add_block(m, qkv__translated("Pooler"), OUTPUT, (o->dim + 1) * o->dim, 1);
@@ -187,8 +207,6 @@ static int64_t output_size(const qkv_transformer_opts *o)
 {
     return o->target_vocabulary ? o->target_vocabulary : o->vocabulary;
 }
-
-static int64_t head_weights(const qkv_transformer_opts *o) { return o->head ? (o->dim + 1) * o->dim + norm_weights(o) : 0; }
 
 static int64_t output_weights(const qkv_transformer_opts *o)
 {
@@ -216,8 +234,9 @@ static void add_output(maker *m)
 /* What a model has and this job of it does not use. */
 static int64_t unused_weights(const qkv_transformer_opts *o)
 {
-    if (o->classes) return head_weights(o) + output_weights(o);
-    return o->pooler ? (o->dim + 1) * o->dim : 0;
+    bool has_own_pooler = o->pooler && o->pooler != QKV_POOLER_HEAD;
+    if (o->classes) return (o->pooler == QKV_POOLER_HEAD ? 0 : head_weights(o)) + output_weights(o);
+    return has_own_pooler ? (o->dim + 1) * o->dim : 0;
 }
 
 /* ---- the whole ---- */
@@ -267,7 +286,7 @@ static qkv_status check_model(const qkv_transformer_opts *o)
 {
     bool is_whole = o->vocabulary > 0 && o->dim > 0 && o->heads > 0 && o->d_ff > 0 && o->encoder_layers >= 0 &&
                     o->decoder_layers >= 0 && o->encoder_layers + o->decoder_layers > 0;
-    bool is_known = (unsigned)o->activation <= QKV_ACTIVATION_SILU_GATED && (unsigned)o->pooling <= QKV_POOLING_ATTENTION;
+    bool is_known = (unsigned)o->activation <= QKV_ACTIVATION_GELU_GATED && (unsigned)o->pooling <= QKV_POOLING_ATTENTION;
     if (is_whole && is_known) return QKV_OK;
     return qkv__fail(QKV_USAGE, "%s: %lld tokens, dim %lld, %lld heads, d_ff %lld, %d and %d layers make no model", call,
                      (long long)o->vocabulary, (long long)o->dim, (long long)o->heads, (long long)o->d_ff, o->encoder_layers,
@@ -278,7 +297,7 @@ qkv_status qkv__architecture_make(const qkv_transformer_opts *model, const qkv_m
 {
     maker m = { .a = out };
     if (!model) return qkv__fail(QKV_USAGE, "%s: there is no model", call);
-    qkv_status status = QKV__READ_OPTIONS(&m.o, no_source_eos, model, call);
+    qkv_status status = QKV__READ_OPTIONS(&m.o, no_head_bias, model, call);
     if (!status) status = QKV__READ_OPTIONS(&m.opts, title, opts, call);
     if (!status) status = check_model(&m.o);
     if (!status) status = qkv__check_label(call, "the title", m.opts.title);
