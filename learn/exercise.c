@@ -5,6 +5,7 @@
 #include "../cli/term/errors.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,9 +13,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { SECONDS = 10, NO_COMMAND = 127 };
+enum { SECONDS = 10, NO_COMMAND = 127, TIMED_OUT = -2 };
+
+/* The status of a checker that has come to its end and found nothing wrong: not that of an exit(0) before it. */
+enum { PASSED = 42 };
+#define PASSED_OPTION "-DCHECK_PASSED=42"
 
 typedef struct exercise {
     const char *name;                /* of its files */
@@ -152,35 +158,57 @@ static unsigned seconds_allowed(void)
     return seconds >= 1 && seconds < SECONDS ? (unsigned)seconds : SECONDS;
 }
 
-/* Runs a program and gives its wait status; -1, reported, when it cannot be started. */
+/* The wait status of a child that leads a process group; when its time is up, or it has ended, so has the whole group. */
+static int wait_for_group(pid_t child)
+{
+    const struct timespec moment = { .tv_nsec = 10000000 };
+    int status = 0;
+    pid_t ended = 0;
+    for (unsigned left = 100 * seconds_allowed(); left && !ended; left--)
+        if (!(ended = waitpid(child, &status, WNOHANG))) nanosleep(&moment, NULL);
+    kill(-child, SIGKILL);
+    if (ended) return ended < 0 ? -1 : status;
+    waitpid(child, &status, 0);
+    return TIMED_OUT;
+}
+
+/* Runs a program, which reads nothing, and gives its wait status or TIMED_OUT; -1, reported, when it cannot be started. */
 static int run_program(char *const *arguments)
 {
     fflush(stdout);
-    int status = -1;
     pid_t child = fork();
     if (child == 0) {
-        alarm(seconds_allowed()); /* stays set across exec: what hangs is ended */
+        int nothing = open("/dev/null", O_RDONLY);
+        setpgid(0, 0);
+        if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+        alarm(seconds_allowed() + 1); /* for when the command itself is ended before it */
         execvp(arguments[0], arguments);
         _exit(NO_COMMAND);
     }
-    if (child < 0 || waitpid(child, &status, 0) < 0)
-        return fail(QKV_FAILURE, "cannot start a program: %s", strerror(errno)), -1;
+    if (child > 0) setpgid(child, child);
+    int status = child < 0 ? -1 : wait_for_group(child);
+    if (status == -1) fail(QKV_FAILURE, "cannot start a program: %s", strerror(errno));
     return status;
 }
 
 static qkv_status compile(const char *folder, const exercise *e, const char *file, char *program)
 {
-    char include[PATH_MAX + 2], checker[PATH_MAX];
+    char include[PATH_MAX + 2], checker[PATH_MAX], path[PATH_MAX + 2];
+    snprintf(path, sizeof path, "%s%s", *file == '/' ? "" : "./", file); /* no name is an option */
     snprintf(include, sizeof include, "-I%s", folder);
     if (snprintf(checker, sizeof checker, "%s/%s_check.c", folder, e->name) >= (int)sizeof checker)
         return fail(QKV_IO, "%s: the name is too long", folder);
     /* through the shell, because CC may have arguments of its own */
-    char *const arguments[] = {
-        "sh",  "-c", "exec ${CC:-cc} \"$@\"", "sh", "-std=c11", "-Wall", "-O1", include, "-o", program, (char *)file, checker,
-        "-lm", NULL
-    };
+    char *const arguments[] = { "sh",  "-c",          "exec ${CC:-cc} \"$@\"",
+                                "sh",  "-std=c11",    "-Wall",
+                                "-O1", PASSED_OPTION, include,
+                                "-o",  program,       "-x",
+                                "c",   path,          checker,
+                                "-x",  "none",        "-lm",
+                                NULL };
     int status = run_program(arguments);
-    if (status < 0) return QKV_FAILURE;
+    if (status == -1) return QKV_FAILURE;
+    if (status == TIMED_OUT) return fail(QKV_FAILURE, "%s: was ended after %d seconds", file, (int)seconds_allowed());
     if (WIFEXITED(status) && WEXITSTATUS(status) == NO_COMMAND)
         return fail(QKV_UNSUPPORTED, "there is no C compiler: install one, or name one in CC");
     return status ? fail(QKV_FAILURE, "%s: does not compile", file) : QKV_OK;
@@ -189,10 +217,12 @@ static qkv_status compile(const char *folder, const exercise *e, const char *fil
 static qkv_status run_check(const char *file, char *program)
 {
     int status = run_program((char *const[]){ program, NULL });
-    if (status < 0) return QKV_FAILURE;
-    if (!status) return QKV_OK;
+    if (status == -1) return QKV_FAILURE;
+    if (status == TIMED_OUT) return fail(QKV_FAILURE, "%s: was ended after %d seconds", file, (int)seconds_allowed());
+    if (WIFEXITED(status) && WEXITSTATUS(status) == PASSED) return QKV_OK;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_COMMAND)
+        return fail(QKV_UNSUPPORTED, "the C compiler made no program: see CC");
     if (WIFEXITED(status)) return fail(QKV_FAILURE, "%s: does not pass yet; --hint helps", file);
-    if (WTERMSIG(status) == SIGALRM) return fail(QKV_FAILURE, "%s: was ended after %d seconds", file, (int)seconds_allowed());
     return fail(QKV_FAILURE, "%s: crashed: %s", file, strsignal(WTERMSIG(status)));
 }
 
@@ -208,7 +238,9 @@ static qkv_status check_exercise(const char *file, const exercise *e)
 {
     const char *base = getenv("TMPDIR");
     char folder[PATH_MAX - 64], program[PATH_MAX];
-    if (access(file, R_OK)) return fail(QKV_IO, "%s: cannot be read: %s", file, strerror(errno));
+    struct stat about;
+    if (stat(file, &about) || access(file, R_OK)) return fail(QKV_IO, "%s: cannot be read: %s", file, strerror(errno));
+    if (!S_ISREG(about.st_mode)) return fail(QKV_IO, "%s: expected a regular file", file);
     if (snprintf(folder, sizeof folder, "%s/qkv-exercise-XXXXXX", base && *base ? base : "/tmp") >= (int)sizeof folder ||
         !mkdtemp(folder))
         return fail(QKV_IO, "cannot make a folder in %s: %s", base && *base ? base : "/tmp", strerror(errno));

@@ -54,4 +54,12 @@ TMPDIR=$PWD/tmp "$qkv" exercise 1 --check crash.c >out 2>err
 same "nothing is left behind" "" "$(ls tmp)"
 : >file
 refused "a folder that cannot be made" 3 "file/x: cannot make the folder" exercise 1 -o file/x
+# ---- what does not play by the rules ----
+printf '#include <stdlib.h>\nvoid softmax(const float *x, float *y, int n) { (void)x, (void)y, (void)n; exit(0); }\n' >quits.c
+refused "a program that ends before its checker does not pass" 1 "does not pass yet" exercise 1 --check quits.c
+mkdir folder.c
+refused "a folder" 3 "expected a regular file" exercise 1 --check folder.c
+"$qkv" exercise 1 --solution >-x.c 2>/dev/null
+check "a name that looks like an option" "$qkv" exercise 1 --check -x.c
+
 finish
