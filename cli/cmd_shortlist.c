@@ -42,9 +42,7 @@ static qkv_status learn_list(const qkv_model *m, const qkv_pairs *pairs)
     o.iterations = given.iterations, o.max_pairs = given.max_pairs;
     qkv_shortlist *s = qkv_shortlist_learn(m, pairs, &o);
     qkv_status status = s && !qkv_shortlist_save(s, given.out) ? QKV_OK : library_failed();
-    if (!status && !given.quiet)
-        fprintf(stderr, "qkv: wrote %s from %lld pairs; %lld tokens may always come\n", given.out,
-                (long long)qkv_pairs_count(pairs), (long long)qkv_shortlist_ids(s, NULL, 0, NULL));
+    if (!status && !given.quiet) fprintf(stderr, _("qkv: wrote %s\n"), given.out);
     qkv_shortlist_free(s);
     return status;
 }
