@@ -1,6 +1,5 @@
 /* cmd_attention.c: qkv attention: arrays in, output and weights out. */
 #include "../learn/walk.h"
-#include "arrays.h"
 #include "options.h"
 #include "results.h"
 
@@ -72,29 +71,29 @@ static qkv_status check_options(void)
     return status ? status : check_output(given.weights);
 }
 
-static qkv_status load_mask(mask_files *m, const operands *o)
+static qkv_status load_mask(qkv_mask_arrays *m, const operands *o)
 {
     bool one_head = !given.heads && o->q.ndim == 3;
     qkv_status status = QKV_OK;
     if (given.heads && o->q.ndim == 4) return fail(QKV_USAGE, "--heads: %s has a dimension for heads already", given.q);
     m->mask.causal = given.causal;
-    if (given.lengths) status = read_lengths(m, given.lengths, o->q.ndim == 2 ? 1 : o->q.shape[0]);
-    if (!status && given.keep) status = load_keep(m, given.keep, one_head);
-    if (!status && given.bias) status = load_bias(m, given.bias, one_head);
-    return status;
+    if (given.lengths) status = qkv_mask_parse_lengths(given.lengths, o->q.ndim == 2 ? 1 : o->q.shape[0], "--lengths", m);
+    if (!status && given.keep) status = qkv_mask_read_keep(given.keep, one_head, m);
+    if (!status && given.bias) status = qkv_mask_read_bias(given.bias, one_head, m);
+    return status ? library_failed() : QKV_OK;
 }
 
 static qkv_status run_attention(void)
 {
     operands o = { 0 };
-    mask_files m = { 0 };
+    qkv_mask_arrays m = { 0 };
     qkv_status status = check_options();
     if (!status) status = load_operands(&o, given.q, given.k, given.v);
     if (!status) status = load_mask(&m, &o);
     qkv_tape *t = status ? NULL : qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     if (!status) status = t ? compute(t, &o, m.mask) : library_failed();
     qkv_tape_free(t);
-    free_mask(&m);
+    qkv_mask_arrays_free(&m);
     free_operands(&o);
     return status;
 }

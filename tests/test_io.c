@@ -726,6 +726,51 @@ static void typed_arrays_survive_without_memory(void **state)
     assert_int_equal(status, QKV_OK);
 }
 
+/* ---- masks ---- */
+
+static void masks_of_arrays(void **state)
+{
+    (void)state;
+    qkv_mask_arrays m = { 0 };
+    assert_int_equal(qkv_mask_read_keep("1 0; 0 1", 0, &m), QKV_OK);
+    assert_memory_equal(m.mask.keep_shape, ((int64_t[]){ 1, 1, 2, 2 }), sizeof m.mask.keep_shape);
+    assert_memory_equal(m.mask.keep, ((uint8_t[]){ 1, 0, 0, 1 }), 4);
+    assert_int_equal(qkv_mask_read_keep("[[[1, 0]], [[0, 1]]]", 0, &m), QKV_OK);
+    assert_memory_equal(m.mask.keep_shape, ((int64_t[]){ 1, 2, 1, 2 }), sizeof m.mask.keep_shape);
+    assert_int_equal(qkv_mask_read_keep("[[[1, 0]], [[0, 1]]]", 1, &m), QKV_OK);
+    assert_memory_equal(m.mask.keep_shape, ((int64_t[]){ 2, 1, 1, 2 }), sizeof m.mask.keep_shape);
+    assert_int_equal(qkv_mask_read_bias("0.5 -inf", 0, &m), QKV_OK);
+    assert_true(m.mask.bias[0] == 0.5f && m.mask.bias[1] == -INFINITY && m.mask.bias_shape[3] == 2);
+    assert_int_equal(qkv_mask_parse_lengths("3,5", 2, "lengths", &m), QKV_OK);
+    assert_memory_equal(m.mask.key_lengths, ((int32_t[]){ 3, 5 }), 8);
+    assert_non_null(m.mask.keep); /* one part leaves the others */
+    qkv_mask_arrays_free(&m);
+    assert_true(!m.mask.keep && !m.mask.bias && !m.mask.key_lengths);
+}
+
+static void masks_that_are_none(void **state)
+{
+    (void)state;
+    static const char *const lengths[] = { "3", "3,5,1", "3,", ",3", "3,-1", "3,x", "3,99999999999", "" };
+    qkv_mask_arrays m = { 0 };
+    assert_int_equal(qkv_mask_read_keep("1 0", 0, &m), QKV_OK);
+    assert_int_equal(qkv_mask_read_keep("0 -inf", 0, &m), QKV_USAGE);
+    assert_string_equal(qkv_error(), "0 -inf: number 1 is -inf: a keep map has 1 (may be seen) and 0 (hidden) only");
+    assert_null(m.mask.keep);
+    assert_int_equal(qkv_mask_read_keep("1 nan", 0, &m), QKV_NUMERIC);
+    assert_int_equal(qkv_mask_read_keep("[[[[[1]]]]]", 0, &m), QKV_USAGE);
+    assert_int_equal(qkv_mask_read_bias("0 inf", 0, &m), QKV_NUMERIC);
+    assert_int_equal(qkv_mask_read_bias("0 nan", 0, &m), QKV_NUMERIC);
+    assert_int_equal(qkv_mask_read_bias("no such file", 0, &m), QKV_IO);
+    assert_null(m.mask.bias);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        assert_int_equal(qkv_mask_parse_lengths(lengths[i], 2, "--lengths", &m), QKV_USAGE);
+        assert_memory_equal(qkv_error(), "--lengths: ", 11);
+        assert_null(m.mask.key_lengths);
+    }
+    qkv_mask_arrays_free(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -748,6 +793,8 @@ int main(void)
         cmocka_unit_test(typing_errors_are_named),
         cmocka_unit_test(array_files_are_told_apart),
         cmocka_unit_test(typed_arrays_survive_without_memory),
+        cmocka_unit_test(masks_of_arrays),
+        cmocka_unit_test(masks_that_are_none),
     };
     return cmocka_run_group_tests_name("io", tests, make_folder, remove_folder);
 }

@@ -1,10 +1,10 @@
-/* qkv/io.h: arrays in files. Files are not trusted: every count is checked against the bytes that are there.
+/* qkv/io.h: arrays in files, and masks of attention made of them. Files are not trusted: every count is checked against the bytes that are there.
  *
  * Threads: any number of calls at a time, each with an array of its own. */
 #ifndef QKV_IO_H
 #define QKV_IO_H
 
-#include <qkv/tensor.h>
+#include <qkv/op.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,6 +41,31 @@ QKV_API qkv_status qkv_array_read(const char *source, qkv_array *out);
 /* Writes float32, C order, format 1.0: whole or not at all (a temporary file in the same folder, then a rename).
  * USAGE for a bad shape, IO, MEMORY. */
 QKV_API qkv_status qkv_npy_write(const char *path, int ndim, const int64_t *shape, const float *data);
+
+/* ---- masks of attention, as people give them ---- */
+
+/* A mask and the memory it points to; zero hides nothing. qkv_mask_arrays_free() it. `mask` is for qkv_attention(); its causal
+ * is yours to set. */
+typedef struct qkv_mask_arrays {
+    qkv_mask mask;
+    qkv_array bias; /* what mask points to, here and below */
+    uint8_t *keep;
+    int32_t *lengths;
+    size_t keep_bytes, lengths_bytes;
+    void *reserved[4];
+} qkv_mask_arrays;
+QKV_API void qkv_mask_arrays_free(qkv_mask_arrays *m);
+
+/* Reads mask.keep or mask.bias, in place of one that was there, by qkv_array_read(): 1 to 4 dimensions, which are the last of
+ * (B,H,Tq,Tk); with one_head 3 are (B,Tq,Tk), for scores that have no dimension of heads. USAGE for NULL, other dimensions, and a
+ * keep map that has anything but 1 and 0, NUMERIC for NaN in one, and for NaN and inf in a bias; and what qkv_array_read() gives.
+ * m then lacks that part. */
+QKV_API qkv_status qkv_mask_read_keep(const char *source, int one_head, qkv_mask_arrays *m);
+QKV_API qkv_status qkv_mask_read_bias(const char *source, int one_head, qkv_mask_arrays *m);
+
+/* Reads mask.key_lengths of `batch` sequences, such as "3,5". USAGE, in a sentence that begins with name, for anything else and
+ * for another number of them; MEMORY. m then has no lengths. */
+QKV_API qkv_status qkv_mask_parse_lengths(const char *text, int64_t batch, const char *name, qkv_mask_arrays *m);
 
 #ifdef __cplusplus
 }
