@@ -1,9 +1,9 @@
 /* cmd_attend.c: qkv attend: what every head attends to, in the terminal or as files. */
-#include "attention_maps.h"
 #include "model.h"
 #include "options.h"
 #include "results.h"
 #include "streams.h"
+#include "term/heatmap.h"
 #include "term/print.h"
 
 #include <errno.h>
@@ -217,21 +217,35 @@ static qkv_status tell_origin(const work *w, qkv_text *note)
     return qkv_utf8_repair(line, strlen(line), note);
 }
 
+static qkv_status print_maps(const qkv_attention_maps *maps)
+{
+    const qkv_screen_opts screen = this_screen();
+    qkv_text text = { 0 };
+    return print_text(given.json ? qkv_attention_maps_json(maps, &text) : qkv_attention_maps_text(maps, &screen, &text), &text);
+}
+
 static qkv_status show_attention_maps(work *w)
 {
     w->choice.minus = w->other ? &w->minus : NULL;
     w->choice.minus_name = given.other;
     if (qkv_attention_maps_make(&w->attended, &w->choice, &w->maps)) return library_failed();
-    if (!given.out) return print_maps(&w->maps, given.json);
+    if (!given.out) return print_maps(&w->maps);
     qkv_text note = { 0 };
-    qkv_status status = tell_origin(w, &note) ? library_failed() : write_maps(given.out, &w->maps, note.data);
+    bool failed = tell_origin(w, &note) || qkv_attention_maps_write(given.out, &w->maps, note.data);
     qkv_text_free(&note);
-    return status;
+    return failed ? library_failed() : QKV_OK;
+}
+
+static qkv_status print_ranks(const work *w)
+{
+    qkv_text text = { 0 };
+    return print_text(qkv_attention_rank_text(&w->attended, w->choice.kind, (qkv_head_measure)given.by, given.json, &text),
+                      &text);
 }
 
 static qkv_status show_attention(work *w)
 {
-    if (given.rank) return print_ranks(&w->attended, w->choice.kind, (qkv_head_measure)given.by, given.json);
+    if (given.rank) return print_ranks(w);
     qkv_status status = path_ends_with(given.out, "html") ? write_page(w) : show_attention_maps(w);
     if (!status && given.out && !given.quiet) fprintf(stderr, _("qkv: wrote %s\n"), given.out);
     return status;

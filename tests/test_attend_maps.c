@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "folder.h"
 
 enum { LAYERS = 2, HEADS = 2, ROOM = 256 };
 
@@ -150,6 +151,41 @@ static void csv_is_quoted(void **state)
     assert_non_null(strstr(text.data, "\r\n1,mean,"));
 }
 
+static void text_has_every_map(void **state)
+{
+    (void)state;
+    const qkv_screen_opts screen = { .width = 60 };
+    make_maps((qkv_attention_maps_opts){ .kind = QKV_ATTENTION_CROSS, .head = QKV_ATTENTION_EACH });
+    assert_int_equal(qkv_attention_maps_text(&maps, &screen, &text), QKV_OK);
+    assert_memory_equal(text.data, "cross-attention, layer 0, all heads\n\nhead 0\n", 44);
+    assert_non_null(strstr(text.data, "\n\nhead 1\n"));
+    make_maps((qkv_attention_maps_opts){ .kind = QKV_ATTENTION_CROSS });
+    assert_int_equal(qkv_attention_maps_text(&maps, &screen, &text), QKV_OK);
+    assert_memory_equal(text.data, "cross-attention, layer 0, head 0\n", 33);
+    assert_null(strstr(text.data, "\nhead 0\n"));
+}
+
+static void files_are_what_their_ending_says(void **state)
+{
+    make_folder(state);
+    qkv_text file = { 0 };
+    make_maps((qkv_attention_maps_opts){ .kind = QKV_ATTENTION_CROSS, .minus = &minus });
+    assert_int_equal(qkv_attention_maps_csv(&maps, &text), QKV_OK);
+    assert_int_equal(qkv_attention_maps_write(in_folder("map.CSV"), &maps, NULL), QKV_OK);
+    assert_int_equal(qkv_text_read(in_folder("map.CSV"), 0, &file), QKV_OK);
+    assert_memory_equal(file.data, text.data, file.length - 1); /* the last newline is not read */
+    assert_int_equal(qkv_attention_maps_write(in_folder("map.json"), &maps, NULL), QKV_OK);
+    assert_int_equal(qkv_text_read(in_folder("map.json"), 0, &file), QKV_OK);
+    assert_memory_equal(file.data, "{\"kind\": \"cross\"", 16);
+    assert_int_equal(qkv_attention_maps_write(in_folder("map.svg"), &maps, "a note of ours"), QKV_OK);
+    assert_int_equal(qkv_text_read(in_folder("map.svg"), 0, &file), QKV_OK);
+    static const char *const pieces[] = { "query (attending)", "key (attended)", "difference of weights", "a note of ours" };
+    for (int i = 0; i < 4; i++) assert_non_null(strstr(file.data, pieces[i]));
+    assert_int_equal(qkv_attention_maps_write(in_folder("map.txt"), &maps, NULL), QKV_UNSUPPORTED);
+    qkv_text_free(&file);
+    remove_folder(state);
+}
+
 static void what_is_not_there_is_refused(void **state)
 {
     (void)state;
@@ -186,6 +222,28 @@ static void heads_are_in_order(void **state)
         assert_int_equal(seen, 15);
     }
     assert_int_equal(qkv_attention_capture_rank(&attended, QKV_ATTENTION_CROSS, QKV_HEAD_MEASURE_COUNT, heads), QKV_USAGE);
+}
+
+static void ranks_are_tables(void **state)
+{
+    (void)state;
+    qkv_ranked_head heads[LAYERS * HEADS];
+    const qkv_head_measure by = QKV_HEAD_MEASURE_FIRST;
+    char last[ROOM];
+    assert_int_equal(qkv_attention_capture_rank(&attended, QKV_ATTENTION_ENCODER, by, heads), QKV_OK);
+    const qkv_ranked_head *end = &heads[LAYERS * HEADS - 1];
+    assert_int_equal(qkv_attention_rank_text(&attended, QKV_ATTENTION_ENCODER, by, 0, &text), QKV_OK);
+    snprintf(last, sizeof last, "\n%5d  %4d  %11.6f  %11.6f  %11.6f  ", end->layer, end->head, end->measures.entropy,
+             end->measures.diagonality, end->measures.first);
+    assert_memory_equal(text.data, "layer  head      entropy  diagonality", 37);
+    assert_non_null(strstr(text.data, last));
+    assert_int_equal(qkv_attention_rank_text(&attended, QKV_ATTENTION_ENCODER, by, 1, &text), QKV_OK);
+    json_t *all = json_loads(text.data, 0, NULL);
+    const json_t *one = json_array_get(json_object_get(all, "heads"), LAYERS * HEADS - 1);
+    assert_true(json_real_value(json_object_get(one, "first")) == end->measures.first);
+    assert_true(json_integer_value(json_object_get(one, "head")) == end->head);
+    json_decref(all);
+    assert_int_equal(qkv_attention_rank_text(&attended, QKV_ATTENTION_KINDS, by, 0, &text), QKV_USAGE);
 }
 
 /* ---- names of ids ---- */
@@ -225,6 +283,8 @@ static qkv_status use_each(void)
     if (!status) status = qkv_attention_maps_make(&attended, &o, &maps);
     if (!status) status = qkv_attention_maps_json(&maps, &out);
     if (!status) status = qkv_attention_maps_csv(&maps, &out);
+    if (!status) status = qkv_attention_maps_text(&maps, NULL, &out);
+    if (!status) status = qkv_attention_rank_text(&attended, QKV_ATTENTION_CROSS, QKV_HEAD_MEASURE_NEXT, 0, &out);
     qkv_token_names names = { 0 };
     if (!status)
         status = qkv_token_names_make(qkv_model_source_tokenizer(model), attended.source.ids, attended.source.n, &names);
@@ -247,8 +307,11 @@ int main(void)
         cmocka_unit_test(titles_say_what_is_shown),
         cmocka_unit_test(json_has_all_of_them),
         cmocka_unit_test(csv_is_quoted),
+        cmocka_unit_test(text_has_every_map),
+        cmocka_unit_test(files_are_what_their_ending_says),
         cmocka_unit_test(what_is_not_there_is_refused),
         cmocka_unit_test(heads_are_in_order),
+        cmocka_unit_test(ranks_are_tables),
         cmocka_unit_test(ids_that_make_a_character_are_one),
         cmocka_unit_test(any_allocation_may_fail),
     };

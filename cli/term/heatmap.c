@@ -33,13 +33,18 @@ qkv_status print_text(qkv_status status, qkv_text *text)
     return status;
 }
 
+qkv_screen_opts this_screen(void)
+{
+    return (qkv_screen_opts){ .width = terminal_width(),
+                              .height = terminal_height(),
+                              .colour = shows_colours(),
+                              .shades = _("blank to █: 0 to"),
+                              .elsewhere = _("\"qkv attend -o FILE\" writes them") };
+}
+
 qkv_status print_map(const float *values, const qkv_heatmap_opts *o)
 {
-    const qkv_screen_opts screen = { .width = terminal_width(),
-                                     .height = terminal_height(),
-                                     .colour = shows_colours(),
-                                     .shades = _("blank to █: 0 to"),
-                                     .elsewhere = _("\"qkv attend -o FILE\" writes them") };
+    const qkv_screen_opts screen = this_screen();
     qkv_text text = { 0 };
     return print_text(qkv_heatmap_text(values, o, &screen, &text), &text);
 }

@@ -9,6 +9,9 @@
 /* Whether standard output is a terminal that may show colours: NO_COLOR is not set, and TERM is not "dumb". */
 bool shows_colours(void);
 
+/* The terminal that standard output is: its size, its colours, and the words of a map. */
+qkv_screen_opts this_screen(void);
+
 /* Prints what a call that gave this status has put into text, and frees it; reports its error. */
 qkv_status print_text(qkv_status status, qkv_text *text);
 

@@ -133,6 +133,11 @@ typedef struct qkv_ranked_head {
 QKV_API qkv_status qkv_attention_capture_rank(const qkv_attention_capture *a, qkv_attention_kind kind, qkv_head_measure by,
                                               qkv_ranked_head *heads);
 
+/* The same as text in *out, which is yours: a table, or with json an object with "kind" and "heads", each with "layer", "head"
+ * and every measure. The same errors; MEMORY. */
+QKV_API qkv_status qkv_attention_rank_text(const qkv_attention_capture *a, qkv_attention_kind kind, qkv_head_measure by,
+                                           int json, qkv_text *out);
+
 /* ---- maps: the weights of chosen heads, with titles, ready to be drawn or written ---- */
 enum { QKV_ATTENTION_MEAN = -1, QKV_ATTENTION_EACH = -2 }; /* instead of a layer's or head's number */
 

@@ -14,8 +14,7 @@
 #ifndef QKV_VIEW_H
 #define QKV_VIEW_H
 
-#include <qkv/nn.h>
-#include <qkv/text.h>
+#include <qkv/attend.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -84,6 +83,16 @@ typedef struct qkv_screen_opts {
  * the largest size. */
 QKV_API qkv_status qkv_heatmap_text(const float *values, const qkv_heatmap_opts *opts, const qkv_screen_opts *screen,
                                     qkv_text *out);
+
+/* ---- maps of attention, see qkv_attention_maps_make() in <qkv/attend.h> ---- */
+
+/* As text in *out, which is yours: the title of all, and each map by qkv_heatmap_text(), of several with its own title. NULL
+ * screen means all zero. */
+QKV_API qkv_status qkv_attention_maps_text(const qkv_attention_maps *maps, const qkv_screen_opts *screen, qkv_text *out);
+
+/* As a file, by its ending: .csv or .json as qkv_attention_maps_csv() and qkv_attention_maps_json() have them, else a picture
+ * with its axes named and a note under it (NULL: none). */
+QKV_API qkv_status qkv_attention_maps_write(const char *path, const qkv_attention_maps *maps, const char *note);
 
 /* ---- curves ---- */
 typedef struct qkv_curve {

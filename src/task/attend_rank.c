@@ -1,6 +1,8 @@
 /* attend_rank.c: heads in the order of what they do. */
 #include "attend.h"
 
+#include "../text/out.h"
+
 #include <stdlib.h>
 
 static double measure_of(const qkv_head_measures *x, int by)
@@ -37,4 +39,53 @@ qkv_status qkv_attention_capture_rank(const qkv_attention_capture *a, qkv_attent
     }
     if (!status) qsort_r(heads, (size_t)n, sizeof *heads, compare_heads, &measure);
     return status;
+}
+
+/* ---- as text ---- */
+
+#define MEASURE_NAME(constant, member) #member,
+static const char *const measure_names[] = { QKV_HEAD_MEASURE_LIST(MEASURE_NAME) };
+#undef MEASURE_NAME
+
+static void put_ranked(qkv__out *out, const qkv_ranked_head *heads, int64_t n)
+{
+    qkv__out_printf(out, "%s", qkv__translated("layer  head"));
+    for (int k = 0; k < QKV_HEAD_MEASURE_COUNT; k++) qkv__out_printf(out, "  %11s", measure_names[k]);
+    for (int64_t i = 0; i < n; i++) {
+        qkv__out_printf(out, "\n%5d  %4d", heads[i].layer, heads[i].head);
+        for (int k = 0; k < QKV_HEAD_MEASURE_COUNT; k++) qkv__out_printf(out, "  %11.6f", measure_of(&heads[i].measures, k));
+    }
+    qkv__out_printf(out, "\n");
+}
+
+static void put_ranked_json(qkv__out *out, const qkv_ranked_head *heads, int64_t n, const char *kind)
+{
+    qkv__out_printf(out, "{\"kind\": \"%s\", \"heads\": [", kind);
+    for (int64_t i = 0; i < n; i++) {
+        qkv__out_printf(out, "%s\n {\"layer\": %d, \"head\": %d", i ? "," : "", heads[i].layer, heads[i].head);
+        for (int k = 0; k < QKV_HEAD_MEASURE_COUNT; k++)
+            qkv__out_printf(out, ", \"%s\": %.17g", measure_names[k], measure_of(&heads[i].measures, k));
+        qkv__out_printf(out, "}");
+    }
+    qkv__out_printf(out, "]}\n");
+}
+
+qkv_status qkv_attention_rank_text(const qkv_attention_capture *a, qkv_attention_kind kind, qkv_head_measure by, int json,
+                                   qkv_text *out)
+{
+    qkv_head_measures first;
+    if (!out) return qkv__fail(QKV_USAGE, "attention: a place for the text is needed");
+    qkv_status status = qkv_attention_capture_measure(a, kind, 0, 0, &first); /* says what the model has instead */
+    if (status) return status;
+    int64_t n = (int64_t)a->layers[kind] * a->heads;
+    size_t bytes = sizeof(qkv_ranked_head) * (size_t)n;
+    qkv_ranked_head *heads = qkv__alloc(bytes);
+    if (!heads) return QKV_MEMORY;
+    status = qkv_attention_capture_rank(a, kind, by, heads);
+    qkv__out text = qkv__out_begin(out);
+    if (!status && json) put_ranked_json(&text, heads, n, qkv_attention_kind_name(kind));
+    else if (!status) put_ranked(&text, heads, n);
+    qkv__release(heads, bytes);
+    if (status) text.status = status;
+    return qkv__out_end(&text);
 }
