@@ -46,16 +46,7 @@ typedef struct labelled_reading {
     qkv__labelled_look look;
     qkv_word_counts *words;
     qkv__survey *survey;
-    bool is_ours; /* the error is that of a callback */
-    char *repaired_path;
-    int64_t repaired_line;
 } labelled_reading;
-
-static qkv_status ours(labelled_reading *r, qkv_status status)
-{
-    r->is_ours = status != QKV_OK;
-    return status;
-}
 
 static qkv_labelled_opts labelled_opts(const qkv_training *t)
 {
@@ -65,37 +56,10 @@ static qkv_labelled_opts labelled_opts(const qkv_training *t)
     };
 }
 
-static void watch_repaired(labelled_reading *r, const qkv_labelled *x)
-{
-    if (x->repaired && !r->repaired_path && (r->repaired_path = qkv__copy_text(x->path))) r->repaired_line = x->repaired;
-}
-
-static void note_read(const labelled_reading *r, const qkv_corpus_read *read)
-{
-    const qkv_training *t = r->t;
-    if (r->repaired_path) qkv__training_note_repaired(t, r->repaired_path, 1, r->repaired_line);
-    else qkv__training_note_repaired(t, r->path, read->repaired, read->first_repaired);
-    if (r->repaired_path && read->repaired > 1)
-        qkv__training_note(t, "%s: %lld more files are not UTF-8", r->path, (long long)read->repaired - 1);
-    if (read->empty)
-        qkv__training_note(t, "%s: %lld texts are empty, the first is line %lld: left out", r->path, (long long)read->empty,
-                           (long long)read->first_empty);
-}
-
 static qkv_status read_labelled(labelled_reading *r, qkv_labelled_each each, bool quiet, qkv_corpus_read *read)
 {
     const qkv_labelled_opts opts = labelled_opts(r->t);
-    qkv_corpus_read own = { 0 };
-    if (!read) read = &own;
-    qkv_status status = qkv_labelled_read(r->path, &opts, each, r, read);
-    if (!status && !quiet) note_read(r, read);
-    qkv__release_text(r->repaired_path);
-    r->repaired_path = NULL;
-    /* What is wrong with the first line is mostly which columns it has. */
-    if (status != QKV_FORMAT || r->is_ours || opts.strict || read->lines != 1 || read->pairs || read->empty) return status;
-    char sentence[QKV_SENTENCE_MAX];
-    snprintf(sentence, sizeof sentence, "%s", qkv_error());
-    return qkv__fail(status, "%.900s: --label-column and --text-column choose columns, by name or number", sentence);
+    return qkv__labelled_read(r->path, &opts, each, r, quiet ? (qkv__notes){ 0 } : qkv__training_notes(r->t), read);
 }
 
 /* ---- the labels ---- */
@@ -113,11 +77,11 @@ static qkv_status take_label(void *data, const qkv_labelled *x)
 {
     labelled_reading *r = data;
     qkv_training *t = r->t;
-    if (t->labels.n == MOST_CLASSES && qkv__label_find(&t->labels, x->label) < 0) return ours(r, too_many_labels(r, x));
+    if (t->labels.n == MOST_CLASSES && qkv__label_find(&t->labels, x->label) < 0) return too_many_labels(r, x);
     qkv__labelled_look_at(&r->look, r->path, x);
     r->survey->texts++;
     qkv__survey_text(r->survey, x->text, x->text_length);
-    return ours(r, qkv__label_add(&t->labels, x->label));
+    return qkv__label_add(&t->labels, x->label);
 }
 
 static qkv_status check_classes(const qkv_training *t)
@@ -155,7 +119,7 @@ static qkv_status take_words(void *data, const qkv_labelled *x)
     labelled_reading *r = data;
     if (is_passed_over(r)) return QKV_OK;
     qkv_status status = qkv_word_counts_add(r->words, x->text, x->text_length);
-    return ours(r, !status && x->pair ? qkv_word_counts_add(r->words, x->pair, x->pair_length) : status);
+    return !status && x->pair ? qkv_word_counts_add(r->words, x->pair, x->pair_length) : status;
 }
 
 static qkv_status add_labelled_words(qkv_training *t, qkv_word_counts *sources, qkv_word_counts *targets)
@@ -169,15 +133,14 @@ static qkv_status take_text(void *data, const qkv_labelled *x)
 {
     labelled_reading *r = data;
     qkv_training *t = r->t;
-    watch_repaired(r, x);
     int class_id = qkv__label_find(&t->labels, x->label);
     if (class_id < 0)
-        return ours(r, qkv__fail(QKV_FORMAT, "%s: line %lld: the label \"%.60s\" is not in %s%s", x->path, (long long)x->line,
-                                 x->label, t->o.v.train_labelled.at[0], qkv__header_hint(x)));
+        return qkv__fail(QKV_FORMAT, "%s: line %lld: the label \"%.60s\" is not in %s%s", x->path, (long long)x->line, x->label,
+                         t->o.v.train_labelled.at[0], qkv__header_hint(x));
     if (is_passed_over(r)) return QKV_OK;
     (r->pairs == t->valid ? t->valid_counts : t->labels.counts)[class_id]++;
-    return ours(r, qkv_pairs_add_text(r->pairs, t->model, x->text, x->text_length, x->pair, x->pair_length, r->max_length,
-                                      (int32_t)class_id));
+    return qkv_pairs_add_text(r->pairs, t->model, x->text, x->text_length, x->pair, x->pair_length, r->max_length,
+                              (int32_t)class_id);
 }
 
 /* Each class counts as much as any other: n / (classes * count); one that was held back as a whole counts nowhere. */

@@ -45,15 +45,8 @@ typedef struct document_reading {
 static qkv_status read_documents(qkv_training *t, const qkv__paths *f, qkv_document_kind kind, qkv_document_each each,
                                  void *data, bool quiet, qkv_corpus_read *read)
 {
-    for (int i = 0; i < f->n; i++) {
-        qkv_corpus_read one = { 0 };
-        qkv_status status = qkv_documents_read(f->at[i], kind, t->o.v.strict, each, data, &one);
-        if (status) return status;
-        read->pairs += one.pairs;
-        read->empty += one.empty;
-        if (!quiet) qkv__training_note_repaired(t, f->at[i], one.repaired, one.first_repaired);
-    }
-    return read->pairs ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: there is no text", f->at[0]);
+    return qkv__documents_read((const char *const *)f->at, f->n, kind, t->o.v.strict, each, data,
+                               quiet ? (qkv__notes){ 0 } : qkv__training_notes(t), read);
 }
 
 static qkv_status survey_line(void *data, const char *text, size_t length)

@@ -94,8 +94,8 @@ static qkv_status keep_model_options(qkv_training *t, const qkv_model *from, qkv
 
 static void note_left_out(const qkv_training *t, const qkv__paths *f, const qkv_corpus_read *read)
 {
-    qkv__training_note_repaired(t, f->at[0], read->repaired, read->first_repaired);
-    if (f->n > 1) qkv__training_note_repaired(t, f->at[1], read->target_repaired, read->first_target_repaired);
+    qkv__tell_repaired(qkv__training_notes(t), f->at[0], read->repaired, read->first_repaired);
+    if (f->n > 1) qkv__tell_repaired(qkv__training_notes(t), f->at[1], read->target_repaired, read->first_target_repaired);
     if (read->empty)
         qkv__training_note(t, "%s: %lld pairs have an empty side, the first is line %lld: left out", f->at[0],
                            (long long)read->empty, (long long)read->first_empty);

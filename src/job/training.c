@@ -98,23 +98,14 @@ const qkv_model *qkv_training_model(const qkv_training *t) { return t ? t->model
 
 /* ---- telling ---- */
 
+qkv__notes qkv__training_notes(const qkv_training *t) { return (qkv__notes){ t->watch.note, t->watch.data }; }
+
 void qkv__training_note(const qkv_training *t, const char *format, ...)
 {
-    char text[1024];
     va_list args;
-    if (!t->watch.note) return;
     va_start(args, format);
-    vsnprintf(text, sizeof text, qkv__translated(format), args);
+    qkv__tell_with(qkv__training_notes(t), format, args);
     va_end(args);
-    t->watch.note(t->watch.data, text);
-}
-
-void qkv__training_note_repaired(const qkv_training *t, const char *path, int64_t n, int64_t first)
-{
-    if (n == 1) qkv__training_note(t, "%s: line %lld is not UTF-8: U+FFFD stands in", path, (long long)first);
-    if (n > 1)
-        qkv__training_note(t, "%s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in", path, (long long)n,
-                           (long long)first);
 }
 
 /* ---- what is not set ---- */

@@ -3,6 +3,7 @@
 #define QKV_SRC_JOB_TRAINING_H
 
 #include "../base/language.h"
+#include "../text/notes.h"
 #include "labels.h"
 #include "values.h"
 
@@ -86,7 +87,7 @@ bool qkv__training_stops(qkv_training *t);
 
 /* A sentence about the text that is no error. */
 void qkv__training_note(const qkv_training *t, const char *format, ...) QKV_PRINTF(2, 3);
-void qkv__training_note_repaired(const qkv_training *t, const char *path, int64_t n, int64_t first);
+qkv__notes qkv__training_notes(const qkv_training *t); /* who is told */
 
 /* Sets an option by a rule, unless the caller set it: as if it had been typed. */
 void qkv__choose(qkv_training *t, const char *name, const char *format, ...) QKV_PRINTF(3, 4);

@@ -1,0 +1,97 @@
+/* notes.c: text that is read, and what is told of it. */
+#include "notes.h"
+
+#include "../base/language.h"
+#include "../base/memory.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+void qkv__tell_with(qkv__notes to, const char *format, va_list args)
+{
+    char text[1024];
+    if (!to.note) return;
+    vsnprintf(text, sizeof text, qkv__translated(format), args);
+    to.note(to.data, text);
+}
+
+void qkv__tell(qkv__notes to, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    qkv__tell_with(to, format, args);
+    va_end(args);
+}
+
+void qkv__tell_repaired(qkv__notes to, const char *path, int64_t n, int64_t first)
+{
+    if (n == 1) qkv__tell(to, "%s: line %lld is not UTF-8: U+FFFD stands in", path, (long long)first);
+    if (n > 1)
+        qkv__tell(to, "%s: %lld lines are not UTF-8, the first is line %lld: U+FFFD stands in", path, (long long)n,
+                  (long long)first);
+}
+
+/* ---- labelled text ---- */
+
+/* The caller's function, and the first file of a folder that was not UTF-8. */
+typedef struct watched {
+    qkv_labelled_each each;
+    void *data;
+    bool is_theirs;      /* the error is that of the function */
+    char *repaired_path; /* NULL: none so far */
+    int64_t repaired_line;
+} watched;
+
+static qkv_status watch_labelled(void *data, const qkv_labelled *x)
+{
+    watched *w = data;
+    if (x->repaired && !w->repaired_path && (w->repaired_path = qkv__copy_text(x->path))) w->repaired_line = x->repaired;
+    qkv_status status = w->each(w->data, x);
+    w->is_theirs = status != QKV_OK;
+    return status;
+}
+
+static void note_labelled(qkv__notes to, const char *path, const watched *w, const qkv_corpus_read *read)
+{
+    if (w->repaired_path) qkv__tell_repaired(to, w->repaired_path, 1, w->repaired_line);
+    else qkv__tell_repaired(to, path, read->repaired, read->first_repaired);
+    if (w->repaired_path && read->repaired > 1)
+        qkv__tell(to, "%s: %lld more files are not UTF-8", path, (long long)read->repaired - 1);
+    if (read->empty)
+        qkv__tell(to, "%s: %lld texts are empty, the first is line %lld: left out", path, (long long)read->empty,
+                  (long long)read->first_empty);
+}
+
+qkv_status qkv__labelled_read(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,
+                              qkv__notes notes, qkv_corpus_read *read)
+{
+    watched w = { .each = each, .data = data };
+    qkv_corpus_read own = { 0 };
+    if (!read) read = &own;
+    qkv_status status = qkv_labelled_read(path, opts, watch_labelled, &w, read);
+    if (!status) note_labelled(notes, path, &w, read);
+    qkv__release_text(w.repaired_path);
+    /* What is wrong with the first line is mostly which columns it has. */
+    bool is_first = read->lines == 1 && !read->pairs && !read->empty;
+    if (status != QKV_FORMAT || w.is_theirs || (opts && opts->strict) || !is_first) return status;
+    char sentence[QKV_SENTENCE_MAX];
+    snprintf(sentence, sizeof sentence, "%s", qkv_error());
+    return qkv__fail(status, "%.900s: --label-column and --text-column choose columns, by name or number", sentence);
+}
+
+/* ---- documents ---- */
+
+qkv_status qkv__documents_read(const char *const *paths, int n, qkv_document_kind kind, int strict, qkv_document_each each,
+                               void *data, qkv__notes notes, qkv_corpus_read *read)
+{
+    *read = (qkv_corpus_read){ 0 };
+    for (int i = 0; i < n; i++) {
+        qkv_corpus_read one = { 0 };
+        qkv_status status = qkv_documents_read(paths[i], kind, strict, each, data, &one);
+        if (status) return status;
+        read->pairs += one.pairs;
+        read->empty += one.empty;
+        qkv__tell_repaired(notes, paths[i], one.repaired, one.first_repaired);
+    }
+    return read->pairs ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: there is no text", paths[0]);
+}

@@ -1,0 +1,34 @@
+/* notes.h: what is told of text that was read and is no error: lines that were repaired, texts that were left out. */
+#ifndef QKV_SRC_NOTES_H
+#define QKV_SRC_NOTES_H
+
+#include "../base/status.h"
+
+#include <qkv/text.h>
+
+#include <stdarg.h>
+
+/* Who is told; note NULL: nobody. */
+typedef struct qkv__notes {
+    void (*note)(void *data, const char *text);
+    void *data;
+} qkv__notes;
+
+/* A sentence in the reader's language. */
+void qkv__tell(qkv__notes to, const char *format, ...) QKV_PRINTF(2, 3);
+void qkv__tell_with(qkv__notes to, const char *format, va_list args);
+
+/* That so many lines of a file, of which this is the first, were not UTF-8; nothing for none. */
+void qkv__tell_repaired(qkv__notes to, const char *path, int64_t n, int64_t first);
+
+/* qkv_labelled_read(), and notes of what was repaired and left out. Where the first line is refused, but not by `each`, the
+ * sentence also says which options choose columns. read may be NULL. */
+qkv_status qkv__labelled_read(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,
+                              qkv__notes notes, qkv_corpus_read *read);
+
+/* qkv_documents_read() for n files, and notes of what was repaired. *read tells of all of them, pairs and empty alone. FORMAT
+ * where there is no text at all. */
+qkv_status qkv__documents_read(const char *const *paths, int n, qkv_document_kind kind, int strict, qkv_document_each each,
+                               void *data, qkv__notes notes, qkv_corpus_read *read);
+
+#endif
