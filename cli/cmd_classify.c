@@ -1,19 +1,18 @@
 /* cmd_classify.c: qkv classify: lines in, labels out; or texts with their labels in, and how many were right out. */
-#include "confusion.h"
-#include "labelled.h"
 #include "lines.h"
 #include "model.h"
 #include "results.h"
 #include "streams.h"
+#include "term/heatmap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static struct {
-    const char *model, *eval, *confusion;
+    const char *model, *eval, *confusion, *label_column, *text_column, *pair_column;
     int max_length, batch;
-    bool pairs, windows, all, json, strict, quiet;
+    bool header, pairs, windows, all, json, strict, quiet;
 } given = { .max_length = 256, .batch = 256 };
 
 static const option options[] = {
@@ -29,7 +28,14 @@ static const option options[] = {
       .help = "labelled texts, as \"qkv train classify\" reads them: print scores", .text = &given.eval },
     { "confusion", .group = DATA_GROUP, .value = "FILE", .help = "write the confusion matrix as CSV too",
       .text = &given.confusion },
-    LABELLED_OPTIONS,
+    { "header", .group = DATA_GROUP, .help = "the first line of each TSV file is a header, and no text",
+      .flag = &given.header },
+    { "label-column", .group = DATA_GROUP, .value = "NAME", .help = "the label's column by its name in a header, or its number",
+      .text = &given.label_column },
+    { "text-column", .group = DATA_GROUP, .value = "NAME", .help = "the text's column, in the same way",
+      .text = &given.text_column },
+    { "pair-column", .group = DATA_GROUP, .value = "NAME", .help = "of the second text, for pairs of texts",
+      .text = &given.pair_column },
     { "max-length", .group = INPUT_GROUP, .value = "N", .help = "tokens read of a text, 256 unless given",
       .count = &given.max_length },
     { "windows", .group = INPUT_GROUP, .help = "read a longer text in windows of as many, and average",
@@ -41,199 +47,152 @@ static const option options[] = {
     { 0 },
 };
 
-/* ---- texts, a group at a time ---- */
-
-typedef struct group {
+typedef struct work {
     qkv_model *model;
-    char **texts, **pairs;
-    size_t *lengths, *pair_lengths;
-    int *classes;    /* what they should be, with --eval */
-    int64_t n, line; /* line: lines read so far */
+    const char **pairs; /* the second texts of a group of lines, and their lengths */
+    size_t *pair_lengths;
     qkv_matrix found;
     qkv_text text;
     int64_t cut;
-    confusion confusion;
-} group;
+} work;
 
-/* A copy with a NUL after it. Reports its error. */
-static qkv_status copy_text(const char *text, size_t length, char **to, size_t *to_length)
+static qkv_reading_opts reading_opts(void)
 {
-    if (!(*to = malloc(length + 1))) return fail(QKV_MEMORY, "out of memory");
-    memcpy(*to, text, length);
-    (*to)[length] = '\0';
-    *to_length = length;
-    return QKV_OK;
-}
-
-static void empty_group(group *g)
-{
-    for (int64_t i = 0; i < g->n; i++) {
-        free(g->texts[i]), free(g->pairs[i]);
-        g->texts[i] = g->pairs[i] = NULL;
-    }
-    g->n = 0;
-}
-
-static qkv_status run_group(group *g)
-{
-    const qkv_texts texts = { .texts = (const char *const *)g->texts,
-                              .pairs = g->pairs[0] ? (const char *const *)g->pairs : NULL,
-                              .lengths = g->lengths,
-                              .pair_lengths = g->pair_lengths,
-                              .n = g->n };
-    const qkv_reading_opts opts = { .max_length = given.max_length, .windows = given.windows };
-    if (qkv_classify(g->model, &texts, &opts, &g->found)) return library_failed();
-    g->cut += g->found.cut;
-    return QKV_OK;
-}
-
-static int likeliest(const float *row, int64_t n)
-{
-    int best = 0;
-    for (int i = 1; i < n; i++)
-        if (row[i] > row[best]) best = i;
-    return best;
+    return (qkv_reading_opts){ .max_length = given.max_length, .windows = given.windows };
 }
 
 /* ---- lines in, labels out ---- */
 
-static qkv_status print_group(group *g)
+/* Cuts each line at its TAB; without one, the group ends before it. */
+static qkv_status split_pairs(work *w, line_group *g)
 {
-    qkv_status status = QKV_OK;
-    for (int64_t i = 0; i < g->n && !status; i++) {
-        const float *row = g->found.data + i * g->found.width;
-        if (qkv_classified_text(g->model, row, given.all, given.json, &g->text)) status = library_failed();
-        else if (given.json) printf("{\"line\": %lld, %s\n", (long long)(g->line - g->n + i + 1), g->text.data + 1);
-        else puts(g->text.data);
+    for (int64_t i = 0; given.pairs && i < g->n; i++) {
+        const char *tab = memchr(g->at[i], '\t', g->lengths[i]);
+        if (!tab) {
+            g->n = i;
+            return fail(QKV_FORMAT, "%s: line %lld: a pair has a TAB between its texts", g->name,
+                        (long long)(g->before + i + 1));
+        }
+        w->pairs[i] = tab + 1;
+        w->pair_lengths[i] = g->lengths[i] - (size_t)(tab + 1 - g->at[i]);
+        g->lengths[i] = (size_t)(tab - g->at[i]);
     }
-    fflush(stdout);
-    return status;
+    return QKV_OK;
 }
 
-/* A line, or both texts of one. */
-static qkv_status take_line(group *g, const text_stream *in, const char *line, size_t length)
-{
-    const char *tab = given.pairs ? memchr(line, '\t', length) : NULL;
-    size_t first = tab ? (size_t)(tab - line) : length;
-    qkv_status status = check_line(in, line, length, given.strict, given.quiet);
-    if (!status && given.pairs && !tab)
-        status = fail(QKV_FORMAT, "%s: line %lld: a pair has a TAB between its texts", in->name, (long long)in->number);
-    if (!status) status = copy_text(line, first, &g->texts[g->n], &g->lengths[g->n]);
-    if (!status && tab) status = copy_text(tab + 1, length - first - 1, &g->pairs[g->n], &g->pair_lengths[g->n]);
-    if (!status) g->n++, g->line++;
-    return status;
-}
-
-/* Fills the group; *more: whether there may be lines left. */
-static qkv_status take_lines(group *g, text_stream *in, char **line, size_t *room, bool *more)
+static qkv_status print_classes(work *w, int64_t first)
 {
     qkv_status status = QKV_OK;
-    while (!status && g->n < given.batch && *more) {
-        size_t length;
-        status = next_line(in, line, room, &length, more);
-        while (length && (*line)[length - 1] == '\r') length--;
-        if (!status && *more) status = take_line(g, in, *line, length);
+    for (int64_t i = 0; i < w->found.n && !status; i++) {
+        const float *row = w->found.data + i * w->found.width;
+        if (qkv_classified_text(w->model, row, given.all, given.json, &w->text)) status = library_failed();
+        else if (given.json) printf("{\"line\": %lld, %s\n", (long long)(first + i), w->text.data + 1);
+        else puts(w->text.data);
     }
     return status;
 }
 
 /* What comes before a line that is refused is classified. */
-static qkv_status classify_lines(group *g)
+static qkv_status classify_group(void *data, line_group *g)
+{
+    work *w = data;
+    qkv_status split = split_pairs(w, g);
+    const qkv_texts texts = { .texts = (const char *const *)g->at,
+                              .pairs = given.pairs ? w->pairs : NULL,
+                              .lengths = g->lengths,
+                              .pair_lengths = w->pair_lengths,
+                              .n = g->n };
+    const qkv_reading_opts opts = reading_opts();
+    if (!g->n) return split;
+    if (qkv_classify(w->model, &texts, &opts, &w->found)) return library_failed();
+    w->cut += w->found.cut;
+    qkv_status status = print_classes(w, g->before + 1);
+    return status ? status : split;
+}
+
+static qkv_status classify_lines(work *w)
 {
     text_stream in;
+    w->pairs = calloc((size_t)given.batch, sizeof *w->pairs);
+    w->pair_lengths = calloc((size_t)given.batch, sizeof *w->pair_lengths);
     qkv_status status = open_texts(&in);
+    if (!status && !(w->pairs && w->pair_lengths)) status = fail(QKV_MEMORY, "out of memory");
     if (!status) status = open_results(&in);
-    if (is_typed(&in)) given.batch = 1;
-    char *line = NULL;
-    size_t room = 0;
-    for (bool more = true; !status && more && !ferror(stdout); empty_group(g)) {
-        status = take_lines(g, &in, &line, &room, &more);
-        qkv_status done = g->n ? run_group(g) : QKV_OK;
-        if (!done && g->n) done = print_group(g);
-        if (!status) status = done;
-    }
-    free(line);
+    if (!status) status = each_group(&in, given.batch, given.strict, given.quiet, classify_group, w);
     close_texts(&in);
     return status;
 }
 
 /* ---- scores ---- */
 
-static qkv_status count_group(group *g)
+static void tell_note(void *data, const char *text)
 {
-    qkv_status status = g->n ? run_group(g) : QKV_OK;
-    for (int64_t i = 0; i < g->n && !status; i++)
-        count_answer(&g->confusion, g->classes[i], likeliest(g->found.data + i * g->found.width, g->found.width));
-    empty_group(g);
+    (void)data;
+    fprintf(stderr, "qkv: %s\n", text);
+}
+
+static qkv_status print_scores(const qkv_confusion *c)
+{
+    qkv_text text = { 0 };
+    qkv_status status = print_text(qkv_classes_text(c->counts, c->classes, c->labels, given.json, &text), &text);
+    if (!status && !given.json && c->classes > 20) puts(_("\nconfusion: more than 20 classes; see --confusion"));
+    if (status || !given.confusion) return status;
+    status = qkv_classes_csv(c->counts, c->classes, c->labels, &text);
+    if (!status) status = qkv_file_write(given.confusion, text.data, text.length);
+    qkv_text_free(&text);
+    return status ? library_failed() : QKV_OK;
+}
+
+static qkv_status evaluate(work *w)
+{
+    const qkv_labelled_opts labelled = { .label = given.label_column,
+                                         .text = given.text_column,
+                                         .pair = given.pair_column,
+                                         .strict = given.strict,
+                                         .header = given.header };
+    const qkv_reading_opts reading = reading_opts();
+    const qkv_classify_labelled_opts opts = {
+        .labelled = &labelled, .reading = &reading, .batch = given.batch, .note = given.quiet ? NULL : tell_note
+    };
+    qkv_confusion c = { 0 };
+    if (qkv_classify_labelled(w->model, given.eval, &opts, &c)) return library_failed();
+    w->cut = c.cut;
+    qkv_status status = open_results(NULL);
+    if (!status) status = print_scores(&c);
+    qkv_confusion_free(&c);
     return status;
-}
-
-static qkv_status take_labelled(void *data, const qkv_labelled *x)
-{
-    group *g = data;
-    int class_id = find_class(&g->confusion, x->label);
-    if (class_id < 0)
-        return told(fail(QKV_FORMAT, "%s: line %lld: the model does not know the label \"%.60s\"%s", x->path,
-                         (long long)x->line, x->label, x->line == 1 ? _(": if line 1 is a header, give --header") : ""));
-    g->classes[g->n] = class_id;
-    qkv_status status = copy_text(x->text, x->text_length, &g->texts[g->n], &g->lengths[g->n]);
-    if (!status && x->pair) status = copy_text(x->pair, x->pair_length, &g->pairs[g->n], &g->pair_lengths[g->n]);
-    if (!status) g->n++;
-    return told(status || g->n < given.batch ? status : count_group(g));
-}
-
-static qkv_status evaluate(group *g)
-{
-    qkv_status status = read_labelled(given.eval, given.strict, false, given.quiet, take_labelled, g, NULL);
-    if (!status) status = count_group(g);
-    if (!status && !g->confusion.n) status = fail(QKV_FORMAT, "%s: there are no texts", given.eval);
-    if (!status) status = open_results(NULL);
-    if (!status) status = print_scores(&g->confusion, given.json);
-    return status || !given.confusion ? status : write_confusion(&g->confusion, given.confusion);
 }
 
 /* ---- from options to the end ---- */
 
-static qkv_status make_room_for_texts(group *g)
+static qkv_status check_classify_options(void)
 {
-    size_t n = (size_t)given.batch;
-    g->texts = calloc(n, sizeof *g->texts);
-    g->pairs = calloc(n, sizeof *g->pairs);
-    g->lengths = calloc(n, sizeof *g->lengths);
-    g->pair_lengths = calloc(n, sizeof *g->pair_lengths);
-    g->classes = calloc(n, sizeof *g->classes);
-    bool ok = g->texts && g->pairs && g->lengths && g->pair_lengths && g->classes;
-    if (ok) return given.eval ? begin_confusion(&g->confusion, g->model) : QKV_OK;
-    return fail(QKV_MEMORY, "out of memory");
+    if (given.confusion && !given.eval) return fail(QKV_USAGE, "--confusion needs --eval");
+    if (given.eval && (streams.texts.n || streams.input)) return fail(QKV_USAGE, "texts and --eval: choose one");
+    return check_output(given.confusion);
 }
 
-static void close_all(group *g)
+static qkv_status load_classifier(work *w)
 {
-    empty_group(g);
-    free(g->texts), free(g->pairs), free(g->lengths), free(g->pair_lengths), free(g->classes);
-    free_confusion(&g->confusion);
-    qkv_matrix_free(&g->found);
-    qkv_text_free(&g->text);
-    qkv_model_free(g->model);
+    qkv_status status = load_model(given.model, &w->model);
+    if (!status && !qkv_model_label(w->model, 0)) return fail(QKV_UNSUPPORTED, "%s is not a classifier", given.model);
+    if (status || !given.eval || qkv_model_label(w->model, 1)) return status;
+    return fail(QKV_UNSUPPORTED, "%s has one label, and scores texts: --eval needs a model with two or more", given.model);
 }
 
 static qkv_status run_classify(void)
 {
-    group g = { 0 };
-    qkv_status status = given.eval ? check_output(given.confusion) : QKV_OK;
-    if (given.confusion && !given.eval) status = fail(QKV_USAGE, "--confusion needs --eval");
-    if (given.eval && (streams.texts.n || streams.input)) status = fail(QKV_USAGE, "texts and --eval: choose one");
-    if (!status) status = load_model(given.model, &g.model);
-    if (!status && !qkv_model_label(g.model, 0)) status = fail(QKV_UNSUPPORTED, "%s is not a classifier", given.model);
-    if (!status && given.eval && !qkv_model_label(g.model, 1))
-        status = fail(QKV_UNSUPPORTED, "%s has one label, and scores texts: --eval needs a model with two or more",
-                      given.model);
-    if (!status) status = make_room_for_texts(&g);
-    if (!status) status = given.eval ? evaluate(&g) : classify_lines(&g);
-    if (!status && g.cut && !given.quiet)
-        fprintf(stderr, _("qkv: classify: %lld texts are longer than is read at once: %s\n"), (long long)g.cut,
+    work w = { 0 };
+    qkv_status status = check_classify_options();
+    if (!status) status = load_classifier(&w);
+    if (!status) status = given.eval ? evaluate(&w) : classify_lines(&w);
+    if (!status && w.cut && !given.quiet)
+        fprintf(stderr, _("qkv: classify: %lld texts are longer than is read at once: %s\n"), (long long)w.cut,
                 given.windows ? _("read in windows") : _("cut (--max-length, --windows)"));
-    close_all(&g);
+    free(w.pairs), free(w.pair_lengths);
+    qkv_matrix_free(&w.found);
+    qkv_text_free(&w.text);
+    qkv_model_free(w.model);
     return status;
 }
 

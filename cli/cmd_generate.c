@@ -61,6 +61,7 @@ typedef struct work {
     qkv_model *model;
     qkv_generate_opts opts;
     qkv_generated made;
+    qkv_status refused; /* of the first line that could not be continued */
 } work;
 
 /* ---- text out ---- */
@@ -156,21 +157,15 @@ static qkv_status generate(work *w, prompt p)
     return QKV_OK;
 }
 
-static qkv_status each_line(work *w, text_stream *in)
+/* One that is refused does not keep the others waiting. */
+static qkv_status continue_line(void *data, const text_stream *in, char *line, size_t length)
 {
-    char *line = NULL;
-    size_t room = 0, length;
-    bool more = true;
-    qkv_status status = QKV_OK, refused = QKV_OK;
-    while (!status && !ferror(stdout) && !(status = next_line(in, &line, &room, &length, &more)) && more) {
-        if (length && line[length - 1] == '\r') length--; /* part of the newline, as in a corpus */
-        status = generate(w, (prompt){ .text = line, .length = length, .line = in->number });
-        if (status != QKV_LIMIT && status != QKV_FORMAT) continue;
-        if (!refused) refused = status;
-        status = QKV_OK;
-    }
-    free(line);
-    return status ? status : refused;
+    work *w = data;
+    if (length && line[length - 1] == '\r') length--; /* part of the newline, as in a corpus */
+    qkv_status status = generate(w, (prompt){ .text = line, .length = length, .line = in->number });
+    if (status != QKV_LIMIT && status != QKV_FORMAT) return status;
+    if (!w->refused) w->refused = status;
+    return QKV_OK;
 }
 
 /* A text among the arguments is a prompt as it is, newlines and all. */
@@ -194,9 +189,12 @@ static qkv_status generate_all(work *w)
     text_stream in;
     qkv_status status = open_texts(&in);
     if (!status) status = open_results(given.prompt ? NULL : &in);
-    if (!status) status = given.prompt ? continue_text(w, given.prompt) : streams.texts.n ? each_text(w) : each_line(w, &in);
+    if (!status)
+        status = given.prompt      ? continue_text(w, given.prompt)
+                 : streams.texts.n ? each_text(w)
+                                   : each_line(&in, continue_line, w);
     close_texts(&in);
-    return status;
+    return status ? status : w->refused;
 }
 
 /* ---- from options to the end ---- */

@@ -181,7 +181,7 @@ static qkv_status detokenize_line(work *w)
 
 /* ---- lines ---- */
 
-static qkv_status each_line(work *w, qkv_status (*handle)(work *w))
+static qkv_status each_token_line(work *w, qkv_status (*handle)(work *w))
 {
     bool more = true;
     qkv_status status = QKV_OK;
@@ -221,7 +221,7 @@ static qkv_status run_on_lines(const char *name, qkv_status (*handle)(work *w))
     if (status) return status;
     status = open_texts(&w.in);
     if (!status) status = open_results(&w.in);
-    if (!status) status = each_line(&w, handle);
+    if (!status) status = each_token_line(&w, handle);
     close_texts(&w.in);
     free(w.line);
     free(w.numbers);

@@ -56,33 +56,9 @@ typedef struct work {
     qkv_translate_opts opts;
     translation_format format;
     text_stream in;
-    char **lines; /* of this group; memory of getline(3), used again */
-    size_t *rooms, *lengths;
-    int64_t n, done; /* lines of this group, and before it */
-    bool ended;
     int64_t too_long;
     qkv_translations found;
 } work;
-
-/* ---- lines in ---- */
-
-static qkv_status read_group(work *w)
-{
-    qkv_status status = QKV_OK;
-    for (w->done += w->n, w->n = 0; w->n < given.batch && !status; w->n += !status) {
-        size_t length;
-        bool more;
-        status = next_line(&w->in, &w->lines[w->n], &w->rooms[w->n], &length, &more);
-        if (status || (w->ended = !more)) break;
-        const char *line = w->lines[w->n];
-        if (length && line[length - 1] == '\r') length--; /* part of the newline, as in a corpus */
-        w->lengths[w->n] = length;
-        status = check_line(&w->in, line, length, given.strict, given.quiet);
-    }
-    return status;
-}
-
-/* ---- translations out ---- */
 
 static void refuse_long(work *w, int64_t number, int64_t n_source)
 {
@@ -100,29 +76,17 @@ static void refuse_long(work *w, int64_t number, int64_t n_source)
     print_no_translation(&w->format, number, reason);
 }
 
-static qkv_status translate_group(work *w)
+static qkv_status translate_group(void *data, line_group *g)
 {
+    work *w = data;
     qkv_status status = QKV_OK;
-    if (!w->n) return QKV_OK;
-    if (qkv_translate(w->model, (const char *const *)w->lines, w->lengths, w->n, &w->opts, &w->found)) return library_failed();
-    for (int64_t i = 0; i < w->n && !status; i++) {
-        source_line line = { w->done + i + 1, w->lines[i], w->lengths[i] };
+    if (qkv_translate(w->model, (const char *const *)g->at, g->lengths, g->n, &w->opts, &w->found)) return library_failed();
+    for (int64_t i = 0; i < g->n && !status; i++) {
+        source_line line = { g->before + i + 1, g->at[i], g->lengths[i] };
         if (w->found.status[i]) refuse_long(w, line.number, w->found.n_source[i]);
         else status = print_translations(&w->format, w->model, line, &w->found, i);
     }
     return status;
-}
-
-static qkv_status each_group(work *w)
-{
-    qkv_status status = QKV_OK;
-    while (!status && !w->ended && !ferror(stdout)) {
-        status = read_group(w); /* what was read before an error is translated all the same */
-        qkv_status translated = translate_group(w);
-        fflush(stdout);
-        if (!status) status = translated;
-    }
-    return !status && w->too_long ? QKV_LIMIT : status;
 }
 
 /* ---- from options to the end ---- */
@@ -153,24 +117,8 @@ static qkv_status resolve_source_limit(work *w)
     return QKV_OK;
 }
 
-static qkv_status open_input(work *w)
-{
-    qkv_status status = open_texts(&w->in);
-    if (status) return status;
-    if (is_typed(&w->in)) given.batch = 1; /* an answer after every line */
-    size_t n = (size_t)given.batch;
-    w->lines = calloc(n, sizeof *w->lines);
-    w->rooms = calloc(n, sizeof *w->rooms);
-    w->lengths = calloc(n, sizeof *w->lengths);
-    return w->lines && w->rooms && w->lengths ? QKV_OK : fail(QKV_MEMORY, "no memory for --batch %d", given.batch);
-}
-
 static void close_all(work *w)
 {
-    for (int i = 0; w->lines && i < given.batch; i++) free(w->lines[i]);
-    free(w->lines);
-    free(w->rooms);
-    free(w->lengths);
     close_texts(&w->in);
     qkv_translations_free(&w->found);
     qkv_shortlist_free(w->shortlist);
@@ -181,16 +129,16 @@ static qkv_status run_translate(void)
 {
     work w = { 0 };
     qkv_status status = check_translate_options();
-    if (!status) status = open_input(&w);
+    if (!status) status = open_texts(&w.in);
     if (!status) status = load_model(given.model, &w.model);
     if (!status && given.shortlist && !(w.shortlist = qkv_shortlist_load(given.shortlist))) status = library_failed();
     if (!status) status = resolve_source_limit(&w);
     /* A model or options that cannot translate are told before the first line is waited for. */
     if (!status && qkv_translate(w.model, NULL, NULL, 0, &w.opts, &w.found)) status = library_failed();
     if (!status) status = open_results(&w.in);
-    if (!status) status = each_group(&w);
+    if (!status) status = each_group(&w.in, given.batch, given.strict, given.quiet, translate_group, &w);
     close_all(&w);
-    return status;
+    return !status && w.too_long ? QKV_LIMIT : status;
 }
 
 const command translate_command = {

@@ -1,4 +1,4 @@
-/* lines.c: the lines of a text file, one at a time or all of them. */
+/* lines.c: the lines of a text file, one at a time, in groups or all of them. */
 #include "lines.h"
 
 #include "options.h"
@@ -58,10 +58,60 @@ void tell_repaired(const char *path, int64_t n, int64_t first)
                 (long long)first);
 }
 
+qkv_status each_line(text_stream *in, line_handler handle, void *data)
+{
+    char *line = NULL;
+    size_t room = 0, length;
+    bool more = true;
+    qkv_status status = QKV_OK;
+    while (!status && !ferror(stdout) && !(status = next_line(in, &line, &room, &length, &more)) && more)
+        status = handle(data, in, line, length);
+    free(line);
+    return status;
+}
+
+/* ---- in groups ---- */
+
+static qkv_status read_group(line_group *g, text_stream *in, int most, bool strict, bool quiet, bool *more)
+{
+    qkv_status status = QKV_OK;
+    for (g->before += g->n, g->n = 0; g->n < most && !status; g->n += !status) {
+        size_t length;
+        status = next_line(in, &g->at[g->n], &g->rooms[g->n], &length, more);
+        if (status || !*more) break;
+        const char *line = g->at[g->n];
+        if (length && line[length - 1] == '\r') length--; /* part of the newline, as in a corpus */
+        g->lengths[g->n] = length;
+        status = check_line(in, line, length, strict, quiet);
+    }
+    return status;
+}
+
+qkv_status each_group(text_stream *in, int most, bool strict, bool quiet, group_handler handle, void *data)
+{
+    if (is_typed(in)) most = 1;
+    size_t n = (size_t)most;
+    line_group g = { .name = in->name,
+                     .at = calloc(n, sizeof *g.at),
+                     .rooms = calloc(n, sizeof *g.rooms),
+                     .lengths = calloc(n, sizeof *g.lengths) };
+    qkv_status status = g.at && g.rooms && g.lengths ? QKV_OK : fail(QKV_MEMORY, "no memory for --batch %d", most);
+    for (bool more = true; !status && more && !ferror(stdout);) {
+        status = read_group(&g, in, most, strict, quiet, &more);
+        qkv_status handled = g.n ? handle(data, &g) : QKV_OK;
+        fflush(stdout);
+        if (!status) status = handled;
+    }
+    for (size_t i = 0; g.at && i < n; i++) free(g.at[i]);
+    free(g.at), free(g.rooms), free(g.lengths);
+    return status;
+}
+
 /* ---- all of them ---- */
 
-static qkv_status keep_line(lines *l, const text_stream *r, const char *line, size_t length)
+static qkv_status keep_line(void *data, const text_stream *r, char *line, size_t length)
 {
+    lines *l = data;
     qkv_status status = check_line(r, line, length, true, false);
     size_t good = strlen(line);
     if (!status && good < length)
@@ -82,12 +132,8 @@ static qkv_status keep_line(lines *l, const text_stream *r, const char *line, si
 /* All lines of what was opened, which it closes. */
 static qkv_status read_all_lines(lines *l, text_stream *in, qkv_status status)
 {
-    char *line = NULL;
-    size_t room = 0, length;
-    bool more = true;
     *l = (lines){ .name = in->name };
-    while (!status && !(status = next_line(in, &line, &room, &length, &more)) && more) status = keep_line(l, in, line, length);
-    free(line);
+    if (!status) status = each_line(in, keep_line, l);
     close_texts(in);
     return status;
 }

@@ -15,6 +15,25 @@ qkv_status next_line(text_stream *r, char **line, size_t *room, size_t *length, 
 /* Tells where the last line is not UTF-8, unless quiet; an error when strict: FORMAT. */
 qkv_status check_line(const text_stream *r, const char *line, size_t length, bool strict, bool quiet);
 
+/* Calls handle with every line until it gives an error, which it has reported, or nothing can be printed any more. The errors of
+ * next_line(). */
+typedef qkv_status (*line_handler)(void *data, const text_stream *in, char *line, size_t length);
+qkv_status each_line(text_stream *in, line_handler handle, void *data);
+
+/* Lines that are worked on together, without their newlines and carriage returns. */
+typedef struct line_group {
+    const char *name; /* of the stream, for sentences */
+    char **at;        /* n of them; memory of getline(3), used again */
+    size_t *lengths, *rooms;
+    int64_t n, before; /* before: lines before these */
+} line_group;
+
+/* Calls handle, which reports its errors, with groups of at most `most` lines: of one line each where they are typed at a
+ * terminal, so that every line is answered at once. What was read before an error is handled all the same. The errors of
+ * next_line() and check_line(); MEMORY. */
+typedef qkv_status (*group_handler)(void *data, line_group *g);
+qkv_status each_group(text_stream *in, int most, bool strict, bool quiet, group_handler handle, void *data);
+
 /* Tells that so many lines of a file, of which this is the first, were not UTF-8; nothing for none. */
 void tell_repaired(const char *path, int64_t n, int64_t first);
 

@@ -846,7 +846,99 @@ static void hostile_configs(void **state)
     free(no_labels);
 }
 
+/* ---- labelled texts ---- */
+
+static const char *labelled_file(const char *text)
+{
+    static char path[100];
+    sprintf(path, "%s/labelled.tsv", folder);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    return path;
+}
+
+static void count_note(void *data, const char *text)
+{
+    assert_non_null(strstr(text, "labelled.tsv: 1 texts are empty, the first is line 3: left out"));
+    ++*(int *)data;
+}
+
+static void confusions_are_counted(void **state)
+{
+    (void)state;
+    static const char *const of[] = { "good", "bad", "good", "gr\xc3\xbc\xc3\x9f", "bad" };
+    int64_t wanted[CLASSES * CLASSES] = { 0 };
+    qkv_model *m = word_model(&reader);
+    qkv_matrix found = { 0 };
+    qkv_confusion c = { 0 };
+    char file[1024] = "";
+    for (int i = 0; i < TEXTS; i++) {
+        sprintf(file + strlen(file), "%s\t%s\n%s", of[i], texts[i], i == 1 ? "bad\t \n" : "");
+        const qkv_texts one = { .texts = &texts[i], .n = 1 };
+        assert_int_equal(qkv_classify(m, &one, NULL, &found), QKV_OK);
+        int is = !strcmp(of[i], names[0]) ? 0 : !strcmp(of[i], names[1]) ? 1 : 2, said = 0;
+        for (int k = 1; k < CLASSES; k++)
+            if (found.data[k] > found.data[said]) said = k;
+        wanted[is * CLASSES + said]++;
+    }
+    const char *path = labelled_file(file);
+    for (int batch = 0; batch < 4; batch++) {
+        int told = 0;
+        const qkv_classify_labelled_opts o = { .batch = batch, .note = count_note, .note_data = &told };
+        assert_int_equal(qkv_classify_labelled(m, path, &o, &c), QKV_OK);
+        assert_true(c.classes == CLASSES && c.texts == TEXTS && c.cut == 0 && told == 1);
+        assert_memory_equal(c.counts, wanted, sizeof wanted);
+        assert_string_equal(c.labels[1], "good");
+    }
+    const qkv_classify_labelled_opts cut = { .reading = &(qkv_reading_opts){ .max_length = 4 } };
+    assert_int_equal(qkv_classify_labelled(m, path, &cut, &c), QKV_OK);
+    assert_true(c.cut > 0 && c.texts == TEXTS);
+    qkv_confusion_free(&c);
+    qkv_matrix_free(&found);
+    qkv_model_free(m);
+    unlink(path);
+}
+
+static void refuses_labelled(const qkv_model *m, const char *file, qkv_status status, const char *words)
+{
+    qkv_confusion c = { 0 };
+    const char *path = labelled_file(file);
+    assert_int_equal(qkv_classify_labelled(m, path, NULL, &c), status);
+    if (!strstr(qkv_error(), words)) fail_msg("%s", qkv_error());
+    assert_true(!c.counts && !c.texts);
+    unlink(path);
+}
+
+static void labelled_texts_that_do_not_fit(void **state)
+{
+    (void)state;
+    qkv_transformer_opts o = reader;
+    qkv_model *m = word_model(&o);
+    refuses_labelled(m, "good\tw1\nmeh\tw2\n", QKV_FORMAT, "line 2: the model does not know the label \"meh\"");
+    refuses_labelled(m, "label\tw1\n", QKV_FORMAT, "\"label\": if line 1 is a header, give --header");
+    refuses_labelled(m, "w1\n", QKV_FORMAT, "--label-column and --text-column choose columns");
+    refuses_labelled(m, "good\t \n", QKV_FORMAT, "there are no texts");
+    qkv_model_free(m);
+    o.classes = 1;
+    m = word_model(&o);
+    refuses_labelled(m, "bad\tw1\n", QKV_UNSUPPORTED, "one label");
+    qkv_model_free(m);
+}
+
 /* ---- memory ---- */
+
+static qkv_status count_labelled(const qkv_model *m)
+{
+    qkv_confusion c = { 0 };
+    const char *path = labelled_file("bad\tw1\ngood\tw2\nbad\tw3\n");
+    const qkv_classify_labelled_opts o = { .batch = 2 };
+    qkv_status status = qkv_classify_labelled(m, path, &o, &c);
+    qkv_confusion_free(&c);
+    unlink(path);
+    return status;
+}
 
 static qkv_status all_of_it(void)
 {
@@ -858,6 +950,7 @@ static qkv_status all_of_it(void)
     qkv_status status = p ? QKV_OK : qkv_error_status();
     if (!status) status = qkv_classify(m, &all, &windows, &found);
     if (!status) status = qkv_embed_texts(m, &all, NULL, &found);
+    if (!status) status = count_labelled(m);
     if (!status) status = qkv_pairs_add_text(p, m, "w1 \xff", 4, "w2", 2, 0, 1);
     double loss;
     const qkv_objective o = qkv_classifying((float[]){ 1, 2, 3 }, CLASSES);
@@ -920,6 +1013,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(poolings_come_back, make_folder, remove_folder),
         cmocka_unit_test(bad_labels),
         cmocka_unit_test_setup_teardown(hostile_configs, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(confusions_are_counted, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(labelled_texts_that_do_not_fit, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(any_allocation_may_fail, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

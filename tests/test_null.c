@@ -126,6 +126,8 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_class_score_P ZERO(qkv_class_score)
 #define V_qkv_classes_score_P ZERO(qkv_classes_score)
 #define V_qkv_neighbour_P ZERO(qkv_neighbour)
+#define V_qkv_confusion_P ZERO(qkv_confusion)
+#define V_const_qkv_classify_labelled_opts_P ZERO(qkv_classify_labelled_opts)
 #define V_const_qkv_matrix_P ZERO(qkv_matrix)
 #define V_const_qkv_translations_P ZERO(qkv_translations)
 #define V_int64_t_P ZERO(int64_t)

@@ -249,6 +249,34 @@ QKV_API qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, cons
  * one class the label, 1 / (1 + e^-x) and its logit x. USAGE for NULL and a model without classes; MEMORY. */
 QKV_API qkv_status qkv_classified_text(const qkv_model *m, const float *row, int all, int json, qkv_text *out);
 
+/* What labelled texts are, and what a model says they are. Starts as zero; used again and again. qkv_score_classes() and
+ * qkv_classes_text() of <qkv/score.h> make scores of it. */
+typedef struct qkv_confusion {
+    int64_t classes, texts; /* texts: that were counted */
+    int64_t *counts;        /* (classes, classes): what it is, what was said */
+    const char **labels;    /* (classes): the model's, which must live as long */
+    int64_t cut;            /* texts that were longer than max_length */
+    size_t counts_bytes, labels_bytes;
+    void *reserved[4];
+} qkv_confusion;
+QKV_API void qkv_confusion_free(qkv_confusion *c);
+
+typedef struct qkv_classify_labelled_opts {
+    size_t size;
+    const qkv_labelled_opts *labelled; /* how the file is read; NULL: all zero, and so is the next */
+    const qkv_reading_opts *reading;
+    int64_t batch;                              /* texts to read and classify at a time; 0 means 256: any gives the same */
+    void (*note)(void *data, const char *text); /* a sentence about lines that were repaired or left out; NULL: none */
+    void *note_data;
+} qkv_classify_labelled_opts;
+
+/* Classifies every text of a file or folder of labelled texts, see qkv_labelled_read(), and counts what was said of it: the
+ * likeliest class, of equals the first. UNSUPPORTED for a model without labels, or with one; FORMAT for a label that it does
+ * not have and for no text at all; USAGE for NULL; and the errors of qkv_labelled_read() and qkv_classify(). *out then holds
+ * nothing. note is called on the thread of the call. */
+QKV_API qkv_status qkv_classify_labelled(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *opts,
+                                         qkv_confusion *out);
+
 /* ---- embedding: any encoder, pooled ---- */
 typedef struct qkv_embed_opts {
     size_t size;

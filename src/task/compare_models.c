@@ -3,6 +3,7 @@
 
 #include "../base/memory.h"
 #include "../text/out.h"
+#include "texts.h"
 
 #include <math.h>
 #include <string.h>
@@ -70,14 +71,6 @@ static qkv_status compare_translators(const comparing *c, qkv_model_comparison *
 
 /* ---- encoders ---- */
 
-static int64_t likeliest_of(const float *row, int64_t n)
-{
-    int64_t best = 0;
-    for (int64_t i = 1; i < n; i++)
-        if (row[i] > row[best]) best = i;
-    return best;
-}
-
 static double cosine(const float *a, const float *b, int64_t n)
 {
     double ab = 0, aa = 0, bb = 0;
@@ -94,7 +87,7 @@ static void compare_rows(const qkv_matrix rows[2], bool classes, qkv_model_compa
     int64_t n = rows->n, width = rows->width;
     for (int64_t i = 0; i < n; i++) {
         const float *a = rows[0].data + i * width, *b = rows[1].data + i * width;
-        if (classes) out->same += likeliest_of(a, width) == likeliest_of(b, width);
+        if (classes) out->same += qkv__likeliest_class(a, width) == qkv__likeliest_class(b, width);
         else {
             double similar = cosine(a, b, width);
             out->cosine += similar / (double)n;

@@ -54,4 +54,7 @@ typedef qkv_tensor *qkv__head(const qkv_model *m, qkv_tensor *hidden, const int3
 qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv__head *head,
                            const void *data, int64_t width, qkv_matrix *out);
 
+/* The class of the largest of n numbers, of equals the first. */
+int64_t qkv__likeliest_class(const float *row, int64_t n);
+
 #endif
