@@ -125,12 +125,6 @@ static qkv_status classify_lines(work *w)
 
 /* ---- scores ---- */
 
-static void tell_note(void *data, const char *text)
-{
-    (void)data;
-    fprintf(stderr, "qkv: %s\n", text);
-}
-
 static qkv_status print_scores(const qkv_confusion *c)
 {
     qkv_text text = { 0 };

@@ -1,25 +1,26 @@
 /* cmd_perplexity.c: qkv perplexity: how surprised a language model is by a text. */
-#include "documents.h"
+#include "lines.h"
 #include "model.h"
 #include "streams.h"
-#include "term/print.h"
-
-#include <math.h>
-#include <stdio.h>
+#include "term/heatmap.h"
 
 static struct {
     const char *model;
     value_list files;
-    int context, stride;
+    int documents, context, stride;
     bool strict, json;
 } given = { .context = 256 };
+
+static const char *const document_names[] = { "lines", "paragraphs", "files", NULL }; /* in the order of qkv_document_kind */
 
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of a language model", .required = true, .text = &given.model },
     WEIGHT_ROWS(NO_GROUP),
     { "input", 'i', .group = DATA_GROUP, .value = "FILES", .help = "the text, plain or gzip", .required = true, .plain = true,
       .list = &given.files },
-    DOCUMENT_OPTIONS,
+    { "documents", .group = DATA_GROUP, .value = "KIND",
+      .help = "what a document is: lines (unless given), paragraphs or files", .choice = &given.documents,
+      .names = document_names },
     { "context", .group = DATA_GROUP, .value = "N", .help = "tokens the model sees at once, 256 unless given",
       .count = &given.context },
     { "stride", .group = DATA_GROUP, .value = "N", .help = "how far a window moves; --context unless given",
@@ -30,45 +31,6 @@ static const option options[] = {
     { 0 },
 };
 
-typedef struct measured {
-    const qkv_model *model;
-    qkv_nll sum;
-    int64_t bytes, documents;
-} measured;
-
-static qkv_status add_document(void *data, const char *text, size_t length)
-{
-    measured *x = data;
-    x->bytes += (int64_t)length;
-    x->documents++;
-    return qkv_measure_text(x->model, text, length, given.context, given.stride, &x->sum);
-}
-
-static void print_row(const char *name, int decimals, double value)
-{
-    print_name(_(name), 13, false);
-    printf("%.*f\n", decimals, value);
-}
-
-static void print_measured(const measured *x)
-{
-    double nats = x->sum.nats / (double)x->sum.tokens;
-    double bits = x->sum.nats / log(2) / (double)x->bytes;
-    if (given.json) {
-        printf("{\"documents\": %lld, \"tokens\": %lld, \"bytes\": %lld, \"nats_per_token\": %.17g, \"perplexity\": %.17g, "
-               "\"bits_per_token\": %.17g, \"bits_per_byte\": %.17g}\n",
-               (long long)x->documents, (long long)x->sum.tokens, (long long)x->bytes, nats, exp(nats), nats / log(2), bits);
-        return;
-    }
-    print_row(N_("documents"), 0, (double)x->documents);
-    print_row(N_("tokens"), 0, (double)x->sum.tokens);
-    print_row(N_("bytes"), 0, (double)x->bytes);
-    print_row(N_("nats/token"), 4, nats);
-    print_row(N_("perplexity"), 4, exp(nats));
-    print_row(N_("bits/token"), 4, nats / log(2));
-    print_row(N_("bits/byte"), 4, bits);
-}
-
 static qkv_status run_perplexity(void)
 {
     if (given.stride > given.context)
@@ -76,10 +38,16 @@ static qkv_status run_perplexity(void)
     qkv_model *m;
     qkv_status status = load_model(given.model, &m);
     if (status) return status;
-    measured x = { .model = m };
-    status = read_documents(&given.files, given.strict, false, add_document, &x, NULL);
+    const qkv_measure_opts opts = { .documents = (qkv_document_kind)given.documents,
+                                    .context = given.context,
+                                    .stride = given.stride,
+                                    .strict = given.strict,
+                                    .note = tell_note };
+    qkv_measured found;
+    qkv_text text = { 0 };
+    if (qkv_measure_files(m, (const char *const *)given.files.at, given.files.n, &opts, &found)) status = library_failed();
     if (!status) status = open_results(NULL);
-    if (!status) print_measured(&x);
+    if (!status) status = print_text(qkv_measured_text(&found, given.json, &text), &text);
     qkv_model_free(m);
     return status;
 }

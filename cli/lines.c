@@ -50,6 +50,12 @@ qkv_status check_line(const text_stream *r, const char *line, size_t length, boo
     return QKV_OK;
 }
 
+void tell_note(void *data, const char *text)
+{
+    (void)data;
+    fprintf(stderr, "qkv: %s\n", text);
+}
+
 void tell_repaired(const char *path, int64_t n, int64_t first)
 {
     if (n == 1) fprintf(stderr, _("qkv: %s: line %lld is not UTF-8: U+FFFD stands in\n"), path, (long long)first);

@@ -37,6 +37,9 @@ qkv_status each_group(text_stream *in, int most, bool strict, bool quiet, group_
 /* Tells that so many lines of a file, of which this is the first, were not UTF-8; nothing for none. */
 void tell_repaired(const char *path, int64_t n, int64_t first);
 
+/* A note of the library about text that it read: for its options. data means nothing. */
+void tell_note(void *data, const char *text);
+
 typedef struct lines {
     const char *name; /* of the file, for sentences */
     char **at;        /* n texts, without their newlines */

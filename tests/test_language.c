@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "failing.h"
+#include "folder.h"
 
 enum { PAD, START, END, UNKNOWN, MASK, FIRST, WORDS = 20, VOCABULARY = FIRST + WORDS };
 
@@ -258,6 +259,56 @@ static void measuring_refuses(void **state)
     qkv_model_free(translator);
     qkv_model_free(ids);
     qkv_model_free(learned);
+}
+
+static void count_note(void *data, const char *text)
+{
+    assert_non_null(strstr(text, "b: line 1 is not UTF-8: U+FFFD stands in"));
+    ++*(int *)data;
+}
+
+static const char *text_file(const char *name, const char *text)
+{
+    const char *path = in_folder(name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    return path;
+}
+
+static void files_are_measured(void **state)
+{
+    make_folder(state);
+    qkv_model *m = word_model(&decoder);
+    const char *const paths[] = { text_file("a", "w1 w2\n\nw3\n"), text_file("b", "w4 \xff\n") };
+    static const char *const documents[] = { "w1 w2", "w3", "w4 \xEF\xBF\xBD" };
+    qkv_nll wanted = { 0 };
+    qkv_measured found = { 0 };
+    qkv_text text = { 0 };
+    char line[64];
+    int told = 0;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(qkv_measure_text(m, documents[i], strlen(documents[i]), 2, 1, &wanted), QKV_OK);
+    const qkv_measure_opts o = { .context = 2, .stride = 1, .note = count_note, .note_data = &told };
+    assert_int_equal(qkv_measure_files(m, paths, 2, &o, &found), QKV_OK);
+    assert_true(found.documents == 3 && found.bytes == 13 && told == 1);
+    assert_true(found.sum.tokens == wanted.tokens && found.sum.nats == wanted.nats);
+    assert_int_equal(qkv_measured_text(&found, 0, &text), QKV_OK);
+    assert_memory_equal(text.data, "documents    3\ntokens       8\nbytes        13\n", 46);
+    snprintf(line, sizeof line, "\nperplexity   %.4f\n", exp(wanted.nats / 8));
+    assert_non_null(strstr(text.data, line));
+    snprintf(line, sizeof line, "\nbits/byte    %.4f\n", wanted.nats / log(2) / 13);
+    assert_non_null(strstr(text.data, line));
+    assert_int_equal(qkv_measured_text(&found, 1, &text), QKV_OK);
+    snprintf(line, sizeof line, "\"nats_per_token\": %.17g, ", wanted.nats / 8);
+    assert_non_null(strstr(text.data, line));
+    const char *const blank[] = { text_file("c", " \n\n") };
+    assert_int_equal(qkv_measure_files(m, blank, 1, NULL, &found), QKV_FORMAT);
+    assert_int_equal(found.documents, 3);
+    qkv_text_free(&text);
+    qkv_model_free(m);
+    remove_folder(state);
 }
 
 /* The logits of a batch's rows; the row of the other document must not move by a bit when one changes. */
@@ -751,6 +802,7 @@ int main(void)
         cmocka_unit_test(strides),
         cmocka_unit_test(training_reports_the_same),
         cmocka_unit_test(measuring_refuses),
+        cmocka_unit_test(files_are_measured),
         cmocka_unit_test(documents_do_not_see_each_other),
         cmocka_unit_test(as_many_as_said),
         cmocka_unit_test(each_pass_chooses_anew),

@@ -369,6 +369,30 @@ typedef struct qkv_nll {
 QKV_API qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride,
                                     qkv_nll *sum);
 
+typedef struct qkv_measure_opts {
+    size_t size;
+    qkv_document_kind documents;                /* what a document is */
+    int64_t context, stride;                    /* as above; a context of 0 means 256 */
+    int strict;                                 /* as in qkv_corpus_opts */
+    void (*note)(void *data, const char *text); /* a sentence about lines that were repaired; NULL: none */
+    void *note_data;
+} qkv_measure_opts;
+
+typedef struct qkv_measured {
+    qkv_nll sum;
+    int64_t bytes, documents;
+    void *reserved[2];
+} qkv_measured;
+
+/* The same for all documents of n files, plain or gzip. FORMAT where there is no text; USAGE for NULL and no file; the errors of
+ * qkv_documents_read() and those above; *out is untouched then. note is called on the thread of the call. */
+QKV_API qkv_status qkv_measure_files(const qkv_model *m, const char *const *paths, int n, const qkv_measure_opts *opts,
+                                     qkv_measured *out);
+
+/* As lines for people or, with json, as an object with every digit, in *out, which is yours: documents, tokens, bytes,
+ * nats / tokens, perplexity, and bits a token and a byte. USAGE for NULL; MEMORY. */
+QKV_API qkv_status qkv_measured_text(const qkv_measured *x, int json, qkv_text *out);
+
 /* ---- what a model is ----
  * Family, parameters, files, layers, sizes, tokenizer, what it can do, how it is used, labels: as lines of text or, with json,
  * as an object, in *out, which is yours. folder: where the tokenizer's files are looked for, to be named; NULL: they are not.
