@@ -50,58 +50,37 @@ static const option detokenize_options[] = {
     { 0 },
 };
 
-/* One line, and what is reused from line to line. */
+/* What is reused from line to line. */
 typedef struct work {
     qkv_tokenizer *tokenizer;
     text_stream in;
-    char *line;
-    size_t length, room;
     qkv_text repaired; /* the line as UTF-8 */
     qkv_text text;
     qkv_ids ids;
-    int32_t *numbers;
-    size_t n, numbers_room;
 } work;
 
-static qkv_status repair(work *w, const text_stream *from, const char **text, size_t *length)
+static qkv_token_style chosen_style(void)
 {
-    qkv_status status = check_line(from, *text, *length, given.strict, given.quiet);
+    return given.ids ? QKV_TOKEN_STYLE_ID : given.raw ? QKV_TOKEN_STYLE_RAW : QKV_TOKEN_STYLE_SHOWN;
+}
+
+static qkv_status repair(work *w, const text_stream *from, const char *text, size_t length)
+{
+    qkv_status status = check_line(from, text, length, given.strict, given.quiet);
     if (status) return status;
-    if (qkv_utf8_repair(*text, *length, &w->repaired)) return library_failed();
-    *text = w->repaired.data;
-    *length = w->repaired.length;
-    return QKV_OK;
+    return qkv_utf8_repair(text, length, &w->repaired) ? library_failed() : QKV_OK;
 }
 
 /* ---- tokenize ---- */
 
-static qkv_status print_tokens_json(work *w)
+static qkv_status encode_line(work *w, int64_t number)
 {
-    if (qkv_ids_json(w->tokenizer, &w->ids, given.pair, &w->text)) return library_failed();
-    puts(w->text.data);
-    return QKV_OK;
-}
-
-static qkv_status print_token_line(work *w)
-{
-    for (size_t i = 0; i < w->ids.n; i++) {
-        int32_t id = w->ids.ids[i];
-        bool is_shown = !given.ids && !given.raw;
-        if (is_shown && qkv_tokenizer_show(w->tokenizer, id, &w->text)) return library_failed();
-        if (i) putchar(' ');
-        if (given.ids) printf("%d", id);
-        else fputs(is_shown ? w->text.data : qkv_tokenizer_token(w->tokenizer, id), stdout);
-    }
-    putchar('\n');
-    return QKV_OK;
-}
-
-static qkv_status encode_line(work *w, const char *text, size_t length)
-{
+    const char *text = w->repaired.data;
+    size_t length = w->repaired.length;
     const qkv_encode_opts opts = { .specials = given.specials, .with_special_tokens = given.with_special_tokens };
     const char *tab = given.pair ? memchr(text, '\t', length) : NULL, *end = text + length;
     if (given.pair && (!tab || memchr(tab + 1, '\t', (size_t)(end - tab) - 1)))
-        return fail(QKV_FORMAT, "line %lld is not \"text TAB second text\"", (long long)w->in.number);
+        return fail(QKV_FORMAT, "line %lld is not \"text TAB second text\"", (long long)number);
     if (tab ? qkv_tokenizer_encode_pair(w->tokenizer, text, (size_t)(tab - text), tab + 1, (size_t)(end - tab) - 1, &opts,
                                         &w->ids)
             : qkv_tokenizer_encode(w->tokenizer, text, length, &opts, &w->ids))
@@ -109,86 +88,36 @@ static qkv_status encode_line(work *w, const char *text, size_t length)
     return QKV_OK;
 }
 
-static qkv_status tokenize_line(work *w)
+static qkv_status tokenize_line(void *data, const text_stream *in, char *line, size_t length)
 {
-    const char *text = w->line;
-    size_t length = w->length;
-    qkv_status status = repair(w, &w->in, &text, &length);
+    work *w = data;
+    qkv_status status = repair(w, in, line, length);
+    if (!status) status = encode_line(w, in->number);
     if (status) return status;
-    status = encode_line(w, text, length);
-    if (status) return status;
-    return given.json ? print_tokens_json(w) : print_token_line(w);
+    if (given.json ? qkv_ids_json(w->tokenizer, &w->ids, given.pair, &w->text)
+                   : qkv_tokens_text(w->tokenizer, w->ids.ids, w->ids.n, chosen_style(), &w->text))
+        return library_failed();
+    puts(w->text.data);
+    return QKV_OK;
 }
 
 /* ---- detokenize ---- */
 
-static int32_t read_id(const work *w, const char *word)
+static qkv_status detokenize_line(void *data, const text_stream *in, char *line, size_t length)
 {
-    char *end;
-    if (!given.ids) return given.raw ? qkv_tokenizer_find(w->tokenizer, word) : qkv_tokenizer_find_shown(w->tokenizer, word);
-    if (*word < '0' || *word > '9') return -1;
-    long id = strtol(word, &end, 10);
-    return *end || id >= qkv_tokenizer_size(w->tokenizer) ? -1 : (int32_t)id;
-}
-
-static qkv_status keep_id(work *w, const char *word)
-{
-    int32_t id = read_id(w, word);
-    if (id < 0)
-        return fail(QKV_FORMAT, "line %lld: \"%.100s\" is no %s of %s", (long long)w->in.number, word,
-                    given.ids ? "id" : _("token"), given.tokenizer);
-    if (w->n == w->numbers_room) {
-        size_t room = w->numbers_room ? 2 * w->numbers_room : 256;
-        int32_t *larger = realloc(w->numbers, room * sizeof *larger);
-        if (!larger) return fail(QKV_MEMORY, "line %lld: out of memory", (long long)w->in.number);
-        w->numbers = larger;
-        w->numbers_room = room;
-    }
-    w->numbers[w->n++] = id;
-    return QKV_OK;
-}
-
-/* The next token or id up to a space; NULL after the last. A space is a character too: one where a token must start is it. */
-static char *next_word(const work *w, char **rest)
-{
-    bool has_spaces = given.raw && !given.ids && qkv_tokenizer_kind(w->tokenizer) == QKV_TOKEN_CHARACTERS;
-    char *word = *rest + (has_spaces ? 0 : strspn(*rest, " "));
-    if (!*word) return NULL;
-    char *end = word + 1 + strcspn(word + 1, " ");
-    *rest = *end ? end + 1 : end;
-    *end = '\0';
-    return word;
-}
-
-static qkv_status detokenize_line(work *w)
-{
-    qkv_status status = QKV_OK;
-    char *rest = w->line;
-    w->n = 0;
-    if (strlen(w->line) < w->length) return fail(QKV_FORMAT, "line %lld holds a NUL byte", (long long)w->in.number);
-    for (char *word = next_word(w, &rest); word && !status; word = next_word(w, &rest)) status = keep_id(w, word);
-    if (status) return status;
-    if (qkv_tokenizer_decode(w->tokenizer, w->numbers, w->n, given.skip_specials, &w->text)) return library_failed();
-    const char *text = w->text.data;
-    size_t length = w->text.length;
-    const text_stream made = { .name = _("the text of the tokens"), .number = w->in.number };
-    status = repair(w, &made, &text, &length);
-    if (status) return status;
-    fwrite(text, 1, length, stdout);
+    work *w = data;
+    if (strlen(line) < length) return fail(QKV_FORMAT, "line %lld holds a NUL byte", (long long)in->number);
+    qkv_status status = qkv_tokens_parse(w->tokenizer, line, chosen_style(), given.tokenizer, &w->ids);
+    if (status) return fail(status, "line %lld: %s", (long long)in->number, qkv_error());
+    if (qkv_tokenizer_decode(w->tokenizer, w->ids.ids, w->ids.n, given.skip_specials, &w->text)) return library_failed();
+    const text_stream made = { .name = _("the text of the tokens"), .number = in->number };
+    if ((status = repair(w, &made, w->text.data, w->text.length))) return status;
+    fwrite(w->repaired.data, 1, w->repaired.length, stdout);
     putchar('\n');
     return QKV_OK;
 }
 
 /* ---- lines ---- */
-
-static qkv_status each_token_line(work *w, qkv_status (*handle)(work *w))
-{
-    bool more = true;
-    qkv_status status = QKV_OK;
-    while (!status && !ferror(stdout) && !(status = next_line(&w->in, &w->line, &w->room, &w->length, &more)) && more)
-        status = handle(w);
-    return status;
-}
 
 /* Of a file, or one of those of a folder. */
 static qkv_status load_tokenizer(work *w)
@@ -208,7 +137,7 @@ static qkv_status load_tokenizer(work *w)
     return w->tokenizer ? QKV_OK : fail(QKV_IO, "%s holds no tokenizer", given.tokenizer);
 }
 
-static qkv_status run_on_lines(const char *name, qkv_status (*handle)(work *w))
+static qkv_status run_on_lines(const char *name, line_handler handle)
 {
     work w = { 0 };
     if (given.ids && given.json) return fail(QKV_USAGE, "--ids and --json: choose one");
@@ -221,10 +150,8 @@ static qkv_status run_on_lines(const char *name, qkv_status (*handle)(work *w))
     if (status) return status;
     status = open_texts(&w.in);
     if (!status) status = open_results(&w.in);
-    if (!status) status = each_token_line(&w, handle);
+    if (!status) status = each_line(&w.in, handle, &w);
     close_texts(&w.in);
-    free(w.line);
-    free(w.numbers);
     qkv_text_free(&w.repaired);
     qkv_text_free(&w.text);
     qkv_ids_free(&w.ids);

@@ -209,6 +209,8 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_translate_opts_P ZERO(qkv_translate_opts)
 #define V_qkv_attention_kind QKV_ATTENTION_CROSS
 #define V_qkv_head_measure QKV_HEAD_MEASURE_NEXT
+#define V_qkv_side QKV_SIDE_SOURCE
+#define V_qkv_token_style QKV_TOKEN_STYLE_SHOWN
 #define V_qkv_document_kind QKV_DOCUMENT_LINES
 #define V_qkv_init QKV_INIT_ZERO
 #define V_qkv_logits QKV_LOGITS_LAST

@@ -367,6 +367,69 @@ static void decoding_without_specials(void **state)
     qkv_tokenizer_free(t);
 }
 
+static void line_and_back(const qkv_tokenizer *t, const char *text, qkv_token_style style, const char *wanted)
+{
+    qkv_ids ids = { 0 }, back = { 0 };
+    qkv_text line = { 0 };
+    assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);
+    assert_int_equal(qkv_tokens_text(t, ids.ids, ids.n, style, &line), QKV_OK);
+    assert_string_equal(line.data, wanted);
+    assert_int_equal(qkv_tokens_parse(t, line.data, style, "it", &back), QKV_OK);
+    assert_int_equal(back.n, ids.n);
+    assert_memory_equal(back.ids, ids.ids, ids.n * sizeof *ids.ids);
+    qkv_ids_free(&ids);
+    qkv_ids_free(&back);
+    qkv_text_free(&line);
+}
+
+static void tokens_are_lines(void **state)
+{
+    (void)state;
+    static const char *const letters[] = { "ab ba", NULL };
+    qkv_tokenizer *words = learn(QKV_TOKEN_WORDS, cats, &all), *characters = learn(QKV_TOKEN_CHARACTERS, letters, &all),
+                  *bytes = learn(QKV_TOKEN_BYTE_PAIRS, letters, &all);
+    line_and_back(words, "the cat", QKV_TOKEN_STYLE_RAW, "the cat");
+    line_and_back(words, "the the", QKV_TOKEN_STYLE_ID, "4 4");
+    line_and_back(characters, "a b", QKV_TOKEN_STYLE_RAW, "a   b");
+    line_and_back(characters, "a b", QKV_TOKEN_STYLE_SHOWN, "a \xe2\x96\x81 b");
+    line_and_back(bytes, "z\t", QKV_TOKEN_STYLE_ID, "93 201"); /* behind 4 special tokens, the visible bytes first */
+    line_and_back(bytes, "z\t", QKV_TOKEN_STYLE_SHOWN, "z <0x09>");
+    qkv_ids ids = { 0 };
+    qkv_text line = { 0 };
+    assert_int_equal(qkv_tokens_parse(words, "  the   cat ", QKV_TOKEN_STYLE_RAW, "it", &ids), QKV_OK);
+    assert_int_equal(ids.n, 2);
+    assert_int_equal(qkv_tokens_parse(words, "the zebra", QKV_TOKEN_STYLE_SHOWN, "it", &ids), QKV_FORMAT);
+    assert_string_equal(qkv_error(), "\"zebra\" is no token of it");
+    assert_int_equal(ids.n, 0);
+    assert_int_equal(qkv_tokens_parse(words, "4 99", QKV_TOKEN_STYLE_ID, "it", &ids), QKV_FORMAT);
+    assert_string_equal(qkv_error(), "\"99\" is no id of it");
+    assert_int_equal(qkv_tokens_text(words, (const int32_t[]){ 99 }, 1, QKV_TOKEN_STYLE_ID, &line), QKV_USAGE);
+    assert_int_equal(qkv_tokens_text(words, NULL, 0, QKV_TOKEN_STYLE_ID, &line), QKV_OK);
+    assert_string_equal(line.data, "");
+    assert_int_equal(qkv_tokens_text(words, NULL, 0, (qkv_token_style)3, &line), QKV_USAGE);
+    qkv_text_free(&line);
+    qkv_ids_free(&ids);
+    qkv_tokenizer_free(words), qkv_tokenizer_free(characters), qkv_tokenizer_free(bytes);
+}
+
+static void typed_ids(void **state)
+{
+    (void)state;
+    static const char *const bad[] = { "", "5,", ",5", "5 6", "5,x", "-1", "5,99999999999999999999" };
+    qkv_ids ids = { 0 };
+    assert_int_equal(qkv_ids_parse("5,6,0", 7, "--ids", &ids), QKV_OK);
+    assert_int_equal(ids.n, 3);
+    assert_memory_equal(ids.ids, ((int32_t[]){ 5, 6, 0 }), 12);
+    assert_int_equal(qkv_ids_parse("5,7", 7, "--ids", &ids), QKV_USAGE);
+    assert_string_equal(qkv_error(), "--ids: 7 is outside 0..6");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(qkv_ids_parse(bad[i], 7, "--ids", &ids), QKV_USAGE);
+        assert_non_null(strstr(qkv_error(), "is not a list of ids such as 5,6,7"));
+        assert_int_equal(ids.n, 0);
+    }
+    qkv_ids_free(&ids);
+}
+
 /* Characters lie side by side; between words there is white space alone, and none inside. */
 static void any_bytes_have_spans(void **state)
 {
@@ -659,6 +722,8 @@ int main(void)
         cmocka_unit_test(same_lower_case_as_hugging_face),
         cmocka_unit_test(encoding_by_rows),
         cmocka_unit_test(decoding_without_specials),
+        cmocka_unit_test(tokens_are_lines),
+        cmocka_unit_test(typed_ids),
         cmocka_unit_test(any_bytes_have_spans),
         cmocka_unit_test(a_megabyte_without_a_gap),
         cmocka_unit_test(hostile_values),
