@@ -4,9 +4,6 @@
 #include "results.h"
 #include "term/print.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,87 +39,32 @@ static const option options[] = {
 
 /* The ids of one side. */
 typedef struct side {
-    const char *name;
-    bool is_there; /* the model has it */
+    const char *name, *option; /* "source", "--source-ids" */
+    bool is_there;             /* the model has it */
     const char *text, *ids_text;
     const qkv_tokenizer *tokenizer;
     int64_t vocabulary;
-    int32_t *ids;
-    int64_t n;
+    qkv_ids ids;
 } side;
 
-/* What a model's text has around it, as ids; -1: nothing. */
-typedef struct frame {
-    int32_t start, end;
-    bool has_special_tokens; /* the tokenizer adds what belongs there */
-} frame;
-
-static qkv_status take_id(side *s, long long id)
+static qkv_status parse_ids(side *s)
 {
-    if (id < 0 || id >= s->vocabulary)
-        return fail(QKV_USAGE, "--%s-ids: %lld is outside 0..%lld", s->name, id, (long long)s->vocabulary - 1);
-    int32_t *larger = realloc(s->ids, sizeof *larger * (size_t)(s->n + 1));
-    if (!larger) return fail(QKV_MEMORY, "out of memory");
-    s->ids = larger;
-    s->ids[s->n++] = (int32_t)id;
-    return QKV_OK;
+    return qkv_ids_parse(s->ids_text, s->vocabulary, s->option, &s->ids) ? library_failed() : QKV_OK;
 }
 
-static qkv_status read_side_ids(side *s)
+/* A text that is missing may be nothing but what stands around it. */
+static qkv_status read_side(const qkv_model *m, qkv_side which, side *s)
 {
-    for (const char *at = s->ids_text;; at++) {
-        char *end;
-        errno = 0;
-        long long id = strtoll(at, &end, 10);
-        if (!isdigit((unsigned char)*at) || (*end && *end != ',') || errno)
-            return fail(QKV_USAGE, "--%s-ids: \"%s\" is not a list of ids such as 5,6,7", s->name, s->ids_text);
-        qkv_status status = take_id(s, id);
-        if (status || !*end) return status;
-        at = end;
-    }
-}
-
-/* With the ids of the frame that the tokenizer has not put there itself. */
-static qkv_status read_side_text(side *s, frame f)
-{
-    qkv_ids ids = { 0 };
-    qkv_status status = QKV_OK;
-    if (!s->tokenizer) return fail(QKV_USAGE, "%s has no tokenizer: give --%s-ids", given.model, s->name);
-    const qkv_encode_opts opts = { .specials = f.has_special_tokens, .with_special_tokens = f.has_special_tokens };
-    if (s->text && qkv_tokenizer_encode(s->tokenizer, s->text, strlen(s->text), &opts, &ids)) status = library_failed();
-    if (!status && f.start >= 0 && !(ids.n && ids.ids[0] == f.start)) status = take_id(s, f.start);
-    for (size_t i = 0; i < ids.n && !status; i++) status = take_id(s, ids.ids[i]);
-    if (!status && f.end >= 0 && !(ids.n && ids.ids[ids.n - 1] == f.end)) status = take_id(s, f.end);
-    qkv_ids_free(&ids);
-    return status;
-}
-
-static qkv_status read_side(side *s, const frame *f)
-{
-    bool is_target = !strcmp(s->name, "target");
     if (!s->is_there && (s->text || s->ids_text))
-        return fail(QKV_USAGE, "%s has no %s: it takes no --%s", given.model, is_target ? _("decoder") : _("encoder"), s->name);
+        return fail(QKV_USAGE, "%s has no %s: it takes no --%s", given.model,
+                    which == QKV_SIDE_TARGET ? _("decoder") : _("encoder"), s->name);
     if (!s->is_there) return QKV_OK;
     if (s->text && s->ids_text) return fail(QKV_USAGE, "--%s and --%s-ids: choose one", s->name, s->name);
-    if (s->ids_text) return read_side_ids(s);
-    if (!s->text && !(f->start >= 0 && s->tokenizer)) /* a target may be nothing but its start */
-        return fail(QKV_USAGE, "--%s or --%s-ids is missing", s->name, s->name);
-    return read_side_text(s, *f);
-}
-
-/* What stands around the model's texts: of ours only where an encoder and a decoder learned to see where a source ends and a
- * target starts. */
-static qkv_status find_frames(const qkv_model *m, const side *source, const side *target, frame *reads, frame *writes)
-{
-    qkv_special_tokens f;
-    bool is_pair = source->is_there && target->is_there, is_published = strcmp(qkv_model_info_of(m)->family, "qkv") != 0;
-    bool has_text = (source->is_there && !source->ids_text) || (target->is_there && !target->ids_text);
-    *reads = *writes = (frame){ -1, -1, false };
-    if (given.raw || !has_text || !source->tokenizer || !(is_pair || is_published)) return QKV_OK;
-    if (qkv_model_special_tokens(m, &f)) return library_failed();
-    *reads = (frame){ is_pair ? -1 : f.start, f.source_end, is_published };
-    *writes = (frame){ is_pair ? f.start : -1, -1, is_published && !is_pair };
-    return QKV_OK;
+    if (s->ids_text) return parse_ids(s);
+    if (s->text && !s->tokenizer) return fail(QKV_USAGE, "%s has no tokenizer: give --%s-ids", given.model, s->name);
+    size_t length = s->text ? strlen(s->text) : 0;
+    if (s->tokenizer && qkv_model_read_side(m, which, s->text, length, given.raw, &s->ids)) return library_failed();
+    return s->text || s->ids.n ? QKV_OK : fail(QKV_USAGE, "--%s or --%s-ids is missing", s->name, s->name);
 }
 
 /* One type for each id of the source. */
@@ -130,9 +72,10 @@ static qkv_status read_types(side *types, const side *source)
 {
     if (!types->ids_text) return QKV_OK;
     if (!types->vocabulary) return fail(QKV_USAGE, "--type-ids: the tokens of %s have no types", given.model);
-    qkv_status status = read_side_ids(types);
-    if (status || types->n == source->n) return status;
-    return fail(QKV_USAGE, "--type-ids: %lld types for a source of %lld ids", (long long)types->n, (long long)source->n);
+    qkv_status status = parse_ids(types);
+    if (status || types->ids.n == source->ids.n) return status;
+    return fail(QKV_USAGE, "--type-ids: %lld types for a source of %lld ids", (long long)types->ids.n,
+                (long long)source->ids.n);
 }
 
 /* ---- what comes out ---- */
@@ -224,9 +167,10 @@ static qkv_status compute(const qkv_model *m, const side *source, const int32_t 
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1, .keep_hidden = given.hidden_all || given.encoder_all });
     computed c = { 0 };
     if (!t) return library_failed();
-    if (source->is_there) c.encoded = qkv_transformer_encode_typed(x, t, source->ids, types, 1, source->n, NULL);
+    if (source->is_there)
+        c.encoded = qkv_transformer_encode_typed(x, t, source->ids.ids, types, 1, (int64_t)source->ids.n, NULL);
     if (target->is_there && !qkv_tape_status(t))
-        c.hidden = qkv_transformer_decode(x, t, target->ids, 1, target->n, NULL, c.encoded, NULL);
+        c.hidden = qkv_transformer_decode(x, t, target->ids.ids, 1, (int64_t)target->ids.n, NULL, c.encoded, NULL);
     c.logits = qkv_transformer_logits(x, target->is_there ? c.hidden : c.encoded);
     if (o->classes) c.classes = qkv_transformer_classify(x, c.encoded, NULL);
     const qkv_tokenizer *names = target->is_there ? target->tokenizer : source->tokenizer;
@@ -255,29 +199,30 @@ static qkv_status run_forward(void)
     qkv_model *m;
     qkv_status loaded = load_model(given.model, &m);
     if (loaded) return loaded;
-    frame reads, writes;
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    side source = {
-        "source", o->encoder_layers > 0, given.source, given.source_ids, qkv_model_source_tokenizer(m), o->vocabulary, NULL, 0
-    };
-    side target = { "target",
-                    o->decoder_layers > 0,
-                    given.target,
-                    given.target_ids,
-                    qkv_model_target_tokenizer(m),
-                    o->target_vocabulary ? o->target_vocabulary : o->vocabulary,
-                    NULL,
-                    0 };
-    side types = { .name = "type", .ids_text = given.type_ids, .vocabulary = o->token_types };
+    side source = { .name = "source",
+                    .option = "--source-ids",
+                    .is_there = o->encoder_layers > 0,
+                    .text = given.source,
+                    .ids_text = given.source_ids,
+                    .tokenizer = qkv_model_source_tokenizer(m),
+                    .vocabulary = o->vocabulary };
+    side target = { .name = "target",
+                    .option = "--target-ids",
+                    .is_there = o->decoder_layers > 0,
+                    .text = given.target,
+                    .ids_text = given.target_ids,
+                    .tokenizer = qkv_model_target_tokenizer(m),
+                    .vocabulary = o->target_vocabulary ? o->target_vocabulary : o->vocabulary };
+    side types = { .option = "--type-ids", .ids_text = given.type_ids, .vocabulary = o->token_types };
     qkv_status status = check_outputs(o);
-    if (!status) status = find_frames(m, &source, &target, &reads, &writes);
-    if (!status) status = read_side(&source, &reads);
+    if (!status) status = read_side(m, QKV_SIDE_SOURCE, &source);
     if (!status) status = read_types(&types, &source);
-    if (!status) status = read_side(&target, &writes);
-    if (!status) status = compute(m, &source, types.ids, &target);
-    free(source.ids);
-    free(types.ids);
-    free(target.ids);
+    if (!status) status = read_side(m, QKV_SIDE_TARGET, &target);
+    if (!status) status = compute(m, &source, types.ids.ids, &target);
+    qkv_ids_free(&source.ids);
+    qkv_ids_free(&types.ids);
+    qkv_ids_free(&target.ids);
     qkv_model_free(m);
     return status;
 }

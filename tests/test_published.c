@@ -152,6 +152,48 @@ static void set_key(const char *file, const char *key, const char *value)
 
 /* ---- what stands around texts ---- */
 
+static void reads_side(const qkv_model *m, qkv_side side, const char *text, int raw, const char *wanted)
+{
+    qkv_ids ids = { 0 };
+    char got[128] = "";
+    assert_int_equal(qkv_model_read_side(m, side, text, text ? strlen(text) : 0, raw, &ids), QKV_OK);
+    for (size_t i = 0; i < ids.n; i++) sprintf(got + strlen(got), "%d ", ids.ids[i]);
+    assert_string_equal(got, wanted);
+    for (size_t i = 0; i < ids.n; i++) /* what was added comes from no place */
+        assert_true(ids.types[i] == 0 && (ids.ids[i] == 5 || ids.ids[i] == 6) == (ids.spans[i].end > ids.spans[i].begin));
+    qkv_ids_free(&ids);
+}
+
+static void sides_as_they_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const vocabulary *v;
+        qkv_side side;
+        const char *whole, *raw, *nothing; /* of "t5 t6", and of no text */
+    } rows[] = { { "bert_mlm", &of_bert, QKV_SIDE_SOURCE, "2 5 6 3 ", "5 6 ", "2 3 " },
+                 { "marian", &of_marian, QKV_SIDE_SOURCE, "5 6 0 ", "5 6 ", "" },
+                 { "marian", &of_marian, QKV_SIDE_TARGET, "22 5 6 ", "5 6 ", "22 " },
+                 { "gpt2", &of_gpt2, QKV_SIDE_TARGET, "5 6 ", "5 6 ", "" },
+                 { "llama", &of_llama, QKV_SIDE_TARGET, "1 5 6 ", "5 6 ", "" } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        qkv_model *m = golden_with(rows[i].name, rows[i].v);
+        reads_side(m, rows[i].side, "t5 t6", 0, rows[i].whole);
+        reads_side(m, rows[i].side, "t5 t6", 1, rows[i].raw);
+        reads_side(m, rows[i].side, NULL, 0, rows[i].nothing);
+        reads_side(m, rows[i].side, NULL, 1, "");
+        qkv_model_free(m);
+    }
+    qkv_ids ids = { 0 };
+    qkv_model *m = golden_with("bert_mlm", &of_bert);
+    assert_int_equal(qkv_model_read_side(m, (qkv_side)2, "t5", 2, 0, &ids), QKV_USAGE);
+    assert_int_equal(qkv_model_read_side(m, QKV_SIDE_SOURCE, "\xff", 1, 0, &ids), QKV_FORMAT);
+    assert_int_equal(ids.n, 0);
+    qkv_ids_free(&ids);
+    qkv_model_free(m);
+}
+
 static void frames(void **state)
 {
     (void)state;
@@ -1310,6 +1352,7 @@ static void memory_runs_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sides_as_they_are_read),
         cmocka_unit_test(frames),
         cmocka_unit_test(classes_are_pytorchs),
         cmocka_unit_test(pairs_have_types),
