@@ -2,8 +2,6 @@
 #include "term/heatmap.h"
 #include "options.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,53 +104,48 @@ static qkv_status show_positions(const float *values, int64_t n, int64_t d, cons
                                                  .colours = QKV_COLOURS_RED_BLUE });
 }
 
-static qkv_status show_sinusoid(int64_t first, int64_t n, int64_t d, int halves)
+static qkv_status check_shown(int64_t n, int64_t d)
 {
-    if (d > QKV_PICTURE_SIDE || n > QKV_PICTURE_SIDE)
-        return fail(QKV_LIMIT, "%lld positions of %lld numbers: at most %d of each can be shown", (long long)n, (long long)d,
-                    QKV_PICTURE_SIDE);
-    qkv_tape *t = qkv_tape_new(NULL);
-    qkv_tensor *table = t ? qkv_sinusoid(t, first, n, d, halves) : NULL;
-    const float *values = table ? qkv_data(table) : NULL;
-    qkv_status status = values ? show_positions(values, n, d, _("Sinusoidal positions")) : library_failed();
-    qkv_tape_free(t);
-    return status;
+    if (d <= QKV_PICTURE_SIDE && n <= QKV_PICTURE_SIDE) return QKV_OK;
+    return fail(QKV_LIMIT, "%lld positions of %lld numbers: at most %d of each can be shown", (long long)n, (long long)d,
+                QKV_PICTURE_SIDE);
 }
 
-static qkv_status show_learned(const qkv_model *m)
+static qkv_status show_sinusoid(int64_t n, int64_t d)
 {
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    bool of_decoder = given.side == DECODER_SIDE || (given.side == ANY_SIDE && !o->encoder_layers);
-    const char *name = of_decoder ? "decoder" : "encoder";
-    char weight[64], title[64];
-    snprintf(weight, sizeof weight, "%s.positions.weight", name);
-    const qkv_tensor *table = qkv_params_find(qkv_model_params(m), weight);
-    if (!table) return fail(QKV_USAGE, "--side %s: %s has no %s", name, given.model, name);
-    if (qkv_params_materialize(qkv_model_params(m))) return library_failed(); /* weights of 16 bits have no numbers to show */
-    int64_t longest = qkv_dims(table)[0], n = was_given("n") ? given.n : longest;
-    if (n > longest)
-        return fail(QKV_USAGE, "--n %lld: %s has learned %lld positions", (long long)n, given.model, (long long)longest);
-    snprintf(title, sizeof title, "%s",
-             of_decoder ? _("Learned positions of the decoder") : _("Learned positions of the encoder"));
-    return show_positions(qkv_data(table), n, o->dim, title);
+    qkv_status status = check_shown(n, d);
+    if (status) return status;
+    qkv_tape *t = qkv_tape_new(NULL);
+    qkv_tensor *table = t ? qkv_sinusoid(t, 0, n, d, 0) : NULL;
+    const float *values = table ? qkv_data(table) : NULL;
+    status = values ? show_positions(values, n, d, _("Sinusoidal positions")) : library_failed();
+    qkv_tape_free(t);
+    return status;
 }
 
 static qkv_status show_model_positions(const qkv_model *m)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    if (qkv_transformer_max_positions(o)) return show_learned(m);
-    if (given.side != ANY_SIDE) return fail(QKV_USAGE, "--side is for learned positions, which %s does not have", given.model);
-    if (o->positions == QKV_POSITION_SINUSOID || o->positions == QKV_POSITION_SINUSOID_HALVES)
-        return show_sinusoid(o->first_position, given.n, o->dim, o->positions == QKV_POSITION_SINUSOID_HALVES);
-    return fail(QKV_USAGE, "%s has no table of positions: it %s", given.model,
-                o->positions == QKV_POSITION_ROTARY ? _("turns queries and keys (rotary positions)") : _("knows no positions"));
+    bool is_learned = qkv_transformer_max_positions(o) > 0;
+    bool of_decoder = given.side == DECODER_SIDE || (given.side == ANY_SIDE && !o->encoder_layers);
+    const char *learned = of_decoder ? _("Learned positions of the decoder") : _("Learned positions of the encoder");
+    qkv_array table = { 0 };
+    if (!is_learned && given.side != ANY_SIDE)
+        return fail(QKV_USAGE, "--side is for learned positions, which %s does not have", given.model);
+    qkv_status status = is_learned ? QKV_OK : check_shown(given.n, o->dim);
+    if (status) return status;
+    if (qkv_model_positions(m, of_decoder ? QKV_SIDE_TARGET : QKV_SIDE_SOURCE, was_given("n") ? given.n : 0, &table))
+        return library_failed();
+    status = show_positions(table.data, table.shape[0], table.shape[1], is_learned ? learned : _("Sinusoidal positions"));
+    qkv_array_free(&table);
+    return status;
 }
 
 static qkv_status run_positions(void)
 {
     if (!given.model) {
         if (was_given("side")) return fail(QKV_USAGE, "--side is for a model: give it with --model");
-        return show_sinusoid(0, given.n, given.d, 0);
+        return show_sinusoid(given.n, given.d);
     }
     if (was_given("d")) return fail(QKV_USAGE, "--d and --model: the model says how many numbers a position has");
     qkv_model *m = qkv_model_load(given.model);
@@ -236,58 +229,13 @@ static const option curve_options[] = {
     { 0 },
 };
 
-/* "DIR: training loss"; of one training without its folder. */
-typedef struct curve_name {
-    char text[256];
-} curve_name;
-
-/* Both curves of training i, with their names in names[2 i] and the next; n without those that have no points. */
-static int64_t add_curves(const qkv_training_curves *c, int i, curve_name *names, qkv_curve *curves, int64_t n)
-{
-    const qkv_curve both[2] = { c->trained, c->valid };
-    bool is_one = given.runs.n == 1;
-    for (int k = 0; k < 2; k++) {
-        char *name = names[2 * i + k].text;
-        snprintf(name, sizeof names->text, "%.200s%s%s", is_one ? "" : given.runs.at[i], is_one ? "" : ": ", _(both[k].name));
-        if (!both[k].n) continue;
-        curves[n] = both[k];
-        curves[n++].name = name;
-    }
-    return n;
-}
-
-static qkv_status show_curves(const qkv_curve *curves, int64_t n)
-{
-    const qkv_curve_opts o = { .title = given.runs.n > 1 ? NULL : given.runs.at[0],
-                               .x_axis = _("step"),
-                               .y_axis = _("loss"),
-                               .log_x = given.log_x,
-                               .log_y = given.log_y };
-    if (given.out) return qkv_picture_curves(given.out, curves, n, &o) ? library_failed() : QKV_OK;
-    qkv_status status = QKV_OK;
-    for (int64_t i = 0; i < n && !status; i++) {
-        qkv_text text = { 0 };
-        status = print_text(qkv_curve_text(&curves[i], &o, &text), &text);
-    }
-    return status;
-}
-
 static qkv_status run_curve(void)
 {
-    size_t runs = (size_t)given.runs.n;
-    qkv_training_curves *trainings = calloc(runs, sizeof *trainings);
-    qkv_curve *curves = calloc(2 * runs, sizeof *curves);
-    curve_name *names = calloc(2 * runs, sizeof *names);
-    qkv_status status = trainings && curves && names ? QKV_OK : fail(QKV_MEMORY, "out of memory");
-    int64_t n = 0;
-    for (int i = 0; i < given.runs.n && !status; i++) {
-        if (qkv_training_curves_read(given.runs.at[i], &trainings[i])) status = library_failed();
-        else n = add_curves(&trainings[i], i, names, curves, n);
-    }
-    if (!status) status = show_curves(curves, n);
-    for (int i = 0; trainings && i < given.runs.n; i++) qkv_training_curves_free(&trainings[i]);
-    free(trainings), free(curves), free(names);
-    return status;
+    const char *const *folders = (const char *const *)given.runs.at;
+    const qkv_curve_opts o = { .log_x = given.log_x, .log_y = given.log_y };
+    qkv_text text = { 0 };
+    if (given.out) return qkv_picture_trainings(given.out, folders, given.runs.n, &o) ? library_failed() : QKV_OK;
+    return print_text(qkv_trainings_curves_text(folders, given.runs.n, &o, &text), &text);
 }
 
 const command show_curve_command = {
@@ -316,31 +264,6 @@ static const option array_options[] = {
     { 0 },
 };
 
-/* Where the slice that --index names begins; -1, reported, for one that is not there. */
-static int64_t find_slice(const qkv_array *a)
-{
-    int64_t at = 0, size = qkv_array_count(a);
-    int leading = a->ndim > 2 ? a->ndim - 2 : 0, n = 0;
-    const char *text = given.index;
-    for (; text && *text && n < leading; n++) {
-        char *end;
-        errno = 0;
-        long long i = isdigit((unsigned char)*text) ? strtoll(text, &end, 10) : -1;
-        if (i < 0 || errno || (*end && *end != ',')) break;
-        if (i >= a->shape[n])
-            return fail(QKV_USAGE, "--index %s: dimension %d has %lld places, from 0", given.index, n, (long long)a->shape[n]),
-                   -1;
-        size /= a->shape[n];
-        at += i * size;
-        text = *end ? end + 1 : end;
-    }
-    if (n == leading && !(text && *text)) return at;
-    return fail(QKV_USAGE, "%s has %d dimensions: %s, such as --index %s", given.input, a->ndim,
-                leading ? _("give --index a number for each but the last two") : _("it is shown without --index"),
-                leading > 1 ? "0,0" : "0"),
-           -1;
-}
-
 static bool has_negative(const float *values, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -350,19 +273,18 @@ static bool has_negative(const float *values, int64_t n)
 
 static qkv_status show_slice(const qkv_array *a)
 {
-    int64_t rows = a->ndim > 1 ? a->shape[a->ndim - 2] : 1, columns = a->ndim ? a->shape[a->ndim - 1] : 1;
+    int64_t shape[2];
     char title[1024];
-    if (!qkv_array_count(a)) return fail(QKV_USAGE, "%s: the array is empty", given.input);
-    int64_t at = find_slice(a);
-    if (at < 0) return QKV_USAGE;
+    const float *values = qkv_array_matrix(a, given.index, given.input, shape);
+    if (!values) return library_failed();
     const char *slash = strrchr(given.input, '/');
     snprintf(title, sizeof title, "%.800s%s%.100s%s", slash ? slash + 1 : given.input, given.index ? " [" : "",
              given.index ? given.index : "", given.index ? "]" : "");
-    qkv_heatmap_opts o = { .rows = rows, .columns = columns, .title = title };
-    bool is_signed = given.colours == COLOURS_AUTO ? has_negative(a->data + at, rows * columns)
+    qkv_heatmap_opts o = { .rows = shape[0], .columns = shape[1], .title = title };
+    bool is_signed = given.colours == COLOURS_AUTO ? has_negative(values, shape[0] * shape[1])
                                                    : given.colours == COLOURS_RED_BLUE;
     o.colours = is_signed ? QKV_COLOURS_RED_BLUE : QKV_COLOURS_VIRIDIS;
-    return show_map(a->data + at, &o);
+    return show_map(values, &o);
 }
 
 static qkv_status run_array(void)

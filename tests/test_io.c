@@ -726,6 +726,33 @@ static void typed_arrays_survive_without_memory(void **state)
     assert_int_equal(status, QKV_OK);
 }
 
+static void matrices_of_arrays(void **state)
+{
+    (void)state;
+    int64_t shape[2];
+    qkv_array a = { 0 };
+    static const char *const bad[] = { "", "1,0,0", "1,x", "x", "-1", "0 1" };
+    assert_int_equal(qkv_array_read("[[[1, 2, 3], [4, 5, 6]], [[7, 8, 9], [10, 11, 12]]]", &a), QKV_OK);
+    const float *at = qkv_array_matrix(&a, "1", "a", shape);
+    assert_true(at == a.data + 6 && shape[0] == 2 && shape[1] == 3);
+    assert_true(qkv_array_matrix(&a, "0", "a", shape) == a.data);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_null(qkv_array_matrix(&a, bad[i], "a", shape));
+        if (!strstr(qkv_error(), "a has 3 dimensions: give --index a number")) fail_msg("%s: %s", bad[i], qkv_error());
+    }
+    assert_null(qkv_array_matrix(&a, NULL, "a", shape));
+    assert_null(qkv_array_matrix(&a, "2", "a", shape));
+    assert_string_equal(qkv_error(), "--index 2: dimension 0 has 2 places, from 0");
+    a.ndim = 4, memcpy(a.shape, ((int64_t[]){ 2, 3, 1, 2 }), 4 * sizeof *a.shape);
+    assert_true(qkv_array_matrix(&a, "1,2", "a", shape) == a.data + 10 && shape[0] == 1 && shape[1] == 2);
+    a.ndim = 1, a.shape[0] = 12;
+    assert_true(qkv_array_matrix(&a, NULL, "a", shape) == a.data && shape[0] == 1 && shape[1] == 12);
+    assert_null(qkv_array_matrix(&a, "0", "a", shape));
+    qkv_array_free(&a);
+    assert_null(qkv_array_matrix(&(qkv_array){ .ndim = 2, .shape = { 0, 3 } }, NULL, "a", shape));
+    assert_string_equal(qkv_error(), "a: the array is empty");
+}
+
 /* ---- masks ---- */
 
 static void masks_of_arrays(void **state)
@@ -793,6 +820,7 @@ int main(void)
         cmocka_unit_test(typing_errors_are_named),
         cmocka_unit_test(array_files_are_told_apart),
         cmocka_unit_test(typed_arrays_survive_without_memory),
+        cmocka_unit_test(matrices_of_arrays),
         cmocka_unit_test(masks_of_arrays),
         cmocka_unit_test(masks_that_are_none),
     };

@@ -638,9 +638,43 @@ static void bad_schedules(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) assert_int_equal(qkv_schedule_check(&rows[i]), QKV_USAGE);
 }
 
+/* ---- positions ---- */
+
+static void positions_of_a_model(void **state)
+{
+    (void)state;
+    qkv_transformer_opts o = { .vocabulary = 8, .encoder_layers = 1, .dim = 4, .heads = 1, .d_ff = 4, .first_position = 2 };
+    qkv_array table = { 0 };
+    qkv_model *m = qkv_model_new(&o, 1);
+    assert_int_equal(qkv_model_positions(m, QKV_SIDE_SOURCE, 3, &table), QKV_OK);
+    assert_true(table.ndim == 2 && table.shape[0] == 3 && table.shape[1] == 4);
+    assert_true(fabs((double)table.data[4] - sin(3)) < 1e-6 && fabs((double)table.data[5] - cos(3)) < 1e-6);
+    qkv_array_free(&table);
+    qkv_model_free(m);
+    o.positions = QKV_POSITION_LEARNED, o.max_positions = 5;
+    m = qkv_model_new(&o, 1);
+    const float *weight = qkv_data(qkv_params_find(qkv_model_params(m), "encoder.positions.weight"));
+    assert_int_equal(qkv_model_positions(m, QKV_SIDE_SOURCE, 0, &table), QKV_OK);
+    assert_int_equal(table.shape[0], 7); /* first_position rows before them */
+    assert_memory_equal(table.data, weight, 28 * sizeof *weight);
+    qkv_array_free(&table);
+    assert_int_equal(qkv_model_positions(m, QKV_SIDE_SOURCE, 8, &table), QKV_USAGE);
+    assert_string_equal(qkv_error(), "positions: 8 are asked for, the model has learned 7");
+    assert_int_equal(qkv_model_positions(m, QKV_SIDE_TARGET, 1, &table), QKV_USAGE);
+    assert_string_equal(qkv_error(), "positions: the model has no decoder");
+    assert_int_equal(qkv_model_positions(m, QKV_SIDE_SOURCE, -1, &table), QKV_USAGE);
+    qkv_model_free(m);
+    o.positions = QKV_POSITION_ROTARY, o.max_positions = 0, o.first_position = 0;
+    m = qkv_model_new(&o, 1);
+    assert_int_equal(qkv_model_positions(m, QKV_SIDE_SOURCE, 1, &table), QKV_USAGE);
+    assert_null(table.data);
+    qkv_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(positions_of_a_model),
         cmocka_unit_test_setup_teardown(round_trip, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(older_configs, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(bad_configs, make_folder, remove_folder),

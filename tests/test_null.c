@@ -117,6 +117,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_trainer_P it.trainer
 #define V_const_qkv_attention_capture_P &it.attended
 #define ZERO(type) &(type){ 0 }
+#define V_const_qkv_array_P ZERO(qkv_array)
 #define V_qkv_array_P ZERO(qkv_array)
 #define V_qkv_mask_arrays_P ZERO(qkv_mask_arrays)
 #define V_qkv_projections_P ZERO(qkv_projections)

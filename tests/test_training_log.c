@@ -91,6 +91,32 @@ static void trainings_stand_side_by_side(void **state)
     assert_int_equal(qkv_trainings_text(paths, 0, 0, &text), QKV_USAGE);
 }
 
+static void losses_over_one_pair_of_axes(void **state)
+{
+    (void)state;
+    char both[2][300];
+    write_file("a.jsonl", "{\"step\": 10, \"loss\": 3}\n{\"step\": 10, \"valid_loss\": 4}\n");
+    write_file("b.jsonl", "{\"step\": 20, \"loss\": 2}\n");
+    snprintf(both[0], sizeof *both, "%s", in_folder("a.jsonl"));
+    snprintf(both[1], sizeof *both, "%s", in_folder("b.jsonl"));
+    const char *const paths[] = { both[0], both[1] };
+    assert_int_equal(qkv_trainings_curves_text(paths, 1, NULL, &text), QKV_OK);
+    assert_memory_equal(text.data, "training loss\n", 14);
+    assert_non_null(strstr(text.data, "\nvalidation loss\n"));
+    assert_non_null(strstr(text.data, "step       10    4.0000"));
+    assert_int_equal(qkv_trainings_curves_text(paths, 2, NULL, &text), QKV_OK);
+    assert_non_null(strstr(text.data, "a.jsonl: validation loss\n"));
+    assert_non_null(strstr(text.data, "b.jsonl: training loss\n"));
+    assert_null(strstr(text.data, "b.jsonl: validation loss")); /* it has no points */
+    const qkv_curve_opts named = { .x_axis = "updates" };
+    assert_int_equal(qkv_picture_trainings(in_folder("c.svg"), paths, 2, &named), QKV_OK);
+    assert_int_equal(qkv_text_read(in_folder("c.svg"), 0, &text), QKV_OK);
+    assert_true(strstr(text.data, "updates") && strstr(text.data, ">loss<") && strstr(text.data, "b.jsonl: training loss"));
+    assert_int_equal(qkv_trainings_curves_text(paths, 0, NULL, &text), QKV_USAGE);
+    assert_int_equal(qkv_trainings_curves_text((const char *const[]){ folder, NULL }, 2, NULL, &text), QKV_USAGE);
+    assert_int_equal(qkv_trainings_curves_text((const char *const[]){ both[0], "/no" }, 2, NULL, &text), QKV_IO);
+}
+
 static qkv_status read_both(void)
 {
     qkv_training_curves c = { 0 };
@@ -98,6 +124,7 @@ static qkv_status read_both(void)
     const char *const paths[] = { folder };
     qkv_status status = qkv_training_curves_read(folder, &c);
     if (!status) status = qkv_trainings_text(paths, 1, 0, &out);
+    if (!status) status = qkv_trainings_curves_text(paths, 1, NULL, &out);
     qkv_training_curves_free(&c);
     qkv_text_free(&out);
     return status;
@@ -115,9 +142,8 @@ static void any_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_log_becomes_curves),
-        cmocka_unit_test(what_is_no_log_is_refused),
-        cmocka_unit_test(trainings_stand_side_by_side),
+        cmocka_unit_test(a_log_becomes_curves),         cmocka_unit_test(what_is_no_log_is_refused),
+        cmocka_unit_test(trainings_stand_side_by_side), cmocka_unit_test(losses_over_one_pair_of_axes),
         cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, make_folder, free_all);

@@ -38,6 +38,11 @@ QKV_API qkv_status qkv_array_parse(const char *text, size_t length, const char *
  * give text only. */
 QKV_API qkv_status qkv_array_read(const char *source, qkv_array *out);
 
+/* The matrix at an index such as "1,0", a number from 0 for each dimension but the last two (NULL or "" where there are none
+ * before them): rows and columns go to shape; an array of one dimension is a row. It lives as long as the array. NULL on error:
+ * USAGE, in a sentence that calls the array by name and the index --index, for another index, an empty array and NULL. */
+QKV_API const float *qkv_array_matrix(const qkv_array *a, const char *index, const char *name, int64_t shape[2]);
+
 /* Writes float32, C order, format 1.0: whole or not at all (a temporary file in the same folder, then a rename).
  * USAGE for a bad shape, IO, MEMORY. */
 QKV_API qkv_status qkv_npy_write(const char *path, int ndim, const int64_t *shape, const float *data);

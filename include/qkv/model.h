@@ -6,6 +6,7 @@
 #ifndef QKV_MODEL_H
 #define QKV_MODEL_H
 
+#include <qkv/io.h>
 #include <qkv/nn.h>
 #include <qkv/text.h>
 
@@ -191,6 +192,12 @@ typedef enum qkv_side { QKV_SIDE_SOURCE, QKV_SIDE_TARGET } qkv_side; /* what the
  * without tokenizer, and as above; and the errors of qkv_tokenizer_encode(). *out then holds no ids. */
 QKV_API qkv_status qkv_model_read_side(const qkv_model *m, qkv_side side, const char *text, size_t length, int raw,
                                        qkv_ids *out);
+
+/* What a side of m adds to the embeddings of its tokens for their places, an array (n, dim), which is yours: of sinusoids those
+ * from first_position on, 50 for an n of 0; of a learned table its rows from 0 on, all for an n of 0. USAGE for NULL, a negative
+ * n or one above the rows, a side that m does not have, and a model without such a table (rotary positions, none); MEMORY. *out
+ * is untouched then. */
+QKV_API qkv_status qkv_model_positions(const qkv_model *m, qkv_side side, int64_t n, qkv_array *out);
 
 #ifdef __cplusplus
 }

@@ -169,6 +169,12 @@ typedef struct qkv_training_curves {
 QKV_API qkv_status qkv_training_curves_read(const char *path, qkv_training_curves *out);
 QKV_API void qkv_training_curves_free(qkv_training_curves *c);
 
+/* The losses of n trainings over one pair of axes, each curve with its folder before its name where they are several: as a
+ * picture, and as text by qkv_curve_text(), one after the other, in *out, which is yours. Title and axes are the folder (of one),
+ * "step" and "loss" unless opts has others. The errors of qkv_training_curves_read(), and of every call here. */
+QKV_API qkv_status qkv_picture_trainings(const char *path, const char *const *folders, int64_t n, const qkv_curve_opts *opts);
+QKV_API qkv_status qkv_trainings_curves_text(const char *const *folders, int64_t n, const qkv_curve_opts *opts, qkv_text *out);
+
 /* n trainings as text, which is yours: a table with a line for each, of its folder, job, steps, minutes, best score and when,
  * why it ended, and each option that is not the same in all of them; or with json an object a line, with all that training.json
  * has. IO, also for a folder without training.json; FORMAT; USAGE for NULL and for n below 1; MEMORY. */
