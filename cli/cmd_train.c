@@ -2,7 +2,7 @@
  * progress is drawn, and Ctrl-C is an end and not a loss. */
 #include "options.h"
 #include "term/progress.h"
-#include "training_summary.h"
+#include "training_cost.h"
 #include "transformer_names.h"
 
 #include <signal.h>
@@ -138,6 +138,13 @@ typedef struct watching {
     int64_t cost_tokens, updates;
 } watching;
 
+static void print_plan(const watching *w, const qkv_run_event *e)
+{
+    qkv_text text = { 0 };
+    if (!qkv_training_summary(w->training, e->epoch_steps, e->last_step, &text)) fputs(text.data, w->to);
+    qkv_text_free(&text);
+}
+
 /* Tells what an update costs once some were made; the first one also finds its memory, and does not count. */
 static void measure_cost(watching *w, const qkv_run_event *e)
 {
@@ -186,7 +193,7 @@ static void watch_event(void *data, const qkv_run_event *e)
     bool tells_costs = !typed.quiet || typed.dry_run;
     switch (e->kind) {
     case QKV_RUN_EVENT_BEGIN:
-        if (tells_costs) print_plan(w->to, w->training, e->epoch_steps, e->last_step);
+        if (tells_costs) print_plan(w, e);
         break;
     case QKV_RUN_EVENT_RESUME: say_line(&w->progress, "going on after step %lld", (long long)e->at.step); break;
     case QKV_RUN_EVENT_STEP:

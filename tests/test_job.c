@@ -40,6 +40,8 @@ typedef struct witness {
     char notes[2048];
     int64_t stop_at, step;
     int64_t epoch_steps, last_step, samples;
+    qkv_training *training; /* whose summary is kept; NULL: none is */
+    qkv_text summary;
 } witness;
 
 static void note(void *data, const char *text)
@@ -54,6 +56,8 @@ static void look_on(void *data, const qkv_run_event *e)
     witness *w = data;
     w->step = e->at.step;
     if (e->kind == QKV_RUN_EVENT_BEGIN) w->epoch_steps = e->epoch_steps, w->last_step = e->last_step;
+    if (e->kind == QKV_RUN_EVENT_BEGIN && w->training)
+        assert_int_equal(qkv_training_summary(w->training, e->epoch_steps, e->last_step, &w->summary), QKV_OK);
 }
 
 static const char *stop_there(void *data)
@@ -189,6 +193,33 @@ static void what_is_not_set_is_chosen(void **state)
     t = small_training("translate", "pairs.tsv", "constant", "steps", "2", "schedule", "paper", NULL);
     assert_int_equal(run(t, &w, NULL), QKV_OK);
     for (int i = 0; (name = qkv_training_chosen(t, i)); i++) assert_string_not_equal(name, "lr");
+    qkv_training_free(t);
+}
+
+static void the_summary_tells_of_all_of_it(void **state)
+{
+    (void)state;
+    char row[128];
+    qkv_training *t = small_training("classify", "labels.tsv", "summary", "steps", "2", NULL);
+    witness w = { .training = t };
+    assert_int_equal(qkv_training_summary(t, 1, 1, &w.summary), QKV_USAGE); /* nothing was read yet */
+    assert_int_equal(run(t, &w, NULL), QKV_OK);
+    const qkv_training_text *x = qkv_training_text_of(t);
+    snprintf(row, sizeof row, "texts       %lld\nvalidation  %lld\nclasses     3: a (%lld), b (%lld), c (%lld)\nvocabulary  ",
+             (long long)x->texts, (long long)x->valid, (long long)x->label_counts[0], (long long)x->label_counts[1],
+             (long long)x->label_counts[2]);
+    assert_memory_equal(w.summary.data, row, strlen(row));
+    snprintf(row, sizeof row, "\nparameters  %lld\nchosen      --",
+             (long long)qkv_params_count(qkv_model_params(qkv_training_model(t))));
+    assert_has(w.summary.data, row);
+    for (int i = 0; qkv_training_chosen(t, i); i++) {
+        snprintf(row, sizeof row, "--%s", qkv_training_chosen(t, i));
+        assert_has(w.summary.data, row);
+    }
+    snprintf(row, sizeof row, "\nupdates     2, %lld an epoch: ", (long long)w.epoch_steps);
+    assert_has(w.summary.data, row);
+    for (const char *line = w.summary.data; *line; line += strcspn(line, "\n") + 1) assert_true(strcspn(line, "\n") <= 80);
+    qkv_text_free(&w.summary);
     qkv_training_free(t);
 }
 
@@ -590,6 +621,7 @@ int main(void)
         cmocka_unit_test(options_are_set_by_name),
         cmocka_unit_test(the_first_wrong_option_is_told),
         cmocka_unit_test(what_is_not_set_is_chosen),
+        cmocka_unit_test(the_summary_tells_of_all_of_it),
         cmocka_unit_test(the_papers_settings_choose_nothing),
         cmocka_unit_test(a_plan_changes_no_weight),
         cmocka_unit_test(validations_are_few_or_many),

@@ -60,6 +60,12 @@ typedef struct qkv_training_text {
 QKV_API const qkv_training_text *qkv_training_text_of(const qkv_training *t);
 QKV_API const qkv_model *qkv_training_model(const qkv_training *t);
 
+/* What the training is about to do, for people, as lines of at most 80 columns in *out, which is yours: its text, classes,
+ * vocabulary and parameters, what the rules chose, as if it had been typed, and its updates. The steps are those of
+ * qkv_run_event, from QKV_RUN_EVENT_BEGIN on; last_step 0: no limit. USAGE for NULL, steps that are none and before the text was
+ * read; MEMORY. */
+QKV_API qkv_status qkv_training_summary(qkv_training *t, int64_t epoch_steps, int64_t last_step, qkv_text *out);
+
 /* Who looks on. All may be NULL. */
 typedef struct qkv_training_watch {
     size_t size;
