@@ -86,18 +86,11 @@ static qkv_status fill_text(work *w, const char *text, size_t length)
     return status;
 }
 
-static qkv_status fill_lines(work *w, text_stream *in)
+static qkv_status fill_line(void *data, const text_stream *in, char *line, size_t length)
 {
-    char *line = NULL;
-    size_t room = 0, length;
-    bool more = true;
-    qkv_status status = QKV_OK;
-    while (!status && !ferror(stdout) && !(status = next_line(in, &line, &room, &length, &more)) && more) {
-        w->number = in->number;
-        status = fill_text(w, line, length);
-    }
-    free(line);
-    return status ? status : w->first;
+    work *w = data;
+    w->number = in->number;
+    return fill_text(w, line, length);
 }
 
 /* A text alone is no line with a number. */
@@ -107,9 +100,9 @@ static qkv_status fill_texts(work *w)
     const char *only = streams.texts.n == 1 ? streams.texts.at[0] : NULL;
     qkv_status status = open_texts(&in);
     if (!status) status = open_results(&in);
-    if (!status) status = only ? fill_text(w, only, strlen(only)) : fill_lines(w, &in);
+    if (!status) status = only ? fill_text(w, only, strlen(only)) : each_line(&in, fill_line, w);
     close_texts(&in);
-    return status;
+    return status ? status : w->first;
 }
 
 /* ---- from options to the end ---- */
