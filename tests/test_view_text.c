@@ -143,6 +143,10 @@ static void flow_has_every_step(void **state)
     assert_non_null(strstr(text.data, "Cross-attention, 2 heads\n\n"));
     assert_non_null(strstr(text.data, "    scaled   = scores / sqrt(5)                       2 x 3 x 7\n"));
     assert_non_null(strstr(text.data, "    output   = concat W_O, a matrix 12 x 4            3 x 4\n"));
+    const qkv_flow large = { .tokens = 1, .dim = 2000000000, .heads = 1, .d_k = 2000000000, .d_v = 2000000000 };
+    assert_int_equal(qkv_flow_text(&large, &text), QKV_OK);
+    assert_non_null(strstr(text.data, "= head W_O, a matrix 2000000000 x 2000000000    1 x 2000000000\n"));
+    assert_non_null(strstr(text.data, "= X W_Q, a matrix 2000000000 x 2000000000       1 x 2000000000\n"));
     f.heads = 0;
     assert_int_equal(qkv_flow_text(&f, &text), QKV_USAGE);
     f.heads = INT64_MAX;

@@ -189,24 +189,45 @@ static void draw_flows(qkv__picture *p, const void *what)
 typedef struct flow_text {
     qkv__out out;
     const drawing *d;
+    int how; /* columns of how a step comes about */
 } flow_text;
 
 static void put_step(flow_text *t, const char *name, const char *how, int64_t heads, int64_t rows, int64_t columns)
 {
-    enum { NAME = 9, HOW = 41 };
+    enum { NAME = 9 };
     qkv__out_printf(&t->out, "    ");
     qkv__out_name(&t->out, name, NAME, false);
-    qkv__out_name(&t->out, how, HOW, false);
+    qkv__out_name(&t->out, how, t->how, false);
     if (t->d->o->batch) qkv__out_printf(&t->out, "%lld x ", (long long)t->d->o->batch);
     if (heads > 1) qkv__out_printf(&t->out, "%lld x ", (long long)heads);
     qkv__out_printf(&t->out, "%lld x %lld\n", (long long)rows, (long long)columns);
 }
 
+static void name_product(char how[LABEL_BYTES], const char *from, int64_t inner, int64_t columns)
+{
+    snprintf(how, LABEL_BYTES, qkv__translated("= %s, a matrix %lld x %lld"), from, (long long)inner, (long long)columns);
+}
+
 static void put_product(flow_text *t, const char *name, const char *from, int64_t inner, int64_t rows, int64_t columns)
 {
-    char how[64];
-    snprintf(how, sizeof how, qkv__translated("= %s, a matrix %lld x %lld"), from, (long long)inner, (long long)columns);
+    char how[LABEL_BYTES];
+    name_product(how, from, inner, columns);
     put_step(t, name, how, 1, rows, columns);
+}
+
+/* So that the longest product, which has the largest numbers, is no nearer to its shape than two spaces. */
+static int how_columns(const drawing *d)
+{
+    enum { USUAL = 41, GAP_COLUMNS = 2 };
+    const int64_t sizes[][2] = { { d->f->dim, d->all_k }, { d->f->dim, d->all_v }, { d->all_v, d->f->dim } };
+    static const char *const from[] = { "X W_K", "X W_V", "concat W_O" };
+    int most = USUAL;
+    for (int i = 0; i < 3; i++) {
+        char how[LABEL_BYTES];
+        name_product(how, from[i], sizes[i][0], sizes[i][1]);
+        if (qkv__width(how) + GAP_COLUMNS > most) most = qkv__width(how) + GAP_COLUMNS;
+    }
+    return most;
 }
 
 static void put_split(flow_text *t, const qkv_flow *f, int64_t keys)
@@ -304,6 +325,7 @@ qkv_status qkv_flows_text(const qkv_flow *flows, int64_t n, const qkv_flow_opts 
     flow_text text = { .out = qkv__out_begin(out) };
     for (int64_t i = 0; i < n; i++) {
         text.d = &all.at[i];
+        text.how = how_columns(text.d);
         if (i) qkv__out_printf(&text.out, "\n");
         put_flow(&text);
     }
