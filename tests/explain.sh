@@ -41,6 +41,7 @@ explained --q 1 --k "1; 2; 0.5" --v "10; 20; 5"
 near "one dimension: weights" "0.231224 0.628532 0.140244" "$(value weights explained.json)" 0.000001
 near "its output" "15.584095" "$(value attended explained.json)" 0.00001
 explained --q "1 0" --k "1 0; 0 1" --v "5 0; 0 10"
+contains "one of each is no plural" "$("$qkv" explain --q "1 0" --k "1 0; 0 1" --v "5; 10")" "Queries: 1. Keys: 2, each with a value. Widths: d_k = 2, d_v = 1."
 near "two keys: weights" "0.669762 0.330238" "$(value weights explained.json)" 0.000001
 near "its output" "3.348808 3.302385" "$(value attended explained.json)" 0.00001
 explained --x "[[1,0],[0,1]]" --wq "1 0; 0 1" --wk "1 0; 0 1" --wv "1 2; 3 4"
