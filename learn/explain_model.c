@@ -182,10 +182,19 @@ static qkv_status explain_captured(explained *e, const explain_input *in, const 
     return status ? status : compute_explained(e);
 }
 
+/* For the encoder alone no translation is searched for: an empty target will do. */
+static const char *target_to_read(const explain_input *in, const qkv_model *m)
+{
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    bool needs_none = in->kind == QKV_ATTENTION_ENCODER && o->encoder_layers && o->decoder_layers;
+    return !in->target && needs_none ? "" : in->target;
+}
+
 qkv_status explain_model(explained *e, const explain_input *in, qkv_model *m)
 {
     qkv_attention_capture a = { 0 };
-    qkv_status status = qkv_attend(m, in->text, strlen(in->text), in->target, in->target ? strlen(in->target) : 0,
+    const char *target = target_to_read(in, m);
+    qkv_status status = qkv_attend(m, in->text, strlen(in->text), target, target ? strlen(target) : 0,
                                    &(qkv_attend_opts){ .pieces = 1 }, &a);
     status = status ? library_failed() : explain_captured(e, in, m, &a);
     qkv_attention_capture_free(&a);

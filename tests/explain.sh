@@ -113,6 +113,8 @@ explained -m pair "I love you" --kind encoder --head all
 x=$(value x explained.json)
 near "X is what forward writes" "$(floats h.npy | cut -d' ' -f1-"$(echo "$x" | wc -w)")" "$x" 0.000001
 contains "all heads" "$("$qkv" explain -m pair "I love you" --kind encoder --head all)" "A, head 0" "A, head 1" "Concat" "W_O" "b_O"
+same "for which no translation is searched" "" "$("$qkv" explain -m pair "I love you" --kind encoder | grep "was found")"
+contains "as for the others" "$("$qkv" explain -m pair "I love you")" "was found"
 contains "one token by name" "$("$qkv" explain -m pair "I love you" --kind encoder --token you)" "you attends 0."
 contains "a decoder hides what comes" "$("$qkv" explain -m decoder "I love you" --layer 1)" "///" "hidden from it"
 
