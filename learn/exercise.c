@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SECONDS = 10, NO_COMMAND = 127, TIMED_OUT = -2 };
+enum { SECONDS = 10, NO_COMMAND = 127, TIMED_OUT = -2, INTERRUPTED = -3 };
 
 /* The status of a checker that has come to its end and found nothing wrong: not that of an exit(0) before it. */
 enum { PASSED = 42 };
@@ -158,21 +158,51 @@ static unsigned seconds_allowed(void)
     return seconds >= 1 && seconds < SECONDS ? (unsigned)seconds : SECONDS;
 }
 
-/* The wait status of a child that leads a process group; when its time is up, or it has ended, so has the whole group. */
-static int wait_for_group(pid_t child)
+/* ---- Ctrl-C: what was begun is ended and taken away, then the signal does what it does ---- */
+
+static volatile sig_atomic_t caught;
+
+static void catch_signal(int number) { caught = number; }
+
+/* One that is ignored, as that of a command in the background, stays so. */
+static void catch_signals(void (*handle)(int number))
 {
-    const struct timespec moment = { .tv_nsec = 10000000 };
-    int status = 0;
-    pid_t ended = 0;
-    for (unsigned left = 100 * seconds_allowed(); left && !ended; left--)
-        if (!(ended = waitpid(child, &status, WNOHANG))) nanosleep(&moment, NULL);
-    kill(-child, SIGKILL);
-    if (ended) return ended < 0 ? -1 : status;
-    waitpid(child, &status, 0);
-    return TIMED_OUT;
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+    for (int i = 0; i < 3; i++)
+        if (signal(numbers[i], handle) == SIG_IGN) signal(numbers[i], SIG_IGN);
 }
 
-/* Runs a program, which reads nothing, and gives its wait status or TIMED_OUT; -1, reported, when it cannot be started. */
+static void end_by_signal(void)
+{
+    catch_signals(SIG_DFL);
+    if (caught) raise(caught);
+}
+
+/* Whether a child has ended within some hundredths of a second, its wait status then in *status; -1: there is none. */
+static pid_t wait_a_while(pid_t child, unsigned hundredths, bool unless_caught, int *status)
+{
+    const struct timespec moment = { .tv_nsec = 10000000 };
+    pid_t ended = 0;
+    for (; hundredths && !ended && !(unless_caught && caught); hundredths--)
+        if (!(ended = waitpid(child, status, WNOHANG))) nanosleep(&moment, NULL);
+    return ended;
+}
+
+/* The wait status of a child that leads a process group; when its time is up, or it has ended, so has the whole group. On a
+ * signal of ours a compiler may take its own files away first. */
+static int wait_for_group(pid_t child)
+{
+    int status = 0;
+    pid_t ended = wait_a_while(child, 100 * seconds_allowed(), true, &status);
+    if (!ended && caught && !kill(-child, SIGTERM)) ended = wait_a_while(child, 100, false, &status);
+    kill(-child, SIGKILL);
+    if (!ended) waitpid(child, &status, 0);
+    if (caught) return INTERRUPTED;
+    return ended < 0 ? -1 : ended ? status : TIMED_OUT;
+}
+
+/* Runs a program, which reads nothing, and gives its wait status, TIMED_OUT or INTERRUPTED; -1, reported, when it cannot be
+ * started. */
 static int run_program(char *const *arguments)
 {
     fflush(stdout);
@@ -191,6 +221,13 @@ static int run_program(char *const *arguments)
     return status;
 }
 
+/* One that did not come to an end of its own. */
+static qkv_status tell_ended(int status, const char *file)
+{
+    if (status != TIMED_OUT) return QKV_FAILURE; /* which was told, or needs no words */
+    return fail(QKV_FAILURE, "%s: was ended after %d seconds", file, (int)seconds_allowed());
+}
+
 static qkv_status compile(const char *folder, const exercise *e, const char *file, char *program)
 {
     char include[PATH_MAX + 2], checker[PATH_MAX], path[PATH_MAX + 2];
@@ -207,8 +244,7 @@ static qkv_status compile(const char *folder, const exercise *e, const char *fil
                                 "-x",  "none",        "-lm",
                                 NULL };
     int status = run_program(arguments);
-    if (status == -1) return QKV_FAILURE;
-    if (status == TIMED_OUT) return fail(QKV_FAILURE, "%s: was ended after %d seconds", file, (int)seconds_allowed());
+    if (status < 0) return tell_ended(status, file);
     if (WIFEXITED(status) && WEXITSTATUS(status) == NO_COMMAND)
         return fail(QKV_UNSUPPORTED, "there is no C compiler: install one, or name one in CC");
     return status ? fail(QKV_FAILURE, "%s: does not compile", file) : QKV_OK;
@@ -217,8 +253,7 @@ static qkv_status compile(const char *folder, const exercise *e, const char *fil
 static qkv_status run_check(const char *file, char *program)
 {
     int status = run_program((char *const[]){ program, NULL });
-    if (status == -1) return QKV_FAILURE;
-    if (status == TIMED_OUT) return fail(QKV_FAILURE, "%s: was ended after %d seconds", file, (int)seconds_allowed());
+    if (status < 0) return tell_ended(status, file);
     if (WIFEXITED(status) && WEXITSTATUS(status) == PASSED) return QKV_OK;
     if (WIFEXITED(status) && WEXITSTATUS(status) == NO_COMMAND)
         return fail(QKV_UNSUPPORTED, "the C compiler made no program: see CC");
@@ -241,6 +276,7 @@ static qkv_status check_exercise(const char *file, const exercise *e)
     struct stat about;
     if (stat(file, &about) || access(file, R_OK)) return fail(QKV_IO, "%s: cannot be read: %s", file, strerror(errno));
     if (!S_ISREG(about.st_mode)) return fail(QKV_IO, "%s: expected a regular file", file);
+    catch_signals(catch_signal);
     if (snprintf(folder, sizeof folder, "%s/qkv-exercise-XXXXXX", base && *base ? base : "/tmp") >= (int)sizeof folder ||
         !mkdtemp(folder))
         return fail(QKV_IO, "cannot make a folder in %s: %s", base && *base ? base : "/tmp", strerror(errno));
@@ -249,6 +285,7 @@ static qkv_status check_exercise(const char *file, const exercise *e)
     if (!status) status = compile(folder, e, file, program);
     if (!status) status = run_check(file, program);
     remove_checker(folder, e, program);
+    end_by_signal();
     return status;
 }
 

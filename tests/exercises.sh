@@ -52,6 +52,14 @@ check "what does not end" env QKV_EXERCISE_SECONDS=1 sh -c '"$1" exercise 1 --ch
 mkdir tmp
 TMPDIR=$PWD/tmp "$qkv" exercise 1 --check crash.c >out 2>err
 same "nothing is left behind" "" "$(ls tmp)"
+TMPDIR=$PWD/tmp "$qkv" exercise 1 --check loop.c >out 2>err &
+pid=$!
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -e tmp/qkv-exercise-*/program ] && break; sleep 0.2; done
+check "a check that runs" test -e tmp/qkv-exercise-*/program
+kill -TERM $pid
+wait $pid
+same "ends by a signal" 143 $?
+same "and then too" "" "$(ls tmp)$(cat err)"
 : >file
 refused "a folder that cannot be made" 3 "file/x: cannot make the folder" exercise 1 -o file/x
 # ---- what does not play by the rules ----
