@@ -2,7 +2,6 @@
 #include "model.h"
 #include "options.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
@@ -71,50 +70,28 @@ static const char *name_of(const char *folder, char *room, size_t size)
     return *name && strcmp(name, ".") && strcmp(name, "..") && qkv_utf8_check(name, strlen(name)) == strlen(name) ? name : NULL;
 }
 
-/* The token behind the #, where signs that mean something in an address are written by their number. */
-static void put_token(void)
+static qkv_status tell_address(const qkv_server *s)
 {
-    fputs("/#token=", stdout);
-    for (const char *c = given.token; *c; c++) printf(isalnum((unsigned char)*c) || strchr("-._~", *c) ? "%c" : "%%%02X", *c);
-}
-
-static void tell_address(const qkv_server *s)
-{
-    const char *host = given.host ? given.host : "127.0.0.1";
-    bool is_six = strchr(host, ':') != NULL;
-    printf("http://%s%s%s:%d", is_six ? "[" : "", host, is_six ? "]" : "", qkv_server_port(s));
-    if (given.token) put_token();
-    putchar('\n');
-    fflush(stdout);
+    qkv_text text = { 0 };
+    qkv_status status = qkv_server_address(s, &text) ? library_failed() : QKV_OK;
+    if (!status) puts(text.data), fflush(stdout);
+    qkv_text_free(&text);
+    return status;
 }
 
 /* ---- the access log ---- */
-
-/* Visible ASCII as it is, without what would end or fake a field; a path is what a stranger sent. */
-static void put_field(FILE *to, const char *text)
-{
-    for (const char *c = text; *c; c++)
-        if (*c > ' ' && *c < 127 && *c != '"' && *c != '\\') putc(*c, to);
-        else fprintf(to, "\\x%02x", (unsigned char)*c);
-}
 
 /* Called on many threads: one line at a time. */
 static void log_access(void *data, const qkv_access *a)
 {
     FILE *to = data;
-    char when[32];
-    struct tm utc;
-    const time_t now = time(NULL);
-    gmtime_r(&now, &utc);
-    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    qkv_text line = { 0 };
+    if (qkv_access_text(a, time(NULL), &line)) return;
     flockfile(to);
-    fprintf(to, "%s %s ", when, a->address);
-    put_field(to, a->method);
-    putc(' ', to);
-    put_field(to, a->path);
-    fprintf(to, " %d %llu %.1f\n", a->status, (unsigned long long)a->bytes, a->milliseconds);
+    fprintf(to, "%s\n", line.data);
     fflush(to);
     funlockfile(to);
+    qkv_text_free(&line);
 }
 
 static qkv_status open_log(FILE **log)
@@ -146,12 +123,12 @@ static qkv_status serve(const qkv_model *m, FILE *log)
     catch_signals(&before);
     qkv_server *s = qkv_server_new(m, &opts);
     if (!s) return library_failed();
-    tell_address(s);
-    while (!caught) sigsuspend(&before);
+    qkv_status status = tell_address(s);
+    while (!status && !caught) sigsuspend(&before);
     sigprocmask(SIG_SETMASK, &before, NULL);
     qkv_server_free(s);
     common.signal = caught;
-    return QKV_OK;
+    return status;
 }
 
 static qkv_status check_serve_options(void)

@@ -202,6 +202,8 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_rotary_opts_P ZERO(qkv_rotary_opts)
 #define V_const_qkv_screen_opts_P ZERO(qkv_screen_opts)
 #define V_const_qkv_search_opts_P &(qkv_search_opts){ .start = 1, .end = 2, .max_length = 3 }
+#define V_const_qkv_server_P NULL /* its threads would not survive a fork */
+#define V_const_qkv_access_P ZERO(qkv_access)
 #define V_const_qkv_server_opts_P ZERO(qkv_server_opts)
 #define V_const_qkv_session_opts_P ZERO(qkv_session_opts)
 #define V_const_qkv_texts_P &(qkv_texts){ .texts = texts, .n = 1 }

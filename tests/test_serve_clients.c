@@ -115,6 +115,36 @@ static void nothing_is_told_of_an_answer_that_was_not_sent(void **state)
     assert_int_equal(last.bytes, 0);
 }
 
+static void requests_are_lines_of_a_log(void **state)
+{
+    (void)state;
+    qkv_text line = { 0 };
+    const qkv_access a = { "127.0.0.1", "GET", "/a b\n\"\\\xe7", 404, 12, 3.25 };
+    assert_int_equal(qkv_access_text(&a, 86400 * 365, &line), QKV_OK);
+    assert_string_equal(line.data, "1971-01-01T00:00:00Z 127.0.0.1 GET /a\\x20b\\x0a\\x22\\x5c\\xe7 404 12 3.2");
+    qkv_text_free(&line);
+}
+
+static void has_address(qkv_server *s, const char *before, const char *after)
+{
+    char wanted[96];
+    qkv_text text = { 0 };
+    snprintf(wanted, sizeof wanted, "%s%d%s", before, qkv_server_port(s), after);
+    assert_int_equal(qkv_server_address(s, &text), QKV_OK);
+    assert_string_equal(text.data, wanted);
+    qkv_text_free(&text);
+    qkv_server_free(s);
+}
+
+static void a_server_has_an_address(void **state)
+{
+    (void)state;
+    has_address(serve((qkv_server_opts){ 0 }), "http://127.0.0.1:", "");
+    has_address(serve((qkv_server_opts){ .token = "a+b/~" }), "http://127.0.0.1:", "/#token=a%2Bb%2F~");
+    qkv_server *six = qkv_server_new(model, &(qkv_server_opts){ .host = "::1" });
+    if (six) has_address(six, "http://[::1]:", ""); /* not every machine has such addresses */
+}
+
 /* leave_all() with a request of many long texts: `head`, the texts, and the end of the list and the object. */
 static void leave_with_texts(const char *path, const char *head, int texts, int letters, const char *small)
 {
@@ -244,6 +274,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(completions_end_when_their_clients_leave, use_language, free_model),
         cmocka_unit_test_setup_teardown(nothing_is_told_of_an_answer_that_was_not_sent, use_language, free_model),
+        cmocka_unit_test_setup_teardown(requests_are_lines_of_a_log, use_language, free_model),
+        cmocka_unit_test_setup_teardown(a_server_has_an_address, use_language, free_model),
         cmocka_unit_test_setup_teardown(translations_end_when_their_clients_leave, use_pair, free_model),
         cmocka_unit_test_setup_teardown(embeddings_end_when_their_clients_leave, use_encoder, free_model),
         cmocka_unit_test_setup_teardown(nobody_is_shut_out, use_pair, free_model),

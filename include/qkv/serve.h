@@ -29,6 +29,12 @@ typedef struct qkv_access {
     uint64_t bytes;                      /* of the answer's body */
     double milliseconds;                 /* from its head to its end */
 } qkv_access;
+
+/* A line of an access log without its newline, in *out, which is yours: when (seconds since 1970) in UTC, address, method, path,
+ * status, bytes and milliseconds, a space between them. What could end or fake a field is written like \x20. USAGE for NULL;
+ * MEMORY. */
+QKV_API qkv_status qkv_access_text(const qkv_access *a, int64_t when, qkv_text *out);
+
 typedef struct qkv_server_opts {
     size_t size;
     const char *host;  /* to listen on; NULL means 127.0.0.1. Another needs a token */
@@ -63,6 +69,10 @@ typedef struct qkv_server qkv_server;
  * docs/serve.md has what each takes and gives. A job the model cannot do is 404 with a sentence. */
 QKV_API qkv_server *qkv_server_new(const qkv_model *m, const qkv_server_opts *opts);
 QKV_API int qkv_server_port(const qkv_server *s);
+
+/* Where a browser finds it, such as http://127.0.0.1:8080, in *out, which is yours; where a token is asked for with it behind
+ * "/#token=", which browsers keep to themselves. USAGE for NULL; MEMORY. */
+QKV_API qkv_status qkv_server_address(const qkv_server *s, qkv_text *out);
 
 /* Answers what has arrived, takes nothing new, and ends. */
 QKV_API void qkv_server_free(qkv_server *s);

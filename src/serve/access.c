@@ -1,6 +1,9 @@
 /* access.c: what is told of a request when it is over. */
 #include "server.h"
 
+#include "../text/out.h"
+
+#include <ctype.h>
 #include <netdb.h>
 #include <string.h>
 #include <time.h>
@@ -34,4 +37,46 @@ void qkv__tell_access(const qkv__request *r)
                                                 : r->answer.text.length,
                            .milliseconds = (double)(qkv__microseconds() - r->began) / 1000 };
     r->server->each_access(r->server->each_access_data, &a);
+}
+
+/* ---- as text ---- */
+
+/* Visible ASCII as it is, without what would end or fake a field; a path is what a stranger sent. */
+static void put_log_field(qkv__out *out, const char *text)
+{
+    for (const char *c = text ? text : "-"; *c; c++)
+        if (*c > ' ' && *c < 127 && *c != '"' && *c != '\\') qkv__out_bytes(out, c, 1);
+        else qkv__out_printf(out, "\\x%02x", (unsigned char)*c);
+}
+
+qkv_status qkv_access_text(const qkv_access *a, int64_t when, qkv_text *out)
+{
+    char date[32] = "-";
+    struct tm utc;
+    const time_t seconds = (time_t)when;
+    if (!a || !out) return qkv__fail(QKV_USAGE, "access: a request and a place for its line are needed");
+    if (gmtime_r(&seconds, &utc)) strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    qkv__out line = qkv__out_begin(out);
+    qkv__out_printf(&line, "%s ", date);
+    put_log_field(&line, a->address);
+    qkv__out_printf(&line, " ");
+    put_log_field(&line, a->method);
+    qkv__out_printf(&line, " ");
+    put_log_field(&line, a->path);
+    qkv__out_printf(&line, " %d %llu %.1f", a->status, (unsigned long long)a->bytes, a->milliseconds);
+    return qkv__out_end(&line);
+}
+
+/* Signs of a token that mean something in an address are written by their number. */
+qkv_status qkv_server_address(const qkv_server *s, qkv_text *out)
+{
+    if (!s || !out) return qkv__fail(QKV_USAGE, "address: a server and a place for its address are needed");
+    const char *host = s->host ? s->host : "127.0.0.1";
+    bool is_six = strchr(host, ':') != NULL;
+    qkv__out text = qkv__out_begin(out);
+    qkv__out_printf(&text, "http://%s%s%s:%d", is_six ? "[" : "", host, is_six ? "]" : "", qkv_server_port(s));
+    if (s->token) qkv__out_printf(&text, "/#token=");
+    for (const char *c = s->token; c && *c; c++)
+        qkv__out_printf(&text, isalnum((unsigned char)*c) || strchr("-._~", *c) ? "%c" : "%%%02X", *c);
+    return qkv__out_end(&text);
 }
