@@ -131,7 +131,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_classify_labelled_opts_P ZERO(qkv_classify_labelled_opts)
 #define V_const_qkv_matrix_P ZERO(qkv_matrix)
 #define V_const_qkv_translations_P ZERO(qkv_translations)
-#define V_int64_t_P ZERO(int64_t)
+#define V_int64_t_P (int64_t[4]){ 0 }
 #define V_const_qkv_run_opts_P ZERO(qkv_run_opts)
 #define V_qkv_run_result_P ZERO(qkv_run_result)
 #define V_qkv_run_plan_P ZERO(qkv_run_plan)
