@@ -2,8 +2,9 @@
  *
  * quantized.h fixes the bits. Two ways, which differ in speed alone:
  *   few rows   w is read once as it lies, k along the vector: as fast as memory gives it
- *   tiles      c^T = w a^T: MR rows of w, widened to 16 bits, times panels of a's rows, a row a lane. Both hold pairs of k,
- *              which one instruction multiplies and adds (pmaddwd); for bytes one of them would have to be unsigned */
+ *   tiles      c^T = w a^T: MR rows of w times panels of a's rows, a row a lane. For int8 both hold pairs of k in 16 bits,
+ *              which one instruction multiplies and adds (pmaddwd). That of bytes (pmaddubsw) wants one of them without a sign
+ *              and sums that fit 16 bits: those of 4 bits do, kept as 0 .. 15, and a whole group of them */
 #include "tile.h"
 
 #if defined(__x86_64__)
@@ -11,9 +12,10 @@
 #endif
 
 typedef int16_t vh __attribute__((vector_size(QKV_VECTOR_BYTES)));
+typedef uint16_t vhu __attribute__((vector_size(QKV_VECTOR_BYTES)));
 typedef int8_t vb_any __attribute__((vector_size(QKV_VECTOR_BYTES / 2), aligned(1), may_alias));
 typedef int8_t vb_narrow __attribute__((vector_size(W)));
-typedef int32_t pair __attribute__((may_alias)); /* two numbers of 16 bits */
+typedef int32_t word __attribute__((may_alias)); /* two numbers of 16 bits, or four of 8 */
 typedef uint8_t v16 __attribute__((vector_size(QKV__GROUP_BYTES)));
 typedef float v4 __attribute__((vector_size(16)));
 typedef int32_t v4i __attribute__((vector_size(16)));
@@ -54,6 +56,23 @@ static inline vi multiply_pairs(vh a, vh b)
 #endif
 }
 
+/* The same of bytes, those of a without a sign; a sum that does not fit 16 bits is not to come. */
+static inline vh multiply_nibbles(vi a, vi b)
+{
+#if defined(__AVX512BW__) && QKV_VECTOR_BYTES == 64
+    return (vh)_mm512_maddubs_epi16((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__) && QKV_VECTOR_BYTES == 32
+    return (vh)_mm256_maddubs_epi16((__m256i)a, (__m256i)b);
+#else
+    vh even = (vh)(a & 0x00ff00ff) * ((vh)((vhu)b << 8) >> 8);
+    return even + (vh)((vhu)a >> 8) * ((vh)b >> 8);
+#endif
+}
+
+/* Of every four bytes numbers 0 and 2, and 1 and 3, in 16 bits: which are pairs does not matter as long as a and w agree. */
+static inline vh first_pairs(vi bytes) { return (vh)((vhu)bytes << 8) >> 8; }
+static inline vh second_pairs(vi bytes) { return (vh)bytes >> 8; }
+
 /* The lanes of each of four vectors, added up. */
 static inline v4i lane_totals(const vi x[4])
 {
@@ -85,6 +104,26 @@ static int32_t largest_bits(const float *x, int64_t n)
     return most;
 }
 
+/* Four vectors of numbers that fit a byte. gcc takes a conversion apart, number by number. */
+static inline void narrow_four(int8_t *to, const vi x[4])
+{
+#if defined(__AVX2__) && QKV_VECTOR_BYTES == 32
+    __m256i low = _mm256_packs_epi32((__m256i)x[0], (__m256i)x[1]), high = _mm256_packs_epi32((__m256i)x[2], (__m256i)x[3]);
+    const __m256i in_order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    vi bytes = (vi)_mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), in_order);
+    memcpy(to, &bytes, sizeof bytes);
+#elif defined(__SSE2__) && QKV_VECTOR_BYTES == 16
+    __m128i low = _mm_packs_epi32((__m128i)x[0], (__m128i)x[1]), high = _mm_packs_epi32((__m128i)x[2], (__m128i)x[3]);
+    vi bytes = (vi)_mm_packs_epi16(low, high);
+    memcpy(to, &bytes, sizeof bytes);
+#else
+    EACH (v, 4) {
+        vb_narrow bytes = __builtin_convertvector(x[v], vb_narrow);
+        memcpy(to + v * W, &bytes, sizeof bytes);
+    }
+#endif
+}
+
 static float quantize_group(int8_t *q, const float *x, int64_t n)
 {
     const float round_magic = 12582912.0f; /* the sum's low bits are the nearest whole number */
@@ -96,10 +135,16 @@ static float quantize_group(int8_t *q, const float *x, int64_t n)
         return bits >= infinity ? NAN : 0;
     }
     vf inverse = set1(127.0f / largest);
-    for (int64_t i = 0; i < n; i += W) {
-        vf sum = get(x + i, n - i, 0) * inverse + round_magic;
-        vb_narrow bytes = __builtin_convertvector((vi)sum - (vi)set1(round_magic), vb_narrow);
-        memcpy(q + i, &bytes, (size_t)qkv__min(W, n - i));
+    for (int64_t i = 0; i < n; i += 4 * W) {
+        int8_t bytes[4 * W], *to = n - i >= 4 * W ? q + i : bytes;
+        vi whole[4];
+        EACH (v, 4) {
+            int64_t left = n - i - v * W;
+            vf some = left > 0 ? get(x + i + v * W, left, 0) : (vf){ 0 };
+            whole[v] = (vi)(some * inverse + round_magic) - (vi)set1(round_magic);
+        }
+        narrow_four(to, whole);
+        if (to == bytes) memcpy(q + i, bytes, (size_t)(n - i));
     }
     return largest / 127.0f;
 }
@@ -275,97 +320,154 @@ static void few_rows_int4(const qkv__quantized *x, char *scratch)
 
 /* ---- tiles ---- */
 
-/* Up to QKV__QUANTIZED_ROWS rows of a in panels of NR, the last of one vector where that is enough: [pairs of k][row]; their
- * scales, [group][row]; MR rows of w; and the scales of their groups. */
+/* Up to QKV__QUANTIZED_ROWS rows of a in panels of NR, the last of one vector where that is enough: [words of k][row], a word
+ * having four numbers of 8 bits for int4 and two of 16 for int8; [group][row] their scales, and what w being kept 8 too high
+ * adds to a sum; MR rows of w in such words; and the scales of their groups. */
 typedef struct tiling {
-    pair *a, *w;
+    word *a, *w;
     float *a_scales, *w_scales;
+    int32_t *excess;
     float *chains; /* of a tile, for int4 */
-    int64_t pairs, scales;
+    int64_t words, scales;
+    bool int4;
 } tiling;
 
-static tiling cut_scratch(char *scratch, int64_t k, int64_t scales)
+static tiling cut_scratch(char *scratch, int64_t k, bool int4)
 {
-    tiling t = { .pairs = qkv__whole_groups(k) / 2, .scales = scales };
+    tiling t = { .words = qkv__whole_groups(k) / (int4 ? 4 : 2), .scales = int4 ? qkv__groups(k) : 1, .int4 = int4 };
     t.chains = (float *)(void *)scratch;
-    t.a = (pair *)(t.chains + CHAINS * MR * NR);
-    t.w = t.a + QKV__QUANTIZED_ROWS * t.pairs;
-    t.a_scales = (float *)(t.w + MR * t.pairs);
-    t.w_scales = t.a_scales + QKV__QUANTIZED_ROWS * scales;
+    t.a = (word *)(t.chains + CHAINS * MR * NR);
+    t.w = t.a + QKV__QUANTIZED_ROWS * t.words;
+    t.a_scales = (float *)(t.w + MR * t.words);
+    t.excess = (int32_t *)(t.a_scales + QKV__QUANTIZED_ROWS * t.scales);
+    t.w_scales = (float *)(t.excess + QKV__QUANTIZED_ROWS * t.scales);
     return t;
 }
 
 static inline int vectors_of(int64_t rows) { return rows > W ? NV : 1; }
 
-static void pack_panel(const int8_t *a, const float *a_scales, int64_t rows, const tiling *t, pair *to, float *scales)
+/* For int8 all first pairs lie before all second ones. */
+static inline void put_words(word *to, int64_t second, vi bytes, int64_t n, bool int4)
+{
+    put((float *)to, int4 ? (vf)bytes : (vf)first_pairs(bytes), n);
+    if (!int4) put((float *)(to + second), (vf)second_pairs(bytes), n);
+}
+
+/* Four words each of W rows of a, of which there are `rows`, the others zeros: column[c] has word c of every row. */
+static inline void words_of_rows(const int8_t *a, int64_t row, int64_t rows, vf column[4])
+{
+    if (rows >= W) {
+        columns_of_rows((const float *)(const void *)a, row / 4, column);
+        return;
+    }
+    float some[4 * W] = { 0 };
+    for (int64_t i = 0; i < rows; i++) memcpy(some + 4 * i, a + i * row, 4 * sizeof *some);
+    columns_of_rows(some, 4, column);
+}
+
+static void pack_panel(const qkv__quantized *x, int64_t first, int64_t rows, const tiling *t, word *to)
+{
+    int64_t width = vectors_of(rows) * W, k = qkv__whole_groups(x->k), second = t->words / 2 * width;
+    for (int64_t v = 0; v < width; v += W)
+        for (int64_t p = 0; p < k; p += 16) {
+            vf column[4];
+            words_of_rows(x->a + (first + v) * k + p, k, rows - v, column);
+            EACH (c, 4) put_words(to + (p / 4 + c) * width + v, second, (vi)column[c], W, t->int4);
+        }
+}
+
+static void pack_scales(const qkv__quantized *x, int64_t first, int64_t rows, const tiling *t, float *scales, int32_t *excess)
 {
     int64_t width = vectors_of(rows) * W;
-    for (int64_t p = 0; p < t->pairs; p++, to += width)
-        for (int64_t i = 0; i < width; i++) {
-            int16_t both[2] = { 0, 0 };
-            if (i < rows) both[0] = a[i * 2 * t->pairs + 2 * p], both[1] = a[i * 2 * t->pairs + 2 * p + 1];
-            memcpy(to + i, both, sizeof both);
+    for (int64_t i = 0; i < width; i++)
+        for (int64_t g = 0; g < t->scales; g++) {
+            const int8_t *group = x->a + ((first + i) * t->scales + g) * GROUP;
+            int32_t sum = 0;
+            for (int p = 0; t->int4 && i < rows && p < GROUP; p++) sum += group[p];
+            scales[g * width + i] = i < rows ? x->a_scales[(first + i) * t->scales + g] : 0;
+            excess[g * width + i] = 8 * sum;
         }
-    for (int64_t g = 0; g < t->scales; g++, scales += width)
-        for (int64_t i = 0; i < width; i++) scales[i] = i < rows ? a_scales[i * t->scales + g] : 0;
 }
 
 static void pack_panels(const qkv__quantized *x, int64_t first, int64_t rows, const tiling *t)
 {
-    for (int64_t i = 0; i < rows; i += NR)
-        pack_panel(x->a + (first + i) * 2 * t->pairs, x->a_scales + (first + i) * t->scales, qkv__min(NR, rows - i), t,
-                   t->a + i * t->pairs, t->a_scales + i * t->scales);
+    for (int64_t i = 0; i < rows; i += NR) {
+        int64_t some = qkv__min(NR, rows - i);
+        pack_panel(x, first + i, some, t, t->a + i * t->words);
+        pack_scales(x, first + i, some, t, t->a_scales + i * t->scales, t->excess + i * t->scales);
+    }
 }
 
-/* sum[i][v] = MR rows of w times nv vectors of a panel, some pairs of them */
-ALWAYS void tile_of_pairs(const int nv, const pair *w, int64_t w_row, const pair *a, int64_t pairs, vi sum[MR][NV])
+/* MR values for each row of a, from a tile that has them the other way round, with W - MR rows more of anything. Where they are
+ * whole vectors they spill into the columns of the next tile, which is written later. */
+static void put_tile(const qkv__quantized *x, int64_t first, int64_t rows, int64_t j, const float *tile, int64_t width)
 {
-    vi own[MR][NV];
+    int64_t columns = qkv__min(MR, x->n - j), i = 0;
+    float *c = x->c + first * x->c_row + j;
+    if ((int)MR <= (int)W && x->n - j >= W) {
+        vf bias = x->bias ? load(x->bias + j) : (vf){ 0 };
+        for (; i + 4 <= rows; i += 4) {
+            vf row[4];
+            columns_of_rows(tile + i, width, row);
+            EACH (r, 4) store(c + (i + r) * x->c_row, x->bias ? row[r] + bias : row[r]);
+        }
+    }
+    for (; i < rows; i++)
+        for (int64_t r = 0; r < columns; r++)
+            c[i * x->c_row + r] = x->bias ? tile[r * width + i] + x->bias[j + r] : tile[r * width + i];
+}
+
+ALWAYS void tile_int8(const int nv, const tiling *t, const word *a, const float *a_scales, float *out)
+{
+    const word *w = t->w;
+    vi sum[MR][NV];
     EACH (i, MR)
-        EACH (v, nv) own[i][v] = (vi){ 0 };
-    for (int64_t p = 0; p < pairs; p++, a += nv * W) {
+        EACH (v, nv) sum[i][v] = (vi){ 0 };
+    for (int64_t p = 0; p < t->words; p++, a += nv * W) {
         vh row[NV];
         EACH (v, nv) memcpy(&row[v], a + v * W, sizeof row[v]);
         EACH (i, MR) {
-            vh both = (vh)((int32_t)w[i * w_row + p] - (vi){ 0 });
-            EACH (v, nv) own[i][v] += multiply_pairs(both, row[v]);
+            vh both = (vh)((int32_t)w[i * t->words + p] - (vi){ 0 });
+            EACH (v, nv) sum[i][v] += multiply_pairs(both, row[v]);
+        }
+    }
+    EACH (i, MR)
+        EACH (v, nv) store(out + (i * nv + v) * W, floats(sum[i][v]) * (load(a_scales + v * W) * t->w_scales[i]));
+}
+
+/* sum[i][v] = a group of MR rows of w times nv vectors of a panel: in 16 bits, as 32 * 15 * 127 / 2 fits them */
+ALWAYS void tile_of_group(const int nv, const word *w, int64_t w_row, const word *a, vh sum[MR][NV])
+{
+    vh own[MR][NV];
+    EACH (i, MR)
+        EACH (v, nv) own[i][v] = (vh){ 0 };
+    for (int64_t p = 0; p < GROUP / 4; p++, a += nv * W) {
+        vi row[NV];
+        EACH (v, nv) memcpy(&row[v], a + v * W, sizeof row[v]);
+        EACH (i, MR) {
+            vi four = (int32_t)w[i * w_row + p] - (vi){ 0 };
+            EACH (v, nv) own[i][v] += multiply_nibbles(four, row[v]);
         }
     }
     EACH (i, MR)
         EACH (v, nv) sum[i][v] = own[i][v];
 }
 
-/* MR values for each row of a, from a tile that has them the other way round. */
-static void put_tile(const qkv__quantized *x, int64_t first, int64_t rows, int64_t j, const float *tile, int64_t width)
-{
-    int64_t columns = qkv__min(MR, x->n - j);
-    for (int64_t i = 0; i < rows; i++) {
-        float *c = x->c + (first + i) * x->c_row + j;
-        for (int64_t r = 0; r < columns; r++) c[r] = x->bias ? tile[r * width + i] + x->bias[j + r] : tile[r * width + i];
-    }
-}
-
-ALWAYS void tile_int8(const int nv, const tiling *t, const pair *a, const float *a_scales, float *out)
-{
-    vi sum[MR][NV];
-    tile_of_pairs(nv, t->w, t->pairs, a, t->pairs, sum);
-    EACH (i, MR)
-        EACH (v, nv) store(out + (i * nv + v) * W, floats(sum[i][v]) * (load(a_scales + v * W) * t->w_scales[i]));
-}
-
-ALWAYS void tile_int4(const int nv, const tiling *t, const pair *a, const float *a_scales, float *out)
+ALWAYS void tile_int4(const int nv, const tiling *t, const word *a, const float *a_scales, const int32_t *excess, float *out)
 {
     const int size = MR * nv * W;
+    const vh ones = (vh){ 0 } + 1;
     memset(t->chains, 0, sizeof(float) * (size_t)(CHAINS * size));
-    for (int64_t g = 0; g < t->scales; g++, a += GROUP / 2 * nv * W, a_scales += nv * W) {
-        vi sum[MR][NV];
+    for (int64_t g = 0; g < t->scales; g++, a += GROUP / 4 * nv * W, a_scales += nv * W, excess += nv * W) {
+        vh sum[MR][NV];
         float *chain = t->chains + g % CHAINS * size;
-        tile_of_pairs(nv, t->w + g * GROUP / 2, t->pairs, a, GROUP / 2, sum);
+        tile_of_group(nv, t->w + g * GROUP / 4, t->words, a, sum);
         EACH (i, MR)
             EACH (v, nv) {
                 float *to = chain + (i * nv + v) * W;
                 vf scale = load(a_scales + v * W) * t->w_scales[i * t->scales + g];
-                store(to, load(to) + floats(sum[i][v]) * scale);
+                vi exact = multiply_pairs(sum[i][v], ones) - (vi)load((const float *)(const word *)excess + v * W);
+                store(to, load(to) + floats(exact) * scale);
             }
     }
     for (int half = CHAINS / 2; half; half /= 2)
@@ -373,59 +475,60 @@ ALWAYS void tile_int4(const int nv, const tiling *t, const pair *a, const float 
     memcpy(out, t->chains, sizeof(float) * (size_t)size);
 }
 
-static void widen_int8_rows(const qkv__quantized *x, int64_t j, const tiling *t)
+/* A row of w, k bytes: nothing is read behind them. */
+static void widen_int8_row(const int8_t *from, int64_t k, const tiling *t, word *to)
 {
-    for (int64_t r = 0; r < MR; r++) {
-        int16_t *to = (int16_t *)(t->w + r * t->pairs);
-        bool is_there = j + r < x->n;
-        const int8_t *from = is_there ? (const int8_t *)x->w + (j + r) * x->k : NULL;
-        for (int64_t p = 0; is_there && p < x->k; p++) to[p] = from[p];
-        int64_t done = is_there ? x->k : 0;
-        memset(to + done, 0, sizeof *to * (size_t)(2 * t->pairs - done));
-        t->w_scales[r] = is_there ? ((const float *)x->w_scales)[j + r] : 0;
+    int64_t second = t->words / 2;
+    for (int64_t q = 0; q < second; q += W) {
+        vi bytes = { 0 };
+        int64_t left = k - 4 * q;
+        if (left >= QKV_VECTOR_BYTES) memcpy(&bytes, from + 4 * q, sizeof bytes);
+        else if (left > 0) memcpy(&bytes, from + 4 * q, (size_t)left);
+        put_words(to + q, second, bytes, second - q, false);
     }
 }
 
-static inline void widen_nibbles(const uint8_t *from, int16_t *to)
+/* A row of groups: bytes 0 .. 15 in the order of k. */
+static void widen_int4_row(const uint8_t *from, const tiling *t, word *to)
 {
-    v16 bytes, low, high;
-    int8_t values[GROUP];
-    memcpy(&bytes, from, sizeof bytes);
-    low = (bytes & 15) - 8, high = (bytes >> 4) - 8;
-    memcpy(values, &low, sizeof low);
-    memcpy(values + BYTES, &high, sizeof high);
-    for (int i = 0; i < GROUP; i += H) {
-        vh wide = widen(values + i);
-        memcpy(to + i, &wide, sizeof wide);
+    for (int64_t g = 0; g < t->scales; g++) {
+        v16 bytes, low, high;
+        memcpy(&bytes, from + g * BYTES, sizeof bytes);
+        low = bytes & 15, high = bytes >> 4;
+        memcpy(to + g * GROUP / 4, &low, sizeof low);
+        memcpy(to + g * GROUP / 4 + BYTES / 4, &high, sizeof high);
     }
 }
 
-static void widen_int4_rows(const qkv__quantized *x, int64_t j, const tiling *t)
+static void widen_rows(const qkv__quantized *x, int64_t j, const tiling *t)
 {
     for (int64_t r = 0; r < MR; r++) {
-        int16_t *to = (int16_t *)(t->w + r * t->pairs);
+        word *to = t->w + r * t->words;
         float *scales = t->w_scales + r * t->scales;
         if (j + r >= x->n) {
-            memset(to, 0, sizeof *to * (size_t)(2 * t->pairs));
+            memset(to, 0, sizeof *to * (size_t)t->words);
             memset(scales, 0, sizeof *scales * (size_t)t->scales);
-            continue;
+        } else if (t->int4) {
+            NAME(widen_half)(scales, (const uint16_t *)x->w_scales + (j + r) * t->scales, t->scales);
+            widen_int4_row((const uint8_t *)x->w + (j + r) * t->scales * BYTES, t, to);
+        } else {
+            *scales = ((const float *)x->w_scales)[j + r];
+            widen_int8_row((const int8_t *)x->w + (j + r) * x->k, x->k, t, to);
         }
-        const uint8_t *from = (const uint8_t *)x->w + (j + r) * t->scales * BYTES;
-        NAME(widen_half)(scales, (const uint16_t *)x->w_scales + (j + r) * t->scales, t->scales);
-        for (int64_t g = 0; g < t->scales; g++) widen_nibbles(from + g * BYTES, to + g * GROUP);
     }
 }
 
-static void tiles_of_columns(const qkv__quantized *x, int64_t first, int64_t rows, int64_t j, const tiling *t, bool int4)
+static void tiles_of_columns(const qkv__quantized *x, int64_t first, int64_t rows, int64_t j, const tiling *t)
 {
+    float out[((int)MR > (int)W ? (int)MR : (int)W) * NR] = { 0 };
     for (int64_t i = 0; i < rows; i += NR) {
         int64_t some = qkv__min(NR, rows - i);
-        const pair *a = t->a + i * t->pairs;
+        const word *a = t->a + i * t->words;
         const float *a_scales = t->a_scales + i * t->scales;
-        float out[MR * NR];
-        if (vectors_of(some) == 1 && int4) tile_int4(1, t, a, a_scales, out);
+        const int32_t *excess = t->excess + i * t->scales;
+        if (vectors_of(some) == 1 && t->int4) tile_int4(1, t, a, a_scales, excess, out);
         else if (vectors_of(some) == 1) tile_int8(1, t, a, a_scales, out);
-        else if (int4) tile_int4(NV, t, a, a_scales, out);
+        else if (t->int4) tile_int4(NV, t, a, a_scales, excess, out);
         else tile_int8(NV, t, a, a_scales, out);
         put_tile(x, first + i, some, j, out, vectors_of(some) * W);
     }
@@ -433,14 +536,13 @@ static void tiles_of_columns(const qkv__quantized *x, int64_t first, int64_t row
 
 static void in_tiles(const qkv__quantized *x, char *scratch, bool int4)
 {
-    const tiling t = cut_scratch(scratch, x->k, int4 ? qkv__groups(x->k) : 1);
+    const tiling t = cut_scratch(scratch, x->k, int4);
     for (int64_t i = 0; i < x->m; i += QKV__QUANTIZED_ROWS) {
         int64_t rows = qkv__min(QKV__QUANTIZED_ROWS, x->m - i);
         pack_panels(x, i, rows, &t);
         for (int64_t j = 0; j < x->n; j += MR) {
-            if (int4) widen_int4_rows(x, j, &t);
-            else widen_int8_rows(x, j, &t);
-            tiles_of_columns(x, i, rows, j, &t, int4);
+            widen_rows(x, j, &t);
+            tiles_of_columns(x, i, rows, j, &t);
         }
     }
 }
