@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "op/affine.h"
+#include "op/quantized.h"
 #include "sha256.h"
 
 enum { MOST = 1 << 20 };
@@ -250,13 +251,44 @@ static void affine_maps_together(void **state)
     qkv_set_threads(0);
 }
 
+/* The same for weights in 8 and 4 bits, whose rows of x are quantized once for all of them; and a mixture of both. */
+static void quantized_maps_together(void **state)
+{
+    (void)state;
+    enum { IN = 300, N = 3, GROUPS = 10, LARGEST = 500 };
+    static const int64_t outs[N] = { LARGEST, 7, 130 };
+    static const int bits[][N] = { { 8, 8, 8 }, { 4, 4, 4 }, { 8, 4, 8 } };
+    static int8_t values[N][LARGEST * GROUPS * 32];
+    static float scales[N][LARGEST * GROUPS];
+    qkv_set_threads(3);
+    for (int64_t rows = 1, kind = 0; rows <= 81; rows += 4, kind = (kind + 1) % 3) {
+        qkv_tape *t = qkv_tape_new(NULL);
+        qkv_tensor *x = qkv_constant(t, QKV_SHAPE(rows, IN), a), *w[N], *bias_of[N], *y[N];
+        for (int i = 0; i < N; i++) {
+            w[i] = qkv_constant(t, QKV_SHAPE(outs[i], IN), b + i);
+            bias_of[i] = i == 1 ? NULL : qkv_constant(t, QKV_SHAPE(outs[i]), bias + i);
+            w[i]->type = qkv__type_quantized(bits[kind][i]);
+            assert_true(qkv__quantize_weight(w[i]->type, qkv_data(w[i]), outs[i], IN, values[i], scales[i]));
+            w[i]->values = values[i], w[i]->scales = scales[i], w[i]->data = NULL;
+        }
+        assert_true(qkv__affine_together(x, w, bias_of, N, y));
+        for (int i = 0; i < N; i++) {
+            qkv_tensor *alone = qkv_affine(x, w[i], bias_of[i]);
+            assert_non_null(alone);
+            assert_memory_equal(qkv_data(alone), qkv_data(y[i]), sizeof(float) * (size_t)(rows * outs[i]));
+        }
+        qkv_tape_free(t);
+    }
+    qkv_set_threads(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(against_reference),        cmocka_unit_test(a_row_alone),
         cmocka_unit_test(weights_of_16_bits),       cmocka_unit_test(thin_products),
         cmocka_unit_test(same_bits_on_any_threads), cmocka_unit_test(a_row_of_an_affine_layer),
-        cmocka_unit_test(affine_maps_together),
+        cmocka_unit_test(affine_maps_together),     cmocka_unit_test(quantized_maps_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "product.h"
 
 #include "packed.h"
+#include "quantized.h"
 #include "types.h"
 
 typedef struct cut {
@@ -119,8 +120,16 @@ static void multiply_part_of_one(void *work, int64_t task, void *scratch)
     multiply_part(w, task, scratch);
 }
 
-/* Whether multiply_part() can read it: other types have products of their own. */
-static bool is_float_of_some_width(const qkv_tensor *w) { return !w->type || !w->type->scales; }
+/* Whether all are floats of some width, which multiply_part() can read, or all of one type with scales. */
+static bool can_go_together(const qkv__product *p, qkv_tensor *const *w, int n)
+{
+    bool can = n > 0 && n <= QKV__TOGETHER;
+    for (int i = 0; i < n && can; i++) {
+        bool same_kind = qkv__is_quantized(w[0]) ? w[i]->type == w[0]->type : !qkv__is_quantized(w[i]);
+        can = same_kind && p[i].m > 0 && p[i].n > 0;
+    }
+    return can;
+}
 
 /* All of them cut, in one call. */
 static qkv_status multiply_together(const qkv__product *p, qkv_tensor *const *w, int n)
@@ -143,9 +152,9 @@ static qkv_status multiply_together(const qkv__product *p, qkv_tensor *const *w,
 
 qkv_status qkv__multiply_weights(const qkv__product *p, qkv_tensor *const *w, int n)
 {
-    bool together = n > 0 && n <= QKV__TOGETHER;
-    for (int i = 0; i < n && together; i++) together = is_float_of_some_width(w[i]) && p[i].m > 0 && p[i].n > 0;
-    if (together) return multiply_together(p, w, n);
+    if (can_go_together(p, w, n))
+        return qkv__is_quantized(w[0]) ? qkv__multiply_quantized(p, (const qkv_tensor *const *)w, n)
+                                       : multiply_together(p, w, n);
     qkv_status status = QKV_OK;
     for (int i = 0; i < n && !status; i++) status = qkv__multiply_weight(&p[i], w[i]);
     return status;

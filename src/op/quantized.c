@@ -120,33 +120,43 @@ void qkv__widen_int4(float *to, const qkv_tensor *w, int64_t first, int64_t n)
 
 /* ---- multiplying ---- */
 
-typedef struct quantized_work {
+typedef struct quantized_cut {
     qkv__quantized whole;
+    int64_t rows, columns;         /* of a task's part of c */
+    int64_t row_cuts, column_cuts; /* tasks a product */
+} quantized_cut;
+
+/* Products of the same rows: they are quantized once. */
+typedef struct quantized_work {
     const qkv__type *type;
-    int64_t rows, columns, column_cuts; /* of a task's part of c, and tasks for the same rows */
     const float *x;
+    int64_t m, k;
     int8_t *q;
     float *scales;
+    quantized_cut at[QKV__TOGETHER];
 } quantized_work;
 
-static int64_t groups_of(const quantized_work *w) { return qkv__type_row_scales(w->type, w->whole.k); }
+static int64_t groups_of(const quantized_work *w) { return qkv__type_row_scales(w->type, w->k); }
+static int64_t rows_at_once(const quantized_work *w) { return qkv__max(1, QKV_TASK_ELEMENTS / w->k); }
 
 static void quantize_part(void *work, int64_t task, void *scratch)
 {
     (void)scratch;
     const quantized_work *w = work;
-    int64_t k = w->whole.k, whole = qkv__whole_groups(k), grain = qkv__max(1, QKV_TASK_ELEMENTS / k), i = task * grain;
-    kern->quantize_rows(w->q + i * whole, whole, w->scales + i * groups_of(w), w->x + i * k, qkv__min(grain, w->whole.m - i), k,
+    int64_t k = w->k, whole = qkv__whole_groups(k), grain = rows_at_once(w), i = task * grain;
+    kern->quantize_rows(w->q + i * whole, whole, w->scales + i * groups_of(w), w->x + i * k, qkv__min(grain, w->m - i), k,
                         w->type->bits == 4 ? GROUP : k);
 }
 
 static void multiply_quantized_part(void *work, int64_t task, void *scratch)
 {
     const quantized_work *w = work;
-    int64_t i = task / w->column_cuts * w->rows, j = task % w->column_cuts * w->columns, scales = groups_of(w);
-    qkv__quantized x = w->whole;
-    x.m = qkv__min(w->rows, x.m - i);
-    x.n = qkv__min(w->columns, x.n - j);
+    const quantized_cut *cut = w->at;
+    for (; task >= cut->row_cuts * cut->column_cuts; cut++) task -= cut->row_cuts * cut->column_cuts;
+    int64_t i = task / cut->column_cuts * cut->rows, j = task % cut->column_cuts * cut->columns, scales = groups_of(w);
+    qkv__quantized x = cut->whole;
+    x.m = qkv__min(cut->rows, x.m - i);
+    x.n = qkv__min(cut->columns, x.n - j);
     x.a = w->q + i * qkv__whole_groups(x.k);
     x.a_scales = w->scales + i * scales;
     x.w = (const char *)x.w + j * qkv__type_row_bytes(w->type, x.k);
@@ -158,13 +168,13 @@ static void multiply_quantized_part(void *work, int64_t task, void *scratch)
 }
 
 /* Rows are cut first: every task packs those that it has. Columns follow until there are a few parts to share, or they would be
- * too small. */
-static int64_t cut_quantized(quantized_work *w)
+ * too small. Gives the tasks. */
+static int64_t cut_quantized(quantized_cut *w)
 {
     enum { COLUMNS = 1024, TILE = 24, WANTED = 4, LEAST_WORK = 1 << 16 };
     int64_t m = w->whole.m, n = w->whole.n, row_cuts = qkv__ceil_div(m, QKV__QUANTIZED_ROWS);
     w->rows = qkv__min(QKV__QUANTIZED_ROWS, qkv__round_up(qkv__ceil_div(m, row_cuts), 16));
-    row_cuts = qkv__ceil_div(m, w->rows);
+    w->row_cuts = row_cuts = qkv__ceil_div(m, w->rows);
     int64_t cuts = qkv__max(qkv__ceil_div(n, COLUMNS), qkv__ceil_div(WANTED, row_cuts));
     int64_t least = qkv__ceil_div(LEAST_WORK, qkv__max(1, qkv__min(m, w->rows) * w->whole.k));
     w->columns = qkv__round_up(qkv__max(qkv__ceil_div(n, cuts), qkv__min(least, n)), TILE);
@@ -172,26 +182,37 @@ static int64_t cut_quantized(quantized_work *w)
     return row_cuts * w->column_cuts;
 }
 
-static qkv_status run_quantized(quantized_work *w)
+static qkv_status run_quantized(quantized_work *w, int64_t tasks)
 {
-    int64_t grain = qkv__max(1, QKV_TASK_ELEMENTS / w->whole.k);
-    qkv_status status = qkv__parallel(qkv__ceil_div(w->whole.m, grain), 0, quantize_part, w);
-    if (status) return status;
-    return qkv__parallel(cut_quantized(w), qkv__quantized_scratch(w->whole.k), multiply_quantized_part, w);
+    qkv_status status = qkv__parallel(qkv__ceil_div(w->m, rows_at_once(w)), 0, quantize_part, w);
+    return status ? status : qkv__parallel(tasks, qkv__quantized_scratch(w->k), multiply_quantized_part, w);
 }
 
-qkv_status qkv__multiply_quantized(const qkv__product *p, const qkv_tensor *w)
+qkv_status qkv__multiply_quantized(const qkv__product *p, const qkv_tensor *const *w, int n)
 {
-    if (p->m <= 0 || p->n <= 0) return QKV_OK;
-    quantized_work x = { .type = w->type, .x = p->a };
-    x.whole = (qkv__quantized){
-        .w = w->values, .w_scales = w->scales, .bias = p->bias, .c = p->c, .m = p->m, .n = p->n, .k = p->k
-    };
-    x.whole.c_row = p->c_row;
-    size_t scales = sizeof *x.scales * (size_t)(p->m * groups_of(&x)), values = (size_t)(p->m * qkv__whole_groups(p->k));
-    if (!(x.scales = qkv__alloc(scales + values))) return QKV_MEMORY;
-    x.q = (int8_t *)x.scales + scales;
-    qkv_status status = run_quantized(&x);
-    qkv__release(x.scales, scales + values);
+    enum { SMALL = 1 << 14 }; /* bytes: a few rows are multiplied without an allocation */
+    _Alignas(64) char small[SMALL];
+    quantized_work x = { .type = w[0]->type, .x = p->a, .m = p->m, .k = p->k };
+    int64_t tasks = 0;
+    if (p->m <= 0) return QKV_OK;
+    for (int i = 0; i < n; i++) {
+        x.at[i].whole = (qkv__quantized){ .w = w[i]->values,
+                                          .w_scales = w[i]->scales,
+                                          .bias = p[i].bias,
+                                          .c = p[i].c,
+                                          .m = p->m,
+                                          .n = p[i].n,
+                                          .k = p->k,
+                                          .c_row = p[i].c_row };
+        tasks += cut_quantized(&x.at[i]);
+    }
+    size_t scales = sizeof *x.scales * (size_t)(p->m * groups_of(&x)),
+           bytes = scales + (size_t)(p->m * qkv__whole_groups(p->k));
+    void *memory = bytes <= SMALL ? small : qkv__alloc(bytes);
+    if (!memory) return QKV_MEMORY;
+    x.scales = memory;
+    x.q = (int8_t *)memory + scales;
+    qkv_status status = run_quantized(&x, tasks);
+    if (memory != small) qkv__release(memory, bytes);
     return status;
 }

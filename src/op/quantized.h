@@ -2,6 +2,7 @@
 #ifndef QKV_SRC_OP_QUANTIZED_H
 #define QKV_SRC_OP_QUANTIZED_H
 
+#include "product.h"
 #include "types.h"
 
 /* Rows (rows, in) as a type with scales keeps them: each number as near as its group's scale allows. For 8 bits that is the
@@ -13,7 +14,8 @@ bool qkv__quantize_weight(const qkv__type *type, const float *x, int64_t rows, i
 void qkv__widen_int8(float *to, const qkv_tensor *w, int64_t first, int64_t n);
 void qkv__widen_int4(float *to, const qkv_tensor *w, int64_t first, int64_t n);
 
-/* c = a w^T (+ bias) for a weight with scales, a as its rows lie: quantized, multiplied, on all threads. MEMORY. */
-qkv_status qkv__multiply_quantized(const qkv__product *p, const qkv_tensor *w);
+/* c = a w^T (+ bias) for n weights of one type with scales, at most QKV__TOGETHER, and the same a, as its rows lie: quantized
+ * once, multiplied in one call on all threads. MEMORY. */
+qkv_status qkv__multiply_quantized(const qkv__product *p, const qkv_tensor *const *w, int n);
 
 #endif

@@ -31,8 +31,7 @@ static qkv_status multiply_f32(const qkv__product *p, const qkv_tensor *w)
 
 static qkv_status multiply_widened(const qkv__product *p, const qkv_tensor *w) { return qkv__multiply_widened(p, w); }
 
-static qkv_status multiply_int8(const qkv__product *p, const qkv_tensor *w) { return qkv__multiply_quantized(p, w); }
-static qkv_status multiply_int4(const qkv__product *p, const qkv_tensor *w) { return qkv__multiply_quantized(p, w); }
+static qkv_status multiply_quantized(const qkv__product *p, const qkv_tensor *w) { return qkv__multiply_quantized(p, &w, 1); }
 
 #define T(name, spelling, bits, scales, widen, dots, multiply) { spelling, bits, scales, widen, dots, multiply },
 static const qkv__type types[] = {
