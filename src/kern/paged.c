@@ -36,20 +36,26 @@ static inline const float *values_of(const head *w, int64_t j) { return w->x->pa
 
 /* ---- one query ---- */
 
+/* A head's part of a page is a few KB that lie alone: nothing that the processor could run ahead in. So the values of a page are
+ * asked for while its keys are read, and the keys of the next tile while values are. */
+
 /* s[j] = key j0+j . q for the pages of a tile, all at once: each is a chain, and a few chains hide each other's latency */
 ALWAYS void dot_pages(const int pages, const head *w, int64_t j0, const float *q, float *s)
 {
     enum { PV = PAGE / W };
-    const float *k[TILE_PAGES];
+    const float *k[TILE_PAGES], *values[TILE_PAGES];
     vf sum[TILE_PAGES][PV];
     EACH (p, pages) {
         k[p] = keys_of(w, j0 + p * PAGE);
+        values[p] = values_of(w, j0 + p * PAGE);
         EACH (v, PV) sum[p][v] = (vf){ 0 };
     }
     for (int64_t d = 0; d < w->x->dk; d++) {
         vf value = set1(q[d]);
-        EACH (p, pages)
+        EACH (p, pages) {
+            __builtin_prefetch(values[p] + d * PAGE);
             EACH (v, PV) sum[p][v] += load(k[p] + d * PAGE + v * W) * value;
+        }
     }
     EACH (p, pages)
         EACH (v, PV) store(s + p * PAGE + v * W, sum[p][v]);
@@ -88,8 +94,10 @@ ALWAYS void add_values(const int nv, const head *w, int64_t j0, int64_t n, const
     EACH (v, nv) sum[v] = (vf){ 0 };
     for (int64_t j = 0; j < n; j += PAGE) {
         const float *row = values_of(w, j0 + j) + c;
-        for (int64_t i = j; i < qkv__min(j + PAGE, n); i++, row += w->x->dv) {
+        const float *next = keys_of(w, qkv__min(j0 + j + BK, w->x->keys - 1)) + c * PAGE;
+        for (int64_t i = j; i < qkv__min(j + PAGE, n); i++, row += w->x->dv, next += nv * W) {
             vf weight = set1(s[i]);
+            EACH (line, (nv * W + PAGE - 1) / PAGE) __builtin_prefetch(next + line * PAGE);
             EACH (v, nv) sum[v] += weight * load(row + v * W);
         }
     }
