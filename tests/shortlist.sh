@@ -55,4 +55,12 @@ refused "a cut file" 4 "cut" translate -m pair --shortlist cut
 printf 'a few words more for a larger vocabulary: %s\n' one two three four five six seven eight nine ten one two three >>corpus
 check "another model" "$make_model" other pair corpus
 refused "the list of another model" 2 "the shortlist is for vocabularies of" translate -m other --shortlist list
+tr cd wz <in >letters
+check "a model of as many, other tokens" "$make_model" turned pair letters
+same "as many" "$("$qkv" info turned | grep -i vocabulary)" "$("$qkv" info pair | grep -i vocabulary)"
+refused "its list" 2 "learned with other tokenizers" translate -m turned --shortlist list
+sed 's/"tokenizers":"[0-9a-f]*"/"xokenizers":"0123456789abcdef"/' list >older
+check "a list of an older release" run 0 "" translate -m turned --shortlist older
+sed 's/"tokenizers":"[0-9a-f]*"/"tokenizers":"0123456789abcdeX"/' list >wrong
+refused "a fingerprint that is none" 4 "16 hexadecimal digits" translate -m pair --shortlist wrong
 finish

@@ -142,7 +142,8 @@ QKV_API void qkv_shortlist_free(qkv_shortlist *s);
 
 /* A list as a safetensors file: vectors of I32 named "always" (ids of targets that may always come), "counts" (how many targets
  * each source has) and "ids" (the targets of source 0, of source 1, ..), each list ascending; and the notes "format", which is
- * "qkv-shortlist-1", and "target_vocabulary". IO, MEMORY; loading also FORMAT for a file that is not so, LIMIT. */
+ * "qkv-shortlist-1", "target_vocabulary" and, where the model has tokenizers, "tokenizers": a number made of all spellings, by
+ * which the list of another model is refused. IO, MEMORY; loading also FORMAT for a file that is not so, LIMIT. */
 QKV_API qkv_status qkv_shortlist_save(const qkv_shortlist *s, const char *path);
 QKV_API qkv_shortlist *qkv_shortlist_load(const char *path);
 

@@ -391,13 +391,17 @@ static qkv_status check_prefix(const qkv_search_opts *o, int64_t vocabulary)
     return QKV_OK;
 }
 
-static qkv_status check_shortlist(const qkv_shortlist *list, const qkv_transformer_opts *t)
+static qkv_status check_shortlist(const qkv_shortlist *list, const qkv_model *m, const qkv_transformer_opts *t)
 {
     int64_t targets = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
-    if (!list || (list->sources == t->vocabulary && list->targets == targets)) return QKV_OK;
-    return qkv__fail(QKV_USAGE,
-                     "search: the shortlist is for vocabularies of %lld and %lld tokens, the model has %lld and %lld",
-                     (long long)list->sources, (long long)list->targets, (long long)t->vocabulary, (long long)targets);
+    if (!list) return QKV_OK;
+    if (list->sources != t->vocabulary || list->targets != targets)
+        return qkv__fail(QKV_USAGE,
+                         "search: the shortlist is for vocabularies of %lld and %lld tokens, the model has %lld and %lld",
+                         (long long)list->sources, (long long)list->targets, (long long)t->vocabulary, (long long)targets);
+    uint64_t own = qkv__tokenizers_fingerprint(m);
+    if (!own || !list->tokenizers || own == list->tokenizers) return QKV_OK;
+    return qkv__fail(QKV_USAGE, "search: the shortlist was learned with other tokenizers than the model's: learn one for it");
 }
 
 /* The start takes one of the positions that end somewhere. 0: they do not. */
@@ -428,7 +432,7 @@ qkv_status qkv__search_resolve_options(const qkv_model *m, qkv_search_opts *o)
         return qkv__fail(QKV_USAGE, "search: max_length, no_repeat or length_penalty is out of range");
     if (o->n_ends < 0 || o->n_banned < 0 || (o->n_ends && !o->ends) || (o->n_banned && !o->banned))
         return qkv__fail(QKV_USAGE, "search: the ids that end a result, or are never found, are missing");
-    qkv_status status = check_shortlist(o->shortlist, t);
+    qkv_status status = check_shortlist(o->shortlist, m, t);
     if (!status) status = qkv__check_length(QKV_USAGE, "search: a max_length of", o->max_length, max_positions_of(t));
     return status ? status : check_prefix(o, t->target_vocabulary ? t->target_vocabulary : t->vocabulary);
 }

@@ -37,6 +37,27 @@ void qkv_shortlist_free(qkv_shortlist *s)
     qkv__release(s, sizeof *s);
 }
 
+/* ---- whose it is ---- */
+
+static uint64_t hash_spellings(uint64_t h, const qkv_tokenizer *t)
+{
+    for (int32_t id = 0; id < qkv_tokenizer_size(t); id++) {
+        const char *spelling = qkv_tokenizer_token(t, id);
+        for (; *spelling; spelling++) h = (h ^ (unsigned char)*spelling) * 0x100000001b3u;
+        h = (h ^ 0x100) * 0x100000001b3u; /* an end that no byte is */
+    }
+    return h;
+}
+
+uint64_t qkv__tokenizers_fingerprint(const qkv_model *m)
+{
+    const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
+    if (!source) return 0;
+    uint64_t h = hash_spellings(0xcbf29ce484222325u, source);
+    if (target && target != source) h = hash_spellings(h, target);
+    return h ? h : 1;
+}
+
 /* ---- the file: "always", "counts" (of the targets of each source) and "ids", all I32 ---- */
 
 #define FORMAT_NAME "qkv-shortlist-1"
@@ -53,13 +74,16 @@ qkv_status qkv_shortlist_save(const qkv_shortlist *s, const char *path)
     int32_t *counts = qkv__alloc(bytes);
     if (!counts) return QKV_MEMORY;
     for (int64_t i = 0; i < s->sources; i++) counts[i] = (int32_t)(s->begins[i + 1] - s->begins[i]);
-    char vocabulary[32];
+    char vocabulary[32], tokenizers[32];
     snprintf(vocabulary, sizeof vocabulary, "%lld", (long long)s->targets);
-    const qkv__note notes[] = { { "format", FORMAT_NAME }, { "target_vocabulary", vocabulary } };
+    snprintf(tokenizers, sizeof tokenizers, "%016llx", (unsigned long long)s->tokenizers);
+    const qkv__note notes[] = { { "format", FORMAT_NAME },
+                                { "target_vocabulary", vocabulary },
+                                { "tokenizers", tokenizers } };
     qkv__to_store tensors[] = { numbers_to_store("always", &s->n_always, s->always),
                                 numbers_to_store("counts", &s->sources, counts),
                                 numbers_to_store("ids", &s->begins[s->sources], s->ids) };
-    qkv_status status = qkv__safetensors_write(path, 3, tensors, 2, notes);
+    qkv_status status = qkv__safetensors_write(path, 3, tensors, s->tokenizers ? 3 : 2, notes);
     qkv__release(counts, bytes);
     return status;
 }
@@ -112,6 +136,15 @@ static int64_t vocabulary_in(const qkv__safetensors *file)
     return format && !strcmp(format, FORMAT_NAME) && end && !*end && n <= INT32_MAX ? n : 0;
 }
 
+/* Files of older releases have none. */
+static qkv_status read_fingerprint(const qkv__safetensors *file, uint64_t *out)
+{
+    const char *text = qkv__safetensors_note(file, "tokenizers");
+    *out = text && strspn(text, "0123456789abcdef") == 16 && !text[16] ? strtoull(text, NULL, 16) : 0;
+    if (!text || *out) return QKV_OK;
+    return qkv__fail(QKV_FORMAT, "%s: \"tokenizers\" is not a number of 16 hexadecimal digits", file->path);
+}
+
 static qkv_status read_shortlist(const qkv__safetensors *file, qkv_shortlist **out)
 {
     int64_t targets = vocabulary_in(file);
@@ -122,7 +155,8 @@ static qkv_status read_shortlist(const qkv__safetensors *file, qkv_shortlist **o
     if (counts->count > INT32_MAX) return qkv__fail(QKV_LIMIT, "%s: a vocabulary has at most 2147483647 ids", file->path);
     qkv_shortlist *s = *out = qkv__shortlist_new(counts->count, targets, always->count, ids->count);
     if (!s) return QKV_MEMORY;
-    qkv_status status = copy_ids(file, always, 0, always->count, targets, s->always);
+    qkv_status status = read_fingerprint(file, &s->tokenizers);
+    if (!status) status = copy_ids(file, always, 0, always->count, targets, s->always);
     return status ? status : copy_lists(file, counts, ids, s);
 }
 

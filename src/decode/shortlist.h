@@ -11,7 +11,11 @@ struct qkv_shortlist {
     int64_t *begins; /* (sources + 1): the targets of source i are ids[begins[i]] .. ids[begins[i + 1] - 1], ascending */
     int32_t *ids;
     size_t always_bytes, begins_bytes, ids_bytes;
+    uint64_t tokenizers; /* fingerprint of those it was learned with; 0: not known */
 };
+
+/* Of all spellings of a model's tokenizers, in the order of their ids; 0 where it has none. */
+uint64_t qkv__tokenizers_fingerprint(const qkv_model *m);
 
 /* One without lists, whose arrays have room for so many; begins[0] is 0. NULL: MEMORY. */
 qkv_shortlist *qkv__shortlist_new(int64_t sources, int64_t targets, int64_t n_always, int64_t n_ids);

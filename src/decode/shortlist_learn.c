@@ -276,6 +276,7 @@ static qkv_shortlist *make_lists(const learner *x, const qkv_model *m)
     rated *all = qkv__alloc(bytes);
     qkv_shortlist *s = all ? qkv__shortlist_new(x->sources, x->targets, x->targets, ids) : NULL;
     if (s) s->n_always = 0, list_always(x, target, all, s), list_targets(x, is_shared, all, s);
+    if (s) s->tokenizers = qkv__tokenizers_fingerprint(m);
     qkv__release(all, bytes);
     return s;
 }
