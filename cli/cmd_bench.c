@@ -59,7 +59,10 @@ static qkv_status bench_one(qkv_bench_kind kind)
     qkv_status status = chosen_weights(&o.weights);
     if (status) return status;
     o.repeat = given.repeat, o.quick = given.quick;
-    o.batch = given.batch, o.beam = given.beam, o.length = given.length, o.new_tokens = given.new_tokens;
+    o.batch = given.batch, o.length = given.length;
+    bool is_asked = given.kind != 0; /* of all kinds, those that have a beam take it */
+    if (is_asked || kind == QKV_BENCH_TRANSLATE) o.beam = given.beam;
+    if (is_asked || kind == QKV_BENCH_TRANSLATE || kind == QKV_BENCH_GENERATE) o.new_tokens = given.new_tokens;
     return qkv_bench(kind, &o, print_row, NULL) ? library_failed() : QKV_OK;
 }
 

@@ -23,6 +23,8 @@ check "one without tokenizer" run 0 "" bench translate -m ids --batch 1 --beam 1
 
 refused "another kind" 2 matmul bench nothing
 refused "a model where none is needed" 2 "train needs no model" bench train -m pair
+refused "a beam where there is none" 2 "matmul has no beam" bench matmul --beam 4 --quick
+refused "new tokens where there are none" 2 "embed writes no tokens" bench embed -m encoder --new 4
 refused "a model that cannot" 2 "a decoder alone" bench generate -m pair
 refused "too many samples" 2 "at most 512 samples" bench matmul --repeat 1000
 refused "a folder that is no model's" 3 "no config.json" bench -m . --json

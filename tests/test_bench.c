@@ -92,7 +92,8 @@ static void a_generator(void **state)
     assert_int_equal(r.n, 2);
     assert_true(r.at[0].amount == 18 && r.at[0].operations == 2 * 3 * (6 * layers + OUTPUT));
     assert_true(r.at[1].amount == 6 && r.at[1].operations == 2 * 3 * 2 * (layers + OUTPUT));
-    assert_true(r.at[1].bytes == 2 * 4 * (layers + OUTPUT));
+    double cached = 2 * (8 + 8) * 3 * (7 + 8); /* keys and values of 2 layers, 3 rows, 7 tokens and then 8 */
+    assert_true(r.at[1].bytes == 4 * (2 * (layers + OUTPUT) + cached));
 }
 
 static void random_models(void **state)

@@ -27,7 +27,7 @@ typedef enum qkv_bench_kind { QKV_BENCH_LIST(QKV_BENCH_ENUM) QKV_BENCH_KINDS } q
 /* "matmul" and so on, static text; NULL for another number. */
 QKV_API const char *qkv_bench_name(qkv_bench_kind kind);
 
-/* Zero means the default; what a kind of measurement does not have is not looked at. */
+/* Zero means the default. A beam, or new tokens, where there are none, is USAGE. */
 typedef struct qkv_bench_opts {
     size_t size;
     const char *folder; /* the model to translate, generate or embed with; NULL: random weights, saved to a temporary folder (in
@@ -52,7 +52,8 @@ typedef struct qkv_bench_row {
     double best, median;   /* seconds of a run */
     double operations;     /* of one run: two for every multiply-add that the mathematics needs; of translate, generate and
                                 embed those with weights alone */
-    double bytes;          /* of weights that one run must read from memory; 0: the memory's speed is not what bounds it */
+    double bytes;          /* of weights, and of cached keys and values of generate, that one run must read from memory; 0: the
+                                memory's speed is not what bounds it */
     double peak;           /* operations a second: fused multiply-adds of float32 on all threads, the best seen so far */
     double bandwidth;      /* bytes a second that all threads read of a block as large as the weights; 0 where bytes is */
     double block;          /* bytes of it */

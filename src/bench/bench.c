@@ -192,6 +192,10 @@ static qkv_status check_bench_options(const qkv__bench *b)
     if (o->repeat > QKV__MOST_SAMPLES) return qkv__fail(QKV_USAGE, "bench: at most %d samples", QKV__MOST_SAMPLES);
     if (o->batch > 1 << 16 || o->length > 1 << 20 || o->new_tokens > 1 << 20)
         return qkv__fail(QKV_USAGE, "bench: a batch is at most 65536, and lengths are at most 1048576");
+    if (o->beam && b->kind != QKV_BENCH_TRANSLATE)
+        return qkv__fail(QKV_USAGE, "bench: %s has no beam: only translate has", names[b->kind]);
+    if (o->new_tokens && b->kind != QKV_BENCH_TRANSLATE && b->kind != QKV_BENCH_GENERATE)
+        return qkv__fail(QKV_USAGE, "bench: %s writes no tokens: only translate and generate do", names[b->kind]);
     if (o->folder && b->kind < QKV_BENCH_TRANSLATE)
         return qkv__fail(QKV_USAGE, "bench: %s needs no model: it measures shapes of its own", names[b->kind]);
     return QKV_OK;

@@ -3,6 +3,7 @@
 
 #include "../base/memory.h"
 #include "../base/size.h"
+#include "../nn/layer.h"
 
 #include <qkv/decode.h>
 
@@ -73,6 +74,18 @@ static qkv_status make_prompts(generation *g, int64_t vocabulary)
     return QKV_OK;
 }
 
+/* Keys and values that a row's steps read, in bytes: step i those of the prompt and of i + 1 new tokens. */
+static double cached_bytes(const qkv_model *m, const generation *g)
+{
+    const qkv_transformer *x = qkv_model_transformer(m);
+    double a_token = 0, steps = (double)g->new_tokens;
+    for (int i = 0; i < x->stacks[QKV__DECODER].n; i++) {
+        const qkv__layer *l = &x->stacks[QKV__DECODER].layers[i];
+        a_token += sizeof(float) * (double)(l->self.k.weight->shape[0] + l->self.v.weight->shape[0]);
+    }
+    return a_token * (steps * (double)g->prompt + steps * (steps + 1) / 2);
+}
+
 static qkv_status measure_generation(const qkv__bench *b, const qkv_model *m, generation *g)
 {
     const char *name = b->o.folder ? "model" : "Llama, 134M";
@@ -84,7 +97,7 @@ static qkv_status measure_generation(const qkv__bench *b, const qkv_model *m, ge
              (long long)g->prompt);
     qkv_bench_row writing = { .unit = "tokens", .amount = rows * steps, .block = layers.bytes + output.bytes };
     writing.operations = 2 * rows * steps * (layers.count + output.count);
-    writing.bytes = steps * writing.block;
+    writing.bytes = steps * writing.block + rows * cached_bytes(m, g);
     snprintf(writing.name, sizeof writing.name, "%s, %lld text%s, %lld new tokens", name, (long long)g->rows,
              g->rows > 1 ? "s" : "", (long long)g->new_tokens);
     qkv_status status = qkv__bench_measure(b, reading, read_prompts, g);
