@@ -16,6 +16,7 @@ same "and has a font for all of them" "" "$(grep -o 'No font here can draw[^<]*'
 contains "its page has every head in it" "$(cat attention.html)" '"cross/1/3":' '"encoder/rollout":'
 contains "the demo says where things are" "$(cat ../said)" "█" "demo/model" "demo/data" "exactly right"
 isa=$("$build/cli/qkv" info | sed -n 's/^instruction set *//p')
+case $isa in avx_vnni) isa=avx2 ;; avx512_vnni | amx) isa=avx512 ;; neon_dot) isa=neon ;; esac # floats are theirs
 for name in model/model.safetensors test.out; do
     wanted=$(grep "^$isa $3 demo/$name " "$root/tests/golden/bytes.txt")
     if [ -z "$wanted" ]; then skipped "the bytes of demo/$name: none were recorded for $isa, $3"

@@ -18,7 +18,7 @@ static float draw_float(void) { return (float)draw() / 8388608.0f - 1; }
 
 /* ---- kernels ---- */
 
-/* The same sources for vectors of 64 bytes, in plain C: the tiles of AVX-512 are tried where there is none. */
+/* The same sources for vectors of 64 bytes, in plain C: what AVX-512 and VNNI run is tried where there is none. */
 #define K(kind, result, name, parameters) result qkv__wide_##name parameters;
 #include "kern/kernels.def"
 #undef K
@@ -26,12 +26,34 @@ static const qkv__kernels wide = { .isa = "64 bytes",
                                    .quantize_rows = qkv__wide_quantize_rows,
                                    .multiply_int8 = qkv__wide_multiply_int8,
                                    .multiply_int4 = qkv__wide_multiply_int4 };
+extern const qkv__kernels qkv__wide_dots_kernels;
 
-/* Set i of this machine, then that one; NULL after the last. */
+enum { PLAIN = 2 };
+static qkv__kernels plain[PLAIN];
+
+static void make_plain_sets(void)
+{
+    plain[0] = wide, plain[1] = qkv__wide_dots_kernels;
+    for (int i = 1; i < PLAIN; i++) qkv__kernels_inherit(&plain[i], &plain[i - 1]);
+}
+
+/* Set i of this machine, then those; NULL after the last. */
 static const qkv__kernels *kernels_at(int i)
 {
-    if (qkv__kernels_available(i)) return qkv__kernels_available(i);
-    return qkv__kernels_available(i - 1) ? &wide : NULL;
+    int n = 0;
+    while (qkv__kernels_available(n)) n++;
+    return i < n ? qkv__kernels_available(i) : i < n + PLAIN ? &plain[i - n] : NULL;
+}
+
+static void sets_that_were_not_run(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "avx2", "avx_vnni", "avx512", "avx512_vnni", "neon_dot" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        bool is_there = false;
+        for (int set = 0; qkv_isa_available(set); set++) is_there = is_there || !strcmp(qkv_isa_available(set), names[i]);
+        if (!is_there) print_message("skipped: %s, which this machine or build does not have\n", names[i]);
+    }
 }
 
 enum { MOST = 1 << 18 };
@@ -199,11 +221,13 @@ static void products_by_hand(void **state)
 
 int main(void)
 {
+    make_plain_sets();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(activations_have_one_meaning),
         cmocka_unit_test(activations_by_hand),
         cmocka_unit_test(products_have_the_same_bits_everywhere),
         cmocka_unit_test(products_by_hand),
+        cmocka_unit_test(sets_that_were_not_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

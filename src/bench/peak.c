@@ -1,5 +1,6 @@
 /* peak.c: fused multiply-adds in registers and reading, as fast as one thread can. Compiled as the kernels are: gcc makes no
  * fused multiply-add of a product and a sum otherwise. */
+#include "../op/op.h"
 #include "measure.h"
 
 #include <string.h>
@@ -50,11 +51,7 @@ MULTIPLY_ADDS(with_16_bytes, 16)
 READING(read_by_16, 16)
 
 #if defined(__x86_64__)
-static bool uses(const char *name)
-{
-    const char *isa = qkv_isa();
-    return isa && !strcmp(isa, name);
-}
+static bool uses(const char *name) { return qkv_isa() && !strcmp(qkv__kern->floats, name); }
 #endif
 /* clang-format on */
 

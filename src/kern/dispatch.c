@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
 
 #if defined(__x86_64__)
 /* Every processor with AVX2 has it, but a virtual machine may hide it, and not every compiler knows its name. */
@@ -16,6 +19,23 @@ static bool has_f16c(void)
     unsigned a, b, c, d;
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
+
+/* A bit of cpuid's leaf 7: not every compiler knows the names of these. */
+typedef enum cpuid_register { EAX, EBX, ECX, EDX } cpuid_register;
+
+static bool has_feature(unsigned sub, cpuid_register from, unsigned bit)
+{
+    unsigned r[4];
+    return __get_cpuid_count(7, sub, &r[EAX], &r[EBX], &r[ECX], &r[EDX]) && (r[from] >> bit & 1);
+}
+#elif defined(__aarch64__) && defined(__linux__)
+static bool has_dot_product(void)
+{
+    enum { ASIMDDP = 1 << 20 };
+    return getauxval(AT_HWCAP) & ASIMDDP;
+}
+#elif defined(__aarch64__)
+static bool has_dot_product(void) { return false; }
 #endif
 
 /* Instruction sets of this build, worst first: name, and whether the machine has it. Every 64-bit ARM has NEON. What one does
@@ -25,10 +45,12 @@ static bool has_f16c(void)
     I(ref, 1)                                                                                                                  \
     I(baseline, 1)                                                                                                             \
     I(avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c())                                     \
+    I(avx_vnni, is_best("avx2") && has_feature(1, EAX, 4))                                                                     \
     I(avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && \
-                  __builtin_cpu_supports("avx512bw") && has_f16c())
+                  __builtin_cpu_supports("avx512bw") && has_f16c())                                                            \
+    I(avx512_vnni, is_best("avx512") && has_feature(0, ECX, 11))
 #elif defined(__aarch64__)
-#define ISA_LIST(I) I(ref, 1) I(neon, 1)
+#define ISA_LIST(I) I(ref, 1) I(neon, 1) I(neon_dot, has_dot_product())
 #else
 #define ISA_LIST(I) I(ref, 1) I(baseline, 1)
 #endif
@@ -46,11 +68,15 @@ static int n_available;
 
 void qkv__kernels_inherit(qkv__kernels *own, const qkv__kernels *from)
 {
+    if (!own->floats) own->floats = from->floats;
 #define K(kind, result, name, parameters) \
     if (!own->name) own->name = from->name;
 #include "kernels.def"
 #undef K
 }
+
+/* Whether the last one that was found is that: a set of a few kernels builds on it. */
+static bool is_best(const char *isa) { return !strcmp(available[n_available - 1].isa, isa); }
 
 static void gather_tables(void)
 {

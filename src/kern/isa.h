@@ -6,10 +6,20 @@
 #include "kern.h"
 
 #define NAME(name) QKV_KERNEL(QKV_ISA, name)
+#define QUOTE_(x) #x
+#define QUOTE(x) QUOTE_(x)
+#define ISA_NAME QUOTE(QKV_ISA)
 
 #define K(kind, result, name, parameters) result NAME(name) parameters;
 #include "kernels.def"
 #undef K
+
+/* A set of a few kernels, which takes the others from QKV_BASE, may call those. */
+#ifdef QKV_BASE
+#define K(kind, result, name, parameters) result QKV_KERNEL(QKV_BASE, name) parameters;
+#include "kernels.def"
+#undef K
+#endif
 
 extern const qkv__kernels NAME(kernels);
 

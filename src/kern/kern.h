@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 typedef struct qkv__kernels {
-    const char *isa;
+    const char *isa, *floats; /* its name, and that of the set whose products of floats it has */
 #define K(kind, result, name, parameters) result(*name) parameters;
 #include "kernels.def"
 #undef K

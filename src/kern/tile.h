@@ -79,7 +79,7 @@ ALWAYS void tile_rows(int64_t mr, const int nv, const order a_order, const float
         CASE(5)
         CASE(6)
 #if QKV_VECTOR_BYTES == 64
-            CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+        CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
 #endif
     }
 }
@@ -175,6 +175,21 @@ ALWAYS void columns_of_rows(const float *p, int64_t stride, vf out[4])
     out[1] = HIGH_PAIRS(t0, t2);
     out[2] = LOW_PAIRS(t1, t3);
     out[3] = HIGH_PAIRS(t1, t3);
+}
+
+/* The same for all columns, a multiple of 4, of up to W rows: out[c*width + r]; zero where there is no row. What moves need not be
+ * floats: the bits are not looked at. */
+ALWAYS void columns_of_some_rows(const float *p, int64_t stride, int64_t rows, int64_t columns, float *out, int64_t width)
+{
+    for (int64_t c = 0; rows >= W && c < columns; c += 4) {
+        vf column[4];
+        columns_of_rows(p + c, stride, column);
+        EACH (i, 4) store(out + (c + i) * width, column[i]);
+    }
+    for (int64_t c = 0; rows < W && c < columns; c++) {
+        store(out + c * width, (vf){ 0 });
+        for (int64_t r = 0; r < rows; r++) memcpy(out + c * width + r, p + r * stride + c, sizeof *out);
+    }
 }
 
 #endif

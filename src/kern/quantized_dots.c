@@ -1,0 +1,295 @@
+/* quantized_dots.c: products of weights in 8 and 4 bits where one instruction adds four products of bytes to every lane: AVX-VNNI,
+ * AVX-512 VNNI and the dot product of ARM. Plain C stands in for it in tests.
+ *
+ * quantized.h fixes the bits, and quantized.c has the ways; here a step of k is four numbers, a quad. On x86 one factor is
+ * unsigned: that is w, taken 128 too high by turning its first bit (nibbles are 8 too high as they lie). What this adds to a sum
+ * depends on the row of a alone, and a sum starts with it taken off. On the way it may wrap around; at the end it fits. */
+#include "tile.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+typedef int8_t vb __attribute__((vector_size(QKV_VECTOR_BYTES)));
+typedef int8_t vb_any __attribute__((vector_size(QKV_VECTOR_BYTES), aligned(1), may_alias));
+typedef int32_t quad __attribute__((may_alias)); /* four bytes */
+typedef uint8_t v16 __attribute__((vector_size(QKV__GROUP_BYTES)));
+
+#if defined(__ARM_FEATURE_DOTPROD)
+enum { RAISED = 0 };
+#else
+enum { RAISED = 128 };
+#endif
+enum { GROUP = QKV__GROUP, BYTES = QKV__GROUP_BYTES, CHAINS = QKV__GROUP_CHAINS };
+enum { FEW = 4 }; /* rows of a, at most, for which w is read as it lies */
+
+static inline vb load_bytes(const int8_t *p) { return (vb) * (const vb_any *)p; }
+
+/* Bytes of w as the instruction takes them. */
+static inline vb raised(vb w) { return RAISED ? w ^ (int8_t)-128 : w; }
+
+/* sum + w[4i] a[4i] + ... + w[4i+3] a[4i+3] in lane i, w from 0 to 255 where weights are raised */
+static inline vi add_quads(vi sum, vb w, vb a)
+{
+#if defined(__AVX512VNNI__) && QKV_VECTOR_BYTES == 64
+    return (vi)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)w, (__m512i)a);
+#elif defined(__AVXVNNI__) && QKV_VECTOR_BYTES == 32
+    return (vi)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)w, (__m256i)a);
+#elif defined(__ARM_FEATURE_DOTPROD)
+    return (vi)vdotq_s32((int32x4_t)sum, (int8x16_t)w, (int8x16_t)a);
+#else
+    vu total = (vu)sum;
+    for (int i = 0; i < QKV_VECTOR_BYTES; i++) total[i / 4] += (uint32_t)((uint8_t)w[i] * a[i]);
+    return (vi)total;
+#endif
+}
+
+/* ---- few rows, 8 bits ---- */
+
+static inline int32_t lane_total(vi x)
+{
+#if defined(__AVX512VNNI__) && QKV_VECTOR_BYTES == 64
+    return _mm512_reduce_add_epi32((__m512i)x);
+#elif defined(__ARM_FEATURE_DOTPROD)
+    return vaddvq_s32((int32x4_t)x);
+#else
+    uint32_t sum = 0;
+    for (int i = 0; i < W; i++) sum += (uint32_t)x[i];
+    return (int32_t)sum;
+#endif
+}
+
+/* What w being raised adds to the sum of n numbers of a. */
+static int32_t excess_of(const int8_t *a, int64_t n, int32_t by)
+{
+    int32_t sum = 0;
+    for (int64_t p = 0; p < n; p++) sum += a[p];
+    return by * sum;
+}
+
+/* Sums of one row of a with four rows of w, those beyond `rows` the last once more. The end of a row goes through copies:
+ * nothing is read behind w. */
+static inline void dots_of_four(const int8_t *a, const int8_t *w, int64_t k, int64_t rows, int32_t sums[4])
+{
+    vi sum[4];
+    const int8_t *row[4];
+    int64_t p = 0;
+    EACH (r, 4) sum[r] = (vi){ 0 }, row[r] = w + qkv__min(r, rows - 1) * k;
+    for (; p + QKV_VECTOR_BYTES <= k; p += QKV_VECTOR_BYTES) {
+        vb x = load_bytes(a + p);
+        EACH (line, (QKV_VECTOR_BYTES + 15) / 16) /* the next four rows: theirs are too short for the machine to run ahead */
+            __builtin_prefetch(w + 4 * k + 4 * p + 64 * line);
+        EACH (r, 4) sum[r] = add_quads(sum[r], raised(load_bytes(row[r] + p)), x);
+    }
+    int8_t last[QKV_VECTOR_BYTES] = { 0 };
+    memcpy(last, a + p, (size_t)(k - p));
+    EACH (r, 4) {
+        int8_t rest[QKV_VECTOR_BYTES] = { 0 };
+        memcpy(rest, row[r] + p, (size_t)(k - p));
+        sums[r] = lane_total(add_quads(sum[r], raised(load_bytes(rest)), load_bytes(last)));
+    }
+}
+
+static void few_rows_int8(const qkv__quantized *x)
+{
+    int32_t excess[FEW];
+    for (int64_t i = 0; i < x->m; i++) excess[i] = excess_of(x->a + i * qkv__whole_groups(x->k), x->k, RAISED);
+    for (int64_t j = 0; j < x->n; j += 4)
+        for (int64_t i = 0; i < x->m; i++) {
+            const int8_t *a = x->a + i * qkv__whole_groups(x->k), *w = (const int8_t *)x->w + j * x->k;
+            const float *w_scales = (const float *)x->w_scales + j;
+            int64_t rows = qkv__min(4, x->n - j);
+            int32_t sums[4];
+            dots_of_four(a, w, x->k, rows, sums);
+            for (int64_t r = 0; r < rows; r++) {
+                int32_t sum = (int32_t)((uint32_t)sums[r] - (uint32_t)excess[i]);
+                float y = (float)sum * (x->a_scales[i] * w_scales[r]);
+                x->c[i * x->c_row + j + r] = x->bias ? y + x->bias[j + r] : y;
+            }
+        }
+}
+
+/* ---- tiles ---- */
+
+/* Up to QKV__QUANTIZED_ROWS rows of a in panels of NR, the last of one vector where that is enough: [quads of k][row]; what each
+ * group's sum starts with and its scale, [group][row]; MR rows of raised w; and the scales of their groups. */
+typedef struct quad_tiling {
+    quad *a, *w;
+    int32_t *starts;
+    float *a_scales, *w_scales;
+    float *chains; /* of a tile, for int4 */
+    int64_t quads, groups;
+} quad_tiling;
+
+static quad_tiling cut_quad_scratch(char *scratch, int64_t k, int64_t groups)
+{
+    quad_tiling t = { .quads = qkv__whole_groups(k) / 4, .groups = groups };
+    t.chains = (float *)(void *)scratch;
+    t.a = (quad *)(t.chains + CHAINS * MR * NR);
+    t.w = t.a + QKV__QUANTIZED_ROWS * t.quads;
+    t.starts = (int32_t *)(t.w + MR * t.quads);
+    t.a_scales = (float *)(t.starts + QKV__QUANTIZED_ROWS * groups);
+    t.w_scales = t.a_scales + QKV__QUANTIZED_ROWS * groups;
+    return t;
+}
+
+static inline int vectors_of(int64_t rows) { return rows > W ? NV : 1; }
+
+static void pack_quad_panel(const int8_t *a, const float *a_scales, int64_t rows, const quad_tiling *t, int64_t at, bool int4)
+{
+    int64_t width = vectors_of(rows) * W, k = 4 * t->quads, group = k / t->groups;
+    for (int64_t i = 0; i < width; i += W)
+        columns_of_some_rows((const float *)(const void *)(a + i * k), t->quads, rows - i, t->quads,
+                             (float *)(void *)(t->a + at * t->quads + i), width);
+    for (int64_t g = 0; g < t->groups; g++)
+        for (int64_t i = 0; i < width; i++) {
+            int64_t to = at * t->groups + g * width + i;
+            t->starts[to] = i < rows ? -excess_of(a + i * k + g * group, group, int4 ? 8 : RAISED) : 0;
+            t->a_scales[to] = i < rows ? a_scales[i * t->groups + g] : 0;
+        }
+}
+
+/* sum[i][v] = starts + MR rows of w times nv vectors of a panel, some quads of them */
+ALWAYS void tile_of_quads(const int nv, const quad *w, int64_t w_row, const quad *a, int64_t quads, const int32_t *starts,
+                          vi sum[MR][NV])
+{
+    vi own[MR][NV];
+    EACH (i, MR)
+        EACH (v, nv) memcpy(&own[i][v], starts + v * W, sizeof own[i][v]);
+    for (int64_t q = 0; q < quads; q++, a += nv * W) {
+        vb row[NV];
+        EACH (v, nv) memcpy(&row[v], a + v * W, sizeof row[v]);
+        EACH (i, MR) {
+            vb both = (vb)((int32_t)w[i * w_row + q] - (vi){ 0 });
+            EACH (v, nv) own[i][v] = add_quads(own[i][v], both, row[v]);
+        }
+    }
+    EACH (i, MR)
+        EACH (v, nv) sum[i][v] = own[i][v];
+}
+
+static inline vf floats(vi x) { return __builtin_convertvector(x, vf); }
+
+ALWAYS void quad_tile_int8(const int nv, const quad_tiling *t, const quad *a, int64_t at, float *out)
+{
+    vi sum[MR][NV];
+    tile_of_quads(nv, t->w, t->quads, a, t->quads, t->starts + at, sum);
+    EACH (i, MR)
+        EACH (v, nv) store(out + (i * nv + v) * W, floats(sum[i][v]) * (load(t->a_scales + at + v * W) * t->w_scales[i]));
+}
+
+ALWAYS void quad_tile_int4(const int nv, const quad_tiling *t, const quad *a, int64_t at, float *out)
+{
+    const int size = MR * nv * W;
+    memset(t->chains, 0, sizeof(float) * (size_t)(CHAINS * size));
+    for (int64_t g = 0; g < t->groups; g++, a += GROUP / 4 * nv * W, at += nv * W) {
+        vi sum[MR][NV];
+        float *chain = t->chains + g % CHAINS * size;
+        tile_of_quads(nv, t->w + g * GROUP / 4, t->quads, a, GROUP / 4, t->starts + at, sum);
+        EACH (i, MR)
+            EACH (v, nv) {
+                float *to = chain + (i * nv + v) * W;
+                vf scale = load(t->a_scales + at + v * W) * t->w_scales[i * t->groups + g];
+                store(to, load(to) + floats(sum[i][v]) * scale);
+            }
+    }
+    for (int half = CHAINS / 2; half; half /= 2)
+        for (int i = 0; i < half * size; i += W) store(t->chains + i, load(t->chains + i) + load(t->chains + half * size + i));
+    memcpy(out, t->chains, sizeof(float) * (size_t)size);
+}
+
+static void raise_int8_row(const int8_t *from, int64_t k, int8_t *to)
+{
+    int64_t p = 0;
+    for (; p + QKV_VECTOR_BYTES <= k; p += QKV_VECTOR_BYTES) *(vb_any *)(to + p) = raised(load_bytes(from + p));
+    for (; p < k; p++) to[p] = RAISED ? (int8_t)(from[p] ^ -128) : from[p];
+}
+
+static void raise_int4_row(const uint8_t *from, int64_t groups, int8_t *to)
+{
+    for (int64_t g = 0; g < groups; g++, from += BYTES, to += GROUP) {
+        v16 bytes, low, high;
+        memcpy(&bytes, from, sizeof bytes);
+        low = bytes & 15, high = bytes >> 4;
+        memcpy(to, &low, sizeof low);
+        memcpy(to + BYTES, &high, sizeof high);
+    }
+}
+
+/* Rows j .. j+MR-1 of w; what is behind k, or behind the last row, meets zeros of a, or is not kept. */
+static void raise_rows(const qkv__quantized *x, int64_t j, const quad_tiling *t, bool int4)
+{
+    for (int64_t r = 0; r < qkv__min(MR, x->n - j); r++) {
+        int8_t *to = (int8_t *)(t->w + r * t->quads);
+        float *scales = t->w_scales + r * t->groups;
+        if (int4) {
+            raise_int4_row((const uint8_t *)x->w + (j + r) * t->groups * BYTES, t->groups, to);
+            QKV_KERNEL(QKV_BASE, widen_half)(scales, (const uint16_t *)x->w_scales + (j + r) * t->groups, t->groups);
+        } else {
+            raise_int8_row((const int8_t *)x->w + (j + r) * x->k, x->k, to);
+            memset(to + x->k, 0, (size_t)(4 * t->quads - x->k));
+            *scales = ((const float *)x->w_scales)[j + r];
+        }
+    }
+}
+
+/* A tile has its values the other way round. */
+static void put_quad_tile(const qkv__quantized *x, int64_t first, int64_t rows, int64_t j, const float *tile, int64_t width)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t r = 0; r < qkv__min(MR, x->n - j); r++) {
+            float y = tile[r * width + i];
+            x->c[(first + i) * x->c_row + j + r] = x->bias ? y + x->bias[j + r] : y;
+        }
+}
+
+static void quad_tiles_of_columns(const qkv__quantized *x, int64_t first, int64_t rows, int64_t j, const quad_tiling *t,
+                                  bool int4)
+{
+    for (int64_t i = 0; i < rows; i += NR) {
+        int64_t some = qkv__min(NR, rows - i), at = i * t->groups;
+        const quad *a = t->a + i * t->quads;
+        float out[MR * NR];
+        if (vectors_of(some) == 1 && int4) quad_tile_int4(1, t, a, at, out);
+        else if (vectors_of(some) == 1) quad_tile_int8(1, t, a, at, out);
+        else if (int4) quad_tile_int4(NV, t, a, at, out);
+        else quad_tile_int8(NV, t, a, at, out);
+        put_quad_tile(x, first + i, some, j, out, vectors_of(some) * W);
+    }
+}
+
+static void in_quad_tiles(const qkv__quantized *x, char *scratch, bool int4)
+{
+    const quad_tiling t = cut_quad_scratch(scratch, x->k, int4 ? qkv__groups(x->k) : 1);
+    memset(t.w, 0, sizeof *t.w * (size_t)(MR * t.quads)); /* rows that no w has */
+    memset(t.w_scales, 0, sizeof *t.w_scales * (size_t)(MR * t.groups));
+    for (int64_t first = 0; first < x->m; first += QKV__QUANTIZED_ROWS) {
+        int64_t rows = qkv__min(QKV__QUANTIZED_ROWS, x->m - first);
+        for (int64_t i = 0; i < rows; i += NR)
+            pack_quad_panel(x->a + (first + i) * 4 * t.quads, x->a_scales + (first + i) * t.groups, qkv__min(NR, rows - i), &t,
+                            i, int4);
+        for (int64_t j = 0; j < x->n; j += MR) {
+            raise_rows(x, j, &t, int4);
+            quad_tiles_of_columns(x, first, rows, j, &t, int4);
+        }
+    }
+}
+
+void NAME(multiply_int8)(const qkv__quantized *x, void *scratch)
+{
+    if (x->m <= FEW) few_rows_int8(x);
+    else in_quad_tiles(x, scratch, false);
+}
+
+/* A few rows of 4 bits are unpacked for longer than they are multiplied: quantized.c's way is as fast. */
+void NAME(multiply_int4)(const qkv__quantized *x, void *scratch)
+{
+    if (x->m <= FEW) QKV_KERNEL(QKV_BASE, multiply_int4)(x, scratch);
+    else in_quad_tiles(x, scratch, true);
+}
+
+const qkv__kernels NAME(kernels) = { .isa = ISA_NAME,
+                                     .multiply_int8 = NAME(multiply_int8),
+                                     .multiply_int4 = NAME(multiply_int4) };
