@@ -36,6 +36,20 @@ enum { QKV__DOTS_ROWS = 4 };
 /* Bytes of scratch a product needs on each thread. */
 #define QKV__PRODUCT_SCRATCH ((size_t)3 << 20)
 
+/* ---- bfloats on both sides: what a unit for them computes (AMX), rounding a too ----
+ * a's numbers become the nearest bfloats, ties to even. k is cut in blocks of QKV__BFLOAT_BLOCK, and a block has two chains of
+ * fused multiply-adds from 0: one of its even k and one of its odd, in the order of k. The two are added, and the blocks one after
+ * the other, from 0; then to c, where it is added to, and then the bias. Up to there numbers too small to be normal count as zero,
+ * before and after every step. Nothing but its row of a and its row of b decides about an element. */
+enum { QKV__BFLOAT_BLOCK = 32, QKV__BFLOAT_ROWS = 64, QKV__BFLOAT_COLUMNS = 32 };
+
+/* Bytes of scratch that it needs: rows of a and of b, and sums of some of them. */
+static inline size_t qkv__bfloat_scratch(int64_t k)
+{
+    int64_t row = (k + QKV__BFLOAT_BLOCK - 1) / QKV__BFLOAT_BLOCK * QKV__BFLOAT_BLOCK * (int64_t)sizeof(uint16_t);
+    return (size_t)((QKV__BFLOAT_ROWS + QKV__BFLOAT_COLUMNS) * row + 2 * QKV__BFLOAT_COLUMNS * 16 * (int64_t)sizeof(float));
+}
+
 /* ---- attention: y = softmax(q k^T * scale + bias) v in every head ---- */
 
 /* Where the rows of an operand are: row t of head h in sequence b is data + b*batch + h*head + t*row. */

@@ -1,7 +1,9 @@
 /* ref_products.c: what the matrix product and attention mean, in plain C with double sums. */
 #include "isa.h"
 
+#include <float.h>
 #include <math.h>
+#include <string.h>
 
 void NAME(multiply)(const qkv__product *x, float *scratch)
 {
@@ -31,6 +33,48 @@ static void multiply_narrow(const qkv__product *x, const uint16_t *b, void (*wid
 
 void NAME(dots_bfloat)(const qkv__product *x, const uint16_t *b) { multiply_narrow(x, b, NAME(widen_bfloat)); }
 void NAME(dots_half)(const qkv__product *x, const uint16_t *b) { multiply_narrow(x, b, NAME(widen_half)); }
+
+/* ---- bfloats on both sides ---- */
+
+static float flushed(float x) { return fabsf(x) < FLT_MIN ? copysignf(0, x) : x; }
+
+static float nearest_bfloat(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (isnan(x)) bits |= 0x400000;
+    else bits += 0x7fff + (bits >> 16 & 1);
+    bits &= 0xffff0000;
+    memcpy(&x, &bits, sizeof x);
+    return flushed(x);
+}
+
+static float sum_of_blocks(const float *a, const uint16_t *b, int64_t k)
+{
+    float total = 0;
+    for (int64_t block = 0; block < k; block += QKV__BFLOAT_BLOCK) {
+        float chain[2] = { 0 };
+        for (int64_t p = block; p < k && p < block + QKV__BFLOAT_BLOCK; p++) {
+            float w;
+            NAME(widen_bfloat)(&w, b + p, 1);
+            chain[p % 2] = flushed(fmaf(nearest_bfloat(a[p]), flushed(w), chain[p % 2]));
+        }
+        float sum = flushed(chain[0] + chain[1]);
+        total = flushed(total + sum);
+    }
+    return total;
+}
+
+void NAME(multiply_bfloat)(const qkv__product *x, const uint16_t *b, void *scratch)
+{
+    (void)scratch;
+    for (int64_t i = 0; i < x->m; i++)
+        for (int64_t j = 0; j < x->n; j++) {
+            float *c = x->c + i * x->c_row + j, sum = sum_of_blocks(x->a + i * x->a_row, b + j * x->b_col, x->k);
+            if (x->add) sum = *c + sum;
+            *c = x->bias ? sum + x->bias[j] : sum;
+        }
+}
 
 int64_t NAME(packed_floats)(int64_t n, int64_t k)
 {
