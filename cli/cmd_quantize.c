@@ -13,7 +13,7 @@ static struct {
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .plain = true, .text = &given.model },
     { "out", 'o', .value = "DIR", .help = "the folder to write", .required = true, .plain = true, .text = &given.out },
-    WEIGHT_ROWS(NO_GROUP),
+    INTEGER_ROWS(NO_GROUP),
     { "texts", .value = "FILE", .help = "tell what it costs on these lines", .text = &given.texts },
     { "references", .value = "FILE", .help = "their translations, for BLEU", .text = &given.references },
     { "json", .help = "tell the cost as JSON", .flag = &given.json },

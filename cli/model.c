@@ -8,8 +8,11 @@ model_values weights;
 
 qkv_status chosen_weights(qkv_weights *out)
 {
-    *out = weights.int8 ? QKV_WEIGHTS_INT8 : weights.int4 ? QKV_WEIGHTS_INT4 : QKV_WEIGHTS_AS_STORED;
-    return weights.int8 && weights.int4 ? fail(QKV_USAGE, "--int8 and --int4: choose one") : QKV_OK;
+    *out = weights.int8   ? QKV_WEIGHTS_INT8
+           : weights.int4 ? QKV_WEIGHTS_INT4
+           : weights.bf16 ? QKV_WEIGHTS_BF16
+                          : QKV_WEIGHTS_AS_STORED;
+    return weights.int8 + weights.int4 + weights.bf16 > 1 ? fail(QKV_USAGE, "--int8, --int4 and --bf16: choose one") : QKV_OK;
 }
 
 qkv_status load_model(const char *folder, qkv_model **out)

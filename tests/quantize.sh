@@ -40,6 +40,7 @@ done
 for command in "embed text" "similar --corpus corpus text"; do
     # shellcheck disable=SC2086
     check "$command" run 0 "" $command -m encoder --int4
+    check "$command" run 0 "" $command -m encoder --bf16
 done
 check "classify" run 0 "" classify -m scoring-encoder --int8 text
 
@@ -56,7 +57,7 @@ contains "is how many stay" "$(cat out)" "same             1.0000"
 # ---- refused ----
 names="quantize: "
 refused "neither" 2 "--int8 or --int4 is missing" quantize pair x
-refused "both" 2 "--int8 and --int4: choose one" quantize pair x --int8 --int4
+refused "both" 2 "--int8, --int4 and --bf16: choose one" quantize pair x --int8 --int4
 refused "a folder with a model" 2 "holds a model already" quantize pair decoder --int8
 refused "twice" 5 "kept in 8 bits already" quantize pair8 x --int4
 refused "references alone" 2 "--references needs --texts" quantize pair x --int8 --references corpus

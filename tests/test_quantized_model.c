@@ -33,7 +33,8 @@ static const qkv_transformer_opts translator = {
     .vocabulary = VOCABULARY, .encoder_layers = 1, .decoder_layers = 1, .dim = 64, .heads = 4, .d_ff = 100
 };
 
-static const qkv_weights kinds[] = { QKV_WEIGHTS_INT8, QKV_WEIGHTS_INT4 };
+static const qkv_weights kinds[] = { QKV_WEIGHTS_INT8, QKV_WEIGHTS_INT4, QKV_WEIGHTS_BF16 };
+static const char *const kind_names[] = { "int8", "int4", "bf16" };
 
 /* The last path stays valid. */
 static const char *saved(const char *name, const qkv_transformer_opts *o)
@@ -80,7 +81,7 @@ static void same_at_any_batch_and_threads(void **state)
     (void)state;
     static const int64_t rows[] = { 1, 1, 7, 32, 3 }, steps[] = { 1, TOKENS, 1, 5, 17 };
     const char *path = saved("batches", &decoder);
-    for (int kind = 0; kind < 2; kind++) {
+    for (int kind = 0; kind < 3; kind++) {
         float first[VOCABULARY], other[VOCABULARY];
         qkv_model *m = load(path, kinds[kind]);
         last_logits(m, 1, 1, first);
@@ -89,7 +90,7 @@ static void same_at_any_batch_and_threads(void **state)
                 assert_int_equal(qkv_set_threads(threads), QKV_OK);
                 last_logits(m, rows[i], steps[i], other);
                 if (memcmp(first, other, sizeof first))
-                    fail_msg("int%d, %d threads, %lld rows: other bits", kind ? 4 : 8, threads, (long long)rows[i]);
+                    fail_msg("%s, %d threads, %lld rows: other bits", kind_names[kind], threads, (long long)rows[i]);
             }
         qkv_set_threads(0);
         qkv_model_free(m);
@@ -104,7 +105,7 @@ static void translations_are_the_same_in_any_batch(void **state)
     int32_t ids[SENTENCES * LENGTH];
     const qkv_search_opts opts = { .start = 1, .end = 2, .pad = 0, .beam = 4, .max_length = 12 };
     for (int i = 0; i < SENTENCES * LENGTH; i++) ids[i] = 3 + i * 29 % (VOCABULARY - 3);
-    for (int kind = 0; kind < 2; kind++) {
+    for (int kind = 0; kind < 3; kind++) {
         qkv_model *m = load(path, kinds[kind]);
         qkv_search_result all = { 0 }, some = { 0 };
         assert_int_equal(qkv_search(m, ids, SENTENCES, LENGTH, NULL, &opts, &all), QKV_OK);
@@ -160,6 +161,39 @@ static void weights_are_near(void **state)
         qkv_model_free(m);
     }
     qkv_model_free(exact);
+}
+
+/* Every matrix is the nearest bfloat16, and others are as they were. A folder of it has the same numbers, widened; without a unit
+ * for bfloats they give the same bits, in 16 bits or in 32. */
+static void bf16_is_rounded_and_kept(void **state)
+{
+    (void)state;
+    const char *path = saved("rounded", &decoder), *isa = qkv_isa();
+    float before[VOCABULARY], after[VOCABULARY];
+    qkv_model *exact = load(path, QKV_WEIGHTS_AS_STORED), *m = load(path, QKV_WEIGHTS_BF16);
+    assert_int_equal(qkv_model_info_of(m)->bits, 0);
+    for (int i = 0; i < qkv_params_tensors(qkv_model_params(m)); i++) {
+        const qkv_tensor *w = qkv_params_tensor(qkv_model_params(m), i);
+        const float *was = qkv_data(qkv_params_tensor(qkv_model_params(exact), i));
+        for (int64_t at = 0; at < w->count; at++) {
+            float now, off = ldexpf(fabsf(was[at]), -8);
+            qkv__widen(w, at, 1, &now);
+            assert_true(w->ndim == 2 ? fabsf(now - was[at]) <= off : now == was[at]);
+        }
+        assert_true(w->ndim == 2 ? w->type == qkv__type_bf16_both() : !w->type);
+    }
+    assert_int_equal(qkv_model_save(m, in_folder("rounded16")), QKV_OK);
+    assert_int_equal(qkv_set_isa("baseline"), QKV_OK);
+    last_logits(m, 1, TOKENS, before);
+    for (int asked = 0; asked < 2; asked++) {
+        qkv_model *other = load(in_folder("rounded16"), asked ? QKV_WEIGHTS_BF16 : QKV_WEIGHTS_AS_STORED);
+        last_logits(other, 1, TOKENS, after);
+        assert_memory_equal(before, after, sizeof before);
+        qkv_model_free(other);
+    }
+    qkv_set_isa(isa);
+    qkv_model_free(exact);
+    qkv_model_free(m);
 }
 
 /* A table of tokens gives whole number * scale, at any place. */
@@ -368,7 +402,7 @@ static void no_training(void **state)
     assert_null(qkv_model_average(folders, 1));
     assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
     qkv_load_opts o = QKV_OPTS(qkv_load_opts);
-    o.weights = (qkv_weights)3;
+    o.weights = (qkv_weights)4;
     assert_null(qkv_model_load_with(in_folder("untrained"), &o));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
 }
@@ -394,6 +428,7 @@ int main(void)
         cmocka_unit_test(same_at_any_batch_and_threads),
         cmocka_unit_test(translations_are_the_same_in_any_batch),
         cmocka_unit_test(weights_are_near),
+        cmocka_unit_test(bf16_is_rounded_and_kept),
         cmocka_unit_test(widened_anywhere),
         cmocka_unit_test(saved_and_loaded_is_the_same),
         cmocka_unit_test(saved_as_a_family_is_the_same),

@@ -133,9 +133,9 @@ QKV_API void qkv_set_packed_limit(size_t bytes);
 QKV_API void qkv_threads_stop(void);
 
 /* ---- the machine -------------------------------------------------------------------------------
- * The instruction set in use: "ref", "baseline", "avx2", "avx512" or "neon". Chosen once: the best the machine has,
- * or QKV_ISA. NULL (see qkv_error) when QKV_ISA names one that is unknown or that the machine lacks: then every tape
- * refuses to compute, with the same sentence. */
+ * The instruction set in use: "ref", "baseline", "avx2", "avx_vnni", "avx512", "avx512_vnni", "amx", "neon" or "neon_dot".
+ * Chosen once: the best the machine has, or QKV_ISA. NULL (see qkv_error) when QKV_ISA names one that is unknown or that the
+ * machine lacks: then every tape refuses to compute, with the same sentence. */
 QKV_API const char *qkv_isa(void);
 
 /* The i-th instruction set this build holds and the machine can run, best last; NULL after the last. */

@@ -115,11 +115,12 @@ static bool is_matrix(const qkv_tensor *w, const char *name)
     return w->ndim == 2 && !strstr(name, "positions.") && strcmp(name, "pool.weight") != 0;
 }
 
-/* The type that a matrix has in a model of 8 or 4 bits; tables and what is before a softmax have 8 in both. NULL: float. */
+/* The type that a matrix has in a model of 8, 4 or 16 bits; tables and what is before a softmax have 8 in both. NULL: float. */
 static const qkv__type *quantized_type(int bits, const qkv_tensor *w, const char *name)
 {
     static const char *const finest[] = { "embed.weight", "target_embed.weight", "token_types.weight", "output.weight",
                                           "classifier.weight" };
+    if (bits == 16 && is_matrix(w, name)) return qkv__type_bf16_both();
     if (!bits || !is_matrix(w, name) || w->shape[1] > QKV__INT8_COLUMNS) return NULL;
     for (size_t i = 0; i < sizeof finest / sizeof *finest; i++)
         if (!strcmp(name, finest[i])) return qkv__type_quantized(8);
@@ -294,10 +295,17 @@ static void decode_task(void *work, int64_t task, void *scratch)
     if (x->decoded[task]) decode_weight(&x->sources[task], w, w->data);
 }
 
+/* Whether weight i, which is to be BF16, is that in its file and can stay there. */
+static bool stays_bf16(const placing *x, int i)
+{
+    const qkv__type *type = in_place_type(&x->sources[i], qkv_params_tensor(x->p, i), qkv_params_name(x->p, i));
+    return x->bits == 16 && type && !strcmp(type->name, qkv__type_bf16_both()->name);
+}
+
 /* The type that weight i is to be given here; NULL: it stays float, or has one in its file. */
 static const qkv__type *type_to_make(const placing *x, int i)
 {
-    if (x->sources[i].scales) return NULL;
+    if (x->sources[i].scales || stays_bf16(x, i)) return NULL;
     return quantized_type(x->bits, qkv_params_tensor(x->p, i), qkv_params_name(x->p, i));
 }
 
@@ -326,7 +334,7 @@ static int64_t place_still(const placing *x)
         if (is_made) continue;
         if (values) qkv__params_place(x->p, i, values);
         else if (type && type->scales) place_quantized(x, i);
-        else if (type) qkv__params_place_typed(x->p, i, s->stored->data, NULL, type);
+        else if (type) qkv__params_place_typed(x->p, i, s->stored->data, NULL, stays_bf16(x, i) ? qkv__type_bf16_both() : type);
         else floats += qkv__round_up(w->count, LINE);
     }
     return floats;

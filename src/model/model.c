@@ -229,7 +229,7 @@ typedef struct loading {
     qkv__labels labels;
     qkv_model_info info;
     float length_penalty; /* that our own config.json has */
-    int bits, wanted;     /* of matrices in 8 or 4 bits: as they are stored, and as they are to be; 0: not */
+    int bits, wanted;     /* of matrices in 8 or 4 bits: as they are stored, and as they are to be, 16 too; 0: not */
 } loading;
 
 static void free_loading(loading *l)
@@ -294,7 +294,7 @@ static qkv_status read_folder(const char *path, loading *l)
     l->info.files = l->weights.n_files;
     l->info.bytes = (int64_t)l->weights.bytes;
     l->info.length_penalty = l->length_penalty;
-    l->info.bits = l->wanted ? l->wanted : l->bits;
+    l->info.bits = l->wanted && l->wanted < 16 ? l->wanted : l->bits;
     return l->family ? qkv__model_info_read(l->family, &l->published, path, &l->opts, &l->info) : QKV_OK;
 }
 
@@ -314,13 +314,17 @@ static qkv_status make_of(qkv_model *m, loading *l, const char *path)
     return load_tokenizers(m, path);
 }
 
-static int bits_wanted(qkv_weights kind) { return kind == QKV_WEIGHTS_INT8 ? 8 : kind == QKV_WEIGHTS_INT4 ? 4 : 0; }
+static int bits_wanted(qkv_weights kind)
+{
+    static const int bits[] = { [QKV_WEIGHTS_INT8] = 8, [QKV_WEIGHTS_INT4] = 4, [QKV_WEIGHTS_BF16] = 16 };
+    return bits[kind];
+}
 
 qkv_model *qkv_model_load_with(const char *path, const qkv_load_opts *given)
 {
     qkv_load_opts own, *o = &own;
     if (QKV__READ_OPTIONS(o, weights, given, "model")) return NULL;
-    if ((unsigned)o->weights > QKV_WEIGHTS_INT4) return qkv__fail(QKV_USAGE, "model: there are no such weights"), NULL;
+    if ((unsigned)o->weights > QKV_WEIGHTS_BF16) return qkv__fail(QKV_USAGE, "model: there are no such weights"), NULL;
     loading l = { .wanted = bits_wanted(o->weights) };
     qkv_model *m = read_folder(path, &l) ? NULL : qkv__alloc_zero(sizeof *m);
     if (m && make_of(m, &l, path)) {

@@ -16,7 +16,12 @@ typedef struct cut {
 /* Floats that are widened at a time: they stay in the cache until they are read. */
 enum { SLAB = 1 << 17 };
 
-static size_t widened_bytes(int64_t k) { return sizeof(float) * (size_t)qkv__max(SLAB, k); }
+/* Of scratch, behind what a product of floats needs: for them, or for a unit's operands. */
+static size_t widened_bytes(int64_t k)
+{
+    size_t wide = sizeof(float) * (size_t)qkv__max(SLAB, k), operands = qkv__bfloat_scratch(k);
+    return operands > QKV__PRODUCT_SCRATCH + wide ? operands - QKV__PRODUCT_SCRATCH : wide;
+}
 
 /* A few rows of b after the other, widened behind what the product itself needs. */
 static void multiply_widening(const qkv_tensor *b, int64_t row, qkv__product *x, void *scratch)
@@ -48,7 +53,8 @@ static void multiply_part(void *work, int64_t task, void *scratch)
     x.c += index * w->c_next + i * x.c_row + j;
     if (x.bias) x.bias += j;
     x.packed_at = j;
-    if (w->widened && x.m <= QKV__DOTS_ROWS) qkv__type_of(w->widened)->dots(&x, qkv__value_at(w->widened, j * x.k));
+    if (w->widened && qkv__by_bfloat_unit(w->widened)) kern->multiply_bfloat(&x, qkv__value_at(w->widened, j * x.k), scratch);
+    else if (w->widened && x.m <= QKV__DOTS_ROWS) qkv__type_of(w->widened)->dots(&x, qkv__value_at(w->widened, j * x.k));
     else if (w->widened && !(x.packed && x.m > QKV__PACK_ROWS)) multiply_widening(w->widened, j, &x, scratch);
     else kern->multiply(&x, scratch);
 }

@@ -87,8 +87,23 @@ static bool quantize_int4(const float *x, int64_t rows, int64_t in, uint8_t *byt
     return true;
 }
 
+/* ---- making: 16 bits, the upper half of a float ---- */
+
+/* The nearest, ties to even: what is above the largest becomes infinity, and a NaN stays one. */
+static bool round_to_bf16(const float *x, int64_t n, uint16_t *to)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        bits = isnan(x[i]) ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1);
+        to[i] = (uint16_t)(bits >> 16);
+    }
+    return true;
+}
+
 bool qkv__quantize_weight(const qkv__type *type, const float *x, int64_t rows, int64_t in, void *values, void *scales)
 {
+    if (type->bits == 16) return round_to_bf16(x, rows * in, values);
     return type->bits == 8 ? quantize_int8(x, rows, in, values, scales) : quantize_int4(x, rows, in, values, scales);
 }
 

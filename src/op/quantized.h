@@ -7,7 +7,7 @@
 
 /* Rows (rows, in) as a type with scales keeps them: each number as near as its group's scale allows. For 8 bits that is the
  * largest size / 127; for 4 bits, of a few that are tried, the one with the smallest squared error. False for a number that is
- * not finite, or too large for a scale. */
+ * not finite, or too large for a scale. BF16, which has none, is the nearest, whatever it is. */
 bool qkv__quantize_weight(const qkv__type *type, const float *x, int64_t rows, int64_t in, void *values, void *scales);
 
 /* A weight's numbers as float32: whole number * scale. */

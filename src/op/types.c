@@ -38,6 +38,11 @@ static const qkv__type types[] = {
 #include "types.def"
 };
 #undef T
+#define T(name, spelling, bits, scales, widen, dots, multiply) TYPE_##name,
+enum {
+#include "types.def"
+};
+#undef T
 
 const qkv__type *qkv__type_named(const char *name)
 {
@@ -53,6 +58,14 @@ const qkv__type *qkv__type_quantized(int bits)
     return NULL;
 }
 
+const qkv__type *qkv__type_bf16_both(void) { return &types[TYPE_bf16_both]; }
+
+/* The reference's product says what a unit computes; it is no unit. */
+bool qkv__by_bfloat_unit(const qkv_tensor *w)
+{
+    return w->type == &types[TYPE_bf16_both] && kern->multiply_bfloat != qkv__kernels_available(0)->multiply_bfloat;
+}
+
 int64_t qkv__type_row_bytes(const qkv__type *t, int64_t in)
 {
     return t->bits == 4 ? qkv__groups(in) * QKV__GROUP_BYTES : t->bits / 8 * in;
@@ -60,7 +73,7 @@ int64_t qkv__type_row_bytes(const qkv__type *t, int64_t in)
 
 int64_t qkv__type_row_scales(const qkv__type *t, int64_t in) { return !t->scales ? 0 : t->bits == 4 ? qkv__groups(in) : 1; }
 
-int64_t qkv__type_scale_bytes(const qkv__type *t) { return qkv__type_named(t->scales)->bits / 8; }
+int64_t qkv__type_scale_bytes(const qkv__type *t) { return t->scales ? qkv__type_named(t->scales)->bits / 8 : 0; }
 
 const qkv__type *qkv__type_of(const qkv_tensor *x) { return x->type ? x->type : &types[0]; }
 

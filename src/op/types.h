@@ -17,6 +17,10 @@ struct qkv__type {
 const qkv__type *qkv__type_named(const char *name);
 const qkv__type *qkv__type_quantized(int bits);
 
+/* BF16 whose products may round activations to it too; and whether those of w do: where a unit multiplies bfloats. */
+const qkv__type *qkv__type_bf16_both(void);
+bool qkv__by_bfloat_unit(const qkv_tensor *w);
+
 /* Whether a tensor has scales; and of a row of `in` numbers its bytes, and its scales and theirs. */
 static inline bool qkv__is_quantized(const qkv_tensor *w) { return w->type && w->type->scales; }
 int64_t qkv__type_row_bytes(const qkv__type *t, int64_t in);
