@@ -10,6 +10,8 @@
 #include <string.h>
 #ifdef __linux__
 #include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 #if defined(__x86_64__)
@@ -27,6 +29,26 @@ static bool has_feature(unsigned sub, cpuid_register from, unsigned bit)
 {
     unsigned r[4];
     return __get_cpuid_count(7, sub, &r[EAX], &r[EBX], &r[ECX], &r[EDX]) && (r[from] >> bit & 1);
+}
+
+/* The system must save tiles, and gives a process the room for it when asked. The sizes of tiles are not read: there is one
+ * palette, and virtual machines hide it. */
+static bool may_use_tiles(void)
+{
+#ifdef __linux__
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, TILE_DATA = 18, TILE_STATES = 3 << 17 };
+    unsigned low, high;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low & TILE_STATES) == TILE_STATES && !syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA);
+#else
+    return false;
+#endif
+}
+
+static bool has_amx(void)
+{
+    bool int8 = has_feature(0, EDX, 25), bf16 = has_feature(0, EDX, 22);
+    return has_feature(0, EDX, 24) && int8 && bf16 && may_use_tiles();
 }
 #elif defined(__aarch64__) && defined(__linux__)
 static bool has_dot_product(void)
@@ -48,7 +70,8 @@ static bool has_dot_product(void) { return false; }
     I(avx_vnni, is_best("avx2") && has_feature(1, EAX, 4))                                                                     \
     I(avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && \
                   __builtin_cpu_supports("avx512bw") && has_f16c())                                                            \
-    I(avx512_vnni, is_best("avx512") && has_feature(0, ECX, 11))
+    I(avx512_vnni, is_best("avx512") && has_feature(0, ECX, 11))                                                               \
+    I(amx, is_best("avx512_vnni") && has_amx())
 #elif defined(__aarch64__)
 #define ISA_LIST(I) I(ref, 1) I(neon, 1) I(neon_dot, has_dot_product())
 #else

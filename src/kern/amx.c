@@ -1,0 +1,327 @@
+/* amx.c: products of weights in 8 and 4 bits and in bfloats, in the tiles of AMX.
+ *
+ * c^T = w a^T: rows of w are the left factor as they lie, so that weights need no order of their own; a's rows are the right one,
+ * in panels of 16, [quad of k][row] (of bfloats: pair of k). Two tiles of w and two panels at a time fill four tiles of sums. */
+#include "tiles.h"
+#include "tile.h"
+
+enum { GROUP = QKV__GROUP, BYTES = QKV__GROUP_BYTES, CHAINS = QKV__GROUP_CHAINS };
+enum {
+    PANEL = TILE_ROWS,       /* rows of a */
+    COLUMNS = 2 * TILE_ROWS, /* rows of w at a time */
+    SUMS = COLUMNS * PANEL   /* of one panel with them: [row of w][row of a] */
+};
+_Static_assert((int)W == (int)TILE_ROWS, "a row of sums is a vector");
+_Static_assert((int)QKV__BFLOAT_COLUMNS == (int)COLUMNS, "the scratch is enough");
+
+/* The set before this one: for few rows reading w is all that counts. */
+void QKV_KERNEL(QKV_FEW_ROWS, multiply_int8)(const qkv__quantized *x, void *scratch);
+void QKV_KERNEL(QKV_FEW_ROWS, multiply_int4)(const qkv__quantized *x, void *scratch);
+
+/* Rows of a from which on the tiles are used: with 8, half of what they compute is kept, and that is more than a vector unit does
+ * (by what both can do at most). */
+enum { LEAST_ROWS = 8 };
+
+/* ---- what all have ---- */
+
+/* Memory of a call: rows of a in panels, COLUMNS rows of w, sums of two panels. */
+typedef struct amx_room {
+    char *a, *w;
+    float *sums; /* int32_t for whole numbers; columns_of_rows() moves both */
+    int64_t row_bytes;
+    char *rest;
+} amx_room;
+
+static amx_room cut_room(char *scratch, int64_t rows, int64_t row_bytes)
+{
+    amx_room r = { .sums = (float *)(void *)scratch, .row_bytes = row_bytes };
+    r.a = scratch + 2 * SUMS * sizeof(float);
+    r.w = r.a + rows * row_bytes;
+    r.rest = r.w + COLUMNS * row_bytes;
+    return r;
+}
+
+/* Rows of w where they are, if all of them are whole tiles, else a copy with zeros behind them. */
+static const char *whole_rows(const char *w, int64_t bytes, int64_t stride, int64_t rows, const amx_room *room, int64_t *step)
+{
+    *step = stride;
+    if (rows == COLUMNS && bytes == room->row_bytes) return w;
+    *step = room->row_bytes;
+    memset(room->w, 0, (size_t)(COLUMNS * room->row_bytes));
+    for (int64_t r = 0; r < rows; r++) memcpy(room->w + r * room->row_bytes, w + r * stride, (size_t)bytes);
+    return room->w;
+}
+
+#define ADD_TILES(c, a, b)                  \
+    if (bfloats) add_tile_bfloats(c, a, b); \
+    else add_tile_bytes(c, a, b);
+
+/* sums = COLUMNS rows of w times one panel of a, or two. With one the next rows of w are asked for: w is read for it alone. */
+ALWAYS void sum_tiles(const amx_room *r, const char *w, int64_t w_step, const char *a, const bool two, const bool bfloats)
+{
+    tile_zero(0);
+    tile_zero(1);
+    tile_zero(2);
+    tile_zero(3);
+    memory_is_written();
+    for (int64_t p = 0; p < r->row_bytes; p += TILE_BYTES) {
+        tile_load(4, w + p, w_step);
+        tile_load(5, w + TILE_ROWS * w_step + p, w_step);
+        tile_load(6, a + p * PANEL, TILE_BYTES);
+        ADD_TILES(0, 4, 6)
+        ADD_TILES(1, 5, 6)
+        if (two) {
+            tile_load(7, a + (r->row_bytes + p) * PANEL, TILE_BYTES);
+            ADD_TILES(2, 4, 7)
+            ADD_TILES(3, 5, 7)
+        } else
+            for (int i = 0; i < COLUMNS; i++) __builtin_prefetch(w + (COLUMNS + i) * w_step + p);
+    }
+    tile_store(0, r->sums, TILE_BYTES);
+    tile_store(1, r->sums + SUMS / 2, TILE_BYTES);
+    if (two) {
+        tile_store(2, r->sums + SUMS, TILE_BYTES);
+        tile_store(3, r->sums + SUMS * 3 / 2, TILE_BYTES);
+    }
+    memory_is_written();
+}
+
+/* ---- 8 bits ---- */
+
+static inline vf floats(vi x) { return __builtin_convertvector(x, vf); }
+
+static void pack_int8_panels(const qkv__quantized *x, int64_t first, int64_t rows, const amx_room *r)
+{
+    int64_t whole = qkv__whole_groups(x->k);
+    memset(r->a, 0, (size_t)(qkv__round_up(rows, PANEL) * r->row_bytes));
+    for (int64_t i = 0; i < rows; i += PANEL)
+        columns_of_some_rows((const float *)(const void *)(x->a + (first + i) * whole), whole / 4, qkv__min(PANEL, rows - i),
+                             whole / 4, (float *)(void *)(r->a + i * r->row_bytes), PANEL);
+}
+
+/* Four rows of c, from column j on. */
+static void put_int8(const qkv__quantized *x, int64_t i, int64_t rows, int64_t j, const vf sums[4])
+{
+    int64_t left = x->n - j;
+    const float *w_scales = (const float *)x->w_scales + j;
+    for (int64_t r = 0; r < rows; r++) {
+        vf y = floats((vi)sums[r]) * (x->a_scales[i + r] * get(w_scales, left, 0));
+        if (x->bias) y += get(x->bias + j, left, 0);
+        put(x->c + (i + r) * x->c_row + j, y, left);
+    }
+}
+
+static void put_sums_int8(const qkv__quantized *x, int64_t i, int64_t rows, int64_t j, const float *sums)
+{
+    for (int64_t column = 0; column < COLUMNS && j + column < x->n; column += W)
+        for (int64_t r = 0; r < rows; r += 4) {
+            vf four[4];
+            columns_of_rows(sums + column * PANEL + r, PANEL, four);
+            put_int8(x, i + r, qkv__min(4, rows - r), j + column, four);
+        }
+}
+
+static void tiles_of_int8(const qkv__quantized *x, int64_t first, int64_t rows, const amx_room *r)
+{
+    for (int64_t j = 0; j < x->n; j += COLUMNS) {
+        int64_t step;
+        const char *w = whole_rows((const char *)x->w + j * x->k, x->k, x->k, qkv__min(COLUMNS, x->n - j), r, &step);
+        for (int64_t i = 0; i < rows; i += 2 * PANEL) {
+            if (rows - i > PANEL) sum_tiles(r, w, step, r->a + i * r->row_bytes, true, false);
+            else sum_tiles(r, w, step, r->a + i * r->row_bytes, false, false);
+            put_sums_int8(x, first + i, qkv__min(PANEL, rows - i), j, r->sums);
+            if (rows - i > PANEL) put_sums_int8(x, first + i + PANEL, qkv__min(PANEL, rows - i - PANEL), j, r->sums + SUMS);
+        }
+    }
+}
+
+void NAME(multiply_int8)(const qkv__quantized *x, void *scratch)
+{
+    if (x->m < LEAST_ROWS) {
+        QKV_KERNEL(QKV_FEW_ROWS, multiply_int8)(x, scratch);
+        return;
+    }
+    const amx_room r = cut_room(scratch, QKV__QUANTIZED_ROWS, qkv__round_up(x->k, TILE_BYTES));
+    begin_tiles(TILE_BYTES);
+    for (int64_t i = 0; i < x->m; i += QKV__QUANTIZED_ROWS) {
+        int64_t rows = qkv__min(QKV__QUANTIZED_ROWS, x->m - i);
+        pack_int8_panels(x, i, rows, &r);
+        tiles_of_int8(x, i, rows, &r);
+    }
+    end_tiles();
+}
+
+/* ---- 4 bits: a tile has one group ---- */
+
+/* Behind the room: scales of a, [panel][group][row], and of w, [row][group]; a panel's chains. */
+typedef struct amx_scales {
+    float *a, *w, *chains;
+    int64_t groups;
+} amx_scales;
+
+static void pack_int4_panels(const qkv__quantized *x, int64_t first, int64_t rows, const amx_room *r, const amx_scales *s)
+{
+    pack_int8_panels(x, first, rows, r);
+    for (int64_t i = 0; i < qkv__round_up(rows, PANEL); i++)
+        for (int64_t g = 0; g < s->groups; g++)
+            s->a[i / PANEL * s->groups * PANEL + g * PANEL + i % PANEL] = i < rows ? x->a_scales[(first + i) * s->groups + g]
+                                                                                   : 0;
+}
+
+static void unpack_int4_rows(const qkv__quantized *x, int64_t j, const amx_room *r, const amx_scales *s)
+{
+    typedef uint8_t v16 __attribute__((vector_size(QKV__GROUP_BYTES)));
+    int64_t rows = qkv__min(COLUMNS, x->n - j);
+    for (int64_t i = 0; i < rows; i++) {
+        const uint8_t *from = (const uint8_t *)x->w + (j + i) * s->groups * BYTES;
+        for (int64_t g = 0; g < s->groups; g++) {
+            v16 bytes, low, high;
+            memcpy(&bytes, from + g * BYTES, sizeof bytes);
+            low = (bytes & 15) - 8, high = (bytes >> 4) - 8;
+            memcpy(r->w + i * r->row_bytes + g * GROUP, &low, sizeof low);
+            memcpy(r->w + i * r->row_bytes + g * GROUP + BYTES, &high, sizeof high);
+        }
+        QKV_KERNEL(QKV_BASE, widen_half)(s->w + i * s->groups, (const uint16_t *)x->w_scales + (j + i) * s->groups, s->groups);
+    }
+    memset(r->w + rows * r->row_bytes, 0, (size_t)((COLUMNS - rows) * r->row_bytes));
+    memset(s->w + rows * s->groups, 0, sizeof *s->w * (size_t)((COLUMNS - rows) * s->groups));
+}
+
+/* chain += a group's sums, scaled, of one panel */
+static void add_group(float *chain, const amx_room *r, const amx_scales *s, const char *a, const float *a_scales, int64_t g)
+{
+    tile_zero(0);
+    tile_zero(1);
+    tile_load(6, a + g * GROUP * PANEL, TILE_BYTES);
+    tile_load(4, r->w + g * GROUP, r->row_bytes);
+    tile_load(5, r->w + TILE_ROWS * r->row_bytes + g * GROUP, r->row_bytes);
+    add_tile_bytes(0, 4, 6);
+    add_tile_bytes(1, 5, 6);
+    tile_store(0, r->sums, TILE_BYTES);
+    tile_store(1, r->sums + SUMS / 2, TILE_BYTES);
+    memory_is_written();
+    vf scales = load(a_scales + g * PANEL);
+    for (int i = 0; i < COLUMNS; i++)
+        store(chain + i * PANEL,
+              load(chain + i * PANEL) + floats((vi)load(r->sums + i * PANEL)) * (scales * s->w[i * s->groups + g]));
+}
+
+/* All chains of a panel with COLUMNS rows of w, and what they add up to, in the first one. */
+static void sum_chains(const amx_room *r, const amx_scales *s, const char *a, const float *a_scales)
+{
+    memset(s->chains, 0, sizeof(float) * (size_t)(CHAINS * SUMS));
+    memory_is_written();
+    for (int64_t c = 0; c < CHAINS; c++)
+        for (int64_t g = c; g < s->groups; g += CHAINS) add_group(s->chains + c * SUMS, r, s, a, a_scales, g);
+    for (int half = CHAINS / 2; half; half /= 2)
+        for (int i = 0; i < half * SUMS; i += W) store(s->chains + i, load(s->chains + i) + load(s->chains + half * SUMS + i));
+}
+
+static void put_sums(float *c, int64_t c_row, int64_t rows, int64_t columns, const float *sums, const float *bias, bool add)
+{
+    for (int64_t j = 0; j < columns; j += W) {
+        vf four[4];
+        for (int64_t r = 0; r < rows; r++) {
+            if (r % 4 == 0) columns_of_rows(sums + j * PANEL + r, PANEL, four);
+            vf y = add ? get(c + r * c_row + j, columns - j, 0) + four[r % 4] : four[r % 4];
+            put(c + r * c_row + j, bias ? y + get(bias + j, columns - j, 0) : y, columns - j);
+        }
+    }
+}
+
+void NAME(multiply_int4)(const qkv__quantized *x, void *scratch)
+{
+    if (x->m < LEAST_ROWS) {
+        QKV_KERNEL(QKV_FEW_ROWS, multiply_int4)(x, scratch);
+        return;
+    }
+    const amx_room r = cut_room(scratch, QKV__QUANTIZED_ROWS, qkv__whole_groups(x->k));
+    amx_scales s = { .chains = (float *)(void *)r.rest, .groups = qkv__groups(x->k) };
+    s.a = s.chains + CHAINS * SUMS;
+    s.w = s.a + QKV__QUANTIZED_ROWS * s.groups;
+    begin_tiles(GROUP);
+    for (int64_t first = 0; first < x->m; first += QKV__QUANTIZED_ROWS) {
+        int64_t rows = qkv__min(QKV__QUANTIZED_ROWS, x->m - first);
+        pack_int4_panels(x, first, rows, &r, &s);
+        for (int64_t j = 0; j < x->n; j += COLUMNS) {
+            unpack_int4_rows(x, j, &r, &s);
+            for (int64_t i = 0; i < rows; i += PANEL) {
+                sum_chains(&r, &s, r.a + i * r.row_bytes, s.a + i * s.groups);
+                put_sums(x->c + (first + i) * x->c_row + j, x->c_row, qkv__min(PANEL, rows - i), qkv__min(COLUMNS, x->n - j),
+                         s.chains, x->bias ? x->bias + j : NULL, false);
+            }
+        }
+    }
+    end_tiles();
+}
+
+/* ---- bfloats ---- */
+
+/* The nearest, ties to even, still as a float; a NaN stays one. */
+static inline vu nearest_bfloats(vf x)
+{
+    vu bits = (vu)x, nearest = bits + 0x7fff + (bits >> 16 & 1), is_nan = (vu)(x != x);
+    return (is_nan & (bits | 0x400000)) | (~is_nan & nearest);
+}
+
+/* The next four numbers of each row, as far as there are. */
+static void next_columns(const float *a, int64_t a_row, int64_t rows, int64_t left, vf column[4])
+{
+    float part[4][PANEL] = { 0 };
+    if (rows >= PANEL && left >= 4) {
+        columns_of_rows(a, a_row, column);
+        return;
+    }
+    for (int64_t c = 0; c < qkv__min(4, left); c++)
+        for (int64_t i = 0; i < rows; i++) part[c][i] = a[i * a_row + c];
+    EACH (c, 4) column[c] = load(part[c]);
+}
+
+static void pack_bfloat_panel(const float *a, int64_t a_row, int64_t rows, int64_t k, const amx_room *r, char *to)
+{
+    for (int64_t p = 0; p < r->row_bytes / 2; p += 4) {
+        vf column[4];
+        next_columns(a + p, a_row, rows, k - p, column);
+        EACH (c, 2) {
+            vu pairs = nearest_bfloats(column[2 * c]) >> 16 | (nearest_bfloats(column[2 * c + 1]) & 0xffff0000);
+            memcpy(to + (p / 2 + c) * TILE_BYTES, &pairs, sizeof pairs);
+        }
+    }
+}
+
+static void tiles_of_bfloats(const qkv__product *x, const uint16_t *b, int64_t first, int64_t rows, const amx_room *r)
+{
+    for (int64_t j = 0; j < x->n; j += COLUMNS) {
+        int64_t step, columns = qkv__min(COLUMNS, x->n - j);
+        const char *w = whole_rows((const char *)(b + j * x->b_col), 2 * x->k, 2 * x->b_col, columns, r, &step);
+        for (int64_t i = 0; i < rows; i += 2 * PANEL) {
+            float *c = x->c + (first + i) * x->c_row + j;
+            const float *bias = x->bias ? x->bias + j : NULL;
+            if (rows - i > PANEL) sum_tiles(r, w, step, r->a + i * r->row_bytes, true, true);
+            else sum_tiles(r, w, step, r->a + i * r->row_bytes, false, true);
+            put_sums(c, x->c_row, qkv__min(PANEL, rows - i), columns, r->sums, bias, x->add);
+            if (rows - i > PANEL)
+                put_sums(c + PANEL * x->c_row, x->c_row, qkv__min(PANEL, rows - i - PANEL), columns, r->sums + SUMS, bias,
+                         x->add);
+        }
+    }
+}
+
+void NAME(multiply_bfloat)(const qkv__product *x, const uint16_t *b, void *scratch)
+{
+    const amx_room r = cut_room(scratch, QKV__BFLOAT_ROWS, qkv__round_up(2 * x->k, TILE_BYTES));
+    begin_tiles(TILE_BYTES);
+    for (int64_t first = 0; first < x->m; first += QKV__BFLOAT_ROWS) {
+        int64_t rows = qkv__min(QKV__BFLOAT_ROWS, x->m - first);
+        for (int64_t i = 0; i < rows; i += PANEL)
+            pack_bfloat_panel(x->a + (first + i) * x->a_row, x->a_row, qkv__min(PANEL, rows - i), x->k, &r,
+                              r.a + i * r.row_bytes);
+        tiles_of_bfloats(x, b, first, rows, &r);
+    }
+    end_tiles();
+}
+
+const qkv__kernels NAME(kernels) = { .isa = ISA_NAME,
+                                     .multiply_int8 = NAME(multiply_int8),
+                                     .multiply_int4 = NAME(multiply_int4),
+                                     .multiply_bfloat = NAME(multiply_bfloat) };
