@@ -56,6 +56,9 @@ static const float *harmonic(int64_t n)
 }
 
 /* Every part of a mask at once, for q (B,H,Tq,..) and k (B,H,Tk,..). */
+/* Of large inputs one that begins in the middle of a tile of keys. */
+static int64_t windowed(const qkv_tensor *q) { return qkv_dim(q, -2) < 20 ? 3 : 70; }
+
 static qkv_mask all_masks(const qkv_tensor *q, const qkv_tensor *k)
 {
     static uint8_t keep[MOST];

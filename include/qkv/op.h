@@ -61,6 +61,8 @@ QKV_API qkv_tensor *qkv_rmsnorm(qkv_tensor *x, qkv_tensor *gain, float eps);
 /* ---- positions ---- */
 
 /* Rotary positions.  x (B, T, H*D) with H heads, D even: in every head, pair i turns by the angle pos * base^(-2i/D).
+ * width: not 0: only the first `width` numbers of a head turn, by angles as if D were that; the others stay.
+ * scale: not 0: what turns is also multiplied by it.
  * positions: B*T numbers, or NULL for 0..T-1 in every sequence. Pair i is (i, i + D/2), the half-split layout of the
  * published Llama files; with interleaved != 0 it is (2i, 2i+1), the layout of the original paper.
  * frequencies: D/2 numbers that replace base^(-2i/D), or NULL. */
@@ -71,6 +73,8 @@ typedef struct qkv_rotary_opts {
     int interleaved;
     const int32_t *positions;
     const float *frequencies;
+    int64_t width;
+    float scale;
 } qkv_rotary_opts;
 QKV_API qkv_tensor *qkv_rotary(qkv_tensor *x, const qkv_rotary_opts *opts);
 
@@ -146,8 +150,12 @@ typedef struct qkv_attention_opts {
     int64_t heads;        /* not 0: q is (B,Tq,heads*Dk), k (B,Tk,kv_heads*Dk), v (B,Tk,kv_heads*Dv), y (B,Tq,heads*Dv) */
     int64_t kv_heads;     /* 0 means heads */
     qkv_tensor **weights; /* out, if not NULL: softmax weights before dropout, (B,H,Tq,Tk), a constant */
-    qkv_tensor **scaled;  /* out, if not NULL: scores * scale + bias, hidden keys -inf, (B,H,Tq,Tk), a constant */
+    qkv_tensor **scaled;  /* out, if not NULL: scores * scale + bias, capped, hidden keys -inf, (B,H,Tq,Tk), a constant */
     qkv_tensor **scores;  /* out, if not NULL: q k^T, no mask, (B,H,Tq,Tk), a constant */
+    /* Not 0: query i, at place i + Tk - Tq of the keys, sees only keys less than `window` places away. Not of additive
+     * attention. */
+    int64_t window;
+    float score_cap; /* not 0: scaled scores s become cap tanh(s / cap), before the mask; without a bias, not additive */
 } qkv_attention_opts;
 
 /* y = softmax(q k^T / sqrt(Dk) + bias) v, per head.

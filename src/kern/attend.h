@@ -64,6 +64,12 @@ static void columns_times_chunks(const float *a, int64_t a_step, int64_t m, cons
 
 /* ---- the softmax ---- */
 
+/* n scores, a multiple of W, become cap tanh(score scale / cap) */
+static inline void cap_scores(float *s, int64_t n, float scale, float cap)
+{
+    for (int64_t i = 0; i < n; i += W) store(s + i, vtanh(load(s + i) * (scale / cap)) * cap);
+}
+
 /* The online softmax of a panel: scores s become weights relative to the largest so far; sum and the rows of y, which were
  * relative to the largest before, follow. A lane that has seen nothing keeps -inf and 0. */
 static void absorb(float *s, int64_t n, float scale, float *largest, float *sum, float *y, int64_t y_row)

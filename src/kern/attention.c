@@ -19,14 +19,25 @@ static block block_of(const qkv__attention *x, int64_t b, int64_t h, int64_t fro
     return (block){ x, b, h, from, n, qkv__ceil_div(n, NR) };
 }
 
-/* rows of panel p, and the keys the last of them sees: no other sees more */
+/* rows of panel p, and the keys that end those that its last row sees: no other sees later ones */
 static inline int64_t panel_rows(const block *w, int64_t p) { return qkv__min(NR, w->n - p * NR); }
 static inline int64_t panel_sees(const block *w, int64_t p)
 {
     return qkv__seen_to(w->x, w->b, w->from + p * NR + panel_rows(w, p) - 1);
 }
 
+/* where the tiles begin that some row of the block sees, tiles being cut alike for all blocks */
+static inline int64_t first_tile(const block *w) { return qkv__seen_from(w->x, w->from) / BK * BK; }
+
 static inline bool plain(const qkv__attention *x) { return !x->seen.keep && !x->seen.bias && x->scale > 0; }
+
+/* What -inf hides by a window before its rows begin to see, in scores [n][NR] of keys j0 .. j0+n-1. */
+static void hide_starts(const block *w, int64_t p, int64_t j0, int64_t n, float *s)
+{
+    for (int64_t i = 0; i < panel_rows(w, p); i++)
+        for (int64_t j = 0, end = qkv__min(n, qkv__seen_from(w->x, w->from + p * NR + i) - j0); j < end; j++)
+            s[j * NR + i] = -INFINITY;
+}
 
 /* What -inf hides by causality and length, in scores [n][NR] of keys j0 .. j0+n-1. */
 static void hide_ends(const block *w, int64_t p, int64_t j0, int64_t n, float *s)
@@ -44,18 +55,18 @@ static void hide_ends(const block *w, int64_t p, int64_t j0, int64_t n, float *s
 }
 
 /* The whole of it, scale included: for masks that are maps. */
-static void hide_by_maps(const block *w, int64_t p, int64_t j0, int64_t n, float *s)
+static void hide_by_maps(const block *w, int64_t p, int64_t j0, int64_t n, float scale, float *s)
 {
     const qkv__attention *x = w->x;
     const int64_t *ks = x->seen.keep_step, *bs = x->seen.bias_step;
     for (int64_t i = 0; i < panel_rows(w, p); i++) {
-        int64_t row = w->from + p * NR + i, sees = qkv__seen_to(x, w->b, row);
+        int64_t row = w->from + p * NR + i, sees = qkv__seen_to(x, w->b, row), first = qkv__seen_from(x, row);
         const uint8_t *keep = x->seen.keep ? x->seen.keep + w->b * ks[0] + w->h * ks[1] + row * ks[2] : NULL;
         const float *bias = x->seen.bias ? x->seen.bias + w->b * bs[0] + w->h * bs[1] + row * bs[2] : NULL;
         for (int64_t j = j0; j < j0 + n; j++) {
             float *score = s + (j - j0) * NR + i;
-            bool seen = j < sees && (!keep || keep[j * ks[3]]);
-            *score = seen ? *score * x->scale + (bias ? bias[j * bs[3]] : 0) : -INFINITY;
+            bool seen = j >= first && j < sees && (!keep || keep[j * ks[3]]);
+            *score = seen ? *score * scale + (bias ? bias[j * bs[3]] : 0) : -INFINITY;
         }
     }
 }
@@ -65,12 +76,15 @@ static float masked_scores(const block *w, int64_t p, int64_t j0, int64_t n, con
 {
     const qkv__attention *x = w->x;
     const float *k = x->k + w->b * x->k_rows.batch + w->h / (x->heads / x->kv_heads) * x->k_rows.head + j0 * x->k_rows.row;
+    float scale = x->cap > 0 ? 1 : x->scale;
     rows_times_panel(k, x->k_rows.row, n, x->dk, queries, s);
+    if (x->cap > 0) cap_scores(s, n * NR, x->scale, x->cap);
     if (plain(x)) {
         hide_ends(w, p, j0, n, s);
-        return x->scale;
+        if (x->seen.window) hide_starts(w, p, j0, n, s);
+        return scale;
     }
-    hide_by_maps(w, p, j0, n, s);
+    hide_by_maps(w, p, j0, n, scale, s);
     return 1;
 }
 
@@ -128,12 +142,12 @@ void NAME(attend)(const qkv__attention *x, int64_t b, int64_t h, int64_t from, i
     memset(y, 0, sizeof(float) * (size_t)(w.panels * NR * width));
     for (int64_t i = 0; i < BQ; i++) largest[i] = -INFINITY;
     int64_t end = panel_sees(&w, w.panels - 1);
-    for (int64_t j = 0; j < end; j += BK) {
+    for (int64_t j = first_tile(&w); j < end; j += BK) {
         int64_t keys = qkv__min(BK, end - j);
         pack_chunks(v + j * x->v_rows.row, x->v_rows.row, keys, x->dv, values);
         for (int64_t p = 0; p < w.panels; p++) {
             int64_t n = qkv__min(keys, panel_sees(&w, p) - j), rows = panel_rows(&w, p), step = tile_height(rows);
-            if (n <= 0) continue;
+            if (n <= 0 || j + keys <= qkv__seen_from(x, from + p * NR)) continue;
             float *out = y + p * NR * width;
             float scale = masked_scores(&w, p, j, n, queries + p * NR * x->dk, s);
             absorb(s, n, scale, largest + p * NR, sum + p * NR, out, width);
@@ -180,7 +194,8 @@ void NAME(attend_show)(const qkv__attention *x, int64_t b, int64_t h, int64_t fr
 
 /* ---- backward ----
  * P = exp(S - largest) * inverse,  y = (P o G) v with G the gates of dropout:
- *   dv = (P o G)^T dy,   dP = G o (dy v^T),   dS = P o (dP - sum_d dy y),   dq = scale dS k,   dk = scale dS^T q */
+ *   dv = (P o G)^T dy,   dP = G o (dy v^T),   dS = P o (dP - sum_d dy y),   dq = scale dS k,   dk = scale dS^T q
+ * With a cap c, S = c tanh(Z):   dZ = c (1 - tanh(Z)^2) dS, and Z = scale/c q k^T */
 
 typedef struct gradient {
     block w;
@@ -220,6 +235,18 @@ static void start_block(gradient *g)
     }
 }
 
+/* The gradients of n keys' scores before the cap, from those after it; scores of hidden keys are -inf. */
+static void uncap_gradient(const gradient *g, int64_t p, int64_t n)
+{
+    const float cap = g->w.x->cap;
+    for (int64_t j = 0; j < n; j++)
+        EACH (v, NV) {
+            float *at = g->dscores + j * BQ + p * NR + v * W;
+            vf score = load(g->s + j * NR + v * W), t = pick(score > -INFINITY, score, set1(cap)) / cap;
+            store(at, load(at) * (1.0f - t * t));
+        }
+}
+
 /* Weights and gradients of the scores of panel p for n of the tile's keys; zero for the others. */
 static void panel_gradient(gradient *g, int64_t p, int64_t j0, int64_t n, int64_t keys)
 {
@@ -238,6 +265,7 @@ static void panel_gradient(gradient *g, int64_t p, int64_t j0, int64_t n, int64_
                 store(g->weights + j * BQ + lane, x->drops ? weight * load(g->gate + at) : weight);
             }
         }
+        if (x->cap > 0) uncap_gradient(g, p, n);
     }
     for (int64_t j = n > 0 ? n : 0; j < keys; j++) {
         memset(g->weights + j * BQ + p * NR, 0, sizeof(float) * NR);
@@ -315,7 +343,7 @@ void NAME(attend_grad)(const qkv__attention *x, int64_t b, int64_t kv_head, floa
             int64_t end = panel_sees(&g.w, g.w.panels - 1);
             if (end <= 0) continue;
             start_block(&g);
-            for (int64_t j = 0; j < end; j += BK) tile_gradient(&g, j, qkv__min(BK, end - j));
+            for (int64_t j = first_tile(&g.w); j < end; j += BK) tile_gradient(&g, j, qkv__min(BK, end - j));
             end_block(&g);
         }
 }

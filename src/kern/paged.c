@@ -28,8 +28,11 @@ static head head_of(const qkv__paged *x, int64_t h)
                    .h = h };
 }
 
-/* Keys that query i sees: the first so many. */
-static inline int64_t sees(const qkv__paged *x, int64_t i) { return x->causal ? x->keys - x->n + 1 + i : x->keys; }
+/* Where the tiles begin that query i sees; they are cut alike for every query. */
+static inline int64_t first_tile(const qkv__paged *x, int64_t i) { return qkv__paged_from(x, i) / BK * BK; }
+
+/* Scores are capped as they are computed: what is left of the scale. */
+static inline float scale_after(const qkv__paged *x) { return x->cap > 0 ? 1 : x->scale; }
 
 static inline const float *keys_of(const head *w, int64_t j) { return w->x->pages[j / PAGE] + w->k_at; }
 static inline const float *values_of(const head *w, int64_t j) { return w->x->pages[j / PAGE] + w->v_at; }
@@ -61,11 +64,15 @@ ALWAYS void dot_pages(const int pages, const head *w, int64_t j0, const float *q
         EACH (v, PV) store(s + p * PAGE + v * W, sum[p][v]);
 }
 
-static void query_scores(const head *w, int64_t j0, int64_t n, const float *q, float *s)
+/* Of query i with keys j0 .. j0+n-1, to whole pages: -inf where it does not see. */
+static void query_scores(const head *w, int64_t i, int64_t j0, int64_t n, float *s)
 {
+    const float *q = w->q + i * w->x->q_row;
     int64_t page = 0, pages = qkv__ceil_div(n, PAGE);
     for (; page + 3 <= pages; page += 3) dot_pages(3, w, j0 + page * PAGE, q, s + page * PAGE);
     for (; page < pages; page++) dot_pages(1, w, j0 + page * PAGE, q, s + page * PAGE);
+    if (w->x->cap > 0) cap_scores(s, pages * PAGE, w->x->scale, w->x->cap);
+    for (int64_t j = 0, from = qkv__paged_from(w->x, i) - j0; j < from; j++) s[j] = -INFINITY;
     for (int64_t j = n; j < pages * PAGE; j++) s[j] = -INFINITY;
     for (int64_t j = 0; w->x->hidden && j < n; j++)
         if (w->x->hidden[j0 + j]) s[j] = -INFINITY;
@@ -133,12 +140,13 @@ static void show_query(const head *w, int64_t i, float largest, float sum)
 {
     const qkv__paged *x = w->x;
     float s[BK], inverse = sum == 0 ? 0 : 1 / sum, *out = x->weights + (w->h * x->n + i) * x->keys;
-    int64_t end = sees(x, i);
+    int64_t from = first_tile(x, i), end = qkv__paged_to(x, i);
     largest = largest > -INFINITY ? largest : 0;
-    for (int64_t j0 = 0; j0 < end; j0 += BK) {
+    for (int64_t j = 0; j < from; j++) out[j] = 0;
+    for (int64_t j0 = from; j0 < end; j0 += BK) {
         int64_t n = qkv__min(BK, end - j0);
-        query_scores(w, j0, n, w->q + i * x->q_row, s);
-        for (int64_t j = 0; j < n; j += W) store(s + j, vexp(load(s + j) * x->scale - set1(largest)));
+        query_scores(w, i, j0, n, s);
+        for (int64_t j = 0; j < n; j += W) store(s + j, vexp(load(s + j) * scale_after(x) - set1(largest)));
         for (int64_t j = 0; j < n; j++) out[j0 + j] = s[j] * inverse;
     }
     for (int64_t j = end; j < x->keys; j++) out[j] = 0;
@@ -148,12 +156,12 @@ static void attend_query(const head *w, int64_t i, float *y)
 {
     const qkv__paged *x = w->x;
     float s[BK], largest = -INFINITY, sum = 0;
-    int64_t end = sees(x, i), width = padded(x->dv);
+    int64_t end = qkv__paged_to(x, i), width = padded(x->dv);
     memset(y, 0, sizeof(float) * (size_t)width);
-    for (int64_t j = 0; j < end; j += BK) {
+    for (int64_t j = first_tile(x, i); j < end; j += BK) {
         int64_t n = qkv__min(BK, end - j);
-        query_scores(w, j, n, w->q + i * x->q_row, s);
-        float ratio = absorb_query(s, n, x->scale, &largest, &sum);
+        query_scores(w, i, j, n, s);
+        float ratio = absorb_query(s, n, scale_after(x), &largest, &sum);
         for (int64_t d = 0; ratio != 1 && d < width; d += W) store(y + d, load(y + d) * ratio);
         add_all_values(w, j, n, s, y);
     }
@@ -172,11 +180,15 @@ static void panel_scores(const head *w, int64_t first, int64_t rows, int64_t j0,
         for (int64_t a = 0; a < keys; a += step)
             tile_columns(qkv__min(step, keys - a), keys_of(w, j0 + j) + a, PAGE, panel, NR, s + (j + a) * NR, NR, x->dk, false);
     }
+    if (x->cap > 0) cap_scores(s, n * NR, x->scale, x->cap);
     for (int64_t j = 0; j < n; j++) {
         bool hidden = x->hidden && x->hidden[j0 + j];
-        if (!hidden && j0 + j < sees(x, first)) continue; /* the first row sees least */
-        for (int64_t i = 0; i < NR; i++)
-            if (hidden || j0 + j >= sees(x, first + qkv__min(i, rows - 1))) s[j * NR + i] = -INFINITY;
+        /* the first row's keys end first, the last row's begin last */
+        if (!hidden && j0 + j < qkv__paged_to(x, first) && j0 + j >= qkv__paged_from(x, first + rows - 1)) continue;
+        for (int64_t i = 0; i < NR; i++) {
+            int64_t row = first + qkv__min(i, rows - 1);
+            if (hidden || j0 + j >= qkv__paged_to(x, row) || j0 + j < qkv__paged_from(x, row)) s[j * NR + i] = -INFINITY;
+        }
     }
 }
 
@@ -202,11 +214,11 @@ static void attend_tile(const head *w, panels *p, int64_t from, int64_t to, int6
     pack_values(w, j0, keys, p->values);
     for (int64_t at = 0; from + at < to; at += NR) {
         int64_t rows = qkv__min(NR, to - from - at), step = tile_height(rows);
-        int64_t n = qkv__min(keys, sees(x, from + at + rows - 1) - j0);
-        if (n <= 0) continue;
+        int64_t n = qkv__min(keys, qkv__paged_to(x, from + at + rows - 1) - j0);
+        if (n <= 0 || j0 + keys <= qkv__paged_from(x, from + at)) continue;
         float *out = p->y + at * width;
         panel_scores(w, from + at, rows, j0, n, p->queries + at * x->dk, p->s);
-        absorb(p->s, n, x->scale, p->largest + at, p->sum + at, out, width);
+        absorb(p->s, n, scale_after(x), p->largest + at, p->sum + at, out, width);
         for (int64_t i = 0; i < rows; i += step)
             columns_times_chunks(p->s + i, NR, qkv__min(step, rows - i), p->values, keys, x->dv, n, out + i * width, width);
     }
@@ -215,7 +227,7 @@ static void attend_tile(const head *w, panels *p, int64_t from, int64_t to, int6
 static void attend_block(const head *w, int64_t from, int64_t to, float *scratch)
 {
     const qkv__paged *x = w->x;
-    const int64_t width = padded(x->dv), end = sees(x, to - 1);
+    const int64_t width = padded(x->dv), end = qkv__paged_to(x, to - 1);
     panels p = { .queries = scratch };
     p.values = p.queries + BQ * x->dk;
     p.y = p.values + BK * width;
@@ -224,7 +236,7 @@ static void attend_block(const head *w, int64_t from, int64_t to, float *scratch
         pack_panel(w->q + (from + i) * x->q_row, x->q_row, qkv__min(NR, to - from - i), x->dk, p.queries + i * x->dk);
     memset(p.y, 0, sizeof(float) * (size_t)(qkv__round_up(to - from, NR) * width));
     for (int64_t i = 0; i < BQ; i++) p.largest[i] = -INFINITY;
-    for (int64_t j = 0; j < end; j += BK) attend_tile(w, &p, from, to, j, qkv__min(BK, end - j));
+    for (int64_t j = first_tile(x, from); j < end; j += BK) attend_tile(w, &p, from, to, j, qkv__min(BK, end - j));
     for (int64_t i = from; i < to; i++) {
         write_query(w, i, p.sum[i - from], p.y + (i - from) * width);
         if (x->weights) show_query(w, i, p.largest[i - from], p.sum[i - from]);

@@ -50,20 +50,23 @@ static inline size_t qkv__bfloat_scratch(int64_t k)
     return (size_t)((QKV__BFLOAT_ROWS + QKV__BFLOAT_COLUMNS) * row + 2 * QKV__BFLOAT_COLUMNS * 16 * (int64_t)sizeof(float));
 }
 
-/* ---- attention: y = softmax(q k^T * scale + bias) v in every head ---- */
+/* ---- attention: y = softmax(q k^T * scale + bias) v in every head; with a cap c > 0 the scaled scores are
+ * c tanh(q k^T * scale / c), and there is no bias ---- */
 
 /* Where the rows of an operand are: row t of head h in sequence b is data + b*batch + h*head + t*row. */
 typedef struct qkv__strides {
     int64_t batch, head, row;
 } qkv__strides;
 
-/* What a query may see, see qkv_mask. A step is 0 where a map of (batch, heads, Tq, Tk) stretches. */
+/* What a query may see, see qkv_mask and qkv_attention_opts.window. A step is 0 where a map of (batch, heads, Tq, Tk)
+ * stretches. */
 typedef struct qkv__seen {
     bool causal;
     const int32_t *lengths;
     const uint8_t *keep;
     const float *bias;
     int64_t keep_step[4], bias_step[4];
+    int64_t window; /* 0: none */
 } qkv__seen;
 
 typedef struct qkv__attention {
@@ -71,7 +74,7 @@ typedef struct qkv__attention {
     const float *q, *k, *v;
     float *y;
     qkv__strides q_rows, k_rows, v_rows, y_rows; /* a gradient lies as its operand does */
-    float scale;
+    float scale, cap;                            /* cap 0: none */
     qkv__seen seen;
     /* dropout of the weight of key j for a query: word j%2 of the counter (row, j/2), row counting the queries of all heads */
     bool drops;
@@ -88,12 +91,19 @@ typedef struct qkv__attention {
     float *weights, *scaled, *scores;
 } qkv__attention;
 
-/* Keys that causality and length let query i of sequence b see: the first so many. */
+/* Keys that causality, length and window let query i of sequence b see end before this one; later queries do not see less. */
 static inline int64_t qkv__seen_to(const qkv__attention *a, int64_t b, int64_t i)
 {
-    int64_t to = a->seen.lengths ? a->seen.lengths[b] : a->tk;
-    if (a->seen.causal && to > i + 1 + a->tk - a->tq) to = i + 1 + a->tk - a->tq;
+    int64_t to = a->seen.lengths ? a->seen.lengths[b] : a->tk, ahead = a->seen.causal ? 1 : a->seen.window;
+    if (ahead && to - (i + a->tk - a->tq) > ahead) to = i + a->tk - a->tq + ahead;
     return to < 0 ? 0 : to;
+}
+
+/* The first key that the window lets query i see; later queries do not see earlier ones. */
+static inline int64_t qkv__seen_from(const qkv__attention *a, int64_t i)
+{
+    int64_t place = i + a->tk - a->tq;
+    return a->seen.window && place >= a->seen.window ? place - a->seen.window + 1 : 0;
 }
 
 /* Rows of queries that make a task, and bytes of scratch a task needs for heads of these widths. */
@@ -120,6 +130,16 @@ typedef struct qkv__paged {
     float scale;           /* above 0 */
     const uint8_t *hidden; /* (keys): 1 where no query sees; NULL: none */
     float *weights;        /* on request, (heads, n, keys) */
+    int64_t window;        /* where causal: a query sees so many keys at most, the last ones; 0: all */
+    float cap;             /* of scores; 0: none */
 } qkv__paged;
+
+/* Query i sees keys from .. to-1. */
+static inline int64_t qkv__paged_to(const qkv__paged *x, int64_t i) { return x->causal ? x->keys - x->n + 1 + i : x->keys; }
+static inline int64_t qkv__paged_from(const qkv__paged *x, int64_t i)
+{
+    int64_t to = qkv__paged_to(x, i);
+    return x->causal && x->window && to > x->window ? to - x->window : 0;
+}
 
 #endif

@@ -104,14 +104,16 @@ static double raw_score(const qkv__attention *x, int64_t b, int64_t h, int64_t i
     return sum;
 }
 
+static double capped(double score, float cap) { return cap > 0 ? (double)cap * tanh(score / (double)cap) : score; }
+
 /* -inf where key j is hidden from query i */
 static double scaled_score(const qkv__attention *x, int64_t b, int64_t h, int64_t i, int64_t j)
 {
     const int64_t *ks = x->seen.keep_step, *bs = x->seen.bias_step;
-    if (j >= qkv__seen_to(x, b, i)) return -INFINITY;
+    if (j < qkv__seen_from(x, i) || j >= qkv__seen_to(x, b, i)) return -INFINITY;
     if (x->seen.keep && !x->seen.keep[b * ks[0] + h * ks[1] + i * ks[2] + j * ks[3]]) return -INFINITY;
     double bias = x->seen.bias ? (double)x->seen.bias[b * bs[0] + h * bs[1] + i * bs[2] + j * bs[3]] : 0;
-    return raw_score(x, b, h, i, j) * (double)x->scale + bias;
+    return capped(raw_score(x, b, h, i, j) * (double)x->scale, x->cap) + bias;
 }
 
 static double gate_of(const qkv__attention *x, int64_t b, int64_t h, int64_t i, int64_t j)
@@ -180,6 +182,7 @@ static void add_gradient(const qkv__attention *x, int64_t b, int64_t h, int64_t 
         if (x->grad_v) x->grad_v[v - x->v + d] += (float)(weight * gate * (double)dy[d]);
     }
     double dscore = weight * (dweight - delta) * (double)x->scale;
+    if (x->cap > 0) dscore *= 1 - pow(scaled_score(x, b, h, i, j) / (double)x->cap, 2); /* tanh' = 1 - tanh^2 */
     for (int64_t d = 0; d < x->dk; d++) {
         if (x->grad_q) x->grad_q[q_at + d] += (float)(dscore * (double)x->k[k_at + d]);
         if (x->grad_k) x->grad_k[k_at + d] += (float)(dscore * (double)x->q[q_at + d]);
@@ -218,20 +221,20 @@ static double paged_score(const qkv__paged *x, int64_t h, int64_t i, int64_t j)
     if (x->hidden && x->hidden[j]) return -INFINITY;
     for (int64_t d = 0; d < x->dk; d++)
         sum += (double)x->q[i * x->q_row + h * x->dk + d] * paged_key(x, h / (x->heads / x->kv_heads), j, d);
-    return sum * (double)x->scale;
+    return capped(sum * (double)x->scale, x->cap);
 }
 
 static void attend_paged_row(const qkv__paged *x, int64_t h, int64_t i, double *out)
 {
-    int64_t kv_head = h / (x->heads / x->kv_heads), seen = x->causal ? x->keys - x->n + 1 + i : x->keys;
+    int64_t kv_head = h / (x->heads / x->kv_heads), from = qkv__paged_from(x, i), to = qkv__paged_to(x, i);
     double largest = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < seen; j++) largest = fmax(largest, paged_score(x, h, i, j));
+    for (int64_t j = from; j < to; j++) largest = fmax(largest, paged_score(x, h, i, j));
     float base = largest > -INFINITY ? (float)largest : 0;
-    for (int64_t j = 0; j < seen; j++) sum += exp(paged_score(x, h, i, j) - (double)base);
+    for (int64_t j = from; j < to; j++) sum += exp(paged_score(x, h, i, j) - (double)base);
     float inverse = sum == 0 ? 0 : (float)(1 / sum), *weights = x->weights ? x->weights + (h * x->n + i) * x->keys : NULL;
     for (int64_t d = 0; d < x->dv; d++) out[d] = 0;
     for (int64_t j = 0; j < x->keys; j++) {
-        double weight = j < seen ? exp(paged_score(x, h, i, j) - (double)base) * (double)inverse : 0;
+        double weight = j >= from && j < to ? exp(paged_score(x, h, i, j) - (double)base) * (double)inverse : 0;
         for (int64_t d = 0; weight != 0 && d < x->dv; d++) out[d] += weight * paged_value(x, kv_head, j, d);
         if (weights) weights[j] = (float)weight;
     }

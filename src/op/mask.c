@@ -129,10 +129,16 @@ static const void *copy_to(qkv_tape *t, const void *from, size_t bytes)
     return copy ? memcpy(copy, from, bytes) : NULL;
 }
 
-static bool read_mask(qkv_tape *t, const char *name, const qkv_mask *mask, bool keeps, qkv__attention *x)
+static bool read_mask(qkv_tape *t, const char *name, const qkv_mask *mask, int64_t window, bool keeps, qkv__attention *x)
 {
     int64_t keeps_count, bias_count;
-    x->seen = (qkv__seen){ mask->causal != 0, mask->key_lengths, mask->keep, mask->bias, { 0 }, { 0 } };
+    x->seen = (qkv__seen){
+        .causal = mask->causal != 0, .lengths = mask->key_lengths, .keep = mask->keep, .bias = mask->bias, .window = window
+    };
+    if (mask->bias && x->cap > 0) {
+        qkv__error(t, QKV_USAGE, "%s: scores have a cap or a bias, not both", name);
+        return false;
+    }
     if (!read_lengths(t, name, mask->key_lengths, x) || !read_keep(t, name, mask, x, &keeps_count) ||
         !read_bias(t, name, mask, x, &bias_count))
         return false;
@@ -168,7 +174,13 @@ static bool read_options(qkv_tape *t, const char *name, const qkv_attention_opts
         qkv__error(t, QKV_NUMERIC, "%s: the scale is %g, expected a finite number", name, (double)opts->scale);
         return false;
     }
+    if (opts->window < 0 || !(opts->score_cap >= 0 && opts->score_cap < INFINITY)) {
+        qkv__error(t, QKV_USAGE, "%s: the window is %lld and the cap %g, neither may be negative", name,
+                   (long long)opts->window, (double)opts->score_cap);
+        return false;
+    }
     x->scale = opts->scale;
+    x->cap = opts->score_cap;
     if (p == 0 || !qkv__is_training(t)) return true;
     x->drops = true;
     x->drop_scale = 1 / (1 - p);
@@ -205,7 +217,7 @@ bool qkv__attention_setup(qkv_tape *t, const char *name, qkv_tensor *const qkv[3
     bool by_head = *ndim == 4;
     x->y_rows = by_head ? (qkv__strides){ q.heads * q.length * v.width, q.length * v.width, v.width }
                         : (qkv__strides){ q.length * shape[*ndim - 1], v.width, shape[*ndim - 1] };
-    return read_options(t, name, opts, x) && read_mask(t, name, mask, keeps, x);
+    return read_options(t, name, opts, x) && read_mask(t, name, mask, opts->window, keeps, x);
 }
 
 qkv_tensor *qkv__attention_map(qkv_tape *t, const qkv__attention *x)

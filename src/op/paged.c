@@ -57,9 +57,11 @@ static void set_part(qkv__paged *x, const qkv__paged_opts *o, const qkv__paged_p
                        .causal = o->causal,
                        .pages = part->pages,
                        .at = o->at,
-                       .scale = qkv__default_scale(o->dk),
+                       .scale = o->scale == 0 ? qkv__default_scale(o->dk) : o->scale,
                        .hidden = part->hidden,
-                       .weights = part->weights };
+                       .weights = part->weights,
+                       .window = o->window,
+                       .cap = o->cap };
 }
 
 qkv_tensor *qkv__attend_paged(qkv_tensor *q, const qkv__paged_opts *o, const qkv__paged_part *parts, int64_t n_parts)

@@ -80,10 +80,21 @@ def rotary(x, heads=1, base=10000.0, pairs=False, positions=None, frequencies=No
     return y.reshape(b, t, n)
 
 
+def rotary_part(x, heads, width, scale):
+    x = x.unflatten(-1, (heads, -1))
+    turned = rotary(x[..., :width].flatten(-2), heads).unflatten(-1, (heads, -1))
+    return torch.cat([scale * turned, x[..., width:]], -1).flatten(-2)
+
+
 # ---- attention ----
 
 def causal(q, k):
     return torch.ones(q, k, dtype=torch.bool).tril(k - q)
+
+
+def window(q, k, width=3):
+    """Keys less than width places from a query, the last of which stands at the last key."""
+    return (torch.arange(q)[:, None] + k - q - torch.arange(k)).abs() < width
 
 
 def all_masks(a, b):
@@ -105,10 +116,11 @@ def weigh(scores, v, keep=None, bias=None):
     return scores.softmax(-1) * keep @ v
 
 
-def attention(q, k, v, keep=None, bias=None, scale=None):
+def attention(q, k, v, keep=None, bias=None, scale=None, cap=None):
     k, v = (x.repeat_interleave(q.shape[-3] // x.shape[-3], -3) if x.dim() == 4 else x for x in (k, v))
     scale = scale or 1 / math.sqrt(q.shape[-1])
-    return weigh(q @ k.transpose(-1, -2) * scale, v, keep, bias)
+    scores = q @ k.transpose(-1, -2) * scale
+    return weigh(cap * torch.tanh(scores / cap) if cap else scores, v, keep, bias)
 
 
 def additive(q, k, w, v, keep=None, bias=None, scale=1.0):
@@ -169,6 +181,7 @@ OPS = {
     "rotary": lambda a: rotary(a, heads=2),
     "rotary_pairs": lambda a: rotary(a, heads=2, base=500.0, pairs=True, positions=ids(a.shape[0] * a.shape[1], 50)),
     "rotary_given": lambda a: rotary(a, positions=ids(a.shape[0] * a.shape[1], 50), frequencies=harmonic(a.shape[2] // 2)),
+    "rotary_part": lambda a: rotary_part(a, 2, 4, 1.25),
     "dropout": lambda a: drop(a, 0.3, 0),
     "dropout_twice": lambda a: drop(drop(a, 0.3, 0), 0.5, 1),
     "reshape": lambda a: a.reshape(2, -1, 3) * like(a.reshape(2, -1, 3)),
@@ -209,6 +222,11 @@ OPS = {
     "attention_grouped": lambda q, k, v: attention(q, k, v, causal(q.shape[2], k.shape[2])),
     "attention_masked": lambda q, k, v: attention(q, k, v, *all_masks(q, k)),
     "attention_heads": lambda q, k, v: join(attention(split(q, 4), split(k, 2), split(v, 2), scale=f32(0.3))),
+    "attention_window": lambda q, k, v: attention(q, k, v, causal(q.shape[2], k.shape[2]) & window(q.shape[2], k.shape[2])),
+    "attention_local": lambda q, k, v: attention(q, k, v, window(q.shape[1], k.shape[1])),
+    "attention_capped": lambda q, k, v: attention(q, k, v, causal(q.shape[2], k.shape[2]), cap=f32(0.4)),
+    "attention_masked_local": lambda q, k, v: attention(
+        q, k, v, all_masks(q, k)[0] & window(q.shape[2], k.shape[2]), all_masks(q, k)[1]),
     "additive": additive,
     "additive_masked": lambda q, k, w, v: additive(q, k, w, v, *all_masks(q, k)),
     "additive_heads": lambda q, k, w, v: join(additive(split(q, 4), split(k, 2), w, split(v, 2),
