@@ -120,7 +120,8 @@ typedef enum qkv_activation {
     QKV_ACTIVATION_GELU_TANH,
     QKV_ACTIVATION_SILU,
     QKV_ACTIVATION_SILU_GATED,
-    QKV_ACTIVATION_GELU_GATED
+    QKV_ACTIVATION_GELU_GATED,
+    QKV_ACTIVATION_GELU_TANH_GATED
 } qkv_activation;
 typedef struct qkv_ffn {
     qkv_linear in, gate, out; /* gate only when gated */
@@ -170,6 +171,16 @@ typedef enum qkv_pooling { QKV_POOLING_MEAN, QKV_POOLING_FIRST, QKV_POOLING_LAST
 /* What lies between the pooled vector and the classifier: nothing, f(x W^T + b), W (dim, dim), or the model's head. */
 typedef enum qkv_pooler { QKV_POOLER_NONE, QKV_POOLER_TANH, QKV_POOLER_RELU, QKV_POOLER_HEAD } qkv_pooler;
 
+/* How frequencies are scaled, f_i = base^(-2i/D), by rotary_factor and, but for LINEAR, by how often they turn in rotary_length
+ * positions, so that longer texts than those can be read. */
+typedef enum qkv_rotary_scaling {
+    QKV_ROTARY_LLAMA3, /* at least rotary_high turns: as they are; at most rotary_low: divided; else in between, by turns */
+    QKV_ROTARY_LINEAR, /* all are divided */
+    QKV_ROTARY_YARN,   /* as LLAMA3, but in between by the number i of the frequency (Peng et al. 2023) */
+    QKV_ROTARY_LONG    /* LongRoPE: each is divided by a number of its own, which a published model's files have and options
+                          cannot hold: a model made of options alone has none; rotary_factor is 0 */
+} qkv_rotary_scaling;
+
 typedef struct qkv_transformer_opts {
     size_t size;
     int64_t vocabulary;                 /* of the source, and of the target unless that has its own */
@@ -198,14 +209,26 @@ typedef struct qkv_transformer_opts {
     int head;            /* before the output layer: norm(f(x W^T + b)), f the activation, of a gated one the gate's */
     int output_bias;     /* the output layer, tied or not, has a bias */
     int qkv_bias;        /* with no_bias: queries, keys and values have one all the same */
-    /* Not 0: rotary frequencies are scaled as in Llama 3. Those that turn at least rotary_high times in rotary_length positions
-     * stay, those that turn at most rotary_low times are divided by rotary_factor, the others are in between. */
+    /* rotary_factor not 0: rotary frequencies are scaled, see qkv_rotary_scaling. */
     float rotary_factor, rotary_low, rotary_high;
     int64_t rotary_length;
     int no_source_eos; /* of text, not of numbers: the encoder of a translator reads a source without </s> */
     int no_norm_bias;  /* layer norms have a gain alone */
     int no_first_norm; /* with pre_norm: the first layer's attention reads the embeddings as they are */
     int no_head_bias;
+    /* Self-attention with a window: a token sees only those less than `window` places away; 0: all. Layers before `window_from`
+     * have none, and of every `full_every` layers (0: none) number `full_at`, from 0 on, has none. */
+    int64_t window;
+    int window_from, full_every, full_at;
+    float local_rotary_base;           /* of layers with a window, not scaled; 0: they turn as the others do */
+    qkv_rotary_scaling rotary_scaling; /* with rotary_factor */
+    float rotary_scale;                /* what turns is multiplied by it; 0 means 1 */
+    int64_t rotary_width;              /* so many numbers of a head turn, the first ones; 0: all */
+    int qk_norm;                       /* RMS norms of every head's queries and keys, before they turn */
+    int post_norm;                     /* with pre_norm: each sub-layer's result has a norm before it is added */
+    int parallel;                      /* with pre_norm: attention and feed-forward read the same x, both are added to it */
+    float attention_scale;             /* of scores; 0 means 1/sqrt(d_k) */
+    float score_cap, logit_cap;        /* c not 0: x becomes c tanh(x / c): scaled scores of self-attention; logits */
 } qkv_transformer_opts;
 
 typedef struct qkv_transformer qkv_transformer;

@@ -372,7 +372,7 @@ static qkv_tensor *run_layers(qkv_session *s, const block *b)
 {
     const qkv_transformer *m = s->x;
     const qkv__stack *stack = decoder_of(s);
-    const qkv_rotary_opts turns = { .base = m->o.rotary_base, .positions = b->positions, .frequencies = m->frequencies };
+    qkv_rotary_opts turns[2];
     qkv__cached_forward f = { .self_cache = &s->self,
                               .cross_cache = &s->cross,
                               .sequences = b->sequences,
@@ -380,10 +380,8 @@ static qkv_tensor *run_layers(qkv_session *s, const block *b)
                               .cross = b->cross,
                               .rows = b->rows,
                               .heads_off = s->heads_off };
-    const qkv__pass pass = { .o = &m->o,
-                             .cached = &f,
-                             .rotary = m->o.positions == QKV_POSITION_ROTARY ? &turns : NULL,
-                             .layer_tape = layer_tape_of(s) };
+    qkv__pass pass = { .o = &m->o, .cached = &f, .layer_tape = layer_tape_of(s) };
+    qkv__set_rotary(m, b->positions, turns, &pass);
     qkv_tensor *x = embed_block(s, b);
     for (f.layer = 0; f.layer < stack->n; f.layer++) {
         const qkv__layer *layer = &stack->layers[f.layer];

@@ -9,13 +9,19 @@
 
 /* ---- making ---- */
 
-qkv_norm qkv__norm_part(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o)
+static qkv_norm norm_of_width(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o, int64_t width,
+                              qkv_norm_kind kind)
 {
     char name[QKV_NAME_MAX];
     if (!qkv__join_name(p, name, layer, part)) return (qkv_norm){ 0 };
-    qkv_norm n = qkv__norm_make(p, name, o->dim, o->norm, o->no_norm_bias);
+    qkv_norm n = qkv__norm_make(p, name, width, kind, o->no_norm_bias);
     if (o->norm_eps != 0) n.eps = o->norm_eps;
     return n;
+}
+
+qkv_norm qkv__norm_part(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o)
+{
+    return norm_of_width(p, layer, part, o, o->dim, o->norm);
 }
 
 static qkv_mha mha_part(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o)
@@ -42,6 +48,25 @@ static qkv_ffn ffn_part(qkv_params *p, const char *layer, const qkv_transformer_
             .dim = o->dim, .d_ff = o->d_ff, .activation = o->activation, .no_bias = o->no_bias, .dropout = o->ffn_dropout });
 }
 
+bool qkv__has_window(const qkv_transformer_opts *o, int i)
+{
+    return o->window && i >= o->window_from && !(o->full_every && i % o->full_every == o->full_at);
+}
+
+/* What few models have. */
+static void make_more_norms(qkv_params *p, qkv__layer *l, const char *layer, const qkv_transformer_opts *o, bool crosses)
+{
+    int64_t width = o->d_k ? o->d_k : o->dim / o->heads;
+    if (o->qk_norm) {
+        l->q_norm = norm_of_width(p, layer, "self.q_norm", o, width, QKV_NORM_RMS);
+        l->k_norm = norm_of_width(p, layer, "self.k_norm", o, width, QKV_NORM_RMS);
+    }
+    if (!o->post_norm) return;
+    l->self_post_norm = qkv__norm_part(p, layer, "self_post_norm", o);
+    if (crosses) l->cross_post_norm = qkv__norm_part(p, layer, "cross_post_norm", o);
+    l->ffn_post_norm = qkv__norm_part(p, layer, "ffn_post_norm", o);
+}
+
 bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *stack, int i, const qkv_transformer_opts *o, bool crosses)
 {
     char layer[64];
@@ -54,6 +79,8 @@ bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *stack, int i, con
     }
     l->ffn = ffn_part(p, layer, o);
     l->ffn_norm = qkv__norm_part(p, layer, "ffn_norm", o);
+    l->window = qkv__has_window(o, i) ? o->window : 0;
+    make_more_norms(p, l, layer, o, crosses);
     return !qkv_params_status(p);
 }
 
@@ -65,26 +92,30 @@ static qkv_tensor *before(const qkv_norm *n, qkv_tensor *x, const qkv__pass *pas
     return pass->o->pre_norm && n->gain ? qkv_norm_forward(n, x) : x;
 }
 
-static qkv_tensor *after(const qkv_norm *n, qkv_tensor *x, qkv_tensor *result, const qkv__pass *pass)
+static qkv_tensor *after(const qkv_norm *n, const qkv_norm *post, qkv_tensor *x, qkv_tensor *result, const qkv__pass *pass)
 {
+    if (post->gain) result = qkv_norm_forward(post, result);
     qkv_tensor *sum = qkv__add_inplace(qkv__dropout_inplace(result, pass->o->dropout), x);
     return pass->o->pre_norm ? sum : qkv_norm_forward(n, sum);
 }
 
+static qkv_tensor *self_attention(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
+{
+    if (pass->cached) return qkv__self_cached(l, x, pass);
+    return pass->ragged ? qkv__self_ragged(l, x, pass) : qkv__self_forward(l, x, pass);
+}
+
 static qkv_tensor *sub_layers(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
 {
-    qkv_tensor *seen = before(&l->self_norm, x, pass);
-    qkv_tensor *found = pass->cached   ? qkv__mha_cached(&l->self, seen, pass)
-                        : pass->ragged ? qkv__mha_ragged(&l->self, seen, pass)
-                                       : qkv__mha_forward(&l->self, seen, seen, pass->self, pass->rotary);
-    x = after(&l->self_norm, x, found, pass);
+    qkv_tensor *start = x, *found = self_attention(l, before(&l->self_norm, x, pass), pass), *seen;
+    x = after(&l->self_norm, &l->self_post_norm, x, found, pass);
     if (pass->memory || (pass->cached && pass->cached->cross)) {
         seen = before(&l->cross_norm, x, pass);
-        found = pass->cached ? qkv__mha_cached_cross(&l->cross, seen, pass)
-                             : qkv_mha_forward(&l->cross, seen, pass->memory, pass->cross);
-        x = after(&l->cross_norm, x, found, pass);
+        found = pass->cached ? qkv__cross_cached(&l->cross, seen, pass) : qkv__cross_forward(&l->cross, seen, pass);
+        x = after(&l->cross_norm, &l->cross_post_norm, x, found, pass);
     }
-    return after(&l->ffn_norm, x, qkv_ffn_forward(&l->ffn, before(&l->ffn_norm, x, pass)), pass);
+    found = qkv_ffn_forward(&l->ffn, before(&l->ffn_norm, pass->o->parallel ? start : x, pass));
+    return after(&l->ffn_norm, &l->ffn_post_norm, x, found, pass);
 }
 
 /* A layer on a tape of its own, whose memory serves all of them: many tokens would otherwise need as much for each, and most of

@@ -19,11 +19,12 @@ typedef struct qkv__cached_forward {
 /* What the sub-layers of one forward have in common. */
 typedef struct qkv__pass {
     const qkv_transformer_opts *o;
-    qkv__cached_forward *cached;   /* NULL: a whole sequence at once */
-    const int32_t *types;          /* of the tokens; NULL: 0 */
-    qkv_mask self;                 /* of self-attention */
-    const qkv_rotary_opts *rotary; /* NULL: positions are in the embedding */
-    qkv_tensor *memory;            /* what the encoder gave; NULL without cross-attention */
+    qkv__cached_forward *cached; /* NULL: a whole sequence at once */
+    const int32_t *types;        /* of the tokens; NULL: 0 */
+    qkv_mask self;               /* of self-attention */
+    /* how queries and keys turn, in layers without a window and with one; NULL: positions are in the embedding */
+    const qkv_rotary_opts *rotary, *local_rotary;
+    qkv_tensor *memory; /* what the encoder gave; NULL without cross-attention */
     qkv_mask cross;
     qkv_tape *layer_tape; /* of one layer after the other; NULL: all are on the tape of x */
     const struct qkv__ragged *ragged;
@@ -36,17 +37,21 @@ typedef struct qkv__ragged {
     int32_t *positions; /* of the tokens, each in its row */
 } qkv__ragged;
 
-/* Each sub-layer is norm(x + dropout(f(x))), or x + dropout(f(norm(x))) with pre_norm; a norm without a gain is left out. */
+/* Each sub-layer is norm(x + dropout(f(x))), or x + dropout(f(norm(x))) with pre_norm, f(...) with a norm of its own where there
+ * is a post norm; a norm without a gain is left out. */
 typedef struct qkv__layer {
     qkv_mha self, cross; /* cross only in a decoder that reads an encoder */
     qkv_ffn ffn;
     qkv_norm self_norm, cross_norm, ffn_norm;
+    qkv_norm self_post_norm, cross_post_norm, ffn_post_norm;
+    qkv_norm q_norm, k_norm; /* of every head in self-attention */
+    int64_t window;          /* of self-attention; 0: none */
 } qkv__layer;
 
 /* Makes layer number i of "encoder" or "decoder". False with the error in p. */
 bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *stack, int i, const qkv_transformer_opts *o, bool crosses);
 
-/* The norm "layer.part" of a model with these options. */
+/* The norm "layer.part" of a model with these options, but for norms of another width. */
 qkv_norm qkv__norm_part(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o);
 
 /* The parts of a model. */
@@ -64,7 +69,8 @@ enum { QKV__ENCODER, QKV__DECODER, QKV__STACKS };
 struct qkv_transformer {
     qkv_transformer_opts o;
     qkv__stack stacks[QKV__STACKS];
-    const float *frequencies; /* of scaled rotary positions; NULL: those of the base */
+    const float *frequencies; /* of scaled rotary positions, in layers without a local base; NULL: those of the base */
+    const float *divisors;    /* of LongRoPE (2, pairs): of frequencies in short texts and in long ones; NULL: none */
     qkv_linear head;
     qkv_norm head_norm;
     qkv_linear output; /* the weight is an embedding's when tied */
@@ -95,15 +101,23 @@ qkv_tensor *qkv__pad_rows(qkv_tensor *tokens, const qkv__sources *x);
 /* As qkv_transformer_logits(), with another output layer, such as some rows of the model's own. */
 qkv_tensor *qkv__transformer_logits(const qkv_transformer *m, qkv_tensor *hidden, const qkv_linear *output);
 
-/* The queries and keys of self-attention turned by `rotary` (its heads are filled in); NULL: not turned. */
-qkv_tensor *qkv__mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask, const qkv_rotary_opts *rotary);
+/* Pairs of a head that turn. */
+int64_t qkv__rotary_pairs(const qkv_transformer_opts *o);
 
-/* Self-attention of rows of different lengths. */
-qkv_tensor *qkv__mha_ragged(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass);
+/* Gives a model LongRoPE's divisors (2, pairs), which are copied; those of short texts count. False with the error in p. */
+bool qkv__set_divisors(qkv_params *p, qkv_transformer *m, const float *divisors);
 
-/* Self-attention of x, (tokens, 1, dim), whose keys and values join the cache; and cross-attention with what the cache holds of
- * the encoder's result. */
-qkv_tensor *qkv__mha_cached(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass);
-qkv_tensor *qkv__mha_cached_cross(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass);
+/* How queries and keys turn: *global and *local get what a pass points to, `turns` has the positions. */
+void qkv__set_rotary(const qkv_transformer *m, const int32_t *positions, qkv_rotary_opts turns[2], qkv__pass *pass);
+
+/* Self-attention of whole sequences; of rows of different lengths; of x, (tokens, 1, dim), whose keys and values join the
+ * cache. */
+qkv_tensor *qkv__self_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass);
+qkv_tensor *qkv__self_ragged(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass);
+qkv_tensor *qkv__self_cached(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass);
+
+/* Cross-attention, and the same with what the cache holds of the encoder's result. */
+qkv_tensor *qkv__cross_forward(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass);
+qkv_tensor *qkv__cross_cached(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass);
 
 #endif

@@ -53,6 +53,24 @@ qkv_mha qkv_mha_new(qkv_params *p, const char *name, int64_t dim, int64_t heads)
     return qkv_mha_new_with(p, name, &(qkv_mha_opts){ .dim = dim, .heads = heads });
 }
 
+/* Queries of x, keys and values of y. */
+static bool project(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_tensor *qkv[3])
+{
+    const qkv_linear *const all[] = { &m->q, &m->k, &m->v };
+    return x == y ? qkv__linear_together(all, 3, x, qkv)
+                  : qkv__linear_together(all, 1, x, qkv) && qkv__linear_together(all + 1, 2, y, qkv + 1);
+}
+
+/* The norm of every head, (..., heads*d_k) as (tokens, heads, d_k). */
+static qkv_tensor *normalise_heads(const qkv_norm *n, qkv_tensor *x)
+{
+    if (!n->gain || !x) return x;
+    int64_t width = n->gain->shape[0], shape[3];
+    memcpy(shape, x->shape, sizeof shape);
+    qkv_tensor *heads = qkv_reshape(x, 3, (int64_t[]){ qkv__rows(x), qkv__last(x) / width, width });
+    return qkv_reshape(qkv_norm_forward(n, heads), 3, shape);
+}
+
 static qkv_tensor *turn(qkv_tensor *x, const qkv_rotary_opts *rotary, int64_t heads)
 {
     if (!rotary) return x;
@@ -61,35 +79,60 @@ static qkv_tensor *turn(qkv_tensor *x, const qkv_rotary_opts *rotary, int64_t he
     return qkv_rotary(x, &own);
 }
 
-/* Queries of x, keys and values of y. */
-static bool project(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, const qkv_rotary_opts *rotary, qkv_tensor *qkv[3])
+/* Queries, keys and values of self-attention: normalised and turned as the layer has it. */
+static bool project_self(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass, qkv_tensor *qkv[3])
 {
-    const qkv_linear *const all[] = { &m->q, &m->k, &m->v };
-    if (x == y ? !qkv__linear_together(all, 3, x, qkv)
-               : !qkv__linear_together(all, 1, x, qkv) || !qkv__linear_together(all + 1, 2, y, qkv + 1))
-        return false;
-    qkv[0] = turn(qkv[0], rotary, m->heads);
-    qkv[1] = turn(qkv[1], rotary, m->kv_heads);
-    return true;
+    const qkv_rotary_opts *rotary = l->window ? pass->local_rotary : pass->rotary;
+    if (!project(&l->self, x, x, qkv)) return false;
+    qkv[0] = turn(normalise_heads(&l->q_norm, qkv[0]), rotary, l->self.heads);
+    qkv[1] = turn(normalise_heads(&l->k_norm, qkv[1]), rotary, l->self.kv_heads);
+    return qkv[0] && qkv[1];
 }
 
-qkv_tensor *qkv__mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask, const qkv_rotary_opts *rotary)
+/* Attention of whole sequences and the last projection. */
+static qkv_tensor *attend_whole(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_tensor *qkv[3], qkv_mask mask,
+                                qkv_attention_opts opts)
 {
-    qkv_tensor *qkv[3];
-    if (!x || !y) return NULL;
-    if (!m || !m->q.weight) return qkv__no_weights(x->tape, "attention");
-    if (!project(m, x, y, rotary, qkv)) return NULL;
-    const qkv_attention_opts opts = { .heads = m->heads, .kv_heads = m->kv_heads, .dropout = m->dropout };
+    opts.size = sizeof opts;
+    opts.heads = m->heads;
+    opts.kv_heads = m->kv_heads;
+    opts.dropout = m->dropout;
     qkv_tensor *heads = qkv_attention_with(qkv[0], qkv[1], qkv[2], mask, &opts);
     qkv__keep_projections(&(qkv_projections){ .x = x, .y = y, .q = qkv[0], .k = qkv[1], .v = qkv[2], .heads = heads });
     return qkv_linear_forward(&m->out, heads);
 }
 
-qkv_tensor *qkv__mha_ragged(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)
+static qkv_tensor *mha_scaled(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask, float scale)
 {
     qkv_tensor *qkv[3];
-    if (!project(m, x, x, pass->rotary, qkv)) return NULL;
-    return qkv_linear_forward(&m->out, qkv__attend_ragged(qkv, m->heads, m->kv_heads, pass->ragged->lengths, pass->ragged->n));
+    if (!x || !y) return NULL;
+    if (!m || !m->q.weight) return qkv__no_weights(x->tape, "attention");
+    return project(m, x, y, qkv) ? attend_whole(m, x, y, qkv, mask, (qkv_attention_opts){ .scale = scale }) : NULL;
+}
+
+qkv_tensor *qkv__cross_forward(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)
+{
+    return mha_scaled(m, x, pass->memory, pass->cross, pass->o->attention_scale);
+}
+
+qkv_tensor *qkv__self_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
+{
+    qkv_tensor *qkv[3];
+    if (!x || !project_self(l, x, pass, qkv)) return NULL;
+    const qkv_attention_opts opts = { .scale = pass->o->attention_scale, .window = l->window, .score_cap = pass->o->score_cap };
+    return attend_whole(&l->self, x, x, qkv, pass->self, opts);
+}
+
+qkv_tensor *qkv__self_ragged(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
+{
+    qkv_tensor *qkv[3];
+    if (!x || !project_self(l, x, pass, qkv)) return NULL;
+    const qkv__ragged_opts opts = { .heads = l->self.heads,
+                                    .kv_heads = l->self.kv_heads,
+                                    .window = l->window,
+                                    .scale = pass->o->attention_scale,
+                                    .cap = pass->o->score_cap };
+    return qkv_linear_forward(&l->self.out, qkv__attend_ragged(qkv, &opts, pass->ragged->lengths, pass->ragged->n));
 }
 
 /* Rows of a tensor that belong to heads which are switched off become zeros. */
@@ -110,8 +153,9 @@ static void keep_weights(const qkv_mha *m, qkv_tape *t, qkv__paged_part *parts, 
     }
 }
 
-static qkv_tensor *attend_cached(const qkv_mha *m, qkv_tensor *q, const qkv__cached_forward *f, bool is_cross)
+static qkv_tensor *attend_cached(const qkv_mha *m, qkv_tensor *q, const qkv__pass *pass, bool is_cross, int64_t window)
 {
+    const qkv__cached_forward *f = pass->cached;
     const qkv__cache *cache = is_cross ? f->cross_cache : f->self_cache;
     qkv__paged_part *parts = is_cross ? f->cross : f->self;
     const qkv__paged_opts opts = { .heads = m->heads,
@@ -119,7 +163,10 @@ static qkv_tensor *attend_cached(const qkv_mha *m, qkv_tensor *q, const qkv__cac
                                    .dk = cache->dk,
                                    .dv = cache->dv,
                                    .at = qkv__cache_at(cache, f->layer),
-                                   .causal = !is_cross };
+                                   .causal = !is_cross,
+                                   .scale = pass->o->attention_scale,
+                                   .cap = is_cross ? 0 : pass->o->score_cap,
+                                   .window = window };
     if (q && qkv__keeps_attention(q->tape)) keep_weights(m, q->tape, parts, f->rows);
     qkv_tensor *y = qkv__attend_paged(q, &opts, parts, f->rows);
     if (y && f->heads_off) silence_heads(m, y, f->heads_off + (2 * f->layer + is_cross) * m->heads);
@@ -151,19 +198,19 @@ static bool write_cache(const qkv__cached_forward *f, const qkv_tensor *k, const
     return qkv__parallel_for(k->tape, f->rows, qkv__grain(floats), write_rows, &w);
 }
 
-qkv_tensor *qkv__mha_cached(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)
+qkv_tensor *qkv__self_cached(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
 {
     qkv_tensor *qkv[3];
-    if (!project(m, x, x, pass->rotary, qkv) || !qkv[0] || !qkv[1] || !write_cache(pass->cached, qkv[1], qkv[2])) return NULL;
-    return attend_cached(m, qkv[0], pass->cached, false);
+    if (!x || !project_self(l, x, pass, qkv) || !write_cache(pass->cached, qkv[1], qkv[2])) return NULL;
+    return attend_cached(&l->self, qkv[0], pass, false, l->window);
 }
 
-qkv_tensor *qkv__mha_cached_cross(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)
+qkv_tensor *qkv__cross_cached(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)
 {
-    return attend_cached(m, qkv_linear_forward(&m->q, x), pass->cached, true);
+    return attend_cached(m, qkv_linear_forward(&m->q, x), pass, true, 0);
 }
 
 qkv_tensor *qkv_mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask)
 {
-    return qkv__mha_forward(m, x, y, mask, NULL);
+    return mha_scaled(m, x, y, mask, 0);
 }

@@ -37,6 +37,9 @@ bool qkv__linear_together(const qkv_linear *const *l, int n, qkv_tensor *x, qkv_
 
 bool qkv__is_gated(qkv_activation f);
 
+/* Whether self-attention of layer i has a window. */
+bool qkv__has_window(const qkv_transformer_opts *o, int i);
+
 /* f(x) for any activation, of a gated one what it does to its gate; x, which a linear layer made, is not read again. */
 qkv_tensor *qkv__activate(qkv_activation f, qkv_tensor *x);
 

@@ -12,6 +12,35 @@ static const char *const stack_names[] = { "encoder", "decoder" };
 
 /* ---- making ---- */
 
+static const char *check_rotary(const qkv_transformer_opts *o)
+{
+    int64_t width = o->d_k ? o->d_k : o->heads > 0 ? o->dim / o->heads : 0;
+    if (!(o->rotary_base >= 0 && o->rotary_base < INFINITY)) return "the rotary base cannot be negative";
+    if (!(o->local_rotary_base >= 0 && o->local_rotary_base < INFINITY)) return "the local rotary base cannot be negative";
+    if (!(o->rotary_scale >= 0 && o->rotary_scale < INFINITY)) return "the rotary scale cannot be negative";
+    if (o->rotary_width < 0 || o->rotary_width > width || o->rotary_width % 2)
+        return "the rotary width must be an even part of a head";
+    if ((unsigned)o->rotary_scaling > QKV_ROTARY_LONG) return "there is no such rotary scaling";
+    if (o->rotary_factor == 0) return NULL;
+    if (o->positions != QKV_POSITION_ROTARY) return "scaled frequencies need rotary positions";
+    if (!(o->rotary_factor >= 1 && o->rotary_factor < INFINITY)) return "the rotary factor must be at least 1";
+    if (o->rotary_scaling == QKV_ROTARY_LINEAR) return NULL;
+    if (!(o->rotary_low > 0 && o->rotary_high > o->rotary_low && o->rotary_high < INFINITY))
+        return "rotary_low must be more than 0, and rotary_high more than that";
+    return o->rotary_length < 1 ? "scaled frequencies need the rotary length" : NULL;
+}
+
+static const char *check_attention(const qkv_transformer_opts *o)
+{
+    if (o->window < 0 || o->window_from < 0 || o->full_every < 0 || o->full_at < 0) return "a window cannot be negative";
+    if (!(o->attention_scale >= 0 && o->attention_scale < INFINITY)) return "the scale of attention cannot be negative";
+    if (!(o->score_cap >= 0 && o->score_cap < INFINITY && o->logit_cap >= 0 && o->logit_cap < INFINITY))
+        return "caps cannot be negative";
+    if ((o->post_norm || o->parallel) && !o->pre_norm) return "post norms and parallel sub-layers need pre_norm";
+    if (o->parallel && o->encoder_layers && o->decoder_layers) return "parallel sub-layers leave no place for an encoder's";
+    return check_rotary(o);
+}
+
 /* What published models have besides. */
 static const char *check_variant(const qkv_transformer_opts *o)
 {
@@ -20,13 +49,7 @@ static const char *check_variant(const qkv_transformer_opts *o)
     if (o->token_types && !o->encoder_layers) return "token types need an encoder";
     if (o->pooler == QKV_POOLER_HEAD && !o->head) return "the pooler is the head, which the model does not have";
     if (o->no_first_norm && !o->pre_norm) return "only norms before each sub-layer (pre_norm) have one to leave out";
-    if (!(o->rotary_base >= 0 && o->rotary_base < INFINITY)) return "the rotary base cannot be negative";
-    if (o->rotary_factor == 0) return NULL;
-    if (o->positions != QKV_POSITION_ROTARY) return "scaled frequencies need rotary positions";
-    if (!(o->rotary_factor >= 1 && o->rotary_factor < INFINITY)) return "the rotary factor must be at least 1";
-    if (!(o->rotary_low > 0 && o->rotary_high > o->rotary_low && o->rotary_high < INFINITY))
-        return "rotary_low must be more than 0, and rotary_high more than that";
-    return o->rotary_length < 1 ? "scaled frequencies need the rotary length" : NULL;
+    return check_attention(o);
 }
 
 static bool check_transformer_options(qkv_params *p, const qkv_transformer_opts *o)
@@ -90,18 +113,55 @@ static void make_output(qkv_params *p, qkv_transformer *m)
     if (o->output_bias) m->output.bias = qkv_params_add(p, "output.bias", 1, &size, QKV_INIT_ZERO, 0);
 }
 
-/* Equations of the Llama 3 models: by how often a pair turns within the length that the model was first trained on. */
+static const double two_pi = 6.283185307179586;
+
+/* The number, maybe between two, of the frequency that turns so often within the length: turns = length base^(-i/half) / 2 pi. */
+static double number_of_frequency(const qkv_transformer_opts *o, double base, double half, double turns)
+{
+    return half * log((double)o->rotary_length / (turns * two_pi)) / log(base);
+}
+
+/* How much of frequency i stays as it is. Of Llama 3: by how often it turns within the length that the model was first trained
+ * on. YaRN (section 3.2 and its authors' code): by i, from the whole numbers around those that turn `high` and `low` times. */
+static double part_kept(const qkv_transformer_opts *o, double base, double half, double i)
+{
+    double low = (double)o->rotary_low, high = (double)o->rotary_high;
+    if (o->rotary_scaling == QKV_ROTARY_LINEAR) return 0;
+    if (o->rotary_scaling == QKV_ROTARY_LLAMA3) {
+        double turns = (double)o->rotary_length * pow(base, -i / half) / two_pi;
+        return fmin(fmax((turns - low) / (high - low), 0), 1);
+    }
+    double from = fmax(floor(number_of_frequency(o, base, half, high)), 0);
+    double to = fmin(ceil(number_of_frequency(o, base, half, low)), 2 * half - 1);
+    return 1 - fmin(fmax((i - from) / (to == from ? 0.001 : to - from), 0), 1);
+}
+
+int64_t qkv__rotary_pairs(const qkv_transformer_opts *o)
+{
+    return (o->rotary_width ? o->rotary_width : o->d_k ? o->d_k : o->dim / o->heads) / 2;
+}
+
+bool qkv__set_divisors(qkv_params *p, qkv_transformer *m, const float *divisors)
+{
+    int64_t half = qkv__rotary_pairs(&m->o);
+    float *all = qkv__params_keep(p, 3 * sizeof *all * (size_t)half), *to = all ? all + 2 * half : NULL;
+    if (!all) return false;
+    memcpy(all, divisors, 2 * sizeof *all * (size_t)half);
+    double base = m->o.rotary_base == 0 ? 10000.0 : (double)m->o.rotary_base;
+    for (int64_t i = 0; i < half; i++) to[i] = (float)(pow(base, -(double)i / (double)half) / (double)divisors[i]);
+    m->divisors = all;
+    m->frequencies = to;
+    return true;
+}
+
 static void scale_frequencies(qkv_params *p, qkv_transformer *m)
 {
-    const double two_pi = 6.283185307179586;
     const qkv_transformer_opts *o = &m->o;
-    int64_t half = (o->d_k ? o->d_k : o->dim / o->heads) / 2;
+    int64_t half = qkv__rotary_pairs(o);
     float *to = qkv__params_keep(p, sizeof *to * (size_t)half);
     double base = o->rotary_base == 0 ? 10000.0 : (double)o->rotary_base, factor = (double)o->rotary_factor;
-    double low = (double)o->rotary_low, high = (double)o->rotary_high;
     for (int64_t i = 0; to && i < half; i++) {
-        double frequency = pow(base, -(double)i / (double)half), turns = (double)o->rotary_length * frequency / two_pi;
-        double kept = fmin(fmax((turns - low) / (high - low), 0), 1);
+        double frequency = pow(base, -(double)i / (double)half), kept = part_kept(o, base, (double)half, (double)i);
         to[i] = (float)(kept * frequency + (1 - kept) * frequency / factor);
     }
     m->frequencies = to;
@@ -167,6 +227,25 @@ int64_t qkv_transformer_max_positions(const qkv_transformer_opts *opts)
 
 /* ---- forward ---- */
 
+void qkv__set_rotary(const qkv_transformer *m, const int32_t *positions, qkv_rotary_opts turns[2], qkv__pass *pass)
+{
+    const qkv_transformer_opts *o = &m->o;
+    if (o->positions != QKV_POSITION_ROTARY) return;
+    turns[0] = (qkv_rotary_opts){ .size = sizeof *turns,
+                                  .base = o->rotary_base,
+                                  .frequencies = m->frequencies,
+                                  .positions = positions,
+                                  .width = o->rotary_width,
+                                  .scale = o->rotary_scale };
+    turns[1] = turns[0];
+    if (o->local_rotary_base != 0)
+        turns[1] = (qkv_rotary_opts){
+            .size = sizeof *turns, .base = o->local_rotary_base, .positions = positions, .width = o->rotary_width
+        };
+    pass->rotary = &turns[0];
+    pass->local_rotary = &turns[1];
+}
+
 /* Section 3.5 of the paper; x itself where positions are not added. */
 static qkv_tensor *add_positions(const qkv_transformer_opts *o, const qkv__stack *s, qkv_tensor *x, int64_t length,
                                  const qkv__ragged *ragged)
@@ -204,10 +283,8 @@ static qkv_tensor *run_stack(const qkv_transformer *m, int which, qkv_tape *t, c
     const qkv__stack *s = &m->stacks[which];
     if (!s->n) return qkv__error(t, QKV_USAGE, "transformer: the model has no %s", stack_names[which]);
     pass->o = &m->o;
-    const qkv_rotary_opts turns = { .base = m->o.rotary_base,
-                                    .frequencies = m->frequencies,
-                                    .positions = pass->ragged ? pass->ragged->positions : NULL };
-    if (m->o.positions == QKV_POSITION_ROTARY) pass->rotary = &turns;
+    qkv_rotary_opts turns[2];
+    qkv__set_rotary(m, pass->ragged ? pass->ragged->positions : NULL, turns, pass);
     qkv_tensor *x = embed_tokens(m, s, t, ids, batch, length, pass);
     for (int i = 0; i < s->n; i++) {
         qkv__keep_hidden(t, x);
@@ -299,7 +376,9 @@ qkv_tensor *qkv__head_forward(const qkv_transformer *m, qkv_tensor *x)
 
 qkv_tensor *qkv__transformer_logits(const qkv_transformer *m, qkv_tensor *hidden, const qkv_linear *output)
 {
-    return qkv_linear_forward(output, m->o.head ? qkv__head_forward(m, hidden) : hidden);
+    float cap = m->o.logit_cap;
+    qkv_tensor *logits = qkv_linear_forward(output, m->o.head ? qkv__head_forward(m, hidden) : hidden);
+    return cap > 0 ? qkv_scale(qkv_tanh(qkv_scale(logits, 1 / cap)), cap) : logits;
 }
 
 qkv_tensor *qkv_transformer_logits(const qkv_transformer *m, qkv_tensor *hidden)

@@ -24,9 +24,10 @@ static void attend_block(void *work, int64_t task, void *scratch)
 }
 
 /* The first sequence; the others differ in their place and length. */
-static qkv__attention first_sequence(qkv_tensor *const qkv[3], qkv_tensor *y, int64_t heads, int64_t kv_heads, float *stats)
+static qkv__attention first_sequence(qkv_tensor *const qkv[3], qkv_tensor *y, const qkv__ragged_opts *o, float *stats)
 {
-    qkv__attention x = { .batch = 1, .heads = heads, .kv_heads = kv_heads };
+    int64_t heads = o->heads, kv_heads = o->kv_heads;
+    qkv__attention x = { .batch = 1, .heads = heads, .kv_heads = kv_heads, .cap = o->cap, .seen = { .window = o->window } };
     x.dk = qkv__last(qkv[0]) / heads;
     x.dv = qkv__last(qkv[2]) / kv_heads;
     x.q = qkv_data(qkv[0]);
@@ -37,7 +38,7 @@ static qkv__attention first_sequence(qkv_tensor *const qkv[3], qkv_tensor *y, in
     x.k_rows = (qkv__strides){ 0, x.dk, kv_heads * x.dk };
     x.v_rows = (qkv__strides){ 0, x.dv, kv_heads * x.dv };
     x.y_rows = (qkv__strides){ 0, x.dv, heads * x.dv };
-    x.scale = qkv__default_scale(x.dk);
+    x.scale = o->scale == 0 ? qkv__default_scale(x.dk) : o->scale;
     x.largest = stats;
     x.inverse = stats + heads * qkv__rows(y);
     return x;
@@ -79,20 +80,20 @@ static blocks lay_out_blocks(qkv_tape *t, const qkv__attention *first, const int
     return w;
 }
 
-qkv_tensor *qkv__attend_ragged(qkv_tensor *const qkv[3], int64_t heads, int64_t kv_heads, const int64_t *lengths, int64_t n)
+qkv_tensor *qkv__attend_ragged(qkv_tensor *const qkv[3], const qkv__ragged_opts *o, const int64_t *lengths, int64_t n)
 {
     qkv_tape *t = qkv__operands("attention", 3, qkv);
     if (!t) return NULL;
     int64_t shape[QKV_MAX_DIMS];
     memcpy(shape, qkv[0]->shape, sizeof shape);
-    shape[qkv[0]->ndim - 1] = qkv__last(qkv[2]) / kv_heads * heads;
+    shape[qkv[0]->ndim - 1] = qkv__last(qkv[2]) / o->kv_heads * o->heads;
     qkv_tensor *y = qkv__result(t, qkv[0]->ndim, shape, NULL, 0, NULL);
-    float *stats = y ? qkv__save(t, 2 * sizeof *stats * (size_t)(heads * qkv__rows(y))) : NULL;
+    float *stats = y ? qkv__save(t, 2 * sizeof *stats * (size_t)(o->heads * qkv__rows(y))) : NULL;
     if (!stats) return NULL;
-    const qkv__attention first = first_sequence(qkv, y, heads, kv_heads, stats);
+    const qkv__attention first = first_sequence(qkv, y, o, stats);
     blocks w = lay_out_blocks(t, &first, lengths, n);
     if (!w.list) return NULL;
-    qkv_status status = qkv__parallel(w.n * qkv__ceil_div(heads, w.at_once), qkv__attention_scratch(first.dk, first.dv),
+    qkv_status status = qkv__parallel(w.n * qkv__ceil_div(o->heads, w.at_once), qkv__attention_scratch(first.dk, first.dv),
                                       attend_block, &w);
     return status ? qkv__error_below(t) : y;
 }

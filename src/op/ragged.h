@@ -5,9 +5,15 @@
 
 #include "op.h"
 
-/* y = softmax(q k^T / sqrt(dk)) v within each of `n` sequences, of which lengths[i] tokens each stand in the first dimension of
+/* What the sequences have in common; zeros as in qkv_attention_opts. */
+typedef struct qkv__ragged_opts {
+    int64_t heads, kv_heads, window;
+    float scale, cap;
+} qkv__ragged_opts;
+
+/* y = softmax(q k^T scale) v within each of `n` sequences, of which lengths[i] tokens each stand in the first dimension of
  * q (tokens, ..., heads*dk), k (tokens, ..., kv_heads*dk) and v (tokens, ..., kv_heads*dv); y (tokens, ..., heads*dv). The same
  * bits as qkv_attention() gives for each by itself. */
-qkv_tensor *qkv__attend_ragged(qkv_tensor *const qkv[3], int64_t heads, int64_t kv_heads, const int64_t *lengths, int64_t n);
+qkv_tensor *qkv__attend_ragged(qkv_tensor *const qkv[3], const qkv__ragged_opts *o, const int64_t *lengths, int64_t n);
 
 #endif
