@@ -14,11 +14,18 @@
 #include <stdio.h>
 #include <string.h>
 
+/* How a weight lies in a tensor of a file: its rows (of a vector, numbers) are first .. of the `all` that the tensor has. */
+typedef struct place {
+    qkv__rename how;
+    int64_t first, all;
+    int64_t d_k; /* rows of a head */
+} place;
+
 /* Where a weight lies. */
 typedef struct source {
     const qkv__stored *stored;
     const qkv__stored *scales; /* of one that is stored in 8 or 4 bits; NULL: it is not */
-    qkv__rename how;
+    place at;
 } source;
 
 enum {
@@ -43,6 +50,17 @@ static void release_loaded(void *what)
     qkv__release(l->quantized, l->quantized_bytes);
     qkv__release(l, sizeof *l);
 }
+
+/* What is found of all weights, and what is wrong with it. */
+typedef struct comparison {
+    const qkv__family *family;
+    const qkv__weights *weights;
+    int64_t d_k; /* of the model */
+    int bits;    /* that config.json says */
+    source *sources;
+    bool *used;
+    qkv__error_list wrong, types;
+} comparison;
 
 /* ---- finding ---- */
 
@@ -70,16 +88,37 @@ static const qkv__stored *find_prefixed(const qkv__family *f, const qkv__weights
     return t || strncmp(name, f->prefix, prefix) ? t : find_exactly(w, name + prefix);
 }
 
+/* The n-th place that weight i may have, and its name there; false after the last. Parts of one tensor are made one after the
+ * other, with a bias between two at most: those that are near are all of them. */
+static bool place_of(const qkv__family *f, const qkv_params *p, int64_t d_k, int i, int n, char theirs[QKV_NAME_MAX],
+                     place *out)
+{
+    enum { NEAR = 4 };
+    char other[QKV_NAME_MAX];
+    qkv__rename how;
+    const qkv_tensor *w = qkv_params_tensor(p, i);
+    *out = (place){ .all = w->ndim ? w->shape[0] : 1, .d_k = d_k };
+    if (!qkv__family_place(f, qkv_params_name(p, i), n, theirs, &out->how)) return false;
+    for (int k = i - NEAR; out->how.parts && k <= i + NEAR; k++) {
+        if (k == i || k < 0 || k >= qkv_params_tensors(p)) continue;
+        if (!qkv__family_place(f, qkv_params_name(p, k), n, other, &how) || strcmp(other, theirs)) continue;
+        out->all += qkv_params_tensor(p, k)->shape[0];
+        if (how.part < out->how.part) out->first += qkv_params_tensor(p, k)->shape[0];
+    }
+    return true;
+}
+
 /* Theirs is the name that the file should have, found or not. */
-static source find_source(const qkv__family *f, const qkv__weights *w, const char *ours, char theirs[QKV_NAME_MAX])
+static source find_source(const comparison *c, const qkv_params *p, int i, char theirs[QKV_NAME_MAX])
 {
     source s = { 0 };
-    snprintf(theirs, QKV_NAME_MAX, "%s", ours);
-    if (!f) return s.stored = qkv__weights_find(w, ours), s;
     char other[QKV_NAME_MAX];
-    for (int i = 0; !s.stored && qkv__family_place(f, ours, i, other, &s.how); i++) {
-        if (i == 0) memcpy(theirs, other, sizeof other);
-        s.stored = find_prefixed(f, w, other);
+    snprintf(theirs, QKV_NAME_MAX, "%s", qkv_params_name(p, i));
+    s.at.all = qkv_params_tensor(p, i)->shape[0];
+    if (!c->family) return s.stored = qkv__weights_find(c->weights, theirs), s;
+    for (int n = 0; !s.stored && place_of(c->family, p, c->d_k, i, n, other, &s.at); n++) {
+        if (n == 0) memcpy(theirs, other, sizeof other);
+        s.stored = find_prefixed(c->family, c->weights, other);
     }
     return s;
 }
@@ -87,15 +126,14 @@ static source find_source(const qkv__family *f, const qkv__weights *w, const cha
 /* ---- comparing ---- */
 
 /* The shape that a weight has in the file. */
-static void stored_shape(const qkv_tensor *w, const qkv__rename *how, qkv__stored *out)
+static void stored_shape(const qkv_tensor *w, const place *at, qkv__stored *out)
 {
-    bool turned = how->how == QKV__TURNED && w->ndim == 2;
-    int parts = how->parts ? how->parts : 1, wide = turned; /* the dimension that the parts share */
+    bool turned = at->how.how == QKV__TURNED && w->ndim == 2;
     out->ndim = w->ndim;
     memcpy(out->shape, w->shape, sizeof out->shape);
-    if (turned) out->shape[0] = w->shape[1], out->shape[1] = w->shape[0];
-    if (w->ndim) out->shape[wide] *= parts; /* w->count * 8 fits an int64_t, and so do 3 of its dimensions */
-    if (how->how != QKV__SQUEEZED) return;
+    if (turned) out->shape[0] = w->shape[1];
+    if (w->ndim) out->shape[turned] = at->all; /* w->count * 8 fits an int64_t, and so do 3 of its dimensions */
+    if (at->how.how != QKV__SQUEEZED) return;
     out->shape[1] = out->shape[0], out->shape[0] = 1;
     out->ndim = 2;
 }
@@ -129,10 +167,10 @@ static const qkv__type *quantized_type(int bits, const qkv_tensor *w, const char
 
 /* What a weight of ours is in the file as this type: a matrix lies (out, in) whatever its family does with floats, and parts of
  * one lie one after the other. Its values have bytes of rows, its scales one number a row or one a group. */
-static qkv__stored quantized_shape(const qkv_tensor *w, const qkv__rename *how, const qkv__type *type, bool scales)
+static qkv__stored quantized_shape(const qkv_tensor *w, const place *at, const qkv__type *type, bool scales)
 {
     qkv__stored t = { .ndim = scales && type->bits == 8 ? 1 : 2, .dtype = scales ? type->scales : type->name };
-    t.shape[0] = w->shape[0] * (how->parts ? how->parts : 1);
+    t.shape[0] = at->all;
     t.shape[1] = scales ? qkv__type_row_scales(type, w->shape[1]) : qkv__type_row_bytes(type, w->shape[1]);
     t.count = t.shape[0] * t.shape[1];
     return t;
@@ -168,7 +206,7 @@ static void compare_quantized(const qkv_tensor *w, const qkv__weights *all, sour
 {
     char name[QKV_NAME_MAX];
     const qkv__type *type = qkv__type_named(s->stored->dtype);
-    qkv__stored values = quantized_shape(w, &s->how, type, false), scales = quantized_shape(w, &s->how, type, true);
+    qkv__stored values = quantized_shape(w, &s->at, type, false), scales = quantized_shape(w, &s->at, type, true);
     s->scales = name_scales(s->stored->name, name) ? NULL : qkv__weights_find(all, name);
     if (!same_shape(s->stored, &values))
         qkv__error_list_add(wrong, "tensor \"%.200s\" of %d bits is %s, expected %s", s->stored->name, type->bits,
@@ -189,22 +227,15 @@ static bool is_quantized(const qkv__stored *t, int bits, const qkv_tensor *w, co
     return bits && type && type->scales && is_matrix(w, name) && w->shape[1] <= QKV__INT8_COLUMNS;
 }
 
-typedef struct comparison {
-    const qkv__family *family;
-    const qkv__weights *weights;
-    int bits; /* that config.json says */
-    source *sources;
-    bool *used;
-    qkv__error_list wrong, types;
-} comparison;
-
-static void compare_weight(comparison *c, const qkv_tensor *w, const char *ours, source *s)
+static void compare_weight(comparison *c, const qkv_params *p, int i, source *s)
 {
+    const qkv_tensor *w = qkv_params_tensor(p, i);
+    const char *ours = qkv_params_name(p, i);
     char name[QKV_NAME_MAX];
     qkv__stored expected = { 0 };
-    *s = find_source(c->family, c->weights, ours, name);
+    *s = find_source(c, p, i, name);
     const qkv__stored *t = s->stored;
-    stored_shape(w, &s->how, &expected);
+    stored_shape(w, &s->at, &expected);
     if (!t) qkv__error_list_add(&c->wrong, "tensor \"%.200s\" is missing", name);
     else if (is_quantized(t, c->bits, w, ours)) compare_quantized(w, c->weights, s, &c->wrong);
     else if (!same_shape(t, &expected))
@@ -218,8 +249,7 @@ static void compare_weight(comparison *c, const qkv_tensor *w, const char *ours,
 static qkv_status compare_weights(const qkv_params *p, comparison *c)
 {
     const qkv__weights *w = c->weights;
-    for (int i = 0; i < qkv_params_tensors(p); i++)
-        compare_weight(c, qkv_params_tensor(p, i), qkv_params_name(p, i), &c->sources[i]);
+    for (int i = 0; i < qkv_params_tensors(p); i++) compare_weight(c, p, i, &c->sources[i]);
     for (int i = 0; i < w->n; i++)
         if (!c->used[i] && !(c->family && qkv__family_ignores(c->family, w->tensors[i].name)))
             qkv__error_list_add(&c->wrong, "tensor \"%.200s\" has no place", w->tensors[i].name);
@@ -245,13 +275,20 @@ static void turn(const qkv__stored *t, int64_t first, int64_t out, int64_t in, f
         }
 }
 
-static bool is_turned(const source *s, const qkv_tensor *w) { return s->how.how == QKV__TURNED && w->ndim == 2; }
+static bool is_turned(const source *s, const qkv_tensor *w) { return s->at.how.how == QKV__TURNED && w->ndim == 2; }
+
+/* Numbers of a tensor that come before ours. */
+static int64_t floats_before(const place *at, const qkv_tensor *w)
+{
+    return w->ndim == 2 ? at->first * w->shape[1] : at->first;
+}
 
 /* Where the values can stay; NULL when they cannot. */
 static float *in_place(const source *s, const qkv_tensor *w)
 {
-    const float *values = is_turned(s, w) ? NULL : qkv__safetensors_floats(s->stored);
-    return values ? (float *)values + s->how.part * w->count : NULL;
+    bool changes = is_turned(s, w) || s->at.how.how == QKV__LESS_ONE || s->at.how.how == QKV__BY_HEAD;
+    const float *values = changes ? NULL : qkv__safetensors_floats(s->stored);
+    return values ? (float *)values + floats_before(&s->at, w) : NULL;
 }
 
 /* The type that a matrix can stay in; NULL: none. */
@@ -259,22 +296,34 @@ static const qkv__type *in_place_type(const source *s, const qkv_tensor *w, cons
 {
     const qkv__type *type = qkv__type_named(s->stored->dtype);
     if (s->scales) return type;
-    if (!is_matrix(w, name) || is_turned(s, w) || s->how.part || !type || type->scales) return NULL;
+    if (!is_matrix(w, name) || is_turned(s, w) || s->at.how.how == QKV__BY_HEAD || !type || type->scales) return NULL;
     return (uintptr_t)s->stored->data % ((size_t)type->bits / 8) == 0 ? type : NULL;
+}
+
+/* The row of a tensor that row i of ours is. */
+static int64_t row_by_head(const place *at, int64_t i)
+{
+    return (i / at->d_k * at->how.parts + at->how.part) * at->d_k + i % at->d_k;
 }
 
 /* Rows first .. first+rows-1 of a matrix. */
 static void decode_rows(const source *s, const qkv_tensor *w, int64_t first, int64_t rows, float *to)
 {
-    int64_t out = w->shape[0], in = w->shape[1], at = s->how.part * out + first;
-    if (is_turned(s, w)) turn(s->stored, at, rows, in, to);
+    int64_t in = w->shape[1], at = s->at.first + first;
+    if (s->at.how.how == QKV__BY_HEAD)
+        for (int64_t i = 0; i < rows; i++)
+            qkv__safetensors_decode_some(s->stored, row_by_head(&s->at, first + i) * in, in, to + i * in);
+    else if (is_turned(s, w)) turn(s->stored, at, rows, in, to);
     else qkv__safetensors_decode_some(s->stored, at * in, rows * in, to);
 }
 
 static void decode_weight(const source *s, const qkv_tensor *w, float *to)
 {
     if (w->ndim == 2) decode_rows(s, w, 0, w->shape[0], to);
-    else qkv__safetensors_decode_some(s->stored, s->how.part * w->count, w->count, to);
+    else if (s->at.how.how == QKV__BY_HEAD)
+        for (int64_t i = 0; i < w->count; i++) qkv__safetensors_decode_some(s->stored, row_by_head(&s->at, i), 1, to + i);
+    else qkv__safetensors_decode_some(s->stored, s->at.first, w->count, to);
+    for (int64_t i = 0; s->at.how.how == QKV__LESS_ONE && i < w->count; i++) to[i] += 1;
 }
 
 /* How each weight gets its values: those that are decoded or quantized lie in memory of l's. */
@@ -314,7 +363,7 @@ static void place_quantized(const placing *x, int i)
     const qkv_tensor *w = qkv_params_tensor(x->p, i);
     const source *s = &x->sources[i];
     const qkv__type *type = qkv__type_named(s->stored->dtype);
-    int64_t row = s->how.part * w->shape[0];
+    int64_t row = s->at.first;
     qkv__params_place_typed(x->p, i, s->stored->data + row * qkv__type_row_bytes(type, w->shape[1]),
                             s->scales->data + row * qkv__type_row_scales(type, w->shape[1]) * qkv__type_scale_bytes(type),
                             type);
@@ -334,7 +383,9 @@ static int64_t place_still(const placing *x)
         if (is_made) continue;
         if (values) qkv__params_place(x->p, i, values);
         else if (type && type->scales) place_quantized(x, i);
-        else if (type) qkv__params_place_typed(x->p, i, s->stored->data, NULL, stays_bf16(x, i) ? qkv__type_bf16_both() : type);
+        else if (type)
+            qkv__params_place_typed(x->p, i, s->stored->data + s->at.first * qkv__type_row_bytes(type, w->shape[1]), NULL,
+                                    stays_bf16(x, i) ? qkv__type_bf16_both() : type);
         else floats += qkv__round_up(w->count, LINE);
     }
     return floats;
@@ -412,14 +463,14 @@ static qkv_status quantize_weights(const placing *x)
     return status;
 }
 
-qkv_status qkv__bind(qkv_params *p, const qkv__family *f, qkv__weights *w, int stored_bits, int wanted_bits)
+qkv_status qkv__bind(qkv_params *p, const qkv__family *f, qkv__weights *w, int64_t d_k, int stored_bits, int wanted_bits)
 {
     int n = qkv_params_tensors(p);
     size_t bytes = sizeof(source) * (size_t)n, used_bytes = (size_t)(w->n > n ? w->n : n);
     source *sources = qkv__alloc_zero(bytes);
     bool *used = qkv__alloc_zero(used_bytes); /* tensors, and then weights that are decoded */
     loaded *l = qkv__alloc_zero(sizeof *l);
-    comparison c = { .family = f, .weights = w, .bits = stored_bits, .sources = sources, .used = used };
+    comparison c = { .family = f, .weights = w, .d_k = d_k, .bits = stored_bits, .sources = sources, .used = used };
     const placing x = { p, sources, used, wanted_bits, w->path, l };
     qkv_status status = sources && used && l ? compare_weights(p, &c) : QKV_MEMORY;
     if (!status) status = decode_weights(&x, place_still(&x));
@@ -475,13 +526,19 @@ static qkv_status make_listing(listing *l, int room)
 }
 
 /* Our part of a tensor that is put together: the inverse of decode_weight(). */
-static void put_weight_part(const qkv_tensor *w, const qkv__rename *how, const qkv__stored *shape, float *to)
+static void put_weight_part(const qkv_tensor *w, const place *at, const qkv__stored *shape, float *to)
 {
-    if (how->how != QKV__TURNED || w->ndim != 2) {
-        qkv__widen(w, 0, w->count, to + how->part * w->count);
+    int64_t wide = w->ndim == 2 ? w->shape[1] : 1;
+    for (int64_t i = 0; at->how.how == QKV__BY_HEAD && i < w->shape[0]; i++)
+        qkv__widen(w, i * wide, wide, to + row_by_head(at, i) * wide);
+    if (at->how.how == QKV__BY_HEAD) return;
+    if (at->how.how != QKV__TURNED || w->ndim != 2) {
+        to += floats_before(at, w);
+        qkv__widen(w, 0, w->count, to);
+        for (int64_t i = 0; at->how.how == QKV__LESS_ONE && i < w->count; i++) to[i] -= 1;
         return;
     }
-    int64_t out = w->shape[0], in = w->shape[1], all = shape->shape[1], first = how->part * out;
+    int64_t out = w->shape[0], in = w->shape[1], all = shape->shape[1], first = at->first;
     float some[SOME];
     for (int64_t c = 0; c < out; c++)
         for (int64_t r = 0; r < in; r += SOME) {
@@ -499,12 +556,12 @@ static entry *find_listed(const listing *l, const char *name)
     return NULL;
 }
 
-static entry *list_new(listing *l, const char *name, const qkv_tensor *w, const qkv__rename *how, bool is_made)
+static entry *list_new(listing *l, const char *name, const qkv_tensor *w, const place *at, bool is_made)
 {
     entry *e = &l->entries[l->n];
-    int64_t count = w->count * (how->parts ? how->parts : 1);
+    int64_t count = w->ndim ? w->count / w->shape[0] * at->all : w->count;
     memcpy(e->name, name, sizeof e->name);
-    stored_shape(w, how, &e->shape);
+    stored_shape(w, at, &e->shape);
     e->made_bytes = is_made ? sizeof(float) * (size_t)count : 0;
     if (is_made && !(e->made = qkv__alloc(e->made_bytes))) return NULL;
     qkv__to_store *t = &l->tensors[l->n++];
@@ -512,65 +569,65 @@ static entry *list_new(listing *l, const char *name, const qkv_tensor *w, const 
     t->ndim = e->shape.ndim;
     t->shape = e->shape.shape;
     t->count = count;
-    if (is_made) t->data = e->made;
+    if (is_made) t->data = e->made, t->get = NULL;
     return e;
 }
 
 /* Adds the values or the scales of a weight as they are kept; parts of a tensor are put together. */
-static qkv_status list_bytes(listing *l, const char *name, const qkv_tensor *w, const qkv__rename *how, bool scales)
+static qkv_status list_bytes(listing *l, const char *name, const qkv_tensor *w, const place *at, bool scales)
 {
-    const qkv__stored shape = quantized_shape(w, how, w->type, scales);
+    const qkv__stored shape = quantized_shape(w, at, w->type, scales);
     int64_t size = scales ? qkv__type_scale_bytes(w->type) : 1;
-    size_t bytes = (size_t)(size * shape.count / (how->parts ? how->parts : 1));
+    size_t row = (size_t)(size * shape.count / at->all);
     const void *from = scales ? w->scales : w->values;
-    entry *e = how->parts ? find_listed(l, name) : NULL;
+    entry *e = at->how.parts ? find_listed(l, name) : NULL;
     if (!e) {
         e = &l->entries[l->n];
         snprintf(e->name, sizeof e->name, "%s", name);
         e->shape = shape;
-        e->made_bytes = how->parts ? bytes * (size_t)how->parts : 0;
-        if (how->parts && !(e->made = qkv__alloc(e->made_bytes))) return QKV_MEMORY;
+        e->made_bytes = at->how.parts ? row * (size_t)at->all : 0;
+        if (at->how.parts && !(e->made = qkv__alloc(e->made_bytes))) return QKV_MEMORY;
         l->tensors[l->n++] = (qkv__to_store){ .name = e->name,
                                               .dtype = shape.dtype,
                                               .ndim = shape.ndim,
                                               .shape = e->shape.shape,
                                               .count = shape.count,
-                                              .data = how->parts ? e->made : from };
+                                              .data = at->how.parts ? e->made : from };
     }
-    if (how->parts) memcpy((char *)e->made + (size_t)how->part * bytes, from, bytes);
+    if (at->how.parts) memcpy((char *)e->made + (size_t)at->first * row, from, (size_t)w->shape[0] * row);
     return QKV_OK;
 }
 
-static qkv_status list_quantized(listing *l, const char *name, const qkv_tensor *w, const qkv__rename *how)
+static qkv_status list_quantized(listing *l, const char *name, const qkv_tensor *w, const place *at)
 {
     char scales[QKV_NAME_MAX];
     qkv_status status = name_scales(name, scales);
-    if (!status) status = list_bytes(l, name, w, how, false);
-    return status ? status : list_bytes(l, scales, w, how, true);
+    if (!status) status = list_bytes(l, name, w, at, false);
+    return status ? status : list_bytes(l, scales, w, at, true);
 }
 
-static qkv_status list_weight(listing *l, const qkv_params *p, int i, const qkv__family *f)
+static qkv_status list_weight(listing *l, const qkv_params *p, int i, const qkv__family *f, int64_t d_k)
 {
     char theirs[QKV_NAME_MAX];
-    qkv__rename how = { 0 };
     const qkv_tensor *w = qkv_params_tensor(p, i);
+    place at = { .all = w->ndim ? w->shape[0] : 1 };
     snprintf(theirs, sizeof theirs, "%s", qkv_params_name(p, i));
-    if (f && !qkv__family_place(f, qkv_params_name(p, i), 0, theirs, &how))
+    if (f && !place_of(f, p, d_k, i, 0, theirs, &at))
         return qkv__fail(QKV_UNSUPPORTED, "a %s model has no place for the weight \"%.200s\"", f->type, qkv_params_name(p, i));
-    if (qkv__is_quantized(w)) return list_quantized(l, theirs, w, &how);
-    bool is_made = how.parts || (how.how == QKV__TURNED && w->ndim == 2);
-    entry *e = how.parts ? find_listed(l, theirs) : NULL;
-    if (!e) e = list_new(l, theirs, w, &how, is_made);
+    if (qkv__is_quantized(w)) return list_quantized(l, theirs, w, &at);
+    bool is_made = at.how.parts || at.how.how == QKV__LESS_ONE || (at.how.how == QKV__TURNED && w->ndim == 2);
+    entry *e = at.how.parts ? find_listed(l, theirs) : NULL;
+    if (!e) e = list_new(l, theirs, w, &at, is_made);
     if (!e) return QKV_MEMORY;
-    if (is_made) put_weight_part(w, &how, &e->shape, e->made);
+    if (is_made) put_weight_part(w, &at, &e->shape, e->made);
     return QKV_OK;
 }
 
-qkv_status qkv__bind_save(const qkv_params *p, const qkv__family *f, const char *path)
+qkv_status qkv__bind_save(const qkv_params *p, const qkv__family *f, int64_t d_k, const char *path)
 {
     listing l = { 0 };
     qkv_status status = make_listing(&l, 2 * qkv_params_tensors(p));
-    for (int i = 0; i < qkv_params_tensors(p) && !status; i++) status = list_weight(&l, p, i, f);
+    for (int i = 0; i < qkv_params_tensors(p) && !status; i++) status = list_weight(&l, p, i, f, d_k);
     if (!status) status = qkv__safetensors_write(path, l.n, l.tensors, f ? 1 : 0, &(qkv__note){ "format", "pt" });
     free_listing(&l);
     return status;

@@ -18,8 +18,10 @@ typedef struct qkv__published {
  * rows fit, the first that the file has counts. */
 typedef struct qkv__rename {
     const char *ours, *theirs;
-    enum { QKV__AS_IS, QKV__TURNED, QKV__SQUEEZED } how; /* TURNED: a matrix (in, out); SQUEEZED: a vector as (1, n) */
-    int part, parts;                                     /* not 0: ours is part number `part` of theirs, side by side */
+    /* TURNED: a matrix (in, out); SQUEEZED: a vector as (1, n); LESS_ONE: a vector whose numbers are ours less 1; BY_HEAD: rows of
+     * each head follow those of the same head in the part before, of parts of one size */
+    enum { QKV__AS_IS, QKV__TURNED, QKV__SQUEEZED, QKV__LESS_ONE, QKV__BY_HEAD } how;
+    int part, parts; /* not 0: ours is part number `part` of theirs, side by side; parts may have different sizes */
 } qkv__rename;
 
 /* A key that the Transformer has one answer for: missing, null, or this. */
@@ -54,7 +56,8 @@ typedef struct qkv__family {
 } qkv__family;
 
 extern const qkv__family qkv__marian, qkv__pegasus, qkv__bert, qkv__roberta, qkv__xlm_roberta, qkv__camembert, qkv__distilbert,
-    qkv__modernbert, qkv__gpt2, qkv__llama, qkv__mistral, qkv__qwen2;
+    qkv__modernbert, qkv__gpt2, qkv__llama, qkv__mistral, qkv__qwen2, qkv__qwen3, qkv__gemma, qkv__gemma2, qkv__gemma3_text,
+    qkv__phi3, qkv__opt, qkv__gpt_neox;
 
 /* NULL when there is none of that name; a sentence's part that lists them all. */
 const qkv__family *qkv__family_find(const char *type);
@@ -74,7 +77,23 @@ bool qkv__is_true(const qkv__published *p, const char *key, bool missing);
 qkv_status qkv__unsupported(const qkv__published *p, const char *key, const char *supported);
 bool qkv__has_tensor(const qkv__published *p, const qkv__family *f, const char *name); /* with its prefix or without */
 
-/* What most families have and a model leaves out, as qkv__family.missing says it; NULL: nothing. */
+/* Rotary positions as "rope_scaling" or, in newer files, "rope_parameters" have them, where the base is too, maybe in an object
+ * for each kind of layers; `layers` names those that see everything, NULL: there is one kind. */
+qkv_status qkv__read_rotary(const qkv__published *p, const char *layers, qkv_transformer_opts *o);
+bool qkv__write_rotary(const qkv_transformer_opts *o, json_t *config);
+
+/* LongRoPE's lists of numbers, which options cannot hold; nothing where a model has none. */
+qkv_status qkv__read_divisors(const qkv__published *p, qkv_params *params, qkv_transformer *m);
+bool qkv__write_divisors(const qkv_transformer *m, json_t *config);
+
+/* The part of a head that turns, a number at most 1 that `key` has. */
+qkv_status qkv__read_rotary_part(const qkv__published *p, const char *key, qkv_transformer_opts *o);
+
+/* "sliding_window", and "layer_types" where it is; else the layers that o names have it. */
+qkv_status qkv__read_window(const qkv__published *p, qkv_transformer_opts *o);
+bool qkv__write_window(const qkv_transformer_opts *o, json_t *config);
+
+/* What most families have and a model leaves out, or has and they do not, as qkv__family.missing says it; NULL: nothing. */
 const char *qkv__leaves_out(const qkv_transformer_opts *o);
 
 /* How many classes the config names: the size of id2label, or num_labels, or 2. UNSUPPORTED where a text may have several. */

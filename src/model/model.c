@@ -4,6 +4,7 @@
 #include "../base/options.h"
 #include "../io/json.h"
 #include "../io/number.h"
+#include "../nn/layer.h"
 #include "../op/types.h"
 #include "../token/pipeline.h"
 #include "../token/tokenizer.h"
@@ -298,13 +299,19 @@ static qkv_status read_folder(const char *path, loading *l)
     return l->family ? qkv__model_info_read(l->family, &l->published, path, &l->opts, &l->info) : QKV_OK;
 }
 
+static int64_t head_width(const qkv_model *m)
+{
+    const qkv_transformer_opts *o = &m->transformer->o;
+    return o->d_k ? o->d_k : o->dim / o->heads;
+}
+
 /* The weights have no memory until the files are found to fit. */
 static qkv_status make_of(qkv_model *m, loading *l, const char *path)
 {
     if (!(m->origin = qkv__copy_text(path)) || !(m->params = qkv__params_plan())) return qkv_error_status();
     m->transformer = qkv_transformer_new(m->params, &l->opts);
     if (!m->transformer) return blame(l->f.config);
-    qkv_status status = qkv__bind(m->params, l->family, &l->weights, l->bits, l->wanted);
+    qkv_status status = qkv__bind(m->params, l->family, &l->weights, head_width(m), l->bits, l->wanted);
     if (status) return status;
     m->family = l->family;
     m->labels = l->labels;
@@ -396,7 +403,7 @@ static qkv_status save_as(const qkv_model *m, const char *path, const qkv__famil
     if (!status && !(as_files && m->origin)) status = save_tokenizers(m, &f);
     if (!status) status = qkv__tokenizer_files_write(&more, path);
     qkv__tokenizer_files_free(&more);
-    if (!status) status = qkv__bind_save(m->params, family, f.weights);
+    if (!status) status = qkv__bind_save(m->params, family, head_width(m), f.weights);
     if (status) return status;
     if (family && o->encoder_layers && !o->decoder_layers) status = qkv__export_sentences(path, m);
     if (status) return status;
