@@ -261,7 +261,7 @@ static void info_of_the_others(void **state)
                  { "gpt2", "gpt2", QKV_ABILITY_GENERATE, 12, 1, 22, 22 },
                  { "llama", "llama", QKV_ABILITY_GENERATE, 64, 2, 2, 1 },
                  { "qwen2", "qwen2", QKV_ABILITY_GENERATE, 64, 1, 2, 1 },
-                 { "mistral", "mistral", QKV_ABILITY_GENERATE, 32, 1, 2, 1 } }; /* its window */
+                 { "mistral", "mistral", QKV_ABILITY_GENERATE, 64, 1, 2, 1 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_model *m = load(golden_folder(rows[i].name));
         const qkv_model_info *f = qkv_model_info_of(m);
@@ -407,7 +407,9 @@ static void bad_keys(void **state)
           "\"model.layers.0.self_attn.k_proj.weight\" is (8, 16), expected (16, 16)" },
         { "llama", "config.json", "attention_bias", "true", QKV_UNSUPPORTED, "\"attention_bias\"" },
         { "llama", "config.json", "hidden_act", "\"gelu\"", QKV_UNSUPPORTED, "\"hidden_act\": only silu" },
-        { "llama", "config.json", "rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 2.0}", QKV_UNSUPPORTED, "llama3" },
+        { "llama", "config.json", "rope_scaling", "{\"rope_type\": \"ntk\", \"factor\": 2.0}", QKV_UNSUPPORTED, "llama3" },
+        { "llama", "config.json", "rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 0.5}", QKV_FORMAT, "at least 1" },
+        { "llama", "config.json", "rope_scaling", "{\"rope_type\": \"linear\"}", QKV_FORMAT, "\"factor\" is missing" },
         { "llama", "config.json", "rope_scaling", "{\"rope_type\": \"llama3\", \"factor\": 2.0}", QKV_FORMAT,
           "low_freq_factor" },
         { "llama", "config.json", "rope_scaling", "7", QKV_FORMAT, "\"rope_scaling\": expected an object" },

@@ -199,7 +199,7 @@ qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_op
 {
     const char *name;
     json_t *value;
-    *o = (qkv_transformer_opts){ 0 };
+    *o = QKV_OPTS(qkv_transformer_opts);
     json_object_foreach (config, name, value)
         if (!is_key(name)) return qkv__fail(QKV_FORMAT, "%s: key \"%.60s\" is unknown", path, name);
     qkv_status status = qkv__keys_read(path, keys, config, o);

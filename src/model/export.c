@@ -72,6 +72,7 @@ qkv_status qkv__export_config(const char *path, const qkv__family *f, const qkv_
                                "float32");
     bool ok = config && qkv__keys_write(f->keys, &o, config) && put_fixed(f->fixed, config);
     ok = ok && qkv__model_info_write(&info, config) && f->write(&o, config) && put_labels(labels, config);
+    ok = ok && qkv__write_divisors(qkv_model_transformer(m), config);
     ok = ok && qkv__quantization_write(qkv__params_bits(qkv_model_params(m)), config);
     if (ok && o.classes && !labels->n) ok = !json_object_set_new(config, "num_labels", json_integer(o.classes));
     qkv_status status = qkv__json_write(path, ok ? config : NULL);

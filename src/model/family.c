@@ -6,7 +6,8 @@
 
 static const qkv__family *const families[] = { &qkv__marian,      &qkv__pegasus,   &qkv__bert,       &qkv__roberta,
                                                &qkv__xlm_roberta, &qkv__camembert, &qkv__distilbert, &qkv__modernbert,
-                                               &qkv__gpt2,        &qkv__llama,     &qkv__mistral,    &qkv__qwen2 };
+                                               &qkv__gpt2,        &qkv__llama,     &qkv__mistral,    &qkv__qwen2,
+                                               &qkv__qwen3 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
 const qkv__family *qkv__family_find(const char *type)
@@ -18,8 +19,8 @@ const qkv__family *qkv__family_find(const char *type)
 
 const char *qkv__family_names(void)
 {
-    return "marian, pegasus, bert, roberta, xlm-roberta, camembert, distilbert, modernbert, gpt2, llama, mistral, qwen2 "
-           "and " QKV__OWN_TYPE;
+    return "marian, pegasus, bert, roberta, xlm-roberta, camembert, distilbert, modernbert, gpt2, llama, mistral, qwen2, "
+           "qwen3 and " QKV__OWN_TYPE;
 }
 
 /* ---- keys ---- */
@@ -72,12 +73,24 @@ qkv_status qkv__count_labels(const qkv__published *p, int64_t *n)
     return !kind || *n == 1 || !strcmp(kind, single) ? QKV_OK : qkv__unsupported(p, "problem_type", single);
 }
 
+static const char *has_more(const qkv_transformer_opts *o)
+{
+    if (o->window) return "its layers see the whole text, without windows";
+    if (o->qk_norm) return "its queries and keys have no norms";
+    if (o->post_norm) return "its sub-layers have no norms behind them";
+    if (o->parallel) return "its sub-layers come one after the other";
+    if (o->score_cap > 0 || o->logit_cap > 0) return "its scores and logits have no caps";
+    if (o->attention_scale > 0) return "its scores are divided by sqrt(d_k)";
+    if (o->rotary_scaling == QKV_ROTARY_LONG) return "its rotary frequencies have no divisors of their own (longrope)";
+    return o->rotary_width ? "all numbers of its queries and keys turn" : NULL;
+}
+
 const char *qkv__leaves_out(const qkv_transformer_opts *o)
 {
     if (o->no_first_norm) return "its first layer has a norm before attention too";
     if (o->no_norm_bias && o->norm == QKV_NORM_LAYER) return "its norms have biases";
     if (o->no_head_bias && o->head) return "its head has a bias";
-    return o->pooler == QKV_POOLER_HEAD ? "its classifier does not read its head" : NULL;
+    return o->pooler == QKV_POOLER_HEAD ? "its classifier does not read its head" : has_more(o);
 }
 
 /* ---- reading ---- */
@@ -126,6 +139,7 @@ qkv_status qkv__family_read(const qkv__family *f, const qkv__published *p, qkv_t
 {
     int parts = 0;
     *o = f->options;
+    o->size = sizeof *o;
     qkv_status status = qkv__keys_read(p->path, f->keys, p->config, o);
     if (!status) status = check_fixed(p, f->fixed);
     if (!status) status = check_flags(p);

@@ -1,9 +1,6 @@
-/* family_llama.c: Llama, Mistral and Qwen2: decoders with rotary positions, RMS norms, a gate, and fewer heads of keys than of
- * queries. */
+/* family_llama.c: Llama, Mistral, Qwen2 and Qwen3: decoders with rotary positions, RMS norms, a gate, and fewer heads of keys
+ * than of queries. */
 #include "family.h"
-
-#include <math.h>
-#include <string.h>
 
 static const qkv__config_key keys[] = {
     QKV__KEY("vocab_size", vocabulary, NEEDED),
@@ -18,14 +15,6 @@ static const qkv__config_key keys[] = {
     QKV__KEY("attention_dropout", attention_dropout, OPTIONAL),
     { NULL, 0, 0, NULL, false },
 };
-static const qkv__config_key scaling_keys[] = {
-    QKV__KEY("factor", rotary_factor, NEEDED),
-    QKV__KEY("low_freq_factor", rotary_low, NEEDED),
-    QKV__KEY("high_freq_factor", rotary_high, NEEDED),
-    QKV__KEY("original_max_position_embeddings", rotary_length, NEEDED),
-    { NULL, 0, 0, NULL, false },
-};
-static const qkv__config_key theta_key[] = { QKV__KEY("rope_theta", rotary_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
 static const qkv__fixed fixed[] = { { "hidden_act", 0, "silu" }, { NULL, 0, NULL } };
 
 static const qkv__architecture llama_architectures[] = { { "LlamaForCausalLM", QKV__PART_HEAD },
@@ -38,11 +27,17 @@ static const qkv__architecture qwen2_architectures[] = { { "Qwen2ForCausalLM", Q
                                                          { "Qwen2Model", 0 },
                                                          { NULL, 0 } };
 
+static const qkv__architecture qwen3_architectures[] = { { "Qwen3ForCausalLM", QKV__PART_HEAD },
+                                                         { "Qwen3Model", 0 },
+                                                         { NULL, 0 } };
+
 static const qkv__rename layer[] = {
     { "self.q.", "self_attn.q_proj.", 0, 0, 0 },
     { "self.k.", "self_attn.k_proj.", 0, 0, 0 },
     { "self.v.", "self_attn.v_proj.", 0, 0, 0 },
     { "self.out.", "self_attn.o_proj.", 0, 0, 0 },
+    { "self.q_norm.", "self_attn.q_norm.", 0, 0, 0 },
+    { "self.k_norm.", "self_attn.k_norm.", 0, 0, 0 },
     { "self_norm.", "input_layernorm.", 0, 0, 0 },
     { "ffn.in.", "mlp.up_proj.", 0, 0, 0 },
     { "ffn.gate.", "mlp.gate_proj.", 0, 0, 0 },
@@ -58,24 +53,6 @@ static const qkv__rename others[] = {
 };
 static const char *const ignored[] = { "*.rotary_emb.inv_freq", "lm_head.weight", NULL };
 
-/* "rope_scaling", or as newer files have it "rope_parameters", where the base is too. */
-static qkv_status read_scaling(const qkv__published *p, qkv_transformer_opts *o)
-{
-    const json_t *newer = qkv__get(p, "rope_parameters"), *scaling = newer ? newer : qkv__get(p, "rope_scaling");
-    const char *key = newer ? "rope_parameters" : "rope_scaling";
-    if (!scaling) return QKV_OK;
-    const json_t *kind = json_object_get(scaling, "rope_type");
-    const char *word = json_string_value(kind ? kind : json_object_get(scaling, "type"));
-    if (!json_is_object(scaling)) return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected an object", p->path, key);
-    qkv_status status = newer ? qkv__keys_read(p->path, theta_key, scaling, o) : QKV_OK;
-    if (status || (newer && !word) || (word && !strcmp(word, "default"))) return status;
-    if (!word || strcmp(word, "llama3")) return qkv__unsupported(p, key, "the type llama3");
-    status = qkv__keys_read(p->path, scaling_keys, scaling, o);
-    if (!status && !(o->rotary_factor >= 1))
-        status = qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected a factor of at least 1", p->path, key);
-    return status;
-}
-
 static qkv_status read_llama(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     (void)parts;
@@ -83,23 +60,40 @@ static qkv_status read_llama(const qkv__published *p, int parts, qkv_transformer
     if (attention != inner) return qkv__unsupported(p, "attention_bias", "the value of mlp_bias");
     o->no_bias = !inner;
     o->untied = !qkv__is_true(p, "tie_word_embeddings", false);
-    return read_scaling(p, o);
+    return qkv__read_rotary(p, NULL, o);
+}
+
+static qkv_status read_mistral(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    qkv_status status = read_llama(p, parts, o);
+    return status ? status : qkv__read_window(p, o);
+}
+
+/* The first layers see everything, and all of them where no window is asked for. */
+static qkv_status read_qwen_window(const qkv__published *p, qkv_transformer_opts *o)
+{
+    static const qkv__config_key key[] = { QKV__KEY("max_window_layers", window_from, OPTIONAL), { NULL, 0, 0, NULL, false } };
+    if (!qkv__is_true(p, "use_sliding_window", false)) return QKV_OK;
+    o->window = 4096;
+    o->window_from = 28;
+    qkv_status status = qkv__keys_read(p->path, key, p->config, o);
+    return status ? status : qkv__read_window(p, o);
 }
 
 static qkv_status read_qwen2(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     qkv_status status = read_llama(p, parts, o);
     o->no_bias = o->qkv_bias = 1;
-    return status;
+    return status ? status : read_qwen_window(p, o);
 }
 
-static bool write_scaling(const qkv_transformer_opts *o, json_t *config)
+static qkv_status read_qwen3(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
-    if (o->rotary_factor == 0) return true;
-    json_t *scaling = json_pack("{s:s}", "rope_type", "llama3");
-    bool ok = scaling && qkv__keys_write(scaling_keys, o, scaling) && !json_object_set(config, "rope_scaling", scaling);
-    json_decref(scaling);
-    return ok;
+    (void)parts;
+    if (qkv__is_true(p, "attention_bias", false)) return qkv__unsupported(p, "attention_bias", "false");
+    o->untied = !qkv__is_true(p, "tie_word_embeddings", false);
+    qkv_status status = qkv__read_rotary(p, NULL, o);
+    return status ? status : read_qwen_window(p, o);
 }
 
 static bool write_llama(const qkv_transformer_opts *o, json_t *config)
@@ -109,9 +103,22 @@ static bool write_llama(const qkv_transformer_opts *o, json_t *config)
         "head_dim", (json_int_t)(o->d_k ? o->d_k : o->dim / o->heads), "rope_theta",
         o->rotary_base == 0 ? 10000.0 : (double)o->rotary_base, "rms_norm_eps", o->norm_eps == 0 ? 1e-5 : (double)o->norm_eps,
         "attention_bias", !o->no_bias, "mlp_bias", !o->no_bias, "tie_word_embeddings", !o->untied);
-    bool ok = more && !json_object_update(config, more) && write_scaling(o, config);
+    bool ok = more && !json_object_update(config, more) && qkv__write_rotary(o, config);
     json_decref(more);
     return ok;
+}
+
+static bool write_mistral(const qkv_transformer_opts *o, json_t *config)
+{
+    return write_llama(o, config) &&
+           !json_object_set_new(config, "sliding_window", o->window ? json_integer(o->window) : json_null());
+}
+
+static bool write_qwen(const qkv_transformer_opts *o, json_t *config)
+{
+    return write_llama(o, config) && qkv__write_window(o, config) &&
+           !json_object_set_new(config, "use_sliding_window", json_boolean(o->window > 0)) &&
+           !json_object_set_new(config, "max_window_layers", json_integer(o->window ? o->window_from : o->decoder_layers));
 }
 
 static const char *not_llama(const qkv_transformer_opts *o)
@@ -132,13 +139,33 @@ static const char *no_biases(const qkv_transformer_opts *o)
     return problem ? problem : o->qkv_bias && o->no_bias ? "its queries, keys and values have no bias of their own" : NULL;
 }
 
+/* Every layer of it has a window, or none. */
+static const char *not_mistral(const qkv_transformer_opts *o)
+{
+    qkv_transformer_opts plain = *o;
+    if (o->window && (o->window_from || o->full_every)) return "all of its layers have a window, or none";
+    plain.window = 0;
+    return no_biases(&plain);
+}
+
 static const char *not_qwen2(const qkv_transformer_opts *o)
 {
-    const char *problem = not_llama(o);
+    qkv_transformer_opts plain = *o;
+    plain.window = 0;
+    const char *problem = not_llama(&plain);
     return problem ? problem : !o->no_bias || !o->qkv_bias ? "only its queries, keys and values have a bias" : NULL;
 }
 
-#define LLAMA(name, list, reads, problems)                                                                     \
+static const char *not_qwen3(const qkv_transformer_opts *o)
+{
+    qkv_transformer_opts plain = *o;
+    if (!o->qk_norm) return "its queries and keys have norms (qk_norm)";
+    if (!o->no_bias || o->qkv_bias) return "its layers have no biases";
+    plain.window = plain.qk_norm = 0;
+    return not_llama(&plain);
+}
+
+#define LLAMA(name, list, reads, writes, problems, ...)                                                        \
     {                                                                                                          \
         .type = name, .architectures = list, .prefix = "model.", .decoder = "model.layers.#.", .layer = layer, \
         .others = others, .ignored = ignored, .keys = keys, .fixed = fixed,                                    \
@@ -147,9 +174,12 @@ static const char *not_qwen2(const qkv_transformer_opts *o)
                      .norm = QKV_NORM_RMS,                                                                     \
                      .norm_eps = 1e-6f,                                                                        \
                      .unscaled = 1,                                                                            \
-                     .activation = QKV_ACTIVATION_SILU_GATED },                                                \
-        .read = reads, .write = write_llama, .missing = problems                                               \
+                     .activation = QKV_ACTIVATION_SILU_GATED,                                                  \
+                     __VA_ARGS__ },                                                                            \
+        .read = reads, .write = writes, .missing = problems                                                    \
     }
-const qkv__family qkv__llama = LLAMA("llama", llama_architectures, read_llama, no_biases);
-const qkv__family qkv__mistral = LLAMA("mistral", mistral_architectures, read_llama, no_biases);
-const qkv__family qkv__qwen2 = LLAMA("qwen2", qwen2_architectures, read_qwen2, not_qwen2);
+const qkv__family qkv__llama = LLAMA("llama", llama_architectures, read_llama, write_llama, no_biases, .window = 0);
+const qkv__family qkv__mistral = LLAMA("mistral", mistral_architectures, read_mistral, write_mistral, not_mistral, .window = 0);
+const qkv__family qkv__qwen2 = LLAMA("qwen2", qwen2_architectures, read_qwen2, write_qwen, not_qwen2, .window = 0);
+const qkv__family qkv__qwen3 = LLAMA("qwen3", qwen3_architectures, read_qwen3, write_qwen, not_qwen3, .qk_norm = 1,
+                                     .no_bias = 1, .d_k = 128);

@@ -68,13 +68,21 @@ static qkv_status copy_model_info(const qkv_model *from, qkv_model *to)
     return status;
 }
 
+/* Where both turn as many pairs. */
+static bool copy_divisors(const qkv_model *from, qkv_model *to)
+{
+    const qkv_transformer *x = from->transformer;
+    if (!x->divisors || qkv__rotary_pairs(&x->o) != qkv__rotary_pairs(&to->transformer->o)) return true;
+    return qkv__set_divisors(to->params, to->transformer, x->divisors);
+}
+
 qkv_model *qkv_model_like(const qkv_model *m, const qkv_transformer_opts *opts, uint64_t seed)
 {
     if (!m || !opts) return qkv__fail(QKV_USAGE, "model: another model and options are needed"), NULL;
     qkv_model *made = qkv__params_check_floats(m->params) ? NULL : qkv_model_new(opts, seed);
     if (!made) return NULL;
     copy_weights(m->params, made->params);
-    if (!copy_model_info(m, made)) return made;
+    if (copy_divisors(m, made) && !copy_model_info(m, made)) return made;
     qkv_model_free(made);
     return NULL;
 }
@@ -311,7 +319,8 @@ static qkv_status make_of(qkv_model *m, loading *l, const char *path)
     if (!(m->origin = qkv__copy_text(path)) || !(m->params = qkv__params_plan())) return qkv_error_status();
     m->transformer = qkv_transformer_new(m->params, &l->opts);
     if (!m->transformer) return blame(l->f.config);
-    qkv_status status = qkv__bind(m->params, l->family, &l->weights, head_width(m), l->bits, l->wanted);
+    qkv_status status = l->family ? qkv__read_divisors(&l->published, m->params, m->transformer) : QKV_OK;
+    if (!status) status = qkv__bind(m->params, l->family, &l->weights, head_width(m), l->bits, l->wanted);
     if (status) return status;
     m->family = l->family;
     m->labels = l->labels;
@@ -397,6 +406,8 @@ static qkv_status save_as(const qkv_model *m, const char *path, const qkv__famil
     qkv__tokenizer_files more = { 0 };
     bool as_files = !is_json(m->tokenizer) || !is_json(m->target_tokenizer);
     qkv_status status = name_files(path, &f);
+    if (!status && m->transformer->divisors && !family)
+        status = qkv__fail(QKV_UNSUPPORTED, "%s: a model with longrope is written as its own family alone", path);
     if (!status) status = check_weights(m, path);
     if (!status) status = read_tokenizer_files(m, path, as_files, &more);
     if (!status) status = qkv__folder_make(path);

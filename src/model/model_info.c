@@ -189,16 +189,12 @@ static qkv_status read_search(const files *f, qkv_model_info *info)
     return status;
 }
 
-/* The longest sequence. A window that slides over longer ones is that long: within it, nothing slides. */
+/* The longest sequence. */
 static qkv_status read_context(const files *f, qkv_model_info *info)
 {
-    const char *path;
-    int64_t window = 0, longest = 0;
-    const json_t *slides = get(f, "use_sliding_window", &path);
+    int64_t longest = 0;
     qkv_status status = read_info_whole(f, "max_position_embeddings", INT64_MAX, &longest);
-    if (!status && (!slides || json_is_true(slides))) status = read_info_whole(f, "sliding_window", INT64_MAX, &window);
     if (!info->context) info->context = longest;
-    if (window && (!info->context || window < info->context)) info->context = window;
     return status;
 }
 
@@ -325,6 +321,8 @@ qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, c
     if (!o->decoder_layers && !o->head) info->can &= ~QKV_ABILITY_FILL;
     qkv_status status = read_generation(p, folder, o, info);
     if (!status && !o->decoder_layers) status = read_sentences(folder, info);
+    /* Longer texts would turn by other frequencies, those that come before too. */
+    if (o->rotary_scaling == QKV_ROTARY_LONG && info->context > o->rotary_length) info->context = o->rotary_length;
     if (status) qkv__model_info_free(info);
     return status;
 }
