@@ -1,0 +1,208 @@
+/* family_gemma.c: Gemma 1 to 3: decoders with a GELU gate, scaled embeddings, and gains of norms that are stored less 1. The
+ * second has norms behind its sub-layers too, caps, and a window in every other layer; the third norms of queries and keys in
+ * place of the caps, and another rotary base in its layers with a window. */
+#include "family.h"
+
+#include <math.h>
+#include <string.h>
+
+static const qkv__config_key keys[] = {
+    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("hidden_size", dim, NEEDED),
+    QKV__KEY("num_hidden_layers", decoder_layers, NEEDED),
+    QKV__KEY("num_attention_heads", heads, NEEDED),
+    QKV__KEY("num_key_value_heads", kv_heads, OPTIONAL),
+    QKV__KEY("head_dim", d_k, OPTIONAL),
+    QKV__KEY("intermediate_size", d_ff, NEEDED),
+    QKV__KEY("rms_norm_eps", norm_eps, OPTIONAL),
+    QKV__KEY("rope_theta", rotary_base, OPTIONAL),
+    QKV__KEY("attention_dropout", attention_dropout, OPTIONAL),
+    { NULL, 0, 0, NULL, false },
+};
+static const qkv__config_key cap_keys[] = {
+    QKV__KEY("attn_logit_softcapping", score_cap, OPTIONAL),
+    QKV__KEY("final_logit_softcapping", logit_cap, OPTIONAL),
+    { NULL, 0, 0, NULL, false },
+};
+static const qkv__config_key local_keys[] = { QKV__KEY("rope_local_base_freq", local_rotary_base, OPTIONAL),
+                                              { NULL, 0, 0, NULL, false } };
+/* The first Gemma's files say "hidden_act": "gelu" and mean the same: only the newer key counts. */
+static const qkv__fixed fixed[] = { { "hidden_activation", 0, "gelu_pytorch_tanh" },
+                                    { "attention_bias", 0, NULL },
+                                    { NULL, 0, NULL } };
+
+static const qkv__architecture gemma_architectures[] = { { "GemmaForCausalLM", QKV__PART_HEAD },
+                                                         { "GemmaModel", 0 },
+                                                         { NULL, 0 } };
+static const qkv__architecture gemma2_architectures[] = { { "Gemma2ForCausalLM", QKV__PART_HEAD },
+                                                          { "Gemma2Model", 0 },
+                                                          { NULL, 0 } };
+static const qkv__architecture gemma3_architectures[] = { { "Gemma3ForCausalLM", QKV__PART_HEAD },
+                                                          { "Gemma3TextModel", 0 },
+                                                          { NULL, 0 } };
+
+#define MATRICES                                                                                    \
+    { "self.q.", "self_attn.q_proj.", 0, 0, 0 }, { "self.k.", "self_attn.k_proj.", 0, 0, 0 },       \
+        { "self.v.", "self_attn.v_proj.", 0, 0, 0 }, { "self.out.", "self_attn.o_proj.", 0, 0, 0 }, \
+        { "ffn.in.", "mlp.up_proj.", 0, 0, 0 }, { "ffn.gate.", "mlp.gate_proj.", 0, 0, 0 },         \
+        { "ffn.out.", "mlp.down_proj.", 0, 0, 0 },                                                  \
+    {                                                                                               \
+        "self_norm.", "input_layernorm.", QKV__LESS_ONE, 0, 0                                       \
+    }
+static const qkv__rename gemma_layer[] = {
+    MATRICES,
+    { "ffn_norm.", "post_attention_layernorm.", QKV__LESS_ONE, 0, 0 },
+    { NULL, NULL, 0, 0, 0 },
+};
+static const qkv__rename gemma2_layer[] = {
+    MATRICES,
+    { "self.q_norm.", "self_attn.q_norm.", QKV__LESS_ONE, 0, 0 },
+    { "self.k_norm.", "self_attn.k_norm.", QKV__LESS_ONE, 0, 0 },
+    { "self_post_norm.", "post_attention_layernorm.", QKV__LESS_ONE, 0, 0 },
+    { "ffn_norm.", "pre_feedforward_layernorm.", QKV__LESS_ONE, 0, 0 },
+    { "ffn_post_norm.", "post_feedforward_layernorm.", QKV__LESS_ONE, 0, 0 },
+    { NULL, NULL, 0, 0, 0 },
+};
+static const qkv__rename others[] = {
+    { "embed.", "model.embed_tokens.", 0, 0, 0 },
+    { "decoder.norm.", "model.norm.", QKV__LESS_ONE, 0, 0 },
+    { "output.", "lm_head.", 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0 },
+};
+static const char *const ignored[] = { "*.rotary_emb.inv_freq", "lm_head.weight", NULL };
+
+/* ---- reading ---- */
+
+static qkv_status read_gemma(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    (void)parts;
+    o->untied = !qkv__is_true(p, "tie_word_embeddings", true);
+    return qkv__read_rotary(p, "full_attention", o);
+}
+
+/* "query_pre_attn_scalar" is what scores are divided by, squared. */
+static qkv_status read_scale(const qkv__published *p, qkv_transformer_opts *o)
+{
+    const json_t *divisor = qkv__get(p, "query_pre_attn_scalar");
+    double by = divisor ? json_number_value(divisor) : 256, width = (double)o->d_k;
+    if (!(by > 0 && by < INFINITY))
+        return qkv__fail(QKV_FORMAT, "%s: key \"query_pre_attn_scalar\": expected a number above 0", p->path);
+    o->attention_scale = by == width ? 0 : (float)(1 / sqrt(by));
+    return QKV_OK;
+}
+
+static qkv_status read_gemma2(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    qkv_status status = qkv__keys_read(p->path, cap_keys, p->config, o);
+    if (json_is_null(json_object_get(p->config, "attn_logit_softcapping"))) o->score_cap = 0;
+    if (json_is_null(json_object_get(p->config, "final_logit_softcapping"))) o->logit_cap = 0;
+    if (!status) status = read_scale(p, o);
+    if (!status) status = read_gemma(p, parts, o);
+    if (!o->full_every) o->full_every = 2, o->full_at = 1;
+    return status ? status : qkv__read_window(p, o);
+}
+
+static qkv_status read_gemma3(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    const json_t *every = qkv__get(p, "sliding_window_pattern");
+    const json_t *local = json_object_get(qkv__get(p, "rope_parameters"), "sliding_attention");
+    const json_t *base = json_object_get(local, "rope_theta");
+    if (!every) every = qkv__get(p, "_sliding_window_pattern");
+    if (every && (!json_is_integer(every) || json_integer_value(every) < 1 || json_integer_value(every) > 1000))
+        return qkv__fail(QKV_FORMAT, "%s: key \"sliding_window_pattern\": expected a whole number from 1 to 1000", p->path);
+    o->full_every = every ? (int)json_integer_value(every) : 6;
+    o->full_at = o->full_every - 1;
+    qkv_status status = qkv__keys_read(p->path, local_keys, p->config, o);
+    if (json_is_number(base)) o->local_rotary_base = (float)json_number_value(base);
+    return status ? status : read_gemma2(p, parts, o);
+}
+
+/* ---- writing ---- */
+
+static bool write_gemma(const qkv_transformer_opts *o, json_t *config)
+{
+    json_t *more = json_pack("{s:s, s:b}", "hidden_act", "gelu_pytorch_tanh", "tie_word_embeddings", !o->untied);
+    bool ok = more && !json_object_update(config, more) && qkv__write_rotary(o, config);
+    json_decref(more);
+    return ok;
+}
+
+static json_t *cap_or_null(float cap) { return cap > 0 ? json_real((double)cap) : json_null(); }
+
+/* A whole number where it was one. */
+static json_t *divisor_of(const qkv_transformer_opts *o)
+{
+    double scale = (double)o->attention_scale, by = o->attention_scale == 0 ? (double)o->d_k : 1 / (scale * scale);
+    return fabs(by - round(by)) < 1e-4 * by ? json_integer((json_int_t)round(by)) : json_real(by);
+}
+
+static bool write_gemma2(const qkv_transformer_opts *o, json_t *config)
+{
+    return write_gemma(o, config) && qkv__write_window(o, config) &&
+           !json_object_set_new(config, "query_pre_attn_scalar", divisor_of(o)) &&
+           !json_object_set_new(config, "attn_logit_softcapping", cap_or_null(o->score_cap)) &&
+           !json_object_set_new(config, "final_logit_softcapping", cap_or_null(o->logit_cap));
+}
+
+static bool write_gemma3(const qkv_transformer_opts *o, json_t *config)
+{
+    double base = (double)(o->local_rotary_base == 0 ? o->rotary_base : o->local_rotary_base);
+    return write_gemma2(o, config) && !json_object_set_new(config, "rope_local_base_freq", json_real(base)) &&
+           !json_object_set_new(config, "sliding_window_pattern", json_integer(o->full_every ? o->full_every : 6));
+}
+
+static const char *not_gemma(const qkv_transformer_opts *o)
+{
+    if (!o->decoder_layers || o->encoder_layers) return "it has a decoder alone";
+    if (o->positions != QKV_POSITION_ROTARY) return "its positions are rotary";
+    if (!o->pre_norm) return "its norms come before each sub-layer";
+    if (o->norm != QKV_NORM_RMS) return "its norms are RMS norms";
+    if (o->unscaled) return "its embeddings are scaled";
+    if (o->activation != QKV_ACTIVATION_GELU_TANH_GATED) return "its feed-forward layers have a GELU gate (gelu-tanh-gated)";
+    if (!o->no_bias || o->qkv_bias) return "its layers have no biases";
+    if (o->embed_norm || o->head || o->output_bias) return "it has no norm of embeddings, no head and no bias of the output";
+    return o->classes ? "it has no classifier" : qkv__leaves_out(o);
+}
+
+static const char *not_gemma2(const qkv_transformer_opts *o)
+{
+    qkv_transformer_opts plain = *o;
+    if (!o->post_norm) return "its sub-layers have norms behind them too (post_norm)";
+    if (o->qk_norm) return "its queries and keys have no norms";
+    plain.post_norm = 0;
+    plain.score_cap = plain.logit_cap = plain.attention_scale = 0;
+    plain.window = 0;
+    return not_gemma(&plain);
+}
+
+static const char *not_gemma3(const qkv_transformer_opts *o)
+{
+    qkv_transformer_opts plain = *o;
+    if (!o->qk_norm) return "its queries and keys have norms (qk_norm)";
+    plain.qk_norm = 0;
+    plain.local_rotary_base = 0;
+    return not_gemma2(&plain);
+}
+
+/* The defaults of its own config: what its files leave out. */
+#define GEMMA(name, list, rows, reads, writes, problems, ...)                                                 \
+    {                                                                                                         \
+        .type = name, .architectures = list, .prefix = "model.", .decoder = "model.layers.#.", .layer = rows, \
+        .others = others, .ignored = ignored, .keys = keys, .fixed = fixed,                                   \
+        .options = { .positions = QKV_POSITION_ROTARY,                                                        \
+                     .pre_norm = 1,                                                                           \
+                     .norm = QKV_NORM_RMS,                                                                    \
+                     .norm_eps = 1e-6f,                                                                       \
+                     .no_bias = 1,                                                                            \
+                     .d_k = 256,                                                                              \
+                     .activation = QKV_ACTIVATION_GELU_TANH_GATED,                                            \
+                     __VA_ARGS__ },                                                                           \
+        .read = reads, .write = writes, .missing = problems                                                   \
+    }
+const qkv__family qkv__gemma = GEMMA("gemma", gemma_architectures, gemma_layer, read_gemma, write_gemma, not_gemma,
+                                     .window = 0);
+const qkv__family qkv__gemma2 = GEMMA("gemma2", gemma2_architectures, gemma2_layer, read_gemma2, write_gemma2, not_gemma2,
+                                      .post_norm = 1, .window = 4096, .score_cap = 50, .logit_cap = 30);
+const qkv__family qkv__gemma3_text = GEMMA("gemma3_text", gemma3_architectures, gemma2_layer, read_gemma3, write_gemma3,
+                                           not_gemma3, .post_norm = 1, .qk_norm = 1, .window = 4096, .rotary_base = 1e6f,
+                                           .local_rotary_base = 10000);
