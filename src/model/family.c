@@ -8,7 +8,7 @@ static const qkv__family *const families[] = { &qkv__marian,      &qkv__pegasus,
                                                &qkv__xlm_roberta, &qkv__camembert, &qkv__distilbert, &qkv__modernbert,
                                                &qkv__gpt2,        &qkv__llama,     &qkv__mistral,    &qkv__qwen2,
                                                &qkv__qwen3,       &qkv__gemma,     &qkv__gemma2,     &qkv__gemma3_text,
-                                               &qkv__phi3 };
+                                               &qkv__phi3,        &qkv__opt,       &qkv__gpt_neox };
 enum { FAMILIES = sizeof families / sizeof *families };
 
 const qkv__family *qkv__family_find(const char *type)
@@ -21,7 +21,7 @@ const qkv__family *qkv__family_find(const char *type)
 const char *qkv__family_names(void)
 {
     return "marian, pegasus, bert, roberta, xlm-roberta, camembert, distilbert, modernbert, gpt2, llama, mistral, qwen2, "
-           "qwen3, gemma, gemma2, gemma3_text, phi3 and " QKV__OWN_TYPE;
+           "qwen3, gemma, gemma2, gemma3_text, phi3, opt, gpt_neox and " QKV__OWN_TYPE;
 }
 
 /* ---- keys ---- */
