@@ -1349,10 +1349,39 @@ static void memory_runs_out(void **state)
     assert_true(each_allocation_fails(all_of_llama) > 20);
 }
 
+/* What is out of a window is hidden, in a layer's map and where all layers have one, and has no weight. */
+static void windows_are_shown(void **state)
+{
+    (void)state;
+    const char *text = "t5 t6 t7 t8 t9";
+    copy_golden("mistral");
+    write_tokenizer(&of_llama);
+    set_key("config.json", "sliding_window", "2");
+    qkv_model *m = load();
+    qkv_attention_capture a = { 0 };
+    qkv_attention_maps maps = { 0 };
+    assert_int_equal(qkv_attend(m, text, strlen(text), NULL, 0, NULL, &a), QKV_OK);
+    for (int layer = -1; layer < 2; layer++) {
+        const qkv_attention_maps_opts o = { .kind = QKV_ATTENTION_DECODER, .layer = layer, .head = QKV_ATTENTION_MEAN };
+        assert_int_equal(qkv_attention_maps_make(&a, &o, &maps), QKV_OK);
+        int64_t n = maps.rows->n;
+        assert_int_equal(n, 6);
+        for (int64_t i = 0; i < n * n; i++) {
+            bool hidden = i % n > i / n || i / n - i % n >= 2;
+            assert_int_equal(maps.hidden[i], hidden);
+            assert_int_equal(maps.maps[0].weights[i] == 0, hidden);
+        }
+    }
+    qkv_attention_maps_free(&maps);
+    qkv_attention_capture_free(&a);
+    qkv_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sides_as_they_are_read),
+        cmocka_unit_test(windows_are_shown),
         cmocka_unit_test(frames),
         cmocka_unit_test(classes_are_pytorchs),
         cmocka_unit_test(pairs_have_types),

@@ -171,8 +171,8 @@ typedef struct qkv_attention_maps {
     qkv_attention_kind kind;
     int rollout;
     struct qkv_attention_maps_work *work;
-    const uint8_t *hidden; /* (rows, columns): 1 where no map can have a weight, because a mask hides what comes later; NULL:
-                              nowhere */
+    const uint8_t *hidden; /* (rows, columns): 1 where no map can have a weight, because a mask hides what comes later
+                              or a window what is far; NULL: nowhere */
     void *reserved[3];
 } qkv_attention_maps;
 

@@ -5,6 +5,7 @@
 #include "../base/size.h"
 #include "../text/buffer.h"
 #include "../model/special_tokens.h"
+#include "../nn/params.h"
 #include "translate.h"
 
 #include <math.h>
@@ -214,11 +215,22 @@ static qkv_status find_maps(job *j, qkv_attention_kind kind, int layers)
     return status;
 }
 
+static qkv_status keep_windows(job *j)
+{
+    int layers = j->t->encoder_layers > j->t->decoder_layers ? j->t->encoder_layers : j->t->decoder_layers;
+    int64_t *windows = qkv__arena_take(&j->work->arena, sizeof *windows * (size_t)layers);
+    if (!windows) return QKV_MEMORY;
+    for (int i = 0; i < layers; i++) windows[i] = qkv__has_window(j->t, i) ? j->t->window : 0;
+    j->work->windows = windows;
+    return QKV_OK;
+}
+
 static qkv_status keep_maps(job *j)
 {
     int encoder = j->t->encoder_layers, decoder = j->t->decoder_layers, cross = encoder ? decoder : 0;
     j->out->heads = (int)j->t->heads;
-    qkv_status status = find_maps(j, QKV_ATTENTION_ENCODER, encoder);
+    qkv_status status = keep_windows(j);
+    if (!status) status = find_maps(j, QKV_ATTENTION_ENCODER, encoder);
     if (!status) status = find_maps(j, QKV_ATTENTION_DECODER, decoder);
     return status ? status : find_maps(j, QKV_ATTENTION_CROSS, cross);
 }

@@ -58,6 +58,7 @@ struct qkv_attention_capture_work {
     qkv_translations found;
     qkv__axis axes[QKV__SIDES];
     const float **maps[QKV_ATTENTION_KINDS]; /* (layers): each (heads, tokens of the rows, tokens of the columns) */
+    const int64_t *windows;                  /* of self-attention, (layers), of the stack with more of them; 0: none */
 };
 
 #endif

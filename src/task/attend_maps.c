@@ -136,14 +136,36 @@ static qkv_status check_choice(const qkv_attention_capture *a, const qkv_attenti
                      o->minus_name ? o->minus_name : "the other model");
 }
 
-/* A decoder's row sees itself and what is before it. */
-static qkv_status mark_hidden(maps_work *w, qkv_attention_maps *m)
+/* The window that every layer of the maps has; 0: some layer sees everything. Rollout reaches as far as all layers do. */
+static int64_t window_of_all(const qkv_attention_capture *a, const qkv_attention_maps_opts *o)
 {
-    int64_t n = m->rows->n;
-    if (m->kind != QKV_ATTENTION_DECODER) return QKV_OK;
+    int64_t window = 0;
+    if (o->rollout || o->kind == QKV_ATTENTION_CROSS) return 0;
+    if (o->layer >= 0) return a->work->windows[o->layer];
+    for (int i = 0; i < a->layers[o->kind]; i++)
+        if (!(window = a->work->windows[i])) return 0;
+    return window;
+}
+
+/* Whether all tokens of unit j are `window` or more places from all of unit i, in one direction. */
+static bool is_out_of_window(const qkv__axis *x, int64_t i, int64_t j, int64_t window)
+{
+    int64_t early = i < j ? i : j, late = i < j ? j : i;
+    int64_t end = x->begin ? x->begin[early] + x->count[early + 1] - x->count[early] : early + 1;
+    return window && (x->begin ? x->begin[late] : late) - (end - 1) >= window;
+}
+
+/* A decoder's row sees itself and what is before it, and no row what is out of its window. */
+static qkv_status mark_hidden(const qkv_attention_capture *a, const qkv_attention_maps_opts *o, maps_work *w,
+                              qkv_attention_maps *m)
+{
+    int64_t n = m->rows->n, window = window_of_all(a, o);
+    bool causal = m->kind == QKV_ATTENTION_DECODER;
+    if (!causal && !window) return QKV_OK;
+    const qkv__axis *x = &a->work->axes[causal ? QKV__READ : QKV__SOURCE];
     uint8_t *hidden = qkv__arena_take(&w->arena, (size_t)(n * n));
     if (!hidden) return QKV_MEMORY;
-    for (int64_t i = 0; i < n * n; i++) hidden[i] = i % n > i / n;
+    for (int64_t i = 0; i < n * n; i++) hidden[i] = (causal && i % n > i / n) || is_out_of_window(x, i / n, i % n, window);
     m->hidden = hidden;
     return QKV_OK;
 }
@@ -162,7 +184,7 @@ static qkv_status make_chosen(const qkv_attention_capture *a, const qkv_attentio
     m->columns = qkv_attention_capture_columns(a, o->kind);
     m->kind = o->kind;
     m->rollout = o->rollout;
-    qkv_status status = mark_hidden(w, m);
+    qkv_status status = mark_hidden(a, o, w, m);
     return status ? status : fill_maps(a, o, m->rows->n * m->columns->n, w, m);
 }
 
