@@ -3,8 +3,10 @@
 
 #include <stdio.h>
 
-static const char *const family_names[] = { "marian", "pegasus", "bert",  "roberta", "distilbert", "modernbert",
-                                            "gpt2",   "llama",   "qwen2", "qkv",     NULL };
+static const char *const family_names[] = { "marian",     "pegasus",  "bert",  "roberta", "distilbert",
+                                            "modernbert", "gpt2",     "opt",   "llama",   "mistral",
+                                            "qwen2",      "qwen3",    "gemma", "gemma2",  "gemma3_text",
+                                            "phi3",       "gpt_neox", "qkv",   NULL };
 
 static struct {
     const char *model, *out;
@@ -14,7 +16,9 @@ static struct {
 
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
-    { "as", .value = "FAMILY", .help = "marian, pegasus, bert, roberta, distilbert, modernbert, gpt2, llama, qwen2 or qkv",
+    { "as", .value = "FAMILY",
+      .help = "marian, pegasus, bert, roberta, distilbert, modernbert, gpt2, opt, llama, mistral, qwen2, qwen3, gemma, gemma2, "
+              "gemma3_text, phi3, gpt_neox or qkv",
       .choice = &given.family, .names = family_names },
     { "out", 'o', .value = "DIR", .help = "the folder to write", .required = true, .text = &given.out },
     { "quiet", .help = "do not tell what was written", .flag = &given.quiet },

@@ -166,11 +166,21 @@ static qkv_status take_projections(explained *e, const qkv_projections *p, const
     return qkv_tape_status(e->tape) ? library_failed() : QKV_OK;
 }
 
+/* The steps that are shown are the paper's. */
+static qkv_status check_is_plain(const qkv_transformer_opts *o)
+{
+    if (!o->window && !o->qk_norm && o->score_cap == 0 && o->attention_scale == 0) return QKV_OK;
+    return fail(QKV_UNSUPPORTED,
+                "attention of this model has a window, a cap, a scale or norms of its own, which explain does not "
+                "show: see its weights with \"qkv attend\"");
+}
+
 static qkv_status explain_captured(explained *e, const explain_input *in, const qkv_model *m, const qkv_attention_capture *a)
 {
     qkv_projections p;
     place at = { .o = qkv_transformer_options(qkv_model_transformer(m)) };
-    qkv_status status = find_place(&at, in, a);
+    qkv_status status = check_is_plain(at.o);
+    if (!status) status = find_place(&at, in, a);
     if (!status) status = name_sides(e, a, &at);
     if (!status) status = run_forward_kept(e, m, a, &at, &p);
     if (!status) status = take_projections(e, &p, &at);

@@ -31,8 +31,8 @@ QKV_API qkv_status qkv_params_average(qkv_params *p, const char *const *paths, i
  * length penalty that was fitted), model.safetensors and, for a model that knows its text, tokenizer.json; and
  * target_tokenizer.json when source and target have a vocabulary each. A published model has the files that its authors gave
  * it: its family, which is its "model_type", says how their keys and tensors are meant. The families are marian, pegasus, bert,
- * roberta, xlm-roberta, camembert, distilbert, modernbert, gpt2, llama, mistral and qwen2. Weights may lie in several files
- * that model.safetensors.index.json names. */
+ * roberta, xlm-roberta, camembert, distilbert, modernbert, gpt2, llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text,
+ * phi3, opt and gpt_neox. Weights may lie in several files that model.safetensors.index.json names. */
 typedef struct qkv_model qkv_model;
 
 /* A Transformer with its own params, new weights by the seed. NULL on error: USAGE for options that do not fit, MEMORY. You own

@@ -43,7 +43,7 @@ static int64_t attention_weights(const qkv_transformer_opts *o)
 
 static int64_t ffn_weights(const qkv_transformer_opts *o)
 {
-    int64_t into = o->activation == QKV_ACTIVATION_SILU_GATED || o->activation == QKV_ACTIVATION_GELU_GATED ? 2 : 1;
+    int64_t into = o->activation >= QKV_ACTIVATION_SILU_GATED ? 2 : 1;
     return (into + 1) * o->dim * o->d_ff + (o->no_bias ? 0 : into * o->d_ff + o->dim);
 }
 
@@ -130,18 +130,21 @@ static void add_attention(maker *m, const char *name, bool is_cross)
 {
     const qkv_transformer_opts *o = &m->o;
     int64_t d_k = o->d_k ? o->d_k : o->dim / o->heads;
-    char *more = next_more(m), groups[64] = "";
+    char *more = next_more(m), groups[64] = "", window[64] = "";
+    int64_t norms = o->qk_norm && !is_cross ? 2 * d_k : 0;
     bool is_rotary = o->positions == QKV_POSITION_ROTARY && !is_cross;
     if (o->kv_heads && o->kv_heads != o->heads)
         snprintf(groups, sizeof groups, qkv__translated(", %lld of K and V"), (long long)o->kv_heads);
+    if (o->window && !is_cross) snprintf(window, sizeof window, qkv__translated(", window %lld"), (long long)o->window);
     snprintf(more, QKV__BLOCK_TEXT, qkv__translated("%lld heads%s, d_k = %lld%s"), (long long)o->heads, groups, (long long)d_k,
              is_rotary ? qkv__translated(", rotary positions") : "");
-    add_block(m, name, ATTENTION, attention_weights(o), m->s->layers)->takes_memory = is_cross;
+    strncat(more, window, QKV__BLOCK_TEXT - strlen(more) - 1);
+    add_block(m, name, ATTENTION, attention_weights(o) + norms, m->s->layers)->takes_memory = is_cross;
 }
 
 static void add_ffn(maker *m)
 {
-    static const char *const names[] = { "ReLU", "GELU", "GELU", "SiLU", "SwiGLU", "GeGLU" };
+    static const char *const names[] = { "ReLU", "GELU", "GELU", "SiLU", "SwiGLU", "GeGLU", "GeGLU" };
     const qkv_transformer_opts *o = &m->o;
     snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%lld → %lld → %lld, %s"), (long long)o->dim, (long long)o->d_ff,
              (long long)o->dim, names[o->activation]);
@@ -173,6 +176,7 @@ static void add_sub_layer(maker *m, sub_layer which)
                       false);
     else if (which == CROSS) add_attention(m, qkv__translated("③ Cross-attention"), true);
     else add_ffn(m);
+    if (m->o.post_norm) add_norm(m, m->s->layers);
     add_residual(m, from);
 }
 
@@ -286,7 +290,7 @@ static qkv_status check_model(const qkv_transformer_opts *o)
 {
     bool is_whole = o->vocabulary > 0 && o->dim > 0 && o->heads > 0 && o->d_ff > 0 && o->encoder_layers >= 0 &&
                     o->decoder_layers >= 0 && o->encoder_layers + o->decoder_layers > 0;
-    bool is_known = (unsigned)o->activation <= QKV_ACTIVATION_GELU_GATED && (unsigned)o->pooling <= QKV_POOLING_ATTENTION;
+    bool is_known = (unsigned)o->activation <= QKV_ACTIVATION_GELU_TANH_GATED && (unsigned)o->pooling <= QKV_POOLING_ATTENTION;
     if (is_whole && is_known) return QKV_OK;
     return qkv__fail(QKV_USAGE, "%s: %lld tokens, dim %lld, %lld heads, d_ff %lld, %d and %d layers make no model", call,
                      (long long)o->vocabulary, (long long)o->dim, (long long)o->heads, (long long)o->d_ff, o->encoder_layers,
