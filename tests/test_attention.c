@@ -343,6 +343,31 @@ static void instruction_sets_against_reference(void **state)
         }
 }
 
+/* Windows of no whole tile, with every mask; caps where there is no bias. */
+static void windows_and_caps_against_reference(void **state)
+{
+    (void)state;
+    static const int64_t windows[] = { 1, 70, 140 };
+    static result expected, got;
+    for (int64_t number = 0; number < 48; number++) {
+        const one *c = large(1, 2, 1, 150, 213, 24, 24, number % 16);
+        qkv_attention_opts opts = { .size = sizeof opts, .window = windows[number / 16] };
+        opts.score_cap = c->mask.bias ? 0 : 0.7f;
+        qkv_set_isa("ref");
+        assert_int_equal(run(c, false, &opts, &(qkv_tape_opts){ .train = 1, .seed = 3 }, &expected), QKV_OK);
+        for (int i = 1; qkv_isa_available(i); i++) {
+            qkv_set_isa(qkv_isa_available(i));
+            assert_int_equal(run(c, i % 2, &opts, &(qkv_tape_opts){ .train = 1, .seed = 3 }, &got), QKV_OK);
+            compare_results((int)number, c, &got, &expected);
+        }
+    }
+    const one *c = large(1, 1, 1, 5, 5, 4, 4, 8);
+    qkv_attention_opts wrong[] = { { .size = sizeof *wrong, .score_cap = 1 },
+                                   { .size = sizeof *wrong, .window = -1 },
+                                   { .size = sizeof *wrong, .score_cap = NAN } };
+    for (int i = 0; i < 3; i++) assert_int_equal(run(c, false, &wrong[i], NULL, &got), QKV_USAGE);
+}
+
 /* ---- bits ---- */
 
 static void digest(const one *c, const qkv_attention_opts *opts, const qkv_tape_opts *tape, char text[65])
@@ -708,6 +733,7 @@ int main(void)
         TEST(golden),
         TEST(finite_differences),
         TEST(instruction_sets_against_reference),
+        TEST(windows_and_caps_against_reference),
         TEST(same_bits_on_any_threads),
         TEST(asking_changes_no_bit),
         TEST(same_bits_alone_as_in_a_batch),

@@ -226,6 +226,43 @@ static void decoders(void **state)
     expect("qwen2", &llama, "only its queries");
 }
 
+/* What newer families have, one switch at a time. */
+static void newer_decoders(void **state)
+{
+    (void)state;
+    qkv_transformer_opts gemma = llama;
+    gemma.size = sizeof gemma;
+    gemma.unscaled = 0;
+    gemma.activation = QKV_ACTIVATION_GELU_TANH_GATED;
+    expect("gemma", &gemma, NULL);
+    expect("gemma", &llama, "are scaled");
+    DIFFERS("gemma", gemma, o.activation = QKV_ACTIVATION_GELU_GATED, "a GELU gate");
+    DIFFERS("gemma", gemma, o.no_bias = 0, "no biases");
+    DIFFERS("gemma", gemma, o.post_norm = 1, "no norms behind");
+    DIFFERS("gemma", gemma, o.window = 4, "the whole text");
+    expect("gemma2", &gemma, "post_norm");
+    DIFFERS("gemma2", gemma, (o.post_norm = 1, o.window = 4, o.full_every = 2, o.score_cap = o.logit_cap = 3), NULL);
+    DIFFERS("gemma2", gemma, (o.post_norm = 1, o.qk_norm = 1), "no norms");
+    DIFFERS("gemma2", gemma, (o.post_norm = 1, o.parallel = 1), "one after the other");
+    DIFFERS("gemma3_text", gemma, o.post_norm = 1, "qk_norm");
+    DIFFERS("gemma3_text", gemma, (o.post_norm = o.qk_norm = 1, o.window = 4, o.local_rotary_base = 50), NULL);
+    expect("phi3", &llama, NULL);
+    DIFFERS("phi3", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SILU_GATED, o.rotary_width = 2), NULL);
+    DIFFERS("phi3", llama, o.no_bias = 0, "no biases");
+    DIFFERS("phi3", llama, o.d_k = 6, "share dim evenly");
+    expect("qwen3", &llama, "qk_norm");
+    DIFFERS("qwen3", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SILU_GATED, o.qk_norm = 1), NULL);
+    DIFFERS("llama", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SILU_GATED, o.attention_scale = 1), "sqrt(d_k)");
+    DIFFERS("llama", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SILU_GATED, o.logit_cap = 1), "no caps");
+    DIFFERS("mistral", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SILU_GATED, o.window = 3), NULL);
+    DIFFERS("mistral", gemma, (o.unscaled = 1, o.activation = QKV_ACTIVATION_SILU_GATED, o.window = 3, o.window_from = 1),
+            "all of its layers");
+    DIFFERS("opt", gpt2, o.first_position = 2, NULL);
+    expect("opt", &gpt2, "from 2 on");
+    DIFFERS("gpt_neox", gpt2, o.positions = QKV_POSITION_ROTARY, NULL);
+    expect("gpt_neox", &gpt2, "are rotary");
+}
+
 static void translators(void **state)
 {
     (void)state;
@@ -261,6 +298,7 @@ static void translators(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(encoders), cmocka_unit_test(modern_encoders),
-                                        cmocka_unit_test(decoders), cmocka_unit_test(translators) };
+                                        cmocka_unit_test(decoders), cmocka_unit_test(newer_decoders),
+                                        cmocka_unit_test(translators) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
