@@ -482,4 +482,5 @@ def check(folder):
     sys.exit(worst > 1e-4)
 
 
-check(sys.argv[1]) if len(sys.argv) > 1 else main()
+if __name__ == "__main__":
+    check(sys.argv[1]) if len(sys.argv) > 1 else main()
