@@ -1,0 +1,98 @@
+/* test_published_configs.c: config.json of published models, keys as their authors wrote them, sizes small: loaded with weights
+ * under the family's names, or refused in the words that the row has. published_configs.json is the table; docs/published.md says
+ * what loads. */
+#include <qkv/qkv.h>
+
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "folder.h"
+#include "model/family.h"
+
+static void put_config(json_t *config) { assert_int_equal(json_dump_file(config, in_folder("config.json"), 0), 0); }
+
+/* Random weights under the names that the family's files have. */
+static qkv_model *write_weights(const char *name, json_t *config)
+{
+    const qkv__weights none = { 0 };
+    const qkv__published p = { .path = "config.json", .config = config, .weights = &none };
+    const qkv__family *f = qkv__family_find(json_string_value(json_object_get(config, "model_type")));
+    qkv_transformer_opts o;
+    if (!f) fail_msg("%s: there is no such family", name);
+    if (qkv__family_read(f, &p, &o)) fail_msg("%s: %s", name, qkv_error());
+    qkv_model *m = qkv_model_new(&o, 3);
+    if (!m || qkv_model_save_as(m, folder, f->type)) fail_msg("%s: %s", name, qkv_error());
+    put_config(config);
+    return m;
+}
+
+static void check_numbers(const char *name, const qkv_tensor *y)
+{
+    if (!y) fail_msg("%s: %s", name, qkv_error());
+    for (int64_t i = 0; i < qkv_count(y); i++)
+        if (!isfinite(qkv_data((qkv_tensor *)(uintptr_t)y)[i])) fail_msg("%s: number %d is not finite", name, (int)i);
+}
+
+static void loads(const char *name, json_t *config)
+{
+    static const int32_t ids[5] = { 3, 9, 1, 7, 5 };
+    qkv_model *made = write_weights(name, config), *m = qkv_model_load(folder);
+    if (!m) fail_msg("%s: %s", name, qkv_error());
+    qkv_params *p = qkv_model_params(made), *q = qkv_model_params(m);
+    assert_int_equal(qkv_params_materialize(q), QKV_OK);
+    if (qkv_params_block(p) != qkv_params_block(q) ||
+        memcmp(qkv_params_data(p), qkv_params_data(q), sizeof(float) * (size_t)qkv_params_block(p)))
+        fail_msg("%s: its weights are others", name);
+    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv_transformer_opts *o = qkv_transformer_options(x);
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tensor *y = o->encoder_layers ? qkv_transformer_encode(x, t, ids, 1, 5, NULL) : NULL;
+    if (o->decoder_layers) y = qkv_transformer_decode(x, t, ids, 1, 5, NULL, y, NULL);
+    check_numbers(name, qkv_transformer_logits(x, y));
+    qkv_tape_free(t);
+    qkv_model_free(made);
+    qkv_model_free(m);
+}
+
+/* With weights of another model beside it: the config is what is refused. */
+static void is_refused(const char *name, json_t *config, const char *words)
+{
+    put_config(config);
+    qkv_model *m = qkv_model_load(folder);
+    if (m) fail_msg("%s: it was loaded", name);
+    if (qkv_error_status() != QKV_UNSUPPORTED || !strstr(qkv_error(), words))
+        fail_msg("%s: \"%s\" has no \"%s\"", name, qkv_error(), words);
+}
+
+static void every_row(void **state)
+{
+    (void)state;
+    json_error_t error;
+    json_t *rows = json_load_file(PUBLISHED_CONFIGS, 0, &error), *row;
+    size_t i;
+    if (!rows) fail_msg("line %d: %s", error.line, error.text);
+    assert_true(json_array_size(rows) >= 25);
+    json_array_foreach(rows, i, row)
+    {
+        const char *name = json_string_value(json_object_get(row, "name"));
+        const char *words = json_string_value(json_object_get(row, "refused"));
+        if (words) is_refused(name, json_object_get(row, "config"), words);
+        else loads(name, json_object_get(row, "config"));
+    }
+    json_decref(rows);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_row) };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
