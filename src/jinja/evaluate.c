@@ -22,9 +22,10 @@ static qkv_status enter(jinja_run *r, const jinja_node *n)
     return qkv__jinja_charge(r, 1);
 }
 
-static qkv_status check_output(jinja_run *r)
+/* What the last statement took and printed. */
+static qkv_status check_bounds(jinja_run *r)
 {
-    if (r->out->length <= JINJA_MOST_TEXT) return QKV_OK;
+    if (r->out->length <= JINJA_MOST_TEXT) return qkv__jinja_charge(r, 0);
     return qkv__jinja_fail(QKV_LIMIT, r->place, "it prints more than %d bytes", JINJA_MOST_TEXT);
 }
 
@@ -422,7 +423,7 @@ qkv_status qkv__jinja_print(jinja_run *r, const jinja_node *body, jinja_scope *s
     for (const jinja_node *n = body; n && !status && r->jump == JINJA_GO_ON; n = n->next) {
         status = enter(r, n);
         if (!status) status = print_statement(r, n, s);
-        if (!status) status = check_output(r);
+        if (!status) status = check_bounds(r);
         r->depth--;
     }
     return status;

@@ -29,6 +29,11 @@ static qkv_status change_case(jinja_run *r, jinja_string s, letter_case wanted, 
         bool is_upper = wanted == UPPER || (wanted != LOWER && is_first);
         utf8proc_category_t kind = utf8proc_category(c);
         is_first = wanted == TITLE && !(kind >= UTF8PROC_CATEGORY_LU && kind <= UTF8PROC_CATEGORY_LO);
+        if (c == 0xDF && is_upper) { /* the one letter of Europe that has no capital of its own in use */
+            memcpy(text + length, wanted == UPPER ? "SS" : "Ss", 2);
+            length += 2;
+            continue;
+        }
         length += (size_t)utf8proc_encode_char(is_upper ? utf8proc_toupper(c) : utf8proc_tolower(c),
                                                (utf8proc_uint8_t *)text + length);
     }

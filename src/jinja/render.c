@@ -1,0 +1,92 @@
+/* render.c: a chat template from its text to what it writes. */
+#include "render.h"
+
+#include "../base/options.h"
+#include "../base/status.h"
+#include "../io/json.h"
+#include "run.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { MOST_SOURCE = 1 << 20, MOST_STEPS = 20000000 };
+#define MOST_TREE ((size_t)256 << 20)
+#define MOST_VALUES ((size_t)256 << 20)
+
+struct qkv_chat_template {
+    jinja_memory memory; /* of its text and its tree */
+    const jinja_node *body;
+};
+
+static qkv_status read_template(qkv_chat_template *t, const char *text, size_t length)
+{
+    jinja_value source;
+    jinja_node *body;
+    if (length > MOST_SOURCE) return qkv__fail(QKV_LIMIT, "chat template: it has more than %d bytes", MOST_SOURCE);
+    if (qkv_utf8_check(text, length) < length)
+        return qkv__fail(QKV_FORMAT, "chat template: byte %zu is not UTF-8", qkv_utf8_check(text, length) + 1);
+    qkv_status status = qkv__jinja_string(&t->memory, text, length, &source);
+    if (!status) status = qkv__jinja_parse(&t->memory, source.text, &body);
+    if (!status) t->body = body;
+    return status;
+}
+
+qkv_chat_template *qkv_chat_template_new(const char *text, size_t length)
+{
+    if (!text) return qkv__fail(QKV_USAGE, "chat template: a text is needed"), NULL;
+    qkv_chat_template *t = qkv__alloc_zero(sizeof *t);
+    if (!t) return NULL;
+    t->memory.most = MOST_TREE;
+    if (!read_template(t, text, length)) return t;
+    qkv_chat_template_free(t);
+    return NULL;
+}
+
+void qkv_chat_template_free(qkv_chat_template *t)
+{
+    if (!t) return;
+    qkv__arena_free(&t->memory.arena);
+    qkv__release(t, sizeof *t);
+}
+
+qkv_status qkv__chat_template_render(const qkv_chat_template *t, const json_t *variables, const qkv_chat_render_opts *opts,
+                                     qkv_text *out)
+{
+    qkv_chat_render_opts o;
+    jinja_value given;
+    jinja_scope *scope = NULL;
+    qkv__text_clear(out);
+    qkv_status status = QKV__READ_OPTIONS(&o, most_steps, opts, "chat template");
+    if (status) return status;
+    jinja_run r = { .memory = { .most = MOST_VALUES, .steps = o.most_steps > 0 ? o.most_steps : MOST_STEPS },
+                    .now = o.now ? o.now : (int64_t)time(NULL),
+                    .out = out };
+    status = qkv__jinja_of_json(&r.memory, variables, 0, &given);
+    if (!status && !(scope = qkv__jinja_take(&r.memory, sizeof *scope))) status = qkv_error_status();
+    if (!status) {
+        r.variables = given.dict;
+        status = qkv__jinja_print(&r, t->body, scope);
+    }
+    qkv__arena_free(&r.memory.arena);
+    if (!status) status = qkv__text_put(out, "", 0); /* a text of nothing is a text too, and all end with a NUL */
+    if (status) qkv__text_clear(out);
+    return status;
+}
+
+qkv_status qkv_chat_template_render(const qkv_chat_template *t, const char *variables, size_t length,
+                                    const qkv_chat_render_opts *opts, qkv_text *out)
+{
+    json_error_t error;
+    if (!t || !variables || !out)
+        return qkv__fail(QKV_USAGE, "chat template: a template, its variables and a place are needed");
+    qkv__text_clear(out);
+    json_t *given = json_loadb(variables, length, JSON_REJECT_DUPLICATES, &error);
+    if (!given && qkv__json_out_of_memory(&error, variables, length)) return qkv__fail(QKV_MEMORY, "out of memory");
+    if (!given)
+        return qkv__fail(QKV_FORMAT, "chat template: the variables are not JSON: line %d, column %d: %s", error.line,
+                         error.column, error.text);
+    qkv_status status = json_is_object(given) ? qkv__chat_template_render(t, given, opts, out)
+                                              : qkv__fail(QKV_FORMAT, "chat template: the variables must be a JSON object");
+    json_decref(given);
+    return status;
+}
