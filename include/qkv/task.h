@@ -144,7 +144,11 @@ typedef struct qkv_generate_opts {
     int no_new;              /* 1: the prompt is read, and nothing comes behind it */
     qkv_each_step each_step; /* NULL: none */
     void *each_step_data;
-    int no_log_p; /* 1: the log_p of new ids is not computed and NaN: a sum over the vocabulary less for each */
+    int no_log_p;        /* 1: the log_p of new ids is not computed and NaN: a sum over the vocabulary less for each */
+    const int32_t *ends; /* n_ends ids that end a text too, beside those above */
+    int n_ends;
+    int special_tokens; /* 1: special tokens that are spelled in the prompt are these tokens; else they are text */
+    int no_start;       /* 1: nothing goes before the prompt: it has its own start, as chat templates write it */
 } qkv_generate_opts;
 
 /* Sets *out to the options that a published model's files ask for (generation_config.json, else config.json): do_sample with

@@ -37,6 +37,16 @@ typedef struct generation {
 
 /* ---- options ---- */
 
+static qkv_status check_more_ends(const generation *g)
+{
+    const qkv_generate_opts *o = &g->o;
+    if (o->n_ends < 0 || (o->n_ends && !o->ends)) return qkv__fail(QKV_USAGE, "generate: the ids that end a text are missing");
+    for (int i = 0; i < o->n_ends; i++)
+        if (o->ends[i] < 0 || o->ends[i] >= g->vocabulary)
+            return qkv__fail(QKV_USAGE, "generate: %d ends a text: ids are 0..%lld", o->ends[i], (long long)g->vocabulary - 1);
+    return QKV_OK;
+}
+
 static qkv_status find_ends(generation *g)
 {
     qkv_generate_opts *o = &g->o;
@@ -50,7 +60,8 @@ static qkv_status find_ends(generation *g)
         return qkv__fail(QKV_USAGE, "generate: start %d and end %d: ids are 0..%lld, and -1 means none", o->start, o->end,
                          (long long)g->vocabulary - 1);
     if (!g->by_model && o->start >= 0) g->started = (qkv__id_run){ .ids = { o->start }, .n = 1 };
-    return QKV_OK;
+    if (o->no_start) g->started.n = 0;
+    return check_more_ends(g);
 }
 
 static qkv_status check_stops(const qkv_generate_opts *o)
@@ -137,19 +148,33 @@ static qkv_status take_prompt_ids(generation *g)
     if (qkv__grow((void **)&to->ids, &to->ids_bytes, (size_t)n * sizeof *to->ids)) return QKV_MEMORY;
     if (n) memcpy(to->ids, g->o.prompt_ids, (size_t)n * sizeof *to->ids);
     to->n = (size_t)n;
-    if (n && g->started.n && to->ids[0] == g->started.ids[0]) g->started.n = 0;
     return QKV_OK;
+}
+
+static qkv_status take_prompt_text(generation *g, const char *prompt, size_t length)
+{
+    qkv_encode_opts o = QKV_OPTS(qkv_encode_opts);
+    o.specials = g->o.special_tokens;
+    return qkv_tokenizer_encode(g->tokenizer, prompt, length, &o, &g->out->prompt);
+}
+
+/* A prompt of ids, or with special tokens, may have its start itself. */
+static void find_start(generation *g)
+{
+    const qkv_ids *p = &g->out->prompt;
+    const bool may_have = g->o.prompt_ids || g->o.special_tokens;
+    if (may_have && p->n && g->started.n && p->ids[0] == g->started.ids[0]) g->started.n = 0;
 }
 
 /* The new ids go behind those of the prompt too: together they are the text so far. */
 static qkv_status encode_prompt(generation *g, const char *prompt, size_t length)
 {
     qkv_generated *out = g->out;
-    qkv_status status = g->o.prompt_ids ? take_prompt_ids(g)
-                                        : qkv_tokenizer_encode(g->tokenizer, prompt, length, NULL, &out->prompt);
+    qkv_status status = g->o.prompt_ids ? take_prompt_ids(g) : take_prompt_text(g, prompt, length);
     if (status == QKV_FORMAT)
         return qkv__fail(QKV_FORMAT, "generate: the prompt is not UTF-8 at byte %zu", qkv_utf8_check(prompt, length) + 1);
     if (status) return status;
+    find_start(g);
     out->n_prompt = (int64_t)out->prompt.n;
     if (!out->n_prompt && !g->started.n && g->by_model && g->f.ids.start >= 0)
         g->started = (qkv__id_run){ .ids = { g->f.ids.start }, .n = 1 }; /* something must be read before the first token */
@@ -244,6 +269,8 @@ static qkv_status put_token_text(generation *g, const int32_t *id, bool is_first
 
 static bool ends_generation(const generation *g, int32_t id)
 {
+    for (int i = 0; i < g->o.n_ends; i++)
+        if (g->o.ends[i] == id) return true;
     return g->by_model ? qkv__ends_text(&g->f, id) : id == g->o.end;
 }
 
@@ -299,6 +326,7 @@ static void forbid(generation *g)
     const qkv_model_info *info = g->f.info;
     for (int i = 0; i < info->n_banned; i++) g->sampler.forbidden[info->banned[i]] = true;
     for (int i = 0; g->by_model && i < g->f.n_ends; i++) g->sampler.forbidden[g->f.ends[i]] = false;
+    for (int i = 0; i < g->o.n_ends; i++) g->sampler.forbidden[g->o.ends[i]] = false;
 }
 
 static qkv_status generate_text(generation *g, const qkv_model *m, const char *prompt, size_t length)
