@@ -103,6 +103,8 @@ qkv_params *qkv_model_params(const qkv_model *m) { return m ? m->params : NULL; 
 
 const qkv_transformer *qkv_model_transformer(const qkv_model *m) { return m ? m->transformer : NULL; }
 
+const char *qkv__model_folder(const qkv_model *m) { return m->origin; }
+
 const qkv_model_info *qkv_model_info_of(const qkv_model *m) { return m ? &m->info : NULL; }
 
 qkv_status qkv_model_set_length_penalty(qkv_model *m, float alpha)

@@ -9,6 +9,9 @@
 /* Whether its files are those of a published family, not ours; false for NULL. */
 bool qkv__info_is_published(const qkv_model_info *info);
 
+/* The folder a model was loaded from; NULL: none. It is the model's. */
+const char *qkv__model_folder(const qkv_model *m);
+
 /* The length penalty of its translations where no option gives one: what is said of it, else the paper's or, of a published
  * model, what other programs take. Negative means 0, as in a search. */
 #define QKV__LENGTH_PENALTY 0.6f
