@@ -5,6 +5,7 @@
 #include <qkv/attend.h>
 #include <qkv/base.h>
 #include <qkv/bench.h>
+#include <qkv/chat.h>
 #include <qkv/decode.h>
 #include <qkv/io.h>
 #include <qkv/jinja.h>

@@ -1,0 +1,375 @@
+/* chat.c: a talk with a language model that keeps what it has read. */
+#include <qkv/chat.h>
+
+#include "../base/memory.h"
+#include "../base/options.h"
+#include "../base/size.h"
+#include "../base/status.h"
+#include "../model/special_tokens.h"
+#include "../text/buffer.h"
+#include "chat_format.h"
+#include "generate.h"
+
+#include <string.h>
+
+enum { DEFAULT_CONTEXT = 8192, PAGE = 16 };
+
+struct qkv_chat {
+    const qkv_model *model;
+    qkv__chat_format format;
+    qkv_chat_opts o;
+    json_t *messages, *tools; /* tools may be NULL */
+    qkv__batcher *batcher;    /* keeps what was read: a talk that goes on begins like what it was */
+    /* What was read last, as text and as ids: an answer need not have the ids that its text has. */
+    qkv_text known;
+    qkv_ids known_ids;
+    qkv_text prompt;
+    qkv_ids ids, rest;
+};
+
+static qkv_status no_memory(void) { return qkv__fail(QKV_MEMORY, "out of memory"); }
+
+/* ---- making ---- */
+
+/* Bytes of what a token leaves in the caches of all layers. */
+static size_t token_bytes(const qkv_transformer_opts *t)
+{
+    int64_t d_k = t->d_k ? t->d_k : t->dim / t->heads, kv = t->kv_heads ? t->kv_heads : t->heads;
+    return sizeof(float) * (size_t)(2 * t->decoder_layers * d_k * kv);
+}
+
+static qkv_status read_tools(qkv_chat *c)
+{
+    if (!c->o.tools) return QKV_OK;
+    c->tools = json_loads(c->o.tools, JSON_REJECT_DUPLICATES, NULL);
+    c->o.tools = NULL; /* the caller's */
+    return json_is_array(c->tools) ? QKV_OK : qkv__fail(QKV_USAGE, "chat: the tools must be an array, in JSON");
+}
+
+static qkv_status begin_chat(qkv_chat *c, const qkv_model *m)
+{
+    const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
+    if (!t || t->encoder_layers || !t->decoder_layers || !qkv_model_target_tokenizer(m))
+        return qkv__fail(QKV_USAGE, "chat: the model must be a decoder alone, with its tokenizer");
+    if (c->o.context < 0) return qkv__fail(QKV_USAGE, "chat: a context of %lld tokens", (long long)c->o.context);
+    const int64_t positions = qkv_transformer_max_positions(t), said = qkv_model_info_of(m)->context;
+    const int64_t most = positions && (!said || positions < said) ? positions : said;
+    if (most && c->o.context > most)
+        return qkv__fail(QKV_LIMIT, "chat: a context of %lld tokens: the model reads %lld", (long long)c->o.context,
+                         (long long)most);
+    if (!c->o.context) c->o.context = most ? qkv__min(most, DEFAULT_CONTEXT) : DEFAULT_CONTEXT;
+    c->model = m;
+    if (!(c->messages = json_array())) return no_memory();
+    qkv_status status = read_tools(c);
+    if (!status) status = qkv__chat_format_read(m, c->o.chat_template, c->o.template_file, &c->format);
+    c->o.chat_template = c->o.template_file = NULL;
+    /* The talk as it is and as it was: dropping messages leaves another one. */
+    if (!status && !(c->batcher = qkv__batcher_new(m, 1, 2 * token_bytes(t) * (size_t)(c->o.context + PAGE))))
+        status = QKV_MEMORY;
+    return status;
+}
+
+qkv_chat *qkv_chat_new(const qkv_model *m, const qkv_chat_opts *opts)
+{
+    if (!m) return qkv__fail(QKV_USAGE, "chat: a model is needed"), NULL;
+    qkv_chat *c = qkv__alloc_zero(sizeof *c);
+    if (!c) return NULL;
+    qkv_status status = QKV__READ_OPTIONS(&c->o, is_stopped_data, opts, "chat");
+    if (!status) status = begin_chat(c, m);
+    if (!status) return c;
+    qkv_chat_free(c);
+    return NULL;
+}
+
+void qkv_chat_free(qkv_chat *c)
+{
+    if (!c) return;
+    qkv__chat_format_free(&c->format);
+    qkv__batcher_free(c->batcher);
+    json_decref(c->messages);
+    json_decref(c->tools);
+    qkv_text_free(&c->known);
+    qkv_text_free(&c->prompt);
+    qkv_ids_free(&c->known_ids);
+    qkv_ids_free(&c->ids);
+    qkv_ids_free(&c->rest);
+    qkv__release(c, sizeof *c);
+}
+
+/* ---- messages ---- */
+
+static json_t *message_of(const char *role, const char *text, size_t length)
+{
+    json_t *m = json_object();
+    if (m && !json_object_set_new(m, "role", json_string(role)) &&
+        !json_object_set_new(m, "content", json_stringn_nocheck(length ? text : "", length)))
+        return m;
+    json_decref(m);
+    return NULL;
+}
+
+static qkv_status check_text(const char *text, size_t length)
+{
+    if (qkv_utf8_check(text, length) == length) return QKV_OK;
+    return qkv__fail(QKV_FORMAT, "chat: the message is not UTF-8 at byte %zu", qkv_utf8_check(text, length) + 1);
+}
+
+static bool is_role(const json_t *message, const char *role)
+{
+    const char *given = json_string_value(json_object_get(message, "role"));
+    return given && !strcmp(given, role);
+}
+
+/* 1 where there is a system's message. */
+static size_t first_message(const qkv_chat *c) { return is_role(json_array_get(c->messages, 0), "system"); }
+
+qkv_status qkv_chat_add(qkv_chat *c, const char *role, const char *text, size_t length)
+{
+    if (!c || !role || (!text && length)) return qkv__fail(QKV_USAGE, "chat: a chat, a role and a text are needed");
+    qkv_status status = check_text(text, length);
+    if (status) return status;
+    return json_array_append_new(c->messages, message_of(role, text, length)) ? no_memory() : QKV_OK;
+}
+
+qkv_status qkv_chat_set_system(qkv_chat *c, const char *text, size_t length)
+{
+    if (!c || (!text && length)) return qkv__fail(QKV_USAGE, "chat: a chat and a text are needed");
+    qkv_status status = check_text(text, length);
+    if (status) return status;
+    if (length && json_array_insert_new(c->messages, 0, message_of("system", text, length))) return no_memory();
+    const json_t *old = json_array_get(c->messages, length > 0);
+    if (is_role(old, "system")) json_array_remove(c->messages, length > 0);
+    return QKV_OK;
+}
+
+void qkv_chat_reset(qkv_chat *c)
+{
+    if (!c) return;
+    for (size_t keep = first_message(c); json_array_size(c->messages) > keep;)
+        json_array_remove(c->messages, json_array_size(c->messages) - 1);
+}
+
+int64_t qkv_chat_messages(const qkv_chat *c) { return c ? (int64_t)json_array_size(c->messages) : 0; }
+
+/* ---- whole conversations ---- */
+
+static qkv_status take_conversation(qkv_chat *c, json_t *given)
+{
+    json_t *tools = json_object_get(given, "tools"),
+           *messages = json_is_array(given) ? given : json_object_get(given, "messages");
+    if (tools && !json_is_null(tools) && !json_is_array(tools)) return qkv__fail(QKV_USAGE, "\"tools\" must be an array");
+    qkv_status status = qkv__chat_messages_settle(messages);
+    if (status) return status;
+    json_incref(messages);
+    json_decref(c->messages);
+    c->messages = messages;
+    if (!json_is_array(tools)) return QKV_OK;
+    json_incref(tools);
+    json_decref(c->tools);
+    c->tools = tools;
+    return QKV_OK;
+}
+
+qkv_status qkv_chat_set(qkv_chat *c, const char *text, size_t length)
+{
+    json_error_t error;
+    if (!c || (!text && length)) return qkv__fail(QKV_USAGE, "chat: a chat and a conversation are needed");
+    if (!length || (*text != '[' && *text != '{')) {
+        qkv_status status = check_text(text, length);
+        if (!status) qkv_chat_reset(c);
+        return status ? status : qkv_chat_add(c, "user", text, length);
+    }
+    json_t *given = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    if (!given)
+        return qkv__fail(QKV_FORMAT, "chat: the conversation is not JSON: line %d, column %d: %s", error.line, error.column,
+                         error.text);
+    qkv_status status = take_conversation(c, given);
+    json_decref(given);
+    return status;
+}
+
+static int put_dumped(const char *bytes, size_t size, void *out) { return qkv__text_put(out, bytes, size) ? -1 : 0; }
+
+qkv_status qkv_chat_json(const qkv_chat *c, qkv_text *out)
+{
+    if (!c || !out) return qkv__fail(QKV_USAGE, "chat: a chat and a place are needed");
+    qkv__text_clear(out);
+    qkv_status status = qkv__text_put(out, "[", 1);
+    for (size_t i = 0; i < json_array_size(c->messages) && !status; i++) {
+        status = qkv__text_put(out, i ? ",\n " : "", i ? 3 : 0);
+        if (!status && json_dump_callback(json_array_get(c->messages, i), put_dumped, out, 0)) status = no_memory();
+    }
+    return status ? status : qkv__text_put(out, "]\n", 2);
+}
+
+qkv_status qkv_chat_prompt(const qkv_chat *c, qkv_text *out)
+{
+    if (!c || !out) return qkv__fail(QKV_USAGE, "chat: a chat and a place are needed");
+    return qkv__chat_format_render(&c->format, c->messages, c->tools, true, c->o.now, out);
+}
+
+/* ---- ids ---- */
+
+static qkv_status append_ids(qkv_ids *to, const int32_t *ids, size_t n)
+{
+    if (qkv__grow((void **)&to->ids, &to->ids_bytes, (to->n + n) * sizeof *ids)) return QKV_MEMORY;
+    if (n) memcpy(to->ids + to->n, ids, n * sizeof *ids);
+    to->n += n;
+    return QKV_OK;
+}
+
+static qkv_status encode_text(const qkv_chat *c, const char *text, size_t length, qkv_ids *out)
+{
+    qkv_encode_opts o = QKV_OPTS(qkv_encode_opts);
+    o.specials = 1;
+    return qkv_tokenizer_encode(qkv_model_target_tokenizer(c->model), text, length, &o, out);
+}
+
+/* What is known keeps its ids where the text goes on behind it with a special token: no other token could reach across. */
+static qkv_status encode_chat_prompt(qkv_chat *c)
+{
+    const size_t known = c->known.length;
+    const bool goes_on = known && c->prompt.length > known && !memcmp(c->prompt.data, c->known.data, known);
+    qkv_status status = goes_on ? encode_text(c, c->prompt.data + known, c->prompt.length - known, &c->rest) : QKV_OK;
+    if (status) return status;
+    if (!goes_on || !c->rest.n || !qkv_tokenizer_is_special(qkv_model_target_tokenizer(c->model), c->rest.ids[0]))
+        return encode_text(c, c->prompt.data, c->prompt.length, &c->ids);
+    c->ids.n = 0;
+    status = append_ids(&c->ids, c->known_ids.ids, c->known_ids.n);
+    return status ? status : append_ids(&c->ids, c->rest.ids, c->rest.n);
+}
+
+static qkv_status write_prompt(qkv_chat *c)
+{
+    qkv_status status = qkv_chat_prompt(c, &c->prompt);
+    return status ? status : encode_chat_prompt(c);
+}
+
+/* ---- what no longer fits ---- */
+
+/* The oldest message goes, and with it the answers to it. */
+static int64_t drop_oldest(qkv_chat *c)
+{
+    const size_t first = first_message(c);
+    int64_t n = 0;
+    do {
+        json_array_remove(c->messages, first);
+        n++;
+    } while (json_array_size(c->messages) > first + 1 && !is_role(json_array_get(c->messages, first), "user"));
+    return n;
+}
+
+static qkv_status fit_prompt(qkv_chat *c, int64_t wanted, qkv_chat_turn *turn)
+{
+    const int64_t room = qkv__max(1, qkv__min(wanted ? wanted : c->o.context, c->o.context / 4));
+    qkv_status status = write_prompt(c);
+    while (!status && (int64_t)c->ids.n + room > c->o.context && json_array_size(c->messages) > first_message(c) + 1) {
+        turn->dropped += drop_oldest(c);
+        status = write_prompt(c);
+    }
+    if (!status && (int64_t)c->ids.n >= c->o.context)
+        status = qkv__fail(QKV_LIMIT, "chat: the message makes a prompt of %zu tokens, and the context has %lld", c->ids.n,
+                           (long long)c->o.context);
+    return status;
+}
+
+/* ---- answers ---- */
+
+typedef struct answering {
+    qkv_chat *chat;
+    qkv_generate_opts o;
+    qkv_generate_each each;
+    void *data;
+    qkv_text said; /* so far: what is generated is lost when it is stopped */
+    bool is_stopped;
+} answering;
+
+static qkv_status note_piece(void *data, const char *piece, size_t length)
+{
+    answering *a = data;
+    qkv_status status = qkv__text_put(&a->said, piece, length);
+    return status || !a->each ? status : a->each(a->data, piece, length);
+}
+
+static qkv_status check_stop(void *data)
+{
+    answering *a = data;
+    const qkv_chat_opts *o = &a->chat->o;
+    if (o->is_stopped && o->is_stopped(o->is_stopped_data)) {
+        a->is_stopped = true;
+        return qkv__fail(QKV_FAILURE, "chat: the answer was stopped");
+    }
+    return a->o.each_step ? a->o.each_step(a->o.each_step_data) : QKV_OK;
+}
+
+/* The caller's options, and ours over them. */
+static qkv_generate_opts options_of_answer(answering *a)
+{
+    const qkv_chat *c = a->chat;
+    const int64_t left = c->o.context - (int64_t)c->ids.n;
+    qkv_generate_opts o = a->o;
+    o.max_tokens = o.max_tokens ? qkv__min(o.max_tokens, left) : left;
+    o.start = o.end = 0;
+    o.prompt_ids = c->ids.ids;
+    o.n_prompt_ids = (int64_t)c->ids.n;
+    o.ends = &c->format.end;
+    o.n_ends = c->format.end >= 0;
+    o.score_prompt = o.no_new = o.special_tokens = 0;
+    o.no_start = 1;
+    o.each_step = check_stop;
+    o.each_step_data = a;
+    return o;
+}
+
+/* The talk as it was read, and the answer's own ids where it came to an end. */
+static qkv_status keep_read(qkv_chat *c, const qkv_generated *out, const qkv_text *said)
+{
+    const bool is_whole = out->n && out->finish != QKV_FINISH_STOP;
+    qkv__text_clear(&c->known);
+    c->known_ids.n = 0;
+    qkv_status status = qkv__text_put(&c->known, c->prompt.data, c->prompt.length);
+    if (!status && is_whole) status = qkv__text_put(&c->known, said->data, said->length);
+    if (!status) status = append_ids(&c->known_ids, c->ids.ids, c->ids.n);
+    if (!status && is_whole) status = append_ids(&c->known_ids, out->ids, (size_t)out->n);
+    return status;
+}
+
+static qkv_status answer_prompt(answering *a, qkv_generated *out, qkv_chat_turn *turn)
+{
+    qkv_chat *c = a->chat;
+    const qkv_generate_opts o = options_of_answer(a);
+    int64_t cached = 0;
+    turn->tokens = (int64_t)c->ids.n;
+    qkv_status status = qkv__generate(c->model, NULL, 0, &o, note_piece, a, c->batcher, &cached, out);
+    turn->read = turn->tokens - cached;
+    turn->is_stopped = a->is_stopped;
+    if (status && !a->is_stopped) return status;
+    if (a->is_stopped) status = qkv__text_put(&out->text, a->said.data, a->said.length);
+    if (!status) status = keep_read(c, out, &a->said);
+    return status ? status : qkv_chat_add(c, "assistant", a->said.data, a->said.length);
+}
+
+qkv_status qkv_chat_answer(qkv_chat *c, const qkv_generate_opts *opts, qkv_generate_each each, void *data, qkv_generated *out,
+                           qkv_chat_turn *turn)
+{
+    qkv_chat_turn unseen, *t = turn ? turn : &unseen;
+    if (!c || !out) return qkv__fail(QKV_USAGE, "chat: a chat and a place for the answer are needed");
+    answering a = { .chat = c, .each = each, .data = data };
+    *t = (qkv_chat_turn){ .context = c->o.context };
+    qkv_status status = QKV__READ_OPTIONS(&a.o, no_log_p, opts, "chat");
+    if (!status && !json_array_size(c->messages)) status = qkv__fail(QKV_USAGE, "chat: there is no message to answer");
+    if (!status) status = fit_prompt(c, a.o.max_tokens, t);
+    if (!status) status = answer_prompt(&a, out, t);
+    qkv_text_free(&a.said);
+    return status;
+}
+
+qkv_status qkv_chat_say(qkv_chat *c, const char *text, size_t length, const qkv_generate_opts *opts, qkv_generate_each each,
+                        void *data, qkv_generated *out, qkv_chat_turn *turn)
+{
+    qkv_status status = qkv_chat_add(c, "user", text, length);
+    if (status) return status;
+    status = qkv_chat_answer(c, opts, each, data, out, turn);
+    if (status) json_array_remove(c->messages, json_array_size(c->messages) - 1);
+    return status;
+}

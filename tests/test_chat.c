@@ -1,0 +1,286 @@
+/* test_chat.c: talks: what a turn reads, what is dropped, stopping, conversations as JSON, templates of folders. */
+#include "serve_models.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "folder.h"
+
+static const char simple[] = "{% for m in messages %}<s>{{ m.role }}: {{ m.content }}</s>{% endfor %}"
+                             "{% if add_generation_prompt %}<s>assistant: {% endif %}";
+
+static qkv_model *model;
+
+static int begin(void **state)
+{
+    model = make_served(MODEL_LANGUAGE);
+    return !model || make_folder(state);
+}
+
+static int end(void **state)
+{
+    qkv_model_free(model);
+    qkv_threads_stop();
+    return remove_folder(state);
+}
+
+static qkv_chat *open_talk(int64_t context)
+{
+    qkv_chat *c = qkv_chat_new(model, &(qkv_chat_opts){ .chat_template = simple, .context = context });
+    if (!c) fail_msg("%s", qkv_error());
+    return c;
+}
+
+static qkv_chat_turn said(qkv_chat *c, const char *text, int64_t most, qkv_generated *g)
+{
+    qkv_chat_turn turn;
+    if (qkv_chat_say(c, text, strlen(text), &(qkv_generate_opts){ .max_tokens = most }, NULL, NULL, g, &turn))
+        fail_msg("%s", qkv_error());
+    return turn;
+}
+
+/* ---- turns ---- */
+
+static void a_turn_reads_what_is_new(void **state)
+{
+    (void)state;
+    qkv_generated g = { 0 }, alone = { 0 };
+    qkv_text prompt = { 0 };
+    qkv_chat *c = open_talk(0);
+    qkv_chat_turn first = said(c, "the cat", 9, &g);
+    assert_int_equal(first.read, first.tokens);
+    assert_int_equal(first.dropped, 0);
+    int64_t known = first.tokens + g.n;
+    assert_int_equal(qkv_chat_add(c, "user", "I love you", 10), QKV_OK);
+    assert_int_equal(qkv_chat_prompt(c, &prompt), QKV_OK);
+    qkv_chat_turn second;
+    assert_int_equal(qkv_chat_answer(c, &(qkv_generate_opts){ .max_tokens = 9 }, NULL, NULL, &g, &second), QKV_OK);
+    /* the last token of an answer was not read when it was said */
+    assert_int_equal(second.read, second.tokens - known + 1);
+    assert_true(second.read < first.tokens + 9 && second.tokens > known + 5);
+    assert_int_equal(qkv_chat_messages(c), 4);
+    /* and it is what a text that begins so goes on with */
+    const qkv_generate_opts o = { .max_tokens = 9, .prompt_ids = g.prompt.ids, .n_prompt_ids = g.n_prompt, .no_start = 1 };
+    assert_int_equal(qkv_generate(model, NULL, 0, &o, NULL, NULL, &alone), QKV_OK);
+    assert_int_equal(alone.n_prompt, second.tokens);
+    assert_string_equal(alone.text.data, g.text.data);
+    qkv_text_free(&prompt);
+    qkv_generated_free(&g);
+    qkv_generated_free(&alone);
+    qkv_chat_free(c);
+}
+
+static void what_does_not_fit_is_dropped(void **state)
+{
+    (void)state;
+    qkv_generated g = { 0 };
+    qkv_text all = { 0 };
+    qkv_chat *c = open_talk(120);
+    int64_t dropped = 0;
+    assert_int_equal(qkv_chat_set_system(c, "be a cat", 8), QKV_OK);
+    for (int i = 0; i < 12; i++) {
+        qkv_chat_turn turn = said(c, "you love the cat", 8, &g);
+        assert_true(turn.tokens + g.n <= turn.context);
+        assert_int_equal(turn.context, 120);
+        dropped += turn.dropped;
+    }
+    assert_true(dropped > 6);
+    assert_int_equal(qkv_chat_messages(c), 1 + 24 - dropped);
+    assert_int_equal(qkv_chat_json(c, &all), QKV_OK);
+    assert_memory_equal(all.data, "[{\"role\": \"system\", \"content\": \"be a cat\"},\n {\"role\": \"user\"", 60);
+    char longer[400] = "";
+    for (int i = 0; i < 40; i++) strcat(longer, "zq xj ");
+    int64_t n = qkv_chat_messages(c);
+    assert_int_equal(qkv_chat_say(c, longer, strlen(longer), NULL, NULL, NULL, &g, NULL), QKV_LIMIT);
+    assert_true(qkv_chat_messages(c) < n); /* the message is no part of it, and what made room for it is gone */
+    assert_int_equal(qkv_chat_json(c, &all), QKV_OK);
+    assert_null(strstr(all.data, "zq"));
+    qkv_text_free(&all);
+    qkv_generated_free(&g);
+    qkv_chat_free(c);
+}
+
+static int stops_at(void *left) { return --*(int *)left < 0; }
+
+static void a_stopped_answer_stays(void **state)
+{
+    (void)state;
+    int left = 6;
+    qkv_chat_turn turn;
+    qkv_generated g = { 0 };
+    qkv_text all = { 0 };
+    const qkv_chat_opts o = { .chat_template = simple, .is_stopped = stops_at, .is_stopped_data = &left };
+    qkv_chat *c = qkv_chat_new(model, &o);
+    assert_int_equal(qkv_chat_say(c, "the cat", 7, &(qkv_generate_opts){ .max_tokens = 50 }, NULL, NULL, &g, &turn), QKV_OK);
+    assert_true(turn.is_stopped);
+    assert_true(g.text.length > 0);
+    assert_int_equal(qkv_chat_messages(c), 2);
+    const int64_t before = turn.tokens;
+    left = 1 << 20;
+    turn = said(c, "I love you", 5, &g);
+    assert_false(turn.is_stopped);
+    assert_true(turn.tokens - turn.read >= before); /* the first prompt at least was kept */
+    qkv_text_free(&all);
+    qkv_generated_free(&g);
+    qkv_chat_free(c);
+}
+
+/* ---- conversations ---- */
+
+static void conversations_are_json(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        qkv_status status;
+        const char *sentence;
+    } bad[] = { { "[", QKV_FORMAT, "not JSON" },
+                { "[]", QKV_USAGE, "not empty" },
+                { "{\"messages\": 3}", QKV_USAGE, "array of messages" },
+                { "[{\"content\": \"x\"}]", QKV_USAGE, "message 1 has no \"role\"" },
+                { "[{\"role\": \"user\", \"content\": 3}]", QKV_USAGE, "\"content\" must be a string" },
+                { "[{\"role\": \"user\", \"content\": [{\"type\": \"image_url\"}]}]", QKV_USAGE, "part 1 of its content" },
+                { "{\"messages\": [{\"role\": \"user\", \"content\": \"x\"}], \"tools\": 3}", QKV_USAGE, "must be an array" } };
+    qkv_text out = { 0 };
+    qkv_chat *c = open_talk(0);
+    const char *given =
+        "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}, {\"type\": \"text\", \"text\": \"b\"}]}]";
+    assert_int_equal(qkv_chat_set(c, given, strlen(given)), QKV_OK);
+    assert_int_equal(qkv_chat_prompt(c, &out), QKV_OK);
+    assert_string_equal(out.data, "<s>user: ab</s><s>assistant: ");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(qkv_chat_set(c, bad[i].text, strlen(bad[i].text)), bad[i].status);
+        if (!strstr(qkv_error(), bad[i].sentence)) fail_msg("%s: %s", bad[i].text, qkv_error());
+    }
+    assert_int_equal(qkv_chat_messages(c), 1);
+    assert_int_equal(qkv_chat_set(c, "just text", 9), QKV_OK);
+    assert_int_equal(qkv_chat_set_system(c, "s", 1), QKV_OK);
+    assert_int_equal(qkv_chat_set_system(c, "t", 1), QKV_OK);
+    assert_int_equal(qkv_chat_prompt(c, &out), QKV_OK);
+    assert_string_equal(out.data, "<s>system: t</s><s>user: just text</s><s>assistant: ");
+    assert_int_equal(qkv_chat_add(c, "user", "\xff", 1), QKV_FORMAT);
+    qkv_chat_reset(c);
+    assert_int_equal(qkv_chat_messages(c), 1);
+    assert_int_equal(qkv_chat_set_system(c, NULL, 0), QKV_OK);
+    assert_int_equal(qkv_chat_messages(c), 0);
+    qkv_text_free(&out);
+    qkv_chat_free(c);
+}
+
+static void a_template_may_refuse(void **state)
+{
+    (void)state;
+    qkv_generated g = { 0 };
+    qkv_chat *c = qkv_chat_new(model, &(qkv_chat_opts){ .chat_template = "{{ raise_exception('never') }}" });
+    assert_int_equal(qkv_chat_say(c, "a", 1, NULL, NULL, NULL, &g, NULL), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "refuses the conversation: never"));
+    assert_int_equal(qkv_chat_messages(c), 0);
+    qkv_generated_free(&g);
+    qkv_chat_free(c);
+    assert_null(qkv_chat_new(model, &(qkv_chat_opts){ .chat_template = "{% if %}" }));
+    assert_int_equal(qkv_error_status(), QKV_FORMAT);
+    assert_null(qkv_chat_new(model, &(qkv_chat_opts){ .chat_template = simple, .tools = "{}" }));
+    assert_int_equal(qkv_error_status(), QKV_USAGE);
+    assert_null(qkv_chat_new(model, NULL));
+    assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
+}
+
+/* ---- folders ---- */
+
+static void write_file(const char *name, const char *text)
+{
+    assert_int_equal(qkv_file_write(in_folder(name), text, strlen(text)), QKV_OK);
+}
+
+/* The prompt of one message by the folder's template is this one; NULL: there is none. */
+static void check_prompt(const char *tools, const char *wanted)
+{
+    qkv_text out = { 0 };
+    qkv_model *m = qkv_model_load(in_folder("model"));
+    qkv_chat *c = m ? qkv_chat_new(m, &(qkv_chat_opts){ .tools = tools }) : NULL;
+    assert_true(m && !c == !wanted);
+    if (c) assert_int_equal(qkv_chat_add(c, "user", "x", 1), QKV_OK);
+    if (c) assert_int_equal(qkv_chat_prompt(c, &out), QKV_OK);
+    if (c) assert_string_equal(out.data, wanted);
+    qkv_text_free(&out);
+    qkv_chat_free(c);
+    qkv_model_free(m);
+}
+
+static void folders_have_templates(void **state)
+{
+    (void)state;
+    assert_int_equal(qkv_model_save(model, in_folder("model")), QKV_OK);
+    check_prompt(NULL, NULL);
+    assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
+    assert_non_null(strstr(qkv_error(), "--template FILE"));
+    write_file("model/tokenizer_config.json",
+               "{\"chat_template\": [{\"name\": \"default\", \"template\": \"{{ bos_token }}one{{ eos_token }}\"},"
+               " {\"name\": \"tool_use\", \"template\": \"{{ tools[0] }}\"}, {\"name\": \"rag\", \"template\": \"{%\"}],"
+               " \"eos_token\": {\"content\": \"<unk>\"}}");
+    check_prompt(NULL, "<s>one<unk>");
+    check_prompt("[7]", "7");
+    write_file("model/chat_template.jinja", "{{ messages[0].content }}!\n");
+    check_prompt(NULL, "x!");
+    write_file("model/chat_template.jinja", "{{ messages");
+    check_prompt(NULL, NULL);
+    assert_int_equal(qkv_error_status(), QKV_FORMAT);
+    assert_non_null(strstr(qkv_error(), "chat_template.jinja: chat template: line 1"));
+}
+
+/* ---- special tokens ---- */
+
+static void special_tokens_are_tokens_if_asked(void **state)
+{
+    (void)state;
+    qkv_generated g = { 0 };
+    qkv_generate_opts o = { .max_tokens = 1, .special_tokens = 1 };
+    assert_int_equal(qkv_generate(model, "<s>the</s>", 10, &o, NULL, NULL, &g), QKV_OK);
+    assert_int_equal(g.n_prompt, 3);
+    assert_int_equal(g.prompt.ids[0], 1);
+    assert_int_equal(g.prompt.ids[2], 2);
+    o.special_tokens = 0;
+    assert_int_equal(qkv_generate(model, "<s>the</s>", 10, &o, NULL, NULL, &g), QKV_OK);
+    assert_true(g.n_prompt > 5);
+    const int32_t wrong = 99999;
+    o.ends = &wrong;
+    o.n_ends = 1;
+    assert_int_equal(qkv_generate(model, "a", 1, &o, NULL, NULL, &g), QKV_USAGE);
+    qkv_generated_free(&g);
+}
+
+/* Any token may end a text: the one that came is the one that ends the next. */
+static void more_tokens_end_a_text(void **state)
+{
+    (void)state;
+    qkv_generated g = { 0 };
+    qkv_generate_opts o = { .max_tokens = 6 };
+    assert_int_equal(qkv_generate(model, "the", 3, &o, NULL, NULL, &g), QKV_OK);
+    const int32_t third = g.ids[2];
+    o.ends = &third;
+    o.n_ends = 1;
+    assert_int_equal(qkv_generate(model, "the", 3, &o, NULL, NULL, &g), QKV_OK);
+    assert_true(g.n <= 2 && g.finish == QKV_FINISH_END);
+    qkv_generated_free(&g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_turn_reads_what_is_new),
+        cmocka_unit_test(what_does_not_fit_is_dropped),
+        cmocka_unit_test(a_stopped_answer_stays),
+        cmocka_unit_test(conversations_are_json),
+        cmocka_unit_test(a_template_may_refuse),
+        cmocka_unit_test(folders_have_templates),
+        cmocka_unit_test(special_tokens_are_tokens_if_asked),
+        cmocka_unit_test(more_tokens_end_a_text),
+    };
+    return cmocka_run_group_tests_name("chat", tests, begin, end);
+}
