@@ -3,6 +3,7 @@
 #include "lines.h"
 #include "model.h"
 #include "options.h"
+#include "sampling.h"
 #include "streams.h"
 
 #include <stdio.h>
@@ -11,12 +12,9 @@
 
 static struct {
     const char *model, *prompt;
-    int max_tokens, top_k, no_repeat, samples;
-    float temperature, top_p, min_p, repetition_penalty;
-    value_list stops;
-    int64_t seed;
-    bool no_echo, json;
-} given = { .samples = 1, .top_p = 1, .repetition_penalty = 1 };
+    int samples;
+    bool special, chat, no_echo, json;
+} given = { .samples = 1 };
 
 static const option options[] = {
     { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
@@ -25,22 +23,12 @@ static const option options[] = {
     TEXT_ROWS(INPUT_GROUP),
     { "prompt", 'p', .group = INPUT_GROUP, .value = "TEXT", .help = "the same as TEXT, one text", .text = &given.prompt,
       .may_be_empty = true },
-    { "max-tokens", 'n', .group = SAMPLING_GROUP, .value = "N",
-      .help = "new tokens at most; 128, or what the model's files say", .count = &given.max_tokens },
-    { "temp", .group = SAMPLING_GROUP, .value = "T", .help = "divide logits by T; 0 takes the likeliest token always",
-      .number = &given.temperature },
-    { "top-k", .group = SAMPLING_GROUP, .value = "K", .help = "draw from the K likeliest tokens only", .count = &given.top_k },
-    { "top-p", .group = SAMPLING_GROUP, .value = "P", .help = "only from the likeliest that together have probability P",
-      .number = &given.top_p },
-    { "min-p", .group = SAMPLING_GROUP, .value = "P", .help = "only from those at least P times as likely as the likeliest",
-      .number = &given.min_p },
-    { "repetition-penalty", .group = SAMPLING_GROUP, .value = "R",
-      .help = "make tokens that the text has already less likely, for R above 1", .number = &given.repetition_penalty },
-    { "no-repeat-ngram", .group = SAMPLING_GROUP, .value = "N", .help = "no run of N tokens comes twice",
-      .count = &given.no_repeat },
-    { "stop", .group = SAMPLING_GROUP, .value = "TEXT..", .help = "end before the first of these texts", .list = &given.stops },
-    { "seed", .group = SAMPLING_GROUP, .value = "N", .help = "another number, other draws; 0 unless given",
-      .whole = &given.seed },
+    { "special", .group = INPUT_GROUP, .help = "special tokens that are spelled in a text are these tokens",
+      .flag = &given.special },
+    { "chat", .group = INPUT_GROUP, .help = "each text is a message, or a conversation in JSON: print the answer alone",
+      .flag = &given.chat },
+    TEMPLATE_ROW(INPUT_GROUP),
+    SAMPLING_ROWS("new tokens at most; 128, or what the model's files say"),
     { "samples", .group = SAMPLING_GROUP, .value = "N", .help = "continue each prompt N times, each time by other draws",
       .count = &given.samples },
     RESULT_ROW(RESULT_GROUP),
@@ -60,6 +48,7 @@ typedef struct prompt {
 typedef struct work {
     qkv_model *model;
     qkv_generate_opts opts;
+    qkv_chat *chat; /* NULL: prompts are no messages */
     qkv_generated made;
     qkv_status refused; /* of the first line that could not be continued */
 } work;
@@ -83,7 +72,7 @@ static void put_on_line(const prompt *p, const char *text, size_t length)
 /* Not before the first piece of what follows: a prompt that is refused gives no result. */
 static void show_prompt(prompt *p)
 {
-    if (!p->is_shown && !given.no_echo) put_on_line(p, p->text, p->length);
+    if (!p->is_shown && !given.no_echo && !given.chat) put_on_line(p, p->text, p->length);
     p->is_shown = true;
 }
 
@@ -141,13 +130,20 @@ static void refuse_line(const prompt *p)
     putchar('\n');
 }
 
+static qkv_status continue_prompt(work *w, prompt *p)
+{
+    if (!w->chat) return qkv_generate(w->model, p->text, p->length, &w->opts, put_stream_piece, p, &w->made);
+    qkv_status status = qkv_chat_set(w->chat, p->text, p->length);
+    return status ? status : qkv_chat_answer(w->chat, &w->opts, put_stream_piece, p, &w->made, NULL);
+}
+
 static qkv_status generate(work *w, prompt p)
 {
     for (int i = 0; i < given.samples; i++) {
         w->opts.sample = i;
         p.is_shown = false;
         if (i && !p.line && !given.json) puts("---");
-        qkv_status status = qkv_generate(w->model, p.text, p.length, &w->opts, put_stream_piece, &p, &w->made);
+        qkv_status status = continue_prompt(w, &p);
         if (ferror(stdout)) return QKV_OK; /* told at the end */
         if (status && p.line && (status == QKV_LIMIT || status == QKV_FORMAT)) return refuse_line(&p), status;
         if (status) return library_failed();
@@ -202,39 +198,8 @@ static qkv_status generate_all(work *w)
 static qkv_status check_generate_options(void)
 {
     if (given.prompt && (streams.texts.n || streams.input)) return fail(QKV_USAGE, "--prompt and other texts: choose one");
-    if (!(given.temperature >= 0)) return fail(QKV_USAGE, "--temp %g: it must be at least 0", (double)given.temperature);
-    if (!(given.top_p > 0 && given.top_p <= 1))
-        return fail(QKV_USAGE, "--top-p %g: it must be above 0 and at most 1", (double)given.top_p);
-    if (!(given.min_p >= 0 && given.min_p <= 1))
-        return fail(QKV_USAGE, "--min-p %g: it must be from 0 to 1", (double)given.min_p);
-    if (!(given.repetition_penalty > 0))
-        return fail(QKV_USAGE, "--repetition-penalty %g: it must be above 0", (double)given.repetition_penalty);
-    return QKV_OK;
-}
-
-static bool wants_draws(void)
-{
-    return was_given("top-k") || was_given("top-p") || was_given("min-p") || was_given("seed") || was_given("samples");
-}
-
-/* What the model's files ask for, and the options over it. */
-static qkv_generate_opts resolve_options(const qkv_model *m)
-{
-    qkv_generate_opts o = QKV_OPTS(qkv_generate_opts);
-    qkv_generate_defaults(m, &o);
-    if (was_given("temp")) o.temperature = given.temperature;
-    else if (o.temperature == 0 && wants_draws()) o.temperature = 1;
-    if (was_given("max-tokens")) o.max_tokens = given.max_tokens;
-    if (was_given("top-k")) o.top_k = given.top_k;
-    if (was_given("top-p")) o.top_p = given.top_p;
-    if (was_given("min-p")) o.min_p = given.min_p;
-    if (was_given("repetition-penalty")) o.repetition_penalty = given.repetition_penalty;
-    if (was_given("no-repeat-ngram")) o.no_repeat = given.no_repeat;
-    o.stops = (const char *const *)given.stops.at;
-    o.n_stops = given.stops.n;
-    o.seed = (uint64_t)given.seed;
-    o.no_log_p = !given.json;
-    return o;
+    if (given.chat && (given.special || given.samples > 1)) return fail(QKV_USAGE, "--chat has no --special and no --samples");
+    return check_sampling();
 }
 
 static qkv_status run_generate(void)
@@ -243,8 +208,13 @@ static qkv_status run_generate(void)
     if (status) return status;
     work w = { 0 };
     if ((status = load_model(given.model, &w.model))) return status;
-    w.opts = resolve_options(w.model);
-    status = generate_all(&w);
+    w.opts = sampling_options(w.model);
+    w.opts.no_log_p = !given.json;
+    w.opts.special_tokens = given.special;
+    if (given.chat && !w.opts.max_tokens) w.opts.max_tokens = 128; /* not all that fits */
+    if (given.chat) status = open_chat(w.model, NULL, NULL, &w.chat);
+    if (!status) status = generate_all(&w);
+    qkv_chat_free(w.chat);
     qkv_generated_free(&w.made);
     qkv_model_free(w.model);
     return status;
@@ -272,6 +242,10 @@ const command generate_command = {
              "itself, before temperature and filters; finish is \"end\" (the text came to its\n"
              "end), \"stop\" (a --stop text came) or \"length\" (--max-tokens, or the model's\n"
              "positions, ended it).\n"
+             "\n"
+             "With --chat a text is a message of the user, or a conversation as OpenAI's API\n"
+             "has it: a JSON array of messages, or an object with \"messages\" and \"tools\". The\n"
+             "model's chat template writes it, and the answer is printed. \"qkv chat\" talks.\n"
              "\n"
              "A line that leaves no room for another token, or is not UTF-8, gives an empty\n"
              "line (in JSON an \"error\") and a sentence on standard error; the others are\n"

@@ -1,0 +1,183 @@
+/* cmd_chat.c: qkv chat: a talk with a language model, line by line. */
+#include "model.h"
+#include "sampling.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+    const char *model, *system, *tools;
+    int context;
+    bool tokens;
+} given;
+
+static const option options[] = {
+    { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
+      .text = &given.model },
+    WEIGHT_ROWS(INPUT_GROUP),
+    { "system", .group = INPUT_GROUP, .value = "TEXT", .help = "what the model is told before all messages",
+      .text = &given.system },
+    { "tools", .group = INPUT_GROUP, .value = "FILE", .help = "a JSON array of tools, for the chat template",
+      .text = &given.tools },
+    TEMPLATE_ROW(INPUT_GROUP),
+    { "context", .group = INPUT_GROUP, .value = "N",
+      .help = "tokens of the talk that are kept; what the model can read, at most 8192, unless given",
+      .count = &given.context },
+    SAMPLING_ROWS("tokens of an answer at most; unless given what the model's files say, or what fits"),
+    { "tokens", .help = "tell after each answer how many tokens the talk has and how many were read", .flag = &given.tokens },
+    { 0 },
+};
+
+typedef struct talk {
+    qkv_chat *chat;
+    qkv_generate_opts opts;
+    qkv_generated answer;
+    bool is_typed; /* at a terminal */
+} talk;
+
+/* ---- Ctrl-C ---- */
+
+static volatile sig_atomic_t interrupted;
+static void note_interrupt(int number) { interrupted = number; }
+static int is_interrupted(void *data) { return (void)data, interrupted; }
+
+/* Reading is not taken up again: Ctrl-C leaves the line that is being typed. */
+static void catch_interrupts(void) { sigaction(SIGINT, &(const struct sigaction){ .sa_handler = note_interrupt }, NULL); }
+
+/* ---- a turn ---- */
+
+static qkv_status print_piece(void *data, const char *piece, size_t length)
+{
+    (void)data;
+    fwrite(piece, 1, length, stdout);
+    fflush(stdout);
+    return ferror(stdout) ? QKV_IO : QKV_OK;
+}
+
+static void tell_turn(const qkv_chat_turn *turn, int64_t said)
+{
+    if (turn->is_stopped) fprintf(stderr, "%s\n", _("(stopped)"));
+    if (turn->dropped)
+        fprintf(stderr, _("(the context of %lld tokens is full: the oldest messages, %lld of them, were dropped)\n"),
+                (long long)turn->context, (long long)turn->dropped);
+    if (given.tokens)
+        fprintf(stderr, _("(%lld tokens before the answer, %lld of them read now; %lld said)\n"), (long long)turn->tokens,
+                (long long)turn->read, (long long)said);
+}
+
+/* A message that cannot be answered is told; the talk goes on. */
+static void say(talk *t, const char *text, size_t length)
+{
+    qkv_chat_turn turn;
+    interrupted = 0;
+    qkv_status status = qkv_chat_say(t->chat, text, length, &t->opts, print_piece, NULL, &t->answer, &turn);
+    if (status && !ferror(stdout)) library_failed();
+    if (!status) putchar('\n');
+    fflush(stdout);
+    if (!status) tell_turn(&turn, t->answer.n);
+}
+
+/* ---- commands ---- */
+
+static void save(const talk *t, const char *path)
+{
+    qkv_text all = { 0 };
+    if (!*path) fail(QKV_USAGE, "/save needs the name of a file");
+    else if (qkv_chat_json(t->chat, &all) || qkv_file_write(path, all.data, all.length)) library_failed();
+    else fprintf(stderr, _("(%lld messages are in %s)\n"), (long long)qkv_chat_messages(t->chat), path);
+    qkv_text_free(&all);
+}
+
+/* What stands behind a command's name; NULL: it is another one. */
+static const char *behind(const char *line, const char *name)
+{
+    const size_t length = strlen(name);
+    if (strncmp(line, name, length) || (line[length] && line[length] != ' ')) return NULL;
+    return line + length + strspn(line + length, " ");
+}
+
+static void run_slash(talk *t, const char *line)
+{
+    const char *rest;
+    if ((rest = behind(line, "/system"))) {
+        if (qkv_chat_set_system(t->chat, rest, strlen(rest))) library_failed();
+    } else if ((rest = behind(line, "/save"))) save(t, rest);
+    else if (behind(line, "/reset")) qkv_chat_reset(t->chat);
+    else
+        fputs(_("/system TEXT  tell the model something before all messages; without TEXT no more\n"
+                "/reset        forget all messages but that one\n"
+                "/save FILE    write the talk to FILE, as JSON\n"
+                "/help         this list\n"
+                "//TEXT        a message that begins with a slash\n"
+                "Ctrl-C stops an answer, Ctrl-D ends the talk.\n"),
+              stderr);
+}
+
+/* ---- the talk ---- */
+
+static void take_line(talk *t, char *line, size_t length)
+{
+    while (length && (line[length - 1] == '\n' || line[length - 1] == '\r')) line[--length] = '\0';
+    if (!length) return;
+    if (line[0] == '/' && line[1] != '/') run_slash(t, line);
+    else say(t, line + (line[0] == '/'), length - (line[0] == '/'));
+}
+
+static void talk_line_by_line(talk *t)
+{
+    char *line = NULL;
+    size_t room = 0;
+    while (!ferror(stdout)) {
+        if (t->is_typed) fputs("> ", stdout), fflush(stdout);
+        ssize_t length = getline(&line, &room, stdin);
+        if (length >= 0) take_line(t, line, (size_t)length);
+        else if (errno == EINTR && interrupted) clearerr(stdin), interrupted = 0, putchar('\n');
+        else break;
+    }
+    if (t->is_typed) putchar('\n');
+    free(line);
+}
+
+static qkv_status run_chat(void)
+{
+    qkv_model *m;
+    talk t = { .is_typed = isatty(STDIN_FILENO) };
+    qkv_chat_opts o = QKV_OPTS(qkv_chat_opts);
+    o.context = given.context;
+    o.is_stopped = is_interrupted;
+    qkv_status status = check_sampling();
+    if (!status) status = load_model(given.model, &m);
+    if (status) return status;
+    t.opts = sampling_options(m);
+    t.opts.no_log_p = 1;
+    status = open_chat(m, &o, given.tools, &t.chat);
+    if (!status && given.system && qkv_chat_set_system(t.chat, given.system, strlen(given.system))) status = library_failed();
+    if (!status) catch_interrupts(), talk_line_by_line(&t);
+    qkv_generated_free(&t.answer);
+    qkv_chat_free(t.chat);
+    qkv_model_free(m);
+    return status;
+}
+
+const command chat_command = {
+    .name = "chat",
+    .summary = "talk with a language model",
+    .about = "Reads messages line by line and prints the model's answers as they come. The\n"
+             "model's chat template (chat_template.jinja, or \"chat_template\" in\n"
+             "tokenizer_config.json) writes the talk as the model was trained to read it;\n"
+             "--template gives another. What was read is kept: a turn reads what is new alone.\n"
+             "When --context tokens no longer hold the talk, its oldest messages are dropped,\n"
+             "and that is told.\n"
+             "\n"
+             "Ctrl-C stops an answer, and the talk goes on; Ctrl-D, or the end of the input,\n"
+             "ends it. /system TEXT, /reset, /save FILE and /help are commands; // begins a\n"
+             "message with a slash. Notes go to standard error, so that the answers alone can\n"
+             "be piped.",
+    .example = "  qkv chat -m models/Qwen2.5-0.5B-Instruct --temp 0.7 --top-p 0.8",
+    .options = options,
+    .run = run_chat,
+};
