@@ -1,6 +1,7 @@
 /* cmd_serve.c: qkv serve: a model behind HTTP, with a page to look at it. */
 #include "model.h"
 #include "options.h"
+#include "sampling.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -34,6 +35,7 @@ static const option options[] = {
       .count = &given.batch },
     { "prefix-cache", .value = "N", .help = "MiB to keep what prompts begin with; 256 unless given, 0 for none",
       .whole = &given.prefix_cache },
+    TEMPLATE_ROW(NO_GROUP),
     { 0 },
 };
 
@@ -107,6 +109,7 @@ static qkv_status serve(const qkv_model *m, FILE *log)
     char room[256];
     sigset_t before;
     const qkv_server_opts opts = { .size = sizeof opts,
+                                   .template_file = sampling.template,
                                    .host = given.host,
                                    .port = (int)given.port,
                                    .token = given.token,

@@ -52,6 +52,7 @@ typedef struct qkv_server_opts {
     int64_t prefix_cache;        /* bytes of what was read for completions that are kept, for prompts that begin alike; 0 means
                                     256 MiB, negative: none */
     int batch;                   /* requests that are answered at a time, together where they can be, 1 to 128; 0 means 16 */
+    const char *template_file;   /* the chat template of conversations; NULL: that of the model's folder, if it has one */
 } qkv_server_opts;
 
 typedef struct qkv_server qkv_server;

@@ -1,5 +1,7 @@
-/* completions.c: POST /v1/completions: a language model continues texts, all at once or piece by piece. */
+/* completions.c: POST /v1/completions and /v1/chat/completions: a language model continues texts or answers, all at once or piece
+ * by piece. */
 #include "../task/generate.h"
+#include "chat.h"
 #include "logprobs.h"
 #include "prompts.h"
 #include "server.h"
@@ -17,7 +19,7 @@ typedef struct completion {
     qkv__strings stops;
     qkv_generate_opts opts;
     int64_t samples;
-    bool echo, streams, has_log_p, tells_usage;
+    bool is_chat, echo, streams, has_log_p, tells_usage;
     char id[48];
     int64_t created;
     qkv_generated made;
@@ -26,8 +28,8 @@ typedef struct completion {
     struct qkv__events *stream;
     qkv__json event;
     int64_t index;
-    bool is_echoed;
-    qkv_text echoed; /* the prompt as text */
+    bool is_echoed, is_begun; /* the prompt was told; an event of the answer was */
+    qkv_text echoed;          /* the prompt as text */
     qkv__logprobs logprobs;
     int64_t told; /* tokens whose log-probabilities were told, the prompt's counted */
 } completion;
@@ -58,11 +60,12 @@ static int64_t fresh_seed(const completion *c)
 
 static qkv_status get_sampling(completion *c, const json_t *body)
 {
-    int64_t tokens = DEFAULT_TOKENS, seed = fresh_seed(c), top_k = 0;
+    int64_t tokens = c->is_chat ? MOST_TOKENS : DEFAULT_TOKENS, seed = fresh_seed(c), top_k = 0;
     c->opts.temperature = 1;
     c->opts.top_p = 1;
     c->opts.repetition_penalty = 1;
     qkv_status status = qkv__get_whole(body, "max_tokens", 0, MOST_TOKENS, &tokens);
+    if (!status && c->is_chat) status = qkv__get_whole(body, "max_completion_tokens", 0, MOST_TOKENS, &tokens);
     if (!status) status = qkv__get_number(body, "temperature", 0, 2, &c->opts.temperature);
     if (!status) status = qkv__get_number(body, "top_p", 1e-6, 1, &c->opts.top_p);
     if (!status) status = qkv__get_whole(body, "top_k", 0, INT32_MAX, &top_k);
@@ -96,8 +99,9 @@ static qkv_status get_stream(completion *c, const json_t *body)
     int64_t log_p = -1;
     const json_t *options = json_object_get(body, "stream_options");
     qkv_status status = qkv__get_flag(body, "stream", &c->streams);
-    if (!status) status = qkv__get_flag(body, "echo", &c->echo);
-    if (!status) status = qkv__get_whole(body, "logprobs", 0, QKV__TOP, &log_p);
+    if (!status && c->is_chat) status = qkv__get_chat_logprobs(body, &log_p);
+    if (!status && !c->is_chat) status = qkv__get_flag(body, "echo", &c->echo);
+    if (!status && !c->is_chat) status = qkv__get_whole(body, "logprobs", 0, QKV__TOP, &log_p);
     if (!status && options && !json_is_null(options) && !json_is_object(options))
         status = qkv__fail(QKV_USAGE, "\"stream_options\" must be an object");
     if (!status) status = qkv__get_flag(options, "include_usage", &c->tells_usage);
@@ -107,11 +111,11 @@ static qkv_status get_stream(completion *c, const json_t *body)
     return status;
 }
 
-static qkv_status get_completion(completion *c, const json_t *body)
+static qkv_status get_completion(completion *c, json_t *body)
 {
-    qkv_status status = qkv__get_prompts(body, &c->prompts);
+    qkv_status status = c->is_chat ? qkv__get_chat_prompt(c->server, body, &c->prompts) : qkv__get_prompts(body, &c->prompts);
     c->samples = 1;
-    if (!status) status = qkv__get_whole(body, "n", 1, MOST_SAMPLES, &c->samples);
+    if (!status) status = qkv__get_whole(body, "n", 1, c->is_chat ? 1 : MOST_SAMPLES, &c->samples);
     if (!status && c->prompts.n * c->samples > MOST_TEXTS)
         status = qkv__fail(QKV_USAGE, "%lld prompts %lld times: at most %d texts come of one request", (long long)c->prompts.n,
                            (long long)c->samples, MOST_TEXTS);
@@ -130,7 +134,9 @@ static void put_head(const completion *c, qkv__json *j)
 {
     qkv__put_raw(j, "{\"id\":");
     qkv__put_name(j, c->id);
-    qkv__put_raw(j, ",\"object\":\"text_completion\",\"created\":");
+    qkv__put_raw(j, !c->is_chat  ? ",\"object\":\"text_completion\",\"created\":"
+                    : c->streams ? ",\"object\":\"chat.completion.chunk\",\"created\":"
+                                 : ",\"object\":\"chat.completion\",\"created\":");
     qkv__put_whole(j, c->created);
     qkv__put_raw(j, ",\"model\":");
     qkv__put_name(j, c->server->name);
@@ -145,15 +151,20 @@ static const char *finish_word(qkv_finish finish) { return finish == QKV_FINISH_
 static void put_log_p(completion *c, qkv__json *j, int64_t to)
 {
     if (!c->echo && c->told < c->made.n_prompt) c->told = c->made.n_prompt;
-    qkv__put_logprobs(j, &c->logprobs, qkv_model_target_tokenizer(c->server->model), &c->made, c->opts.n_top, c->told, to);
+    (c->is_chat ? qkv__put_chat_logprobs : qkv__put_logprobs)(j, &c->logprobs, qkv_model_target_tokenizer(c->server->model),
+                                                              &c->made, c->opts.n_top, c->told, to);
     c->told = to;
 }
 
 /* finish NULL: it goes on. The text is that of the tokens up to `to`, or of most of them. */
 static void put_choice(completion *c, qkv__json *j, const qkv_text *text, int64_t to, const char *finish)
 {
-    qkv__put_raw(j, "{\"text\":");
-    qkv__put_string(j, text->data, text->length);
+    if (c->is_chat) qkv__put_chat_message(j, text, c->streams, c->is_begun);
+    else {
+        qkv__put_raw(j, "{\"text\":");
+        qkv__put_string(j, text->data, text->length);
+    }
+    c->is_begun = true;
     qkv__put_raw(j, ",\"index\":");
     qkv__put_whole(j, c->index);
     qkv__put_raw(j, ",\"logprobs\":");
@@ -243,7 +254,7 @@ static qkv_status make_text(completion *c, qkv__json *j)
     c->opts.sample = c->index % c->samples;
     c->opts.prompt_ids = p->ids;
     c->opts.n_prompt_ids = p->n_ids;
-    c->is_echoed = false;
+    c->is_echoed = c->is_begun = false;
     c->told = 0;
     qkv__logprobs_begin(&c->logprobs);
     int64_t cached;
@@ -296,15 +307,19 @@ static void release_completion(void *data)
     qkv__release(c, sizeof *c);
 }
 
-qkv_status qkv__serve_completions(qkv__request *r)
+static qkv_status serve_texts(qkv__request *r, bool is_chat)
 {
     completion *c = qkv__alloc_zero(sizeof *c);
     if (!c) return QKV_MEMORY;
     c->server = r->server;
+    c->is_chat = is_chat;
+    c->opts.no_start = is_chat;
+    c->opts.ends = &r->server->chat.end;
+    c->opts.n_ends = is_chat && r->server->chat.end >= 0;
     c->opts.each_step = qkv__request_step;
     c->opts.each_step_data = r;
     c->created = (int64_t)time(NULL);
-    snprintf(c->id, sizeof c->id, "cmpl-%llx-%llx", (unsigned long long)c->created,
+    snprintf(c->id, sizeof c->id, "%s-%llx-%llx", is_chat ? "chatcmpl" : "cmpl", (unsigned long long)c->created,
              (unsigned long long)atomic_fetch_add(&r->server->completions, 1));
     qkv_status status = get_completion(c, r->body);
     if (!status && c->streams) return qkv__events_start(r, fill_stream, c, release_completion);
@@ -312,3 +327,6 @@ qkv_status qkv__serve_completions(qkv__request *r)
     release_completion(c);
     return status;
 }
+
+qkv_status qkv__serve_completions(qkv__request *r) { return serve_texts(r, false); }
+qkv_status qkv__serve_chat(qkv__request *r) { return serve_texts(r, true); }

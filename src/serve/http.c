@@ -16,6 +16,7 @@ static const qkv__route routes[] = {
     { "/translate", .is_post = true, .jobs = QKV__TRANSLATES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_translation },
     { "/classify", .is_post = true, .jobs = QKV__CLASSIFIES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_classes },
     { "/v1/completions", .is_post = true, .jobs = QKV__GENERATES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_completions },
+    { "/v1/chat/completions", .is_post = true, .jobs = QKV__GENERATES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_chat },
     { "/v1/embeddings", .is_post = true, .jobs = QKV__TRANSLATES | QKV__CLASSIFIES | QKV__ENCODES, .turn = QKV__TURN_BATCH,
       .answer = qkv__serve_embeddings },
 };

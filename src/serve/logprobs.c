@@ -48,6 +48,7 @@ static qkv_status spell_token(qkv__logprobs *l, const qkv_tokenizer *t, int32_t 
     qkv_status status = qkv__text_put(out, "", 0);
     if (status || id >= qkv_tokenizer_size(t)) return status;
     if ((status = find_piece(l, t, before, id, &begin))) return status;
+    l->begin = begin;
     const char *piece = l->longer.data + begin;
     size_t length = l->longer.length - begin;
     for (size_t i = 0; i < length; i++) l->of_token += ((unsigned char)piece[i] & 0xC0) != 0x80;
@@ -146,4 +147,44 @@ void qkv__put_logprobs(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, c
     qkv__put_raw(j, "]}");
     if (!j->status) j->status = offsets.status;
     qkv_text_free(&offsets.text);
+}
+
+/* ---- as chats have it ---- */
+
+/* The members of one token; the object stays open. */
+static void put_chat_token(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, int32_t before, qkv_likely x)
+{
+    l->begin = l->longer.length = 0;
+    qkv_status status = spell_token(l, t, before, x.id, &l->keys[0]);
+    if (!j->status) j->status = status;
+    if (status) return;
+    qkv__put_raw(j, "{\"token\":");
+    qkv__put_string(j, l->keys[0].data, l->keys[0].length);
+    qkv__put_raw(j, ",\"logprob\":");
+    qkv__put_double(j, x.log_p);
+    qkv__put_raw(j, ",\"bytes\":[");
+    for (size_t i = l->begin; i < l->longer.length; i++) {
+        if (i > l->begin) qkv__put_raw(j, ",");
+        qkv__put_whole(j, (unsigned char)l->longer.data[i]);
+    }
+    qkv__put_raw(j, "]");
+}
+
+void qkv__put_chat_logprobs(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, const qkv_generated *g, int n_top,
+                            int64_t from, int64_t to)
+{
+    qkv__put_raw(j, "{\"content\":[");
+    for (int64_t i = from; i < to && !j->status; i++) {
+        const place p = place_of_token(g, n_top, i);
+        if (i > from) qkv__put_raw(j, ",");
+        put_chat_token(j, l, t, p.before, (qkv_likely){ p.id, p.log_p });
+        qkv__put_raw(j, ",\"top_logprobs\":[");
+        for (int k = 0; k < n_top && p.top[k].id >= 0; k++) {
+            if (k) qkv__put_raw(j, ",");
+            put_chat_token(j, l, t, p.before, p.top[k]);
+            qkv__put_raw(j, "}");
+        }
+        qkv__put_raw(j, "]}");
+    }
+    qkv__put_raw(j, "],\"refusal\":null}");
 }

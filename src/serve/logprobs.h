@@ -12,6 +12,7 @@ enum { QKV__TOP = 5 };
 typedef struct qkv__logprobs {
     int64_t characters; /* of the tokens that were told */
     int64_t of_token;   /* that begin in the token that was spelled last */
+    size_t begin;       /* of its bytes in `longer` */
     qkv_text shorter, longer, keys[QKV__TOP + 1];
 } qkv__logprobs;
 void qkv__logprobs_begin(qkv__logprobs *l);
@@ -22,5 +23,10 @@ void qkv__logprobs_free(qkv__logprobs *l);
  * the text it adds to what is before it; where that is no whole character "bytes:\xe6\x88". */
 void qkv__put_logprobs(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, const qkv_generated *g, int n_top, int64_t from,
                        int64_t to);
+
+/* The same as chat completions have it: {"content":[{"token":..,"logprob":..,"bytes":[..],"top_logprobs":[..]}],..}, each of the
+ * likeliest with the same members. */
+void qkv__put_chat_logprobs(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, const qkv_generated *g, int n_top,
+                            int64_t from, int64_t to);
 
 #endif

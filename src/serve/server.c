@@ -211,11 +211,23 @@ static qkv_status begin_batcher(qkv_server *s, const qkv_server_opts *o, int bat
     return s->batcher ? QKV_OK : qkv_error_status();
 }
 
+/* A model without a chat template is served all the same: why there is none is told to who wants to chat. One that was asked for
+ * must be there. */
+static qkv_status begin_chat_format(qkv_server *s, const char *file)
+{
+    if (s->job != QKV__GENERATES) return QKV_OK;
+    qkv_status status = qkv__chat_format_read(s->model, NULL, file, &s->chat);
+    if (!status || file || status == QKV_MEMORY) return status;
+    qkv__chat_format_free(&s->chat);
+    return (s->no_chat = qkv__copy_text(qkv_error())) ? QKV_OK : QKV_MEMORY;
+}
+
 static qkv_status begin_server(qkv_server *s, const qkv_server_opts *o)
 {
     const int batch = o->batch ? o->batch : DEFAULT_BATCH;
     qkv_status status = copy_options(s, o);
     if (!status) status = begin_batcher(s, o, batch);
+    if (!status) status = begin_chat_format(s, o->template_file);
     if (!status) status = find_address(s, o->port);
     int most_of_address = o->connections_per_address ? o->connections_per_address : DEFAULT_OF_ADDRESS;
     if (!status) status = qkv__connections_begin(&s->connections, s->timeout, most_of_address, batch);
@@ -252,12 +264,13 @@ void qkv_server_free(qkv_server *s)
     if (s->listening >= 0) close(s->listening);
     if (s->connections.is_watching) qkv__connections_end(&s->connections);
     qkv__batcher_free(s->batcher);
+    qkv__chat_format_free(&s->chat);
     qkv_attention_capture_free(&s->remembered.attended);
     qkv_text_free(&s->remembered.key);
     pthread_mutex_destroy(&s->remembered.lock);
     qkv__joint_end(&s->joint);
-    char *const texts[] = { s->host, s->token, s->name, s->source_language, s->target_language };
-    for (int i = 0; i < 5; i++) qkv__release_text(texts[i]);
+    char *const texts[] = { s->host, s->token, s->name, s->source_language, s->target_language, s->no_chat };
+    for (int i = 0; i < 6; i++) qkv__release_text(texts[i]);
     for (int i = 0; i < s->n_origins; i++) qkv__release_text(s->origins[i]);
     qkv__release(s, sizeof *s);
 }

@@ -5,6 +5,7 @@
 #include <qkv/serve.h>
 
 #include "../decode/batcher.h"
+#include "../task/chat_format.h"
 #include "joint.h"
 #include "json.h"
 
@@ -103,6 +104,8 @@ struct qkv_server {
     qkv__connections connections;
     qkv__remembered remembered;
     qkv__batcher *batcher; /* of completions; NULL where the model makes none */
+    qkv__chat_format chat; /* its template is NULL where the model has none */
+    char *no_chat;         /* why not */
     qkv__joint joint;      /* of the other texts */
     atomic_bool is_ending;
     atomic_ullong completions; /* for their names */
@@ -147,7 +150,7 @@ typedef struct qkv__route {
 
 qkv__answer qkv__serve_page, qkv__serve_health, qkv__serve_info, qkv__serve_languages, qkv__serve_models, qkv__serve_one_model,
     qkv__serve_tokens, qkv__serve_translation, qkv__serve_classes, qkv__serve_attention, qkv__serve_completions,
-    qkv__serve_embeddings;
+    qkv__serve_chat, qkv__serve_embeddings;
 
 /* For MHD_start_daemon. */
 enum MHD_Result qkv__handle(void *server, struct MHD_Connection *c, const char *path, const char *method, const char *version,

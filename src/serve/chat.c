@@ -1,0 +1,78 @@
+/* chat.c: what POST /v1/chat/completions has of its own. */
+#include "chat.h"
+
+#include "logprobs.h"
+
+#include <string.h>
+
+/* ---- the request ---- */
+
+/* What would change the answer and is not known here is refused. */
+static qkv_status check_choice(const json_t *body, bool *no_tools)
+{
+    const json_t *choice = json_object_get(body, "tool_choice"), *format = json_object_get(body, "response_format");
+    const char *wanted = json_string_value(choice), *type = json_string_value(json_object_get(format, "type"));
+    *no_tools = wanted && !strcmp(wanted, "none");
+    if (choice && !json_is_null(choice) && !*no_tools && (!wanted || strcmp(wanted, "auto")))
+        return qkv__fail(QKV_USAGE, "\"tool_choice\" must be \"auto\" or \"none\": the model chooses");
+    if (format && !json_is_null(format) && (!type || strcmp(type, "text")))
+        return qkv__fail(QKV_USAGE, "\"response_format\" is not known here, but for {\"type\": \"text\"}");
+    return QKV_OK;
+}
+
+static qkv_status encode_prompt_text(const qkv_server *s, const qkv_text *text, qkv__prompts *p)
+{
+    qkv_ids ids = { 0 };
+    qkv_encode_opts o = QKV_OPTS(qkv_encode_opts);
+    o.specials = 1;
+    qkv_status status = qkv_tokenizer_encode(qkv_model_target_tokenizer(s->model), text->data, text->length, &o, &ids);
+    if (!status && !ids.n) status = qkv__fail(QKV_USAGE, "the chat template writes nothing for these messages");
+    if (!status) status = qkv__grow((void **)&p->ids, &p->bytes, ids.n * sizeof *p->ids);
+    if (!status) {
+        memcpy(p->ids, ids.ids, ids.n * sizeof *p->ids);
+        p->n_ids = ids.n;
+        p->all[p->n++] = (qkv__prompt){ .ids = p->ids, .n_ids = (int64_t)ids.n };
+    }
+    qkv_ids_free(&ids);
+    return status;
+}
+
+qkv_status qkv__get_chat_prompt(const qkv_server *s, json_t *body, qkv__prompts *p)
+{
+    json_t *messages = json_object_get(body, "messages"), *tools = json_object_get(body, "tools");
+    qkv_text text = { 0 };
+    bool no_tools = false;
+    if (!s->chat.template) return qkv__fail(QKV_USAGE, "%s", s->no_chat ? s->no_chat : "the model has no chat template");
+    if (tools && !json_is_null(tools) && !json_is_array(tools)) return qkv__fail(QKV_USAGE, "\"tools\" must be an array");
+    qkv_status status = check_choice(body, &no_tools);
+    if (!status) status = qkv__chat_messages_settle(messages);
+    if (!status) status = qkv__chat_format_render(&s->chat, messages, no_tools ? NULL : tools, true, 0, &text);
+    if (!status) status = encode_prompt_text(s, &text, p);
+    qkv_text_free(&text);
+    return status;
+}
+
+qkv_status qkv__get_chat_logprobs(const json_t *body, int64_t *n)
+{
+    bool wanted = false;
+    int64_t top = 0;
+    qkv_status status = qkv__get_flag(body, "logprobs", &wanted);
+    if (!status) status = qkv__get_whole(body, "top_logprobs", 0, QKV__TOP, &top);
+    if (!status && top && !wanted) status = qkv__fail(QKV_USAGE, "\"top_logprobs\" needs \"logprobs\": true");
+    *n = wanted ? top : -1;
+    return status;
+}
+
+/* ---- the answer ---- */
+
+void qkv__put_chat_message(qkv__json *j, const qkv_text *text, bool streams, bool is_begun)
+{
+    const bool is_last = streams && is_begun && !text->length;
+    qkv__put_raw(j, streams ? "{\"delta\":{" : "{\"message\":{");
+    if (!streams || !is_begun) qkv__put_raw(j, "\"role\":\"assistant\",");
+    if (!is_last) {
+        qkv__put_raw(j, "\"content\":");
+        qkv__put_string(j, text->data, text->length);
+    }
+    qkv__put_raw(j, streams ? "}" : ",\"refusal\":null}");
+}

@@ -1,0 +1,211 @@
+/* test_serve_chat.c: POST /v1/chat/completions. */
+#include "http_client.h"
+#include "serve_models.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "folder.h"
+
+static const char template[] =
+    "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}<s>{{ m.role }}: {{ m.content }}"
+    "{% for c in m.tool_calls or [] %}{{ c.function.arguments.a }}{% endfor %}</s>{% endfor %}<s>";
+
+static qkv_model *model;
+static qkv_server *server;
+static int port;
+
+static int start(void **state)
+{
+    qkv_model *made = make_served(MODEL_LANGUAGE);
+    if (!made || make_folder(state) || qkv_model_save(made, in_folder("model"))) return -1;
+    qkv_model_free(made);
+    if (qkv_file_write(in_folder("model/chat_template.jinja"), template, strlen(template))) return -1;
+    model = qkv_model_load(in_folder("model"));
+    server = qkv_server_new(model, &(qkv_server_opts){ .name = "talker" });
+    port = qkv_server_port(server);
+    return server ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+    qkv_server_free(server);
+    qkv_model_free(model);
+    qkv_threads_stop();
+    return remove_folder(state);
+}
+
+static json_t *answered(const char *body)
+{
+    reply r = post(port, "/v1/chat/completions", body);
+    if (r.status != 200) fail_msg("%s", r.text);
+    json_t *x = json_loadb(r.body, r.body_length, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(x);
+    free_reply(&r);
+    return x;
+}
+
+static json_t *choice(json_t *x) { return json_array_get(json_object_get(x, "choices"), 0); }
+static const char *string(const json_t *x, const char *name) { return json_string_value(json_object_get(x, name)); }
+static int64_t whole(const json_t *x, const char *name) { return json_integer_value(json_object_get(x, name)); }
+
+/* What the library itself says to this prompt. */
+static void generate_text(const char *prompt, qkv_generate_opts o, qkv_generated *g)
+{
+    o.special_tokens = o.no_start = 1;
+    if (qkv_generate(model, prompt, strlen(prompt), &o, NULL, NULL, g)) fail_msg("%s", qkv_error());
+}
+
+static void an_answer_is_the_librarys(void **state)
+{
+    (void)state;
+    qkv_generated g = { 0 };
+    json_t *x = answered("{\"model\":\"talker\",\"messages\":[{\"role\":\"user\",\"content\":\"the cat\"}],\"max_tokens\":9,"
+                         "\"temperature\":0.9,\"seed\":7}");
+    generate_text("<s>user: the cat</s><s>", (qkv_generate_opts){ .max_tokens = 9, .temperature = 0.9f, .seed = 7 }, &g);
+    assert_string_equal(string(x, "object"), "chat.completion");
+    assert_memory_equal(string(x, "id"), "chatcmpl-", 9);
+    const json_t *message = json_object_get(choice(x), "message"), *usage = json_object_get(x, "usage");
+    assert_string_equal(string(message, "role"), "assistant");
+    assert_string_equal(string(message, "content"), g.text.data);
+    assert_true(json_is_null(json_object_get(choice(x), "logprobs")));
+    assert_int_equal(whole(usage, "prompt_tokens"), g.n_prompt);
+    assert_int_equal(whole(usage, "completion_tokens"), g.n);
+    assert_string_equal(string(choice(x), "finish_reason"), g.finish == QKV_FINISH_LENGTH ? "length" : "stop");
+    json_decref(x);
+    qkv_generated_free(&g);
+}
+
+static void tools_and_their_calls_reach_the_template(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {
+        "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\"}]},{\"role\":\"assistant\","
+        "\"content\":"
+        "\"\",\"tool_calls\":[{\"id\":\"1\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"a\\\": "
+        "42}\"}}]}"
+        "],\"tools\":[7],\"max_completion_tokens\":5,\"temperature\":0}",
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"},{\"role\":\"assistant\",\"content\":\"42\"}],\"tools\":[7],"
+        "\"tool_choice\":\"none\",\"max_tokens\":5,\"temperature\":0}"
+    };
+    static const char *const prompts[] = { "[7]<s>user: x</s><s>assistant: 42</s><s>",
+                                           "<s>user: x</s><s>assistant: 42</s><s>" };
+    for (int i = 0; i < 2; i++) {
+        qkv_generated g = { 0 };
+        json_t *x = answered(bodies[i]);
+        generate_text(prompts[i], (qkv_generate_opts){ .max_tokens = 5 }, &g);
+        assert_int_equal(whole(json_object_get(x, "usage"), "prompt_tokens"), g.n_prompt);
+        assert_string_equal(string(json_object_get(choice(x), "message"), "content"), g.text.data);
+        json_decref(x);
+        qkv_generated_free(&g);
+    }
+}
+
+static void log_probabilities_come_with_tokens(void **state)
+{
+    (void)state;
+    qkv_generated g = { 0 };
+    json_t *x = answered(
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"max_tokens\":4,\"temperature\":0,\"logprobs\":true,"
+        "\"top_logprobs\":2}");
+    generate_text("<s>user: a</s><s>", (qkv_generate_opts){ .max_tokens = 4, .n_top = 2 }, &g);
+    const json_t *content = json_object_get(json_object_get(choice(x), "logprobs"), "content");
+    assert_int_equal(json_array_size(content), g.n);
+    for (int64_t i = 0; i < g.n; i++) {
+        const json_t *token = json_array_get(content, (size_t)i), *top = json_object_get(token, "top_logprobs");
+        assert_true(json_real_value(json_object_get(token, "logprob")) == g.log_p[i]);
+        assert_int_equal(json_array_size(top), 2);
+        assert_true(json_real_value(json_object_get(json_array_get(top, 1), "logprob")) == g.top[2 * i + 1].log_p);
+        assert_true(json_array_size(json_object_get(token, "bytes")) > 0);
+    }
+    json_decref(x);
+    qkv_generated_free(&g);
+}
+
+/* The contents of all events, one after the other; the finish reason of the last. */
+static void join_events(const char *body, char *text, size_t room, char *finish)
+{
+    text[0] = finish[0] = '\0';
+    for (const char *at = body; (at = strstr(at, "data: {")); at++) {
+        const char *end = strstr(at, "\n\n");
+        json_t *x = json_loadb(at + 6, (size_t)(end - at - 6), 0, NULL);
+        assert_non_null(x);
+        assert_string_equal(string(x, "object"), "chat.completion.chunk");
+        const json_t *delta = json_object_get(choice(x), "delta");
+        const char *piece = string(delta, "content"), *reason = string(choice(x), "finish_reason");
+        if (choice(x) && !*text) assert_string_equal(string(delta, "role"), "assistant");
+        if (piece && strlen(text) + strlen(piece) < room) strcat(text, piece);
+        if (reason) strcpy(finish, reason);
+        if (!choice(x)) assert_true(whole(json_object_get(x, "usage"), "completion_tokens") > 0);
+        json_decref(x);
+    }
+}
+
+static void a_stream_says_the_same(void **state)
+{
+    (void)state;
+    char text[4096], finish[32];
+    json_t *x = answered("{\"messages\":[{\"role\":\"user\",\"content\":\"the cat\"}],\"max_tokens\":12,\"seed\":3}");
+    reply r = post(port, "/v1/chat/completions",
+                   "{\"messages\":[{\"role\":\"user\",\"content\":\"the cat\"}],\"max_tokens\":12,\"seed\":3,\"stream\":true,"
+                   "\"stream_options\":{\"include_usage\":true}}");
+    assert_int_equal(r.status, 200);
+    join_events(r.body, text, sizeof text, finish);
+    assert_string_equal(text, string(json_object_get(choice(x), "message"), "content"));
+    assert_string_equal(finish, string(choice(x), "finish_reason"));
+    assert_non_null(strstr(r.body, "data: [DONE]"));
+    free_reply(&r);
+    json_decref(x);
+}
+
+static void what_is_wrong_is_refused(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        { "{}", "array of messages" },
+        { "{\"messages\":[]}", "not empty" },
+        { "{\"messages\":[{\"content\":\"x\"}]}", "no \\\"role\\\"" },
+        { "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"n\":2}", "\\\"n\\\" is 2" },
+        { "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"tools\":{}}", "\\\"tools\\\" must be an array" },
+        { "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"tool_choice\":\"required\"}", "tool_choice" },
+        { "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"response_format\":{\"type\":\"json_object\"}}",
+          "response_format" },
+        { "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"top_logprobs\":2}", "needs \\\"logprobs\\\"" },
+        { "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\"}]}]}", "is no text" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        reply r = post(port, "/v1/chat/completions", rows[i][0]);
+        assert_int_equal(r.status, 400);
+        if (!strstr(r.body, rows[i][1]) || !strstr(r.body, "invalid_request_error")) fail_msg("%s: %s", rows[i][0], r.body);
+        free_reply(&r);
+    }
+}
+
+static void without_a_template(void **state)
+{
+    (void)state;
+    qkv_model *m = make_served(MODEL_LANGUAGE);
+    qkv_server *s = qkv_server_new(m, NULL);
+    assert_non_null(s);
+    reply r = post(qkv_server_port(s), "/v1/chat/completions", "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}");
+    assert_int_equal(r.status, 400);
+    assert_non_null(strstr(r.body, "has no chat template"));
+    free_reply(&r);
+    qkv_server_free(s);
+    qkv_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_answer_is_the_librarys),          cmocka_unit_test(tools_and_their_calls_reach_the_template),
+        cmocka_unit_test(log_probabilities_come_with_tokens), cmocka_unit_test(a_stream_says_the_same),
+        cmocka_unit_test(what_is_wrong_is_refused),           cmocka_unit_test(without_a_template),
+    };
+    return cmocka_run_group_tests_name("serve_chat", tests, start, stop);
+}
