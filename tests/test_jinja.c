@@ -211,6 +211,27 @@ static void nested_too_deep(void **state)
     qkv_text_free(&out);
 }
 
+/* Chains have no brackets either: of filters, of a block's filters, of attributes, of calls. */
+static void chains_too_long(void **state)
+{
+    (void)state;
+    static const char *const parts[][3] = {
+        { "{{ x", "|upper", "}}" }, { "{% filter upper", "|upper", "%}a{% endfilter %}" }, { "{{ x", ".a", "}}" },
+        { "{{ x", "()", "}}" },     { "{% set x | upper", "|upper", "%}a{% endset %}" },   { "{{ x", " is none", "}}" }
+    };
+    enum { LINKS = 50000 };
+    char *template = malloc(64 + LINKS * 8);
+    qkv_text out = { 0 };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char *at = stpcpy(template, parts[i][0]);
+        for (int k = 0; k < LINKS; k++) at = stpcpy(at, parts[i][1]);
+        strcpy(at, parts[i][2]);
+        assert_int_equal(render(template, "{\"x\": \"a\"}", &out), QKV_LIMIT);
+    }
+    qkv_text_free(&out);
+    free(template);
+}
+
 static void bad_variables(void **state)
 {
     (void)state;
@@ -247,14 +268,9 @@ static void without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_to_the_golden_ones),
-        cmocka_unit_test(like_jinja_itself),
-        cmocka_unit_test(dates),
-        cmocka_unit_test(mistakes_have_a_place),
-        cmocka_unit_test(hostile_ones_end),
-        cmocka_unit_test(nested_too_deep),
-        cmocka_unit_test(bad_variables),
-        cmocka_unit_test(without_memory),
+        cmocka_unit_test(equal_to_the_golden_ones), cmocka_unit_test(like_jinja_itself), cmocka_unit_test(dates),
+        cmocka_unit_test(mistakes_have_a_place),    cmocka_unit_test(hostile_ones_end),  cmocka_unit_test(nested_too_deep),
+        cmocka_unit_test(chains_too_long),          cmocka_unit_test(bad_variables),     cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,8 +171,11 @@ static qkv_status evaluate_filter(jinja_run *r, const jinja_node *n, const jinja
     jinja_value v = given ? *given : jinja_undefined();
     qkv_status status = QKV_OK;
     const jinja_function *f = qkv__jinja_named(qkv__jinja_filters, n->text);
-    if (n->a && n->a->kind == JINJA_NODE_FILTER && given) status = evaluate_filter(r, n->a, given, s, &v);
-    else if (n->a) status = qkv__jinja_evaluate(r, n->a, s, &v);
+    if (n->a && given) {
+        status = enter(r, n->a); /* a chain may be as long as the template */
+        if (!status) status = evaluate_filter(r, n->a, given, s, &v);
+        r->depth--;
+    } else if (n->a) status = qkv__jinja_evaluate(r, n->a, s, &v);
     if (!status) status = evaluate_arguments(r, n->b, s, &a);
     r->place = n->place;
     if (status) return status;

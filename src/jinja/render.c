@@ -80,13 +80,17 @@ qkv_status qkv_chat_template_render(const qkv_chat_template *t, const char *vari
     if (!t || !variables || !out)
         return qkv__fail(QKV_USAGE, "chat template: a template, its variables and a place are needed");
     qkv__text_clear(out);
+    qkv_chat_render_opts o;
+    qkv_status status = QKV__READ_OPTIONS(&o, most_steps, opts, "chat template");
+    if (status) return status;
+    o.size = sizeof o;
     json_t *given = json_loadb(variables, length, JSON_REJECT_DUPLICATES, &error);
     if (!given && qkv__json_out_of_memory(&error, variables, length)) return qkv__fail(QKV_MEMORY, "out of memory");
     if (!given)
         return qkv__fail(QKV_FORMAT, "chat template: the variables are not JSON: line %d, column %d: %s", error.line,
                          error.column, error.text);
-    qkv_status status = json_is_object(given) ? qkv__chat_template_render(t, given, opts, out)
-                                              : qkv__fail(QKV_FORMAT, "chat template: the variables must be a JSON object");
+    status = json_is_object(given) ? qkv__chat_template_render(t, given, &o, out)
+                                   : qkv__fail(QKV_FORMAT, "chat template: the variables must be a JSON object");
     json_decref(given);
     return status;
 }
