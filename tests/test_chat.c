@@ -66,7 +66,9 @@ static void a_turn_reads_what_is_new(void **state)
     assert_true(second.read < first.tokens + 9 && second.tokens > known + 5);
     assert_int_equal(qkv_chat_messages(c), 4);
     /* and it is what a text that begins so goes on with */
-    const qkv_generate_opts o = { .max_tokens = 9, .prompt_ids = g.prompt.ids, .n_prompt_ids = g.n_prompt, .no_start = 1 };
+    const qkv_generate_opts o = {
+        .size = sizeof o, .max_tokens = 9, .prompt_ids = g.prompt.ids, .n_prompt_ids = g.n_prompt, .no_start = 1
+    };
     assert_int_equal(qkv_generate(model, NULL, 0, &o, NULL, NULL, &alone), QKV_OK);
     assert_int_equal(alone.n_prompt, second.tokens);
     assert_string_equal(alone.text.data, g.text.data);
@@ -240,7 +242,7 @@ static void special_tokens_are_tokens_if_asked(void **state)
 {
     (void)state;
     qkv_generated g = { 0 };
-    qkv_generate_opts o = { .max_tokens = 1, .special_tokens = 1 };
+    qkv_generate_opts o = { .size = sizeof o, .max_tokens = 1, .special_tokens = 1 };
     assert_int_equal(qkv_generate(model, "<s>the</s>", 10, &o, NULL, NULL, &g), QKV_OK);
     assert_int_equal(g.n_prompt, 3);
     assert_int_equal(g.prompt.ids[0], 1);
@@ -260,7 +262,7 @@ static void more_tokens_end_a_text(void **state)
 {
     (void)state;
     qkv_generated g = { 0 };
-    qkv_generate_opts o = { .max_tokens = 6 };
+    qkv_generate_opts o = { .size = sizeof o, .max_tokens = 6 };
     assert_int_equal(qkv_generate(model, "the", 3, &o, NULL, NULL, &g), QKV_OK);
     const int32_t third = g.ids[2];
     o.ends = &third;

@@ -57,6 +57,7 @@ static int64_t whole(const json_t *x, const char *name) { return json_integer_va
 /* What the library itself says to this prompt. */
 static void generate_text(const char *prompt, qkv_generate_opts o, qkv_generated *g)
 {
+    o.size = sizeof o;
     o.special_tokens = o.no_start = 1;
     if (qkv_generate(model, prompt, strlen(prompt), &o, NULL, NULL, g)) fail_msg("%s", qkv_error());
 }

@@ -313,6 +313,7 @@ static qkv_status serve_texts(qkv__request *r, bool is_chat)
     if (!c) return QKV_MEMORY;
     c->server = r->server;
     c->is_chat = is_chat;
+    c->opts.size = sizeof c->opts;
     c->opts.no_start = is_chat;
     c->opts.ends = &r->server->chat.end;
     c->opts.n_ends = is_chat && r->server->chat.end >= 0;

@@ -308,6 +308,7 @@ static qkv_generate_opts options_of_answer(answering *a)
     const qkv_chat *c = a->chat;
     const int64_t left = c->o.context - (int64_t)c->ids.n;
     qkv_generate_opts o = a->o;
+    o.size = sizeof o; /* whichever release the caller's are of */
     o.max_tokens = o.max_tokens ? qkv__min(o.max_tokens, left) : left;
     o.start = o.end = 0;
     o.prompt_ids = c->ids.ids;
