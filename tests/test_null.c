@@ -32,6 +32,9 @@ static struct {
     qkv_tokenizer *tokenizer, *of_model;
     qkv_model *model;
     qkv_session *session;
+    qkv_model *talker;
+    qkv_chat *chat;
+    qkv_chat_template *chat_template;
     qkv_pairs *pairs;
     qkv_shortlist *shortlist;
     qkv_epoch *epoch;
@@ -105,6 +108,13 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_transformer_P qkv_model_transformer(it.model)
 #define V_qkv_session_P it.session
 #define V_const_qkv_session_P it.session
+#define V_qkv_chat_P it.chat
+#define V_const_qkv_chat_P it.chat
+#define V_qkv_chat_turn_P ZERO(qkv_chat_turn)
+#define V_const_qkv_chat_opts_P ZERO(qkv_chat_opts)
+#define V_const_qkv_chat_render_opts_P ZERO(qkv_chat_render_opts)
+#define V_qkv_chat_template_P it.chat_template
+#define V_const_qkv_chat_template_P it.chat_template
 #define V_qkv_tokenizer_P it.tokenizer
 #define V_const_qkv_tokenizer_P it.tokenizer
 #define V_qkv_tokenizer_P_P (qkv_tokenizer *[]){ NULL }
@@ -230,6 +240,17 @@ static qkv_transformer_opts shape = {
 };
 static qkv_objective objective;
 
+static bool make_chat(void)
+{
+    static const char written[] = "{{ messages | length }}";
+    const qkv_transformer_opts o = { .decoder_layers = 1, .dim = 8, .heads = 2, .d_ff = 8, .vocabulary = 300 };
+    it.talker = qkv_model_new(&o, 1);
+    if (!it.talker || qkv_model_set_tokenizers(it.talker, qkv_tokenizer_train(it.words, NULL), NULL)) return false;
+    it.chat = qkv_chat_new(it.talker, &(qkv_chat_opts){ .chat_template = written, .context = 16 });
+    it.chat_template = qkv_chat_template_new(written, strlen(written));
+    return it.chat && it.chat_template && !qkv_chat_add(it.chat, "user", "a", 1);
+}
+
 static int make_one_of_each(void **state)
 {
     if (make_folder(state) || qkv_set_threads(1)) return -1; /* threads do not survive a fork */
@@ -262,7 +283,7 @@ static int make_one_of_each(void **state)
     it.training = qkv_training_new("translate");
     objective = qkv_generating();
     qkv_attend(it.model, "a b", 3, NULL, 0, NULL, &it.attended);
-    return it.tensor && it.session && it.shortlist && it.epoch && it.trainer && it.attended.heads &&
+    return make_chat() && it.tensor && it.session && it.shortlist && it.epoch && it.trainer && it.attended.heads &&
                    !qkv_params_status(it.params)
                ? 0
                : -1;
