@@ -61,3 +61,12 @@ const char *qkv__shape_text(char text[QKV_SHAPE_TEXT], int ndim, const int64_t *
     snprintf(text + at, (size_t)(QKV_SHAPE_TEXT - at), ")");
     return text;
 }
+
+const char *qkv__shown(char text[QKV__SHOWN_BYTES], const void *bytes, size_t n)
+{
+    size_t length = n < QKV__SHOWN_BYTES - 1 ? n : QKV__SHOWN_BYTES - 1;
+    const unsigned char *from = bytes;
+    for (size_t i = 0; i < length; i++) text[i] = from[i] >= 0x20 && from[i] < 0x7F ? (char)from[i] : '?';
+    text[length] = '\0';
+    return text;
+}

@@ -22,4 +22,9 @@ qkv_status qkv__fail_again(qkv_status status, const char *sentence);
 #define QKV_SHAPE_TEXT 128
 const char *qkv__shape_text(char text[QKV_SHAPE_TEXT], int ndim, const int64_t *shape);
 
+/* The first of some bytes that nobody has checked, for sentences: what is not printable ASCII becomes a question mark. */
+enum { QKV__SHOWN_BYTES = 101 };
+const char *qkv__shown(char text[QKV__SHOWN_BYTES], const void *bytes, size_t n);
+#define QKV__SHOWN(bytes, n) qkv__shown((char[QKV__SHOWN_BYTES]){ 0 }, bytes, n)
+
 #endif
