@@ -550,7 +550,9 @@ cp -r marian pointer
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 802397\n' 7 >pointer/source.spm
 refused "a Git LFS pointer as source.spm" 4 "source.spm is a Git LFS pointer, not the file itself (802397 bytes" translate -m pointer
 rm -r pointer
-refused "pytorch_model.bin alone" 5 "safetensors" info pickled
+refused "an empty pytorch_model.bin" 4 "pickled/pytorch_model.bin: no file of PyTorch" info pickled
+mkdir torch && cp bert_classify/config.json torch && cp "$golden/bin/bert_classify/pytorch_model.bin" torch
+contains "info names the file" "$("$qkv" info torch)" "in 1 file, from pytorch_model.bin"
 model odd gpt2 && sed -i 's/"gpt2"/"t5"/' odd/config.json
 refused "an unknown architecture" 5 'unsupported architecture "t5"' info odd
 model lacking gpt2 && sed -i 's/"n_layer": 2/"n_layer": 3/' lacking/config.json

@@ -175,6 +175,7 @@ qkv_status qkv__safetensors_read(const char *path, qkv__safetensors *out)
 void qkv__safetensors_free(qkv__safetensors *s)
 {
     qkv__release(s->tensors, s->tensors_bytes);
+    qkv__release(s->made, s->made_bytes);
     qkv__bytes_free(&s->file);
     json_decref(s->json);
     *s = (qkv__safetensors){ 0 };

@@ -19,14 +19,17 @@ typedef struct qkv__stored {
     const unsigned char *data;
 } qkv__stored;
 
-/* A file that was mapped and found sound: every tensor lies inside it, none overlaps another, nothing is left over. */
+/* A file that was mapped and found sound: every tensor lies inside it, none overlaps another, nothing is left over. Those of a
+ * PyTorch file (pytorch.h) may share numbers. */
 typedef struct qkv__safetensors {
     const char *path; /* the caller's, for sentences */
     int n;
     qkv__stored *tensors; /* by name, as strcmp() orders them */
     qkv__bytes file;
     size_t tensors_bytes;
-    void *json; /* owns the names */
+    void *json;          /* owns the names */
+    unsigned char *made; /* of a PyTorch file: the names, and numbers that lie apart in the file */
+    size_t made_bytes;
 } qkv__safetensors;
 
 /* FORMAT for a broken rule, LIMIT for too many dimensions, IO, MEMORY. *out is empty on error. path must outlive *out. */

@@ -4,14 +4,19 @@
 #include "../base/size.h"
 #include "error_list.h"
 #include "json.h"
+#include "pytorch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ONE_FILE "model.safetensors"
-#define INDEX "model.safetensors.index.json"
-#define ENDING ".safetensors"
+/* The ways that a folder may have its weights; the first that is there is read. */
+static const struct qkv__weights_form {
+    const char *one, *index, *ending;
+    qkv_status (*read)(const char *path, qkv__safetensors *out);
+} forms[] = { { "model.safetensors", "model.safetensors.index.json", ".safetensors", qkv__safetensors_read },
+              { "pytorch_model.bin", "pytorch_model.bin.index.json", ".bin", qkv__pytorch_read } };
+enum { FORMS = sizeof forms / sizeof *forms };
 #define INDEX_MAX ((size_t)64 << 20)
 enum { PATH_MAX_BYTES = 4096 };
 
@@ -37,7 +42,7 @@ static qkv_status open_file(qkv__weights *w, int i, const char *folder, const ch
     qkv_status status = weights_in_folder(folder, name, path);
     if (status) return status;
     if (!(w->paths[i] = qkv__copy_text(path))) return QKV_MEMORY;
-    status = qkv__safetensors_read(w->paths[i], &w->files[i]);
+    status = w->form->read(w->paths[i], &w->files[i]);
     if (!status) w->bytes += w->files[i].file.size;
     return status;
 }
@@ -68,10 +73,10 @@ static qkv_status merge(qkv__weights *w)
 /* ---- the index ---- */
 
 /* A name in this folder, and nowhere else. */
-static bool is_shard_name(const char *name)
+static bool is_shard_name(const char *name, const char *end)
 {
-    size_t length = name ? strlen(name) : 0, ending = sizeof ENDING - 1;
-    return length > ending && !strcmp(name + length - ending, ENDING) && *name != '.' && !strpbrk(name, "/\\");
+    size_t length = name ? strlen(name) : 0, ending = strlen(end);
+    return length > ending && !strcmp(name + length - ending, end) && *name != '.' && !strpbrk(name, "/\\");
 }
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
@@ -84,9 +89,9 @@ static qkv_status list_shards(const qkv__weights *w, json_t *map, const char **n
     size_t all = 0;
     json_object_foreach (map, tensor, value) {
         names[all] = json_string_value(value);
-        if (!is_shard_name(names[all++]))
-            return qkv__fail(QKV_FORMAT, "%s: tensor \"%.200s\": expected the name of a " ENDING " file in the same folder",
-                             w->path, tensor);
+        if (!is_shard_name(names[all++], w->form->ending))
+            return qkv__fail(QKV_FORMAT, "%s: tensor \"%.200s\": expected the name of a %s file in the same folder", w->path,
+                             tensor, w->form->ending);
     }
     qsort(names, all, sizeof *names, by_text);
     *n = 0;
@@ -161,41 +166,61 @@ static qkv_status is_there(const char *folder, const char *name, bool *there)
     return status;
 }
 
-/* What is wrong with a folder without safetensors: pickled weights can run any program, so they are not read. */
+/* What to do about a folder that has weights of other kinds only. */
 static qkv_status no_weights(const char *folder)
 {
-    static const char *const others[] = { "pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5",
-                                          "flax_model.msgpack" };
+    static const char *const others[] = { "tf_model.h5", "flax_model.msgpack" };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         bool there;
         qkv_status status = is_there(folder, others[i], &there);
         if (status) return status;
         if (there)
             return qkv__fail(QKV_UNSUPPORTED,
-                             "%s/%s: only safetensors are read: fetch the model's " ONE_FILE
-                             ", or in Python load the model with transformers and call save_pretrained(folder, "
+                             "%s/%s: only safetensors and PyTorch's files are read: fetch the model's model.safetensors, or in "
+                             "Python load the model with transformers and call save_pretrained(folder, "
                              "safe_serialization=True)",
                              folder, others[i]);
     }
     return QKV_OK;
 }
 
+/* The first form whose file or index is there; the first of all where none is. */
+static qkv_status find_form(const char *folder, const struct qkv__weights_form **form, bool *one, bool *several)
+{
+    qkv_status status = QKV_OK;
+    *one = *several = false;
+    for (int i = 0; i < FORMS && !*one && !*several && !status; i++) {
+        *form = &forms[i];
+        status = is_there(folder, forms[i].one, one);
+        if (!status && !*one) status = is_there(folder, forms[i].index, several);
+    }
+    if (!*one && !*several) *form = forms;
+    return status;
+}
+
+const char *qkv__weights_name(const char *folder)
+{
+    const struct qkv__weights_form *form;
+    bool one, several;
+    find_form(folder, &form, &one, &several);
+    return several ? form->index : form->one;
+}
+
 static qkv_status open_one(qkv__weights *w, const char *folder)
 {
     qkv_status status = make_files(w, 1);
-    if (!status) status = open_file(w, 0, folder, ONE_FILE);
+    if (!status) status = open_file(w, 0, folder, w->form->one);
     return status ? status : merge(w);
 }
 
 qkv_status qkv__weights_open(const char *folder, qkv__weights *out)
 {
     char path[PATH_MAX_BYTES];
-    bool one, several = false;
+    bool one, several;
     *out = (qkv__weights){ 0 };
-    qkv_status status = is_there(folder, ONE_FILE, &one);
-    if (!status && !one) status = is_there(folder, INDEX, &several);
+    qkv_status status = find_form(folder, &out->form, &one, &several);
     if (!status && !one && !several) status = no_weights(folder);
-    if (!status) status = weights_in_folder(folder, several ? INDEX : ONE_FILE, path);
+    if (!status) status = weights_in_folder(folder, several ? out->form->index : out->form->one, path);
     if (!status && !(out->path = qkv__copy_text(path))) status = QKV_MEMORY;
     if (!status) status = several ? read_index(out, folder) : open_one(out, folder);
     if (status) qkv__weights_close(out);

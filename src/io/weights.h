@@ -1,4 +1,5 @@
-/* weights.h: the tensors of a model's folder: of model.safetensors, or of the files that model.safetensors.index.json names. */
+/* weights.h: the tensors of a model's folder: of model.safetensors, or of the files that model.safetensors.index.json names; else
+ * of pytorch_model.bin, or of the files that pytorch_model.bin.index.json names. */
 #ifndef QKV_SRC_WEIGHTS_H
 #define QKV_SRC_WEIGHTS_H
 
@@ -6,6 +7,7 @@
 
 /* Mapped and found sound. */
 typedef struct qkv__weights {
+    const struct qkv__weights_form *form;
     char *path; /* of the file or of the index, for sentences */
     int n;
     qkv__stored *tensors; /* of all files, by name */
@@ -20,6 +22,9 @@ typedef struct qkv__weights {
  * UNSUPPORTED, with what to do, for a folder that has only weights of another kind; LIMIT, MEMORY. *out is empty on error. */
 qkv_status qkv__weights_open(const char *folder, qkv__weights *out);
 void qkv__weights_close(qkv__weights *w);
+
+/* The file or the index that a folder's weights are read from; model.safetensors where there is none of them. */
+const char *qkv__weights_name(const char *folder);
 
 /* NULL when there is none. */
 const qkv__stored *qkv__weights_find(const qkv__weights *w, const char *name);

@@ -1,5 +1,6 @@
 /* describe.c: what is known of a model, as lines for people and as JSON. */
 #include "../base/file.h"
+#include "../io/weights.h"
 #include "../text/out.h"
 
 #include <qkv/task.h>
@@ -151,8 +152,10 @@ static void put_lines(qkv__out *out, const char *folder, const qkv_model *m)
     qkv__out_printf(out, "%s\n", f->family);
     put_whole(out, QKV__N("parameters"), qkv_params_count(qkv_model_params(m)));
     put_name(out, QKV__N("bytes"));
-    qkv__out_printf(out, qkv__translated(f->files == 1 ? QKV__N("%lld in %d file\n") : QKV__N("%lld in %d files\n")),
+    qkv__out_printf(out, qkv__translated(f->files == 1 ? QKV__N("%lld in %d file") : QKV__N("%lld in %d files")),
                     (long long)f->bytes, f->files);
+    if (folder) qkv__out_printf(out, qkv__translated(", from %s"), qkv__weights_name(folder));
+    qkv__out_printf(out, "\n");
     if (f->bits) {
         put_name(out, QKV__N("weights"));
         qkv__out_printf(out, "int%d%s\n", f->bits, f->bits == 4 ? qkv__translated(QKV__N(", tables and the output int8")) : "");
@@ -229,9 +232,10 @@ static void put_info_json(qkv__out *out, const char *folder, const qkv_model *m)
 {
     const qkv_model_info *f = qkv_model_info_of(m);
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o}",
+    json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:s?, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o}",
                             "architecture", f->family, "parameters", (json_int_t)qkv_params_count(qkv_model_params(m)), "bytes",
-                            (json_int_t)f->bytes, "files", f->files, "encoder_layers", o->encoder_layers, "decoder_layers",
+                            (json_int_t)f->bytes, "files", f->files, "weights",
+                            folder ? qkv__weights_name(folder) : NULL, "encoder_layers", o->encoder_layers, "decoder_layers",
                             o->decoder_layers, "dim", (json_int_t)o->dim, "heads", (json_int_t)o->heads, "kv_heads",
                             (json_int_t)(o->kv_heads ? o->kv_heads : o->heads), "vocabulary", (json_int_t)o->vocabulary,
                             "target_vocabulary", (json_int_t)(o->target_vocabulary ? o->target_vocabulary : o->vocabulary),
