@@ -1,8 +1,8 @@
 /* forms.c: Unicode's normal forms, with each character knowing where it comes from. */
 #include "pipeline.h"
+#include "unicode.h"
 
 #include <stdlib.h>
-#include <utf8proc.h>
 
 qkv_status qkv__letter_put(qkv__encoder *e, int32_t code, qkv__range from)
 {
@@ -54,6 +54,9 @@ static void order_marks(qkv__letter *letters, size_t n)
     }
 }
 
+/* To the version of the normal forms that are compared with. */
+static bool is_unknown(int32_t code) { return qkv__came_after(code, 9); }
+
 qkv_status qkv__decompose(qkv__encoder *e, bool compat)
 {
     const utf8proc_option_t options = UTF8PROC_DECOMPOSE | UTF8PROC_STABLE | (compat ? UTF8PROC_COMPAT : 0);
@@ -62,8 +65,9 @@ qkv_status qkv__decompose(qkv__encoder *e, bool compat)
     for (size_t i = 0; i < n && !status; i++) { /* the parts go behind all of them */
         int32_t parts[PARTS_MAX];
         int bound = UTF8PROC_BOUNDCLASS_START;
-        utf8proc_ssize_t made = utf8proc_decompose_char(e->letters[i].code, parts, PARTS_MAX, options, &bound);
-        if (made < 1 || made > PARTS_MAX) made = 1, parts[0] = e->letters[i].code;
+        int32_t code = e->letters[i].code;
+        utf8proc_ssize_t made = is_unknown(code) ? 0 : utf8proc_decompose_char(code, parts, PARTS_MAX, options, &bound);
+        if (made < 1 || made > PARTS_MAX) made = 1, parts[0] = code;
         for (utf8proc_ssize_t k = 0; k < made && !status; k++) status = qkv__letter_put(e, parts[k], e->letters[i].from);
     }
     if (status) return status;
@@ -71,7 +75,8 @@ qkv_status qkv__decompose(qkv__encoder *e, bool compat)
     for (size_t i = 0; i < e->n_letters; i++) {
         e->letters[i] = e->letters[n + i];
         e->letters[i].place = (uint32_t)i;
-        e->letters[i].class = (unsigned char)utf8proc_get_property(e->letters[i].code)->combining_class;
+        int32_t code = e->letters[i].code;
+        e->letters[i].class = is_unknown(code) ? 0 : (unsigned char)utf8proc_get_property(code)->combining_class;
     }
     order_marks(e->letters, e->n_letters);
     return QKV_OK;
@@ -82,7 +87,8 @@ qkv_status qkv__decompose(qkv__encoder *e, bool compat)
 static int32_t together(int32_t a, int32_t b)
 {
     int32_t both[2] = { a, b };
-    return b >= 0x80 && utf8proc_normalize_utf32(both, 2, UTF8PROC_COMPOSE | UTF8PROC_STABLE) == 1 ? both[0] : -1;
+    if (b < 0x80 || utf8proc_normalize_utf32(both, 2, UTF8PROC_COMPOSE | UTF8PROC_STABLE) != 1) return -1;
+    return is_unknown(both[0]) ? -1 : both[0];
 }
 
 static void add_range(qkv__range *to, qkv__range from)

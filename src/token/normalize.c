@@ -1,8 +1,8 @@
 /* normalize.c: the normalizers of a published tokenizer but Unicode's forms: what text is turned into before it is cut. */
 #include "pipeline.h"
+#include "unicode.h"
 
 #include <string.h>
-#include <utf8proc.h>
 
 /* ---- kinds of characters ---- */
 
@@ -17,24 +17,31 @@ static bool is_letter_in_a_frame(int32_t c)
 
 bool qkv__is_word(int32_t c)
 {
-    utf8proc_category_t k = utf8proc_category(c);
+    utf8proc_category_t k = qkv__category(c);
     return in(k, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_NL) || k == UTF8PROC_CATEGORY_PC || c == 0x200C || c == 0x200D ||
            is_letter_in_a_frame(c);
 }
 
+/* As Unicode 8 had it: two of them are something else now. */
 bool qkv__is_punctuation(int32_t c)
 {
     if (c < 0x80) return (c > 0x20 && c < '0') || (c > '9' && c < 'A') || (c > 'Z' && c < 'a') || (c > 'z' && c < 0x7F);
-    return in(utf8proc_category(c), UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PO);
+    if (c == 0x166D || c == 0x111C9) return true;
+    return in(utf8proc_category(c), UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PO) && !qkv__came_after(c, 8);
 }
 
-bool qkv__is_number(int32_t c) { return in(utf8proc_category(c), UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NO); }
+bool qkv__is_number(int32_t c) { return in(qkv__category(c), UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NO); }
 
-static bool is_mark(int32_t c) { return in(utf8proc_category(c), UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME); }
+/* As Unicode 9 had it. */
+static bool is_mark(int32_t c)
+{
+    if (c == 0x1CF2 || c == 0x1CF3 || c == 0x111C9) return c != 0x111C9;
+    return in(utf8proc_category(c), UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME) && !qkv__came_after(c, 9);
+}
 
 int qkv__lower(int32_t code, int32_t out[2])
 {
-    out[0] = code == 0x130 ? 'i' : utf8proc_tolower(code);
+    out[0] = code == 0x130 ? 'i' : qkv__to_lower(code);
     out[1] = 0x307;
     return code == 0x130 ? 2 : 1;
 }
@@ -73,14 +80,13 @@ qkv_status qkv__strip_accents(const qkv__step *s, qkv__encoder *e, qkv__piece pi
 
 /* ---- BERT ---- */
 
-/* Controls, formats and private use. Formats younger than Unicode 8 are none to the tokenizers that are compared with. */
+/* Controls, formats of Unicode 8 and private use. */
 static bool is_unwanted(int32_t c)
 {
     utf8proc_category_t k = utf8proc_category(c);
     if (c == '\t' || c == '\n' || c == '\r') return false;
     if (c == 0xFFFD || k == UTF8PROC_CATEGORY_CC || k == UTF8PROC_CATEGORY_CO) return true;
-    bool young = c == 0x890 || c == 0x891 || c == 0x8E2 || c == 0x110CD || (c >= 0x13430 && c <= 0x1343F);
-    return k == UTF8PROC_CATEGORY_CF && !young;
+    return k == UTF8PROC_CATEGORY_CF && !qkv__came_after(c, 8);
 }
 
 /* The blocks of Chinese characters as the published tokenizers have them; one of the bounds is odd there. */
@@ -91,7 +97,13 @@ static bool is_chinese(int32_t c)
            (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
-static bool is_accent(int32_t c) { return utf8proc_category(c) == UTF8PROC_CATEGORY_MN; }
+/* As Unicode 8 had it. */
+static bool is_accent(int32_t c)
+{
+    if (c == 0x1734) return true;
+    if (c == 0x1885 || c == 0x1886 || c == 0xA9BD || c == 0x111C9) return false;
+    return utf8proc_category(c) == UTF8PROC_CATEGORY_MN && !qkv__came_after(c, 8);
+}
 
 /* The characters of a piece, cleaned and with spaces around Chinese ones. */
 static qkv_status bert_letters(const qkv__step *s, qkv__encoder *e, qkv__piece piece)

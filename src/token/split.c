@@ -1,7 +1,7 @@
 /* split.c: cuts text by regular expressions, run by PCRE2. */
 #include "split.h"
 
-#include "../text/buffer.h"
+#include "unicode.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -49,19 +49,6 @@ static qkv_status compile(qkv__pattern *p, const char *expression, uint32_t opti
     return memory_failed ? QKV_MEMORY : QKV_OK;
 }
 
-qkv__pattern *qkv__pattern_new(void)
-{
-    int error;
-    size_t place;
-    qkv__pattern *p = qkv__alloc_zero(sizeof *p);
-    if (!p) return NULL;
-    qkv_status status = compile(p, pattern, 0, &error, &place);
-    if (!status && p->code) return p;
-    if (!status) qkv__fail(QKV_UNSUPPORTED, "PCRE2 was built without Unicode: text cannot be cut into words");
-    qkv__pattern_free(p);
-    return NULL;
-}
-
 /* ---- expressions of published tokenizers ---- */
 
 /* \w where the expressions come from: also letters in circles and squares; outside of brackets also Latin-1's small numbers. */
@@ -82,6 +69,43 @@ static const char *translated(char letter, bool in_class)
 /* What means something else inside of brackets there, and cannot be said to PCRE2. */
 static bool is_foreign(const char *at) { return *at == '[' || !strncmp(at, "&&", 2) || !strncmp(at, "\\W", 2); }
 
+/* How many bytes a property has that starts here, \p{L}, \P{L} or \pL, and its name; 0: there is none. */
+static size_t property_at(const char *at, const char **name, size_t *length)
+{
+    if (at[0] != '\\' || (at[1] != 'p' && at[1] != 'P') || !at[2]) return 0;
+    const char *end = at[2] == '{' ? strchr(at, '}') : at + 3;
+    if (!end) return 0;
+    *name = at + 2 + (at[2] == '{');
+    *length = (size_t)(end - *name);
+    return (size_t)(end - at) + (at[2] == '{');
+}
+
+/* A property with the characters that PCRE2 does not know yet. In brackets, what does not have it stays as it is. */
+static qkv_status put_property(const char *at, size_t bytes, const char *name, size_t length, bool in_class, qkv_text *out)
+{
+    bool is_not = at[1] == 'P';
+    if (is_not && in_class) return qkv__text_put(out, at, bytes);
+    const char *open = in_class ? "" : is_not ? "[^" : "[";
+    qkv_status status = qkv__text_put(out, open, strlen(open));
+    if (!status) status = qkv__text_put(out, "\\p", 2);
+    if (!status) status = qkv__text_put(out, at + 2, bytes - 2);
+    if (!status) status = qkv__put_newer(name, length, out);
+    return status || in_class ? status : qkv__text_put(out, "]", 1);
+}
+
+/* What stands for an escape; its properties are in brackets. */
+static qkv_status put_translated(const char *text, qkv_text *out)
+{
+    qkv_status status = QKV_OK;
+    const char *name;
+    for (size_t bytes, length; *text && !status; text += bytes) {
+        bytes = property_at(text, &name, &length);
+        if (bytes) status = put_property(text, bytes, name, length, true, out);
+        else status = qkv__text_put(out, text, bytes = 1);
+    }
+    return status;
+}
+
 static qkv_status translate_pattern(const char *name, const char *expression, qkv_text *out)
 {
     bool in_class = false;
@@ -89,14 +113,36 @@ static qkv_status translate_pattern(const char *name, const char *expression, qk
     for (const char *at = expression; *at && !status; at++) {
         if (in_class && is_foreign(at))
             return qkv__fail(QKV_UNSUPPORTED, "%s: [, && and \\W inside of brackets are not supported", name);
+        const char *property;
+        size_t length, bytes = property_at(at, &property, &length);
+        if (bytes) {
+            status = put_property(at, bytes, property, length, in_class, out);
+            at += bytes - 1;
+            continue;
+        }
         const char *other = at[0] == '\\' && at[1] ? translated(at[1], in_class) : NULL;
         if (at[0] == '[' && !in_class) in_class = true;
         else if (at[0] == ']') in_class = false;
-        if (other) status = qkv__text_put(out, other, strlen(other));
+        if (other) status = put_translated(other, out);
         else status = qkv__text_put(out, at, at[0] == '\\' && at[1] ? 2 : 1);
         at += at[0] == '\\' && at[1];
     }
     return status;
+}
+
+qkv__pattern *qkv__pattern_new(void)
+{
+    int error;
+    size_t place;
+    qkv_text text = { 0 };
+    qkv__pattern *p = qkv__alloc_zero(sizeof *p);
+    qkv_status status = p ? translate_pattern("", pattern, &text) : QKV_MEMORY;
+    if (!status) status = compile(p, text.data, 0, &error, &place);
+    qkv_text_free(&text);
+    if (!status && p->code) return p;
+    if (!status) qkv__fail(QKV_UNSUPPORTED, "PCRE2 was built without Unicode: text cannot be cut into words");
+    qkv__pattern_free(p);
+    return NULL;
 }
 
 static qkv_status refuse_pattern(const char *name, const qkv__pattern *p, int error, size_t place)

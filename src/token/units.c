@@ -1,7 +1,7 @@
 /* units.c: text as words between white space, or as characters: what is looked up whole. */
 #include "units.h"
 
-#include <utf8proc.h>
+#include "unicode.h"
 
 /* ---- where they are ---- */
 
@@ -30,7 +30,7 @@ static qkv_status put_lower(qkv_text *out, int32_t c)
 {
     utf8proc_uint8_t bytes[4];
     if (c == 0x130) return qkv__text_put(out, "i\xCC\x87", 3);
-    return qkv__text_put(out, bytes, (size_t)utf8proc_encode_char(utf8proc_tolower(c), bytes));
+    return qkv__text_put(out, bytes, (size_t)utf8proc_encode_char(qkv__to_lower(c), bytes));
 }
 
 qkv_status qkv__spell_unit(qkv_token_kind kind, const char *unit, size_t length, qkv_text *out)

@@ -1,0 +1,64 @@
+// unicode_tables.mjs: writes src/token/unicode.def: what the libraries that qkv is built on do not know of Unicode yet, and what
+// the tokenizers that it is compared with do not know. Needs the npm packages @unicode/unicode-N of the versions below; neither
+// the build nor the tests do. usage, where they are installed:
+//   node .../tools/unicode_tables.mjs >.../src/token/unicode.def
+import { createRequire } from 'module';
+import { pathToFileURL } from 'url';
+const require = createRequire(pathToFileURL(process.cwd() + '/'));
+
+const names = {
+  LU: 'Uppercase_Letter', LL: 'Lowercase_Letter', LT: 'Titlecase_Letter', LM: 'Modifier_Letter', LO: 'Other_Letter',
+  MN: 'Nonspacing_Mark', MC: 'Spacing_Mark', ME: 'Enclosing_Mark', ND: 'Decimal_Number', NL: 'Letter_Number',
+  NO: 'Other_Number', PC: 'Connector_Punctuation', PD: 'Dash_Punctuation', PS: 'Open_Punctuation', PE: 'Close_Punctuation',
+  PI: 'Initial_Punctuation', PF: 'Final_Punctuation', PO: 'Other_Punctuation', SM: 'Math_Symbol', SC: 'Currency_Symbol',
+  SK: 'Modifier_Symbol', SO: 'Other_Symbol', ZS: 'Space_Separator', ZL: 'Line_Separator', ZP: 'Paragraph_Separator',
+  CC: 'Control', CF: 'Format', CO: 'Private_Use', CS: 'Surrogate',
+};
+
+async function load(version, path) {
+  const folder = `@unicode/unicode-${version}.0.0/${path}`;
+  for (const file of [`${folder}.mjs`]) {
+    try {
+      const module = await import(pathToFileURL(require.resolve('./node_modules/' + file)));
+      return module.default;
+    } catch (e) {
+      if (e.code !== 'MODULE_NOT_FOUND') throw e;
+    }
+  }
+  return null; // no code point of that version has it
+}
+
+async function categories(version) {
+  const all = new Map();
+  for (const [name, long] of Object.entries(names))
+    for (const c of (await load(version, `General_Category/${long}/code-points`)) || []) all.set(c, name);
+  return all;
+}
+
+const hex = (c) => '0x' + c.toString(16).toUpperCase().padStart(4, '0');
+
+// Ranges of code points with one value; may_join(c) says whether a code point between two of them may be in the range too.
+function ranges(value, may_join) {
+  const made = [];
+  for (let c = 0; c < 0x110000; c++) {
+    const v = value(c), last = made[made.length - 1];
+    if (v === undefined) continue;
+    let gap = last ? last[1] + 1 : 0;
+    while (last && last[2] === v && gap < c && may_join(gap)) gap++;
+    if (last && last[2] === v && gap === c) last[1] = c;
+    else made.push([c, c, v]);
+  }
+  return made;
+}
+
+const [v8, v9, v14, v16] = [await categories(8), await categories(9), await categories(14), await categories(16)];
+const put = (word, list) => list.forEach(([a, b, v]) => console.log(`${word}(${hex(a)}, ${hex(b)}${v === true ? '' : ', ' + v})`));
+
+console.log('/* unicode.def: made by tools/unicode_tables.mjs from the Unicode Character Database.');
+console.log(' * NEWER(first, last, category): assigned after Unicode 14, up to 16; YOUNG(first, last, version): assigned in this version');
+console.log(" * after 8, or 10: in one after 9; LOWER(code, lower): the lower case of one that came after 14. */");
+put('NEWER', ranges((c) => (v14.has(c) ? undefined : v16.get(c)), () => false));
+put('YOUNG', ranges((c) => (!v16.has(c) || v8.has(c) ? undefined : v9.has(c) ? 9 : 10), (c) => !v16.has(c)));
+const lower16 = await load(16, 'Simple_Case_Mapping/Lowercase/code-points');
+const lower14 = await load(14, 'Simple_Case_Mapping/Lowercase/code-points');
+for (const [c, to] of lower16) if (!lower14.has(c)) console.log(`LOWER(${hex(c)}, ${hex(to)})`);
