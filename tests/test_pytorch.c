@@ -210,7 +210,7 @@ static void folder_of_several_files(void **state)
     copy_file(in_folder(files[0]), files[1]);
     assert_null(qkv_model_load(folder));
     assert_int_equal(qkv_error_status(), QKV_FORMAT);
-    put_file(files[2], "{\"weight_map\": {\"a\": \"a.safetensors\"}}", 39);
+    put_file(files[2], "{\"weight_map\": {\"a\": \"a.safetensors\"}}", 38);
     assert_null(qkv_model_load(folder));
     assert_non_null(strstr(qkv_error(), "expected the name of a .bin file in the same folder"));
     for (int i = 0; i < 3; i++) unlink(in_folder(files[i]));
