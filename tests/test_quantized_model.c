@@ -163,8 +163,8 @@ static void weights_are_near(void **state)
     qkv_model_free(exact);
 }
 
-/* Every matrix is the nearest bfloat16, and others are as they were. A folder of it has the same numbers, widened; without a unit
- * for bfloats they give the same bits, in 16 bits or in 32. */
+/* Every matrix is the nearest bfloat16, and others are as they were. A folder of it has the same numbers, widened; without a
+ * unit for bfloats they give the same bits, in 16 bits or in 32. */
 static void bf16_is_rounded_and_kept(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* amx.c: products of weights in 8 and 4 bits and in bfloats, in the tiles of AMX.
  *
- * c^T = w a^T: rows of w are the left factor as they lie, so that weights need no order of their own; a's rows are the right one,
- * in panels of 16, [quad of k][row] (of bfloats: pair of k). Two tiles of w and two panels at a time fill four tiles of sums. */
+ * c^T = w a^T: rows of w are the left factor as they lie, so that weights need no order of their own; a's rows are the
+ * right one, in panels of 16, [quad of k][row] (of bfloats: pair of k). Two tiles of w and two panels fill four of sums. */
 #include "tiles.h"
 #include "tile.h"
 
@@ -18,8 +18,8 @@ _Static_assert((int)QKV__BFLOAT_COLUMNS == (int)COLUMNS, "the scratch is enough"
 void QKV_KERNEL(QKV_FEW_ROWS, multiply_int8)(const qkv__quantized *x, void *scratch);
 void QKV_KERNEL(QKV_FEW_ROWS, multiply_int4)(const qkv__quantized *x, void *scratch);
 
-/* Rows of a from which on the tiles are used: with 8, half of what they compute is kept, and that is more than a vector unit does
- * (by what both can do at most). */
+/* Rows of a from which on the tiles are used: with 8, half of what they compute is kept, and that is more than a vector
+ * unit does (by what both can do at most). */
 enum { LEAST_ROWS = 8 };
 
 /* ---- what all have ---- */

@@ -1,9 +1,9 @@
-/* quantized_dots.c: products of weights in 8 and 4 bits where one instruction adds four products of bytes to every lane: AVX-VNNI,
- * AVX-512 VNNI and the dot product of ARM. Plain C stands in for it in tests.
+/* quantized_dots.c: products of weights in 8 and 4 bits where one instruction adds four products of bytes to every lane:
+ * AVX-VNNI, AVX-512 VNNI and the dot product of ARM. Plain C stands in for it in tests.
  *
  * quantized.h fixes the bits, and quantized.c has the ways; here a step of k is four numbers, a quad. On x86 one factor is
- * unsigned: that is w, taken 128 too high by turning its first bit (nibbles are 8 too high as they lie). What this adds to a sum
- * depends on the row of a alone, and a sum starts with it taken off. On the way it may wrap around; at the end it fits. */
+ * unsigned: that is w, taken 128 too high by turning its first bit (nibbles are 8 too high as they lie). What this adds to a
+ * sum depends on the row of a alone, and a sum starts with it taken off. On the way it may wrap around; at the end it fits. */
 #include "tile.h"
 
 #if defined(__x86_64__)
@@ -113,8 +113,8 @@ static void few_rows_int8(const qkv__quantized *x)
 
 /* ---- tiles ---- */
 
-/* Up to QKV__QUANTIZED_ROWS rows of a in panels of NR, the last of one vector where that is enough: [quads of k][row]; what each
- * group's sum starts with and its scale, [group][row]; MR rows of raised w; and the scales of their groups. */
+/* Up to QKV__QUANTIZED_ROWS rows of a in panels of NR, the last of one vector where that is enough: [quads of k][row]; what
+ * each group's sum starts with and its scale, [group][row]; MR rows of raised w; and the scales of their groups. */
 typedef struct quad_tiling {
     quad *a, *w;
     int32_t *starts;

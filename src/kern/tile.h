@@ -177,8 +177,8 @@ ALWAYS void columns_of_rows(const float *p, int64_t stride, vf out[4])
     out[3] = HIGH_PAIRS(t1, t3);
 }
 
-/* The same for all columns, a multiple of 4, of up to W rows: out[c*width + r]; zero where there is no row. What moves need not be
- * floats: the bits are not looked at. */
+/* The same for all columns, a multiple of 4, of up to W rows: out[c*width + r]; zero where there is no row. What moves need
+ * not be floats: the bits are not looked at. */
 ALWAYS void columns_of_some_rows(const float *p, int64_t stride, int64_t rows, int64_t columns, float *out, int64_t width)
 {
     for (int64_t c = 0; rows >= W && c < columns; c += 4) {

@@ -1,5 +1,5 @@
-/* tiles.h: the eight tile registers of AMX, each 16 rows of 64 bytes. 0 to 3 hold sums, 4 and 5 rows of a left factor, 6 and 7 what
- * a right one has for them. Where the compiler has no such instructions plain C does the same, for tests. t is a constant.
+/* tiles.h: the eight tile registers of AMX, each 16 rows of 64 bytes. 0 to 3 hold sums, 4 and 5 rows of a left factor, 6 and 7
+ * what a right one has for them. Where the compiler has no such instructions plain C does the same, for tests. t is a constant.
  *   tile_zero(t)   tile_load(t, from, stride)   tile_store(t, to, stride)   strides are of bytes
  *   add_tile_bytes(c, a, b)     c[i][j] += sum of a[i][p] b[p/4][4j + p%4], whole numbers
  *   add_tile_bfloats(c, a, b)   c[i][j] += sum of a[i][p] b[p/2][2j + p%2], as multiply_bfloat says
