@@ -32,7 +32,8 @@ QKV_API qkv_status qkv_params_average(qkv_params *p, const char *const *paths, i
  * target_tokenizer.json when source and target have a vocabulary each. A published model has the files that its authors gave
  * it: its family, which is its "model_type", says how their keys and tensors are meant. The families are marian, pegasus, bert,
  * roberta, xlm-roberta, camembert, distilbert, modernbert, gpt2, llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text,
- * phi3, opt and gpt_neox. Weights may lie in several files that model.safetensors.index.json names. */
+ * phi3, opt and gpt_neox. Weights may lie in several files that model.safetensors.index.json names; where neither is there, in
+ * pytorch_model.bin or those of its index, which are only read. */
 typedef struct qkv_model qkv_model;
 
 /* A Transformer with its own params, new weights by the seed. NULL on error: USAGE for options that do not fit, MEMORY. You own
@@ -44,7 +45,7 @@ QKV_API qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed
  * that is no model's folder says what it is instead; FORMAT for a config.json that is not JSON, lacks a key, has one of
  * another type or (in ours) one that is unknown, or weights that do not fit it, each named; UNSUPPORTED for
  * another model_type, a value of a key that the Transformer here does not have, a tensor of a type other than F64, F32, F16
- * and BF16, and for a folder whose weights are not safetensors; LIMIT; MEMORY. You own it. */
+ * and BF16, and for weights of other kinds or a pytorch_model.bin that would run something; LIMIT; MEMORY. You own it. */
 QKV_API qkv_model *qkv_model_load(const char *folder);
 
 /* How the matrices of a model are kept: as its files have them, or in 8 or 4 bits with scales, made here. Biases, norms and
