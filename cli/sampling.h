@@ -18,7 +18,8 @@ extern sampling_values sampling;
     { "max-tokens", 'n', .group = SAMPLING_GROUP, .value = "N", .help = tokens_help, .count = &sampling.max_tokens }, \
     { "temp", .group = SAMPLING_GROUP, .value = "T", .help = "divide logits by T; 0 takes the likeliest token always", \
       .number = &sampling.temperature }, \
-    { "top-k", .group = SAMPLING_GROUP, .value = "K", .help = "draw from the K likeliest tokens only", .count = &sampling.top_k }, \
+    { "top-k", .group = SAMPLING_GROUP, .value = "K", .help = "draw from the K likeliest tokens only", \
+      .count = &sampling.top_k }, \
     { "top-p", .group = SAMPLING_GROUP, .value = "P", .help = "only from the likeliest that together have probability P", \
       .number = &sampling.top_p }, \
     { "min-p", .group = SAMPLING_GROUP, .value = "P", .help = "only from those at least P times as likely as the likeliest", \
@@ -27,7 +28,8 @@ extern sampling_values sampling;
       .help = "make tokens that the text has already less likely, for R above 1", .number = &sampling.repetition_penalty }, \
     { "no-repeat-ngram", .group = SAMPLING_GROUP, .value = "N", .help = "no run of N tokens comes twice", \
       .count = &sampling.no_repeat }, \
-    { "stop", .group = SAMPLING_GROUP, .value = "TEXT..", .help = "end before the first of these texts", .list = &sampling.stops }, \
+    { "stop", .group = SAMPLING_GROUP, .value = "TEXT..", .help = "end before the first of these texts", \
+      .list = &sampling.stops }, \
     { "seed", .group = SAMPLING_GROUP, .value = "N", .help = "another number, other draws; 0 unless given", \
       .whole = &sampling.seed }
 #define TEMPLATE_ROW(in_group) \
@@ -41,7 +43,7 @@ qkv_status check_sampling(void);
 /* What the model's files ask for, and the options over it. */
 qkv_generate_opts sampling_options(const qkv_model *m);
 
-/* A chat with the template of --template, or of the model's folder; *opts may be NULL, tools is the name of a JSON file or NULL.
+/* A chat with the template of --template, or of the model's folder; opts may be NULL, tools is the name of a JSON file or NULL.
  * Reports its error. */
 qkv_status open_chat(const qkv_model *m, const qkv_chat_opts *opts, const char *tools, qkv_chat **out);
 

@@ -1,8 +1,8 @@
 /* qkv/chat.h: a talk with a language model that keeps what it has read: the next turn reads only what is new.
  *
  * A conversation is a list of messages as OpenAI's API has them, each an object with "role" ("system", "user", "assistant",
- * "tool") and "content"; other members are for the model's chat template, which writes it as the text that the model was trained
- * on: see <qkv/jinja.h>.
+ * "tool") and "content"; other members are for the model's chat template, which writes it as the text that the model was
+ * trained on: see <qkv/jinja.h>.
  *
  * Threads: a chat is for one thread at a time; any number of them may share one model. */
 #ifndef QKV_CHAT_H
@@ -33,8 +33,8 @@ typedef struct qkv_chat_opts {
 } qkv_chat_opts;
 
 /* A chat with a decoder alone, without messages; the model must outlive it. NULL on error: USAGE for another model, tools that
- * are no array, NULL; LIMIT for a context that the model cannot read; UNSUPPORTED where there is no chat template; the errors of qkv_chat_template_new(); IO, MEMORY. You own
- * it. NULL opts means all zero. */
+ * are no array, NULL; LIMIT for a context that the model cannot read; UNSUPPORTED where there is no chat template; the errors
+ * of qkv_chat_template_new(); IO, MEMORY. You own it. NULL opts means all zero. */
 QKV_API qkv_chat *qkv_chat_new(const qkv_model *m, const qkv_chat_opts *opts);
 QKV_API void qkv_chat_free(qkv_chat *c);
 
@@ -71,10 +71,10 @@ typedef struct qkv_chat_turn {
 } qkv_chat_turn;
 
 /* The model answers: the answer goes to *out, piece by piece to each() (may be NULL), and becomes a message. *turn may be NULL.
- * opts as for qkv_generate(), NULL: all zero; prompt_ids, start, end, ends, no_start, special_tokens, score_prompt and no_new of
- * it are not looked at, and max_tokens of 0 means what fits. An answer ends at any token that ends a text for the model, and at
- * its eos_token. Where the talk and a quarter of the context (less, if fewer tokens may come) do not fit, the oldest messages
- * are dropped, up to the next one of the user. LIMIT when the last message alone does not fit; else the errors of
+ * opts as for qkv_generate(), NULL: all zero; prompt_ids, start, end, ends, no_start, special_tokens, score_prompt and no_new
+ * of it are not looked at, and max_tokens of 0 means what fits. An answer ends at any token that ends a text for the model, and
+ * at its eos_token. Where the talk and a quarter of the context (less, if fewer tokens may come) do not fit, the oldest
+ * messages are dropped, up to the next one of the user. LIMIT when the last message alone does not fit; else the errors of
  * qkv_generate() and of the template: then messages are as they were, but for those dropped. */
 QKV_API qkv_status qkv_chat_answer(qkv_chat *c, const qkv_generate_opts *opts, qkv_generate_each each, void *data,
                                    qkv_generated *out, qkv_chat_turn *turn);

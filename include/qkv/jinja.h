@@ -18,8 +18,8 @@ extern "C" {
  * extends) is refused. */
 typedef struct qkv_chat_template qkv_chat_template;
 
-/* Reads a template of at most 1 MiB. NULL on error, each with line and column: FORMAT for what is no template; UNSUPPORTED for a
- * statement that is not known; LIMIT for one nested more than 100 levels deep; USAGE for NULL; MEMORY. You own it. */
+/* Reads a template of at most 1 MiB. NULL on error, each with line and column: FORMAT for what is no template; UNSUPPORTED for
+ * a statement that is not known; LIMIT for one nested more than 100 levels deep; USAGE for NULL; MEMORY. You own it. */
 QKV_API qkv_chat_template *qkv_chat_template_new(const char *text, size_t length);
 QKV_API void qkv_chat_template_free(qkv_chat_template *t);
 

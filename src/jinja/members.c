@@ -4,7 +4,6 @@
 #include "../base/size.h"
 #include "../base/status.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- attributes ---- */

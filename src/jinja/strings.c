@@ -3,8 +3,6 @@
 
 #include "../base/status.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
 

@@ -14,9 +14,9 @@ typedef struct qkv__chat_format {
     int32_t end;                              /* eos_token; -1: none */
 } qkv__chat_format;
 
-/* From a template's text, else from its file, and where both are NULL from the folder that m was loaded from: chat_template.jinja, else
- * "chat_template" in tokenizer_config.json, a string or a list of named ones, of which "default" and "tool_use" count.
- * UNSUPPORTED, with what to do, where there is none; FORMAT, IO, LIMIT, MEMORY. Free it in any case. */
+/* From a template's text, else from its file, and where both are NULL from the folder that m was loaded from:
+ * chat_template.jinja, else "chat_template" in tokenizer_config.json, a string or a list of named ones, of which "default" and
+ * "tool_use" count. UNSUPPORTED, with what to do, where there is none; FORMAT, IO, LIMIT, MEMORY. Free it in any case. */
 qkv_status qkv__chat_format_read(const qkv_model *m, const char *text, const char *file, qkv__chat_format *f);
 void qkv__chat_format_free(qkv__chat_format *f);
 
