@@ -67,7 +67,7 @@ static qkv_status read_end64(const qkv__zip *z, directory *d)
 
 static qkv_status find_directory(const qkv__zip *z, directory *d)
 {
-    size_t place;
+    size_t place = 0;
     qkv_status status = find_end(z, &place);
     if (status) return status;
     const unsigned char *end = z->bytes + place;
@@ -180,14 +180,14 @@ static qkv_status check_entries(const qkv__zip *z)
 
 static qkv_status read_entries(qkv__zip *z)
 {
-    directory d;
+    directory d = { 0 };
     qkv_status status = find_directory(z, &d);
     if (status) return status;
     z->entries_bytes = sizeof *z->entries * (size_t)d.n;
     if (!(z->entries = qkv__alloc(z->entries_bytes))) return QKV_MEMORY;
     size_t place = (size_t)d.place;
     for (uint64_t i = 0; i < d.n && !status; i++) {
-        listed l;
+        listed l = { 0 };
         status = read_listed(z, place, d.end, &z->entries[z->n], &l);
         if (!status) status = read_local(z, (size_t)d.place, &l, &z->entries[z->n++]);
         if (!status) place = l.next;
