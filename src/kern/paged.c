@@ -39,8 +39,8 @@ static inline const float *values_of(const head *w, int64_t j) { return w->x->pa
 
 /* ---- one query ---- */
 
-/* A head's part of a page is a few KB that lie alone: nothing that the processor could run ahead in. So the values of a page are
- * asked for while its keys are read, and the keys of the next tile while values are. */
+/* A head's part of a page is a few KB that lie alone: nothing that the processor could run ahead in. So the values of a page
+ * are asked for while its keys are read, and the keys of the next tile while values are. */
 
 /* s[j] = key j0+j . q for the pages of a tile, all at once: each is a chain, and a few chains hide each other's latency */
 ALWAYS void dot_pages(const int pages, const head *w, int64_t j0, const float *q, float *s)
