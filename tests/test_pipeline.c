@@ -531,7 +531,7 @@ static const struct {
     qkv_status status;
     const char *says;
 } hostile_rows[] = {
-    { "bert", "", "normalizer", TYPE("Nmt", ""), QKV_UNSUPPORTED, "normalizer.type: \"Nmt\"" },
+    { "bert", "", "normalizer", TYPE("Mtn", ""), QKV_UNSUPPORTED, "normalizer.type: \"Mtn\"" },
     { "bert", "", "normalizer", LIST("normalizers", TYPE("NFC", "") "," TYPE("Wow", "")), QKV_UNSUPPORTED,
       "normalizers[1].type" },
     { "bert", "", "normalizer", LIST("normalizers", "7"), QKV_UNSUPPORTED, "normalizers[0].type" },

@@ -144,7 +144,7 @@ static void same_as_sentencepiece(void **state)
             check_line(t, name, line, (size_t)(strchr(line, '\n') - line), at);
         qkv_tokenizer_free(t);
     }
-    assert_int_equal(models, 4);
+    assert_int_equal(models, 7);
     free(golden);
     free(lines);
 }
@@ -374,12 +374,13 @@ static const struct {
     { "\x0A\x05\x0A\x01"
       "b\x18\x02",
       7, QKV_FORMAT, "both for what is unknown" },
-    { "\x12\x02\x18\x02", 4, QKV_OK, "" },                        /* BPE */
-    { "\x12\x02\x18\x03", 4, QKV_UNSUPPORTED, "model_type" },     /* words */
+    { "\x12\x02\x18\x02", 4, QKV_OK, "" }, /* BPE */
+    { "\x12\x02\x18\x03", 4, QKV_OK, "" }, /* words */
+    { "\x12\x02\x18\x05", 4, QKV_UNSUPPORTED, "model_type" },
     { "\x12\x03\x98\x02\x01", 5, QKV_FORMAT, "no piece <0x00>" }, /* byte_fallback */
     { "\x1A\x03\x12\x01x", 5, QKV_FORMAT, "precompiled_charsmap" },
     { "\x1A\x06\x12\x04\xFF\xFF\xFF\x7F", 8, QKV_FORMAT, "precompiled_charsmap" },
-    { "\x2A\x03\x12\x01x", 5, QKV_UNSUPPORTED, "denormalizer_spec" },
+    { "\x2A\x03\x12\x01x", 5, QKV_FORMAT, "denormalizer_spec.precompiled_charsmap" },
 };
 
 static void hostile_models(void **state)

@@ -928,7 +928,7 @@ static const struct {
     { "", "truncation", "{}", QKV_OK, "" },
     { "", "padding", "{}", QKV_OK, "" },
     { "", "normalizer", "{\"type\":\"NFC\"}", QKV_OK, "" },
-    { "", "normalizer", "{\"type\":\"Nmt\"}", QKV_UNSUPPORTED, "normalizer" },
+    { "", "normalizer", "{\"type\":\"Mtn\"}", QKV_UNSUPPORTED, "normalizer" },
     { "", "normalizer", NULL, QKV_OK, "" },
     { "", "surprise", "1", QKV_UNSUPPORTED, "surprise" },
     { "", "pre_tokenizer", NULL, QKV_OK, "" },

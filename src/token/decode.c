@@ -130,6 +130,22 @@ qkv_status qkv__decode_strip(const qkv__step *s, qkv__encoder *e, qkv__piece pie
     return qkv__traced_text_keep(&e->next, &e->now, piece);
 }
 
+/* Speech: a token that comes twice in a row counts once, padding is nothing, and a sign is the space between words. */
+qkv_status qkv__decode_ctc(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
+{
+    const char *text = e->now.text.data;
+    size_t begin = e->next.text.length, length = piece.end - piece.begin, last = e->last_begin;
+    bool is_again = !is_first(piece) && piece.begin - last == length && !memcmp(text + last, text + piece.begin, length);
+    e->last_begin = piece.begin;
+    if (is_again) return QKV_OK;
+    qkv_status status = qkv__traced_text_copy(&e->next, &e->now, piece.begin, piece.end);
+    if (status) return status;
+    shorten(&e->next.text, begin, s->text, "");
+    if (s->cleanup) clean_up(&e->next.text, begin);
+    if (s->cleanup) shorten(&e->next.text, begin, s->content, " ");
+    return qkv__traced_text_end(&e->next, begin, piece.id);
+}
+
 /* ---- SentencePiece ---- */
 
 /* A space at the start of the text is the one that was put there, or one of those that are removed. */

@@ -49,6 +49,7 @@ typedef struct qkv_ids_encoder {
     size_t unknown_begin,
         unknown_end;            /* the bytes of the traced text that the last id stands for when it is <unk>; else none */
     bool seen_space;            /* decoding: a space at the start was left out */
+    size_t last_begin;          /* decoding: where the token before starts, for CTC */
     const qkv_tokenizer *outer; /* whose ids are wanted where another tokenizer cuts the text */
 } qkv__encoder;
 void qkv__encoder_free(qkv__encoder *e);

@@ -78,6 +78,26 @@ qkv_status qkv__strip_accents(const qkv__step *s, qkv__encoder *e, qkv__piece pi
     return status ? status : qkv__letters_end(e);
 }
 
+/* ---- the rules of machine translation of old ---- */
+
+static bool is_nmt_space(int32_t c)
+{
+    return c == '\t' || c == '\n' || c == '\f' || c == '\r' || c == 0x1680 || (c >= 0x200B && c <= 0x200F) || c == 0x2028 ||
+           c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
+}
+
+static bool is_nmt_control(int32_t c) { return (c > 0 && c < 0x20) || c == 0x7F || c == 0x8F || c == 0x9F; }
+
+qkv_status qkv__nmt(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
+{
+    (void)s;
+    qkv_status status = qkv__letters_of(e, piece);
+    for (size_t i = 0; i < e->n_letters && !status; i++)
+        if (is_nmt_space(e->letters[i].code)) e->letters[i].code = ' ';
+    if (!status) keep_letters(e, is_nmt_control);
+    return status ? status : qkv__letters_end(e);
+}
+
 /* ---- BERT ---- */
 
 /* Controls, formats of Unicode 8 and private use. */

@@ -158,7 +158,7 @@ static qkv_status read_given_text(qkv__encoder *e, const char *text, size_t leng
 
 static qkv_status encode_piece(const qkv_tokenizer *t, qkv__piece piece, qkv_ids *out)
 {
-    out->encoder->unknown_end = 0;
+    if (!t->pipeline->is_spm) out->encoder->unknown_end = 0; /* SentencePiece's unknown words are one, as its characters are */
     switch (t->pipeline->model) {
     case QKV__BPE: return qkv__bpe_encode(t, piece, out);
     case QKV__UNIGRAM: return qkv__unigram_encode(t, piece, out);
@@ -171,6 +171,7 @@ static qkv_status encode_pieces(const qkv_tokenizer *t, const qkv_tokenizer *cut
     qkv__encoder *e = out->encoder;
     qkv_status status = QKV_OK;
     e->outer = t == cutter ? NULL : t;
+    e->unknown_end = 0;
     for (size_t i = 0; i < e->now.n && !status; i++) {
         qkv__piece piece = e->now.pieces[i];
         qkv__range from = qkv__traced_text_from(&e->now, piece.begin, piece.end);

@@ -38,7 +38,7 @@ struct qkv__step {
     bool invert, compat, compose, left, right, individual, cleanup; /* of several */
     bool clean, chinese, strip_accents, lowercase;                  /* of BertNormalizer */
     bool dummy_prefix, remove_extra, escape, suffix;                /* of SentencePiece */
-    int64_t start, stop;                                            /* of the decoder Strip */
+    int64_t start, stop;                                            /* of the decoder Strip; start: a FixedLength */
     const qkv_tokenizer *tokenizer;                                 /* SentencePiece's: its symbols */
 };
 
@@ -56,16 +56,16 @@ void qkv__traced_texts_swap(qkv__encoder *e);
 qkv_status qkv__steps_run(const qkv__steps *s, qkv__encoder *e, bool all);
 
 /* normalize.c, forms.c, charsmap.c */
-qkv__rewrite qkv__lowercase, qkv__strip_accents, qkv__bert_normalize, qkv__replace, qkv__prepend_text, qkv__strip,
+qkv__rewrite qkv__lowercase, qkv__strip_accents, qkv__bert_normalize, qkv__replace, qkv__prepend_text, qkv__strip, qkv__nmt,
     qkv__normal_form, qkv__precompiled, qkv__spm_normalize;
 
 /* pretokenize.c */
 qkv__rewrite qkv__byte_level, qkv__prepend_missing, qkv__split, qkv__whitespace, qkv__whitespace_split, qkv__bert_split,
-    qkv__digits, qkv__punctuation;
+    qkv__digits, qkv__punctuation, qkv__fixed_length;
 
 /* decode.c: their pieces are tokens, and they see all of them one after the other */
 qkv__rewrite qkv__decode_byte_level, qkv__decode_wordpiece, qkv__decode_metaspace, qkv__decode_byte_fallback, qkv__decode_fuse,
-    qkv__decode_strip, qkv__decode_suffix, qkv__decode_spm;
+    qkv__decode_strip, qkv__decode_suffix, qkv__decode_ctc, qkv__decode_spm;
 
 /* ---- characters ---- */
 

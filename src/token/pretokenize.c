@@ -115,6 +115,24 @@ qkv_status qkv__punctuation(const qkv__step *s, qkv__encoder *e, qkv__piece piec
     return status ? status : put_cuts(e, s->behavior, false);
 }
 
+/* Pieces of so many characters; the last may have fewer. */
+qkv_status qkv__fixed_length(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
+{
+    size_t begin = piece.begin;
+    int64_t n = 0;
+    qkv_status status = QKV_OK;
+    e->n_cuts = 0;
+    for (size_t at = piece.begin, bytes; at < piece.end && !status; at += bytes) {
+        qkv_utf8_decode(e->now.text.data + at, piece.end - at, &bytes);
+        if (++n < s->start) continue;
+        status = put_cut(e, begin, at + bytes, true);
+        begin = at + bytes;
+        n = 0;
+    }
+    if (!status) status = put_cut(e, begin, piece.end, true);
+    return status ? status : put_cuts(e, QKV__ISOLATED, false);
+}
+
 /* Words, and stretches of what is neither word nor white space: \w+|[^\w\s]+ */
 qkv_status qkv__whitespace(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
 {

@@ -94,13 +94,22 @@ static cursor inside(const cursor *c, const field *f)
 
 enum { PIECES = 1, TRAINER = 2, NORMALIZER = 3, DENORMALIZER = 5 };
 
+/* What is done with the characters of a text, before it is encoded or after it was decoded. */
+typedef struct character_rules {
+    bool dummy_prefix, remove_extra, escape;
+    const unsigned char *map;
+    size_t map_size;
+} character_rules;
+
+typedef enum model_type { UNIGRAM = 1, BPE, WORDS, CHARACTERS } model_type;
+
 typedef struct model {
     size_t n;      /* pieces */
-    uint64_t type; /* 1: unigram, 2: BPE */
+    uint64_t type; /* a model_type */
     bool byte_fallback, suffix;
-    bool dummy_prefix, remove_extra, escape;
-    const unsigned char *map, *unknown;
-    size_t map_size, unknown_size;
+    character_rules before, after;
+    const unsigned char *unknown;
+    size_t unknown_size;
 } model;
 
 static qkv_status read_trainer(cursor c, model *m)
@@ -114,42 +123,33 @@ static qkv_status read_trainer(cursor c, model *m)
     return c.status;
 }
 
-static qkv_status read_normalizer(cursor c, model *m)
+static qkv_status read_character_rules(cursor c, character_rules *r)
 {
     for (field f; next_field(&c, &f);) {
-        if (f.number == 2) m->map = f.bytes, m->map_size = f.size;
-        if (f.number == 3) m->dummy_prefix = f.value;
-        if (f.number == 4) m->remove_extra = f.value;
-        if (f.number == 5) m->escape = f.value;
+        if (f.number == 2) r->map = f.bytes, r->map_size = f.size;
+        if (f.number == 3) r->dummy_prefix = f.value;
+        if (f.number == 4) r->remove_extra = f.value;
+        if (f.number == 5) r->escape = f.value;
     }
-    return c.status;
-}
-
-static qkv_status check_denormalizer(cursor c)
-{
-    for (field f; next_field(&c, &f);)
-        if (f.number == 2 && f.size)
-            return qkv__fail(QKV_UNSUPPORTED, "%s: denormalizer_spec: a map of characters for decoding is not supported",
-                             c.path);
     return c.status;
 }
 
 static qkv_status read_model(cursor c, model *m)
 {
-    *m = (model){ .type = 1, .dummy_prefix = true, .remove_extra = true, .escape = true };
+    *m = (model){ .type = UNIGRAM, .before = { true, true, true, NULL, 0 }, .after = { true, true, true, NULL, 0 } };
     for (field f; next_field(&c, &f);) {
         if (f.number > DENORMALIZER || f.number == 4) continue;
         if (!f.bytes) return broken(&c, "a part is no message");
         m->n += f.number == PIECES;
         if (f.number == TRAINER) c.status = read_trainer(inside(&c, &f), m);
-        if (f.number == NORMALIZER) c.status = read_normalizer(inside(&c, &f), m);
-        if (f.number == DENORMALIZER) c.status = check_denormalizer(inside(&c, &f));
+        if (f.number == NORMALIZER) c.status = read_character_rules(inside(&c, &f), &m->before);
+        if (f.number == DENORMALIZER) c.status = read_character_rules(inside(&c, &f), &m->after);
     }
     if (c.status) return c.status;
     if (!m->n) return qkv__fail(QKV_FORMAT, "%s: not a SentencePiece model: it has no pieces", c.path);
     if (m->n > INT32_MAX) return qkv__fail(QKV_LIMIT, "%s: it has %zu pieces", c.path, m->n);
-    if (m->type == 1 || m->type == 2) return QKV_OK;
-    return qkv__fail(QKV_UNSUPPORTED, "%s: trainer_spec.model_type: only unigram and bpe are supported", c.path);
+    if (m->type >= UNIGRAM && m->type <= CHARACTERS) return QKV_OK;
+    return qkv__fail(QKV_UNSUPPORTED, "%s: trainer_spec.model_type: only unigram, bpe, word and char are supported", c.path);
 }
 
 /* ---- pieces ---- */
@@ -240,8 +240,9 @@ static int by_score(const void *a, const void *b, void *scores)
     return (x < y) - (x > y);
 }
 
-/* Pieces of the same score have the same rank: of their places in the text the leftmost goes first. */
-static qkv_status rank_pieces(const char *path, qkv_tokenizer *t)
+/* Pieces of the same score have the same rank: of their places in the text the leftmost goes first. Without merges, characters
+ * stay apart. */
+static qkv_status rank_pieces(const char *path, qkv_tokenizer *t, bool merges)
 {
     qkv__pipeline *p = t->pipeline;
     int32_t *order = qkv__alloc(t->n * sizeof *order);
@@ -249,7 +250,7 @@ static qkv_status rank_pieces(const char *path, qkv_tokenizer *t)
     qkv_status status = order && p->ranks ? QKV_OK : QKV_MEMORY;
     for (size_t i = 0; i < t->n && !status; i++) {
         order[i] = (int32_t)i;
-        if (p->types[i] == QKV__UNUSED)
+        if (p->types[i] == QKV__UNUSED && merges)
             status = qkv__fail(QKV_UNSUPPORTED, "%s: piece %zu: a BPE with unused pieces is not supported", path, i);
     }
     if (!status) qsort_r(order, t->n, sizeof *order, by_score, p->scores);
@@ -257,7 +258,7 @@ static qkv_status rank_pieces(const char *path, qkv_tokenizer *t)
     for (size_t i = 0; i < t->n && !status; i++) {
         if (i && p->scores[order[i]] != p->scores[order[i - 1]]) rank++;
         bool mergeable = p->types[order[i]] == QKV__NORMAL || p->types[order[i]] == QKV__USER_DEFINED;
-        p->ranks[order[i]] = mergeable ? rank : QKV__NO_RANK;
+        p->ranks[order[i]] = mergeable && merges ? rank : QKV__NO_RANK;
     }
     qkv__release(order, t->n * sizeof *order);
     return status;
@@ -290,20 +291,31 @@ static qkv_status find_byte_pieces(const char *path, qkv_tokenizer *t)
     return QKV_OK;
 }
 
-static qkv_status add_normalizer(const char *path, qkv_tokenizer *t, const model *m)
+static qkv_status add_character_rules(const char *path, const char *key, qkv_tokenizer *t, const character_rules *r,
+                                      bool suffix, qkv__steps *steps)
 {
     char name[512];
-    qkv__step *s = qkv__steps_add(&t->pipeline->normalizers);
+    qkv__step *s = qkv__steps_add(steps);
     if (!s) return QKV_MEMORY;
     *s = (qkv__step){ .rewrite = qkv__spm_normalize,
                       .tokenizer = t,
-                      .dummy_prefix = m->dummy_prefix,
-                      .remove_extra = m->remove_extra,
-                      .escape = m->escape,
-                      .suffix = m->suffix };
-    snprintf(name, sizeof name, "%s: normalizer_spec.precompiled_charsmap", path);
-    if (m->map_size && !(s->map = qkv__charsmap_new(name, m->map, m->map_size))) return qkv_error_status();
+                      .dummy_prefix = r->dummy_prefix,
+                      .remove_extra = r->remove_extra,
+                      .escape = r->escape,
+                      .suffix = suffix };
+    snprintf(name, sizeof name, "%s: %s.precompiled_charsmap", path, key);
+    if (r->map_size && !(s->map = qkv__charsmap_new(name, r->map, r->map_size))) return qkv_error_status();
     return QKV_OK;
+}
+
+/* A word begins at each sign of a space, or ends there. */
+static qkv_status add_word_split(qkv_tokenizer *t, bool suffix)
+{
+    qkv__step *s = qkv__steps_add(&t->pipeline->pre_tokenizers);
+    if (!s) return QKV_MEMORY;
+    s->rewrite = qkv__split;
+    s->behavior = suffix ? QKV__MERGED_WITH_PREVIOUS : QKV__MERGED_WITH_NEXT;
+    return (s->text = qkv__copy_text("\xE2\x96\x81")) ? QKV_OK : QKV_MEMORY;
 }
 
 static qkv_status add_decoder(qkv_tokenizer *t, const model *m)
@@ -317,25 +329,38 @@ static qkv_status add_decoder(qkv_tokenizer *t, const model *m)
         *s = (qkv__step){ .rewrite = qkv__decode_spm,
                           .tokenizer = t,
                           .text = qkv__copy_text(surface.data),
-                          .dummy_prefix = m->dummy_prefix,
-                          .remove_extra = m->remove_extra };
+                          .dummy_prefix = m->before.dummy_prefix,
+                          .remove_extra = m->before.remove_extra };
         if (!s->text) status = QKV_MEMORY;
     }
     qkv_text_free(&surface);
     return status;
 }
 
+/* The text of all tokens together, rewritten once more. */
+static qkv_status add_denormalizer(const char *path, qkv_tokenizer *t, const model *m)
+{
+    qkv__steps *decoders = &t->pipeline->decoders;
+    if (!m->after.map_size) return QKV_OK;
+    qkv__step *fuse = qkv__steps_add(decoders);
+    if (!fuse) return QKV_MEMORY;
+    fuse->rewrite = qkv__decode_fuse;
+    return add_character_rules(path, "denormalizer_spec", t, &m->after, false, decoders);
+}
+
 static qkv_status finish_spm(const char *path, qkv_tokenizer *t, const model *m)
 {
-    t->pipeline->model = m->type == 1 ? QKV__UNIGRAM : QKV__BPE;
+    t->pipeline->model = m->type == UNIGRAM ? QKV__UNIGRAM : m->type == WORDS ? QKV__WORD_LEVEL : QKV__BPE;
     t->pipeline->is_spm = t->pipeline->single_precision = t->pipeline->fuse_unknown = true;
     t->pipeline->byte_fallback = m->byte_fallback;
-    qkv_status status = m->type == 1 ? QKV_OK : rank_pieces(path, t);
+    qkv_status status = m->type == BPE || m->type == CHARACTERS ? rank_pieces(path, t, m->type == BPE) : QKV_OK;
     set_scores(t);
     if (!status && m->byte_fallback) status = find_byte_pieces(path, t);
     if (!status) status = list_user_defined(t);
-    if (!status) status = add_normalizer(path, t, m);
+    if (!status) status = add_character_rules(path, "normalizer_spec", t, &m->before, m->suffix, &t->pipeline->normalizers);
+    if (!status && m->type == WORDS) status = add_word_split(t, m->suffix);
     if (!status) status = add_decoder(t, m);
+    if (!status) status = add_denormalizer(path, t, m);
     return status ? status : qkv__pipeline_finish(t);
 }
 

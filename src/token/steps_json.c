@@ -99,6 +99,8 @@ static qkv_status read_nfd(const place *p) { return add_form(p, false, false); }
 static qkv_status read_nfkc(const place *p) { return add_form(p, true, true); }
 static qkv_status read_nfkd(const place *p) { return add_form(p, true, false); }
 static qkv_status read_lowercase(const place *p) { return add_plain(p, qkv__lowercase); }
+static qkv_status read_nmt(const place *p) { return add_plain(p, qkv__nmt); }
+static qkv_status read_byte_level_normalizer(const place *p) { return add_plain(p, qkv__byte_level); }
 static qkv_status read_strip_accents(const place *p) { return add_plain(p, qkv__strip_accents); }
 
 static qkv_status read_bert_normalizer(const place *p)
@@ -265,6 +267,26 @@ static qkv_status read_punctuation(const place *p)
     return status ? status : get_behavior(p, step, QKV__ISOLATED);
 }
 
+static qkv_status read_delimiter(const place *p)
+{
+    qkv__step *step;
+    qkv_status status = add(p, qkv__split, &step);
+    if (!status) status = get_text(p, "delimiter", &step->text);
+    if (!status && !*step->text) status = malformed_step(p, "delimiter", "it is empty");
+    if (!status) step->behavior = QKV__REMOVED;
+    return status;
+}
+
+static qkv_status read_fixed_length(const place *p)
+{
+    qkv__step *step;
+    const json_t *length = json_object_get(p->object, "length");
+    qkv_status status = add(p, qkv__fixed_length, &step);
+    if (!status) step->start = length ? json_integer_value(length) : 5; /* as its authors have it */
+    if (!status && step->start < 1) status = malformed_step(p, "length", "it must be at least 1");
+    return status;
+}
+
 static qkv_status read_whitespace(const place *p) { return add_plain(p, qkv__whitespace); }
 static qkv_status read_whitespace_split(const place *p) { return add_plain(p, qkv__whitespace_split); }
 static qkv_status read_bert_split(const place *p) { return add_plain(p, qkv__bert_split); }
@@ -314,6 +336,18 @@ static qkv_status read_decode_strip(const place *p)
     return QKV_OK;
 }
 
+static qkv_status read_decode_ctc(const place *p)
+{
+    qkv__step *step;
+    qkv_status status = add(p, qkv__decode_ctc, &step);
+    if (!status) status = get_text(p, "pad_token", &step->text);
+    if (!status) status = get_text(p, "word_delimiter_token", &step->content);
+    if (!status && !*step->text) status = malformed_step(p, "pad_token", "it is empty");
+    if (!status && !*step->content) status = malformed_step(p, "word_delimiter_token", "it is empty");
+    if (!status) step->cleanup = qkv__flag(p->object, "cleanup", true);
+    return status;
+}
+
 /* ---- which there are ---- */
 
 #define BOOL(key)                          \
@@ -352,6 +386,8 @@ static const step_type normalizers[] = {
     { "Prepend", read_prepend, { ANY("prepend") } },
     { "Strip", read_strip, { BOOL("strip_left"), BOOL("strip_right") } },
     { "Precompiled", read_precompiled, { ANY("precompiled_charsmap") } },
+    { "Nmt", read_nmt, { { 0 } } },
+    { "ByteLevel", read_byte_level_normalizer, { { 0 } } },
     { 0 },
 };
 
@@ -365,6 +401,8 @@ static const step_type pre_tokenizers[] = {
       { ANY("replacement"), ANY("str_rep"), BOOL("add_prefix_space"), ANY("prepend_scheme"), BOOL("split") } },
     { "Digits", read_digits, { BOOL("individual_digits") } },
     { "Punctuation", read_punctuation, { ANY("behavior") } },
+    { "CharDelimiterSplit", read_delimiter, { ANY("delimiter") } },
+    { "FixedLength", read_fixed_length, { COUNT("length") } },
     { 0 },
 };
 
@@ -377,6 +415,7 @@ static const step_type decoders[] = {
     { "ByteFallback", read_decode_byte_fallback, { { 0 } } },
     { "Fuse", read_decode_fuse, { { 0 } } },
     { "BPEDecoder", read_decode_suffix, { ANY("suffix") } },
+    { "CTC", read_decode_ctc, { TEXT("pad_token"), TEXT("word_delimiter_token"), BOOL("cleanup") } },
     { "Strip", read_decode_strip, { TEXT("content"), COUNT("start"), COUNT("stop") } },
     { 0 },
 };

@@ -34,7 +34,9 @@ qkv_status qkv__wordpiece_encode(const qkv_tokenizer *t, qkv__piece piece, qkv_i
     size_t before = out->n, length = piece.end - piece.begin, end = piece.begin;
     if (p->model == QKV__WORD_LEVEL) {
         int32_t id = qkv__tokenizer_find(t, text, length);
-        return qkv__put_token(t, qkv__may_give(t, out->encoder, id) ? id : t->unknown, piece.begin, piece.end, out);
+        bool is_known = qkv__may_give(t, out->encoder, id);
+        if (!is_known && p->is_spm) return qkv__put_unknown(t, piece.begin, piece.end, out);
+        return qkv__put_token(t, is_known ? id : t->unknown, piece.begin, piece.end, out);
     }
     bool known = count_characters(text, length) <= p->longest_word;
     qkv_status status = QKV_OK;

@@ -46,6 +46,10 @@ const lines = read('text.txt')
     '\u180e\u2028\u0085x',
     'a.b.c...d',
     '1a2b33c',
+    // what came after Unicode 8, 9 and 14: letters, numbers, marks, signs and punctuation, and what decomposes
+    'a\u{31350}b\u{10D50}c \u{1E4F0}\u{10D40}5 \u1C89\uA7CB',
+    'x\u{1E4EC}y\u08D4z\u07FD \u{1CC00}! \u{10EAD}a\u{2E50}\u{11BE1}b\u166D',
+    '\u{1F16C}\u32FF \u{11935}\u{11930} \u1CF2\u1734a \u200B\u2581\uFFFD|cat||mat|',
   ]);
 
 // ---- vocabularies, learned from the lines ----
@@ -488,6 +492,19 @@ files.gaps = file(
   { ...words1, vocab: gappy },
   { added_tokens: [added(gappy['the'], 'the', { special: false })], pre_tokenizer: { type: 'Whitespace' } },
 );
+
+// Steps that few files have.
+files.nmt = file(words1, { normalizer: { type: 'Nmt' }, pre_tokenizer: { type: 'CharDelimiterSplit', delimiter: ' ' } });
+files.fixed = file(words1, { pre_tokenizer: { type: 'FixedLength', length: 3 } });
+files.bytes_first = file(gpt2.model, { normalizer: { type: 'ByteLevel' }, decoder: byteLevel() });
+files.speech = file(words1, {
+  pre_tokenizer: split({ Regex: '.' }, 'Isolated'),
+  decoder: { type: 'CTC', pad_token: 'a', word_delimiter_token: 't', cleanup: true },
+});
+files.categories = file(words1, {
+  pre_tokenizer: split({ Regex: '\\p{Lu}+|\\P{L}\\p{M}|[^\\p{P}\\p{S}\\p{Nd}]|\\p{So}+|\\d' }, 'Isolated'),
+  decoder: { type: 'Fuse' },
+});
 
 for (const behavior of ['Removed', 'Isolated', 'MergedWithPrevious', 'MergedWithNext', 'Contiguous'])
   for (const invert of [false, true])

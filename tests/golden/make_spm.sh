@@ -18,10 +18,15 @@ train bytes --vocab_size=560 --model_type=bpe --byte_fallback=true --normalizati
 train suffix --vocab_size=320 --model_type=unigram --normalization_rule_tsv=rules.tsv --treat_whitespace_as_suffix=true \
     --user_defined_symbols='<tag>,mats' --control_symbols='<ctl>'
 train plain --vocab_size=340 --model_type=bpe --normalization_rule_name=identity --add_dummy_prefix=false
-rm rules.tsv
+train word --vocab_size=150 --model_type=word --normalization_rule_tsv=rules.tsv
+train char --vocab_size=120 --model_type=char --normalization_rule_name=identity --user_defined_symbols='<tag>,cat sat'
+# A denormalizer: an e after a c is an E, and "the" is "THE".
+printf '63 65\t63 45\n74 68 65\t54 48 45\n' >back.tsv
+train back --vocab_size=330 --model_type=unigram --normalization_rule_tsv=rules.tsv --denormalization_rule_tsv=back.tsv
+rm rules.tsv back.tsv
 
 {
-    for name in unigram bytes suffix plain; do
+    for name in unigram bytes suffix plain word char back; do
         spm_encode --model="spm_$name.model" --output_format=id <spm_text.txt >ids
         echo "# $name"
         spm_decode --model="spm_$name.model" --input_format=id <ids | paste -d '|' ids -
