@@ -580,7 +580,7 @@ static const struct {
       "post_processor.single" },
     { "bert", "post_processor", "single", "[{\"Wow\":{\"id\":\"A\",\"type_id\":0}}]", QKV_FORMAT, "post_processor.single" },
     { "bert", "post_processor", "pair", "[{\"Sequence\":{\"id\":\"B\",\"type_id\":0}}]", QKV_UNSUPPORTED, "A before B" },
-    { "bert", "", "decoder", TYPE("CTC", ""), QKV_UNSUPPORTED, "decoder.type" },
+    { "bert", "", "decoder", TYPE("CTX", ""), QKV_UNSUPPORTED, "decoder.type" },
     { "bert", "decoder", "prefix", NULL, QKV_FORMAT, "decoder.prefix" },
     { "bert", "", "decoder", TYPE("Strip", ",\"content\":\"\",\"start\":0,\"stop\":0"), QKV_FORMAT, "decoder.content" },
     { "bert", "", "decoder", TYPE("Strip", ",\"content\":\" \",\"start\":-1,\"stop\":0"), QKV_UNSUPPORTED, "decoder.start" },

@@ -59,6 +59,8 @@ static qkv_status compile(qkv__pattern *p, const char *expression, uint32_t opti
 /* What stands for an escape where the expression comes from but means something else to PCRE2; NULL: nothing. */
 static const char *translated(char letter, bool in_class)
 {
+    if (letter == 'd') return in_class ? "\\p{Nd}" : "[\\p{Nd}]";
+    if (letter == 'D' && !in_class) return "[^\\p{Nd}]";
     if (letter == 's') return in_class ? SPACE : "[" SPACE "]";
     if (letter == 'w') return in_class ? WORD : "[" WORD SMALL_NUMBERS "]";
     if (letter == 'S' && !in_class) return "[^" SPACE "]";
