@@ -23,8 +23,8 @@ roberta() {
     printf '#version: 0.2\nt h\nth e\nĠ the\na t\n' >"$1/merges.txt"
 }
 for name in roberta_mlm roberta_classify; do roberta $name; done
-llama() {
-    model "$1" "$1"
+llama() { # NAME [FOLDER]
+    cp -r "$golden/${2:-families}/$1" "$1" && chmod -R u+w "$1"
     cat >"$1/tokenizer.json" <<JSON
 {"added_tokens": [{"id": 1, "content": "<s>", "special": true}, {"id": 2, "content": "</s>", "special": true}],
  "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true}, "decoder": {"type": "ByteLevel"},
@@ -35,6 +35,8 @@ llama() {
 JSON
 }
 for name in llama mistral qwen2; do llama $name; done
+decoders='qwen3 qwen2_window mistral_window gemma gemma2 gemma3_text phi3 phi3_long opt gpt_neox'
+for name in $decoders; do llama $name decoders; done
 model gpt2 gpt2 # with so few tokens most bytes have none, which a plain vocab.json must not lack
 cat >gpt2/tokenizer.json <<JSON
 {"added_tokens": [{"id": 22, "content": "<|endoftext|>", "special": true}], "decoder": {"type": "ByteLevel"},
@@ -80,7 +82,7 @@ near() {
 row() { tensor "$golden/families/$1/golden.safetensors" "$2" | head -"$3" | awk '{ printf (NR > 1 ? ",%d" : "%d"), $1 }'; }
 
 # ---- info ----
-for name in $all; do check "info $name" run 0 "" info $name; done
+for name in $all $decoders; do check "info $name" run 0 "" info $name; done
 check "info of a BERT" run 0 "" info bert_mlm
 contains "tells what it is" "$(tr -s ' ' <out)" "architecture bert" "parameters 5143" "bytes 27432 in 1 file" "layers 2 of the encoder" "dim 16" \
     "heads 4" "vocabulary 23" "context 12" "tokenizer published, 23 tokens, from vocab.txt" "can fill, embed"
@@ -219,11 +221,21 @@ check "similar" run 0 "" similar -m bert_sentence --corpus corpus --top 1
 contains "finds the line itself" "$(cat out)" "1.0000  2  a dog"
 
 # ---- generate, perplexity ----
-for model in gpt2 llama mistral qwen2; do
+: >in
+for model in gpt2 llama mistral qwen2 $decoders; do
     check "generate with $model" run 0 "" generate -m $model -p 'the' -n 5 --json
     contains "has log-probabilities" "$(cat out)" '"log_p": ['
     check "perplexity" sh -c "printf 'the cat\nthe mat\n' >text && '$qkv' perplexity -m $model text --context 8 --json >out"
     contains "is told" "$(cat out)" '"perplexity": '
+done
+for model in $decoders; do
+    check "attend with $model" run 0 "" attend -m $model 'the cat sat on the mat' --json
+    contains "has weights" "$(cat out)" '"weights"'
+    check "train --from $model" run 0 "" train generate --from $model --train text --valid text --steps 2 --quiet --out more_$model
+    check "the result is of its family" run 0 "" info more_$model
+    contains "is told" "$(tr -s ' ' <out)" "architecture $(sed -n 's/.*"model_type": "\([a-z0-9_]*\)".*/\1/p' $model/config.json)"
+    check "quantize $model" run 0 "" quantize $model int4_$model --int4 --quiet
+    check "generate in 4 bits" run 0 "" generate -m int4_$model -p 'the' -n 20
 done
 check "generate" run 0 "" generate -m gpt2 -p 'the' -n 1 --json
 id=$(sed 's/.*"ids": \[\([0-9]*\).*/\1/' out)

@@ -237,10 +237,13 @@ static void no_safetensors(void **state)
     unlink(in_folder("model.safetensors"));
     assert_null(qkv_model_load(folder));
     assert_int_equal(qkv_error_status(), QKV_IO);
-    put_text("pytorch_model.bin", "PK");
+    put_text("tf_model.h5", "HDF");
     assert_null(qkv_model_load(folder));
     assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
     assert_non_null(strstr(qkv_error(), "safe_serialization=True"));
+    put_text("pytorch_model.bin", "PK"); /* which is read where there is no model.safetensors */
+    assert_null(qkv_model_load(folder));
+    assert_int_equal(qkv_error_status(), QKV_FORMAT);
 }
 
 /* ---- stories260K in other forms ---- */

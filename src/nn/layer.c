@@ -56,7 +56,7 @@ bool qkv__has_window(const qkv_transformer_opts *o, int i)
 /* What few models have. */
 static void make_more_norms(qkv_params *p, qkv__layer *l, const char *layer, const qkv_transformer_opts *o, bool crosses)
 {
-    int64_t width = o->d_k ? o->d_k : o->dim / o->heads;
+    int64_t width = o->d_k ? o->d_k : o->heads > 0 ? o->dim / o->heads : 0; /* heads are checked with the attention */
     if (o->qk_norm) {
         l->q_norm = norm_of_width(p, layer, "self.q_norm", o, width, QKV_NORM_RMS);
         l->k_norm = norm_of_width(p, layer, "self.k_norm", o, width, QKV_NORM_RMS);
