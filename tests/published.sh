@@ -231,7 +231,7 @@ done
 for model in $decoders; do
     check "attend with $model" run 0 "" attend -m $model 'the cat sat on the mat' --json
     contains "has weights" "$(cat out)" '"weights"'
-    check "train --from $model" run 0 "" train generate --from $model --train text --valid text --steps 2 --quiet --out more_$model
+    check "train --from $model" run 0 "" train generate --from $model --train text --valid text --context 24 --steps 2 --quiet --out more_$model
     check "the result is of its family" run 0 "" info more_$model
     contains "is told" "$(tr -s ' ' <out)" "architecture $(sed -n 's/.*"model_type": "\([a-z0-9_]*\)".*/\1/p' $model/config.json)"
     check "quantize $model" run 0 "" quantize $model int4_$model --int4 --quiet

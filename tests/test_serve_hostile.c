@@ -89,7 +89,6 @@ static void wrong_paths(void)
         "/v1/models/qkvx",
         "/v1/models/qkv%00",
         "/v1/models/%",
-        "/v1/chat/completions",
         "/v1/completions/",
         "/translate/",
         "/translate/x",

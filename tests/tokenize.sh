@@ -219,8 +219,8 @@ lines_of 'x'
 refused "no tokenizer" 2 "--tokenizer is missing" tokenize
 refused "a tokenizer that is not there" 3 "none.json" tokenize --tokenizer none.json
 refused "a tokenizer that is none" 4 "in" tokenize --tokenizer in
-sed 's/"normalizer": null/"normalizer": {"type": "Nmt"}/' t.json >nmt.json
-refused "a tokenizer of another kind" 5 'nmt.json: normalizer.type: "Nmt"' tokenize --tokenizer nmt.json
+sed 's/"normalizer": null/"normalizer": {"type": "Other"}/' t.json >other.json
+refused "a tokenizer of another kind" 5 'other.json: normalizer.type: "Other"' tokenize --tokenizer other.json
 refused "--ids and --raw" 2 "choose one" tokenize --tokenizer t.json --ids --raw
 refused "--ids and --json" 2 "choose one" tokenize --tokenizer t.json --ids --json
 if [ -e /dev/full ]; then
