@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MODELS = 8, MOST_AREAS = 400 };
+enum { MODELS = 10, MOST_AREAS = 400 };
 
 typedef struct named_model {
     const char *name;
@@ -86,6 +86,40 @@ static int list_models(named_model models[MODELS])
                                    .positions = QKV_POSITION_ROTARY,
                                    .activation = QKV_ACTIVATION_GELU_GATED,
                                    .no_first_norm = 1 } };
+    models[n++] = (named_model){ "t5",
+                                 { .size = sizeof(qkv_transformer_opts),
+                                   .vocabulary = 32128,
+                                   .encoder_layers = 12,
+                                   .decoder_layers = 12,
+                                   .dim = 768,
+                                   .heads = 12,
+                                   .d_ff = 2048,
+                                   .pre_norm = 1,
+                                   .norm = QKV_NORM_RMS,
+                                   .no_bias = 1,
+                                   .unscaled = 1,
+                                   .untied = 1,
+                                   .positions = QKV_POSITION_NONE,
+                                   .relative_buckets = 32,
+                                   .attention_scale = 1,
+                                   .activation = QKV_ACTIVATION_GELU_TANH_GATED } };
+    models[n++] = (named_model){ "albert",
+                                 { .size = sizeof(qkv_transformer_opts),
+                                   .vocabulary = 30000,
+                                   .encoder_layers = 12,
+                                   .dim = 768,
+                                   .heads = 12,
+                                   .d_ff = 3072,
+                                   .embed_norm = 1,
+                                   .token_types = 2,
+                                   .head = 1,
+                                   .output_bias = 1,
+                                   .unscaled = 1,
+                                   .positions = QKV_POSITION_LEARNED,
+                                   .max_positions = 512,
+                                   .activation = QKV_ACTIVATION_GELU_TANH,
+                                   .embed_dim = 128,
+                                   .shared_layers = 1 } };
     models[n++] = (named_model){ "classifier",
                                  { .vocabulary = 8000,
                                    .encoder_layers = 2,
@@ -194,7 +228,7 @@ static void every_weight_is_counted(void **state)
         qkv_transformer_opts o = shrunk(models[i / 4].o);
         if (i % 4 == 1) o.untied = o.output_bias = 1;
         if (i % 4 == 2) o.pre_norm = !o.pre_norm, o.no_bias = 1, o.qkv_bias = 1, o.no_first_norm = 0;
-        if (i % 4 == 3 && o.head) o.classes = 3, o.pooler = QKV_POOLER_HEAD;
+        if (i % 4 == 3 && o.head) o.classes = 3, o.pooler = o.embed_dim ? QKV_POOLER_GELU : QKV_POOLER_HEAD;
         if (i % 4 == 3 && o.encoder_layers && o.decoder_layers) o.target_vocabulary = 70;
         qkv_model *m = qkv_model_new(&o, 1);
         assert_non_null(m);
@@ -232,7 +266,9 @@ static void every_part_is_told(void **state)
     has_all(&m[5].o, (const char *const[]){ "32 heads, 8 of K and V, d_k = 128, rotary positions, 41,943,040 weights",
                                             "RMSNorm", "SwiGLU", "8,030,261,248 weights", NULL });
     has_all(&m[6].o, (const char *const[]){ "GeGLU", "not in the first layer, 768 weights", "Head", NULL });
-    has_all(&m[7].o, (const char *const[]){ "Pooling", "a learned mean", "Classifier", "128 × 2, 258 weights", NULL });
+    has_all(&m[7].o, (const char *const[]){ "a bias by distance", "GeGLU", "247,577,856 weights", NULL });
+    has_all(&m[8].o, (const char *const[]){ "30000 × 128, 3,840,000 weights", "Projection", "128 × 768", "768 × 128", NULL });
+    has_all(&m[9].o, (const char *const[]){ "Pooling", "a learned mean", "Classifier", "128 × 2, 258 weights", NULL });
 }
 
 static void what_makes_no_model_is_refused(void **state)

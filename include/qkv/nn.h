@@ -161,7 +161,8 @@ typedef enum qkv_position_kind {
     QKV_POSITION_SINUSOID_HALVES, /* all sines, then all cosines */
     QKV_POSITION_LEARNED,         /* a table of `max_positions` rows, for the encoder and for the decoder */
     QKV_POSITION_ROTARY,          /* in every self-attention instead of added to the embedding; the half-split layout */
-    QKV_POSITION_NONE
+    QKV_POSITION_NONE,
+    QKV_POSITION_SINUSOID_FAIRSEQ /* in halves, with 10000^(-i/(dim/2-1)) in place of 10000^(-i/(dim/2)) */
 } qkv_position_kind;
 
 /* How hidden states become one vector a row: over the row's real tokens the mean, the first, the last, or a weighted mean whose
@@ -169,7 +170,7 @@ typedef enum qkv_position_kind {
 typedef enum qkv_pooling { QKV_POOLING_MEAN, QKV_POOLING_FIRST, QKV_POOLING_LAST, QKV_POOLING_ATTENTION } qkv_pooling;
 
 /* What lies between the pooled vector and the classifier: nothing, f(x W^T + b), W (dim, dim), or the model's head. */
-typedef enum qkv_pooler { QKV_POOLER_NONE, QKV_POOLER_TANH, QKV_POOLER_RELU, QKV_POOLER_HEAD } qkv_pooler;
+typedef enum qkv_pooler { QKV_POOLER_NONE, QKV_POOLER_TANH, QKV_POOLER_RELU, QKV_POOLER_HEAD, QKV_POOLER_GELU } qkv_pooler;
 
 /* How frequencies are scaled, f_i = base^(-2i/D), by rotary_factor and, but for LINEAR, by how often they turn in rotary_length
  * positions, so that longer texts than those can be read. */
@@ -229,6 +230,13 @@ typedef struct qkv_transformer_opts {
     int parallel;                      /* with pre_norm: attention and feed-forward read the same x, both are added to it */
     float attention_scale;             /* of scores; 0 means 1/sqrt(d_k) */
     float score_cap, logit_cap;        /* c not 0: x becomes c tanh(x / c): scaled scores of self-attention; logits */
+    /* Not 0: the scores of self-attention have a learned bias by the distance of key and query, (relative_buckets, heads) for the
+     * encoder and for the decoder, shared by their layers: near distances have a bucket each, farther ones share them, up to
+     * relative_distance (0 means 128), from which on there is one, as in T5. An encoder has half of them for keys to the left. */
+    int64_t relative_buckets, relative_distance;
+    int scaled_output; /* hidden states are divided by sqrt(dim) before the output layer, or before its head */
+    int64_t embed_dim; /* of an encoder's tables and of their norm, which a linear layer brings to dim; 0 means dim */
+    int shared_layers; /* all layers of a stack have the weights of its first */
 } qkv_transformer_opts;
 
 typedef struct qkv_transformer qkv_transformer;

@@ -156,6 +156,9 @@ typedef struct qkv_attention_opts {
      * attention. */
     int64_t window;
     float score_cap; /* not 0: scaled scores s become cap tanh(s / cap), before the mask; without a bias, not additive */
+    /* (H,Tq+Tk-1), if not NULL: relative[h][j-i+Tq-1] joins scores * scale of query i and key j, as a bias does, which there is
+     * none of then, nor a cap; not of additive attention */
+    qkv_tensor *relative;
 } qkv_attention_opts;
 
 /* y = softmax(q k^T / sqrt(Dk) + bias) v, per head.

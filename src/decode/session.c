@@ -265,7 +265,7 @@ static qkv_status need_sinusoids(qkv_session *s, int64_t n)
     float *all = qkv__alloc(sizeof *all * (size_t)(n * o->dim));
     qkv_tape *t = all ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }) : NULL;
     int64_t more = n - s->n_sinusoids;
-    qkv_tensor *table = t ? qkv_sinusoid(t, s->n_sinusoids, more, o->dim, o->positions == QKV_POSITION_SINUSOID_HALVES) : NULL;
+    qkv_tensor *table = t ? qkv__sinusoid(t, s->n_sinusoids, more, o->dim, o->positions) : NULL;
     if (table) {
         if (s->sinusoid) memcpy(all, s->sinusoid, sizeof *all * (size_t)(s->n_sinusoids * o->dim));
         memcpy(all + s->n_sinusoids * o->dim, qkv_data(table), sizeof *all * (size_t)(more * o->dim));
@@ -346,8 +346,7 @@ static qkv_tensor *embed_block(qkv_session *s, const block *b)
     const qkv__stack *stack = decoder_of(s);
     qkv_tensor *x = qkv_embed_forward(&stack->embed, s->tape, b->ids, b->tokens, 1);
     if (!o->unscaled) x = qkv_scale(x, sqrtf((float)o->dim));
-    if (o->positions != QKV_POSITION_ROTARY && o->positions != QKV_POSITION_NONE)
-        x = qkv_add(x, positions_at(s, b->positions, b->tokens));
+    if (qkv__adds_positions(o)) x = qkv_add(x, positions_at(s, b->positions, b->tokens));
     return o->embed_norm ? qkv_norm_forward(&stack->embed_norm, x) : x;
 }
 
@@ -368,6 +367,14 @@ static qkv_tensor *read_past_layer(qkv_session *s, const qkv__layer *l, qkv_tens
     return y;
 }
 
+/* The bias by distance of all that the rows of a block see; NULL where there is none. */
+static qkv_tensor *relative_of_block(qkv_session *s, const block *b)
+{
+    int64_t longest = 1;
+    for (int64_t i = 0; i < b->rows; i++) longest = qkv__max(longest, b->self[i].keys);
+    return qkv__relative_bias(s->tape, decoder_of(s)->relative, longest, s->x->o.relative_distance, true);
+}
+
 static qkv_tensor *run_layers(qkv_session *s, const block *b)
 {
     const qkv_transformer *m = s->x;
@@ -380,7 +387,7 @@ static qkv_tensor *run_layers(qkv_session *s, const block *b)
                               .cross = b->cross,
                               .rows = b->rows,
                               .heads_off = s->heads_off };
-    qkv__pass pass = { .o = &m->o, .cached = &f, .layer_tape = layer_tape_of(s) };
+    qkv__pass pass = { .o = &m->o, .cached = &f, .relative = relative_of_block(s, b), .layer_tape = layer_tape_of(s) };
     qkv__set_rotary(m, b->positions, turns, &pass);
     qkv_tensor *x = embed_block(s, b);
     for (f.layer = 0; f.layer < stack->n; f.layer++) {

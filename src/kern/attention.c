@@ -287,6 +287,16 @@ static void add_to_keys(const gradient *g, const float *a, const float *chunks, 
     }
 }
 
+/* dbias[j - i] += dS[i][j]: what lies on a diagonal shares one number */
+static void add_to_distances(const gradient *g, int64_t j0, int64_t keys)
+{
+    const block *w = &g->w;
+    const qkv__attention *x = w->x;
+    float *zero = x->grad_relative + (w->b * x->heads + w->h) * (x->tq + x->tk - 1) + x->tq - 1;
+    for (int64_t i = 0; i < w->n; i++)
+        for (int64_t j = 0; j < keys; j++) zero[j0 + j - w->from - i] += g->dscores[j * BQ + i] / x->scale;
+}
+
 static void tile_gradient(gradient *g, int64_t j0, int64_t keys)
 {
     const block *w = &g->w;
@@ -299,6 +309,7 @@ static void tile_gradient(gradient *g, int64_t j0, int64_t keys)
     if (x->grad_k)
         add_to_keys(g, g->dscores, g->query_chunks, x->dk, j0, keys,
                     x->grad_k + w->b * x->k_rows.batch + kv_head * x->k_rows.head + j0 * x->k_rows.row, x->k_rows.row);
+    if (x->grad_relative) add_to_distances(g, j0, keys);
     if (!x->grad_q) return;
     pack_chunks(g->k + j0 * x->k_rows.row, x->k_rows.row, keys, x->dk, g->key_chunks);
     for (int64_t i = 0, step = tile_height(w->n), m; i < w->n; i += m) {

@@ -87,6 +87,7 @@ typedef struct qkv__attention {
     /* for backward */
     const float *dy;
     float *grad_q, *grad_k, *grad_v; /* added to; NULL where nobody wants it */
+    float *grad_relative;            /* (batch, heads, tq+tk-1): of a bias by j - i + tq - 1; the same */
     /* on request, (batch, heads, tq, tk); NULL otherwise */
     float *weights, *scaled, *scores;
 } qkv__attention;
@@ -118,6 +119,13 @@ static inline size_t qkv__attention_scratch(int64_t dk, int64_t dv)
  * At `at` a page has for every kv head its keys, [dk][QKV__PAGE]: a token a column, then for every kv head its values,
  * [QKV__PAGE][dv]. Key j is in pages[j / QKV__PAGE]. */
 enum { QKV__PAGE = 16 };
+
+/* A bias by the distance of key j from query i: at[h*row + j - i] of head h. at NULL: none. */
+typedef struct qkv__relative {
+    const float *at;
+    int64_t row;
+} qkv__relative;
+
 typedef struct qkv__paged {
     const float *q; /* query i of head h: q + i*q_row + h*dk */
     float *y;       /* y + i*y_row + h*dv */
@@ -127,11 +135,12 @@ typedef struct qkv__paged {
     bool causal;     /* the last query sees all keys, the one before it one less, and so on; else each sees all */
     float *const *pages;
     int64_t at;
-    float scale;           /* above 0 */
-    const uint8_t *hidden; /* (keys): 1 where no query sees; NULL: none */
-    float *weights;        /* on request, (heads, n, keys) */
-    int64_t window;        /* where causal: a query sees so many keys at most, the last ones; 0: all */
-    float cap;             /* of scores; 0: none */
+    float scale;            /* above 0 */
+    const uint8_t *hidden;  /* (keys): 1 where no query sees; NULL: none */
+    float *weights;         /* on request, (heads, n, keys) */
+    int64_t window;         /* where causal: a query sees so many keys at most, the last ones; 0: all */
+    float cap;              /* of scores; 0: none */
+    qkv__relative relative; /* query i stands at key keys - n + i; without a cap */
 } qkv__paged;
 
 /* Query i sees keys from .. to-1. */

@@ -183,6 +183,8 @@ static void add_gradient(const qkv__attention *x, int64_t b, int64_t h, int64_t 
     }
     double dscore = weight * (dweight - delta) * (double)x->scale;
     if (x->cap > 0) dscore *= 1 - pow(scaled_score(x, b, h, i, j) / (double)x->cap, 2); /* tanh' = 1 - tanh^2 */
+    if (x->grad_relative)
+        x->grad_relative[(b * x->heads + h) * (x->tq + x->tk - 1) + j - i + x->tq - 1] += (float)(weight * (dweight - delta));
     for (int64_t d = 0; d < x->dk; d++) {
         if (x->grad_q) x->grad_q[q_at + d] += (float)(dscore * (double)x->k[k_at + d]);
         if (x->grad_k) x->grad_k[k_at + d] += (float)(dscore * (double)x->q[q_at + d]);
@@ -221,7 +223,8 @@ static double paged_score(const qkv__paged *x, int64_t h, int64_t i, int64_t j)
     if (x->hidden && x->hidden[j]) return -INFINITY;
     for (int64_t d = 0; d < x->dk; d++)
         sum += (double)x->q[i * x->q_row + h * x->dk + d] * paged_key(x, h / (x->heads / x->kv_heads), j, d);
-    return capped(sum * (double)x->scale, x->cap);
+    double bias = x->relative.at ? (double)x->relative.at[h * x->relative.row + j - (x->keys - x->n + i)] : 0;
+    return capped(sum * (double)x->scale, x->cap) + bias;
 }
 
 static void attend_paged_row(const qkv__paged *x, int64_t h, int64_t i, double *out)

@@ -1,5 +1,6 @@
 /* model_positions.c: the table of positions that a model adds to its tokens. */
 #include "../io/npy.h"
+#include "../nn/layer.h"
 #include "../op/op.h"
 
 #include <qkv/model.h>
@@ -30,10 +31,8 @@ static qkv_tensor *position_rows(const qkv_model *m, qkv_side side, qkv_tape *t,
 {
     enum { USUAL = 50 };
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    bool is_halves = o->positions == QKV_POSITION_SINUSOID_HALVES;
     if (o->positions == QKV_POSITION_LEARNED) return learned_rows(m, t, side == QKV_SIDE_TARGET ? "decoder" : "encoder", n);
-    if (is_halves || o->positions == QKV_POSITION_SINUSOID)
-        return qkv_sinusoid(t, o->first_position, n ? n : USUAL, o->dim, is_halves);
+    if (qkv__adds_positions(o)) return qkv__sinusoid(t, o->first_position, n ? n : USUAL, qkv__embed_width(o), o->positions);
     qkv__fail(QKV_USAGE, "%s: the model has no table of them: it %s", call,
               o->positions == QKV_POSITION_ROTARY ? "turns queries and keys (rotary positions)" : "knows no positions");
     return NULL;

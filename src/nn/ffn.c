@@ -5,10 +5,7 @@
 #include "../op/inplace.h"
 #include "../tensor/tape.h"
 
-bool qkv__is_gated(qkv_activation f)
-{
-    return f == QKV_ACTIVATION_SILU_GATED || f == QKV_ACTIVATION_GELU_GATED || f == QKV_ACTIVATION_GELU_TANH_GATED;
-}
+bool qkv__is_gated(qkv_activation f) { return f >= QKV_ACTIVATION_SILU_GATED; }
 
 qkv_ffn qkv_ffn_new(qkv_params *p, const char *name, const qkv_ffn_opts *opts)
 {

@@ -9,8 +9,8 @@
 
 /* ---- making ---- */
 
-static qkv_norm norm_of_width(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o, int64_t width,
-                              qkv_norm_kind kind)
+qkv_norm qkv__norm_of_width(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o, int64_t width,
+                            qkv_norm_kind kind)
 {
     char name[QKV_NAME_MAX];
     if (!qkv__join_name(p, name, layer, part)) return (qkv_norm){ 0 };
@@ -21,7 +21,7 @@ static qkv_norm norm_of_width(qkv_params *p, const char *layer, const char *part
 
 qkv_norm qkv__norm_part(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o)
 {
-    return norm_of_width(p, layer, part, o, o->dim, o->norm);
+    return qkv__norm_of_width(p, layer, part, o, o->dim, o->norm);
 }
 
 static qkv_mha mha_part(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o)
@@ -58,8 +58,8 @@ static void make_more_norms(qkv_params *p, qkv__layer *l, const char *layer, con
 {
     int64_t width = o->d_k ? o->d_k : o->heads > 0 ? o->dim / o->heads : 0; /* heads are checked with the attention */
     if (o->qk_norm) {
-        l->q_norm = norm_of_width(p, layer, "self.q_norm", o, width, QKV_NORM_RMS);
-        l->k_norm = norm_of_width(p, layer, "self.k_norm", o, width, QKV_NORM_RMS);
+        l->q_norm = qkv__norm_of_width(p, layer, "self.q_norm", o, width, QKV_NORM_RMS);
+        l->k_norm = qkv__norm_of_width(p, layer, "self.k_norm", o, width, QKV_NORM_RMS);
     }
     if (!o->post_norm) return;
     l->self_post_norm = qkv__norm_part(p, layer, "self_post_norm", o);
@@ -79,7 +79,6 @@ bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *stack, int i, con
     }
     l->ffn = ffn_part(p, layer, o);
     l->ffn_norm = qkv__norm_part(p, layer, "ffn_norm", o);
-    l->window = qkv__has_window(o, i) ? o->window : 0;
     make_more_norms(p, l, layer, o, crosses);
     return !qkv_params_status(p);
 }

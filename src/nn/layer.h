@@ -24,7 +24,8 @@ typedef struct qkv__pass {
     qkv_mask self;               /* of self-attention */
     /* how queries and keys turn, in layers without a window and with one; NULL: positions are in the embedding */
     const qkv_rotary_opts *rotary, *local_rotary;
-    qkv_tensor *memory; /* what the encoder gave; NULL without cross-attention */
+    qkv_tensor *relative; /* (heads, 2n-1), by the distance of key and query, -(n-1) first; NULL: no bias */
+    qkv_tensor *memory;   /* what the encoder gave; NULL without cross-attention */
     qkv_mask cross;
     qkv_tape *layer_tape; /* of one layer after the other; NULL: all are on the tape of x */
     const struct qkv__ragged *ragged;
@@ -51,14 +52,21 @@ typedef struct qkv__layer {
 /* Makes layer number i of "encoder" or "decoder". False with the error in p. */
 bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *stack, int i, const qkv_transformer_opts *o, bool crosses);
 
-/* The norm "layer.part" of a model with these options, but for norms of another width. */
+/* The norm "layer.part" of a model with these options; of another width than its dim, or another kind. */
 qkv_norm qkv__norm_part(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o);
+qkv_norm qkv__norm_of_width(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o, int64_t width,
+                            qkv_norm_kind kind);
+
+/* How wide its tables are: embed_dim, or dim. */
+int64_t qkv__embed_width(const qkv_transformer_opts *o);
 
 /* The parts of a model. */
 typedef struct qkv__stack {
     qkv_embed embed; /* the decoder's may be the encoder's */
     qkv_embed types; /* of token types */
     qkv_positions positions;
+    qkv_tensor *relative; /* (buckets, heads) */
+    qkv_linear widen;     /* with embed_dim */
     qkv_norm embed_norm;
     qkv__layer *layers;
     int n;
@@ -100,6 +108,11 @@ qkv_tensor *qkv__pad_rows(qkv_tensor *tokens, const qkv__sources *x);
 
 /* As qkv_transformer_logits(), with another output layer, such as some rows of the model's own. */
 qkv_tensor *qkv__transformer_logits(const qkv_transformer *m, qkv_tensor *hidden, const qkv_linear *output);
+
+/* The bias of a table (buckets, heads) for sequences of up to n tokens, as qkv__pass has it; a causal one has the same number for
+ * all keys to the right. NULL with the error on the tape. */
+qkv_tensor *qkv__relative_bias(qkv_tape *t, qkv_tensor *table, int64_t n, int64_t farthest, bool causal);
+qkv__relative qkv__relative_of(const qkv_tensor *bias); /* NULL: none */
 
 /* Pairs of a head that turn. */
 int64_t qkv__rotary_pairs(const qkv_transformer_opts *o);

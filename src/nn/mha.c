@@ -119,7 +119,9 @@ qkv_tensor *qkv__self_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pas
 {
     qkv_tensor *qkv[3];
     if (!x || !project_self(l, x, pass, qkv)) return NULL;
-    const qkv_attention_opts opts = { .scale = pass->o->attention_scale, .window = l->window, .score_cap = pass->o->score_cap };
+    const qkv_attention_opts opts = {
+        .scale = pass->o->attention_scale, .window = l->window, .score_cap = pass->o->score_cap, .relative = pass->relative
+    };
     return attend_whole(&l->self, x, x, qkv, pass->self, opts);
 }
 
@@ -131,7 +133,8 @@ qkv_tensor *qkv__self_ragged(const qkv__layer *l, qkv_tensor *x, const qkv__pass
                                     .kv_heads = l->self.kv_heads,
                                     .window = l->window,
                                     .scale = pass->o->attention_scale,
-                                    .cap = pass->o->score_cap };
+                                    .cap = pass->o->score_cap,
+                                    .relative = qkv__relative_of(pass->relative) };
     return qkv_linear_forward(&l->self.out, qkv__attend_ragged(qkv, &opts, pass->ragged->lengths, pass->ragged->n));
 }
 
@@ -166,7 +169,8 @@ static qkv_tensor *attend_cached(const qkv_mha *m, qkv_tensor *q, const qkv__pas
                                    .causal = !is_cross,
                                    .scale = pass->o->attention_scale,
                                    .cap = is_cross ? 0 : pass->o->score_cap,
-                                   .window = window };
+                                   .window = window,
+                                   .relative = qkv__relative_of(is_cross ? NULL : pass->relative) };
     if (q && qkv__keeps_attention(q->tape)) keep_weights(m, q->tape, parts, f->rows);
     qkv_tensor *y = qkv__attend_paged(q, &opts, parts, f->rows);
     if (y && f->heads_off) silence_heads(m, y, f->heads_off + (2 * f->layer + is_cross) * m->heads);

@@ -43,6 +43,10 @@ bool qkv__has_window(const qkv_transformer_opts *o, int i);
 /* f(x) for any activation, of a gated one what it does to its gate; x, which a linear layer made, is not read again. */
 qkv_tensor *qkv__activate(qkv_activation f, qkv_tensor *x);
 
+/* Whether positions are added to embeddings; those that are not learned, of either kind of sinusoid. */
+bool qkv__adds_positions(const qkv_transformer_opts *o);
+qkv_tensor *qkv__sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t dim, qkv_position_kind kind);
+
 /* Params whose weights have names and shapes, but no values until each is placed somewhere. NULL as qkv_params_new(). */
 qkv_params *qkv__params_plan(void);
 

@@ -56,6 +56,7 @@ static qkv_tensor *densely(const qkv_transformer *m, qkv_tensor *pooled)
     if (m->o.pooler == QKV_POOLER_NONE) return pooled;
     if (m->o.pooler == QKV_POOLER_HEAD) return qkv__head_forward(m, pooled);
     qkv_tensor *x = qkv_linear_forward(&m->pooler, pooled);
+    if (m->o.pooler == QKV_POOLER_GELU) return qkv_gelu(x);
     return m->o.pooler == QKV_POOLER_TANH ? qkv_tanh(x) : qkv_relu(x);
 }
 

@@ -5,23 +5,35 @@
 
 #include <math.h>
 
-qkv_tensor *qkv_sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t dim, int halves)
+bool qkv__adds_positions(const qkv_transformer_opts *o)
 {
+    return o->positions != QKV_POSITION_ROTARY && o->positions != QKV_POSITION_NONE;
+}
+
+qkv_tensor *qkv__sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t dim, qkv_position_kind kind)
+{
+    bool halves = kind != QKV_POSITION_SINUSOID;
     if (t && first < 0) return qkv__error(t, QKV_USAGE, "sinusoid: the first position is %lld", (long long)first);
     qkv_tensor *y = qkv_constant(t, 2, (int64_t[]){ length, dim }, NULL);
     if (!y) return NULL;
     float *table = qkv_data(y);
+    double span = kind == QKV_POSITION_SINUSOID_FAIRSEQ ? fmax(2.0 * (double)(dim / 2) - 2, 2) : (double)dim;
     int64_t sines = dim - dim / 2; /* an odd dim ends with a sine that has no cosine */
     for (int64_t column = 0; column < dim; column++) {
         int64_t i = !halves ? column / 2 : column < sines ? column : column - sines;
         bool is_sine = halves ? column < sines : column % 2 == 0;
-        double frequency = pow(10000.0, -2.0 * (double)i / (double)dim);
+        double frequency = pow(10000.0, -2.0 * (double)i / span);
         for (int64_t row = 0; row < length; row++) {
             double angle = ((double)first + (double)row) * frequency;
             table[row * dim + column] = (float)(is_sine ? sin(angle) : cos(angle));
         }
     }
     return y;
+}
+
+qkv_tensor *qkv_sinusoid(qkv_tape *t, int64_t first, int64_t length, int64_t dim, int halves)
+{
+    return qkv__sinusoid(t, first, length, dim, halves ? QKV_POSITION_SINUSOID_HALVES : QKV_POSITION_SINUSOID);
 }
 
 qkv_positions qkv_positions_new(qkv_params *p, const char *name, int64_t max_positions, int64_t dim)

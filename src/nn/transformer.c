@@ -44,12 +44,27 @@ static const char *check_attention(const qkv_transformer_opts *o)
 /* What published models have besides. */
 static const char *check_variant(const qkv_transformer_opts *o)
 {
-    if ((unsigned)o->pooler > QKV_POOLER_HEAD) return "there is no such pooler";
+    if ((unsigned)o->pooler > QKV_POOLER_GELU) return "there is no such pooler";
     if (o->token_types < 0) return "token types cannot be negative";
     if (o->token_types && !o->encoder_layers) return "token types need an encoder";
     if (o->pooler == QKV_POOLER_HEAD && !o->head) return "the pooler is the head, which the model does not have";
     if (o->no_first_norm && !o->pre_norm) return "only norms before each sub-layer (pre_norm) have one to leave out";
     return check_attention(o);
+}
+
+/* What T5, ELECTRA and ALBERT have. */
+static const char *check_sharing(const qkv_transformer_opts *o)
+{
+    int64_t least = o->encoder_layers ? 4 : 2; /* one exact distance on either side */
+    if (o->relative_buckets < 0 || o->relative_distance < 0 || o->embed_dim < 0) return "no size may be negative";
+    if (o->relative_buckets && o->relative_buckets < least)
+        return "a bias by distance needs at least 4 buckets, 2 in a decoder";
+    if (o->relative_buckets && (o->relative_distance ? o->relative_distance : 128) <= o->relative_buckets / 2)
+        return "relative_distance must be more than half of relative_buckets";
+    if (o->relative_buckets && o->score_cap > 0) return "a bias by distance and a cap of scores (score_cap) exclude each other";
+    if (!o->embed_dim) return NULL;
+    if (o->decoder_layers) return "only an encoder alone has tables of another width (embed_dim)";
+    return o->pooler == QKV_POOLER_HEAD ? "a head of another width (embed_dim) is no pooler" : NULL;
 }
 
 static bool check_transformer_options(qkv_params *p, const qkv_transformer_opts *o)
@@ -62,7 +77,7 @@ static bool check_transformer_options(qkv_params *p, const qkv_transformer_opts 
         problem = "a target vocabulary of its own needs an encoder and a decoder";
     else if (o->d_ff < 1) problem = "the feed-forward layer needs an inner width of at least 1";
     else if ((unsigned)o->norm > QKV_NORM_RMS) problem = "there is no such norm";
-    else if ((unsigned)o->positions > QKV_POSITION_NONE) problem = "there is no such kind of positions";
+    else if ((unsigned)o->positions > QKV_POSITION_SINUSOID_FAIRSEQ) problem = "there is no such kind of positions";
     else if (o->positions == QKV_POSITION_LEARNED && o->max_positions < 1) problem = "learned positions need a longest length";
     else if (o->first_position < 0) problem = "the first position cannot be negative";
     else if (!(o->norm_eps >= 0)) problem = "the norm's eps cannot be negative";
@@ -70,7 +85,31 @@ static bool check_transformer_options(qkv_params *p, const qkv_transformer_opts 
     else if ((unsigned)o->pooling > QKV_POOLING_ATTENTION) problem = "there is no such pooling";
     else if (!(o->dropout >= 0 && o->dropout < 1)) problem = "dropout must be at least 0 and below 1";
     else problem = check_variant(o);
+    if (!problem) problem = check_sharing(o);
     return !problem || qkv__params_fail(p, QKV_USAGE, "transformer: %s", problem);
+}
+
+int64_t qkv__embed_width(const qkv_transformer_opts *o) { return o->embed_dim ? o->embed_dim : o->dim; }
+
+/* The tables, and what becomes of their sum. */
+static void make_embeddings(qkv_params *p, qkv_transformer *m, int which)
+{
+    const qkv_transformer_opts *o = &m->o;
+    qkv__stack *s = &m->stacks[which];
+    const char *name = stack_names[which];
+    int64_t width = qkv__embed_width(o);
+    char part[QKV_NAME_MAX];
+    if (which == DECODER && o->target_vocabulary) s->embed = qkv_embed_new(p, "target_embed", o->target_vocabulary, width);
+    else if (which == DECODER && m->stacks[ENCODER].n) s->embed = m->stacks[ENCODER].embed;
+    else s->embed = qkv_embed_new(p, "embed", o->vocabulary, width);
+    if (which == ENCODER && o->token_types) s->types = qkv_embed_new(p, "token_types", o->token_types, width);
+    if (o->positions == QKV_POSITION_LEARNED && qkv__join_name(p, part, name, "positions"))
+        s->positions = qkv_positions_new(p, part, o->max_positions + o->first_position, width);
+    if (o->embed_norm) s->embed_norm = qkv__norm_of_width(p, name, "embed_norm", o, width, o->norm);
+    if (o->embed_dim) s->widen = qkv__linear_part(p, name, "widen", width, o->dim, false);
+    if (o->relative_buckets)
+        s->relative = qkv__add_part(p, name, "relative_positions.weight", QKV_SHAPE(o->relative_buckets, o->heads),
+                                    QKV_INIT_NORMAL, 0.02f);
 }
 
 static bool make_stack(qkv_params *p, qkv_transformer *m, int which)
@@ -78,19 +117,15 @@ static bool make_stack(qkv_params *p, qkv_transformer *m, int which)
     const qkv_transformer_opts *o = &m->o;
     qkv__stack *s = &m->stacks[which];
     const char *name = stack_names[which];
-    char part[QKV_NAME_MAX];
     s->n = which == ENCODER ? o->encoder_layers : o->decoder_layers;
     if (!s->n) return true;
-    if (which == DECODER && o->target_vocabulary) s->embed = qkv_embed_new(p, "target_embed", o->target_vocabulary, o->dim);
-    else if (which == DECODER && m->stacks[ENCODER].n) s->embed = m->stacks[ENCODER].embed;
-    else s->embed = qkv_embed_new(p, "embed", o->vocabulary, o->dim);
-    if (which == ENCODER && o->token_types) s->types = qkv_embed_new(p, "token_types", o->token_types, o->dim);
-    if (o->positions == QKV_POSITION_LEARNED && qkv__join_name(p, part, name, "positions"))
-        s->positions = qkv_positions_new(p, part, o->max_positions + o->first_position, o->dim);
-    if (o->embed_norm) s->embed_norm = qkv__norm_part(p, name, "embed_norm", o);
+    make_embeddings(p, m, which);
     s->layers = qkv__params_keep(p, sizeof *s->layers * (size_t)s->n);
-    for (int i = 0; s->layers && i < s->n; i++)
-        if (!qkv__layer_make(p, &s->layers[i], name, i, o, which == DECODER && o->encoder_layers > 0)) return false;
+    for (int i = 0; s->layers && i < s->n; i++) {
+        if (i && o->shared_layers) s->layers[i] = s->layers[0];
+        else if (!qkv__layer_make(p, &s->layers[i], name, i, o, which == DECODER && o->encoder_layers > 0)) return false;
+        s->layers[i].window = qkv__has_window(o, i) ? o->window : 0;
+    }
     if (o->pre_norm) s->final_norm = qkv__norm_part(p, name, "norm", o);
     return !qkv_params_status(p);
 }
@@ -103,12 +138,12 @@ static int64_t output_size(const qkv_transformer_opts *o)
 static void make_output(qkv_params *p, qkv_transformer *m)
 {
     const qkv_transformer_opts *o = &m->o;
-    int64_t size = output_size(o);
+    int64_t size = output_size(o), width = o->head ? qkv__embed_width(o) : o->dim;
     if (o->head) {
-        m->head = (o->no_head_bias ? qkv_linear_new_no_bias : qkv_linear_new)(p, "head", o->dim, o->dim);
-        m->head_norm = qkv__norm_part(p, "head", "norm", o);
+        m->head = (o->no_head_bias ? qkv_linear_new_no_bias : qkv_linear_new)(p, "head", o->dim, width);
+        m->head_norm = qkv__norm_of_width(p, "head", "norm", o, width);
     }
-    if (o->untied) m->output = qkv_linear_new_no_bias(p, "output", o->dim, size);
+    if (o->untied) m->output = qkv_linear_new_no_bias(p, "output", width, size);
     else m->output.weight = m->stacks[m->stacks[DECODER].n ? DECODER : ENCODER].embed.weight;
     if (o->output_bias) m->output.bias = qkv_params_add(p, "output.bias", 1, &size, QKV_INIT_ZERO, 0);
 }
@@ -250,11 +285,11 @@ void qkv__set_rotary(const qkv_transformer *m, const int32_t *positions, qkv_rot
 static qkv_tensor *add_positions(const qkv_transformer_opts *o, const qkv__stack *s, qkv_tensor *x, int64_t length,
                                  const qkv__ragged *ragged)
 {
-    if (!x || o->positions == QKV_POSITION_ROTARY || o->positions == QKV_POSITION_NONE) return x;
+    if (!x || !qkv__adds_positions(o)) return x;
     int64_t first = o->first_position, n = ragged ? ragged->longest : length;
-    bool halves = o->positions == QKV_POSITION_SINUSOID_HALVES;
-    qkv_tensor *table = o->positions == QKV_POSITION_LEARNED ? qkv_positions_forward(&s->positions, x->tape, first, n)
-                                                             : qkv_sinusoid(x->tape, first, n, o->dim, halves);
+    qkv_tensor *table = o->positions == QKV_POSITION_LEARNED
+                            ? qkv_positions_forward(&s->positions, x->tape, first, n)
+                            : qkv__sinusoid(x->tape, first, n, qkv__embed_width(o), o->positions);
     if (table && ragged) table = qkv_gather(x->tape, table, ragged->positions, 2, (int64_t[]){ ragged->tokens, 1 });
     return qkv_add(x, table);
 }
@@ -273,7 +308,8 @@ static qkv_tensor *embed_tokens(const qkv_transformer *m, const qkv__stack *s, q
                                    : qkv_embed_forward(&s->types, t, zero, 1, 1));
     x = add_positions(o, s, x, length, pass->ragged);
     if (o->embed_norm) x = qkv_norm_forward(&s->embed_norm, x);
-    return qkv_dropout(x, o->dropout);
+    x = qkv_dropout(x, o->dropout);
+    return s->widen.weight ? qkv_linear_forward(&s->widen, x) : x;
 }
 
 static qkv_tensor *run_stack(const qkv_transformer *m, int which, qkv_tape *t, const int32_t *ids, int64_t batch,
@@ -285,6 +321,8 @@ static qkv_tensor *run_stack(const qkv_transformer *m, int which, qkv_tape *t, c
     pass->o = &m->o;
     qkv_rotary_opts turns[2];
     qkv__set_rotary(m, pass->ragged ? pass->ragged->positions : NULL, turns, pass);
+    int64_t longest = pass->ragged ? pass->ragged->longest : length;
+    if (s->relative) pass->relative = qkv__relative_bias(t, s->relative, longest, m->o.relative_distance, which == DECODER);
     qkv_tensor *x = embed_tokens(m, s, t, ids, batch, length, pass);
     for (int i = 0; i < s->n; i++) {
         qkv__keep_hidden(t, x);
@@ -377,6 +415,7 @@ qkv_tensor *qkv__head_forward(const qkv_transformer *m, qkv_tensor *x)
 qkv_tensor *qkv__transformer_logits(const qkv_transformer *m, qkv_tensor *hidden, const qkv_linear *output)
 {
     float cap = m->o.logit_cap;
+    if (m->o.scaled_output) hidden = qkv_scale(hidden, 1 / sqrtf((float)m->o.dim));
     qkv_tensor *logits = qkv_linear_forward(output, m->o.head ? qkv__head_forward(m, hidden) : hidden);
     return cap > 0 ? qkv_scale(qkv_tanh(qkv_scale(logits, 1 / cap)), cap) : logits;
 }

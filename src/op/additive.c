@@ -175,6 +175,7 @@ qkv_tensor *qkv_additive_attention(qkv_tensor *q, qkv_tensor *k, qkv_tensor *w, 
     bool keeps = q->wants_grad || k->wants_grad || w->wants_grad || v->wants_grad;
     if (!qkv__attention_setup(t, name, qkv, &mask, opts, keeps, &s->a, &ndim, shape)) return NULL;
     if (opts->window || opts->score_cap > 0) return qkv__error(t, QKV_USAGE, "%s: it has no window and no cap", name);
+    if (opts->relative) return qkv__error(t, QKV_USAGE, "%s: it has no bias by distance (relative)", name);
     if (w->ndim != 1 || w->shape[0] != s->a.dk)
         return qkv__error(t, QKV_USAGE, "%s: w is %s, it must be (%lld), the width of q and k", name, QKV_TEXT(w),
                           (long long)s->a.dk);

@@ -28,6 +28,47 @@ static void run_attention(qkv_tape *t, qkv__attention *x, int64_t tasks, qkv__ta
     if (x->tq && qkv__parallel(tasks, qkv__attention_scratch(x->dk, x->dv), task, x)) qkv__error_below(t);
 }
 
+/* ---- a bias by distance ---- */
+
+/* A map whose rows are the one array, each a place further to the left. */
+static void see_relative(qkv__attention *x, const qkv_tensor *relative)
+{
+    x->seen.bias = qkv_data(relative) + x->tq - 1;
+    memcpy(x->seen.bias_step, (int64_t[]){ 0, x->tq + x->tk - 1, -1, 1 }, sizeof x->seen.bias_step);
+}
+
+static bool read_relative(qkv_tape *t, const qkv_tensor *relative, qkv__attention *x)
+{
+    const char *problem = NULL;
+    int64_t width = x->tq + x->tk - 1;
+    if (relative->ndim != 2 || relative->shape[0] != x->heads || relative->shape[1] != width)
+        problem = "expected (heads, queries + keys - 1)";
+    else if (x->seen.bias) problem = "the mask has a bias already";
+    else if (x->cap > 0) problem = "scores have a cap or a bias, not both";
+    if (problem) return qkv__error(t, QKV_USAGE, "attention: relative %s: %s", QKV_TEXT(relative), problem);
+    see_relative(x, relative);
+    return true;
+}
+
+/* Each sequence has its own sums, which tasks make; together they are the gradient, always in the same order. */
+static bool start_relative(qkv_tensor *y, qkv__attention *x)
+{
+    if (y->n_in < 4) return true;
+    see_relative(x, y->in[3]);
+    if (!y->in[3]->wants_grad) return true;
+    size_t bytes = sizeof(float) * (size_t)(x->batch * y->in[3]->count);
+    x->grad_relative = qkv__save(y->tape, bytes);
+    if (x->grad_relative) memset(x->grad_relative, 0, bytes);
+    return x->grad_relative;
+}
+
+static void end_relative(qkv_tensor *y, const qkv__attention *x)
+{
+    float *grad = x->grad_relative ? qkv__grad(y->in[3]) : NULL;
+    for (int64_t b = 0; grad && b < x->batch; b++)
+        kern->axpy(grad, x->grad_relative + b * y->in[3]->count, 1.0f, y->in[3]->count);
+}
+
 static void attention_backward(qkv_tensor *y)
 {
     qkv__attention *x = y->saved;
@@ -38,7 +79,9 @@ static void attention_backward(qkv_tensor *y)
     x->grad_q = qkv__grad(y->in[0]);
     x->grad_k = qkv__grad(y->in[1]);
     x->grad_v = qkv__grad(y->in[2]);
-    if (!qkv_tape_status(y->tape)) run_attention(y->tape, x, x->batch * x->kv_heads, backward_task);
+    if (!start_relative(y, x) || qkv_tape_status(y->tape)) return;
+    run_attention(y->tape, x, x->batch * x->kv_heads, backward_task);
+    end_relative(y, x);
 }
 
 /* The maps that were asked for: computed after y, from what y left, so that asking changes nothing. */
@@ -60,18 +103,19 @@ static void give_maps(qkv_tape *t, qkv__attention *x, const qkv_attention_opts *
 
 qkv_tensor *qkv_attention_with(qkv_tensor *q, qkv_tensor *k, qkv_tensor *v, qkv_mask mask, const qkv_attention_opts *given)
 {
-    qkv_tensor *in[3] = { q, k, v };
     int ndim;
     int64_t shape[4];
     qkv_attention_opts own, *opts = &own;
     qkv_status status = qkv__attention_options(opts, given, "attention");
-    qkv_tape *t = qkv__operands("attention", 3, in);
+    qkv_tensor *relative = opts->relative, *in[4] = { q, k, v, relative };
+    qkv_tape *t = qkv__operands("attention", relative ? 4 : 3, in);
     if (t && status) return qkv__error_below(t);
     qkv__attention *x = t ? qkv__save(t, sizeof *x) : NULL;
-    bool keeps = q && k && v && (q->wants_grad || k->wants_grad || v->wants_grad);
+    bool keeps = q && k && v && (q->wants_grad || k->wants_grad || v->wants_grad || (relative && relative->wants_grad));
     if (!x || !qkv__attention_setup(t, "attention", in, &mask, opts, keeps, x, &ndim, shape)) return NULL;
+    if (relative && !read_relative(t, relative, x)) return NULL;
     if (x->scale == 0) x->scale = qkv__default_scale(x->dk);
-    qkv_tensor *y = qkv__result(t, ndim, shape, attention_backward, 3, in);
+    qkv_tensor *y = qkv__result(t, ndim, shape, attention_backward, relative ? 4 : 3, in);
     size_t rows = (size_t)(x->batch * x->heads * x->tq);
     x->largest = qkv__save(t, sizeof(float) * rows);
     x->inverse = qkv__save(t, sizeof(float) * rows);

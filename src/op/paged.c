@@ -58,6 +58,7 @@ static void set_part(qkv__paged *x, const qkv__paged_opts *o, const qkv__paged_p
                        .pages = part->pages,
                        .at = o->at,
                        .scale = o->scale == 0 ? qkv__default_scale(o->dk) : o->scale,
+                       .relative = o->relative,
                        .hidden = part->hidden,
                        .weights = part->weights,
                        .window = o->window,

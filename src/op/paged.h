@@ -17,11 +17,12 @@ typedef struct qkv__paged_opts {
     int64_t heads, kv_heads, dk, dv;
     int64_t at; /* of the layer in a page */
     bool causal;
-    float scale, cap; /* 0: 1/sqrt(dk), above 0 else; no cap */
-    int64_t window;   /* where causal; 0: none */
+    float scale, cap;       /* 0: 1/sqrt(dk), above 0 else; no cap */
+    int64_t window;         /* where causal; 0: none */
+    qkv__relative relative; /* where causal and without a cap */
 } qkv__paged_opts;
 
-/* y = softmax(q k^T scale) v: the rows of q, (..., heads*dk), belong to the parts one after the other; y (..., heads*dv).
+/* y = softmax(q k^T scale + bias) v: the rows of q, (..., heads*dk), belong to the parts one after the other; y (..., heads*dv).
  * The same bits as qkv_attention() gives for the whole sequence. */
 qkv_tensor *qkv__attend_paged(qkv_tensor *q, const qkv__paged_opts *o, const qkv__paged_part *parts, int64_t n_parts);
 

@@ -39,6 +39,8 @@ static qkv__attention first_sequence(qkv_tensor *const qkv[3], qkv_tensor *y, co
     x.v_rows = (qkv__strides){ 0, x.dv, kv_heads * x.dv };
     x.y_rows = (qkv__strides){ 0, x.dv, heads * x.dv };
     x.scale = o->scale == 0 ? qkv__default_scale(x.dk) : o->scale;
+    x.seen.bias = o->relative.at;
+    memcpy(x.seen.bias_step, (int64_t[]){ 0, o->relative.row, -1, 1 }, sizeof x.seen.bias_step);
     x.largest = stats;
     x.inverse = stats + heads * qkv__rows(y);
     return x;

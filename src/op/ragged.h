@@ -9,9 +9,10 @@
 typedef struct qkv__ragged_opts {
     int64_t heads, kv_heads, window;
     float scale, cap;
+    qkv__relative relative; /* without a cap */
 } qkv__ragged_opts;
 
-/* y = softmax(q k^T scale) v within each of `n` sequences, of which lengths[i] tokens each stand in the first dimension of
+/* y = softmax(q k^T scale + bias) v within each of `n` sequences, of which lengths[i] tokens each stand in the first dimension of
  * q (tokens, ..., heads*dk), k (tokens, ..., kv_heads*dk) and v (tokens, ..., kv_heads*dv); y (tokens, ..., heads*dv). The same
  * bits as qkv_attention() gives for each by itself. */
 qkv_tensor *qkv__attend_ragged(qkv_tensor *const qkv[3], const qkv__ragged_opts *o, const int64_t *lengths, int64_t n);

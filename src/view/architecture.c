@@ -47,9 +47,19 @@ static int64_t ffn_weights(const qkv_transformer_opts *o)
     return (into + 1) * o->dim * o->d_ff + (o->no_bias ? 0 : into * o->d_ff + o->dim);
 }
 
-static int64_t norm_weights(const qkv_transformer_opts *o)
+static int64_t norm_weights_of(const qkv_transformer_opts *o, int64_t width)
 {
-    return o->norm == QKV_NORM_RMS || o->no_norm_bias ? o->dim : 2 * o->dim;
+    return o->norm == QKV_NORM_RMS || o->no_norm_bias ? width : 2 * width;
+}
+
+static int64_t norm_weights(const qkv_transformer_opts *o) { return norm_weights_of(o, o->dim); }
+
+static int64_t embed_width(const qkv_transformer_opts *o) { return o->embed_dim ? o->embed_dim : o->dim; }
+
+/* How often the weights of a layer are there, of a stack with so many. */
+static int64_t copies_of_layer(const qkv_transformer_opts *o, int64_t layers)
+{
+    return o->shared_layers && layers ? 1 : layers;
 }
 
 /* ---- blocks ---- */
@@ -91,18 +101,18 @@ static void add_norm(maker *m, int64_t copies)
 static void add_norm_but_first(maker *m)
 {
     snprintf(next_more(m), QKV__BLOCK_TEXT, "%s", qkv__translated("not in the first layer"));
-    add_block(m, norm_name(&m->o), NORM, norm_weights(&m->o), m->s->layers - 1);
+    add_block(m, norm_name(&m->o), NORM, norm_weights(&m->o), copies_of_layer(&m->o, m->s->layers - 1));
 }
 
 static void add_positions(maker *m)
 {
     const qkv_transformer_opts *o = &m->o;
-    int64_t rows = o->max_positions + o->first_position;
+    int64_t rows = o->max_positions + o->first_position, width = embed_width(o);
     char *more = next_more(m);
     if (o->positions == QKV_POSITION_LEARNED) {
-        snprintf(more, QKV__BLOCK_TEXT, "%lld × %lld", (long long)rows, (long long)o->dim);
-        add_block(m, qkv__translated("+ learned positions"), EMBEDDING, rows * o->dim, 1);
-    } else if (o->positions == QKV_POSITION_SINUSOID || o->positions == QKV_POSITION_SINUSOID_HALVES) {
+        snprintf(more, QKV__BLOCK_TEXT, "%lld × %lld", (long long)rows, (long long)width);
+        add_block(m, qkv__translated("+ learned positions"), EMBEDDING, rows * width, 1);
+    } else if (o->positions != QKV_POSITION_ROTARY && o->positions != QKV_POSITION_NONE) {
         snprintf(more, QKV__BLOCK_TEXT, "%s", qkv__translated("nothing to learn"));
         add_block(m, qkv__translated("+ positions: sines and cosines"), EMBEDDING, 0, 1);
     }
@@ -111,17 +121,21 @@ static void add_positions(maker *m)
 static void add_embeddings(maker *m, int64_t vocabulary, bool is_shared)
 {
     const qkv_transformer_opts *o = &m->o;
+    int64_t width = embed_width(o);
     char *more = next_more(m), times[64] = "";
     if (!o->unscaled) snprintf(times, sizeof times, " · √%lld", (long long)o->dim);
-    snprintf(more, QKV__BLOCK_TEXT, "%lld × %lld%s%s", (long long)vocabulary, (long long)o->dim, times,
+    snprintf(more, QKV__BLOCK_TEXT, "%lld × %lld%s%s", (long long)vocabulary, (long long)width, times,
              is_shared ? qkv__translated(", the table of the encoder") : "");
-    add_block(m, qkv__translated("Token embedding"), EMBEDDING, is_shared ? 0 : vocabulary * o->dim, 1);
+    add_block(m, qkv__translated("Token embedding"), EMBEDDING, is_shared ? 0 : vocabulary * width, 1);
     if (o->token_types && !m->s->is_decoder) {
-        snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld × %lld", (long long)o->token_types, (long long)o->dim);
-        add_block(m, qkv__translated("+ token types"), EMBEDDING, o->token_types * o->dim, 1);
+        snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld × %lld", (long long)o->token_types, (long long)width);
+        add_block(m, qkv__translated("+ token types"), EMBEDDING, o->token_types * width, 1);
     }
     add_positions(m);
-    if (o->embed_norm) add_norm(m, 1);
+    if (o->embed_norm) next_more(m), add_block(m, norm_name(o), NORM, norm_weights_of(o, width), 1);
+    if (!o->embed_dim) return;
+    snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld × %lld", (long long)width, (long long)o->dim);
+    add_block(m, qkv__translated("Projection"), EMBEDDING, (width + 1) * o->dim, 1);
 }
 
 /* ---- one layer ---- */
@@ -137,9 +151,12 @@ static void add_attention(maker *m, const char *name, bool is_cross)
         snprintf(groups, sizeof groups, qkv__translated(", %lld of K and V"), (long long)o->kv_heads);
     if (o->window && !is_cross) snprintf(window, sizeof window, qkv__translated(", window %lld"), (long long)o->window);
     snprintf(more, QKV__BLOCK_TEXT, qkv__translated("%lld heads%s, d_k = %lld%s"), (long long)o->heads, groups, (long long)d_k,
-             is_rotary ? qkv__translated(", rotary positions") : "");
+             is_rotary                          ? qkv__translated(", rotary positions")
+             : o->relative_buckets && !is_cross ? qkv__translated(", a bias by distance")
+                                                : "");
     strncat(more, window, QKV__BLOCK_TEXT - strlen(more) - 1);
-    add_block(m, name, ATTENTION, attention_weights(o) + norms, m->s->layers)->takes_memory = is_cross;
+    add_block(m, name, ATTENTION, attention_weights(o) + norms, copies_of_layer(o, m->s->layers))->takes_memory = is_cross;
+    if (!is_cross) m->a->weights += o->relative_buckets * o->heads; /* one table for all layers */
 }
 
 static void add_ffn(maker *m)
@@ -148,7 +165,7 @@ static void add_ffn(maker *m)
     const qkv_transformer_opts *o = &m->o;
     snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%lld → %lld → %lld, %s"), (long long)o->dim, (long long)o->d_ff,
              (long long)o->dim, names[o->activation]);
-    add_block(m, qkv__translated("Feed-forward"), FEED_FORWARD, ffn_weights(o), m->s->layers);
+    add_block(m, qkv__translated("Feed-forward"), FEED_FORWARD, ffn_weights(o), copies_of_layer(o, m->s->layers));
 }
 
 /* The sum with what passed by, and, as in the paper, the norm after it. */
@@ -161,7 +178,7 @@ static void add_residual(maker *m, int from)
         return;
     }
     snprintf(name, sizeof name, qkv__translated("Add and %s"), norm_name(&m->o));
-    add_block(m, name, NORM, norm_weights(&m->o), m->s->layers)->residual = from;
+    add_block(m, name, NORM, norm_weights(&m->o), copies_of_layer(&m->o, m->s->layers))->residual = from;
 }
 
 typedef enum sub_layer { SELF, CROSS, FFN } sub_layer;
@@ -170,13 +187,13 @@ static void add_sub_layer(maker *m, sub_layer which)
 {
     int from = m->s->n;
     if (m->o.pre_norm && which == SELF && m->o.no_first_norm) add_norm_but_first(m);
-    else if (m->o.pre_norm) add_norm(m, m->s->layers);
+    else if (m->o.pre_norm) add_norm(m, copies_of_layer(&m->o, m->s->layers));
     if (which == SELF)
         add_attention(m, m->s->is_decoder ? qkv__translated("② Masked self-attention") : qkv__translated("① Self-attention"),
                       false);
     else if (which == CROSS) add_attention(m, qkv__translated("③ Cross-attention"), true);
     else add_ffn(m);
-    if (m->o.post_norm) add_norm(m, m->s->layers);
+    if (m->o.post_norm) add_norm(m, copies_of_layer(&m->o, m->s->layers));
     add_residual(m, from);
 }
 
@@ -184,7 +201,8 @@ static void add_sub_layer(maker *m, sub_layer which)
 
 static int64_t head_weights(const qkv_transformer_opts *o)
 {
-    return o->head ? (o->dim + (o->no_head_bias ? 0 : 1)) * o->dim + norm_weights(o) : 0;
+    int64_t width = embed_width(o);
+    return o->head ? (o->dim + (o->no_head_bias ? 0 : 1)) * width + norm_weights_of(o, width) : 0;
 }
 
 static void add_classifier(maker *m)
@@ -200,7 +218,9 @@ static void add_classifier(maker *m)
         add_block(m, qkv__translated("Head"), OUTPUT, head_weights(o), 1);
     } else if (o->pooler) {
         snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%lld × %lld, %s"), (long long)o->dim, (long long)o->dim,
-                 o->pooler == QKV_POOLER_TANH ? "tanh" : "ReLU");
+                 o->pooler == QKV_POOLER_TANH   ? "tanh"
+                 : o->pooler == QKV_POOLER_GELU ? "GELU"
+                                                : "ReLU");
         add_block(m, qkv__translated("Pooler"), OUTPUT, (o->dim + 1) * o->dim, 1);
     }
     snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld × %lld", (long long)o->dim, (long long)o->classes);
@@ -212,9 +232,11 @@ static int64_t output_size(const qkv_transformer_opts *o)
     return o->target_vocabulary ? o->target_vocabulary : o->vocabulary;
 }
 
+static int64_t output_width(const qkv_transformer_opts *o) { return o->head ? embed_width(o) : o->dim; }
+
 static int64_t output_weights(const qkv_transformer_opts *o)
 {
-    return (o->untied ? o->dim * output_size(o) : 0) + (o->output_bias ? output_size(o) : 0);
+    return (o->untied ? output_width(o) * output_size(o) : 0) + (o->output_bias ? output_size(o) : 0);
 }
 
 /* The layer before the softmax. */
@@ -223,11 +245,11 @@ static void add_output(maker *m)
     const qkv_transformer_opts *o = &m->o;
     int64_t size = output_size(o);
     if (o->head) {
-        snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%lld × %lld, %s"), (long long)o->dim, (long long)o->dim,
-                 norm_name(o));
+        snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%lld × %lld, %s"), (long long)o->dim,
+                 (long long)output_width(o), norm_name(o));
         add_block(m, qkv__translated("Head"), OUTPUT, head_weights(o), 1);
     }
-    snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld × %lld%s", (long long)o->dim, (long long)size,
+    snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld × %lld%s", (long long)output_width(o), (long long)size,
              o->untied ? "" : qkv__translated(", tied: the embedding's matrix"));
     add_block(m, qkv__translated("Output layer"), OUTPUT, output_weights(o), 1);
     snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%s × %lld probabilities"), m->s->is_decoder ? "T" : "S",

@@ -123,6 +123,10 @@ def attention(q, k, v, keep=None, bias=None, scale=None, cap=None):
     return weigh(cap * torch.tanh(scores / cap) if cap else scores, v, keep, bias)
 
 
+def by_distance(r, q, k):
+    return r[:, torch.arange(k)[None, :] - torch.arange(q)[:, None] + q - 1]
+
+
 def additive(q, k, w, v, keep=None, bias=None, scale=1.0):
     k, v = (x.repeat_interleave(q.shape[-3] // x.shape[-3], -3) for x in (k, v))
     scores = (torch.tanh(q.unsqueeze(-2) + k.unsqueeze(-3)) * w).sum(-1)
@@ -221,6 +225,7 @@ OPS = {
     "attention_causal": lambda q, k, v: attention(q, k, v, causal(q.shape[1], k.shape[1])),
     "attention_grouped": lambda q, k, v: attention(q, k, v, causal(q.shape[2], k.shape[2])),
     "attention_masked": lambda q, k, v: attention(q, k, v, *all_masks(q, k)),
+    "attention_relative": lambda q, k, v, r: attention(q, k, v, causal(q.shape[2], k.shape[2]), by_distance(r, q.shape[2], k.shape[2]), f32(0.3)),
     "attention_heads": lambda q, k, v: join(attention(split(q, 4), split(k, 2), split(v, 2), scale=f32(0.3))),
     "attention_window": lambda q, k, v: attention(q, k, v, causal(q.shape[2], k.shape[2]) & window(q.shape[2], k.shape[2])),
     "attention_local": lambda q, k, v: attention(q, k, v, window(q.shape[1], k.shape[1])),
