@@ -204,6 +204,13 @@ static qkv_status read_texts(qkv_training *t)
 
 /* ---- the model ---- */
 
+/* What a family has between the first token and its classes. */
+static qkv_pooler pooler_of(const char *family)
+{
+    if (!strcmp(family, "electra")) return QKV_POOLER_GELU;
+    return strcmp(family, "distilbert") ? QKV_POOLER_TANH : QKV_POOLER_RELU;
+}
+
 /* Published encoders have each their own way from the first token to the classes, and stay what they are. */
 static qkv_status adjust_published(const qkv_training *t, const qkv_model *from, qkv_transformer_opts *o)
 {
@@ -215,9 +222,10 @@ static qkv_status adjust_published(const qkv_training *t, const qkv_model *from,
         return qkv__fail(QKV_USAGE, "--pooling %s: the classifier of a %s reads the first token%s",
                          qkv__options_word(QKV__SET_pooling, t->o.v.pooling), info->family, has_mean ? " or the mean" : "");
     o->output_bias = 0;
+    o->scaled_output = 0;
     o->head = has_mean;
     if (!has_mean) o->pooling = QKV_POOLING_FIRST;
-    o->pooler = has_mean ? QKV_POOLER_HEAD : strcmp(info->family, "distilbert") ? QKV_POOLER_TANH : QKV_POOLER_RELU;
+    o->pooler = has_mean ? QKV_POOLER_HEAD : pooler_of(info->family);
     return QKV_OK;
 }
 

@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static const qkv__family *const families[] = { &qkv__marian,      &qkv__pegasus,   &qkv__bert,       &qkv__roberta,
-                                               &qkv__xlm_roberta, &qkv__camembert, &qkv__distilbert, &qkv__modernbert,
-                                               &qkv__gpt2,        &qkv__llama,     &qkv__mistral,    &qkv__qwen2,
-                                               &qkv__qwen3,       &qkv__gemma,     &qkv__gemma2,     &qkv__gemma3_text,
-                                               &qkv__phi3,        &qkv__opt,       &qkv__gpt_neox };
+static const qkv__family *const families[] = {
+    &qkv__marian, &qkv__pegasus,    &qkv__bart,        &qkv__mbart,     &qkv__m2m_100,    &qkv__t5,      &qkv__mt5,
+    &qkv__bert,   &qkv__roberta,    &qkv__xlm_roberta, &qkv__camembert, &qkv__distilbert, &qkv__mpnet,   &qkv__electra,
+    &qkv__albert, &qkv__modernbert, &qkv__gpt2,        &qkv__llama,     &qkv__mistral,    &qkv__qwen2,   &qkv__qwen3,
+    &qkv__gemma,  &qkv__gemma2,     &qkv__gemma3_text, &qkv__phi3,      &qkv__opt,        &qkv__gpt_neox
+};
 enum { FAMILIES = sizeof families / sizeof *families };
 
 const qkv__family *qkv__family_find(const char *type)
@@ -20,8 +21,9 @@ const qkv__family *qkv__family_find(const char *type)
 
 const char *qkv__family_names(void)
 {
-    return "marian, pegasus, bert, roberta, xlm-roberta, camembert, distilbert, modernbert, gpt2, llama, mistral, qwen2, "
-           "qwen3, gemma, gemma2, gemma3_text, phi3, opt, gpt_neox and " QKV__OWN_TYPE;
+    return "marian, pegasus, bart, mbart, m2m_100, t5, mt5, bert, roberta, xlm-roberta, camembert, distilbert, mpnet, electra, "
+           "albert, modernbert, gpt2, llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, phi3, opt, gpt_neox "
+           "and " QKV__OWN_TYPE;
 }
 
 /* ---- keys ---- */
@@ -86,12 +88,26 @@ static const char *has_more(const qkv_transformer_opts *o)
     return o->rotary_width ? "all numbers of its queries and keys turn" : NULL;
 }
 
+const char *qkv__has_besides(const qkv_transformer_opts *o)
+{
+    if (o->relative_buckets) return "its scores have no bias by distance";
+    if (o->scaled_output) return "its output layer reads hidden states as they are";
+    if (o->embed_dim) return "its tables are as wide as its layers";
+    if (o->pooler == QKV_POOLER_GELU) return "its pooler is no GELU";
+    return o->shared_layers ? "its layers have weights of their own" : has_more(o);
+}
+
 const char *qkv__leaves_out(const qkv_transformer_opts *o)
 {
     if (o->no_first_norm) return "its first layer has a norm before attention too";
     if (o->no_norm_bias && o->norm == QKV_NORM_LAYER) return "its norms have biases";
     if (o->no_head_bias && o->head) return "its head has a bias";
-    return o->pooler == QKV_POOLER_HEAD ? "its classifier does not read its head" : has_more(o);
+    return o->pooler == QKV_POOLER_HEAD ? "its classifier does not read its head" : qkv__has_besides(o);
+}
+
+bool qkv__heads_are_alike(const qkv_transformer_opts *o)
+{
+    return (!o->kv_heads || o->kv_heads == o->heads) && (!o->d_k || o->d_k * o->heads == o->dim);
 }
 
 /* ---- reading ---- */
@@ -164,13 +180,14 @@ bool qkv__family_place(const qkv__family *f, const char *ours, int n, char their
 {
     int number = 0;
     const char *rest = ours, *start = layer_start(f, ours, &number, &rest);
-    for (const qkv__rename *r = start ? f->layer : f->others; r->ours; r++) {
+    bool has_own = start && start == f->decoder && f->decoder_layer;
+    for (const qkv__rename *r = has_own ? f->decoder_layer : start ? f->layer : f->others; r->ours; r++) {
         size_t length = strlen(r->ours);
         if (strncmp(rest, r->ours, length) || n-- > 0) continue;
         const char *mark = start ? strchr(start, '#') : NULL;
         int written = mark ? snprintf(theirs, QKV_NAME_MAX, "%.*s%d%s%s%s", (int)(mark - start), start, number, mark + 1,
                                       r->theirs, rest + length)
-                           : snprintf(theirs, QKV_NAME_MAX, "%s%s", r->theirs, rest + length);
+                           : snprintf(theirs, QKV_NAME_MAX, "%s%s%s", start ? start : "", r->theirs, rest + length);
         *how = *r;
         return written < QKV_NAME_MAX;
     }

@@ -44,6 +44,7 @@ typedef struct qkv__family {
     const char *prefix;                     /* that names in a file may lack */
     const char *encoder, *decoder;          /* how a layer's names begin, # its number */
     const qkv__rename *layer, *others;      /* names within a layer, and all others; up to a row without ours */
+    const qkv__rename *decoder_layer;       /* where a decoder's layers have other names; NULL: they have the same */
     const char *const *ignored;             /* tensors that files may have besides; a * at either end stands for anything */
     const qkv__config_key *keys;
     const qkv__fixed *fixed;
@@ -53,11 +54,14 @@ typedef struct qkv__family {
     qkv_status (*read)(const qkv__published *p, int parts, qkv_transformer_opts *o); /* what the keys do not say alone */
     bool (*write)(const qkv_transformer_opts *o, json_t *config);                    /* the inverse; false without memory */
     const char *(*missing)(const qkv_transformer_opts *o); /* why a model cannot be written as this family; NULL: it can */
+    /* The one of several with this type that a config is of, or a model with these options; NULL: there is only this. */
+    const struct qkv__family *(*variant)(const qkv__published *p, const qkv_transformer_opts *o);
 } qkv__family;
 
-extern const qkv__family qkv__marian, qkv__pegasus, qkv__bert, qkv__roberta, qkv__xlm_roberta, qkv__camembert, qkv__distilbert,
-    qkv__modernbert, qkv__gpt2, qkv__llama, qkv__mistral, qkv__qwen2, qkv__qwen3, qkv__gemma, qkv__gemma2, qkv__gemma3_text,
-    qkv__phi3, qkv__opt, qkv__gpt_neox;
+extern const qkv__family qkv__marian, qkv__pegasus, qkv__bart, qkv__mbart, qkv__m2m_100, qkv__t5, qkv__mt5, qkv__bert,
+    qkv__roberta, qkv__xlm_roberta, qkv__camembert, qkv__distilbert, qkv__mpnet, qkv__electra, qkv__albert, qkv__modernbert,
+    qkv__gpt2, qkv__llama, qkv__mistral, qkv__qwen2, qkv__qwen3, qkv__gemma, qkv__gemma2, qkv__gemma3_text, qkv__phi3, qkv__opt,
+    qkv__gpt_neox;
 
 /* NULL when there is none of that name; a sentence's part that lists them all. */
 const qkv__family *qkv__family_find(const char *type);
@@ -93,8 +97,27 @@ qkv_status qkv__read_rotary_part(const qkv__published *p, const char *key, qkv_t
 qkv_status qkv__read_window(const qkv__published *p, qkv_transformer_opts *o);
 bool qkv__write_window(const qkv_transformer_opts *o, json_t *config);
 
-/* What most families have and a model leaves out, or has and they do not, as qkv__family.missing says it; NULL: nothing. */
+/* What most families have and a model leaves out, or has and they do not, as qkv__family.missing says it; NULL: nothing. And
+ * only what they do not have. */
 const char *qkv__leaves_out(const qkv_transformer_opts *o);
+const char *qkv__has_besides(const qkv_transformer_opts *o);
+
+/* Whether all heads have keys and values of their own, and share the width of the model. */
+bool qkv__heads_are_alike(const qkv_transformer_opts *o);
+
+/* Of Marian, which BART has too: the keys of both stacks that must be alike, and its flags; the names within a layer. */
+extern const qkv__rename qkv__marian_layer[];
+qkv_status qkv__marian_read(const qkv__published *p, int parts, qkv_transformer_opts *o);
+bool qkv__marian_write(const qkv_transformer_opts *o, json_t *config);
+
+/* Of BERT, which its relatives have too: its names within a layer, the head and the classes; positions that begin after the
+ * padding's; what stands in the way of every encoder of this kind. */
+extern const qkv__rename qkv__bert_layer[];
+qkv_status qkv__bert_read_parts(const qkv__published *p, int parts, qkv_transformer_opts *o);
+qkv_status qkv__bert_skip_padding(const qkv__published *p, qkv_transformer_opts *o);
+bool qkv__bert_write_tied(const qkv_transformer_opts *o, json_t *config);
+bool qkv__bert_write_skipped(const qkv_transformer_opts *o, json_t *config);
+const char *qkv__not_bert(const qkv_transformer_opts *o);
 
 /* How many classes the config names: the size of id2label, or num_labels, or 2. UNSUPPORTED where a text may have several. */
 qkv_status qkv__count_labels(const qkv__published *p, int64_t *n);

@@ -27,7 +27,7 @@ static const qkv__fixed bert_fixed[] = { { "position_embedding_type", 0, "absolu
                                          { "add_cross_attention", 0, NULL },
                                          { NULL, 0, NULL } };
 
-static const qkv__rename bert_layer[] = {
+const qkv__rename qkv__bert_layer[] = {
     { "self.q.", "attention.self.query.", 0, 0, 0 },
     { "self.k.", "attention.self.key.", 0, 0, 0 },
     { "self.v.", "attention.self.value.", 0, 0, 0 },
@@ -40,14 +40,14 @@ static const qkv__rename bert_layer[] = {
 };
 
 /* A head fills in words; a classifier has classes. */
-static qkv_status read_parts(const qkv__published *p, int parts, qkv_transformer_opts *o)
+qkv_status qkv__bert_read_parts(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     o->head = o->output_bias = (parts & QKV__PART_HEAD) != 0;
     o->untied = o->head && !qkv__is_true(p, "tie_word_embeddings", true);
     return parts & QKV__PART_CLASSIFIER ? qkv__count_labels(p, &o->classes) : QKV_OK;
 }
 
-static bool write_tied(const qkv_transformer_opts *o, json_t *config)
+bool qkv__bert_write_tied(const qkv_transformer_opts *o, json_t *config)
 {
     return !json_object_set_new(config, "tie_word_embeddings", json_boolean(!o->untied));
 }
@@ -79,13 +79,13 @@ static const char *const bert_ignored[] = { "*embeddings.position_ids",  "*embed
 
 static qkv_status read_bert(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
-    qkv_status status = read_parts(p, parts, o);
+    qkv_status status = qkv__bert_read_parts(p, parts, o);
     if (o->classes || qkv__has_tensor(p, &qkv__bert, "bert.pooler.dense.weight")) o->pooler = QKV_POOLER_TANH;
     return status;
 }
 
 /* What stands in the way of every encoder of this kind. */
-static const char *not_bert(const qkv_transformer_opts *o)
+const char *qkv__not_bert(const qkv_transformer_opts *o)
 {
     if (!o->encoder_layers || o->decoder_layers) return "it has an encoder alone";
     if (o->positions != QKV_POSITION_LEARNED) return "its positions are learned";
@@ -95,7 +95,7 @@ static const char *not_bert(const qkv_transformer_opts *o)
     if (!o->unscaled) return "its embeddings are not scaled";
     if (o->no_bias) return "its layers have biases";
     if (qkv__is_gated(o->activation)) return "its feed-forward layers have no gate";
-    if ((o->kv_heads && o->kv_heads != o->heads) || (o->d_k && o->d_k * o->heads != o->dim)) return "its heads are alike";
+    if (!qkv__heads_are_alike(o)) return "its heads are alike";
     if (o->head != o->output_bias) return "its head and its output's bias come together";
     if (o->untied && !o->head) return "its output layer is the embedding";
     if (o->classes && o->pooling != QKV_POOLING_FIRST) return "its classifier reads the first token";
@@ -104,7 +104,7 @@ static const char *not_bert(const qkv_transformer_opts *o)
 
 static const char *not_quite_bert(const qkv_transformer_opts *o)
 {
-    const char *problem = not_bert(o);
+    const char *problem = qkv__not_bert(o);
     if (problem) return problem;
     if (o->first_position) return "its first position is 0";
     if (!o->token_types) return "its tokens have types";
@@ -116,7 +116,7 @@ const qkv__family qkv__bert = { .type = "bert",
                                 .architectures = bert_architectures,
                                 .prefix = "bert.",
                                 .encoder = "bert.encoder.layer.#.",
-                                .layer = bert_layer,
+                                .layer = qkv__bert_layer,
                                 .others = bert_others,
                                 .ignored = bert_ignored,
                                 .keys = bert_keys,
@@ -125,7 +125,7 @@ const qkv__family qkv__bert = { .type = "bert",
                                 .head = "cls.predictions.transform.dense.weight",
                                 .options = BERT_OPTIONS,
                                 .read = read_bert,
-                                .write = write_tied,
+                                .write = qkv__bert_write_tied,
                                 .missing = not_quite_bert };
 
 /* ---- RoBERTa: positions begin after the padding's, the pooler belongs to the classifier ---- */
@@ -160,7 +160,7 @@ static const char *const roberta_ignored[] = { "*embeddings.position_ids", "*emb
                                                "lm_head.decoder.*",        "lm_head.bias",
                                                "*pooler.dense.*",          NULL };
 
-static qkv_status read_roberta(const qkv__published *p, int parts, qkv_transformer_opts *o)
+qkv_status qkv__bert_skip_padding(const qkv__published *p, qkv_transformer_opts *o)
 {
     const json_t *pad = qkv__get(p, "pad_token_id");
     json_int_t padding = pad ? json_integer_value(pad) : 1;
@@ -168,21 +168,28 @@ static qkv_status read_roberta(const qkv__published *p, int parts, qkv_transform
         return qkv__fail(QKV_FORMAT, "%s: key \"pad_token_id\": it is no position", p->path);
     o->first_position = padding + 1;
     o->max_positions -= o->first_position;
-    qkv_status status = read_parts(p, parts, o);
+    return QKV_OK;
+}
+
+static qkv_status read_roberta(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    qkv_status status = qkv__bert_skip_padding(p, o);
+    if (!status) status = qkv__bert_read_parts(p, parts, o);
     if (!status && o->head && o->activation != QKV_ACTIVATION_GELU) status = qkv__unsupported(p, "hidden_act", "gelu");
     if (o->classes || qkv__has_tensor(p, &qkv__roberta, "roberta.pooler.dense.weight")) o->pooler = QKV_POOLER_TANH;
     return status;
 }
 
-static bool write_roberta(const qkv_transformer_opts *o, json_t *config)
+bool qkv__bert_write_skipped(const qkv_transformer_opts *o, json_t *config)
 {
-    return write_tied(o, config) && !json_object_set_new(config, "pad_token_id", json_integer(o->first_position - 1)) &&
+    return qkv__bert_write_tied(o, config) &&
+           !json_object_set_new(config, "pad_token_id", json_integer(o->first_position - 1)) &&
            !json_object_set_new(config, "max_position_embeddings", json_integer(o->max_positions + o->first_position));
 }
 
 static const char *not_roberta(const qkv_transformer_opts *o)
 {
-    const char *problem = not_bert(o);
+    const char *problem = qkv__not_bert(o);
     if (problem) return problem;
     if (!o->first_position) return "its first position comes after the padding's";
     if (!o->token_types) return "its tokens have types";
@@ -191,12 +198,12 @@ static const char *not_roberta(const qkv_transformer_opts *o)
     return NULL;
 }
 
-#define ROBERTA(name, list)                                                                                                    \
-    {                                                                                                                          \
-        .type = name, .architectures = list, .prefix = "roberta.", .encoder = "roberta.encoder.layer.#.", .layer = bert_layer, \
-        .others = roberta_others, .ignored = roberta_ignored, .keys = bert_keys, .fixed = bert_fixed,                          \
-        .classifier = "classifier.out_proj.weight", .head = "lm_head.dense.weight", .options = BERT_OPTIONS,                   \
-        .read = read_roberta, .write = write_roberta, .missing = not_roberta                                                   \
+#define ROBERTA(name, list)                                                                                     \
+    {                                                                                                           \
+        .type = name, .architectures = list, .prefix = "roberta.", .encoder = "roberta.encoder.layer.#.",       \
+        .layer = qkv__bert_layer, .others = roberta_others, .ignored = roberta_ignored, .keys = bert_keys,      \
+        .fixed = bert_fixed, .classifier = "classifier.out_proj.weight", .head = "lm_head.dense.weight",        \
+        .options = BERT_OPTIONS, .read = read_roberta, .write = qkv__bert_write_skipped, .missing = not_roberta \
     }
 const qkv__family qkv__roberta = ROBERTA("roberta", roberta_architectures);
 const qkv__family qkv__xlm_roberta = ROBERTA("xlm-roberta", xlm_roberta_architectures);
@@ -248,12 +255,12 @@ static const char *const distilbert_ignored[] = { "*embeddings.position_ids", "v
 static qkv_status read_distilbert(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     if (parts & QKV__PART_CLASSIFIER) o->pooler = QKV_POOLER_RELU;
-    return read_parts(p, parts, o);
+    return qkv__bert_read_parts(p, parts, o);
 }
 
 static const char *not_distilbert(const qkv_transformer_opts *o)
 {
-    const char *problem = not_bert(o);
+    const char *problem = qkv__not_bert(o);
     if (problem) return problem;
     if (o->first_position) return "its first position is 0";
     if (o->token_types) return "its tokens have no types";
@@ -275,5 +282,5 @@ const qkv__family qkv__distilbert = { .type = "distilbert",
                                       .head = "vocab_transform.weight",
                                       .options = BERT_OPTIONS,
                                       .read = read_distilbert,
-                                      .write = write_tied,
+                                      .write = qkv__bert_write_tied,
                                       .missing = not_distilbert };

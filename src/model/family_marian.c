@@ -30,7 +30,7 @@ static const qkv__architecture pegasus_architectures[] = { { "PegasusForConditio
                                                            { "PegasusModel", 0 },
                                                            { NULL, 0 } };
 
-static const qkv__rename layer[] = {
+const qkv__rename qkv__marian_layer[] = {
     { "self.q.", "self_attn.q_proj.", 0, 0, 0 },
     { "self.k.", "self_attn.k_proj.", 0, 0, 0 },
     { "self.v.", "self_attn.v_proj.", 0, 0, 0 },
@@ -66,7 +66,7 @@ static qkv_status same(const qkv__published *p, const char *a, const char *b)
     return qkv__fail(QKV_UNSUPPORTED, "%s: keys \"%s\" and \"%s\": only equal ones are supported", p->path, a, b);
 }
 
-static qkv_status read_both(const qkv__published *p, int parts, qkv_transformer_opts *o)
+qkv_status qkv__marian_read(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     qkv_status status = same(p, "encoder_attention_heads", "decoder_attention_heads");
     if (!status) status = same(p, "encoder_ffn_dim", "decoder_ffn_dim");
@@ -79,7 +79,7 @@ static qkv_status read_both(const qkv__published *p, int parts, qkv_transformer_
 
 static qkv_status read_marian(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
-    qkv_status status = read_both(p, parts, o);
+    qkv_status status = qkv__marian_read(p, parts, o);
     if (status) return status;
     if (qkv__is_true(p, "share_encoder_decoder_embeddings", true)) return QKV_OK;
     o->target_vocabulary = json_integer_value(qkv__get(p, "decoder_vocab_size"));
@@ -89,7 +89,7 @@ static qkv_status read_marian(const qkv__published *p, int parts, qkv_transforme
 
 /* Without a forced_eos_token_id, other programs end a text that has become too long with the id that </s> mostly has in the
  * family, which is another token of ours. */
-static bool write_both(const qkv_transformer_opts *o, json_t *config)
+bool qkv__marian_write(const qkv_transformer_opts *o, json_t *config)
 {
     json_t *end = json_object_get(config, "eos_token_id");
     json_t *more = json_pack("{s:I, s:I, s:b, s:b, s:O?}", "decoder_attention_heads", (json_int_t)o->heads, "decoder_ffn_dim",
@@ -105,7 +105,7 @@ static bool write_both(const qkv_transformer_opts *o, json_t *config)
 static bool write_marian(const qkv_transformer_opts *o, json_t *config)
 {
     int64_t target = o->target_vocabulary ? o->target_vocabulary : o->vocabulary;
-    return write_both(o, config) && !json_object_set_new(config, "decoder_vocab_size", json_integer(target)) &&
+    return qkv__marian_write(o, config) && !json_object_set_new(config, "decoder_vocab_size", json_integer(target)) &&
            !json_object_set_new(config, "share_encoder_decoder_embeddings", json_boolean(!o->target_vocabulary));
 }
 
@@ -119,7 +119,7 @@ static const char *not_either(const qkv_transformer_opts *o)
     if (o->no_bias) return "its layers have biases";
     if (o->no_source_eos) return "its sources end with " QKV_SPECIAL_END " (source_eos)";
     if (qkv__is_gated(o->activation)) return "its feed-forward layers have no gate";
-    if ((o->kv_heads && o->kv_heads != o->heads) || (o->d_k && o->d_k * o->heads != o->dim)) return "its heads are alike";
+    if (!qkv__heads_are_alike(o)) return "its heads are alike";
     if (o->embed_norm || o->token_types || o->head) return "it has no norm of embeddings, no token types and no head";
     return o->classes ? "it has no classifier" : qkv__leaves_out(o);
 }
@@ -138,11 +138,11 @@ static const char *not_pegasus(const qkv_transformer_opts *o)
     return o->target_vocabulary ? "its source and target share one vocabulary" : NULL;
 }
 
-#define MARIAN(name, of, norms_first)                                                                            \
-    .type = name, .architectures = of##_architectures, .prefix = "model.", .encoder = "model.encoder.layers.#.", \
-    .decoder = "model.decoder.layers.#.", .layer = layer, .others = others, .ignored = ignored, .keys = keys,    \
-    .fixed = of##_fixed, .head = "final_logits_bias",                                                            \
+#define MARIAN(name, of, norms_first)                                                                                     \
+    .type = name, .architectures = of##_architectures, .prefix = "model.", .encoder = "model.encoder.layers.#.",          \
+    .decoder = "model.decoder.layers.#.", .layer = qkv__marian_layer, .others = others, .ignored = ignored, .keys = keys, \
+    .fixed = of##_fixed, .head = "final_logits_bias",                                                                     \
     .options = { .positions = QKV_POSITION_SINUSOID_HALVES, .pre_norm = norms_first, .dropout = 0.1f }, .missing = not_##of
 const qkv__family qkv__marian = { MARIAN("marian", marian, 0), .read = read_marian, .write = write_marian };
-const qkv__family qkv__pegasus = { MARIAN("pegasus", pegasus, 1), .renumbers_pieces = true, .read = read_both,
-                                   .write = write_both };
+const qkv__family qkv__pegasus = { MARIAN("pegasus", pegasus, 1), .renumbers_pieces = true, .read = qkv__marian_read,
+                                   .write = qkv__marian_write };

@@ -175,7 +175,8 @@ static const char *not_modernbert(const qkv_transformer_opts *o)
     if (!o->embed_norm) return "it has a norm after the embeddings (embed_norm)";
     if (!o->unscaled) return "its embeddings are not scaled";
     if (!qkv__is_gated(o->activation)) return "its feed-forward layers have a gate";
-    if ((o->kv_heads && o->kv_heads != o->heads) || (o->d_k && o->d_k * o->heads != o->dim)) return "its heads are alike";
+    if (!qkv__heads_are_alike(o)) return "its heads are alike";
+    if (qkv__has_besides(o)) return qkv__has_besides(o);
     if (o->qkv_bias && o->no_bias) return "its queries, keys and values have no bias of their own";
     if (o->token_types) return "its tokens have no types";
     if ((o->untied || o->output_bias) && !o->head) return "its output layer comes with a head";

@@ -258,6 +258,7 @@ static qkv_status find_family(loading *l)
     const char *type = json_string_value(json_object_get(l->published.config, "model_type"));
     if (!type) return qkv__fail(QKV_FORMAT, "%s: key \"model_type\" is missing or not text", path);
     l->family = qkv__family_find(type);
+    if (l->family && l->family->variant) l->family = l->family->variant(&l->published, NULL);
     if (l->family || !strcmp(type, QKV__OWN_TYPE)) return QKV_OK;
     return qkv__fail(QKV_UNSUPPORTED, "%s: unsupported architecture \"%.60s\": supported are %s", path, type,
                      qkv__family_names());
@@ -436,6 +437,7 @@ qkv_status qkv_model_save_as(const qkv_model *m, const char *path, const char *t
     const qkv__family *family = qkv__family_find(type);
     if (!family && strcmp(type, QKV__OWN_TYPE))
         return qkv__fail(QKV_UNSUPPORTED, "there is no family \"%.60s\": there are %s", type, qkv__family_names());
+    if (family && family->variant) family = family->variant(NULL, qkv_transformer_options(m->transformer));
     const char *problem = family ? family->missing(qkv_transformer_options(m->transformer)) : NULL;
     if (problem) return qkv__fail(QKV_UNSUPPORTED, "the model cannot be saved as %s, which differs from it: %s", type, problem);
     return save_as(m, path, family);

@@ -1,0 +1,166 @@
+/* family_t5.c: T5, Flan-T5 and mT5: an encoder and a decoder without positions, whose scores have a bias by distance instead and
+ * are not scaled, with RMS norms and no biases. Its feed-forward layers have a gate, or none, and then other names. */
+#include "family.h"
+
+#include <string.h>
+
+static const qkv__enum_name inner_layers[] = { { "relu", QKV_ACTIVATION_RELU },
+                                               { "gated-gelu", QKV_ACTIVATION_GELU_TANH_GATED },
+                                               { "gelu", QKV_ACTIVATION_GELU },
+                                               { "gelu_new", QKV_ACTIVATION_GELU_TANH },
+                                               { "silu", QKV_ACTIVATION_SILU },
+                                               { "gated-silu", QKV_ACTIVATION_SILU_GATED },
+                                               { NULL, 0 } };
+static const qkv__config_key keys[] = {
+    QKV__KEY("vocab_size", vocabulary, NEEDED),
+    QKV__KEY("d_model", dim, NEEDED),
+    QKV__KEY("d_kv", d_k, OPTIONAL),
+    QKV__KEY("d_ff", d_ff, NEEDED),
+    QKV__KEY("num_layers", encoder_layers, NEEDED),
+    QKV__KEY("num_heads", heads, NEEDED),
+    QKV__KEY("relative_attention_num_buckets", relative_buckets, OPTIONAL),
+    QKV__KEY("relative_attention_max_distance", relative_distance, OPTIONAL),
+    QKV__KEY("layer_norm_epsilon", norm_eps, OPTIONAL),
+    QKV__KEY("dropout_rate", dropout, OPTIONAL),
+    QKV__WORD_KEY("feed_forward_proj", activation, OPTIONAL, inner_layers),
+    { NULL, 0, 0, NULL, false },
+};
+static const qkv__config_key decoder_key[] = { QKV__KEY("num_decoder_layers", decoder_layers, OPTIONAL),
+                                               { NULL, 0, 0, NULL, false } };
+static const qkv__fixed fixed[] = { { NULL, 0, NULL } };
+
+#define ATTENTION(ours, theirs)                                                                                          \
+    { ours ".q.", theirs ".q.", 0, 0, 0 }, { ours ".k.", theirs ".k.", 0, 0, 0 }, { ours ".v.", theirs ".v.", 0, 0, 0 }, \
+    {                                                                                                                    \
+        ours ".out.", theirs ".o.", 0, 0, 0                                                                              \
+    }
+#define SELF \
+    ATTENTION("self", "layer.0.SelfAttention"), { "self_norm.", "layer.0.layer_norm.", 0, 0, 0 }
+#define CROSS \
+    ATTENTION("cross", "layer.1.EncDecAttention"), { "cross_norm.", "layer.1.layer_norm.", 0, 0, 0 }
+#define PLAIN(at)                                    \
+    {                                                \
+        "ffn.in.", at ".DenseReluDense.wi.", 0, 0, 0 \
+    }
+#define GATED(at) \
+    { "ffn.gate.", at ".DenseReluDense.wi_0.", 0, 0, 0 }, { "ffn.in.", at ".DenseReluDense.wi_1.", 0, 0, 0 }
+#define FFN(at) \
+    { "ffn.out.", at ".DenseReluDense.wo.", 0, 0, 0 }, { "ffn_norm.", at ".layer_norm.", 0, 0, 0 }, { NULL, NULL, 0, 0, 0 }
+static const qkv__rename plain_encoder[] = { SELF, PLAIN("layer.1"), FFN("layer.1") };
+static const qkv__rename gated_encoder[] = { SELF, GATED("layer.1"), FFN("layer.1") };
+static const qkv__rename plain_decoder[] = { SELF, CROSS, PLAIN("layer.2"), FFN("layer.2") };
+static const qkv__rename gated_decoder[] = { SELF, CROSS, GATED("layer.2"), FFN("layer.2") };
+
+#define DISTANCES "block.0.layer.0.SelfAttention.relative_attention_bias."
+static const qkv__rename others[] = {
+    { "embed.", "shared.", 0, 0, 0 },
+    { "embed.", "encoder.embed_tokens.", 0, 0, 0 },
+    { "encoder.relative_positions.", "encoder." DISTANCES, 0, 0, 0 },
+    { "decoder.relative_positions.", "decoder." DISTANCES, 0, 0, 0 },
+    { "encoder.norm.", "encoder.final_layer_norm.", 0, 0, 0 },
+    { "decoder.norm.", "decoder.final_layer_norm.", 0, 0, 0 },
+    { "output.", "lm_head.", 0, 0, 0 },
+    { NULL, NULL, 0, 0, 0 },
+};
+/* The first published files have a bias of cross-attention, which nothing reads. */
+static const char *const ignored[] = { "*.embed_tokens.weight", "lm_head.weight",
+                                       "*EncDecAttention.relative_attention_bias.weight", NULL };
+
+static bool is_encoder_alone(const qkv__published *p)
+{
+    const char *name = json_string_value(json_array_get(qkv__get(p, "architectures"), 0));
+    size_t n = name ? strlen(name) : 0;
+    return n >= 12 && !strcmp(name + n - 12, "EncoderModel");
+}
+
+static qkv_status read_t5(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    (void)parts;
+    o->decoder_layers = o->encoder_layers;
+    qkv_status status = qkv__keys_read(p->path, decoder_key, p->config, o);
+    if (is_encoder_alone(p)) o->decoder_layers = 0;
+    if (o->relative_buckets < 1) return qkv__unsupported(p, "relative_attention_num_buckets", "at least 1");
+    o->untied = o->decoder_layers && !qkv__is_true(p, "tie_word_embeddings", true);
+    o->scaled_output = o->decoder_layers && !o->untied;
+    o->ffn_dropout = o->attention_dropout = o->dropout;
+    return status;
+}
+
+static bool write_t5(const qkv_transformer_opts *o, json_t *config)
+{
+    json_t *more = json_pack("{s:I, s:b, s:b}", "num_decoder_layers",
+                             (json_int_t)(o->decoder_layers ? o->decoder_layers : o->encoder_layers), "tie_word_embeddings",
+                             !o->untied, "is_encoder_decoder", o->decoder_layers > 0);
+    bool ok = more && !json_object_update(config, more);
+    json_decref(more);
+    return ok;
+}
+
+static const char *not_t5(const qkv_transformer_opts *o)
+{
+    qkv_transformer_opts plain = *o;
+    if (!o->encoder_layers) return "it has an encoder";
+    if (o->positions != QKV_POSITION_NONE || !o->relative_buckets) return "it has a bias by distance in place of positions";
+    if (o->attention_scale != 1) return "its scores are not scaled";
+    if (o->norm != QKV_NORM_RMS || !o->pre_norm || o->no_first_norm) return "its norms are RMS norms before each sub-layer";
+    if (!o->no_bias || o->qkv_bias || o->output_bias) return "its layers have no biases";
+    if (!o->unscaled || o->embed_norm || o->token_types) return "its embeddings are read as they are";
+    if (o->kv_heads && o->kv_heads != o->heads) return "its heads are alike";
+    if (o->target_vocabulary) return "its source and target share one vocabulary";
+    if (o->decoder_layers && !o->untied == !o->scaled_output) return "its output is scaled where it is tied";
+    if (o->classes || o->head) return "it has no classifier and no head";
+    if (o->activation == QKV_ACTIVATION_GELU_GATED) return "the GELU of its gate is that of tanh";
+    plain.relative_buckets = plain.scaled_output = 0;
+    plain.attention_scale = 0;
+    return qkv__has_besides(&plain);
+}
+
+static const qkv__family t5_gated, mt5_gated;
+
+static bool has_gate(const qkv__published *p, const qkv_transformer_opts *o)
+{
+    const char *inner = p ? json_string_value(qkv__get(p, "feed_forward_proj")) : NULL;
+    return p ? inner && !strncmp(inner, "gated", 5) : qkv__is_gated(o->activation);
+}
+
+static const qkv__family *t5_variant(const qkv__published *p, const qkv_transformer_opts *o)
+{
+    return has_gate(p, o) ? &t5_gated : &qkv__t5;
+}
+
+static const qkv__family *mt5_variant(const qkv__published *p, const qkv_transformer_opts *o)
+{
+    return has_gate(p, o) ? &mt5_gated : &qkv__mt5;
+}
+
+static const qkv__architecture t5_architectures[] = { { "T5ForConditionalGeneration", QKV__PART_HEAD },
+                                                      { "T5WithLMHeadModel", QKV__PART_HEAD },
+                                                      { "T5EncoderModel", 0 },
+                                                      { "T5Model", QKV__PART_HEAD },
+                                                      { NULL, 0 } };
+static const qkv__architecture mt5_architectures[] = {
+    { "MT5ForConditionalGeneration", QKV__PART_HEAD }, { "MT5EncoderModel", 0 }, { "MT5Model", QKV__PART_HEAD }, { NULL, 0 }
+};
+#define FAMILY(of, inner)                                                                                                \
+    {                                                                                                                    \
+        .type = #of, .architectures = of##_architectures, .prefix = "", .encoder = "encoder.block.#.",                   \
+        .decoder = "decoder.block.#.", .layer = inner##_encoder, .decoder_layer = inner##_decoder, .others = others,     \
+        .ignored = ignored, .keys = keys, .fixed = fixed, .renumbers_pieces = false, .read = read_t5, .write = write_t5, \
+        .missing = not_t5, .variant = of##_variant, .options = {                                                         \
+            .positions = QKV_POSITION_NONE,                                                                              \
+            .relative_buckets = 32,                                                                                      \
+            .relative_distance = 128,                                                                                    \
+            .attention_scale = 1,                                                                                        \
+            .norm = QKV_NORM_RMS,                                                                                        \
+            .norm_eps = 1e-6f,                                                                                           \
+            .pre_norm = 1,                                                                                               \
+            .no_bias = 1,                                                                                                \
+            .unscaled = 1,                                                                                               \
+            .d_k = 64,                                                                                                   \
+            .dropout = 0.1f                                                                                              \
+        }                                                                                                                \
+    }
+const qkv__family qkv__t5 = FAMILY(t5, plain);
+const qkv__family qkv__mt5 = FAMILY(mt5, plain);
+static const qkv__family t5_gated = FAMILY(t5, gated);
+static const qkv__family mt5_gated = FAMILY(mt5, gated);

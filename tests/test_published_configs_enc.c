@@ -1,0 +1,77 @@
+/* test_published_configs_enc.c: config.json as authors of encoders and translators wrote it, but for its sizes: loaded, with random
+ * weights, or refused, as docs/published.md says. */
+#include <qkv/qkv.h>
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "folder.h"
+#include "model/bind.h"
+#include "model/family.h"
+
+/* Weights that the config asks for, under the names of its family. Without a family, or where it is refused, a file of nothing. */
+static void write_weights(json_t *config)
+{
+    const qkv__weights nothing = { 0 };
+    const qkv__published p = { "config.json", config, &nothing };
+    const qkv__family *f = qkv__family_find(json_string_value(json_object_get(config, "model_type")));
+    if (f && f->variant) f = f->variant(&p, NULL);
+    qkv_transformer_opts o;
+    qkv_params *params = qkv_params_new(7);
+    bool is_known = f && !qkv__family_read(f, &p, &o) && qkv_transformer_new(params, &o);
+    assert_int_equal(qkv__bind_save(params, is_known ? f : NULL, in_folder("model.safetensors")), QKV_OK);
+    qkv_params_free(params);
+}
+
+/* A forward, so that every weight is read. */
+static void run(const char *name, const qkv_model *m)
+{
+    static const int32_t ids[] = { 4, 5, 6, 7, 2 };
+    const qkv_transformer *x = qkv_model_transformer(m);
+    const qkv_transformer_opts *o = qkv_transformer_options(x);
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tensor *last = qkv_transformer_encode(x, t, ids, 1, 5, NULL);
+    if (o->decoder_layers) last = qkv_transformer_decode(x, t, ids, 1, 5, NULL, last, NULL);
+    if (o->decoder_layers || o->head) last = qkv_transformer_logits(x, last);
+    if (!last) fail_msg("%s: %s", name, qkv_error());
+    qkv_tape_free(t);
+}
+
+static void as_their_authors_wrote_them(void **state)
+{
+    (void)state;
+    json_t *rows = json_load_file(PUBLISHED_CONFIGS, 0, NULL), *row;
+    size_t i;
+    assert_true(json_array_size(rows) >= 20);
+    json_array_foreach(rows, i, row)
+    {
+        const char *name = json_string_value(json_object_get(row, "name"));
+        const char *loads = json_string_value(json_object_get(row, "loads"));
+        json_t *config = json_object_get(row, "config");
+        assert_int_equal(json_dump_file(config, in_folder("config.json"), 0), 0);
+        write_weights(config);
+        qkv_model *m = qkv_model_load(folder);
+        if (loads && !m) fail_msg("%s: %s", name, qkv_error());
+        if (loads) assert_string_equal(qkv_model_info_of(m)->family, loads);
+        if (loads) run(name, m);
+        else if (m || !strstr(qkv_error(), json_string_value(json_object_get(row, "refused"))))
+            fail_msg("%s: loaded, or refused otherwise: %s", name, qkv_error());
+        qkv_model_free(m);
+    }
+    json_decref(rows);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test_setup_teardown(as_their_authors_wrote_them, make_folder,
+                                                                        remove_folder) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
