@@ -10,10 +10,10 @@
 #include <string.h>
 
 static struct {
-    const char *model, *prefix, *shortlist;
+    const char *model, *prefix, *shortlist, *source_lang, *target_lang, *source_prefix;
     int beam, n_best, max_length, max_source, no_repeat, batch;
     float length_penalty;
-    bool alignment, json, heatmap, strict, quiet;
+    bool alignment, json, heatmap, strict, quiet, split;
 } given = { .max_source = 1024, .batch = 256 };
 
 static const option options[] = {
@@ -37,6 +37,13 @@ static const option options[] = {
       .count = &given.no_repeat },
     { "prefix", .group = SEARCH_GROUP, .value = "TEXT",
       .help = "every translation starts with this text, given without a space at its end", .text = &given.prefix },
+    { "source-lang", .group = INPUT_GROUP, .value = "CODE",
+      .help = "the language of the texts, where the model reads several: en_XX, eng_Latn, en", .text = &given.source_lang },
+    { "target-lang", .group = INPUT_GROUP, .value = "CODE", .help = "the language to translate into, where it writes several",
+      .text = &given.target_lang },
+    { "source-prefix", .group = INPUT_GROUP, .value = "TEXT",
+      .help = "put before every text, such as \"translate English to German: \" of a T5", .text = &given.source_prefix },
+    { "split", .group = INPUT_GROUP, .help = "translate the sentences of a line one by one", .flag = &given.split },
     { "shortlist", .group = SEARCH_GROUP, .value = "FILE",
       .help = "no tokens but those of this list, which \"qkv shortlist\" learns: faster", .text = &given.shortlist },
     { "alignment", .group = RESULT_GROUP, .help = "add which source token each token attends to: \"||| 0-0 2-1\"",
@@ -94,6 +101,8 @@ static qkv_status translate_group(void *data, line_group *g)
 static qkv_status check_translate_options(void)
 {
     if (given.json && given.heatmap) return fail(QKV_USAGE, "--json and --heatmap: choose one");
+    if (given.split && (given.alignment || given.heatmap))
+        return fail(QKV_USAGE, "--split: sentences have attention each of their own, without --alignment and --heatmap");
     if (!(given.length_penalty >= 0)) return fail(QKV_USAGE, "--length-penalty must be at least 0");
     return QKV_OK;
 }
@@ -112,6 +121,8 @@ static qkv_status resolve_source_limit(work *w)
     o->max_length = given.max_length, o->max_source = given.max_source;
     o->prefix = given.prefix;
     o->shortlist = w->shortlist;
+    o->source_lang = given.source_lang, o->target_lang = given.target_lang, o->source_prefix = given.source_prefix;
+    o->split = given.split ? QKV_SPLIT_SENTENCES : QKV_SPLIT_NONE;
     o->attention = given.alignment || given.heatmap;
     if (was_given("length-penalty") && given.length_penalty == 0) o->length_penalty = -1;
     return QKV_OK;
@@ -159,6 +170,11 @@ const command translate_command = {
              "which its scores are log p / length^A. The folder of a model that was trained here\n"
              "may hold a length penalty too (\"qkv info DIR\" shows it). An option overrides its\n"
              "part of that.\n"
+             "\n"
+             "A model of many languages is told which two: --source-lang and --target-lang, by\n"
+             "the codes that its tokenizer has. --split is for lines of several sentences and\n"
+             "models that learned single ones: each is translated by itself, and the results\n"
+             "make one line again.\n"
              "\n"
              "A line with more than --max-source tokens gives an empty line (in JSON an\n"
              "\"error\") and a sentence on standard error; the others are translated, and the\n"

@@ -173,6 +173,8 @@ typedef struct qkv_search_opts {
     void *each_step_data;
     const qkv_shortlist *shortlist; /* a sentence has no other tokens than these, its ends and its prefix, and the probabilities
                                        of these add up to 1; NULL: any. USAGE for that of a model with other vocabularies */
+    int64_t n_forced;               /* of the prefix: so many, the first, are certain, and cost a score nothing; 0 */
+    int64_t min_length;             /* tokens that come before an end, at least; 0 */
 } qkv_search_opts;
 
 typedef struct qkv_hypothesis {

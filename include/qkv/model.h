@@ -116,6 +116,14 @@ typedef enum qkv_ability {
     QKV_ABILITY_EMBED = 16 /* an encoder */
 } qkv_ability;
 
+/* What "task_specific_params" says of summaries; what it does not say is 0, and as for any other text. */
+typedef struct qkv_summary_params {
+    char prefix[64]; /* what stands before a text that is to become one: "summarize: " */
+    int beam, no_repeat;
+    float length_penalty;
+    int64_t max_length, min_length; /* tokens, the start counted */
+} qkv_summary_params;
+
 /* From config.json, which generation_config.json overrides, and the files of sentence-transformers. 0 (of ids -1): not said.
  * A config.json of ours says no more of this than the length penalty. */
 typedef struct qkv_model_info {
@@ -138,6 +146,9 @@ typedef struct qkv_model_info {
     int normalise;        /* embeddings have length 1 */
     int64_t embed_length; /* tokens that an embedding reads, at most */
     int bits;             /* 8 or 4: its matrices are kept so, see qkv_load_opts */
+    int32_t forced_first; /* what every translation begins with after `start`, such as the code of its language; -1: any id */
+    int64_t min_length;   /* tokens of a translation, its start counted; 0: any number */
+    qkv_summary_params summary;
 } qkv_model_info;
 
 /* What is known of m; it lives as long as m and changes only with it. NULL for NULL. */

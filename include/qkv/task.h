@@ -12,6 +12,9 @@
 extern "C" {
 #endif
 
+/* What is read at once: a text as it is; its sentences, one by one; as many of its sentences as max_source allows. */
+typedef enum qkv_split { QKV_SPLIT_NONE, QKV_SPLIT_SENTENCES, QKV_SPLIT_PARTS } qkv_split;
+
 /* ---- translation: an encoder and a decoder ----
  * The search is that of <qkv/decode.h>. Of a published model beam, length_penalty (its scores are by_length) and the largest
  * max_length are what its files say, unless the options do; and so are its ends and what is never found. A source is at most
@@ -29,6 +32,12 @@ typedef struct qkv_translate_opts {
     qkv_each_step each_step; /* NULL: none */
     void *each_step_data;
     const qkv_shortlist *shortlist; /* as in qkv_search_opts; NULL: none */
+    /* Codes of languages, of a model that has several: as its tokenizer spells them, "en_XX", "eng_Latn", or "en" for "__en__" and
+     * ">>en<<". NULL: as its files say. USAGE for one that it has not, and for no target where it needs one. */
+    const char *source_lang, *target_lang;
+    const char *source_prefix; /* put before every source, and counted in max_source; NULL: nothing */
+    qkv_split split;           /* results of a text's passages are joined; with attention USAGE */
+    int64_t min_length;        /* tokens of a translation, at least; 0 is as the model's files say */
 } qkv_translate_opts;
 
 /* One translation of one text. */
@@ -62,6 +71,10 @@ typedef struct qkv_translations {
     struct qkv_translations_work *work; /* working memory */
     void *reserved[4];
 } qkv_translations;
+/* The same for summaries: what opts leave 0 is as the model's files say of summaries (qkv_summary_params), and a text with more
+ * tokens than are read at once is summarized in parts, whose summaries are joined by spaces. */
+QKV_API qkv_status qkv_summarize(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
+                                 const qkv_translate_opts *opts, qkv_translations *out);
 QKV_API void qkv_translations_free(qkv_translations *t);
 
 /* Translates n texts (lengths: their bytes; NULL: they end with a NUL), which may hold any bytes; what is not UTF-8 is read as

@@ -133,7 +133,8 @@ static bool is_never_found(const qkv_search_opts *o, int32_t id)
 static bool is_allowed(const search *s, const row *r, int32_t id)
 {
     if (r->n < s->o.n_prefix) return id == s->o.prefix[r->n];
-    return (ends_hypothesis(&s->o, id) || !is_never_found(&s->o, id)) && !repeats(s, r, id);
+    if (ends_hypothesis(&s->o, id)) return r->n >= s->o.min_length && !repeats(s, r, id);
+    return !is_never_found(&s->o, id) && !repeats(s, r, id);
 }
 
 /* One row of the session: what may follow live row `from` of a sentence. */
@@ -176,7 +177,8 @@ static bool offer_ids(const search *s, sentence *x, const next_ids *n, int64_t f
     const row *r = &x->live[n->from];
     for (int64_t i = first; i < end; i++) {
         int32_t id = x->ids ? x->ids[i] : (int32_t)i;
-        candidate c = { r->log_p + (double)qkv__log_p(n->sum, n->logits[i]), n->from, id };
+        double log_p = r->n < s->o.n_forced ? 0 : (double)qkv__log_p(n->sum, n->logits[i]);
+        candidate c = { r->log_p + log_p, n->from, id };
         if (x->n_candidates == 2 * s->o.beam && c.log_p < x->candidates[x->n_candidates - 1].log_p) continue;
         if (c.log_p != c.log_p) return false;
         if (c.log_p != -INFINITY && is_allowed(s, r, c.id)) offer(s, x, c);
@@ -428,8 +430,9 @@ qkv_status qkv__search_resolve_options(const qkv_model *m, qkv_search_opts *o)
     if (o->beam < 1 || o->beam > 1000 || o->n_best < 1 || o->n_best > o->beam)
         return qkv__fail(QKV_USAGE, "search: beam %d and %d results: expected a beam of 1 to 1000 and at most as many results",
                          o->beam, o->n_best);
-    if (o->max_length < 0 || o->max_length > MOST_TOKENS || o->no_repeat < 0 || !(o->length_penalty < QKV__LENGTH_PENALTY_END))
-        return qkv__fail(QKV_USAGE, "search: max_length, no_repeat or length_penalty is out of range");
+    if (o->max_length < 0 || o->max_length > MOST_TOKENS || o->no_repeat < 0 || o->min_length < 0 || o->n_forced < 0 ||
+        !(o->length_penalty < QKV__LENGTH_PENALTY_END))
+        return qkv__fail(QKV_USAGE, "search: max_length, min_length, no_repeat, n_forced or length_penalty is out of range");
     if (o->n_ends < 0 || o->n_banned < 0 || (o->n_ends && !o->ends) || (o->n_banned && !o->banned))
         return qkv__fail(QKV_USAGE, "search: the ids that end a result, or are never found, are missing");
     qkv_status status = check_shortlist(o->shortlist, m, t);

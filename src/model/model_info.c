@@ -36,6 +36,7 @@ qkv_model_info qkv__model_info_of(const qkv_transformer_opts *o)
                              .start = -1,
                              .begin = -1,
                              .pad = -1,
+                             .forced_first = -1,
                              .pooling = o->pooling };
 }
 
@@ -164,6 +165,7 @@ static qkv_status read_ids_of(const files *f, qkv_model_info *info)
     qkv_status status = read_id(f, "bos_token_id", &info->begin);
     if (!status) status = read_id(f, "pad_token_id", &info->pad);
     if (!status) status = read_id(f, "decoder_start_token_id", &info->start);
+    if (!status) status = read_id(f, "forced_bos_token_id", &info->forced_first);
     if (!status) status = read_info_ids(f, "eos_token_id", &info->ends, &info->n_ends);
     return status ? status : read_info_ids(f, "bad_words_ids", &info->banned, &info->n_banned);
 }
@@ -174,6 +176,7 @@ static qkv_status read_search(const files *f, qkv_model_info *info)
     int64_t beam = 0, top_k = 0, no_repeat = 0;
     qkv_status status = read_info_whole(f, "num_beams", 10000, &beam);
     if (!status) status = read_info_whole(f, "max_length", INT32_MAX, &info->max_length);
+    if (!status) status = read_info_whole(f, "min_length", INT32_MAX, &info->min_length);
     if (!status) status = read_info_whole(f, "max_new_tokens", INT32_MAX, &info->max_new);
     if (!status) status = read_info_whole(f, "top_k", INT32_MAX, &top_k);
     if (!status) status = read_info_whole(f, "no_repeat_ngram_size", INT32_MAX, &no_repeat);
@@ -198,10 +201,32 @@ static qkv_status read_context(const files *f, qkv_model_info *info)
     return status;
 }
 
+/* "task_specific_params": what a summary is searched with. */
+static qkv_status read_summary(const files *f, qkv_summary_params *to)
+{
+    const char *path;
+    const json_t *tasks = get(f, "task_specific_params", &path);
+    json_t *own = json_object_get(tasks, "summarization");
+    const char *prefix = json_string_value(json_object_get(own, "prefix"));
+    const files said = { { path, path }, { own, NULL }, f->vocabulary };
+    int64_t beam = 0, no_repeat = 0;
+    qkv_status status = read_info_whole(&said, "num_beams", 1000, &beam);
+    if (!status) status = read_info_whole(&said, "no_repeat_ngram_size", INT32_MAX, &no_repeat);
+    if (!status) status = read_info_whole(&said, "max_length", INT32_MAX, &to->max_length);
+    if (!status) status = read_info_whole(&said, "min_length", INT32_MAX, &to->min_length);
+    if (!status) status = read_info_number(&said, "length_penalty", &to->length_penalty);
+    to->beam = (int)beam;
+    to->no_repeat = (int)no_repeat;
+    if (prefix && snprintf(to->prefix, sizeof to->prefix, "%s", prefix) >= (int)sizeof to->prefix)
+        return wrong(path, "prefix", "less than 64 bytes");
+    return status;
+}
+
 static qkv_status read_files(const files *f, qkv_model_info *info)
 {
     qkv_status status = read_ids_of(f, info);
     if (!status) status = read_search(f, info);
+    if (!status) status = read_summary(f, &info->summary);
     return status ? status : read_context(f, info);
 }
 
@@ -368,11 +393,29 @@ static json_t *list_of(const int32_t *ids, int n, bool each_in_a_list)
     return list;
 }
 
+static bool put_summary(const qkv_summary_params *s, json_t *config)
+{
+    json_t *own = json_object();
+    bool ok = own && put_member(own, "prefix", *s->prefix, json_string(s->prefix)) &&
+              put_member(own, "num_beams", s->beam > 0, json_integer(s->beam)) &&
+              put_member(own, "no_repeat_ngram_size", s->no_repeat > 0, json_integer(s->no_repeat)) &&
+              put_member(own, "max_length", s->max_length > 0, json_integer(s->max_length)) &&
+              put_member(own, "min_length", s->min_length > 0, json_integer(s->min_length)) &&
+              put_member(own, "length_penalty", s->length_penalty != 0, json_real((double)s->length_penalty));
+    if (ok && json_object_size(own))
+        ok = put_member(config, "task_specific_params", true, json_pack("{s:O}", "summarization", own));
+    json_decref(own);
+    return ok;
+}
+
 bool qkv__model_info_write(const qkv_model_info *f, json_t *config)
 {
     return put_member(config, "bos_token_id", f->begin >= 0, json_integer(f->begin)) &&
            put_member(config, "pad_token_id", f->pad >= 0, json_integer(f->pad)) &&
            put_member(config, "decoder_start_token_id", f->start >= 0, json_integer(f->start)) &&
+           put_member(config, "forced_bos_token_id", f->forced_first >= 0, json_integer(f->forced_first)) &&
+           put_member(config, "min_length", f->min_length > 0, json_integer(f->min_length)) &&
+           put_summary(&f->summary, config) &&
            put_member(config, "eos_token_id", f->n_ends == 1, json_integer(f->n_ends ? f->ends[0] : 0)) &&
            put_member(config, "eos_token_id", f->n_ends > 1, list_of(f->ends, f->n_ends, false)) &&
            put_member(config, "bad_words_ids", f->n_banned > 0, list_of(f->banned, f->n_banned, true)) &&

@@ -4,6 +4,7 @@
 #include "../base/size.h"
 #include "../token/pipeline.h"
 #include "../token/tokenizer.h"
+#include "languages.h"
 #include "model_info.h"
 
 #include <string.h>
@@ -131,6 +132,7 @@ static qkv_status wrap_texts(qkv__special_tokens *f)
     qkv_status status = p ? unwrap(&p->single, &f->single) : QKV_OK;
     if (!status && p) status = unwrap(&p->pair, &f->pair);
     if (!status && !f->single.before.n && !f->single.after.n) wrap_spelled(f);
+    if (!status) qkv__place_language(f);
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* translation.c: POST /translate and GET /languages, as LibreTranslate has them. */
+#include "../task/passages.h"
 #include "../task/translate.h"
-#include "passages.h"
 #include "server.h"
 
 #include <stdio.h>
@@ -52,7 +52,7 @@ qkv_status qkv__serve_languages(qkv__request *r)
 typedef struct wanted {
     qkv__strings texts;
     int64_t alternatives;
-    bool is_auto;
+    bool is_auto, is_split;
 } wanted;
 
 static qkv_status get_language(const json_t *body, const char *name, const char *ours, bool *is_auto)
@@ -81,6 +81,19 @@ static qkv_status get_alternatives(const json_t *body, bool is_form, int64_t *n)
     return QKV_OK;
 }
 
+/* Unless told otherwise, sentences are translated one by one. */
+static qkv_status get_split(const json_t *body, bool is_form, bool *is_split)
+{
+    const char *word = NULL;
+    size_t length = 0;
+    *is_split = true;
+    if (!is_form) return qkv__get_flag(body, "split", is_split);
+    qkv_status status = qkv__get_string(body, "split", &word, &length);
+    if (status || !word) return status;
+    *is_split = strcmp(word, "false") != 0;
+    return *is_split && strcmp(word, "true") ? qkv__fail(QKV_USAGE, "\"split\" must be true or false") : QKV_OK;
+}
+
 static qkv_status get_wanted(const qkv__request *r, wanted *w)
 {
     const qkv_server *s = r->server;
@@ -93,12 +106,15 @@ static qkv_status get_wanted(const qkv__request *r, wanted *w)
     if (!status) status = qkv__get_string(r->body, "format", &format, &length);
     if (!status && strcmp(format, "text"))
         status = qkv__fail(QKV_USAGE, "\"format\" is \"%.40s\": this server translates \"text\" alone", format);
+    if (!status) status = get_split(r->body, r->is_form, &w->is_split);
     return status ? status : get_alternatives(r->body, r->is_form, &w->alternatives);
 }
 
 /* ---- the answer ---- */
 
 typedef struct translated {
+    bool is_array;
+    qkv_texts texts;
     qkv__passages passages;
     qkv_translations t; /* of the part */
     qkv_text joined;
@@ -106,7 +122,7 @@ typedef struct translated {
 
 static void put_joined(qkv__json *j, translated *x, int64_t i, int k)
 {
-    qkv_status status = qkv__passages_join(&x->passages, i, &x->t, k, &x->joined);
+    qkv_status status = qkv__passages_join(&x->passages, i, &x->t, k, false, &x->joined);
     if (!j->status) j->status = status;
     qkv__put_string(j, x->joined.data, x->joined.length);
 }
@@ -126,13 +142,12 @@ static void put_best(qkv__json *j, translated *x, int64_t i) { put_joined(j, x, 
 /* One for each text: an array where the request had one. */
 static void put_each(qkv__json *j, translated *x, void (*put_one)(qkv__json *, translated *, int64_t))
 {
-    const qkv__strings *texts = x->passages.texts;
-    if (texts->is_array) qkv__put_raw(j, "[");
-    for (int64_t i = 0; i < texts->n; i++) {
+    if (x->is_array) qkv__put_raw(j, "[");
+    for (int64_t i = 0; i < x->texts.n; i++) {
         if (i) qkv__put_raw(j, ",");
         put_one(j, x, i);
     }
-    if (texts->is_array) qkv__put_raw(j, "]");
+    if (x->is_array) qkv__put_raw(j, "]");
 }
 
 /* There is one source language to detect: nothing was measured, and the confidence says so. */
@@ -188,7 +203,10 @@ qkv_status qkv__serve_translation(qkv__request *r)
     wanted w = { .alternatives = 0 };
     translated x = { 0 };
     qkv_status status = get_wanted(r, &w);
-    if (!status) status = qkv__passages_cut(&x.passages, &w.texts, MOST_SENTENCES);
+    x.is_array = w.texts.is_array;
+    x.texts = (qkv_texts){ .texts = w.texts.texts, .lengths = w.texts.lengths, .n = w.texts.n };
+    if (!status)
+        status = qkv__passages_cut(&x.passages, &x.texts, w.is_split ? QKV_SPLIT_SENTENCES : QKV_SPLIT_NONE, MOST_SENTENCES);
     const qkv__passages *p = &x.passages;
     qkv__part part = { .request = r,
                        .run = translate_texts,

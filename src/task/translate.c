@@ -6,7 +6,7 @@
 #include "../base/size.h"
 #include "../text/buffer.h"
 #include "../model/model_info.h"
-#include "../model/special_tokens.h"
+#include "../model/languages.h"
 #include "batches.h"
 #include "translate.h"
 #include "../decode/search.h"
@@ -29,17 +29,13 @@ typedef struct batch {
     qkv_search_result found;
 } batch;
 
-struct qkv_translations_work {
-    qkv__arena arena; /* everything that results point to */
-    qkv_ids ids;
-    qkv_text repaired, bytes;
-};
-
 typedef struct job {
     const qkv_model *m;
     const qkv_tokenizer *source, *target;
     qkv_search_opts search;
     qkv__special_tokens f;
+    int32_t first; /* of every translation; -1: any */
+    const char *source_prefix;
     qkv_session *attending; /* keeps attention; NULL: not wanted */
     qkv_translations *out;
     struct qkv_translations_work *work;
@@ -85,6 +81,8 @@ static qkv_status find_specials(job *j, const qkv_translate_opts *o)
     qkv_search_opts *s = &j->search;
     qkv_status status = qkv__special_tokens_needed(j->m, &j->f);
     if (status) return status;
+    status = qkv__choose_languages(&j->f, o->source_lang, o->target_lang, &j->first);
+    if (status) return status;
     s->start = j->f.ids.start;
     s->end = j->f.ids.end;
     s->pad = j->f.ids.pad < 0 ? s->start : j->f.ids.pad;
@@ -94,15 +92,21 @@ static qkv_status find_specials(job *j, const qkv_translate_opts *o)
     return QKV_OK;
 }
 
+/* What the model begins every translation with, and then what the caller does. */
 static qkv_status encode_prefix(job *j, const char *prefix)
 {
     qkv_ids *ids = &j->work->ids;
-    qkv_status status = qkv_tokenizer_encode(j->target, prefix, strlen(prefix), NULL, ids);
+    qkv_status status = qkv_tokenizer_encode(j->target, prefix ? prefix : "", prefix ? strlen(prefix) : 0, NULL, ids);
     if (status == QKV_FORMAT) return qkv__fail(QKV_USAGE, "translate: the prefix is not UTF-8");
     if (status) return status;
-    j->search.n_prefix = (int64_t)ids->n;
-    j->search.prefix = copy_to_arena(j, ids->ids, (int64_t)ids->n, sizeof *ids->ids);
-    return j->search.prefix ? QKV_OK : QKV_MEMORY;
+    j->search.n_forced = j->first >= 0;
+    j->search.n_prefix = (int64_t)ids->n + j->search.n_forced;
+    int32_t *all = take_from_arena(j, j->search.n_prefix, sizeof *all);
+    if (!all) return QKV_MEMORY;
+    if (j->first >= 0) all[0] = j->first;
+    if (ids->n) memcpy(all + j->search.n_forced, ids->ids, ids->n * sizeof *all);
+    j->search.prefix = all;
+    return QKV_OK;
 }
 
 /* What stands around a source takes places too. */
@@ -150,12 +154,14 @@ static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
                                    .length_penalty = o->length_penalty != 0 ? o->length_penalty : qkv__length_penalty_of(info),
                                    .max_length = o->max_length,
                                    .no_repeat = o->no_repeat,
+                                   .min_length = o->min_length ? o->min_length : qkv__max(0, info->min_length - 1),
                                    .shortlist = o->shortlist };
+    j->source_prefix = o->source_prefix;
     j->out->layers = t->decoder_layers;
     j->out->heads = (int)t->heads;
     qkv_status status = find_specials(j, o);
     if (!status) bound_sources(j, o);
-    if (!status && o->prefix) status = encode_prefix(j, o->prefix);
+    if (!status && (o->prefix || j->first >= 0)) status = encode_prefix(j, o->prefix);
     if (!status) status = qkv__search_resolve_options(j->m, &j->search);
     if (!status && o->attention && !(j->attending = qkv_session_new(j->m, &(qkv_session_opts){ .keep_attention = 1 })))
         status = qkv_error_status();
@@ -179,6 +185,17 @@ static qkv_status lay_out_results(job *j, int64_t n)
     return QKV_OK;
 }
 
+static qkv_status put_prefix(job *j, const char **text, size_t *length)
+{
+    qkv_text *whole = &j->work->bytes;
+    qkv__text_clear(whole);
+    if (qkv__text_put(whole, j->source_prefix, strlen(j->source_prefix)) || qkv__text_put(whole, *text, *length))
+        return QKV_MEMORY;
+    *text = whole->data;
+    *length = whole->length;
+    return QKV_OK;
+}
+
 static qkv_status encode_source(job *j, int64_t i, const char *text, size_t length)
 {
     qkv_ids *ids = &j->work->ids;
@@ -195,6 +212,7 @@ static qkv_status encode_source(job *j, int64_t i, const char *text, size_t leng
         text = j->work->repaired.data;
         length = j->work->repaired.length;
     }
+    if (j->source_prefix && put_prefix(j, &text, &length)) return QKV_MEMORY;
     qkv_status status = qkv_tokenizer_encode(j->source, text, length, NULL, ids);
     if (status && status != QKV_LIMIT) return status;
     const qkv__id_run *before = &j->f.single.before, *after = &j->f.single.after;
@@ -363,6 +381,29 @@ static qkv_status translate_texts(job *j, const char *const *texts, const size_t
     return status ? status : translate_all(j, n, opts);
 }
 
+static qkv_status translate_whole(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
+                                  const qkv_translate_opts *o, qkv_translations *out)
+{
+    job j = { .m = m, .out = out, .work = out->work, .first = -1 };
+    qkv_status status = translate_texts(&j, texts, lengths, n, o);
+    qkv_session_free(j.attending);
+    return status;
+}
+
+/* Passages need the lengths of their texts. */
+static qkv_status translate_passages(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
+                                     const qkv_translate_opts *o, qkv_translations *out)
+{
+    job j = { .work = out->work };
+    size_t *own = lengths ? NULL : take_from_arena(&j, n, sizeof *own);
+    if (!lengths && !own) return QKV_MEMORY;
+    for (int64_t i = 0; i < n; i++) {
+        if (!texts[i]) return qkv__fail(QKV_USAGE, "translate: text %lld is NULL", (long long)i);
+        if (own) own[i] = strlen(texts[i]);
+    }
+    return qkv__translate_split(m, &(qkv_texts){ .texts = texts, .lengths = own ? own : lengths, .n = n }, o, out);
+}
+
 qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
                          const qkv_translate_opts *opts, qkv_translations *out)
 {
@@ -374,9 +415,8 @@ qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const siz
     if (QKV__READ_OPTIONS(&o, each_step_data, opts, "translate")) return QKV_USAGE;
     if (!work && !(work = out->work = qkv__alloc_zero(sizeof *work))) return QKV_MEMORY;
     qkv__arena_reset(&work->arena);
-    job j = { .m = m, .out = out, .work = work };
-    qkv_status status = translate_texts(&j, texts, lengths, n, &o);
-    qkv_session_free(j.attending);
+    qkv_status status = o.split && n ? translate_passages(m, texts, lengths, n, &o, out)
+                                     : translate_whole(m, texts, lengths, n, &o, out);
     if (status) *out = (qkv_translations){ .work = work };
     else out->n = n;
     return status;

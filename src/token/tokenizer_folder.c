@@ -36,11 +36,15 @@ static qkv_status load_in_folder(const char *folder, const char *name, qkv_token
 
 /* ---- OPUS-MT: SentencePiece cuts, vocab.json numbers ---- */
 
-static bool is_language_code(const char *spelling)
+static bool has_around(const char *spelling, const char *before, const char *after)
 {
     size_t n = strlen(spelling);
-    return n > 4 && !memcmp(spelling, ">>", 2) && !strcmp(spelling + n - 2, "<<");
+    return n > 4 && !memcmp(spelling, before, 2) && !strcmp(spelling + n - 2, after);
 }
+
+/* OPUS-MT's >>deu<< is written into texts; M2M-100's __de__ is not. */
+static bool is_written_code(const char *spelling) { return has_around(spelling, ">>", "<<"); }
+static bool is_special_code(const char *spelling) { return has_around(spelling, "__", "__"); }
 
 static qkv_status set_token(const char *path, qkv_tokenizer *t, const char *spelling, const json_t *value)
 {
@@ -51,8 +55,8 @@ static qkv_status set_token(const char *path, qkv_tokenizer *t, const char *spel
         return qkv__fail(QKV_FORMAT, "%s: \"%.200s\" and \"%.200s\" both have the id %d", path,
                          qkv__tokenizer_spelling(t, (int32_t)id), spelling, (int)id);
     bool special = !strcmp(spelling, QKV_SPECIAL_END) || !strcmp(spelling, QKV_SPECIAL_UNKNOWN) ||
-                   !strcmp(spelling, QKV_SPECIAL_PAD);
-    return qkv__tokenizer_set(t, (int32_t)id, spelling, special || is_language_code(spelling), special);
+                   !strcmp(spelling, QKV_SPECIAL_PAD) || is_special_code(spelling);
+    return qkv__tokenizer_set(t, (int32_t)id, spelling, special || is_written_code(spelling), special);
 }
 
 static qkv_status set_tokens(const char *path, qkv_tokenizer *t, const json_t *vocab)
@@ -123,18 +127,41 @@ static qkv_status make_numbered(const char *path, const json_t *vocab, qkv_token
     return status ? status : qkv__pipeline_finish(t);
 }
 
-static qkv_status load_numbered(const char *folder, const char *spm, const char *vocabulary, qkv_tokenizer **t)
+/* M2M-100 has the codes of its languages behind the vocabulary, as special_tokens_map.json lists them. */
+static qkv_status add_languages(const char *path, json_t *vocab)
+{
+    json_t *map = NULL, *code;
+    size_t i, first = json_object_size(vocab);
+    qkv_status status = qkv__read_json(path, &map);
+    json_array_foreach(json_object_get(map, "additional_special_tokens"), i, code)
+    {
+        const char *spelling = json_string_value(code);
+        if (status) break;
+        if (!spelling || !is_special_code(spelling) || json_object_get(vocab, spelling))
+            status = qkv__fail(QKV_FORMAT, "%s: token %zu of \"additional_special_tokens\" is no new code of a language", path,
+                               i);
+        else if (json_object_set_new(vocab, spelling, json_integer((json_int_t)(first + i)))) status = QKV_MEMORY;
+    }
+    json_decref(map);
+    return status;
+}
+
+/* languages: the file that lists them, where there is one; NULL: there are none. */
+static qkv_status load_numbered(const char *folder, const char *spm, const char *vocabulary, const char *languages,
+                                qkv_tokenizer **t)
 {
     qkv_tokenizer *pieces = NULL;
     json_t *vocab = NULL;
-    char *path = path_of(folder, vocabulary);
-    qkv_status status = path ? load_in_folder(folder, spm, &pieces) : QKV_MEMORY;
+    char *path = path_of(folder, vocabulary), *list = languages ? path_of(folder, languages) : NULL;
+    qkv_status status = path && !list == !languages ? load_in_folder(folder, spm, &pieces) : QKV_MEMORY;
     if (!status) status = qkv__read_json(path, &vocab);
     if (!status && !json_is_object(vocab)) status = qkv__fail(QKV_FORMAT, "%s: it holds no object", path);
+    if (!status && list && qkv__file_exists(list)) status = add_languages(list, vocab);
     if (!status) status = make_numbered(path, vocab, &pieces, t);
     json_decref(vocab);
     qkv_tokenizer_free(pieces);
     qkv__release_text(path);
+    qkv__release_text(list);
     return status;
 }
 
@@ -142,8 +169,14 @@ static qkv_status load_opus(const char *folder, qkv_tokenizer **source, qkv_toke
 {
     bool separate;
     qkv_status status = has(folder, "target_vocab.json", &separate);
-    if (!status) status = load_numbered(folder, "source.spm", "vocab.json", source);
-    return status ? status : load_numbered(folder, "target.spm", separate ? "target_vocab.json" : "vocab.json", target);
+    if (!status) status = load_numbered(folder, "source.spm", "vocab.json", NULL, source);
+    return status ? status : load_numbered(folder, "target.spm", separate ? "target_vocab.json" : "vocab.json", NULL, target);
+}
+
+static qkv_status load_m2m(const char *folder, qkv_tokenizer **source, qkv_tokenizer **target)
+{
+    (void)target;
+    return load_numbered(folder, "sentencepiece.bpe.model", "vocab.json", "special_tokens_map.json", source);
 }
 
 /* ---- any folder ---- */
@@ -191,6 +224,7 @@ static const struct {
     qkv_status (*load)(const char *folder, qkv_tokenizer **source, qkv_tokenizer **target);
 } kinds[] = { { { "tokenizer.json" }, load_json },
               { { "source.spm", "target.spm", "vocab.json" }, load_opus },
+              { { "sentencepiece.bpe.model", "vocab.json" }, load_m2m },
               { { "vocab.json", "merges.txt" }, load_byte_pairs },
               { { "vocab.txt" }, load_bert } };
 

@@ -1,0 +1,22 @@
+/* summarize.c: a summary is a translation into fewer words, of as much as the model reads at once. */
+#include <qkv/task.h>
+
+#include "../base/options.h"
+
+qkv_status qkv_summarize(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
+                         const qkv_translate_opts *opts, qkv_translations *out)
+{
+    qkv_translate_opts o;
+    if (QKV__READ_OPTIONS(&o, each_step_data, opts, "summarize")) return QKV_USAGE;
+    const qkv_model_info *info = qkv_model_info_of(m);
+    if (!info) return qkv__fail(QKV_USAGE, "summarize: a model is needed");
+    const qkv_summary_params *said = &info->summary;
+    if (!o.beam) o.beam = said->beam;
+    if (o.length_penalty == 0) o.length_penalty = said->length_penalty;
+    if (!o.max_length && said->max_length > 1) o.max_length = said->max_length - 1;
+    if (!o.min_length && said->min_length > 1) o.min_length = said->min_length - 1;
+    if (!o.no_repeat) o.no_repeat = said->no_repeat;
+    if (!o.source_prefix && *said->prefix) o.source_prefix = said->prefix;
+    if (!o.split) o.split = QKV_SPLIT_PARTS;
+    return qkv_translate(m, texts, lengths, n, &o, out);
+}

@@ -1,0 +1,314 @@
+/* test_languages.c: translators of several languages, texts of several sentences, and summaries. */
+#include <qkv/qkv.h>
+
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "folder.h"
+
+enum { VOCABULARY = 23, FIRST_CODE = 20 };
+
+/* ---- models with a tokenizer: the golden ones know ids alone ---- */
+
+/* Token i is the word "ti", but for four, and for codes from FIRST_CODE on. `after`: the first code stands behind </s> around a
+ * text; else the file says nothing of frames. */
+static void write_tokenizer(const char *const codes[3], bool after)
+{
+    static const char *const names[] = { "<s>", "<pad>", "</s>", "<unk>" };
+    json_t *words = json_object(), *added = json_array(), *frame = json_null();
+    for (int i = 0; i < VOCABULARY; i++) {
+        char word[16];
+        bool is_code = i >= FIRST_CODE && codes[i - FIRST_CODE], is_special = i < 4 || is_code;
+        snprintf(word, sizeof word, "t%d", i);
+        const char *spelling = i < 4 ? names[i] : is_code ? codes[i - FIRST_CODE] : word;
+        json_object_set_new(words, spelling, json_integer(i));
+        if (is_special)
+            json_array_append_new(added, json_pack("{si,ss,sb,sb,sb,sb,sb}", "id", i, "content", spelling, "single_word", 0,
+                                                   "lstrip", 0, "rstrip", 0, "normalized", 0, "special", 1));
+    }
+    if (after)
+        frame = json_pack(
+            "{ss,s[{s{ss,si}},{s{ss,si}},{s{ss,si}}],s[{s{ss,si}},{s{ss,si}}],s{s{ss,s[i],s[s]},s{ss,s[i],s[s]}}}", "type",
+            "TemplateProcessing", "single", "Sequence", "id", "A", "type_id", 0, "SpecialToken", "id", "</s>", "type_id", 0,
+            "SpecialToken", "id", codes[0], "type_id", 0, "pair", "Sequence", "id", "A", "type_id", 0, "Sequence", "id", "B",
+            "type_id", 0, "special_tokens", "</s>", "id", "</s>", "ids", 2, "tokens", "</s>", codes[0], "id", codes[0], "ids",
+            FIRST_CODE, "tokens", codes[0]);
+    assert_non_null(frame);
+    json_t *all = json_pack("{ss,so,sn,s{ss},so,sn,s{ss,ss,so}}", "version", "1.0", "added_tokens", added, "normalizer",
+                            "pre_tokenizer", "type", "WhitespaceSplit", "post_processor", frame, "decoder", "model", "type",
+                            "WordLevel", "unk_token", "<unk>", "vocab", words);
+    assert_non_null(all);
+    assert_int_equal(json_dump_file(all, in_folder("tokenizer.json"), 0), 0);
+    json_decref(all);
+}
+
+static void set_key(const char *key, json_t *value)
+{
+    json_t *config = json_load_file(in_folder("config.json"), 0, NULL);
+    json_object_set_new(config, key, value);
+    assert_int_equal(json_dump_file(config, in_folder("config.json"), 0), 0);
+    json_decref(config);
+}
+
+static qkv_model *golden_with(const char *name, const char *const codes[3], bool after, int start)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "rm -rf %s && cp -r '" QKV_GOLDEN "/families/%s' %s && chmod -R u+w %s", folder, name,
+             folder, folder);
+    assert_int_equal(system(command), 0);
+    write_tokenizer(codes, after);
+    if (start) set_key("decoder_start_token_id", json_integer(start));
+    qkv_model *m = qkv_model_load(folder);
+    if (!m) fail_msg("%s: %s", name, qkv_error());
+    return m;
+}
+
+static const char *const of_mbart[] = { "en_XX", "de_DE", "zh_CN" }, *const of_nllb[] = { "eng_Latn", "deu_Latn", "zho_Hans" },
+                         *const of_m2m[] = { "__en__", "__de__", "__zh__" }, *const of_none[] = { NULL, NULL, NULL };
+
+/* ---- codes ---- */
+
+/* The first of a translation of "t5 t6" by a search for its ids alone: what the library must give. */
+static void same_as_search(const qkv_model *m, const int32_t *source, int64_t n, int32_t start, int32_t first,
+                           const qkv_translation *got)
+{
+    qkv_search_result found = { 0 };
+    const qkv_search_opts o = { .size = sizeof o,
+                                .start = start,
+                                .end = 2,
+                                .pad = 1,
+                                .beam = 4,
+                                .length_penalty = 1,
+                                .by_length = 1,
+                                .max_length = 23,
+                                .no_repeat = 3,
+                                .prefix = &first,
+                                .n_prefix = first >= 0,
+                                .n_forced = first >= 0 };
+    assert_int_equal(qkv_search(m, source, 1, n, NULL, &o, &found), QKV_OK);
+    assert_int_equal(found.best[0].n, got->n_ids);
+    assert_memory_equal(found.best[0].ids, got->ids, sizeof(int32_t) * (size_t)got->n_ids);
+    assert_true(found.best[0].log_p == got->log_p);
+    if (first >= 0) assert_int_equal(got->ids[0], first);
+    qkv_search_result_free(&found);
+}
+
+static void codes_stand_where_they_belong(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        const char *const *codes;
+        bool after; /* in the tokenizer's file */
+        int start;
+        const char *source, *target;
+        int32_t ids[4];
+        int32_t wanted_start, wanted_first;
+    } rows[] = {
+        { "mbart", of_mbart, true, FIRST_CODE, "de_DE", "zh_CN", { 5, 6, 2, 21 }, 22, -1 },   /* of 25 languages */
+        { "mbart", of_mbart, true, FIRST_CODE, NULL, NULL, { 5, 6, 2, 20 }, FIRST_CODE, -1 }, /* as the files say */
+        { "mbart", of_mbart, false, 0, "en_XX", "de_DE", { 20, 5, 6, 2 }, 2, 21 },            /* of 50 */
+        { "m2m_100", of_nllb, true, 0, "zho_Hans", "eng_Latn", { 22, 5, 6, 2 }, 2, 20 },      /* whatever the file says */
+        { "m2m_100", of_nllb, true, 0, NULL, "deu_Latn", { 20, 5, 6, 2 }, 2, 21 },
+        { "m2m_100", of_m2m, false, 0, "en", "de", { 20, 5, 6, 2 }, 2, 21 },
+        { "m2m_100", of_m2m, false, 0, "__zh__", "__en__", { 22, 5, 6, 2 }, 2, 20 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        qkv_model *m = golden_with(rows[i].model, rows[i].codes, rows[i].after, rows[i].start);
+        qkv_translations t = { 0 };
+        const qkv_translate_opts o = { .size = sizeof o, .source_lang = rows[i].source, .target_lang = rows[i].target };
+        if (qkv_translate(m, (const char *[]){ "t5 t6" }, NULL, 1, &o, &t)) fail_msg("row %d: %s", (int)i, qkv_error());
+        assert_int_equal(t.n_source[0], 4);
+        assert_memory_equal(t.source_ids[0], rows[i].ids, sizeof rows[i].ids);
+        same_as_search(m, rows[i].ids, 4, rows[i].wanted_start, rows[i].wanted_first, t.best);
+        assert_null(strchr(t.best[0].text, '_')); /* a code is no text */
+        qkv_translations_free(&t);
+        qkv_model_free(m);
+    }
+}
+
+static void languages_it_has_not(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        const char *const *codes;
+        const char *source, *target, *words;
+    } rows[] = {
+        { "m2m_100", of_nllb, "xx", "deu_Latn",
+          "source_lang: the model has no language \"xx\"; of its 3: eng_Latn, deu_Latn, zho_Hans" },
+        { "m2m_100", of_nllb, "eng_Latn", "t5", "target_lang: the model has no language \"t5\"; of its 3: eng_Latn" },
+        { "m2m_100", of_m2m, "en", NULL, "several languages: target_lang says which; of its 3: __en__, __de__" },
+        { "bart", of_none, "en", NULL, "has no codes of languages: source_lang" },
+        { "bart", of_none, NULL, "<pad>", "has no codes of languages: target_lang" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        qkv_model *m = golden_with(rows[i].model, rows[i].codes, false, 0);
+        qkv_translations t = { 0 };
+        const qkv_translate_opts o = { .size = sizeof o, .source_lang = rows[i].source, .target_lang = rows[i].target };
+        assert_int_equal(qkv_translate(m, NULL, NULL, 0, &o, &t), QKV_USAGE);
+        if (!strstr(qkv_error(), rows[i].words)) fail_msg("row %d: %s", (int)i, qkv_error());
+        qkv_translations_free(&t);
+        qkv_model_free(m);
+    }
+}
+
+/* BART begins with <s>, which costs nothing: the sum is that of the other tokens and the end. */
+static void a_forced_token_is_certain(void **state)
+{
+    (void)state;
+    qkv_model *m = golden_with("bart", of_none, false, 0);
+    qkv_translations t = { 0 };
+    assert_int_equal(qkv_translate(m, (const char *[]){ "t5 t6" }, NULL, 1, &(qkv_translate_opts){ .beam = 1 }, &t), QKV_OK);
+    const qkv_translation *x = t.best;
+    assert_int_equal(x->ids[0], 0);
+    int32_t target[64] = { 2 };
+    memcpy(target + 1, x->ids, sizeof *target * (size_t)x->n_ids);
+    target[x->n_ids + 1] = 2;
+    const qkv_transformer *f = qkv_model_transformer(m);
+    qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_tensor *memory = qkv_transformer_encode(f, tape, t.source_ids[0], 1, t.n_source[0], NULL);
+    qkv_tensor *p = qkv_log_softmax(
+        qkv_transformer_logits(f, qkv_transformer_decode(f, tape, target, 1, x->n_ids + 1, NULL, memory, NULL)));
+    double sum = 0;
+    for (int64_t i = 1; i < x->n_ids + !x->is_cut; i++) sum += (double)qkv_data(p)[i * VOCABULARY + target[i + 1]];
+    assert_true(x->n_ids > 2 && fabs(sum - x->log_p) < 1e-3);
+    qkv_tape_free(tape);
+    qkv_translations_free(&t);
+    qkv_model_free(m);
+}
+
+static void ends_come_late_enough(void **state)
+{
+    (void)state;
+    qkv_model *m = golden_with("t5", of_none, false, 0);
+    const int32_t source[] = { 5, 6, 1 };
+    qkv_search_opts o = { .size = sizeof o, .start = 0, .end = 1, .pad = 0, .beam = 1, .max_length = 8 };
+    qkv_search_result found = { 0 };
+    assert_int_equal(qkv_search(m, source, 1, 3, NULL, &o, &found), QKV_OK);
+    assert_true(found.best[0].n > 0);
+    const int32_t likeliest = found.best[0].ids[0];
+    o.ends = &likeliest;
+    o.n_ends = 1;
+    assert_int_equal(qkv_search(m, source, 1, 3, NULL, &o, &found), QKV_OK);
+    assert_int_equal(found.best[0].n, 0);
+    o.min_length = 3;
+    assert_int_equal(qkv_search(m, source, 1, 3, NULL, &o, &found), QKV_OK);
+    assert_true(found.best[0].n >= 3);
+    qkv_search_result_free(&found);
+    qkv_model_free(m);
+}
+
+/* ---- passages ---- */
+
+static char *text_of(const qkv_model *m, const char *source, const qkv_translate_opts *o)
+{
+    qkv_translations t = { 0 };
+    if (qkv_translate(m, &source, NULL, 1, o, &t)) fail_msg("%s: %s", source, qkv_error());
+    char *copy = strdup(t.best[0].text);
+    qkv_translations_free(&t);
+    return copy;
+}
+
+static void sentences_one_by_one(void **state)
+{
+    (void)state;
+    qkv_model *m = golden_with("bart", of_none, false, 0);
+    static const char *const texts[] = { "t5 t6 \xE3\x80\x82 t7 t8 t9 \xE3\x80\x82", "", "t10 t11" };
+    qkv_translate_opts o = { .size = sizeof o, .beam = 2, .n_best = 2 };
+    char *first = text_of(m, "t5 t6 \xE3\x80\x82", &o), *second = text_of(m, "t7 t8 t9 \xE3\x80\x82", &o);
+    char *third = text_of(m, texts[2], &o), joined[512];
+    snprintf(joined, sizeof joined, "%s %s", first, second);
+    o.split = QKV_SPLIT_SENTENCES;
+    qkv_translations t = { 0 };
+    assert_int_equal(qkv_translate(m, texts, NULL, 3, &o, &t), QKV_OK);
+    assert_int_equal(t.n, 3);
+    assert_string_equal(t.best[0].text, joined);
+    assert_string_equal(t.best[2].text, "");
+    assert_string_equal(t.best[4].text, third);
+    assert_true(t.best[0].n_ids > t.best[4].n_ids || strlen(first) == 0);
+    o.attention = 1;
+    assert_int_equal(qkv_translate(m, texts, NULL, 3, &o, &t), QKV_USAGE);
+    o.attention = 0, o.max_source = 2; /* of one sentence that is too long the text has no translation */
+    assert_int_equal(qkv_translate(m, texts, NULL, 3, &o, &t), QKV_OK);
+    assert_true(t.status[0] == QKV_LIMIT && !t.status[1] && !t.status[2]);
+    qkv_translations_free(&t);
+    free(first), free(second), free(third);
+    qkv_model_free(m);
+}
+
+static void summaries_in_parts(void **state)
+{
+    (void)state;
+    qkv_model *m = golden_with("t5", of_none, false, 0);
+    const qkv_summary_params *said = &qkv_model_info_of(m)->summary;
+    assert_string_equal(said->prefix, "summarize: ");
+    assert_true(said->beam == 4 && said->no_repeat == 3 && said->max_length == 200 && said->min_length == 30);
+    const qkv_translate_opts as_said = {
+        .size = sizeof as_said, .beam = 4, .no_repeat = 3, .length_penalty = 2, .max_length = 199, .min_length = 29
+    };
+    char *first = text_of(m, "summarize: t5 t6 \xE3\x80\x82", &as_said), joined[2048];
+    char *second = text_of(m, "summarize: t7 t8 \xE3\x80\x82\nt9 \xE3\x80\x82", &as_said);
+    snprintf(joined, sizeof joined, "%s %s", first, second);
+    qkv_translations t = { 0 };
+    const char *text = "t5 t6 \xE3\x80\x82\nt7 t8 \xE3\x80\x82\nt9 \xE3\x80\x82\n";
+    /* 8 tokens: the prefix has one, and the second sentence goes with the third, not with the first */
+    assert_int_equal(qkv_summarize(m, &text, NULL, 1, &(qkv_translate_opts){ .max_source = 8 }, &t), QKV_OK);
+    assert_string_equal(t.best[0].text, joined);
+    char *whole = text_of(m, "summarize: t5 t6 \xE3\x80\x82\nt7 t8 \xE3\x80\x82\nt9 \xE3\x80\x82", &as_said);
+    assert_int_equal(qkv_summarize(m, &text, NULL, 1, NULL, &t), QKV_OK);
+    assert_string_equal(t.best[0].text, whole);
+    qkv_translations_free(&t);
+    free(first), free(second), free(whole);
+    qkv_model_free(m);
+}
+
+/* M2M-100's files: SentencePiece cuts, vocab.json numbers, the codes come behind it. */
+static void files_of_m2m(void **state)
+{
+    (void)state;
+    qkv_model *m = golden_with("m2m_100", of_none, false, 0);
+    qkv_model_free(m);
+    char command[1024];
+    snprintf(command, sizeof command,
+             "rm %s/tokenizer.json && cp '" QKV_GOLDEN "/spm_unigram.model' %s/sentencepiece.bpe.model", folder, folder);
+    assert_int_equal(system(command), 0);
+    json_t *vocab = json_pack("{si,si,si,si,si}", "<s>", 0, "<pad>", 1, "</s>", 2, "<unk>", 3, "\xE2\x96\x81the", 4);
+    assert_int_equal(json_dump_file(vocab, in_folder("vocab.json"), 0), 0);
+    json_t *map = json_pack("{s[ss]}", "additional_special_tokens", "__en__", "__de__");
+    assert_int_equal(json_dump_file(map, in_folder("special_tokens_map.json"), 0), 0);
+    qkv_tokenizer *source = NULL, *target = NULL;
+    assert_int_equal(qkv_tokenizers_load(folder, &source, &target), QKV_OK);
+    assert_int_equal(qkv_tokenizer_size(source), 7);
+    assert_int_equal(qkv_tokenizer_find(source, "__de__"), 6);
+    assert_true(qkv_tokenizer_is_special(source, 6));
+    qkv_tokenizer_free(source);
+    json_object_set_new(map, "additional_special_tokens", json_pack("[s]", "the"));
+    assert_int_equal(json_dump_file(map, in_folder("special_tokens_map.json"), 0), 0);
+    assert_int_equal(qkv_tokenizers_load(folder, &source, &target), QKV_FORMAT);
+    json_decref(vocab);
+    json_decref(map);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(codes_stand_where_they_belong, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(languages_it_has_not, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_forced_token_is_certain, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(ends_come_late_enough, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(sentences_one_by_one, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(summaries_in_parts, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(files_of_m2m, make_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
