@@ -13,7 +13,8 @@
 
 /* clang-format off */
 const command *const commands[] = {
-    &translate_command, &classify_command, &generate_command, &chat_command, &perplexity_command, &fill_command, &embed_command,
+    &translate_command, &summarize_command, &classify_command, &generate_command, &chat_command, &perplexity_command,
+    &fill_command, &embed_command,
     &similar_command, &serve_command,
     &train_translate_command, &train_classify_command, &train_generate_command, &train_mask_command,
     &runs_command, &average_command, &export_command, &quantize_command, &shortlist_command, &score_command,
@@ -21,7 +22,7 @@ const command *const commands[] = {
     &attend_command, &show_model_command, &show_positions_command, &show_flow_command, &show_curve_command, &show_array_command,
     &forward_command, &attention_command,
     &learn_command, &quiz_command, &exercise_command, &explain_command, &line_command,
-    &example_translate_command, &example_classify_command, &example_generate_command,
+    &example_translate_command, &example_summarize_command, &example_classify_command, &example_generate_command,
     &info_command, &bench_command,
     NULL,
 };

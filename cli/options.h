@@ -65,12 +65,12 @@ typedef struct command {
 } command;
 
 extern const command show_model_command, show_positions_command, show_flow_command, show_curve_command, show_array_command;
-extern const command example_translate_command, example_classify_command, example_generate_command, attend_command,
-    attention_command, average_command, chat_command, explain_command, line_command, score_command, tokenize_command,
-    detokenize_command, tokenizer_command, info_command, learn_command, classify_command, embed_command, similar_command,
-    perplexity_command, train_classify_command, train_generate_command, train_mask_command, train_translate_command,
-    translate_command, forward_command, generate_command, serve_command, export_command, fill_command, quantize_command,
-    runs_command, quiz_command, exercise_command, bench_command, shortlist_command;
+extern const command example_translate_command, example_summarize_command, example_classify_command, example_generate_command,
+    attend_command, summarize_command, attention_command, average_command, chat_command, explain_command, line_command,
+    score_command, tokenize_command, detokenize_command, tokenizer_command, info_command, learn_command, classify_command,
+    embed_command, similar_command, perplexity_command, train_classify_command, train_generate_command, train_mask_command,
+    train_translate_command, translate_command, forward_command, generate_command, serve_command, export_command, fill_command,
+    quantize_command, runs_command, quiz_command, exercise_command, bench_command, shortlist_command;
 
 /* The commands, NULL after the last; the headings above some of them; and the options that every command has. */
 typedef struct command_heading {

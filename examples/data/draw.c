@@ -124,3 +124,12 @@ const example_job labelled_examples = { .things = "pairs", .ending = "tsv", .dra
 static void draw_line(uint64_t *state, example *out) { out->nats = draw_toy_line(state, out->line); }
 
 const example_job toy_language_examples = { .things = "lines", .ending = "txt", .draw = draw_line, .entropy = toy_entropy };
+
+static void draw_summary(uint64_t *state, example *out)
+{
+    report x;
+    draw_report(state, &x);
+    set_pair(out, x.text, x.summary, false);
+}
+
+const example_job summary_examples = { .things = "pairs", .ending = "tsv", .draw = draw_summary };

@@ -3,13 +3,16 @@
 #define QKV_EXAMPLES_DRAW_H
 
 #include "grammar.h"
+#include "report.h"
 #include "sentiment.h"
 #include "toy_language.h"
 
 #include <stddef.h>
 
 enum { LINE_ROOM = 2 * SENTENCE_ROOM };
-_Static_assert((int)LINE_ROOM >= (int)TOY_ROOM && (int)REVIEW_ROOM <= (int)SENTENCE_ROOM, "every line has room");
+_Static_assert((int)LINE_ROOM >= (int)TOY_ROOM && (int)REVIEW_ROOM <= (int)SENTENCE_ROOM &&
+                   (int)REPORT_ROOM + (int)SUMMARY_ROOM <= (int)LINE_ROOM,
+               "every line has room");
 
 typedef struct example {
     char line[LINE_ROOM];
@@ -26,7 +29,7 @@ typedef struct example_job {
     double (*entropy)(void);       /* of a language whose lines are drawn as they come, so that some may come again; or NULL */
 } example_job;
 
-extern const example_job translation_examples, labelled_examples, toy_language_examples;
+extern const example_job translation_examples, labelled_examples, toy_language_examples, summary_examples;
 
 /* n of them, the same for the same seed: first the named ones, then the others in any order. To be freed; NULL when memory is
  * out. */

@@ -1,0 +1,105 @@
+/* cmd_summarize.c: qkv summarize: texts in, their summaries out. */
+#include "lines.h"
+#include "model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    const char *model, *prefix;
+    int beam, max_length, min_length, max_source, no_repeat;
+    float length_penalty;
+    bool whole;
+} given;
+
+static const option options[] = {
+    { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
+      .text = &given.model },
+    WEIGHT_ROWS(INPUT_GROUP),
+    TEXT_ROWS(INPUT_GROUP),
+    { "whole", .group = INPUT_GROUP, .help = "all lines together are one text", .flag = &given.whole },
+    { "prefix", .group = INPUT_GROUP, .value = "TEXT", .help = "what stands before each text; the model's own unless given",
+      .may_be_empty = true, .text = &given.prefix },
+    { "max-source", .group = INPUT_GROUP, .value = "N", .help = "tokens that are read at once, 1024 unless given",
+      .count = &given.max_source },
+    { "beam", 'b', .group = SEARCH_GROUP, .value = "N",
+      .help = "summaries to follow at once; the model's own, or 4; 1 is greedy", .count = &given.beam },
+    { "max-length", .group = SEARCH_GROUP, .value = "N",
+      .help = "tokens of a summary; the model's own, or twice the text and 20", .count = &given.max_length },
+    { "min-length", .group = SEARCH_GROUP, .value = "N", .help = "tokens of a summary, at least; the model's own, or any",
+      .count = &given.min_length },
+    { "length-penalty", .group = SEARCH_GROUP, .value = "A", .help = "the larger, the longer; the model's own unless given",
+      .number = &given.length_penalty },
+    { "no-repeat-ngram", .group = SEARCH_GROUP, .value = "N", .help = "no run of N tokens comes twice in a summary",
+      .count = &given.no_repeat },
+    RESULT_ROW(RESULT_GROUP),
+    { 0 },
+};
+
+/* One text of all lines, a newline between them. MEMORY, reported. */
+static qkv_status join_lines(lines *l)
+{
+    size_t bytes = 1;
+    for (int64_t i = 0; i < l->n; i++) bytes += strlen(l->at[i]) + 1;
+    char *whole = l->n ? malloc(bytes) : NULL, *at = whole;
+    if (!whole) return l->n ? fail(QKV_MEMORY, "no memory for a text of %zu bytes", bytes) : QKV_OK;
+    for (int64_t i = 0; i < l->n; i++) {
+        at += sprintf(at, "%s%s", i ? "\n" : "", l->at[i]);
+        free(l->at[i]);
+    }
+    l->at[0] = whole;
+    l->n = 1;
+    return QKV_OK;
+}
+
+static qkv_status print_summaries(const qkv_translations *t)
+{
+    qkv_status status = QKV_OK;
+    for (int64_t i = 0; i < t->n; i++) {
+        if (t->status[i])
+            status = fail(QKV_LIMIT, "a sentence of text %lld has %lld tokens, more than %lld", (long long)i + 1,
+                          (long long)(t->n_source[i] - t->source_around), (long long)t->max_source);
+        puts(t->status[i] ? "" : t->best[i * t->n_best].text);
+    }
+    return status;
+}
+
+static qkv_status run_summarize(void)
+{
+    lines texts = { 0 };
+    qkv_model *m = NULL;
+    qkv_translations found = { 0 };
+    qkv_translate_opts o = QKV_OPTS(qkv_translate_opts);
+    o.beam = given.beam, o.max_length = given.max_length, o.min_length = given.min_length, o.max_source = given.max_source;
+    o.length_penalty = given.length_penalty, o.no_repeat = given.no_repeat, o.source_prefix = given.prefix;
+    qkv_status status = load_model(given.model, &m);
+    if (!status && qkv_summarize(m, NULL, NULL, 0, &o, &found)) status = library_failed();
+    if (!status) status = read_texts(&texts);
+    if (!status && given.whole) status = join_lines(&texts);
+    if (!status) status = open_results(NULL);
+    if (!status && qkv_summarize(m, (const char *const *)texts.at, NULL, texts.n, &o, &found)) status = library_failed();
+    if (!status) status = print_summaries(&found);
+    qkv_translations_free(&found);
+    free_lines(&texts);
+    qkv_model_free(m);
+    return status;
+}
+
+const command summarize_command = {
+    .name = "summarize",
+    .summary = "tell in a few words what texts say",
+    .about = "Reads texts, or lines of --input or of standard input, and prints a summary of each\n"
+             "on a line of its own, in order; with --whole one of all lines together. The model\n"
+             "is a T5, a BART or a Pegasus that was trained for it, or one of \"qkv train\n"
+             "translate\" on pairs of a text and its summary.\n"
+             "\n"
+             "What a published model's files say of summaries counts: what stands before a text\n"
+             "(\"summarize: \" of T5), beam, lengths and penalty. A text with more tokens than\n"
+             "the model reads at once, or than --max-source, is read in parts of whole sentences,\n"
+             "and their summaries are printed one after the other.",
+    .example = "  qkv summarize -m bart-large-cnn --whole -i article.txt\n"
+               "  qkv summarize -m notes \"It rained. The Lions beat the Foxes by two goals to one.\"",
+    .options = options,
+    .run = run_summarize,
+};
