@@ -2,8 +2,8 @@
  * page as a file. */
 #include "http_client.h"
 #include "serve_models.h"
+#include "task/passages.h"
 
-#include "serve/passages.h"
 #include "serve/server.h"
 
 #include <math.h>
@@ -257,19 +257,33 @@ static void lines_and_sentences_stay_apart(void **state)
     qkv_translations_free(&t);
 }
 
+static void a_text_may_stay_whole(void **state)
+{
+    static const char *const whole = "I love you. The cat sat.";
+    qkv_translations t = { 0 };
+    (void)state;
+    assert_int_equal(qkv_translate(models[MODEL_PAIR], &whole, NULL, 1, NULL, &t), QKV_OK);
+    json_t *x = posted(MODEL_PAIR, "/translate",
+                       "{\"source\":\"en\",\"target\":\"zh\",\"split\":false,\"q\":\"I love you. The cat sat.\"}");
+    assert_string_equal(text_at(x, "translatedText"), t.best[0].text);
+    json_decref(x);
+    qkv_translations_free(&t);
+}
+
 /* A sign that fills a square has its space in it; any other text keeps the space it had, or gets one. */
 static void sentences_are_joined_as_their_signs_want_it(void **state)
 {
-    static const qkv__strings texts = { .texts = { "One.  Two. Three." }, .lengths = { 17 }, .n = 1 };
+    static const char *const text = "One.  Two. Three.";
+    const qkv_texts texts = { .texts = &text, .lengths = (const size_t[]){ 17 }, .n = 1 };
     qkv_translation best[3] = { { .text = "一。", .length = 6 }, { .text = "二", .length = 3 }, { .text = "3", .length = 1 } };
     const qkv_translations t = { .n = 3, .n_best = 1, .best = best };
     qkv__passages p = { 0 };
     qkv_text joined = { 0 };
     (void)state;
-    assert_int_equal(qkv__passages_cut(&p, &texts, 2), QKV_USAGE);
+    assert_int_equal(qkv__passages_cut(&p, &texts, QKV_SPLIT_SENTENCES, 2), QKV_USAGE);
     qkv__passages_free(&p);
-    assert_int_equal(qkv__passages_cut(&p, &texts, 3), QKV_OK);
-    assert_int_equal(qkv__passages_join(&p, 0, &t, 0, &joined), QKV_OK);
+    assert_int_equal(qkv__passages_cut(&p, &texts, QKV_SPLIT_SENTENCES, 3), QKV_OK);
+    assert_int_equal(qkv__passages_join(&p, 0, &t, 0, false, &joined), QKV_OK);
     assert_string_equal(joined.data, "一。二 3");
     qkv__passages_free(&p);
     qkv_text_free(&joined);
@@ -1233,6 +1247,7 @@ int main(void)
         cmocka_unit_test(it_gives_the_page),
         cmocka_unit_test(translations_are_the_librarys),
         cmocka_unit_test(lines_and_sentences_stay_apart),
+        cmocka_unit_test(a_text_may_stay_whole),
         cmocka_unit_test(sentences_are_joined_as_their_signs_want_it),
         cmocka_unit_test(classes_are_the_librarys),
         cmocka_unit_test(only_class),
