@@ -140,9 +140,7 @@ const command example_summarize_command = {
              "Where it was, who won and how stand in any order among sentences that say\n"
              "nothing of it. No report is in two of the files. The same seed gives the same\n"
              "files. valid.tsv and test.tsv have 500 pairs each.",
-    .example = "  qkv example summarize --out example\n"
-               "  qkv train translate --train example/train.tsv --valid example/valid.tsv \\\n"
-               "    --out model --preset tiny --vocab 400 --steps 600",
+    .example = "  qkv example summarize --out example",
     .options = summarize_options,
     .run = run_example_summarize,
 };
