@@ -27,7 +27,8 @@ static void write_weights(json_t *config)
     qkv_transformer_opts o;
     qkv_params *params = qkv_params_new(7);
     bool is_known = f && !qkv__family_read(f, &p, &o) && qkv_transformer_new(params, &o);
-    assert_int_equal(qkv__bind_save(params, is_known ? f : NULL, in_folder("model.safetensors")), QKV_OK);
+    assert_int_equal(
+        qkv__bind_save(params, is_known ? f : NULL, is_known ? o.dim / o.heads : 0, in_folder("model.safetensors")), QKV_OK);
     qkv_params_free(params);
 }
 

@@ -141,7 +141,7 @@ static void make_output(qkv_params *p, qkv_transformer *m)
     int64_t size = output_size(o), width = o->head ? qkv__embed_width(o) : o->dim;
     if (o->head) {
         m->head = (o->no_head_bias ? qkv_linear_new_no_bias : qkv_linear_new)(p, "head", o->dim, width);
-        m->head_norm = qkv__norm_of_width(p, "head", "norm", o, width);
+        m->head_norm = qkv__norm_of_width(p, "head", "norm", o, width, o->norm);
     }
     if (o->untied) m->output = qkv_linear_new_no_bias(p, "output", width, size);
     else m->output.weight = m->stacks[m->stacks[DECODER].n ? DECODER : ENCODER].embed.weight;
