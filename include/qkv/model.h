@@ -30,9 +30,9 @@ QKV_API qkv_status qkv_params_average(qkv_params *p, const char *const *paths, i
  * The folder of a model of ours holds config.json (the options, one key each, "model_type": "qkv", the names of classes and a
  * length penalty that was fitted), model.safetensors and, for a model that knows its text, tokenizer.json; and
  * target_tokenizer.json when source and target have a vocabulary each. A published model has the files that its authors gave
- * it: its family, which is its "model_type", says how their keys and tensors are meant. The families are marian, pegasus, bert,
- * roberta, xlm-roberta, camembert, distilbert, modernbert, gpt2, llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text,
- * phi3, opt and gpt_neox. Weights may lie in several files that model.safetensors.index.json names; where neither is there, in
+ * it: its family, which is its "model_type", says how their keys and tensors are meant. The families are marian, pegasus, bart,
+ * mbart, m2m_100, t5, mt5, bert, roberta, xlm-roberta, camembert, distilbert, mpnet, electra, albert, modernbert, gpt2, opt,
+ * gpt_neox, llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text and phi3. Weights may lie in several files that model.safetensors.index.json names; where neither is there, in
  * pytorch_model.bin or those of its index, which are only read. */
 typedef struct qkv_model qkv_model;
 
