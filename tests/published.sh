@@ -565,8 +565,8 @@ rm -r pointer
 refused "an empty pytorch_model.bin" 4 "pickled/pytorch_model.bin: no file of PyTorch" info pickled
 mkdir torch && cp bert_classify/config.json torch && cp "$golden/bin/bert_classify/pytorch_model.bin" torch
 contains "info names the file" "$("$qkv" info torch)" "in 1 file, from pytorch_model.bin"
-model odd gpt2 && sed -i 's/"gpt2"/"t5"/' odd/config.json
-refused "an unknown architecture" 5 'unsupported architecture "t5"' info odd
+model odd gpt2 && sed -i 's/"gpt2"/"rwkv"/' odd/config.json
+refused "an unknown architecture" 5 'unsupported architecture "rwkv"' info odd
 model lacking gpt2 && sed -i 's/"n_layer": 2/"n_layer": 3/' lacking/config.json
 refused "a missing tensor" 4 "h.2." info lacking
 model cut gpt2 && head -c 20000 gpt2/model.safetensors >cut/model.safetensors

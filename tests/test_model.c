@@ -190,7 +190,7 @@ static void bad_configs(void **state)
         const char *words;
     } rows[] = {
         { "{", "", QKV_FORMAT, "line 2" },
-        { "\"qkv\"", "\"t5\"", QKV_UNSUPPORTED, "unsupported architecture \"t5\": supported are marian, pegasus, bert" },
+        { "\"qkv\"", "\"rwkv\"", QKV_UNSUPPORTED, "unsupported architecture \"rwkv\": supported are marian, pegasus, bart" },
         { "\"model_type\": \"qkv\",", "", QKV_FORMAT, "\"model_type\" is missing" },
         { "\"heads\": 2,", "", QKV_FORMAT, "\"heads\" is missing" },
         { "\"heads\"", "\"hands\": 1, \"heads\"", QKV_FORMAT, "\"hands\" is unknown" },
@@ -203,7 +203,7 @@ static void bad_configs(void **state)
         { "\"pre_norm\": false", "\"pre_norm\": 0", QKV_FORMAT, "true or false" },
         { "\"relu\"", "\"swish\"", QKV_UNSUPPORTED, "\"swish\"" },
         { "\"relu\"", "3", QKV_FORMAT, "\"activation\"" },
-        { "\"pooler\": \"none\"", "\"pooler\": \"gelu\"", QKV_UNSUPPORTED, "\"pooler\"" },
+        { "\"pooler\": \"none\"", "\"pooler\": \"swish\"", QKV_UNSUPPORTED, "\"pooler\"" },
         { "\"embed_norm\": false", "\"embed_norm\": 1", QKV_FORMAT, "\"embed_norm\": expected true or false" },
         { "\"embed_norm\": false", "\"embed_norm\": true", QKV_FORMAT, "\"encoder.embed_norm.weight\" is missing" },
         { "\"rotary_factor\": 0.0", "\"rotary_factor\": 8.0", QKV_FORMAT, "rotary positions" },

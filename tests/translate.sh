@@ -215,7 +215,7 @@ cp pair/model.safetensors broken/
 refused "an unknown key" 4 "heds" translate -m broken
 sed 's/"inner": 32/"inner": 48/' pair/config.json >broken/config.json
 refused "weights of another shape" 4 "broken/model.safetensors" translate -m broken
-sed 's/"model_type": "qkv"/"model_type": "t5"/' pair/config.json >broken/config.json
+sed 's/"model_type": "qkv"/"model_type": "rwkv"/' pair/config.json >broken/config.json
 refused "another architecture" 5 "marian" translate -m broken
 
 # ---- forward ----
