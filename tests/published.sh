@@ -347,7 +347,7 @@ contains "its ids are its own" "$(cat guessed-modernbert/config.json)" '"pad_tok
     '"global_attn_every_n_layers": 1'
 refused "which is no BERT" 5 "its positions are learned" export -m guessed --as bert -o as_bert2
 refused "no family" 2 "--as is missing" export -m gpt2 -o x
-refused "an unknown family" 2 "is not one of marian" export -m gpt2 --as t5 -o x
+refused "an unknown family" 2 "is not one of marian" export -m gpt2 --as rwkv -o x
 refused "a folder with a model" 2 "holds a model already" export -m gpt2 --as gpt2 -o bert_mlm
 check "nothing was written" test ! -e x -a ! -e as_llama
 
