@@ -99,7 +99,7 @@ const command summarize_command = {
              "the model reads at once, or than --max-source, is read in parts of whole sentences,\n"
              "and their summaries are printed one after the other.",
     .example = "  qkv summarize -m bart-large-cnn --whole -i article.txt\n"
-               "  qkv summarize -m notes \"It rained. The Lions beat the Foxes by two goals to one.\"",
+               "  qkv summarize -m notes \"It rained. The Lions beat the Foxes.\"",
     .options = options,
     .run = run_summarize,
 };
