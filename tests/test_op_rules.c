@@ -592,6 +592,24 @@ static void additive_small_and_wrong(void **state)
     refused(qkv_additive_attention(o.q, o.k, o.w, o.q, QKV_NO_MASK, NULL), QKV_USAGE, "same length");
 }
 
+/* A bias by distance of another shape, with a cap, and where there is none. */
+static void wrong_biases_by_distance(void **state)
+{
+    (void)state;
+    qkv_attention_opts with = { .size = sizeof with };
+    operands o = some_operands(3, 5);
+    with.relative = waves(QKV_SHAPE(2, 8), 1);
+    refused(qkv_attention_with(o.q, o.k, o.v, QKV_NO_MASK, &with), QKV_USAGE, "(heads, queries + keys - 1)");
+    o = some_operands(3, 5);
+    with.relative = waves(QKV_SHAPE(2, 7), 1);
+    with.score_cap = 1;
+    refused(qkv_attention_with(o.q, o.k, o.v, QKV_NO_MASK, &with), QKV_USAGE, "a cap or a bias");
+    o = some_operands(3, 5);
+    with.relative = waves(QKV_SHAPE(2, 7), 1);
+    with.score_cap = 0;
+    refused(qkv_additive_attention(o.q, o.k, o.w, o.v, QKV_NO_MASK, &with), QKV_USAGE, "no bias by distance");
+}
+
 /* 2000 x 2000 weights would be 16 MB. */
 static void additive_memory_is_linear(void **state)
 {
@@ -651,6 +669,7 @@ int main(void)
         RULE(additive_hidden_keys),
         RULE(additive_dropout),
         RULE(additive_small_and_wrong),
+        RULE(wrong_biases_by_distance),
         RULE(additive_memory_is_linear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,8 +34,9 @@ enum { VOCABULARY = 11, MOST = 240, SOURCE = 40, ROWS = 6 };
 
 static const qkv_transformer_opts small = { .vocabulary = VOCABULARY, .decoder_layers = 2, .dim = 24, .heads = 2, .d_ff = 32 };
 
-/* Positions, norms, grouped heads, and widths of heads that are whole vectors, parts of one, and both. */
-enum { KINDS = 7 };
+/* Positions, norms, grouped heads, widths of heads that are whole vectors, parts of one, and both, biases by distance, windows and
+ * caps. */
+enum { KINDS = 10 };
 static qkv_transformer_opts kind_of(int i)
 {
     qkv_transformer_opts o = small;
@@ -48,6 +49,12 @@ static qkv_transformer_opts kind_of(int i)
     if (i == 5)
         o.encoder_layers = 1, o.positions = QKV_POSITION_ROTARY, o.heads = 4, o.kv_heads = 1, o.dim = 80, o.unscaled = 1;
     if (i == 6) o.positions = QKV_POSITION_NONE, o.heads = 1, o.head = 1, o.untied = 1, o.activation = QKV_ACTIVATION_GELU;
+    if (i > 6) o.size = sizeof o;
+    if (i == 7) o.relative_buckets = 8, o.window = 20, o.window_from = 1, o.shared_layers = 1, o.heads = 4, o.kv_heads = 2;
+    if (i == 8)
+        o.encoder_layers = 1, o.relative_buckets = 12, o.attention_scale = 1, o.scaled_output = 1,
+        o.positions = QKV_POSITION_SINUSOID_FAIRSEQ;
+    if (i == 9) o.window = 130, o.score_cap = 0.5f, o.logit_cap = 2, o.positions = QKV_POSITION_ROTARY, o.qk_norm = 1;
     return o;
 }
 

@@ -530,6 +530,10 @@ static void bad_options(void **state)
         { good, "rotary_low" },
         { good, "rotary length" },
         { good, "the pooler is the head" },
+        { good, "exclude each other" },
+        { good, "at least 4 buckets" },
+        { good, "more than half of" },
+        { good, "an encoder alone" },
     };
     rows[0].o.vocabulary = 0;
     rows[1].o.encoder_layers = -1;
@@ -554,6 +558,11 @@ static void bad_options(void **state)
     rows[16].o.rotary_high = 1;
     rows[17].o.rotary_length = 0;
     rows[18].o.pooler = QKV_POOLER_HEAD;
+    for (int i = 19; i < 23; i++) rows[i].o.size = sizeof good, rows[i].o.relative_buckets = 8;
+    rows[19].o.score_cap = 2;
+    rows[20].o.relative_buckets = 3;
+    rows[21].o.relative_distance = 4;
+    rows[22].o.embed_dim = 4;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qkv_params *p = qkv_params_new(1);
         assert_null(qkv_transformer_new(p, &rows[i].o));

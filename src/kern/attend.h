@@ -64,6 +64,12 @@ static void columns_times_chunks(const float *a, int64_t a_step, int64_t m, cons
 
 /* ---- the softmax ---- */
 
+/* n scores times the scale, by themselves: a bias comes after it, and a sum fused with its product would have other bits. */
+static inline void scale_scores(float *s, int64_t n, float scale)
+{
+    for (int64_t j = 0; j < n; j += W) store(s + j, load(s + j) * scale);
+}
+
 /* n scores, a multiple of W, become cap tanh(score scale / cap) */
 static inline void cap_scores(float *s, int64_t n, float scale, float cap)
 {

@@ -54,8 +54,8 @@ static void hide_ends(const block *w, int64_t p, int64_t j0, int64_t n, float *s
         }
 }
 
-/* The whole of it, scale included: for masks that are maps. */
-static void hide_by_maps(const block *w, int64_t p, int64_t j0, int64_t n, float scale, float *s)
+/* The whole of it, of scaled scores: for masks that are maps. */
+static void hide_by_maps(const block *w, int64_t p, int64_t j0, int64_t n, float *s)
 {
     const qkv__attention *x = w->x;
     const int64_t *ks = x->seen.keep_step, *bs = x->seen.bias_step;
@@ -66,7 +66,7 @@ static void hide_by_maps(const block *w, int64_t p, int64_t j0, int64_t n, float
         for (int64_t j = j0; j < j0 + n; j++) {
             float *score = s + (j - j0) * NR + i;
             bool seen = j >= first && j < sees && (!keep || keep[j * ks[3]]);
-            *score = seen ? *score * scale + (bias ? bias[j * bs[3]] : 0) : -INFINITY;
+            *score = seen ? *score + (bias ? bias[j * bs[3]] : 0) : -INFINITY;
         }
     }
 }
@@ -84,7 +84,8 @@ static float masked_scores(const block *w, int64_t p, int64_t j0, int64_t n, con
         if (x->seen.window) hide_starts(w, p, j0, n, s);
         return scale;
     }
-    hide_by_maps(w, p, j0, n, scale, s);
+    if (scale != 1) scale_scores(s, n * NR, scale);
+    hide_by_maps(w, p, j0, n, s);
     return 1;
 }
 

@@ -64,13 +64,12 @@ ALWAYS void dot_pages(const int pages, const head *w, int64_t j0, const float *q
         EACH (v, PV) store(s + p * PAGE + v * W, sum[p][v]);
 }
 
-/* s[j*step] = scaled score + bias, of query i and the keys j0 .. that it sees */
+/* s[j*step] += bias, of query i and the keys j0 .. that it sees */
 static void add_bias(const head *w, int64_t i, int64_t j0, int64_t n, int64_t step, float *s)
 {
     const qkv__paged *x = w->x;
     const float *bias = x->relative.at + w->h * x->relative.row + j0 - (x->keys - x->n + i);
-    for (int64_t j = 0, end = qkv__min(n, qkv__paged_to(x, i) - j0); j < end; j++)
-        s[j * step] = s[j * step] * x->scale + bias[j];
+    for (int64_t j = 0, end = qkv__min(n, qkv__paged_to(x, i) - j0); j < end; j++) s[j * step] += bias[j];
 }
 
 /* Of query i with keys j0 .. j0+n-1, to whole pages: -inf where it does not see. */
@@ -81,7 +80,7 @@ static void query_scores(const head *w, int64_t i, int64_t j0, int64_t n, float 
     for (; page + 3 <= pages; page += 3) dot_pages(3, w, j0 + page * PAGE, q, s + page * PAGE);
     for (; page < pages; page++) dot_pages(1, w, j0 + page * PAGE, q, s + page * PAGE);
     if (w->x->cap > 0) cap_scores(s, pages * PAGE, w->x->scale, w->x->cap);
-    if (w->x->relative.at) add_bias(w, i, j0, n, 1, s);
+    if (w->x->relative.at) scale_scores(s, pages * PAGE, w->x->scale), add_bias(w, i, j0, n, 1, s);
     for (int64_t j = 0, from = qkv__paged_from(w->x, i) - j0; j < from; j++) s[j] = -INFINITY;
     for (int64_t j = n; j < pages * PAGE; j++) s[j] = -INFINITY;
     for (int64_t j = 0; w->x->hidden && j < n; j++)
@@ -191,6 +190,7 @@ static void panel_scores(const head *w, int64_t first, int64_t rows, int64_t j0,
             tile_columns(qkv__min(step, keys - a), keys_of(w, j0 + j) + a, PAGE, panel, NR, s + (j + a) * NR, NR, x->dk, false);
     }
     if (x->cap > 0) cap_scores(s, n * NR, x->scale, x->cap);
+    if (x->relative.at) scale_scores(s, n * NR, x->scale);
     for (int64_t i = 0; x->relative.at && i < rows; i++) add_bias(w, first + i, j0, n, NR, s + i);
     for (int64_t j = 0; j < n; j++) {
         bool hidden = x->hidden && x->hidden[j0 + j];
