@@ -3,6 +3,8 @@
 #include "sampling.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,11 +44,41 @@ typedef struct talk {
 /* ---- Ctrl-C ---- */
 
 static volatile sig_atomic_t interrupted;
-static void note_interrupt(int number) { interrupted = number; }
+static int noted[2]; /* a byte for each: the signal may come to any thread, and before a read has begun */
+
+static void note_interrupt(int number)
+{
+    const int kept = errno;
+    interrupted = number;
+    if (write(noted[1], "", 1) < 0) errno = 0; /* it is full of them */
+    errno = kept;
+}
+
 static int is_interrupted(void *data) { return (void)data, interrupted; }
 
-/* Reading is not taken up again: Ctrl-C leaves the line that is being typed. */
-static void catch_interrupts(void) { sigaction(SIGINT, &(const struct sigaction){ .sa_handler = note_interrupt }, NULL); }
+static qkv_status catch_interrupts(void)
+{
+    const struct sigaction note = { .sa_handler = note_interrupt, .sa_flags = SA_RESTART };
+    if (pipe2(noted, O_NONBLOCK | O_CLOEXEC)) return fail(QKV_IO, "no pipe: %s", strerror(errno));
+    sigaction(SIGINT, &note, NULL);
+    return QKV_OK;
+}
+
+static void forget_interrupts(void)
+{
+    char bytes[64];
+    while (read(noted[0], bytes, sizeof bytes) > 0) {}
+}
+
+/* Until a line was typed, or the end; false: Ctrl-C, which leaves the line. */
+static bool wait_for_line(void)
+{
+    struct pollfd both[] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = noted[0], .events = POLLIN } };
+    while (poll(both, 2, -1) < 0 && errno == EINTR) {}
+    if (!(both[1].revents & POLLIN)) return true;
+    forget_interrupts();
+    return false;
+}
 
 /* ---- a turn ---- */
 
@@ -79,6 +111,7 @@ static void say(talk *t, const char *text, size_t length)
     if (!status) putchar('\n');
     fflush(stdout);
     if (!status) tell_turn(&turn, t->answer.n);
+    forget_interrupts();
 }
 
 /* ---- commands ---- */
@@ -133,10 +166,13 @@ static void talk_line_by_line(talk *t)
     size_t room = 0;
     while (!ferror(stdout)) {
         if (t->is_typed) fputs("> ", stdout), fflush(stdout);
+        if (t->is_typed && !wait_for_line()) {
+            putchar('\n');
+            continue;
+        }
         ssize_t length = getline(&line, &room, stdin);
-        if (length >= 0) take_line(t, line, (size_t)length);
-        else if (errno == EINTR && interrupted) clearerr(stdin), interrupted = 0, putchar('\n');
-        else break;
+        if (length < 0) break;
+        take_line(t, line, (size_t)length);
     }
     if (t->is_typed) putchar('\n');
     free(line);
@@ -156,7 +192,8 @@ static qkv_status run_chat(void)
     t.opts.no_log_p = 1;
     status = open_chat(m, &o, given.tools, &t.chat);
     if (!status && given.system && qkv_chat_set_system(t.chat, given.system, strlen(given.system))) status = library_failed();
-    if (!status) catch_interrupts(), talk_line_by_line(&t);
+    if (!status) status = catch_interrupts();
+    if (!status) talk_line_by_line(&t);
     qkv_generated_free(&t.answer);
     qkv_chat_free(t.chat);
     qkv_model_free(m);
