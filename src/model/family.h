@@ -76,6 +76,10 @@ bool qkv__family_ignores(const qkv__family *f, const char *theirs);
 
 /* ---- for families ---- */
 extern const qkv__enum_name qkv__published_activations[];
+/* Llama's, for those that name their keys or tensors as it does. */
+extern const qkv__config_key qkv__llama_keys[];
+extern const qkv__rename qkv__llama_others[];
+extern const char *const qkv__llama_ignored[];
 json_t *qkv__get(const qkv__published *p, const char *key); /* NULL when it is missing or null */
 bool qkv__is_true(const qkv__published *p, const char *key, bool missing);
 qkv_status qkv__unsupported(const qkv__published *p, const char *key, const char *supported);

@@ -6,19 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-static const qkv__config_key keys[] = {
-    QKV__KEY("vocab_size", vocabulary, NEEDED),
-    QKV__KEY("hidden_size", dim, NEEDED),
-    QKV__KEY("num_hidden_layers", decoder_layers, NEEDED),
-    QKV__KEY("num_attention_heads", heads, NEEDED),
-    QKV__KEY("num_key_value_heads", kv_heads, OPTIONAL),
-    QKV__KEY("head_dim", d_k, OPTIONAL),
-    QKV__KEY("intermediate_size", d_ff, NEEDED),
-    QKV__KEY("rms_norm_eps", norm_eps, OPTIONAL),
-    QKV__KEY("rope_theta", rotary_base, OPTIONAL),
-    QKV__KEY("attention_dropout", attention_dropout, OPTIONAL),
-    { NULL, 0, 0, NULL, false },
-};
 static const qkv__config_key cap_keys[] = {
     QKV__KEY("attn_logit_softcapping", score_cap, OPTIONAL),
     QKV__KEY("final_logit_softcapping", logit_cap, OPTIONAL),
@@ -69,7 +56,6 @@ static const qkv__rename others[] = {
     { "output.", "lm_head.", 0, 0, 0 },
     { NULL, NULL, 0, 0, 0 },
 };
-static const char *const ignored[] = { "*.rotary_emb.inv_freq", "lm_head.weight", NULL };
 
 /* ---- reading ---- */
 
@@ -188,7 +174,7 @@ static const char *not_gemma3(const qkv_transformer_opts *o)
 #define GEMMA(name, list, rows, reads, writes, problems, ...)                                                 \
     {                                                                                                         \
         .type = name, .architectures = list, .prefix = "model.", .decoder = "model.layers.#.", .layer = rows, \
-        .others = others, .ignored = ignored, .keys = keys, .fixed = fixed,                                   \
+        .others = others, .ignored = qkv__llama_ignored, .keys = qkv__llama_keys, .fixed = fixed,             \
         .options = { .positions = QKV_POSITION_ROTARY,                                                        \
                      .pre_norm = 1,                                                                           \
                      .norm = QKV_NORM_RMS,                                                                    \

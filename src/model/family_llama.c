@@ -2,7 +2,7 @@
  * than of queries. */
 #include "family.h"
 
-static const qkv__config_key keys[] = {
+const qkv__config_key qkv__llama_keys[] = {
     QKV__KEY("vocab_size", vocabulary, NEEDED),
     QKV__KEY("hidden_size", dim, NEEDED),
     QKV__KEY("num_hidden_layers", decoder_layers, NEEDED),
@@ -45,13 +45,13 @@ static const qkv__rename layer[] = {
     { "ffn_norm.", "post_attention_layernorm.", 0, 0, 0 },
     { NULL, NULL, 0, 0, 0 },
 };
-static const qkv__rename others[] = {
+const qkv__rename qkv__llama_others[] = {
     { "embed.", "model.embed_tokens.", 0, 0, 0 },
     { "decoder.norm.", "model.norm.", 0, 0, 0 },
     { "output.", "lm_head.", 0, 0, 0 },
     { NULL, NULL, 0, 0, 0 },
 };
-static const char *const ignored[] = { "*.rotary_emb.inv_freq", "lm_head.weight", NULL };
+const char *const qkv__llama_ignored[] = { "*.rotary_emb.inv_freq", "lm_head.weight", NULL };
 
 static qkv_status read_llama(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
@@ -168,7 +168,7 @@ static const char *not_qwen3(const qkv_transformer_opts *o)
 #define LLAMA(name, list, reads, writes, problems, ...)                                                        \
     {                                                                                                          \
         .type = name, .architectures = list, .prefix = "model.", .decoder = "model.layers.#.", .layer = layer, \
-        .others = others, .ignored = ignored, .keys = keys, .fixed = fixed,                                    \
+        .others = qkv__llama_others, .ignored = qkv__llama_ignored, .keys = qkv__llama_keys, .fixed = fixed,   \
         .options = { .positions = QKV_POSITION_ROTARY,                                                         \
                      .pre_norm = 1,                                                                            \
                      .norm = QKV_NORM_RMS,                                                                     \

@@ -26,13 +26,6 @@ static const qkv__rename layer[] = {
     { "ffn.in.", "mlp.gate_up_proj.", 0, 1, 2 },           { "ffn.out.", "mlp.down_proj.", 0, 0, 0 },
     { "ffn_norm.", "post_attention_layernorm.", 0, 0, 0 }, { NULL, NULL, 0, 0, 0 },
 };
-static const qkv__rename others[] = {
-    { "embed.", "model.embed_tokens.", 0, 0, 0 },
-    { "decoder.norm.", "model.norm.", 0, 0, 0 },
-    { "output.", "lm_head.", 0, 0, 0 },
-    { NULL, NULL, 0, 0, 0 },
-};
-static const char *const ignored[] = { "*.rotary_emb.inv_freq", "lm_head.weight", NULL };
 
 static qkv_status read_phi3(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
@@ -69,8 +62,8 @@ const qkv__family qkv__phi3 = { .type = "phi3",
                                 .prefix = "model.",
                                 .decoder = "model.layers.#.",
                                 .layer = layer,
-                                .others = others,
-                                .ignored = ignored,
+                                .others = qkv__llama_others,
+                                .ignored = qkv__llama_ignored,
                                 .keys = keys,
                                 .fixed = fixed,
                                 .options = { .positions = QKV_POSITION_ROTARY,
