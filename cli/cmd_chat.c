@@ -38,7 +38,8 @@ typedef struct talk {
     qkv_chat *chat;
     qkv_generate_opts opts;
     qkv_generated answer;
-    bool is_typed; /* at a terminal */
+    bool is_typed;      /* at a terminal */
+    qkv_status refused; /* of the first message that was not answered */
 } talk;
 
 /* ---- Ctrl-C ---- */
@@ -108,6 +109,7 @@ static void say(talk *t, const char *text, size_t length)
     interrupted = 0;
     qkv_status status = qkv_chat_say(t->chat, text, length, &t->opts, print_piece, NULL, &t->answer, &turn);
     if (status && !ferror(stdout)) library_failed();
+    if (!t->refused) t->refused = status;
     if (!status) putchar('\n');
     fflush(stdout);
     if (!status) tell_turn(&turn, t->answer.n);
@@ -194,6 +196,7 @@ static qkv_status run_chat(void)
     if (!status && given.system && qkv_chat_set_system(t.chat, given.system, strlen(given.system))) status = library_failed();
     if (!status) status = catch_interrupts();
     if (!status) talk_line_by_line(&t);
+    if (!status && !t.is_typed) status = t.refused;
     qkv_generated_free(&t.answer);
     qkv_chat_free(t.chat);
     qkv_model_free(m);
@@ -213,7 +216,8 @@ const command chat_command = {
              "Ctrl-C stops an answer, and the talk goes on; Ctrl-D, or the end of the input,\n"
              "ends it. /system TEXT, /reset, /save FILE and /help are commands; // begins a\n"
              "message with a slash. Notes go to standard error, so that the answers alone can\n"
-             "be piped.",
+             "be piped; the exit status then is that of the first message that could not be\n"
+             "answered.",
     .example = "  qkv chat -m models/Qwen2.5-0.5B-Instruct --temp 0.7 --top-p 0.8",
     .options = options,
     .run = run_chat,

@@ -60,7 +60,10 @@ check "of which few are read" [ "$2" -lt 100 ]
 "$qkv" chat -m decoder -n 60 --context 300 <in >out 2>told
 contains "a full context is told" "$(cat told)" "the context of 300 tokens is full" "were dropped"
 echo "$(head -c 4000 /dev/zero | tr '\0' x)" >in
-check "a message that does not fit" run 0 "the context has 300" chat -m decoder --context 300
+check "a message that does not fit" run 6 "the context has 300" chat -m decoder --context 300
+printf "\\377 bad\\nthe cat\\n" >in
+check "a message that is not UTF-8: the next is answered" run 4 "not UTF-8 at byte 1" chat -m decoder -n 3
+check "and said" [ -s out ]
 
 # ---- at a terminal ----
 long="--max-tokens 200000 --context 250000"
