@@ -975,6 +975,32 @@ static void ours_under_their_names(void **state)
     }
 }
 
+/* They leave with a head that lets everything through: the same logits but for rounding. */
+static void words_without_a_head(void **state)
+{
+    (void)state;
+    const qkv_transformer_opts o = { MODERNBERT, .activation = QKV_ACTIVATION_GELU_GATED, .no_bias = 1, .no_norm_bias = 1 };
+    static float first[MOST], second[MOST];
+    const batch b = { .ids = { 1, 5, 7, 2, 9, 4 }, .lengths = { 3, 2 }, .length = 3 };
+    qkv_model *m = qkv_model_new(&o, 3);
+    float *gain = qkv_data(qkv_params_find(qkv_model_params(m), "encoder.norm.weight"));
+    for (int i = 0; i < 8; i++) gain[i] = i % 3 ? 0.4f * (float)i : -2;
+    int64_t n = copy_last(m, &b, first);
+    assert_int_equal(qkv_model_save_as(m, folder, "modernbert"), QKV_OK);
+    qkv_model *again = load(folder);
+    assert_true(qkv_model_info_of(again)->can & QKV_ABILITY_FILL);
+    assert_int_equal(copy_last(again, &b, second), n);
+    for (int64_t i = 0; i < n; i++) assert_float_equal(second[i], first[i], 2e-5f);
+    qkv_model_free(again);
+
+    gain[3] = 0; /* what is 0 does not come back: the encoder leaves alone */
+    assert_int_equal(qkv_model_save_as(m, folder, "modernbert"), QKV_OK);
+    again = load(folder);
+    assert_false(qkv_model_info_of(again)->can & QKV_ABILITY_FILL);
+    qkv_model_free(again);
+    qkv_model_free(m);
+}
+
 static void shapes_that_stand_in_the_way(void **state)
 {
     (void)state;
@@ -1434,6 +1460,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(missing_keys, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(saved_and_loaded, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(ours_under_their_names, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(words_without_a_head, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(shapes_that_stand_in_the_way, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(like_another, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(tokenizers_of_a_model, make_folder, remove_folder),

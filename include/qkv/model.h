@@ -79,8 +79,9 @@ QKV_API void qkv_model_free(qkv_model *m);
  * folder. You own it. */
 QKV_API qkv_model *qkv_model_average(const char *const *folders, int n);
 
-/* A model with these options that has every weight of m that fits in name and shape; the others are new, by the seed. It is of
- * m's family where the options allow it, and what is known of m is known of it; it has no tokenizers and no labels. NULL on
+/* A model with these options that has every weight of m that fits in name and shape; the others are new, by the seed, but a head
+ * that m does not have begins as one that lets everything through, where its shape allows that (ModernBERT's, with a bias). It is
+ * of m's family where the options allow it, and what is known of m is known of it; it has no tokenizers and no labels. NULL on
  * error: USAGE for options that do not fit, MEMORY. You own it. */
 QKV_API qkv_model *qkv_model_like(const qkv_model *m, const qkv_transformer_opts *opts, uint64_t seed);
 
@@ -90,8 +91,9 @@ QKV_API qkv_model *qkv_model_like(const qkv_model *m, const qkv_transformer_opts
  * folder is gone: then nothing was written; IO, MEMORY. */
 QKV_API qkv_status qkv_model_save(const qkv_model *m, const char *folder);
 
-/* The same as another family, or "qkv". Loaded again, its weights have the same bits. UNSUPPORTED for another family, and for
- * options that the family does not have: the sentence says which. */
+/* The same as another family, or "qkv". Loaded again, its weights have the same bits; words that were learned without the head
+ * that the family has get one that lets everything through, and the same logits but for rounding. UNSUPPORTED for another
+ * family, and for options that the family does not have: the sentence says which. */
 QKV_API qkv_status qkv_model_save_as(const qkv_model *m, const char *folder, const char *family);
 
 /* Gives m its tokenizers, which it owns from then on; target is NULL when the model has one vocabulary. They are saved and

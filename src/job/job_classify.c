@@ -229,6 +229,16 @@ static qkv_status adjust_published(const qkv_training *t, const qkv_model *from,
     return QKV_OK;
 }
 
+/* ModernBERT's classes are read through its head, which is there or begins as one that lets everything through. */
+static void adjust_modernbert(qkv_transformer_opts *o)
+{
+    qkv_transformer_opts like = *o;
+    like.output_bias = 0;
+    like.head = 1;
+    like.pooler = QKV_POOLER_HEAD;
+    if (!qkv__modernbert.missing(&like)) *o = like;
+}
+
 static qkv_status adjust_classifier(qkv_training *t, const qkv_model *from, qkv_transformer_opts *o)
 {
     o->decoder_layers = 0;
@@ -236,7 +246,9 @@ static qkv_status adjust_classifier(qkv_training *t, const qkv_model *from, qkv_
     o->untied = 0;
     o->classes = t->labels.n;
     o->pooling = (qkv_pooling)t->o.v.pooling;
-    return qkv__info_is_published(qkv_model_info_of(from)) ? adjust_published(t, from, o) : QKV_OK;
+    if (qkv__info_is_published(qkv_model_info_of(from))) return adjust_published(t, from, o);
+    if (from) adjust_modernbert(o);
+    return QKV_OK;
 }
 
 /* ---- validation ---- */

@@ -13,6 +13,7 @@
 #include "export.h"
 #include "model_info.h"
 #include "no_folder.h"
+#include "open_head.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -82,6 +83,7 @@ qkv_model *qkv_model_like(const qkv_model *m, const qkv_transformer_opts *opts, 
     qkv_model *made = qkv__params_check_floats(m->params) ? NULL : qkv_model_new(opts, seed);
     if (!made) return NULL;
     copy_weights(m->params, made->params);
+    if (!m->transformer->o.head) qkv__open_head(made->transformer);
     if (copy_divisors(m, made) && !copy_model_info(m, made)) return made;
     qkv_model_free(made);
     return NULL;
@@ -431,6 +433,33 @@ qkv_status qkv_model_save(const qkv_model *m, const char *path)
     return save_as(m, path, m->family);
 }
 
+/* The model with a head that lets everything through, for words that were learned without one; NULL: as it is. */
+static qkv_model *with_head(const qkv_model *m, const qkv__family *family)
+{
+    qkv_transformer_opts o = *qkv_transformer_options(m->transformer);
+    bool has_words = !m->family && !o.decoder_layers && m->info.can & QKV_ABILITY_FILL;
+    if (!has_words || o.head || !family || !family->head) return NULL;
+    o.size = sizeof o;
+    o.head = 1;
+    qkv_model *made = family->missing(&o) ? NULL : qkv_model_like(m, &o, 0);
+    if (made && qkv__open_head(made->transformer)) return made;
+    qkv_model_free(made);
+    return NULL;
+}
+
+/* Other programs look for words behind the head of their family. */
+static qkv_status save_with_head(const qkv_model *m, const char *path, const qkv__family *family)
+{
+    qkv_model *made = with_head(m, family);
+    if (!made) return save_as(m, path, family);
+    made->tokenizer = m->tokenizer; /* lent */
+    made->target_tokenizer = m->target_tokenizer;
+    qkv_status status = save_as(made, path, family);
+    made->tokenizer = made->target_tokenizer = NULL;
+    qkv_model_free(made);
+    return status;
+}
+
 qkv_status qkv_model_save_as(const qkv_model *m, const char *path, const char *type)
 {
     if (!m || !type) return qkv__fail(QKV_USAGE, "model: a model and the name of a family are needed");
@@ -440,5 +469,5 @@ qkv_status qkv_model_save_as(const qkv_model *m, const char *path, const char *t
     if (family && family->variant) family = family->variant(NULL, qkv_transformer_options(m->transformer));
     const char *problem = family ? family->missing(qkv_transformer_options(m->transformer)) : NULL;
     if (problem) return qkv__fail(QKV_UNSUPPORTED, "the model cannot be saved as %s, which differs from it: %s", type, problem);
-    return save_as(m, path, family);
+    return save_with_head(m, path, family);
 }
