@@ -146,16 +146,14 @@ static void choose_llama(qkv_training *t)
     qkv__choose(t, "norm", "rms");
 }
 
-/* ModernBERT's: GELU, a norm of the embeddings instead of the first layer's, a head. What has biases has them everywhere. */
+/* ModernBERT's: GELU, a norm of the embeddings instead of the first layer's. Its head comes when the model leaves or gets classes:
+ * words are learned slower behind one. What has biases has them everywhere. */
 static void choose_modernbert(qkv_training *t)
 {
     choose_gated(t, "gelu-gated");
     qkv__choose(t, "embed-norm", "yes");
-    qkv__choose(t, "head", "yes");
-    qkv__choose(t, "output-bias", "yes");
     if (t->o.v.pre_norm && t->o.v.embed_norm) qkv__choose(t, "no-first-norm", "yes");
     if (t->o.v.no_bias) qkv__choose(t, "no-norm-bias", "yes");
-    if (t->o.v.no_bias && t->o.v.head) qkv__choose(t, "no-head-bias", "yes");
 }
 
 void qkv__choose_generation(qkv_training *t, const qkv__survey *s)
