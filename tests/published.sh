@@ -340,8 +340,8 @@ check "which generates" run 0 "" generate -m told-llama -p 'I love' -n 20 --temp
 check "as before" cmp out wanted
 check "an encoder as it is without options" run 0 "" train mask --train plain.en $tiny --out guessed
 check "is a ModernBERT" run 0 "wrote guessed-modernbert" export -m guessed --as modernbert -o guessed-modernbert
-run 0 "" fill -m guessed 'I <mask> you' --json && cp out wanted
-check "which fills" run 0 "" fill -m guessed-modernbert 'I <mask> you' --json
+run 0 "" fill -m guessed 'I <mask> you' && cp out wanted
+check "which fills, through the head that it has now" run 0 "" fill -m guessed-modernbert 'I <mask> you'
 check "as before" cmp out wanted
 contains "its ids are its own" "$(cat guessed-modernbert/config.json)" '"pad_token_id": 0' '"cls_token_id": 1' '"sep_token_id": 2' \
     '"global_attn_every_n_layers": 1'
