@@ -164,6 +164,7 @@ static void modern_encoders(void **state)
     DIFFERS(family, modernbert, o.output_bias = 1, "comes with a head");
     DIFFERS(family, modernbert, o.untied = 1, "comes with a head");
     DIFFERS(family, modernbert, o.pooler = QKV_POOLER_TANH, "no pooler");
+    DIFFERS(family, modernbert, (o.window = 3, o.full_every = 3, o.local_rotary_base = 50), NULL);
     DIFFERS(family, filler, o.untied = 1, NULL);
     DIFFERS(family, classifier, o.pooler = QKV_POOLER_NONE, "reads its head");
     DIFFERS(family, classifier, o.pooling = QKV_POOLING_FIRST, NULL);

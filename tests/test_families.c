@@ -48,7 +48,8 @@ static const char *const names[] = { "marian",
                                      "electra_mlm",
                                      "electra_classify",
                                      "albert_mlm",
-                                     "albert_classify" };
+                                     "albert_classify",
+                                     "modernbert_window" };
 enum { MODELS = sizeof names / sizeof *names };
 
 static const char *golden_folder(const char *name)
@@ -309,7 +310,8 @@ static void gradients_of_pytorch(void **state)
                  { "electra_mlm", 4 },
                  { "electra_classify", 4 },
                  { "albert_mlm", 3 },
-                 { "albert_classify", 3 } };
+                 { "albert_classify", 3 },
+                 { "modernbert_window", 4 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) assert_int_equal(compare_gradients(rows[i].name), rows[i].weights);
 }
 
@@ -468,19 +470,19 @@ static void bad_keys(void **state)
         { "modernbert_mlm", "config.json", "architectures", "[\"ModernBertForTokenClassification\"]", QKV_UNSUPPORTED,
           "TokenClassification" },
         { "modernbert_mlm", "config.json", "architectures", NULL, QKV_OK, "" }, /* its tensors tell */
-        { "modernbert_mlm", "config.json", "global_attn_every_n_layers", "3", QKV_UNSUPPORTED, "a window of 128 tokens" },
-        { "modernbert_mlm", "config.json", "global_attn_every_n_layers", NULL, QKV_UNSUPPORTED, "a window of 128 tokens" },
+        { "modernbert_mlm", "config.json", "global_attn_every_n_layers", NULL, QKV_OK, "" },
         { "modernbert_mlm", "config.json", "global_attn_every_n_layers", "0", QKV_FORMAT, "at least 1" },
-        { "modernbert_mlm", "config.json", "layer_types", "[\"full_attention\"]", QKV_FORMAT, "a list of 3 words" },
+        { "modernbert_mlm", "config.json", "layer_types", "[\"full_attention\"]", QKV_FORMAT, "expected 3 words" },
         { "modernbert_mlm", "config.json", "rope_scaling", "{\"rope_type\": \"yarn\"}", QKV_UNSUPPORTED, "rope_scaling" },
         { "modernbert_mlm", "config.json", "rope_parameters", "7", QKV_FORMAT, "\"rope_parameters\": expected an object" },
         { "modernbert_mlm", "config.json", "rope_parameters", "{\"full_attention\": {\"rope_type\": \"linear\"}}",
           QKV_UNSUPPORTED, "the type default" },
-        { "modernbert_classify", "config.json", "local_attention", "22", QKV_OK, "" }, /* 11 to either side of 12 */
-        { "modernbert_classify", "config.json", "local_attention", "21", QKV_UNSUPPORTED, "a window of 21 tokens" },
-        { "modernbert_classify", "config.json", "max_position_embeddings", "66", QKV_UNSUPPORTED, "a window of 128 tokens" },
-        { "modernbert_classify", "config.json", "rope_parameters", "{\"full_attention\": {\"rope_theta\": 500.0}}",
-          QKV_UNSUPPORTED, "rotary positions of their own" },
+        { "modernbert_classify", "config.json", "local_attention", "0", QKV_FORMAT, "\"local_attention\": expected a whole" },
+        { "modernbert_classify", "config.json", "layer_types",
+          "[\"full_attention\", \"full_attention\", \"sliding_attention\"]", QKV_OK, "" },
+        { "modernbert_classify", "config.json", "rope_parameters", "{\"sliding_attention\": {\"rope_type\": \"yarn\"}}",
+          QKV_UNSUPPORTED, "the type default" },
+        { "modernbert_classify", "config.json", "local_rope_theta", "\"10\"", QKV_FORMAT, "\"local_rope_theta\"" },
         { "modernbert_classify", "config.json", "classifier_pooling", "\"max\"", QKV_UNSUPPORTED, "cls or mean" },
         { "modernbert_classify", "config.json", "classifier_pooling", NULL, QKV_OK, "" },
         { "modernbert_classify", "config.json", "problem_type", "\"regression\"", QKV_UNSUPPORTED, "\"problem_type\"" },
@@ -946,9 +948,12 @@ static const qkv_transformer_opts ours[] = {
     { MODERNBERT, .activation = QKV_ACTIVATION_GELU_GATED },
     { MODERNBERT, .activation = QKV_ACTIVATION_GELU_GATED, .head = 1, .output_bias = 1, .classes = 3,
       .pooling = QKV_POOLING_FIRST, .pooler = QKV_POOLER_HEAD },
+    { MODERNBERT, .activation = QKV_ACTIVATION_GELU_GATED, .window = 2, .full_every = 2, .local_rotary_base = 50 },
+    { MODERNBERT, .activation = QKV_ACTIVATION_GELU_GATED, .window = 1, .window_from = 1 },
 };
-static const char *const ours_as[] = { "marian",  "marian",     "bert",       "gpt2",       "llama",     "pegasus",
-                                       "pegasus", "modernbert", "modernbert", "modernbert", "modernbert" };
+static const char *const ours_as[] = { "marian",     "marian",     "bert",       "gpt2",       "llama",
+                                       "pegasus",    "pegasus",    "modernbert", "modernbert", "modernbert",
+                                       "modernbert", "modernbert", "modernbert" };
 
 /* Models that were made here, under published names: the same weights, and the same logits. */
 static void ours_under_their_names(void **state)

@@ -97,9 +97,12 @@ bool qkv__write_divisors(const qkv_transformer *m, json_t *config);
 /* The part of a head that turns, a number at most 1 that `key` has. */
 qkv_status qkv__read_rotary_part(const qkv__published *p, const char *key, qkv_transformer_opts *o);
 
-/* "sliding_window", and "layer_types" where it is; else the layers that o names have it. */
+/* "sliding_window", and "layer_types" where it is; else the layers that o names have it. And "layer_types" alone, of a window
+ * that o has already. */
 qkv_status qkv__read_window(const qkv__published *p, qkv_transformer_opts *o);
 bool qkv__write_window(const qkv_transformer_opts *o, json_t *config);
+qkv_status qkv__read_layer_types(const qkv__published *p, qkv_transformer_opts *o);
+bool qkv__write_layer_types(const qkv_transformer_opts *o, json_t *config);
 
 /* What most families have and a model leaves out, or has and they do not, as qkv__family.missing says it; NULL: nothing. And
  * only what they do not have. */

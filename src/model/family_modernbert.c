@@ -1,7 +1,8 @@
-/* family_modernbert.c: ModernBERT: an encoder with rotary positions, norms before each sub-layer but the first, a gate. Its
- * layers see the whole text: one with layers that see a window is refused, unless the window is wider than any text. */
+/* family_modernbert.c: ModernBERT: an encoder with rotary positions, norms before each sub-layer but the first, a gate. Most of
+ * its layers see a window to both sides, and have a rotary base of their own. */
 #include "family.h"
 
+#include <limits.h>
 #include <string.h>
 
 static const qkv__enum_name gated_activations[] = { { "gelu", QKV_ACTIVATION_GELU_GATED },
@@ -17,12 +18,14 @@ static const qkv__config_key keys[] = {
     QKV__WORD_KEY("hidden_activation", activation, OPTIONAL, gated_activations),
     QKV__KEY("norm_eps", norm_eps, OPTIONAL),
     QKV__KEY("global_rope_theta", rotary_base, OPTIONAL),
+    QKV__KEY("local_rope_theta", local_rotary_base, OPTIONAL),
     QKV__KEY("embedding_dropout", dropout, OPTIONAL),
     QKV__KEY("attention_dropout", attention_dropout, OPTIONAL),
     QKV__KEY("mlp_dropout", ffn_dropout, OPTIONAL),
     { NULL, 0, 0, NULL, false },
 };
-static const qkv__config_key theta_key[] = { QKV__KEY("rope_theta", rotary_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
+static const qkv__config_key global_key[] = { QKV__KEY("rope_theta", rotary_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
+static const qkv__config_key local_key[] = { QKV__KEY("rope_theta", local_rotary_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
 static const qkv__fixed fixed[] = { { NULL, 0, NULL } };
 static const qkv__architecture architectures[] = { { "ModernBertModel", 0 },
                                                    { "ModernBertForMaskedLM", QKV__PART_HEAD },
@@ -54,56 +57,37 @@ static qkv_status read_whole_key(const qkv__published *p, const char *key, json_
 {
     const json_t *value = qkv__get(p, key);
     *out = value ? json_integer_value(value) : missing;
-    if (*out >= 1) return QKV_OK;
+    if (*out >= 1 && *out <= INT_MAX) return QKV_OK;
     return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected a whole number, at least 1", p->path, key);
 }
 
 /* Newer files have the base of each kind of layers in an object of "rope_parameters". */
-static qkv_status read_theta(const qkv__published *p, const char *kind, qkv_transformer_opts *o)
+static qkv_status read_theta(const qkv__published *p, const char *kind, const qkv__config_key *key, qkv_transformer_opts *o)
 {
     const json_t *all = qkv__get(p, "rope_parameters"), *own = json_object_get(all, kind);
     const char *type = json_string_value(json_object_get(own, "rope_type"));
     if (qkv__get(p, "rope_scaling") || (type && strcmp(type, "default")))
         return qkv__unsupported(p, all ? "rope_parameters" : "rope_scaling", "the type default");
     if (all && !json_is_object(all)) return qkv__fail(QKV_FORMAT, "%s: key \"rope_parameters\": expected an object", p->path);
-    return json_is_object(own) ? qkv__keys_read(p->path, theta_key, own, o) : QKV_OK;
+    return json_is_object(own) ? qkv__keys_read(p->path, key, own, o) : QKV_OK;
 }
 
-/* Whether some layer sees a window alone: as "layer_types" says, or all but every so many-th. */
-static qkv_status find_local_layers(const qkv__published *p, int layers, bool *has_local)
+/* A window of half of "local_attention" to either side, and the token itself, in all layers but every so many-th from the first
+ * on, or as "layer_types" says. */
+static qkv_status read_windows(const qkv__published *p, qkv_transformer_opts *o)
 {
-    const json_t *types = qkv__get(p, "layer_types"), *type;
-    json_int_t every;
-    size_t i;
+    json_int_t every, local;
     qkv_status status = read_whole_key(p, "global_attn_every_n_layers", 3, &every);
-    *has_local = every > 1 && layers > 1;
-    if (status || !types) return status;
-    if (!json_is_array(types) || json_array_size(types) != (size_t)layers)
-        return qkv__fail(QKV_FORMAT, "%s: key \"layer_types\": expected a list of %d words", p->path, layers);
-    *has_local = false;
-    json_array_foreach(types, i,
-                       type) if (!json_is_string(type) || strcmp(json_string_value(type), "full_attention")) *has_local = true;
-    return QKV_OK;
-}
-
-/* A window that reaches to both ends of the longest text changes nothing, but its layers have a base of their own. */
-static qkv_status check_windows(const qkv__published *p, const qkv_transformer_opts *o)
-{
-    bool has_local;
-    json_int_t window, longest;
-    qkv_transformer_opts local = { .rotary_base = 10000 };
-    static const qkv__config_key old_key[] = { QKV__KEY("local_rope_theta", rotary_base, OPTIONAL),
-                                               { NULL, 0, 0, NULL, false } };
-    qkv_status status = find_local_layers(p, o->encoder_layers, &has_local);
-    if (!status) status = read_whole_key(p, "local_attention", 128, &window);
-    if (!status) status = read_whole_key(p, "max_position_embeddings", 8192, &longest);
-    if (!status) status = qkv__keys_read(p->path, old_key, p->config, &local);
-    if (!status) status = read_theta(p, "sliding_attention", &local);
-    if (status || !has_local || (window / 2 >= longest - 1 && local.rotary_base == o->rotary_base)) return status;
-    return qkv__fail(QKV_UNSUPPORTED,
-                     "%s: some layers see a window of %lld tokens with rotary positions of their own: only models whose layers "
-                     "all see the whole text are supported (\"global_attn_every_n_layers\" 1)",
-                     p->path, (long long)window);
+    if (!status) status = read_whole_key(p, "local_attention", 128, &local);
+    if (!status) status = read_theta(p, "sliding_attention", local_key, o);
+    if (status) return status;
+    o->window = local / 2 + 1;
+    o->full_every = (int)every;
+    status = qkv__read_layer_types(p, o);
+    bool has_local = false;
+    for (int i = 0; i < o->encoder_layers; i++) has_local = has_local || qkv__has_window(o, i);
+    if (!has_local) o->window = o->full_every = 0, o->local_rotary_base = 0;
+    return status;
 }
 
 /* The head stands before the words and before the classes. */
@@ -133,8 +117,8 @@ static qkv_status read_modernbert(const qkv__published *p, int parts, qkv_transf
     o->no_bias = !inner;
     o->no_norm_bias = !qkv__is_true(p, "norm_bias", false);
     qkv_status status = read_parts(p, parts, o);
-    if (!status) status = read_theta(p, "full_attention", o);
-    return status ? status : check_windows(p, o);
+    if (!status) status = read_theta(p, "full_attention", global_key, o);
+    return status ? status : read_windows(p, o);
 }
 
 /* ---- writing ---- */
@@ -153,21 +137,33 @@ static bool put_ids(json_t *config)
     return true;
 }
 
+/* "layer_types", which older programs pass over, says what "global_attn_every_n_layers" cannot. */
+static bool put_windows(const qkv_transformer_opts *o, json_t *config)
+{
+    double base = (double)(o->local_rotary_base == 0 ? o->rotary_base : o->local_rotary_base);
+    json_int_t local = o->window > 1 ? 2 * (o->window - 1) : 1;
+    if (!o->window) local = 128;
+    bool ok = !json_object_set_new(config, "local_rope_theta", json_real(base)) &&
+              !json_object_set_new(config, "local_attention", json_integer(local));
+    if (ok && (!o->window || (o->full_every && !o->full_at && !o->window_from)))
+        ok = !json_object_set_new(config, "global_attn_every_n_layers", json_integer(o->window ? o->full_every : 1));
+    return ok && (!o->window || qkv__write_layer_types(o, config));
+}
+
 static bool write_modernbert(const qkv_transformer_opts *o, json_t *config)
 {
-    json_t *more = json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:i, s:f, s:s, s:f}", "norm_bias", !o->no_norm_bias,
-                             "attention_bias", !o->no_bias, "mlp_bias", !o->no_bias, "decoder_bias", o->output_bias,
-                             "classifier_bias", o->head && !o->no_head_bias, "tie_word_embeddings", !o->untied,
-                             "global_attn_every_n_layers", 1, "local_attention", 128, "local_rope_theta",
-                             (double)o->rotary_base, "classifier_pooling", o->pooling == QKV_POOLING_MEAN ? "mean" : "cls",
-                             "classifier_dropout", (double)o->dropout);
-    bool ok = more && !json_object_update(config, more) && put_ids(config);
+    json_t *more = json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:s, s:f}", "norm_bias", !o->no_norm_bias, "attention_bias",
+                             !o->no_bias, "mlp_bias", !o->no_bias, "decoder_bias", o->output_bias, "classifier_bias",
+                             o->head && !o->no_head_bias, "tie_word_embeddings", !o->untied, "classifier_pooling",
+                             o->pooling == QKV_POOLING_MEAN ? "mean" : "cls", "classifier_dropout", (double)o->dropout);
+    bool ok = more && !json_object_update(config, more) && put_ids(config) && put_windows(o, config);
     json_decref(more);
     return ok;
 }
 
 static const char *not_modernbert(const qkv_transformer_opts *o)
 {
+    qkv_transformer_opts plain = *o;
     if (!o->encoder_layers || o->decoder_layers) return "it has an encoder alone";
     if (o->positions != QKV_POSITION_ROTARY || o->rotary_factor != 0) return "its positions are rotary, and not scaled";
     if (!o->pre_norm || !o->no_first_norm) return "its norms come before each sub-layer but the first (no_first_norm)";
@@ -176,7 +172,8 @@ static const char *not_modernbert(const qkv_transformer_opts *o)
     if (!o->unscaled) return "its embeddings are not scaled";
     if (!qkv__is_gated(o->activation)) return "its feed-forward layers have a gate";
     if (!qkv__heads_are_alike(o)) return "its heads are alike";
-    if (qkv__has_besides(o)) return qkv__has_besides(o);
+    plain.window = 0;
+    if (qkv__has_besides(&plain)) return qkv__has_besides(&plain);
     if (o->qkv_bias && o->no_bias) return "its queries, keys and values have no bias of their own";
     if (o->token_types) return "its tokens have no types";
     if ((o->untied || o->output_bias) && !o->head) return "its output layer comes with a head";
@@ -200,6 +197,7 @@ const qkv__family qkv__modernbert = { .type = "modernbert",
                                       .head = "decoder.bias",
                                       .options = { .positions = QKV_POSITION_ROTARY,
                                                    .rotary_base = 160000,
+                                                   .local_rotary_base = 10000,
                                                    .pre_norm = 1,
                                                    .no_first_norm = 1,
                                                    .norm_eps = 1e-5f,

@@ -186,6 +186,8 @@ qkv_status qkv__read_rotary_part(const qkv__published *p, const char *key, qkv_t
 
 static const qkv__config_key window_key[] = { QKV__KEY("sliding_window", window, OPTIONAL), { NULL, 0, 0, NULL, false } };
 
+static int window_layers(const qkv_transformer_opts *o) { return o->decoder_layers ? o->decoder_layers : o->encoder_layers; }
+
 static bool is_full(const json_t *types, int i)
 {
     return !strcmp(json_string_value(json_array_get(types, (size_t)i)), "full_attention");
@@ -216,8 +218,11 @@ static bool is_said_already(const json_t *types, int layers, const qkv_transform
 }
 
 /* "layer_types" says it layer by layer: all see a window but the first ones, or but one in every so many. */
-static qkv_status read_layer_types(const qkv__published *p, const json_t *types, int layers, qkv_transformer_opts *o)
+qkv_status qkv__read_layer_types(const qkv__published *p, qkv_transformer_opts *o)
 {
+    const json_t *types = qkv__get(p, "layer_types");
+    int layers = window_layers(o);
+    if (!o->window || !types || layers < 1) return QKV_OK;
     if (!has_words(types, layers))
         return qkv__fail(QKV_FORMAT, "%s: key \"layer_types\": expected %d words, full_attention or sliding_attention", p->path,
                          layers);
@@ -237,23 +242,24 @@ static qkv_status read_layer_types(const qkv__published *p, const json_t *types,
 
 qkv_status qkv__read_window(const qkv__published *p, qkv_transformer_opts *o)
 {
-    const json_t *types = qkv__get(p, "layer_types");
     qkv_status status = qkv__keys_read(p->path, window_key, p->config, o);
     if (json_is_null(json_object_get(p->config, "sliding_window"))) o->window = 0;
-    int layers = o->decoder_layers ? o->decoder_layers : o->encoder_layers;
-    if (!status && o->window && types && layers > 0) status = read_layer_types(p, types, layers, o);
-    return status;
+    return status ? status : qkv__read_layer_types(p, o);
+}
+
+bool qkv__write_layer_types(const qkv_transformer_opts *o, json_t *config)
+{
+    json_t *types = json_array();
+    bool ok = types != NULL;
+    for (int i = 0; ok && i < window_layers(o); i++)
+        ok = !json_array_append_new(types, json_string(qkv__has_window(o, i) ? "sliding_attention" : "full_attention"));
+    ok = ok && !json_object_set(config, "layer_types", types);
+    json_decref(types);
+    return ok;
 }
 
 bool qkv__write_window(const qkv_transformer_opts *o, json_t *config)
 {
-    int layers = o->decoder_layers ? o->decoder_layers : o->encoder_layers;
-    json_t *types = json_array();
-    bool ok = types != NULL;
-    for (int i = 0; ok && i < layers; i++)
-        ok = !json_array_append_new(types, json_string(qkv__has_window(o, i) ? "sliding_attention" : "full_attention"));
-    ok = ok && !json_object_set_new(config, "sliding_window", o->window ? json_integer(o->window) : json_null()) &&
-         !json_object_set(config, "layer_types", types);
-    json_decref(types);
-    return ok;
+    return qkv__write_layer_types(o, config) &&
+           !json_object_set_new(config, "sliding_window", o->window ? json_integer(o->window) : json_null());
 }

@@ -307,10 +307,17 @@ def llama(config, w, g):
 
 
 def modernbert(config, w, g):
-    """All layers see the whole text."""
-    act, eps, seen, inner = ACTIVATIONS[config["hidden_activation"]], config["norm_eps"], keys_seen(g["lengths"].int().tolist(), g["ids"].shape[1]), config["intermediate_size"]
-    newer = config.get("rope_parameters", {}).get("full_attention", {})
-    turn = rotate(frequencies(DIM // HEADS // 2, newer.get("rope_theta", config["global_rope_theta"]), None))
+    act, eps, inner, length = ACTIVATIONS[config["hidden_activation"]], config["norm_eps"], config["intermediate_size"], g["ids"].shape[1]
+    seen, newer = keys_seen(g["lengths"].int().tolist(), length), config.get("rope_parameters", {})
+    turn, local_turn = (rotate(frequencies(DIM // HEADS // 2, newer.get(kind, {}).get("rope_theta", config[key]), None))
+                        for kind, key in (("full_attention", "global_rope_theta"), ("sliding_attention", "local_rope_theta")))
+    near = (torch.arange(length)[:, None] - torch.arange(length)).abs() <= config["local_attention"] // 2
+    near = seen & near
+    near = near | ~near.any(-1, keepdim=True) & torch.eye(length).bool()  # far behind a text, itself instead of nothing: no NaN
+
+    def is_local(i):
+        types = config.get("layer_types")
+        return types[i] == "sliding_attention" if types else i % config["global_attn_every_n_layers"] != 0
 
     def norm(name):
         return w.norm(name, eps, bias=config["norm_bias"])
@@ -321,7 +328,8 @@ def modernbert(config, w, g):
     for i in range(config["num_hidden_layers"]):
         at = f"model.layers.{i}."
         q, k, v = w.linear(at + "attn.Wqkv", DIM, 3 * DIM, config["attention_bias"])(norm(at + "attn_norm")(x) if i else x).split(DIM, 2)
-        x = x + w.linear(at + "attn.Wo", DIM, DIM, config["attention_bias"])(attend(q, k, v, seen, turn=turn))
+        x = x + w.linear(at + "attn.Wo", DIM, DIM, config["attention_bias"])(
+            attend(q, k, v, near if is_local(i) else seen, turn=local_turn if is_local(i) else turn))
         into, gate = w.linear(at + "mlp.Wi", DIM, 2 * inner, config["mlp_bias"])(norm(at + "mlp_norm")(x)).split(inner, 2)
         x = x + w.linear(at + "mlp.Wo", inner, DIM, config["mlp_bias"])(act(into) * gate)
         hidden.append(x)

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""families_encoders.py: as families.py, the families with an encoder that came later: T5, BART, mBART, M2M-100, MPNet, ELECTRA, ALBERT.
+"""families_encoders.py: as families.py, the families with an encoder that came later: T5, BART, mBART, M2M-100, MPNet, ELECTRA, ALBERT,
+and ModernBERT with windows.
 
 golden.safetensors has besides: 20 tokens of a decoder, each the likeliest of those that are not there yet ("greedy"), and the gradients
 of the mean cross-entropy of the logits with the ids read, or of the classes with 0 and 1, for some weights ("grad." and our name).
@@ -13,8 +14,8 @@ import shutil
 import torch
 import torch.nn.functional as F
 
-from families import (ACTIVATIONS, BERT, BERT_NAMES, DIM, HEADS, HERE, INNER, LABELS, LAYERS, LENGTH, LENGTHS, LONGEST, VOCABULARY, Weights,
-                      keys_seen, write_json, write_safetensors)
+from families import (ACTIVATIONS, BERT, BERT_NAMES, DIM, HEADS, HERE, INNER, LABELS, LAYERS, LENGTH, LENGTHS, LONGEST, MODERNBERT,
+                      VOCABULARY, Weights, keys_seen, modernbert, write_json, write_safetensors)
 
 NARROW = 10  # of the tables of ELECTRA and ALBERT
 
@@ -297,6 +298,8 @@ ALBERT_GRADIENTS = {"embed.weight": "albert.embeddings.word_embeddings.weight", 
                     "encoder.0.ffn_norm.bias": ONE + "full_layer_layer_norm.bias"}
 MPNET_GRADIENTS = {"encoder.relative_positions.weight": "mpnet.encoder.relative_attention_bias.weight",
                    "embed.weight": "mpnet.embeddings.word_embeddings.weight"}
+MODERNBERT_GRADIENTS = {"embed.weight": "model.embeddings.tok_embeddings.weight", "encoder.0.self.out.weight": "model.layers.0.attn.Wo.weight",
+                        "encoder.1.self.out.weight": "model.layers.1.attn.Wo.weight", "encoder.1.self_norm.weight": "model.layers.1.attn_norm.weight"}
 
 MODELS = {
     "t5": (t5, T5, T5_GRADIENTS),
@@ -312,6 +315,9 @@ MODELS = {
     "electra_classify": (electra, classifier(ELECTRA, "Electra"), dict(ELECTRA_GRADIENTS, **{"pooler.weight": "classifier.dense.weight"})),
     "albert_mlm": (albert, dict(ALBERT, architectures=["AlbertForMaskedLM"]), ALBERT_GRADIENTS),
     "albert_classify": (albert, classifier(ALBERT, "Albert"), ALBERT_GRADIENTS),
+    # layers 0 and 3 see everything, the others 2 tokens to either side
+    "modernbert_window": (modernbert, dict(MODERNBERT, architectures=["ModernBertForMaskedLM"], num_hidden_layers=5, local_attention=4,
+                                           global_attn_every_n_layers=3, local_rope_theta=100.0), MODERNBERT_GRADIENTS),
 }
 
 
