@@ -2,6 +2,7 @@
 #include "export.h"
 
 #include "../io/json.h"
+#include "export_folder.h"
 #include "model_info.h"
 
 #include <stdio.h>
@@ -15,21 +16,6 @@ static qkv_transformer_opts settled(const qkv_transformer_opts *given)
     if (o.norm_eps == 0) o.norm_eps = 1e-5f;
     if (o.rotary_base == 0) o.rotary_base = 10000;
     return o;
-}
-
-/* The ids of a model that was trained here are those of its tokens' names. Its length penalty is of another formula than that
- * of published models: no number there gives the same scores. */
-static qkv_model_info with_tokens(const qkv_model *m, int32_t *end)
-{
-    qkv_model_info info = *qkv_model_info_of(m);
-    if (!qkv__info_is_published(&info)) info.length_penalty = 0;
-    const qkv_tokenizer *t = qkv_model_target_tokenizer(m);
-    *end = qkv_tokenizer_find(t, QKV_SPECIAL_END);
-    if (info.begin < 0) info.begin = qkv_tokenizer_find(t, QKV_SPECIAL_START);
-    if (info.pad < 0) info.pad = qkv_tokenizer_find(t, QKV_SPECIAL_PAD);
-    if (info.start < 0 && info.can & QKV_ABILITY_TRANSLATE) info.start = info.begin;
-    if (!info.n_ends && *end >= 0) info.ends = end, info.n_ends = 1;
-    return info;
 }
 
 static const char *architecture(const qkv__family *f, const qkv_transformer_opts *o)
@@ -67,7 +53,7 @@ qkv_status qkv__export_config(const char *path, const qkv__family *f, const qkv_
 {
     int32_t end;
     const qkv_transformer_opts o = settled(qkv_transformer_options(qkv_model_transformer(m)));
-    const qkv_model_info info = with_tokens(m, &end);
+    const qkv_model_info info = qkv__exported_info(m, &end);
     json_t *config = json_pack("{s:s, s:[s], s:s}", "model_type", f->type, "architectures", architecture(f, &o), "torch_dtype",
                                "float32");
     bool ok = config && qkv__keys_write(f->keys, &o, config) && put_fixed(f->fixed, config);

@@ -11,6 +11,7 @@
 #include "bind.h"
 #include "copy_tokenizer_files.h"
 #include "export.h"
+#include "export_folder.h"
 #include "model_info.h"
 #include "no_folder.h"
 #include "open_head.h"
@@ -404,7 +405,8 @@ static qkv_status check_weights(const qkv_model *m, const char *path)
     return status;
 }
 
-static qkv_status save_as(const qkv_model *m, const char *path, const qkv__family *family)
+/* Of an export (is_whole) all that other programs look for. */
+static qkv_status save_as(const qkv_model *m, const char *path, const qkv__family *family, bool is_whole)
 {
     folder f;
     const qkv_transformer_opts *o = qkv_transformer_options(m->transformer);
@@ -422,6 +424,7 @@ static qkv_status save_as(const qkv_model *m, const char *path, const qkv__famil
     if (!status) status = qkv__bind_save(m->params, family, head_width(m), f.weights);
     if (status) return status;
     if (family && o->encoder_layers && !o->decoder_layers) status = qkv__export_sentences(path, m);
+    if (!status && family && is_whole) status = qkv__export_folder(m, path, family->type);
     if (status) return status;
     if (family) return qkv__export_config(f.config, family, m, &m->labels);
     return qkv__config_write(f.config, o, &m->labels, m->family ? 0 : m->info.length_penalty, qkv__params_bits(m->params));
@@ -430,7 +433,7 @@ static qkv_status save_as(const qkv_model *m, const char *path, const qkv__famil
 qkv_status qkv_model_save(const qkv_model *m, const char *path)
 {
     if (!m) return qkv__fail(QKV_USAGE, "model: there is none to save");
-    return save_as(m, path, m->family);
+    return save_as(m, path, m->family, false);
 }
 
 /* The model with a head that lets everything through, for words that were learned without one; NULL: as it is. */
@@ -451,10 +454,10 @@ static qkv_model *with_head(const qkv_model *m, const qkv__family *family)
 static qkv_status save_with_head(const qkv_model *m, const char *path, const qkv__family *family)
 {
     qkv_model *made = with_head(m, family);
-    if (!made) return save_as(m, path, family);
+    if (!made) return save_as(m, path, family, true);
     made->tokenizer = m->tokenizer; /* lent */
     made->target_tokenizer = m->target_tokenizer;
-    qkv_status status = save_as(made, path, family);
+    qkv_status status = save_as(made, path, family, true);
     made->tokenizer = made->target_tokenizer = NULL;
     qkv_model_free(made);
     return status;

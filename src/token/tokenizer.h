@@ -73,6 +73,9 @@ qkv_status qkv__tokenizer_finish(qkv_tokenizer *t, const char *name);
 /* Whether qkv_tokenizer_save() can write it: SentencePiece's are no tokenizer.json. */
 bool qkv__tokenizer_is_json(const qkv_tokenizer *t);
 
+/* As that does; of a tokenizer that was trained here with this "post_processor", which is JSON. */
+qkv_status qkv__tokenizer_save_framed(const qkv_tokenizer *t, const char *path, const char *post_processor);
+
 /* The rank of merging left and right, or QKV__NO_RANK. */
 uint32_t qkv__tokenizer_rank(const qkv_tokenizer *t, int32_t left, int32_t right);
 

@@ -9,7 +9,8 @@
 
 typedef struct output {
     qkv_text text;
-    qkv_status status; /* the first error; nothing is put after it */
+    qkv_status status;  /* the first error; nothing is put after it */
+    const char *around; /* "post_processor" */
 } output;
 
 static void write_bytes(output *o, const char *bytes, size_t n)
@@ -102,11 +103,18 @@ static void put_merges(output *o, const qkv_tokenizer *t)
     }
 }
 
+static void put_around(output *o)
+{
+    write_string(o, "  \"post_processor\": ");
+    write_string(o, o->around);
+    write_string(o, ",\n");
+}
+
 static void put_bpe(output *o, const qkv_tokenizer *t)
 {
     write_string(o, "  \"normalizer\": null,\n");
     put_byte_level(o, "pre_tokenizer", t->prefix_space, !t->whole_text);
-    write_string(o, "  \"post_processor\": null,\n");
+    put_around(o);
     put_byte_level(o, "decoder", false, true);
     write_string(o, "  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": ");
     if (t->unknown < 0) write_string(o, "null");
@@ -122,15 +130,15 @@ static void put_bpe(output *o, const qkv_tokenizer *t)
 static void put_word_level(output *o, const qkv_tokenizer *t)
 {
     if (t->kind == QKV_TOKEN_WORDS)
-        write_string(o,
-                     "  \"normalizer\": { \"type\": \"Lowercase\" },\n  \"pre_tokenizer\": { \"type\": \"WhitespaceSplit\" },\n"
-                     "  \"post_processor\": null,\n  \"decoder\": null,\n");
+        write_string(
+            o, "  \"normalizer\": { \"type\": \"Lowercase\" },\n  \"pre_tokenizer\": { \"type\": \"WhitespaceSplit\" },\n");
     else {
         write_string(o, "  \"normalizer\": null,\n  \"pre_tokenizer\": { \"type\": \"Split\", \"pattern\": { \"Regex\": ");
         put_quoted(o, QKV__ANY_CHARACTER);
-        write_string(o, " }, \"behavior\": \"Isolated\", \"invert\": false },\n"
-                        "  \"post_processor\": null,\n  \"decoder\": { \"type\": \"Fuse\" },\n");
+        write_string(o, " }, \"behavior\": \"Isolated\", \"invert\": false },\n");
     }
+    put_around(o);
+    write_string(o, t->kind == QKV_TOKEN_WORDS ? "  \"decoder\": null,\n" : "  \"decoder\": { \"type\": \"Fuse\" },\n");
     write_string(o, "  \"model\": {\n    \"type\": \"WordLevel\",\n    \"unk_token\": ");
     put_quoted(o, qkv__tokenizer_spelling(t, t->unknown));
     write_string(o, ",\n    \"vocab\": {");
@@ -150,9 +158,11 @@ static void put_tokenizer(output *o, const qkv_tokenizer *t)
 
 bool qkv__tokenizer_is_json(const qkv_tokenizer *t) { return !t->pipeline || t->pipeline->source.length; }
 
-qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path)
+qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path) { return qkv__tokenizer_save_framed(t, path, "null"); }
+
+qkv_status qkv__tokenizer_save_framed(const qkv_tokenizer *t, const char *path, const char *post_processor)
 {
-    output o = { 0 };
+    output o = { .around = post_processor };
     if (!t || !path) return qkv__fail(QKV_USAGE, "tokenizer: tokenizer or path is NULL");
     if (!qkv__tokenizer_is_json(t))
         return qkv__fail(QKV_UNSUPPORTED, "%s: a SentencePiece tokenizer cannot be written as a tokenizer.json", path);
