@@ -115,7 +115,10 @@ typedef enum qkv_ability {
     QKV_ABILITY_GENERATE = 2,  /* a decoder alone */
     QKV_ABILITY_FILL = 4,      /* words that are masked */
     QKV_ABILITY_CLASSIFY = 8,
-    QKV_ABILITY_EMBED = 16 /* an encoder */
+    QKV_ABILITY_EMBED = 16,  /* an encoder */
+    QKV_ABILITY_TAG = 32,    /* a label for each word */
+    QKV_ABILITY_ANSWER = 64, /* where in a text a question is answered */
+    QKV_ABILITY_RANK = 128   /* a cross-encoder: a classifier with one class */
 } qkv_ability;
 
 /* What "task_specific_params" says of summaries; what it does not say is 0, and as for any other text. */
@@ -151,6 +154,7 @@ typedef struct qkv_model_info {
     int32_t forced_first; /* what every translation begins with after `start`, such as the code of its language; -1: any id */
     int64_t min_length;   /* tokens of a translation, its start counted; 0: any number */
     qkv_summary_params summary;
+    int scores_logits; /* 1: the score of a cross-encoder is its logit x, else 1 / (1 + e^-x) */
 } qkv_model_info;
 
 /* What is known of m; it lives as long as m and changes only with it. NULL for NULL. */

@@ -245,6 +245,7 @@ static qkv_status adjust_classifier(qkv_training *t, const qkv_model *from, qkv_
     o->target_vocabulary = 0;
     o->untied = 0;
     o->classes = t->labels.n;
+    o->classes_of = QKV_CLASSES_OF_TEXTS;
     o->pooling = (qkv_pooling)t->o.v.pooling;
     if (qkv__info_is_published(qkv_model_info_of(from))) return adjust_published(t, from, o);
     if (from) adjust_modernbert(o);

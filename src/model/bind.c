@@ -156,8 +156,9 @@ static bool is_matrix(const qkv_tensor *w, const char *name)
 /* The type that a matrix has in a model of 8, 4 or 16 bits; tables and what is before a softmax have 8 in both. NULL: float. */
 static const qkv__type *quantized_type(int bits, const qkv_tensor *w, const char *name)
 {
-    static const char *const finest[] = { "embed.weight", "target_embed.weight", "token_types.weight", "output.weight",
-                                          "classifier.weight" };
+    static const char *const finest[] = { "embed.weight",          "target_embed.weight", "token_types.weight",
+                                          "output.weight",         "classifier.weight",   "token_classifier.weight",
+                                          "span_classifier.weight" };
     if (bits == 16 && is_matrix(w, name)) return qkv__type_bf16_both();
     if (!bits || !is_matrix(w, name) || w->shape[1] > QKV__INT8_COLUMNS) return NULL;
     for (size_t i = 0; i < sizeof finest / sizeof *finest; i++)

@@ -20,7 +20,8 @@ static qkv_transformer_opts settled(const qkv_transformer_opts *given)
 
 static const char *architecture(const qkv__family *f, const qkv_transformer_opts *o)
 {
-    int parts = o->classes ? QKV__PART_CLASSIFIER : o->head || o->decoder_layers ? QKV__PART_HEAD : 0;
+    static const int classifiers[] = { QKV__PART_CLASSIFIER, QKV__PART_TOKENS, QKV__PART_SPANS };
+    int parts = o->classes ? classifiers[o->classes_of] : o->head || o->decoder_layers ? QKV__PART_HEAD : 0;
     const qkv__architecture *a = f->architectures;
     while (a->name && a->parts != parts) a++;
     return a->name ? a->name : f->architectures[0].name;

@@ -76,6 +76,19 @@ qkv_status qkv__count_labels(const qkv__published *p, int64_t *n)
     return !kind || *n == 1 || !strcmp(kind, single) ? QKV_OK : qkv__unsupported(p, "problem_type", single);
 }
 
+bool qkv__classifies_texts(const qkv_transformer_opts *o) { return o->classes && !o->classes_of; }
+
+qkv_status qkv__read_classes(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    if (parts & QKV__PART_SPANS) {
+        o->classes = 2;
+        o->classes_of = QKV_CLASSES_OF_SPANS;
+    }
+    if (!(parts & (QKV__PART_CLASSIFIER | QKV__PART_TOKENS))) return QKV_OK;
+    if (parts & QKV__PART_TOKENS) o->classes_of = QKV_CLASSES_OF_TOKENS;
+    return qkv__count_labels(p, &o->classes);
+}
+
 static const char *has_more(const qkv_transformer_opts *o)
 {
     if (o->window) return "its layers see the whole text, without windows";
@@ -133,7 +146,8 @@ static qkv_status find_parts(const qkv__family *f, const qkv__published *p, int 
                          p->path, name, f->type, f->architectures[0].name);
     *parts = name ? a->parts : 0;
     if (f->head && qkv__has_tensor(p, f, f->head)) *parts |= QKV__PART_HEAD;
-    if (f->classifier && qkv__has_tensor(p, f, f->classifier)) *parts |= QKV__PART_CLASSIFIER;
+    bool is_of_tokens = *parts & (QKV__PART_TOKENS | QKV__PART_SPANS); /* whose classifiers may have the same name */
+    if (f->classifier && !is_of_tokens && qkv__has_tensor(p, f, f->classifier)) *parts |= QKV__PART_CLASSIFIER;
     return QKV_OK;
 }
 

@@ -32,11 +32,19 @@ typedef struct qkv__fixed {
 } qkv__fixed;
 
 /* What a model has beyond its stacks. */
-enum { QKV__PART_HEAD = 1, QKV__PART_CLASSIFIER = 2 };
+enum { QKV__PART_HEAD = 1, QKV__PART_CLASSIFIER = 2, QKV__PART_TOKENS = 4, QKV__PART_SPANS = 8 };
 typedef struct qkv__architecture {
     const char *name;
     int parts;
 } qkv__architecture;
+
+/* What encoders alone are published as; more rows may follow. */
+#define QKV__ENCODER_ARCHITECTURES(name)                                                                                     \
+    { name "Model", 0 }, { name "ForMaskedLM", QKV__PART_HEAD }, { name "ForSequenceClassification", QKV__PART_CLASSIFIER }, \
+        { name "ForTokenClassification", QKV__PART_TOKENS },                                                                 \
+    {                                                                                                                        \
+        name "ForQuestionAnswering", QKV__PART_SPANS                                                                         \
+    }
 
 typedef struct qkv__family {
     const char *type;                       /* "model_type" */
@@ -125,6 +133,12 @@ qkv_status qkv__bert_skip_padding(const qkv__published *p, qkv_transformer_opts 
 bool qkv__bert_write_tied(const qkv_transformer_opts *o, json_t *config);
 bool qkv__bert_write_skipped(const qkv_transformer_opts *o, json_t *config);
 const char *qkv__not_bert(const qkv_transformer_opts *o);
+
+/* Whether a model has a classifier of whole texts, which most families give a pooler of its own. */
+bool qkv__classifies_texts(const qkv_transformer_opts *o);
+
+/* The classes of the classifier that these parts are, and what they are of; none without one. */
+qkv_status qkv__read_classes(const qkv__published *p, int parts, qkv_transformer_opts *o);
 
 /* How many classes the config names: the size of id2label, or num_labels, or 2. UNSUPPORTED where a text may have several. */
 qkv_status qkv__count_labels(const qkv__published *p, int64_t *n);

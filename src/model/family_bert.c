@@ -44,7 +44,7 @@ qkv_status qkv__bert_read_parts(const qkv__published *p, int parts, qkv_transfor
 {
     o->head = o->output_bias = (parts & QKV__PART_HEAD) != 0;
     o->untied = o->head && !qkv__is_true(p, "tie_word_embeddings", true);
-    return parts & QKV__PART_CLASSIFIER ? qkv__count_labels(p, &o->classes) : QKV_OK;
+    return qkv__read_classes(p, parts, o);
 }
 
 bool qkv__bert_write_tied(const qkv_transformer_opts *o, json_t *config)
@@ -54,9 +54,7 @@ bool qkv__bert_write_tied(const qkv_transformer_opts *o, json_t *config)
 
 /* ---- BERT ---- */
 
-static const qkv__architecture bert_architectures[] = { { "BertModel", 0 },
-                                                        { "BertForMaskedLM", QKV__PART_HEAD },
-                                                        { "BertForSequenceClassification", QKV__PART_CLASSIFIER },
+static const qkv__architecture bert_architectures[] = { QKV__ENCODER_ARCHITECTURES("Bert"),
                                                         { "BertForPreTraining", QKV__PART_HEAD },
                                                         { NULL, 0 } };
 static const qkv__rename bert_others[] = {
@@ -66,6 +64,8 @@ static const qkv__rename bert_others[] = {
     { "encoder.embed_norm.", "bert.embeddings.LayerNorm.", 0, 0, 0 },
     { "pooler.", "bert.pooler.dense.", 0, 0, 0 },
     { "classifier.", "classifier.", 0, 0, 0 },
+    { "token_classifier.", "classifier.", 0, 0, 0 },
+    { "span_classifier.", "qa_outputs.", 0, 0, 0 },
     { "head.norm.", "cls.predictions.transform.LayerNorm.", 0, 0, 0 },
     { "head.", "cls.predictions.transform.dense.", 0, 0, 0 },
     { "output.bias", "cls.predictions.bias", 0, 0, 0 },
@@ -80,7 +80,7 @@ static const char *const bert_ignored[] = { "*embeddings.position_ids",  "*embed
 static qkv_status read_bert(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     qkv_status status = qkv__bert_read_parts(p, parts, o);
-    if (o->classes || qkv__has_tensor(p, &qkv__bert, "bert.pooler.dense.weight")) o->pooler = QKV_POOLER_TANH;
+    if (qkv__classifies_texts(o) || qkv__has_tensor(p, &qkv__bert, "bert.pooler.dense.weight")) o->pooler = QKV_POOLER_TANH;
     return status;
 }
 
@@ -108,7 +108,7 @@ static const char *not_quite_bert(const qkv_transformer_opts *o)
     if (problem) return problem;
     if (o->first_position) return "its first position is 0";
     if (!o->token_types) return "its tokens have types";
-    if (o->pooler == QKV_POOLER_RELU || (o->classes && !o->pooler)) return "its pooler is a tanh";
+    if (o->pooler == QKV_POOLER_RELU || (qkv__classifies_texts(o) && !o->pooler)) return "its pooler is a tanh";
     return NULL;
 }
 
@@ -130,17 +130,9 @@ const qkv__family qkv__bert = { .type = "bert",
 
 /* ---- RoBERTa: positions begin after the padding's, the pooler belongs to the classifier ---- */
 
-#define ROBERTA_ARCHITECTURES(name)                                     \
-    {                                                                   \
-        { name "Model", 0 }, { name "ForMaskedLM", QKV__PART_HEAD },    \
-            { name "ForSequenceClassification", QKV__PART_CLASSIFIER }, \
-        {                                                               \
-            NULL, 0                                                     \
-        }                                                               \
-    }
-static const qkv__architecture roberta_architectures[] = ROBERTA_ARCHITECTURES("Roberta");
-static const qkv__architecture xlm_roberta_architectures[] = ROBERTA_ARCHITECTURES("XLMRoberta");
-static const qkv__architecture camembert_architectures[] = ROBERTA_ARCHITECTURES("Camembert");
+static const qkv__architecture roberta_architectures[] = { QKV__ENCODER_ARCHITECTURES("Roberta"), { NULL, 0 } };
+static const qkv__architecture xlm_roberta_architectures[] = { QKV__ENCODER_ARCHITECTURES("XLMRoberta"), { NULL, 0 } };
+static const qkv__architecture camembert_architectures[] = { QKV__ENCODER_ARCHITECTURES("Camembert"), { NULL, 0 } };
 static const qkv__rename roberta_others[] = {
     { "embed.", "roberta.embeddings.word_embeddings.", 0, 0, 0 },
     { "token_types.", "roberta.embeddings.token_type_embeddings.", 0, 0, 0 },
@@ -149,6 +141,8 @@ static const qkv__rename roberta_others[] = {
     { "pooler.", "classifier.dense.", 0, 0, 0 },
     { "pooler.", "roberta.pooler.dense.", 0, 0, 0 },
     { "classifier.", "classifier.out_proj.", 0, 0, 0 },
+    { "token_classifier.", "classifier.", 0, 0, 0 },
+    { "span_classifier.", "qa_outputs.", 0, 0, 0 },
     { "head.norm.", "lm_head.layer_norm.", 0, 0, 0 },
     { "head.", "lm_head.dense.", 0, 0, 0 },
     { "output.bias", "lm_head.bias", 0, 0, 0 },
@@ -176,7 +170,8 @@ static qkv_status read_roberta(const qkv__published *p, int parts, qkv_transform
     qkv_status status = qkv__bert_skip_padding(p, o);
     if (!status) status = qkv__bert_read_parts(p, parts, o);
     if (!status && o->head && o->activation != QKV_ACTIVATION_GELU) status = qkv__unsupported(p, "hidden_act", "gelu");
-    if (o->classes || qkv__has_tensor(p, &qkv__roberta, "roberta.pooler.dense.weight")) o->pooler = QKV_POOLER_TANH;
+    if (qkv__classifies_texts(o) || qkv__has_tensor(p, &qkv__roberta, "roberta.pooler.dense.weight"))
+        o->pooler = QKV_POOLER_TANH;
     return status;
 }
 
@@ -194,7 +189,7 @@ static const char *not_roberta(const qkv_transformer_opts *o)
     if (!o->first_position) return "its first position comes after the padding's";
     if (!o->token_types) return "its tokens have types";
     if (o->head && o->activation != QKV_ACTIVATION_GELU) return "its activation is gelu";
-    if (o->pooler == QKV_POOLER_RELU || (o->classes && !o->pooler)) return "its pooler is a tanh";
+    if (o->pooler == QKV_POOLER_RELU || (qkv__classifies_texts(o) && !o->pooler)) return "its pooler is a tanh";
     return NULL;
 }
 
@@ -224,10 +219,7 @@ static const qkv__config_key distilbert_keys[] = {
     { NULL, 0, 0, NULL, false },
 };
 static const qkv__fixed distilbert_fixed[] = { { NULL, 0, NULL } };
-static const qkv__architecture distilbert_architectures[] = { { "DistilBertModel", 0 },
-                                                              { "DistilBertForMaskedLM", QKV__PART_HEAD },
-                                                              { "DistilBertForSequenceClassification", QKV__PART_CLASSIFIER },
-                                                              { NULL, 0 } };
+static const qkv__architecture distilbert_architectures[] = { QKV__ENCODER_ARCHITECTURES("DistilBert"), { NULL, 0 } };
 static const qkv__rename distilbert_layer[] = {
     { "self.q.", "attention.q_lin.", 0, 0, 0 },
     { "self.k.", "attention.k_lin.", 0, 0, 0 },
@@ -245,6 +237,8 @@ static const qkv__rename distilbert_others[] = {
     { "encoder.embed_norm.", "distilbert.embeddings.LayerNorm.", 0, 0, 0 },
     { "pooler.", "pre_classifier.", 0, 0, 0 },
     { "classifier.", "classifier.", 0, 0, 0 },
+    { "token_classifier.", "classifier.", 0, 0, 0 },
+    { "span_classifier.", "qa_outputs.", 0, 0, 0 },
     { "head.norm.", "vocab_layer_norm.", 0, 0, 0 },
     { "head.", "vocab_transform.", 0, 0, 0 },
     { "output.", "vocab_projector.", 0, 0, 0 },
@@ -265,7 +259,8 @@ static const char *not_distilbert(const qkv_transformer_opts *o)
     if (o->first_position) return "its first position is 0";
     if (o->token_types) return "its tokens have no types";
     if (o->norm_eps != 1e-12f) return "the eps of its norms is 1e-12";
-    if (o->pooler == QKV_POOLER_TANH || !o->classes != !o->pooler) return "its pooler is a ReLU before a classifier";
+    if (o->pooler == QKV_POOLER_TANH || qkv__classifies_texts(o) != (o->pooler != QKV_POOLER_NONE))
+        return "its pooler is a ReLU before a classifier";
     return NULL;
 }
 

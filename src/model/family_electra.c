@@ -35,10 +35,8 @@ static const char *not_narrow(const qkv_transformer_opts *o)
 
 static const qkv__config_key electra_keys[] = { NARROW_KEYS(NEEDED) };
 /* The head of the discriminator tells which words are not the author's: it is left out. */
-static const qkv__architecture electra_architectures[] = { { "ElectraModel", 0 },
+static const qkv__architecture electra_architectures[] = { QKV__ENCODER_ARCHITECTURES("Electra"),
                                                            { "ElectraForPreTraining", 0 },
-                                                           { "ElectraForMaskedLM", QKV__PART_HEAD },
-                                                           { "ElectraForSequenceClassification", QKV__PART_CLASSIFIER },
                                                            { NULL, 0 } };
 static const qkv__rename electra_others[] = {
     { "embed.", "electra.embeddings.word_embeddings.", 0, 0, 0 },
@@ -48,6 +46,8 @@ static const qkv__rename electra_others[] = {
     { "encoder.widen.", "electra.embeddings_project.", 0, 0, 0 },
     { "pooler.", "classifier.dense.", 0, 0, 0 },
     { "classifier.", "classifier.out_proj.", 0, 0, 0 },
+    { "token_classifier.", "classifier.", 0, 0, 0 },
+    { "span_classifier.", "qa_outputs.", 0, 0, 0 },
     { "head.norm.", "generator_predictions.LayerNorm.", 0, 0, 0 },
     { "head.", "generator_predictions.dense.", 0, 0, 0 },
     { "output.", "generator_lm_head.", 0, 0, 0 },
@@ -61,7 +61,7 @@ static qkv_status read_electra(const qkv__published *p, int parts, qkv_transform
     if (o->embed_dim == o->dim) o->embed_dim = 0;
     qkv_status status = qkv__bert_read_parts(p, parts, o);
     if (!status && o->head && o->activation != QKV_ACTIVATION_GELU) status = qkv__unsupported(p, "hidden_act", "gelu");
-    if (o->classes) o->pooler = QKV_POOLER_GELU;
+    if (qkv__classifies_texts(o)) o->pooler = QKV_POOLER_GELU;
     return status;
 }
 
@@ -78,7 +78,9 @@ static const char *not_electra(const qkv_transformer_opts *o)
     if (o->shared_layers) return "its layers have weights of their own";
     if (o->embed_dim == o->dim) return "tables as wide as its layers are not projected";
     if (o->head && o->activation != QKV_ACTIVATION_GELU) return "its activation is gelu";
-    return o->pooler != (o->classes ? QKV_POOLER_GELU : QKV_POOLER_NONE) ? "its pooler is a GELU before a classifier" : NULL;
+    return o->pooler != (qkv__classifies_texts(o) ? QKV_POOLER_GELU : QKV_POOLER_NONE)
+               ? "its pooler is a GELU before a classifier"
+               : NULL;
 }
 
 const qkv__family qkv__electra = { .type = "electra",
@@ -100,10 +102,8 @@ const qkv__family qkv__electra = { .type = "electra",
 /* ---- ALBERT ---- */
 
 static const qkv__config_key albert_keys[] = { NARROW_KEYS(OPTIONAL) };
-static const qkv__architecture albert_architectures[] = { { "AlbertModel", 0 },
-                                                          { "AlbertForMaskedLM", QKV__PART_HEAD },
+static const qkv__architecture albert_architectures[] = { QKV__ENCODER_ARCHITECTURES("Albert"),
                                                           { "AlbertForPreTraining", QKV__PART_HEAD },
-                                                          { "AlbertForSequenceClassification", QKV__PART_CLASSIFIER },
                                                           { NULL, 0 } };
 static const qkv__rename albert_layer[] = {
     { "self.q.", "attention.query.", 0, 0, 0 },
@@ -124,6 +124,8 @@ static const qkv__rename albert_others[] = {
     { "encoder.widen.", "albert.encoder.embedding_hidden_mapping_in.", 0, 0, 0 },
     { "pooler.", "albert.pooler.", 0, 0, 0 },
     { "classifier.", "classifier.", 0, 0, 0 },
+    { "token_classifier.", "classifier.", 0, 0, 0 },
+    { "span_classifier.", "qa_outputs.", 0, 0, 0 },
     { "head.norm.", "predictions.LayerNorm.", 0, 0, 0 },
     { "head.", "predictions.dense.", 0, 0, 0 },
     { "output.bias", "predictions.bias", 0, 0, 0 },
@@ -142,7 +144,7 @@ static qkv_status read_albert(const qkv__published *p, int parts, qkv_transforme
         if (n && json_integer_value(n) != 1) return qkv__unsupported(p, ones[i], "1");
     }
     qkv_status status = qkv__bert_read_parts(p, parts, o);
-    if (o->classes) o->pooler = QKV_POOLER_TANH;
+    if (qkv__classifies_texts(o)) o->pooler = QKV_POOLER_TANH;
     return status;
 }
 
@@ -158,7 +160,9 @@ static const char *not_albert(const qkv_transformer_opts *o)
     if (problem) return problem;
     if (!o->shared_layers) return "its layers share their weights (shared_layers)";
     if (!o->embed_dim) return "its tables have a width of their own (embed_dim)";
-    return o->pooler != (o->classes ? QKV_POOLER_TANH : QKV_POOLER_NONE) ? "its pooler is a tanh before a classifier" : NULL;
+    return o->pooler != (qkv__classifies_texts(o) ? QKV_POOLER_TANH : QKV_POOLER_NONE)
+               ? "its pooler is a tanh before a classifier"
+               : NULL;
 }
 
 const qkv__family qkv__albert = { .type = "albert",

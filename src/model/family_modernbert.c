@@ -27,10 +27,7 @@ static const qkv__config_key keys[] = {
 static const qkv__config_key global_key[] = { QKV__KEY("rope_theta", rotary_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
 static const qkv__config_key local_key[] = { QKV__KEY("rope_theta", local_rotary_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
 static const qkv__fixed fixed[] = { { NULL, 0, NULL } };
-static const qkv__architecture architectures[] = { { "ModernBertModel", 0 },
-                                                   { "ModernBertForMaskedLM", QKV__PART_HEAD },
-                                                   { "ModernBertForSequenceClassification", QKV__PART_CLASSIFIER },
-                                                   { NULL, 0 } };
+static const qkv__architecture architectures[] = { QKV__ENCODER_ARCHITECTURES("ModernBert"), { NULL, 0 } };
 
 static const qkv__rename layer[] = {
     { "self.q.", "attn.Wqkv.", 0, 0, 3 },    { "self.k.", "attn.Wqkv.", 0, 1, 3 },
@@ -46,6 +43,8 @@ static const qkv__rename others[] = {
     { "head.norm.", "head.norm.", 0, 0, 0 },
     { "head.", "head.dense.", 0, 0, 0 },
     { "classifier.", "classifier.", 0, 0, 0 },
+    { "token_classifier.", "classifier.", 0, 0, 0 },
+    { "span_classifier.", "classifier.", 0, 0, 0 },
     { "output.", "decoder.", 0, 0, 0 },
     { NULL, NULL, 0, 0, 0 },
 };
@@ -102,12 +101,12 @@ static qkv_status read_parts(const qkv__published *p, int parts, qkv_transformer
     o->untied = (parts & QKV__PART_HEAD) && !qkv__is_true(p, "tie_word_embeddings", true);
     if (o->head && strcmp(own ? own : "gelu", inner ? inner : "gelu"))
         return qkv__unsupported(p, "classifier_activation", "the value of hidden_activation");
-    if (!(parts & QKV__PART_CLASSIFIER)) return QKV_OK;
+    if (!(parts & ~QKV__PART_HEAD)) return QKV_OK;
     o->pooler = QKV_POOLER_HEAD;
     o->pooling = pooling && !strcmp(pooling, "mean") ? QKV_POOLING_MEAN : QKV_POOLING_FIRST;
     if (pooling && strcmp(pooling, "mean") && strcmp(pooling, "cls"))
         return qkv__unsupported(p, "classifier_pooling", "cls or mean");
-    return qkv__count_labels(p, &o->classes);
+    return qkv__read_classes(p, parts, o);
 }
 
 static qkv_status read_modernbert(const qkv__published *p, int parts, qkv_transformer_opts *o)

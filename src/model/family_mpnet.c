@@ -16,10 +16,7 @@ static const qkv__config_key keys[] = {
     { NULL, 0, 0, NULL, false },
 };
 static const qkv__fixed fixed[] = { { NULL, 0, NULL } };
-static const qkv__architecture architectures[] = { { "MPNetModel", 0 },
-                                                   { "MPNetForMaskedLM", QKV__PART_HEAD },
-                                                   { "MPNetForSequenceClassification", QKV__PART_CLASSIFIER },
-                                                   { NULL, 0 } };
+static const qkv__architecture architectures[] = { QKV__ENCODER_ARCHITECTURES("MPNet"), { NULL, 0 } };
 static const qkv__rename layer[] = {
     { "self.q.", "attention.attn.q.", 0, 0, 0 },
     { "self.k.", "attention.attn.k.", 0, 0, 0 },
@@ -39,6 +36,8 @@ static const qkv__rename others[] = {
     { "pooler.", "classifier.dense.", 0, 0, 0 },
     { "pooler.", "mpnet.pooler.dense.", 0, 0, 0 },
     { "classifier.", "classifier.out_proj.", 0, 0, 0 },
+    { "token_classifier.", "classifier.", 0, 0, 0 },
+    { "span_classifier.", "qa_outputs.", 0, 0, 0 },
     { "head.norm.", "lm_head.layer_norm.", 0, 0, 0 },
     { "head.", "lm_head.dense.", 0, 0, 0 },
     { "output.bias", "lm_head.bias", 0, 0, 0 },
@@ -54,7 +53,7 @@ static qkv_status read_mpnet(const qkv__published *p, int parts, qkv_transformer
     qkv_status status = qkv__bert_skip_padding(p, o);
     if (!status) status = qkv__bert_read_parts(p, parts, o);
     if (!status && o->head && o->activation != QKV_ACTIVATION_GELU) status = qkv__unsupported(p, "hidden_act", "gelu");
-    if (o->classes || qkv__has_tensor(p, &qkv__mpnet, "mpnet.pooler.dense.weight")) o->pooler = QKV_POOLER_TANH;
+    if (qkv__classifies_texts(o) || qkv__has_tensor(p, &qkv__mpnet, "mpnet.pooler.dense.weight")) o->pooler = QKV_POOLER_TANH;
     return status;
 }
 
@@ -69,7 +68,8 @@ static const char *not_mpnet(const qkv_transformer_opts *o)
     if (!o->first_position) return "its first position comes after the padding's";
     if (o->token_types) return "its tokens have no types";
     if (o->head && o->activation != QKV_ACTIVATION_GELU) return "its activation is gelu";
-    return (o->pooler && o->pooler != QKV_POOLER_TANH) || (o->classes && !o->pooler) ? "its pooler is a tanh" : NULL;
+    return (o->pooler && o->pooler != QKV_POOLER_TANH) || (qkv__classifies_texts(o) && !o->pooler) ? "its pooler is a tanh"
+                                                                                                   : NULL;
 }
 
 const qkv__family qkv__mpnet = { .type = "mpnet",

@@ -271,7 +271,7 @@ static qkv_status read_options(loading *l)
 {
     if (!l->family) return qkv__config_read(l->f.config, l->published.config, &l->opts, &l->labels, &l->length_penalty);
     qkv_status status = qkv__family_read(l->family, &l->published, &l->opts);
-    return status ? status : qkv__labels_read(&l->published, l->opts.classes, &l->labels);
+    return status ? status : qkv__labels_read(&l->published, &l->opts, &l->labels);
 }
 
 /* What has lost its digits once is not brought into other bits. */

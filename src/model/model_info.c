@@ -21,7 +21,8 @@ float qkv__length_penalty_of(const qkv_model_info *info)
 
 static int abilities(const qkv_transformer_opts *o)
 {
-    int can = o->classes ? QKV_ABILITY_CLASSIFY : 0;
+    static const int of[] = { QKV_ABILITY_CLASSIFY, QKV_ABILITY_TAG, QKV_ABILITY_ANSWER };
+    int can = !o->classes ? 0 : of[o->classes_of] | (o->classes == 1 && !o->classes_of ? QKV_ABILITY_RANK : 0);
     if (o->encoder_layers && o->decoder_layers) return can | QKV_ABILITY_TRANSLATE;
     if (o->decoder_layers) return can | QKV_ABILITY_GENERATE;
     bool has_no_words = o->classes && (!o->head || o->pooler == QKV_POOLER_HEAD); /* that head is the classifier's */
@@ -334,6 +335,19 @@ static qkv_status read_sentences(const char *folder, qkv_model_info *info)
     return status ? status : read_embed_length(folder, info);
 }
 
+/* What becomes of a cross-encoder's logit, by its newer key or its older one. */
+static qkv_status read_score(const qkv__published *p, const qkv_transformer_opts *o, qkv_model_info *info)
+{
+    static const char *const keys[] = { "sentence_transformers", "sbert_ce_default_activation_function" };
+    const char *name = json_string_value(json_object_get(qkv__get(p, keys[0]), "activation_fn"));
+    const char *key = keys[!name];
+    if (!name) name = json_string_value(qkv__get(p, keys[1]));
+    if (!name || o->classes != 1) return QKV_OK;
+    const char *dot = strrchr(name, '.'), *kind = dot ? dot + 1 : name;
+    info->scores_logits = !strcmp(kind, "Identity");
+    return info->scores_logits || !strcmp(kind, "Sigmoid") ? QKV_OK : qkv__unsupported(p, key, "Identity or Sigmoid");
+}
+
 /* ---- all of it ---- */
 
 qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, const char *folder,
@@ -346,14 +360,16 @@ qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, c
     if (!o->decoder_layers && !o->head) info->can &= ~QKV_ABILITY_FILL;
     qkv_status status = read_generation(p, folder, o, info);
     if (!status && !o->decoder_layers) status = read_sentences(folder, info);
+    if (!status) status = read_score(p, o, info);
     /* Longer texts would turn by other frequencies, those that come before too. */
     if (o->rotary_scaling == QKV_ROTARY_LONG && info->context > o->rotary_length) info->context = o->rotary_length;
     if (status) qkv__model_info_free(info);
     return status;
 }
 
-qkv_status qkv__labels_read(const qkv__published *p, int64_t classes, qkv__labels *out)
+qkv_status qkv__labels_read(const qkv__published *p, const qkv_transformer_opts *o, qkv__labels *out)
 {
+    int64_t classes = o->classes_of == QKV_CLASSES_OF_SPANS ? 0 : o->classes;
     const json_t *given = qkv__get(p, "id2label");
     size_t n = (size_t)classes, bytes = (sizeof(char *) + 32) * n;
     if (!n) return QKV_OK;
@@ -419,6 +435,8 @@ bool qkv__model_info_write(const qkv_model_info *f, json_t *config)
            put_member(config, "eos_token_id", f->n_ends == 1, json_integer(f->n_ends ? f->ends[0] : 0)) &&
            put_member(config, "eos_token_id", f->n_ends > 1, list_of(f->ends, f->n_ends, false)) &&
            put_member(config, "bad_words_ids", f->n_banned > 0, list_of(f->banned, f->n_banned, true)) &&
+           put_member(config, "sbert_ce_default_activation_function", f->scores_logits,
+                      json_string("torch.nn.modules.linear.Identity")) &&
            put_member(config, "num_beams", f->beam > 0, json_integer(f->beam)) &&
            put_member(config, "max_length", f->max_length > 0, json_integer(f->max_length)) &&
            put_member(config, "max_new_tokens", f->max_new > 0, json_integer(f->max_new)) &&

@@ -29,8 +29,8 @@ qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, c
 qkv_status qkv__model_info_copy(const qkv_model_info *from, qkv_model_info *to);
 void qkv__model_info_free(qkv_model_info *info);
 
-/* The names of the classes: "id2label", or LABEL_0, LABEL_1, ... */
-qkv_status qkv__labels_read(const qkv__published *p, int64_t classes, qkv__labels *out);
+/* The names of the classes: "id2label", or LABEL_0, LABEL_1, ...; those of spans have none. */
+qkv_status qkv__labels_read(const qkv__published *p, const qkv_transformer_opts *o, qkv__labels *out);
 
 /* Adds what config.json has of them; false when memory is out. */
 bool qkv__model_info_write(const qkv_model_info *info, json_t *config);

@@ -63,7 +63,17 @@ static qkv_tensor *densely(const qkv_transformer *m, qkv_tensor *pooled)
 qkv_tensor *qkv_transformer_classify(const qkv_transformer *m, qkv_tensor *hidden, const int32_t *lengths)
 {
     if (!m || !hidden) return NULL;
-    if (!m->o.classes) return qkv__error(hidden->tape, QKV_USAGE, "classify: the model has no classifier");
+    if (!m->o.classes || m->o.classes_of)
+        return qkv__error(hidden->tape, QKV_USAGE, "classify: the model has no classifier of texts");
     qkv_tensor *pooled = densely(m, qkv_transformer_pool(m, hidden, lengths, m->o.pooling));
     return qkv_linear_forward(&m->classifier, qkv_dropout(pooled, m->o.dropout));
+}
+
+qkv_tensor *qkv_transformer_tag(const qkv_transformer *m, qkv_tensor *hidden)
+{
+    if (!m || !hidden) return NULL;
+    if (!m->o.classes || !m->o.classes_of)
+        return qkv__error(hidden->tape, QKV_USAGE, "tag: the model has no classifier of tokens");
+    if (m->o.pooler == QKV_POOLER_HEAD) hidden = qkv__head_forward(m, hidden);
+    return qkv_linear_forward(&m->classifier, qkv_dropout(hidden, m->o.dropout));
 }

@@ -9,6 +9,7 @@
 
 enum { ENCODER = QKV__ENCODER, DECODER = QKV__DECODER };
 static const char *const stack_names[] = { "encoder", "decoder" };
+static const char *const classifier_names[] = { "classifier", "token_classifier", "span_classifier" }; /* by classes_of */
 
 /* ---- making ---- */
 
@@ -67,6 +68,15 @@ static const char *check_sharing(const qkv_transformer_opts *o)
     return o->pooler == QKV_POOLER_HEAD ? "a head of another width (embed_dim) is no pooler" : NULL;
 }
 
+static const char *check_classes_of(const qkv_transformer_opts *o)
+{
+    if ((unsigned)o->classes_of > QKV_CLASSES_OF_SPANS) return "there are classes of texts, tokens and spans";
+    if (!o->classes_of) return NULL;
+    if (!o->encoder_layers || o->decoder_layers) return "only an encoder alone has classes of tokens and spans (classes_of)";
+    return o->classes_of == QKV_CLASSES_OF_SPANS && o->classes != 2 ? "a span has 2 classes, its first and its last token"
+                                                                    : NULL;
+}
+
 static bool check_transformer_options(qkv_params *p, const qkv_transformer_opts *o)
 {
     const char *problem = NULL;
@@ -86,6 +96,7 @@ static bool check_transformer_options(qkv_params *p, const qkv_transformer_opts 
     else if (!(o->dropout >= 0 && o->dropout < 1)) problem = "dropout must be at least 0 and below 1";
     else problem = check_variant(o);
     if (!problem) problem = check_sharing(o);
+    if (!problem) problem = check_classes_of(o);
     return !problem || qkv__params_fail(p, QKV_USAGE, "transformer: %s", problem);
 }
 
@@ -214,7 +225,7 @@ qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *
     if (opts->classes && opts->pooling == QKV_POOLING_ATTENTION) /* starts as the mean */
         m->pool_query = qkv_params_add(p, "pool.weight", QKV_SHAPE(1, opts->dim), QKV_INIT_ZERO, 0);
     if (opts->pooler && opts->pooler != QKV_POOLER_HEAD) m->pooler = qkv_linear_new(p, "pooler", opts->dim, opts->dim);
-    if (opts->classes) m->classifier = qkv_linear_new(p, "classifier", opts->dim, opts->classes);
+    if (opts->classes) m->classifier = qkv_linear_new(p, classifier_names[opts->classes_of], opts->dim, opts->classes);
     make_output(p, m);
     if (opts->rotary_factor != 0) scale_frequencies(p, m);
     return qkv_params_status(p) ? NULL : m;

@@ -107,6 +107,6 @@ static qkv_tensor *class_scores(const qkv_model *m, qkv_tensor *hidden, const in
 qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_matrix *out)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    if (!o || !o->classes) return qkv__fail(QKV_USAGE, "classify: the model has no classifier");
+    if (!o || !o->classes || o->classes_of) return qkv__fail(QKV_USAGE, "classify: the model has no classifier");
     return qkv__read_texts(m, texts, opts, class_scores, NULL, o->classes, out);
 }
