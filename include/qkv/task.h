@@ -1,5 +1,5 @@
-/* qkv/task.h: what a model is for, text in and text out: translate, generate, classify, embed, fill in masked words, measure
- * how likely a text is; and the loss that each of these learns by.
+/* qkv/task.h: what a model is for, text in and text out: translate, generate, classify, tag, answer, rank, embed, fill in masked
+ * words, measure how likely a text is; and the loss that some of these learn by.
  *
  * Threads: any number of calls at a time on one model that nobody changes; a result is written by one call at a time. */
 #ifndef QKV_TASK_H
@@ -294,6 +294,108 @@ typedef struct qkv_classify_labelled_opts {
 QKV_API qkv_status qkv_classify_labelled(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *opts,
                                          qkv_confusion *out);
 
+/* ---- labels of words: an encoder alone, and a classifier of its tokens ---- */
+typedef struct qkv_tagged_span {
+    qkv_span span;       /* bytes of the text */
+    qkv_span characters; /* the same counted in code points */
+    int64_t class_id;    /* of a word; of an entity that of its first word */
+    const char *label;   /* the model's; of an entity without the B- and the like before it */
+    double score;        /* of a word the probability of its label; of an entity the mean of its words' */
+} qkv_tagged_span;
+
+typedef struct qkv_tagged_text {
+    const char *text; /* length bytes of UTF-8 and a NUL: as it was given, but with U+FFFD for what was not UTF-8 */
+    size_t length;
+    qkv_tagged_span *words, *entities; /* in the order of the text */
+    int64_t n_words, n_entities;
+    int64_t windows; /* that the text was read in */
+    void *reserved[2];
+} qkv_tagged_text;
+
+/* Results of one call; starts as zero, used again and again. */
+typedef struct qkv_tagged {
+    int64_t n;
+    qkv_tagged_text *texts;       /* (n) */
+    struct qkv_tagged_work *work; /* working memory */
+    void *reserved[2];
+} qkv_tagged;
+QKV_API void qkv_tagged_free(qkv_tagged *t);
+
+/* The likeliest label of every word of n texts (pairs are not read). A word has the label of its first token. Where a tokenizer
+ * marks tokens that go on with a word (WordPiece), words are what it says; else they end at white space, and where letters,
+ * marks and digits meet other characters; each ideograph or kana begins one. Words are joined to entities by their labels: B-X
+ * begins one and I-X goes on with it, or begins one where there is none; of IOBES and BILOU E- and L- end one, S- and U- are one
+ * alone, and M- is like I-. Labels without such marks are names by themselves: words in a row that have the same are one entity.
+ * O is no entity. A text of more tokens than max_length is read in windows, `windows` or not, that share a quarter of their
+ * tokens: each token counts where more stands around it. A text's results do not depend on the texts beside it. UNSUPPORTED for
+ * a model that does not tag; and as qkv_classify(). *out then holds nothing. */
+QKV_API qkv_status qkv_tag(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_tagged *out);
+
+/* The tags of text i in *out, which is yours: a line for each entity, or with words for each word: label, TAB, score, TAB, its
+ * text; nothing for none. With json an object without a newline: "entities", and with words "words" too, each with "label",
+ * "score", "text", "span" and "characters". USAGE for NULL and a text that is not there; MEMORY. */
+QKV_API qkv_status qkv_tagged_lines(const qkv_tagged *t, int64_t i, int words, int json, qkv_text *out);
+
+/* ---- answers: an encoder alone, and a classifier of the two ends of a span ---- */
+typedef struct qkv_answer_opts {
+    size_t size;
+    int n_best;         /* 0 means 1; at most 100 */
+    int64_t max_length; /* tokens of a window, question and special tokens counted; 0 means 384; at most what the model reads */
+    int64_t overlap;    /* tokens of the context that two windows share; 0 means 128; at most half of what a window has */
+    int64_t max_answer; /* tokens of an answer; 0 means 30 */
+    int must_answer;    /* 1: "no answer" is none */
+    qkv_each_step each_step; /* before every batch; NULL: none */
+    void *each_step_data;
+} qkv_answer_opts;
+
+typedef struct qkv_found_answer {
+    qkv_span span;       /* bytes of the context */
+    qkv_span characters; /* the same counted in code points */
+    double score;
+    int is_none; /* 1: the context has no answer, says the model; the spans are empty */
+} qkv_found_answer;
+
+/* Results of one call; starts as zero, used again and again. */
+typedef struct qkv_answers {
+    const char *context; /* length bytes of UTF-8 and a NUL: as it was given, but with U+FFFD for what was not UTF-8 */
+    size_t length;
+    qkv_found_answer *best; /* n of them, best first; at most n_best */
+    int n;
+    double none;                   /* the score of no answer */
+    int64_t windows;               /* that the context was read in */
+    struct qkv_answers_work *work; /* working memory */
+    void *reserved[2];
+} qkv_answers;
+QKV_API void qkv_answers_free(qkv_answers *a);
+
+/* Where a context answers a question. It is read with the question before each of its windows; of a question that takes more
+ * than half of a window the rest is cut off. In a window p(i) is softmax of the logits of the first token of an answer and q(j) of
+ * its last one, over the tokens of the context and the one that all texts begin with; the score of an answer from i to j is
+ * p(i) q(j), the same in two windows counts once, by its better score. Answers are whole words, as in qkv_tag(). "No answer" has
+ * the score of the text's first token as both ends, the smallest of all windows, as models of SQuAD 2 mean it, and is in its
+ * place among the others. These are the numbers of Hugging Face's pipeline. UNSUPPORTED for a model that finds no answers; USAGE
+ * for NULL and options out of range; and as qkv_classify(). *out then holds nothing. */
+QKV_API qkv_status qkv_answer(const qkv_model *m, const char *question, size_t question_length, const char *context,
+                              size_t length, const qkv_answer_opts *opts, qkv_answers *out);
+
+/* The answers in *out, which is yours: a line for each: score, TAB, its text, in which white space is a space; nothing behind the
+ * TAB where there is none. With json an object without a newline: "answers", each with "text", "score", "span" and "characters",
+ * all but the score null where there is none; "none" and "windows". USAGE for NULL; MEMORY. */
+QKV_API qkv_status qkv_answers_lines(const qkv_answers *a, int json, qkv_text *out);
+
+/* ---- ranking: a cross-encoder reads a query with each passage ---- */
+typedef struct qkv_ranked {
+    float score; /* 1 / (1 + e^-logit), or the logit where the model's files say so (qkv_model_info.scores_logits) */
+    float logit;
+    int64_t index; /* of the passage */
+} qkv_ranked;
+
+/* The n best of passages (texts; their pairs are not read) for a query, best first, of equals the smaller index first, to `out`;
+ * where there are fewer, the rest has the index -1. *cut, unless NULL, becomes the number of pairs that were cut. UNSUPPORTED for
+ * a model that does not have one class; USAGE for a negative n; and as qkv_classify(). */
+QKV_API qkv_status qkv_rank(const qkv_model *m, const char *query, size_t length, const qkv_texts *passages,
+                            const qkv_reading_opts *opts, int64_t n, qkv_ranked *out, int64_t *cut);
+
 /* ---- embedding: any encoder, pooled ---- */
 typedef struct qkv_embed_opts {
     size_t size;
@@ -415,6 +517,10 @@ QKV_API qkv_status qkv_measured_text(const qkv_measured *x, int json, qkv_text *
  * as an object, in *out, which is yours. folder: where the tokenizer's files are looked for, to be named; NULL: they are not.
  * USAGE for NULL; MEMORY. */
 QKV_API qkv_status qkv_model_describe(const qkv_model *m, const char *folder, int json, qkv_text *out);
+
+/* UNSUPPORTED unless m has all of these abilities (qkv_ability, added up), in a sentence that says what it can do instead; USAGE
+ * for NULL. */
+QKV_API qkv_status qkv_model_check_ability(const qkv_model *m, int abilities);
 
 /* ---- two models of one kind, on the same texts: what a model in fewer bits has lost ----
  * A translator is compared by its translations, with the search that its files or the defaults have; a decoder alone by the

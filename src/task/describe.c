@@ -42,8 +42,40 @@ static const struct {
                   { QKV_ABILITY_GENERATE, "generate" },
                   { QKV_ABILITY_FILL, "fill" },
                   { QKV_ABILITY_CLASSIFY, "classify" },
+                  { QKV_ABILITY_RANK, "rank" },
+                  { QKV_ABILITY_TAG, "tag" },
+                  { QKV_ABILITY_ANSWER, "answer" },
                   { QKV_ABILITY_EMBED, "embed" } };
 enum { ABILITIES = sizeof abilities / sizeof *abilities };
+
+static void put_ability_names(qkv__out *out, int can)
+{
+    bool is_first = true;
+    for (int i = 0; i < ABILITIES; i++) {
+        if (!(can & abilities[i].ability)) continue;
+        qkv__out_printf(out, "%s%s", is_first ? "" : ", ", abilities[i].command);
+        is_first = false;
+    }
+}
+
+qkv_status qkv_model_check_ability(const qkv_model *m, int wanted)
+{
+    if (!m) return qkv__fail(QKV_USAGE, "a model is needed");
+    int can = qkv_model_info_of(m)->can;
+    if ((can & wanted) == wanted) return QKV_OK;
+    qkv_text texts[2] = { 0 };
+    qkv_status status = QKV_OK;
+    for (int i = 0; i < 2 && !status; i++) {
+        qkv__out names = qkv__out_begin(&texts[i]);
+        put_ability_names(&names, i ? can : wanted & ~can);
+        status = qkv__out_end(&names);
+    }
+    if (!status)
+        status = qkv__fail(QKV_UNSUPPORTED, "the model has no head for \"%s\": it can %s", texts[0].data, texts[1].data);
+    qkv_text_free(&texts[0]);
+    qkv_text_free(&texts[1]);
+    return status;
+}
 
 /* ---- as lines ---- */
 
@@ -89,13 +121,8 @@ static void put_tokenizer(qkv__out *out, const char *folder, const qkv_model *m)
 
 static void put_abilities(qkv__out *out, const qkv_model_info *f)
 {
-    bool is_first = true;
     put_name(out, QKV__N("can"));
-    for (int i = 0; i < ABILITIES; i++) {
-        if (!(f->can & abilities[i].ability)) continue;
-        qkv__out_printf(out, "%s%s", is_first ? "" : ", ", abilities[i].command);
-        is_first = false;
-    }
+    put_ability_names(out, f->can);
     qkv__out_printf(out, "\n");
 }
 

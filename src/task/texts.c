@@ -111,32 +111,6 @@ qkv_status qkv__reader_training_example(qkv__reader *r, const qkv_model *m, cons
 
 /* ---- windows ---- */
 
-/* A stretch of ids, which a batch gives what is before and after. */
-typedef struct window {
-    int64_t text, begin, length, second; /* second: ids from this place on are of the second text */
-    bool is_pair;
-} window;
-
-typedef struct reading {
-    const qkv_model *m;
-    qkv__special_tokens f;
-    bool windows;
-    qkv_each_step each_step;
-    void *each_step_data;
-    int64_t room;    /* ids of a text in a window */
-    qkv__reader all; /* the ids of every text, one after the other */
-    window *all_windows;
-    int64_t n_windows;
-    size_t windows_bytes;
-    int64_t cut;
-    qkv__head *head;
-    const void *head_data;
-    int64_t *first; /* window of every batch, and behind the last one */
-    int64_t n_batches;
-    float *results; /* (windows, width) */
-    int64_t width;
-} reading;
-
 /* What one thread needs. */
 typedef struct batch_memory {
     qkv_tape *tape, *layer_tape;
@@ -144,24 +118,29 @@ typedef struct batch_memory {
     size_t bytes;
 } batch_memory;
 
-static qkv_status add_window(reading *r, window w)
+qkv_status qkv__reading_add(qkv__reading *r, qkv__window w)
 {
     if (qkv__grow((void **)&r->all_windows, &r->windows_bytes, sizeof w * ((size_t)r->n_windows + 1))) return QKV_MEMORY;
     r->all_windows[r->n_windows++] = w;
     return QKV_OK;
 }
 
-static qkv_status add_windows(reading *r, int64_t text, const qkv__body *body, bool is_pair)
+static qkv_status add_windows(qkv__reading *r, int64_t text, const qkv__body *body, bool is_pair)
 {
     int64_t length = body->length, room = r->room;
-    qkv_status status = add_window(r, (window){ text, body->begin, qkv__min(length, room), body->second, is_pair });
+    qkv__window w = { .text = text, .begin = body->begin, .second = body->second, .is_pair = is_pair };
+    w.length = qkv__min(length, room);
+    qkv_status status = qkv__reading_add(r, w);
     r->cut += length > room || body->is_cut;
-    for (int64_t at = room; r->windows && at < length && !status; at += room)
-        status = add_window(r, (window){ text, body->begin + at, qkv__min(length - at, room), body->second, is_pair });
+    for (int64_t at = room; r->windows && at < length && !status; at += room) {
+        w.begin = body->begin + at;
+        w.length = qkv__min(length - at, room);
+        status = qkv__reading_add(r, w);
+    }
     return status;
 }
 
-static qkv_status read_one_text(reading *r, const qkv_texts *x, int64_t i)
+static qkv_status read_one_text(qkv__reading *r, const qkv_texts *x, int64_t i)
 {
     qkv__given given = { .text = x->texts[i], .pair = x->pairs ? x->pairs[i] : NULL };
     qkv__body body;
@@ -174,7 +153,7 @@ static qkv_status read_one_text(reading *r, const qkv_texts *x, int64_t i)
 
 static int by_text_length(const void *a, const void *b)
 {
-    const window *x = a, *y = b;
+    const qkv__window *x = a, *y = b;
     if (x->length != y->length) return x->length < y->length ? -1 : 1;
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
@@ -187,7 +166,7 @@ static int32_t *put_ids(int32_t *at, const int32_t *ids, int64_t n)
     return at + n;
 }
 
-static void fill_types(const qkv__wrap *f, const window *w, int32_t *types, int64_t length)
+static void fill_types(const qkv__wrap *f, const qkv__window *w, int32_t *types, int64_t length)
 {
     int64_t after = f->before.n + w->length;
     for (int64_t i = 0; i < length; i++) {
@@ -196,7 +175,7 @@ static void fill_types(const qkv__wrap *f, const window *w, int32_t *types, int6
     }
 }
 
-static qkv_status fill_batch(const reading *r, batch_memory *own, const window *w, int64_t rows, int64_t length)
+static qkv_status fill_batch(const qkv__reading *r, batch_memory *own, const qkv__window *w, int64_t rows, int64_t length)
 {
     size_t numbers = (size_t)(rows * (2 * length + 1));
     if (qkv__grow((void **)&own->ids, &own->bytes, sizeof *own->ids * numbers)) return QKV_MEMORY;
@@ -232,11 +211,23 @@ static void *start_texts(void *work)
     return NULL;
 }
 
+/* How many numbers a window of so many ids, those around it too, has. */
+static int64_t result_numbers(const qkv__reading *r, int64_t ids) { return r->is_of_tokens ? ids * r->width : r->width; }
+
+static qkv_status keep_results(const qkv__reading *r, const qkv__window *w, const float *found, int64_t ids)
+{
+    int64_t n = result_numbers(r, ids);
+    for (int64_t k = 0; k < n; k++)
+        if (!isfinite(found[k])) return qkv__fail(QKV_NUMERIC, "text %lld: the result is not finite", (long long)w->text);
+    memcpy(r->results + w->result, found, sizeof *found * (size_t)n);
+    return QKV_OK;
+}
+
 static qkv_status run_batch(void *work, void *memory, int64_t i, qkv_each_step each_step, void *each_step_data)
 {
-    const reading *r = work;
+    const qkv__reading *r = work;
     batch_memory *own = memory;
-    const window *w = r->all_windows + r->first[i];
+    const qkv__window *w = r->all_windows + r->first[i];
     int64_t rows = r->first[i + 1] - r->first[i], length = w[rows - 1].length + r->f.around;
     qkv_status status = each_step(each_step_data);
     if (!status) status = fill_batch(r, own, w, rows, length);
@@ -248,21 +239,19 @@ static qkv_status run_batch(void *work, void *memory, int64_t i, qkv_each_step e
                                        &x);
     const float *result = qkv_data(r->head(r->m, hidden, lengths, r->head_data));
     if (!result) return qkv_tape_status(own->tape);
-    for (int64_t k = 0; k < rows * r->width; k++)
-        if (!isfinite(result[k]))
-            return qkv__fail(QKV_NUMERIC, "text %lld: the result is not finite", (long long)w[k / r->width].text);
-    memcpy(r->results + r->first[i] * r->width, result, sizeof *result * (size_t)(rows * r->width));
-    return QKV_OK;
+    for (int64_t b = 0; b < rows && !status; b++)
+        status = keep_results(r, &w[b], result + b * result_numbers(r, length), lengths[b]);
+    return status;
 }
 
-static int64_t batch_rows(const window *w, int64_t n, int64_t most)
+static int64_t batch_rows(const qkv__window *w, int64_t n, int64_t most)
 {
     int64_t rows = 1;
     while (rows < n && rows < most && (w[rows].length + 2) * (rows + 1) <= BATCH_TOKENS) rows++;
     return rows;
 }
 
-static void make_batches(reading *r)
+static void make_batches(qkv__reading *r)
 {
     int64_t most = qkv__texts_a_batch(r->n_windows, BATCH_TEXTS);
     for (int64_t at = 0; at < r->n_windows; at += batch_rows(r->all_windows + at, r->n_windows - at, most))
@@ -272,31 +261,29 @@ static void make_batches(reading *r)
 
 static int by_text(const void *a, const void *b)
 {
-    const window *x = a, *y = b;
+    const qkv__window *x = a, *y = b;
     return x->begin != y->begin ? (x->begin < y->begin ? -1 : 1) : (x->text > y->text) - (x->text < y->text);
 }
 
-/* The mean over a text's windows, which are added in the order of their lengths. */
-static void average_windows(reading *r, qkv_matrix *out)
+/* Places for the results of all windows, one after the other. */
+static qkv_status place_results(qkv__reading *r)
 {
-    for (int64_t i = 0; i < r->n_windows; i++)
-        for (int64_t k = 0; k < r->width; k++) out->data[r->all_windows[i].text * r->width + k] += r->results[i * r->width + k];
-    qsort(r->all_windows, (size_t)r->n_windows, sizeof *r->all_windows, by_text);
-    for (int64_t i = 0, k = 0; i < out->n; i++) {
-        int64_t windows = 0;
-        for (; k < r->n_windows && r->all_windows[k].text == i; k++) windows++;
-        for (int64_t j = 0; j < out->width && windows > 1; j++) out->data[i * out->width + j] /= (float)windows;
+    int64_t n = 0;
+    for (int64_t i = 0; i < r->n_windows; i++) {
+        const qkv__wrap *f = r->all_windows[i].is_pair ? &r->f.pair : &r->f.single;
+        r->all_windows[i].result = n;
+        n += result_numbers(r, r->all_windows[i].length + f->before.n + f->after.n);
     }
+    r->results_bytes = sizeof *r->results * (size_t)n; /* ids are fewer than 2^31 a text, and rows lie in memory too */
+    return (r->results = qkv__alloc(r->results_bytes)) ? QKV_OK : QKV_MEMORY;
 }
 
-static qkv_status run_all(reading *r, qkv_matrix *out)
+qkv_status qkv__reading_run(qkv__reading *r)
 {
-    size_t firsts = sizeof *r->first * ((size_t)r->n_windows + 1), numbers;
-    if (!qkv__size_mul((size_t)r->n_windows, sizeof *r->results * (size_t)r->width, &numbers)) numbers = SIZE_MAX;
+    size_t firsts = sizeof *r->first * ((size_t)r->n_windows + 1);
     qsort(r->all_windows, (size_t)r->n_windows, sizeof *r->all_windows, by_text_length);
     r->first = qkv__alloc(firsts);
-    r->results = r->first ? qkv__alloc(numbers) : NULL;
-    qkv_status status = r->results ? QKV_OK : QKV_MEMORY;
+    qkv_status status = r->first ? place_results(r) : QKV_MEMORY;
     if (!status) {
         make_batches(r);
         status = qkv__run_batches(&(qkv__batches){ .n = r->n_batches,
@@ -307,15 +294,36 @@ static qkv_status run_all(reading *r, qkv_matrix *out)
                                                    .each_step = r->each_step,
                                                    .each_step_data = r->each_step_data });
     }
-    if (!status) average_windows(r, out);
-    qkv__release(r->results, numbers);
     qkv__release(r->first, firsts);
+    r->first = NULL;
     return status;
+}
+
+void qkv__reading_sort(qkv__reading *r) { qsort(r->all_windows, (size_t)r->n_windows, sizeof *r->all_windows, by_text); }
+
+void qkv__reading_free(qkv__reading *r)
+{
+    qkv__reader_free(&r->all);
+    qkv__release(r->all_windows, r->windows_bytes);
+    qkv__release(r->results, r->results_bytes);
+}
+
+/* The mean over a text's windows, which are added in the order of their lengths. */
+static void average_windows(qkv__reading *r, qkv_matrix *out)
+{
+    for (int64_t i = 0; i < r->n_windows; i++)
+        for (int64_t k = 0; k < r->width; k++) out->data[r->all_windows[i].text * r->width + k] += r->results[i * r->width + k];
+    qkv__reading_sort(r);
+    for (int64_t i = 0, k = 0; i < out->n; i++) {
+        int64_t windows = 0;
+        for (; k < r->n_windows && r->all_windows[k].text == i; k++) windows++;
+        for (int64_t j = 0; j < out->width && windows > 1; j++) out->data[i * out->width + j] /= (float)windows;
+    }
 }
 
 /* ---- the call ---- */
 
-static qkv_status resolve_reading_options(reading *r, const qkv_reading_opts *given)
+qkv_status qkv__reading_start(qkv__reading *r, const qkv_reading_opts *given)
 {
     qkv_reading_opts own, *opts = &own;
     if (QKV__READ_OPTIONS(opts, each_step_data, given, "texts")) return QKV_USAGE;
@@ -333,7 +341,7 @@ static qkv_status resolve_reading_options(reading *r, const qkv_reading_opts *gi
 qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv__head *head,
                            const void *data, int64_t width, qkv_matrix *out)
 {
-    reading r = { .m = m, .head = head, .head_data = data, .width = width };
+    qkv__reading r = { .m = m, .head = head, .head_data = data, .width = width };
     size_t numbers;
     if (!m || !texts || !out || texts->n < 0 || (texts->n && !texts->texts))
         return qkv__fail(QKV_USAGE, "texts: a model, texts and a place for results are needed");
@@ -343,12 +351,12 @@ qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv
     if (numbers) memset(out->data, 0, numbers);
     out->n = texts->n;
     out->width = width;
-    qkv_status status = resolve_reading_options(&r, opts);
+    qkv_status status = qkv__reading_start(&r, opts);
     for (int64_t i = 0; i < texts->n && !status; i++) status = read_one_text(&r, texts, i);
-    if (!status && texts->n) status = run_all(&r, out);
+    if (!status && texts->n) status = qkv__reading_run(&r);
+    if (!status) average_windows(&r, out);
     out->cut = r.cut;
-    qkv__reader_free(&r.all);
-    qkv__release(r.all_windows, r.windows_bytes);
+    qkv__reading_free(&r);
     if (status) out->n = 0;
     return status;
 }

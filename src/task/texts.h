@@ -47,8 +47,51 @@ qkv_status qkv__text_room(const qkv__special_tokens *f, int64_t max_length, int6
 /* One text or a pair, as an encoder alone is to learn it: without its last id, which batches add. */
 qkv_status qkv__reader_training_example(qkv__reader *r, const qkv_model *m, const qkv__given *x, int64_t max_length);
 
-/* From hidden states (rows, length, dim) to (rows, width). */
+/* From hidden states (rows, length, dim) to (rows, width), or for each token to (rows, length, width). */
 typedef qkv_tensor *qkv__head(const qkv_model *m, qkv_tensor *hidden, const int32_t *lengths, const void *data);
+
+/* A stretch of ids, which a batch gives what is before and after. */
+typedef struct qkv__window {
+    int64_t text, begin, length, second; /* second: ids from this place on are of the second text */
+    bool is_pair;
+    int64_t result; /* its first number among the results */
+} qkv__window;
+
+/* Texts on their way through the encoder and a head. Starts as zero but for m, head, head_data, width and is_of_tokens. */
+typedef struct qkv__reading {
+    const qkv_model *m;
+    qkv__head *head;
+    const void *head_data;
+    int64_t width;
+    bool is_of_tokens; /* the head gives a row for each token of a window, those around it too */
+    qkv__special_tokens f;
+    bool windows;
+    qkv_each_step each_step;
+    void *each_step_data;
+    int64_t room;    /* ids of a text in a window */
+    qkv__reader all; /* the ids of every text, one after the other */
+    qkv__window *all_windows;
+    int64_t n_windows;
+    size_t windows_bytes;
+    int64_t cut;
+    int64_t *first; /* window of every batch, and behind the last one */
+    int64_t n_batches;
+    float *results; /* of each window (width), or (tokens, width) */
+    size_t results_bytes;
+} qkv__reading;
+
+/* Begins one: options, and what is around the model's texts. USAGE. Free it in any case. */
+qkv_status qkv__reading_start(qkv__reading *r, const qkv_reading_opts *opts);
+void qkv__reading_free(qkv__reading *r);
+
+/* Adds a window of ids that are among r->all. MEMORY. */
+qkv_status qkv__reading_add(qkv__reading *r, qkv__window w);
+
+/* Runs all windows, in batches of like lengths, which the windows are then in the order of. NUMERIC, LIMIT, MEMORY. */
+qkv_status qkv__reading_run(qkv__reading *r);
+
+/* The order that windows were added in: by text, then by place. */
+void qkv__reading_sort(qkv__reading *r);
 
 /* Every text through the encoder and the head, averaged over its windows. Errors as in qkv_classify(). */
 qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv__head *head,
