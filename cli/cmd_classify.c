@@ -168,8 +168,7 @@ static qkv_status check_classify_options(void)
 
 static qkv_status load_classifier(work *w)
 {
-    qkv_status status = load_model(given.model, &w->model);
-    if (!status && !qkv_model_label(w->model, 0)) return fail(QKV_UNSUPPORTED, "%s is not a classifier", given.model);
+    qkv_status status = load_model_for(given.model, QKV_ABILITY_CLASSIFY, &w->model);
     if (status || !given.eval || qkv_model_label(w->model, 1)) return status;
     return fail(QKV_UNSUPPORTED, "%s has one label, and scores texts: --eval needs a model with two or more", given.model);
 }

@@ -25,6 +25,16 @@ qkv_status load_model(const char *folder, qkv_model **out)
     return *out ? QKV_OK : library_failed();
 }
 
+qkv_status load_model_for(const char *folder, qkv_ability ability, qkv_model **out)
+{
+    qkv_status status = load_model(folder, out);
+    if (status || !(status = qkv_model_check_ability(*out, ability))) return status;
+    fail(status, "%s: %s", folder, qkv_error());
+    qkv_model_free(*out);
+    *out = NULL;
+    return status;
+}
+
 qkv_status check_new_folder(const char *folder)
 {
     char config[4096];

@@ -25,6 +25,9 @@ qkv_status chosen_weights(qkv_weights *out);
 /* Loads a folder with these options. Reports its error: USAGE for two of them, else the library's; *out is NULL then. */
 qkv_status load_model(const char *folder, qkv_model **out);
 
+/* The same for a command that needs a head: UNSUPPORTED, reported, for a model that has another one. */
+qkv_status load_model_for(const char *folder, qkv_ability ability, qkv_model **out);
+
 /* A model that is there stays, as parts of two would lie in one folder: USAGE, reported. */
 qkv_status check_new_folder(const char *folder);
 

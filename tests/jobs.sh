@@ -309,7 +309,7 @@ refused "a column that is not there" 4 "stars" $train --train train.csv --label-
 refused "a missing file" 3 "none.tsv" $train --train none.tsv
 refused "a missing model" 3 "nowhere" classify -m nowhere
 refused "a missing input" 3 "none.txt" classify -m whole --input none.txt
-refused "not a classifier" 5 "translator is not a classifier" classify -m translator --input valid.txt
+refused "not a classifier" 5 'translator: the model has no head for "classify": it can translate' classify -m translator --input valid.txt
 refused "a matrix without --eval" 2 "--confusion needs --eval" classify -m whole --confusion matrix.csv
 refused "a line that is no pair" 4 "line 1: a pair has a TAB" classify -m pairs --pairs --input valid.txt
 refused "a translator has no perplexity" 2 "decoder alone" perplexity -m translator --input heldout.txt

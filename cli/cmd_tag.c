@@ -1,0 +1,85 @@
+/* cmd_tag.c: qkv tag: lines in, the names and places in them out. */
+#include "lines.h"
+#include "model.h"
+#include "streams.h"
+
+#include <stdio.h>
+
+static struct {
+    const char *model;
+    int max_length, batch;
+    bool words, json, strict, quiet;
+} given = { .batch = 256 };
+
+static const option options[] = {
+    { "model", 'm', .value = "DIR", .help = "the folder of a model that labels words", .required = true, .text = &given.model },
+    WEIGHT_ROWS(NO_GROUP),
+    TEXT_ROWS(NO_GROUP),
+    RESULT_ROW(NO_GROUP),
+    { "words", .help = "every word and its label, not only entities", .flag = &given.words },
+    { "json", .help = "print a JSON object a line", .flag = &given.json },
+    { "max-length", .value = "N", .help = "tokens read at once, 512 unless given or the model reads fewer",
+      .count = &given.max_length },
+    { "batch", .value = "N", .help = "lines to read and tag at once, 256 unless given", .count = &given.batch },
+    { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
+    { "quiet", .help = "tell nothing but errors", .flag = &given.quiet },
+    { 0 },
+};
+
+typedef struct work {
+    qkv_model *model;
+    qkv_tagged found;
+    qkv_text text;
+} work;
+
+static qkv_status print_tags(work *w, int64_t before)
+{
+    for (int64_t i = 0; i < w->found.n; i++) {
+        if (qkv_tagged_lines(&w->found, i, given.words, given.json, &w->text)) return library_failed();
+        if (given.json) printf("{\"line\": %lld, %s\n", (long long)(before + i + 1), w->text.data + 1);
+        else printf("%s%s", before + i ? "\n" : "", w->text.length ? w->text.data : "");
+    }
+    return QKV_OK;
+}
+
+static qkv_status tag_group(void *data, line_group *g)
+{
+    work *w = data;
+    const qkv_texts texts = { .texts = (const char *const *)g->at, .lengths = g->lengths, .n = g->n };
+    const qkv_reading_opts opts = { .max_length = given.max_length };
+    return qkv_tag(w->model, &texts, &opts, &w->found) ? library_failed() : print_tags(w, g->before);
+}
+
+static qkv_status run_tag(void)
+{
+    work w = { 0 };
+    text_stream in = { 0 };
+    qkv_status status = load_model_for(given.model, QKV_ABILITY_TAG, &w.model);
+    if (!status) status = open_texts(&in);
+    if (!status) status = open_results(&in);
+    if (!status) status = each_group(&in, given.batch, given.strict, given.quiet, tag_group, &w);
+    close_texts(&in);
+    qkv_tagged_free(&w.found);
+    qkv_text_free(&w.text);
+    qkv_model_free(w.model);
+    return status;
+}
+
+const command tag_command = {
+    .name = "tag",
+    .summary = "find names, places and other entities in lines of text",
+    .about = "Prints the entities of each text, or line: label, score and text, with TABs between\n"
+             "them; with --words every word so. Results of two lines are an empty line apart.\n"
+             "\n"
+             "A word has the label of its first token, and its probability as score. Words are\n"
+             "joined by their labels: B-PER begins an entity, I-PER goes on with it; of IOBES and\n"
+             "BILOU E- and L- end one, S- and U- are one alone. Labels without such marks are\n"
+             "names by themselves, and O is no entity. An entity's score is the mean of its\n"
+             "words'. A line of more tokens than are read at once is read in windows that overlap.\n"
+             "\n"
+             "Models that can: published ones whose architecture ends in ForTokenClassification.\n"
+             "With --json, span is where the text is in bytes, characters in code points.",
+    .example = "  qkv tag -m bert-base-NER \"Angela Merkel lives in Berlin.\"",
+    .options = options,
+    .run = run_tag,
+};
