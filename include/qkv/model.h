@@ -147,7 +147,7 @@ typedef struct qkv_model_info {
     int sample;                  /* 1: chosen at random, else the most probable */
     int top_k, no_repeat;        /* no_repeat: a run of so many tokens does not come twice */
     float temperature, top_p, min_p, repetition_penalty;
-    qkv_pooling pooling;  /* of embeddings */
+    qkv_pooling pooling;  /* of embeddings; MEAN too where it is one that is not named here, or several side by side */
     int normalise;        /* embeddings have length 1 */
     int64_t embed_length; /* tokens that an embedding reads, at most */
     int bits;             /* 8 or 4: its matrices are kept so, see qkv_load_opts */

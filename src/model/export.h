@@ -9,7 +9,4 @@
 /* Of a model whose options the family has. IO, MEMORY. */
 qkv_status qkv__export_config(const char *path, const qkv__family *f, const qkv_model *m, const qkv__labels *labels);
 
-/* The files of sentence-transformers, where something is known that other encoders do not have. IO, LIMIT, MEMORY. */
-qkv_status qkv__export_sentences(const char *folder, const qkv_model *m);
-
 #endif

@@ -29,6 +29,7 @@ struct qkv_model {
     qkv__labels labels;
     const qkv__family *family; /* NULL: ours */
     qkv_model_info info;
+    qkv__sentence sentence;
     char *origin; /* the folder it was loaded from; NULL: none */
 };
 
@@ -66,6 +67,7 @@ static qkv_status copy_model_info(const qkv_model *from, qkv_model *to)
     else to->info.family = own.family;
     bool same_scores = to->family == from->family && own.can & QKV_ABILITY_TRANSLATE; /* else another formula, or no search */
     if (!same_scores) to->info.length_penalty = 0;
+    if (!status) status = qkv__sentence_copy(&from->sentence, &to->sentence);
     if (!status && from->origin && !(to->origin = qkv__copy_text(from->origin))) status = QKV_MEMORY;
     return status;
 }
@@ -98,6 +100,7 @@ void qkv_model_free(qkv_model *m)
     qkv_tokenizer_free(m->target_tokenizer);
     qkv__labels_free(&m->labels);
     qkv__model_info_free(&m->info);
+    qkv__sentence_free(&m->sentence);
     qkv__release_text(m->origin);
     qkv__release(m, sizeof *m);
 }
@@ -107,6 +110,8 @@ qkv_params *qkv_model_params(const qkv_model *m) { return m ? m->params : NULL; 
 const qkv_transformer *qkv_model_transformer(const qkv_model *m) { return m ? m->transformer : NULL; }
 
 const char *qkv__model_folder(const qkv_model *m) { return m->origin; }
+
+const qkv__sentence *qkv__model_sentence(const qkv_model *m) { return &m->sentence; }
 
 const qkv_model_info *qkv_model_info_of(const qkv_model *m) { return m ? &m->info : NULL; }
 
@@ -242,6 +247,7 @@ typedef struct loading {
     qkv_transformer_opts opts;
     qkv__labels labels;
     qkv_model_info info;
+    qkv__sentence sentence;
     float length_penalty; /* that our own config.json has */
     int bits, wanted;     /* of matrices in 8 or 4 bits: as they are stored, and as they are to be, 16 too; 0: not */
 } loading;
@@ -251,6 +257,7 @@ static void free_loading(loading *l)
     qkv__weights_close(&l->weights);
     qkv__labels_free(&l->labels);
     qkv__model_info_free(&l->info);
+    qkv__sentence_free(&l->sentence);
     json_decref(l->published.config);
 }
 
@@ -310,7 +317,7 @@ static qkv_status read_folder(const char *path, loading *l)
     l->info.bytes = (int64_t)l->weights.bytes;
     l->info.length_penalty = l->length_penalty;
     l->info.bits = l->wanted && l->wanted < 16 ? l->wanted : l->bits;
-    return l->family ? qkv__model_info_read(l->family, &l->published, path, &l->opts, &l->info) : QKV_OK;
+    return l->family ? qkv__model_info_read(l->family, &l->published, path, &l->opts, &l->info, &l->sentence) : QKV_OK;
 }
 
 static int64_t head_width(const qkv_model *m)
@@ -331,8 +338,10 @@ static qkv_status make_of(qkv_model *m, loading *l, const char *path)
     m->family = l->family;
     m->labels = l->labels;
     m->info = l->info;
+    m->sentence = l->sentence;
     l->labels = (qkv__labels){ 0 };
     l->info = (qkv_model_info){ 0 };
+    l->sentence = (qkv__sentence){ 0 };
     return load_tokenizers(m, path);
 }
 
@@ -415,6 +424,8 @@ static qkv_status save_as(const qkv_model *m, const char *path, const qkv__famil
     qkv_status status = name_files(path, &f);
     if (!status && m->transformer->divisors && !family)
         status = qkv__fail(QKV_UNSUPPORTED, "%s: a model with longrope is written as its own family alone", path);
+    if (!status && qkv__sentence_is_more(&m->sentence) && !family)
+        status = qkv__fail(QKV_UNSUPPORTED, "%s: a model of sentence-transformers is written as its own family alone", path);
     if (!status) status = check_weights(m, path);
     if (!status) status = read_tokenizer_files(m, path, as_files, &more);
     if (!status) status = qkv__folder_make(path);
@@ -423,7 +434,7 @@ static qkv_status save_as(const qkv_model *m, const char *path, const qkv__famil
     qkv__tokenizer_files_free(&more);
     if (!status) status = qkv__bind_save(m->params, family, head_width(m), f.weights);
     if (status) return status;
-    if (family && o->encoder_layers && !o->decoder_layers) status = qkv__export_sentences(path, m);
+    if (family && o->encoder_layers && !o->decoder_layers) status = qkv__sentence_write(path, o->dim, &m->info, &m->sentence);
     if (!status && family && is_whole) status = qkv__export_folder(m, path, family->type);
     if (status) return status;
     if (family) return qkv__export_config(f.config, family, m, &m->labels);

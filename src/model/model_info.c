@@ -258,83 +258,6 @@ static qkv_status read_generation(const qkv__published *p, const char *folder, c
     return status;
 }
 
-/* ---- the files of sentence-transformers ---- */
-
-static const struct pooling_key {
-    const char *key;
-    int pooling; /* -1: not supported */
-} pooling_keys[] = { { "pooling_mode_mean_tokens", QKV_POOLING_MEAN }, { "pooling_mode_cls_token", QKV_POOLING_FIRST },
-                     { "pooling_mode_lasttoken", QKV_POOLING_LAST },   { "pooling_mode_max_tokens", -1 },
-                     { "pooling_mode_mean_sqrt_len_tokens", -1 },      { "pooling_mode_weightedmean_tokens", -1 } };
-
-static qkv_status choose_pooling(const char *path, const json_t *config, qkv_model_info *info)
-{
-    int chosen = 0;
-    for (size_t i = 0; i < sizeof pooling_keys / sizeof *pooling_keys; i++) {
-        if (!json_is_true(json_object_get(config, pooling_keys[i].key))) continue;
-        if (pooling_keys[i].pooling < 0 || chosen++)
-            return qkv__fail(QKV_UNSUPPORTED, "%s: key \"%s\": only one of the mean, the first and the last token is supported",
-                             path, pooling_keys[i].key);
-        info->pooling = (qkv_pooling)pooling_keys[i].pooling;
-    }
-    return chosen ? QKV_OK : qkv__fail(QKV_FORMAT, "%s: no key says how tokens are pooled", path);
-}
-
-static qkv_status read_pooling(const char *folder, const char *module, qkv_model_info *info)
-{
-    char name[512], path[PATH_BYTES];
-    json_t *config = NULL;
-    int n = module && *module && *module != '.' && !strpbrk(module, "/\\")
-                ? snprintf(name, sizeof name, "%s/config.json", module)
-                : 0;
-    if (n <= 0 || n >= (int)sizeof name)
-        return qkv__fail(QKV_FORMAT, "%s/modules.json: key \"path\": expected a folder in the same folder", folder);
-    qkv_status status = join(folder, name, path);
-    if (!status) status = qkv__json_read(path, QKV__CONFIG_MAX, &config);
-    if (!status) status = choose_pooling(path, config, info);
-    json_decref(config);
-    return status;
-}
-
-static qkv_status read_module(const char *folder, const json_t *module, qkv_model_info *info)
-{
-    const char *type = json_string_value(json_object_get(module, "type")), *dot = type ? strrchr(type, '.') : NULL;
-    const char *kind = dot ? dot + 1 : type ? type : "";
-    if (!strcmp(kind, "Transformer")) return QKV_OK;
-    if (!strcmp(kind, "Normalize")) return info->normalise = 1, QKV_OK;
-    if (!strcmp(kind, "Pooling")) return read_pooling(folder, json_string_value(json_object_get(module, "path")), info);
-    return qkv__fail(type ? QKV_UNSUPPORTED : QKV_FORMAT,
-                     "%s/modules.json: module type \"%.80s\": only Transformer, Pooling and Normalize are supported", folder,
-                     kind);
-}
-
-static qkv_status read_embed_length(const char *folder, qkv_model_info *info)
-{
-    char path[PATH_BYTES];
-    json_t *config;
-    qkv_status status = join(folder, "sentence_bert_config.json", path);
-    if (!status) status = read_optional(path, &config);
-    if (status) return status;
-    files f = { { path, path }, { config, NULL }, 0 };
-    status = read_info_whole(&f, "max_seq_length", INT32_MAX, &info->embed_length);
-    json_decref(config);
-    return status;
-}
-
-static qkv_status read_sentences(const char *folder, qkv_model_info *info)
-{
-    char path[PATH_BYTES];
-    size_t i;
-    json_t *list, *module;
-    qkv_status status = join(folder, "modules.json", path);
-    if (!status) status = read_optional(path, &list);
-    if (status || !list) return status;
-    if (!json_is_array(list)) status = qkv__fail(QKV_FORMAT, "%s: expected a list of modules", path);
-    json_array_foreach(list, i, module) if (!status) status = read_module(folder, module, info);
-    json_decref(list);
-    return status ? status : read_embed_length(folder, info);
-}
-
 /* What becomes of a cross-encoder's logit, by its newer key or its older one. */
 static qkv_status read_score(const qkv__published *p, const qkv_transformer_opts *o, qkv_model_info *info)
 {
@@ -351,15 +274,16 @@ static qkv_status read_score(const qkv__published *p, const qkv_transformer_opts
 /* ---- all of it ---- */
 
 qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, const char *folder,
-                                const qkv_transformer_opts *o, qkv_model_info *info)
+                                const qkv_transformer_opts *o, qkv_model_info *info, qkv__sentence *sentence)
 {
+    *sentence = (qkv__sentence){ 0 };
     info->family = f->type;
     info->pooling = QKV_POOLING_MEAN;
     info->files = p->weights->n_files;
     info->bytes = (int64_t)p->weights->bytes;
     if (!o->decoder_layers && !o->head) info->can &= ~QKV_ABILITY_FILL;
     qkv_status status = read_generation(p, folder, o, info);
-    if (!status && !o->decoder_layers) status = read_sentences(folder, info);
+    if (!status && !o->decoder_layers) status = qkv__sentence_read(folder, o->dim, info, sentence);
     if (!status) status = read_score(p, o, info);
     /* Longer texts would turn by other frequencies, those that come before too. */
     if (o->rotary_scaling == QKV_ROTARY_LONG && info->context > o->rotary_length) info->context = o->rotary_length;

@@ -5,6 +5,7 @@
 #include <qkv/model.h>
 
 #include "family.h"
+#include "sentence.h"
 
 /* Whether its files are those of a published family, not ours; false for NULL. */
 bool qkv__info_is_published(const qkv_model_info *info);
@@ -23,9 +24,10 @@ float qkv__length_penalty_of(const qkv_model_info *info);
 qkv_model_info qkv__model_info_of(const qkv_transformer_opts *o);
 
 /* Those of a published model, from its folder; *info is what qkv__model_info_of() gave. FORMAT for a value of another type or
- * an id outside the vocabulary, the file and the key named; UNSUPPORTED; IO; MEMORY. On error there is nothing to free. */
+ * an id outside the vocabulary, the file and the key named; UNSUPPORTED; IO; MEMORY. On error there is nothing to free but
+ * *sentence. */
 qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, const char *folder,
-                                const qkv_transformer_opts *o, qkv_model_info *info);
+                                const qkv_transformer_opts *o, qkv_model_info *info, qkv__sentence *sentence);
 qkv_status qkv__model_info_copy(const qkv_model_info *from, qkv_model_info *to);
 void qkv__model_info_free(qkv_model_info *info);
 

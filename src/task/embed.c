@@ -2,7 +2,10 @@
 #include "texts.h"
 
 #include "../base/options.h"
+#include "../base/size.h"
 #include "../model/model_info.h"
+#include "../model/sentence.h"
+#include "../tensor/tape.h"
 
 #include <math.h>
 
@@ -10,6 +13,73 @@ static qkv_tensor *pool(const qkv_model *m, qkv_tensor *hidden, const int32_t *l
 {
     return qkv_transformer_pool(qkv_model_transformer(m), hidden, lengths, *(const qkv_pooling *)data);
 }
+
+/* ---- the modules of sentence-transformers ---- */
+
+/* One of them, x being the hidden states of n tokens, to `out`. */
+static void pool_tokens(int kind, const float *x, int64_t n, int64_t dim, double *out)
+{
+    double divisor = kind == QKV__POOL_MEAN_SQRT ? sqrt((double)n) : (double)n;
+    if (kind == QKV__POOL_WEIGHTED) divisor = (double)n * (double)(n + 1) / 2;
+    for (int64_t k = 0; k < dim; k++) {
+        double sum = 0, most = (double)x[k];
+        for (int64_t i = 0; i < n; i++) {
+            double value = (double)x[i * dim + k];
+            sum += kind == QKV__POOL_WEIGHTED ? value * (double)(i + 1) : value;
+            most = fmax(most, value);
+        }
+        out[k] = kind == QKV__POOL_FIRST  ? (double)x[k]
+                 : kind == QKV__POOL_LAST ? (double)x[(n - 1) * dim + k]
+                 : kind == QKV__POOL_MAX  ? most
+                                          : sum / divisor;
+    }
+}
+
+static void run_dense(const qkv__dense *d, const double *x, double *y)
+{
+    for (int64_t i = 0; i < d->out; i++) {
+        double sum = d->has_bias ? (double)d->weight[d->out * d->in + i] : 0;
+        for (int64_t k = 0; k < d->in; k++) sum += (double)d->weight[i * d->in + k] * x[k];
+        y[i] = d->f(sum);
+    }
+}
+
+static int64_t widest_vector(const qkv__sentence *s, int64_t dim)
+{
+    int64_t widest = QKV__POOL_KINDS * dim;
+    for (int i = 0; i < s->n_dense; i++) widest = qkv__max(widest, s->dense[i].out);
+    return widest;
+}
+
+/* Where the vector is: in one of the two memories, or both. */
+static const double *run_modules(const qkv__sentence *s, const float *x, int64_t n, int64_t dim, double *a, double *b)
+{
+    int64_t width = 0;
+    for (int kind = 1; kind < 1 << QKV__POOL_KINDS; kind *= 2)
+        if (s->poolings & kind) pool_tokens(kind, x, n, dim, a + width), width += dim;
+    for (int i = 0; i < s->n_dense; i++) {
+        double *y = i % 2 ? a : b;
+        run_dense(&s->dense[i], i % 2 ? b : a, y);
+    }
+    return s->n_dense % 2 ? b : a;
+}
+
+static qkv_tensor *sentence_vectors(const qkv_model *m, qkv_tensor *hidden, const int32_t *lengths, const void *data)
+{
+    (void)m;
+    if (!hidden) return NULL;
+    const qkv__sentence *s = data;
+    int64_t rows = qkv_dim(hidden, 0), length = qkv_dim(hidden, 1), dim = qkv_dim(hidden, 2), widest = widest_vector(s, dim);
+    qkv_tensor *out = qkv_constant(hidden->tape, QKV_SHAPE(rows, s->width), NULL);
+    double *memory = out ? qkv__save(hidden->tape, 2 * sizeof *memory * (size_t)widest) : NULL;
+    for (int64_t b = 0; memory && b < rows; b++) {
+        const double *x = run_modules(s, qkv_data(hidden) + b * length * dim, lengths[b], dim, memory, memory + widest);
+        for (int64_t k = 0; k < s->width; k++) qkv_data(out)[b * s->width + k] = (float)x[k];
+    }
+    return memory ? out : NULL;
+}
+
+/* ---- all models ---- */
 
 static void normalize(float *x, int64_t n)
 {
@@ -37,7 +107,9 @@ qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv
     if (status) return status;
     if (!opts) o.as_published = 1;
     if (o.as_published && t) resolve_embed_options(qkv_model_info_of(m), &o, &reading);
-    status = qkv__read_texts(m, texts, &reading, pool, &o.pooling, t ? t->dim : 0, out);
+    const qkv__sentence *s = m && o.as_published ? qkv__model_sentence(m) : NULL;
+    if (s && qkv__sentence_is_more(s)) status = qkv__read_texts(m, texts, &reading, sentence_vectors, s, s->width, out);
+    else status = qkv__read_texts(m, texts, &reading, pool, &o.pooling, t ? t->dim : 0, out);
     for (int64_t i = 0; o.normalized && !status && i < out->n; i++) normalize(out->data + i * out->width, out->width);
     return status;
 }

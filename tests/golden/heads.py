@@ -99,9 +99,11 @@ def dense(folder, number, x, width, bias, activation):
 
 
 def make_sentence():
+    """Of texts between [CLS] (2) and [SEP] (3)."""
     folder, w = os.path.join(HERE, "bert_dense"), Weights(77)
     config = dict(one_layer(BERT), architectures=["BertModel"])
-    g = batch(config)
+    g = {"ids": torch.tensor([[2, 5, 6, 7, 8, 9, 3], [2, 10, 11, 3, 0, 0, 0]]), "lengths": torch.tensor(LENGTHS)}
+    g["types"] = torch.zeros(2, LENGTH)
     hidden = families.bert(config, w, g, prefix="")
     w.stored = {key: x for key, x in w.stored.items() if not key.startswith("pooler.")}
     write(folder, config, w, g, hidden)

@@ -1,0 +1,312 @@
+/* sentence.c: the files of sentence-transformers, read and written. */
+#include "sentence.h"
+
+#include "../base/file.h"
+#include "../base/size.h"
+#include "../io/json.h"
+#include "../io/weights.h"
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PATH_BYTES = 4096 };
+
+static const char *const pooling_keys[QKV__POOL_KINDS] = {
+    "pooling_mode_cls_token",           "pooling_mode_max_tokens",
+    "pooling_mode_mean_tokens",         "pooling_mode_mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"
+};
+
+static double identity(double x) { return x; }
+static double relu(double x) { return x > 0 ? x : 0; }
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+static double gelu(double x) { return x * 0.5 * (1 + erf(x * 0.70710678118654752)); }
+static const struct activation {
+    const char *place, *name;
+    double (*f)(double x);
+} activations[] = { { "linear", "Identity", identity },
+                    { "activation", "Tanh", tanh },
+                    { "activation", "ReLU", relu },
+                    { "activation", "GELU", gelu },
+                    { "activation", "Sigmoid", sigmoid } };
+
+bool qkv__sentence_is_more(const qkv__sentence *s)
+{
+    const int known = QKV__POOL_FIRST | QKV__POOL_MEAN | QKV__POOL_LAST;
+    return s->n_dense || s->poolings & ~known || s->poolings & (s->poolings - 1);
+}
+
+void qkv__sentence_free(qkv__sentence *s)
+{
+    for (int i = 0; i < s->n_dense; i++)
+        qkv__release(s->dense[i].weight, sizeof(float) * (size_t)(s->dense[i].out * (s->dense[i].in + 1)));
+    *s = (qkv__sentence){ 0 };
+}
+
+/* Room for its numbers, of which there are fewer than a file has bytes. */
+static bool add_dense(qkv__sentence *s, qkv__dense d)
+{
+    d.weight = qkv__alloc(sizeof(float) * (size_t)(d.out * (d.in + 1)));
+    if (d.weight) s->dense[s->n_dense++] = d;
+    return d.weight;
+}
+
+qkv_status qkv__sentence_copy(const qkv__sentence *from, qkv__sentence *to)
+{
+    *to = (qkv__sentence){ .poolings = from->poolings, .width = from->width };
+    for (int i = 0; i < from->n_dense; i++) {
+        const qkv__dense *d = &from->dense[i];
+        if (!add_dense(to, *d)) return QKV_MEMORY;
+        memcpy(to->dense[i].weight, d->weight, sizeof(float) * (size_t)(d->out * (d->in + d->has_bias)));
+    }
+    return QKV_OK;
+}
+
+/* ---- reading ---- */
+
+static qkv_status in_module(const char *folder, const char *module, const char *name, char out[PATH_BYTES])
+{
+    if (!module || !*module || *module == '.' || strpbrk(module, "/\\"))
+        return qkv__fail(QKV_FORMAT, "%s/modules.json: key \"path\": expected a folder in the same folder", folder);
+    int n = snprintf(out, PATH_BYTES, "%s/%s%s%s", folder, module, *name ? "/" : "", name);
+    return n < PATH_BYTES ? QKV_OK : qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
+}
+
+static qkv_status read_module_config(const char *folder, const char *module, char path[PATH_BYTES], json_t **out)
+{
+    *out = NULL;
+    qkv_status status = in_module(folder, module, "config.json", path);
+    return status ? status : qkv__json_read(path, QKV__CONFIG_MAX, out);
+}
+
+/* One of those that qkv_pooling has is told of too. */
+static qkv_status choose_pooling(const char *path, const json_t *config, int64_t dim, qkv_model_info *info, qkv__sentence *s)
+{
+    int n = 0;
+    s->poolings = 0;
+    for (int i = 0; i < QKV__POOL_KINDS; i++)
+        if (json_is_true(json_object_get(config, pooling_keys[i]))) s->poolings |= 1 << i, n++;
+    if (!n) return qkv__fail(QKV_FORMAT, "%s: no key says how tokens are pooled", path);
+    s->width = n * dim;
+    if (s->poolings == QKV__POOL_FIRST) info->pooling = QKV_POOLING_FIRST;
+    if (s->poolings == QKV__POOL_LAST) info->pooling = QKV_POOLING_LAST;
+    return QKV_OK;
+}
+
+static qkv_status read_pooling(const char *folder, const char *module, int64_t dim, qkv_model_info *info, qkv__sentence *s)
+{
+    char path[PATH_BYTES];
+    json_t *config;
+    qkv_status status = read_module_config(folder, module, path, &config);
+    if (!status) status = choose_pooling(path, config, dim, info, s);
+    json_decref(config);
+    return status;
+}
+
+static qkv_status read_dense_config(const char *path, const json_t *config, qkv__dense *d)
+{
+    const char *name = json_string_value(json_object_get(config, "activation_function"));
+    const char *dot = name ? strrchr(name, '.') : NULL, *kind = dot ? dot + 1 : name ? name : "Tanh";
+    const json_t *bias = json_object_get(config, "bias");
+    *d = (qkv__dense){ .in = json_integer_value(json_object_get(config, "in_features")),
+                       .out = json_integer_value(json_object_get(config, "out_features")),
+                       .has_bias = !bias || json_is_true(bias) };
+    for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
+        if (!strcmp(kind, activations[i].name)) d->activation = activations[i].name, d->f = activations[i].f;
+    if (d->in < 1 || d->out < 1 || d->in > INT32_MAX || d->out > INT32_MAX)
+        return qkv__fail(QKV_FORMAT, "%s: keys \"in_features\" and \"out_features\": expected whole numbers from 1", path);
+    if (d->f) return QKV_OK;
+    return qkv__fail(QKV_UNSUPPORTED,
+                     "%s: key \"activation_function\": \"%.80s\": only Identity, Tanh, ReLU, GELU and Sigmoid are supported",
+                     path, kind);
+}
+
+static qkv_status read_dense_tensor(const qkv__weights *w, const char *name, int64_t rows, int64_t columns, float *to)
+{
+    const qkv__stored *t = qkv__weights_find(w, name);
+    bool fits = t && t->ndim == 1 + (columns > 0) && t->shape[0] == rows && (!columns || t->shape[1] == columns);
+    if (!fits || !qkv__safetensors_decodes(t))
+        return qkv__fail(QKV_FORMAT, "%s: tensor \"%s\" is missing, or not %lld x %lld floats", w->path, name, (long long)rows,
+                         (long long)qkv__max(columns, 1));
+    if (to) qkv__safetensors_decode(t, to);
+    return QKV_OK;
+}
+
+/* The shapes are those of the file before memory is asked for. */
+static qkv_status read_dense_weights(const char *folder, const char *module, qkv__dense d, qkv__sentence *s)
+{
+    char path[PATH_BYTES];
+    qkv__weights w = { 0 };
+    qkv_status status = in_module(folder, module, "", path);
+    if (!status) status = qkv__weights_open(path, &w);
+    if (!status) status = read_dense_tensor(&w, "linear.weight", d.out, d.in, NULL);
+    if (!status && !add_dense(s, d)) status = QKV_MEMORY;
+    float *to = status ? NULL : s->dense[s->n_dense - 1].weight;
+    if (!status) status = read_dense_tensor(&w, "linear.weight", d.out, d.in, to);
+    if (!status && d.has_bias) status = read_dense_tensor(&w, "linear.bias", d.out, 0, to + d.out * d.in);
+    qkv__weights_close(&w);
+    return status;
+}
+
+static qkv_status read_dense(const char *folder, const char *module, const qkv_model_info *info, qkv__sentence *s)
+{
+    char path[PATH_BYTES];
+    json_t *config;
+    qkv__dense d;
+    qkv_status status = read_module_config(folder, module, path, &config);
+    if (!status) status = read_dense_config(path, config, &d);
+    json_decref(config);
+    if (status) return status;
+    if (info->normalise || s->n_dense == QKV__DENSE_MAX)
+        return qkv__fail(QKV_UNSUPPORTED, "%s/modules.json: at most %d Dense modules are supported, before Normalize", folder,
+                         QKV__DENSE_MAX);
+    if (d.in != s->width)
+        return qkv__fail(QKV_FORMAT, "%s: key \"in_features\": %lld, but the module before gives %lld numbers", path,
+                         (long long)d.in, (long long)s->width);
+    s->width = d.out;
+    return read_dense_weights(folder, module, d, s);
+}
+
+static qkv_status read_module(const char *folder, const json_t *module, int64_t dim, qkv_model_info *info, qkv__sentence *s)
+{
+    const char *type = json_string_value(json_object_get(module, "type")), *dot = type ? strrchr(type, '.') : NULL;
+    const char *kind = dot ? dot + 1 : type ? type : "", *path = json_string_value(json_object_get(module, "path"));
+    if (!strcmp(kind, "Transformer") || !strcmp(kind, "Dropout")) return QKV_OK;
+    if (!strcmp(kind, "Normalize")) return info->normalise = 1, QKV_OK;
+    if (!strcmp(kind, "Pooling") && !s->n_dense) return read_pooling(folder, path, dim, info, s);
+    if (!strcmp(kind, "Dense")) return read_dense(folder, path, info, s);
+    return qkv__fail(type ? QKV_UNSUPPORTED : QKV_FORMAT,
+                     "%s/modules.json: module type \"%.80s\": only Transformer, Pooling, Dense and Normalize are supported, in "
+                     "this order",
+                     folder, kind);
+}
+
+/* A JSON file of the folder that may be missing: then *out is NULL. */
+static qkv_status read_beside(const char *folder, const char *name, char path[PATH_BYTES], json_t **out)
+{
+    *out = NULL;
+    if (snprintf(path, PATH_BYTES, "%s/%s", folder, name) >= PATH_BYTES)
+        return qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
+    return qkv__file_exists(path) ? qkv__json_read(path, QKV__CONFIG_MAX, out) : QKV_OK;
+}
+
+static qkv_status read_embed_length(const char *folder, qkv_model_info *info)
+{
+    char path[PATH_BYTES];
+    json_t *config;
+    qkv_status status = read_beside(folder, "sentence_bert_config.json", path, &config);
+    const json_t *length = json_object_get(config, "max_seq_length");
+    json_int_t n = json_integer_value(length);
+    if (!status && length && !json_is_null(length) && (!json_is_integer(length) || n < 0 || n > INT32_MAX))
+        status = qkv__fail(QKV_FORMAT, "%s: key \"max_seq_length\": expected a whole number, at least 0", path);
+    if (!status) info->embed_length = n;
+    json_decref(config);
+    return status;
+}
+
+qkv_status qkv__sentence_read(const char *folder, int64_t dim, qkv_model_info *info, qkv__sentence *out)
+{
+    char path[PATH_BYTES];
+    size_t i;
+    json_t *list, *module;
+    *out = (qkv__sentence){ 0 };
+    qkv_status status = read_beside(folder, "modules.json", path, &list);
+    if (status || !list) return status;
+    if (!json_is_array(list)) status = qkv__fail(QKV_FORMAT, "%s: expected a list of modules", path);
+    json_array_foreach(list, i, module) if (!status) status = read_module(folder, module, dim, info, out);
+    json_decref(list);
+    return status ? status : read_embed_length(folder, info);
+}
+
+/* ---- writing ---- */
+
+static qkv_status put_file(const char *folder, const char *name, json_t *value)
+{
+    char path[PATH_BYTES];
+    qkv_status status = QKV_OK;
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+        status = qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
+    if (!status) status = qkv__json_write(path, value);
+    json_decref(value);
+    return status;
+}
+
+/* Adds a module to the list; false when memory is out. Its folder is named after its number and kind. */
+static bool put_module(json_t *list, const char *type, char path[64])
+{
+    char name[8], whole[64];
+    int i = (int)json_array_size(list);
+    snprintf(name, sizeof name, "%d", i);
+    snprintf(whole, sizeof whole, "sentence_transformers.models.%s", type);
+    snprintf(path, 64, i ? "%d_%s" : "", i, type);
+    return !json_array_append_new(list, json_pack("{s:i, s:s, s:s, s:s}", "idx", i, "name", name, "path", path, "type", whole));
+}
+
+static qkv_status write_pooling(const char *folder, const char *module, int64_t dim, const qkv_model_info *info,
+                                const qkv__sentence *s)
+{
+    static const int of[] = { [QKV_POOLING_MEAN] = QKV__POOL_MEAN,
+                              [QKV_POOLING_FIRST] = QKV__POOL_FIRST,
+                              [QKV_POOLING_LAST] = QKV__POOL_LAST,
+                              [QKV_POOLING_ATTENTION] = QKV__POOL_MEAN };
+    char path[PATH_BYTES];
+    json_t *config = json_pack("{s:I}", "word_embedding_dimension", (json_int_t)dim);
+    int poolings = s->poolings ? s->poolings : of[info->pooling];
+    bool ok = config;
+    for (int i = 0; i < QKV__POOL_KINDS && ok; i++)
+        ok = !json_object_set_new(config, pooling_keys[i], json_boolean(poolings >> i & 1));
+    qkv_status status = ok ? in_module(folder, module, "", path) : QKV_MEMORY;
+    if (!status) status = qkv__folder_make(path);
+    if (!status) return put_file(path, "config.json", config);
+    json_decref(config);
+    return status;
+}
+
+static qkv_status write_dense(const char *folder, const char *module, const qkv__dense *d)
+{
+    char path[PATH_BYTES], file[PATH_BYTES], name[64] = "";
+    const int64_t shape[] = { d->out, d->in };
+    qkv__to_store tensors[] = {
+        { .name = "linear.weight", .ndim = 2, .shape = shape, .count = d->out * d->in, .data = d->weight },
+        { .name = "linear.bias", .ndim = 1, .shape = shape, .count = d->out, .data = d->weight + d->out * d->in }
+    };
+    for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
+        if (activations[i].f == d->f)
+            snprintf(name, sizeof name, "torch.nn.modules.%s.%s", activations[i].place, activations[i].name);
+    qkv_status status = in_module(folder, module, "", path);
+    if (!status) status = in_module(folder, module, "model.safetensors", file);
+    if (!status) status = qkv__folder_make(path);
+    if (!status)
+        status = put_file(path, "config.json",
+                          json_pack("{s:I, s:I, s:b, s:s}", "in_features", (json_int_t)d->in, "out_features",
+                                    (json_int_t)d->out, "bias", d->has_bias, "activation_function", name));
+    return status ? status : qkv__safetensors_write(file, 1 + d->has_bias, tensors, 1, &(qkv__note){ "format", "pt" });
+}
+
+static qkv_status write_modules(const char *folder, int64_t dim, const qkv_model_info *info, const qkv__sentence *s,
+                                json_t *list)
+{
+    char path[64];
+    bool ok = list && put_module(list, "Transformer", path) && put_module(list, "Pooling", path);
+    qkv_status status = ok ? write_pooling(folder, path, dim, info, s) : QKV_MEMORY;
+    for (int i = 0; i < s->n_dense && !status; i++)
+        status = put_module(list, "Dense", path) ? write_dense(folder, path, &s->dense[i]) : QKV_MEMORY;
+    if (!status && info->normalise && !put_module(list, "Normalize", path)) status = QKV_MEMORY;
+    return status;
+}
+
+qkv_status qkv__sentence_write(const char *folder, int64_t dim, const qkv_model_info *info, const qkv__sentence *s)
+{
+    bool is_mean = info->pooling == QKV_POOLING_MEAN || info->pooling == QKV_POOLING_ATTENTION;
+    if (!info->normalise && !info->embed_length && is_mean && !qkv__sentence_is_more(s)) return QKV_OK;
+    json_t *list = json_array();
+    qkv_status status = write_modules(folder, dim, info, s, list);
+    if (!status && info->embed_length)
+        status = put_file(folder, "sentence_bert_config.json",
+                          json_pack("{s:I}", "max_seq_length", (json_int_t)info->embed_length));
+    if (!status) return put_file(folder, "modules.json", list);
+    json_decref(list);
+    return status;
+}
