@@ -1,0 +1,436 @@
+/* test_heads.c: labels of words, answers, ranked passages and the modules of sentence-transformers. The models are the goldens of
+ * tests/golden/heads.py, some with weights that make each token mean what a case needs. */
+#include <qkv/qkv.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "folder.h"
+#include "io/safetensors.h"
+
+enum { DIM = 16 };
+
+/* The ids of the goldens' vocabulary, from 0. */
+static const char *const words[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the",   "cat",   "sat",
+                                     "on",    "mat",   "a",     "dog",   "ran",    "##s",   ".",     ",",
+                                     "good",  "bad",   "film",  "is",    "was",    "paris", "france" };
+enum { WORDS = sizeof words / sizeof *words };
+
+static qkv_model *load_golden(const char *name)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "rm -rf %s && cp -r '" QKV_GOLDEN "/families/%s' %s && chmod -R u+w %s", folder, name,
+             folder, folder);
+    assert_int_equal(system(command), 0);
+    FILE *f = fopen(in_folder("vocab.txt"), "w");
+    assert_non_null(f);
+    for (int i = 0; i < WORDS; i++) fprintf(f, "%s\n", words[i]);
+    fclose(f);
+    qkv_model *m = qkv_model_load(folder);
+    if (!m) fail_msg("%s: %s", name, qkv_error());
+    return m;
+}
+
+static void set_weight(const qkv_model *m, const char *name, float value)
+{
+    qkv_tensor *w = qkv_params_find(qkv_model_params(m), name);
+    if (!w) fail_msg("there is no weight %s", name);
+    for (int64_t i = 0; i < qkv_count(w); i++) qkv_data(w)[i] = value;
+}
+
+/* A model whose hidden state of a token is its row of the table, normalised: attention and feed-forward add nothing. */
+static qkv_model *load_plain(const char *name)
+{
+    static const char *const nothing[] = { "token_types.weight",        "encoder.positions.weight", "encoder.embed_norm.bias",
+                                           "encoder.0.self.out.weight", "encoder.0.self.out.bias",  "encoder.0.self_norm.bias",
+                                           "encoder.0.ffn.out.weight",  "encoder.0.ffn.out.bias",   "encoder.0.ffn_norm.bias" };
+    static const char *const one[] = { "encoder.embed_norm.weight", "encoder.0.self_norm.weight", "encoder.0.ffn_norm.weight" };
+    qkv_model *m = load_golden(name);
+    assert_int_equal(qkv_params_materialize(qkv_model_params(m)), QKV_OK);
+    for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) set_weight(m, nothing[i], 0);
+    for (size_t i = 0; i < sizeof one / sizeof *one; i++) set_weight(m, one[i], 1);
+    set_weight(m, "embed.weight", 0);
+    return m;
+}
+
+static float *row(const qkv_model *m, const char *name, int64_t i)
+{
+    return qkv_data(qkv_params_find(qkv_model_params(m), name)) + i * DIM;
+}
+
+/* ---- labels ---- */
+
+/* The label of token i is number (i - 5) % 5; special tokens and unknown ones have the first. */
+static qkv_model *load_tagger(const char *const *labels)
+{
+    qkv_model *m = load_plain("bert_tag");
+    for (int i = 0; i < WORDS; i++) row(m, "embed.weight", i)[i < 5 ? 0 : (i - 5) % 5] = 1;
+    set_weight(m, "token_classifier.weight", 0);
+    set_weight(m, "token_classifier.bias", 0);
+    for (int i = 0; i < 5; i++) row(m, "token_classifier.weight", i)[i] = 1;
+    assert_int_equal(qkv_model_set_labels(m, labels, 5), QKV_OK);
+    return m;
+}
+
+static void spell(const qkv_tagged_text *t, const qkv_tagged_span *spans, int64_t n, char *out)
+{
+    *out = '\0';
+    for (int64_t i = 0; i < n; i++)
+        sprintf(out + strlen(out), "%s%s:%.*s", i ? " " : "", spans[i].label, (int)(spans[i].span.end - spans[i].span.begin),
+                t->text + spans[i].span.begin);
+}
+
+static void words_become_entities(void **state)
+{
+    (void)state;
+    static const char *const bio[] = { "O", "B-PER", "I-PER", "B-LOC", "I-LOC" };
+    static const char *const iobes[] = { "O", "B-X", "E-X", "S-X", "I-X" };
+    static const char *const bilou[] = { "O", "B-X", "L-X", "U-X", "I-X" };
+    static const char *const plain[] = { "O", "NOUN", "E-MAIL", "S-BAHN", "DET" };
+    static const struct {
+        const char *const *labels;
+        const char *text, *words, *entities;
+    } rows[] = {
+        { bio, "the cat sat on mat a dog", "O:the B-PER:cat I-PER:sat B-LOC:on I-LOC:mat O:a B-PER:dog",
+          "PER:cat sat LOC:on mat PER:dog" },
+        { bio, "sat ran cat", "I-PER:sat I-PER:ran B-PER:cat", "PER:sat ran PER:cat" }, /* an I- may begin one */
+        { bio, "cat mat", "B-PER:cat I-LOC:mat", "PER:cat LOC:mat" },
+        { bio, "cats sat.", "B-PER:cats I-PER:sat I-LOC:.", "PER:cats sat LOC:." }, /* ##s would be B-LOC */
+        { bio, "cat the sat", "B-PER:cat O:the I-PER:sat", "PER:cat PER:sat" },
+        { bio, "zebra cat", "O:zebra B-PER:cat", "PER:cat" }, /* unknown */
+        { bio, "the", "O:the", "" },
+        { bio, "", "", "" },
+        { bio, "  ", "", "" },
+        { iobes, "cat mat sat on cat mat", "B-X:cat I-X:mat E-X:sat S-X:on B-X:cat I-X:mat", "X:cat mat sat X:on X:cat mat" },
+        { iobes, "sat mat on on", "E-X:sat I-X:mat S-X:on S-X:on", "X:sat X:mat X:on X:on" },
+        { bilou, "cat sat mat film", "B-X:cat L-X:sat I-X:mat U-X:film", "X:cat sat X:mat X:film" },
+        { plain, "cat dog sat on film the mat", "NOUN:cat NOUN:dog E-MAIL:sat S-BAHN:on S-BAHN:film O:the DET:mat",
+          "NOUN:cat dog E-MAIL:sat S-BAHN:on film DET:mat" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char got[512];
+        qkv_tagged t = { 0 };
+        qkv_model *m = load_tagger(rows[i].labels);
+        const qkv_texts texts = { .texts = &rows[i].text, .n = 1 };
+        assert_int_equal(qkv_tag(m, &texts, NULL, &t), QKV_OK);
+        spell(&t.texts[0], t.texts[0].words, t.texts[0].n_words, got);
+        assert_string_equal(got, rows[i].words);
+        spell(&t.texts[0], t.texts[0].entities, t.texts[0].n_entities, got);
+        assert_string_equal(got, rows[i].entities);
+        qkv_tagged_free(&t);
+        qkv_model_free(m);
+    }
+}
+
+static const char *const some_labels[] = { "O", "B-PER", "I-PER", "B-LOC", "I-LOC" };
+
+static void spans_in_bytes_and_characters(void **state)
+{
+    (void)state;
+    qkv_model *m = load_tagger(some_labels);
+    const char *text = "\xC3\xA9\xC3\xA9 cat \xFF the sat"; /* a byte that is no UTF-8 becomes U+FFFD, 3 bytes */
+    const qkv_texts texts = { .texts = &text, .n = 1 };
+    qkv_tagged t = { 0 };
+    qkv_text lines = { 0 };
+    assert_int_equal(qkv_tag(m, &texts, NULL, &t), QKV_OK);
+    const qkv_tagged_span *e = t.texts[0].entities;
+    assert_int_equal(t.texts[0].n_entities, 2);
+    assert_true(e[0].span.begin == 5 && e[0].span.end == 8 && e[0].characters.begin == 3 && e[0].characters.end == 6);
+    assert_true(e[1].span.begin == 17 && e[1].span.end == 20 && e[1].characters.begin == 13 && e[1].characters.end == 16);
+    assert_true(e[0].score > 0.5 && e[0].score < 1 && e[0].class_id == 1);
+    assert_int_equal(qkv_tagged_lines(&t, 0, 0, 1, &lines), QKV_OK);
+    assert_non_null(strstr(lines.data, "\"text\": \"cat\", \"span\": [5, 8], \"characters\": [3, 6]}"));
+    assert_int_equal(qkv_tagged_lines(&t, 1, 0, 1, &lines), QKV_USAGE);
+    qkv_text_free(&lines);
+    qkv_tagged_free(&t);
+    qkv_model_free(m);
+}
+
+/* Each token's label depends on the token alone: whatever the windows, the words are the same. */
+static void long_texts_are_read_in_windows(void **state)
+{
+    (void)state;
+    char text[1024] = "", wanted[2048] = "", got[2048];
+    for (int i = 0; i < 61; i++) {
+        int id = 5 + i * 7 % 8;
+        sprintf(text + strlen(text), "%s%s", i ? " " : "", words[id]);
+        sprintf(wanted + strlen(wanted), "%s%s:%s", i ? " " : "", some_labels[(id - 5) % 5], words[id]);
+    }
+    qkv_model *m = load_tagger(some_labels);
+    for (int length = 0; length < 14; length++) {
+        const char *given[] = { "the cat", text };
+        const qkv_texts texts = { .texts = given, .n = 2 };
+        qkv_tagged t = { 0 };
+        assert_int_equal(qkv_tag(m, &texts, &(qkv_reading_opts){ .max_length = length }, &t), QKV_OK);
+        spell(&t.texts[1], t.texts[1].words, t.texts[1].n_words, got);
+        assert_string_equal(got, wanted);
+        assert_true(t.texts[1].windows > 6 && (length == 2 || t.texts[0].windows == 1 || length == 1));
+        qkv_tagged_free(&t);
+    }
+    qkv_model_free(m);
+}
+
+/* In the golden every token counts: the words' scores are those of its logits. */
+static void scores_are_probabilities(void **state)
+{
+    (void)state;
+    qkv_model *m = load_golden("bert_tag");
+    const char *text = "the cats";
+    qkv_tagged t = { 0 };
+    assert_int_equal(qkv_tag(m, &(qkv_texts){ .texts = &text, .n = 1 }, NULL, &t), QKV_OK);
+    const int32_t ids[] = { 2, 5, 6, 13, 3 }, types[] = { 0, 0, 0, 0, 0 };
+    qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    const qkv_transformer *x = qkv_model_transformer(m);
+    qkv_tensor *p = qkv_softmax(qkv_transformer_tag(x, qkv_transformer_encode_typed(x, tape, ids, types, 1, 5, NULL)));
+    assert_int_equal(t.texts[0].n_words, 2);
+    for (int i = 0; i < 2; i++) {
+        const qkv_tagged_span *w = &t.texts[0].words[i];
+        assert_true(fabs(w->score - (double)qkv_data(p)[(i + 1) * 5 + w->class_id]) < 1e-6);
+        for (int k = 0; k < 5; k++) assert_true((double)qkv_data(p)[(i + 1) * 5 + k] <= w->score + 1e-6);
+    }
+    assert_null(qkv_transformer_classify(x, qkv_constant(tape, 3, (int64_t[]){ 1, 1, DIM }, NULL), NULL));
+    qkv_tape_free(tape);
+    qkv_tagged_free(&t);
+    qkv_model_free(m);
+}
+
+/* ---- answers ---- */
+
+/* An answer begins with "dog" and ends with "ran"; where there is none, the first token is both. */
+static qkv_model *load_finder(void)
+{
+    qkv_model *m = load_plain("bert_answer");
+    for (int i = 0; i < WORDS; i++) row(m, "embed.weight", i)[i == 11 ? 0 : i == 12 ? 1 : 5] = 1;
+    row(m, "embed.weight", 2)[0] = row(m, "embed.weight", 2)[1] = 0.5f;
+    set_weight(m, "span_classifier.weight", 0);
+    set_weight(m, "span_classifier.bias", 0);
+    row(m, "span_classifier.weight", 0)[0] = row(m, "span_classifier.weight", 1)[1] = 5;
+    return m;
+}
+
+static qkv_answers found;
+
+static const qkv_found_answer *ask(const qkv_model *m, const char *question, const char *context, const qkv_answer_opts *o)
+{
+    qkv_status status = qkv_answer(m, question, strlen(question), context, strlen(context), o, &found);
+    if (status) fail_msg("%s", qkv_error());
+    return found.n ? &found.best[0] : NULL;
+}
+
+static void says(const qkv_model *m, const char *context, const qkv_answer_opts *o, const char *wanted)
+{
+    const qkv_found_answer *x = ask(m, "the cat", context, o);
+    assert_non_null(x);
+    assert_int_equal(x->is_none, !wanted);
+    if (!wanted) return;
+    assert_int_equal(x->span.end - x->span.begin, strlen(wanted));
+    assert_memory_equal(found.context + x->span.begin, wanted, strlen(wanted));
+}
+
+static void answers_are_found(void **state)
+{
+    (void)state;
+    qkv_model *m = load_finder();
+    says(m, "a dog ran", NULL, "dog ran");
+    assert_true(found.best[0].score > 0.9 && found.none < 1e-6 && found.windows == 1);
+    says(m, "a dogs is rans.", NULL, "dogs is rans"); /* whole words */
+    says(m, "a film", NULL, NULL);
+    assert_true(found.best[0].score > 0.4 && fabs(found.best[0].score - found.none) < 1e-12);
+    says(m, "", NULL, NULL);
+    says(m, "\xC3\xA9\n the dog ran", NULL, "dog ran");
+    assert_true(found.best[0].span.begin == 8 && found.best[0].characters.begin == 7 && found.best[0].characters.end == 14);
+    says(m, "the cat sat on the mat. the cat sat. a dog is bad and ran. the cat sat on the mat. the film", NULL,
+         "dog is bad and ran");
+    assert_true(found.windows > 2 && found.none < 1e-3);                /* no answer anywhere is the least of all windows */
+    says(m, "a dog ran", &(qkv_answer_opts){ .max_answer = 1 }, "dog"); /* as good as "ran": the first of equals */
+    assert_null(ask(m, "x", "", &(qkv_answer_opts){ .must_answer = 1 }));
+    assert_int_equal(qkv_answer(m, "x", 1, "y", 1, &(qkv_answer_opts){ .n_best = 101 }, &found), QKV_USAGE);
+    qkv_model_free(m);
+}
+
+static void answers_have_an_order(void **state)
+{
+    (void)state;
+    qkv_model *m = load_golden("bert_answer");
+    const char *context = "the cats sat on the mat. the dog ran, a good film was on. paris is bad";
+    ask(m, "the dog", context, &(qkv_answer_opts){ .n_best = 20 });
+    assert_true(found.n == 20 && found.windows > 3);
+    for (int i = 0; i < found.n; i++)
+        for (int k = 0; k < i; k++) {
+            assert_true(found.best[k].score >= found.best[i].score);
+            assert_true(found.best[k].span.begin != found.best[i].span.begin ||
+                        found.best[k].span.end != found.best[i].span.end);
+        }
+    qkv_found_answer first = found.best[0];
+    ask(m, "the dog", context, NULL);
+    assert_true(found.n == 1 && found.best[0].span.begin == first.span.begin && found.best[0].score == first.score);
+    qkv_model_free(m);
+}
+
+/* The numbers by their definition, from the logits of one window. */
+static void scores_of_answers(void **state)
+{
+    (void)state;
+    qkv_model *m = load_golden("bert_answer");
+    ask(m, "a dog", "the cat sat", &(qkv_answer_opts){ .n_best = 10 });
+    const int32_t ids[] = { 2, 10, 11, 3, 5, 6, 7, 3 }, types[] = { 0, 0, 0, 0, 1, 1, 1, 1 };
+    qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    const qkv_transformer *x = qkv_model_transformer(m);
+    const float *z = qkv_data(qkv_transformer_tag(x, qkv_transformer_encode_typed(x, tape, ids, types, 1, 8, NULL)));
+    double sum[2] = { 0 };
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < 8; i++) sum[k] += i == 0 || (i >= 4 && i < 7) ? exp((double)z[i * 2 + k]) : 0;
+    assert_int_equal(found.n, 7);
+    for (int i = 0; i < found.n; i++) {
+        const qkv_found_answer *a = &found.best[i];
+        int from = a->is_none ? 0 : 4 + (int)a->span.begin / 4, to = a->is_none ? 0 : 4 + (int)a->span.end / 4;
+        assert_true(fabs(a->score - exp((double)z[from * 2]) / sum[0] * exp((double)z[to * 2 + 1]) / sum[1]) < 1e-6);
+    }
+    qkv_tape_free(tape);
+    qkv_model_free(m);
+}
+
+/* ---- ranking ---- */
+
+/* A BERT with one class; saved with the key, its scores are logits. */
+static qkv_model *load_ranker(const char *key)
+{
+    qkv_model *three = load_golden("bert_classify");
+    qkv_transformer_opts o = *qkv_transformer_options(qkv_model_transformer(three));
+    o.classes = 1;
+    qkv_model *one = qkv_model_like(three, &o, 7);
+    qkv_tokenizer *source, *target;
+    assert_non_null(one);
+    assert_int_equal(qkv_tokenizers_load(folder, &source, &target), QKV_OK);
+    assert_int_equal(qkv_model_set_tokenizers(one, source, NULL), QKV_OK);
+    qkv_model_free(three);
+    char copy[128], path[512];
+    snprintf(copy, sizeof copy, "%s/one", folder);
+    snprintf(path, sizeof path, "sed -i '0,/{/s//{ %s/' %s/config.json", key, copy);
+    assert_int_equal(qkv_model_save(one, copy), QKV_OK);
+    qkv_model_free(one);
+    assert_int_equal(system(path), 0);
+    return qkv_model_load(copy);
+}
+
+static void passages_are_ranked(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {
+        "", "\"sbert_ce_default_activation_function\": \"torch.nn.modules.linear.Identity\",",
+        "\"sentence_transformers\": {\"activation_fn\": \"torch.nn.modules.linear.Identity\"},"
+    };
+    static const char *const passages[] = { "the mat", "a good film", "paris is bad", "a dog ran", "the mat" };
+    static const char *const queries[] = { "a dog", "a dog", "a dog", "a dog", "a dog" };
+    const qkv_texts texts = { .texts = passages, .n = 5 }, pairs = { .texts = queries, .pairs = passages, .n = 5 };
+    for (int i = 0; i < 3; i++) {
+        qkv_model *m = load_ranker(keys[i]);
+        qkv_ranked best[6];
+        qkv_matrix logits = { 0 };
+        int64_t cut = -1;
+        if (!m) fail_msg("%s", qkv_error());
+        assert_int_equal(qkv_rank(m, "a dog", 5, &texts, NULL, 6, best, &cut), QKV_OK);
+        assert_int_equal(qkv_classify(m, &pairs, NULL, &logits), QKV_OK);
+        assert_true(cut == 0 && best[5].index == -1);
+        for (int k = 0; k < 5; k++) {
+            double x = (double)logits.data[best[k].index];
+            assert_true((double)best[k].logit == x && fabs((double)best[k].score - (i ? x : 1 / (1 + exp(-x)))) < 1e-6);
+            if (!k) continue;
+            bool is_after = best[k - 1].logit > best[k].logit;
+            assert_true(is_after || (best[k - 1].logit == best[k].logit && best[k - 1].index < best[k].index));
+        }
+        qkv_matrix_free(&logits);
+        qkv_model_free(m);
+    }
+    assert_null(load_ranker("\"sentence_transformers\": {\"activation_fn\": \"torch.nn.modules.activation.Tanh\"},"));
+    assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
+}
+
+/* ---- heads that are not there ---- */
+
+static void other_heads_are_refused(void **state)
+{
+    (void)state;
+    const char *text = "the cat";
+    const qkv_texts texts = { .texts = &text, .n = 1 };
+    qkv_tagged t = { 0 };
+    qkv_matrix rows = { 0 };
+    qkv_ranked best;
+    qkv_model *m = load_golden("bert_classify");
+    assert_int_equal(qkv_tag(m, &texts, NULL, &t), QKV_UNSUPPORTED);
+    assert_non_null(strstr(qkv_error(), "\"tag\": it can classify, embed"));
+    assert_int_equal(qkv_answer(m, text, 7, text, 7, NULL, &found), QKV_UNSUPPORTED);
+    assert_int_equal(qkv_rank(m, text, 7, &texts, NULL, 1, &best, NULL), QKV_UNSUPPORTED);
+    qkv_model_free(m);
+    m = load_golden("bert_tag");
+    assert_int_equal(qkv_classify(m, &texts, NULL, &rows), QKV_USAGE);
+    assert_int_equal(qkv_model_check_ability(m, QKV_ABILITY_TAG | QKV_ABILITY_EMBED), QKV_OK);
+    assert_int_equal(qkv_model_check_ability(m, QKV_ABILITY_TAG | QKV_ABILITY_FILL), QKV_UNSUPPORTED);
+    assert_non_null(strstr(qkv_error(), "\"fill\": it can tag, embed"));
+    qkv_model_free(m);
+}
+
+/* ---- sentence-transformers ---- */
+
+static void compare_embedding(const char *path)
+{
+    static const char *const texts[] = { "the cat sat on mat", "a dog" };
+    qkv__safetensors golden;
+    qkv_matrix rows = { 0 };
+    qkv_model *m = qkv_model_load(path);
+    if (!m) fail_msg("%s", qkv_error());
+    assert_int_equal(qkv_embed_texts(m, &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &rows), QKV_OK);
+    assert_int_equal(qkv__safetensors_read(QKV_GOLDEN "/families/bert_dense/golden.safetensors", &golden), QKV_OK);
+    const float *wanted = qkv__safetensors_floats(qkv__safetensors_find(&golden, "embedding"));
+    assert_true(rows.n == 2 && rows.width == 5);
+    for (int i = 0; i < 10; i++)
+        if (!(fabs((double)rows.data[i] - (double)wanted[i]) <= 1e-5))
+            fail_msg("number %d is %.8g, PyTorch says %.8g", i, (double)rows.data[i], (double)wanted[i]);
+    qkv__safetensors_free(&golden);
+    qkv_matrix_free(&rows);
+    qkv_model_free(m);
+}
+
+/* Six poolings side by side, two Dense modules and Normalize; saved again, the same. */
+static void modules_are_computed(void **state)
+{
+    (void)state;
+    qkv_model *m = load_golden("bert_dense");
+    compare_embedding(folder);
+    char copy[128];
+    snprintf(copy, sizeof copy, "%s/copy", folder);
+    assert_int_equal(qkv_model_save(m, copy), QKV_OK);
+    compare_embedding(copy);
+    qkv_model *like = qkv_model_like(m, qkv_transformer_options(qkv_model_transformer(m)), 1);
+    assert_non_null(like);
+    qkv_tokenizer *source, *target;
+    assert_int_equal(qkv_tokenizers_load(folder, &source, &target), QKV_OK);
+    assert_int_equal(qkv_model_set_tokenizers(like, source, NULL), QKV_OK);
+    assert_int_equal(qkv_model_save(like, copy), QKV_OK);
+    compare_embedding(copy);
+    assert_int_equal(qkv_model_save_as(m, copy, "qkv"), QKV_UNSUPPORTED);
+    qkv_model_free(like);
+    qkv_model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_become_entities),    cmocka_unit_test(spans_in_bytes_and_characters),
+        cmocka_unit_test(scores_are_probabilities), cmocka_unit_test(long_texts_are_read_in_windows),
+        cmocka_unit_test(answers_are_found),        cmocka_unit_test(answers_have_an_order),
+        cmocka_unit_test(scores_of_answers),        cmocka_unit_test(passages_are_ranked),
+        cmocka_unit_test(other_heads_are_refused),  cmocka_unit_test(modules_are_computed),
+    };
+    int failed = cmocka_run_group_tests(tests, make_folder, remove_folder);
+    qkv_answers_free(&found);
+    return failed;
+}
