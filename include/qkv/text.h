@@ -162,12 +162,15 @@ typedef struct qkv_encode_opts {
     int any_bytes; /* 1: bytes that are not UTF-8 are taken too, as they are: a word with such bytes is not known, and of
                     * characters each mistake is one that is not known; to a published tokenizer each is U+FFFD */
     int with_special_tokens; /* 1: with the tokens that a published tokenizer puts around text, such as [CLS] and [SEP] */
+    uint64_t dropout_seed;   /* which merges dropout leaves out: the same seed, text and dropout give the same ids */
+    float dropout;           /* of byte pairs: before each merge, every one that could be made is left out with this
+                              * probability, so that a text has many ways to be cut (Provilkov et al. 2020); 0 to 1 */
 } qkv_encode_opts;
 
 /* NULL opts means all zero. Time grows with length * log(length) at most (and with the longest token of a published one).
  * FORMAT, with the offset, for text that is not UTF-8; LIMIT for text of 2 GiB or more, or one that an expression of the
- * tokenizer's file takes too long for; UNSUPPORTED for text that a published tokenizer has no token for; USAGE for NULL;
- * MEMORY. *out then holds no ids. */
+ * tokenizer's file takes too long for; UNSUPPORTED for text that a published tokenizer has no token for; USAGE for NULL
+ * and a dropout outside 0 to 1; MEMORY. *out then holds no ids. */
 QKV_API qkv_status qkv_tokenizer_encode(const qkv_tokenizer *t, const char *text, size_t length, const qkv_encode_opts *opts,
                                         qkv_ids *out);
 

@@ -84,6 +84,8 @@ typedef struct qkv_trainer_opts {
     float smoothing;                     /* of the labels */
     float clip;                          /* the largest norm of the gradients; 0: any */
     uint64_t seed;                       /* of dropout and of the batches */
+    double bpe_dropout; /* of translation: every epoch cuts its texts anew, as qkv_encode_opts.dropout says, from seed, epoch
+                         * and pair; one that would be longer than the model can read stays as it is. 0: none; below 1 */
 } qkv_trainer_opts;
 
 /* What a caller counts that a checkpoint must keep: the best score so far, when, and how often it was missed since; and the
@@ -108,7 +110,8 @@ typedef struct qkv_progress {
 typedef struct qkv_trainer qkv_trainer;
 
 /* Trains m on the pairs, both of which must outlive it. NULL on error: USAGE for options that do not fit, no pairs, or for
- * translation a model without an encoder and a decoder; MEMORY. You own it. */
+ * translation a model without an encoder and a decoder; UNSUPPORTED for bpe_dropout with tokenizers that were not trained
+ * here on byte pairs; MEMORY. You own it. */
 QKV_API qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *opts);
 QKV_API void qkv_trainer_free(qkv_trainer *t);
 QKV_API qkv_best_so_far *qkv_trainer_best_so_far(qkv_trainer *t);
@@ -204,9 +207,9 @@ typedef struct qkv_run_opts {
     qkv_status (*validate)(void *data, const qkv_model *m, qkv_run_score *out);
     void (*each)(void *data, const qkv_run_event *e); /* NULL: nobody looks on */
     const char *(*stop)(
-        void *data); /* asked before each step: why to end now, or NULL to go on. The run then ends as it would be
+        void *data);          /* asked before each step: why to end now, or NULL to go on. The run then ends as it would be
                                         found by the next one, without a last validation */
-    void *data;      /* for the three */
+    void *data;               /* for the three */
     const char *steps_reason; /* why it ends when `steps` are made; NULL: "--steps reached" */
 } qkv_run_opts;
 

@@ -63,9 +63,12 @@ qkv_status qkv__training_how(const qkv_training *t, int64_t total_steps, qkv_tra
     const qkv__training_values *v = &t->o.v;
     int64_t dim = qkv_transformer_options(qkv_model_transformer(t->model))->dim;
     qkv_schedule *s = &out->schedule;
-    *out = (qkv_trainer_opts){
-        .update_freq = v->update_freq, .smoothing = v->smoothing, .clip = v->clip, .seed = (uint64_t)v->seed
-    };
+    *out = (qkv_trainer_opts){ .size = sizeof *out,
+                               .update_freq = v->update_freq,
+                               .smoothing = v->smoothing,
+                               .clip = v->clip,
+                               .seed = (uint64_t)v->seed,
+                               .bpe_dropout = (double)v->bpe_dropout };
     *s = (qkv_schedule){ .kind = schedule_kinds[v->schedule], .lr = full_rate(t), .dim = dim };
     s->warmup = warmup_steps(t, s->kind, total_steps);
     if (!(s->lr > 0)) return qkv__fail(QKV_USAGE, "--lr: %g is not above 0", s->lr);

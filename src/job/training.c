@@ -299,7 +299,11 @@ static qkv_status plan_minutes(qkv_training *t, learning *how, const qkv_run_opt
     qkv_run_opts trial = *o;
     trial.minutes = (double)t->o.v.minutes;
     trial.validate = qkv_pairs_count(t->valid) ? validate_job : NULL; /* with --dry-run too: the plan is the same */
-    how->trainer = (qkv_trainer_opts){ .update_freq = t->o.v.update_freq, .clip = t->o.v.clip, .smoothing = t->o.v.smoothing };
+    how->trainer = (qkv_trainer_opts){ .size = sizeof how->trainer,
+                                       .update_freq = t->o.v.update_freq,
+                                       .clip = t->o.v.clip,
+                                       .smoothing = t->o.v.smoothing,
+                                       .bpe_dropout = (double)t->o.v.bpe_dropout };
     set_trainer(t, how, &trial);
     qkv_status status = plan_valid_every(t, &trial);
     t->is_trial = true;

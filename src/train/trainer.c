@@ -3,6 +3,7 @@
  * never stopped. */
 #include "trainer.h"
 
+#include "bpe_dropout.h"
 #include "optimizer.h"
 
 #include "../base/memory.h"
@@ -32,9 +33,10 @@ struct qkv_trainer {
     qkv_optimizer *optimizer;
     qkv_tape *tape;
     qkv_epoch *epoch;
-    uint64_t number; /* of the epoch */
-    int64_t next;    /* batch of the epoch */
-    uint64_t passes; /* forwards so far: the step of the tape, which dropout depends on */
+    qkv_pairs *drawn; /* the pairs as this epoch cuts them, with BPE dropout; else NULL */
+    uint64_t number;  /* of the epoch */
+    int64_t next;     /* batch of the epoch */
+    uint64_t passes;  /* forwards so far: the step of the tape, which dropout depends on */
     qkv_best_so_far best_so_far;
     qkv_batch *batches; /* of an update */
     uint64_t pairs_hash;
@@ -60,7 +62,8 @@ static qkv_status check_trainer_options(const qkv_model *m, const qkv_pairs *pai
         return qkv__fail(QKV_USAGE, "training: %lld batches in an update, expected 1 to 10000", (long long)o->update_freq);
     if (!(o->clip >= 0))
         return qkv__fail(QKV_USAGE, "training: the gradients are clipped at %g, expected 0 or more", (double)o->clip);
-    return o->schedule.lr != 0 ? qkv_schedule_check(&o->schedule) : QKV_OK;
+    qkv_status status = o->bpe_dropout != 0 ? qkv__check_bpe_dropout(m, o->bpe_dropout) : QKV_OK;
+    return !status && o->schedule.lr != 0 ? qkv_schedule_check(&o->schedule) : status;
 }
 
 static qkv_status read_trainer_options(qkv_trainer *t, const qkv_trainer_opts *opts)
@@ -73,10 +76,15 @@ static qkv_status read_trainer_options(qkv_trainer *t, const qkv_trainer_opts *o
 
 static qkv_status begin_epoch(qkv_trainer *t, uint64_t number)
 {
-    qkv_epoch *e = qkv_epoch_new(t->pairs, &t->batch_opts, number);
-    if (!e) return qkv_error_status();
+    qkv_pairs *drawn = NULL;
+    if (t->o.bpe_dropout > 0 && !(drawn = qkv__drop_merges(t->pairs, t->model, t->o.bpe_dropout, t->o.seed, number)))
+        return qkv_error_status();
+    qkv_epoch *e = qkv_epoch_new(drawn ? drawn : t->pairs, &t->batch_opts, number);
+    if (!e) return qkv_pairs_free(drawn), qkv_error_status();
     qkv_epoch_free(t->epoch);
+    qkv_pairs_free(t->drawn);
     t->epoch = e;
+    t->drawn = drawn;
     t->number = number;
     return QKV_OK;
 }
@@ -142,6 +150,7 @@ void qkv_trainer_free(qkv_trainer *t)
     for (int64_t i = 0; t->batches && i < t->o.update_freq; i++) qkv_batch_free(&t->batches[i]);
     qkv__release(t->batches, sizeof *t->batches * (size_t)t->o.update_freq);
     qkv_epoch_free(t->epoch);
+    qkv_pairs_free(t->drawn);
     qkv_tape_free(t->tape);
     qkv_optimizer_free(t->optimizer);
     qkv__release(t, sizeof *t);
@@ -332,7 +341,9 @@ static uint64_t hash_options(const qkv_trainer *t)
                                (double)(t->o.seed & 0xffffffffu),
                                (double)(t->o.objective->name >> 32),
                                (double)(t->o.objective->name & 0xffffffffu) };
-    return hash_numbers((int)(sizeof numbers / sizeof *numbers), numbers);
+    uint64_t hash = hash_numbers((int)(sizeof numbers / sizeof *numbers), numbers);
+    /* Checkpoints from before there was such an option have nothing of it. */
+    return t->o.bpe_dropout > 0 ? hash_bytes(hash, &t->o.bpe_dropout, sizeof t->o.bpe_dropout) : hash;
 }
 
 /* ---- the file ---- */
