@@ -291,6 +291,7 @@ static void shapes_that_do_not_fit(void **state)
     refused(qkv_sum_dim(matrix(2, 3, NULL), 2), QKV_USAGE, "no dimension 2");
     refused(qkv_mean_squared_error(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "must be equal");
     refused(qkv_kl_divergence(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "must be equal");
+    refused(qkv_binary_cross_entropy(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "must be equal");
     refused(qkv_rotary(matrix(2, 4, NULL), NULL), QKV_USAGE, "(B, T, heads*D)");
     qkv_rotary_opts rotary[] = { { .heads = 3 }, { .heads = 4 }, { .heads = -1 } };
     for (int i = 0; i < 3; i++)
@@ -411,6 +412,19 @@ static void without_dimensions(void **state)
     assert_int_equal(qkv_backward(y), QKV_OK);
     near(qkv_grad(x)[0], 4 * 2 + 1, 1e-6);
     assert_true(qkv_item(qkv_reshape(x, QKV_SHAPE(1, 1))) == 2);
+}
+
+/* Far from 0 the loss is the logit itself, or nothing. */
+static void binary_losses_do_not_overflow(void **state)
+{
+    (void)state;
+    qkv_tensor *x = vector(4, FLOATS(200, -200, 200, -200)), *y = qkv_constant(t, QKV_SHAPE(4), FLOATS(1, 0, 0, 1));
+    qkv_tensor *loss = qkv_binary_cross_entropy(x, y);
+    near(qkv_item(loss), 100, 1e-5);
+    assert_int_equal(qkv_backward(loss), QKV_OK);
+    static const double slopes[] = { 0, 0, 0.25, -0.25 };
+    for (int i = 0; i < 4; i++) near(qkv_grad(x)[i], slopes[i], 1e-6);
+    near(qkv_item(qkv_binary_cross_entropy(vector(1, NULL), qkv_constant(t, QKV_SHAPE(1), NULL))), log(2), 1e-6);
 }
 
 static void reshape_shares(void **state)
@@ -662,6 +676,7 @@ int main(void)
         RULE(nothing_gives_nothing),
         RULE(empty_tensors),
         RULE(without_dimensions),
+        RULE(binary_losses_do_not_overflow),
         RULE(reshape_shares),
         RULE(long_sums_stay_exact),
         RULE(a_row_alone_has_the_same_bits),

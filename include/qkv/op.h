@@ -119,6 +119,10 @@ QKV_API qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *ta
  * log_p, target (..., K); target is a constant: it gets no gradient. */
 QKV_API qkv_tensor *qkv_kl_divergence(qkv_tensor *log_p, qkv_tensor *target);
 
+/* mean of -(y log s + (1-y) log(1-s)), s = sigmoid(logits), y = target, from 0 to 1; equal shapes. The target is a constant: it
+ * gets no gradient. */
+QKV_API qkv_tensor *qkv_binary_cross_entropy(qkv_tensor *logits, qkv_tensor *target);
+
 /* mean of (a - b)^2; equal shapes */
 QKV_API qkv_tensor *qkv_mean_squared_error(qkv_tensor *a, qkv_tensor *b);
 
