@@ -47,8 +47,9 @@ const command export_command = {
              "\n"
              "A family has one shape, and a model of another cannot be written as it: the\n"
              "sentence says what differs. What \"qkv train translate\" makes without options\n"
-             "is a Pegasus, with --no-pre-norm a Marian; what \"qkv train generate\" makes is a\n"
-             "Llama, what \"qkv train mask\" makes a ModernBERT.",
+             "is a Pegasus, what \"qkv train generate\" makes a Llama, what \"qkv train mask\"\n"
+             "makes a ModernBERT; --like of a training chooses another. The folder is whole:\n"
+             "tokens around a text, special tokens, how to generate, a card.",
     .example = "  qkv train translate --train a.en a.de --out ours\n"
                "  qkv export -m ours --as pegasus -o ours-pegasus",
     .options = options,

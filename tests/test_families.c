@@ -1060,13 +1060,43 @@ static void shapes_that_stand_in_the_way(void **state)
         if (!strstr(qkv_error(), rows[i].words)) fail_msg("row %zu says \"%s\"", i, qkv_error());
         qkv_model_free(m);
     }
-    qkv_transformer_opts paper = ours[0];
-    paper.positions = QKV_POSITION_SINUSOID;
-    qkv_model *m = qkv_model_new(&paper, 3);
-    assert_int_equal(qkv_model_save_as(m, folder, "marian"), QKV_UNSUPPORTED);
-    assert_non_null(strstr(qkv_error(), "sinusoid_halves"));
+    qkv_model *m = qkv_model_new(&ours[0], 3);
     assert_int_equal(qkv_model_save_as(m, folder, NULL), QKV_USAGE);
     assert_int_equal(qkv_model_save_as(NULL, folder, "qkv"), QKV_USAGE);
+    qkv_model_free(m);
+}
+
+/* Models whose shape only weights make up for: other weights, the same logits. */
+static void folded_under_their_names(void **state)
+{
+    (void)state;
+    static float first[MOST], second[MOST];
+    const batch b = { .ids = { 1, 5, 7, 2, 9, 4 },
+                      .target = { 3, 8, 1, 0 },
+                      .lengths = { 3, 2 },
+                      .target_lengths = { 2, 1 },
+                      .length = 3,
+                      .target_length = 2 };
+    for (int i = 0; i < 4; i++) { /* a translator, with two tables, one with the norms first, and a Llama */
+        static const int shapes[] = { 0, 0, 5, 4 };
+        qkv_transformer_opts o = ours[shapes[i]];
+        if (i < 3) o.positions = QKV_POSITION_SINUSOID;
+        else o.unscaled = o.untied = 0;
+        if (i == 1) o.target_vocabulary = 9;
+        qkv_model *m = qkv_model_new(&o, 3);
+        if (qkv_model_save_as(m, folder, ours_as[shapes[i]])) fail_msg("%s", qkv_error());
+        qkv_model *again = load(folder);
+        int64_t n = copy_last(m, &b, first);
+        assert_int_equal(copy_last(again, &b, second), n);
+        for (int64_t k = 0; k < n; k++) assert_float_equal(first[k], second[k], 1e-5);
+        qkv_model_free(again);
+        qkv_model_free(m);
+    }
+    qkv_transformer_opts odd = ours[0];
+    odd.positions = QKV_POSITION_SINUSOID, odd.dim = 9, odd.heads = 3;
+    qkv_model *m = qkv_model_new(&odd, 3);
+    assert_int_equal(qkv_model_save_as(m, folder, "marian"), QKV_UNSUPPORTED);
+    assert_non_null(strstr(qkv_error(), "sinusoid_halves"));
     qkv_model_free(m);
 }
 
@@ -1493,6 +1523,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(ours_under_their_names, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(words_without_a_head, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(shapes_that_stand_in_the_way, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(folded_under_their_names, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(like_another, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(tokenizers_of_a_model, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(nothing_is_copied, make_folder, remove_folder),

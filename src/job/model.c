@@ -108,6 +108,7 @@ static qkv_status make_model(qkv_training *t)
     qkv_status status = find_tokenizers(t, &k);
     if (!status) status = describe_model(t, &k, &opts);
     if (!status) status = t->job->adjust(t, NULL, &opts);
+    if (!status) status = qkv__shape_like(t, &opts);
     if (status) return free_tokenizers(&k), status;
     return give_tokenizers(t, qkv_model_new(&opts, (uint64_t)t->o.v.seed), &k);
 }
@@ -124,8 +125,8 @@ static qkv_status refuse_given(const qkv_training *t, qkv__option i)
 
 static qkv_status check_fixed_options(const qkv_training *t)
 {
-    static const qkv__option besides[] = { QKV__SET_preset,    QKV__SET_layers,   QKV__SET_vocabulary,
-                                           QKV__SET_tokenizer, QKV__SET_separate, QKV__SET_tokens };
+    static const qkv__option besides[] = { QKV__SET_preset,   QKV__SET_layers, QKV__SET_vocabulary, QKV__SET_tokenizer,
+                                           QKV__SET_separate, QKV__SET_tokens, QKV__SET_like };
     qkv_status status = QKV_OK;
     for (size_t i = 0; i < sizeof besides / sizeof *besides && !status; i++) status = refuse_given(t, besides[i]);
 #define QKV_TRAIN_OPTION(member, kind, name, value, job, from, ...) \

@@ -151,8 +151,9 @@ static qkv_status choose_options(qkv_training *t)
     qkv__survey s = { 0 };
     bool is_old = t->is_old || t->o.v.paper, needs = t->job->bit == QKV__CLASSIFY || (!is_old && !t->o.v.resume);
     qkv_status status = needs ? t->job->survey(t, &s) : QKV_OK;
-    if (status || is_old || t->o.v.resume) return status;
-    t->job->choose(t, &s);
+    if (status || t->is_old || t->o.v.resume) return status;
+    if (!is_old) t->job->choose(t, &s);
+    qkv__choose_like(t); /* over what the rules chose */
     status = t->failed;
     t->failed = QKV_OK;
     return status;
@@ -399,6 +400,7 @@ static qkv_status check_needed(const qkv_training *t)
     if (!(v->split >= 0 && v->split <= 0.5f)) return qkv__fail(QKV_USAGE, "--split: %g is not from 0 to 0.5", (double)v->split);
     if (v->split > 0 && v->valid.n)
         return qkv__fail(QKV_USAGE, "--split: nothing is held back where --valid gives what is measured on");
+    if (qkv__check_like(t)) return QKV_USAGE;
     if (v->minutes < 0) return qkv__fail(QKV_USAGE, "--minutes: %g is below 0", (double)v->minutes);
     return t->job->check(t);
 }

@@ -102,6 +102,12 @@ int64_t qkv__held_every(const qkv_training *t);
 /* A new model with its tokenizers; or, with --from, one that starts with the weights of another, as far as it has them. */
 qkv_status qkv__training_start(qkv_training *t);
 
+/* ---- like.c: --like ---- */
+qkv_status qkv__check_like(const qkv_training *t); /* USAGE: the job makes no such models */
+void qkv__choose_like(qkv_training *t);            /* as rules choose */
+/* What no option says. USAGE where another option has made a shape that the family has not. */
+qkv_status qkv__shape_like(const qkv_training *t, qkv_transformer_opts *o);
+
 /* ---- learning.c: how it learns ---- */
 qkv_optimizer_opts qkv__training_optimizer(const qkv_training *t);
 /* But for optimizer, batches and objective; total_steps 0: not known. USAGE. */

@@ -12,6 +12,7 @@
 #include "copy_tokenizer_files.h"
 #include "export.h"
 #include "export_folder.h"
+#include "fold.h"
 #include "model_info.h"
 #include "no_folder.h"
 #include "open_head.h"
@@ -461,15 +462,33 @@ static qkv_model *with_head(const qkv_model *m, const qkv__family *family)
     return NULL;
 }
 
+/* A model of another shape that is there for the time of writing it: tokenizers and labels stay m's. */
+static qkv_status save_made(const qkv_model *m, qkv_model *made, const char *path, const qkv__family *family)
+{
+    made->tokenizer = m->tokenizer;
+    made->target_tokenizer = m->target_tokenizer;
+    made->labels = m->labels;
+    qkv_status status = save_as(made, path, family, true);
+    made->tokenizer = made->target_tokenizer = NULL;
+    made->labels = (qkv__labels){ 0 };
+    qkv_model_free(made);
+    return status;
+}
+
 /* Other programs look for words behind the head of their family. */
 static qkv_status save_with_head(const qkv_model *m, const char *path, const qkv__family *family)
 {
     qkv_model *made = with_head(m, family);
-    if (!made) return save_as(m, path, family, true);
-    made->tokenizer = m->tokenizer; /* lent */
-    made->target_tokenizer = m->target_tokenizer;
-    qkv_status status = save_as(made, path, family, true);
-    made->tokenizer = made->target_tokenizer = NULL;
+    return made ? save_made(m, made, path, family) : save_as(m, path, family, true);
+}
+
+static qkv_status save_folded(const qkv_model *m, const char *path, const qkv__family *family,
+                              const qkv_transformer_opts *folded)
+{
+    qkv_model *made = qkv_model_like(m, folded, 0);
+    qkv_status status = made ? QKV_OK : qkv_error_status();
+    if (!status) status = qkv__fold_weights(qkv_transformer_options(m->transformer), m->params, folded, made->params);
+    if (!status) return save_made(m, made, path, family);
     qkv_model_free(made);
     return status;
 }
@@ -481,7 +500,9 @@ qkv_status qkv_model_save_as(const qkv_model *m, const char *path, const char *t
     if (!family && strcmp(type, QKV__OWN_TYPE))
         return qkv__fail(QKV_UNSUPPORTED, "there is no family \"%.60s\": there are %s", type, qkv__family_names());
     if (family && family->variant) family = family->variant(NULL, qkv_transformer_options(m->transformer));
-    const char *problem = family ? family->missing(qkv_transformer_options(m->transformer)) : NULL;
-    if (problem) return qkv__fail(QKV_UNSUPPORTED, "the model cannot be saved as %s, which differs from it: %s", type, problem);
-    return save_with_head(m, path, family);
+    qkv_transformer_opts folded;
+    const qkv_transformer_opts *o = qkv_transformer_options(m->transformer);
+    const char *problem = family ? family->missing(o) : NULL;
+    if (problem && qkv__fold_options(family, o, &folded)) return save_folded(m, path, family, &folded);
+    return problem ? qkv__refuse_export(m, type, problem) : save_with_head(m, path, family);
 }

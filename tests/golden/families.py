@@ -232,8 +232,9 @@ def bert(config, w, g, prefix="bert."):
     if kind.endswith("ForMaskedLM") and not is_roberta:
         x = w.norm("cls.predictions.transform.LayerNorm", eps)(act(w.linear("cls.predictions.transform.dense", DIM, DIM)(x)))
         g["logits"] = x @ table.T + w("cls.predictions.bias", VOCABULARY)
-        w.linear("cls.seq_relationship", DIM, 2)
-        w.linear("bert.pooler.dense", DIM, DIM)
+        if not w.given:
+            w.linear("cls.seq_relationship", DIM, 2)
+            w.linear("bert.pooler.dense", DIM, DIM)
     elif kind.endswith("ForMaskedLM"):
         x = w.norm("lm_head.layer_norm", eps)(F.gelu(w.linear("lm_head.dense", DIM, DIM)(x)))
         g["logits"] = x @ table.T + w("lm_head.bias", VOCABULARY)
@@ -267,7 +268,7 @@ def distilbert(config, w, g):
 
 def gpt2(config, w, g):
     act, eps = ACTIVATIONS[config["activation_function"]], config["layer_norm_epsilon"]
-    inner, seen = 4 * DIM, keys_seen(LENGTHS, LENGTH, True)
+    inner, seen = config["n_inner"] or 4 * DIM, keys_seen(LENGTHS, LENGTH, True)
     table = w("wte.weight", VOCABULARY, DIM)
     x = table[g["ids"].long()] + w("wpe.weight", config["n_positions"], DIM)[:LENGTH]
     hidden = [x]
