@@ -6,8 +6,8 @@
 set -u
 VERBOSE=${VERBOSE:-}
 . "$(dirname "$0")/cases.sh"
-qkv=$1 golden=$2
-cd "$folder"
+qkv=$(realpath "$1") golden=$(realpath "$2")
+cd "$folder" || exit 1
 python=
 for found in python3 /usr/bin/python3; do
     if "$found" -c 'import numpy, torch' 2>/dev/null; then python=$found && break; fi
