@@ -323,6 +323,9 @@ refused "similar to nothing" 4 "nothing.txt" similar -m encoder --corpus nothing
 refused "training on nothing" 4 "there is no text" train generate $size --train nothing.txt --quiet --out no
 refused "a context longer than the positions" 2 "--context 9 is more than the 4 positions" train generate $size --train train.txt \
     --context 9 --positions learned --longest 4 --quiet --out no9
+check "a chosen context is no longer than the positions" run 0 "" train generate --train train.txt --dim 16 --heads 2 --layers 1 --inner 32 --vocab 300 \
+    --max-tokens 256 --positions learned --longest 64 --steps 2 --quiet --out short
+contains "but as long" "$(cat short/training.json)" '"context": "64"'
 refused "a rate of 1" 2 "--rate" train mask $size --train plain.txt --rate 1 --quiet --out no
 refused "a mask that the tokenizer lacks" 5 "<mask>" train mask --from whole --train plain.txt --quiet --out no6
 refused "a decoder is no start for a classifier" 2 "layer" train classify --from tongue --train train.tsv --quiet --out no7

@@ -308,6 +308,9 @@ check "pegasus as pegasus" run 0 "" export -m pegasus --as pegasus -o pegasus2 -
 run 0 "" forward -m pegasus --source 'the cat' --target mat --logits 1.npy --quiet
 check "with its tokenizer" run 0 "" forward -m pegasus2 --source 'the cat' --target mat --logits 2.npy --quiet
 check "the same bits" cmp 1.npy 2.npy
+names="summarize: the"
+refused "a summary by a decoder" 2 "needs an encoder and a decoder" summarize -m gpt2 x
+names=
 refused "another shape" 5 "cannot be saved as llama, which differs from it: its positions are rotary" export -m gpt2 --as llama -o as_llama
 check "our positions become Marian's" run 0 "wrote own_marian" export -m own --as marian -o own_marian
 # What the documents promise: models of ours for other programs.

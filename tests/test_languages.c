@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
+#include "http_client.h"
 
 enum { VOCABULARY = 23, FIRST_CODE = 20 };
 
@@ -272,6 +273,44 @@ static void summaries_in_parts(void **state)
     qkv_model_free(m);
 }
 
+/* A request for two languages is answered as the library does it, whatever is asked beside it. */
+static void served_by_code(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = { { "eng_Latn", "deu_Latn" },
+                                            { "deu_Latn", "zho_Hans" },
+                                            { "zho_Hans", "eng_Latn" } };
+    qkv_model *m = golden_with("m2m_100", of_nllb, false, 0);
+    qkv_server *s = qkv_server_new(m, &(qkv_server_opts){ .size = sizeof(qkv_server_opts) });
+    if (!s) fail_msg("%s", qkv_error());
+    for (int i = 0; i < 3; i++) {
+        char body[256];
+        const qkv_translate_opts o = { .size = sizeof o, .source_lang = pairs[i][0], .target_lang = pairs[i][1] };
+        char *wanted = text_of(m, "t5 t6", &o);
+        snprintf(body, sizeof body, "{\"q\":\"t5 t6\",\"source_lang\":\"%s\",\"target_lang\":\"%s\"}", pairs[i][0],
+                 pairs[i][1]);
+        reply r = post(qkv_server_port(s), "/translate", body);
+        json_t *x = json_loads(r.body, 0, NULL);
+        if (r.status != 200) fail_msg("%d: %s", r.status, r.body);
+        assert_string_equal(json_string_value(json_object_get(x, "translatedText")), wanted);
+        json_decref(x);
+        free_reply(&r);
+        free(wanted);
+    }
+    static const char *const wrong[] = { "{\"q\":\"t5\",\"source_lang\":\"eng_Latn\",\"target_lang\":\"fra_Latn\"}",
+                                         "{\"q\":\"t5\",\"source_lang\":\"eng_Latn\"}",
+                                         "{\"q\":\"t5\",\"source_lang\":7,\"target_lang\":\"deu_Latn\"}" };
+    static const char *const words[] = { "has no language \\\"fra_Latn\\\"", "\\\"target\\\" is missing", "source_lang" };
+    for (int i = 0; i < 3; i++) {
+        reply r = post(qkv_server_port(s), "/translate", wrong[i]);
+        assert_int_equal(r.status, 400);
+        if (!strstr(r.body, words[i])) fail_msg("row %d says %s", i, r.body);
+        free_reply(&r);
+    }
+    qkv_server_free(s);
+    qkv_model_free(m);
+}
+
 /* M2M-100's files: SentencePiece cuts, vocab.json numbers, the codes come behind it. */
 static void files_of_m2m(void **state)
 {
@@ -308,6 +347,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(ends_come_late_enough, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(sentences_one_by_one, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(summaries_in_parts, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(served_by_code, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(files_of_m2m, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

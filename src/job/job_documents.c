@@ -97,7 +97,9 @@ static qkv_status set_objective(qkv_training *t)
     t->has_objective = true;
     int64_t readable = qkv__readable_length(t->model, v->context);
     if (masks(t) && t->special.mask < 0) return qkv__fail(QKV_UNSUPPORTED, "the tokenizer has no token " QKV_SPECIAL_MASK);
-    if (!masks(t) && readable < v->context)
+    bool is_short = !masks(t) && readable < v->context;
+    if (is_short && !QKV__IS_GIVEN(&t->o, context)) qkv__choose(t, "context", "%lld", (long long)readable);
+    else if (is_short)
         return qkv__fail(QKV_USAGE, "--context %d is more than the %lld positions of the model (--longest)", v->context,
                          (long long)readable);
     return QKV_OK;

@@ -63,7 +63,7 @@ static bool run_texts(qkv__part *parts, const qkv_texts *texts)
 {
     qkv__joint_result *x = qkv__alloc_zero(sizeof *x);
     const qkv_model *m = parts->request->server->model;
-    qkv_status status = x ? parts->run(m, texts, parts->n_best, step_parts, parts, x) : QKV_MEMORY;
+    qkv_status status = x ? parts->run(m, texts, parts, step_parts, parts, x) : QKV_MEMORY;
     bool is_known = !parts->next || (!status && !x->rows.cut);
     if (x && (status || !is_known)) release_result(x), x = NULL;
     if (is_known) hand_out(parts, x, status);
@@ -99,9 +99,13 @@ static void run_parts(qkv__part *parts)
 
 static bool is_large(const qkv__part *p) { return p->texts.n > MOST_JOINED; }
 
+static bool is_same_code(const char *a, const char *b) { return a && b ? !strcmp(a, b) : !a && !b; }
+
 static bool fits_to(const qkv__part *x, const qkv__part *first, int64_t n)
 {
-    return !first || (n + x->texts.n <= MOST_JOINED && x->run == first->run && x->n_best == first->n_best);
+    if (!first) return true;
+    return n + x->texts.n <= MOST_JOINED && x->run == first->run && x->n_best == first->n_best &&
+           is_same_code(x->source_lang, first->source_lang) && is_same_code(x->target_lang, first->target_lang);
 }
 
 /* The oldest part of its size, and those behind it that fit to it; they leave the list. NULL: none is left. */

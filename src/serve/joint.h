@@ -19,15 +19,18 @@ typedef struct qkv__joint_result {
     int users;
 } qkv__joint_result;
 
-/* Makes a result of texts. n_best is that of the parts, which is the same for all. */
-typedef qkv_status qkv__joint_run(const qkv_model *m, const qkv_texts *texts, int n_best, qkv_each_step each_step, void *data,
-                                  qkv__joint_result *out);
+struct qkv__part;
+
+/* Makes a result of texts. What the parts ask for is the same for all, and is `first`'s. */
+typedef qkv_status qkv__joint_run(const qkv_model *m, const qkv_texts *texts, const struct qkv__part *first,
+                                  qkv_each_step each_step, void *data, qkv__joint_result *out);
 
 /* The texts of one request, which live until qkv__join() is over. */
 typedef struct qkv__part {
     struct qkv__request *request;
     qkv__joint_run *run;
     int n_best;
+    const char *source_lang, *target_lang; /* NULL: the model's */
     qkv_texts texts;
     /* what came of them */
     qkv__joint_result *result;

@@ -53,13 +53,20 @@ typedef struct wanted {
     qkv__strings texts;
     int64_t alternatives;
     bool is_auto, is_split;
+    const char *codes[2]; /* the model's, of source and target; NULL: not chosen */
 } wanted;
 
-static qkv_status get_language(const json_t *body, const char *name, const char *ours, bool *is_auto)
+/* A model of many languages is asked for one by its own code, NAME_lang; then the server's needs not be there. */
+static qkv_status get_language(const json_t *body, const char *name, const char *ours, const char **own, bool *is_auto)
 {
+    char own_name[16];
     const char *code = NULL;
     size_t length = 0;
-    qkv_status status = qkv__get_string(body, name, &code, &length);
+    snprintf(own_name, sizeof own_name, "%s_lang", name);
+    qkv_status status = qkv__get_string(body, own_name, own, &length);
+    if (!status) status = qkv__get_string(body, name, &code, &length);
+    *is_auto = false;
+    if (!status && !code && *own) return QKV_OK;
     if (!status && !code) status = qkv__fail(QKV_USAGE, "\"%s\" is missing", name);
     if (status) return status;
     *is_auto = !strcmp(name, "source") && !strcmp(code, "auto");
@@ -101,8 +108,8 @@ static qkv_status get_wanted(const qkv__request *r, wanted *w)
     size_t length = 4;
     bool not_auto;
     qkv_status status = qkv__need_strings(r->body, "q", &w->texts);
-    if (!status) status = get_language(r->body, "source", s->source_language, &w->is_auto);
-    if (!status) status = get_language(r->body, "target", s->target_language, &not_auto);
+    if (!status) status = get_language(r->body, "source", s->source_language, &w->codes[0], &w->is_auto);
+    if (!status) status = get_language(r->body, "target", s->target_language, &w->codes[1], &not_auto);
     if (!status) status = qkv__get_string(r->body, "format", &format, &length);
     if (!status && strcmp(format, "text"))
         status = qkv__fail(QKV_USAGE, "\"format\" is \"%.40s\": this server translates \"text\" alone", format);
@@ -189,12 +196,16 @@ static qkv_status check_text_lengths(const translated *x)
     return QKV_OK;
 }
 
-static qkv_status translate_texts(const qkv_model *m, const qkv_texts *texts, int n_best, qkv_each_step each_step, void *data,
-                                  qkv__joint_result *out)
+static qkv_status translate_texts(const qkv_model *m, const qkv_texts *texts, const qkv__part *first, qkv_each_step each_step,
+                                  void *data, qkv__joint_result *out)
 {
-    const qkv_translate_opts opts = {
-        .beam = n_best > DEFAULT_BEAM ? n_best : DEFAULT_BEAM, .n_best = n_best, .each_step = each_step, .each_step_data = data
-    };
+    const qkv_translate_opts opts = { .size = sizeof opts,
+                                      .beam = first->n_best > DEFAULT_BEAM ? first->n_best : DEFAULT_BEAM,
+                                      .n_best = first->n_best,
+                                      .source_lang = first->source_lang,
+                                      .target_lang = first->target_lang,
+                                      .each_step = each_step,
+                                      .each_step_data = data };
     return qkv_translate(m, texts->texts, texts->lengths, texts->n, &opts, &out->translations);
 }
 
@@ -211,6 +222,8 @@ qkv_status qkv__serve_translation(qkv__request *r)
     qkv__part part = { .request = r,
                        .run = translate_texts,
                        .n_best = (int)w.alternatives + 1,
+                       .source_lang = w.codes[0],
+                       .target_lang = w.codes[1],
                        .texts = { .texts = p->sentences, .lengths = p->lengths, .n = p->n } };
     if (!status) status = qkv__join(&r->server->joint, &part);
     if (!status) x.t = qkv__part_translations(&part);

@@ -84,11 +84,11 @@ static void put_all_classes(qkv__json *j, const qkv_model *m, const qkv__strings
     qkv__put_raw(j, "}\n");
 }
 
-static qkv_status classify_texts(const qkv_model *m, const qkv_texts *texts, int n_best, qkv_each_step each_step, void *data,
-                                 qkv__joint_result *out)
+static qkv_status classify_texts(const qkv_model *m, const qkv_texts *texts, const qkv__part *first, qkv_each_step each_step,
+                                 void *data, qkv__joint_result *out)
 {
     const qkv_reading_opts opts = { .each_step = each_step, .each_step_data = data };
-    (void)n_best;
+    (void)first;
     return qkv_classify(m, texts, &opts, &out->rows);
 }
 
@@ -167,12 +167,12 @@ static qkv_status put_usage(qkv__json *j, const qkv_server *s, const qkv__string
     return status;
 }
 
-static qkv_status embed_texts(const qkv_model *m, const qkv_texts *texts, int n_best, qkv_each_step each_step, void *data,
-                              qkv__joint_result *out)
+static qkv_status embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv__part *first, qkv_each_step each_step,
+                              void *data, qkv__joint_result *out)
 {
     const qkv_reading_opts reading = { .each_step = each_step, .each_step_data = data };
     const qkv_embed_opts opts = { .reading = &reading, .normalized = 1, .as_published = 1 };
-    (void)n_best;
+    (void)first;
     qkv_status status = qkv_embed_texts(m, texts, &opts, &out->rows);
     out->rows.cut = 0; /* nobody is told */
     return status;

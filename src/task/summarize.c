@@ -10,6 +10,10 @@ qkv_status qkv_summarize(const qkv_model *m, const char *const *texts, const siz
     if (QKV__READ_OPTIONS(&o, each_step_data, opts, "summarize")) return QKV_USAGE;
     const qkv_model_info *info = qkv_model_info_of(m);
     if (!info) return qkv__fail(QKV_USAGE, "summarize: a model is needed");
+    if (!(info->can & QKV_ABILITY_TRANSLATE))
+        return qkv__fail(QKV_USAGE, "summarize: the model needs an encoder and a decoder");
+    if (!qkv_model_source_tokenizer(m))
+        return qkv__fail(QKV_USAGE, "summarize: the model has no tokenizer: it knows ids, not text");
     const qkv_summary_params *said = &info->summary;
     if (!o.beam) o.beam = said->beam;
     if (o.length_penalty == 0) o.length_penalty = said->length_penalty;
