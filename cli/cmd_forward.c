@@ -30,7 +30,8 @@ static const option options[] = {
     { "hidden-all", .value = "FILE", .help = "write the decoder's of every layer, (layers + 1, tokens, dim)",
       .text = &given.hidden_all },
     { "encoder-all", .value = "FILE", .help = "write the encoder's of every layer", .text = &given.encoder_all },
-    { "classes", .value = "FILE", .help = "write the logits of the classes, (1, classes), as .npy", .text = &given.classes },
+    { "classes", .value = "FILE", .help = "write the logits of the classes, (1 or tokens, classes), as .npy",
+      .text = &given.classes },
     { "quiet", .help = "do not tell what was written", .flag = &given.quiet },
     { 0 },
 };
@@ -142,7 +143,7 @@ static qkv_status print_computed(const computed *x, const qkv_tokenizer *t)
     if (x->encoded) print_shape(N_("encoder"), qkv_dim(x->encoded, 1), qkv_dim(x->encoded, 2));
     if (x->hidden) print_shape(N_("hidden"), qkv_dim(x->hidden, 1), qkv_dim(x->hidden, 2));
     if (x->logits) print_shape(N_("logits"), qkv_dim(x->logits, 1), vocabulary);
-    if (x->classes) print_shape(N_("classes"), 1, qkv_dim(x->classes, 1));
+    if (x->classes) print_shape(N_("classes"), qkv_ndim(x->classes) > 2 ? qkv_dim(x->classes, 1) : 1, qkv_dim(x->classes, -1));
     if (!x->logits) return QKV_OK;
     return print_likeliest(qkv_data(x->logits) + (qkv_dim(x->logits, 1) - 1) * vocabulary, vocabulary, t);
 }
@@ -172,7 +173,8 @@ static qkv_status compute(const qkv_model *m, const side *source, const int32_t 
     if (target->is_there && !qkv_tape_status(t))
         c.hidden = qkv_transformer_decode(x, t, target->ids.ids, 1, (int64_t)target->ids.n, NULL, c.encoded, NULL);
     c.logits = qkv_transformer_logits(x, target->is_there ? c.hidden : c.encoded);
-    if (o->classes) c.classes = qkv_transformer_classify(x, c.encoded, NULL);
+    if (o->classes)
+        c.classes = o->classes_of ? qkv_transformer_tag(x, c.encoded) : qkv_transformer_classify(x, c.encoded, NULL);
     const qkv_tokenizer *names = target->is_there ? target->tokenizer : source->tokenizer;
     qkv_status status = qkv_tape_status(t) ? library_failed() : QKV_OK;
     if (!status && writes_files()) status = write_computed(&c, t, o);

@@ -181,6 +181,60 @@ refused "no mask" 2 "mask" fill -m bert_mlm 'the cat'
 refused "a model that cannot" 2 "does not fill in words" fill -m gpt2 'the [MASK]'
 refused "too long a text" 6 "qkv: fill" fill -m bert_mlm 'the the the the the the the the the the the [MASK]'
 
+# ---- tag, answer ----
+for name in bert_tag bert_answer bert_dense; do bert $name; done
+for name in roberta_tag roberta_answer; do roberta $name; done
+check "info of a tagger" run 0 "" info bert_tag
+contains "says so" "$(tr -s ' ' <out)" "can tag, embed" "labels O, B-PER, I-PER, B-LOC, I-LOC"
+check "info of one that answers" run 0 "" info roberta_answer
+contains "says so too" "$(tr -s ' ' <out)" "can answer, embed"
+# tagged NAME MODEL TEXT WORDS TOKENS: what tag says of WORDS words is what forward says of their first tokens, TOKENS from 0
+tagged() {
+    run 0 "" tag -m "$2" --words "$3" || return
+    same "$1: words" "$4" "$(cut -f 3 out | tr '\n' '|')"
+    cut -f 2 out >got
+    "$qkv" forward -m "$2" --source "$3" --classes y.npy --quiet
+    npy y.npy | awk -v tokens="$5" '{ e[NR - 1] = exp($1) } END { n = split(tokens, at, " ")
+        for (i = 1; i <= n; i++) { s = m = 0
+            for (k = 0; k < 5; k++) { x = e[at[i] * 5 + k]; s += x; if (x > m) m = x }
+            print m / s } }' >wanted
+    near "$1: their scores" wanted got 1e-4
+}
+tagged "word pieces" bert_tag "The cats sat, on." "The|cats|sat|,|on|.|" "1 2 4 5 6 7"
+tagged "byte pairs" roberta_tag "the cat at" "the|cat|at|" "1 2 5"
+printf 'the cat sat on the mat. a dog ran, the cats sat on a mat. paris\n\nthe cat\n' >in
+check "lines" run 0 "" tag -m bert_tag --words
+same "in windows, an empty line for none" "23 21" "$(wc -l <out) $(grep -c . out)"
+cp out one
+check "batches of one" run 0 "" tag -m bert_tag --words --batch 1
+check "give the same" cmp one out
+check "as JSON" run 0 "" tag -m bert_tag --words --json
+contains "with places" "$(sed -n 3p out)" '{"line": 3, "entities": [' '"words": [{"label": ' '"text": "cat", "span": [4, 7], "characters": [4, 7]}'
+: >in
+printf 'the cat sat on the mat.\na dog ran, the cats sat on a mat. paris\n' >context
+check "an answer" run 0 "" answer -m bert_answer --context context --n-best 3 "the dog" "a cat"
+same "three each" 7 "$(wc -l <out)"
+contains "from the context" "$(tr '\n' ' ' <context)" "$(sed -n '1s/^[0-9.]*\t//p' out)"
+check "with RoBERTa" run 0 "" answer -m roberta_answer --context context --must-answer --json "the cat"
+contains "as JSON" "$(cat out)" '{"question": "the cat", "answers": [{"text": "' '"score": ' '"span": [' '"characters": [' '"none": ' '"windows": '
+refused "no context" 3 "nowhere" answer -m bert_answer --context nowhere x
+refused "a tagger does not classify" 5 'bert_tag: the model has no head for "classify": it can tag, embed' classify -m bert_tag x
+refused "a classifier does not tag" 5 'no head for "tag": it can classify, embed' tag -m bert_classify x
+refused "a tagger does not answer" 5 'no head for "answer": it can tag, embed' answer -m bert_tag --context context x
+refused "a classifier of three labels does not rank" 5 'no head for "rank": it can classify, embed' rank -m bert_classify --corpus context x
+check "export a tagger" run 0 "" export -m bert_tag --as bert -o tagger-again --quiet
+check "tag again" run 0 "" tag -m tagger-again --json "the cats sat, on."
+cp out one
+check "and before" run 0 "" tag -m bert_tag --json "the cats sat, on."
+check "is the same" cmp one out
+check "quantized" run 0 "" tag -m bert_tag --int8 --words "the cats"
+check "embed by modules" run 0 "" embed -m bert_dense "the cat sat on mat"
+tensor "$golden/families/bert_dense/golden.safetensors" embedding | head -5 >wanted
+tr ' ' '\n' <out >got
+near "as sentence-transformers does" wanted got 1e-5
+check "one pooling alone" run 0 "" embed -m bert_dense --pooling first "the cat"
+same "without them" 16 "$(wc -w <out)"
+
 # ---- classify, embed, similar ----
 for model in bert_classify roberta_classify distilbert_classify; do
     echo 'the cat' >in
@@ -552,6 +606,18 @@ same "with all their digits" "" "$(head -n 1 out | tr -d ',}' | awk -v x="$logit
 printf 'relevance\tthe cat\n' >one.tsv
 refused "nothing to be right about" 5 "scorer has one label" classify -m scorer --eval one.tsv
 : >in
+printf 'I love you\nthe cat\nyou\nI love you\n' >passages
+check "rank" run 0 "" rank -m scorer --corpus passages --top 9 "the cat"
+same "the query, then four lines" 5 "$(wc -l <out)"
+sed 's/^/the cat\t/' passages >in
+sed -n 's/^    \([0-9.]*\)  \([0-9]*\)  .*/\2 \1/p' out | sort -n | cut -d ' ' -f 2 >got
+check "the same pairs" run 0 "" classify -m scorer --pairs
+cut -f 2 out >wanted
+near "have the same scores" wanted got 1e-4
+: >in
+check "rank --json" run 0 "" rank -m scorer --corpus passages --top 2 --json "the cat"
+contains "is JSON" "$(cat out)" '{"query": "the cat", "best": [{"score": ' '"line": ' '"text": "'
+same "best first" "" "$(sed 's/"score": /\n/g' out | sed 1d | awk -F, 'NR > 1 && $1 > last { print } { last = $1 }')"
 
 # Git LFS leaves a pointer where a file was not fetched.
 for name in model.safetensors tokenizer.json config.json; do

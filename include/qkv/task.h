@@ -321,7 +321,8 @@ typedef struct qkv_tagged {
 } qkv_tagged;
 QKV_API void qkv_tagged_free(qkv_tagged *t);
 
-/* The likeliest label of every word of n texts (pairs are not read). A word has the label of its first token. Where a tokenizer
+/* The likeliest label of every word of n texts (pairs are not read). A word has the label of its first token, which may be the
+ * space before it where that is a token of its own. Where a tokenizer
  * marks tokens that go on with a word (WordPiece), words are what it says; else they end at white space, and where letters,
  * marks and digits meet other characters; each ideograph or kana begins one. Words are joined to entities by their labels: B-X
  * begins one and I-X goes on with it, or begins one where there is none; of IOBES and BILOU E- and L- end one, S- and U- are one

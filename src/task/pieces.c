@@ -49,6 +49,15 @@ static bool begins_word(const qkv_tokenizer *t, const char *text, size_t length,
 
 /* ---- pieces ---- */
 
+/* A space that stands alone is the first token of the word behind it, which has its label: so taggers learn it. */
+static void take_space_along(qkv__pieces *p, size_t i)
+{
+    if (!i || !p->starts[i] || p->spans[i - 1].begin < p->spans[i - 1].end) return;
+    p->spans[i - 1] = p->spans[i];
+    p->starts[i - 1] = true;
+    p->starts[i] = false;
+}
+
 static qkv_status keep_pieces(const qkv_tokenizer *t, const qkv_ids *ids, qkv__arena *a, qkv__pieces *out)
 {
     bool is_first = true;
@@ -61,6 +70,7 @@ static qkv_status keep_pieces(const qkv_tokenizer *t, const qkv_ids *ids, qkv__a
         bool is_empty = s.begin >= s.end;
         out->starts[i] = !is_empty && (is_first || begins_word(t, out->text, out->length, s.begin, ids->ids[i]));
         is_first = is_first && is_empty;
+        take_space_along(out, i);
     }
     return QKV_OK;
 }

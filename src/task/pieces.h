@@ -10,8 +10,10 @@ typedef struct qkv__pieces {
     const char *text; /* length bytes of UTF-8 and a NUL: what was not UTF-8 has become U+FFFD */
     size_t length;
     int64_t begin, n; /* its ids in the reader */
-    qkv_span *spans;  /* (n): of each in the text, without white space around it; empty: it is of no character */
-    bool *starts;     /* (n): whether it begins a word */
+    qkv_span
+        *spans;   /* (n): of each in the text, without white space around it; empty: it is of no character. A space alone before
+                         a word has the span of the piece behind it */
+    bool *starts; /* (n): whether it begins a word */
 } qkv__pieces;
 
 /* Adds the ids of a text to the reader. A piece begins a word unless a tokenizer that marks those which go on (WordPiece's ##)

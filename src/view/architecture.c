@@ -210,13 +210,15 @@ static void add_classifier(maker *m)
     static const char *const pooling[] = { QKV__N("the mean of all tokens"), QKV__N("the first token"),
                                            QKV__N("the last token"), QKV__N("a learned mean of the tokens") };
     const qkv_transformer_opts *o = &m->o;
-    snprintf(next_more(m), QKV__BLOCK_TEXT, "%s", qkv__translated(pooling[o->pooling]));
-    add_block(m, qkv__translated("Pooling"), OUTPUT, o->pooling == QKV_POOLING_ATTENTION ? o->dim : 0, 1);
+    if (!o->classes_of) {
+        snprintf(next_more(m), QKV__BLOCK_TEXT, "%s", qkv__translated(pooling[o->pooling]));
+        add_block(m, qkv__translated("Pooling"), OUTPUT, o->pooling == QKV_POOLING_ATTENTION ? o->dim : 0, 1);
+    }
     if (o->pooler == QKV_POOLER_HEAD) {
         snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%lld × %lld, %s"), (long long)o->dim, (long long)o->dim,
                  norm_name(o));
         add_block(m, qkv__translated("Head"), OUTPUT, head_weights(o), 1);
-    } else if (o->pooler) {
+    } else if (o->pooler && !o->classes_of) {
         snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%lld × %lld, %s"), (long long)o->dim, (long long)o->dim,
                  o->pooler == QKV_POOLER_TANH   ? "tanh"
                  : o->pooler == QKV_POOLER_GELU ? "GELU"
@@ -261,8 +263,9 @@ static void add_output(maker *m)
 static int64_t unused_weights(const qkv_transformer_opts *o)
 {
     bool has_own_pooler = o->pooler && o->pooler != QKV_POOLER_HEAD;
-    if (o->classes) return (o->pooler == QKV_POOLER_HEAD ? 0 : head_weights(o)) + output_weights(o);
-    return has_own_pooler ? (o->dim + 1) * o->dim : 0;
+    int64_t pooler = has_own_pooler && (!o->classes || o->classes_of) ? (o->dim + 1) * o->dim : 0;
+    if (!o->classes) return pooler;
+    return (o->pooler == QKV_POOLER_HEAD ? 0 : head_weights(o)) + output_weights(o) + pooler;
 }
 
 /* ---- the whole ---- */
