@@ -1,6 +1,7 @@
 /* rank.c: which passages answer a query best, by a cross-encoder. */
 #include "texts.h"
 
+#include "../base/options.h"
 #include "../base/size.h"
 
 #include <math.h>
@@ -43,12 +44,14 @@ qkv_status qkv_rank(const qkv_model *m, const char *query, size_t length, const 
 {
     if (!m || !query || !passages || !out || n < 0 || passages->n < 0 || (passages->n && !passages->texts))
         return qkv__fail(QKV_USAGE, "rank: a model, a query, passages and a place for the best are needed");
-    qkv_status status = qkv_model_check_ability(m, QKV_ABILITY_RANK);
+    qkv_reading_opts own;
+    qkv_status status = QKV__READ_OPTIONS(&own, each_step_data, opts, "rank");
+    if (!status) status = qkv_model_check_ability(m, QKV_ABILITY_RANK);
     if (status) return status;
     qkv_matrix logits = { 0 };
     size_t bytes = sizeof(qkv_ranked) * (size_t)qkv__max(passages->n, 1);
     qkv_ranked *all = qkv__alloc(bytes);
-    status = all ? score_passages(m, query, length, passages, opts, &logits) : QKV_MEMORY;
+    status = all ? score_passages(m, query, length, passages, &own, &logits) : QKV_MEMORY;
     if (!status) {
         sort_passages(&logits, qkv_model_info_of(m)->scores_logits, all);
         for (int64_t i = 0; i < n; i++) out[i] = i < logits.n ? all[i] : (qkv_ranked){ 0, 0, -1 };

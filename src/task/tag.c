@@ -146,8 +146,10 @@ static void finish_tagging(tagging *t)
 
 static qkv_status start_tagging(tagging *t, const qkv_reading_opts *opts)
 {
-    qkv_status status = qkv_model_check_ability(t->r.m, QKV_ABILITY_TAG);
-    if (!status) status = qkv__reading_start(&t->r, opts);
+    qkv_reading_opts own;
+    qkv_status status = QKV__READ_OPTIONS(&own, each_step_data, opts, "tag");
+    if (!status) status = qkv_model_check_ability(t->r.m, QKV_ABILITY_TAG);
+    if (!status) status = qkv__reading_start(&t->r, &own);
     t->overlap = t->r.room / 4;
     const char *label;
     for (int64_t i = 0; (label = qkv_model_label(t->r.m, i)); i++)
