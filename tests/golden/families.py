@@ -343,7 +343,7 @@ def modernbert(config, w, g):
     if is_classifier:
         g["classes"] = w.linear("classifier", DIM, len(config["id2label"]))(x)
     else:
-        g["logits"] = x @ table.T + w("decoder.bias", VOCABULARY)
+        g["logits"] = x @ table.T + (w("decoder.bias", VOCABULARY) if config.get("decoder_bias", True) else 0)
     return hidden
 
 
