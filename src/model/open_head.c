@@ -26,9 +26,11 @@ bool qkv__open_head(const qkv_transformer *t)
     const float *gain = is_openable(&t->o) ? qkv_data(t->stacks[QKV__ENCODER].final_norm.gain) : NULL;
     if (!gain || !is_far_from_zero(gain, dim)) return false;
     float *w = qkv_data(t->head.weight), *b = qkv_data(t->head.bias);
-    memcpy(qkv_data(t->head_norm.gain), gain, sizeof *gain * (size_t)dim);
+    float *after = qkv_data(t->head_norm.gain);
+    double eps = (double)t->head_norm.eps; /* of a variance of 1 */
     memset(w, 0, sizeof *w * (size_t)(dim * dim));
     for (int64_t i = 0; i < dim; i++) {
+        after[i] = (float)((double)gain[i] * sqrt(1 + eps));
         w[i * dim + i] = 1 / gain[i];
         b[i] = sqrtf((float)dim) + 6;
     }

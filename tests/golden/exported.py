@@ -3,7 +3,8 @@
 
 Usage: tests/golden/exported.py LIST   (needs PyTorch)
 A line of LIST is "FOLDER NUMBERS.npy IDS [TARGET_IDS]": NUMBERS are the logits (tokens, vocabulary) or the classes (1, classes) of one
-sequence, IDS such as 5,6,2. Prints the largest difference of each; fails where one is more than 1e-5.
+sequence, IDS such as 5,6,2. Prints the largest difference of each, as a part of the largest number where that is above 1; fails where one
+is more than 1e-5.
 """
 import json
 import os
@@ -40,7 +41,7 @@ def difference(folder, numbers, ids, target=None):
     got = (g["classes"] if "classes" in g else g["logits"][0]).numpy()
     wanted = np.load(numbers)
     assert wanted.shape == got.shape, (wanted.shape, got.shape)
-    return np.abs(wanted - got).max()
+    return np.abs(wanted - got).max() / max(np.abs(wanted).max(), 1)
 
 
 with open(sys.argv[1]) as f:
