@@ -229,11 +229,13 @@ static qkv_status adjust_published(const qkv_training *t, const qkv_model *from,
     return QKV_OK;
 }
 
-/* ModernBERT's classes are read through its head, which is there or begins as one that lets everything through. */
-static void adjust_modernbert(qkv_transformer_opts *o)
+/* ModernBERT's classes are read through its head; that of an encoder that had none begins as one that lets everything through,
+ * for which it has a bias. */
+static void adjust_modernbert(bool is_new, qkv_transformer_opts *o)
 {
     qkv_transformer_opts like = *o;
     like.output_bias = 0;
+    if (is_new) like.no_head_bias = like.no_bias;
     like.head = 1;
     like.pooler = QKV_POOLER_HEAD;
     if (!qkv__modernbert.missing(&like)) *o = like;
@@ -248,7 +250,7 @@ static qkv_status adjust_classifier(qkv_training *t, const qkv_model *from, qkv_
     o->classes_of = QKV_CLASSES_OF_TEXTS;
     o->pooling = (qkv_pooling)t->o.v.pooling;
     if (qkv__info_is_published(qkv_model_info_of(from))) return adjust_published(t, from, o);
-    if (from) adjust_modernbert(o);
+    adjust_modernbert(!from, o);
     return QKV_OK;
 }
 

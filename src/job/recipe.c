@@ -89,16 +89,44 @@ void qkv__choose_translation(qkv_training *t, const qkv__survey *s)
     if (t->o.v.valid.n || t->o.v.split > 0) qkv__choose(t, "fit", "length");
 }
 
-/* ---- classes ---- */
+/* ---- shapes ---- */
 
-/* BERT's: norms after each sub-layer and of the embeddings, learned positions, GELU. */
-static void choose_bert(qkv_training *t)
+/* Rotary positions, norms before each sub-layer, a gate, no biases. */
+static void choose_gated(qkv_training *t, const char *activation)
 {
-    qkv__choose(t, "activation", "gelu");
-    qkv__choose(t, "positions", "learned");
-    qkv__choose(t, "embed-norm", "yes");
+    qkv__choose(t, "pre-norm", "yes");
+    qkv__choose(t, "positions", "rotary");
+    qkv__choose(t, "activation", "%s", activation);
+    qkv__choose(t, "no-bias", "yes");
     qkv__choose(t, "unscaled", "yes");
 }
+
+/* Layers with a gate, of 8/3 the width, have as many weights as those of 4 times the width without. */
+static void choose_inner(qkv_training *t)
+{
+    static const int inner[] = { 352, 704, 1376, 2752 }; /* by preset */
+    if (!QKV__IS_SET(&t->o, dim)) qkv__choose(t, "inner", "%d", inner[t->o.v.preset]);
+}
+
+/* Llama's: RMS norms, SiLU. */
+static void choose_llama(qkv_training *t)
+{
+    choose_gated(t, "silu-gated");
+    choose_inner(t);
+    qkv__choose(t, "norm", "rms");
+}
+
+/* ModernBERT's: GELU, a norm of the embeddings instead of the first layer's. Its head comes when the model leaves or gets classes:
+ * words are learned slower behind one. What has biases has them everywhere. */
+static void choose_modernbert(qkv_training *t)
+{
+    choose_gated(t, "gelu-gated");
+    qkv__choose(t, "embed-norm", "yes");
+    if (t->o.v.pre_norm && t->o.v.embed_norm) qkv__choose(t, "no-first-norm", "yes");
+    if (t->o.v.no_bias) qkv__choose(t, "no-norm-bias", "yes");
+}
+
+/* ---- classes ---- */
 
 /* Words where they stand between spaces; else pieces, as of Chinese. */
 static bool has_words(const qkv__survey *s) { return s->han < 0.1 * s->characters; }
@@ -111,7 +139,7 @@ void qkv__choose_classes(qkv_training *t, const qkv__survey *s)
         choose_tokens(t, has_words(s) ? "words" : "bpe", is_little ? 8000 : 16000);
         if (!has_size(t)) qkv__choose(t, "layers", "1");
         qkv__choose(t, "preset", "tiny");
-        choose_bert(t);
+        choose_modernbert(t);
     }
     qkv__choose(t, "dropout", "0.4");
     qkv__choose(t, "inner-dropout", "0.2");
@@ -126,35 +154,6 @@ void qkv__choose_classes(qkv_training *t, const qkv__survey *s)
 
 /* Lines that are short are parts of something longer. */
 static bool is_running_text(const qkv__survey *s) { return s->characters / fmax((double)s->texts, 1) < 120; }
-
-/* Rotary positions, norms before each sub-layer, a gate in layers of 8/3 the width, no biases. */
-static void choose_gated(qkv_training *t, const char *activation)
-{
-    static const int inner[] = { 352, 704, 1376, 2752 }; /* by preset */
-    qkv__choose(t, "pre-norm", "yes");
-    qkv__choose(t, "positions", "rotary");
-    qkv__choose(t, "activation", "%s", activation);
-    qkv__choose(t, "no-bias", "yes");
-    qkv__choose(t, "unscaled", "yes");
-    if (!QKV__IS_SET(&t->o, dim)) qkv__choose(t, "inner", "%d", inner[t->o.v.preset]);
-}
-
-/* Llama's: RMS norms, SiLU. */
-static void choose_llama(qkv_training *t)
-{
-    choose_gated(t, "silu-gated");
-    qkv__choose(t, "norm", "rms");
-}
-
-/* ModernBERT's: GELU, a norm of the embeddings instead of the first layer's. Its head comes when the model leaves or gets classes:
- * words are learned slower behind one. What has biases has them everywhere. */
-static void choose_modernbert(qkv_training *t)
-{
-    choose_gated(t, "gelu-gated");
-    qkv__choose(t, "embed-norm", "yes");
-    if (t->o.v.pre_norm && t->o.v.embed_norm) qkv__choose(t, "no-first-norm", "yes");
-    if (t->o.v.no_bias) qkv__choose(t, "no-norm-bias", "yes");
-}
 
 void qkv__choose_generation(qkv_training *t, const qkv__survey *s)
 {
@@ -181,6 +180,7 @@ void qkv__choose_masking(qkv_training *t, const qkv__survey *s)
         choose_tokens(t, has_words(s) ? "words" : "bpe", 8000);
         qkv__choose(t, "preset", "tiny");
         choose_modernbert(t);
+        choose_inner(t);
     }
     qkv__choose(t, "rate", "0.3");
     qkv__choose(t, "max-length", "128");
