@@ -55,11 +55,16 @@ SEED ?= 1
 mutate: deps-test
 	@tools/mutate -n 300 -s $(SEED) $(MUTATE) src/task src/decode src/train src/model
 
+# MINUTES=1 for less; READER="jinja bin" for some of them.
+MINUTES ?= 10
+soak: deps-test
+	@tools/soak -m $(MINUTES) $(READER)
+
 format:
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
 
 clean:
-	rm -rf build build-san build-gcc build-clang build-san-gcc build-san-clang
+	rm -rf build build-soak build-san build-gcc build-clang build-san-gcc build-san-clang
 
 $(BUILD)/build.ninja: | deps-build
 	@$(if $(own_compiler),CC="$(CC)") meson setup $(BUILD) $(options) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
@@ -75,4 +80,4 @@ $(BUILD)/with-tests: $(BUILD)/build.ninja | deps-test
 deps-%:
 	@tools/deps $*
 
-.PHONY: all test abi demo bench install mutate format clean
+.PHONY: all test abi demo bench install mutate soak format clean

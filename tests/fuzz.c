@@ -1,0 +1,214 @@
+/* fuzz.c: readers of files that nobody vouches for, for libFuzzer. QKV_FUZZ names one of them; QKV_FUZZ_SEEDS=FOLDER writes what
+ * it begins with into a folder, of the golden files, and ends. tools/soak builds and runs it. */
+#include <qkv/qkv.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "folder.h"
+#include "io/pickle.h"
+#include "io/pytorch.h"
+#include "model/family.h"
+#include "model/model_info.h"
+
+static const char *put_input(const char *name, const uint8_t *data, size_t size)
+{
+    const char *path = in_folder(name);
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(data, 1, size, f) != size || fclose(f)) abort();
+    return path;
+}
+
+/* ---- config.json, of every family and ours ---- */
+
+/* What other programs would read of it again. */
+static void write_options(const qkv__family *f, const qkv_transformer_opts *o)
+{
+    json_t *config = json_object();
+    if (!f->missing(o) && qkv__keys_write(f->keys, o, config)) f->write(o, config);
+    json_decref(config);
+}
+
+static void make_model(const qkv__family *f, const qkv__published *p, const qkv_transformer_opts *o)
+{
+    enum { MOST_LAYERS = 64 };
+    if (o->encoder_layers > MOST_LAYERS || o->decoder_layers > MOST_LAYERS) return;
+    qkv_params *params = qkv__params_plan();
+    qkv_transformer *m = qkv_transformer_new(params, o);
+    if (m && o->dim < 100000 && !qkv__read_divisors(p, params, m)) write_options(f, o);
+    qkv_params_free(params);
+}
+
+static void read_config(const uint8_t *data, size_t size)
+{
+    const qkv__weights nothing = { 0 };
+    json_t *config = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, NULL);
+    const char *type = json_string_value(json_object_get(config, "model_type"));
+    const qkv__published p = { "config.json", config, &nothing };
+    const qkv__family *f = type ? qkv__family_find(type) : NULL;
+    qkv_transformer_opts o;
+    qkv__labels labels = { 0 };
+    float penalty;
+    if (f && f->variant) f = f->variant(&p, NULL);
+    if (json_is_object(config) && !f) qkv__config_read("config.json", config, &o, &labels, &penalty);
+    else if (f && !qkv__family_read(f, &p, &o)) {
+        qkv_model_info info = qkv__model_info_of(&o);
+        if (o.classes < 100000) qkv__labels_read(&p, o.classes, &labels);
+        if (!qkv__model_info_read(f, &p, folder, &o, &info)) qkv__model_info_free(&info);
+        make_model(f, &p, &o);
+    }
+    qkv__labels_free(&labels);
+    json_decref(config);
+}
+
+/* ---- tokenizers ---- */
+
+static void use_tokenizer(qkv_tokenizer *t)
+{
+    static const char text[] = " The <s>cat e\xCC\x81 \xE6\x88\x91 [MASK] \xF0\x9F\x98\x80 12\t\n";
+    const qkv_encode_opts opts = { .specials = 1, .with_special_tokens = 1 };
+    qkv_ids ids = { 0 };
+    qkv_text back = { 0 };
+    if (t && !qkv_tokenizer_encode(t, text, strlen(text), &opts, &ids)) qkv_tokenizer_decode(t, ids.ids, ids.n, 0, &back);
+    qkv_ids_free(&ids);
+    qkv_text_free(&back);
+    qkv_tokenizer_free(t);
+}
+
+static void read_tokenizer(const uint8_t *data, size_t size)
+{
+    use_tokenizer(qkv_tokenizer_load(put_input("tokenizer.json", data, size)));
+}
+static void read_spm(const uint8_t *data, size_t size)
+{
+    use_tokenizer(qkv_tokenizer_load(put_input("tokenizer.model", data, size)));
+}
+static void read_vocabulary(const uint8_t *data, size_t size)
+{
+    use_tokenizer(qkv_tokenizer_load(put_input("vocab.txt", data, size)));
+}
+
+/* ---- weights ---- */
+
+static void use_tensors(qkv_status status, qkv__safetensors *s)
+{
+    for (int i = 0; !status && i < s->n; i++) {
+        float number;
+        if (s->tensors[i].count && qkv__safetensors_decodes(&s->tensors[i])) /* the last lies farthest */
+            qkv__safetensors_decode_some(&s->tensors[i], s->tensors[i].count - 1, 1, &number);
+    }
+    if (!status) qkv__safetensors_free(s);
+}
+
+static void read_bin(const uint8_t *data, size_t size)
+{
+    qkv__safetensors s;
+    use_tensors(qkv__pytorch_read(put_input("pytorch_model.bin", data, size), &s), &s);
+}
+static void read_safetensors(const uint8_t *data, size_t size)
+{
+    qkv__safetensors s;
+    use_tensors(qkv__safetensors_read(put_input("model.safetensors", data, size), &s), &s);
+}
+static void read_pickle(const uint8_t *data, size_t size)
+{
+    qkv__pickled p;
+    if (!qkv__pickle_read("data.pkl", 0, data, size, &p)) qkv__pickled_free(&p);
+}
+
+/* ---- chat templates ---- */
+
+static void read_template(const uint8_t *data, size_t size)
+{
+    static const char talk[] = "{\"messages\": [{\"role\": \"system\", \"content\": \"Be short.\"}, {\"role\": \"user\", "
+                               "\"content\": \"Hi\"}, {\"role\": \"assistant\", \"content\": \"Hello\", \"tool_calls\": []}], "
+                               "\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {}}}], "
+                               "\"add_generation_prompt\": true, \"bos_token\": \"<s>\", \"eos_token\": \"</s>\"}";
+    const qkv_chat_render_opts opts = { .size = sizeof opts, .now = 1700000000, .most_steps = 20000 };
+    qkv_text out = { 0 };
+    qkv_chat_template *t = qkv_chat_template_new((const char *)data, size);
+    if (t) qkv_chat_template_render(t, talk, strlen(talk), &opts, &out);
+    qkv_chat_template_free(t);
+    qkv_text_free(&out);
+}
+
+static const struct {
+    const char *name;
+    void (*read)(const uint8_t *data, size_t size);
+} readers[] = { { "config", read_config },  { "tokenizer", read_tokenizer },
+                { "spm", read_spm },        { "vocab", read_vocabulary },
+                { "bin", read_bin },        { "pickle", read_pickle },
+                { "jinja", read_template }, { "safetensors", read_safetensors } };
+enum { READERS = sizeof readers / sizeof *readers };
+static int chosen = -1;
+
+/* ---- what it begins with, of files that hold many ---- */
+
+static void put_seed(const char *to, int number, const char *text)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/golden-%d", to, number);
+    FILE *f = text ? fopen(path, "wb") : NULL;
+    if (!f || fputs(text, f) < 0 || fclose(f)) abort();
+}
+
+static void put_templates(const char *to)
+{
+    int number = 0;
+    const char *name;
+    json_t *all = json_load_file(QKV_GOLDEN "/templates.json", 0, NULL), *text;
+    json_object_foreach (json_object_get(all, "templates"), name, text) put_seed(to, number++, json_string_value(text));
+    json_decref(all);
+}
+
+/* Vocabularies and merges that several share stand beside them. */
+static void put_tokenizers(const char *to)
+{
+    static const char *const keys[] = { "vocab", "merges" };
+    size_t i;
+    json_t *all = json_load_file(QKV_GOLDEN "/pipeline.json", 0, NULL), *one;
+    json_array_foreach(json_object_get(all, "cases"), i, one)
+    {
+        json_t *model = json_object_get(json_object_get(one, "tokenizer"), "model");
+        for (int k = 0; k < 2; k++) {
+            const char *shared = json_string_value(json_object_get(model, keys[k]));
+            if (shared) json_object_set(model, keys[k], json_object_get(json_object_get(all, "shared"), shared));
+        }
+        char *text = json_dumps(json_object_get(one, "tokenizer"), JSON_COMPACT);
+        put_seed(to, (int)i, text);
+        free(text);
+    }
+    json_decref(all);
+}
+
+/* ---- libFuzzer's ---- */
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void leave_folder(void) { remove_folder(NULL); }
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+    const char *name = getenv("QKV_FUZZ"), *to = getenv("QKV_FUZZ_SEEDS");
+    for (int i = 0; name && i < READERS; i++)
+        if (!strcmp(readers[i].name, name)) chosen = i;
+    if (chosen < 0) {
+        fprintf(stderr, "fuzz: QKV_FUZZ is the name of no reader\n");
+        exit(2);
+    }
+    if (to && readers[chosen].read == read_template) put_templates(to);
+    if (to && readers[chosen].read == read_tokenizer) put_tokenizers(to);
+    if (to) exit(0);
+    atexit(leave_folder);
+    return make_folder(NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    readers[chosen].read(data, size);
+    return 0;
+}
