@@ -981,25 +981,26 @@ static const char *const ours_as[] = { "marian",     "marian",     "bert",      
                                        "pegasus",    "pegasus",    "modernbert", "modernbert", "modernbert",
                                        "modernbert", "modernbert", "modernbert" };
 
+static const batch few = { .ids = { 1, 5, 7, 2, 9, 4 },
+                           .target = { 3, 8, 1, 0 },
+                           .lengths = { 3, 2 },
+                           .target_lengths = { 2, 1 },
+                           .length = 3,
+                           .target_length = 2 };
+
 /* Models that were made here, under published names: the same weights, and the same logits. */
 static void ours_under_their_names(void **state)
 {
     (void)state;
     static float first[MOST], second[MOST];
-    const batch b = { .ids = { 1, 5, 7, 2, 9, 4 },
-                      .target = { 3, 8, 1, 0 },
-                      .lengths = { 3, 2 },
-                      .target_lengths = { 2, 1 },
-                      .length = 3,
-                      .target_length = 2 };
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
         qkv_model *m = qkv_model_new(&ours[i], 3);
         if (qkv_model_save_as(m, folder, ours_as[i])) fail_msg("%s", qkv_error());
         qkv_model *again = load(folder);
         assert_string_equal(qkv_model_info_of(again)->family, ours_as[i]);
         same_weights(m, again);
-        int64_t n = copy_last(m, &b, first);
-        assert_int_equal(copy_last(again, &b, second), n);
+        int64_t n = copy_last(m, &few, first);
+        assert_int_equal(copy_last(again, &few, second), n);
         assert_memory_equal(first, second, sizeof(float) * (size_t)n);
         qkv_model_free(again);
         qkv_model_free(m);
@@ -1071,12 +1072,6 @@ static void folded_under_their_names(void **state)
 {
     (void)state;
     static float first[MOST], second[MOST];
-    const batch b = { .ids = { 1, 5, 7, 2, 9, 4 },
-                      .target = { 3, 8, 1, 0 },
-                      .lengths = { 3, 2 },
-                      .target_lengths = { 2, 1 },
-                      .length = 3,
-                      .target_length = 2 };
     for (int i = 0; i < 4; i++) { /* a translator, with two tables, one with the norms first, and a Llama */
         static const int shapes[] = { 0, 0, 5, 4 };
         qkv_transformer_opts o = ours[shapes[i]];
@@ -1086,8 +1081,8 @@ static void folded_under_their_names(void **state)
         qkv_model *m = qkv_model_new(&o, 3);
         if (qkv_model_save_as(m, folder, ours_as[shapes[i]])) fail_msg("%s", qkv_error());
         qkv_model *again = load(folder);
-        int64_t n = copy_last(m, &b, first);
-        assert_int_equal(copy_last(again, &b, second), n);
+        int64_t n = copy_last(m, &few, first);
+        assert_int_equal(copy_last(again, &few, second), n);
         for (int64_t k = 0; k < n; k++) assert_float_equal(first[k], second[k], 1e-5);
         qkv_model_free(again);
         qkv_model_free(m);

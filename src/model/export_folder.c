@@ -11,12 +11,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static qkv_status put_json(const char *folder, const char *name, json_t *value)
+static qkv_status name_export(const char *folder, const char *name, char path[4096])
+{
+    if (snprintf(path, 4096, "%s/%s", folder, name) < 4096) return QKV_OK;
+    return qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
+}
+
+qkv_status qkv__export_json(const char *folder, const char *name, json_t *value)
 {
     char path[4096];
-    qkv_status status = QKV_OK;
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-        status = qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
+    qkv_status status = name_export(folder, name, path);
     if (!status) status = qkv__json_write(path, value);
     json_decref(value);
     return status;
@@ -76,11 +80,11 @@ static char *post_processor(const qkv__special_tokens *f, const qkv_tokenizer *t
 static qkv_status save_framed(const qkv__special_tokens *f, const qkv_tokenizer *t, const char *folder, const char *name)
 {
     char path[4096];
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-        return qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
+    qkv_status status = name_export(folder, name, path);
+    if (status) return status;
     char *around = post_processor(f, t);
     if (!around) return qkv__fail(QKV_MEMORY, "%s: out of memory while writing it", path);
-    qkv_status status = qkv__tokenizer_save_framed(t, path, around);
+    status = qkv__tokenizer_save_framed(t, path, around);
     free(around);
     return status;
 }
@@ -130,8 +134,8 @@ static qkv_status export_tokenizers(const qkv_model *m, const char *folder)
     if (!status && f.target != f.source) status = save_framed(&f, f.target, folder, "target_tokenizer.json");
     if (status) return status;
     json_t *names = name_tokens(&f), *config = names ? describe_tokenizer(&f, names) : NULL;
-    status = put_json(folder, "tokenizer_config.json", config);
-    if (!status) return put_json(folder, "special_tokens_map.json", names);
+    status = qkv__export_json(folder, "tokenizer_config.json", config);
+    if (!status) return qkv__export_json(folder, "special_tokens_map.json", names);
     json_decref(names);
     return status;
 }
@@ -163,7 +167,7 @@ static qkv_status export_generation(const qkv_model *m, const char *folder)
     info.context = 0;
     info.summary = (qkv_summary_params){ 0 };
     json_t *config = json_object();
-    if (config && qkv__model_info_write(&info, config)) return put_json(folder, "generation_config.json", config);
+    if (config && qkv__model_info_write(&info, config)) return qkv__export_json(folder, "generation_config.json", config);
     json_decref(config);
     return qkv__fail(QKV_MEMORY, "%s: out of memory while writing it", folder);
 }
