@@ -6,7 +6,6 @@
 #include "model_info.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* What zero stands for, said as other programs need it. */
 static qkv_transformer_opts settled(const qkv_transformer_opts *given)
@@ -66,28 +65,4 @@ qkv_status qkv__export_config(const char *path, const qkv__family *f, const qkv_
     qkv_status status = qkv__json_write(path, ok ? config : NULL);
     json_decref(config);
     return status;
-}
-
-/* ---- other shapes ---- */
-
-/* What "qkv train --like" can make of the same kind. */
-static const char *const *likes_of(const qkv_model_info *info)
-{
-    static const char *const translators[] = { "pegasus", "marian" }, *const generators[] = { "llama", "gpt2" },
-                             *const encoders[] = { "modernbert", "bert" };
-    if (info->can & QKV_ABILITY_TRANSLATE) return translators;
-    return info->can & QKV_ABILITY_GENERATE ? generators : encoders;
-}
-
-qkv_status qkv__refuse_export(const qkv_model *m, const char *type, const char *problem)
-{
-    char why[512];
-    const qkv_model_info *info = qkv_model_info_of(m);
-    const char *const *likes = likes_of(info);
-    snprintf(why, sizeof why, "the model cannot be saved as %s, which differs from it: %s", type, problem);
-    if (qkv__info_is_published(info)) return qkv__fail(QKV_UNSUPPORTED, "%s", why);
-    if (!strcmp(likes[0], type) || !strcmp(likes[1], type))
-        return qkv__fail(QKV_UNSUPPORTED, "%s; a training with --like %s makes one that can", why, type);
-    return qkv__fail(QKV_UNSUPPORTED, "%s; a training with --like %s or --like %s makes one that can be saved as that", why,
-                     likes[0], likes[1]);
 }

@@ -9,7 +9,4 @@
 /* Of a model whose options the family has. IO, MEMORY. */
 qkv_status qkv__export_config(const char *path, const qkv__family *f, const qkv_model *m, const qkv__labels *labels);
 
-/* UNSUPPORTED: why a model cannot be written as this family, and what would have allowed it. */
-qkv_status qkv__refuse_export(const qkv_model *m, const char *type, const char *problem);
-
 #endif

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static qkv_status name_export(const char *folder, const char *name, char path[4096])
 {
@@ -17,7 +18,7 @@ static qkv_status name_export(const char *folder, const char *name, char path[40
     return qkv__fail(QKV_LIMIT, "%.60s...: the path is longer than 4096 bytes", folder);
 }
 
-qkv_status qkv__export_json(const char *folder, const char *name, json_t *value)
+static qkv_status put_json(const char *folder, const char *name, json_t *value)
 {
     char path[4096];
     qkv_status status = name_export(folder, name, path);
@@ -134,10 +135,34 @@ static qkv_status export_tokenizers(const qkv_model *m, const char *folder)
     if (!status && f.target != f.source) status = save_framed(&f, f.target, folder, "target_tokenizer.json");
     if (status) return status;
     json_t *names = name_tokens(&f), *config = names ? describe_tokenizer(&f, names) : NULL;
-    status = qkv__export_json(folder, "tokenizer_config.json", config);
-    if (!status) return qkv__export_json(folder, "special_tokens_map.json", names);
+    status = put_json(folder, "tokenizer_config.json", config);
+    if (!status) return put_json(folder, "special_tokens_map.json", names);
     json_decref(names);
     return status;
+}
+
+/* ---- other shapes ---- */
+
+/* What "qkv train --like" can make of the same kind. */
+static const char *const *likes_of(const qkv_model_info *info)
+{
+    static const char *const translators[] = { "pegasus", "marian" }, *const generators[] = { "llama", "gpt2" },
+                             *const encoders[] = { "modernbert", "bert" };
+    if (info->can & QKV_ABILITY_TRANSLATE) return translators;
+    return info->can & QKV_ABILITY_GENERATE ? generators : encoders;
+}
+
+qkv_status qkv__refuse_export(const qkv_model *m, const char *type, const char *problem)
+{
+    char why[512];
+    const qkv_model_info *info = qkv_model_info_of(m);
+    const char *const *likes = likes_of(info);
+    snprintf(why, sizeof why, "the model cannot be saved as %s, which differs from it: %s", type, problem);
+    if (qkv__info_is_published(info)) return qkv__fail(QKV_UNSUPPORTED, "%s", why);
+    if (!strcmp(likes[0], type) || !strcmp(likes[1], type))
+        return qkv__fail(QKV_UNSUPPORTED, "%s; a training with --like %s makes one that can", why, type);
+    return qkv__fail(QKV_UNSUPPORTED, "%s; a training with --like %s or --like %s makes one that can be saved as that", why,
+                     likes[0], likes[1]);
 }
 
 /* ---- how to search ---- */
@@ -167,7 +192,7 @@ static qkv_status export_generation(const qkv_model *m, const char *folder)
     info.context = 0;
     info.summary = (qkv_summary_params){ 0 };
     json_t *config = json_object();
-    if (config && qkv__model_info_write(&info, config)) return qkv__export_json(folder, "generation_config.json", config);
+    if (config && qkv__model_info_write(&info, config)) return put_json(folder, "generation_config.json", config);
     json_decref(config);
     return qkv__fail(QKV_MEMORY, "%s: out of memory while writing it", folder);
 }
