@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "failing.h"
 #include "folder.h"
 #include "io/safetensors.h"
 
@@ -421,6 +422,80 @@ static void modules_are_computed(void **state)
     qkv_model_free(m);
 }
 
+/* ---- memory that is not there ---- */
+
+static qkv_model *used;
+
+static qkv_status tag_once(void)
+{
+    const char *texts[] = { "the cats sat on the mat. a dog ran, the cat sat", "paris" };
+    qkv_tagged t = { 0 };
+    qkv_text text = { 0 };
+    qkv_status status = qkv_tag(used, &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &t);
+    assert_true(!status || (!t.n && !t.texts));
+    if (!status) status = qkv_tagged_lines(&t, 0, 1, 1, &text);
+    qkv_text_free(&text);
+    qkv_tagged_free(&t);
+    return status;
+}
+
+static qkv_status answer_once(void)
+{
+    const char *context = "the cats sat on the mat. a dog ran, the cat sat";
+    qkv_answers a = { 0 };
+    qkv_text text = { 0 };
+    qkv_status status = qkv_answer(used, "a cat", 5, context, strlen(context), NULL, &a);
+    assert_true(!status || (!a.n && !a.best));
+    if (!status) status = qkv_answers_lines(&a, 0, &text);
+    qkv_text_free(&text);
+    qkv_answers_free(&a);
+    return status;
+}
+
+static qkv_status embed_once(void)
+{
+    const char *text = "the cat";
+    qkv_matrix rows = { 0 };
+    qkv_status status = qkv_embed_texts(used, &(qkv_texts){ .texts = &text, .n = 1 }, NULL, &rows);
+    qkv_matrix_free(&rows);
+    return status;
+}
+
+static qkv_status load_and_save_once(void)
+{
+    char copy[128];
+    snprintf(copy, sizeof copy, "%s/copy", folder);
+    qkv_model *m = qkv_model_load(folder);
+    qkv_status status = m ? qkv_model_save(m, copy) : qkv_error_status();
+    qkv_model_free(m);
+    return status;
+}
+
+static qkv_status check_once(void)
+{
+    qkv_status status = qkv_model_check_ability(used, QKV_ABILITY_FILL);
+    return status == QKV_UNSUPPORTED ? QKV_OK : status;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        qkv_status (*once)(void);
+        int least;
+    } rows[] = { { "bert_tag", tag_once, 10 },
+                 { "bert_tag", check_once, 1 },
+                 { "bert_answer", answer_once, 10 },
+                 { "bert_dense", embed_once, 5 },
+                 { "bert_dense", load_and_save_once, 20 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        used = load_golden(rows[i].name);
+        assert_true(each_allocation_fails(rows[i].once) > rows[i].least);
+        qkv_model_free(used);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -429,6 +504,7 @@ int main(void)
         cmocka_unit_test(answers_are_found),        cmocka_unit_test(answers_have_an_order),
         cmocka_unit_test(scores_of_answers),        cmocka_unit_test(passages_are_ranked),
         cmocka_unit_test(other_heads_are_refused),  cmocka_unit_test(modules_are_computed),
+        cmocka_unit_test(any_allocation_may_fail),
     };
     int failed = cmocka_run_group_tests(tests, make_folder, remove_folder);
     qkv_answers_free(&found);

@@ -172,8 +172,8 @@ typedef enum qkv_pooling { QKV_POOLING_MEAN, QKV_POOLING_FIRST, QKV_POOLING_LAST
 /* What lies between the pooled vector and the classifier: nothing, f(x W^T + b), W (dim, dim), or the model's head. */
 typedef enum qkv_pooler { QKV_POOLER_NONE, QKV_POOLER_TANH, QKV_POOLER_RELU, QKV_POOLER_HEAD, QKV_POOLER_GELU } qkv_pooler;
 
-/* What the classes are of: a text as a whole; each of its tokens; the two ends of a span in it, the first class its first token's,
- * the second its last one's. */
+/* What the classes are of: a text as a whole; each of its tokens; the two ends of a span in it, the first class its first
+ * token's, the second its last one's. */
 typedef enum qkv_classes_of { QKV_CLASSES_OF_TEXTS, QKV_CLASSES_OF_TOKENS, QKV_CLASSES_OF_SPANS } qkv_classes_of;
 
 /* How frequencies are scaled, f_i = base^(-2i/D), by rotary_factor and, but for LINEAR, by how often they turn in rotary_length
@@ -284,8 +284,8 @@ QKV_API qkv_tensor *qkv_transformer_pool(const qkv_transformer *m, qkv_tensor *h
 /* The classifier: pooled as the options say, the pooler, dropout, a linear layer   ->   (batch, classes). USAGE without one. */
 QKV_API qkv_tensor *qkv_transformer_classify(const qkv_transformer *m, qkv_tensor *hidden, const int32_t *lengths);
 
-/* The classifier of a model whose classes_of are tokens or spans: hidden (..., dim), the head where the pooler is that, dropout, a
- * linear layer   ->   (..., classes). USAGE without one. */
+/* The classifier of a model whose classes_of are tokens or spans: hidden (..., dim), the head where the pooler is that,
+ * dropout, a linear layer   ->   (..., classes). USAGE without one. */
 QKV_API qkv_tensor *qkv_transformer_tag(const qkv_transformer *m, qkv_tensor *hidden);
 
 /* ---- masks made of ids ---- */

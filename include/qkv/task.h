@@ -1,5 +1,5 @@
-/* qkv/task.h: what a model is for, text in and text out: translate, generate, classify, tag, answer, rank, embed, fill in masked
- * words, measure how likely a text is; and the loss that some of these learn by.
+/* qkv/task.h: what a model is for, text in and text out: translate, generate, classify, tag, answer, rank, embed, fill in
+ * masked words, measure how likely a text is; and the loss that some of these learn by.
  *
  * Threads: any number of calls at a time on one model that nobody changes; a result is written by one call at a time. */
 #ifndef QKV_TASK_H
@@ -321,15 +321,15 @@ typedef struct qkv_tagged {
 } qkv_tagged;
 QKV_API void qkv_tagged_free(qkv_tagged *t);
 
-/* The likeliest label of every word of n texts (pairs are not read). A word has the label of its first token, which may be the
- * space before it where that is a token of its own. Where a tokenizer
- * marks tokens that go on with a word (WordPiece), words are what it says; else they end at white space, and where letters,
- * marks and digits meet other characters; each ideograph or kana begins one. Words are joined to entities by their labels: B-X
- * begins one and I-X goes on with it, or begins one where there is none; of IOBES and BILOU E- and L- end one, S- and U- are one
- * alone, and M- is like I-. Labels without such marks are names by themselves: words in a row that have the same are one entity.
- * O is no entity. A text of more tokens than max_length is read in windows, `windows` or not, that share a quarter of their
- * tokens: each token counts where more stands around it. A text's results do not depend on the texts beside it. UNSUPPORTED for
- * a model that does not tag; and as qkv_classify(). *out then holds nothing. */
+/* The likeliest label of every word of n texts (pairs are not read). A word has the label of its first token, which may be
+ * the space before it where that is a token of its own. Where a tokenizer marks tokens that go on with a word (WordPiece),
+ * words are what it says; else they end at white space, and where letters, marks and digits meet other characters; each
+ * ideograph or kana begins one. Words are joined to entities by their labels: B-X begins one and I-X goes on with it, or
+ * begins one where there is none; of IOBES and BILOU E- and L- end one, S- and U- are one alone, and M- is like I-. Labels
+ * without such marks are names by themselves: words in a row that have the same are one entity. O is no entity. A text of
+ * more tokens than max_length is read in windows, `windows` or not, that share a quarter of their tokens: each token counts
+ * where more stands around it. A text's results do not depend on the texts beside it. UNSUPPORTED for a model that does not
+ * tag; and as qkv_classify(). *out then holds nothing. */
 QKV_API qkv_status qkv_tag(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_tagged *out);
 
 /* The tags of text i in *out, which is yours: a line for each entity, or with words for each word: label, TAB, score, TAB, its
@@ -370,18 +370,18 @@ typedef struct qkv_answers {
 QKV_API void qkv_answers_free(qkv_answers *a);
 
 /* Where a context answers a question. It is read with the question before each of its windows; of a question that takes more
- * than half of a window the rest is cut off. In a window p(i) is softmax of the logits of the first token of an answer and q(j) of
- * its last one, over the tokens of the context and the one that all texts begin with; the score of an answer from i to j is
- * p(i) q(j), the same in two windows counts once, by its better score. Answers are whole words, as in qkv_tag(). "No answer" has
- * the score of the text's first token as both ends, the smallest of all windows, as models of SQuAD 2 mean it, and is in its
- * place among the others. These are the numbers of Hugging Face's pipeline. UNSUPPORTED for a model that finds no answers; USAGE
- * for NULL and options out of range; and as qkv_classify(). *out then holds nothing. */
+ * than half of a window the rest is cut off. In a window p(i) is softmax of the logits of the first token of an answer and
+ * q(j) of its last one, over the tokens of the context and the one that all texts begin with; the score of an answer from i
+ * to j is p(i) q(j), the same in two windows counts once, by its better score. Answers are whole words, as in qkv_tag(). "No
+ * answer" has the score of the text's first token as both ends, the smallest of all windows, as models of SQuAD 2 mean it,
+ * and is in its place among the others. So Hugging Face's pipeline computes them. UNSUPPORTED for a model that finds
+ * no answers; USAGE for NULL and options out of range; and as qkv_classify(). *out then holds nothing. */
 QKV_API qkv_status qkv_answer(const qkv_model *m, const char *question, size_t question_length, const char *context,
                               size_t length, const qkv_answer_opts *opts, qkv_answers *out);
 
-/* The answers in *out, which is yours: a line for each: score, TAB, its text, in which white space is a space; nothing behind the
- * TAB where there is none. With json an object without a newline: "answers", each with "text", "score", "span" and "characters",
- * all but the score null where there is none; "none" and "windows". USAGE for NULL; MEMORY. */
+/* The answers in *out, which is yours: a line for each: score, TAB, its text, in which white space is a space; nothing behind
+ * the TAB where there is none. With json an object without a newline: "answers", each with "text", "score", "span" and
+ * "characters", all but the score null where there is none; "none" and "windows". USAGE for NULL; MEMORY. */
 QKV_API qkv_status qkv_answers_lines(const qkv_answers *a, int json, qkv_text *out);
 
 /* ---- ranking: a cross-encoder reads a query with each passage ---- */
@@ -391,9 +391,9 @@ typedef struct qkv_ranked {
     int64_t index; /* of the passage */
 } qkv_ranked;
 
-/* The n best of passages (texts; their pairs are not read) for a query, best first, of equals the smaller index first, to `out`;
- * where there are fewer, the rest has the index -1. *cut, unless NULL, becomes the number of pairs that were cut. UNSUPPORTED for
- * a model that does not have one class; USAGE for a negative n; and as qkv_classify(). */
+/* The n best of passages (texts; their pairs are not read) for a query, best first, of equals the smaller index first, to
+ * `out`; where there are fewer, the rest has the index -1. *cut, unless NULL, becomes the number of pairs that were cut.
+ * UNSUPPORTED for a model that does not have one class; USAGE for a negative n; and as qkv_classify(). */
 QKV_API qkv_status qkv_rank(const qkv_model *m, const char *query, size_t length, const qkv_texts *passages,
                             const qkv_reading_opts *opts, int64_t n, qkv_ranked *out, int64_t *cut);
 
@@ -407,9 +407,9 @@ typedef struct qkv_embed_opts {
                             a max_length of 0 */
 } qkv_embed_opts;
 
-/* A vector for each text, (n, dim); as_published and of a folder of sentence-transformers as wide as its modules (Pooling of any
- * kind, Dense) make it. Errors as qkv_classify(), but no classifier is needed. NULL opts means all zero but
- * as_published, which is 1. */
+/* A vector for each text, (n, dim); as_published and of a folder of sentence-transformers as wide as its modules (Pooling of
+ * any kind, Dense) make it. Errors as qkv_classify(), but no classifier is needed. NULL opts means all zero but as_published,
+ * which is 1. */
 QKV_API qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv_embed_opts *opts, qkv_matrix *out);
 
 /* A vector near to another. */
@@ -520,8 +520,8 @@ QKV_API qkv_status qkv_measured_text(const qkv_measured *x, int json, qkv_text *
  * USAGE for NULL; MEMORY. */
 QKV_API qkv_status qkv_model_describe(const qkv_model *m, const char *folder, int json, qkv_text *out);
 
-/* UNSUPPORTED unless m has all of these abilities (qkv_ability, added up), in a sentence that says what it can do instead; USAGE
- * for NULL. */
+/* UNSUPPORTED unless m has all of these abilities (qkv_ability, added up), in a sentence that says what it can do instead;
+ * USAGE for NULL. */
 QKV_API qkv_status qkv_model_check_ability(const qkv_model *m, int abilities);
 
 /* ---- two models of one kind, on the same texts: what a model in fewer bits has lost ----

@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-/* The ways to pool, in the order that their vectors stand side by side: the first token, the largest of each number, the mean, the
- * sum / sqrt(tokens), the mean with weights 1, 2, 3, .. by place, the last token. */
+/* The ways to pool, in the order that their vectors stand side by side: the first token, the largest of each number, the
+ * mean, the sum / sqrt(tokens), the mean with weights 1, 2, 3, .. by place, the last token. */
 enum {
     QKV__POOL_FIRST = 1,
     QKV__POOL_MAX = 2,
@@ -35,9 +35,9 @@ typedef struct qkv__sentence {
     qkv__dense dense[QKV__DENSE_MAX];
 } qkv__sentence;
 
-/* Those of a folder, where modules.json is; what they say of pooling, length and normalising is put into *info too. FORMAT, with the
- * file and the key; UNSUPPORTED for another module, or an order of them that is not computed; IO; LIMIT; MEMORY. Free *out in any
- * case. */
+/* Those of a folder, where modules.json is; what they say of pooling, length and normalising is put into *info too. FORMAT,
+ * with the file and the key; UNSUPPORTED for another module, or an order of them that is not computed; IO; LIMIT; MEMORY.
+ * Free *out in any case. */
 qkv_status qkv__sentence_read(const char *folder, int64_t dim, qkv_model_info *info, qkv__sentence *out);
 qkv_status qkv__sentence_copy(const qkv__sentence *from, qkv__sentence *to);
 void qkv__sentence_free(qkv__sentence *s);
