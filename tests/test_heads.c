@@ -250,7 +250,10 @@ static void answers_are_found(void **state)
     assert_true(found.best[0].span.begin == 8 && found.best[0].characters.begin == 7 && found.best[0].characters.end == 14);
     says(m, "the cat sat on the mat. the cat sat. a dog is bad and ran. the cat sat on the mat. the film", NULL,
          "dog is bad and ran");
-    assert_true(found.windows > 2 && found.none < 1e-3);                /* no answer anywhere is the least of all windows */
+    assert_true(found.windows > 2 && found.none < 1e-3); /* no answer anywhere is the least of all windows */
+    says(m, "dog the the the dog ran the cat", &(qkv_answer_opts){ .n_best = 3 },
+         "dog ran"); /* in the first window it shares its start with another */
+    assert_true(found.windows == 2 && found.best[0].score > 0.9);
     says(m, "a dog ran", &(qkv_answer_opts){ .max_answer = 1 }, "dog"); /* as good as "ran": the first of equals */
     assert_null(ask(m, "x", "", &(qkv_answer_opts){ .must_answer = 1 }));
     assert_int_equal(qkv_answer(m, "x", 1, "y", 1, &(qkv_answer_opts){ .n_best = 101 }, &found), QKV_USAGE);
@@ -422,6 +425,43 @@ static void modules_are_computed(void **state)
     qkv_model_free(m);
 }
 
+static void write_to(const char *name, const char *text)
+{
+    FILE *f = fopen(in_folder(name), "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* One pooling that qkv_pooling has too is computed as it is without these files. */
+static void one_pooling(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config;
+        qkv_pooling pooling;
+    } rows[] = { { "{\"pooling_mode_lasttoken\": true}", QKV_POOLING_LAST },
+                 { "{\"pooling_mode_cls_token\": true}", QKV_POOLING_FIRST },
+                 { "{\"pooling_mode_mean_tokens\": true}", QKV_POOLING_MEAN } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *text = "the cat";
+        qkv_matrix by_files = { 0 }, by_option = { 0 };
+        qkv_model_free(load_golden("bert_dense"));
+        write_to("modules.json", "[{\"type\": \"Pooling\", \"path\": \"1_Pooling\"}]");
+        write_to("1_Pooling/config.json", rows[i].config);
+        qkv_model *m = qkv_model_load(folder);
+        const qkv_texts texts = { .texts = &text, .n = 1 };
+        assert_non_null(m);
+        assert_int_equal(qkv_model_info_of(m)->pooling, rows[i].pooling);
+        assert_int_equal(qkv_embed_texts(m, &texts, NULL, &by_files), QKV_OK);
+        assert_int_equal(qkv_embed_texts(m, &texts, &(qkv_embed_opts){ .pooling = rows[i].pooling }, &by_option), QKV_OK);
+        assert_memory_equal(by_files.data, by_option.data, sizeof(float) * DIM);
+        qkv_matrix_free(&by_files);
+        qkv_matrix_free(&by_option);
+        qkv_model_free(m);
+    }
+}
+
 /* ---- memory that is not there ---- */
 
 static qkv_model *used;
@@ -499,11 +539,17 @@ static void any_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_become_entities),    cmocka_unit_test(spans_in_bytes_and_characters),
-        cmocka_unit_test(scores_are_probabilities), cmocka_unit_test(long_texts_are_read_in_windows),
-        cmocka_unit_test(answers_are_found),        cmocka_unit_test(answers_have_an_order),
-        cmocka_unit_test(scores_of_answers),        cmocka_unit_test(passages_are_ranked),
-        cmocka_unit_test(other_heads_are_refused),  cmocka_unit_test(modules_are_computed),
+        cmocka_unit_test(words_become_entities),
+        cmocka_unit_test(spans_in_bytes_and_characters),
+        cmocka_unit_test(scores_are_probabilities),
+        cmocka_unit_test(long_texts_are_read_in_windows),
+        cmocka_unit_test(answers_are_found),
+        cmocka_unit_test(answers_have_an_order),
+        cmocka_unit_test(scores_of_answers),
+        cmocka_unit_test(passages_are_ranked),
+        cmocka_unit_test(other_heads_are_refused),
+        cmocka_unit_test(modules_are_computed),
+        cmocka_unit_test(one_pooling),
         cmocka_unit_test(any_allocation_may_fail),
     };
     int failed = cmocka_run_group_tests(tests, make_folder, remove_folder);
