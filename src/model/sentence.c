@@ -240,7 +240,8 @@ static bool put_module(json_t *list, const char *type, char path[64])
     int i = (int)json_array_size(list);
     snprintf(name, sizeof name, "%d", i);
     snprintf(whole, sizeof whole, "sentence_transformers.models.%s", type);
-    snprintf(path, 64, i ? "%d_%s" : "", i, type);
+    *path = '\0'; /* the Transformer's files lie in the folder itself */
+    if (i) snprintf(path, 64, "%d_%s", i, type);
     return !json_array_append_new(list, json_pack("{s:i, s:s, s:s, s:s}", "idx", i, "name", name, "path", path, "type", whole));
 }
 
