@@ -109,6 +109,17 @@ QKV_API const qkv_tokenizer *qkv_model_target_tokenizer(const qkv_model *m);
 QKV_API qkv_status qkv_model_set_labels(qkv_model *m, const char *const *names, int64_t n);
 QKV_API const char *qkv_model_label(const qkv_model *m, int64_t i);
 
+/* What the numbers of a classifier stand for: "problem_type" of config.json. */
+typedef enum qkv_problem {
+    QKV_PROBLEM_ONE_LABEL,      /* a text has one of the labels: softmax */
+    QKV_PROBLEM_SEVERAL_LABELS, /* each of the labels by itself: sigmoid ("multi_label_classification") */
+    QKV_PROBLEM_NUMBER          /* one number ("regression") */
+} qkv_problem;
+
+/* Sets it; it is saved and loaded with m, see qkv_model_info. USAGE for a model without classes, another number, and a number
+ * where there are several classes. */
+QKV_API qkv_status qkv_model_set_problem(qkv_model *m, qkv_problem problem);
+
 /* ---- what is known of a model ---- */
 typedef enum qkv_ability {
     QKV_ABILITY_TRANSLATE = 1, /* encoder and decoder */
@@ -155,6 +166,7 @@ typedef struct qkv_model_info {
     int64_t min_length;   /* tokens of a translation, its start counted; 0: any number */
     qkv_summary_params summary;
     int scores_logits; /* 1: the score of a cross-encoder is its logit x, else 1 / (1 + e^-x) */
+    qkv_problem problem; /* of a classifier */
 } qkv_model_info;
 
 /* What is known of m; it lives as long as m and changes only with it. NULL for NULL. */

@@ -110,6 +110,30 @@ typedef struct qkv_classes_score {
  * or NULL. USAGE for NULL, fewer than one class, a negative count; LIMIT for counts that add up to 2^63 or more. */
 QKV_API qkv_status qkv_score_classes(const int64_t *counts, int64_t classes, qkv_class_score *each, qkv_classes_score *out);
 
+/* ---- several labels a text ----
+ * Precision, recall and F1 of each label as above. Micro F1 is 2 right / (said + is) with those of all labels added up. */
+typedef struct qkv_labels_score {
+    double micro_f1, macro_f1; /* 0 to 1 */
+    void *reserved[4];
+} qkv_labels_score;
+
+/* said, is and right: (labels) counts of texts. each: (labels) scores, or NULL. USAGE for NULL, no label, a negative count;
+ * LIMIT for counts that add up to 2^63 or more. */
+QKV_API qkv_status qkv_score_labels(const int64_t *said, const int64_t *is, const int64_t *right, int64_t labels,
+                                    qkv_class_score *each, qkv_labels_score *out);
+
+/* ---- numbers ---- */
+typedef struct qkv_numbers_score {
+    double rmse, mae;         /* root of the mean squared error; mean absolute error */
+    double pearson, spearman; /* correlations, -1 to 1; of numbers, and of their ranks, equal ones having the mean of theirs. 0
+                                 where either side is all the same */
+    int64_t texts;
+    void *reserved[4];
+} qkv_numbers_score;
+
+/* What was said of n texts and what it is. USAGE for NULL and no texts; NUMERIC for a number that is not finite; MEMORY. */
+QKV_API qkv_status qkv_score_numbers(const double *said, const double *is, int64_t n, qkv_numbers_score *out);
+
 /* ---- scores as text ----
  * Each gives lines for people or, with json, an object with every number, in *out, which is yours. USAGE for NULL and what the
  * calls above refuse; MEMORY. */
@@ -120,6 +144,12 @@ QKV_API qkv_status qkv_classes_text(const int64_t *counts, int64_t classes, cons
 
 /* The matrix as CSV: label, said, texts; a line for each pair of classes. */
 QKV_API qkv_status qkv_classes_csv(const int64_t *counts, int64_t classes, const char *const *labels, qkv_text *out);
+
+/* Micro and macro F1, exact of so many texts; precision, recall and F1 of each label. As in qkv_score_labels(); exact: texts
+ * that have just the labels that were said. */
+QKV_API qkv_status qkv_labels_text(const int64_t *said, const int64_t *is, const int64_t *right, int64_t labels,
+                                   const char *const *names, int64_t exact, int64_t texts, int json, qkv_text *out);
+QKV_API qkv_status qkv_numbers_text(const qkv_numbers_score *s, int json, qkv_text *out);
 
 /* As sacreBLEU prints them; the object is without a newline behind it. word_order: as in qkv_chrf_opts. */
 QKV_API qkv_status qkv_bleu_text(const qkv_bleu_score *s, int json, qkv_text *out);

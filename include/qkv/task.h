@@ -256,15 +256,39 @@ QKV_API qkv_tensor *qkv_classify_batch(const qkv_model *m, qkv_tape *t, const qk
  * outlive it; NULL: all 1. The mean loss is sum w_i loss_i / texts. */
 QKV_API qkv_objective qkv_classifying(const float *weights, int64_t classes);
 
-/* The probability of each class, (n, classes). A model with one class (a cross-encoder, a reranker, a regression) gives its
- * logit x instead, (n, 1); 1 / (1 + e^-x) brings it between 0 and 1. A text's numbers do not depend on the texts beside it. An
- * empty text is read as <s> </s>. USAGE for a model without classifier or tokenizer, LIMIT, MEMORY, NUMERIC. */
+/* The same for texts that have several labels, or none: has[k] is 1 for label k, and there are as many as classes of the model. */
+QKV_API qkv_status qkv_pairs_add_text_labels(qkv_pairs *p, const qkv_model *m, const char *text, size_t length,
+                                             const char *pair, size_t pair_length, int64_t max_length, const uint8_t *has,
+                                             int64_t labels);
+
+/* To learn which labels each text has: the binary cross-entropy of each, smoothing towards 1/2, mean over texts and labels. */
+QKV_API qkv_objective qkv_classifying_several(void);
+
+/* And for texts that have a number, which must be finite: USAGE. To learn it, the mean squared error; a model learns it well
+ * where numbers are around 0 and about as large as 1. */
+QKV_API qkv_status qkv_pairs_add_text_number(qkv_pairs *p, const qkv_model *m, const char *text, size_t length,
+                                             const char *pair, size_t pair_length, int64_t max_length, float number);
+QKV_API qkv_objective qkv_telling_numbers(void);
+
+/* The probability of each class, (n, classes); of a model whose texts may have several labels (see qkv_problem) that of each by
+ * itself. Another model with one class (a cross-encoder, a reranker, a regression) gives its logit x instead, (n, 1);
+ * 1 / (1 + e^-x) brings it between 0 and 1. A text's numbers do not depend on the texts beside it. An empty text is read as
+ * <s> </s>. USAGE for a model without classifier or tokenizer, LIMIT, MEMORY, NUMERIC. */
 QKV_API qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_matrix *out);
 
 /* One row of qkv_classify()'s results as text, which is yours, without a newline: the likeliest label, a TAB and its
  * probability; with all every label, the likeliest first; with json an object with "label" and "probabilities". Of a model with
- * one class the label, 1 / (1 + e^-x) and its logit x. USAGE for NULL and a model without classes; MEMORY. */
+ * one class the label, 1 / (1 + e^-x) and its logit x. Of a model whose texts may have several labels those that are at or
+ * above the threshold, the likeliest first, which may be none; with json "labels" and "probabilities". Of one that tells numbers
+ * the number, with json "number". USAGE for NULL and a model without classes; MEMORY. The first has a threshold of 0.5. */
+typedef struct qkv_classified_opts {
+    size_t size;
+    double threshold; /* 0 means 0.5, and a negative number 0 */
+    int all, json;
+} qkv_classified_opts;
 QKV_API qkv_status qkv_classified_text(const qkv_model *m, const float *row, int all, int json, qkv_text *out);
+QKV_API qkv_status qkv_classified_text_with(const qkv_model *m, const float *row, const qkv_classified_opts *opts,
+                                            qkv_text *out);
 
 /* What labelled texts are, and what a model says they are. Starts as zero; used again and again. qkv_score_classes() and
  * qkv_classes_text() of <qkv/score.h> make scores of it. */
@@ -285,6 +309,7 @@ typedef struct qkv_classify_labelled_opts {
     int64_t batch;                              /* texts to read and classify at a time; 0 means 256: any gives the same */
     void (*note)(void *data, const char *text); /* a sentence about lines that were repaired or left out; NULL: none */
     void *note_data;
+    double threshold; /* of several labels, as in qkv_classified_opts */
 } qkv_classify_labelled_opts;
 
 /* Classifies every text of a file or folder of labelled texts, see qkv_labelled_read(), and counts what was said of it: the
@@ -293,6 +318,21 @@ typedef struct qkv_classify_labelled_opts {
  * nothing. note is called on the thread of the call. */
 QKV_API qkv_status qkv_classify_labelled(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *opts,
                                          qkv_confusion *out);
+
+/* The same for a model whose texts may have several labels (separated by labelled->separator, or ","), or that tells numbers. */
+typedef struct qkv_labelled_score {
+    qkv_problem problem;
+    int64_t texts, cut;
+    int64_t exact; /* of several labels: texts that have just the labels that were said */
+    qkv_labels_score labels;
+    qkv_numbers_score numbers;
+    void *reserved[4];
+} qkv_labelled_score;
+
+/* text: what was measured as in qkv_labels_text() or qkv_numbers_text(), with json as an object; it is yours. UNSUPPORTED for
+ * any other model; FORMAT also for a label that is not a number; else as qkv_classify_labelled(). */
+QKV_API qkv_status qkv_score_labelled(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *opts, int json,
+                                      qkv_labelled_score *out, qkv_text *text);
 
 /* ---- labels of words: an encoder alone, and a classifier of its tokens ---- */
 typedef struct qkv_tagged_span {

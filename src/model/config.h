@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_CONFIG_H
 #define QKV_SRC_CONFIG_H
 
-#include <qkv/nn.h>
+#include <qkv/model.h>
 
 #include "../base/status.h"
 
@@ -74,7 +74,7 @@ bool qkv__quantization_write(int bits, json_t *config);
 /* The length penalty is 0 where config.json has none. FORMAT, UNSUPPORTED; IO; MEMORY. */
 qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_opts *o, qkv__labels *labels,
                             float *length_penalty);
-qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels, float length_penalty,
-                             int bits);
+qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels,
+                             const qkv_model_info *info, int bits);
 
 #endif

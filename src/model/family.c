@@ -66,14 +66,11 @@ static qkv_status check_fixed(const qkv__published *p, const qkv__fixed *f)
 
 qkv_status qkv__count_labels(const qkv__published *p, int64_t *n)
 {
-    static const char single[] = "single_label_classification";
     const json_t *names = qkv__get(p, "id2label"), *count = qkv__get(p, "num_labels");
-    const char *kind = json_string_value(qkv__get(p, "problem_type"));
     *n = names ? (int64_t)json_object_size(names) : count ? json_integer_value(count) : 2;
     if ((names && !json_is_object(names)) || *n < 1)
         return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected at least one class", p->path, names ? "id2label" : "num_labels");
-    /* One class is a logit, whatever it is for. */
-    return !kind || *n == 1 || !strcmp(kind, single) ? QKV_OK : qkv__unsupported(p, "problem_type", single);
+    return QKV_OK;
 }
 
 bool qkv__classifies_texts(const qkv_transformer_opts *o) { return o->classes && !o->classes_of; }

@@ -140,7 +140,7 @@ bool qkv__classifies_texts(const qkv_transformer_opts *o);
 /* The classes of the classifier that these parts are, and what they are of; none without one. */
 qkv_status qkv__read_classes(const qkv__published *p, int parts, qkv_transformer_opts *o);
 
-/* How many classes the config names: the size of id2label, or num_labels, or 2. UNSUPPORTED where a text may have several. */
+/* How many classes the config names: the size of id2label, or num_labels, or 2. FORMAT for none. */
 qkv_status qkv__count_labels(const qkv__published *p, int64_t *n);
 
 #endif

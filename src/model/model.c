@@ -181,6 +181,16 @@ const char *qkv_model_label(const qkv_model *m, int64_t i)
     return m && i >= 0 && i < m->labels.n ? m->labels.names[i] : NULL;
 }
 
+qkv_status qkv_model_set_problem(qkv_model *m, qkv_problem problem)
+{
+    int64_t classes = m ? qkv_transformer_options(m->transformer)->classes : 0;
+    bool is_known = problem >= QKV_PROBLEM_ONE_LABEL && problem <= QKV_PROBLEM_NUMBER;
+    if (!classes || !is_known || (problem == QKV_PROBLEM_NUMBER && classes > 1))
+        return qkv__fail(QKV_USAGE, "a classifier is needed, and for numbers one with a single output");
+    m->info.problem = problem;
+    return QKV_OK;
+}
+
 /* ---- the folder ---- */
 
 typedef struct folder {
@@ -318,6 +328,9 @@ static qkv_status read_folder(const char *path, loading *l)
     l->info.bytes = (int64_t)l->weights.bytes;
     l->info.length_penalty = l->length_penalty;
     l->info.bits = l->wanted && l->wanted < 16 ? l->wanted : l->bits;
+    if (l->opts.classes && l->opts.classes_of == QKV_CLASSES_OF_TEXTS)
+        status = qkv__problem_read(&l->published, l->opts.classes, &l->info.problem);
+    if (status) return status;
     return l->family ? qkv__model_info_read(l->family, &l->published, path, &l->opts, &l->info, &l->sentence) : QKV_OK;
 }
 
@@ -439,7 +452,7 @@ static qkv_status save_as(const qkv_model *m, const char *path, const qkv__famil
     if (!status && family && is_whole) status = qkv__export_folder(m, path, family->type);
     if (status) return status;
     if (family) return qkv__export_config(f.config, family, m, &m->labels);
-    return qkv__config_write(f.config, o, &m->labels, m->family ? 0 : m->info.length_penalty, qkv__params_bits(m->params));
+    return qkv__config_write(f.config, o, &m->labels, &m->info, qkv__params_bits(m->params));
 }
 
 qkv_status qkv_model_save(const qkv_model *m, const char *path)

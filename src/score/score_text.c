@@ -18,14 +18,34 @@ typedef struct confusion {
     qkv_classes_score all;
 } confusion;
 
-static int longest_label(const confusion *c)
+static int longest_label(const char *const *labels, int64_t n)
 {
     int longest = 5;
-    for (int64_t i = 0; i < c->classes; i++) {
-        int length = (int)strlen(c->labels[i]);
+    for (int64_t i = 0; i < n; i++) {
+        int length = (int)strlen(labels[i]);
         if (length > longest) longest = length;
     }
     return longest;
+}
+
+static void put_class_rows(qkv__out *out, const char *const *labels, const qkv_class_score *each, int64_t n, int width)
+{
+    for (int64_t i = 0; i < n; i++)
+        qkv__out_printf(out, "%*s     %.4f  %.4f  %.4f  %6lld\n", width, labels[i], each[i].precision, each[i].recall,
+                        each[i].f1, (long long)each[i].texts);
+}
+
+/* The members of "classes", and what ends the whole object. */
+static void put_class_members(qkv__out *out, const char *const *labels, const qkv_class_score *each, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const qkv_class_score s = each[i];
+        qkv__out_printf(out, i ? ", " : "");
+        qkv__out_json(out, labels[i], strlen(labels[i]));
+        qkv__out_printf(out, ": {\"precision\": %.6f, \"recall\": %.6f, \"f1\": %.6f, \"texts\": %lld}", s.precision, s.recall,
+                        s.f1, (long long)s.texts);
+    }
+    qkv__out_printf(out, "}}\n");
 }
 
 static void put_matrix(qkv__out *out, const confusion *c, int width)
@@ -43,13 +63,11 @@ static void put_matrix(qkv__out *out, const confusion *c, int width)
 
 static void put_classes(qkv__out *out, const confusion *c)
 {
-    int width = longest_label(c);
+    int width = longest_label(c->labels, c->classes);
     qkv__out_printf(out,
                     qkv__translated("accuracy %.4f (%lld of %lld), macro F1 %.4f\n\n%*s  precision  recall      F1   texts\n"),
                     c->all.accuracy, (long long)c->all.right, (long long)c->all.texts, c->all.macro_f1, width, "");
-    for (int64_t i = 0; i < c->classes; i++)
-        qkv__out_printf(out, "%*s     %.4f  %.4f  %.4f  %6lld\n", width, c->labels[i], c->each[i].precision, c->each[i].recall,
-                        c->each[i].f1, (long long)c->each[i].texts);
+    put_class_rows(out, c->labels, c->each, c->classes, width);
     if (c->classes <= MOST_SHOWN) put_matrix(out, c, width);
 }
 
@@ -57,24 +75,24 @@ static void put_classes_json(qkv__out *out, const confusion *c)
 {
     qkv__out_printf(out, "{\"texts\": %lld, \"accuracy\": %.6f, \"macro_f1\": %.6f, \"classes\": {", (long long)c->all.texts,
                     c->all.accuracy, c->all.macro_f1);
-    for (int64_t i = 0; i < c->classes; i++) {
-        const qkv_class_score s = c->each[i];
-        qkv__out_printf(out, i ? ", " : "");
-        qkv__out_json(out, c->labels[i], strlen(c->labels[i]));
-        qkv__out_printf(out, ": {\"precision\": %.6f, \"recall\": %.6f, \"f1\": %.6f, \"texts\": %lld}", s.precision, s.recall,
-                        s.f1, (long long)s.texts);
-    }
-    qkv__out_printf(out, "}}\n");
+    put_class_members(out, c->labels, c->each, c->classes);
+}
+
+static qkv_status check_names(const char *const *labels, int64_t classes, const qkv_text *out)
+{
+    if (!labels || !out) return qkv__fail(QKV_USAGE, "%s: labels and a place for the text are needed", call);
+    qkv_status status = QKV_OK;
+    for (int64_t i = 0; i < classes && !status; i++)
+        if (!labels[i]) status = qkv__fail(QKV_USAGE, "%s: class %lld has no label", call, (long long)i);
+    return status;
 }
 
 static qkv_status check_labels(const int64_t *counts, int64_t classes, const char *const *labels, const qkv_text *out)
 {
     qkv_classes_score all; /* which refuses what is no matrix */
-    if (!labels || !out) return qkv__fail(QKV_USAGE, "%s: labels and a place for the text are needed", call);
+    if (!labels || !out) return check_names(labels, classes, out);
     qkv_status status = qkv_score_classes(counts, classes, NULL, &all);
-    for (int64_t i = 0; i < classes && !status; i++)
-        if (!labels[i]) status = qkv__fail(QKV_USAGE, "%s: class %lld has no label", call, (long long)i);
-    return status;
+    return status ? status : check_names(labels, classes, out);
 }
 
 qkv_status qkv_classes_text(const int64_t *counts, int64_t classes, const char *const *labels, int json, qkv_text *out)
@@ -114,6 +132,53 @@ qkv_status qkv_classes_csv(const int64_t *counts, int64_t classes, const char *c
         put_quoted(&text, labels[i % classes]);
         qkv__out_printf(&text, ",%lld\n", (long long)counts[i]);
     }
+    return qkv__out_end(&text);
+}
+
+/* ---- several labels, numbers ---- */
+
+static void put_labels(qkv__out *out, const qkv_labels_score *all, const qkv_class_score *each, const char *const *names,
+                       int64_t n, int64_t exact, int64_t texts)
+{
+    int width = longest_label(names, n);
+    qkv__out_printf(
+        out,
+        qkv__translated("micro F1 %.4f, macro F1 %.4f, exact %.4f (%lld of %lld)\n\n%*s  precision  recall      F1   texts\n"),
+        all->micro_f1, all->macro_f1, texts ? (double)exact / (double)texts : 0, (long long)exact, (long long)texts, width, "");
+    put_class_rows(out, names, each, n, width);
+}
+
+qkv_status qkv_labels_text(const int64_t *said, const int64_t *is, const int64_t *right, int64_t labels,
+                           const char *const *names, int64_t exact, int64_t texts, int json, qkv_text *out)
+{
+    qkv_labels_score all;
+    qkv_status status = qkv_score_labels(said, is, right, labels, NULL, &all);
+    if (!status) status = check_names(names, labels, out);
+    if (status) return status;
+    size_t bytes = (size_t)labels * sizeof(qkv_class_score);
+    qkv_class_score *each = qkv__alloc(bytes);
+    if (!each) return QKV_MEMORY;
+    qkv_score_labels(said, is, right, labels, each, &all);
+    qkv__out text = qkv__out_begin(out);
+    if (json) {
+        qkv__out_printf(&text, "{\"texts\": %lld, \"exact\": %lld, \"micro_f1\": %.6f, \"macro_f1\": %.6f, \"classes\": {",
+                        (long long)texts, (long long)exact, all.micro_f1, all.macro_f1);
+        put_class_members(&text, names, each, labels);
+    } else {
+        put_labels(&text, &all, each, names, labels, exact, texts);
+    }
+    qkv__release(each, bytes);
+    return qkv__out_end(&text);
+}
+
+qkv_status qkv_numbers_text(const qkv_numbers_score *s, int json, qkv_text *out)
+{
+    if (!s || !out) return qkv__fail(QKV_USAGE, "%s: scores and a place for the text are needed", call);
+    qkv__out text = qkv__out_begin(out);
+    qkv__out_printf(&text,
+                    json ? "{\"texts\": %lld, \"rmse\": %.9g, \"mae\": %.9g, \"pearson\": %.6f, \"spearman\": %.6f}\n"
+                         : qkv__translated("texts %lld\nRMSE %.6g\nmean absolute error %.6g\nPearson %.4f\nSpearman %.4f\n"),
+                    (long long)s->texts, s->rmse, s->mae, s->pearson, s->spearman);
     return qkv__out_end(&text);
 }
 

@@ -1,22 +1,58 @@
 /* classify.c: which class a text belongs to. */
 #include "texts.h"
 
+#include "../base/size.h"
 #include "../tensor/tape.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- learning ---- */
 
-qkv_status qkv_pairs_add_text(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, const char *pair,
-                              size_t pair_length, int64_t max_length, int32_t class_id)
+static qkv_status add_example(qkv_pairs *p, const qkv_model *m, const qkv__given *x, int64_t max_length, const int32_t *target,
+                              size_t n)
 {
-    if (!p || (length && !text)) return qkv__fail(QKV_USAGE, "classify: pairs and a text are needed");
+    if (!p || (x->length && !x->text)) return qkv__fail(QKV_USAGE, "classify: pairs and a text are needed");
     qkv__reader r = { 0 };
-    qkv_status status = qkv__reader_training_example(&r, m, &(qkv__given){ text, pair, length, pair_length }, max_length);
-    if (!status) status = qkv_pairs_add(p, r.ids, (size_t)r.n, &class_id, 1);
+    qkv_status status = qkv__reader_training_example(&r, m, x, max_length);
+    if (!status) status = qkv_pairs_add(p, r.ids, (size_t)r.n, target, n);
     qkv__reader_free(&r);
     return status;
 }
+
+qkv_status qkv_pairs_add_text(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, const char *pair,
+                              size_t pair_length, int64_t max_length, int32_t class_id)
+{
+    return add_example(p, m, &(qkv__given){ text, pair, length, pair_length }, max_length, &class_id, 1);
+}
+
+/* 32 labels an id, a bit each: every text has as many ids, so that batches are sorted by the texts alone. */
+enum { BITS = 32 };
+
+qkv_status qkv_pairs_add_text_labels(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, const char *pair,
+                                     size_t pair_length, int64_t max_length, const uint8_t *has, int64_t labels)
+{
+    if (!has || labels < 1) return qkv__fail(QKV_USAGE, "classify: which labels the text has is needed");
+    size_t n = (size_t)qkv__ceil_div(labels, BITS), bytes = n * sizeof(uint32_t);
+    uint32_t *target = qkv__alloc_zero(bytes);
+    if (!target) return QKV_MEMORY;
+    for (int64_t k = 0; k < labels; k++) target[k / BITS] |= (uint32_t)(has[k] != 0) << k % BITS;
+    qkv_status status = add_example(p, m, &(qkv__given){ text, pair, length, pair_length }, max_length, (int32_t *)target, n);
+    qkv__release(target, bytes);
+    return status;
+}
+
+/* The bits of the number are the id. */
+qkv_status qkv_pairs_add_text_number(qkv_pairs *p, const qkv_model *m, const char *text, size_t length, const char *pair,
+                                     size_t pair_length, int64_t max_length, float number)
+{
+    int32_t bits;
+    if (!isfinite(number)) return qkv__fail(QKV_USAGE, "classify: the number of a text is not finite");
+    memcpy(&bits, &number, sizeof bits);
+    return add_example(p, m, &(qkv__given){ text, pair, length, pair_length }, max_length, &bits, 1);
+}
+
+bool qkv__target_has(const int32_t *target, int64_t label) { return (uint32_t)target[label / BITS] >> label % BITS & 1; }
 
 static int32_t class_of(const qkv_batch *b, int64_t row) { return b->labels[row * b->target_length]; }
 
@@ -93,6 +129,49 @@ qkv_objective qkv_classifying(const float *weights, int64_t classes)
     return (qkv_objective){ .prepare = count_texts, .loss = class_loss, .data = weights, .name = name };
 }
 
+static const int32_t *target_of(const qkv_batch *b, int64_t row) { return b->labels + row * b->target_length; }
+
+/* The mean over texts and labels; smoothing moves each target that share of the way to 1/2. */
+static qkv_tensor *labels_loss(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
+{
+    (void)o;
+    int64_t labels = qkv_transformer_options(qkv_model_transformer(m))->classes;
+    if (labels < 1 || b->target_length <= (labels - 1) / BITS)
+        return qkv__error(t, QKV_USAGE, "classify: the texts were not added by qkv_pairs_add_text_labels()");
+    float *wanted = qkv__save(t, sizeof *wanted * (size_t)(b->rows * labels));
+    for (int64_t i = 0; wanted && i < b->rows; i++)
+        for (int64_t k = 0; k < labels; k++)
+            wanted[i * labels + k] = qkv__target_has(target_of(b, i), k) ? 1 - smoothing / 2 : smoothing / 2;
+    if (!wanted) return NULL;
+    return qkv_binary_cross_entropy(qkv_classify_batch(m, t, b), qkv_constant(t, QKV_SHAPE(b->rows, labels), wanted));
+}
+
+qkv_objective qkv_classifying_several(void)
+{
+    return (qkv_objective){ .prepare = count_texts, .loss = labels_loss, .name = 0x7365766572616c }; /* "several" */
+}
+
+float qkv__target_number(const int32_t *target)
+{
+    float number;
+    memcpy(&number, target, sizeof number);
+    return number;
+}
+
+static qkv_tensor *number_loss(const qkv_objective *o, const qkv_model *m, qkv_tape *t, const qkv_batch *b, float smoothing)
+{
+    (void)o, (void)smoothing;
+    float *wanted = qkv__save(t, sizeof *wanted * (size_t)b->rows);
+    for (int64_t i = 0; wanted && i < b->rows; i++) wanted[i] = qkv__target_number(target_of(b, i));
+    if (!wanted) return NULL;
+    return qkv_mean_squared_error(qkv_classify_batch(m, t, b), qkv_constant(t, QKV_SHAPE(b->rows, 1), wanted));
+}
+
+qkv_objective qkv_telling_numbers(void)
+{
+    return (qkv_objective){ .prepare = count_texts, .loss = number_loss, .name = 0x6e756d626572 }; /* "number" */
+}
+
 /* ---- using ---- */
 
 /* One class alone has the probability 1 whatever the text: its logit is what such a model says. */
@@ -101,6 +180,7 @@ static qkv_tensor *class_scores(const qkv_model *m, qkv_tensor *hidden, const in
     (void)data;
     const qkv_transformer *x = qkv_model_transformer(m);
     qkv_tensor *logits = qkv_transformer_classify(x, hidden, lengths);
+    if (qkv_model_info_of(m)->problem == QKV_PROBLEM_SEVERAL_LABELS) return qkv_sigmoid(logits);
     return qkv_transformer_options(x)->classes > 1 ? qkv_softmax(logits) : logits;
 }
 

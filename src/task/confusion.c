@@ -1,15 +1,12 @@
 /* confusion.c: what labelled texts are, and what a classifier says they are. */
-#include "texts.h"
+#include "labelled_texts.h"
 
-#include "../base/arena.h"
 #include "../base/options.h"
-#include "../base/size.h"
-#include "../text/notes.h"
+#include "../text/label_list.h"
 
 #include <string.h>
 
 static const char call[] = "classify labelled";
-enum { USUAL_BATCH = 256, MOST_BATCH = 1 << 20 };
 
 int64_t qkv__likeliest_class(const float *row, int64_t n)
 {
@@ -19,88 +16,52 @@ int64_t qkv__likeliest_class(const float *row, int64_t n)
     return best;
 }
 
-/* Texts that are classified together. */
-typedef struct text_group {
-    const qkv_model *model;
-    const qkv_reading_opts *reading;
-    qkv_confusion *out;
-    int64_t n, most;
-    const char **texts, **pairs;
-    size_t *lengths, *pair_lengths;
-    int64_t *classes;         /* what they are */
-    qkv__arena places, bytes; /* the arrays, and the texts of this group */
-    qkv_matrix found;
-} text_group;
+/* ---- one label ---- */
 
-static qkv_status begin_group(text_group *g)
+static qkv_status find_label(const qkv_model *m, const qkv_labelled *x, const char *label, int64_t *out)
 {
-    size_t n = (size_t)g->most;
-    bool ok = (g->texts = qkv__arena_take(&g->places, n * sizeof *g->texts)) &&
-              (g->pairs = qkv__arena_take(&g->places, n * sizeof *g->pairs)) &&
-              (g->lengths = qkv__arena_take(&g->places, n * sizeof *g->lengths)) &&
-              (g->pair_lengths = qkv__arena_take(&g->places, n * sizeof *g->pair_lengths)) &&
-              (g->classes = qkv__arena_take(&g->places, n * sizeof *g->classes));
-    return ok ? QKV_OK : QKV_MEMORY;
+    const char *name;
+    for (int64_t i = 0; (name = qkv_model_label(m, i)); i++)
+        if (!strcmp(name, label)) return *out = i, QKV_OK;
+    return qkv__fail(QKV_FORMAT, "%s: line %lld: the model does not know the label \"%.60s\"%s", x->path, (long long)x->line,
+                     label, x->line == 1 ? ": if line 1 is a header, give --header" : "");
 }
 
-static qkv_status count_group(text_group *g)
+typedef struct one_label {
+    const qkv_model *model;
+    qkv_confusion *out;
+} one_label;
+
+static qkv_status read_class(void *data, const qkv_labelled *x, double *target)
 {
-    const qkv_texts texts = { .texts = g->texts,
-                              .pairs = g->n && g->pairs[0] ? g->pairs : NULL,
-                              .lengths = g->lengths,
-                              .pair_lengths = g->pair_lengths,
-                              .n = g->n };
-    qkv_status status = g->n ? qkv_classify(g->model, &texts, g->reading, &g->found) : QKV_OK;
-    if (status) return status;
-    for (int64_t i = 0; i < g->n; i++) {
-        int64_t said = qkv__likeliest_class(g->found.data + i * g->found.width, g->found.width);
-        g->out->counts[g->classes[i] * g->out->classes + said]++;
-    }
-    g->out->texts += g->n;
-    g->out->cut += g->n ? g->found.cut : 0;
-    g->n = 0;
-    qkv__arena_reset(&g->bytes);
+    int64_t class_id = 0;
+    qkv_status status = find_label(((one_label *)data)->model, x, x->label, &class_id);
+    *target = (double)class_id;
+    return status;
+}
+
+static qkv_status count_class(void *data, const float *row, int64_t n, const double *target)
+{
+    qkv_confusion *c = ((one_label *)data)->out;
+    c->counts[(int64_t)*target * c->classes + qkv__likeliest_class(row, n)]++;
     return QKV_OK;
 }
 
-/* A copy that lives as long as the group; NULL stays NULL. */
-static qkv_status hold_text(text_group *g, const char *text, size_t length, const char **to, size_t *to_length)
+static int64_t count_labels(const qkv_model *m)
 {
-    char *copy = text ? qkv__arena_take(&g->bytes, length + 1) : NULL;
-    if (copy) memcpy(copy, text, length);
-    *to = copy;
-    *to_length = length;
-    return copy || !text ? QKV_OK : QKV_MEMORY;
-}
-
-static int64_t class_named(const qkv_confusion *c, const char *label)
-{
-    for (int64_t i = 0; i < c->classes; i++)
-        if (!strcmp(c->labels[i], label)) return i;
-    return -1;
-}
-
-static qkv_status take_labelled(void *data, const qkv_labelled *x)
-{
-    text_group *g = data;
-    int64_t class_id = class_named(g->out, x->label);
-    if (class_id < 0)
-        return qkv__fail(QKV_FORMAT, "%s: line %lld: the model does not know the label \"%.60s\"%s", x->path,
-                         (long long)x->line, x->label, x->line == 1 ? ": if line 1 is a header, give --header" : "");
-    g->classes[g->n] = class_id;
-    qkv_status status = hold_text(g, x->text, x->text_length, &g->texts[g->n], &g->lengths[g->n]);
-    if (!status) status = hold_text(g, x->pair, x->pair_length, &g->pairs[g->n], &g->pair_lengths[g->n]);
-    if (!status) g->n++;
-    return status || g->n < g->most ? status : count_group(g);
+    int64_t n = 0;
+    while (qkv_model_label(m, n)) n++;
+    return n;
 }
 
 static qkv_status begin_confusion(const qkv_model *m, qkv_confusion *c)
 {
-    int64_t classes = 0;
-    while (qkv_model_label(m, classes)) classes++;
+    int64_t classes = count_labels(m);
     if (classes < 2)
         return qkv__fail(QKV_UNSUPPORTED, "%s: the model has %s", call,
                          classes ? "one label, and scores texts" : "no labels: it is not a classifier");
+    if (qkv_model_info_of(m)->problem)
+        return qkv__fail(QKV_UNSUPPORTED, "%s: a text of this model may have several labels", call);
     size_t counts = sizeof *c->counts * (size_t)(classes * classes), labels = sizeof *c->labels * (size_t)classes;
     qkv_status status = qkv__grow((void **)&c->counts, &c->counts_bytes, counts);
     if (!status) status = qkv__grow((void **)&c->labels, &c->labels_bytes, labels);
@@ -112,25 +73,24 @@ static qkv_status begin_confusion(const qkv_model *m, qkv_confusion *c)
     return QKV_OK;
 }
 
+static qkv_status read_labelled_opts(const qkv_model *m, const char *path, const void *out,
+                                     const qkv_classify_labelled_opts *opts, qkv_classify_labelled_opts *o)
+{
+    qkv_status status = QKV__READ_OPTIONS(o, note_data, opts, call);
+    if (status || (m && path && out && o->batch >= 0)) return status;
+    return qkv__fail(QKV_USAGE, "%s: a model, a file and a place for the result are needed", call);
+}
+
 qkv_status qkv_classify_labelled(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *opts,
                                  qkv_confusion *out)
 {
     qkv_classify_labelled_opts o;
-    qkv_status status = QKV__READ_OPTIONS(&o, note_data, opts, call);
+    one_label data = { m, out };
+    const qkv__labelled_use use = { .width = 1, .read = read_class, .count = count_class, .data = &data };
+    qkv_status status = read_labelled_opts(m, path, out, opts, &o);
     if (status) return status;
-    if (!m || !path || !out || o.batch < 0)
-        return qkv__fail(QKV_USAGE, "%s: a model, a file and a place for the result are needed", call);
-    text_group g = {
-        .model = m, .reading = o.reading, .out = out, .most = o.batch ? qkv__min(o.batch, MOST_BATCH) : USUAL_BATCH
-    };
     status = begin_confusion(m, out);
-    if (!status) status = begin_group(&g);
-    if (!status) status = qkv__labelled_read(path, o.labelled, take_labelled, &g, (qkv__notes){ o.note, o.note_data }, NULL);
-    if (!status) status = count_group(&g);
-    if (!status && !out->texts) status = qkv__fail(QKV_FORMAT, "%s: there are no texts", path);
-    qkv__arena_free(&g.places);
-    qkv__arena_free(&g.bytes);
-    qkv_matrix_free(&g.found);
+    if (!status) status = qkv__classify_each(m, path, &o, &use, &out->texts, &out->cut);
     if (status) qkv_confusion_free(out);
     return status;
 }
@@ -141,4 +101,129 @@ void qkv_confusion_free(qkv_confusion *c)
     qkv__release(c->counts, c->counts_bytes);
     qkv__release(c->labels, c->labels_bytes);
     *c = (qkv_confusion){ 0 };
+}
+
+/* ---- several labels ---- */
+
+typedef struct several_labels {
+    const qkv_model *model;
+    const char *separator, **names;
+    int64_t labels, exact;
+    int64_t *said, *is, *right; /* (labels) texts */
+    double threshold;
+} several_labels;
+
+static qkv_status read_labels(void *data, const qkv_labelled *x, double *target)
+{
+    const several_labels *s = data;
+    char label[QKV__LABEL_MAX];
+    qkv_status status = QKV_OK;
+    for (const char *at = x->label; at && !status;) {
+        int64_t class_id = 0;
+        if (!qkv__next_label(x, &at, s->separator, label)) return QKV_FORMAT;
+        status = find_label(s->model, x, label, &class_id);
+        target[class_id] = 1;
+    }
+    return status;
+}
+
+static qkv_status count_said(void *data, const float *row, int64_t n, const double *target)
+{
+    several_labels *s = data;
+    bool is_exact = true;
+    for (int64_t k = 0; k < n; k++) {
+        bool said = (double)row[k] >= s->threshold, is = target[k] > 0;
+        s->said[k] += said;
+        s->is[k] += is;
+        s->right[k] += said && is;
+        is_exact = is_exact && said == is;
+    }
+    s->exact += is_exact;
+    return QKV_OK;
+}
+
+static qkv_status score_several(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *o, int json,
+                                qkv_labelled_score *out, qkv_text *text)
+{
+    several_labels s = { .model = m, .labels = count_labels(m), .threshold = qkv__label_threshold(o->threshold) };
+    s.separator = o->labelled->separator;
+    const qkv__labelled_use use = { .width = s.labels, .read = read_labels, .count = count_said, .data = &s };
+    size_t n = (size_t)s.labels, bytes = n * (3 * sizeof *s.said + sizeof *s.names);
+    if (!(s.said = qkv__alloc_zero(bytes))) return QKV_MEMORY;
+    s.is = s.said + n;
+    s.right = s.is + n;
+    s.names = (const char **)(s.right + n);
+    for (int64_t i = 0; i < s.labels; i++) s.names[i] = qkv_model_label(m, i);
+    qkv_status status = qkv__classify_each(m, path, o, &use, &out->texts, &out->cut);
+    out->exact = s.exact;
+    if (!status) status = qkv_score_labels(s.said, s.is, s.right, s.labels, NULL, &out->labels);
+    if (!status) status = qkv_labels_text(s.said, s.is, s.right, s.labels, s.names, s.exact, out->texts, json, text);
+    qkv__release(s.said, bytes);
+    return status;
+}
+
+/* ---- numbers ---- */
+
+typedef struct told_numbers {
+    double *both; /* what was said and what it is, in turn */
+    size_t bytes;
+    int64_t n;
+} told_numbers;
+
+static qkv_status read_number(void *data, const qkv_labelled *x, double *target)
+{
+    (void)data;
+    return qkv__label_number(x, target);
+}
+
+static qkv_status keep_number(void *data, const float *row, int64_t n, const double *target)
+{
+    told_numbers *t = data;
+    (void)n;
+    qkv_status status = qkv__grow((void **)&t->both, &t->bytes, sizeof *t->both * 2 * (size_t)(t->n + 1));
+    if (status) return status;
+    t->both[2 * t->n] = (double)*row;
+    t->both[2 * t->n++ + 1] = *target;
+    return QKV_OK;
+}
+
+static qkv_status score_told(const told_numbers *t, qkv_numbers_score *out)
+{
+    size_t bytes = sizeof *t->both * 2 * (size_t)t->n;
+    double *said = qkv__alloc(bytes), *is = said + t->n;
+    if (!said) return QKV_MEMORY;
+    for (int64_t i = 0; i < t->n; i++) said[i] = t->both[2 * i], is[i] = t->both[2 * i + 1];
+    qkv_status status = qkv_score_numbers(said, is, t->n, out);
+    qkv__release(said, bytes);
+    return status;
+}
+
+static qkv_status score_numbers(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *o, int json,
+                                qkv_labelled_score *out, qkv_text *text)
+{
+    told_numbers t = { 0 };
+    const qkv__labelled_use use = { .width = 1, .read = read_number, .count = keep_number, .data = &t };
+    qkv_status status = qkv__classify_each(m, path, o, &use, &out->texts, &out->cut);
+    if (!status) status = score_told(&t, &out->numbers);
+    if (!status) status = qkv_numbers_text(&out->numbers, json, text);
+    qkv__release(t.both, t.bytes);
+    return status;
+}
+
+qkv_status qkv_score_labelled(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *opts, int json,
+                              qkv_labelled_score *out, qkv_text *text)
+{
+    qkv_classify_labelled_opts o;
+    qkv_labelled_opts labelled;
+    qkv_status status = read_labelled_opts(m, path, text ? out : NULL, opts, &o);
+    if (!status) status = QKV__READ_OPTIONS(&labelled, header, o.labelled, call);
+    if (status) return status;
+    labelled.size = sizeof labelled;
+    labelled.numbers = 1;
+    if (!labelled.separator || !*labelled.separator) labelled.separator = ",";
+    o.labelled = &labelled;
+    *out = (qkv_labelled_score){ .problem = qkv_model_info_of(m)->problem };
+    if (out->problem == QKV_PROBLEM_NUMBER) return score_numbers(m, path, &o, json, out, text);
+    if (out->problem == QKV_PROBLEM_SEVERAL_LABELS) return score_several(m, path, &o, json, out, text);
+    return qkv__fail(QKV_UNSUPPORTED, "%s: a text of this model has one label", call);
 }

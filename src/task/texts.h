@@ -97,6 +97,13 @@ void qkv__reading_sort(qkv__reading *r);
 qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv__head *head,
                            const void *data, int64_t width, qkv_matrix *out);
 
+/* What the target ids of qkv_pairs_add_text_labels() and of qkv_pairs_add_text_number() say. */
+bool qkv__target_has(const int32_t *target, int64_t label);
+float qkv__target_number(const int32_t *target);
+
+/* What qkv_classified_opts.threshold stands for. */
+double qkv__label_threshold(double given);
+
 /* The class of the largest of n numbers, of equals the first. */
 int64_t qkv__likeliest_class(const float *row, int64_t n);
 

@@ -224,14 +224,34 @@ static qkv_status get_text(const reader *r, const json_t *object, int column, co
     return QKV_OK;
 }
 
+/* An array of texts, joined. */
+static qkv_status join_labels(reader *r, const json_t *list, qkv_labelled *x)
+{
+    size_t i;
+    const json_t *one;
+    qkv__text_clear(&r->label);
+    qkv_status status = qkv__text_put(&r->label, "", 0);
+    json_array_foreach(list, i, one)
+    {
+        if (!json_is_string(one)) return wrong_line(r, "only texts are expected in the array", r->names[LABEL]);
+        if (i && !status) status = qkv__text_put(&r->label, r->o.separator, strlen(r->o.separator));
+        if (!status) status = qkv__text_put(&r->label, json_string_value(one), json_string_length(one));
+    }
+    x->label = r->label.data;
+    x->label_length = r->label.length;
+    return status;
+}
+
 /* Whole numbers and booleans are labels as they are written in JSON. */
-static qkv_status get_label(const reader *r, const json_t *object, char number[32], qkv_labelled *x)
+static qkv_status get_label(reader *r, const json_t *object, char number[32], qkv_labelled *x)
 {
     const json_t *value = json_object_get(object, r->names[LABEL]);
     x->label = number;
     *number = '\0';
     if (!value && r->o.no_label) return QKV_OK;
-    if (json_is_integer(value)) snprintf(number, 32, "%lld", (long long)json_integer_value(value));
+    if (json_is_array(value) && r->o.separator) return join_labels(r, value, x);
+    if (json_is_real(value) && r->o.numbers) snprintf(number, 32, "%.17g", json_real_value(value));
+    else if (json_is_integer(value)) snprintf(number, 32, "%lld", (long long)json_integer_value(value));
     else if (json_is_boolean(value)) snprintf(number, 32, "%s", json_is_true(value) ? "true" : "false");
     else if (value && !json_is_string(value))
         return wrong_line(r, "text, a whole number, true or false is expected in the member", r->names[LABEL]);
