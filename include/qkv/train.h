@@ -211,6 +211,8 @@ typedef struct qkv_run_opts {
                                         found by the next one, without a last validation */
     void *data;               /* for the three */
     const char *steps_reason; /* why it ends when `steps` are made; NULL: "--steps reached" */
+    /* Writes a model that is to be used; m is the same afterwards. NULL: qkv_model_save(). */
+    qkv_status (*save)(void *data, qkv_model *m, const char *folder);
 } qkv_run_opts;
 
 /* How it ended. */

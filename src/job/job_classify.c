@@ -3,7 +3,11 @@
 
 #include "../base/memory.h"
 #include "../model/model_info.h"
+#include "../nn/layer.h"
+#include "../task/texts.h"
+#include "../text/label_list.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,10 +21,30 @@ static qkv_status check_one_file(const char *name, const qkv__paths *f)
     return f->n <= 1 ? QKV_OK : qkv__fail(QKV_USAGE, "--%s: %d files; expected one file or folder", name, f->n);
 }
 
+static qkv_problem problem_of(const qkv_training *t)
+{
+    return t->o.v.numbers ? QKV_PROBLEM_NUMBER : t->o.v.label_separator ? QKV_PROBLEM_SEVERAL_LABELS : QKV_PROBLEM_ONE_LABEL;
+}
+
+/* Options that only one label a text has a use for. */
+static qkv_status check_problem(const qkv_training *t)
+{
+    const qkv__training_values *v = &t->o.v;
+    if (v->numbers && v->label_separator) return qkv__fail(QKV_USAGE, "--numbers and --label-separator: choose one");
+    if (v->label_separator && (!*v->label_separator || strchr(v->label_separator, '\t')))
+        return qkv__fail(QKV_USAGE, "--label-separator is empty, or has a TAB in it");
+    if (v->balance && problem_of(t))
+        return qkv__fail(QKV_USAGE, "--balance is for texts with one label: leave it out, or --numbers and --label-separator");
+    if (v->numbers && QKV__IS_SET(&t->o, smoothing) && v->smoothing > 0)
+        return qkv__fail(QKV_USAGE, "--label-smoothing is not for --numbers");
+    return QKV_OK;
+}
+
 static qkv_status check_classifying(const qkv_training *t)
 {
     qkv_status status = check_one_file("train", &t->o.v.train_labelled);
-    return status ? status : check_one_file("valid", &t->o.v.valid);
+    if (!status) status = check_one_file("valid", &t->o.v.valid);
+    return status ? status : check_problem(t);
 }
 
 /* Fewer and larger steps than translation's: little text, seen a few times. */
@@ -51,15 +75,65 @@ typedef struct labelled_reading {
 static qkv_labelled_opts labelled_opts(const qkv_training *t)
 {
     const qkv__training_values *v = &t->o.v;
-    return (qkv_labelled_opts){
-        .label = v->label_column, .text = v->text_column, .pair = v->pair_column, .strict = v->strict, .header = v->header
-    };
+    return (qkv_labelled_opts){ .size = sizeof(qkv_labelled_opts),
+                                .label = v->label_column,
+                                .text = v->text_column,
+                                .pair = v->pair_column,
+                                .strict = v->strict,
+                                .header = v->header,
+                                .separator = v->label_separator,
+                                .numbers = v->numbers };
 }
 
 static qkv_status read_labelled(labelled_reading *r, qkv_labelled_each each, bool quiet, qkv_corpus_read *read)
 {
     const qkv_labelled_opts opts = labelled_opts(r->t);
     return qkv__labelled_read(r->path, &opts, each, r, quiet ? (qkv__notes){ 0 } : qkv__training_notes(r->t), read);
+}
+
+/* ---- numbers ----
+ * A model learns numbers of mean 0 and variance 1; what is saved says the text's own: scale (w h + b) + mean. */
+
+static void scale_last_layer(const qkv_model *m, double scale, double shift)
+{
+    const qkv_linear *last = &qkv_model_transformer(m)->classifier;
+    float *w = qkv_data(last->weight), *b = qkv_data(last->bias);
+    for (int64_t i = 0; i < qkv_count(last->weight); i++) w[i] = (float)(scale * (double)w[i]);
+    *b = (float)(scale * (double)*b + shift);
+}
+
+static double number_scale(const qkv_training *t) { return sqrt(t->numbers.squares / (double)t->numbers.n); }
+
+static void fold_numbers(const qkv_training *t) { scale_last_layer(t->model, number_scale(t), t->numbers.mean); }
+
+static void unfold_numbers(const qkv_training *t)
+{
+    scale_last_layer(t->model, 1 / number_scale(t), -t->numbers.mean / number_scale(t));
+}
+
+/* The bits that are trained on come back. */
+static qkv_status save_classifier(void *data, qkv_model *m, const char *folder)
+{
+    const qkv_training *t = data;
+    const qkv_linear *last = &qkv_model_transformer(m)->classifier;
+    if (!t->o.v.numbers) return qkv_model_save(m, folder);
+    size_t bytes = sizeof(float) * (size_t)qkv_count(last->weight);
+    float *kept = qkv__alloc(bytes), bias = *qkv_data(last->bias);
+    if (!kept) return QKV_MEMORY;
+    memcpy(kept, qkv_data(last->weight), bytes);
+    fold_numbers(t);
+    qkv_status status = qkv_model_save(m, folder);
+    memcpy(qkv_data(last->weight), kept, bytes);
+    *qkv_data(last->bias) = bias;
+    qkv__release(kept, bytes);
+    return status;
+}
+
+/* The model of the training itself says the text's own numbers too once it is done. */
+static qkv_status finish_classifier(qkv_training *t)
+{
+    if (t->o.v.numbers) fold_numbers(t);
+    return QKV_OK;
 }
 
 /* ---- the labels ---- */
@@ -73,15 +147,57 @@ static qkv_status too_many_labels(const labelled_reading *r, const qkv_labelled 
                      (long long)x->line, MOST_CLASSES);
 }
 
+static qkv_status add_label(labelled_reading *r, const qkv_labelled *x, const char *label)
+{
+    qkv__label_set *s = &r->t->labels;
+    if (s->n == MOST_CLASSES && qkv__label_find(s, label) < 0) return too_many_labels(r, x);
+    return qkv__label_add(s, label);
+}
+
+static qkv_status add_labels(labelled_reading *r, const qkv_labelled *x)
+{
+    char label[QKV__LABEL_MAX];
+    qkv_status status = QKV_OK;
+    for (const char *at = x->label; at && !status;)
+        status = qkv__next_label(x, &at, r->t->o.v.label_separator, label) ? add_label(r, x, label) : QKV_FORMAT;
+    return status;
+}
+
+static qkv_status read_number(const qkv_labelled *x, double *number)
+{
+    qkv_status status = qkv__label_number(x, number);
+    if (!status || !*qkv__header_hint(x)) return status;
+    return qkv__fail(status, "%s: line %lld: \"%.60s\" is not a number%s", x->path, (long long)x->line, x->label,
+                     qkv__header_hint(x));
+}
+
+/* Welford's way to mean and variance. */
+static qkv_status add_number(qkv_training *t, const qkv_labelled *x)
+{
+    double number;
+    qkv_status status = read_number(x, &number);
+    if (status) return status;
+    double off = number - t->numbers.mean;
+    t->numbers.mean += off / (double)++t->numbers.n;
+    t->numbers.squares += off * (number - t->numbers.mean);
+    return QKV_OK;
+}
+
 static qkv_status take_label(void *data, const qkv_labelled *x)
 {
     labelled_reading *r = data;
-    qkv_training *t = r->t;
-    if (t->labels.n == MOST_CLASSES && qkv__label_find(&t->labels, x->label) < 0) return too_many_labels(r, x);
     qkv__labelled_look_at(&r->look, r->path, x);
     r->survey->texts++;
     qkv__survey_text(r->survey, x->text, x->text_length);
-    return qkv__label_add(&t->labels, x->label);
+    return r->t->o.v.numbers ? add_number(r->t, x) : r->t->o.v.label_separator ? add_labels(r, x) : add_label(r, x, x->label);
+}
+
+static qkv_status check_numbers(const qkv_training *t)
+{
+    const char *path = t->o.v.train_labelled.at[0];
+    if (!t->numbers.n) return qkv__fail(QKV_FORMAT, "%s: there are no texts", path);
+    if (t->numbers.squares > 0) return QKV_OK;
+    return qkv__fail(QKV_FORMAT, "%s: every text has the number %g: there is nothing to learn", path, t->numbers.mean);
 }
 
 static qkv_status check_classes(const qkv_training *t)
@@ -99,7 +215,9 @@ static qkv_status survey_labelled(qkv_training *t, qkv__survey *s)
     const qkv_labelled_opts opts = labelled_opts(t);
     labelled_reading r = { .t = t, .path = t->o.v.train_labelled.at[0], .survey = s, .look.opts = &opts };
     qkv__label_set_free(&t->labels);
+    memset(&t->numbers, 0, sizeof t->numbers);
     qkv_status status = read_labelled(&r, take_label, true, NULL);
+    if (t->o.v.numbers) return status ? status : check_numbers(t);
     if (!status) status = qkv__labelled_check(&r.look, &t->labels, r.path, warning);
     if (!status && *warning) qkv__training_note(t, "%s", warning);
     return status ? status : check_classes(t);
@@ -129,18 +247,62 @@ static qkv_status add_labelled_words(qkv_training *t, qkv_word_counts *sources, 
     return read_labelled(&r, take_words, true, NULL);
 }
 
+static qkv_status find_class(const labelled_reading *r, const qkv_labelled *x, const char *label, int *class_id)
+{
+    *class_id = qkv__label_find(&r->t->labels, label);
+    if (*class_id >= 0) return QKV_OK;
+    return qkv__fail(QKV_FORMAT, "%s: line %lld: the label \"%.60s\" is not in %s%s", x->path, (long long)x->line, label,
+                     r->t->o.v.train_labelled.at[0], qkv__header_hint(x));
+}
+
+/* Texts of each class, of those that are read. */
+static int64_t *class_counts(const labelled_reading *r)
+{
+    return r->pairs == r->t->valid ? r->t->valid_counts : r->t->labels.counts;
+}
+
 static qkv_status take_text(void *data, const qkv_labelled *x)
 {
     labelled_reading *r = data;
-    qkv_training *t = r->t;
-    int class_id = qkv__label_find(&t->labels, x->label);
-    if (class_id < 0)
-        return qkv__fail(QKV_FORMAT, "%s: line %lld: the label \"%.60s\" is not in %s%s", x->path, (long long)x->line, x->label,
-                         t->o.v.train_labelled.at[0], qkv__header_hint(x));
-    if (is_passed_over(r)) return QKV_OK;
-    (r->pairs == t->valid ? t->valid_counts : t->labels.counts)[class_id]++;
-    return qkv_pairs_add_text(r->pairs, t->model, x->text, x->text_length, x->pair, x->pair_length, r->max_length,
+    int class_id;
+    qkv_status status = find_class(r, x, x->label, &class_id);
+    if (status || is_passed_over(r)) return status;
+    class_counts(r)[class_id]++;
+    return qkv_pairs_add_text(r->pairs, r->t->model, x->text, x->text_length, x->pair, x->pair_length, r->max_length,
                               (int32_t)class_id);
+}
+
+static qkv_status take_several(void *data, const qkv_labelled *x)
+{
+    labelled_reading *r = data;
+    qkv_training *t = r->t;
+    char label[QKV__LABEL_MAX];
+    int class_id;
+    memset(t->has, 0, (size_t)t->labels.n);
+    for (const char *at = x->label; at;) {
+        if (!qkv__next_label(x, &at, t->o.v.label_separator, label) || find_class(r, x, label, &class_id)) return QKV_FORMAT;
+        t->has[class_id] = 1;
+    }
+    if (is_passed_over(r)) return QKV_OK;
+    for (int i = 0; i < t->labels.n; i++) class_counts(r)[i] += t->has[i];
+    return qkv_pairs_add_text_labels(r->pairs, t->model, x->text, x->text_length, x->pair, x->pair_length, r->max_length,
+                                     t->has, t->labels.n);
+}
+
+static qkv_status take_number(void *data, const qkv_labelled *x)
+{
+    labelled_reading *r = data;
+    double number;
+    qkv_status status = read_number(x, &number);
+    if (status || is_passed_over(r)) return status;
+    return qkv_pairs_add_text_number(r->pairs, r->t->model, x->text, x->text_length, x->pair, x->pair_length, r->max_length,
+                                     (float)((number - r->t->numbers.mean) / number_scale(r->t)));
+}
+
+static qkv_labelled_each reader_of(const qkv_training *t)
+{
+    static const qkv_labelled_each readers[] = { take_text, take_several, take_number };
+    return readers[problem_of(t)];
 }
 
 /* Each class counts as much as any other: n / (classes * count); one that was held back as a whole counts nowhere. */
@@ -171,11 +333,38 @@ static qkv_status read_valid_texts(qkv_training *t, int64_t max_length)
     const qkv__training_values *v = &t->o.v;
     const qkv__paths *f = v->valid.n ? &v->valid : &v->train_labelled;
     labelled_reading r = { .t = t, .path = f->at[0], .pairs = t->valid, .held = true, .max_length = max_length };
-    qkv_status status = read_labelled(&r, take_text, !v->valid.n, NULL);
+    qkv_status status = read_labelled(&r, reader_of(t), !v->valid.n, NULL);
     if (status || !qkv_pairs_count(t->valid))
         return status || !v->valid.n ? status : qkv__fail(QKV_FORMAT, "%s: there are no texts", r.path);
+    if (v->numbers) return QKV_OK;
     note_missing_classes(t, QKV__N("training"), t->labels.counts);
     note_missing_classes(t, QKV__N("validation"), t->valid_counts);
+    return QKV_OK;
+}
+
+/* What is measured, and what the model is said to be. */
+static qkv_status set_problem(qkv_training *t)
+{
+    qkv_problem problem = problem_of(t);
+    const char *const number[] = { "number" }, *const *names = (const char *const *)t->labels.names;
+    t->objective = problem == QKV_PROBLEM_NUMBER           ? qkv_telling_numbers()
+                   : problem == QKV_PROBLEM_SEVERAL_LABELS ? qkv_classifying_several()
+                                                           : qkv_classifying(t->o.v.balance ? t->weights : NULL, t->labels.n);
+    t->has_objective = true;
+    qkv_status status = qkv_model_set_problem(t->model, problem);
+    if (status) return status;
+    return t->o.v.numbers ? qkv_model_set_labels(t->model, number, 1) : qkv_model_set_labels(t->model, names, t->labels.n);
+}
+
+/* Room for what is counted of the labels, nothing counted yet. */
+static qkv_status begin_counts(qkv_training *t)
+{
+    size_t n = (size_t)t->labels.n;
+    qkv_status status = qkv__grow((void **)&t->valid_counts, &t->valid_counts_bytes, sizeof *t->valid_counts * n);
+    if (!status) status = qkv__grow((void **)&t->has, &t->has_bytes, n);
+    if (status || !n) return status;
+    memset(t->valid_counts, 0, t->valid_counts_bytes);
+    memset(t->labels.counts, 0, sizeof *t->labels.counts * n); /* now without what is held back */
     return QKV_OK;
 }
 
@@ -188,18 +377,13 @@ static qkv_status read_texts(qkv_training *t)
                            .path = v->train_labelled.at[0],
                            .pairs = t->pairs,
                            .max_length = qkv__readable_length(t->model, v->max_length + 1) - 1 };
-    qkv_status status = qkv__grow((void **)&t->valid_counts, &t->valid_counts_bytes,
-                                  sizeof *t->valid_counts * (size_t)t->labels.n);
-    if (status) return status;
-    memset(t->valid_counts, 0, t->valid_counts_bytes);
-    memset(t->labels.counts, 0, sizeof *t->labels.counts * (size_t)t->labels.n); /* now without what is held back */
-    status = read_labelled(&r, take_text, false, &read);
+    qkv_status status = begin_counts(t);
+    if (!status && t->continues_numbers) unfold_numbers(t);
+    if (!status) status = read_labelled(&r, reader_of(t), false, &read);
     t->text.empty = read.empty;
-    if (!status) status = weigh_classes(t);
+    if (!status && !problem_of(t)) status = weigh_classes(t);
     if (!status && (v->valid.n || v->split > 0)) status = read_valid_texts(t, r.max_length);
-    t->objective = qkv_classifying(v->balance ? t->weights : NULL, t->labels.n);
-    t->has_objective = true;
-    return status ? status : qkv_model_set_labels(t->model, (const char *const *)t->labels.names, t->labels.n);
+    return status ? status : set_problem(t);
 }
 
 /* ---- the model ---- */
@@ -246,8 +430,9 @@ static qkv_status adjust_classifier(qkv_training *t, const qkv_model *from, qkv_
     o->decoder_layers = 0;
     o->target_vocabulary = 0;
     o->untied = 0;
-    o->classes = t->labels.n;
+    o->classes = t->o.v.numbers ? 1 : t->labels.n;
     o->classes_of = QKV_CLASSES_OF_TEXTS;
+    t->continues_numbers = t->o.v.numbers && from && qkv_model_info_of(from)->problem == QKV_PROBLEM_NUMBER;
     o->pooling = (qkv_pooling)t->o.v.pooling;
     if (qkv__info_is_published(qkv_model_info_of(from))) return adjust_published(t, from, o);
     adjust_modernbert(!from, o);
@@ -256,51 +441,123 @@ static qkv_status adjust_classifier(qkv_training *t, const qkv_model *from, qkv_
 
 /* ---- validation ---- */
 
-static int64_t count_right(const float *logits, const qkv_batch *b, int64_t classes)
+/* What is counted while the validation texts are read. */
+typedef struct tally {
+    const qkv_training *t;
+    int64_t right;             /* texts with just what was said */
+    int64_t *said, *is, *hits; /* (labels) texts, of several labels; hits: both */
+    double *numbers, *told;    /* (texts) what it is, and what was said */
+    int64_t n;
+} tally;
+
+static void tally_class(tally *y, const float *row, const int32_t *target, int64_t classes)
 {
-    int64_t right = 0;
-    for (int64_t r = 0; r < b->rows; r++) {
-        const float *row = logits + r * classes;
-        int64_t best = 0;
-        for (int64_t c = 1; c < classes; c++)
-            if (row[c] > row[best]) best = c;
-        right += best == b->labels[r * b->target_length];
-    }
-    return right;
+    y->right += qkv__likeliest_class(row, classes) == *target;
 }
 
-/* How many of the texts get their class. */
-static qkv_status measure_accuracy(const qkv_training *t, const qkv_model *m, double *accuracy)
+/* A logit of 0 is a probability of 1/2. */
+static void tally_labels(tally *y, const float *row, const int32_t *target, int64_t labels)
+{
+    bool is_exact = true;
+    for (int64_t k = 0; k < labels; k++) {
+        bool said = row[k] >= 0, is = qkv__target_has(target, k);
+        y->said[k] += said;
+        y->is[k] += is;
+        y->hits[k] += said && is;
+        is_exact = is_exact && said == is;
+    }
+    y->right += is_exact;
+}
+
+static void tally_number(tally *y, const float *row, const int32_t *target, int64_t outputs)
+{
+    (void)outputs;
+    double scale = number_scale(y->t), mean = y->t->numbers.mean;
+    y->told[y->n] = scale * (double)*row + mean;
+    y->numbers[y->n++] = scale * (double)qkv__target_number(target) + mean;
+}
+
+static void tally_batch(tally *y, const qkv_tensor *logits, const qkv_batch *b)
+{
+    static void (*const each[])(tally *, const float *, const int32_t *, int64_t) = { tally_class, tally_labels, tally_number };
+    int64_t width = qkv_dim(logits, -1);
+    for (int64_t r = 0; r < b->rows; r++)
+        each[problem_of(y->t)](y, qkv_data(logits) + r * width, b->labels + r * b->target_length, width);
+}
+
+static qkv_status tally_texts(const qkv_training *t, const qkv_model *m, tally *y)
 {
     qkv_epoch *e = qkv_epoch_new(t->valid, &t->valid_batches, 0);
     qkv_tape *tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_batch b = { 0 };
-    int64_t right = 0;
     qkv_status status = e && tape ? QKV_OK : qkv_error_status();
     for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) {
         if ((status = qkv_epoch_batch(e, i, &b))) break;
         qkv_tape_reset(tape);
         const qkv_tensor *logits = qkv_classify_batch(m, tape, &b);
-        if (logits) right += count_right(qkv_data(logits), &b, t->labels.n);
+        if (logits) tally_batch(y, logits, &b);
         else status = qkv_tape_status(tape);
     }
     qkv_batch_free(&b);
     qkv_tape_free(tape);
     qkv_epoch_free(e);
-    if (!status) *accuracy = (double)right / (double)qkv_pairs_count(t->valid);
     return status;
+}
+
+/* By accuracy; of several labels by micro F1; numbers by the loss. */
+static void tell_accuracy(const qkv_training *t, double loss, double accuracy, qkv_run_score *out)
+{
+    out->score = t->o.v.class_metric == BY_LOSS ? -loss : accuracy;
+    snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f, accuracy %.2f%%"), loss, 100 * accuracy);
+    snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f, \"accuracy\": %.6f", loss, accuracy);
+}
+
+static qkv_status tell_labels(const qkv_training *t, const tally *y, double loss, double exact, qkv_run_score *out)
+{
+    qkv_labels_score s;
+    qkv_status status = qkv_score_labels(y->said, y->is, y->hits, t->labels.n, NULL, &s);
+    if (status) return status;
+    out->score = t->o.v.class_metric == BY_LOSS ? -loss : s.micro_f1;
+    out->loss = loss; /* at first nothing is said, and F1 is 0 */
+    snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f, micro F1 %.2f%%, macro F1 %.2f%%, exact %.2f%%"),
+             loss, 100 * s.micro_f1, 100 * s.macro_f1, 100 * exact);
+    snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f, \"micro_f1\": %.6f, \"macro_f1\": %.6f, \"exact\": %.6f", loss,
+             s.micro_f1, s.macro_f1, exact);
+    return QKV_OK;
+}
+
+static qkv_status tell_numbers(const tally *y, double loss, qkv_run_score *out)
+{
+    qkv_numbers_score s;
+    qkv_status status = qkv_score_numbers(y->told, y->numbers, y->n, &s);
+    if (status) return status;
+    out->score = -loss;
+    snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f, RMSE %.4g, Pearson %.4f, Spearman %.4f"), loss,
+             s.rmse, s.pearson, s.spearman);
+    snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f, \"rmse\": %.6g, \"pearson\": %.6f, \"spearman\": %.6f", loss,
+             s.rmse, s.pearson, s.spearman);
+    return QKV_OK;
 }
 
 static qkv_status validate_classifier(qkv_training *t, const qkv_model *m, qkv_run_score *out)
 {
-    double loss, accuracy = 0;
+    double loss;
+    int64_t texts = qkv_pairs_count(t->valid);
+    size_t labels = (size_t)t->labels.n, bytes = sizeof(int64_t) * 3 * labels + sizeof(double) * 2 * (size_t)texts;
+    tally y = { .t = t, .said = qkv__alloc_zero(bytes) };
+    if (!y.said) return QKV_MEMORY;
+    y.is = y.said + labels;
+    y.hits = y.is + labels;
+    y.numbers = (double *)(y.hits + labels);
+    y.told = y.numbers + texts;
     qkv_status status = qkv_evaluate(m, t->valid, &t->objective, &t->valid_batches, &loss);
-    if (!status) status = measure_accuracy(t, m, &accuracy);
-    if (status) return status;
-    out->score = t->o.v.class_metric == BY_LOSS ? -loss : accuracy;
-    snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f, accuracy %.2f%%"), loss, 100 * accuracy);
-    snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f, \"accuracy\": %.6f", loss, accuracy);
-    return QKV_OK;
+    if (!status) status = tally_texts(t, m, &y);
+    double exact = (double)y.right / (double)texts;
+    if (!status && t->o.v.numbers) status = tell_numbers(&y, loss, out);
+    else if (!status && t->o.v.label_separator) status = tell_labels(t, &y, loss, exact, out);
+    else if (!status) tell_accuracy(t, loss, exact, out);
+    qkv__release(y.said, bytes);
+    return status;
 }
 
 const qkv__job qkv__classify_job = {
@@ -317,4 +574,6 @@ const qkv__job qkv__classify_job = {
     .adjust = adjust_classifier,
     .read = read_texts,
     .validate = validate_classifier,
+    .finish = finish_classifier,
+    .save = save_classifier,
 };

@@ -141,9 +141,9 @@ void qkv__choose_classes(qkv_training *t, const qkv__survey *s)
         qkv__choose(t, "preset", "tiny");
         choose_modernbert(t);
     }
-    qkv__choose(t, "dropout", "0.4");
+    qkv__choose(t, "dropout", t->o.v.numbers ? "0.1" : "0.4"); /* what is dropped in training shifts a number later */
     qkv__choose(t, "inner-dropout", "0.2");
-    qkv__choose(t, "label-smoothing", "0.1");
+    qkv__choose(t, "label-smoothing", t->o.v.numbers ? "0" : "0.1");
     qkv__choose(t, "max-length", "400");
     qkv__choose(t, "max-tokens", "%d", s->words < 1e6 ? 2048 : 4096);
     choose_schedule(t, "linear", 0.001);

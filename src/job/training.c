@@ -59,6 +59,7 @@ void qkv_training_free(qkv_training *t)
     forget_text(t);
     qkv__release(t->weights, t->weights_bytes);
     qkv__release(t->valid_counts, t->valid_counts_bytes);
+    qkv__release(t->has, t->has_bytes);
     qkv__options_free(&t->o);
     qkv_text_free(&t->sentence);
     qkv_text_free(&t->told);
@@ -369,6 +370,7 @@ static qkv_status run_training(qkv_training *t, qkv_run_result *out)
                        .validate = qkv_pairs_count(t->valid) && !v->dry_run ? validate_job : NULL,
                        .each = tell_event,
                        .stop = ask_to_stop,
+                       .save = t->job->save,
                        .data = t };
     qkv_status status = plan_run(t, &how, &o);
     if (!status && t->stopped) return tell_no_plan(t, out);

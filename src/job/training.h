@@ -47,6 +47,7 @@ typedef struct qkv__job {
     qkv_status (*validate)(qkv_training *t, const qkv_model *m, qkv_run_score *out);
     void (*sample)(const qkv_training *t); /* shows what the model makes of a few texts; NULL: nothing */
     qkv_status (*finish)(qkv_training *t); /* after the last step; NULL: nothing */
+    qkv_status (*save)(void *t, qkv_model *m, const char *folder); /* as in qkv_run_opts */
     /* What validations and the end cost beside the loss, in target tokens of training; NULL: nothing. */
     double (*search_tokens)(const qkv_training *t, int64_t validations);
 } qkv__job;
@@ -72,6 +73,13 @@ struct qkv_training {
     bool has_objective; /* else translation's */
     qkv_masking_opts masking;
     qkv__label_set labels;
+    struct {
+        int64_t n;
+        double mean, squares; /* squares: of the distances from the mean, added up */
+    } numbers;                /* of --numbers */
+    bool continues_numbers;   /* it starts with a model that tells them */
+    uint8_t *has;             /* which labels a text has */
+    size_t has_bytes;
     float *weights;        /* of the classes, where they are balanced */
     int64_t *valid_counts; /* validation texts of each class */
     size_t weights_bytes, valid_counts_bytes;

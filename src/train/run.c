@@ -114,7 +114,12 @@ static qkv_status save_checkpoint(run *r)
     return status;
 }
 
-static qkv_status save_model(const run *r) { return r->o->folder ? qkv_model_save(r->model, r->o->folder) : QKV_OK; }
+static qkv_status save_model_to(const run *r, const char *folder)
+{
+    return r->o->save ? r->o->save(r->o->data, r->model, folder) : qkv_model_save(r->model, folder);
+}
+
+static qkv_status save_model(const run *r) { return r->o->folder ? save_model_to(r, r->o->folder) : QKV_OK; }
 
 static qkv_status keep_model(const run *r)
 {
@@ -122,7 +127,7 @@ static qkv_status keep_model(const run *r)
     int64_t kept;
     if (!r->o->keep || !r->o->folder) return QKV_OK;
     snprintf(name, sizeof name, "step-%lld", (long long)r->at.step);
-    qkv_status status = qkv_model_save(r->model, qkv__run_file(r->o, name).text);
+    qkv_status status = save_model_to(r, qkv__run_file(r->o, name).text);
     if (!status && !__builtin_mul_overflow(r->o->keep, r->valid_every, &kept)) qkv__run_forget(r->o, r->at.step - kept);
     return status;
 }
