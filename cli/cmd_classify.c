@@ -10,10 +10,11 @@
 #include <string.h>
 
 static struct {
-    const char *model, *eval, *confusion, *label_column, *text_column, *pair_column;
+    const char *model, *eval, *confusion, *label_column, *label_separator, *text_column, *pair_column;
+    float threshold;
     int max_length, batch;
     bool header, pairs, windows, all, json, strict, quiet;
-} given = { .max_length = 256, .batch = 256 };
+} given = { .threshold = 0.5f, .max_length = 256, .batch = 256 };
 
 static const option options[] = {
     { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
@@ -23,6 +24,9 @@ static const option options[] = {
     { "pairs", .group = INPUT_GROUP, .help = "lines are pairs: text, TAB, second text", .flag = &given.pairs },
     RESULT_ROW(RESULT_GROUP),
     { "all", .group = RESULT_GROUP, .help = "print the probability of every class", .flag = &given.all },
+    { "threshold", .group = RESULT_GROUP, .value = "P",
+      .help = "of several labels a text, the probability from which one is said, 0.5 unless given",
+      .number = &given.threshold },
     { "json", .group = RESULT_GROUP, .help = "print a JSON object a line", .flag = &given.json },
     { "eval", .group = DATA_GROUP, .value = "PATH",
       .help = "labelled texts, as \"qkv train classify\" reads them: print scores", .text = &given.eval },
@@ -32,6 +36,8 @@ static const option options[] = {
       .flag = &given.header },
     { "label-column", .group = DATA_GROUP, .value = "NAME", .help = "the label's column by its name in a header, or its number",
       .text = &given.label_column },
+    { "label-separator", .group = DATA_GROUP, .value = "TEXT",
+      .help = "what stands between several labels, a comma unless given", .text = &given.label_separator },
     { "text-column", .group = DATA_GROUP, .value = "NAME", .help = "the text's column, in the same way",
       .text = &given.text_column },
     { "pair-column", .group = DATA_GROUP, .value = "NAME", .help = "of the second text, for pairs of texts",
@@ -80,12 +86,16 @@ static qkv_status split_pairs(work *w, line_group *g)
     return QKV_OK;
 }
 
+/* A library's option of 0 is its default. */
+static double threshold(void) { return given.threshold > 0 ? (double)given.threshold : -1; }
+
 static qkv_status print_classes(work *w, int64_t first)
 {
     qkv_status status = QKV_OK;
+    const qkv_classified_opts o = { .size = sizeof o, .threshold = threshold(), .all = given.all, .json = given.json };
     for (int64_t i = 0; i < w->found.n && !status; i++) {
         const float *row = w->found.data + i * w->found.width;
-        if (qkv_classified_text(w->model, row, given.all, given.json, &w->text)) status = library_failed();
+        if (qkv_classified_text_with(w->model, row, &o, &w->text)) status = library_failed();
         else if (given.json) printf("{\"line\": %lld, %s\n", (long long)(first + i), w->text.data + 1);
         else puts(w->text.data);
     }
@@ -137,18 +147,36 @@ static qkv_status print_scores(const qkv_confusion *c)
     return status ? library_failed() : QKV_OK;
 }
 
+/* Several labels a text, or numbers. */
+static qkv_status evaluate_others(work *w, const qkv_classify_labelled_opts *opts)
+{
+    qkv_labelled_score score;
+    if (given.confusion) return fail(QKV_USAGE, "--confusion is of models with one label a text");
+    if (qkv_score_labelled(w->model, given.eval, opts, given.json, &score, &w->text)) return library_failed();
+    w->cut = score.cut;
+    qkv_status status = open_results(NULL);
+    if (!status) fputs(w->text.data, stdout);
+    return status;
+}
+
 static qkv_status evaluate(work *w)
 {
-    const qkv_labelled_opts labelled = { .label = given.label_column,
+    const qkv_labelled_opts labelled = { .size = sizeof labelled,
+                                         .label = given.label_column,
                                          .text = given.text_column,
                                          .pair = given.pair_column,
                                          .strict = given.strict,
-                                         .header = given.header };
+                                         .header = given.header,
+                                         .separator = given.label_separator };
     const qkv_reading_opts reading = reading_opts();
-    const qkv_classify_labelled_opts opts = {
-        .labelled = &labelled, .reading = &reading, .batch = given.batch, .note = given.quiet ? NULL : tell_note
-    };
+    const qkv_classify_labelled_opts opts = { .size = sizeof opts,
+                                              .labelled = &labelled,
+                                              .reading = &reading,
+                                              .batch = given.batch,
+                                              .note = given.quiet ? NULL : tell_note,
+                                              .threshold = threshold() };
     qkv_confusion c = { 0 };
+    if (qkv_model_info_of(w->model)->problem) return evaluate_others(w, &opts);
     if (qkv_classify_labelled(w->model, given.eval, &opts, &c)) return library_failed();
     w->cut = c.cut;
     qkv_status status = open_results(NULL);
@@ -162,6 +190,8 @@ static qkv_status evaluate(work *w)
 static qkv_status check_classify_options(void)
 {
     if (given.confusion && !given.eval) return fail(QKV_USAGE, "--confusion needs --eval");
+    if (!(given.threshold >= 0 && given.threshold <= 1))
+        return fail(QKV_USAGE, "--threshold: %g is not from 0 to 1", (double)given.threshold);
     if (given.eval && (streams.texts.n || streams.input)) return fail(QKV_USAGE, "texts and --eval: choose one");
     return check_output(given.confusion);
 }
@@ -169,7 +199,7 @@ static qkv_status check_classify_options(void)
 static qkv_status load_classifier(work *w)
 {
     qkv_status status = load_model_for(given.model, QKV_ABILITY_CLASSIFY, &w->model);
-    if (status || !given.eval || qkv_model_label(w->model, 1)) return status;
+    if (status || !given.eval || qkv_model_label(w->model, 1) || qkv_model_info_of(w->model)->problem) return status;
     return fail(QKV_UNSUPPORTED, "%s has one label, and scores texts: --eval needs a model with two or more", given.model);
 }
 
@@ -192,15 +222,20 @@ static qkv_status run_classify(void)
 const command classify_command = {
     .name = "classify",
     .summary = "tell which class lines of text belong to",
-    .about = "Prints for each text, or line, its label, a TAB and the label's probability; with --all\n"
-             "every label and its probability, the likeliest first. A model with one label (a\n"
-             "cross-encoder, a reranker, a regression) has no probabilities: printed are the\n"
-             "label, 1 / (1 + e^-x) and its logit x. The results are the same bytes with any\n"
-             "--batch and any number of threads.\n"
-             "\n"
-             "--eval reads labelled texts and prints accuracy, precision, recall and F1 of each\n"
-             "class and the confusion matrix. A text of more than --max-length tokens is cut,\n"
-             "or with --windows read in windows whose probabilities are averaged.",
+    .about =
+        "Prints for each text, or line, its label, a TAB and the label's probability; with --all\n"
+        "every label and its probability, the likeliest first. A model with one label (a\n"
+        "cross-encoder, a reranker, a regression) has no probabilities: printed are the\n"
+        "label, 1 / (1 + e^-x) and its logit x. Where a text may have several labels, those\n"
+        "whose probability is at least --threshold are printed, which may be none; a model\n"
+        "that tells numbers prints the number. The results are the same bytes with any\n"
+        "--batch and any number of threads.\n"
+        "\n"
+        "--eval reads labelled texts and prints accuracy, precision, recall and F1 of each\n"
+        "class and the confusion matrix; of several labels a text micro and macro F1 and\n"
+        "how many texts have just what was said; of numbers the root of the mean squared\n"
+        "error, the mean error and the correlations of Pearson and Spearman. A text of more than --max-length tokens is cut,\n"
+        "or with --windows read in windows whose probabilities are averaged.",
     .example = "  qkv classify -m reviews \"a great film\" \"a dull plot\"\n"
                "  qkv classify -m reviews --eval test.tsv",
     .options = options,
