@@ -74,6 +74,8 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_float_P floats
 #define V_const_int32_t_P ids
 #define V_const_int64_t_P (const int64_t[]){ 1, 1, 1, 1 }
+#define V_const_double_P (const double[]){ 1, 1, 1, 1 }
+#define V_const_uint8_t_P (const uint8_t[]){ 1, 1, 1, 1 }
 #define V_const_int_P (const int[]){ 0, 0, 0, 0 }
 #define V_const_size_t_P (const size_t[]){ 1, 1 }
 #define V_const_void_P floats
@@ -136,6 +138,10 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_batch_P ZERO(qkv_batch)
 #define V_qkv_class_score_P ZERO(qkv_class_score)
 #define V_qkv_classes_score_P ZERO(qkv_classes_score)
+#define V_qkv_labels_score_P ZERO(qkv_labels_score)
+#define V_qkv_numbers_score_P ZERO(qkv_numbers_score)
+#define V_const_qkv_numbers_score_P ZERO(qkv_numbers_score)
+#define V_qkv_labelled_score_P ZERO(qkv_labelled_score)
 #define V_qkv_neighbour_P ZERO(qkv_neighbour)
 #define V_qkv_confusion_P ZERO(qkv_confusion)
 #define V_const_qkv_classify_labelled_opts_P ZERO(qkv_classify_labelled_opts)
@@ -208,6 +214,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_heatmap_opts_P &(qkv_heatmap_opts){ .rows = 2, .columns = 2 }
 #define V_const_qkv_fit_length_opts_P ZERO(qkv_fit_length_opts)
 #define V_const_qkv_labelled_opts_P ZERO(qkv_labelled_opts)
+#define V_const_qkv_classified_opts_P ZERO(qkv_classified_opts)
 #define V_const_qkv_load_opts_P ZERO(qkv_load_opts)
 #define V_const_qkv_mha_opts_P &(qkv_mha_opts){ .dim = 4, .heads = 1 }
 #define V_const_qkv_objective_P &objective
@@ -235,6 +242,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_qkv_logits QKV_LOGITS_LAST
 #define V_qkv_mask (qkv_mask){ 0 }
 #define V_qkv_pooling QKV_POOLING_MEAN
+#define V_qkv_problem QKV_PROBLEM_ONE_LABEL
 #define V_qkv_document_each each_piece
 #define V_qkv_generate_each each_piece
 #define V_qkv_labelled_each each_labelled
