@@ -29,6 +29,7 @@ static const option options[] = {
     { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
       .text = &given.model },
     WEIGHT_ROWS(INPUT_GROUP),
+    TOUCH_ROWS,
     { "text", .group = INPUT_GROUP, .value = "TEXT", .help = "what the model reads", .plain = true, .may_be_empty = true,
       .text = &given.text },
     { "input", 'i', .group = INPUT_GROUP, .value = "FILE", .help = "read it from FILE instead of standard input",
@@ -137,7 +138,7 @@ static qkv_status check_same(const char *what, int64_t here, int64_t there)
 
 static qkv_status load_work(work *w)
 {
-    qkv_status status = load_model(given.model, &w->model);
+    qkv_status status = load_touched_model(given.model, &w->model);
     if (!status && given.other) status = load_model(given.other, &w->other);
     if (status || !given.other) return status;
     const qkv_transformer_opts *a = qkv_transformer_options(qkv_model_transformer(w->model)),

@@ -20,6 +20,7 @@ static const option options[] = {
     { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
       .text = &given.model },
     WEIGHT_ROWS(INPUT_GROUP),
+    TOUCH_ROWS,
     TEXT_ROWS(INPUT_GROUP),
     { "pairs", .group = INPUT_GROUP, .help = "lines are pairs: text, TAB, second text", .flag = &given.pairs },
     RESULT_ROW(RESULT_GROUP),
@@ -198,7 +199,9 @@ static qkv_status check_classify_options(void)
 
 static qkv_status load_classifier(work *w)
 {
-    qkv_status status = load_model_for(given.model, QKV_ABILITY_CLASSIFY, &w->model);
+    qkv_status status = load_touched_model(given.model, &w->model);
+    if (!status && qkv_model_check_ability(w->model, QKV_ABILITY_CLASSIFY))
+        return fail(QKV_UNSUPPORTED, "%s: %s", given.model, qkv_error());
     if (status || !given.eval || qkv_model_label(w->model, 1) || qkv_model_info_of(w->model)->problem) return status;
     return fail(QKV_UNSUPPORTED, "%s has one label, and scores texts: --eval needs a model with two or more", given.model);
 }

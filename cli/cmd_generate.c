@@ -20,6 +20,7 @@ static const option options[] = {
     { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
       .text = &given.model },
     WEIGHT_ROWS(INPUT_GROUP),
+    TOUCH_ROWS,
     TEXT_ROWS(INPUT_GROUP),
     { "prompt", 'p', .group = INPUT_GROUP, .value = "TEXT", .help = "the same as TEXT, one text", .text = &given.prompt,
       .may_be_empty = true },
@@ -207,7 +208,7 @@ static qkv_status run_generate(void)
     qkv_status status = check_generate_options();
     if (status) return status;
     work w = { 0 };
-    if ((status = load_model(given.model, &w.model))) return status;
+    if ((status = load_touched_model(given.model, &w.model))) return status;
     w.opts = sampling_options(w.model);
     w.opts.no_log_p = !given.json;
     w.opts.special_tokens = given.special;

@@ -20,6 +20,7 @@ static const option options[] = {
     { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
       .text = &given.model },
     WEIGHT_ROWS(INPUT_GROUP),
+    TOUCH_ROWS,
     TEXT_ROWS(INPUT_GROUP),
     { "beam", 'b', .group = SEARCH_GROUP, .value = "N",
       .help = "translations to follow at once; the model's own, or 4; 1 is greedy", .count = &given.beam },
@@ -141,7 +142,7 @@ static qkv_status run_translate(void)
     work w = { 0 };
     qkv_status status = check_translate_options();
     if (!status) status = open_texts(&w.in);
-    if (!status) status = load_model(given.model, &w.model);
+    if (!status) status = load_touched_model(given.model, &w.model);
     if (!status && given.shortlist && !(w.shortlist = qkv_shortlist_load(given.shortlist))) status = library_failed();
     if (!status) status = resolve_source_limit(&w);
     /* A model or options that cannot translate are told before the first line is waited for. */

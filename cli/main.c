@@ -19,7 +19,7 @@ const command *const commands[] = {
     &train_translate_command, &train_classify_command, &train_generate_command, &train_mask_command,
     &runs_command, &average_command, &export_command, &quantize_command, &shortlist_command, &score_command,
     &tokenizer_command, &tokenize_command, &detokenize_command,
-    &attend_command, &show_model_command, &show_positions_command, &show_flow_command, &show_curve_command, &show_array_command,
+    &attend_command, &lens_command, &why_command, &show_model_command, &show_positions_command, &show_flow_command, &show_curve_command, &show_array_command,
     &forward_command, &attention_command,
     &learn_command, &quiz_command, &exercise_command, &explain_command, &line_command,
     &example_translate_command, &example_summarize_command, &example_classify_command, &example_generate_command,

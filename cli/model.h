@@ -17,7 +17,23 @@ extern model_values weights;
 #define WEIGHT_ROWS(in_group) \
     INTEGER_ROWS(in_group), \
     { "bf16", .help = "to bfloat16; with AMX products are of bfloat16 too", .group = in_group, .flag = &weights.bf16 }
+#define TOUCH_ROWS \
+    { "without-head", .group = TOUCH_GROUP, .value = "L.H", .help = "head H of layer L gives zeros, such as 1.3 or cross:1.3", \
+      .text = &changes[QKV_TOUCH_HEAD_OFF] }, \
+    { "without-layer", .group = TOUCH_GROUP, .value = "L", .help = "pass layer L, such as 2 or encoder:2", \
+      .text = &changes[QKV_TOUCH_LAYER_OFF] }, \
+    { "hide-key", .group = TOUCH_GROUP, .value = "I", .help = "nothing attends to token I", \
+      .text = &changes[QKV_TOUCH_HIDE_KEY] }, \
+    { "move", .group = TOUCH_GROUP, .value = "I=J", .help = "token I has the position of place J", \
+      .text = &changes[QKV_TOUCH_MOVE] }, \
+    { "edit-row", .group = TOUCH_GROUP, .value = "L.H.I=W,W,..", .help = "token I attends so in head H of layer L", \
+      .text = &changes[QKV_TOUCH_EDIT_ROW] }, \
+    { "swap-values", .group = TOUCH_GROUP, .value = "I=J", .help = "the values of tokens I and J change places; L.I=J in layer L", \
+      .text = &changes[QKV_TOUCH_SWAP_VALUES] }, \
+    { "zero-value", .group = TOUCH_GROUP, .value = "I", .help = "the value of token I is zeros; L.I in layer L", \
+      .text = &changes[QKV_TOUCH_ZERO_VALUE] }
 /* clang-format on */
+extern const char *changes[QKV_TOUCH_KINDS];
 
 /* What they ask for; USAGE, reported, for more than one. */
 qkv_status chosen_weights(qkv_weights *out);
@@ -27,6 +43,29 @@ qkv_status load_model(const char *folder, qkv_model **out);
 
 /* The same for a command that needs a head: UNSUPPORTED, reported, for a model that has another one. */
 qkv_status load_model_for(const char *folder, qkv_ability ability, qkv_model **out);
+
+/* The same with the changes that TOUCH_ROWS ask for; the model below them stays until the end. */
+qkv_status load_touched_model(const char *folder, qkv_model **out);
+
+/* What a model reads, for what lens and why look at: a text that was given, or a file's, or that on standard input. Reports its
+ * error. */
+#define CAPTURE_ROWS(the)                                                                                          \
+    { "text",        .group = INPUT_GROUP, .value = "TEXT",    .help = "what the model reads",                     \
+      .plain = true, .may_be_empty = true, .text = &(the).text },                                                  \
+        { "input",                                                                                                 \
+          'i',                                                                                                     \
+          .group = INPUT_GROUP,                                                                                    \
+          .value = "FILE",                                                                                         \
+          .help = "read it from FILE instead of standard input",                                                   \
+          .text = &(the).input },                                                                                  \
+    {                                                                                                              \
+        "target", .group = INPUT_GROUP, .value = "TEXT", .help = "the translation to look at; else the one found", \
+                  .may_be_empty = true, .text = &(the).target                                                      \
+    }
+typedef struct captured_text {
+    const char *text, *input, *target;
+} captured_text;
+qkv_status capture_text(const qkv_model *m, const captured_text *from, qkv_attention_capture *out);
 
 /* A model that is there stays, as parts of two would lie in one folder: USAGE, reported. */
 qkv_status check_new_folder(const char *folder);

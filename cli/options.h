@@ -26,6 +26,7 @@ typedef struct value_list {
     X(SAVING_GROUP, "output and checkpoints")    \
     X(SEARCH_GROUP, "search")                    \
     X(SAMPLING_GROUP, "sampling")                \
+    X(TOUCH_GROUP, "changes of the model")       \
     X(RESULT_GROUP, "results")
 typedef enum option_group {
     NO_GROUP,
@@ -71,7 +72,7 @@ extern const command example_translate_command, example_summarize_command, examp
     embed_command, similar_command, perplexity_command, train_classify_command, train_generate_command, train_mask_command,
     train_translate_command, translate_command, forward_command, generate_command, serve_command, export_command, fill_command,
     quantize_command, runs_command, quiz_command, exercise_command, bench_command, shortlist_command, tag_command,
-    answer_command, rank_command;
+    answer_command, rank_command, lens_command, why_command;
 
 /* The commands, NULL after the last; the headings above some of them; and the options that every command has. */
 typedef struct command_heading {
