@@ -52,7 +52,16 @@ function amended(request) {
     const made = { ...request };
     if (state.checkpoint >= 0 && info?.checkpoints) made.checkpoint = state.checkpoint;
     if (state.touched && made.switches === undefined && switchesNow().length) made.switches = switchesNow();
+    if (made.switches) made.switches = made.switches.flatMap(switchObjects);
     return made;
+}
+// A switch as the options of "qkv attend" spell it, as the engine takes it. A key without a kind is hidden from all that see it.
+function switchObjects(text) {
+    const [, what, given = '', numbers, equals = ''] = text.match(/^([a-z-]+)=(?:([a-z]+):)?([0-9.]+)=?(.*)$/) ?? [null, text, '', ''];
+    const n = numbers.split('.').map(Number), kinds = given ? [given] : what === 'hide-key' && info.decoder_layers && info.encoder_layers ? ['encoder', 'cross'] : [info.decoder_layers ? 'decoder' : 'encoder'];
+    const rest = { 'without-head': { layer: n[0], head: n[1] }, 'without-layer': { layer: n[0] }, 'hide-key': { place: n[0] }, move: { place: n[0], other: +equals },
+        'edit-row': { layer: n[0], head: n[1], place: n[2], row: equals.split(',').map(Number) }, 'swap-values': { layer: -1, place: n[0], other: +equals }, 'zero-value': { layer: -1, place: n[0] } }[what];
+    return kinds.map(kind => ({ what, kind, ...rest }));
 }
 
 // The answer to a request; null when a newer one of the same slot took its place.

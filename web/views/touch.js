@@ -112,7 +112,7 @@ async function drawTouchedMaps(host, isCurrent) {
 }
 
 views.push({
-    name: 'touch', title: () => tr('Touch'), isThere: () => can('switches'),
+    name: 'touch', title: () => tr('Touch'), isThere: () => can('walk'),
     build(host) {
         const card = (id, title) => element('section', { className: 'card', 'aria-labelledby': `touch-${id}-title` }, element('h2', { id: `touch-${id}-title` }, title), element('div', { id: `touch-${id}` }));
         host.append(element('div', { className: 'bar', id: 'touch-kinds' }), element('div', { className: 'beside' }, element('div', {}, card('heads', tr('Switch off')), card('keys', tr('Tokens'))),

@@ -5,18 +5,18 @@ const whyMethods = [
     ['gradient', () => tr('gradient × input'), true], ['integrated', () => tr('integrated gradients'), true],
     ['value-zeroing', () => tr('value zeroing'), false], ['rollout', () => tr('attention rollout'), false],
 ];
-// The place in what the decoder reads that gives the chosen token of the output.
-function whyPlace() {
-    const n = outIds().length, place = clamp(state.place, 0, isTranslator() ? n : Math.max(0, n - 1));
-    return isTranslator() ? place : Math.max(0, tokensOf('read').length - n + place - 1);
-}
+// Which token of the output is explained, and the place in what the decoder reads that gives it.
+const lastExplained = () => isTranslator() ? outIds().length : outIds().length - 1;
+const whyIndex = () => clamp(state.place, 0, Math.max(0, lastExplained()));
+const whyPlace = () => isTranslator() ? whyIndex() : Math.max(0, tokensOf('read').length - outIds().length + whyIndex() - 1);
 function outputButtons() {
-    const tokens = outTokens(), last = isTranslator() ? outIds().length : outIds().length - 1;
-    return element('div', { className: 'tokens', role: 'group', 'aria-label': tr('Token to explain') }, ...tokens.slice(0, last + 1).map((token, i) =>
-        button(labelOf(token), () => change({ place: i }), { dir: 'auto', 'aria-pressed': String(i === clamp(state.place, 0, last)), data: { keep: `why-${i}` } })));
+    return element('div', { className: 'tokens', role: 'group', 'aria-label': tr('Token to explain') }, ...outTokens().slice(0, lastExplained() + 1).map((token, i) =>
+        button(labelOf(token), () => change({ place: i }), { dir: 'auto', 'aria-pressed': String(i === whyIndex()), data: { keep: `why-${i}` } })));
 }
 const classPicker = () => numberSelect(tr('Class'), [[-1, tr('the likeliest')], ...info.labels.map((label, i) => [i, label])], state.output, v => change({ output: +v }), 'why-class');
 const whyRequest = () => about({ do: 'why', ...info.task === 'classify' ? state.output >= 0 ? { output: state.output } : {} : { at: whyPlace() } });
+
+const explainedName = ({ output }) => (info.task === 'classify' ? info.labels?.[output] : outTokens()[whyIndex()]) ?? `${output}`;
 
 function whyTable(rows, title, highs) {
     const cell = (row, [name, , isSigned]) => {
@@ -48,7 +48,7 @@ views.push({
         if (!answer || !isCurrent()) return;
         const source = answer.source ?? [], read = answer.read ?? [], all = [...source, ...read], highs = Object.fromEntries(whyMethods.map(([name]) => [name, largestOf(all.map(row => row[name] ?? 0))]));
         const rows = () => [['side', 'token', ...whyMethods.map(([name]) => name)], ...[['source', source], ['read', read]].flatMap(([side, list]) => list.map(row => [side, row.token, ...whyMethods.map(([name]) => row[name] ?? '')]))];
-        fill(find('why-bar'), element('h2', { id: 'why-title', dir: 'auto' }, tr('Why “{0}”?', labelOf(`${answer.name ?? answer.output}`))), saving(() => 'why', { rows, value: () => ({ model: info.name, text: run.text, ...answer }) }));
+        fill(find('why-bar'), element('h2', { id: 'why-title', dir: 'auto' }, tr('Why “{0}”?', labelOf(explainedName(answer)))), saving(() => 'why', { rows, value: () => ({ model: info.name, text: run.text, ...answer }) }));
         fill(find('why-body'), source.length ? whyTable(source, tr('The text'), highs) : null, read.length ? whyTable(read, isTranslator() ? tr('What was said before') : tr('What was read'), highs) : null);
         fill(find('why-notes'), completeness(answer, all), note(tr('Gradients: red speaks for the output, blue against it. Value zeroing and rollout are shares of 1, whatever the output is.')));
     },
