@@ -52,16 +52,7 @@ function amended(request) {
     const made = { ...request };
     if (state.checkpoint >= 0 && info?.checkpoints) made.checkpoint = state.checkpoint;
     if (state.touched && made.switches === undefined && switchesNow().length) made.switches = switchesNow();
-    if (made.switches) made.switches = made.switches.flatMap(switchObjects);
     return made;
-}
-// A switch as the options of "qkv attend" spell it, as the engine takes it. A key without a kind is hidden from all that see it.
-function switchObjects(text) {
-    const [, what, given = '', numbers, equals = ''] = text.match(/^([a-z-]+)=(?:([a-z]+):)?([0-9.]+)=?(.*)$/) ?? [null, text, '', ''];
-    const n = numbers.split('.').map(Number), kinds = given ? [given] : what === 'hide-key' && info.decoder_layers && info.encoder_layers ? ['encoder', 'cross'] : [info.decoder_layers ? 'decoder' : 'encoder'];
-    const rest = { 'without-head': { layer: n[0], head: n[1] }, 'without-layer': { layer: n[0] }, 'hide-key': { place: n[0] }, move: { place: n[0], other: +equals },
-        'edit-row': { layer: n[0], head: n[1], place: n[2], row: equals.split(',').map(Number) }, 'swap-values': { layer: -1, place: n[0], other: +equals }, 'zero-value': { layer: -1, place: n[0] } }[what];
-    return kinds.map(kind => ({ what, kind, ...rest }));
 }
 
 // The answer to a request; null when a newer one of the same slot took its place.
@@ -94,7 +85,7 @@ async function runNow() {
         if (!answer) return false;
         found = { ...answer, text: state.text, key };
     }
-    const ids = state.ids ? state.ids.split('.').map(Number) : null;
+    const ids = /^\d{1,7}(\.\d{1,7})*$/.test(state.ids) ? state.ids.split('.').map(Number) : null;
     if (!ids || !isTranslator()) run = found;
     else if (run?.key !== key + state.ids) {
         const answer = await engine.latest('run', amended({ do: 'run', text: state.text, ...places, target_ids: ids }));
@@ -199,7 +190,6 @@ function showNothing() {
 }
 
 // ---- text, examples, options ----
-let typed = 0;
 function drawControls() {
     const field = find('text');
     if (field.value !== state.text) field.value = state.text;
@@ -307,6 +297,13 @@ function numberSelect(label, values, now, act, keep) {
     return element('label', { className: 'pick' }, `${label} `, element('select', { data: { keep }, on: { change: ({ target }) => act(target.value) } }, ...options));
 }
 const numbered = labels => labels.map((label, i) => [i, `${i} ${label}`]);
+// One part of a view; what goes wrong in it is told there, and the others go on.
+async function part(host, draw, isCurrent) {
+    try { await draw(host, isCurrent); } catch (problem) {
+        if (problem.status === undefined) throw problem;
+        if (isCurrent()) fill(host, element('p', { className: 'problem' }, problem.message));
+    }
+}
 const note = text => element('p', { className: 'quiet note' }, text);
 
 // Buttons that save what a view shows. draw(pen) gives {width, height}; rows() are those of a table; value() is for a program.

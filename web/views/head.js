@@ -201,7 +201,8 @@ function zoomBy(factor) {
 // ---- saving ----
 function savedHead(pen) {
     const view = pictures[state.picture] ?? pictures.map, colours = coloursNow(), { window: seen } = figure;
-    const width = Math.max(720, 240 + seen.right - seen.left), at = view.layout(figure, width, Math.max(720, seen.bottom - seen.top), 50);
+    const size = n => n <= 200 ? 16 * n : n; // room for every label, as long as somebody may read them
+    const width = Math.max(720, 240 + size(seen.right - seen.left)), at = view.layout(figure, width, Math.max(720, size(seen.bottom - seen.top)), 50);
     pen.rect(0, 0, width, at.height, colours.card);
     titled(pen, width, titleOfHeads(), colours);
     view.draw(pen, figure, at, colours);

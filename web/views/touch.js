@@ -37,9 +37,11 @@ function pairControls(labels) {
         act(tr('Move to its position'), () => `move=${positionsOf(state.kind)}:${made('from')}=${made('to')}`, 'do-move'),
         act(tr('Swap their values'), () => `swap-values=${state.kind}:${made('from')}=${made('to')}`, 'do-swap'), act(tr('Zero the value of the first'), () => `zero-value=${state.kind}:${made('from')}`, 'do-zero'));
 }
-async function rowEditor(labels, isCurrent) {
-    const { rows } = kindNow(), map = await mapOf(state.kind, state.layer, state.head, run, { switches: [] });
-    if (!isCurrent()) return null;
+async function drawRowEditor(host, isCurrent) {
+    const { rows, columns } = kindNow(), labels = labelsOf(columns), map = await mapOf(state.kind, state.layer, state.head, run, { switches: [] });
+    if (isCurrent()) fill(host, rowEditor(rows, labels, map));
+}
+function rowEditor(rows, labels, map) {
     const n = state.kind === 'decoder' ? state.query + 1 : labels.length, at = state.query * map.columns;
     if (n > mostEdited) return note(tr('Rows of more than {0} keys are not edited here.', mostEdited));
     const fields = range(n).map(j => element('input', { type: 'number', min: 0, step: 'any', value: exact(+map.weights[at + j].toFixed(4)) }));
@@ -87,7 +89,7 @@ function besideClasses(before, after) {
     const ordered = classes => classRows(Object.keys(a).map(label => ({ label, probability: classes[label] })));
     return [[tr('Original'), ordered(a)], [tr('Changed'), ordered(b)], tr('The largest change is {0}.', percent(moved))];
 }
-const outputOf = switches => newest(`touch-${switches.length ? 'after' : 'before'}`, { ...searchRequest(), attention: [], switches });
+const outputOf = switches => newest(`touch-${switches.length ? 'after' : 'before'}`, { ...searchRequest(), pieces: false, attention: [], switches });
 
 async function drawBeside(host, isCurrent) {
     const before = await outputOf([]), after = switchesNow().length ? await outputOf(switchesNow()) : before;
@@ -112,7 +114,7 @@ async function drawTouchedMaps(host, isCurrent) {
 }
 
 views.push({
-    name: 'touch', title: () => tr('Touch'), isThere: () => can('walk'),
+    name: 'touch', title: () => tr('Touch'), isThere: () => can('switches'),
     build(host) {
         const card = (id, title) => element('section', { className: 'card', 'aria-labelledby': `touch-${id}-title` }, element('h2', { id: `touch-${id}-title` }, title), element('div', { id: `touch-${id}` }));
         host.append(element('div', { className: 'bar', id: 'touch-kinds' }), element('div', { className: 'beside' }, element('div', {}, card('heads', tr('Switch off')), card('keys', tr('Tokens'))),
@@ -126,10 +128,9 @@ views.push({
             pick: (l, h) => { Object.assign(state, { layer: l, head: h }); toggleSwitch(`without-head=${of.kind}:${l}.${h}`); } })), element('h3', {}, tr('Layers off')), layerButtons());
         fill(find('touch-keys'), element('h3', {}, tr('Keys hidden')), keyButtons(labels), pairControls(labels));
         fill(find('touch-list'), switchList());
-        await drawBeside(find('touch-output'), isCurrent);
-        if (isCurrent()) await drawTouchedMaps(find('touch-maps'), isCurrent);
-        const editor = isCurrent() && await rowEditor(labels, isCurrent);
-        if (editor) fill(find('touch-row'), editor);
+        await part(find('touch-output'), drawBeside, isCurrent);
+        if (isCurrent()) await part(find('touch-maps'), drawTouchedMaps, isCurrent);
+        if (isCurrent()) await part(find('touch-row'), drawRowEditor, isCurrent);
         if (isCurrent()) await drawThumbnails(find('touch-heads'), of.kind, isCurrent);
     },
 });

@@ -14,16 +14,9 @@ function walkOf(answer) {
     const lists = ['in', 'x', 'q', 'scores', 'masked', 'weights', 'head', 'concat', 'out', 'sum', 'norm', 'ffn_in', 'ffn_x', 'ffn_hidden', 'ffn_out', 'ffn_sum', 'layer_out', 'best', 'best_p', 'best_logits'];
     const made = { ...answer, k: rowsOf(answer.k), v: rowsOf(answer.v), scaled: listOf(answer.scaled).map(x => x ?? -Infinity) };
     for (const name of lists) made[name] = listOf(answer[name]);
-    made.isPreNorm = made.x.some((x, i) => x !== made.in[i]);
     return made;
 }
-// The spellings of what the model says at a place: of a decoder the lens has them for every token that was read.
-async function bestNames(w) {
-    const lens = state.kind !== 'encoder' && can('lens') ? await newest('lens', about({ do: 'lens', k: 8 })) : null;
-    const spelt = Object.fromEntries((lens?.layers.at(-1)[state.query]?.best ?? []).map(({ id, token }) => [id, token]));
-    return w.best.map(id => spelt[id] ?? info.labels?.[id] ?? `${id}`);
-}
-const walkRequest = () => about({ do: 'walk', kind: state.kind, layer: state.layer, head: state.head, query: state.query, k: 8 });
+const walkRequest = () => about({ do: 'walk', kind: state.kind, layer: state.layer, head: state.head, query: state.query, n: 8 });
 // A mean has no numbers of its own: the walk then goes through the first head of the last layer.
 function wholeHead() {
     if (typeof state.layer !== 'number') state.layer = kindNow().layers - 1;
@@ -59,7 +52,7 @@ const addition = (a, b, c, names) => strips([named(names[0], a), named(names[1],
 
 // ---- the steps: what each is called, its formula, what it says and shows, its numbers ----
 const walkSteps = [
-    { title: () => tr('input'), formula: w => !w.isPreNorm ? 'x = in' : 'x = Norm(in)', numbers: w => ({ in: w.in, x: w.x }),
+    { title: () => tr('input'), formula: w => !w.pre_norm ? 'x = in' : 'x = Norm(in)', numbers: w => ({ in: w.in, x: w.x }),
         text: w => tr('What the layer reads for “{0}”: {1} numbers. They also go around the attention, to be added later.', queryLabel(), w.dim),
         show: w => [strips([named('in', w.in), named('x', w.x)])] },
     { title: () => 'q', formula: () => 'q = x W_Q + b_Q', numbers: w => ({ q: w.q }), text: w => tr('The query: what “{0}” looks for, {1} numbers of this head.', queryLabel(), w.d_k),
@@ -83,9 +76,9 @@ const walkSteps = [
         text: w => tr('All {0} heads side by side, mixed by one matrix. This head’s part is framed.', w.heads), show: showConcat },
     { title: () => tr('residual'), formula: () => 'h = in + y', numbers: w => ({ in: w.in, out: w.out, sum: w.sum }), text: () => tr('What went around is added: the attention only changes what was there.'),
         show: w => [addition(w.in, w.out, w.sum, ['in', 'y', 'h'])] },
-    { title: () => tr('norm'), formula: w => !w.isPreNorm ? 'Norm(h) = γ (h − μ) / σ + β' : 'Norm(h)', numbers: w => ({ norm: w.norm, ffn_x: w.ffn_x }),
-        text: w => !w.isPreNorm ? tr('Mean and spread are taken out, then scaled and shifted by learned numbers.') : tr('Here the norm stands in front of the next sub-layer: h goes on as it is, and the feed-forward network reads its norm.'),
-        show: w => [strips([named('h', w.sum), named('Norm', !w.isPreNorm ? w.norm : w.ffn_x)])] },
+    { title: () => tr('norm'), formula: w => !w.pre_norm ? 'Norm(h) = γ (h − μ) / σ + β' : 'Norm(h)', numbers: w => ({ norm: w.norm, ffn_x: w.ffn_x }),
+        text: w => !w.pre_norm ? tr('Mean and spread are taken out, then scaled and shifted by learned numbers.') : tr('Here the norm stands in front of the next sub-layer: h goes on as it is, and the feed-forward network reads its norm.'),
+        show: w => [strips([named('h', w.sum), named('Norm', !w.pre_norm ? w.norm : w.ffn_x)])] },
     { title: () => tr('feed-forward'), formula: () => 'f = g(x W_1 + b_1) W_2 + b_2', numbers: w => ({ ffn_x: w.ffn_x, ffn_hidden: w.ffn_hidden, ffn_out: w.ffn_out }),
         text: w => tr('Every token by itself: up to {0} numbers, through the activation, and back to {1}.', w.d_ff, w.dim), show: showFeedForward },
     { title: () => tr('layer output'), formula: () => 'h + f', numbers: w => ({ ffn_in: w.ffn_in, ffn_out: w.ffn_out, ffn_sum: w.ffn_sum, layer_out: w.layer_out }), text: () => tr('Added again: this is what the next layer reads.'),
@@ -116,7 +109,7 @@ function readRow(w) {
     return tr('Exponentials over their sum: a row that adds up to 1. “{0}” attends {1} to “{2}”.', queryLabel(), percent(w.weights[best[0]]), labels[best[0]]);
 }
 function bestTable(w, name) {
-    const { names } = w, high = Math.max(...w[name].map(Math.abs), 1e-9);
+    const names = w.best_tokens, high = Math.max(...w[name].map(Math.abs), 1e-9);
     return element('table', { className: 'wide-table' }, element('thead', {}, element('tr', {}, ...[tr('token'), name === 'best_p' ? tr('probability') : tr('logit'), tr('size')].map(text => element('th', { scope: 'col' }, text)))),
         element('tbody', {}, ...w.best.map((id, i) => element('tr', {}, element('th', { scope: 'row', dir: 'auto' }, labelOf(names[i])),
             element('td', {}, name === 'best_p' ? percent(w[name][i]) : short(w[name][i])), element('td', { className: 'wide' }, bar(w[name][i] / high))))));
@@ -154,10 +147,7 @@ views.push({
         wholeHead();
         const answer = await newest('walk', walkRequest());
         if (!answer || !isCurrent()) return;
-        const next = walkOf(answer);
-        next.names = await bestNames(next);
-        if (!isCurrent()) return;
-        walked = next;
+        walked = walkOf(answer);
         const steps = stepsNow(), now = clamp(state.step, 0, steps.length - 1), step = steps[now];
         drawWalkBar(host.querySelector('.walk-bar'));
         drawStepList(host.querySelector('nav'), steps, now);

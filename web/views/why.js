@@ -16,8 +16,6 @@ function outputButtons() {
 const classPicker = () => numberSelect(tr('Class'), [[-1, tr('the likeliest')], ...info.labels.map((label, i) => [i, label])], state.output, v => change({ output: +v }), 'why-class');
 const whyRequest = () => about({ do: 'why', ...info.task === 'classify' ? state.output >= 0 ? { output: state.output } : {} : { at: whyPlace() } });
 
-const explainedName = ({ output }) => (info.task === 'classify' ? info.labels?.[output] : outTokens()[whyIndex()]) ?? `${output}`;
-
 function whyTable(rows, title, highs) {
     const cell = (row, [name, , isSigned]) => {
         const x = row[name], made = element('td', {}, x === undefined || x === null ? '' : short(x));
@@ -48,7 +46,7 @@ views.push({
         if (!answer || !isCurrent()) return;
         const source = answer.source ?? [], read = answer.read ?? [], all = [...source, ...read], highs = Object.fromEntries(whyMethods.map(([name]) => [name, largestOf(all.map(row => row[name] ?? 0))]));
         const rows = () => [['side', 'token', ...whyMethods.map(([name]) => name)], ...[['source', source], ['read', read]].flatMap(([side, list]) => list.map(row => [side, row.token, ...whyMethods.map(([name]) => row[name] ?? '')]))];
-        fill(find('why-bar'), element('h2', { id: 'why-title', dir: 'auto' }, tr('Why “{0}”?', labelOf(explainedName(answer)))), saving(() => 'why', { rows, value: () => ({ model: info.name, text: run.text, ...answer }) }));
+        fill(find('why-bar'), element('h2', { id: 'why-title', dir: 'auto' }, tr('Why “{0}”?', labelOf(answer.name))), saving(() => 'why', { rows, value: () => ({ model: info.name, text: run.text, ...answer }) }));
         fill(find('why-body'), source.length ? whyTable(source, tr('The text'), highs) : null, read.length ? whyTable(read, isTranslator() ? tr('What was said before') : tr('What was read'), highs) : null);
         fill(find('why-notes'), completeness(answer, all), note(tr('Gradients: red speaks for the output, blue against it. Value zeroing and rollout are shares of 1, whatever the output is.')));
     },
