@@ -1,5 +1,5 @@
 /* explorer.c: the explorer page as a file that holds its data. */
-#include "attention_capture.h"
+#include "../engine/attention_capture.h"
 #include "page.h"
 #include "server.h"
 

@@ -24,26 +24,6 @@ enum {
 #define DEFAULT_REQUEST ((size_t)1 << 20)
 #define DEFAULT_PREFIX_CACHE ((int64_t)256 << 20)
 
-/* ---- what the model does ---- */
-
-const char *qkv__job_name(qkv__job job)
-{
-    switch (job) {
-    case QKV__TRANSLATES: return "translate";
-    case QKV__CLASSIFIES: return "classify";
-    case QKV__GENERATES: return "generate";
-    default: return "encode";
-    }
-}
-
-qkv__job qkv__job_of(const qkv_model *m)
-{
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    if (o->encoder_layers && o->decoder_layers) return QKV__TRANSLATES;
-    if (o->decoder_layers) return QKV__GENERATES;
-    return o->classes ? QKV__CLASSIFIES : QKV__ENCODES;
-}
-
 /* ---- options ---- */
 
 /* A token goes into a header: visible ASCII alone. */

@@ -5,25 +5,14 @@
 #include <qkv/serve.h>
 
 #include "../decode/batcher.h"
+#include "../engine/about.h"
+#include "../engine/asked.h"
 #include "../task/chat_format.h"
 #include "joint.h"
-#include "json.h"
 
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdatomic.h>
-
-/* What the model does, as bits, so that a path can name several. */
-typedef enum qkv__job { QKV__TRANSLATES = 1, QKV__CLASSIFIES = 2, QKV__GENERATES = 4, QKV__ENCODES = 8 } qkv__job;
-const char *qkv__job_name(qkv__job job);
-qkv__job qkv__job_of(const qkv_model *m);
-
-/* What GET /info says of a model. */
-void qkv__put_info(qkv__json *j, const qkv_model *m, const char *name);
-
-/* A text that the model can read, as a JSON string: in the language of this code if its tokenizer knows it, else in the one it
- * knows best. */
-qkv_status qkv__put_example(qkv__json *j, const qkv_model *m, const char *language);
 
 /* ---- connections and work ---- */
 
@@ -77,13 +66,6 @@ bool qkv__work_begin(qkv__connections *l, const qkv__link *link, qkv__turn turn)
 void qkv__work_end(qkv__connections *l, qkv__turn turn);
 
 /* ---- the server ---- */
-
-/* The last text that was attended to: a page asks about it head by head. */
-typedef struct qkv__remembered {
-    pthread_mutex_t lock;
-    qkv_attention_capture attended;
-    qkv_text key; /* the text, target and options it comes from; empty: none */
-} qkv__remembered;
 
 enum { QKV__ORIGINS = 16 };
 

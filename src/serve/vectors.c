@@ -1,5 +1,5 @@
 /* vectors.c: POST /classify and POST /v1/embeddings: an encoder turns texts into numbers. */
-#include "attention_capture.h"
+#include "../engine/attention_capture.h"
 #include "server.h"
 
 #include <math.h>
