@@ -65,7 +65,7 @@ static qkv_status put_tree(const qkv__asked *a, int64_t beam, qkv__json *j)
 {
     beam_tree t = { .j = j, .tokenizer = qkv_model_target_tokenizer(a->model) };
     const qkv_translate_opts opts = {
-        .beam = (int)beam, .n_best = (int)beam, .each_candidate = add_candidate, .each_candidate_data = &t
+        .size = sizeof opts, .beam = (int)beam, .n_best = (int)beam, .each_candidate = add_candidate, .each_candidate_data = &t
     };
     qkv_translations found = { 0 };
     qkv__put_raw(j, "{\"nodes\":[");
