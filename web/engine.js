@@ -19,12 +19,23 @@ async function unpacked(base64) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
+// Numbers of 16 bits are packed with their first bytes before all second ones.
+function joinPairs(split) {
+  const half = split.length >> 1, bytes = new Uint8Array(split.length);
+  for (let i = 0; i < half; i++) bytes[2 * i] = split[i], bytes[2 * i + 1] = split[half + i];
+  if (split.length & 1) bytes[split.length - 1] = split[split.length - 1];
+  return bytes;
+}
+
 const embedded = id => JSON.parse(document.getElementById(id).textContent);
 
 /* Text in, text out, by the worker; one request at a time. */
 async function workerTransport(model, code) {
   const files = {};
-  for (const name of Object.keys(model.files)) files[name] = await unpacked(model.files[name]);
+  for (const name of Object.keys(model.files)) {
+    files[name] = await unpacked(model.files[name]);
+    if (model.split && name.endsWith(model.split)) files[name] = joinPairs(files[name]);
+  }
   const address = URL.createObjectURL(new Blob([document.getElementById("qkv-worker").textContent], { type: "text/javascript" }));
   const worker = new Worker(address);
   let waiting = null;

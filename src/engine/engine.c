@@ -146,14 +146,14 @@ static qkv_status answer_tokenize(qkv__engine *e, const json_t *body, qkv__json 
 
 /* ---- the list of requests ---- */
 
-static qkv__engine_answer answer_info;
+static qkv__answering answer_info;
 
 enum { DECODERS = QKV__TRANSLATES | QKV__GENERATES, EVERY_JOB = DECODERS | QKV__CLASSIFIES | QKV__ENCODES };
 
 static const struct request {
     const char *name;
     int jobs; /* models that can do it, as bits of qkv__job */
-    qkv__engine_answer *answer;
+    qkv__answering *answer;
 } requests[] = { { "info", EVERY_JOB, answer_info },
                  { "tokenize", EVERY_JOB, answer_tokenize },
                  { "run", EVERY_JOB, answer_run },
@@ -176,7 +176,9 @@ static qkv_status answer_info(qkv__engine *e, const json_t *body, qkv__json *j)
     qkv__put_named_whole(j, "kv_heads", o->kv_heads ? o->kv_heads : o->heads);
     qkv__put_named_whole(j, "dim", o->dim);
     qkv__put_named_whole(j, "inner", o->d_ff);
-    qkv__put_named_whole(j, "max_tokens", qkv_transformer_max_positions(o));
+    qkv__put_key(j, "max_positions");
+    if (qkv_transformer_max_positions(o)) qkv__put_whole(j, qkv_transformer_max_positions(o));
+    else qkv__put_raw(j, "null");
     qkv__put_key(j, "isa");
     qkv__put_name(j, qkv_isa());
     qkv__put_key(j, "can");
@@ -187,7 +189,7 @@ static qkv_status answer_info(qkv__engine *e, const json_t *body, qkv__json *j)
         qkv__put_name(j, requests[i].name);
         before = ",";
     }
-    qkv__put_raw(j, "]");
+    qkv__put_raw(j, ",\"switches\"]");
     qkv__put_key(j, "example");
     qkv_status status = qkv__put_example(j, e->model, "en");
     qkv__put_raw(j, "}");
@@ -216,18 +218,25 @@ static void put_refusal(qkv__json *j, qkv_status status)
     qkv__put_raw(j, "}}");
 }
 
+void qkv__engine_answer(qkv__engine *e, const json_t *request, qkv_each_step each_step, void *data, qkv__json *j)
+{
+    e->each_step = each_step;
+    e->each_step_data = data;
+    qkv_status status = answer_request(e, request, j);
+    if (status) put_refusal(j, status);
+}
+
 qkv_status qkv__engine_request(qkv__engine *e, const char *request, size_t length, qkv_text *answer)
 {
     json_error_t error;
     qkv__json j = { .text = *answer };
     qkv__text_clear(&j.text);
-    json_t *body = json_loadb(request, length, JSON_REJECT_DUPLICATES, &error);
-    qkv_status status = body ? answer_request(e, body, &j) : qkv__fail(QKV_FORMAT, "the request is not JSON: %s", error.text);
-    if (!status) status = j.status;
-    if (status) put_refusal(&j, status);
+    json_t *body = json_loadb(request, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    if (body) qkv__engine_answer(e, body, NULL, NULL, &j);
+    else put_refusal(&j, qkv__fail(QKV_FORMAT, "the request is not JSON: %s", error.text));
     json_decref(body);
     *answer = j.text;
-    return status;
+    return j.status;
 }
 
 /* ---- the engine ---- */

@@ -11,12 +11,14 @@ struct qkv__engine {
     qkv__job job;
     qkv__remembered remembered;
     struct qkv__learning *learning; /* a model that is being trained; NULL: none */
+    qkv_each_step each_step;        /* of the request that is being answered; may be NULL */
+    void *each_step_data;
 };
 
 /* Writes one JSON object to j. Not OK: qkv_error() says why, and j is thrown away. */
-typedef qkv_status qkv__engine_answer(qkv__engine *e, const json_t *body, qkv__json *j);
-qkv__engine_answer qkv__answer_beam, qkv__answer_learn, qkv__answer_lens, qkv__answer_next, qkv__answer_surprise,
-    qkv__answer_walk, qkv__answer_why;
+typedef qkv_status qkv__answering(qkv__engine *e, const json_t *body, qkv__json *j);
+qkv__answering qkv__answer_beam, qkv__answer_learn, qkv__answer_lens, qkv__answer_next, qkv__answer_surprise, qkv__answer_walk,
+    qkv__answer_why;
 void qkv__learning_free(struct qkv__learning *l);
 
 /* A text that a request asks about, on e's model or, with "switches", on one that is made of it: this is the same for all

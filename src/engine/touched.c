@@ -6,77 +6,45 @@
 
 #include <string.h>
 
-enum { MOST_SWITCHES = 256, MOST_ROW = 4096, MOST_K = 64 };
+enum { MOST_SWITCHES = 256, MOST_K = 64 };
 
 /* ---- switches ---- */
 
-#define QUOTED_TOUCH(constant, name) " \"" name "\""
-static qkv_status get_what(const json_t *given, qkv_touch *t)
+/* "NAME=TEXT", each as an option of "qkv attend" has them. */
+static qkv_status add_switch(const char *given, const qkv_model *m, qkv_touches *list)
 {
     static const char *const names[] = {
 #define TOUCH_NAME(constant, name) name,
         QKV_TOUCH_LIST(TOUCH_NAME)
 #undef TOUCH_NAME
     };
-    const char *what = json_string_value(json_object_get(given, "what"));
-    for (int i = 0; what && i < QKV_TOUCH_KINDS; i++)
-        if (!strcmp(what, names[i])) return t->what = (qkv_touch_what)i, QKV_OK;
-    return qkv__fail(QKV_USAGE, "\"switches\": \"what\" is one of" QKV_TOUCH_LIST(QUOTED_TOUCH));
-}
-
-/* The row lies in `rows`, behind those before it. */
-static qkv_status get_row(const json_t *given, qkv_touch *t, float *rows, int64_t *used)
-{
-    const json_t *row = json_object_get(given, "row");
-    size_t n = json_array_size(row);
-    if (*used + (int64_t)n > MOST_ROW) return qkv__fail(QKV_LIMIT, "\"switches\": rows of more than %d weights", MOST_ROW);
-    t->row = rows + *used;
-    t->n_row = (int64_t)n;
-    for (size_t i = 0; i < n; i++) {
-        if (!json_is_number(json_array_get(row, i))) return qkv__fail(QKV_USAGE, "\"row\": element %zu is no number", i);
-        rows[(*used)++] = (float)json_number_value(json_array_get(row, i));
-    }
-    return QKV_OK;
-}
-
-static qkv_status get_switch(const json_t *given, qkv_touch *t, float *rows, int64_t *used)
-{
-    int64_t layer = -1, head = 0;
-    int kind;
-    *t = (qkv_touch){ 0 };
-    qkv_status status = get_what(given, t);
-    if (!status) status = qkv__get_kind(given, &kind);
-    if (!status && kind == QKV__NO_KIND) status = qkv__fail(QKV_USAGE, "\"switches\": \"kind\" is missing");
-    if (!status) status = qkv__get_whole(given, "layer", -1, INT32_MAX, &layer);
-    if (!status) status = qkv__get_whole(given, "head", 0, INT32_MAX, &head);
-    if (!status) status = qkv__get_whole(given, "place", 0, INT64_MAX, &t->place);
-    if (!status) status = qkv__get_whole(given, "other", 0, INT64_MAX, &t->other);
-    if (status) return status;
-    t->kind = (qkv_attention_kind)kind;
-    t->layer = (int)layer;
-    t->head = (int)head;
-    return get_row(given, t, rows, used);
+    const char *equals = given ? strchr(given, '=') : NULL;
+    for (int i = 0; equals && i < QKV_TOUCH_KINDS; i++)
+        if (strlen(names[i]) == (size_t)(equals - given) && !strncmp(given, names[i], strlen(names[i])))
+            return qkv_touches_add(list, m, (qkv_touch_what)i, equals + 1);
+    return qkv__fail(QKV_USAGE, "\"switches\": \"%.60s\" is none: a switch is a text like \"without-head=1.3\"",
+                     given ? given : "null");
 }
 
 static qkv_status touch_model(const json_t *given, const qkv_model *m, qkv_model **touched)
 {
-    size_t n = json_array_size(given), bytes = n * sizeof(qkv_touch) + MOST_ROW * sizeof(float);
-    if (!json_is_array(given) || n > MOST_SWITCHES)
-        return qkv__fail(QKV_USAGE, "\"switches\" must be an array of at most %d objects", MOST_SWITCHES);
-    qkv_touch *all = qkv__alloc(bytes);
-    if (!all) return QKV_MEMORY;
-    int64_t used = 0;
+    qkv_touches list = { 0 };
     qkv_status status = QKV_OK;
-    for (size_t i = 0; i < n && !status; i++) status = get_switch(json_array_get(given, i), &all[i], (float *)(all + n), &used);
-    if (!status && !(*touched = qkv_model_touched(m, all, (int64_t)n))) status = qkv_error_status();
-    qkv__release(all, bytes);
+    size_t n = json_array_size(given);
+    if (!json_is_array(given) || n > MOST_SWITCHES)
+        return qkv__fail(QKV_USAGE, "\"switches\" must be an array of at most %d texts", MOST_SWITCHES);
+    for (size_t i = 0; i < n && !status; i++) status = add_switch(json_string_value(json_array_get(given, i)), m, &list);
+    if (!status && !(*touched = qkv_model_touched(m, list.touches, list.n))) status = qkv_error_status();
+    qkv_touches_free(&list);
     return status;
 }
 
 qkv_status qkv__asking_begin(qkv__engine *e, const json_t *body, qkv__asking *a)
 {
     const json_t *given = json_object_get(body, "switches");
-    *a = (qkv__asking){ .asked = { .model = e->model, .job = e->job } };
+    *a = (qkv__asking){ .asked = { .model = e->model,
+                                   .job = e->job,
+                                   .generate = { .each_step = e->each_step, .each_step_data = e->each_step_data } } };
     if (given && (!json_is_array(given) || json_array_size(given))) {
         qkv_status status = touch_model(given, e->model, &a->touched);
         if (status) return status;
@@ -96,26 +64,53 @@ void qkv__asking_end(qkv__asking *a)
 
 /* ---- looking inside ---- */
 
-/* What a look writes as text, an object, is the answer. */
-typedef qkv_status look(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv_text *out);
+/* Writes the answer, an object. */
+typedef qkv_status look(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv__json *j);
 
 static qkv_status answer_look(qkv__engine *e, const json_t *body, qkv__json *j, look *run)
 {
     const qkv_attention_capture *capture;
-    qkv_text text = { 0 };
     qkv__asking a;
     qkv_status status = qkv__asking_begin(e, body, &a);
     if (!status) status = qkv__asking_attend(e, &a, true, true, &capture);
-    if (!status) status = run(a.asked.model, body, capture, &text);
-    if (!status) qkv__put_bytes(j, text.data, text.length);
-    qkv_text_free(&text);
+    if (!status) status = run(a.asked.model, body, capture, j);
     qkv__asking_end(&a);
     return status;
 }
 
-static qkv_status look_walk(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv_text *out)
+/* An object that a call of the library wrote, without the brace that ends it, so that more can follow. */
+static void put_open_object(qkv__json *j, const qkv_text *object)
+{
+    size_t length = object->length;
+    while (length && object->data[length - 1] != '}') length--;
+    if (length) qkv__put_bytes(j, object->data, length - 1);
+}
+
+/* A token, or a class, that a model says. */
+static const char *output_name(const qkv_model *m, int64_t id)
+{
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    const char *name = o->classes ? qkv_model_label(m, id) : qkv_tokenizer_token(qkv_model_target_tokenizer(m), (int32_t)id);
+    return name ? name : "";
+}
+
+static void put_walk(qkv__json *j, const qkv_model *m, const qkv_walk_result *walk, const qkv_text *object)
+{
+    put_open_object(j, object);
+    qkv__put_key(j, "best_tokens");
+    qkv__put_raw(j, "[");
+    for (int i = 0; i < walk->n_best; i++) {
+        if (i) qkv__put_raw(j, ",");
+        qkv__put_name(j, output_name(m, walk->best[i]));
+    }
+    qkv__put_raw(j, qkv_transformer_options(qkv_model_transformer(m))->pre_norm ? "],\"pre_norm\":true}"
+                                                                                : "],\"pre_norm\":false}");
+}
+
+static qkv_status look_walk(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv__json *j)
 {
     qkv_walk_result walk = { 0 };
+    qkv_text object = { 0 };
     int64_t layer = 0, head = 0, query = 0, k = 5;
     int kind;
     qkv_status status = qkv__get_kind(body, &kind);
@@ -123,24 +118,29 @@ static qkv_status look_walk(const qkv_model *m, const json_t *body, const qkv_at
     if (!status) status = qkv__get_whole(body, "layer", 0, INT32_MAX, &layer);
     if (!status) status = qkv__get_whole(body, "head", 0, INT32_MAX, &head);
     if (!status) status = qkv__get_whole(body, "query", 0, INT64_MAX, &query);
-    if (!status) status = qkv__get_whole(body, "k", 1, MOST_K, &k);
+    if (!status) status = qkv__get_whole(body, "n", 1, MOST_K, &k);
     if (status) return status;
     const qkv_walk_opts opts = {
         .kind = (qkv_attention_kind)kind, .layer = (int)layer, .head = (int)head, .query = query, .k = (int)k
     };
     status = qkv_walk(m, c, &opts, &walk);
-    if (!status) status = qkv_walk_json(&walk, out);
+    if (!status) status = qkv_walk_json(&walk, &object);
+    if (!status) put_walk(j, m, &walk, &object);
+    qkv_text_free(&object);
     qkv_walk_free(&walk);
     return status;
 }
 
-static qkv_status look_lens(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv_text *out)
+static qkv_status look_lens(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv__json *j)
 {
     qkv_lens_result lens = { 0 };
+    qkv_text object = { 0 };
     int64_t k = 5;
-    qkv_status status = qkv__get_whole(body, "k", 1, MOST_K, &k);
+    qkv_status status = qkv__get_whole(body, "n", 1, MOST_K, &k);
     if (!status) status = qkv_lens(m, c, &(qkv_lens_opts){ .k = (int)k }, &lens);
-    if (!status) status = qkv_lens_text(m, c, &lens, 1, out);
+    if (!status) status = qkv_lens_text(m, c, &lens, 1, &object);
+    if (!status) qkv__put_bytes(j, object.data, object.length);
+    qkv_text_free(&object);
     qkv_lens_free(&lens);
     return status;
 }
@@ -158,10 +158,11 @@ static qkv_status get_methods(const json_t *body, unsigned *methods)
     return QKV_OK;
 }
 
-static qkv_status look_why(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv_text *out)
+static qkv_status look_why(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv__json *j)
 {
     enum { MOST_STEPS = 4096 };
     qkv_why_result why = { 0 };
+    qkv_text object = { 0 };
     qkv_why_opts opts = { .size = sizeof opts, .output = -1 };
     int64_t steps = 0;
     qkv_status status = get_methods(body, &opts.methods);
@@ -171,7 +172,14 @@ static qkv_status look_why(const qkv_model *m, const json_t *body, const qkv_att
     opts.has_output = opts.output >= 0;
     opts.steps = (int)steps;
     if (!status) status = qkv_why(m, c, &opts, &why);
-    if (!status) status = qkv_why_text(m, c, &why, 1, out);
+    if (!status) status = qkv_why_text(m, c, &why, 1, &object);
+    if (!status) {
+        put_open_object(j, &object);
+        qkv__put_key(j, "name");
+        qkv__put_name(j, output_name(m, why.output));
+        qkv__put_raw(j, "}");
+    }
+    qkv_text_free(&object);
     qkv_why_free(&why);
     return status;
 }

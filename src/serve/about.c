@@ -7,7 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *qkv__page_policy(void) { return qkv__explorer_policy; }
+const char *qkv__page_policy(const qkv__request *r)
+{
+    qkv__answer *answer = r->route ? r->route->answer : NULL;
+    return answer == qkv__serve_page ? qkv__explorer_policy : answer == qkv__serve_live_page ? qkv__live_policy : NULL;
+}
+
+qkv_status qkv__serve_live_page(qkv__request *r)
+{
+    qkv__put_bytes(&r->answer, qkv__live_page, qkv__live_size);
+    return QKV_OK;
+}
 
 qkv_status qkv__serve_page(qkv__request *r)
 {

@@ -50,6 +50,7 @@ EXPORT("load") int load_model(const char *name)
 {
     qkv_set_threads(1);
     model = qkv_model_load("/model");
+    if (model) qkv_params_materialize(qkv_model_params(model)); /* as float32, to be read fast; where that fails they stay */
     engine = model ? qkv__engine_new(model, name) : NULL;
     return engine ? QKV_OK : (int)qkv_error_status();
 }
