@@ -2,24 +2,34 @@
 #include "inside.h"
 
 #include "../decode/sample.h"
-#include "../model/model_info.h"
+#include "../task/attend.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { MOST_SHOWN = 200 };
 
-qkv_status qkv__put_json_token(qkv__json *j, const qkv_tokenizer *t, int32_t id)
+qkv_status qkv__put_token_text(qkv__json *j, const qkv_tokenizer *t, int32_t id)
 {
     qkv_token_names names = { 0 };
-    int is_special = qkv_tokenizer_is_special(t, id);
+    qkv_text text = { 0 };
+    bool is_special = qkv_tokenizer_is_special(t, id);
     qkv_status status = is_special ? QKV_OK : qkv_token_names_make(t, &id, 1, &names);
+    const char *spelling = is_special ? qkv_tokenizer_token(t, id) : names.n ? names.names[0] : "";
+    if (!status) status = qkv__put_unit_name(&text, spelling, strlen(spelling), true);
+    qkv__put_string(j, text.data, text.length);
+    qkv_token_names_free(&names);
+    qkv_text_free(&text);
+    return status;
+}
+
+qkv_status qkv__put_json_token(qkv__json *j, const qkv_tokenizer *t, int32_t id)
+{
     qkv__put_raw(j, "{\"id\":");
     qkv__put_whole(j, id);
     qkv__put_key(j, "token");
-    qkv__put_name(j, is_special ? qkv_tokenizer_token(t, id) : names.n ? names.names[0] : "");
-    if (is_special) qkv__put_raw(j, ",\"special\":true");
-    qkv_token_names_free(&names);
+    qkv_status status = qkv__put_token_text(j, t, id);
+    if (qkv_tokenizer_is_special(t, id)) qkv__put_raw(j, ",\"special\":true");
     return status;
 }
 

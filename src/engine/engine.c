@@ -260,6 +260,6 @@ void qkv__engine_free(qkv__engine *e)
     qkv_attention_capture_free(&e->remembered.attended);
     qkv_text_free(&e->remembered.key);
     pthread_mutex_destroy(&e->remembered.lock);
-    free(e->name);
+    qkv__release_text(e->name);
     qkv__release(e, sizeof *e);
 }

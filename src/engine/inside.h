@@ -39,7 +39,10 @@ qkv_status qkv__asking_attend(qkv__engine *e, qkv__asking *a, bool finds, bool w
  * "max_cells" numbers together. */
 qkv_status qkv__put_all_weights(qkv__json *j, const json_t *body, const qkv_attention_capture *a);
 
-/* {"id": .., "token": .. and, of a special token, "special": true, without the brace that ends it; the token as people read it. */
+/* A token as people read it, a JSON string; bytes that are no character like \\xE6. */
+qkv_status qkv__put_token_text(qkv__json *j, const qkv_tokenizer *t, int32_t id);
+
+/* {"id": .., "token": .. and, of a special token, "special": true, without the brace that ends it. */
 qkv_status qkv__put_json_token(qkv__json *j, const qkv_tokenizer *t, int32_t id);
 
 #endif

@@ -87,24 +87,28 @@ static void put_open_object(qkv__json *j, const qkv_text *object)
 }
 
 /* A token, or a class, that a model says. */
-static const char *output_name(const qkv_model *m, int64_t id)
+static qkv_status put_output_name(qkv__json *j, const qkv_model *m, int64_t id)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    const char *name = o->classes ? qkv_model_label(m, id) : qkv_tokenizer_token(qkv_model_target_tokenizer(m), (int32_t)id);
-    return name ? name : "";
+    if (!o->classes) return qkv__put_token_text(j, qkv_model_target_tokenizer(m), (int32_t)id);
+    const char *label = qkv_model_label(m, id);
+    qkv__put_name(j, label ? label : "");
+    return QKV_OK;
 }
 
-static void put_walk(qkv__json *j, const qkv_model *m, const qkv_walk_result *walk, const qkv_text *object)
+static qkv_status put_walk(qkv__json *j, const qkv_model *m, const qkv_walk_result *walk, const qkv_text *object)
 {
+    qkv_status status = QKV_OK;
     put_open_object(j, object);
     qkv__put_key(j, "best_tokens");
     qkv__put_raw(j, "[");
-    for (int i = 0; i < walk->n_best; i++) {
+    for (int i = 0; i < walk->n_best && !status; i++) {
         if (i) qkv__put_raw(j, ",");
-        qkv__put_name(j, output_name(m, walk->best[i]));
+        status = put_output_name(j, m, walk->best[i]);
     }
     qkv__put_raw(j, qkv_transformer_options(qkv_model_transformer(m))->pre_norm ? "],\"pre_norm\":true}"
                                                                                 : "],\"pre_norm\":false}");
+    return status;
 }
 
 static qkv_status look_walk(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv__json *j)
@@ -125,7 +129,7 @@ static qkv_status look_walk(const qkv_model *m, const json_t *body, const qkv_at
     };
     status = qkv_walk(m, c, &opts, &walk);
     if (!status) status = qkv_walk_json(&walk, &object);
-    if (!status) put_walk(j, m, &walk, &object);
+    if (!status) status = put_walk(j, m, &walk, &object);
     qkv_text_free(&object);
     qkv_walk_free(&walk);
     return status;
@@ -176,7 +180,7 @@ static qkv_status look_why(const qkv_model *m, const json_t *body, const qkv_att
     if (!status) {
         put_open_object(j, &object);
         qkv__put_key(j, "name");
-        qkv__put_name(j, output_name(m, why.output));
+        status = put_output_name(j, m, why.output);
         qkv__put_raw(j, "}");
     }
     qkv_text_free(&object);

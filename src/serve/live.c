@@ -88,11 +88,17 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && !strcmp(name + n - m, end);
 }
 
-/* Of a training only what its model needs. */
+/* What a model is loaded from; a folder may hold much else, such as a training. */
 static bool is_needed(const char *name)
 {
-    if (!strncmp(name, "checkpoint", 10) || !strcmp(name, "training.json")) return false;
-    return ends_with(name, ".json") || ends_with(name, ".safetensors") || ends_with(name, ".model") || ends_with(name, ".txt");
+    static const char *const begins[] = { "config", "generation_config", "tokenizer", "target_tokenizer", "special_tokens_map",
+                                          "added_tokens", "vocab", "merges", "model", "source", "target", "spiece",
+                                          "sentencepiece", "sentence_", "modules", "spm" };
+    static const char *const ends[] = { ".json", ".safetensors", ".model", ".txt", ".spm" };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        for (size_t k = 0; ends_with(name, ends[i]) && k < sizeof begins / sizeof *begins; k++)
+            if (!strncmp(name, begins[k], strlen(begins[k]))) return true;
+    return false;
 }
 
 /* The first bytes of all pairs, then the second ones: the exponents of bfloat16 numbers lie together then, and are packed to
