@@ -75,16 +75,6 @@ QKV_API size_t qkv_session_bytes(const qkv_session *s);                /* of all
 QKV_API qkv_status qkv_likeliest(const float *logits, int64_t n, int k, int64_t *ids, double *p);
 
 /* ---- looking inside ---- */
-/* Who attends to what: QKV_ATTENTION_ENCODER, and so on, each with its name. */
-#define QKV_ATTENTION_LIST(A)                                                                    \
-    A(ENCODER, "encoder") /* source to source */                                                 \
-    A(DECODER, "decoder") /* what the decoder has read to itself; nothing to what comes later */ \
-    A(CROSS, "cross")     /* what the decoder chooses to the source */
-
-#define QKV_ATTENTION_ENUM(constant, name) QKV_ATTENTION_##constant,
-typedef enum qkv_attention_kind { QKV_ATTENTION_LIST(QKV_ATTENTION_ENUM) QKV_ATTENTION_KINDS } qkv_attention_kind;
-#undef QKV_ATTENTION_ENUM
-
 /* "encoder", "decoder" or "cross"; static text. NULL for another number. */
 QKV_API const char *qkv_attention_kind_name(qkv_attention_kind kind);
 

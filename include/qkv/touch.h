@@ -18,42 +18,8 @@ extern "C" {
 
 /* ---- touching ---- */
 
-/* What is done to a model: QKV_TOUCH_HEAD_OFF, and so on, each with the name of the option that does it. */
-#define QKV_TOUCH_LIST(T)                                                                                                    \
-    T(HEAD_OFF, "without-head")   /* kind, layer, head: the head's output is zeros before W_O; its weights stay seen */      \
-    T(LAYER_OFF, "without-layer") /* kind (ENCODER or DECODER: which stack), layer: states pass it as they are */            \
-    T(HIDE_KEY, "hide-key")       /* kind, place: no query of any layer sees this key */                                     \
-    T(MOVE, "move")               /* kind (ENCODER or DECODER), place, other: the token has the position of place `other` */ \
-    T(EDIT_ROW, "edit-row")       /* kind, layer, head, place of the query, row, n_row: its weights are these */             \
-    T(SWAP_VALUES, "swap-values") /* kind, layer (-1: every), place, other: the values of the two keys change places */      \
-    T(ZERO_VALUE, "zero-value")   /* kind, layer (-1: every), place: the value of this key is zeros */
-
-#define QKV_TOUCH_ENUM(constant, name) QKV_TOUCH_##constant,
-typedef enum qkv_touch_what { QKV_TOUCH_LIST(QKV_TOUCH_ENUM) QKV_TOUCH_KINDS } qkv_touch_what;
-#undef QKV_TOUCH_ENUM
-
-/* One change; members that a change does not name are not read. Layers, heads and places count from 0; a place is that of a
- * token in its own text, the same in every row of a batch; one that a text does not have changes nothing there. */
-typedef struct qkv_touch {
-    qkv_touch_what what;
-    qkv_attention_kind kind;
-    int layer, head;
-    int64_t place, other;
-    const float *row; /* n_row weights, of the first keys; the others have 0. Finite and not negative; they need not sum to 1:
-                         what they are multiplied with is added up as they are. Of DECODER at most place + 1 of them: a query
-                         sees nothing to its right */
-    int64_t n_row;
-    void *reserved[2];
-} qkv_touch;
-
-/* m with n changes, for any call that takes a model: qkv_attend(), qkv_translate() with any beam, qkv_generate(),
- * qkv_classify(), qkv_embed(), sessions, and all of the below. It shares m's weights and tokenizers, so that m must outlive it
- * and must not be changed; with n of 0 it gives the bits of m. A query that sees no key, because all are hidden, gets zeros
- * from that attention. In the decoder, values change places for the queries that see both. Masks and windows go by places, not
- * by positions that were moved. NULL on error: USAGE for NULL, a layer, head or kind that is not there, a negative place, a row
- * that is not as above; LIMIT for a position that a model does not have, or above 65535; UNSUPPORTED for MOVE in a model whose
- * positions are a bias by distance; MEMORY. You own it: qkv_model_free(). Touching a touched model gives both changes. */
-QKV_API qkv_model *qkv_model_touched(const qkv_model *m, const qkv_touch *touches, int64_t n);
+/* <qkv/nn.h> has the changes, qkv_touch, and <qkv/model.h> qkv_model_touched(), which gives a model with some of them, for any
+ * call that takes a model. */
 
 /* Changes as they are typed. Starts as zero; freed by qkv_touches_free(). */
 typedef struct qkv_touches {
@@ -114,8 +80,8 @@ QKV_API qkv_status qkv_lens_text(const qkv_model *m, const qkv_attention_capture
 /* How an output is put down to tokens: QKV_WHY_GRADIENT, and so on, each with its name.
  *   f is the logit of the output, e_i the embedding of token i (with its scale, without its position).
  *   GRADIENT      gradient x input: e_i . df/de_i
- *   INTEGRATED    integrated gradients (Sundararajan et al. 2017): (e_i - b_i) . the mean over `steps` points of df/de_i at
- *                 b + (s + 1/2) / steps (e - b); all of them add up to f(e) - f(b)
+ *   INTEGRATED    integrated gradients (Sundararajan et al. 2017): (e_i - b_i) . the integral over a from 0 to 1 of df/de_i at
+ *                 b + a (e - b), by `steps` points, half of them close to b; all add up to f(e) - f(b), nearly
  *   VALUE_ZEROING (Mohebbi et al. 2023): C_l[i][j] is the cosine distance of what layer l makes of token i with and without the
  *                 value of token j, rows made to sum to 1; the layers multiplied, first rightmost
  *   ROLLOUT       (Abnar and Zuidema 2020): the layers' (A + I) / 2 multiplied, A the mean over the heads
@@ -143,7 +109,7 @@ typedef struct qkv_why_opts {
     int has_output;   /* 1: `output` is explained, a class or a token; else the likeliest class, and of a decoder the token that
                          comes next in the text, the likeliest where none does */
     int64_t output;
-    int steps;        /* of INTEGRATED; 64 */
+    int steps;        /* of INTEGRATED, in eights; 256 */
     int pad_baseline; /* 1: b_i is the embedding of the padding token; else zeros */
 } qkv_why_opts;
 
