@@ -5,7 +5,7 @@
 // ---- what is seen: all of it is in the address, so that a link, a reload and the way back show the same ----
 const defaults = {
     text: '', ids: '', target: '', view: 'model', kind: '', layer: 0, head: 0, also: '', picture: 'map', root: 0, special: 1,
-    query: 0, key: 0, step: 0, place: 0, output: -1, switches: '', checkpoint: -1, job: 'reverse',
+    query: 0, key: 0, step: 0, place: 0, output: -1, switches: '', touched: 0, checkpoint: -1, job: 'reverse',
     beam: 4, max_tokens: 16, temperature: 0, top_k: 0, top_p: 1, seed: 0,
 };
 const state = { ...defaults };
@@ -46,11 +46,27 @@ function rememberAnswer(key, answer) {
     for (const old of answers.keys()) if (answers.size > 48) answers.delete(old);
     return answer;
 }
-const withCheckpoint = request => state.checkpoint >= 0 && info?.checkpoints ? { ...request, checkpoint: state.checkpoint } : request;
+const switchesNow = () => state.switches.split(' ').filter(Boolean);
+// What every request has beside its own: the checkpoint, and the switches where all views are to show the changed model.
+function amended(request) {
+    const made = { ...request };
+    if (state.checkpoint >= 0 && info?.checkpoints) made.checkpoint = state.checkpoint;
+    if (state.touched && made.switches === undefined && switchesNow().length) made.switches = switchesNow();
+    if (made.switches) made.switches = made.switches.flatMap(switchObjects);
+    return made;
+}
+// A switch as the options of "qkv attend" spell it, as the engine takes it. A key without a kind is hidden from all that see it.
+function switchObjects(text) {
+    const [, what, given = '', numbers, equals = ''] = text.match(/^([a-z-]+)=(?:([a-z]+):)?([0-9.]+)=?(.*)$/) ?? [null, text, '', ''];
+    const n = numbers.split('.').map(Number), kinds = given ? [given] : what === 'hide-key' && info.decoder_layers && info.encoder_layers ? ['encoder', 'cross'] : [info.decoder_layers ? 'decoder' : 'encoder'];
+    const rest = { 'without-head': { layer: n[0], head: n[1] }, 'without-layer': { layer: n[0] }, 'hide-key': { place: n[0] }, move: { place: n[0], other: +equals },
+        'edit-row': { layer: n[0], head: n[1], place: n[2], row: equals.split(',').map(Number) }, 'swap-values': { layer: -1, place: n[0], other: +equals }, 'zero-value': { layer: -1, place: n[0] } }[what];
+    return kinds.map(kind => ({ what, kind, ...rest }));
+}
 
 // The answer to a request; null when a newer one of the same slot took its place.
 async function newest(slot, asking) {
-    const request = withCheckpoint(asking), key = JSON.stringify(request);
+    const request = amended(asking), key = JSON.stringify(request);
     if (answers.has(key)) return answers.get(key);
     const answer = await engine.latest(slot, request);
     return answer && rememberAnswer(key, answer);
@@ -72,16 +88,16 @@ function searchRequest() {
 const about = (more, of = run) => ({ text: of.text, ...places, ...of.task === 'classify' || of.task === 'encode' ? {} : { target_ids: of.target_ids ?? [] }, ...more });
 
 async function runNow() {
-    const key = JSON.stringify(withCheckpoint(searchRequest()));
+    const key = JSON.stringify(amended(searchRequest()));
     if (found?.key !== key) {
-        const answer = await engine.latest('run', withCheckpoint(searchRequest()));
+        const answer = await engine.latest('run', amended(searchRequest()));
         if (!answer) return false;
         found = { ...answer, text: state.text, key };
     }
     const ids = state.ids ? state.ids.split('.').map(Number) : null;
     if (!ids || !isTranslator()) run = found;
     else if (run?.key !== key + state.ids) {
-        const answer = await engine.latest('run', withCheckpoint({ do: 'run', text: state.text, ...places, target_ids: ids }));
+        const answer = await engine.latest('run', amended({ do: 'run', text: state.text, ...places, target_ids: ids }));
         if (!answer) return false;
         run = { ...answer, text: state.text, key: key + state.ids };
     }
@@ -107,15 +123,15 @@ function keepChoice() {
 }
 
 // One map, (rows, columns): from the run where it has them, else from the engine.
-async function mapOf(kind, layer, head, of = run, more = {}) {
+async function mapOf(kind, layer, head, of = run, more = null) {
     const { rows, columns } = of.kinds.find(k => k.kind === kind), all = of.weights?.[kind];
     const shape = [of.sides[rows].tokens.length, of.sides[columns].tokens.length], size = shape[0] * shape[1];
-    if (all && typeof layer === 'number' && typeof head === 'number') {
+    if (all && !more && typeof layer === 'number' && typeof head === 'number') {
         const at = (layer * all.shape[1] + head) * size;
         return { rows: shape[0], columns: shape[1], weights: all.data.subarray(at, at + size) };
     }
-    const request = about({ do: 'head', kind, layer, head: layer === 'rollout' ? 'mean' : head, ...more }, of), key = JSON.stringify(request);
-    const answer = answers.get(key) ?? rememberAnswer(key, await engine.ask(withCheckpoint(request)));
+    const request = amended(about({ do: 'head', kind, layer, head: layer === 'rollout' ? 'mean' : head, ...more }, of)), key = JSON.stringify(request);
+    const answer = answers.get(key) ?? rememberAnswer(key, await engine.ask(request));
     return { rows: shape[0], columns: shape[1], weights: answer.weights.data };
 }
 
@@ -148,6 +164,7 @@ function refresh() {
     const mine = ++turn;
     drawControls();
     drawTabs();
+    drawChanged();
     return trying(async () => {
         if (state.text.trim() === '' && viewNow()?.needsText !== false) return showNothing();
         if (viewNow().needsText !== false || state.text.trim() !== '') {
@@ -193,7 +210,7 @@ function drawControls() {
 }
 // The search runs at once with every keystroke: the newest alone is answered, so that typing never waits.
 function onText() {
-    change({ text: find('text').value, ids: '', target: '', switches: '' }, { typing: true });
+    change({ text: find('text').value, ids: '', target: '', switches: '', touched: 0 }, { typing: true });
 }
 function optionField(name, label, type, more = {}) {
     const input = element('input', { type, name, ...more, on: { input: onOption } });
@@ -226,7 +243,7 @@ function drawInfo() {
         tr('{0} heads', info.heads), tr('vocabulary of {0}', info.vocabulary)].map(fact => element('li', {}, fact)));
     const examples = info.examples?.length ? info.examples : [info.example].filter(Boolean);
     find('examples').replaceChildren(...examples.slice(0, 6).map(text => button(shortened(text, 260), () =>
-        change({ text, ids: '', target: '', switches: '' }), { dir: 'auto', title: text, data: { text } })));
+        change({ text, ids: '', target: '', switches: '', touched: 0 }), { dir: 'auto', title: text, data: { text } })));
     drawOptions();
 }
 
@@ -318,6 +335,13 @@ function stepTab(by) {
     const there = views.filter(v => v.isThere()), at = there.indexOf(viewNow());
     change({ view: there[(at + by + there.length) % there.length].name });
     find(`tab-${state.view}`).focus();
+}
+
+// Where all views show the changed model, that is said above them.
+function drawChanged() {
+    const n = switchesNow().length;
+    find('changed').hidden = !state.touched || n === 0;
+    fill(find('changed'), tr('All views show the changed model ({0}): ', switchesNow().join(', ')), button(tr('Back to the original'), () => change({ touched: 0 })));
 }
 
 // ---- light and dark ----

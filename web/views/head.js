@@ -38,7 +38,7 @@ function mapLayout(f, width, height, head) {
     const { top, bottom, left, right } = f.window, n = bottom - top, m = right - left, most = Math.min(longestLabel, width * 0.24);
     const rowWidth = longest(f.rows.slice(top, bottom), most), columnWidth = longest(f.columns.slice(left, right), most);
     const margin = Math.ceil(rowWidth) + 30, space = width - margin - barWidth;
-    const ch = Math.min(56, Math.max(0.01, height / n)), cw = Math.min(Math.max(84, Math.min(3 * ch, 160)), space / m);
+    const high = Math.min(56, Math.max(0.01, height / n)), cw = Math.min(Math.max(84, Math.min(3 * high, 160)), space / m), ch = Math.min(high, Math.max(26, 2 * cw));
     const turned = columnWidth > cw - 4;
     const room = turned ? Math.min(most, Math.max(12, ...f.columns.slice(left, right).map(l => turnedHeight(shortened(l, most))))) + 8 : 20;
     const y = head + 24 + Math.ceil(room), shift = Math.max(0, Math.floor((space - cw * m) / 2));
@@ -62,6 +62,7 @@ function drawMap(pen, f, at, colours) {
 }
 function drawCells(pen, f, { x, y, cw, ch, w, h }, colours) {
     const { top, bottom, left, right } = f.window, hasNumbers = cw >= 34 && ch >= 16;
+    if (f.kind === 'decoder') hatch(pen, x, y, w, h, colours); // what is masked is not drawn over
     if ((bottom - top) * (right - left) > 10000) pen.picture(pixels(f), x, y, w, h);
     else for (let r = top; r < bottom; r++) {
         for (let c = left; c < right; c++) {
@@ -71,16 +72,6 @@ function drawCells(pen, f, { x, y, cw, ch, w, h }, colours) {
             pen.rect(x1, y1, Math.max(1, x2 - x1), Math.max(1, y2 - y1), paletteCss[colour]);
             if (hasNumbers) pen.text(weightAt(f, r, c).toFixed(2), px + cw / 2, py + ch / 2, { size: cw < 42 ? 11 : 12, fill: onShade(colour), align: 'center' });
         }
-    }
-    drawMasked(pen, f, { x, y, cw, ch, w }, colours);
-}
-// Masked keys are to the right of a row's last seen one: a strip of hatching for each row, or one for many thin rows.
-function drawMasked(pen, f, { x, y, cw, ch, w }, colours) {
-    const { top, bottom, left, right } = f.window;
-    for (let r = top; r < bottom; r++) {
-        let c = right;
-        while (c > left && f.isMasked(r, c - 1)) c--;
-        if (c < right) hatch(pen, x + (c - left) * cw, y + (r - top) * ch, w - (c - left) * cw, ch, colours, ch < 7 ? 14 : 7);
     }
 }
 // A point a cell; masked ones are left clear.

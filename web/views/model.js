@@ -74,7 +74,7 @@ async function drawThumbnails(host, kind, isCurrent) {
             const key = `${kind}/${layer}/${head}`;
             if (!maps.has(key)) {
                 const map = run.weights?.[kind] ? await mapOf(kind, layer, head)
-                    : { ...await mapSize(kind), weights: (await engine.ask(withCheckpoint(about({ do: 'head', kind, layer, head })))).weights.data };
+                    : { ...await mapSize(kind), weights: (await engine.ask(amended(about({ do: 'head', kind, layer, head })))).weights.data };
                 if (!isCurrent()) return;
                 maps.set(key, shrunk(map, kind));
             }

@@ -117,11 +117,11 @@ function treeTable(nodes) {
 
 // ---- the lens ----
 async function drawLens(host, isCurrent) {
-    const answer = await newest('lens', about({ do: 'lens', n: 3 }));
+    const answer = await newest('lens', about({ do: 'lens', k: 8 }));
     if (!answer || !isCurrent()) return;
     const { tokens, layers, next } = answer;
     const cell = ({ best, next_p }, isRight) => {
-        const colour = shade(best[0].p, 1, false), made = element('td', { className: 'token', dir: 'auto', title: `${best.map(b => `${labelOf(b.token)} ${percent(b.p)}`).join(', ')}; ${tr('of what comes: {0}', percent(next_p))}` },
+        const colour = shade(best[0].p, 1, false), made = element('td', { className: 'token', dir: 'auto', title: `${best.slice(0, 4).map(b => `${labelOf(b.token)} ${percent(b.p)}`).join(', ')}; ${tr('of what comes: {0}', percent(next_p))}` },
             isRight ? element('b', {}, labelOf(best[0].token)) : labelOf(best[0].token), ` ${percent(best[0].p)}`);
         Object.assign(made.style, { background: paletteCss[colour], color: onShade(colour) });
         return made;
