@@ -279,6 +279,46 @@ QKV_API qkv_tensor *qkv_transformer_pool(const qkv_transformer *m, qkv_tensor *h
 /* The classifier: pooled as the options say, the pooler, dropout, a linear layer   ->   (batch, classes). USAGE without one. */
 QKV_API qkv_tensor *qkv_transformer_classify(const qkv_transformer *m, qkv_tensor *hidden, const int32_t *lengths);
 
+/* ---- attention in a model, and what can be changed in it while it runs ---- */
+
+/* Who attends to what: QKV_ATTENTION_ENCODER, and so on, each with its name. */
+#define QKV_ATTENTION_LIST(A)                                                                    \
+    A(ENCODER, "encoder") /* source to source */                                                 \
+    A(DECODER, "decoder") /* what the decoder has read to itself; nothing to what comes later */ \
+    A(CROSS, "cross")     /* what the decoder chooses to the source */
+
+#define QKV_ATTENTION_ENUM(constant, name) QKV_ATTENTION_##constant,
+typedef enum qkv_attention_kind { QKV_ATTENTION_LIST(QKV_ATTENTION_ENUM) QKV_ATTENTION_KINDS } qkv_attention_kind;
+#undef QKV_ATTENTION_ENUM
+
+/* What is done to a model: QKV_TOUCH_HEAD_OFF, and so on, each with the name of the option that does it. */
+#define QKV_TOUCH_LIST(T)                                                                                                    \
+    T(HEAD_OFF, "without-head")   /* kind, layer, head: the head's output is zeros before W_O; its weights stay seen */      \
+    T(LAYER_OFF, "without-layer") /* kind (ENCODER or DECODER: which stack), layer: states pass it as they are */            \
+    T(HIDE_KEY, "hide-key")       /* kind, place: no query of any layer sees this key */                                     \
+    T(MOVE, "move")               /* kind (ENCODER or DECODER), place, other: the token has the position of place `other` */ \
+    T(EDIT_ROW, "edit-row")       /* kind, layer, head, place of the query, row, n_row: its weights are these */             \
+    T(SWAP_VALUES, "swap-values") /* kind, layer (-1: every), place, other: the values of the two keys change places */      \
+    T(ZERO_VALUE, "zero-value")   /* kind, layer (-1: every), place: the value of this key is zeros */
+
+#define QKV_TOUCH_ENUM(constant, name) QKV_TOUCH_##constant,
+typedef enum qkv_touch_what { QKV_TOUCH_LIST(QKV_TOUCH_ENUM) QKV_TOUCH_KINDS } qkv_touch_what;
+#undef QKV_TOUCH_ENUM
+
+/* One change; members that a change does not name are not read. Layers, heads and places count from 0; a place is that of a
+ * token in its own text, the same in every row of a batch; one that a text does not have changes nothing there. */
+typedef struct qkv_touch {
+    qkv_touch_what what;
+    qkv_attention_kind kind;
+    int layer, head;
+    int64_t place, other;
+    const float *row; /* n_row weights, of the first keys; the others have 0. Finite and not negative; they need not sum to 1:
+                         what they are multiplied with is added up as they are. Of DECODER at most place + 1 of them: a query
+                         sees nothing to its right */
+    int64_t n_row;
+    void *reserved[2];
+} qkv_touch;
+
 /* ---- masks made of ids ---- */
 
 /* The additive form of the causal mask: (n, n), 0 on and below the diagonal, -inf above. */

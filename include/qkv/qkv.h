@@ -17,6 +17,7 @@
 #include <qkv/task.h>
 #include <qkv/tensor.h>
 #include <qkv/text.h>
+#include <qkv/touch.h>
 #include <qkv/train.h>
 #include <qkv/job.h>
 #include <qkv/view.h>

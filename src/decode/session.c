@@ -108,6 +108,20 @@ static void set_cache(qkv__cache *c, int64_t layers, const qkv_mha *m)
                        .dv = m->v.weight->shape[0] / m->kv_heads };
 }
 
+/* Heads and layers that are off in the model are off from the start. */
+static qkv_status take_touches(qkv_session *s)
+{
+    const qkv__touches *x = &s->x->touches;
+    qkv_status status = QKV_OK;
+    for (int64_t i = 0; i < x->n && !status; i++) {
+        const qkv_touch *touch = &x->list[i];
+        if (touch->kind == QKV_ATTENTION_ENCODER) continue;
+        if (touch->what == QKV_TOUCH_HEAD_OFF) status = qkv_session_switch_head(s, touch->kind, touch->layer, touch->head, 0);
+        if (touch->what == QKV_TOUCH_LAYER_OFF) status = qkv_session_switch_layer(s, touch->layer, 0);
+    }
+    return status;
+}
+
 qkv_session *qkv_session_new(const qkv_model *m, const qkv_session_opts *opts)
 {
     const qkv_transformer *x = qkv_model_transformer(m);
@@ -127,6 +141,7 @@ qkv_session *qkv_session_new(const qkv_model *m, const qkv_session_opts *opts)
     const qkv__layer *first = decoder_of(s)->layers;
     if (first) set_cache(&s->self, decoder_of(s)->n, &first->self);
     if (first && x->stacks[QKV__ENCODER].n) set_cache(&s->cross, decoder_of(s)->n, &first->cross);
+    if (take_touches(s)) return qkv_session_free(s), NULL;
     const qkv_tape_opts tape = { .no_grad = 1, .keep_attention = s->o.keep_attention, .keep_hidden = s->o.keep_hidden };
     s->tape = qkv_tape_new(&tape);
     s->layer_tape = s->tape ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }) : NULL;
@@ -189,6 +204,17 @@ static qkv_status make_sources(qkv_session *s, row *rows, int64_t n, int64_t len
     return QKV_OK;
 }
 
+/* What the model's changes hide of a source. */
+static qkv_status hide_touched_source(qkv_session *s, source *x)
+{
+    size_t n = (size_t)x->kept.length;
+    const uint8_t *hidden = qkv__hidden_keys(s->encoder_tape, &s->x->touches, QKV_ATTENTION_CROSS, x->kept.length, 1);
+    if (!hidden) return qkv_tape_status(s->encoder_tape);
+    if (!(x->hidden = qkv__alloc(n))) return QKV_MEMORY;
+    memcpy(x->hidden, hidden, n);
+    return QKV_OK;
+}
+
 /* Keys and values of the encoder's result, for every layer of the decoder. Its rows are `stride` tokens apart; 0: one begins
  * where the other ends. */
 static qkv_status project_sources(qkv_session *s, qkv_tensor *memory, row *rows, const qkv__sources *x, int64_t stride)
@@ -205,8 +231,12 @@ static qkv_status project_sources(qkv_session *s, qkv_tensor *memory, row *rows,
                              qkv_data(kv[1]) + at * qkv_dim(kv[1], -1));
         }
     }
-    for (int64_t i = 0; i < x->rows; i++) rows[i].source->kept.length = x->lengths ? x->lengths[i] : x->length;
-    return QKV_OK;
+    qkv_status status = QKV_OK;
+    for (int64_t i = 0; i < x->rows && !status; i++) {
+        rows[i].source->kept.length = x->lengths ? x->lengths[i] : x->length;
+        if (s->x->touches.n) status = hide_touched_source(s, rows[i].source);
+    }
+    return status;
 }
 
 /* The encoder's result, and keys and values of it; what is kept of an encoder is kept of padding too. */
@@ -322,10 +352,19 @@ static bool start_block(qkv_session *s, block *b, int64_t tokens)
     return !qkv_tape_status(s->tape);
 }
 
+/* Keys that the model's changes hide join those of the row. */
+static void hide_touched(const qkv_session *s, const row *r, qkv__paged_part *part)
+{
+    uint8_t *all = qkv__hidden_keys(s->tape, &s->x->touches, QKV_ATTENTION_DECODER, part->keys, 1);
+    if (!all) return;
+    for (int64_t i = 0; r->hidden && i < r->read.length; i++) all[i] |= r->hidden[i];
+    part->hidden = all;
+}
+
 /* The next n tokens of a row. */
 static void add_to_block(const qkv_session *s, block *b, row *r, const int32_t *ids, int64_t n, int64_t wanted)
 {
-    int64_t i = b->rows++, first = s->x->o.first_position + r->read.length;
+    int64_t i = b->rows++, first = s->x->o.first_position;
     b->of[i] = r;
     b->sequences[i] = &r->read;
     b->self[i] = (qkv__paged_part){ .n = n, .keys = r->read.length + n, .pages = r->read.pages, .hidden = r->hidden };
@@ -333,9 +372,10 @@ static void add_to_block(const qkv_session *s, block *b, row *r, const int32_t *
         b->cross[i] = (qkv__paged_part){
             .n = n, .keys = r->source->kept.length, .pages = r->source->kept.pages, .hidden = r->source->hidden
         };
+    if (s->x->touches.n) hide_touched(s, r, &b->self[i]);
     for (int64_t k = 0; k < n; k++, b->tokens++) {
         b->ids[b->tokens] = ids[k];
-        b->positions[b->tokens] = (int32_t)(first + k);
+        b->positions[b->tokens] = (int32_t)(first + qkv__moved_position(&s->x->touches, QKV__DECODER, r->read.length + k));
         if (k >= n - wanted) b->wanted[b->n_wanted++] = b->tokens;
     }
 }
@@ -379,7 +419,6 @@ static qkv_tensor *run_layers(qkv_session *s, const block *b)
 {
     const qkv_transformer *m = s->x;
     const qkv__stack *stack = decoder_of(s);
-    qkv_rotary_opts turns[2];
     qkv__cached_forward f = { .self_cache = &s->self,
                               .cross_cache = &s->cross,
                               .sequences = b->sequences,
@@ -387,10 +426,16 @@ static qkv_tensor *run_layers(qkv_session *s, const block *b)
                               .cross = b->cross,
                               .rows = b->rows,
                               .heads_off = s->heads_off };
-    qkv__pass pass = { .o = &m->o, .cached = &f, .relative = relative_of_block(s, b), .layer_tape = layer_tape_of(s) };
-    qkv__set_rotary(m, b->positions, turns, &pass);
+    qkv__pass pass = { .o = &m->o,
+                       .cached = &f,
+                       .relative = relative_of_block(s, b),
+                       .layer_tape = layer_tape_of(s),
+                       .touches = m->touches,
+                       .stack = QKV__DECODER };
+    qkv__set_rotary(m, b->positions, &pass);
     qkv_tensor *x = embed_block(s, b);
     for (f.layer = 0; f.layer < stack->n; f.layer++) {
+        pass.layer = f.layer;
         const qkv__layer *layer = &stack->layers[f.layer];
         bool is_off = s->layers_off && s->layers_off[f.layer];
         qkv__keep_hidden(s->tape, x);

@@ -3,7 +3,9 @@
 #ifndef QKV_SRC_ENGINE_H
 #define QKV_SRC_ENGINE_H
 
-#include <qkv/model.h>
+#include <qkv/decode.h>
+
+#include "json.h"
 
 typedef struct qkv__engine qkv__engine;
 
@@ -11,9 +13,11 @@ typedef struct qkv__engine qkv__engine;
 qkv__engine *qkv__engine_new(const qkv_model *m, const char *name);
 void qkv__engine_free(qkv__engine *e);
 
-/* Answers one request, a JSON object of `length` bytes. *answer is a JSON object in any case that there is memory for: of an
- * error {"error": {"message": .., "status": ..}}, and the status is given back too. It replaces what was in *answer, which is
- * yours. */
+/* Answers a request with one JSON object, of an error {"error": {"message": .., "status": ..}}; errors of writing stay in j. Long
+ * work asks each_step, which may be NULL, whether to go on. */
+void qkv__engine_answer(qkv__engine *e, const json_t *request, qkv_each_step each_step, void *data, qkv__json *j);
+
+/* The same for a request as text; the answer replaces what was in *answer, which is yours. MEMORY. */
 qkv_status qkv__engine_request(qkv__engine *e, const char *request, size_t length, qkv_text *answer);
 
 #endif

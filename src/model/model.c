@@ -1,6 +1,7 @@
 /* model.c: a Transformer, its weights, and the folder they live in. */
 #include <qkv/model.h>
 
+#include "../base/arena.h"
 #include "../base/options.h"
 #include "../io/json.h"
 #include "../io/number.h"
@@ -13,6 +14,7 @@
 #include "export.h"
 #include "model_info.h"
 #include "no_folder.h"
+#include "touched.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +29,14 @@ struct qkv_model {
     qkv__labels labels;
     const qkv__family *family; /* NULL: ours */
     qkv_model_info info;
-    char *origin; /* the folder it was loaded from; NULL: none */
+    char *origin;               /* the folder it was loaded from; NULL: none */
+    struct touched *is_touched; /* the model is another with changes, and owns these alone; NULL: it is not */
+};
+
+/* What a model with changes has of its own. */
+struct touched {
+    qkv_transformer transformer;
+    qkv__arena arena; /* of the changes */
 };
 
 qkv_model *qkv_model_new(const qkv_transformer_opts *opts, uint64_t seed)
@@ -87,9 +96,51 @@ qkv_model *qkv_model_like(const qkv_model *m, const qkv_transformer_opts *opts, 
     return NULL;
 }
 
+/* The changes of m, then these, with copies of their rows. */
+static bool copy_touches(const qkv__touches *old, const qkv_touch *more, int64_t n, struct touched *to)
+{
+    qkv_touch *all = qkv__arena_take(&to->arena, sizeof *all * (size_t)(old->n + n));
+    for (int64_t i = 0; all && i < old->n + n; i++) {
+        all[i] = i < old->n ? old->list[i] : more[i - old->n];
+        if (all[i].what != QKV_TOUCH_EDIT_ROW) continue;
+        size_t bytes = sizeof(float) * (size_t)all[i].n_row;
+        float *row = qkv__arena_take(&to->arena, bytes + sizeof(float));
+        if (!row) return false;
+        if (bytes) memcpy(row, all[i].row, bytes);
+        all[i].row = row;
+    }
+    to->transformer.touches = (qkv__touches){ all, old->n + n };
+    return all;
+}
+
+static void free_touched(qkv_model *m)
+{
+    if (m->is_touched) qkv__arena_free(&m->is_touched->arena);
+    qkv__release(m->is_touched, sizeof *m->is_touched);
+    qkv__release(m, sizeof *m);
+}
+
+qkv_model *qkv_model_touched(const qkv_model *m, const qkv_touch *touches, int64_t n)
+{
+    if (!m || n < 0 || (n && !touches)) return qkv__fail(QKV_USAGE, "touch: a model and changes are needed"), NULL;
+    for (int64_t i = 0; i < n; i++)
+        if (qkv__check_touch(&m->transformer->o, &touches[i])) return NULL;
+    qkv_model *made = qkv__alloc(sizeof *made);
+    if (!made) return NULL;
+    *made = *m;
+    if ((made->is_touched = qkv__alloc_zero(sizeof *made->is_touched))) {
+        made->is_touched->transformer = *m->transformer;
+        made->transformer = &made->is_touched->transformer;
+        if (copy_touches(&m->transformer->touches, touches, n, made->is_touched)) return made;
+    }
+    free_touched(made);
+    return NULL;
+}
+
 void qkv_model_free(qkv_model *m)
 {
     if (!m) return;
+    if (m->is_touched) return free_touched(m);
     qkv_params_free(m->params);
     qkv_tokenizer_free(m->tokenizer);
     qkv_tokenizer_free(m->target_tokenizer);
@@ -131,7 +182,8 @@ static qkv_status check_vocabulary_size(const char *which, const qkv_tokenizer *
 qkv_status qkv_model_set_tokenizers(qkv_model *m, qkv_tokenizer *source, qkv_tokenizer *target)
 {
     const qkv_transformer_opts *o = m ? qkv_transformer_options(m->transformer) : NULL;
-    if (!o || !source) return qkv__fail(QKV_USAGE, "a model and a tokenizer are needed");
+    if (!o || !source || m->is_touched)
+        return qkv__fail(QKV_USAGE, "a model, which is not another with changes, and a tokenizer are needed");
     if (!target && o->target_vocabulary)
         return qkv__fail(QKV_USAGE, "a model with two vocabularies needs a tokenizer for each");
     qkv_status status = check_vocabulary_size("tokenizer", source, o->vocabulary);
@@ -158,7 +210,8 @@ const qkv_tokenizer *qkv_model_target_tokenizer(const qkv_model *m)
 qkv_status qkv_model_set_labels(qkv_model *m, const char *const *names, int64_t n)
 {
     const qkv_transformer_opts *o = m ? qkv_transformer_options(m->transformer) : NULL;
-    if (!o || n < 0 || (n && !names)) return qkv__fail(QKV_USAGE, "a model and names are needed");
+    if (!o || n < 0 || (n && !names) || m->is_touched)
+        return qkv__fail(QKV_USAGE, "a model, which is not another with changes, and names are needed");
     if (n != o->classes)
         return qkv__fail(QKV_USAGE, "%lld labels for a model of %lld classes", (long long)n, (long long)o->classes);
     for (int64_t i = 0; i < n; i++)

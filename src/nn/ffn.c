@@ -1,5 +1,5 @@
 /* ffn.c: the feed-forward layer, max(0, x W1 + b1) W2 + b2 in the paper (equation 2). */
-#include "params.h"
+#include "layer.h"
 
 #include "../base/options.h"
 #include "../op/inplace.h"
@@ -46,13 +46,19 @@ static qkv_tensor *activate_gate(qkv_activation f, qkv_tensor *gate, qkv_tensor 
     return f == QKV_ACTIVATION_GELU_GATED ? qkv_gelu_gated(gate, x) : qkv_silu_gated(gate, x);
 }
 
+qkv_tensor *qkv__ffn_hidden(const qkv_ffn *f, qkv_tensor *x)
+{
+    bool gated = qkv__is_gated(f->activation);
+    qkv_tensor *h[2] = { NULL, NULL };
+    if (!qkv__linear_together((const qkv_linear *const[]){ &f->in, &f->gate }, gated ? 2 : 1, x, h)) return NULL;
+    return gated ? activate_gate(f->activation, h[1], h[0]) : qkv__activate(f->activation, h[0]);
+}
+
 qkv_tensor *qkv_ffn_forward(const qkv_ffn *f, qkv_tensor *x)
 {
     if (!x) return NULL;
     if (!f || !f->in.weight) return qkv__no_weights(x->tape, "feed-forward");
-    bool gated = qkv__is_gated(f->activation);
-    qkv_tensor *h[2] = { NULL, NULL };
-    if (!qkv__linear_together((const qkv_linear *const[]){ &f->in, &f->gate }, gated ? 2 : 1, x, h)) return NULL;
-    h[0] = gated ? activate_gate(f->activation, h[1], h[0]) : qkv__activate(f->activation, h[0]);
-    return qkv_linear_forward(&f->out, qkv__dropout_inplace(h[0], f->dropout)); /* no activation's backward reads its result */
+    qkv_tensor *hidden = qkv__ffn_hidden(f, x);
+    return qkv_linear_forward(&f->out,
+                              qkv__dropout_inplace(hidden, f->dropout)); /* no activation's backward reads its result */
 }

@@ -85,17 +85,32 @@ bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *stack, int i, con
 
 /* ---- forward ---- */
 
-/* What a sub-layer sees, and what becomes of x and its result, which a linear layer made and nobody else reads. */
-static qkv_tensor *before(const qkv_norm *n, qkv_tensor *x, const qkv__pass *pass)
+static void note_step(const qkv__pass *pass, int sub, int step, const qkv_tensor *x)
 {
-    return pass->o->pre_norm && n->gain ? qkv_norm_forward(n, x) : x;
+    const qkv__trail *trail = pass->trail;
+    if (trail && x && trail->layer == pass->layer)
+        memcpy(trail->rows[sub][step], qkv_data(x) + trail->token * qkv__last(x), sizeof(float) * (size_t)qkv__last(x));
 }
 
-static qkv_tensor *after(const qkv_norm *n, const qkv_norm *post, qkv_tensor *x, qkv_tensor *result, const qkv__pass *pass)
+/* What a sub-layer sees, and what becomes of x and its result, which a linear layer made and nobody else reads. */
+static qkv_tensor *before(int sub, const qkv_norm *n, qkv_tensor *x, const qkv__pass *pass)
 {
+    if (pass->o->pre_norm && n->gain) x = qkv_norm_forward(n, x);
+    note_step(pass, sub, QKV__AT_X, x);
+    return x;
+}
+
+static qkv_tensor *after(int sub, const qkv_norm *n, const qkv_norm *post, qkv_tensor *x, qkv_tensor *result,
+                         const qkv__pass *pass)
+{
+    note_step(pass, sub, QKV__AT_IN, x);
+    note_step(pass, sub, QKV__AT_OUT, result);
     if (post->gain) result = qkv_norm_forward(post, result);
     qkv_tensor *sum = qkv__add_inplace(qkv__dropout_inplace(result, pass->o->dropout), x);
-    return pass->o->pre_norm ? sum : qkv_norm_forward(n, sum);
+    note_step(pass, sub, QKV__AT_SUM, sum);
+    qkv_tensor *y = pass->o->pre_norm ? sum : qkv_norm_forward(n, sum);
+    note_step(pass, sub, QKV__AT_NORM, y);
+    return y;
 }
 
 static qkv_tensor *self_attention(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
@@ -106,15 +121,15 @@ static qkv_tensor *self_attention(const qkv__layer *l, qkv_tensor *x, const qkv_
 
 static qkv_tensor *sub_layers(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
 {
-    qkv_tensor *start = x, *found = self_attention(l, before(&l->self_norm, x, pass), pass), *seen;
-    x = after(&l->self_norm, &l->self_post_norm, x, found, pass);
+    qkv_tensor *start = x, *found = self_attention(l, before(QKV__SUB_SELF, &l->self_norm, x, pass), pass), *seen;
+    x = after(QKV__SUB_SELF, &l->self_norm, &l->self_post_norm, x, found, pass);
     if (pass->memory || (pass->cached && pass->cached->cross)) {
-        seen = before(&l->cross_norm, x, pass);
+        seen = before(QKV__SUB_CROSS, &l->cross_norm, x, pass);
         found = pass->cached ? qkv__cross_cached(&l->cross, seen, pass) : qkv__cross_forward(&l->cross, seen, pass);
-        x = after(&l->cross_norm, &l->cross_post_norm, x, found, pass);
+        x = after(QKV__SUB_CROSS, &l->cross_norm, &l->cross_post_norm, x, found, pass);
     }
-    found = qkv_ffn_forward(&l->ffn, before(&l->ffn_norm, pass->o->parallel ? start : x, pass));
-    return after(&l->ffn_norm, &l->ffn_post_norm, x, found, pass);
+    found = qkv_ffn_forward(&l->ffn, before(QKV__SUB_FFN, &l->ffn_norm, pass->o->parallel ? start : x, pass));
+    return after(QKV__SUB_FFN, &l->ffn_norm, &l->ffn_post_norm, x, found, pass);
 }
 
 /* A layer on a tape of its own, whose memory serves all of them: many tokens would otherwise need as much for each, and most of

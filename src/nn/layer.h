@@ -16,6 +16,21 @@ typedef struct qkv__cached_forward {
     const uint8_t *heads_off; /* (layers, 2, heads): 1 where a head gives zeros, self then cross; NULL: none */
 } qkv__cached_forward;
 
+/* What is changed in a model while it runs; they are checked. */
+typedef struct qkv__touches {
+    const qkv_touch *list;
+    int64_t n;
+} qkv__touches;
+
+/* The rows of one token in one layer, on the way through its sub-layers. */
+enum { QKV__SUB_SELF, QKV__SUB_CROSS, QKV__SUB_FFN, QKV__SUBS };
+enum { QKV__AT_IN, QKV__AT_X, QKV__AT_OUT, QKV__AT_SUM, QKV__AT_NORM, QKV__STEPS };
+typedef struct qkv__trail {
+    int layer;
+    int64_t token;
+    float *rows[QKV__SUBS][QKV__STEPS]; /* (dim) each, which are written */
+} qkv__trail;
+
 /* What the sub-layers of one forward have in common. */
 typedef struct qkv__pass {
     const qkv_transformer_opts *o;
@@ -24,11 +39,16 @@ typedef struct qkv__pass {
     qkv_mask self;               /* of self-attention */
     /* how queries and keys turn, in layers without a window and with one; NULL: positions are in the embedding */
     const qkv_rotary_opts *rotary, *local_rotary;
-    qkv_tensor *relative; /* (heads, 2n-1), by the distance of key and query, -(n-1) first; NULL: no bias */
-    qkv_tensor *memory;   /* what the encoder gave; NULL without cross-attention */
+    qkv_rotary_opts turns[2]; /* which these are */
+    const int32_t *places;    /* (batch, length): the tokens' positions, from first_position on; NULL: 0, 1, .. in every row */
+    qkv_tensor *relative;     /* (heads, 2n-1), by the distance of key and query, -(n-1) first; NULL: no bias */
+    qkv_tensor *memory;       /* what the encoder gave; NULL without cross-attention */
     qkv_mask cross;
     qkv_tape *layer_tape; /* of one layer after the other; NULL: all are on the tape of x */
     const struct qkv__ragged *ragged;
+    qkv__touches touches;
+    int stack, layer;        /* which one computes */
+    const qkv__trail *trail; /* NULL: nobody follows */
 } qkv__pass;
 
 /* Rows of different lengths, whose tokens stand one after the other: (tokens, 1, dim). */
@@ -84,7 +104,11 @@ struct qkv_transformer {
     qkv_linear output; /* the weight is an embedding's when tied */
     qkv_linear pooler, classifier;
     qkv_tensor *pool_query; /* (1, dim), of attention pooling */
+    qkv__touches touches;
 };
+
+/* What is between the two layers of a feed-forward: after the activation, of a gated one the product. */
+qkv_tensor *qkv__ffn_hidden(const qkv_ffn *f, qkv_tensor *x);
 
 /* The head of a model that has one. */
 qkv_tensor *qkv__head_forward(const qkv_transformer *m, qkv_tensor *x);
@@ -103,6 +127,18 @@ typedef struct qkv__sources {
  * attention or hidden states. Gives the tokens of all rows one after the other, (tokens, 1, dim). */
 qkv_tensor *qkv__transformer_encode(const qkv_transformer *m, qkv_tape *t, qkv_tape *layer_tape, const qkv__sources *x);
 
+/* The embeddings of n tokens, scaled as the model has them, without positions: (1, n, width). And a stack over such ones, as
+ * qkv_transformer_encode() and qkv_transformer_decode() are over ids, its memory NULL without cross-attention. */
+qkv_tensor *qkv__token_embeddings(const qkv_transformer *m, int stack, qkv_tape *t, const int32_t *ids, int64_t n);
+qkv_tensor *qkv__run_embedded(const qkv_transformer *m, int stack, qkv_tensor *embedded, qkv_tensor *memory);
+
+/* One layer of a stack over x (1, n, dim), with changes of its own in place of the model's, and a trail or NULL. */
+qkv_tensor *qkv__run_layer(const qkv_transformer *m, int stack, int layer, qkv_tensor *x, qkv_tensor *memory,
+                           qkv__touches touches, const qkv__trail *trail);
+
+/* What comes out of the last layer, after the norm at the end where there is one. */
+qkv_tensor *qkv__final_norm(const qkv_transformer *m, int stack, qkv_tensor *x);
+
 /* Such tokens as (rows, length, dim), zeros where there is padding. */
 qkv_tensor *qkv__pad_rows(qkv_tensor *tokens, const qkv__sources *x);
 
@@ -120,14 +156,40 @@ int64_t qkv__rotary_pairs(const qkv_transformer_opts *o);
 /* Gives a model LongRoPE's divisors (2, pairs), which are copied; those of short texts count. False with the error in p. */
 bool qkv__set_divisors(qkv_params *p, qkv_transformer *m, const float *divisors);
 
-/* How queries and keys turn: *global and *local get what a pass points to, `turns` has the positions. */
-void qkv__set_rotary(const qkv_transformer *m, const int32_t *positions, qkv_rotary_opts turns[2], qkv__pass *pass);
+/* How queries and keys at these positions turn: *pass points to its own turns from now on. */
+void qkv__set_rotary(const qkv_transformer *m, const int32_t *positions, qkv__pass *pass);
 
 /* Self-attention of whole sequences; of rows of different lengths; of x, (tokens, 1, dim), whose keys and values join the
  * cache. */
 qkv_tensor *qkv__self_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass);
 qkv_tensor *qkv__self_ragged(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass);
 qkv_tensor *qkv__self_cached(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass);
+
+/* ---- changes, see qkv_touch ---- */
+static inline qkv_attention_kind qkv__self_of(const qkv__pass *pass)
+{
+    return pass->stack == QKV__DECODER ? QKV_ATTENTION_DECODER : QKV_ATTENTION_ENCODER;
+}
+bool qkv__layer_is_off(const qkv__touches *x, int stack, int layer);
+bool qkv__head_is_off(const qkv__touches *x, qkv_attention_kind kind, int layer, int head);
+
+/* Positions of `batch` rows of tokens at places first .. first+length-1, from first_position 0; NULL where none was moved. And
+ * that of one token. */
+const int32_t *qkv__moved_positions(qkv_tape *t, const qkv__touches *x, int stack, int64_t batch, int64_t length);
+int64_t qkv__moved_position(const qkv__touches *x, int stack, int64_t place);
+
+/* Which of n keys are hidden: (n), `hidden` where one is and its opposite elsewhere; NULL where none is. */
+uint8_t *qkv__hidden_keys(qkv_tape *t, const qkv__touches *x, qkv_attention_kind kind, int64_t n, uint8_t hidden);
+
+/* Whether there are changes of weights or of values in an attention, for which the weights are needed. */
+bool qkv__touches_weights(const qkv__touches *x, qkv_attention_kind kind, int layer);
+
+/* qkv_attention_with() and what is changed in it. */
+qkv_tensor *qkv__attend_touched(qkv_tensor *const qkv[3], qkv_mask mask, const qkv_attention_opts *opts, const qkv__pass *pass,
+                                qkv_attention_kind kind);
+
+/* The same for y, what attention to pages gave, whose weights were kept. */
+void qkv__touch_cached(const qkv__pass *pass, const qkv_mha *m, qkv_tensor *y, qkv_attention_kind kind);
 
 /* Cross-attention, and the same with what the cache holds of the encoder's result. */
 qkv_tensor *qkv__cross_forward(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass);

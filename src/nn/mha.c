@@ -89,30 +89,32 @@ static bool project_self(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pa
     return qkv[0] && qkv[1];
 }
 
-/* Attention of whole sequences and the last projection. */
+/* Attention of whole sequences and the last projection; pass NULL: nothing is changed in it. */
 static qkv_tensor *attend_whole(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_tensor *qkv[3], qkv_mask mask,
-                                qkv_attention_opts opts)
+                                qkv_attention_opts opts, const qkv__pass *pass)
 {
     opts.size = sizeof opts;
     opts.heads = m->heads;
     opts.kv_heads = m->kv_heads;
     opts.dropout = m->dropout;
-    qkv_tensor *heads = qkv_attention_with(qkv[0], qkv[1], qkv[2], mask, &opts);
+    qkv_tensor *heads = pass && pass->touches.n
+                            ? qkv__attend_touched(qkv, mask, &opts, pass, x == y ? qkv__self_of(pass) : QKV_ATTENTION_CROSS)
+                            : qkv_attention_with(qkv[0], qkv[1], qkv[2], mask, &opts);
     qkv__keep_projections(&(qkv_projections){ .x = x, .y = y, .q = qkv[0], .k = qkv[1], .v = qkv[2], .heads = heads });
     return qkv_linear_forward(&m->out, heads);
 }
 
-static qkv_tensor *mha_scaled(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask, float scale)
+static qkv_tensor *mha_scaled(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask, float scale, const qkv__pass *pass)
 {
     qkv_tensor *qkv[3];
     if (!x || !y) return NULL;
     if (!m || !m->q.weight) return qkv__no_weights(x->tape, "attention");
-    return project(m, x, y, qkv) ? attend_whole(m, x, y, qkv, mask, (qkv_attention_opts){ .scale = scale }) : NULL;
+    return project(m, x, y, qkv) ? attend_whole(m, x, y, qkv, mask, (qkv_attention_opts){ .scale = scale }, pass) : NULL;
 }
 
 qkv_tensor *qkv__cross_forward(const qkv_mha *m, qkv_tensor *x, const qkv__pass *pass)
 {
-    return mha_scaled(m, x, pass->memory, pass->cross, pass->o->attention_scale);
+    return mha_scaled(m, x, pass->memory, pass->cross, pass->o->attention_scale, pass);
 }
 
 qkv_tensor *qkv__self_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
@@ -122,7 +124,7 @@ qkv_tensor *qkv__self_forward(const qkv__layer *l, qkv_tensor *x, const qkv__pas
     const qkv_attention_opts opts = {
         .scale = pass->o->attention_scale, .window = l->window, .score_cap = pass->o->score_cap, .relative = pass->relative
     };
-    return attend_whole(&l->self, x, x, qkv, pass->self, opts);
+    return attend_whole(&l->self, x, x, qkv, pass->self, opts, pass);
 }
 
 qkv_tensor *qkv__self_ragged(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
@@ -152,7 +154,7 @@ static void keep_weights(const qkv_mha *m, qkv_tape *t, qkv__paged_part *parts, 
     for (int64_t i = 0; i < n; i++) {
         qkv_tensor *weights = qkv__result(t, 4, (int64_t[]){ 1, m->heads, parts[i].n, parts[i].keys }, NULL, 0, NULL);
         parts[i].weights = qkv_data(weights);
-        if (weights) qkv__keep_attention(t, weights);
+        if (weights && qkv__keeps_attention(t)) qkv__keep_attention(t, weights);
     }
 }
 
@@ -171,8 +173,12 @@ static qkv_tensor *attend_cached(const qkv_mha *m, qkv_tensor *q, const qkv__pas
                                    .cap = is_cross ? 0 : pass->o->score_cap,
                                    .window = window,
                                    .relative = qkv__relative_of(is_cross ? NULL : pass->relative) };
-    if (q && qkv__keeps_attention(q->tape)) keep_weights(m, q->tape, parts, f->rows);
+    qkv_attention_kind kind = is_cross ? QKV_ATTENTION_CROSS : QKV_ATTENTION_DECODER;
+    bool is_touched = qkv__touches_weights(&pass->touches, kind, f->layer);
+    for (int64_t i = 0; pass->touches.n && i < f->rows; i++) parts[i].weights = NULL; /* those of another layer are gone */
+    if (q && (is_touched || qkv__keeps_attention(q->tape))) keep_weights(m, q->tape, parts, f->rows);
     qkv_tensor *y = qkv__attend_paged(q, &opts, parts, f->rows);
+    if (y && is_touched) qkv__touch_cached(pass, m, y, kind);
     if (y && f->heads_off) silence_heads(m, y, f->heads_off + (2 * f->layer + is_cross) * m->heads);
     return qkv_linear_forward(&m->out, y);
 }
@@ -216,5 +222,5 @@ qkv_tensor *qkv__cross_cached(const qkv_mha *m, qkv_tensor *x, const qkv__pass *
 
 qkv_tensor *qkv_mha_forward(const qkv_mha *m, qkv_tensor *x, qkv_tensor *y, qkv_mask mask)
 {
-    return mha_scaled(m, x, y, mask, 0);
+    return mha_scaled(m, x, y, mask, 0, NULL);
 }

@@ -262,9 +262,10 @@ int64_t qkv_transformer_max_positions(const qkv_transformer_opts *opts)
 
 /* ---- forward ---- */
 
-void qkv__set_rotary(const qkv_transformer *m, const int32_t *positions, qkv_rotary_opts turns[2], qkv__pass *pass)
+void qkv__set_rotary(const qkv_transformer *m, const int32_t *positions, qkv__pass *pass)
 {
     const qkv_transformer_opts *o = &m->o;
+    qkv_rotary_opts *turns = pass->turns;
     if (o->positions != QKV_POSITION_ROTARY) return;
     turns[0] = (qkv_rotary_opts){ .size = sizeof *turns,
                                   .base = o->rotary_base,
@@ -282,55 +283,117 @@ void qkv__set_rotary(const qkv_transformer *m, const int32_t *positions, qkv_rot
 }
 
 /* Section 3.5 of the paper; x itself where positions are not added. */
-static qkv_tensor *add_positions(const qkv_transformer_opts *o, const qkv__stack *s, qkv_tensor *x, int64_t length,
-                                 const qkv__ragged *ragged)
+static qkv_tensor *add_positions(const qkv_transformer_opts *o, const qkv__stack *s, qkv_tensor *x, const int32_t *places)
 {
     if (!x || !qkv__adds_positions(o)) return x;
-    int64_t first = o->first_position, n = ragged ? ragged->longest : length;
+    int64_t first = o->first_position, batch = x->shape[0], length = x->shape[1], n = length;
+    for (int64_t i = 0; places && i < batch * length; i++) n = qkv__max(n, places[i] + 1);
     qkv_tensor *table = o->positions == QKV_POSITION_LEARNED
                             ? qkv_positions_forward(&s->positions, x->tape, first, n)
                             : qkv__sinusoid(x->tape, first, n, qkv__embed_width(o), o->positions);
-    if (table && ragged) table = qkv_gather(x->tape, table, ragged->positions, 2, (int64_t[]){ ragged->tokens, 1 });
+    if (table && places) table = qkv_gather(x->tape, table, places, 2, (int64_t[]){ batch, length });
     return qkv_add(x, table);
 }
 
-/* Section 3.4 of the paper: embedding times sqrt(dim), plus the types' vectors (types NULL: those of type 0), plus the
- * positions, the norm, then dropout. */
-static qkv_tensor *embed_tokens(const qkv_transformer *m, const qkv__stack *s, qkv_tape *t, const int32_t *ids, int64_t batch,
-                                int64_t length, const qkv__pass *pass)
+/* Section 3.4 of the paper: embedding times sqrt(dim). */
+static qkv_tensor *embed_ids(const qkv_transformer *m, int which, qkv_tape *t, const int32_t *ids, int64_t batch,
+                             int64_t length)
+{
+    qkv_tensor *x = qkv_embed_forward(&m->stacks[which].embed, t, ids, batch, length);
+    return m->o.unscaled ? x : qkv_scale(x, sqrtf((float)m->o.dim));
+}
+
+qkv_tensor *qkv__token_embeddings(const qkv_transformer *m, int which, qkv_tape *t, const int32_t *ids, int64_t n)
+{
+    return embed_ids(m, which, t, ids, 1, n);
+}
+
+/* What goes into the first layer: x, plus the types' vectors (types NULL: those of type 0), plus the positions, the norm, then
+ * dropout. */
+static qkv_tensor *place_tokens(const qkv_transformer *m, const qkv__stack *s, qkv_tensor *x, const qkv__pass *pass)
 {
     static const int32_t zero[1] = { 0 };
     const qkv_transformer_opts *o = &m->o;
-    qkv_tensor *x = qkv_embed_forward(&s->embed, t, ids, batch, length);
-    if (!o->unscaled) x = qkv_scale(x, sqrtf((float)o->dim));
+    if (!x) return NULL;
     if (s->types.weight)
-        x = qkv_add(x, pass->types ? qkv_embed_forward(&s->types, t, pass->types, batch, length)
-                                   : qkv_embed_forward(&s->types, t, zero, 1, 1));
-    x = add_positions(o, s, x, length, pass->ragged);
+        x = qkv_add(x, pass->types ? qkv_embed_forward(&s->types, x->tape, pass->types, x->shape[0], x->shape[1])
+                                   : qkv_embed_forward(&s->types, x->tape, zero, 1, 1));
+    x = add_positions(o, s, x, pass->places);
     if (o->embed_norm) x = qkv_norm_forward(&s->embed_norm, x);
     x = qkv_dropout(x, o->dropout);
     return s->widen.weight ? qkv_linear_forward(&s->widen, x) : x;
 }
 
-static qkv_tensor *run_stack(const qkv_transformer *m, int which, qkv_tape *t, const int32_t *ids, int64_t batch,
-                             int64_t length, qkv__pass *pass)
+/* Keys that nobody sees, of both attentions. */
+static void hide_keys(qkv_tape *t, int64_t length, qkv__pass *pass)
 {
-    if (!t || !m || qkv_tape_status(t)) return NULL;
+    int64_t source = pass->memory ? pass->memory->shape[1] : 0;
+    pass->self.keep = qkv__hidden_keys(t, &pass->touches, qkv__self_of(pass), length, 0);
+    pass->cross.keep = source ? qkv__hidden_keys(t, &pass->touches, QKV_ATTENTION_CROSS, source, 0) : NULL;
+    memcpy(pass->self.keep_shape, (int64_t[]){ 1, 1, 1, length }, sizeof pass->self.keep_shape);
+    memcpy(pass->cross.keep_shape, (int64_t[]){ 1, 1, 1, source }, sizeof pass->cross.keep_shape);
+}
+
+/* What a forward of (batch, length) tokens has beside them. False with the error on the tape. */
+static bool start_pass(const qkv_transformer *m, int which, qkv_tape *t, int64_t batch, int64_t length, qkv__pass *pass)
+{
+    if (!t || !m || qkv_tape_status(t)) return false;
     const qkv__stack *s = &m->stacks[which];
     if (!s->n) return qkv__error(t, QKV_USAGE, "transformer: the model has no %s", stack_names[which]);
     pass->o = &m->o;
-    qkv_rotary_opts turns[2];
-    qkv__set_rotary(m, pass->ragged ? pass->ragged->positions : NULL, turns, pass);
+    pass->stack = which;
+    pass->places = pass->ragged ? pass->ragged->positions : qkv__moved_positions(t, &pass->touches, which, batch, length);
+    qkv__set_rotary(m, pass->places, pass);
     int64_t longest = pass->ragged ? pass->ragged->longest : length;
     if (s->relative) pass->relative = qkv__relative_bias(t, s->relative, longest, m->o.relative_distance, which == DECODER);
-    qkv_tensor *x = embed_tokens(m, s, t, ids, batch, length, pass);
-    for (int i = 0; i < s->n; i++) {
-        qkv__keep_hidden(t, x);
-        x = qkv__layer_forward(&s->layers[i], x, pass);
+    if (pass->touches.n) hide_keys(t, length, pass);
+    return !qkv_tape_status(t);
+}
+
+qkv_tensor *qkv__final_norm(const qkv_transformer *m, int which, qkv_tensor *x)
+{
+    return m->o.pre_norm ? qkv_norm_forward(&m->stacks[which].final_norm, x) : x;
+}
+
+/* x, the tokens' embeddings, through the layers; one that is off computes, so that its attention can be seen. */
+static qkv_tensor *run_layers(const qkv_transformer *m, int which, qkv_tensor *x, qkv__pass *pass)
+{
+    const qkv__stack *s = &m->stacks[which];
+    x = place_tokens(m, s, x, pass);
+    for (pass->layer = 0; x && pass->layer < s->n; pass->layer++) {
+        qkv__keep_hidden(x->tape, x);
+        qkv_tensor *y = qkv__layer_forward(&s->layers[pass->layer], x, pass);
+        if (!y || !qkv__layer_is_off(&pass->touches, which, pass->layer)) x = y;
     }
-    if (m->o.pre_norm) x = qkv_norm_forward(&s->final_norm, x);
-    qkv__keep_hidden(t, x);
+    x = qkv__final_norm(m, which, x);
+    if (x) qkv__keep_hidden(x->tape, x);
     return x;
+}
+
+static qkv_tensor *run_stack(const qkv_transformer *m, int which, qkv_tape *t, const int32_t *ids, int64_t batch,
+                             int64_t length, qkv__pass *pass)
+{
+    if (m) pass->touches = m->touches;
+    return start_pass(m, which, t, batch, length, pass) ? run_layers(m, which, embed_ids(m, which, t, ids, batch, length), pass)
+                                                        : NULL;
+}
+
+qkv_tensor *qkv__run_embedded(const qkv_transformer *m, int which, qkv_tensor *embedded, qkv_tensor *memory)
+{
+    if (!embedded) return NULL;
+    qkv__pass pass = { .touches = m->touches, .self = { .causal = which == DECODER }, .memory = memory };
+    return start_pass(m, which, embedded->tape, 1, embedded->shape[1], &pass) ? run_layers(m, which, embedded, &pass) : NULL;
+}
+
+qkv_tensor *qkv__run_layer(const qkv_transformer *m, int which, int layer, qkv_tensor *x, qkv_tensor *memory,
+                           qkv__touches touches, const qkv__trail *trail)
+{
+    if (!x) return NULL;
+    qkv__pass pass = {
+        .touches = touches, .self = { .causal = which == DECODER }, .memory = memory, .trail = trail, .layer = layer
+    };
+    return start_pass(m, which, x->tape, 1, x->shape[1], &pass) ? qkv__layer_forward(&m->stacks[which].layers[layer], x, &pass)
+                                                                : NULL;
 }
 
 /* ---- rows of different lengths ---- */
@@ -358,10 +421,24 @@ static const int32_t *without_padding(qkv_tape *t, const int32_t *from, const qk
     return all;
 }
 
+/* The same as rows with padding, the tokens of all rows one after the other: what can be changed in attention is written for
+ * such rows. */
+static qkv_tensor *encode_touched(const qkv_transformer *m, qkv_tape *t, const qkv__sources *x, const qkv__ragged *r)
+{
+    qkv_tensor *y = run_stack(m, ENCODER, t, x->ids, x->rows, x->length,
+                              &(qkv__pass){ .self = { .key_lengths = x->lengths }, .types = x->types });
+    int32_t *places = qkv__save(t, sizeof *places * (size_t)r->tokens), *to = places;
+    for (int64_t i = 0; places && i < r->n; i++)
+        for (int64_t k = 0; k < r->lengths[i]; k++) *to++ = (int32_t)(i * x->length + k);
+    y = qkv_reshape(y, 2, (int64_t[]){ x->rows * x->length, m->o.dim });
+    return places ? qkv_gather(t, y, places, 2, (int64_t[]){ r->tokens, 1 }) : NULL;
+}
+
 qkv_tensor *qkv__transformer_encode(const qkv_transformer *m, qkv_tape *t, qkv_tape *layer_tape, const qkv__sources *x)
 {
     qkv__ragged r;
     if (qkv_tape_status(t) || !measure_rows(t, x, &r)) return NULL;
+    if (m->touches.n) return encode_touched(m, t, x, &r);
     for (int64_t i = 0, at = 0; i < r.n; i++)
         for (int64_t k = 0; k < r.lengths[i]; k++) r.positions[at++] = (int32_t)k;
     qkv__pass pass = { .layer_tape = layer_tape, .types = without_padding(t, x->types, x, &r), .ragged = &r };

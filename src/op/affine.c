@@ -3,6 +3,8 @@
 #include "parallel_for.h"
 #include "types.h"
 
+#include "../base/memory.h"
+
 typedef struct columns {
     const qkv_tensor *y;
     float *to;
@@ -14,25 +16,37 @@ static void add_up_columns(void *work, int64_t from, int64_t to)
     kern->add_rows(c->to + from, c->y->grad + from, qkv__rows(c->y), qkv__last(c->y), to - from);
 }
 
+/* dx += dy w; a weight that is not kept as float32 is widened for it. */
+static qkv_status multiply_gradient(const qkv_tensor *y, const qkv_tensor *w, float *dx, bool add)
+{
+    int64_t rows = qkv__rows(y), out = w->shape[0], in = w->shape[1];
+    size_t bytes = w->type ? sizeof(float) * (size_t)w->count : 0;
+    float *widened = bytes ? qkv__alloc(bytes) : NULL;
+    if (bytes && !widened) return QKV_MEMORY;
+    if (widened) qkv__widen(w, 0, w->count, widened);
+    qkv_status status = qkv__multiply(&(qkv__product){ .a = y->grad,
+                                                       .b = widened ? widened : qkv_data(w),
+                                                       .c = dx,
+                                                       .m = rows,
+                                                       .n = in,
+                                                       .k = out,
+                                                       .a_row = out,
+                                                       .a_col = 1,
+                                                       .b_row = in,
+                                                       .b_col = 1,
+                                                       .c_row = in,
+                                                       .add = add });
+    qkv__release(widened, bytes);
+    return status;
+}
+
 static void affine_backward(qkv_tensor *y)
 {
     qkv_tensor *x = y->in[0], *w = y->in[1], *b = y->n_in > 2 ? y->in[2] : NULL;
     int64_t rows = qkv__rows(y), out = w->shape[0], in = w->shape[1];
     bool add;
     float *dx = qkv__grad_to(x, &add);
-    if (dx && qkv__multiply(&(qkv__product){ .a = y->grad,
-                                             .b = qkv_data(w),
-                                             .c = dx,
-                                             .m = rows,
-                                             .n = in,
-                                             .k = out,
-                                             .a_row = out,
-                                             .a_col = 1,
-                                             .b_row = in,
-                                             .b_col = 1,
-                                             .c_row = in,
-                                             .add = add }))
-        qkv__error_below(y->tape);
+    if (dx && multiply_gradient(y, w, dx, add)) qkv__error_below(y->tape);
     float *dw = qkv__grad_to(w, &add);
     if (dw && qkv__multiply(&(qkv__product){ .a = y->grad,
                                              .b = qkv_data(x),
@@ -69,10 +83,6 @@ static qkv_tensor *affine_result(qkv_tensor *x, qkv_tensor *w, qkv_tensor *b, qk
     shape[x->ndim - 1] = out;
     qkv_tensor *y = qkv__result(t, x->ndim, shape, affine_backward, n_in, in);
     if (!y) return NULL;
-    if (w->type && y->wants_grad)
-        return qkv__error(t, QKV_USAGE,
-                          "affine: a weight is kept as %s: call qkv_params_materialize() before you ask for gradients",
-                          w->type->name);
     *p = (qkv__product){ .a = qkv_data(x),
                          .b = qkv_data(w),
                          .bias = qkv_data(b),

@@ -232,16 +232,15 @@ static void put_info_json(qkv__out *out, const char *folder, const qkv_model *m)
 {
     const qkv_model_info *f = qkv_model_info_of(m);
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    json_t *all = json_pack("{s:s, s:I, s:I, s:i, s:s?, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o}",
-                            "architecture", f->family, "parameters", (json_int_t)qkv_params_count(qkv_model_params(m)), "bytes",
-                            (json_int_t)f->bytes, "files", f->files, "weights",
-                            folder ? qkv__weights_name(folder) : NULL, "encoder_layers", o->encoder_layers, "decoder_layers",
-                            o->decoder_layers, "dim", (json_int_t)o->dim, "heads", (json_int_t)o->heads, "kv_heads",
-                            (json_int_t)(o->kv_heads ? o->kv_heads : o->heads), "vocabulary", (json_int_t)o->vocabulary,
-                            "target_vocabulary", (json_int_t)(o->target_vocabulary ? o->target_vocabulary : o->vocabulary),
-                            "context", (json_int_t)f->context, "tokenizer", tokenizer_json(folder, m), "can", abilities_json(f),
-                            "generation", generation_json(m), "bits", f->bits ? json_integer(f->bits) : json_null(), "classes",
-                            (json_int_t)o->classes, "labels", labels_json(m));
+    json_t *all = json_pack(
+        "{s:s, s:I, s:I, s:i, s:s?, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o}", "architecture",
+        f->family, "parameters", (json_int_t)qkv_params_count(qkv_model_params(m)), "bytes", (json_int_t)f->bytes, "files",
+        f->files, "weights", folder ? qkv__weights_name(folder) : NULL, "encoder_layers", o->encoder_layers, "decoder_layers",
+        o->decoder_layers, "dim", (json_int_t)o->dim, "heads", (json_int_t)o->heads, "kv_heads",
+        (json_int_t)(o->kv_heads ? o->kv_heads : o->heads), "vocabulary", (json_int_t)o->vocabulary, "target_vocabulary",
+        (json_int_t)(o->target_vocabulary ? o->target_vocabulary : o->vocabulary), "context", (json_int_t)f->context,
+        "tokenizer", tokenizer_json(folder, m), "can", abilities_json(f), "generation", generation_json(m), "bits",
+        f->bits ? json_integer(f->bits) : json_null(), "classes", (json_int_t)o->classes, "labels", labels_json(m));
     qkv__out_value(out, all, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
     qkv__out_printf(out, "\n");
     json_decref(all);

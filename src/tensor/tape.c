@@ -1,4 +1,5 @@
 /* tape.c: the autograd engine. Operations append their results to the tape; backward walks them in reverse. */
+#include "inputs.h"
 #include "tape.h"
 
 #include "../base/arena.h"
@@ -138,6 +139,13 @@ qkv_tensor *qkv_tape_hidden(const qkv_tape *t, int i) { return t ? kept_at(t->hi
 bool qkv__is_training(const qkv_tape *t) { return t->opts.train != 0; }
 
 bool qkv__keeps_attention(const qkv_tape *t) { return t->opts.keep_attention != 0; }
+
+bool qkv__set_keeps_attention(qkv_tape *t, bool keeps)
+{
+    bool was = qkv__keeps_attention(t);
+    t->opts.keep_attention = keeps;
+    return was;
+}
 
 static void keep_listed(qkv_tape *t, keeping *list, qkv_tensor *x)
 {
@@ -337,9 +345,13 @@ static void spare_grad(qkv_tape *t, float *grad, size_t bytes)
     t->spares = s;
 }
 
+/* Set while a thread goes backward to what went into a model alone. */
+static _Thread_local bool leaves_weights;
+
 float *qkv__grad_to(qkv_tensor *x, bool *add)
 {
     while (x->alias_of) x = x->alias_of;
+    if (!x->tape && leaves_weights) return NULL;
     *add = x->grad != NULL;
     if (!x->wants_grad || x->grad) return x->grad;
     if (!x->tape->status) x->grad = take_grad(x->tape, sizeof(float) * (size_t)x->count);
@@ -390,4 +402,12 @@ qkv_status qkv_backward(qkv_tensor *loss)
         y->grad = NULL;
     }
     return qkv_tape_status(t);
+}
+
+qkv_status qkv__backward_inputs(qkv_tensor *loss)
+{
+    leaves_weights = true;
+    qkv_status status = qkv_backward(loss);
+    leaves_weights = false;
+    return status;
 }

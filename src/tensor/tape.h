@@ -90,6 +90,7 @@ float *qkv__grad_inplace(qkv_tensor *x, bool *add);
 /* ---- modes ---- */
 bool qkv__is_training(const qkv_tape *t);
 bool qkv__keeps_attention(const qkv_tape *t);
+bool qkv__set_keeps_attention(qkv_tape *t, bool keeps); /* gives what it was */
 void qkv__keep_attention(qkv_tape *t, qkv_tensor *weights);
 void qkv__keep_hidden(qkv_tape *t, qkv_tensor *hidden); /* does nothing unless the tape keeps them; NULL is allowed */
 

@@ -278,4 +278,5 @@ def main():
     values.tofile(os.path.join(os.path.dirname(os.path.abspath(__file__)), "transformer.f32"))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+/* inside.c: a model over the tokens of a capture, for lens, why and walk. */
+#include "inside.h"
+
+#include "../base/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+qkv_status qkv__inside_read(const char *call, const qkv_model *m, const qkv_attention_capture *a, qkv__inside *in)
+{
+    const struct qkv_attention_capture_work *w = a->work;
+    *in = (qkv__inside){ .x = qkv_model_transformer(m) };
+    const qkv_transformer_opts *o = qkv_transformer_options(in->x);
+    if (!w || !w->session) return qkv__fail(QKV_USAGE, "%s: the capture holds nothing: qkv_attend() makes one", call);
+    if (!o->encoder_layers != !a->layers[QKV_ATTENTION_ENCODER] || !o->decoder_layers != !a->layers[QKV_ATTENTION_DECODER])
+        return qkv__fail(QKV_USAGE, "%s: the capture is of a model of another kind", call);
+    in->stack = o->decoder_layers ? QKV__DECODER : QKV__ENCODER;
+    in->tokenizer = o->decoder_layers ? qkv_model_target_tokenizer(m) : qkv_model_source_tokenizer(m);
+    in->source = w->source.ids;
+    in->n_source = o->encoder_layers ? w->source.n : 0;
+    in->read = w->target.ids;
+    in->n_read = o->decoder_layers ? w->axes[QKV__READ].tokens : 0;
+    in->next = in->n_read ? in->read + 1 : in->source;
+    in->n_next = in->n_read ? w->target.n - 1 : in->n_source;
+    return QKV_OK;
+}
+
+qkv_status qkv__inside_run(qkv__inside *in, const qkv_tape_opts *opts)
+{
+    if (!(in->tape = qkv_tape_new(opts))) return qkv_error_status();
+    if (in->n_source) in->memory = qkv_transformer_encode(in->x, in->tape, in->source, 1, in->n_source, NULL);
+    in->last = in->memory;
+    if (in->n_read) in->last = qkv_transformer_decode(in->x, in->tape, in->read, 1, in->n_read, NULL, in->memory, NULL);
+    qkv_status status = qkv_tape_status(in->tape);
+    for (int64_t i = 0; !status && i < qkv_count(in->last); i++)
+        if (!isfinite(qkv_data(in->last)[i])) return qkv__fail(QKV_NUMERIC, "the model's states are not finite");
+    return status;
+}
+
+void qkv__inside_free(qkv__inside *in)
+{
+    qkv_tape_free(in->tape);
+    in->tape = NULL;
+}
+
+qkv_tensor *qkv__inside_hidden(const qkv__inside *in, int stack, int i)
+{
+    bool is_behind = stack == QKV__DECODER && in->n_source;
+    return qkv_tape_hidden(in->tape, (is_behind ? in->x->stacks[QKV__ENCODER].n + 1 : 0) + i);
+}
+
+bool qkv__inside_speaks(const qkv_model *m, const qkv__inside *in)
+{
+    return in->stack == QKV__DECODER || qkv_model_info_of(m)->can & QKV_ABILITY_FILL;
+}
+
+const char *qkv__id_name(qkv__arena *arena, const qkv_tokenizer *t, int32_t id)
+{
+    qkv_text bytes = { 0 }, text = { 0 };
+    char *name = NULL;
+    if (id >= qkv_tokenizer_size(t)) return "?"; /* a model may have more ids than its tokenizer */
+    if (!qkv_tokenizer_decode(t, &id, 1, 0, &bytes) && !qkv_utf8_repair(bytes.data, bytes.length, &text))
+        name = qkv__arena_take(arena, text.length + 1);
+    if (name && text.length) memcpy(name, text.data, text.length);
+    if (name) name[text.length] = 0;
+    qkv_text_free(&bytes);
+    qkv_text_free(&text);
+    return name;
+}
+
+const char *qkv__inside_name(qkv__arena *arena, const qkv_attention_side *side, const qkv_tokenizer *t, const int32_t *ids,
+                             int64_t n, int64_t i)
+{
+    return side->n >= n ? side->names[i] : qkv__id_name(arena, t, ids[i]);
+}

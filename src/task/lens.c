@@ -1,0 +1,253 @@
+/* lens.c: what the states between the layers would say: the logit lens. */
+#include "inside.h"
+
+#include "../base/memory.h"
+#include "../base/options.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { DEFAULT_K = 5, AT_ONCE = 64 }; /* places whose logits are computed together */
+
+struct qkv_lens_work {
+    qkv__arena arena; /* all that the result points to */
+};
+
+/* Where the numbers go. */
+typedef struct lens_job {
+    qkv__inside in;
+    qkv_tape *tape; /* of some logits */
+    int64_t vocabulary, *best;
+    int32_t *ids, *next;
+    double *p, *next_p, *surprise;
+    qkv_lens_result *out;
+} lens_job;
+
+static bool take_room(lens_job *j, qkv__arena *arena)
+{
+    size_t cells = (size_t)((j->out->layers + 1) * j->out->places), k = (size_t)j->out->k, places = (size_t)j->out->places;
+    j->ids = qkv__arena_take(arena, sizeof *j->ids * cells * k);
+    j->p = qkv__arena_take(arena, sizeof *j->p * cells * k);
+    j->next_p = qkv__arena_take(arena, sizeof *j->next_p * cells);
+    j->next = qkv__arena_take(arena, sizeof *j->next * places);
+    j->surprise = qkv__arena_take(arena, sizeof *j->surprise * places);
+    j->best = qkv__arena_take(arena, sizeof *j->best * k);
+    return j->ids && j->p && j->next_p && j->next && j->surprise && j->best;
+}
+
+/* exp(logits[i]) / sum exp(logits) */
+static double probability_of(const float *logits, int64_t n, int64_t i)
+{
+    double largest = -INFINITY, sum = 0;
+    for (int64_t v = 0; v < n; v++) largest = fmax(largest, (double)logits[v]);
+    for (int64_t v = 0; v < n; v++) sum += exp((double)logits[v] - largest);
+    return exp((double)logits[i] - largest) / sum;
+}
+
+static qkv_status read_cell(lens_job *j, int64_t cell, const float *logits, int32_t next)
+{
+    int k = j->out->k;
+    for (int64_t v = 0; v < j->vocabulary; v++)
+        if (!isfinite(logits[v])) return qkv__fail(QKV_NUMERIC, "lens: the model's logits are not finite");
+    qkv_status status = qkv_likeliest(logits, j->vocabulary, k, j->best, j->p + cell * k);
+    for (int i = 0; i < k; i++) j->ids[cell * k + i] = (int32_t)j->best[i];
+    j->next_p[cell] = next < 0 ? 0 : probability_of(logits, j->vocabulary, next);
+    return status;
+}
+
+/* The states of one layer, some places at a time: their logits would take much memory. */
+static qkv_status read_layer(lens_job *j, int layer)
+{
+    const qkv__inside *in = &j->in;
+    const qkv_tensor *states = qkv__inside_hidden(in, in->stack, layer);
+    int64_t dim = in->x->o.dim, n = j->out->places;
+    qkv_status status = QKV_OK;
+    for (int64_t from = 0, rows; from < n && !status; from += rows) {
+        rows = qkv__min(AT_ONCE, n - from);
+        qkv_tape_reset(j->tape);
+        qkv_tensor *x = qkv__borrow(j->tape, 2, (int64_t[]){ rows, dim }, qkv_data(states) + from * dim);
+        if (layer < j->out->layers) x = qkv__final_norm(in->x, in->stack, x); /* the last one has it already */
+        qkv_tensor *logits = qkv_transformer_logits(in->x, x);
+        status = logits ? QKV_OK : qkv_tape_status(j->tape);
+        for (int64_t i = 0; i < rows && !status; i++)
+            status = read_cell(j, layer * n + from + i, qkv_data(logits) + i * j->vocabulary, j->next[from + i]);
+    }
+    return status;
+}
+
+static qkv_status read_layers(lens_job *j)
+{
+    qkv_lens_result *out = j->out;
+    for (int64_t i = 0; i < out->places; i++) j->next[i] = i < j->in.n_next ? j->in.next[i] : -1;
+    qkv_status status = qkv__inside_run(&j->in, &(qkv_tape_opts){ .no_grad = 1, .keep_hidden = 1 });
+    for (int layer = 0; layer <= out->layers && !status; layer++) status = read_layer(j, layer);
+    for (int64_t i = 0; i < out->places && !status; i++)
+        j->surprise[i] = j->next[i] < 0 ? 0 : -log2(j->next_p[out->layers * out->places + i]);
+    out->ids = j->ids;
+    out->p = j->p;
+    out->next = j->next;
+    out->next_p = j->next_p;
+    out->surprise = j->surprise;
+    return status;
+}
+
+static qkv_status look_through(const qkv_model *m, const qkv_attention_capture *a, const qkv_lens_opts *o, qkv_lens_result *out)
+{
+    lens_job j = { .out = out };
+    qkv_status status = qkv__inside_read("lens", m, a, &j.in);
+    if (status) return status;
+    if (!qkv__inside_speaks(m, &j.in))
+        return qkv__fail(QKV_USAGE, "lens: the model says no tokens: it has no decoder and cannot fill words in");
+    const qkv_transformer_opts *t = qkv_transformer_options(j.in.x);
+    j.vocabulary = j.in.stack == QKV__DECODER && t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
+    out->k = o->k ? o->k : (int)qkv__min(DEFAULT_K, j.vocabulary);
+    out->layers = j.in.x->stacks[j.in.stack].n;
+    out->places = j.in.stack == QKV__DECODER ? j.in.n_read : j.in.n_source;
+    if (out->k < 1 || out->k > j.vocabulary)
+        return qkv__fail(QKV_USAGE, "lens: k is %d, expected 1 to %lld", out->k, (long long)j.vocabulary);
+    if (!take_room(&j, &out->work->arena)) return QKV_MEMORY;
+    j.tape = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    status = j.tape ? read_layers(&j) : qkv_error_status();
+    qkv_tape_free(j.tape);
+    qkv__inside_free(&j.in);
+    return status;
+}
+
+void qkv_lens_free(qkv_lens_result *lens)
+{
+    if (!lens) return;
+    if (lens->work) qkv__arena_free(&lens->work->arena);
+    qkv__release(lens->work, sizeof *lens->work);
+    *lens = (qkv_lens_result){ 0 };
+}
+
+qkv_status qkv_lens(const qkv_model *m, const qkv_attention_capture *a, const qkv_lens_opts *opts, qkv_lens_result *out)
+{
+    qkv_lens_opts o;
+    if (!m || !a || !out) return qkv__fail(QKV_USAGE, "lens: a model, a capture and a place for the result are needed");
+    qkv_status status = QKV__READ_OPTIONS(&o, k, opts, "lens");
+    if (status) return status;
+    struct qkv_lens_work *w = out->work ? out->work : qkv__alloc_zero(sizeof *w);
+    if (!w) return QKV_MEMORY;
+    qkv__arena_reset(&w->arena);
+    *out = (qkv_lens_result){ .work = w };
+    status = look_through(m, a, &o, out);
+    if (status) qkv_lens_free(out);
+    return status;
+}
+
+/* ---- as text ---- */
+
+typedef struct lens_names {
+    const qkv_lens_result *lens;
+    qkv__inside in;
+    const qkv_attention_side *side;
+    qkv__arena arena;
+} lens_names;
+
+static const char *name_of_place(lens_names *w, int64_t i)
+{
+    const qkv__inside *in = &w->in;
+    const int32_t *ids = in->stack == QKV__DECODER ? in->read : in->source;
+    return qkv__inside_name(&w->arena, w->side, in->tokenizer, ids, w->lens->places, i);
+}
+
+static const char *name_of_id(lens_names *w, int32_t id) { return id < 0 ? "" : qkv__id_name(&w->arena, w->in.tokenizer, id); }
+
+/* MEMORY stays with the text. */
+static void put_name(qkv__out *out, const char *name, int width)
+{
+    if (!name) out->status = QKV_MEMORY;
+    else qkv__out_name(out, name, width, false);
+}
+
+static void put_lens_row(qkv__out *out, lens_names *w, int64_t i)
+{
+    const qkv_lens_result *x = w->lens;
+    put_name(out, name_of_place(w, i), 12);
+    for (int l = 0; l <= x->layers; l++) {
+        int64_t cell = l * x->places + i;
+        qkv__out_printf(out, "  %4.2f ", x->p[cell * x->k]);
+        put_name(out, name_of_id(w, x->ids[cell * x->k]), 10);
+    }
+    qkv__out_printf(out, "  ");
+    put_name(out, name_of_id(w, x->next[i]), 10);
+    if (x->next[i] >= 0) qkv__out_printf(out, "  %8.3f", x->surprise[i]);
+    qkv__out_printf(out, "\n");
+}
+
+static void put_lens_table(qkv__out *out, lens_names *w)
+{
+    char title[48];
+    qkv__out_name(out, qkv__translated("token"), 12, false);
+    for (int l = 0; l <= w->lens->layers; l++) {
+        if (l) snprintf(title, sizeof title, qkv__translated("layer %d"), l - 1);
+        qkv__out_printf(out, "  ");
+        qkv__out_name(out, l ? title : qkv__translated("embedding"), 15, false);
+    }
+    qkv__out_printf(out, "  ");
+    qkv__out_name(out, qkv__translated("next"), 10, false);
+    qkv__out_printf(out, "  %8s\n", qkv__translated("bits"));
+    for (int64_t i = 0; i < w->lens->places; i++) put_lens_row(out, w, i);
+}
+
+static void put_json_name(qkv__out *out, const char *name)
+{
+    if (!name) out->status = QKV_MEMORY;
+    else qkv__out_json(out, name, strlen(name));
+}
+
+static void put_lens_cell(qkv__out *out, lens_names *w, int64_t cell)
+{
+    const qkv_lens_result *x = w->lens;
+    qkv__out_printf(out, "{\"next_p\": %.9g, \"best\": [", x->next_p[cell]);
+    for (int i = 0; i < x->k; i++) {
+        qkv__out_printf(out, "%s{\"id\": %d, \"token\": ", i ? ", " : "", x->ids[cell * x->k + i]);
+        put_json_name(out, name_of_id(w, x->ids[cell * x->k + i]));
+        qkv__out_printf(out, ", \"p\": %.9g}", x->p[cell * x->k + i]);
+    }
+    qkv__out_printf(out, "]}");
+}
+
+static void put_lens_json(qkv__out *out, lens_names *w)
+{
+    const qkv_lens_result *x = w->lens;
+    qkv__out_printf(out, "{\"tokens\": [");
+    for (int64_t i = 0; i < x->places; i++) qkv__out_printf(out, i ? ", " : ""), put_json_name(out, name_of_place(w, i));
+    qkv__out_printf(out, "],\n \"next\": [");
+    for (int64_t i = 0; i < x->places; i++) {
+        qkv__out_printf(out, i ? ", " : "");
+        if (x->next[i] < 0) qkv__out_printf(out, "null");
+        else put_json_name(out, name_of_id(w, x->next[i]));
+    }
+    qkv__out_printf(out, "],\n \"surprise\": [");
+    for (int64_t i = 0; i < x->places; i++) qkv__out_printf(out, "%s%.9g", i ? ", " : "", x->surprise[i]);
+    qkv__out_printf(out, "],\n \"layers\": [");
+    for (int l = 0; l <= x->layers; l++) {
+        qkv__out_printf(out, l ? ",\n  [" : "\n  [");
+        for (int64_t i = 0; i < x->places; i++) {
+            if (i) qkv__out_printf(out, ",\n   ");
+            put_lens_cell(out, w, l * x->places + i);
+        }
+        qkv__out_printf(out, "]");
+    }
+    qkv__out_printf(out, "]}\n");
+}
+
+qkv_status qkv_lens_text(const qkv_model *m, const qkv_attention_capture *a, const qkv_lens_result *lens, int json,
+                         qkv_text *out)
+{
+    if (!m || !a || !lens || !out || !lens->ids)
+        return qkv__fail(QKV_USAGE, "lens: a model, a capture, a result and a place for the text are needed");
+    lens_names w = { .lens = lens };
+    qkv_status status = qkv__inside_read("lens", m, a, &w.in);
+    if (status) return status;
+    w.side = w.in.stack == QKV__DECODER ? &a->read : &a->source;
+    if (lens->places != (w.in.stack == QKV__DECODER ? w.in.n_read : w.in.n_source))
+        return qkv__fail(QKV_USAGE, "lens: the capture has other tokens");
+    qkv__out text = qkv__out_begin(out);
+    if (json) put_lens_json(&text, &w);
+    else put_lens_table(&text, &w);
+    qkv__arena_free(&w.arena);
+    return qkv__out_end(&text);
+}
