@@ -43,7 +43,7 @@ function formula(text) {
 }
 
 // ---- numbers and tokens as text ----
-const minus = text => text.replace('-', '−');
+const minus = text => text.replaceAll('-', '−');
 const digits = x => minus(x === 0 || Math.abs(x) >= 1e-3 ? x.toFixed(6) : x.toExponential(5)); // small ones keep theirs
 const short = x => x === null || x === -Infinity ? '−∞' : minus(Math.abs(x) >= 100 ? x.toFixed(0) : Math.abs(x) >= 10 ? x.toFixed(1)
     : x === 0 || Math.abs(x) >= 0.01 ? x.toFixed(2) : x.toExponential(0));

@@ -98,7 +98,15 @@ const kindsNow = () => run.kinds.filter(({ layers }) => layers > 0);
 const kindNow = () => kindsNow().find(({ kind }) => kind === state.kind);
 const tokensOf = side => run.sides[side].tokens;
 const labelsOf = side => tokensOf(side).map(labelOf);
-const isMasked = (kind, row, column) => kind === 'decoder' && column > row;
+// Keys that switches hide, as places; without a kind a token of a translator's source is hidden from both that see it.
+const hidden = { of: null, places: null };
+function hiddenKeys(kind) {
+    const of = `${kind} ${state.switches}`;
+    if (hidden.of === of) return hidden.places;
+    const given = switchesNow().map(text => text.match(/^hide-key=(?:([a-z]+):)?(\d+)$/)).filter(Boolean);
+    return Object.assign(hidden, { of, places: new Set(given.filter(([, k]) => k === undefined ? kind !== 'decoder' || !info.encoder_layers : k === kind).map(([, , place]) => +place)) }).places;
+}
+const isMasked = (kind, row, column, isChanged = !!state.touched) => kind === 'decoder' && column > row || isChanged && hiddenKeys(kind).has(column);
 
 // What was chosen stays where it is there; else cross-attention, the last layer, the first head.
 function keepChoice() {

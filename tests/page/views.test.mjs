@@ -298,7 +298,7 @@ await group('learn', async () => {
     await page.click('[data-keep="lesson-start"]');
     await page.waitForFunction(() => lesson.answer.step > 20);
     await page.click('[data-keep="lesson-start"]');
-    await page.waitForFunction(() => !lesson.running);
+    await page.waitForFunction(() => !lesson.isActive);
     const step = await page.evaluate(() => lesson.answer.step);
     await page.waitForTimeout(300);
     same('a pause is one', await page.evaluate(() => lesson.answer.step), step);

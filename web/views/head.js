@@ -62,7 +62,7 @@ function drawMap(pen, f, at, colours) {
 }
 function drawCells(pen, f, { x, y, cw, ch, w, h }, colours) {
     const { top, bottom, left, right } = f.window, hasNumbers = cw >= 34 && ch >= 16;
-    if (f.kind === 'decoder') hatch(pen, x, y, w, h, colours); // what is masked is not drawn over
+    if (f.kind === 'decoder' || hiddenKeys(f.kind).size) hatch(pen, x, y, w, h, colours); // what is masked is not drawn over
     if ((bottom - top) * (right - left) > 10000) pen.picture(pixels(f), x, y, w, h);
     else for (let r = top; r < bottom; r++) {
         for (let c = left; c < right; c++) {

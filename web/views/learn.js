@@ -41,7 +41,7 @@ async function drawCheckpoints(host, isCurrent) {
 }
 
 // ---- watch it learn ----
-const lesson = { running: false, job: null, answer: null, accuracy: 0, history: [], steps: 5 };
+const lesson = { running: false, isActive: false, job: null, answer: null, accuracy: 0, history: [], steps: 5 };
 const enough = 0.99, mostSteps = 5000;
 
 async function beginLesson() {
@@ -59,8 +59,10 @@ async function lessonStep(steps) {
     lesson.history.push({ step: answer.step, loss: answer.loss, accuracy: isMeasured ? answer.accuracy : null });
 }
 async function runLesson() {
-    if (lesson.running) return;
     lesson.running = true;
+    drawLesson();
+    if (lesson.isActive) return; // the steps that a pause came too late for are still under way
+    lesson.isActive = true;
     await trying(async () => {
         if (lesson.job !== state.job || !lesson.answer) await beginLesson();
         while (lesson.running && built?.name === 'learn' && lesson.accuracy < enough && lesson.answer.step < mostSteps) {
@@ -68,7 +70,7 @@ async function runLesson() {
             drawLesson();
         }
     });
-    lesson.running = false;
+    lesson.running = lesson.isActive = false;
     drawLesson();
     if (lesson.accuracy >= enough) tell(tr('It has learnt it: {0} after {1} steps.', percent(lesson.accuracy), lesson.answer.step));
 }
@@ -76,7 +78,7 @@ function drawLesson() {
     const host = find('lesson');
     if (!host) return;
     const { answer, accuracy, history, running } = lesson;
-    const start = button(running ? tr('Pause') : answer?.step ? tr('Go on') : tr('Start'), () => { if (running) lesson.running = false; else runLesson(); }, { className: 'primary', data: { keep: 'lesson-start' } });
+    const start = button(running ? tr('Pause') : answer?.step ? tr('Go on') : tr('Start'), () => { if (running) { lesson.running = false; drawLesson(); } else runLesson(); }, { className: 'primary', data: { keep: 'lesson-start' } });
     const one = button(tr('One step'), () => trying(async () => { if (lesson.job !== state.job || !lesson.answer) await beginLesson(); await lessonStep(1); drawLesson(); }), { disabled: running, data: { keep: 'lesson-one' } });
     const anew = button(tr('Begin anew'), () => trying(async () => { lesson.running = false; await beginLesson(); drawLesson(); }), { disabled: running, data: { keep: 'lesson-anew' } });
     fill(host.querySelector('.lesson-bar'), segments('job', tr('What it learns'), [['reverse', tr('reverse')], ['sort', tr('sort')], ['copy', tr('copy')]], state.job, job => { lesson.running = false; lesson.answer = null; change({ job }); }), start, one, anew);

@@ -126,7 +126,7 @@ async function drawLens(host, isCurrent) {
         Object.assign(made.style, { background: paletteCss[colour], color: onShade(colour) });
         return made;
     };
-    const isRight = (c, i) => c.best[0].id === (next[i]?.id ?? next[i]);
+    const isRight = (c, i) => c.best[0].token === next[i];
     const names = layers.map((_, l) => l === 0 ? tr('embedding') : tr('layer {0}', l - 1));
     fill(host, element('div', { className: 'scroll', tabIndex: 0, role: 'region', 'aria-label': tr('Layer by layer') }, element('table', { className: 'wide-table' },
         element('thead', {}, element('tr', {}, ...[tr('read'), ...names].map(text => element('th', { scope: 'col' }, text)))),

@@ -99,18 +99,18 @@ async function drawBeside(host, isCurrent) {
 }
 // The chosen head before and after, on the same tokens.
 async function drawTouchedMaps(host, isCurrent) {
-    const kept = [state.special, state.root], maps = [];
+    const maps = [];
     for (const switches of [[], switchesNow()]) maps.push(await mapOf(state.kind, state.layer, state.head, run, { switches }));
     if (!isCurrent()) return;
     const { kind, rows, columns } = kindNow(), high = Math.max(...maps.map(({ weights }) => rangeOf(weights, maps[0].rows, maps[0].columns).high));
     const largest = maps[0].weights.reduce((most, x, i) => Math.max(most, Math.abs(x - maps[1].weights[i])), 0);
-    const draw = (map, title) => {
-        const f = { kind, weights: map.weights, layers: [map.weights], rows: labelsOf(rows), columns: labelsOf(columns), root: !!kept[1], high, largest: high, isMasked: (r, c) => isMasked(kind, r, c), window: { top: 0, bottom: map.rows, left: 0, right: map.columns } };
+    const draw = (map, title, isChanged) => {
+        const f = { kind, weights: map.weights, layers: [map.weights], rows: labelsOf(rows), columns: labelsOf(columns), root: !!state.root, high, largest: high, isMasked: (r, c) => isMasked(kind, r, c, isChanged), window: { top: 0, bottom: map.rows, left: 0, right: map.columns } };
         const canvas = element('canvas', { role: 'img', 'aria-label': title }), width = Math.max(260, Math.floor(host.clientWidth / (host.clientWidth > 740 ? 2 : 1)) - 16), at = mapLayout(f, width, 300, 0);
         drawMap(sized(canvas, width, at.height), f, at, coloursNow());
         return element('div', {}, element('h3', {}, title), canvas);
     };
-    fill(host, element('div', { className: 'two' }, draw(maps[0], tr('Original')), draw(maps[1], tr('Changed'))), element('p', { className: 'quiet numbers' }, tr('On the original’s tokens; the largest change of a weight is {0}.', digits(largest))));
+    fill(host, element('div', { className: 'two' }, draw(maps[0], tr('Original'), false), draw(maps[1], tr('Changed'), true)), element('p', { className: 'quiet numbers' }, tr('On the original’s tokens; the largest change of a weight is {0}.', digits(largest))));
 }
 
 views.push({

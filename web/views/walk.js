@@ -11,9 +11,11 @@ function rowsOf(x) {
 }
 // The walk as the engine gives it, numbers as plain lists, -inf where it says null.
 function walkOf(answer) {
-    const lists = ['in', 'x', 'q', 'scores', 'masked', 'weights', 'head', 'concat', 'out', 'sum', 'norm', 'ffn_in', 'ffn_x', 'ffn_hidden', 'ffn_out', 'ffn_sum', 'layer_out', 'best', 'best_p', 'best_logits'];
+    const lists = ['in', 'x', 'q', 'scores', 'masked', 'weights', 'head', 'concat', 'out', 'sum', 'norm', 'ffn_in', 'ffn_x', 'ffn_hidden', 'ffn_out', 'ffn_sum', 'layer_out', 'best'];
     const made = { ...answer, k: rowsOf(answer.k), v: rowsOf(answer.v), scaled: listOf(answer.scaled).map(x => x ?? -Infinity) };
     for (const name of lists) made[name] = listOf(answer[name]);
+    made.best_p = made.best.map(({ p }) => p);
+    made.best_logits = made.best.map(({ logit }) => logit);
     return made;
 }
 const walkRequest = () => about({ do: 'walk', kind: state.kind, layer: state.layer, head: state.head, query: state.query, n: 8 });
@@ -83,9 +85,9 @@ const walkSteps = [
         text: w => tr('Every token by itself: up to {0} numbers, through the activation, and back to {1}.', w.d_ff, w.dim), show: showFeedForward },
     { title: () => tr('layer output'), formula: () => 'h + f', numbers: w => ({ ffn_in: w.ffn_in, ffn_out: w.ffn_out, ffn_sum: w.ffn_sum, layer_out: w.layer_out }), text: () => tr('Added again: this is what the next layer reads.'),
         show: w => [strips([named('h', w.ffn_in), named('f', w.ffn_out), named('h + f', w.ffn_sum), [tr('out'), w.layer_out]])] },
-    { title: () => 'logits', isThere: w => w.n_best > 0, formula: () => 'ℓ = h_last W_vocab + b', numbers: w => ({ best: w.best, best_logits: w.best_logits }),
+    { title: () => 'logits', isThere: w => w.best.length > 0, formula: () => 'ℓ = h_last W_vocab + b', numbers: w => ({ best: w.best, best_logits: w.best_logits }),
         text: () => tr('After the last layer, one number for every word of the vocabulary, or for every class. The largest:'), show: w => [bestTable(w, 'best_logits')] },
-    { title: () => tr('probabilities'), isThere: w => w.n_best > 0, formula: () => 'p = softmax(ℓ)', numbers: w => ({ best: w.best, best_p: w.best_p }), text: () => tr('And softmax once more: what the model says here.'),
+    { title: () => tr('probabilities'), isThere: w => w.best.length > 0, formula: () => 'p = softmax(ℓ)', numbers: w => ({ best: w.best, best_p: w.best_p }), text: () => tr('And softmax once more: what the model says here.'),
         show: w => [bestTable(w, 'best_p')] },
 ];
 function showProducts(w) {
@@ -111,7 +113,7 @@ function readRow(w) {
 function bestTable(w, name) {
     const names = w.best_tokens, high = Math.max(...w[name].map(Math.abs), 1e-9);
     return element('table', { className: 'wide-table' }, element('thead', {}, element('tr', {}, ...[tr('token'), name === 'best_p' ? tr('probability') : tr('logit'), tr('size')].map(text => element('th', { scope: 'col' }, text)))),
-        element('tbody', {}, ...w.best.map((id, i) => element('tr', {}, element('th', { scope: 'row', dir: 'auto' }, labelOf(names[i])),
+        element('tbody', {}, ...w.best.map((_, i) => element('tr', {}, element('th', { scope: 'row', dir: 'auto' }, labelOf(names[i])),
             element('td', {}, name === 'best_p' ? percent(w[name][i]) : short(w[name][i])), element('td', { className: 'wide' }, bar(w[name][i] / high))))));
 }
 
