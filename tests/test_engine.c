@@ -28,7 +28,6 @@ static int make_engines(void **state)
     (void)state;
     for (int kind = 0; kind < MODEL_KINDS; kind++)
         if (!(made[kind] = make_served(kind)) || !(engines[kind] = qkv__engine_new(made[kind], "test"))) return -1;
-    scale_end(6);
     return 0;
 }
 
@@ -68,9 +67,9 @@ static json_t *ask_of_ended(const char *start, int beam, qkv_translations *found
     static const char *const texts[] = { "I love you",   "the cat sat", "the mat",     "you",
                                          "猫坐在垫子上", "dog",         "cat and dog", "我" };
     char request[128];
-    for (size_t i = 0, n = sizeof texts / sizeof *texts; i < 2 * n; i++) {
+    for (size_t i = 0, n = sizeof texts / sizeof *texts; i < 12 * n; i++) {
         const qkv_translate_opts opts = { .beam = beam };
-        if (i == n) scale_end(-1); /* it pointed away from where the states are */
+        if (i && i % n == 0) scale_end(i == 6 * n ? -0.1f : 1.5f); /* larger, and then the other way */
         assert_int_equal(QKV_OK, qkv_translate(made[MODEL_PAIR], &texts[i % n], NULL, 1, &opts, found));
         snprintf(request, sizeof request, "{%s,\"text\":\"%s\",\"beam\":%d}", start, texts[i % n], beam);
         if (!found->best->is_cut && found->best->n_ids) return ask(MODEL_PAIR, request);

@@ -107,6 +107,10 @@ async function testPage(file) {
   const requests = texts.flatMap((text, i) => (i < 5 ? asked(text) : [{ do: "run", text }]));
   for (const request of requests) if (request.kind) request.kind = kind;
   for (const extra of ["next", "surprise", "beam"]) if (info.can.includes(extra)) requests.push({ do: extra, text: info.example, temperature: 0.7, top_k: 20, top_p: 0.9 });
+  for (const extra of ["lens", "why"]) if (info.can.includes(extra)) requests.push({ do: extra, text: info.example });
+  for (let i = 0; i < 6; i++) requests.push({ do: "walk", text: info.example, kind, layer: i % 2, head: i % info.heads, query: i % 3 });
+  for (const one of ["without-head=0.1", "without-layer=1", "hide-key=1", "move=0=2", "swap-values=0=1", "zero-value=1", "edit-row=0.0.1=0.5,0.5"])
+    requests.push({ do: "run", text: info.example, switches: [one] });
   requests.push({ do: "tokenize", text: info.example });
   const begin = performance.now();
   const most = await sameAnswers(name, ask, native, requests, 1e-4);
