@@ -4,6 +4,7 @@
 #   make test                build and run every test; SAN=1 with the address and undefined-behaviour sanitizers
 #   make demo                train a small translator, translate, and see what it attends to
 #   make bench               measure against the machine and other libraries; BENCH="--quick products -1" for a part of it
+#   make wasm                the engine as WebAssembly, for "qkv page"
 #   make install             PREFIX=/usr/local, DESTDIR= for packagers
 #   make abi                 write down the ABI anew, after a change of it that is meant
 #   make mutate              300 changes of the upper layers, one at a time: what the tests miss; an hour or more
@@ -41,9 +42,15 @@ bench: deps-bench $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet bench/bench
 	@$(BUILD)/bench/bench $(BENCH)
 
+# Found by the command in the same folder; needs no configured build.
+wasm: deps-wasm
+	@tools/wasm-sources $(BUILD)/wasm/deps
+	@$(MAKE) --no-print-directory -j$$(nproc) -f tools/wasm.mk OUT=$(BUILD)/wasm
+
 install: all
 	@meson configure $(BUILD) --prefix=$(abspath $(PREFIX))
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD)
+	@test ! -e $(BUILD)/wasm/engine.wasm.gz || install -Dm644 $(BUILD)/wasm/engine.wasm.gz $(DESTDIR)$(abspath $(PREFIX))/share/qkv/engine.wasm.gz
 	@test -n "$(DESTDIR)" || ldconfig 2>/dev/null || echo "now run ldconfig as root, or set LD_LIBRARY_PATH=$(PREFIX)/lib"
 
 abi: $(BUILD)/with-tests
@@ -80,4 +87,4 @@ $(BUILD)/with-tests: $(BUILD)/build.ninja | deps-test
 deps-%:
 	@tools/deps $*
 
-.PHONY: all test abi demo bench install mutate soak format clean
+.PHONY: all test abi demo bench wasm install mutate soak format clean

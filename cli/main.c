@@ -15,7 +15,7 @@
 const command *const commands[] = {
     &translate_command, &summarize_command, &classify_command, &generate_command, &chat_command, &perplexity_command,
     &fill_command, &tag_command, &answer_command, &embed_command,
-    &similar_command, &rank_command, &serve_command,
+    &similar_command, &rank_command, &serve_command, &page_command,
     &train_translate_command, &train_classify_command, &train_generate_command, &train_mask_command,
     &runs_command, &average_command, &export_command, &quantize_command, &shortlist_command, &score_command,
     &tokenizer_command, &tokenize_command, &detokenize_command,

@@ -71,7 +71,7 @@ extern const command example_translate_command, example_summarize_command, examp
     score_command, tokenize_command, detokenize_command, tokenizer_command, info_command, learn_command, classify_command,
     embed_command, similar_command, perplexity_command, train_classify_command, train_generate_command, train_mask_command,
     train_translate_command, translate_command, forward_command, generate_command, serve_command, export_command, fill_command,
-    quantize_command, runs_command, quiz_command, exercise_command, bench_command, shortlist_command, tag_command,
+    page_command, quantize_command, runs_command, quiz_command, exercise_command, bench_command, shortlist_command, tag_command,
     answer_command, rank_command, lens_command, why_command;
 
 /* The commands, NULL after the last; the headings above some of them; and the options that every command has. */

@@ -103,23 +103,35 @@ if command -v groff >groff.path; then
     check "no line of it is wider than 80 columns" test "$(groff -K utf8 -man -Tutf8 -P-cbou -rLL=78n qkv.1 | wc -L)" -le 80
 else skipped "groff is not installed"; fi
 
-# ---- the page: every word of it is in the catalogue, and every word of the catalogue is in it ----
+# ---- the pages: every word of them is in the catalogue, and every word of the catalogue is in them ----
 cd "$root" || exit 1
-sed -n "s/^    '\(.*\)': '.*',\$/\1/p" web/strings.js | sort >"$folder/words"
-{
-    tr '\n' ' ' <web/explorer.html | sed 's/<head>.*<\/head>//; s/<script.*<\/script>//; s/<noscript>.*<\/noscript>//; s/  */ /g' >"$folder/page"
-    grep -oE '(title|aria-label)="[^"]*"' "$folder/page" | sed 's/^[^"]*"//; s/"$//'
-    sed 's/<[^>]*>/\n/g; s/&nbsp;//g' "$folder/page" | sed 's/^ *//; s/ *$//' | grep '[a-z]' | grep -v '^qkv$'
-    grep -oP "\btr\('\K[^']*" web/explorer.js
-} | sort -u >"$folder/used"
+words_of() { sed -n "s/^    '\(.*\)': '.*',\$/\1/p" "$@" | sort; }
+used_in() { # PAGE SCRIPT..: what they show
+    page=$1
+    shift
+    tr '\n' ' ' <"$page" | sed 's/<head>.*<\/head>//; s/<script.*<\/script>//; s/<noscript>.*<\/noscript>//; s/  */ /g' >"$folder/page"
+    {
+        grep -oE '(title|aria-label)="[^"]*"' "$folder/page" | sed 's/^[^"]*"//; s/"$//'
+        sed 's/<[^>]*>/\n/g; s/&nbsp;//g' "$folder/page" | sed 's/^ *//; s/ *$//' | grep '[a-z]' | grep -v '^qkv$'
+        grep -ohP "\btr\('\K[^']*" "$@"
+    } | sort -u
+}
+words_of web/strings.js >"$folder/words"
+used_in web/explorer.html web/explorer.js >"$folder/used"
 check "there are words" test "$(wc -l <"$folder/used")" -gt 80
-same "every word of the page has its Chinese" "" "$(comm -13 "$folder/words" "$folder/used")"
+same "every word of the explorer has its Chinese" "" "$(comm -13 "$folder/words" "$folder/used")"
 same "none is left over" "" "$(comm -23 "$folder/words" "$folder/used")"
+words_of web/live-strings.js >"$folder/more"
+words_of web/strings.js web/live-strings.js >"$folder/words"
+used_in web/live.html web/live.js web/views/*.js >"$folder/used"
+check "the live page has words" test "$(wc -l <"$folder/used")" -gt 150
+same "every word of it has its Chinese" "" "$(comm -13 "$folder/words" "$folder/used")"
+same "none is left over there" "" "$(comm -23 "$folder/more" "$folder/used")"
 same "none is there twice" "" "$(uniq -d "$folder/words")"
 
 # ---- one word for one thing ----
 for wrong in 标记 令牌 头部 遮罩 屏蔽 补齐 残差链接 剩余连接 图层归一化 位置嵌入 集束搜索 波束搜索 定向搜索 标签光滑 热身 学习速率 检查站 \
     混乱度 词汇表 长度罚分 存档点 关注头; do
-    same "no $wrong" "" "$(grep -n "^msgstr.*$wrong\|^\".*$wrong" po/zh_CN.po; grep -n "$wrong" README.zh-CN.md web/strings.js)"
+    same "no $wrong" "" "$(grep -n "^msgstr.*$wrong\|^\".*$wrong" po/zh_CN.po; grep -n "$wrong" README.zh-CN.md web/strings.js web/live-strings.js)"
 done
 finish

@@ -1,5 +1,5 @@
 #!/bin/sh
-# page.sh: the explorer page in a real Chromium; screenshots stay in BUILD/page. usage: page.sh QKV BUILD
+# page.sh: the explorer page and the live page in a real Chromium; screenshots stay in BUILD/page. usage: page.sh QKV BUILD
 . "$(dirname "$0")/cases.sh"
 qkv=$(realpath "$1") build=$(realpath "$2") here=$(cd "$(dirname "$0")/page" && pwd)
 export LC_ALL=C.UTF-8
@@ -37,4 +37,12 @@ check "a language model" "$qkv" train generate --train toy/train.txt --valid toy
 tr '\n' ' ' <toy/train.txt | cut -d ' ' -f 1-1050 >long.txt
 [ "$failures" = 0 ] || finish || exit 1
 node "$here/page.test.mjs" "$qkv" "$out" translator classifier language long.txt heads12 heads16 heads32 || failures=1
+
+engine=$build/wasm/engine.wasm.gz
+if [ -e "$engine" ]; then
+    for model in translator classifier language heads12 heads16; do
+        check "the live page of $model" "$qkv" page -m $model -o $model.html --engine "$engine" --quiet
+    done
+    node "$here/views.test.mjs" "$out" translator.html classifier.html language.html heads12.html heads16.html || failures=1
+else skipped "the views of the live page: there is no WebAssembly engine (make wasm makes it)"; fi
 finish

@@ -1,15 +1,19 @@
-/* embed.c: joins the files of web/ into one page, as C source. usage: embed explorer.html explorer.css strings.js
- * explorer.js OUT.c
+/* embed.c: joins a page of web/ and the files it names into one, as C source. usage: embed NAME PAGE.html OUT.c
  *
- * The lines "<!-- explorer.css -->" and "<!-- explorer.js -->" of the page become a <style> and a <script> with the two files,
- * and the comment "strings.js" of the script becomes that file. The page's data element must be there once, with the word null
- * in it. */
+ * <link rel="stylesheet" href="X"> becomes a <style> and <script src="X"></script> a <script> with that file, which lies beside
+ * the page; the line of a script that says "strings.js" in a comment becomes that file. Before the first script of the live page
+ * come the elements that "qkv page" fills, and the text of the worker. The result is qkv__NAME_page, _size and _policy. */
 #include "sha256.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MOST_SCRIPTS = 32, MOST_PATH = 1024 };
+
+static const char *page_path;
+static char *scripts[MOST_SCRIPTS]; /* for the policy */
+static int n_scripts;
 
 static void fail(const char *path, const char *problem)
 {
@@ -31,26 +35,56 @@ static char *read_file(const char *path)
     return text;
 }
 
-/* The only place of piece in text. */
-static char *find_once(const char *path, char *text, const char *piece)
+/* A file beside the page; the name ends with a quote. */
+static char *read_beside(const char *name, size_t length)
 {
-    char *at = strstr(text, piece);
-    if (!at || strstr(at + 1, piece)) {
-        fprintf(stderr, "embed: %s: \"%s\" must be there, once\n", path, piece);
-        exit(1);
-    }
-    return at;
+    char path[MOST_PATH];
+    const char *slash = strrchr(page_path, '/');
+    int folder = slash ? (int)(slash - page_path) + 1 : 0;
+    if (snprintf(path, sizeof path, "%.*s%.*s", folder, page_path, (int)length, name) >= MOST_PATH) fail(name, "is too long");
+    return read_file(path);
 }
 
-static char *joined(const char *path, char *page, const char *mark, const char *open, const char *text, const char *close)
+/* page with the n bytes at `at` replaced, in memory of its own. */
+static char *replaced(char *page, char *at, size_t n, const char *open, const char *text, const char *close)
 {
-    char *at = find_once(path, page, mark);
-    size_t room = strlen(page) + strlen(open) + strlen(text) + strlen(close) + 1;
+    size_t before = (size_t)(at - page), room = strlen(page) + strlen(open) + strlen(text) + strlen(close) + 1;
     char *whole = malloc(room);
-    if (!whole) fail(path, "out of memory");
-    snprintf(whole, room, "%.*s%s%s%s%s", (int)(at - page), page, open, text, close, at + strlen(mark));
+    if (!whole) fail(page_path, "out of memory");
+    snprintf(whole, room, "%.*s%s%s%s%s", (int)before, page, open, text, close, at + n);
     free(page);
     return whole;
+}
+
+/* Every tag that begins so, up to its closing quote, and ends so, becomes the file it names. */
+static char *with_files(char *page, const char *tag, const char *end, const char *open, const char *close)
+{
+    for (char *at; (at = strstr(page, tag));) {
+        char *name = at + strlen(tag), *quote = strchr(name, '"');
+        if (!quote || strncmp(quote + 1, end, strlen(end))) fail(page_path, "has a tag that does not end as it should");
+        char *text = read_beside(name, (size_t)(quote - name)), *mark = strstr(text, "/* strings.js */\n");
+        if (mark) text = replaced(text, mark, strlen("/* strings.js */\n"), "", read_beside("strings.js", 10), "");
+        if (strstr(text, close)) fail(page_path, "names a file that has the end of its own tag in it");
+        page = replaced(page, at, (size_t)(quote - at) + 1 + strlen(end), open, text, close);
+        if (!strcmp(open, "<script>") && n_scripts < MOST_SCRIPTS) scripts[n_scripts++] = text;
+        else if (!strcmp(open, "<script>")) fail(page_path, "has too many scripts");
+        else free(text);
+    }
+    return page;
+}
+
+/* What a page with an engine of its own holds; "qkv page" puts the model and the code in place of null. */
+static char *with_engine(char *page)
+{
+    char *at = strstr(page, "<script"), *worker = read_beside("worker.js", 9);
+    if (!at || strstr(worker, "</script")) fail(page_path, "has no script, or its worker has the end of one");
+    page = replaced(page, at, 0,
+                    "<script type=\"application/json\" id=\"qkv-model\">null</script>\n"
+                    "<script type=\"application/json\" id=\"qkv-engine\">null</script>\n"
+                    "<script type=\"text/plain\" id=\"qkv-worker\">",
+                    worker, "</script>\n");
+    free(worker);
+    return page;
 }
 
 static void put_base64(FILE *out, const unsigned char *bytes, size_t n)
@@ -64,8 +98,7 @@ static void put_base64(FILE *out, const unsigned char *bytes, size_t n)
     }
 }
 
-/* Of the page's own script and no other one: what a model says can then never run, however it comes into the page. */
-static void put_policy(FILE *out, const char *script)
+static void put_hash(FILE *out, const char *script)
 {
     sha256 s;
     char hex[65];
@@ -78,38 +111,45 @@ static void put_policy(FILE *out, const char *script)
         sscanf(hex + 2 * i, "%2x", &byte);
         hash[i] = (unsigned char)byte;
     }
-    fputs("const char qkv__explorer_policy[] =\n    \"default-src 'none'; script-src 'sha256-", out);
+    fputs(" 'sha256-", out);
     put_base64(out, hash, sizeof hash);
-    fputs("'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'self'; \"\n"
-          "    \"form-action 'none'; base-uri 'none'; frame-ancestors 'none'\";\n",
-          out);
+    fputs("'", out);
 }
 
-static void put_bytes(FILE *out, const char *page)
+/* Of the page's own scripts and no other one: what a model says can then never run, however it comes into the page. */
+static void put_policy(FILE *out, const char *name, int is_live)
 {
-    fputs("const unsigned char qkv__explorer_page[] = {", out);
+    fprintf(out, "const char qkv__%s_policy[] =\n    \"default-src 'none'; script-src", name);
+    for (int i = 0; i < n_scripts; i++) put_hash(out, scripts[i]);
+    fprintf(out, "%s; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'self'; \"\n",
+            is_live ? " 'wasm-unsafe-eval'; worker-src blob:" : "");
+    fputs("    \"form-action 'none'; base-uri 'none'; frame-ancestors 'none'\";\n", out);
+}
+
+static void put_bytes(FILE *out, const char *name, const char *page)
+{
+    fprintf(out, "const unsigned char qkv__%s_page[] = {", name);
     for (size_t i = 0; page[i]; i++) fprintf(out, "%s%u,", i % 24 ? "" : "\n    ", (unsigned char)page[i]);
-    fputs("\n};\nconst size_t qkv__explorer_size = sizeof qkv__explorer_page;\n", out);
+    fprintf(out, "\n};\nconst size_t qkv__%s_size = sizeof qkv__%s_page;\n", name, name);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc != 6) fail("usage", "embed explorer.html explorer.css strings.js explorer.js OUT.c");
-    char *page = read_file(argv[1]), *style = read_file(argv[2]), *words = read_file(argv[3]), *script = read_file(argv[4]);
-    script = joined(argv[4], script, "/* strings.js */\n", "", words, "");
-    if (strstr(style, "</style")) fail(argv[2], "must not have </style in it");
-    if (strstr(script, "</script")) fail(argv[4], "must not have </script in it");
-    static const char data[] = "<script type=\"application/json\" id=\"qkv-data\">";
-    find_once(argv[1], page, "<script type=\"application/json\" id=\"qkv-data\">null</script>");
-    page = joined(argv[1], page, "<!-- explorer.css -->", "<style>", style, "</style>");
-    page = joined(argv[1], page, "<!-- explorer.js -->", "<script>", script, "</script>");
-    FILE *out = fopen(argv[5], "wb");
-    if (!out) fail(argv[5], "cannot be written");
+    if (argc != 4) fail("usage", "embed NAME PAGE.html OUT.c");
+    const char *name = argv[1];
+    int is_live = !strcmp(name, "live");
+    page_path = argv[2];
+    char *page = read_file(page_path);
+    if (is_live) page = with_engine(page);
+    page = with_files(page, "<link rel=\"stylesheet\" href=\"", ">", "<style>", "</style>");
+    page = with_files(page, "<script src=\"", "></script>", "<script>", "</script>");
+    FILE *out = fopen(argv[3], "wb");
+    if (!out) fail(argv[3], "cannot be written");
     fputs("/* Made of web/ by tools/embed.c. */\n#include \"serve/page.h\"\n\n", out);
-    put_bytes(out, page);
-    fprintf(out, "const size_t qkv__explorer_data = %zu;\n", (size_t)(find_once(argv[1], page, data) - page) + strlen(data));
-    put_policy(out, script);
-    if (fclose(out)) fail(argv[5], "cannot be written");
-    free(page), free(style), free(words), free(script);
+    put_bytes(out, name, page);
+    put_policy(out, name, is_live);
+    if (fclose(out)) fail(argv[3], "cannot be written");
+    for (int i = 0; i < n_scripts; i++) free(scripts[i]);
+    free(page);
     return 0;
 }

@@ -143,6 +143,17 @@ QKV_API int64_t qkv_shortlist_ids(const qkv_shortlist *s, const int32_t *source,
 
 /* ---- from a source to its best targets ---- */
 
+/* A candidate of one step of a search, for who looks on. */
+typedef struct qkv_search_candidate {
+    int64_t sentence, step; /* step: tokens of its hypothesis, this one counted */
+    int from, to;           /* row of the step before; row that it becomes, -1: it is not followed */
+    int32_t id;
+    int is_end;   /* 1: its hypothesis ends here, and has a score */
+    double log_p; /* of all tokens up to this one */
+    double score;
+} qkv_search_candidate;
+typedef void (*qkv_each_candidate)(void *data, const qkv_search_candidate *c);
+
 /* Zero means the default shown; a length penalty of truly 0 is given as a negative number. */
 typedef struct qkv_search_opts {
     size_t size;
@@ -165,6 +176,8 @@ typedef struct qkv_search_opts {
                                        of these add up to 1; NULL: any. USAGE for that of a model with other vocabularies */
     int64_t n_forced;               /* of the prefix: so many, the first, are certain, and cost a score nothing; 0 */
     int64_t min_length;             /* tokens that come before an end, at least; 0 */
+    qkv_each_candidate each_candidate; /* of every step and sentence, the likelier first; NULL: nobody looks on */
+    void *each_candidate_data;
 } qkv_search_opts;
 
 typedef struct qkv_hypothesis {

@@ -20,6 +20,18 @@ extern "C" {
 QKV_API qkv_status qkv_explorer_write(const char *path, const qkv_model *m, const qkv_attention_capture *a, int kind, int layer,
                                       int head);
 
+typedef struct qkv_page_opts {
+    size_t size;
+    const char *engine; /* the file engine.wasm.gz, which "make wasm" makes */
+    int bits;           /* of the numbers of a matrix: 8, 16 or 32; 0 means 16, which are bfloat16 */
+    const char *name;   /* of the model; NULL means "qkv" */
+} qkv_page_opts;
+
+/* Writes the live page with the model of a folder and the engine in it: a file that works from disk, computes in the browser and
+ * asks nothing of anyone. docs/engine.md. USAGE for NULL, other bits, a model without tokenizer; LIMIT for more than
+ * QKV_PAGE_BYTES; IO; MEMORY; and the errors of qkv_model_load_with(). */
+QKV_API qkv_status qkv_page_write(const char *path, const char *folder, const qkv_page_opts *opts);
+
 /* ---- the server ---- */
 
 /* A request that is over, as an access log has it. Texts are the server's, for the call alone; path may hold any bytes. */
@@ -63,6 +75,7 @@ typedef struct qkv_server qkv_server;
  * other than a loopback address without a token; IO when the address cannot be had (the sentence says why); MEMORY.
  *
  *   GET  /                page, see docs/serve.md
+ *   GET  /live            the live page, which asks POST /engine; see docs/engine.md
  *   GET  /health          GET /info                GET /languages         GET /v1/models        GET /v1/models/ID
  *   POST /translate       POST /classify           POST /attention        POST /tokenize
  *   POST /v1/completions  POST /v1/embeddings

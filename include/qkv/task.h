@@ -35,9 +35,11 @@ typedef struct qkv_translate_opts {
     /* Codes of languages, of a model that has several: as its tokenizer spells them, "en_XX", "eng_Latn", or "en" for "__en__" and
      * ">>en<<". NULL: as its files say. USAGE for one that it has not, and for no target where it needs one. */
     const char *source_lang, *target_lang;
-    const char *source_prefix; /* put before every source, and counted in max_source; NULL: nothing */
-    qkv_split split;           /* results of a text's passages are joined; with attention USAGE */
-    int64_t min_length;        /* tokens of a translation, at least; 0 is as the model's files say */
+    const char *source_prefix;         /* put before every source, and counted in max_source; NULL: nothing */
+    qkv_split split;                   /* results of a text's passages are joined; with attention USAGE */
+    int64_t min_length;                /* tokens of a translation, at least; 0 is as the model's files say */
+    qkv_each_candidate each_candidate; /* as in qkv_search_opts, of one text alone: with several USAGE; NULL: none */
+    void *each_candidate_data;
 } qkv_translate_opts;
 
 /* One translation of one text. */

@@ -181,16 +181,24 @@ static int32_t draw_token(const qkv__sampler *s, uint64_t step)
     return s->candidates[i].id;
 }
 
-static int32_t choose_token(qkv__sampler *s, uint64_t step)
+static int32_t keep_candidates(qkv__sampler *s)
 {
     const qkv_generate_opts *o = s->o;
     int32_t largest = find_largest(s);
+    s->n = largest >= 0;
+    s->candidates[0] = (qkv__sample_candidate){ 1, largest };
     if (largest < 0 || o->temperature == 0) return largest;
     weigh(s, s->scores[largest]);
     if (o->top_k && o->top_k < s->n) keep_likeliest(s, o->top_k, INFINITY);
     if (o->top_p < 1) keep_likeliest(s, s->n, (double)o->top_p * total(s));
     if (o->min_p > 0) keep_above(s, (double)o->min_p);
-    return draw_token(s, step);
+    return largest;
+}
+
+static int32_t choose_token(qkv__sampler *s, uint64_t step)
+{
+    int32_t largest = keep_candidates(s);
+    return largest < 0 || s->o->temperature == 0 ? largest : draw_token(s, step);
 }
 
 /* ---- the log-probability ---- */
@@ -273,6 +281,22 @@ static int32_t largest_logit(const qkv__sampler *s, const float *logits)
 
 /* ---- all of it ---- */
 
+static void score_all(qkv__sampler *s, const float *logits, qkv__history h)
+{
+    score(s, logits, h);
+    penalise_new(s, h);
+    forbid_repeats(s, h);
+}
+
+qkv_status qkv__sample_candidates(qkv__sampler *s, const float *logits, qkv__history h)
+{
+    qkv_status status = check_logits(logits, s->vocabulary);
+    if (status) return status;
+    score_all(s, logits, h);
+    keep_candidates(s);
+    return QKV_OK;
+}
+
 qkv_status qkv__sample(qkv__sampler *s, const float *logits, qkv__history h, uint64_t step, int32_t *id, double *log_p)
 {
     double log_sum = NAN;
@@ -281,9 +305,7 @@ qkv_status qkv__sample(qkv__sampler *s, const float *logits, qkv__history h, uin
     if (status) return status;
     if (takes_largest(s->o)) *id = largest_logit(s, logits);
     else {
-        score(s, logits, h);
-        penalise_new(s, h);
-        forbid_repeats(s, h);
+        score_all(s, logits, h);
         *id = choose_token(s, step);
     }
     *log_p = !scored ? NAN : *id < 0 ? -INFINITY : (double)logits[*id] - log_sum;

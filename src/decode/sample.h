@@ -55,6 +55,10 @@ void qkv__sampler_free(qkv__sampler *s);
  * logit that is NaN or +inf, or when all are -inf. */
 qkv_status qkv__sample(qkv__sampler *s, const float *logits, qkv__history h, uint64_t step, int32_t *id, double *log_p);
 
+/* The candidates that a draw is made from (steps 1 to 6; with a temperature of 0 the largest alone) stay in s->candidates. NUMERIC
+ * as above. */
+qkv_status qkv__sample_candidates(qkv__sampler *s, const float *logits, qkv__history h);
+
 /* The log-probability of an id by the logits as they are, and the n likeliest, of equally likely ones the smaller id first;
  * fewer ids leave -1. NUMERIC as above. */
 qkv_status qkv__score_logits(const float *logits, int64_t vocabulary, int32_t id, double *log_p, qkv_likely *top, int n);

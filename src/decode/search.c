@@ -236,13 +236,33 @@ static bool may_improve(const search *s, const sentence *x)
 
 /* ---- a step ---- */
 
+enum { NOT_FOLLOWED = -1 };
+
+/* Who looks on is told what becomes of candidate i: a live row, or NOT_FOLLOWED. */
+static void tell_candidate(const search *s, const sentence *x, int i, int64_t length, int to)
+{
+    if (!s->o.each_candidate) return;
+    const candidate *c = &x->candidates[i];
+    bool ends = ends_hypothesis(&s->o, c->id) && i < s->o.beam;
+    s->o.each_candidate(s->o.each_candidate_data,
+                        &(qkv_search_candidate){ .sentence = x - s->all,
+                                                 .step = length,
+                                                 .from = (int)c->from,
+                                                 .to = to,
+                                                 .id = c->id,
+                                                 .is_end = ends,
+                                                 .log_p = c->log_p,
+                                                 .score = ends ? c->log_p / qkv__search_penalty(&s->o, length) : 0 });
+}
+
 /* The live rows of x after this step; from[b] is the row that row b comes from. Gives whether x goes on. */
 static bool advance(const search *s, sentence *x, int64_t length, int64_t *from)
 {
-    int live = 0;
-    for (int i = 0; i < x->n_candidates && live < s->o.beam; i++) {
+    int live = 0, i = 0;
+    for (; i < x->n_candidates && live < s->o.beam; i++) {
         const candidate *c = &x->candidates[i];
         const row *r = &x->live[c->from];
+        tell_candidate(s, x, i, length, ends_hypothesis(&s->o, c->id) ? NOT_FOLLOWED : live);
         if (ends_hypothesis(&s->o, c->id)) {
             if (i < s->o.beam) finish_hypothesis(s, x, r, c->log_p, length, false);
             if (i == 0 && s->o.beam == 1) return false;
@@ -255,6 +275,7 @@ static bool advance(const search *s, sentence *x, int64_t length, int64_t *from)
         to->log_p = c->log_p;
         from[live++] = c->from;
     }
+    for (; i < x->n_candidates; i++) tell_candidate(s, x, i, length, NOT_FOLLOWED);
     for (int b = live; b < s->o.beam; b++) x->next[b].log_p = -INFINITY, x->next[b].n = 0, from[b] = 0;
     row *spare = x->live;
     x->live = x->next;

@@ -77,9 +77,7 @@ qkv_status qkv_shortlist_save(const qkv_shortlist *s, const char *path)
     char vocabulary[32], tokenizers[32];
     snprintf(vocabulary, sizeof vocabulary, "%lld", (long long)s->targets);
     snprintf(tokenizers, sizeof tokenizers, "%016llx", (unsigned long long)s->tokenizers);
-    const qkv__note notes[] = { { "format", FORMAT_NAME },
-                                { "target_vocabulary", vocabulary },
-                                { "tokenizers", tokenizers } };
+    const qkv__note notes[] = { { "format", FORMAT_NAME }, { "target_vocabulary", vocabulary }, { "tokenizers", tokenizers } };
     qkv__to_store tensors[] = { numbers_to_store("always", &s->n_always, s->always),
                                 numbers_to_store("counts", &s->sources, counts),
                                 numbers_to_store("ids", &s->begins[s->sources], s->ids) };

@@ -1,5 +1,5 @@
 /* explorer.c: the explorer page as a file that holds its data. */
-#include "attention_capture.h"
+#include "../engine/attention_capture.h"
 #include "page.h"
 #include "server.h"
 
@@ -199,13 +199,13 @@ static qkv_status make_page(writing *w)
 {
     qkv_status status = check_explorer_options(w);
     if (status) return status;
-    qkv__put_bytes(&w->j, qkv__explorer_page, qkv__explorer_data);
+    size_t place = qkv__page_place(qkv__explorer_page, qkv__explorer_size, "qkv-data"), rest = place + strlen("null");
+    qkv__put_bytes(&w->j, qkv__explorer_page, place);
     status = put_overview(w);
     if (!status) status = put_page_part(w, "thumbnails", put_thumbnails);
     if (!status) status = put_page_part(w, "ranks", put_ranks);
     if (!status) status = put_page_part(w, "heads", put_heads);
     qkv__put_raw(&w->j, "}");
-    size_t rest = qkv__explorer_data + strlen("null");
     qkv__put_bytes(&w->j, qkv__explorer_page + rest, qkv__explorer_size - rest);
     return status ? status : w->j.status;
 }

@@ -11,6 +11,8 @@ static const qkv__route routes[] = {
     { "/languages", .jobs = QKV__TRANSLATES, .answer = qkv__serve_languages },
     { "/v1/models", .answer = qkv__serve_models },
     { "/v1/models/", .has_rest = true, .answer = qkv__serve_one_model },
+    { "/live", .is_open = true, .answer = qkv__serve_live_page },
+    { "/engine", .is_post = true, .answer = qkv__serve_engine },
     { "/tokenize", .is_post = true, .answer = qkv__serve_tokens },
     { "/attention", .is_post = true, .answer = qkv__serve_attention },
     { "/translate", .is_post = true, .jobs = QKV__TRANSLATES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_translation },
@@ -49,16 +51,16 @@ void qkv__put_error(qkv__json *j, unsigned status, const char *sentence)
 
 static void add_headers(const qkv__request *r, struct MHD_Response *response, unsigned status)
 {
-    bool is_page = status == MHD_HTTP_OK && r->route->answer == qkv__serve_page;
+    const char *policy = status == MHD_HTTP_OK ? qkv__page_policy(r) : NULL;
     bool has_body = status != MHD_HTTP_NO_CONTENT;
-    const char *type = is_page ? "text/html; charset=utf-8" : r->stream ? "text/event-stream" : "application/json";
+    const char *type = policy ? "text/html; charset=utf-8" : r->stream ? "text/event-stream" : "application/json";
     if (has_body) MHD_add_response_header(response, "Content-Type", type);
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     MHD_add_response_header(response, "Cache-Control", "no-store");
     MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
     if (r->origin) qkv__add_origin(r, response);
-    if (is_page) {
-        MHD_add_response_header(response, "Content-Security-Policy", qkv__page_policy());
+    if (policy) {
+        MHD_add_response_header(response, "Content-Security-Policy", policy);
         MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
     }
     if (status == MHD_HTTP_UNAUTHORIZED) MHD_add_response_header(response, "WWW-Authenticate", "Bearer");

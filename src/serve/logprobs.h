@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_SERVE_LOGPROBS_H
 #define QKV_SRC_SERVE_LOGPROBS_H
 
-#include "json.h"
+#include "../engine/json.h"
 
 #include <qkv/task.h>
 

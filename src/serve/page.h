@@ -1,12 +1,15 @@
-/* page.h: the explorer page, made of web/ by tools/embed.c. */
+/* page.h: the pages, made of web/ by tools/embed.c; each has its Content-Security-Policy. */
 #ifndef QKV_SRC_PAGE_H
 #define QKV_SRC_PAGE_H
 
 #include <stddef.h>
 
-extern const unsigned char qkv__explorer_page[];
-extern const size_t qkv__explorer_size;
-extern const size_t qkv__explorer_data;   /* where the word null stands that data takes the place of */
-extern const char qkv__explorer_policy[]; /* its Content-Security-Policy */
+extern const unsigned char qkv__explorer_page[], qkv__live_page[];
+extern const size_t qkv__explorer_size, qkv__live_size;
+extern const char qkv__explorer_policy[], qkv__live_policy[];
+
+/* Where the word null stands in an element of a page, which data takes the place of; the element begins with
+ * <script type="application/json" id="ID"> and is there once. */
+size_t qkv__page_place(const unsigned char *page, size_t size, const char *id);
 
 #endif

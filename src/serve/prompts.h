@@ -2,7 +2,7 @@
 #ifndef QKV_SRC_SERVE_PROMPTS_H
 #define QKV_SRC_SERVE_PROMPTS_H
 
-#include "json.h"
+#include "../engine/json.h"
 
 /* Text, or where ids is not NULL those. */
 typedef struct qkv__prompt {

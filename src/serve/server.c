@@ -24,26 +24,6 @@ enum {
 #define DEFAULT_REQUEST ((size_t)1 << 20)
 #define DEFAULT_PREFIX_CACHE ((int64_t)256 << 20)
 
-/* ---- what the model does ---- */
-
-const char *qkv__job_name(qkv__job job)
-{
-    switch (job) {
-    case QKV__TRANSLATES: return "translate";
-    case QKV__CLASSIFIES: return "classify";
-    case QKV__GENERATES: return "generate";
-    default: return "encode";
-    }
-}
-
-qkv__job qkv__job_of(const qkv_model *m)
-{
-    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    if (o->encoder_layers && o->decoder_layers) return QKV__TRANSLATES;
-    if (o->decoder_layers) return QKV__GENERATES;
-    return o->classes ? QKV__CLASSIFIES : QKV__ENCODES;
-}
-
 /* ---- options ---- */
 
 /* A token goes into a header: visible ASCII alone. */
@@ -244,6 +224,7 @@ qkv_server *qkv_server_new(const qkv_model *m, const qkv_server_opts *opts)
     s->job = qkv__job_of(m);
     s->listening = -1;
     pthread_mutex_init(&s->remembered.lock, NULL);
+    pthread_mutex_init(&s->engine_lock, NULL);
     qkv__joint_begin(&s->joint);
     if (!begin_server(s, &o)) return s;
     qkv_server_free(s);
@@ -268,6 +249,8 @@ void qkv_server_free(qkv_server *s)
     qkv_attention_capture_free(&s->remembered.attended);
     qkv_text_free(&s->remembered.key);
     pthread_mutex_destroy(&s->remembered.lock);
+    qkv__engine_free(s->engine);
+    pthread_mutex_destroy(&s->engine_lock);
     qkv__joint_end(&s->joint);
     char *const texts[] = { s->host, s->token, s->name, s->source_language, s->target_language, s->no_chat };
     for (int i = 0; i < 6; i++) qkv__release_text(texts[i]);

@@ -5,25 +5,15 @@
 #include <qkv/serve.h>
 
 #include "../decode/batcher.h"
+#include "../engine/about.h"
+#include "../engine/asked.h"
+#include "../engine/engine.h"
 #include "../task/chat_format.h"
 #include "joint.h"
-#include "json.h"
 
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdatomic.h>
-
-/* What the model does, as bits, so that a path can name several. */
-typedef enum qkv__job { QKV__TRANSLATES = 1, QKV__CLASSIFIES = 2, QKV__GENERATES = 4, QKV__ENCODES = 8 } qkv__job;
-const char *qkv__job_name(qkv__job job);
-qkv__job qkv__job_of(const qkv_model *m);
-
-/* What GET /info says of a model. */
-void qkv__put_info(qkv__json *j, const qkv_model *m, const char *name);
-
-/* A text that the model can read, as a JSON string: in the language of this code if its tokenizer knows it, else in the one it
- * knows best. */
-qkv_status qkv__put_example(qkv__json *j, const qkv_model *m, const char *language);
 
 /* ---- connections and work ---- */
 
@@ -78,13 +68,6 @@ void qkv__work_end(qkv__connections *l, qkv__turn turn);
 
 /* ---- the server ---- */
 
-/* The last text that was attended to: a page asks about it head by head. */
-typedef struct qkv__remembered {
-    pthread_mutex_t lock;
-    qkv_attention_capture attended;
-    qkv_text key; /* the text, target and options it comes from; empty: none */
-} qkv__remembered;
-
 enum { QKV__ORIGINS = 16 };
 
 struct qkv_server {
@@ -103,6 +86,8 @@ struct qkv_server {
     int listening;
     qkv__connections connections;
     qkv__remembered remembered;
+    qkv__engine *engine; /* of the live page; NULL: nobody has asked yet */
+    pthread_mutex_t engine_lock;
     qkv__batcher *batcher; /* of completions; NULL where the model makes none */
     qkv__chat_format chat; /* its template is NULL where the model has none */
     char *no_chat;         /* why not */
@@ -150,7 +135,7 @@ typedef struct qkv__route {
 
 qkv__answer qkv__serve_page, qkv__serve_health, qkv__serve_info, qkv__serve_languages, qkv__serve_models, qkv__serve_one_model,
     qkv__serve_tokens, qkv__serve_translation, qkv__serve_classes, qkv__serve_attention, qkv__serve_completions,
-    qkv__serve_chat, qkv__serve_embeddings;
+    qkv__serve_chat, qkv__serve_embeddings, qkv__serve_live_page, qkv__serve_engine;
 
 /* For MHD_start_daemon. */
 enum MHD_Result qkv__handle(void *server, struct MHD_Connection *c, const char *path, const char *method, const char *version,
@@ -199,8 +184,8 @@ void qkv__events_free(struct qkv__events *s);
 qkv_status qkv__events_put(struct qkv__events *s, qkv__json *event);
 struct MHD_Response *qkv__events_response(struct qkv__events *s);
 
-/* The page and what it may do, as a Content-Security-Policy. */
-const char *qkv__page_policy(void);
+/* What the page that answers r may do, as a Content-Security-Policy; NULL: the answer is no page. */
+const char *qkv__page_policy(const qkv__request *r);
 
 /* {"error": ..} with the sentence, which may hold any bytes. */
 void qkv__put_error(qkv__json *j, unsigned status, const char *sentence);

@@ -28,6 +28,9 @@ qkv_status qkv__tokens_put_special(qkv__tokens *t, const qkv_tokenizer *tokenize
 qkv_status qkv__tokens_put_text(qkv__tokens *t, const qkv_tokenizer *tokenizer, const char *text, size_t length);
 qkv_status qkv__tokens_put_ids(qkv__tokens *t, const qkv_tokenizer *tokenizer, const int32_t *ids, int64_t n);
 
+/* Text as a name, which ends with its only NUL; bytes that are no character as U+FFFD, with pieces like \\xE6. MEMORY. */
+qkv_status qkv__put_unit_name(qkv_text *name, const char *text, size_t length, bool pieces);
+
 /* Units in a sequence of tokens that a model read: unit i starts at token begin[i] and has count[i + 1] - count[i] of them.
  * NULL for both: every token is a unit. */
 typedef struct qkv__axis {

@@ -110,8 +110,7 @@ static int64_t whole_tokens(const qkv__tokens *t, int64_t from, int64_t to)
     return begin == t->ends[from] ? 1 : qkv_utf8_join(t->text.data, begin, t->ends + from, to - from);
 }
 
-/* Text as a name, which ends with its only NUL. */
-static qkv_status put_name(qkv_text *name, const char *text, size_t length, bool pieces)
+qkv_status qkv__put_unit_name(qkv_text *name, const char *text, size_t length, bool pieces)
 {
     qkv_status status = qkv__text_put(name, "", 0);
     for (size_t bytes; length && !status; text += bytes, length -= bytes) {
@@ -154,7 +153,7 @@ static qkv_status put_unit(qkv__arena *arena, const qkv__tokens *t, int64_t at, 
 {
     size_t from = token_begin(t, at), length = t->ends[at + count - 1] - from;
     qkv__text_clear(name);
-    if (put_name(name, t->text.data + from, length, pieces)) return QKV_MEMORY;
+    if (qkv__put_unit_name(name, t->text.data + from, length, pieces)) return QKV_MEMORY;
     if (!(u->names[u->n] = keep_name(arena, name))) return QKV_MEMORY;
     u->special[u->n] = t->special[at];
     u->begin[u->n] = begin;

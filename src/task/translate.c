@@ -155,7 +155,9 @@ static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
                                    .max_length = o->max_length,
                                    .no_repeat = o->no_repeat,
                                    .min_length = o->min_length ? o->min_length : qkv__max(0, info->min_length - 1),
-                                   .shortlist = o->shortlist };
+                                   .shortlist = o->shortlist,
+                                   .each_candidate = o->each_candidate,
+                                   .each_candidate_data = o->each_candidate_data };
     j->source_prefix = o->source_prefix;
     j->out->layers = t->decoder_layers;
     j->out->heads = (int)t->heads;
@@ -413,6 +415,8 @@ qkv_status qkv_translate(const qkv_model *m, const char *const *texts, const siz
     *out = (qkv_translations){ .work = work };
     qkv_translate_opts o;
     if (QKV__READ_OPTIONS(&o, each_step_data, opts, "translate")) return QKV_USAGE;
+    if (o.each_candidate && (n > 1 || o.split))
+        return qkv__fail(QKV_USAGE, "translate: candidates are told of one text that is not split");
     if (!work && !(work = out->work = qkv__alloc_zero(sizeof *work))) return QKV_MEMORY;
     qkv__arena_reset(&work->arena);
     qkv_status status = o.split && n ? translate_passages(m, texts, lengths, n, &o, out)

@@ -3,31 +3,13 @@
 // text, translators named by how many heads they have
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { check, complaintsOf, download as downloadTo, finish, group, installedIn, same } from './cases.mjs';
 
 const [qkv, out, translate, classify, generate, long, ...wide] = process.argv.slice(2).map(path => resolve(path));
-const installed = createRequire(join(out, 'package.json'));
-const { chromium } = installed('playwright-core'), axe = readFileSync(installed.resolve('axe-core/axe.min.js'), 'utf8');
-const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const { axe, launch } = installedIn(out);
 mkdirSync(out, { recursive: true });
-
-// ---- cases ----
-let passed = 0, failed = 0;
-function check(name, holds, found) {
-    if (holds) passed++;
-    else failed++;
-    console.log(`${holds ? 'ok' : 'not ok'} - ${name}`);
-    if (!holds && found !== undefined) console.log(`    found: ${typeof found === 'string' ? found : JSON.stringify(found)}`);
-}
-const same = (name, found, wanted) => check(name, JSON.stringify(found) === JSON.stringify(wanted), { found, wanted });
-
-// A group of cases; one that throws has failed, and the others go on.
-async function group(name, work) {
-    try { await work(); } catch (problem) { check(`${name}: ${problem.message}`, false); }
-}
 
 // ---- the server and the browser ----
 const running = [];
@@ -47,7 +29,7 @@ function serve(model, ...more) {
         child.once('exit', code => missed(new Error(`qkv serve ended with ${code}: ${said}`)));
     });
 }
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags });
+const browser = await launch();
 
 const strangers = [], errors = []; // of all pages
 const isSeen = () => performance.getEntriesByName('first picture').length > 0 && !document.body.classList.contains('busy');
@@ -82,16 +64,7 @@ async function read(page, text) {
 const picture = (page, name) => page.screenshot({ path: join(out, `${name}.png`), fullPage: true });
 const textOf = (page, selector) => page.locator(selector).innerText();
 
-// What the rules of accessibility have against a page: all of them, but for the contrast that level AAA wants.
-async function complaints(page) {
-    await page.evaluate(axe);
-    return page.evaluate(async () => {
-        const wanted = axe.getRules().filter(({ tags }) => !tags.includes('wcag2aaa'));
-        const rules = Object.fromEntries(wanted.map(({ ruleId }) => [ruleId, { enabled: true }]));
-        const { violations } = await axe.run({ rules });
-        return violations.map(({ id, nodes }) => `${id}: ${nodes.length}, ${nodes[0].html}`);
-    });
-}
+const complaints = page => complaintsOf(page, axe);
 
 // The library's numbers, by the command and by the server.
 function attended(model, text, kind, layer, head) {
@@ -127,12 +100,7 @@ const reading = ({ queries, keys, weights }, r, c) =>
     `${queries[r].trim()} → ${keys[c].trim()}: ${digits(Math.fround(weights[r][c]))}`;
 const everyReading = head => new Set(head.queries.flatMap((_, r) => head.keys.map((__, c) => reading(head, r, c))));
 
-async function download(page, button) {
-    const [file] = await Promise.all([page.waitForEvent('download'), page.click(button)]);
-    const path = join(out, file.suggestedFilename());
-    await file.saveAs(path);
-    return { name: file.suggestedFilename(), bytes: readFileSync(path) };
-}
+const download = (page, button) => downloadTo(page, out, button);
 const exact = weights => weights.map(row => row.map(Math.fround));
 function floats(base64) {
     const bytes = Buffer.from(base64, 'base64');
@@ -575,5 +543,4 @@ await group('in Chinese', async () => {
 same('no request to anyone else', strangers, []);
 same('no error in any console', errors, []);
 await browser.close();
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+finish();

@@ -109,6 +109,39 @@ void qkv__put_float_base64(qkv__json *j, const float *x, size_t count)
     qkv__put_raw(j, "\"");
 }
 
+void qkv__put_array(qkv__json *j, const float *x, int n_dims, const int64_t *dims)
+{
+    size_t count = 1;
+    qkv__put_raw(j, "{\"shape\":[");
+    for (int i = 0; i < n_dims; i++) {
+        if (i) qkv__put_raw(j, ",");
+        qkv__put_whole(j, dims[i]);
+        count *= (size_t)dims[i];
+    }
+    qkv__put_raw(j, "],\"f32\":");
+    qkv__put_float_base64(j, x, count);
+    qkv__put_raw(j, "}");
+}
+
+void qkv__put_key(qkv__json *j, const char *name)
+{
+    qkv__put_raw(j, ",");
+    qkv__put_name(j, name);
+    qkv__put_raw(j, ":");
+}
+
+void qkv__put_named_whole(qkv__json *j, const char *name, int64_t x)
+{
+    qkv__put_key(j, name);
+    qkv__put_whole(j, x);
+}
+
+void qkv__put_named_double(qkv__json *j, const char *name, double x)
+{
+    qkv__put_key(j, name);
+    qkv__put_double(j, x);
+}
+
 /* ---- in ---- */
 
 static const json_t *member(const json_t *o, const char *name)

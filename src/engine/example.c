@@ -1,5 +1,5 @@
 /* example.c: a text to begin with, in a language that the model's tokenizer knows: the page opens with it. */
-#include "server.h"
+#include "about.h"
 
 #include "../token/tokenizer.h"
 

@@ -4,6 +4,7 @@
 #include "../base/size.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- tokens ---- */
@@ -237,4 +238,89 @@ void qkv__put_translation(qkv__json *j, const char *text, size_t length, const d
     qkv__put_raw(j, ",\"ids\":");
     qkv__put_ids(j, ids, n);
     qkv__put_raw(j, "}");
+}
+
+typedef struct scored {
+    float probability;
+    int64_t class_id;
+} scored;
+
+static int most_probable_first(const void *a, const void *b)
+{
+    const scored *x = a, *y = b;
+    if (x->probability != y->probability) return x->probability > y->probability ? -1 : 1;
+    return x->class_id < y->class_id ? -1 : x->class_id > y->class_id;
+}
+
+static void put_name_of(qkv__json *j, const qkv_model *m, int64_t class_id)
+{
+    const char *label = qkv_model_label(m, class_id);
+    if (label) qkv__put_name(j, label);
+    else {
+        qkv__put_raw(j, "\"");
+        qkv__put_whole(j, class_id);
+        qkv__put_raw(j, "\"");
+    }
+}
+
+/* All but the brace at its end. */
+static void put_class(qkv__json *j, const qkv_model *m, const scored *s)
+{
+    qkv__put_raw(j, "{\"label\":");
+    put_name_of(j, m, s->class_id);
+    qkv__put_raw(j, ",\"probability\":");
+    qkv__put_float(j, s->probability);
+}
+
+/* The only class of a model: its logit, and what the logistic function makes of it. */
+static void put_only_class(qkv__json *j, const qkv_model *m, float logit)
+{
+    qkv__put_raw(j, "\"classes\":[");
+    put_class(j, m, &(scored){ 1 / (1 + expf(-logit)), 0 });
+    qkv__put_raw(j, ",\"logit\":");
+    qkv__put_float(j, logit);
+    qkv__put_raw(j, "}]");
+}
+
+static void put_number(qkv__json *j, float number)
+{
+    qkv__put_raw(j, "\"number\":");
+    qkv__put_float(j, number);
+}
+
+/* The labels that are more likely than not, the likeliest first, before all of them. */
+static void put_likely(qkv__json *j, const qkv_model *m, const scored *order, int64_t n)
+{
+    qkv__put_raw(j, "\"labels\":[");
+    for (int64_t i = 0; i < n && order[i].probability >= 0.5f; i++) {
+        if (i) qkv__put_raw(j, ",");
+        put_name_of(j, m, order[i].class_id);
+    }
+    qkv__put_raw(j, "],");
+}
+
+void qkv__put_classes(qkv__json *j, const qkv_model *m, const float *probabilities, int64_t n)
+{
+    qkv_problem problem = qkv_model_info_of(m)->problem;
+    if (problem == QKV_PROBLEM_NUMBER || (n == 1 && !problem)) {
+        if (problem) put_number(j, probabilities[0]);
+        else put_only_class(j, m, probabilities[0]);
+        return;
+    }
+    scored *order = qkv__alloc(sizeof *order * (size_t)n);
+    if (!order) {
+        if (!j->status) j->status = QKV_MEMORY;
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) order[i] = (scored){ probabilities[i], i };
+    qsort(order, (size_t)n, sizeof *order, most_probable_first);
+    if (problem == QKV_PROBLEM_SEVERAL_LABELS) put_likely(j, m, order, n);
+    qkv__put_raw(j, "\"classes\":[");
+    for (int64_t i = 0; i < n; i++) {
+        if (i) qkv__put_raw(j, ",");
+        put_class(j, m, &order[i]);
+        qkv__put_raw(j, "}");
+    }
+    qkv__put_raw(j, "]");
+    qkv__release(order, sizeof *order * (size_t)n);
 }

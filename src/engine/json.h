@@ -25,6 +25,14 @@ void qkv__put_ids(qkv__json *j, const int32_t *ids, int64_t n);
 void qkv__put_base64(qkv__json *j, const void *bytes, size_t size);     /* in quotes */
 void qkv__put_float_base64(qkv__json *j, const float *x, size_t count); /* little-endian */
 
+/* {"shape": [..], "f32": ".."}: an array of numbers as the live page reads it */
+void qkv__put_array(qkv__json *j, const float *x, int n_dims, const int64_t *dims);
+
+/* ,"name": and what follows; a number; a text */
+void qkv__put_key(qkv__json *j, const char *name);
+void qkv__put_named_whole(qkv__json *j, const char *name, int64_t x);
+void qkv__put_named_double(qkv__json *j, const char *name, double x);
+
 /* ---- in: members of an object ----
  * A member that is missing or null leaves its default. USAGE, with the member's name, for another type or a number out of
  * range. */

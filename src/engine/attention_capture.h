@@ -21,7 +21,7 @@ qkv_status qkv__put_ranks(qkv__json *j, const qkv_attention_capture *a, qkv_atte
 /* {"text": .., "score": .., "ids": ..}; a score of NULL is null. */
 void qkv__put_translation(qkv__json *j, const char *text, size_t length, const double *score, const int32_t *ids, int64_t n);
 
-/* "classes": [..], most probable first */
+/* "classes": [..], most probable first; of several labels a text "labels" before them, of a number "number" alone */
 void qkv__put_classes(qkv__json *j, const qkv_model *m, const float *probabilities, int64_t n);
 
 #endif

@@ -1,0 +1,82 @@
+/* cmd_page.c: qkv page: a model in one file that a browser runs. */
+#include "options.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+    const char *model, *out, *engine, *name;
+    int64_t bits;
+    bool quiet;
+} given = { .bits = 16 };
+
+static const option options[] = {
+    { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
+    { "out", 'o', .value = "FILE", .help = "the page to write", .required = true, .text = &given.out },
+    { "bits", .value = "N", .help = "of the model's weights in it: 8, 16 or 32; 16 unless given", .whole = &given.bits },
+    { "name", .value = "TEXT", .help = "what the page calls the model; the folder's name unless given", .text = &given.name },
+    { "engine", .value = "FILE", .help = "engine.wasm.gz of \"make wasm\", where it is not found by itself",
+      .text = &given.engine },
+    { "quiet", .help = "do not tell what was written", .flag = &given.quiet },
+    { 0 },
+};
+
+/* Beside the command as it was built, or where it was installed. */
+static const char *find_engine(void)
+{
+    static const char *const places[] = { "engine.wasm.gz", "../wasm/engine.wasm.gz", "../share/qkv/engine.wasm.gz" };
+    static char path[PATH_MAX + 64];
+    char own[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
+    if (n <= 0) return NULL;
+    own[n] = '\0';
+    char *slash = strrchr(own, '/');
+    if (slash) *slash = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(path, sizeof path, "%s/%s", own, places[i]);
+        if (!access(path, R_OK)) return path;
+    }
+    return NULL;
+}
+
+/* The last part of the folder's path. */
+static const char *folder_name(const char *folder)
+{
+    static char name[256];
+    size_t end = strlen(folder);
+    while (end && folder[end - 1] == '/') end--;
+    size_t begin = end;
+    while (begin && folder[begin - 1] != '/') begin--;
+    snprintf(name, sizeof name, "%.*s", (int)(end - begin), folder + begin);
+    return *name && strcmp(name, ".") ? name : "qkv";
+}
+
+static qkv_status run_page(void)
+{
+    const char *engine = given.engine ? given.engine : find_engine();
+    if (!engine)
+        return fail(QKV_UNSUPPORTED,
+                    "this build has no engine for browsers: make one with \"make wasm\", or give --engine FILE");
+    const qkv_page_opts opts = { .size = sizeof opts,
+                                 .engine = engine,
+                                 .bits = (int)given.bits,
+                                 .name = given.name ? given.name : folder_name(given.model) };
+    if (qkv_page_write(given.out, given.model, &opts)) return library_failed();
+    if (!given.quiet) fprintf(stderr, _("qkv: wrote %s\n"), given.out);
+    return QKV_OK;
+}
+
+const command page_command = {
+    .name = "page",
+    .summary = "write a page that runs a model in the browser",
+    .about = "Writes one file with the model, the library as WebAssembly and a page around them. It\n"
+             "opens from disk in Chromium and Firefox, computes in the browser and asks nothing of\n"
+             "anyone: type a text, see what the model makes of it and what every head attends to.\n"
+             "Weights have 16 bits in it unless --bits says otherwise. The same page, with this\n"
+             "program computing, is /live of \"qkv serve\".",
+    .example = "  qkv page -m demo/model -o live.html",
+    .options = options,
+    .run = run_page,
+};

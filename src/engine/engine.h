@@ -1,0 +1,23 @@
+/* engine.h: a model that answers questions about itself: JSON in, JSON out. docs/engine.md has the requests. The live page asks
+ * it, as WebAssembly in a worker or behind HTTP. */
+#ifndef QKV_SRC_ENGINE_H
+#define QKV_SRC_ENGINE_H
+
+#include <qkv/decode.h>
+
+#include "json.h"
+
+typedef struct qkv__engine qkv__engine;
+
+/* The model must outlive it and is shared; name is copied. NULL on error: MEMORY. For one thread at a time. */
+qkv__engine *qkv__engine_new(const qkv_model *m, const char *name);
+void qkv__engine_free(qkv__engine *e);
+
+/* Answers a request with one JSON object, of an error {"error": {"message": .., "status": ..}}; errors of writing stay in j. Long
+ * work asks each_step, which may be NULL, whether to go on. */
+void qkv__engine_answer(qkv__engine *e, const json_t *request, qkv_each_step each_step, void *data, qkv__json *j);
+
+/* The same for a request as text; the answer replaces what was in *answer, which is yours. MEMORY. */
+qkv_status qkv__engine_request(qkv__engine *e, const char *request, size_t length, qkv_text *answer);
+
+#endif

@@ -1,0 +1,193 @@
+/* touched.c: switches inside the model, and the requests that look into it: walk, lens, why. The calls are those of
+ * <qkv/touch.h>. */
+#include "inside.h"
+
+#include <qkv/touch.h>
+
+#include <string.h>
+
+enum { MOST_SWITCHES = 256, MOST_K = 64 };
+
+/* ---- switches ---- */
+
+/* "NAME=TEXT", each as an option of "qkv attend" has them. */
+static qkv_status add_switch(const char *given, const qkv_model *m, qkv_touches *list)
+{
+    static const char *const names[] = {
+#define TOUCH_NAME(constant, name) name,
+        QKV_TOUCH_LIST(TOUCH_NAME)
+#undef TOUCH_NAME
+    };
+    const char *equals = given ? strchr(given, '=') : NULL;
+    for (int i = 0; equals && i < QKV_TOUCH_KINDS; i++)
+        if (strlen(names[i]) == (size_t)(equals - given) && !strncmp(given, names[i], strlen(names[i])))
+            return qkv_touches_add(list, m, (qkv_touch_what)i, equals + 1);
+    return qkv__fail(QKV_USAGE, "\"switches\": \"%.60s\" is none: a switch is a text like \"without-head=1.3\"",
+                     given ? given : "null");
+}
+
+static qkv_status touch_model(const json_t *given, const qkv_model *m, qkv_model **touched)
+{
+    qkv_touches list = { 0 };
+    qkv_status status = QKV_OK;
+    size_t n = json_array_size(given);
+    if (!json_is_array(given) || n > MOST_SWITCHES)
+        return qkv__fail(QKV_USAGE, "\"switches\" must be an array of at most %d texts", MOST_SWITCHES);
+    for (size_t i = 0; i < n && !status; i++) status = add_switch(json_string_value(json_array_get(given, i)), m, &list);
+    if (!status && !(*touched = qkv_model_touched(m, list.touches, list.n))) status = qkv_error_status();
+    qkv_touches_free(&list);
+    return status;
+}
+
+qkv_status qkv__asking_begin(qkv__engine *e, const json_t *body, qkv__asking *a)
+{
+    const json_t *given = json_object_get(body, "switches");
+    *a = (qkv__asking){ .asked = { .model = e->model,
+                                   .job = e->job,
+                                   .generate = { .each_step = e->each_step, .each_step_data = e->each_step_data } } };
+    if (given && (!json_is_array(given) || json_array_size(given))) {
+        qkv_status status = touch_model(given, e->model, &a->touched);
+        if (status) return status;
+        if (!(a->switches = json_dumps(given, JSON_COMPACT))) return QKV_MEMORY;
+        a->asked.model = a->touched;
+        a->asked.switches = a->switches;
+    }
+    return qkv__asked_read(&a->asked, body);
+}
+
+void qkv__asking_end(qkv__asking *a)
+{
+    qkv__asked_free(&a->asked);
+    qkv_model_free(a->touched);
+    free(a->switches);
+}
+
+/* ---- looking inside ---- */
+
+/* Writes the answer, an object. */
+typedef qkv_status look(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv__json *j);
+
+static qkv_status answer_look(qkv__engine *e, const json_t *body, qkv__json *j, look *run)
+{
+    const qkv_attention_capture *capture;
+    qkv__asking a;
+    qkv_status status = qkv__asking_begin(e, body, &a);
+    if (!status) status = qkv__asking_attend(e, &a, true, true, &capture);
+    if (!status) status = run(a.asked.model, body, capture, j);
+    qkv__asking_end(&a);
+    return status;
+}
+
+/* An object that a call of the library wrote, without the brace that ends it, so that more can follow. */
+static void put_open_object(qkv__json *j, const qkv_text *object)
+{
+    size_t length = object->length;
+    while (length && object->data[length - 1] != '}') length--;
+    if (length) qkv__put_bytes(j, object->data, length - 1);
+}
+
+/* A token, or a class, that a model says. */
+static qkv_status put_output_name(qkv__json *j, const qkv_model *m, int64_t id)
+{
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    if (!o->classes) return qkv__put_token_text(j, qkv_model_target_tokenizer(m), (int32_t)id);
+    const char *label = qkv_model_label(m, id);
+    qkv__put_name(j, label ? label : "");
+    return QKV_OK;
+}
+
+static qkv_status put_walk(qkv__json *j, const qkv_model *m, const qkv_walk_result *walk, const qkv_text *object)
+{
+    qkv_status status = QKV_OK;
+    put_open_object(j, object);
+    qkv__put_key(j, "best_tokens");
+    qkv__put_raw(j, "[");
+    for (int i = 0; i < walk->n_best && !status; i++) {
+        if (i) qkv__put_raw(j, ",");
+        status = put_output_name(j, m, walk->best[i]);
+    }
+    qkv__put_raw(j, qkv_transformer_options(qkv_model_transformer(m))->pre_norm ? "],\"pre_norm\":true}"
+                                                                                : "],\"pre_norm\":false}");
+    return status;
+}
+
+static qkv_status look_walk(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv__json *j)
+{
+    qkv_walk_result walk = { 0 };
+    qkv_text object = { 0 };
+    int64_t layer = 0, head = 0, query = 0, k = 5;
+    int kind;
+    qkv_status status = qkv__get_kind(body, &kind);
+    if (!status && kind == QKV__NO_KIND) status = qkv__fail(QKV_USAGE, "\"kind\" is missing");
+    if (!status) status = qkv__get_whole(body, "layer", 0, INT32_MAX, &layer);
+    if (!status) status = qkv__get_whole(body, "head", 0, INT32_MAX, &head);
+    if (!status) status = qkv__get_whole(body, "query", 0, INT64_MAX, &query);
+    if (!status) status = qkv__get_whole(body, "n", 1, MOST_K, &k);
+    if (status) return status;
+    const qkv_walk_opts opts = {
+        .kind = (qkv_attention_kind)kind, .layer = (int)layer, .head = (int)head, .query = query, .k = (int)k
+    };
+    status = qkv_walk(m, c, &opts, &walk);
+    if (!status) status = qkv_walk_json(&walk, &object);
+    if (!status) status = put_walk(j, m, &walk, &object);
+    qkv_text_free(&object);
+    qkv_walk_free(&walk);
+    return status;
+}
+
+static qkv_status look_lens(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv__json *j)
+{
+    qkv_lens_result lens = { 0 };
+    qkv_text object = { 0 };
+    int64_t k = 5;
+    qkv_status status = qkv__get_whole(body, "n", 1, MOST_K, &k);
+    if (!status) status = qkv_lens(m, c, &(qkv_lens_opts){ .k = (int)k }, &lens);
+    if (!status) status = qkv_lens_text(m, c, &lens, 1, &object);
+    if (!status) qkv__put_bytes(j, object.data, object.length);
+    qkv_text_free(&object);
+    qkv_lens_free(&lens);
+    return status;
+}
+
+static qkv_status get_methods(const json_t *body, unsigned *methods)
+{
+    const json_t *given = json_object_get(body, "methods");
+    for (size_t i = 0; i < json_array_size(given); i++) {
+        const char *name = json_string_value(json_array_get(given, i));
+        int method = 0;
+        while (name && method < QKV_WHY_METHODS && strcmp(name, qkv_why_method_name((qkv_why_method)method))) method++;
+        if (!name || method == QKV_WHY_METHODS) return qkv__fail(QKV_USAGE, "\"methods\": element %zu is not known", i);
+        *methods |= 1u << method;
+    }
+    return QKV_OK;
+}
+
+static qkv_status look_why(const qkv_model *m, const json_t *body, const qkv_attention_capture *c, qkv__json *j)
+{
+    enum { MOST_STEPS = 4096 };
+    qkv_why_result why = { 0 };
+    qkv_text object = { 0 };
+    qkv_why_opts opts = { .size = sizeof opts, .output = -1 };
+    int64_t steps = 0;
+    qkv_status status = get_methods(body, &opts.methods);
+    if (!status) status = qkv__get_whole(body, "at", 0, INT64_MAX, &opts.at);
+    if (!status) status = qkv__get_whole(body, "output", 0, INT64_MAX, &opts.output);
+    if (!status) status = qkv__get_whole(body, "steps", 1, MOST_STEPS, &steps);
+    opts.has_output = opts.output >= 0;
+    opts.steps = (int)steps;
+    if (!status) status = qkv_why(m, c, &opts, &why);
+    if (!status) status = qkv_why_text(m, c, &why, 1, &object);
+    if (!status) {
+        put_open_object(j, &object);
+        qkv__put_key(j, "name");
+        status = put_output_name(j, m, why.output);
+        qkv__put_raw(j, "}");
+    }
+    qkv_text_free(&object);
+    qkv_why_free(&why);
+    return status;
+}
+
+qkv_status qkv__answer_walk(qkv__engine *e, const json_t *body, qkv__json *j) { return answer_look(e, body, j, look_walk); }
+qkv_status qkv__answer_lens(qkv__engine *e, const json_t *body, qkv__json *j) { return answer_look(e, body, j, look_lens); }
+qkv_status qkv__answer_why(qkv__engine *e, const json_t *body, qkv__json *j) { return answer_look(e, body, j, look_why); }

@@ -1,0 +1,45 @@
+#!/bin/sh
+# live.sh: pages of "qkv page" run by Node and Chromium, against the native engine; screenshots stay in BUILD/live. usage: live.sh
+# QKV BUILD
+. "$(dirname "$0")/cases.sh"
+qkv=$(realpath "$1") build=$(realpath "$2") here=$(cd "$(dirname "$0")" && pwd)
+export LC_ALL=C.UTF-8
+engine=$build/wasm/engine.wasm.gz
+cd "$folder" || exit 1
+: >in
+
+check "reviews" "$qkv" example classify --out reviews --pairs 300 --quiet
+check "a classifier" "$qkv" train classify --train reviews/train.tsv --valid reviews/valid.tsv --out classifier --preset tiny \
+    --tokens words --steps 10
+refused "an engine that is not there" 3 "nothing.gz" page -m classifier -o page.html --engine nothing.gz
+refused "a model that is not there" 3 "nothing" page -m nothing -o page.html --engine reviews/train.tsv
+refused "other bits" 2 "expected 8, 16 or 32" page -m classifier -o page.html --engine reviews/train.tsv --bits 4
+check "nothing was written" test ! -e page.html
+check "a page, whatever the engine is" run 0 "wrote page.html" page -m classifier -o page.html --engine reviews/train.tsv
+contains "which may ask nobody anything" "$(head -c 2000 page.html)" "connect-src 'none'" "default-src 'none'" "'wasm-unsafe-eval'"
+check "the same with 8 bits" run 0 "" page -m classifier -o page8.html --engine reviews/train.tsv --bits 8 --quiet
+
+skip_rest() { skipped "pages in a browser: $1"; finish; exit $?; }
+[ -e "$engine" ] || skip_rest "there is no WebAssembly engine (make wasm makes it)"
+command -v node >/dev/null || skip_rest "node is not installed (tools/deps test installs it)"
+[ "$(node -p 'process.versions.node.split(".")[0]')" -ge 18 ] || skip_rest "it needs Node.js 18 or newer"
+
+check "sentence pairs" "$qkv" example translate --out pairs --pairs 2000 --quiet
+check "a translator" "$qkv" train translate --train pairs/train.tsv --valid pairs/valid.tsv --out translator --preset tiny \
+    --vocab 600 --max-tokens 1024 --schedule linear --lr 2e-3 --warmup 20 --steps 60
+check "a toy language" "$qkv" example generate --out toy --lines 400
+check "a language model" "$qkv" train generate --train toy/train.txt --valid toy/valid.txt --out language --preset tiny --steps 10
+for model in translator classifier language; do
+    check "a page of the $model" run 0 "wrote" page -m $model -o $model.html --engine "$engine"
+done
+check "and one of 8 bits" run 0 "wrote" page -m translator -o translator8.html --engine "$engine" --bits 8
+cut -f1 pairs/test.tsv | head -n 20 >sentences
+# playwright-core is what tests/page.sh has installed.
+browser=none
+if [ -e "$build/page/installed" ] && command -v chromium >/dev/null; then browser=$build/page
+else skipped "pages in Chromium: tests/page.sh has not installed playwright-core"; fi
+[ "$failures" = 0 ] || finish || exit 1
+mkdir -p "$build/live"
+node "$here/live/live.test.mjs" "$qkv" "$build/live" "$browser" sentences translator.html translator8.html classifier.html language.html ||
+    failures=1
+finish
