@@ -245,6 +245,7 @@ static qkv_status each_labelled(void *data, const qkv_labelled *x) { return (voi
 #define V_const_qkv_why_opts_P ZERO(qkv_why_opts)
 #define V_qkv_why_result_P ZERO(qkv_why_result)
 #define V_const_qkv_why_result_P ZERO(qkv_why_result)
+#define V_const_qkv_page_opts_P ZERO(qkv_page_opts)
 #define V_const_qkv_walk_opts_P ZERO(qkv_walk_opts)
 #define V_qkv_walk_result_P ZERO(qkv_walk_result)
 #define V_const_qkv_walk_result_P ZERO(qkv_walk_result)
