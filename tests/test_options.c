@@ -107,7 +107,7 @@ static void check_row(const char *name, const qkv_transformer_opts *o)
     float penalty;
     json_t *config;
     const char *path = in_folder("config.json");
-    assert_int_equal(qkv__config_write(path, o, &labels, 0, 0), QKV_OK);
+    assert_int_equal(qkv__config_write(path, o, &labels, &(qkv_model_info){ .family = "qkv" }, 0), QKV_OK);
     assert_int_equal(qkv__json_read(path, QKV__CONFIG_MAX, &config), QKV_OK);
     assert_int_equal(qkv__config_read(path, config, &back, &labels, &penalty), QKV_OK);
     json_decref(config);
