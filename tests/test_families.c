@@ -769,6 +769,23 @@ static void one_class_of_any_kind(void **state)
     refuses("regression", QKV_FORMAT, "\"classifier.weight\" is (3, 16), expected (1");
 }
 
+/* It is saved too. */
+static void several_labels_a_text(void **state)
+{
+    (void)state;
+    copy_golden("bert_classify");
+    set_key("config.json", "problem_type", "\"multi_label_classification\"");
+    for (int i = 0; i < 2; i++) {
+        qkv_model *m = load(folder);
+        assert_int_equal(qkv_model_info_of(m)->problem, QKV_PROBLEM_SEVERAL_LABELS);
+        assert_int_equal(qkv_model_set_problem(m, QKV_PROBLEM_NUMBER), QKV_USAGE); /* it has three outputs */
+        assert_int_equal(qkv_model_save(m, folder), QKV_OK);
+        qkv_model_free(m);
+    }
+    set_key("config.json", "problem_type", "\"guessing\"");
+    refuses("guessing", QKV_UNSUPPORTED, "\"problem_type\"");
+}
+
 static void bad_modules(void **state)
 {
     (void)state;
@@ -1522,6 +1539,7 @@ int main(void)
         cmocka_unit_test(memory_for_one_like_it_may_fail),
         cmocka_unit_test_setup_teardown(bounds_of_keys, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(one_class_of_any_kind, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(several_labels_a_text, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(bad_modules, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(missing_keys, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(saved_and_loaded, make_folder, remove_folder),

@@ -170,6 +170,24 @@ static void said(const char *out, const char *text, double threshold, int json, 
     qkv_model_free(m);
 }
 
+/* Sigmoids of the logits that softmax has: log(p / (1 - p)) of two labels is as far apart as the logarithms of softmax. */
+static void sigmoids(const char *out)
+{
+    const qkv_texts texts = { .texts = (const char *const[]){ "the day ball soup and more" }, .n = 1 };
+    qkv_matrix one = { 0 }, several = { 0 };
+    qkv_model *m = qkv_model_load(in_folder(out));
+    assert_int_equal(qkv_classify(m, &texts, NULL, &several), QKV_OK);
+    assert_int_equal(qkv_model_set_problem(m, QKV_PROBLEM_ONE_LABEL), QKV_OK);
+    assert_int_equal(qkv_classify(m, &texts, NULL, &one), QKV_OK);
+    double logit[3];
+    for (int k = 0; k < 3; k++) logit[k] = log((double)several.data[k] / (1 - (double)several.data[k]));
+    for (int k = 1; k < 3; k++)
+        assert_true(fabs(log((double)one.data[k] / (double)one.data[0]) - (logit[k] - logit[0])) < 1e-3);
+    qkv_matrix_free(&one);
+    qkv_matrix_free(&several);
+    qkv_model_free(m);
+}
+
 static void several_labels(void **state)
 {
     (void)state;
@@ -180,6 +198,7 @@ static void several_labels(void **state)
     assert_int_equal(s.problem, QKV_PROBLEM_SEVERAL_LABELS);
     assert_true(s.texts == 70 && s.exact > 65 && s.labels.micro_f1 > 0.97);
     assert_non_null(strstr(text.data, "micro F1"));
+    sigmoids("one");
     said("one", "the day soup and more", 0, 0, "food\t0.");
     said("one", "the day soup and more", 0, 1, "{\"labels\": [\"food\"], \"probabilities\": {\"food\": ");
     said("one", "the day soup and more", 1, 1, "{\"labels\": [], ");
