@@ -2,9 +2,9 @@
  *
  * quantized.h fixes the bits. Two ways, which differ in speed alone:
  *   few rows   w is read once as it lies, k along the vector: as fast as memory gives it
- *   tiles      c^T = w a^T: MR rows of w times panels of a's rows, a row a lane. For int8 both hold pairs of k in 16 bits,
- *              which one instruction multiplies and adds (pmaddwd). That of bytes (pmaddubsw) wants one of them without a sign
- *              and sums that fit 16 bits: those of 4 bits do, kept as 0 .. 15, and a whole group of them */
+ *   tiles      MR rows of one operand times panels of the other's rows, a row a lane. One instruction (pmaddubsw) multiplies
+ *              bytes and adds pairs of them, if one operand has no sign and the sums fit 16 bits. Those of 4 bits do, kept as
+ *              0 .. 15, and a whole group of them; for int8 see below */
 #include "tile.h"
 
 #if defined(__x86_64__)
@@ -15,12 +15,16 @@ typedef int16_t vh __attribute__((vector_size(QKV_VECTOR_BYTES)));
 typedef uint16_t vhu __attribute__((vector_size(QKV_VECTOR_BYTES)));
 typedef int8_t vb_any __attribute__((vector_size(QKV_VECTOR_BYTES / 2), aligned(1), may_alias));
 typedef int8_t vb_narrow __attribute__((vector_size(W)));
-typedef int32_t word __attribute__((may_alias)); /* two numbers of 16 bits, or four of 8 */
+typedef int32_t word __attribute__((may_alias)); /* four bytes */
 typedef uint8_t v16 __attribute__((vector_size(QKV__GROUP_BYTES)));
+typedef int16_t v16h __attribute__((vector_size(QKV__GROUP)));
+typedef uint16_t v16hu __attribute__((vector_size(QKV__GROUP)));
 typedef float v4 __attribute__((vector_size(16)));
 typedef int32_t v4i __attribute__((vector_size(16)));
 typedef float v8 __attribute__((vector_size(32)));
 typedef int32_t v8i __attribute__((vector_size(32)));
+typedef uint32_t v8u __attribute__((vector_size(32)));
+typedef int64_t v4l __attribute__((vector_size(32)));
 typedef float v8_any __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t v8i_any __attribute__((vector_size(32), aligned(4), may_alias));
 
@@ -69,9 +73,15 @@ static inline vh multiply_nibbles(vi a, vi b)
 #endif
 }
 
-/* Of every four bytes numbers 0 and 2, and 1 and 3, in 16 bits: which are pairs does not matter as long as a and w agree. */
-static inline vh first_pairs(vi bytes) { return (vh)((vhu)bytes << 8) >> 8; }
-static inline vh second_pairs(vi bytes) { return (vh)bytes >> 8; }
+/* x[2i] + x[2i+1] */
+static inline vi add_pairs(vh x)
+{
+#if defined(__SSE2__)
+    return multiply_pairs(x, (vh){ 0 } + 1);
+#else
+    return ((vi)((vu)x << 16) >> 16) + ((vi)x >> 16);
+#endif
+}
 
 /* The lanes of each of four vectors, added up. */
 static inline v4i lane_totals(const vi x[4])
@@ -318,23 +328,175 @@ static void few_rows_int4(const qkv__quantized *x, char *scratch)
         }
 }
 
-/* ---- tiles ---- */
+/* ---- tiles, 8 bits ----
+ * Of w, kept 128 too high, a panel has NR rows: [word of k][row], a word having four bytes. A pair of them times a pair of a
+ * fits 16 bits up to |a0 + a1| = 128, as 255 * 128 does (and 255 * 127, where their signs differ). What a has beyond that is
+ * left for later: few words of a row have it, unless nearly all its numbers are large. (Sums with such bytes may wrap around;
+ * what is left of them without the excess fits again.) */
+
+enum { ROWS = MR / 3 * 2 }; /* of a in a tile: with more the sums would not stay in registers */
+
+typedef struct left_word {
+    int32_t at;
+    word four;
+} left_word;
+
+/* Up to QKV__QUANTIZED_ROWS rows of a, and zeros up to whole tiles of ROWS. */
+typedef struct split_rows {
+    int8_t *low;     /* [row][k], without what is left */
+    left_word *left; /* of the tile whose first row is i: [n_left[i]][ROWS] from i * words on, zeros where a row has fewer */
+    int32_t *n_left;
+    int32_t *excess; /* of every row: what w being kept too high adds to its sums */
+    word *panel;
+    int64_t words;
+} split_rows;
+
+static split_rows cut_int8_scratch(char *scratch, int64_t k)
+{
+    const int64_t rows = qkv__round_up(QKV__QUANTIZED_ROWS, ROWS);
+    split_rows t = { .panel = (word *)(void *)scratch, .words = qkv__whole_groups(k) / 4 };
+    t.left = (left_word *)(void *)(t.panel + NR * t.words);
+    t.low = (int8_t *)(t.left + rows * t.words);
+    t.excess = (int32_t *)(void *)(t.low + rows * 4 * t.words);
+    t.n_left = t.excess + rows;
+    return t;
+}
+
+/* 32 bytes of a row: low gets what fits, over what is left, if there is any; gives their sum. */
+static inline int32_t split_bytes(const int8_t *a, int8_t *low, int32_t over[GROUP / 4], int64_t *any)
+{
+    v16h both, even, odd, sum, above, below;
+    memcpy(&both, a, sizeof both);
+    even = (v16h)((v16hu)both << 8) >> 8, odd = both >> 8, sum = even + odd;
+    above = sum > 128, below = sum < -128;
+    v16h left = (v16h)((v16hu)((above & (sum - 128)) | (below & (sum + 128))) << 8);
+    both -= left; /* of the second byte of a pair */
+    memcpy(low, &both, sizeof both);
+    memcpy(over, &left, sizeof left);
+    v4l bits = (v4l)left;
+    v8i pairs = ((v8i)((v8u)sum << 16) >> 16) + ((v8i)sum >> 16);
+    *any = (bits[0] | bits[1]) | (bits[2] | bits[3]);
+    return ((pairs[0] + pairs[1]) + (pairs[2] + pairs[3])) + ((pairs[4] + pairs[5]) + (pairs[6] + pairs[7]));
+}
+
+/* Row i, to its place in the tile whose first row is `tile`. Gives how many words are left. */
+static int32_t split_row(const int8_t *a, const split_rows *t, int64_t i, int64_t tile)
+{
+    left_word *left = t->left + tile * t->words + (i - tile);
+    int32_t n = 0, total = 0, over[GROUP / 4];
+    for (int32_t p = 0; p < t->words; p += GROUP / 4) {
+        int64_t any;
+        total += split_bytes(a + 4 * p, t->low + 4 * (i * t->words + p), over, &any);
+        for (int32_t q = 0; any && q < GROUP / 4; q++) {
+            left[n * ROWS] = (left_word){ p + q, over[q] };
+            n += over[q] != 0;
+        }
+    }
+    t->excess[i] = 128 * total;
+    return n;
+}
+
+static void split_tile(const qkv__quantized *x, int64_t first, int64_t rows, int64_t tile, const split_rows *t)
+{
+    int32_t n[ROWS] = { 0 }, most = 0;
+    for (int64_t r = 0; r < ROWS; r++) {
+        if (tile + r < rows) n[r] = split_row(x->a + (first + tile + r) * 4 * t->words, t, tile + r, tile);
+        else memset(t->low + (tile + r) * 4 * t->words, 0, (size_t)(4 * t->words)), t->excess[tile + r] = 0;
+        most = n[r] > most ? n[r] : most;
+    }
+    for (int64_t r = 0; r < ROWS; r++)
+        for (int32_t l = n[r]; l < most; l++) t->left[tile * t->words + l * ROWS + r] = (left_word){ 0, 0 };
+    t->n_left[tile] = most;
+}
+
+/* 16 bytes each of W rows of w from row j and byte p on, zeros where there are none: column[c] has word c of every row. */
+static inline void words_of_weights(const qkv__quantized *x, int64_t j, int64_t p, vf column[4])
+{
+    const int8_t *w = (const int8_t *)x->w + j * x->k + p;
+    int64_t rows = qkv__min(W, x->n - j), bytes = qkv__min(16, x->k - p);
+    if (rows == W && bytes == 16 && x->k % 4 == 0) {
+        columns_of_rows((const float *)(const void *)w, x->k / 4, column);
+        return;
+    }
+    float some[4 * W] = { 0 };
+    for (int64_t r = 0; r < rows && bytes > 0; r++) memcpy(some + 4 * r, w + r * x->k, (size_t)bytes);
+    columns_of_rows(some, 4, column);
+}
+
+static void pack_weights(const qkv__quantized *x, int64_t j, const split_rows *t)
+{
+    const vi raise = (vi){ 0 } ^ (int32_t)0x80808080;
+    for (int64_t v = 0; v < NR; v += W)
+        for (int64_t p = 0; p < 4 * t->words; p += 16) {
+            vf column[4];
+            words_of_weights(x, j + v, p, column);
+            EACH (c, 4) store((float *)(t->panel + (p / 4 + c) * NR + v), (vf)((vi)column[c] ^ raise));
+        }
+}
+
+/* sum[v] += a word of a row of a times a panel's */
+ALWAYS void add_word(vi sum[NV], const word *panel, int32_t four)
+{
+    vi both = four - (vi){ 0 };
+    EACH (v, NV) sum[v] += add_pairs(multiply_nibbles((vi)load((const float *)panel + v * W), both));
+}
+
+ALWAYS void put_int8(const qkv__quantized *x, int64_t i, int64_t j, vi sum, int64_t left)
+{
+    vf y = floats(sum) * (x->a_scales[i] * get((const float *)x->w_scales + j, left, 0));
+    if (x->bias) y += get(x->bias + j, left, 0);
+    put(x->c + i * x->c_row + j, y, left);
+}
+
+/* ROWS rows of a from row i on times the panel, whose first column is j. */
+static __attribute__((noinline)) void tile_int8(const qkv__quantized *x, const split_rows *t, int64_t first, int64_t i,
+                                                int64_t rows, int64_t j)
+{
+    const word *low = (const word *)(const void *)t->low + i * t->words, *panel = t->panel;
+    const left_word *left = t->left + i * t->words;
+    vi sum[ROWS][NV];
+    EACH (r, ROWS)
+        EACH (v, NV) sum[r][v] = (vi){ 0 };
+    for (int64_t p = 0; p < t->words; p++, panel += NR)
+        EACH (r, ROWS) add_word(sum[r], panel, low[r * t->words + p]);
+    for (int32_t l = 0; l < t->n_left[i]; l++, left += ROWS)
+        EACH (r, ROWS) add_word(sum[r], t->panel + left[r].at * NR, left[r].four);
+    EACH (r, ROWS)
+        EACH (v, NV)
+            if (i + r < rows && j + v * W < x->n)
+                put_int8(x, first + i + r, j + v * W, sum[r][v] - t->excess[i + r], x->n - j - v * W);
+}
+
+static void in_tiles_int8(const qkv__quantized *x, char *scratch)
+{
+    const split_rows t = cut_int8_scratch(scratch, x->k);
+    for (int64_t first = 0; first < x->m; first += QKV__QUANTIZED_ROWS) {
+        int64_t rows = qkv__min(QKV__QUANTIZED_ROWS, x->m - first);
+        for (int64_t i = 0; i < rows; i += ROWS) split_tile(x, first, rows, i, &t);
+        for (int64_t j = 0; j < x->n; j += NR) {
+            pack_weights(x, j, &t);
+            for (int64_t i = 0; i < rows; i += ROWS) tile_int8(x, &t, first, i, rows, j);
+        }
+    }
+}
+
+/* ---- tiles, 4 bits: c^T = w a^T ---- */
 
 /* Up to QKV__QUANTIZED_ROWS rows of a in panels of NR, the last of one vector where that is enough: [words of k][row], a word
- * having four numbers of 8 bits for int4 and two of 16 for int8; [group][row] their scales, and what w being kept 8 too high
- * adds to a sum; MR rows of w in such words; and the scales of their groups. */
+ * having four bytes; [group][row] their scales, and what w being kept 8 too high adds to a sum; MR rows of w in such words; and
+ * the scales of their groups. */
 typedef struct tiling {
     word *a, *w;
     float *a_scales, *w_scales;
     int32_t *excess;
-    float *chains; /* of a tile, for int4 */
+    float *chains; /* of a tile */
     int64_t words, scales;
-    bool int4;
+    vh ones; /* in memory: in a register they would take the place of a sum */
 } tiling;
 
-static tiling cut_scratch(char *scratch, int64_t k, bool int4)
+static tiling cut_scratch(char *scratch, int64_t k)
 {
-    tiling t = { .words = qkv__whole_groups(k) / (int4 ? 4 : 2), .scales = int4 ? qkv__groups(k) : 1, .int4 = int4 };
+    tiling t = { .words = qkv__whole_groups(k) / 4, .scales = qkv__groups(k), .ones = (vh){ 0 } + 1 };
     t.chains = (float *)(void *)scratch;
     t.a = (word *)(t.chains + CHAINS * MR * NR);
     t.w = t.a + QKV__QUANTIZED_ROWS * t.words;
@@ -345,13 +507,6 @@ static tiling cut_scratch(char *scratch, int64_t k, bool int4)
 }
 
 static inline int vectors_of(int64_t rows) { return rows > W ? NV : 1; }
-
-/* For int8 all first pairs lie before all second ones. */
-static inline void put_words(word *to, int64_t second, vi bytes, int64_t n, bool int4)
-{
-    put((float *)to, int4 ? (vf)bytes : (vf)first_pairs(bytes), n);
-    if (!int4) put((float *)(to + second), (vf)second_pairs(bytes), n);
-}
 
 /* Four words each of W rows of a, of which there are `rows`, the others zeros: column[c] has word c of every row. */
 static inline void words_of_rows(const int8_t *a, int64_t row, int64_t rows, vf column[4])
@@ -367,12 +522,12 @@ static inline void words_of_rows(const int8_t *a, int64_t row, int64_t rows, vf 
 
 static void pack_panel(const qkv__quantized *x, int64_t first, int64_t rows, const tiling *t, word *to)
 {
-    int64_t width = vectors_of(rows) * W, k = qkv__whole_groups(x->k), second = t->words / 2 * width;
+    int64_t width = vectors_of(rows) * W, k = qkv__whole_groups(x->k);
     for (int64_t v = 0; v < width; v += W)
         for (int64_t p = 0; p < k; p += 16) {
             vf column[4];
             words_of_rows(x->a + (first + v) * k + p, k, rows - v, column);
-            EACH (c, 4) put_words(to + (p / 4 + c) * width + v, second, (vi)column[c], W, t->int4);
+            EACH (c, 4) store((float *)(to + (p / 4 + c) * width + v), column[c]);
         }
 }
 
@@ -383,7 +538,7 @@ static void pack_scales(const qkv__quantized *x, int64_t first, int64_t rows, co
         for (int64_t g = 0; g < t->scales; g++) {
             const int8_t *group = x->a + ((first + i) * t->scales + g) * GROUP;
             int32_t sum = 0;
-            for (int p = 0; t->int4 && i < rows && p < GROUP; p++) sum += group[p];
+            for (int p = 0; i < rows && p < GROUP; p++) sum += group[p];
             scales[g * width + i] = i < rows ? x->a_scales[(first + i) * t->scales + g] : 0;
             excess[g * width + i] = 8 * sum;
         }
@@ -417,24 +572,6 @@ static void put_tile(const qkv__quantized *x, int64_t first, int64_t rows, int64
             c[i * x->c_row + r] = x->bias ? tile[r * width + i] + x->bias[j + r] : tile[r * width + i];
 }
 
-ALWAYS void tile_int8(const int nv, const tiling *t, const word *a, const float *a_scales, float *out)
-{
-    const word *w = t->w;
-    vi sum[MR][NV];
-    EACH (i, MR)
-        EACH (v, nv) sum[i][v] = (vi){ 0 };
-    for (int64_t p = 0; p < t->words; p++, a += nv * W) {
-        vh row[NV];
-        EACH (v, nv) memcpy(&row[v], a + v * W, sizeof row[v]);
-        EACH (i, MR) {
-            vh both = (vh)((int32_t)w[i * t->words + p] - (vi){ 0 });
-            EACH (v, nv) sum[i][v] += multiply_pairs(both, row[v]);
-        }
-    }
-    EACH (i, MR)
-        EACH (v, nv) store(out + (i * nv + v) * W, floats(sum[i][v]) * (load(a_scales + v * W) * t->w_scales[i]));
-}
-
 /* sum[i][v] = a group of MR rows of w times nv vectors of a panel: in 16 bits, as 32 * 15 * 127 / 2 fits them */
 ALWAYS void tile_of_group(const int nv, const word *w, int64_t w_row, const word *a, vh sum[MR][NV])
 {
@@ -456,7 +593,6 @@ ALWAYS void tile_of_group(const int nv, const word *w, int64_t w_row, const word
 ALWAYS void tile_int4(const int nv, const tiling *t, const word *a, const float *a_scales, const int32_t *excess, float *out)
 {
     const int size = MR * nv * W;
-    const vh ones = (vh){ 0 } + 1;
     memset(t->chains, 0, sizeof(float) * (size_t)(CHAINS * size));
     for (int64_t g = 0; g < t->scales; g++, a += GROUP / 4 * nv * W, a_scales += nv * W, excess += nv * W) {
         vh sum[MR][NV];
@@ -466,26 +602,13 @@ ALWAYS void tile_int4(const int nv, const tiling *t, const word *a, const float 
             EACH (v, nv) {
                 float *to = chain + (i * nv + v) * W;
                 vf scale = load(a_scales + v * W) * t->w_scales[i * t->scales + g];
-                vi exact = multiply_pairs(sum[i][v], ones) - (vi)load((const float *)(const word *)excess + v * W);
+                vi exact = multiply_pairs(sum[i][v], t->ones) - (vi)load((const float *)(const word *)excess + v * W);
                 store(to, load(to) + floats(exact) * scale);
             }
     }
     for (int half = CHAINS / 2; half; half /= 2)
         for (int i = 0; i < half * size; i += W) store(t->chains + i, load(t->chains + i) + load(t->chains + half * size + i));
     memcpy(out, t->chains, sizeof(float) * (size_t)size);
-}
-
-/* A row of w, k bytes: nothing is read behind them. */
-static void widen_int8_row(const int8_t *from, int64_t k, const tiling *t, word *to)
-{
-    int64_t second = t->words / 2;
-    for (int64_t q = 0; q < second; q += W) {
-        vi bytes = { 0 };
-        int64_t left = k - 4 * q;
-        if (left >= QKV_VECTOR_BYTES) memcpy(&bytes, from + 4 * q, sizeof bytes);
-        else if (left > 0) memcpy(&bytes, from + 4 * q, (size_t)left);
-        put_words(to + q, second, bytes, second - q, false);
-    }
 }
 
 /* A row of groups: bytes 0 .. 15 in the order of k. */
@@ -508,12 +631,9 @@ static void widen_rows(const qkv__quantized *x, int64_t j, const tiling *t)
         if (j + r >= x->n) {
             memset(to, 0, sizeof *to * (size_t)t->words);
             memset(scales, 0, sizeof *scales * (size_t)t->scales);
-        } else if (t->int4) {
+        } else {
             NAME(widen_half)(scales, (const uint16_t *)x->w_scales + (j + r) * t->scales, t->scales);
             widen_int4_row((const uint8_t *)x->w + (j + r) * t->scales * BYTES, t, to);
-        } else {
-            *scales = ((const float *)x->w_scales)[j + r];
-            widen_int8_row((const int8_t *)x->w + (j + r) * x->k, x->k, t, to);
         }
     }
 }
@@ -526,17 +646,15 @@ static void tiles_of_columns(const qkv__quantized *x, int64_t first, int64_t row
         const word *a = t->a + i * t->words;
         const float *a_scales = t->a_scales + i * t->scales;
         const int32_t *excess = t->excess + i * t->scales;
-        if (vectors_of(some) == 1 && t->int4) tile_int4(1, t, a, a_scales, excess, out);
-        else if (vectors_of(some) == 1) tile_int8(1, t, a, a_scales, out);
-        else if (t->int4) tile_int4(NV, t, a, a_scales, excess, out);
-        else tile_int8(NV, t, a, a_scales, out);
+        if (vectors_of(some) == 1) tile_int4(1, t, a, a_scales, excess, out);
+        else tile_int4(NV, t, a, a_scales, excess, out);
         put_tile(x, first + i, some, j, out, vectors_of(some) * W);
     }
 }
 
-static void in_tiles(const qkv__quantized *x, char *scratch, bool int4)
+static void in_tiles_int4(const qkv__quantized *x, char *scratch)
 {
-    const tiling t = cut_scratch(scratch, x->k, int4);
+    const tiling t = cut_scratch(scratch, x->k);
     for (int64_t i = 0; i < x->m; i += QKV__QUANTIZED_ROWS) {
         int64_t rows = qkv__min(QKV__QUANTIZED_ROWS, x->m - i);
         pack_panels(x, i, rows, &t);
@@ -550,11 +668,11 @@ static void in_tiles(const qkv__quantized *x, char *scratch, bool int4)
 void NAME(multiply_int8)(const qkv__quantized *x, void *scratch)
 {
     if (x->m <= FEW) few_rows_int8(x);
-    else in_tiles(x, scratch, false);
+    else in_tiles_int8(x, scratch);
 }
 
 void NAME(multiply_int4)(const qkv__quantized *x, void *scratch)
 {
     if (x->m <= FEW) few_rows_int4(x, scratch);
-    else in_tiles(x, scratch, true);
+    else in_tiles_int4(x, scratch);
 }

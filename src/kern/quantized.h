@@ -41,9 +41,9 @@ static inline int64_t qkv__whole_groups(int64_t k) { return qkv__groups(k) * QKV
 enum { QKV__QUANTIZED_ROWS = 64 };
 static inline size_t qkv__quantized_scratch(int64_t k)
 {
-    /* a and at most 12 rows of w in 16 bits; for every group a scale in each; chains of a tile */
+    /* for each of a's rows and a tile's of w three times its bytes, and for every group a scale and a sum; chains of a tile */
     int64_t columns = qkv__round_up(k, QKV__GROUP * QKV__GROUP_CHAINS), rows = QKV__QUANTIZED_ROWS + 12;
-    return (size_t)(rows * (2 * columns + 8 * qkv__groups(columns)) + (32 << 10));
+    return (size_t)(rows * (3 * columns + 8 * qkv__groups(columns)) + (32 << 10));
 }
 
 #endif
