@@ -97,8 +97,8 @@ static void pack_a(const float *a, int64_t a_row, int64_t a_col, int64_t m, int6
 
 static void add_bias(float *c, int64_t c_row, int64_t m, int64_t n, const float *bias)
 {
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++) c[i * c_row + j] += bias[j];
+    for (int64_t i = 0; i < m; i++, c += c_row)
+        for (int64_t j = 0; j < n; j += W) put(c + j, get(c + j, n - j, 0) + get(bias + j, n - j, 0), n - j);
 }
 
 /* A product without a k. */
@@ -143,31 +143,53 @@ void NAME(pack_weight)(float *out, const float *w, int64_t n, int64_t k, int64_t
     }
 }
 
+/* A block of rows of a, of columns of b and of k. */
+typedef struct span {
+    int64_t from, n;
+} span;
+
+static inline span span_at(int64_t from, int64_t most, int64_t end) { return (span){ from, qkv__min(most, end - from) }; }
+
+enum { A_CHAIN = MC * CHAIN + W, B_CHAIN = NC * CHAIN };
+
+static void multiply_block(const qkv__product *x, int chains, span i, span j, span p, const float *a, const float *b,
+                           int64_t b_chain)
+{
+    const float *bias = x->bias && p.from + p.n == x->k ? x->bias + j.from : NULL;
+    for (int c = 0; c < chains; c++)
+        blocks(a + c * A_CHAIN, b + c * b_chain, x->c + i.from * x->c_row + j.from, x->c_row, i.n, j.n, steps(p.n, chains, 0),
+               steps(p.n, chains, c), x->add || p.from > 0 || c > 0, c == chains - 1 ? bias : NULL);
+}
+
+static void pack_block_of_a(const qkv__product *x, int chains, span i, span p, float *a)
+{
+    pack_a(x->a + i.from * x->a_row + p.from * x->a_col, x->a_row, x->a_col, i.n, p.n, chains, a, A_CHAIN);
+}
+
 static void blocked(const qkv__product *x, int chains, float *scratch)
 {
-    enum { A_CHAIN = MC * CHAIN + W, B_CHAIN = NC * CHAIN };
     const int64_t columns = NC * CHAINS / chains; /* one chain leaves room for more columns */
-    float *a = scratch, *packed_here = scratch + A_CHAIN * CHAINS;
-    for (int64_t j = 0; j < x->n; j += columns) {
-        int64_t n = qkv__min(columns, x->n - j);
-        for (int64_t p = 0; p < x->k; p += CHAIN * chains) {
-            int64_t k = qkv__min(CHAIN * chains, x->k - p);
-            const float *bias = x->bias && p + k == x->k ? x->bias + j : NULL;
-            const float *b = packed_here;
-            int64_t b_chain = B_CHAIN;
-            if (x->packed) {
-                b = x->packed + packed_block(x->packed_n, p) + (x->packed_at + j) * steps(k, chains, 0);
-                b_chain = packed_chain(x->packed_n, k);
-            } else pack_b(x->b + p * x->b_row + j * x->b_col, x->b_row, x->b_col, k, n, chains, packed_here, B_CHAIN);
-            for (int64_t i = 0; i < x->m; i += MC) {
-                int64_t m = qkv__min(MC, x->m - i);
-                pack_a(x->a + i * x->a_row + p * x->a_col, x->a_row, x->a_col, m, k, chains, a, A_CHAIN);
-                for (int c = 0; c < chains; c++)
-                    blocks(a + c * A_CHAIN, b + c * b_chain, x->c + i * x->c_row + j, x->c_row, m, n, steps(k, chains, 0),
-                           steps(k, chains, c), x->add || p > 0 || c > 0, c == chains - 1 ? bias : NULL);
+    float *a = scratch, *b = scratch + A_CHAIN * CHAINS;
+    for (span j = span_at(0, columns, x->n); j.n > 0; j = span_at(j.from + columns, columns, x->n))
+        for (span p = span_at(0, CHAIN * chains, x->k); p.n > 0; p = span_at(p.from + p.n, CHAIN * chains, x->k)) {
+            pack_b(x->b + p.from * x->b_row + j.from * x->b_col, x->b_row, x->b_col, p.n, j.n, chains, b, B_CHAIN);
+            for (span i = span_at(0, MC, x->m); i.n > 0; i = span_at(i.from + MC, MC, x->m)) {
+                pack_block_of_a(x, chains, i, p, a);
+                multiply_block(x, chains, i, j, p, a, b, B_CHAIN);
             }
         }
-    }
+}
+
+/* With b packed before, rows of a are packed once and not for every block of columns. */
+static void blocked_by_rows(const qkv__product *x, float *scratch)
+{
+    for (span i = span_at(0, MC, x->m); i.n > 0; i = span_at(i.from + MC, MC, x->m))
+        for (span p = span_at(0, CHAIN * CHAINS, x->k); p.n > 0; p = span_at(p.from + p.n, CHAIN * CHAINS, x->k)) {
+            const float *b = x->packed + packed_block(x->packed_n, p.from) + x->packed_at * steps(p.n, CHAINS, 0);
+            pack_block_of_a(x, CHAINS, i, p, scratch);
+            for (span j = span_at(0, NC, x->n); j.n > 0; j = span_at(j.from + NC, NC, x->n))
+                multiply_block(x, CHAINS, i, j, p, scratch, b + j.from * steps(p.n, CHAINS, 0), packed_chain(x->packed_n, p.n));
+        }
 }
 
 /* ---- streamed ---- */
@@ -545,6 +567,7 @@ void NAME(multiply)(const qkv__product *x, float *scratch)
     else if (x->b_row == 1) {
         if (x->m <= DOT_ROWS && x->a_col == 1) dots(x, scratch);
         else if (x->m <= STREAM_ROWS) streamed(x, scratch);
+        else if (x->packed) blocked_by_rows(x, scratch);
         else blocked(x, CHAINS, scratch);
     } else {
         bool unpacked = x->b_col == 1 && (x->a_col == 1 || x->a_row == 1);
