@@ -150,6 +150,11 @@ qkv_status qkv__file_map(const char *path, qkv__bytes *out)
     return status;
 }
 
+void qkv__bytes_forget(const qkv__bytes *b)
+{
+    if (b->mapped) madvise(b->data, b->capacity, MADV_DONTNEED);
+}
+
 void qkv__bytes_free(qkv__bytes *b)
 {
     if (b->mapped) files.munmap(b->data, b->capacity);

@@ -59,6 +59,9 @@ qkv_status qkv__refuse_lfs_pointer(const char *path, const qkv__bytes *file);
  * without bytes is read. The file must not be cut while it is mapped; one that is replaced stays as it was. */
 qkv_status qkv__file_map(const char *path, qkv__bytes *out);
 
+/* Gives the memory of a mapped file back, which nobody has written to: what is wanted again is read from the file again. */
+void qkv__bytes_forget(const qkv__bytes *b);
+
 /* Whether the file at the path is the one with this stamp, unchanged. */
 bool qkv__file_is_same(const char *path, const qkv__stamp *stamp);
 

@@ -475,6 +475,7 @@ qkv_status qkv__bind(qkv_params *p, const qkv__family *f, qkv__weights *w, int64
     qkv_status status = sources && used && l ? compare_weights(p, &c) : QKV_MEMORY;
     if (!status) status = decode_weights(&x, place_still(&x));
     if (!status) status = quantize_weights(&x);
+    for (int i = 0; l && l->quantized && i < w->n_files; i++) qkv__bytes_forget(&w->files[i].file); /* most was read once */
     if (!status) {
         l->weights = *w;
         *w = (qkv__weights){ 0 };
