@@ -1,8 +1,6 @@
 /* memory.c: the one door to the allocator. */
 #include "memory.h"
 
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -39,77 +37,21 @@ static void free_small_block(void *memory)
 }
 #endif
 
-/* ---- large blocks ---- */
-
-/* Those that were given back last, for whoever wants as much: a new one is cleared by the system page by page, which takes a
- * twentieth of the time of a call that embeds 64 sentences. None under a sanitizer, which is to see who reads what was freed.
- * A thread that finds the list in use goes without: so may a child of fork(), whose lock is never opened. */
-#if defined(__SANITIZE_ADDRESS__)
-enum { SPARES = 1, SPARE_BYTES = 0 };
-#else
-enum { SPARES = 16, SPARE_BYTES = 32 << 20 };
-#endif
-
-static struct {
-    pthread_mutex_t lock;
-    void *blocks[SPARES]; /* the oldest first */
-    size_t bytes[SPARES], all_bytes;
-    int n;
-} spares = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static size_t whole_pages(size_t bytes) { return (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE; }
-
-/* Under the lock. */
-static void *remove_spare(int i)
+static void *default_alloc(size_t bytes, size_t alignment)
 {
-    void *block = spares.blocks[i];
-    spares.all_bytes -= spares.bytes[i];
-    for (spares.n--; i < spares.n; i++) spares.blocks[i] = spares.blocks[i + 1], spares.bytes[i] = spares.bytes[i + 1];
-    return block;
-}
-
-static void *take_spare(size_t bytes)
-{
-    void *found = NULL;
-    if (pthread_mutex_trylock(&spares.lock)) return NULL;
-    for (int i = spares.n; i-- > 0 && !found;)
-        if (spares.bytes[i] == bytes) found = remove_spare(i);
-    pthread_mutex_unlock(&spares.lock);
-    return found;
-}
-
-static bool keep_spare(void *block, size_t bytes)
-{
-    if (bytes > SPARE_BYTES || pthread_mutex_trylock(&spares.lock)) return false;
-    while (spares.n == SPARES || spares.all_bytes + bytes > SPARE_BYTES) free(remove_spare(0));
-    spares.blocks[spares.n] = block;
-    spares.bytes[spares.n++] = bytes;
-    spares.all_bytes += bytes;
-    pthread_mutex_unlock(&spares.lock);
-    return true;
-}
-
-static void *large_block(size_t bytes)
-{
-    void *memory = take_spare(bytes);
-    if (memory || posix_memalign(&memory, HUGE_PAGE, bytes)) return memory;
+    void *memory = NULL;
+    if (bytes < HUGE_PAGE) return small_block(bytes);
+    if (posix_memalign(&memory, alignment, bytes)) return NULL;
 #ifdef MADV_HUGEPAGE
     madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
     return memory;
 }
 
-static void *default_alloc(size_t bytes, size_t alignment)
-{
-    (void)alignment; /* both kinds have theirs */
-    if (bytes > SIZE_MAX - HUGE_PAGE) return NULL;
-    return bytes < HUGE_PAGE ? small_block(bytes) : large_block(whole_pages(bytes));
-}
-
 static void default_release(void *memory, size_t bytes)
 {
     if (bytes < HUGE_PAGE) free_small_block(memory);
-    else if (!keep_spare(memory, whole_pages(bytes))) free(memory);
+    else free(memory);
 }
 
 static qkv__memory memory_table = { default_alloc, default_release };
