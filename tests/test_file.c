@@ -316,14 +316,36 @@ static void the_file_at_an_address(void **state)
     assert_string_equal(path, "");
 }
 
+/* What was written tells whether a page was let go: it is the file's again. Bytes that were read have no file behind them. */
+static void pages_that_are_forgotten(void **state)
+{
+    (void)state;
+    qkv__bytes file, copy;
+    assert_int_equal(qkv__file_map("/proc/self/exe", &file), QKV_OK);
+    assert_int_equal(qkv__file_read("/proc/self/exe", SIZE_MAX, &copy), QKV_OK);
+    file.data[file.size / 2] ^= 1;
+    qkv__bytes_forget(&file);
+    qkv__bytes_forget(&copy);
+    assert_int_equal(file.size, copy.size);
+    assert_memory_equal(file.data, copy.data, file.size);
+    qkv__bytes_free(&file);
+    qkv__bytes_free(&copy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_file_at_an_address),  cmocka_unit_test(into_a_pipe),
-        cmocka_unit_test(into_a_terminal),         cmocka_unit_test(into_an_open_file),
-        cmocka_unit_test(through_links),           cmocka_unit_test(any_call_may_fail),
-        cmocka_unit_test(paths_that_take_nothing), cmocka_unit_test(pipes_and_devices_are_not_waited_for),
-        cmocka_unit_test(synced_before_renamed),   cmocka_unit_test(cut_between_characters),
+        cmocka_unit_test(pages_that_are_forgotten),
+        cmocka_unit_test(the_file_at_an_address),
+        cmocka_unit_test(into_a_pipe),
+        cmocka_unit_test(into_a_terminal),
+        cmocka_unit_test(into_an_open_file),
+        cmocka_unit_test(through_links),
+        cmocka_unit_test(any_call_may_fail),
+        cmocka_unit_test(paths_that_take_nothing),
+        cmocka_unit_test(pipes_and_devices_are_not_waited_for),
+        cmocka_unit_test(synced_before_renamed),
+        cmocka_unit_test(cut_between_characters),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
