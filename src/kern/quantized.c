@@ -520,7 +520,7 @@ static inline void words_of_rows(const int8_t *a, int64_t row, int64_t rows, vf 
     columns_of_rows(some, 4, column);
 }
 
-static void pack_panel(const qkv__quantized *x, int64_t first, int64_t rows, const tiling *t, word *to)
+static void pack_panel(const qkv__quantized *x, int64_t first, int64_t rows, word *to)
 {
     int64_t width = vectors_of(rows) * W, k = qkv__whole_groups(x->k);
     for (int64_t v = 0; v < width; v += W)
@@ -548,7 +548,7 @@ static void pack_panels(const qkv__quantized *x, int64_t first, int64_t rows, co
 {
     for (int64_t i = 0; i < rows; i += NR) {
         int64_t some = qkv__min(NR, rows - i);
-        pack_panel(x, first + i, some, t, t->a + i * t->words);
+        pack_panel(x, first + i, some, t->a + i * t->words);
         pack_scales(x, first + i, some, t, t->a_scales + i * t->scales, t->excess + i * t->scales);
     }
 }
