@@ -50,7 +50,7 @@ async function beginLesson() {
 }
 // One call of the engine: so many steps that the page is drawn a few times a second.
 async function lessonStep(steps) {
-    const before = performance.now(), last = lesson.history.at(-1)?.step ?? 0, isMeasured = (lesson.answer?.step ?? 0) + steps >= last + 50 || lesson.history.length === 0;
+    const before = performance.now(), last = lesson.history.findLast(({ accuracy }) => accuracy !== null)?.step ?? -50, isMeasured = (lesson.answer?.step ?? 0) + steps >= last + 50;
     const answer = await engine.ask({ do: 'learn', steps, measure: isMeasured });
     const took = performance.now() - before;
     lesson.steps = clamp(Math.round(lesson.steps * clamp(250 / Math.max(1, took), 0.5, 2)), 1, 50);
