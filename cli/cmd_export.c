@@ -48,8 +48,9 @@ const command export_command = {
              "A family has one shape, and a model of another cannot be written as it: the\n"
              "sentence says what differs. What \"qkv train translate\" makes without options\n"
              "is a Pegasus, what \"qkv train generate\" makes a Llama, what \"qkv train mask\"\n"
-             "makes a ModernBERT; --like of a training chooses another. The folder is whole:\n"
-             "tokens around a text, special tokens, how to generate, a card.",
+             "and \"qkv train classify\" make a ModernBERT; --like of a training chooses\n"
+             "another. The folder is whole: tokens around a text, special tokens, how to\n"
+             "generate, a card.",
     .example = "  qkv train translate --train a.en a.de --out ours\n"
                "  qkv export -m ours --as pegasus -o ours-pegasus",
     .options = options,

@@ -81,13 +81,6 @@ leaves() {
     whole $1 $2
 }
 
-# leaves_or_says NAME FAMILY: or the sentence says what would have allowed it
-leaves_or_says() {
-    if "$qkv" export -m $1 --as $2 -o $1-$2 --quiet 2>said; then whole $1 $2; else
-        contains "$1 as $2: what allows it" "$(cat said)" "cannot be saved as $2" "--like $2"
-    fi
-}
-
 # ---- as the jobs train without options ----
 trained translate translate
 leaves translate pegasus
@@ -96,10 +89,9 @@ leaves generate llama
 trained mask mask
 leaves mask modernbert
 trained classify classify
-leaves_or_says classify bert
-leaves_or_says classify modernbert
+leaves classify modernbert
 trained classify classify_from --from mask
-leaves_or_says classify_from modernbert
+leaves classify_from modernbert
 
 # ---- --like ----
 trained translate translate_m --like marian
