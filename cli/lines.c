@@ -2,6 +2,9 @@
 #include "lines.h"
 
 #include "options.h"
+#include "shared_lines.h"
+
+#include <qkv/dist.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -93,16 +96,32 @@ static qkv_status read_group(line_group *g, text_stream *in, int most, bool stri
     return status;
 }
 
+typedef struct reading {
+    text_stream *in;
+    int most;
+    bool strict, quiet;
+} reading;
+
+static qkv_status read_shared(void *reader, line_group *g, bool *more)
+{
+    const reading *r = reader;
+    return read_group(g, r->in, r->most, r->strict, r->quiet, more);
+}
+
 qkv_status each_group(text_stream *in, int most, bool strict, bool quiet, group_handler handle, void *data)
 {
     if (is_typed(in)) most = 1;
+    most *= qkv_dist_ranks(); /* 1 without a launcher */
     size_t n = (size_t)most;
     line_group g = { .name = in->name,
                      .at = calloc(n, sizeof *g.at),
                      .rooms = calloc(n, sizeof *g.rooms),
                      .lengths = calloc(n, sizeof *g.lengths) };
     qkv_status status = g.at && g.rooms && g.lengths ? QKV_OK : fail(QKV_MEMORY, "no memory for --batch %d", most);
-    for (bool more = true; !status && more && !ferror(stdout);) {
+    reading r = { in, most, strict, quiet };
+    bool is_shared = qkv_dist_ranks() > 1;
+    if (!status && is_shared) status = each_shared_group(&g, most / qkv_dist_ranks(), read_shared, &r, handle, data);
+    for (bool more = !is_shared; !status && more && !ferror(stdout);) {
         status = read_group(&g, in, most, strict, quiet, &more);
         qkv_status handled = g.n ? handle(data, &g) : QKV_OK;
         fflush(stdout);

@@ -93,5 +93,21 @@ fi
     [ $(($(date +%s) - began)) -le 10 ] && ok "a killed rank ends all within 10 seconds" || not_ok "a killed rank ends all within 10 seconds"
     same "nothing is left running" "" "$(pgrep -f "^[^ ]*/qkv .*--out $folder/killed\$")"
     contains "the launcher says which" "$(cat err)" "rank" "signal 9"
+
+    # lines: in order, also those that are refused
+    { cut -f1 pairs.tsv; printf 'a line that is too long %0300d\n' 7; echo; cut -f1 valid.tsv; } >source.txt
+    "$qkv" translate -m one -i source.txt --max-source 100 >translated 2>said
+    "$qkv" classify -m classify.one -i source.txt >classified 2>/dev/null
+    for n in 2 3; do
+        ranks $n translate -m one --max-source 100 --batch 16 --quiet <source.txt >out 2>err
+        same "translate lines: $n ranks, the status of a refused line" 6 $?
+        check "translate lines: $n ranks, the same output" cmp translated out
+        contains "and what is said" "$(cat err)" "$(cat said)"
+        ranks $n classify -m classify.one -i source.txt --batch 16 --quiet --out found >out 2>err || cat err
+        check "classify lines: $n ranks, the same output" cmp classified found
+    done
+    echo '{' >broken.json && cp -r one broken && cp broken.json broken/config.json
+    ranks 2 translate -m broken -i source.txt >out 2>err
+    same "a broken model: status" 4 $?
 }
 finish
