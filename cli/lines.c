@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- one at a time ---- */
+/* ---- reading ---- */
 
 qkv_status open_lines(text_stream *r, const char *path)
 {
@@ -67,18 +67,6 @@ void tell_repaired(const char *path, int64_t n, int64_t first)
                 (long long)first);
 }
 
-qkv_status each_line(text_stream *in, line_handler handle, void *data)
-{
-    char *line = NULL;
-    size_t room = 0, length;
-    bool more = true;
-    qkv_status status = QKV_OK;
-    while (!status && !ferror(stdout) && !(status = next_line(in, &line, &room, &length, &more)) && more)
-        status = handle(data, in, line, length);
-    free(line);
-    return status;
-}
-
 /* ---- in groups ---- */
 
 static qkv_status read_group(line_group *g, text_stream *in, int most, bool strict, bool quiet, bool *more)
@@ -129,6 +117,35 @@ qkv_status each_group(text_stream *in, int most, bool strict, bool quiet, group_
     }
     for (size_t i = 0; g.at && i < n; i++) free(g.at[i]);
     free(g.at), free(g.rooms), free(g.lengths);
+    return status;
+}
+
+/* ---- one at a time ---- */
+
+typedef struct line_work {
+    line_handler handle;
+    void *data;
+} line_work;
+
+static qkv_status handle_each(void *data, line_group *g)
+{
+    const line_work *w = data;
+    qkv_status status = QKV_OK;
+    for (int64_t i = 0; i < g->n && !status; i++)
+        status = w->handle(w->data, &(text_stream){ .name = g->name, .number = g->before + i + 1 }, g->at[i], g->lengths[i]);
+    return status;
+}
+
+qkv_status each_line(text_stream *in, line_handler handle, void *data)
+{
+    if (qkv_dist_ranks() > 1) return each_group(in, 16, false, true, handle_each, &(line_work){ handle, data });
+    char *line = NULL;
+    size_t room = 0, length;
+    bool more = true;
+    qkv_status status = QKV_OK;
+    while (!status && !ferror(stdout) && !(status = next_line(in, &line, &room, &length, &more)) && more)
+        status = handle(data, in, line, length);
+    free(line);
     return status;
 }
 

@@ -90,6 +90,8 @@ typedef struct qkv_trainer_opts {
      * Ranks (<qkv/dist.h>) share the parts, of which there must be one for each, and the bits do not depend on how many ranks there
      * are. 0: not cut, and one rank; at most 4096. */
     int64_t micro_batches;
+    /* 1: gradients are added by MPI in an order of its own: not less exact, but other bits at another number of ranks. */
+    int64_t fast_reduce;
 } qkv_trainer_opts;
 
 /* What a caller counts that a checkpoint must keep: the best score so far, when, and how often it was missed since; and the

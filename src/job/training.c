@@ -313,7 +313,8 @@ static qkv_status plan_minutes(qkv_training *t, learning *how, const qkv_run_opt
                                        .clip = t->o.v.clip,
                                        .smoothing = t->o.v.smoothing,
                                        .bpe_dropout = (double)t->o.v.bpe_dropout,
-                                       .micro_batches = t->o.v.micro_batches };
+                                       .micro_batches = t->o.v.micro_batches,
+                                       .fast_reduce = t->o.v.fast_reduce };
     set_trainer(t, how, &trial);
     qkv_status status = plan_valid_every(t, &trial);
     t->is_trial = true;

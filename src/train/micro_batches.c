@@ -59,3 +59,11 @@ qkv_status qkv__sum_micro_batches(qkv_params *p, int64_t n, qkv__micro_batch *ru
     }
     return status || qkv_dist_ranks() == 1 ? status : qkv__dist_tree_sum(n, values, s.block, s.grad);
 }
+
+qkv_status qkv__sum_micro_batches_fast(qkv_params *p, int64_t n, qkv__micro_batch *run, void *data)
+{
+    qkv__node share = qkv__tree_share(n, qkv_dist_rank(), qkv_dist_ranks());
+    qkv_status status = QKV_OK;
+    for (int64_t i = share.from; i < share.to && !status; i++) status = run(data, i);
+    return status ? status : qkv__dist_fast_sum(qkv_params_grad(p), (size_t)qkv_params_block(p));
+}

@@ -20,4 +20,7 @@ typedef qkv_status qkv__micro_batch(void *data, int64_t i);
  * of src/dist/tree.h. They must be zero before. The errors of run; IO, MEMORY. */
 qkv_status qkv__sum_micro_batches(qkv_params *p, int64_t n, qkv__micro_batch *run, void *data, qkv__partial_sums *sums);
 
+/* The same in any order: one after the other here, and over the ranks as MPI has it. */
+qkv_status qkv__sum_micro_batches_fast(qkv_params *p, int64_t n, qkv__micro_batch *run, void *data);
+
 #endif

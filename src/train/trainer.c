@@ -292,7 +292,9 @@ static qkv_status learn_in_tree(qkv_trainer *t, qkv_progress *out, int64_t n)
 {
     shared_update u = { t, out->tokens };
     int64_t leaves = n * t->o.micro_batches;
-    qkv_status status = qkv__sum_micro_batches(qkv_model_params(t->model), leaves, learn_micro_batch, &u, &t->sums);
+    qkv_params *p = qkv_model_params(t->model);
+    qkv_status status = t->o.fast_reduce ? qkv__sum_micro_batches_fast(p, leaves, learn_micro_batch, &u)
+                                         : qkv__sum_micro_batches(p, leaves, learn_micro_batch, &u, &t->sums);
     if (!status) status = qkv__share_parts(t->losses, sizeof *t->losses, leaves);
     if (!status) out->loss = qkv__tree_sum(t->losses, (qkv__node){ 0, leaves });
     t->passes += (uint64_t)leaves;
