@@ -112,5 +112,15 @@ fi
     echo '{' >broken.json && cp -r one broken && cp broken.json broken/config.json
     ranks 2 translate -m broken -i source.txt >out 2>err
     same "a broken model: status" 4 $?
+
+    # the other library
+    if [ -e "$(dirname "$qkv")/../src/libqkv-mpi-mpich.so" ] && command -v mpirun.mpich >/dev/null 2>&1; then
+        for n in 2 3; do
+            timeout 60 mpirun.mpich -n $n "$qkv" $translate --update-freq 2 --steps 30 --out mpich.$n >out 2>err || cat err
+            same "MPICH: $n ranks, the same bytes" "$wanted" "$(files mpich.$n)"
+        done
+    else
+        skipped "MPICH: there is no plugin for it, or no mpirun.mpich"
+    fi
 }
 finish
