@@ -243,4 +243,5 @@ const command classify_command = {
                "  qkv classify -m reviews --eval test.tsv",
     .options = options,
     .run = run_classify,
+    .is_shared = true,
 };

@@ -255,4 +255,5 @@ const command generate_command = {
                "    --top-p 0.95 --seed 7",
     .options = options,
     .run = run_generate,
+    .is_shared = true,
 };

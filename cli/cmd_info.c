@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct {
     const char *model;
@@ -72,6 +73,14 @@ static void print_packed(void)
            given.json ? qkv_packed_limit() : qkv_packed_limit() >> 20);
 }
 
+static void print_plugins(void)
+{
+    char names[64] = "";
+    for (int i = 0; qkv_dist_plugin(i); i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", qkv_dist_plugin(i));
+    print_text_line(N_("several machines"), "mpi", *names ? names : NULL);
+}
+
 static qkv_status print_build(void)
 {
     const char *wish = getenv("QKV_ISA"), *isa = qkv_isa();
@@ -84,6 +93,7 @@ static qkv_status print_build(void)
     print_text_line("QKV_ISA", "isa_wish", wish && *wish ? wish : NULL);
     print_text_line(N_("compiler"), "compiler", COMPILER);
     print_text_line(N_("libraries"), "libraries", "jansson " JANSSON);
+    print_plugins();
     print_packed();
     print_threads();
     if (given.json) puts("}");
@@ -110,8 +120,8 @@ const command info_command = {
     .about = "Shows the version, the instruction set in use and those this machine can run\n"
              "(best last; QKV_ISA chooses), how many threads compute and where that number\n"
              "came from, how much memory weights may take a second time, in the order that\n"
-             "large products read them (QKV_PACKED chooses), and what the program was built\n"
-             "with.\n"
+             "large products read them (QKV_PACKED chooses), which MPI libraries it can run on\n"
+             "several machines with, and what the program was built with.\n"
              "\n"
              "With a model's folder: its architecture, parameters, files, sizes, tokenizer and\n"
              "the commands that it can do its work in. Weights are not read, so that even a\n"

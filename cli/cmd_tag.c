@@ -82,4 +82,5 @@ const command tag_command = {
     .example = "  qkv tag -m bert-base-NER \"Angela Merkel lives in Berlin.\"",
     .options = options,
     .run = run_tag,
+    .is_shared = true,
 };

@@ -1,6 +1,7 @@
 /* cmd_train.c: qkv train: files in, a model out. The training is the library's (qkv/job.h); here its options are read, its
  * progress is drawn, and Ctrl-C is an end and not a loss. */
 #include "options.h"
+#include "ranks.h"
 #include "term/progress.h"
 #include "training_cost.h"
 #include "transformer_names.h"
@@ -244,7 +245,7 @@ static void show_samples(void *data, int64_t n, const char *const *sources, cons
 static qkv_status tell_failure(const qkv_run_result *end)
 {
     qkv_status status = library_failed();
-    if (end->saved_step >= 0)
+    if (end->saved_step >= 0 && speaks_for_ranks())
         fprintf(stderr, _("qkv: the checkpoint of step %lld in %s is whole: go on from it with --resume\n"),
                 (long long)end->saved_step, typed.out);
     return status;
@@ -258,6 +259,7 @@ static qkv_status run_training(const char *job, const option *options)
     qkv_status status = t ? QKV_OK : qkv_error_status();
     const char *every = typed.log_every ? typed.log_every : "100";
     for (const option *o = options; o->name && !status; o++) status = set_option(t, o);
+    typed.quiet = typed.quiet || !speaks_for_ranks();
     w.progress = start_progress(typed.quiet, strtol(every, NULL, 10));
     if (!was_given("samples") && w.progress.bar) typed.samples = 3;
     const qkv_training_watch watch = { .note = tell_note,
@@ -311,6 +313,7 @@ const command train_translate_command = {
                "  qkv train translate --train pairs.tsv --preset tiny --epochs 10 --out toy",
     .options = translate_options,
     .run = run_train_translate,
+    .is_shared = true,
 };
 
 const command train_classify_command = {
@@ -330,6 +333,7 @@ const command train_classify_command = {
     .example = "  qkv train classify --train train.tsv --valid valid.tsv --out reviews",
     .options = classify_options,
     .run = run_train_classify,
+    .is_shared = true,
 };
 
 const command train_generate_command = {
@@ -343,6 +347,7 @@ const command train_generate_command = {
     .example = "  qkv train generate --train play.txt --tokens characters --out play",
     .options = generate_options,
     .run = run_train_generate,
+    .is_shared = true,
 };
 
 const command train_mask_command = {
@@ -356,4 +361,5 @@ const command train_mask_command = {
     .example = "  qkv train mask --train reviews.txt --out encoder",
     .options = mask_options,
     .run = run_train_mask,
+    .is_shared = true,
 };

@@ -185,4 +185,5 @@ const command translate_command = {
                "  qkv translate -m models/en-zh -i test.en -o out.zh",
     .options = options,
     .run = run_translate,
+    .is_shared = true,
 };

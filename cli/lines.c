@@ -2,12 +2,15 @@
 #include "lines.h"
 
 #include "options.h"
+#include "shared_lines.h"
+
+#include <qkv/dist.h>
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- one at a time ---- */
+/* ---- reading ---- */
 
 qkv_status open_lines(text_stream *r, const char *path)
 {
@@ -64,18 +67,6 @@ void tell_repaired(const char *path, int64_t n, int64_t first)
                 (long long)first);
 }
 
-qkv_status each_line(text_stream *in, line_handler handle, void *data)
-{
-    char *line = NULL;
-    size_t room = 0, length;
-    bool more = true;
-    qkv_status status = QKV_OK;
-    while (!status && !ferror(stdout) && !(status = next_line(in, &line, &room, &length, &more)) && more)
-        status = handle(data, in, line, length);
-    free(line);
-    return status;
-}
-
 /* ---- in groups ---- */
 
 static qkv_status read_group(line_group *g, text_stream *in, int most, bool strict, bool quiet, bool *more)
@@ -93,16 +84,32 @@ static qkv_status read_group(line_group *g, text_stream *in, int most, bool stri
     return status;
 }
 
+typedef struct reading {
+    text_stream *in;
+    int most;
+    bool strict, quiet;
+} reading;
+
+static qkv_status read_shared(void *reader, line_group *g, bool *more)
+{
+    const reading *r = reader;
+    return read_group(g, r->in, r->most, r->strict, r->quiet, more);
+}
+
 qkv_status each_group(text_stream *in, int most, bool strict, bool quiet, group_handler handle, void *data)
 {
     if (is_typed(in)) most = 1;
+    most *= qkv_dist_ranks(); /* 1 without a launcher */
     size_t n = (size_t)most;
     line_group g = { .name = in->name,
                      .at = calloc(n, sizeof *g.at),
                      .rooms = calloc(n, sizeof *g.rooms),
                      .lengths = calloc(n, sizeof *g.lengths) };
     qkv_status status = g.at && g.rooms && g.lengths ? QKV_OK : fail(QKV_MEMORY, "no memory for --batch %d", most);
-    for (bool more = true; !status && more && !ferror(stdout);) {
+    reading r = { in, most, strict, quiet };
+    bool is_shared = qkv_dist_ranks() > 1;
+    if (!status && is_shared) status = each_shared_group(&g, most / qkv_dist_ranks(), read_shared, &r, handle, data);
+    for (bool more = !is_shared; !status && more && !ferror(stdout);) {
         status = read_group(&g, in, most, strict, quiet, &more);
         qkv_status handled = g.n ? handle(data, &g) : QKV_OK;
         fflush(stdout);
@@ -110,6 +117,35 @@ qkv_status each_group(text_stream *in, int most, bool strict, bool quiet, group_
     }
     for (size_t i = 0; g.at && i < n; i++) free(g.at[i]);
     free(g.at), free(g.rooms), free(g.lengths);
+    return status;
+}
+
+/* ---- one at a time ---- */
+
+typedef struct line_work {
+    line_handler handle;
+    void *data;
+} line_work;
+
+static qkv_status handle_each(void *data, line_group *g)
+{
+    const line_work *w = data;
+    qkv_status status = QKV_OK;
+    for (int64_t i = 0; i < g->n && !status; i++)
+        status = w->handle(w->data, &(text_stream){ .name = g->name, .number = g->before + i + 1 }, g->at[i], g->lengths[i]);
+    return status;
+}
+
+qkv_status each_line(text_stream *in, line_handler handle, void *data)
+{
+    if (qkv_dist_ranks() > 1) return each_group(in, 16, false, true, handle_each, &(line_work){ handle, data });
+    char *line = NULL;
+    size_t room = 0, length;
+    bool more = true;
+    qkv_status status = QKV_OK;
+    while (!status && !ferror(stdout) && !(status = next_line(in, &line, &room, &length, &more)) && more)
+        status = handle(data, in, line, length);
+    free(line);
     return status;
 }
 

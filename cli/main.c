@@ -1,5 +1,6 @@
 /* main.c: qkv COMMAND [options]. */
 #include "options.h"
+#include "ranks.h"
 #include "streams.h"
 #include "suggestions.h"
 
@@ -94,9 +95,10 @@ static qkv_status run_command(char **arguments)
     if (status) return status;
     if (common.help) return print_command_help(running), QKV_OK;
     if (common.threads && qkv_set_threads(common.threads)) return library_failed();
+    if (running->is_shared && (status = join_ranks(common.threads))) return status;
     status = running->run();
     qkv_threads_stop();
-    return status;
+    return running->is_shared ? leave_ranks(status) : status;
 }
 
 static qkv_status help_about(char **arguments)

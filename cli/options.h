@@ -63,6 +63,7 @@ typedef struct command {
     const char *example; /* lines to type, after two spaces, at most 75 wide: the manual indents them */
     const option *options;
     qkv_status (*run)(void); /* prints results; has reported its error when it gives one */
+    bool is_shared;          /* by the ranks that mpirun started; another command runs in each of them */
 } command;
 
 extern const command show_model_command, show_positions_command, show_flow_command, show_curve_command, show_array_command;

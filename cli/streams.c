@@ -1,6 +1,8 @@
 /* streams.c: where the texts of a command come from, and where its results go. */
 #include "streams.h"
 
+#include "ranks.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -41,6 +43,7 @@ qkv_status open_texts(text_stream *s)
 {
     bool is_standard = !streams.input || !strcmp(streams.input, "-");
     *s = (text_stream){ .name = is_standard ? _("standard input") : streams.input };
+    if (!speaks_for_ranks()) return s->file = fopen("/dev/null", "re"), QKV_OK; /* rank 0 reads */
     if (streams.texts.n && streams.input) return fail(QKV_USAGE, "a text and --input: choose one");
     if (streams.texts.n) return open_arguments(s);
     s->file = is_standard ? stdin : fopen(streams.input, "re");
@@ -67,7 +70,7 @@ static bool is_read(const text_stream *s, const char *path)
 
 qkv_status open_results(const text_stream *s)
 {
-    if (!streams.out || !strcmp(streams.out, "-")) return QKV_OK;
+    if (!streams.out || !strcmp(streams.out, "-") || !speaks_for_ranks()) return QKV_OK;
     if (is_read(s, streams.out)) return fail(QKV_USAGE, "--out %s is the file that is read: give another", streams.out);
     int fd = open(streams.out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) return fail(QKV_IO, "%s: cannot write: %s", streams.out, strerror(errno));

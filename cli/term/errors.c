@@ -10,11 +10,20 @@
 #include <string.h>
 
 static const char *command_name;
+static bool is_holding;
+static char held[2048];
+
+void hold_errors(bool hold) { is_holding = hold; }
+const char *held_error(void) { return held; }
 
 void name_errors(const char *command) { command_name = command; }
 
 static void print_error(const char *sentence)
 {
+    if (is_holding) {
+        if (!*held) snprintf(held, sizeof held, "%s", sentence);
+        return;
+    }
     fputs("qkv: ", stderr);
     size_t length = command_name ? strlen(command_name) : 0;
     /* The library names its call, which may be the command's name already. */

@@ -4,6 +4,8 @@
 
 #include <qkv/base.h>
 
+#include <stdbool.h>
+
 /* Prints "qkv: command: sentence" on stderr, in the reader's language, and gives status back. */
 qkv_status fail(qkv_status status, const char *format, ...) QKV_PRINTF(2, 3);
 
@@ -12,5 +14,9 @@ qkv_status library_failed(void);
 
 /* The command that errors are of, from now on; the name is borrowed. */
 void name_errors(const char *command);
+
+/* From now on the first error is kept instead of printed, "" for none: another process says it, unless it has not met it. */
+void hold_errors(bool hold);
+const char *held_error(void);
 
 #endif

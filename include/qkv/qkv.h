@@ -7,6 +7,7 @@
 #include <qkv/bench.h>
 #include <qkv/chat.h>
 #include <qkv/decode.h>
+#include <qkv/dist.h>
 #include <qkv/io.h>
 #include <qkv/jinja.h>
 #include <qkv/model.h>

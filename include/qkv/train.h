@@ -86,6 +86,12 @@ typedef struct qkv_trainer_opts {
     uint64_t seed;                       /* of dropout and of the batches */
     double bpe_dropout; /* of translation: every epoch cuts its texts anew, as qkv_encode_opts.dropout says, from seed, epoch
                          * and pair; one that would be longer than the model can read stays as it is. 0: none; below 1 */
+    /* Each batch is cut into so many parts, by its rows alone, and the gradients of the parts are added in one tree: docs/scaling.md.
+     * Ranks (<qkv/dist.h>) share the parts, of which there must be one for each, and the bits do not depend on how many ranks there
+     * are. 0: not cut, and one rank; at most 4096. */
+    int64_t micro_batches;
+    /* 1: gradients are added by MPI in an order of its own: not less exact, but other bits at another number of ranks. */
+    int64_t fast_reduce;
 } qkv_trainer_opts;
 
 /* What a caller counts that a checkpoint must keep: the best score so far, when, and how often it was missed since; and the
@@ -116,7 +122,7 @@ QKV_API qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const
 QKV_API void qkv_trainer_free(qkv_trainer *t);
 QKV_API qkv_best_so_far *qkv_trainer_best_so_far(qkv_trainer *t);
 
-/* One update: update_freq batches, fewer at the end of an epoch, whose gradients together are those of the mean loss over all
+/* One update, by all ranks together: update_freq batches, fewer at the end of an epoch, whose gradients together are those of the mean loss over all
  * their tokens. NUMERIC, naming the first weight that is at fault, when the loss or the gradients are not finite: the weights
  * are then as they were; or when the update made a weight, or the optimizer's state of one, not finite: then go on from a
  * checkpoint. MEMORY. */

@@ -6,6 +6,7 @@
 #include "../base/memory.h"
 #include "../base/options.h"
 #include "../base/size.h"
+#include "../dist/dist.h"
 #include "../text/buffer.h"
 #include "../text/pairs.h"
 #include "../train/plan.h"
@@ -145,6 +146,14 @@ static void set_defaults(qkv_training *t)
     set_common(&plain.o.v);
     t->job->set_paper(&plain);
     qkv__options_fill(&t->o, &plain.o.v);
+}
+
+/* The same for any number of ranks up to 8, so that it does not decide about the bits. */
+static void choose_micro_batches(qkv_training *t)
+{
+    int parts = 8;
+    while (parts < qkv_dist_ranks()) parts *= 2;
+    if (*qkv_dist_about() && !t->o.v.resume) qkv__choose(t, "micro-batches", "%d", parts);
 }
 
 static qkv_status choose_options(qkv_training *t)
@@ -305,12 +314,16 @@ static qkv_status plan_minutes(qkv_training *t, learning *how, const qkv_run_opt
                                        .update_freq = t->o.v.update_freq,
                                        .clip = t->o.v.clip,
                                        .smoothing = t->o.v.smoothing,
-                                       .bpe_dropout = (double)t->o.v.bpe_dropout };
+                                       .bpe_dropout = (double)t->o.v.bpe_dropout,
+                                       .micro_batches = t->o.v.micro_batches,
+                                       .fast_reduce = t->o.v.fast_reduce };
     set_trainer(t, how, &trial);
     qkv_status status = plan_valid_every(t, &trial);
     t->is_trial = true;
     if (!status) status = qkv_run_plan_steps(t->model, t->pairs, &trial, qkv__seconds() - t->began, &plan);
     t->is_trial = false;
+    if (!status && qkv_dist_ranks() > 1)
+        t->stopped = plan.steps ? NULL : QKV__N("another rank was to end"); /* rank 0 decides */
     if (status || t->stopped) return status;
     int64_t validations = trial.valid_every ? plan.steps / trial.valid_every : qkv__validations(plan.steps, plan.epoch_steps);
     double tokens = t->job->search_tokens ? t->job->search_tokens(t, validations) : 0;
@@ -415,12 +428,13 @@ static qkv_status run_from_files(qkv_training *t, qkv_run_result *out)
     if (!status && t->o.v.resume) status = check_needed(t); /* with what was chosen */
     if (status) return status;
     set_defaults(t);
-    if (!t->o.v.dry_run) status = check_folder(t);
+    choose_micro_batches(t);
+    if (!t->o.v.dry_run && !qkv_dist_rank()) status = check_folder(t); /* rank 0 writes */
     if (!status) status = choose_options(t);
     if (!status) status = qkv__training_start(t);
     if (!status) status = read_training_text(t);
     if (!status) status = run_training(t, out);
-    if (!status && t->job->finish && !t->stopped && !t->o.v.dry_run) status = t->job->finish(t);
+    if (!status && t->job->finish && !t->stopped && !t->o.v.dry_run && !qkv_dist_rank()) status = t->job->finish(t);
     /* A folder that this run made and left empty would look like a broken model. */
     if ((status || t->stopped) && t->made_folder) rmdir(t->o.v.out);
     return status;

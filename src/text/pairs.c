@@ -322,12 +322,13 @@ static void fill_row(const qkv_epoch *e, const place *at, qkv_batch *b, int64_t 
     b->target_lengths[row] = at->target;
 }
 
-qkv_status qkv_epoch_batch(const qkv_epoch *e, int64_t i, qkv_batch *out)
+qkv_status qkv__epoch_part(const qkv_epoch *e, int64_t i, int64_t part, int64_t parts, qkv_batch *out)
 {
     if (!e || !out || i < 0 || i >= e->n_batches)
         return qkv__fail(QKV_USAGE, "batches: there is no batch %lld in %lld", (long long)i, (long long)qkv_epoch_batches(e));
-    const place *first = e->places + e->starts[e->order[i]], *end = e->places + e->starts[e->order[i] + 1];
-    int64_t source = 0, target = 0;
+    const place *all = e->places + e->starts[e->order[i]];
+    int64_t rows = e->starts[e->order[i] + 1] - e->starts[e->order[i]], source = 0, target = 0;
+    const place *first = all + rows * part / parts, *end = all + rows * (part + 1) / parts;
     for (const place *at = first; at < end; at++) {
         source = qkv__max(source, at->source);
         target = qkv__max(target, at->target);
@@ -337,6 +338,8 @@ qkv_status qkv_epoch_batch(const qkv_epoch *e, int64_t i, qkv_batch *out)
     for (const place *at = first; at < end; at++) fill_row(e, at, out, at - first);
     return QKV_OK;
 }
+
+qkv_status qkv_epoch_batch(const qkv_epoch *e, int64_t i, qkv_batch *out) { return qkv__epoch_part(e, i, 0, 1, out); }
 
 void qkv_batch_free(qkv_batch *b)
 {

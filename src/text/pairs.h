@@ -16,6 +16,10 @@ qkv_status qkv__pairs_split(const qkv_pairs *p, int64_t every, qkv_pairs *kept, 
 /* The *n ids of pair i's source (side 0) or target (1), which live until a pair is added. */
 const int32_t *qkv__pairs_side(const qkv_pairs *p, int64_t i, int side, int64_t *n);
 
+/* Rows `part * rows / parts` to those of the next part of the i-th batch of an epoch, padded to the longest of them; perhaps none.
+ * The errors of qkv_epoch_batch(), which gives all of them. */
+qkv_status qkv__epoch_part(const qkv_epoch *e, int64_t i, int64_t part, int64_t parts, qkv_batch *out);
+
 /* Ids of all targets, without start and end. */
 int64_t qkv__pairs_target_ids(const qkv_pairs *p);
 

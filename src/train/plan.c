@@ -5,6 +5,7 @@
 #include "../base/memory.h"
 #include "../base/options.h"
 #include "../base/size.h"
+#include "../dist/dist.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -22,9 +23,12 @@ static qkv_status time_updates(const qkv_run_opts *o, qkv_trainer *t, qkv_run_pl
     qkv_status status = qkv_trainer_step(t, &at);
     double began = qkv__seconds(), passed = 0;
     for (int n = 1; !status && n <= MOST_UPDATES && (n <= FEWEST_UPDATES || passed < enough); n++) {
-        if (o->stop && o->stop(o->data)) return *is_stopped = true, QKV_OK;
+        *is_stopped = o->stop && o->stop(o->data);
+        status = qkv__dist_copy(is_stopped, sizeof *is_stopped);
+        if (status || *is_stopped) return status;
         status = qkv_trainer_step(t, &at);
         passed = qkv__seconds() - began;
+        if (!status) status = qkv__dist_copy(&passed, sizeof passed); /* all ranks go by the clock of the first */
         out->step_seconds = passed / n;
     }
     return status;
@@ -100,5 +104,5 @@ qkv_status qkv_run_plan_steps(qkv_model *m, const qkv_pairs *pairs, const qkv_ru
     double left = 60 * o.minutes * (1 - spare_share) - reserve - (qkv__seconds() - began);
     plan.steps = is_stopped ? 0 : steps_in(&o, &plan, left);
     *out = plan;
-    return QKV_OK;
+    return qkv__dist_copy(out, sizeof *out);
 }

@@ -1,11 +1,15 @@
 /* run.c: a training from its first step, or the one it stopped at, to its end. */
 #include "run_folder.h"
 
+#include "trainer.h"
+
 #include "../base/clock.h"
 #include "../base/file.h"
 #include "../base/language.h"
+#include "../base/memory.h"
 #include "../base/options.h"
 #include "../base/size.h"
+#include "../dist/dist.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -197,6 +201,29 @@ static const char *why_end(run *r)
     return NULL;
 }
 
+typedef struct wish {
+    bool ends, was_stopped;
+} wish;
+
+/* Ranks end together, as the first one that is to end does: each has its own clock and its own signals. */
+static qkv_status agree_on_end(run *r)
+{
+    r->reason = why_end(r);
+    int ranks = qkv_dist_ranks();
+    if (ranks == 1) return QKV_OK;
+    const wish own = { r->reason != NULL, r->was_stopped };
+    wish *all = qkv__alloc(sizeof own * (size_t)ranks);
+    qkv_status status = all ? qkv__dist_share(&own, sizeof own, all) : QKV_MEMORY;
+    int first = 0;
+    while (!status && first < ranks && !all[first].ends) first++;
+    if (!status && first < ranks) {
+        r->was_stopped = all[first].was_stopped;
+        if (!r->reason) r->reason = QKV__N("another rank was to end");
+    }
+    qkv__release(all, sizeof own * (size_t)ranks);
+    return status;
+}
+
 static qkv_status step(run *r)
 {
     qkv_status status = qkv_trainer_step(r->trainer, &r->at);
@@ -224,10 +251,14 @@ static qkv_status end_run(run *r)
     return QKV_OK;
 }
 
+/* Rank 0 reads, and the others have it from there: the folder need not be theirs. */
 static qkv_status resume_run(run *r)
 {
-    qkv_status status = qkv_trainer_resume(r->trainer, qkv__run_file(r->o, "checkpoint.safetensors").text);
-    if (status) return status;
+    bool goes_on = r->o->folder && r->o->resume && qkv__run_has(r->o, "checkpoint.safetensors");
+    qkv_status status = goes_on ? qkv_trainer_resume(r->trainer, qkv__run_file(r->o, "checkpoint.safetensors").text) : QKV_OK;
+    if (!status && qkv_dist_ranks() > 1) status = qkv__dist_copy(&goes_on, sizeof goes_on);
+    if (status || !goes_on) return status;
+    if (qkv_dist_ranks() > 1 && (status = qkv__trainer_share(r->trainer))) return status;
     r->at = qkv_trainer_at(r->trainer);
     r->saved_step = r->first_step = r->at.step;
     r->measured_step = r->at.step % r->valid_every ? -1 : r->at.step;
@@ -244,7 +275,7 @@ static qkv_status begin_run(run *r)
     if (r->o->folder) qkv__run_sweep(r->o);
     qkv_run_event e = event_of(r, QKV_RUN_EVENT_BEGIN);
     tell(r, &e);
-    if (r->o->folder && r->o->resume && qkv__run_has(r->o, "checkpoint.safetensors")) status = resume_run(r);
+    status = resume_run(r);
     /* Before the model's files: a folder that holds a model without a record is not ours to write again. */
     if (!status) status = record(r);
     return !status && r->saved_step < 0 ? save_model(r) : status; /* the folder is a model's from the start */
@@ -308,7 +339,7 @@ static qkv_status run_training(run *r)
     if (!(r->trainer = qkv_trainer_new(r->model, r->pairs, r->o->trainer))) return qkv_error_status();
     status = begin_run(r);
     r->began = qkv__seconds();
-    while (!status && !(r->reason = why_end(r))) status = step(r);
+    while (!status && !(status = agree_on_end(r)) && !r->reason) status = step(r);
     return status ? status : end_run(r);
 }
 
@@ -327,6 +358,7 @@ qkv_status qkv_run(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *opt
     run r = { .o = &o, .model = m, .pairs = pairs, .log = -1, .saved_step = -1 };
     qkv_status status = read_run_options(opts, &o, &trainer);
     if (!status) status = check_run(m, pairs, opts ? &o : NULL);
+    if (qkv_dist_rank()) o.folder = NULL, o.resume = 0; /* rank 0 writes, and reads what goes on */
     if (!status) status = run_training(&r);
     const qkv_best_so_far *best = qkv_trainer_best_so_far(r.trainer);
     if (out) *out = (qkv_run_result){ .at = r.at, .saved_step = r.saved_step, .reason = status ? NULL : r.reason };

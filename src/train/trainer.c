@@ -4,14 +4,17 @@
 #include "trainer.h"
 
 #include "bpe_dropout.h"
+#include "micro_batches.h"
 #include "optimizer.h"
 
 #include "../base/memory.h"
 #include "../base/options.h"
 #include "../base/size.h"
+#include "../dist/tree.h"
 #include "../io/number.h"
 #include "../io/safetensors.h"
 #include "../tensor/tape.h"
+#include "../text/pairs.h"
 
 #include <qkv/task.h>
 
@@ -38,15 +41,19 @@ struct qkv_trainer {
     int64_t next;     /* batch of the epoch */
     uint64_t passes;  /* forwards so far: the step of the tape, which dropout depends on */
     qkv_best_so_far best_so_far;
-    qkv_batch *batches; /* of an update */
+    qkv_batch *batches; /* of an update, or its micro-batches */
+    double *losses;     /* of the micro-batches, each times its share of the tokens */
+    int64_t n_batches;  /* there is room for */
+    qkv__partial_sums sums;
     uint64_t pairs_hash;
 };
 
-/* The i-th batch of an epoch, ready for the forward of that number. */
-static qkv_status get_batch(const qkv_objective *o, const qkv_epoch *e, int64_t i, uint64_t seed, uint64_t pass, qkv_batch *out)
+/* A part of the i-th batch of an epoch, ready for the forward of that number. A batch of few rows has parts without any. */
+static qkv_status get_batch(const qkv_objective *o, const qkv_epoch *e, int64_t i, int64_t part, int64_t parts, uint64_t seed,
+                            uint64_t pass, qkv_batch *out)
 {
-    qkv_status status = qkv_epoch_batch(e, i, out);
-    return status || !o->prepare ? status : o->prepare(o, out, seed, pass);
+    qkv_status status = qkv__epoch_part(e, i, part, parts, out);
+    return status || !o->prepare || !out->rows ? status : o->prepare(o, out, seed, pass);
 }
 
 /* ---- making ---- */
@@ -60,6 +67,11 @@ static qkv_status check_trainer_options(const qkv_model *m, const qkv_pairs *pai
     if (!qkv_pairs_count(pairs)) return qkv__fail(QKV_USAGE, "training: there are no pairs");
     if (o->update_freq < 0 || o->update_freq > 10000)
         return qkv__fail(QKV_USAGE, "training: %lld batches in an update, expected 1 to 10000", (long long)o->update_freq);
+    if (o->micro_batches < 0 || o->micro_batches > 4096)
+        return qkv__fail(QKV_USAGE, "training: %lld micro-batches in a batch, expected 1 to 4096", (long long)o->micro_batches);
+    if (qkv_dist_ranks() > 1 && o->micro_batches < qkv_dist_ranks())
+        return qkv__fail(QKV_USAGE, "training: %d ranks share %lld micro-batches: there must be one for each (--micro-batches)",
+                         qkv_dist_ranks(), (long long)o->micro_batches);
     if (!(o->clip >= 0))
         return qkv__fail(QKV_USAGE, "training: the gradients are clipped at %g, expected 0 or more", (double)o->clip);
     qkv_status status = o->bpe_dropout != 0 ? qkv__check_bpe_dropout(m, o->bpe_dropout) : QKV_OK;
@@ -117,14 +129,32 @@ static qkv_status hash_pairs(const qkv_trainer *t, uint64_t *hash)
     return status;
 }
 
+/* Parts that a batch is cut into. */
+static int64_t parts_of(const qkv_trainer *t) { return t->o.micro_batches ? t->o.micro_batches : 1; }
+
+static uint64_t hash_options(const qkv_trainer *t);
+
+/* Every rank has made the same of its files: better known now than by a model that learns nothing. */
+static qkv_status join_ranks(qkv_trainer *t)
+{
+    uint64_t options = hash_options(t);
+    qkv_params *p = qkv_model_params(t->model);
+    qkv_status status = qkv__dist_agree(&t->pairs_hash, sizeof t->pairs_hash, "the text");
+    if (!status) status = qkv__dist_agree(&options, sizeof options, "the options");
+    return status ? status : qkv__dist_copy(qkv_params_data(p), sizeof(float) * (size_t)qkv_params_block(p));
+}
+
 static qkv_status start(qkv_trainer *t)
 {
     t->optimizer = qkv_optimizer_new(qkv_model_params(t->model), &t->optimizer_opts);
     t->tape = qkv_tape_new(&(qkv_tape_opts){ .train = 1, .reuse_values = 1, .seed = t->o.seed });
-    t->batches = qkv__alloc_zero(sizeof *t->batches * (size_t)t->o.update_freq);
-    if (!t->optimizer || !t->tape || !t->batches) return qkv_error_status();
+    t->n_batches = t->o.update_freq * parts_of(t);
+    t->batches = qkv__alloc_zero(sizeof *t->batches * (size_t)t->n_batches);
+    t->losses = qkv__alloc_zero(sizeof *t->losses * (size_t)t->n_batches);
+    if (!t->optimizer || !t->tape || !t->batches || !t->losses) return qkv_error_status();
     qkv_status status = hash_pairs(t, &t->pairs_hash);
-    return status ? status : begin_epoch(t, 0);
+    if (!status) status = begin_epoch(t, 0);
+    return status || qkv_dist_ranks() == 1 ? status : join_ranks(t);
 }
 
 qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *opts)
@@ -147,8 +177,10 @@ qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_tra
 void qkv_trainer_free(qkv_trainer *t)
 {
     if (!t) return;
-    for (int64_t i = 0; t->batches && i < t->o.update_freq; i++) qkv_batch_free(&t->batches[i]);
-    qkv__release(t->batches, sizeof *t->batches * (size_t)t->o.update_freq);
+    for (int64_t i = 0; t->batches && i < t->n_batches; i++) qkv_batch_free(&t->batches[i]);
+    qkv__release(t->batches, sizeof *t->batches * (size_t)t->n_batches);
+    qkv__release(t->losses, sizeof *t->losses * (size_t)t->n_batches);
+    qkv__partial_sums_free(&t->sums);
     qkv_epoch_free(t->epoch);
     qkv_pairs_free(t->drawn);
     qkv_tape_free(t->tape);
@@ -194,10 +226,10 @@ static qkv_status check_update(const qkv_trainer *t)
     return QKV_OK;
 }
 
-/* Adds the gradients of share times the mean loss of a batch. */
-static qkv_status learn(qkv_trainer *t, const qkv_batch *b, double share, double *loss)
+/* Adds the gradients of share times the mean loss of a batch, in the forward of that number. */
+static qkv_status learn(qkv_trainer *t, const qkv_batch *b, uint64_t pass, double share, double *loss)
 {
-    qkv_tape_set_step(t->tape, t->passes++);
+    qkv_tape_set_step(t->tape, pass);
     qkv_tensor *mean = t->o.objective->loss(t->o.objective, t->model, t->tape, b, t->o.smoothing);
     qkv_tensor *scaled = share == 1 ? mean : qkv_scale(mean, (float)share);
     qkv_status status = qkv_backward(scaled);
@@ -219,9 +251,10 @@ static qkv_status gather(qkv_trainer *t, int64_t *n, int64_t *tokens)
     }
     *n = qkv__min(t->o.update_freq, left);
     *tokens = 0;
-    for (int64_t i = 0; i < *n; i++) {
-        qkv_status status = get_batch(t->o.objective, t->epoch, t->next + i, t->o.seed, t->passes + (uint64_t)i,
-                                      &t->batches[i]);
+    int64_t parts = parts_of(t);
+    for (int64_t i = 0; i < *n * parts; i++) {
+        qkv_status status = get_batch(t->o.objective, t->epoch, t->next + i / parts, i % parts, parts, t->o.seed,
+                                      t->passes + (uint64_t)i, &t->batches[i]);
         if (status) return status;
         *tokens += t->batches[i].tokens;
     }
@@ -231,13 +264,48 @@ static qkv_status gather(qkv_trainer *t, int64_t *n, int64_t *tokens)
 /* An update without anything that counts moves nothing. */
 static double share_of(const qkv_batch *b, int64_t tokens) { return tokens ? (double)b->tokens / (double)tokens : 0; }
 
+/* One after the other: the gradients of each are added to the sum of those before it. */
+static qkv_status learn_in_turn(qkv_trainer *t, qkv_progress *out, int64_t n)
+{
+    qkv_status status = QKV_OK;
+    for (int64_t i = 0; i < n && !status; i++)
+        status = learn(t, &t->batches[i], t->passes++, share_of(&t->batches[i], out->tokens), &out->loss);
+    return status;
+}
+
+typedef struct shared_update {
+    qkv_trainer *trainer;
+    int64_t tokens;
+} shared_update;
+
+static qkv_status learn_micro_batch(void *data, int64_t i)
+{
+    const shared_update *u = data;
+    const qkv_batch *b = &u->trainer->batches[i];
+    double *loss = &u->trainer->losses[i];
+    *loss = 0;
+    return b->tokens ? learn(u->trainer, b, u->trainer->passes + (uint64_t)i, share_of(b, u->tokens), loss) : QKV_OK;
+}
+
+/* Micro-batches, on all ranks, their gradients and losses added in the order of a tree. */
+static qkv_status learn_in_tree(qkv_trainer *t, qkv_progress *out, int64_t n)
+{
+    shared_update u = { t, out->tokens };
+    int64_t leaves = n * t->o.micro_batches;
+    qkv_params *p = qkv_model_params(t->model);
+    qkv_status status = t->o.fast_reduce ? qkv__sum_micro_batches_fast(p, leaves, learn_micro_batch, &u)
+                                         : qkv__sum_micro_batches(p, leaves, learn_micro_batch, &u, &t->sums);
+    if (!status) status = qkv__share_parts(t->losses, sizeof *t->losses, leaves);
+    if (!status) out->loss = qkv__tree_sum(t->losses, (qkv__node){ 0, leaves });
+    t->passes += (uint64_t)leaves;
+    return status;
+}
+
 static qkv_status update(qkv_trainer *t, qkv_progress *out, int64_t n)
 {
     qkv_params *p = qkv_model_params(t->model);
-    for (int64_t i = 0; i < n; i++) {
-        qkv_status status = learn(t, &t->batches[i], share_of(&t->batches[i], out->tokens), &out->loss);
-        if (status) return status;
-    }
+    qkv_status learned = t->o.micro_batches ? learn_in_tree(t, out, n) : learn_in_turn(t, out, n);
+    if (learned) return learned;
     float norm = 0;
     if (t->o.clip > 0 && qkv_params_clip_grad(p, t->o.clip, &norm))
         return isfinite(norm) ? qkv_error_status() : not_finite(t, "norm of the gradients", (double)norm);
@@ -343,7 +411,8 @@ static uint64_t hash_options(const qkv_trainer *t)
                                (double)(t->o.objective->name & 0xffffffffu) };
     uint64_t hash = hash_numbers((int)(sizeof numbers / sizeof *numbers), numbers);
     /* Checkpoints from before there was such an option have nothing of it. */
-    return t->o.bpe_dropout > 0 ? hash_bytes(hash, &t->o.bpe_dropout, sizeof t->o.bpe_dropout) : hash;
+    if (t->o.bpe_dropout > 0) hash = hash_bytes(hash, &t->o.bpe_dropout, sizeof t->o.bpe_dropout);
+    return t->o.micro_batches ? hash_bytes(hash, &t->o.micro_batches, sizeof t->o.micro_batches) : hash;
 }
 
 /* ---- the file ---- */
@@ -535,33 +604,82 @@ qkv_status qkv_trainer_resume(qkv_trainer *t, const char *path)
     return status;
 }
 
+typedef struct shared_position {
+    int64_t steps, next;
+    uint64_t number, passes;
+    qkv_best_so_far best_so_far;
+} shared_position;
+
+qkv_status qkv__trainer_share(qkv_trainer *t)
+{
+    qkv_params *p = qkv_model_params(t->model);
+    size_t bytes = sizeof(float) * (size_t)qkv_params_block(p);
+    shared_position at = { qkv_optimizer_steps(t->optimizer), t->next, t->number, t->passes, t->best_so_far };
+    qkv_status status = qkv__dist_copy(&at, sizeof at);
+    if (!status) status = qkv__dist_copy(qkv_params_data(p), bytes);
+    for (int k = 0; !status && qkv__optimizer_state(t->optimizer, k); k++)
+        status = qkv__dist_copy(qkv__optimizer_state(t->optimizer, k), bytes);
+    if (!status && at.number != t->number) status = begin_epoch(t, at.number);
+    if (status) return status;
+    t->next = at.next;
+    t->passes = at.passes;
+    t->best_so_far = at.best_so_far;
+    qkv__optimizer_set_steps(t->optimizer, at.steps);
+    return QKV_OK;
+}
+
 /* ---- evaluation ---- */
+
+/* What a batch adds to the mean. */
+typedef struct measured {
+    double loss;
+    int64_t tokens;
+} measured;
+
+/* This rank's share of an epoch's batches. */
+static qkv_status measure_batches(const qkv_model *m, const qkv_objective *o, const qkv_epoch *e, uint64_t seed, measured *out)
+{
+    qkv__node share = qkv__tree_share(qkv_epoch_batches(e), qkv_dist_rank(), qkv_dist_ranks());
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_status status = t ? QKV_OK : qkv_error_status();
+    qkv_batch b = { 0 };
+    for (int64_t i = share.from; !status && i < share.to; i++) {
+        if ((status = get_batch(o, e, i, 0, 1, seed, (uint64_t)i, &b))) break;
+        qkv_tensor *mean = o->loss(o, m, t, &b, 0);
+        if ((status = qkv_tape_status(t))) break;
+        out[i] = (measured){ (double)qkv_item(mean), b.tokens };
+        qkv_tape_reset(t);
+    }
+    qkv_batch_free(&b);
+    qkv_tape_free(t);
+    return status;
+}
+
+/* Batch by batch, as one rank would add them. */
+static qkv_status mean_loss(const measured *all, int64_t n, double *loss)
+{
+    double sum = 0;
+    int64_t tokens = 0;
+    for (int64_t i = 0; i < n; i++) sum += all[i].loss * (double)all[i].tokens, tokens += all[i].tokens;
+    if (!tokens) return qkv__fail(QKV_USAGE, "evaluation: nothing in the pairs counts");
+    *loss = sum / (double)tokens;
+    return QKV_OK;
+}
 
 qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, const qkv_objective *objective, const qkv_batch_opts *opts,
                         double *loss)
 {
     const qkv_objective translation = qkv_translating(), *o = objective ? objective : &translation;
-    double sum = 0;
-    int64_t tokens = 0;
     qkv_batch_opts batches;
     if (QKV__READ_OPTIONS(&batches, bare_source, opts, "evaluation")) return QKV_USAGE;
     if (!qkv_pairs_count(pairs)) return qkv__fail(QKV_USAGE, "evaluation: there are no pairs");
     qkv_epoch *e = qkv_epoch_new(pairs, opts, 0);
-    qkv_tape *t = e ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }) : NULL;
-    qkv_status status = t ? QKV_OK : qkv_error_status();
-    qkv_batch b = { 0 };
-    for (int64_t i = 0; !status && i < qkv_epoch_batches(e); i++) {
-        if ((status = get_batch(o, e, i, batches.seed, (uint64_t)i, &b))) break;
-        qkv_tensor *mean = o->loss(o, m, t, &b, 0);
-        if ((status = qkv_tape_status(t))) break;
-        sum += (double)qkv_item(mean) * (double)b.tokens;
-        tokens += b.tokens;
-        qkv_tape_reset(t);
-    }
-    qkv_batch_free(&b);
-    qkv_tape_free(t);
+    int64_t n = qkv_epoch_batches(e);
+    measured *all = e ? qkv__alloc_zero(sizeof *all * (size_t)n) : NULL;
+    qkv_status status = all ? measure_batches(m, o, e, batches.seed, all) : qkv_error_status();
+    if (!status) status = qkv__share_parts(all, sizeof *all, n);
+    if (!status) status = mean_loss(all, n, loss);
+    qkv__release(all, sizeof *all * (size_t)n);
     qkv_epoch_free(e);
-    if (!status && !tokens) status = qkv__fail(QKV_USAGE, "evaluation: nothing in the pairs counts");
-    if (!status) *loss = sum / (double)tokens;
     return status;
 }

@@ -1,0 +1,56 @@
+/* qkv/dist.h: several processes, called ranks, that work as one: started by mpirun or srun, on one machine or on many.
+ *
+ * The library needs no MPI. Under a launcher qkv_dist_start() loads the plugin of the MPI library that started it
+ * (libqkv-mpi-openmpi.so or libqkv-mpi-mpich.so, beside libqkv); otherwise all of this is a single rank. Once started, a trainer
+ * (<qkv/train.h>) shares its micro-batches, and qkv_evaluate() its batches, among the ranks: all of them must make the same calls
+ * with the same arguments. The bits of what comes out do not depend on how many ranks there are: docs/scaling.md says why.
+ *
+ * Threads: for one thread at a time. An error of one rank leaves the others waiting: end all of them by qkv_dist_abort() or
+ * qkv_dist_end(). */
+#ifndef QKV_DIST_H
+#define QKV_DIST_H
+
+#include <qkv/text.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Under a launcher: finds the other ranks, agrees with them on the best instruction set that all have, and shares the cores of
+ * each machine among its ranks, unless QKV_THREADS, OMP_NUM_THREADS or `threads` (0: not given) says how many. Without one:
+ * nothing. QKV_MPI=openmpi or mpich chooses the plugin, QKV_MPI=none stays alone. UNSUPPORTED where there is no such plugin, or
+ * no instruction set that all ranks have; IO where MPI does not start. */
+QKV_API qkv_status qkv_dist_start(int threads);
+
+QKV_API int qkv_dist_rank(void);  /* from 0; 0 when there is one */
+QKV_API int qkv_dist_ranks(void); /* 1 unless started by a launcher */
+
+/* "4 ranks on 2 hosts, Open MPI 4.1.4, instruction set avx2, 1 thread each"; "" when not started. Static text. */
+QKV_API const char *qkv_dist_about(void);
+/* "rank 2 on host7"; "" when not started. Static text. */
+QKV_API const char *qkv_dist_place(void);
+/* What is worth a warning, such as more threads than cores; "" for nothing. Static text. */
+QKV_API const char *qkv_dist_warning(void);
+
+/* The i-th plugin that is there, "openmpi" or "mpich"; NULL after the last. */
+QKV_API const char *qkv_dist_plugin(int i);
+
+/* Every rank gets what rank 0 has in *text. */
+QKV_API qkv_status qkv_dist_broadcast(qkv_text *text);
+
+/* Rank 0 gets what each rank gives, all[0] to all[ranks - 1], each emptied first; the others nothing, and may give NULL. */
+QKV_API qkv_status qkv_dist_gather(const char *bytes, size_t n, qkv_text *all);
+
+/* The ranks come together to end, each with its status, and each gets the first that is not OK; *others is then whether rank 0 has
+ * one itself (it speaks for all). A rank that comes with an error waits two seconds for the others, which may have met the same;
+ * if they do not come, it has to end them: *others is -1, then call qkv_dist_abort(). */
+QKV_API qkv_status qkv_dist_end(qkv_status status, int *others);
+
+/* Ends all ranks now, with this exit status, and says why, and on which rank and host, on standard error. Does not come back where
+ * it was started by a launcher, and does nothing where it was not. */
+QKV_API void qkv_dist_abort(qkv_status status, const char *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

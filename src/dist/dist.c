@@ -1,0 +1,358 @@
+/* dist.c: the ranks: which plugin speaks for them, what they agree on when they start, and how bytes go between them. */
+#include "dist.h"
+
+#include "plugin.h"
+
+#include "../base/memory.h"
+#include "../text/buffer.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAME_BYTES = 256 };
+enum { DATA, END }; /* tags: a rank that ends early is not taken for one that computes */
+
+static struct {
+    const qkv__plugin *plugin; /* NULL: alone */
+    int rank, ranks;
+    const char *host;
+    char about[3 * NAME_BYTES], place[2 * NAME_BYTES], warning[2 * NAME_BYTES];
+    /* of an exchange, a place for each rank */
+    const void **send;
+    void **receive;
+    size_t *send_bytes, *receive_bytes;
+    size_t bytes; /* of all four, one allocation */
+} dist = { .ranks = 1 };
+
+int qkv_dist_rank(void) { return dist.rank; }
+int qkv_dist_ranks(void) { return dist.ranks; }
+const char *qkv_dist_about(void) { return dist.about; }
+const char *qkv_dist_place(void) { return dist.place; }
+const char *qkv_dist_warning(void) { return dist.warning; }
+
+/* ---- the plugin ---- */
+
+static const char *const plugins[] = { "openmpi", "mpich" };
+enum { PLUGINS = sizeof plugins / sizeof *plugins };
+
+/* Beside the library, or the program that holds it. */
+static bool plugin_path(const char *name, char path[4096])
+{
+    Dl_info own;
+    if (!dladdr((void *)(uintptr_t)qkv_dist_start, &own) || !own.dli_fname) return false;
+    const char *slash = strrchr(own.dli_fname, '/');
+    int folder = slash ? (int)(slash - own.dli_fname) : 1;
+    return snprintf(path, 4096, "%.*s/libqkv-mpi-%s.so", folder, slash ? own.dli_fname : ".", name) < 4096;
+}
+
+const char *qkv_dist_plugin(int i)
+{
+    char path[4096];
+    for (int k = 0; i >= 0 && k < PLUGINS; k++)
+        if (plugin_path(plugins[k], path) && !access(path, R_OK) && !i--) return plugins[k];
+    return NULL;
+}
+
+/* The MPI library whose launcher started this process; NULL: none did. Slurm alone says nothing: a batch script has its variables
+ * too, and is no rank. */
+static const char *launched_by(void)
+{
+    const char *wish = getenv("QKV_MPI");
+    if (wish && *wish) return strcmp(wish, "none") ? wish : NULL;
+    if (getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK")) return "openmpi";
+    if (getenv("PMI_SIZE") || getenv("PMI_RANK")) return "mpich";
+    return NULL;
+}
+
+/* MPI libraries load parts of their own, which look for its names among all: RTLD_GLOBAL. */
+static const qkv__plugin *load_plugin(const char *name)
+{
+    char path[4096];
+    bool known = false;
+    for (int i = 0; i < PLUGINS; i++) known = known || !strcmp(name, plugins[i]);
+    if (!known) return qkv__fail(QKV_USAGE, "QKV_MPI is \"%.40s\", expected openmpi, mpich or none", name), NULL;
+    void *file = plugin_path(name, path) ? dlopen(path, RTLD_NOW | RTLD_GLOBAL) : NULL;
+    const qkv__plugin *p = file ? dlsym(file, QKV__PLUGIN_SYMBOL) : NULL;
+    if (p && p->version == QKV__PLUGIN_VERSION) return p;
+    const char *why = p ? "it is of another version" : dlerror();
+    qkv__fail(QKV_UNSUPPORTED, "several ranks need the plugin of %s, which cannot be loaded: %.500s (QKV_MPI=none: stay alone)",
+              name, why ? why : "not found");
+    return NULL;
+}
+
+/* ---- bytes between ranks ---- */
+
+static qkv_status mpi_failed(const char *why) { return why ? qkv__fail(QKV_IO, "%s: MPI: %.400s", dist.place, why) : QKV_OK; }
+
+qkv_status qkv__dist_exchange(const void *const *send, const size_t *send_bytes, void *const *receive,
+                              const size_t *receive_bytes)
+{
+    if (dist.plugin) return mpi_failed(dist.plugin->exchange(send, send_bytes, receive, receive_bytes, 0, DATA));
+    if (receive_bytes[0]) memmove(receive[0], send[0], receive_bytes[0]);
+    return QKV_OK;
+}
+
+/* The same bytes to every rank, and what each one has into `all`, in the order of the ranks. */
+static const char *spread(const void *own, size_t bytes, void *all, const size_t *ends, double seconds, int tag)
+{
+    for (int r = 0; r < dist.ranks; r++) {
+        size_t from = r ? ends[r - 1] : 0;
+        dist.send[r] = own;
+        dist.send_bytes[r] = bytes;
+        dist.receive[r] = (char *)all + from;
+        dist.receive_bytes[r] = ends[r] - from;
+    }
+    return dist.plugin->exchange(dist.send, dist.send_bytes, dist.receive, dist.receive_bytes, seconds, tag);
+}
+
+static const char *spread_equal(const void *own, size_t bytes, void *all, double seconds, int tag)
+{
+    for (int r = 0; r < dist.ranks; r++) {
+        dist.send[r] = own;
+        dist.receive[r] = (char *)all + (size_t)r * bytes;
+        dist.send_bytes[r] = dist.receive_bytes[r] = bytes;
+    }
+    return dist.plugin->exchange(dist.send, dist.send_bytes, dist.receive, dist.receive_bytes, seconds, tag);
+}
+
+qkv_status qkv__dist_share(const void *own, size_t bytes, void *all)
+{
+    if (dist.plugin) return mpi_failed(spread_equal(own, bytes, all, 0, DATA));
+    memmove(all, own, bytes);
+    return QKV_OK;
+}
+
+qkv_status qkv__dist_join(void *array, const size_t *ends)
+{
+    if (!dist.plugin) return QKV_OK;
+    size_t from = dist.rank ? ends[dist.rank - 1] : 0;
+    return mpi_failed(spread((char *)array + from, ends[dist.rank] - from, array, ends, 0, DATA));
+}
+
+qkv_status qkv__dist_copy(void *bytes, size_t n)
+{
+    if (!dist.plugin) return QKV_OK;
+    for (int r = 0; r < dist.ranks; r++) {
+        dist.send[r] = bytes;
+        dist.receive[r] = bytes;
+        dist.send_bytes[r] = dist.rank == 0 ? n : 0;
+        dist.receive_bytes[r] = r == 0 ? n : 0;
+    }
+    return qkv__dist_exchange(dist.send, dist.send_bytes, dist.receive, dist.receive_bytes);
+}
+
+qkv_status qkv__dist_agree(const void *bytes, size_t n, const char *what)
+{
+    char *all = qkv__alloc((size_t)dist.ranks * n);
+    qkv_status status = all ? qkv__dist_share(bytes, n, all) : QKV_MEMORY;
+    for (int r = 1; !status && r < dist.ranks; r++)
+        if (memcmp(all, all + (size_t)r * n, n))
+            status = qkv__fail(QKV_USAGE, "rank %d has other bytes of %s than rank 0: all ranks must read the same files", r,
+                               what);
+    qkv__release(all, (size_t)dist.ranks * n);
+    return status;
+}
+
+qkv_status qkv__dist_fast_sum(float *values, size_t n)
+{
+    return dist.plugin ? mpi_failed(dist.plugin->sum(values, n)) : QKV_OK;
+}
+
+/* ---- texts ---- */
+
+static qkv_status make_room(qkv_text *t, size_t n)
+{
+    qkv__text_clear(t);
+    qkv_status status = qkv__grow((void **)&t->data, &t->capacity, n + 1);
+    if (status) return status;
+    t->length = n;
+    t->data[n] = '\0';
+    return QKV_OK;
+}
+
+qkv_status qkv_dist_broadcast(qkv_text *text)
+{
+    if (!text) return qkv__fail(QKV_USAGE, "ranks: there is no text to share");
+    size_t n = text->length;
+    qkv_status status = qkv__dist_copy(&n, sizeof n);
+    if (!status && dist.rank) status = make_room(text, n);
+    return status || !n ? status : qkv__dist_copy(text->data, n);
+}
+
+qkv_status qkv_dist_gather(const char *bytes, size_t n, qkv_text *all)
+{
+    if ((n && !bytes) || (!dist.rank && !all))
+        return qkv__fail(QKV_USAGE, "ranks: there is nothing to gather, or no place for it");
+    size_t table = (size_t)dist.ranks * sizeof n, *sizes = qkv__alloc(table);
+    qkv_status status = sizes ? qkv__dist_share(&n, sizeof n, sizes) : QKV_MEMORY;
+    for (int r = 0; !status && !dist.rank && r < dist.ranks; r++) status = make_room(&all[r], sizes[r]);
+    if (!status && !dist.plugin && n) memcpy(all->data, bytes, n);
+    for (int r = 0; !status && dist.plugin && r < dist.ranks; r++) {
+        dist.send[r] = bytes;
+        dist.send_bytes[r] = r == 0 ? n : 0;
+        dist.receive[r] = dist.rank ? NULL : all[r].data;
+        dist.receive_bytes[r] = dist.rank ? 0 : sizes[r];
+    }
+    if (!status && dist.plugin) status = qkv__dist_exchange(dist.send, dist.send_bytes, dist.receive, dist.receive_bytes);
+    qkv__release(sizes, table);
+    return status;
+}
+
+/* ---- what the ranks agree on ---- */
+
+typedef struct facts {
+    char host[NAME_BYTES];
+    char sets[NAME_BYTES]; /* the instruction sets that it may use, a space after each, best last */
+    int cores;             /* of its processors */
+    bool is_told;          /* how many threads to use */
+#ifdef __linux__
+    cpu_set_t processors;
+#endif
+} facts;
+
+static qkv_status own_facts(facts *f, int threads)
+{
+    const char *best = qkv_isa();
+    if (!best) return qkv_error_status();
+    *f = (facts){ .cores = threads ? threads : qkv_threads() };
+    f->is_told = threads || !strncmp(qkv_threads_source(), "QKV_", 4) || !strncmp(qkv_threads_source(), "OMP_", 4);
+    snprintf(f->host, sizeof f->host, "%s", dist.host);
+#ifdef __linux__
+    sched_getaffinity(0, sizeof f->processors, &f->processors);
+#endif
+    size_t at = 0;
+    for (int i = 0; qkv_isa_available(i); i++) {
+        at += (size_t)snprintf(f->sets + at, sizeof f->sets - at, "%s ", qkv_isa_available(i));
+        if (!strcmp(qkv_isa_available(i), best)) break;
+    }
+    return QKV_OK;
+}
+
+static bool has_set(const facts *f, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = f->sets; *at; at = strchr(at, ' ') + 1)
+        if (!strncmp(at, name, length) && at[length] == ' ') return true;
+    return false;
+}
+
+/* The best one of rank 0's that all have: every rank finds the same. */
+static qkv_status agree_on_set(const facts *all)
+{
+    char sets[NAME_BYTES], best[NAME_BYTES] = "", *rest = NULL;
+    memcpy(sets, all->sets, sizeof sets);
+    for (char *name = strtok_r(sets, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+        bool is_common = true;
+        for (int r = 1; r < dist.ranks; r++) is_common = is_common && has_set(&all[r], name);
+        if (is_common) snprintf(best, sizeof best, "%s", name);
+    }
+    return *best ? qkv_set_isa(best) : qkv__fail(QKV_UNSUPPORTED, "ranks: there is no instruction set that all of them have");
+}
+
+/* Ranks that may run on the same processors share their cores. */
+static qkv_status divide_cores(const facts *all)
+{
+    const facts *own = &all[dist.rank];
+    int sharing = 0;
+    for (int r = 0; r < dist.ranks; r++) {
+        bool same = !strcmp(all[r].host, own->host);
+#ifdef __linux__
+        same = same && CPU_EQUAL(&all[r].processors, &own->processors);
+#endif
+        sharing += same;
+    }
+    if (sharing > own->cores && !own->is_told)
+        snprintf(dist.warning, sizeof dist.warning, "%d ranks on %.100s share %d cores: fewer ranks are as fast", sharing,
+                 own->host, own->cores);
+    if (own->is_told) return QKV_OK;
+    return qkv_set_threads(sharing < own->cores ? own->cores / sharing : 1);
+}
+
+static int count_hosts(const facts *all)
+{
+    int hosts = 0;
+    for (int r = 0; r < dist.ranks; r++) {
+        bool is_new = true;
+        for (int k = 0; k < r && is_new; k++) is_new = strcmp(all[k].host, all[r].host) != 0;
+        hosts += is_new;
+    }
+    return hosts;
+}
+
+static qkv_status agree(int threads, const char *library)
+{
+    facts own, *all = qkv__alloc((size_t)dist.ranks * sizeof *all);
+    qkv_status status = all ? own_facts(&own, threads) : QKV_MEMORY;
+    if (!status) status = qkv__dist_share(&own, sizeof own, all);
+    if (!status) status = agree_on_set(all);
+    if (!status) status = divide_cores(all);
+    if (!status)
+        snprintf(dist.about, sizeof dist.about, "%d rank%s on %d host%s, %.100s, instruction set %s, %d thread%s each",
+                 dist.ranks, dist.ranks > 1 ? "s" : "", count_hosts(all), count_hosts(all) > 1 ? "s" : "", library, qkv_isa(),
+                 threads ? threads : qkv_threads(), (threads ? threads : qkv_threads()) > 1 ? "s" : "");
+    qkv__release(all, (size_t)dist.ranks * sizeof *all);
+    return status;
+}
+
+/* ---- beginning and end ---- */
+
+static qkv_status make_tables(void)
+{
+    size_t n = (size_t)dist.ranks;
+    dist.bytes = n * (2 * sizeof(void *) + 2 * sizeof(size_t));
+    if (!(dist.send = qkv__alloc_zero(dist.bytes))) return QKV_MEMORY;
+    dist.receive = (void **)(uintptr_t)(dist.send + n);
+    dist.send_bytes = (size_t *)(dist.receive + n);
+    dist.receive_bytes = dist.send_bytes + n;
+    return QKV_OK;
+}
+
+qkv_status qkv_dist_start(int threads)
+{
+    const char *name = launched_by(), *library = "";
+    if (!name || dist.plugin) return QKV_OK;
+    const qkv__plugin *p = load_plugin(name);
+    if (!p) return qkv_error_status();
+    const char *why = p->start(&dist.rank, &dist.ranks, &dist.host, &library);
+    if (why) return qkv__fail(QKV_IO, "MPI does not start: %.400s", why);
+    dist.plugin = p;
+    snprintf(dist.place, sizeof dist.place, "rank %d on %.200s", dist.rank, dist.host);
+    qkv_status status = make_tables();
+    return status ? status : agree(threads, library);
+}
+
+static void leave(void)
+{
+    dist.plugin->stop();
+    qkv__release(dist.send, dist.bytes);
+    dist.plugin = NULL;
+    dist.rank = 0;
+    dist.ranks = 1;
+}
+
+qkv_status qkv_dist_end(qkv_status status, int *others)
+{
+    if (others) *others = 0;
+    if (!dist.plugin) return status;
+    const double patience = 2; /* seconds */
+    size_t bytes = (size_t)dist.ranks * sizeof status;
+    qkv_status *all = qkv__alloc(bytes);
+    const char *why = all ? spread_equal(&status, sizeof status, all, status ? patience : 0, END) : "out of memory";
+    if (!why) {
+        for (int r = 0; r < dist.ranks && !status; r++) status = all[r];
+        if (others) *others = all[0] != QKV_OK;
+        leave();
+    } else if (others) *others = -1;
+    qkv__release(all, bytes);
+    return why && !status ? mpi_failed(why) : status;
+}
+
+void qkv_dist_abort(qkv_status status, const char *why)
+{
+    if (dist.plugin) dist.plugin->abort((int)status, why && *why ? why : qkv_status_words(status));
+}

@@ -1,0 +1,27 @@
+/* dist.h: what the ranks say to each other. Each function is called by all ranks, in the same order and with the same sizes; IO,
+ * naming the rank, when MPI fails. With one rank they copy, or do nothing. */
+#ifndef QKV_SRC_DIST_H
+#define QKV_SRC_DIST_H
+
+#include <qkv/dist.h>
+
+/* Sends send_bytes[r] bytes to each rank r, and receives receive_bytes[r] from it. */
+qkv_status qkv__dist_exchange(const void *const *send, const size_t *send_bytes, void *const *receive,
+                              const size_t *receive_bytes);
+
+/* Every rank's bytes to every rank: those of rank r at all + r * bytes. */
+qkv_status qkv__dist_share(const void *own, size_t bytes, void *all);
+
+/* An array of which rank r has the bytes from ends[r-1] (0 for the first) to ends[r]: all of it to every rank. */
+qkv_status qkv__dist_join(void *array, const size_t *ends);
+
+/* Rank 0's bytes to every rank. */
+qkv_status qkv__dist_copy(void *bytes, size_t n);
+
+/* USAGE, naming the first rank, where its bytes are not rank 0's: `what` is what they are of, such as "the text". */
+qkv_status qkv__dist_agree(const void *bytes, size_t n, const char *what);
+
+/* MPI's own sum of n floats, in place. */
+qkv_status qkv__dist_fast_sum(float *values, size_t n);
+
+#endif

@@ -1,0 +1,29 @@
+/* plugin.h: what libqkv needs of an MPI library, as a table that a plugin fills. The plugin alone is compiled against MPI, and
+ * each MPI library has its own: their ABIs differ. All ranks call collective functions in the same order. */
+#ifndef QKV_SRC_DIST_PLUGIN_H
+#define QKV_SRC_DIST_PLUGIN_H
+
+#include <stddef.h>
+
+enum { QKV__PLUGIN_VERSION = 1 };
+#define QKV__PLUGIN_SYMBOL "qkv_mpi_plugin"
+
+/* Errors are 0 for none, else what MPI calls them, in words that stay until the next. */
+typedef struct qkv__plugin {
+    int version;
+    const char *(*start)(int *rank, int *ranks, const char **host, const char **library); /* NULL, or why not */
+
+    /* Sends send_bytes[r] bytes to each rank r and receives receive_bytes[r] from it, at once; both ends know the sizes. After
+     * `seconds` without an end (0: for ever) it gives up, and no exchange may follow. A message meets one of
+     * the same tag alone. NULL, or what went wrong. */
+    const char *(*exchange)(const void *const *send, const size_t *send_bytes, void *const *receive,
+                            const size_t *receive_bytes, double seconds, int tag);
+
+    /* MPI's own sum, in an order of its choice, of n floats, in place. */
+    const char *(*sum)(float *values, size_t n);
+
+    void (*stop)(void);                              /* after the last exchange, by all ranks */
+    void (*abort)(int status, const char *sentence); /* ends all ranks */
+} qkv__plugin;
+
+#endif

@@ -1,0 +1,26 @@
+/* micro_batches.h: the gradient of an update as the sum of its micro-batches' gradients, added in one order by any number of
+ * ranks. */
+#ifndef QKV_SRC_MICRO_BATCHES_H
+#define QKV_SRC_MICRO_BATCHES_H
+
+#include <qkv/nn.h>
+
+/* Partial sums of gradients, kept from one update to the next; zero to begin with. */
+enum { QKV__MAX_PARTIAL = 192 };
+typedef struct qkv__partial_sums {
+    float *at[QKV__MAX_PARTIAL];
+    size_t bytes; /* of each */
+} qkv__partial_sums;
+void qkv__partial_sums_free(qkv__partial_sums *s);
+
+/* Adds the gradient of a micro-batch to those of the params, which are zero. */
+typedef qkv_status qkv__micro_batch(void *data, int64_t i);
+
+/* Runs this rank's share of n micro-batches, and leaves the sum of all of them, over all ranks, in the gradients of p, in the order
+ * of src/dist/tree.h. They must be zero before. The errors of run; IO, MEMORY. */
+qkv_status qkv__sum_micro_batches(qkv_params *p, int64_t n, qkv__micro_batch *run, void *data, qkv__partial_sums *sums);
+
+/* The same in any order: one after the other here, and over the ranks as MPI has it. */
+qkv_status qkv__sum_micro_batches_fast(qkv_params *p, int64_t n, qkv__micro_batch *run, void *data);
+
+#endif

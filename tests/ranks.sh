@@ -1,0 +1,126 @@
+#!/bin/sh
+# ranks.sh: trainings and lines shared by ranks, as mpirun starts them: the same bytes as one process. usage: ranks.sh QKV
+. "$(dirname "$0")/cases.sh"
+qkv=$(realpath "$1")
+cd "$folder" || exit 1
+
+# ---- without a launcher ----
+size="--paper --dim 16 --heads 2 --layers 1 --inner 32 --vocab 300 --dropout 0.1 --max-tokens 128 --patience 0 --quiet --threads 1"
+"$qkv" example translate --out made >/dev/null 2>&1
+head -n 203 made/train.tsv >pairs.tsv && head -n 20 made/valid.tsv >valid.tsv
+translate="train translate --train pairs.tsv --valid valid.tsv $size --valid-every 7"
+awk -F'\t' '{ print (length($1) % 2 ? "odd" : "even") "\t" $1 }' pairs.tsv >labels.tsv
+cut -f1 pairs.tsv >lines.txt && cut -f1 valid.tsv >valid.txt
+classify="train classify --train labels.tsv $size --tokens words"
+generate="train generate --train lines.txt --valid valid.txt $size --documents lines"
+mask="train mask --train lines.txt --valid valid.txt $size --documents lines"
+files() { cat "$1/checkpoint.safetensors" "$1/model.safetensors" | cksum; }
+
+# shellcheck disable=SC2086
+{
+    "$qkv" $translate --micro-batches 8 --update-freq 2 --steps 30 --out one
+    wanted=$(files one)
+    "$qkv" $translate --micro-batches 8 --update-freq 2 --steps 11 --out stopped
+    "$qkv" $translate --micro-batches 8 --update-freq 2 --steps 30 --resume --out stopped
+    same "micro-batches: stopped and resumed" "$wanted" "$(files stopped)"
+    "$qkv" $translate --micro-batches 8 --update-freq 2 --steps 30 --threads 2 --out threads
+    same "micro-batches: at 2 threads" "$wanted" "$(files threads)"
+    "$qkv" $translate --micro-batches 4 --update-freq 2 --steps 30 --out other
+    if [ "$wanted" = "$(files other)" ]; then not_ok "another number of them sums otherwise"; else ok "another number of them sums otherwise"; fi
+    run=$("$qkv" $translate --micro-batches 5000 --steps 3 --out toomany 2>&1)
+    same "too many are refused" 2 $?
+    contains "and why" "$run" "5000 micro-batches"
+}
+QKV_MPI=unheard "$qkv" train translate --train pairs.tsv --out x 2>err
+same "a plugin that is none: status" 2 $?
+contains "and why" "$(cat err)" "expected openmpi, mpich or none"
+
+# ---- with one ----
+if [ -e "$(dirname "$qkv")/../src/libqkv-mpi-openmpi.so" ] && command -v mpirun >/dev/null 2>&1 && mpirun --version 2>/dev/null | grep -q "Open MPI"; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+    launch="mpirun --oversubscribe --bind-to none"
+    # ranks N ARGUMENTS...
+    ranks() { n=$1; shift; timeout 60 $launch -n "$n" "$qkv" "$@"; }
+    if ! said=$(timeout 60 $launch -n 2 true 2>&1); then skipped "ranks: mpirun does not run here: $said"; finish; exit; fi
+else
+    skipped "ranks: there is no plugin for Open MPI, or no mpirun (tools/deps mpi)"
+    finish
+    exit
+fi
+
+# shellcheck disable=SC2086
+{
+    for n in 1 2 3 4; do
+        ranks $n $translate --update-freq 2 --steps 30 --out n$n 2>err || cat err
+        same "translate: $n ranks, the same bytes" "$wanted" "$(files n$n)"
+    done
+    for job in classify generate mask; do
+        eval "command=\$$job"
+        "$qkv" $command --micro-batches 8 --steps 30 --out $job.one 2>err || cat err
+        ranks 3 $command --steps 30 --out $job.3 2>err || cat err
+        same "$job: 3 ranks, the same bytes" "$(files $job.one)" "$(files $job.3)"
+    done
+    ranks 2 $translate --fast-reduce --steps 3 --valid-every 3 --out fast 2>err || cat err
+    "$qkv" $translate --micro-batches 8 --steps 3 --valid-every 3 --out exact
+    near "--fast-reduce learns the same, but for the last bits" "$(sed -n 's/.*"valid_loss": \([0-9.]*\).*/\1/p' exact/log.jsonl)" \
+        "$(sed -n 's/.*"valid_loss": \([0-9.]*\).*/\1/p' fast/log.jsonl)" 0.001
+    ranks 2 $translate --update-freq 2 --steps 13 --out less 2>err || cat err
+    check "3 ranks go on from 2" ranks 3 $translate --update-freq 2 --steps 22 --resume --out less
+    "$qkv" $translate --update-freq 2 --steps 30 --resume --out less 2>err || cat err
+    same "2 ranks, then 3, then none" "$wanted" "$(files less)"
+    QKV_ISA=baseline "$qkv" $translate --micro-batches 8 --steps 12 --out lower
+    timeout 60 $launch -n 1 "$qkv" $translate --steps 12 --out isa : -n 1 -x QKV_ISA=baseline "$qkv" $translate --steps 12 --out isa 2>err
+    same "one rank with a lower instruction set" "$(files lower)" "$(files isa)"
+
+    # errors
+    ranks 3 train translate --train none.tsv --steps 3 --out bad >out 2>err
+    same "an error of all: status" 3 $?
+    same "is said once" 1 "$(grep -c 'none.tsv: cannot open' err)"
+    timeout 60 $launch -n 1 "$qkv" $translate --steps 12 --out bad : -n 1 "$qkv" train translate --train none.tsv --steps 12 --out bad >out 2>err
+    same "an error of one rank: status" 3 $?
+    contains "names the rank" "$(cat err)" "none.tsv: cannot open: No such file or directory (rank 1 on $(uname -n))"
+    head -n 202 pairs.tsv >fewer.tsv
+    timeout 60 $launch -n 1 "$qkv" $translate --vocab 280 --steps 12 --out bad : \
+        -n 1 "$qkv" train translate --train fewer.tsv --valid valid.tsv $size --vocab 280 --valid-every 7 --steps 12 --out bad >out 2>err
+    contains "another text on one rank" "$(cat err)" "rank 1 has other bytes of the text than rank 0"
+    ranks 9 $translate --micro-batches 8 --steps 3 --out bad >out 2>err
+    same "more ranks than micro-batches: status" 2 $?
+
+    # a rank that is killed ends all, and the training goes on
+    ranks 2 $translate --update-freq 2 --steps 100000 --save-every 5 --valid-every 1000 --out "$folder/killed" >out 2>err &
+    for wait in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -e killed/checkpoint.safetensors ] && break; sleep 0.3; done
+    kill -KILL "$(pgrep -n -f "^[^ ]*/qkv .*--out $folder/killed\$")"
+    began=$(date +%s)
+    wait $!
+    [ $(($(date +%s) - began)) -le 10 ] && ok "a killed rank ends all within 10 seconds" || not_ok "a killed rank ends all within 10 seconds"
+    same "nothing is left running" "" "$(pgrep -f "^[^ ]*/qkv .*--out $folder/killed\$")"
+    contains "the launcher says which" "$(cat err)" "rank" "signal 9"
+
+    # lines: in order, also those that are refused
+    { cut -f1 pairs.tsv; printf 'a line that is too long %0300d\n' 7; echo; cut -f1 valid.tsv; } >source.txt
+    "$qkv" translate -m one -i source.txt --max-source 100 >translated 2>said
+    "$qkv" classify -m classify.one -i source.txt >classified 2>/dev/null
+    ranks 3 translate -m one --max-source 100 --batch 16 --quiet <source.txt >out 2>err
+    same "translate lines: 3 ranks, the status of a refused line" 6 $?
+    check "translate lines: 3 ranks, the same output" cmp translated out
+    contains "and what is said" "$(cat err)" "$(cat said)"
+    ranks 3 classify -m classify.one -i source.txt --batch 16 --quiet --out found >out 2>err || cat err
+    check "classify lines: 3 ranks, the same output" cmp classified found
+    "$qkv" generate -m generate.one -i valid.txt -n 8 --temp 0.9 --seed 3 >generated 2>/dev/null
+    ranks 3 generate -m generate.one -n 8 --temp 0.9 --seed 3 <valid.txt >out 2>err || cat err
+    check "generate for lines: 3 ranks, the same output" cmp generated out
+    echo '{' >broken.json && cp -r one broken && cp broken.json broken/config.json
+    ranks 2 translate -m broken -i source.txt >out 2>err
+    same "a broken model: status" 4 $?
+
+    # the other library
+    if [ -e "$(dirname "$qkv")/../src/libqkv-mpi-mpich.so" ] && command -v mpirun.mpich >/dev/null 2>&1; then
+        for n in 2 3; do
+            timeout 60 mpirun.mpich -n $n "$qkv" $translate --update-freq 2 --steps 30 --out mpich.$n >out 2>err || cat err
+            same "MPICH: $n ranks, the same bytes" "$wanted" "$(files mpich.$n)"
+        done
+    else
+        skipped "MPICH: there is no plugin for it, or no mpirun.mpich"
+    fi
+}
+finish

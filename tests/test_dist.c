@@ -1,0 +1,92 @@
+/* test_dist.c: the tree of a sum: however it is shared, the same additions. What goes between processes is tested by ranks.sh. */
+#include "dist/tree.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { MOST_LEAVES = 40, MOST_RANKS = 12 };
+
+/* Numbers whose sum depends on its order. */
+static double leaf_value(int64_t i) { return (i % 3 ? 1e16 : -1e16) / (double)(i + 1) + (double)(i * i); }
+
+static void test_tree_by_hand(void **state)
+{
+    (void)state;
+    const double leaf[] = { 1e16, 1, -1e16, 1, 0.5 };
+    assert_int_equal(qkv__tree_middle((qkv__node){ 0, 2 }), 1);
+    assert_int_equal(qkv__tree_middle((qkv__node){ 0, 5 }), 4);
+    assert_int_equal(qkv__tree_middle((qkv__node){ 4, 7 }), 6);
+    /* ((1e16 + 1) + (-1e16 + 1)) + 0.5: 1e16 + 1 is 1e16, and -1e16 + 1 is -1e16 + 2 or -1e16, whichever is even */
+    const double left = 1e16 + 1, right = -1e16 + 1;
+    assert_true(qkv__tree_sum(leaf, (qkv__node){ 0, 5 }) == left + right + 0.5);
+}
+
+/* As the ranks do it: sums of their nodes, then what is above them. */
+static double sum_shared(const double *leaf, qkv__node n, const qkv__node *nodes, int *next)
+{
+    if (nodes[*next].from == n.from && nodes[*next].to == n.to) return (*next)++, qkv__tree_sum(leaf, n);
+    int64_t middle = qkv__tree_middle(n);
+    double left = sum_shared(leaf, (qkv__node){ n.from, middle }, nodes, next);
+    return left + sum_shared(leaf, (qkv__node){ middle, n.to }, nodes, next);
+}
+
+static void test_tree_shared(void **state)
+{
+    (void)state;
+    double leaf[MOST_LEAVES];
+    for (int64_t i = 0; i < MOST_LEAVES; i++) leaf[i] = leaf_value(i);
+    for (int64_t leaves = 1; leaves <= MOST_LEAVES; leaves++)
+        for (int ranks = 1; ranks <= MOST_RANKS; ranks++) {
+            qkv__node nodes[MOST_RANKS * QKV__MAX_NODES];
+            int n = 0, next = 0;
+            for (int r = 0; r < ranks; r++) n += qkv__tree_nodes(leaves, qkv__tree_share(leaves, r, ranks), nodes + n);
+            int64_t at = 0; /* every leaf once, in order */
+            for (int i = 0; i < n; i++) {
+                assert_int_equal(nodes[i].from, at);
+                at = nodes[i].to;
+            }
+            assert_int_equal(at, leaves);
+            double sum = sum_shared(leaf, (qkv__node){ 0, leaves }, nodes, &next);
+            assert_int_equal(next, n);
+            assert_true(sum == qkv__tree_sum(leaf, (qkv__node){ 0, leaves }));
+        }
+}
+
+static void test_powers_of_two_are_one_node(void **state)
+{
+    (void)state;
+    qkv__node nodes[QKV__MAX_NODES];
+    for (int ranks = 1; ranks <= 16; ranks *= 2)
+        for (int r = 0; r < ranks; r++) assert_int_equal(qkv__tree_nodes(16, qkv__tree_share(16, r, ranks), nodes), 1);
+}
+
+/* One process: everything is there, and nothing is said. */
+static void test_alone(void **state)
+{
+    (void)state;
+    qkv_text text = { 0 }, all = { 0 };
+    float values[] = { 1, 2, 3 };
+    int others = 7;
+    assert_int_equal(qkv_dist_ranks(), 1);
+    assert_int_equal(qkv_dist_rank(), 0);
+    assert_string_equal(qkv_dist_about(), "");
+    assert_int_equal(qkv_dist_gather("abc", 3, &all), QKV_OK);
+    assert_string_equal(all.data, "abc");
+    assert_int_equal(qkv_dist_broadcast(&text), QKV_OK);
+    assert_int_equal(qkv__dist_tree_sum(1, (float *[]){ values }, 3, values), QKV_OK);
+    assert_true(values[0] == 1 && values[1] == 2 && values[2] == 3);
+    assert_int_equal(qkv_dist_end(QKV_LIMIT, &others), QKV_LIMIT);
+    assert_int_equal(others, 0);
+    qkv_text_free(&all);
+    qkv_text_free(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_tree_by_hand), cmocka_unit_test(test_tree_shared),
+                                        cmocka_unit_test(test_powers_of_two_are_one_node), cmocka_unit_test(test_alone) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
