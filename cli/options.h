@@ -26,7 +26,7 @@ typedef struct value_list {
     X(SAVING_GROUP, "output and checkpoints")    \
     X(SEARCH_GROUP, "search")                    \
     X(SAMPLING_GROUP, "sampling")                \
-    X(TOUCH_GROUP, "changes of the model")       \
+    X(TOUCH_GROUP, "changes of the model, several of a kind with ; between") \
     X(RESULT_GROUP, "results")
 typedef enum option_group {
     NO_GROUP,

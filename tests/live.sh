@@ -11,13 +11,15 @@ cd "$folder" || exit 1
 check "reviews" "$qkv" example classify --out reviews --pairs 300 --quiet
 check "a classifier" "$qkv" train classify --train reviews/train.tsv --valid reviews/valid.tsv --out classifier --preset tiny \
     --tokens words --steps 10
+gzip -c reviews/train.tsv >other.gz
+refused "an engine that is none" 4 "is not the engine" page -m classifier -o page.html --engine reviews/train.tsv
 refused "an engine that is not there" 3 "nothing.gz" page -m classifier -o page.html --engine nothing.gz
-refused "a model that is not there" 3 "nothing" page -m nothing -o page.html --engine reviews/train.tsv
-refused "other bits" 2 "expected 8, 16 or 32" page -m classifier -o page.html --engine reviews/train.tsv --bits 4
+refused "a model that is not there" 3 "nothing" page -m nothing -o page.html --engine other.gz
+refused "other bits" 2 "expected 8, 16 or 32" page -m classifier -o page.html --engine other.gz --bits 4
 check "nothing was written" test ! -e page.html
-check "a page, whatever the engine is" run 0 "wrote page.html" page -m classifier -o page.html --engine reviews/train.tsv
+check "a page, whatever the engine is" run 0 "wrote page.html" page -m classifier -o page.html --engine other.gz
 contains "which may ask nobody anything" "$(head -c 2000 page.html)" "connect-src 'none'" "default-src 'none'" "'wasm-unsafe-eval'"
-check "the same with 8 bits" run 0 "" page -m classifier -o page8.html --engine reviews/train.tsv --bits 8 --quiet
+check "the same with 8 bits" run 0 "" page -m classifier -o page8.html --engine other.gz --bits 8 --quiet
 
 skip_rest() { skipped "pages in a browser: $1"; finish; exit $?; }
 [ -e "$engine" ] || skip_rest "there is no WebAssembly engine (make wasm makes it)"

@@ -17,6 +17,12 @@ weights --without-head 1.1 >later.json
 check "a head of a later layer changes no earlier map" cmp plain.json later.json
 weights --without-head encoder:0.1 >earlier.json
 check "one of the encoder does" test "$(cat plain.json)" != "$(cat earlier.json)"
+printf 'I\nI love you and the cat\n' >lines
+for change in "--hide-key 4" "--swap-values encoder:0=4" "--zero-value encoder:4" "--edit-row encoder:0.0.4=1"; do
+    "$qkv" translate -m pair -i lines --json --quiet $change >together.json
+    "$qkv" translate -m pair -i lines --json --quiet --batch 1 $change >alone.json
+    check "what a text does not have changes nothing, whatever stands beside it: $change" cmp together.json alone.json
+done
 lens() { "$qkv" lens -m pair "I love you" --target "the cat" --json "$@"; }
 lens >plain.json
 for change in "--without-head 0.1" "--without-layer 1" "--hide-key 1" "--move 1=3" "--swap-values 0=2" "--zero-value 1"; do

@@ -20,7 +20,7 @@ qkv__job qkv__job_of(const qkv_model *m)
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
     if (o->encoder_layers && o->decoder_layers) return QKV__TRANSLATES;
     if (o->decoder_layers) return QKV__GENERATES;
-    return o->classes ? QKV__CLASSIFIES : QKV__ENCODES;
+    return o->classes && o->classes_of == QKV_CLASSES_OF_TEXTS ? QKV__CLASSIFIES : QKV__ENCODES;
 }
 
 /* ---- what is known of it ---- */

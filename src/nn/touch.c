@@ -47,9 +47,9 @@ uint8_t *qkv__hidden_keys(qkv_tape *t, const qkv__touches *x, qkv_attention_kind
     uint8_t *keys = NULL;
     for (int64_t i = 0; i < x->n; i++) {
         const qkv_touch *touch = &x->list[i];
-        if (touch->what != QKV_TOUCH_HIDE_KEY || touch->kind != kind || touch->place >= n) continue;
+        if (touch->what != QKV_TOUCH_HIDE_KEY || touch->kind != kind) continue;
         if (!keys && (keys = qkv__save(t, (size_t)n))) memset(keys, !hidden, (size_t)n);
-        if (keys) keys[touch->place] = hidden;
+        if (keys && touch->place < n) keys[touch->place] = hidden;
     }
     return keys;
 }
@@ -93,20 +93,25 @@ static bool value_sources(const qkv__touches *x, qkv_attention_kind kind, int la
     return any;
 }
 
-/* v (batch, keys, width) as a query has it. */
-static qkv_tensor *changed_values(qkv_tensor *v, const qkv__pass *pass, qkv_attention_kind kind, int64_t query)
+/* v (batch, keys, width) as a query has it. What stands behind the end of a text is not its own. */
+static qkv_tensor *changed_values(qkv_tensor *v, const qkv__pass *pass, qkv_attention_kind kind, const int32_t *lengths,
+                                  int64_t query)
 {
     qkv_tape *t = v->tape;
     int64_t batch = v->shape[0], n = v->shape[1], width = v->shape[2];
     int32_t *from = qkv__save(t, sizeof *from * (size_t)(batch * n));
-    if (!from) return NULL;
-    if (!value_sources(&pass->touches, kind, pass->layer, query, n, from)) return v;
-    qkv_tensor *kept = qkv_constant(t, 3, (int64_t[]){ 1, n, 1 }, NULL);
-    for (int64_t j = 0; kept && j < n; j++) {
-        qkv_data(kept)[j] = from[j] >= 0;
-        if (from[j] < 0) from[j] = (int32_t)j;
+    qkv_tensor *kept = qkv_constant(t, 3, (int64_t[]){ batch, n, 1 }, NULL);
+    bool any = false;
+    for (int64_t b = 0; from && kept && b < batch; b++) {
+        int64_t own = lengths ? lengths[b] : n;
+        any |= value_sources(&pass->touches, kind, pass->layer, query, own, from + b * n);
+        for (int64_t j = 0; j < n; j++) {
+            int64_t i = b * n + j, source = j < own ? from[i] : j;
+            qkv_data(kept)[i] = source >= 0;
+            from[i] = (int32_t)(b * n + (source < 0 ? j : source));
+        }
     }
-    for (int64_t i = n; i < batch * n; i++) from[i] = (int32_t)(i / n * n) + from[i % n];
+    if (!from || !kept || !any) return from && kept ? v : NULL;
     v = qkv_reshape(v, 2, (int64_t[]){ batch * n, width });
     return qkv_mul(qkv_gather(t, v, from, 2, (int64_t[]){ batch, n }), kept);
 }
@@ -172,7 +177,7 @@ static qkv_tensor *attend_from(const touching *w, int64_t from, qkv_tensor **wei
 {
     qkv_attention_opts opts = *w->o;
     opts.weights = weights;
-    qkv_tensor *v = changed_values(w->qkv[2], w->pass, w->kind, from);
+    qkv_tensor *v = changed_values(w->qkv[2], w->pass, w->kind, w->mask.key_lengths, from);
     return qkv_attention_with(w->qkv[0], w->qkv[1], v, w->mask, &opts);
 }
 
@@ -213,7 +218,8 @@ static qkv_tensor *edited(const touching *w, const qkv_touch *edit, qkv_tensor *
     }
     for (int64_t d = 0; d < w->dv; d++) qkv_data(place)[d * w->o->heads * w->dv + edit->head * w->dv + d] = 1;
     int64_t kv_heads = w->o->kv_heads ? w->o->kv_heads : w->o->heads, h = edit->head / (w->o->heads / kv_heads);
-    qkv_tensor *v = qkv_slice(changed_values(w->qkv[2], w->pass, w->kind, edit->place), 2, h * w->dv, (h + 1) * w->dv);
+    qkv_tensor *v = qkv_slice(changed_values(w->qkv[2], w->pass, w->kind, w->mask.key_lengths, edit->place), 2, h * w->dv,
+                              (h + 1) * w->dv);
     return qkv_matmul(qkv_matmul(row, v, QKV_TRANSPOSE_NONE), place, QKV_TRANSPOSE_NONE);
 }
 

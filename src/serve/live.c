@@ -139,6 +139,8 @@ static qkv_status put_file(packing *p, const char *path, file_kind kind)
     qkv_status status = qkv__file_read(path, QKV_PAGE_BYTES, &file);
     if (status) return status;
     if (kind == PAIRS_SPLIT) status = split_pairs(&file);
+    if (kind == AS_IT_IS && (file.size < 2 || file.data[0] != 0x1f || file.data[1] != 0x8b))
+        status = qkv__fail(QKV_FORMAT, "%s is not the engine: expected engine.wasm.gz, which \"make wasm\" makes", path);
     if (kind == AS_IT_IS) qkv__put_base64(&p->j, file.data, file.size);
     else if (!status) status = put_gzip(&p->j, path, &file);
     qkv__bytes_free(&file);
