@@ -474,6 +474,7 @@ static void bad_keys(void **state)
         { "bert_classify", "config.json", "problem_type", "\"regression\"", QKV_UNSUPPORTED, "\"problem_type\"" },
         { "bert_sentence", "1_Pooling/config.json", "pooling_mode_max_tokens", "true", QKV_OK, "" },
         { "bert_dense", "2_Dense/config.json", "activation_function", "\"torch.nn.Mish\"", QKV_UNSUPPORTED, "\"Mish\"" },
+        { "bert_dense", "2_Dense/config.json", "module_input_name", "\"token_embeddings\"", QKV_UNSUPPORTED, "token_embeddings" },
         { "bert_dense", "2_Dense/config.json", "in_features", "16", QKV_FORMAT, "the module before gives 96 numbers" },
         { "bert_dense", "2_Dense/config.json", "out_features", "9", QKV_FORMAT, "not 9 x 96 floats" },
         { "bert_dense", "3_Dense/config.json", "bias", "true", QKV_FORMAT, "\"linear.bias\" is missing" },

@@ -117,6 +117,10 @@ static qkv_status read_dense_config(const char *path, const json_t *config, qkv_
         if (!strcmp(kind, activations[i].name)) d->activation = activations[i].name, d->f = activations[i].f;
     if (d->in < 1 || d->out < 1 || d->in > INT32_MAX || d->out > INT32_MAX)
         return qkv__fail(QKV_FORMAT, "%s: keys \"in_features\" and \"out_features\": expected whole numbers from 1", path);
+    const char *input = json_string_value(json_object_get(config, "module_input_name"));
+    if (input && strcmp(input, "sentence_embedding"))
+        return qkv__fail(QKV_UNSUPPORTED, "%s: key \"module_input_name\": \"%.80s\": only sentence_embedding is supported", path,
+                         input);
     if (d->f) return QKV_OK;
     return qkv__fail(QKV_UNSUPPORTED,
                      "%s: key \"activation_function\": \"%.80s\": only Identity, Tanh, ReLU, GELU and Sigmoid are supported",
