@@ -56,14 +56,24 @@ static char *replaced(char *page, char *at, size_t n, const char *open, const ch
     return whole;
 }
 
+static char *with_strings(char *script)
+{
+    static const char comment[] = "/* strings.js */\n";
+    char *at = strstr(script, comment);
+    if (!at) return script;
+    char *strings = read_beside("strings.js", 10);
+    script = replaced(script, at, strlen(comment), "", strings, "");
+    free(strings);
+    return script;
+}
+
 /* Every tag that begins so, up to its closing quote, and ends so, becomes the file it names. */
 static char *with_files(char *page, const char *tag, const char *end, const char *open, const char *close)
 {
     for (char *at; (at = strstr(page, tag));) {
         char *name = at + strlen(tag), *quote = strchr(name, '"');
         if (!quote || strncmp(quote + 1, end, strlen(end))) fail(page_path, "has a tag that does not end as it should");
-        char *text = read_beside(name, (size_t)(quote - name)), *mark = strstr(text, "/* strings.js */\n");
-        if (mark) text = replaced(text, mark, strlen("/* strings.js */\n"), "", read_beside("strings.js", 10), "");
+        char *text = with_strings(read_beside(name, (size_t)(quote - name)));
         if (strstr(text, close)) fail(page_path, "names a file that has the end of its own tag in it");
         page = replaced(page, at, (size_t)(quote - at) + 1 + strlen(end), open, text, close);
         if (!strcmp(open, "<script>") && n_scripts < MOST_SCRIPTS) scripts[n_scripts++] = text;
