@@ -1,6 +1,6 @@
 /* make_forms.c: writes a model's folder in another form for the shell tests, sharing no code with the library: its weights in
- * two files with their index, or rounded to BF16.
- * usage: make_forms FROM TO shards|bf16   (TO has the other files already)
+ * two files with their index, rounded to BF16, or of three classes the first alone.
+ * usage: make_forms FROM TO shards|bf16|one   (TO has the other files already)
  */
 #include <jansson.h>
 #include <stdint.h>
@@ -109,11 +109,27 @@ static void write_index(const char *folder, const weights *w)
     json_decref(index);
 }
 
+/* The first row of what has three, of the classifier's weights. */
+static void keep_first_class(const weights *w)
+{
+    json_t *tensor;
+    const char *key;
+    json_object_foreach (w->header, key, tensor) {
+        json_t *shape = json_object_get(tensor, "shape");
+        if (strncmp(key, "classifi", 8) || json_integer_value(json_array_get(shape, 0)) != 3) continue;
+        size_t begin = offset(tensor, 0), end = begin + (offset(tensor, 1) - begin) / 3;
+        json_array_set_new(shape, 0, json_integer(1));
+        json_array_set_new(json_object_get(tensor, "data_offsets"), 1, json_integer((json_int_t)end));
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4) return 2;
     weights w = read_weights(argv[1]);
-    if (!strcmp(argv[3], "bf16")) write_some(argv[2], "model.safetensors", &w, 0, 1, 1);
+    int is_one = !strcmp(argv[3], "one");
+    if (is_one) keep_first_class(&w);
+    if (is_one || !strcmp(argv[3], "bf16")) write_some(argv[2], "model.safetensors", &w, 0, 1, !is_one);
     else {
         for (size_t i = 0; i < 2; i++) write_some(argv[2], shard_names[i], &w, i, 2, 0);
         write_index(argv[2], &w);

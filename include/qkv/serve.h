@@ -78,6 +78,7 @@ typedef struct qkv_server qkv_server;
  *   GET  /live            the live page, which asks POST /engine; see docs/engine.md
  *   GET  /health          GET /info                GET /languages         GET /v1/models        GET /v1/models/ID
  *   POST /translate       POST /classify           POST /attention        POST /tokenize
+ *   POST /tag             POST /answer             POST /rank
  *   POST /v1/completions  POST /v1/embeddings
  *
  * docs/serve.md has what each takes and gives. A job the model cannot do is 404 with a sentence. */

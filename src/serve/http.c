@@ -17,6 +17,9 @@ static const qkv__route routes[] = {
     { "/attention", .is_post = true, .answer = qkv__serve_attention },
     { "/translate", .is_post = true, .jobs = QKV__TRANSLATES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_translation },
     { "/classify", .is_post = true, .jobs = QKV__CLASSIFIES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_classes },
+    { "/tag", .is_post = true, .can = QKV_ABILITY_TAG, .answer = qkv__serve_tags },
+    { "/answer", .is_post = true, .can = QKV_ABILITY_ANSWER, .answer = qkv__serve_answers },
+    { "/rank", .is_post = true, .can = QKV_ABILITY_RANK, .answer = qkv__serve_ranks },
     { "/v1/completions", .is_post = true, .jobs = QKV__GENERATES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_completions },
     { "/v1/chat/completions", .is_post = true, .jobs = QKV__GENERATES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_chat },
     { "/v1/embeddings", .is_post = true, .jobs = QKV__TRANSLATES | QKV__CLASSIFIES | QKV__ENCODES, .turn = QKV__TURN_BATCH,
@@ -212,6 +215,8 @@ static void check_request(qkv__request *r, const char *path, const char *method)
     if (r->route && r->route->jobs && !(r->route->jobs & (int)s->job))
         qkv__refuse(r, MHD_HTTP_NOT_FOUND, "%s is not for the model of this server, whose task is %s", path,
                     qkv__job_name(s->job));
+    if (r->route && qkv_model_check_ability(s->model, r->route->can))
+        qkv__refuse(r, MHD_HTTP_NOT_FOUND, "%s is not for the model of this server: %s", path, qkv_error());
     qkv__check_body(r);
 }
 

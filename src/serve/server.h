@@ -129,13 +129,15 @@ typedef struct qkv__route {
     bool is_post, is_open; /* is_open: it needs no token */
     bool has_rest;         /* the path goes on: it ends with a slash */
     int jobs;              /* models that can do it, as bits of qkv__job; 0: all */
+    int can;               /* what the model must be able to do besides, as bits of QKV_ABILITY_TAG and the like */
     qkv__turn turn;        /* that a POST waits for */
     qkv__answer *answer;
 } qkv__route;
 
 qkv__answer qkv__serve_page, qkv__serve_health, qkv__serve_info, qkv__serve_languages, qkv__serve_models, qkv__serve_one_model,
     qkv__serve_tokens, qkv__serve_translation, qkv__serve_classes, qkv__serve_attention, qkv__serve_completions,
-    qkv__serve_chat, qkv__serve_embeddings, qkv__serve_live_page, qkv__serve_engine;
+    qkv__serve_chat, qkv__serve_embeddings, qkv__serve_live_page, qkv__serve_engine, qkv__serve_tags, qkv__serve_answers,
+    qkv__serve_ranks;
 
 /* For MHD_start_daemon. */
 enum MHD_Result qkv__handle(void *server, struct MHD_Connection *c, const char *path, const char *method, const char *version,

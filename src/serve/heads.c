@@ -1,0 +1,111 @@
+/* heads.c: POST /tag, /answer and /rank: the labels of words, answers that a text has, passages in the order of a query. */
+#include "server.h"
+
+enum { MOST_BEST = 16, MOST_ANSWER = 512 };
+
+/* A result as the library writes it, of texts in an array one of "results". */
+static void put_result(qkv__json *j, const qkv__strings *given, int64_t i, const qkv_text *object)
+{
+    if (given->is_array) qkv__put_raw(j, i ? "," : "{\"results\":[");
+    qkv__put_bytes(j, object->data, object->length);
+    if (given->is_array && i == given->n - 1) qkv__put_raw(j, "]}");
+    if (i == given->n - 1) qkv__put_raw(j, "\n");
+}
+
+qkv_status qkv__serve_tags(qkv__request *r)
+{
+    const qkv_reading_opts opts = { .each_step = qkv__request_step, .each_step_data = r };
+    qkv__strings given;
+    qkv_tagged found = { 0 };
+    qkv_text object = { 0 };
+    bool words = false;
+    qkv_status status = qkv__need_strings(r->body, "text", &given);
+    if (!status) status = qkv__get_flag(r->body, "words", &words);
+    const qkv_texts texts = { .texts = given.texts, .lengths = given.lengths, .n = given.n };
+    if (!status) status = qkv_tag(r->server->model, &texts, &opts, &found);
+    for (int64_t i = 0; i < found.n && !status; i++) {
+        status = qkv_tagged_lines(&found, i, words, 1, &object);
+        if (!status) put_result(&r->answer, &given, i, &object);
+    }
+    qkv_tagged_free(&found);
+    qkv_text_free(&object);
+    return status;
+}
+
+/* ---- answers ---- */
+
+static qkv_status need_string(const json_t *body, const char *name, const char **text, size_t *length)
+{
+    qkv_status status = qkv__get_string(body, name, text, length);
+    return status || *text ? status : qkv__fail(QKV_USAGE, "\"%s\" is missing", name);
+}
+
+static qkv_status get_answer_options(const json_t *body, qkv_answer_opts *o)
+{
+    int64_t n_best = 1, max_answer = 0;
+    bool must_answer = false;
+    qkv_status status = qkv__get_whole(body, "n_best", 1, MOST_BEST, &n_best);
+    if (!status) status = qkv__get_whole(body, "max_answer", 1, MOST_ANSWER, &max_answer);
+    if (!status) status = qkv__get_flag(body, "must_answer", &must_answer);
+    o->n_best = (int)n_best;
+    o->max_answer = (int)max_answer;
+    o->must_answer = must_answer;
+    return status;
+}
+
+qkv_status qkv__serve_answers(qkv__request *r)
+{
+    qkv_answer_opts opts = { .each_step = qkv__request_step, .each_step_data = r };
+    qkv__strings given;
+    qkv_answers found = { 0 };
+    qkv_text object = { 0 };
+    const char *context = NULL;
+    size_t length = 0;
+    qkv_status status = qkv__need_strings(r->body, "question", &given);
+    if (!status) status = need_string(r->body, "context", &context, &length);
+    if (!status) status = get_answer_options(r->body, &opts);
+    for (int64_t i = 0; i < given.n && !status; i++) {
+        status = qkv_answer(r->server->model, given.texts[i], given.lengths[i], context, length, &opts, &found);
+        if (!status) status = qkv_answers_lines(&found, 1, &object);
+        if (!status) put_result(&r->answer, &given, i, &object);
+    }
+    qkv_answers_free(&found);
+    qkv_text_free(&object);
+    return status;
+}
+
+/* ---- passages ---- */
+
+static void put_ranked(qkv__json *j, const qkv__strings *passages, const qkv_ranked *best, int64_t n, int64_t cut)
+{
+    qkv__put_raw(j, "{\"best\":[");
+    for (int64_t i = 0; i < n; i++) {
+        qkv__put_raw(j, i ? ",{\"score\":" : "{\"score\":");
+        qkv__put_float(j, best[i].score);
+        qkv__put_named_whole(j, "index", best[i].index);
+        qkv__put_key(j, "text");
+        qkv__put_string(j, passages->texts[best[i].index], passages->lengths[best[i].index]);
+        qkv__put_raw(j, "}");
+    }
+    qkv__put_raw(j, "]");
+    qkv__put_named_whole(j, "cut", cut);
+    qkv__put_raw(j, "}\n");
+}
+
+qkv_status qkv__serve_ranks(qkv__request *r)
+{
+    const qkv_reading_opts opts = { .each_step = qkv__request_step, .each_step_data = r };
+    qkv__strings passages;
+    qkv_ranked best[QKV__TEXTS];
+    const char *query = NULL;
+    size_t length = 0;
+    int64_t top = QKV__TEXTS, cut = 0;
+    qkv_status status = qkv__need_strings(r->body, "passages", &passages);
+    if (!status) status = need_string(r->body, "query", &query, &length);
+    if (!status) status = qkv__get_whole(r->body, "top", 1, QKV__TEXTS, &top);
+    top = top < passages.n ? top : passages.n;
+    const qkv_texts texts = { .texts = passages.texts, .lengths = passages.lengths, .n = passages.n };
+    if (!status) status = qkv_rank(r->server->model, query, length, &texts, &opts, top, best, &cut);
+    if (!status) put_ranked(&r->answer, &passages, best, top, cut);
+    return status;
+}

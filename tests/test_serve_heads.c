@@ -1,0 +1,283 @@
+/* test_serve_heads.c: what the server says of words, answers, passages, several labels and numbers is what the library says. */
+#include "http_client.h"
+#include "serve_models.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { TAGS, ANSWERS, RANKS, SEVERAL, NUMBERS, HEADS };
+
+static const struct {
+    int64_t classes;
+    qkv_classes_of of;
+    qkv_problem problem;
+} heads[HEADS] = { { 5, QKV_CLASSES_OF_TOKENS, QKV_PROBLEM_ONE_LABEL },
+                   { 2, QKV_CLASSES_OF_SPANS, QKV_PROBLEM_ONE_LABEL },
+                   { 1, QKV_CLASSES_OF_TEXTS, QKV_PROBLEM_ONE_LABEL },
+                   { 3, QKV_CLASSES_OF_TEXTS, QKV_PROBLEM_SEVERAL_LABELS },
+                   { 1, QKV_CLASSES_OF_TEXTS, QKV_PROBLEM_NUMBER } };
+static qkv_model *made[HEADS];
+static qkv_server *serving[HEADS];
+
+static qkv_model *make_head(int head)
+{
+    static const char *const labels[] = { "O", "B-PER", "I-PER", "B-<LOC>", "I-<LOC>" };
+    qkv_tokenizer *t = learn_tokens();
+    qkv_transformer_opts o = {
+        .size = sizeof o, .vocabulary = qkv_tokenizer_size(t), .dim = 16, .heads = 2, .d_ff = 32, .encoder_layers = 2
+    };
+    o.classes = heads[head].classes;
+    o.classes_of = heads[head].of;
+    qkv_model *m = qkv_model_new(&o, 11);
+    assert_int_equal(qkv_model_set_tokenizers(m, t, NULL), QKV_OK);
+    if (head != ANSWERS) assert_int_equal(qkv_model_set_labels(m, labels, o.classes), QKV_OK);
+    assert_int_equal(qkv_model_set_problem(m, heads[head].problem), QKV_OK);
+    sharpen(m, o.dim);
+    return m;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    for (int i = 0; i < HEADS; i++)
+        if (!(made[i] = make_head(i)) || !(serving[i] = qkv_server_new(made[i], NULL))) return -1;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    for (int i = 0; i < HEADS; i++) qkv_server_free(serving[i]), qkv_model_free(made[i]);
+    qkv_threads_stop();
+    return 0;
+}
+
+static json_t *posted(int head, const char *path, const char *body, int status)
+{
+    reply r = post(qkv_server_port(serving[head]), path, body);
+    if (r.status != status) fail_msg("%s %s: %d: %s", path, body, r.status, r.text);
+    json_t *x = json_loadb(r.body, r.body_length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+    assert_non_null(x);
+    free_reply(&r);
+    return x;
+}
+
+/* What the library wrote is one of the results. */
+static void is_result(json_t *result, qkv_text *text)
+{
+    json_t *wanted = json_loadb(text->data, text->length, JSON_ALLOW_NUL, NULL);
+    assert_non_null(wanted);
+    assert_true(json_equal(result, wanted));
+    json_decref(wanted);
+}
+
+static void tags_are_the_librarys(void **state)
+{
+    static const char *const texts[] = { "the cat sat on the mat", "", "我爱 <b>the dog</b>" };
+    qkv_tagged found = { 0 };
+    qkv_text text = { 0 };
+    (void)state;
+    assert_int_equal(qkv_tag(made[TAGS], &(qkv_texts){ .texts = texts, .n = 3 }, NULL, &found), QKV_OK);
+    assert_true(found.texts[0].n_words == 6 && found.texts[0].n_entities > 0);
+    for (int words = 0; words < 2; words++) {
+        char body[256];
+        sprintf(body, "{\"text\":[\"%s\",\"%s\",\"%s\"],\"words\":%s}", texts[0], texts[1], texts[2], words ? "true" : "false");
+        json_t *all = posted(TAGS, "/tag", body, 200);
+        assert_int_equal(json_array_size(json_object_get(all, "results")), 3);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(qkv_tagged_lines(&found, i, words, 1, &text), QKV_OK);
+            is_result(json_array_get(json_object_get(all, "results"), (size_t)i), &text);
+        }
+        json_decref(all);
+    }
+    json_t *one = posted(TAGS, "/tag", "{\"text\":\"the cat sat on the mat\"}", 200);
+    assert_int_equal(qkv_tagged_lines(&found, 0, 0, 1, &text), QKV_OK);
+    is_result(one, &text);
+    json_decref(one);
+    qkv_text_free(&text);
+    qkv_tagged_free(&found);
+}
+
+static void answers_are_the_librarys(void **state)
+{
+    static const char *const questions[] = { "the dog", "我" };
+    static const char context[] = "the cat sat on the mat and you love the cat";
+    const qkv_answer_opts three = { .n_best = 3, .max_answer = 2, .must_answer = 1 };
+    qkv_answers found = { 0 };
+    qkv_text text = { 0 };
+    (void)state;
+    json_t *all = posted(ANSWERS, "/answer",
+                         "{\"question\":[\"the dog\",\"我\"],\"context\":\"the cat sat on the mat and you love the cat\","
+                         "\"n_best\":3,\"max_answer\":2,\"must_answer\":true}",
+                         200);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            qkv_answer(made[ANSWERS], questions[i], strlen(questions[i]), context, strlen(context), &three, &found), QKV_OK);
+        assert_int_equal(qkv_answers_lines(&found, 1, &text), QKV_OK);
+        assert_int_equal(found.n, 3);
+        is_result(json_array_get(json_object_get(all, "results"), (size_t)i), &text);
+    }
+    json_decref(all);
+    json_t *one = posted(ANSWERS, "/answer",
+                         "{\"question\":\"the dog\",\"context\":\"the cat sat on the mat and you love the cat\"}", 200);
+    assert_int_equal(qkv_answer(made[ANSWERS], questions[0], strlen(questions[0]), context, strlen(context), NULL, &found),
+                     QKV_OK);
+    assert_int_equal(qkv_answers_lines(&found, 1, &text), QKV_OK);
+    is_result(one, &text);
+    json_decref(one);
+    qkv_text_free(&text);
+    qkv_answers_free(&found);
+}
+
+static void ranks_are_the_librarys(void **state)
+{
+    static const char *const passages[] = { "the dog", "you love the cat", "", "我爱你 <b>" };
+    qkv_ranked best[4];
+    (void)state;
+    assert_int_equal(qkv_rank(made[RANKS], "the cat", 7, &(qkv_texts){ .texts = passages, .n = 4 }, NULL, 4, best, NULL),
+                     QKV_OK);
+    for (int top = 2; top <= 4; top += 2) {
+        json_t *all = posted(RANKS, "/rank",
+                             top == 4
+                                 ? "{\"query\":\"the cat\",\"passages\":[\"the dog\",\"you love the cat\",\"\",\"我爱你 <b>\"]}"
+                                 : "{\"query\":\"the cat\",\"passages\":[\"the dog\",\"you love the cat\",\"\",\"我爱你 <b>\"],"
+                                   "\"top\":2}",
+                             200);
+        json_t *found = json_object_get(all, "best");
+        assert_int_equal(json_array_size(found), top);
+        assert_int_equal(json_integer_value(json_object_get(all, "cut")), 0);
+        for (int i = 0; i < top; i++) {
+            json_t *x = json_array_get(found, (size_t)i);
+            assert_int_equal(json_integer_value(json_object_get(x, "index")), best[i].index);
+            assert_true((float)json_number_value(json_object_get(x, "score")) == best[i].score);
+            assert_string_equal(json_string_value(json_object_get(x, "text")), passages[best[i].index]);
+        }
+        json_decref(all);
+    }
+}
+
+static void labels_and_numbers_are_the_librarys(void **state)
+{
+    static const char *const texts[] = { "the cat", "我爱你" };
+    qkv_matrix rows = { 0 };
+    (void)state;
+    assert_int_equal(qkv_classify(made[SEVERAL], &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &rows), QKV_OK);
+    json_t *all = posted(SEVERAL, "/classify", "{\"text\":[\"the cat\",\"我爱你\"]}", 200);
+    for (size_t i = 0; i < 2; i++) {
+        json_t *x = json_array_get(json_object_get(all, "results"), i), *classes = json_object_get(x, "classes");
+        size_t likely = 0;
+        for (size_t k = 0; k < 3; k++) {
+            const char *label = json_string_value(json_object_get(json_array_get(classes, k), "label"));
+            int64_t id = !strcmp(label, "O") ? 0 : !strcmp(label, "B-PER") ? 1 : 2;
+            float p = (float)json_number_value(json_object_get(json_array_get(classes, k), "probability"));
+            assert_true(p == rows.data[(int64_t)i * 3 + id]);
+            likely += p >= 0.5f;
+        }
+        assert_true(json_is_array(json_object_get(x, "labels")));
+        assert_int_equal(json_array_size(json_object_get(x, "labels")), likely);
+    }
+    json_decref(all);
+    assert_int_equal(qkv_classify(made[NUMBERS], &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &rows), QKV_OK);
+    all = posted(NUMBERS, "/classify", "{\"text\":[\"the cat\",\"我爱你\"]}", 200);
+    for (size_t i = 0; i < 2; i++) {
+        json_t *x = json_array_get(json_object_get(all, "results"), i);
+        assert_true((float)json_number_value(json_object_get(x, "number")) == rows.data[i]);
+        assert_null(json_object_get(x, "classes"));
+    }
+    json_decref(all);
+    qkv_matrix_free(&rows);
+}
+
+/* ---- what is refused ---- */
+
+static void others_are_not_found(void **state)
+{
+    static const struct {
+        int head;
+        const char *path, *body, *why;
+    } rows[] = {
+        { ANSWERS, "/tag", "{\"text\":\"x\"}", "/tag is not for the model of this server: the model has no head for \"tag\"" },
+        { TAGS, "/answer", "{\"question\":\"x\",\"context\":\"y\"}", "no head for \"answer\": it can tag, embed" },
+        { SEVERAL, "/rank", "{\"query\":\"x\",\"passages\":\"y\"}", "no head for \"rank\": it can classify, embed" },
+        { TAGS, "/classify", "{\"text\":\"x\"}", "/classify is not for the model" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *x = posted(rows[i].head, rows[i].path, rows[i].body, 404);
+        const char *why = json_string_value(json_object_get(json_object_get(x, "error"), "message"));
+        if (!strstr(why, rows[i].why)) fail_msg("%s: %s", rows[i].path, why);
+        json_decref(x);
+    }
+}
+
+static void bad_members_are_refused(void **state)
+{
+    static const struct {
+        int head;
+        const char *path, *body, *why;
+    } rows[] = {
+        { TAGS, "/tag", "{}", "\"text\" is missing" },
+        { TAGS, "/tag", "{\"text\":1}", "\"text\"" },
+        { TAGS, "/tag", "{\"text\":[]}", "\"text\"" },
+        { TAGS, "/tag", "{\"text\":\"x\",\"words\":1}", "\"words\"" },
+        { ANSWERS, "/answer", "{\"context\":\"x\"}", "\"question\" is missing" },
+        { ANSWERS, "/answer", "{\"question\":\"x\"}", "\"context\" is missing" },
+        { ANSWERS, "/answer", "{\"question\":\"x\",\"context\":[\"y\"]}", "\"context\"" },
+        { ANSWERS, "/answer", "{\"question\":\"x\",\"context\":\"y\",\"n_best\":0}",
+          "\"n_best\" is 0: it must be from 1 to 16" },
+        { ANSWERS, "/answer", "{\"question\":\"x\",\"context\":\"y\",\"n_best\":17}", "\"n_best\"" },
+        { ANSWERS, "/answer", "{\"question\":\"x\",\"context\":\"y\",\"max_answer\":0}", "\"max_answer\"" },
+        { ANSWERS, "/answer", "{\"question\":\"x\",\"context\":\"y\",\"must_answer\":1}", "\"must_answer\"" },
+        { RANKS, "/rank", "{\"passages\":[\"x\"]}", "\"query\" is missing" },
+        { RANKS, "/rank", "{\"query\":\"x\"}", "\"passages\" is missing" },
+        { RANKS, "/rank", "{\"query\":[\"x\"],\"passages\":[\"x\"]}", "\"query\"" },
+        { RANKS, "/rank", "{\"query\":\"x\",\"passages\":[1]}", "\"passages\"" },
+        { RANKS, "/rank", "{\"query\":\"x\",\"passages\":[\"x\"],\"top\":0}", "\"top\"" },
+        { RANKS, "/rank", "{\"query\":\"x\",\"passages\":[\"x\"],\"top\":65}", "\"top\"" },
+        { RANKS, "/rank", "{\"query\":\"x\",\"passages\":\"\xff\"}", "not UTF-8" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *x = posted(rows[i].head, rows[i].path, rows[i].body, 400);
+        const char *why = json_string_value(json_object_get(json_object_get(x, "error"), "message"));
+        if (!strstr(why, rows[i].why)) fail_msg("%s: %s", rows[i].body, why);
+        json_decref(x);
+    }
+}
+
+static void no_more_than_64_texts(void **state)
+{
+    static const struct {
+        int head;
+        const char *path, *before;
+    } rows[] = { { TAGS, "/tag", "{\"text\":[" },
+                 { ANSWERS, "/answer", "{\"context\":\"x\",\"question\":[" },
+                 { RANKS, "/rank", "{\"query\":\"x\",\"passages\":[" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (int n = 64; n <= 65; n++) {
+            char body[1024];
+            int length = sprintf(body, "%s\"x\"", rows[i].before);
+            for (int k = 1; k < n; k++) length += sprintf(body + length, ",\"x\"");
+            sprintf(body + length, "]}");
+            json_decref(posted(rows[i].head, rows[i].path, body, n > 64 ? 400 : 200));
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tags_are_the_librarys),  cmocka_unit_test(answers_are_the_librarys),
+        cmocka_unit_test(ranks_are_the_librarys), cmocka_unit_test(labels_and_numbers_are_the_librarys),
+        cmocka_unit_test(others_are_not_found),   cmocka_unit_test(bad_members_are_refused),
+        cmocka_unit_test(no_more_than_64_texts),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
