@@ -138,7 +138,7 @@ static qkv_status check_same(const char *what, int64_t here, int64_t there)
 
 static qkv_status load_work(work *w)
 {
-    qkv_status status = load_touched_model(given.model, &w->model);
+    qkv_status status = load_touched_model(given.model, 0, &w->model);
     if (!status && given.other) status = load_model(given.other, &w->other);
     if (status || !given.other) return status;
     const qkv_transformer_opts *a = qkv_transformer_options(qkv_model_transformer(w->model)),

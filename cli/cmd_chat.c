@@ -188,7 +188,7 @@ static qkv_status run_chat(void)
     o.context = given.context;
     o.is_stopped = is_interrupted;
     qkv_status status = check_sampling();
-    if (!status) status = load_model(given.model, &m);
+    if (!status) status = load_model_for(given.model, QKV_ABILITY_GENERATE, &m);
     if (status) return status;
     t.opts = sampling_options(m);
     t.opts.no_log_p = 1;

@@ -199,9 +199,7 @@ static qkv_status check_classify_options(void)
 
 static qkv_status load_classifier(work *w)
 {
-    qkv_status status = load_touched_model(given.model, &w->model);
-    if (!status && qkv_model_check_ability(w->model, QKV_ABILITY_CLASSIFY))
-        return fail(QKV_UNSUPPORTED, "%s: %s", given.model, qkv_error());
+    qkv_status status = load_touched_model(given.model, QKV_ABILITY_CLASSIFY, &w->model);
     if (status || !given.eval || qkv_model_label(w->model, 1) || qkv_model_info_of(w->model)->problem) return status;
     return fail(QKV_UNSUPPORTED, "%s has one label, and scores texts: --eval needs a model with two or more", given.model);
 }

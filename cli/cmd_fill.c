@@ -110,10 +110,7 @@ static qkv_status fill_texts(work *w)
 static qkv_status run_fill(void)
 {
     work w = { 0 };
-    qkv_status status = load_model(given.model, &w.model);
-    if (status) return status;
-    if (!(qkv_model_info_of(w.model)->can & QKV_ABILITY_FILL))
-        status = fail(QKV_USAGE, "%s does not fill in words: see \"qkv info %s\"", given.model, given.model);
+    qkv_status status = load_model_for(given.model, QKV_ABILITY_FILL, &w.model);
     if (!status) status = fill_texts(&w);
     qkv_filled_free(&w.found);
     qkv_model_free(w.model);

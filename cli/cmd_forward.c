@@ -132,6 +132,11 @@ typedef struct computed {
     qkv_tensor *encoded, *hidden, *logits, *classes;
 } computed;
 
+static bool has_logits(const qkv_model *m)
+{
+    return qkv_transformer_options(qkv_model_transformer(m))->decoder_layers || qkv_model_info_of(m)->can & QKV_ABILITY_FILL;
+}
+
 static bool writes_files(void)
 {
     return given.logits || given.hidden || given.encoder || given.classes || given.hidden_all || given.encoder_all;
@@ -172,7 +177,7 @@ static qkv_status compute(const qkv_model *m, const side *source, const int32_t 
         c.encoded = qkv_transformer_encode_typed(x, t, source->ids.ids, types, 1, (int64_t)source->ids.n, NULL);
     if (target->is_there && !qkv_tape_status(t))
         c.hidden = qkv_transformer_decode(x, t, target->ids.ids, 1, (int64_t)target->ids.n, NULL, c.encoded, NULL);
-    c.logits = qkv_transformer_logits(x, target->is_there ? c.hidden : c.encoded);
+    if (has_logits(m)) c.logits = qkv_transformer_logits(x, target->is_there ? c.hidden : c.encoded);
     if (o->classes)
         c.classes = o->classes_of ? qkv_transformer_tag(x, c.encoded) : qkv_transformer_classify(x, c.encoded, NULL);
     const qkv_tokenizer *names = target->is_there ? target->tokenizer : source->tokenizer;
@@ -183,13 +188,14 @@ static qkv_status compute(const qkv_model *m, const side *source, const int32_t 
     return status;
 }
 
-static qkv_status check_outputs(const qkv_transformer_opts *o)
+static qkv_status check_outputs(const qkv_model *m, const qkv_transformer_opts *o)
 {
     const char *files[] = { given.logits, given.hidden, given.encoder, given.classes, given.hidden_all, given.encoder_all };
     if ((given.encoder || given.encoder_all) && !o->encoder_layers)
         return fail(QKV_USAGE, "--encoder: %s has no encoder", given.model);
     if ((given.hidden || given.hidden_all) && !o->decoder_layers)
         return fail(QKV_USAGE, "--hidden: %s has no decoder: see --encoder", given.model);
+    if (given.logits && !has_logits(m)) return fail(QKV_USAGE, "--logits: %s says no words", given.model);
     if (given.classes && !o->classes) return fail(QKV_USAGE, "--classes: %s has no classifier", given.model);
     qkv_status status = QKV_OK;
     for (size_t i = 0; !status && i < sizeof files / sizeof *files; i++) status = check_output(files[i]);
@@ -217,7 +223,7 @@ static qkv_status run_forward(void)
                     .tokenizer = qkv_model_target_tokenizer(m),
                     .vocabulary = o->target_vocabulary ? o->target_vocabulary : o->vocabulary };
     side types = { .option = "--type-ids", .ids_text = given.type_ids, .vocabulary = o->token_types };
-    qkv_status status = check_outputs(o);
+    qkv_status status = check_outputs(m, o);
     if (!status) status = read_side(m, QKV_SIDE_SOURCE, &source);
     if (!status) status = read_types(&types, &source);
     if (!status) status = read_side(m, QKV_SIDE_TARGET, &target);

@@ -208,7 +208,7 @@ static qkv_status run_generate(void)
     qkv_status status = check_generate_options();
     if (status) return status;
     work w = { 0 };
-    if ((status = load_touched_model(given.model, &w.model))) return status;
+    if ((status = load_touched_model(given.model, QKV_ABILITY_GENERATE, &w.model))) return status;
     w.opts = sampling_options(w.model);
     w.opts.no_log_p = !given.json;
     w.opts.special_tokens = given.special;

@@ -36,7 +36,7 @@ static qkv_status run_perplexity(void)
     if (given.stride > given.context)
         return fail(QKV_USAGE, "--stride %d is more than --context %d", given.stride, given.context);
     qkv_model *m;
-    qkv_status status = load_model(given.model, &m);
+    qkv_status status = load_model_for(given.model, QKV_ABILITY_GENERATE, &m);
     if (status) return status;
     const qkv_measure_opts opts = { .documents = (qkv_document_kind)given.documents,
                                     .context = given.context,

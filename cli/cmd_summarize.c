@@ -73,7 +73,7 @@ static qkv_status run_summarize(void)
     qkv_translate_opts o = QKV_OPTS(qkv_translate_opts);
     o.beam = given.beam, o.max_length = given.max_length, o.min_length = given.min_length, o.max_source = given.max_source;
     o.length_penalty = given.length_penalty, o.no_repeat = given.no_repeat, o.source_prefix = given.prefix;
-    qkv_status status = load_model(given.model, &m);
+    qkv_status status = load_model_for(given.model, QKV_ABILITY_TRANSLATE, &m);
     if (!status && qkv_summarize(m, NULL, NULL, 0, &o, &found)) status = library_failed();
     if (!status) status = read_texts(&texts);
     if (!status && given.whole) status = join_lines(&texts);

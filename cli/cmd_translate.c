@@ -142,7 +142,7 @@ static qkv_status run_translate(void)
     work w = { 0 };
     qkv_status status = check_translate_options();
     if (!status) status = open_texts(&w.in);
-    if (!status) status = load_touched_model(given.model, &w.model);
+    if (!status) status = load_touched_model(given.model, QKV_ABILITY_TRANSLATE, &w.model);
     if (!status && given.shortlist && !(w.shortlist = qkv_shortlist_load(given.shortlist))) status = library_failed();
     if (!status) status = resolve_source_limit(&w);
     /* A model or options that cannot translate are told before the first line is waited for. */

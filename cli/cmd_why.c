@@ -56,7 +56,7 @@ static qkv_status run_why(void)
     qkv_why_opts o = {
         .methods = was_given("method") ? 1u << given.method : 0, .at = given.at, .steps = given.steps, .pad_baseline = given.pad
     };
-    qkv_status status = load_touched_model(given.model, &m);
+    qkv_status status = load_touched_model(given.model, 0, &m);
     if (!status) status = find_class(m, &o);
     if (!status) status = capture_text(m, &given.from, &a);
     if (!status && !was_given("at") && !a.source.n) o.at = a.read.n - 1;

@@ -26,7 +26,7 @@ qkv_status load_model(const char *folder, qkv_model **out)
     return *out ? QKV_OK : library_failed();
 }
 
-qkv_status load_model_for(const char *folder, qkv_ability ability, qkv_model **out)
+qkv_status load_model_for(const char *folder, int ability, qkv_model **out)
 {
     qkv_status status = load_model(folder, out);
     if (status || !(status = qkv_model_check_ability(*out, ability))) return status;
@@ -38,11 +38,11 @@ qkv_status load_model_for(const char *folder, qkv_ability ability, qkv_model **o
 
 const char *changes[QKV_TOUCH_KINDS];
 
-qkv_status load_touched_model(const char *folder, qkv_model **out)
+qkv_status load_touched_model(const char *folder, int ability, qkv_model **out)
 {
     static qkv_model *below;
     qkv_touches list = { 0 };
-    qkv_status status = load_model(folder, out);
+    qkv_status status = load_model_for(folder, ability, out);
     for (int i = 0; i < QKV_TOUCH_KINDS && !status; i++)
         if (changes[i] && qkv_touches_add(&list, *out, (qkv_touch_what)i, changes[i])) status = library_failed();
     if (!status && list.n) {

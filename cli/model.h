@@ -42,10 +42,10 @@ qkv_status chosen_weights(qkv_weights *out);
 qkv_status load_model(const char *folder, qkv_model **out);
 
 /* The same for a command that needs a head: UNSUPPORTED, reported, for a model that has another one. */
-qkv_status load_model_for(const char *folder, qkv_ability ability, qkv_model **out);
+qkv_status load_model_for(const char *folder, int ability, qkv_model **out);
 
-/* The same with the changes that TOUCH_ROWS ask for; the model below them stays until the end. */
-qkv_status load_touched_model(const char *folder, qkv_model **out);
+/* The same, of any head where ability is 0, with the changes that TOUCH_ROWS ask for; the model below them stays until the end. */
+qkv_status load_touched_model(const char *folder, int ability, qkv_model **out);
 
 /* What a model reads, for what lens and why look at: a text that was given, or a file's, or that on standard input. Reports its
  * error. */

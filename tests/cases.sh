@@ -52,6 +52,15 @@ near() {
     else not_ok "$1" "wanted: $2" "got:    $3"; fi
 }
 
+# npy FILE: its numbers, a line each
+npy() { od -An -v -w4 -t f4 -j $((10 + $(od -An -t u2 -j 8 -N 2 "$1"))) "$1"; }
+# tensor FILE NAME: those of a safetensors file
+tensor() {
+    header=$(od -An -t u8 -N 8 "$1" | tr -d ' ')
+    range=$(tail -c +9 "$1" | head -c "$header" | sed "s/.*\"$2\":{[^}]*\"data_offsets\":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/")
+    od -An -v -w4 -t f4 -j $((8 + header + ${range% *})) -N $((${range#* } - ${range% *})) "$1"
+}
+
 # The next ones run $qkv in the current folder.
 
 # run STATUS PIECE ARGUMENTS...: exit status, and PIECE on stderr ("" for nothing there); from the file in to the file out.

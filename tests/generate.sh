@@ -104,7 +104,7 @@ refused "a prompt that is not UTF-8" 4 "not UTF-8 at byte 1" $model -p "$(printf
 refused "no model" 2 "--model is missing" generate -p a
 refused "a model that is not there" 3 "none: there is no such folder" generate -m none -p a
 refused "a model without tokenizer" 2 "no tokenizer" generate -m ids-decoder -p a
-refused "a model with an encoder" 2 "a decoder alone" generate -m pair -p a
+refused "a model with an encoder" 5 'pair: the model has no head for "generate": it can translate' generate -m pair -p a
 refused "a top-p of 0" 2 "--top-p 0: it must be above 0" $model -p a --top-p 0
 refused "a top-p of 2" 2 "--top-p 2" $model -p a --top-p 2
 refused "a top-p that is no number" 2 "--top-p" $model -p a --top-p nan

@@ -312,12 +312,12 @@ refused "a missing input" 3 "none.txt" classify -m whole --input none.txt
 refused "not a classifier" 5 'translator: the model has no head for "classify": it can translate' classify -m translator --input valid.txt
 refused "a matrix without --eval" 2 "--confusion needs --eval" classify -m whole --confusion matrix.csv
 refused "a line that is no pair" 4 "line 1: a pair has a TAB" classify -m pairs --pairs --input valid.txt
-refused "a translator has no perplexity" 2 "decoder alone" perplexity -m translator --input heldout.txt
+refused "a translator has no perplexity" 5 'no head for "generate": it can translate' perplexity -m translator --input heldout.txt
 refused "a stride longer than the context" 2 "--stride 10 is more than --context 9" perplexity -m tongue --input heldout.txt --context 9 --stride 10
 : >nothing.txt
 refused "perplexity of nothing" 4 "there is no text" perplexity -m tongue --input nothing.txt
 refused "perplexity of a missing file" 3 "none.txt" perplexity -m tongue --input none.txt
-refused "a language model does not embed" 2 "encoder" embed -m tongue --input valid.txt
+refused "a language model does not embed" 5 'no head for "embed": it can generate' embed -m tongue --input valid.txt
 refused "attention pooling without its weights" 2 "pooling" embed -m encoder --pooling attention --input valid.txt
 refused "similar to nothing" 4 "nothing.txt" similar -m encoder --corpus nothing.txt
 refused "training on nothing" 4 "there is no text" train generate $size --train nothing.txt --quiet --out no

@@ -1,6 +1,7 @@
 /* make_forms.c: writes a model's folder in another form for the shell tests, sharing no code with the library: its weights in
- * two files with their index, rounded to BF16, or of three classes the first alone.
- * usage: make_forms FROM TO shards|bf16|one   (TO has the other files already)
+ * two files with their index, rounded to BF16, of three classes the first alone, or an encoder without its head, whose tensors begin with NAME (of
+ * a T5 nothing, and it loses its decoder).
+ * usage: make_forms FROM TO shards|bf16|one|bare [NAME]   (TO has the other files already)
  */
 #include <jansson.h>
 #include <stdint.h>
@@ -123,13 +124,24 @@ static void keep_first_class(const weights *w)
     }
 }
 
+static void keep_encoder(weights *w, const char *name)
+{
+    json_t *kept = json_object(), *tensor;
+    const char *key;
+    json_object_foreach (w->header, key, tensor)
+        if (*name ? !strncmp(key, name, strlen(name)) : strncmp(key, "decoder.", 8) && strncmp(key, "lm_head.", 8))
+            json_object_set(kept, key + strlen(name), tensor);
+    json_decref(w->header);
+    w->header = kept;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 4) return 2;
+    if (argc != 4 && argc != 5) return 2;
     weights w = read_weights(argv[1]);
-    int is_one = !strcmp(argv[3], "one");
-    if (is_one) keep_first_class(&w);
-    if (is_one || !strcmp(argv[3], "bf16")) write_some(argv[2], "model.safetensors", &w, 0, 1, !is_one);
+    if (!strcmp(argv[3], "one")) keep_first_class(&w);
+    if (argc == 5) keep_encoder(&w, argv[4]);
+    if (strcmp(argv[3], "shards")) write_some(argv[2], "model.safetensors", &w, 0, 1, !strcmp(argv[3], "bf16"));
     else {
         for (size_t i = 0; i < 2; i++) write_some(argv[2], shard_names[i], &w, i, 2, 0);
         write_index(argv[2], &w);

@@ -66,13 +66,6 @@ all='bert_mlm bert_classify bert_sentence distilbert_mlm distilbert_classify rob
     modernbert_mlm modernbert_classify'
 
 # ---- numbers of files ----
-npy() { od -An -v -w4 -t f4 -j $((10 + $(od -An -t u2 -j 8 -N 2 "$1"))) "$1"; }
-# tensor FILE NAME: of a safetensors file
-tensor() {
-    header=$(od -An -t u8 -N 8 "$1" | tr -d ' ')
-    range=$(tail -c +9 "$1" | head -c "$header" | sed "s/.*\"$2\":{[^}]*\"data_offsets\":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/")
-    od -An -v -w4 -t f4 -j $((8 + header + ${range% *})) -N $((${range#* } - ${range% *})) "$1"
-}
 # near NAME WANTED GOT TOLERANCE: files of numbers
 near() {
     if paste "$2" "$3" | awk -v most="$4" 'NF != 2 || !($1 - $2 <= most && $2 - $1 <= most) { bad++ } END { exit bad || !NR }'; then ok "$1"
@@ -158,6 +151,7 @@ as_ids "as Pegasus has it" pegasus "--source-ids 6,7,1 --target-ids 0,8" --sourc
 refused "types of a GPT-2" 2 "has no encoder" forward -m gpt2 --target-ids 3 --source-ids 3 --type-ids 0
 refused "types that are none" 2 "have no types" forward -m distilbert_mlm --source-ids 3 --type-ids 0
 refused "too few types" 2 "1 types for a source of 2" forward -m bert_mlm --source-ids 3,4 --type-ids 0
+refused "logits of a classifier" 2 "--logits: bert_classify says no words" forward -m bert_classify --source-ids 3 --logits y.npy
 refused "classes of none" 2 "has no classifier" forward -m bert_mlm --source-ids 3 --classes y.npy
 
 # ---- fill ----
@@ -178,7 +172,7 @@ same "each" 3 "$(wc -l <out)"
 contains "the second tells" "$(sed -n 2p out)" '"error": '
 : >in
 refused "no mask" 2 "mask" fill -m bert_mlm 'the cat'
-refused "a model that cannot" 2 "does not fill in words" fill -m gpt2 'the [MASK]'
+refused "a model that cannot" 5 'no head for "fill": it can generate' fill -m gpt2 'the [MASK]'
 refused "too long a text" 6 "qkv: fill" fill -m bert_mlm 'the the the the the the the the the the the [MASK]'
 
 # ---- tag, answer ----
@@ -362,8 +356,8 @@ check "pegasus as pegasus" run 0 "" export -m pegasus --as pegasus -o pegasus2 -
 run 0 "" forward -m pegasus --source 'the cat' --target mat --logits 1.npy --quiet
 check "with its tokenizer" run 0 "" forward -m pegasus2 --source 'the cat' --target mat --logits 2.npy --quiet
 check "the same bits" cmp 1.npy 2.npy
-names="summarize: the"
-refused "a summary by a decoder" 2 "needs an encoder and a decoder" summarize -m gpt2 x
+names="summarize: gpt2: the model"
+refused "a summary by a decoder" 5 'no head for "translate": it can generate' summarize -m gpt2 x
 names=
 refused "another shape" 5 "cannot be saved as llama, which differs from it: its positions are rotary" export -m gpt2 --as llama -o as_llama
 check "our positions become Marian's" run 0 "wrote own_marian" export -m own --as marian -o own_marian

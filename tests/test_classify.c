@@ -618,8 +618,8 @@ static void classify_refuses(void **state)
     assert_non_null(strstr(qkv_error(), "no classifier"));
     assert_int_equal(qkv_classify(ids, &one, NULL, &found), QKV_USAGE);
     assert_non_null(strstr(qkv_error(), "no tokenizer"));
-    assert_int_equal(qkv_embed_texts(decoder, &one, NULL, &found), QKV_USAGE);
-    assert_non_null(strstr(qkv_error(), "encoder"));
+    assert_int_equal(qkv_embed_texts(decoder, &one, NULL, &found), QKV_UNSUPPORTED);
+    assert_non_null(strstr(qkv_error(), "no head for \"embed\": it can generate"));
     assert_int_equal(qkv_embed_texts(NULL, &one, NULL, &found), QKV_USAGE);
     assert_int_equal(qkv_embed_texts(encoder, &one, &(qkv_embed_opts){ .pooling = QKV_POOLING_ATTENTION }, &found), QKV_USAGE);
     assert_int_equal(qkv_classify(m, NULL, NULL, &found), QKV_USAGE);

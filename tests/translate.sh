@@ -162,7 +162,7 @@ same "after the lines before" 1 "$(wc -l <out)"
 refused "no model" 2 "--model is missing" translate
 refused "a model that is not there" 3 "none: there is no such folder" translate -m none
 refused "a model without tokenizer" 2 "no tokenizer" translate -m ids
-refused "an encoder alone" 2 "an encoder and a decoder" translate -m encoder
+refused "an encoder alone" 5 'no head for "translate": it can fill, embed' translate -m encoder
 refused "--json and --heatmap" 2 "choose one" $short --json --heatmap
 refused "more results than the beam" 2 "--n-best 3 needs" $short --beam 2 --n-best 3
 refused "a beam too large" 2 "beam 5000" $short --beam 5000

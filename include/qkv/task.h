@@ -450,8 +450,8 @@ typedef struct qkv_embed_opts {
 } qkv_embed_opts;
 
 /* A vector for each text, (n, dim); as_published and of a folder of sentence-transformers as wide as its modules (Pooling of
- * any kind, Dense) make it. Errors as qkv_classify(), but no classifier is needed. NULL opts means all zero but as_published,
- * which is 1. */
+ * any kind, Dense) make it. Errors as qkv_classify(), but no classifier is needed; UNSUPPORTED for a decoder alone. NULL opts
+ * means all zero but as_published, which is 1. */
 QKV_API qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv_embed_opts *opts, qkv_matrix *out);
 
 /* A vector near to another. */

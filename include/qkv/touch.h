@@ -63,8 +63,8 @@ typedef struct qkv_lens_opts {
 } qkv_lens_opts;
 
 /* Runs m over the tokens of a capture: the decoder of a translator or of a language model, or an encoder that fills words in.
- * USAGE for NULL, k outside 1..vocabulary, a model without an output layer, a capture of other tokens than m has; NUMERIC;
- * MEMORY. *out then holds nothing. */
+ * USAGE for NULL, k outside 1..vocabulary, a capture of other tokens than m has; UNSUPPORTED for a model without an output
+ * layer; NUMERIC; MEMORY. *out then holds nothing. */
 QKV_API qkv_status qkv_lens(const qkv_model *m, const qkv_attention_capture *a, const qkv_lens_opts *opts,
                             qkv_lens_result *out);
 QKV_API void qkv_lens_free(qkv_lens_result *lens);
@@ -124,8 +124,9 @@ typedef struct qkv_why_result {
 } qkv_why_result;
 
 /* What the tokens of a capture have done for an output of m: a class of an encoder with a classifier, the next token of a
- * decoder. Value zeroing runs every layer once for each token. USAGE for NULL, options that do not fit, a model without
- * classifier and decoder, a capture of other tokens than m has; NUMERIC; MEMORY. *out then holds nothing. */
+ * decoder. Value zeroing runs every layer once for each token. USAGE for NULL, options that do not fit, a capture of
+ * other tokens than m has; UNSUPPORTED for a model without a classifier of texts and a decoder; NUMERIC; MEMORY. *out then holds
+ * nothing. */
 QKV_API qkv_status qkv_why(const qkv_model *m, const qkv_attention_capture *a, const qkv_why_opts *opts, qkv_why_result *out);
 QKV_API void qkv_why_free(qkv_why_result *why);
 

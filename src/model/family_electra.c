@@ -134,7 +134,7 @@ static const qkv__rename albert_others[] = {
     { NULL, NULL, 0, 0, 0 },
 };
 static const char *const albert_ignored[] = { "*embeddings.position_ids", "predictions.decoder.*", "predictions.bias",
-                                              "sop_classifier.*",         "albert.pooler.*",       NULL };
+                                              "sop_classifier.*",         "*pooler.*",             NULL };
 
 static qkv_status read_albert(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {

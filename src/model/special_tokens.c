@@ -179,14 +179,21 @@ qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f)
     return status;
 }
 
+/* An encoder may have nothing before its texts where its tokenizer says so, as T5's has. */
+static bool needs_start(const qkv__special_tokens *f)
+{
+    return has_decoder(f) || !f->is_published || !f->source->pipeline || !f->source->pipeline->single.n;
+}
+
 /* The first that is missing of what needs to be there. */
 static qkv_status lacks(const qkv__special_tokens *f)
 {
     bool has_all_but_pad = is_translator(f) && f->ids.end >= 0 && f->ids.pad < 0;
-    const char *spelling = f->ids.start < 0 ? QKV_SPECIAL_START : has_all_but_pad ? QKV_SPECIAL_PAD : QKV_SPECIAL_END;
+    bool has_no_start = f->ids.start < 0 && needs_start(f);
+    const char *spelling = has_no_start ? QKV_SPECIAL_START : has_all_but_pad ? QKV_SPECIAL_PAD : QKV_SPECIAL_END;
     if (!f->is_published) return qkv__fail(QKV_USAGE, "the tokenizer has no token %s", spelling);
     return qkv__fail(QKV_USAGE, "neither the model's files nor its tokenizer say what %s",
-                     f->ids.start < 0 ? "a text starts with" : "ends a text");
+                     has_no_start ? "a text starts with" : "ends a text");
 }
 
 qkv_status qkv__special_tokens_needed(const qkv_model *m, qkv__special_tokens *f)
@@ -194,7 +201,8 @@ qkv_status qkv__special_tokens_needed(const qkv_model *m, qkv__special_tokens *f
     qkv_status status = qkv__special_tokens_of(m, f);
     if (status) return status;
     bool is_padded = f->is_published || !is_translator(f) || f->ids.pad >= 0;
-    bool is_whole = f->ids.start >= 0 && f->ids.end >= 0 && is_padded && (!ends_sources(f) || f->single.after.n);
+    bool is_whole = (f->ids.start >= 0 || !needs_start(f)) && f->ids.end >= 0 && is_padded &&
+                    (!ends_sources(f) || f->single.after.n);
     if (!is_whole) return lacks(f);
     if (f->is_published || !ends_sources(f) || last_of(&f->single.after) == f->ids.end) return QKV_OK;
     return qkv__fail(QKV_USAGE, "the token %s must have the same id in the tokenizers of source and target", QKV_SPECIAL_END);

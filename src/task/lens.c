@@ -97,7 +97,7 @@ static qkv_status look_through(const qkv_model *m, const qkv_attention_capture *
     qkv_status status = qkv__inside_read("lens", m, a, &j.in);
     if (status) return status;
     if (!qkv__inside_speaks(m, &j.in))
-        return qkv__fail(QKV_USAGE, "lens: the model says no tokens: it has no decoder and cannot fill words in");
+        return qkv__fail(QKV_UNSUPPORTED, "lens: the model says no tokens: it has no decoder and cannot fill words in");
     const qkv_transformer_opts *t = qkv_transformer_options(j.in.x);
     j.vocabulary = j.in.stack == QKV__DECODER && t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
     out->k = o->k ? o->k : (int)qkv__min(DEFAULT_K, j.vocabulary);

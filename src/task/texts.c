@@ -328,7 +328,8 @@ qkv_status qkv__reading_start(qkv__reading *r, const qkv_reading_opts *given)
     qkv_reading_opts own, *opts = &own;
     if (QKV__READ_OPTIONS(opts, each_step_data, given, "texts")) return QKV_USAGE;
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(r->m));
-    if (!o || !o->encoder_layers) return qkv__fail(QKV_USAGE, "texts: the model needs an encoder");
+    if (!o) return qkv__fail(QKV_USAGE, "texts: a model is needed");
+    if (!o->encoder_layers) return qkv_model_check_ability(r->m, QKV_ABILITY_EMBED);
     qkv_status status = qkv__special_tokens_needed(r->m, &r->f);
     if (!status) status = qkv__text_room(&r->f, opts->max_length, &r->room);
     r->room = qkv__max(r->room, 1);

@@ -368,7 +368,8 @@ static qkv_status check_why_options(why_job *j)
     if (!j->o.steps) j->o.steps = DEFAULT_STEPS;
     j->width = qkv__embed_width(t);
     j->outputs = j->in.stack == QKV__ENCODER ? t->classes : t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
-    if (!j->outputs) return qkv__fail(QKV_USAGE, "why: the model has no classifier and no decoder: it gives no output");
+    if (!j->outputs || (j->in.stack == QKV__ENCODER && t->classes_of))
+        return qkv__fail(QKV_UNSUPPORTED, "why: the model has no classifier of texts and no decoder: it gives no output");
     if (o->methods >> QKV_WHY_METHODS) return qkv__fail(QKV_USAGE, "why: there is no such method");
     if (o->steps < 1 || o->steps > MOST_STEPS)
         return qkv__fail(QKV_USAGE, "why: %d steps, expected 1 to %d", o->steps, MOST_STEPS);
