@@ -98,8 +98,10 @@ void qkv__kernels_inherit(qkv__kernels *own, const qkv__kernels *from)
 #undef K
 }
 
+#if defined(__x86_64__)
 /* Whether the last one that was found is that: a set of a few kernels builds on it. */
 static bool is_best(const char *isa) { return !strcmp(available[n_available - 1].isa, isa); }
+#endif
 
 static void gather_tables(void)
 {
