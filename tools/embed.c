@@ -83,16 +83,19 @@ static char *with_files(char *page, const char *tag, const char *end, const char
     return page;
 }
 
-/* What a page with an engine of its own holds; "qkv page" puts the model and the code in place of null. */
+/* What a page with an engine of its own holds; "qkv page" puts the code and the model in place of null. The code and the worker
+ * come before the first script, which starts them; the model comes before the second, which sends it. */
 static char *with_engine(char *page)
 {
-    char *at = strstr(page, "<script"), *worker = read_beside("worker.js", 9);
-    if (!at || strstr(worker, "</script")) fail(page_path, "has no script, or its worker has the end of one");
-    page = replaced(page, at, 0,
-                    "<script type=\"application/json\" id=\"qkv-model\">null</script>\n"
+    static const char script[] = "<script", end[] = "</script>\n";
+    char *first = strstr(page, script), *second = first ? strstr(first + 1, script) : NULL,
+         *worker = read_beside("worker.js", 9);
+    if (!second || strstr(worker, "</script")) fail(page_path, "has no two scripts, or its worker has the end of one");
+    page = replaced(page, second, 0, "<script type=\"application/json\" id=\"qkv-model\">", "null", end);
+    page = replaced(page, strstr(page, script), 0,
                     "<script type=\"application/json\" id=\"qkv-engine\">null</script>\n"
                     "<script type=\"text/plain\" id=\"qkv-worker\">",
-                    worker, "</script>\n");
+                    worker, end);
     free(worker);
     return page;
 }

@@ -8,49 +8,13 @@ function decodeArrays(x) {
   return x;
 }
 
-function bytesOfBase64(text) {
-  const letters = atob(text), bytes = new Uint8Array(letters.length);
-  for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
-  return bytes;
-}
+// A page with a model in it sends that at once.
+const heldModel = worker && embedded("qkv-model"), modelSent = heldModel && send({ model: heldModel });
 
-async function unpacked(base64) {
-  const stream = new Blob([bytesOfBase64(base64)]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
-// Numbers of 16 bits are packed with their first bytes before all second ones.
-function joinPairs(split) {
-  const half = split.length >> 1, bytes = new Uint8Array(split.length);
-  for (let i = 0; i < half; i++) bytes[2 * i] = split[i], bytes[2 * i + 1] = split[half + i];
-  if (split.length & 1) bytes[split.length - 1] = split[split.length - 1];
-  return bytes;
-}
-
-const embedded = id => JSON.parse(document.getElementById(id).textContent);
-
-/* Text in, text out, by the worker; one request at a time. */
-async function workerTransport(model, code) {
-  const files = {};
-  for (const name of Object.keys(model.files)) {
-    files[name] = await unpacked(model.files[name]);
-    if (model.split && name.endsWith(model.split)) files[name] = joinPairs(files[name]);
-  }
-  const address = URL.createObjectURL(new Blob([document.getElementById("qkv-worker").textContent], { type: "text/javascript" }));
-  const worker = new Worker(address);
-  let waiting = null;
-  worker.onmessage = event => {
-    const { done, failed } = waiting;
-    if (event.data.failed) failed(new Error(event.data.failed));
-    else done(event.data.answer);
-  };
-  worker.onerror = event => waiting && waiting.failed(new Error(event.message || "the worker does not start"));
-  const send = (message, moved) => new Promise((done, failed) => {
-    waiting = { done, failed };
-    worker.postMessage(message, moved || []);
-  });
-  const bytes = await unpacked(code);
-  await send({ code: bytes, files, name: model.name }, [bytes.buffer]);
+/* Text in, text out, by the worker. */
+async function workerTransport() {
+  await codeSent;
+  await modelSent;
   return request => send({ request });
 }
 
@@ -64,8 +28,7 @@ function httpTransport() {
 /* The engine of this page. `ask` gives an answer or throws the engine's sentence; `latest` is for what is asked at every
  * keystroke: of the waiting requests with one key the newest alone is asked, the others give null. */
 async function openEngine() {
-  const model = embedded("qkv-model"), code = embedded("qkv-engine");
-  const transport = model && code ? await workerTransport(model, code) : httpTransport();
+  const transport = modelSent ? await workerTransport() : httpTransport();
   const newest = new Map();
   let last = Promise.resolve();
 
@@ -86,5 +49,5 @@ async function openEngine() {
     newest.set(key, mine);
     return ask(request, () => newest.get(key) !== mine).then(answer => (newest.get(key) === mine ? answer : null));
   }
-  return { ask, latest, isLocal: Boolean(model && code) };
+  return { ask, latest, isLocal: Boolean(modelSent) };
 }

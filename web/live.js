@@ -173,11 +173,19 @@ function refresh() {
             complain(null);
             keepChoice();
             drawAnswer();
+            if (!built) await painted();
+            performance.mark('answer seen');
+            if (mine !== turn) return;
         }
         await showView(mine);
         if (mine === turn) setBusy(false);
     });
 }
+// What the page opens with is seen before the view is drawn, which takes longer; a page in the background is not painted.
+const painted = () => new Promise(seen => {
+    requestAnimationFrame(() => setTimeout(seen));
+    setTimeout(seen, 50);
+});
 async function showView(mine) {
     const view = viewNow(), panel = find('panel');
     if (built !== view) {

@@ -1,6 +1,7 @@
 "use strict";
-/* worker.js: the engine as WebAssembly in a worker. It is given the code and the files of a model once, and then requests as
- * text, which it answers in order. The files lie in memory; of a system's calls the engine needs those of reading. */
+/* worker.js: the engine as WebAssembly in a worker. It is given the code, then the files of a model, both as base64 of gzip, and
+ * then requests as text, which it answers in order. The files lie in memory; of a system's calls the engine needs those of
+ * reading. start.js puts bytesOfBase64 before this text. */
 
 const encoder = new TextEncoder(), decoder = new TextDecoder();
 
@@ -147,7 +148,7 @@ function makeSystem(files, memory) {
 async function startEngine(code, files, name) {
   let engine = null;
   const memory = () => engine.memory;
-  const { instance } = await WebAssembly.instantiate(code, { wasi_snapshot_preview1: makeSystem(files, memory) });
+  const instance = await WebAssembly.instantiate(await code, { wasi_snapshot_preview1: makeSystem(files, memory) });
   engine = instance.exports;
   const textFrom = at => {
     const bytes = new Uint8Array(engine.memory.buffer, at);
@@ -174,15 +175,34 @@ async function startEngine(code, files, name) {
   };
 }
 
+// ---- what the page holds ----
+const gunzipped = (base64, headers) =>
+  new Response(new Blob([bytesOfBase64(base64)]).stream().pipeThrough(new DecompressionStream("gzip")), { headers });
+
+// Numbers of 16 bits are packed with their first bytes before all second ones.
+function joinPairs(split) {
+  const half = split.length >> 1, bytes = new Uint8Array(split.length);
+  for (let i = 0; i < half; i++) bytes[2 * i] = split[i], bytes[2 * i + 1] = split[half + i];
+  if (split.length & 1) bytes[split.length - 1] = split[split.length - 1];
+  return bytes;
+}
+async function unpackFiles({ files, split }) {
+  const unpacked = {};
+  await Promise.all(Object.keys(files).map(async name => {
+    const bytes = new Uint8Array(await gunzipped(files[name]).arrayBuffer());
+    unpacked[name] = split && name.endsWith(split) ? joinPairs(bytes) : bytes;
+  }));
+  return unpacked;
+}
+
 if (typeof WorkerGlobalScope !== "undefined") {
-  let answer = null;
+  let code = null, answer = null;
   self.onmessage = async event => {
-    const { code, files, name, request } = event.data;
+    const { engine, model, request } = event.data;
     try {
-      if (code) {
-        answer = await startEngine(code, files, name);
-        self.postMessage({ ready: true });
-      } else self.postMessage({ answer: answer(request) });
+      if (engine) await (code = WebAssembly.compileStreaming(gunzipped(engine, { "Content-Type": "application/wasm" })));
+      if (model) answer = await startEngine(code, await unpackFiles(model), model.name);
+      self.postMessage({ answer: request && answer(request) });
     } catch (error) {
       self.postMessage({ failed: error.message });
     }

@@ -211,10 +211,10 @@ static size_t put_policy(packing *p)
 static qkv_status make_live_page(packing *p)
 {
     size_t at = put_policy(p);
-    at = put_up_to(p, at, "qkv-model");
-    qkv_status status = put_model_files(p);
     at = put_up_to(p, at, "qkv-engine");
-    if (!status) status = put_file(p, p->engine, AS_IT_IS);
+    qkv_status status = put_file(p, p->engine, AS_IT_IS);
+    at = put_up_to(p, at, "qkv-model");
+    if (!status) status = put_model_files(p);
     qkv__put_bytes(&p->j, qkv__live_page + at, qkv__live_size - at);
     if (!status && p->j.text.length > QKV_PAGE_BYTES)
         status = qkv__fail(QKV_LIMIT, "page: it would have %zu MiB, more than %zu: choose fewer bits or a smaller model",

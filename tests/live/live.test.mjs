@@ -33,7 +33,7 @@ function partsOf(file) {
 async function pageEngine(parts) {
   const world = vm.createContext({ WebAssembly, TextEncoder, TextDecoder, performance, console });
   vm.runInContext(parts.worker + ";globalThis.start = startEngine", world);
-  const answer = await world.start(parts.code, parts.files, "test");
+  const answer = await world.start(WebAssembly.compile(parts.code), parts.files, "test");
   return async request => JSON.parse(answer(JSON.stringify(request)));
 }
 
