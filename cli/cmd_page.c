@@ -8,14 +8,16 @@
 
 static struct {
     const char *model, *out, *engine, *name;
-    int64_t bits;
+    int64_t bits, checkpoints;
     bool quiet;
-} given = { .bits = 16 };
+} given = { .bits = 16, .checkpoints = -1 };
 
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
     { "out", 'o', .value = "FILE", .help = "the page to write", .required = true, .text = &given.out },
     { "bits", .value = "N", .help = "of the model's weights in it: 8, 16 or 32; 16 unless given", .whole = &given.bits },
+    { "checkpoints", .value = "N", .help = "most models that --keep kept to put in; what fits in 8 MiB unless given",
+      .whole = &given.checkpoints },
     { "name", .value = "TEXT", .help = "what the page calls the model; the folder's name unless given", .text = &given.name },
     { "engine", .value = "FILE", .help = "engine.wasm.gz of \"make wasm\", where it is not found by itself",
       .text = &given.engine },
@@ -62,6 +64,9 @@ static qkv_status run_page(void)
     const qkv_page_opts opts = { .size = sizeof opts,
                                  .engine = engine,
                                  .bits = (int)given.bits,
+                                 .checkpoints = given.checkpoints < 0 ? 0
+                                                : given.checkpoints   ? (int)given.checkpoints
+                                                                      : -1,
                                  .name = given.name ? given.name : folder_name(given.model) };
     if (qkv_page_write(given.out, given.model, &opts)) return library_failed();
     if (!given.quiet) fprintf(stderr, _("qkv: wrote %s\n"), given.out);
@@ -74,8 +79,9 @@ const command page_command = {
     .about = "Writes one file with the model, the library as WebAssembly and a page around them. It\n"
              "opens from disk in Chromium and Firefox, computes in the browser and asks nothing of\n"
              "anyone: type a text, see what the model makes of it and what every head attends to.\n"
-             "Weights have 16 bits in it unless --bits says otherwise. The same page, with this\n"
-             "program computing, is /live of \"qkv serve\".",
+             "Weights have 16 bits in it unless --bits says otherwise. Models that a training kept\n"
+             "in the folder (--keep) are put in too, for a slider that shows how it learnt. The same\n"
+             "page, with this program computing, is /live of \"qkv serve\".",
     .example = "  qkv page -m demo/model -o live.html",
     .options = options,
     .run = run_page,

@@ -122,7 +122,8 @@ static qkv_status serve(const qkv_model *m, FILE *log)
                                    .each_access_data = log,
                                    .connections_per_address = given.per_address,
                                    .prefix_cache = given.prefix_cache ? given.prefix_cache << 20 : -1,
-                                   .batch = given.batch };
+                                   .batch = given.batch,
+                                   .folder = given.model };
     catch_signals(&before);
     qkv_server *s = qkv_server_new(m, &opts);
     if (!s) return library_failed();

@@ -25,6 +25,7 @@ typedef struct qkv_page_opts {
     const char *engine; /* the file engine.wasm.gz, which "make wasm" makes */
     int bits;           /* of the numbers of a matrix: 8, 16 or 32; 0 means 16, which are bfloat16 */
     const char *name;   /* of the model; NULL means "qkv" */
+    int checkpoints;    /* of the models that its training kept, at most so many; 0: what fits into 8 MiB; negative: none */
 } qkv_page_opts;
 
 /* Writes the live page with the model of a folder and the engine in it: a file that works from disk, computes in the browser and
@@ -65,6 +66,7 @@ typedef struct qkv_server_opts {
                                     256 MiB, negative: none */
     int batch;                   /* requests that are answered at a time, together where they can be, 1 to 128; 0 means 16 */
     const char *template_file;   /* the chat template of conversations; NULL: that of the model's folder, if it has one */
+    const char *folder;          /* of the model: the live page shows what its training kept there; NULL: nothing */
 } qkv_server_opts;
 
 typedef struct qkv_server qkv_server;

@@ -19,6 +19,9 @@ void qkv__put_info(qkv__json *j, const qkv_model *m, const char *name);
  * knows best. */
 qkv_status qkv__put_example(qkv__json *j, const qkv_model *m, const char *language);
 
+/* An array of such texts, all in one language: that one is the first. */
+qkv_status qkv__put_examples(qkv__json *j, const qkv_model *m, const char *language);
+
 /* The tokenizer of the "side" that a request names, "source" unless it does. USAGE for another. */
 qkv_status qkv__get_tokenizer(const json_t *body, const qkv_model *m, const qkv_tokenizer **t);
 

@@ -169,7 +169,7 @@ static qkv_status make_key(const qkv__asked *a, qkv_text *key)
     qkv_status status = qkv__text_put(key, flags, sizeof flags);
     if (!status) status = qkv__text_put(key, &a->n_ids, sizeof a->n_ids);
     if (!status && a->n_ids) status = qkv__text_put(key, a->ids, (size_t)a->n_ids * sizeof *a->ids);
-    if (!status && a->switches) status = qkv__text_put(key, a->switches, strlen(a->switches) + 1);
+    if (!status && a->changes) status = qkv__text_put(key, a->changes, strlen(a->changes) + 1);
     return status ? status : qkv__text_put(key, a->text, a->length);
 }
 

@@ -10,7 +10,7 @@
 typedef struct qkv__asked {
     const qkv_model *model; /* set by the caller, and so are the next three */
     qkv__job job;
-    const char *switches;       /* what was changed in the model, as text; NULL: nothing */
+    const char *changes;        /* what is different in the model, as text; NULL: nothing */
     qkv_generate_opts generate; /* its each_step is that of all work */
     const char *text, *target;
     size_t length, target_length;

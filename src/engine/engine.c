@@ -190,8 +190,11 @@ static qkv_status answer_info(qkv__engine *e, const json_t *body, qkv__json *j)
         before = ",";
     }
     qkv__put_raw(j, ",\"switches\"]");
+    qkv__put_checkpoints(e, j);
     qkv__put_key(j, "example");
     qkv_status status = qkv__put_example(j, e->model, "en");
+    qkv__put_key(j, "examples");
+    if (!status) status = qkv__put_examples(j, e->model, "en");
     qkv__put_raw(j, "}");
     return status;
 }
@@ -257,6 +260,9 @@ void qkv__engine_free(qkv__engine *e)
 {
     if (!e) return;
     qkv__learning_free(e->learning);
+    qkv_model_free(e->checkpoint);
+    json_decref(e->checkpoints);
+    qkv__release_text(e->checkpoint_folder);
     qkv_attention_capture_free(&e->remembered.attended);
     qkv_text_free(&e->remembered.key);
     pthread_mutex_destroy(&e->remembered.lock);

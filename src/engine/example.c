@@ -1,4 +1,4 @@
-/* example.c: a text to begin with, in a language that the model's tokenizer knows: the page opens with it. */
+/* example.c: texts to begin with, in a language that the model's tokenizer knows: the page opens with the first. */
 #include "about.h"
 
 #include "../token/tokenizer.h"
@@ -29,6 +29,32 @@ static const struct sentence {
     { "uk", "Я тебе кохаю", 3 },
     { "vi", "Tôi yêu bạn", 3 },
     { "zh", "我爱你", 3 },
+};
+
+/* What may be chosen beside it, by models that do one of these jobs. */
+static const struct more {
+    const char *language;
+    int jobs;
+    const char *text;
+} more[] = {
+    { "en", QKV__TRANSLATES, "The cat is black." },
+    { "en", QKV__TRANSLATES | QKV__ENCODES, "She reads a book every day." },
+    { "en", QKV__TRANSLATES, "Where do you live?" },
+    { "en", QKV__TRANSLATES, "He did not know what to say." },
+    { "en", QKV__CLASSIFIES, "It was boring and far too long" },
+    { "en", QKV__CLASSIFIES, "A good story, but the ending was weak" },
+    { "en", QKV__GENERATES, "One day, a little girl" },
+    { "en", QKV__GENERATES, "The dog was happy because" },
+    { "en", QKV__ENCODES, "The bank of the river" },
+    { "de", QKV__TRANSLATES | QKV__ENCODES, "Die Katze ist schwarz." },
+    { "de", QKV__TRANSLATES, "Wo wohnst du?" },
+    { "es", QKV__TRANSLATES | QKV__ENCODES, "El gato es negro." },
+    { "fr", QKV__TRANSLATES | QKV__ENCODES, "Le chat est noir." },
+    { "fr", QKV__TRANSLATES, "Où habitez-vous ?" },
+    { "ja", QKV__TRANSLATES | QKV__ENCODES, "猫は黒いです。" },
+    { "ru", QKV__TRANSLATES | QKV__ENCODES, "Кошка чёрная." },
+    { "zh", QKV__TRANSLATES | QKV__ENCODES, "猫是黑色的。" },
+    { "zh", QKV__TRANSLATES, "你住在哪里？" },
 };
 
 /* In English there is one for every job. */
@@ -87,17 +113,48 @@ static qkv_status put_first_tokens(qkv__json *j, const qkv_tokenizer *t)
     return status;
 }
 
-qkv_status qkv__put_example(qkv__json *j, const qkv_model *m, const char *language)
+/* *s: the sentence of its language, NULL: none is known. *text is it, or another of that language for this job; NULL with it. */
+static qkv_status choose_example(const qkv_model *m, const char *language, const struct sentence **s, const char **text)
 {
     const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
     const char *english = english_for(qkv__job_of(m));
-    const struct sentence *s;
     qkv_ids ids = { 0 };
     size_t n = 0;
-    qkv_status status = choose_sentence(t, language, &ids, &s);
-    if (!status && (!s || !strcmp(s->language, "en"))) status = count_known_tokens(t, english, &ids, &n);
-    if (!status && (n || s)) qkv__put_name(j, n ? english : s->text);
-    else if (!status) status = put_first_tokens(j, t);
+    qkv_status status = choose_sentence(t, language, &ids, s);
+    if (!status && (!*s || !strcmp((*s)->language, "en"))) status = count_known_tokens(t, english, &ids, &n);
+    *text = n ? english : *s ? (*s)->text : NULL;
+    qkv_ids_free(&ids);
+    return status;
+}
+
+qkv_status qkv__put_example(qkv__json *j, const qkv_model *m, const char *language)
+{
+    const struct sentence *s;
+    const char *text;
+    qkv_status status = choose_example(m, language, &s, &text);
+    if (!status && text) qkv__put_name(j, text);
+    else if (!status) status = put_first_tokens(j, qkv_model_source_tokenizer(m));
+    return status;
+}
+
+/* Texts that fall into letters are none that the model was made for: a token has two bytes at least, on average. */
+qkv_status qkv__put_examples(qkv__json *j, const qkv_model *m, const char *language)
+{
+    const struct sentence *s;
+    const char *first;
+    qkv_ids ids = { 0 };
+    qkv_status status = choose_example(m, language, &s, &first);
+    qkv__put_raw(j, "[");
+    if (!status) status = qkv__put_example(j, m, language);
+    for (size_t i = 0; first && i < sizeof more / sizeof *more && !status; i++) {
+        size_t n;
+        if (!(more[i].jobs & (int)qkv__job_of(m)) || strcmp(more[i].language, s ? s->language : "en")) continue;
+        status = count_known_tokens(qkv_model_source_tokenizer(m), more[i].text, &ids, &n);
+        if (status || !n || 2 * n > strlen(more[i].text)) continue;
+        qkv__put_raw(j, ",");
+        qkv__put_name(j, more[i].text);
+    }
+    qkv__put_raw(j, "]");
     qkv_ids_free(&ids);
     return status;
 }

@@ -11,7 +11,11 @@ struct qkv__engine {
     qkv__job job;
     qkv__remembered remembered;
     struct qkv__learning *learning; /* a model that is being trained; NULL: none */
-    qkv_each_step each_step;        /* of the request that is being answered; may be NULL */
+    json_t *checkpoints;            /* NULL: none; and the folder they lie in */
+    char *checkpoint_folder;
+    qkv_model *checkpoint; /* that of checkpoint_index, loaded; NULL: none yet */
+    int64_t checkpoint_index;
+    qkv_each_step each_step; /* of the request that is being answered; may be NULL */
     void *each_step_data;
 };
 
@@ -21,12 +25,17 @@ qkv__answering qkv__answer_beam, qkv__answer_learn, qkv__answer_lens, qkv__answe
     qkv__answer_why;
 void qkv__learning_free(struct qkv__learning *l);
 
-/* A text that a request asks about, on e's model or, with "switches", on one that is made of it: this is the same for all
- * requests. asked.model stays until the end, which frees it all. */
+/* The model of the "checkpoint" that a request names, e's own unless it does; it stays until another one is asked for. USAGE,
+ * FORMAT, and the errors of qkv_model_load(). */
+qkv_status qkv__get_checkpoint(qkv__engine *e, const json_t *body, const qkv_model **m);
+void qkv__put_checkpoints(const qkv__engine *e, qkv__json *j); /* ,"checkpoints":[..]; nothing where there are none */
+
+/* A text that a request asks about, on e's model or a "checkpoint" of it or, with "switches", on one that is made of these: this
+ * is the same for all requests. asked.model stays until the end, which frees it all. */
 typedef struct qkv__asking {
     qkv__asked asked;
     qkv_model *touched; /* NULL: nothing is switched */
-    char *switches;
+    char *changes;      /* how the model differs from e's, as text */
 } qkv__asking;
 qkv_status qkv__asking_begin(qkv__engine *e, const json_t *body, qkv__asking *a);
 void qkv__asking_end(qkv__asking *a);

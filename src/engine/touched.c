@@ -39,27 +39,34 @@ static qkv_status touch_model(const json_t *given, const qkv_model *m, qkv_model
     return status;
 }
 
+/* What is remembered of one model is not of another. */
+static qkv_status spell_changes(const json_t *body, qkv__asking *a)
+{
+    json_t *changes = json_pack("[O?, O?]", json_object_get(body, "checkpoint"), json_object_get(body, "switches"));
+    a->asked.changes = a->changes = changes ? json_dumps(changes, JSON_COMPACT) : NULL;
+    json_decref(changes);
+    return a->changes ? QKV_OK : QKV_MEMORY;
+}
+
 qkv_status qkv__asking_begin(qkv__engine *e, const json_t *body, qkv__asking *a)
 {
     const json_t *given = json_object_get(body, "switches");
-    *a = (qkv__asking){ .asked = { .model = e->model,
-                                   .job = e->job,
+    *a = (qkv__asking){ .asked = { .job = e->job,
                                    .generate = { .each_step = e->each_step, .each_step_data = e->each_step_data } } };
-    if (given && (!json_is_array(given) || json_array_size(given))) {
-        qkv_status status = touch_model(given, e->model, &a->touched);
-        if (status) return status;
-        if (!(a->switches = json_dumps(given, JSON_COMPACT))) return QKV_MEMORY;
+    qkv_status status = qkv__get_checkpoint(e, body, &a->asked.model);
+    if (!status && given && (!json_is_array(given) || json_array_size(given))) {
+        status = touch_model(given, a->asked.model, &a->touched);
         a->asked.model = a->touched;
-        a->asked.switches = a->switches;
     }
-    return qkv__asked_read(&a->asked, body);
+    if (!status && a->asked.model != e->model) status = spell_changes(body, a);
+    return status ? status : qkv__asked_read(&a->asked, body);
 }
 
 void qkv__asking_end(qkv__asking *a)
 {
     qkv__asked_free(&a->asked);
     qkv_model_free(a->touched);
-    free(a->switches);
+    free(a->changes);
 }
 
 /* ---- looking inside ---- */

@@ -1,12 +1,23 @@
 /* engine.c: POST /engine: what the live page asks, one request at a time. */
+#include "checkpoints.h"
 #include "server.h"
+
+/* With the models that its training kept, where the model lies in a training's folder. */
+static qkv_status open_engine(qkv_server *s)
+{
+    json_t *kept = NULL;
+    qkv_status status = s->folder ? qkv__find_checkpoints(s->folder, &kept) : QKV_OK;
+    if (!status && !(s->engine = qkv__engine_new(s->model, s->name))) status = QKV_MEMORY;
+    if (!status && kept) status = qkv__engine_set_checkpoints(s->engine, s->folder, kept);
+    json_decref(kept);
+    return status;
+}
 
 qkv_status qkv__serve_engine(qkv__request *r)
 {
     qkv_server *s = r->server;
     pthread_mutex_lock(&s->engine_lock);
-    if (!s->engine) s->engine = qkv__engine_new(s->model, s->name);
-    qkv_status status = s->engine ? QKV_OK : QKV_MEMORY;
+    qkv_status status = s->engine ? QKV_OK : open_engine(s);
     if (!status) qkv__engine_answer(s->engine, r->body, qkv__request_step, r, &r->answer);
     pthread_mutex_unlock(&s->engine_lock);
     qkv__put_raw(&r->answer, "\n");

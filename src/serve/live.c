@@ -6,15 +6,17 @@
 #include "../base/options.h"
 #include "../engine/json.h"
 #include "../io/safetensors.h"
+#include "checkpoints.h"
 #include "page.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
-enum { MOST_PATH = 4096, USUAL_BITS = 16 };
+enum { MOST_PATH = 4096, USUAL_BITS = 16, CHECKPOINT_BYTES = 8 << 20 };
 
 size_t qkv__page_place(const unsigned char *page, size_t size, const char *id)
 {
@@ -77,9 +79,10 @@ static qkv_status write_rounded(const char *from, const char *to)
 
 typedef struct packing {
     const char *folder, *name, *engine;
-    int bits;
-    char made[MOST_PATH]; /* a folder of our own, for what is made of the weights; "": none */
+    int bits, checkpoints; /* as in qkv_page_opts */
+    char made[MOST_PATH];  /* a folder of our own, for what is made of the weights; "": none */
     qkv__json j;
+    int n_files; /* that were put into it */
 } packing;
 
 static bool ends_with(const char *name, const char *end)
@@ -91,9 +94,22 @@ static bool ends_with(const char *name, const char *end)
 /* What a model is loaded from; a folder may hold much else, such as a training. */
 static bool is_needed(const char *name)
 {
-    static const char *const begins[] = { "config", "generation_config", "tokenizer", "target_tokenizer", "special_tokens_map",
-                                          "added_tokens", "vocab", "merges", "model", "source", "target", "spiece",
-                                          "sentencepiece", "sentence_", "modules", "spm" };
+    static const char *const begins[] = { "config",
+                                          "generation_config",
+                                          "tokenizer",
+                                          "target_tokenizer",
+                                          "special_tokens_map",
+                                          "added_tokens",
+                                          "vocab",
+                                          "merges",
+                                          "model",
+                                          "source",
+                                          "target",
+                                          "spiece",
+                                          "sentencepiece",
+                                          "sentence_",
+                                          "modules",
+                                          "spm" };
     static const char *const ends[] = { ".json", ".safetensors", ".model", ".txt", ".spm" };
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         for (size_t k = 0; ends_with(name, ends[i]) && k < sizeof begins / sizeof *begins; k++)
@@ -147,37 +163,99 @@ static qkv_status put_file(packing *p, const char *path, file_kind kind)
     return status;
 }
 
-/* A file of the model; weights in 16 bits are made first. */
-static qkv_status put_model_file(packing *p, const char *name)
+/* A file of a model; weights in 16 bits are made first. */
+static qkv_status put_model_file(packing *p, const char *folder, const char *name)
 {
     char path[MOST_PATH], rounded[MOST_PATH];
     bool is_made = p->bits == 16 && ends_with(name, ".safetensors");
-    if (snprintf(path, sizeof path, "%s/%s", p->bits == 8 ? p->made : p->folder, name) >= MOST_PATH ||
+    if (snprintf(path, sizeof path, "%s/%s", p->bits == 8 ? p->made : folder, name) >= MOST_PATH ||
         snprintf(rounded, sizeof rounded, "%s/%s", p->made, name) >= MOST_PATH)
         return qkv__fail(QKV_USAGE, "page: the path of %s is too long", name);
     qkv_status status = is_made ? write_rounded(path, rounded) : QKV_OK;
     return status ? status : put_file(p, is_made ? rounded : path, is_made ? PAIRS_SPLIT : TO_BE_PACKED);
 }
 
-static qkv_status put_model_files(packing *p)
+/* Loading it tells what is wrong with it, and gives what is written in 8 bits. */
+static qkv_status check_model(const packing *p, const char *folder)
 {
-    qkv__names names;
-    const char *before = "";
-    qkv_status status = qkv__folder_list(p->bits == 8 ? p->made : p->folder, &names);
+    const qkv_load_opts opts = { .weights = p->bits == 8 ? QKV_WEIGHTS_INT8 : QKV_WEIGHTS_AS_STORED };
+    qkv_model *m = qkv_model_load_with(folder, &opts);
+    qkv_status status = m ? QKV_OK : qkv_error_status();
+    if (!status && !qkv_model_source_tokenizer(m))
+        status = qkv__fail(QKV_USAGE, "page: the model has no tokenizer: it knows ids, not text");
+    if (!status && p->bits == 8) status = qkv_model_save(m, p->made);
+    qkv_model_free(m);
+    return status;
+}
+
+/* ,"INSIDE/NAME": before a file; the first one of all has no comma. */
+static void put_file_name(packing *p, const char *inside, const char *name)
+{
+    char whole[MOST_PATH];
+    snprintf(whole, sizeof whole, "%.1000s%s%.1000s", inside, *inside ? "/" : "", name);
+    qkv__put_raw(&p->j, p->n_files++ ? "," : "");
+    qkv__put_name(&p->j, whole);
+    qkv__put_raw(&p->j, ":");
+}
+
+/* The files of the model in FOLDER/INSIDE, of the folder itself where that is "". */
+static qkv_status put_model_files(packing *p, const char *inside)
+{
+    char folder[MOST_PATH];
+    qkv__names names = { 0 };
+    if (snprintf(folder, sizeof folder, "%s/%s", p->folder, inside) >= MOST_PATH)
+        return qkv__fail(QKV_USAGE, "page: the path of %s is too long", inside);
+    qkv_status status = check_model(p, *inside ? folder : p->folder);
+    if (!status) status = qkv__folder_list(p->bits == 8 ? p->made : folder, &names);
+    for (size_t i = 0; i < names.n && !status; i++) {
+        if (!is_needed(names.at[i])) continue;
+        put_file_name(p, inside, names.at[i]);
+        status = put_model_file(p, folder, names.at[i]);
+    }
+    qkv__names_free(&names);
+    return status;
+}
+
+/* ---- models that its training kept ---- */
+
+/* How many are likely to fit; what is written in base64 has 4 bytes for 3. */
+static size_t count_fitting(const packing *p)
+{
+    char path[MOST_PATH];
+    struct stat about;
+    if (snprintf(path, sizeof path, "%s/model.safetensors", p->folder) >= MOST_PATH || stat(path, &about)) return 0;
+    return (size_t)(CHECKPOINT_BYTES / ((double)about.st_size * p->bits / 32 * 4 / 3 + 1));
+}
+
+/* They lie in folders beside the model's files, and a list of them in checkpoints.json, which the engine reads. */
+static qkv_status put_checkpoints(packing *p)
+{
+    json_t *list = NULL;
+    qkv_status status = p->checkpoints < 0 ? QKV_OK : qkv__find_checkpoints(p->folder, &list);
+    if (status || !list) return status;
+    qkv__thin_checkpoints(list, p->checkpoints ? (size_t)p->checkpoints : count_fitting(p));
+    char *text = json_array_size(list) > 1 ? json_dumps(list, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    const qkv__bytes bytes = { .data = (unsigned char *)text, .size = text ? strlen(text) : 0 };
+    if (text) put_file_name(p, "", "checkpoints.json");
+    if (text) status = put_gzip(&p->j, "checkpoints.json", &bytes);
+    for (size_t i = 0; text && i < json_array_size(list) && !status; i++) {
+        const char *inside = json_string_value(json_object_get(json_array_get(list, i), "folder"));
+        if (inside) status = put_model_files(p, inside);
+    }
+    free(text);
+    json_decref(list);
+    return status;
+}
+
+static qkv_status put_all_files(packing *p)
+{
     qkv__put_raw(&p->j, "{\"name\":");
     qkv__put_name(&p->j, p->name);
     qkv__put_raw(&p->j, p->bits == 16 ? ",\"split\":\".safetensors\"" : "");
     qkv__put_raw(&p->j, ",\"files\":{");
-    for (size_t i = 0; i < names.n && !status; i++) {
-        if (!is_needed(names.at[i])) continue;
-        qkv__put_raw(&p->j, before);
-        qkv__put_name(&p->j, names.at[i]);
-        qkv__put_raw(&p->j, ":");
-        status = put_model_file(p, names.at[i]);
-        before = ",";
-    }
+    qkv_status status = put_model_files(p, "");
+    if (!status) status = put_checkpoints(p);
     qkv__put_raw(&p->j, "}}");
-    qkv__names_free(&names);
     return status;
 }
 
@@ -214,7 +292,7 @@ static qkv_status make_live_page(packing *p)
     at = put_up_to(p, at, "qkv-engine");
     qkv_status status = put_file(p, p->engine, AS_IT_IS);
     at = put_up_to(p, at, "qkv-model");
-    if (!status) status = put_model_files(p);
+    if (!status) status = put_all_files(p);
     qkv__put_bytes(&p->j, qkv__live_page + at, qkv__live_size - at);
     if (!status && p->j.text.length > QKV_PAGE_BYTES)
         status = qkv__fail(QKV_LIMIT, "page: it would have %zu MiB, more than %zu: choose fewer bits or a smaller model",
@@ -223,19 +301,6 @@ static qkv_status make_live_page(packing *p)
 }
 
 /* ---- the call ---- */
-
-/* Loading it tells what is wrong with it, and gives what is written in 8 bits. */
-static qkv_status check_model(packing *p)
-{
-    const qkv_load_opts opts = { .weights = p->bits == 8 ? QKV_WEIGHTS_INT8 : QKV_WEIGHTS_AS_STORED };
-    qkv_model *m = qkv_model_load_with(p->folder, &opts);
-    qkv_status status = m ? QKV_OK : qkv_error_status();
-    if (!status && !qkv_model_source_tokenizer(m))
-        status = qkv__fail(QKV_USAGE, "page: the model has no tokenizer: it knows ids, not text");
-    if (!status && p->bits == 8) status = qkv_model_save(m, p->made);
-    qkv_model_free(m);
-    return status;
-}
 
 static void remove_made(const packing *p)
 {
@@ -263,9 +328,12 @@ qkv_status qkv_page_write(const char *path, const char *folder, const qkv_page_o
     if (!path || !folder || !o.engine) return qkv__fail(QKV_USAGE, "page: a path, a model's folder and the engine are needed");
     if (o.bits && o.bits != 8 && o.bits != 16 && o.bits != 32)
         return qkv__fail(QKV_USAGE, "page: weights of %d bits: expected 8, 16 or 32", o.bits);
-    packing p = { .folder = folder, .name = o.name ? o.name : "qkv", .engine = o.engine, .bits = o.bits ? o.bits : USUAL_BITS };
+    packing p = { .folder = folder,
+                  .name = o.name ? o.name : "qkv",
+                  .engine = o.engine,
+                  .bits = o.bits ? o.bits : USUAL_BITS,
+                  .checkpoints = o.checkpoints };
     qkv_status status = p.bits == 32 ? QKV_OK : make_folder_for_made(&p);
-    if (!status) status = check_model(&p);
     if (!status) status = make_live_page(&p);
     if (!status) status = qkv_file_write(path, p.j.text.data, p.j.text.length);
     remove_made(&p);

@@ -91,8 +91,9 @@ static qkv_status copy_options(qkv_server *s, const qkv_server_opts *o)
                   { &s->token, o->token },
                   { &s->name, o->name ? o->name : "qkv" },
                   { &s->source_language, o->source_language ? o->source_language : "source" },
-                  { &s->target_language, o->target_language ? o->target_language : "target" } };
-    for (int i = 0; i < 5; i++)
+                  { &s->target_language, o->target_language ? o->target_language : "target" },
+                  { &s->folder, o->folder } };
+    for (int i = 0; i < 6; i++)
         if (texts[i].from && !(*texts[i].to = qkv__copy_text(texts[i].from))) return QKV_MEMORY;
     for (int i = 0; i < o->n_origins; i++)
         if (!(s->origins[s->n_origins] = qkv__copy_text(o->origins[i]))) return QKV_MEMORY;
@@ -252,8 +253,8 @@ void qkv_server_free(qkv_server *s)
     qkv__engine_free(s->engine);
     pthread_mutex_destroy(&s->engine_lock);
     qkv__joint_end(&s->joint);
-    char *const texts[] = { s->host, s->token, s->name, s->source_language, s->target_language, s->no_chat };
-    for (int i = 0; i < 6; i++) qkv__release_text(texts[i]);
+    char *const texts[] = { s->host, s->token, s->name, s->source_language, s->target_language, s->no_chat, s->folder };
+    for (int i = 0; i < 7; i++) qkv__release_text(texts[i]);
     for (int i = 0; i < s->n_origins; i++) qkv__release_text(s->origins[i]);
     qkv__release(s, sizeof *s);
 }

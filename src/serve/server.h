@@ -74,6 +74,7 @@ struct qkv_server {
     const qkv_model *model;
     qkv__job job;
     char *host, *token, *name, *source_language, *target_language; /* host and token may be NULL */
+    char *folder;                                                  /* of the model; NULL: not known */
     char address[64];                                              /* as a Host has it */
     bool is_any;                                                   /* it listens on all addresses of the machine */
     int port, timeout;

@@ -1,5 +1,6 @@
 /* main.c: the engine as a page's worker calls it. One thread, one model, one request at a time. */
 #include "../../src/engine/engine.h"
+#include "../../src/io/json.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -45,6 +46,15 @@ int madvise(void *memory, size_t bytes, int advice) { return (void)memory, (void
 EXPORT("room") void *room(size_t bytes) { return malloc(bytes); }
 EXPORT("give_back") void give_back(void *memory) { free(memory); }
 
+/* Models that a training kept may lie beside it. */
+static void find_checkpoints(void)
+{
+    static const char list[] = "/model/checkpoints.json";
+    json_t *kept = NULL;
+    if (qkv__file_exists(list) && !qkv__json_read(list, 1 << 20, &kept)) qkv__engine_set_checkpoints(engine, "/model", kept);
+    json_decref(kept);
+}
+
 /* Loads the folder that the worker shows as /model. The status; error() says why. */
 EXPORT("load") int load_model(const char *name)
 {
@@ -52,6 +62,7 @@ EXPORT("load") int load_model(const char *name)
     model = qkv_model_load("/model");
     if (model) qkv_params_materialize(qkv_model_params(model)); /* as float32, to be read fast; where that fails they stay */
     engine = model ? qkv__engine_new(model, name) : NULL;
+    if (engine) find_checkpoints();
     return engine ? QKV_OK : (int)qkv_error_status();
 }
 EXPORT("error") const char *last_error(void) { return qkv_error(); }
