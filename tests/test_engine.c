@@ -78,6 +78,24 @@ static json_t *ask_of_ended(const char *start, int beam, qkv_translations *found
     return NULL;
 }
 
+/* ---- texts to begin with ---- */
+
+/* The first is that of "example"; no text of another language, or in letters alone, follows. */
+static void examples_begin_with_the_example(void **state)
+{
+    (void)state;
+    static const char *const wanted[MODEL_KINDS] = { "I love you", "The film was wonderful", "Once upon a time",
+                                                     "The cat sat on the mat" };
+    for (int kind = 0; kind < MODEL_KINDS; kind++) {
+        json_t *a = ask(kind, "{\"do\":\"info\"}");
+        const json_t *all = json_object_get(a, "examples");
+        assert_string_equal(wanted[kind], word(a, "example"));
+        assert_string_equal(wanted[kind], json_string_value(json_array_get(all, 0)));
+        for (size_t i = 1; i < json_array_size(all); i++) assert_true(json_string_value(json_array_get(all, i))[0] < 0x7f);
+        json_decref(a);
+    }
+}
+
 /* ---- the beam ---- */
 
 static void the_tree_leads_to_the_translations(void **state)
@@ -219,6 +237,7 @@ static void a_toy_is_learned_the_same_way_twice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(examples_begin_with_the_example),
         cmocka_unit_test(bad_requests_are_refused_with_a_sentence),
         cmocka_unit_test(run_has_what_every_model_makes_of_a_text),
         cmocka_unit_test(the_tree_leads_to_the_translations),
