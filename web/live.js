@@ -47,10 +47,14 @@ function rememberAnswer(key, answer) {
     return answer;
 }
 const switchesNow = () => state.switches.split(' ').filter(Boolean);
+// The checkpoint that is looked at: an index into those of a training; the one without a folder is the model itself.
+const ownCheckpoint = () => info?.checkpoints?.findIndex(({ folder }) => !folder) ?? -1;
+const checkpointNow = () => state.checkpoint >= 0 && info?.checkpoints ? Math.min(state.checkpoint, info.checkpoints.length - 1) : ownCheckpoint();
+const pickCheckpoint = (i, typing = false) => change({ checkpoint: i === ownCheckpoint() ? -1 : i, ids: '' }, { typing });
 // What every request has beside its own: the checkpoint, and the switches where all views are to show the changed model.
 function amended(request) {
     const made = { ...request };
-    if (state.checkpoint >= 0 && info?.checkpoints) made.checkpoint = state.checkpoint;
+    if (!('checkpoint' in made) && checkpointNow() !== ownCheckpoint()) made.checkpoint = checkpointNow();
     if (state.touched && made.switches === undefined && switchesNow().length) made.switches = switchesNow();
     return made;
 }
@@ -352,9 +356,10 @@ function stepTab(by) {
 
 // Where all views show the changed model, that is said above them.
 function drawChanged() {
-    const n = switchesNow().length;
-    find('changed').hidden = !state.touched || n === 0;
-    fill(find('changed'), tr('All views show the changed model ({0}): ', switchesNow().join(', ')), button(tr('Back to the original'), () => change({ touched: 0 })));
+    const isTouched = state.touched && switchesNow().length > 0, isOlder = checkpointNow() !== ownCheckpoint();
+    find('changed').hidden = !isTouched && !isOlder;
+    fill(find('changed'), isTouched ? tr('All views show the changed model ({0}): ', switchesNow().join(', ')) : isOlder ? tr('All views show the model of step {0}: ', info.checkpoints[checkpointNow()].step) : '',
+        button(tr('Back to the original'), () => change(isTouched ? { touched: 0 } : { checkpoint: -1 })));
 }
 
 // ---- light and dark ----

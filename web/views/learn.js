@@ -2,7 +2,6 @@
 'use strict';
 
 // ---- checkpoints ----
-const checkpointNow = () => state.checkpoint >= 0 ? clamp(state.checkpoint, 0, info.checkpoints.length - 1) : info.checkpoints.length - 1;
 
 // Lines over steps: [{name, colour, points: [[step, value], ..]}]; a line at `at`.
 function drawCurves(pen, width, height, lines, at, colours) {
@@ -29,15 +28,38 @@ function curves(host, lines, at, label) {
     return canvas;
 }
 const colourOf = i => headColours[themeNow()][i];
+const lossNote = () => note(tr('The training loss is measured with dropout and smoothed targets, the validation loss without them, on pairs that are not trained on: the second may be the lower one.'));
+const checkpointColumns = () => [tr('step'), tr('training loss'), tr('validation loss'), { translate: tr('Translation'), classify: tr('Class'), generate: tr('Continuation') }[info.task] ?? ''].filter(Boolean);
+function saidBy({ output: { translations, classes, text } }) {
+    return translations ? translations[0]?.text || tr('(nothing)') : classes ? `${classes[0].label} ${percent(classes[0].probability)}` : text ?? '';
+}
+const lossText = x => Number.isFinite(x) ? x.toFixed(3) : '–';
+// What every checkpoint makes of the text, one after the other: only one of them is loaded at a time.
+async function drawSaid(host, isCurrent) {
+    const list = info.checkpoints, said = list.map(() => '…'), columns = checkpointColumns(), hasOutput = columns.length > 3;
+    const draw = () => fill(host, element('div', { className: 'scroll', tabIndex: 0, role: 'region', 'aria-label': tr('Checkpoints') }, element('table', { className: 'wide-table' }, element('thead', {}, element('tr', {}, ...columns.map((text, i) => element('th', { scope: 'col', className: i > 2 ? 'token' : '' }, text)))),
+        element('tbody', {}, ...list.map((c, i) => element('tr', { className: i === checkpointNow() ? 'now' : '' }, element('th', { scope: 'row' }, button(`${c.step}`, () => pickCheckpoint(i), { 'aria-pressed': String(i === checkpointNow()), data: { keep: `step-${i}` } })),
+            element('td', {}, lossText(c.loss)), element('td', {}, lossText(c.valid)), hasOutput ? element('td', { className: 'token', dir: 'auto' }, said[i]) : null))))),
+    saving(() => 'checkpoints', { rows: () => [['step', 'loss', 'valid', 'output'], ...list.map((c, i) => [c.step, c.loss ?? '', c.valid ?? '', said[i]])], value: () => ({ model: info.name, text: state.text, checkpoints: list.map((c, i) => ({ ...c, output: said[i] })) }) }));
+    draw();
+    for (const [i, c] of hasOutput && state.text.trim() ? list.entries() : []) {
+        const answer = await newest(`checkpoint ${i}`, { ...searchRequest(), attention: [], checkpoint: c.folder ? i : undefined });
+        if (!answer || !isCurrent()) return;
+        said[i] = saidBy(answer);
+        draw();
+    }
+}
 async function drawCheckpoints(host, isCurrent) {
-    const list = info.checkpoints, now = checkpointNow(), points = name => list.filter(c => Number.isFinite(c[name])).map(c => [c.step, c[name]]);
+    const list = info.checkpoints, now = checkpointNow(), points = name => list.filter(c => Number.isFinite(c[name])).map(c => [c.step, c[name]]), place = name => host.querySelector(`.checkpoint-${name}`);
     const said = element('output', { className: 'numbers' }, tr('step {0}', list[now].step));
-    const input = element('input', { type: 'range', min: 0, max: list.length - 1, step: 1, value: now, data: { keep: 'checkpoint' }, on: { input: () => change({ checkpoint: +input.value }, { typing: true }) } });
-    fill(host.querySelector('.checkpoint-bar'), element('label', { className: 'slider' }, element('span', {}, tr('Checkpoint')), input, said));
-    fill(host.querySelector('.checkpoint-curve'), curves(host.querySelector('.checkpoint-curve'), [{ name: tr('training loss'), colour: colourOf(0), points: points('loss') }, { name: tr('validation loss'), colour: colourOf(1), points: points('valid') }], list[now].step, tr('Loss over the steps of the training')));
-    if (state.text.trim() === '' || !run) return;
-    fill(host.querySelector('.checkpoint-maps'), element('div', { className: 'bar' }, kindSwitch()), element('div', { className: 'scroll' }, headGrid(kindNow(), { name: 'learnt', isOn: () => false, pick: (layer, head) => change({ view: 'head', layer, head, also: '' }) })));
-    await drawThumbnails(host.querySelector('.checkpoint-maps'), state.kind, isCurrent);
+    const input = element('input', { type: 'range', min: 0, max: list.length - 1, step: 1, value: now, 'aria-valuetext': tr('step {0}', list[now].step), data: { keep: 'checkpoint' }, on: { input: () => pickCheckpoint(+input.value, true) } });
+    fill(place('bar'), element('label', { className: 'slider' }, element('span', {}, tr('Checkpoint')), input, said), list[now].folder ? null : note(tr('This is the model itself.')));
+    fill(place('curve'), curves(place('curve'), [{ name: tr('training loss'), colour: colourOf(0), points: points('loss') }, { name: tr('validation loss'), colour: colourOf(1), points: points('valid') }], list[now].step, tr('Loss over the steps of the training')), lossNote());
+    if (state.text.trim() !== '' && run) {
+        fill(place('maps'), element('div', { className: 'bar' }, kindSwitch()), element('div', { className: 'scroll' }, headGrid(kindNow(), { name: 'learnt', isOn: () => false, pick: (layer, head) => change({ view: 'head', layer, head, also: '' }) })));
+        await drawThumbnails(place('maps'), state.kind, isCurrent);
+    }
+    if (isCurrent()) await part(place('said'), drawSaid, isCurrent);
 }
 
 // ---- watch it learn ----
@@ -108,7 +130,7 @@ views.push({
     name: 'learn', title: () => tr('Learn'), isThere: () => can('learn') || info?.checkpoints?.length > 1, needsText: false,
     build(host) {
         if (info.checkpoints?.length > 1) host.append(element('section', { className: 'card', id: 'checkpoints', 'aria-labelledby': 'checkpoints-title' }, element('h2', { id: 'checkpoints-title' }, tr('The training')),
-            ...['bar', 'curve', 'maps'].map(name => element('div', { className: `checkpoint-${name}` }))));
+            ...['bar', 'curve', 'maps', 'said'].map(name => element('div', { className: `checkpoint-${name}` }))));
         if (can('learn')) host.append(element('section', { className: 'card', id: 'lesson', 'aria-labelledby': 'lesson-title' }, element('h2', { id: 'lesson-title' }, tr('Watch it learn')), note(tr('A tiny model is trained here, in the page, on rows of letters that are made up on the way.')),
             element('div', { className: 'bar lesson-bar' }), element('div', { className: 'lesson-body' })));
     },
