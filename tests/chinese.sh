@@ -129,6 +129,12 @@ same "every word of it has its Chinese" "" "$(comm -13 "$folder/words" "$folder/
 same "none is left over there" "" "$(comm -23 "$folder/more" "$folder/used")"
 same "none is there twice" "" "$(uniq -d "$folder/words")"
 
+# The lessons of the page say what those of the command say, in both languages; numbers are {0} in the one and %.3f in the other.
+sed -n "1,/those of the command/d; s/^    '\(.*\)': '\(.*\)',\$/\1|\2/p" web/live-strings.js | sed 's/{[0-9]}/{}/g' | sort >"$folder/lessons"
+sed -n '/^msgid "./{N; s/^msgid "\(.*\)"\nmsgstr "\(.*\)"$/\1|\2/p}' po/zh_CN.po | sed 's/%[0-9]*\$*[-+ #0-9.]*l*[a-z]/{}/g' | sort >"$folder/commands"
+check "the page has lessons" test "$(wc -l <"$folder/lessons")" -gt 40
+same "their words are the command's" "" "$(comm -23 "$folder/lessons" "$folder/commands")"
+
 # ---- one word for one thing ----
 for wrong in 标记 令牌 头部 遮罩 屏蔽 补齐 残差链接 剩余连接 图层归一化 位置嵌入 集束搜索 波束搜索 定向搜索 标签光滑 热身 学习速率 检查站 \
     混乱度 词汇表 长度罚分 存档点 关注头; do

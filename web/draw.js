@@ -35,10 +35,9 @@ const memory = {
     set(name, value) { try { localStorage.setItem(name, value); } catch { /* forgotten */ } },
 };
 
-// Formulas are written W_Q, d_k^2: one letter or word behind _ or ^ is set lower or higher.
+// Formulas are written W_Q, d_k^2, x^{1/4}: one letter or word behind _ or ^, or what is in braces, is set lower or higher.
 function formula(text) {
-    const parts = text.split(/([_^][A-Za-z0-9]+)/).map(part => part[0] === '_' ? element('sub', {}, part.slice(1))
-        : part[0] === '^' ? element('sup', {}, part.slice(1)) : part);
+    const parts = text.split(/([_^](?:[A-Za-z0-9]+|\{[^}]*\}))/).map((part, i) => i % 2 ? element(part[0] === '_' ? 'sub' : 'sup', {}, part.slice(1).replace(/[{}]/g, '')) : part);
     return element('span', { className: 'formula', lang: 'en', dir: 'ltr' }, ...parts.filter(part => part !== ''));
 }
 
@@ -237,6 +236,44 @@ function sized(canvas, width, height) {
     const context = canvas.getContext('2d');
     context.setTransform(scale, 0, 0, scale, 0, 0);
     return new CanvasPen(context, scale);
+}
+
+// ---- what is seen, as a picture ----
+const isUnseen = node => node.matches('.save, .unseen, [hidden], .segments input, details:not([open]) > :not(summary)') || getComputedStyle(node).display === 'none' || getComputedStyle(node).visibility === 'hidden';
+// With what lies outside of scrolled parts.
+function sizeSeen(host) {
+    const box = host.getBoundingClientRect(), all = [...host.querySelectorAll('*')].filter(node => !node.closest('details:not([open]) > :not(summary), .unseen')).map(node => node.getBoundingClientRect());
+    return { width: Math.ceil(Math.max(box.width, ...all.map(({ right }) => right - box.left + 12))), height: Math.ceil(Math.max(box.height, ...all.map(({ bottom }) => bottom - box.top + 12))) };
+}
+// Words where they stand; one that was broken is drawn sign by sign.
+function drawWords(pen, node, at) {
+    const style = getComputedStyle(node.parentElement), place = document.createRange(), look = { size: parseFloat(style.fontSize), fill: style.color, bold: style.fontWeight >= 600 };
+    const put = (from, text) => {
+        place.setStart(node, from);
+        place.setEnd(node, from + text.length);
+        const boxes = [...place.getClientRects()].filter(({ width }) => width > 0);
+        if (boxes.length === 1 || boxes.length > 1 && graphemes(text).length === 1) pen.text(text, ...at(boxes[0].left, boxes[0].top + boxes[0].height / 2), look);
+        else if (boxes.length) graphemes(text).reduce((start, sign) => { put(start, sign); return start + sign.length; }, from);
+    };
+    for (const { 0: word, index } of node.data.matchAll(/\S+/g)) put(index, word);
+}
+// Grounds, frames, canvases and words of an element and all that is in it, so many points from the left and the top.
+function drawSeen(pen, host, [aside, down], colours) {
+    const box = host.getBoundingClientRect(), at = (x, y) => [x - box.left + aside, y - box.top + down];
+    const draw = node => {
+        if (node.nodeType === Node.TEXT_NODE) return drawWords(pen, node, at);
+        if (node.nodeType !== Node.ELEMENT_NODE || isUnseen(node)) return undefined;
+        const style = getComputedStyle(node), { left, top, width, height } = node.getBoundingClientRect(), [x, y] = at(left, top), isClear = colour => /^rgba\(.*, 0\)$/.test(colour);
+        if (style.backgroundImage.startsWith('repeating')) hatch(pen, x, y, width, height, colours);
+        else if (!isClear(style.backgroundColor)) pen.rect(x, y, width, height, style.backgroundColor);
+        if (parseFloat(style.borderLeftWidth) && parseFloat(style.borderTopWidth) && !isClear(style.borderTopColor)) pen.frame(x, y, width, height, style.borderTopColor);
+        else if (parseFloat(style.borderBottomWidth) && !isClear(style.borderBottomColor)) pen.path([[x, y + height], [x + width, y + height]], style.borderBottomColor);
+        if (node.matches('canvas') && node.width) return pen.picture(node, x, y, width, height);
+        const said = node.matches('select') ? node.selectedOptions[0]?.textContent : node.matches('input:not([type="range"])') ? { radio: node.checked ? '●' : '○', checkbox: node.checked ? '☑' : '☐' }[node.type] ?? node.value : null;
+        if (said !== null) return pen.text(said ?? '', x + 6, y + height / 2, { size: parseFloat(style.fontSize), fill: style.color });
+        return node.childNodes.forEach(draw);
+    };
+    draw(host);
 }
 
 // ---- strips and bars ----

@@ -5,7 +5,7 @@
 // ---- what is seen: all of it is in the address, so that a link, a reload and the way back show the same ----
 const defaults = {
     text: '', ids: '', target: '', view: 'model', kind: '', layer: 0, head: 0, also: '', picture: 'map', root: 0, special: 1,
-    query: 0, key: 0, step: 0, place: 0, output: -1, switches: '', touched: 0, checkpoint: -1, job: 'reverse',
+    query: 0, key: 0, step: 0, place: 0, output: -1, switches: '', touched: 0, checkpoint: -1, job: 'reverse', lesson: '', numbers: '',
     beam: 4, max_tokens: 16, temperature: 0, top_k: 0, top_p: 1, seed: 0,
 };
 const state = { ...defaults };
@@ -326,12 +326,23 @@ async function part(host, draw, isCurrent) {
 }
 const note = text => element('p', { className: 'quiet note' }, text);
 
-// Buttons that save what a view shows. draw(pen) gives {width, height}; rows() are those of a table; value() is for a program.
+// Buttons that save what a view shows. draw(pen) gives {width, height}, without it the card is drawn as it is seen; rows() are those
+// of a table; value() is for a program.
 function saving(name, { draw, rows, value }) {
-    const made = [draw && ['PNG', async () => { if (!await savePng(name(), draw)) complain(tr('The browser cannot make a picture of that size: zoom in.')); }],
-        draw && ['SVG', () => saveSvg(name(), draw)], rows && ['CSV', () => saveCsv(name(), rows())], value && ['JSON', () => saveJson(name(), value())]];
-    return element('div', { className: 'segments save', role: 'group', 'aria-label': tr('Save this view as') },
-        ...made.filter(Boolean).map(([text, act]) => button(text, act)));
+    const host = element('div', { className: 'segments save', role: 'group', 'aria-label': tr('Save this view as') });
+    const picture = draw ?? (pen => drawCard(pen, host.closest('.card, #panel')));
+    const made = [['PNG', async () => { if (!await savePng(name(), picture)) complain(tr('The browser cannot make a picture of that size: zoom in.')); }],
+        ['SVG', () => saveSvg(name(), picture)], ['CSV', () => saveCsv(name(), rows())], ['JSON', () => saveJson(name(), value())]];
+    host.append(...made.map(([text, act]) => button(text, act)));
+    return host;
+}
+// A card of the page under a title.
+function drawCard(pen, card) {
+    const colours = coloursNow(), seen = sizeSeen(card), width = seen.width + 16, height = seen.height + 56;
+    pen.rect(0, 0, width, height, colours.card);
+    titled(pen, width, viewNow().title(), colours);
+    drawSeen(pen, card, [8, 48], colours);
+    return { width, height };
 }
 // A title, what is under it, and where its numbers come from; for pictures that leave the page.
 function titled(pen, width, title, colours) {
@@ -381,7 +392,7 @@ function switchTheme() {
 // ---- keyboard ----
 const shortcuts = () => [
     ['/', tr('go to the text field'), () => find('text').focus()],
-    ['1 – 7', tr('view')],
+    [`1 – ${views.filter(v => v.isThere()).length}`, tr('view')],
     [tr('arrows'), tr('another head, weight or step: what has the keyboard')],
     ['n p', tr('next and previous step of the walk')],
     ['d', tr('light or dark'), switchTheme],

@@ -38,7 +38,7 @@ const lossText = x => Number.isFinite(x) ? x.toFixed(3) : '–';
 async function drawSaid(host, isCurrent) {
     const list = info.checkpoints, said = list.map(() => '…'), columns = checkpointColumns(), hasOutput = columns.length > 3;
     const draw = () => fill(host, element('div', { className: 'scroll', tabIndex: 0, role: 'region', 'aria-label': tr('Checkpoints') }, element('table', { className: 'wide-table' }, element('thead', {}, element('tr', {}, ...columns.map((text, i) => element('th', { scope: 'col', className: i > 2 ? 'token' : '' }, text)))),
-        element('tbody', {}, ...list.map((c, i) => element('tr', { className: i === checkpointNow() ? 'now' : '' }, element('th', { scope: 'row' }, button(`${c.step}`, () => pickCheckpoint(i), { 'aria-pressed': String(i === checkpointNow()), data: { keep: `step-${i}` } })),
+        element('tbody', {}, ...list.map((c, i) => element('tr', { className: i === checkpointNow() ? 'now' : '' }, element('th', { scope: 'row' }, button(`${c.step}`, () => pickCheckpoint(i), { className: 'numbers', 'aria-pressed': String(i === checkpointNow()), data: { keep: `step-${i}` } })),
             element('td', {}, lossText(c.loss)), element('td', {}, lossText(c.valid)), hasOutput ? element('td', { className: 'token', dir: 'auto' }, said[i]) : null))))),
     saving(() => 'checkpoints', { rows: () => [['step', 'loss', 'valid', 'output'], ...list.map((c, i) => [c.step, c.loss ?? '', c.valid ?? '', said[i]])], value: () => ({ model: info.name, text: state.text, checkpoints: list.map((c, i) => ({ ...c, output: said[i] })) }) }));
     draw();
@@ -107,7 +107,8 @@ function drawLesson() {
     if (!answer || lesson.job !== state.job) return fill(host.querySelector('.lesson-body'), note(tr('A Transformer with one layer each and new numbers. It has never seen a letter: press Start.')));
     const loss = history.map(h => [h.step, h.loss]), right = history.filter(h => h.accuracy !== null).map(h => [h.step, h.accuracy]);
     return fill(host.querySelector('.lesson-body'), element('p', {}, element('span', { className: 'big numbers' }, percent(accuracy)), ' ', tr('of unseen rows are right; step {0}, loss {1}, {2} parameters', answer.step, Number.isFinite(answer.loss) ? answer.loss.toFixed(3) : '–', answer.parameters ?? '')),
-        element('div', { className: 'two' }, curves2(host, loss, right), lessonExamples(answer.examples ?? [])), lessonMaps(answer));
+        element('div', { className: 'two' }, curves2(host, loss, right), lessonExamples(answer.examples ?? [])), lessonMaps(answer),
+        saving(() => `learn-${state.job}`, { rows: () => [['step', 'loss', 'accuracy'], ...history.map(h => [h.step, h.loss, h.accuracy ?? ''])], value: () => ({ job: state.job, history, examples: answer.examples }) }));
 }
 function curves2(host, loss, right) {
     const half = { clientWidth: host.clientWidth > 900 ? host.clientWidth / 2 - 40 : host.clientWidth - 32 };

@@ -87,12 +87,25 @@ function mapSize(kind) {
     return { rows: tokensOf(rows).length, columns: tokensOf(columns).length };
 }
 
+// A row a weight, of the maps that came with the run; what is masked has none.
+function allWeights() {
+    const rows = [['kind', 'layer', 'head', 'query', 'key', 'weight']];
+    for (const { kind, layers, heads, rows: queries, columns: keys } of kindsNow().filter(k => run.weights?.[k.kind])) {
+        const { data } = run.weights[kind], qs = tokensOf(queries), ks = tokensOf(keys);
+        for (const i of range(layers * heads * qs.length * ks.length)) {
+            const key = i % ks.length, query = Math.floor(i / ks.length) % qs.length, at = Math.floor(i / ks.length / qs.length);
+            rows.push([kind, Math.floor(at / heads), at % heads, qs[query], ks[key], isMasked(kind, query, key) ? '' : exact(data[i])]);
+        }
+    }
+    return rows;
+}
+
 // ---- the view ----
 views.push({
     name: 'model', title: () => tr('Model'), isThere: () => can('run'),
     build(host) {
         host.append(note(tr('Every head of every layer: rows are the tokens that attend, columns those attended to. Hatched: masked. Choose a head to look at it.')),
-            element('div', { className: 'kinds' }));
+            element('div', { className: 'kinds' }), saving(() => 'model', { rows: allWeights, value: () => ({ model: info.name, ...run, weights: Object.fromEntries(Object.entries(run.weights ?? {}).map(([kind, { shape, data }]) => [kind, { shape, data: Array.from(data, exact) }])) }) }));
     },
     async update(host, isCurrent) {
         const place = host.querySelector('.kinds');

@@ -110,7 +110,9 @@ async function drawTouchedMaps(host, isCurrent) {
         drawMap(sized(canvas, width, at.height), f, at, coloursNow());
         return element('div', {}, element('h3', {}, title), canvas);
     };
-    fill(host, element('div', { className: 'two' }, draw(maps[0], tr('Original'), false), draw(maps[1], tr('Changed'), true)), element('p', { className: 'quiet numbers' }, tr('On the original’s tokens; the largest change of a weight is {0}.', digits(largest))));
+    fill(host, element('div', { className: 'two' }, draw(maps[0], tr('Original'), false), draw(maps[1], tr('Changed'), true)), element('p', { className: 'quiet numbers' }, tr('On the original’s tokens; the largest change of a weight is {0}.', digits(largest))),
+    saving(() => 'touch', { rows: () => [['query', 'key', 'original', 'changed'], ...range(maps[0].rows * maps[0].columns).map(i => [labelsOf(rows)[Math.floor(i / maps[0].columns)], labelsOf(columns)[i % maps[0].columns], ...maps.map(({ weights }) => exact(weights[i]))])],
+        value: () => ({ model: info.name, text: run.text, switches: switchesNow(), kind, layer: state.layer, head: state.head, original: Array.from(maps[0].weights, exact), changed: Array.from(maps[1].weights, exact) }) }));
 }
 
 views.push({
