@@ -102,6 +102,13 @@ same "the file itself will do" "$("$qkv" show curve run)" "$("$qkv" show curve r
 mkdir other
 sed 's/50\./40./' run/log.jsonl >other/log.jsonl
 draws "two runs" two.svg show curve run other
+contains "one is named after its folder, without the way there" "$("$qkv" show curve "$PWD/run/" -o one.svg; cat one.svg)" ">Training of run</text>"
+for row in "0.1|0.1| (with dropout and label smoothing)" "0.1|0| (with dropout)" "0|0.1| (with label smoothing)" "0|0|"; do
+    dropout=${row%%|*} rest=${row#*|}
+    echo "{\"options\": {\"dropout\": \"$dropout\", \"label-smoothing\": \"${rest%%|*}\"}}" >run/training.json
+    same "dropout $dropout, smoothing ${rest%%|*}" "training loss${rest#*|}" "$("$qkv" show curve run | head -n 1)"
+done
+rm run/training.json
 contains "each by its name" "$(cat two.svg)" ">run: training loss</text>" ">other: training loss</text>" ">other: validation loss</text>"
 contains "two as text" "$("$qkv" show curve run other)" "run: training loss" "other: validation loss" "step      400   40.5000"
 printf '{"step": 200, "loss": 1.5}\n{"step": 210, "lo' >>run/log.jsonl

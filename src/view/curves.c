@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MARGIN = 12, WIDTH = 640, HEIGHT = 380, MARK = 11, LINE = 20, LEGEND_MOST = 220 };
+enum { MARGIN = 12, WIDTH = 640, HEIGHT = 380, MARK = 11, LINE = 20, LEGEND_MOST = 300 };
 enum { GRID = 0xe4e4e4 };
 static const char call[] = "curves";
 

@@ -1,15 +1,17 @@
 /* training_curves.c: the losses of several trainings over one pair of axes, as a picture and as text. */
 #include "../base/arena.h"
 #include "../base/options.h"
+#include "../io/json.h"
 #include "../text/out.h"
 
 #include <qkv/view.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char call[] = "curves";
-enum { NAME_BYTES = 256 };
+enum { NAME_BYTES = 256, PATH_BYTES = 4096, RECORD_BYTES = 16 << 20 };
 
 typedef struct compared {
     qkv_training_curves *trainings; /* (n) */
@@ -19,16 +21,59 @@ typedef struct compared {
     qkv__arena arena;
 } compared;
 
-/* "FOLDER: training loss"; of one training without its folder. */
-static qkv_status add_curve(compared *c, const char *folder, const qkv_curve *curve)
+/* The folder of a training, which may be given by the log in it. */
+static void folder_of(const char *path, char folder[PATH_BYTES])
+{
+    static const char log[] = "/log.jsonl";
+    snprintf(folder, PATH_BYTES, "%s", path);
+    size_t n = strlen(folder), m = strlen(log);
+    if (n > m && !strcmp(folder + n - m, log)) folder[n -= m] = '\0';
+    while (n > 1 && folder[n - 1] == '/') folder[--n] = '\0';
+}
+
+/* What makes the training loss another one than that of validation, which has neither; "" where nothing is known of it. */
+static qkv_status find_conditions(const char *path, const char **conditions)
+{
+    char folder[PATH_BYTES], record_path[PATH_BYTES + 16];
+    json_t *record = NULL;
+    *conditions = "";
+    folder_of(path, folder);
+    snprintf(record_path, sizeof record_path, "%s/training.json", folder);
+    qkv_status status = qkv__file_exists(record_path) ? qkv__json_read(record_path, RECORD_BYTES, &record) : QKV_OK;
+    const json_t *options = json_object_get(record, "options");
+    const char *dropout = json_string_value(json_object_get(options, "dropout"));
+    const char *smoothing = json_string_value(json_object_get(options, "label-smoothing"));
+    bool drops = dropout && atof(dropout) > 0, smooths = smoothing && atof(smoothing) > 0;
+    json_decref(record);
+    if (drops && smooths) *conditions = qkv__translated(" (with dropout and label smoothing)");
+    else if (drops) *conditions = qkv__translated(" (with dropout)");
+    else if (smooths) *conditions = qkv__translated(" (with label smoothing)");
+    return status == QKV_MEMORY ? status : QKV_OK;
+}
+
+/* "FOLDER: training loss (with dropout)"; of one training without its folder. */
+static qkv_status add_curve(compared *c, const char *folder, const qkv_curve *curve, const char *conditions)
 {
     char *name = qkv__arena_take(&c->arena, NAME_BYTES);
     if (!name) return QKV_MEMORY;
     bool is_one = c->n == 1;
-    snprintf(name, NAME_BYTES, "%.200s%s%s", is_one ? "" : folder, is_one ? "" : ": ", qkv__translated(curve->name));
+    snprintf(name, NAME_BYTES, "%.120s%s%s%s", is_one ? "" : folder, is_one ? "" : ": ", qkv__translated(curve->name),
+             conditions);
     if (!curve->n) return QKV_OK;
     c->curves[c->n_curves] = *curve;
     c->curves[c->n_curves++].name = name;
+    return QKV_OK;
+}
+
+/* "Training of en-zh": the last part of its path. */
+static qkv_status name_after(compared *c, const char *path)
+{
+    char folder[PATH_BYTES], *title = qkv__arena_take(&c->arena, NAME_BYTES);
+    if (!title) return QKV_MEMORY;
+    folder_of(path, folder);
+    const char *slash = strrchr(folder, '/');
+    snprintf(title, NAME_BYTES, qkv__translated("Training of %.200s"), slash && slash[1] ? slash + 1 : folder);
+    c->o.title = title;
     return QKV_OK;
 }
 
@@ -45,11 +90,13 @@ static qkv_status read_trainings(compared *c, const char *const *folders, int64_
     memset(c->trainings, 0, sizeof *c->trainings * (size_t)n);
     c->n = n;
     for (int64_t i = 0; i < n && !status; i++) {
+        const char *conditions;
         status = qkv_training_curves_read(folders[i], &c->trainings[i]);
-        if (!status) status = add_curve(c, folders[i], &c->trainings[i].trained);
-        if (!status) status = add_curve(c, folders[i], &c->trainings[i].valid);
+        if (!status) status = find_conditions(folders[i], &conditions);
+        if (!status) status = add_curve(c, folders[i], &c->trainings[i].trained, conditions);
+        if (!status) status = add_curve(c, folders[i], &c->trainings[i].valid, "");
     }
-    if (!c->o.title && n == 1) c->o.title = folders[0];
+    if (!status && !c->o.title && n == 1) status = name_after(c, folders[0]);
     if (!c->o.x_axis) c->o.x_axis = qkv__translated("step");
     if (!c->o.y_axis) c->o.y_axis = qkv__translated("loss");
     return status;
