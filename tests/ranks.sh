@@ -73,6 +73,9 @@ fi
     "$qkv" $translate --update-freq 2 --steps 30 --resume --out less 2>err || cat err
     same "2 ranks, then 3, then none" "$wanted" "$(files less)"
 
+    ranks 2 --lang zh train translate --train none.tsv --out bad >out 2>err
+    contains "in Chinese" "$(cat err)" "2 个进程，在 1 台主机上" "指令集"
+
     # errors
     ranks 3 train translate --train none.tsv --steps 3 --out bad >out 2>err
     same "an error of all: status" 3 $?

@@ -3,6 +3,7 @@
 
 #include "plugin.h"
 
+#include "../base/language.h"
 #include "../base/memory.h"
 #include "../text/buffer.h"
 
@@ -267,8 +268,8 @@ static qkv_status divide_cores(const facts *all)
         sharing += same;
     }
     if (sharing > own->cores && !own->is_told)
-        snprintf(dist.warning, sizeof dist.warning, "%d ranks on %.100s share %d cores: fewer ranks are as fast", sharing,
-                 own->host, own->cores);
+        snprintf(dist.warning, sizeof dist.warning,
+                 qkv__translated("%d ranks on %.100s share %d cores: fewer ranks are as fast"), sharing, own->host, own->cores);
     if (own->is_told) return QKV_OK;
     return qkv_set_threads(sharing < own->cores ? own->cores / sharing : 1);
 }
@@ -284,6 +285,19 @@ static int count_hosts(const facts *all)
     return hosts;
 }
 
+/* For people, so in their language. */
+static void tell_about(int hosts, const char *library, int threads)
+{
+    char where[NAME_BYTES], each[NAME_BYTES];
+    const char *ranks = hosts > 1        ? QKV__N("%d ranks on %d hosts")
+                        : dist.ranks > 1 ? QKV__N("%d ranks on %d host")
+                                         : QKV__N("%d rank on %d host");
+    snprintf(where, sizeof where, qkv__translated(ranks), dist.ranks, hosts);
+    snprintf(each, sizeof each, qkv__translated(threads > 1 ? QKV__N("%d threads each") : QKV__N("%d thread each")), threads);
+    snprintf(dist.about, sizeof dist.about, qkv__translated("%s, %.100s, instruction set %s, %s"), where, library, qkv_isa(),
+             each);
+}
+
 static qkv_status agree(int threads, const char *library)
 {
     facts own, *all = qkv__alloc((size_t)dist.ranks * sizeof *all);
@@ -291,10 +305,7 @@ static qkv_status agree(int threads, const char *library)
     if (!status) status = qkv__dist_share(&own, sizeof own, all);
     if (!status) status = agree_on_set(all);
     if (!status) status = divide_cores(all);
-    if (!status)
-        snprintf(dist.about, sizeof dist.about, "%d rank%s on %d host%s, %.100s, instruction set %s, %d thread%s each",
-                 dist.ranks, dist.ranks > 1 ? "s" : "", count_hosts(all), count_hosts(all) > 1 ? "s" : "", library, qkv_isa(),
-                 threads ? threads : qkv_threads(), (threads ? threads : qkv_threads()) > 1 ? "s" : "");
+    if (!status) tell_about(count_hosts(all), library, threads ? threads : qkv_threads());
     qkv__release(all, (size_t)dist.ranks * sizeof *all);
     return status;
 }
