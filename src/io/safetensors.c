@@ -304,8 +304,8 @@ static qkv_status put_numbers(qkv__writer *w, const qkv__to_store *t)
     if (t->data || !t->count) return qkv__write_put(w, t->data, (size_t)(number_bytes(t) * t->count));
     for (int64_t i = 0; i < t->count && !status; i += SOME) {
         int64_t n = t->count - i < SOME ? t->count - i : SOME;
-        t->get(t->from, i, n, some);
-        status = qkv__write_put(w, some, 4 * (size_t)n);
+        status = t->get(t->from, i, n, some);
+        if (!status) status = qkv__write_put(w, some, 4 * (size_t)n);
     }
     return status;
 }

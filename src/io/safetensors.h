@@ -54,7 +54,7 @@ typedef struct qkv__to_store {
     const int64_t *shape;
     int64_t count;
     const void *data; /* NULL: get() gives numbers first .. first+n-1, float32 */
-    void (*get)(const void *from, int64_t first, int64_t n, float *to);
+    qkv_status (*get)(const void *from, int64_t first, int64_t n, float *to);
     const void *from;
     const char *dtype; /* NULL: F32 */
 } qkv__to_store;

@@ -10,7 +10,11 @@
 
 /* ---- save ---- */
 
-static void get_numbers(const void *from, int64_t first, int64_t n, float *to) { qkv__widen(from, first, n, to); }
+static qkv_status get_numbers(const void *from, int64_t first, int64_t n, float *to)
+{
+    qkv__widen(from, first, n, to);
+    return QKV_OK;
+}
 
 qkv__to_store qkv__weight_to_store(const char *name, const qkv_tensor *w)
 {
