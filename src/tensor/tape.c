@@ -33,6 +33,8 @@ struct qkv_tape {
     keeping attention, hidden, projections;
     spare *spares;
     uint64_t step, stream;
+    qkv__final *tell_final; /* NULL: nobody is told */
+    void *told;
     qkv_status status;
     char sentence[QKV_SENTENCE_MAX];
 };
@@ -102,6 +104,7 @@ void qkv_tape_reset(qkv_tape *t)
     t->spares = NULL;
     t->step++;
     t->stream = 0;
+    t->tell_final = NULL;
     t->status = QKV_OK;
 }
 
@@ -245,6 +248,30 @@ qkv_tape *qkv__operands_of_any_type(const char *operation, int n, qkv_tensor *co
     return t->status ? NULL : t;
 }
 
+void qkv__tell_final(qkv_tape *t, qkv__final *tell, void *data)
+{
+    t->tell_final = tell;
+    t->told = data;
+}
+
+/* The first operation that reads a weight is the last to add to its gradient. */
+static void note_first_use(qkv_tensor *y)
+{
+    for (int i = 0; i < y->n_in; i++) {
+        qkv_tensor *w = y->in[i];
+        while (w->alias_of) w = w->alias_of;
+        if (!w->tape && !w->first_user) w->first_user = y;
+    }
+}
+
+static void tell_first_use(const qkv_tape *t, const qkv_tensor *y)
+{
+    for (int i = 0; i < y->n_in; i++) {
+        const qkv_tensor *w = owner(y->in[i]);
+        if (!w->tape && w->first_user == y) t->tell_final(t->told, w);
+    }
+}
+
 /* A tensor without values, at the end of the tape. */
 static qkv_tensor *append(qkv_tape *t, int ndim, const int64_t *shape, int n_in, qkv_tensor *const *in)
 {
@@ -267,6 +294,7 @@ static qkv_tensor *append(qkv_tape *t, int ndim, const int64_t *shape, int n_in,
         y->in[i] = in[i];
         y->wants_grad |= in[i]->wants_grad && !t->opts.no_grad;
     }
+    if (t->tell_final) note_first_use(y);
     return t->newest = y;
 }
 
@@ -384,6 +412,15 @@ float *qkv__grad_inplace(qkv_tensor *x, bool *add)
     return x->grad = x->data;
 }
 
+static void go_back(qkv_tape *t, qkv_tensor *y)
+{
+    if (!y->grad || !y->backward || y->alias_of) return;
+    y->backward(y);
+    if (t->opts.keep_grads || !y->grad) return;
+    spare_grad(t, y->grad, sizeof(float) * (size_t)y->count);
+    y->grad = NULL;
+}
+
 qkv_status qkv_backward(qkv_tensor *loss)
 {
     if (!loss) return qkv_error_status() ? qkv_error_status() : qkv__fail(QKV_USAGE, "backward: there is no loss");
@@ -395,11 +432,8 @@ qkv_status qkv_backward(qkv_tensor *loss)
     float *seed = qkv__grad(loss);
     if (seed) seed[0] = 1.0f;
     for (qkv_tensor *y = loss; y && !t->status; y = y->older) {
-        if (!y->grad || !y->backward || y->alias_of) continue;
-        y->backward(y);
-        if (t->opts.keep_grads || !y->grad) continue;
-        spare_grad(t, y->grad, sizeof(float) * (size_t)y->count);
-        y->grad = NULL;
+        go_back(t, y);
+        if (t->tell_final) tell_first_use(t, y);
     }
     return qkv_tape_status(t);
 }

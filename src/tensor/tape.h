@@ -32,8 +32,9 @@ struct qkv_tensor {
     qkv__backward *backward;      /* NULL for leaves */
     int n_in;
     qkv_tensor **in;
-    void *saved;       /* what the operation's backward needs besides in: from qkv__save() */
-    qkv_tensor *older; /* made before this one on the same tape */
+    void *saved;                  /* what the operation's backward needs besides in: from qkv__save() */
+    qkv_tensor *older;            /* made before this one on the same tape */
+    const qkv_tensor *first_user; /* of a weight, where somebody is told of its gradient: see qkv__tell_final() */
 };
 
 /* ---- making a result: operands -> checks -> result ---- */
@@ -86,6 +87,13 @@ float *qkv__grad_from(qkv_tensor *x, qkv_tensor *y, bool *add);
 /* For an operation that is the last to read x's values: their memory becomes the gradient, where the tape allows it. Elsewhere
  * as qkv__grad_to(). */
 float *qkv__grad_inplace(qkv_tensor *x, bool *add);
+
+/* Is told of every weight that was used, once its gradient will not change any more in a backward pass: weights that came late in
+ * the forward first. */
+typedef void qkv__final(void *data, const qkv_tensor *weight);
+
+/* From the next operation on until the tape's next reset; each weight's first_user must be NULL. */
+void qkv__tell_final(qkv_tape *t, qkv__final *tell, void *data);
 
 /* ---- modes ---- */
 bool qkv__is_training(const qkv_tape *t);
