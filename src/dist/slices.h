@@ -1,0 +1,48 @@
+/* slices.h: which rank has which floats of a flat block: adds them up, and keeps their optimizer state where that is sharded.
+ *
+ * The block is taken a bucket at a time, and of the units of a bucket each rank has a share, in the order of the ranks. A norm is
+ * added up by units, so that its bits do not depend on who has which. */
+#ifndef QKV_SRC_DIST_SLICES_H
+#define QKV_SRC_DIST_SLICES_H
+
+#include "dist.h"
+
+enum { QKV__UNIT = 1 << 10, QKV__BUCKET = 1 << 18 }; /* floats */
+
+typedef struct qkv__span {
+    int64_t from, to; /* floats of the block */
+} qkv__span;
+
+typedef struct qkv__slices {
+    int64_t count; /* floats of the block */
+    int rank, ranks;
+} qkv__slices;
+
+/* Those of this process and its fellows. */
+qkv__slices qkv__slices_of(int64_t count);
+
+int64_t qkv__buckets(const qkv__slices *s);
+qkv__span qkv__bucket(const qkv__slices *s, int64_t bucket);
+
+/* What a rank has of a bucket; perhaps nothing. */
+qkv__span qkv__slice(const qkv__slices *s, int64_t bucket, int rank);
+
+/* Where the slice of a bucket begins when all slices of this rank lie one after the other; of the number of buckets: how many
+ * floats they are. */
+int64_t qkv__slice_place(const qkv__slices *s, int64_t bucket);
+
+/* What this rank has of a bucket and of a span, perhaps nothing (then to is not above from), and where that lies in its slices one
+ * after the other. */
+qkv__span qkv__slice_of(const qkv__slices *s, int64_t bucket, qkv__span of, int64_t *place);
+
+/* Every rank's slice of a bucket of the block to every rank; and of all buckets. IO, MEMORY. */
+qkv_status qkv__share_bucket(const qkv__slices *s, float *block, int64_t bucket);
+qkv_status qkv__share_slices(const qkv__slices *s, float *block);
+
+/* A number for each unit of the block, of which every rank has those of its slices: all of them to every rank. IO, MEMORY. */
+qkv_status qkv__share_units(const qkv__slices *s, double *units);
+
+/* `own` has this rank's slices one after the other: rank 0 gets a whole bucket in `to`. IO, MEMORY. */
+qkv_status qkv__fetch_bucket(const qkv__slices *s, const float *own, int64_t bucket, float *to);
+
+#endif
