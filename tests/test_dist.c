@@ -1,5 +1,5 @@
 /* test_dist.c: the tree of a sum: however it is shared, the same additions. What goes between processes is tested by ranks.sh. */
-#include "dist/tree.h"
+#include "dist/reduction.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,6 +63,37 @@ static void test_powers_of_two_are_one_node(void **state)
         for (int r = 0; r < ranks; r++) assert_int_equal(qkv__tree_nodes(16, qkv__tree_share(16, r, ranks), nodes), 1);
 }
 
+/* However many ranks there are, their slices are all of a block, in order, and lie one after the other without a gap. */
+static void test_slices(void **state)
+{
+    (void)state;
+    const int64_t counts[] = { 16, 4080, QKV__BUCKET - 16, QKV__BUCKET, 3 * QKV__BUCKET + 5008 };
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        for (int ranks = 1; ranks <= 300; ranks += ranks < 8 ? 1 : 73) {
+            qkv__slices s = { .count = counts[i], .ranks = ranks };
+            int64_t at = 0, all = 0, place;
+            for (int64_t b = 0; b < qkv__buckets(&s); b++)
+                for (int r = 0; r < ranks; r++) {
+                    qkv__span slice = qkv__slice(&s, b, r);
+                    assert_int_equal(slice.from, at);
+                    assert_true(slice.to >= at && (slice.from % QKV__UNIT == 0 || slice.from == slice.to));
+                    at = slice.to;
+                }
+            assert_int_equal(at, counts[i]);
+            for (s.rank = 0; s.rank < ranks; s.rank++) {
+                int64_t next = 0;
+                for (int64_t b = 0; b < qkv__buckets(&s); b++) {
+                    qkv__span own = qkv__slice_of(&s, b, (qkv__span){ 0, s.count }, &place);
+                    assert_int_equal(place, next);
+                    next += own.to - own.from;
+                }
+                assert_int_equal(qkv__slice_place(&s, qkv__buckets(&s)), next);
+                all += next;
+            }
+            assert_int_equal(all, counts[i]);
+        }
+}
+
 /* One process: everything is there, and nothing is said. */
 static void test_alone(void **state)
 {
@@ -76,8 +107,14 @@ static void test_alone(void **state)
     assert_int_equal(qkv_dist_gather("abc", 3, &all), QKV_OK);
     assert_string_equal(all.data, "abc");
     assert_int_equal(qkv_dist_broadcast(&text), QKV_OK);
-    assert_int_equal(qkv__dist_tree_sum(1, (float *[]){ values }, 3, values), QKV_OK);
-    assert_true(values[0] == 1 && values[1] == 2 && values[2] == 3);
+    float late[] = { 10, 20, 30 };
+    const qkv__reduction_opts o = {
+        .leaves = 1, .values = (float *[]){ values }, .sum = values, .count = 3, .late = (float *[]){ late }, .n_late = 1
+    };
+    qkv__reduction *r = qkv__reduction_begin(&o);
+    assert_non_null(r);
+    assert_int_equal(qkv__reduction_end(r), QKV_OK);
+    assert_true(values[0] == 11 && values[1] == 22 && values[2] == 33);
     assert_int_equal(qkv_dist_end(QKV_LIMIT, &others), QKV_LIMIT);
     assert_int_equal(others, 0);
     qkv_text_free(&all);
@@ -87,6 +124,7 @@ static void test_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_tree_by_hand), cmocka_unit_test(test_tree_shared),
-                                        cmocka_unit_test(test_powers_of_two_are_one_node), cmocka_unit_test(test_alone) };
+                                        cmocka_unit_test(test_powers_of_two_are_one_node), cmocka_unit_test(test_slices),
+                                        cmocka_unit_test(test_alone) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ flags := $(target) -std=c11 -D_GNU_SOURCE $(emulated) -Iinclude -Iweb/wasm -incl
 
 layers := base tensor op nn io text token model decode score jinja task dist train engine
 sources := $(foreach layer,$(layers),$(wildcard src/$(layer)/*.c)) src/kern/dispatch.c $(wildcard web/wasm/*.c)
-left_out := src/text/lines.c src/dist/dist.c src/dist/mpi.c src/train/run.c src/train/run_folder.c src/train/plan.c
+left_out := src/text/lines.c src/dist/dist.c src/dist/mpi.c src/dist/reduction.c src/train/run.c src/train/run_folder.c src/train/plan.c
 objects := $(patsubst %.c,$(OUT)/%.o,$(filter-out $(left_out),$(sources)))
 reference := $(patsubst %,$(OUT)/ref/%.o,ref ref_products ref_quantized table)
 vector := $(patsubst %,$(OUT)/baseline/%.o,simd matmul attention paged table quantized)

@@ -159,6 +159,8 @@ qkv_status qkv__dist_agree(const void *bytes, size_t n, const char *what)
     return status;
 }
 
+bool qkv__dist_is_threaded(void) { return dist.plugin && dist.plugin->is_threaded(); }
+
 qkv_status qkv__dist_fast_sum(float *values, size_t n)
 {
     return dist.plugin ? mpi_failed(dist.plugin->sum(values, n)) : QKV_OK;

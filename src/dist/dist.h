@@ -5,6 +5,8 @@
 
 #include <qkv/dist.h>
 
+#include <stdbool.h>
+
 /* Sends send_bytes[r] bytes to each rank r, and receives receive_bytes[r] from it. */
 qkv_status qkv__dist_exchange(const void *const *send, const size_t *send_bytes, void *const *receive,
                               const size_t *receive_bytes);
@@ -20,6 +22,9 @@ qkv_status qkv__dist_copy(void *bytes, size_t n);
 
 /* USAGE, naming the first rank, where its bytes are not rank 0's: `what` is what they are of, such as "the text". */
 qkv_status qkv__dist_agree(const void *bytes, size_t n, const char *what);
+
+/* Whether another thread than the one that started may exchange, while that one does not. */
+bool qkv__dist_is_threaded(void);
 
 /* MPI's own sum of n floats, in place. */
 qkv_status qkv__dist_fast_sum(float *values, size_t n);

@@ -19,7 +19,7 @@ enum { PIECE = 1 << 28 }; /* bytes of a message: MPI counts by int */
 static const double beat_seconds = 1, silence_seconds = 30;
 
 static MPI_Comm world;
-static int rank, ranks;
+static int rank, ranks, provided; /* provided: what threads may do */
 static char host[MPI_MAX_PROCESSOR_NAME], library[MPI_MAX_LIBRARY_VERSION_STRING];
 static char words[MPI_MAX_ERROR_STRING + 64];
 
@@ -123,9 +123,11 @@ static const char *start_watch(void)
 
 /* ---- the table ---- */
 
+static int is_threaded(void) { return provided == MPI_THREAD_MULTIPLE; }
+
 static const char *start(int *own_rank, int *all_ranks, const char **own_host, const char **version)
 {
-    int provided, length, code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+    int length, code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
     if (!code) code = MPI_Comm_dup(MPI_COMM_WORLD, &world);
     if (!code) code = MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
     if (!code) code = MPI_Comm_rank(world, &rank);
@@ -138,7 +140,7 @@ static const char *start(int *own_rank, int *all_ranks, const char **own_host, c
     if (!strncmp(library, mpich, sizeof mpich - 1))
         memmove(library + 6, library + sizeof mpich, strlen(library + sizeof mpich) + 1);
     *own_rank = rank, *all_ranks = ranks, *own_host = host, *version = library;
-    return ranks > 1 && provided == MPI_THREAD_MULTIPLE ? start_watch() : NULL;
+    return ranks > 1 && is_threaded() ? start_watch() : NULL;
 }
 
 /* Spins for a moment, then gives the core away: ranks may share it. */
@@ -217,6 +219,10 @@ static void stop(void)
 }
 
 extern const qkv__plugin qkv_mpi_plugin;
-__attribute__((visibility("default"))) const qkv__plugin qkv_mpi_plugin = {
-    .version = QKV__PLUGIN_VERSION, .start = start, .exchange = exchange, .sum = sum, .stop = stop, .abort = end_all
-};
+__attribute__((visibility("default"))) const qkv__plugin qkv_mpi_plugin = { .version = QKV__PLUGIN_VERSION,
+                                                                            .start = start,
+                                                                            .exchange = exchange,
+                                                                            .sum = sum,
+                                                                            .stop = stop,
+                                                                            .abort = end_all,
+                                                                            .is_threaded = is_threaded };

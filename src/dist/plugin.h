@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-enum { QKV__PLUGIN_VERSION = 1 };
+enum { QKV__PLUGIN_VERSION = 2 };
 #define QKV__PLUGIN_SYMBOL "qkv_mpi_plugin"
 
 /* Errors are 0 for none, else what MPI calls them, in words that stay until the next. */
@@ -24,6 +24,8 @@ typedef struct qkv__plugin {
 
     void (*stop)(void);                              /* after the last exchange, by all ranks */
     void (*abort)(int status, const char *sentence); /* ends all ranks */
+
+    int (*is_threaded)(void); /* 1: any thread may exchange and sum, one at a time */
 } qkv__plugin;
 
 #endif

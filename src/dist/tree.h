@@ -2,8 +2,8 @@
  *
  * The leaves 0 .. n-1 are added in one binary tree: a node over the leaves from .. to-1 is the sum of its left part, the largest
  * power of two leaves that is less than all, and its right part. Each rank has leaves that follow each other, adds up the largest
- * nodes that lie in its share, and what is above them is added where all of them meet: the same additions, in the same order, for
- * any number of ranks. */
+ * nodes that lie in its share, and what is above them is added where all of them meet (reduction.h): the same additions, in the
+ * same order, for any number of ranks. */
 #ifndef QKV_SRC_DIST_TREE_H
 #define QKV_SRC_DIST_TREE_H
 
@@ -31,10 +31,5 @@ qkv_status qkv__share_parts(void *array, size_t bytes_each, int64_t n);
 
 /* to[i] += from[i] */
 qkv_status qkv__add_floats(float *to, const float *from, int64_t n);
-
-/* values[k] holds `count` floats of the k-th node of this rank's share, and is used up. Every rank gets the sum of all nodes in
- * the order of the tree, in `sum`, which may be values[0]. Each rank adds up a part of the floats, so that the bytes that a rank
- * sends and receives do not grow with the ranks. IO, MEMORY. */
-qkv_status qkv__dist_tree_sum(int64_t leaves, float *const *values, int64_t count, float *sum);
 
 #endif

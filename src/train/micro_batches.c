@@ -1,20 +1,20 @@
 /* micro_batches.c: the gradient of an update, summed in a tree. A node's left part waits in a partial sum while its right part is
- * computed where all gradients are: of a share that is a node itself there are as many partial sums as the tree is high. */
+ * computed where all gradients are: of a share that is a node itself there are as many partial sums as the tree is high. The last
+ * micro-batch of a rank is the last one that adds to its gradients: what it makes final goes to the other ranks at once. */
 #include "micro_batches.h"
 
 #include "../base/memory.h"
-#include "../dist/tree.h"
+#include "../dist/reduction.h"
+#include "../tensor/tape.h"
 
-#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct summation {
-    qkv_params *params;
-    float *grad;
+    const qkv__micro_batches *m;
+    float *grad, **values; /* of the nodes of this rank */
     int64_t block;
-    qkv__micro_batch *run;
-    void *data;
-    qkv__partial_sums *sums;
+    int first; /* partial sum of the node that is summed */
 } summation;
 
 void qkv__partial_sums_free(qkv__partial_sums *s)
@@ -23,47 +23,130 @@ void qkv__partial_sums_free(qkv__partial_sums *s)
     *s = (qkv__partial_sums){ 0 };
 }
 
+/* ---- the last micro-batch of a rank ---- */
+
+/* Weights lie in the block in the order they were made, which is about that of the forward: the last ones are final first. */
+typedef struct following {
+    const qkv_params *params;
+    qkv__reduction *reduction;
+    bool *is_final; /* of each weight */
+    int open;       /* the weights from here on are final */
+} following;
+
+static int index_of_weight(const qkv_params *p, const qkv_tensor *w)
+{
+    int low = 0, high = qkv_params_tensors(p) - 1;
+    while (low < high) {
+        int middle = (low + high + 1) / 2;
+        if (qkv_params_tensor(p, middle)->grad <= w->grad) low = middle;
+        else high = middle - 1;
+    }
+    return low;
+}
+
+static void follow_weight(void *data, const qkv_tensor *w)
+{
+    following *f = data;
+    int before = f->open, i = index_of_weight(f->params, w);
+    if (qkv_params_tensor(f->params, i) != w) return; /* of another model */
+    f->is_final[i] = true;
+    while (f->open > 0 && f->is_final[f->open - 1]) f->open--;
+    if (f->open == before) return;
+    const float *first = qkv_params_tensor(f->params, 0)->grad;
+    qkv__reduction_ready(f->reduction, qkv_params_tensor(f->params, f->open)->grad - first);
+}
+
+static qkv_status run_followed(const summation *s, int64_t i, qkv__reduction *r)
+{
+    int n = qkv_params_tensors(s->m->params);
+    following f = { .params = s->m->params, .reduction = r, .open = n };
+    if (!(f.is_final = qkv__alloc_zero((size_t)n))) return QKV_MEMORY;
+    for (int k = 0; k < n; k++) qkv_params_tensor(f.params, k)->first_user = NULL;
+    qkv__tell_final(s->m->tape, follow_weight, &f);
+    qkv_status status = s->m->run(s->m->data, i);
+    qkv__tell_final(s->m->tape, NULL, NULL);
+    qkv__release(f.is_final, (size_t)n);
+    return status;
+}
+
+/* The other ranks wait for this one's gradients: they get them, whatever they are, also after an error, which is told them later. */
+static qkv_status run_last(const summation *s, int64_t i, int free)
+{
+    float *late[QKV__MAX_PARTIAL];
+    qkv__reduction_opts o = { .leaves = s->m->n,
+                              .values = s->values,
+                              .sum = s->grad,
+                              .count = s->block,
+                              .late = late,
+                              .is_fast = s->m->is_fast,
+                              .keeps_slice = s->m->is_sharded };
+    while (free > s->first) late[o.n_late++] = s->m->sums->at[--free];
+    qkv__reduction *r = qkv__reduction_begin(&o);
+    if (!r) return QKV_MEMORY;
+    char sentence[QKV_SENTENCE_MAX];
+    qkv_status status = run_followed(s, i, r);
+    if (status) snprintf(sentence, sizeof sentence, "%s", qkv_error());
+    qkv_status reduced = qkv__reduction_end(r);
+    return status ? qkv__fail_again(status, sentence) : reduced;
+}
+
+/* ---- a node ---- */
+
 /* Moves the gradients to the i-th partial sum, and leaves zeros. */
 static qkv_status set_aside(const summation *s, int i)
 {
-    if (!s->sums->at[i] && !(s->sums->at[i] = qkv__alloc(s->sums->bytes))) return QKV_MEMORY;
-    memcpy(s->sums->at[i], s->grad, s->sums->bytes);
-    qkv_params_zero_grad(s->params);
+    qkv__partial_sums *sums = s->m->sums;
+    if (!sums->at[i] && !(sums->at[i] = qkv__alloc(sums->bytes))) return QKV_MEMORY;
+    memcpy(sums->at[i], s->grad, sums->bytes);
+    qkv_params_zero_grad(s->m->params);
     return QKV_OK;
 }
 
-/* The sum of a node in the gradients; the partial sums from `free` on are free. */
-static qkv_status sum_node(const summation *s, qkv__node n, int free)
+/* The sum of a node in the gradients; the partial sums from `free` on are free. With the last leaf of several ranks: that of all
+ * ranks. */
+static qkv_status sum_node(const summation *s, qkv__node n, int free, bool is_last)
 {
-    if (n.to - n.from == 1) return s->run(s->data, n.from);
+    if (n.to - n.from == 1) return is_last ? run_last(s, n.from, free) : s->m->run(s->m->data, n.from);
     int64_t middle = qkv__tree_middle(n);
-    qkv_status status = sum_node(s, (qkv__node){ n.from, middle }, free);
+    qkv_status status = sum_node(s, (qkv__node){ n.from, middle }, free, false);
     if (!status) status = set_aside(s, free);
-    if (!status) status = sum_node(s, (qkv__node){ middle, n.to }, free + 1);
-    return status ? status : qkv__add_floats(s->grad, s->sums->at[free], s->block);
+    if (!status) status = sum_node(s, (qkv__node){ middle, n.to }, free + 1, is_last);
+    return status || is_last ? status : qkv__add_floats(s->grad, s->m->sums->at[free], s->block);
 }
 
-qkv_status qkv__sum_micro_batches(qkv_params *p, int64_t n, qkv__micro_batch *run, void *data, qkv__partial_sums *sums)
+static qkv_status sum_in_tree(summation *s, bool is_alone)
 {
     qkv__node nodes[QKV__MAX_NODES];
     float *values[QKV__MAX_NODES];
-    summation s = { p, qkv_params_grad(p), qkv_params_block(p), run, data, sums };
-    int own = qkv__tree_nodes(n, qkv__tree_share(n, qkv_dist_rank(), qkv_dist_ranks()), nodes);
+    qkv__partial_sums *sums = s->m->sums;
+    int own = qkv__tree_nodes(s->m->n, qkv__tree_share(s->m->n, qkv_dist_rank(), qkv_dist_ranks()), nodes);
     qkv_status status = QKV_OK;
-    sums->bytes = sizeof(float) * (size_t)s.block;
-    for (int k = 0; k < own && !status; k++) {
-        status = sum_node(&s, nodes[k], k);
+    sums->bytes = sizeof(float) * (size_t)s->block;
+    s->values = values;
+    for (s->first = 0; s->first < own && !status; s->first++) {
+        int k = s->first;
         bool is_last = k == own - 1;
-        if (!status && !is_last) status = set_aside(&s, k);
-        values[k] = is_last ? s.grad : sums->at[k];
+        values[k] = s->grad;
+        status = sum_node(s, nodes[k], k, is_last && !is_alone);
+        if (!status && !is_last) status = set_aside(s, k);
+        if (!is_last) values[k] = sums->at[k];
     }
-    return status || qkv_dist_ranks() == 1 ? status : qkv__dist_tree_sum(n, values, s.block, s.grad);
+    return status;
 }
 
-qkv_status qkv__sum_micro_batches_fast(qkv_params *p, int64_t n, qkv__micro_batch *run, void *data)
+static qkv_status sum_in_turn(summation *s, bool is_alone)
 {
-    qkv__node share = qkv__tree_share(n, qkv_dist_rank(), qkv_dist_ranks());
+    qkv__node share = qkv__tree_share(s->m->n, qkv_dist_rank(), qkv_dist_ranks());
     qkv_status status = QKV_OK;
-    for (int64_t i = share.from; i < share.to && !status; i++) status = run(data, i);
-    return status ? status : qkv__dist_fast_sum(qkv_params_grad(p), (size_t)qkv_params_block(p));
+    s->values = &s->grad;
+    for (int64_t i = share.from; i < share.to && !status; i++)
+        status = i == share.to - 1 && !is_alone ? run_last(s, i, 0) : s->m->run(s->m->data, i);
+    return status;
+}
+
+qkv_status qkv__sum_micro_batches(const qkv__micro_batches *m)
+{
+    summation s = { .m = m, .grad = qkv_params_grad(m->params), .block = qkv_params_block(m->params) };
+    bool is_alone = qkv_dist_ranks() == 1;
+    return m->is_fast ? sum_in_turn(&s, is_alone) : sum_in_tree(&s, is_alone);
 }

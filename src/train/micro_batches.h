@@ -5,6 +5,8 @@
 
 #include <qkv/nn.h>
 
+#include <stdbool.h>
+
 /* Partial sums of gradients, kept from one update to the next; zero to begin with. */
 enum { QKV__MAX_PARTIAL = 192 };
 typedef struct qkv__partial_sums {
@@ -13,14 +15,23 @@ typedef struct qkv__partial_sums {
 } qkv__partial_sums;
 void qkv__partial_sums_free(qkv__partial_sums *s);
 
-/* Adds the gradient of a micro-batch to those of the params, which are zero. */
+/* Adds the gradient of a micro-batch to those of the params, which are zero, by a backward pass on the tape. */
 typedef qkv_status qkv__micro_batch(void *data, int64_t i);
 
-/* Runs this rank's share of n micro-batches, and leaves the sum of all of them, over all ranks, in the gradients of p, in the order
- * of src/dist/tree.h. They must be zero before. The errors of run; IO, MEMORY. */
-qkv_status qkv__sum_micro_batches(qkv_params *p, int64_t n, qkv__micro_batch *run, void *data, qkv__partial_sums *sums);
+typedef struct qkv__micro_batches {
+    qkv_params *params;
+    qkv_tape *tape;
+    int64_t n;
+    qkv__micro_batch *run;
+    void *data;               /* for run */
+    qkv__partial_sums *sums;  /* not needed when fast */
+    bool is_fast, is_sharded; /* is_fast: in any order, one after the other here, and over the ranks as MPI has it */
+} qkv__micro_batches;
 
-/* The same in any order: one after the other here, and over the ranks as MPI has it. */
-qkv_status qkv__sum_micro_batches_fast(qkv_params *p, int64_t n, qkv__micro_batch *run, void *data);
+/* Runs this rank's share of n micro-batches, and leaves the sum of all of them, over all ranks, in the gradients of the params, in
+ * the order of src/dist/tree.h. They must be zero before. Where it is sharded each rank has the sum of its slices
+ * (src/dist/slices.h), and the rest of its gradients mean nothing. While the last micro-batch goes backward, gradients that are
+ * final are on their way already. The errors of run; IO, MEMORY. */
+qkv_status qkv__sum_micro_batches(const qkv__micro_batches *m);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "bpe_dropout.h"
 #include "micro_batches.h"
+#include "norm.h"
 #include "optimizer.h"
 
 #include "../base/memory.h"
@@ -45,6 +46,7 @@ struct qkv_trainer {
     double *losses;     /* of the micro-batches, each times its share of the tokens */
     int64_t n_batches;  /* there is room for */
     qkv__partial_sums sums;
+    qkv__slices slices; /* of the weights */
     uint64_t pairs_hash;
 };
 
@@ -146,6 +148,7 @@ static qkv_status join_ranks(qkv_trainer *t)
 
 static qkv_status start(qkv_trainer *t)
 {
+    t->slices = qkv__slices_of(qkv_params_block(qkv_model_params(t->model)));
     t->optimizer = qkv_optimizer_new(qkv_model_params(t->model), &t->optimizer_opts);
     t->tape = qkv_tape_new(&(qkv_tape_opts){ .train = 1, .reuse_values = 1, .seed = t->o.seed });
     t->n_batches = t->o.update_freq * parts_of(t);
@@ -292,27 +295,40 @@ static qkv_status learn_in_tree(qkv_trainer *t, qkv_progress *out, int64_t n)
 {
     shared_update u = { t, out->tokens };
     int64_t leaves = n * t->o.micro_batches;
-    qkv_params *p = qkv_model_params(t->model);
-    qkv_status status = t->o.fast_reduce ? qkv__sum_micro_batches_fast(p, leaves, learn_micro_batch, &u)
-                                         : qkv__sum_micro_batches(p, leaves, learn_micro_batch, &u, &t->sums);
+    qkv_status status = qkv__sum_micro_batches(&(qkv__micro_batches){ .params = qkv_model_params(t->model),
+                                                                      .tape = t->tape,
+                                                                      .n = leaves,
+                                                                      .run = learn_micro_batch,
+                                                                      .data = &u,
+                                                                      .sums = &t->sums,
+                                                                      .is_fast = t->o.fast_reduce != 0 });
     if (!status) status = qkv__share_parts(t->losses, sizeof *t->losses, leaves);
     if (!status) out->loss = qkv__tree_sum(t->losses, (qkv__node){ 0, leaves });
     t->passes += (uint64_t)leaves;
     return status;
 }
 
-static qkv_status update(qkv_trainer *t, qkv_progress *out, int64_t n)
+/* Without micro-batches the norm is that of before there were any. */
+static qkv_status clip(qkv_trainer *t, float *norm)
 {
     qkv_params *p = qkv_model_params(t->model);
-    qkv_status learned = t->o.micro_batches ? learn_in_tree(t, out, n) : learn_in_turn(t, out, n);
-    if (learned) return learned;
+    if (!(t->o.clip > 0)) return QKV_OK;
+    qkv_status status = t->o.micro_batches ? qkv__clip_slices(p, &t->slices, false, t->o.clip, norm)
+                                           : qkv_params_clip_grad(p, t->o.clip, norm);
+    if (!status || isfinite(*norm)) return status;
+    return not_finite(t, "norm of the gradients", (double)*norm);
+}
+
+static qkv_status update(qkv_trainer *t, qkv_progress *out, int64_t n)
+{
     float norm = 0;
-    if (t->o.clip > 0 && qkv_params_clip_grad(p, t->o.clip, &norm))
-        return isfinite(norm) ? qkv_error_status() : not_finite(t, "norm of the gradients", (double)norm);
+    qkv_status status = t->o.micro_batches ? learn_in_tree(t, out, n) : learn_in_turn(t, out, n);
+    if (!status) status = clip(t, &norm);
+    if (status) return status;
     out->norm = (double)norm;
     if (t->has_schedule) qkv_optimizer_set_lr(t->optimizer, (float)qkv_schedule_lr(&t->o.schedule, out->step));
     out->lr = (double)qkv_optimizer_lr(t->optimizer);
-    qkv_status status = qkv_optimizer_step(t->optimizer);
+    status = qkv_optimizer_step(t->optimizer);
     return status ? status : check_update(t);
 }
 
