@@ -57,7 +57,7 @@ fi
         "$qkv" $command --micro-batches 8 --out $job.one 2>err || cat err
         [ "$(passes $job.one)" -lt 1200 ] && ok "$job: an epoch ends with a part of an update" || not_ok "$job: an epoch ends with a part of an update"
         for n in 1 2 3 4; do
-            ranks $n $command --out $job.$n 2>err || cat err
+            ranks $n $command $([ $n = 3 ] && echo --shard) --out $job.$n 2>err || cat err
             same "$job: $n ranks, the same bytes" "$(files $job.one)" "$(files $job.$n)"
         done
         QKV_ISA=baseline "$qkv" $command --micro-batches 8 --out $job.lower
@@ -75,6 +75,19 @@ fi
 
     ranks 2 --lang zh train translate --train none.tsv --out bad >out 2>err
     contains "in Chinese" "$(cat err)" "2 个进程，在 1 台主机上" "指令集"
+
+    # a model of several buckets: its optimizer's state on all ranks, or on each
+    wide="$translate --dim 64 --inner 256 --layers 3"
+    "$qkv" $wide --micro-batches 8 --update-freq 2 --steps 12 --out wide 2>err || cat err
+    for n in 2 4; do
+        ranks $n $wide --update-freq 2 --steps 12 --shard --out wide.$n 2>err || cat err
+        same "--shard: $n ranks, the same bytes" "$(files wide)" "$(files wide.$n)"
+    done
+    ranks 3 $wide --update-freq 2 --steps 4 --shard --out wide.3 2>err || cat err
+    ranks 2 $wide --update-freq 2 --steps 7 --resume --out wide.3 2>err || cat err
+    ranks 4 $wide --update-freq 2 --steps 9 --resume --shard --out wide.3 2>err || cat err
+    "$qkv" $wide --update-freq 2 --steps 12 --resume --out wide.3 2>err || cat err
+    same "--shard: 3 ranks with it, 2 without, 4 with it, none" "$(files wide)" "$(files wide.3)"
 
     # errors
     ranks 3 train translate --train none.tsv --steps 3 --out bad >out 2>err

@@ -70,7 +70,8 @@ qkv_status qkv__training_how(const qkv_training *t, int64_t total_steps, qkv_tra
                                .seed = (uint64_t)v->seed,
                                .bpe_dropout = (double)v->bpe_dropout,
                                .micro_batches = v->micro_batches,
-                               .fast_reduce = v->fast_reduce };
+                               .fast_reduce = v->fast_reduce,
+                               .shard = v->shard };
     *s = (qkv_schedule){ .kind = schedule_kinds[v->schedule], .lr = full_rate(t), .dim = dim };
     s->warmup = warmup_steps(t, s->kind, total_steps);
     if (!(s->lr > 0)) return qkv__fail(QKV_USAGE, "--lr: %g is not above 0", s->lr);

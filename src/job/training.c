@@ -316,7 +316,8 @@ static qkv_status plan_minutes(qkv_training *t, learning *how, const qkv_run_opt
                                        .smoothing = t->o.v.smoothing,
                                        .bpe_dropout = (double)t->o.v.bpe_dropout,
                                        .micro_batches = t->o.v.micro_batches,
-                                       .fast_reduce = t->o.v.fast_reduce };
+                                       .fast_reduce = t->o.v.fast_reduce,
+                                       .shard = t->o.v.shard };
     set_trainer(t, how, &trial);
     qkv_status status = plan_valid_every(t, &trial);
     t->is_trial = true;

@@ -13,7 +13,8 @@ enum { PIECE = 1 << 14 }; /* floats in a task */
 
 /* A part of one weight, so that a task knows whether its floats decay. */
 typedef struct piece {
-    int64_t from, count;
+    int64_t from, count; /* in the block */
+    int64_t state;       /* where its state begins */
     bool decays;
     bool is_finite; /* after the last step */
 } piece;
@@ -41,8 +42,10 @@ struct qkv_optimizer {
     settings set;
     update *update;
     factors now;
-    float *state[2]; /* as long as the params' blocks; NULL: not needed */
+    float *state[2]; /* NULL: not needed */
     int64_t block;
+    int64_t states;     /* floats of each state: the params' block, or the slices of this rank one after the other */
+    qkv__slices slices; /* of the block, where it is sharded; else all of it is one rank's */
     piece *pieces;
     int64_t n_pieces;
     int64_t steps;
@@ -187,15 +190,35 @@ static qkv_status check_optimizer_settings(qkv_optimizer_rule rule, const settin
     return QKV_OK;
 }
 
-/* Cuts every weight into pieces; with pieces NULL only counts them. */
-static int64_t cut(qkv_params *p, bool decay_all, piece *pieces)
+/* Cuts a span of a weight into pieces; with pieces NULL only counts them. */
+static int64_t cut_span(qkv__span own, int64_t state, bool decays, piece *pieces)
 {
     int64_t n = 0;
-    for (int i = 0; i < qkv_params_tensors(p); i++) {
-        const qkv_tensor *w = qkv_params_tensor(p, i);
-        int64_t start = qkv_data(w) - qkv_params_data(p), count = qkv_count(w);
-        for (int64_t done = 0; done < count; done += PIECE, n++)
-            if (pieces) pieces[n] = (piece){ start + done, qkv__min(PIECE, count - done), decay_all || qkv_ndim(w) >= 2, true };
+    for (int64_t at = own.from; at < own.to; at += PIECE, n++)
+        if (pieces) pieces[n] = (piece){ at, qkv__min(PIECE, own.to - at), state + (at - own.from), decays, true };
+    return n;
+}
+
+static int64_t cut_weight(const qkv_optimizer *o, qkv__span w, bool decays, piece *pieces)
+{
+    int64_t n = 0;
+    if (o->slices.ranks == 1) return cut_span(w, w.from, decays, pieces);
+    for (int64_t b = w.from / QKV__BUCKET, state; b * QKV__BUCKET < w.to; b++) {
+        qkv__span own = qkv__slice_of(&o->slices, b, w, &state);
+        n += cut_span(own, state, decays, pieces ? pieces + n : NULL);
+    }
+    return n;
+}
+
+/* Cuts every weight. */
+static int64_t cut(const qkv_optimizer *o, bool decay_all, piece *pieces)
+{
+    int64_t n = 0;
+    for (int i = 0; i < qkv_params_tensors(o->params); i++) {
+        const qkv_tensor *w = qkv_params_tensor(o->params, i);
+        int64_t start = qkv_data(w) - qkv_params_data(o->params);
+        qkv__span all = { start, start + qkv_count(w) };
+        n += cut_weight(o, all, decay_all || qkv_ndim(w) >= 2, pieces ? pieces + n : NULL);
     }
     return n;
 }
@@ -203,14 +226,19 @@ static int64_t cut(qkv_params *p, bool decay_all, piece *pieces)
 static qkv_status allocate(qkv_optimizer *o, int states, bool decay_all)
 {
     for (int i = 0; i < states; i++)
-        if (!(o->state[i] = qkv__alloc_zero(sizeof(float) * (size_t)o->block))) return QKV_MEMORY;
-    o->n_pieces = cut(o->params, decay_all, NULL);
+        if (!(o->state[i] = qkv__alloc_zero(sizeof(float) * (size_t)o->states))) return QKV_MEMORY;
+    o->n_pieces = cut(o, decay_all, NULL);
     if (!(o->pieces = qkv__alloc(sizeof(piece) * (size_t)o->n_pieces))) return QKV_MEMORY;
-    cut(o->params, decay_all, o->pieces);
+    cut(o, decay_all, o->pieces);
     return QKV_OK;
 }
 
 qkv_optimizer *qkv_optimizer_new(qkv_params *p, const qkv_optimizer_opts *opts)
+{
+    return qkv__optimizer_new_of(p, opts, (qkv__slices){ .ranks = 1 });
+}
+
+qkv_optimizer *qkv__optimizer_new_of(qkv_params *p, const qkv_optimizer_opts *opts, qkv__slices slices)
 {
     qkv_optimizer_opts given;
     if (QKV__READ_OPTIONS(&given, decay_all, opts, "optimizer")) return NULL;
@@ -218,7 +246,9 @@ qkv_optimizer *qkv_optimizer_new(qkv_params *p, const qkv_optimizer_opts *opts)
     if (qkv_params_status(p) || check_optimizer_settings(given.rule, &set) || qkv_params_materialize(p)) return NULL;
     qkv_optimizer *o = qkv__alloc_zero(sizeof *o);
     if (!o) return NULL;
-    *o = (qkv_optimizer){ .params = p, .rule = given.rule, .set = set, .block = qkv_params_block(p) };
+    *o = (qkv_optimizer){ .params = p, .rule = given.rule, .set = set, .block = qkv_params_block(p), .slices = slices };
+    o->slices.count = o->block;
+    o->states = slices.ranks == 1 ? o->block : qkv__slice_place(&o->slices, qkv__buckets(&o->slices));
     int states;
     o->update = choose_update(o->rule, set.momentum > 0, &states);
     if (!allocate(o, states, given.decay_all != 0)) return o;
@@ -229,7 +259,7 @@ qkv_optimizer *qkv_optimizer_new(qkv_params *p, const qkv_optimizer_opts *opts)
 void qkv_optimizer_free(qkv_optimizer *o)
 {
     if (!o) return;
-    for (int i = 0; i < 2; i++) qkv__release(o->state[i], sizeof(float) * (size_t)o->block);
+    for (int i = 0; i < 2; i++) qkv__release(o->state[i], sizeof(float) * (size_t)o->states);
     qkv__release(o->pieces, sizeof(piece) * (size_t)o->n_pieces);
     qkv__release(o, sizeof *o);
 }
@@ -264,7 +294,7 @@ static void step_piece(void *work, int64_t task, void *scratch)
     factors f = o->now;
     if (!at->decays) f.decay = 0;
     float *state[2];
-    for (int i = 0; i < 2; i++) state[i] = o->state[i] ? o->state[i] + at->from : NULL;
+    for (int i = 0; i < 2; i++) state[i] = o->state[i] ? o->state[i] + at->state : NULL;
     float *weights = qkv_params_data(o->params) + at->from;
     o->update(&f, at->count, weights, qkv_params_grad(o->params) + at->from, state[0], state[1]);
     at->is_finite = qkv__all_finite(at->count, weights); /* while it lies in the cache */

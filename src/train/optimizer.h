@@ -2,9 +2,15 @@
 #ifndef QKV_SRC_OPTIMIZER_H
 #define QKV_SRC_OPTIMIZER_H
 
+#include "../dist/slices.h"
+
 #include <qkv/train.h>
 
-/* The i-th state, as long as the params' block; NULL after the last. */
+/* An optimizer of the slices of one rank: its state is that of these floats, and a step changes them and clears their gradients. Of one
+ * rank: of all floats, as qkv_optimizer_new(). */
+qkv_optimizer *qkv__optimizer_new_of(qkv_params *p, const qkv_optimizer_opts *opts, qkv__slices slices);
+
+/* The i-th state, as long as the params' block, or the slices one after the other; NULL after the last. */
 float *qkv__optimizer_state(const qkv_optimizer *o, int i);
 /* Where in the block of the weights the last step left a part with a value, of a weight or of a state, that is not finite; -1:
  * nowhere. */

@@ -21,7 +21,8 @@ typedef struct run {
     qkv_model *model;
     const qkv_pairs *pairs;
     qkv_trainer *trainer;
-    int log; /* -1: none */
+    const char *checkpoint; /* its path, on all ranks; NULL: none is written */
+    int log;                /* -1: none */
     qkv_progress at;
     int64_t epoch_steps, last_step, valid_every, first_step;
     double began, paused; /* seconds; those that validation took */
@@ -112,8 +113,9 @@ static qkv_status record(const run *r)
 
 static qkv_status save_checkpoint(run *r)
 {
-    if (!r->o->folder || r->saved_step == r->at.step) return QKV_OK;
-    qkv_status status = qkv_trainer_save(r->trainer, qkv__run_file(r->o, "checkpoint.safetensors").text);
+    bool has_part = r->o->folder || (r->checkpoint && qkv__trainer_is_sharded(r->trainer));
+    if (!has_part || r->saved_step == r->at.step) return QKV_OK;
+    qkv_status status = qkv_trainer_save(r->trainer, r->checkpoint);
     if (!status) r->saved_step = r->at.step;
     return status;
 }
@@ -251,13 +253,14 @@ static qkv_status end_run(run *r)
     return QKV_OK;
 }
 
-/* Rank 0 reads, and the others have it from there: the folder need not be theirs. */
+/* Rank 0 reads, and the others have it from there: the folder need not be theirs, unless each reads its shard. */
 static qkv_status resume_run(run *r)
 {
     bool goes_on = r->o->folder && r->o->resume && qkv__run_has(r->o, "checkpoint.safetensors");
-    qkv_status status = goes_on ? qkv_trainer_resume(r->trainer, qkv__run_file(r->o, "checkpoint.safetensors").text) : QKV_OK;
-    if (!status && qkv_dist_ranks() > 1) status = qkv__dist_copy(&goes_on, sizeof goes_on);
+    qkv_status status = qkv_dist_ranks() > 1 ? qkv__dist_copy(&goes_on, sizeof goes_on) : QKV_OK;
     if (status || !goes_on) return status;
+    if (r->o->folder || qkv__trainer_is_sharded(r->trainer)) status = qkv_trainer_resume(r->trainer, r->checkpoint);
+    if (status) return status;
     if (qkv_dist_ranks() > 1 && (status = qkv__trainer_share(r->trainer))) return status;
     r->at = qkv_trainer_at(r->trainer);
     r->saved_step = r->first_step = r->at.step;
@@ -358,6 +361,8 @@ qkv_status qkv_run(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *opt
     run r = { .o = &o, .model = m, .pairs = pairs, .log = -1, .saved_step = -1 };
     qkv_status status = read_run_options(opts, &o, &trainer);
     if (!status) status = check_run(m, pairs, opts ? &o : NULL);
+    const qkv__run_path checkpoint = qkv__run_file(&o, "checkpoint.safetensors");
+    if (o.folder) r.checkpoint = checkpoint.text;
     if (qkv_dist_rank()) o.folder = NULL, o.resume = 0; /* rank 0 writes, and reads what goes on */
     if (!status) status = run_training(&r);
     const qkv_best_so_far *best = qkv_trainer_best_so_far(r.trainer);

@@ -20,7 +20,7 @@ enum { PATH_BYTES = 3900, RECORD_BYTES = 16 << 20 };
 qkv__run_path qkv__run_file(const qkv_run_opts *o, const char *name)
 {
     qkv__run_path p;
-    snprintf(p.text, sizeof p.text, "%s/%s", o->folder, name);
+    snprintf(p.text, sizeof p.text, "%s/%s", o->folder ? o->folder : "", name);
     return p;
 }
 

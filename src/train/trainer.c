@@ -7,6 +7,7 @@
 #include "micro_batches.h"
 #include "norm.h"
 #include "optimizer.h"
+#include "shard.h"
 
 #include "../base/memory.h"
 #include "../base/options.h"
@@ -47,6 +48,7 @@ struct qkv_trainer {
     int64_t n_batches;  /* there is room for */
     qkv__partial_sums sums;
     qkv__slices slices; /* of the weights */
+    bool is_sharded;
     uint64_t pairs_hash;
 };
 
@@ -148,8 +150,11 @@ static qkv_status join_ranks(qkv_trainer *t)
 
 static qkv_status start(qkv_trainer *t)
 {
-    t->slices = qkv__slices_of(qkv_params_block(qkv_model_params(t->model)));
-    t->optimizer = qkv_optimizer_new(qkv_model_params(t->model), &t->optimizer_opts);
+    qkv_params *p = qkv_model_params(t->model);
+    t->slices = qkv__slices_of(qkv_params_block(p));
+    t->is_sharded = t->o.shard && t->slices.ranks > 1;
+    t->optimizer = t->is_sharded ? qkv__optimizer_new_of(p, &t->optimizer_opts, t->slices)
+                                 : qkv_optimizer_new(p, &t->optimizer_opts);
     t->tape = qkv_tape_new(&(qkv_tape_opts){ .train = 1, .reuse_values = 1, .seed = t->o.seed });
     t->n_batches = t->o.update_freq * parts_of(t);
     t->batches = qkv__alloc_zero(sizeof *t->batches * (size_t)t->n_batches);
@@ -192,6 +197,8 @@ void qkv_trainer_free(qkv_trainer *t)
 }
 
 qkv_best_so_far *qkv_trainer_best_so_far(qkv_trainer *t) { return t ? &t->best_so_far : NULL; }
+
+bool qkv__trainer_is_sharded(const qkv_trainer *t) { return t->is_sharded; }
 
 /* ---- a step ---- */
 
@@ -301,7 +308,8 @@ static qkv_status learn_in_tree(qkv_trainer *t, qkv_progress *out, int64_t n)
                                                                       .run = learn_micro_batch,
                                                                       .data = &u,
                                                                       .sums = &t->sums,
-                                                                      .is_fast = t->o.fast_reduce != 0 });
+                                                                      .is_fast = t->o.fast_reduce != 0,
+                                                                      .is_sharded = t->is_sharded });
     if (!status) status = qkv__share_parts(t->losses, sizeof *t->losses, leaves);
     if (!status) out->loss = qkv__tree_sum(t->losses, (qkv__node){ 0, leaves });
     t->passes += (uint64_t)leaves;
@@ -313,10 +321,22 @@ static qkv_status clip(qkv_trainer *t, float *norm)
 {
     qkv_params *p = qkv_model_params(t->model);
     if (!(t->o.clip > 0)) return QKV_OK;
-    qkv_status status = t->o.micro_batches ? qkv__clip_slices(p, &t->slices, false, t->o.clip, norm)
+    qkv_status status = t->o.micro_batches ? qkv__clip_slices(p, &t->slices, t->is_sharded, t->o.clip, norm)
                                            : qkv_params_clip_grad(p, t->o.clip, norm);
     if (!status || isfinite(*norm)) return status;
-    return not_finite(t, "norm of the gradients", (double)*norm);
+    if (t->is_sharded) status = qkv__share_slices(&t->slices, qkv_params_grad(p)); /* so that each can tell which it is */
+    return status == QKV_IO ? status : not_finite(t, "norm of the gradients", (double)*norm);
+}
+
+/* Where it is sharded each rank updates its slices, and the weights come together again. */
+static qkv_status update_weights(qkv_trainer *t)
+{
+    qkv_params *p = qkv_model_params(t->model);
+    qkv_status status = qkv_optimizer_step(t->optimizer);
+    if (!status) status = check_update(t);
+    if (status || !t->is_sharded) return status;
+    qkv_params_zero_grad(p);
+    return qkv__share_slices(&t->slices, qkv_params_data(p));
 }
 
 static qkv_status update(qkv_trainer *t, qkv_progress *out, int64_t n)
@@ -328,8 +348,7 @@ static qkv_status update(qkv_trainer *t, qkv_progress *out, int64_t n)
     out->norm = (double)norm;
     if (t->has_schedule) qkv_optimizer_set_lr(t->optimizer, (float)qkv_schedule_lr(&t->o.schedule, out->step));
     out->lr = (double)qkv_optimizer_lr(t->optimizer);
-    status = qkv_optimizer_step(t->optimizer);
-    return status ? status : check_update(t);
+    return update_weights(t);
 }
 
 qkv_status qkv_trainer_step(qkv_trainer *t, qkv_progress *out)
@@ -458,60 +477,77 @@ static void write_notes(const qkv_trainer *t, notes *n)
 typedef struct listing {
     qkv__to_store *tensors;
     char (*names)[300];
+    qkv__scattered *states; /* where they are sharded, each at the place of its tensor */
     int n;
     size_t bytes;
 } listing;
 
-static qkv_status list_tensors(const qkv_trainer *t, listing *l)
+static void list_state(const qkv_trainer *t, listing *l, int k, int i, qkv__collection *all)
 {
     qkv_params *p = qkv_model_params(t->model);
-    const float *first = qkv_params_data(p);
+    const qkv_tensor *w = qkv_params_tensor(p, i);
+    qkv__to_store *to = &l->tensors[l->n];
+    int64_t start = w->data - qkv_params_data(p);
+    *to = (qkv__to_store){ .name = l->names[l->n], .ndim = w->ndim, .shape = w->shape, .count = w->count };
+    snprintf(l->names[l->n], sizeof l->names[l->n], "optimizer.%d.%s", k, qkv_params_name(p, i));
+    l->states[l->n] = (qkv__scattered){ .all = all, .state = k, .start = start };
+    if (t->is_sharded) to->get = qkv__collect, to->from = &l->states[l->n];
+    else to->data = qkv__optimizer_state(t->optimizer, k) + start;
+    l->n++;
+}
+
+static qkv_status list_tensors(const qkv_trainer *t, listing *l, qkv__collection *all)
+{
+    qkv_params *p = qkv_model_params(t->model);
     int weights = qkv_params_tensors(p), most = 3 * weights;
-    *l = (listing){ .bytes = (sizeof *l->tensors + sizeof *l->names) * (size_t)most };
+    *l = (listing){ .bytes = (sizeof *l->tensors + sizeof *l->states + sizeof *l->names) * (size_t)most };
     if (!(l->tensors = qkv__alloc(l->bytes))) return QKV_MEMORY;
-    l->names = (char(*)[300])(l->tensors + most);
+    l->states = (qkv__scattered *)(l->tensors + most);
+    l->names = (char(*)[300])(l->states + most);
     for (int i = 0; i < weights; i++) {
         const qkv_tensor *w = qkv_params_tensor(p, i);
-        const char *name = qkv_params_name(p, i);
         l->tensors[l->n++] = (qkv__to_store){
-            .name = name, .ndim = w->ndim, .shape = w->shape, .count = w->count, .data = w->data
+            .name = qkv_params_name(p, i), .ndim = w->ndim, .shape = w->shape, .count = w->count, .data = w->data
         };
-        for (int k = 0; qkv__optimizer_state(t->optimizer, k); k++) {
-            snprintf(l->names[l->n], sizeof l->names[l->n], "optimizer.%d.%s", k, name);
-            l->tensors[l->n] = (qkv__to_store){ .name = l->names[l->n],
-                                                .ndim = w->ndim,
-                                                .shape = w->shape,
-                                                .count = w->count,
-                                                .data = qkv__optimizer_state(t->optimizer, k) + (w->data - first) };
-            l->n++;
-        }
+        for (int k = 0; qkv__optimizer_state(t->optimizer, k); k++) list_state(t, l, k, i, all);
     }
     return QKV_OK;
 }
 
-/* What lost its numbers must not take the place of what has them. */
+/* What lost its numbers must not take the place of what has them. States that are sharded were looked at after the last update. */
 static qkv_status check_values(const listing *l, const char *path)
 {
     for (int i = 0; i < l->n; i++)
-        if (!qkv__all_finite(l->tensors[i].count, l->tensors[i].data))
+        if (l->tensors[i].data && !qkv__all_finite(l->tensors[i].count, l->tensors[i].data))
             return qkv__fail(QKV_NUMERIC, "%s: not saved: a value of \"%s\" is not finite", path, l->tensors[i].name);
     return QKV_OK;
 }
 
-qkv_status qkv_trainer_save(const qkv_trainer *t, const char *path)
+static qkv_status write_checkpoint(const qkv_trainer *t, const char *path, qkv__collection *all)
 {
     listing l;
     notes n;
     qkv__note lines[NOTES];
-    if (!t || !path) return qkv__fail(QKV_USAGE, "training: a trainer and a path are needed to save");
     write_notes(t, &n);
     for (int i = 0; i < NOTES; i++) lines[i] = (qkv__note){ note_names[i], n.text[i] };
-    if (list_tensors(t, &l)) return QKV_MEMORY;
+    if (list_tensors(t, &l, all)) return QKV_MEMORY;
     int n_notes = t->best_so_far.best_loss != 0 ? NOTES : BEST_LOSS; /* the last note is not written where it says nothing */
     qkv_status status = check_values(&l, path);
     if (!status) status = qkv__safetensors_write(path, l.n, l.tensors, n_notes, lines);
     qkv__release(l.tensors, l.bytes);
     return status;
+}
+
+qkv_status qkv_trainer_save(const qkv_trainer *t, const char *path)
+{
+    qkv__collection all;
+    if (!t || !path) return qkv__fail(QKV_USAGE, "training: a trainer and a path are needed to save");
+    if (!t->is_sharded) return write_checkpoint(t, path, NULL);
+    if (t->slices.rank) return qkv__give_to_collection(t->optimizer, &t->slices);
+    qkv_status status = qkv__collection_begin(&all, t->optimizer, &t->slices);
+    if (!status) status = write_checkpoint(t, path, &all);
+    qkv_status ended = qkv__collection_end(&all);
+    return status ? status : ended;
 }
 
 /* ---- resuming ---- */
@@ -585,19 +621,29 @@ static qkv_status check_tensors(const listing *l, const qkv__safetensors *file)
     return QKV_OK;
 }
 
+/* Nothing here can fail. */
+static void take_tensors(const listing *l, const qkv__safetensors *file)
+{
+    for (int i = 0; i < l->n; i++) {
+        const qkv__to_store *to = &l->tensors[i];
+        const qkv__stored *from = qkv__safetensors_find(file, to->name);
+        if (to->data) qkv__safetensors_decode(from, (float *)(uintptr_t)to->data);
+        else qkv__read_scattered(to->from, to->count, from);
+    }
+}
+
 static qkv_status take(qkv_trainer *t, const qkv__safetensors *file)
 {
     position at;
     listing l;
+    qkv__collection own = { .optimizer = t->optimizer, .slices = &t->slices };
     qkv_status status = check_same(t, file);
     if (!status) status = read_position(file, &at);
     if (status) return status;
-    if (list_tensors(t, &l)) return QKV_MEMORY;
+    if (list_tensors(t, &l, &own)) return QKV_MEMORY;
     status = check_tensors(&l, file);
     if (!status) status = begin_epoch(t, (uint64_t)at.epoch);
-    /* nothing below can fail */
-    for (int i = 0; i < l.n && !status; i++)
-        qkv__safetensors_decode(qkv__safetensors_find(file, l.tensors[i].name), (float *)(uintptr_t)l.tensors[i].data);
+    if (!status) take_tensors(&l, file);
     qkv__release(l.tensors, l.bytes);
     if (status) return status;
     t->next = at.next;
@@ -631,9 +677,9 @@ qkv_status qkv__trainer_share(qkv_trainer *t)
     qkv_params *p = qkv_model_params(t->model);
     size_t bytes = sizeof(float) * (size_t)qkv_params_block(p);
     shared_position at = { qkv_optimizer_steps(t->optimizer), t->next, t->number, t->passes, t->best_so_far };
-    qkv_status status = qkv__dist_copy(&at, sizeof at);
+    qkv_status status = t->is_sharded ? qkv__dist_agree(&at, sizeof at, "the checkpoint") : qkv__dist_copy(&at, sizeof at);
     if (!status) status = qkv__dist_copy(qkv_params_data(p), bytes);
-    for (int k = 0; !status && qkv__optimizer_state(t->optimizer, k); k++)
+    for (int k = 0; !status && !t->is_sharded && qkv__optimizer_state(t->optimizer, k); k++)
         status = qkv__dist_copy(qkv__optimizer_state(t->optimizer, k), bytes);
     if (!status && at.number != t->number) status = begin_epoch(t, at.number);
     if (status) return status;

@@ -4,11 +4,17 @@
 
 #include <qkv/train.h>
 
+#include <stdbool.h>
+
 /* Differs where an option does: a checkpoint fits no other model. Two models of the same options have the same hash in every
  * release; qkv/transformer.def says how. */
 uint64_t qkv__transformer_hash(const qkv_transformer_opts *o);
 
-/* Every rank's trainer goes on where rank 0's is: weights, optimizer, position and the best so far. IO, MEMORY. */
+/* Every rank's trainer goes on where rank 0's is: weights, optimizer, position and the best so far. Where the optimizer's state is
+ * sharded each rank has resumed, with its part of it, and USAGE tells of one that did so elsewhere. IO, MEMORY. */
 qkv_status qkv__trainer_share(qkv_trainer *t);
+
+/* Whether the optimizer's state is sharded: all ranks save and resume then. */
+bool qkv__trainer_is_sharded(const qkv_trainer *t);
 
 #endif
