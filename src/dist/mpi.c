@@ -1,12 +1,14 @@
 /* mpi.c: the plugin. Bytes are exchanged between ranks, and a watch in a thread of its own notices a rank that has stopped: each
- * rank hears from the one before it every second, and ends all when it has heard nothing for half a minute. A rank that died is
- * noticed by the launcher. */
+ * rank hears from the one before it every second, says so when it has heard nothing for 20 (QKV_MPI_SILENCE), and ends all 10 seconds later. A rank
+ * that died is noticed by the launcher. */
 #include "plugin.h"
 
 #include <mpi.h>
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,12 +18,14 @@
 #include <unistd.h>
 
 enum { PIECE = 1 << 28 }; /* bytes of a message: MPI counts by int */
-static const double beat_seconds = 1, silence_seconds = 30;
+static const double beat_seconds = 1, end_seconds = 10;
+static double silence_seconds = 20;
 
 static MPI_Comm world;
 static int rank, ranks, provided; /* provided: what threads may do */
 static char host[MPI_MAX_PROCESSOR_NAME], library[MPI_MAX_LIBRARY_VERSION_STRING];
 static char words[MPI_MAX_ERROR_STRING + 64];
+static int errors; /* standard error as it was at the start: what a command prints may go elsewhere */
 
 static const char *mpi_error(int code)
 {
@@ -40,10 +44,23 @@ static double now(void)
 
 static void rest(long microseconds) { nanosleep(&(struct timespec){ .tv_nsec = microseconds * 1000 }, NULL); }
 
+static void say(const char *sentence) { dprintf(errors, "qkv: %s (rank %d on %s)\n", sentence, rank, host); }
+
+static int exit_status;
+static void on_alarm(int signal)
+{
+    (void)signal;
+    _exit(exit_status);
+}
+
+/* MPI_Abort() asks the launcher, which may be cut off: no longer than a moment. */
 static void end_all(int status, const char *sentence)
 {
-    fprintf(stderr, "qkv: %s (rank %d on %s)\n", sentence, rank, host);
     fflush(stderr);
+    say(sentence);
+    exit_status = status;
+    signal(SIGALRM, on_alarm);
+    alarm(5);
     MPI_Abort(MPI_COMM_WORLD, status);
     _exit(status);
 }
@@ -60,13 +77,21 @@ static struct {
 
 enum { ALIVE = 'a', BYE = 'b' };
 
-static void tell_silence(int who)
+/* A launcher that has lost a host itself, and would hang on telling it to end, has the time between to notice. */
+static void judge_silence(int who, double seconds, bool *is_told)
 {
     char sentence[MPI_MAX_PROCESSOR_NAME + 160];
+    const char *where = watch.hosts + (size_t)who * MPI_MAX_PROCESSOR_NAME;
+    bool is_over = seconds > silence_seconds + end_seconds, is_new = seconds > silence_seconds && !*is_told;
+    *is_told = seconds > silence_seconds;
+    if (!is_over && !is_new) return;
     snprintf(sentence, sizeof sentence,
-             "rank %d on %s has not answered for %.0f seconds: it is stopped, or cut off; all ranks end", who,
-             watch.hosts + (size_t)who * MPI_MAX_PROCESSOR_NAME, silence_seconds);
-    end_all(3, sentence);
+             is_over
+                 ? "rank %d on %s has not answered for %.0f seconds: all ranks end"
+                 : "rank %d on %s has not answered for %.0f seconds: it is stopped, or cut off; all ranks end if it stays so",
+             who, where, is_over ? silence_seconds + end_seconds : silence_seconds);
+    if (is_over) end_all(3, sentence);
+    say(sentence);
 }
 
 /* Says that this rank lives; a message that is still under way stands for the next one too. */
@@ -85,17 +110,21 @@ static void *watch_main(void *unused)
     int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks, has_come;
     char said = 0, heard = 0;
     MPI_Request sending = MPI_REQUEST_NULL, receiving;
-    double last_said = 0, last_heard = now();
-    bool said_bye = false;
+    double last_said = 0, last_look = now(), silent = 0;
+    bool said_bye = false, is_told = false;
     MPI_Irecv(&heard, 1, MPI_CHAR, from, 0, watch.comm, &receiving);
     for (bool heard_bye = false; !said_bye || !heard_bye; rest(20000)) {
         MPI_Test(&receiving, &has_come, MPI_STATUS_IGNORE);
         if (has_come && !heard_bye) {
-            last_heard = now();
+            silent = 0;
             if (heard == BYE) heard_bye = true;
             else MPI_Irecv(&heard, 1, MPI_CHAR, from, 0, watch.comm, &receiving);
         }
-        if (!heard_bye && now() - last_heard > silence_seconds) tell_silence(from);
+        /* A look is every 20 ms: when all ranks were stopped and went on, none has been silent for long. */
+        double since = now() - last_look;
+        last_look += since;
+        silent += since < beat_seconds ? since : beat_seconds;
+        if (!heard_bye) judge_silence(from, silent, &is_told);
         if (atomic_load(&watch.ends) && !said_bye) {
             if (sending != MPI_REQUEST_NULL) MPI_Wait(&sending, MPI_STATUS_IGNORE);
             beat(&sending, &said, BYE, to);
@@ -109,8 +138,19 @@ static void *watch_main(void *unused)
     return unused;
 }
 
+static const char *read_silence(void)
+{
+    const char *given = getenv("QKV_MPI_SILENCE");
+    char *end;
+    if (!given || !*given) return NULL;
+    silence_seconds = strtod(given, &end);
+    return !*end && silence_seconds >= 2 && silence_seconds <= 3600 ? NULL : "QKV_MPI_SILENCE must be seconds, from 2 to 3600";
+}
+
 static const char *start_watch(void)
 {
+    const char *wrong = read_silence();
+    if (wrong) return wrong;
     watch.hosts = calloc((size_t)ranks, MPI_MAX_PROCESSOR_NAME);
     if (!watch.hosts) return "out of memory";
     int code = MPI_Comm_dup(MPI_COMM_WORLD, &watch.comm);
@@ -127,6 +167,7 @@ static int is_threaded(void) { return provided == MPI_THREAD_MULTIPLE; }
 
 static const char *start(int *own_rank, int *all_ranks, const char **own_host, const char **version)
 {
+    if ((errors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)) < 0) errors = STDERR_FILENO;
     int length, code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
     if (!code) code = MPI_Comm_dup(MPI_COMM_WORLD, &world);
     if (!code) code = MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
