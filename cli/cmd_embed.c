@@ -2,6 +2,7 @@
 #include "lines.h"
 #include "model.h"
 #include "options.h"
+#include "ranks.h"
 #include "results.h"
 #include "streams.h"
 #include "transformer_names.h"
@@ -75,13 +76,13 @@ static qkv_status run_embed(void)
 {
     lines l = { 0 };
     qkv_matrix rows = { 0 };
-    qkv_status status = check_output(given.out);
+    qkv_status status = speaks_for_ranks() ? check_output(given.out) : QKV_OK;
     qkv_model *m = NULL;
     if (!status) status = load_model(given.model, &m);
     if (!status) status = read_texts(&l);
     if (!status) status = embed(m, &l, !given.raw, &rows);
     if (!status && !given.out) print_rows(&rows);
-    else if (!status)
+    else if (!status && speaks_for_ranks())
         status = write_result(given.out, &(result){ .ndim = 2, .shape = { rows.n, rows.width }, .data = rows.data },
                               given.quiet);
     qkv_matrix_free(&rows);
@@ -138,6 +139,7 @@ const command embed_command = {
     .example = "  qkv embed -m encoder --input lines.txt --out vectors.npy",
     .options = embed_options,
     .run = run_embed,
+    .is_shared = true,
 };
 
 const command similar_command = {

@@ -1,6 +1,7 @@
 /* cmd_perplexity.c: qkv perplexity: how surprised a language model is by a text. */
 #include "lines.h"
 #include "model.h"
+#include "ranks.h"
 #include "streams.h"
 #include "term/heatmap.h"
 
@@ -42,7 +43,7 @@ static qkv_status run_perplexity(void)
                                     .context = given.context,
                                     .stride = given.stride,
                                     .strict = given.strict,
-                                    .note = tell_note };
+                                    .note = speaks_for_ranks() ? tell_note : NULL };
     qkv_measured found;
     qkv_text text = { 0 };
     if (qkv_measure_files(m, (const char *const *)given.files.at, given.files.n, &opts, &found)) status = library_failed();
@@ -63,4 +64,5 @@ const command perplexity_command = {
     .example = "  qkv perplexity -m play valid.txt --documents files --stride 64",
     .options = options,
     .run = run_perplexity,
+    .is_shared = true,
 };

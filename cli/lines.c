@@ -2,6 +2,7 @@
 #include "lines.h"
 
 #include "options.h"
+#include "ranks.h"
 #include "shared_lines.h"
 
 #include <qkv/dist.h>
@@ -136,9 +137,8 @@ static qkv_status handle_each(void *data, line_group *g)
     return status;
 }
 
-qkv_status each_line(text_stream *in, line_handler handle, void *data)
+static qkv_status each_read_line(text_stream *in, line_handler handle, void *data)
 {
-    if (qkv_dist_ranks() > 1) return each_group(in, 16, false, true, handle_each, &(line_work){ handle, data });
     char *line = NULL;
     size_t room = 0, length;
     bool more = true;
@@ -147,6 +147,12 @@ qkv_status each_line(text_stream *in, line_handler handle, void *data)
         status = handle(data, in, line, length);
     free(line);
     return status;
+}
+
+qkv_status each_line(text_stream *in, line_handler handle, void *data)
+{
+    if (qkv_dist_ranks() == 1) return each_read_line(in, handle, data);
+    return each_group(in, 16, false, true, handle_each, &(line_work){ handle, data });
 }
 
 /* ---- all of them ---- */
@@ -175,7 +181,7 @@ static qkv_status keep_line(void *data, const text_stream *r, char *line, size_t
 static qkv_status read_all_lines(lines *l, text_stream *in, qkv_status status)
 {
     *l = (lines){ .name = in->name };
-    if (!status) status = each_line(in, keep_line, l);
+    if (!status) status = each_read_line(in, keep_line, l);
     close_texts(in);
     return status;
 }
@@ -187,11 +193,36 @@ qkv_status read_lines(lines *l, const char *path)
     return read_all_lines(l, &in, status);
 }
 
+static qkv_status keep_sent(lines *l, char *text, size_t length)
+{
+    text_stream in = { .name = l->name, .number = 1, .file = length ? fmemopen(text, length, "r") : NULL };
+    return in.file ? read_all_lines(l, &in, QKV_OK) : QKV_OK;
+}
+
+/* Rank 0 has read them: all lines to all ranks. What fails there is not waited for elsewhere. */
+static qkv_status send_lines(lines *l, qkv_status status)
+{
+    qkv_text text = { 0 };
+    size_t room = 0;
+    FILE *out = speaks_for_ranks() ? open_memstream(&text.data, &room) : NULL;
+    if (out) fputc(status ? 'n' : 'y', out);
+    for (int64_t i = 0; out && !status && i < l->n; i++) fprintf(out, "%s\n", l->at[i]);
+    if (out) fclose(out);
+    text.length = room;
+    if (speaks_for_ranks() && !text.data) return fail(QKV_MEMORY, "out of memory");
+    if (qkv_dist_broadcast(&text)) return library_failed();
+    if (!speaks_for_ranks()) status = *text.data == 'y' ? keep_sent(l, text.data + 1, text.length - 1) : QKV_IO;
+    if (speaks_for_ranks()) free(text.data);
+    else qkv_text_free(&text);
+    return status;
+}
+
 qkv_status read_texts(lines *l)
 {
     text_stream in;
     qkv_status status = open_texts(&in);
-    return read_all_lines(l, &in, status);
+    status = read_all_lines(l, &in, status);
+    return qkv_dist_ranks() == 1 ? status : send_lines(l, status);
 }
 
 void free_lines(lines *l)

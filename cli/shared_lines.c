@@ -36,18 +36,6 @@ static qkv_status pack_group(const line_group *g, bool is_last, qkv_text *out)
     return QKV_OK;
 }
 
-/* The first line of a rank, so that all have about as much to do: lines that follow each other, weighed by their bytes. */
-static int64_t first_line(const size_t *lengths, int64_t n, int rank)
-{
-    const size_t each = 16; /* what a line costs beside its bytes */
-    double all = 0, before = 0;
-    int64_t i = 0;
-    for (int64_t k = 0; k < n; k++) all += (double)(lengths[k] + each);
-    double wanted = all * rank / qkv_dist_ranks();
-    for (; i < n && before + (double)(lengths[i] + each) / 2 < wanted; i++) before += (double)(lengths[i] + each);
-    return i;
-}
-
 static qkv_status handle_share(const char *packed, const line_group *whole, int64_t most, group_handler handle, void *data)
 {
     group_head head;
@@ -58,9 +46,8 @@ static qkv_status handle_share(const char *packed, const line_group *whole, int6
     if (!status) {
         memcpy(lengths, packed + sizeof head, sizeof *lengths * n);
         for (size_t i = 0; i < n; line += lengths[i++] + 1) at[i] = line;
-        int64_t from = first_line(lengths, head.n, qkv_dist_rank());
-        int64_t to = qkv_dist_rank() + 1 < qkv_dist_ranks() ? first_line(lengths, head.n, qkv_dist_rank() + 1) : head.n;
-        for (int64_t i = from; i < to && !status; i += most) {
+        int64_t to = qkv_dist_first(lengths, head.n, qkv_dist_rank() + 1);
+        for (int64_t i = qkv_dist_first(lengths, head.n, qkv_dist_rank()); i < to && !status; i += most) {
             line_group own = { whole->name, at + i, lengths + i, NULL, to - i < most ? to - i : most, head.before + i };
             status = handle(data, &own);
         }

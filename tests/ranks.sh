@@ -126,6 +126,19 @@ fi
     "$qkv" generate -m generate.one -i valid.txt -n 8 --temp 0.9 --seed 3 >generated 2>/dev/null
     ranks 3 generate -m generate.one -n 8 --temp 0.9 --seed 3 <valid.txt >out 2>err || cat err
     check "generate for lines: 3 ranks, the same output" cmp generated out
+    for documents in lines files; do
+        "$qkv" perplexity -m generate.one lines.txt --documents $documents --context 24 --stride 16 --json >measured
+        ranks 3 perplexity -m generate.one lines.txt --documents $documents --context 24 --stride 16 --json >out 2>err || cat err
+        check "perplexity of $documents: 3 ranks, every digit" cmp measured out
+    done
+    "$qkv" embed -m classify.one -i lines.txt >vectors && "$qkv" embed -m classify.one "one text" --quiet --out one.npy
+    ranks 3 embed -m classify.one <lines.txt >out 2>err || cat err
+    check "embed lines: 3 ranks, the same output" cmp vectors out
+    ranks 3 embed -m classify.one "one text" --quiet --out few.npy >out 2>err || cat err
+    check "fewer lines than ranks" cmp one.npy few.npy
+    printf 'good\n\377\n' | ranks 3 embed -m classify.one >out 2>err
+    same "embed: a line that is not UTF-8, status" 4 $?
+    same "is said once" 1 "$(grep -c 'line 2: byte 1 is not UTF-8' err)"
     echo '{' >broken.json && cp -r one broken && cp broken.json broken/config.json
     ranks 2 translate -m broken -i source.txt >out 2>err
     same "a broken model: status" 4 $?

@@ -1,4 +1,5 @@
 /* test_dist.c: the tree of a sum: however it is shared, the same additions. What goes between processes is tested by ranks.sh. */
+#include "dist/deal.h"
 #include "dist/reduction.h"
 
 #include <setjmp.h>
@@ -94,6 +95,27 @@ static void test_slices(void **state)
         }
 }
 
+/* One rank has all pieces, and their numbers stay in order. */
+static void test_deal(void **state)
+{
+    (void)state;
+    qkv__deal d = { 0 };
+    for (int i = 0; i < 100; i++) {
+        bool is_own = false;
+        assert_int_equal(qkv__deal_piece(&d, i % 7, &is_own), QKV_OK);
+        assert_true(is_own);
+        d.pieces[d.n - 1].number = i;
+    }
+    assert_int_equal(qkv__deal_join(&d), QKV_OK);
+    assert_int_equal(d.n, 100);
+    for (int i = 0; i < 100; i++) assert_true(d.pieces[i].number == i && !d.pieces[i].rank);
+    qkv__deal_free(&d);
+    const size_t lengths[] = { 3, 0, 70 };
+    assert_int_equal(qkv_dist_first(lengths, 3, 0), 0);
+    assert_int_equal(qkv_dist_first(lengths, 3, 1), 3);
+    assert_int_equal(qkv_dist_first(NULL, 3, 1), 0);
+}
+
 /* One process: everything is there, and nothing is said. */
 static void test_alone(void **state)
 {
@@ -123,8 +145,11 @@ static void test_alone(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_tree_by_hand), cmocka_unit_test(test_tree_shared),
-                                        cmocka_unit_test(test_powers_of_two_are_one_node), cmocka_unit_test(test_slices),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_tree_by_hand),
+                                        cmocka_unit_test(test_tree_shared),
+                                        cmocka_unit_test(test_powers_of_two_are_one_node),
+                                        cmocka_unit_test(test_slices),
+                                        cmocka_unit_test(test_deal),
                                         cmocka_unit_test(test_alone) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

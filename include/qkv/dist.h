@@ -2,8 +2,8 @@
  *
  * The library needs no MPI. Under a launcher qkv_dist_start() loads the plugin of the MPI library that started it
  * (libqkv-mpi-openmpi.so or libqkv-mpi-mpich.so, beside libqkv); otherwise all of this is a single rank. Once started, a trainer
- * (<qkv/train.h>) shares its micro-batches, and qkv_evaluate() its batches, among the ranks: all of them must make the same calls
- * with the same arguments. The bits of what comes out do not depend on how many ranks there are: docs/scaling.md says why.
+ * (<qkv/train.h>) shares its micro-batches among the ranks, qkv_evaluate() its batches, qkv_measure_files() its windows and
+ * qkv_embed_texts() its texts: all of them must make the same calls with the same arguments. The bits of what comes out do not depend on how many ranks there are: docs/scaling.md says why.
  *
  * Threads: for one thread at a time. An error of one rank leaves the others waiting: end all of them by qkv_dist_abort() or
  * qkv_dist_end(). */
@@ -40,6 +40,10 @@ QKV_API qkv_status qkv_dist_broadcast(qkv_text *text);
 
 /* Rank 0 gets what each rank gives, all[0] to all[ranks - 1], each emptied first; the others nothing, and may give NULL. */
 QKV_API qkv_status qkv_dist_gather(const char *bytes, size_t n, qkv_text *all);
+
+/* The first of n texts, of these lengths in bytes, that rank r has when they are shared so that all have about as much to do, in
+ * parts that follow each other; n for r = ranks. 0 for NULL. */
+QKV_API int64_t qkv_dist_first(const size_t *lengths, int64_t n, int r);
 
 /* The ranks come together to end, each with its status, and each gets the first that is not OK; *others is then whether rank 0 has
  * one itself (it speaks for all). A rank that comes with an error waits two seconds for the others, which may have met the same;

@@ -206,6 +206,18 @@ qkv_status qkv_dist_gather(const char *bytes, size_t n, qkv_text *all)
     return status;
 }
 
+int64_t qkv_dist_first(const size_t *lengths, int64_t n, int r)
+{
+    const double each = 16; /* what a text costs beside its bytes */
+    double all = 0, before = 0;
+    int64_t i = 0;
+    if (!lengths || r >= dist.ranks) return lengths ? n : 0;
+    for (int64_t k = 0; k < n; k++) all += (double)lengths[k] + each;
+    double wanted = all * r / dist.ranks;
+    for (; i < n && before + ((double)lengths[i] + each) / 2 < wanted; i++) before += (double)lengths[i] + each;
+    return i;
+}
+
 /* ---- what the ranks agree on ---- */
 
 typedef struct facts {

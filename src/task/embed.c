@@ -108,8 +108,8 @@ qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv
     if (!opts) o.as_published = 1;
     if (o.as_published && t) resolve_embed_options(qkv_model_info_of(m), &o, &reading);
     const qkv__sentence *s = m && o.as_published ? qkv__model_sentence(m) : NULL;
-    if (s && qkv__sentence_is_more(s)) status = qkv__read_texts(m, texts, &reading, sentence_vectors, s, s->width, out);
-    else status = qkv__read_texts(m, texts, &reading, pool, &o.pooling, t ? t->dim : 0, out);
+    if (s && qkv__sentence_is_more(s)) status = qkv__read_shared_texts(m, texts, &reading, sentence_vectors, s, s->width, out);
+    else status = qkv__read_shared_texts(m, texts, &reading, pool, &o.pooling, t ? t->dim : 0, out);
     for (int64_t i = 0; o.normalized && !status && i < out->n; i++) normalize(out->data + i * out->width, out->width);
     return status;
 }

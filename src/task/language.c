@@ -1,4 +1,5 @@
 /* language.c: a decoder alone learns which token comes next. */
+#include "measure.h"
 #include "texts.h"
 
 #include <qkv/decode.h>
@@ -63,15 +64,32 @@ static qkv_status measure_window(qkv_session *s, const int32_t *ids, int32_t *la
     return QKV_OK;
 }
 
-static qkv_status measure_nll(const qkv_model *m, const qkv__reader *r, int64_t context, int64_t stride, qkv_nll *sum)
+/* A window of a text whose windows the ranks share: its nats go to the deal, and its tokens to the sum. */
+static qkv_status measure_dealt(qkv_session **s, const qkv_model *m, const int32_t *ids, int32_t *labels, int64_t begin,
+                                int64_t from, int64_t to, qkv__deal *deal, qkv_nll *sum)
 {
-    qkv_session *s = qkv_session_new(m, NULL);
+    bool is_own;
+    qkv_nll one = { 0 };
+    qkv_status status = qkv__deal_piece(deal, to - begin, &is_own);
+    if (!status && is_own && !*s && !(*s = qkv_session_new(m, NULL))) status = qkv_error_status();
+    if (!status && is_own) status = measure_window(*s, ids, labels, begin, from, to, &one);
+    if (status) return status;
+    deal->pieces[deal->n - 1].number = one.nats;
+    sum->tokens += to - from;
+    return QKV_OK;
+}
+
+static qkv_status measure_nll(const qkv_model *m, const qkv__reader *r, int64_t context, int64_t stride, qkv__deal *deal,
+                              qkv_nll *sum)
+{
+    qkv_session *s = deal ? NULL : qkv_session_new(m, NULL);
     size_t bytes = sizeof(int32_t) * (size_t)qkv__min(context, r->n);
-    int32_t *labels = s ? qkv__alloc(bytes) : NULL;
+    int32_t *labels = s || deal ? qkv__alloc(bytes) : NULL;
     qkv_status status = labels ? QKV_OK : qkv_error_status();
     for (int64_t begin = 0, from = 1; from < r->n && !status; begin += stride) {
         int64_t to = qkv__min(begin + context + 1, r->n);
-        status = measure_window(s, r->ids, labels, begin, from, to, sum);
+        status = deal ? measure_dealt(&s, m, r->ids, labels, begin, from, to, deal, sum)
+                      : measure_window(s, r->ids, labels, begin, from, to, sum);
         from = to;
     }
     qkv__release(labels, bytes);
@@ -79,7 +97,8 @@ static qkv_status measure_nll(const qkv_model *m, const qkv__reader *r, int64_t 
     return status;
 }
 
-qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride, qkv_nll *sum)
+qkv_status qkv__measure_shared(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride,
+                               qkv__deal *deal, qkv_nll *sum)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
     if (!stride) stride = context;
@@ -91,7 +110,12 @@ qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t length,
     qkv_status status = read_document(&r, m, text, length);
     int64_t positions = qkv_transformer_max_positions(o);
     if (!status && r.n - 1 > positions) status = qkv__check_length(QKV_USAGE, "perplexity: a context of", context, positions);
-    if (!status) status = measure_nll(m, &r, context, stride, sum);
+    if (!status) status = measure_nll(m, &r, context, stride, deal, sum);
     qkv__reader_free(&r);
     return status;
+}
+
+qkv_status qkv_measure_text(const qkv_model *m, const char *text, size_t length, int64_t context, int64_t stride, qkv_nll *sum)
+{
+    return qkv__measure_shared(m, text, length, context, stride, NULL, sum);
 }

@@ -1,5 +1,5 @@
 /* perplexity.c: how surprising files are to a language model, and what that is called. */
-#include <qkv/task.h>
+#include "measure.h"
 
 #include "../base/options.h"
 #include "../text/notes.h"
@@ -13,14 +13,15 @@ typedef struct measuring {
     const qkv_model *model;
     int64_t context, stride;
     qkv_measured *out;
+    qkv__deal deal;
 } measuring;
 
 static qkv_status measure_document(void *data, const char *text, size_t length)
 {
-    const measuring *x = data;
+    measuring *x = data;
     x->out->bytes += (int64_t)length;
     x->out->documents++;
-    return qkv_measure_text(x->model, text, length, x->context, x->stride, &x->out->sum);
+    return qkv__measure_shared(x->model, text, length, x->context, x->stride, &x->deal, &x->out->sum);
 }
 
 qkv_status qkv_measure_files(const qkv_model *m, const char *const *paths, int n, const qkv_measure_opts *opts,
@@ -34,10 +35,13 @@ qkv_status qkv_measure_files(const qkv_model *m, const char *const *paths, int n
     if (status) return status;
     if (!m || !paths || n < 1 || !out)
         return qkv__fail(QKV_USAGE, "%s: a model, files and a place for the result are needed", call);
-    measuring x = { m, o.context ? o.context : USUAL_CONTEXT, o.stride, &found };
+    measuring x = { m, o.context ? o.context : USUAL_CONTEXT, o.stride, &found, { 0 } };
     const qkv__notes notes = { o.note, o.note_data };
     status = qkv__documents_read(paths, n, o.documents, o.strict, measure_document, &x, notes, &read);
+    if (!status) status = qkv__deal_join(&x.deal);
+    for (int64_t i = 0; i < x.deal.n && !status; i++) found.sum.nats += x.deal.pieces[i].number; /* as one rank would */
     if (!status) *out = found;
+    qkv__deal_free(&x.deal);
     return status;
 }
 

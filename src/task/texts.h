@@ -97,6 +97,10 @@ void qkv__reading_sort(qkv__reading *r);
 qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv__head *head,
                            const void *data, int64_t width, qkv_matrix *out);
 
+/* The same where all ranks have the same texts: each reads its share, and all get all rows. MEMORY, IO too. */
+qkv_status qkv__read_shared_texts(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv__head *head,
+                                  const void *data, int64_t width, qkv_matrix *out);
+
 /* What the target ids of qkv_pairs_add_text_labels() and of qkv_pairs_add_text_number() say. */
 bool qkv__target_has(const int32_t *target, int64_t label);
 float qkv__target_number(const int32_t *target);
