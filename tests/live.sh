@@ -15,7 +15,9 @@ gzip -c reviews/train.tsv >other.gz
 refused "an engine that is none" 4 "is not the engine" page -m classifier -o page.html --engine reviews/train.tsv
 refused "an engine that is not there" 3 "nothing.gz" page -m classifier -o page.html --engine nothing.gz
 refused "a model that is not there" 3 "nothing" page -m nothing -o page.html --engine other.gz
-refused "other bits" 2 "expected 8, 16 or 32" page -m classifier -o page.html --engine other.gz --bits 4
+for bits in 4 0 4294967304; do
+    refused "$bits bits" 2 "--bits $bits: expected 8, 16 or 32" page -m classifier -o page.html --engine other.gz --bits $bits
+done
 check "nothing was written" test ! -e page.html
 check "a page, whatever the engine is" run 0 "wrote page.html" page -m classifier -o page.html --engine other.gz
 contains "which may ask nobody anything" "$(head -c 2000 page.html)" "connect-src 'none'" "default-src 'none'" "'wasm-unsafe-eval'"

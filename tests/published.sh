@@ -628,6 +628,8 @@ rm -r pointer
 refused "an empty pytorch_model.bin" 4 "pickled/pytorch_model.bin: no file of PyTorch" info pickled
 mkdir torch && cp bert_classify/config.json torch && cp "$golden/bin/bert_classify/pytorch_model.bin" torch
 contains "info names the file" "$("$qkv" info torch)" "in 1 file, from pytorch_model.bin"
+model odd_heads modernbert_mlm && sed -i 's/"num_attention_heads": [0-9]*/"num_attention_heads": 16/' odd_heads/config.json
+refused "heads that cannot turn in pairs" 4 "odd_heads/config.json: transformer: rotary positions turn pairs: a head needs an even width" info odd_heads
 model odd gpt2 && sed -i 's/"gpt2"/"rwkv"/' odd/config.json
 refused "an unknown architecture" 5 'unsupported architecture "rwkv"' info odd
 model lacking gpt2 && sed -i 's/"n_layer": 2/"n_layer": 3/' lacking/config.json

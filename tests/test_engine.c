@@ -43,7 +43,7 @@ static json_t *ask(int kind, const char *request)
 {
     qkv_text answer = { 0 };
     assert_int_equal(QKV_OK, qkv__engine_request(engines[kind], request, strlen(request), &answer));
-    json_t *object = json_loadb(answer.data, answer.length, 0, NULL);
+    json_t *object = json_loadb(answer.data, answer.length, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(object);
     qkv_text_free(&answer);
     return object;
@@ -191,6 +191,20 @@ static void run_has_what_every_model_makes_of_a_text(void **state)
     json_decref(a);
 }
 
+/* A member that came twice would fail in ask(). */
+static void why_names_its_output(void **state)
+{
+    (void)state;
+    json_t *a = ask(MODEL_CLASSES, "{\"do\":\"why\",\"text\":\"I love you\",\"output\":1,\"methods\":[\"gradient\"]}");
+    assert_string_equal(word(a, "name"), "bad");
+    assert_null(json_object_get(a, "baseline_logit"));
+    json_decref(a);
+    a = ask(MODEL_LANGUAGE, "{\"do\":\"why\",\"text\":\"the cat\",\"methods\":[\"integrated\"],\"steps\":8}");
+    assert_true(*word(a, "name"));
+    number(a, "baseline_logit");
+    json_decref(a);
+}
+
 static void refused(int kind, const char *request, int status, const char *piece)
 {
     json_t *a = ask(kind, request);
@@ -240,6 +254,7 @@ int main(void)
         cmocka_unit_test(examples_begin_with_the_example),
         cmocka_unit_test(bad_requests_are_refused_with_a_sentence),
         cmocka_unit_test(run_has_what_every_model_makes_of_a_text),
+        cmocka_unit_test(why_names_its_output),
         cmocka_unit_test(the_tree_leads_to_the_translations),
         cmocka_unit_test(next_tokens_have_the_probabilities_of_a_draw),
         cmocka_unit_test(surprise_adds_up_to_the_translation),

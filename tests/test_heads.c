@@ -462,6 +462,24 @@ static void one_pooling(void **state)
     }
 }
 
+static void wrong_modules_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *config, *why;
+    } rows[] = { { "1_Pooling/config.json", "{\"word_embedding_dimension\": 768, \"pooling_mode_mean_tokens\": true}",
+                   "key \"word_embedding_dimension\": the model's is 16" },
+                 { "2_Dense/config.json", "{\"in_features\": 96, \"out_features\": 8, \"bias\": false}",
+                   "tensor \"linear.bias\" has no place: key \"bias\" of config.json is false" } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        qkv_model_free(load_golden("bert_dense"));
+        write_to(rows[i].file, rows[i].config);
+        assert_null(qkv_model_load(folder));
+        assert_int_equal(qkv_error_status(), QKV_FORMAT);
+        if (!strstr(qkv_error(), rows[i].why)) fail_msg("%s", qkv_error());
+    }
+}
+
 /* ---- memory that is not there ---- */
 
 static qkv_model *used;
@@ -550,6 +568,7 @@ int main(void)
         cmocka_unit_test(other_heads_are_refused),
         cmocka_unit_test(modules_are_computed),
         cmocka_unit_test(one_pooling),
+        cmocka_unit_test(wrong_modules_are_refused),
         cmocka_unit_test(any_allocation_may_fail),
     };
     int failed = cmocka_run_group_tests(tests, make_folder, remove_folder);

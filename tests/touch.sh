@@ -36,5 +36,14 @@ contains "one method" "$("$qkv" why -m decoder "the cat sat" --method gradient)"
 for change in "--without-head 1.9" "--without-head 1" "--hide-key x" "--edit-row 0.0.1=-1"; do
     check "attend $change is refused" test "$(weights $change >out 2>err; echo $?)" = 2
 done
+"$qkv" lens -m decoder "the cat" --json >lens.json
+contains "nothing comes behind the last token" "$(cat lens.json)" '"next": ["the", " cat", null]' '"next_p": null'
+same "and surprises nobody" 1 "$(grep -c '"surprise": .*[0-9], null\],' lens.json)"
+same "one method has no baseline" 0 "$("$qkv" why -m decoder "the cat" --method gradient --json | grep -c baseline_logit)"
+same "integrated gradients have one" 1 "$("$qkv" why -m decoder "the cat" --method integrated --json | grep -c baseline_logit)"
+: >in
+names=why
+refused "a place of a classifier" 2 "--at: scoring-encoder has no decoder" why -m scoring-encoder cat --at 1
+names=
 check "a class that is not there" test "$("$qkv" why -m scoring-encoder cat --class other >out 2>err; echo $?)" = 2
 finish

@@ -184,12 +184,7 @@ static qkv_status look_why(const qkv_model *m, const json_t *body, const qkv_att
     opts.steps = (int)steps;
     if (!status) status = qkv_why(m, c, &opts, &why);
     if (!status) status = qkv_why_text(m, c, &why, 1, &object);
-    if (!status) {
-        put_open_object(j, &object);
-        qkv__put_key(j, "name");
-        status = put_output_name(j, m, why.output);
-        qkv__put_raw(j, "}");
-    }
+    if (!status) qkv__put_bytes(j, object.data, object.length);
     qkv_text_free(&object);
     qkv_why_free(&why);
     return status;

@@ -89,6 +89,9 @@ static qkv_status choose_pooling(const char *path, const json_t *config, int64_t
     for (int i = 0; i < QKV__POOL_KINDS; i++)
         if (json_is_true(json_object_get(config, pooling_keys[i]))) s->poolings |= 1 << i, n++;
     if (!n) return qkv__fail(QKV_FORMAT, "%s: no key says how tokens are pooled", path);
+    const json_t *width = json_object_get(config, "word_embedding_dimension");
+    if (width && json_integer_value(width) != dim)
+        return qkv__fail(QKV_FORMAT, "%s: key \"word_embedding_dimension\": the model's is %lld", path, (long long)dim);
     s->width = n * dim;
     if (s->poolings == QKV__POOL_FIRST) info->pooling = QKV_POOLING_FIRST;
     if (s->poolings == QKV__POOL_LAST) info->pooling = QKV_POOLING_LAST;
@@ -119,8 +122,8 @@ static qkv_status read_dense_config(const char *path, const json_t *config, qkv_
         return qkv__fail(QKV_FORMAT, "%s: keys \"in_features\" and \"out_features\": expected whole numbers from 1", path);
     const char *input = json_string_value(json_object_get(config, "module_input_name"));
     if (input && strcmp(input, "sentence_embedding"))
-        return qkv__fail(QKV_UNSUPPORTED, "%s: key \"module_input_name\": \"%.80s\": only sentence_embedding is supported", path,
-                         input);
+        return qkv__fail(QKV_UNSUPPORTED, "%s: key \"module_input_name\": \"%.80s\": only sentence_embedding is supported",
+                         path, input);
     if (d->f) return QKV_OK;
     return qkv__fail(QKV_UNSUPPORTED,
                      "%s: key \"activation_function\": \"%.80s\": only Identity, Tanh, ReLU, GELU and Sigmoid are supported",
@@ -149,6 +152,8 @@ static qkv_status read_dense_weights(const char *folder, const char *module, qkv
     if (!status && !add_dense(s, d)) status = QKV_MEMORY;
     float *to = status ? NULL : s->dense[s->n_dense - 1].weight;
     if (!status) status = read_dense_tensor(&w, "linear.weight", d.out, d.in, to);
+    if (!status && !d.has_bias && qkv__weights_find(&w, "linear.bias"))
+        status = qkv__fail(QKV_FORMAT, "%s: tensor \"linear.bias\" has no place: key \"bias\" of config.json is false", w.path);
     if (!status && d.has_bias) status = read_dense_tensor(&w, "linear.bias", d.out, 0, to + d.out * d.in);
     qkv__weights_close(&w);
     return status;

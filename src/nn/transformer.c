@@ -21,6 +21,8 @@ static const char *check_rotary(const qkv_transformer_opts *o)
     if (!(o->rotary_scale >= 0 && o->rotary_scale < INFINITY)) return "the rotary scale cannot be negative";
     if (o->rotary_width < 0 || o->rotary_width > width || o->rotary_width % 2)
         return "the rotary width must be an even part of a head";
+    if (o->positions == QKV_POSITION_ROTARY && !o->rotary_width && width % 2)
+        return "rotary positions turn pairs: a head needs an even width";
     if ((unsigned)o->rotary_scaling > QKV_ROTARY_LONG) return "there is no such rotary scaling";
     if (o->rotary_factor == 0) return NULL;
     if (o->positions != QKV_POSITION_ROTARY) return "scaled frequencies need rotary positions";

@@ -197,10 +197,19 @@ static void put_json_name(qkv__out *out, const char *name)
     else qkv__out_json(out, name, strlen(name));
 }
 
+/* Where nothing comes next there is no number. */
+static void put_number_of_next(qkv__out *out, const qkv_lens_result *x, int64_t place, double number)
+{
+    if (x->next[place] < 0) qkv__out_printf(out, "null");
+    else qkv__out_printf(out, "%.9g", number);
+}
+
 static void put_lens_cell(qkv__out *out, lens_names *w, int64_t cell)
 {
     const qkv_lens_result *x = w->lens;
-    qkv__out_printf(out, "{\"next_p\": %.9g, \"best\": [", x->next_p[cell]);
+    qkv__out_printf(out, "{\"next_p\": ");
+    put_number_of_next(out, x, cell % x->places, x->next_p[cell]);
+    qkv__out_printf(out, ", \"best\": [");
     for (int i = 0; i < x->k; i++) {
         qkv__out_printf(out, "%s{\"id\": %d, \"token\": ", i ? ", " : "", x->ids[cell * x->k + i]);
         put_json_name(out, name_of_id(w, x->ids[cell * x->k + i]));
@@ -221,7 +230,10 @@ static void put_lens_json(qkv__out *out, lens_names *w)
         else put_json_name(out, name_of_id(w, x->next[i]));
     }
     qkv__out_printf(out, "],\n \"surprise\": [");
-    for (int64_t i = 0; i < x->places; i++) qkv__out_printf(out, "%s%.9g", i ? ", " : "", x->surprise[i]);
+    for (int64_t i = 0; i < x->places; i++) {
+        qkv__out_printf(out, i ? ", " : "");
+        put_number_of_next(out, x, i, x->surprise[i]);
+    }
     qkv__out_printf(out, "],\n \"layers\": [");
     for (int l = 0; l <= x->layers; l++) {
         qkv__out_printf(out, l ? ",\n  [" : "\n  [");

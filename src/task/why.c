@@ -487,10 +487,12 @@ static const double *numbers_of(const qkv_why_result *why, int s, int method)
     return s == QKV__ENCODER ? why->of_source[method] : why->of_read[method];
 }
 
+static int first_stack(const qkv_why_result *why) { return why->source ? QKV__ENCODER : QKV__DECODER; }
+
 static void put_why_table(qkv__out *out, why_names *w)
 {
     const qkv_why_result *x = w->why;
-    int first = x->source ? QKV__ENCODER : QKV__DECODER;
+    int first = first_stack(x);
     const char *name = name_of_output(w);
     qkv__out_printf(out, qkv__translated("output %lld %s, logit %.6f"), (long long)x->output, name ? name : "", x->logit);
     if (numbers_of(x, first, QKV_WHY_INTEGRATED))
@@ -530,7 +532,10 @@ static void put_why_json(qkv__out *out, why_names *w)
     const char *name = name_of_output(w);
     qkv__out_printf(out, "{\"output\": %lld, \"name\": ", (long long)w->why->output);
     qkv__out_json(out, name ? name : "", name ? strlen(name) : 0);
-    qkv__out_printf(out, ", \"logit\": %.9g, \"baseline_logit\": %.9g,\n \"source\": [", w->why->logit, w->why->baseline_logit);
+    qkv__out_printf(out, ", \"logit\": %.9g", w->why->logit);
+    if (numbers_of(w->why, first_stack(w->why), QKV_WHY_INTEGRATED))
+        qkv__out_printf(out, ", \"baseline_logit\": %.9g", w->why->baseline_logit);
+    qkv__out_printf(out, ",\n \"source\": [");
     put_why_side(out, w, QKV__ENCODER);
     qkv__out_printf(out, "],\n \"read\": [");
     put_why_side(out, w, QKV__DECODER);
