@@ -1208,6 +1208,9 @@ static void a_page_is_written_whole_or_not_at_all(void **state)
     assert_non_null(strstr(qkv_error(), "choose one kind, layer or head"));
     assert_int_equal(access(page_path, F_OK), -1);
     assert_int_equal(qkv_explorer_write(page_path, models[MODEL_CLASSES], &seen, 0, 1, 1), QKV_OK);
+    x = page_data();
+    assert_non_null(at(json_object_get(at(x, "heads"), "encoder/1/1"), "weights/u16")); /* so many are packed */
+    json_decref(x);
     qkv_attention_capture_free(&seen);
     unlink(page_path);
     assert_true(each_allocation_fails(attend_and_write) > 20);

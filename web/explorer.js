@@ -45,6 +45,15 @@ function floatsOf(base64) {
     for (let i = 0; i < floats.length; i++) floats[i] = view.getFloat32(4 * i, true);
     return floats;
 }
+// The weights of a map; a large file has them rounded and packed, the low bytes before the high ones.
+async function weightsOf(given) {
+    if (typeof given === 'string') return floatsOf(given);
+    if (!given.u16) return given;
+    const stream = new Blob([bytesOf(given.u16)]).stream().pipeThrough(new DecompressionStream('gzip'));
+    const bytes = new Uint8Array(await new Response(stream).arrayBuffer()), weights = new Float32Array(bytes.length >> 1);
+    for (let i = 0, n = weights.length; i < n; i++) weights[i] = (bytes[i] | bytes[n + i] << 8) / 65535;
+    return weights;
+}
 
 // ---- viridis ----
 const anchors = ['440154', '482878', '3e4989', '31688e', '26828e', '1f9e89', '35b779', '6ece58', 'b5de2b', 'fde725']
@@ -114,23 +123,34 @@ function file(data) {
     const without = ({ tokens, special }) =>
         ({ tokens: tokens.filter((_, i) => !special[i]), special: special.filter(s => !s) });
     const described = kind => overview.kinds.find(k => k.kind === kind);
-    function head(request) {
-        const whole = heads[keyOf(request)];
-        if (!whole) throw new Refused(tr('This file does not have that head.'));
-        const weights = floatsOf(whole.weights), { kind, layer, head: h } = whole;
+    // A large file leaves means out.
+    const isRounded = Object.values(heads).some(({ weights }) => weights.u16);
+    const placesOf = (wanted, n) => wanted === 'mean' ? range(n) : [wanted];
+    const partsOf = ({ kind, layer, head: h }) => placesOf(layer, described(kind).layers)
+        .flatMap(l => placesOf(h, described(kind).heads).map(part => `${kind}/${l}/${part}`));
+    const has = request => keyOf(request) in heads || isRounded && partsOf(request).every(key => key in heads);
+    async function meanOf(request) {
+        const parts = partsOf(request).map(key => heads[key]), { rows, columns } = parts[0], sum = new Float64Array(rows * columns);
+        for (const { weights } of parts) (await weightsOf(weights)).forEach((x, i) => { sum[i] += x; });
+        return { ...request, rows, columns, weights: Float32Array.from(sum, x => x / parts.length) };
+    }
+    async function head(request) {
+        if (!has(request)) throw new Refused(tr('This file does not have that head.'));
+        const whole = heads[keyOf(request)] ?? await meanOf(request), { kind, layer, head: h } = whole;
+        const weights = await weightsOf(whole.weights);
         if (request.special !== false) return { kind, layer, head: h, rows: whole.rows, columns: whole.columns, weights };
         const rows = kept(described(kind).rows), columns = kept(described(kind).columns);
         const some = new Float32Array(rows.length * columns.length);
         rows.forEach((r, i) => columns.forEach((c, j) => { some[i * columns.length + j] = weights[r * whole.columns + c]; }));
         return { kind, layer, head: h, rows: rows.length, columns: columns.length, weights: some };
     }
-    function small(request) {
+    async function small(request) {
         const { kind } = request, { layers, heads: n } = described(kind);
         if (request.special !== false) return thumbnails[kind];
-        const maps = range(layers).map(layer => range(n).map(h => {
+        const maps = await Promise.all(range(layers).map(layer => Promise.all(range(n).map(async h => {
             const key = { ...request, layer, head: h };
-            return heads[keyOf(key)] ? shrunk(head(key), request.thumbnails) : null;
-        }));
+            return heads[keyOf(key)] ? shrunk(await head(key), request.thumbnails) : null;
+        }))));
         const any = maps.flat().find(Boolean) ?? { rows: 1, columns: 1 };
         return { kind, rows: any.rows, columns: any.columns, maps: maps.map(row => row.map(m => m?.bytes ?? null)) };
     }
@@ -143,8 +163,9 @@ function file(data) {
             if (request.rank) return ranks[request.kind];
             return head(request);
         },
-        has: request => keyOf(request) in heads,
+        has,
         kinds: new Set(Object.keys(heads).map(key => key.split('/')[0])),
+        isRounded,
     };
 }
 const mapped = (object, change) => Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
@@ -400,7 +421,8 @@ function drawInfo() {
     find('model').textContent = info.name;
     document.title = tr('{0}: what it attends to', info.name);
     find('facts').replaceChildren(...[does, tr('{0} parameters', parameters), tr('{0} layers', layers), headsOf(info.heads),
-        tr('vocabulary of {0}', info.vocabulary.toLocaleString('en'))].filter(Boolean).map(fact => element('li', {}, fact)));
+        tr('vocabulary of {0}', info.vocabulary.toLocaleString('en')), source.isRounded && tr('weights rounded to 1/65535')]
+        .filter(Boolean).map(fact => element('li', {}, fact)));
     find('go').textContent = { translate: tr('Translate'), classify: tr('Classify'), generate: tr('Continue') }[info.task] ?? tr('Read');
     for (const field of document.querySelectorAll('[data-for]')) field.hidden = field.dataset.for !== info.task;
     find('options').hidden = !!written || info.task !== 'translate' && info.task !== 'generate';

@@ -72,6 +72,7 @@ const strings = { zh: {
     '{0} parameters': '{0} 个参数',
     '{0} layers': '{0} 层',
     'vocabulary of {0}': '词表大小 {0}',
+    'weights rounded to 1/65535': '权重舍入到 1/65535',
     'Translate': '翻译',
     'Classify': '分类',
     'Continue': '续写',

@@ -14,8 +14,9 @@ extern "C" {
 /* ---- the page as a file ---- */
 
 /* Writes the explorer page with everything that was attended to in it: a file that works from disk and asks nothing of anyone.
- * m is the model that *a comes from. kind -1: every kind, else one; layer and head -1: all. LIMIT when the weights are more
- * than QKV_PAGE_BYTES (the sentence says what to leave out); USAGE; IO; MEMORY. */
+ * m is the model that *a comes from. kind -1: every kind, else one; layer and head -1: all. Weights of more than 4 MiB as
+ * float32 are rounded to a multiple of 1/65535 and packed, and the page says so. LIMIT when they are more than QKV_PAGE_BYTES
+ * (the sentence says what to leave out); USAGE; IO; MEMORY. */
 #define QKV_PAGE_BYTES ((size_t)64 << 20)
 QKV_API qkv_status qkv_explorer_write(const char *path, const qkv_model *m, const qkv_attention_capture *a, int kind, int layer,
                                       int head);

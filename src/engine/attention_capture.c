@@ -115,7 +115,8 @@ static void put_number_or_mean(qkv__json *j, const char *name, int x)
     else qkv__put_whole(j, x);
 }
 
-qkv_status qkv__put_head(qkv__json *j, const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head)
+qkv_status qkv__put_head(qkv__json *j, const qkv_attention_capture *a, qkv_attention_kind kind, int layer, int head,
+                         qkv__put_numbers *put_weights)
 {
     map m;
     qkv_status status = new_map(a, kind, &m);
@@ -126,7 +127,7 @@ qkv_status qkv__put_head(qkv__json *j, const qkv_attention_capture *a, qkv_atten
         put_number_or_mean(j, "layer", layer);
         if (layer != QKV__ROLLOUT) put_number_or_mean(j, "head", head);
         qkv__put_raw(j, ",\"weights\":");
-        qkv__put_float_base64(j, m.weights, (size_t)(m.rows * m.columns));
+        put_weights(j, m.weights, (size_t)(m.rows * m.columns));
         qkv__put_raw(j, "}");
     }
     qkv__release(m.weights, m.bytes);

@@ -26,7 +26,7 @@ static qkv_status put_view(const asking *a, qkv__json *j, const qkv_attention_ca
     qkv_attention_kind kind = (qkv_attention_kind)a->kind;
     if (a->cells) return qkv__put_thumbnails(j, attended, kind, a->cells);
     if (a->rank) return qkv__put_ranks(j, attended, kind, -1, -1);
-    return qkv__put_head(j, attended, kind, a->layer, a->head);
+    return qkv__put_head(j, attended, kind, a->layer, a->head, qkv__put_float_base64);
 }
 
 static qkv_status answer_attention(const asking *a, qkv__remembered *remembered, qkv__json *j)

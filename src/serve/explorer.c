@@ -10,12 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CELLS = 48 }; /* a side of a thumbnail */
+enum { CELLS = 48 };                 /* a side of a thumbnail */
+enum { MOST_EXACT_BYTES = 4 << 20 }; /* of weights as float32: a page with more of them has them rounded and packed */
 
 typedef struct writing {
     const qkv_model *m;
     const qkv_attention_capture *a;
     int kind, layer, head; /* -1: all */
+    bool is_rounded;
     qkv__json j;
 } writing;
 
@@ -28,7 +30,8 @@ static int first_of(int wanted) { return wanted < 0 ? 0 : wanted; }
 static int count_of_maps(int wanted, int all) { return wanted < 0 ? all + 1 : 1; }
 static int place_of_map(int i, int wanted, int all) { return wanted < 0 && i == all ? -1 : first_of(wanted) + i; }
 
-static qkv_status check_page_size(const writing *w)
+/* Of all weights, as float32. */
+static double bytes_of_weights(const writing *w)
 {
     double bytes = 0;
     for (int kind = 0; kind < QKV_ATTENTION_KINDS; kind++) {
@@ -37,6 +40,12 @@ static qkv_status check_page_size(const writing *w)
         bytes += maps * sizeof(float) * (double)qkv_attention_capture_rows(w->a, (qkv_attention_kind)kind)->n *
                  (double)qkv_attention_capture_columns(w->a, (qkv_attention_kind)kind)->n;
     }
+    return bytes;
+}
+
+static qkv_status check_page_size(const writing *w)
+{
+    double bytes = bytes_of_weights(w);
     if (bytes <= (double)QKV_PAGE_BYTES) return QKV_OK;
     return qkv__fail(QKV_LIMIT,
                      "explorer: the page would hold %.0f MiB of weights, more than %zu: choose one kind, layer or head, or a "
@@ -122,6 +131,44 @@ static qkv_status put_overview(writing *w)
 
 /* ---- the weights ---- */
 
+static bool are_fractions(const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(x[i] >= 0 && x[i] <= 1)) return false;
+    return true;
+}
+
+/* {"u16": ..}: round(65535 x) of each, the low bytes before the high ones, packed: of a long text nearly all high bytes are 0. */
+static void put_fractions(qkv__json *j, const float *x, size_t n)
+{
+    unsigned char *bytes = qkv__alloc(2 * n);
+    if (!bytes) {
+        j->status = QKV_MEMORY;
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        unsigned whole = (unsigned)(65535 * x[i] + 0.5f);
+        bytes[i] = (unsigned char)whole;
+        bytes[n + i] = (unsigned char)(whole >> 8);
+    }
+    qkv__put_raw(j, "{\"u16\":");
+    qkv__put_gzip(j, bytes, 2 * n);
+    qkv__put_raw(j, "}");
+    qkv__release(bytes, 2 * n);
+}
+
+/* What is no fraction, as a row that somebody edited may be, stays as it is. */
+static void put_rounded_weights(qkv__json *j, const float *x, size_t n)
+{
+    if (are_fractions(x, n)) put_fractions(j, x, n);
+    else qkv__put_float_base64(j, x, n);
+}
+
+static qkv_status put_map(writing *w, qkv_attention_kind kind, int layer, int head)
+{
+    return qkv__put_head(&w->j, w->a, kind, layer, head, w->is_rounded ? put_rounded_weights : qkv__put_float_base64);
+}
+
 static void put_key(writing *w, bool *follows, const char *key)
 {
     qkv__put_raw(&w->j, *follows ? "," : "");
@@ -143,7 +190,7 @@ static qkv_status put_one_head(writing *w, bool *follows, qkv_attention_kind kin
     name_place(head_name, head);
     snprintf(key, sizeof key, "%s/%s/%s", qkv_attention_kind_name(kind), layer_name, head_name);
     put_key(w, follows, key);
-    return qkv__put_head(&w->j, w->a, kind, layer, head);
+    return put_map(w, kind, layer, head);
 }
 
 static qkv_status put_rollout(writing *w, bool *follows, qkv_attention_kind kind)
@@ -152,7 +199,7 @@ static qkv_status put_rollout(writing *w, bool *follows, qkv_attention_kind kind
     if (kind == QKV_ATTENTION_CROSS || w->layer >= 0 || w->head >= 0) return QKV_OK;
     snprintf(key, sizeof key, "%s/rollout", qkv_attention_kind_name(kind));
     put_key(w, follows, key);
-    return qkv__put_head(&w->j, w->a, kind, QKV__ROLLOUT, QKV__MEAN);
+    return put_map(w, kind, QKV__ROLLOUT, QKV__MEAN);
 }
 
 static qkv_status put_heads(writing *w, bool *follows, qkv_attention_kind kind)
@@ -160,9 +207,11 @@ static qkv_status put_heads(writing *w, bool *follows, qkv_attention_kind kind)
     int layers = count_of_maps(w->layer, w->a->layers[kind]), heads = count_of_maps(w->head, w->a->heads);
     qkv_status status = QKV_OK;
     for (int l = 0; l < layers; l++)
-        for (int h = 0; h < heads && !status; h++)
-            status = put_one_head(w, follows, kind, place_of_map(l, w->layer, w->a->layers[kind]),
-                                  place_of_map(h, w->head, w->a->heads));
+        for (int h = 0; h < heads && !status; h++) {
+            int layer = place_of_map(l, w->layer, w->a->layers[kind]), head = place_of_map(h, w->head, w->a->heads);
+            bool is_mean = layer < 0 || head < 0;
+            if (!(is_mean && w->is_rounded)) status = put_one_head(w, follows, kind, layer, head); /* else the page makes it */
+        }
     return status ? status : put_rollout(w, follows, kind);
 }
 
@@ -199,6 +248,7 @@ static qkv_status make_page(writing *w)
 {
     qkv_status status = check_explorer_options(w);
     if (status) return status;
+    w->is_rounded = bytes_of_weights(w) > MOST_EXACT_BYTES;
     size_t place = qkv__page_place(qkv__explorer_page, qkv__explorer_size, "qkv-data"), rest = place + strlen("null");
     qkv__put_bytes(&w->j, qkv__explorer_page, place);
     status = put_overview(w);

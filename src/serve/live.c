@@ -131,20 +131,21 @@ static qkv_status split_pairs(qkv__bytes *file)
     return QKV_OK;
 }
 
-static qkv_status put_gzip(qkv__json *j, const char *path, const qkv__bytes *file)
+void qkv__put_gzip(qkv__json *j, const void *bytes, size_t size)
 {
-    z_stream z = { .next_in = file->data, .avail_in = (uInt)file->size };
-    if (file->size > QKV_PAGE_BYTES) return qkv__fail(QKV_LIMIT, "%s is too large for a page: more than 64 MiB", path);
-    if (deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK) return QKV_MEMORY;
-    size_t room = deflateBound(&z, (uLong)file->size);
+    z_stream z = { .next_in = (z_const Bytef *)bytes, .avail_in = (uInt)size };
+    if (size > QKV_PAGE_BYTES || deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK) {
+        j->status = QKV_MEMORY;
+        return;
+    }
+    size_t room = deflateBound(&z, (uLong)size);
     unsigned char *packed = qkv__alloc(room);
     z.next_out = packed;
     z.avail_out = (uInt)room;
-    qkv_status status = packed && deflate(&z, Z_FINISH) == Z_STREAM_END ? QKV_OK : QKV_MEMORY;
-    if (!status) qkv__put_base64(j, packed, (size_t)z.total_out);
+    if (packed && deflate(&z, Z_FINISH) == Z_STREAM_END) qkv__put_base64(j, packed, (size_t)z.total_out);
+    else j->status = QKV_MEMORY;
     deflateEnd(&z);
     qkv__release(packed, room);
-    return status;
 }
 
 typedef enum file_kind { AS_IT_IS, TO_BE_PACKED, PAIRS_SPLIT } file_kind;
@@ -158,7 +159,7 @@ static qkv_status put_file(packing *p, const char *path, file_kind kind)
     if (kind == AS_IT_IS && (file.size < 2 || file.data[0] != 0x1f || file.data[1] != 0x8b))
         status = qkv__fail(QKV_FORMAT, "%s is not the engine: expected engine.wasm.gz, which \"make wasm\" makes", path);
     if (kind == AS_IT_IS) qkv__put_base64(&p->j, file.data, file.size);
-    else if (!status) status = put_gzip(&p->j, path, &file);
+    else if (!status) qkv__put_gzip(&p->j, file.data, file.size);
     qkv__bytes_free(&file);
     return status;
 }
@@ -235,9 +236,8 @@ static qkv_status put_checkpoints(packing *p)
     if (status || !list) return status;
     qkv__thin_checkpoints(list, p->checkpoints ? (size_t)p->checkpoints : count_fitting(p));
     char *text = json_array_size(list) > 1 ? json_dumps(list, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
-    const qkv__bytes bytes = { .data = (unsigned char *)text, .size = text ? strlen(text) : 0 };
     if (text) put_file_name(p, "", "checkpoints.json");
-    if (text) status = put_gzip(&p->j, "checkpoints.json", &bytes);
+    if (text) qkv__put_gzip(&p->j, text, strlen(text));
     for (size_t i = 0; text && i < json_array_size(list) && !status; i++) {
         const char *inside = json_string_value(json_object_get(json_array_get(list, i), "folder"));
         if (inside) status = put_model_files(p, inside);

@@ -461,6 +461,25 @@ await group('the page as a file', async () => {
     await page.context().close();
 });
 
+// ---- a large page is a small file ----
+await group('a large page', async () => {
+    const file = join(out, 'large.html'), words = readFileSync(long, 'utf8').split(' ').slice(0, 417).join(' ');
+    execFileSync(qkv, ['attend', '-m', generate, words, '--layer', 'all', '--head', 'all', '--quiet', '-o', file]);
+    const wanted = attended(generate, words, 'decoder', 1, 2).weights, bytes = readFileSync(file).length;
+    check(`of ${wanted.length} tokens and 8 heads: ${(bytes / 1e6).toFixed(1)} MB`, wanted.length >= 417 && bytes < 2e6, bytes);
+    const page = await open(pathToFileURL(file).href);
+    check('it says that weights are rounded', (await textOf(page, '#facts')).includes('rounded to 1/65535'));
+    for (const place of ['1/2', '0/mean', 'mean/mean']) {
+        await page.evaluate(() => { document.getElementById('live').textContent = ''; });
+        await page.click(`#heads [data-place="${place}"]`);
+        await page.waitForFunction(() => document.getElementById('live').textContent);
+        const { weights } = JSON.parse((await download(page, '#save-json')).bytes), exactly = attended(generate, words, 'decoder', ...place.split('/')).weights;
+        const most = Math.max(...exactly.map((row, r) => Math.max(...row.map((x, c) => Math.abs(x - weights[r][c])))));
+        check(`${place}: they differ by ${most.toExponential(1)}, at most 1/131070`, most > 0 && most <= 1 / 131070 + 1e-7, most);
+    }
+    await page.context().close();
+});
+
 // ---- other models, and 1,000 tokens ----
 await group('a classifier', async () => {
     const other = await serve(classify), page = await open(other);
