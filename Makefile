@@ -62,10 +62,12 @@ SEED ?= 1
 mutate: deps-test
 	@tools/mutate -n 300 -s $(SEED) $(MUTATE) src/task src/decode src/train src/model
 
-# MINUTES=1 for less; READER="jinja bin" for some of them.
+# MINUTES=1 for less; READER="jinja bin" for some of them. Without READER also ranks that are killed, stopped and cut off.
 MINUTES ?= 10
-soak: deps-test
+soak: $(BUILD)/with-tests
 	@tools/soak -m $(MINUTES) $(READER)
+	@$(if $(READER),,ninja -C $(BUILD) --quiet && sh tests/netns.sh $(BUILD)/cli/qkv && \
+	    sh tests/kills.sh $(BUILD)/cli/qkv $(BUILD)/tests/signal_at.so all)
 
 format:
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
