@@ -158,6 +158,8 @@ static void languages_it_has_not(void **state)
         const qkv_translate_opts o = { .size = sizeof o, .source_lang = rows[i].source, .target_lang = rows[i].target };
         assert_int_equal(qkv_translate(m, NULL, NULL, 0, &o, &t), QKV_USAGE);
         if (!strstr(qkv_error(), rows[i].words)) fail_msg("row %d: %s", (int)i, qkv_error());
+        assert_int_equal(qkv_summarize(m, NULL, NULL, 0, &o, &t), QKV_USAGE);
+        if (strstr(qkv_error(), "translate")) fail_msg("row %d: %s", (int)i, qkv_error()); /* it is no translation */
         qkv_translations_free(&t);
         qkv_model_free(m);
     }

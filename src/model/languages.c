@@ -67,10 +67,9 @@ static qkv_status refuse_language(const qkv_tokenizer *t, const char *which, con
 {
     char list[2048];
     int n = list_languages(t, list, sizeof list);
-    if (!n) return qkv__fail(QKV_USAGE, "translate: the model has no codes of languages: %s cannot be chosen", which);
-    if (code)
-        return qkv__fail(QKV_USAGE, "translate: %s: the model has no language \"%.40s\"; of its %d: %s", which, code, n, list);
-    return qkv__fail(QKV_USAGE, "translate: the model writes several languages: %s says which; of its %d: %s", which, n, list);
+    if (!n) return qkv__fail(QKV_USAGE, "the model has no codes of languages: %s cannot be chosen", which);
+    if (code) return qkv__fail(QKV_USAGE, "%s: the model has no language \"%.40s\"; of its %d: %s", which, code, n, list);
+    return qkv__fail(QKV_USAGE, "the model writes several languages: %s says which; of its %d: %s", which, n, list);
 }
 
 /* ---- places ---- */
