@@ -106,6 +106,25 @@ check "another seed" make reviews-two --seed 2 --pairs 100
 same "and fewer sentences" 100 "$(lines reviews-two/train.tsv)"
 refuse "gives others" cmp -s reviews/test.tsv reviews-two/test.tsv
 
+# ---- reports and their summaries ----
+job=summarize
+check "reports" make reports
+same "their sizes" "10000 500 500" "$(lines reports/train.tsv) $(lines reports/valid.tsv) $(lines reports/test.tsv)"
+same "no report comes twice" 11000 "$(cut -f1 reports/*.tsv | sort -u | wc -l | tr -d ' ')"
+same "each has three or four sentences" 0 "$(cut -f1 reports/*.tsv | grep -Evcx '([A-Z][A-Za-z ]+\. ){2,3}[A-Z][A-Za-z ]+\.')"
+cat >summary.awk <<'EOF'
+{
+    n = split($2, s, "[ .]") # The TEAM won MORE to FEWER in CITY.
+    won = $1 ~ "The " s[2] " won by " s[4] " goals to " s[6] "\\." || $1 ~ "With " s[4] " goals to " s[6] " the " s[2] " won\\."
+    if (n != 9 || !won || $1 !~ " in " s[8] "\\." || gsub(/ won/, "", $1) != 1) wrong++
+}
+END { exit wrong > 0 }
+EOF
+check "a summary tells what its report says" awk -F'\t' -f summary.awk reports/train.tsv reports/valid.tsv reports/test.tsv
+sed '7s/ won \([a-z]*\) to \([a-z]*\) in/ won \2 to \1 in/' reports/test.tsv >broken
+refuse "which would be noticed" awk -F'\t' -f summary.awk broken
+check "some name a team that did not win" grep -Eq 'The (Lions|Bears) played in .*The (Foxes|Wolves) won' reports/train.tsv
+
 # ---- the toy language ----
 job=generate
 check "lines of a toy language" make toy

@@ -1,7 +1,7 @@
 /* report.c: a small grammar of reports about matches, each with its summary.
  *
- * What a summary needs stands in sentences of their own, in any order among others that it leaves out; who won may be said of the
- * one side or of the other, and the goals as words: a model must find, choose and say it anew. */
+ * What a summary needs stands in sentences of their own, in any order among others that it leaves out, which may name another team:
+ * a model must find, choose and say it anew. */
 #include "report.h"
 
 #include "grammar.h"
@@ -16,7 +16,7 @@
 static const char *const teams[] = { "Lions",  "Foxes",  "Eagles", "Bears",  "Wolves", "Sharks",
                                      "Ravens", "Tigers", "Bulls",  "Comets", "Giants", "Rovers" };
 static const char *const cities[] = { "Paris", "Lima", "Oslo", "Cairo", "Delhi", "Rome", "Kyoto", "Quito", "Dublin", "Lagos" };
-static const char *const words[] = { "none", "one", "two", "three", "four", "five", "six" };
+static const char *const goals[] = { "none", "one", "two", "three", "four", "five", "six" };
 static const char *const colours[] = { "red", "blue", "green", "white", "yellow" };
 static const char *const others[] = { "It rained from the start to the end.",
                                       "The sun was shining and there was no wind.",
@@ -30,21 +30,19 @@ static const char *const others[] = { "It rained from the start to the end.",
                                       "The next match is on Sunday." };
 
 typedef struct match {
-    const char *winner, *loser, *city;
-    int more, fewer;
+    const char *winner, *loser, *city, *more, *fewer;
 } match;
 
 static void say_place(uint64_t *r, const match *m, char *out, size_t room)
 {
-    static const char *const forms[] = { "The teams met in %s.", "The match was played in %s.", "%s saw a fine match." };
+    static const char *const forms[] = { "The teams met in %s.", "The match was played in %s.", "They played in %s." };
     snprintf(out, room, PICK(forms), m->city);
 }
 
 static void say_result(uint64_t *r, const match *m, char *out, size_t room)
 {
-    const char *more = words[m->more], *fewer = words[m->fewer];
-    if (random_below(r, 2)) snprintf(out, room, "The %s beat the %s by %s goals to %s.", m->winner, m->loser, more, fewer);
-    else snprintf(out, room, "The %s lost to the %s, who scored %s goals against %s.", m->loser, m->winner, more, fewer);
+    if (random_below(r, 2)) snprintf(out, room, "The %s won by %s goals to %s.", m->winner, m->more, m->fewer);
+    else snprintf(out, room, "With %s goals to %s the %s won.", m->more, m->fewer, m->winner);
 }
 
 static void say_other(uint64_t *r, const match *m, char *out, size_t room)
@@ -64,12 +62,15 @@ static void write_report(uint64_t *r, const match *m, const char *what, char *te
 
 void draw_report(uint64_t *r, report *out)
 {
-    static const char *const orders[] = { "por", "rop", "opr", "orp", "pro", "rpo", "opor", "orop", "oproo", "oorpo" };
-    match m = { .winner = PICK(teams), .city = PICK(cities), .more = 1 + random_below(r, COUNT(words) - 1) };
+    static const char *const orders[] = { "por", "rop", "opr", "orp", "pro", "rpo", "opor", "orop", "proo", "rpoo" };
+    match m = { .winner = PICK(teams) };
     do m.loser = PICK(teams);
     while (m.loser == m.winner);
-    m.fewer = random_below(r, m.more);
+    m.city = PICK(cities);
+    int more = 2 + random_below(r, COUNT(goals) - 2);
+    m.more = goals[more];
+    m.fewer = goals[random_below(r, more)];
     *out->text = '\0';
     write_report(r, &m, PICK(orders), out->text);
-    snprintf(out->summary, sizeof out->summary, "%s beat %s %d-%d in %s.", m.winner, m.loser, m.more, m.fewer, m.city);
+    snprintf(out->summary, sizeof out->summary, "The %s won %s to %s in %s.", m.winner, m.more, m.fewer, m.city);
 }

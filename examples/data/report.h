@@ -10,7 +10,7 @@ typedef struct report {
     char text[REPORT_ROOM], summary[SUMMARY_ROOM];
 } report;
 
-/* Draws a report of three to five sentences, and the one that tells who won, where and how. */
+/* Draws a report of three or four sentences, and the one that tells who won, where and how. */
 void draw_report(uint64_t *state, report *out);
 
 #endif
