@@ -1,6 +1,7 @@
 /* job_translate.c: training a translator: pairs of lines in. */
 #include "training.h"
 
+#include "../base/clock.h"
 #include "../base/memory.h"
 #include "../base/size.h"
 #include "../task/translate.h"
@@ -206,18 +207,25 @@ static qkv_status validate_translator(qkv_training *t, const qkv_model *m, qkv_r
     return QKV_OK;
 }
 
-/* Lines from all over the text, by the quickest search. What cannot be translated is not shown: it is not training. */
+/* At most `most` lines from all over the text; gives how many. */
+static int64_t take_spread(const qkv_training *t, int64_t most, const char **sources, const char **references)
+{
+    int64_t n = qkv__min(most, t->lines.n);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t line = (2 * i + 1) * t->lines.n / (2 * n);
+        sources[i] = t->lines.sources[line];
+        if (references) references[i] = t->lines.references[line];
+    }
+    return n;
+}
+
+/* By the quickest search. What cannot be translated is not shown: it is not training. */
 static void show_samples(const qkv_training *t)
 {
     enum { MOST = 16 };
     const char *sources[MOST], *references[MOST], *texts[MOST];
-    int64_t n = qkv__min(qkv__min(t->watch.n_samples, MOST), t->lines.n);
+    int64_t n = take_spread(t, qkv__min(t->watch.n_samples, MOST), sources, references);
     qkv_translations x = { 0 };
-    for (int64_t i = 0; i < n; i++) {
-        int64_t line = (2 * i + 1) * t->lines.n / (2 * n);
-        sources[i] = t->lines.sources[line];
-        references[i] = t->lines.references[line];
-    }
     if (n > 0 && !qkv_translate(t->model, sources, NULL, n, &(qkv_translate_opts){ .beam = 1 }, &x)) {
         for (int64_t i = 0; i < n; i++) texts[i] = x.status[i] ? "" : x.best[i].text;
         t->watch.sample(t->watch.data, n, sources, references, texts);
@@ -260,13 +268,27 @@ static qkv_status fit_length(qkv_training *t)
     return status;
 }
 
-/* To fit, the lines are searched two or three times; by BLEU, at each validation. A beam of 4 is four rows, of which each step
- * computes a token at a time, and so costs as much as about 4 tokens of training. */
-static double search_tokens(const qkv_training *t, int64_t validations)
+/* Some lines are searched by a model that has learned nothing, which does not end a line: as far as an average one goes. */
+static qkv_status time_search(const qkv_training *t, double *seconds)
 {
-    enum { FITTING = 3, TOKENS = 4 };
-    int64_t searches = (t->o.v.fit == FIT_LENGTH ? FITTING : 0) + (t->o.v.metric == BY_BLEU ? validations : 0);
-    return (double)(searches * TOKENS) * (double)qkv__pairs_target_ids(t->valid);
+    enum { MOST = 128 };
+    const char *sources[MOST];
+    int64_t n = take_spread(t, MOST, sources, NULL), pairs = qkv__max(qkv_pairs_count(t->valid), 1);
+    qkv_translations x = { 0 };
+    const qkv_translate_opts opts = { .max_length = (int)qkv__ceil_div(qkv__pairs_target_ids(t->valid), pairs) };
+    double began = qkv__seconds();
+    qkv_status status = n ? qkv_translate(t->model, sources, NULL, n, &opts, &x) : QKV_OK;
+    *seconds = (qkv__seconds() - began) / (double)qkv__max(n, 1);
+    qkv_translations_free(&x);
+    return status;
+}
+
+/* To fit, the lines are searched two or three times; by BLEU, at each validation. */
+static int64_t lines_searched(const qkv_training *t, int64_t validations)
+{
+    enum { FITTING = 3 };
+    int64_t fitted = t->o.v.fit == FIT_LENGTH ? FITTING * qkv__min(t->lines.n, QKV__FITTED_LINES) : 0;
+    return fitted + (t->o.v.metric == BY_BLEU ? validations * t->lines.n : 0);
 }
 
 const qkv__job qkv__translate_job = {
@@ -284,5 +306,6 @@ const qkv__job qkv__translate_job = {
     .validate = validate_translator,
     .sample = show_samples,
     .finish = fit_length,
-    .search_tokens = search_tokens,
+    .time_search = time_search,
+    .lines_searched = lines_searched,
 };

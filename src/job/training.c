@@ -319,7 +319,10 @@ static qkv_status plan_minutes(qkv_training *t, learning *how, const qkv_run_opt
                                        .fast_reduce = t->o.v.fast_reduce,
                                        .shard = t->o.v.shard };
     set_trainer(t, how, &trial);
+    double each = 0; /* line that is searched */
     qkv_status status = plan_valid_every(t, &trial);
+    if (!status && t->job->time_search) status = t->job->time_search(t, &each);
+    if (!status) status = qkv__dist_copy(&each, sizeof each);
     t->is_trial = true;
     if (!status) status = qkv_run_plan_steps(t->model, t->pairs, &trial, qkv__seconds() - t->began, &plan);
     t->is_trial = false;
@@ -327,9 +330,8 @@ static qkv_status plan_minutes(qkv_training *t, learning *how, const qkv_run_opt
         t->stopped = plan.steps ? NULL : QKV__N("another rank was to end"); /* rank 0 decides */
     if (status || t->stopped) return status;
     int64_t validations = trial.valid_every ? plan.steps / trial.valid_every : qkv__validations(plan.steps, plan.epoch_steps);
-    double tokens = t->job->search_tokens ? t->job->search_tokens(t, validations) : 0;
-    double each = (double)qkv__pairs_target_ids(t->pairs) / (double)plan.epoch_steps;
-    t->planned_steps = qkv__max(1, plan.steps - (int64_t)(tokens / fmax(each, 1)));
+    double searches = t->job->lines_searched ? each * (double)t->job->lines_searched(t, validations) : 0;
+    t->planned_steps = qkv__max(1, plan.steps - (int64_t)(searches / fmax(plan.step_seconds, 1e-9)));
     return QKV_OK;
 }
 

@@ -48,8 +48,9 @@ typedef struct qkv__job {
     void (*sample)(const qkv_training *t); /* shows what the model makes of a few texts; NULL: nothing */
     qkv_status (*finish)(qkv_training *t); /* after the last step; NULL: nothing */
     qkv_status (*save)(void *t, qkv_model *m, const char *folder); /* as in qkv_run_opts */
-    /* What validations and the end cost beside the loss, in target tokens of training; NULL: nothing. */
-    double (*search_tokens)(const qkv_training *t, int64_t validations);
+    /* What validations and the end cost beside the loss: seconds of a line that is searched, and how many lines; NULL: nothing. */
+    qkv_status (*time_search)(const qkv_training *t, double *seconds);
+    int64_t (*lines_searched)(const qkv_training *t, int64_t validations);
 } qkv__job;
 extern const qkv__job qkv__translate_job, qkv__classify_job, qkv__generate_job, qkv__mask_job;
 

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { DEFAULT_LINES = 1000, FIRST_TENTH = 2, LAST_TENTH = 20, STEP_TENTHS = 2 };
+enum { FIRST_TENTH = 2, LAST_TENTH = 20, STEP_TENTHS = 2 };
 
 typedef struct fitting {
     const qkv_model *m;
@@ -31,7 +31,7 @@ typedef struct fitting {
 /* Evenly spaced: a text may change its manner from its first line to its last. */
 static qkv_status take_lines(fitting *f, const char *const *sources, const char *const *references, int64_t given)
 {
-    int64_t most = f->o.max_lines ? f->o.max_lines : DEFAULT_LINES;
+    int64_t most = f->o.max_lines ? f->o.max_lines : QKV__FITTED_LINES;
     f->n = qkv__min(given, most);
     size_t count;
     if (!qkv__size_mul((size_t)f->n, 3, &count) || !qkv__size_mul(count, sizeof *f->sources, &f->bytes))

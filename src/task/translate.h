@@ -21,6 +21,9 @@ qkv_status qkv__refuse_source(const qkv_translations *t, int64_t i, const char *
 /* The beam of a translation whose options give none: what a published model's files say, else 4. */
 int qkv__usual_beam(const qkv_model_info *info);
 
+/* How many lines a length penalty is fitted on where no option says it. */
+#define QKV__FITTED_LINES 1000
+
 /* BLEU of the translations of n lines, as "qkv translate" prints and "qkv score" counts them (fit_length.c). The errors of
  * qkv_translate() and qkv_bleu(). */
 qkv_status qkv__lines_bleu(const qkv_model *m, const char *const *sources, const char *const *references, int64_t n,
