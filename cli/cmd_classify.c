@@ -38,7 +38,7 @@ static const option options[] = {
     { "label-column", .group = DATA_GROUP, .value = "NAME", .help = "the label's column by its name in a header, or its number",
       .text = &given.label_column },
     { "label-separator", .group = DATA_GROUP, .value = "TEXT",
-      .help = "what stands between several labels, a comma unless given", .text = &given.label_separator },
+      .help = "what stands between several labels; as in training, else a comma", .text = &given.label_separator },
     { "text-column", .group = DATA_GROUP, .value = "NAME", .help = "the text's column, in the same way",
       .text = &given.text_column },
     { "pair-column", .group = DATA_GROUP, .value = "NAME", .help = "of the second text, for pairs of texts",
@@ -200,6 +200,8 @@ static qkv_status check_classify_options(void)
 static qkv_status load_classifier(work *w)
 {
     qkv_status status = load_touched_model(given.model, QKV_ABILITY_CLASSIFY, &w->model);
+    if (!status && was_given("threshold") && qkv_model_info_of(w->model)->problem != QKV_PROBLEM_SEVERAL_LABELS)
+        return fail(QKV_USAGE, "--threshold is for models of several labels a text, and %s is none", given.model);
     if (status || !given.eval || qkv_model_label(w->model, 1) || qkv_model_info_of(w->model)->problem) return status;
     return fail(QKV_UNSUPPORTED, "%s has one label, and scores texts: --eval needs a model with two or more", given.model);
 }

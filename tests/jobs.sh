@@ -311,6 +311,7 @@ refused "a missing model" 3 "nowhere" classify -m nowhere
 refused "a missing input" 3 "none.txt" classify -m whole --input none.txt
 refused "not a classifier" 5 'translator: the model has no head for "classify": it can translate' classify -m translator --input valid.txt
 refused "a matrix without --eval" 2 "--confusion needs --eval" classify -m whole --confusion matrix.csv
+refused "a threshold of one label" 2 "--threshold is for models of several labels a text, and whole is none" classify -m whole --threshold 0.3 x
 refused "a line that is no pair" 4 "line 1: a pair has a TAB" classify -m pairs --pairs --input valid.txt
 refused "a translator has no perplexity" 5 'no head for "generate": it can translate' perplexity -m translator --input heldout.txt
 refused "a stride longer than the context" 2 "--stride 10 is more than --context 9" perplexity -m tongue --input heldout.txt --context 9 --stride 10

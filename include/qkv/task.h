@@ -321,7 +321,8 @@ typedef struct qkv_classify_labelled_opts {
 QKV_API qkv_status qkv_classify_labelled(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *opts,
                                          qkv_confusion *out);
 
-/* The same for a model whose texts may have several labels (separated by labelled->separator, or ","), or that tells numbers. */
+/* The same for a model whose texts may have several labels (separated by labelled->separator, else by
+ * what the model learned with, or ","; an empty label is none), or that tells numbers. */
 typedef struct qkv_labelled_score {
     qkv_problem problem;
     int64_t texts, cut;

@@ -339,7 +339,8 @@ typedef struct qkv_labelled_opts {
     int no_label;                    /* 1: the label may be missing (its string is then ""): TSV lines without a header are
                                         text alone, TABs and all; .txt files may lie in DIR itself */
     int header;                      /* 1: the first line of TSV is a header, whether names are given or not */
-    const char *separator; /* a label of JSONL may be an array of texts: they are joined with this; NULL: it may not */
+    const char *separator; /* a text may have several labels, or none: a label of JSONL may be an array of texts, which are
+                              joined with this, and a label may be empty; NULL: neither */
     int numbers;           /* 1: a label of JSONL may be any number */
 } qkv_labelled_opts;
 

@@ -4,6 +4,7 @@
 #include "../base/memory.h"
 #include "../model/model_info.h"
 #include "../nn/layer.h"
+#include "../score/correlation.h"
 #include "../task/texts.h"
 #include "../text/label_list.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 
 enum { BY_LOSS, BY_ACCURACY }; /* --metric */
-enum { MOST_CLASSES = 10000 };
+enum { MOST_CLASSES = 10000, MOST_SEPARATOR = 15 };
 
 /* ---- options ---- */
 
@@ -31,8 +32,9 @@ static qkv_status check_problem(const qkv_training *t)
 {
     const qkv__training_values *v = &t->o.v;
     if (v->numbers && v->label_separator) return qkv__fail(QKV_USAGE, "--numbers and --label-separator: choose one");
-    if (v->label_separator && (!*v->label_separator || strchr(v->label_separator, '\t')))
-        return qkv__fail(QKV_USAGE, "--label-separator is empty, or has a TAB in it");
+    const char *separator = v->label_separator;
+    if (separator && (!*separator || strchr(separator, '\t') || strlen(separator) > MOST_SEPARATOR))
+        return qkv__fail(QKV_USAGE, "--label-separator is empty, has a TAB in it, or more than %d bytes", MOST_SEPARATOR);
     if (v->balance && problem_of(t))
         return qkv__fail(QKV_USAGE, "--balance is for texts with one label: leave it out, or --numbers and --label-separator");
     if (v->numbers && QKV__IS_SET(&t->o, smoothing) && v->smoothing > 0)
@@ -158,7 +160,7 @@ static qkv_status add_labels(labelled_reading *r, const qkv_labelled *x)
 {
     char label[QKV__LABEL_MAX];
     qkv_status status = QKV_OK;
-    for (const char *at = x->label; at && !status;)
+    for (const char *at = qkv__first_label(x); at && !status;)
         status = qkv__next_label(x, &at, r->t->o.v.label_separator, label) ? add_label(r, x, label) : QKV_FORMAT;
     return status;
 }
@@ -204,9 +206,11 @@ static qkv_status check_classes(const qkv_training *t)
 {
     const char *path = t->o.v.train_labelled.at[0];
     if (t->labels.n > 1) return QKV_OK;
-    if (!t->labels.n) return qkv__fail(QKV_FORMAT, "%s: there are no texts", path);
-    return qkv__fail(QKV_FORMAT, "%s: every text has the label \"%.60s\": two classes at least are needed", path,
-                     t->labels.names[0]);
+    if (!t->labels.n) return qkv__fail(QKV_FORMAT, problem_of(t) ? "%s: no text has a label" : "%s: there are no texts", path);
+    return qkv__fail(QKV_FORMAT,
+                     problem_of(t) ? "%s: there is one label, \"%.60s\": two at least are needed"
+                                   : "%s: every text has the label \"%.60s\": two classes at least are needed",
+                     path, t->labels.names[0]);
 }
 
 static qkv_status survey_labelled(qkv_training *t, qkv__survey *s)
@@ -279,7 +283,7 @@ static qkv_status take_several(void *data, const qkv_labelled *x)
     char label[QKV__LABEL_MAX];
     int class_id;
     memset(t->has, 0, (size_t)t->labels.n);
-    for (const char *at = x->label; at;) {
+    for (const char *at = qkv__first_label(x); at;) {
         if (!qkv__next_label(x, &at, t->o.v.label_separator, label) || find_class(r, x, label, &class_id)) return QKV_FORMAT;
         t->has[class_id] = 1;
     }
@@ -352,6 +356,7 @@ static qkv_status set_problem(qkv_training *t)
                                                            : qkv_classifying(t->o.v.balance ? t->weights : NULL, t->labels.n);
     t->has_objective = true;
     qkv_status status = qkv_model_set_problem(t->model, problem);
+    if (!status) status = qkv__model_set_separator(t->model, t->o.v.label_separator ? t->o.v.label_separator : "");
     if (status) return status;
     return t->o.v.numbers ? qkv_model_set_labels(t->model, number, 1) : qkv_model_set_labels(t->model, names, t->labels.n);
 }
@@ -531,11 +536,16 @@ static qkv_status tell_numbers(const tally *y, double loss, qkv_run_score *out)
     qkv_numbers_score s;
     qkv_status status = qkv_score_numbers(y->told, y->numbers, y->n, &s);
     if (status) return status;
+    char pearson[QKV__CORRELATION], spearman[QKV__CORRELATION];
     out->score = -loss;
-    snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f, RMSE %.4g, Pearson %.4f, Spearman %.4f"), loss,
-             s.rmse, s.pearson, s.spearman);
-    snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f, \"rmse\": %.6g, \"pearson\": %.6f, \"spearman\": %.6f", loss,
-             s.rmse, s.pearson, s.spearman);
+    qkv__correlation_text(s.pearson, 0, pearson);
+    qkv__correlation_text(s.spearman, 0, spearman);
+    snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f, RMSE %.4g, Pearson %s, Spearman %s"), loss,
+             s.rmse, pearson, spearman);
+    qkv__correlation_text(s.pearson, 1, pearson);
+    qkv__correlation_text(s.spearman, 1, spearman);
+    snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f, \"rmse\": %.6g, \"pearson\": %s, \"spearman\": %s", loss,
+             s.rmse, pearson, spearman);
     return QKV_OK;
 }
 

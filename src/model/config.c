@@ -135,7 +135,7 @@ static bool is_key(const char *name)
     for (const qkv__config_key *k = keys; k->name; k++)
         if (!strcmp(k->name, name)) return true;
     return !strcmp(name, "model_type") || !strcmp(name, "labels") || !strcmp(name, LENGTH_PENALTY) ||
-           !strcmp(name, QKV__PROBLEM) || !strcmp(name, QUANTIZATION);
+           !strcmp(name, QKV__PROBLEM) || !strcmp(name, QKV__SEPARATOR) || !strcmp(name, QUANTIZATION);
 }
 
 /* "labels": one name for each class; it may be missing. */
@@ -252,7 +252,7 @@ qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, co
     json_t *config = json_pack("{s:s}", "model_type", QKV__OWN_TYPE);
     bool ok = config && qkv__keys_write(keys, o, config);
     if (ok && labels->n) ok = !json_object_set_new(config, "labels", list_of(labels));
-    ok = ok && qkv__problem_write(info->problem, config) && qkv__quantization_write(bits, config);
+    ok = ok && qkv__problem_write(info, config) && qkv__quantization_write(bits, config);
     float length_penalty = qkv__info_is_published(info) ? 0 : info->length_penalty; /* by another formula */
     if (ok && length_penalty > 0) ok = !json_object_set_new(config, LENGTH_PENALTY, json_real((double)length_penalty));
     qkv_status status = qkv__json_write(path, ok ? config : NULL);

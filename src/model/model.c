@@ -244,6 +244,14 @@ qkv_status qkv_model_set_problem(qkv_model *m, qkv_problem problem)
     return QKV_OK;
 }
 
+qkv_status qkv__model_set_separator(qkv_model *m, const char *separator)
+{
+    if (strlen(separator) >= sizeof m->info.label_separator)
+        return qkv__fail(QKV_USAGE, "a label's separator has at most %zu bytes", sizeof m->info.label_separator - 1);
+    strcpy(m->info.label_separator, separator);
+    return QKV_OK;
+}
+
 /* ---- the folder ---- */
 
 typedef struct folder {
@@ -382,7 +390,7 @@ static qkv_status read_folder(const char *path, loading *l)
     l->info.length_penalty = l->length_penalty;
     l->info.bits = l->wanted && l->wanted < 16 ? l->wanted : l->bits;
     if (l->opts.classes && l->opts.classes_of == QKV_CLASSES_OF_TEXTS)
-        status = qkv__problem_read(&l->published, l->opts.classes, &l->info.problem);
+        status = qkv__problem_read(&l->published, l->opts.classes, &l->info);
     if (status) return status;
     return l->family ? qkv__model_info_read(l->family, &l->published, path, &l->opts, &l->info, &l->sentence) : QKV_OK;
 }

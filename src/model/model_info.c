@@ -318,8 +318,9 @@ qkv_status qkv__labels_read(const qkv__published *p, const qkv_transformer_opts 
 static const char *const problems[] = { "single_label_classification", "multi_label_classification", "regression" };
 
 /* One class without a word is a logit, whatever it is for. */
-qkv_status qkv__problem_read(const qkv__published *p, int64_t classes, qkv_problem *out)
+qkv_status qkv__problem_read(const qkv__published *p, int64_t classes, qkv_model_info *info)
 {
+    const json_t *separator = qkv__get(p, QKV__SEPARATOR);
     const char *word = json_string_value(qkv__get(p, QKV__PROBLEM));
     int i = 0;
     while (word && i <= QKV_PROBLEM_NUMBER && strcmp(word, problems[i])) i++;
@@ -327,13 +328,22 @@ qkv_status qkv__problem_read(const qkv__published *p, int64_t classes, qkv_probl
     if (i == QKV_PROBLEM_NUMBER && classes > 1)
         return qkv__fail(QKV_UNSUPPORTED, "%s: key \"%s\": a regression of %lld numbers; expected one", p->path, QKV__PROBLEM,
                          (long long)classes);
-    *out = (qkv_problem)i;
+    info->problem = (qkv_problem)i;
+    if (!separator || i != QKV_PROBLEM_SEVERAL_LABELS) return QKV_OK;
+    size_t length = json_string_length(separator);
+    if (!length || length >= sizeof info->label_separator)
+        return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected a text of 1 to %zu bytes", p->path, QKV__SEPARATOR,
+                         sizeof info->label_separator - 1);
+    strcpy(info->label_separator, json_string_value(separator));
     return QKV_OK;
 }
 
-bool qkv__problem_write(qkv_problem problem, json_t *config)
+bool qkv__problem_write(const qkv_model_info *info, json_t *config)
 {
-    return !problem || !json_object_set_new(config, QKV__PROBLEM, json_string(problems[problem]));
+    if (info->problem == QKV_PROBLEM_SEVERAL_LABELS && *info->label_separator &&
+        json_object_set_new(config, QKV__SEPARATOR, json_string(info->label_separator)))
+        return false;
+    return !info->problem || !json_object_set_new(config, QKV__PROBLEM, json_string(problems[info->problem]));
 }
 
 /* ---- writing ---- */
@@ -378,7 +388,7 @@ bool qkv__model_info_write(const qkv_model_info *f, json_t *config)
            put_member(config, "decoder_start_token_id", f->start >= 0, json_integer(f->start)) &&
            put_member(config, "forced_bos_token_id", f->forced_first >= 0, json_integer(f->forced_first)) &&
            put_member(config, "min_length", f->min_length > 0, json_integer(f->min_length)) &&
-           put_summary(&f->summary, config) && qkv__problem_write(f->problem, config) &&
+           put_summary(&f->summary, config) && qkv__problem_write(f, config) &&
            put_member(config, "eos_token_id", f->n_ends == 1, json_integer(f->n_ends ? f->ends[0] : 0)) &&
            put_member(config, "eos_token_id", f->n_ends > 1, list_of(f->ends, f->n_ends, false)) &&
            put_member(config, "bad_words_ids", f->n_banned > 0, list_of(f->banned, f->n_banned, true)) &&

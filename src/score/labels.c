@@ -86,7 +86,7 @@ static double correlation(const double *a, const double *b, int64_t n)
         double x = a[i] - mean_a, y = b[i] - mean_b;
         ab += x * y, aa += x * x, bb += y * y;
     }
-    return aa > 0 && bb > 0 ? ab / sqrt(aa) / sqrt(bb) : 0;
+    return aa > 0 && bb > 0 ? ab / sqrt(aa) / sqrt(bb) : (double)NAN;
 }
 
 static qkv_status spearman(const double *a, const double *b, int64_t n, double *out)

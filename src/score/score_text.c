@@ -1,8 +1,11 @@
 /* score_text.c: scores as lines for people, as JSON and as CSV. */
 #include "../text/out.h"
+#include "correlation.h"
 
 #include <qkv/score.h>
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char call[] = "score";
@@ -171,14 +174,23 @@ qkv_status qkv_labels_text(const int64_t *said, const int64_t *is, const int64_t
     return qkv__out_end(&text);
 }
 
+void qkv__correlation_text(double x, int json, char out[QKV__CORRELATION])
+{
+    if (isnan(x)) snprintf(out, QKV__CORRELATION, "%s", json ? "null" : qkv__translated("undefined"));
+    else snprintf(out, QKV__CORRELATION, json ? "%.6f" : "%.4f", x);
+}
+
 qkv_status qkv_numbers_text(const qkv_numbers_score *s, int json, qkv_text *out)
 {
     if (!s || !out) return qkv__fail(QKV_USAGE, "%s: scores and a place for the text are needed", call);
+    char pearson[QKV__CORRELATION], spearman[QKV__CORRELATION];
+    qkv__correlation_text(s->pearson, json, pearson);
+    qkv__correlation_text(s->spearman, json, spearman);
     qkv__out text = qkv__out_begin(out);
     qkv__out_printf(&text,
-                    json ? "{\"texts\": %lld, \"rmse\": %.9g, \"mae\": %.9g, \"pearson\": %.6f, \"spearman\": %.6f}\n"
-                         : qkv__translated("texts %lld\nRMSE %.6g\nmean absolute error %.6g\nPearson %.4f\nSpearman %.4f\n"),
-                    (long long)s->texts, s->rmse, s->mae, s->pearson, s->spearman);
+                    json ? "{\"texts\": %lld, \"rmse\": %.9g, \"mae\": %.9g, \"pearson\": %s, \"spearman\": %s}\n"
+                         : qkv__translated("texts %lld\nRMSE %.6g\nmean absolute error %.6g\nPearson %s\nSpearman %s\n"),
+                    (long long)s->texts, s->rmse, s->mae, pearson, spearman);
     return qkv__out_end(&text);
 }
 

@@ -118,7 +118,7 @@ static qkv_status read_labels(void *data, const qkv_labelled *x, double *target)
     const several_labels *s = data;
     char label[QKV__LABEL_MAX];
     qkv_status status = QKV_OK;
-    for (const char *at = x->label; at && !status;) {
+    for (const char *at = qkv__first_label(x); at && !status;) {
         int64_t class_id = 0;
         if (!qkv__next_label(x, &at, s->separator, label)) return QKV_FORMAT;
         status = find_label(s->model, x, label, &class_id);
@@ -220,7 +220,8 @@ qkv_status qkv_score_labelled(const qkv_model *m, const char *path, const qkv_cl
     if (status) return status;
     labelled.size = sizeof labelled;
     labelled.numbers = 1;
-    if (!labelled.separator || !*labelled.separator) labelled.separator = ",";
+    const char *learned = qkv_model_info_of(m)->label_separator;
+    if (!labelled.separator || !*labelled.separator) labelled.separator = *learned ? learned : ",";
     o.labelled = &labelled;
     *out = (qkv_labelled_score){ .problem = qkv_model_info_of(m)->problem };
     if (out->problem == QKV_PROBLEM_NUMBER) return score_numbers(m, path, &o, json, out, text);

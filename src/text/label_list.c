@@ -9,6 +9,8 @@
 
 static bool is_blank_byte(char c) { return c == ' ' || c == '\t'; }
 
+const char *qkv__first_label(const qkv_labelled *x) { return x->label[strspn(x->label, " \t")] ? x->label : NULL; }
+
 bool qkv__next_label(const qkv_labelled *x, const char **at, const char *separator, char label[QKV__LABEL_MAX])
 {
     const char *from = *at, *found = strstr(from, separator), *end = found ? found : from + strlen(from);

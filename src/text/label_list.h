@@ -10,6 +10,9 @@
 
 enum { QKV__LABEL_MAX = 256 }; /* bytes of one label among several, its NUL included */
 
+/* Where the labels begin; NULL: the text has none. */
+const char *qkv__first_label(const qkv_labelled *x);
+
 /* The label behind *at, without white space around it, copied to `label`; *at moves behind it, and is NULL after the last. False
  * with FORMAT, file and line named, for one that is empty or too long. */
 bool qkv__next_label(const qkv_labelled *x, const char **at, const char *separator, char label[QKV__LABEL_MAX]);

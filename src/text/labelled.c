@@ -34,7 +34,7 @@ static qkv_status check_label(const reader *r, const qkv_labelled *x)
 {
     const char *what = NULL;
     if (strcspn(x->label, "\t\r\n") < x->label_length) what = "the label has a TAB, a newline or a NUL in it";
-    else if (!r->o.no_label && qkv__is_blank(x->label, x->label_length)) what = "the label is empty";
+    else if (!r->o.no_label && !r->o.separator && qkv__is_blank(x->label, x->label_length)) what = "the label is empty";
     return what ? qkv__fail(QKV_FORMAT, "%s: line %lld: %s", x->path, (long long)x->line, what) : QKV_OK;
 }
 
