@@ -45,6 +45,7 @@ static qkv_status answer_question(void *data, const text_stream *in, char *quest
                                    .overlap = given.overlap,
                                    .max_answer = given.max_answer,
                                    .must_answer = given.must_answer };
+    check_line(in, question, length, false, false);
     if (qkv_answer(w->model, question, length, w->context.data, w->context.length, &opts, &w->found)) return library_failed();
     if (given.json) {
         fputs("{\"question\": ", stdout);
@@ -56,12 +57,22 @@ static qkv_status answer_question(void *data, const text_stream *in, char *quest
     return print_text(qkv_answers_lines(&w->found, 0, &text), &text);
 }
 
+/* U+FFFD will stand in for what is not UTF-8. */
+static void check_context(const qkv_text *context)
+{
+    size_t good = qkv_utf8_check(context->data, context->length);
+    int64_t line = 1;
+    for (size_t i = 0; i < good; i++) line += context->data[i] == '\n';
+    if (good < context->length) tell_repaired(given.context, 1, line);
+}
+
 static qkv_status run_answer(void)
 {
     work w = { 0 };
     text_stream in = { 0 };
     qkv_status status = load_model_for(given.model, QKV_ABILITY_ANSWER, &w.model);
     if (!status && qkv_text_read(given.context, 0, &w.context)) status = library_failed();
+    if (!status) check_context(&w.context);
     if (!status) status = open_texts(&in);
     if (!status) status = open_results(&in);
     if (!status) status = each_line(&in, answer_question, &w);

@@ -114,7 +114,7 @@ static qkv_status run_similar(void)
     qkv_matrix q = { 0 }, c = { 0 };
     qkv_model *m;
     qkv_status status = load_model(given.model, &m);
-    if (!status) status = read_lines(&corpus, given.corpus);
+    if (!status) status = read_lines(&corpus, given.corpus, false);
     if (!status && !corpus.n) status = fail(QKV_FORMAT, "%s: there are no lines", given.corpus);
     if (!status) status = embed(m, &corpus, true, &c);
     if (!status) status = read_texts(&queries);

@@ -90,6 +90,7 @@ static qkv_status fill_line(void *data, const text_stream *in, char *line, size_
 {
     work *w = data;
     w->number = in->number;
+    check_line(in, line, length, false, false);
     return fill_text(w, line, length);
 }
 

@@ -30,8 +30,8 @@ static qkv_status check_quantize_options(void)
 
 static qkv_status read_texts_given(lines *texts, lines *references)
 {
-    qkv_status status = given.texts ? read_lines(texts, given.texts) : QKV_OK;
-    if (!status && given.references) status = read_lines(references, given.references);
+    qkv_status status = given.texts ? read_lines(texts, given.texts, true) : QKV_OK;
+    if (!status && given.references) status = read_lines(references, given.references, true);
     if (!status && given.texts && !texts->n) status = fail(QKV_FORMAT, "%s: there are no lines", given.texts);
     if (!status && given.references && references->n != texts->n)
         status = fail(QKV_FORMAT, "%s has %lld lines, %s has %lld", given.texts, (long long)texts->n, given.references,

@@ -102,8 +102,8 @@ static qkv_status run_score(void)
     lines hyp = { 0 }, ref = { 0 };
     results r = { 0 };
     qkv_status status = choose_metrics(&r);
-    if (!status) status = read_lines(&ref, given.ref);
-    if (!status) status = read_lines(&hyp, given.hyp);
+    if (!status) status = read_lines(&ref, given.ref, true);
+    if (!status) status = read_lines(&hyp, given.hyp, true);
     if (!status) status = check_counts(&hyp, &ref);
     if (!status) status = score(&hyp, &ref, &r);
     if (!status) status = open_results(NULL);

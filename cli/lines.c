@@ -157,10 +157,19 @@ qkv_status each_line(text_stream *in, line_handler handle, void *data)
 
 /* ---- all of them ---- */
 
+/* A copy in which U+FFFD stands in for what is not UTF-8; NULL without memory. */
+static char *repaired_copy(const char *line, size_t length)
+{
+    qkv_text text = { 0 };
+    char *copy = qkv_utf8_repair(line, length, &text) ? NULL : strdup(length ? text.data : "");
+    qkv_text_free(&text);
+    return copy;
+}
+
 static qkv_status keep_line(void *data, const text_stream *r, char *line, size_t length)
 {
     lines *l = data;
-    qkv_status status = check_line(r, line, length, true, false);
+    qkv_status status = check_line(r, line, length, l->is_strict, was_given("quiet"));
     size_t good = strlen(line);
     if (!status && good < length)
         status = fail(QKV_FORMAT, "%s: line %lld: byte %zu is NUL", l->name, (long long)r->number, good + 1);
@@ -172,31 +181,31 @@ static qkv_status keep_line(void *data, const text_stream *r, char *line, size_t
         l->at = larger;
         l->room = room;
     }
-    if (!(l->at[l->n] = strdup(line))) return fail(QKV_MEMORY, "%s: out of memory", l->name);
+    if (!(l->at[l->n] = repaired_copy(line, length))) return fail(QKV_MEMORY, "%s: out of memory", l->name);
     l->n++;
     return QKV_OK;
 }
 
 /* All lines of what was opened, which it closes. */
-static qkv_status read_all_lines(lines *l, text_stream *in, qkv_status status)
+static qkv_status read_all_lines(lines *l, text_stream *in, bool strict, qkv_status status)
 {
-    *l = (lines){ .name = in->name };
+    *l = (lines){ .name = in->name, .is_strict = strict };
     if (!status) status = each_read_line(in, keep_line, l);
     close_texts(in);
     return status;
 }
 
-qkv_status read_lines(lines *l, const char *path)
+qkv_status read_lines(lines *l, const char *path, bool strict)
 {
     text_stream in;
     qkv_status status = open_lines(&in, path);
-    return read_all_lines(l, &in, status);
+    return read_all_lines(l, &in, strict, status);
 }
 
 static qkv_status keep_sent(lines *l, char *text, size_t length)
 {
     text_stream in = { .name = l->name, .number = 1, .file = length ? fmemopen(text, length, "r") : NULL };
-    return in.file ? read_all_lines(l, &in, QKV_OK) : QKV_OK;
+    return in.file ? read_all_lines(l, &in, false, QKV_OK) : QKV_OK;
 }
 
 /* Rank 0 has read them: all lines to all ranks. What fails there is not waited for elsewhere. */
@@ -221,7 +230,7 @@ qkv_status read_texts(lines *l)
 {
     text_stream in;
     qkv_status status = open_texts(&in);
-    status = read_all_lines(l, &in, status);
+    status = read_all_lines(l, &in, false, status);
     return qkv_dist_ranks() == 1 ? status : send_lines(l, status);
 }
 

@@ -44,13 +44,15 @@ typedef struct lines {
     const char *name; /* of the file, for sentences */
     char **at;        /* n texts, without their newlines */
     int64_t n, room;
+    bool is_strict;
 } lines;
 
 /* Reads all lines of a file, of standard input for NULL. A last line without a newline is a line. Reports its error: those of
- * next_line(); FORMAT for a line that is not UTF-8 or holds a NUL. free_lines() it in any case. */
-qkv_status read_lines(lines *l, const char *path);
+ * next_line(); FORMAT for a line that holds a NUL and, where it is strict, for one that is not UTF-8; else U+FFFD stands in, and
+ * it is told. free_lines() it in any case. */
+qkv_status read_lines(lines *l, const char *path, bool strict);
 
-/* The same with the texts of the command: see streams.h. */
+/* The same with the texts of the command, not strict: see streams.h. */
 qkv_status read_texts(lines *l);
 void free_lines(lines *l);
 

@@ -175,6 +175,10 @@ refused "no mask" 2 "mask" fill -m bert_mlm 'the cat'
 refused "a model that cannot" 5 'no head for "fill": it can generate' fill -m gpt2 'the [MASK]'
 refused "too long a text" 6 "qkv: fill" fill -m bert_mlm 'the the the the the the the the the the the [MASK]'
 
+# form NAME KIND FROM
+form() {
+    mkdir "$1" && cp "$3"/*.json "$1" && { cp "$3"/*.txt "$3"/*.model "$1" 2>/dev/null; "$make_forms" "$3" "$1" "$2"; }
+}
 # ---- tag, answer ----
 for name in bert_tag bert_answer bert_dense; do bert $name; done
 for name in roberta_tag roberta_answer; do roberta $name; done
@@ -216,6 +220,22 @@ refused "a tagger does not classify" 5 'bert_tag: the model has no head for "cla
 refused "a classifier does not tag" 5 'no head for "tag": it can classify, embed' tag -m bert_classify x
 refused "a tagger does not answer" 5 'no head for "answer": it can tag, embed' answer -m bert_tag --context context x
 refused "a classifier of three labels does not rank" 5 'no head for "rank": it can classify, embed' rank -m bert_classify --corpus context x
+# One rule for bytes that are not UTF-8: U+FFFD stands in, and it is told.
+printf 'the cat\nthe \377 sat\n' >bad.txt
+form one_label one bert_classify
+tr -d '\n' <bert_classify/config.json | sed 's/"id2label": {[^}]*}/"id2label": {"0": "x"}/; s/"label2id": {[^}]*}/"label2id": {"x": 0}/' >one_label/config.json
+told="bad.txt: line 2: byte 5 is not UTF-8: U+FFFD stands in for it"
+check "tag" run 0 "$told" tag -m bert_tag --input bad.txt
+check "answer: questions" run 0 "$told" answer -m bert_answer --context context --input bad.txt
+check "answer: the context" run 0 "bad.txt: line 2 is not UTF-8: U+FFFD stands in" answer -m bert_answer --context bad.txt x
+check "rank: queries" run 0 "$told" rank -m one_label --corpus context --input bad.txt
+check "rank: lines" run 0 "$told" rank -m one_label --corpus bad.txt x
+check "are UTF-8 then" iconv -f UTF-8 -t UTF-8 -o /dev/null out
+check "embed" run 0 "$told" embed -m bert_tag --input bad.txt
+check "similar" run 0 "$told" similar -m bert_tag --corpus bad.txt x
+check "classify" run 0 "$told" classify -m bert_classify --input bad.txt
+printf 'the [MASK]\nthe \377 [MASK]\n' >bad.txt
+check "fill" run 0 "bad.txt: line 2: byte 5 is not UTF-8" fill -m bert_mlm --input bad.txt
 check "export a tagger" run 0 "" export -m bert_tag --as bert -o tagger-again --quiet
 check "tag again" run 0 "" tag -m tagger-again --json "the cats sat, on."
 cp out one
@@ -458,10 +478,6 @@ refused "a ModernBERT has two ways" 2 "reads the first token or the mean" train 
 refused "its pooling is its own" 2 "reads the first token" train classify --from bert_mlm --train labelled.tsv --pooling mean --out no
 
 # ---- forms ----
-# form NAME KIND FROM
-form() {
-    mkdir "$1" && cp "$3"/*.json "$1" && { cp "$3"/*.txt "$3"/*.model "$1" 2>/dev/null; "$make_forms" "$3" "$1" "$2"; }
-}
 form shards shards llama
 check "two files" run 0 "" info shards
 contains "are told" "$(tr -s ' ' <out)" "in 2 files"
