@@ -340,6 +340,14 @@ check "nothing banned comes" sh -c "'$qkv' translate -m marian --json <in | grep
 : >in
 
 # ---- attend, show, serve ----
+for model in bert_mlm roberta_mlm; do
+    check "lens of a mask" run 0 "" lens -m $model 'the [MASK]' --json
+    same "reads it as one token" "$(case $model in bert*) echo '[CLS] the [MASK] [SEP]' ;; *) echo '<s> the <mask> </s>' ;; esac)" \
+        "$(sed -n '1s/.*"tokens": \[\(.*\)\],/\1/p' out | tr -d '",' | tr -s ' ')"
+done
+contains "so does attend" "$("$qkv" attend -m bert_mlm 'the <mask>' --json)" '"keys": ["[CLS]", "the", "[MASK]", "[SEP]"]'
+check "no mask of a model that fills none in" run 0 "" attend -m bert_tag '[MASK]' --json
+contains "it is text" "$(cat out)" '"["' '"]"'
 for model in bert_mlm gpt2 llama; do check "attend with $model" run 0 "" attend -m $model 'the cat' --json; done
 for model in bert_mlm gpt2 llama; do
     check "explain with $model" run 0 "" explain -m $model 'the cat' --head 1 --json
@@ -363,6 +371,11 @@ wait $server
 
 # ---- export: there and back ----
 check "export as qkv" run 0 "wrote" export -m bert_mlm --as qkv -o as_qkv
+for command in "embed the" "fill [MASK]" "attend the" "similar --corpus context the"; do
+    run 0 "" ${command%% *} -m bert_mlm ${command#* } && cp out before
+    check "as qkv: $command" run 0 "" ${command%% *} -m as_qkv ${command#* }
+    check "says the same" cmp out before
+done
 check "and back" run 0 "" export -m as_qkv --as bert -o as_bert --quiet
 for model in bert_mlm as_qkv as_bert; do
     run 0 "" forward -m $model --source-ids 2,5,4,3 --logits $model.npy --quiet

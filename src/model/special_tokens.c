@@ -161,6 +161,12 @@ static qkv_status resolve_published(qkv__special_tokens *f)
 
 static int64_t ids_around(const qkv__wrap *w) { return w->before.n + w->after.n; }
 
+/* A folder of ours may hold a published encoder (export --as qkv): its tokenizer says what is around a text. */
+static bool is_of_others(const qkv__special_tokens *f)
+{
+    return !has_decoder(f) && f->source->pipeline && qkv_tokenizer_find(f->source, QKV_SPECIAL_START) < 0;
+}
+
 qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f)
 {
     *f = (qkv__special_tokens){ .t = qkv_transformer_options(qkv_model_transformer(m)),
@@ -168,7 +174,7 @@ qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f)
                                 .target = qkv_model_target_tokenizer(m),
                                 .info = qkv_model_info_of(m) };
     if (!m || !f->source) return qkv__fail(QKV_USAGE, "the model has no tokenizer: it knows ids, not text");
-    f->is_published = qkv__info_is_published(f->info);
+    f->is_published = qkv__info_is_published(f->info) || is_of_others(f);
     qkv_status status = QKV_OK;
     if (f->is_published) status = resolve_published(f);
     else resolve_ours(f);
@@ -230,6 +236,16 @@ void qkv__token_types(const qkv__special_tokens *f, const int32_t *ids, int64_t 
     while (at < last && ids[at] != w->between.ids[0]) at++;
     if (at + w->between.n > last) return;
     for (int64_t i = at + w->between.n; i < n; i++) types[i] = i < last ? w->second_type : w->after_type;
+}
+
+size_t qkv__mask_at(const qkv__special_tokens *f, const char *text, size_t length)
+{
+    const char *spelling = f->ids.mask < 0 ? NULL : qkv_tokenizer_token(f->source, f->ids.mask);
+    for (const char *const *next = qkv__mask_spellings; spelling; spelling = *next++) {
+        size_t n = strlen(spelling);
+        if (n && n <= length && !memcmp(text, spelling, n)) return n;
+    }
+    return 0;
 }
 
 bool qkv__ends_text(const qkv__special_tokens *f, int32_t id)

@@ -48,8 +48,10 @@ qkv_status qkv__document_tokens(const qkv_model *m, qkv__special_tokens *f, qkv_
 /* Types of the n ids of one text or a pair. */
 void qkv__token_types(const qkv__special_tokens *f, const int32_t *ids, int64_t n, int32_t *types);
 
-/* How a mask is written, best first; NULL ends the list. */
+/* How a mask is written, best first; NULL ends the list. And how many bytes of a text are the mask that it begins with, spelled
+ * as the tokenizer does or in one of these ways; 0: it begins with none. */
 extern const char *const qkv__mask_spellings[];
+size_t qkv__mask_at(const qkv__special_tokens *f, const char *text, size_t length);
 
 bool qkv__ends_text(const qkv__special_tokens *f, int32_t id);
 

@@ -95,13 +95,37 @@ static qkv_status put_special_ids(qkv__tokens *to, const qkv_tokenizer *t, const
     return status;
 }
 
+/* As qkv_fill() reads it: a mask, however it is spelled, is the token. */
+static qkv_status read_masked(job *j, const qkv_text *text)
+{
+    qkv_text *spelled = &j->work->more;
+    const char *mask = qkv_tokenizer_token(j->source, j->f.ids.mask);
+    qkv__text_clear(spelled);
+    qkv_status status = QKV_OK;
+    for (size_t at = 0, n; at < text->length && !status; at += n ? n : 1) {
+        n = qkv__mask_at(&j->f, text->data + at, text->length - at);
+        status = n ? qkv__text_put(spelled, mask, strlen(mask)) : qkv__text_put(spelled, text->data + at, 1);
+    }
+    const qkv_encode_opts opts = { .specials = 1 };
+    return status ? status : qkv__tokens_put_text(&j->work->source, j->source, spelled->data, spelled->length, &opts);
+}
+
+static bool has_mask(const job *j, const qkv_text *text)
+{
+    if (has_decoder(j) || !(qkv_model_info_of(j->m)->can & QKV_ABILITY_FILL)) return false;
+    for (size_t at = 0; at < text->length; at++)
+        if (qkv__mask_at(&j->f, text->data + at, text->length - at)) return true;
+    return false;
+}
+
 static qkv_status read_source(job *j, given source)
 {
     qkv__tokens *to = &j->work->source;
     qkv_text *text = &j->work->text;
     qkv_status status = put_special_ids(to, j->source, &j->f.single.before);
     if (!status) status = qkv_utf8_repair(source.data, source.length, text);
-    if (!status) status = qkv__tokens_put_text(to, j->source, text->data, text->length);
+    if (!status && has_mask(j, text)) status = read_masked(j, text);
+    else if (!status) status = qkv__tokens_put_text(to, j->source, text->data, text->length, NULL);
     if (!status) status = put_special_ids(to, j->source, &j->f.single.after);
     if (!status) status = qkv__check_length(QKV_LIMIT, "attend: the text has", to->n, j->f.max_tokens);
     return status ? status : check_bytes(j, to->n, has_decoder(j));
@@ -132,7 +156,7 @@ static qkv_status read_target(job *j, given target)
     if (j->o.target_ids) status = qkv__tokens_put_ids(to, j->target, j->o.target_ids, j->o.n_target_ids);
     else if (!target.data) status = search(j);
     else if (!(status = qkv_utf8_repair(target.data, target.length, text)))
-        status = qkv__tokens_put_text(to, j->target, text->data, text->length);
+        status = qkv__tokens_put_text(to, j->target, text->data, text->length, NULL);
     if (!status) status = qkv__check_length(QKV_LIMIT, "attend: the target with its start has", to->n, j->f.max_tokens);
     if (!status) status = check_bytes(j, j->work->source.n, to->n);
     return status ? status : qkv__tokens_put_special(to, j->target, j->f.ids.end);
@@ -147,7 +171,7 @@ static qkv_status read_document(job *j, given source, given target)
     if (!status) status = qkv_utf8_repair(source.data, source.length, text);
     if (!status && target.data) status = qkv_utf8_repair(target.data, target.length, more);
     if (!status && target.data) status = qkv__text_put(text, more->data, more->length);
-    if (!status) status = qkv__tokens_put_text(to, j->target, text->data, text->length);
+    if (!status) status = qkv__tokens_put_text(to, j->target, text->data, text->length, NULL);
     if (!status) status = qkv__tokens_put_ids(to, j->target, j->o.target_ids, j->o.n_target_ids);
     if (!status && !to->n) return qkv__fail(QKV_USAGE, "attend: the text has no tokens");
     if (!status) status = qkv__check_length(QKV_LIMIT, "attend: the text has", to->n, j->f.max_tokens);

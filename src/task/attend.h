@@ -25,7 +25,8 @@ void qkv__tokens_clear(qkv__tokens *t);
 
 /* Add one special token; the tokens of UTF-8, each with the text it comes from; ids, with the text they decode to. */
 qkv_status qkv__tokens_put_special(qkv__tokens *t, const qkv_tokenizer *tokenizer, int32_t id);
-qkv_status qkv__tokens_put_text(qkv__tokens *t, const qkv_tokenizer *tokenizer, const char *text, size_t length);
+qkv_status qkv__tokens_put_text(qkv__tokens *t, const qkv_tokenizer *tokenizer, const char *text, size_t length,
+                                const qkv_encode_opts *opts);
 qkv_status qkv__tokens_put_ids(qkv__tokens *t, const qkv_tokenizer *tokenizer, const int32_t *ids, int64_t n);
 
 /* Text as a name, which ends with its only NUL; bytes that are no character as U+FFFD, with pieces like \\xE6. MEMORY. */

@@ -71,10 +71,11 @@ static size_t same_span(const qkv_ids *x, size_t i)
     return n;
 }
 
-qkv_status qkv__tokens_put_text(qkv__tokens *t, const qkv_tokenizer *tokenizer, const char *text, size_t length)
+qkv_status qkv__tokens_put_text(qkv__tokens *t, const qkv_tokenizer *tokenizer, const char *text, size_t length,
+                                const qkv_encode_opts *opts)
 {
     qkv_ids *x = &t->encoded;
-    qkv_status status = qkv_tokenizer_encode(tokenizer, text, length, NULL, x);
+    qkv_status status = qkv_tokenizer_encode(tokenizer, text, length, opts, x);
     for (size_t i = 0, n; !status && i < x->n; i += n) {
         const char *from = text + x->spans[i].begin;
         size_t bytes = x->spans[i].end - x->spans[i].begin;

@@ -43,15 +43,6 @@ typedef struct job {
 
 /* ---- masks in a text ---- */
 
-static size_t mask_at(const char *text, size_t length, const char *spelling)
-{
-    for (const char *const *next = qkv__mask_spellings; spelling; spelling = *next++) {
-        size_t n = strlen(spelling);
-        if (n && n <= length && !memcmp(text, spelling, n)) return n;
-    }
-    return 0;
-}
-
 static qkv_status add_place(job *j, size_t begin, size_t end)
 {
     struct qkv_filled_work *w = j->work;
@@ -68,7 +59,7 @@ static qkv_status spell_masks(job *j)
     qkv__text_clear(&w->spelled);
     qkv_status status = qkv__text_put(&w->spelled, "", 0);
     for (size_t at = 0, n; at < length && !status; at += n) {
-        bool is_mask = (n = mask_at(text + at, length - at, spelling)) > 0;
+        bool is_mask = (n = qkv__mask_at(&j->f, text + at, length - at)) > 0;
         if (!is_mask) n = 1;
         if (is_mask) status = add_place(j, at, at + n);
         if (!status) status = qkv__text_put(&w->spelled, is_mask ? spelling : text + at, is_mask ? strlen(spelling) : n);
