@@ -1,8 +1,7 @@
 #!/bin/sh
-# live.sh: pages of "qkv page" run by Node and Chromium, against the native engine; screenshots stay in BUILD/live. usage: live.sh
-# QKV BUILD
+# live.sh: pages of "qkv page" run by Node, Chromium and Firefox, against the native engine. usage: live.sh QKV BUILD [STORIES]
 . "$(dirname "$0")/cases.sh"
-qkv=$(realpath "$1") build=$(realpath "$2") here=$(cd "$(dirname "$0")" && pwd)
+qkv=$(realpath "$1") build=$(realpath "$2") here=$(cd "$(dirname "$0")" && pwd) stories=${3:-none}
 export LC_ALL=C.UTF-8
 engine=$build/wasm/engine.wasm.gz
 cd "$folder" || exit 1
@@ -38,12 +37,15 @@ for model in translator classifier language; do
 done
 check "and one of 8 bits" run 0 "wrote" page -m translator -o translator8.html --engine "$engine" --bits 8
 cut -f1 pairs/test.tsv | head -n 20 >sentences
-# playwright-core is what tests/page.sh has installed.
-browser=none
-if [ -e "$build/page/installed" ] && command -v chromium >/dev/null; then browser=$build/page
-else skipped "pages in Chromium: tests/page.sh has not installed playwright-core"; fi
+pages="translator.html classifier.html language.html"
+if [ -r "$stories/hf/config.json" ]; then # a published generator
+    cp -r "$stories/hf" stories && chmod -R u+w stories && cp "$stories/tok512.model" stories/tokenizer.model
+    check "a page of stories260K" run 0 "wrote" page -m stories -o stories.html --engine "$engine"
+    pages="$pages stories.html"
+else skipped "a page of stories260K: the model is not here"; fi
 [ "$failures" = 0 ] || finish || exit 1
 mkdir -p "$build/live"
-node "$here/live/live.test.mjs" "$qkv" "$build/live" "$browser" sentences translator.html translator8.html classifier.html language.html ||
-    failures=1
+node "$here/live/live.test.mjs" "$qkv" "$build/live" sentences translator.html translator8.html classifier.html language.html || failures=1
+# shellcheck disable=SC2086
+node "$here/live/browsers.test.mjs" "$qkv" "$build/live" sentences $pages || failures=1
 finish
