@@ -77,7 +77,7 @@ fi
     contains "in Chinese" "$(cat err)" "2 个进程，在 1 台主机上" "指令集"
 
     # a model of several buckets: its optimizer's state on all ranks, or on each
-    wide="$translate --dim 64 --inner 256 --layers 3"
+    wide="$translate --dim 96 --inner 384 --layers 3"
     "$qkv" $wide --micro-batches 8 --update-freq 2 --steps 12 --out wide 2>err || cat err
     for n in 2 4; do
         ranks $n $wide --update-freq 2 --steps 12 --shard --out wide.$n 2>err || cat err

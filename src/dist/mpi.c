@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -184,19 +183,20 @@ static const char *start(int *own_rank, int *all_ranks, const char **own_host, c
     return ranks > 1 && is_threaded() ? start_watch() : NULL;
 }
 
-/* Spins for a moment, then gives the core away: ranks may share it. */
+/* Looks for a moment, then sleeps between looks: other ranks, or a thread that computes, may share the core. Not by sched_yield(),
+ * after which such a thread keeps the core for milliseconds. */
 static const char *finish(int n, MPI_Request *requests, double seconds)
 {
-    double began = now();
-    for (int looks = 0, at = 0;; looks++) {
+    const double began = now(), moment = 20e-6, soon = 10e-3;
+    for (int at = 0;;) {
         for (int done = 1; at < n && done; at += done) {
             int code = MPI_Test(&requests[at], &done, MPI_STATUS_IGNORE);
             if (code) return mpi_error(code);
         }
         if (at == n) return NULL;
-        if (seconds > 0 && now() - began > seconds) return "the others did not come";
-        if (looks < 200) sched_yield();
-        else rest(looks < 2000 ? 50 : 500);
+        double waited = now() - began;
+        if (seconds > 0 && waited > seconds) return "the others did not come";
+        if (waited > moment) rest(waited < soon ? 20 : 200);
     }
 }
 

@@ -7,7 +7,7 @@
 
 #include "dist.h"
 
-enum { QKV__UNIT = 1 << 10, QKV__BUCKET = 1 << 18 }; /* floats */
+enum { QKV__UNIT = 1 << 10, QKV__BUCKET = 1 << 19 }; /* floats */
 
 typedef struct qkv__span {
     int64_t from, to; /* floats of the block */

@@ -45,6 +45,7 @@ struct qkv_trainer {
     qkv_best_so_far best_so_far;
     qkv_batch *batches; /* of an update, or its micro-batches */
     double *losses;     /* of the micro-batches, each times its share of the tokens */
+    int64_t *tokens;    /* of the micro-batches */
     int64_t n_batches;  /* there is room for */
     qkv__partial_sums sums;
     qkv__slices slices; /* of the weights */
@@ -52,9 +53,8 @@ struct qkv_trainer {
     uint64_t pairs_hash;
 };
 
-/* A part of the i-th batch of an epoch, ready for the forward of that number. A batch of few rows has parts without any. */
-static qkv_status get_batch(const qkv_objective *o, const qkv_epoch *e, int64_t i, int64_t part, int64_t parts, uint64_t seed,
-                            uint64_t pass, qkv_batch *out)
+qkv_status qkv__make_batch(const qkv_objective *o, const qkv_epoch *e, int64_t i, int64_t part, int64_t parts, uint64_t seed,
+                           uint64_t pass, qkv_batch *out)
 {
     qkv_status status = qkv__epoch_part(e, i, part, parts, out);
     return status || !o->prepare || !out->rows ? status : o->prepare(o, out, seed, pass);
@@ -159,7 +159,8 @@ static qkv_status start(qkv_trainer *t)
     t->n_batches = t->o.update_freq * parts_of(t);
     t->batches = qkv__alloc_zero(sizeof *t->batches * (size_t)t->n_batches);
     t->losses = qkv__alloc_zero(sizeof *t->losses * (size_t)t->n_batches);
-    if (!t->optimizer || !t->tape || !t->batches || !t->losses) return qkv_error_status();
+    t->tokens = qkv__alloc_zero(sizeof *t->tokens * (size_t)t->n_batches);
+    if (!t->optimizer || !t->tape || !t->batches || !t->losses || !t->tokens) return qkv_error_status();
     qkv_status status = hash_pairs(t, &t->pairs_hash);
     if (!status) status = begin_epoch(t, 0);
     return status || qkv_dist_ranks() == 1 ? status : join_ranks(t);
@@ -188,6 +189,7 @@ void qkv_trainer_free(qkv_trainer *t)
     for (int64_t i = 0; t->batches && i < t->n_batches; i++) qkv_batch_free(&t->batches[i]);
     qkv__release(t->batches, sizeof *t->batches * (size_t)t->n_batches);
     qkv__release(t->losses, sizeof *t->losses * (size_t)t->n_batches);
+    qkv__release(t->tokens, sizeof *t->tokens * (size_t)t->n_batches);
     qkv__partial_sums_free(&t->sums);
     qkv_epoch_free(t->epoch);
     qkv_pairs_free(t->drawn);
@@ -249,6 +251,20 @@ static qkv_status learn(qkv_trainer *t, const qkv_batch *b, uint64_t pass, doubl
     return status || isfinite(value) ? status : not_finite(t, "loss", value);
 }
 
+/* Makes this rank's share of n batches: nobody else reads their text. */
+static qkv_status make_batches(qkv_trainer *t, int64_t n)
+{
+    int64_t parts = parts_of(t);
+    qkv__node share = qkv__tree_share(n * parts, qkv_dist_rank(), qkv_dist_ranks());
+    qkv_status status = QKV_OK;
+    for (int64_t i = share.from; i < share.to && !status; i++) {
+        status = qkv__make_batch(t->o.objective, t->epoch, t->next + i / parts, i % parts, parts, t->o.seed,
+                                 t->passes + (uint64_t)i, &t->batches[i]);
+        t->tokens[i] = t->batches[i].tokens;
+    }
+    return status || qkv_dist_ranks() == 1 ? status : qkv__share_parts(t->tokens, sizeof *t->tokens, n * parts);
+}
+
 /* The batches of the next update, and how many tokens they have. */
 static qkv_status gather(qkv_trainer *t, int64_t *n, int64_t *tokens)
 {
@@ -260,15 +276,10 @@ static qkv_status gather(qkv_trainer *t, int64_t *n, int64_t *tokens)
         left = qkv_epoch_batches(t->epoch);
     }
     *n = qkv__min(t->o.update_freq, left);
+    qkv_status status = make_batches(t, *n);
     *tokens = 0;
-    int64_t parts = parts_of(t);
-    for (int64_t i = 0; i < *n * parts; i++) {
-        qkv_status status = get_batch(t->o.objective, t->epoch, t->next + i / parts, i % parts, parts, t->o.seed,
-                                      t->passes + (uint64_t)i, &t->batches[i]);
-        if (status) return status;
-        *tokens += t->batches[i].tokens;
-    }
-    return QKV_OK;
+    for (int64_t i = 0; i < *n * parts_of(t); i++) *tokens += t->tokens[i];
+    return status;
 }
 
 /* An update without anything that counts moves nothing. */
@@ -688,60 +699,4 @@ qkv_status qkv__trainer_share(qkv_trainer *t)
     t->best_so_far = at.best_so_far;
     qkv__optimizer_set_steps(t->optimizer, at.steps);
     return QKV_OK;
-}
-
-/* ---- evaluation ---- */
-
-/* What a batch adds to the mean. */
-typedef struct measured {
-    double loss;
-    int64_t tokens;
-} measured;
-
-/* This rank's share of an epoch's batches. */
-static qkv_status measure_batches(const qkv_model *m, const qkv_objective *o, const qkv_epoch *e, uint64_t seed, measured *out)
-{
-    qkv__node share = qkv__tree_share(qkv_epoch_batches(e), qkv_dist_rank(), qkv_dist_ranks());
-    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
-    qkv_status status = t ? QKV_OK : qkv_error_status();
-    qkv_batch b = { 0 };
-    for (int64_t i = share.from; !status && i < share.to; i++) {
-        if ((status = get_batch(o, e, i, 0, 1, seed, (uint64_t)i, &b))) break;
-        qkv_tensor *mean = o->loss(o, m, t, &b, 0);
-        if ((status = qkv_tape_status(t))) break;
-        out[i] = (measured){ (double)qkv_item(mean), b.tokens };
-        qkv_tape_reset(t);
-    }
-    qkv_batch_free(&b);
-    qkv_tape_free(t);
-    return status;
-}
-
-/* Batch by batch, as one rank would add them. */
-static qkv_status mean_loss(const measured *all, int64_t n, double *loss)
-{
-    double sum = 0;
-    int64_t tokens = 0;
-    for (int64_t i = 0; i < n; i++) sum += all[i].loss * (double)all[i].tokens, tokens += all[i].tokens;
-    if (!tokens) return qkv__fail(QKV_USAGE, "evaluation: nothing in the pairs counts");
-    *loss = sum / (double)tokens;
-    return QKV_OK;
-}
-
-qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, const qkv_objective *objective, const qkv_batch_opts *opts,
-                        double *loss)
-{
-    const qkv_objective translation = qkv_translating(), *o = objective ? objective : &translation;
-    qkv_batch_opts batches;
-    if (QKV__READ_OPTIONS(&batches, bare_source, opts, "evaluation")) return QKV_USAGE;
-    if (!qkv_pairs_count(pairs)) return qkv__fail(QKV_USAGE, "evaluation: there are no pairs");
-    qkv_epoch *e = qkv_epoch_new(pairs, opts, 0);
-    int64_t n = qkv_epoch_batches(e);
-    measured *all = e ? qkv__alloc_zero(sizeof *all * (size_t)n) : NULL;
-    qkv_status status = all ? measure_batches(m, o, e, batches.seed, all) : qkv_error_status();
-    if (!status) status = qkv__share_parts(all, sizeof *all, n);
-    if (!status) status = mean_loss(all, n, loss);
-    qkv__release(all, sizeof *all * (size_t)n);
-    qkv_epoch_free(e);
-    return status;
 }

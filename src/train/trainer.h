@@ -14,6 +14,11 @@ uint64_t qkv__transformer_hash(const qkv_transformer_opts *o);
  * sharded each rank has resumed, with its part of it, and USAGE tells of one that did so elsewhere. IO, MEMORY. */
 qkv_status qkv__trainer_share(qkv_trainer *t);
 
+/* A part of the i-th batch of an epoch, ready for the forward of that number. A batch of few rows has parts without any. The errors of
+ * qkv_epoch_batch() and of the objective. */
+qkv_status qkv__make_batch(const qkv_objective *o, const qkv_epoch *e, int64_t i, int64_t part, int64_t parts, uint64_t seed,
+                           uint64_t pass, qkv_batch *out);
+
 /* Whether the optimizer's state is sharded: all ranks save and resume then. */
 bool qkv__trainer_is_sharded(const qkv_trainer *t);
 

@@ -1,0 +1,62 @@
+/* evaluate.c: the mean loss of pairs, whose batches ranks share. */
+#include "trainer.h"
+
+#include "../base/memory.h"
+#include "../base/options.h"
+#include "../dist/tree.h"
+
+#include <qkv/task.h>
+
+/* What a batch adds to the mean. */
+typedef struct measured {
+    double loss;
+    int64_t tokens;
+} measured;
+
+/* This rank's share of an epoch's batches. */
+static qkv_status measure_batches(const qkv_model *m, const qkv_objective *o, const qkv_epoch *e, uint64_t seed, measured *out)
+{
+    qkv__node share = qkv__tree_share(qkv_epoch_batches(e), qkv_dist_rank(), qkv_dist_ranks());
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    qkv_status status = t ? QKV_OK : qkv_error_status();
+    qkv_batch b = { 0 };
+    for (int64_t i = share.from; !status && i < share.to; i++) {
+        if ((status = qkv__make_batch(o, e, i, 0, 1, seed, (uint64_t)i, &b))) break;
+        qkv_tensor *mean = o->loss(o, m, t, &b, 0);
+        if ((status = qkv_tape_status(t))) break;
+        out[i] = (measured){ (double)qkv_item(mean), b.tokens };
+        qkv_tape_reset(t);
+    }
+    qkv_batch_free(&b);
+    qkv_tape_free(t);
+    return status;
+}
+
+/* Batch by batch, as one rank would add them. */
+static qkv_status mean_loss(const measured *all, int64_t n, double *loss)
+{
+    double sum = 0;
+    int64_t tokens = 0;
+    for (int64_t i = 0; i < n; i++) sum += all[i].loss * (double)all[i].tokens, tokens += all[i].tokens;
+    if (!tokens) return qkv__fail(QKV_USAGE, "evaluation: nothing in the pairs counts");
+    *loss = sum / (double)tokens;
+    return QKV_OK;
+}
+
+qkv_status qkv_evaluate(const qkv_model *m, const qkv_pairs *pairs, const qkv_objective *objective, const qkv_batch_opts *opts,
+                        double *loss)
+{
+    const qkv_objective translation = qkv_translating(), *o = objective ? objective : &translation;
+    qkv_batch_opts batches;
+    if (QKV__READ_OPTIONS(&batches, bare_source, opts, "evaluation")) return QKV_USAGE;
+    if (!qkv_pairs_count(pairs)) return qkv__fail(QKV_USAGE, "evaluation: there are no pairs");
+    qkv_epoch *e = qkv_epoch_new(pairs, opts, 0);
+    int64_t n = qkv_epoch_batches(e);
+    measured *all = e ? qkv__alloc_zero(sizeof *all * (size_t)n) : NULL;
+    qkv_status status = all ? measure_batches(m, o, e, batches.seed, all) : qkv_error_status();
+    if (!status) status = qkv__share_parts(all, sizeof *all, n);
+    if (!status) status = mean_loss(all, n, loss);
+    qkv__release(all, sizeof *all * (size_t)n);
+    qkv_epoch_free(e);
+    return status;
+}
