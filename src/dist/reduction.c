@@ -9,6 +9,11 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 /* A node that some rank has added up, and the slice of it that lies here. */
 typedef struct part {
@@ -111,15 +116,36 @@ static void wait_until_ready(qkv__reduction *s, int64_t from)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Its error is told by the thread that waits for the end. */
-static void *reduction_main(void *data)
+/* A thread that wakes up for a moment must not wait until one that computes on the same core has had its time: since 6.12 Linux lets it go
+ * first where it asks for short slices. Elsewhere nothing changes. */
+static void ask_for_short_slices(void)
 {
-    qkv__reduction *s = data;
+#ifdef SYS_sched_setattr
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period; /* nanoseconds */
+    } attributes = { .size = sizeof attributes, .nice = getpriority(PRIO_PROCESS, 0), .runtime = 100000 };
+    syscall(SYS_sched_setattr, 0, &attributes, 0);
+#endif
+}
+
+/* Its error is told by the thread that waits for the end. */
+static void reduce_buckets(qkv__reduction *s)
+{
     for (int64_t b = qkv__buckets(&s->slices) - 1; b >= 0 && !s->status; b--) {
         wait_until_ready(s, qkv__bucket(&s->slices, b).from);
         s->status = reduce_bucket(s, b);
     }
     if (s->status) snprintf(s->sentence, sizeof s->sentence, "%s", qkv_error());
+}
+
+static void *reduction_thread(void *data)
+{
+    ask_for_short_slices();
+    reduce_buckets(data);
     return NULL;
 }
 
@@ -167,7 +193,7 @@ qkv__reduction *qkv__reduction_begin(const qkv__reduction_opts *o)
     }
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->is_changed, NULL);
-    s->has_thread = qkv__dist_is_threaded() && !pthread_create(&s->thread, NULL, reduction_main, s);
+    s->has_thread = qkv__dist_is_threaded() && !pthread_create(&s->thread, NULL, reduction_thread, s);
     return s;
 }
 
@@ -183,7 +209,7 @@ qkv_status qkv__reduction_end(qkv__reduction *s)
 {
     qkv__reduction_ready(s, 0);
     if (s->has_thread) pthread_join(s->thread, NULL);
-    else reduction_main(s);
+    else reduce_buckets(s);
     qkv_status status = s->status ? qkv__fail_again(s->status, s->sentence) : QKV_OK;
     pthread_cond_destroy(&s->is_changed);
     pthread_mutex_destroy(&s->lock);
