@@ -93,6 +93,7 @@ static qkv_status translate_group(void *data, line_group *g)
         source_line line = { g->before + i + 1, g->at[i], g->lengths[i] };
         if (w->found.status[i]) refuse_long(w, line.number, w->found.n_source[i]);
         else status = print_translations(&w->format, w->model, line, &w->found, i);
+        if (!w->found.status[i]) g->tokens += w->found.n_source[i] + w->found.best[i * w->found.n_best].n_ids;
     }
     return status;
 }

@@ -70,7 +70,7 @@ void tell_repaired(const char *path, int64_t n, int64_t first)
 
 /* ---- in groups ---- */
 
-static qkv_status read_group(line_group *g, text_stream *in, int most, bool strict, bool quiet, bool *more)
+static qkv_status read_group(line_group *g, text_stream *in, int64_t most, bool strict, bool quiet, bool *more)
 {
     qkv_status status = QKV_OK;
     for (g->before += g->n, g->n = 0; g->n < most && !status; g->n += !status) {
@@ -87,7 +87,7 @@ static qkv_status read_group(line_group *g, text_stream *in, int most, bool stri
 
 typedef struct reading {
     text_stream *in;
-    int most;
+    int64_t most;
     bool strict, quiet;
 } reading;
 
@@ -97,19 +97,26 @@ static qkv_status read_shared(void *reader, line_group *g, bool *more)
     return read_group(g, r->in, r->most, r->strict, r->quiet, more);
 }
 
-qkv_status each_group(text_stream *in, int most, bool strict, bool quiet, group_handler handle, void *data)
+/* Lines that are read at once. Ranks get several times as many as they handle at once: the more, the more even are their shares. */
+static int64_t lines_at_once(int64_t most)
 {
-    if (is_typed(in)) most = 1;
-    most *= qkv_dist_ranks(); /* 1 without a launcher */
+    enum { TIMES = 8 };
+    return qkv_dist_ranks() == 1 ? most : most * qkv_dist_ranks() * (most > 1 ? TIMES : 1);
+}
+
+qkv_status each_group(text_stream *in, int at_once, bool strict, bool quiet, group_handler handle, void *data)
+{
+    if (is_typed(in)) at_once = 1;
+    int64_t most = lines_at_once(at_once);
     size_t n = (size_t)most;
     line_group g = { .name = in->name,
                      .at = calloc(n, sizeof *g.at),
                      .rooms = calloc(n, sizeof *g.rooms),
                      .lengths = calloc(n, sizeof *g.lengths) };
-    qkv_status status = g.at && g.rooms && g.lengths ? QKV_OK : fail(QKV_MEMORY, "no memory for --batch %d", most);
+    qkv_status status = g.at && g.rooms && g.lengths ? QKV_OK : fail(QKV_MEMORY, "no memory for --batch %d", at_once);
     reading r = { in, most, strict, quiet };
     bool is_shared = qkv_dist_ranks() > 1;
-    if (!status && is_shared) status = each_shared_group(&g, most / qkv_dist_ranks(), read_shared, &r, handle, data);
+    if (!status && is_shared) status = each_shared_group(&g, at_once, read_shared, &r, handle, data);
     for (bool more = !is_shared; !status && more && !ferror(stdout);) {
         status = read_group(&g, in, most, strict, quiet, &more);
         qkv_status handled = g.n ? handle(data, &g) : QKV_OK;

@@ -26,6 +26,7 @@ typedef struct line_group {
     char **at;        /* n of them; memory of getline(3), used again */
     size_t *lengths, *rooms;
     int64_t n, before; /* before: lines before these */
+    int64_t tokens;    /* a handler may add those that it read and wrote: the ranks' balance is told by them */
 } line_group;
 
 /* Calls handle, which reports its errors, with groups of at most `most` lines: of one line each where they are typed at a

@@ -13,44 +13,64 @@
 
 /* ---- lines ---- */
 
-/* What rank 0 sends: this, then the lengths, then the lines, each with a NUL. */
+/* What rank 0 sends to a rank: this, then the lengths, then the lines, each with a NUL. */
 typedef struct group_head {
     int64_t n, before;
     bool is_last;
 } group_head;
 
-static qkv_status pack_group(const line_group *g, bool is_last, qkv_text *out)
+/* Lines from `from` to `to` of the group. */
+static qkv_status pack_lines(const line_group *g, int64_t from, int64_t to, bool is_last, qkv_text *out)
 {
-    const group_head head = { g->n, g->before, is_last };
-    size_t lengths = sizeof *g->lengths * (size_t)g->n;
+    const group_head head = { to - from, g->before + from, is_last };
+    size_t lengths = sizeof *g->lengths * (size_t)head.n;
     out->length = sizeof head + lengths;
-    for (int64_t i = 0; i < g->n; i++) out->length += g->lengths[i] + 1;
+    for (int64_t i = from; i < to; i++) out->length += g->lengths[i] + 1;
     if (!(out->data = malloc(out->length))) return fail(QKV_MEMORY, "out of memory");
     memcpy(out->data, &head, sizeof head);
-    if (g->n) memcpy(out->data + sizeof head, g->lengths, lengths);
+    if (head.n) memcpy(out->data + sizeof head, g->lengths + from, lengths);
     char *at = out->data + sizeof head + lengths;
-    for (int64_t i = 0; i < g->n; at += g->lengths[i++] + 1) {
+    for (int64_t i = from; i < to; at += g->lengths[i++] + 1) {
         memcpy(at, g->at[i], g->lengths[i]);
         at[g->lengths[i]] = '\0';
     }
     return QKV_OK;
 }
 
-static qkv_status handle_share(const char *packed, const line_group *whole, int64_t most, group_handler handle, void *data)
+/* To every rank its part of the group, in *own. */
+static qkv_status scatter_lines(const line_group *g, bool is_last, qkv_text *own)
+{
+    int ranks = speaks_for_ranks() ? qkv_dist_ranks() : 0;
+    qkv_text *parts = ranks ? calloc((size_t)ranks, sizeof *parts) : NULL;
+    qkv_status status = ranks && !parts ? fail(QKV_MEMORY, "out of memory") : QKV_OK;
+    for (int r = 0; r < ranks && !status; r++)
+        status = pack_lines(g, qkv_dist_first(g->lengths, g->n, r), qkv_dist_first(g->lengths, g->n, r + 1), is_last,
+                            &parts[r]);
+    if (!status && qkv_dist_scatter(parts, own)) status = library_failed();
+    for (int r = 0; r < ranks && parts; r++) free(parts[r].data);
+    free(parts);
+    return status;
+}
+
+/* *tokens: what the handler says that it read and wrote. */
+static qkv_status handle_lines(const char *name, const qkv_text *packed, int64_t most, group_handler handle, void *data,
+                               int64_t *tokens)
 {
     group_head head;
-    memcpy(&head, packed, sizeof head);
+    memcpy(&head, packed->data, sizeof head);
     size_t n = (size_t)head.n, *lengths = malloc(sizeof *lengths * (n + 1));
-    char **at = malloc(sizeof *at * (n + 1)), *line = (char *)(uintptr_t)packed + sizeof head + sizeof *lengths * n;
+    char **at = malloc(sizeof *at * (n + 1)), *line = packed->data + sizeof head + sizeof *lengths * n;
     qkv_status status = lengths && at ? QKV_OK : fail(QKV_MEMORY, "out of memory");
-    if (!status) {
-        memcpy(lengths, packed + sizeof head, sizeof *lengths * n);
-        for (size_t i = 0; i < n; line += lengths[i++] + 1) at[i] = line;
-        int64_t to = qkv_dist_first(lengths, head.n, qkv_dist_rank() + 1);
-        for (int64_t i = qkv_dist_first(lengths, head.n, qkv_dist_rank()); i < to && !status; i += most) {
-            line_group own = { whole->name, at + i, lengths + i, NULL, to - i < most ? to - i : most, head.before + i };
-            status = handle(data, &own);
-        }
+    if (!status) memcpy(lengths, packed->data + sizeof head, sizeof *lengths * n);
+    for (size_t i = 0; i < n && !status; line += lengths[i++] + 1) at[i] = line;
+    for (int64_t i = 0; i < head.n && !status; i += most) {
+        line_group own = { .name = name,
+                           .at = at + i,
+                           .lengths = lengths + i,
+                           .n = head.n - i < most ? head.n - i : most,
+                           .before = head.before + i };
+        status = handle(data, &own);
+        *tokens += own.tokens;
     }
     free(lengths), free(at);
     return status;
@@ -105,26 +125,55 @@ static qkv_status pass_on(const captured *c, int i, qkv_text *all)
     return status;
 }
 
-static qkv_status share_group(const line_group *g, int64_t most, bool *is_last, const captured *c, group_handler handle,
-                              void *data)
+/* ---- how even the shares are ---- */
+
+/* Of all groups: the tokens of all ranks, and those of the busiest rank of each, for which the others wait. */
+typedef struct balance {
+    int64_t all, busiest;
+} balance;
+
+static qkv_status weigh_group(balance *b, int64_t tokens, qkv_text *each)
 {
-    qkv_text packed = { 0 }, *all = calloc((size_t)qkv_dist_ranks(), sizeof *all);
-    bool speaks = speaks_for_ranks();
-    qkv_status status = !all ? fail(QKV_MEMORY, "out of memory") : speaks ? pack_group(g, *is_last, &packed) : QKV_OK;
-    if (!status && qkv_dist_broadcast(&packed)) status = library_failed();
-    if (!status) memcpy(is_last, packed.data + offsetof(group_head, is_last), sizeof *is_last);
-    qkv_status handled = status ? status : handle_share(packed.data, g, most, handle, data);
+    int64_t most = 0;
+    if (qkv_dist_gather((const char *)&tokens, sizeof tokens, each)) return library_failed();
+    for (int r = 0; speaks_for_ranks() && r < qkv_dist_ranks(); r++) {
+        memcpy(&tokens, each[r].data, sizeof tokens);
+        b->all += tokens;
+        if (tokens > most) most = tokens;
+    }
+    b->busiest += most;
+    return QKV_OK;
+}
+
+static void tell_balance(const balance *b)
+{
+    if (!speaks_for_ranks() || was_given("quiet") || !b->all) return;
+    fprintf(stderr, _("qkv: %lld tokens; uneven shares leave the ranks idle for %.2f%% of them\n"), (long long)b->all,
+            100 - 100 * (double)b->all / ((double)b->busiest * qkv_dist_ranks()));
+}
+
+/* ---- all of it ---- */
+
+static qkv_status share_group(const line_group *g, int64_t most, bool *is_last, const captured *c, group_handler handle,
+                              void *data, balance *b)
+{
+    qkv_text own = { 0 }, *all = calloc((size_t)qkv_dist_ranks(), sizeof *all);
+    int64_t tokens = 0;
+    qkv_status status = all ? scatter_lines(g, *is_last, &own) : fail(QKV_MEMORY, "out of memory");
+    if (!status) memcpy(is_last, own.data + offsetof(group_head, is_last), sizeof *is_last);
+    qkv_status handled = status ? status : handle_lines(g->name, &own, most, handle, data, &tokens);
     for (int i = 0; i < 2 && !status; i++) status = pass_on(c, i, all);
+    if (!status) status = weigh_group(b, tokens, all);
     for (int r = 0; all && r < qkv_dist_ranks(); r++) qkv_text_free(&all[r]);
     free(all);
-    if (speaks) free(packed.data);
-    else qkv_text_free(&packed);
+    qkv_text_free(&own);
     return status ? status : handled;
 }
 
 qkv_status each_shared_group(line_group *g, int64_t most, group_reader *read, void *reader, group_handler handle, void *data)
 {
     captured c = { 0 };
+    balance b = { 0 };
     qkv_status read_status = QKV_OK, status = begin_capture(&c);
     for (bool is_last = false; !status && !is_last;) {
         if (speaks_for_ranks()) {
@@ -132,9 +181,10 @@ qkv_status each_shared_group(line_group *g, int64_t most, group_reader *read, vo
             read_status = read(reader, g, &more);
             is_last = read_status || !more || ferror(stdout);
         }
-        status = share_group(g, most, &is_last, &c, handle, data);
+        status = share_group(g, most, &is_last, &c, handle, data, &b);
         fflush(stdout);
     }
     end_capture(&c);
+    tell_balance(&b);
     return read_status ? read_status : status;
 }

@@ -121,6 +121,12 @@ fi
     same "translate lines: 3 ranks, the status of a refused line" 6 $?
     check "translate lines: 3 ranks, the same output" cmp translated out
     contains "and what is said" "$(cat err)" "$(cat said)"
+    head -n 3000 made/train.tsv | cut -f1 >many.txt
+    "$qkv" translate -m one -i many.txt --beam 1 --max-length 8 >translated
+    ranks 4 translate -m one -i many.txt --beam 1 --max-length 8 --batch 64 >out 2>err || cat err
+    check "translate 3000 lines: 4 ranks, the same output" cmp translated out
+    idle=$(sed -n 's/.* idle for \([0-9.]*\)% of them$/\1/p' err)
+    near "and even shares" 1.5 "${idle:-none}" 1.5
     ranks 3 classify -m classify.one -i source.txt --batch 16 --quiet --out found >out 2>err || cat err
     check "classify lines: 3 ranks, the same output" cmp classified found
     "$qkv" generate -m generate.one -i valid.txt -n 8 --temp 0.9 --seed 3 >generated 2>/dev/null

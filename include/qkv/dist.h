@@ -38,6 +38,9 @@ QKV_API const char *qkv_dist_plugin(int i);
 /* Every rank gets what rank 0 has in *text. */
 QKV_API qkv_status qkv_dist_broadcast(qkv_text *text);
 
+/* Every rank gets its part of parts[0] to parts[ranks - 1], which rank 0 has; the others may give NULL. *own is emptied first. */
+QKV_API qkv_status qkv_dist_scatter(const qkv_text *parts, qkv_text *own);
+
 /* Rank 0 gets what each rank gives, all[0] to all[ranks - 1], each emptied first; the others nothing, and may give NULL. */
 QKV_API qkv_status qkv_dist_gather(const char *bytes, size_t n, qkv_text *all);
 

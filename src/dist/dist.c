@@ -187,6 +187,26 @@ qkv_status qkv_dist_broadcast(qkv_text *text)
     return status || !n ? status : qkv__dist_copy(text->data, n);
 }
 
+qkv_status qkv_dist_scatter(const qkv_text *parts, qkv_text *own)
+{
+    if (!own || (!dist.rank && !parts)) return qkv__fail(QKV_USAGE, "ranks: there is nothing to scatter, or no place for it");
+    size_t table = (size_t)dist.ranks * sizeof(size_t), *sizes = qkv__alloc(table);
+    if (!sizes) return QKV_MEMORY;
+    for (int r = 0; r < dist.ranks && !dist.rank; r++) sizes[r] = parts[r].length;
+    qkv_status status = qkv__dist_copy(sizes, table);
+    if (!status) status = make_room(own, sizes[dist.rank]);
+    if (!status && !dist.plugin && own->length) memcpy(own->data, parts->data, own->length);
+    for (int r = 0; !status && dist.plugin && r < dist.ranks; r++) {
+        dist.send[r] = dist.rank ? NULL : parts[r].data;
+        dist.send_bytes[r] = dist.rank ? 0 : sizes[r];
+        dist.receive[r] = own->data;
+        dist.receive_bytes[r] = r ? 0 : own->length;
+    }
+    if (!status && dist.plugin) status = qkv__dist_exchange(dist.send, dist.send_bytes, dist.receive, dist.receive_bytes);
+    qkv__release(sizes, table);
+    return status;
+}
+
 qkv_status qkv_dist_gather(const char *bytes, size_t n, qkv_text *all)
 {
     if ((n && !bytes) || (!dist.rank && !all))
