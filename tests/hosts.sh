@@ -61,14 +61,19 @@ on_host() {
 # Addresses of the first N, with commas.
 host_list() { seq -s, -f "$hosts_address.%g" "$1"; }
 
-# The launcher notices a host that is cut off 5 seconds after the ranks say so.
+# Options of Open MPI's mpirun. It notices a host that is cut off 5 seconds after the ranks say so.
+hosts_options() {
+    echo "--mca plm rsh --mca plm_rsh_agent $hosts_folder/agent --mca btl tcp,self --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0
+        --mca oob_tcp_keepalive_time ${QKV_MPI_SILENCE:-20} --mca oob_tcp_keepalive_intvl 1 --mca oob_tcp_keepalive_probes 5
+        -x QKV_MPI_SILENCE=${QKV_MPI_SILENCE:-20} --bind-to none"
+}
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
 on_hosts() {
     n=$1
     shift
-    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 on_host 1 mpirun --mca plm rsh --mca plm_rsh_agent "$hosts_folder/agent" \
-        --mca btl tcp,self --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca oob_tcp_keepalive_time "${QKV_MPI_SILENCE:-20}" \
-        --mca oob_tcp_keepalive_intvl 1 --mca oob_tcp_keepalive_probes 5 -x QKV_MPI_SILENCE="${QKV_MPI_SILENCE:-20}" --bind-to none \
-        -n "$n" --host "$(host_list "$n")" "$@"
+    # shellcheck disable=SC2046
+    on_host 1 mpirun $(hosts_options) -n "$n" --host "$(host_list "$n")" "$@"
 }
 
 on_hosts_mpich() {

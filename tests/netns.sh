@@ -3,6 +3,7 @@
 # all of them. It needs root, ip and tc. usage: netns.sh QKV [SECONDS], of silence before a rank is given up: the usual 20 unless given
 . "$(dirname "$0")/cases.sh"
 qkv=$(realpath "$1")
+elastic=$(realpath "$(dirname "$0")/../tools/elastic")
 export QKV_MPI_SILENCE="${2:-20}"
 . "$(dirname "$0")/hosts.sh"
 trap 'drop_hosts; rm -rf "$folder"' EXIT
@@ -42,10 +43,11 @@ running() { for k in 1 2 3 4; do ip netns pids "$hosts_prefix-$k"; done | xargs 
         skipped "2 hosts, MPICH: there is no plugin for it, or no mpirun.mpich"
     fi
 
+    has_begun() { for wait in $(seq 100); do [ -e "$1/checkpoint.safetensors" ] && break; sleep 0.2; done; }
     # a cable is taken away while they train: cut N K, of N hosts the K-th
     cut() {
         on_hosts "$1" "$qkv" $train --quiet --steps 1000000 --out cut$1 >cut$1.out 2>cut$1.err &
-        for wait in $(seq 100); do [ -e cut$1/checkpoint.safetensors ] && break; sleep 0.2; done
+        has_begun cut$1
         cut_host "$2"
         began=$(date +%s)
         wait $!
@@ -64,9 +66,21 @@ running() { for k in 1 2 3 4; do ip netns pids "$hosts_prefix-$k"; done | xargs 
         on_hosts $2 timeout 60 "$qkv" $train --resume --steps $step --out cut$1 >out 2>err || cat err
         same "$1 hosts, then $2: the same bytes" "$(files whole$1)" "$(files cut$1)"
     }
-    cut 2 2
-    resumes 2 2
+    if [ "$QKV_MPI_SILENCE" = 20 ]; then # not where there is little time
+        cut 2 2
+        resumes 2 2
+    fi
     cut 4 3
     resumes 4 3
+
+    # a loop around the launcher goes on by itself
+    "$qkv" $train --quiet --steps 1000 --out whole
+    on_host 1 "$elastic" -H "$(host_list 3)" -o "$(hosts_options)" "$qkv" $train --quiet --steps 1000 --out elastic >out 2>err &
+    has_begun elastic
+    cut_host 3
+    wait $!
+    same "elastic: a host of 3 is cut off, status" 0 $?
+    contains "goes on with those that are left" "$(cat err)" "elastic: rank or host" "is lost: going on with 2"
+    same "to the same bytes" "$(files whole)" "$(files elastic)"
 }
 finish

@@ -1,4 +1,4 @@
-/* signal_at.c: for LD_PRELOAD, in ranks: a signal to one of them at a given moment of a training. QKV_SIGNAL is "RANK SIGNAL MOMENT N":
+/* signal_at.c: for LD_PRELOAD, in ranks: one signal to one of them at a given moment of a training. QKV_SIGNAL is "RANK SIGNAL MOMENT N":
  *   compute   RANK has computed for 5 ms, after its N-th large message
  *   reduce    RANK is about to send its N-th large message
  *   save      rank 0 is about to give the N-th checkpoint its name
@@ -27,7 +27,9 @@ __attribute__((constructor)) static void begin(void)
     const char *given = getenv("QKV_SIGNAL"), *own = getenv("OMPI_COMM_WORLD_RANK");
     char name[16];
     if (!own) own = getenv("PMI_RANK");
-    if (!given || !own || sscanf(given, "%d %d %15s %d", &target, &number, moment, &n) != 4) return;
+    FILE *sent = given ? open_note("sent", "r") : NULL;
+    if (sent) fclose(sent);
+    if (sent || !given || !own || sscanf(given, "%d %d %15s %d", &target, &number, moment, &n) != 4) return;
     rank = atoi(own);
     snprintf(name, sizeof name, "pid.%d", rank);
     FILE *f = open_note(name, "w");
