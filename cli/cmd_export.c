@@ -3,11 +3,11 @@
 
 #include <stdio.h>
 
-static const char *const family_names[] = { "marian",   "pegasus",    "bart",    "mbart",      "m2m_100",     "t5",
-                                            "mt5",      "bert",       "roberta", "distilbert", "mpnet",       "electra",
-                                            "albert",   "modernbert", "gpt2",    "opt",        "llama",       "mistral",
-                                            "qwen2",    "qwen3",      "gemma",   "gemma2",     "gemma3_text", "phi3",
-                                            "gpt_neox", "qkv",        NULL };
+static const char *const family_names[] = { "marian",  "pegasus",  "bart",       "mbart",   "m2m_100",    "t5",
+                                            "mt5",     "umt5",     "bert",       "roberta", "distilbert", "mpnet",
+                                            "electra", "albert",   "modernbert", "gpt2",    "opt",        "llama",
+                                            "mistral", "qwen2",    "qwen3",      "gemma",   "gemma2",     "gemma3_text",
+                                            "phi3",    "gpt_neox", "qkv",        NULL };
 
 static struct {
     const char *model, *out;
@@ -18,7 +18,8 @@ static struct {
 static const option options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
     { "as", .value = "FAMILY",
-      .help = "marian, pegasus, bart, mbart, m2m_100, t5, mt5, bert, roberta, distilbert, mpnet, electra, albert, modernbert, "
+      .help = "marian, pegasus, bart, mbart, m2m_100, t5, mt5, umt5, bert, roberta, distilbert, mpnet, electra, albert, "
+              "modernbert, "
               "gpt2, opt, llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, phi3, gpt_neox or qkv",
       .choice = &given.family, .names = family_names },
     { "out", 'o', .value = "DIR", .help = "the folder to write", .required = true, .text = &given.out },

@@ -50,6 +50,8 @@ static const char *const names[] = { "marian",
                                      "albert_mlm",
                                      "albert_classify",
                                      "modernbert_window",
+                                     "umt5",
+                                     "bart_classify",
                                      "bert_tag",
                                      "bert_answer",
                                      "roberta_tag",
@@ -175,6 +177,10 @@ static void compare_folder(const char *path, const char *name)
     if (numbers("tags", NULL)) compare(name, "tags", qkv_transformer_tag(m, last), lengths);
     if (numbers("logits", NULL)) compare(name, "logits", qkv_transformer_logits(m, last), lengths);
     if (numbers("classes", NULL)) compare(name, "classes", qkv_transformer_classify(m, last, b.lengths), NULL);
+    if (o->classes && o->decoder_layers) {
+        const qkv_batch alone = { .rows = BATCH, .source_length = b.length, .source = b.ids, .source_lengths = b.lengths };
+        compare(name, "classes", qkv_classify_batch(model, t, &alone), NULL);
+    }
     qkv_tape_free(t);
     qkv__safetensors_free(&golden);
     qkv_model_free(model);
@@ -193,8 +199,8 @@ static void parity_with_pytorch(void **state)
 static void steps_equal_a_whole_forward(void **state)
 {
     (void)state;
-    static const char *const decoders[] = { "marian", "pegasus", "gpt2", "llama", "qwen2",  "mistral",
-                                            "t5",     "flan_t5", "bart", "mbart", "m2m_100" };
+    static const char *const decoders[] = { "marian", "pegasus", "gpt2", "llama", "qwen2", "mistral",
+                                            "t5",     "flan_t5", "umt5", "bart",  "mbart", "m2m_100" };
     for (size_t i = 0; i < sizeof decoders / sizeof *decoders; i++) {
         qkv_model *model = load(golden_folder(decoders[i]));
         const qkv_transformer *m = qkv_model_transformer(model);
@@ -259,7 +265,7 @@ static void compare_greedy(const char *name)
 static void writes_what_pytorch_writes(void **state)
 {
     (void)state;
-    static const char *const writers[] = { "pegasus", "t5", "flan_t5", "bart", "mbart", "m2m_100" };
+    static const char *const writers[] = { "pegasus", "t5", "flan_t5", "umt5", "bart", "mbart", "m2m_100" };
     for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) compare_greedy(writers[i]);
 }
 
@@ -326,7 +332,9 @@ static void gradients_of_pytorch(void **state)
                  { "electra_classify", 4 },
                  { "albert_mlm", 3 },
                  { "albert_classify", 3 },
-                 { "modernbert_window", 4 } };
+                 { "modernbert_window", 4 },
+                 { "umt5", 4 },
+                 { "bart_classify", 6 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) assert_int_equal(compare_gradients(rows[i].name), rows[i].weights);
 }
 
@@ -474,7 +482,8 @@ static void bad_keys(void **state)
         { "bert_classify", "config.json", "problem_type", "\"regression\"", QKV_UNSUPPORTED, "\"problem_type\"" },
         { "bert_sentence", "1_Pooling/config.json", "pooling_mode_max_tokens", "true", QKV_OK, "" },
         { "bert_dense", "2_Dense/config.json", "activation_function", "\"torch.nn.Mish\"", QKV_UNSUPPORTED, "\"Mish\"" },
-        { "bert_dense", "2_Dense/config.json", "module_input_name", "\"token_embeddings\"", QKV_UNSUPPORTED, "token_embeddings" },
+        { "bert_dense", "2_Dense/config.json", "module_input_name", "\"token_embeddings\"", QKV_UNSUPPORTED,
+          "token_embeddings" },
         { "bert_dense", "2_Dense/config.json", "in_features", "16", QKV_FORMAT, "the module before gives 96 numbers" },
         { "bert_dense", "2_Dense/config.json", "out_features", "9", QKV_FORMAT, "not 9 x 96 floats" },
         { "bert_dense", "3_Dense/config.json", "bias", "true", QKV_FORMAT, "\"linear.bias\" is missing" },

@@ -242,6 +242,7 @@ typedef struct qkv_transformer_opts {
     int64_t embed_dim;         /* of an encoder's tables and of their norm, which a linear layer brings to dim; 0 means dim */
     int shared_layers;         /* all layers of a stack have the weights of its first */
     qkv_classes_of classes_of; /* of an encoder alone; with SPANS classes is 2 */
+    int layer_relative;        /* with relative_buckets: each layer has a bias of its own, as in UMT5 */
 } qkv_transformer_opts;
 
 typedef struct qkv_transformer qkv_transformer;

@@ -407,12 +407,11 @@ static qkv_tensor *read_past_layer(qkv_session *s, const qkv__layer *l, qkv_tens
     return y;
 }
 
-/* The bias by distance of all that the rows of a block see; NULL where there is none. */
-static qkv_tensor *relative_of_block(qkv_session *s, const block *b)
+static int64_t longest_of_block(const block *b)
 {
     int64_t longest = 1;
     for (int64_t i = 0; i < b->rows; i++) longest = qkv__max(longest, b->self[i].keys);
-    return qkv__relative_bias(s->tape, decoder_of(s)->relative, longest, s->x->o.relative_distance, true);
+    return longest;
 }
 
 static qkv_tensor *run_layers(qkv_session *s, const block *b)
@@ -428,7 +427,7 @@ static qkv_tensor *run_layers(qkv_session *s, const block *b)
                               .heads_off = s->heads_off };
     qkv__pass pass = { .o = &m->o,
                        .cached = &f,
-                       .relative = relative_of_block(s, b),
+                       .longest = longest_of_block(b),
                        .layer_tape = layer_tape_of(s),
                        .touches = m->touches,
                        .stack = QKV__DECODER };
@@ -439,6 +438,7 @@ static qkv_tensor *run_layers(qkv_session *s, const block *b)
         const qkv__layer *layer = &stack->layers[f.layer];
         bool is_off = s->layers_off && s->layers_off[f.layer];
         qkv__keep_hidden(s->tape, x);
+        qkv__set_relative(m, s->tape, &pass);
         x = is_off ? read_past_layer(s, layer, x, &pass) : qkv__layer_forward(layer, x, &pass);
     }
     if (s->o.keep_hidden) qkv__keep_hidden(s->tape, final_norm(s, x));

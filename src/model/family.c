@@ -5,10 +5,10 @@
 #include <string.h>
 
 static const qkv__family *const families[] = {
-    &qkv__marian, &qkv__pegasus,    &qkv__bart,        &qkv__mbart,     &qkv__m2m_100,    &qkv__t5,      &qkv__mt5,
-    &qkv__bert,   &qkv__roberta,    &qkv__xlm_roberta, &qkv__camembert, &qkv__distilbert, &qkv__mpnet,   &qkv__electra,
-    &qkv__albert, &qkv__modernbert, &qkv__gpt2,        &qkv__llama,     &qkv__mistral,    &qkv__qwen2,   &qkv__qwen3,
-    &qkv__gemma,  &qkv__gemma2,     &qkv__gemma3_text, &qkv__phi3,      &qkv__opt,        &qkv__gpt_neox
+    &qkv__marian,  &qkv__pegasus, &qkv__bart,       &qkv__mbart,       &qkv__m2m_100,   &qkv__t5,         &qkv__mt5,
+    &qkv__umt5,    &qkv__bert,    &qkv__roberta,    &qkv__xlm_roberta, &qkv__camembert, &qkv__distilbert, &qkv__mpnet,
+    &qkv__electra, &qkv__albert,  &qkv__modernbert, &qkv__gpt2,        &qkv__llama,     &qkv__mistral,    &qkv__qwen2,
+    &qkv__qwen3,   &qkv__gemma,   &qkv__gemma2,     &qkv__gemma3_text, &qkv__phi3,      &qkv__opt,        &qkv__gpt_neox
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
@@ -21,7 +21,8 @@ const qkv__family *qkv__family_find(const char *type)
 
 const char *qkv__family_names(void)
 {
-    return "marian, pegasus, bart, mbart, m2m_100, t5, mt5, bert, roberta, xlm-roberta, camembert, distilbert, mpnet, electra, "
+    return "marian, pegasus, bart, mbart, m2m_100, t5, mt5, umt5, bert, roberta, xlm-roberta, camembert, distilbert, mpnet, "
+           "electra, "
            "albert, modernbert, gpt2, llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, phi3, opt, gpt_neox "
            "and " QKV__OWN_TYPE;
 }

@@ -66,10 +66,10 @@ typedef struct qkv__family {
     const struct qkv__family *(*variant)(const qkv__published *p, const qkv_transformer_opts *o);
 } qkv__family;
 
-extern const qkv__family qkv__marian, qkv__pegasus, qkv__bart, qkv__mbart, qkv__m2m_100, qkv__t5, qkv__mt5, qkv__bert,
-    qkv__roberta, qkv__xlm_roberta, qkv__camembert, qkv__distilbert, qkv__mpnet, qkv__electra, qkv__albert, qkv__modernbert,
-    qkv__gpt2, qkv__llama, qkv__mistral, qkv__qwen2, qkv__qwen3, qkv__gemma, qkv__gemma2, qkv__gemma3_text, qkv__phi3, qkv__opt,
-    qkv__gpt_neox;
+extern const qkv__family qkv__marian, qkv__pegasus, qkv__bart, qkv__mbart, qkv__m2m_100, qkv__t5, qkv__mt5, qkv__umt5,
+    qkv__bert, qkv__roberta, qkv__xlm_roberta, qkv__camembert, qkv__distilbert, qkv__mpnet, qkv__electra, qkv__albert,
+    qkv__modernbert, qkv__gpt2, qkv__llama, qkv__mistral, qkv__qwen2, qkv__qwen3, qkv__gemma, qkv__gemma2, qkv__gemma3_text,
+    qkv__phi3, qkv__opt, qkv__gpt_neox;
 
 /* NULL when there is none of that name; a sentence's part that lists them all. */
 const qkv__family *qkv__family_find(const char *type);

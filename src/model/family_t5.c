@@ -1,5 +1,6 @@
-/* family_t5.c: T5, Flan-T5 and mT5: an encoder and a decoder without positions, whose scores have a bias by distance instead and
- * are not scaled, with RMS norms and no biases. Its feed-forward layers have a gate, or none, and then other names. */
+/* family_t5.c: T5, Flan-T5, mT5 and UMT5: an encoder and a decoder without positions, whose scores have a bias by distance instead
+ * and are not scaled, with RMS norms and no biases. Their feed-forward layers have a gate, or none, and then other names; the bias is
+ * one for all layers of a stack, of UMT5 one for each. */
 #include "family.h"
 
 #include <string.h>
@@ -34,8 +35,12 @@ static const qkv__fixed fixed[] = { { NULL, 0, NULL } };
     {                                                                                                                    \
         ours ".out.", theirs ".o.", 0, 0, 0                                                                              \
     }
-#define SELF \
-    ATTENTION("self", "layer.0.SelfAttention"), { "self_norm.", "layer.0.layer_norm.", 0, 0, 0 }
+#define OF_DISTANCES "layer.0.SelfAttention.relative_attention_bias."
+#define SELF                                                                                      \
+    ATTENTION("self", "layer.0.SelfAttention"), { "self_norm.", "layer.0.layer_norm.", 0, 0, 0 }, \
+    {                                                                                             \
+        "relative_positions.", OF_DISTANCES, 0, 0, 0                                              \
+    }
 #define CROSS \
     ATTENTION("cross", "layer.1.EncDecAttention"), { "cross_norm.", "layer.1.layer_norm.", 0, 0, 0 }
 #define PLAIN(at)                                    \
@@ -51,12 +56,11 @@ static const qkv__rename gated_encoder[] = { SELF, GATED("layer.1"), FFN("layer.
 static const qkv__rename plain_decoder[] = { SELF, CROSS, PLAIN("layer.2"), FFN("layer.2") };
 static const qkv__rename gated_decoder[] = { SELF, CROSS, GATED("layer.2"), FFN("layer.2") };
 
-#define DISTANCES "block.0.layer.0.SelfAttention.relative_attention_bias."
 static const qkv__rename others[] = {
     { "embed.", "shared.", 0, 0, 0 },
     { "embed.", "encoder.embed_tokens.", 0, 0, 0 },
-    { "encoder.relative_positions.", "encoder." DISTANCES, 0, 0, 0 },
-    { "decoder.relative_positions.", "decoder." DISTANCES, 0, 0, 0 },
+    { "encoder.relative_positions.", "encoder.block.0." OF_DISTANCES, 0, 0, 0 },
+    { "decoder.relative_positions.", "decoder.block.0." OF_DISTANCES, 0, 0, 0 },
     { "encoder.norm.", "encoder.final_layer_norm.", 0, 0, 0 },
     { "decoder.norm.", "decoder.final_layer_norm.", 0, 0, 0 },
     { "output.", "lm_head.", 0, 0, 0 },
@@ -96,7 +100,7 @@ static bool write_t5(const qkv_transformer_opts *o, json_t *config)
     return ok;
 }
 
-static const char *not_t5(const qkv_transformer_opts *o)
+static const char *not_any_t5(const qkv_transformer_opts *o)
 {
     qkv_transformer_opts plain = *o;
     if (!o->encoder_layers) return "it has an encoder";
@@ -115,22 +119,42 @@ static const char *not_t5(const qkv_transformer_opts *o)
     return qkv__has_besides(&plain);
 }
 
-static const qkv__family t5_gated, mt5_gated;
-
-static bool has_gate(const qkv__published *p, const qkv_transformer_opts *o)
+static const char *not_t5(const qkv_transformer_opts *o)
 {
-    const char *inner = p ? json_string_value(qkv__get(p, "feed_forward_proj")) : NULL;
-    return p ? inner && !strncmp(inner, "gated", 5) : qkv__is_gated(o->activation);
+    return o->layer_relative ? "its layers share a bias by distance" : not_any_t5(o);
+}
+
+static const char *not_umt5(const qkv_transformer_opts *o)
+{
+    return o->layer_relative ? not_any_t5(o) : "each of its layers has a bias by distance";
+}
+
+static const qkv__family t5_gated, mt5_gated, umt5_gated;
+
+static const char *inner_layer(const qkv__published *p, const char *missing)
+{
+    const char *inner = json_string_value(qkv__get(p, "feed_forward_proj"));
+    return inner ? inner : missing;
+}
+
+static bool has_gate(const qkv__published *p, const qkv_transformer_opts *o, const char *missing)
+{
+    return p ? !strncmp(inner_layer(p, missing), "gated", 5) : qkv__is_gated(o->activation);
 }
 
 static const qkv__family *t5_variant(const qkv__published *p, const qkv_transformer_opts *o)
 {
-    return has_gate(p, o) ? &t5_gated : &qkv__t5;
+    return has_gate(p, o, "relu") ? &t5_gated : &qkv__t5;
 }
 
 static const qkv__family *mt5_variant(const qkv__published *p, const qkv_transformer_opts *o)
 {
-    return has_gate(p, o) ? &mt5_gated : &qkv__mt5;
+    return has_gate(p, o, "gated-gelu") ? &mt5_gated : &qkv__mt5;
+}
+
+static const qkv__family *umt5_variant(const qkv__published *p, const qkv_transformer_opts *o)
+{
+    return has_gate(p, o, "gated-gelu") ? &umt5_gated : &qkv__umt5;
 }
 
 static const qkv__architecture t5_architectures[] = { { "T5ForConditionalGeneration", QKV__PART_HEAD },
@@ -141,12 +165,15 @@ static const qkv__architecture t5_architectures[] = { { "T5ForConditionalGenerat
 static const qkv__architecture mt5_architectures[] = {
     { "MT5ForConditionalGeneration", QKV__PART_HEAD }, { "MT5EncoderModel", 0 }, { "MT5Model", QKV__PART_HEAD }, { NULL, 0 }
 };
-#define FAMILY(of, inner)                                                                                                \
+static const qkv__architecture umt5_architectures[] = {
+    { "UMT5ForConditionalGeneration", QKV__PART_HEAD }, { "UMT5EncoderModel", 0 }, { "UMT5Model", QKV__PART_HEAD }, { NULL, 0 }
+};
+#define FAMILY(of, inner, lacks, ...)                                                                                    \
     {                                                                                                                    \
         .type = #of, .architectures = of##_architectures, .prefix = "", .encoder = "encoder.block.#.",                   \
         .decoder = "decoder.block.#.", .layer = inner##_encoder, .decoder_layer = inner##_decoder, .others = others,     \
         .ignored = ignored, .keys = keys, .fixed = fixed, .renumbers_pieces = false, .read = read_t5, .write = write_t5, \
-        .missing = not_t5, .variant = of##_variant, .options = {                                                         \
+        .missing = lacks, .variant = of##_variant, .options = {                                                          \
             .positions = QKV_POSITION_NONE,                                                                              \
             .relative_buckets = 32,                                                                                      \
             .relative_distance = 128,                                                                                    \
@@ -157,10 +184,14 @@ static const qkv__architecture mt5_architectures[] = {
             .no_bias = 1,                                                                                                \
             .unscaled = 1,                                                                                               \
             .d_k = 64,                                                                                                   \
-            .dropout = 0.1f                                                                                              \
+            .dropout = 0.1f,                                                                                             \
+            __VA_ARGS__                                                                                                  \
         }                                                                                                                \
     }
-const qkv__family qkv__t5 = FAMILY(t5, plain);
-const qkv__family qkv__mt5 = FAMILY(mt5, plain);
-static const qkv__family t5_gated = FAMILY(t5, gated);
-static const qkv__family mt5_gated = FAMILY(mt5, gated);
+#define GELU .activation = QKV_ACTIVATION_GELU_TANH_GATED /* where the config does not say */
+const qkv__family qkv__t5 = FAMILY(t5, plain, not_t5, .layer_relative = 0);
+const qkv__family qkv__mt5 = FAMILY(mt5, plain, not_t5, .layer_relative = 0);
+const qkv__family qkv__umt5 = FAMILY(umt5, plain, not_umt5, .layer_relative = 1);
+static const qkv__family t5_gated = FAMILY(t5, gated, not_t5, .layer_relative = 0);
+static const qkv__family mt5_gated = FAMILY(mt5, gated, not_t5, GELU);
+static const qkv__family umt5_gated = FAMILY(umt5, gated, not_umt5, .layer_relative = 1, GELU);

@@ -67,10 +67,8 @@ static void make_more_norms(qkv_params *p, qkv__layer *l, const char *layer, con
     l->ffn_post_norm = qkv__norm_part(p, layer, "ffn_post_norm", o);
 }
 
-bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *stack, int i, const qkv_transformer_opts *o, bool crosses)
+bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *layer, int i, const qkv_transformer_opts *o, bool crosses)
 {
-    char layer[64];
-    snprintf(layer, sizeof layer, "%s.%d", stack, i);
     l->self = mha_part(p, layer, "self", o);
     if (i || !o->no_first_norm) l->self_norm = qkv__norm_part(p, layer, "self_norm", o);
     if (crosses) {

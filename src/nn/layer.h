@@ -41,6 +41,7 @@ typedef struct qkv__pass {
     const qkv_rotary_opts *rotary, *local_rotary;
     qkv_rotary_opts turns[2]; /* which these are */
     const int32_t *places;    /* (batch, length): the tokens' positions, from first_position on; NULL: 0, 1, .. in every row */
+    int64_t longest;          /* sequence, for which there is */
     qkv_tensor *relative;     /* (heads, 2n-1), by the distance of key and query, -(n-1) first; NULL: no bias */
     qkv_tensor *memory;       /* what the encoder gave; NULL without cross-attention */
     qkv_mask cross;
@@ -67,10 +68,11 @@ typedef struct qkv__layer {
     qkv_norm self_post_norm, cross_post_norm, ffn_post_norm;
     qkv_norm q_norm, k_norm; /* of every head in self-attention */
     int64_t window;          /* of self-attention; 0: none */
+    qkv_tensor *relative;    /* (buckets, heads), of self-attention, which layers may share; NULL: none */
 } qkv__layer;
 
-/* Makes layer number i of "encoder" or "decoder". False with the error in p. */
-bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *stack, int i, const qkv_transformer_opts *o, bool crosses);
+/* Makes layer number i, "encoder.3", say. False with the error in p. */
+bool qkv__layer_make(qkv_params *p, qkv__layer *l, const char *layer, int i, const qkv_transformer_opts *o, bool crosses);
 
 /* The norm "layer.part" of a model with these options; of another width than its dim, or another kind. */
 qkv_norm qkv__norm_part(qkv_params *p, const char *layer, const char *part, const qkv_transformer_opts *o);
@@ -85,8 +87,7 @@ typedef struct qkv__stack {
     qkv_embed embed; /* the decoder's may be the encoder's */
     qkv_embed types; /* of token types */
     qkv_positions positions;
-    qkv_tensor *relative; /* (buckets, heads) */
-    qkv_linear widen;     /* with embed_dim */
+    qkv_linear widen; /* with embed_dim */
     qkv_norm embed_norm;
     qkv__layer *layers;
     int n;
@@ -148,6 +149,8 @@ qkv_tensor *qkv__transformer_logits(const qkv_transformer *m, qkv_tensor *hidden
 /* The bias of a table (buckets, heads) for sequences of up to n tokens, as qkv__pass has it; a causal one has the same number for
  * all keys to the right. NULL with the error on the tape. */
 qkv_tensor *qkv__relative_bias(qkv_tape *t, qkv_tensor *table, int64_t n, int64_t farthest, bool causal);
+/* That of pass->layer, about to compute. */
+void qkv__set_relative(const qkv_transformer *m, qkv_tape *t, qkv__pass *pass);
 qkv__relative qkv__relative_of(const qkv_tensor *bias); /* NULL: none */
 
 /* Pairs of a head that turn. */

@@ -36,6 +36,13 @@ qkv_tensor *qkv__relative_bias(qkv_tape *t, qkv_tensor *table, int64_t n, int64_
     return rows ? qkv_permute(rows, (int[]){ 1, 0 }) : NULL;
 }
 
+void qkv__set_relative(const qkv_transformer *m, qkv_tape *t, qkv__pass *pass)
+{
+    qkv_tensor *table = m->stacks[pass->stack].layers[pass->layer].relative;
+    if (pass->relative && !m->o.layer_relative) return; /* all have the same */
+    pass->relative = qkv__relative_bias(t, table, pass->longest, m->o.relative_distance, pass->stack == QKV__DECODER);
+}
+
 qkv__relative qkv__relative_of(const qkv_tensor *bias)
 {
     if (!bias) return (qkv__relative){ 0 };

@@ -5,6 +5,7 @@
 #include "../tensor/tape.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { ENCODER = QKV__ENCODER, DECODER = QKV__DECODER };
@@ -64,6 +65,7 @@ static const char *check_sharing(const qkv_transformer_opts *o)
         return "a bias by distance needs at least 4 buckets, 2 in a decoder";
     if (o->relative_buckets && (o->relative_distance ? o->relative_distance : 128) <= o->relative_buckets / 2)
         return "relative_distance must be more than half of relative_buckets";
+    if (o->layer_relative && !o->relative_buckets) return "only a bias by distance (relative_buckets) can be of each layer";
     if (o->relative_buckets && o->score_cap > 0) return "a bias by distance and a cap of scores (score_cap) exclude each other";
     if (!o->embed_dim) return NULL;
     if (o->decoder_layers) return "only an encoder alone has tables of another width (embed_dim)";
@@ -120,9 +122,22 @@ static void make_embeddings(qkv_params *p, qkv_transformer *m, int which)
         s->positions = qkv_positions_new(p, part, o->max_positions + o->first_position, width);
     if (o->embed_norm) s->embed_norm = qkv__norm_of_width(p, name, "embed_norm", o, width, o->norm);
     if (o->embed_dim) s->widen = qkv__linear_part(p, name, "widen", width, o->dim, false);
-    if (o->relative_buckets)
-        s->relative = qkv__add_part(p, name, "relative_positions.weight", QKV_SHAPE(o->relative_buckets, o->heads),
-                                    QKV_INIT_NORMAL, 0.02f);
+}
+
+/* The bias by distance of the whole stack, or of one layer. */
+static qkv_tensor *make_relative(qkv_params *p, const char *of, const qkv_transformer_opts *o)
+{
+    int64_t shape[] = { o->relative_buckets, o->heads };
+    return o->relative_buckets ? qkv__add_part(p, of, "relative_positions.weight", 2, shape, QKV_INIT_NORMAL, 0.02f) : NULL;
+}
+
+static bool make_layer(qkv_params *p, const qkv_transformer_opts *o, int which, int i, qkv__layer *l)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s.%d", stack_names[which], i);
+    if (!qkv__layer_make(p, l, name, i, o, which == DECODER && o->encoder_layers > 0)) return false;
+    if (o->layer_relative) l->relative = make_relative(p, name, o);
+    return true;
 }
 
 static bool make_stack(qkv_params *p, qkv_transformer *m, int which)
@@ -133,10 +148,12 @@ static bool make_stack(qkv_params *p, qkv_transformer *m, int which)
     s->n = which == ENCODER ? o->encoder_layers : o->decoder_layers;
     if (!s->n) return true;
     make_embeddings(p, m, which);
+    qkv_tensor *relative = o->layer_relative ? NULL : make_relative(p, name, o);
     s->layers = qkv__params_keep(p, sizeof *s->layers * (size_t)s->n);
     for (int i = 0; s->layers && i < s->n; i++) {
         if (i && o->shared_layers) s->layers[i] = s->layers[0];
-        else if (!qkv__layer_make(p, &s->layers[i], name, i, o, which == DECODER && o->encoder_layers > 0)) return false;
+        else if (!make_layer(p, o, which, i, &s->layers[i])) return false;
+        if (relative) s->layers[i].relative = relative;
         s->layers[i].window = qkv__has_window(o, i) ? o->window : 0;
     }
     if (o->pre_norm) s->final_norm = qkv__norm_part(p, name, "norm", o);
@@ -357,8 +374,7 @@ static bool start_pass(const qkv_transformer *m, int which, qkv_tape *t, int64_t
     pass->stack = which;
     pass->places = pass->ragged ? pass->ragged->positions : qkv__moved_positions(t, &pass->touches, which, batch, length);
     qkv__set_rotary(m, pass->places, pass);
-    int64_t longest = pass->ragged ? pass->ragged->longest : length;
-    if (s->relative) pass->relative = qkv__relative_bias(t, s->relative, longest, m->o.relative_distance, which == DECODER);
+    pass->longest = pass->ragged ? pass->ragged->longest : length;
     if (pass->touches.n) hide_keys(t, length, pass);
     return !qkv_tape_status(t);
 }
@@ -375,6 +391,7 @@ static qkv_tensor *run_layers(const qkv_transformer *m, int which, qkv_tensor *x
     x = place_tokens(m, s, x, pass);
     for (pass->layer = 0; x && pass->layer < s->n; pass->layer++) {
         qkv__keep_hidden(x->tape, x);
+        qkv__set_relative(m, x->tape, pass);
         qkv_tensor *y = qkv__layer_forward(&s->layers[pass->layer], x, pass);
         if (!y || !qkv__layer_is_off(&pass->touches, which, pass->layer)) x = y;
     }
@@ -405,8 +422,9 @@ qkv_tensor *qkv__run_layer(const qkv_transformer *m, int which, int layer, qkv_t
     qkv__pass pass = {
         .touches = touches, .self = { .causal = which == DECODER }, .memory = memory, .trail = trail, .layer = layer
     };
-    return start_pass(m, which, x->tape, 1, x->shape[1], &pass) ? qkv__layer_forward(&m->stacks[which].layers[layer], x, &pass)
-                                                                : NULL;
+    if (!start_pass(m, which, x->tape, 1, x->shape[1], &pass)) return NULL;
+    qkv__set_relative(m, x->tape, &pass);
+    return qkv__layer_forward(&m->stacks[which].layers[layer], x, &pass);
 }
 
 /* ---- rows of different lengths ---- */

@@ -96,9 +96,9 @@ static const float *bias_of_keys(walk_job *j)
 {
     const qkv_transformer *x = j->in.x;
     int64_t n = j->out->keys;
-    if (j->o.kind == QKV_ATTENTION_CROSS || !x->stacks[j->stack].relative) return NULL;
-    const qkv_tensor *bias = qkv__relative_bias(j->tape, x->stacks[j->stack].relative, n, x->o.relative_distance,
-                                                j->stack == QKV__DECODER);
+    qkv_tensor *table = x->stacks[j->stack].layers[j->o.layer].relative;
+    if (j->o.kind == QKV_ATTENTION_CROSS || !table) return NULL;
+    const qkv_tensor *bias = qkv__relative_bias(j->tape, table, n, x->o.relative_distance, j->stack == QKV__DECODER);
     return bias ? qkv_data(bias) + j->o.head * (2 * n - 1) + n - 1 - j->o.query : NULL;
 }
 

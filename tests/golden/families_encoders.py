@@ -1,15 +1,16 @@
 #!/usr/bin/python3
-"""families_encoders.py: as families.py, the families with an encoder that came later: T5, BART, mBART, M2M-100, MPNet, ELECTRA, ALBERT,
-and ModernBERT with windows.
+"""families_encoders.py: as families.py, the families with an encoder that came later: T5, UMT5, BART with and without classes, mBART,
+M2M-100, MPNet, ELECTRA, ALBERT, and ModernBERT with windows.
 
 golden.safetensors has besides: 20 tokens of a decoder, each the likeliest of those that are not there yet ("greedy"), and the gradients
 of the mean cross-entropy of the logits with the ids read, or of the classes with 0 and 1, for some weights ("grad." and our name).
 
-Usage: tests/golden/families_encoders.py   (needs PyTorch; the tests do not)
+Usage: tests/golden/families_encoders.py [NAME...]   (needs PyTorch; the tests do not)
 """
 import math
 import os
 import shutil
+import sys
 
 import torch
 import torch.nn.functional as F
@@ -94,7 +95,7 @@ def t5(config, w, g):
         hidden.append(x)
         for i in range(LAYERS):
             at = f"{name}.block.{i}.layer."
-            if i == 0:
+            if i == 0 or c["model_type"] == "umt5":
                 buckets = w(at + "0.SelfAttention.relative_attention_bias.weight", c["relative_attention_num_buckets"], HEADS)
                 bias = bias_by_distance(buckets, n, n, farthest, memory is not None)
             h = rms(at + "0.layer_norm", x)
@@ -115,12 +116,12 @@ def t5(config, w, g):
     return both(g, stack, output, hidden)
 
 
-def both(g, stack, output, hidden):
+def both(g, stack, output, hidden, result="logits"):
     """An encoder and a decoder."""
     seen = keys_seen(g["lengths"].tolist(), g["ids"].shape[1])
     memory = stack("encoder", g["ids"], seen)
     x = stack("decoder", g["target"], keys_seen(g["target_lengths"].tolist(), g["target"].shape[1], True), memory, seen)
-    g["logits"] = output(x)
+    g[result] = output(x)
     return hidden
 
 
@@ -163,9 +164,12 @@ def bart(config, w, g):
         return x
 
     def output(x):
+        if is_classifier(c):  # the state at the last </s> of each text
+            x = x[torch.arange(x.shape[0]), g["lengths"] - 1]
+            return w.linear("classification_head.out_proj", DIM, 3)(torch.tanh(w.linear("classification_head.dense", DIM, DIM)(x)))
         return x @ table.T + (0 if kind == "m2m_100" else w("final_logits_bias", 1, VOCABULARY))
 
-    return both(g, stack, output, hidden)
+    return both(g, stack, output, hidden, "classes" if is_classifier(c) else "logits")
 
 
 # ---- encoders ----
@@ -288,6 +292,10 @@ T5_GRADIENTS = {"embed.weight": "shared.weight", "decoder.norm.weight": "decoder
                 "decoder.relative_positions.weight": "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
                 "encoder.0.self.q.weight": "encoder.block.0.layer.0.SelfAttention.q.weight",
                 "decoder.1.cross.k.weight": "decoder.block.1.layer.1.EncDecAttention.k.weight"}
+UMT5_GRADIENTS = {"embed.weight": "shared.weight",
+                  "encoder.1.relative_positions.weight": "encoder.block.1.layer.0.SelfAttention.relative_attention_bias.weight",
+                  "decoder.0.relative_positions.weight": "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
+                  "decoder.1.relative_positions.weight": "decoder.block.1.layer.0.SelfAttention.relative_attention_bias.weight"}
 BART_GRADIENTS = {"embed.weight": "model.shared.weight", "encoder.0.self.q.weight": "model.encoder.layers.0.self_attn.q_proj.weight",
                   "decoder.1.cross.k.weight": "model.decoder.layers.1.encoder_attn.k_proj.weight"}
 PLACED = {"encoder.positions.weight": "model.encoder.embed_positions.weight", "decoder.embed_norm.bias": "model.decoder.layernorm_embedding.bias"}
@@ -318,6 +326,9 @@ MODELS = {
     # layers 0 and 3 see everything, the others 2 tokens to either side
     "modernbert_window": (modernbert, dict(MODERNBERT, architectures=["ModernBertForMaskedLM"], num_hidden_layers=5, local_attention=4,
                                            global_attn_every_n_layers=3, local_rope_theta=100.0), MODERNBERT_GRADIENTS),
+    "umt5": (t5, dict(T5, model_type="umt5", architectures=["UMT5ForConditionalGeneration"], feed_forward_proj="gated-gelu",
+                      dense_act_fn="gelu_new", is_gated_act=True, tie_word_embeddings=False), UMT5_GRADIENTS),
+    "bart_classify": (bart, classifier(BART, "Bart"), dict(BART_GRADIENTS, **PLACED, **{"pooler.weight": "classification_head.dense.weight"})),
 }
 
 
@@ -344,6 +355,9 @@ def batch(config):
     if config.get("is_encoder_decoder"):
         g["target"] = torch.randint(0, VOCABULARY, (2, 5), generator=random)
         g["target_lengths"] = torch.tensor([3, 5])
+    if config.get("is_encoder_decoder") and is_classifier(config):
+        start = torch.full((2, 1), config["decoder_start_token_id"])
+        g["target"], g["target_lengths"] = torch.cat([start, g["ids"][:, :-1]], 1), g["lengths"]
     return g
 
 
@@ -377,7 +391,7 @@ def make(number, name):
     for i, x in enumerate(family(config, w, g)):
         g[f"hidden.{i}"] = x
     add_gradients(w, g, names)
-    if "target" in g:
+    if "logits" in g and "target" in g:
         add_greedy(family, config, w, g)
     write_json(folder, "config.json", config)
     add_what_files_have_besides(name, w.stored)
@@ -387,4 +401,5 @@ def make(number, name):
 
 if __name__ == "__main__":
     for number, name in enumerate(MODELS):
-        make(number, name)
+        if len(sys.argv) < 2 or name in sys.argv[1:]:
+            make(number, name)
