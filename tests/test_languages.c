@@ -165,6 +165,37 @@ static void languages_it_has_not(void **state)
     }
 }
 
+/* The decoder of BART's classifier reads the text a place later; of a short one and a long one together each has its own last
+ * token. */
+static void bart_classifies(void **state)
+{
+    (void)state;
+    qkv_model *m = golden_with("bart_classify", of_none, false, 0);
+    const char *const texts[] = { "t5 t6", "t7 t8 t9 t10" };
+    qkv_matrix got = { 0 };
+    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = texts, .n = 2 }, NULL, &got), QKV_OK);
+    assert_int_equal(got.width, 3);
+    for (int i = 0; i < 2; i++) {
+        const qkv_transformer *f = qkv_model_transformer(m);
+        qkv_ids ids = { 0 };
+        assert_int_equal(qkv_model_read_side(m, QKV_SIDE_SOURCE, texts[i], strlen(texts[i]), 0, &ids), QKV_OK);
+        int32_t later[16] = { 2 };
+        memcpy(later + 1, ids.ids, sizeof *later * (ids.n - 1));
+        qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+        qkv_tensor *memory = qkv_transformer_encode(f, t, ids.ids, 1, (int64_t)ids.n, NULL);
+        qkv_tensor *last = qkv_transformer_decode(f, t, later, 1, (int64_t)ids.n, NULL, memory, NULL);
+        assert_memory_equal(got.data + 3 * i, qkv_data(qkv_softmax(qkv_transformer_classify(f, last, NULL))),
+                            3 * sizeof(float));
+        qkv_tape_free(t);
+        qkv_ids_free(&ids);
+    }
+    qkv_translations t = { 0 };
+    assert_int_equal(qkv_translate(m, texts, NULL, 2, NULL, &t), QKV_UNSUPPORTED);
+    assert_int_equal(qkv_model_info_of(m)->can, QKV_ABILITY_CLASSIFY);
+    qkv_matrix_free(&got);
+    qkv_model_free(m);
+}
+
 /* BART begins with <s>, which costs nothing: the sum is that of the other tokens and the end. */
 static void a_forced_token_is_certain(void **state)
 {
@@ -345,6 +376,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(codes_stand_where_they_belong, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(languages_it_has_not, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(bart_classifies, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_forced_token_is_certain, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(ends_come_late_enough, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(sentences_one_by_one, make_folder, remove_folder),

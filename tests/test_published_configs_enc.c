@@ -41,7 +41,7 @@ static void run(const char *name, const qkv_model *m)
     qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
     qkv_tensor *last = qkv_transformer_encode(x, t, ids, 1, 5, NULL);
     if (o->decoder_layers) last = qkv_transformer_decode(x, t, ids, 1, 5, NULL, last, NULL);
-    if (o->decoder_layers || o->head) last = qkv_transformer_logits(x, last);
+    if (!o->classes && (o->decoder_layers || o->head)) last = qkv_transformer_logits(x, last);
     else if (o->classes) last = o->classes_of ? qkv_transformer_tag(x, last) : qkv_transformer_classify(x, last, NULL);
     if (!last) fail_msg("%s: %s", name, qkv_error());
     qkv_tape_free(t);

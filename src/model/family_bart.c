@@ -1,5 +1,6 @@
 /* family_bart.c: BART, an encoder and a decoder with learned positions and a norm of the embeddings; mBART, the same with its norms
- * before each sub-layer; M2M-100 and NLLB, those with sinusoids in place of learned positions. */
+ * before each sub-layer; both also with a classifier of texts; M2M-100 and NLLB, mBARTs with sinusoids in place of learned
+ * positions. */
 #include "family.h"
 
 #define BOTH_STACKS                                                                                             \
@@ -24,9 +25,11 @@ static const qkv__fixed m2m_100_fixed[] = { { "is_encoder_decoder", 1, NULL }, {
 
 static const qkv__architecture bart_architectures[] = { { "BartForConditionalGeneration", QKV__PART_HEAD },
                                                         { "BartModel", 0 },
+                                                        { "BartForSequenceClassification", QKV__PART_CLASSIFIER },
                                                         { NULL, 0 } };
 static const qkv__architecture mbart_architectures[] = { { "MBartForConditionalGeneration", QKV__PART_HEAD },
                                                          { "MBartModel", 0 },
+                                                         { "MBartForSequenceClassification", QKV__PART_CLASSIFIER },
                                                          { NULL, 0 } };
 static const qkv__architecture m2m_100_architectures[] = { { "M2M100ForConditionalGeneration", QKV__PART_HEAD },
                                                            { "M2M100Model", 0 },
@@ -43,6 +46,8 @@ static const qkv__rename others[] = {
     { "decoder.norm.", "model.decoder.layer_norm.", 0, 0, 0 },
     { "output.bias", "final_logits_bias", QKV__SQUEEZED, 0, 0 },
     { "output.", "lm_head.", 0, 0, 0 },
+    { "pooler.", "classification_head.dense.", 0, 0, 0 },
+    { "classifier.", "classification_head.out_proj.", 0, 0, 0 },
     { NULL, NULL, 0, 0, 0 },
 };
 static const char *const ignored[] = { "*.embed_positions.weight*", "*.embed_tokens.weight", "lm_head.weight",
@@ -66,7 +71,9 @@ static const char *not_any(const qkv_transformer_opts *o, bool embed_norm, bool 
     if (qkv__is_gated(o->activation)) return "its feed-forward layers have no gate";
     if (!qkv__heads_are_alike(o)) return "its heads are alike";
     if (o->target_vocabulary) return "its source and target share one vocabulary";
-    return o->token_types || o->head || o->classes ? "it has no token types, no head and no classifier" : qkv__leaves_out(o);
+    if (o->classes && (o->pooling != QKV_POOLING_LAST || o->pooler != QKV_POOLER_TANH))
+        return "its classifier is a layer with tanh at the last token";
+    return o->token_types || o->head ? "it has no token types and no head" : qkv__leaves_out(o);
 }
 
 static const char *not_bart(const qkv_transformer_opts *o)
@@ -82,15 +89,29 @@ static const char *not_mbart(const qkv_transformer_opts *o)
 static const char *not_m2m_100(const qkv_transformer_opts *o)
 {
     if (o->positions != QKV_POSITION_SINUSOID_FAIRSEQ) return "its positions are sinusoids of fairseq";
+    if (o->classes) return "it has no classifier";
     return o->output_bias ? "its output has no bias" : not_any(o, false, true);
+}
+
+/* Its classifier reads the decoder's state at the last </s>, the last token of every text. */
+static qkv_status read_bart(const qkv__published *p, int parts, qkv_transformer_opts *o)
+{
+    qkv_status status = qkv__marian_read(p, parts, o);
+    if (!status) status = qkv__read_classes(p, parts, o);
+    if (!o->classes) return status;
+    o->pooling = QKV_POOLING_LAST;
+    o->pooler = QKV_POOLER_TANH;
+    o->untied = o->output_bias = 0; /* it has no output */
+    return status;
 }
 
 #define BART(of, key_list, kind, ...)                                                                               \
     {                                                                                                               \
         .type = #of, .architectures = of##_architectures, .prefix = "model.", .encoder = "model.encoder.layers.#.", \
         .decoder = "model.decoder.layers.#.", .layer = qkv__marian_layer, .others = others, .ignored = ignored,     \
-        .keys = key_list, .fixed = of##_fixed, .head = "final_logits_bias", .renumbers_pieces = true,               \
-        .read = qkv__marian_read, .write = qkv__marian_write, .missing = not_##of, .options = {                     \
+        .keys = key_list, .fixed = of##_fixed, .head = "final_logits_bias",                                         \
+        .classifier = "classification_head.out_proj.weight", .renumbers_pieces = true, .read = read_bart,           \
+        .write = qkv__marian_write, .missing = not_##of, .options = {                                               \
             .positions = kind,                                                                                      \
             .first_position = FIRST_POSITION,                                                                       \
             .dropout = 0.1f,                                                                                        \

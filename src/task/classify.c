@@ -92,6 +92,21 @@ static int32_t *batch_types(const qkv__special_tokens *f, qkv_tape *t, const qkv
     return types;
 }
 
+/* The logits of x from its encoder's hidden states. With a decoder the classifier reads what that gives at the last token, and it
+ * reads the text once more, a place later, behind what starts its texts, as BART does. */
+static qkv_tensor *class_logits(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x)
+{
+    const qkv_transformer *f = qkv_model_transformer(m);
+    int32_t start = qkv_model_info_of(m)->start;
+    if (!hidden || !qkv_transformer_options(f)->decoder_layers) return qkv_transformer_classify(f, hidden, x->lengths);
+    qkv_tape *t = hidden->tape;
+    if (start < 0) return qkv__error(t, QKV_UNSUPPORTED, "classify: the model does not say what its decoder starts with");
+    int32_t *ids = qkv__save(t, sizeof *ids * (size_t)(x->rows * x->length));
+    for (int64_t i = 0; ids && i < x->rows * x->length; i++) ids[i] = i % x->length ? x->ids[i - 1] : start;
+    if (ids) hidden = qkv_transformer_decode(f, t, ids, x->rows, x->length, x->lengths, hidden, x->lengths);
+    return ids ? qkv_transformer_classify(f, hidden, x->lengths) : NULL;
+}
+
 qkv_tensor *qkv_classify_batch(const qkv_model *m, qkv_tape *t, const qkv_batch *b)
 {
     qkv__special_tokens f;
@@ -99,9 +114,9 @@ qkv_tensor *qkv_classify_batch(const qkv_model *m, qkv_tape *t, const qkv_batch 
     if (qkv__special_tokens_of(m, &f)) f.has_types = false; /* a batch of ids needs no text */
     const int32_t *types = f.has_types ? batch_types(&f, t, b) : NULL;
     if (f.has_types && !types) return NULL;
-    const qkv_transformer *x = qkv_model_transformer(m);
-    qkv_tensor *hidden = qkv_transformer_encode_typed(x, t, b->source, types, b->rows, b->source_length, b->source_lengths);
-    return qkv_transformer_classify(x, hidden, b->source_lengths);
+    const qkv__sources x = { b->source, types, b->rows, b->source_length, b->source_lengths };
+    return class_logits(
+        m, qkv_transformer_encode_typed(qkv_model_transformer(m), t, x.ids, x.types, x.rows, x.length, x.lengths), &x);
 }
 
 /* sum w_i loss_i / texts. Divided by the texts and not by their weights, batches add up to the whole, and weights count in a
@@ -175,13 +190,12 @@ qkv_objective qkv_telling_numbers(void)
 /* ---- using ---- */
 
 /* One class alone has the probability 1 whatever the text: its logit is what such a model says. */
-static qkv_tensor *class_scores(const qkv_model *m, qkv_tensor *hidden, const int32_t *lengths, const void *data)
+static qkv_tensor *class_scores(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x, const void *data)
 {
     (void)data;
-    const qkv_transformer *x = qkv_model_transformer(m);
-    qkv_tensor *logits = qkv_transformer_classify(x, hidden, lengths);
+    qkv_tensor *logits = class_logits(m, hidden, x);
     if (qkv_model_info_of(m)->problem == QKV_PROBLEM_SEVERAL_LABELS) return qkv_sigmoid(logits);
-    return qkv_transformer_options(x)->classes > 1 ? qkv_softmax(logits) : logits;
+    return qkv_transformer_options(qkv_model_transformer(m))->classes > 1 ? qkv_softmax(logits) : logits;
 }
 
 qkv_status qkv_classify(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv_matrix *out)

@@ -9,9 +9,9 @@
 
 #include <math.h>
 
-static qkv_tensor *pool(const qkv_model *m, qkv_tensor *hidden, const int32_t *lengths, const void *data)
+static qkv_tensor *pool(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x, const void *data)
 {
-    return qkv_transformer_pool(qkv_model_transformer(m), hidden, lengths, *(const qkv_pooling *)data);
+    return qkv_transformer_pool(qkv_model_transformer(m), hidden, x->lengths, *(const qkv_pooling *)data);
 }
 
 /* ---- the modules of sentence-transformers ---- */
@@ -64,7 +64,7 @@ static const double *run_modules(const qkv__sentence *s, const float *x, int64_t
     return s->n_dense % 2 ? b : a;
 }
 
-static qkv_tensor *sentence_vectors(const qkv_model *m, qkv_tensor *hidden, const int32_t *lengths, const void *data)
+static qkv_tensor *sentence_vectors(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x, const void *data)
 {
     (void)m;
     if (!hidden) return NULL;
@@ -73,8 +73,8 @@ static qkv_tensor *sentence_vectors(const qkv_model *m, qkv_tensor *hidden, cons
     qkv_tensor *out = qkv_constant(hidden->tape, QKV_SHAPE(rows, s->width), NULL);
     double *memory = out ? qkv__save(hidden->tape, 2 * sizeof *memory * (size_t)widest) : NULL;
     for (int64_t b = 0; memory && b < rows; b++) {
-        const double *x = run_modules(s, qkv_data(hidden) + b * length * dim, lengths[b], dim, memory, memory + widest);
-        for (int64_t k = 0; k < s->width; k++) qkv_data(out)[b * s->width + k] = (float)x[k];
+        const double *y = run_modules(s, qkv_data(hidden) + b * length * dim, x->lengths[b], dim, memory, memory + widest);
+        for (int64_t k = 0; k < s->width; k++) qkv_data(out)[b * s->width + k] = (float)y[k];
     }
     return memory ? out : NULL;
 }

@@ -22,9 +22,9 @@ typedef struct tagging {
 
 /* ---- the model ---- */
 
-static qkv_tensor *label_scores(const qkv_model *m, qkv_tensor *hidden, const int32_t *lengths, const void *data)
+static qkv_tensor *label_scores(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x, const void *data)
 {
-    (void)lengths, (void)data;
+    (void)x, (void)data;
     return qkv_softmax(qkv_transformer_tag(qkv_model_transformer(m), hidden));
 }
 

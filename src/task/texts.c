@@ -4,7 +4,6 @@
 #include "batches.h"
 #include "../base/options.h"
 #include "../base/size.h"
-#include "../nn/layer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -237,7 +236,7 @@ static qkv_status run_batch(void *work, void *memory, int64_t i, qkv_each_step e
     qkv_tape_reset(own->tape);
     qkv_tensor *hidden = qkv__pad_rows(qkv__transformer_encode(qkv_model_transformer(r->m), own->tape, own->layer_tape, &x),
                                        &x);
-    const float *result = qkv_data(r->head(r->m, hidden, lengths, r->head_data));
+    const float *result = qkv_data(r->head(r->m, hidden, &x, r->head_data));
     if (!result) return qkv_tape_status(own->tape);
     for (int64_t b = 0; b < rows && !status; b++)
         status = keep_results(r, &w[b], result + b * result_numbers(r, length), lengths[b]);

@@ -6,6 +6,7 @@
 
 #include "../base/memory.h"
 #include "../model/special_tokens.h"
+#include "../nn/layer.h"
 
 #include <stdbool.h>
 
@@ -47,8 +48,9 @@ qkv_status qkv__text_room(const qkv__special_tokens *f, int64_t max_length, int6
 /* One text or a pair, as an encoder alone is to learn it: without its last id, which batches add. */
 qkv_status qkv__reader_training_example(qkv__reader *r, const qkv_model *m, const qkv__given *x, int64_t max_length);
 
-/* From hidden states (rows, length, dim) to (rows, width), or for each token to (rows, length, width). */
-typedef qkv_tensor *qkv__head(const qkv_model *m, qkv_tensor *hidden, const int32_t *lengths, const void *data);
+/* From the encoder's hidden states (rows, length, dim) of x, whose lengths are there, to (rows, width), or for each token to (rows,
+ * length, width). */
+typedef qkv_tensor *qkv__head(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x, const void *data);
 
 /* A stretch of ids, which a batch gives what is before and after. */
 typedef struct qkv__window {
