@@ -23,7 +23,7 @@ static int abilities(const qkv_transformer_opts *o)
 {
     static const int of[] = { QKV_ABILITY_CLASSIFY, QKV_ABILITY_TAG, QKV_ABILITY_ANSWER };
     int can = !o->classes ? 0 : of[o->classes_of] | (o->classes == 1 && !o->classes_of ? QKV_ABILITY_RANK : 0);
-    if (o->encoder_layers && o->decoder_layers) return o->classes ? can : QKV_ABILITY_TRANSLATE;
+    if (o->encoder_layers && o->decoder_layers) return can | QKV_ABILITY_TRANSLATE;
     if (o->decoder_layers) return can | QKV_ABILITY_GENERATE;
     bool has_no_words = o->classes && (!o->head || o->pooler == QKV_POOLER_HEAD); /* that head is the classifier's */
     return can | QKV_ABILITY_EMBED | (has_no_words ? 0 : QKV_ABILITY_FILL);
@@ -282,6 +282,7 @@ qkv_status qkv__model_info_read(const qkv__family *f, const qkv__published *p, c
     info->files = p->weights->n_files;
     info->bytes = (int64_t)p->weights->bytes;
     if (!o->decoder_layers && !o->head) info->can &= ~QKV_ABILITY_FILL;
+    if (o->classes) info->can &= ~QKV_ABILITY_TRANSLATE; /* its decoder reads for the classes */
     qkv_status status = read_generation(p, folder, o, info);
     if (!status && !o->decoder_layers) status = qkv__sentence_read(folder, o->dim, info, sentence);
     if (!status) status = read_score(p, o, info);

@@ -2,6 +2,7 @@
 #include "texts.h"
 
 #include "../base/size.h"
+#include "../model/model_info.h"
 #include "../tensor/tape.h"
 
 #include <math.h>
@@ -92,17 +93,18 @@ static int32_t *batch_types(const qkv__special_tokens *f, qkv_tape *t, const qkv
     return types;
 }
 
-/* The logits of x from its encoder's hidden states. With a decoder the classifier reads what that gives at the last token, and it
- * reads the text once more, a place later, behind what starts its texts, as BART does. */
+/* The logits of x from its encoder's hidden states. A published decoder, BART's, reads the text once more, a place later, behind what
+ * starts its texts, and the classifier what that gives at the last token. */
 static qkv_tensor *class_logits(const qkv_model *m, qkv_tensor *hidden, const qkv__sources *x)
 {
     const qkv_transformer *f = qkv_model_transformer(m);
-    int32_t start = qkv_model_info_of(m)->start;
-    if (!hidden || !qkv_transformer_options(f)->decoder_layers) return qkv_transformer_classify(f, hidden, x->lengths);
+    const qkv_model_info *info = qkv_model_info_of(m);
+    if (!hidden || !qkv_transformer_options(f)->decoder_layers || !qkv__info_is_published(info))
+        return qkv_transformer_classify(f, hidden, x->lengths);
     qkv_tape *t = hidden->tape;
-    if (start < 0) return qkv__error(t, QKV_UNSUPPORTED, "classify: the model does not say what its decoder starts with");
+    if (info->start < 0) return qkv__error(t, QKV_UNSUPPORTED, "classify: the model does not say what its decoder starts with");
     int32_t *ids = qkv__save(t, sizeof *ids * (size_t)(x->rows * x->length));
-    for (int64_t i = 0; ids && i < x->rows * x->length; i++) ids[i] = i % x->length ? x->ids[i - 1] : start;
+    for (int64_t i = 0; ids && i < x->rows * x->length; i++) ids[i] = i % x->length ? x->ids[i - 1] : info->start;
     if (ids) hidden = qkv_transformer_decode(f, t, ids, x->rows, x->length, x->lengths, hidden, x->lengths);
     return ids ? qkv_transformer_classify(f, hidden, x->lengths) : NULL;
 }

@@ -144,7 +144,8 @@ static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
     const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(j->m));
     if (!t || !t->encoder_layers || !t->decoder_layers)
         return qkv__fail(QKV_USAGE, "translate: the model needs an encoder and a decoder");
-    if (t->classes) return qkv__fail(QKV_UNSUPPORTED, "translate: the model classifies texts: its decoder writes none");
+    if (!(qkv_model_info_of(j->m)->can & QKV_ABILITY_TRANSLATE))
+        return qkv__fail(QKV_UNSUPPORTED, "translate: the model classifies texts: its decoder writes none");
     j->source = qkv_model_source_tokenizer(j->m);
     j->target = qkv_model_target_tokenizer(j->m);
     if (!j->source) return qkv__fail(QKV_USAGE, "translate: the model has no tokenizer: it knows ids, not text");

@@ -370,7 +370,7 @@ static qkv_status check_why_options(why_job *j)
     j->outputs = j->in.stack == QKV__ENCODER ? t->classes : t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
     if (!j->outputs || (j->in.stack == QKV__ENCODER && t->classes_of))
         return qkv__fail(QKV_UNSUPPORTED, "why: the model has no classifier of texts and no decoder: it gives no output");
-    if (t->classes && t->decoder_layers)
+    if (t->encoder_layers && t->decoder_layers && !(qkv_model_info_of(j->m)->can & QKV_ABILITY_TRANSLATE))
         return qkv__fail(QKV_UNSUPPORTED, "why: of a classifier with a decoder attributions are not computed");
     if (o->methods >> QKV_WHY_METHODS) return qkv__fail(QKV_USAGE, "why: there is no such method");
     if (o->steps < 1 || o->steps > MOST_STEPS)
