@@ -458,7 +458,8 @@ static void bad_keys(void **state)
         const char *words;
     } rows[] = {
         { "bert_mlm", "config.json", "model_type", "\"xlnet\"", QKV_UNSUPPORTED, "\"xlnet\": supported are marian" },
-        { "bert_mlm", "config.json", "model_type", NULL, QKV_FORMAT, "\"model_type\" is missing" },
+        { "bert_mlm", "config.json", "model_type", "7", QKV_FORMAT, "\"model_type\" is missing" },
+        { "bert_mlm", "config.json", "model_type", NULL, QKV_OK, "" }, /* its architecture tells */
         { "bert_mlm", "config.json", "architectures", "[\"BertForMultipleChoice\"]", QKV_UNSUPPORTED,
           "\"BertForMultipleChoice\"" },
         { "bert_mlm", "config.json", "architectures", "7", QKV_FORMAT, "\"architectures\"" },

@@ -19,6 +19,14 @@ const qkv__family *qkv__family_find(const char *type)
     return NULL;
 }
 
+const qkv__family *qkv__family_with(const char *architecture)
+{
+    for (int i = 0; i < FAMILIES; i++)
+        for (const qkv__architecture *a = families[i]->architectures; a->name; a++)
+            if (!strcmp(a->name, architecture)) return families[i];
+    return NULL;
+}
+
 const char *qkv__family_names(void)
 {
     return "marian, pegasus, bart, mbart, m2m_100, t5, mt5, umt5, bert, roberta, xlm-roberta, camembert, distilbert, mpnet, "
