@@ -560,7 +560,7 @@ static const struct {
     { "bert", "", "normalizer", TYPE("Precompiled", ",\"precompiled_charsmap\":\"\""), QKV_OK, "" },
     { "bert", "normalizer", "lowercase", "7", QKV_UNSUPPORTED, "normalizer.lowercase" },
     { "bert", "normalizer", "surprise", "7", QKV_OK, "" },
-    { "bert", "", "pre_tokenizer", TYPE("UnicodeScripts", ""), QKV_UNSUPPORTED, "pre_tokenizer.type" },
+    { "bert", "", "pre_tokenizer", TYPE("UnicodeBlocks", ""), QKV_UNSUPPORTED, "pre_tokenizer.type" },
     { "bert", "", "pre_tokenizer", TYPE("Split", ""), QKV_FORMAT, "pre_tokenizer.pattern" },
     { "bert", "", "pre_tokenizer", TYPE("Split", ",\"pattern\":{\"String\":\"a\"}"), QKV_FORMAT, "pre_tokenizer.behavior" },
     { "bert", "", "pre_tokenizer", TYPE("Split", ",\"pattern\":{\"String\":\"a\"},\"behavior\":\"Wow\""), QKV_UNSUPPORTED,

@@ -2,6 +2,8 @@
 // the tokenizers that it is compared with do not know. Needs the npm packages @unicode/unicode-N of the versions below; neither
 // the build nor the tests do. usage, where they are installed:
 //   node .../tools/unicode_tables.mjs >.../src/token/unicode.def
+//   node .../tools/unicode_tables.mjs scripts >.../src/token/scripts.def
+import { readdirSync } from 'fs';
 import { createRequire } from 'module';
 import { pathToFileURL } from 'url';
 const require = createRequire(pathToFileURL(process.cwd() + '/'));
@@ -49,6 +51,30 @@ function ranges(value, may_join) {
     else made.push([c, c, v]);
   }
   return made;
+}
+
+// Where runs of one script begin, of those that Unicode 9 had; what it had not assigned lies in any of them. One number each: the code
+// point times 256, and the script. Kana counts as Han, as in SentencePiece.
+async function put_scripts() {
+  const of = new Map(), numbers = new Map([['Han', 1]]), starts = [];
+  for (const name of readdirSync('node_modules/@unicode/unicode-9.0.0/Script').sort()) {
+    if (name === 'Unknown') continue; // private use, too
+    const known = ['Hiragana', 'Katakana'].includes(name) ? 'Han' : name;
+    if (!numbers.has(known)) numbers.set(known, numbers.size + 1);
+    for (const c of await load(9, `Script/${name}/code-points`)) of.set(c, numbers.get(known));
+  }
+  of.set(0x30fc, 1); // the mark of long vowels
+  let last = 0;
+  for (let c = 0; c < 0x110000; c++)
+    if (of.has(c) && of.get(c) !== last) starts.push('0x' + (c * 256 + (last = of.get(c))).toString(16).toUpperCase());
+  console.log('/* scripts.def: made by tools/unicode_tables.mjs from the Unicode Character Database. Where runs of one script begin: the code');
+  console.log(' * point times 256, and the number of the script, of which Han and kana are 1. */');
+  for (let i = 0; i < starts.length; i += 12) console.log(starts.slice(i, i + 12).join(', ') + ',');
+}
+
+if (process.argv[2] === 'scripts') {
+  await put_scripts();
+  process.exit(0);
 }
 
 const [v8, v9, v14, v16] = [await categories(8), await categories(9), await categories(14), await categories(16)];

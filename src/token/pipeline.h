@@ -61,7 +61,7 @@ qkv__rewrite qkv__lowercase, qkv__strip_accents, qkv__bert_normalize, qkv__repla
 
 /* pretokenize.c */
 qkv__rewrite qkv__byte_level, qkv__prepend_missing, qkv__split, qkv__whitespace, qkv__whitespace_split, qkv__bert_split,
-    qkv__digits, qkv__punctuation, qkv__fixed_length;
+    qkv__digits, qkv__punctuation, qkv__fixed_length, qkv__unicode_scripts;
 
 /* decode.c: their pieces are tokens, and they see all of them one after the other */
 qkv__rewrite qkv__decode_byte_level, qkv__decode_wordpiece, qkv__decode_metaspace, qkv__decode_byte_fallback, qkv__decode_fuse,

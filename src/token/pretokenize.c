@@ -1,6 +1,7 @@
 /* pretokenize.c: the pre-tokenizers of a published tokenizer: where text is cut before the model sees it. */
 #include "alphabet.h"
 #include "pipeline.h"
+#include "unicode.h"
 
 #include <string.h>
 
@@ -165,6 +166,27 @@ qkv_status qkv__bert_split(const qkv__step *s, qkv__encoder *e, qkv__piece piece
         if (space || sign) status = qkv__traced_text_end(&e->next, begin, -1), begin = e->next.text.length;
         if (!space && !status) status = qkv__traced_text_copy(&e->next, &e->now, at, at + bytes);
         if (sign && !status) status = qkv__traced_text_end(&e->next, begin, -1), begin = e->next.text.length;
+    }
+    return status ? status : qkv__traced_text_end(&e->next, begin, -1);
+}
+
+/* Stretches of one script. Spaces, and what has none, belong to any: they stay with what is before them, and nothing is before the
+ * first. */
+qkv_status qkv__unicode_scripts(const qkv__step *s, qkv__encoder *e, qkv__piece piece)
+{
+    (void)s;
+    size_t begin = e->next.text.length;
+    int before = 0;
+    qkv_status status = QKV_OK;
+    for (size_t at = piece.begin, bytes; at < piece.end && !status; at += bytes) {
+        int32_t c = qkv_utf8_decode(e->now.text.data + at, piece.end - at, &bytes);
+        int script = c == ' ' ? 0 : qkv__script(c);
+        if (script && script != before) {
+            status = qkv__traced_text_end(&e->next, begin, -1);
+            begin = e->next.text.length;
+            before = script;
+        }
+        if (before && !status) status = qkv__traced_text_copy(&e->next, &e->now, at, at + bytes);
     }
     return status ? status : qkv__traced_text_end(&e->next, begin, -1);
 }

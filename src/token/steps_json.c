@@ -290,6 +290,7 @@ static qkv_status read_fixed_length(const place *p)
 static qkv_status read_whitespace(const place *p) { return add_plain(p, qkv__whitespace); }
 static qkv_status read_whitespace_split(const place *p) { return add_plain(p, qkv__whitespace_split); }
 static qkv_status read_bert_split(const place *p) { return add_plain(p, qkv__bert_split); }
+static qkv_status read_unicode_scripts(const place *p) { return add_plain(p, qkv__unicode_scripts); }
 
 /* ---- decoders ---- */
 
@@ -403,6 +404,7 @@ static const step_type pre_tokenizers[] = {
     { "Punctuation", read_punctuation, { ANY("behavior") } },
     { "CharDelimiterSplit", read_delimiter, { ANY("delimiter") } },
     { "FixedLength", read_fixed_length, { COUNT("length") } },
+    { "UnicodeScripts", read_unicode_scripts, { { 0 } } },
     { 0 },
 };
 

@@ -71,6 +71,23 @@ int32_t qkv__to_lower(int32_t c)
 
 bool qkv__came_after(int32_t c, int version) { return value_of(c, young, sizeof young / sizeof *young, 0) > version; }
 
+static const uint32_t script_starts[] = {
+#include "scripts.def"
+};
+
+int qkv__script(int32_t c)
+{
+    size_t first = 0, end = sizeof script_starts / sizeof *script_starts; /* the last that begins at c or before it */
+    while (end - first > 1) {
+        size_t middle = first + (end - first) / 2;
+        if ((int32_t)(script_starts[middle] >> 8) <= c) first = middle;
+        else end = middle;
+    }
+    utf8proc_category_t category = qkv__category(c);
+    bool is_known = category != UTF8PROC_CATEGORY_CN && category != UTF8PROC_CATEGORY_CO && !qkv__came_after(c, 9);
+    return is_known ? (int)(script_starts[first] & 0xff) : 0;
+}
+
 /* ---- for PCRE2 ---- */
 
 static bool pcre2_is_newest(void)

@@ -496,6 +496,7 @@ files.gaps = file(
 // Steps that few files have.
 files.nmt = file(words1, { normalizer: { type: 'Nmt' }, pre_tokenizer: { type: 'CharDelimiterSplit', delimiter: ' ' } });
 files.fixed = file(words1, { pre_tokenizer: { type: 'FixedLength', length: 3 } });
+files.scripts = file(words1, { pre_tokenizer: { type: 'UnicodeScripts' } });
 files.bytes_first = file(gpt2.model, { normalizer: { type: 'ByteLevel' }, decoder: byteLevel() });
 files.speech = file(words1, {
   pre_tokenizer: split({ Regex: '.' }, 'Isolated'),
