@@ -45,7 +45,7 @@ static void read_config(const uint8_t *data, size_t size)
 {
     const qkv__weights nothing = { 0 };
     json_t *config = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, NULL);
-    const char *type = json_string_value(json_object_get(config, "model_type"));
+    const char *type = qkv__model_type(config);
     const qkv__published p = { "config.json", config, &nothing };
     const qkv__family *f = type ? qkv__family_find(type) : NULL;
     qkv_transformer_opts o;

@@ -22,7 +22,8 @@ static void write_weights(json_t *config)
 {
     const qkv__weights nothing = { 0 };
     const qkv__published p = { "config.json", config, &nothing };
-    const qkv__family *f = qkv__family_find(json_string_value(json_object_get(config, "model_type")));
+    const char *type = qkv__model_type(config);
+    const qkv__family *f = type ? qkv__family_find(type) : NULL;
     if (f && f->variant) f = f->variant(&p, NULL);
     qkv_transformer_opts o;
     qkv_params *params = qkv_params_new(7);

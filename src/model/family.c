@@ -19,12 +19,19 @@ const qkv__family *qkv__family_find(const char *type)
     return NULL;
 }
 
-const qkv__family *qkv__family_with(const char *architecture)
+static const char *type_with(const char *architecture)
 {
     for (int i = 0; i < FAMILIES; i++)
         for (const qkv__architecture *a = families[i]->architectures; a->name; a++)
-            if (!strcmp(a->name, architecture)) return families[i];
+            if (!strcmp(a->name, architecture)) return families[i]->type;
     return NULL;
+}
+
+const char *qkv__model_type(const json_t *config)
+{
+    const json_t *said = json_object_get(config, "model_type");
+    const char *name = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
+    return !said && name ? type_with(name) : json_string_value(said);
 }
 
 const char *qkv__family_names(void)

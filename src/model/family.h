@@ -71,9 +71,11 @@ extern const qkv__family qkv__marian, qkv__pegasus, qkv__bart, qkv__mbart, qkv__
     qkv__modernbert, qkv__gpt2, qkv__llama, qkv__mistral, qkv__qwen2, qkv__qwen3, qkv__gemma, qkv__gemma2, qkv__gemma3_text,
     qkv__phi3, qkv__opt, qkv__gpt_neox;
 
-/* NULL when there is none of that name, or none with such an architecture; a sentence's part that lists them all. */
+/* "model_type" of a config, or, where that was left out (UMT5), that of the family with its architecture; NULL: neither is there. */
+const char *qkv__model_type(const json_t *config);
+
+/* NULL when there is none of that name; a sentence's part that lists them all. */
 const qkv__family *qkv__family_find(const char *type);
-const qkv__family *qkv__family_with(const char *architecture);
 const char *qkv__family_names(void);
 
 /* The options of a published model. The errors of qkv_model_load(). */

@@ -333,20 +333,11 @@ static void free_loading(loading *l)
     json_decref(l->published.config);
 }
 
-/* "model_type", which UMT5's authors left out: then that of the family with such an architecture. */
-static const char *model_type(const json_t *config)
-{
-    const json_t *said = json_object_get(config, "model_type");
-    const char *name = said ? NULL : json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
-    const qkv__family *f = name ? qkv__family_with(name) : NULL;
-    return f ? f->type : json_string_value(said);
-}
-
 static qkv_status find_family(loading *l)
 {
     const char *path = l->f.config;
     if (!json_is_object(l->published.config)) return qkv__fail(QKV_FORMAT, "%s: expected a JSON object", path);
-    const char *type = model_type(l->published.config);
+    const char *type = qkv__model_type(l->published.config);
     if (!type) return qkv__fail(QKV_FORMAT, "%s: key \"model_type\" is missing or not text", path);
     l->family = qkv__family_find(type);
     if (l->family && l->family->variant) l->family = l->family->variant(&l->published, NULL);
