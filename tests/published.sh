@@ -381,6 +381,7 @@ for model in bert_mlm as_qkv as_bert; do
     run 0 "" forward -m $model --source-ids 2,5,4,3 --logits $model.npy --quiet
     check "$model gives the same bits" cmp $model.npy bert_mlm.npy
 done
+refused "marian as qkv" 5 "as qkv, whose translations begin with <s>: save it as marian" export -m marian --as qkv -o as_qkv_marian
 check "marian as marian" run 0 "" export -m marian --as marian -o marian2 --quiet
 run 0 "" forward -m marian --source 'the cat' --logits 1.npy --quiet
 check "with its tokenizers" run 0 "" forward -m marian2 --source 'the cat' --logits 2.npy --quiet

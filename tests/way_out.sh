@@ -21,6 +21,8 @@ awk 'BEGIN { split("the cat sat on a mat while dog ran to big red house and saw 
         print s } }' >a.txt
 awk '{ s = ""; for (i = NF; i > 0; i--) s = s toupper($i) (i > 1 ? " " : ""); print s }' a.txt >b.txt
 awk '{ print (NR % 2 ? "good\tnice " : "bad\tawful ") $0 }' a.txt >l.tsv
+awk '{ print (NR % 4 ? (NR % 2 ? "good" : "good;long") : "") "\tnice " $0 }' a.txt >several.tsv # every fourth text has no label
+awk '{ print length($0) / 10 "\t" $0 }' a.txt >numbers.tsv
 printf '%s\n' 'the cat sat' 'The  CAT, unseen!' ' a mat ' '' 'a 我爱你 é' 'on<s> a </s>mat' >lines.txt
 few="--steps 3 --quiet"
 
@@ -30,7 +32,7 @@ trained() {
     shift 2
     case $job in
         translate) set -- --train a.txt b.txt "$@" ;;
-        classify) set -- --train l.tsv "$@" ;;
+        classify) case " $* " in *" --train "*) ;; *) set -- --train l.tsv "$@" ;; esac ;;
         *) set -- --train a.txt "$@" ;;
     esac
     case " $* " in *" --from "*) ;; *) set -- "$@" --preset tiny ;; esac
@@ -104,6 +106,26 @@ trained classify classify_b --like bert
 leaves classify_b bert
 trained classify classify_m --like modernbert
 leaves classify_m modernbert
+
+# ---- several labels a text, and numbers ----
+trained classify classify_several --like bert --train several.tsv --label-separator ';'
+leaves classify_several bert
+contains "says so" "$(cat classify_several-bert/config.json)" '"problem_type": "multi_label_classification"' '"BertForSequenceClassification"' '"0": "good"'
+trained classify classify_number --like bert --train numbers.tsv --numbers
+leaves classify_number bert
+contains "says so too" "$(cat classify_number-bert/config.json)" '"problem_type": "regression"'
+for name in classify_several classify_number; do
+    "$qkv" classify -m $name --json <lines.txt >wanted.json
+    check "$name: the same answers" sh -c '"$0" classify -m "$1" --json <lines.txt | cmp - wanted.json' "$qkv" $name-bert
+done
+"$qkv" forward -m classify_several-bert --source-ids "1,$("$qkv" tokenize -m classify_several --ids "the cat" | tr ' ' ','),2" --classes y.npy --quiet
+near "a probability is the sigmoid of a logit" "$(npy y.npy | awk '{ print 1 / (1 + exp(-$1)) }' | tr '\n' ' ')" \
+    "$("$qkv" classify -m classify_several-bert --json "the cat" | sed 's/.*"good": \([^,}]*\).*/\1/') $(
+        "$qkv" classify -m classify_several-bert --json "the cat" | sed 's/.*"long": \([^,}]*\).*/\1/')" 1e-5
+printf 'a|<b>\tnice text\nc\tother text\n%.0s' 1 2 3 4 5 6 >odd.tsv
+trained classify odd --train odd.tsv
+check "labels of signs" "$qkv" export -m odd --as modernbert -o odd-card --quiet
+contains "stand for themselves in the card" "$(cat odd-card/README.md)" '| texts of class a\|&#60;b&#62; | 6 |'
 
 # ---- shapes that weights make up for ----
 trained translate translate_paper --paper --max-tokens 256

@@ -17,6 +17,7 @@
 #include "model_info.h"
 #include "no_folder.h"
 #include "open_head.h"
+#include "special_tokens.h"
 #include "touched.h"
 
 #include <stdio.h>
@@ -567,12 +568,26 @@ static qkv_status save_folded(const qkv_model *m, const char *path, const qkv__f
     return status;
 }
 
+/* Translations of ours begin with <s>, and config.json has no other word for it. */
+static qkv_status check_start(const qkv_model *m)
+{
+    qkv__special_tokens f;
+    if (!m->family || !m->tokenizer || !(m->info.can & QKV_ABILITY_TRANSLATE)) return QKV_OK;
+    qkv_status status = qkv__special_tokens_of(m, &f);
+    if (status || (f.ids.start >= 0 && f.ids.start == qkv_tokenizer_find(f.target, QKV_SPECIAL_START))) return status;
+    return qkv__fail(QKV_UNSUPPORTED,
+                     "the model cannot be saved as " QKV__OWN_TYPE ", whose translations begin with " QKV_SPECIAL_START
+                     ": save it as %s",
+                     m->family->type);
+}
+
 qkv_status qkv_model_save_as(const qkv_model *m, const char *path, const char *type)
 {
     if (!m || !type) return qkv__fail(QKV_USAGE, "model: a model and the name of a family are needed");
     const qkv__family *family = qkv__family_find(type);
     if (!family && strcmp(type, QKV__OWN_TYPE))
         return qkv__fail(QKV_UNSUPPORTED, "there is no family \"%.60s\": there are %s", type, qkv__family_names());
+    if (!family && check_start(m)) return qkv_error_status();
     if (family && family->variant) family = family->variant(NULL, qkv_transformer_options(m->transformer));
     qkv_transformer_opts folded;
     const qkv_transformer_opts *o = qkv_transformer_options(m->transformer);

@@ -27,6 +27,31 @@ static const char *word_of(const json_t *object, const char *key, const char *mi
     return word ? word : missing;
 }
 
+/* Text of others in a cell: what Markdown and HTML would take for their own stands for itself, and a line end for a space. */
+static void put_cell(card *c, const char *text)
+{
+    for (const char *at = text; *at; at++) {
+        unsigned char byte = (unsigned char)*at;
+        if (byte < ' ') qkv__out_printf(&c->out, " ");
+        else if (strchr("<>&", byte)) qkv__out_printf(&c->out, "&#%d;", byte);
+        else qkv__out_printf(&c->out, strchr("|\\`*_[]", byte) ? "\\%c" : "%c", byte);
+    }
+}
+
+static void put_option(card *c, const char *name, const char *value)
+{
+    qkv__out_printf(&c->out, "| `--%s` | ", name);
+    put_cell(c, value);
+    qkv__out_printf(&c->out, " |\n");
+}
+
+static void put_class(card *c, const char *name, long long texts)
+{
+    qkv__out_printf(&c->out, "| texts of class ");
+    put_cell(c, name);
+    qkv__out_printf(&c->out, " | %lld |\n", texts);
+}
+
 /* ---- the parts ---- */
 
 static const char *task_of(const qkv_model_info *info)
@@ -74,8 +99,7 @@ static void put_data(card *c)
     const json_t *options = json_object_get(c->record, "options"), *left = json_object_get(c->record, "left_out");
     qkv__out_printf(&c->out, "\n## Data\n\n| | |\n| --- | --- |\n");
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (*word_of(options, files[i], ""))
-            qkv__out_printf(&c->out, "| `--%s` | %s |\n", files[i], word_of(options, files[i], ""));
+        if (*word_of(options, files[i], "")) put_option(c, files[i], word_of(options, files[i], ""));
     qkv__out_printf(&c->out, "| trained on | %lld |\n", (long long)json_integer_value(json_object_get(c->record, "pairs")));
     qkv__out_printf(&c->out, "| left out, empty or too long | %lld |\n",
                     (long long)(json_integer_value(json_object_get(left, "empty")) +
@@ -83,7 +107,7 @@ static void put_data(card *c)
     const char *name;
     json_t *count;
     json_object_foreach (json_object_get(c->record, "classes"), name, count)
-        qkv__out_printf(&c->out, "| texts of class %s | %lld |\n", name, (long long)json_integer_value(count));
+        put_class(c, name, (long long)json_integer_value(count));
 }
 
 /* Those that say something: neither off nor the size's own. */
@@ -94,7 +118,7 @@ static void put_options(card *c)
     qkv__out_printf(&c->out, "\n## Options\n\n| | |\n| --- | --- |\n");
     json_object_foreach (json_object_get(c->record, "options"), name, value) {
         const char *text = json_string_value(value);
-        if (text && *text && strcmp(text, "0")) qkv__out_printf(&c->out, "| `--%s` | %s |\n", name, text);
+        if (text && *text && strcmp(text, "0")) put_option(c, name, text);
     }
 }
 
@@ -114,14 +138,16 @@ static json_t *find_validation(const card *c, json_int_t step)
 
 static void put_scores(card *c)
 {
-    static const char *const scores[] = { "valid_loss", "accuracy", "bleu" };
+    static const char *const scores[] = {
+        "valid_loss", "accuracy", "bleu", "micro_f1", "macro_f1", "exact", "rmse", "pearson"
+    };
     json_int_t best = json_integer_value(json_object_get(c->record, "best_step"));
     json_t *line = find_validation(c, best);
     qkv__out_printf(&c->out, "\n## Scores\n\n| | |\n| --- | --- |\n| steps | %lld |\n| step of this model | %lld |\n",
                     (long long)json_integer_value(json_object_get(c->record, "steps")), (long long)best);
     for (size_t i = 0; i < sizeof scores / sizeof *scores; i++) {
         const json_t *score = json_object_get(line, scores[i]);
-        if (score) qkv__out_printf(&c->out, "| %s | %.4f |\n", scores[i], json_number_value(score));
+        if (json_is_number(score)) qkv__out_printf(&c->out, "| %s | %.4f |\n", scores[i], json_number_value(score));
     }
     if (!line) qkv__out_printf(&c->out, "\nThere was no validation text.\n");
     json_decref(line);
