@@ -507,6 +507,9 @@ npy 1.npy >wanted && npy 2.npy >got
 near "is near" wanted got 0.05
 check "show positions of BF16" run 0 "" show positions -m half --out p.svg
 check "explain BF16" run 0 "" explain -m half 'the cat' --kind encoder --head all
+printf 'the cat sat on the mat and the dog ran at the cat on the mat\n%.0s' 1 2 3 >doc.txt
+check "train generate --from a model of 12 positions" run 0 "" train generate --from gpt2 --train doc.txt --steps 1 --quiet --out from_few
+contains "chooses as many" "$(cat from_few/training.json)" '"context": "12"'
 check "train --from BF16" run 0 "" train classify --from half --train labelled.tsv $few --steps 3 --out from_half
 rm -rf from_half
 
