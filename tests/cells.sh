@@ -70,7 +70,8 @@ build() {
     [ -d "$from" ] || from=$golden/decoders/$1
     cp "$from/config.json" "$from/model.safetensors" m || return
     chmod -R u+w m
-    tokenizer "$1" >m/tokenizer.json
+    [ -f "$1.json" ] || tokenizer "$1" >"$1.json"
+    cp "$1.json" m/tokenizer.json
     sed -i "s/\"model_type\": \"[^\"]*\"/\"model_type\": \"$1\"/; s/\"forced_bos_token_id\": null/\"forced_bos_token_id\": 5/" m/config.json
     [ "$(like "$1")" = "$1" ] || sed -i "s/\"$(title "$(like "$1")")For/\"$(title "$1")For/" m/config.json
     case $2 in
