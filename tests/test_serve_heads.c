@@ -143,12 +143,10 @@ static void ranks_are_the_librarys(void **state)
     assert_int_equal(qkv_rank(made[RANKS], "the cat", 7, &(qkv_texts){ .texts = passages, .n = 4 }, NULL, 4, best, NULL),
                      QKV_OK);
     for (int top = 2; top <= 4; top += 2) {
-        json_t *all = posted(RANKS, "/rank",
-                             top == 4
-                                 ? "{\"query\":\"the cat\",\"passages\":[\"the dog\",\"you love the cat\",\"\",\"我爱你 <b>\"]}"
-                                 : "{\"query\":\"the cat\",\"passages\":[\"the dog\",\"you love the cat\",\"\",\"我爱你 <b>\"],"
-                                   "\"top\":2}",
-                             200);
+        char body[256];
+        sprintf(body, "{\"query\":\"the cat\",\"passages\":[\"%s\",\"%s\",\"%s\",\"%s\"]%s}", passages[0], passages[1],
+                passages[2], passages[3], top == 2 ? ",\"top\":2" : "");
+        json_t *all = posted(RANKS, "/rank", body, 200);
         json_t *found = json_object_get(all, "best");
         assert_int_equal(json_array_size(found), top);
         assert_int_equal(json_integer_value(json_object_get(all, "cut")), 0);

@@ -175,10 +175,9 @@ typedef struct qkv_model_info {
     int32_t forced_first; /* what every translation begins with after `start`, such as the code of its language; -1: any id */
     int64_t min_length;   /* tokens of a translation, its start counted; 0: any number */
     qkv_summary_params summary;
-    int scores_logits;   /* 1: the score of a cross-encoder is its logit x, else 1 / (1 + e^-x) */
-    qkv_problem problem; /* of a classifier */
-    char label_separator
-        [16]; /* what stood between the labels of a text that a classifier of several learned from; "": not said */
+    int scores_logits;        /* 1: the score of a cross-encoder is its logit x, else 1 / (1 + e^-x) */
+    qkv_problem problem;      /* of a classifier */
+    char label_separator[16]; /* what stood between several labels of a text in training; "": not said */
 } qkv_model_info;
 
 /* What is known of m; it lives as long as m and changes only with it. NULL for NULL. */

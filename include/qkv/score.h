@@ -124,10 +124,9 @@ QKV_API qkv_status qkv_score_labels(const int64_t *said, const int64_t *is, cons
 
 /* ---- numbers ---- */
 typedef struct qkv_numbers_score {
-    double rmse, mae; /* root of the mean squared error; mean absolute error */
-    double pearson,
-        spearman; /* correlations, -1 to 1; of numbers, and of their ranks, equal ones having the mean of theirs. NaN
-                                 where either side is all the same: there is none */
+    double rmse, mae;         /* root of the mean squared error; mean absolute error */
+    double pearson, spearman; /* correlations, -1 to 1; of numbers, and of their ranks, equal ones having the mean of
+                                 theirs. NaN where either side is all the same: there is none */
     int64_t texts;
     void *reserved[4];
 } qkv_numbers_score;

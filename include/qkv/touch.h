@@ -131,8 +131,8 @@ QKV_API qkv_status qkv_why(const qkv_model *m, const qkv_attention_capture *a, c
 QKV_API void qkv_why_free(qkv_why_result *why);
 
 /* As text in *out, which is yours: a table, a row for each token and a column for each method; or with json an object with
- * "output", "name", "logit", of INTEGRATED "baseline_logit", "source" and "read", each an array of {"token", and a number for each method}. USAGE for
- * NULL, and for a capture of other tokens; MEMORY. */
+ * "output", "name", "logit", with INTEGRATED "baseline_logit", "source" and "read", each an array of {"token", and a number for
+ * each method}. USAGE for NULL, and for a capture of other tokens; MEMORY. */
 QKV_API qkv_status qkv_why_text(const qkv_model *m, const qkv_attention_capture *a, const qkv_why_result *why, int json,
                                 qkv_text *out);
 

@@ -90,7 +90,7 @@ static qkv_status choose_pooling(const char *path, const json_t *config, int64_t
         if (json_is_true(json_object_get(config, pooling_keys[i]))) s->poolings |= 1 << i, n++;
     if (!n) return qkv__fail(QKV_FORMAT, "%s: no key says how tokens are pooled", path);
     const json_t *width = json_object_get(config, "word_embedding_dimension");
-    if (width && json_integer_value(width) != dim)
+    if (width && !json_is_null(width) && json_integer_value(width) != dim)
         return qkv__fail(QKV_FORMAT, "%s: key \"word_embedding_dimension\": the model's is %lld", path, (long long)dim);
     s->width = n * dim;
     if (s->poolings == QKV__POOL_FIRST) info->pooling = QKV_POOLING_FIRST;
@@ -122,8 +122,8 @@ static qkv_status read_dense_config(const char *path, const json_t *config, qkv_
         return qkv__fail(QKV_FORMAT, "%s: keys \"in_features\" and \"out_features\": expected whole numbers from 1", path);
     const char *input = json_string_value(json_object_get(config, "module_input_name"));
     if (input && strcmp(input, "sentence_embedding"))
-        return qkv__fail(QKV_UNSUPPORTED, "%s: key \"module_input_name\": \"%.80s\": only sentence_embedding is supported",
-                         path, input);
+        return qkv__fail(QKV_UNSUPPORTED, "%s: key \"module_input_name\": \"%.80s\": only sentence_embedding is supported", path,
+                         input);
     if (d->f) return QKV_OK;
     return qkv__fail(QKV_UNSUPPORTED,
                      "%s: key \"activation_function\": \"%.80s\": only Identity, Tanh, ReLU, GELU and Sigmoid are supported",
