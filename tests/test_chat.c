@@ -1,6 +1,7 @@
 /* test_chat.c: talks: what a turn reads, what is dropped, stopping, conversations as JSON, templates of folders. */
 #include "serve_models.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -76,6 +77,35 @@ static void a_turn_reads_what_is_new(void **state)
     qkv_generated_free(&g);
     qkv_generated_free(&alone);
     qkv_chat_free(c);
+}
+
+/* A model with changes answers in a talk, whose caches are kept, as it goes on with the whole text. */
+static void changes_stay_from_turn_to_turn(void **state)
+{
+    (void)state;
+    static const qkv_touch list[] = { { .what = QKV_TOUCH_HEAD_OFF, .kind = QKV_ATTENTION_DECODER, .layer = 1, .head = 1 },
+                                      { .what = QKV_TOUCH_HIDE_KEY, .kind = QKV_ATTENTION_DECODER, .place = 3 } };
+    qkv_model *touched = qkv_model_touched(model, list, 2);
+    qkv_generated g = { 0 }, alone = { 0 }, plain = { 0 };
+    qkv_chat *c = qkv_chat_new(touched, &(qkv_chat_opts){ .chat_template = simple });
+    assert_non_null(c);
+    said(c, "the cat", 9, &g);
+    qkv_chat_turn second = said(c, "I love you", 9, &g);
+    assert_true(second.read < second.tokens);
+    const qkv_generate_opts o = {
+        .size = sizeof o, .max_tokens = 9, .prompt_ids = g.prompt.ids, .n_prompt_ids = g.n_prompt, .no_start = 1
+    };
+    assert_int_equal(qkv_generate(touched, NULL, 0, &o, NULL, NULL, &alone), QKV_OK);
+    assert_int_equal(qkv_generate(model, NULL, 0, &o, NULL, NULL, &plain), QKV_OK);
+    assert_int_equal(alone.n, g.n);
+    for (int64_t i = 0; i < g.n; i++) assert_true(fabs(alone.log_p[i] - g.log_p[i]) < 1e-5);
+    assert_string_equal(alone.text.data, g.text.data);
+    assert_true(fabs(plain.log_p[0] - g.log_p[0]) > 1e-4);
+    qkv_generated_free(&g);
+    qkv_generated_free(&alone);
+    qkv_generated_free(&plain);
+    qkv_chat_free(c);
+    qkv_model_free(touched);
 }
 
 static void what_does_not_fit_is_dropped(void **state)
@@ -276,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_turn_reads_what_is_new),
+        cmocka_unit_test(changes_stay_from_turn_to_turn),
         cmocka_unit_test(what_does_not_fit_is_dropped),
         cmocka_unit_test(a_stopped_answer_stays),
         cmocka_unit_test(conversations_are_json),

@@ -468,6 +468,50 @@ static void searches_see_the_changes(void **state)
     qkv_model_free(m);
 }
 
+/* Each new token of a text is the likeliest of a whole forward over what is before it, and has its probability. */
+static void goes_on_as_forward(const qkv_model *touched, const qkv_generated *g, int64_t change)
+{
+    enum { BEFORE = TEXT - 1, LETTER_A = 4, LETTER_I = 12 }; /* no others are written */
+    const qkv_transformer *x = qkv_model_transformer(touched);
+    qkv_tape *t = qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 });
+    int32_t read[BEFORE + STEPS];
+    memcpy(read, text_ids, sizeof *read * BEFORE);
+    memcpy(read + BEFORE, g->ids, sizeof *read * (size_t)g->n);
+    const qkv_tensor *p = qkv_softmax(
+        qkv_transformer_logits(x, qkv_transformer_decode(x, t, read, 1, BEFORE + g->n, NULL, NULL, NULL)));
+    for (int64_t i = 0; i < g->n; i++) {
+        const float *row_p = qkv_data(p) + (BEFORE - 1 + i) * VOCABULARY;
+        expect_near(g->log_p[i], log((double)row_p[g->ids[i]]), "log p", change);
+        for (int k = LETTER_A; k <= LETTER_I; k++) assert_true(row_p[k] <= row_p[g->ids[i]]);
+    }
+    qkv_tape_free(t);
+}
+
+static void texts_go_on_by_the_changes(void **state)
+{
+    (void)state;
+    qkv_model *m = make_model(DECODER);
+    qkv_generated plain = { 0 }, g = { 0 };
+    const qkv_generate_opts opts = {
+        .size = sizeof opts, .max_tokens = STEPS, .start = 1, .end = -1, .prompt_ids = text_ids, .n_prompt_ids = TEXT - 1
+    };
+    int differ = 0;
+    assert_int_equal(qkv_generate(m, NULL, 0, &opts, NULL, NULL, &plain), QKV_OK);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        if (lists[i].model != DECODER) continue;
+        qkv_model *touched = touch(m, &lists[i]);
+        assert_int_equal(qkv_generate(touched, NULL, 0, &opts, NULL, NULL, &g), QKV_OK);
+        assert_int_equal(g.n, STEPS);
+        goes_on_as_forward(touched, &g, (int64_t)i);
+        differ += fabs(g.log_p[0] - plain.log_p[0]) > 1e-3;
+        qkv_model_free(touched);
+    }
+    assert_true(differ >= 5);
+    qkv_generated_free(&plain);
+    qkv_generated_free(&g);
+    qkv_model_free(m);
+}
+
 /* The tasks take such a model: an embedding and a class change, and a text goes on otherwise. */
 static void tasks_see_the_changes(void **state)
 {
@@ -795,6 +839,7 @@ int main(void)
         cmocka_unit_test(a_hidden_key_is_padding),
         cmocka_unit_test(a_head_that_is_off_is_not_read),
         cmocka_unit_test(searches_see_the_changes),
+        cmocka_unit_test(texts_go_on_by_the_changes),
         cmocka_unit_test(tasks_see_the_changes),
         cmocka_unit_test(gradients_are_differences),
         cmocka_unit_test(attributions_add_up),

@@ -1,6 +1,6 @@
 // browsers.test.mjs: live pages from disk in Chromium and Firefox: what they answer against the native engine and the command, on the
 // same weights. usage: browsers.test.mjs [--timed] QKV OUT SENTENCES PAGE...; the first page is that of a translator.
-// --timed: the first answer must come within a second, each later one within 150 ms; 50 cells instead of 10. For a quiet machine.
+// --timed: the first answer must come within a second, each later one within 150 ms: for a quiet machine.
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
@@ -9,7 +9,7 @@ import { browsers } from "./browsers.mjs";
 import { check, difference, finish, nativeEngine, partsOf } from "./engines.mjs";
 
 const isTimed = process.argv[2] === "--timed", [qkv, out, sentencesFile, ...pages] = process.argv.slice(isTimed ? 3 : 2);
-const sentences = fs.readFileSync(sentencesFile, "utf8").split("\n").filter(Boolean), cells = isTimed ? 50 : 10;
+const sentences = fs.readFileSync(sentencesFile, "utf8").split("\n").filter(Boolean), cells = Math.min(50, sentences.length >> 1);
 const command = (...words) => execFileSync(qkv, words, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], maxBuffer: 1 << 28 });
 const remembered = new Map(); // what the command says, for the next browser
 function once(work, ...words) {
