@@ -5,6 +5,7 @@
 #   make demo                train a small translator, translate, and see what it attends to
 #   make bench               measure against the machine and other libraries; BENCH="--quick products -1" for a part of it
 #   make wasm                the engine as WebAssembly, for "qkv page"
+#   make docs/live.html      the page of the demo's model that the documentation holds, after a change of page or engine
 #   make install             PREFIX=/usr/local, DESTDIR= for packagers
 #   make abi                 write down the ABI anew, after a change of it that is meant
 #   make mutate              300 changes of the upper layers, one at a time: what the tests miss; an hour or more
@@ -46,6 +47,13 @@ bench: deps-bench $(BUILD)/build.ninja
 wasm: deps-wasm
 	@tools/wasm-sources $(BUILD)/wasm/deps
 	@$(MAKE) --no-print-directory -j$$(nproc) -f tools/wasm.mk OUT=$(BUILD)/wasm
+
+# With the model of the last demo, or a new one.
+docs/live.html: wasm $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet cli/qkv
+	@test -e demo/model/model.safetensors || tools/demo $(BUILD)
+	@$(BUILD)/cli/qkv page -m demo/model -o $@ --name demo
+	@test $$(wc -c <$@) -lt 3000000 || { echo "$@ has 3 MB or more" >&2; exit 1; }
 
 install: all
 	@meson configure $(BUILD) --prefix=$(abspath $(PREFIX))
@@ -89,4 +97,4 @@ $(BUILD)/with-tests: $(BUILD)/build.ninja | deps-test
 deps-%:
 	@tools/deps $*
 
-.PHONY: all test abi demo bench wasm install mutate soak format clean
+.PHONY: all test abi demo bench wasm docs/live.html install mutate soak format clean

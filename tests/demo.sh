@@ -14,6 +14,10 @@ same "its picture is a PNG" "89 50 4e 47" "$(od -An -tx1 -N4 attention.png | sed
 contains "its drawing names the tokens of both languages" "$(cat heads.svg)" ">cat<" ">猫<"
 same "and has a font for all of them" "" "$(grep -o 'No font here can draw[^<]*' heads.svg)"
 contains "its page has every head in it" "$(cat attention.html)" '"cross/1/3":' '"encoder/rollout":'
+if [ -e "$build/wasm/engine.wasm.gz" ]; then
+    contains "the model is in a page" "$(head -c 3000 live.html)" "<!DOCTYPE html>" "connect-src 'none'"
+    check "of less than 3 MB" test "$(wc -c <live.html)" -lt 3000000
+else contains "without an engine that is said" "$(cat ../said)" "make wasm"; fi
 contains "the demo says where things are" "$(cat ../said)" "█" "demo/model" "demo/data" "exactly right"
 isa=$("$build/cli/qkv" info | sed -n 's/^instruction set *//p')
 case $isa in avx_vnni) isa=avx2 ;; avx512_vnni | amx) isa=avx512 ;; neon_dot) isa=neon ;; esac # floats are theirs

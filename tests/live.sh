@@ -20,6 +20,7 @@ done
 check "nothing was written" test ! -e page.html
 check "a page, whatever the engine is" run 0 "wrote page.html" page -m classifier -o page.html --engine other.gz
 contains "which may ask nobody anything" "$(head -c 2000 page.html)" "connect-src 'none'" "default-src 'none'" "'wasm-unsafe-eval'"
+[ ! -e "$here/../docs/live.html" ] || check "the page in docs has less than 3 MB" test "$(wc -c <"$here/../docs/live.html")" -lt 3000000
 check "the same with 8 bits" run 0 "" page -m classifier -o page8.html --engine other.gz --bits 8 --quiet
 
 skip_rest() { skipped "pages in a browser: $1"; finish; exit $?; }
