@@ -178,6 +178,7 @@ for (const { program, open } of browsers) {
     continue;
   }
   const browser = await open();
+  await sleep(isTimed ? 3000 : 0); // what it does when it starts is not the page's
   for (const [i, file] of pages.entries()) await testPage(browser, file, natives[i]);
   browser.end();
 }
