@@ -156,7 +156,7 @@ async function testPage(browser, file, native) {
   await sleep(isTimed ? 1500 : 0); // while it opens nobody asks
   await until(page, isAnswered);
   const ask = asker(page), info = await ask({ do: "info" }), isTranslator = info.task === "translate";
-  const texts = isTranslator ? sentences : [info.example, ...sentences.slice(0, 5)];
+  const texts = isTranslator ? sentences : [info.example, ...sentences];
   await testTimes(title, page, texts.slice(0, 20));
   await testAnswers(title, ask, native, texts);
   await testSilence(title, page);
