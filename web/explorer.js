@@ -4,40 +4,15 @@
 /* strings.js */
 
 // ---- small things ----
-const find = id => document.getElementById(id);
-const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
-const range = n => Array.from({ length: n }, (_, i) => i);
 
-function element(tag, properties = {}, ...children) {
-    const made = document.createElement(tag);
-    for (const [name, value] of Object.entries(properties)) {
-        if (name in made && name !== 'role') made[name] = value;
-        else made.setAttribute(name, value);
-    }
-    made.append(...children);
-    return made;
-}
-
-// Storage may be forbidden, as it is for some files: the page then forgets.
-const memory = {
-    get(name) { try { return localStorage.getItem(name); } catch { return null; } },
-    set(name, value) { try { localStorage.setItem(name, value); } catch { /* forgotten */ } },
-};
-
-// A weight to 6 digits; small ones keep theirs.
-const digits = x => x === 0 || x >= 1e-3 ? x.toFixed(6) : x.toExponential(5);
 const tick = x => x === 0 ? '0' : x >= 0.1 ? x.toFixed(2) : x >= 0.001 ? x.toFixed(3) : x.toExponential(0);
 const counted = (n, one, many) => (n === 1 ? one : many).replace('{0}', n.toLocaleString('en'));
 const headsOf = n => counted(n, tr('{0} head'), tr('{0} heads'));
 const queriesOf = n => counted(n, tr('{0} query'), tr('{0} queries'));
 const keysOf = n => counted(n, tr('{0} key'), tr('{0} keys'));
 
-// A token as a label: white space is seen where it is all there is, or where pieces are shown as they are.
-function labelOf(token, pieces) {
-    const seen = token.replace(/\n/g, '⏎').replace(/\t/g, '⇥').replace(/[\u0000-\u001f\u007f]/g, '�');
-    if (seen.trim() === '') return seen === '' ? '∅' : '␣'.repeat(Math.min(seen.length, 4));
-    return pieces ? seen.replace(/ /g, '·') : seen.trim();
-}
+// Where pieces are shown as they are, so is the white space in them.
+const pieceLabel = (token, pieces) => pieces && token.trim() !== '' ? labelOf(token.replace(/ /g, '·')) : labelOf(token);
 
 const bytesOf = base64 => Uint8Array.fromBase64?.(base64) ?? Uint8Array.from(atob(base64), c => c.charCodeAt(0));
 function floatsOf(base64) {
@@ -54,32 +29,6 @@ async function weightsOf(given) {
     for (let i = 0, n = weights.length; i < n; i++) weights[i] = (bytes[i] | bytes[n + i] << 8) / 65535;
     return weights;
 }
-
-// ---- viridis ----
-const anchors = ['440154', '482878', '3e4989', '31688e', '26828e', '1f9e89', '35b779', '6ece58', 'b5de2b', 'fde725']
-    .map(hex => [0, 2, 4].map(i => parseInt(hex.slice(i, i + 2), 16)));
-
-function viridis(x) {
-    const at = clamp(x, 0, 1) * (anchors.length - 1), i = Math.min(Math.floor(at), anchors.length - 2);
-    return anchors[i].map((low, c) => Math.round(low + (at - i) * (anchors[i + 1][c] - low)));
-}
-const palette = range(256).map(i => viridis(i / 255));
-const paletteCss = palette.map(([r, g, b]) => `rgb(${r},${g},${b})`);
-const palettePixels = Uint32Array.from(palette, ([r, g, b]) => (0xff000000 | b << 16 | g << 8 | r) >>> 0); // ABGR in memory
-
-// The largest weight, and the one at the end of the colours: the same, or of many rows one that most rows do not reach, so that
-// a few large weights do not leave all others dark.
-function rangeOf(values, rows, columns) {
-    const best = new Float32Array(rows); // of every row
-    for (let i = 0; i < rows * columns; i++) {
-        const r = Math.floor(i / columns);
-        if (values[i] > best[r]) best[r] = values[i];
-    }
-    best.sort();
-    const largest = best[rows - 1] ?? 0;
-    return { largest, high: (rows > 40 && best[Math.floor(0.7 * rows)]) || largest || 1 };
-}
-const shade = (x, high, root) => Math.round(255 * clamp(root ? Math.sqrt(x / high) : x / high, 0, 1)) || 0;
 
 // ---- where answers come from ----
 class Refused extends Error {}
@@ -217,11 +166,6 @@ async function trying(work) {
         if (!(problem instanceof Refused)) console.error(problem);
     }
 }
-function complain(sentence) {
-    find('problem').textContent = sentence ?? '';
-    find('problem').hidden = !sentence;
-}
-const tell = sentence => { find('live').textContent = sentence; };
 
 function stop() {
     for (const running of [reading, looking, beside]) running.abort();
@@ -357,8 +301,8 @@ async function showHead() {
     const { weights, high, largest } = head;
     const tokens = { rows: tokensOf(rows), columns: tokensOf(columns) };
     Object.assign(shown, { weights, high, largest, tokens, selection: wanted });
-    shown.rows = tokens.rows.map(t => labelOf(t, pieces));
-    shown.columns = tokens.columns.map(t => labelOf(t, pieces));
+    shown.rows = tokens.rows.map(t => pieceLabel(t, pieces));
+    shown.columns = tokens.columns.map(t => pieceLabel(t, pieces));
     if (shown.isNew) {
         shown.isNew = false;
         shown.window = { top: 0, bottom: head.rows, left: 0, right: head.columns };
@@ -556,7 +500,9 @@ function thumbnail(bytes, rows, columns) {
     const canvas = element('canvas', { width: columns, height: rows, 'aria-hidden': 'true' });
     const { high } = rangeOf(bytes, rows, columns), image = new ImageData(columns, rows);
     const pixels = new Uint32Array(image.data.buffer);
-    for (let i = 0; i < pixels.length; i++) pixels[i] = palettePixels[shade(bytes[i] ?? 0, high, shown.root)];
+    // of a decoder what is past the diagonal is left out: the button's ground is seen there
+    const isLater = i => shown.kind === 'decoder' && i % columns * rows > Math.floor(i / columns + 1) * columns - 1;
+    for (let i = 0; i < pixels.length; i++) pixels[i] = isLater(i) ? 0 : palettePixels[shade(bytes[i] ?? 0, high, shown.root)];
     canvas.getContext('2d').putImageData(image, 0, 0);
     return canvas;
 }
@@ -604,104 +550,9 @@ function sortBy(name) {
     [...find('ranking').querySelectorAll('th button')][measures.findIndex(([m]) => m === name)].focus();
 }
 
-// ---- pens: the same drawing on a canvas and as SVG ----
-const fontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "WenQuanYi Micro Hei", sans-serif';
-const fontOf = (size, bold) => `${bold ? '600 ' : ''}${size}px ${fontFamily}`;
-const ruler = document.createElement('canvas').getContext('2d');
-function widthOf(text, size = 12) {
-    ruler.font = fontOf(size);
-    return ruler.measureText(text).width;
-}
-function shortened(text, most, size = 12) {
-    if (widthOf(text, size) <= most) return text;
-    const characters = [...text];
-    let n = characters.length;
-    while (n > 1 && widthOf(characters.slice(0, n).join('') + '…', size) > most) n = Math.min(n - 1, Math.ceil(n * 0.9));
-    return characters.slice(0, n).join('') + '…';
-}
-
-class CanvasPen {
-    constructor(context, scale) { Object.assign(this, { context, scale }); }
-    rect(x, y, w, h, fill) {
-        this.context.fillStyle = fill;
-        this.context.fillRect(x, y, w, h);
-    }
-    frame(x, y, w, h, stroke, width = 1) {
-        this.context.strokeStyle = stroke;
-        this.context.lineWidth = width;
-        this.context.strokeRect(x, y, w, h);
-    }
-    curve(x1, y1, x2, y2, stroke, width, alpha) {
-        const { context } = this, middle = (x1 + x2) / 2;
-        context.strokeStyle = stroke;
-        context.lineWidth = width;
-        context.globalAlpha = alpha;
-        context.beginPath();
-        context.moveTo(x1, y1);
-        context.bezierCurveTo(middle, y1, middle, y2, x2, y2);
-        context.stroke();
-        context.globalAlpha = 1;
-    }
-    text(text, x, y, { size = 12, fill, align = 'left', turned = false, bold = false }) {
-        const { context } = this;
-        context.save();
-        context.translate(x, y);
-        if (turned) context.rotate(-Math.PI / 2);
-        context.font = fontOf(size, bold);
-        context.fillStyle = fill;
-        context.textAlign = align;
-        context.textBaseline = 'middle';
-        context.fillText(text, 0, 0);
-        context.restore();
-    }
-    cells(x, y, w, h, figure) {
-        const image = pixels(figure, Math.max(1, Math.round(w * this.scale)), Math.max(1, Math.round(h * this.scale)));
-        this.context.imageSmoothingEnabled = false;
-        this.context.drawImage(image, x, y, image.width / this.scale, image.height / this.scale);
-    }
-}
-
-class SvgPen {
-    constructor() { this.parts = []; }
-    static escaped(text) { return text.replace(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`); }
-    static short(x) { return +x.toFixed(2); }
-    put(tag, attributes, inside) {
-        const given = value => typeof value === 'number' ? SvgPen.short(value) : SvgPen.escaped(value);
-        const listed = Object.entries(attributes).map(([name, value]) => ` ${name}="${given(value)}"`).join('');
-        this.parts.push(inside === undefined ? `<${tag}${listed}/>` : `<${tag}${listed}>${inside}</${tag}>`);
-    }
-    rect(x, y, width, height, fill) { this.put('rect', { x, y, width, height, fill }); }
-    curve(x1, y1, x2, y2, stroke, width, alpha) {
-        const [a, b, c, d, m] = [x1, y1, x2, y2, (x1 + x2) / 2].map(SvgPen.short);
-        const path = `M${a} ${b}C${m} ${b} ${m} ${d} ${c} ${d}`;
-        this.put('path', { d: path, fill: 'none', stroke, 'stroke-width': width, 'stroke-opacity': alpha });
-    }
-    text(text, x, y, { size = 12, fill, align = 'left', turned = false, bold = false }) {
-        const at = turned ? { transform: `translate(${SvgPen.short(x)} ${SvgPen.short(y)}) rotate(-90)` } : { x, y };
-        const anchor = { left: 'start', center: 'middle', right: 'end' }[align];
-        const look = { fill, 'font-size': size, 'text-anchor': anchor, ...(bold ? { 'font-weight': '600' } : {}) };
-        this.put('text', { ...at, dy: '0.35em', ...look }, SvgPen.escaped(text));
-    }
-    // Few cells are rectangles; many are one picture, a point a cell.
-    cells(x, y, w, h, figure) {
-        const { top, bottom, left, right } = figure.window, rows = bottom - top, columns = right - left;
-        if (rows * columns > 10000) {
-            this.put('image', { x, y, width: w, height: h, preserveAspectRatio: 'none', style: 'image-rendering:pixelated',
-                href: pixels(figure, columns, rows).toDataURL('image/png') });
-            return;
-        }
-        const cw = w / columns, ch = h / rows;
-        for (let r = top; r < bottom; r++)
-            for (let c = left; c < right; c++)
-                this.rect(x + (c - left) * cw, y + (r - top) * ch, cw, ch, paletteCss[colourAt(figure, r, c)]);
-    }
-    document(width, height) {
-        return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ` +
-            `font-family="${SvgPen.escaped(fontFamily)}" shape-rendering="crispEdges" text-rendering="geometricPrecision">\n` +
-            `${this.parts.join('\n')}\n</svg>\n`;
-    }
-}
-
+// ---- the map's cells ----
+// A decoder does not see later tokens: their weights are not zero, there are none.
+const isMasked = ({ kind }, r, c) => kind === 'decoder' && c > r;
 const colourAt = ({ weights, columns, high, root }, r, c) => shade(weights[r * columns.length + c], high, root);
 
 // The cells as points: where a point covers several cells, their largest weight, so that nothing thin is lost.
@@ -723,25 +574,34 @@ function pixels(figure, width, height) {
                 for (let c = xs[x]; c < end; c++) if (weights[base + c] > line[x]) line[x] = weights[base + c];
             }
         }
-        for (let x = 0; x < width; x++) out[y * width + x] = palettePixels[shade(line[x], high, root)];
+        const last = Math.max(ys[y] + 1, ys[y + 1]) - 1;
+        for (let x = 0; x < width; x++) out[y * width + x] = isMasked(figure, last, xs[x]) ? 0 : palettePixels[shade(line[x], high, root)];
     }
     canvas.getContext('2d').putImageData(image, 0, 0);
     return canvas;
+}
+
+// On a screen all cells are one picture. Elsewhere few are rectangles, many a picture with a point a cell.
+function drawCells(pen, { x, y, w, h }, figure, colours) {
+    const { top, bottom, left, right } = figure.window, rows = bottom - top, columns = right - left, cw = w / columns, ch = h / rows;
+    if (figure.kind === 'decoder') hatch(pen, x, y, w, h, colours);
+    if (pen instanceof CanvasPen) {
+        const image = pixels(figure, Math.max(1, Math.round(w * pen.scale)), Math.max(1, Math.round(h * pen.scale)));
+        pen.picture(image, x, y, image.width / pen.scale, image.height / pen.scale);
+    } else if (rows * columns > 10000) pen.picture(pixels(figure, columns, rows), x, y, w, h);
+    else for (let r = top; r < bottom; r++) {
+        for (let c = left; c < right; c++)
+            if (!isMasked(figure, r, c)) pen.rect(x + (c - left) * cw, y + (r - top) * ch, cw, ch, paletteCss[colourAt(figure, r, c)]);
+    }
 }
 
 // ---- the large view ----
 const longestLabel = 130, barWidth = 74;
 
 function figureNow() {
-    const { weights, rows, columns, high, largest, root, window: seen } = shown;
-    return { weights, rows, columns, high, largest, root, window: seen };
+    const { kind, weights, rows, columns, high, largest, root, window: seen } = shown;
+    return { kind, weights, rows, columns, high, largest, root, window: seen };
 }
-function coloursNow() {
-    const style = getComputedStyle(document.documentElement), get = name => style.getPropertyValue(name).trim();
-    return { ink: get('--ink'), quiet: get('--quiet'), edge: get('--edge'), card: get('--card'), accent: get('--accent') };
-}
-const longest = (labels, most) => Math.min(most, labels.reduce((w, l) => Math.max(w, l.length < 200 ? widthOf(l) : most), 12));
-
 // Where everything goes. head: points left free above, for a title. centred: in the width, else at its left.
 function mapLayout(figure, width, height, head, centred) {
     const { top, bottom, left, right } = figure.window, n = bottom - top, m = right - left;
@@ -764,12 +624,12 @@ const everyOf = size => size >= 14 ? 1 : Math.ceil(18 / size);
 
 function drawMap(pen, figure, at, colours) {
     const { top, bottom, left, right } = figure.window, { x, y, cw, ch, w, h } = at;
-    pen.cells(x, y, w, h, figure);
+    drawCells(pen, at, figure, colours);
     for (let r = top; r < bottom; r += everyOf(ch))
         pen.text(shortened(figure.rows[r], at.most), x - 6, y + (r - top + 0.5) * ch, { fill: colours.ink, align: 'right' });
     for (let c = left; c < right; c += at.turned ? everyOf(cw) : 1)
-        pen.text(shortened(figure.columns[c], at.turned ? at.most : cw), x + (c - left + 0.5) * cw, y - (at.turned ? 6 : 11),
-            { fill: colours.ink, align: at.turned ? 'left' : 'center', turned: at.turned });
+        if (at.turned) turnedLabel(pen, shortened(figure.columns[c], at.most), x + (c - left + 0.5) * cw, y - 6, { fill: colours.ink });
+        else pen.text(shortened(figure.columns[c], cw), x + (c - left + 0.5) * cw, y - 11, { fill: colours.ink, align: 'center' });
     const axis = { fill: colours.quiet, align: 'center' };
     pen.text(tr('query (attending)'), at.shift + 9, y + Math.max(h / 2, 45), { ...axis, turned: true });
     pen.text(tr('key (attended)'), x + Math.max(w / 2, 40), at.head + 10, axis);
@@ -781,9 +641,10 @@ function drawValues(pen, figure, { x, y, cw, ch }) {
     const { top, bottom, left, right } = figure.window;
     for (let r = top; r < bottom; r++) {
         for (let c = left; c < right; c++) {
+            if (isMasked(figure, r, c)) continue;
             const colour = colourAt(figure, r, c), value = figure.weights[r * figure.columns.length + c];
             pen.text(value.toFixed(2), x + (c - left + 0.5) * cw, y + (r - top + 0.5) * ch,
-                { size: cw < 42 ? 11 : 12, fill: colour > 150 ? '#10131a' : '#f4f5f8', align: 'center' });
+                { size: cw < 42 ? 11 : 12, fill: onShade(colour), align: 'center' });
         }
     }
 }
@@ -796,6 +657,7 @@ function drawBar(pen, figure, { x, y, w, h }, colours) {
         const sign = part === 1 && figure.largest > figure.high ? '≥ ' : '';
         pen.text(sign + tick(value), left + 15, y + height * (1 - part) + inwards, { size: 11, fill: colours.quiet });
     }
+    pen.text(tr('weight'), left + 15, y + height / 2 - 16, { size: 11, fill: colours.quiet });
 }
 
 // Two columns of tokens, queries on the left.
@@ -813,7 +675,7 @@ function drawLines(pen, figure, at, colours) {
     const { top, bottom, left, right } = figure.window, { x1, x2, y, rh } = at, middle = i => y + (i + 0.5) * rh;
     const lines = strongest(figure), faded = Math.min(1, 2 / Math.sqrt(lines.length / 100)); // many lines are a fog
     for (const { r, c, weight } of lines)
-        pen.curve(x1 + 4, middle(r - top), x2 - 4, middle(c - left), colours.accent, clamp(rh / 8, 0.4, 2.5),
+        line(pen, x1 + 4, middle(r - top), x2 - 4, middle(c - left), colours.accent, clamp(rh / 8, 0.4, 2.5),
             faded * shade(weight, figure.high, figure.root) / 255);
     for (let r = top; r < bottom; r += everyOf(rh))
         pen.text(shortened(figure.rows[r], at.most), x1 - 2, middle(r - top), { size: 13, fill: colours.ink, align: 'right' });
@@ -821,6 +683,11 @@ function drawLines(pen, figure, at, colours) {
         pen.text(shortened(figure.columns[c], at.most), x2 + 2, middle(c - left), { size: 13, fill: colours.ink });
     pen.text(tr('query (attending)'), x1 - 2, at.head + 10, { fill: colours.quiet, align: 'right' });
     pen.text(tr('key (attended)'), x2 + 2, at.head + 10, { fill: colours.quiet });
+}
+
+function line(pen, x1, y1, x2, y2, ...look) {
+    const middle = (x1 + x2) / 2;
+    pen.path([[x1, y1], [x2, y2, middle, y1, middle, y2]], ...look);
 }
 
 // The lines worth drawing: at most so many, the strongest, none of under 1/255 of the largest weight.
@@ -843,16 +710,6 @@ function strongest({ weights, columns, window: { top, bottom, left, right }, hig
 const views = { map: { layout: mapLayout, draw: drawMap }, lines: { layout: linesLayout, draw: drawLines } };
 let placed = null; // the layout on the screen
 
-function sized(canvas, width, height) {
-    const scale = window.devicePixelRatio || 1;
-    canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
-    const context = canvas.getContext('2d');
-    context.setTransform(scale, 0, 0, scale, 0, 0);
-    return new CanvasPen(context, scale);
-}
 function draw() {
     if (!shown.weights || !shown.rows.length || !shown.columns.length) return drawNothing();
     const figure = figureNow(), width = Math.max(240, find('stage').clientWidth), view = views[shown.view];
@@ -875,7 +732,7 @@ function drawNothing() {
 }
 
 // ---- the crosshair and what it reads ----
-const arrow = (r, c) => `${shown.rows[r]} → ${shown.columns[c]}: ${digits(shown.weights[r * shown.columns.length + c])}`;
+const arrow = (r, c) => `${shown.rows[r]} → ${shown.columns[c]}: ${isMasked(shown, r, c) ? tr('masked') : digits(shown.weights[r * shown.columns.length + c])}`;
 
 // The three strongest of a token, for the lines view.
 function readToken({ row, column }) {
@@ -932,7 +789,7 @@ function overLines(pen, { row, column }) {
     for (const { r, c, weight } of lines) {
         const alpha = shade(weight, shown.high, shown.root) / 255, thick = clamp(rh / 6, 1, 3);
         if (alpha === 0) continue;
-        pen.curve(x1 + 4, middle(r - top), x2 - 4, middle(c - left), colours.accent, thick, Math.max(0.06, alpha));
+        line(pen, x1 + 4, middle(r - top), x2 - 4, middle(c - left), colours.accent, thick, Math.max(0.06, alpha));
     }
     const named = { left: [], right: [] };
     const name = (text, i, side, weight) => {
@@ -1017,66 +874,39 @@ function dragTo([px, py]) {
 }
 
 // ---- saving ----
-function save(ending, content) {
-    const link = element('a', { href: URL.createObjectURL(content), download: nameNow(ending) });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
-const nameNow = ending => `attention-${Object.values(shown.selection).join('-')}.${ending}`;
+const nameNow = () => `attention-${Object.values(shown.selection).join('-')}`;
 
-// Draws the view with a title. Every cell gets a point at least.
-function saved(penOf) {
-    if (!placed) return null;
-    const figure = figureNow(), { window: seen } = figure, view = views[shown.view], head = 30;
+// Draws the view under a title, the model and the text. Every cell gets a point at least.
+function drawSaved(pen) {
+    const figure = figureNow(), { window: seen } = figure, view = views[shown.view], head = 50;
     const width = Math.max(placed.width, 240 + seen.right - seen.left), height = Math.max(720, seen.bottom - seen.top);
     const at = view.layout(figure, width, height, head, false), colours = coloursNow();
     at.width = Math.ceil(shown.view === 'map' ? Math.max(at.x + at.w + barWidth, 420) : Math.max(at.x2 + at.x1, 420));
-    const pen = penOf(at.width, at.height);
     pen.rect(0, 0, at.width, at.height, colours.card);
     pen.text(shortened(titleNow(), at.width - 16, 14), 8, 15, { size: 14, fill: colours.ink, bold: true });
+    pen.text(shortened(`${shown.info?.name ?? ''}: ${shown.overview.text ?? shown.text}`, at.width - 16), 8, 35, { fill: colours.quiet });
     view.draw(pen, figure, at, colours);
-    return { pen, ...at };
+    return at;
 }
-function savePng() {
-    const canvas = document.createElement('canvas');
-    const done = saved((width, height) => {
-        const scale = width * height > 4e6 ? 1 : 2;
-        Object.assign(canvas, { width: width * scale, height: height * scale });
-        const context = canvas.getContext('2d');
-        context.scale(scale, scale);
-        return new CanvasPen(context, scale);
-    });
-    if (!done) return;
-    canvas.toBlob(blob => blob ? save('png', blob) : complain(tr('The browser cannot make a picture of that size: zoom in.')));
+async function onSavePng() {
+    if (placed && !await savePng(nameNow(), drawSaved)) complain(tr('The browser cannot make a picture of that size: zoom in.'));
 }
-function saveSvg() {
-    const done = saved(() => new SvgPen());
-    if (done) save('svg', new Blob([done.pen.document(done.width, done.height)], { type: 'image/svg+xml' }));
+function onSaveSvg() {
+    if (placed) saveSvg(nameNow(), drawSaved);
 }
-function saveJson() {
+function onSaveJson() {
     if (!placed) return;
     const { selection: chosen, tokens: { rows, columns } } = shown, n = columns.length;
-    const short = x => +x.toPrecision(9); // enough to have the same float again
-    const all = { model: shown.info?.name, task: shown.overview.task, text: shown.overview.text ?? shown.text, ...chosen,
-        queries: rows, keys: columns,
-        weights: rows.map((_, r) => Array.from(shown.weights.subarray(r * n, (r + 1) * n), short)) };
-    save('json', new Blob([JSON.stringify(all), '\n'], { type: 'application/json' }));
+    saveJson(nameNow(), { model: shown.info?.name, task: shown.overview.task, text: shown.overview.text ?? shown.text, ...chosen, queries: rows, keys: columns,
+        weights: rows.map((_, r) => Array.from(shown.weights.subarray(r * n, (r + 1) * n), exact)) });
 }
 
 // ---- light and dark ----
-const darkPreferred = matchMedia('(prefers-color-scheme: dark)');
-const preferredTheme = () => darkPreferred.matches ? 'dark' : 'light';
 function setTheme(theme) {
     document.documentElement.dataset.theme = theme;
     find('theme').textContent = theme === 'dark' ? tr('Light') : tr('Dark');
     find('theme').setAttribute('aria-pressed', String(theme === 'dark'));
     if (shown.overview) draw();
-}
-const themeNow = () => document.documentElement.dataset.theme;
-function switchTheme() {
-    const theme = themeNow() === 'dark' ? 'light' : 'dark';
-    memory.set('qkv-theme', theme);
-    setTheme(theme);
 }
 
 // ---- keyboard ----
@@ -1186,9 +1016,9 @@ function listen() {
     on('zoom-in', 'click', () => zoom(0.6));
     on('zoom-out', 'click', () => zoom(1 / 0.6));
     on('zoom-fit', 'click', zoomFit);
-    on('save-png', 'click', savePng);
-    on('save-svg', 'click', saveSvg);
-    on('save-json', 'click', saveJson);
+    on('save-png', 'click', onSavePng);
+    on('save-svg', 'click', onSaveSvg);
+    on('save-json', 'click', onSaveJson);
     on('over', 'pointermove', event => {
         const point = pointAt(event);
         if (dragged) dragTo(point);

@@ -28,7 +28,6 @@ Object.assign(strings.zh, {
     '{0} × {1}': '{0} × {1}',
     'Point at a weight to read it, click it to walk through it.': '把光标移到权重上即可读数，点击则逐步计算它。',
     'Point at a token to see its lines alone.': '把光标移到词元上，只看它的连线。',
-    'masked': '被掩码遮住',
     'several heads': '叠加多个注意力头',
     'layer {0}, head {1}': '第 {0} 层，注意力头 {1}',
     'the map is their mean': '热力图是它们的平均',

@@ -143,11 +143,6 @@ const views = []; // {name, title, isThere, build(host), update(host)}: update m
 let turn = 0, built = null;
 const viewNow = () => views.find(v => v.name === state.view && v.isThere()) ?? views.find(v => v.isThere());
 
-function complain(sentence) {
-    find('problem').textContent = sentence ?? '';
-    find('problem').hidden = !sentence;
-}
-const tell = sentence => { find('live').textContent = sentence; };
 function setBusy(isBusy) {
     document.body.classList.toggle('busy', isBusy);
     find('answer').setAttribute('aria-busy', String(isBusy));
@@ -374,19 +369,11 @@ function drawChanged() {
 }
 
 // ---- light and dark ----
-const darkPreferred = matchMedia('(prefers-color-scheme: dark)');
-const preferredTheme = () => darkPreferred.matches ? 'dark' : 'light';
-const themeNow = () => document.documentElement.dataset.theme;
 function setTheme(theme) {
     document.documentElement.dataset.theme = theme;
     find('theme').textContent = theme === 'dark' ? tr('Light') : tr('Dark');
     find('theme').setAttribute('aria-pressed', String(theme === 'dark'));
     if (run) refresh();
-}
-function switchTheme() {
-    const theme = themeNow() === 'dark' ? 'light' : 'dark';
-    memory.set('qkv-theme', theme);
-    setTheme(theme);
 }
 
 // ---- keyboard ----

@@ -117,6 +117,7 @@ const strings = { zh: {
     '{0}. Arrow keys move from weight to weight.': '{0}。用方向键在权重之间移动。',
     'No tokens to show.': '没有可显示的词元。',
     'weight': '权重',
+    'masked': '被掩码遮住',
     'token': '词元',
     'Touch a {0} to read it.': '触摸{0}即可读数。',
     'Point at a {0} to read it.': '把光标移到{0}上即可读数。',

@@ -54,15 +54,17 @@ static void add_loss(const qkv_curve *c, bool is_exact, const char *name, json_t
 }
 
 /* A training whose log is lost still has its models. */
-static void add_losses(const char *folder, json_t *list)
+static qkv_status add_losses(const char *folder, json_t *list)
 {
     qkv_training_curves curves = { 0 };
-    if (qkv_training_curves_read(folder, &curves)) return;
+    qkv_status status = qkv_training_curves_read(folder, &curves);
+    if (status) return status == QKV_MEMORY ? status : QKV_OK;
     for (size_t i = 0; i < json_array_size(list); i++) {
         add_loss(&curves.trained, false, "loss", json_array_get(list, i));
         add_loss(&curves.valid, true, "valid", json_array_get(list, i));
     }
     qkv_training_curves_free(&curves);
+    return QKV_OK;
 }
 
 static qkv_status list_checkpoints(const char *folder, const json_t *record, json_t *list)
@@ -73,8 +75,7 @@ static qkv_status list_checkpoints(const char *folder, const json_t *record, jso
     for (size_t i = 0; i < names.n && !status; i++) status = add_kept(folder, names.at[i], list);
     qkv__names_free(&names);
     if (!status && json_array_size(list)) status = add_own(record, list);
-    if (!status) add_losses(folder, list);
-    return status;
+    return status ? status : add_losses(folder, list);
 }
 
 qkv_status qkv__find_checkpoints(const char *folder, json_t **list)

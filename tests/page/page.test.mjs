@@ -79,7 +79,7 @@ async function asked(address, request) {
         { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(request) });
     return response.json();
 }
-const digits = x => x === 0 || x >= 1e-3 ? x.toFixed(6) : x.toExponential(5);
+const digits = x => x === 0 || x >= 1e-3 ? x.toFixed(6) : x.toExponential(5).replace('-', '−');
 
 // Points at the whole picture, at least once at every cell of so many rows, and gives all that was read there.
 async function pointEverywhere(page, rows) {
