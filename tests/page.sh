@@ -23,7 +23,7 @@ fi
 cd "$folder" || exit 1
 check "sentence pairs" "$qkv" example translate --out pairs --pairs 4000 --quiet
 check "a translator" "$qkv" train translate --train pairs/train.tsv --valid pairs/valid.tsv --out translator --preset tiny \
-    --vocab 600 --max-tokens 1024 --schedule linear --lr 2e-3 --warmup 20 --steps 60
+    --vocab 600 --max-tokens 1024 --schedule linear --lr 2e-3 --warmup 20 --steps 60 --valid-every 20 --keep 9
 for heads in 12 16 32; do
     check "$heads heads" "$qkv" train translate --train pairs/valid.tsv --out heads$heads --preset tiny --vocab 600 --dim 96 \
         --heads $heads --steps 1
@@ -43,6 +43,6 @@ if [ -e "$engine" ]; then
     for model in translator classifier language heads12 heads16; do
         check "the live page of $model" "$qkv" page -m $model -o $model.html --engine "$engine" --quiet
     done
-    node "$here/views.test.mjs" "$out" translator.html classifier.html language.html heads12.html heads16.html || failures=1
+    node "$here/views.test.mjs" "$qkv" "$out" translator.html classifier.html language.html heads12.html heads16.html || failures=1
 else skipped "the views of the live page: there is no WebAssembly engine (make wasm makes it)"; fi
 finish

@@ -13,8 +13,10 @@ export function check(name, holds, found) {
 }
 export const same = (name, found, wanted) => check(name, JSON.stringify(found) === JSON.stringify(wanted), { found, wanted });
 
-// A group of cases; one that throws has failed, and the others go on.
+// A group of cases; one that throws has failed, and the others go on. ONLY=WORDS in the environment runs those with the words in
+// their name.
 export async function group(name, work) {
+    if (process.env.ONLY && !name.includes(process.env.ONLY)) return;
     try { await work(); } catch (problem) { check(`${name}: ${problem.message}`, false); }
 }
 export function finish() {

@@ -1,11 +1,12 @@
 // views.test.mjs: the views of the live page from disk in Chromium, its engine in a worker. Parts whose requests the engine does not have are skipped.
-// usage: node views.test.mjs OUT TRANSLATOR.html CLASSIFIER.html GENERATOR.html HEADS.html..: folder for pictures, pages
+// usage: node views.test.mjs QKV OUT TRANSLATOR.html CLASSIFIER.html GENERATOR.html HEADS.html..: folder for pictures, pages
+import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { check, complaintsOf, download, finish, group, installedIn, same } from './cases.mjs';
 
-const [out, ...files] = process.argv.slice(2).map(path => resolve(path));
+const [qkv, out, ...files] = process.argv.slice(2).map(path => resolve(path));
 const [translator, classifier, generator, ...wide] = files.map(path => pathToFileURL(path).href);
 const { axe, launch } = installedIn(out), pictures = join(out, 'live');
 mkdirSync(pictures, { recursive: true });
@@ -14,7 +15,7 @@ const browser = await launch(), strangers = [], errors = [];
 // Opens a page at an address behind #, and waits for the first answer; or in a page that is open already.
 async function open(address, hash = '', options = {}) {
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options }), page = await context.newPage();
-    page.setDefaultTimeout(30000);
+    page.setDefaultTimeout(60000);
     page.on('request', request => { if (!/^(file|data|blob):/.test(request.url())) strangers.push(request.url()); });
     page.on('console', message => { if (['error', 'warning'].includes(message.type())) errors.push(message.text()); });
     page.on('pageerror', problem => errors.push(problem.message));
@@ -305,6 +306,80 @@ await group('learn', async () => {
     same('a pause is one', await page.evaluate(() => lesson.answer.step), step);
     check('there are curves, examples and maps', await page.locator('.lesson-body canvas').count() >= 3 && await page.locator('.lesson-body tbody tr').count() > 0);
     await look('learning', page, true);
+    await closed(page);
+});
+
+await group('checkpoints', async () => {
+    const page = await open(translator, 'text=the+cat+is+black&view=learn'), list = await page.evaluate(() => info.checkpoints);
+    const steps = list.map(({ step }) => step), own = list.findIndex(({ folder }) => !folder);
+    same('they are those that were kept', steps, [20, 40, 60]);
+    check('each with its validation loss, and lower every time', list.every(({ valid }, i) => i === 0 || valid < list[i - 1].valid), list);
+    const said = async i => (await ask(page, { do: 'run', text: 'the cat is black', beam: 4, n_best: 3, attention: [], ...i === own ? {} : { checkpoint: i } })).output.translations[0].text;
+    const wanted = await Promise.all(steps.map((_, i) => said(i)));
+    await page.waitForFunction(() => document.querySelectorAll('.checkpoint-said tbody tr').length > 0 && !document.querySelector('.checkpoint-said').innerText.includes('…'));
+    same('what each makes of the text is in the table', await page.locator('.checkpoint-said tbody td:last-child').allInnerTexts(), wanted.map(text => text || '(nothing)'));
+    check('and not always the same', new Set(wanted).size > 1, wanted);
+    const map = () => page.evaluate(async () => Array.from((await mapOf('cross', 1, 0)).weights));
+    const last = await map();
+    await page.locator('[data-keep="checkpoint"]').fill('0');
+    await settled(page);
+    same('the slider takes all views along', await page.evaluate(() => run.output.translations[0].text), wanted[0]);
+    check('which is said above them', (await textOf(page, '#changed')).includes('step 20'), await textOf(page, '#changed'));
+    check('its maps are others', JSON.stringify(await map()) !== JSON.stringify(last));
+    check('and it is in the address', page.url().includes('checkpoint=0'), page.url());
+    await look('checkpoint-first', page, true);
+    await click(page, '#changed button');
+    same('back at the model itself', await page.evaluate(() => [run.output.translations[0].text, location.hash.includes('checkpoint')]), [wanted[own], false]);
+    await closed(page);
+});
+
+// ---- lessons: what they show is what the command prints, row by row ----
+await group('lessons', async () => {
+    const page = await open(translator, 'view=lessons'), names = await page.evaluate(() => lessons.map(({ name, number }) => [name, number]));
+    const numbersOf = text => text.replaceAll('−', '-').replace(/-inf|-∞/g, ' -inf ').match(/-?\d+(\.\d+)?(?!\d|%|\.\d)|-inf|\/\/\//g) ?? [];
+    const show = async (name, numbers = '') => {
+        await page.evaluate(([lesson, given]) => change({ lesson, numbers: given }), [name, numbers]);
+        return page.evaluate(() => [...document.querySelectorAll('.lesson-steps table')].flatMap(table => [...table.tBodies[0].rows].map(row => [...row.cells].slice(1).map(cell => cell.textContent).join(' '))));
+    };
+    const printed = new Map();
+    for (const [name, number] of names) {
+        const others = name === 'norm' ? [18] : [], text = [number, ...others].map(n => printed.get(n) ?? execFileSync(qkv, ['learn', `${n}`], { encoding: 'utf8' })).join('\n');
+        printed.set(number, text);
+        const all = numbersOf(text).join(' '), rows = await show(name);
+        if (name === 'loss') continue; // its rows stand in a sentence of the command: below
+        same(`${name}: every row is printed by qkv learn ${number}`, rows.filter(row => !` ${all} `.includes(` ${numbersOf(row).join(' ')} `)), []);
+    }
+    const loss = await show('loss'), sentence = numbersOf(printed.get(7)).join(' ');
+    check('loss: with and without smoothing', sentence.includes(loss.slice(-2).map(row => numbersOf(row)[0]).join(' ')), loss);
+    const plain = (await show('attention'))[0], changed = await show('attention', 'Q:1,0,0,1,1,1');
+    check('a number that is changed changes what follows', changed[0] !== plain && numbersOf(changed[0])[0] === '0.933', changed[0]);
+    check('and stands in the address', page.url().includes('numbers=Q'), page.url());
+    await page.locator('[data-input="Q"]').first().fill('');
+    check('one that is none is told', await page.locator('#problem').isVisible() && await page.locator('[aria-invalid="true"]').count() === 1);
+    await page.locator('[data-input="Q"]').first().fill('2');
+    same('and the next one counts', await page.evaluate(() => numbersGiven().Q), [[2, 0], [0, 1], [1, 1]]);
+    same('numbers that fit nothing leave the usual ones', await show('attention', 'Q:1,2;K:a;Z:1'), await show('attention'));
+    for (const [name] of names) {
+        await show(name);
+        same(`${name}: axe finds nothing`, await complaintsOf(page, axe), []);
+    }
+    await closed(page);
+});
+
+// ---- every view leaves the page in four ways ----
+await group('saving', async () => {
+    const page = await open(translator, 'text=the+cat+is+black');
+    for (const view of await viewsOf(page)) {
+        await page.evaluate(name => change({ view: name }), view);
+        await settled(page);
+        if (view === 'learn') await page.waitForFunction(() => !document.querySelector('.checkpoint-said').innerText.includes('…'));
+        const saved = async kind => (await download(page, pictures, `#panel .save >> nth=0 >> button:text-is("${kind}")`)).bytes;
+        const svg = (await saved('SVG')).toString();
+        check(`${view}: SVG names the model and the text`, svg.includes('the cat is black') && svg.includes(await textOf(page, '#model')), svg.slice(0, 2000));
+        check(`${view}: PNG`, (await saved('PNG')).subarray(1, 4).toString() === 'PNG');
+        check(`${view}: CSV has rows`, (await saved('CSV')).toString().trim().split('\r\n').length > 1);
+        check(`${view}: JSON is an object`, typeof JSON.parse(await saved('JSON')) === 'object');
+    }
     await closed(page);
 });
 

@@ -33,7 +33,8 @@ function ngramMatches(words, reference, n) {
 const learningRate = (step, d, warmUp) => d ** -0.5 * Math.min(step ** -0.5, step * warmUp ** -1.5);
 
 // ---- what a lesson shows ----
-const digitsOf = (x, n) => x === -Infinity ? '−∞' : minus((Math.abs(x) < 0.5 * 10 ** -n ? 0 : x).toFixed(n));
+// As the command prints floats.
+const digitsOf = (x, n) => x === -Infinity ? '−∞' : minus((Math.abs(x) < 0.5 * 10 ** -n ? 0 : Math.fround(x)).toFixed(n));
 const line = text => element('p', { className: 'quiet' }, text);
 const written = text => element('p', {}, formula(text));
 const heading = text => element('h3', {}, text);
@@ -153,7 +154,7 @@ function numbersGiven() {
     }));
 }
 function setGiven(name, value) {
-    const all = { ...given(), [name]: value }, { inputs } = lessonNow();
+    const all = { ...numbersGiven(), [name]: value }, { inputs } = lessonNow();
     change({ numbers: Object.entries(all).filter(([n, v]) => flatOf(v) !== flatOf(inputs[n])).map(([n, v]) => `${n}:${typeof v === 'string' ? v.replaceAll(';', ' ') : flatOf(v)}`).join(';') }, { typing: true });
 }
 function onNumber(name, place, input) {
