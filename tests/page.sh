@@ -34,15 +34,18 @@ check "a classifier" "$qkv" train classify --train reviews/train.tsv --valid rev
 check "a toy language" "$qkv" example generate --out toy --lines 400
 check "a language model" "$qkv" train generate --train toy/train.txt --valid toy/valid.txt --out language --preset tiny \
     --steps 10
+check "one with a short memory" "$qkv" train generate --train toy/train.txt --valid toy/valid.txt --out learned --preset tiny \
+    --positions learned --longest 32 --max-length 31 --steps 2
 tr '\n' ' ' <toy/train.txt | cut -d ' ' -f 1-1050 >long.txt
 [ "$failures" = 0 ] || finish || exit 1
 node "$here/page.test.mjs" "$qkv" "$out" translator classifier language long.txt heads12 heads16 heads32 || failures=1
 
 engine=$build/wasm/engine.wasm.gz
 if [ -e "$engine" ]; then
-    for model in translator classifier language heads12 heads16; do
+    for model in translator classifier language learned heads12 heads16; do
         check "the live page of $model" "$qkv" page -m $model -o $model.html --engine "$engine" --quiet
     done
     node "$here/views.test.mjs" "$qkv" "$out" translator.html classifier.html language.html heads12.html heads16.html || failures=1
+    node "$here/remarks.test.mjs" "$qkv" "$out" . || failures=1
 else skipped "the views of the live page: there is no WebAssembly engine (make wasm makes it)"; fi
 finish
