@@ -353,6 +353,8 @@ function drawTabs() {
     fill(find('tabs'), ...views.filter(v => v.isThere()).map(v => button(v.title(), () => change({ view: v.name }), {
         id: `tab-${v.name}`, role: 'tab', 'aria-selected': String(v === now), 'aria-controls': 'panel', tabIndex: v === now ? 0 : -1,
         data: { keep: `tab-${v.name}` } })));
+    const tab = find(`tab-${now?.name}`), bar = find('tabs'); // on a phone they are scrolled: the one that is chosen is seen
+    if (tab && bar.scrollWidth > bar.clientWidth) bar.scrollLeft = clamp(bar.scrollLeft, tab.offsetLeft + tab.offsetWidth - bar.offsetLeft - bar.clientWidth, tab.offsetLeft - bar.offsetLeft);
 }
 function stepTab(by) {
     const there = views.filter(v => v.isThere()), at = there.indexOf(viewNow());

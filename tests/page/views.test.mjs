@@ -129,6 +129,23 @@ await group('the head', async () => {
     await closed(page);
 });
 
+await group('a phone', async () => {
+    const page = await open(translator, 'view=model', { viewport: { width: 390, height: 800 } });
+    for (const view of (await viewsOf(page)).reverse()) {
+        await page.evaluate(name => change({ view: name }), view);
+        await settled(page);
+        check(`${view}: its tab is seen`, await page.evaluate(() => { const { left, right } = document.querySelector('#tabs [aria-selected="true"]').getBoundingClientRect(); return left >= 0 && right <= innerWidth; }));
+    }
+    await closed(page);
+    const map = await open(translator, 'text=a&view=head&kind=encoder');
+    same('no seam is between the cells of a map', await map.evaluate(() => {
+        const drawn = [], pen = { rect: (x, y, w) => drawn.push([x, w]), text() {} }, n = 50;
+        for (const width of [531.3, 594.7, 640.1, 713]) drawCells(pen, { kind: 'encoder', weights: new Float32Array(n), columns: range(n), rows: [0], high: 1, isMasked: () => false, window: { top: 0, bottom: 1, left: 0, right: n } }, { x: 49.5, y: 0, cw: width / n, ch: 10, w: width, h: 10 }, {});
+        return drawn.filter(([x, w], i) => (i + 1) % n && x + w !== drawn[i + 1][0]).length;
+    }), 0);
+    await closed(map);
+});
+
 // ---- texts of all kinds ----
 await group('texts', async () => {
     const words = n => Array.from({ length: n }, (_, i) => ['the', 'cat', 'dog', 'is', 'black'][i % 5]).join(' ');

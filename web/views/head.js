@@ -68,7 +68,7 @@ function drawCells(pen, f, { x, y, cw, ch, w, h }, colours) {
         for (let c = left; c < right; c++) {
             if (f.isMasked(r, c)) continue;
             const px = x + (c - left) * cw, py = y + (r - top) * ch, colour = colourAt(f, r, c);
-            const [x1, x2] = [px, px + cw].map(Math.round), [y1, y2] = [py, py + ch].map(Math.round); // no seams between cells
+            const [x1, x2] = [c, c + 1].map(i => Math.round(x + (i - left) * cw)), [y1, y2] = [r, r + 1].map(i => Math.round(y + (i - top) * ch)); // a cell ends where the next begins
             pen.rect(x1, y1, Math.max(1, x2 - x1), Math.max(1, y2 - y1), paletteCss[colour]);
             if (hasNumbers) pen.text(weightAt(f, r, c).toFixed(2), px + cw / 2, py + ch / 2, { size: cw < 42 ? 11 : 12, fill: onShade(colour), align: 'center' });
         }

@@ -129,7 +129,7 @@ async function drawLens(host, isCurrent) {
     const isRight = (c, i) => c.best[0].token === next[i];
     const names = layers.map((_, l) => l === 0 ? tr('embedding') : tr('layer {0}', l - 1));
     fill(host, element('div', { className: 'scroll', tabIndex: 0, role: 'region', 'aria-label': tr('Layer by layer') }, element('table', { className: 'wide-table' },
-        element('thead', {}, element('tr', {}, ...[tr('read'), ...names].map(text => element('th', { scope: 'col' }, text)))),
+        element('thead', {}, element('tr', {}, ...[tr('read'), ...names].map(text => element('th', { scope: 'col', className: 'token' }, text)))),
         element('tbody', {}, ...tokens.map((token, i) => element('tr', {}, element('th', { scope: 'row', dir: 'auto' }, labelOf(token)), ...layers.map(layer => cell(layer[i], isRight(layer[i], i)))))))),
     note(tr('What each layer would say already after every token. Bold: it is what comes next.')),
     saving(() => 'lens', { rows: () => [['token', ...names], ...tokens.map((token, i) => [token, ...layers.map(l => `${l[i].best[0].token} ${l[i].best[0].p}`)])], value: () => ({ model: info.name, text: run.text, ...answer }) }));
