@@ -1,4 +1,4 @@
-/* checkpoints.c: models that the training of the engine's model kept on its way: one at a time is loaded, when it is asked for. */
+/* checkpoints.c: models that a training kept on its way: one at a time is loaded, when it is asked for. */
 #include "inside.h"
 
 #include <stdio.h>
