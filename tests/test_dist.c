@@ -1,6 +1,10 @@
 /* test_dist.c: the tree of a sum: however it is shared, the same additions. What goes between processes is tested by ranks.sh. */
 #include "dist/deal.h"
 #include "dist/reduction.h"
+#include "tensor/tape.h"
+
+#include <qkv/nn.h>
+#include <qkv/op.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,6 +120,47 @@ static void test_deal(void **state)
     assert_int_equal(qkv_dist_first(NULL, 3, 1), 0);
 }
 
+/* ---- when a gradient is final ---- */
+
+typedef struct told {
+    const qkv_tensor *weight[8];
+    float grad[8];
+    int n;
+} told;
+
+static void note_final(void *data, const qkv_tensor *w)
+{
+    told *t = data;
+    assert_true(t->n < 8);
+    t->weight[t->n] = w;
+    t->grad[t->n++] = w->grad[0];
+}
+
+/* y = x a b a: a is used first and last, and told of when the backward pass has passed its first use. */
+static void test_gradients_are_final_once_told(void **state)
+{
+    (void)state;
+    const int64_t shape[] = { 1, 1 };
+    const float three = 3;
+    qkv_params *p = qkv_params_new(1);
+    qkv_tensor *a = qkv_params_add(p, "a", 2, shape, QKV_INIT_ONE, 0), *b = qkv_params_add(p, "b", 2, shape, QKV_INIT_ONE, 0);
+    qkv_tensor *unused = qkv_params_add(p, "unused", 2, shape, QKV_INIT_ONE, 0);
+    qkv_tape *t = qkv_tape_new(NULL);
+    told all = { 0 };
+    qkv_data(a)[0] = 2;
+    qkv_data(b)[0] = 5;
+    qkv__tell_final(t, note_final, &all);
+    qkv_tensor *x = qkv_constant(t, 2, shape, &three);
+    qkv_tensor *y = qkv_matmul(qkv_matmul(qkv_matmul(x, qkv_on(t, a), 0), b, 0), a, 0);
+    assert_int_equal(qkv_backward(y), QKV_OK);
+    assert_int_equal(all.n, 2);
+    assert_true(all.weight[0] == b && all.grad[0] == 12); /* x a^2 */
+    assert_true(all.weight[1] == a && all.grad[1] == 60); /* 2 x a b */
+    assert_true(qkv_grad(unused)[0] == 0);
+    qkv_tape_free(t);
+    qkv_params_free(p);
+}
+
 /* One process: everything is there, and nothing is said. */
 static void test_alone(void **state)
 {
@@ -150,6 +195,7 @@ int main(void)
                                         cmocka_unit_test(test_powers_of_two_are_one_node),
                                         cmocka_unit_test(test_slices),
                                         cmocka_unit_test(test_deal),
+                                        cmocka_unit_test(test_gradients_are_final_once_told),
                                         cmocka_unit_test(test_alone) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

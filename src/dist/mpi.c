@@ -189,7 +189,7 @@ static const char *start(int *own_rank, int *all_ranks, const char **own_host, c
  * after which such a thread keeps the core for milliseconds. */
 static const char *finish(int n, MPI_Request *requests, double seconds)
 {
-    const double began = now(), moment = 20e-6, soon = 10e-3;
+    const double began = now(), moment = 20e-6, soon = 300e-6;
     for (int at = 0;;) {
         for (int done = 1; at < n && done; at += done) {
             int code = MPI_Test(&requests[at], &done, MPI_STATUS_IGNORE);
@@ -198,7 +198,7 @@ static const char *finish(int n, MPI_Request *requests, double seconds)
         if (at == n) return NULL;
         double waited = now() - began;
         if (seconds > 0 && waited > seconds) return "the others did not come";
-        if (waited > moment) rest(waited < soon ? 20 : 200);
+        if (waited > moment) rest(waited < soon ? 20 : 300);
     }
 }
 
