@@ -159,6 +159,7 @@ static void test_gradients_are_final_once_told(void **state)
     assert_true(qkv_grad(unused)[0] == 0);
     qkv_tape_free(t);
     qkv_params_free(p);
+    qkv_threads_stop();
 }
 
 /* One process: everything is there, and nothing is said. */

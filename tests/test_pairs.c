@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -226,16 +227,48 @@ static void split_and_overlap(void **state)
     for (int i = 0; i < 5; i++) qkv_pairs_free(every[i]);
 }
 
+/* Written and mapped again they are the same pairs; a file that is cut, or another, is none. */
+static void opened_from_a_file(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/test-pairs-XXXXXX";
+    const int32_t one[] = { 1 };
+    int64_t overlap, n, m;
+    close(mkstemp(path));
+    qkv_pairs *all = make_pairs(), *opened = qkv_pairs_new();
+    assert_int_equal(qkv__pairs_write(all, path), QKV_OK);
+    assert_int_equal(qkv_pairs_add(opened, one, 1, one, 1), QKV_OK);
+    assert_int_equal(qkv__pairs_open(opened, path), QKV_OK);
+    assert_true(qkv__pairs_are_opened(opened) && !qkv__pairs_are_opened(all));
+    assert_int_equal(qkv_pairs_count(opened), PAIRS);
+    for (int i = 0; i < 2 * PAIRS; i++) {
+        const int32_t *a = qkv__pairs_side(all, i / 2, i % 2, &n), *b = qkv__pairs_side(opened, i / 2, i % 2, &m);
+        assert_int_equal(n, m);
+        assert_memory_equal(a, b, sizeof *a * (size_t)n);
+    }
+    assert_int_equal(qkv__pairs_overlap(all, opened, &overlap), QKV_OK);
+    assert_int_equal(overlap, PAIRS);
+    assert_int_equal(qkv_pairs_add(opened, one, 1, one, 1), QKV_USAGE);
+    qkv_pairs_free(opened);
+    opened = qkv_pairs_new();
+    for (off_t cut = 0; cut <= 40; cut += 20) {
+        assert_int_equal(qkv__pairs_write(all, path), QKV_OK);
+        assert_int_equal(truncate(path, cut), 0);
+        assert_int_equal(qkv__pairs_open(opened, path), QKV_FORMAT);
+    }
+    assert_int_equal(qkv_pairs_count(opened), 0);
+    qkv_pairs_free(all);
+    qkv_pairs_free(opened);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_pair_once),
-        cmocka_unit_test(same_epoch_same_batches),
-        cmocka_unit_test(in_order),
-        cmocka_unit_test(bare_sources),
-        cmocka_unit_test(odd_pairs),
-        cmocka_unit_test(split_and_overlap),
-        cmocka_unit_test(any_allocation_may_fail),
+        cmocka_unit_test(each_pair_once),     cmocka_unit_test(same_epoch_same_batches),
+        cmocka_unit_test(in_order),           cmocka_unit_test(bare_sources),
+        cmocka_unit_test(odd_pairs),          cmocka_unit_test(split_and_overlap),
+        cmocka_unit_test(opened_from_a_file), cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

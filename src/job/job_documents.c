@@ -1,4 +1,5 @@
 /* job_documents.c: training a language model, or an encoder by masked words: plain text in. */
+#include "share_text.h"
 #include "training.h"
 
 #include "../base/status.h"
@@ -123,19 +124,29 @@ static qkv_status read_and_split(qkv_training *t, qkv_corpus_read *read)
     return status;
 }
 
-static qkv_status read_text(qkv_training *t)
+typedef struct documents_read {
+    qkv_corpus_read train, valid;
+} documents_read;
+
+static qkv_status read_both(qkv_training *t, void *told)
 {
     const qkv__training_values *v = &t->o.v;
-    qkv_corpus_read read = { 0 }, valid_read = { 0 };
+    documents_read *read = told;
+    bool splits = !v->valid.n && v->split > 0;
+    qkv_status status = splits ? read_and_split(t, &read->train) : read_files(t, &v->train_documents, t->pairs, &read->train);
+    return !status && v->valid.n ? read_files(t, &v->valid, t->valid, &read->valid) : status;
+}
+
+static qkv_status read_text(qkv_training *t)
+{
+    documents_read read = { 0 };
     qkv_status status = set_objective(t);
     t->batches.bare = t->valid_batches.bare = !masks(t);
-    if (!status && !v->valid.n && v->split > 0) status = read_and_split(t, &read);
-    else if (!status) status = read_files(t, &v->train_documents, t->pairs, &read);
-    if (!status && v->valid.n) status = read_files(t, &v->valid, t->valid, &valid_read);
+    if (!status) status = qkv__read_for_all(t, read_both, &read, sizeof read);
     t->text.parts = masks(t) ? NULL : QKV__N("windows");
-    t->text.texts = read.pairs;
-    t->text.empty = read.empty;
-    t->text.valid = v->valid.n ? valid_read.pairs : qkv_pairs_count(t->valid);
+    t->text.texts = read.train.pairs;
+    t->text.empty = read.train.empty;
+    t->text.valid = t->o.v.valid.n ? read.valid.pairs : qkv_pairs_count(t->valid);
     return status;
 }
 

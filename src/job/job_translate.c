@@ -1,4 +1,5 @@
 /* job_translate.c: training a translator: pairs of lines in. */
+#include "share_text.h"
 #include "training.h"
 
 #include "../base/clock.h"
@@ -164,16 +165,27 @@ static qkv_status read_valid_lines(qkv_training *t)
     return qkv_corpus_each(f->at[0], second_file(f), &opts, keep_valid_line, &t->lines);
 }
 
+typedef struct pairs_read {
+    qkv_corpus_read train, valid;
+} pairs_read;
+
+static qkv_status read_both(qkv_training *t, void *told)
+{
+    pairs_read *read = told;
+    qkv_status status = add_pairs(t, t->pairs, &t->o.v.train_pairs, false, t->o.v.max_length, &read->train);
+    if (!status) status = check_enough(t);
+    bool is_held = t->o.v.split > 0 && qkv__held_every(t) <= read->train.lines;
+    bool has_more = t->o.v.valid.n || is_held;
+    return !status && has_more ? add_pairs(t, t->valid, valid_files(t), true, 0, &read->valid) : status;
+}
+
 static qkv_status read_pairs(qkv_training *t)
 {
-    qkv_corpus_read read = { 0 }, valid_read = { 0 };
+    pairs_read read = { 0 };
     qkv_status status = check_has_valid(t);
-    if (!status) status = add_pairs(t, t->pairs, &t->o.v.train_pairs, false, t->o.v.max_length, &read);
-    if (!status) status = check_enough(t);
-    bool is_held = t->o.v.split > 0 && qkv__held_every(t) <= read.lines;
-    if (!status && (t->o.v.valid.n || is_held)) status = add_pairs(t, t->valid, valid_files(t), true, 0, &valid_read);
-    t->text.empty = read.empty;
-    t->text.too_long = read.too_long;
+    if (!status) status = qkv__read_for_all(t, read_both, &read, sizeof read);
+    t->text.empty = read.train.empty;
+    t->text.too_long = read.train.too_long;
     t->valid_batches.in_order = 1;
     bool needs_lines = t->o.v.metric == BY_BLEU || t->o.v.fit == FIT_LENGTH || t->watch.n_samples > 0;
     if (!status && has_valid(t) && needs_lines) status = read_valid_lines(t);

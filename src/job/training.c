@@ -189,8 +189,10 @@ static qkv_status check_folder(qkv_training *t)
 
 /* ---- the text ---- */
 
+/* Rank 0 tells of it, and it alone reads all ids for that. */
 static qkv_status check_overlap(qkv_training *t)
 {
+    if (qkv_dist_rank()) return QKV_OK;
     int64_t n = qkv_pairs_count(t->valid);
     qkv_status status = qkv__pairs_overlap(t->pairs, t->valid, &t->text.overlap);
     if (!status && t->text.overlap && t->o.v.valid.n)

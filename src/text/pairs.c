@@ -20,6 +20,7 @@ struct qkv_pairs {
     size_t ids_bytes, ends_bytes; /* of the allocations */
     size_t limit;
     qkv__spill file;
+    qkv__bytes opened; /* where all of it is mapped */
 };
 
 qkv_pairs *qkv__pairs_new_with_limit(size_t bytes)
@@ -31,12 +32,18 @@ qkv_pairs *qkv__pairs_new_with_limit(size_t bytes)
 
 qkv_pairs *qkv_pairs_new(void) { return qkv__pairs_new_with_limit(QKV_PAIRS_IN_MEMORY); }
 
+static void release_pairs(qkv_pairs *p)
+{
+    if (p->file.data) qkv__spill_end(&p->file);
+    else if (!p->opened.data) qkv__release(p->ids, p->ids_bytes);
+    if (!p->opened.data) qkv__release(p->ends, p->ends_bytes);
+    qkv__bytes_free(&p->opened);
+}
+
 void qkv_pairs_free(qkv_pairs *p)
 {
     if (!p) return;
-    if (p->file.data) qkv__spill_end(&p->file);
-    else qkv__release(p->ids, p->ids_bytes);
-    qkv__release(p->ends, p->ends_bytes);
+    release_pairs(p);
     qkv__release(p, sizeof *p);
 }
 
@@ -80,6 +87,7 @@ qkv_status qkv_pairs_add(qkv_pairs *p, const int32_t *source, size_t n, const in
     const size_t counts[SIDES] = { n, m };
     if (!p || (n && !source) || (m && !target))
         return qkv__fail(QKV_USAGE, "pairs: there is nothing to add, or nowhere to add it");
+    if (p->opened.data) return qkv__fail(QKV_USAGE, "pairs: they were opened from a file, and none can be added");
     if (n >= INT32_MAX || m >= INT32_MAX) /* a batch has lengths of 32 bits, start or end included */
         return qkv__fail(QKV_LIMIT, "pairs: %zu ids are too many for one side of a pair", n > m ? n : m);
     qkv_status status = make_room_for_pairs(p, n + m);
@@ -115,6 +123,56 @@ qkv_status qkv__pairs_split(const qkv_pairs *p, int64_t every, qkv_pairs *kept, 
                                (size_t)length_of(p, TARGET, i));
     return status;
 }
+
+/* ---- a file of them: how many, where they end, and the ids ---- */
+
+static const char *const pairs_sign = "qkvpairs";
+
+qkv_status qkv__pairs_write(const qkv_pairs *p, const char *path)
+{
+    qkv__writer w;
+    qkv_status status = qkv__write_begin(&w, path);
+    if (!status) status = qkv__write_put(&w, pairs_sign, sizeof p->n);
+    if (!status) status = qkv__write_put(&w, &p->n, sizeof p->n);
+    if (!status && p->n) status = qkv__write_put(&w, p->ends, SIDES * sizeof *p->ends * (size_t)p->n);
+    if (!status && p->n) status = qkv__write_put(&w, p->ids, sizeof *p->ids * (size_t)pair_begin(p, SOURCE, p->n));
+    if (!status) status = qkv__write_end(&w);
+    if (status) qkv__write_abandon(&w);
+    return status;
+}
+
+/* Whether what the file says of itself fits its bytes. */
+static bool is_whole(const qkv__bytes *file)
+{
+    int64_t n, before = 0;
+    size_t head = 2 * sizeof n;
+    if (file->size < head || memcmp(file->data, pairs_sign, sizeof n)) return false;
+    memcpy(&n, file->data + sizeof n, sizeof n);
+    if (n < 0 || (size_t)n > (file->size - head) / (SIDES * sizeof n)) return false;
+    const int64_t *ends = (const int64_t *)(const void *)(file->data + head);
+    for (int64_t i = 0; i < SIDES * n; before = ends[i++])
+        if (ends[i] < before || ends[i] - before >= INT32_MAX) return false;
+    return (size_t)before == (file->size - head - SIDES * sizeof n * (size_t)n) / sizeof(int32_t);
+}
+
+qkv_status qkv__pairs_open(qkv_pairs *p, const char *path)
+{
+    qkv__bytes file;
+    qkv_status status = qkv__file_map(path, &file);
+    if (status) return status;
+    if (!is_whole(&file)) {
+        qkv__bytes_free(&file);
+        return qkv__fail(QKV_FORMAT, "%s: it is no file of pairs, or cut", path);
+    }
+    release_pairs(p);
+    *p = (qkv_pairs){ .limit = p->limit, .opened = file };
+    memcpy(&p->n, file.data + sizeof p->n, sizeof p->n);
+    p->ends = (int64_t *)(void *)(file.data + 2 * sizeof p->n);
+    p->ids = (int32_t *)(p->ends + SIDES * p->n);
+    return QKV_OK;
+}
+
+bool qkv__pairs_are_opened(const qkv_pairs *p) { return p->opened.data != NULL; }
 
 /* ---- pairs that occur twice ---- */
 

@@ -4,6 +4,8 @@
 
 #include <qkv/text.h>
 
+#include <stdbool.h>
+
 /* qkv_pairs_new() with another bound than QKV_PAIRS_IN_MEMORY. */
 qkv_pairs *qkv__pairs_new_with_limit(size_t bytes);
 
@@ -19,6 +21,14 @@ const int32_t *qkv__pairs_side(const qkv_pairs *p, int64_t i, int side, int64_t 
 /* Rows `part * rows / parts` to those of the next part of the i-th batch of an epoch, padded to the longest of them; perhaps none.
  * The errors of qkv_epoch_batch(), which gives all of them. */
 qkv_status qkv__epoch_part(const qkv_epoch *e, int64_t i, int64_t part, int64_t parts, qkv_batch *out);
+
+/* Writes all pairs to a file of this machine's byte order, whole or not at all. IO, MEMORY. */
+qkv_status qkv__pairs_write(const qkv_pairs *p, const char *path);
+
+/* Lets go of what pairs there are and takes those of such a file, which is mapped: none can be added any more. On an error nothing has
+ * changed: FORMAT, IO, MEMORY. */
+qkv_status qkv__pairs_open(qkv_pairs *p, const char *path);
+bool qkv__pairs_are_opened(const qkv_pairs *p);
 
 /* Ids of all targets, without start and end. */
 int64_t qkv__pairs_target_ids(const qkv_pairs *p);

@@ -138,12 +138,18 @@ static int64_t parts_of(const qkv_trainer *t) { return t->o.micro_batches ? t->o
 
 static uint64_t hash_options(const qkv_trainer *t);
 
+/* One that is shared need not be read by everybody to be known as the same. */
+static bool has_text_of_rank_0(const qkv_trainer *t) { return qkv_dist_rank() && qkv__pairs_are_opened(t->pairs); }
+
 /* Every rank has made the same of its files: better known now than by a model that learns nothing. */
 static qkv_status join_ranks(qkv_trainer *t)
 {
     uint64_t options = hash_options(t);
     qkv_params *p = qkv_model_params(t->model);
-    qkv_status status = qkv__dist_agree(&t->pairs_hash, sizeof t->pairs_hash, "the text");
+    uint64_t first = t->pairs_hash;
+    qkv_status status = qkv__dist_copy(&first, sizeof first);
+    if (has_text_of_rank_0(t)) t->pairs_hash = first;
+    if (!status) status = qkv__dist_agree(&t->pairs_hash, sizeof t->pairs_hash, "the text");
     if (!status) status = qkv__dist_agree(&options, sizeof options, "the options");
     return status ? status : qkv__dist_copy(qkv_params_data(p), sizeof(float) * (size_t)qkv_params_block(p));
 }
@@ -161,7 +167,7 @@ static qkv_status start(qkv_trainer *t)
     t->losses = qkv__alloc_zero(sizeof *t->losses * (size_t)t->n_batches);
     t->tokens = qkv__alloc_zero(sizeof *t->tokens * (size_t)t->n_batches);
     if (!t->optimizer || !t->tape || !t->batches || !t->losses || !t->tokens) return qkv_error_status();
-    qkv_status status = hash_pairs(t, &t->pairs_hash);
+    qkv_status status = has_text_of_rank_0(t) ? QKV_OK : hash_pairs(t, &t->pairs_hash);
     if (!status) status = begin_epoch(t, 0);
     return status || qkv_dist_ranks() == 1 ? status : join_ranks(t);
 }

@@ -1,0 +1,107 @@
+/* share_text.c: the text of a training, read and cut into ids by one rank for all of them. */
+#include "share_text.h"
+
+#include "../base/file.h"
+#include "../base/memory.h"
+#include "../dist/dist.h"
+#include "../text/pairs.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct shared_path {
+    char text[4096];
+} shared_path;
+
+static shared_path path_in_folder(const qkv_training *t, const char *name)
+{
+    shared_path p;
+    snprintf(p.text, sizeof p.text, "%s/%s", t->o.v.out, name);
+    return p;
+}
+
+static qkv_status write_sign(const char *path, const char *sign)
+{
+    qkv__writer w;
+    qkv_status status = qkv__write_begin(&w, path);
+    if (!status) status = qkv__write_put(&w, sign, strlen(sign));
+    if (!status) status = qkv__write_end(&w);
+    if (status) qkv__write_abandon(&w);
+    return status;
+}
+
+static bool sees_sign(const char *path, const char *sign)
+{
+    qkv__bytes found = { 0 };
+    bool sees = !qkv__file_read(path, 4096, &found) && found.size == strlen(sign) && !memcmp(found.data, sign, found.size);
+    qkv__bytes_free(&found);
+    return sees;
+}
+
+/* Whether it is so on every rank. */
+static qkv_status ask_all(bool own, bool *all)
+{
+    size_t ranks = (size_t)qkv_dist_ranks();
+    bool *each = qkv__alloc(ranks);
+    qkv_status status = each ? qkv__dist_share(&own, sizeof own, each) : QKV_MEMORY;
+    *all = !status;
+    for (size_t r = 0; r < ranks && *all; r++) *all = each[r];
+    qkv__release(each, ranks);
+    return status;
+}
+
+/* Whether every rank finds what rank 0 writes: the folder of the same name may be another elsewhere. */
+static qkv_status find_common_folder(const qkv_training *t, bool *is_common)
+{
+    const shared_path path = path_in_folder(t, "ranks.tmp");
+    char sign[64] = "";
+    if (!qkv_dist_rank()) {
+        snprintf(sign, sizeof sign, "%ld %lld", (long)getpid(), (long long)time(NULL));
+        if (write_sign(path.text, sign)) sign[0] = '\0';
+    }
+    qkv_status status = qkv__dist_copy(sign, sizeof sign);
+    if (!status) status = ask_all(*sign && sees_sign(path.text, sign), is_common);
+    if (!qkv_dist_rank() && *sign) unlink(path.text);
+    return status;
+}
+
+/* Rank 0's error is everybody's, so that all of them end together. */
+static qkv_status share_status(qkv_status status)
+{
+    char sentence[QKV_SENTENCE_MAX] = "";
+    if (status) snprintf(sentence, sizeof sentence, "%s", qkv_error());
+    qkv_status copied = qkv__dist_copy(&status, sizeof status);
+    if (!copied) copied = qkv__dist_copy(sentence, sizeof sentence);
+    if (copied) return copied;
+    return status ? qkv__fail_again(status, sentence) : QKV_OK;
+}
+
+/* The file is gone from the folder once all have it open. */
+static qkv_status share_pairs(const qkv_training *t, qkv_pairs *p)
+{
+    const shared_path path = path_in_folder(t, "ids.tmp");
+    bool is_open;
+    qkv_status status = share_status(qkv_dist_rank() ? QKV_OK : qkv__pairs_write(p, path.text));
+    if (!status) status = qkv__pairs_open(p, path.text);
+    qkv_status asked = status ? QKV_OK : ask_all(true, &is_open);
+    if (!qkv_dist_rank()) unlink(path.text);
+    return status ? status : asked;
+}
+
+static qkv_status read_once(qkv_training *t, qkv__text_reader *read, void *told, size_t bytes)
+{
+    qkv_status status = share_status(qkv_dist_rank() ? QKV_OK : read(t, told));
+    if (!status) status = qkv__dist_copy(told, bytes);
+    if (!status) status = share_pairs(t, t->pairs);
+    return status ? status : share_pairs(t, t->valid);
+}
+
+qkv_status qkv__read_for_all(qkv_training *t, qkv__text_reader *read, void *told, size_t bytes)
+{
+    bool is_common = false;
+    qkv_status status = qkv_dist_ranks() > 1 && t->o.v.out ? find_common_folder(t, &is_common) : QKV_OK;
+    if (status) return status;
+    return is_common ? read_once(t, read, told, bytes) : read(t, told);
+}
