@@ -147,7 +147,8 @@ static qkv_status weigh_group(balance *b, int64_t tokens, qkv_text *each)
 
 static void tell_balance(const balance *b)
 {
-    if (!speaks_for_ranks() || was_given("quiet") || !b->all) return;
+    const int64_t few = 10000; /* of which it says nothing */
+    if (!speaks_for_ranks() || was_given("quiet") || b->all < few) return;
     fprintf(stderr, _("qkv: %lld tokens; uneven shares leave the ranks idle for %.2f%% of them\n"), (long long)b->all,
             100 - 100 * (double)b->all / ((double)b->busiest * qkv_dist_ranks()));
 }

@@ -127,6 +127,25 @@ fi
     ranks 9 $translate --micro-batches 8 --steps 3 --out bad >out 2>err
     same "more ranks than micro-batches: status" 2 $?
 
+    timeout 60 $launch -n 1 "$qkv" translate -m one -i lines.txt --quiet : -n 1 "$qkv" translate -m nowhere -i lines.txt --quiet >out 2>err
+    same "a model that one rank does not find: status" 3 $?
+    contains "names the rank" "$(cat err)" "nowhere" "(rank 1 on $(uname -n))"
+
+    # cores are divided among the ranks that may run on them
+    one_core="timeout 60 $launch -n 2 taskset -c $(taskset -pc $$ | sed 's/.*: \([0-9]*\).*/\1/') $qkv translate -m one hello"
+    $one_core >out 2>err
+    contains "2 ranks on a core: threads" "$(cat err)" "1 thread each"
+    contains "and a warning" "$(cat err)" "2 ranks on $(uname -n) share 1 cores"
+    $one_core --threads 1 >out 2>err
+    contains "also when threads are given" "$(cat err)" "2 ranks on $(uname -n) share 1 cores"
+    if [ "$(nproc)" -gt 1 ]; then
+        timeout 60 $launch -n 2 sh -c 'cpu=$(taskset -pc $$ | sed "s/.*: //" | tr ",-" "\n\n" | sed -n $((OMPI_COMM_WORLD_RANK + 1))p); exec taskset -c $cpu "$@"' sh \
+            "$qkv" translate -m one hello >out 2>err
+        same "a core for each rank: no warning" "" "$(grep share err)"
+        ranks 2 translate -m one hello --threads 200 >out 2>err
+        contains "more threads than cores" "$(cat err)" "2 ranks on $(uname -n) with 200 threads each share $(nproc) cores"
+    fi
+
     # a rank that is killed ends all, and the training goes on
     ranks 2 $translate --update-freq 2 --steps 100000 --save-every 5 --valid-every 1000 --out "$folder/killed" >out 2>err &
     for wait in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -e killed/checkpoint.safetensors ] && break; sleep 0.3; done

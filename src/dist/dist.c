@@ -289,21 +289,39 @@ static qkv_status agree_on_set(const facts *all)
     return *best ? qkv_set_isa(best) : qkv__fail(QKV_UNSUPPORTED, "ranks: there is no instruction set that all of them have");
 }
 
+static bool may_meet(const facts *a, const facts *b)
+{
+    if (strcmp(a->host, b->host)) return false;
+#ifdef __linux__
+    cpu_set_t both;
+    CPU_AND(&both, &a->processors, &b->processors);
+    return CPU_COUNT(&both) > 0;
+#else
+    return true;
+#endif
+}
+
+static int count_processors(const facts *f)
+{
+#ifdef __linux__
+    if (f->is_told) return CPU_COUNT(&f->processors);
+#endif
+    return f->cores;
+}
+
 /* Ranks that may run on the same processors share their cores. */
 static qkv_status divide_cores(const facts *all)
 {
     const facts *own = &all[dist.rank];
-    int sharing = 0;
-    for (int r = 0; r < dist.ranks; r++) {
-        bool same = !strcmp(all[r].host, own->host);
-#ifdef __linux__
-        same = same && CPU_EQUAL(&all[r].processors, &own->processors);
-#endif
-        sharing += same;
-    }
-    if (sharing > own->cores && !own->is_told)
+    int sharing = 0, has = count_processors(own);
+    for (int r = 0; r < dist.ranks; r++) sharing += may_meet(&all[r], own);
+    if (sharing > has)
         snprintf(dist.warning, sizeof dist.warning,
-                 qkv__translated("%d ranks on %.100s share %d cores: fewer ranks are as fast"), sharing, own->host, own->cores);
+                 qkv__translated("%d ranks on %.100s share %d cores: fewer ranks are as fast"), sharing, own->host, has);
+    else if (own->is_told && sharing * own->cores > has)
+        snprintf(dist.warning, sizeof dist.warning,
+                 qkv__translated("%d ranks on %.100s with %d threads each share %d cores: fewer threads are as fast"), sharing,
+                 own->host, own->cores, has);
     if (own->is_told) return QKV_OK;
     return qkv_set_threads(sharing < own->cores ? own->cores / sharing : 1);
 }
