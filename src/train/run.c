@@ -91,7 +91,7 @@ static qkv_status report(run *r, qkv_run_event_kind kind)
     r->loss_tokens = 0;
     return qkv__run_log(r->o, r->log,
                         "{\"step\": %lld, \"epoch\": %lld, \"loss\": %.6f, \"lr\": %.6e, \"norm\": %.6f, "
-                        "\"tokens_per_second\": %.0f, \"seconds\": %.1f}\n",
+                        "\"tokens_per_second\": %.0f, \"seconds\": %.3f}\n",
                         (long long)r->at.step, (long long)r->at.epoch + 1, e.loss, r->at.lr, r->at.norm,
                         (double)r->tokens / larger(e.busy_seconds, 1e-9), e.seconds);
 }
