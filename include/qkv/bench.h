@@ -55,14 +55,18 @@ typedef struct qkv_bench_row {
     double bytes;          /* of weights, and of cached keys and values of generate, that one run must read from memory; 0: the
                                 memory's speed is not what bounds it */
     double peak;           /* operations a second: fused multiply-adds of float32 on all threads, the best seen so far */
-    double bandwidth;      /* bytes a second that all threads read of a block as large as the weights; 0 where bytes is */
+    double bandwidth;      /* bytes a second that all threads read of a block as large as the weights, before and after every
+                                sample, the median; 0 where bytes is */
     double block;          /* bytes of it */
     double resident;       /* bytes of memory that the process holds at the end of the last sample: mapped weights too */
     double resident_peak;  /* the most it has held so far, by an earlier measurement too */
     double packed;         /* bytes of weights that are kept a second time; resident has them */
     double others, stolen; /* cores that other processes, and other virtual machines, used meanwhile */
     int is_busy;           /* 1: so much of that, or samples so far apart, that the figures say little */
-    void *reserved[4];
+    /* of bandwidth: bytes / seconds of a sample over the mean of the readings just before and after it, the best sample's and
+     * the median; 0: from best, median and bandwidth */
+    double share_best, share_median;
+    void *reserved[2];
 } qkv_bench_row;
 
 /* Is handed each measurement as it is done, for the call only. Not OK ends it, and is handed on. */

@@ -52,17 +52,32 @@ static qkv_status warm_up(qkv__bench_run *run, void *work, double *duration)
     return status;
 }
 
-static qkv_status take_samples(const qkv_bench_opts *o, qkv__bench_run *run, void *work, double duration, qkv__samples *s)
+/* Where memory bounds a run, its speed is looked at before every sample and after the last: it changes from second to second. */
+typedef struct bandwidth {
+    qkv__reading block; /* none: not asked for */
+    double at[QKV__MOST_SAMPLES + 1];
+} bandwidth;
+
+static qkv_status look_at_bandwidth(bandwidth *b, int sample)
+{
+    enum { TRIALS = 3 };
+    if (!b->block.n) return QKV_OK;
+    return (b->at[sample] = qkv__reading_now(&b->block, TRIALS)) > 0 ? QKV_OK : qkv_error_status();
+}
+
+static qkv_status take_samples(const qkv_bench_opts *o, qkv__bench_run *run, void *work, double duration, qkv__samples *s,
+                               bandwidth *read)
 {
     const double worth_a_look = 2e-3; /* seconds: what is shorter is run several times between two looks at the clock */
     int64_t runs = duration < worth_a_look ? (int64_t)(worth_a_look / (duration + 1e-9)) + 1 : 1;
     int least = o->repeat ? o->repeat : o->quick ? 1 : 5;
     double end = o->repeat ? 0 : qkv__seconds() + (o->quick ? 0.1 : 1);
-    qkv_status status = QKV_OK;
+    qkv_status status = look_at_bandwidth(read, 0);
     while (!status && s->n < QKV__MOST_SAMPLES && (s->n < least || qkv__seconds() < end)) {
         double begin = qkv__seconds(), aside = 0;
         for (int64_t i = 0; i < runs && !status; i++) status = run(work, &aside);
         qkv__sample_add(s, (qkv__seconds() - begin - aside) / (double)runs);
+        if (!status) status = look_at_bandwidth(read, s->n);
     }
     return status;
 }
@@ -74,19 +89,33 @@ static bool is_busy(const qkv_bench_row *r)
     return r->others > 0.25 || r->stolen > 0.05 || (r->samples >= 3 && r->median > 1.15 * r->best);
 }
 
+/* A share of the bandwidth is a duration over another: that of reading the bytes, and the sample's. */
+static void set_shares(qkv_bench_row *row, const qkv__samples *s, const bandwidth *read)
+{
+    qkv__samples readings = { 0 }, inverse = { 0 };
+    for (int i = 0; i <= s->n; i++) qkv__sample_add(&readings, read->at[i]);
+    for (int i = 0; i < s->n; i++) qkv__sample_add(&inverse, s->at[i] * (read->at[i] + read->at[i + 1]) / 2 / row->bytes);
+    row->bandwidth = qkv__samples_median(&readings);
+    row->share_best = 1 / qkv__samples_best(&inverse);
+    row->share_median = 1 / qkv__samples_median(&inverse);
+}
+
 qkv_status qkv__bench_measure(const qkv__bench *b, qkv_bench_row row, qkv__bench_run *run, void *work)
 {
     qkv__samples s = { 0 };
+    bandwidth read = { 0 };
     qkv__usage usage;
     double duration = 0;
     row.kind = b->kind;
     row.threads = qkv_threads();
     row.peak = qkv_bench_peak();
-    if (row.bytes > 0) row.bandwidth = qkv_bench_bandwidth((size_t)row.block);
+    qkv_status status = row.bytes > 0 ? qkv__reading_begin(&read.block, (size_t)row.block) : QKV_OK;
     qkv__usage_begin(&usage);
-    qkv_status status = warm_up(run, work, &duration);
-    if (!status) status = take_samples(&b->o, run, work, duration, &s);
+    if (!status) status = warm_up(run, work, &duration);
+    if (!status) status = take_samples(&b->o, run, work, duration, &s, &read);
+    qkv__reading_end(&read.block);
     if (status) return status;
+    if (row.bytes > 0) set_shares(&row, &s, &read);
     qkv__usage_end(&usage, &row.others, &row.stolen);
     row.samples = s.n;
     row.best = qkv__samples_best(&s);
@@ -110,13 +139,19 @@ const char *qkv_bench_heading(void)
 
 static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
+/* Of the best sample or the median, which took so long. */
+static double share_of_bandwidth(const qkv_bench_row *r, double share, double duration)
+{
+    return share > 0 ? share : ratio(r->bytes, duration) / r->bandwidth;
+}
+
 static void put_shares(qkv__out *out, const qkv_bench_row *r)
 {
     qkv__out_printf(out, " %8.1f   %4.2f / %4.2f", ratio(r->operations, r->best) * 1e-9,
                     ratio(ratio(r->operations, r->best), r->peak), ratio(ratio(r->operations, r->median), r->peak));
     if (r->bandwidth > 0)
-        qkv__out_printf(out, "   %4.2f / %4.2f", ratio(r->bytes, r->best) / r->bandwidth,
-                        ratio(r->bytes, r->median) / r->bandwidth);
+        qkv__out_printf(out, "   %4.2f / %4.2f", share_of_bandwidth(r, r->share_best, r->best),
+                        share_of_bandwidth(r, r->share_median, r->median));
     else qkv__out_printf(out, "   %11s", "");
 }
 
@@ -157,7 +192,8 @@ static void put_json(qkv__out *out, const qkv_bench_row *r)
     if (r->bandwidth > 0) {
         put_number(out, "bandwidth", r->bandwidth);
         put_number(out, "block", r->block);
-        put_pair(out, "share_of_bandwidth", r->bytes * per_best / r->bandwidth, r->bytes * per_median / r->bandwidth);
+        put_pair(out, "share_of_bandwidth", share_of_bandwidth(r, r->share_best, r->best),
+                 share_of_bandwidth(r, r->share_median, r->median));
     }
     put_number(out, "resident", r->resident);
     put_number(out, "resident_peak", r->resident_peak);

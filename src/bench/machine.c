@@ -49,47 +49,54 @@ double qkv_bench_peak(void)
 
 enum { PIECE = 1 << 15 }; /* words of a task: 256 KB */
 
-typedef struct reading {
-    const uint64_t *words;
-    int64_t n, pieces; /* words, and tasks that are once through them */
-    uint64_t *sums;    /* of every task, so that nothing is left out */
-} reading;
-
 static void read_piece(void *work, int64_t task, void *scratch)
 {
     (void)scratch;
-    const reading *r = work;
+    const qkv__reading *r = work;
     int64_t piece = task % r->pieces, from = piece * PIECE;
     r->sums[piece] = qkv__read_words(r->words + from, qkv__min(r->n - from, PIECE));
 }
 
-static double best_reading(reading *r)
+qkv_status qkv__reading_begin(qkv__reading *r, size_t bytes)
 {
-    enum { TRIALS = 7, LEAST = 64 << 20 }; /* bytes of a trial: some milliseconds */
+    const size_t least = 1 << 12, most = (size_t)1 << 30; /* beyond that every cache is passed */
+    bytes = bytes < least ? least : bytes > most ? most : bytes;
+    *r = (qkv__reading){ .n = (int64_t)(bytes / sizeof *r->words) };
+    r->pieces = qkv__ceil_div(r->n, PIECE);
+    void *block = qkv__alloc(sizeof *r->words * (size_t)r->n);
+    r->words = block;
+    r->sums = qkv__alloc(sizeof *r->sums * (size_t)r->pieces);
+    if (!block || !r->sums) return qkv__reading_end(r), QKV_MEMORY;
+    memset(block, 1, sizeof *r->words * (size_t)r->n); /* pages that were never written are all one page of zeros */
+    return QKV_OK;
+}
+
+double qkv__reading_now(const qkv__reading *r, int trials)
+{
+    enum { LEAST = 64 << 20 }; /* bytes of a trial: some milliseconds */
     int64_t rounds = qkv__ceil_div(LEAST, r->n * (int64_t)sizeof *r->words);
     double best = 0;
-    for (int i = 0; i < TRIALS; i++) {
+    for (int i = 0; i < trials; i++) {
         double begin = qkv__seconds();
-        if (qkv__parallel(rounds * r->pieces, 0, read_piece, r)) return 0;
+        if (qkv__parallel(rounds * r->pieces, 0, read_piece, (void *)(uintptr_t)r)) return 0;
         double now = (double)(rounds * r->n) * sizeof *r->words / (qkv__seconds() - begin);
         if (now > best) best = now;
     }
     return best;
 }
 
+void qkv__reading_end(qkv__reading *r)
+{
+    qkv__release((void *)(uintptr_t)r->words, sizeof *r->words * (size_t)r->n);
+    qkv__release(r->sums, sizeof *r->sums * (size_t)r->pieces);
+    *r = (qkv__reading){ 0 };
+}
+
 double qkv_bench_bandwidth(size_t bytes)
 {
-    const size_t least = 1 << 12, most = (size_t)1 << 30; /* beyond that every cache is passed */
-    bytes = bytes < least ? least : bytes > most ? most : bytes;
-    reading r = { .n = (int64_t)(bytes / sizeof *r.words), .pieces = qkv__ceil_div((int64_t)(bytes / sizeof *r.words), PIECE) };
-    size_t sums = sizeof *r.sums * (size_t)r.pieces;
-    void *block = qkv__alloc(bytes);
-    r.sums = qkv__alloc(sums);
-    if (block) memset(block, 1, bytes); /* pages that were never written are all one page of zeros */
-    r.words = block;
-    double best = block && r.sums ? best_reading(&r) : 0;
-    qkv__release(block, bytes);
-    qkv__release(r.sums, sums);
+    qkv__reading r;
+    double best = qkv__reading_begin(&r, bytes) ? 0 : qkv__reading_now(&r, 7);
+    qkv__reading_end(&r);
     return best;
 }
 

@@ -29,6 +29,16 @@ double qkv__multiply_adds(int64_t rounds);
 /* Reads n words at a multiple of 64 bytes, and gives their sum so that it must; up to 31 at the end may be left out. */
 uint64_t qkv__read_words(const uint64_t *words, int64_t n);
 
+/* A block that all threads read, to see how fast memory is just now. begin: MEMORY. now: bytes a second, 0 with the error set. */
+typedef struct qkv__reading {
+    const uint64_t *words;
+    uint64_t *sums;    /* of every task, so that nothing is left out */
+    int64_t n, pieces; /* words, and tasks that are once through them */
+} qkv__reading;
+qkv_status qkv__reading_begin(qkv__reading *r, size_t bytes);
+double qkv__reading_now(const qkv__reading *r, int trials);
+void qkv__reading_end(qkv__reading *r);
+
 /* Cores that others used between begin and end. */
 typedef struct qkv__usage {
     double begin, own, at_work, stolen; /* seconds */
