@@ -39,6 +39,11 @@ static rows measure(qkv_bench_kind kind, const qkv_bench_opts *o, int most)
         assert_true(x->amount > 0 && x->operations > 0 && x->peak > 0);
         assert_true(x->best > 0 && x->median >= x->best && isfinite(x->median));
         assert_true(!(x->bytes > 0) == !(x->bandwidth > 0));
+        assert_true(!(x->bytes > 0) == !(x->share_median > 0));
+        assert_true(x->share_best >= x->share_median && isfinite(x->share_best));
+        if (x->samples == 1 && x->bytes > 0) /* one pair: between the readings, of which the median is one */
+            assert_true(x->share_best > 0.1 * x->bytes / x->best / x->bandwidth &&
+                        x->share_best < 10 * x->bytes / x->best / x->bandwidth);
     }
     return r;
 }
@@ -161,7 +166,11 @@ static void as_text(void **state)
     assert_non_null(strstr(text.data, "20.0 /      10.0 tokens"));
     assert_non_null(strstr(text.data, " 8.0   0.50 / 0.25   0.50 / 0.25 "));
     assert_non_null(strstr(text.data, "busy: others use 1.5 cores"));
+    row.share_best = 0.75, row.share_median = 0.375; /* pair by pair */
+    assert_int_equal(qkv_bench_text(&row, 0, &text), QKV_OK);
+    assert_non_null(strstr(text.data, " 8.0   0.50 / 0.25   0.75 / 0.38 "));
     assert_int_equal(qkv_bench_text(&row, 1, &text), QKV_OK);
+    assert_non_null(strstr(text.data, "\"share_of_bandwidth\": {\"best\": 0.75, \"median\": 0.375}"));
     assert_non_null(strstr(text.data, "{\"bench\": \"translate\", \"name\": \"a \\\"model\\\"\""));
     assert_non_null(strstr(text.data, "\"per_second\": {\"best\": 20, \"median\": 10}"));
     assert_non_null(strstr(text.data, "\"share_of_peak\": {\"best\": 0.5, \"median\": 0.25}"));
