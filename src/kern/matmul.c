@@ -384,11 +384,12 @@ ALWAYS void widen_two_steps(const uint16_t *b, int64_t b_col, const kept as, vf 
 #endif
 }
 
-/* The next two steps of every chain of m rows of a with DOT_ROWS rows of b. */
-ALWAYS void dot_two_steps(const int m, const kept as, const float *a, int64_t a_row, const void *b, int64_t b_col,
-                          vf sum[2][FOUR])
+/* The next two steps of every chain of m rows of a with those rows of b that vectors first .. first + n - 1 have. */
+ALWAYS void dot_two_steps(const int m, const kept as, const int first, const int n, const float *a, int64_t a_row,
+                          const void *b, int64_t b_col, vf sum[2][FOUR])
 {
-    EACH (g, FOUR) {
+    EACH (v, n) {
+        const int g = first + v;
         vf rows[2];
         if (as == FLOATS)
             EACH (s, 2) rows[s] = load_quarters((const float *)b + g * b_col + s * CHAINS, b_col);
@@ -396,6 +397,23 @@ ALWAYS void dot_two_steps(const int m, const kept as, const float *a, int64_t a_
         EACH (i, m)
             EACH (s, 2) sum[i][g] += load_four(a + i * a_row + s * CHAINS) * rows[s];
     }
+}
+
+/* All whole steps of n vectors; gives how far they go. Rows of 16 bits are too short for a processor to run ahead by itself:
+ * as many rows are asked for meanwhile, in the order in which they lie from `next` on. */
+ALWAYS int64_t dot_steps(const int m, const kept as, const int first, const int n, const float *a, int64_t a_row, const void *b,
+                         int64_t b_col, const void *next, int64_t k, vf sum[2][FOUR])
+{
+    enum { STEP = 2 * CHAINS };
+    const int line = 64 / (as == FLOATS ? (int)sizeof(float) : (int)sizeof(uint16_t)), rows = n * SIDE;
+    int64_t p = 0;
+    for (; p + line <= k; p += line) {
+        for (int j = 0; as != FLOATS && j < rows; j++) __builtin_prefetch(number_at(next, rows * p + j * line, as), 0, 3);
+        EACH (step, line / STEP)
+            dot_two_steps(m, as, first, n, a + p + step * STEP, a_row, number_at(b, p + step * STEP, as), b_col, sum);
+    }
+    for (; p + STEP <= k; p += STEP) dot_two_steps(m, as, first, n, a + p, a_row, number_at(b, p, as), b_col, sum);
+    return p;
 }
 
 /* The last n numbers of rows 0, 4, 8, ... of b, fewer than eight. Not inlined, so that the sums stay in registers. */
@@ -420,24 +438,21 @@ ALWAYS void add_chains(const vf s[FOUR], float *to, bool add)
     store(to, first + HIGH_PAIRS(t0, t2) + LOW_PAIRS(t1, t3) + HIGH_PAIRS(t1, t3));
 }
 
-/* One or two rows of a, DOT_ROWS rows of b over a block of k. Rows of 16 bits are too short for a processor to run ahead by
- * itself: the next ones are asked for meanwhile. */
-ALWAYS void dot_panel(const int m, const kept as, const float *a, int64_t a_row, const void *b, int64_t b_col, float *c,
-                      int64_t c_row, int64_t k, bool add)
+/* One or two rows of a, DOT_ROWS rows of b over a block of k; 16 bits half of these rows at a time, which is faster for them
+ * and slower for floats. */
+ALWAYS void dot_panel(const int m, const kept as, const float *a, int64_t a_row, const void *b, int64_t b_col, const void *next,
+                      float *c, int64_t c_row, int64_t k, bool add)
 {
-    enum { STEP = 2 * CHAINS };
-    const int line = 64 / (as == FLOATS ? (int)sizeof(float) : (int)sizeof(uint16_t));
+    enum { HALF = FOUR / 2 };
     vf sum[2][FOUR];
+    int64_t p;
     EACH (i, m)
         EACH (g, FOUR) sum[i][g] = (vf){ 0 };
-    int64_t p = 0;
-    for (; p + line <= k; p += line) {
-        for (int j = 0; as != FLOATS && j < DOT_ROWS; j++)
-            __builtin_prefetch(number_at(b, (DOT_ROWS + j) * b_col + p, as), 0, 3);
-        EACH (step, line / STEP)
-            dot_two_steps(m, as, a + p + step * STEP, a_row, number_at(b, p + step * STEP, as), b_col, sum);
+    if (as == FLOATS) p = dot_steps(m, as, 0, FOUR, a, a_row, b, b_col, next, k, sum);
+    else {
+        dot_steps(m, as, 0, HALF, a, a_row, b, b_col, next, k, sum);
+        p = dot_steps(m, as, HALF, HALF, a, a_row, b, b_col, number_at(next, HALF * SIDE * k, as), k, sum);
     }
-    for (; p + STEP <= k; p += STEP) dot_two_steps(m, as, a + p, a_row, number_at(b, p, as), b_col, sum);
     EACH (i, m) {
         if (p < k)
             EACH (g, FOUR)
@@ -454,22 +469,30 @@ static void dot_one(const float *a, const void *b, float *c, int64_t k, bool add
     *c = (add ? *c + chain[0] : chain[0]) + chain[1] + chain[2] + chain[3];
 }
 
-/* Rows of b that are in the cache are read a second time for the third and fourth row of a. */
+/* A block of k of DOT_ROWS rows of b, from row j on. What is in the cache is read a second time for the third and fourth row
+ * of a. */
+ALWAYS void dot_block(const qkv__product *x, const void *b, const int m, const kept as, int64_t j, int64_t p)
+{
+    int64_t k = qkv__min(CHAIN * CHAINS, x->k - p), two = 2 * x->a_row;
+    const void *rows = number_at(b, j * x->b_col + p, as), *next = number_at(b, (j + DOT_ROWS) * x->b_col + DOT_ROWS * p, as);
+    const float *a = x->a + p;
+    float *c = x->c + j;
+    bool add = x->add || p > 0;
+    dot_panel(m < 2 ? m : 2, as, a, x->a_row, rows, x->b_col, next, c, x->c_row, k, add);
+    if (m > 2) dot_panel(m - 2, as, a + two, x->a_row, rows, x->b_col, next, c + 2 * x->c_row, x->c_row, k, add);
+}
+
+/* Rows of b are read to their end before the next: memory likes that better than the same places of all rows. */
 ALWAYS void dot_few(const qkv__product *x, const void *b, const int m, const kept as)
 {
-    for (int64_t p = 0; p < x->k; p += CHAIN * CHAINS) {
-        int64_t k = qkv__min(CHAIN * CHAINS, x->k - p), j = 0;
-        const float *a = x->a + p;
-        bool add = x->add || p > 0;
-        for (; j + DOT_ROWS <= x->n; j += DOT_ROWS) {
-            const void *rows = number_at(b, j * x->b_col + p, as);
-            dot_panel(m < 2 ? m : 2, as, a, x->a_row, rows, x->b_col, x->c + j, x->c_row, k, add);
-            if (m > 2)
-                dot_panel(m - 2, as, a + 2 * x->a_row, x->a_row, rows, x->b_col, x->c + 2 * x->c_row + j, x->c_row, k, add);
-        }
-        for (; j < x->n; j++)
-            EACH (i, m) dot_one(a + i * x->a_row, number_at(b, j * x->b_col + p, as), x->c + i * x->c_row + j, k, add, as);
-    }
+    int64_t j = 0, block = CHAIN * CHAINS;
+    for (; j + DOT_ROWS <= x->n; j += DOT_ROWS)
+        for (int64_t p = 0; p < x->k; p += block) dot_block(x, b, m, as, j, p);
+    for (; j < x->n; j++)
+        for (int64_t p = 0; p < x->k; p += block)
+            EACH (i, m)
+                dot_one(x->a + p + i * x->a_row, number_at(b, j * x->b_col + p, as), x->c + i * x->c_row + j,
+                        qkv__min(block, x->k - p), x->add || p > 0, as);
 }
 
 /* One to four rows. */
