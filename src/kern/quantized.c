@@ -194,8 +194,15 @@ static inline v4i dots_of_four(const int8_t *a, const int8_t *w, int64_t k, int6
 static inline v4 load_four(const float *p, int64_t n)
 {
     v4 x = { 0 };
-    memcpy(&x, p, n < 4 ? sizeof *p * (size_t)n : sizeof x);
+    if (n >= 4) return *(const v4_any *)p;
+    memcpy(&x, p, sizeof *p * (size_t)n);
     return x;
+}
+
+static inline void store_four(float *p, v4 x, int64_t n)
+{
+    if (n >= 4) *(v4_any *)p = x;
+    else memcpy(p, &x, sizeof *p * (size_t)n);
 }
 
 static void few_rows_int8(const qkv__quantized *x)
@@ -207,7 +214,7 @@ static void few_rows_int8(const qkv__quantized *x)
             v4i sums = dots_of_four(a, w, x->k, rows);
             v4 y = __builtin_convertvector(sums, v4) * (x->a_scales[i] * load_four((const float *)x->w_scales + j, rows));
             if (x->bias) y += load_four(x->bias + j, rows);
-            memcpy(x->c + i * x->c_row + j, &y, rows < 4 ? sizeof(float) * (size_t)rows : sizeof y);
+            store_four(x->c + i * x->c_row + j, y, rows);
         }
 }
 
