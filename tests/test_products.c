@@ -166,6 +166,31 @@ static void thin_products(void **state)
     qkv_set_threads(0);
 }
 
+static void multiply_inside(void *work, int64_t task, void *scratch_of_task)
+{
+    (void)scratch_of_task;
+    qkv__product p = *(const qkv__product *)work;
+    p.c = task ? c + MOST / 2 : c;
+    assert_true(qkv__is_alone());
+    assert_int_equal(qkv__multiply(&p), QKV_OK);
+}
+
+/* A thread that has nobody to share with cuts nothing, and finds the same bits. */
+static void products_inside_a_task(void **state)
+{
+    (void)state;
+    qkv__product p = product(0, 500, 301, 384, false);
+    p.c = expected;
+    qkv_set_threads(2);
+    assert_false(qkv__is_alone());
+    assert_int_equal(qkv__multiply(&p), QKV_OK);
+    assert_int_equal(qkv__parallel(2, 0, multiply_inside, &p), QKV_OK);
+    for (int64_t i = 0; i < 2 * p.m; i++)
+        assert_memory_equal((i < p.m ? c : c + MOST / 2) + i % p.m * p.c_row, expected + i % p.m * p.c_row,
+                            sizeof(float) * (size_t)p.n);
+    qkv_set_threads(0);
+}
+
 /* ---- an affine layer ---- */
 
 static void affine_digest(int64_t rows, int64_t in, int64_t out, char text[65])
@@ -289,6 +314,7 @@ int main(void)
         cmocka_unit_test(weights_of_16_bits),       cmocka_unit_test(thin_products),
         cmocka_unit_test(same_bits_on_any_threads), cmocka_unit_test(a_row_of_an_affine_layer),
         cmocka_unit_test(affine_maps_together),     cmocka_unit_test(quantized_maps_together),
+        cmocka_unit_test(products_inside_a_task),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

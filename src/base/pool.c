@@ -141,6 +141,8 @@ static struct {
 
 static _Thread_local bool inside_task;
 
+bool qkv__is_alone(void) { return inside_task; }
+
 static inline void relax(void)
 {
 #if defined(__x86_64__)

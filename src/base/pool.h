@@ -4,6 +4,8 @@
 
 #include "memory.h"
 
+#include <stdbool.h>
+
 /* One piece of the work; scratch is private to the thread while it runs, not cleared, at a multiple of 64 bytes. */
 typedef void qkv__task(void *work, int64_t task, void *scratch);
 
@@ -11,5 +13,8 @@ typedef void qkv__task(void *work, int64_t task, void *scratch);
  * runs a task must not matter to its result. MEMORY, with nothing run, when the scratch cannot be had. Called from inside a
  * task, or while another thread uses the pool, it runs everything on the calling thread. */
 qkv_status qkv__parallel(int64_t tasks, size_t scratch_bytes, qkv__task *run, void *work);
+
+/* Whether this is inside a task: there is nobody to share work with, and none need be cut. */
+bool qkv__is_alone(void);
 
 #endif

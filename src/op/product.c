@@ -78,16 +78,17 @@ static bool cuts_rows_of_packed(const qkv__product *x, int64_t cuts)
 }
 
 /* Parts that fit the caches; then the longer side is cut once more until there are a few parts to share, or they would be too
- * small to pay for packing their operands. */
+ * small to pay for packing their operands. A thread that is alone packs them once: no element's bits depend on the cuts. */
 static void cut_evenly(cut *w, int64_t count)
 {
     enum { ROWS = 768, COLUMNS = 1024, WANTED = 4, LEAST_WORK = 1 << 16 };
     const qkv__product *x = &w->whole;
-    int64_t row_cuts = qkv__ceil_div(x->m, ROWS), column_cuts = qkv__ceil_div(x->n, COLUMNS);
+    bool alone = qkv__is_alone();
+    int64_t row_cuts = alone ? 1 : qkv__ceil_div(x->m, ROWS), column_cuts = alone ? 1 : qkv__ceil_div(x->n, COLUMNS);
     for (;;) {
         cut_side(x->m, row_cuts, ROW_TILE, &w->rows, &w->row_cuts);
         cut_side(x->n, column_cuts, COLUMN_TILE, &w->columns, &w->column_cuts);
-        if (count * w->row_cuts * w->column_cuts >= WANTED || w->rows * w->columns * x->k < 2 * LEAST_WORK) return;
+        if (alone || count * w->row_cuts * w->column_cuts >= WANTED || w->rows * w->columns * x->k < 2 * LEAST_WORK) return;
         if (w->rows <= ROW_TILE && w->columns <= COLUMN_TILE) return;
         bool rows_are_longer = w->rows > ROW_TILE && w->rows > w->columns && !x->packed;
         if (w->columns <= COLUMN_TILE || rows_are_longer || cuts_rows_of_packed(x, 2 * row_cuts)) row_cuts *= 2;
