@@ -110,18 +110,23 @@ static void no_steps(const qkv__product *x)
 
 /* ---- blocked ---- */
 
-/* c block (m,n) (+)= packed a times packed b, k steps; panels have room for `room` steps */
-static void blocks(const float *a, const float *b, float *c, int64_t c_row, int64_t m, int64_t n, int64_t room, int64_t k,
-                   bool add, const float *bias)
+/* A tile of packed panels, whose rows are a's last step apart. */
+#define PACKED_CASE(rows) \
+    case rows: tile_with_bias(rows, NV, a, 1, rows, b, NR, c, c_row, k, add, bias); break;
+
+static __attribute__((noinline)) void packed_tile(int64_t mr, const float *a, const float *b, float *c, int64_t c_row,
+                                                  int64_t k, bool add, const float *bias)
 {
-    for (int64_t j = 0; j < n; j += NR, b += NR * room) {
-        int64_t nr = qkv__min(NR, n - j);
-        for (int64_t i = 0; i < m; i += MR) {
-            int64_t mr = qkv__min(MR, m - i);
-            float *to = c + i * c_row + j;
-            tile_edge(tile_columns, mr, nr, a + i * room, mr, b, NR, to, c_row, k, add);
-            if (bias) add_bias(to, c_row, mr, nr, bias + j);
-        }
+    switch (mr) {
+        PACKED_CASE(1)
+        PACKED_CASE(2)
+        PACKED_CASE(3)
+        PACKED_CASE(4)
+        PACKED_CASE(5)
+        PACKED_CASE(6)
+#if QKV_VECTOR_BYTES == 64
+        PACKED_CASE(7) PACKED_CASE(8) PACKED_CASE(9) PACKED_CASE(10) PACKED_CASE(11) PACKED_CASE(12)
+#endif
     }
 }
 
@@ -152,13 +157,57 @@ static inline span span_at(int64_t from, int64_t most, int64_t end) { return (sp
 
 enum { A_CHAIN = MC * CHAIN + W, B_CHAIN = NC * CHAIN };
 
+/* Both operands packed, chain by chain; k of c's sums, which are c's first where they are not added to it. */
+typedef struct packed_operands {
+    const float *a, *b;
+    int64_t b_chain, k;
+    int chains;
+    bool add;
+} packed_operands;
+
+/* Chains from .. to-1 of a tile; then the bias. */
+static void add_chains_of_tile(const packed_operands *w, span chains, const float *a, const float *b, int64_t mr, float *c,
+                               int64_t c_row, const float *bias)
+{
+    for (int64_t q = chains.from; q < chains.from + chains.n; q++)
+        packed_tile(mr, a + q * A_CHAIN, b + q * w->b_chain, c, c_row, steps(w->k, w->chains, (int)q), w->add || q > 0,
+                    q == w->chains - 1 ? bias : NULL);
+}
+
+/* The same where fewer than NR columns are left: through a full tile. */
+static void add_chains_at_edge(const packed_operands *w, span chains, const float *a, const float *b, int64_t mr, int64_t nr,
+                               float *c, int64_t c_row, const float *bias)
+{
+    float whole[MR * NR] = { 0 };
+    if (w->add || chains.from > 0) copy_tile(whole, NR, c, c_row, mr, nr);
+    add_chains_of_tile(w, chains, a, b, mr, whole, NR, NULL);
+    copy_tile(c, c_row, whole, NR, mr, nr);
+    if (bias && chains.from + chains.n == w->chains) add_bias(c, c_row, mr, nr, bias);
+}
+
+/* c (m,n): all rows with a panel of b, which stays in the cache. */
+static void blocks(const packed_operands *w, span chains, int64_t m, int64_t n, float *c, int64_t c_row, const float *bias)
+{
+    int64_t room = steps(w->k, w->chains, 0);
+    for (int64_t j = 0; j < n; j += NR)
+        for (int64_t i = 0; i < m; i += MR) {
+            const float *a = w->a + i * room, *b = w->b + j * room, *more = bias ? bias + j : NULL;
+            float *to = c + i * c_row + j;
+            if (n - j >= NR) add_chains_of_tile(w, chains, a, b, qkv__min(MR, m - i), to, c_row, more);
+            else add_chains_at_edge(w, chains, a, b, qkv__min(MR, m - i), n - j, to, c_row, more);
+        }
+}
+
+/* The panels of b of all chains stay in level 1 while they are short: then a tile of c is read once. */
 static void multiply_block(const qkv__product *x, int chains, span i, span j, span p, const float *a, const float *b,
                            int64_t b_chain)
 {
+    enum { SHORT = 24 * 1024 / (NR * (int)sizeof(float)) };
+    const packed_operands w = { a, b, b_chain, p.n, chains, x->add || p.from > 0 };
     const float *bias = x->bias && p.from + p.n == x->k ? x->bias + j.from : NULL;
-    for (int c = 0; c < chains; c++)
-        blocks(a + c * A_CHAIN, b + c * b_chain, x->c + i.from * x->c_row + j.from, x->c_row, i.n, j.n, steps(p.n, chains, 0),
-               steps(p.n, chains, c), x->add || p.from > 0 || c > 0, c == chains - 1 ? bias : NULL);
+    int64_t together = p.n <= SHORT ? chains : 1;
+    for (int64_t q = 0; q < chains; q += together)
+        blocks(&w, (span){ q, together }, i.n, j.n, x->c + i.from * x->c_row + j.from, x->c_row, bias);
 }
 
 static void pack_block_of_a(const qkv__product *x, int chains, span i, span p, float *a)

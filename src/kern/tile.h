@@ -28,10 +28,10 @@ enum { NR = NV * W };
 #define ALWAYS static inline __attribute__((always_inline))
 
 /* c[i][j] (+)= sum over p of a[i*a_i + p*a_k] * b[p*b_k + j],   i < mr, j < nv*W; mr and nv are constants where it is called.
- * The sum is one chain from 0 in the order of p, added to c at the end.
+ * The sum is one chain from 0 in the order of p, added to c at the end, and the bias, if there is one, after that.
  * Every loop over accumulators is unrolled, the stores too: otherwise gcc keeps them in memory. */
-ALWAYS void tile(const int mr, const int nv, const float *a, int64_t a_i, int64_t a_k, const float *b, int64_t b_k, float *c,
-                 int64_t c_i, int64_t k, bool add)
+ALWAYS void tile_with_bias(const int mr, const int nv, const float *a, int64_t a_i, int64_t a_k, const float *b, int64_t b_k,
+                           float *c, int64_t c_i, int64_t k, bool add, const float *bias)
 {
     vf sum[2 * MR][8];
     EACH (i, mr)
@@ -49,8 +49,20 @@ ALWAYS void tile(const int mr, const int nv, const float *a, int64_t a_i, int64_
         EACH (i, mr)
             EACH (v, nv) sum[i][v] = load(c + i * c_i + v * W) + sum[i][v];
     }
+    if (bias) {
+        EACH (v, nv) {
+            vf more = load(bias + v * W);
+            EACH (i, mr) sum[i][v] += more;
+        }
+    }
     EACH (i, mr)
         EACH (v, nv) store(c + i * c_i + v * W, sum[i][v]);
+}
+
+ALWAYS void tile(const int mr, const int nv, const float *a, int64_t a_i, int64_t a_k, const float *b, int64_t b_k, float *c,
+                 int64_t c_i, int64_t k, bool add)
+{
+    tile_with_bias(mr, nv, a, a_i, a_k, b, b_k, c, c_i, k, add, NULL);
 }
 
 /* ---- tiles whose number of rows is known only when they run ---- */
