@@ -192,6 +192,7 @@ static void products_have_the_same_bits_everywhere(void **state)
         for (size_t j = 0; j < sizeof columns / sizeof *columns; j++)
             for (int l = 0; l < LENGTHS; l++)
                 for (int int4 = 0; int4 < 2; int4++) check_product(&(shape){ rows[i], columns[j], lengths[l] }, int4);
+    check_product(&(shape){ 3 * QKV__QUANTIZED_ROWS + 5, 301, 65 }, false); /* more rows and columns than are packed at once */
 }
 
 /* Against the numbers themselves: a row of w times a row of a, both made by hand. */

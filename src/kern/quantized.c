@@ -342,30 +342,33 @@ static void few_rows_int4(const qkv__quantized *x, char *scratch)
  * what is left of them without the excess fits again.) */
 
 enum { ROWS = MR / 3 * 2 }; /* of a in a tile: with more the sums would not stay in registers */
+enum { PANELS = 128 / NR }; /* at a time, of short rows: they stay in level 2 */
 
 typedef struct left_word {
     int32_t at;
     word four;
 } left_word;
 
-/* Up to QKV__QUANTIZED_ROWS rows of a, and zeros up to whole tiles of ROWS. */
+/* Some rows of a, and zeros up to whole tiles of ROWS; and panels of w, which are packed once for all of them. */
 typedef struct split_rows {
     int8_t *low;     /* [row][k], without what is left */
     left_word *left; /* of the tile whose first row is i: [n_left[i]][ROWS] from i * words on, zeros where a row has fewer */
     int32_t *n_left;
     int32_t *excess; /* of every row: what w being kept too high adds to its sums */
-    word *panel;
-    int64_t words;
+    word *panels;
+    int64_t words, rows, n_panels; /* room for so many rows and panels */
 } split_rows;
 
 static split_rows cut_int8_scratch(char *scratch, int64_t k)
 {
-    const int64_t rows = qkv__round_up(QKV__QUANTIZED_ROWS, ROWS);
-    split_rows t = { .panel = (word *)(void *)scratch, .words = qkv__whole_groups(k) / 4 };
-    t.left = (left_word *)(void *)(t.panel + NR * t.words);
-    t.low = (int8_t *)(t.left + rows * t.words);
-    t.excess = (int32_t *)(void *)(t.low + rows * 4 * t.words);
-    t.n_left = t.excess + rows;
+    split_rows t = { .panels = (word *)(void *)scratch, .words = qkv__whole_groups(k) / 4 };
+    bool is_short = k <= QKV__SHORT_ROW;
+    t.rows = qkv__round_up(is_short ? 3 * QKV__QUANTIZED_ROWS : QKV__QUANTIZED_ROWS, ROWS);
+    t.n_panels = is_short ? PANELS : 1;
+    t.left = (left_word *)(void *)(t.panels + t.n_panels * NR * t.words);
+    t.low = (int8_t *)(t.left + t.rows * t.words);
+    t.excess = (int32_t *)(void *)(t.low + t.rows * 4 * t.words);
+    t.n_left = t.excess + t.rows;
     return t;
 }
 
@@ -430,14 +433,14 @@ static inline void words_of_weights(const qkv__quantized *x, int64_t j, int64_t 
     columns_of_rows(some, 4, column);
 }
 
-static void pack_weights(const qkv__quantized *x, int64_t j, const split_rows *t)
+static void pack_weights(const qkv__quantized *x, int64_t j, int64_t words, word *panel)
 {
     const vi raise = (vi){ 0 } ^ (int32_t)0x80808080;
     for (int64_t v = 0; v < NR; v += W)
-        for (int64_t p = 0; p < 4 * t->words; p += 16) {
+        for (int64_t p = 0; p < 4 * words; p += 16) {
             vf column[4];
             words_of_weights(x, j + v, p, column);
-            EACH (c, 4) store((float *)(t->panel + (p / 4 + c) * NR + v), (vf)((vi)column[c] ^ raise));
+            EACH (c, 4) store((float *)(panel + (p / 4 + c) * NR + v), (vf)((vi)column[c] ^ raise));
         }
 }
 
@@ -455,11 +458,11 @@ ALWAYS void put_int8(const qkv__quantized *x, int64_t i, int64_t j, vi sum, int6
     put(x->c + i * x->c_row + j, y, left);
 }
 
-/* ROWS rows of a from row i on times the panel, whose first column is j. */
+/* ROWS rows of a from row i on times a panel, whose first column is j. */
 static __attribute__((noinline)) void tile_int8(const qkv__quantized *x, const split_rows *t, int64_t first, int64_t i,
-                                                int64_t rows, int64_t j)
+                                                int64_t rows, const word *packed, int64_t j)
 {
-    const word *low = (const word *)(const void *)t->low + i * t->words, *panel = t->panel;
+    const word *low = (const word *)(const void *)t->low + i * t->words, *panel = packed;
     const left_word *left = t->left + i * t->words;
     vi sum[ROWS][NV];
     EACH (r, ROWS)
@@ -467,22 +470,32 @@ static __attribute__((noinline)) void tile_int8(const qkv__quantized *x, const s
     for (int64_t p = 0; p < t->words; p++, panel += NR)
         EACH (r, ROWS) add_word(sum[r], panel, low[r * t->words + p]);
     for (int32_t l = 0; l < t->n_left[i]; l++, left += ROWS)
-        EACH (r, ROWS) add_word(sum[r], t->panel + left[r].at * NR, left[r].four);
+        EACH (r, ROWS) add_word(sum[r], packed + left[r].at * NR, left[r].four);
     EACH (r, ROWS)
         EACH (v, NV)
             if (i + r < rows && j + v * W < x->n)
                 put_int8(x, first + i + r, j + v * W, sum[r][v] - t->excess[i + r], x->n - j - v * W);
 }
 
+/* So few rows of a that they stay in level 1, with every panel from column j on. */
+static void tiles_of_panels(const qkv__quantized *x, const split_rows *t, int64_t first, int64_t from, int64_t rows, int64_t j)
+{
+    int64_t to = qkv__min(rows, from + QKV__QUANTIZED_ROWS);
+    const word *panel = t->panels;
+    for (int64_t q = 0; q < t->n_panels && j < x->n; q++, j += NR, panel += NR * t->words)
+        for (int64_t i = from; i < to; i += ROWS) tile_int8(x, t, first, i, rows, panel, j);
+}
+
 static void in_tiles_int8(const qkv__quantized *x, char *scratch)
 {
     const split_rows t = cut_int8_scratch(scratch, x->k);
-    for (int64_t first = 0; first < x->m; first += QKV__QUANTIZED_ROWS) {
-        int64_t rows = qkv__min(QKV__QUANTIZED_ROWS, x->m - first);
+    for (int64_t first = 0; first < x->m; first += t.rows) {
+        int64_t rows = qkv__min(t.rows, x->m - first);
         for (int64_t i = 0; i < rows; i += ROWS) split_tile(x, first, rows, i, &t);
-        for (int64_t j = 0; j < x->n; j += NR) {
-            pack_weights(x, j, &t);
-            for (int64_t i = 0; i < rows; i += ROWS) tile_int8(x, &t, first, i, rows, j);
+        for (int64_t j = 0; j < x->n; j += t.n_panels * NR) {
+            for (int64_t q = 0; q < t.n_panels && j + q * NR < x->n; q++)
+                pack_weights(x, j + q * NR, t.words, t.panels + q * NR * t.words);
+            for (int64_t i = 0; i < rows; i += QKV__QUANTIZED_ROWS) tiles_of_panels(x, &t, first, i, rows, j);
         }
     }
 }

@@ -39,10 +39,15 @@ static inline int64_t qkv__whole_groups(int64_t k) { return qkv__groups(k) * QKV
 
 /* Rows of a that a kernel has at a time at most, and bytes of scratch it needs for them. */
 enum { QKV__QUANTIZED_ROWS = 64 };
+
+/* Rows of at most so many numbers are short: of them there is room for three times as many, and for more rows of w. */
+enum { QKV__SHORT_ROW = 2048 };
+
 static inline size_t qkv__quantized_scratch(int64_t k)
 {
     /* for each of a's rows and a tile's of w three times its bytes, and for every group a scale and a sum; chains of a tile */
-    int64_t columns = qkv__round_up(k, QKV__GROUP * QKV__GROUP_CHAINS), rows = QKV__QUANTIZED_ROWS + 12;
+    int64_t columns = qkv__round_up(k, QKV__GROUP * QKV__GROUP_CHAINS);
+    int64_t rows = (k <= QKV__SHORT_ROW ? 3 * QKV__QUANTIZED_ROWS + 36 : QKV__QUANTIZED_ROWS) + 12;
     return (size_t)(rows * (3 * columns + 8 * qkv__groups(columns)) + (32 << 10));
 }
 
