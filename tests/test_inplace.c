@@ -77,6 +77,26 @@ static void same_bits_in_place(void **state)
             }
 }
 
+/* An activation overwrites what wants no gradient, and nothing else. */
+static void activations_in_place(void **state)
+{
+    (void)state;
+    typedef qkv_tensor *map(qkv_tensor * x);
+    map *const beside[] = { qkv_gelu, qkv_gelu_tanh, qkv_silu };
+    map *const over[] = { qkv__gelu_inplace, qkv__gelu_tanh_inplace, qkv__silu_inplace };
+    for (int i = 0; i < 3; i++)
+        for (int wants = 0; wants < 2; wants++) {
+            qkv_tape *t = qkv_tape_new(NULL);
+            qkv_tensor *x = (wants ? qkv_variable : qkv_constant)(t, QKV_SHAPE(ROWS, IN), input);
+            qkv_tensor *y = beside[i](x), *same = over[i](x);
+            assert_int_equal(qkv_tape_status(t), QKV_OK);
+            assert_memory_equal(qkv_data(y), qkv_data(same), sizeof(float) * ROWS * IN);
+            assert_true(wants == (qkv_data(same) != qkv_data(x)));
+            if (wants) assert_memory_equal(qkv_data(x), input, sizeof(float) * ROWS * IN);
+            qkv_tape_free(t);
+        }
+}
+
 /* The loss and its gradients with and without the reuse of values; logits that are used again keep theirs. */
 static void same_bits_with_reuse(void **state)
 {
@@ -115,6 +135,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_bits_in_place),
+        cmocka_unit_test(activations_in_place),
         cmocka_unit_test(same_bits_with_reuse),
         cmocka_unit_test(any_allocation_may_fail),
     };

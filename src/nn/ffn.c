@@ -31,18 +31,18 @@ qkv_tensor *qkv__activate(qkv_activation f, qkv_tensor *x)
 {
     switch (f) {
     case QKV_ACTIVATION_GELU:
-    case QKV_ACTIVATION_GELU_GATED: return qkv_gelu(x);
+    case QKV_ACTIVATION_GELU_GATED: return qkv__gelu_inplace(x);
     case QKV_ACTIVATION_GELU_TANH:
-    case QKV_ACTIVATION_GELU_TANH_GATED: return qkv_gelu_tanh(x);
+    case QKV_ACTIVATION_GELU_TANH_GATED: return qkv__gelu_tanh_inplace(x);
     case QKV_ACTIVATION_SILU:
-    case QKV_ACTIVATION_SILU_GATED: return qkv_silu(x);
+    case QKV_ACTIVATION_SILU_GATED: return qkv__silu_inplace(x);
     default: return qkv__relu_inplace(x);
     }
 }
 
 static qkv_tensor *activate_gate(qkv_activation f, qkv_tensor *gate, qkv_tensor *x)
 {
-    if (f == QKV_ACTIVATION_GELU_TANH_GATED) return qkv_mul(qkv_gelu_tanh(gate), x);
+    if (f == QKV_ACTIVATION_GELU_TANH_GATED) return qkv_mul(qkv__gelu_tanh_inplace(gate), x);
     return f == QKV_ACTIVATION_GELU_GATED ? qkv_gelu_gated(gate, x) : qkv_silu_gated(gate, x);
 }
 

@@ -1,4 +1,5 @@
 /* activations.c: y = f(x), element by element: relu, gelu (two forms), silu, tanh, sigmoid. */
+#include "inplace.h"
 #include "parallel_for.h"
 
 typedef void map_kernel(float *y, const float *x, int64_t n);
@@ -16,9 +17,10 @@ static void map_range(void *work, int64_t from, int64_t to)
     w->f(w->y + from, w->x + from, to - from);
 }
 
-static qkv_tensor *map(qkv_tape *t, qkv_tensor *x, map_kernel *f, qkv__backward *backward)
+static qkv_tensor *map(qkv_tape *t, qkv_tensor *x, map_kernel *f, qkv__backward *backward, bool in_place)
 {
-    qkv_tensor *y = qkv__result(t, x->ndim, x->shape, backward, 1, &x);
+    qkv_tensor *y = in_place && !x->wants_grad ? qkv__result_inplace(t, x, backward, 1, &x)
+                                               : qkv__result(t, x->ndim, x->shape, backward, 1, &x);
     if (!y) return NULL;
     map_work w = { f, y->data, qkv_data(x) };
     return qkv__parallel_for(t, y->count, QKV_TASK_ELEMENTS, map_range, &w) ? y : NULL;
@@ -44,13 +46,16 @@ static void map_backward(qkv_tensor *y, const qkv_tensor *at, slope_kernel *f)
     if ((w.dx = qkv__grad_to(y->in[0], &w.add))) qkv__parallel_for(y->tape, y->count, QKV_TASK_ELEMENTS, slope_range, &w);
 }
 
+#define CALL(name, call, in_place)                                          \
+    qkv_tensor *call(qkv_tensor *x)                                         \
+    {                                                                       \
+        qkv_tape *t = qkv__operands(#name, 1, &x);                          \
+        return t ? map(t, x, kern->name, name##_backward, in_place) : NULL; \
+    }
+
 #define ACTIVATION(name, at)                                                               \
     static void name##_backward(qkv_tensor *y) { map_backward(y, at, kern->name##_grad); } \
-    qkv_tensor *qkv_##name(qkv_tensor *x)                                                  \
-    {                                                                                      \
-        qkv_tape *t = qkv__operands(#name, 1, &x);                                         \
-        return t ? map(t, x, kern->name, name##_backward) : NULL;                          \
-    }
+    CALL(name, qkv_##name, false)
 
 ACTIVATION(relu, y->in[0])      /* y = max(0, x)                    y' = [x > 0] */
 ACTIVATION(gelu, y->in[0])      /* y = x Phi(x)                     y' = Phi(x) + x phi(x) */
@@ -58,3 +63,7 @@ ACTIVATION(gelu_tanh, y->in[0]) /* y = x s,  s = sigmoid(2 u(x))    y' = s + 2 x
 ACTIVATION(silu, y->in[0])      /* y = x s,  s = sigmoid(x)         y' = s (1 + x (1 - s)) */
 ACTIVATION(tanh, y)             /*                                  y' = 1 - y^2 */
 ACTIVATION(sigmoid, y)          /*                                  y' = y (1 - y) */
+
+CALL(gelu, qkv__gelu_inplace, true)
+CALL(gelu_tanh, qkv__gelu_tanh_inplace, true)
+CALL(silu, qkv__silu_inplace, true)

@@ -8,6 +8,11 @@
 /* Its own backward reads the result, which only qkv__dropout_inplace() may overwrite. */
 qkv_tensor *qkv__relu_inplace(qkv_tensor *x);
 
+/* Where x wants no gradient; else beside it, for their backward reads x. */
+qkv_tensor *qkv__gelu_inplace(qkv_tensor *x);
+qkv_tensor *qkv__gelu_tanh_inplace(qkv_tensor *x);
+qkv_tensor *qkv__silu_inplace(qkv_tensor *x);
+
 qkv_tensor *qkv__dropout_inplace(qkv_tensor *x, float p);
 qkv_tensor *qkv__add_inplace(qkv_tensor *x, qkv_tensor *other); /* x + other; equal shapes */
 
