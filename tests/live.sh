@@ -37,7 +37,7 @@ for model in translator classifier language; do
     check "a page of the $model" run 0 "wrote" page -m $model -o $model.html --engine "$engine"
 done
 check "and one of 8 bits" run 0 "wrote" page -m translator -o translator8.html --engine "$engine" --bits 8
-cut -f1 pairs/test.tsv | head -n 20 >sentences
+cut -f1 pairs/test.tsv | head -n 10 >sentences
 pages="translator.html classifier.html language.html"
 if [ -r "$stories/hf/config.json" ]; then # a published generator
     cp -r "$stories/hf" stories && chmod -R u+w stories && cp "$stories/tok512.model" stories/tokenizer.model
