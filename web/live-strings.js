@@ -26,6 +26,7 @@ Object.assign(strings.zh, {
     'Every head of every layer: rows are the tokens that attend, columns those attended to. Hatched: masked. Choose a head to look at it.': '每一层的每个注意力头：行是关注者，列是被关注者，画斜线处被掩码遮住。选一个注意力头来细看。',
     '{0}: layers (rows) and heads (columns)': '{0}：层（行）与注意力头（列）',
     '{0} × {1}': '{0} × {1}',
+    '{0} weights are too many for a table: save one head, or JSON.': '{0} 个权重做成表格太多了：请保存单个注意力头，或保存为 JSON。',
     'Point at a weight to read it, click it to walk through it.': '把光标移到权重上即可读数，点击则逐步计算它。',
     'Point at a token to see its lines alone.': '把光标移到词元上，只看它的连线。',
     'several heads': '叠加多个注意力头',

@@ -322,12 +322,12 @@ async function part(host, draw, isCurrent) {
 const note = text => element('p', { className: 'quiet note' }, text);
 
 // Buttons that save what a view shows. draw(pen) gives {width, height}, without it the card is drawn as it is seen; rows() are those
-// of a table; value() is for a program.
+// of a table, null where it has told why there are none; value() is for a program.
 function saving(name, { draw, rows, value }) {
     const host = element('div', { className: 'segments save', role: 'group', 'aria-label': tr('Save this view as') });
     const picture = draw ?? (pen => drawCard(pen, host.closest('.card, #panel')));
     const made = [['PNG', async () => { if (!await savePng(name(), picture)) complain(tr('The browser cannot make a picture of that size: zoom in.')); }],
-        ['SVG', () => saveSvg(name(), picture)], ['CSV', () => saveCsv(name(), rows())], ['JSON', () => saveJson(name(), value())]];
+        ['SVG', () => saveSvg(name(), picture)], ['CSV', () => { const table = rows(); if (table) saveCsv(name(), table); }], ['JSON', () => saveJson(name(), value())]];
     host.append(...made.map(([text, act]) => button(text, act)));
     return host;
 }

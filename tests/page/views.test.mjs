@@ -172,6 +172,11 @@ await group('texts', async () => {
     check('480 words are drawn, or refused in a sentence', await page.evaluate(() => figure?.rows.length >= 480 || !find('problem').hidden));
     same('and fit', await isWide(page), 0);
     await picture(page, 'text-long');
+    await page.fill('#text', words(300));
+    await settled(page);
+    await click(page, '#tab-model');
+    await click(page, '#panel .save button:text-is("CSV")');
+    check('millions of weights are no table', (await textOf(page, '#problem')).includes('too many for a table'), await textOf(page, '#problem'));
     await closed(page);
 });
 

@@ -89,7 +89,8 @@ function mapSize(kind) {
 
 // A row a weight, of the maps that came with the run; what is masked has none.
 function allWeights() {
-    const rows = [['kind', 'layer', 'head', 'query', 'key', 'weight']];
+    const rows = [['kind', 'layer', 'head', 'query', 'key', 'weight']], n = Object.values(run.weights ?? {}).reduce((sum, { data }) => sum + data.length, 0);
+    if (n > 1e6) return complain(tr('{0} weights are too many for a table: save one head, or JSON.', n)), null;
     for (const { kind, layers, heads, rows: queries, columns: keys } of kindsNow().filter(k => run.weights?.[k.kind])) {
         const { data } = run.weights[kind], qs = tokensOf(queries), ks = tokensOf(keys);
         for (const i of range(layers * heads * qs.length * ks.length)) {
