@@ -1,6 +1,6 @@
-/* reduction.c: a sum over ranks, bucket by bucket. Of each bucket every rank adds up its slice: it gets that slice of every node,
- * adds them in the order of the tree, and gives the sum to all. All ranks take the buckets in the same order, the last one first,
- * each as soon as it is ready: what a bucket waits for is computed in the meantime. */
+/* reduction.c: a sum over ranks, bucket by bucket. Of each bucket every rank adds up its slice: it gets that slice of every
+ * node, adds them in the order of the tree, and gives the sum to all. All ranks take the buckets in the same order, the last
+ * one first, each as soon as it is ready: what a bucket waits for is computed in the meantime. */
 #include "reduction.h"
 
 #include "../base/memory.h"
@@ -116,8 +116,8 @@ static void wait_until_ready(qkv__reduction *s, int64_t from)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* A thread that wakes up for a moment must not wait until one that computes on the same core has had its time: since 6.12 Linux lets it go
- * first where it asks for short slices. Elsewhere nothing changes. */
+/* A thread that wakes up for a moment must not wait until one that computes on the same core has had its time: since 6.12
+ * Linux lets it go first where it asks for short slices. Elsewhere nothing changes. */
 static void ask_for_short_slices(void)
 {
 #ifdef SYS_sched_setattr

@@ -1,7 +1,7 @@
 /* slices.h: which rank has which floats of a flat block: adds them up, and keeps their optimizer state where that is sharded.
  *
- * The block is taken a bucket at a time, and of the units of a bucket each rank has a share, in the order of the ranks. A norm is
- * added up by units, so that its bits do not depend on who has which. */
+ * The block is taken a bucket at a time, and of the units of a bucket each rank has a share, in the order of the ranks. A
+ * norm is added up by units, so that its bits do not depend on who has which. */
 #ifndef QKV_SRC_DIST_SLICES_H
 #define QKV_SRC_DIST_SLICES_H
 
@@ -31,8 +31,8 @@ qkv__span qkv__slice(const qkv__slices *s, int64_t bucket, int rank);
  * floats they are. */
 int64_t qkv__slice_place(const qkv__slices *s, int64_t bucket);
 
-/* What this rank has of a bucket and of a span, perhaps nothing (then to is not above from), and where that lies in its slices one
- * after the other. */
+/* What this rank has of a bucket and of a span, perhaps nothing (then to is not above from), and where that lies in its
+ * slices one after the other. */
 qkv__span qkv__slice_of(const qkv__slices *s, int64_t bucket, qkv__span of, int64_t *place);
 
 /* Every rank's slice of a bucket of the block to every rank; and of all buckets. IO, MEMORY. */

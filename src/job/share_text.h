@@ -7,8 +7,9 @@
 /* Reads t->pairs and t->valid, and what is told of them into *told. */
 typedef qkv_status qkv__text_reader(qkv_training *t, void *told);
 
-/* Where all ranks reach the folder that is written: rank 0 reads, and the others get its errors, the `bytes` of *told, and the pairs
- * through a file, which none of them copies. Elsewhere, and with one rank, each reads for itself. The errors of read; IO, MEMORY. */
+/* Where all ranks reach the folder that is written: rank 0 reads, and the others get its errors, the `bytes` of *told, and
+ * the pairs through a file, which none of them copies. Elsewhere, and with one rank, each reads for itself. The errors of
+ * read; IO, MEMORY. */
 qkv_status qkv__read_for_all(qkv_training *t, qkv__text_reader *read, void *told, size_t bytes);
 
 #endif

@@ -88,8 +88,8 @@ float *qkv__grad_from(qkv_tensor *x, qkv_tensor *y, bool *add);
  * as qkv__grad_to(). */
 float *qkv__grad_inplace(qkv_tensor *x, bool *add);
 
-/* Is told of every weight that was used, once its gradient will not change any more in a backward pass: weights that came late in
- * the forward first. */
+/* Is told of every weight that was used, once its gradient will not change any more in a backward pass: weights that came
+ * late in the forward first. */
 typedef void qkv__final(void *data, const qkv_tensor *weight);
 
 /* From the next operation on until the tape's next reset; each weight's first_user must be NULL. */

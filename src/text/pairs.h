@@ -25,8 +25,8 @@ qkv_status qkv__epoch_part(const qkv_epoch *e, int64_t i, int64_t part, int64_t 
 /* Writes all pairs to a file of this machine's byte order, whole or not at all. IO, MEMORY. */
 qkv_status qkv__pairs_write(const qkv_pairs *p, const char *path);
 
-/* Lets go of what pairs there are and takes those of such a file, which is mapped: none can be added any more. On an error nothing has
- * changed: FORMAT, IO, MEMORY. */
+/* Lets go of what pairs there are and takes those of such a file, which is mapped: none can be added any more. On an error
+ * nothing has changed: FORMAT, IO, MEMORY. */
 qkv_status qkv__pairs_open(qkv_pairs *p, const char *path);
 bool qkv__pairs_are_opened(const qkv_pairs *p);
 

@@ -1,6 +1,6 @@
 /* micro_batches.c: the gradient of an update, summed in a tree. A node's left part waits in a partial sum while its right part is
- * computed where all gradients are: of a share that is a node itself there are as many partial sums as the tree is high. The last
- * micro-batch of a rank is the last one that adds to its gradients: what it makes final goes to the other ranks at once. */
+ * computed where all gradients are: of a share that is a node itself there are as many partial sums as the tree is high. The
+ * last micro-batch of a rank is the last one that adds to its gradients: what it makes final goes to the others at once. */
 #include "micro_batches.h"
 
 #include "../base/memory.h"
@@ -69,7 +69,8 @@ static qkv_status run_followed(const summation *s, int64_t i, qkv__reduction *r)
     return status;
 }
 
-/* The other ranks wait for this one's gradients: they get them, whatever they are, also after an error, which is told them later. */
+/* The other ranks wait for this one's gradients: they get them, whatever they are, also after an error, which is told them
+ * later. */
 static qkv_status run_last(const summation *s, int64_t i, int free)
 {
     float *late[QKV__MAX_PARTIAL];
@@ -102,8 +103,8 @@ static qkv_status set_aside(const summation *s, int i)
     return QKV_OK;
 }
 
-/* The sum of a node in the gradients; the partial sums from `free` on are free. With the last leaf of several ranks: that of all
- * ranks. */
+/* The sum of a node in the gradients; the partial sums from `free` on are free. With the last leaf of several ranks: that of
+ * all ranks. */
 static qkv_status sum_node(const summation *s, qkv__node n, int free, bool is_last)
 {
     if (n.to - n.from == 1) return is_last ? run_last(s, n.from, free) : s->m->run(s->m->data, n.from);

@@ -1,5 +1,5 @@
-/* shard.c: optimizer state that lies on all ranks. Rank 0 writes, and asks for one bucket after the other, so that no rank ever has
- * all of it; when a training goes on each rank reads its own part. */
+/* shard.c: optimizer state that lies on all ranks. Rank 0 writes, and asks for one bucket after the other, so that no rank
+ * ever has all of it; when a training goes on each rank reads its own part. */
 #include "shard.h"
 
 #include "optimizer.h"

@@ -531,7 +531,8 @@ static qkv_status list_tensors(const qkv_trainer *t, listing *l, qkv__collection
     return QKV_OK;
 }
 
-/* What lost its numbers must not take the place of what has them. States that are sharded were looked at after the last update. */
+/* What lost its numbers must not take the place of what has them. States that are sharded were looked at after the last
+ * update. */
 static qkv_status check_values(const listing *l, const char *path)
 {
     for (int i = 0; i < l->n; i++)

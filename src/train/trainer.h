@@ -10,12 +10,12 @@
  * release; qkv/transformer.def says how. */
 uint64_t qkv__transformer_hash(const qkv_transformer_opts *o);
 
-/* Every rank's trainer goes on where rank 0's is: weights, optimizer, position and the best so far. Where the optimizer's state is
- * sharded each rank has resumed, with its part of it, and USAGE tells of one that did so elsewhere. IO, MEMORY. */
+/* Every rank's trainer goes on where rank 0's is: weights, optimizer, position and the best so far. Where the optimizer's
+ * state is sharded each rank has resumed, with its part of it, and USAGE tells of one that did so elsewhere. IO, MEMORY. */
 qkv_status qkv__trainer_share(qkv_trainer *t);
 
-/* A part of the i-th batch of an epoch, ready for the forward of that number. A batch of few rows has parts without any. The errors of
- * qkv_epoch_batch() and of the objective. */
+/* A part of the i-th batch of an epoch, ready for the forward of that number. A batch of few rows has parts without any. The
+ * errors of qkv_epoch_batch() and of the objective. */
 qkv_status qkv__make_batch(const qkv_objective *o, const qkv_epoch *e, int64_t i, int64_t part, int64_t parts, uint64_t seed,
                            uint64_t pass, qkv_batch *out);
 
