@@ -97,7 +97,8 @@ static qkv_status read_shared(void *reader, line_group *g, bool *more)
     return read_group(g, r->in, r->most, r->strict, r->quiet, more);
 }
 
-/* Lines that are read at once. Ranks get several times as many as they handle at once: the more, the more even are their shares. */
+/* Lines that are read at once. Ranks get several times as many as they handle at once: the more, the more even are their
+ * shares. */
 static int64_t lines_at_once(int64_t most)
 {
     enum { TIMES = 8 };

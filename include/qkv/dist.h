@@ -1,9 +1,10 @@
 /* qkv/dist.h: several processes, called ranks, that work as one: started by mpirun or srun, on one machine or on many.
  *
  * The library needs no MPI. Under a launcher qkv_dist_start() loads the plugin of the MPI library that started it
- * (libqkv-mpi-openmpi.so or libqkv-mpi-mpich.so, beside libqkv); otherwise all of this is a single rank. Once started, a trainer
- * (<qkv/train.h>) shares its micro-batches among the ranks, qkv_evaluate() its batches, qkv_measure_files() its windows and
- * qkv_embed_texts() its texts: all of them must make the same calls with the same arguments. The bits of what comes out do not depend on how many ranks there are: docs/scaling.md says why.
+ * (libqkv-mpi-openmpi.so or libqkv-mpi-mpich.so, beside libqkv); otherwise all of this is a single rank. Once started, a
+ * trainer (<qkv/train.h>) shares its micro-batches among the ranks, qkv_evaluate() its batches, qkv_measure_files() its
+ * windows and qkv_embed_texts() its texts: all of them must make the same calls with the same arguments. The bits of what
+ * comes out do not depend on how many ranks there are: docs/scaling.md says why.
  *
  * Threads: for one thread at a time. An error of one rank leaves the others waiting: end all of them by qkv_dist_abort() or
  * qkv_dist_end(). */
@@ -38,23 +39,24 @@ QKV_API const char *qkv_dist_plugin(int i);
 /* Every rank gets what rank 0 has in *text. */
 QKV_API qkv_status qkv_dist_broadcast(qkv_text *text);
 
-/* Every rank gets its part of parts[0] to parts[ranks - 1], which rank 0 has; the others may give NULL. *own is emptied first. */
+/* Every rank gets its part of parts[0] to parts[ranks - 1], which rank 0 has; the others may give NULL. *own is emptied
+ * first. */
 QKV_API qkv_status qkv_dist_scatter(const qkv_text *parts, qkv_text *own);
 
 /* Rank 0 gets what each rank gives, all[0] to all[ranks - 1], each emptied first; the others nothing, and may give NULL. */
 QKV_API qkv_status qkv_dist_gather(const char *bytes, size_t n, qkv_text *all);
 
-/* The first of n texts, of these lengths in bytes, that rank r has when they are shared so that all have about as much to do, in
- * parts that follow each other; n for r = ranks. 0 for NULL. */
+/* The first of n texts, of these lengths in bytes, that rank r has when they are shared so that all have about as much to do,
+ * in parts that follow each other; n for r = ranks. 0 for NULL. */
 QKV_API int64_t qkv_dist_first(const size_t *lengths, int64_t n, int r);
 
-/* The ranks come together to end, each with its status, and each gets the first that is not OK; *others is then whether rank 0 has
- * one itself (it speaks for all). A rank that comes with an error waits two seconds for the others, which may have met the same;
- * if they do not come, it has to end them: *others is -1, then call qkv_dist_abort(). */
+/* The ranks come together to end, each with its status, and each gets the first that is not OK; *others is then whether rank
+ * 0 has one itself (it speaks for all). A rank that comes with an error waits two seconds for the others, which may have met
+ * the same; if they do not come, it has to end them: *others is -1, then call qkv_dist_abort(). */
 QKV_API qkv_status qkv_dist_end(qkv_status status, int *others);
 
-/* Ends all ranks now, with this exit status, and says why, and on which rank and host, on standard error. Does not come back where
- * it was started by a launcher, and does nothing where it was not. */
+/* Ends all ranks now, with this exit status, and says why, and on which rank and host, on standard error. Does not come back
+ * where it was started by a launcher, and does nothing where it was not. */
 QKV_API void qkv_dist_abort(qkv_status status, const char *why);
 
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
-/* deal.h: pieces of work that are dealt out to the ranks as they come, each to the rank that has least so far. Every rank deals all of
- * them and so knows whose each is; it computes its own, and the numbers that come out are then everybody's, in the order of the pieces. */
+/* deal.h: pieces of work that are dealt out to the ranks as they come, each to the rank that has least so far. Every rank
+ * deals all of them and so knows whose each is; it computes its own, and the numbers that come out are then everybody's, in
+ * the order of the pieces. */
 #ifndef QKV_SRC_DIST_DEAL_H
 #define QKV_SRC_DIST_DEAL_H
 

@@ -1,6 +1,6 @@
-/* mpi.c: the plugin. Bytes are exchanged between ranks, and a watch in a thread of its own notices a rank that has stopped: each
- * rank hears from the one before it every second, says so when it has heard nothing for 20 (QKV_MPI_SILENCE), and ends all 10 seconds later. A rank
- * that died is noticed by the launcher. */
+/* mpi.c: the plugin. Bytes are exchanged between ranks, and a watch in a thread of its own notices a rank that has stopped:
+ * each rank hears from the one before it every second, says so when it has heard nothing for 20 (QKV_MPI_SILENCE), and ends
+ * all 10 seconds later. A rank that died is noticed by the launcher. */
 #include "plugin.h"
 
 #include <mpi.h>
