@@ -62,6 +62,7 @@ done
 params=$(sed -n 's/.*"parameters": \([0-9]*\).*/\1/p' alone0/training.json)
 awk -v p="$params" -v compute="$(cat compute)" -v quarter="$(cat quarter)" -v free="$(cat free)" 'BEGIN {
     leaf = (compute - quarter) / 2
+    if (leaf > compute / 4) leaf = compute / 4 # they were disturbed
     copy = free > compute ? 8 * p / (free - compute) : 1e12
     print leaf, compute - 4 * leaf, copy }' >terms
 read -r leaf update copy <terms
