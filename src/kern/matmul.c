@@ -110,7 +110,7 @@ static void no_steps(const qkv__product *x)
 
 /* ---- blocked ---- */
 
-/* A tile of packed panels, whose rows are a's last step apart. */
+/* A tile of packed panels: every step of a has its rows side by side. */
 #define PACKED_CASE(rows) \
     case rows: tile_with_bias(rows, NV, a, 1, rows, b, NR, c, c_row, k, add, bias); break;
 
@@ -157,7 +157,7 @@ static inline span span_at(int64_t from, int64_t most, int64_t end) { return (sp
 
 enum { A_CHAIN = MC * CHAIN + W, B_CHAIN = NC * CHAIN };
 
-/* Both operands packed, chain by chain; k of c's sums, which are c's first where they are not added to it. */
+/* Both operands, packed chain by chain, of a block of k; add: c has sums of earlier blocks. */
 typedef struct packed_operands {
     const float *a, *b;
     int64_t b_chain, k;
@@ -165,7 +165,7 @@ typedef struct packed_operands {
     bool add;
 } packed_operands;
 
-/* Chains from .. to-1 of a tile; then the bias. */
+/* Some chains of a tile, one after the other, and the bias behind the last of all. */
 static void add_chains_of_tile(const packed_operands *w, span chains, const float *a, const float *b, int64_t mr, float *c,
                                int64_t c_row, const float *bias)
 {
