@@ -50,7 +50,7 @@ contains "is BLEU" "$(cat out)" "texts            6" "BLEU             " " -> " 
 check "of a language model" run 0 "" quantize decoder cost2 --int4 --texts corpus --quiet --json
 contains "is perplexity" "$(cat out)" '{"texts": 6, "perplexity": ['
 check "of an encoder" run 0 "" quantize encoder cost3 --int8 --texts corpus --quiet
-contains "is a cosine" "$(cat out)" "cosine           0.99" "smallest cosine  0.99"
+contains "is a cosine" "$(cat out)" "cosine           0.999" "smallest cosine  0.999"
 check "of a classifier" run 0 "" quantize scoring-encoder cost4 --int8 --texts corpus --quiet
 contains "is how many stay" "$(cat out)" "same             1.0000"
 
