@@ -37,6 +37,7 @@ test: $(BUILD)/with-tests
 
 demo: deps-demo $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet cli/qkv
+	@$(MAKE) --no-print-directory wasm || echo "make demo: goes on without the engine for browsers" >&2
 	@tools/demo $(BUILD)
 
 bench: deps-bench $(BUILD)/build.ninja
