@@ -144,7 +144,7 @@ while IFS='|' read -r families head cells; do
         done
         i=$((i + 1))
         case $head in ForCausalLM) given= ;; *) given='--source the' ;; esac
-        case $head in ForCausalLM | ForConditionalGeneration) given="$given --target the" ;; esac
+        case $family.$head in *.ForCausalLM | *.ForConditionalGeneration | bart.*) given="$given --target the" ;; esac
         check "$family $head: forward" run 0 "" forward -m m $given
         case $head in *,*) one_label ;; esac
     done
