@@ -16,8 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Bytes. A message is at most PIECE, since MPI counts by int. What is not large goes in pieces that MPI sends without asking the
- * receiver first: its answer would wait behind what that one is sending itself, and a link would carry one direction at a time. */
+/* Bytes. A message is at most PIECE, since MPI counts by int. What is not large goes in pieces that MPI sends without asking
+ * the receiver first: its answer would wait behind what that one is sending itself, and a link would carry one direction at a
+ * time. */
 enum { PIECE = 1 << 28, UNASKED = 60 << 10, LARGE = 4 << 20 };
 static const double beat_seconds = 1, end_seconds = 10;
 static double silence_seconds = 20;
@@ -185,8 +186,8 @@ static const char *start(int *own_rank, int *all_ranks, const char **own_host, c
     return ranks > 1 && is_threaded() ? start_watch() : NULL;
 }
 
-/* Looks for a moment, then sleeps between looks: other ranks, or a thread that computes, may share the core. Not by sched_yield(),
- * after which such a thread keeps the core for milliseconds. */
+/* Looks for a moment, then sleeps between looks: other ranks, or a thread that computes, may share the core. Not by
+ * sched_yield(), after which such a thread keeps the core for milliseconds. */
 static const char *finish(int n, MPI_Request *requests, double seconds)
 {
     const double began = now(), moment = 20e-6, soon = 300e-6;
