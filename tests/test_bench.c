@@ -41,9 +41,8 @@ static rows measure(qkv_bench_kind kind, const qkv_bench_opts *o, int most)
         assert_true(!(x->bytes > 0) == !(x->bandwidth > 0));
         assert_true(!(x->bytes > 0) == !(x->share_median > 0));
         assert_true(x->share_best >= x->share_median && isfinite(x->share_best));
-        if (x->samples == 1 && x->bytes > 0) /* one pair: between the readings, of which the median is one */
-            assert_true(x->share_best > 0.1 * x->bytes / x->best / x->bandwidth &&
-                        x->share_best < 10 * x->bytes / x->best / x->bandwidth);
+        double about = x->bytes / x->median / x->bandwidth; /* the machine may be busy in one of the two */
+        if (x->bytes > 0) assert_true(x->share_median > about / 30 && x->share_median < about * 30);
     }
     return r;
 }
