@@ -132,8 +132,16 @@ typedef struct computed {
     qkv_tensor *encoded, *hidden, *logits, *classes;
 } computed;
 
+/* BART's classifier reads what its decoder gives, which says no words. */
+static bool classifies_by_decoder(const qkv_model *m)
+{
+    const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
+    return o->encoder_layers && o->decoder_layers && !(qkv_model_info_of(m)->can & QKV_ABILITY_TRANSLATE);
+}
+
 static bool has_logits(const qkv_model *m)
 {
+    if (classifies_by_decoder(m)) return false;
     return qkv_transformer_options(qkv_model_transformer(m))->decoder_layers || qkv_model_info_of(m)->can & QKV_ABILITY_FILL;
 }
 
@@ -178,8 +186,8 @@ static qkv_status compute(const qkv_model *m, const side *source, const int32_t 
     if (target->is_there && !qkv_tape_status(t))
         c.hidden = qkv_transformer_decode(x, t, target->ids.ids, 1, (int64_t)target->ids.n, NULL, c.encoded, NULL);
     if (has_logits(m)) c.logits = qkv_transformer_logits(x, target->is_there ? c.hidden : c.encoded);
-    if (o->classes)
-        c.classes = o->classes_of ? qkv_transformer_tag(x, c.encoded) : qkv_transformer_classify(x, c.encoded, NULL);
+    qkv_tensor *read = classifies_by_decoder(m) ? c.hidden : c.encoded;
+    if (o->classes) c.classes = o->classes_of ? qkv_transformer_tag(x, read) : qkv_transformer_classify(x, read, NULL);
     const qkv_tokenizer *names = target->is_there ? target->tokenizer : source->tokenizer;
     qkv_status status = qkv_tape_status(t) ? library_failed() : QKV_OK;
     if (!status && writes_files()) status = write_computed(&c, t, o);

@@ -381,6 +381,13 @@ for model in bert_mlm as_qkv as_bert; do
     run 0 "" forward -m $model --source-ids 2,5,4,3 --logits $model.npy --quiet
     check "$model gives the same bits" cmp $model.npy bert_mlm.npy
 done
+bart=$golden/families/bart_classify
+refused "BART's classifier as qkv" 5 "whose classifiers read an encoder: save it as bart" export -m "$bart" --as qkv -o as_qkv_bart
+run 0 "" forward -m "$bart" --source-ids 19,8,22,20,22,3,11 --target-ids 2,19,8,22,20,22,3 --classes y.npy --quiet
+tensor "$bart/golden.safetensors" classes | head -3 >wanted
+npy y.npy >got
+near "it reads its decoder's states" wanted got 1e-4
+refused "which say no words" 2 "says no words" forward -m "$bart" --source-ids 19,8 --target-ids 2,19 --logits y.npy
 refused "marian as qkv" 5 "as qkv, whose translations begin with <s>: save it as marian" export -m marian --as qkv -o as_qkv_marian
 check "marian as marian" run 0 "" export -m marian --as marian -o marian2 --quiet
 run 0 "" forward -m marian --source 'the cat' --logits 1.npy --quiet

@@ -902,6 +902,10 @@ static void saved_and_loaded(void **state)
         for (int k = 0; k < 2; k++) {
             remove_folder(NULL); /* nothing of another model may help */
             make_folder(NULL);
+            if (k == 1 && !strcmp(names[i], "bart_classify")) { /* ours read an encoder */
+                assert_int_equal(qkv_model_save_as(m, folder, kinds[k]), QKV_UNSUPPORTED);
+                continue;
+            }
             if (qkv_model_save_as(m, folder, kinds[k])) fail_msg("%s as %s: %s", names[i], kinds[k], qkv_error());
             qkv_model *again = load(folder);
             assert_string_equal(qkv_model_info_of(again)->family, kinds[k]);

@@ -18,7 +18,8 @@ const char *qkv__job_name(qkv__job job)
 qkv__job qkv__job_of(const qkv_model *m)
 {
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
-    if (o->encoder_layers && o->decoder_layers) return QKV__TRANSLATES;
+    if (o->encoder_layers && o->decoder_layers) /* BART's classifier has both */
+        return qkv_model_info_of(m)->can & QKV_ABILITY_TRANSLATE ? QKV__TRANSLATES : QKV__CLASSIFIES;
     if (o->decoder_layers) return QKV__GENERATES;
     return o->classes && o->classes_of == QKV_CLASSES_OF_TEXTS ? QKV__CLASSIFIES : QKV__ENCODES;
 }

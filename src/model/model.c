@@ -572,6 +572,11 @@ static qkv_status save_folded(const qkv_model *m, const char *path, const qkv__f
 static qkv_status check_start(const qkv_model *m)
 {
     qkv__special_tokens f;
+    const qkv_transformer_opts *o = qkv_transformer_options(m->transformer);
+    if (m->family && o->classes && o->decoder_layers)
+        return qkv__fail(QKV_UNSUPPORTED,
+                         "the model cannot be saved as " QKV__OWN_TYPE ", whose classifiers read an encoder: save it as %s",
+                         m->family->type);
     if (!m->family || !m->tokenizer || !(m->info.can & QKV_ABILITY_TRANSLATE)) return QKV_OK;
     qkv_status status = qkv__special_tokens_of(m, &f);
     if (status || (f.ids.start >= 0 && f.ids.start == qkv_tokenizer_find(f.target, QKV_SPECIAL_START))) return status;
