@@ -61,6 +61,8 @@ static qkv_status run_page(void)
     if (!engine)
         return fail(QKV_UNSUPPORTED,
                     "this build has no engine for browsers: make one with \"make wasm\", or give --engine FILE");
+    if (was_given("checkpoints") && (given.checkpoints < 0 || given.checkpoints > 1000000))
+        return fail(QKV_USAGE, "--checkpoints %lld: expected 0 to 1000000", (long long)given.checkpoints);
     if (given.bits != 8 && given.bits != 16 && given.bits != 32)
         return fail(QKV_USAGE, "--bits %lld: expected 8, 16 or 32", (long long)given.bits);
     const qkv_page_opts opts = { .size = sizeof opts,

@@ -6,10 +6,11 @@
 
 qkv_status qkv__engine_set_checkpoints(qkv__engine *e, const char *folder, json_t *list)
 {
+    if (!json_is_array(list)) return qkv__fail(QKV_FORMAT, "%s: the checkpoints are no list", folder);
     for (size_t i = 0; i < json_array_size(list); i++)
         if (!json_is_integer(json_object_get(json_array_get(list, i), "step")))
             return qkv__fail(QKV_FORMAT, "%s: checkpoint %zu has no step", folder, i);
-    if (!json_is_array(list) || !(e->checkpoint_folder = qkv__copy_text(folder))) return qkv_error_status();
+    if (!(e->checkpoint_folder = qkv__copy_text(folder))) return qkv_error_status();
     e->checkpoints = json_incref(list);
     return QKV_OK;
 }

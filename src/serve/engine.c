@@ -7,6 +7,7 @@ static qkv_status open_engine(qkv_server *s)
 {
     json_t *kept = NULL;
     qkv_status status = s->folder ? qkv__find_checkpoints(s->folder, &kept) : QKV_OK;
+    if (status && status != QKV_MEMORY) status = QKV_OK; /* without them the model still answers */
     if (!status && !(s->engine = qkv__engine_new(s->model, s->name))) status = QKV_MEMORY;
     if (!status && kept) status = qkv__engine_set_checkpoints(s->engine, s->folder, kept);
     json_decref(kept);

@@ -238,7 +238,7 @@ static qkv_status put_checkpoints(packing *p)
     char *text = json_array_size(list) > 1 ? json_dumps(list, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     if (text) put_file_name(p, "", "checkpoints.json");
     if (text) qkv__put_gzip(&p->j, text, strlen(text));
-    for (size_t i = 0; text && i < json_array_size(list) && !status; i++) {
+    for (size_t i = 0; text && i < json_array_size(list) && !status && p->j.text.length <= QKV_PAGE_BYTES; i++) {
         const char *inside = json_string_value(json_object_get(json_array_get(list, i), "folder"));
         if (inside) status = put_model_files(p, inside);
     }
@@ -295,8 +295,9 @@ static qkv_status make_live_page(packing *p)
     if (!status) status = put_all_files(p);
     qkv__put_bytes(&p->j, qkv__live_page + at, qkv__live_size - at);
     if (!status && p->j.text.length > QKV_PAGE_BYTES)
-        status = qkv__fail(QKV_LIMIT, "page: it would have %zu MiB, more than %zu: choose fewer bits or a smaller model",
-                           p->j.text.length >> 20, QKV_PAGE_BYTES >> 20);
+        status = qkv__fail(
+            QKV_LIMIT, "page: it would have %zu MiB, more than %zu: choose fewer bits, fewer checkpoints or a smaller model",
+            p->j.text.length >> 20, QKV_PAGE_BYTES >> 20);
     return status ? status : p->j.status;
 }
 

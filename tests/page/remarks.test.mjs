@@ -96,7 +96,7 @@ const remarks = [
         const drawn = pictureOf('title.svg', 'show', 'array', `${title}.txt`), width = +drawn.match(/width="([\d.]+)/)[1], [, x, , length] = drawn.match(/<text x="([\d.-]+)"( [a-z-]+="[^"]*")*? textLength="([\d.]+)"[^>]*>a title/) ?? [];
         check('it lies inside', +x >= 0 && +x + +length <= width, { x, length, width });
     }],
-    [11, 'a page of 417 tokens and 40 heads is small', () => console.log('skipped - 11: tests/live.sh weighs pages')],
+    [11, 'a page of 417 tokens and 40 heads is small', () => console.log('skipped - 11: "a large page" of page.test.mjs weighs it')],
     [12, 'forced colours show what is selected', async () => {
         const page = await open('translator.html', 'view=head', { forcedColors: 'active' }), look = selector => page.evaluate(s => { const c = getComputedStyle(document.querySelector(s)); return [c.outlineStyle, c.borderTopColor, c.backgroundColor, c.borderBottomColor].join(); }, selector);
         for (const where of ['#tabs', '#head-grid']) check(where, await look(`${where} [aria-selected="true"]`) !== await look(`${where} [aria-selected="false"]`));
