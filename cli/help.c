@@ -220,6 +220,10 @@ static void put_variables(void)
     put_roff(
         _("bytes, or with K, M or G behind, that weights may take a second time, in the order that large products read them: "
           "faster, and the same bits; 0: none; else 1G"));
+    puts(".TP\n.B QKV_MPI");
+    put_roff(_("openmpi, mpich or none: which plugin speaks for several ranks; else the launcher's"));
+    puts(".TP\n.B QKV_MPI_SILENCE");
+    put_roff(_("seconds, 2 to 3600, after which a rank that has not answered is told of; else 20"));
     puts(".TP\n.BR LC_ALL \", \" LC_MESSAGES \", \" LANG");
     put_roff(_("the first that is set chooses the language, unless --lang does: Chinese where it starts with zh, else English. "
                "Results, JSON, CSV and the sentences of the library are the same in both"));

@@ -213,7 +213,8 @@ qkv_status read_lines(lines *l, const char *path, bool strict)
 static qkv_status keep_sent(lines *l, char *text, size_t length)
 {
     text_stream in = { .name = l->name, .number = 1, .file = length ? fmemopen(text, length, "r") : NULL };
-    return in.file ? read_all_lines(l, &in, false, QKV_OK) : QKV_OK;
+    if (!length) return QKV_OK;
+    return in.file ? read_all_lines(l, &in, false, QKV_OK) : fail(QKV_MEMORY, "out of memory");
 }
 
 /* Rank 0 has read them: all lines to all ranks. What fails there is not waited for elsewhere. */
@@ -224,9 +225,10 @@ static qkv_status send_lines(lines *l, qkv_status status)
     FILE *out = speaks_for_ranks() ? open_memstream(&text.data, &room) : NULL;
     if (out) fputc(status ? 'n' : 'y', out);
     for (int64_t i = 0; out && !status && i < l->n; i++) fprintf(out, "%s\n", l->at[i]);
-    if (out) fclose(out);
+    bool is_written = out && !ferror(out);
+    if (out && fclose(out)) is_written = false;
     text.length = room;
-    if (speaks_for_ranks() && !text.data) return fail(QKV_MEMORY, "out of memory");
+    if (speaks_for_ranks() && !is_written) return free(text.data), fail(QKV_MEMORY, "out of memory");
     if (qkv_dist_broadcast(&text)) return library_failed();
     if (!speaks_for_ranks()) status = *text.data == 'y' ? keep_sent(l, text.data + 1, text.length - 1) : QKV_IO;
     if (speaks_for_ranks()) free(text.data);

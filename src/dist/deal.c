@@ -40,7 +40,11 @@ static void unpack_numbers(qkv__deal *d, const double *packed)
 
 qkv_status qkv__deal_join(qkv__deal *d)
 {
-    if (!d->n || qkv_dist_ranks() == 1) return QKV_OK;
+    if (qkv_dist_ranks() == 1) return QKV_OK;
+    int64_t all[2] = { d->n };
+    for (int r = 0; d->n && r < qkv_dist_ranks(); r++) all[1] += d->work[r];
+    qkv_status agreed = qkv__dist_agree(all, sizeof all, "the text");
+    if (agreed || !d->n) return agreed;
     size_t numbers = (size_t)d->n * sizeof(double), bytes = numbers + (size_t)qkv_dist_ranks() * sizeof(size_t);
     double *packed = qkv__alloc(bytes);
     if (!packed) return QKV_MEMORY;

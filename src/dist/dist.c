@@ -294,6 +294,7 @@ static bool may_meet(const facts *a, const facts *b)
     if (strcmp(a->host, b->host)) return false;
 #ifdef __linux__
     cpu_set_t both;
+    if (!CPU_COUNT(&a->processors) || !CPU_COUNT(&b->processors)) return true; /* they are not known */
     CPU_AND(&both, &a->processors, &b->processors);
     return CPU_COUNT(&both) > 0;
 #else
@@ -304,7 +305,7 @@ static bool may_meet(const facts *a, const facts *b)
 static int count_processors(const facts *f)
 {
 #ifdef __linux__
-    if (f->is_told) return CPU_COUNT(&f->processors);
+    if (f->is_told && CPU_COUNT(&f->processors)) return CPU_COUNT(&f->processors);
 #endif
     return f->cores;
 }

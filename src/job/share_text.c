@@ -55,7 +55,7 @@ static qkv_status ask_all(bool own, bool *all)
 /* Whether every rank finds what rank 0 writes: the folder of the same name may be another elsewhere. */
 static qkv_status find_common_folder(const qkv_training *t, bool *is_common)
 {
-    const shared_path path = path_in_folder(t, "ranks.tmp");
+    const shared_path path = path_in_folder(t, "ranks.0.tmp");
     char sign[64] = "";
     if (!qkv_dist_rank()) {
         snprintf(sign, sizeof sign, "%ld %lld", (long)getpid(), (long long)time(NULL));
@@ -81,13 +81,15 @@ static qkv_status share_status(qkv_status status)
 /* The file is gone from the folder once all have it open. */
 static qkv_status share_pairs(const qkv_training *t, qkv_pairs *p)
 {
-    const shared_path path = path_in_folder(t, "ids.tmp");
-    bool is_open;
+    const shared_path path = path_in_folder(t, "ids.0.tmp");
+    bool is_open = true;
     qkv_status status = share_status(qkv_dist_rank() ? QKV_OK : qkv__pairs_write(p, path.text));
-    if (!status) status = qkv__pairs_open(p, path.text);
-    qkv_status asked = status ? QKV_OK : ask_all(true, &is_open);
+    if (!status) {
+        qkv_status opened = qkv__pairs_open(p, path.text), asked = ask_all(!opened, &is_open);
+        status = opened ? opened : asked;
+    }
     if (!qkv_dist_rank()) unlink(path.text);
-    return status ? status : asked;
+    return status || is_open ? status : qkv__fail(QKV_IO, "%s: another rank cannot open it", path.text);
 }
 
 static qkv_status read_once(qkv_training *t, qkv__text_reader *read, void *told, size_t bytes)
@@ -101,7 +103,7 @@ static qkv_status read_once(qkv_training *t, qkv__text_reader *read, void *told,
 qkv_status qkv__read_for_all(qkv_training *t, qkv__text_reader *read, void *told, size_t bytes)
 {
     bool is_common = false;
-    qkv_status status = qkv_dist_ranks() > 1 && t->o.v.out ? find_common_folder(t, &is_common) : QKV_OK;
+    qkv_status status = qkv_dist_ranks() > 1 && t->o.v.out && !t->o.v.dry_run ? find_common_folder(t, &is_common) : QKV_OK;
     if (status) return status;
     return is_common ? read_once(t, read, told, bytes) : read(t, told);
 }

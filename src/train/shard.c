@@ -24,14 +24,14 @@ static qkv_status fetch(const qkv_optimizer *o, const qkv__slices *s, wish *w, f
 
 qkv_status qkv__collection_begin(qkv__collection *c, const qkv_optimizer *o, const qkv__slices *s)
 {
-    *c = (qkv__collection){ .optimizer = o, .slices = s, .room = qkv__alloc(ROOM), .state = -1 };
+    *c = (qkv__collection){ .optimizer = o, .slices = s, .room = qkv__alloc(2 * (size_t)ROOM), .bucket = { -1, -1 } };
     return c->room ? QKV_OK : QKV_MEMORY;
 }
 
 qkv_status qkv__collection_end(qkv__collection *c)
 {
     wish nothing = { .state = -1 };
-    qkv__release(c->room, ROOM);
+    qkv__release(c->room, 2 * (size_t)ROOM);
     return fetch(c->optimizer, c->slices, &nothing, NULL);
 }
 
@@ -47,16 +47,17 @@ qkv_status qkv__collect(const void *from, int64_t first, int64_t n, float *to)
 {
     const qkv__scattered *s = from;
     qkv__collection *c = s->all;
+    float *room = c->room + s->state * QKV__BUCKET;
     for (int64_t at = s->start + first, end = at + n, next; at < end; at = next) {
         wish w = { s->state, at / QKV__BUCKET };
         qkv__span bucket = qkv__bucket(c->slices, w.bucket);
-        if (c->state != w.state || c->bucket != w.bucket) {
-            qkv_status status = fetch(c->optimizer, c->slices, &w, c->room);
+        if (c->bucket[w.state] != w.bucket) {
+            qkv_status status = fetch(c->optimizer, c->slices, &w, room);
             if (status) return status;
-            c->state = w.state, c->bucket = w.bucket;
+            c->bucket[w.state] = w.bucket;
         }
         next = qkv__min(end, bucket.to);
-        memcpy(to, c->room + (at - bucket.from), sizeof *to * (size_t)(next - at));
+        memcpy(to, room + (at - bucket.from), sizeof *to * (size_t)(next - at));
         to += next - at;
     }
     return QKV_OK;

@@ -8,12 +8,12 @@
 
 #include <qkv/train.h>
 
-/* On rank 0, while it writes: a bucket of a state at a time is here. */
+/* On rank 0, while it writes: a bucket of each state at a time is here. */
 typedef struct qkv__collection {
     const qkv_optimizer *optimizer;
     const qkv__slices *slices;
-    float *room;
-    int64_t state, bucket; /* which one it is; -1: none */
+    float *room;       /* for two buckets */
+    int64_t bucket[2]; /* which one of each state it is; -1: none */
 } qkv__collection;
 
 /* The state of a weight. */
