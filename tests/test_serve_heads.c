@@ -194,32 +194,34 @@ static void labels_and_numbers_are_the_librarys(void **state)
 
 /* ---- what is refused ---- */
 
+typedef struct refusal {
+    int head;
+    const char *path, *body, *why;
+} refusal;
+
+static void refused_with(const refusal *r, int status)
+{
+    json_t *x = posted(r->head, r->path, r->body, status);
+    const char *why = json_string_value(json_object_get(json_object_get(x, "error"), "message"));
+    if (!strstr(why, r->why)) fail_msg("%s of %s: %s", r->path, r->body, why);
+    json_decref(x);
+}
+
 static void others_are_not_found(void **state)
 {
-    static const struct {
-        int head;
-        const char *path, *body, *why;
-    } rows[] = {
+    static const refusal rows[] = {
         { ANSWERS, "/tag", "{\"text\":\"x\"}", "/tag is not for the model of this server: the model has no head for \"tag\"" },
         { TAGS, "/answer", "{\"question\":\"x\",\"context\":\"y\"}", "no head for \"answer\": it can tag, embed" },
         { SEVERAL, "/rank", "{\"query\":\"x\",\"passages\":\"y\"}", "no head for \"rank\": it can classify, embed" },
         { TAGS, "/classify", "{\"text\":\"x\"}", "/classify is not for the model" },
     };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        json_t *x = posted(rows[i].head, rows[i].path, rows[i].body, 404);
-        const char *why = json_string_value(json_object_get(json_object_get(x, "error"), "message"));
-        if (!strstr(why, rows[i].why)) fail_msg("%s: %s", rows[i].path, why);
-        json_decref(x);
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) refused_with(&rows[i], 404);
 }
 
 static void bad_members_are_refused(void **state)
 {
-    static const struct {
-        int head;
-        const char *path, *body, *why;
-    } rows[] = {
+    static const refusal rows[] = {
         { TAGS, "/tag", "{}", "\"text\" is missing" },
         { TAGS, "/tag", "{\"text\":1}", "\"text\"" },
         { TAGS, "/tag", "{\"text\":[]}", "\"text\"" },
@@ -241,12 +243,7 @@ static void bad_members_are_refused(void **state)
         { RANKS, "/rank", "{\"query\":\"x\",\"passages\":\"\xff\"}", "not UTF-8" },
     };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        json_t *x = posted(rows[i].head, rows[i].path, rows[i].body, 400);
-        const char *why = json_string_value(json_object_get(json_object_get(x, "error"), "message"));
-        if (!strstr(why, rows[i].why)) fail_msg("%s: %s", rows[i].body, why);
-        json_decref(x);
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) refused_with(&rows[i], 400);
 }
 
 static void no_more_than_64_texts(void **state)
