@@ -433,12 +433,11 @@ ALWAYS void widen_two_steps(const uint16_t *b, int64_t b_col, const kept as, vf 
 #endif
 }
 
-/* The next two steps of every chain of m rows of a with those rows of b that vectors first .. first + n - 1 have. */
-ALWAYS void dot_two_steps(const int m, const kept as, const int first, const int n, const float *a, int64_t a_row,
-                          const void *b, int64_t b_col, vf sum[2][FOUR])
+/* The next two steps of every chain of m rows of a with DOT_ROWS rows of b. */
+ALWAYS void dot_two_steps(const int m, const kept as, const float *a, int64_t a_row, const void *b, int64_t b_col,
+                          vf sum[2][FOUR])
 {
-    EACH (v, n) {
-        const int g = first + v;
+    EACH (g, FOUR) {
         vf rows[2];
         if (as == FLOATS)
             EACH (s, 2) rows[s] = load_quarters((const float *)b + g * b_col + s * CHAINS, b_col);
@@ -446,23 +445,6 @@ ALWAYS void dot_two_steps(const int m, const kept as, const int first, const int
         EACH (i, m)
             EACH (s, 2) sum[i][g] += load_four(a + i * a_row + s * CHAINS) * rows[s];
     }
-}
-
-/* All whole steps of n vectors; gives how far they go. Rows of 16 bits are too short for a processor to run ahead by itself:
- * as many rows are asked for meanwhile, in the order in which they lie from `next` on. */
-ALWAYS int64_t dot_steps(const int m, const kept as, const int first, const int n, const float *a, int64_t a_row, const void *b,
-                         int64_t b_col, const void *next, int64_t k, vf sum[2][FOUR])
-{
-    enum { STEP = 2 * CHAINS };
-    const int line = 64 / (as == FLOATS ? (int)sizeof(float) : (int)sizeof(uint16_t)), rows = n * SIDE;
-    int64_t p = 0;
-    for (; p + line <= k; p += line) {
-        for (int j = 0; as != FLOATS && j < rows; j++) __builtin_prefetch(number_at(next, rows * p + j * line, as), 0, 3);
-        EACH (step, line / STEP)
-            dot_two_steps(m, as, first, n, a + p + step * STEP, a_row, number_at(b, p + step * STEP, as), b_col, sum);
-    }
-    for (; p + STEP <= k; p += STEP) dot_two_steps(m, as, first, n, a + p, a_row, number_at(b, p, as), b_col, sum);
-    return p;
 }
 
 /* The last n numbers of rows 0, 4, 8, ... of b, fewer than eight. Not inlined, so that the sums stay in registers. */
@@ -487,26 +469,30 @@ ALWAYS void add_chains(const vf s[FOUR], float *to, bool add)
     store(to, first + HIGH_PAIRS(t0, t2) + LOW_PAIRS(t1, t3) + HIGH_PAIRS(t1, t3));
 }
 
-/* One or two rows of a, DOT_ROWS rows of b over a block of k; 16 bits half of these rows at a time, which is faster for them
- * and slower for floats. */
-ALWAYS void dot_panel(const int m, const kept as, const float *a, int64_t a_row, const void *b, int64_t b_col, const void *next,
-                      float *c, int64_t c_row, int64_t k, bool add)
+/* c[r*c_col] (+)= the chains of row r: see add_chains() */
+ALWAYS void put_chains(const vf s[FOUR], float *c, int64_t c_col, bool add)
 {
-    enum { HALF = FOUR / 2 };
+    float t[DOT_ROWS];
+    for (int r = 0; add && r < DOT_ROWS; r++) t[r] = c[r * c_col];
+    add_chains(s, t, add);
+    for (int r = 0; r < DOT_ROWS; r++) c[r * c_col] = t[r];
+}
+
+/* One or two rows of a, DOT_ROWS rows of b over a block of k, and columns of c, b_col and c_col apart. */
+ALWAYS void dot_panel(const int m, const kept as, const float *a, int64_t a_row, const void *b, int64_t b_col, float *c,
+                      int64_t c_row, int64_t c_col, int64_t k, bool add)
+{
+    enum { STEP = 2 * CHAINS };
     vf sum[2][FOUR];
-    int64_t p;
+    int64_t p = 0;
     EACH (i, m)
         EACH (g, FOUR) sum[i][g] = (vf){ 0 };
-    if (as == FLOATS) p = dot_steps(m, as, 0, FOUR, a, a_row, b, b_col, next, k, sum);
-    else {
-        dot_steps(m, as, 0, HALF, a, a_row, b, b_col, next, k, sum);
-        p = dot_steps(m, as, HALF, HALF, a, a_row, b, b_col, number_at(next, HALF * SIDE * k, as), k, sum);
-    }
+    for (; p + STEP <= k; p += STEP) dot_two_steps(m, as, a + p, a_row, number_at(b, p, as), b_col, sum);
     EACH (i, m) {
         if (p < k)
             EACH (g, FOUR)
                 sum[i][g] = dot_last(sum[i][g], a + i * a_row + p, number_at(b, g * b_col + p, as), b_col, k - p, as);
-        add_chains(sum[i], c + i * c_row, add);
+        put_chains(sum[i], c + i * c_row, c_col, add);
     }
 }
 
@@ -518,26 +504,27 @@ static void dot_one(const float *a, const void *b, float *c, int64_t k, bool add
     *c = (add ? *c + chain[0] : chain[0]) + chain[1] + chain[2] + chain[3];
 }
 
-/* A block of k of DOT_ROWS rows of b, from row j on. What is in the cache is read a second time for the third and fourth row
- * of a. */
-ALWAYS void dot_block(const qkv__product *x, const void *b, const int m, const kept as, int64_t j, int64_t p)
+/* A block of k of DOT_ROWS rows of b, from row j on and `apart` from each other. What is in the cache is read a second time for
+ * the third and fourth row of a. */
+ALWAYS void dot_block(const qkv__product *x, const void *b, const int m, const kept as, int64_t j, int64_t apart, int64_t p)
 {
-    int64_t k = qkv__min(CHAIN * CHAINS, x->k - p), two = 2 * x->a_row;
-    const void *rows = number_at(b, j * x->b_col + p, as), *next = number_at(b, (j + DOT_ROWS) * x->b_col + DOT_ROWS * p, as);
+    int64_t k = qkv__min(CHAIN * CHAINS, x->k - p), two = 2 * x->a_row, b_col = apart * x->b_col;
+    const void *rows = number_at(b, j * x->b_col + p, as);
     const float *a = x->a + p;
     float *c = x->c + j;
     bool add = x->add || p > 0;
-    dot_panel(m < 2 ? m : 2, as, a, x->a_row, rows, x->b_col, next, c, x->c_row, k, add);
-    if (m > 2) dot_panel(m - 2, as, a + two, x->a_row, rows, x->b_col, next, c + 2 * x->c_row, x->c_row, k, add);
+    dot_panel(m < 2 ? m : 2, as, a, x->a_row, rows, b_col, c, x->c_row, apart, k, add);
+    if (m > 2) dot_panel(m - 2, as, a + two, x->a_row, rows, b_col, c + 2 * x->c_row, x->c_row, apart, k, add);
 }
 
-/* Rows of b are read to their end before the next: memory likes that better than the same places of all rows. */
+/* The rows of b of a panel lie far apart, each followed by that of the next panel: a few long runs are what a processor reads
+ * ahead in by itself, even where a page of memory is small (see docs/decisions.md). */
 ALWAYS void dot_few(const qkv__product *x, const void *b, const int m, const kept as)
 {
-    int64_t j = 0, block = CHAIN * CHAINS;
-    for (; j + DOT_ROWS <= x->n; j += DOT_ROWS)
-        for (int64_t p = 0; p < x->k; p += block) dot_block(x, b, m, as, j, p);
-    for (; j < x->n; j++)
+    int64_t j = 0, block = CHAIN * CHAINS, apart = x->n / DOT_ROWS;
+    for (; j < apart; j++)
+        for (int64_t p = 0; p < x->k; p += block) dot_block(x, b, m, as, j, apart, p);
+    for (j = apart * DOT_ROWS; j < x->n; j++)
         for (int64_t p = 0; p < x->k; p += block)
             EACH (i, m)
                 dot_one(x->a + p + i * x->a_row, number_at(b, j * x->b_col + p, as), x->c + i * x->c_row + j,
