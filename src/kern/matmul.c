@@ -281,8 +281,9 @@ static void stream_columns(const qkv__product *x, const float *rows, int64_t p, 
     if (add) transpose(c, x->c_row, t, NR, m, mr);
     for (int chain = 0; chain < CHAINS; chain++, add = true, panel += STREAM_CHAIN)
         tile_by_chain(mr, b + chain, x->b_col, panel, NR, t, NR, steps(k, CHAINS, chain), add);
+    for (int64_t r = 0; x->bias && p + k == x->k && r < mr; r++)
+        EACH (v, NV) store(t + r * NR + v * W, load(t + r * NR + v * W) + set1(x->bias[j + r]));
     transpose(t, NR, c, x->c_row, mr, m);
-    if (x->bias && p + k == x->k) add_bias(c, x->c_row, m, mr, x->bias + j);
 }
 
 static void streamed(const qkv__product *x, float *scratch)
