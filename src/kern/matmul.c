@@ -243,7 +243,7 @@ static void blocked_by_rows(const qkv__product *x, float *scratch)
 
 /* ---- streamed ---- */
 
-enum { STREAM_ROWS = QKV__PACK_ROWS, STREAM_CHAIN = (STREAM_ROWS + NR) * CHAIN };
+enum { STREAM_ROWS = 48, STREAM_CHAIN = (STREAM_ROWS + NR) * CHAIN };
 
 /* to (n,m) = from (m,n)^T, in blocks of 4 x 4 as far as they go */
 static void transpose(const float *from, int64_t from_row, float *to, int64_t to_row, int64_t m, int64_t n)
@@ -626,8 +626,8 @@ void NAME(multiply)(const qkv__product *x, float *scratch)
     if (x->k <= 0) no_steps(x);
     else if (x->b_row == 1) {
         if (x->m <= DOT_ROWS && x->a_col == 1) dots(x, scratch);
-        else if (x->m <= STREAM_ROWS) streamed(x, scratch);
         else if (x->packed) blocked_by_rows(x, scratch);
+        else if (x->m <= STREAM_ROWS) streamed(x, scratch);
         else blocked(x, CHAINS, scratch);
     } else {
         bool unpacked = x->b_col == 1 && (x->a_col == 1 || x->a_row == 1);

@@ -27,8 +27,8 @@ typedef struct qkv__product {
     int64_t packed_n, packed_at; /* its columns, and the one that is the first here: a multiple of QKV__PACK_COLUMNS */
 } qkv__product;
 
-/* A product of at most so many rows reads b as it lies; and a task has so many columns, or a multiple. */
-enum { QKV__PACK_ROWS = 48, QKV__PACK_COLUMNS = 32 };
+/* A product of at most so many rows is not worth a packed weight; and a task has so many columns, or a multiple. */
+enum { QKV__PACK_ROWS = 16, QKV__PACK_COLUMNS = 32 };
 
 /* Rows that a product with a weight of 16 bits may have to widen it as it is read: see dots_half. */
 enum { QKV__DOTS_ROWS = 4 };
