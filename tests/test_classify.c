@@ -692,6 +692,39 @@ static void a_vector_of_zeros_stays(void **state)
     qkv_model_free(m);
 }
 
+/* Threads read texts in parts: ids and windows of all of them, and of several errors the first. */
+static void many_texts(void **state)
+{
+    (void)state;
+    enum { MANY = 301 };
+    static char words[MANY][32];
+    const char *all[MANY];
+    qkv_model *m = word_model(&reader);
+    qkv_matrix together = { 0 }, alone = { 0 };
+    const qkv_reading_opts windows = { .max_length = 4, .windows = 1 };
+    for (int i = 0; i < MANY; i++) {
+        int n = snprintf(words[i], sizeof *words, "w%d", i % 7 + 1);
+        for (int k = 0; k < i % 9; k++) n += snprintf(words[i] + n, sizeof *words - (size_t)n, " w%d", (i + k) % 7 + 1);
+        all[i] = words[i];
+    }
+    for (int threads = 1; threads <= 4; threads += 3) {
+        qkv_set_threads(threads);
+        assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = all, .n = MANY }, &windows, &together), QKV_OK);
+        for (int i = 0; i < MANY; i++) {
+            assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = all + i, .n = 1 }, &windows, &alone), QKV_OK);
+            assert_memory_equal(together.data + i * CLASSES, alone.data, sizeof(float) * CLASSES);
+        }
+    }
+    all[290] = all[140] = NULL;
+    assert_int_equal(qkv_classify(m, &(qkv_texts){ .texts = all, .n = MANY }, NULL, &together), QKV_USAGE);
+    assert_non_null(strstr(qkv_error(), "text 140 is NULL"));
+    assert_int_equal(together.n, 0);
+    qkv_set_threads(0);
+    qkv_matrix_free(&together);
+    qkv_matrix_free(&alone);
+    qkv_model_free(m);
+}
+
 /* ---- labels in files ---- */
 
 static char folder[64], config[80];
@@ -1009,6 +1042,7 @@ int main(void)
         cmocka_unit_test(classify_refuses),
         cmocka_unit_test(vectors),
         cmocka_unit_test(a_vector_of_zeros_stays),
+        cmocka_unit_test(many_texts),
         cmocka_unit_test_setup_teardown(labels_come_back, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(poolings_come_back, make_folder, remove_folder),
         cmocka_unit_test(bad_labels),

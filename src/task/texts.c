@@ -3,9 +3,11 @@
 
 #include "batches.h"
 #include "../base/options.h"
+#include "../base/pool.h"
 #include "../base/size.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,6 +150,61 @@ static qkv_status read_one_text(qkv__reading *r, const qkv_texts *x, int64_t i)
     if (given.pair) given.pair_length = x->pair_lengths ? x->pair_lengths[i] : strlen(given.pair);
     qkv_status status = qkv__reader_body(&r->all, &r->f, &given, r->windows ? 0 : r->room, &body);
     return status ? status : add_windows(r, i, &body, given.pair != NULL);
+}
+
+/* ---- texts on all threads ---- */
+
+enum { PART_TEXTS = 32 }; /* at least: fewer are not worth a thread */
+
+/* Texts that follow each other, read by one thread. */
+typedef struct text_part {
+    qkv__reading r;
+    qkv_status status;
+    char sentence[QKV_SENTENCE_MAX];
+} text_part;
+
+typedef struct text_parts {
+    const qkv_texts *texts;
+    text_part *list;
+    int64_t n;
+} text_parts;
+
+static void read_text_part(void *work, int64_t task, void *scratch)
+{
+    (void)scratch;
+    const text_parts *w = work;
+    text_part *p = &w->list[task];
+    int64_t n = w->texts->n, end = n * (task + 1) / w->n;
+    for (int64_t i = n * task / w->n; i < end && !p->status; i++) p->status = read_one_text(&p->r, w->texts, i);
+    if (p->status) snprintf(p->sentence, sizeof p->sentence, "%s", qkv_error());
+}
+
+static qkv_status join_text_part(qkv__reading *r, const text_part *p)
+{
+    int64_t begin = r->all.n;
+    if (p->status) return qkv__fail_again(p->status, p->sentence);
+    qkv_status status = qkv__reader_add(&r->all, p->r.all.ids, (size_t)p->r.all.n);
+    for (int64_t i = 0; i < p->r.n_windows && !status; i++) {
+        qkv__window w = p->r.all_windows[i];
+        w.begin += begin;
+        w.second += begin;
+        status = qkv__reading_add(r, w);
+    }
+    r->cut += p->r.cut;
+    return status;
+}
+
+static qkv_status read_all_texts(qkv__reading *r, const qkv_texts *texts)
+{
+    text_parts w = { .texts = texts, .n = qkv__min(4 * (int64_t)qkv_threads(), qkv__ceil_div(texts->n, PART_TEXTS)) };
+    size_t bytes = sizeof *w.list * (size_t)w.n;
+    if (!(w.list = qkv__alloc_zero(bytes))) return QKV_MEMORY;
+    for (int64_t i = 0; i < w.n; i++) w.list[i].r = (qkv__reading){ .f = r->f, .windows = r->windows, .room = r->room };
+    qkv_status status = qkv__parallel(w.n, 0, read_text_part, &w);
+    for (int64_t i = 0; i < w.n && !status; i++) status = join_text_part(r, &w.list[i]);
+    for (int64_t i = 0; i < w.n; i++) qkv__reading_free(&w.list[i].r);
+    qkv__release(w.list, bytes);
+    return status;
 }
 
 static int by_text_length(const void *a, const void *b)
@@ -352,7 +409,7 @@ qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv
     out->n = texts->n;
     out->width = width;
     qkv_status status = qkv__reading_start(&r, opts);
-    for (int64_t i = 0; i < texts->n && !status; i++) status = read_one_text(&r, texts, i);
+    if (!status && texts->n) status = read_all_texts(&r, texts);
     if (!status && texts->n) status = qkv__reading_run(&r);
     if (!status) average_windows(&r, out);
     out->cut = r.cut;
