@@ -3,17 +3,12 @@
  * one first, each as soon as it is ready: what a bucket waits for is computed in the meantime. */
 #include "reduction.h"
 
+#include "aside.h"
+
 #include "../base/memory.h"
 #include "../base/size.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
-#ifdef __linux__
-#include <sys/syscall.h>
-#endif
 
 /* A node that some rank has added up, and the slice of it that lies here. */
 typedef struct part {
@@ -32,13 +27,8 @@ struct qkv__reduction {
     void **receive;
     size_t *send_bytes, *receive_bytes;
     size_t bytes; /* of all these, one allocation */
-    pthread_t thread;
-    bool has_thread;
-    pthread_mutex_t lock; /* of ready */
-    pthread_cond_t is_changed;
-    int64_t ready; /* the floats from here on are */
-    qkv_status status;
-    char sentence[QKV_SENTENCE_MAX];
+    qkv__mark ready; /* so many floats at the end are */
+    qkv__aside aside;
 };
 
 static void add_span(float *restrict to, const float *restrict from, int64_t n)
@@ -109,44 +99,15 @@ static qkv_status reduce_bucket(const qkv__reduction *s, int64_t bucket)
 
 /* ---- all of them ---- */
 
-static void wait_until_ready(qkv__reduction *s, int64_t from)
+static qkv_status reduce_buckets(void *data)
 {
-    pthread_mutex_lock(&s->lock);
-    while (s->ready > from) pthread_cond_wait(&s->is_changed, &s->lock);
-    pthread_mutex_unlock(&s->lock);
-}
-
-/* A thread that wakes up for a moment must not wait until one that computes on the same core has had its time: since 6.12
- * Linux lets it go first where it asks for short slices. Elsewhere nothing changes. */
-static void ask_for_short_slices(void)
-{
-#ifdef SYS_sched_setattr
-    struct {
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t runtime, deadline, period; /* nanoseconds */
-    } attributes = { .size = sizeof attributes, .nice = getpriority(PRIO_PROCESS, 0), .runtime = 100000 };
-    syscall(SYS_sched_setattr, 0, &attributes, 0);
-#endif
-}
-
-/* Its error is told by the thread that waits for the end. */
-static void reduce_buckets(qkv__reduction *s)
-{
-    for (int64_t b = qkv__buckets(&s->slices) - 1; b >= 0 && !s->status; b--) {
-        wait_until_ready(s, qkv__bucket(&s->slices, b).from);
-        s->status = reduce_bucket(s, b);
+    qkv__reduction *s = data;
+    qkv_status status = QKV_OK;
+    for (int64_t b = qkv__buckets(&s->slices) - 1; b >= 0 && !status; b--) {
+        qkv__mark_wait(&s->ready, s->o.count - qkv__bucket(&s->slices, b).from);
+        status = reduce_bucket(s, b);
     }
-    if (s->status) snprintf(s->sentence, sizeof s->sentence, "%s", qkv_error());
-}
-
-static void *reduction_thread(void *data)
-{
-    ask_for_short_slices();
-    reduce_buckets(data);
-    return NULL;
+    return status;
 }
 
 /* All ranks' nodes, which each rank knows without being told; parts NULL: only counts them. */
@@ -186,33 +147,22 @@ qkv__reduction *qkv__reduction_begin(const qkv__reduction_opts *o)
     if (!s) return NULL;
     s->o = *o;
     s->slices = qkv__slices_of(o->count);
-    s->ready = o->count;
     if (make_room(s)) {
         qkv__release(s, sizeof *s);
         return NULL;
     }
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->is_changed, NULL);
-    s->has_thread = qkv__dist_is_threaded() && !pthread_create(&s->thread, NULL, reduction_thread, s);
+    qkv__mark_init(&s->ready);
+    qkv__aside_begin(&s->aside, reduce_buckets, s);
     return s;
 }
 
-void qkv__reduction_ready(qkv__reduction *s, int64_t from)
-{
-    pthread_mutex_lock(&s->lock);
-    if (from < s->ready) s->ready = from;
-    pthread_cond_signal(&s->is_changed);
-    pthread_mutex_unlock(&s->lock);
-}
+void qkv__reduction_ready(qkv__reduction *s, int64_t from) { qkv__mark_raise(&s->ready, s->o.count - from); }
 
 qkv_status qkv__reduction_end(qkv__reduction *s)
 {
     qkv__reduction_ready(s, 0);
-    if (s->has_thread) pthread_join(s->thread, NULL);
-    else reduce_buckets(s);
-    qkv_status status = s->status ? qkv__fail_again(s->status, s->sentence) : QKV_OK;
-    pthread_cond_destroy(&s->is_changed);
-    pthread_mutex_destroy(&s->lock);
+    qkv_status status = qkv__aside_end(&s->aside);
+    qkv__mark_destroy(&s->ready);
     qkv__release(s->room, s->bytes);
     qkv__release(s, sizeof *s);
     return status;

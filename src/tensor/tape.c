@@ -35,6 +35,8 @@ struct qkv_tape {
     uint64_t step, stream;
     qkv__final *tell_final; /* NULL: nobody is told */
     void *told;
+    qkv__await *await; /* NULL: all weights are there */
+    void *awaited;
     qkv_status status;
     char sentence[QKV_SENTENCE_MAX];
 };
@@ -254,6 +256,20 @@ void qkv__tell_final(qkv_tape *t, qkv__final *tell, void *data)
     t->told = data;
 }
 
+void qkv__await_weights(qkv_tape *t, qkv__await *await, void *data)
+{
+    t->await = await;
+    t->awaited = data;
+}
+
+static void await_operands(const qkv_tape *t, int n, qkv_tensor *const *in)
+{
+    for (int i = 0; i < n; i++) {
+        const qkv_tensor *w = owner(in[i]);
+        if (!w->tape) t->await(t->awaited, w);
+    }
+}
+
 /* The first operation that reads a weight is the last to add to its gradient. */
 static void note_first_use(qkv_tensor *y)
 {
@@ -295,6 +311,7 @@ static qkv_tensor *append(qkv_tape *t, int ndim, const int64_t *shape, int n_in,
         y->wants_grad |= in[i]->wants_grad && !t->opts.no_grad;
     }
     if (t->tell_final) note_first_use(y);
+    if (t->await) await_operands(t, n_in, in);
     return t->newest = y;
 }
 

@@ -95,6 +95,12 @@ typedef void qkv__final(void *data, const qkv_tensor *weight);
 /* From the next operation on until the tape's next reset; each weight's first_user must be NULL. */
 void qkv__tell_final(qkv_tape *t, qkv__final *tell, void *data);
 
+/* Waits until the values of a weight are there. */
+typedef void qkv__await(void *data, const qkv_tensor *weight);
+
+/* Before an operation reads weights, each of them is waited for, until this is called with NULL. */
+void qkv__await_weights(qkv_tape *t, qkv__await *await, void *data);
+
 /* ---- modes ---- */
 bool qkv__is_training(const qkv_tape *t);
 bool qkv__keeps_attention(const qkv_tape *t);

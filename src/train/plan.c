@@ -1,6 +1,8 @@
 /* plan.c: how many steps of a training fit into some minutes: a few are made, timed and undone. */
 #include "plan.h"
 
+#include "trainer.h"
+
 #include "../base/clock.h"
 #include "../base/memory.h"
 #include "../base/options.h"
@@ -20,18 +22,18 @@ static qkv_status time_updates(const qkv_run_opts *o, qkv_trainer *t, qkv_run_pl
     qkv_progress at;
     double enough = 60 * o->minutes * trial_share;
     if (enough > trial_seconds) enough = trial_seconds;
-    qkv_status status = qkv_trainer_step(t, &at);
+    qkv_status status = qkv__trainer_step_ahead(t, &at);
     double began = qkv__seconds(), passed = 0;
     for (int n = 1; !status && n <= MOST_UPDATES && (n <= FEWEST_UPDATES || passed < enough); n++) {
         *is_stopped = o->stop && o->stop(o->data);
         status = qkv__dist_copy(is_stopped, sizeof *is_stopped);
         if (status || *is_stopped) return status;
-        status = qkv_trainer_step(t, &at);
+        status = qkv__trainer_step_ahead(t, &at);
         passed = qkv__seconds() - began;
         if (!status) status = qkv__dist_copy(&passed, sizeof passed); /* all ranks go by the clock of the first */
         out->step_seconds = passed / n;
     }
-    return status;
+    return status ? status : qkv__trainer_settle(t);
 }
 
 static qkv_status time_validation(const qkv_run_opts *o, const qkv_model *m, qkv_run_plan *out)

@@ -228,21 +228,24 @@ static qkv_status agree_on_end(run *r)
 
 static qkv_status step(run *r)
 {
-    qkv_status status = qkv_trainer_step(r->trainer, &r->at);
+    qkv_status status = qkv__trainer_step_ahead(r->trainer, &r->at);
     if (status) return status;
     r->tokens += r->at.tokens;
     r->loss_sum += r->at.loss * (double)r->at.tokens;
     r->loss_tokens += r->at.tokens;
     status = report(r, QKV_RUN_EVENT_STEP);
     bool measures = r->at.step % r->valid_every == 0;
+    bool saves = measures || (r->o->save_every && r->at.step % r->o->save_every == 0);
+    if (!status && saves) status = qkv__trainer_settle(r->trainer);
     if (!status && measures) status = validate_model(r, true);
-    if (!status && (measures || (r->o->save_every && r->at.step % r->o->save_every == 0))) status = save_checkpoint(r);
+    if (!status && saves) status = save_checkpoint(r);
     return status;
 }
 
 static qkv_status end_run(run *r)
 {
-    qkv_status status = save_checkpoint(r);
+    qkv_status status = qkv__trainer_settle(r->trainer);
+    if (!status) status = save_checkpoint(r);
     if (!status && r->at.step > r->first_step) status = report(r, QKV_RUN_EVENT_LAST_STEP);
     /* Not counted: a longer run would not have measured here. */
     if (!status && !r->was_stopped && r->measured_step != r->at.step) status = validate_model(r, false);

@@ -12,6 +12,7 @@
 #include "../base/memory.h"
 #include "../base/options.h"
 #include "../base/size.h"
+#include "../dist/all_gather.h"
 #include "../dist/tree.h"
 #include "../io/number.h"
 #include "../io/safetensors.h"
@@ -50,6 +51,8 @@ struct qkv_trainer {
     qkv__partial_sums sums;
     qkv__slices slices; /* of the weights */
     bool is_sharded;
+    bool is_behind;             /* the weights of the others' slices are not those of the last update yet */
+    qkv__all_gather *gathering; /* they are on their way; else NULL */
     uint64_t pairs_hash;
 };
 
@@ -244,13 +247,55 @@ static qkv_status check_update(const qkv_trainer *t)
     return QKV_OK;
 }
 
+/* ---- weights on their way ---- */
+
+static void await_weight(void *data, const qkv_tensor *w)
+{
+    const qkv_trainer *t = data;
+    const qkv_params *p = qkv_model_params(t->model);
+    uintptr_t start = (uintptr_t)qkv_params_tensor(p, 0)->data, at = (uintptr_t)w->data;
+    int64_t from = (int64_t)((at - start) / sizeof(float));
+    if (at < start || from >= t->slices.count) return; /* of another model */
+    qkv__all_gather_wait(t->gathering, from + w->count);
+}
+
+/* What a forward pass reads first is sent first, and waited for where it is read. */
+static qkv_status begin_gathering(qkv_trainer *t)
+{
+    if (!t->is_behind) return QKV_OK;
+    t->gathering = qkv__all_gather_begin(&t->slices, qkv_params_data(qkv_model_params(t->model)));
+    if (!t->gathering) return QKV_MEMORY;
+    t->is_behind = false;
+    qkv__await_weights(t->tape, await_weight, t);
+    return QKV_OK;
+}
+
+/* All weights are there, and the ranks may speak of something else. */
+static qkv_status end_gathering(qkv_trainer *t)
+{
+    if (!t->gathering) return QKV_OK;
+    qkv_status status = qkv__all_gather_end(t->gathering);
+    t->gathering = NULL;
+    qkv__await_weights(t->tape, NULL, NULL);
+    return status;
+}
+
+qkv_status qkv__trainer_settle(qkv_trainer *t)
+{
+    qkv_status status = begin_gathering(t);
+    return status ? status : end_gathering(t);
+}
+
+/* ---- gradients ---- */
+
 /* Adds the gradients of share times the mean loss of a batch, in the forward of that number. */
 static qkv_status learn(qkv_trainer *t, const qkv_batch *b, uint64_t pass, double share, double *loss)
 {
     qkv_tape_set_step(t->tape, pass);
     qkv_tensor *mean = t->o.objective->loss(t->o.objective, t->model, t->tape, b, t->o.smoothing);
     qkv_tensor *scaled = share == 1 ? mean : qkv_scale(mean, (float)share);
-    qkv_status status = qkv_backward(scaled);
+    qkv_status status = end_gathering(t);
+    if (!status) status = qkv_backward(scaled);
     double value = (double)qkv_item(mean);
     *loss += share * value;
     qkv_tape_reset(t->tape);
@@ -311,7 +356,8 @@ static qkv_status learn_micro_batch(void *data, int64_t i)
     const qkv_batch *b = &u->trainer->batches[i];
     double *loss = &u->trainer->losses[i];
     *loss = 0;
-    return b->tokens ? learn(u->trainer, b, u->trainer->passes + (uint64_t)i, share_of(b, u->tokens), loss) : QKV_OK;
+    if (!b->tokens) return end_gathering(u->trainer);
+    return learn(u->trainer, b, u->trainer->passes + (uint64_t)i, share_of(b, u->tokens), loss);
 }
 
 /* Micro-batches, on all ranks, their gradients and losses added in the order of a tree. */
@@ -345,7 +391,7 @@ static qkv_status clip(qkv_trainer *t, float *norm)
     return status == QKV_IO ? status : not_finite(t, "norm of the gradients", (double)*norm);
 }
 
-/* Where it is sharded each rank updates its slices, and the weights come together again. */
+/* Where it is sharded each rank updates its slices, and the weights come together when they are needed. */
 static qkv_status update_weights(qkv_trainer *t)
 {
     qkv_params *p = qkv_model_params(t->model);
@@ -353,7 +399,8 @@ static qkv_status update_weights(qkv_trainer *t)
     if (!status) status = check_update(t);
     if (status || !t->is_sharded) return status;
     qkv_params_zero_grad(p);
-    return qkv__share_slices(&t->slices, qkv_params_data(p));
+    t->is_behind = true;
+    return QKV_OK;
 }
 
 static qkv_status update(qkv_trainer *t, qkv_progress *out, int64_t n)
@@ -368,15 +415,18 @@ static qkv_status update(qkv_trainer *t, qkv_progress *out, int64_t n)
     return update_weights(t);
 }
 
-qkv_status qkv_trainer_step(qkv_trainer *t, qkv_progress *out)
+qkv_status qkv__trainer_step_ahead(qkv_trainer *t, qkv_progress *out)
 {
     qkv_progress now = { 0 };
     int64_t n = 0;
     if (!t) return qkv__fail(QKV_USAGE, "training: there is no trainer");
     qkv_status status = gather(t, &n, &now.tokens);
+    if (!status) status = begin_gathering(t); /* not before: the ranks have spoken about the batches */
     if (status) return status;
     now.step = qkv_optimizer_steps(t->optimizer) + 1;
     status = update(t, &now, n);
+    qkv_status ended = end_gathering(t); /* where there was nothing to compute, or no memory */
+    if (!status) status = ended;
     if (status) qkv_params_zero_grad(qkv_model_params(t->model)); /* half an update is none */
     if (status) return status;
     t->next += n;
@@ -385,6 +435,12 @@ qkv_status qkv_trainer_step(qkv_trainer *t, qkv_progress *out)
     now.of = qkv_epoch_batches(t->epoch);
     if (out) *out = now;
     return QKV_OK;
+}
+
+qkv_status qkv_trainer_step(qkv_trainer *t, qkv_progress *out)
+{
+    qkv_status status = qkv__trainer_step_ahead(t, out);
+    return status ? status : qkv__trainer_settle(t);
 }
 
 qkv_progress qkv_trainer_at(const qkv_trainer *t)

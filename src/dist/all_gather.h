@@ -1,0 +1,19 @@
+/* all_gather.h: every rank's slices of a block (slices.h) to every rank, bucket after bucket from its beginning, by a thread of
+ * its own: what has come is read while the rest is on its way. */
+#ifndef QKV_SRC_DIST_ALL_GATHER_H
+#define QKV_SRC_DIST_ALL_GATHER_H
+
+#include "slices.h"
+
+typedef struct qkv__all_gather qkv__all_gather;
+
+/* Until its end this rank says nothing else to the others, and reads of the block what it has waited for. NULL: MEMORY. */
+qkv__all_gather *qkv__all_gather_begin(const qkv__slices *s, float *block);
+
+/* Waits until all floats before this one have come, or never will: the end says so. */
+void qkv__all_gather_wait(qkv__all_gather *g, int64_t to);
+
+/* Waits for all of them, and frees g. IO, MEMORY. */
+qkv_status qkv__all_gather_end(qkv__all_gather *g);
+
+#endif
