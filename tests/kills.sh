@@ -30,7 +30,7 @@ killed() {
     rm -rf run && mkdir notes
     options=
     [ "$1" != mpirun ] || options="--oversubscribe --bind-to none"
-    case $5 in save) n=2 ;; *) n=40 ;; esac
+    case $5 in save) n=2 ;; *) n=120 ;; esac
     case $4 in 9) most=10 ;; *) most=60 ;; esac
     # shellcheck disable=SC2086
     timeout 120 "$1" $options -n "$2" env LD_PRELOAD="$shim" QKV_SIGNAL="$3 $4 $5 $n" QKV_SIGNAL_FOLDER="$folder/notes" \

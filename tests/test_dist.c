@@ -1,4 +1,6 @@
 /* test_dist.c: the tree of a sum: however it is shared, the same additions. What goes between processes is tested by ranks.sh. */
+#include "dist/all_gather.h"
+#include "dist/aside.h"
 #include "dist/deal.h"
 #include "dist/reduction.h"
 #include "tensor/tape.h"
@@ -72,18 +74,21 @@ static void test_powers_of_two_are_one_node(void **state)
 static void test_slices(void **state)
 {
     (void)state;
-    const int64_t counts[] = { 16, 4080, QKV__BUCKET - 16, QKV__BUCKET, 3 * QKV__BUCKET + 5008 };
+    const int64_t counts[] = { 16, 4080, QKV__BUCKET - 16, QKV__BUCKET, 3 * QKV__BUCKET + 5008, 40 * QKV__BUCKET + 16 };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         for (int ranks = 1; ranks <= 300; ranks += ranks < 8 ? 1 : 73) {
             qkv__slices s = { .count = counts[i], .ranks = ranks };
             int64_t at = 0, all = 0, place;
-            for (int64_t b = 0; b < qkv__buckets(&s); b++)
+            for (int64_t b = 0; b < qkv__buckets(&s); b++) {
+                qkv__span whole = qkv__bucket(&s, b);
+                assert_true(whole.from < whole.to && whole.to - whole.from <= qkv__bucket_floats(&s));
                 for (int r = 0; r < ranks; r++) {
                     qkv__span slice = qkv__slice(&s, b, r);
                     assert_int_equal(slice.from, at);
                     assert_true(slice.to >= at && (slice.from % QKV__UNIT == 0 || slice.from == slice.to));
                     at = slice.to;
                 }
+            }
             assert_int_equal(at, counts[i]);
             for (s.rank = 0; s.rank < ranks; s.rank++) {
                 int64_t next = 0;
@@ -162,6 +167,72 @@ static void test_gradients_are_final_once_told(void **state)
     qkv_threads_stop();
 }
 
+/* ---- weights on their way ---- */
+
+/* Sets a weight that is waited for. */
+static void bring(void *data, const qkv_tensor *w)
+{
+    ++*(int *)data;
+    w->data[0] = 7;
+}
+
+/* Whether it is read as it is, under another name, or by a table's operation, which has a tape of its own. */
+static void test_weights_are_awaited(void **state)
+{
+    (void)state;
+    const int64_t shape[] = { 1, 1 };
+    const int32_t first = 0;
+    const float three = 3;
+    qkv_params *p = qkv_params_new(1);
+    qkv_tensor *a = qkv_params_add(p, "a", 2, shape, QKV_INIT_ONE, 0);
+    qkv_tape *t = qkv_tape_new(NULL);
+    qkv_tensor *x = qkv_constant(t, 2, shape, &three);
+    int waits = 0;
+    qkv__await_weights(t, bring, &waits);
+    assert_true(qkv_item(qkv_matmul(x, a, 0)) == 21);
+    qkv_data(a)[0] = 1;
+    assert_true(qkv_item(qkv_matmul(x, qkv_on(t, a), 0)) == 21);
+    qkv_data(a)[0] = 1;
+    assert_true(qkv_item(qkv_gather(t, a, &first, 0, NULL)) == 7);
+    assert_true(waits >= 3);
+    qkv__await_weights(t, NULL, NULL);
+    qkv_data(a)[0] = 1;
+    assert_true(qkv_item(qkv_matmul(x, a, 0)) == 3);
+    qkv_tape_free(t);
+    qkv_params_free(p);
+}
+
+typedef struct relay {
+    qkv__mark mark;
+    int64_t numbers[1000];
+} relay;
+
+static void *write_numbers(void *data)
+{
+    relay *r = data;
+    for (int64_t i = 0; i < 1000; i++) {
+        r->numbers[i] = i + 1;
+        qkv__mark_raise(&r->mark, i + 1);
+        qkv__mark_raise(&r->mark, i); /* it stays where it is */
+    }
+    return NULL;
+}
+
+static void test_mark(void **state)
+{
+    (void)state;
+    static relay r;
+    pthread_t thread;
+    qkv__mark_init(&r.mark);
+    assert_int_equal(pthread_create(&thread, NULL, write_numbers, &r), 0);
+    for (int64_t i = 0; i < 1000; i++) {
+        qkv__mark_wait(&r.mark, i + 1);
+        assert_int_equal(r.numbers[i], i + 1);
+    }
+    pthread_join(thread, NULL);
+    qkv__mark_destroy(&r.mark);
+}
+
 /* One process: everything is there, and nothing is said. */
 static void test_alone(void **state)
 {
@@ -183,6 +254,12 @@ static void test_alone(void **state)
     assert_non_null(r);
     assert_int_equal(qkv__reduction_end(r), QKV_OK);
     assert_true(values[0] == 11 && values[1] == 22 && values[2] == 33);
+    const qkv__slices slices = qkv__slices_of(3);
+    qkv__all_gather *g = qkv__all_gather_begin(&slices, values);
+    assert_non_null(g);
+    qkv__all_gather_wait(g, 3);
+    assert_int_equal(qkv__all_gather_end(g), QKV_OK);
+    assert_true(values[0] == 11 && values[2] == 33);
     assert_int_equal(qkv_dist_end(QKV_LIMIT, &others), QKV_LIMIT);
     assert_int_equal(others, 0);
     qkv_text_free(&all);
@@ -197,6 +274,8 @@ int main(void)
                                         cmocka_unit_test(test_slices),
                                         cmocka_unit_test(test_deal),
                                         cmocka_unit_test(test_gradients_are_final_once_told),
+                                        cmocka_unit_test(test_weights_are_awaited),
+                                        cmocka_unit_test(test_mark),
                                         cmocka_unit_test(test_alone) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,15 +12,19 @@ struct qkv__all_gather {
     qkv__aside aside;
 };
 
-/* After an error too nobody waits for ever. */
+/* The next bucket is posted before one is waited for: the link is never idle. After an error too nobody waits for ever. */
 static qkv_status gather_buckets(void *data)
 {
     qkv__all_gather *g = data;
-    qkv_status status = QKV_OK;
-    for (int64_t b = 0; b < qkv__buckets(&g->slices) && !status; b++) {
-        status = qkv__share_bucket(&g->slices, g->block, b);
-        qkv__mark_raise(&g->here, status ? g->slices.count : qkv__bucket(&g->slices, b).to);
+    void *now, *next = NULL;
+    int64_t n = qkv__buckets(&g->slices);
+    qkv_status status = qkv__share_bucket(&g->slices, g->block, 0, &now);
+    for (int64_t b = 0; b < n && !status; b++, now = next) {
+        if (b + 1 < n) status = qkv__share_bucket(&g->slices, g->block, b + 1, &next);
+        if (!status) status = qkv__dist_finish(now);
+        if (!status) qkv__mark_raise(&g->here, qkv__bucket(&g->slices, b).to);
     }
+    qkv__mark_raise(&g->here, g->slices.count);
     return status;
 }
 

@@ -38,6 +38,14 @@ void qkv__mark_wait(qkv__mark *m, int64_t least)
     pthread_mutex_unlock(&m->lock);
 }
 
+bool qkv__mark_is_at(qkv__mark *m, int64_t least)
+{
+    pthread_mutex_lock(&m->lock);
+    bool is_at = m->at >= least;
+    pthread_mutex_unlock(&m->lock);
+    return is_at;
+}
+
 /* ---- the thread ---- */
 
 /* A thread that wakes up for a moment must not wait until one that computes on the same core has had its time: since 6.12

@@ -20,6 +20,7 @@ void qkv__mark_init(qkv__mark *m);
 void qkv__mark_destroy(qkv__mark *m);
 void qkv__mark_raise(qkv__mark *m, int64_t to); /* one that is there already stays */
 void qkv__mark_wait(qkv__mark *m, int64_t least);
+bool qkv__mark_is_at(qkv__mark *m, int64_t least); /* without waiting */
 
 /* Work in a thread of its own, where the ranks may speak in one. */
 typedef struct qkv__aside {

@@ -90,25 +90,31 @@ static const qkv__plugin *load_plugin(const char *name)
 
 static qkv_status mpi_failed(const char *why) { return why ? qkv__fail(QKV_IO, "%s: MPI: %.400s", dist.place, why) : QKV_OK; }
 
+static const char *exchange(const void *const *send, const size_t *send_bytes, void *const *receive,
+                            const size_t *receive_bytes, double seconds, int tag)
+{
+    const char *wrong = NULL;
+    void *posted = dist.plugin->post(send, send_bytes, receive, receive_bytes, tag, &wrong);
+    return posted ? dist.plugin->finish(posted, seconds) : wrong;
+}
+
+qkv_status qkv__dist_post(const void *const *send, const size_t *send_bytes, void *const *receive, const size_t *receive_bytes,
+                          void **posted)
+{
+    const char *wrong = NULL;
+    *posted = dist.plugin ? dist.plugin->post(send, send_bytes, receive, receive_bytes, DATA, &wrong) : NULL;
+    if (!dist.plugin && receive_bytes[0]) memmove(receive[0], send[0], receive_bytes[0]);
+    return mpi_failed(wrong);
+}
+
+qkv_status qkv__dist_finish(void *posted) { return posted ? mpi_failed(dist.plugin->finish(posted, 0)) : QKV_OK; }
+
 qkv_status qkv__dist_exchange(const void *const *send, const size_t *send_bytes, void *const *receive,
                               const size_t *receive_bytes)
 {
-    if (dist.plugin) return mpi_failed(dist.plugin->exchange(send, send_bytes, receive, receive_bytes, 0, DATA));
-    if (receive_bytes[0]) memmove(receive[0], send[0], receive_bytes[0]);
-    return QKV_OK;
-}
-
-/* The same bytes to every rank, and what each one has into `all`, in the order of the ranks. */
-static const char *spread(const void *own, size_t bytes, void *all, const size_t *ends, double seconds, int tag)
-{
-    for (int r = 0; r < dist.ranks; r++) {
-        size_t from = r ? ends[r - 1] : 0;
-        dist.send[r] = own;
-        dist.send_bytes[r] = bytes;
-        dist.receive[r] = (char *)all + from;
-        dist.receive_bytes[r] = ends[r] - from;
-    }
-    return dist.plugin->exchange(dist.send, dist.send_bytes, dist.receive, dist.receive_bytes, seconds, tag);
+    void *posted;
+    qkv_status status = qkv__dist_post(send, send_bytes, receive, receive_bytes, &posted);
+    return status ? status : qkv__dist_finish(posted);
 }
 
 static const char *spread_equal(const void *own, size_t bytes, void *all, double seconds, int tag)
@@ -118,7 +124,7 @@ static const char *spread_equal(const void *own, size_t bytes, void *all, double
         dist.receive[r] = (char *)all + (size_t)r * bytes;
         dist.send_bytes[r] = dist.receive_bytes[r] = bytes;
     }
-    return dist.plugin->exchange(dist.send, dist.send_bytes, dist.receive, dist.receive_bytes, seconds, tag);
+    return exchange(dist.send, dist.send_bytes, dist.receive, dist.receive_bytes, seconds, tag);
 }
 
 qkv_status qkv__dist_share(const void *own, size_t bytes, void *all)
@@ -128,11 +134,27 @@ qkv_status qkv__dist_share(const void *own, size_t bytes, void *all)
     return QKV_OK;
 }
 
+qkv_status qkv__dist_post_join(void *array, const size_t *ends, void **posted)
+{
+    *posted = NULL;
+    if (!dist.plugin) return QKV_OK;
+    size_t own = dist.rank ? ends[dist.rank - 1] : 0;
+    for (int r = 0; r < dist.ranks; r++) {
+        size_t from = r ? ends[r - 1] : 0;
+        bool is_other = r != dist.rank;
+        dist.send[r] = (char *)array + own;
+        dist.send_bytes[r] = is_other ? ends[dist.rank] - own : 0;
+        dist.receive[r] = (char *)array + from;
+        dist.receive_bytes[r] = is_other ? ends[r] - from : 0;
+    }
+    return qkv__dist_post(dist.send, dist.send_bytes, dist.receive, dist.receive_bytes, posted);
+}
+
 qkv_status qkv__dist_join(void *array, const size_t *ends)
 {
-    if (!dist.plugin) return QKV_OK;
-    size_t from = dist.rank ? ends[dist.rank - 1] : 0;
-    return mpi_failed(spread((char *)array + from, ends[dist.rank] - from, array, ends, 0, DATA));
+    void *posted;
+    qkv_status status = qkv__dist_post_join(array, ends, &posted);
+    return status ? status : qkv__dist_finish(posted);
 }
 
 qkv_status qkv__dist_copy(void *bytes, size_t n)

@@ -11,11 +11,18 @@
 qkv_status qkv__dist_exchange(const void *const *send, const size_t *send_bytes, void *const *receive,
                               const size_t *receive_bytes);
 
+/* The same in two steps, so that the next exchange is on its way while this one ends. What the pointers point at stays until then;
+ * the tables need not. What was posted must end, in the order it was posted, before anything else is said. */
+qkv_status qkv__dist_post(const void *const *send, const size_t *send_bytes, void *const *receive, const size_t *receive_bytes,
+                          void **posted);
+qkv_status qkv__dist_finish(void *posted);
+
 /* Every rank's bytes to every rank: those of rank r at all + r * bytes. */
 qkv_status qkv__dist_share(const void *own, size_t bytes, void *all);
 
 /* An array of which rank r has the bytes from ends[r-1] (0 for the first) to ends[r]: all of it to every rank. */
 qkv_status qkv__dist_join(void *array, const size_t *ends);
+qkv_status qkv__dist_post_join(void *array, const size_t *ends, void **posted);
 
 /* Rank 0's bytes to every rank. */
 qkv_status qkv__dist_copy(void *bytes, size_t n);
@@ -23,7 +30,7 @@ qkv_status qkv__dist_copy(void *bytes, size_t n);
 /* USAGE, naming the first rank, where its bytes are not rank 0's: `what` is what they are of, such as "the text". */
 qkv_status qkv__dist_agree(const void *bytes, size_t n, const char *what);
 
-/* Whether another thread than the one that started may exchange, while that one does not. */
+/* Whether another thread than the one that started may do so, while that one does not. */
 bool qkv__dist_is_threaded(void);
 
 /* MPI's own sum of n floats, in place. */

@@ -187,8 +187,9 @@ static const char *start(int *own_rank, int *all_ranks, const char **own_host, c
 }
 
 /* Looks for a moment, then sleeps between looks: other ranks, or a thread that computes, may share the core. Not by
- * sched_yield(), after which such a thread keeps the core for milliseconds. */
-static const char *finish(int n, MPI_Request *requests, double seconds)
+ * sched_yield(), after which such a thread keeps the core for milliseconds. A look costs some 20 microseconds: what takes long
+ * anyway, since it is large, has few of them. */
+static const char *wait_for(int n, MPI_Request *requests, bool is_large, double seconds)
 {
     const double began = now(), moment = 20e-6, soon = 300e-6;
     for (int at = 0;;) {
@@ -199,7 +200,7 @@ static const char *finish(int n, MPI_Request *requests, double seconds)
         if (at == n) return NULL;
         double waited = now() - began;
         if (seconds > 0 && waited > seconds) return "the others did not come";
-        if (waited > moment) rest(waited < soon ? 20 : 300);
+        if (waited > moment) rest(is_large ? 1000 : waited < soon ? 20 : 300);
     }
 }
 
@@ -218,24 +219,42 @@ static int begin(MPI_Request *requests, const void *send, void *receive, size_t 
     return n;
 }
 
-static const char *exchange(const void *const *send, const size_t *send_bytes, void *const *receive,
-                            const size_t *receive_bytes, double seconds, int tag)
+typedef struct posted {
+    bool is_large;
+    int n;
+    MPI_Request requests[];
+} posted;
+
+static void *post(const void *const *send, const size_t *send_bytes, void *const *receive, const size_t *receive_bytes, int tag,
+                  const char **wrong)
 {
-    int room = 0, n = 0;
-    for (int r = 0; r < ranks; r++) room += pieces(send_bytes[r]) + pieces(receive_bytes[r]);
-    MPI_Request *requests = malloc(sizeof *requests * (size_t)(room + 1));
-    if (!requests) return "out of memory";
+    int room = 0;
+    bool is_large = false;
+    for (int r = 0; r < ranks; r++) {
+        room += pieces(send_bytes[r]) + pieces(receive_bytes[r]);
+        is_large = is_large || send_bytes[r] > UNASKED || receive_bytes[r] > UNASKED;
+    }
+    posted *p = malloc(sizeof *p + sizeof *p->requests * (size_t)room);
+    if (!p) return *wrong = "out of memory", NULL;
+    p->n = 0;
+    p->is_large = is_large;
     if (receive_bytes[rank]) memmove(receive[rank], send[rank], receive_bytes[rank]);
     for (int i = 1; i < ranks; i++) {
         int r = (rank + i) % ranks; /* so that not all begin with the same one */
-        n += begin(requests + n, NULL, receive[r], receive_bytes[r], r, tag);
+        p->n += begin(p->requests + p->n, NULL, receive[r], receive_bytes[r], r, tag);
     }
     for (int i = 1; i < ranks; i++) {
         int r = (rank + ranks - i) % ranks;
-        n += begin(requests + n, send[r], NULL, send_bytes[r], r, tag);
+        p->n += begin(p->requests + p->n, send[r], NULL, send_bytes[r], r, tag);
     }
-    const char *wrong = finish(n, requests, seconds);
-    free(requests);
+    return p;
+}
+
+static const char *finish(void *data, double seconds)
+{
+    posted *p = data;
+    const char *wrong = wait_for(p->n, p->requests, p->is_large, seconds);
+    free(p);
     return wrong;
 }
 
@@ -246,7 +265,7 @@ static const char *sum(float *values, size_t n)
         MPI_Request request;
         int code = MPI_Iallreduce(MPI_IN_PLACE, values + at, (int)(n - at < most ? n - at : most), MPI_FLOAT, MPI_SUM, world,
                                   &request);
-        const char *wrong = code ? mpi_error(code) : finish(1, &request, 0);
+        const char *wrong = code ? mpi_error(code) : wait_for(1, &request, false, 0);
         if (wrong) return wrong;
     }
     return NULL;
@@ -267,7 +286,8 @@ static void stop(void)
 extern const qkv__plugin qkv_mpi_plugin;
 __attribute__((visibility("default"))) const qkv__plugin qkv_mpi_plugin = { .version = QKV__PLUGIN_VERSION,
                                                                             .start = start,
-                                                                            .exchange = exchange,
+                                                                            .post = post,
+                                                                            .finish = finish,
                                                                             .sum = sum,
                                                                             .stop = stop,
                                                                             .abort = end_all,

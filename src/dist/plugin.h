@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-enum { QKV__PLUGIN_VERSION = 2 };
+enum { QKV__PLUGIN_VERSION = 3 };
 #define QKV__PLUGIN_SYMBOL "qkv_mpi_plugin"
 
 /* Errors are 0 for none, else what MPI calls them, in words that stay until the next. */
@@ -13,11 +13,14 @@ typedef struct qkv__plugin {
     int version;
     const char *(*start)(int *rank, int *ranks, const char **host, const char **library); /* NULL, or why not */
 
-    /* Sends send_bytes[r] bytes to each rank r and receives receive_bytes[r] from it, at once; both ends know the sizes. After
-     * `seconds` without an end (0: for ever) it gives up, and no exchange may follow. A message meets one of
-     * the same tag alone. NULL, or what went wrong. */
-    const char *(*exchange)(const void *const *send, const size_t *send_bytes, void *const *receive,
-                            const size_t *receive_bytes, double seconds, int tag);
+    /* Begins to send send_bytes[r] bytes to each rank r and to receive receive_bytes[r] from it; both ends know the sizes. A
+     * message meets one of the same tag alone, and those of a tag meet in the order they were posted. NULL, with *wrong. */
+    void *(*post)(const void *const *send, const size_t *send_bytes, void *const *receive, const size_t *receive_bytes, int tag,
+                  const char **wrong);
+
+    /* Waits for the end of it. After `seconds` without one (0: for ever) it gives up, and nothing may be posted any more.
+     * NULL, or what went wrong. */
+    const char *(*finish)(void *posted, double seconds);
 
     /* MPI's own sum, in an order of its choice, of n floats, in place. */
     const char *(*sum)(float *values, size_t n);

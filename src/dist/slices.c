@@ -11,11 +11,14 @@ qkv__slices qkv__slices_of(int64_t count)
     return (qkv__slices){ .count = count, .rank = qkv_dist_rank(), .ranks = qkv_dist_ranks() };
 }
 
-int64_t qkv__buckets(const qkv__slices *s) { return qkv__ceil_div(s->count, QKV__BUCKET); }
+int64_t qkv__bucket_floats(const qkv__slices *s) { return qkv__max(QKV__BUCKET, (int64_t)QKV__SLICE * s->ranks); }
+
+int64_t qkv__buckets(const qkv__slices *s) { return qkv__ceil_div(s->count, qkv__bucket_floats(s)); }
 
 qkv__span qkv__bucket(const qkv__slices *s, int64_t bucket)
 {
-    return (qkv__span){ bucket * QKV__BUCKET, qkv__min((bucket + 1) * QKV__BUCKET, s->count) };
+    int64_t floats = qkv__bucket_floats(s);
+    return (qkv__span){ bucket * floats, qkv__min((bucket + 1) * floats, s->count) };
 }
 
 qkv__span qkv__slice(const qkv__slices *s, int64_t bucket, int rank)
@@ -41,21 +44,14 @@ qkv__span qkv__slice_of(const qkv__slices *s, int64_t bucket, qkv__span of, int6
     return own;
 }
 
-qkv_status qkv__share_bucket(const qkv__slices *s, float *block, int64_t bucket)
+qkv_status qkv__share_bucket(const qkv__slices *s, float *block, int64_t bucket, void **posted)
 {
     size_t bytes = sizeof(size_t) * (size_t)s->ranks, *ends = qkv__alloc(bytes);
     if (!ends) return QKV_MEMORY;
     int64_t from = qkv__bucket(s, bucket).from;
     for (int r = 0; r < s->ranks; r++) ends[r] = sizeof *block * (size_t)(qkv__slice(s, bucket, r).to - from);
-    qkv_status status = qkv__dist_join(block + from, ends);
+    qkv_status status = qkv__dist_post_join(block + from, ends, posted);
     qkv__release(ends, bytes);
-    return status;
-}
-
-qkv_status qkv__share_slices(const qkv__slices *s, float *block)
-{
-    qkv_status status = QKV_OK;
-    for (int64_t b = 0; b < qkv__buckets(s) && !status; b++) status = qkv__share_bucket(s, block, b);
     return status;
 }
 
@@ -96,23 +92,34 @@ qkv_status qkv__share_units(const qkv__slices *s, double *units)
     return status;
 }
 
-/* ---- to rank 0 ---- */
+/* ---- to and from rank 0 ---- */
 
-qkv_status qkv__fetch_bucket(const qkv__slices *s, const float *own, int64_t bucket, float *to)
+/* With every rank r: `whole`, a bucket, has its slice on rank 0, and `own` this rank's among its slices one after the other. */
+static qkv_status exchange_with_first(const qkv__slices *s, int64_t bucket, float *own, float *whole, bool to_first)
 {
     size_t n = (size_t)s->ranks, bytes = n * (2 * sizeof(void *) + 2 * sizeof(size_t));
-    const void **send = qkv__alloc_zero(bytes);
-    if (!send) return QKV_MEMORY;
-    void **receive = (void **)(uintptr_t)(send + n);
-    size_t *send_bytes = (size_t *)(receive + n), *receive_bytes = send_bytes + n;
+    void **first = qkv__alloc_zero(bytes), **mine = first ? first + n : NULL;
+    if (!first) return QKV_MEMORY;
+    size_t *first_bytes = (size_t *)(mine + n), *mine_bytes = first_bytes + n;
     int64_t from = qkv__bucket(s, bucket).from;
     for (int r = 0; r < s->ranks; r++) {
         qkv__span slice = qkv__slice(s, bucket, r);
         size_t length = sizeof(float) * (size_t)(slice.to - slice.from);
-        if (r == s->rank) send[0] = own + qkv__slice_place(s, bucket), send_bytes[0] = length;
-        if (!s->rank) receive[r] = to + (slice.from - from), receive_bytes[r] = length;
+        if (r == s->rank) mine[0] = own + qkv__slice_place(s, bucket), mine_bytes[0] = length;
+        if (!s->rank) first[r] = whole + (slice.from - from), first_bytes[r] = length;
     }
-    qkv_status status = qkv__dist_exchange(send, send_bytes, receive, receive_bytes);
-    qkv__release(send, bytes);
+    qkv_status status = to_first ? qkv__dist_exchange((const void *const *)mine, mine_bytes, first, first_bytes)
+                                 : qkv__dist_exchange((const void *const *)first, first_bytes, mine, mine_bytes);
+    qkv__release(first, bytes);
     return status;
+}
+
+qkv_status qkv__fetch_bucket(const qkv__slices *s, const float *own, int64_t bucket, float *to)
+{
+    return exchange_with_first(s, bucket, (float *)(uintptr_t)own, to, true); /* own is read alone */
+}
+
+qkv_status qkv__deal_bucket(const qkv__slices *s, const float *from, int64_t bucket, float *own)
+{
+    return exchange_with_first(s, bucket, own, (float *)(uintptr_t)from, false);
 }

@@ -1,13 +1,14 @@
 /* slices.h: which rank has which floats of a flat block: adds them up, and keeps their optimizer state where that is sharded.
  *
  * The block is taken a bucket at a time, and of the units of a bucket each rank has a share, in the order of the ranks. A
- * norm is added up by units, so that its bits do not depend on who has which. */
+ * norm is added up by units, so that its bits do not depend on who has which. Buckets are small, since what is computed first
+ * and last has nothing beside it that would hide how it travels; with many ranks larger, so that a slice is worth a message. */
 #ifndef QKV_SRC_DIST_SLICES_H
 #define QKV_SRC_DIST_SLICES_H
 
 #include "dist.h"
 
-enum { QKV__UNIT = 1 << 10, QKV__BUCKET = 1 << 19 }; /* floats */
+enum { QKV__UNIT = 1 << 10, QKV__BUCKET = 1 << 17, QKV__SLICE = 1 << 13 }; /* floats; the last two at least, but for the end */
 
 typedef struct qkv__span {
     int64_t from, to; /* floats of the block */
@@ -21,6 +22,7 @@ typedef struct qkv__slices {
 /* Those of this process and its fellows. */
 qkv__slices qkv__slices_of(int64_t count);
 
+int64_t qkv__bucket_floats(const qkv__slices *s); /* of each but the last */
 int64_t qkv__buckets(const qkv__slices *s);
 qkv__span qkv__bucket(const qkv__slices *s, int64_t bucket);
 
@@ -35,14 +37,16 @@ int64_t qkv__slice_place(const qkv__slices *s, int64_t bucket);
  * slices one after the other. */
 qkv__span qkv__slice_of(const qkv__slices *s, int64_t bucket, qkv__span of, int64_t *place);
 
-/* Every rank's slice of a bucket of the block to every rank; and of all buckets. IO, MEMORY. */
-qkv_status qkv__share_bucket(const qkv__slices *s, float *block, int64_t bucket);
-qkv_status qkv__share_slices(const qkv__slices *s, float *block);
+/* Every rank's slice of a bucket of the block to every rank: ends with qkv__dist_finish(). IO, MEMORY. */
+qkv_status qkv__share_bucket(const qkv__slices *s, float *block, int64_t bucket, void **posted);
 
 /* A number for each unit of the block, of which every rank has those of its slices: all of them to every rank. IO, MEMORY. */
 qkv_status qkv__share_units(const qkv__slices *s, double *units);
 
 /* `own` has this rank's slices one after the other: rank 0 gets a whole bucket in `to`. IO, MEMORY. */
 qkv_status qkv__fetch_bucket(const qkv__slices *s, const float *own, int64_t bucket, float *to);
+
+/* The other way: of a bucket that rank 0 has in `from`, each rank gets its slice, at its place in `own`. IO, MEMORY. */
+qkv_status qkv__deal_bucket(const qkv__slices *s, const float *from, int64_t bucket, float *own);
 
 #endif

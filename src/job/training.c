@@ -319,7 +319,7 @@ static qkv_status plan_minutes(qkv_training *t, learning *how, const qkv_run_opt
                                        .bpe_dropout = (double)t->o.v.bpe_dropout,
                                        .micro_batches = t->o.v.micro_batches,
                                        .fast_reduce = t->o.v.fast_reduce,
-                                       .shard = t->o.v.shard };
+                                       .shard = qkv__training_shards(t) };
     set_trainer(t, how, &trial);
     double each = 0; /* line that is searched */
     qkv_status status = plan_valid_every(t, &trial);

@@ -203,7 +203,7 @@ static int64_t cut_weight(const qkv_optimizer *o, qkv__span w, bool decays, piec
 {
     int64_t n = 0;
     if (o->slices.ranks == 1) return cut_span(w, w.from, decays, pieces);
-    for (int64_t b = w.from / QKV__BUCKET, state; b * QKV__BUCKET < w.to; b++) {
+    for (int64_t b = w.from / qkv__bucket_floats(&o->slices), state; qkv__bucket(&o->slices, b).from < w.to; b++) {
         qkv__span own = qkv__slice_of(&o->slices, b, w, &state);
         n += cut_span(own, state, decays, pieces ? pieces + n : NULL);
     }

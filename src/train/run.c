@@ -256,15 +256,13 @@ static qkv_status end_run(run *r)
     return QKV_OK;
 }
 
-/* Rank 0 reads, and the others have it from there: the folder need not be theirs, unless each reads its shard. */
+/* Rank 0 reads, and the others have it from there: the folder need not be theirs. */
 static qkv_status resume_run(run *r)
 {
     bool goes_on = r->o->folder && r->o->resume && qkv__run_has(r->o, "checkpoint.safetensors");
     qkv_status status = qkv_dist_ranks() > 1 ? qkv__dist_copy(&goes_on, sizeof goes_on) : QKV_OK;
     if (status || !goes_on) return status;
-    if (r->o->folder || qkv__trainer_is_sharded(r->trainer)) status = qkv_trainer_resume(r->trainer, r->checkpoint);
-    if (status) return status;
-    if (qkv_dist_ranks() > 1 && (status = qkv__trainer_share(r->trainer))) return status;
+    if ((status = qkv__trainer_resume_all(r->trainer, r->checkpoint))) return status;
     r->at = qkv_trainer_at(r->trainer);
     r->saved_step = r->first_step = r->at.step;
     r->measured_step = r->at.step % r->valid_every ? -1 : r->at.step;

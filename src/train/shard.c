@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-enum { ROOM = sizeof(float) * QKV__BUCKET };
+/* Bytes of a bucket. */
+static size_t room_of(const qkv__slices *s) { return sizeof(float) * (size_t)qkv__bucket_floats(s); }
 
 /* What rank 0 asks for; of the state -1: nothing more. */
 typedef struct wish {
@@ -24,14 +25,14 @@ static qkv_status fetch(const qkv_optimizer *o, const qkv__slices *s, wish *w, f
 
 qkv_status qkv__collection_begin(qkv__collection *c, const qkv_optimizer *o, const qkv__slices *s)
 {
-    *c = (qkv__collection){ .optimizer = o, .slices = s, .room = qkv__alloc(2 * (size_t)ROOM), .bucket = { -1, -1 } };
+    *c = (qkv__collection){ .optimizer = o, .slices = s, .room = qkv__alloc(2 * room_of(s)), .bucket = { -1, -1 } };
     return c->room ? QKV_OK : QKV_MEMORY;
 }
 
 qkv_status qkv__collection_end(qkv__collection *c)
 {
     wish nothing = { .state = -1 };
-    qkv__release(c->room, 2 * (size_t)ROOM);
+    qkv__release(c->room, 2 * room_of(c->slices));
     return fetch(c->optimizer, c->slices, &nothing, NULL);
 }
 
@@ -47,9 +48,10 @@ qkv_status qkv__collect(const void *from, int64_t first, int64_t n, float *to)
 {
     const qkv__scattered *s = from;
     qkv__collection *c = s->all;
-    float *room = c->room + s->state * QKV__BUCKET;
+    int64_t floats = qkv__bucket_floats(c->slices);
+    float *room = c->room + s->state * floats;
     for (int64_t at = s->start + first, end = at + n, next; at < end; at = next) {
-        wish w = { s->state, at / QKV__BUCKET };
+        wish w = { s->state, at / floats };
         qkv__span bucket = qkv__bucket(c->slices, w.bucket);
         if (c->bucket[w.state] != w.bucket) {
             qkv_status status = fetch(c->optimizer, c->slices, &w, room);
@@ -67,8 +69,9 @@ void qkv__read_scattered(const qkv__scattered *s, int64_t count, const qkv__stor
 {
     float *state = qkv__optimizer_state(s->all->optimizer, (int)s->state);
     qkv__span weight = { s->start, s->start + count };
-    for (int64_t b = weight.from / QKV__BUCKET, place; b * QKV__BUCKET < weight.to; b++) {
-        qkv__span own = qkv__slice_of(s->all->slices, b, weight, &place);
+    const qkv__slices *slices = s->all->slices;
+    for (int64_t b = weight.from / qkv__bucket_floats(slices), place; qkv__bucket(slices, b).from < weight.to; b++) {
+        qkv__span own = qkv__slice_of(slices, b, weight, &place);
         if (own.from < own.to) qkv__safetensors_decode_some(from, own.from - s->start, own.to - own.from, state + place);
     }
 }

@@ -51,7 +51,7 @@ struct qkv_trainer {
     qkv__partial_sums sums;
     qkv__slices slices; /* of the weights */
     bool is_sharded;
-    bool is_behind;             /* the weights of the others' slices are not those of the last update yet */
+    bool is_behind; /* the others' slices of the weights are not those of the last update yet, nor their gradients 0 */
     qkv__all_gather *gathering; /* they are on their way; else NULL */
     uint64_t pairs_hash;
 };
@@ -213,14 +213,15 @@ bool qkv__trainer_is_sharded(const qkv_trainer *t) { return t->is_sharded; }
 
 /* ---- a step ---- */
 
-/* Which weight is not finite, or has a gradient that is not. */
-static qkv_status not_finite(const qkv_trainer *t, const char *what, double value)
+/* Which weight is not finite, or has a gradient that is not. Gradients that ranks still add up are not looked at: they may be
+ * another's, and are written just now. */
+static qkv_status not_finite(const qkv_trainer *t, const char *what, double value, bool has_grad)
 {
     const qkv_params *p = qkv_model_params(t->model);
     for (int i = 0; i < qkv_params_tensors(p); i++) {
         const qkv_tensor *w = qkv_params_tensor(p, i);
         for (int64_t k = 0; k < w->count; k++)
-            if (!isfinite(w->data[k]) || !isfinite(w->grad[k]))
+            if (!isfinite(w->data[k]) || (has_grad && !isfinite(w->grad[k])))
                 return qkv__fail(QKV_NUMERIC,
                                  "step %lld: the %s is %g: %s of \"%s\" is not finite; a smaller learning rate may help",
                                  (long long)qkv_optimizer_steps(t->optimizer) + 1, what, value,
@@ -259,7 +260,7 @@ static void await_weight(void *data, const qkv_tensor *w)
     qkv__all_gather_wait(t->gathering, from + w->count);
 }
 
-/* What a forward pass reads first is sent first, and waited for where it is read. */
+/* What a forward pass reads first is sent first, and waited for where it is read. Nobody else says anything meanwhile. */
 static qkv_status begin_gathering(qkv_trainer *t)
 {
     if (!t->is_behind) return QKV_OK;
@@ -267,6 +268,7 @@ static qkv_status begin_gathering(qkv_trainer *t)
     if (!t->gathering) return QKV_MEMORY;
     t->is_behind = false;
     qkv__await_weights(t->tape, await_weight, t);
+    qkv_params_zero_grad(qkv_model_params(t->model)); /* while the first weights come */
     return QKV_OK;
 }
 
@@ -299,7 +301,7 @@ static qkv_status learn(qkv_trainer *t, const qkv_batch *b, uint64_t pass, doubl
     double value = (double)qkv_item(mean);
     *loss += share * value;
     qkv_tape_reset(t->tape);
-    return status || isfinite(value) ? status : not_finite(t, "loss", value);
+    return status || isfinite(value) ? status : not_finite(t, "loss", value, qkv_dist_ranks() == 1);
 }
 
 /* Makes this rank's share of n batches: nobody else reads their text. */
@@ -379,6 +381,12 @@ static qkv_status learn_in_tree(qkv_trainer *t, qkv_progress *out, int64_t n)
     return status;
 }
 
+static qkv_status gather_all(const qkv_trainer *t, float *block)
+{
+    qkv__all_gather *g = qkv__all_gather_begin(&t->slices, block);
+    return g ? qkv__all_gather_end(g) : QKV_MEMORY;
+}
+
 /* Without micro-batches the norm is that of before there were any. */
 static qkv_status clip(qkv_trainer *t, float *norm)
 {
@@ -387,20 +395,17 @@ static qkv_status clip(qkv_trainer *t, float *norm)
     qkv_status status = t->o.micro_batches ? qkv__clip_slices(p, &t->slices, t->is_sharded, t->o.clip, norm)
                                            : qkv_params_clip_grad(p, t->o.clip, norm);
     if (!status || isfinite(*norm)) return status;
-    if (t->is_sharded) status = qkv__share_slices(&t->slices, qkv_params_grad(p)); /* so that each can tell which it is */
-    return status == QKV_IO ? status : not_finite(t, "norm of the gradients", (double)*norm);
+    if (t->is_sharded) status = gather_all(t, qkv_params_grad(p)); /* so that each can tell which it is */
+    return status == QKV_IO ? status : not_finite(t, "norm of the gradients", (double)*norm, true);
 }
 
 /* Where it is sharded each rank updates its slices, and the weights come together when they are needed. */
 static qkv_status update_weights(qkv_trainer *t)
 {
-    qkv_params *p = qkv_model_params(t->model);
     qkv_status status = qkv_optimizer_step(t->optimizer);
     if (!status) status = check_update(t);
-    if (status || !t->is_sharded) return status;
-    qkv_params_zero_grad(p);
-    t->is_behind = true;
-    return QKV_OK;
+    t->is_behind = t->is_sharded;
+    return status;
 }
 
 static qkv_status update(qkv_trainer *t, qkv_progress *out, int64_t n)
@@ -740,18 +745,21 @@ qkv_status qkv_trainer_resume(qkv_trainer *t, const char *path)
     return status;
 }
 
+/* ---- with other ranks ---- */
+
 typedef struct shared_position {
     int64_t steps, next;
     uint64_t number, passes;
     qkv_best_so_far best_so_far;
 } shared_position;
 
-qkv_status qkv__trainer_share(qkv_trainer *t)
+/* Position, weights and a state that is not sharded: rank 0's to all. */
+static qkv_status share_position(qkv_trainer *t)
 {
     qkv_params *p = qkv_model_params(t->model);
     size_t bytes = sizeof(float) * (size_t)qkv_params_block(p);
     shared_position at = { qkv_optimizer_steps(t->optimizer), t->next, t->number, t->passes, t->best_so_far };
-    qkv_status status = t->is_sharded ? qkv__dist_agree(&at, sizeof at, "the checkpoint") : qkv__dist_copy(&at, sizeof at);
+    qkv_status status = qkv__dist_copy(&at, sizeof at);
     if (!status) status = qkv__dist_copy(qkv_params_data(p), bytes);
     for (int k = 0; !status && !t->is_sharded && qkv__optimizer_state(t->optimizer, k); k++)
         status = qkv__dist_copy(qkv__optimizer_state(t->optimizer, k), bytes);
@@ -762,4 +770,48 @@ qkv_status qkv__trainer_share(qkv_trainer *t)
     t->best_so_far = at.best_so_far;
     qkv__optimizer_set_steps(t->optimizer, at.steps);
     return QKV_OK;
+}
+
+/* On rank 0: what the file has of a state in a bucket; between weights there are zeros. */
+static void read_bucket(const qkv_trainer *t, const qkv__safetensors *file, int k, qkv__span bucket, float *to)
+{
+    qkv_params *p = qkv_model_params(t->model);
+    char name[300];
+    memset(to, 0, sizeof *to * (size_t)(bucket.to - bucket.from));
+    for (int i = 0; i < qkv_params_tensors(p); i++) {
+        const qkv_tensor *w = qkv_params_tensor(p, i);
+        int64_t start = w->data - qkv_params_data(p);
+        int64_t from = qkv__max(start, bucket.from), end = qkv__min(start + w->count, bucket.to);
+        if (from >= end) continue;
+        snprintf(name, sizeof name, "optimizer.%d.%s", k, qkv_params_name(p, i));
+        qkv__safetensors_decode_some(qkv__safetensors_find(file, name), from - start, end - from, to + (from - bucket.from));
+    }
+}
+
+/* Each rank gets its slices of the states from rank 0, which alone has the file, a bucket at a time. */
+static qkv_status deal_states(qkv_trainer *t, const qkv__safetensors *file)
+{
+    size_t bytes = sizeof(float) * (size_t)qkv__bucket_floats(&t->slices);
+    float *room = qkv__alloc(bytes), *own;
+    qkv_status status = room ? QKV_OK : QKV_MEMORY;
+    for (int k = 0; !status && (own = qkv__optimizer_state(t->optimizer, k)); k++)
+        for (int64_t b = 0; b < qkv__buckets(&t->slices) && !status; b++) {
+            if (file) read_bucket(t, file, k, qkv__bucket(&t->slices, b), room);
+            status = qkv__deal_bucket(&t->slices, room, b, own);
+        }
+    qkv__release(room, bytes);
+    return status;
+}
+
+qkv_status qkv__trainer_resume_all(qkv_trainer *t, const char *path)
+{
+    qkv__safetensors file;
+    bool reads = !qkv_dist_rank();
+    qkv_status status = reads ? qkv__safetensors_read(path, &file) : QKV_OK;
+    if (status) return status;
+    if (reads) status = take(t, &file);
+    if (!status && qkv_dist_ranks() > 1) status = share_position(t);
+    if (!status && t->is_sharded) status = deal_states(t, reads ? &file : NULL);
+    if (reads) qkv__safetensors_free(&file);
+    return status;
 }

@@ -10,9 +10,9 @@
  * release; qkv/transformer.def says how. */
 uint64_t qkv__transformer_hash(const qkv_transformer_opts *o);
 
-/* Every rank's trainer goes on where rank 0's is: weights, optimizer, position and the best so far. Where the optimizer's
- * state is sharded each rank has resumed, with its part of it, and USAGE tells of one that did so elsewhere. IO, MEMORY. */
-qkv_status qkv__trainer_share(qkv_trainer *t);
+/* As qkv_trainer_resume(), called by all ranks: rank 0 reads the file, and every rank's trainer goes on where it is: weights,
+ * optimizer, position and the best so far. */
+qkv_status qkv__trainer_resume_all(qkv_trainer *t, const char *path);
 
 /* A part of the i-th batch of an epoch, ready for the forward of that number. A batch of few rows has parts without any. The
  * errors of qkv_epoch_batch() and of the objective. */
@@ -25,7 +25,7 @@ qkv_status qkv__make_batch(const qkv_objective *o, const qkv_epoch *e, int64_t i
 qkv_status qkv__trainer_step_ahead(qkv_trainer *t, qkv_progress *out);
 qkv_status qkv__trainer_settle(qkv_trainer *t);
 
-/* Whether the optimizer's state is sharded: all ranks save and resume then. */
+/* Whether the optimizer's state is sharded: all ranks save then. */
 bool qkv__trainer_is_sharded(const qkv_trainer *t);
 
 #endif
