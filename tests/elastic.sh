@@ -47,5 +47,18 @@ dies() {
     "$elastic" -n 2 -o "--oversubscribe" "$qkv" train translate --train none.tsv --out bad >out 2>err
     same "an error of qkv's own: status" 3 $?
     same "is not tried again" 1 "$(grep -c 'none.tsv: cannot open' err)"
+    if [ -e "$(dirname "$qkv")/../src/libqkv-mpi-mpich.so" ] && command -v mpirun.mpich >/dev/null 2>&1; then
+        mkdir notes
+        ELASTIC_LAUNCHER=mpirun.mpich timeout 100 "$elastic" -n 3 env LD_PRELOAD="$shim" QKV_SIGNAL="1 9 reduce 120" QKV_SIGNAL_FOLDER="$folder/notes" "$qkv" $train --out mpich >out 2>err
+        same "MPICH, rank 1 of 3 dies: status" 0 $?
+        contains "it goes on with 2" "$(cat err)" "is lost: going on with 2"
+        same "to the same bytes" "$(files whole)" "$(files mpich)"
+        printf '#!/bin/sh\n[ "$PMI_RANK" != 1 ] || set -- train translate --train none.tsv --out bad\nexec "%s" "$@"\n' "$qkv" >one_errs && chmod +x one_errs
+        ELASTIC_LAUNCHER=mpirun.mpich timeout 60 "$elastic" -n 2 ./one_errs $train --out bad >out 2>err
+        same "MPICH, an error of one rank: status" 3 $?
+        same "is not tried again" "" "$(grep 'is lost' err)"
+    else
+        skipped "MPICH: there is no plugin for it, or no mpirun.mpich"
+    fi
 }
 finish
