@@ -131,6 +131,9 @@ fi
     same "and nothing of it stays" "" "$(find text.0 generate.3 -name '*.tmp')"
     timeout 60 $launch -n 1 "$qkv" $generate --steps 30 --update-freq 5 --out text.1 : -n 1 "$qkv" $generate --steps 30 --update-freq 5 --out elsewhere >out 2>err || cat err
     same "without a common folder each reads its own" "$(files generate.one)" "$(files text.1)"
+    QKV_MPI_SILENCE=soon ranks 2 $translate --steps 3 --out bad >out 2>err
+    same "seconds of silence that are none: status" 2 $?
+    contains "and why" "$(cat err)" 'QKV_MPI_SILENCE is "soon", expected seconds from 2 to 3600'
     ranks 9 $translate --micro-batches 8 --steps 3 --out bad >out 2>err
     same "more ranks than micro-batches: status" 2 $?
 
@@ -201,9 +204,12 @@ fi
 
     # the other library
     if [ -e "$(dirname "$qkv")/../src/libqkv-mpi-mpich.so" ] && command -v mpirun.mpich >/dev/null 2>&1; then
-        for n in 2 3; do
-            timeout 60 mpirun.mpich -n $n "$qkv" $translate --update-freq 2 --steps 30 --out mpich.$n >out 2>err || cat err
-            same "MPICH: $n ranks, the same bytes" "$wanted" "$(files mpich.$n)"
+        for job in translate classify generate mask; do
+            eval "command=\"\$$job --update-freq 5 --steps 30\""
+            for n in 1 2 3 4; do
+                timeout 60 mpirun.mpich -n $n "$qkv" $command --out mpich.$job.$n >out 2>err || cat err
+                same "MPICH: $job, $n ranks, the same bytes" "$(files $job.one)" "$(files mpich.$job.$n)"
+            done
         done
     else
         skipped "MPICH: there is no plugin for it, or no mpirun.mpich"

@@ -398,13 +398,25 @@ static qkv_status make_tables(void)
     return QKV_OK;
 }
 
+static qkv_status read_silence(double *seconds)
+{
+    const char *given = getenv("QKV_MPI_SILENCE");
+    char *end;
+    *seconds = 20;
+    if (!given || !*given) return QKV_OK;
+    *seconds = strtod(given, &end);
+    if (!*end && *seconds >= 2 && *seconds <= 3600) return QKV_OK;
+    return qkv__fail(QKV_USAGE, "QKV_MPI_SILENCE is \"%.40s\", expected seconds from 2 to 3600", given);
+}
+
 qkv_status qkv_dist_start(int threads)
 {
     const char *name = launched_by(), *library = "";
+    double silence;
     if (!name || dist.plugin) return QKV_OK;
     const qkv__plugin *p = load_plugin(name);
-    if (!p) return qkv_error_status();
-    const char *why = p->start(&dist.rank, &dist.ranks, &dist.host, &library);
+    if (!p || read_silence(&silence)) return qkv_error_status();
+    const char *why = p->start(silence, &dist.rank, &dist.ranks, &dist.host, &library);
     if (why) return qkv__fail(QKV_IO, "MPI does not start: %.400s", why);
     dist.plugin = p;
     snprintf(dist.place, sizeof dist.place, "rank %d on %.200s", dist.rank, dist.host);

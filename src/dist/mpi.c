@@ -21,7 +21,7 @@
  * time. */
 enum { PIECE = 1 << 28, UNASKED = 60 << 10, LARGE = 4 << 20 };
 static const double beat_seconds = 1, end_seconds = 10;
-static double silence_seconds = 20;
+static double silence_seconds;
 
 static MPI_Comm world;
 static int rank, ranks, provided; /* provided: what threads may do */
@@ -140,19 +140,8 @@ static void *watch_main(void *unused)
     return unused;
 }
 
-static const char *read_silence(void)
-{
-    const char *given = getenv("QKV_MPI_SILENCE");
-    char *end;
-    if (!given || !*given) return NULL;
-    silence_seconds = strtod(given, &end);
-    return !*end && silence_seconds >= 2 && silence_seconds <= 3600 ? NULL : "QKV_MPI_SILENCE must be seconds, from 2 to 3600";
-}
-
 static const char *start_watch(void)
 {
-    const char *wrong = read_silence();
-    if (wrong) return wrong;
     watch.hosts = calloc((size_t)ranks, MPI_MAX_PROCESSOR_NAME);
     if (!watch.hosts) return "out of memory";
     int code = MPI_Comm_dup(MPI_COMM_WORLD, &watch.comm);
@@ -167,8 +156,9 @@ static const char *start_watch(void)
 
 static int is_threaded(void) { return provided == MPI_THREAD_MULTIPLE; }
 
-static const char *start(int *own_rank, int *all_ranks, const char **own_host, const char **version)
+static const char *start(double silence, int *own_rank, int *all_ranks, const char **own_host, const char **version)
 {
+    silence_seconds = silence;
     if ((errors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)) < 0) errors = STDERR_FILENO;
     int length, code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
     if (!code) code = MPI_Comm_dup(MPI_COMM_WORLD, &world);

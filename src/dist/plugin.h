@@ -11,7 +11,8 @@ enum { QKV__PLUGIN_VERSION = 3 };
 /* Errors are 0 for none, else what MPI calls them, in words that stay until the next. */
 typedef struct qkv__plugin {
     int version;
-    const char *(*start)(int *rank, int *ranks, const char **host, const char **library); /* NULL, or why not */
+    /* silence: seconds after which a rank that says nothing is given up. NULL, or why not. */
+    const char *(*start)(double silence, int *rank, int *ranks, const char **host, const char **library);
 
     /* Begins to send send_bytes[r] bytes to each rank r and to receive receive_bytes[r] from it; both ends know the sizes. A
      * message meets one of the same tag alone, and those of a tag meet in the order they were posted. NULL, with *wrong. */
