@@ -1,12 +1,12 @@
 #!/bin/sh
 # Updates of a training on hosts of one core each, joined by slow links, beside what tools/simulate-cluster says of them. Root, ip, tc and Open MPI
 # are needed (tests/hosts.sh), and two cores that nobody else uses.
-# usage: bench/ranks.sh QKV FOLDER PART...      measures the parts, keeps them in FOLDER and prints all that are there
-#        compute   two processes at once, each with the micro-batches of one of two ranks, that do not speak to each other
-#        quarter   the same with half as many: the rest is what an update takes without any
-#        free      two ranks, and the links as fast as they are here: what the processors spend on copying
-#        RATE      two ranks, such as 250mbit 500mbit 1gbit
-#        4@RATE    four ranks on the two cores
+# usage: bench/ranks.sh QKV FOLDER PART...      measures the parts, adds them to FOLDER and prints all that are there
+#        RATE      two ranks of 4 micro-batches each, such as 250mbit 500mbit 1gbit; free: the links as fast as they are here
+#        4@RATE    four ranks of 2 micro-batches each on the two cores
+#        TOKENSt   two ranks of one micro-batch of so many tokens each at 1 Gbit/s, such as 512t: the overlap; exact and --fast-reduce
+# A machine is not as fast at one moment as at another. So processes that do not speak to each other, with the micro-batches of one rank each, are
+# measured right before and right after each part.
 set -u
 [ $# -ge 2 ] || { sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2; }
 tests=$(realpath "$(dirname "$0")/../tests")
@@ -21,60 +21,94 @@ trap 'exit 1' HUP INT TERM
 cd "$folder" || exit 1
 
 [ -e pairs.tsv ] || { "$qkv" example translate --out made >/dev/null 2>&1 && head -n 3000 made/train.tsv >pairs.tsv; }
-train="train translate --train pairs.tsv --paper --dim 256 --heads 4 --layers 2 --inner 1024 --vocab 1000 --patience 0 --threads 1 --steps 12
-    --save-every 0 --log-every 1 --quiet"
+train="train translate --train pairs.tsv --paper --dim 256 --heads 4 --layers 2 --inner 1024 --vocab 1000 --patience 0 --threads 1 --steps 22
+    --save-every 0 --valid-every 1000 --log-every 1 --quiet"
 
-# The median of the last 10 of 12 updates.
-median_step() { sed -n 's/.*"seconds": \([0-9.]*\)}.*/\1/p' "$1/log.jsonl" | awk 'NR > 2 { print $1 - last } { last = $1 }' | sort -n | sed -n '5p;6p' | awk '{ s += $1 } END { print s / 2 }'; }
+# The seconds of the last 20 of 22 updates.
+steps_of() { sed -n 's/.*"seconds": \([0-9.]*\)}.*/\1/p' "$1/log.jsonl" | awk 'NR > 2 { print $1 - last } { last = $1 }'; }
+median() { sort -n "$@" | awk '{ x[NR] = $1 } END { print NR ? (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 : "none" }'; }
 
-# A part of the update on each core, in so many micro-batches.
-measure_alone() {
-    rm -rf alone0 alone1
-    # shellcheck disable=SC2086
-    for core in 0 1; do taskset -c $core "$qkv" $train --max-tokens $((128 * $1)) --micro-batches "$1" --out alone$core & done
+# alone NAME PROCESSES TOKENS MICRO_BATCHES: adds what an update takes to NAME.alone
+alone() {
+    rm -rf alone.[0-9]
+    k=0
+    while [ $k -lt "$2" ]; do
+        # shellcheck disable=SC2086
+        taskset -c $((k % 2)) "$qkv" $train --max-tokens "$3" --micro-batches "$4" --out alone.$k &
+        k=$((k + 1))
+    done
     wait
-    median_step alone0
+    steps_of alone.0 >>"$1.alone"
 }
 
-# measure_ranks N RATE
-measure_ranks() {
+# ranks NAME RANKS RATE TOKENS MICRO_BATCHES OPTIONS...: adds to NAME
+ranks() {
+    name=$1 n=$2 rate=$3 tokens=$4 micro=$5
+    shift 5
     rm -rf ranks
-    make_hosts "$1"
-    [ "$2" = free ] || limit_hosts "$2"
+    make_hosts "$n"
+    [ "$rate" = free ] || limit_hosts "$rate"
     # shellcheck disable=SC2016,SC2086
-    on_hosts "$1" sh -c 'exec taskset -c $((OMPI_COMM_WORLD_RANK % 2)) "$@"' sh "$qkv" $train --max-tokens 1024 --micro-batches 8 --out "$folder/ranks" >&2
+    on_hosts "$n" sh -c 'exec taskset -c $((OMPI_COMM_WORLD_RANK % 2)) "$@"' sh "$qkv" $train --max-tokens "$tokens" --micro-batches "$micro" "$@" --out "$folder/ranks" >&2
     drop_hosts
-    median_step ranks
+    steps_of ranks >>"$name"
 }
 
-for part in "$@"; do
-    case $part in
-        compute) measure_alone 4 ;;
-        quarter) measure_alone 2 ;;
-        *@*) measure_ranks "${part%@*}" "${part#*@}" ;;
-        *) measure_ranks 2 "$part" ;;
-    esac >"$part.new"
-    mv "$part.new" "$part"
-done
+# Few and less micro-batches tell what an update takes without any.
+measure() {
+    case $1 in
+        *[0-9]t)
+            alone "$1" 2 "${1%t}" 1
+            ranks "$1" 2 1gbit $((2 * ${1%t})) 2
+            alone "$1" 2 "${1%t}" 1
+            ranks "$1.fast" 2 1gbit $((2 * ${1%t})) 2 --fast-reduce
+            alone "$1" 2 "${1%t}" 1 ;;
+        4@*)
+            alone four 4 256 2
+            ranks "$1" 4 "${1#4@}" 1024 8
+            alone four 4 256 2 ;;
+        *)
+            alone two 2 512 4
+            alone less 2 256 2
+            ranks "$1" 2 "$1" 1024 8
+            alone less 2 256 2
+            alone two 2 512 4 ;;
+    esac
+}
 
-# What was measured, and what is predicted from compute, quarter and free alone.
-[ -e compute ] && [ -e quarter ] && [ -e free ] || exit 0
-params=$(sed -n 's/.*"parameters": \([0-9]*\).*/\1/p' alone0/training.json)
-awk -v p="$params" -v compute="$(cat compute)" -v quarter="$(cat quarter)" -v free="$(cat free)" 'BEGIN {
-    leaf = (compute - quarter) / 2
-    if (leaf > compute / 4) leaf = compute / 4 # they were disturbed
-    copy = free > compute ? 8 * p / (free - compute) : 1e12
-    print leaf, compute - 4 * leaf, copy }' >terms
+for part in "$@"; do measure "$part"; done
+
+# ---- what was measured ----
+
+params=$(sed -n 's/.*"parameters": \([0-9]*\).*/\1/p' alone.0/training.json)
+for part in *[0-9]t; do
+    [ -e "$part.alone" ] || continue
+    awk -v p="$params" -v tokens="${part%t}" -v alone="$(median "$part.alone")" -v exact="$(median "$part")" -v fast="$(median "$part.fast")" 'BEGIN {
+        wire = 4 * p / (1e9 / 8 * 0.956) # 1448 of the 1514 bytes of a frame
+        most = alone > wire ? alone : wire
+        printf "%s tokens a rank: computing %.3f, transfer %.3f, exact %.3f, which is %.2f times the longer one, --fast-reduce %.3f\n", tokens, alone, wire, exact, exact / most, fast }'
+done
+[ -e two.alone ] && [ -e less.alone ] && [ -e free ] || exit 0
+# From processes that do not speak to each other, and what free links add: what is copied on the core that computes.
+awk -v p="$params" -v two="$(median two.alone)" -v less="$(median less.alone)" -v free="$(median free)" 'BEGIN {
+    leaf = (two - less) / 2
+    if (leaf > two / 4) leaf = two / 4 # they were disturbed
+    update = two - 4 * leaf
+    copying = free - (4 * leaf + update / 2)
+    print leaf, update, (copying > 0 ? 8 * p / copying : 1e12) }' >terms
 read -r leaf update copy <terms
 echo "$params weights; a micro-batch $leaf s, an update without any $update s; $copy bytes/s are copied"
-for part in *bit; do
-    n=2 rate=$part
-    case $part in *@*) n=${part%@*} rate=${part#*@} ;; esac
-    link=$(echo "$rate" | sed 's/gbit/e9/; s/mbit/e6/')
-    # n/2 ranks on a core take their turns
-    each() { awk -v x="$1" -v n="$n" "BEGIN { print $2 }"; }
-    said=$("$simulate" params="$params" compute="$(each "$leaf" '8 * x * n / 2')" update="$(each "$update" 'x * n / 2')" micro=8 ranks="$n" jitter=0 \
-        link="$link" copy="$(each "$copy" 'x * 2 / n')" message=2e-5 latency=1e-4)
+for part in free *bit; do
+    [ -e "$part" ] || continue
+    n=2 rate=$part each=$leaf turns=1
+    # two ranks take their turns on a core, and each finds its cache used by the other: as four processes show that do not speak
+    case $part in 4@*)
+        n=4 rate=${part#4@} turns=2
+        each=$(awk -v four="$(median four.alone)" -v u="$update" 'BEGIN { print (four - 2 * u) / 2 }') ;;
+    esac
+    link=$(echo "$rate" | sed 's/gbit/e9/; s/mbit/e6/; s/free/1e11/')
+    said=$("$simulate" params="$params" table=256000 compute="$(awk -v x="$each" 'BEGIN { print 8 * x }')" update="$(awk -v x="$update" -v t=$turns 'BEGIN { print t * x }')" \
+        micro=8 ranks=$n jitter=0 link="$link" copy="$(awk -v x="$copy" -v t=$turns 'BEGIN { print x / t }')" message=2e-5 latency=1e-4)
     step=${said##*step }
-    echo "$part: measured $(cat "$part"), predicted $step, $(awk -v m="$(cat "$part")" -v p="$step" 'BEGIN { printf "%+.0f%%", 100 * (p / m - 1) }') ($said)"
+    echo "$part: measured $(median "$part"), predicted $step, $(awk -v m="$(median "$part")" -v p="$step" 'BEGIN { printf "%+.0f%%", 100 * (p / m - 1) }') ($said)"
 done
