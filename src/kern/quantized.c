@@ -294,9 +294,9 @@ static inline void add_eight_groups(v8 *chains, const uint8_t *w, const uint16_t
     *chains += __builtin_convertvector(sums, v8) * (*(const v8_any *)(a->scales + g) * scales);
 }
 
-static inline float sum_of_chains(v8 chains)
+static inline float sum_of_chains(const v8 *chains)
 {
-    v4 four = __builtin_shufflevector(chains, chains, 0, 1, 2, 3) + __builtin_shufflevector(chains, chains, 4, 5, 6, 7);
+    v4 four = __builtin_shufflevector(*chains, *chains, 0, 1, 2, 3) + __builtin_shufflevector(*chains, *chains, 4, 5, 6, 7);
     return (four[0] + four[2]) + (four[1] + four[3]);
 }
 
@@ -316,7 +316,7 @@ static inline void dots_of_groups(const uint8_t *w, const uint16_t *w_scales, in
         memcpy(rest_scales, w_scales + r * apart + g, sizeof *w_scales * (size_t)left);
         add_eight_groups(&chains[r], rest, rest_scales, a, g);
     }
-    EACH (r, 4) sum[r] = sum_of_chains(chains[r]);
+    EACH (r, 4) sum[r] = sum_of_chains(&chains[r]);
 }
 
 static inline void few_columns_int4(const qkv__quantized *x, const void *rows, int64_t j, int64_t apart, int64_t columns)
