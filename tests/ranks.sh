@@ -116,6 +116,9 @@ fi
     ranks 3 train translate --train none.tsv --steps 3 --out bad >out 2>err
     same "an error of all: status" 3 $?
     same "is said once" 1 "$(grep -c 'none.tsv: cannot open' err)"
+    timeout 60 $launch -n 1 "$qkv" $translate --steps 12 --save-every 5 --out differ : -n 1 "$qkv" $translate --steps 12 --save-every 4 --out differ >out 2>err
+    same "ranks that would save at other steps: status" 2 $?
+    contains "and why" "$(cat err)" "rank 1 has other bytes of the options than rank 0"
     timeout 60 $launch -n 1 "$qkv" $translate --steps 12 --out bad : -n 1 "$qkv" train translate --train none.tsv --steps 12 --out bad >out 2>err
     same "an error of one rank: status" 3 $?
     contains "names the rank" "$(cat err)" "none.tsv: cannot open: No such file or directory (rank 1 on $(uname -n))"

@@ -177,7 +177,7 @@ typedef struct qkv_run_setting {
 typedef enum qkv_run_event_kind {
     QKV_RUN_EVENT_BEGIN,      /* nothing has been trained or resumed yet */
     QKV_RUN_EVENT_RESUME,     /* going on after step at.step */
-    QKV_RUN_EVENT_STEP,       /* after every update */
+    QKV_RUN_EVENT_STEP,       /* after every update; with several ranks the weights are whole at VALIDATION and END */
     QKV_RUN_EVENT_VALIDATION, /* score was measured */
     QKV_RUN_EVENT_LAST_STEP,  /* as STEP: the last one is repeated once the run is to end */
     QKV_RUN_EVENT_END         /* all is saved; reason says why it ended */

@@ -1,6 +1,7 @@
 /* aside.c: a thread that speaks to the other ranks while this one computes. */
 #include "aside.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -59,7 +60,10 @@ static void ask_for_short_slices(void)
         int32_t nice;
         uint32_t priority;
         uint64_t runtime, deadline, period; /* nanoseconds */
-    } attributes = { .size = sizeof attributes, .nice = getpriority(PRIO_PROCESS, 0), .runtime = 100000 };
+    } attributes = { .size = sizeof attributes,
+                     .policy = (uint32_t)sched_getscheduler(0),
+                     .nice = getpriority(PRIO_PROCESS, 0),
+                     .runtime = 100000 };
     syscall(SYS_sched_setattr, 0, &attributes, 0);
 #endif
 }

@@ -438,15 +438,17 @@ qkv_status qkv_dist_end(qkv_status status, int *others)
     if (others) *others = 0;
     if (!dist.plugin) return status;
     const double patience = 2; /* seconds */
-    size_t bytes = (size_t)dist.ranks * sizeof status;
+    static qkv_status own;     /* it and `all` stay where the others have not come: they may be on their way */
+    size_t bytes = (size_t)dist.ranks * sizeof own;
     qkv_status *all = qkv__alloc(bytes);
-    const char *why = all ? spread_equal(&status, sizeof status, all, status ? patience : 0, END) : "out of memory";
+    own = status;
+    const char *why = all ? spread_equal(&own, sizeof own, all, status ? patience : 0, END) : "out of memory";
     if (!why) {
         for (int r = 0; r < dist.ranks && !status; r++) status = all[r];
         if (others) *others = all[0] != QKV_OK;
         leave();
+        qkv__release(all, bytes);
     } else if (others) *others = -1;
-    qkv__release(all, bytes);
     return why && !status ? mpi_failed(why) : status;
 }
 

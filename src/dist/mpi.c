@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -55,11 +56,16 @@ static void on_alarm(int signal)
     _exit(exit_status);
 }
 
-/* MPI_Abort() asks the launcher, which may be cut off: no longer than a moment. */
+/* MPI_Abort() asks the launcher, which may be cut off: no longer than a moment. Hydra must have read the sentence by then. With
+ * Open MPI 4 a message of the library's own about the abort is handled by two threads of mpirun at once, which garble it and may
+ * crash: it is left out. */
 static void end_all(int status, const char *sentence)
 {
+    bool *is_quiet = dlsym(RTLD_DEFAULT, "orte_execute_quiet");
     fflush(stderr);
     say(sentence);
+    rest(100000);
+    if (is_quiet) *is_quiet = true;
     exit_status = status;
     signal(SIGALRM, on_alarm);
     alarm(5);

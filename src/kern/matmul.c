@@ -641,4 +641,5 @@ FITS((MC * CHAIN + W + NC * CHAIN) * CHAINS);
 FITS(STREAM_CHAIN *CHAINS);
 FITS(CHAIN *NR);
 FITS(CHAIN *CHAINS *DOT_ROWS);
+_Static_assert((int)DOT_ROWS <= (int)QKV__PACK_ROWS, "a packed weight of 16 bits has nothing else to be read");
 _Static_assert(MC % MR == 0 && NC % NR == 0 && QKV__PACK_COLUMNS % NR == 0, "blocks are whole panels");

@@ -56,16 +56,14 @@ static void follow_weight(void *data, const qkv_tensor *w)
     qkv__reduction_ready(f->reduction, qkv_params_tensor(f->params, f->open)->grad - first);
 }
 
-static qkv_status run_followed(const summation *s, int64_t i, qkv__reduction *r)
+static qkv_status run_followed(const summation *s, int64_t i, qkv__reduction *r, bool *is_final)
 {
     int n = qkv_params_tensors(s->m->params);
-    following f = { .params = s->m->params, .reduction = r, .open = n };
-    if (!(f.is_final = qkv__alloc_zero((size_t)n))) return QKV_MEMORY;
+    following f = { .params = s->m->params, .reduction = r, .open = n, .is_final = is_final };
     for (int k = 0; k < n; k++) qkv_params_tensor(f.params, k)->first_user = NULL;
     qkv__tell_final(s->m->tape, follow_weight, &f);
     qkv_status status = s->m->run(s->m->data, i);
     qkv__tell_final(s->m->tape, NULL, NULL);
-    qkv__release(f.is_final, (size_t)n);
     return status;
 }
 
@@ -82,12 +80,15 @@ static qkv_status run_last(const summation *s, int64_t i, int free)
                               .is_fast = s->m->is_fast,
                               .keeps_slice = s->m->is_sharded };
     while (free > s->first) late[o.n_late++] = s->m->sums->at[--free];
-    qkv__reduction *r = qkv__reduction_begin(&o);
-    if (!r) return QKV_MEMORY;
+    size_t weights = (size_t)qkv_params_tensors(s->m->params);
+    bool *is_final = qkv__alloc_zero(weights); /* before: weights may still be on their way, which run() waits for */
+    qkv__reduction *r = is_final ? qkv__reduction_begin(&o) : NULL;
+    if (!r) return qkv__release(is_final, weights), QKV_MEMORY;
     char sentence[QKV_SENTENCE_MAX];
-    qkv_status status = run_followed(s, i, r);
+    qkv_status status = run_followed(s, i, r, is_final);
     if (status) snprintf(sentence, sizeof sentence, "%s", qkv_error());
     qkv_status reduced = qkv__reduction_end(r);
+    qkv__release(is_final, weights);
     return status ? qkv__fail_again(status, sentence) : reduced;
 }
 

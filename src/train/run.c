@@ -333,6 +333,13 @@ static qkv_status check_schedule(const qkv_run_opts *o, int64_t pairs)
                      (long long)planned, (long long)now);
 }
 
+/* Ranks validate and save together. */
+static qkv_status agree_on_intervals(const run *r)
+{
+    const int64_t every[] = { r->valid_every, r->o->save_every };
+    return qkv_dist_ranks() > 1 ? qkv__dist_agree(every, sizeof every, "the options") : QKV_OK;
+}
+
 static qkv_status run_training(run *r)
 {
     qkv_status status = qkv_run_check(r->o);
@@ -341,7 +348,7 @@ static qkv_status run_training(run *r)
     if (status) return status;
     r->valid_every = r->o->valid_every ? r->o->valid_every : r->epoch_steps;
     if (!(r->trainer = qkv_trainer_new(r->model, r->pairs, r->o->trainer))) return qkv_error_status();
-    status = begin_run(r);
+    if (!(status = agree_on_intervals(r))) status = begin_run(r);
     r->began = qkv__seconds();
     while (!status && !(status = agree_on_end(r)) && !r->reason) status = step(r);
     return status ? status : end_run(r);

@@ -147,13 +147,14 @@ static bool has_text_of_rank_0(const qkv_trainer *t) { return qkv_dist_rank() &&
 /* Every rank has made the same of its files: better known now than by a model that learns nothing. */
 static qkv_status join_ranks(qkv_trainer *t)
 {
-    uint64_t options = hash_options(t);
+    /* how the ranks speak to each other is not of the checkpoint, but of all of them */
+    const uint64_t options[] = { hash_options(t), t->is_sharded, t->o.fast_reduce != 0 };
     qkv_params *p = qkv_model_params(t->model);
     uint64_t first = t->pairs_hash;
     qkv_status status = qkv__dist_copy(&first, sizeof first);
     if (has_text_of_rank_0(t)) t->pairs_hash = first;
     if (!status) status = qkv__dist_agree(&t->pairs_hash, sizeof t->pairs_hash, "the text");
-    if (!status) status = qkv__dist_agree(&options, sizeof options, "the options");
+    if (!status) status = qkv__dist_agree(options, sizeof options, "the options");
     return status ? status : qkv__dist_copy(qkv_params_data(p), sizeof(float) * (size_t)qkv_params_block(p));
 }
 
@@ -430,8 +431,10 @@ qkv_status qkv__trainer_step_ahead(qkv_trainer *t, qkv_progress *out)
     if (status) return status;
     now.step = qkv_optimizer_steps(t->optimizer) + 1;
     status = update(t, &now, n);
+    char sentence[QKV_SENTENCE_MAX];
+    if (status) snprintf(sentence, sizeof sentence, "%s", qkv_error());
     qkv_status ended = end_gathering(t); /* where there was nothing to compute, or no memory */
-    if (!status) status = ended;
+    status = status ? qkv__fail_again(status, sentence) : ended;
     if (status) qkv_params_zero_grad(qkv_model_params(t->model)); /* half an update is none */
     if (status) return status;
     t->next += n;
