@@ -355,7 +355,10 @@ qkv_status qkv__reading_run(qkv__reading *r)
     return status;
 }
 
-void qkv__reading_sort(qkv__reading *r) { qsort(r->all_windows, (size_t)r->n_windows, sizeof *r->all_windows, by_text); }
+void qkv__reading_sort(qkv__reading *r)
+{
+    if (r->n_windows) qsort(r->all_windows, (size_t)r->n_windows, sizeof *r->all_windows, by_text);
+}
 
 void qkv__reading_free(qkv__reading *r)
 {
