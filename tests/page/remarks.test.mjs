@@ -40,6 +40,7 @@ const remarks = [
         await old.waitForTimeout(300);
         await old.focus('#over');
         for (const key of ['ArrowRight', 'ArrowRight']) await old.keyboard.press(key);
+        await old.waitForFunction(() => /: masked$/.test(document.querySelector('#reading').innerText), null, { timeout: 10000 }).catch(() => {});
         check('the explorer reads it so', /: masked$/.test(await old.locator('#reading').innerText()), await old.locator('#reading').innerText());
         check('and so does the terminal', run('attend', '-m', 'translator', '--text', 'the cat', '--kind', 'decoder').includes('// masked'));
     }],
