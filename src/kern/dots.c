@@ -1,0 +1,238 @@
+/* dots.c: products of a few rows with b stored (n,k), floats or numbers of 16 bits, on one thread: as fast as memory gives b. */
+#include "dot_chains.h"
+
+/* How the numbers of b are kept; a constant wherever it is asked. */
+typedef enum kept { FLOATS, HALVES, BFLOATS } kept;
+
+/* Four numbers of 16 bits as floats, exactly. Zeros are put before or behind each: gcc makes several instructions of a
+ * conversion of half a vector. */
+ALWAYS v4 widen_four(const uint16_t *p, const kept as)
+{
+    typedef uint16_t n8 __attribute__((vector_size(16)));
+    typedef uint64_t two __attribute__((vector_size(16)));
+    uint64_t low;
+    memcpy(&low, p, sizeof low);
+    n8 narrow = (n8)(two){ low }, zero = { 0 };
+    if (as == BFLOATS) return (v4)__builtin_shufflevector(zero, narrow, 0, 8, 1, 9, 2, 10, 3, 11);
+#if QKV_VECTOR_BYTES > 16
+    return (v4)_mm_cvtph_ps((__m128i)narrow);
+#else
+    return widen_halves((vu)__builtin_shufflevector(narrow, zero, 0, 8, 1, 9, 2, 10, 3, 11));
+#endif
+}
+
+ALWAYS const void *number_at(const void *b, int64_t i, const kept as)
+{
+    return (const char *)b + i * (as == FLOATS ? (int64_t)sizeof(float) : (int64_t)sizeof(uint16_t));
+}
+
+/* One number. */
+ALWAYS float one_of(const void *b, int64_t i, const kept as)
+{
+    uint16_t narrow[4] = { 0 };
+    if (as == FLOATS) return *(const float *)number_at(b, i, as);
+    memcpy(narrow, number_at(b, i, as), sizeof *narrow);
+    return widen_four(narrow, as)[0];
+}
+
+#if QKV_VECTOR_BYTES > 16
+ALWAYS __m128i eight_of(const uint16_t *p) { return _mm_loadu_si128((const __m128i *)(const void *)p); }
+#endif
+
+/* Numbers of 16 bits, eight each of rows 0, 4, 8, ... of b: out[0] has the first four of every row, a row a quarter, out[1] the
+ * other four. The instructions are named, as gcc widens a row at a time: see docs/decisions.md. */
+ALWAYS void widen_two_steps(const uint16_t *b, int64_t b_col, const kept as, vf out[2])
+{
+#if QKV_VECTOR_BYTES == 16
+    (void)b_col;
+    EACH (s, 2) out[s] = (vf)widen_four(b + s * CHAINS, as);
+#elif QKV_VECTOR_BYTES == 32
+    __m128i r0 = eight_of(b), r1 = eight_of(b + 4 * b_col);
+    __m256i rows = _mm256_set_m128i(r1, r0), zero = _mm256_setzero_si256();
+    out[0] = as == HALVES ? (vf)_mm256_cvtph_ps(_mm_unpacklo_epi64(r0, r1)) : (vf)_mm256_unpacklo_epi16(zero, rows);
+    out[1] = as == HALVES ? (vf)_mm256_cvtph_ps(_mm_unpackhi_epi64(r0, r1)) : (vf)_mm256_unpackhi_epi16(zero, rows);
+#else
+    __m128i r0 = eight_of(b), r1 = eight_of(b + 4 * b_col), r2 = eight_of(b + 8 * b_col), r3 = eight_of(b + 12 * b_col);
+    __m256i low = _mm256_set_m128i(_mm_unpacklo_epi64(r2, r3), _mm_unpacklo_epi64(r0, r1));
+    __m256i high = _mm256_set_m128i(_mm_unpackhi_epi64(r2, r3), _mm_unpackhi_epi64(r0, r1));
+    out[0] = as == HALVES ? (vf)_mm512_cvtph_ps(low) : (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(low), 16);
+    out[1] = as == HALVES ? (vf)_mm512_cvtph_ps(high) : (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16);
+#endif
+}
+
+/* The next two steps of every chain of m rows of a with DOT_ROWS rows of b. */
+ALWAYS void dot_two_steps(const int m, const kept as, const float *a, int64_t a_row, const void *b, int64_t b_col,
+                          vf sum[2][FOUR])
+{
+    EACH (g, FOUR) {
+        vf rows[2];
+        if (as == FLOATS)
+            EACH (s, 2) rows[s] = load_quarters((const float *)b + g * b_col + s * CHAINS, b_col);
+        else widen_two_steps((const uint16_t *)b + g * b_col, b_col, as, rows);
+        EACH (i, m)
+            EACH (s, 2) sum[i][g] += load_four(a + i * a_row + s * CHAINS) * rows[s];
+    }
+}
+
+/* The last n numbers of rows 0, 4, 8, ... of b, fewer than eight. Not inlined, so that the sums stay in registers. */
+static __attribute__((noinline)) vf dot_last(vf sum, const float *a, const void *b, int64_t b_col, int64_t n, kept as)
+{
+    float lane[W];
+    memcpy(lane, &sum, sizeof lane);
+    for (int s = 0; s < SIDE; s++)
+        for (int64_t p = 0; p < n; p++) {
+            float *chain = lane + s * CHAINS + p % CHAINS;
+            *chain = add_product(*chain, a[p], one_of(b, 4 * s * b_col + p, as));
+        }
+    return load(lane);
+}
+
+/* c[r*c_col] (+)= the chains of row r: see add_chains() */
+ALWAYS void put_chains(const vf s[FOUR], float *c, int64_t c_col, bool add)
+{
+    float t[DOT_ROWS];
+    for (int r = 0; add && r < DOT_ROWS; r++) t[r] = c[r * c_col];
+    add_chains(s, t, add);
+    for (int r = 0; r < DOT_ROWS; r++) c[r * c_col] = t[r];
+}
+
+/* One or two rows of a, DOT_ROWS rows of b over a block of k, and columns of c, b_col and c_col apart. */
+ALWAYS void dot_panel(const int m, const kept as, const float *a, int64_t a_row, const void *b, int64_t b_col, float *c,
+                      int64_t c_row, int64_t c_col, int64_t k, bool add)
+{
+    enum { STEP = 2 * CHAINS };
+    vf sum[2][FOUR];
+    int64_t p = 0;
+    EACH (i, m)
+        EACH (g, FOUR) sum[i][g] = (vf){ 0 };
+    for (; p + STEP <= k; p += STEP) dot_two_steps(m, as, a + p, a_row, number_at(b, p, as), b_col, sum);
+    EACH (i, m) {
+        if (p < k)
+            EACH (g, FOUR)
+                sum[i][g] = dot_last(sum[i][g], a + i * a_row + p, number_at(b, g * b_col + p, as), b_col, k - p, as);
+        put_chains(sum[i], c + i * c_row, c_col, add);
+    }
+}
+
+/* One element: what is left of the columns. */
+static void dot_one(const float *a, const void *b, float *c, int64_t k, bool add, kept as)
+{
+    float chain[CHAINS] = { 0 };
+    for (int64_t p = 0; p < k; p++) chain[p % CHAINS] = add_product(chain[p % CHAINS], a[p], one_of(b, p, as));
+    *c = (add ? *c + chain[0] : chain[0]) + chain[1] + chain[2] + chain[3];
+}
+
+/* A block of k of DOT_ROWS rows of b, from row j on and `apart` from each other. What is in the cache is read a second time for
+ * the third and fourth row of a. */
+ALWAYS void dot_block(const qkv__product *x, const void *b, const int m, const kept as, int64_t j, int64_t apart, int64_t p)
+{
+    int64_t k = qkv__min(CHAIN * CHAINS, x->k - p), two = 2 * x->a_row, b_col = apart * x->b_col;
+    const void *rows = number_at(b, j * x->b_col + p, as);
+    const float *a = x->a + p;
+    float *c = x->c + j;
+    bool add = x->add || p > 0;
+    dot_panel(m < 2 ? m : 2, as, a, x->a_row, rows, b_col, c, x->c_row, apart, k, add);
+    if (m > 2) dot_panel(m - 2, as, a + two, x->a_row, rows, b_col, c + 2 * x->c_row, x->c_row, apart, k, add);
+}
+
+/* The rows of b of a panel lie far apart, each followed by that of the next panel: a few long runs are what a processor reads
+ * ahead in by itself, even where a page of memory is small (see docs/decisions.md). */
+ALWAYS void dot_few(const qkv__product *x, const void *b, const int m, const kept as)
+{
+    int64_t j = 0, block = CHAIN * CHAINS, apart = x->n / DOT_ROWS;
+    for (; j < apart; j++)
+        for (int64_t p = 0; p < x->k; p += block) dot_block(x, b, m, as, j, apart, p);
+    for (j = apart * DOT_ROWS; j < x->n; j++)
+        for (int64_t p = 0; p < x->k; p += block)
+            EACH (i, m)
+                dot_one(x->a + p + i * x->a_row, number_at(b, j * x->b_col + p, as), x->c + i * x->c_row + j,
+                        qkv__min(block, x->k - p), x->add || p > 0, as);
+}
+
+/* One to four rows. */
+ALWAYS void dot_rows(const qkv__product *x, const void *b, const kept as)
+{
+    switch (x->m) {
+    case 1: dot_few(x, b, 1, as); break;
+    case 2: dot_few(x, b, 2, as); break;
+    case 3: dot_few(x, b, 3, as); break;
+    case 4: dot_few(x, b, 4, as); break;
+    }
+    if (x->k <= 0) no_steps(x);
+    else if (x->bias) add_bias(x->c, x->c_row, x->m, x->n, x->bias);
+}
+
+void NAME(dots_half)(const qkv__product *x, const uint16_t *b) { dot_rows(x, b, HALVES); }
+void NAME(dots_bfloat)(const qkv__product *x, const uint16_t *b) { dot_rows(x, b, BFLOATS); }
+
+/* ---- a handful of rows ---- */
+
+/* rows of a as [step][group][W]; zero past the last row and past k */
+static void pack_groups(const float *a, int64_t a_row, int64_t m, int64_t k, float *out)
+{
+    int64_t room = steps(k, CHAINS, 0);
+    memset(out, 0, sizeof(float) * (size_t)(FOUR * room * W));
+    for (int64_t i = 0; i < m; i++) {
+        float *to = out + i % FOUR * W + i / FOUR * CHAINS;
+        for (int64_t p = 0; p < k; p += CHAINS, to += FOUR * W)
+            memcpy(to, a + i * a_row + p, sizeof(float) * (size_t)qkv__min(CHAINS, k - p));
+    }
+}
+
+/* The first n of every four chains have one step more. Not inlined, so that the sums stay in registers. */
+static __attribute__((noinline)) vf last_step(vf sum, const float *a, const float *b, int64_t n)
+{
+    float lane[W];
+    memcpy(lane, &sum, sizeof lane);
+    for (int64_t i = 0; i < W; i++)
+        if (i % CHAINS < n) lane[i] = add_product(lane[i], a[i], b[i % CHAINS]);
+    return load(lane);
+}
+
+/* t[j*W + i] (+)= row i times row j of b over a block of k, for n rows of b */
+ALWAYS void dot_groups(const int n, const float *a, const float *b, int64_t b_col, float *t, int64_t k, bool add)
+{
+    vf sum[AT_ONCE][FOUR];
+    int64_t whole = k / CHAINS;
+    EACH (j, n)
+        EACH (g, FOUR) sum[j][g] = (vf){ 0 };
+    for (int64_t step = 0; step < whole; step++) {
+        vf row[AT_ONCE];
+        EACH (j, n) row[j] = load_four(b + j * b_col + step * CHAINS);
+        EACH (g, FOUR) {
+            vf group = load(a + (step * FOUR + g) * W);
+            EACH (j, n) sum[j][g] += group * row[j];
+        }
+    }
+    EACH (j, n) {
+        vf *s = sum[j];
+        if (k % CHAINS)
+            EACH (g, FOUR) s[g] = last_step(s[g], a + (whole * FOUR + g) * W, b + j * b_col + whole * CHAINS, k % CHAINS);
+        add_chains(s, t + j * W, add);
+    }
+}
+
+static void dot_handful(const qkv__product *x, float *scratch)
+{
+    float t[BATCH * W];
+    for (int64_t p = 0; p < x->k; p += CHAIN * CHAINS) {
+        int64_t k = qkv__min(CHAIN * CHAINS, x->k - p);
+        pack_groups(x->a + p, x->a_row, x->m, k, scratch);
+        for (int64_t j = 0; j < x->n; j += BATCH) {
+            int64_t n = qkv__min(BATCH, x->n - j), done = 0;
+            const float *b = x->b + j * x->b_col + p;
+            if (x->add || p > 0) transpose(x->c + j, x->c_row, t, W, x->m, n);
+            for (; done + AT_ONCE <= n; done += AT_ONCE)
+                dot_groups(AT_ONCE, scratch, b + done * x->b_col, x->b_col, t + done * W, k, x->add || p > 0);
+            for (; done < n; done++) dot_groups(1, scratch, b + done * x->b_col, x->b_col, t + done * W, k, x->add || p > 0);
+            transpose(t, W, x->c + j, x->c_row, n, x->m);
+        }
+    }
+    if (x->bias) add_bias(x->c, x->c_row, x->m, x->n, x->bias);
+}
+
+void NAME(dots)(const qkv__product *x, float *scratch)
+{
+    if (x->m <= FOUR) dot_rows(x, x->b, FLOATS);
+    else dot_handful(x, scratch);
+}
