@@ -58,7 +58,7 @@ static void transpose(const float *from, int64_t from_row, float *to, int64_t to
 /* ---- chains in lanes ---- */
 
 /* A vector has the chains of SIDE elements: lane 4*s + chain of vector g belongs to row g + 4*s, of b for one to four rows of a, else of a. */
-enum { FOUR = QKV__DOTS_ROWS, SIDE = W / CHAINS, DOT_ROWS = FOUR * SIDE, AT_ONCE = 3, BATCH = 8 * AT_ONCE };
+enum { FOUR = QKV__DOTS_ROWS, SIDE = W / CHAINS, DOT_ROWS = FOUR * SIDE, AT_ONCE = 3, BATCH = 8 };
 
 /* sum + a b, rounded once where the vectors do so: said outright, as a compiler that may fuse a scalar need not. */
 static inline float add_product(float sum, float a, float b)
@@ -92,7 +92,80 @@ ALWAYS void add_chains(const vf s[FOUR], float *to, bool add)
     store(to, first + HIGH_PAIRS(t0, t2) + LOW_PAIRS(t1, t3) + HIGH_PAIRS(t1, t3));
 }
 
-/* ---- few rows, in dots.c: at most DOT_ROWS; b_row and a_col 1, k above 0 ---- */
+/* ---- a handful of rows ---- */
+
+/* rows of a as [step][group][W]; zero past the last row and past k */
+static void pack_groups(const float *a, int64_t a_row, int64_t m, int64_t k, float *out)
+{
+    int64_t room = steps(k, CHAINS, 0);
+    memset(out, 0, sizeof(float) * (size_t)(FOUR * room * W));
+    for (int64_t i = 0; i < m; i++) {
+        float *to = out + i % FOUR * W + i / FOUR * CHAINS;
+        for (int64_t p = 0; p < k; p += CHAINS, to += FOUR * W)
+            memcpy(to, a + i * a_row + p, sizeof(float) * (size_t)qkv__min(CHAINS, k - p));
+    }
+}
+
+/* The first n of every four chains have one step more. Not inlined, so that the sums stay in registers. */
+static __attribute__((noinline)) vf last_step(vf sum, const float *a, const float *b, int64_t n)
+{
+    float lane[W];
+    memcpy(lane, &sum, sizeof lane);
+    for (int64_t i = 0; i < W; i++)
+        if (i % CHAINS < n) lane[i] = add_product(lane[i], a[i], b[i % CHAINS]);
+    return load(lane);
+}
+
+/* t[j*t_col + i] (+)= row i times row j of b over a block of k, for n rows of b */
+ALWAYS void dot_groups(const int n, const float *a, const float *b, int64_t b_col, float *t, int64_t t_col, int64_t k, bool add)
+{
+    vf sum[AT_ONCE][FOUR];
+    int64_t whole = k / CHAINS;
+    EACH (j, n)
+        EACH (g, FOUR) sum[j][g] = (vf){ 0 };
+    for (int64_t step = 0; step < whole; step++) {
+        vf row[AT_ONCE];
+        EACH (j, n) row[j] = load_four(b + j * b_col + step * CHAINS);
+        EACH (g, FOUR) {
+            vf group = load(a + (step * FOUR + g) * W);
+            EACH (j, n) sum[j][g] += group * row[j];
+        }
+    }
+    EACH (j, n) {
+        vf *s = sum[j];
+        if (k % CHAINS)
+            EACH (g, FOUR) s[g] = last_step(s[g], a + (whole * FOUR + g) * W, b + j * b_col + whole * CHAINS, k % CHAINS);
+        add_chains(s, t + j * t_col, add);
+    }
+}
+
+/* Columns j .. j+columns-1 and those of the `runs` - 1 others that lie `apart`, over a block of k from p on. */
+ALWAYS void handful_of_columns(const int runs, const qkv__product *x, const float *a, int64_t j, int64_t apart, int64_t columns,
+                               int64_t p)
+{
+    float t[AT_ONCE * BATCH * W];
+    int64_t k = qkv__min(CHAIN * CHAINS, x->k - p);
+    bool add = x->add || p > 0;
+    for (int64_t r = 0; add && r < runs; r++) transpose(x->c + j + r * apart, x->c_row, t + r * BATCH * W, W, x->m, columns);
+    for (int64_t q = 0; q < columns; q++)
+        dot_groups(runs, a, x->b + (j + q) * x->b_col + p, apart * x->b_col, t + q * W, BATCH * W, k, add);
+    for (int64_t r = 0; r < runs; r++) transpose(t + r * BATCH * W, W, x->c + j + r * apart, x->c_row, columns, x->m);
+}
+
+/* Three rows of b at a time, a third of all apart: few long runs, see dots.c. */
+static void dot_handful(const qkv__product *x, float *scratch)
+{
+    int64_t third = x->n / AT_ONCE;
+    for (int64_t p = 0; p < x->k; p += CHAIN * CHAINS) {
+        pack_groups(x->a + p, x->a_row, x->m, qkv__min(CHAIN * CHAINS, x->k - p), scratch);
+        for (int64_t j = 0; j < third; j += BATCH)
+            handful_of_columns(AT_ONCE, x, scratch, j, third, qkv__min(BATCH, third - j), p);
+        if (AT_ONCE * third < x->n) handful_of_columns(1, x, scratch, AT_ONCE * third, 0, x->n - AT_ONCE * third, p);
+    }
+    if (x->bias) add_bias(x->c, x->c_row, x->m, x->n, x->bias);
+}
+
+/* ---- few rows, in dots.c: at most 8, with vectors of at most 32 bytes; b_row and a_col 1, k above 0 ---- */
 void NAME(dots)(const qkv__product *x, float *scratch);
 
 #endif

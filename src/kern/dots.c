@@ -1,5 +1,18 @@
-/* dots.c: products of a few rows with b stored (n,k), floats or numbers of 16 bits, on one thread: as fast as memory gives b. */
+/* dots.c: products of a few rows with b stored (n,k), floats or numbers of 16 bits, on one thread: as fast as memory gives b.
+ *
+ * Vectors have 32 bytes here also where they could have 64. A vector of 64 has the chains of four rows of b, so that sixteen rows
+ * are read at a time: too many runs to read ahead in, each in pieces of 16 bytes. See docs/decisions.md. */
+#if QKV_VECTOR_BYTES == 64
+#undef QKV_VECTOR_BYTES
+#define QKV_VECTOR_BYTES 32
+#endif
 #include "dot_chains.h"
+
+#if defined(__AVX512VL__) || defined(__aarch64__)
+enum { A_ROWS = 4 }; /* whose sums fit the registers: 32 of them */
+#else
+enum { A_ROWS = 2 };
+#endif
 
 /* How the numbers of b are kept; a constant wherever it is asked. */
 typedef enum kept { FLOATS, HALVES, BFLOATS } kept;
@@ -62,7 +75,7 @@ ALWAYS void widen_two_steps(const uint16_t *b, int64_t b_col, const kept as, vf 
 
 /* The next two steps of every chain of m rows of a with DOT_ROWS rows of b. */
 ALWAYS void dot_two_steps(const int m, const kept as, const float *a, int64_t a_row, const void *b, int64_t b_col,
-                          vf sum[2][FOUR])
+                          vf sum[A_ROWS][FOUR])
 {
     EACH (g, FOUR) {
         vf rows[2];
@@ -96,12 +109,12 @@ ALWAYS void put_chains(const vf s[FOUR], float *c, int64_t c_col, bool add)
     for (int r = 0; r < DOT_ROWS; r++) c[r * c_col] = t[r];
 }
 
-/* One or two rows of a, DOT_ROWS rows of b over a block of k, and columns of c, b_col and c_col apart. */
+/* Up to A_ROWS rows of a, DOT_ROWS rows of b over a block of k, and columns of c, b_col and c_col apart. */
 ALWAYS void dot_panel(const int m, const kept as, const float *a, int64_t a_row, const void *b, int64_t b_col, float *c,
                       int64_t c_row, int64_t c_col, int64_t k, bool add)
 {
     enum { STEP = 2 * CHAINS };
-    vf sum[2][FOUR];
+    vf sum[A_ROWS][FOUR];
     int64_t p = 0;
     EACH (i, m)
         EACH (g, FOUR) sum[i][g] = (vf){ 0 };
@@ -123,16 +136,17 @@ static void dot_one(const float *a, const void *b, float *c, int64_t k, bool add
 }
 
 /* A block of k of DOT_ROWS rows of b, from row j on and `apart` from each other. What is in the cache is read a second time for
- * the third and fourth row of a. */
+ * more than A_ROWS rows of a. */
 ALWAYS void dot_block(const qkv__product *x, const void *b, const int m, const kept as, int64_t j, int64_t apart, int64_t p)
 {
-    int64_t k = qkv__min(CHAIN * CHAINS, x->k - p), two = 2 * x->a_row, b_col = apart * x->b_col;
+    int64_t k = qkv__min(CHAIN * CHAINS, x->k - p), b_col = apart * x->b_col;
     const void *rows = number_at(b, j * x->b_col + p, as);
     const float *a = x->a + p;
     float *c = x->c + j;
     bool add = x->add || p > 0;
-    dot_panel(m < 2 ? m : 2, as, a, x->a_row, rows, b_col, c, x->c_row, apart, k, add);
-    if (m > 2) dot_panel(m - 2, as, a + two, x->a_row, rows, b_col, c + 2 * x->c_row, x->c_row, apart, k, add);
+    dot_panel(m < A_ROWS ? m : A_ROWS, as, a, x->a_row, rows, b_col, c, x->c_row, apart, k, add);
+    if (m > A_ROWS)
+        dot_panel(m - A_ROWS, as, a + A_ROWS * x->a_row, x->a_row, rows, b_col, c + A_ROWS * x->c_row, x->c_row, apart, k, add);
 }
 
 /* The rows of b of a panel lie far apart, each followed by that of the next panel: a few long runs are what a processor reads
@@ -164,72 +178,6 @@ ALWAYS void dot_rows(const qkv__product *x, const void *b, const kept as)
 
 void NAME(dots_half)(const qkv__product *x, const uint16_t *b) { dot_rows(x, b, HALVES); }
 void NAME(dots_bfloat)(const qkv__product *x, const uint16_t *b) { dot_rows(x, b, BFLOATS); }
-
-/* ---- a handful of rows ---- */
-
-/* rows of a as [step][group][W]; zero past the last row and past k */
-static void pack_groups(const float *a, int64_t a_row, int64_t m, int64_t k, float *out)
-{
-    int64_t room = steps(k, CHAINS, 0);
-    memset(out, 0, sizeof(float) * (size_t)(FOUR * room * W));
-    for (int64_t i = 0; i < m; i++) {
-        float *to = out + i % FOUR * W + i / FOUR * CHAINS;
-        for (int64_t p = 0; p < k; p += CHAINS, to += FOUR * W)
-            memcpy(to, a + i * a_row + p, sizeof(float) * (size_t)qkv__min(CHAINS, k - p));
-    }
-}
-
-/* The first n of every four chains have one step more. Not inlined, so that the sums stay in registers. */
-static __attribute__((noinline)) vf last_step(vf sum, const float *a, const float *b, int64_t n)
-{
-    float lane[W];
-    memcpy(lane, &sum, sizeof lane);
-    for (int64_t i = 0; i < W; i++)
-        if (i % CHAINS < n) lane[i] = add_product(lane[i], a[i], b[i % CHAINS]);
-    return load(lane);
-}
-
-/* t[j*W + i] (+)= row i times row j of b over a block of k, for n rows of b */
-ALWAYS void dot_groups(const int n, const float *a, const float *b, int64_t b_col, float *t, int64_t k, bool add)
-{
-    vf sum[AT_ONCE][FOUR];
-    int64_t whole = k / CHAINS;
-    EACH (j, n)
-        EACH (g, FOUR) sum[j][g] = (vf){ 0 };
-    for (int64_t step = 0; step < whole; step++) {
-        vf row[AT_ONCE];
-        EACH (j, n) row[j] = load_four(b + j * b_col + step * CHAINS);
-        EACH (g, FOUR) {
-            vf group = load(a + (step * FOUR + g) * W);
-            EACH (j, n) sum[j][g] += group * row[j];
-        }
-    }
-    EACH (j, n) {
-        vf *s = sum[j];
-        if (k % CHAINS)
-            EACH (g, FOUR) s[g] = last_step(s[g], a + (whole * FOUR + g) * W, b + j * b_col + whole * CHAINS, k % CHAINS);
-        add_chains(s, t + j * W, add);
-    }
-}
-
-static void dot_handful(const qkv__product *x, float *scratch)
-{
-    float t[BATCH * W];
-    for (int64_t p = 0; p < x->k; p += CHAIN * CHAINS) {
-        int64_t k = qkv__min(CHAIN * CHAINS, x->k - p);
-        pack_groups(x->a + p, x->a_row, x->m, k, scratch);
-        for (int64_t j = 0; j < x->n; j += BATCH) {
-            int64_t n = qkv__min(BATCH, x->n - j), done = 0;
-            const float *b = x->b + j * x->b_col + p;
-            if (x->add || p > 0) transpose(x->c + j, x->c_row, t, W, x->m, n);
-            for (; done + AT_ONCE <= n; done += AT_ONCE)
-                dot_groups(AT_ONCE, scratch, b + done * x->b_col, x->b_col, t + done * W, k, x->add || p > 0);
-            for (; done < n; done++) dot_groups(1, scratch, b + done * x->b_col, x->b_col, t + done * W, k, x->add || p > 0);
-            transpose(t, W, x->c + j, x->c_row, n, x->m);
-        }
-    }
-    if (x->bias) add_bias(x->c, x->c_row, x->m, x->n, x->bias);
-}
 
 void NAME(dots)(const qkv__product *x, float *scratch)
 {

@@ -4,7 +4,7 @@
  *   blocked    both operands packed (after Goto and van de Geijn 2008): large products
  *   streamed   c^T = b^T a^T, the few rows of a packed as columns, b read as it lies: few rows, b stored (n,k) as weights are
  *   direct     nothing packed: few rows and b stored (k,n), or a short k
- *   dots       a few rows and b stored (n,k): dots.c */
+ *   dots       a few rows and b stored (n,k): dots.c, and dot_chains.h for more of them with vectors of 64 bytes */
 #include "dot_chains.h"
 
 enum {
@@ -298,12 +298,15 @@ static void direct(const qkv__product *x, float *scratch)
 
 /* ---- which way ---- */
 
+enum { NARROW_ROWS = (int)W < 8 ? (int)W : 8 }; /* what dots.c has lanes for */
+
 void NAME(multiply)(const qkv__product *x, float *scratch)
 {
     if (x->m <= 0 || x->n <= 0) return;
     if (x->k <= 0) no_steps(x);
     else if (x->b_row == 1) {
-        if (x->m <= DOT_ROWS && x->a_col == 1) NAME(dots)(x, scratch);
+        if (x->m <= NARROW_ROWS && x->a_col == 1) NAME(dots)(x, scratch);
+        else if (x->m <= DOT_ROWS && x->a_col == 1) dot_handful(x, scratch);
         else if (x->packed) blocked_by_rows(x, scratch);
         else if (x->m <= STREAM_ROWS) streamed(x, scratch);
         else blocked(x, CHAINS, scratch);
