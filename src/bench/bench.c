@@ -108,13 +108,14 @@ qkv_status qkv__bench_measure(const qkv__bench *b, qkv_bench_row row, qkv__bench
     double duration = 0;
     row.kind = b->kind;
     row.threads = qkv_threads();
-    row.peak = qkv_bench_peak();
+    qkv_bench_peak(); /* here too: it keeps the best, and one look may fall into a moment in which a core is away */
     qkv_status status = row.bytes > 0 ? qkv__reading_begin(&read.block, (size_t)row.block) : QKV_OK;
     qkv__usage_begin(&usage);
     if (!status) status = warm_up(run, work, &duration);
     if (!status) status = take_samples(&b->o, run, work, duration, &s, &read);
     qkv__reading_end(&read.block);
     if (status) return status;
+    row.peak = qkv_bench_peak();
     if (row.bytes > 0) set_shares(&row, &s, &read);
     qkv__usage_end(&usage, &row.others, &row.stolen);
     row.samples = s.n;
