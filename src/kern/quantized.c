@@ -7,6 +7,8 @@
  *              0 .. 15, and a whole group of them; for int8 see below */
 #include "tile.h"
 
+#include "few_rows.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -29,7 +31,6 @@ typedef float v8_any __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t v8i_any __attribute__((vector_size(32), aligned(4), may_alias));
 
 enum { H = 2 * W, GROUP = QKV__GROUP, BYTES = QKV__GROUP_BYTES, CHAINS = QKV__GROUP_CHAINS };
-enum { FEW = 4 }; /* rows of a, at most, for which w is read as it lies */
 
 /* gcc 12 makes a conversion of two halves. */
 static inline vh widen(const int8_t *p)
@@ -164,21 +165,6 @@ void NAME(quantize_rows)(int8_t *q, int64_t q_row, float *scales, const float *x
         for (int64_t p = 0; p < k; p += group) *scales++ = quantize_group(q + p, x + p, qkv__min(group, k - p));
         memset(q + k, 0, (size_t)(q_row - k));
     }
-}
-
-/* ---- few rows ----
- * Four rows of w at a time, a quarter of all apart, so that each is followed in memory by the one that comes next: four long runs
- * are what a processor reads ahead in by itself. Four rows side by side, asked for before their turn, had 26 GB/s where plain
- * reading has 33 and these have 32 (Zen 3, 2 threads). */
-
-/* Calls with (x, j, apart, columns) for column j of every quarter, then for each of what is left. */
-typedef void few_columns(const qkv__quantized *x, const void *rows, int64_t j, int64_t apart, int64_t columns);
-
-ALWAYS void each_column_of_quarters(const qkv__quantized *x, const void *rows, few_columns *multiply)
-{
-    int64_t quarter = x->n / 4;
-    for (int64_t j = 0; j < quarter; j++) multiply(x, rows, j, quarter, 4);
-    for (int64_t j = 4 * quarter; j < x->n; j++) multiply(x, rows, j, 0, 1);
 }
 
 /* ---- few rows, 8 bits ---- */

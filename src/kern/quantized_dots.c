@@ -6,6 +6,8 @@
  * sum depends on the row of a alone, and a sum starts with it taken off. On the way it may wrap around; at the end it fits. */
 #include "tile.h"
 
+#include "few_rows.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -23,7 +25,6 @@ enum { RAISED = 0 };
 enum { RAISED = 128 };
 #endif
 enum { GROUP = QKV__GROUP, BYTES = QKV__GROUP_BYTES, CHAINS = QKV__GROUP_CHAINS };
-enum { FEW = 4 }; /* rows of a, at most, for which w is read as it lies */
 
 static inline vb load_bytes(const int8_t *p) { return (vb) * (const vb_any *)p; }
 
@@ -69,26 +70,40 @@ static int32_t excess_of(const int8_t *a, int64_t n, int32_t by)
     return by * sum;
 }
 
-/* Sums of one row of a with four rows of w, those beyond `rows` the last once more. The end of a row goes through copies:
- * nothing is read behind w. */
-static inline void dots_of_four(const int8_t *a, const int8_t *w, int64_t k, int64_t rows, int32_t sums[4])
+/* Sums of one row of a with four rows of w, `apart` bytes from each other. The end of a row goes through copies: nothing is read
+ * behind w. */
+static inline void dots_of_four(const int8_t *a, const int8_t *w, int64_t k, int64_t apart, int32_t sums[4])
 {
     vi sum[4];
-    const int8_t *row[4];
     int64_t p = 0;
-    EACH (r, 4) sum[r] = (vi){ 0 }, row[r] = w + qkv__min(r, rows - 1) * k;
+    EACH (r, 4) sum[r] = (vi){ 0 };
     for (; p + QKV_VECTOR_BYTES <= k; p += QKV_VECTOR_BYTES) {
         vb x = load_bytes(a + p);
-        EACH (line, (QKV_VECTOR_BYTES + 15) / 16) /* the next four rows: theirs are too short for the machine to run ahead */
-            __builtin_prefetch(w + 4 * k + 4 * p + 64 * line);
-        EACH (r, 4) sum[r] = add_quads(sum[r], raised(load_bytes(row[r] + p)), x);
+        EACH (r, 4) sum[r] = add_quads(sum[r], raised(load_bytes(w + r * apart + p)), x);
     }
-    int8_t last[QKV_VECTOR_BYTES] = { 0 };
-    memcpy(last, a + p, (size_t)(k - p));
-    EACH (r, 4) {
-        int8_t rest[QKV_VECTOR_BYTES] = { 0 };
-        memcpy(rest, row[r] + p, (size_t)(k - p));
-        sums[r] = lane_total(add_quads(sum[r], raised(load_bytes(rest)), load_bytes(last)));
+    if (p < k) {
+        int8_t last[QKV_VECTOR_BYTES] = { 0 };
+        memcpy(last, a + p, (size_t)(k - p));
+        EACH (r, 4) {
+            int8_t rest[QKV_VECTOR_BYTES] = { 0 };
+            memcpy(rest, w + r * apart + p, (size_t)(k - p));
+            sum[r] = add_quads(sum[r], raised(load_bytes(rest)), load_bytes(last));
+        }
+    }
+    EACH (r, 4) sums[r] = lane_total(sum[r]);
+}
+
+static inline void few_columns_int8(const qkv__quantized *x, const void *excess, int64_t j, int64_t apart, int64_t columns)
+{
+    const float *w_scales = x->w_scales;
+    for (int64_t i = 0; i < x->m; i++) {
+        int32_t sums[4];
+        dots_of_four(x->a + i * qkv__whole_groups(x->k), (const int8_t *)x->w + j * x->k, x->k, apart * x->k, sums);
+        for (int64_t q = 0, at = j; q < columns; q++, at += apart) {
+            int32_t sum = (int32_t)((uint32_t)sums[q] - (uint32_t)((const int32_t *)excess)[i]);
+            float y = (float)sum * (x->a_scales[i] * w_scales[at]);
+            x->c[i * x->c_row + at] = x->bias ? y + x->bias[at] : y;
+        }
     }
 }
 
@@ -96,19 +111,7 @@ static void few_rows_int8(const qkv__quantized *x)
 {
     int32_t excess[FEW];
     for (int64_t i = 0; i < x->m; i++) excess[i] = excess_of(x->a + i * qkv__whole_groups(x->k), x->k, RAISED);
-    for (int64_t j = 0; j < x->n; j += 4)
-        for (int64_t i = 0; i < x->m; i++) {
-            const int8_t *a = x->a + i * qkv__whole_groups(x->k), *w = (const int8_t *)x->w + j * x->k;
-            const float *w_scales = (const float *)x->w_scales + j;
-            int64_t rows = qkv__min(4, x->n - j);
-            int32_t sums[4];
-            dots_of_four(a, w, x->k, rows, sums);
-            for (int64_t r = 0; r < rows; r++) {
-                int32_t sum = (int32_t)((uint32_t)sums[r] - (uint32_t)excess[i]);
-                float y = (float)sum * (x->a_scales[i] * w_scales[r]);
-                x->c[i * x->c_row + j + r] = x->bias ? y + x->bias[j + r] : y;
-            }
-        }
+    each_column_of_quarters(x, excess, few_columns_int8);
 }
 
 /* ---- tiles ---- */
