@@ -7,7 +7,7 @@
  *              0 .. 15, and a whole group of them; for int8 see below */
 #include "tile.h"
 
-#include "few_rows.h"
+#include "quantized_parts.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -43,7 +43,6 @@ static inline vh widen(const int8_t *p)
     return __builtin_convertvector(*(const vb_any *)p, vh);
 #endif
 }
-static inline vf floats(vi x) { return __builtin_convertvector(x, vf); }
 
 /* a[2i] b[2i] + a[2i+1] b[2i+1] */
 static inline vi multiply_pairs(vh a, vh b)
@@ -522,8 +521,6 @@ static tiling cut_scratch(char *scratch, int64_t k)
     return t;
 }
 
-static inline int vectors_of(int64_t rows) { return rows > W ? NV : 1; }
-
 /* Four words each of W rows of a, of which there are `rows`, the others zeros: column[c] has word c of every row. */
 static inline void words_of_rows(const int8_t *a, int64_t row, int64_t rows, vf column[4])
 {
@@ -567,25 +564,6 @@ static void pack_panels(const qkv__quantized *x, int64_t first, int64_t rows, co
         pack_panel(x, first + i, some, t->a + i * t->words);
         pack_scales(x, first + i, some, t, t->a_scales + i * t->scales, t->excess + i * t->scales);
     }
-}
-
-/* MR values for each row of a, from a tile that has them the other way round, with W - MR rows more of anything. Where they are
- * whole vectors they spill into the columns of the next tile, which is written later. */
-static void put_tile(const qkv__quantized *x, int64_t first, int64_t rows, int64_t j, const float *tile, int64_t width)
-{
-    int64_t columns = qkv__min(MR, x->n - j), i = 0;
-    float *c = x->c + first * x->c_row + j;
-    if ((int)MR <= (int)W && x->n - j >= W) {
-        vf bias = x->bias ? load(x->bias + j) : (vf){ 0 };
-        for (; i + 4 <= rows; i += 4) {
-            vf row[4];
-            columns_of_rows(tile + i, width, row);
-            EACH (r, 4) store(c + (i + r) * x->c_row, x->bias ? row[r] + bias : row[r]);
-        }
-    }
-    for (; i < rows; i++)
-        for (int64_t r = 0; r < columns; r++)
-            c[i * x->c_row + r] = x->bias ? tile[r * width + i] + x->bias[j + r] : tile[r * width + i];
 }
 
 /* sum[i][v] = a group of MR rows of w times nv vectors of a panel: in 16 bits, as 32 * 15 * 127 / 2 fits them */
@@ -656,7 +634,7 @@ static void widen_rows(const qkv__quantized *x, int64_t j, const tiling *t)
 
 static void tiles_of_columns(const qkv__quantized *x, int64_t first, int64_t rows, int64_t j, const tiling *t)
 {
-    float out[((int)MR > (int)W ? (int)MR : (int)W) * NR] = { 0 };
+    float out[TILE_ROWS * NR] = { 0 };
     for (int64_t i = 0; i < rows; i += NR) {
         int64_t some = qkv__min(NR, rows - i);
         const word *a = t->a + i * t->words;

@@ -6,7 +6,7 @@
  * sum depends on the row of a alone, and a sum starts with it taken off. On the way it may wrap around; at the end it fits. */
 #include "tile.h"
 
-#include "few_rows.h"
+#include "quantized_parts.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -49,16 +49,24 @@ static inline vi add_quads(vi sum, vb w, vb a)
 
 /* ---- few rows, 8 bits ---- */
 
-static inline int32_t lane_total(vi x)
+/* The lanes of each of four vectors, added up; on the way they may wrap around. */
+static inline void lane_totals(const vi x[4], int32_t sums[4])
 {
 #if defined(__AVX512VNNI__) && QKV_VECTOR_BYTES == 64
-    return _mm512_reduce_add_epi32((__m512i)x);
-#elif defined(__ARM_FEATURE_DOTPROD)
-    return vaddvq_s32((int32x4_t)x);
+    __m512i first = _mm512_add_epi32(_mm512_unpacklo_epi32((__m512i)x[0], (__m512i)x[1]),
+                                     _mm512_unpackhi_epi32((__m512i)x[0], (__m512i)x[1]));
+    __m512i last = _mm512_add_epi32(_mm512_unpacklo_epi32((__m512i)x[2], (__m512i)x[3]),
+                                    _mm512_unpackhi_epi32((__m512i)x[2], (__m512i)x[3]));
+    __m512i all = _mm512_add_epi32(_mm512_unpacklo_epi64(first, last), _mm512_unpackhi_epi64(first, last));
+    __m256i half = _mm256_add_epi32(_mm512_castsi512_si256(all), _mm512_extracti64x4_epi64(all, 1));
+    _mm_storeu_si128((__m128i *)(void *)sums, _mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1)));
 #else
-    uint32_t sum = 0;
-    for (int i = 0; i < W; i++) sum += (uint32_t)x[i];
-    return (int32_t)sum;
+    EACH (r, 4) {
+        vu lanes = (vu)x[r];
+        uint32_t sum = 0;
+        EACH (i, W) sum += lanes[i];
+        sums[r] = (int32_t)sum;
+    }
 #endif
 }
 
@@ -70,41 +78,66 @@ static int32_t excess_of(const int8_t *a, int64_t n, int32_t by)
     return by * sum;
 }
 
-/* Sums of one row of a with four rows of w, `apart` bytes from each other. The end of a row goes through copies: nothing is read
- * behind w. */
-static inline void dots_of_four(const int8_t *a, const int8_t *w, int64_t k, int64_t apart, int32_t sums[4])
+/* The next bytes of m rows of a with those of four rows of w. */
+ALWAYS void add_few(const int m, const int8_t *a, int64_t a_row, const int8_t *w, int64_t apart, vi sum[FEW][4])
 {
-    vi sum[4];
+    EACH (r, 4) {
+        vb row = raised(load_bytes(w + r * apart));
+        EACH (i, m) sum[i][r] = add_quads(sum[i][r], row, load_bytes(a + i * a_row));
+    }
+}
+
+/* Sums of m rows of a with four rows of w, `apart` bytes from each other. The end of a row goes through copies: nothing is read
+ * behind w. */
+ALWAYS void dots_of_four(const int m, const int8_t *a, int64_t a_row, const int8_t *w, int64_t k, int64_t apart,
+                         int32_t sums[FEW][4])
+{
+    vi sum[FEW][4];
     int64_t p = 0;
-    EACH (r, 4) sum[r] = (vi){ 0 };
-    for (; p + QKV_VECTOR_BYTES <= k; p += QKV_VECTOR_BYTES) {
-        vb x = load_bytes(a + p);
-        EACH (r, 4) sum[r] = add_quads(sum[r], raised(load_bytes(w + r * apart + p)), x);
-    }
+    EACH (i, m)
+        EACH (r, 4) sum[i][r] = (vi){ 0 };
+    for (; p + QKV_VECTOR_BYTES <= k; p += QKV_VECTOR_BYTES) add_few(m, a + p, a_row, w + p, apart, sum);
     if (p < k) {
-        int8_t last[QKV_VECTOR_BYTES] = { 0 };
-        memcpy(last, a + p, (size_t)(k - p));
-        EACH (r, 4) {
-            int8_t rest[QKV_VECTOR_BYTES] = { 0 };
-            memcpy(rest, w + r * apart + p, (size_t)(k - p));
-            sum[r] = add_quads(sum[r], raised(load_bytes(rest)), load_bytes(last));
-        }
+        int8_t last[FEW][QKV_VECTOR_BYTES] = { 0 }, rest[4][QKV_VECTOR_BYTES] = { 0 };
+        EACH (i, m) memcpy(last[i], a + i * a_row + p, (size_t)(k - p));
+        EACH (r, 4) memcpy(rest[r], w + r * apart + p, (size_t)(k - p));
+        add_few(m, last[0], QKV_VECTOR_BYTES, rest[0], QKV_VECTOR_BYTES, sum);
     }
-    EACH (r, 4) sums[r] = lane_total(sum[r]);
+    EACH (i, m) lane_totals(sum[i], sums[i]);
+}
+
+/* Rows of a that are summed in one pass: as many as the registers hold. */
+#if QKV_VECTOR_BYTES == 64 || defined(__aarch64__)
+enum { AT_ONCE = 4 };
+#else
+enum { AT_ONCE = 2 };
+#endif
+
+ALWAYS void sums_of_columns(const qkv__quantized *x, int64_t j, int64_t apart, int32_t sums[FEW][4])
+{
+    int64_t row = qkv__whole_groups(x->k);
+    const int8_t *w = (const int8_t *)x->w + j * x->k;
+    for (int64_t i = 0; i < x->m; i += AT_ONCE) switch (qkv__min(AT_ONCE, x->m - i)) {
+        case 1: dots_of_four(1, x->a + i * row, row, w, x->k, apart * x->k, sums + i); break;
+        case 2: dots_of_four(2, x->a + i * row, row, w, x->k, apart * x->k, sums + i); break;
+#if QKV_VECTOR_BYTES == 64 || defined(__aarch64__)
+        case 3: dots_of_four(3, x->a + i * row, row, w, x->k, apart * x->k, sums + i); break;
+        case 4: dots_of_four(4, x->a + i * row, row, w, x->k, apart * x->k, sums + i); break;
+#endif
+        }
 }
 
 static inline void few_columns_int8(const qkv__quantized *x, const void *excess, int64_t j, int64_t apart, int64_t columns)
 {
     const float *w_scales = x->w_scales;
-    for (int64_t i = 0; i < x->m; i++) {
-        int32_t sums[4];
-        dots_of_four(x->a + i * qkv__whole_groups(x->k), (const int8_t *)x->w + j * x->k, x->k, apart * x->k, sums);
+    int32_t sums[FEW][4];
+    sums_of_columns(x, j, apart, sums);
+    for (int64_t i = 0; i < x->m; i++)
         for (int64_t q = 0, at = j; q < columns; q++, at += apart) {
-            int32_t sum = (int32_t)((uint32_t)sums[q] - (uint32_t)((const int32_t *)excess)[i]);
+            int32_t sum = (int32_t)((uint32_t)sums[i][q] - (uint32_t)((const int32_t *)excess)[i]);
             float y = (float)sum * (x->a_scales[i] * w_scales[at]);
             x->c[i * x->c_row + at] = x->bias ? y + x->bias[at] : y;
         }
-    }
 }
 
 static void few_rows_int8(const qkv__quantized *x)
@@ -138,8 +171,6 @@ static quad_tiling cut_quad_scratch(char *scratch, int64_t k, int64_t groups)
     return t;
 }
 
-static inline int vectors_of(int64_t rows) { return rows > W ? NV : 1; }
-
 static void pack_quad_panel(const int8_t *a, const float *a_scales, int64_t rows, const quad_tiling *t, int64_t at, bool int4)
 {
     int64_t width = vectors_of(rows) * W, k = 4 * t->quads, group = k / t->groups;
@@ -154,15 +185,17 @@ static void pack_quad_panel(const int8_t *a, const float *a_scales, int64_t rows
         }
 }
 
-/* sum[i][v] = starts + MR rows of w times nv vectors of a panel, some quads of them */
+/* sum[i][v] = starts + MR rows of w times nv vectors of a panel, some quads of them. Meanwhile a line of what comes `next` is
+ * fetched for each of them. */
 ALWAYS void tile_of_quads(const int nv, const quad *w, int64_t w_row, const quad *a, int64_t quads, const int32_t *starts,
-                          vi sum[MR][NV])
+                          const char *next, vi sum[MR][NV])
 {
     vi own[MR][NV];
     EACH (i, MR)
         EACH (v, nv) memcpy(&own[i][v], starts + v * W, sizeof own[i][v]);
     for (int64_t q = 0; q < quads; q++, a += nv * W) {
         vb row[NV];
+        __builtin_prefetch(next + 64 * q);
         EACH (v, nv) memcpy(&row[v], a + v * W, sizeof row[v]);
         EACH (i, MR) {
             vb both = (vb)((int32_t)w[i * w_row + q] - (vi){ 0 });
@@ -173,24 +206,22 @@ ALWAYS void tile_of_quads(const int nv, const quad *w, int64_t w_row, const quad
         EACH (v, nv) sum[i][v] = own[i][v];
 }
 
-static inline vf floats(vi x) { return __builtin_convertvector(x, vf); }
-
-ALWAYS void quad_tile_int8(const int nv, const quad_tiling *t, const quad *a, int64_t at, float *out)
+ALWAYS void quad_tile_int8(const int nv, const quad_tiling *t, const quad *a, int64_t at, const char *next, float *out)
 {
     vi sum[MR][NV];
-    tile_of_quads(nv, t->w, t->quads, a, t->quads, t->starts + at, sum);
+    tile_of_quads(nv, t->w, t->quads, a, t->quads, t->starts + at, next, sum);
     EACH (i, MR)
         EACH (v, nv) store(out + (i * nv + v) * W, floats(sum[i][v]) * (load(t->a_scales + at + v * W) * t->w_scales[i]));
 }
 
-ALWAYS void quad_tile_int4(const int nv, const quad_tiling *t, const quad *a, int64_t at, float *out)
+ALWAYS void quad_tile_int4(const int nv, const quad_tiling *t, const quad *a, int64_t at, const char *next, float *out)
 {
     const int size = MR * nv * W;
     memset(t->chains, 0, sizeof(float) * (size_t)(CHAINS * size));
     for (int64_t g = 0; g < t->groups; g++, a += GROUP / 4 * nv * W, at += nv * W) {
         vi sum[MR][NV];
         float *chain = t->chains + g % CHAINS * size;
-        tile_of_quads(nv, t->w + g * GROUP / 4, t->quads, a, GROUP / 4, t->starts + at, sum);
+        tile_of_quads(nv, t->w + g * GROUP / 4, t->quads, a, GROUP / 4, t->starts + at, next + g * 64 * (GROUP / 4), sum);
         EACH (i, MR)
             EACH (v, nv) {
                 float *to = chain + (i * nv + v) * W;
@@ -238,28 +269,20 @@ static void raise_rows(const qkv__quantized *x, int64_t j, const quad_tiling *t,
     }
 }
 
-/* A tile has its values the other way round. */
-static void put_quad_tile(const qkv__quantized *x, int64_t first, int64_t rows, int64_t j, const float *tile, int64_t width)
-{
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t r = 0; r < qkv__min(MR, x->n - j); r++) {
-            float y = tile[r * width + i];
-            x->c[(first + i) * x->c_row + j + r] = x->bias ? y + x->bias[j + r] : y;
-        }
-}
-
 static void quad_tiles_of_columns(const qkv__quantized *x, int64_t first, int64_t rows, int64_t j, const quad_tiling *t,
                                   bool int4)
 {
+    float out[TILE_ROWS * NR] = { 0 };
+    int64_t row_bytes = int4 ? t->groups * BYTES : x->k;
     for (int64_t i = 0; i < rows; i += NR) {
         int64_t some = qkv__min(NR, rows - i), at = i * t->groups;
         const quad *a = t->a + i * t->quads;
-        float out[MR * NR];
-        if (vectors_of(some) == 1 && int4) quad_tile_int4(1, t, a, at, out);
-        else if (vectors_of(some) == 1) quad_tile_int8(1, t, a, at, out);
-        else if (int4) quad_tile_int4(NV, t, a, at, out);
-        else quad_tile_int8(NV, t, a, at, out);
-        put_quad_tile(x, first + i, some, j, out, vectors_of(some) * W);
+        const char *next = (const char *)x->w + (j + MR) * row_bytes + i / NR * 64 * t->quads;
+        if (vectors_of(some) == 1 && int4) quad_tile_int4(1, t, a, at, next, out);
+        else if (vectors_of(some) == 1) quad_tile_int8(1, t, a, at, next, out);
+        else if (int4) quad_tile_int4(NV, t, a, at, next, out);
+        else quad_tile_int8(NV, t, a, at, next, out);
+        put_tile(x, first + i, some, j, out, vectors_of(some) * W);
     }
 }
 
