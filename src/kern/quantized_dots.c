@@ -147,6 +147,170 @@ static void few_rows_int8(const qkv__quantized *x)
     each_column_of_quarters(x, excess, few_columns_int8);
 }
 
+/* ---- few rows, 4 bits: 8 groups at a time, one for each chain, of two rows of w side by side ---- */
+
+#if defined(__AVX512VNNI__) && QKV_VECTOR_BYTES == 64
+/* A row of a: of every four groups the first halves, then the last halves, so that they lie as the bits of 64 bytes of w do; and
+ * what their sums start with, as w is kept 8 too high: four numbers a group. */
+typedef struct nibble_row {
+    int8_t *values;
+    int32_t *starts;
+    float *scales;
+} nibble_row;
+
+enum { FOUR_GROUPS = 4 * GROUP };
+
+static inline __m512i load_64(const void *p) { return _mm512_loadu_si512(p); }
+
+static void arrange_four_groups(const int8_t *a, int8_t *values, int32_t *starts)
+{
+    const __m512i first = _mm512_setr_epi64(0, 1, 4, 5, 8, 9, 12, 13), last = _mm512_setr_epi64(2, 3, 6, 7, 10, 11, 14, 15);
+    __m512i low = _mm512_permutex2var_epi64(load_64(a), first, load_64(a + 64));
+    __m512i high = _mm512_permutex2var_epi64(load_64(a), last, load_64(a + 64));
+    __m512i eight = _mm512_set1_epi8(8), zero = _mm512_setzero_si512();
+    __m512i excess = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(zero, eight, low), eight, high);
+    _mm512_storeu_si512(values, low);
+    _mm512_storeu_si512(values + 64, high);
+    _mm512_storeu_si512(starts, _mm512_sub_epi32(zero, excess));
+}
+
+/* Groups behind the last are zeros, also their scales. */
+static nibble_row arrange_for_nibbles(const int8_t *a, const float *scales, int64_t groups, char *scratch)
+{
+    int64_t room = qkv__round_up(groups, CHAINS);
+    nibble_row to = { (int8_t *)scratch, (int32_t *)(void *)(scratch + room * GROUP), NULL };
+    to.scales = (float *)(to.starts + 4 * room);
+    for (int64_t g = 0; g < room; g += 4) {
+        int8_t rest[FOUR_GROUPS] = { 0 };
+        const int8_t *from = a + g * GROUP;
+        if (g + 4 > groups) {
+            memcpy(rest, from, (size_t)(GROUP * qkv__max(0, groups - g)));
+            from = rest;
+        }
+        arrange_four_groups(from, to.values + g * GROUP, to.starts + 4 * g);
+    }
+    memset(to.scales + groups, 0, sizeof(float) * (size_t)(room - groups));
+    memcpy(to.scales, scales, sizeof(float) * (size_t)groups);
+    return to;
+}
+
+/* Eight groups of two rows of w: [row][four groups] their low and their high bits, and [row][group] their scales. */
+typedef struct two_rows {
+    __m512i low[2][2], high[2][2];
+    __m512 scales;
+} two_rows;
+
+ALWAYS two_rows unpack_two_rows(const uint8_t *w, const uint16_t *w_scales, int64_t apart)
+{
+    const __m512i low_bits = _mm512_set1_epi8(15);
+    two_rows x;
+    EACH (r, 2)
+        EACH (f, 2) {
+            __m512i both = load_64(w + r * apart * BYTES + f * 4 * BYTES);
+            x.low[r][f] = _mm512_and_si512(both, low_bits);
+            x.high[r][f] = _mm512_and_si512(_mm512_srli_epi16(both, 4), low_bits);
+        }
+    x.scales = _mm512_cvtph_ps(_mm256_set_m128i(_mm_loadu_si128((const __m128i *)(const void *)(w_scales + apart)),
+                                                _mm_loadu_si128((const __m128i *)(const void *)w_scales)));
+    return x;
+}
+
+/* x[0] + x[1] of every two lanes, y's behind them */
+ALWAYS __m512i add_pairs_32(__m512i x, __m512i y)
+{
+    return _mm512_add_epi32(_mm512_unpacklo_epi32(x, y), _mm512_unpackhi_epi32(x, y));
+}
+
+/* chains, [row][group], + what eight groups from g on add to them */
+ALWAYS __m512 add_eight_groups(__m512 chains, const two_rows *w, const nibble_row *a, int64_t g)
+{
+    const __m512i in_order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i half[2];
+    EACH (r, 2) {
+        __m512i four[2];
+        EACH (f, 2) {
+            const int8_t *values = a->values + g * GROUP + f * FOUR_GROUPS;
+            four[f] = _mm512_dpbusd_epi32(load_64(a->starts + 4 * g + f * 16), w->low[r][f], load_64(values));
+            four[f] = _mm512_dpbusd_epi32(four[f], w->high[r][f], load_64(values + 64));
+        }
+        half[r] = add_pairs_32(four[0], four[1]); /* of each group two numbers are left, every other one */
+    }
+    __m512i sums = _mm512_add_epi32(_mm512_unpacklo_epi64(half[0], half[1]), _mm512_unpackhi_epi64(half[0], half[1]));
+    __m512 scales = _mm512_mul_ps(_mm512_broadcast_f32x8(_mm256_loadu_ps(a->scales + g)), w->scales);
+    return _mm512_add_ps(chains, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_permutexvar_epi32(in_order, sums)), scales));
+}
+
+/* m rows of a with four rows of w, `apart` groups from each other: chains, [row of a][two rows of w]. */
+ALWAYS void chains_of_four(const int m, const nibble_row *a, const uint8_t *w, const uint16_t *w_scales, int64_t apart,
+                           int64_t groups, __m512 chains[FEW][2])
+{
+    int64_t g = 0, left = groups % CHAINS;
+    EACH (i, m)
+        EACH (h, 2) chains[i][h] = _mm512_setzero_ps();
+    for (; g + CHAINS <= groups; g += CHAINS)
+        EACH (h, 2) {
+            two_rows two = unpack_two_rows(w + (2 * h * apart + g) * BYTES, w_scales + 2 * h * apart + g, apart);
+            EACH (i, m) chains[i][h] = add_eight_groups(chains[i][h], &two, &a[i], g);
+        }
+    for (int h = 0; left && h < 2; h++) {
+        uint8_t rest[2 * CHAINS * BYTES] = { 0 };
+        uint16_t rest_scales[2 * CHAINS] = { 0 };
+        for (int64_t r = 0; r < 2; r++) {
+            memcpy(rest + r * CHAINS * BYTES, w + ((2 * h + r) * apart + g) * BYTES, (size_t)(left * BYTES));
+            memcpy(rest_scales + r * CHAINS, w_scales + (2 * h + r) * apart + g, sizeof *w_scales * (size_t)left);
+        }
+        two_rows two = unpack_two_rows(rest, rest_scales, CHAINS);
+        EACH (i, m) chains[i][h] = add_eight_groups(chains[i][h], &two, &a[i], g);
+    }
+}
+
+/* Chains i and i + 4, then i and i + 2, then the last two. */
+static inline float sum_of_chains(const float c[CHAINS])
+{
+    return ((c[0] + c[4]) + (c[2] + c[6])) + ((c[1] + c[5]) + (c[3] + c[7]));
+}
+
+ALWAYS void few_columns_int4_of(const int m, const qkv__quantized *x, const nibble_row *rows, int64_t j, int64_t apart,
+                                int64_t columns)
+{
+    int64_t groups = qkv__groups(x->k);
+    __m512 chains[FEW][2];
+    chains_of_four(m, rows, (const uint8_t *)x->w + j * groups * BYTES, (const uint16_t *)x->w_scales + j * groups,
+                   apart * groups, groups, chains);
+    EACH (i, m) {
+        float each[4 * CHAINS];
+        EACH (h, 2) _mm512_storeu_ps(each + 2 * h * CHAINS, chains[i][h]);
+        for (int64_t q = 0, at = j; q < columns; q++, at += apart) {
+            float y = sum_of_chains(each + q * CHAINS);
+            x->c[i * x->c_row + at] = x->bias ? y + x->bias[at] : y;
+        }
+    }
+}
+
+static inline void few_columns_int4(const qkv__quantized *x, const void *rows, int64_t j, int64_t apart, int64_t columns)
+{
+    switch (x->m) {
+    case 1: few_columns_int4_of(1, x, rows, j, apart, columns); break;
+    case 2: few_columns_int4_of(2, x, rows, j, apart, columns); break;
+    case 3: few_columns_int4_of(3, x, rows, j, apart, columns); break;
+    case 4: few_columns_int4_of(4, x, rows, j, apart, columns); break;
+    }
+}
+
+static void few_rows_int4(const qkv__quantized *x, char *scratch)
+{
+    int64_t groups = qkv__groups(x->k), room = qkv__round_up(groups, CHAINS);
+    nibble_row rows[FEW];
+    for (int64_t i = 0; i < x->m; i++)
+        rows[i] = arrange_for_nibbles(x->a + i * groups * GROUP, x->a_scales + i * groups, groups,
+                                      scratch + i * room * (GROUP + 5 * (int64_t)sizeof(float)));
+    each_column_of_quarters(x, rows, few_columns_int4);
+}
+#else
+/* Unpacked for longer than they are multiplied: quantized.c's way is as fast. */
+static void few_rows_int4(const qkv__quantized *x, char *scratch) { QKV_KERNEL(QKV_BASE, multiply_int4)(x, scratch); }
+#endif
+
 /* ---- tiles ---- */
 
 /* Up to QKV__QUANTIZED_ROWS rows of a in panels of NR, the last of one vector where that is enough: [quads of k][row]; what
@@ -309,10 +473,9 @@ void NAME(multiply_int8)(const qkv__quantized *x, void *scratch)
     else in_quad_tiles(x, scratch, false);
 }
 
-/* A few rows of 4 bits are unpacked for longer than they are multiplied: quantized.c's way is as fast. */
 void NAME(multiply_int4)(const qkv__quantized *x, void *scratch)
 {
-    if (x->m <= FEW) QKV_KERNEL(QKV_BASE, multiply_int4)(x, scratch);
+    if (x->m <= FEW) few_rows_int4(x, scratch);
     else in_quad_tiles(x, scratch, true);
 }
 
