@@ -193,6 +193,7 @@ static void products_have_the_same_bits_everywhere(void **state)
             for (int l = 0; l < LENGTHS; l++)
                 for (int int4 = 0; int4 < 2; int4++) check_product(&(shape){ rows[i], columns[j], lengths[l] }, int4);
     check_product(&(shape){ 3 * QKV__QUANTIZED_ROWS + 5, 301, 65 }, false); /* more rows and columns than are packed at once */
+    check_product(&(shape){ 1030, 70, 33 }, false);
 }
 
 /* Against the numbers themselves: a row of w times a row of a, both made by hand. */

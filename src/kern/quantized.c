@@ -17,7 +17,6 @@ typedef int16_t vh __attribute__((vector_size(QKV_VECTOR_BYTES)));
 typedef uint16_t vhu __attribute__((vector_size(QKV_VECTOR_BYTES)));
 typedef int8_t vb_any __attribute__((vector_size(QKV_VECTOR_BYTES / 2), aligned(1), may_alias));
 typedef int8_t vb_narrow __attribute__((vector_size(W)));
-typedef int32_t word __attribute__((may_alias)); /* four bytes */
 typedef uint8_t v16 __attribute__((vector_size(QKV__GROUP_BYTES)));
 typedef int16_t v16h __attribute__((vector_size(QKV__GROUP)));
 typedef uint16_t v16hu __attribute__((vector_size(QKV__GROUP)));
@@ -414,43 +413,11 @@ static void split_tile(const qkv__quantized *x, int64_t first, int64_t rows, int
     t->n_left[tile] = most;
 }
 
-/* 16 bytes each of W rows of w from row j and byte p on, zeros where there are none: column[c] has word c of every row. */
-static inline void words_of_weights(const qkv__quantized *x, int64_t j, int64_t p, vf column[4])
-{
-    const int8_t *w = (const int8_t *)x->w + j * x->k + p;
-    int64_t rows = qkv__min(W, x->n - j), bytes = qkv__min(16, x->k - p);
-    if (rows == W && bytes == 16 && x->k % 4 == 0) {
-        columns_of_rows((const float *)(const void *)w, x->k / 4, column);
-        return;
-    }
-    float some[4 * W] = { 0 };
-    for (int64_t r = 0; r < rows && bytes > 0; r++) memcpy(some + 4 * r, w + r * x->k, (size_t)bytes);
-    columns_of_rows(some, 4, column);
-}
-
-static void pack_weights(const qkv__quantized *x, int64_t j, int64_t words, word *panel)
-{
-    const vi raise = (vi){ 0 } ^ (int32_t)0x80808080;
-    for (int64_t v = 0; v < NR; v += W)
-        for (int64_t p = 0; p < 4 * words; p += 16) {
-            vf column[4];
-            words_of_weights(x, j + v, p, column);
-            EACH (c, 4) store((float *)(panel + (p / 4 + c) * NR + v), (vf)((vi)column[c] ^ raise));
-        }
-}
-
 /* sum[v] += a word of a row of a times a panel's */
 ALWAYS void add_word(vi sum[NV], const word *panel, int32_t four)
 {
     vi both = four - (vi){ 0 };
     EACH (v, NV) sum[v] += add_pairs(multiply_nibbles((vi)load((const float *)panel + v * W), both));
-}
-
-ALWAYS void put_int8(const qkv__quantized *x, int64_t i, int64_t j, vi sum, int64_t left)
-{
-    vf y = floats(sum) * (x->a_scales[i] * get((const float *)x->w_scales + j, left, 0));
-    if (x->bias) y += get(x->bias + j, left, 0);
-    put(x->c + i * x->c_row + j, y, left);
 }
 
 /* ROWS rows of a from row i on times a panel, whose first column is j. */
@@ -489,7 +456,7 @@ static void in_tiles_int8(const qkv__quantized *x, char *scratch)
         for (int64_t i = 0; i < rows; i += ROWS) split_tile(x, first, rows, i, &t);
         for (int64_t j = 0; j < x->n; j += t.n_panels * NR) {
             for (int64_t q = 0; q < t.n_panels && j + q * NR < x->n; q++)
-                pack_weights(x, j + q * NR, t.words, t.panels + q * NR * t.words);
+                pack_weights(x, j + q * NR, t.words, 128, t.panels + q * NR * t.words);
             for (int64_t i = 0; i < rows; i += QKV__QUANTIZED_ROWS) tiles_of_panels(x, &t, first, i, rows, j);
         }
     }

@@ -16,7 +16,6 @@
 
 typedef int8_t vb __attribute__((vector_size(QKV_VECTOR_BYTES)));
 typedef int8_t vb_any __attribute__((vector_size(QKV_VECTOR_BYTES), aligned(1), may_alias));
-typedef int32_t quad __attribute__((may_alias)); /* four bytes */
 typedef uint8_t v16 __attribute__((vector_size(QKV__GROUP_BYTES)));
 
 #if defined(__ARM_FEATURE_DOTPROD)
@@ -316,7 +315,7 @@ static void few_rows_int4(const qkv__quantized *x, char *scratch) { QKV_KERNEL(Q
 /* Up to QKV__QUANTIZED_ROWS rows of a in panels of NR, the last of one vector where that is enough: [quads of k][row]; what
  * each group's sum starts with and its scale, [group][row]; MR rows of raised w; and the scales of their groups. */
 typedef struct quad_tiling {
-    quad *a, *w;
+    word *a, *w;
     int32_t *starts;
     float *a_scales, *w_scales;
     float *chains; /* of a tile, for int4 */
@@ -327,7 +326,7 @@ static quad_tiling cut_quad_scratch(char *scratch, int64_t k, int64_t groups)
 {
     quad_tiling t = { .quads = qkv__whole_groups(k) / 4, .groups = groups };
     t.chains = (float *)(void *)scratch;
-    t.a = (quad *)(t.chains + CHAINS * MR * NR);
+    t.a = (word *)(t.chains + CHAINS * MR * NR);
     t.w = t.a + QKV__QUANTIZED_ROWS * t.quads;
     t.starts = (int32_t *)(t.w + MR * t.quads);
     t.a_scales = (float *)(t.starts + QKV__QUANTIZED_ROWS * groups);
@@ -351,7 +350,7 @@ static void pack_quad_panel(const int8_t *a, const float *a_scales, int64_t rows
 
 /* sum[i][v] = starts + MR rows of w times nv vectors of a panel, some quads of them. Meanwhile a line of what comes `next` is
  * fetched for each of them. */
-ALWAYS void tile_of_quads(const int nv, const quad *w, int64_t w_row, const quad *a, int64_t quads, const int32_t *starts,
+ALWAYS void tile_of_quads(const int nv, const word *w, int64_t w_row, const word *a, int64_t quads, const int32_t *starts,
                           const char *next, vi sum[MR][NV])
 {
     vi own[MR][NV];
@@ -370,7 +369,7 @@ ALWAYS void tile_of_quads(const int nv, const quad *w, int64_t w_row, const quad
         EACH (v, nv) sum[i][v] = own[i][v];
 }
 
-ALWAYS void quad_tile_int8(const int nv, const quad_tiling *t, const quad *a, int64_t at, const char *next, float *out)
+ALWAYS void quad_tile_int8(const int nv, const quad_tiling *t, const word *a, int64_t at, const char *next, float *out)
 {
     vi sum[MR][NV];
     tile_of_quads(nv, t->w, t->quads, a, t->quads, t->starts + at, next, sum);
@@ -378,7 +377,7 @@ ALWAYS void quad_tile_int8(const int nv, const quad_tiling *t, const quad *a, in
         EACH (v, nv) store(out + (i * nv + v) * W, floats(sum[i][v]) * (load(t->a_scales + at + v * W) * t->w_scales[i]));
 }
 
-ALWAYS void quad_tile_int4(const int nv, const quad_tiling *t, const quad *a, int64_t at, const char *next, float *out)
+ALWAYS void quad_tile_int4(const int nv, const quad_tiling *t, const word *a, int64_t at, const char *next, float *out)
 {
     const int size = MR * nv * W;
     memset(t->chains, 0, sizeof(float) * (size_t)(CHAINS * size));
@@ -440,7 +439,7 @@ static void quad_tiles_of_columns(const qkv__quantized *x, int64_t first, int64_
     int64_t row_bytes = int4 ? t->groups * BYTES : x->k;
     for (int64_t i = 0; i < rows; i += NR) {
         int64_t some = qkv__min(NR, rows - i), at = i * t->groups;
-        const quad *a = t->a + i * t->quads;
+        const word *a = t->a + i * t->quads;
         const char *next = (const char *)x->w + (j + MR) * row_bytes + i / NR * 64 * t->quads;
         if (vectors_of(some) == 1 && int4) quad_tile_int4(1, t, a, at, next, out);
         else if (vectors_of(some) == 1) quad_tile_int8(1, t, a, at, next, out);
@@ -467,9 +466,70 @@ static void in_quad_tiles(const qkv__quantized *x, char *scratch, bool int4)
     }
 }
 
+/* ---- tiles of many rows, 8 bits: c = a w^T, rows of a as they lie ---- */
+
+/* From so many rows on it pays to turn rows of w into columns, so that those of c need not be turned. */
+enum { MANY = 48, MANY_AT_ONCE = 512 };
+
+/* m rows of a from row i on times a panel, whose first column is j. Meanwhile a line of what comes `next` is fetched for every
+ * word. */
+ALWAYS void tile_of_many(const int m, const qkv__quantized *x, int64_t i, const word *panel, int64_t words, int64_t j,
+                         const int32_t *excess, const char *next)
+{
+    const word *a = (const word *)(const void *)x->a + i * words;
+    vi sum[MR][NV];
+    EACH (r, m)
+        EACH (v, NV) sum[r][v] = (vi){ 0 };
+    for (int64_t p = 0; p < words; p++, panel += NR) {
+        vb row[NV];
+        __builtin_prefetch(next + 64 * p);
+        EACH (v, NV) memcpy(&row[v], panel + v * W, sizeof row[v]);
+        EACH (r, m) {
+            vb four = (vb)((int32_t)a[r * words + p] - (vi){ 0 });
+            EACH (v, NV) sum[r][v] = add_quads(sum[r][v], row[v], four);
+        }
+    }
+    EACH (r, m)
+        EACH (v, NV)
+            if (j + v * W < x->n) put_int8(x, i + r, j + v * W, sum[r][v] - excess[r], x->n - j - v * W);
+}
+
+static __attribute__((noinline)) void tile_of_rows(int64_t m, const qkv__quantized *x, int64_t i, const word *panel,
+                                                   int64_t words, int64_t j, const int32_t *excess, const char *next)
+{
+    if (m > 2 * MR / 3) tile_of_many(MR, x, i, panel, words, j, excess, next);
+    else if (m > MR / 3) tile_of_many(2 * MR / 3, x, i, panel, words, j, excess, next);
+    else tile_of_many(MR / 3, x, i, panel, words, j, excess, next);
+}
+
+/* Each tile has MR rows, two thirds or a third of them; the last may begin in the one before it. */
+static void many_rows_int8(const qkv__quantized *x, int64_t first, int64_t rows, word *panel)
+{
+    enum { TILES = 4 * NR / 64 }; /* in which the next panel is fetched */
+    int32_t excess[MANY_AT_ONCE];
+    int64_t words = qkv__whole_groups(x->k) / 4;
+    for (int64_t i = 0; i < rows; i++) excess[i] = excess_of(x->a + (first + i) * 4 * words, 4 * words, RAISED);
+    for (int64_t j = 0; j < x->n; j += NR) {
+        const char *next = (const char *)x->w + (j + NR) * x->k;
+        pack_weights(x, j, words, RAISED, panel);
+        for (int64_t i = 0; i < rows; i += MR) {
+            int64_t m = qkv__round_up(qkv__min(MR, rows - i), MR / 3), at = qkv__min(i, rows - m);
+            tile_of_rows(m, x, first + at, panel, words, j, excess + at,
+                         i / MR < TILES ? next + i / MR * 64 * words : (const char *)panel);
+        }
+    }
+}
+
+static void in_many_rows_int8(const qkv__quantized *x, void *scratch)
+{
+    int64_t blocks = qkv__ceil_div(x->m, MANY_AT_ONCE), step = qkv__ceil_div(x->m, blocks);
+    for (int64_t first = 0; first < x->m; first += step) many_rows_int8(x, first, qkv__min(step, x->m - first), scratch);
+}
+
 void NAME(multiply_int8)(const qkv__quantized *x, void *scratch)
 {
     if (x->m <= FEW) few_rows_int8(x);
+    else if (x->m >= MANY) in_many_rows_int8(x, scratch);
     else in_quad_tiles(x, scratch, false);
 }
 

@@ -3,6 +3,8 @@
 #ifndef QKV_SRC_QUANTIZED_PARTS_H
 #define QKV_SRC_QUANTIZED_PARTS_H
 
+typedef int32_t word __attribute__((may_alias)); /* four bytes */
+
 static inline vf floats(vi x) { return __builtin_convertvector(x, vf); }
 
 /* ---- few rows ----
@@ -46,6 +48,42 @@ static void put_tile(const qkv__quantized *x, int64_t first, int64_t rows, int64
     for (; i < rows; i++)
         for (int64_t r = 0; r < columns; r++)
             c[i * x->c_row + r] = x->bias ? tile[r * width + i] + x->bias[j + r] : tile[r * width + i];
+}
+
+/* ---- tiles: c = a w^T, 8 bits ---- */
+
+/* 16 bytes each of W rows of w from row j and byte p on, zeros where there are none: column[c] has word c of every row. */
+static inline void words_of_weights(const qkv__quantized *x, int64_t j, int64_t p, vf column[4])
+{
+    const int8_t *w = (const int8_t *)x->w + j * x->k + p;
+    int64_t rows = qkv__min(W, x->n - j), bytes = qkv__min(16, x->k - p);
+    if (rows == W && bytes == 16 && x->k % 4 == 0) {
+        columns_of_rows((const float *)(const void *)w, x->k / 4, column);
+        return;
+    }
+    float some[4 * W] = { 0 };
+    for (int64_t r = 0; r < rows && bytes > 0; r++) memcpy(some + 4 * r, w + r * x->k, (size_t)bytes);
+    columns_of_rows(some, 4, column);
+}
+
+/* NR rows of w from row j on as [word of k][row], taken 128 too high or as they are. */
+ALWAYS void pack_weights(const qkv__quantized *x, int64_t j, int64_t words, const int raised_by, word *panel)
+{
+    const vi raise = (vi){ 0 } ^ (raised_by ? (int32_t)0x80808080 : 0);
+    for (int64_t v = 0; v < NR; v += W)
+        for (int64_t p = 0; p < 4 * words; p += 16) {
+            vf column[4];
+            words_of_weights(x, j + v, p, column);
+            EACH (c, 4) store((float *)(panel + (p / 4 + c) * NR + v), (vf)((vi)column[c] ^ raise));
+        }
+}
+
+/* A vector of c, in row i from column j on. */
+ALWAYS void put_int8(const qkv__quantized *x, int64_t i, int64_t j, vi sum, int64_t left)
+{
+    vf y = floats(sum) * (x->a_scales[i] * get((const float *)x->w_scales + j, left, 0));
+    if (x->bias) y += get(x->bias + j, left, 0);
+    put(x->c + i * x->c_row + j, y, left);
 }
 
 #endif

@@ -182,13 +182,13 @@ static void multiply_quantized_part(void *work, int64_t task, void *scratch)
     else kern->multiply_int4(&x, scratch);
 }
 
-/* Rows are cut first: every task packs those that it has. Columns follow until there are a few parts to share, or they would be
- * too small. A thread that is alone packs all of them once. Gives the tasks. */
+/* Rows are cut first: every task packs those that it has, or the weights for them. Columns follow until there are a few parts to
+ * share, or they would be too small. A thread that is alone packs all of them once. Gives the tasks. */
 static int64_t cut_quantized(quantized_cut *w)
 {
-    enum { COLUMNS = 1024, TILE = 24, WANTED = 4, LEAST_WORK = 1 << 16 };
+    enum { ROWS = 3 * QKV__QUANTIZED_ROWS, COLUMNS = 1024, TILE = 96, WANTED = 4, LEAST_WORK = 1 << 16 };
     bool alone = qkv__is_alone();
-    int64_t m = w->whole.m, n = w->whole.n, row_cuts = alone ? 1 : qkv__ceil_div(m, QKV__QUANTIZED_ROWS);
+    int64_t m = w->whole.m, n = w->whole.n, row_cuts = alone ? 1 : qkv__ceil_div(m, ROWS);
     w->rows = qkv__round_up(qkv__ceil_div(m, row_cuts), 16);
     w->row_cuts = row_cuts = qkv__ceil_div(m, w->rows);
     int64_t cuts = alone ? 1 : qkv__max(qkv__ceil_div(n, COLUMNS), qkv__ceil_div(WANTED, row_cuts));
