@@ -6,6 +6,7 @@
 #include "attend.h"
 
 enum { PAGE = QKV__PAGE, TILE_PAGES = BK / PAGE, FEW = 4 };
+enum { AT_ONCE = QKV_VECTOR_BYTES == 64 ? 6 : 3 }; /* pages of which a query has its scores */
 _Static_assert(BK % PAGE == 0 && PAGE % W == 0, "a tile is whole pages, a page whole vectors");
 
 /* One head of one sequence. */
@@ -42,26 +43,41 @@ static inline const float *values_of(const head *w, int64_t j) { return w->x->pa
 /* A head's part of a page is a few KB that lie alone: nothing that the processor could run ahead in. So the values of a page
  * are asked for while its keys are read, and the keys of the next tile while values are. */
 
-/* s[j] = key j0+j . q for the pages of a tile, all at once: each is a chain, and a few chains hide each other's latency */
+/* s[j] = key j0+j . q for some pages of a tile, all at once: each is a chain, and a few chains hide each other's latency */
 ALWAYS void dot_pages(const int pages, const head *w, int64_t j0, const float *q, float *s)
 {
     enum { PV = PAGE / W };
-    const float *k[TILE_PAGES], *values[TILE_PAGES];
+    const int64_t values = w->v_at - w->k_at;
+    const float *k[TILE_PAGES];
     vf sum[TILE_PAGES][PV];
     EACH (p, pages) {
         k[p] = keys_of(w, j0 + p * PAGE);
-        values[p] = values_of(w, j0 + p * PAGE);
         EACH (v, PV) sum[p][v] = (vf){ 0 };
     }
     for (int64_t d = 0; d < w->x->dk; d++) {
         vf value = set1(q[d]);
         EACH (p, pages) {
-            __builtin_prefetch(values[p] + d * PAGE);
+            __builtin_prefetch(k[p] + values + d * PAGE);
             EACH (v, PV) sum[p][v] += load(k[p] + d * PAGE + v * W) * value;
         }
     }
     EACH (p, pages)
         EACH (v, PV) store(s + p * PAGE + v * W, sum[p][v]);
+}
+
+/* As many chains as hide the latency: six. */
+static void dot_some_pages(int64_t pages, const head *w, int64_t j0, const float *q, float *s)
+{
+    switch (pages) {
+    case 1: dot_pages(1, w, j0, q, s); break;
+    case 2: dot_pages(2, w, j0, q, s); break;
+    case 3: dot_pages(3, w, j0, q, s); break;
+#if QKV_VECTOR_BYTES == 64
+    case 4: dot_pages(4, w, j0, q, s); break;
+    case 5: dot_pages(5, w, j0, q, s); break;
+    case 6: dot_pages(6, w, j0, q, s); break;
+#endif
+    }
 }
 
 /* s[j*step] += bias, of query i and the keys j0 .. that it sees */
@@ -76,9 +92,9 @@ static void add_bias(const head *w, int64_t i, int64_t j0, int64_t n, int64_t st
 static void query_scores(const head *w, int64_t i, int64_t j0, int64_t n, float *s)
 {
     const float *q = w->q + i * w->x->q_row;
-    int64_t page = 0, pages = qkv__ceil_div(n, PAGE);
-    for (; page + 3 <= pages; page += 3) dot_pages(3, w, j0 + page * PAGE, q, s + page * PAGE);
-    for (; page < pages; page++) dot_pages(1, w, j0 + page * PAGE, q, s + page * PAGE);
+    int64_t pages = qkv__ceil_div(n, PAGE);
+    for (int64_t page = 0; page < pages; page += AT_ONCE)
+        dot_some_pages(qkv__min(AT_ONCE, pages - page), w, j0 + page * PAGE, q, s + page * PAGE);
     if (w->x->cap > 0) cap_scores(s, pages * PAGE, w->x->scale, w->x->cap);
     if (w->x->relative.at) scale_scores(s, pages * PAGE, w->x->scale), add_bias(w, i, j0, n, 1, s);
     for (int64_t j = 0, from = qkv__paged_from(w->x, i) - j0; j < from; j++) s[j] = -INFINITY;
