@@ -22,13 +22,12 @@ static inline int64_t tile_height(int64_t m) { return qkv__ceil_div(m, qkv__ceil
 static void pack_panel(const float *x, int64_t row, int64_t n, int64_t d, float *out)
 {
     int64_t p = 0;
-    if (n == NR)
-        for (; p + 4 <= d; p += 4)
-            EACH (v, NV) {
-                vf column[4];
-                columns_of_rows(x + v * W * row + p, row, column);
-                EACH (c, 4) store(out + (p + c) * NR + v * W, column[c]);
-            }
+    for (; p + 4 <= d; p += 4)
+        EACH (v, NV) {
+            vf column[4];
+            columns_of_first_rows(x + v * W * row + p, row, n - v * W, column);
+            EACH (c, 4) store(out + (p + c) * NR + v * W, column[c]);
+        }
     for (; p < d; p++)
         for (int64_t i = 0; i < NR; i++) out[p * NR + i] = i < n ? x[i * row + p] : 0;
 }

@@ -488,25 +488,13 @@ static tiling cut_scratch(char *scratch, int64_t k)
     return t;
 }
 
-/* Four words each of W rows of a, of which there are `rows`, the others zeros: column[c] has word c of every row. */
-static inline void words_of_rows(const int8_t *a, int64_t row, int64_t rows, vf column[4])
-{
-    if (rows >= W) {
-        columns_of_rows((const float *)(const void *)a, row / 4, column);
-        return;
-    }
-    float some[4 * W] = { 0 };
-    for (int64_t i = 0; i < rows; i++) memcpy(some + 4 * i, a + i * row, 4 * sizeof *some);
-    columns_of_rows(some, 4, column);
-}
-
 static void pack_panel(const qkv__quantized *x, int64_t first, int64_t rows, word *to)
 {
     int64_t width = vectors_of(rows) * W, k = qkv__whole_groups(x->k);
     for (int64_t v = 0; v < width; v += W)
         for (int64_t p = 0; p < k; p += 16) {
             vf column[4];
-            words_of_rows(x->a + (first + v) * k + p, k, rows - v, column);
+            columns_of_first_rows((const float *)(const void *)(x->a + (first + v) * k + p), k / 4, rows - v, column);
             EACH (c, 4) store((float *)(to + (p / 4 + c) * width + v), column[c]);
         }
 }

@@ -189,18 +189,26 @@ ALWAYS void columns_of_rows(const float *p, int64_t stride, vf out[4])
     out[3] = HIGH_PAIRS(t1, t3);
 }
 
+/* The same of the first rows alone, zeros for the others. */
+ALWAYS void columns_of_first_rows(const float *p, int64_t stride, int64_t rows, vf out[4])
+{
+    float some[4 * W] = { 0 };
+    if (rows >= W) {
+        columns_of_rows(p, stride, out);
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++) memcpy(some + 4 * r, p + r * stride, 4 * sizeof *some);
+    columns_of_rows(some, 4, out);
+}
+
 /* The same for all columns, a multiple of 4, of up to W rows: out[c*width + r]; zero where there is no row. What moves need
  * not be floats: the bits are not looked at. */
 ALWAYS void columns_of_some_rows(const float *p, int64_t stride, int64_t rows, int64_t columns, float *out, int64_t width)
 {
-    for (int64_t c = 0; rows >= W && c < columns; c += 4) {
+    for (int64_t c = 0; c < columns; c += 4) {
         vf column[4];
-        columns_of_rows(p + c, stride, column);
+        columns_of_first_rows(p + c, stride, rows, column);
         EACH (i, 4) store(out + (c + i) * width, column[i]);
-    }
-    for (int64_t c = 0; rows < W && c < columns; c++) {
-        store(out + c * width, (vf){ 0 });
-        for (int64_t r = 0; r < rows; r++) memcpy(out + c * width + r, p + r * stride + c, sizeof *out);
     }
 }
 
