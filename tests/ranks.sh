@@ -119,19 +119,29 @@ fi
     timeout 60 $launch -n 1 "$qkv" $translate --steps 12 --save-every 5 --out differ : -n 1 "$qkv" $translate --steps 12 --save-every 4 --out differ >out 2>err
     same "ranks that would save at other steps: status" 2 $?
     contains "and why" "$(cat err)" "rank 1 has other bytes of the options than rank 0"
-    timeout 60 $launch -n 1 "$qkv" $translate --steps 12 --out bad : -n 1 "$qkv" train translate --train none.tsv --steps 12 --out bad >out 2>err
+    timeout 60 $launch -n 1 "$qkv" $translate --steps 12 --out differ : -n 1 "$qkv" $translate --steps 12 --tokenizer one/tokenizer.json --out differ >out 2>err
+    same "ranks that would learn and be given a tokenizer: status" 2 $?
+    contains "and why" "$(cat err)" "rank 1 has other bytes of the options than rank 0"
+    timeout 60 $launch -n 1 "$qkv" $translate --steps 12 --out bad : -n 1 "$qkv" train translate --train none.tsv $size --steps 12 --out elsewhere >out 2>err
     same "an error of one rank: status" 3 $?
     contains "names the rank" "$(cat err)" "none.tsv: cannot open: No such file or directory (rank 1 on $(uname -n))"
     head -n 202 labels.tsv >fewer.tsv
     timeout 60 $launch -n 1 "$qkv" $classify --vocab 280 --steps 12 --out bad : \
         -n 1 "$qkv" train classify --train fewer.tsv $size --tokens words --vocab 280 --steps 12 --out bad >out 2>err
     contains "another text on one rank" "$(cat err)" "rank 1 has other bytes of the text than rank 0"
-    # of pairs and documents rank 0's text is everybody's, where all reach the folder; and nothing of it stays there
-    head -n 202 lines.txt >fewer.txt
-    timeout 60 $launch -n 1 "$qkv" $generate --steps 30 --update-freq 5 --tokenizer generate.one/tokenizer.json --out text.0 : \
-        -n 1 "$qkv" train generate --train fewer.txt --valid valid.txt $size --documents lines --steps 30 --update-freq 5 --tokenizer generate.one/tokenizer.json --out text.0 >out 2>err || cat err
+    # of pairs and documents rank 0's text is everybody's, where all reach the folder, and so are its tokenizer and what is chosen; nothing of it stays there
+    timeout 60 $launch -n 1 "$qkv" $generate --steps 30 --update-freq 5 --out text.0 : \
+        -n 1 "$qkv" train generate --train none.txt --valid none.txt $size --documents lines --steps 30 --update-freq 5 --out text.0 >out 2>err || cat err
     same "a text is read by one rank" "$(files generate.one)" "$(files text.0)"
     same "and nothing of it stays" "" "$(find text.0 generate.3 -name '*.tmp')"
+    "$qkv" $translate --micro-batches 8 --separate --steps 5 --out two.one 2>err || cat err
+    timeout 60 $launch -n 1 "$qkv" $translate --separate --steps 5 --out two.2 : \
+        -n 1 "$qkv" train translate --train none.tsv --valid none.tsv $size --valid-every 7 --separate --steps 5 --out two.2 >out 2>err || cat err
+    same "both tokenizers are learned by one rank" "$(files two.one)" "$(files two.2)"
+    "$qkv" train translate --train pairs.tsv --micro-batches 8 --steps 3 --quiet --threads 1 --out chosen.one 2>err || cat err
+    timeout 60 $launch -n 1 "$qkv" train translate --train pairs.tsv --steps 3 --quiet --threads 1 --out chosen.2 : \
+        -n 1 "$qkv" train translate --train none.tsv --steps 3 --quiet --threads 1 --out chosen.2 >out 2>err || cat err
+    same "what is not set is chosen by one rank" "$(files chosen.one)" "$(files chosen.2)"
     timeout 60 $launch -n 1 "$qkv" $generate --steps 30 --update-freq 5 --out text.1 : -n 1 "$qkv" $generate --steps 30 --update-freq 5 --out elsewhere >out 2>err || cat err
     same "without a common folder each reads its own" "$(files generate.one)" "$(files text.1)"
     QKV_MPI_SILENCE=soon ranks 2 $translate --steps 3 --out bad >out 2>err

@@ -1,8 +1,11 @@
 /* model.c: the model that a training starts with, and its tokenizers. */
+#include "share_text.h"
 #include "training.h"
 
 #include "../base/file.h"
 #include "../base/status.h"
+
+#include <qkv/dist.h>
 
 #include <stdio.h>
 
@@ -64,6 +67,15 @@ static qkv_status find_tokenizers(qkv_training *t, tokenizers *out)
     return v->tokenizer ? load_tokenizers(v->tokenizer, NULL, out) : learn_tokenizers(t, out);
 }
 
+/* Rank 0 learns it for all, who need not read the text for that; a file that is given each of them reads. */
+static qkv_status find_for_all(qkv_training *t, tokenizers *out)
+{
+    if (qkv_dist_ranks() == 1 || t->o.v.tokenizer) return find_tokenizers(t, out);
+    qkv_status status = qkv__share_status(qkv_dist_rank() ? QKV_OK : find_tokenizers(t, out));
+    if (!status) status = qkv__share_tokenizer(&out->source);
+    return status ? status : qkv__share_tokenizer(&out->target);
+}
+
 /* ---- the options of the model ---- */
 
 /* 0: not set; numbers may be 0. Jobs have defaults of their own for flags and words. */
@@ -105,7 +117,7 @@ static qkv_status make_model(qkv_training *t)
 {
     tokenizers k = { 0 };
     qkv_transformer_opts opts = QKV_OPTS(qkv_transformer_opts);
-    qkv_status status = find_tokenizers(t, &k);
+    qkv_status status = find_for_all(t, &k);
     if (!status) status = describe_model(t, &k, &opts);
     if (!status) status = t->job->adjust(t, NULL, &opts);
     if (!status) status = qkv__shape_like(t, &opts);

@@ -5,6 +5,7 @@
 #include "../base/memory.h"
 #include "../dist/dist.h"
 #include "../text/pairs.h"
+#include "../token/tokenizer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -67,8 +68,7 @@ static qkv_status find_common_folder(const qkv_training *t, bool *is_common)
     return status;
 }
 
-/* Rank 0's error is everybody's, so that all of them end together. */
-static qkv_status share_status(qkv_status status)
+qkv_status qkv__share_status(qkv_status status)
 {
     char sentence[QKV_SENTENCE_MAX] = "";
     if (status) snprintf(sentence, sizeof sentence, "%s", qkv_error());
@@ -83,7 +83,7 @@ static qkv_status share_pairs(const qkv_training *t, qkv_pairs *p)
 {
     const shared_path path = path_in_folder(t, "ids.0.tmp");
     bool is_open = true;
-    qkv_status status = share_status(qkv_dist_rank() ? QKV_OK : qkv__pairs_write(p, path.text));
+    qkv_status status = qkv__share_status(qkv_dist_rank() ? QKV_OK : qkv__pairs_write(p, path.text));
     if (!status) {
         qkv_status opened = qkv__pairs_open(p, path.text), asked = ask_all(!opened, &is_open);
         status = opened ? opened : asked;
@@ -94,7 +94,7 @@ static qkv_status share_pairs(const qkv_training *t, qkv_pairs *p)
 
 static qkv_status read_once(qkv_training *t, qkv__text_reader *read, void *told, size_t bytes)
 {
-    qkv_status status = share_status(qkv_dist_rank() ? QKV_OK : read(t, told));
+    qkv_status status = qkv__share_status(qkv_dist_rank() ? QKV_OK : read(t, told));
     if (!status) status = qkv__dist_copy(told, bytes);
     if (!status) status = share_pairs(t, t->pairs);
     return status ? status : share_pairs(t, t->valid);
@@ -106,4 +106,19 @@ qkv_status qkv__read_for_all(qkv_training *t, qkv__text_reader *read, void *told
     qkv_status status = qkv_dist_ranks() > 1 && t->o.v.out && !t->o.v.dry_run ? find_common_folder(t, &is_common) : QKV_OK;
     if (status) return status;
     return is_common ? read_once(t, read, told, bytes) : read(t, told);
+}
+
+/* ---- the tokenizer ---- */
+
+/* No bytes: there is none. */
+qkv_status qkv__share_tokenizer(qkv_tokenizer **t)
+{
+    qkv_text text = { 0 };
+    bool has = !qkv_dist_rank() && *t;
+    qkv_status status = qkv__share_status(has ? qkv__tokenizer_write(*t, &text) : QKV_OK);
+    if (!status) status = qkv_dist_broadcast(&text);
+    if (!status && qkv_dist_rank() && text.length && !(*t = qkv__tokenizer_read("the tokenizer of rank 0", &text)))
+        status = qkv_error_status();
+    qkv_text_free(&text);
+    return status;
 }

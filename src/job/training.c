@@ -1,4 +1,5 @@
 /* training.c: a training from files: options in, the text read, what is not set chosen, and the run. */
+#include "share_text.h"
 #include "training.h"
 
 #include "../base/clock.h"
@@ -156,11 +157,19 @@ static void choose_micro_batches(qkv_training *t)
     if (*qkv_dist_about() && !t->o.v.resume) qkv__choose(t, "micro-batches", "%d", parts);
 }
 
+/* Rank 0 reads it for all; labels are found by each of them. */
+static qkv_status survey_for_all(qkv_training *t, qkv__survey *s)
+{
+    if (qkv_dist_ranks() == 1 || t->job->bit == QKV__CLASSIFY) return t->job->survey(t, s);
+    qkv_status status = qkv__share_status(qkv_dist_rank() ? QKV_OK : t->job->survey(t, s));
+    return status ? status : qkv__dist_copy(s, sizeof *s);
+}
+
 static qkv_status choose_options(qkv_training *t)
 {
     qkv__survey s = { 0 };
     bool is_old = t->is_old || t->o.v.paper, needs = t->job->bit == QKV__CLASSIFY || (!is_old && !t->o.v.resume);
-    qkv_status status = needs ? t->job->survey(t, &s) : QKV_OK;
+    qkv_status status = needs ? survey_for_all(t, &s) : QKV_OK;
     if (status || t->is_old || t->o.v.resume) return status;
     if (!is_old) t->job->choose(t, &s);
     qkv__choose_like(t); /* over what the rules chose */
@@ -425,6 +434,14 @@ static qkv_status check_needed(const qkv_training *t)
     return t->job->check(t);
 }
 
+/* What decides on what the ranks say to each other while they read the text: the other options are compared after it. */
+static qkv_status agree_on_course(const qkv_training *t)
+{
+    const qkv__training_values *v = &t->o.v;
+    const bool course[] = { t->is_old, v->paper, v->resume, v->dry_run, v->out, v->from, v->tokenizer };
+    return qkv_dist_ranks() == 1 ? QKV_OK : qkv__dist_agree(course, sizeof course, "the options");
+}
+
 static qkv_status run_from_files(qkv_training *t, qkv_run_result *out)
 {
     qkv_status status = check_needed(t);
@@ -435,6 +452,7 @@ static qkv_status run_from_files(qkv_training *t, qkv_run_result *out)
     set_defaults(t);
     choose_micro_batches(t);
     if (!t->o.v.dry_run && !qkv_dist_rank()) status = check_folder(t); /* rank 0 writes */
+    if (!status) status = agree_on_course(t);
     if (!status) status = choose_options(t);
     if (!status) status = qkv__training_start(t);
     if (!status) status = read_training_text(t);

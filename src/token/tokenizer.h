@@ -76,6 +76,11 @@ bool qkv__tokenizer_is_json(const qkv_tokenizer *t);
 /* As that does; of a tokenizer that was trained here with this "post_processor", which is JSON. */
 qkv_status qkv__tokenizer_save_framed(const qkv_tokenizer *t, const char *path, const char *post_processor);
 
+/* The bytes of its tokenizer.json in *out, which was empty; free it after an error too. Reading them gives it back, and `name`
+ * starts the sentences of errors. As qkv_tokenizer_save() and qkv_tokenizer_load(). */
+qkv_status qkv__tokenizer_write(const qkv_tokenizer *t, qkv_text *out);
+qkv_tokenizer *qkv__tokenizer_read(const char *name, const qkv_text *text);
+
 /* The rank of merging left and right, or QKV__NO_RANK. */
 uint32_t qkv__tokenizer_rank(const qkv_tokenizer *t, int32_t left, int32_t right);
 

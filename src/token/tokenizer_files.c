@@ -303,6 +303,11 @@ static qkv_tokenizer *load_json(const char *path, const qkv__bytes *file)
     return NULL;
 }
 
+qkv_tokenizer *qkv__tokenizer_read(const char *name, const qkv_text *text)
+{
+    return load_json(name, &(qkv__bytes){ .data = (unsigned char *)text->data, .size = text->length });
+}
+
 /* Its first field is a piece, whose first field is its text. */
 static bool is_spm(const char *path, const qkv__bytes *file)
 {

@@ -160,16 +160,25 @@ bool qkv__tokenizer_is_json(const qkv_tokenizer *t) { return !t->pipeline || t->
 
 qkv_status qkv_tokenizer_save(const qkv_tokenizer *t, const char *path) { return qkv__tokenizer_save_framed(t, path, "null"); }
 
-qkv_status qkv__tokenizer_save_framed(const qkv_tokenizer *t, const char *path, const char *post_processor)
+static qkv_status write_framed(const qkv_tokenizer *t, const char *name, const char *post_processor, qkv_text *out)
 {
     output o = { .around = post_processor };
-    if (!t || !path) return qkv__fail(QKV_USAGE, "tokenizer: tokenizer or path is NULL");
     if (!qkv__tokenizer_is_json(t))
-        return qkv__fail(QKV_UNSUPPORTED, "%s: a SentencePiece tokenizer cannot be written as a tokenizer.json", path);
+        return qkv__fail(QKV_UNSUPPORTED, "%s: a SentencePiece tokenizer cannot be written as a tokenizer.json", name);
     if (t->pipeline) write_bytes(&o, t->pipeline->source.data, t->pipeline->source.length);
     else put_tokenizer(&o, t);
-    qkv_status status = o.status;
-    if (!status) status = qkv_file_write(path, o.text.data, o.text.length);
-    qkv_text_free(&o.text);
+    *out = o.text;
+    return o.status;
+}
+
+qkv_status qkv__tokenizer_write(const qkv_tokenizer *t, qkv_text *out) { return write_framed(t, "tokenizer", "null", out); }
+
+qkv_status qkv__tokenizer_save_framed(const qkv_tokenizer *t, const char *path, const char *post_processor)
+{
+    qkv_text text = { 0 };
+    if (!t || !path) return qkv__fail(QKV_USAGE, "tokenizer: tokenizer or path is NULL");
+    qkv_status status = write_framed(t, path, post_processor, &text);
+    if (!status) status = qkv_file_write(path, text.data, text.length);
+    qkv_text_free(&text);
     return status;
 }
