@@ -1,4 +1,5 @@
 /* test_dist.c: the tree of a sum: however it is shared, the same additions. What goes between processes is tested by ranks.sh. */
+#include "base/memory.h"
 #include "dist/all_gather.h"
 #include "dist/aside.h"
 #include "dist/deal.h"
@@ -11,6 +12,9 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -102,6 +106,35 @@ static void test_slices(void **state)
             }
             assert_int_equal(all, counts[i]);
         }
+}
+
+/* ---- after an error ---- */
+
+static int n_released;
+static void *counted_alloc(size_t bytes, size_t alignment) { return (void)alignment, malloc(bytes); }
+static void counted_release(void *memory, size_t bytes)
+{
+    (void)bytes;
+    free(memory);
+    n_released++;
+}
+
+/* What others may still write to is not given back. In a process of its own, since it is for ever. */
+static void test_kept_memory(void **state)
+{
+    (void)state;
+    int how;
+    pid_t child = fork();
+    if (!child) {
+        qkv__set_memory(&(qkv__memory){ counted_alloc, counted_release });
+        qkv__release(qkv__alloc(8), 8);
+        qkv__keep_memory();
+        qkv__release(qkv__alloc(8), 8);
+        _exit(n_released);
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFEXITED(how));
+    assert_int_equal(WEXITSTATUS(how), 1);
 }
 
 /* One rank has all pieces, and their numbers stay in order. */
@@ -272,6 +305,7 @@ int main(void)
                                         cmocka_unit_test(test_tree_shared),
                                         cmocka_unit_test(test_powers_of_two_are_one_node),
                                         cmocka_unit_test(test_slices),
+                                        cmocka_unit_test(test_kept_memory),
                                         cmocka_unit_test(test_deal),
                                         cmocka_unit_test(test_gradients_are_final_once_told),
                                         cmocka_unit_test(test_weights_are_awaited),

@@ -1,6 +1,8 @@
 /* memory.c: the one door to the allocator. */
 #include "memory.h"
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -76,9 +78,13 @@ void *qkv__alloc_zero(size_t bytes)
     return memory;
 }
 
+static atomic_bool is_kept;
+
+void qkv__keep_memory(void) { atomic_store(&is_kept, true); }
+
 void qkv__release(void *memory, size_t bytes)
 {
-    if (memory) memory_table.release(memory, bytes);
+    if (memory && !atomic_load_explicit(&is_kept, memory_order_relaxed)) memory_table.release(memory, bytes);
 }
 
 qkv_status qkv__grow(void **memory, size_t *bytes, size_t wanted)

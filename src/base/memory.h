@@ -23,6 +23,9 @@ void *qkv__alloc_zero(size_t bytes);
 /* The same bytes that were asked for; NULL is allowed. */
 void qkv__release(void *memory, size_t bytes);
 
+/* From here on nothing is given back: somebody else may still write to what was asked for, until the process ends. */
+void qkv__keep_memory(void);
+
 /* Makes *memory (of *bytes) hold at least `wanted` bytes, keeping its contents; grows by doubling. MEMORY when it cannot: then
  * nothing has changed. */
 qkv_status qkv__grow(void **memory, size_t *bytes, size_t wanted);

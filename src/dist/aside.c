@@ -1,6 +1,8 @@
 /* aside.c: a thread that speaks to the other ranks while this one computes. */
 #include "aside.h"
 
+#include "../base/memory.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -100,5 +102,6 @@ qkv_status qkv__aside_end(qkv__aside *a)
 {
     if (a->has_thread) pthread_join(a->thread, NULL);
     else qkv__aside_need(a);
+    if (a->status && qkv_dist_ranks() > 1) qkv__keep_memory(); /* what it had posted was not waited for */
     return a->status ? qkv__fail_again(a->status, a->sentence) : QKV_OK;
 }

@@ -88,7 +88,13 @@ static const qkv__plugin *load_plugin(const char *name)
 
 /* ---- bytes between ranks ---- */
 
-static qkv_status mpi_failed(const char *why) { return why ? qkv__fail(QKV_IO, "%s: MPI: %.400s", dist.place, why) : QKV_OK; }
+/* What others have sent may still arrive, in weights too, until all ranks end. */
+static qkv_status mpi_failed(const char *why)
+{
+    if (!why) return QKV_OK;
+    qkv__keep_memory();
+    return qkv__fail(QKV_IO, "%s: MPI: %.400s", dist.place, why);
+}
 
 static const char *exchange(const void *const *send, const size_t *send_bytes, void *const *receive,
                             const size_t *receive_bytes, double seconds, int tag)

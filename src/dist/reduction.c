@@ -204,8 +204,7 @@ qkv_status qkv__reduction_end(qkv__reduction *s)
     qkv__reduction_ready(s, 0);
     qkv_status status = qkv__aside_end(&s->aside);
     qkv__mark_destroy(&s->ready);
-    /* after an error of MPI what others send may still arrive there, until all ranks end */
-    if (!status || qkv_dist_ranks() == 1) qkv__release(s->flights[0].room, s->bytes);
+    qkv__release(s->flights[0].room, s->bytes);
     qkv__release(s, sizeof *s);
     return status;
 }
