@@ -508,8 +508,24 @@ static qkv_status read_blocks(qkv_session *s, reading *r, float *states)
     return QKV_OK;
 }
 
+static void settle_row(void *session, int64_t i, void *scratch)
+{
+    (void)scratch;
+    qkv_session *s = session;
+    qkv__cache_settle(&s->self, &s->rows[i].read);
+}
+
+/* Of beams that go on from one, each copies a page: a good part of a step, so all threads do it. */
+static void settle_rows(qkv_session *s)
+{
+    int64_t copies = 0;
+    for (int64_t i = 0; i < s->n_rows; i++) copies += s->rows[i].read.last_was != NULL;
+    if (!copies || !qkv__parallel(s->n_rows, 0, settle_row, s)) return;
+    for (int64_t i = 0; i < s->n_rows; i++) settle_row(s, i, NULL); /* without other threads */
+}
+
 /* Pages for what is to be read, and a place in the list of what is hidden. */
-static qkv_status reserve(qkv_session *s, const reading *r)
+static qkv_status reserve_rows(qkv_session *s, const reading *r)
 {
     qkv_status status = QKV_OK;
     for (int64_t i = 0; i < s->n_rows && !status; i++) {
@@ -524,6 +540,13 @@ static qkv_status reserve(qkv_session *s, const reading *r)
         x->hidden = hidden;
         x->hidden_room = 2 * wanted;
     }
+    return status;
+}
+
+static qkv_status reserve(qkv_session *s, const reading *r)
+{
+    qkv_status status = reserve_rows(s, r);
+    settle_rows(s);
     return status;
 }
 

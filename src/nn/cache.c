@@ -69,17 +69,34 @@ static qkv_status list_room(qkv__sequence *s, int64_t pages)
     return QKV_OK;
 }
 
-/* The page that the next token goes to, when others use it too, is replaced by a copy. */
+/* The page that the next token goes to, when others use it too, is replaced by one that is to be a copy. One of those others
+ * keeps it. */
 static qkv_status own_last_page(qkv__cache *c, qkv__sequence *s)
 {
     int64_t last = s->length / PAGE;
     if (s->length % PAGE == 0 || page_of(s->pages[last])->users == 1) return QKV_OK;
     float *copy = take_page(c);
     if (!copy) return QKV_MEMORY;
-    memcpy(copy, s->pages[last], qkv__cache_page_bytes(c) - sizeof(qkv__page));
+    s->last_was = s->pages[last];
     leave_page(c, s->pages[last]);
     s->pages[last] = copy;
     return QKV_OK;
+}
+
+/* Of each layer all keys, where tokens are columns, and the values of the tokens that there are. */
+void qkv__cache_settle(const qkv__cache *c, qkv__sequence *s)
+{
+    if (!s->last_was) return;
+    int64_t keys = c->kv_heads * c->dk * PAGE, tokens = s->length % PAGE;
+    float *to = s->pages[s->length / PAGE];
+    const float *from = s->last_was;
+    for (int64_t l = 0; l < c->layers; l++) {
+        memcpy(to, from, sizeof(float) * (size_t)keys);
+        to += keys, from += keys;
+        for (int64_t h = 0; h < c->kv_heads; h++, to += PAGE * c->dv, from += PAGE * c->dv)
+            memcpy(to, from, sizeof(float) * (size_t)(tokens * c->dv));
+    }
+    s->last_was = NULL;
 }
 
 qkv_status qkv__cache_reserve(qkv__cache *c, qkv__sequence *s, int64_t n)

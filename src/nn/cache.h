@@ -17,6 +17,7 @@ typedef struct qkv__page {
 typedef struct qkv__sequence {
     float **pages;
     int64_t length, n_pages, room; /* tokens; pages, and how many the list has room for */
+    const float *last_was;         /* the page that the last one with tokens is to be a copy of; NULL: it is itself */
 } qkv__sequence;
 
 /* Starts as zero. All sequences of one cache have the same shape. Used by one thread at a time. */
@@ -26,8 +27,12 @@ typedef struct qkv__cache {
     int64_t n_pages, n_unused;
 } qkv__cache;
 
-/* Room for n more tokens in pages that nobody else uses. MEMORY, and the sequence is as it was. */
+/* Room for n more tokens in pages that nobody else uses. MEMORY, and the sequence is as it was. In both cases
+ * qkv__cache_settle() must follow before a token is read or written, or a sequence of this cache is cut or dropped. */
 qkv_status qkv__cache_reserve(qkv__cache *c, qkv__sequence *s, int64_t n);
+
+/* Copies what the sequence had in a page that others use too. Several threads may do so for several sequences. */
+void qkv__cache_settle(const qkv__cache *c, qkv__sequence *s);
 
 /* Tokens at .. at + n - 1 of a layer: k (n, kv_heads*dk), v (n, kv_heads*dv). There must be room. */
 void qkv__cache_write(const qkv__cache *c, const qkv__sequence *s, int layer, int64_t at, int64_t n, const float *k,
