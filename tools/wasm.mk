@@ -24,7 +24,7 @@ sources := $(foreach layer,$(layers),$(wildcard src/$(layer)/*.c)) src/kern/disp
 left_out := src/text/lines.c src/dist/dist.c src/dist/mpi.c src/dist/reduction.c src/train/run.c src/train/run_folder.c src/train/plan.c
 objects := $(patsubst %.c,$(OUT)/%.o,$(filter-out $(left_out),$(sources)))
 reference := $(patsubst %,$(OUT)/ref/%.o,ref ref_products ref_quantized table)
-vector := $(patsubst %,$(OUT)/baseline/%.o,simd matmul attention paged table quantized)
+vector := $(patsubst %,$(OUT)/baseline/%.o,simd matmul dots attention paged table quantized)
 
 jansson_objects := $(patsubst $(jansson)/%.c,$(OUT)/jansson/%.o,$(wildcard $(jansson)/*.c))
 pcre2_names := auto_possess chartables compile config context error extuni find_bracket jit_compile maketables match \
