@@ -3,7 +3,7 @@
  *
  * quantized.h fixes the bits, and quantized.c has the ways; here a step of k is four numbers, a quad. On x86 one factor is
  * unsigned: that is w, taken 128 too high by turning its first bit (nibbles are 8 too high as they lie). What this adds to a
- * sum depends on the row of a alone, and a sum starts with it taken off. On the way it may wrap around; at the end it fits. */
+ * sum depends on the row of a alone, and is taken off first or last. On the way a sum may wrap around; at the end it fits. */
 #include "tile.h"
 
 #include "quantized_parts.h"
@@ -491,7 +491,7 @@ ALWAYS void tile_of_many(const int m, const qkv__quantized *x, int64_t i, const 
     }
     EACH (r, m)
         EACH (v, NV)
-            if (j + v * W < x->n) put_int8(x, i + r, j + v * W, sum[r][v] - excess[r], x->n - j - v * W);
+            if (j + v * W < x->n) put_int8(x, i + r, j + v * W, (vi)((vu)sum[r][v] - (uint32_t)excess[r]), x->n - j - v * W);
 }
 
 static __attribute__((noinline)) void tile_of_rows(int64_t m, const qkv__quantized *x, int64_t i, const word *panel,
