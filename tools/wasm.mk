@@ -23,8 +23,10 @@ layers := base tensor op nn io text token model decode score jinja task dist tra
 sources := $(foreach layer,$(layers),$(wildcard src/$(layer)/*.c)) src/kern/dispatch.c $(wildcard web/wasm/*.c)
 left_out := src/text/lines.c src/dist/dist.c src/dist/mpi.c src/dist/reduction.c src/train/run.c src/train/run_folder.c src/train/plan.c
 objects := $(patsubst %.c,$(OUT)/%.o,$(filter-out $(left_out),$(sources)))
-reference := $(patsubst %,$(OUT)/ref/%.o,ref ref_products ref_quantized table)
-vector := $(patsubst %,$(OUT)/baseline/%.o,simd matmul dots attention paged table quantized)
+# src/meson.build lists the kernels' files.
+kernels_of = $(basename $(notdir $(shell sed -n "s/^$1 = files(\(.*\))/\1/p" src/meson.build | tr -d "',")))
+reference := $(patsubst %,$(OUT)/ref/%.o,$(call kernels_of,reference_sources))
+vector := $(patsubst %,$(OUT)/baseline/%.o,$(call kernels_of,vector_sources) $(call kernels_of,exact_vector_sources))
 
 jansson_objects := $(patsubst $(jansson)/%.c,$(OUT)/jansson/%.o,$(wildcard $(jansson)/*.c))
 pcre2_names := auto_possess chartables compile config context error extuni find_bracket jit_compile maketables match \
