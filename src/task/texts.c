@@ -1,7 +1,7 @@
 /* texts.c: texts through an encoder, in batches of like lengths. */
 #include "texts.h"
 
-#include "batches.h"
+#include "../decode/batches.h"
 #include "../base/options.h"
 #include "../base/pool.h"
 #include "../base/size.h"

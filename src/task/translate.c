@@ -7,7 +7,7 @@
 #include "../text/buffer.h"
 #include "../model/model_info.h"
 #include "../model/languages.h"
-#include "batches.h"
+#include "../decode/batches.h"
 #include "translate.h"
 #include "../decode/search.h"
 
