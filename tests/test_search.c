@@ -175,6 +175,37 @@ static void same_alone_and_on_any_threads(void **state)
     qkv_model_free(m);
 }
 
+/* So many that each thread searches for its own. */
+static void same_where_threads_have_their_own(void **state)
+{
+    (void)state;
+    enum { MANY = 8 * SENTENCES + 1, BEAM = 3 };
+    qkv_model *m = make_model(&small);
+    qkv_search_result few = { 0 }, all = { 0 };
+    static int32_t many[MANY * LENGTH], many_lengths[MANY];
+    for (int i = 0; i < MANY; i++) {
+        memcpy(many + i * LENGTH, sources + i % SENTENCES * LENGTH, sizeof(int32_t) * LENGTH);
+        many_lengths[i] = lengths[i % SENTENCES];
+    }
+    qkv_search_opts opts = { .start = START, .end = END, .pad = PAD, .beam = BEAM, .n_best = 2 };
+    assert_int_equal(qkv_search(m, sources, SENTENCES, LENGTH, lengths, &opts, &few), QKV_OK);
+    for (int threads = 1; threads <= 4; threads++) {
+        qkv_set_threads(threads);
+        assert_int_equal(qkv_search(m, many, MANY, LENGTH, many_lengths, &opts, &all), QKV_OK);
+        assert_int_equal(all.sentences, MANY);
+        for (int i = 0; i < 2 * MANY; i++) {
+            const qkv_hypothesis *a = &all.best[i], *b = &few.best[i % (2 * SENTENCES)];
+            assert_int_equal(a->n, b->n);
+            if (a->n > 0) assert_memory_equal(a->ids, b->ids, sizeof(int32_t) * (size_t)a->n);
+            assert_true(a->score == b->score && a->log_p == b->log_p && a->is_cut == b->is_cut);
+        }
+    }
+    qkv_set_threads(0);
+    qkv_search_result_free(&few);
+    qkv_search_result_free(&all);
+    qkv_model_free(m);
+}
+
 static void more_results_same_best(void **state)
 {
     (void)state;
@@ -698,6 +729,7 @@ int main(void)
         cmocka_unit_test(beam_finds_the_best),
         cmocka_unit_test(beam_1_is_greedy),
         cmocka_unit_test(same_alone_and_on_any_threads),
+        cmocka_unit_test(same_where_threads_have_their_own),
         cmocka_unit_test(more_results_same_best),
         cmocka_unit_test(no_run_comes_twice),
         cmocka_unit_test(chains_by_hand),

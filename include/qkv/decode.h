@@ -200,8 +200,9 @@ typedef struct qkv_search_result {
 QKV_API void qkv_search_result_free(qkv_search_result *f);
 
 /* Translates `sentences` sources, ids (sentences, length) with `lengths` real ids each, the end included. A sentence's result
- * does not depend on the others. A search goes on until no row that is left can become better than what was found. USAGE for
- * options or a model that do not fit, NUMERIC for log-probabilities that are not numbers, LIMIT, MEMORY. */
+ * does not depend on the others. A search goes on until no row that is left can become better than what was found. Of many
+ * sentences each thread takes some, with a session of its own, unless each_step or each_candidate watches. USAGE for options or
+ * a model that do not fit, NUMERIC for log-probabilities that are not numbers, LIMIT, MEMORY. */
 QKV_API qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length, const int32_t *lengths,
                               const qkv_search_opts *opts, qkv_search_result *out);
 

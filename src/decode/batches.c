@@ -100,10 +100,9 @@ qkv_status qkv__run_batches(const qkv__batches *b)
     return r.failed < b->n ? qkv__fail_again(r.status, r.sentence) : QKV_OK;
 }
 
-int64_t qkv__texts_a_batch(int64_t n, int64_t most)
+int64_t qkv__count_batches(int64_t n, int64_t most, int64_t rows)
 {
-    enum { FEWEST = 8 }; /* with fewer, reading the weights takes longer than computing */
-    int64_t batches = qkv__max(1, qkv__ceil_div(n, most)), even = qkv__round_up(batches, qkv_threads());
-    if (batches > 1 && n / even >= FEWEST) batches = even;
-    return qkv__max(1, qkv__ceil_div(n, batches));
+    enum { FEWEST = 8, FEWEST_ROWS = 32 }; /* with less, reading the weights takes longer than computing */
+    int64_t batches = qkv__max(1, qkv__ceil_div(n, most)), even = qkv__round_up(batches, qkv__is_alone() ? 1 : qkv_threads());
+    return n / even >= FEWEST && n / even * rows >= FEWEST_ROWS ? even : batches;
 }

@@ -20,7 +20,8 @@ typedef struct qkv__batches {
  * what each_step gave, which ends all of them. */
 qkv_status qkv__run_batches(const qkv__batches *b);
 
-/* How many of n texts, of which a batch takes `most`, go into one, so that threads have as many batches each. */
-int64_t qkv__texts_a_batch(int64_t n, int64_t most);
+/* Into how many batches n texts, or tokens, go, of which one takes `most`: so many that threads have as many each, where there is
+ * enough for it. rows: of the products, for each of them; the beam of a search. */
+int64_t qkv__count_batches(int64_t n, int64_t most, int64_t rows);
 
 #endif

@@ -9,6 +9,7 @@
 #include "../model/special_tokens.h"
 #include "../op/softmax.h"
 #include "../tensor/tape.h"
+#include "batches.h"
 #include "search.h"
 #include "session.h"
 #include "shortlist.h"
@@ -53,6 +54,7 @@ typedef struct search {
     qkv_search_opts o;
     int64_t vocabulary, room; /* ids, and tokens a row has room for */
     int64_t max_positions;    /* that learned positions, or the files of a published model, allow; 0: any */
+    const int32_t *sources;   /* (n_all, length) */
     int64_t length;           /* of the sources, padded */
     const int32_t *lengths;   /* without padding; NULL: none */
     sentence *all;
@@ -461,11 +463,10 @@ qkv_status qkv__search_resolve_options(const qkv_model *m, qkv_search_opts *o)
     return status ? status : check_prefix(o, t->target_vocabulary ? t->target_vocabulary : t->vocabulary);
 }
 
-static qkv_status resolve_search_options(search *s, const qkv_model *m, int64_t sentences, int64_t length,
-                                         const int32_t *lengths, const qkv_search_opts *opts)
+/* s has the sources and the options as they were given. */
+static qkv_status resolve_search(search *s, const qkv_model *m)
 {
     const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(m));
-    s->o = *opts;
     qkv_status status = qkv__search_resolve_options(m, &s->o);
     if (status) return status;
     if (s->o.length_penalty == 0) s->o.length_penalty = QKV__LENGTH_PENALTY;
@@ -473,10 +474,7 @@ static qkv_status resolve_search_options(search *s, const qkv_model *m, int64_t 
     s->vocabulary = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
     s->max_positions = max_positions_of(t);
     if (usual_length(m)) s->max_positions = s->max_positions ? qkv__min(s->max_positions, usual_length(m)) : usual_length(m);
-    s->n_all = s->n_active = sentences;
-    s->length = length;
-    s->lengths = lengths;
-    for (int64_t i = 0; i < sentences; i++) s->room = qkv__max(s->room, most_tokens(s, i));
+    for (int64_t i = 0; i < s->n_all; i++) s->room = qkv__max(s->room, most_tokens(s, i));
     if (s->room > MOST_TOKENS || s->o.n_prefix > s->room)
         return qkv__fail(QKV_USAGE, "search: results of up to %lld tokens: more than the model or the search can take",
                          (long long)qkv__max(s->room, s->o.n_prefix));
@@ -486,7 +484,7 @@ static qkv_status resolve_search_options(search *s, const qkv_model *m, int64_t 
 /* ---- the shortlist ---- */
 
 /* What the list of every sentence has whatever the list says: its ends and its prefix. */
-static qkv_status find_own_targets(search *s, const int32_t *ids, int64_t length, const int32_t *lengths)
+static qkv_status find_own_targets(search *s)
 {
     size_t n = 0, bytes = sizeof *s->ids * (size_t)(1 + s->o.n_ends + s->o.n_prefix);
     int32_t *more = qkv__alloc(bytes);
@@ -495,16 +493,17 @@ static qkv_status find_own_targets(search *s, const int32_t *ids, int64_t length
     for (int i = 0; i < s->o.n_ends; i++)
         if (s->o.ends[i] >= 0 && s->o.ends[i] < s->vocabulary) more[n++] = s->o.ends[i];
     for (int64_t i = 0; i < s->o.n_prefix; i++) more[n++] = s->o.prefix[i];
-    qkv_status status = qkv__batch_targets_find(s->o.shortlist, ids, s->n_all, length, lengths, more, (int64_t)n, &s->targets);
+    qkv_status status = qkv__batch_targets_find(s->o.shortlist, s->sources, s->n_all, s->length, s->lengths, more, (int64_t)n,
+                                                &s->targets);
     qkv__release(more, bytes);
     return status;
 }
 
-static qkv_status use_shortlist(search *s, qkv_session *session, const int32_t *ids, int64_t length, const int32_t *lengths)
+static qkv_status use_shortlist(search *s, qkv_session *session)
 {
     const qkv__batch_targets *t = &s->targets;
     if (!s->o.shortlist) return qkv__session_set_outputs(session, NULL, 0);
-    qkv_status status = find_own_targets(s, ids, length, lengths);
+    qkv_status status = find_own_targets(s);
     if (status) return status;
     int64_t all = t->begins[s->n_all];
     if (qkv__grow((void **)&s->listed, &s->listed_bytes, sizeof *s->listed * (size_t)all)) return QKV_MEMORY;
@@ -516,10 +515,10 @@ static qkv_status use_shortlist(search *s, qkv_session *session, const int32_t *
     return qkv__session_set_outputs(session, t->all, t->n_all);
 }
 
-static qkv_status search_all(search *s, qkv_session *session, const int32_t *ids, int64_t length, const int32_t *lengths)
+static qkv_status search_all(search *s, qkv_session *session)
 {
-    qkv_status status = qkv_session_encode(session, ids, s->n_all, length, lengths);
-    if (!status) status = use_shortlist(s, session, ids, length, lengths);
+    qkv_status status = qkv_session_encode(session, s->sources, s->n_all, s->length, s->lengths);
+    if (!status) status = use_shortlist(s, session);
     for (int64_t n = 1; s->n_active && !status; n++) {
         if (s->o.each_step) status = s->o.each_step(s->o.each_step_data);
         if (!status) status = step(s, session, n);
@@ -527,43 +526,82 @@ static qkv_status search_all(search *s, qkv_session *session, const int32_t *ids
     return status;
 }
 
-static qkv_status report(const search *s, qkv_search_result *out)
+/* ---- what is reported ---- */
+
+/* Room for the hypotheses of all sentences, none found as yet. */
+static qkv_status make_room(const search *s, qkv_search_result *out)
 {
-    size_t hypotheses = (size_t)s->n_all * (size_t)s->o.n_best, bytes = sizeof(qkv_hypothesis) * hypotheses;
-    if (qkv__grow(&out->memory, &out->bytes, bytes + sizeof(int32_t) * hypotheses * (size_t)s->room)) return QKV_MEMORY;
+    size_t n = (size_t)s->n_all * (size_t)s->o.n_best, bytes = sizeof(qkv_hypothesis) * n;
+    if (qkv__grow(&out->memory, &out->bytes, bytes + sizeof(int32_t) * n * (size_t)s->room)) return QKV_MEMORY;
+    int32_t *ids = (int32_t *)((char *)out->memory + bytes);
     out->sentences = s->n_all;
     out->n_best = s->o.n_best;
     out->best = out->memory;
-    int32_t *ids = (int32_t *)((char *)out->memory + bytes);
+    for (size_t i = 0; i < n; i++) out->best[i] = (qkv_hypothesis){ .ids = ids + i * (size_t)s->room, .n = -1 };
+    return QKV_OK;
+}
+
+static void report(const search *s, qkv_hypothesis *best)
+{
     for (int64_t i = 0; i < s->n_all; i++)
-        for (int k = 0; k < s->o.n_best; k++, ids += s->room) {
+        for (int k = 0; k < s->all[i].n_done; k++) {
             const sentence *x = &s->all[i];
-            qkv_hypothesis *h = &out->best[i * s->o.n_best + k];
-            *h = (qkv_hypothesis){ .ids = ids, .n = -1 };
-            if (k >= x->n_done) continue;
+            qkv_hypothesis *h = &best[i * s->o.n_best + k];
+            int32_t *ids = (int32_t *)h->ids;
             *h = (qkv_hypothesis){
                 .ids = ids, .n = x->done[k].n, .log_p = x->done[k].log_p, .score = x->scores[k], .is_cut = x->cut[k]
             };
             memcpy(ids, x->done[k].ids, sizeof(int32_t) * (size_t)x->done[k].n);
         }
-    return QKV_OK;
+}
+
+/* s: n sentences from number `first` on of what is asked for. */
+static qkv_status search_part(search s, int64_t first, int64_t n, qkv_session *session, const qkv_search_result *out)
+{
+    s.n_all = s.n_active = n;
+    s.sources += first * s.length;
+    if (s.lengths) s.lengths += first;
+    s.bytes = lay_out_search(&s);
+    if (!(s.memory = qkv__alloc(s.bytes))) return QKV_MEMORY;
+    lay_out_search(&s);
+    qkv_status status = search_all(&s, session);
+    if (!status) report(&s, out->best + first * s.o.n_best);
+    qkv__release(s.memory, s.bytes);
+    qkv__batch_targets_free(&s.targets);
+    qkv__release(s.listed, s.listed_bytes);
+    return status;
 }
 
 qkv_status qkv__search_in(qkv_session *session, const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length,
                           const int32_t *lengths, const qkv_search_opts *opts, qkv_search_result *out)
 {
-    search s = { 0 };
-    qkv_status status = resolve_search_options(&s, m, sentences, length, lengths, opts);
-    if (status) return status;
-    s.bytes = lay_out_search(&s);
-    if (!(s.memory = qkv__alloc(s.bytes))) return QKV_MEMORY;
-    lay_out_search(&s);
-    status = search_all(&s, session, ids, length, lengths);
-    if (!status) status = report(&s, out);
-    qkv__release(s.memory, s.bytes);
-    qkv__batch_targets_free(&s.targets);
-    qkv__release(s.listed, s.listed_bytes);
-    return status;
+    search s = { .o = *opts, .sources = ids, .n_all = sentences, .length = length, .lengths = lengths };
+    qkv_status status = resolve_search(&s, m);
+    if (!status) status = make_room(&s, out);
+    return status ? status : search_part(s, 0, sentences, session, out);
+}
+
+/* ---- the call: each thread its own sentences where there are many ---- */
+
+typedef struct parts {
+    const search *s;
+    const qkv_model *m;
+    int64_t most; /* sentences of one */
+    qkv_search_result *out;
+} parts;
+
+static void *start_session(void *work) { return qkv_session_new(((const parts *)work)->m, NULL); }
+
+static void end_session(void *session) { qkv_session_free(session); }
+
+static qkv_status run_part(void *work, void *session, int64_t part, qkv_each_step each_step, void *each_step_data)
+{
+    const parts *p = work;
+    search s = *p->s;
+    int64_t first = part * p->most;
+    s.o.each_step = each_step;
+    s.o.each_step_data = each_step_data;
+    return search_part(s, first, qkv__min(p->most, s.n_all - first), session, p->out);
 }
 
 qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t sentences, int64_t length, const int32_t *lengths,
@@ -573,15 +611,21 @@ qkv_status qkv_search(const qkv_model *m, const int32_t *ids, int64_t sentences,
         return qkv__fail(
             QKV_USAGE,
             "search: a model, at least one sentence with at least one id, options and a place for results are needed");
-    qkv_search_opts o, resolved;
-    qkv_status status = QKV__READ_OPTIONS(&o, each_step_data, opts, "search");
-    resolved = o;
-    if (!status) status = qkv__search_resolve_options(m, &resolved);
-    qkv_session *session = status ? NULL : qkv_session_new(m, NULL);
-    if (!session) return status ? status : qkv_error_status();
-    status = qkv__search_in(session, m, ids, sentences, length, lengths, &o, out);
-    qkv_session_free(session);
-    return status;
+    search s = { .sources = ids, .n_all = sentences, .length = length, .lengths = lengths };
+    qkv_status status = QKV__READ_OPTIONS(&s.o, each_step_data, opts, "search");
+    if (!status) status = resolve_search(&s, m);
+    if (!status) status = make_room(&s, out);
+    if (status) return status;
+    bool is_watched = s.o.each_step || s.o.each_candidate; /* step by step, on the thread of who watches */
+    int64_t n = is_watched ? 1 : qkv__count_batches(sentences, sentences, s.o.beam);
+    parts p = { &s, m, qkv__ceil_div(sentences, n), out };
+    return qkv__run_batches(&(qkv__batches){ .n = qkv__ceil_div(sentences, p.most),
+                                             .work = &p,
+                                             .start = start_session,
+                                             .end = end_session,
+                                             .run = run_part,
+                                             .each_step = s.o.each_step,
+                                             .each_step_data = s.o.each_step_data });
 }
 
 void qkv_search_result_free(qkv_search_result *f)

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_TEXTS = 32, BATCH_TOKENS = 4096, DEFAULT_LENGTH = 512 };
+/* A batch's numbers should fit a core's own cache: an encoder of 8 bits with an inner layer of 1536 is 3 to 10% faster with 240
+ * rows than with 480. PADDED: what may be computed where padding is. */
+enum { BATCH_TOKENS = 256, PADDED_TOKENS = 4096, AROUND = 2, DEFAULT_LENGTH = 512 };
 
 /* ---- a text's ids ---- */
 
@@ -300,17 +302,21 @@ static qkv_status run_batch(void *work, void *memory, int64_t i, qkv_each_step e
     return status;
 }
 
-static int64_t batch_rows(const qkv__window *w, int64_t n, int64_t most)
+/* The first of n windows, the shortest first, which make a batch that is full when it has `tokens`. */
+static int64_t batch_rows(const qkv__window *w, int64_t n, int64_t tokens)
 {
-    int64_t rows = 1;
-    while (rows < n && rows < most && (w[rows].length + 2) * (rows + 1) <= BATCH_TOKENS) rows++;
+    int64_t rows = 0;
+    while (rows < n && tokens > 0 && (!rows || (w[rows].length + AROUND) * (rows + 1) <= PADDED_TOKENS))
+        tokens -= w[rows++].length + AROUND;
     return rows;
 }
 
 static void make_batches(qkv__reading *r)
 {
-    int64_t most = qkv__texts_a_batch(r->n_windows, BATCH_TEXTS);
-    for (int64_t at = 0; at < r->n_windows; at += batch_rows(r->all_windows + at, r->n_windows - at, most))
+    int64_t tokens = 0;
+    for (int64_t i = 0; i < r->n_windows; i++) tokens += r->all_windows[i].length + AROUND;
+    tokens = qkv__ceil_div(tokens, qkv__count_batches(tokens, BATCH_TOKENS, 1));
+    for (int64_t at = 0; at < r->n_windows; at += batch_rows(r->all_windows + at, r->n_windows - at, tokens))
         r->first[r->n_batches++] = at;
     r->first[r->n_batches] = r->n_windows;
 }

@@ -290,11 +290,12 @@ static int by_source_length(const void *a, const void *b)
     return x->text < y->text ? -1 : x->text > y->text;
 }
 
-/* How many of n places, sorted by length, make a batch. At least one, at most `most`. */
-static int64_t batch_size(const place *places, int64_t n, int64_t most)
+/* The first of n places, sorted by length, which make a batch of so many at most: it is full when it has `tokens`. */
+static int64_t batch_size(const place *places, int64_t n, int64_t most, int64_t tokens)
 {
-    int64_t rows = 1;
-    while (rows < n && rows < most && places[rows].length * (rows + 1) <= BATCH_TOKENS) rows++;
+    int64_t rows = 0;
+    while (rows < n && rows < most && tokens > 0 && (!rows || places[rows].length * (rows + 1) <= BATCH_TOKENS))
+        tokens -= places[rows++].length;
     return rows;
 }
 
@@ -314,13 +315,18 @@ static qkv_status fill_batch(job *j, batch *b)
     return QKV_OK;
 }
 
+/* Where each thread has only one, it is tokens that are shared evenly: half the sentences, the longer ones, are more than half
+ * the work. */
 static qkv_status make_batches(job *j, int64_t n)
 {
-    int64_t most = qkv__texts_a_batch(n, BATCH_SENTENCES), rows;
+    int64_t batches = qkv__count_batches(n, BATCH_SENTENCES, j->search.beam), most = qkv__ceil_div(n, batches), tokens = 0,
+            rows;
+    for (int64_t i = 0; i < n; i++) tokens += j->places[i].length;
+    if (n <= BATCH_SENTENCES) most = n, tokens = qkv__ceil_div(tokens, batches);
     qkv_status status = QKV_OK;
     if (!(j->batches = take_from_arena(j, n, sizeof *j->batches))) return QKV_MEMORY;
     for (int64_t at = 0; at < n && !status; at += rows) {
-        rows = batch_size(j->places + at, n - at, most);
+        rows = batch_size(j->places + at, n - at, most, tokens);
         j->batches[j->n_batches] = (batch){ .first = at, .rows = rows };
         status = fill_batch(j, &j->batches[j->n_batches++]);
     }
