@@ -88,10 +88,10 @@ static void pack_a(const float *a, int64_t a_row, int64_t a_col, int64_t m, int6
 
 /* A tile of packed panels: every step of a has its rows side by side. */
 #define PACKED_CASE(rows) \
-    case rows: tile_with_bias(rows, NV, a, 1, rows, b, NR, c, c_row, k, add, bias); break;
+    case rows: tile_with_bias(rows, NV, a, 1, rows, b, NR, c, c_row, k, add, bias, next); break;
 
 static __attribute__((noinline)) void packed_tile(int64_t mr, const float *a, const float *b, float *c, int64_t c_row,
-                                                  int64_t k, bool add, const float *bias)
+                                                  int64_t k, bool add, const float *bias, const float *next)
 {
     switch (mr) {
         PACKED_CASE(1)
@@ -141,13 +141,14 @@ typedef struct packed_operands {
     bool add;
 } packed_operands;
 
-/* Some chains of a tile, one after the other, and the bias behind the last of all. */
+/* Some chains of a tile, one after the other, and the bias behind the last of all. What lies `ahead` of each chain's b is asked
+ * for on the way. */
 static void add_chains_of_tile(const packed_operands *w, span chains, const float *a, const float *b, int64_t mr, float *c,
-                               int64_t c_row, const float *bias)
+                               int64_t c_row, const float *bias, int64_t ahead)
 {
     for (int64_t q = chains.from; q < chains.from + chains.n; q++)
         packed_tile(mr, a + q * A_CHAIN, b + q * w->b_chain, c, c_row, steps(w->k, w->chains, (int)q), w->add || q > 0,
-                    q == w->chains - 1 ? bias : NULL);
+                    q == w->chains - 1 ? bias : NULL, b + q * w->b_chain + ahead);
 }
 
 /* The same where fewer than NR columns are left: through a full tile. */
@@ -156,20 +157,22 @@ static void add_chains_at_edge(const packed_operands *w, span chains, const floa
 {
     float whole[MR * NR] = { 0 };
     if (w->add || chains.from > 0) copy_tile(whole, NR, c, c_row, mr, nr);
-    add_chains_of_tile(w, chains, a, b, mr, whole, NR, NULL);
+    add_chains_of_tile(w, chains, a, b, mr, whole, NR, NULL, 0);
     copy_tile(c, c_row, whole, NR, mr, nr);
     if (bias && chains.from + chains.n == w->chains) add_bias(c, c_row, mr, nr, bias);
 }
 
-/* c (m,n): all rows with a panel of b, which stays in the cache. */
+/* c (m,n): all rows with a panel of b, which stays in the cache. The last tiles ask for the next panel. */
 static void blocks(const packed_operands *w, span chains, int64_t m, int64_t n, float *c, int64_t c_row, const float *bias)
 {
+    enum { LINES = NR * (int)sizeof(float) / 64 > 1 ? NR * (int)sizeof(float) / 64 : 1 }; /* of a step: one tile asks for one */
     int64_t room = steps(w->k, w->chains, 0);
     for (int64_t j = 0; j < n; j += NR)
         for (int64_t i = 0; i < m; i += MR) {
             const float *a = w->a + i * room, *b = w->b + j * room, *more = bias ? bias + j : NULL;
             float *to = c + i * c_row + j;
-            if (n - j >= NR) add_chains_of_tile(w, chains, a, b, qkv__min(MR, m - i), to, c_row, more);
+            int64_t left = (m - 1 - i) / MR, ahead = left < LINES ? NR * room + left * room * NR / LINES : 0;
+            if (n - j >= NR) add_chains_of_tile(w, chains, a, b, qkv__min(MR, m - i), to, c_row, more, ahead);
             else add_chains_at_edge(w, chains, a, b, qkv__min(MR, m - i), n - j, to, c_row, more);
         }
 }
