@@ -14,6 +14,14 @@ enum { A_ROWS = 4 }; /* whose sums fit the registers: 32 of them */
 enum { A_ROWS = 2 };
 #endif
 
+/* Bytes by which b is fetched ahead in every run, to the second cache: what is on its way to the first one keeps reading from
+ * going on. Measured where the vectors of AVX-512 are; elsewhere 0, none. See docs/decisions.md. */
+#if defined(__AVX512VL__)
+enum { AHEAD = 2048, LINE = 64 };
+#else
+enum { AHEAD = 0, LINE = 64 };
+#endif
+
 /* How the numbers of b are kept; a constant wherever it is asked. */
 typedef enum kept { FLOATS, HALVES, BFLOATS } kept;
 
@@ -34,10 +42,9 @@ ALWAYS v4 widen_four(const uint16_t *p, const kept as)
 #endif
 }
 
-ALWAYS const void *number_at(const void *b, int64_t i, const kept as)
-{
-    return (const char *)b + i * (as == FLOATS ? (int64_t)sizeof(float) : (int64_t)sizeof(uint16_t));
-}
+ALWAYS int64_t bytes_of(const kept as) { return as == FLOATS ? (int64_t)sizeof(float) : (int64_t)sizeof(uint16_t); }
+
+ALWAYS const void *number_at(const void *b, int64_t i, const kept as) { return (const char *)b + i * bytes_of(as); }
 
 /* One number. */
 ALWAYS float one_of(const void *b, int64_t i, const kept as)
@@ -87,6 +94,15 @@ ALWAYS void dot_two_steps(const int m, const kept as, const float *a, int64_t a_
     }
 }
 
+/* A cache line of each of them, while those AHEAD are fetched. */
+ALWAYS void dot_lines(const int m, const kept as, const float *a, int64_t a_row, const void *b, int64_t b_col,
+                      vf sum[A_ROWS][FOUR])
+{
+    EACH (r, DOT_ROWS) __builtin_prefetch((const char *)number_at(b, r * b_col, as) + AHEAD, 0, 2);
+    EACH (s, LINE / (2 * CHAINS) / bytes_of(as))
+        dot_two_steps(m, as, a + s * 2 * CHAINS, a_row, number_at(b, s * 2 * CHAINS, as), b_col, sum);
+}
+
 /* The last n numbers of rows 0, 4, 8, ... of b, fewer than eight. Not inlined, so that the sums stay in registers. */
 static __attribute__((noinline)) vf dot_last(vf sum, const float *a, const void *b, int64_t b_col, int64_t n, kept as)
 {
@@ -118,6 +134,8 @@ ALWAYS void dot_panel(const int m, const kept as, const float *a, int64_t a_row,
     int64_t p = 0;
     EACH (i, m)
         EACH (g, FOUR) sum[i][g] = (vf){ 0 };
+    for (int64_t line = LINE / bytes_of(as); AHEAD && p + line <= k; p += line)
+        dot_lines(m, as, a + p, a_row, number_at(b, p, as), b_col, sum);
     for (; p + STEP <= k; p += STEP) dot_two_steps(m, as, a + p, a_row, number_at(b, p, as), b_col, sum);
     EACH (i, m) {
         if (p < k)
