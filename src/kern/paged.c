@@ -57,7 +57,7 @@ ALWAYS void dot_pages(const int pages, const head *w, int64_t j0, const float *q
     for (int64_t d = 0; d < w->x->dk; d++) {
         vf value = set1(q[d]);
         EACH (p, pages) {
-            __builtin_prefetch(k[p] + values + d * PAGE);
+            __builtin_prefetch(k[p] + values + d * PAGE, 0, 2);
             EACH (v, PV) sum[p][v] += load(k[p] + d * PAGE + v * W) * value;
         }
     }
@@ -129,7 +129,7 @@ ALWAYS void add_values(const int nv, const head *w, int64_t j0, int64_t n, const
         const float *next = keys_of(w, qkv__min(j0 + j + BK, w->x->keys - 1)) + c * PAGE;
         for (int64_t i = j; i < qkv__min(j + PAGE, n); i++, row += w->x->dv, next += nv * W) {
             vf weight = set1(s[i]);
-            EACH (line, (nv * W + PAGE - 1) / PAGE) __builtin_prefetch(next + line * PAGE);
+            EACH (line, (nv * W + PAGE - 1) / PAGE) __builtin_prefetch(next + line * PAGE, 0, 2);
             EACH (v, nv) sum[v] += weight * load(row + v * W);
         }
     }
