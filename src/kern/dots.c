@@ -134,7 +134,7 @@ ALWAYS void dot_panel(const int m, const kept as, const float *a, int64_t a_row,
     int64_t p = 0;
     EACH (i, m)
         EACH (g, FOUR) sum[i][g] = (vf){ 0 };
-    for (int64_t line = LINE / bytes_of(as); AHEAD && p + line <= k; p += line)
+    for (int64_t line = LINE / bytes_of(as); AHEAD > 0 && p + line <= k; p += line)
         dot_lines(m, as, a + p, a_row, number_at(b, p, as), b_col, sum);
     for (; p + STEP <= k; p += STEP) dot_two_steps(m, as, a + p, a_row, number_at(b, p, as), b_col, sum);
     EACH (i, m) {
