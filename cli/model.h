@@ -16,7 +16,7 @@ extern model_values weights;
     { "int4", .help = "to 4 bits, its tables of tokens to 8", .group = in_group, .flag = &weights.int4 }
 #define WEIGHT_ROWS(in_group) \
     INTEGER_ROWS(in_group), \
-    { "bf16", .help = "to bfloat16; with AMX products are of bfloat16 too", .group = in_group, .flag = &weights.bf16 }
+    { "bf16", .help = "to bfloat16; with AMX or AVX512_BF16 products are of bfloat16 too", .group = in_group, .flag = &weights.bf16 }
 #define TOUCH_ROWS \
     { "without-head", .group = TOUCH_GROUP, .value = "L.H", .help = "head H of layer L gives zeros, such as 1.3 or cross:1.3", \
       .text = &changes[QKV_TOUCH_HEAD_OFF] }, \

@@ -19,7 +19,7 @@ static float draw_float(void) { return (float)draw() / 8388608.0f - 1; }
 
 /* ---- kernels ---- */
 
-/* The same sources for vectors of 64 bytes, in plain C: what AVX-512, VNNI and AMX run is tried where there is none. */
+/* The same sources for vectors of 64 bytes, in plain C: what AVX-512, VNNI, BF16 and AMX run is tried where there is none. */
 #define K(kind, result, name, parameters) result qkv__wide_##name parameters;
 #include "kern/kernels.def"
 #undef K
@@ -27,14 +27,15 @@ static const qkv__kernels wide = { .isa = "64 bytes",
                                    .quantize_rows = qkv__wide_quantize_rows,
                                    .multiply_int8 = qkv__wide_multiply_int8,
                                    .multiply_int4 = qkv__wide_multiply_int4 };
-extern const qkv__kernels qkv__wide_dots_kernels, qkv__wide_tiles_kernels;
+extern const qkv__kernels qkv__wide_dots_kernels, qkv__wide_tiles_kernels, qkv__wide_pairs_kernels;
 
-enum { PLAIN = 3 };
+enum { PLAIN = 4 };
 static qkv__kernels plain[PLAIN];
 
 static void make_plain_sets(void)
 {
-    plain[0] = wide, plain[1] = qkv__wide_dots_kernels, plain[2] = qkv__wide_tiles_kernels;
+    plain[0] = wide, plain[1] = qkv__wide_dots_kernels, plain[2] = qkv__wide_pairs_kernels;
+    plain[3] = qkv__wide_tiles_kernels;
     for (int i = 1; i < PLAIN; i++) qkv__kernels_inherit(&plain[i], &plain[i - 1]);
 }
 
@@ -49,7 +50,7 @@ static const qkv__kernels *kernels_at(int i)
 static void sets_that_were_not_run(void **state)
 {
     (void)state;
-    static const char *const names[] = { "avx2", "avx_vnni", "avx512", "avx512_vnni", "amx", "neon_dot" };
+    static const char *const names[] = { "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16", "amx", "neon_dot" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         bool is_there = false;
         for (int set = 0; qkv_isa_available(set); set++) is_there = is_there || !strcmp(qkv_isa_available(set), names[i]);
@@ -232,9 +233,16 @@ static float draw_of_any_size(void)
     return draw_float() * ldexpf(1, (int)(draw() % 8 ? draw() % 16 : draw() % 150) - 140 / (1 + (int)(draw() % 9)));
 }
 
-static void check_bfloats(const shape *s, bool add)
+/* In blocks, as AMX sums, or in pairs, as AVX512_BF16 does. NULL where a set lacks it. */
+static qkv__bfloat_product *bfloat_product(const qkv__kernels *k, bool in_pairs)
 {
-    const qkv__kernels *ref = qkv__kernels_available(0), *k;
+    return in_pairs ? k->multiply_pairs : k->multiply_bfloat;
+}
+
+static void check_bfloats(const shape *s, bool in_pairs, bool add)
+{
+    const qkv__kernels *k;
+    qkv__bfloat_product *ref = bfloat_product(qkv__kernels_available(0), in_pairs), *fast;
     uint16_t *w = (uint16_t *)(void *)room_before_a_wall((size_t)(s->n * s->k) * sizeof *w);
     qkv__product p = { .a = x, .c = c, .m = s->m, .n = s->n, .k = s->k, .a_row = s->k, .a_col = 1, .b_row = 1, .b_col = s->k };
     size_t bytes = sizeof *c * (size_t)(s->m * (s->n + 3));
@@ -249,12 +257,12 @@ static void check_bfloats(const shape *s, bool add)
     p.c_row = s->n + 3, p.add = add, p.bias = s->n % 2 ? bias : NULL;
     assert_true(qkv__bfloat_scratch(s->k) + 64 <= sizeof scratch_memory);
     memcpy(c, before, bytes);
-    ref->multiply_bfloat(&p, w, scratch());
+    ref(&p, w, scratch());
     memcpy(expected, c, bytes);
     for (int set = 1; (k = kernels_at(set)); set++) {
-        if (!k->multiply_bfloat || k->multiply_bfloat == ref->multiply_bfloat) continue;
+        if (!(fast = bfloat_product(k, in_pairs)) || fast == ref) continue;
         memcpy(c, before, bytes);
-        k->multiply_bfloat(&p, w, scratch());
+        fast(&p, w, scratch());
         for (size_t i = 0; i < bytes / sizeof *c; i++)
             if (memcmp(&c[i], &expected[i], sizeof *c))
                 fail_msg("%s, %lld x %lld x %lld: number %zu is %a, not %a", k->isa, (long long)s->m, (long long)s->n,
@@ -265,41 +273,50 @@ static void check_bfloats(const shape *s, bool add)
 static void bfloats_have_one_meaning(void **state)
 {
     (void)state;
-    static const int64_t rows[] = { 1, 2, 16, 17, 33, 65 }, columns[] = { 1, 17, 32, 33, 70 };
+    static const int64_t rows[] = { 1, 2, 3, 4, 7, 16, 17, 32, 33, 40, 65, 260 }, columns[] = { 1, 17, 32, 33, 70 };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t j = 0; j < sizeof columns / sizeof *columns; j++)
-            for (int l = 0; l < LENGTHS; l++) check_bfloats(&(shape){ rows[i], columns[j], lengths[l] }, l % 2);
+            for (int l = 0; l < LENGTHS; l++)
+                for (int in_pairs = 0; in_pairs < 2; in_pairs++)
+                    check_bfloats(&(shape){ rows[i], columns[j], lengths[l] }, in_pairs, l % 2);
 }
 
-/* 1 + 2^-8 is a tie, and becomes 1; 1 + 3 2^-8 becomes 1 + 2^-6. Even and odd numbers of k are summed apart: 1 that is added to
- * 2^24 is lost, unless it is in the other chain, whose sum of 2 is not. What is too small to be normal is zero. */
+static float product_by_hand(qkv__bfloat_product *multiply, const float *row, const uint16_t *w, int64_t n)
+{
+    float out;
+    qkv__product p = {
+        .a = row, .c = &out, .m = 1, .n = 1, .k = n, .a_row = n, .a_col = 1, .b_row = 1, .b_col = n, .c_row = 1
+    };
+    multiply(&p, w, scratch());
+    return out;
+}
+
+/* 1 + 2^-8 is a tie, and becomes 1; 1 + 3 2^-8 becomes 1 + 2^-6. What is too small to be normal is zero. In blocks, even and
+ * odd numbers of k are summed apart: 1 that is added to 2^24 is lost, unless it is in the other chain, whose sum of 2 is not.
+ * In pairs, what is behind 2^24 in its chain is number 33 first, and then 32; and it is the rounded sum that is too small. */
 static void bfloats_by_hand(void **state)
 {
     (void)state;
     enum { K = 34 };
     static const float ties[K] = { 1 + 0x1p-8f, 1 + 3 * 0x1p-8f }, chains[K] = { 0x1p24f, 1, 1, 1, 1, [32] = 1, [33] = 4 };
-    static const float small[K] = { 0x1p-100f, 0x1p-130f };
+    static const float odd_first[K] = { [1] = 0x1p24f, [32] = 1, [33] = -0x1p24f }, small[K] = { 0x1p-100f, 0x1p-130f };
     uint16_t one[K], tiny[K];
     for (int i = 0; i < K; i++) one[i] = 0x3f80, tiny[i] = 0x3280; /* 2^-26 */
     const qkv__kernels *k;
-    float out;
-    for (int set = 0; (k = kernels_at(set)); set++) {
-        if (!k->multiply_bfloat) continue;
-        qkv__product p = {
-            .a = ties, .c = &out, .m = 1, .n = 1, .k = K, .a_row = K, .a_col = 1, .b_row = 1, .b_col = K, .c_row = 1
-        };
-        k->multiply_bfloat(&p, one, scratch());
-        assert_true(out == 2 + 0x1p-6f);
-        p.a = chains;
-        k->multiply_bfloat(&p, one, scratch());
-        assert_true(out == 0x1p24f + 8); /* 2^24 + 2, and 5 of the second block; 2^24 + 7 is a tie */
-        p.a = small;
-        k->multiply_bfloat(&p, tiny, scratch());
-        assert_true(out == 0x1p-126f);
-        p.a = (const float[K]){ 0x1p-101f };
-        k->multiply_bfloat(&p, tiny, scratch());
-        assert_true(out == 0);
-    }
+    for (int set = 0; (k = kernels_at(set)); set++)
+        for (int in_pairs = 0; in_pairs < 2; in_pairs++) {
+            qkv__bfloat_product *f = bfloat_product(k, in_pairs);
+            if (!f) continue;
+            assert_true(product_by_hand(f, ties, one, K) == 2 + 0x1p-6f);
+            assert_true(product_by_hand(f, small, tiny, K) == 0x1p-126f);
+            assert_true(product_by_hand(f, (const float[K]){ 0x1p-101f }, tiny, K) == 0);
+            if (in_pairs) {
+                assert_true(product_by_hand(f, odd_first, one, K) == 1);
+                assert_true(product_by_hand(f, (const float[K]){ -0x1p-125f, 0x1p-100f }, tiny, K) == 0x1p-126f); /* a tie */
+                assert_true(product_by_hand(f, (const float[K]){ -0x1p-124f, 0x1p-100f }, tiny, K) == 0);
+            } else /* 2^24 + 2, and 5 of the second block; 2^24 + 7 is a tie */
+                assert_true(product_by_hand(f, chains, one, K) == 0x1p24f + 8);
+        }
 }
 
 /* Products of all threads, one and several at once, are those of the kernel: any number of rows, any cut. */
@@ -311,27 +328,31 @@ static void products_take_the_unit(void **state)
     static uint16_t w[N * LENGTH];
     assert_non_null(qkv_isa());
     const qkv__kernels *best = qkv__kern, *ref = qkv__kernels_available(0);
-    qkv__kernels with_unit = *best;
-    with_unit.multiply_bfloat = plain[PLAIN - 1].multiply_bfloat;
     qkv_tensor weight = { .ndim = 2, .shape = { N, LENGTH }, .count = N * LENGTH, .values = w, .type = qkv__type_bf16_both() };
     for (int64_t i = 0; i < MOST_ROWS * LENGTH; i++) x[i] = draw_float();
     for (int i = 0; i < N * LENGTH; i++) w[i] = (uint16_t)(0x3c00 + draw() % 0x400 + draw() % 2 * 0x8000);
     qkv__product p = { .a = x, .n = N, .k = LENGTH, .a_row = LENGTH, .a_col = 1, .b_row = 1, .b_col = LENGTH, .c_row = N };
-    p.m = MOST_ROWS, p.c = expected;
-    ref->multiply_bfloat(&p, w, scratch());
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        for (int threads = 1; threads <= 4; threads *= 2)
-            for (int together = 0; together < 2; together++) {
-                size_t bytes = sizeof *c * (size_t)(rows[i] * N);
-                qkv__product both[2] = { p, p };
-                qkv__kern = &with_unit;
-                qkv_set_threads(threads);
-                both[0].m = both[1].m = rows[i], both[0].c = c, both[1].c = c + rows[i] * N;
-                if (together) assert_int_equal(qkv__multiply_weights(both, (qkv_tensor *[]){ &weight, &weight }, 2), QKV_OK);
-                else assert_int_equal(qkv__multiply_weight(both, &weight), QKV_OK);
-                assert_memory_equal(c, expected, bytes);
-                if (together) assert_memory_equal(both[1].c, expected, bytes);
-            }
+    for (int in_pairs = 0; in_pairs < 2; in_pairs++) {
+        qkv__kernels with_unit = *best;
+        with_unit.multiply_bfloat = in_pairs ? ref->multiply_bfloat : plain[PLAIN - 1].multiply_bfloat;
+        with_unit.multiply_pairs = plain[PLAIN - 1].multiply_pairs;
+        p.m = MOST_ROWS, p.c = expected;
+        bfloat_product(ref, in_pairs)(&p, w, scratch());
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+            for (int threads = 1; threads <= 4; threads *= 2)
+                for (int together = 0; together < 2; together++) {
+                    size_t bytes = sizeof *c * (size_t)(rows[i] * N);
+                    qkv__product both[2] = { p, p };
+                    qkv_tensor *weights[2] = { &weight, &weight };
+                    qkv__kern = &with_unit;
+                    qkv_set_threads(threads);
+                    both[0].m = both[1].m = rows[i], both[0].c = c, both[1].c = c + rows[i] * N;
+                    if (together) assert_int_equal(qkv__multiply_weights(both, weights, 2), QKV_OK);
+                    else assert_int_equal(qkv__multiply_weight(both, &weight), QKV_OK);
+                    assert_memory_equal(c, expected, bytes);
+                    if (together) assert_memory_equal(both[1].c, expected, bytes);
+                }
+    }
     qkv__kern = best;
     qkv_set_threads(0);
 }

@@ -133,7 +133,8 @@ QKV_API void qkv_set_packed_limit(size_t bytes);
 QKV_API void qkv_threads_stop(void);
 
 /* ---- the machine -------------------------------------------------------------------------------
- * The instruction set in use: "ref", "baseline", "avx2", "avx_vnni", "avx512", "avx512_vnni", "amx", "neon" or "neon_dot".
+ * The instruction set in use: "ref", "baseline", "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16", "amx", "neon" or
+ * "neon_dot".
  * Chosen once: the best the machine has, or QKV_ISA. NULL (see qkv_error) when QKV_ISA names one that is unknown or that the
  * machine lacks: then every tape refuses to compute, with the same sentence. */
 QKV_API const char *qkv_isa(void);

@@ -51,8 +51,8 @@ QKV_API qkv_model *qkv_model_load(const char *folder);
 /* How the matrices of a model are kept: as its files have them, or in 8 or 4 bits with scales, made here. Biases, norms and
  * positions stay float32; of INT4 the tables of tokens and what is before a softmax have 8 bits. A product then takes its
  * activations in 8 bits too: see docs/published.md. Its bits are the same on every instruction set.
- * BF16: rounded to the nearest bfloat16, unless the files have them so. On the instruction set "amx" a product rounds its
- * activations too; on others they stay float32, which gives other bits. */
+ * BF16: rounded to the nearest bfloat16, unless the files have them so. On the instruction sets "amx" and "avx512_bf16" a
+ * product rounds its activations too, and sums in an order of that set; on others they stay float32: three classes of bits. */
 typedef enum qkv_weights { QKV_WEIGHTS_AS_STORED, QKV_WEIGHTS_INT8, QKV_WEIGHTS_INT4, QKV_WEIGHTS_BF16 } qkv_weights;
 
 typedef struct qkv_load_opts {

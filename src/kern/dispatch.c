@@ -71,7 +71,8 @@ static bool has_dot_product(void) { return false; }
     I(avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && \
                   __builtin_cpu_supports("avx512bw") && has_f16c())                                                            \
     I(avx512_vnni, is_best("avx512") && has_feature(0, ECX, 11))                                                               \
-    I(amx, is_best("avx512_vnni") && has_amx())
+    I(avx512_bf16, is_best("avx512_vnni") && has_feature(1, EAX, 5))                                                           \
+    I(amx, (is_best("avx512_vnni") || is_best("avx512_bf16")) && has_amx())
 #elif defined(__aarch64__)
 #define ISA_LIST(I) I(ref, 1) I(neon, 1) I(neon_dot, has_dot_product())
 #else

@@ -43,12 +43,22 @@ enum { QKV__DOTS_ROWS = 4 };
  * as zero, before and after every step. Nothing but its row of a and its row of b decides about an element. */
 enum { QKV__BFLOAT_BLOCK = 32, QKV__BFLOAT_ROWS = 64, QKV__BFLOAT_COLUMNS = 32 };
 
-/* Bytes of scratch that it needs: rows of a and of b, and sums of some of them. */
+/* ---- the same in pairs: what an instruction for pairs of bfloats computes (AVX512_BF16) ----
+ * Numbers 2p and 2p + 1 of k are a pair, and belong to chain p % QKV__PAIR_CHAINS of their element: a chain starts from 0 and
+ * takes its pairs in the order of k, of each first the odd number's product and then the even one's, by fused multiply-adds.
+ * Behind k there are zeros, to a pair for every chain. In all this, and in a before it is rounded, numbers too small to be
+ * normal count as zero. Then the chains are added one after the other, the sum to c where it is added to, and the bias. */
+enum { QKV__PAIR_CHAINS = 16, QKV__PAIR_ROWS = 512, QKV__PAIR_COLUMNS = 32 };
+
+/* Bytes of scratch that the two need: rows of a and of b, and sums of some of them. */
 static inline size_t qkv__bfloat_scratch(int64_t k)
 {
     int64_t row = (k + QKV__BFLOAT_BLOCK - 1) / QKV__BFLOAT_BLOCK * QKV__BFLOAT_BLOCK * (int64_t)sizeof(uint16_t);
-    return (size_t)((QKV__BFLOAT_ROWS + QKV__BFLOAT_COLUMNS) * row + 2 * QKV__BFLOAT_COLUMNS * 16 * (int64_t)sizeof(float));
+    return (size_t)((QKV__PAIR_ROWS + QKV__PAIR_COLUMNS) * row + 2 * QKV__BFLOAT_COLUMNS * 16 * (int64_t)sizeof(float));
 }
+_Static_assert((int)QKV__PAIR_ROWS >= (int)QKV__BFLOAT_ROWS && (int)QKV__PAIR_COLUMNS >= (int)QKV__BFLOAT_COLUMNS &&
+                   2 * (int)QKV__PAIR_CHAINS == (int)QKV__BFLOAT_BLOCK,
+               "what pairs need is enough for both");
 
 /* ---- attention: y = softmax(q k^T * scale + bias) v in every head; with a cap c > 0 the scaled scores are
  * c tanh(q k^T * scale / c), and there is no bias ---- */

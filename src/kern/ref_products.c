@@ -65,15 +65,51 @@ static float sum_of_blocks(const float *a, const uint16_t *b, int64_t k)
     return total;
 }
 
-void NAME(multiply_bfloat)(const qkv__product *x, const uint16_t *b, void *scratch)
+/* What is below the smallest normal number after it was rounded to 24 bits is zero. The sum as a double is exact wherever that
+ * is in doubt: a product has 16 bits. */
+static float add_flushed(float sum, float a, float b)
 {
-    (void)scratch;
+    const double least = (double)FLT_MIN - 0x1p-151;
+    double exact = (double)sum + (double)a * (double)b;
+    return fabs(exact) < least ? copysignf(0, (float)exact) : fmaf(a, b, sum);
+}
+
+static float sum_of_pairs(const float *a, const uint16_t *b, int64_t k)
+{
+    enum { CHAINS = QKV__PAIR_CHAINS };
+    float chain[CHAINS] = { 0 }, total;
+    for (int64_t pair = 0; pair < (k + 2 * CHAINS - 1) / (2 * CHAINS) * CHAINS; pair++)
+        for (int64_t p = 2 * pair + 1; p >= 2 * pair; p--) {
+            float w = 0, *sum = &chain[pair % CHAINS];
+            if (p < k) NAME(widen_bfloat)(&w, b + p, 1);
+            *sum = add_flushed(*sum, p < k ? nearest_bfloat(flushed(a[p])) : 0, flushed(w));
+        }
+    total = chain[0];
+    for (int i = 1; i < CHAINS; i++) total += chain[i];
+    return total;
+}
+
+static void multiply_bfloats(const qkv__product *x, const uint16_t *b,
+                             float (*sum_of)(const float *, const uint16_t *, int64_t))
+{
     for (int64_t i = 0; i < x->m; i++)
         for (int64_t j = 0; j < x->n; j++) {
-            float *c = x->c + i * x->c_row + j, sum = sum_of_blocks(x->a + i * x->a_row, b + j * x->b_col, x->k);
+            float *c = x->c + i * x->c_row + j, sum = sum_of(x->a + i * x->a_row, b + j * x->b_col, x->k);
             if (x->add) sum = *c + sum;
             *c = x->bias ? sum + x->bias[j] : sum;
         }
+}
+
+void NAME(multiply_bfloat)(const qkv__product *x, const uint16_t *b, void *scratch)
+{
+    (void)scratch;
+    multiply_bfloats(x, b, sum_of_blocks);
+}
+
+void NAME(multiply_pairs)(const qkv__product *x, const uint16_t *b, void *scratch)
+{
+    (void)scratch;
+    multiply_bfloats(x, b, sum_of_pairs);
 }
 
 int64_t NAME(packed_floats)(int64_t n, int64_t k)

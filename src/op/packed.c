@@ -81,7 +81,7 @@ qkv_status qkv__packed_weight(const qkv_tensor *w, int64_t rows, const float **p
 {
     qkv__packing *p = w->packing;
     *packed = NULL;
-    if (!p || rows <= QKV__PACK_ROWS || w->ndim != 2 || qkv__by_bfloat_unit(w)) return QKV_OK;
+    if (!p || rows <= QKV__PACK_ROWS || w->ndim != 2 || qkv__bfloat_unit(w)) return QKV_OK;
     if (!(*packed = p->values)) {
         if (atomic_fetch_add(&p->uses, 1) == 0 || !qkv_packed_limit()) return QKV_OK;
         pthread_mutex_lock(&lock);

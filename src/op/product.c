@@ -53,7 +53,8 @@ static void multiply_part(void *work, int64_t task, void *scratch)
     x.c += index * w->c_next + i * x.c_row + j;
     if (x.bias) x.bias += j;
     x.packed_at = j;
-    if (w->widened && qkv__by_bfloat_unit(w->widened)) kern->multiply_bfloat(&x, qkv__value_at(w->widened, j * x.k), scratch);
+    qkv__bfloat_product *unit = w->widened ? qkv__bfloat_unit(w->widened) : NULL;
+    if (unit) unit(&x, qkv__value_at(w->widened, j * x.k), scratch);
     else if (w->widened && x.m <= QKV__DOTS_ROWS) qkv__type_of(w->widened)->dots(&x, qkv__value_at(w->widened, j * x.k));
     else if (w->widened && !(x.packed && x.m > QKV__PACK_ROWS)) multiply_widening(w->widened, j, &x, scratch);
     else kern->multiply(&x, scratch);

@@ -60,10 +60,13 @@ const qkv__type *qkv__type_quantized(int bits)
 
 const qkv__type *qkv__type_bf16_both(void) { return &types[TYPE_bf16_both]; }
 
-/* The reference's product says what a unit computes; it is no unit. */
-bool qkv__by_bfloat_unit(const qkv_tensor *w)
+/* The reference's products say what a unit computes; they are no unit. */
+qkv__bfloat_product *qkv__bfloat_unit(const qkv_tensor *w)
 {
-    return w->type == &types[TYPE_bf16_both] && kern->multiply_bfloat != qkv__kernels_available(0)->multiply_bfloat;
+    const qkv__kernels *ref = qkv__kernels_available(0);
+    if (w->type != &types[TYPE_bf16_both]) return NULL;
+    if (kern->multiply_bfloat != ref->multiply_bfloat) return kern->multiply_bfloat;
+    return kern->multiply_pairs != ref->multiply_pairs ? kern->multiply_pairs : NULL;
 }
 
 int64_t qkv__type_row_bytes(const qkv__type *t, int64_t in)

@@ -17,9 +17,11 @@ struct qkv__type {
 const qkv__type *qkv__type_named(const char *name);
 const qkv__type *qkv__type_quantized(int bits);
 
-/* BF16 whose products may round activations to it too; and whether those of w do: where a unit multiplies bfloats. */
+/* BF16 whose products may round activations to it too; and the kernel by which those of w do, where a unit multiplies bfloats:
+ * NULL where none does, or w is of another type. */
+typedef void qkv__bfloat_product(const qkv__product *x, const uint16_t *b, void *scratch);
 const qkv__type *qkv__type_bf16_both(void);
-bool qkv__by_bfloat_unit(const qkv_tensor *w);
+qkv__bfloat_product *qkv__bfloat_unit(const qkv_tensor *w);
 
 /* Whether a tensor has scales; and of a row of `in` numbers its bytes, and its scales and theirs. */
 static inline bool qkv__is_quantized(const qkv_tensor *w) { return w->type && w->type->scales; }
