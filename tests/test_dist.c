@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "dist/all_gather.h"
 #include "dist/aside.h"
+#include "dist/changes.h"
 #include "dist/deal.h"
 #include "dist/reduction.h"
 #include "tensor/tape.h"
@@ -9,10 +10,12 @@
 #include <qkv/nn.h>
 #include <qkv/op.h>
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -89,6 +92,7 @@ static void test_slices(void **state)
                 for (int r = 0; r < ranks; r++) {
                     qkv__span slice = qkv__slice(&s, b, r);
                     assert_int_equal(slice.from, at);
+                    assert_true(slice.to - slice.from <= qkv__slice_most(&s));
                     assert_true(slice.to >= at && (slice.from % QKV__UNIT == 0 || slice.from == slice.to));
                     at = slice.to;
                 }
@@ -266,6 +270,109 @@ static void test_mark(void **state)
     qkv__mark_destroy(&r.mark);
 }
 
+/* ---- weights as what changed ---- */
+
+enum { MOST_CHANGES = 3 * QKV__UNIT + 7 };
+
+static uint32_t next_bits(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (uint32_t)(*state >> 32);
+}
+
+/* Packs what makes `from` to `to`, applies it to the former, and gives the bytes it took. Bits count, not values: NaNs do. */
+static size_t carry(int64_t n, const float *from, const float *to)
+{
+    float changes[MOST_CHANGES], got[MOST_CHANGES];
+    size_t most = qkv__packed_most(n);
+    unsigned char *packed = malloc(most + 1);
+    memcpy(got, from, sizeof *got * (size_t)n);
+    packed[most] = 123;
+    qkv__find_changes(n, from, to, changes);
+    size_t bytes = qkv__pack_changes(n, changes, packed);
+    assert_true(bytes <= most && packed[most] == 123);
+    unsigned char *exact = memcpy(malloc(bytes + 1), packed, bytes);
+    assert_true(qkv__apply_changes(n, got, exact, bytes));
+    assert_memory_equal(got, to, sizeof *got * (size_t)n);
+    assert_false(qkv__apply_changes(n, got, packed, bytes - 1));
+    exact[bytes] = 0;
+    assert_false(qkv__apply_changes(n, got, exact, bytes + 1));
+    free(exact);
+    free(packed);
+    return bytes;
+}
+
+static void test_changes(void **state)
+{
+    (void)state;
+    const int64_t counts[] = { 1, 2, 7, 500, QKV__UNIT - 1, QKV__UNIT, QKV__UNIT + 1, 2 * QKV__UNIT, MOST_CHANGES };
+    const float odd[] = { NAN, -NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e-45f, 3e38f, -3e38f, 1, -1 };
+    enum { ODD = sizeof odd / sizeof *odd };
+    float from[MOST_CHANGES], to[MOST_CHANGES];
+    uint64_t random = 1;
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        int64_t n = counts[c];
+        size_t heads = 2 * (size_t)((n + QKV__UNIT - 1) / QKV__UNIT);
+        for (int64_t i = 0; i < n; i++) from[i] = to[i] = odd[i % ODD];
+        assert_int_equal(carry(n, from, to), heads); /* nothing changed, and nothing is sent */
+        for (int64_t i = 0; i < n; i++) to[i] = odd[(i * 5 + 3) % ODD];
+        carry(n, from, to);
+        /* changes of so many bits: one byte or more of each, none of them wasted */
+        for (int bits = 1; bits <= 32; bits++) {
+            for (int64_t i = 0; i < n; i++) {
+                uint32_t old = next_bits(&random), change = next_bits(&random) >> (32 - bits),
+                         new = old + change - (1u << (bits - 1));
+                memcpy(&from[i], &old, sizeof old);
+                memcpy(&to[i], &new, sizeof new);
+            }
+            assert_true(carry(n, from, to) <= heads + (size_t)((bits + 7) / 8) * (size_t)n);
+        }
+    }
+}
+
+/* Few that change much do not make the others wide. */
+static void test_changes_with_exceptions(void **state)
+{
+    (void)state;
+    float from[QKV__UNIT], to[QKV__UNIT];
+    for (int64_t i = 0; i < QKV__UNIT; i++) to[i] = nextafterf(from[i] = 0.01f * (float)(i - 500), 100);
+    from[3] = 1e-30f, to[3] = -1e-30f;
+    from[QKV__UNIT - 1] = 1, to[QKV__UNIT - 1] = 2;
+    assert_int_equal(carry(QKV__UNIT, from, to), 2 + QKV__UNIT + 2 * 6);
+}
+
+/* Bytes of another rank are read within their bounds, whatever they are. */
+static void test_broken_changes(void **state)
+{
+    (void)state;
+    float weights[QKV__UNIT + 1] = { 0 };
+    unsigned char bytes[8 + 6 * QKV__UNIT];
+    uint64_t random = 7;
+    struct {
+        uint16_t head, which;
+        uint32_t folded;
+    } one = { 8, 10, 2 };
+    assert_true(qkv__apply_changes(11, weights, (unsigned char *)&one, sizeof one));
+    assert_false(qkv__apply_changes(10, weights, (unsigned char *)&one, sizeof one)); /* there is no change 10 */
+    one.head = 16;                                                                    /* a second exception is not there */
+    assert_false(qkv__apply_changes(11, weights, (unsigned char *)&one, sizeof one));
+    one.head = 5; /* bytes of each change */
+    assert_false(qkv__apply_changes(1, weights, (unsigned char *)&one, 7));
+    assert_false(qkv__apply_changes(QKV__UNIT + 1, weights, (unsigned char *)&one, 7)); /* nor is the next unit looked for */
+    assert_false(qkv__apply_changes(1, weights, (unsigned char *)&one, 0));
+    unsigned char *half = calloc(1, 1); /* of a head: a sanitizer watches its end */
+    assert_false(qkv__apply_changes(1, weights, half, 1));
+    free(half);
+    for (int round = 0; round < 2000; round++) {
+        size_t n = next_bits(&random) % sizeof bytes;
+        unsigned char *exact = malloc(n);
+        for (size_t i = 0; i < n; i++) exact[i] = (unsigned char)next_bits(&random);
+        if (n > 1) exact[1] &= 3; /* few exceptions, so that some of them are looked at */
+        qkv__apply_changes(next_bits(&random) % QKV__UNIT + 1, weights, exact, n);
+        free(exact);
+    }
+}
+
 /* One process: everything is there, and nothing is said. */
 static void test_alone(void **state)
 {
@@ -288,11 +395,12 @@ static void test_alone(void **state)
     assert_int_equal(qkv__reduction_end(r), QKV_OK);
     assert_true(values[0] == 11 && values[1] == 22 && values[2] == 33);
     const qkv__slices slices = qkv__slices_of(3);
-    qkv__all_gather *g = qkv__all_gather_begin(&slices, values);
+    float changes[] = { 0, 0, 1 };
+    qkv__all_gather *g = qkv__all_gather_begin(&slices, values, changes);
     assert_non_null(g);
     qkv__all_gather_wait(g, 3);
     assert_int_equal(qkv__all_gather_end(g), QKV_OK);
-    assert_true(values[0] == 11 && values[2] == 33);
+    assert_true(values[0] == 11 && values[2] == 33 && changes[2] == 0);
     assert_int_equal(qkv_dist_end(QKV_LIMIT, &others), QKV_LIMIT);
     assert_int_equal(others, 0);
     qkv_text_free(&all);
@@ -310,6 +418,9 @@ int main(void)
                                         cmocka_unit_test(test_gradients_are_final_once_told),
                                         cmocka_unit_test(test_weights_are_awaited),
                                         cmocka_unit_test(test_mark),
+                                        cmocka_unit_test(test_changes),
+                                        cmocka_unit_test(test_changes_with_exceptions),
+                                        cmocka_unit_test(test_broken_changes),
                                         cmocka_unit_test(test_alone) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

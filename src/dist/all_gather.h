@@ -1,5 +1,5 @@
-/* all_gather.h: every rank's slices of a block (slices.h) to every rank, bucket after bucket from its beginning, by a thread of
- * its own: what has come is read while the rest is on its way. */
+/* all_gather.h: every rank's slices of a block (slices.h), as what changed in them (changes.h), to every rank, bucket after bucket
+ * from its beginning, by a thread of its own: what has come is read while the rest is on its way. */
 #ifndef QKV_SRC_DIST_ALL_GATHER_H
 #define QKV_SRC_DIST_ALL_GATHER_H
 
@@ -7,8 +7,10 @@
 
 typedef struct qkv__all_gather qkv__all_gather;
 
-/* Until its end this rank says nothing else to the others, and reads of the block what it has waited for. NULL: MEMORY. */
-qkv__all_gather *qkv__all_gather_begin(const qkv__slices *s, float *block);
+/* Of this rank's slices the block is as it shall be, and `changes` has what changed, which is set to 0; of the others' the block
+ * is still what it was. Until its end this rank says nothing else to the others, and reads of the block what it has waited
+ * for. NULL: MEMORY. */
+qkv__all_gather *qkv__all_gather_begin(const qkv__slices *s, float *block, float *changes);
 
 /* Waits until all floats before this one have come, or never will: the end says so. */
 void qkv__all_gather_wait(qkv__all_gather *g, int64_t to);

@@ -26,8 +26,8 @@ static struct {
     /* of an exchange, a place for each rank */
     const void **send;
     void **receive;
-    size_t *send_bytes, *receive_bytes;
-    size_t bytes; /* of all four, one allocation */
+    size_t *send_bytes, *send_most, *receive_bytes;
+    size_t bytes; /* of all five, one allocation */
 } dist = { .ranks = 1 };
 
 int qkv_dist_rank(void) { return dist.rank; }
@@ -100,20 +100,41 @@ static const char *exchange(const void *const *send, const size_t *send_bytes, v
                             const size_t *receive_bytes, double seconds, int tag)
 {
     const char *wrong = NULL;
-    void *posted = dist.plugin->post(send, send_bytes, receive, receive_bytes, tag, &wrong);
-    return posted ? dist.plugin->finish(posted, seconds) : wrong;
+    void *posted = dist.plugin->post(send, send_bytes, send_bytes, receive, receive_bytes, tag, &wrong);
+    return posted ? dist.plugin->finish(posted, seconds, NULL) : wrong;
 }
 
 qkv_status qkv__dist_post(const void *const *send, const size_t *send_bytes, void *const *receive, const size_t *receive_bytes,
                           void **posted)
 {
     const char *wrong = NULL;
-    *posted = dist.plugin ? dist.plugin->post(send, send_bytes, receive, receive_bytes, DATA, &wrong) : NULL;
+    *posted = dist.plugin ? dist.plugin->post(send, send_bytes, send_bytes, receive, receive_bytes, DATA, &wrong) : NULL;
     if (!dist.plugin && receive_bytes[0]) memmove(receive[0], send[0], receive_bytes[0]);
     return mpi_failed(wrong);
 }
 
-qkv_status qkv__dist_finish(void *posted) { return posted ? mpi_failed(dist.plugin->finish(posted, 0)) : QKV_OK; }
+qkv_status qkv__dist_finish(void *posted) { return posted ? mpi_failed(dist.plugin->finish(posted, 0, NULL)) : QKV_OK; }
+
+qkv_status qkv__dist_post_some(const void *own, size_t bytes, void *const *others, const size_t *most, void **posted)
+{
+    const char *wrong = NULL;
+    *posted = NULL;
+    if (!dist.plugin) return QKV_OK;
+    for (int r = 0; r < dist.ranks; r++) {
+        bool is_other = r != dist.rank;
+        dist.send[r] = own;
+        dist.send_bytes[r] = is_other ? bytes : 0;
+        dist.send_most[r] = is_other ? most[dist.rank] : 0;
+        dist.receive_bytes[r] = is_other ? most[r] : 0;
+    }
+    *posted = dist.plugin->post(dist.send, dist.send_bytes, dist.send_most, others, dist.receive_bytes, DATA, &wrong);
+    return mpi_failed(wrong);
+}
+
+qkv_status qkv__dist_finish_some(void *posted, size_t *received)
+{
+    return posted ? mpi_failed(dist.plugin->finish(posted, 0, received)) : QKV_OK;
+}
 
 qkv_status qkv__dist_exchange(const void *const *send, const size_t *send_bytes, void *const *receive,
                               const size_t *receive_bytes)
@@ -396,11 +417,12 @@ static qkv_status agree(int threads, const char *library)
 static qkv_status make_tables(void)
 {
     size_t n = (size_t)dist.ranks;
-    dist.bytes = n * (2 * sizeof(void *) + 2 * sizeof(size_t));
+    dist.bytes = n * (2 * sizeof(void *) + 3 * sizeof(size_t));
     if (!(dist.send = qkv__alloc_zero(dist.bytes))) return QKV_MEMORY;
     dist.receive = (void **)(uintptr_t)(dist.send + n);
     dist.send_bytes = (size_t *)(dist.receive + n);
     dist.receive_bytes = dist.send_bytes + n;
+    dist.send_most = dist.receive_bytes + n;
     return QKV_OK;
 }
 

@@ -17,6 +17,11 @@ qkv_status qkv__dist_post(const void *const *send, const size_t *send_bytes, voi
                           void **posted);
 qkv_status qkv__dist_finish(void *posted);
 
+/* In two steps too: this rank's bytes to every other one, and theirs, at most most[r] of rank r, to others[r]; received[r] is how
+ * many have come. */
+qkv_status qkv__dist_post_some(const void *own, size_t bytes, void *const *others, const size_t *most, void **posted);
+qkv_status qkv__dist_finish_some(void *posted, size_t *received);
+
 /* Every rank's bytes to every rank: those of rank r at all + r * bytes. */
 qkv_status qkv__dist_share(const void *own, size_t bytes, void *all);
 

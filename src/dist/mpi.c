@@ -184,14 +184,18 @@ static const char *start(double silence, int *own_rank, int *all_ranks, const ch
 
 /* Looks for a moment, then sleeps between looks: other ranks, or a thread that computes, may share the core. Not by
  * sched_yield(), after which such a thread keeps the core for milliseconds. A look costs some 20 microseconds: what takes long
- * anyway, since it is large, has few of them. */
-static const char *wait_for(int n, MPI_Request *requests, bool is_large, double seconds)
+ * anyway, since it is large, has few of them. The bytes of the first requests, `receives`, are counted. */
+static const char *wait_for(int n, MPI_Request *requests, bool is_large, double seconds, int receives, size_t *received)
 {
     const double began = now(), moment = 20e-6, soon = 300e-6;
     for (int at = 0;;) {
         for (int done = 1; at < n && done; at += done) {
-            int code = MPI_Test(&requests[at], &done, MPI_STATUS_IGNORE);
+            MPI_Status end;
+            int count, code = MPI_Test(&requests[at], &done, &end);
             if (code) return mpi_error(code);
+            if (!done || at >= receives) continue;
+            if ((code = MPI_Get_count(&end, MPI_BYTE, &count))) return mpi_error(code);
+            received[end.MPI_SOURCE] += (size_t)count;
         }
         if (at == n) return NULL;
         double waited = now() - began;
@@ -204,12 +208,14 @@ static size_t piece_of(size_t bytes) { return bytes <= LARGE ? UNASKED : PIECE; 
 
 static int pieces(size_t bytes) { return (int)((bytes + piece_of(bytes) - 1) / piece_of(bytes)); }
 
-static int begin(MPI_Request *requests, const void *send, void *receive, size_t bytes, int with, int tag)
+/* As many messages as there are at most, the last ones perhaps empty: who receives them waits for as many. */
+static int begin(MPI_Request *requests, const void *send, void *receive, size_t bytes, size_t most, int with, int tag)
 {
     int n = 0;
-    for (size_t at = 0, piece = piece_of(bytes); at < bytes; at += piece, n++) {
-        int count = (int)(bytes - at < piece ? bytes - at : piece);
-        if (send) MPI_Isend((const char *)send + at, count, MPI_BYTE, with, tag, world, &requests[n]);
+    for (size_t at = 0, piece = piece_of(most); at < most; at += piece, n++) {
+        size_t left = at < bytes ? bytes - at : 0;
+        int count = (int)(left < piece ? left : piece);
+        if (send) MPI_Isend((const char *)send + (left ? at : 0), count, MPI_BYTE, with, tag, world, &requests[n]);
         else MPI_Irecv((char *)receive + at, count, MPI_BYTE, with, tag, world, &requests[n]);
     }
     return n;
@@ -217,18 +223,18 @@ static int begin(MPI_Request *requests, const void *send, void *receive, size_t 
 
 typedef struct posted {
     bool is_large;
-    int n;
+    int n, receives; /* requests, and how many of them, the first ones, are receives */
     MPI_Request requests[];
 } posted;
 
-static void *post(const void *const *send, const size_t *send_bytes, void *const *receive, const size_t *receive_bytes, int tag,
-                  const char **wrong)
+static void *post(const void *const *send, const size_t *send_bytes, const size_t *send_most, void *const *receive,
+                  const size_t *receive_bytes, int tag, const char **wrong)
 {
     int room = 0;
     bool is_large = false;
     for (int r = 0; r < ranks; r++) {
-        room += pieces(send_bytes[r]) + pieces(receive_bytes[r]);
-        is_large = is_large || send_bytes[r] > UNASKED || receive_bytes[r] > UNASKED;
+        room += pieces(send_most[r]) + pieces(receive_bytes[r]);
+        is_large = is_large || send_most[r] > UNASKED || receive_bytes[r] > UNASKED;
     }
     posted *p = malloc(sizeof *p + sizeof *p->requests * (size_t)room);
     if (!p) return *wrong = "out of memory", NULL;
@@ -237,19 +243,21 @@ static void *post(const void *const *send, const size_t *send_bytes, void *const
     if (receive_bytes[rank]) memmove(receive[rank], send[rank], receive_bytes[rank]);
     for (int i = 1; i < ranks; i++) {
         int r = (rank + i) % ranks; /* so that not all begin with the same one */
-        p->n += begin(p->requests + p->n, NULL, receive[r], receive_bytes[r], r, tag);
+        p->n += begin(p->requests + p->n, NULL, receive[r], receive_bytes[r], receive_bytes[r], r, tag);
     }
+    p->receives = p->n;
     for (int i = 1; i < ranks; i++) {
         int r = (rank + ranks - i) % ranks;
-        p->n += begin(p->requests + p->n, send[r], NULL, send_bytes[r], r, tag);
+        p->n += begin(p->requests + p->n, send[r], NULL, send_bytes[r], send_most[r], r, tag);
     }
     return p;
 }
 
-static const char *finish(void *data, double seconds)
+static const char *finish(void *data, double seconds, size_t *received)
 {
     posted *p = data;
-    const char *wrong = wait_for(p->n, p->requests, p->is_large, seconds);
+    if (received) memset(received, 0, (size_t)ranks * sizeof *received);
+    const char *wrong = wait_for(p->n, p->requests, p->is_large, seconds, received ? p->receives : 0, received);
     free(p);
     return wrong;
 }
@@ -261,7 +269,7 @@ static const char *sum(float *values, size_t n)
         MPI_Request request;
         int code = MPI_Iallreduce(MPI_IN_PLACE, values + at, (int)(n - at < most ? n - at : most), MPI_FLOAT, MPI_SUM, world,
                                   &request);
-        const char *wrong = code ? mpi_error(code) : wait_for(1, &request, false, 0);
+        const char *wrong = code ? mpi_error(code) : wait_for(1, &request, false, 0, 0, NULL);
         if (wrong) return wrong;
     }
     return NULL;

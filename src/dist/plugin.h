@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-enum { QKV__PLUGIN_VERSION = 3 };
+enum { QKV__PLUGIN_VERSION = 4 };
 #define QKV__PLUGIN_SYMBOL "qkv_mpi_plugin"
 
 /* Errors are 0 for none, else what MPI calls them, in words that stay until the next. */
@@ -14,14 +14,15 @@ typedef struct qkv__plugin {
     /* silence: seconds after which a rank that says nothing is given up. NULL, or why not. */
     const char *(*start)(double silence, int *rank, int *ranks, const char **host, const char **library);
 
-    /* Begins to send send_bytes[r] bytes to each rank r and to receive receive_bytes[r] from it; both ends know the sizes. A
-     * message meets one of the same tag alone, and those of a tag meet in the order they were posted. NULL, with *wrong. */
-    void *(*post)(const void *const *send, const size_t *send_bytes, void *const *receive, const size_t *receive_bytes, int tag,
-                  const char **wrong);
+    /* Begins to send send_bytes[r] bytes to each rank r and to receive at most receive_bytes[r] from it; both ends know what may
+     * be sent at most, here send_most[r]. A message meets one of the same tag alone, and those of a tag meet in the order they
+     * were posted. NULL, with *wrong. */
+    void *(*post)(const void *const *send, const size_t *send_bytes, const size_t *send_most, void *const *receive,
+                  const size_t *receive_bytes, int tag, const char **wrong);
 
     /* Waits for the end of it. After `seconds` without one (0: for ever) it gives up, and nothing may be posted any more.
-     * NULL, or what went wrong. */
-    const char *(*finish)(void *posted, double seconds);
+     * received[r]: how many bytes have come from each other rank r; or NULL. NULL, or what went wrong. */
+    const char *(*finish)(void *posted, double seconds, size_t *received);
 
     /* MPI's own sum, in an order of its choice, of n floats, in place. */
     const char *(*sum)(float *values, size_t n);

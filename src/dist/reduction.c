@@ -162,10 +162,9 @@ static void list_parts(qkv__reduction *s, part *parts)
 static qkv_status make_room(qkv__reduction *s)
 {
     size_t ranks = (size_t)s->slices.ranks, tables = ranks * (2 * sizeof(void *) + 2 * sizeof(size_t));
-    int64_t units = qkv__ceil_div(qkv__min(s->o.count, qkv__bucket_floats(&s->slices)), QKV__UNIT);
-    int64_t slice = QKV__UNIT * qkv__ceil_div(units, s->slices.ranks);
     list_parts(s, NULL);
-    size_t room = (size_t)s->n_parts * (size_t)slice * sizeof(float), parts = (size_t)s->n_parts * sizeof(part);
+    size_t room = (size_t)s->n_parts * (size_t)qkv__slice_most(&s->slices) * sizeof(float),
+           parts = (size_t)s->n_parts * sizeof(part);
     size_t posted = (size_t)s->most * sizeof(void *), each = room + parts + posted;
     s->bytes = 2 * each + tables;
     char *at = qkv__alloc(s->bytes);

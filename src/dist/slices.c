@@ -29,6 +29,12 @@ qkv__span qkv__slice(const qkv__slices *s, int64_t bucket, int rank)
                         qkv__min(all.to, all.from + QKV__UNIT * (units * (rank + 1) / s->ranks)) };
 }
 
+int64_t qkv__slice_most(const qkv__slices *s)
+{
+    int64_t units = qkv__ceil_div(qkv__min(s->count, qkv__bucket_floats(s)), QKV__UNIT);
+    return QKV__UNIT * qkv__ceil_div(units, s->ranks);
+}
+
 /* All buckets but the last are alike. */
 int64_t qkv__slice_place(const qkv__slices *s, int64_t bucket)
 {
@@ -52,6 +58,17 @@ qkv_status qkv__share_bucket(const qkv__slices *s, float *block, int64_t bucket,
     for (int r = 0; r < s->ranks; r++) ends[r] = sizeof *block * (size_t)(qkv__slice(s, bucket, r).to - from);
     qkv_status status = qkv__dist_post_join(block + from, ends, posted);
     qkv__release(ends, bytes);
+    return status;
+}
+
+qkv_status qkv__share_block(const qkv__slices *s, float *block)
+{
+    qkv_status status = QKV_OK;
+    for (int64_t b = 0; b < qkv__buckets(s) && !status; b++) {
+        void *posted;
+        status = qkv__share_bucket(s, block, b, &posted);
+        if (!status) status = qkv__dist_finish(posted);
+    }
     return status;
 }
 

@@ -29,6 +29,8 @@ qkv__span qkv__bucket(const qkv__slices *s, int64_t bucket);
 /* What a rank has of a bucket; perhaps nothing. */
 qkv__span qkv__slice(const qkv__slices *s, int64_t bucket, int rank);
 
+int64_t qkv__slice_most(const qkv__slices *s); /* floats of the largest one */
+
 /* Where the slice of a bucket begins when all slices of this rank lie one after the other; of the number of buckets: how many
  * floats they are. */
 int64_t qkv__slice_place(const qkv__slices *s, int64_t bucket);
@@ -39,6 +41,9 @@ qkv__span qkv__slice_of(const qkv__slices *s, int64_t bucket, qkv__span of, int6
 
 /* Every rank's slice of a bucket of the block to every rank: ends with qkv__dist_finish(). IO, MEMORY. */
 qkv_status qkv__share_bucket(const qkv__slices *s, float *block, int64_t bucket, void **posted);
+
+/* The same of all buckets, one after the other, to their end. */
+qkv_status qkv__share_block(const qkv__slices *s, float *block);
 
 /* A number for each unit of the block, of which every rank has those of its slices: all of them to every rank. IO, MEMORY. */
 qkv_status qkv__share_units(const qkv__slices *s, double *units);

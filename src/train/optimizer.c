@@ -5,9 +5,11 @@
 #include "../base/options.h"
 #include "../base/pool.h"
 #include "../base/size.h"
+#include "../dist/changes.h"
 #include "../io/number.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { PIECE = 1 << 14 }; /* floats in a task */
 
@@ -286,6 +288,18 @@ static factors factors_of(const qkv_optimizer *o)
     };
 }
 
+/* The changes stay where the gradients were: other ranks have the old weights. Few at a time, which stay in the first cache. */
+static void step_and_tell(const qkv_optimizer *o, const factors *f, int64_t n, float *w, float *g, float *a, float *b)
+{
+    float old[QKV__UNIT];
+    for (int64_t at = 0, some; at < n; at += some) {
+        some = qkv__min(QKV__UNIT, n - at);
+        memcpy(old, w + at, sizeof *old * (size_t)some);
+        o->update(f, some, w + at, g + at, a ? a + at : NULL, b ? b + at : NULL);
+        qkv__find_changes(some, old, w + at, g + at);
+    }
+}
+
 static void step_piece(void *work, int64_t task, void *scratch)
 {
     (void)scratch;
@@ -295,8 +309,9 @@ static void step_piece(void *work, int64_t task, void *scratch)
     if (!at->decays) f.decay = 0;
     float *state[2];
     for (int i = 0; i < 2; i++) state[i] = o->state[i] ? o->state[i] + at->state : NULL;
-    float *weights = qkv_params_data(o->params) + at->from;
-    o->update(&f, at->count, weights, qkv_params_grad(o->params) + at->from, state[0], state[1]);
+    float *weights = qkv_params_data(o->params) + at->from, *gradients = qkv_params_grad(o->params) + at->from;
+    if (o->slices.ranks > 1) step_and_tell(o, &f, at->count, weights, gradients, state[0], state[1]);
+    else o->update(&f, at->count, weights, gradients, state[0], state[1]);
     at->is_finite = qkv__all_finite(at->count, weights); /* while it lies in the cache */
     for (int i = 0; i < 2 && state[i]; i++) at->is_finite = at->is_finite && qkv__all_finite(at->count, state[i]);
 }

@@ -6,8 +6,8 @@
 
 #include <qkv/train.h>
 
-/* An optimizer of the slices of one rank: its state is that of these floats, and a step changes them and clears their
- * gradients. Of one rank: of all floats, as qkv_optimizer_new(). */
+/* An optimizer of the slices of one rank: its state is that of these floats, and a step changes them and leaves
+ * what it changed where their gradients were (dist/changes.h). Of one rank: of all floats, as qkv_optimizer_new(). */
 qkv_optimizer *qkv__optimizer_new_of(qkv_params *p, const qkv_optimizer_opts *opts, qkv__slices slices);
 
 /* The i-th state, as long as the params' block, or the slices one after the other; NULL after the last. */

@@ -261,15 +261,27 @@ static void await_weight(void *data, const qkv_tensor *w)
     qkv__all_gather_wait(t->gathering, from + w->count);
 }
 
+/* The gradients of other ranks' slices: this rank's have its changes, which go with the weights. */
+static void zero_others(const qkv_trainer *t)
+{
+    float *grad = qkv_params_grad(qkv_model_params(t->model));
+    for (int64_t b = 0; b < qkv__buckets(&t->slices); b++) {
+        qkv__span all = qkv__bucket(&t->slices, b), own = qkv__slice(&t->slices, b, t->slices.rank);
+        memset(grad + all.from, 0, sizeof *grad * (size_t)(own.from - all.from));
+        memset(grad + own.to, 0, sizeof *grad * (size_t)(all.to - own.to));
+    }
+}
+
 /* What a forward pass reads first is sent first, and waited for where it is read. Nobody else says anything meanwhile. */
 static qkv_status begin_gathering(qkv_trainer *t)
 {
     if (!t->is_behind) return QKV_OK;
-    t->gathering = qkv__all_gather_begin(&t->slices, qkv_params_data(qkv_model_params(t->model)));
+    qkv_params *p = qkv_model_params(t->model);
+    t->gathering = qkv__all_gather_begin(&t->slices, qkv_params_data(p), qkv_params_grad(p));
     if (!t->gathering) return QKV_MEMORY;
     t->is_behind = false;
     qkv__await_weights(t->tape, await_weight, t);
-    qkv_params_zero_grad(qkv_model_params(t->model)); /* while the first weights come */
+    zero_others(t); /* while the first weights come */
     return QKV_OK;
 }
 
@@ -382,12 +394,6 @@ static qkv_status learn_in_tree(qkv_trainer *t, qkv_progress *out, int64_t n)
     return status;
 }
 
-static qkv_status gather_all(const qkv_trainer *t, float *block)
-{
-    qkv__all_gather *g = qkv__all_gather_begin(&t->slices, block);
-    return g ? qkv__all_gather_end(g) : QKV_MEMORY;
-}
-
 /* Without micro-batches the norm is that of before there were any. */
 static qkv_status clip(qkv_trainer *t, float *norm)
 {
@@ -396,7 +402,7 @@ static qkv_status clip(qkv_trainer *t, float *norm)
     qkv_status status = t->o.micro_batches ? qkv__clip_slices(p, &t->slices, t->is_sharded, t->o.clip, norm)
                                            : qkv_params_clip_grad(p, t->o.clip, norm);
     if (!status || isfinite(*norm)) return status;
-    if (t->is_sharded) status = gather_all(t, qkv_params_grad(p)); /* so that each can tell which it is */
+    if (t->is_sharded) status = qkv__share_block(&t->slices, qkv_params_grad(p)); /* so that each can tell which it is */
     return status == QKV_IO ? status : not_finite(t, "norm of the gradients", (double)*norm, true);
 }
 
