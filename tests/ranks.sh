@@ -116,6 +116,10 @@ fi
     ranks 3 train translate --train none.tsv --steps 3 --out bad >out 2>err
     same "an error of all: status" 3 $?
     same "is said once" 1 "$(grep -c 'none.tsv: cannot open' err)"
+    ranks 3 $translate --steps 12 --out wide >out 2>err
+    same "a folder that rank 0 refuses: status" 2 $?
+    same "is said once" 1 "$(grep -c 'wide holds a training already' err)"
+    same "and not as the error of one rank" 0 "$(grep -c 'all ranks end' err)"
     timeout 60 $launch -n 1 "$qkv" $translate --steps 12 --save-every 5 --out differ : -n 1 "$qkv" $translate --steps 12 --save-every 4 --out differ >out 2>err
     same "ranks that would save at other steps: status" 2 $?
     contains "and why" "$(cat err)" "rank 1 has other bytes of the options than rank 0"

@@ -451,8 +451,8 @@ static qkv_status run_from_files(qkv_training *t, qkv_run_result *out)
     if (status) return status;
     set_defaults(t);
     choose_micro_batches(t);
-    if (!t->o.v.dry_run && !qkv_dist_rank()) status = check_folder(t); /* rank 0 writes */
-    if (!status) status = agree_on_course(t);
+    status = agree_on_course(t);
+    if (!status && !t->o.v.dry_run) status = qkv__share_status(qkv_dist_rank() ? QKV_OK : check_folder(t)); /* rank 0 writes */
     if (!status) status = choose_options(t);
     if (!status) status = qkv__training_start(t);
     if (!status) status = read_training_text(t);
