@@ -183,6 +183,16 @@ fi
     same "nothing is left running" "" "$(pgrep -f "^[^ ]*/qkv .*--out $folder/killed\$")"
     contains "the launcher says which" "$(cat err)" "rank" "signal 9"
 
+    # a rank that is asked to end does not wait long for one that says nothing, as when Slurm asks the ranks that a dead one left
+    ranks 2 $translate --steps 100000 --save-every 5 --valid-every 1000 --out "$folder/asked" >out 2>err &
+    for wait in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -e asked/checkpoint.safetensors ] && break; sleep 0.3; done
+    kill -STOP "$(pgrep -n -f "^[^ ]*/qkv .*--out $folder/asked\$")"
+    kill -TERM "$(pgrep -o -f "^[^ ]*/qkv .*--out $folder/asked\$")"
+    began=$(date +%s)
+    wait $!
+    [ $(($(date +%s) - began)) -le 10 ] && ok "a rank that was asked to end ends all within 10 seconds" || not_ok "a rank that was asked to end ends all within 10 seconds"
+    contains "and says why" "$(cat err)" "has not answered for 4 seconds, and this one was asked to end"
+
     # lines: in order, also those that are refused
     { cut -f1 pairs.tsv; printf 'a line that is too long %0300d\n' 7; echo; cut -f1 valid.tsv; } >source.txt
     "$qkv" translate -m one -i source.txt --max-source 100 >translated 2>said

@@ -1,6 +1,7 @@
 /* mpi.c: the plugin. Bytes are exchanged between ranks, and a watch in a thread of its own notices a rank that has stopped:
  * each rank hears from the one before it every second, says so when it has heard nothing for 20 (QKV_MPI_SILENCE), and ends
- * all 10 seconds later. A rank that died is noticed by the launcher. */
+ * all 10 seconds later. A rank that died is noticed by the launcher. One that does not end the others, but asks them to end
+ * (Slurm), has them wait for the dead one: a rank that was asked has less patience. */
 #include "plugin.h"
 
 #include <mpi.h>
@@ -21,7 +22,7 @@
  * the receiver first: its answer would wait behind what that one is sending itself, and a link would carry one direction at a
  * time. */
 enum { PIECE = 1 << 28, UNASKED = 60 << 10, LARGE = 4 << 20 };
-static const double beat_seconds = 1, end_seconds = 10;
+static const double beat_seconds = 1, end_seconds = 10, asked_seconds = 4;
 static double silence_seconds;
 
 static MPI_Comm world;
@@ -85,11 +86,28 @@ static struct {
 
 enum { ALIVE = 'a', BYE = 'b' };
 
+/* Whether this process was asked to end: the handler of a signal that is caught once (SA_RESETHAND) is gone then. */
+static bool was_asked_to_end(void)
+{
+    static bool had_handler;
+    struct sigaction now_set;
+    if (sigaction(SIGTERM, NULL, &now_set)) return false;
+    bool has_handler = now_set.sa_handler != SIG_DFL && now_set.sa_handler != SIG_IGN;
+    had_handler = had_handler || has_handler;
+    return had_handler && !has_handler;
+}
+
 /* A launcher that has lost a host itself, and would hang on telling it to end, has the time between to notice. */
 static void judge_silence(int who, double seconds, bool *is_told)
 {
     char sentence[MPI_MAX_PROCESSOR_NAME + 160];
     const char *where = watch.hosts + (size_t)who * MPI_MAX_PROCESSOR_NAME;
+    if (was_asked_to_end() && seconds > asked_seconds) {
+        snprintf(sentence, sizeof sentence,
+                 "rank %d on %s has not answered for %.0f seconds, and this one was asked to end: all ranks end", who, where,
+                 asked_seconds);
+        end_all(3, sentence);
+    }
     bool is_over = seconds > silence_seconds + end_seconds, is_new = seconds > silence_seconds && !*is_told;
     *is_told = seconds > silence_seconds;
     if (!is_over && !is_new) return;
