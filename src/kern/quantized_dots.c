@@ -471,15 +471,30 @@ static void in_quad_tiles(const qkv__quantized *x, char *scratch, bool int4)
 /* From so many rows on it pays to turn rows of w into columns, so that those of c need not be turned. */
 enum { MANY = 48, MANY_AT_ONCE = 512 };
 
+/* What put_int8() does, for m rows of whole vectors. */
+ALWAYS void put_whole_rows(const int m, const bool has_bias, const qkv__quantized *x, int64_t i, int64_t j, vi sum[MR][NV])
+{
+    vf scale[NV], bias[NV];
+    EACH (v, NV) {
+        scale[v] = load((const float *)x->w_scales + j + v * W);
+        if (has_bias) bias[v] = load(x->bias + j + v * W);
+    }
+    EACH (r, m)
+        EACH (v, NV) {
+            vf y = floats(sum[r][v]) * (x->a_scales[i + r] * scale[v]);
+            store(x->c + (i + r) * x->c_row + j + v * W, has_bias ? y + bias[v] : y);
+        }
+}
+
 /* m rows of a from row i on times a panel, whose first column is j. Meanwhile a line of what comes `next` is fetched for every
  * word. */
 ALWAYS void tile_of_many(const int m, const qkv__quantized *x, int64_t i, const word *panel, int64_t words, int64_t j,
-                         const int32_t *excess, const char *next)
+                         const int32_t *starts, const char *next)
 {
     const word *a = (const word *)(const void *)x->a + i * words;
     vi sum[MR][NV];
     EACH (r, m)
-        EACH (v, NV) sum[r][v] = (vi){ 0 };
+        EACH (v, NV) sum[r][v] = starts[r] - (vi){ 0 };
     for (int64_t p = 0; p < words; p++, panel += NR) {
         vb row[NV];
         __builtin_prefetch(next + 64 * p);
@@ -489,32 +504,38 @@ ALWAYS void tile_of_many(const int m, const qkv__quantized *x, int64_t i, const 
             EACH (v, NV) sum[r][v] = add_quads(sum[r][v], row[v], four);
         }
     }
-    EACH (r, m)
-        EACH (v, NV)
-            if (j + v * W < x->n) put_int8(x, i + r, j + v * W, (vi)((vu)sum[r][v] - (uint32_t)excess[r]), x->n - j - v * W);
+    if (x->n - j >= NR && x->bias) {
+        put_whole_rows(m, true, x, i, j, sum);
+    } else if (x->n - j >= NR) {
+        put_whole_rows(m, false, x, i, j, sum);
+    } else {
+        EACH (r, m)
+            EACH (v, NV)
+                if (j + v * W < x->n) put_int8(x, i + r, j + v * W, sum[r][v], x->n - j - v * W);
+    }
 }
 
 static __attribute__((noinline)) void tile_of_rows(int64_t m, const qkv__quantized *x, int64_t i, const word *panel,
-                                                   int64_t words, int64_t j, const int32_t *excess, const char *next)
+                                                   int64_t words, int64_t j, const int32_t *starts, const char *next)
 {
-    if (m > 2 * MR / 3) tile_of_many(MR, x, i, panel, words, j, excess, next);
-    else if (m > MR / 3) tile_of_many(2 * MR / 3, x, i, panel, words, j, excess, next);
-    else tile_of_many(MR / 3, x, i, panel, words, j, excess, next);
+    if (m > 2 * MR / 3) tile_of_many(MR, x, i, panel, words, j, starts, next);
+    else if (m > MR / 3) tile_of_many(2 * MR / 3, x, i, panel, words, j, starts, next);
+    else tile_of_many(MR / 3, x, i, panel, words, j, starts, next);
 }
 
 /* Each tile has MR rows, two thirds or a third of them; the last may begin in the one before it. */
 static void many_rows_int8(const qkv__quantized *x, int64_t first, int64_t rows, word *panel)
 {
     enum { TILES = 4 * NR / 64 }; /* in which the next panel is fetched */
-    int32_t excess[MANY_AT_ONCE];
+    int32_t starts[MANY_AT_ONCE];
     int64_t words = qkv__whole_groups(x->k) / 4;
-    for (int64_t i = 0; i < rows; i++) excess[i] = excess_of(x->a + (first + i) * 4 * words, 4 * words, RAISED);
+    for (int64_t i = 0; i < rows; i++) starts[i] = -excess_of(x->a + (first + i) * 4 * words, 4 * words, RAISED);
     for (int64_t j = 0; j < x->n; j += NR) {
         const char *next = (const char *)x->w + (j + NR) * x->k;
         pack_weights(x, j, words, RAISED, panel);
         for (int64_t i = 0; i < rows; i += MR) {
             int64_t m = qkv__round_up(qkv__min(MR, rows - i), MR / 3), at = qkv__min(i, rows - m);
-            tile_of_rows(m, x, first + at, panel, words, j, excess + at,
+            tile_of_rows(m, x, first + at, panel, words, j, starts + at,
                          i / MR < TILES ? next + i / MR * 64 * words : (const char *)panel);
         }
     }
