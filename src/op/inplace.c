@@ -10,6 +10,12 @@ typedef struct work {
     bool add;
 } work;
 
+static void copy_range(void *data, int64_t from, int64_t to)
+{
+    const work *w = data;
+    memcpy(w->to + from, w->from + from, sizeof(float) * (size_t)(to - from));
+}
+
 /* ---- relu ---- */
 
 static void relu_range(void *data, int64_t from, int64_t to)
@@ -23,9 +29,13 @@ static void relu_range(void *data, int64_t from, int64_t to)
 static void relu_slope(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
-    for (int64_t i = from; i < to; i++) {
-        float slope = w->at[i] > 0 ? w->from[i] : 0;
-        w->to[i] = w->add ? w->to[i] + slope : slope;
+    float *restrict dx = w->to;
+    const float *restrict y = w->at;
+    if (w->add) return kern->relu_grad(dx + from, y + from, w->from + from, to - from);
+    if (dx != w->from) copy_range(data, from, to);
+    for (int64_t i = from; i < to; i++) { /* read in any case: a branch would be guessed wrong half of the time */
+        float dy = dx[i];
+        dx[i] = y[i] > 0 ? dy : 0;
     }
 }
 
@@ -49,12 +59,6 @@ static void add_range(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
     kern->add(w->to + from, w->to + from, w->from + from, to - from);
-}
-
-static void copy_range(void *data, int64_t from, int64_t to)
-{
-    const work *w = data;
-    memcpy(w->to + from, w->from + from, sizeof(float) * (size_t)(to - from));
 }
 
 /* dx += dy, where dx may be dy itself */
