@@ -10,14 +10,18 @@
 
 enum { WIDEST = 4, HEAD = sizeof(uint16_t), EXCEPTION = sizeof(uint16_t) + sizeof(uint32_t) };
 
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
 void qkv__find_changes(int64_t n, const float *from, const float *to, float *changes)
 {
     for (int64_t i = 0; i < n; i++) {
-        uint32_t before, after;
-        memcpy(&before, &from[i], sizeof before);
-        memcpy(&after, &to[i], sizeof after);
-        after -= before;
-        memcpy(&changes[i], &after, sizeof after);
+        uint32_t change = bits_of(to[i]) - bits_of(from[i]);
+        memcpy(&changes[i], &change, sizeof change);
     }
 }
 
@@ -47,18 +51,19 @@ static int choose_width(size_t n, const uint32_t *folded, uint32_t *exceptions)
     return best;
 }
 
-/* Those that have more than `width` bytes. They are few: most stretches have none, and are passed at once. */
+/* Those that have more than `width` bytes. They are few, and where they are cannot be guessed: of eight at a time the bytes of a
+ * word say which of them do, so that a processor looks at no others. */
 static unsigned char *put_exceptions(const uint32_t folded[QKV__UNIT], int width, unsigned char *to)
 {
-    enum { STRETCH = 16 };
-    for (size_t at = 0; at < QKV__UNIT; at += STRETCH) {
-        uint32_t any = 0;
-        for (size_t i = at; i < at + STRETCH; i++) any |= folded[i] >> 8 * width;
-        for (size_t i = at; any && i < at + STRETCH; i++) {
-            if (!(folded[i] >> 8 * width)) continue;
-            uint16_t which = (uint16_t)i;
-            memcpy(to, &which, sizeof which);
-            memcpy(to + sizeof which, &folded[i], sizeof *folded);
+    unsigned char is_more[QKV__UNIT];
+    for (size_t i = 0; i < QKV__UNIT; i++) is_more[i] = folded[i] >> 8 * width != 0;
+    for (size_t at = 0; at < QKV__UNIT; at += sizeof(uint64_t)) {
+        uint64_t which;
+        memcpy(&which, is_more + at, sizeof which);
+        for (; which; which &= which - 1) {
+            uint16_t i = (uint16_t)(at + (size_t)__builtin_ctzll(which) / 8);
+            memcpy(to, &i, sizeof i);
+            memcpy(to + sizeof i, &folded[i], sizeof *folded);
             to += EXCEPTION;
         }
     }
@@ -68,9 +73,8 @@ static unsigned char *put_exceptions(const uint32_t folded[QKV__UNIT], int width
 static unsigned char *pack_unit(size_t n, const float *changes, unsigned char *to)
 {
     uint32_t folded[QKV__UNIT], exceptions;
-    memcpy(folded, changes, sizeof *folded * n);
+    for (size_t i = 0; i < n; i++) folded[i] = fold(bits_of(changes[i]));
     memset(folded + n, 0, sizeof *folded * (QKV__UNIT - n));
-    for (size_t i = 0; i < n; i++) folded[i] = fold(folded[i]);
     int width = choose_width(n, folded, &exceptions);
     uint16_t head = (uint16_t)(8 * exceptions + (uint32_t)width);
     memcpy(to, &head, HEAD);
@@ -103,7 +107,7 @@ static bool take_exceptions(size_t n, uint32_t *folded, uint32_t exceptions, con
 /* The end of the unit; NULL where the bytes are none. */
 static const unsigned char *apply_unit(size_t n, float *weights, const unsigned char *from, const unsigned char *end)
 {
-    uint32_t folded[QKV__UNIT] = { 0 }, bits[QKV__UNIT];
+    uint32_t folded[QKV__UNIT] = { 0 };
     uint16_t head;
     if ((size_t)(end - from) < HEAD) return NULL;
     memcpy(&head, from, HEAD);
@@ -113,9 +117,10 @@ static const unsigned char *apply_unit(size_t n, float *weights, const unsigned 
     for (uint32_t byte = 0; byte < width; byte++, from += n)
         for (size_t i = 0; i < n; i++) folded[i] |= (uint32_t)from[i] << 8 * byte;
     if (!take_exceptions(n, folded, exceptions, from)) return NULL;
-    memcpy(bits, weights, sizeof *bits * n);
-    for (size_t i = 0; i < n; i++) bits[i] += unfold(folded[i]);
-    memcpy(weights, bits, sizeof *bits * n);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits = bits_of(weights[i]) + unfold(folded[i]);
+        memcpy(&weights[i], &bits, sizeof bits);
+    }
     return from + EXCEPTION * exceptions;
 }
 
