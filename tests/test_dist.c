@@ -398,6 +398,8 @@ static void test_alone(void **state)
     float changes[] = { 0, 0, 1 };
     qkv__all_gather *g = qkv__all_gather_begin(&slices, values, changes);
     assert_non_null(g);
+    qkv__all_gather_ready(g, 2);
+    qkv__all_gather_ready(g, 3);
     qkv__all_gather_wait(g, 3);
     assert_int_equal(qkv__all_gather_end(g), QKV_OK);
     assert_true(values[0] == 11 && values[2] == 33 && changes[2] == 0);

@@ -21,7 +21,7 @@ struct qkv__all_gather {
     size_t *most, *received; /* bytes of each rank */
     void *room;              /* for the flights and these tables, one allocation */
     size_t room_bytes;
-    qkv__mark here; /* so many floats at the beginning are */
+    qkv__mark ready, here; /* so many floats at the beginning are: to be sent, and of all ranks */
     qkv__aside aside;
 };
 
@@ -39,6 +39,7 @@ static qkv_status post_changes(qkv__all_gather *g, int64_t bucket)
 {
     flight *f = flight_of(g, bucket);
     int rank = g->slices.rank;
+    qkv__mark_wait(&g->ready, qkv__bucket(&g->slices, bucket).to);
     int64_t n = floats_of(g, bucket, rank);
     float *own = g->changes + qkv__slice(&g->slices, bucket, rank).from;
     size_t bytes = qkv__pack_changes(n, own, f->packed[rank]);
@@ -99,20 +100,27 @@ qkv__all_gather *qkv__all_gather_begin(const qkv__slices *s, float *block, float
     g->block = block;
     g->changes = changes;
     if (make_room(g)) return qkv__release(g, sizeof *g), NULL;
+    qkv__mark_init(&g->ready);
     qkv__mark_init(&g->here);
     qkv__aside_begin(&g->aside, gather_buckets, g);
     return g;
 }
 
+void qkv__all_gather_ready(qkv__all_gather *g, int64_t to) { qkv__mark_raise(&g->ready, to); }
+
 void qkv__all_gather_wait(qkv__all_gather *g, int64_t to)
 {
     qkv__aside_need(&g->aside);
+    if (qkv__mark_is_at(&g->here, to)) return;
+    qkv__dist_hurry(1);
     qkv__mark_wait(&g->here, to);
+    qkv__dist_hurry(-1);
 }
 
 qkv_status qkv__all_gather_end(qkv__all_gather *g)
 {
     qkv_status status = qkv__aside_end(&g->aside);
+    qkv__mark_destroy(&g->ready);
     qkv__mark_destroy(&g->here);
     qkv__release(g->room, g->room_bytes);
     qkv__release(g, sizeof *g);

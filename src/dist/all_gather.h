@@ -7,10 +7,13 @@
 
 typedef struct qkv__all_gather qkv__all_gather;
 
-/* Of this rank's slices the block is as it shall be, and `changes` has what changed, which is set to 0; of the others' the block
- * is still what it was. Until its end this rank says nothing else to the others, and reads of the block what it has waited
- * for. NULL: MEMORY. */
+/* Of the others' slices the block is still what it was. Until its end this rank reads of the block what it has waited for, and
+ * says whatever else it likes to the others. NULL: MEMORY. */
 qkv__all_gather *qkv__all_gather_begin(const qkv__slices *s, float *block, float *changes);
+
+/* Of this rank's slices the floats before this one are as they shall be, and `changes` has what changed: these are set to 0. All of
+ * them must be ready before anything is waited for. */
+void qkv__all_gather_ready(qkv__all_gather *g, int64_t to);
 
 /* Waits until all floats before this one have come, or never will: the end says so. */
 void qkv__all_gather_wait(qkv__all_gather *g, int64_t to);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum { NAME_BYTES = 256 };
-enum { DATA, END }; /* tags: a rank that ends early is not taken for one that computes */
+enum { DATA, SOME, END }; /* tags: a rank that ends early is not taken for one that computes */
 
 static struct {
     const qkv__plugin *plugin; /* NULL: alone */
@@ -26,8 +26,11 @@ static struct {
     /* of an exchange, a place for each rank */
     const void **send;
     void **receive;
-    size_t *send_bytes, *send_most, *receive_bytes;
-    size_t bytes; /* of all five, one allocation */
+    size_t *send_bytes, *receive_bytes;
+    /* the same of qkv__dist_post_some(), which another thread may call meanwhile */
+    const void **some;
+    size_t *some_bytes, *some_most, *receive_most;
+    size_t bytes; /* of all eight, one allocation */
 } dist = { .ranks = 1 };
 
 int qkv_dist_rank(void) { return dist.rank; }
@@ -122,12 +125,12 @@ qkv_status qkv__dist_post_some(const void *own, size_t bytes, void *const *other
     if (!dist.plugin) return QKV_OK;
     for (int r = 0; r < dist.ranks; r++) {
         bool is_other = r != dist.rank;
-        dist.send[r] = own;
-        dist.send_bytes[r] = is_other ? bytes : 0;
-        dist.send_most[r] = is_other ? most[dist.rank] : 0;
-        dist.receive_bytes[r] = is_other ? most[r] : 0;
+        dist.some[r] = own;
+        dist.some_bytes[r] = is_other ? bytes : 0;
+        dist.some_most[r] = is_other ? most[dist.rank] : 0;
+        dist.receive_most[r] = is_other ? most[r] : 0;
     }
-    *posted = dist.plugin->post(dist.send, dist.send_bytes, dist.send_most, others, dist.receive_bytes, DATA, &wrong);
+    *posted = dist.plugin->post(dist.some, dist.some_bytes, dist.some_most, others, dist.receive_most, SOME, &wrong);
     return mpi_failed(wrong);
 }
 
@@ -209,6 +212,11 @@ qkv_status qkv__dist_agree(const void *bytes, size_t n, const char *what)
 }
 
 bool qkv__dist_is_threaded(void) { return dist.plugin && dist.plugin->is_threaded(); }
+
+void qkv__dist_hurry(int by)
+{
+    if (dist.plugin) dist.plugin->hurry(by);
+}
 
 qkv_status qkv__dist_fast_sum(float *values, size_t n)
 {
@@ -417,12 +425,15 @@ static qkv_status agree(int threads, const char *library)
 static qkv_status make_tables(void)
 {
     size_t n = (size_t)dist.ranks;
-    dist.bytes = n * (2 * sizeof(void *) + 3 * sizeof(size_t));
+    dist.bytes = n * (3 * sizeof(void *) + 5 * sizeof(size_t));
     if (!(dist.send = qkv__alloc_zero(dist.bytes))) return QKV_MEMORY;
-    dist.receive = (void **)(uintptr_t)(dist.send + n);
+    dist.some = dist.send + n;
+    dist.receive = (void **)(uintptr_t)(dist.some + n);
     dist.send_bytes = (size_t *)(dist.receive + n);
     dist.receive_bytes = dist.send_bytes + n;
-    dist.send_most = dist.receive_bytes + n;
+    dist.some_bytes = dist.receive_bytes + n;
+    dist.some_most = dist.some_bytes + n;
+    dist.receive_most = dist.some_most + n;
     return QKV_OK;
 }
 

@@ -18,7 +18,7 @@ qkv_status qkv__dist_post(const void *const *send, const size_t *send_bytes, voi
 qkv_status qkv__dist_finish(void *posted);
 
 /* In two steps too: this rank's bytes to every other one, and theirs, at most most[r] of rank r, to others[r]; received[r] is how
- * many have come. */
+ * many have come. Where ranks may speak in threads, one may do this while another says anything else. */
 qkv_status qkv__dist_post_some(const void *own, size_t bytes, void *const *others, const size_t *most, void **posted);
 qkv_status qkv__dist_finish_some(void *posted, size_t *received);
 
@@ -37,6 +37,9 @@ qkv_status qkv__dist_agree(const void *bytes, size_t n, const char *what);
 
 /* Whether another thread than the one that started may do so, while that one does not. */
 bool qkv__dist_is_threaded(void);
+
+/* By 1 while this thread waits for what another one receives, and by -1 after it: see plugin.h. */
+void qkv__dist_hurry(int by);
 
 /* MPI's own sum of n floats, in place. */
 qkv_status qkv__dist_fast_sum(float *values, size_t n);

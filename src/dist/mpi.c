@@ -200,9 +200,12 @@ static const char *start(double silence, int *own_rank, int *all_ranks, const ch
     return ranks > 1 && is_threaded() ? start_watch() : NULL;
 }
 
+static atomic_int hurried;
+static void hurry(int by) { atomic_fetch_add(&hurried, by); }
+
 /* Looks for a moment, then sleeps between looks: other ranks, or a thread that computes, may share the core. Not by
  * sched_yield(), after which such a thread keeps the core for milliseconds. A look costs some 20 microseconds: what takes long
- * anyway, since it is large, has few of them. The bytes of the first requests, `receives`, are counted. */
+ * anyway, since it is large, has few of them unless somebody waits, who computes nothing then. The bytes of the first requests, `receives`, are counted. */
 static const char *wait_for(int n, MPI_Request *requests, bool is_large, double seconds, int receives, size_t *received)
 {
     const double began = now(), moment = 20e-6, soon = 300e-6;
@@ -218,7 +221,7 @@ static const char *wait_for(int n, MPI_Request *requests, bool is_large, double 
         if (at == n) return NULL;
         double waited = now() - began;
         if (seconds > 0 && waited > seconds) return "the others did not come";
-        if (waited > moment) rest(is_large ? 1000 : waited < soon ? 20 : 300);
+        if (waited > moment) rest(atomic_load(&hurried) ? 100 : is_large ? 1000 : waited < soon ? 20 : 300);
     }
 }
 
@@ -310,6 +313,7 @@ __attribute__((visibility("default"))) const qkv__plugin qkv_mpi_plugin = { .ver
                                                                             .start = start,
                                                                             .post = post,
                                                                             .finish = finish,
+                                                                            .hurry = hurry,
                                                                             .sum = sum,
                                                                             .stop = stop,
                                                                             .abort = end_all,

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-enum { QKV__PLUGIN_VERSION = 4 };
+enum { QKV__PLUGIN_VERSION = 5 };
 #define QKV__PLUGIN_SYMBOL "qkv_mpi_plugin"
 
 /* Errors are 0 for none, else what MPI calls them, in words that stay until the next. */
@@ -23,6 +23,9 @@ typedef struct qkv__plugin {
     /* Waits for the end of it. After `seconds` without one (0: for ever) it gives up, and nothing may be posted any more.
      * received[r]: how many bytes have come from each other rank r; or NULL. NULL, or what went wrong. */
     const char *(*finish)(void *posted, double seconds, size_t *received);
+
+    /* By 1 when a thread begins to wait for what another one finishes, and by -1 when it does so no more: it looks more often. */
+    void (*hurry)(int by);
 
     /* MPI's own sum, in an order of its choice, of n floats, in place. */
     const char *(*sum)(float *values, size_t n);

@@ -300,11 +300,8 @@ static void step_and_tell(const qkv_optimizer *o, const factors *f, int64_t n, f
     }
 }
 
-static void step_piece(void *work, int64_t task, void *scratch)
+static void step_piece(const qkv_optimizer *o, piece *at)
 {
-    (void)scratch;
-    const qkv_optimizer *o = work;
-    piece *at = &o->pieces[task];
     factors f = o->now;
     if (!at->decays) f.decay = 0;
     float *state[2];
@@ -316,17 +313,39 @@ static void step_piece(void *work, int64_t task, void *scratch)
     for (int i = 0; i < 2 && state[i]; i++) at->is_finite = at->is_finite && qkv__all_finite(at->count, state[i]);
 }
 
-qkv_status qkv_optimizer_step(qkv_optimizer *o)
+/* So many pieces a thread at a time, for who wants to know how far it is: some tens of microseconds. */
+enum { PIECES_AT_A_TIME = 4 };
+
+typedef struct some_pieces {
+    const qkv_optimizer *optimizer;
+    int64_t first;
+} some_pieces;
+
+static void step_some(void *work, int64_t task, void *scratch)
+{
+    const some_pieces *s = work;
+    (void)scratch;
+    step_piece(s->optimizer, &s->optimizer->pieces[s->first + task]);
+}
+
+qkv_status qkv__optimizer_step_in_order(qkv_optimizer *o, void (*tell)(void *data, int64_t to), void *data)
 {
     if (!o) return qkv_error_status() ? qkv_error_status() : qkv__fail(QKV_USAGE, "there is no optimizer");
     if (o->block != qkv_params_block(o->params)) return qkv__fail(QKV_USAGE, "optimizer: weights were added after it was made");
     if (!(o->set.lr >= 0 && o->set.lr < INFINITY))
         return qkv__fail(QKV_USAGE, "optimizer: lr is %g, expected a finite number, at least 0", o->set.lr);
     o->now = factors_of(o);
-    if (qkv__parallel(o->n_pieces, 0, step_piece, o)) return QKV_MEMORY;
+    int64_t at_a_time = tell ? PIECES_AT_A_TIME * qkv_threads() : o->n_pieces;
+    for (int64_t i = 0; i < o->n_pieces; i += at_a_time) {
+        int64_t n = qkv__min(at_a_time, o->n_pieces - i);
+        if (qkv__parallel(n, 0, step_some, &(some_pieces){ o, i })) return QKV_MEMORY;
+        if (tell) tell(data, i + n < o->n_pieces ? o->pieces[i + n].from : o->block);
+    }
     o->steps++;
     return QKV_OK;
 }
+
+qkv_status qkv_optimizer_step(qkv_optimizer *o) { return qkv__optimizer_step_in_order(o, NULL, NULL); }
 
 void qkv_optimizer_set_lr(qkv_optimizer *o, float lr)
 {

@@ -10,6 +10,9 @@
  * what it changed where their gradients were (dist/changes.h). Of one rank: of all floats, as qkv_optimizer_new(). */
 qkv_optimizer *qkv__optimizer_new_of(qkv_params *p, const qkv_optimizer_opts *opts, qkv__slices slices);
 
+/* As qkv_optimizer_step(), which tells from time to time that all floats before one are as they shall be. */
+qkv_status qkv__optimizer_step_in_order(qkv_optimizer *o, void (*tell)(void *data, int64_t to), void *data);
+
 /* The i-th state, as long as the params' block, or the slices one after the other; NULL after the last. */
 float *qkv__optimizer_state(const qkv_optimizer *o, int i);
 /* Where in the block of the weights the last step left a part with a value, of a weight or of a state, that is not finite; -1:

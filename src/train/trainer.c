@@ -51,8 +51,7 @@ struct qkv_trainer {
     qkv__partial_sums sums;
     qkv__slices slices; /* of the weights */
     bool is_sharded;
-    bool is_behind; /* the others' slices of the weights are not those of the last update yet, nor their gradients 0 */
-    qkv__all_gather *gathering; /* they are on their way; else NULL */
+    qkv__all_gather *gathering; /* the others' slices of the weights are on their way; else NULL */
     uint64_t pairs_hash;
 };
 
@@ -196,6 +195,7 @@ qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_tra
 void qkv_trainer_free(qkv_trainer *t)
 {
     if (!t) return;
+    qkv__trainer_settle(t);
     for (int64_t i = 0; t->batches && i < t->n_batches; i++) qkv_batch_free(&t->batches[i]);
     qkv__release(t->batches, sizeof *t->batches * (size_t)t->n_batches);
     qkv__release(t->losses, sizeof *t->losses * (size_t)t->n_batches);
@@ -272,20 +272,7 @@ static void zero_others(const qkv_trainer *t)
     }
 }
 
-/* What a forward pass reads first is sent first, and waited for where it is read. Nobody else says anything meanwhile. */
-static qkv_status begin_gathering(qkv_trainer *t)
-{
-    if (!t->is_behind) return QKV_OK;
-    qkv_params *p = qkv_model_params(t->model);
-    t->gathering = qkv__all_gather_begin(&t->slices, qkv_params_data(p), qkv_params_grad(p));
-    if (!t->gathering) return QKV_MEMORY;
-    t->is_behind = false;
-    qkv__await_weights(t->tape, await_weight, t);
-    zero_others(t); /* while the first weights come */
-    return QKV_OK;
-}
-
-/* All weights are there, and the ranks may speak of something else. */
+/* All weights are there. */
 static qkv_status end_gathering(qkv_trainer *t)
 {
     if (!t->gathering) return QKV_OK;
@@ -295,11 +282,21 @@ static qkv_status end_gathering(qkv_trainer *t)
     return status;
 }
 
-qkv_status qkv__trainer_settle(qkv_trainer *t)
+/* What a forward pass reads first is updated and sent first, and waited for where it is read. */
+static qkv_status begin_gathering(qkv_trainer *t)
 {
-    qkv_status status = begin_gathering(t);
-    return status ? status : end_gathering(t);
+    qkv_params *p = qkv_model_params(t->model);
+    qkv_status status = end_gathering(t); /* where there was nothing to compute */
+    if (status) return status;
+    t->gathering = qkv__all_gather_begin(&t->slices, qkv_params_data(p), qkv_params_grad(p));
+    if (!t->gathering) return QKV_MEMORY;
+    qkv__await_weights(t->tape, await_weight, t);
+    return QKV_OK;
 }
+
+static void tell_updated(void *data, int64_t to) { qkv__all_gather_ready(((const qkv_trainer *)data)->gathering, to); }
+
+qkv_status qkv__trainer_settle(qkv_trainer *t) { return end_gathering(t); }
 
 /* ---- gradients ---- */
 
@@ -406,13 +403,15 @@ static qkv_status clip(qkv_trainer *t, float *norm)
     return status == QKV_IO ? status : not_finite(t, "norm of the gradients", (double)*norm, true);
 }
 
-/* Where it is sharded each rank updates its slices, and the weights come together when they are needed. */
+/* Where it is sharded each rank updates its slices, and they begin to come together meanwhile. After an error too: the others
+ * wait for them. */
 static qkv_status update_weights(qkv_trainer *t)
 {
-    qkv_status status = qkv_optimizer_step(t->optimizer);
-    if (!status) status = check_update(t);
-    t->is_behind = t->is_sharded;
-    return status;
+    qkv_status status = t->is_sharded ? begin_gathering(t) : QKV_OK;
+    if (status) return status;
+    status = qkv__optimizer_step_in_order(t->optimizer, t->is_sharded ? tell_updated : NULL, t);
+    if (t->is_sharded) tell_updated(t, t->slices.count), zero_others(t);
+    return status ? status : check_update(t);
 }
 
 static qkv_status update(qkv_trainer *t, qkv_progress *out, int64_t n)
@@ -433,16 +432,14 @@ qkv_status qkv__trainer_step_ahead(qkv_trainer *t, qkv_progress *out)
     int64_t n = 0;
     if (!t) return qkv__fail(QKV_USAGE, "training: there is no trainer");
     qkv_status status = gather(t, &n, &now.tokens);
-    if (!status) status = begin_gathering(t); /* not before: the ranks have spoken about the batches */
     if (status) return status;
     now.step = qkv_optimizer_steps(t->optimizer) + 1;
     status = update(t, &now, n);
     char sentence[QKV_SENTENCE_MAX];
     if (status) snprintf(sentence, sizeof sentence, "%s", qkv_error());
-    qkv_status ended = end_gathering(t); /* where there was nothing to compute, or no memory */
-    status = status ? qkv__fail_again(status, sentence) : ended;
+    if (status) end_gathering(t);
     if (status) qkv_params_zero_grad(qkv_model_params(t->model)); /* half an update is none */
-    if (status) return status;
+    if (status) return qkv__fail_again(status, sentence);
     t->next += n;
     now.epoch = t->number;
     now.batch = t->next;

@@ -19,8 +19,8 @@ qkv_status qkv__trainer_resume_all(qkv_trainer *t, const char *path);
 qkv_status qkv__make_batch(const qkv_objective *o, const qkv_epoch *e, int64_t i, int64_t part, int64_t parts, uint64_t seed,
                            uint64_t pass, qkv_batch *out);
 
-/* As qkv_trainer_step(), but where ranks shard an update it may end before their parts of the weights have come together: the
- * next step sends them while its forward pass begins. The weights are the update's once qkv__trainer_settle() was called, by
+/* As qkv_trainer_step(), but where ranks shard an update it may end before their parts of the weights have come together: they
+ * are on their way while the next step begins. The weights are the update's once qkv__trainer_settle() was called, by
  * all ranks, or the next step. */
 qkv_status qkv__trainer_step_ahead(qkv_trainer *t, qkv_progress *out);
 qkv_status qkv__trainer_settle(qkv_trainer *t);
