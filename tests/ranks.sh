@@ -79,6 +79,30 @@ fi
         -n 2 "$qkv" $translate --update-freq 2 --steps 30 --resume --out far 2>err || cat err
     same "a checkpoint that only rank 0 reaches" "$wanted" "$(files near)"
 
+    # only rank 0 has the text
+    mkdir empty
+    for job in translate classify generate mask; do
+        eval "command=\"\$$job --update-freq 5 --steps 30\""
+        timeout 60 $launch -n 1 "$qkv" $command --out $job.near : -n 2 -wdir "$folder/empty" "$qkv" $command --out far 2>err || cat err
+        same "$job: text that only rank 0 has" "$(files $job.one)" "$(files $job.near)"
+    done
+    by_bleu="$translate --metric bleu --steps 14"
+    several="train classify --train several.tsv --valid several.tsv --label-separator , $size --tokens words --steps 8 --valid-every 4"
+    numbers="train classify --train numbers.tsv --valid numbers.tsv --numbers $size --tokens words --steps 8 --valid-every 4"
+    balanced="$classify --valid labels.tsv --balance --steps 8 --valid-every 4"
+    awk -F'\t' '{ print (length($1) % 2 ? "odd" : "even") (NR % 3 ? "" : ",third") "\t" $1 }' pairs.tsv >several.tsv
+    awk -F'\t' '{ print length($1) / 10 "\t" $1 }' pairs.tsv >numbers.tsv
+    for kind in by_bleu several numbers balanced; do
+        eval "command=\$$kind"
+        "$qkv" $command --micro-batches 8 --out $kind.one 2>err || cat err
+        timeout 60 $launch -n 1 "$qkv" $command --out $kind.near : -n 2 -wdir "$folder/empty" "$qkv" $command --out far 2>err || cat err
+        same "$kind: text that only rank 0 has" "$(files $kind.one)" "$(files $kind.near)"
+    done
+    same "nothing is left where the others ran" "" "$(ls -A empty)"
+    timeout 60 $launch -n 1 "$qkv" $by_bleu --out bad.near : -n 1 -wdir "$folder/empty" "$qkv" $translate --steps 14 --out far 2>err
+    same "ranks that measure otherwise: status" 2 $?
+    contains "and why" "$(cat err)" "has other bytes of the options"
+
     ranks 2 --lang zh train translate --train none.tsv --out bad >out 2>err
     contains "in Chinese" "$(cat err)" "2 个进程，在 1 台主机上" "指令集"
 
@@ -126,14 +150,11 @@ fi
     timeout 60 $launch -n 1 "$qkv" $translate --steps 12 --out differ : -n 1 "$qkv" $translate --steps 12 --tokenizer one/tokenizer.json --out differ >out 2>err
     same "ranks that would learn and be given a tokenizer: status" 2 $?
     contains "and why" "$(cat err)" "rank 1 has other bytes of the options than rank 0"
-    timeout 60 $launch -n 1 "$qkv" $translate --steps 12 --out bad : -n 1 "$qkv" train translate --train none.tsv $size --steps 12 --out elsewhere >out 2>err
+    timeout 60 $launch -n 1 "$qkv" $translate --tokenizer one/tokenizer.json --steps 12 --out bad : \
+        -n 1 "$qkv" $translate --tokenizer none.json --steps 12 --out bad >out 2>err
     same "an error of one rank: status" 3 $?
-    contains "names the rank" "$(cat err)" "none.tsv: cannot open: No such file or directory (rank 1 on $(uname -n))"
-    head -n 202 labels.tsv >fewer.tsv
-    timeout 60 $launch -n 1 "$qkv" $classify --vocab 280 --steps 12 --out bad : \
-        -n 1 "$qkv" train classify --train fewer.tsv $size --tokens words --vocab 280 --steps 12 --out bad >out 2>err
-    contains "another text on one rank" "$(cat err)" "rank 1 has other bytes of the text than rank 0"
-    # of pairs and documents rank 0's text is everybody's, where all reach the folder, and so are its tokenizer and what is chosen; nothing of it stays there
+    contains "names the rank" "$(cat err)" "none.json: cannot open: No such file or directory (rank 1 on $(uname -n))"
+    # rank 0's text is everybody's, and so are its tokenizer and what is chosen; nothing of it stays in the folder
     timeout 60 $launch -n 1 "$qkv" $generate --steps 30 --update-freq 5 --out text.0 : \
         -n 1 "$qkv" train generate --train none.txt --valid none.txt $size --documents lines --steps 30 --update-freq 5 --out text.0 >out 2>err || cat err
     same "a text is read by one rank" "$(files generate.one)" "$(files text.0)"
@@ -146,8 +167,6 @@ fi
     timeout 60 $launch -n 1 "$qkv" train translate --train pairs.tsv --steps 3 --quiet --threads 1 --out chosen.2 : \
         -n 1 "$qkv" train translate --train none.tsv --steps 3 --quiet --threads 1 --out chosen.2 >out 2>err || cat err
     same "what is not set is chosen by one rank" "$(files chosen.one)" "$(files chosen.2)"
-    timeout 60 $launch -n 1 "$qkv" $generate --steps 30 --update-freq 5 --out text.1 : -n 1 "$qkv" $generate --steps 30 --update-freq 5 --out elsewhere >out 2>err || cat err
-    same "without a common folder each reads its own" "$(files generate.one)" "$(files text.1)"
     QKV_MPI_SILENCE=soon ranks 2 $translate --steps 3 --out bad >out 2>err
     same "seconds of silence that are none: status" 2 $?
     contains "and why" "$(cat err)" 'QKV_MPI_SILENCE is "soon", expected seconds from 2 to 3600'

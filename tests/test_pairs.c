@@ -262,13 +262,42 @@ static void opened_from_a_file(void **state)
     unlink(path);
 }
 
+/* As those of another rank are. */
+static void written_where_room_was_made(void **state)
+{
+    (void)state;
+    qkv_pairs *all = make_pairs();
+    qkv__pair_arrays from = qkv__pairs_arrays(all);
+    for (int in_file = 0; in_file < 2; in_file++) {
+        qkv_pairs *p = in_file ? qkv__pairs_new_with_limit(16) : qkv_pairs_new();
+        const int32_t one[] = { 7 };
+        int64_t overlap = 0;
+        assert_int_equal(qkv_pairs_add(p, one, 1, one, 1), QKV_OK);
+        assert_int_equal(qkv__pairs_make_room(p, 0, 0), QKV_OK);
+        assert_int_equal(qkv_pairs_count(p), 0);
+        assert_int_equal(qkv__pairs_make_room(p, from.n, from.n_ids), QKV_OK);
+        qkv__pair_arrays to = qkv__pairs_arrays(p);
+        assert_int_equal(to.n, PAIRS);
+        memcpy(to.ends, from.ends, 2 * sizeof *to.ends * (size_t)from.n);
+        memcpy(to.ids, from.ids, sizeof *to.ids * (size_t)from.n_ids);
+        assert_int_equal(qkv__pairs_arrays(p).n_ids, from.n_ids);
+        assert_int_equal(qkv__pairs_overlap(all, p, &overlap), QKV_OK);
+        assert_int_equal(overlap, PAIRS);
+        assert_int_equal(qkv_pairs_add(p, one, 1, one, 1), QKV_OK);
+        assert_int_equal(qkv_pairs_count(p), PAIRS + 1);
+        qkv_pairs_free(p);
+    }
+    qkv_pairs_free(all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_pair_once),     cmocka_unit_test(same_epoch_same_batches),
         cmocka_unit_test(in_order),           cmocka_unit_test(bare_sources),
         cmocka_unit_test(odd_pairs),          cmocka_unit_test(split_and_overlap),
-        cmocka_unit_test(opened_from_a_file), cmocka_unit_test(any_allocation_may_fail),
+        cmocka_unit_test(opened_from_a_file), cmocka_unit_test(written_where_room_was_made),
+        cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* job_classify.c: training a classifier: labelled texts in. */
-#include "training.h"
+#include "share_text.h"
 
 #include "../base/memory.h"
+#include "../dist/dist.h"
 #include "../model/model_info.h"
 #include "../nn/layer.h"
 #include "../score/correlation.h"
@@ -373,21 +374,29 @@ static qkv_status begin_counts(qkv_training *t)
     return QKV_OK;
 }
 
-static qkv_status read_texts(qkv_training *t)
+static qkv_status read_both(qkv_training *t, void *told)
 {
     const qkv__training_values *v = &t->o.v;
-    qkv_corpus_read read = { 0 };
     /* the end is not counted */
     labelled_reading r = { .t = t,
                            .path = v->train_labelled.at[0],
                            .pairs = t->pairs,
                            .max_length = qkv__readable_length(t->model, v->max_length + 1) - 1 };
+    qkv_status status = read_labelled(&r, reader_of(t), false, told);
+    return !status && (v->valid.n || v->split > 0) ? read_valid_texts(t, r.max_length) : status;
+}
+
+static qkv_status read_texts(qkv_training *t)
+{
+    qkv_corpus_read read = { 0 };
+    size_t bytes = sizeof(int64_t) * (size_t)t->labels.n;
     qkv_status status = begin_counts(t);
     if (!status && t->continues_numbers) unfold_numbers(t);
-    if (!status) status = read_labelled(&r, reader_of(t), false, &read);
+    if (!status) status = qkv__read_for_all(t, read_both, &read, sizeof read);
+    if (!status) status = qkv__dist_copy(t->labels.counts, bytes);
+    if (!status) status = qkv__dist_copy(t->valid_counts, bytes);
     t->text.empty = read.empty;
     if (!status && !problem_of(t)) status = weigh_classes(t);
-    if (!status && (v->valid.n || v->split > 0)) status = read_valid_texts(t, r.max_length);
     return status ? status : set_problem(t);
 }
 

@@ -9,6 +9,8 @@
 #include "../text/buffer.h"
 #include "../text/pairs.h"
 
+#include <qkv/dist.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -165,6 +167,46 @@ static qkv_status read_valid_lines(qkv_training *t)
     return qkv_corpus_each(f->at[0], second_file(f), &opts, keep_valid_line, &t->lines);
 }
 
+typedef struct shared_lines {
+    qkv__valid_lines *lines;
+    char *source; /* that waits for its reference */
+} shared_lines;
+
+static qkv_status take_shared_line(void *data, const char *line)
+{
+    shared_lines *s = data;
+    size_t length = strlen(line);
+    if (!s->source) return (s->source = copy_line(line, length)) ? QKV_OK : QKV_MEMORY;
+    qkv_status status = keep_valid_line(s->lines, s->source, strlen(s->source), line, length);
+    qkv__release_text(s->source);
+    s->source = NULL;
+    return status;
+}
+
+/* Those of rank 0 to the others. */
+static qkv_status share_valid_lines(qkv_training *t)
+{
+    int64_t n = 2 * t->lines.n;
+    shared_lines s = { .lines = &t->lines };
+    char **both = qkv__alloc(sizeof *both * (size_t)(n + 1));
+    if (!both) return QKV_MEMORY;
+    for (int64_t i = 0; i < n; i++) both[i] = (i % 2 ? t->lines.references : t->lines.sources)[i / 2];
+    qkv_status status = qkv__share_lines(both, n, take_shared_line, &s);
+    qkv__release_text(s.source);
+    qkv__release(both, sizeof *both * (size_t)(n + 1));
+    return status;
+}
+
+/* All ranks measure; samples are rank 0's. */
+static qkv_status find_valid_lines(qkv_training *t)
+{
+    bool is_for_all = t->o.v.metric == BY_BLEU || t->o.v.fit == FIT_LENGTH;
+    qkv_status status = !qkv_dist_rank() && (is_for_all || t->watch.n_samples > 0) ? read_valid_lines(t) : QKV_OK;
+    if (qkv_dist_ranks() == 1) return status;
+    status = qkv__share_status(status);
+    return status || !is_for_all ? status : share_valid_lines(t);
+}
+
 typedef struct pairs_read {
     qkv_corpus_read train, valid;
 } pairs_read;
@@ -187,9 +229,7 @@ static qkv_status read_pairs(qkv_training *t)
     t->text.empty = read.train.empty;
     t->text.too_long = read.train.too_long;
     t->valid_batches.in_order = 1;
-    bool needs_lines = t->o.v.metric == BY_BLEU || t->o.v.fit == FIT_LENGTH || t->watch.n_samples > 0;
-    if (!status && has_valid(t) && needs_lines) status = read_valid_lines(t);
-    return status;
+    return !status && has_valid(t) ? find_valid_lines(t) : status;
 }
 
 /* ---- validation ---- */

@@ -4,6 +4,7 @@
 #include "../base/file.h"
 #include "../base/memory.h"
 #include "../dist/dist.h"
+#include "../text/buffer.h"
 #include "../text/pairs.h"
 #include "../token/tokenizer.h"
 
@@ -92,20 +93,56 @@ static qkv_status share_pairs(const qkv_training *t, qkv_pairs *p)
     return status || is_open ? status : qkv__fail(QKV_IO, "%s: another rank cannot open it", path.text);
 }
 
-static qkv_status read_once(qkv_training *t, qkv__text_reader *read, void *told, size_t bytes)
+static qkv_status send_pairs(qkv_pairs *p)
 {
-    qkv_status status = qkv__share_status(qkv_dist_rank() ? QKV_OK : read(t, told));
-    if (!status) status = qkv__dist_copy(told, bytes);
-    if (!status) status = share_pairs(t, t->pairs);
-    return status ? status : share_pairs(t, t->valid);
+    qkv__pair_arrays all = qkv__pairs_arrays(p);
+    int64_t counts[] = { all.n, all.n_ids };
+    qkv_status status = qkv__dist_copy(counts, sizeof counts);
+    if (!status && qkv_dist_rank()) status = qkv__pairs_make_room(p, counts[0], counts[1]);
+    if (status) return status;
+    all = qkv__pairs_arrays(p);
+    status = qkv__dist_copy(all.ends, 2 * sizeof *all.ends * (size_t)counts[0]);
+    return status ? status : qkv__dist_copy(all.ids, sizeof *all.ids * (size_t)counts[1]);
 }
 
 qkv_status qkv__read_for_all(qkv_training *t, qkv__text_reader *read, void *told, size_t bytes)
 {
     bool is_common = false;
-    qkv_status status = qkv_dist_ranks() > 1 && t->o.v.out && !t->o.v.dry_run ? find_common_folder(t, &is_common) : QKV_OK;
+    if (qkv_dist_ranks() == 1) return read(t, told);
+    qkv_status status = t->o.v.out && !t->o.v.dry_run ? find_common_folder(t, &is_common) : QKV_OK;
+    if (!status) status = qkv__share_status(qkv_dist_rank() ? QKV_OK : read(t, told));
+    if (!status) status = qkv__dist_copy(told, bytes);
+    if (!status) status = is_common ? share_pairs(t, t->pairs) : send_pairs(t->pairs);
     if (status) return status;
-    return is_common ? read_once(t, read, told, bytes) : read(t, told);
+    return is_common ? share_pairs(t, t->valid) : send_pairs(t->valid);
+}
+
+/* ---- texts without a newline ---- */
+
+qkv_status qkv__share_lines(char *const *lines, int64_t n, qkv__line_taker *take, void *data)
+{
+    qkv_text all = { 0 };
+    qkv_status status = QKV_OK;
+    for (int64_t i = 0; i < n && !qkv_dist_rank() && !status; i++) {
+        status = qkv__text_put(&all, lines[i], strlen(lines[i]));
+        if (!status) status = qkv__text_put(&all, "\n", 1);
+    }
+    if (!status) status = qkv_dist_broadcast(&all);
+    char *at = all.data, *end;
+    for (; qkv_dist_rank() && !status && at && (end = strchr(at, '\n')); at = end + 1) {
+        *end = '\0';
+        status = take(data, at);
+    }
+    qkv_text_free(&all);
+    return status;
+}
+
+static qkv_status add_shared_label(void *labels, const char *name) { return qkv__label_add(labels, name); }
+
+qkv_status qkv__share_labels(qkv__label_set *labels)
+{
+    qkv_status status = qkv__share_lines(labels->names, labels->n, add_shared_label, labels);
+    return status ? status : qkv__dist_copy(labels->counts, sizeof *labels->counts * (size_t)labels->n);
 }
 
 /* ---- the tokenizer ---- */

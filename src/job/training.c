@@ -157,12 +157,14 @@ static void choose_micro_batches(qkv_training *t)
     if (*qkv_dist_about() && !t->o.v.resume) qkv__choose(t, "micro-batches", "%d", parts);
 }
 
-/* Rank 0 reads it for all; labels are found by each of them. */
+/* Rank 0 reads it for all. */
 static qkv_status survey_for_all(qkv_training *t, qkv__survey *s)
 {
-    if (qkv_dist_ranks() == 1 || t->job->bit == QKV__CLASSIFY) return t->job->survey(t, s);
+    if (qkv_dist_ranks() == 1) return t->job->survey(t, s);
     qkv_status status = qkv__share_status(qkv_dist_rank() ? QKV_OK : t->job->survey(t, s));
-    return status ? status : qkv__dist_copy(s, sizeof *s);
+    if (!status) status = qkv__dist_copy(s, sizeof *s);
+    if (!status) status = qkv__dist_copy(&t->numbers, sizeof t->numbers);
+    return status ? status : qkv__share_labels(&t->labels);
 }
 
 static qkv_status choose_options(qkv_training *t)
@@ -438,7 +440,8 @@ static qkv_status check_needed(const qkv_training *t)
 static qkv_status agree_on_course(const qkv_training *t)
 {
     const qkv__training_values *v = &t->o.v;
-    const bool course[] = { t->is_old, v->paper, v->resume, v->dry_run, v->out, v->from, v->tokenizer };
+    const bool has_valid = v->valid.n || v->split > 0;
+    const int course[] = { t->is_old, v->paper, v->resume, v->dry_run, !v->out, !v->from, !v->tokenizer, has_valid, v->metric, v->fit };
     return qkv_dist_ranks() == 1 ? QKV_OK : qkv__dist_agree(course, sizeof course, "the options");
 }
 

@@ -69,12 +69,13 @@ static qkv_status move_to_file(qkv_pairs *p, size_t bytes)
     return QKV_OK;
 }
 
-static qkv_status make_room_for_pairs(qkv_pairs *p, size_t more)
+/* For so many pairs more, and their ids. */
+static qkv_status make_room_for_pairs(qkv_pairs *p, size_t pairs, size_t more)
 {
     size_t ids;
     if (!qkv__size_add((size_t)pair_begin(p, SOURCE, p->n), more, &ids) || !qkv__size_mul(ids, sizeof *p->ids, &ids))
         return qkv__fail(QKV_LIMIT, "pairs: all ids together are larger than memory can be");
-    if (qkv__grow((void **)&p->ends, &p->ends_bytes, SIDES * sizeof *p->ends * ((size_t)p->n + 1))) return QKV_MEMORY;
+    if (qkv__grow((void **)&p->ends, &p->ends_bytes, SIDES * sizeof *p->ends * ((size_t)p->n + pairs))) return QKV_MEMORY;
     if (!p->file.data && ids <= p->limit) return qkv__grow((void **)&p->ids, &p->ids_bytes, ids);
     qkv_status status = p->file.data ? qkv__spill_grow(&p->file, ids) : move_to_file(p, ids);
     if (!status) p->ids = p->file.data;
@@ -90,7 +91,7 @@ qkv_status qkv_pairs_add(qkv_pairs *p, const int32_t *source, size_t n, const in
     if (p->opened.data) return qkv__fail(QKV_USAGE, "pairs: they were opened from a file, and none can be added");
     if (n >= INT32_MAX || m >= INT32_MAX) /* a batch has lengths of 32 bits, start or end included */
         return qkv__fail(QKV_LIMIT, "pairs: %zu ids are too many for one side of a pair", n > m ? n : m);
-    qkv_status status = make_room_for_pairs(p, n + m);
+    qkv_status status = make_room_for_pairs(p, 1, n + m);
     if (status) return status;
     for (int s = 0; s < SIDES; s++) {
         int64_t at = pair_begin(p, s, p->n);
@@ -173,6 +174,24 @@ qkv_status qkv__pairs_open(qkv_pairs *p, const char *path)
 }
 
 bool qkv__pairs_are_opened(const qkv_pairs *p) { return p->opened.data != NULL; }
+
+/* ---- what they are made of ---- */
+
+qkv__pair_arrays qkv__pairs_arrays(const qkv_pairs *p)
+{
+    return (qkv__pair_arrays){ p->n, pair_begin(p, SOURCE, p->n), p->ends, p->ids };
+}
+
+qkv_status qkv__pairs_make_room(qkv_pairs *p, int64_t n, int64_t n_ids)
+{
+    release_pairs(p);
+    *p = (qkv_pairs){ .limit = p->limit };
+    qkv_status status = make_room_for_pairs(p, (size_t)n, (size_t)n_ids);
+    if (status) return status;
+    if (n) memset(p->ends, 0, p->ends_bytes); /* pairs without ids until they are written */
+    p->n = n;
+    return QKV_OK;
+}
 
 /* ---- pairs that occur twice ---- */
 

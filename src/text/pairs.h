@@ -30,6 +30,19 @@ qkv_status qkv__pairs_write(const qkv_pairs *p, const char *path);
 qkv_status qkv__pairs_open(qkv_pairs *p, const char *path);
 bool qkv__pairs_are_opened(const qkv_pairs *p);
 
+/* What pairs are made of: where their sides end in the ids, source and target of each in turn. */
+typedef struct qkv__pair_arrays {
+    int64_t n, n_ids;
+    int64_t *ends; /* 2 n */
+    int32_t *ids;
+} qkv__pair_arrays;
+
+qkv__pair_arrays qkv__pairs_arrays(const qkv_pairs *p);
+
+/* Lets go of what pairs there are and makes room for so many with so many ids in all, which are to be written where the arrays
+ * are then. LIMIT, MEMORY, IO. */
+qkv_status qkv__pairs_make_room(qkv_pairs *p, int64_t n, int64_t n_ids);
+
 /* Ids of all targets, without start and end. */
 int64_t qkv__pairs_target_ids(const qkv_pairs *p);
 
