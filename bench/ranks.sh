@@ -29,7 +29,7 @@ steps=22
 steps_of() { sed -n 's/.*"seconds": \([0-9.]*\)}.*/\1/p' "$1/log.jsonl" | awk 'NR > 2 { print $1 - last } { last = $1 }'; }
 median() { sort -n "$@" | awk '{ x[NR] = $1 } END { print NR ? (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 : "none" }'; }
 
-# alone NAME PROCESSES TOKENS MICRO_BATCHES: adds what an update takes to NAME.alone
+# alone NAME PROCESSES TOKENS MICRO_BATCHES: adds what an update takes to NAME.alone: as ranks would wait for it, that of the slowest process
 alone() {
     rm -rf alone.[0-9]
     k=0
@@ -39,7 +39,8 @@ alone() {
         k=$((k + 1))
     done
     wait
-    steps_of alone.0 >>"$1.alone"
+    for process in alone.[0-9]; do steps_of "$process" >"$process/steps"; done
+    paste alone.[0-9]/steps | awk '{ most = 0; for (i = 1; i <= NF; i++) if ($i > most) most = $i; print most }' >>"$1.alone"
 }
 
 # ranks NAME RANKS RATE TOKENS MICRO_BATCHES OPTIONS...: adds to NAME
@@ -86,8 +87,15 @@ measure() {
     esac
 }
 
+# Hundredths of a second since the machine started, of all cores, and those that other virtual machines took.
+core_time() { awk '/^cpu / { for (i = 2; i <= 9; i++) all += $i; print all, $9 }' /proc/stat; }
+
 [ -e wire ] || count_bytes
-for part in "$@"; do measure "$part"; done
+for part in "$@"; do
+    before=$(core_time)
+    measure "$part"
+    echo "$before $(core_time)" | awk '{ printf "%.0f", 100 * ($4 - $2) / ($3 - $1) }' >"$part.stolen"
+done
 
 # ---- what was measured ----
 
@@ -98,10 +106,10 @@ changed=$(awk -v bytes="$wire" -v p="$params" 'BEGIN { printf "%.2f", bytes * 0.
 echo "a rank sends $wire bytes for an update: $changed for a weight that it has updated"
 for part in *[0-9]t; do
     [ -e "$part.alone" ] || continue
-    awk -v bytes="$wire" -v tokens="${part%t}" -v alone="$(median "$part.alone")" -v exact="$(median "$part")" -v fast="$(median "$part.fast")" 'BEGIN {
+    awk -v bytes="$wire" -v tokens="${part%t}" -v alone="$(median "$part.alone")" -v exact="$(median "$part")" -v fast="$(median "$part.fast")" -v stolen="$(cat "$part.stolen")" 'BEGIN {
         wire = bytes / (1e9 / 8)
         most = alone > wire ? alone : wire
-        printf "%s tokens a rank: computing %.3f, transfer %.3f, exact %.3f, which is %.2f times the longer one, --fast-reduce %.3f\n", tokens, alone, wire, exact, exact / most, fast }'
+        printf "%s tokens a rank: computing %.3f, transfer %.3f, exact %.3f, which is %.2f times the longer one, --fast-reduce %.3f; %d%% of the cores was stolen\n", tokens, alone, wire, exact, exact / most, fast, stolen }'
 done
 [ -e two.alone ] && [ -e less.alone ] && [ -e free ] || exit 0
 # From processes that do not speak to each other, and what free links add: what is copied on the core that computes.
@@ -125,5 +133,5 @@ for part in free *bit; do
     said=$("$simulate" params="$params" changed="$changed" table=256000 compute="$(awk -v x="$each" 'BEGIN { print 8 * x }')" update="$(awk -v x="$update" -v t=$turns 'BEGIN { print t * x }')" \
         micro=8 ranks=$n jitter=0 link="$link" copy="$(awk -v x="$copy" -v t=$turns 'BEGIN { print x / t }')" message=2e-5 latency=1e-4)
     step=${said##*step }
-    echo "$part: measured $(median "$part"), predicted $step, $(awk -v m="$(median "$part")" -v p="$step" 'BEGIN { printf "%+.0f%%", 100 * (p / m - 1) }') ($said)"
+    echo "$part: measured $(median "$part") with $(cat "$part.stolen")% stolen, predicted $step, $(awk -v m="$(median "$part")" -v p="$step" 'BEGIN { printf "%+.0f%%", 100 * (p / m - 1) }') ($said)"
 done

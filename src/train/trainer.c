@@ -372,8 +372,8 @@ static qkv_status learn_micro_batch(void *data, int64_t i)
     return learn(u->trainer, b, u->trainer->passes + (uint64_t)i, share_of(b, u->tokens), loss);
 }
 
-/* Micro-batches, on all ranks, their gradients and losses added in the order of a tree. */
-static qkv_status learn_in_tree(qkv_trainer *t, qkv_progress *out, int64_t n)
+/* Micro-batches, on all ranks, their gradients added in the order of a tree. */
+static qkv_status learn_in_tree(qkv_trainer *t, const qkv_progress *out, int64_t n)
 {
     shared_update u = { t, out->tokens };
     int64_t leaves = n * t->o.micro_batches;
@@ -385,9 +385,16 @@ static qkv_status learn_in_tree(qkv_trainer *t, qkv_progress *out, int64_t n)
                                                                       .sums = &t->sums,
                                                                       .is_fast = t->o.fast_reduce != 0,
                                                                       .is_sharded = t->is_sharded });
-    if (!status) status = qkv__share_parts(t->losses, sizeof *t->losses, leaves);
-    if (!status) out->loss = qkv__tree_sum(t->losses, (qkv__node){ 0, leaves });
     t->passes += (uint64_t)leaves;
+    return status;
+}
+
+/* Their losses, in the same order. */
+static qkv_status sum_losses(const qkv_trainer *t, qkv_progress *out, int64_t n)
+{
+    int64_t leaves = n * t->o.micro_batches;
+    qkv_status status = qkv__share_parts(t->losses, sizeof *t->losses, leaves);
+    if (!status) out->loss = qkv__tree_sum(t->losses, (qkv__node){ 0, leaves });
     return status;
 }
 
@@ -423,7 +430,8 @@ static qkv_status update(qkv_trainer *t, qkv_progress *out, int64_t n)
     out->norm = (double)norm;
     if (t->has_schedule) qkv_optimizer_set_lr(t->optimizer, (float)qkv_schedule_lr(&t->o.schedule, out->step));
     out->lr = (double)qkv_optimizer_lr(t->optimizer);
-    return update_weights(t);
+    status = update_weights(t);
+    return status || !t->o.micro_batches ? status : sum_losses(t, out, n); /* while weights are on their way */
 }
 
 qkv_status qkv__trainer_step_ahead(qkv_trainer *t, qkv_progress *out)
