@@ -205,7 +205,8 @@ static void hurry(int by) { atomic_fetch_add(&hurried, by); }
 
 /* Looks for a moment, then sleeps between looks: other ranks, or a thread that computes, may share the core. Not by
  * sched_yield(), after which such a thread keeps the core for milliseconds. A look costs some 20 microseconds: what takes long
- * anyway, since it is large, has few of them unless somebody waits, who computes nothing then. The bytes of the first requests, `receives`, are counted. */
+ * anyway, since it is large, has few of them unless somebody waits, who computes nothing then. The bytes of the first requests,
+ * `receives`, are counted. */
 static const char *wait_for(int n, MPI_Request *requests, bool is_large, double seconds, int receives, size_t *received)
 {
     const double began = now(), moment = 20e-6, soon = 300e-6;

@@ -10,6 +10,7 @@ _Static_assert(BQ % NR == 0 && BK % 2 == 0, "panels are whole; dropout takes key
 
 TILE(tile_columns, NV, A_BY_COLUMN)
 TILE(tile_by_row, NV, A_BY_ROW)
+TILE(tile_of_one_vector, 1, A_BY_ROW)
 
 static inline int64_t padded(int64_t d) { return qkv__round_up(d, NR); }
 
@@ -46,12 +47,15 @@ static void pack_chunks(const float *x, int64_t row, int64_t n, int64_t d, float
 
 /* ---- the products ---- */
 
-/* out[j][lane] = row j . query of the lane: n rows of d, a panel [d][NR] */
-static inline void rows_times_panel(const float *rows, int64_t row, int64_t n, int64_t d, const float *panel, float *out)
+/* out[j][lane] = row j . query of the lane: n rows of d, a panel [d][NR] of so many queries. Where these fit one vector, the
+ * others' lanes are left as they are. */
+static inline void rows_times_panel(const float *rows, int64_t row, int64_t n, int64_t d, const float *panel, int64_t queries,
+                                    float *out)
 {
     int64_t step = tile_height(n);
+    tile_function *run = queries > W ? tile_by_row : tile_of_one_vector;
     for (int64_t j = 0; j < n; j += step)
-        tile_by_row(qkv__min(step, n - j), rows + j * row, row, panel, NR, out + j * NR, NR, d, false);
+        run(qkv__min(step, n - j), rows + j * row, row, panel, NR, out + j * NR, NR, d, false);
 }
 
 /* out[i][c] += sum over p < k of a[p*a_step + i] * chunks[c][p], i < m: out has whole chunks */
@@ -76,11 +80,11 @@ static inline void cap_scores(float *s, int64_t n, float scale, float cap)
 }
 
 /* The online softmax of a panel: scores s become weights relative to the largest so far; sum and the rows of y, which were
- * relative to the largest before, follow. A lane that has seen nothing keeps -inf and 0. */
-static void absorb(float *s, int64_t n, float scale, float *largest, float *sum, float *y, int64_t y_row)
+ * relative to the largest before, follow. A lane that has seen nothing keeps -inf and 0. Vectors without a query are passed by. */
+static void absorb(float *s, int64_t n, float scale, int64_t queries, float *largest, float *sum, float *y, int64_t y_row)
 {
     float shrink[NR];
-    EACH (v, NV) {
+    for (int64_t v = 0; v * W < queries; v++) {
         vf top = set1(-INFINITY), total = { 0 }, before = load(largest + v * W);
         for (int64_t j = 0; j < n; j++) top = vmax(load(s + j * NR + v * W), top);
         top = vmax(top * scale, before);
@@ -94,7 +98,7 @@ static void absorb(float *s, int64_t n, float scale, float *largest, float *sum,
         store(sum + v * W, load(sum + v * W) * ratio + total);
         store(shrink + v * W, ratio);
     }
-    for (int64_t i = 0; i < NR; i++)
+    for (int64_t i = 0; i < queries; i++)
         if (shrink[i] != 1)
             for (int64_t d = 0; d < y_row; d += W) store(y + i * y_row + d, load(y + i * y_row + d) * shrink[i]);
 }

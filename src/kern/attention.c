@@ -71,13 +71,13 @@ static void hide_by_maps(const block *w, int64_t p, int64_t j0, int64_t n, float
     }
 }
 
-/* Scores [n][NR] of a panel; multiply them by what it gives back to get scaled ones, -inf where hidden. */
-static float masked_scores(const block *w, int64_t p, int64_t j0, int64_t n, const float *queries, float *s)
+/* Scores [n][NR] of a panel, or of its first `lanes`; multiply them by what it gives back to get scaled ones, -inf where hidden. */
+static float masked_scores(const block *w, int64_t p, int64_t j0, int64_t n, const float *queries, int64_t lanes, float *s)
 {
     const qkv__attention *x = w->x;
     const float *k = x->k + w->b * x->k_rows.batch + w->h / (x->heads / x->kv_heads) * x->k_rows.head + j0 * x->k_rows.row;
     float scale = x->cap > 0 ? 1 : x->scale;
-    rows_times_panel(k, x->k_rows.row, n, x->dk, queries, s);
+    rows_times_panel(k, x->k_rows.row, n, x->dk, queries, lanes, s);
     if (x->cap > 0) cap_scores(s, n * NR, x->scale, x->cap);
     if (plain(x)) {
         hide_ends(w, p, j0, n, s);
@@ -150,8 +150,8 @@ void NAME(attend)(const qkv__attention *x, int64_t b, int64_t h, int64_t from, i
             int64_t n = qkv__min(keys, panel_sees(&w, p) - j), rows = panel_rows(&w, p), step = tile_height(rows);
             if (n <= 0 || j + keys <= qkv__seen_from(x, from + p * NR)) continue;
             float *out = y + p * NR * width;
-            float scale = masked_scores(&w, p, j, n, queries + p * NR * x->dk, s);
-            absorb(s, n, scale, largest + p * NR, sum + p * NR, out, width);
+            float scale = masked_scores(&w, p, j, n, queries + p * NR * x->dk, rows, s);
+            absorb(s, n, scale, rows, largest + p * NR, sum + p * NR, out, width);
             if (x->drops) drop_gates(&w, p, j, n, gate), multiply_by(s, gate, n * NR);
             for (int64_t i = 0; i < rows; i += step)
                 columns_times_chunks(s + i, NR, qkv__min(step, rows - i), values, keys, x->dv, n, out + i * width, width);
@@ -172,8 +172,8 @@ void NAME(attend_show)(const qkv__attention *x, int64_t b, int64_t h, int64_t fr
     for (int64_t j0 = 0; j0 < x->tk; j0 += BK)
         for (int64_t p = 0; p < w.panels; p++) {
             int64_t n = qkv__min(BK, x->tk - j0);
-            rows_times_panel(k + j0 * x->k_rows.row, x->k_rows.row, n, x->dk, queries + p * NR * x->dk, raw);
-            float scale = masked_scores(&w, p, j0, n, queries + p * NR * x->dk, s);
+            rows_times_panel(k + j0 * x->k_rows.row, x->k_rows.row, n, x->dk, queries + p * NR * x->dk, NR, raw);
+            float scale = masked_scores(&w, p, j0, n, queries + p * NR * x->dk, NR, s);
             float largest[NR] = { 0 };
             for (int64_t i = 0; i < panel_rows(&w, p); i++) {
                 int64_t row = (b * x->heads + h) * x->tq + from + p * NR + i;
@@ -253,8 +253,8 @@ static void panel_gradient(gradient *g, int64_t p, int64_t j0, int64_t n, int64_
 {
     const qkv__attention *x = g->w.x;
     if (n > 0) {
-        float scale = masked_scores(&g->w, p, j0, n, g->queries + p * NR * x->dk, g->s);
-        rows_times_panel(g->v + j0 * x->v_rows.row, x->v_rows.row, n, x->dv, g->outs + p * NR * x->dv, g->dp);
+        float scale = masked_scores(&g->w, p, j0, n, g->queries + p * NR * x->dk, NR, g->s);
+        rows_times_panel(g->v + j0 * x->v_rows.row, x->v_rows.row, n, x->dv, g->outs + p * NR * x->dv, NR, g->dp);
         if (x->drops) drop_gates(&g->w, p, j0, n, g->gate), multiply_by(g->dp, g->gate, n * NR);
         EACH (v, NV) {
             int64_t lane = p * NR + v * W;

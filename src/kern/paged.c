@@ -245,7 +245,7 @@ static void attend_tile(const head *w, panels *p, int64_t from, int64_t to, int6
         if (n <= 0 || j0 + keys <= qkv__paged_from(x, from + at)) continue;
         float *out = p->y + at * width;
         panel_scores(w, from + at, rows, j0, n, p->queries + at * x->dk, p->s);
-        absorb(p->s, n, scale_after(x), p->largest + at, p->sum + at, out, width);
+        absorb(p->s, n, scale_after(x), rows, p->largest + at, p->sum + at, out, width);
         for (int64_t i = 0; i < rows; i += step)
             columns_times_chunks(p->s + i, NR, qkv__min(step, rows - i), p->values, keys, x->dv, n, out + i * width, width);
     }

@@ -72,8 +72,12 @@ static inline void lane_totals(const vi x[4], int32_t sums[4])
 /* What w being raised adds to the sum of n numbers of a. */
 static int32_t excess_of(const int8_t *a, int64_t n, int32_t by)
 {
+    vi lanes = { 0 };
+    int64_t p = 0;
     int32_t sum = 0;
-    for (int64_t p = 0; p < n; p++) sum += a[p];
+    for (; p + QKV_VECTOR_BYTES <= n; p += QKV_VECTOR_BYTES) lanes = add_quads(lanes, (vb){ 0 } + (int8_t)1, load_bytes(a + p));
+    EACH (i, W) sum += lanes[i];
+    for (; p < n; p++) sum += a[p];
     return by * sum;
 }
 
