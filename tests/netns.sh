@@ -62,7 +62,13 @@ running() { for k in 1 2 3 4; do ip netns pids "$hosts_prefix-$k"; done | xargs 
     resumes() {
         step=$(($(tail -n 1 cut$1/log.jsonl | sed 's/.*"step": \([0-9]*\).*/\1/') + 500))
         "$qkv" $train --quiet --steps $step --out whole$1
-        on_hosts $2 timeout 60 "$qkv" $train --resume --steps $step --out cut$1 >out 2>err || cat err
+        # a launcher that has just got its cable back may not reach the others' daemons at once
+        for attempt in 1 2 3; do
+            on_hosts $2 timeout 60 "$qkv" $train --resume --steps $step --out cut$1 >out 2>err && break
+            cat err
+            grep -q "start one or more daemons" err || break
+            sleep 2
+        done
         same "$1 hosts, then $2: the same bytes" "$(files whole$1)" "$(files cut$1)"
         same "$1 hosts: nothing half-written is left" "" "$(ls cut$1 | grep tmp)" # a rank may be waiting in a save when it is ended
     }

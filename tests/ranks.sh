@@ -94,7 +94,7 @@ fi
     awk -F'\t' '{ print length($1) / 10 "\t" $1 }' pairs.tsv >numbers.tsv
     for kind in by_bleu several numbers balanced; do
         eval "command=\$$kind"
-        "$qkv" $command --micro-batches 8 --out $kind.one 2>err || cat err
+        check "$kind: one process" "$qkv" $command --micro-batches 8 --out $kind.one
         timeout 60 $launch -n 1 "$qkv" $command --out $kind.near : -n 2 -wdir "$folder/empty" "$qkv" $command --out far 2>err || cat err
         same "$kind: text that only rank 0 has" "$(files $kind.one)" "$(files $kind.near)"
     done

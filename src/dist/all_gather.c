@@ -117,12 +117,23 @@ void qkv__all_gather_wait(qkv__all_gather *g, int64_t to)
     qkv__dist_hurry(-1);
 }
 
-qkv_status qkv__all_gather_end(qkv__all_gather *g)
+static void free_gathering(qkv__all_gather *g)
 {
-    qkv_status status = qkv__aside_end(&g->aside);
     qkv__mark_destroy(&g->ready);
     qkv__mark_destroy(&g->here);
     qkv__release(g->room, g->room_bytes);
     qkv__release(g, sizeof *g);
+}
+
+qkv_status qkv__all_gather_end(qkv__all_gather *g)
+{
+    qkv_status status = qkv__aside_end(&g->aside);
+    free_gathering(g);
     return status;
+}
+
+void qkv__all_gather_abandon(qkv__all_gather *g)
+{
+    qkv__aside_abandon(&g->aside);
+    free_gathering(g);
 }

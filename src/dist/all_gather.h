@@ -21,4 +21,7 @@ void qkv__all_gather_wait(qkv__all_gather *g, int64_t to);
 /* Waits for all of them, and frees g. IO, MEMORY. */
 qkv_status qkv__all_gather_end(qkv__all_gather *g);
 
+/* Frees g after an error, or where nobody needs the weights: what is on its way is waited for, and nothing else is sent. */
+void qkv__all_gather_abandon(qkv__all_gather *g);
+
 #endif

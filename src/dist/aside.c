@@ -98,12 +98,17 @@ void qkv__aside_need(qkv__aside *a)
     a->is_done = true;
 }
 
-qkv_status qkv__aside_end(qkv__aside *a)
+void qkv__aside_abandon(qkv__aside *a)
 {
     qkv__dist_hurry(1);
     if (a->has_thread) pthread_join(a->thread, NULL);
-    else qkv__aside_need(a);
     qkv__dist_hurry(-1);
     if (a->status && qkv_dist_ranks() > 1) qkv__keep_memory(); /* what it had posted was not waited for */
+}
+
+qkv_status qkv__aside_end(qkv__aside *a)
+{
+    qkv__aside_need(a);
+    qkv__aside_abandon(a);
     return a->status ? qkv__fail_again(a->status, a->sentence) : QKV_OK;
 }

@@ -40,4 +40,7 @@ void qkv__aside_need(qkv__aside *a);
 /* The status of the work, which without a thread is done here at the latest. */
 qkv_status qkv__aside_end(qkv__aside *a);
 
+/* Nobody needs it: a thread is waited for, and without one nothing is done that was not. No error is set. */
+void qkv__aside_abandon(qkv__aside *a);
+
 #endif

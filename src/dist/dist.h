@@ -35,7 +35,8 @@ qkv_status qkv__dist_copy(void *bytes, size_t n);
 /* USAGE, naming the first rank, where its bytes are not rank 0's: `what` is what they are of, such as "the text". */
 qkv_status qkv__dist_agree(const void *bytes, size_t n, const char *what);
 
-/* Whether another thread than the one that started may do so, while that one does not. */
+/* Whether another thread than the one that started may do so: qkv__dist_post_some() at any time, the others while that one does
+ * not. */
 bool qkv__dist_is_threaded(void);
 
 /* By 1 while this thread waits for what another one receives, and by -1 after it: see plugin.h. */

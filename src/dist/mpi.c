@@ -28,7 +28,7 @@ static double silence_seconds;
 static MPI_Comm world;
 static int rank, ranks, provided; /* provided: what threads may do */
 static char host[MPI_MAX_PROCESSOR_NAME], library[MPI_MAX_LIBRARY_VERSION_STRING];
-static char words[MPI_MAX_ERROR_STRING + 64];
+static _Thread_local char words[MPI_MAX_ERROR_STRING + 64];
 static int errors; /* standard error as it was at the start: what a command prints may go elsewhere */
 
 static const char *mpi_error(int code)

@@ -33,7 +33,7 @@ typedef struct qkv__plugin {
     void (*stop)(void);                              /* after the last exchange, by all ranks */
     void (*abort)(int status, const char *sentence); /* ends all ranks */
 
-    int (*is_threaded)(void); /* 1: any thread may exchange and sum, one at a time */
+    int (*is_threaded)(void); /* 1: any thread may post, finish and sum */
 } qkv__plugin;
 
 #endif

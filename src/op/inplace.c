@@ -29,10 +29,10 @@ static void relu_range(void *data, int64_t from, int64_t to)
 static void relu_slope(void *data, int64_t from, int64_t to)
 {
     const work *w = data;
+    if (w->add) return kern->relu_grad(w->to + from, w->at + from, w->from + from, to - from);
+    if (w->to != w->from) copy_range(data, from, to);
     float *restrict dx = w->to;
     const float *restrict y = w->at;
-    if (w->add) return kern->relu_grad(dx + from, y + from, w->from + from, to - from);
-    if (dx != w->from) copy_range(data, from, to);
     for (int64_t i = from; i < to; i++) { /* read in any case: a branch would be guessed wrong half of the time */
         float dy = dx[i];
         dx[i] = y[i] > 0 ? dy : 0;

@@ -66,10 +66,10 @@ static qkv_status try_updates(qkv_model *m, const qkv_pairs *pairs, const qkv_ru
     if (kept) memcpy(kept, qkv_params_data(p), bytes);
     if (!status) status = time_updates(o, t, out, is_stopped);
     if (!status && !*is_stopped) status = time_validation(o, m, out);
+    qkv_trainer_free(t); /* before: weights may still be on their way */
     if (kept) memcpy(qkv_params_data(p), kept, bytes);
     qkv_params_zero_grad(p);
     qkv__release(kept, bytes);
-    qkv_trainer_free(t);
     return status;
 }
 

@@ -195,7 +195,7 @@ qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_tra
 void qkv_trainer_free(qkv_trainer *t)
 {
     if (!t) return;
-    qkv__trainer_settle(t);
+    if (t->gathering) qkv__all_gather_abandon(t->gathering);
     for (int64_t i = 0; t->batches && i < t->n_batches; i++) qkv_batch_free(&t->batches[i]);
     qkv__release(t->batches, sizeof *t->batches * (size_t)t->n_batches);
     qkv__release(t->losses, sizeof *t->losses * (size_t)t->n_batches);
@@ -280,6 +280,15 @@ static qkv_status end_gathering(qkv_trainer *t)
     t->gathering = NULL;
     qkv__await_weights(t->tape, NULL, NULL);
     return status;
+}
+
+/* After an error: the others may never come. */
+static void abandon_gathering(qkv_trainer *t)
+{
+    if (!t->gathering) return;
+    qkv__all_gather_abandon(t->gathering);
+    t->gathering = NULL;
+    qkv__await_weights(t->tape, NULL, NULL);
 }
 
 /* What a forward pass reads first is updated and sent first, and waited for where it is read. */
@@ -418,6 +427,7 @@ static qkv_status update_weights(qkv_trainer *t)
     if (status) return status;
     status = qkv__optimizer_step_in_order(t->optimizer, t->is_sharded ? tell_updated : NULL, t);
     if (t->is_sharded) tell_updated(t, t->slices.count), zero_others(t);
+    if (qkv__optimizer_lost(t->optimizer) >= 0) abandon_gathering(t); /* which weight it is is looked at */
     return status ? status : check_update(t);
 }
 
@@ -445,7 +455,7 @@ qkv_status qkv__trainer_step_ahead(qkv_trainer *t, qkv_progress *out)
     status = update(t, &now, n);
     char sentence[QKV_SENTENCE_MAX];
     if (status) snprintf(sentence, sizeof sentence, "%s", qkv_error());
-    if (status) end_gathering(t);
+    if (status) abandon_gathering(t);
     if (status) qkv_params_zero_grad(qkv_model_params(t->model)); /* half an update is none */
     if (status) return qkv__fail_again(status, sentence);
     t->next += n;
