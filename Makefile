@@ -31,23 +31,28 @@ endif
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
 
+# Where what it is made with cannot be had the rest goes on without it; an engine that does not build is an error.
+wasm_if_ready = if $(MAKE) --no-print-directory wasm-ready; then $(MAKE) --no-print-directory wasm; else echo "goes on without the engine for browsers" >&2; fi
+
 test: $(BUILD)/with-tests
 	@ninja -C $(BUILD) --quiet
-	@$(MAKE) --no-print-directory wasm || echo "make test: goes on without the engine for browsers" >&2
+	@$(wasm_if_ready)
 	@tools/run-tests $(BUILD)
 
 demo: deps-demo $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet cli/qkv
-	@$(MAKE) --no-print-directory wasm || echo "make demo: goes on without the engine for browsers" >&2
+	@$(wasm_if_ready)
 	@tools/demo $(BUILD)
 
 bench: deps-bench $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet bench/bench
 	@$(BUILD)/bench/bench $(BENCH)
 
-# Found by the command in the same folder; needs no configured build.
-wasm: deps-wasm
+wasm-ready: deps-wasm
 	@tools/wasm-sources $(BUILD)/wasm/deps
+
+# Found by the command in the same folder; needs no configured build.
+wasm: wasm-ready
 	@$(MAKE) --no-print-directory -j$$(nproc) -f tools/wasm.mk OUT=$(BUILD)/wasm
 
 # With the model of the last demo, or a new one.
@@ -99,4 +104,4 @@ $(BUILD)/with-tests: $(BUILD)/build.ninja | deps-test
 deps-%:
 	@tools/deps $*
 
-.PHONY: all test abi demo bench wasm docs/live.html install mutate soak format clean
+.PHONY: all test abi demo bench wasm wasm-ready docs/live.html install mutate soak format clean
