@@ -293,7 +293,7 @@ static float product_by_hand(qkv__bfloat_product *multiply, const float *row, co
 
 /* 1 + 2^-8 is a tie, and becomes 1; 1 + 3 2^-8 becomes 1 + 2^-6. What is too small to be normal is zero. In blocks, even and
  * odd numbers of k are summed apart: 1 that is added to 2^24 is lost, unless it is in the other chain, whose sum of 2 is not.
- * In pairs, what is behind 2^24 in its chain is number 33 first, and then 32; and it is the rounded sum that is too small. */
+ * In pairs, what is behind 2^24 in its chain is number 33 first, and then 32. In both it is the rounded sum that is too small. */
 static void bfloats_by_hand(void **state)
 {
     (void)state;
@@ -314,8 +314,12 @@ static void bfloats_by_hand(void **state)
                 assert_true(product_by_hand(f, odd_first, one, K) == 1);
                 assert_true(product_by_hand(f, (const float[K]){ -0x1p-125f, 0x1p-100f }, tiny, K) == 0x1p-126f); /* a tie */
                 assert_true(product_by_hand(f, (const float[K]){ -0x1p-124f, 0x1p-100f }, tiny, K) == 0);
-            } else /* 2^24 + 2, and 5 of the second block; 2^24 + 7 is a tie */
+            } else {
+                /* 2^24 + 2, and 5 of the second block; 2^24 + 7 is a tie */
                 assert_true(product_by_hand(f, chains, one, K) == 0x1p24f + 8);
+                assert_true(product_by_hand(f, (const float[K]){ [1] = 0x1p-100f, [3] = -0x1p-125f }, tiny, K) == 0x1p-126f);
+                assert_true(product_by_hand(f, (const float[K]){ [1] = 0x1p-100f, [3] = -0x1p-124f }, tiny, K) == 0);
+            }
         }
 }
 

@@ -8,6 +8,8 @@
 
 #if defined(__AVX512BF16__)
 #include <immintrin.h>
+#else
+#include "flushed.h"
 #endif
 
 typedef uint32_t pair; /* the even number of k is the lower half */
@@ -37,14 +39,6 @@ static inline vf add_pairs(vf sum, vu a, vu b) { return (vf)_mm512_dpbf16_ps((__
 /* 2 W floats as the nearest bfloats, in their order. */
 static inline vu narrow(vf low, vf high) { return (vu)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low); }
 #else
-/* As the instruction computes it: see ref_products.c. */
-static inline float add_flushed(float sum, float a, float b)
-{
-    const double least = 0x1p-126 - 0x1p-151;
-    double exact = (double)sum + (double)a * (double)b;
-    return fabs(exact) < least ? copysignf(0, (float)exact) : fmaf(a, b, sum);
-}
-
 static inline float half_of(pair x, int half)
 {
     float y;
@@ -57,7 +51,7 @@ static inline float half_of(pair x, int half)
 static inline vf add_pairs(vf sum, vu a, vu b)
 {
     for (int i = 0; i < W; i++)
-        for (int half = 1; half >= 0; half--) sum[i] = add_flushed(sum[i], half_of(a[i], half), half_of(b[i], half));
+        for (int half = 1; half >= 0; half--) sum[i] = qkv__add_flushed(sum[i], half_of(a[i], half), half_of(b[i], half));
     return sum;
 }
 

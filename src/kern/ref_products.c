@@ -1,8 +1,7 @@
 /* ref_products.c: what the matrix product and attention mean, in plain C with double sums. */
+#include "flushed.h"
 #include "isa.h"
 
-#include <float.h>
-#include <math.h>
 #include <string.h>
 
 void NAME(multiply)(const qkv__product *x, float *scratch)
@@ -36,8 +35,6 @@ void NAME(dots_half)(const qkv__product *x, const uint16_t *b) { multiply_narrow
 
 /* ---- bfloats on both sides ---- */
 
-static float flushed(float x) { return fabsf(x) < FLT_MIN ? copysignf(0, x) : x; }
-
 static float nearest_bfloat(float x)
 {
     uint32_t bits;
@@ -46,7 +43,7 @@ static float nearest_bfloat(float x)
     else bits += 0x7fff + (bits >> 16 & 1);
     bits &= 0xffff0000;
     memcpy(&x, &bits, sizeof x);
-    return flushed(x);
+    return qkv__flushed(x);
 }
 
 static float sum_of_blocks(const float *a, const uint16_t *b, int64_t k)
@@ -57,21 +54,12 @@ static float sum_of_blocks(const float *a, const uint16_t *b, int64_t k)
         for (int64_t p = block; p < k && p < block + QKV__BFLOAT_BLOCK; p++) {
             float w;
             NAME(widen_bfloat)(&w, b + p, 1);
-            chain[p % 2] = flushed(fmaf(nearest_bfloat(a[p]), flushed(w), chain[p % 2]));
+            chain[p % 2] = qkv__add_flushed(chain[p % 2], nearest_bfloat(a[p]), qkv__flushed(w));
         }
-        float sum = flushed(chain[0] + chain[1]);
-        total = flushed(total + sum);
+        float sum = qkv__flushed(chain[0] + chain[1]);
+        total = qkv__flushed(total + sum);
     }
     return total;
-}
-
-/* What is below the smallest normal number after it was rounded to 24 bits is zero. The sum as a double is exact wherever that
- * is in doubt: a product has 16 bits. */
-static float add_flushed(float sum, float a, float b)
-{
-    const double least = (double)FLT_MIN - 0x1p-151;
-    double exact = (double)sum + (double)a * (double)b;
-    return fabs(exact) < least ? copysignf(0, (float)exact) : fmaf(a, b, sum);
 }
 
 static float sum_of_pairs(const float *a, const uint16_t *b, int64_t k)
@@ -82,7 +70,7 @@ static float sum_of_pairs(const float *a, const uint16_t *b, int64_t k)
         for (int64_t p = 2 * pair + 1; p >= 2 * pair; p--) {
             float w = 0, *sum = &chain[pair % CHAINS];
             if (p < k) NAME(widen_bfloat)(&w, b + p, 1);
-            *sum = add_flushed(*sum, p < k ? nearest_bfloat(flushed(a[p])) : 0, flushed(w));
+            *sum = qkv__add_flushed(*sum, p < k ? nearest_bfloat(qkv__flushed(a[p])) : 0, qkv__flushed(w));
         }
     total = chain[0];
     for (int i = 1; i < CHAINS; i++) total += chain[i];

@@ -43,7 +43,7 @@ static inline void begin_tiles(int bytes)
 #define add_tile_bfloats(c, a, b) _tile_dpbf16ps(c, a, b)
 
 #else
-#include <math.h>
+#include "flushed.h"
 
 static _Thread_local uint32_t plain_tiles[8][TILE_ROWS][TILE_BYTES / 4];
 static _Thread_local int left_bytes;
@@ -73,15 +73,13 @@ static inline void add_tile_bytes(int c, int a, int b)
                                                    (int8_t)(plain_tiles[b][p / 4][j] >> p % 4 * 8));
 }
 
-static inline float flushed(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
-
 /* A half of a pair as a float: the first is the lower one. */
 static inline float bfloat_half(uint32_t pair, int half)
 {
     float x;
     pair = half ? pair & 0xffff0000 : pair << 16;
     memcpy(&x, &pair, sizeof x);
-    return flushed(x);
+    return qkv__flushed(x);
 }
 
 static inline void add_tile_bfloats(int c, int a, int b)
@@ -91,10 +89,10 @@ static inline void add_tile_bfloats(int c, int a, int b)
             float chain[2] = { 0 }, sum;
             for (int p = 0; p < left_bytes / 4; p++)
                 for (int h = 0; h < 2; h++)
-                    chain[h] = flushed(
-                        fmaf(bfloat_half(plain_tiles[a][i][p], h), bfloat_half(plain_tiles[b][p][j], h), chain[h]));
+                    chain[h] = qkv__add_flushed(chain[h], bfloat_half(plain_tiles[a][i][p], h),
+                                                bfloat_half(plain_tiles[b][p][j], h));
             memcpy(&sum, &plain_tiles[c][i][j], sizeof sum);
-            sum = flushed(sum + flushed(chain[0] + chain[1]));
+            sum = qkv__flushed(sum + qkv__flushed(chain[0] + chain[1]));
             memcpy(&plain_tiles[c][i][j], &sum, sizeof sum);
         }
 }
