@@ -289,6 +289,127 @@ static void pack_bfloat_panel(const float *a, int64_t a_row, int64_t rows, int64
     }
 }
 
+/* ---- bfloats, few rows ----
+ * Tiles of a few rows take longer to load than memory takes to give them (0.65 of its speed on two cores). So vectors do what a
+ * tile does: 16 rows of w a block of k at a time, turned so that a vector has one pair of each, and two chains in every lane. The
+ * rows lie far apart, each followed by that of the next 16: long runs, as in dots.c. */
+
+enum { FEW_BFLOATS = 2, BLOCK = QKV__BFLOAT_BLOCK, PAIRS = BLOCK / 2, AHEAD = 1024 };
+_Static_assert((int)PAIRS == (int)W, "a block of 16 rows is a square of pairs");
+
+/* Steps that take numbers too small to be normal for zero, as a tile does: those between begin and end, given by memory. */
+#if defined(__AMX_TILE__)
+enum { FLUSH = 0x8040 }; /* results, and operands */
+static inline unsigned begin_flushing(void)
+{
+    unsigned mode = _mm_getcsr();
+    _mm_setcsr(mode | FLUSH);
+    memory_is_written();
+    return mode;
+}
+static inline void end_flushing(unsigned mode)
+{
+    memory_is_written();
+    _mm_setcsr(mode);
+}
+static inline vf add_product(vf sum, vf a, vf b) { return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum); }
+static inline vf add_sums(vf a, vf b) { return a + b; }
+#else
+static inline unsigned begin_flushing(void) { return 0; }
+static inline void end_flushing(unsigned mode) { (void)mode; }
+static inline vf add_product(vf sum, vf a, vf b)
+{
+    for (int i = 0; i < W; i++) sum[i] = qkv__add_flushed(sum[i], qkv__flushed(a[i]), qkv__flushed(b[i]));
+    return sum;
+}
+static inline vf add_sums(vf a, vf b)
+{
+    for (int i = 0; i < W; i++) a[i] = qkv__flushed(a[i] + b[i]);
+    return a;
+}
+#endif
+
+#define LOW_HALVES(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
+#define HIGH_HALVES(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
+
+/* pairs[p] lane r = pair p of row r, a square turned: quarters of four lanes first, then these in each other's place. */
+ALWAYS void turn_square(const vf row[W], vf pairs[W])
+{
+    vf ones[W], twos[W], fours[W];
+    EACH (i, W / 2) ones[2 * i] = LOW_ONES(row[2 * i], row[2 * i + 1]), ones[2 * i + 1] = HIGH_ONES(row[2 * i], row[2 * i + 1]);
+    EACH (i, W / 4)
+        EACH (c, 2) {
+            twos[4 * i + 2 * c] = LOW_PAIRS(ones[4 * i + c], ones[4 * i + 2 + c]);
+            twos[4 * i + 2 * c + 1] = HIGH_PAIRS(ones[4 * i + c], ones[4 * i + 2 + c]);
+        }
+    EACH (c, 4)
+        EACH (i, 2) {
+            fours[8 * i + c] = LOW_HALVES(twos[8 * i + c], twos[8 * i + 4 + c]);
+            fours[8 * i + 4 + c] = HIGH_HALVES(twos[8 * i + c], twos[8 * i + 4 + c]);
+        }
+    EACH (i, W / 2) pairs[i] = LOW_HALVES(fours[i], fours[8 + i]), pairs[8 + i] = HIGH_HALVES(fours[i], fours[8 + i]);
+}
+
+/* sums[i] = rows a[i*k ..] of bfloats, as floats, with 16 rows of w that lie `apart`: k is a whole number of blocks. */
+ALWAYS void sum_few(const int m, const float *a, const uint16_t *w, int64_t apart, int64_t k, vf sums[FEW_BFLOATS])
+{
+    const uint16_t *volatile rows[W]; /* in memory: gcc keeps addresses in vectors otherwise, at 0.7 of the speed */
+    for (int r = 0; r < W; r++) rows[r] = w + r * apart;
+    EACH (i, m) sums[i] = (vf){ 0 };
+    for (int64_t from = 0; from < k; from += BLOCK) {
+        vf square[W], pairs[W], even[FEW_BFLOATS], odd[FEW_BFLOATS];
+        EACH (r, W) {
+            const uint16_t *row = rows[r] + from;
+            __builtin_prefetch((const char *)row + AHEAD, 0, 2);
+            square[r] = load((const float *)(const void *)row);
+        }
+        turn_square(square, pairs);
+        EACH (i, m) even[i] = odd[i] = (vf){ 0 };
+        EACH (p, PAIRS)
+            EACH (i, m) {
+                even[i] = add_product(even[i], (vf)((vu)pairs[p] << 16), set1(a[i * k + from + 2 * p]));
+                odd[i] = add_product(odd[i], (vf)((vu)pairs[p] & 0xffff0000), set1(a[i * k + from + 2 * p + 1]));
+            }
+        EACH (i, m) sums[i] = add_sums(sums[i], add_sums(even[i], odd[i]));
+    }
+}
+
+/* Columns j, j + apart, ... of c, as far as there are; the rows of w for them lie w_apart numbers from each other. */
+static __attribute__((noinline)) void few_columns(const qkv__product *x, const float *a, int64_t k, const uint16_t *w,
+                                                  int64_t w_apart, int64_t j, int64_t apart)
+{
+    vf sums[FEW_BFLOATS];
+    unsigned mode = begin_flushing();
+    if (x->m == 1) sum_few(1, a, w, w_apart, k, sums);
+    else sum_few(2, a, w, w_apart, k, sums);
+    end_flushing(mode);
+    for (int64_t i = 0; i < x->m; i++)
+        for (int64_t r = 0, at = j; r < W && at < x->n; r++, at += apart) {
+            float *c = x->c + i * x->c_row + at, y = x->add ? *c + sums[i][r] : sums[i][r];
+            *c = x->bias ? y + x->bias[at] : y;
+        }
+}
+
+static void few_rows_bfloats(const qkv__product *x, const uint16_t *b, char *scratch)
+{
+    int64_t k = qkv__round_up(x->k, BLOCK), j = 0, apart = x->k == k ? x->n / W : 0;
+    float *a = (float *)(void *)scratch;
+    uint16_t *copy = (uint16_t *)(void *)(a + x->m * k);
+    memset(a, 0, sizeof *a * (size_t)(x->m * k));
+    for (int64_t i = 0; i < x->m; i++)
+        for (int64_t p = 0; p < x->k; p += W)
+            put(a + i * k + p, (vf)(nearest_bfloats(get(x->a + i * x->a_row + p, x->k - p, 0)) & 0xffff0000), x->k - p);
+    for (; j < apart; j++) few_columns(x, a, k, b + j * x->b_col, apart * x->b_col, j, apart);
+    for (j = apart * W; j < x->n; j += W) { /* the others through copies, zeros where there is nothing */
+        memset(copy, 0, sizeof *copy * (size_t)(W * k));
+        for (int64_t r = 0; r < qkv__min(W, x->n - j); r++)
+            memcpy(copy + r * k, b + (j + r) * x->b_col, sizeof *copy * (size_t)x->k);
+        few_columns(x, a, k, copy, k, j, 1);
+    }
+}
+
+/* ---- bfloats, tiles ---- */
+
 static void tiles_of_bfloats(const qkv__product *x, const uint16_t *b, int64_t first, int64_t rows, const amx_room *r)
 {
     for (int64_t j = 0; j < x->n; j += COLUMNS) {
@@ -309,6 +430,10 @@ static void tiles_of_bfloats(const qkv__product *x, const uint16_t *b, int64_t f
 
 void NAME(multiply_bfloat)(const qkv__product *x, const uint16_t *b, void *scratch)
 {
+    if (x->m <= FEW_BFLOATS) {
+        few_rows_bfloats(x, b, scratch);
+        return;
+    }
     const amx_room r = cut_room(scratch, QKV__BFLOAT_ROWS, qkv__round_up(2 * x->k, TILE_BYTES));
     begin_tiles(TILE_BYTES);
     for (int64_t first = 0; first < x->m; first += QKV__BFLOAT_ROWS) {
