@@ -41,7 +41,7 @@ enum { QKV__DOTS_ROWS = 4 };
  * fused multiply-adds from 0: one of its even k and one of its odd, in the order of k. The two are added, and the blocks one
  * after the other, from 0; then to c, where it is added to, and then the bias. Up to there numbers too small to be normal count
  * as zero, before every step and after its rounding. Nothing but its row of a and its row of b decides about an element. */
-enum { QKV__BFLOAT_BLOCK = 32, QKV__BFLOAT_ROWS = 64, QKV__BFLOAT_COLUMNS = 32 };
+enum { QKV__BFLOAT_BLOCK = 32, QKV__BFLOAT_ROWS = 256, QKV__BFLOAT_COLUMNS = 32 };
 
 /* ---- the same in pairs: what an instruction for pairs of bfloats computes (AVX512_BF16) ----
  * Numbers 2p and 2p + 1 of k are a pair, and belong to chain p % QKV__PAIR_CHAINS of their element: a chain starts from 0 and
