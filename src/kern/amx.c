@@ -86,6 +86,38 @@ ALWAYS void sum_tiles(const amx_room *r, const char *w, int64_t w_step, const ch
     memory_is_written();
 }
 
+/* ---- squares ---- */
+
+#define LOW_HALVES(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
+#define HIGH_HALVES(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
+
+/* columns[c] lane r = lane c of rows[r]: quarters of four lanes first, then these in each other's place. */
+ALWAYS void turn_square(const vf rows[W], vf columns[W])
+{
+    vf ones[W], twos[W], fours[W];
+    EACH (i, W / 2)
+        ones[2 * i] = LOW_ONES(rows[2 * i], rows[2 * i + 1]), ones[2 * i + 1] = HIGH_ONES(rows[2 * i], rows[2 * i + 1]);
+    EACH (i, W / 4)
+        EACH (c, 2) {
+            twos[4 * i + 2 * c] = LOW_PAIRS(ones[4 * i + c], ones[4 * i + 2 + c]);
+            twos[4 * i + 2 * c + 1] = HIGH_PAIRS(ones[4 * i + c], ones[4 * i + 2 + c]);
+        }
+    EACH (c, 4)
+        EACH (i, 2) {
+            fours[8 * i + c] = LOW_HALVES(twos[8 * i + c], twos[8 * i + 4 + c]);
+            fours[8 * i + 4 + c] = HIGH_HALVES(twos[8 * i + c], twos[8 * i + 4 + c]);
+        }
+    EACH (i, W / 2) columns[i] = LOW_HALVES(fours[i], fours[8 + i]), columns[8 + i] = HIGH_HALVES(fours[i], fours[8 + i]);
+}
+
+/* The same of a tile's sums. */
+ALWAYS void turn_sums(const float *sums, vf columns[W])
+{
+    vf rows[W];
+    EACH (r, W) rows[r] = load(sums + r * PANEL);
+    turn_square(rows, columns);
+}
+
 /* ---- 8 bits ---- */
 
 static inline vf floats(vi x) { return __builtin_convertvector(x, vf); }
@@ -99,40 +131,32 @@ static void pack_int8_panels(const qkv__quantized *x, int64_t first, int64_t row
                              whole / 4, (float *)(void *)(r->a + i * r->row_bytes), PANEL);
 }
 
-/* Four rows of c, from column j on. */
-static void put_int8(const qkv__quantized *x, int64_t i, int64_t rows, int64_t j, const vf sums[4])
-{
-    int64_t left = x->n - j;
-    const float *w_scales = (const float *)x->w_scales + j;
-    for (int64_t r = 0; r < rows; r++) {
-        vf y = floats((vi)sums[r]) * (x->a_scales[i + r] * get(w_scales, left, 0));
-        if (x->bias) y += get(x->bias + j, left, 0);
-        put(x->c + (i + r) * x->c_row + j, y, left);
-    }
-}
-
+/* Rows i .. of c, from column j on. */
 static void put_sums_int8(const qkv__quantized *x, int64_t i, int64_t rows, int64_t j, const float *sums)
 {
-    for (int64_t column = 0; column < COLUMNS && j + column < x->n; column += W)
-        for (int64_t r = 0; r < rows; r += 4) {
-            vf four[4];
-            columns_of_rows(sums + column * PANEL + r, PANEL, four);
-            put_int8(x, i + r, qkv__min(4, rows - r), j + column, four);
+    for (int64_t end = qkv__min(j + COLUMNS, x->n); j < end; j += W, sums += W * PANEL) {
+        int64_t left = x->n - j;
+        vf turned[W], w_scales = get((const float *)x->w_scales + j, left, 0), bias = { 0 };
+        if (x->bias) bias = get(x->bias + j, left, 0);
+        turn_sums(sums, turned);
+        for (int64_t r = 0; r < rows; r++) {
+            vf y = floats((vi)turned[r]) * (x->a_scales[i + r] * w_scales);
+            put(x->c + (i + r) * x->c_row + j, x->bias ? y + bias : y, left);
         }
+    }
 }
 
 static void tiles_of_int8(const qkv__quantized *x, int64_t first, int64_t rows, const amx_room *r)
 {
-    for (int64_t j = 0; j < x->n; j += COLUMNS) {
-        int64_t step;
-        const char *w = whole_rows((const char *)x->w + j * x->k, x->k, x->k, qkv__min(COLUMNS, x->n - j), r, &step);
-        for (int64_t i = 0; i < rows; i += 2 * PANEL) {
+    for (int64_t i = 0; i < rows; i += 2 * PANEL)
+        for (int64_t j = 0; j < x->n; j += COLUMNS) {
+            int64_t step;
+            const char *w = whole_rows((const char *)x->w + j * x->k, x->k, x->k, qkv__min(COLUMNS, x->n - j), r, &step);
             if (rows - i > PANEL) sum_tiles(r, w, step, r->a + i * r->row_bytes, true, false);
             else sum_tiles(r, w, step, r->a + i * r->row_bytes, false, false);
             put_sums_int8(x, first + i, qkv__min(PANEL, rows - i), j, r->sums);
             if (rows - i > PANEL) put_sums_int8(x, first + i + PANEL, qkv__min(PANEL, rows - i - PANEL), j, r->sums + SUMS);
         }
-    }
 }
 
 void NAME(multiply_int8)(const qkv__quantized *x, void *scratch)
@@ -220,10 +244,10 @@ static void sum_chains(const amx_room *r, const amx_scales *s, const char *a, co
 static void put_sums(float *c, int64_t c_row, int64_t rows, int64_t columns, const float *sums, const float *bias, bool add)
 {
     for (int64_t j = 0; j < columns; j += W) {
-        vf four[4];
+        vf turned[W];
+        turn_sums(sums + j * PANEL, turned);
         for (int64_t r = 0; r < rows; r++) {
-            if (r % 4 == 0) columns_of_rows(sums + j * PANEL + r, PANEL, four);
-            vf y = add ? get(c + r * c_row + j, columns - j, 0) + four[r % 4] : four[r % 4];
+            vf y = add ? get(c + r * c_row + j, columns - j, 0) + turned[r] : turned[r];
             put(c + r * c_row + j, bias ? y + get(bias + j, columns - j, 0) : y, columns - j);
         }
     }
@@ -328,27 +352,6 @@ static inline vf add_sums(vf a, vf b)
     return a;
 }
 #endif
-
-#define LOW_HALVES(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
-#define HIGH_HALVES(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
-
-/* pairs[p] lane r = pair p of row r, a square turned: quarters of four lanes first, then these in each other's place. */
-ALWAYS void turn_square(const vf row[W], vf pairs[W])
-{
-    vf ones[W], twos[W], fours[W];
-    EACH (i, W / 2) ones[2 * i] = LOW_ONES(row[2 * i], row[2 * i + 1]), ones[2 * i + 1] = HIGH_ONES(row[2 * i], row[2 * i + 1]);
-    EACH (i, W / 4)
-        EACH (c, 2) {
-            twos[4 * i + 2 * c] = LOW_PAIRS(ones[4 * i + c], ones[4 * i + 2 + c]);
-            twos[4 * i + 2 * c + 1] = HIGH_PAIRS(ones[4 * i + c], ones[4 * i + 2 + c]);
-        }
-    EACH (c, 4)
-        EACH (i, 2) {
-            fours[8 * i + c] = LOW_HALVES(twos[8 * i + c], twos[8 * i + 4 + c]);
-            fours[8 * i + 4 + c] = HIGH_HALVES(twos[8 * i + c], twos[8 * i + 4 + c]);
-        }
-    EACH (i, W / 2) pairs[i] = LOW_HALVES(fours[i], fours[8 + i]), pairs[8 + i] = HIGH_HALVES(fours[i], fours[8 + i]);
-}
 
 /* sums[i] = rows a[i*k ..] of bfloats, as floats, with 16 rows of w that lie `apart`: k is a whole number of blocks. */
 ALWAYS void sum_few(const int m, const float *a, const uint16_t *w, int64_t apart, int64_t k, vf sums[FEW_BFLOATS])
