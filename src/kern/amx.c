@@ -211,8 +211,8 @@ static void unpack_int4_rows(const qkv__quantized *x, int64_t j, const amx_room 
     memset(s->w + rows * s->groups, 0, sizeof *s->w * (size_t)((COLUMNS - rows) * s->groups));
 }
 
-/* chain += a group's sums, scaled, of one panel */
-static void add_group(float *chain, const amx_room *r, const amx_scales *s, const char *a, const float *a_scales, int64_t g)
+/* sums = group g of COLUMNS rows of w and one panel of a */
+ALWAYS void sum_group(float *sums, const amx_room *r, const char *a, int64_t g)
 {
     tile_zero(0);
     tile_zero(1);
@@ -221,22 +221,32 @@ static void add_group(float *chain, const amx_room *r, const amx_scales *s, cons
     tile_load(5, r->w + TILE_ROWS * r->row_bytes + g * GROUP, r->row_bytes);
     add_tile_bytes(0, 4, 6);
     add_tile_bytes(1, 5, 6);
-    tile_store(0, r->sums, TILE_BYTES);
-    tile_store(1, r->sums + SUMS / 2, TILE_BYTES);
+    tile_store(0, sums, TILE_BYTES);
+    tile_store(1, sums + SUMS / 2, TILE_BYTES);
     memory_is_written();
+}
+
+/* chain += those, scaled */
+ALWAYS void add_group(float *chain, const float *sums, const amx_scales *s, const float *a_scales, int64_t g)
+{
     vf scales = load(a_scales + g * PANEL);
     for (int i = 0; i < COLUMNS; i++)
         store(chain + i * PANEL,
-              load(chain + i * PANEL) + floats((vi)load(r->sums + i * PANEL)) * (scales * s->w[i * s->groups + g]));
+              load(chain + i * PANEL) + floats((vi)load(sums + i * PANEL)) * (scales * s->w[i * s->groups + g]));
 }
 
-/* All chains of a panel with COLUMNS rows of w, and what they add up to, in the first one. */
+/* All chains of a panel with COLUMNS rows of w, and what they add up to, in the first one. A group is summed while the one before
+ * it is scaled: what a tile has stored cannot be read at once. */
 static void sum_chains(const amx_room *r, const amx_scales *s, const char *a, const float *a_scales)
 {
     memset(s->chains, 0, sizeof(float) * (size_t)(CHAINS * SUMS));
     memory_is_written();
-    for (int64_t c = 0; c < CHAINS; c++)
-        for (int64_t g = c; g < s->groups; g += CHAINS) add_group(s->chains + c * SUMS, r, s, a, a_scales, g);
+    sum_group(r->sums, r, a, 0);
+    for (int64_t g = 0, next, turn = 0; g < s->groups; g = next, turn ^= 1) {
+        next = g + CHAINS < s->groups ? g + CHAINS : g % CHAINS + 1 < qkv__min(CHAINS, s->groups) ? g % CHAINS + 1 : s->groups;
+        if (next < s->groups) sum_group(r->sums + (turn ^ 1) * SUMS, r, a, next);
+        add_group(s->chains + g % CHAINS * SUMS, r->sums + turn * SUMS, s, a_scales, g);
+    }
     for (int half = CHAINS / 2; half; half /= 2)
         for (int i = 0; i < half * SUMS; i += W) store(s->chains + i, load(s->chains + i) + load(s->chains + half * SUMS + i));
 }
