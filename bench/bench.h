@@ -50,14 +50,17 @@ const peer *load_peers(void);
 
 /* ---- other programs, which environment variables name ---- */
 
-/* Asks the program of that variable, where there is one, for "KIND --threads N --batch N --beam N --length N --new N", and
- * prints each of its lines, {"name": "..", "tokens_per_second": ..}, with how many times as fast `ours` is. docs/bench.md says
- * what a program has to do. */
+/* Asks the program of that variable, where there is one, for "KIND --weights float32 --threads N --batch N --beam N --length N
+ * --new N", and prints each of its lines, {"name": "..", "tokens_per_second": ..}, with how many times as fast `ours` is.
+ * docs/bench.md says what a program has to do. */
 typedef struct question {
     const char *variable, *kind;
     qkv_bench_opts o;
 } question;
 void ask_program(const question *q, const qkv_bench_row *ours);
+
+/* "float32", "bfloat16", "int8" or "int4". */
+const char *weights_name(qkv_weights weights);
 
 /* ---- what is measured; each prints its table ---- */
 void bench_products(int threads, bool quick);

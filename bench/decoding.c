@@ -22,29 +22,29 @@ static void tell_generators(void *data, const qkv_bench_row *row)
     ask_program(g->row++ ? &g->text : &g->prompt, row);
 }
 
-static void measure_generation(bool quick)
+static void measure_generation(bool quick, qkv_weights weights)
 {
-    generation g = {
-        .prompt = { "QKV_BENCH_LLAMA", "prompt", { .quick = quick, .batch = 1, .length = PROMPT, .new_tokens = NEW_TOKENS } }
-    };
-    g.text = (question){ "QKV_BENCH_LLAMA", "generate", g.prompt.o };
-    run_bench(QKV_BENCH_GENERATE, &g.prompt.o, tell_generators, &g);
+    qkv_bench_opts o = { .quick = quick, .batch = 1, .length = PROMPT, .new_tokens = NEW_TOKENS, .weights = weights };
+    generation g = { .prompt = { "QKV_BENCH_LLAMA", "prompt", o }, .text = { "QKV_BENCH_LLAMA", "generate", o } };
+    run_bench(QKV_BENCH_GENERATE, &o, tell_generators, &g);
 }
 
-static void measure_translation(bool quick)
+static void measure_translation(bool quick, qkv_weights weights)
 {
     for (int64_t batch = 1; batch <= SENTENCES; batch += SENTENCES - 1)
         for (int beam = 1; beam <= BEAM; beam += BEAM - 1) {
-            question q = { "QKV_BENCH_CT2",
-                           "translate",
-                           { .quick = quick, .batch = batch, .beam = beam, .length = SOURCE, .new_tokens = TARGET } };
+            question q = {
+                "QKV_BENCH_CT2",
+                "translate",
+                { .quick = quick, .batch = batch, .beam = beam, .length = SOURCE, .new_tokens = TARGET, .weights = weights }
+            };
             run_bench(QKV_BENCH_TRANSLATE, &q.o, tell_program, &q);
         }
 }
 
-static void measure_embedding(bool quick)
+static void measure_embedding(bool quick, qkv_weights weights)
 {
-    question q = { "QKV_BENCH_ORT", "embed", { .quick = quick, .batch = 256, .length = 15 } };
+    question q = { "QKV_BENCH_ORT", "embed", { .quick = quick, .batch = 256, .length = 15, .weights = weights } };
     run_bench(QKV_BENCH_EMBED, &q.o, tell_program, &q);
 }
 
@@ -79,10 +79,19 @@ static void measure_caches(void)
 
 void bench_decoding(int threads, bool quick)
 {
+    static const qkv_weights kept[] = { QKV_WEIGHTS_AS_STORED, QKV_WEIGHTS_BF16, QKV_WEIGHTS_INT8, QKV_WEIGHTS_INT4 };
     stop_on(qkv_set_threads(threads));
-    printf("\ndecoding and embedding, float32\n%s\n", qkv_bench_heading());
-    measure_embedding(quick);
-    measure_translation(quick);
-    measure_generation(quick);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        char line[64];
+        printf("\ndecoding%s, %s\n%s\n", kept[i] == QKV_WEIGHTS_INT4 || kept[i] == QKV_WEIGHTS_BF16 ? "" : " and embedding",
+               weights_name(kept[i]), qkv_bench_heading());
+        snprintf(line, sizeof line, "{\"weights\": \"%s\"}", weights_name(kept[i]));
+        keep_json(threads, line);
+        if (kept[i] == QKV_WEIGHTS_AS_STORED || kept[i] == QKV_WEIGHTS_INT8) {
+            measure_embedding(quick, kept[i]);
+            measure_translation(quick, kept[i]);
+        }
+        measure_generation(quick, kept[i]);
+    }
     measure_caches();
 }

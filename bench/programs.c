@@ -25,14 +25,23 @@ static void tell_answer(const char *line, const question *q, const qkv_bench_row
     json_decref(answer);
 }
 
+const char *weights_name(qkv_weights weights)
+{
+    static const char *const names[] = { [QKV_WEIGHTS_AS_STORED] = "float32",
+                                         [QKV_WEIGHTS_INT8] = "int8",
+                                         [QKV_WEIGHTS_INT4] = "int4",
+                                         [QKV_WEIGHTS_BF16] = "bfloat16" };
+    return names[weights];
+}
+
 void ask_program(const question *q, const qkv_bench_row *ours)
 {
     const char *program = getenv(q->variable);
     char command[4096], line[4096];
     if (!program || !*program) return;
-    snprintf(command, sizeof command, "%s %s --threads %d --batch %lld --beam %d --length %lld --new %lld", program, q->kind,
-             ours->threads, (long long)q->o.batch, q->o.beam ? q->o.beam : 1, (long long)q->o.length,
-             (long long)q->o.new_tokens);
+    snprintf(command, sizeof command, "%s %s --weights %s --threads %d --batch %lld --beam %d --length %lld --new %lld",
+             program, q->kind, weights_name(q->o.weights), ours->threads, (long long)q->o.batch, q->o.beam ? q->o.beam : 1,
+             (long long)q->o.length, (long long)q->o.new_tokens);
     fflush(stdout);
     qkv_threads_stop(); /* nobody waits beside it */
     FILE *f = popen(command, "r");
