@@ -297,9 +297,10 @@ static float product_by_hand(qkv__bfloat_product *multiply, const float *row, co
 static void bfloats_by_hand(void **state)
 {
     (void)state;
-    enum { K = 34 };
+    enum { K = 66 };
     static const float ties[K] = { 1 + 0x1p-8f, 1 + 3 * 0x1p-8f }, chains[K] = { 0x1p24f, 1, 1, 1, 1, [32] = 1, [33] = 4 };
     static const float odd_first[K] = { [1] = 0x1p24f, [32] = 1, [33] = -0x1p24f }, small[K] = { 0x1p-100f, 0x1p-130f };
+    static const float minus[K] = { 0x1p-100f, [32] = -0x1.8p-100f, [64] = -0x1p-110f, [65] = -0x1p-110f };
     uint16_t one[K], tiny[K];
     for (int i = 0; i < K; i++) one[i] = 0x3f80, tiny[i] = 0x3280; /* 2^-26 */
     const qkv__kernels *k;
@@ -319,6 +320,8 @@ static void bfloats_by_hand(void **state)
                 assert_true(product_by_hand(f, chains, one, K) == 0x1p24f + 8);
                 assert_true(product_by_hand(f, (const float[K]){ [1] = 0x1p-100f, [3] = -0x1p-125f }, tiny, K) == 0x1p-126f);
                 assert_true(product_by_hand(f, (const float[K]){ [1] = 0x1p-100f, [3] = -0x1p-124f }, tiny, K) == 0);
+                /* two blocks that are -0 together, and one of -0 in both chains, which the zeros behind k make 0 */
+                assert_false(signbit(product_by_hand(f, minus, tiny, K)));
             }
         }
 }

@@ -38,7 +38,7 @@ typedef struct qkv_bench_opts {
     int beam;           /* of translate; 0: 1 and 4 */
     int64_t length; /* tokens that are read: of a sequence, a source, a prompt, a sentence; 0: as docs/bench.md lists them */
     int64_t new_tokens;  /* tokens that are written; 0: 32 of a translation, 64 of a generation */
-    qkv_weights weights; /* of the model: 8 or 4 bits */
+    qkv_weights weights; /* of the model: as stored, bfloat16, 8 or 4 bits */
 } qkv_bench_opts;
 
 /* One measurement. A sample is the time of one run; before the first one it has run twice, or for two seconds. */

@@ -27,7 +27,7 @@ enum { LEAST_ROWS = 8 };
 /* Memory of a call: rows of a in panels, COLUMNS rows of w, sums of two panels. */
 typedef struct amx_room {
     char *a, *w;
-    float *sums; /* int32_t for whole numbers; columns_of_rows() moves both */
+    float *sums; /* int32_t for whole numbers; turn_sums() moves both */
     int64_t row_bytes;
     char *rest;
 } amx_room;
@@ -331,13 +331,13 @@ static void pack_bfloat_panel(const float *a, int64_t a_row, int64_t rows, int64
 enum { FEW_BFLOATS = 2, BLOCK = QKV__BFLOAT_BLOCK, PAIRS = BLOCK / 2, AHEAD = 1024 };
 _Static_assert((int)PAIRS == (int)W, "a block of 16 rows is a square of pairs");
 
-/* Steps that take numbers too small to be normal for zero, as a tile does: those between begin and end, given by memory. */
-#if defined(__AMX_TILE__)
-enum { FLUSH = 0x8040 }; /* results, and operands */
+/* Steps that take numbers too small to be normal for zero, as a tile does: those between begin and end, by memory. */
+#ifdef HAS_TILES
+enum { AS_TILES = 0x9fc0 }; /* to the nearest, no exceptions, small results and operands are zero */
 static inline unsigned begin_flushing(void)
 {
     unsigned mode = _mm_getcsr();
-    _mm_setcsr(mode | FLUSH);
+    _mm_setcsr(AS_TILES);
     memory_is_written();
     return mode;
 }
@@ -374,7 +374,7 @@ ALWAYS void sum_few(const int m, const float *a, const uint16_t *w, int64_t apar
         EACH (r, W) {
             const uint16_t *row = rows[r] + from;
             __builtin_prefetch((const char *)row + AHEAD, 0, 2);
-            square[r] = load((const float *)(const void *)row);
+            memcpy(&square[r], row, sizeof square[r]); /* a file may have them at any even address */
         }
         turn_square(square, pairs);
         EACH (i, m) even[i] = odd[i] = (vf){ 0 };
@@ -391,10 +391,11 @@ ALWAYS void sum_few(const int m, const float *a, const uint16_t *w, int64_t apar
 static __attribute__((noinline)) void few_columns(const qkv__product *x, const float *a, int64_t k, const uint16_t *w,
                                                   int64_t w_apart, int64_t j, int64_t apart)
 {
-    vf sums[FEW_BFLOATS];
+    vf sums[FEW_BFLOATS] = { 0 };
     unsigned mode = begin_flushing();
     if (x->m == 1) sum_few(1, a, w, w_apart, k, sums);
     else sum_few(2, a, w, w_apart, k, sums);
+    __asm__ volatile("" : "+m"(sums)); /* they are all there before the mode changes */
     end_flushing(mode);
     for (int64_t i = 0; i < x->m; i++)
         for (int64_t r = 0, at = j; r < W && at < x->n; r++, at += apart) {
@@ -444,7 +445,7 @@ static void tiles_of_bfloats(const qkv__product *x, const uint16_t *b, int64_t f
 void NAME(multiply_bfloat)(const qkv__product *x, const uint16_t *b, void *scratch)
 {
     if (x->m <= FEW_BFLOATS) {
-        few_rows_bfloats(x, b, scratch);
+        if (x->m > 0) few_rows_bfloats(x, b, scratch);
         return;
     }
     const amx_room r = cut_room(scratch, QKV__BFLOAT_ROWS, qkv__round_up(2 * x->k, TILE_BYTES));

@@ -37,10 +37,11 @@ enum { QKV__DOTS_ROWS = 4 };
 #define QKV__PRODUCT_SCRATCH ((size_t)3 << 20)
 
 /* ---- bfloats on both sides: what a unit for them computes (AMX), rounding a too ----
- * a's numbers become the nearest bfloats, ties to even. k is cut in blocks of QKV__BFLOAT_BLOCK, and a block has two chains of
- * fused multiply-adds from 0: one of its even k and one of its odd, in the order of k. The two are added, and the blocks one
- * after the other, from 0; then to c, where it is added to, and then the bias. Up to there numbers too small to be normal count
- * as zero, before every step and after its rounding. Nothing but its row of a and its row of b decides about an element. */
+ * a's numbers become the nearest bfloats, ties to even. k is cut in blocks of QKV__BFLOAT_BLOCK, with zeros behind its end, and a
+ * block has two chains of fused multiply-adds from 0: one of its even k and one of its odd, in the order of k. The two are added,
+ * and the blocks one after the other, from 0; then to c, where it is added to, and then the bias. Up to there numbers too small
+ * to be normal count as zero, before every step and after its rounding. Nothing but its row of a and its row of b decides about
+ * an element. */
 enum { QKV__BFLOAT_BLOCK = 32, QKV__BFLOAT_ROWS = 256, QKV__BFLOAT_COLUMNS = 32 };
 
 /* ---- the same in pairs: what an instruction for pairs of bfloats computes (AVX512_BF16) ----

@@ -51,10 +51,10 @@ static float sum_of_blocks(const float *a, const uint16_t *b, int64_t k)
     float total = 0;
     for (int64_t block = 0; block < k; block += QKV__BFLOAT_BLOCK) {
         float chain[2] = { 0 };
-        for (int64_t p = block; p < k && p < block + QKV__BFLOAT_BLOCK; p++) {
-            float w;
-            NAME(widen_bfloat)(&w, b + p, 1);
-            chain[p % 2] = qkv__add_flushed(chain[p % 2], nearest_bfloat(a[p]), qkv__flushed(w));
+        for (int64_t p = block; p < block + QKV__BFLOAT_BLOCK; p++) {
+            float w = 0;
+            if (p < k) NAME(widen_bfloat)(&w, b + p, 1);
+            chain[p % 2] = qkv__add_flushed(chain[p % 2], p < k ? nearest_bfloat(a[p]) : 0, qkv__flushed(w));
         }
         float sum = qkv__flushed(chain[0] + chain[1]);
         total = qkv__flushed(total + sum);

@@ -14,7 +14,8 @@ enum { TILE_ROWS = 16, TILE_BYTES = 64 };
 
 #define memory_is_written() __asm__ volatile("" ::: "memory")
 
-#if defined(__AMX_TILE__)
+#if defined(__AMX_TILE__) || defined(__AMXTILE__) /* clang's name for it before version 16 */
+#define HAS_TILES 1
 #include <immintrin.h>
 
 typedef struct tile_shapes {
