@@ -113,15 +113,27 @@ qkv_status qkv__cache_reserve(qkv__cache *c, qkv__sequence *s, int64_t n)
     return status;
 }
 
+/* Tokens of one page. Keys are columns there: a square of them at a time, so that its lines are written for all tokens at once. */
+static void write_to_page(const qkv__cache *c, float *page, int64_t at, int64_t n, const float *k, const float *v)
+{
+    int64_t width = c->kv_heads * c->dk;
+    float *values = page + width * PAGE;
+    for (int64_t d = 0; d < width; d += PAGE)
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t e = d; e < qkv__min(d + PAGE, width); e++) page[e * PAGE + at + i] = k[i * width + e];
+    for (int64_t i = at; i < at + n; i++)
+        for (int64_t h = 0; h < c->kv_heads; h++, v += c->dv)
+            memcpy(values + (h * PAGE + i) * c->dv, v, sizeof(float) * (size_t)c->dv);
+}
+
 void qkv__cache_write(const qkv__cache *c, const qkv__sequence *s, int layer, int64_t at, int64_t n, const float *k,
                       const float *v)
 {
-    int64_t keys = qkv__cache_at(c, layer), values = keys + c->kv_heads * c->dk * PAGE;
-    for (int64_t i = at; i < at + n; i++) {
-        float *page = s->pages[i / PAGE];
-        for (int64_t d = 0; d < c->kv_heads * c->dk; d++) page[keys + d * PAGE + i % PAGE] = *k++;
-        for (int64_t h = 0; h < c->kv_heads; h++, v += c->dv)
-            memcpy(page + values + (h * PAGE + i % PAGE) * c->dv, v, sizeof(float) * (size_t)c->dv);
+    for (int64_t end = at + n, some; at < end; at += some) {
+        some = qkv__min(end - at, PAGE - at % PAGE);
+        write_to_page(c, s->pages[at / PAGE] + qkv__cache_at(c, layer), at % PAGE, some, k, v);
+        k += some * c->kv_heads * c->dk;
+        v += some * c->kv_heads * c->dv;
     }
 }
 

@@ -186,26 +186,26 @@ static qkv_tensor *attend_cached(const qkv_mha *m, qkv_tensor *q, const qkv__pas
 typedef struct cache_writing {
     const qkv__cached_forward *f;
     const qkv_tensor *k, *v;
-    int64_t *first; /* token of each row in k and v */
 } cache_writing;
 
-static void write_rows(void *work, int64_t from, int64_t to)
+/* Tokens from .. to-1, those of all rows counted. */
+static void write_tokens(void *work, int64_t from, int64_t to)
 {
     const cache_writing *w = work;
     const qkv__cached_forward *f = w->f;
-    for (int64_t r = from; r < to; r++)
-        qkv__cache_write(f->self_cache, f->sequences[r], f->layer, f->sequences[r]->length, f->self[r].n,
-                         qkv_data(w->k) + w->first[r] * qkv_dim(w->k, -1), qkv_data(w->v) + w->first[r] * qkv_dim(w->v, -1));
+    for (int64_t r = 0, first = 0; r < f->rows && first < to; first += f->self[r++].n) {
+        int64_t at = qkv__max(first, from), end = qkv__min(first + f->self[r].n, to);
+        if (at < end)
+            qkv__cache_write(f->self_cache, f->sequences[r], f->layer, f->sequences[r]->length + at - first, end - at,
+                             qkv_data(w->k) + at * qkv__last(w->k), qkv_data(w->v) + at * qkv__last(w->v));
+    }
 }
 
 static bool write_cache(const qkv__cached_forward *f, const qkv_tensor *k, const qkv_tensor *v)
 {
-    cache_writing w = { f, k, v, qkv__save(k->tape, sizeof *w.first * (size_t)f->rows) };
-    if (!w.first) return false;
-    int64_t tokens = 0;
-    for (int64_t r = 0; r < f->rows; r++) w.first[r] = tokens, tokens += f->self[r].n;
-    int64_t floats = (qkv_count(k) + qkv_count(v)) / qkv__max(1, f->rows);
-    return qkv__parallel_for(k->tape, f->rows, qkv__grain(floats), write_rows, &w);
+    cache_writing w = { f, k, v };
+    int64_t grain = qkv__round_up(qkv__grain(qkv__last(k) + qkv__last(v)), QKV__PAGE); /* few pages are written by two threads */
+    return qkv__parallel_for(k->tape, qkv__rows(k), grain, write_tokens, &w);
 }
 
 qkv_tensor *qkv__self_cached(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
