@@ -5,9 +5,10 @@
  * same whichever way it goes, and the same as those of a forward over the whole sequence. */
 #include "attend.h"
 
-enum { PAGE = QKV__PAGE, TILE_PAGES = BK / PAGE, FEW = 4 };
+enum { PAGE = QKV__PAGE, TILE_PAGES = BK / PAGE, FEW = 4, QUERIES = QKV__PAGED_QUERIES };
 enum { AT_ONCE = QKV_VECTOR_BYTES == 64 ? 6 : 3 }; /* pages of which a query has its scores */
 _Static_assert(BK % PAGE == 0 && PAGE % W == 0, "a tile is whole pages, a page whole vectors");
+_Static_assert(QUERIES % NR == 0 && QUERIES <= 2 * BQ, "panels are whole, and the scratch is enough");
 
 /* One head of one sequence. */
 typedef struct head {
@@ -196,6 +197,22 @@ static void attend_query(const head *w, int64_t i, float *y)
 
 /* ---- a panel of queries ---- */
 
+/* Hides from the queries first .. first+rows-1 what they do not see, in scores [n][NR]. */
+static void hide_keys(const qkv__paged *x, int64_t first, int64_t rows, int64_t j0, int64_t n, float *s)
+{
+    /* the first row's keys end first, the last row's begin last */
+    int64_t from = qkv__paged_from(x, first + rows - 1), to = qkv__paged_to(x, first);
+    if (!x->hidden && j0 >= from && j0 + n <= to) return;
+    for (int64_t j = 0; j < n; j++) {
+        bool hidden = x->hidden && x->hidden[j0 + j];
+        if (!hidden && j0 + j < to && j0 + j >= from) continue;
+        for (int64_t i = 0; i < NR; i++) {
+            int64_t row = first + qkv__min(i, rows - 1);
+            if (hidden || j0 + j >= qkv__paged_to(x, row) || j0 + j < qkv__paged_from(x, row)) s[j * NR + i] = -INFINITY;
+        }
+    }
+}
+
 /* Scores [n][NR] of keys j0 .. of a panel that begins at query `first`; -inf where a query does not see. */
 static void panel_scores(const head *w, int64_t first, int64_t rows, int64_t j0, int64_t n, const float *panel, float *s)
 {
@@ -208,15 +225,7 @@ static void panel_scores(const head *w, int64_t first, int64_t rows, int64_t j0,
     if (x->cap > 0) cap_scores(s, n * NR, x->scale, x->cap);
     if (x->relative.at) scale_scores(s, n * NR, x->scale);
     for (int64_t i = 0; x->relative.at && i < rows; i++) add_bias(w, first + i, j0, n, NR, s + i);
-    for (int64_t j = 0; j < n; j++) {
-        bool hidden = x->hidden && x->hidden[j0 + j];
-        /* the first row's keys end first, the last row's begin last */
-        if (!hidden && j0 + j < qkv__paged_to(x, first) && j0 + j >= qkv__paged_from(x, first + rows - 1)) continue;
-        for (int64_t i = 0; i < NR; i++) {
-            int64_t row = first + qkv__min(i, rows - 1);
-            if (hidden || j0 + j >= qkv__paged_to(x, row) || j0 + j < qkv__paged_from(x, row)) s[j * NR + i] = -INFINITY;
-        }
-    }
+    hide_keys(x, first, rows, j0, n, s);
 }
 
 static void pack_values(const head *w, int64_t j0, int64_t n, float *out)
@@ -231,17 +240,29 @@ static void pack_values(const head *w, int64_t j0, int64_t n, float *out)
 
 typedef struct panels { /* of one block of queries */
     float *queries, *values, *y, *s;
-    float largest[BQ], sum[BQ];
+    float largest[QUERIES], sum[QUERIES];
 } panels;
 
-static void attend_tile(const head *w, panels *p, int64_t from, int64_t to, int64_t j0, int64_t keys)
+/* Every `apart`-th of the pages from that of key j on, before key `end`: what a head has there is asked for in the second cache. */
+static void ask_for_pages(const head *w, int64_t j, int64_t apart, int64_t end)
+{
+    enum { LINE = 16 };
+    for (; j < end; j += apart * PAGE) {
+        for (int64_t at = 0; at < w->x->dk * PAGE; at += LINE) __builtin_prefetch(keys_of(w, j) + at, 0, 2);
+        for (int64_t at = 0; at < w->x->dv * PAGE; at += LINE) __builtin_prefetch(values_of(w, j) + at, 0, 2);
+    }
+}
+
+/* Keys j0 .. of a tile, of keys that go on to `end`. The panels share the next tile: each asks for some of its pages. */
+static void attend_tile(const head *w, panels *p, int64_t from, int64_t to, int64_t j0, int64_t end)
 {
     const qkv__paged *x = w->x;
-    const int64_t width = padded(x->dv);
+    const int64_t width = padded(x->dv), keys = qkv__min(BK, end - j0), next = j0 + BK;
     pack_values(w, j0, keys, p->values);
     for (int64_t at = 0; from + at < to; at += NR) {
         int64_t rows = qkv__min(NR, to - from - at), step = tile_height(rows);
         int64_t n = qkv__min(keys, qkv__paged_to(x, from + at + rows - 1) - j0);
+        ask_for_pages(w, next + at / NR * PAGE, qkv__ceil_div(to - from, NR), qkv__min(end, next + BK));
         if (n <= 0 || j0 + keys <= qkv__paged_from(x, from + at)) continue;
         float *out = p->y + at * width;
         panel_scores(w, from + at, rows, j0, n, p->queries + at * x->dk, p->s);
@@ -256,14 +277,14 @@ static void attend_block(const head *w, int64_t from, int64_t to, float *scratch
     const qkv__paged *x = w->x;
     const int64_t width = padded(x->dv), end = qkv__paged_to(x, to - 1);
     panels p = { .queries = scratch };
-    p.values = p.queries + BQ * x->dk;
+    p.values = p.queries + QUERIES * x->dk;
     p.y = p.values + BK * width;
-    p.s = p.y + BQ * width;
+    p.s = p.y + QUERIES * width;
     for (int64_t i = 0; i < to - from; i += NR)
         pack_panel(w->q + (from + i) * x->q_row, x->q_row, qkv__min(NR, to - from - i), x->dk, p.queries + i * x->dk);
     memset(p.y, 0, sizeof(float) * (size_t)(qkv__round_up(to - from, NR) * width));
-    for (int64_t i = 0; i < BQ; i++) p.largest[i] = -INFINITY;
-    for (int64_t j = first_tile(x, from); j < end; j += BK) attend_tile(w, &p, from, to, j, qkv__min(BK, end - j));
+    for (int64_t i = 0; i < QUERIES; i++) p.largest[i] = -INFINITY;
+    for (int64_t j = first_tile(x, from); j < end; j += BK) attend_tile(w, &p, from, to, j, end);
     for (int64_t i = from; i < to; i++) {
         write_query(w, i, p.sum[i - from], p.y + (i - from) * width);
         if (x->weights) show_query(w, i, p.largest[i - from], p.sum[i - from]);

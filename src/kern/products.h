@@ -131,6 +131,9 @@ static inline size_t qkv__attention_scratch(int64_t dk, int64_t dv)
  * [QKV__PAGE][dv]. Key j is in pages[j / QKV__PAGE]. */
 enum { QKV__PAGE = 16 };
 
+/* Queries that make a task here. Its keys and values come from memory for each task, so that there should be few of them. */
+enum { QKV__PAGED_QUERIES = 192 };
+
 /* A bias by the distance of key j from query i: at[h*row + j - i] of head h. at NULL: none. */
 typedef struct qkv__relative {
     const float *at;

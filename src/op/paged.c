@@ -27,7 +27,7 @@ static void attend_piece(void *work, int64_t task, void *scratch)
 static int64_t count_pieces(const qkv__paged_part *parts, int64_t n)
 {
     int64_t count = 0;
-    for (int64_t i = 0; i < n; i++) count += qkv__ceil_div(parts[i].n, QKV__QUERY_BLOCK);
+    for (int64_t i = 0; i < n; i++) count += qkv__ceil_div(parts[i].n, QKV__PAGED_QUERIES);
     return count;
 }
 
@@ -79,8 +79,8 @@ qkv_tensor *qkv__attend_paged(qkv_tensor *q, const qkv__paged_opts *o, const qkv
     if (!y || !all || !w.list) return NULL;
     for (int64_t i = 0; i < n_parts; i++) {
         set_part(&all[i], o, &parts[i], qkv_data(q) + row * o->heads * o->dk, y->data + row * o->heads * o->dv);
-        for (int64_t from = 0; from < parts[i].n; from += QKV__QUERY_BLOCK)
-            w.list[n++] = (piece){ &all[i], from, qkv__min(from + QKV__QUERY_BLOCK, parts[i].n) };
+        for (int64_t from = 0; from < parts[i].n; from += QKV__PAGED_QUERIES)
+            w.list[n++] = (piece){ &all[i], from, qkv__min(from + QKV__PAGED_QUERIES, parts[i].n) };
         row += parts[i].n;
     }
     qkv_status status = qkv__parallel(w.n * qkv__ceil_div(w.heads, w.at_once), qkv__attention_scratch(o->dk, o->dv),
