@@ -69,9 +69,9 @@ static inline float lane_max(vf x)
     return v[0];
 }
 
-/* exp(x) to about 1 unit in the last place; 0 below -87.3 (-inf too), +inf above 88.7, NaN stays NaN.
+/* exp(x) to about 1 unit in the last place, for numbers up to 88.7; 0 below -87.3. Of any other x nothing is said.
  * x = n ln 2 + r, |r| <= ln 2 / 2; exp(r) by a polynomial; 2^n by adding to the exponent. */
-static inline vf vexp(vf x)
+static inline vf vexp_below_88(vf x)
 {
     const float log2e = 1.44269504f, ln2_high = 0.693145752f, ln2_low = 1.42860677e-6f, round_magic = 12582912.0f;
     vf n = x * log2e + round_magic; /* the sum's low bits are the nearest whole number */
@@ -86,8 +86,13 @@ static inline vf vexp(vf x)
     p = p * r + 5.0e-1f;
     p = p * (r * r) + r + 1.0f;
     vf y = (vf)((vu)p + ((vu)whole << 23)); /* the magic number's own bits leave the exponent by the shift */
-    y = pick(x > 88.7228394f, set1(INFINITY), y);
-    y = (vf)((vi)y & (vi)(x >= -87.3365479f));
+    return (vf)((vi)y & (vi)(x >= -87.3365479f));
+}
+
+/* The same of any x: 0 of -inf too, +inf above 88.7, NaN stays NaN. */
+static inline vf vexp(vf x)
+{
+    vf y = pick(x > 88.7228394f, set1(INFINITY), vexp_below_88(x));
     return pick(x == x, y, x);
 }
 
