@@ -67,17 +67,26 @@ static void pack_b(const float *b, int64_t b_row, int64_t b_col, int64_t k, int6
     }
 }
 
-/* a (m,k) as panels of MR rows, each [steps][MR]; the last one [steps][what is left]. Writes up to W floats past the end. */
+/* Rows of the next tile where so many are left. A tile of less than ENOUGH takes as long as one of that many, as a sum waits for
+ * itself: so the last two are made alike. */
+static inline int64_t next_rows(int64_t left)
+{
+    enum { ENOUGH = 4 };
+    return left <= MR ? left : left < (int)MR + (int)ENOUGH ? qkv__ceil_div(left, 2) : MR;
+}
+
+/* a (m,k) as panels of next_rows(), each [steps][rows]. Writes up to W floats past the end. */
 static void pack_a(const float *a, int64_t a_row, int64_t a_col, int64_t m, int64_t k, int chains, float *out,
                    int64_t next_chain)
 {
-    for (int64_t i = 0; i < m; i += MR, a += MR * a_row, out += MR * steps(k, chains, 0)) {
-        int64_t mr = qkv__min(MR, m - i), done = 0;
+    for (int64_t i = 0, mr; i < m; i += mr, a += mr * a_row, out += mr * steps(k, chains, 0)) {
+        int64_t done = 0;
+        mr = next_rows(m - i);
         if (mr == MR && chains == 1 && a_row == 1)
             for (; done < k; done++) memcpy(out + done * MR, a + done * a_col, sizeof(float) * MR);
         /* each store spills into the place of the next, which is stored later */
         if ((int)MR <= (int)W && m - i >= W && chains == CHAINS && a_col == 1)
-            done = pack_rows(a, a_row, k, 1, MR, out, next_chain);
+            done = pack_rows(a, a_row, k, 1, mr, out, next_chain);
         for (int c = 0; c < chains; c++)
             pack_slowly(a + (done * chains + c) * a_col, a_row, a_col * chains, mr, steps(k, chains, c) - done, mr,
                         out + c * next_chain + done * mr);
@@ -88,10 +97,10 @@ static void pack_a(const float *a, int64_t a_row, int64_t a_col, int64_t m, int6
 
 /* A tile of packed panels: every step of a has its rows side by side. */
 #define PACKED_CASE(rows) \
-    case rows: tile_with_bias(rows, NV, a, 1, rows, b, NR, c, c_row, k, add, bias, next); break;
+    case rows: tile_with_bias(rows, NV, a, 1, rows, b, NR, c, c_row, k, add, bias, next, next_step); break;
 
 static __attribute__((noinline)) void packed_tile(int64_t mr, const float *a, const float *b, float *c, int64_t c_row,
-                                                  int64_t k, bool add, const float *bias, const float *next)
+                                                  int64_t k, bool add, const float *bias, const char *next, int64_t next_step)
 {
     switch (mr) {
         PACKED_CASE(1)
@@ -141,14 +150,14 @@ typedef struct packed_operands {
     bool add;
 } packed_operands;
 
-/* Some chains of a tile, one after the other, and the bias behind the last of all. What lies `ahead` of each chain's b is asked
- * for on the way. */
+/* Some chains of a tile, one after the other, and the bias behind the last of all. What lies so many bytes `ahead` of each
+ * chain's b is asked for on the way, `next_step` of them in a step. */
 static void add_chains_of_tile(const packed_operands *w, span chains, const float *a, const float *b, int64_t mr, float *c,
-                               int64_t c_row, const float *bias, int64_t ahead)
+                               int64_t c_row, const float *bias, int64_t ahead, int64_t next_step)
 {
     for (int64_t q = chains.from; q < chains.from + chains.n; q++)
         packed_tile(mr, a + q * A_CHAIN, b + q * w->b_chain, c, c_row, steps(w->k, w->chains, (int)q), w->add || q > 0,
-                    q == w->chains - 1 ? bias : NULL, b + q * w->b_chain + ahead);
+                    q == w->chains - 1 ? bias : NULL, (const char *)(b + q * w->b_chain) + ahead, next_step);
 }
 
 /* The same where fewer than NR columns are left: through a full tile. */
@@ -157,23 +166,25 @@ static void add_chains_at_edge(const packed_operands *w, span chains, const floa
 {
     float whole[MR * NR] = { 0 };
     if (w->add || chains.from > 0) copy_tile(whole, NR, c, c_row, mr, nr);
-    add_chains_of_tile(w, chains, a, b, mr, whole, NR, NULL, 0);
+    add_chains_of_tile(w, chains, a, b, mr, whole, NR, NULL, 0, 0);
     copy_tile(c, c_row, whole, NR, mr, nr);
     if (bias && chains.from + chains.n == w->chains) add_bias(c, c_row, mr, nr, bias);
 }
 
-/* c (m,n): all rows with a panel of b, which stays in the cache. The last tiles ask for the next panel. */
+/* c (m,n): all rows with a panel of b, which stays in the cache. Each tile asks for its part of the next panel: where the last
+ * one asked for all of it, a line in every step, that came slower than the tile could go. */
 static void blocks(const packed_operands *w, span chains, int64_t m, int64_t n, float *c, int64_t c_row, const float *bias)
 {
-    enum { LINES = NR * (int)sizeof(float) / 64 > 1 ? NR * (int)sizeof(float) / 64 : 1 }; /* of a step: one tile asks for one */
-    int64_t room = steps(w->k, w->chains, 0);
+    enum { STEP = NR * (int)sizeof(float) }; /* bytes */
+    int64_t room = steps(w->k, w->chains, 0), panel = STEP * room;
     for (int64_t j = 0; j < n; j += NR)
-        for (int64_t i = 0; i < m; i += MR) {
+        for (int64_t i = 0, mr; i < m; i += mr) {
             const float *a = w->a + i * room, *b = w->b + j * room, *more = bias ? bias + j : NULL;
             float *to = c + i * c_row + j;
-            int64_t left = (m - 1 - i) / MR, ahead = left < LINES ? NR * room + left * room * NR / LINES : 0;
-            if (n - j >= NR) add_chains_of_tile(w, chains, a, b, qkv__min(MR, m - i), to, c_row, more, ahead);
-            else add_chains_at_edge(w, chains, a, b, qkv__min(MR, m - i), n - j, to, c_row, more);
+            mr = next_rows(m - i);
+            if (n - j >= NR)
+                add_chains_of_tile(w, chains, a, b, mr, to, c_row, more, panel + panel * i / m, qkv__ceil_div(STEP * mr, m));
+            else add_chains_at_edge(w, chains, a, b, mr, n - j, to, c_row, more);
         }
 }
 

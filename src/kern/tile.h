@@ -28,11 +28,11 @@ enum { NR = NV * W };
 #define ALWAYS static inline __attribute__((always_inline))
 
 /* c[i][j] (+)= sum over p of a[i*a_i + p*a_k] * b[p*b_k + j],   i < mr, j < nv*W; mr and nv are constants where it is called.
- * The sum is one chain from 0 in the order of p, added to c at the end, and the bias, if there is one, after that. Meanwhile a line
- * of what comes `next`, unless that is NULL, is asked for in every step, to the second cache: the first has no room for it.
+ * The sum is one chain from 0 in the order of p, added to c at the end, and the bias, if there is one, after that. Meanwhile what
+ * comes `next`, unless that is NULL, is asked for, some bytes in every step, to the second cache: the first has no room for it.
  * Every loop over accumulators is unrolled, the stores too: otherwise gcc keeps them in memory. */
 ALWAYS void tile_with_bias(const int mr, const int nv, const float *a, int64_t a_i, int64_t a_k, const float *b, int64_t b_k,
-                           float *c, int64_t c_i, int64_t k, bool add, const float *bias, const float *next)
+                           float *c, int64_t c_i, int64_t k, bool add, const float *bias, const char *next, int64_t next_step)
 {
     vf sum[2 * MR][8];
     EACH (i, mr)
@@ -40,7 +40,7 @@ ALWAYS void tile_with_bias(const int mr, const int nv, const float *a, int64_t a
     UNROLL_K for (int64_t p = 0; p < k; p++, a += a_k, b += b_k)
     {
         vf row[8];
-        if (next) __builtin_prefetch(next + p * 64 / (int64_t)sizeof *next, 0, 2);
+        if (next) __builtin_prefetch(next + p * next_step, 0, 2);
         EACH (v, nv) row[v] = load(b + v * W);
         EACH (i, mr) {
             vf value = set1(a[i * a_i]);
@@ -64,7 +64,7 @@ ALWAYS void tile_with_bias(const int mr, const int nv, const float *a, int64_t a
 ALWAYS void tile(const int mr, const int nv, const float *a, int64_t a_i, int64_t a_k, const float *b, int64_t b_k, float *c,
                  int64_t c_i, int64_t k, bool add)
 {
-    tile_with_bias(mr, nv, a, a_i, a_k, b, b_k, c, c_i, k, add, NULL, NULL);
+    tile_with_bias(mr, nv, a, a_i, a_k, b, b_k, c, c_i, k, add, NULL, NULL, 0);
 }
 
 /* ---- tiles whose number of rows is known only when they run ---- */
