@@ -420,10 +420,11 @@ ALWAYS void add_word(vi sum[NV], const word *panel, int32_t four)
     EACH (v, NV) sum[v] += add_pairs(multiply_nibbles((vi)load((const float *)panel + v * W), both));
 }
 
-/* ROWS rows of a from row i on times a panel, whose first column is j. Meanwhile a line of what comes `next` is asked for with
+/* ROWS rows of a from row i on times a panel, whose first column is j. Meanwhile what comes `next` is asked for, some bytes with
  * every word. */
 static __attribute__((noinline)) void tile_int8(const qkv__quantized *x, const split_rows *t, int64_t first, int64_t i,
-                                                int64_t rows, const word *packed, int64_t j, const char *next)
+                                                int64_t rows, const word *packed, int64_t j, const char *next,
+                                                int64_t next_step)
 {
     const word *low = (const word *)(const void *)t->low + i * t->words, *panel = packed;
     const left_word *left = t->left + i * t->words;
@@ -431,7 +432,7 @@ static __attribute__((noinline)) void tile_int8(const qkv__quantized *x, const s
     EACH (r, ROWS)
         EACH (v, NV) sum[r][v] = (vi){ 0 };
     for (int64_t p = 0; p < t->words; p++, panel += NR) {
-        __builtin_prefetch(next + 64 * p, 0, 2);
+        __builtin_prefetch(next + p * next_step, 0, 2);
         EACH (r, ROWS) add_word(sum[r], panel, low[r * t->words + p]);
     }
     for (int32_t l = 0; l < t->n_left[i]; l++, left += ROWS)
@@ -442,16 +443,16 @@ static __attribute__((noinline)) void tile_int8(const qkv__quantized *x, const s
                 put_int8(x, first + i + r, j + v * W, sum[r][v] - t->excess[i + r], x->n - j - v * W);
 }
 
-/* So few rows of a that they stay in level 1, with every panel from column j on. The first tiles ask for the rows of w behind
- * those panels: to be packed they are read a few bytes at a time, in which no processor runs ahead. */
+/* So few rows of a that they stay in level 1, with every panel from column j on. Each tile asks for its part of what takes the
+ * panel's place: to be packed, rows of w are read a few bytes at a time, in which no processor runs ahead. */
 static void tiles_of_panels(const qkv__quantized *x, const split_rows *t, int64_t first, int64_t from, int64_t rows, int64_t j)
 {
-    int64_t to = qkv__min(rows, from + QKV__QUANTIZED_ROWS), step = 64 * t->words;
+    int64_t to = qkv__min(rows, from + QKV__QUANTIZED_ROWS), step = qkv__ceil_div((int64_t)sizeof(word) * NR * ROWS, rows);
     const word *panel = t->panels;
-    const char *next = (const char *)x->w + (j + t->n_panels * NR) * x->k, *end = next + (from ? 0 : t->n_panels * NR * x->k);
-    for (int64_t q = 0; q < t->n_panels && j < x->n; q++, j += NR, panel += NR * t->words)
-        for (int64_t i = from; i < to; i += ROWS, next += step)
-            tile_int8(x, t, first, i, rows, panel, j, next < end ? next : (const char *)panel);
+    for (int64_t q = 0; q < t->n_panels && j < x->n; q++, j += NR, panel += NR * t->words) {
+        const char *next = (const char *)x->w + (j + t->n_panels * NR) * x->k;
+        for (int64_t i = from; i < to; i += ROWS) tile_int8(x, t, first, i, rows, panel, j, next + NR * x->k * i / rows, step);
+    }
 }
 
 static void in_tiles_int8(const qkv__quantized *x, char *scratch)
