@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "op/affine.h"
+#include "op/packed.h"
 #include "op/quantized.h"
 #include "sha256.h"
 
@@ -276,6 +277,40 @@ static void affine_maps_together(void **state)
     qkv_set_threads(0);
 }
 
+/* The same with weights that do not change, which are packed at their second use: x is packed once for all of them where they are
+ * cut into the same rows. k beyond a block, columns that fill no panel, every number of rows behind whole tiles. */
+static void packed_maps_together(void **state)
+{
+    (void)state;
+    enum { IN = 1030, N = 3 };
+    static const int64_t outs[N] = { 130, 7, 64 };
+    for (int64_t rows = 17; rows <= 260; rows += rows < 40 ? 1 : 31) {
+        qkv__packing packing[N] = { { 0 } };
+        qkv_tape *t = qkv_tape_new(NULL);
+        qkv_tensor *x = qkv_constant(t, QKV_SHAPE(rows, IN), a), *w[N], *bias_of[N], *alone[N], *y[N];
+        for (int i = 0; i < N; i++) {
+            w[i] = qkv_constant(t, QKV_SHAPE(outs[i], IN), b + i);
+            bias_of[i] = i == 1 ? NULL : qkv_constant(t, QKV_SHAPE(outs[i]), bias + i);
+            alone[i] = qkv_affine(x, w[i], bias_of[i]);
+            assert_non_null(alone[i]);
+            w[i]->packing = &packing[i];
+        }
+        for (int threads = 1; threads <= 3; threads++) {
+            qkv_set_threads(threads);
+            assert_true(qkv__affine_together(x, w, bias_of, N, y));
+            for (int i = 0; i < N; i++)
+                assert_memory_equal(qkv_data(alone[i]), qkv_data(y[i]), sizeof(float) * (size_t)(rows * outs[i]));
+        }
+        for (int i = 0; i < N; i++) {
+            if (kern->packed_floats(outs[i], IN)) assert_non_null(packing[i].values);
+            w[i]->packing = NULL;
+            qkv__packing_free(&packing[i]);
+        }
+        qkv_tape_free(t);
+    }
+    qkv_set_threads(0);
+}
+
 /* The same for weights in 8 and 4 bits, whose rows of x are quantized once for all of them; and a mixture of both. */
 static void quantized_maps_together(void **state)
 {
@@ -313,8 +348,8 @@ int main(void)
         cmocka_unit_test(against_reference),        cmocka_unit_test(a_row_alone),
         cmocka_unit_test(weights_of_16_bits),       cmocka_unit_test(thin_products),
         cmocka_unit_test(same_bits_on_any_threads), cmocka_unit_test(a_row_of_an_affine_layer),
-        cmocka_unit_test(affine_maps_together),     cmocka_unit_test(quantized_maps_together),
-        cmocka_unit_test(products_inside_a_task),
+        cmocka_unit_test(affine_maps_together),     cmocka_unit_test(packed_maps_together),
+        cmocka_unit_test(quantized_maps_together),  cmocka_unit_test(products_inside_a_task),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

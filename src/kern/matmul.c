@@ -219,15 +219,20 @@ static void blocked(const qkv__product *x, int chains, float *scratch)
         }
 }
 
-/* With b packed before, rows of a are packed once and not for every block of columns. */
+static void multiply_rows(const qkv__product *x, span i, span p, const float *a)
+{
+    const float *b = x->packed + packed_block(x->packed_n, p.from) + x->packed_at * steps(p.n, CHAINS, 0);
+    for (span j = span_at(0, NC, x->n); j.n > 0; j = span_at(j.from + NC, NC, x->n))
+        multiply_block(x, CHAINS, i, j, p, a, b + j.from * steps(p.n, CHAINS, 0), packed_chain(x->packed_n, p.n));
+}
+
+/* With b packed before, rows of a are packed once and not for every block of columns, nor for every product that reads them. */
 static void blocked_by_rows(const qkv__product *x, float *scratch)
 {
     for (span i = span_at(0, MC, x->m); i.n > 0; i = span_at(i.from + MC, MC, x->m))
         for (span p = span_at(0, CHAIN * CHAINS, x->k); p.n > 0; p = span_at(p.from + p.n, CHAIN * CHAINS, x->k)) {
-            const float *b = x->packed + packed_block(x->packed_n, p.from) + x->packed_at * steps(p.n, CHAINS, 0);
             pack_block_of_a(x, CHAINS, i, p, scratch);
-            for (span j = span_at(0, NC, x->n); j.n > 0; j = span_at(j.from + NC, NC, x->n))
-                multiply_block(x, CHAINS, i, j, p, scratch, b + j.from * steps(p.n, CHAINS, 0), packed_chain(x->packed_n, p.n));
+            for (const qkv__product *each = x; each; each = each->also) multiply_rows(each, i, p, scratch);
         }
 }
 

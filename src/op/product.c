@@ -40,9 +40,9 @@ static void multiply_widening(const qkv_tensor *b, int64_t row, qkv__product *x,
     }
 }
 
-static void multiply_part(void *work, int64_t task, void *scratch)
+/* The part of the product that a task has; packed_at is its first column in any case. */
+static qkv__product part_of(const cut *w, int64_t task)
 {
-    const cut *w = work;
     int64_t part = task % (w->row_cuts * w->column_cuts), index = task / (w->row_cuts * w->column_cuts);
     int64_t i = part / w->column_cuts * w->rows, j = part % w->column_cuts * w->columns;
     qkv__product x = w->whole;
@@ -53,6 +53,14 @@ static void multiply_part(void *work, int64_t task, void *scratch)
     x.c += index * w->c_next + i * x.c_row + j;
     if (x.bias) x.bias += j;
     x.packed_at = j;
+    return x;
+}
+
+static void multiply_part(void *work, int64_t task, void *scratch)
+{
+    const cut *w = work;
+    qkv__product x = part_of(w, task);
+    int64_t j = x.packed_at;
     qkv__bfloat_product *unit = w->widened ? qkv__bfloat_unit(w->widened) : NULL;
     if (unit) unit(&x, qkv__value_at(w->widened, j * x.k), scratch);
     else if (w->widened && x.m <= QKV__DOTS_ROWS) qkv__type_of(w->widened)->dots(&x, qkv__value_at(w->widened, j * x.k));
@@ -82,10 +90,11 @@ static bool cuts_rows_of_packed(const qkv__product *x, int64_t cuts)
  * small to pay for packing their operands. A thread that is alone packs them once: no element's bits depend on the cuts. */
 static void cut_evenly(cut *w, int64_t count)
 {
-    enum { ROWS = 768, COLUMNS = 1024, WANTED = 4, LEAST_WORK = 1 << 16 };
+    enum { ROWS = 768, COLUMNS = 1024, PACKED_COLUMNS = 2048, WANTED = 4, LEAST_WORK = 1 << 16 };
     const qkv__product *x = &w->whole;
     bool alone = qkv__is_alone();
-    int64_t row_cuts = alone ? 1 : qkv__ceil_div(x->m, ROWS), column_cuts = alone ? 1 : qkv__ceil_div(x->n, COLUMNS);
+    int64_t row_cuts = alone ? 1 : qkv__ceil_div(x->m, ROWS);
+    int64_t column_cuts = alone ? 1 : qkv__ceil_div(x->n, x->packed ? PACKED_COLUMNS : COLUMNS);
     for (;;) {
         cut_side(x->m, row_cuts, ROW_TILE, &w->rows, &w->row_cuts);
         cut_side(x->n, column_cuts, COLUMN_TILE, &w->columns, &w->column_cuts);
@@ -119,6 +128,7 @@ qkv_status qkv__multiply_widened(const qkv__product *p, const qkv_tensor *b)
 
 typedef struct cuts {
     cut at[QKV__TOGETHER];
+    int n;
 } cuts;
 
 static void multiply_part_of_one(void *work, int64_t task, void *scratch)
@@ -126,6 +136,31 @@ static void multiply_part_of_one(void *work, int64_t task, void *scratch)
     cut *w = ((cuts *)work)->at;
     for (; task >= w->row_cuts * w->column_cuts; w++) task -= w->row_cuts * w->column_cuts;
     multiply_part(w, task, scratch);
+}
+
+/* Whether all are cut into the same rows and nothing else, enough of them to read packed weights: then a task has these rows of
+ * all of them. */
+static bool have_the_same_rows(const cuts *w)
+{
+    bool same = w->n > 1;
+    for (int i = 0; i < w->n && same; i++) {
+        const cut *x = &w->at[i];
+        int64_t last = x->whole.m - (x->row_cuts - 1) * x->rows;
+        same = x->whole.packed && x->whole.a == w->at[0].whole.a && x->column_cuts == 1 && x->rows == w->at[0].rows &&
+               last > QKV__PACK_ROWS;
+    }
+    return same;
+}
+
+static void multiply_same_rows(void *work, int64_t task, void *scratch)
+{
+    const cuts *w = work;
+    qkv__product x[QKV__TOGETHER];
+    for (int i = 0; i < w->n; i++) {
+        x[i] = part_of(&w->at[i], task);
+        if (i) x[i - 1].also = &x[i];
+    }
+    kern->multiply(x, scratch);
 }
 
 /* Whether all are floats of some width, which multiply_part() can read, or all of one type with scales. */
@@ -142,7 +177,7 @@ static bool can_go_together(const qkv__product *p, qkv_tensor *const *w, int n)
 /* All of them cut, in one call. */
 static qkv_status multiply_together(const qkv__product *p, qkv_tensor *const *w, int n)
 {
-    cuts all;
+    cuts all = { .n = n };
     int64_t tasks = 0;
     size_t wide = 0;
     for (int i = 0; i < n; i++) {
@@ -155,6 +190,7 @@ static qkv_status multiply_together(const qkv__product *p, qkv_tensor *const *w,
         tasks += x->row_cuts * x->column_cuts;
         if (x->widened) wide = widened_bytes(p[i].k); /* k is one for all */
     }
+    if (have_the_same_rows(&all)) return qkv__parallel(all.at[0].row_cuts, QKV__PRODUCT_SCRATCH, multiply_same_rows, &all);
     return qkv__parallel(tasks, QKV__PRODUCT_SCRATCH + wide, multiply_part_of_one, &all);
 }
 
