@@ -277,13 +277,27 @@ static void affine_maps_together(void **state)
     qkv_set_threads(0);
 }
 
+typedef struct maps {
+    qkv_tensor *x, **w, **bias_of, **y;
+    int n;
+} maps;
+
+static void map_inside(void *work, int64_t task, void *scratch_of_task)
+{
+    (void)task, (void)scratch_of_task;
+    const maps *m = work;
+    assert_true(qkv__is_alone());
+    assert_true(qkv__affine_together(m->x, m->w, m->bias_of, m->n, m->y));
+}
+
 /* The same with weights that do not change, which are packed at their second use: x is packed once for all of them where they are
- * cut into the same rows. k beyond a block, columns that fill no panel, every number of rows behind whole tiles. */
+ * cut into the same rows, as they are inside a task. k beyond a block, columns that fill no panel and more than a block, every
+ * number of rows behind whole tiles, more rows than a block. */
 static void packed_maps_together(void **state)
 {
     (void)state;
     enum { IN = 1030, N = 3 };
-    static const int64_t outs[N] = { 130, 7, 64 };
+    static const int64_t outs[N] = { 550, 7, 64 };
     for (int64_t rows = 17; rows <= 260; rows += rows < 40 ? 1 : 31) {
         qkv__packing packing[N] = { { 0 } };
         qkv_tape *t = qkv_tape_new(NULL);
@@ -295,9 +309,10 @@ static void packed_maps_together(void **state)
             assert_non_null(alone[i]);
             w[i]->packing = &packing[i];
         }
-        for (int threads = 1; threads <= 3; threads++) {
-            qkv_set_threads(threads);
-            assert_true(qkv__affine_together(x, w, bias_of, N, y));
+        for (int threads = 0; threads <= 3; threads++) { /* 0: the first use, unpacked */
+            qkv_set_threads(threads ? threads : 1);
+            if (threads == 3) assert_int_equal(qkv__parallel(1, 0, map_inside, &(maps){ x, w, bias_of, y, N }), QKV_OK);
+            else assert_true(qkv__affine_together(x, w, bias_of, N, y));
             for (int i = 0; i < N; i++)
                 assert_memory_equal(qkv_data(alone[i]), qkv_data(y[i]), sizeof(float) * (size_t)(rows * outs[i]));
         }

@@ -75,7 +75,7 @@ static inline int64_t next_rows(int64_t left)
     return left <= MR ? left : left < (int)MR + (int)ENOUGH ? qkv__ceil_div(left, 2) : MR;
 }
 
-/* a (m,k) as panels of next_rows(), each [steps][rows]. Writes up to W floats past the end. */
+/* a (m,k) as panels of next_rows(), each [steps][rows]. */
 static void pack_a(const float *a, int64_t a_row, int64_t a_col, int64_t m, int64_t k, int chains, float *out,
                    int64_t next_chain)
 {
@@ -176,14 +176,14 @@ static void add_chains_at_edge(const packed_operands *w, span chains, const floa
 static void blocks(const packed_operands *w, span chains, int64_t m, int64_t n, float *c, int64_t c_row, const float *bias)
 {
     enum { STEP = NR * (int)sizeof(float) }; /* bytes */
-    int64_t room = steps(w->k, w->chains, 0), panel = STEP * room;
+    int64_t room = steps(w->k, w->chains, 0), panel = STEP * room, tiles = qkv__ceil_div(m, MR);
     for (int64_t j = 0; j < n; j += NR)
-        for (int64_t i = 0, mr; i < m; i += mr) {
+        for (int64_t i = 0, t = 0, mr; i < m; i += mr, t++) {
             const float *a = w->a + i * room, *b = w->b + j * room, *more = bias ? bias + j : NULL;
             float *to = c + i * c_row + j;
             mr = next_rows(m - i);
             if (n - j >= NR)
-                add_chains_of_tile(w, chains, a, b, mr, to, c_row, more, panel + panel * i / m, qkv__ceil_div(STEP * mr, m));
+                add_chains_of_tile(w, chains, a, b, mr, to, c_row, more, panel + panel * t / tiles, qkv__ceil_div(STEP, tiles));
             else add_chains_at_edge(w, chains, a, b, mr, n - j, to, c_row, more);
         }
 }

@@ -243,7 +243,7 @@ typedef struct panels { /* of one block of queries */
     float largest[QUERIES], sum[QUERIES];
 } panels;
 
-/* Every `apart`-th of the pages from that of key j on, before key `end`: what a head has there is asked for in the second cache. */
+/* Every `apart`-th of the pages from that of key j on, before key `end`: what a head has there is asked for, to the second cache. */
 static void ask_for_pages(const head *w, int64_t j, int64_t apart, int64_t end)
 {
     enum { LINE = 16 };

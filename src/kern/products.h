@@ -23,9 +23,11 @@ typedef struct qkv__product {
     int64_t m, n, k;
     int64_t a_row, a_col, b_row, b_col, c_row;
     bool add;
-    const float *packed;             /* b, a weight stored (n,k), as pack_weight() leaves it; NULL: there is only b */
-    int64_t packed_n, packed_at;     /* its columns, and the one that is the first here: a multiple of QKV__PACK_COLUMNS */
-    const struct qkv__product *also; /* another product of the same a, both of packed weights: a is packed once; NULL: none */
+    const float *packed;         /* b, a weight stored (n,k), as pack_weight() leaves it; NULL: there is only b */
+    int64_t packed_n, packed_at; /* its columns, and the one that is the first here: a multiple of QKV__PACK_COLUMNS */
+    /* another product of the same rows of a, which is packed once for both; NULL: none. Both have packed weights, more than
+     * QKV__PACK_ROWS rows and the same k: a kernel that packs nothing does not look at it. */
+    const struct qkv__product *also;
 } qkv__product;
 
 /* A product of at most so many rows is not worth a packed weight; and a task has so many columns, or a multiple. */

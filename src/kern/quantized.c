@@ -447,11 +447,13 @@ static __attribute__((noinline)) void tile_int8(const qkv__quantized *x, const s
  * panel's place: to be packed, rows of w are read a few bytes at a time, in which no processor runs ahead. */
 static void tiles_of_panels(const qkv__quantized *x, const split_rows *t, int64_t first, int64_t from, int64_t rows, int64_t j)
 {
-    int64_t to = qkv__min(rows, from + QKV__QUANTIZED_ROWS), step = qkv__ceil_div((int64_t)sizeof(word) * NR * ROWS, rows);
+    int64_t to = qkv__min(rows, from + QKV__QUANTIZED_ROWS), tiles = qkv__ceil_div(rows, ROWS);
+    int64_t step = qkv__ceil_div((int64_t)sizeof(word) * NR, tiles);
     const word *panel = t->panels;
     for (int64_t q = 0; q < t->n_panels && j < x->n; q++, j += NR, panel += NR * t->words) {
         const char *next = (const char *)x->w + (j + t->n_panels * NR) * x->k;
-        for (int64_t i = from; i < to; i += ROWS) tile_int8(x, t, first, i, rows, panel, j, next + NR * x->k * i / rows, step);
+        for (int64_t i = from; i < to; i += ROWS)
+            tile_int8(x, t, first, i, rows, panel, j, next + NR * x->k * (i / ROWS) / tiles, step);
     }
 }
 

@@ -32,8 +32,8 @@ static inline vf relu(vf x) { return pick(x < 0, (vf){ 0 }, x); }
 static inline vf relu_slope(vf x, vf dy) { return pick(x > 0, dy, (vf){ 0 }); }
 
 /* exp(-x^2/2). The square is taken apart into s + e, exactly: a rounding error of the square would be a relative error of the
- * result as large as x^2/2 times that of a float. Clearing the last bit of s keeps the compiler from fusing it away. x is a number,
- * or what is made of this has x in it. */
+ * result as large as x^2/2 times that of a float. Clearing the last bit of s keeps the compiler from fusing it away. NaN gives
+ * NaN, by e. */
 static inline vf gauss(vf x)
 {
     vf high = (vf)((vi)x & ~0xfff), low = x - high;

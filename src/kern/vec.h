@@ -69,7 +69,7 @@ static inline float lane_max(vf x)
     return v[0];
 }
 
-/* exp(x) to about 1 unit in the last place, for numbers up to 88.7; 0 below -87.3. Of any other x nothing is said.
+/* exp(x) to about 1 unit in the last place, for numbers up to 88.7; 0 below -87.3, of -inf too. Of any other x nothing is said.
  * x = n ln 2 + r, |r| <= ln 2 / 2; exp(r) by a polynomial; 2^n by adding to the exponent. */
 static inline vf vexp_below_88(vf x)
 {
@@ -89,7 +89,7 @@ static inline vf vexp_below_88(vf x)
     return (vf)((vi)y & (vi)(x >= -87.3365479f));
 }
 
-/* The same of any x: 0 of -inf too, +inf above 88.7, NaN stays NaN. */
+/* The same of any x: +inf above 88.7, NaN stays NaN. */
 static inline vf vexp(vf x)
 {
     vf y = pick(x > 88.7228394f, set1(INFINITY), vexp_below_88(x));

@@ -34,7 +34,8 @@ qkv_status qkv__cache_reserve(qkv__cache *c, qkv__sequence *s, int64_t n);
 /* Copies what the sequence had in a page that others use too. Several threads may do so for several sequences. */
 void qkv__cache_settle(const qkv__cache *c, qkv__sequence *s);
 
-/* Tokens at .. at + n - 1 of a layer: k (n, kv_heads*dk), v (n, kv_heads*dv). There must be room. */
+/* Tokens at .. at + n - 1 of a layer: k (n, kv_heads*dk), v (n, kv_heads*dv). There must be room. Several
+ * threads may write different tokens. */
 void qkv__cache_write(const qkv__cache *c, const qkv__sequence *s, int layer, int64_t at, int64_t n, const float *k,
                       const float *v);
 

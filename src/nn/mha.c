@@ -204,8 +204,9 @@ static void write_tokens(void *work, int64_t from, int64_t to)
 static bool write_cache(const qkv__cached_forward *f, const qkv_tensor *k, const qkv_tensor *v)
 {
     cache_writing w = { f, k, v };
-    int64_t grain = qkv__round_up(qkv__grain(qkv__last(k) + qkv__last(v)), QKV__PAGE); /* most pages are one thread's */
-    return qkv__parallel_for(k->tape, qkv__rows(k), grain, write_tokens, &w);
+    int64_t grain = qkv__grain(qkv__last(k) + qkv__last(v)), tokens = qkv__rows(k);
+    if (tokens > f->rows) grain = qkv__round_up(grain, QKV__PAGE); /* most pages are one thread's */
+    return qkv__parallel_for(k->tape, tokens, grain, write_tokens, &w);
 }
 
 qkv_tensor *qkv__self_cached(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)

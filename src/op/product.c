@@ -90,11 +90,10 @@ static bool cuts_rows_of_packed(const qkv__product *x, int64_t cuts)
  * small to pay for packing their operands. A thread that is alone packs them once: no element's bits depend on the cuts. */
 static void cut_evenly(cut *w, int64_t count)
 {
-    enum { ROWS = 768, COLUMNS = 1024, PACKED_COLUMNS = 2048, WANTED = 4, LEAST_WORK = 1 << 16 };
+    enum { ROWS = 768, COLUMNS = 1024, WANTED = 4, LEAST_WORK = 1 << 16 };
     const qkv__product *x = &w->whole;
     bool alone = qkv__is_alone();
-    int64_t row_cuts = alone ? 1 : qkv__ceil_div(x->m, ROWS);
-    int64_t column_cuts = alone ? 1 : qkv__ceil_div(x->n, x->packed ? PACKED_COLUMNS : COLUMNS);
+    int64_t row_cuts = alone ? 1 : qkv__ceil_div(x->m, ROWS), column_cuts = alone ? 1 : qkv__ceil_div(x->n, COLUMNS);
     for (;;) {
         cut_side(x->m, row_cuts, ROW_TILE, &w->rows, &w->row_cuts);
         cut_side(x->n, column_cuts, COLUMN_TILE, &w->columns, &w->column_cuts);
@@ -139,10 +138,10 @@ static void multiply_part_of_one(void *work, int64_t task, void *scratch)
 }
 
 /* Whether all are cut into the same rows and nothing else, enough of them to read packed weights: then a task has these rows of
- * all of them. */
+ * all of them, unless that would leave too few tasks to share. */
 static bool have_the_same_rows(const cuts *w)
 {
-    bool same = w->n > 1;
+    bool same = w->n > 1 && (qkv__is_alone() || w->at[0].row_cuts >= 2 * qkv_threads());
     for (int i = 0; i < w->n && same; i++) {
         const cut *x = &w->at[i];
         int64_t last = x->whole.m - (x->row_cuts - 1) * x->rows;
