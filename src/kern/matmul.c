@@ -7,9 +7,18 @@
  *   dots       a few rows and b stored (n,k): dots.c, and dot_chains.h for more of them with vectors of 64 bytes */
 #include "dot_chains.h"
 
+/* Panels of packed operands, the blocks they make, and what of b stays in level 1 while rows of a go by. With vectors of 64 bytes a
+ * tile is one of them wide: then each of its multiply-adds reads its number of a by itself. Wider ones need an instruction more for
+ * each number, which counts where another thread shares the core and has half of what that can issue. And 16 rows are
+ * packed in whole vectors. */
+#if QKV_VECTOR_BYTES == 64
+enum { PANEL_ROWS = 16, PANEL_VECTORS = 1, MC = 96, GROUP_BYTES = 24 << 10 };
+#else
+enum { PANEL_ROWS = MR, PANEL_VECTORS = NV, MC = 192, GROUP_BYTES = 16 << 10 };
+#endif
 enum {
-    MC = 192, /* rows of a packed block of a: MC x CHAIN floats sit in level 2; a multiple of every MR */
-    NC = 512  /* columns of a packed block of b; CHAIN x NR floats of it sit in half the level-1 cache */
+    PANEL_COLUMNS = PANEL_VECTORS * W,
+    NC = 512 /* columns of a packed block of b; MC rows of a, in chains of CHAIN floats, sit in level 2 */
 };
 
 /* ---- tiles ---- */
@@ -30,40 +39,52 @@ static void pack_slowly(const float *x, int64_t x_j, int64_t x_p, int64_t n, int
 }
 
 /* Full panels packed fast, as far as whole vectors go. Each gives the steps of every chain that are done. */
-static int64_t pack_columns(const float *b, int64_t b_row, int64_t k, float *out)
+static int64_t pack_columns(const int vectors, const float *b, int64_t b_row, int64_t k, float *out)
 {
     for (int64_t p = 0; p < k; p++)
-        EACH (v, NV) store(out + p * NR + v * W, load(b + p * b_row + v * W));
+        EACH (v, vectors) store(out + (p * vectors + v) * W, load(b + p * b_row + v * W));
     return k;
 }
 
-/* Four columns at a time are one step of each of the four chains. A cache line of every row is used up before the next rows are
- * touched: rows that lie a power of two apart share places in the cache. */
-ALWAYS int64_t pack_rows(const float *x, int64_t stride, int64_t k, const int vectors, int64_t width, float *out,
-                         int64_t next_chain)
+/* Four columns at a time, which are one step of each of four chains, or four of one. A cache line of every row is used up before
+ * the next rows are touched: rows that lie a power of two apart share places in the cache. */
+ALWAYS int64_t pack_rows(const float *x, int64_t stride, int64_t rows, int64_t k, const int vectors, int64_t width,
+                         const int chains, float *out, int64_t next_chain)
 {
-    enum { LINE = 16 };
-    for (int64_t from = 0; from < k / CHAINS * CHAINS; from += LINE)
+    enum { LINE = 16, SOME = 4 };
+    for (int64_t from = 0; from < k / SOME * SOME; from += LINE)
         for (int v = 0; v < vectors; v++)
-            for (int64_t p = from; p < from + LINE && p + CHAINS <= k; p += CHAINS) {
-                vf column[CHAINS];
-                columns_of_rows(x + v * W * stride + p, stride, column);
-                EACH (c, CHAINS) store(out + c * next_chain + p / CHAINS * width + v * W, column[c]);
+            for (int64_t p = from; p < from + LINE && p + SOME <= k; p += SOME) {
+                vf column[SOME];
+                columns_of_first_rows(x + v * W * stride + p, stride, rows, column);
+                EACH (c, SOME) store(out + c % chains * next_chain + (p + c) / chains * width + v * W, column[c]);
             }
-    return k / CHAINS;
+    return k / SOME * SOME / chains;
 }
 
-/* b (k,n) as panels of NR columns, each [steps][NR], the last one filled up with zeros; chain by chain, next_chain apart. */
-static void pack_b(const float *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, int chains, float *out,
-                   int64_t next_chain)
+/* Up to W rows of a, which is stored (m,k). The vectors spill into the place of the next, which is stored later; where there are
+ * W rows, that is a constant. */
+ALWAYS int64_t pack_rows_of_a(const float *a, int64_t a_row, int64_t left, int64_t k, int64_t width, const int chains,
+                              float *out, int64_t next_chain)
 {
-    for (int64_t j = 0; j < n; j += NR, b += NR * b_col, out += NR * steps(k, chains, 0)) {
-        int64_t nr = qkv__min(NR, n - j), done = 0;
-        if (nr == NR && chains == 1 && b_col == 1) done = pack_columns(b, b_row, k, out);
-        if (nr == NR && chains == CHAINS && b_row == 1) done = pack_rows(b, b_col, k, NV, NR, out, next_chain);
+    if (left >= W) return pack_rows(a, a_row, W, k, 1, width, chains, out, next_chain);
+    return pack_rows(a, a_row, left, k, 1, width, chains, out, next_chain);
+}
+
+/* b (k,n) as panels of so many vectors of columns, each [steps][width], the last one filled up with zeros; chain by chain,
+ * next_chain apart. */
+ALWAYS void pack_b(const int vectors, const float *b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, int chains,
+                   float *out, int64_t next_chain)
+{
+    const int64_t width = vectors * (int64_t)W;
+    for (int64_t j = 0; j < n; j += width, b += width * b_col, out += width * steps(k, chains, 0)) {
+        int64_t nr = qkv__min(width, n - j), done = 0;
+        if (nr == width && chains == 1 && b_col == 1) done = pack_columns(vectors, b, b_row, k, out);
+        if (nr == width && chains == CHAINS && b_row == 1)
+            done = pack_rows(b, b_col, W, k, vectors, width, CHAINS, out, next_chain);
         for (int c = 0; c < chains; c++)
-            pack_slowly(b + (done * chains + c) * b_row, b_col, b_row * chains, nr, steps(k, chains, c) - done, NR,
-                        out + c * next_chain + done * NR);
+            pack_slowly(b + (done * chains + c) * b_row, b_col, b_row * chains, nr, steps(k, chains, c) - done, width,
+                        out + c * next_chain + done * width);
     }
 }
 
@@ -71,8 +92,8 @@ static void pack_b(const float *b, int64_t b_row, int64_t b_col, int64_t k, int6
  * itself: so the last two are made alike. */
 static inline int64_t next_rows(int64_t left)
 {
-    enum { ENOUGH = 4 };
-    return left <= MR ? left : left < (int)MR + (int)ENOUGH ? qkv__ceil_div(left, 2) : MR;
+    enum { ENOUGH = 8 / PANEL_VECTORS };
+    return left <= PANEL_ROWS ? left : left < (int)PANEL_ROWS + (int)ENOUGH ? qkv__ceil_div(left, 2) : PANEL_ROWS;
 }
 
 /* a (m,k) as panels of next_rows(), each [steps][rows]. */
@@ -82,11 +103,11 @@ static void pack_a(const float *a, int64_t a_row, int64_t a_col, int64_t m, int6
     for (int64_t i = 0, mr; i < m; i += mr, a += mr * a_row, out += mr * steps(k, chains, 0)) {
         int64_t done = 0;
         mr = next_rows(m - i);
-        if (mr == MR && chains == 1 && a_row == 1)
-            for (; done < k; done++) memcpy(out + done * MR, a + done * a_col, sizeof(float) * MR);
-        /* each store spills into the place of the next, which is stored later */
-        if ((int)MR <= (int)W && m - i >= W && chains == CHAINS && a_col == 1)
-            done = pack_rows(a, a_row, k, 1, mr, out, next_chain);
+        if (mr == PANEL_ROWS && chains == 1 && a_row == 1)
+            for (; done < k; done++) memcpy(out + done * PANEL_ROWS, a + done * a_col, sizeof(float) * PANEL_ROWS);
+        if ((int)PANEL_ROWS <= (int)W && a_col == 1)
+            done = chains == 1 ? pack_rows_of_a(a, a_row, m - i, k, mr, 1, out, next_chain)
+                               : pack_rows_of_a(a, a_row, m - i, k, mr, CHAINS, out, next_chain);
         for (int c = 0; c < chains; c++)
             pack_slowly(a + (done * chains + c) * a_col, a_row, a_col * chains, mr, steps(k, chains, c) - done, mr,
                         out + c * next_chain + done * mr);
@@ -96,8 +117,10 @@ static void pack_a(const float *a, int64_t a_row, int64_t a_col, int64_t m, int6
 /* ---- blocked ---- */
 
 /* A tile of packed panels: every step of a has its rows side by side. */
-#define PACKED_CASE(rows) \
-    case rows: tile_with_bias(rows, NV, a, 1, rows, b, NR, c, c_row, k, add, bias, next, next_step); break;
+#define PACKED_CASE(rows)                                                                                           \
+    case rows:                                                                                                      \
+        tile_with_bias(rows, PANEL_VECTORS, a, 1, rows, b, PANEL_COLUMNS, c, c_row, k, add, bias, next, next_step); \
+        break;
 
 static __attribute__((noinline)) void packed_tile(int64_t mr, const float *a, const float *b, float *c, int64_t c_row,
                                                   int64_t k, bool add, const float *bias, const char *next, int64_t next_step)
@@ -110,25 +133,28 @@ static __attribute__((noinline)) void packed_tile(int64_t mr, const float *a, co
         PACKED_CASE(5)
         PACKED_CASE(6)
 #if QKV_VECTOR_BYTES == 64
-        PACKED_CASE(7) PACKED_CASE(8) PACKED_CASE(9) PACKED_CASE(10) PACKED_CASE(11) PACKED_CASE(12)
+        PACKED_CASE(7)
+        PACKED_CASE(8)
+        PACKED_CASE(9)
+        PACKED_CASE(10) PACKED_CASE(11) PACKED_CASE(12) PACKED_CASE(13) PACKED_CASE(14) PACKED_CASE(15) PACKED_CASE(16)
 #endif
     }
 }
 
-/* ---- weights packed whole: for every block of k, chain by chain, all panels of NR columns, each [steps][NR] ---- */
+/* ---- weights packed whole: for every block of k, chain by chain, all panels, each [steps][PANEL_COLUMNS] ---- */
 
-static inline int64_t packed_block(int64_t n, int64_t p) { return qkv__round_up(n, NR) * p; }
+static inline int64_t packed_block(int64_t n, int64_t p) { return qkv__round_up(n, PANEL_COLUMNS) * p; }
 
 /* Floats from a chain to the next in a block of k. */
-static inline int64_t packed_chain(int64_t n, int64_t k) { return qkv__round_up(n, NR) * steps(k, CHAINS, 0); }
+static inline int64_t packed_chain(int64_t n, int64_t k) { return qkv__round_up(n, PANEL_COLUMNS) * steps(k, CHAINS, 0); }
 
-int64_t NAME(packed_floats)(int64_t n, int64_t k) { return qkv__round_up(n, NR) * qkv__round_up(k, CHAINS); }
+int64_t NAME(packed_floats)(int64_t n, int64_t k) { return qkv__round_up(n, PANEL_COLUMNS) * qkv__round_up(k, CHAINS); }
 
 void NAME(pack_weight)(float *out, const float *w, int64_t n, int64_t k, int64_t from, int64_t to)
 {
     for (int64_t p = 0; p < k; p += CHAIN * CHAINS) {
         int64_t some = qkv__min(CHAIN * CHAINS, k - p);
-        pack_b(w + p, 1, k, some, to - from, CHAINS, out + packed_block(n, p) + from * steps(some, CHAINS, 0),
+        pack_b(PANEL_VECTORS, w + p, 1, k, some, to - from, CHAINS, out + packed_block(n, p) + from * steps(some, CHAINS, 0),
                packed_chain(n, some));
     }
 }
@@ -142,62 +168,66 @@ static inline span span_at(int64_t from, int64_t most, int64_t end) { return (sp
 
 enum { A_CHAIN = MC * CHAIN + W, B_CHAIN = NC * CHAIN };
 
-/* Both operands, packed chain by chain, of a block of k; add: c has sums of earlier blocks. */
-typedef struct packed_operands {
-    const float *a, *b;
-    int64_t b_chain, k;
-    int chains;
+/* One chain of a block: panels of a and of b, so many floats for each of their rows and columns (the longest chain has them all),
+ * and what the sums are added to, or become. */
+typedef struct packed_chain_block {
+    const float *a, *b, *bias; /* bias: NULL, but behind the last chain of all */
+    float *c;
+    int64_t c_row, steps, room;
     bool add;
-} packed_operands;
+    int64_t ahead; /* bytes from a panel of b to what is asked for meanwhile */
+} packed_chain_block;
 
-/* Some chains of a tile, one after the other, and the bias behind the last of all. What lies so many bytes `ahead` of each
- * chain's b is asked for on the way, `next_step` of them in a step. */
-static void add_chains_of_tile(const packed_operands *w, span chains, const float *a, const float *b, int64_t mr, float *c,
-                               int64_t c_row, const float *bias, int64_t ahead, int64_t next_step)
+/* A tile with fewer than PANEL_COLUMNS, through a full one. By itself: the others need no memory for it. */
+static __attribute__((noinline)) void add_tile_at_edge(const packed_chain_block *w, int64_t i, int64_t mr, int64_t j,
+                                                       int64_t nr)
 {
-    for (int64_t q = chains.from; q < chains.from + chains.n; q++)
-        packed_tile(mr, a + q * A_CHAIN, b + q * w->b_chain, c, c_row, steps(w->k, w->chains, (int)q), w->add || q > 0,
-                    q == w->chains - 1 ? bias : NULL, (const char *)(b + q * w->b_chain) + ahead, next_step);
+    float *c = w->c + i * w->c_row + j, whole[PANEL_ROWS * PANEL_COLUMNS] = { 0 };
+    const float *b = w->b + j * w->room;
+    if (w->add) copy_tile(whole, PANEL_COLUMNS, c, w->c_row, mr, nr);
+    packed_tile(mr, w->a + i * w->room, b, whole, PANEL_COLUMNS, w->steps, w->add, NULL, (const char *)b, 0);
+    copy_tile(c, w->c_row, whole, PANEL_COLUMNS, mr, nr);
+    if (w->bias) add_bias(c, w->c_row, mr, nr, w->bias + j);
 }
 
-/* The same where fewer than NR columns are left: through a full tile. */
-static void add_chains_at_edge(const packed_operands *w, span chains, const float *a, const float *b, int64_t mr, int64_t nr,
-                               float *c, int64_t c_row, const float *bias)
+/* c (m,n): all rows with a group of panels of b, which stays in the cache. Each tile asks for its part of what comes next: where
+ * the last one asked for all of it, a line in every step, that came slower than the tile could go. */
+static void add_chain(const packed_chain_block *w, int64_t m, int64_t n)
 {
-    float whole[MR * NR] = { 0 };
-    if (w->add || chains.from > 0) copy_tile(whole, NR, c, c_row, mr, nr);
-    add_chains_of_tile(w, chains, a, b, mr, whole, NR, NULL, 0, 0);
-    copy_tile(c, c_row, whole, NR, mr, nr);
-    if (bias && chains.from + chains.n == w->chains) add_bias(c, c_row, mr, nr, bias);
-}
-
-/* c (m,n): all rows with a panel of b, which stays in the cache. Each tile asks for its part of the next panel: where the last
- * one asked for all of it, a line in every step, that came slower than the tile could go. */
-static void blocks(const packed_operands *w, span chains, int64_t m, int64_t n, float *c, int64_t c_row, const float *bias)
-{
-    enum { STEP = NR * (int)sizeof(float) }; /* bytes */
-    int64_t room = steps(w->k, w->chains, 0), panel = STEP * room, tiles = qkv__ceil_div(m, MR);
-    for (int64_t j = 0; j < n; j += NR)
-        for (int64_t i = 0, t = 0, mr; i < m; i += mr, t++) {
-            const float *a = w->a + i * room, *b = w->b + j * room, *more = bias ? bias + j : NULL;
-            float *to = c + i * c_row + j;
-            mr = next_rows(m - i);
-            if (n - j >= NR)
-                add_chains_of_tile(w, chains, a, b, mr, to, c_row, more, panel + panel * t / tiles, qkv__ceil_div(STEP, tiles));
-            else add_chains_at_edge(w, chains, a, b, mr, n - j, to, c_row, more);
+    enum { STEP = PANEL_COLUMNS * (int)sizeof(float) }; /* bytes */
+    const int64_t tiles = qkv__ceil_div(m, PANEL_ROWS), part = STEP * w->room / tiles, next_step = qkv__ceil_div(STEP, tiles);
+    const int64_t whole = n / PANEL_COLUMNS * PANEL_COLUMNS;
+    for (int64_t i = 0, ahead = w->ahead, mr; i < m; i += mr, ahead += part) {
+        mr = next_rows(m - i);
+        for (int64_t j = 0; j < whole; j += PANEL_COLUMNS) {
+            const float *b = w->b + j * w->room;
+            packed_tile(mr, w->a + i * w->room, b, w->c + i * w->c_row + j, w->c_row, w->steps, w->add,
+                        w->bias ? w->bias + j : NULL, (const char *)b + ahead, next_step);
         }
+        if (whole < n) add_tile_at_edge(w, i, mr, whole, n - whole);
+    }
 }
 
-/* The panels of b of all chains stay in level 1 while they are short: then a tile of c is read once. */
+/* All chains of a group of panels before the next group: what they are added to has not gone far then. */
 static void multiply_block(const qkv__product *x, int chains, span i, span j, span p, const float *a, const float *b,
                            int64_t b_chain)
 {
-    enum { SHORT = 24 * 1024 / (NR * (int)sizeof(float)) };
-    const packed_operands w = { a, b, b_chain, p.n, chains, x->add || p.from > 0 };
-    const float *bias = x->bias && p.from + p.n == x->k ? x->bias + j.from : NULL;
-    int64_t together = p.n <= SHORT ? chains : 1;
-    for (int64_t q = 0; q < chains; q += together)
-        blocks(&w, (span){ q, together }, i.n, j.n, x->c + i.from * x->c_row + j.from, x->c_row, bias);
+    const int64_t room = steps(p.n, chains, 0), panel = PANEL_COLUMNS * (int64_t)sizeof(float) * room;
+    const int64_t columns = qkv__max(1, GROUP_BYTES / panel) * PANEL_COLUMNS;
+    for (span g = span_at(0, columns, j.n); g.n > 0; g = span_at(g.from + columns, columns, j.n))
+        for (int q = 0; q < chains; q++) {
+            const bool last = q == chains - 1;
+            const packed_chain_block w = { .a = a + q * A_CHAIN,
+                                           .b = b + q * b_chain + g.from * room,
+                                           .bias = x->bias && last && p.from + p.n == x->k ? x->bias + j.from + g.from : NULL,
+                                           .c = x->c + i.from * x->c_row + j.from + g.from,
+                                           .c_row = x->c_row,
+                                           .steps = steps(p.n, chains, q),
+                                           .room = room,
+                                           .add = x->add || p.from > 0 || q > 0,
+                                           .ahead = (int64_t)sizeof(float) * (last ? columns * room - q * b_chain : b_chain) };
+            add_chain(&w, i.n, g.n);
+        }
 }
 
 static void pack_block_of_a(const qkv__product *x, int chains, span i, span p, float *a)
@@ -211,7 +241,8 @@ static void blocked(const qkv__product *x, int chains, float *scratch)
     float *a = scratch, *b = scratch + A_CHAIN * CHAINS;
     for (span j = span_at(0, columns, x->n); j.n > 0; j = span_at(j.from + columns, columns, x->n))
         for (span p = span_at(0, CHAIN * chains, x->k); p.n > 0; p = span_at(p.from + p.n, CHAIN * chains, x->k)) {
-            pack_b(x->b + p.from * x->b_row + j.from * x->b_col, x->b_row, x->b_col, p.n, j.n, chains, b, B_CHAIN);
+            pack_b(PANEL_VECTORS, x->b + p.from * x->b_row + j.from * x->b_col, x->b_row, x->b_col, p.n, j.n, chains, b,
+                   B_CHAIN);
             for (span i = span_at(0, MC, x->m); i.n > 0; i = span_at(i.from + MC, MC, x->m)) {
                 pack_block_of_a(x, chains, i, p, a);
                 multiply_block(x, chains, i, j, p, a, b, B_CHAIN);
@@ -259,7 +290,7 @@ static void streamed(const qkv__product *x, float *scratch)
 {
     for (int64_t p = 0; p < x->k; p += CHAIN * CHAINS) {
         int64_t k = qkv__min(CHAIN * CHAINS, x->k - p);
-        pack_b(x->a + p * x->a_col, x->a_col, x->a_row, k, x->m, CHAINS, scratch, STREAM_CHAIN);
+        pack_b(NV, x->a + p * x->a_col, x->a_col, x->a_row, k, x->m, CHAINS, scratch, STREAM_CHAIN);
         for (int64_t j = 0; j < x->n; j += MR)
             for (int64_t i = 0; i < x->m; i += NR) stream_columns(x, scratch, p, k, i, j, qkv__min(MR, x->n - j));
     }
@@ -342,4 +373,5 @@ FITS(STREAM_CHAIN *CHAINS);
 FITS(CHAIN *NR);
 FITS(CHAIN *CHAINS *DOT_ROWS);
 _Static_assert((int)DOT_ROWS <= (int)QKV__PACK_ROWS, "a packed weight of 16 bits has nothing else to be read");
-_Static_assert(MC % MR == 0 && NC % NR == 0 && QKV__PACK_COLUMNS % NR == 0, "blocks are whole panels");
+_Static_assert(MC % PANEL_ROWS == 0 && NC % PANEL_COLUMNS == 0 && QKV__PACK_COLUMNS % PANEL_COLUMNS == 0,
+               "blocks are whole panels");

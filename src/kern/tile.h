@@ -27,26 +27,36 @@ enum { NR = NV * W };
 #define UNROLL_K _Pragma("GCC unroll 4")                /* gcc steps fewer pointers then; clang unrolls by itself */
 #define ALWAYS static inline __attribute__((always_inline))
 
+/* One k: sum[i][v] += a[i*a_i] * b[v*W ..]. */
+ALWAYS void tile_step(const int mr, const int nv, const float *a, int64_t a_i, const float *b, vf sum[2 * MR][8])
+{
+    vf row[8];
+    EACH (v, nv) row[v] = load(b + v * W);
+    EACH (i, mr) {
+        vf value = set1(a[i * a_i]);
+        EACH (v, nv) sum[i][v] += value * row[v];
+    }
+}
+
 /* c[i][j] (+)= sum over p of a[i*a_i + p*a_k] * b[p*b_k + j],   i < mr, j < nv*W; mr and nv are constants where it is called.
  * The sum is one chain from 0 in the order of p, added to c at the end, and the bias, if there is one, after that. Meanwhile what
- * comes `next`, unless that is NULL, is asked for, some bytes in every step, to the second cache: the first has no room for it.
+ * comes `next`, unless that is NULL, is asked for, some bytes for every step, to the second cache: the first has no room for it.
  * Every loop over accumulators is unrolled, the stores too: otherwise gcc keeps them in memory. */
 ALWAYS void tile_with_bias(const int mr, const int nv, const float *a, int64_t a_i, int64_t a_k, const float *b, int64_t b_k,
                            float *c, int64_t c_i, int64_t k, bool add, const float *bias, const char *next, int64_t next_step)
 {
+    enum { STEPS = 4, LINE = 64 };
     vf sum[2 * MR][8];
+    int64_t p = 0;
     EACH (i, mr)
         EACH (v, nv) sum[i][v] = (vf){ 0 };
-    UNROLL_K for (int64_t p = 0; p < k; p++, a += a_k, b += b_k)
-    {
-        vf row[8];
-        if (next) __builtin_prefetch(next + p * next_step, 0, 2);
-        EACH (v, nv) row[v] = load(b + v * W);
-        EACH (i, mr) {
-            vf value = set1(a[i * a_i]);
-            EACH (v, nv) sum[i][v] += value * row[v];
-        }
+    for (; next && p + STEPS <= k; p += STEPS, a += STEPS * a_k, b += STEPS * b_k, next += STEPS * next_step) {
+        __builtin_prefetch(next, 0, 2);
+        if (next_step > LINE / STEPS) /* they lie in several lines */
+            EACH (u, STEPS - 1) __builtin_prefetch(next + (u + 1) * next_step, 0, 2);
+        EACH (u, STEPS) tile_step(mr, nv, a + u * a_k, a_i, b + u * b_k, sum);
     }
+    UNROLL_K for (; p < k; p++, a += a_k, b += b_k) tile_step(mr, nv, a, a_i, b, sum);
     if (add) {
         EACH (i, mr)
             EACH (v, nv) sum[i][v] = load(c + i * c_i + v * W) + sum[i][v];
