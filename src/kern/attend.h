@@ -8,14 +8,27 @@
 enum { BQ = QKV__QUERY_BLOCK, BK = 96 }; /* queries of a block, keys of a tile: together in the level-2 cache */
 _Static_assert(BQ % NR == 0 && BK % 2 == 0, "panels are whole; dropout takes keys in pairs");
 
+#if QKV_VECTOR_BYTES == 64 /* a vector after the other, as in packed products: see matmul.c */
+enum { COLUMN_ROWS = 16 };
+TILE(tile_one_column, 1, A_BY_COLUMN)
+static void tile_columns(int64_t mr, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c, int64_t c_i,
+                         int64_t k, bool add)
+{
+    EACH (v, NV) tile_one_column(mr, a, a_step, b + v * W, b_k, c + v * W, c_i, k, add);
+}
+#else
+enum { COLUMN_ROWS = MR };
 TILE(tile_columns, NV, A_BY_COLUMN)
+#endif
 TILE(tile_by_row, NV, A_BY_ROW)
 TILE(tile_of_one_vector, 1, A_BY_ROW)
 
 static inline int64_t padded(int64_t d) { return qkv__round_up(d, NR); }
 
 /* m rows cut evenly into tiles: 16 as 6 + 5 + 5 would have it, 6 + 6 + 4 is as good */
-static inline int64_t tile_height(int64_t m) { return qkv__ceil_div(m, qkv__ceil_div(m, MR)); }
+static inline int64_t even_height(int64_t m, int64_t most) { return qkv__ceil_div(m, qkv__ceil_div(m, most)); }
+static inline int64_t tile_height(int64_t m) { return even_height(m, MR); }
+static inline int64_t column_height(int64_t m) { return even_height(m, COLUMN_ROWS); }
 
 /* ---- packing ---- */
 

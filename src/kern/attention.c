@@ -147,7 +147,7 @@ void NAME(attend)(const qkv__attention *x, int64_t b, int64_t h, int64_t from, i
         int64_t keys = qkv__min(BK, end - j);
         pack_chunks(v + j * x->v_rows.row, x->v_rows.row, keys, x->dv, values);
         for (int64_t p = 0; p < w.panels; p++) {
-            int64_t n = qkv__min(keys, panel_sees(&w, p) - j), rows = panel_rows(&w, p), step = tile_height(rows);
+            int64_t n = qkv__min(keys, panel_sees(&w, p) - j), rows = panel_rows(&w, p), step = column_height(rows);
             if (n <= 0 || j + keys <= qkv__seen_from(x, from + p * NR)) continue;
             float *out = y + p * NR * width;
             float scale = masked_scores(&w, p, j, n, queries + p * NR * x->dk, rows, s);
@@ -313,7 +313,7 @@ static void tile_gradient(gradient *g, int64_t j0, int64_t keys)
     if (x->grad_relative) add_to_distances(g, j0, keys);
     if (!x->grad_q) return;
     pack_chunks(g->k + j0 * x->k_rows.row, x->k_rows.row, keys, x->dk, g->key_chunks);
-    for (int64_t i = 0, step = tile_height(w->n), m; i < w->n; i += m) {
+    for (int64_t i = 0, step = column_height(w->n), m; i < w->n; i += m) {
         m = qkv__min(step, w->n - i);
         int64_t n = qkv__min(keys, qkv__seen_to(x, w->b, w->from + i + m - 1) - j0);
         if (n > 0)

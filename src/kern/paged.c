@@ -218,7 +218,7 @@ static void panel_scores(const head *w, int64_t first, int64_t rows, int64_t j0,
 {
     const qkv__paged *x = w->x;
     for (int64_t j = 0; j < n; j += PAGE) {
-        int64_t keys = qkv__min(PAGE, n - j), step = tile_height(keys);
+        int64_t keys = qkv__min(PAGE, n - j), step = column_height(keys);
         for (int64_t a = 0; a < keys; a += step)
             tile_columns(qkv__min(step, keys - a), keys_of(w, j0 + j) + a, PAGE, panel, NR, s + (j + a) * NR, NR, x->dk, false);
     }
@@ -260,7 +260,7 @@ static void attend_tile(const head *w, panels *p, int64_t from, int64_t to, int6
     const int64_t width = padded(x->dv), keys = qkv__min(BK, end - j0), next = j0 + BK;
     pack_values(w, j0, keys, p->values);
     for (int64_t at = 0; from + at < to; at += NR) {
-        int64_t rows = qkv__min(NR, to - from - at), step = tile_height(rows);
+        int64_t rows = qkv__min(NR, to - from - at), step = column_height(rows);
         int64_t n = qkv__min(keys, qkv__paged_to(x, from + at + rows - 1) - j0);
         ask_for_pages(w, next + at / NR * PAGE, qkv__ceil_div(to - from, NR), qkv__min(end, next + BK));
         if (n <= 0 || j0 + keys <= qkv__paged_from(x, from + at)) continue;

@@ -106,6 +106,15 @@ ALWAYS void tile_rows(int64_t mr, const int nv, const order a_order, const float
         CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
 #endif
     }
+#if QKV_VECTOR_BYTES == 64
+    if (nv > 1 || a_order != A_BY_COLUMN) return; /* only these may have up to 16, see tile_columns in attend.h */
+    switch (mr) {
+        CASE(13)
+        CASE(14)
+        CASE(15)
+        CASE(16)
+    }
+#endif
 }
 
 /* name(mr, ...) is a tile of mr rows, 1 <= mr <= MR */
