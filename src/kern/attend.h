@@ -8,7 +8,7 @@
 enum { BQ = QKV__QUERY_BLOCK, BK = 96 }; /* queries of a block, keys of a tile: together in the level-2 cache */
 _Static_assert(BQ % NR == 0 && BK % 2 == 0, "panels are whole; dropout takes keys in pairs");
 
-#if QKV_VECTOR_BYTES == 64 /* a vector after the other, as in packed products: see matmul.c */
+#if QKV_VECTOR_BYTES == 64 /* one vector after the other, as in packed products: see matmul.c */
 enum { COLUMN_ROWS = 16 };
 TILE(tile_one_column, 1, A_BY_COLUMN)
 static void tile_columns(int64_t mr, const float *a, int64_t a_step, const float *b, int64_t b_k, float *c, int64_t c_i,

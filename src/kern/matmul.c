@@ -7,19 +7,16 @@
  *   dots       a few rows and b stored (n,k): dots.c, and dot_chains.h for more of them with vectors of 64 bytes */
 #include "dot_chains.h"
 
-/* Panels of packed operands, the blocks they make, and what of b stays in level 1 while rows of a go by. With vectors of 64 bytes a
- * tile is one of them wide: then each of its multiply-adds reads its number of a by itself. Wider ones need an instruction more for
- * each number, which counts where another thread shares the core and has half of what that can issue. And 16 rows are
- * packed in whole vectors. */
+/* Tiles of packed panels are PANEL_ROWS by PANEL_VECTORS. MC rows of a are a block, whose chains sit in level 2; NC columns of b are
+ * one; and of b, GROUP_BYTES in whole panels, at least one, stay in level 1 while the rows go by. With vectors of 64 bytes a tile
+ * is one vector wide: each multiply-add then reads its number of a from memory by itself, where two vectors need a load more for
+ * every number. That counts where another thread shares the core, as each can issue half as much (docs/decisions.md). */
 #if QKV_VECTOR_BYTES == 64
 enum { PANEL_ROWS = 16, PANEL_VECTORS = 1, MC = 96, GROUP_BYTES = 24 << 10 };
 #else
 enum { PANEL_ROWS = MR, PANEL_VECTORS = NV, MC = 192, GROUP_BYTES = 16 << 10 };
 #endif
-enum {
-    PANEL_COLUMNS = PANEL_VECTORS * W,
-    NC = 512 /* columns of a packed block of b; MC rows of a, in chains of CHAIN floats, sit in level 2 */
-};
+enum { PANEL_COLUMNS = PANEL_VECTORS * W, NC = 512 };
 
 /* ---- tiles ---- */
 
@@ -62,8 +59,8 @@ ALWAYS int64_t pack_rows(const float *x, int64_t stride, int64_t rows, int64_t k
     return k / SOME * SOME / chains;
 }
 
-/* Up to W rows of a, which is stored (m,k). The vectors spill into the place of the next, which is stored later; where there are
- * W rows, that is a constant. */
+/* Up to W rows of a, which is stored (m,k). Each store spills into the place of the next, which is stored later. For W rows their
+ * number is a constant, which is faster. */
 ALWAYS int64_t pack_rows_of_a(const float *a, int64_t a_row, int64_t left, int64_t k, int64_t width, const int chains,
                               float *out, int64_t next_chain)
 {
@@ -92,7 +89,7 @@ ALWAYS void pack_b(const int vectors, const float *b, int64_t b_row, int64_t b_c
  * itself: so the last two are made alike. */
 static inline int64_t next_rows(int64_t left)
 {
-    enum { ENOUGH = 8 / PANEL_VECTORS };
+    enum { ENOUGH = PANEL_VECTORS == 1 ? 8 : 4 };
     return left <= PANEL_ROWS ? left : left < (int)PANEL_ROWS + (int)ENOUGH ? qkv__ceil_div(left, 2) : PANEL_ROWS;
 }
 
@@ -105,7 +102,7 @@ static void pack_a(const float *a, int64_t a_row, int64_t a_col, int64_t m, int6
         mr = next_rows(m - i);
         if (mr == PANEL_ROWS && chains == 1 && a_row == 1)
             for (; done < k; done++) memcpy(out + done * PANEL_ROWS, a + done * a_col, sizeof(float) * PANEL_ROWS);
-        if ((int)PANEL_ROWS <= (int)W && a_col == 1)
+        else if ((int)PANEL_ROWS <= (int)W && a_col == 1)
             done = chains == 1 ? pack_rows_of_a(a, a_row, m - i, k, mr, 1, out, next_chain)
                                : pack_rows_of_a(a, a_row, m - i, k, mr, CHAINS, out, next_chain);
         for (int c = 0; c < chains; c++)
@@ -208,7 +205,8 @@ static void add_chain(const packed_chain_block *w, int64_t m, int64_t n)
     }
 }
 
-/* All chains of a group of panels before the next group: what they are added to has not gone far then. */
+/* All chains of a group of panels before the next group: what they are added to has not gone far then. Each asks for the next
+ * chain, the last for the first one of the next group. */
 static void multiply_block(const qkv__product *x, int chains, span i, span j, span p, const float *a, const float *b,
                            int64_t b_chain)
 {
@@ -368,7 +366,7 @@ void NAME(multiply)(const qkv__product *x, float *scratch)
 }
 
 #define FITS(floats) _Static_assert((floats) * sizeof(float) <= QKV__PRODUCT_SCRATCH, "the scratch is too small")
-FITS((MC * CHAIN + W + NC * CHAIN) * CHAINS);
+FITS((A_CHAIN + B_CHAIN) * CHAINS);
 FITS(STREAM_CHAIN *CHAINS);
 FITS(CHAIN *NR);
 FITS(CHAIN *CHAINS *DOT_ROWS);

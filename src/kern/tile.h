@@ -107,7 +107,7 @@ ALWAYS void tile_rows(int64_t mr, const int nv, const order a_order, const float
 #endif
     }
 #if QKV_VECTOR_BYTES == 64
-    if (nv > 1 || a_order != A_BY_COLUMN) return; /* only these may have up to 16, see tile_columns in attend.h */
+    if (nv > 1 || a_order != A_BY_COLUMN) return; /* only these have up to 16: see attend.h */
     switch (mr) {
         CASE(13)
         CASE(14)
@@ -117,7 +117,7 @@ ALWAYS void tile_rows(int64_t mr, const int nv, const order a_order, const float
 #endif
 }
 
-/* name(mr, ...) is a tile of mr rows, 1 <= mr <= MR */
+/* name(mr, ...) is a tile of mr rows, 1 <= mr <= MR; one vector by column on AVX-512: 1 <= mr <= 16 */
 #define TILE(name, vectors, a_order)                                                                                    \
     static __attribute__((noinline)) void name(int64_t mr, const float *a, int64_t a_step, const float *b, int64_t b_k, \
                                                float *c, int64_t c_i, int64_t k, bool add)                              \

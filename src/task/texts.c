@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A batch's numbers should fit a core's own cache, and the last of them should not keep one thread waiting for long: MiniLM's shape
- * read 639 sentences a second with 120 rows and 622 with 240 (medians of 10 turns on a core with AMX, as others used it; in 8 bits
- * they are alike there, and 480 rows were slower than 240 on Zen 4). PADDED: what may be computed where padding is. */
+/* A batch's numbers should fit a core's own cache, and the other threads should not wait long for the last one: MiniLM's shape read
+ * 639 sentences a second with 120 rows and 622 with 240 (medians of 10 turns, two Emerald Rapids cores). PADDED: what may be
+ * computed where padding is. */
 enum { BATCH_TOKENS = 128, PADDED_TOKENS = 4096, AROUND = 2, DEFAULT_LENGTH = 512 };
 
 /* ---- a text's ids ---- */
