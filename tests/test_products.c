@@ -326,7 +326,29 @@ static void packed_maps_together(void **state)
     qkv_set_threads(0);
 }
 
-/* The same for weights in 8 and 4 bits, whose rows of x are quantized once for all of them; and a mixture of both. */
+/* Products are cut at the tiles of any instruction set, those of sets that this machine lacks too: cutting comes to an end, and no
+ * bits depend on it. */
+static void rows_cut_at_any_tile(void **state)
+{
+    static const int64_t tiles[] = { 1, 16, 32, 96 };
+    static qkv__kernels other;
+    char usual_digest[65], digest[65];
+    const qkv__kernels *usual = kern;
+    qkv_set_threads(2);
+    affine_digest(301, 300, 500, usual_digest);
+    other = *usual;
+    qkv__kern = &other;
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+        other.row_tile = tiles[i];
+        qkv_set_threads(2);
+        affine_digest(301, 300, 500, digest);
+        assert_string_equal(digest, usual_digest);
+        packed_maps_together(state);
+    }
+    qkv__kern = usual;
+}
+
+/* packed_maps_together() for weights in 8 and 4 bits, whose rows of x are quantized once for all of them; and a mixture of both. */
 static void quantized_maps_together(void **state)
 {
     (void)state;
@@ -365,6 +387,7 @@ int main(void)
         cmocka_unit_test(same_bits_on_any_threads), cmocka_unit_test(a_row_of_an_affine_layer),
         cmocka_unit_test(affine_maps_together),     cmocka_unit_test(packed_maps_together),
         cmocka_unit_test(quantized_maps_together),  cmocka_unit_test(products_inside_a_task),
+        cmocka_unit_test(rows_cut_at_any_tile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -461,6 +461,7 @@ void NAME(multiply_bfloat)(const qkv__product *x, const uint16_t *b, void *scrat
 }
 
 const qkv__kernels NAME(kernels) = { .isa = ISA_NAME,
+                                     .row_tile = 2 * PANEL,
                                      .multiply_int8 = NAME(multiply_int8),
                                      .multiply_int4 = NAME(multiply_int4),
                                      .multiply_bfloat = NAME(multiply_bfloat) };

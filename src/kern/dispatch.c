@@ -93,6 +93,7 @@ static int n_available;
 void qkv__kernels_inherit(qkv__kernels *own, const qkv__kernels *from)
 {
     if (!own->floats) own->floats = from->floats;
+    if (!own->row_tile) own->row_tile = from->row_tile;
 #define K(kind, result, name, parameters) \
     if (!own->name) own->name = from->name;
 #include "kernels.def"

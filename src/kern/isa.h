@@ -21,6 +21,13 @@
 #undef K
 #endif
 
+/* Rows of matmul.c's tiles, or a few times as many. */
+#if defined(QKV_VECTOR_BYTES) && QKV_VECTOR_BYTES == 64
+enum { ROW_TILE = 16 };
+#else
+enum { ROW_TILE = 12 };
+#endif
+
 extern const qkv__kernels NAME(kernels);
 
 #endif

@@ -11,6 +11,7 @@
 
 typedef struct qkv__kernels {
     const char *isa, *floats; /* its name, and that of the set whose products of floats it has */
+    int64_t row_tile;         /* rows that its products take at a time: a part of a product should have a multiple of them */
 #define K(kind, result, name, parameters) result(*name) parameters;
 #include "kernels.def"
 #undef K

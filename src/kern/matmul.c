@@ -371,5 +371,6 @@ FITS(STREAM_CHAIN *CHAINS);
 FITS(CHAIN *NR);
 FITS(CHAIN *CHAINS *DOT_ROWS);
 _Static_assert((int)DOT_ROWS <= (int)QKV__PACK_ROWS, "a packed weight of 16 bits has nothing else to be read");
-_Static_assert(MC % PANEL_ROWS == 0 && NC % PANEL_COLUMNS == 0 && QKV__PACK_COLUMNS % PANEL_COLUMNS == 0,
+_Static_assert(MC % PANEL_ROWS == 0 && ROW_TILE % PANEL_ROWS == 0 && NC % PANEL_COLUMNS == 0 &&
+                   QKV__PACK_COLUMNS % PANEL_COLUMNS == 0,
                "blocks are whole panels");

@@ -8,6 +8,7 @@
 const qkv__kernels NAME(kernels) = {
     .isa = ISA_NAME,
     .floats = ISA_NAME,
+    .row_tile = ROW_TILE,
 #define K(kind, result, name, parameters) .name = NAME(name),
 #include "kernels.def"
 #undef K

@@ -75,15 +75,15 @@ static void cut_side(int64_t n, int64_t cuts, int64_t tile, int64_t *part, int64
     *parts = qkv__ceil_div(n, *part);
 }
 
-enum { ROW_TILE = 12, COLUMN_TILE = QKV__PACK_COLUMNS };
+enum { COLUMN_TILE = QKV__PACK_COLUMNS };
 
 /* Every part of the columns packs its rows of a; with packed weights nothing is packed for a part of the rows, as long as it
  * has enough of them to read those. */
 static bool cuts_rows_of_packed(const qkv__product *x, int64_t cuts)
 {
     int64_t rows, parts;
-    cut_side(x->m, cuts, ROW_TILE, &rows, &parts);
-    return x->packed && x->m - (parts - 1) * rows > QKV__PACK_ROWS;
+    cut_side(x->m, cuts, kern->row_tile, &rows, &parts);
+    return x->m - (parts - 1) * rows > QKV__PACK_ROWS;
 }
 
 /* Parts that fit the caches; then the longer side is cut once more until there are a few parts to share, or they would be too
@@ -95,12 +95,13 @@ static void cut_evenly(cut *w, int64_t count)
     bool alone = qkv__is_alone();
     int64_t row_cuts = alone ? 1 : qkv__ceil_div(x->m, ROWS), column_cuts = alone ? 1 : qkv__ceil_div(x->n, COLUMNS);
     for (;;) {
-        cut_side(x->m, row_cuts, ROW_TILE, &w->rows, &w->row_cuts);
+        cut_side(x->m, row_cuts, kern->row_tile, &w->rows, &w->row_cuts);
         cut_side(x->n, column_cuts, COLUMN_TILE, &w->columns, &w->column_cuts);
         if (alone || count * w->row_cuts * w->column_cuts >= WANTED || w->rows * w->columns * x->k < 2 * LEAST_WORK) return;
-        if (w->rows <= ROW_TILE && w->columns <= COLUMN_TILE) return;
-        bool rows_are_longer = w->rows > ROW_TILE && w->rows > w->columns && !x->packed;
-        if (w->columns <= COLUMN_TILE || rows_are_longer || cuts_rows_of_packed(x, 2 * row_cuts)) row_cuts *= 2;
+        bool has_rows = w->rows > kern->row_tile, has_columns = w->columns > COLUMN_TILE; /* to be cut */
+        if (!has_rows && !has_columns) return;
+        bool cuts_rows = x->packed ? cuts_rows_of_packed(x, 2 * row_cuts) : w->rows > w->columns;
+        if (!has_columns || (has_rows && cuts_rows)) row_cuts *= 2;
         else column_cuts *= 2;
     }
 }
