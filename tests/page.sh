@@ -1,24 +1,28 @@
 #!/bin/sh
-# page.sh: the explorer page and the live page in a real Chromium; screenshots stay in BUILD/page. usage: page.sh QKV BUILD
+# page.sh: the explorer page, or the live page, in a real Chromium; screenshots stay in BUILD/page.
+# usage: page.sh QKV BUILD explorer|live
 . "$(dirname "$0")/cases.sh"
-qkv=$(realpath "$1") build=$(realpath "$2") here=$(cd "$(dirname "$0")/page" && pwd)
+qkv=$(realpath "$1") build=$(realpath "$2") which=$3 here=$(cd "$(dirname "$0")/page" && pwd)
 export LC_ALL=C.UTF-8
 
-skip_all() { skipped "the explorer page: $1"; exit 0; }
+skip_all() { skipped "the $which page: $1"; exit 0; }
+engine=$build/wasm/engine.wasm.gz
+[ "$which" = explorer ] || [ -e "$engine" ] || skip_all "there is no WebAssembly engine (make wasm makes it)"
 for needed in node npm chromium; do
     command -v $needed >/dev/null || skip_all "$needed is not installed (tools/deps test installs it)"
 done
 [ "$(node -p 'process.versions.node.split(".")[0]')" -ge 18 ] || skip_all "it needs Node.js 18 or newer"
 
-# What npm installs goes into the build folder, once.
+# What npm installs goes into the build folder, once, by whichever of the two tests is there first.
 mkdir -p "$build/page"
 out=$build/page
-if ! cmp -s "$here/package-lock.json" "$out/installed"; then
+install_packages() {
+    cmp -s "$here/package-lock.json" "$out/installed" && return
     cp "$here/package.json" "$here/package-lock.json" "$out"
-    (cd "$out" && npm ci --no-audit --no-fund >npm.log 2>&1) ||
-        skip_all "npm cannot install playwright-core and axe-core (see $out/npm.log)"
-    cp "$here/package-lock.json" "$out/installed"
-fi
+    (cd "$out" && npm ci --no-audit --no-fund >npm.log 2>&1) && cp "$here/package-lock.json" "$out/installed"
+}
+(flock 9 && install_packages) 9>"$out/lock" ||
+    skip_all "npm cannot install playwright-core and axe-core (see $out/npm.log)"
 
 cd "$folder" || exit 1
 check "sentence pairs" "$qkv" example translate --out pairs --pairs 4000 --quiet
@@ -38,14 +42,13 @@ check "one with a short memory" "$qkv" train generate --train toy/train.txt --va
     --positions learned --longest 32 --max-length 31 --steps 2
 tr '\n' ' ' <toy/train.txt | cut -d ' ' -f 1-1050 >long.txt
 [ "$failures" = 0 ] || finish || exit 1
-node "$here/page.test.mjs" "$qkv" "$out" translator classifier language long.txt heads12 heads16 heads32 || failures=1
-
-engine=$build/wasm/engine.wasm.gz
-if [ -e "$engine" ]; then
+if [ "$which" = explorer ]; then
+    node "$here/page.test.mjs" "$qkv" "$out" translator classifier language long.txt heads12 heads16 heads32 || failures=1
+else
     for model in translator classifier language learned heads12 heads16; do
         check "the live page of $model" "$qkv" page -m $model -o $model.html --engine "$engine" --quiet
     done
     node "$here/views.test.mjs" "$qkv" "$out" translator.html classifier.html language.html heads12.html heads16.html || failures=1
     node "$here/remarks.test.mjs" "$qkv" "$out" . || failures=1
-else skipped "the views of the live page: there is no WebAssembly engine (make wasm makes it)"; fi
+fi
 finish
