@@ -39,6 +39,10 @@ function frameReader(tell) {
   };
 }
 
+// A browser that says nothing to a command for so long has come to a stand.
+const PATIENCE = 120000;
+export class Silence extends Error {}
+
 // call(method, params, more) sends one command and gives its result.
 function connect(address) {
   const headers = { Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": randomBytes(16).toString("base64") };
@@ -52,6 +56,7 @@ function connect(address) {
       const read = frameReader(text => {
         const { id, result, error, message } = JSON.parse(text);
         const asker = waiting.get(id);
+        clearTimeout(asker?.late);
         waiting.delete(id);
         if (error) asker?.failed(new Error(error.message ?? message));
         else asker?.done(result);
@@ -60,7 +65,8 @@ function connect(address) {
       socket.on("error", () => {});
       read(first);
       done((method, params = {}, more = {}) => new Promise((done, failed) => {
-        waiting.set(++last, { done, failed });
+        const late = setTimeout(() => failed(new Silence(`no answer to ${method} in ${PATIENCE / 1000} s`)), PATIENCE);
+        waiting.set(++last, { done, failed, late });
         socket.write(frameOf(JSON.stringify({ id: last, method, params, ...more })));
       }));
     });
@@ -70,6 +76,7 @@ function connect(address) {
 // ---- starting ----
 const running = new Set();
 process.on("exit", () => { for (const end of running) end(); });
+process.on("SIGTERM", () => process.exit(143)); // whoever waited too long for this test: no browser stays behind
 
 // Starts a program with a folder and a group of processes of its own, and waits for the address that it tells.
 async function start(program, args, prepare = () => {}) {
