@@ -3,66 +3,14 @@
 
 #include "../base/memory.h"
 #include "../base/options.h"
-#include "../base/size.h"
-#include "../nn/layer.h"
-#include "../op/packed.h"
 #include "../tensor/tape.h"
-#include "session.h"
+#include "forward.h"
 
-#include <math.h>
 #include <string.h>
-
-enum { BLOCK = 512 }; /* tokens of a forward: more than that fills no cache better */
-
-/* What the encoder gave for one source; rows share it. */
-typedef struct source {
-    qkv__sequence kept;
-    uint8_t *hidden; /* (length); NULL: none */
-    int64_t users;
-} source;
-
-typedef struct row {
-    qkv__sequence read;
-    uint8_t *hidden; /* of the tokens read, hidden_room of them; NULL: none */
-    int64_t hidden_room;
-    source *source; /* NULL for a decoder alone */
-    int64_t before; /* tokens before the read in work */
-} row;
-
-struct qkv_session {
-    const qkv_transformer *x;
-    qkv_session_opts o;
-    qkv_tape *tape, *encoder_tape; /* of the last read, of the last encode */
-    qkv_tape *layer_tape;          /* of one layer */
-    qkv_tensor *encoded;           /* on the latter */
-    qkv__cache self, cross;
-    row *rows;
-    int64_t n_rows;
-    int64_t read_rows; /* of the last read: rows with new tokens */
-    float *states;     /* of the last layer, whose logits are wanted */
-    size_t states_bytes;
-    qkv_tensor *logits;            /* on the tape */
-    qkv_tape *output_tape;         /* of `outputs`; NULL until there are some */
-    qkv_tensor outputs, biases;    /* rows of the output layer that logits are computed of; no rows: all of it */
-    qkv__packing packing;          /* of outputs */
-    uint8_t *heads_off;            /* (layers, 2, heads); NULL: none */
-    uint8_t *layers_off;           /* (layers); NULL: none */
-    int64_t n_layers, n_heads_off; /* of them, and the model's dim: the model may be gone when the session is freed */
-    int64_t dim;
-    float *sinusoid;     /* rows of dim, as many as were wanted so far */
-    int64_t n_sinusoids; /* positions of it */
-};
-
-static const qkv__stack *decoder_of(const qkv_session *s) { return &s->x->stacks[QKV__DECODER]; }
-
-static bool keeps_results(const qkv_session *s) { return s->o.keep_attention || s->o.keep_hidden; }
-
-/* What is kept of a layer must outlive it. */
-static qkv_tape *layer_tape_of(const qkv_session *s) { return keeps_results(s) ? NULL : s->layer_tape; }
 
 /* ---- rows ---- */
 
-static void leave_source(qkv_session *s, source *x)
+static void leave_source(qkv_session *s, qkv__kept_source *x)
 {
     if (!x || --x->users) return;
     qkv__release(x->hidden, (size_t)x->kept.length);
@@ -70,12 +18,12 @@ static void leave_source(qkv_session *s, source *x)
     qkv__release(x, sizeof *x);
 }
 
-static void drop_row(qkv_session *s, row *r)
+static void drop_row(qkv_session *s, qkv__session_row *r)
 {
     qkv__cache_drop(&s->self, &r->read);
     qkv__release(r->hidden, (size_t)r->hidden_room);
     leave_source(s, r->source);
-    *r = (row){ 0 };
+    *r = (qkv__session_row){ 0 };
 }
 
 static void forget_results(qkv_session *s)
@@ -85,13 +33,13 @@ static void forget_results(qkv_session *s)
     qkv_tape_reset(s->tape);
 }
 
-static void drop_rows(qkv_session *s, row *rows, int64_t n)
+static void drop_rows(qkv_session *s, qkv__session_row *rows, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) drop_row(s, &rows[i]);
     qkv__release(rows, sizeof *rows * (size_t)n);
 }
 
-static void replace_rows(qkv_session *s, row *rows, int64_t n)
+static void replace_rows(qkv_session *s, qkv__session_row *rows, int64_t n)
 {
     drop_rows(s, s->rows, s->n_rows);
     s->rows = rows;
@@ -138,9 +86,9 @@ qkv_session *qkv_session_new(const qkv_model *m, const qkv_session_opts *opts)
     s->dim = x->o.dim;
     s->n_layers = x->stacks[QKV__DECODER].n;
     s->n_heads_off = 2 * s->n_layers * x->o.heads;
-    const qkv__layer *first = decoder_of(s)->layers;
-    if (first) set_cache(&s->self, decoder_of(s)->n, &first->self);
-    if (first && x->stacks[QKV__ENCODER].n) set_cache(&s->cross, decoder_of(s)->n, &first->cross);
+    const qkv__layer *first = qkv__session_decoder(s)->layers;
+    if (first) set_cache(&s->self, qkv__session_decoder(s)->n, &first->self);
+    if (first && x->stacks[QKV__ENCODER].n) set_cache(&s->cross, qkv__session_decoder(s)->n, &first->cross);
     if (take_touches(s)) return qkv_session_free(s), NULL;
     const qkv_tape_opts tape = { .no_grad = 1, .keep_attention = s->o.keep_attention, .keep_hidden = s->o.keep_hidden };
     s->tape = qkv_tape_new(&tape);
@@ -174,7 +122,7 @@ qkv_status qkv_session_start(qkv_session *s, int64_t rows)
     if (!s || rows < 0 || s->x->stacks[QKV__ENCODER].n)
         return qkv__fail(QKV_USAGE, "session: rows without a source are for a decoder alone");
     size_t bytes;
-    row *all = qkv__size_mul((size_t)rows, sizeof *all, &bytes) ? qkv__alloc_zero(bytes) : NULL;
+    qkv__session_row *all = qkv__size_mul((size_t)rows, sizeof *all, &bytes) ? qkv__alloc_zero(bytes) : NULL;
     if (!all) return qkv__fail(QKV_MEMORY, "session: %lld rows are more than there is memory for", (long long)rows);
     forget_results(s);
     replace_rows(s, all, rows);
@@ -192,10 +140,10 @@ static qkv_status check_lengths(const int32_t *lengths, int64_t rows, int64_t le
     return QKV_OK;
 }
 
-static qkv_status make_sources(qkv_session *s, row *rows, int64_t n, int64_t length, const int32_t *lengths)
+static qkv_status make_sources(qkv_session *s, qkv__session_row *rows, int64_t n, int64_t length, const int32_t *lengths)
 {
     for (int64_t i = 0; i < n; i++) {
-        source *x = rows[i].source = qkv__alloc_zero(sizeof *x);
+        qkv__kept_source *x = rows[i].source = qkv__alloc_zero(sizeof *x);
         if (!x) return QKV_MEMORY;
         x->users = 1;
         qkv_status status = s->cross.layers ? qkv__cache_reserve(&s->cross, &x->kept, lengths ? lengths[i] : length) : QKV_OK;
@@ -205,7 +153,7 @@ static qkv_status make_sources(qkv_session *s, row *rows, int64_t n, int64_t len
 }
 
 /* What the model's changes hide of a source. */
-static qkv_status hide_touched_source(qkv_session *s, source *x)
+static qkv_status hide_touched_source(qkv_session *s, qkv__kept_source *x)
 {
     size_t n = (size_t)x->kept.length;
     const uint8_t *hidden = qkv__hidden_keys(s->encoder_tape, &s->x->touches, QKV_ATTENTION_CROSS, x->kept.length, 1);
@@ -217,11 +165,12 @@ static qkv_status hide_touched_source(qkv_session *s, source *x)
 
 /* Keys and values of the encoder's result, for every layer of the decoder. Its rows are `stride` tokens apart; 0: one begins
  * where the other ends. */
-static qkv_status project_sources(qkv_session *s, qkv_tensor *memory, row *rows, const qkv__sources *x, int64_t stride)
+static qkv_status project_sources(qkv_session *s, qkv_tensor *memory, qkv__session_row *rows, const qkv__sources *x,
+                                  int64_t stride)
 {
-    for (int l = 0; l < decoder_of(s)->n; l++) {
+    for (int l = 0; l < qkv__session_decoder(s)->n; l++) {
         qkv_tape_reset(s->layer_tape);
-        const qkv_mha *cross = &decoder_of(s)->layers[l].cross;
+        const qkv_mha *cross = &qkv__session_decoder(s)->layers[l].cross;
         qkv_tensor *in = qkv__borrow(s->layer_tape, memory->ndim, memory->shape, qkv_data(memory)), *kv[2];
         if (!qkv__linear_together((const qkv_linear *const[]){ &cross->k, &cross->v }, 2, in, kv))
             return qkv_tape_status(s->layer_tape);
@@ -240,15 +189,15 @@ static qkv_status project_sources(qkv_session *s, qkv_tensor *memory, row *rows,
 }
 
 /* The encoder's result, and keys and values of it; what is kept of an encoder is kept of padding too. */
-static qkv_status encode_sources(qkv_session *s, row *rows, const qkv__sources *x)
+static qkv_status encode_sources(qkv_session *s, qkv__session_row *rows, const qkv__sources *x)
 {
     qkv_tape *t = s->encoder_tape;
-    qkv_tensor *memory = keeps_results(s) ? qkv_transformer_encode(s->x, t, x->ids, x->rows, x->length, x->lengths)
-                                          : qkv__transformer_encode(s->x, t, s->layer_tape, x);
+    qkv_tensor *memory = qkv__session_keeps(s) ? qkv_transformer_encode(s->x, t, x->ids, x->rows, x->length, x->lengths)
+                                               : qkv__transformer_encode(s->x, t, s->layer_tape, x);
     qkv_status status = memory ? make_sources(s, rows, x->rows, x->length, x->lengths) : qkv_tape_status(t);
-    if (!status) status = project_sources(s, memory, rows, x, keeps_results(s) ? x->length : 0);
+    if (!status) status = project_sources(s, memory, rows, x, qkv__session_keeps(s) ? x->length : 0);
     if (status) return status;
-    s->encoded = keeps_results(s) ? memory : qkv__pad_rows(memory, x);
+    s->encoded = qkv__session_keeps(s) ? memory : qkv__pad_rows(memory, x);
     return s->encoded ? QKV_OK : qkv_tape_status(t);
 }
 
@@ -257,7 +206,7 @@ qkv_status qkv_session_encode(qkv_session *s, const int32_t *ids, int64_t rows, 
     if (!s || !ids || rows < 1 || length < 1 || !s->x->stacks[QKV__ENCODER].n)
         return qkv__fail(QKV_USAGE, "session: sources need a model with an encoder, ids, and at least 1 row of 1 token");
     qkv_status status = check_lengths(lengths, rows, length);
-    row *all = status ? NULL : qkv__alloc_zero(sizeof *all * (size_t)rows);
+    qkv__session_row *all = status ? NULL : qkv__alloc_zero(sizeof *all * (size_t)rows);
     if (!all) return status ? status : QKV_MEMORY;
     forget_results(s);
     qkv_tape_reset(s->encoder_tape);
@@ -286,227 +235,7 @@ static qkv_status check_positions(const qkv_session *s, const int64_t *counts)
     return QKV_OK;
 }
 
-/* Positions 0 .. n-1 of the paper's sinusoids, computed once. */
-static qkv_status need_sinusoids(qkv_session *s, int64_t n)
-{
-    const qkv_transformer_opts *o = &s->x->o;
-    if (n <= s->n_sinusoids) return QKV_OK;
-    n = qkv__round_up(n, 64);
-    float *all = qkv__alloc(sizeof *all * (size_t)(n * o->dim));
-    qkv_tape *t = all ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }) : NULL;
-    int64_t more = n - s->n_sinusoids;
-    qkv_tensor *table = t ? qkv__sinusoid(t, s->n_sinusoids, more, o->dim, o->positions) : NULL;
-    if (table) {
-        if (s->sinusoid) memcpy(all, s->sinusoid, sizeof *all * (size_t)(s->n_sinusoids * o->dim));
-        memcpy(all + s->n_sinusoids * o->dim, qkv_data(table), sizeof *all * (size_t)(more * o->dim));
-        qkv__release(s->sinusoid, sizeof *all * (size_t)(s->n_sinusoids * o->dim));
-        s->sinusoid = all;
-        s->n_sinusoids = n;
-    } else qkv__release(all, sizeof *all * (size_t)(n * o->dim));
-    qkv_tape_free(t);
-    return table ? QKV_OK : qkv_error_status();
-}
-
-static qkv_tensor *sinusoids_at(qkv_session *s, const int32_t *positions, int64_t n)
-{
-    int64_t dim = s->x->o.dim, last = 0;
-    for (int64_t i = 0; i < n; i++) last = qkv__max(last, positions[i]);
-    if (need_sinusoids(s, last + 1)) return qkv__error_below(s->tape);
-    qkv_tensor *y = qkv__result(s->tape, 3, (int64_t[]){ n, 1, dim }, NULL, 0, NULL);
-    for (int64_t i = 0; y && i < n; i++)
-        memcpy(qkv_data(y) + i * dim, s->sinusoid + positions[i] * dim, sizeof(float) * (size_t)dim);
-    return y;
-}
-
-/* What is added to the embedding of tokens at these positions, learned or sinusoids. */
-static qkv_tensor *positions_at(qkv_session *s, const int32_t *positions, int64_t n)
-{
-    const qkv_positions *learned = &decoder_of(s)->positions;
-    if (learned->weight) return qkv_embed_forward(&(qkv_embed){ learned->weight }, s->tape, positions, n, 1);
-    return sinusoids_at(s, positions, n);
-}
-
-/* ---- a forward ---- */
-
-/* The tokens of one forward; everything it points to is on the tape. */
-typedef struct block {
-    int64_t tokens, rows;
-    row **of; /* the rows, and what each of them reads */
-    qkv__sequence **sequences;
-    qkv__paged_part *self, *cross;
-    int32_t *ids, *positions;
-    int64_t *wanted; /* tokens whose logits are wanted */
-    int64_t n_wanted;
-} block;
-
-static bool start_block(qkv_session *s, block *b, int64_t tokens)
-{
-    size_t rows = (size_t)qkv__min(s->n_rows, tokens), n = (size_t)tokens;
-    *b = (block){ .of = qkv__save(s->tape, sizeof *b->of * rows) };
-    b->sequences = qkv__save(s->tape, sizeof *b->sequences * rows);
-    b->self = qkv__save(s->tape, sizeof *b->self * rows);
-    b->cross = s->cross.layers ? qkv__save(s->tape, sizeof *b->cross * rows) : NULL;
-    b->ids = qkv__save(s->tape, sizeof *b->ids * n);
-    b->positions = qkv__save(s->tape, sizeof *b->positions * n);
-    b->wanted = qkv__save(s->tape, sizeof *b->wanted * n);
-    return !qkv_tape_status(s->tape);
-}
-
-/* Keys that the model's changes hide join those of the row. */
-static void hide_touched(const qkv_session *s, const row *r, qkv__paged_part *part)
-{
-    uint8_t *all = qkv__hidden_keys(s->tape, &s->x->touches, QKV_ATTENTION_DECODER, part->keys, 1);
-    if (!all) return;
-    for (int64_t i = 0; r->hidden && i < r->read.length; i++) all[i] |= r->hidden[i];
-    part->hidden = all;
-}
-
-/* The next n tokens of a row. */
-static void add_to_block(const qkv_session *s, block *b, row *r, const int32_t *ids, int64_t n, int64_t wanted)
-{
-    int64_t i = b->rows++, first = s->x->o.first_position;
-    b->of[i] = r;
-    b->sequences[i] = &r->read;
-    b->self[i] = (qkv__paged_part){ .n = n, .keys = r->read.length + n, .pages = r->read.pages, .hidden = r->hidden };
-    if (b->cross)
-        b->cross[i] = (qkv__paged_part){
-            .n = n, .keys = r->source->kept.length, .pages = r->source->kept.pages, .hidden = r->source->hidden
-        };
-    if (s->x->touches.n) hide_touched(s, r, &b->self[i]);
-    for (int64_t k = 0; k < n; k++, b->tokens++) {
-        b->ids[b->tokens] = ids[k];
-        b->positions[b->tokens] = (int32_t)(first + qkv__moved_position(&s->x->touches, QKV__DECODER, r->read.length + k));
-        if (k >= n - wanted) b->wanted[b->n_wanted++] = b->tokens;
-    }
-}
-
-static qkv_tensor *embed_block(qkv_session *s, const block *b)
-{
-    const qkv_transformer_opts *o = &s->x->o;
-    const qkv__stack *stack = decoder_of(s);
-    qkv_tensor *x = qkv_embed_forward(&stack->embed, s->tape, b->ids, b->tokens, 1);
-    if (!o->unscaled) x = qkv_scale(x, sqrtf((float)o->dim));
-    if (qkv__adds_positions(o)) x = qkv_add(x, positions_at(s, b->positions, b->tokens));
-    return o->embed_norm ? qkv_norm_forward(&stack->embed_norm, x) : x;
-}
-
-static qkv_tensor *final_norm(const qkv_session *s, qkv_tensor *x)
-{
-    return s->x->o.pre_norm ? qkv_norm_forward(&decoder_of(s)->final_norm, x) : x;
-}
-
-/* A layer that is off reads too, so that its keys and values are there when it is on again; what it makes of x is not used. */
-static qkv_tensor *read_past_layer(qkv_session *s, const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
-{
-    size_t bytes = x ? sizeof(float) * (size_t)x->count : 0;
-    float *kept = x ? qkv__save(s->tape, bytes) : NULL;
-    if (!kept) return NULL;
-    memcpy(kept, qkv_data(x), bytes);
-    qkv_tensor *y = qkv__layer_forward(l, x, pass);
-    if (y) memcpy(qkv_data(y), kept, bytes);
-    return y;
-}
-
-static int64_t longest_of_block(const block *b)
-{
-    int64_t longest = 1;
-    for (int64_t i = 0; i < b->rows; i++) longest = qkv__max(longest, b->self[i].keys);
-    return longest;
-}
-
-static qkv_tensor *run_layers(qkv_session *s, const block *b)
-{
-    const qkv_transformer *m = s->x;
-    const qkv__stack *stack = decoder_of(s);
-    qkv__cached_forward f = { .self_cache = &s->self,
-                              .cross_cache = &s->cross,
-                              .sequences = b->sequences,
-                              .self = b->self,
-                              .cross = b->cross,
-                              .rows = b->rows,
-                              .heads_off = s->heads_off };
-    qkv__pass pass = { .o = &m->o,
-                       .cached = &f,
-                       .longest = longest_of_block(b),
-                       .layer_tape = layer_tape_of(s),
-                       .touches = m->touches,
-                       .stack = QKV__DECODER };
-    qkv__set_rotary(m, b->positions, &pass);
-    qkv_tensor *x = embed_block(s, b);
-    for (f.layer = 0; f.layer < stack->n; f.layer++) {
-        pass.layer = f.layer;
-        const qkv__layer *layer = &stack->layers[f.layer];
-        bool is_off = s->layers_off && s->layers_off[f.layer];
-        qkv__keep_hidden(s->tape, x);
-        qkv__set_relative(m, s->tape, &pass);
-        x = is_off ? read_past_layer(s, layer, x, &pass) : qkv__layer_forward(layer, x, &pass);
-    }
-    if (s->o.keep_hidden) qkv__keep_hidden(s->tape, final_norm(s, x));
-    return x;
-}
-
-/* Reads a block; the states whose logits are wanted go to `states`. */
-static qkv_status read_block(qkv_session *s, const block *b, float *states)
-{
-    const int64_t dim = s->x->o.dim;
-    qkv_tensor *x = run_layers(s, b);
-    if (!x) return qkv_tape_status(s->tape);
-    for (int64_t i = 0; i < b->n_wanted; i++)
-        memcpy(states + i * dim, qkv_data(x) + b->wanted[i] * dim, sizeof(float) * (size_t)dim);
-    for (int64_t i = 0; i < b->rows; i++) b->of[i]->read.length += b->self[i].n;
-    s->read_rows = b->rows;
-    return QKV_OK;
-}
-
 /* ---- reading ---- */
-
-/* Which tokens a read has, and how far it is. */
-typedef struct reading {
-    const int32_t *ids;
-    const int64_t *counts; /* NULL: 1 each */
-    const int64_t *wanted; /* of each row, so many of its last new tokens give logits; NULL: by the kind */
-    qkv_logits logits;
-    int64_t row, done, left; /* the row in work, how many of its tokens are read, how many of all are not */
-} reading;
-
-static int64_t count_of(const reading *r, int64_t i) { return r->counts ? r->counts[i] : 1; }
-
-/* Tokens at the end of what row i reads whose logits are wanted. */
-static int64_t wanted_of(const reading *r, int64_t i)
-{
-    int64_t n = count_of(r, i);
-    if (r->wanted) return qkv__min(r->wanted[i], n);
-    return r->logits == QKV_LOGITS_ALL ? n : r->logits == QKV_LOGITS_LAST ? n > 0 : 0;
-}
-
-static void fill_block(qkv_session *s, reading *r, block *b, int64_t most)
-{
-    while (b->tokens < most) {
-        int64_t count = count_of(r, r->row), n = qkv__min(count - r->done, most - b->tokens);
-        bool ends = r->done + n == count;
-        int64_t wanted = qkv__max(0, qkv__min(n, r->done + n - (count - wanted_of(r, r->row))));
-        if (n) add_to_block(s, b, &s->rows[r->row], r->ids, n, wanted);
-        r->ids += n;
-        r->left -= n;
-        r->done = ends ? 0 : r->done + n;
-        if (ends) r->row++;
-    }
-}
-
-static qkv_status read_blocks(qkv_session *s, reading *r, float *states)
-{
-    while (r->left) {
-        int64_t tokens = keeps_results(s) ? r->left : qkv__min(r->left, BLOCK);
-        block b;
-        qkv_tape_reset(s->tape);
-        if (!start_block(s, &b, tokens)) return qkv_tape_status(s->tape);
-        fill_block(s, r, &b, tokens);
-        qkv_status status = read_block(s, &b, states);
-        if (status) return status;
-        states += b.n_wanted * s->x->o.dim;
-    }
-    return QKV_OK;
-}
 
 static void settle_row(void *session, int64_t i, void *scratch)
 {
@@ -525,12 +254,12 @@ static void settle_rows(qkv_session *s)
 }
 
 /* Pages for what is to be read, and a place in the list of what is hidden. */
-static qkv_status reserve_rows(qkv_session *s, const reading *r)
+static qkv_status reserve_rows(qkv_session *s, const qkv__new_tokens *r)
 {
     qkv_status status = QKV_OK;
     for (int64_t i = 0; i < s->n_rows && !status; i++) {
-        row *x = &s->rows[i];
-        int64_t n = count_of(r, i), wanted = x->read.length + n;
+        qkv__session_row *x = &s->rows[i];
+        int64_t n = qkv__count_new(r, i), wanted = x->read.length + n;
         if (n) status = qkv__cache_reserve(&s->self, &x->read, n);
         if (status || !x->hidden || wanted <= x->hidden_room) continue;
         uint8_t *hidden = qkv__alloc_zero((size_t)(2 * wanted));
@@ -543,7 +272,7 @@ static qkv_status reserve_rows(qkv_session *s, const reading *r)
     return status;
 }
 
-static qkv_status reserve(qkv_session *s, const reading *r)
+static qkv_status reserve(qkv_session *s, const qkv__new_tokens *r)
 {
     qkv_status status = reserve_rows(s, r);
     settle_rows(s);
@@ -551,13 +280,13 @@ static qkv_status reserve(qkv_session *s, const reading *r)
 }
 
 /* How many tokens, and how many of them give logits. */
-static int64_t count_tokens(const qkv_session *s, const reading *r, int64_t *wanted)
+static int64_t count_tokens(const qkv_session *s, const qkv__new_tokens *r, int64_t *wanted)
 {
     int64_t tokens = 0;
     *wanted = 0;
     for (int64_t i = 0; i < s->n_rows; i++) {
-        tokens += count_of(r, i);
-        *wanted += wanted_of(r, i);
+        tokens += qkv__count_new(r, i);
+        *wanted += qkv__count_wanted(r, i);
     }
     return tokens;
 }
@@ -591,14 +320,14 @@ static qkv_status compute_logits(qkv_session *s, int64_t n)
 {
     if (!n) return QKV_OK;
     const qkv_linear output = output_of(s);
-    if (!keeps_results(s)) qkv_tape_reset(s->tape);
+    if (!qkv__session_keeps(s)) qkv_tape_reset(s->tape);
     qkv_tensor *x = qkv__borrow(s->tape, 2, (int64_t[]){ n, s->x->o.dim }, s->states);
-    x = final_norm(s, x);
+    x = qkv__session_norm(s, x);
     s->logits = x ? qkv__transformer_logits(s->x, x, &output) : NULL;
     return qkv_tape_status(s->tape);
 }
 
-static qkv_status read_rows(qkv_session *s, reading r)
+static qkv_status read_rows(qkv_session *s, qkv__new_tokens r)
 {
     qkv_status status = check_positions(s, r.counts);
     if (status) return status;
@@ -608,7 +337,7 @@ static qkv_status read_rows(qkv_session *s, reading r)
     status = qkv__grow((void **)&s->states, &s->states_bytes, sizeof(float) * (size_t)(wanted * s->x->o.dim));
     for (int64_t i = 0; i < s->n_rows; i++) s->rows[i].before = s->rows[i].read.length;
     if (!status) status = reserve(s, &r);
-    if (!status) status = read_blocks(s, &r, s->states);
+    if (!status) status = qkv__read_new_tokens(s, &r);
     if (!status) status = compute_logits(s, wanted);
     if (!status) return QKV_OK;
     for (int64_t i = 0; i < s->n_rows; i++) qkv__cache_cut(&s->self, &s->rows[i].read, s->rows[i].before);
@@ -618,14 +347,14 @@ static qkv_status read_rows(qkv_session *s, reading r)
 
 qkv_status qkv_session_read(qkv_session *s, const int32_t *ids, const int64_t *counts, qkv_logits logits)
 {
-    if (!s || (!ids && s->n_rows) || (unsigned)logits > QKV_LOGITS_ALL || !decoder_of(s)->n)
+    if (!s || (!ids && s->n_rows) || (unsigned)logits > QKV_LOGITS_ALL || !qkv__session_decoder(s)->n)
         return qkv__fail(QKV_USAGE, "session: a model with a decoder, ids, and a kind of logits are needed");
-    return read_rows(s, (reading){ .ids = ids, .counts = counts, .logits = logits });
+    return read_rows(s, (qkv__new_tokens){ .ids = ids, .counts = counts, .logits = logits });
 }
 
 qkv_status qkv__session_read_wanted(qkv_session *s, const int32_t *ids, const int64_t *counts, const int64_t *wanted)
 {
-    return read_rows(s, (reading){ .ids = ids, .counts = counts, .wanted = wanted });
+    return read_rows(s, (qkv__new_tokens){ .ids = ids, .counts = counts, .wanted = wanted });
 }
 
 qkv_status qkv_session_step(qkv_session *s, const int32_t *ids) { return qkv_session_read(s, ids, NULL, QKV_LOGITS_LAST); }
@@ -633,7 +362,7 @@ qkv_status qkv_session_step(qkv_session *s, const int32_t *ids) { return qkv_ses
 /* ---- rows again ---- */
 
 /* Row i of the new ones shares what its parent has. */
-static qkv_status share_row(row *to, const row *from)
+static qkv_status share_row(qkv__session_row *to, const qkv__session_row *from)
 {
     qkv_status status = qkv__cache_share(&to->read, &from->read);
     if (!status && from->hidden) {
@@ -648,7 +377,7 @@ static qkv_status share_row(row *to, const row *from)
 }
 
 /* The first row that comes from a parent takes over what it has; the others share it. */
-static qkv_status select_rows(qkv_session *s, row *all, const int64_t *parents, int64_t n, int64_t *heir)
+static qkv_status select_rows(qkv_session *s, qkv__session_row *all, const int64_t *parents, int64_t n, int64_t *heir)
 {
     for (int64_t i = 0; i < s->n_rows; i++) heir[i] = -1;
     for (int64_t i = 0; i < n; i++) {
@@ -656,7 +385,7 @@ static qkv_status select_rows(qkv_session *s, row *all, const int64_t *parents, 
         else if (share_row(&all[i], &s->rows[parents[i]])) return QKV_MEMORY;
     }
     for (int64_t i = 0; i < s->n_rows; i++)
-        if (heir[i] >= 0) all[heir[i]] = s->rows[i], s->rows[i] = (row){ 0 };
+        if (heir[i] >= 0) all[heir[i]] = s->rows[i], s->rows[i] = (qkv__session_row){ 0 };
     return QKV_OK;
 }
 
@@ -671,7 +400,7 @@ qkv_status qkv_session_select(qkv_session *s, const int64_t *parents, int64_t n)
     for (int64_t i = 0; i < n && same; i++) same = parents[i] == i;
     forget_results(s);
     if (same) return QKV_OK;
-    row *all = qkv__alloc_zero(sizeof *all * (size_t)n);
+    qkv__session_row *all = qkv__alloc_zero(sizeof *all * (size_t)n);
     int64_t *heir = qkv__alloc(sizeof *heir * (size_t)s->n_rows);
     qkv_status status = all && heir ? select_rows(s, all, parents, n, heir) : QKV_MEMORY;
     qkv__release(heir, sizeof *heir * (size_t)s->n_rows);
@@ -686,7 +415,7 @@ qkv_status qkv_session_rewind(qkv_session *s, int64_t row_number, int64_t length
         return qkv__fail(QKV_USAGE, "session: row %lld cannot go back to %lld tokens", (long long)row_number,
                          (long long)length);
     forget_results(s);
-    row *r = &s->rows[row_number];
+    qkv__session_row *r = &s->rows[row_number];
     qkv__cache_cut(&s->self, &r->read, length);
     if (r->hidden) memset(r->hidden + length, 0, (size_t)(r->hidden_room - length));
     return QKV_OK;
@@ -723,7 +452,7 @@ size_t qkv_session_bytes(const qkv_session *s) { return s ? qkv__cache_bytes(&s-
 
 static bool has_layer(const qkv_session *s, qkv_attention_kind kind, int layer)
 {
-    return s && layer >= 0 && layer < decoder_of(s)->n &&
+    return s && layer >= 0 && layer < qkv__session_decoder(s)->n &&
            (kind == QKV_ATTENTION_DECODER || (kind == QKV_ATTENTION_CROSS && s->cross.layers));
 }
 
@@ -770,7 +499,7 @@ qkv_status qkv_session_hide(qkv_session *s, qkv_attention_kind kind, int64_t row
 {
     bool is_cross = kind == QKV_ATTENTION_CROSS;
     int64_t rows = qkv_session_rows(s);
-    row *r = row_number >= 0 && row_number < rows ? &s->rows[row_number] : NULL;
+    qkv__session_row *r = row_number >= 0 && row_number < rows ? &s->rows[row_number] : NULL;
     qkv__sequence *q = !r || kind == QKV_ATTENTION_ENCODER ? NULL : !is_cross ? &r->read : r->source ? &r->source->kept : NULL;
     if (!q || place < 0 || place >= q->length)
         return qkv__fail(QKV_USAGE, "session: row %lld has no token %lld to hide", (long long)row_number, (long long)place);
