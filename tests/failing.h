@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +17,13 @@
 
 /* What is counted, and the call that fails: -1 for none. */
 static struct failing {
-    long calls, fail_at;
-    bool failed;
-    size_t held;   /* bytes of memory */
-    int open;      /* files */
-    size_t mapped; /* bytes of files */
-    bool renamed;  /* before the failure, if any */
+    atomic_long calls; /* of any thread */
+    long fail_at;
+    atomic_bool failed;
+    atomic_size_t held; /* bytes of memory */
+    int open;           /* files */
+    size_t mapped;      /* bytes of files */
+    bool renamed;       /* before the failure, if any */
 } failing = { .fail_at = -1 };
 
 static bool fails_now(void)

@@ -182,11 +182,12 @@ static void everything_has_the_bits_of_a_whole_forward(void **state)
     qkv_set_isa(now);
 }
 
-/* More than one block, and the logits of all tokens. */
-static void a_long_read_is_cut_into_blocks(void **state)
+/* More than one block, or several parts for each thread, and the logits of all tokens. */
+static void a_long_read_is_cut_for_any_threads(void **state)
 {
     (void)state;
     enum { LONG = 1100 };
+    static const int threads[] = { 1, 2, 3, 7 };
     const qkv_transformer_opts o = kind_of(1);
     qkv_model *m = make_model(&o);
     qkv_session *s = qkv_session_new(m, NULL);
@@ -196,15 +197,19 @@ static void a_long_read_is_cut_into_blocks(void **state)
     dice random = { 3 };
     for (int i = 0; i < 2 * LONG; i++) ids[i] = throw(&random, VOCABULARY);
     const float *whole = qkv_data(qkv_transformer_logits(x, qkv_transformer_decode(x, t, ids, 2, LONG, NULL, NULL, NULL)));
-    assert_int_equal(qkv_session_start(s, 2), QKV_OK);
-    assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ LONG, LONG }, QKV_LOGITS_ALL), QKV_OK);
-    assert_int_equal(qkv_dim(qkv_session_logits(s), 0), 2 * LONG);
-    assert_memory_equal(qkv_data(qkv_session_logits(s)), whole, sizeof(float) * 2 * LONG * VOCABULARY);
-    assert_int_equal(qkv_session_start(s, 2), QKV_OK);
-    assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ LONG, LONG }, QKV_LOGITS_LAST), QKV_OK);
-    assert_memory_equal(qkv_data(qkv_session_logits(s)), whole + (LONG - 1) * VOCABULARY, sizeof(float) * VOCABULARY);
-    assert_memory_equal(qkv_data(qkv_session_logits(s)) + VOCABULARY, whole + (2 * LONG - 1) * VOCABULARY,
-                        sizeof(float) * VOCABULARY);
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        qkv_set_threads(threads[i]);
+        assert_int_equal(qkv_session_start(s, 2), QKV_OK);
+        assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ LONG, LONG }, QKV_LOGITS_ALL), QKV_OK);
+        assert_int_equal(qkv_dim(qkv_session_logits(s), 0), 2 * LONG);
+        assert_memory_equal(qkv_data(qkv_session_logits(s)), whole, sizeof(float) * 2 * LONG * VOCABULARY);
+        assert_int_equal(qkv_session_start(s, 2), QKV_OK);
+        assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ LONG, LONG }, QKV_LOGITS_LAST), QKV_OK);
+        assert_memory_equal(qkv_data(qkv_session_logits(s)), whole + (LONG - 1) * VOCABULARY, sizeof(float) * VOCABULARY);
+        assert_memory_equal(qkv_data(qkv_session_logits(s)) + VOCABULARY, whole + (2 * LONG - 1) * VOCABULARY,
+                            sizeof(float) * VOCABULARY);
+    }
+    qkv_set_threads(0);
     free(ids);
     qkv_tape_free(t);
     qkv_session_free(s);
@@ -538,10 +543,42 @@ static qkv_status use_a_session(void)
     return status;
 }
 
+/* Parts that threads read: after an error nobody waits for one that is not read, and what was there before is there still. */
+static qkv_status status_of_parts;
+static void *read_in_parts(void *unused)
+{
+    (void)unused;
+    const qkv_transformer_opts o = kind_of(0);
+    qkv_model *m = qkv_model_new(&o, 1);
+    qkv_session *s = m ? qkv_session_new(m, NULL) : NULL;
+    int32_t ids[2 * MOST] = { 0 };
+    qkv_status status = s ? qkv_session_start(s, 2) : qkv_error_status();
+    if (!status) status = qkv_session_read(s, ids, (int64_t[]){ 3, 5 }, QKV_LOGITS_NONE);
+    bool has_rows = !status;
+    if (!status) status = qkv_session_read(s, ids, (int64_t[]){ MOST, MOST }, QKV_LOGITS_LAST);
+    int64_t more = status ? 0 : MOST;
+    bool is_right = !has_rows || (qkv_session_length(s, 0) == 3 + more && qkv_session_length(s, 1) == 5 + more);
+    qkv_session_free(s);
+    qkv_model_free(m);
+    status_of_parts = is_right ? status : QKV_FAILURE;
+    return NULL;
+}
+
+static qkv_status use_parts(void)
+{
+    pthread_t thread; /* whose scratch memory ends with it */
+    if (pthread_create(&thread, NULL, read_in_parts, NULL)) return QKV_FAILURE;
+    pthread_join(thread, NULL);
+    return status_of_parts;
+}
+
 static void memory_runs_out(void **state)
 {
     (void)state;
     assert_true(each_allocation_fails(use_a_session) > 20);
+    qkv_set_threads(2);
+    assert_true(each_allocation_fails(use_parts) > 20);
+    qkv_set_threads(0);
 }
 
 /* ---- threads ---- */
@@ -592,7 +629,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_has_the_bits_of_a_whole_forward),
-        cmocka_unit_test(a_long_read_is_cut_into_blocks),
+        cmocka_unit_test(a_long_read_is_cut_for_any_threads),
         cmocka_unit_test(the_layers_of_an_encoder_share_their_memory),
         cmocka_unit_test(rows_share_their_beginning),
         cmocka_unit_test(attention_is_that_of_a_whole_forward),

@@ -152,6 +152,18 @@ static inline void relax(void)
 #endif
 }
 
+/* The next look at what another thread is about to change. Where there are more threads than cores that one must run. */
+static inline void relax_or_yield(int looks)
+{
+    if (looks < 10000) relax();
+    else sched_yield();
+}
+
+void qkv__wait_for(const atomic_int *x, int n)
+{
+    for (int looks = 0; atomic_load_explicit(x, memory_order_acquire) < n; looks++) relax_or_yield(looks);
+}
+
 static void take_tasks(void *scratch)
 {
     inside_task = true;
@@ -268,9 +280,7 @@ static void run_on_all(void)
     pthread_mutex_unlock(&pool.lock);
     take_tasks(pool.workers[0].scratch);
     atomic_fetch_or_explicit(&pool.joined, CLOSED, memory_order_relaxed);
-    for (int spin = 0; atomic_load_explicit(&pool.joined, memory_order_acquire) != CLOSED; spin++)
-        if (spin < 10000) relax();
-        else sched_yield(); /* more threads than cores: let the others run */
+    for (int looks = 0; atomic_load_explicit(&pool.joined, memory_order_acquire) != CLOSED; looks++) relax_or_yield(looks);
 }
 
 /* ---- alone ---- */

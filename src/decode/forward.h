@@ -23,12 +23,19 @@ typedef struct qkv__session_row {
     int64_t before;           /* tokens before the read in work */
 } qkv__session_row;
 
+/* What one thread reads with. */
+typedef struct qkv__read_tapes {
+    qkv_tape *tape, *layer_tape; /* of a forward, and of one of its layers */
+} qkv__read_tapes;
+
 struct qkv_session {
     const qkv_transformer *x;
     qkv_session_opts o;
-    qkv_tape *tape, *encoder_tape; /* of the last read, of the last encode */
-    qkv_tape *layer_tape;          /* of one layer */
-    qkv_tensor *encoded;           /* on the latter */
+    qkv_tape *tape, *encoder_tape;          /* of the last read, of the last encode */
+    qkv_tape *layer_tape;                   /* of one layer */
+    qkv__read_tapes spare[QKV_MAX_THREADS]; /* of threads that have read a part each */
+    int n_spare;
+    qkv_tensor *encoded; /* on the latter */
     qkv__cache self, cross;
     qkv__session_row *rows;
     int64_t n_rows;
@@ -61,6 +68,7 @@ typedef struct qkv__new_tokens {
     const int64_t *wanted; /* of each row, so many of its last new tokens give logits; NULL: by the kind */
     qkv_logits logits;
     int64_t row, done, left; /* the row in work, how many of its tokens are read, how many of all are not */
+    int64_t n_wanted;        /* states of those that are */
 } qkv__new_tokens;
 
 static inline int64_t qkv__count_new(const qkv__new_tokens *r, int64_t i) { return r->counts ? r->counts[i] : 1; }
@@ -76,5 +84,7 @@ static inline int64_t qkv__count_wanted(const qkv__new_tokens *r, int64_t i)
 /* Reads all of them, for which there is room in the cache; states whose logits are wanted go to s->states, (wanted, dim). On an
  * error the rows may have some of them. */
 qkv_status qkv__read_new_tokens(qkv_session *s, qkv__new_tokens *r);
+
+void qkv__drop_spare_tapes(qkv_session *s);
 
 #endif

@@ -113,6 +113,7 @@ void qkv_session_free(qkv_session *s)
     qkv_tape_free(s->encoder_tape);
     qkv_tape_free(s->layer_tape);
     qkv_tape_free(s->output_tape);
+    qkv__drop_spare_tapes(s);
     qkv__packing_free(&s->packing);
     qkv__release(s, sizeof *s);
 }
@@ -341,7 +342,7 @@ static qkv_status read_rows(qkv_session *s, qkv__new_tokens r)
     if (!status) status = compute_logits(s, wanted);
     if (!status) return QKV_OK;
     for (int64_t i = 0; i < s->n_rows; i++) qkv__cache_cut(&s->self, &s->rows[i].read, s->rows[i].before);
-    s->logits = NULL;
+    forget_results(s);
     return status;
 }
 
@@ -426,6 +427,7 @@ void qkv__session_trim(qkv_session *s)
     forget_results(s);
     qkv__tape_trim(s->tape);
     qkv__tape_trim(s->layer_tape);
+    qkv__drop_spare_tapes(s);
     qkv__cache_trim(&s->self);
     qkv__release(s->states, s->states_bytes);
     s->states = NULL;

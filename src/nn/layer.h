@@ -5,6 +5,15 @@
 #include "cache.h"
 #include "params.h"
 
+#include <stdatomic.h>
+
+/* Forwards of one read that run at the same time: how many layers the one before this has written, with all before it (NULL: it
+ * is the first), and how many this one has. */
+typedef struct qkv__turn {
+    const atomic_int *before;
+    atomic_int *own;
+} qkv__turn;
+
 /* A forward of tokens that join caches: those of the first row, of the second, ..., flat: (tokens, 1, dim). A part of `self`
  * and of `cross` belongs to each row; its pages are those of the row's sequence. */
 typedef struct qkv__cached_forward {
@@ -14,6 +23,7 @@ typedef struct qkv__cached_forward {
     int64_t rows;
     int layer;
     const uint8_t *heads_off; /* (layers, 2, heads): 1 where a head gives zeros, self then cross; NULL: none */
+    const qkv__turn *turn;    /* NULL: no other forward runs */
 } qkv__cached_forward;
 
 /* What is changed in a model while it runs; they are checked. */

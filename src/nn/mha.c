@@ -2,6 +2,7 @@
 #include "layer.h"
 
 #include "../base/options.h"
+#include "../base/pool.h"
 #include "../op/parallel_for.h"
 #include "../op/ragged.h"
 #include "../tensor/tape.h"
@@ -196,7 +197,7 @@ static void write_tokens(void *work, int64_t from, int64_t to)
     for (int64_t r = 0, first = 0; r < f->rows && first < to; first += f->self[r++].n) {
         int64_t at = qkv__max(first, from), end = qkv__min(first + f->self[r].n, to);
         if (at < end)
-            qkv__cache_write(f->self_cache, f->sequences[r], f->layer, f->sequences[r]->length + at - first, end - at,
+            qkv__cache_write(f->self_cache, f->sequences[r], f->layer, f->self[r].keys - f->self[r].n + at - first, end - at,
                              qkv_data(w->k) + at * qkv__last(w->k), qkv_data(w->v) + at * qkv__last(w->v));
     }
 }
@@ -209,10 +210,18 @@ static bool write_cache(const qkv__cached_forward *f, const qkv_tensor *k, const
     return qkv__parallel_for(k->tape, tokens, grain, write_tokens, &w);
 }
 
+/* Goes on when the tokens before these are in the cache too. */
+static void take_turn(const qkv__turn *turn, int layer)
+{
+    if (turn->before) qkv__wait_for(turn->before, layer + 1);
+    atomic_store_explicit(turn->own, layer + 1, memory_order_release);
+}
+
 qkv_tensor *qkv__self_cached(const qkv__layer *l, qkv_tensor *x, const qkv__pass *pass)
 {
     qkv_tensor *qkv[3];
     if (!x || !project_self(l, x, pass, qkv) || !write_cache(pass->cached, qkv[1], qkv[2])) return NULL;
+    if (pass->cached->turn) take_turn(pass->cached->turn, pass->cached->layer);
     return attend_cached(&l->self, qkv[0], pass, false, l->window);
 }
 
