@@ -216,6 +216,69 @@ static void a_long_read_is_cut_for_any_threads(void **state)
     qkv_model_free(m);
 }
 
+/* What is changed in a model counts for the queries that see it, wherever the text is cut. */
+static void a_touched_model_is_read_for_any_threads(void **state)
+{
+    (void)state;
+    enum { LONG = 400 };
+    const qkv_transformer_opts o = kind_of(1);
+    const float row[] = { 0.25f, 0.75f };
+    const qkv_touch touches[] = {
+        { .what = QKV_TOUCH_ZERO_VALUE, .kind = QKV_ATTENTION_DECODER, .layer = 1, .place = 165 },
+        { .what = QKV_TOUCH_SWAP_VALUES, .kind = QKV_ATTENTION_DECODER, .place = 90, .other = 210 },
+        { .what = QKV_TOUCH_HIDE_KEY, .kind = QKV_ATTENTION_DECODER, .place = 100 },
+        { .what = QKV_TOUCH_EDIT_ROW, .kind = QKV_ATTENTION_DECODER, .place = 130, .row = row, .n_row = 2 }
+    };
+    qkv_model *m = make_model(&o), *touched = qkv_model_touched(m, touches, sizeof touches / sizeof *touches);
+    float first[LONG * VOCABULARY];
+    int32_t ids[LONG];
+    dice random = { 9 };
+    assert_non_null(touched);
+    for (int i = 0; i < LONG; i++) ids[i] = throw(&random, VOCABULARY);
+    for (int threads = 1; threads <= 4; threads++) {
+        qkv_session *s = qkv_session_new(touched, NULL);
+        qkv_set_threads(threads);
+        assert_int_equal(qkv_session_start(s, 1), QKV_OK);
+        assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ LONG }, QKV_LOGITS_ALL), QKV_OK);
+        if (threads == 1) memcpy(first, qkv_data(qkv_session_logits(s)), sizeof first);
+        assert_memory_equal(qkv_data(qkv_session_logits(s)), first, sizeof first);
+        qkv_session_free(s);
+    }
+    qkv_set_threads(0);
+    qkv_model_free(touched);
+    qkv_model_free(m);
+}
+
+/* An id that there is not, in one of several parts: the row is as it was. */
+static void an_error_in_one_of_several_parts(void **state)
+{
+    (void)state;
+    enum { LONG = 600 };
+    const qkv_transformer_opts o = kind_of(0);
+    qkv_model *m = make_model(&o);
+    qkv_session *s = qkv_session_new(m, NULL);
+    int32_t ids[LONG] = { 0 };
+    float logits[VOCABULARY];
+    qkv_set_threads(4);
+    assert_int_equal(qkv_session_start(s, 1), QKV_OK);
+    for (int place = -1; place < LONG; place += 151) {
+        assert_int_equal(qkv_session_rewind(s, 0, 0), QKV_OK);
+        if (place >= 0) {
+            ids[place] = VOCABULARY;
+            assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ LONG }, QKV_LOGITS_LAST), QKV_USAGE);
+            assert_int_equal(qkv_session_length(s, 0), 0);
+            assert_null(qkv_session_logits(s));
+            ids[place] = 0;
+        }
+        assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ LONG }, QKV_LOGITS_LAST), QKV_OK);
+        if (place < 0) memcpy(logits, qkv_data(qkv_session_logits(s)), sizeof logits);
+        assert_memory_equal(qkv_data(qkv_session_logits(s)), logits, sizeof logits);
+    }
+    qkv_set_threads(0);
+    qkv_session_free(s);
+    qkv_model_free(m);
+}
+
 /* ---- memory ---- */
 
 /* What a session holds after it has encoded. */
@@ -630,6 +693,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_has_the_bits_of_a_whole_forward),
         cmocka_unit_test(a_long_read_is_cut_for_any_threads),
+        cmocka_unit_test(a_touched_model_is_read_for_any_threads),
+        cmocka_unit_test(an_error_in_one_of_several_parts),
         cmocka_unit_test(the_layers_of_an_encoder_share_their_memory),
         cmocka_unit_test(rows_share_their_beginning),
         cmocka_unit_test(attention_is_that_of_a_whole_forward),

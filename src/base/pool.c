@@ -152,16 +152,17 @@ static inline void relax(void)
 #endif
 }
 
-/* The next look at what another thread is about to change. Where there are more threads than cores that one must run. */
-static inline void relax_or_yield(int looks)
+/* Before the next look at what another thread is about to change. Where there are more threads than cores that one must run. */
+static inline void relax_or_yield(int *looks)
 {
-    if (looks < 10000) relax();
+    if (*looks < 10000) (*looks)++, relax();
     else sched_yield();
 }
 
 void qkv__wait_for(const atomic_int *x, int n)
 {
-    for (int looks = 0; atomic_load_explicit(x, memory_order_acquire) < n; looks++) relax_or_yield(looks);
+    int looks = 0;
+    while (atomic_load_explicit(x, memory_order_acquire) < n) relax_or_yield(&looks);
 }
 
 static void take_tasks(void *scratch)
@@ -280,7 +281,8 @@ static void run_on_all(void)
     pthread_mutex_unlock(&pool.lock);
     take_tasks(pool.workers[0].scratch);
     atomic_fetch_or_explicit(&pool.joined, CLOSED, memory_order_relaxed);
-    for (int looks = 0; atomic_load_explicit(&pool.joined, memory_order_acquire) != CLOSED; looks++) relax_or_yield(looks);
+    int looks = 0;
+    while (atomic_load_explicit(&pool.joined, memory_order_acquire) != CLOSED) relax_or_yield(&looks);
 }
 
 /* ---- alone ---- */

@@ -186,7 +186,8 @@ static qkv_status read_block(const qkv_session *s, qkv__read_tapes own, const bl
     const int64_t dim = s->x->o.dim;
     float *states = s->states + b->first_wanted * dim;
     qkv_tensor *x = run_layers(s, own, b);
-    if (!x) return qkv_tape_status(own.tape);
+    qkv_status status = qkv_tape_status(own.tape);
+    if (status) return status;
     for (int64_t i = 0; i < b->n_wanted; i++)
         memcpy(states + i * dim, qkv_data(x) + b->wanted[i] * dim, sizeof(float) * (size_t)dim);
     return QKV_OK;
@@ -229,7 +230,8 @@ static qkv_status next_block(qkv_session *s, qkv__new_tokens *r, int64_t tokens,
     b->first_wanted = r->n_wanted;
     r->n_wanted += b->n_wanted;
     s->read_rows = b->rows;
-    return need_positions(s, b);
+    qkv_status status = qkv_tape_status(s->tape);
+    return status ? status : need_positions(s, b);
 }
 
 static qkv_status read_next_block(qkv_session *s, qkv__new_tokens *r)
@@ -288,7 +290,8 @@ static void leave_tapes(parts *w, qkv__read_tapes own, qkv_status status)
     if (!is_kept) free_tapes(own);
 }
 
-/* After an error the others go on, with what the cache happens to have: nobody sees it. */
+/* After an error the parts that follow go on with what the cache happens to have, which nobody sees; those before it have written
+ * by then. */
 static void read_part(void *work, int64_t i, void *scratch)
 {
     (void)scratch;
@@ -296,7 +299,9 @@ static void read_part(void *work, int64_t i, void *scratch)
     qkv__read_tapes own = take_tapes(w);
     bool is_there = own.tape && own.layer_tape;
     if (is_there) qkv_tape_reset(own.tape);
-    leave_tapes(w, own, is_there ? read_block(w->s, own, &w->blocks[i]) : QKV_MEMORY);
+    qkv_status status = is_there ? read_block(w->s, own, &w->blocks[i]) : QKV_MEMORY;
+    leave_tapes(w, own, status);
+    if (status && i) qkv__wait_for(&w->written[i - 1], INT_MAX);
     atomic_store_explicit(&w->written[i], INT_MAX, memory_order_release);
 }
 
@@ -319,11 +324,14 @@ static qkv_status read_parts(qkv_session *s, qkv__new_tokens *r, int64_t n)
     return w.status ? qkv__fail_again(w.status, w.sentence) : status;
 }
 
-/* As many for each thread; 1: the threads share every product. */
+/* As many for each thread; 1: the threads share every product, as they do where weights are read for the first time, since a
+ * second part would have copies of them packed for a prompt that may be the only one. */
 static int64_t count_parts(const qkv_session *s, int64_t tokens)
 {
     int64_t threads = qkv__is_alone() ? 1 : qkv_threads();
+    const qkv__stack *stack = qkv__session_decoder(s);
     bool can = threads > 1 && tokens >= threads * LEAST_PART && !qkv__session_keeps(s);
+    if (can && stack->n && qkv__packs_at_next_use(stack->layers->self.q.weight)) can = false;
     return can ? qkv__round_up(qkv__ceil_div(tokens, PART), threads) : 1;
 }
 

@@ -32,10 +32,10 @@ struct qkv_session {
     const qkv_transformer *x;
     qkv_session_opts o;
     qkv_tape *tape, *encoder_tape;          /* of the last read, of the last encode */
+    qkv_tensor *encoded;                    /* on the latter */
     qkv_tape *layer_tape;                   /* of one layer */
-    qkv__read_tapes spare[QKV_MAX_THREADS]; /* of threads that have read a part each */
+    qkv__read_tapes spare[QKV_MAX_THREADS]; /* of threads that have read a part each, n_spare of them: the last is taken next */
     int n_spare;
-    qkv_tensor *encoded; /* on the latter */
     qkv__cache self, cross;
     qkv__session_row *rows;
     int64_t n_rows;

@@ -267,13 +267,13 @@ qkv_tensor *qkv__attend_touched(qkv_tensor *const qkv[3], qkv_mask mask, const q
 
 /* ---- attention to pages ---- */
 
-/* sum weights[j] v[from[j]] of a head, to y. */
+/* sum weights[j] v[from[j]] of a head over n keys, to y. */
 static void add_values(const qkv__cache *c, const qkv__paged_part *part, int layer, int64_t kv_head, const float *weights,
-                       const int32_t *from, float *y)
+                       const int32_t *from, int64_t n, float *y)
 {
     int64_t values = qkv__cache_at(c, layer) + (c->kv_heads * c->dk + kv_head * c->dv) * QKV__PAGE;
     memset(y, 0, sizeof *y * (size_t)c->dv);
-    for (int64_t j = 0; j < part->keys; j++) {
+    for (int64_t j = 0; j < n; j++) {
         if (from[j] < 0 || weights[j] == 0) continue;
         const float *v = part->pages[from[j] / QKV__PAGE] + values + from[j] % QKV__PAGE * c->dv;
         for (int64_t d = 0; d < c->dv; d++) y[d] += weights[j] * v[d];
@@ -284,14 +284,15 @@ static void touch_query(const touching *w, const qkv__paged_part *part, int64_t 
 {
     const qkv__cached_forward *f = w->pass->cached;
     const qkv__cache *c = w->kind == QKV_ATTENTION_CROSS ? f->cross_cache : f->self_cache;
-    bool moved = value_sources(&w->pass->touches, w->kind, f->layer, place, part->keys, from);
+    int64_t seen = w->kind == QKV_ATTENTION_DECODER ? place + 1 : part->keys; /* what comes later changes no bit */
+    bool moved = value_sources(&w->pass->touches, w->kind, f->layer, place, seen, from);
     for (int64_t h = 0; h < w->o->heads; h++) {
         const qkv_touch *edit = edit_of(w, place, h);
         float *weights = part->weights + (h * part->n + i) * part->keys;
-        int64_t n = !edit ? 0 : edit->n_row < part->keys ? edit->n_row : part->keys;
+        int64_t n = !edit ? 0 : edit->n_row < seen ? edit->n_row : seen;
         if (edit) memset(weights, 0, sizeof *weights * (size_t)part->keys);
         if (edit) memcpy(weights, edit->row, sizeof *weights * (size_t)n);
-        if (edit || moved) add_values(c, part, f->layer, h / (w->o->heads / c->kv_heads), weights, from, y + h * c->dv);
+        if (edit || moved) add_values(c, part, f->layer, h / (w->o->heads / c->kv_heads), weights, from, seen, y + h * c->dv);
     }
 }
 

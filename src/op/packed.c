@@ -93,6 +93,12 @@ qkv_status qkv__packed_weight(const qkv_tensor *w, int64_t rows, const float **p
     return QKV_OK;
 }
 
+bool qkv__packs_at_next_use(const qkv_tensor *w)
+{
+    const qkv__packing *p = w->packing;
+    return p && !p->uses && !qkv__is_quantized(w) && !qkv__bfloat_unit(w) && qkv_packed_limit();
+}
+
 void qkv__packing_free(qkv__packing *p)
 {
     if (!p->values) return;

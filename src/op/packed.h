@@ -18,6 +18,9 @@ typedef struct qkv__packing {
  * change, its first use, no room left under the limit. Any thread. MEMORY. */
 qkv_status qkv__packed_weight(const qkv_tensor *w, int64_t rows, const float **packed);
 
+/* Whether no product of many rows has read w yet, and the second one that does may pack it. */
+bool qkv__packs_at_next_use(const qkv_tensor *w);
+
 /* Nobody may use it any more. */
 void qkv__packing_free(qkv__packing *p);
 

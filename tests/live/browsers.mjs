@@ -76,7 +76,7 @@ function connect(address) {
 // ---- starting ----
 const running = new Set();
 process.on("exit", () => { for (const end of running) end(); });
-process.on("SIGTERM", () => process.exit(143)); // whoever waited too long for this test: no browser stays behind
+for (const [signal, code] of [["SIGHUP", 129], ["SIGINT", 130], ["SIGTERM", 143]]) process.on(signal, () => process.exit(code)); // no browser stays behind
 
 // Starts a program with a folder and a group of processes of its own, and waits for the address that it tells.
 async function start(program, args, prepare = () => {}) {
