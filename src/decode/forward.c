@@ -319,6 +319,7 @@ static qkv_status read_parts(qkv_session *s, qkv__new_tokens *r, int64_t n)
         w.blocks[i].turn = (qkv__turn){ i ? &w.written[i - 1] : NULL, &w.written[i] };
         atomic_init(&w.written[i], 0);
     }
+    qkv__tape_trim(s->layer_tape); /* a block's layer needs more than what is read one by one from now on */
     if (!status) status = qkv__parallel(n, 0, read_part, &w);
     pthread_mutex_destroy(&w.lock);
     return w.status ? qkv__fail_again(w.status, w.sentence) : status;
