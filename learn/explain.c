@@ -12,31 +12,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the example: embeddings and matrices that were chosen so that the queries, keys and values of walk.h come out ---- */
+/* ---- the example: a tutorial's embeddings and matrices, which give the queries, keys and values of walk.h ---- */
 
 enum { EXAMPLE_TOKENS = 3, EXAMPLE_DIM = 4, EXAMPLE_VOCABULARY = 1000 };
-static const float example_x[] = { 1, 0.5f, -0.5f, 0.25f, -0.5f, 1, 0.25f, 0.5f, -0.25f, 0.5f, 1, -0.5f };
 static const float example_w[3][16] = {
-    { 0.618874431f, 0.819495797f, 0.137245789f, 0.0203900505f, -0.274886072f, -0.32761687f, 0.0390076451f, -0.0602030046f },
-    { 0.805623055f, 1.07146871f, 0.0353968255f, 0.2278561f, -0.26870361f, -0.403249323f, -0.0972512215f, 0.000369454676f },
-    { 0.217414245f, -0.213171199f, 1.87172925f, -1.0934881f, 1.03105009f, -0.192418575f, -0.179858163f, 0.607046127f,
-      -0.272716433f, -0.32720679f, -0.538098454f, 0.930586219f, 0.656104445f, 0.275612742f, -0.430871546f, -0.0254844893f },
+    { 0.2f, 0.1f, 0.3f, 0.5f, 0.4f, 0.6f, 0.1f, 0.2f },
+    { 0.1f, 0.3f, 0.2f, 0.4f, 0.5f, 0.7f, 0.1f, 0.2f },
+    { 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1 },
 };
 
 static void take_example(explained *e)
 {
     static const int64_t widths[3] = { 2, 2, 4 };
-    e->x = qkv_constant(e->tape, QKV_SHAPE(EXAMPLE_TOKENS, EXAMPLE_DIM), example_x);
+    e->x = qkv_constant(e->tape, QKV_SHAPE(EXAMPLE_TOKENS, EXAMPLE_DIM), example_operands.v.data); /* W_V is the identity */
     for (int i = 0; i < 3; i++) e->w[i] = qkv_constant(e->tape, QKV_SHAPE(EXAMPLE_DIM, widths[i]), example_w[i]);
     e->queries = e->keys = (labels){ .names = example_tokens };
     e->key_columns = (labels){ .names = example_columns };
     e->words = e->key_words = example_columns;
     e->is_self = true;
+    int n = snprintf(e->note_text, sizeof e->note_text, "%s ", _(example_about));
     snprintf(
-        e->note_text, sizeof e->note_text,
-        _("Each token has an id, and each id a row of the embedding table, which has %d rows of %d numbers here. Rows 133, "
-          "23 and 58 are looked up; one under the other they are X. (These rows, W_Q, W_K and W_V were chosen so that Q, K "
-          "and V are those of a well-known example; a model learns them.)"),
+        e->note_text + n, sizeof e->note_text - (size_t)n,
+        _("Each id selects a row of the embedding table, here %d rows of %d numbers. Rows 133, 23 and 58 form X. X, W_Q, W_K "
+          "and W_V are the tutorial's numbers; a model learns its own. W_V is the identity matrix, so V = X. (The tutorial "
+          "also prints embeddings whose rows for ids 23 and 58 contradict its own V; they are not used here.)"),
         EXAMPLE_VOCABULARY, EXAMPLE_DIM);
     e->x_note = e->note_text;
 }

@@ -25,6 +25,7 @@ static void show_inputs(const walked *w)
         "that others can find it by, its key k, and carries what it hands over when it is found, its value v. All three are "
         "vectors, computed from the token by three matrices that are learned. Written as matrices, a token a row:"));
     puts("    Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V\n");
+    say("%s", _(example_about));
     say(_("Here are %lld tokens with queries and keys of d_k = %lld numbers and values of d_v = %lld. The queries Q:"),
         (long long)qkv_dim(w->q, 0), (long long)qkv_dim(w->q, 1), (long long)qkv_dim(w->v, 1));
     show_tensor(w->q, w->queries, (labels){ 0 }, 3, false);
@@ -103,10 +104,9 @@ static void show_small(const walked *w)
                           .decimals = 6 });
     putchar('\n');
     say(_("The output is [%.5f, %.5f]."), (double)o[0], (double)o[1]);
-    say(_("There are tutorials that print 0.5, 0 and 0.5 here, and the output [%g, %g]. They rounded the softmax away: a score "
-          "of "
-          "0 does not mean a share of 0. exp(0) = 1, so the second key keeps a share of %.6f. The softmax is soft: whoever "
-          "scores less gets less, but never nothing."),
+    say(_("Some tutorials print 0.5, 0 and 0.5 here, and the output [%g, %g]. They divide each score by the sum of the scores "
+          "and forget the exp: 1 / (1 + 0 + 1) = 0.5. With softmax, exp(0) = 1, so the second key keeps a weight of %.6f. A "
+          "lower score gives a smaller weight, but never exactly 0."),
         0.5 * (double)v[0] + 0.5 * (double)v[4], 0.5 * (double)v[1] + 0.5 * (double)v[5], (double)a[1]);
 }
 

@@ -26,7 +26,7 @@ static qkv_status show_rate(void)
     if (qkv_schedule_check(&paper)) return library_failed();
     say_heading(_("Warm-up"));
     puts("    lrate = d_model^-0.5 min(step^-0.5, step warmup^-1.5)\n");
-    say(_("The rate rises in a straight line for 4000 steps and then falls with the root of the step. With d_model = 512:"));
+    say(_("The rate rises in a straight line for 4000 steps and then falls as one over the square root of the step. With d_model = 512:"));
     for (int i = 0; i < POINTS; i++) {
         double rate = qkv_schedule_lr(&paper, steps[i]);
         printf("    %8lld  %.7f  ", (long long)steps[i], rate);

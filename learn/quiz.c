@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 /* clang-format off */
@@ -82,9 +83,26 @@ static char *read_answer(char **line, size_t *room)
     return *line + strspn(*line, " ");
 }
 
+/* The index of a choice given as its letter, with or without a parenthesis, or as its text; -1 for anything else.
+ * Chinese input methods type full-width letters and parentheses: U+FF01 to U+FF5E are ASCII's 0x21 to 0x7E. */
+static int read_choice(const quiz_question *q, const char *typed)
+{
+    char ascii[3] = "";
+    size_t n = 0, left = strlen(typed), bytes;
+    for (const char *at = typed; left && n < sizeof ascii - 1; at += bytes, left -= bytes) {
+        int32_t c = qkv_utf8_decode(at, left, &bytes);
+        if (c > 0xFF00 && c < 0xFF5F) c -= 0xFEE0;
+        ascii[n++] = c > 0 && c < 0x80 ? (char)tolower(c) : '?';
+    }
+    bool is_letter = !left && (n == 1 || (n == 2 && ascii[1] == ')'));
+    for (int j = 0; j < QUIZ_CHOICES && q->choices[j]; j++)
+        if ((is_letter && ascii[0] == 'a' + j) || !strcasecmp(typed, q->choices[j]) || !strcmp(typed, _(q->choices[j]))) return j;
+    return -1;
+}
+
 static void tell_choice(const quiz_question *q, const char *typed, score *s)
 {
-    bool is_right = tolower((unsigned char)typed[0]) == 'a' + q->right && (typed[1] == '\0' || typed[1] == ')');
+    bool is_right = read_choice(q, typed) == q->right;
     s->choices++;
     s->right += is_right;
     say("%s", is_right ? _("That is right.") : _("That is not it."));

@@ -2,6 +2,7 @@
 #include "walk.h"
 
 #include "../cli/term/errors.h"
+#include "../cli/term/language.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +16,10 @@ const operands example_operands = { .q = { .ndim = 2, .shape = { 3, 2 }, .data =
                                     .v = { .ndim = 2, .shape = { 3, 4 }, .data = example_v } };
 const char *const example_tokens[] = { "哈基咪 (133)", "南北 (23)", "绿豆 (58)" };
 const char *const example_columns[] = { "哈基咪", "南北", "绿豆" };
+
+const char *const example_about =
+    N_("The three tokens are words of a Chinese tutorial: 哈基咪 (hajimi, a cat), 南北 (nanbei, north and south) and 绿豆 "
+       "(lüdou, mung bean). The numbers in parentheses are their ids.");
 
 qkv_status walk_attention(qkv_tape *t, const operands *o, qkv_mask mask, walked *w)
 {

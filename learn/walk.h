@@ -23,6 +23,7 @@ qkv_status check_finite(const char *name, const float *values, int64_t n);
  * ids, and of columns. */
 extern const operands example_operands;
 extern const char *const example_tokens[], *const example_columns[];
+extern const char *const example_about; /* a sentence about them, N_() */
 
 /* Everything there is to show. The names are the caller's. */
 typedef struct walked {

@@ -28,7 +28,7 @@ check "nor does the number of threads" sh -c 'cmp o1.npy o2.npy && cmp o1.npy o3
 contains "without --out it prints" "$("$qkv" attention --q q.npy --k k.npy --v v.npy)" "output (3, 4)" 0.936715 "weights (3, 3)" 0.804228
 
 explained=$("$qkv" explain)
-contains "explain shows the tokens" "$explained" "哈基咪 (133)" "南北 (23)" "绿豆 (58)"
+contains "explain shows the tokens" "$explained" "hajimi, a cat" "哈基咪 (133)" "南北 (23)" "绿豆 (58)"
 # shellcheck disable=SC2086
 contains "explain shows scores, scaled, weights and output" "$(echo "$explained" | tr -s ' ')" \
     "2.136 -0.803 -0.882" "-0.902 0.312 0.369" "-1.038 0.385 0.428" "1.511 -0.568 -0.624" "-0.638 0.220 0.261" \

@@ -36,6 +36,12 @@ done <table
 # ---- asking ----
 contains "a right choice" "$(echo b | "$qkv" quiz 3 --lang en)" "That is right." "Right: b) d_k" "Var(q . k) = d_k" "Multiple choice: 1 of 1 right."
 contains "in capitals" "$(echo ' B) ' | "$qkv" quiz 3 --lang en)" "That is right."
+contains "a full-width letter" "$(echo ｂ | "$qkv" quiz 3 --lang en)" "That is right."
+contains "a full-width letter and parenthesis" "$(echo Ｂ） | "$qkv" quiz 3 --lang en)" "That is right."
+contains "the text of the choice" "$(echo D_K | "$qkv" quiz 3 --lang en)" "That is right."
+contains "the Chinese text of the choice" "$(echo "$("$qkv" quiz 5 --answers --lang zh | sed -n 's/.*a) *//p' | head -n 1)" |
+    "$qkv" quiz 5 --lang zh)" "答对了。"
+contains "more than a letter" "$(echo bc | "$qkv" quiz 3 --lang en)" "That is not it."
 contains "a wrong one" "$(echo a | "$qkv" quiz 3 --lang en)" "That is not it." "0 of 1 right."
 contains "no letter" "$(echo because | "$qkv" quiz 3 --lang en)" "That is not it."
 contains "free text beside the answer" "$(echo 'a weighted mean' | "$qkv" quiz 1 --lang en)" "Your answer: a weighted mean" "Model answer: softmax(Q K^T"
