@@ -31,6 +31,8 @@ static const option options[] = {
     { "bk", .group = INPUT_GROUP, .value = "ARRAY", .help = "", .text = &given.b[PART_K] },
     { "bv", .group = INPUT_GROUP, .value = "ARRAY", .help = "", .text = &given.b[PART_V] },
     { "bo", .group = INPUT_GROUP, .value = "ARRAY", .help = "", .text = &given.b[PART_O] },
+    { "sequence", .group = INPUT_GROUP, .value = "I", .help = "which sequence of a batch (B, T, D), from 0 (default: 0)",
+      .whole = &given.sequence },
     { "heads", .group = INPUT_GROUP, .value = "N", .help = "heads that the columns hold side by side", .count = &given.heads },
     { "mask", .group = INPUT_GROUP, .value = "MASK", .help = "causal, padding:3,5 (keys from 0), or causal+padding:3",
       .text = &given.mask },

@@ -1,5 +1,6 @@
 /* cmd_show.c: qkv show: whole models, tables of positions, the flow of attention, the curves of a training, arrays. */
 #include "term/heatmap.h"
+#include "term/print.h"
 #include "options.h"
 
 #include <stdio.h>
@@ -7,9 +8,10 @@
 #include <string.h>
 
 static struct {
-    const char *out, *model, *preset, *input, *index;
+    const char *out, *model, *preset, *input, *index, *word;
     value_list runs;
     int d, n, d_model, heads, d_k, d_v, tokens, memory, batch, colours, side, vocabulary;
+    int dim, heads_of_model, d_ff, layers, length;
     bool log_x, log_y, compare;
 } given = { .d = 128, .n = 50, .d_model = 512, .heads = 8, .tokens = 10, .vocabulary = 37000 };
 
@@ -36,28 +38,50 @@ static const option model_options[] = {
     { "model", 'm', .value = "DIR", .help = "the folder of a model", .text = &given.model },
     { "preset", .value = "NAME", .help = "or a preset: tiny, small, base or big, the paper's table 3", .text = &given.preset,
       .names = preset_names },
-    { "vocabulary", .value = "N", .help = "tokens of a preset, 37000 unless given", .count = &given.vocabulary },
+    { "vocabulary", .value = "N", .help = "vocabulary size of a preset (default: 37000)", .count = &given.vocabulary },
+    { "dim", .value = "N", .help = "d_model, instead of the preset's", .count = &given.dim },
+    { "heads", .value = "N", .help = "heads, instead of the preset's", .count = &given.heads_of_model },
+    { "d-ff", .value = "N", .help = "width of the feed-forward network, instead of the preset's", .count = &given.d_ff },
+    { "layers", .value = "N", .help = "layers of encoder and of decoder, instead of the preset's", .count = &given.layers },
+    { "tokens", .value = "N", .help = "length of source and target (default: the letters S and T)", .count = &given.length },
     OUT_OPTION,
     { 0 },
 };
 
 static qkv_status show_architecture(const qkv_transformer_opts *o, const char *name)
 {
-    const qkv_model_drawing_opts opts = { .title = name };
+    const qkv_model_drawing_opts opts = { .size = sizeof opts, .title = name, .tokens = given.length };
     qkv_text text = { 0 };
     if (given.out) return qkv_picture_model(given.out, o, &opts) ? library_failed() : QKV_OK;
     return print_text(qkv_model_drawing_text(o, &opts, &text), &text);
 }
 
+/* A preset with the sizes that were given; "base" when there are sizes alone. */
+static qkv_status show_preset(void)
+{
+    const char *preset = given.preset ? given.preset : "base";
+    bool is_changed = given.dim || given.heads_of_model || given.d_ff || given.layers;
+    char title[64] = "Transformer";
+    qkv_transformer_opts o = { 0 };
+    if (qkv_transformer_preset(preset, given.vocabulary, &o)) return library_failed();
+    if (given.dim) o.dim = given.dim;
+    if (given.heads_of_model) o.heads = given.heads_of_model;
+    if (given.d_ff) o.d_ff = given.d_ff;
+    if (given.layers) o.encoder_layers = o.decoder_layers = given.layers;
+    if (o.dim % o.heads)
+        return fail(QKV_USAGE, "--dim %lld is not a multiple of --heads %lld", (long long)o.dim, (long long)o.heads);
+    if (!is_changed) snprintf(title, sizeof title, "Transformer, %.40s", preset);
+    return show_architecture(&o, title);
+}
+
 static qkv_status run_model(void)
 {
-    if (!given.model == !given.preset) return fail(QKV_USAGE, "--model DIR or --preset NAME: give one of them");
-    if (given.model && was_given("vocabulary")) return fail(QKV_USAGE, "--vocabulary is for a preset: the model has its own");
-    qkv_transformer_opts o = { 0 };
-    if (given.preset && qkv_transformer_preset(given.preset, given.vocabulary, &o)) return library_failed();
-    char title[64];
-    snprintf(title, sizeof title, "Transformer, %.40s", given.preset ? given.preset : "");
-    if (given.preset) return show_architecture(&o, title);
+    bool has_sizes = given.dim || given.heads_of_model || given.d_ff || given.layers;
+    if (given.model && (given.preset || has_sizes || was_given("vocabulary")))
+        return fail(QKV_USAGE, "--model has its own sizes: leave --preset, --vocabulary and sizes out");
+    if (!given.model && !given.preset && !has_sizes)
+        return fail(QKV_USAGE, "give --model DIR, --preset NAME, or sizes such as --dim 4 --heads 2 --d-ff 16");
+    if (!given.model) return show_preset();
     qkv_model *m = qkv_model_load(given.model);
     if (!m) return library_failed();
     qkv_status status = show_architecture(qkv_transformer_options(qkv_model_transformer(m)), given.model);
@@ -73,7 +97,8 @@ const command show_model_command = {
              "masks, residual connections, norms where they are, the output layer and what is\n"
              "tied, each with its shape and how many weights it has. An encoder or a decoder\n"
              "alone too. Without --out it is printed.",
-    .example = "  qkv show model --preset base -o transformer.svg\n  qkv show model -m models/en-zh",
+    .example = "  qkv show model --preset base -o transformer.svg\n  qkv show model -m models/en-zh\n"
+               "  qkv show model --dim 4 --heads 2 --d-ff 16 --vocabulary 1000 --tokens 2",
     .options = model_options,
     .run = run_model,
 };
@@ -87,6 +112,8 @@ static const option positions_options[] = {
     { "d", .value = "N", .help = "numbers a position, 128 unless given", .count = &given.d },
     { "n", .value = "N", .help = "positions, 50 unless given; of a learned table all", .count = &given.n },
     { "model", 'm', .value = "DIR", .help = "show the positions of this model", .text = &given.model },
+    { "word", .value = "NUMBERS", .help = "an embedding such as \"1 0.5 0.8 0.3\": print it with each position added",
+      .text = &given.word },
     { "side", .value = "SIDE", .help = "whose learned table: encoder or decoder", .choice = &given.side, .names = sides },
     OUT_OPTION,
     { 0 },
@@ -116,10 +143,33 @@ static qkv_status show_sinusoid(int64_t n, int64_t d)
     qkv_status status = check_shown(n, d);
     if (status) return status;
     qkv_tape *t = qkv_tape_new(NULL);
-    qkv_tensor *table = t ? qkv_sinusoid(t, 0, n, d, 0) : NULL;
-    const float *values = table ? qkv_data(table) : NULL;
+    qkv_tensor *pe = t ? qkv_sinusoid(t, 0, n, d, 0) : NULL;
+    const float *values = pe ? qkv_data(pe) : NULL;
     status = values ? show_positions(values, n, d, _("Sinusoidal positions")) : library_failed();
+    if (!status && !given.out && d > 2)
+        printf("%s\n", _("Left columns change at every position, right columns slowly. Position 0 is at the top."));
     qkv_tape_free(t);
+    return status;
+}
+
+/* An embedding as it enters the first layer at each position: word + PE(pos). */
+static qkv_status show_word(int64_t n)
+{
+    qkv_array word = { 0 };
+    if (qkv_array_read(given.word, &word)) return library_failed();
+    int64_t d = 1;
+    for (int i = 0; i < word.ndim; i++) d *= word.shape[i];
+    bool is_row = word.ndim == 1 || (word.ndim == 2 && word.shape[0] == 1);
+    qkv_tape *t = qkv_tape_new(NULL);
+    qkv_status status = is_row ? QKV_OK : fail(QKV_USAGE, "--word: give one row of numbers, such as \"1 0.5 0.8 0.3\"");
+    if (!status) status = check_shown(n, d);
+    if (!status) {
+        qkv_tensor *x = qkv_add(qkv_sinusoid(t, 0, n, d, 0), qkv_constant(t, QKV_SHAPE(1, d), word.data));
+        if (qkv_tape_status(t)) status = library_failed();
+        else print_table(&(table){ .values = qkv_data(x), .rows = n, .columns = d, .row.prefix = "pos ", .decimals = 4 });
+    }
+    qkv_tape_free(t);
+    qkv_array_free(&word);
     return status;
 }
 
@@ -129,15 +179,15 @@ static qkv_status show_model_positions(const qkv_model *m)
     bool is_learned = qkv_transformer_max_positions(o) > 0;
     bool of_decoder = given.side == DECODER_SIDE || (given.side == ANY_SIDE && !o->encoder_layers);
     const char *learned = of_decoder ? _("Learned positions of the decoder") : _("Learned positions of the encoder");
-    qkv_array table = { 0 };
+    qkv_array rows = { 0 };
     if (!is_learned && given.side != ANY_SIDE)
         return fail(QKV_USAGE, "--side is for learned positions, which %s does not have", given.model);
     qkv_status status = is_learned ? QKV_OK : check_shown(given.n, o->dim);
     if (status) return status;
-    if (qkv_model_positions(m, of_decoder ? QKV_SIDE_TARGET : QKV_SIDE_SOURCE, was_given("n") ? given.n : 0, &table))
+    if (qkv_model_positions(m, of_decoder ? QKV_SIDE_TARGET : QKV_SIDE_SOURCE, was_given("n") ? given.n : 0, &rows))
         return library_failed();
-    status = show_positions(table.data, table.shape[0], table.shape[1], is_learned ? learned : _("Sinusoidal positions"));
-    qkv_array_free(&table);
+    status = show_positions(rows.data, rows.shape[0], rows.shape[1], is_learned ? learned : _("Sinusoidal positions"));
+    qkv_array_free(&rows);
     return status;
 }
 
@@ -145,8 +195,10 @@ static qkv_status run_positions(void)
 {
     if (!given.model) {
         if (was_given("side")) return fail(QKV_USAGE, "--side is for a model: give it with --model");
-        return show_sinusoid(given.n, given.d);
+        if (given.word && (given.out || was_given("d"))) return fail(QKV_USAGE, "--word: its length is d, and it is printed");
+        return given.word ? show_word(given.n) : show_sinusoid(given.n, given.d);
     }
+    if (given.word) return fail(QKV_USAGE, "--word and --model: choose one");
     if (was_given("d")) return fail(QKV_USAGE, "--d and --model: the model says how many numbers a position has");
     qkv_model *m = qkv_model_load(given.model);
     if (!m) return library_failed();
@@ -163,9 +215,14 @@ const command show_positions_command = {
              "numbers. Without a model these are the paper's sinusoids,\n"
              "PE(pos, 2i) = sin(pos / 10000^(2i/d)) and PE(pos, 2i+1) = cos(the same).\n"
              "\n"
+             "Columns on the left change from one position to the next; those on the right hardly\n"
+             "change. Position 0 is at the top. (matplotlib's pcolormesh has it at the bottom,\n"
+             "and its RdBu has red for negative numbers.)\n"
+             "\n"
              "Without --out they are shown as blocks in the terminal, coloured unless NO_COLOR\n"
              "is set.",
-    .example = "  qkv show positions --d 512 --n 50 -o pe.png",
+    .example = "  qkv show positions --d 512 --n 50 -o pe.png\n"
+               "  qkv show positions --n 5 --word \"1 0.5 0.8 0.3\"",
     .options = positions_options,
     .run = run_positions,
 };

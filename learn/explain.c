@@ -50,7 +50,7 @@ static qkv_status load_tensor(qkv_tape *t, const char *option, const char *sourc
     if (status) return fail(status, "--%s: %s", option, qkv_error());
     if (a.ndim < 1 || a.ndim > most_dims)
         status = fail(QKV_USAGE, "--%s: %.200s has %d dimensions: one attention is explained at a time, from %s", option,
-                      source, a.ndim, most_dims > 2 ? _("1 to 3 (H,Tq,Tk)") : _("2 (T,D)"));
+                      source, a.ndim, most_dims > 2 ? _("1 to 3") : _("2 (T,D)"));
     int64_t row[] = { 1, a.shape[0] };
     if (!status) *out = a.ndim == 1 ? qkv_constant(t, 2, row, a.data) : qkv_constant(t, a.ndim, a.shape, a.data);
     qkv_array_free(&a);
@@ -61,6 +61,25 @@ static qkv_status load_matrix(explained *e, const char *option, const char *sour
 {
     if (!source) return QKV_OK;
     qkv_status status = load_tensor(e->tape, option, source, 2, out);
+    return status ? status : check_finite(option, qkv_data(*out), qkv_count(*out));
+}
+
+/* A matrix, or one of a batch of them, (B, T, D). */
+static qkv_status load_sequence(explained *e, const explain_input *in, const char *option, const char *source, qkv_tensor **out)
+{
+    if (!source) return QKV_OK;
+    qkv_status status = load_tensor(e->tape, option, source, 3, out);
+    if (!status && qkv_ndim(*out) == 3) {
+        int64_t batch = qkv_dim(*out, 0), rows = qkv_dim(*out, 1), columns = qkv_dim(*out, 2);
+        if (in->sequence >= batch)
+            return fail(QKV_USAGE, "--sequence %lld: --%s holds sequences 0 to %lld", (long long)in->sequence, option,
+                        (long long)batch - 1);
+        *out = qkv_reshape(qkv_slice(*out, 0, in->sequence, in->sequence + 1), QKV_SHAPE(rows, columns));
+        if (!*out) return library_failed();
+        snprintf(e->batch_text, sizeof e->batch_text, _("Sequence %lld of a batch of %lld."), (long long)in->sequence,
+                 (long long)batch);
+    } else if (!status && in->sequence)
+        status = fail(QKV_USAGE, "--sequence is for a batch, an array (B,T,D); --%s has %d dimensions", option, qkv_ndim(*out));
     return status ? status : check_finite(option, qkv_data(*out), qkv_count(*out));
 }
 
@@ -122,8 +141,8 @@ static qkv_status load_projected(explained *e, const explain_input *in)
     if (in->x && in->embed) return fail(QKV_USAGE, "--x and --embed: choose one");
     if (!in->x && !in->embed) return fail(QKV_USAGE, "--x is missing: what --wq, --wk and --wv are multiplied with");
     if (!in->w[PART_Q] || !in->w[PART_K] || !in->w[PART_V]) return fail(QKV_USAGE, "--wq, --wk and --wv go together");
-    qkv_status status = in->embed ? look_up(e, in) : load_matrix(e, "x", in->x, &e->x);
-    if (!status) status = load_matrix(e, "y", in->y, &e->y);
+    qkv_status status = in->embed ? look_up(e, in) : load_sequence(e, in, "x", in->x, &e->x);
+    if (!status) status = load_sequence(e, in, "y", in->y, &e->y);
     e->is_self = !in->y;
     e->queries = e->keys = e->key_columns = (labels){ .prefix = "t" };
     if (in->y) e->keys = e->key_columns = (labels){ .prefix = "y" };
@@ -138,9 +157,9 @@ static qkv_status load_operand_matrices(explained *e, const explain_input *in)
         return fail(QKV_USAGE, "--q, --k and --v, or --x with --wq, --wk and --wv: choose one");
     e->queries = (labels){ .prefix = "q" };
     e->keys = e->key_columns = (labels){ .prefix = "k" };
-    qkv_status status = load_matrix(e, "q", in->q, &e->q);
-    if (!status) status = load_matrix(e, "k", in->k, &e->k);
-    return status ? status : load_matrix(e, "v", in->v, &e->v);
+    qkv_status status = load_sequence(e, in, "q", in->q, &e->q);
+    if (!status) status = load_sequence(e, in, "k", in->k, &e->k);
+    return status ? status : load_sequence(e, in, "v", in->v, &e->v);
 }
 
 /* ---- products ---- */

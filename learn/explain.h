@@ -15,6 +15,7 @@ typedef struct explain_input {
     const char *q, *k, *v;            /* queries, keys and values themselves; */
     const char *x, *y, *embed, *ids;  /* or what they are projected from: X, or rows of a table; Y of keys and values; */
     const char *w[PARTS], *b[PARTS];  /* and by what: (in, out), and (out) */
+    int64_t sequence;                 /* which of a batch, where arrays are (B, T, D) */
     int heads;                        /* that the columns hold side by side; 0: 1 */
     const char *mask, *bias, *tokens; /* "causal", "padding:3,5" or both with a + between; added scores; names of the tokens */
     bool causal;

@@ -88,6 +88,7 @@ void print_explained(const explained *e, const step *steps, int n)
 {
     puts("Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V\n");
     if (e->about) say("%s", e->about);
+    if (*e->batch_text) say("%s", e->batch_text);
     say(_("Queries: %lld. Keys: %lld, each with a value. Widths: d_k = %lld, d_v = %lld."), (long long)qkv_dim(e->q, 0),
         (long long)qkv_dim(e->k, 0), (long long)qkv_dim(e->split[0], 2), (long long)qkv_dim(e->split[2], 2));
     for (int i = 0; i < n; i++) {

@@ -32,7 +32,7 @@ typedef struct explained {
     labels queries, keys, key_columns;                     /* names of rows and columns */
     const char *const *words, *const *key_words;           /* in sentences; NULL: q0, k0 .. */
     token_list query_list, key_list;
-    char about_text[NOTE_ROOM], note_text[NOTE_ROOM];
+    char about_text[NOTE_ROOM], note_text[NOTE_ROOM], batch_text[64]; /* which of several sequences; "": one alone */
     uint8_t *keep;
 } explained;
 

@@ -19,7 +19,7 @@ typedef struct lesson {
 
 extern const lesson lesson_by_hand, lesson_scaling, lesson_masks, lesson_heads, lesson_cross, lesson_positions, lesson_parts,
     lesson_optimizers, lesson_additive, lesson_costs, lesson_imdb, lesson_architecture, lesson_embeddings, lesson_feed_forward,
-    lesson_multihead, lesson_families, lesson_recipe, lesson_subwords, lesson_llama, lesson_summary;
+    lesson_multihead, lesson_families, lesson_recipe, lesson_subwords, lesson_llama, lesson_sampling, lesson_summary;
 
 /* Prints what they are about; the one of that name, NULL, reported, where there is none; teaches it, with the answer to its
  * question where that is asked for, and reports its error. */

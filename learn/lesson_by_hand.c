@@ -24,6 +24,10 @@ static void show_inputs(const walked *w)
         "Attention is a search that returns a mixture. Each token asks a question, its query q. Each token also wears a label "
         "that others can find it by, its key k, and carries what it hands over when it is found, its value v. All three are "
         "vectors, computed from the token by three matrices that are learned. Written as matrices, a token a row:"));
+    say(_("In a library, the query is the question that a reader brings, the keys are the titles in the catalogue, and the "
+          "values "
+          "are the contents of the books. Attention does not fetch one book. It mixes the contents of all books, weighted by "
+          "how well each title matches the question."));
     puts("    Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V\n");
     say("%s", _(example_about));
     say(_("Here are %lld tokens with queries and keys of d_k = %lld numbers and values of d_v = %lld. The queries Q:"),
@@ -122,6 +126,26 @@ static qkv_status teach_small(qkv_tape *t)
     return status;
 }
 
+/* One number a token; the digits that get lost when weights are cut before the sum. */
+static qkv_status teach_rounding(qkv_tape *t)
+{
+    static float q[] = { 1 }, k[] = { 1, 2, 0.5f }, v[] = { 10, 20, 5 };
+    operands o = { .q = { .ndim = 2, .shape = { 1, 1 }, .data = q },
+                   .k = { .ndim = 2, .shape = { 3, 1 }, .data = k },
+                   .v = { .ndim = 2, .shape = { 3, 1 }, .data = v } };
+    walked w = { 0 };
+    double cut = 0;
+    qkv_status status = walk_attention(t, &o, QKV_NO_MASK, &w);
+    if (status) return status;
+    const float *a = qkv_data(w.weights);
+    for (int j = 0; j < 3; j++) cut += floor((double)a[j] * 1000) / 1000 * (double)v[j];
+    say(_("The same with one number per token: q = 1, k = 1, 2, 0.5 and v = 10, 20, 5 give the weights %.6f, %.6f, %.6f and "
+          "the "
+          "output %.3f. Some tutorials print %.2f, since they cut the weights to three digits before the sum."),
+        (double)a[0], (double)a[1], (double)a[2], (double)qkv_data(w.output)[0], cut);
+    return QKV_OK;
+}
+
 static qkv_status teach_example(qkv_tape *t)
 {
     walked w = { .queries.names = example_tokens, .keys.names = example_tokens, .key_columns.names = example_columns };
@@ -140,6 +164,7 @@ static qkv_status run_by_hand_lesson(void)
     if (!t) return library_failed();
     qkv_status status = teach_example(t);
     if (!status) status = teach_small(t);
+    if (!status) status = teach_rounding(t);
     qkv_tape_free(t);
     return status;
 }

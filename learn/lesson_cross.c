@@ -283,7 +283,7 @@ static qkv_status show_cross_maps(const shown *s)
     show_cross_map(_("The encoder's self-attention, source to source, %d x %d:"), "", s->weights[ENCODER], NULL, s->source,
                    s->source);
     show_cross_map(
-        _("The decoder's self-attention, what it has read to itself, %d x %d. It starts from %s, and what is above the "
+        _("The decoder's self-attention over the tokens read so far, %d x %d. It starts from %s, and what is above the "
           "diagonal is hidden (///): a word cannot see the words after it."),
         QKV_SPECIAL_START, s->weights[DECODER], s->later, s->read, s->read);
     show_cross_map(

@@ -85,6 +85,8 @@ static qkv_status show_scale(qkv_tape *t)
     say(_("A position's numbers are sines and cosines: %.4f, whatever d is. At d = 512 it is %.0f times as loud as a bare "
           "embedding, and %.2f times the multiplied one: now the word is heard."),
         (double)rows[8], (double)(rows[8] / rows[6]), (double)(rows[8] / rows[7]));
+    say(_("Another reason is often given: without the factor the scores would be small and the softmax saturated. That is the "
+          "wrong way round. Small scores give nearly equal weights; large scores saturate the softmax (lesson 2)."));
     return QKV_OK;
 }
 
@@ -125,15 +127,30 @@ static void show_naive(void)
 
 static qkv_status show_learned(qkv_tape *t)
 {
-    enum { PLACES = 512 };
+    enum { PLACES = 512, WIDE = 128, IDS = 3 };
     qkv_params *p = qkv_params_new(1);
     qkv_positions embed = qkv_positions_new(p, "positions", PLACES, DIM);
+    qkv_embed learned_rows = qkv_embed_new(p, "learned", PLACES, WIDE), vocabulary = qkv_embed_new(p, "words", 1000, WIDE);
+    qkv_tensor *learned = qkv_slice(qkv_on(t, learned_rows.weight), 0, 0, IDS);
+    qkv_tensor *read = qkv_embed_forward(&vocabulary, t, (const int32_t[]){ 0, 1, 2 }, 1, IDS);
+    qkv_tensor *sum = qkv_add(qkv_reshape(read, QKV_SHAPE(IDS, WIDE)), learned);
     qkv_tensor *far = qkv_sinusoid(t, 100000, 1, DIM, 0);
-    qkv_status status = qkv_params_status(p) || !far ? library_failed() : QKV_OK;
+    qkv_status status = qkv_params_status(p) || qkv_tape_status(t) ? library_failed() : QKV_OK;
     if (!status) {
         say_heading(_("Learned positions, and texts longer than in training"));
-        say(_("BERT and GPT-2 learn a table of positions like the table of words. The paper tried that too and found the same "
-              "BLEU (25.7 against 25.8, table 3). But a table ends. A table of %d rows, asked for row %d, in this library:"),
+        say(_("BERT and GPT-2 learn a table of positions like the table of words. The rows of positions 0, 1 and 2 are added "
+              "to "
+              "the embeddings of the first three tokens. Sizes as they are computed, and the first %d numbers of each row:"),
+            DIM);
+        show_shape(_("table of positions"), learned_rows.weight);
+        show_shape(_("its rows 0, 1 and 2"), learned);
+        show_shape(_("embeddings + positions"), sum);
+        putchar('\n');
+        qkv_tensor *corner = qkv_slice(learned, 1, 0, DIM);
+        if (!corner) status = library_failed();
+        else show_numbers(qkv_data(corner), IDS, DIM, (labels){ .prefix = "PE" }, (labels){ 0 }, 4);
+        say(_("The paper tried that too and found the same BLEU (25.7 against 25.8, table 3). But a table ends. A table of %d "
+              "rows, asked for row %d, in this library:"),
             PLACES, PLACES);
         if (!qkv_positions_forward(&embed, t, PLACES, 1)) printf("    %s\n\n", qkv_error());
         qkv_tape_reset(t);

@@ -92,6 +92,8 @@ static void show_older(void)
         { { N_("far words"), N_("through n states"), N_("through log n layers"), N_("directly") } },
         { { N_("word order"), N_("built in"), N_("built in"), N_("by positions") } },
         { { N_("cost"), "O(n d^2)", "O(k n d^2)", "O(n^2 d)" } },
+        { { N_("limited by"), N_("size of the state"), N_("width of the windows"), N_("length of the context") } },
+        { { N_("suited to"), N_("streams"), N_("images, sound"), N_("text, large data") } },
     };
     static const int widths[] = { 14, 20, 24, 0 };
     say_heading(_("Before the Transformer: RNN, LSTM, CNN"));

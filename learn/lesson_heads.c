@@ -10,7 +10,7 @@
 enum { SEATS = 6, ROUNDS = 1 << SEATS, WIDTH = 8, STEPS = 300, TOLD = 5, STARTS = 3 };
 static const int told[TOLD] = { 0, 25, 50, 100, STEPS };
 
-/* Attention alone: queries and keys from the seats, values from the coins. */
+/* Attention alone: queries and keys from the seats, values from the cards. */
 typedef struct model {
     qkv_params *params;
     qkv_linear q, k, v, out;
@@ -19,20 +19,20 @@ typedef struct model {
     float maps[2 * SEATS * SEATS]; /* (heads, SEATS, SEATS) after training */
 } model;
 
-/* Every way the coins can lie, +1 or -1 at each seat, what each seat must tell, and who sits where (one-hot). */
+/* Every way the cards can be dealt, +1 or -1 at each seat, what each seat must tell, and who sits where (one-hot). */
 static struct {
-    float coins[ROUNDS * SEATS], neighbours[ROUNDS * SEATS * 2], seats[ROUNDS * SEATS * SEATS];
-} table_of_coins;
+    float cards[ROUNDS * SEATS], neighbours[ROUNDS * SEATS * 2], seats[ROUNDS * SEATS * SEATS];
+} table_of_cards;
 
-static void lay_coins(void)
+static void deal_cards(void)
 {
-    float *coins = table_of_coins.coins;
-    for (int i = 0; i < ROUNDS * SEATS; i++) coins[i] = (i / SEATS >> i % SEATS) & 1 ? 1 : -1;
+    float *cards = table_of_cards.cards;
+    for (int i = 0; i < ROUNDS * SEATS; i++) cards[i] = (i / SEATS >> i % SEATS) & 1 ? 1 : -1;
     for (int i = 0; i < ROUNDS * SEATS; i++) {
         int round = i / SEATS * SEATS;
-        table_of_coins.neighbours[2 * i] = coins[round + (i + SEATS - 1) % SEATS];
-        table_of_coins.neighbours[2 * i + 1] = coins[round + (i + 1) % SEATS];
-        table_of_coins.seats[i * SEATS + i % SEATS] = 1;
+        table_of_cards.neighbours[2 * i] = cards[round + (i + SEATS - 1) % SEATS];
+        table_of_cards.neighbours[2 * i + 1] = cards[round + (i + 1) % SEATS];
+        table_of_cards.seats[i * SEATS + i % SEATS] = 1;
     }
 }
 
@@ -50,11 +50,11 @@ static qkv_status make_model(model *m, int64_t heads, uint64_t seed)
 /* The mean squared error over all rounds, seats and both answers. */
 static qkv_tensor *loss_of(const model *m, qkv_tape *t, qkv_tensor **weights)
 {
-    qkv_tensor *seats = qkv_constant(t, QKV_SHAPE(ROUNDS, SEATS, SEATS), table_of_coins.seats);
-    qkv_tensor *coins = qkv_constant(t, QKV_SHAPE(ROUNDS, SEATS, 1), table_of_coins.coins);
-    qkv_tensor *wanted = qkv_constant(t, QKV_SHAPE(ROUNDS, SEATS, 2), table_of_coins.neighbours);
+    qkv_tensor *seats = qkv_constant(t, QKV_SHAPE(ROUNDS, SEATS, SEATS), table_of_cards.seats);
+    qkv_tensor *cards = qkv_constant(t, QKV_SHAPE(ROUNDS, SEATS, 1), table_of_cards.cards);
+    qkv_tensor *wanted = qkv_constant(t, QKV_SHAPE(ROUNDS, SEATS, 2), table_of_cards.neighbours);
     qkv_tensor *y = qkv_attention_with(qkv_linear_forward(&m->q, seats), qkv_linear_forward(&m->k, seats),
-                                       qkv_linear_forward(&m->v, coins), QKV_NO_MASK,
+                                       qkv_linear_forward(&m->v, cards), QKV_NO_MASK,
                                        &(qkv_attention_opts){ .heads = m->heads, .weights = weights });
     return qkv_mean_squared_error(qkv_linear_forward(&m->out, y), wanted);
 }
@@ -95,18 +95,19 @@ static qkv_status make_and_train(model *m, int64_t heads, uint64_t seed)
 
 static void introduce_heads(void)
 {
-    say(_("%d people sit around a table, and each has a coin that shows heads (+1) or tails (-1). Everyone must tell two "
-          "things: the coin on the left and the coin on the right. People see each other by attention only. The queries and "
+    say(_("%d people sit around a table, and each holds a card that says +1 or -1. Everyone must tell two "
+          "things: the card on the left and the card on the right. People see each other by attention only. The queries and "
           "keys "
-          "are made of the seat numbers, the values of the coins, and a matrix W_O turns what attention returns into the two "
-          "answers. The loss is the mean squared error over all %d ways the coins can lie; who always answers 0 has a loss of "
+          "are made of the seat numbers, the values of the cards, and a matrix W_O turns what attention returns into the two "
+          "answers. The loss is the mean squared error over all %d ways the cards can be dealt; who always answers 0 has a "
+          "loss of "
           "1."),
         SEATS, ROUNDS);
     say_heading(_("Why one head cannot"));
     say(_("With one head a seat has one row of weights w. Whatever W_V and W_O are, all that it gets to know is one number, "
-          "z = sum of w_j x_j over the coins x_j, because each number of the output is a multiple of z. The best guess of the "
-          "left coin that is a multiple of z has the mean squared error 1 - w_left^2 / W, where W is the sum of all w_j^2, and "
-          "the best guess of the right coin 1 - w_right^2 / W. So"));
+          "z = sum of w_j x_j over the cards x_j, because each number of the output is a multiple of z. The best guess of the "
+          "left card that is a multiple of z has the mean squared error 1 - w_left^2 / W, where W is the sum of all w_j^2, and "
+          "the best guess of the right card 1 - w_right^2 / W. So"));
     puts("    loss >= 1 - (w_left^2 + w_right^2) / (2 W) >= 1 - 1/2 = 0.5\n");
     say(_(
         "for all weights there are: what helps one answer hurts the other. Two heads have two rows of weights and two numbers "
@@ -186,7 +187,7 @@ static qkv_status draw_heads(const model *one, const model *two)
                                                        .across = 3 });
     if (status) return status;
     return draw_curves("heads_loss", curves, 2,
-                       &(qkv_curve_opts){ .title = _("both neighbours' coins"), .x_axis = _("step"), .y_axis = _("loss") });
+                       &(qkv_curve_opts){ .title = _("both neighbours' cards"), .x_axis = _("step"), .y_axis = _("loss") });
 }
 
 static qkv_status run_heads_lesson(void)
@@ -194,7 +195,7 @@ static qkv_status run_heads_lesson(void)
     model one[STARTS] = { 0 }, two[STARTS] = { 0 };
     qkv_status status = QKV_OK;
     introduce_heads();
-    lay_coins();
+    deal_cards();
     for (int i = 0; i < STARTS && !status; i++) status = make_and_train(&one[i], 1, (uint64_t)i + 1);
     for (int i = 0; i < STARTS && !status; i++) status = make_and_train(&two[i], 2, (uint64_t)i + 1);
     if (!status) {
@@ -214,7 +215,7 @@ const lesson lesson_heads = {
     .question = N_(
         "In a Transformer a feed-forward layer, which is not linear, follows the attention. Could it help the one head?"),
     .answer = N_(
-        "With coins, yes. If the weights are 2/3 and 1/3, z takes four different values, 1, 1/3, -1/3 and -1, one for each "
-        "pair of coins, and a layer that is not linear can tell them apart. With any real numbers instead of coins, no: "
+        "With cards, yes. If the weights are 2/3 and 1/3, z takes four different values, 1, 1/3, -1/3 and -1, one for each "
+        "pair of cards, and a layer that is not linear can tell them apart. With any real numbers instead of cards, no: "
         "many pairs give the same z, and what the sum has mixed nothing can separate. Two heads do not need the trick."),
 };

@@ -211,17 +211,15 @@ static void tell_result(const layer *l, const tokens *x)
     say(_("Every row of weights sums to 1 (largest difference %.6f), and the largest weight on padding is %g."), off, hidden);
 }
 
-/* The weights among the words of the first review, without its padding. */
-static qkv_status show_first(const layer *l, const tokens *x)
+/* The weights among the words of the first review, without its padding; `all` is (LENGTH, LENGTH). */
+static qkv_status show_review(const tokens *x, const float *all, const char *picture)
 {
     const char *names[LENGTH];
     float weights[LENGTH * LENGTH];
     int n = x->lengths[0];
     for (int i = 0; i < n; i++) names[i] = qkv_tokenizer_token(x->tokenizer, x->ids[i]);
-    for (int i = 0; i < n * n; i++) weights[i] = l->weights[i / n * LENGTH + i % n];
-    say(_("The first review; a row is a word that looks, a column one that is looked at. The layer is fresh, so what it "
-          "looks at is chance: training is what makes it look for something."));
-    const char *path = picture_path("imdb");
+    for (int i = 0; i < n * n; i++) weights[i] = all[i / n * LENGTH + i % n];
+    const char *path = picture_path(picture);
     token_side side = { x->tokenizer, x->ids, n };
     if (!path) {
         qkv_status status = print_token_map(side, side, weights);
@@ -238,6 +236,33 @@ static qkv_status show_first(const layer *l, const tokens *x)
         return library_failed();
     tell_picture(path);
     return QKV_OK;
+}
+
+static qkv_status show_first(const layer *l, const tokens *x)
+{
+    say(_("The first review: rows are queries, columns are keys. The layer is untrained, so its weights are random."));
+    return show_review(x, l->weights, "imdb");
+}
+
+/* The same words as queries, keys and values at once: x . x is about DIM, the product with another word spreads by
+ * sqrt(DIM) around 0, so after the scaling the diagonal leads by sqrt(DIM). */
+static qkv_status show_simple(const layer *l, const tokens *x)
+{
+    qkv_tensor *weights = NULL;
+    double own = 0;
+    int n = x->lengths[0];
+    qkv_tape_reset(l->tape);
+    qkv_tensor *h = qkv_scale(qkv_embed_forward(&l->words, l->tape, x->ids, 1, LENGTH), sqrtf(DIM));
+    qkv_attention_with(h, h, h, QKV_NO_MASK, &(qkv_attention_opts){ .weights = &weights });
+    if (qkv_tape_status(l->tape)) return library_failed();
+    for (int i = 0; i < n; i++) own += (double)qkv_data(weights)[i * LENGTH + i] / n;
+    say_heading(_("Without projections, positions and mask"));
+    say(_("A well-known exercise leaves out W_Q, W_K, W_V, the positions and the mask: softmax(X X^T / sqrt(d)) X. Its "
+          "heatmap is almost the identity: a word has a mean weight of %.2f on itself. The cause is x . x, about d = %d, "
+          "while the product of two different embeddings is near 0. The projections W_Q and W_K are what lets a word look "
+          "for other words. A word that occurs twice shares its weight with its copy."),
+        own, DIM);
+    return show_review(x, qkv_data(weights), "imdb_simple");
 }
 
 /* ---- the lesson ---- */
@@ -262,6 +287,7 @@ static qkv_status run_layer(const tokens *x)
     qkv_status status = make_layer(x, &l);
     if (!status) status = attend_all(&l, x);
     if (!status) tell_result(&l, x), status = show_first(&l, x);
+    if (!status) status = show_simple(&l, x);
     free_layer(&l);
     return status;
 }

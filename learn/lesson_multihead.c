@@ -3,6 +3,7 @@
 
 #include "../cli/term/errors.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -160,6 +161,14 @@ static qkv_status show_paper_shapes(qkv_tape *t)
         say(_("The layer has %lld weights, biases included. With one head of width %d it would have as many: heads cut the "
               "columns, they add none."),
             (long long)count, (int)qkv_dim(one.q.weight, 0));
+        say(_(
+            "PyTorch's nn.MultiheadAttention returns weights of shape (2, 5, 5), the mean over heads, unless it is called with "
+            "average_attn_weights=False. Some tutorials say (2, 8, 5, 5) without it."));
+        say(_("Weights start at random, uniform within sqrt(6 / (in + out)) (Xavier), as the projections of "
+              "nn.MultiheadAttention do. A bare nn.Linear starts within 1 / sqrt(in), which is not Xavier: %.4f instead of "
+              "%.4f "
+              "for %d x %d."),
+            1 / sqrt((double)WIDE), sqrt(6 / (2.0 * WIDE)), WIDE, WIDE);
     }
     qkv_params_free(p);
     return status;

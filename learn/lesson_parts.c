@@ -34,6 +34,7 @@ static qkv_status normalise(qkv_tape *t)
     say(_("The mean is %.0f. The variance is the biased one, divided by n: %.0f. Divided by n - 1 it would be %.0f, and the "
           "first number would be %.4f: weights trained with the one do not fit the other."),
         mean, biased, unbiased, ((double)heights[0] - mean) / sqrt(unbiased + 1e-5));
+    say(_("Some tutorials print [-1.6, -0.8, 0, 0.8, 1.6] for these heights. Neither divisor gives that."));
     say(_("Each token is put on one scale by its own numbers, so neither the batch nor the length of the text matters."));
     return QKV_OK;
 }
@@ -137,6 +138,8 @@ static qkv_status residuals(qkv_tape *t)
     if (!status) {
         say_heading(_("Residuals: a way through for the gradient"));
         puts("    y = LayerNorm(x + Sublayer(x))\n");
+        say(_("Think of an essay: x is the draft and Sublayer(x) the teacher's corrections. The sum keeps the draft, so a bad "
+              "correction cannot destroy it."));
         say(_("Training moves a weight by its gradient, which must travel down through every layer above it. Here are "
               "stacks of 1 to %d fresh feed-forward layers f, and how much of a gradient sent in at the top arrives at the "
               "bottom:"),

@@ -26,7 +26,8 @@ static qkv_status show_rate(void)
     if (qkv_schedule_check(&paper)) return library_failed();
     say_heading(_("Warm-up"));
     puts("    lrate = d_model^-0.5 min(step^-0.5, step warmup^-1.5)\n");
-    say(_("The rate rises in a straight line for 4000 steps and then falls as one over the square root of the step. With d_model = 512:"));
+    say(_("The rate rises in a straight line for 4000 steps and then falls as one over the square root of the step. With "
+          "d_model = 512:"));
     for (int i = 0; i < POINTS; i++) {
         double rate = qkv_schedule_lr(&paper, steps[i]);
         printf("    %8lld  %.7f  ", (long long)steps[i], rate);
@@ -82,6 +83,9 @@ static qkv_status show_adam(void)
 static void show_dropouts(void)
 {
     say_heading(_("Three dropouts"));
+    say(_("The paper announces three types of regularization and describes two: residual dropout and label smoothing. Residual "
+          "dropout is applied in two places, sub-layer outputs and embedding sums, which makes three. Many readers count "
+          "the dropout inside the layers, which only the code has, as the third."));
     say(_(
         "With P = 0.1 in the base model (0.3 in the big one) numbers become 0 in training, lesson 7 shows how. The paper drops "
         "the result of each sub-layer before it is added, x + Dropout(Sublayer(x)), and the sums of embedding and position. "
@@ -116,6 +120,9 @@ static qkv_status show_smoothing(qkv_tape *t)
     say(_(
         "(PyTorch and this library share the 0.1 among all classes, the right one included; the loss of lesson 7, 0.436873, is "
         "counted that way.)"));
+    say(_("The paper's value is 0.1; the 0.14 in some notes is a typing error. A target row of %.5f and %.3f for 100 classes, "
+          "also seen there, mixes the two conventions, 0.1 / 99 and 0.9 + 0.1 / 100, and sums to %.3f."),
+        0.1 / 99, 0.9 + 0.1 / 100, 99 * (0.1 / 99) + 0.9 + 0.1 / 100);
     say(_("It hurts perplexity and helps BLEU. A model that is never surer than 0.9 gives every word at most that: on text "
           "where "
           "it is always right the perplexity is %.3f and not 1. But it keeps alternatives alive, which beam search needs. The "
@@ -205,10 +212,15 @@ static void show_results(void)
     say_heading(_("What came of it: the paper's four tables"));
     say(_("Table 1 compares layers: lesson 10 measures it."));
     say(_("Table 2, BLEU on WMT 2014 (newstest2014) and operations of training:"));
-    puts("                              EN-DE   EN-FR   EN-DE FLOPs\n"
-         "    GNMT + RL                 24.6    39.92   2.3e19\n"
-         "    ConvS2S                   25.16   40.46   9.6e18\n"
-         "    ConvS2S, ensemble         26.36   41.29   7.7e19\n"
+    puts("                              EN-DE   EN-FR   FLOPs EN-DE  EN-FR\n"
+         "    ByteNet                   23.75\n"
+         "    Deep-Att + PosUnk                 39.2                 1.0e20\n"
+         "    GNMT + RL                 24.6    39.92   2.3e19       1.4e20\n"
+         "    ConvS2S                   25.16   40.46   9.6e18       1.5e20\n"
+         "    MoE                       26.03   40.56   2.0e19       1.2e20\n"
+         "    Deep-Att, ensemble                40.4                 8.0e20\n"
+         "    GNMT + RL, ensemble       26.30   41.16   1.8e20       1.1e21\n"
+         "    ConvS2S, ensemble         26.36   41.29   7.7e19       1.2e21\n"
          "    Transformer (base)        27.3    38.1    3.3e18\n"
          "    Transformer (big)         28.4    41.8    2.3e19\n");
     say(_(
@@ -220,6 +232,7 @@ static void show_results(void)
     say(_("Table 3 changes one thing at a time in the base model (BLEU on the development set, newstest2013, where base has "
           "25.8):"));
     puts("    h     1: 24.9    4: 25.5    16: 25.8    32: 25.4\n"
+         "    d_k  16: 25.1   32: 25.4\n"
          "    N     2: 23.7    4: 25.3     8: 25.5\n"
          "    d   256: 24.5 1024: 26.0\n"
          "    d_ff 1024: 25.4 4096: 26.2\n"

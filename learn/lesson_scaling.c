@@ -138,7 +138,8 @@ static void conclude(const measures *raw, const measures *scaled)
     int last = SIZES - 1;
     say(_("Without the division the weights at d_k = %lld are close to \"all on one key\": the largest is %.3f on average. "
           "There "
-          "the softmax is flat: moving a score hardly moves a weight, and for half of the queries less than %.1g %% of the "
+          "the softmax is saturated: moving a score hardly moves a weight, and for half of the queries less than %.1g %% of "
+          "the "
           "error "
           "comes back, against %.1f %% with the division. A layer that gets no gradient does not learn."),
         (long long)sizes[last], (double)raw[last][LARGEST], 100 * (double)raw[last][MEDIAN],

@@ -6,13 +6,10 @@
 #include <string.h>
 
 static const lesson *const lessons[] = {
-    &lesson_by_hand,      &lesson_scaling,      &lesson_masks,
-    &lesson_heads,        &lesson_cross,        &lesson_positions,
-    &lesson_parts,        &lesson_optimizers,   &lesson_additive,
-    &lesson_costs,        &lesson_architecture, &lesson_embeddings,
-    &lesson_feed_forward, &lesson_multihead,    &lesson_families,
-    &lesson_recipe,       &lesson_subwords,     &lesson_llama,
-    &lesson_imdb,         &lesson_summary,      NULL,
+    &lesson_by_hand,      &lesson_scaling,    &lesson_masks,    &lesson_heads,  &lesson_cross,        &lesson_positions,
+    &lesson_parts,        &lesson_optimizers, &lesson_additive, &lesson_costs,  &lesson_architecture, &lesson_embeddings,
+    &lesson_feed_forward, &lesson_multihead,  &lesson_families, &lesson_recipe, &lesson_subwords,     &lesson_llama,
+    &lesson_sampling,     &lesson_imdb,       &lesson_summary,  NULL,
 };
 
 void list_lessons(void)

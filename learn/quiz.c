@@ -96,7 +96,8 @@ static int read_choice(const quiz_question *q, const char *typed)
     }
     bool is_letter = !left && (n == 1 || (n == 2 && ascii[1] == ')'));
     for (int j = 0; j < QUIZ_CHOICES && q->choices[j]; j++)
-        if ((is_letter && ascii[0] == 'a' + j) || !strcasecmp(typed, q->choices[j]) || !strcmp(typed, _(q->choices[j]))) return j;
+        if ((is_letter && ascii[0] == 'a' + j) || !strcasecmp(typed, q->choices[j]) || !strcmp(typed, _(q->choices[j])))
+            return j;
     return -1;
 }
 

@@ -17,9 +17,9 @@ const operands example_operands = { .q = { .ndim = 2, .shape = { 3, 2 }, .data =
 const char *const example_tokens[] = { "哈基咪 (133)", "南北 (23)", "绿豆 (58)" };
 const char *const example_columns[] = { "哈基咪", "南北", "绿豆" };
 
-const char *const example_about =
-    N_("The three tokens are words of a Chinese tutorial: 哈基咪 (hajimi, a cat), 南北 (nanbei, north and south) and 绿豆 "
-       "(lüdou, mung bean). The numbers in parentheses are their ids.");
+const char *const example_about = N_(
+    "The three tokens are words of a Chinese tutorial: 哈基咪 (hajimi, a cat), 南北 (nanbei, north and south) and 绿豆 "
+    "(lüdou, mung bean). The numbers in parentheses are their ids.");
 
 qkv_status walk_attention(qkv_tape *t, const operands *o, qkv_mask mask, walked *w)
 {

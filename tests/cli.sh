@@ -65,6 +65,7 @@ run1 --causal && near "causal: the last query sees all" "0.401112 0.197776 0.401
 run1 --scale 0.00000001 && near "--scale" "0.333333 0.333333 0.333333" "$(floats w.npy)" 0.000001
 
 "$make_npy" q3d.npy f4 2,1,2 1 0 1 0
+"$make_npy" k4d.npy f4 1,1,1,2 1 0
 "$make_npy" k3d.npy f4 2,3,2 1 0 0 1 1 0 1 0 0 1 1 0
 "$make_npy" keep3d.npy i4 2,1,3 1 1 1 0 1 1
 "$qkv" attention --q q3d.npy --k k3d.npy --v k3d.npy --lengths 3,2 --keep keep3d.npy --out o.npy --weights w.npy --quiet
@@ -267,7 +268,9 @@ fails "a value for a flag" 2 "--causal" attention --causal=yes
 fails "a missing array" 2 "--v is missing" attention --q q1.npy --k k3.npy
 fails "an argument too many" 2 '"o.npy"' line o.npy
 fails "explain needs all three arrays" 2 "--q, --k and --v" explain --q q1.npy
-fails "explain takes 2 dimensions" 2 "q3d.npy" explain --q q3d.npy --k k3d.npy --v k3d.npy
+contains "explain takes one of a batch" "$("$qkv" explain --q q3d.npy --k k3d.npy --v k3d.npy --sequence 1)" "Sequence 1 of a batch of 2."
+fails "which is there" 2 "--q holds sequences 0 to 1" explain --q q3d.npy --k k3d.npy --v k3d.npy --sequence 2
+fails "and nothing of 4 dimensions" 2 "k4d.npy" explain --q q3d.npy --k k4d.npy --v k4d.npy
 fails "a learning rate of 0" 2 "--lr" line --lr 0
 "$qkv" line --lr 10 >/dev/null 2>err
 same "a line that diverges" 8 $?

@@ -13,10 +13,10 @@ check "the files that it uses, by its own lines" sh -e files.sh
 
 # "command TAB pieces" of each row that has a command; pieces as "`one`, `two`"
 sed -n 's/^| [^|]* | `\(qkv [^`|]*\)` | \(`.*`\) |$/\1\t\2/p' "$page" >rows
-same "rows" 168 "$(grep -v '^| what | command\|^| ---' "$page" | grep -c '^|')"
+same "rows" 176 "$(grep -v '^| what | command\|^| ---' "$page" | grep -c '^|')"
 without=$(grep -c '^| [^|]* | - | [^|]* |$' "$page")
 check "without a command: $without" test "$without" -le 8
-same "every row is read" 168 "$(($(wc -l <rows) + without))"
+same "every row is read" 176 "$(($(wc -l <rows) + without))"
 while IFS="$(printf '\t')" read -r command pieces; do
     said=said_$(printf %s "$command" | cksum | tr ' ' _)
     if [ ! -f "$said" ]; then # once, however many rows it has

@@ -47,7 +47,7 @@ same "--lang goes before the locale" "Query, key and value by hand" "$(first env
 same "--lang zh in the plain locale" "亲手计算查询、键和值" "$(first env LC_ALL=C "$qkv" learn 1 --lang zh)"
 
 # ---- what is wrong ----
-contains "no such lesson" "$("$qkv" learn 99 2>&1)" 'there is no lesson "99"' "1, 2, 3, 4, 5" "18, imdb, summary, and all"
+contains "no such lesson" "$("$qkv" learn 99 2>&1)" 'there is no lesson "99"' "1, 2, 3, 4, 5" "19, imdb, summary, and all"
 refuse "no such lesson fails" "$qkv" learn 99
 refuse "two lessons" "$qkv" learn 1 2
 refuse "--data for another lesson" "$qkv" learn 1 --data x

@@ -1,5 +1,5 @@
 #!/bin/sh
-# lessons_late.sh: lessons 11 to 18 and the summary say what is true, in English and in Chinese. usage: lessons_late.sh QKV
+# lessons_late.sh: lessons 11 to 19 and the summary say what is true, in English and in Chinese. usage: lessons_late.sh QKV
 . "$(dirname "$0")/cases.sh"
 qkv=$(realpath "$1")
 cd "$folder" || exit 1
@@ -15,7 +15,7 @@ says() {
     contains "$lesson: $what" "$(tr -s ' \n' ' ' <"$lesson.en")" "$@"
 }
 
-for i in 11 12 13 14 15 16 17 18 summary; do
+for i in 11 12 13 14 15 16 17 18 19 summary; do
     check "lesson $i takes less than 10 seconds" timeout 10 "$qkv" learn "$i" --lang en --answer -t 1 -o pictures
     "$qkv" learn "$i" --lang en --answer -t 1 >"$i.en" 2>"$i.err"
     "$qkv" learn "$i" --lang zh --answer -t 1 >"$i.zh" 2>>"$i.err"
@@ -86,8 +86,12 @@ says 18 "grouped" "largest difference 0.000000." "= 128 KiB. With 32 heads it wo
 says 18 "norms and gates" "RMSNorm 0.8716 0.9339 0.9961 1.0584 1.1206 RMSNorm(10 x) 0.8716" "SiLU -0.0719 -0.2689 0.0000 0.7311 3.9281"
 says 18 "sizes" "has 234816 weights, by formula 234816" "8B 8.030 16.1" "70B 70.554" "405B 405.853" "3.8e+25"
 
+says 19 "perplexity" "so the perplexity is 4.2729"
+says 19 "sampling" "softmax 0.5297 0.2380 0.1596 0.0531 0.0160 0.0036 | 1.0000" "top-k 3 0.5713 0.2567 0.1721 0.0000 0.0000 0.0000 | 1.0000"
+between "19: draws are as likely as they should be" 5150 "$(awk '$1 == "softmax" && $2 ~ /^[0-9]+$/ { print $2 }' 19.en)" 5450
+
 contains "summary: formulas" "$(cat summary.en)" "softmax(Q K^T / sqrt(d_k)) V" "Concat(head_1..head_h) W_O" "28.4 EN-DE and 41.8 EN-FR"
 contains "summary in Chinese" "$(cat summary.zh)" "束搜索" "残差连接" "词表"
-same "all lessons are listed" "20" "$("$qkv" learn | grep -cE '^ +([0-9]+|imdb|summary)  ')"
+same "all lessons are listed" "21" "$("$qkv" learn | grep -cE '^ +([0-9]+|imdb|summary)  ')"
 refuse "--data with all" "$qkv" learn all --data x
 finish

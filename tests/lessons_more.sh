@@ -33,7 +33,7 @@ for i in 6 7 8 imdb; do
         "$(grep -oE '[0-9]+\.[0-9]{3,}' "$i.en" | sort)" "$(grep -oE '[0-9]+\.[0-9]{3,}' "$i.zh" | sort)"
 done
 is_png() { same "$1 is a PNG" "137 80 78 71 13 10 26 10" "$(od -An -tu1 -N8 "$1" 2>&1 | xargs)"; }
-for picture in 6/positions 6/positions_products 7/residuals 8/optimizers 8/optimizers_same_rate 9/additive 10/costs imdb/imdb; do
+for picture in 6/positions 6/positions_products 7/residuals 8/optimizers 8/optimizers_same_rate 9/additive 10/costs imdb/imdb imdb/imdb_simple; do
     is_png "pictures$picture.png"
 done
 

@@ -58,7 +58,12 @@ contains "with its shapes" "$(cat drawn.svg)" ">16 → 32 → 16, ReLU" ">S × 1
 draws "in Chinese" zh.svg show model --preset tiny --lang zh
 contains "with Chinese names" "$(cat zh.svg)" ">① 自注意力<" ">③ 交叉注意力<" "残差连接" "个注意力头" ">前馈层<"
 contains "in the terminal" "$("$qkv" show model -m learned)" "+ learned positions" "◄──╯" "2 × {"
-fails "a model or a preset" 2 "give one of them" show model
+fails "a model, a preset or sizes" 2 "--model DIR, --preset NAME, or sizes" show model
+fails "sizes that do not divide" 2 "--dim 33 is not a multiple of --heads 4" show model --dim 33 --heads 4
+contains "sizes and a length" "$("$qkv" show model --dim 4 --heads 2 --d-ff 16 --layers 1 --vocabulary 1000 --tokens 2)" "2 source tokens" \
+    "2 × 1000 probabilities" "4 → 16 → 4"
+contains "a word at each position" "$("$qkv" show positions --n 5 --word "1 0.5 0.8 0.3")" "pos 4   0.2432  -0.1536   0.8400   1.2992"
+fails "one word" 2 "one row of numbers" show positions --word "1 2; 3 4"
 fails "no such preset" 5 "tiny, small, base and big" show model --preset huge
 fails "a vocabulary of a model" 2 "--vocabulary" show model -m pair --vocabulary 7
 

@@ -143,6 +143,7 @@ QKV_API qkv_status qkv_flows_text(const qkv_flow *flows, int64_t n, const qkv_fl
 typedef struct qkv_model_drawing_opts {
     size_t size;
     const char *title; /* above it; NULL: "Transformer" */
+    int64_t tokens;    /* the length of source and target in all shapes; 0: the letters S and T */
 } qkv_model_drawing_opts;
 
 /* Draws a model of these options as the paper's figure 1 does, from the tokens at the bottom to the probabilities at the top:

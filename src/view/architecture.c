@@ -16,6 +16,7 @@ typedef struct maker {
     qkv_model_drawing_opts opts;
     qkv__architecture *a;
     qkv__stack_drawing *s; /* the one at hand */
+    char lengths[2][24];   /* of source and target, in shapes */
 } maker;
 
 /* ---- numbers ---- */
@@ -254,7 +255,7 @@ static void add_output(maker *m)
     snprintf(next_more(m), QKV__BLOCK_TEXT, "%lld × %lld%s", (long long)output_width(o), (long long)size,
              o->untied ? "" : qkv__translated(", tied: the embedding's matrix"));
     add_block(m, qkv__translated("Output layer"), OUTPUT, output_weights(o), 1);
-    snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%s × %lld probabilities"), m->s->is_decoder ? "T" : "S",
+    snprintf(next_more(m), QKV__BLOCK_TEXT, qkv__translated("%s × %lld probabilities"), m->lengths[m->s->is_decoder],
              (long long)size);
     add_block(m, "Softmax", OUTPUT, 0, 1);
 }
@@ -277,11 +278,12 @@ static void make_stack(maker *m, bool is_decoder)
     qkv__stack_drawing *s = m->s = &m->a->stacks[m->a->n++];
     s->is_decoder = is_decoder;
     s->layers = is_decoder ? o->decoder_layers : o->encoder_layers;
-    snprintf(s->input, sizeof s->input, "%s",
-             !both        ? is_decoder ? qkv__translated("T tokens, as ids") : qkv__translated("S tokens, as ids")
-                    : is_decoder ? qkv__translated("T target tokens, shifted right")
-                          : qkv__translated("S source tokens"));
-    snprintf(s->shape, sizeof s->shape, "%s × %lld", is_decoder ? "T" : "S", (long long)o->dim);
+    snprintf(s->input, sizeof s->input,
+             !both        ? qkv__translated("%s tokens, as ids")
+             : is_decoder ? qkv__translated("%s target tokens, shifted right")
+                          : qkv__translated("%s source tokens"),
+             m->lengths[is_decoder]);
+    snprintf(s->shape, sizeof s->shape, "%s × %lld", m->lengths[is_decoder], (long long)o->dim);
     int64_t own = is_decoder ? o->target_vocabulary : 0;
     add_embeddings(m, own ? own : o->vocabulary, both && is_decoder && !own);
     s->first = s->n;
@@ -304,7 +306,8 @@ static void make_notes(maker *m)
     if (both) add_note(m, qkv__translated("③ Queries come from the decoder, keys and values from the encoder."));
     add_note(m, qkv__translated("Arrows around a block are residual connections: what goes in is added to what comes out."));
     snprintf(total, sizeof total,
-             both                ? qkv__translated("%s weights in all; S and T are the lengths of source and target.")
+             m->opts.tokens      ? qkv__translated("%s weights in all.")
+             : both              ? qkv__translated("%s weights in all; S and T are the lengths of source and target.")
              : o->encoder_layers ? qkv__translated("%s weights in all; S is the length of the text.")
                                  : qkv__translated("%s weights in all; T is the length of the text."),
              grouped(number, m->a->weights));
@@ -328,6 +331,11 @@ qkv_status qkv__architecture_make(const qkv_transformer_opts *model, const qkv_m
     if (!model) return qkv__fail(QKV_USAGE, "%s: there is no model", call);
     qkv_status status = QKV__READ_OPTIONS(&m.o, no_head_bias, model, call);
     if (!status) status = QKV__READ_OPTIONS(&m.opts, title, opts, call);
+    if (!status && m.opts.tokens < 0) status = qkv__fail(QKV_USAGE, "%s: the number of tokens is negative", call);
+    for (int i = 0; i < 2; i++) {
+        if (m.opts.tokens) snprintf(m.lengths[i], sizeof m.lengths[i], "%lld", (long long)m.opts.tokens);
+        else snprintf(m.lengths[i], sizeof m.lengths[i], "%s", i ? "T" : "S");
+    }
     if (!status) status = check_model(&m.o);
     if (!status) status = qkv__check_label(call, "the title", m.opts.title);
     if (status) return status;
