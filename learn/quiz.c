@@ -59,7 +59,7 @@ static qkv_status print_answer(int i)
     char answer[2048] = "";
     fill_in(_(q->answer), n, answer, sizeof answer);
     say(_("Model answer: %s"), answer);
-    printf(_("To see it: qkv %s   (look for: %s)"), q->command, q->shows);
+    printf(_("To see it: qkv %s   (look for: %s)"), q->command, _(q->shows));
     puts("\n");
     return QKV_OK;
 }

@@ -17,21 +17,28 @@ same "and a command" "$n" "$(grep -c '^To see it: qkv ' en)"
 same "no English sentence in Chinese" "" "$(grep -v -e '^ ' -e '^运行' zh | grep -E '[a-z]{2,} [a-z]{2,} [a-z]{2,}' | grep -vE '“the the|“one product')"
 same "the same numbers in both languages" "$(grep -oE '[0-9]+\.[0-9]{3,}' en | sort)" "$(grep -oE '[0-9]+\.[0-9]{3,}' zh | sort)"
 
-# The answer of each question, squeezed, and its command and what to look for there.
-awk '/^Model answer: / { answer = ""; on = 1 }
-     /^To see it: qkv / { on = 0; gsub(/ +/, " ", answer); command = $0; sub(/^To see it: qkv /, "", command)
-         shows = command; sub(/   \(look for: .*$/, "", command); sub(/^.*   \(look for: /, "", shows); sub(/\)$/, "", shows)
-         print command "\t" shows "\t" answer }
-     on { answer = answer " " $0 }' en >table
-same "as many rows" "$n" "$(wc -l <table | xargs)"
+# The answer of each question, and its command and what to look for there, without white space: Chinese lines break anywhere.
+# Both the answer and the command's output must have it. usage: look FILE LANGUAGE "ANSWER" "BEFORE" "BETWEEN" "BEHIND"
 tab=$(printf '\t')
-while IFS=$tab read -r command shows answer; do
-    said=$(echo "$command" | tr ' ' _)
-    # shellcheck disable=SC2086
-    [ -f "$said" ] || "$qkv" $command $(case $command in learn*) echo --lang en ;; esac) 2>/dev/null | tr -s ' \n' ' ' >"$said"
-    contains "\"$shows\" is in its answer" "$answer" "$shows"
-    contains "\"$shows\" is what qkv $command prints" "$(cat "$said")" "$shows"
-done <table
+look() {
+    awk -v answers="$3" -v before="$4" -v between="$5" -v behind="$6" '
+        index($0, answers) == 1 { answer = ""; on = 1 }
+        index($0, before) == 1 { on = 0; gsub(/ /, "", answer); at = index($0, between)
+            shows = substr($0, at + length(between)); sub(behind "$", "", shows); gsub(/ /, "", shows)
+            print substr($0, length(before) + 1, at - length(before) - 1) "\t" shows "\t" answer }
+        on { answer = answer $0 }' "$1" >table
+    same "as many rows in $2" "$n" "$(wc -l <table | xargs)"
+    while IFS=$tab read -r command shows answer; do
+        said=$2_$(echo "$command" | tr ' ' _)
+        # shellcheck disable=SC2086
+        [ -f "$said" ] || "$qkv" $command $(case $command in learn*) echo --lang "$2" ;; esac) 2>/dev/null | tr -d ' \n' >"$said"
+        contains "$2: \"$shows\" is in its answer" "$answer" "$shows"
+        contains "$2: \"$shows\" is what qkv $command prints" "$(cat "$said")" "$shows"
+    done <table
+}
+look en en "Model answer: " "To see it: qkv " "   (look for: " "[)]"
+look zh zh "参考答案：" "运行 qkv " " 可以看到（在输出中查找：" "）"
+same "no English phrase to look for in Chinese" "" "$(cut -f2 table | grep -E '[a-z]{12,}')"
 
 # ---- asking ----
 contains "a right choice" "$(echo b | "$qkv" quiz 3 --lang en)" "That is right." "Right: b) d_k" "Var(q . k) = d_k" "Multiple choice: 1 of 1 right."
