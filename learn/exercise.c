@@ -53,11 +53,31 @@ static bool is_line(const char *line, size_t length, const char *text)
     return strlen(text) == length && !strncmp(line, text, length);
 }
 
+/* The comment that `text` begins with, in the reader's language: tools/catalogue joins its lines as here. Returns its bytes. */
+static size_t put_comment(FILE *f, const char *text)
+{
+    char joined[512];
+    const char *end = strstr(text, " */");
+    size_t used = 0, length = (size_t)(end - text) + strlen(" */");
+    for (const char *at = text + strlen("/* "); at < end && used + 1 < sizeof joined;) {
+        joined[used++] = *at == '\n' ? ' ' : *at;
+        at += *at == '\n' ? strlen("\n * ") : 1;
+    }
+    joined[used] = '\0';
+    const char *own = _(joined);
+    if (own == joined) return fprintf(f, "%.*s", (int)length, text), length;
+    fputs("/* ", f);
+    write_wrapped(f, own, 3, " * ", 100);
+    fputs(" */", f);
+    return length;
+}
+
 /* The file with its hole or with its solution: one of the two sides of #ifdef SOLUTION. */
 static void put_side(FILE *f, const char *text, bool is_solution)
 {
     bool is_put = true;
     for (size_t length; *text; text += length + (text[length] == '\n')) {
+        if (!strncmp(text, "/* ", 3)) text += put_comment(f, text);
         length = strcspn(text, "\n");
         if (is_line(text, length, "#ifdef SOLUTION")) is_put = is_solution;
         else if (is_line(text, length, "#else")) is_put = !is_solution;
