@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -52,6 +53,14 @@ void show_shape(const char *name, const qkv_tensor *x)
     print_name(name, 44, false);
     for (int i = 0; i < qkv_ndim(x); i++) printf("%s%lld", i ? ", " : "  (", (long long)qkv_dim(x, i));
     puts(")");
+}
+
+const char *large_number(double n, char text[32])
+{
+    char *unit;
+    double size = strtod(_("1e6 million"), &unit); /* and its name */
+    snprintf(text, 32, "%.*f%s", n / size < 1000 && size > 1e5 ? 1 : 0, n / size, unit);
+    return text;
 }
 
 double largest_difference(const float *a, const float *b, int64_t n)

@@ -38,6 +38,9 @@ void show_numbers(const float *values, int64_t rows, int64_t columns, labels row
 void show_shape(const char *name, const qkv_tensor *x);
 
 /* The largest difference between two of n numbers at the same place. */
+/* n in the unit in which the reader's language counts large numbers: 18.9 million, 1890 万. */
+const char *large_number(double n, char text[32]);
+
 double largest_difference(const float *a, const float *b, int64_t n);
 
 /* The weights (parameters) of a Transformer with these options, by the formulas of its parts; lesson 11 compares it with one

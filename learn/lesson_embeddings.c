@@ -173,6 +173,7 @@ static qkv_status show_tied(qkv_tape *t, const qkv_embed *embed)
     qkv_tensor *h = qkv_constant(t, QKV_SHAPE(1, DIM), hidden), *logits = qkv_affine(h, embed->weight, NULL);
     qkv_tensor *p = qkv_softmax(logits), *rows[] = { logits, p }, *both = qkv_concat(2, rows, 0);
     qkv_transformer_opts base = { 0 };
+    char one[32], two[32], all[32];
     if (qkv_tape_status(t) || qkv_transformer_preset("base", 37000, &base)) return library_failed();
     int best = 0;
     for (int i = 1; i < WORDS; i++)
@@ -183,9 +184,9 @@ static qkv_status show_tied(qkv_tape *t, const qkv_embed *embed)
     show_numbers(qkv_data(both), 2, WORDS, (labels){ .names = (const char *const[]){ "h E^T", "softmax" } },
                  (labels){ .names = words }, 4);
     say(_("The likeliest is %s with %.4f. The paper uses one table in three places: source words, target words, and here. At a "
-          "vocabulary of 37000 a table has %.1f million weights, so two more would add %.1f million to the %.1f million of the "
-          "base model."),
-        words[best], (double)qkv_data(p)[best], 37000 * 512 / 1e6, 2 * 37000 * 512 / 1e6, count_weights(&base).total / 1e6);
+          "vocabulary of 37000 a table has %s weights, so two more would add %s to the %s of the base model."),
+        words[best], (double)qkv_data(p)[best], large_number(37000 * 512, one), large_number(2 * 37000 * 512, two),
+        large_number(count_weights(&base).total, all));
     return QKV_OK;
 }
 

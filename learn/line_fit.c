@@ -2,6 +2,7 @@
 #include "line_fit.h"
 
 #include "../cli/term/errors.h"
+#include "../cli/term/print.h"
 #include "../cli/term/language.h"
 
 #include <stdio.h>
@@ -52,7 +53,10 @@ qkv_status step_line(line_fit *f, float *loss)
 /* The loss is the one the step started from; w and b are those it arrived at. */
 qkv_status print_descent(line_fit *f, int steps, int every)
 {
-    puts("step     w     b    loss");
+    print_name(_("step"), 4, true);
+    fputs("     w     b", stdout);
+    print_name(_("loss"), 8, true);
+    putchar('\n');
     for (int step = 0; step < steps; step++) {
         float loss;
         qkv_status status = step_line(f, &loss);

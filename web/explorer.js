@@ -357,7 +357,7 @@ function drawInfo() {
     const { info } = shown;
     if (!info) return;
     const [least, many] = [1e6, 1e3].map(s => info.parameters / s);
-    const parameters = least >= 1 ? `${least.toFixed(1)} M` : many >= 1 ? `${many.toFixed(0)} k` : `${info.parameters}`;
+    const parameters = language === 'zh' && info.parameters >= 1e4 ? `${Math.round(info.parameters / 1e4)} 万` : least >= 1 ? `${least.toFixed(1)} M` : many >= 1 ? `${many.toFixed(0)} k` : `${info.parameters}`;
     const layers = info.encoder_layers && info.decoder_layers ? `${info.encoder_layers} + ${info.decoder_layers}`
         : `${info.encoder_layers || info.decoder_layers}`;
     const does = { translate: tr('translates'), classify: tr('classifies'), generate: tr('continues texts'),

@@ -240,11 +240,11 @@ function drawOptions() {
 }
 function drawInfo() {
     const millions = info.parameters / 1e6, { encoder_layers: e, decoder_layers: d } = info;
-    const parameters = millions >= 1 ? `${millions.toFixed(1)} M` : `${(info.parameters / 1e3).toFixed(0)} k`;
+    const parameters = language === 'zh' && info.parameters >= 1e4 ? `${Math.round(info.parameters / 1e4)} 万` : millions >= 1 ? `${millions.toFixed(1)} M` : `${(info.parameters / 1e3).toFixed(0)} k`;
     const does = { translate: tr('translates'), classify: tr('classifies'), generate: tr('continues texts'), encode: tr('reads') }[info.task];
     find('model').textContent = info.name;
     document.title = tr('{0}: what it attends to', info.name);
-    find('facts').replaceChildren(...[does, tr('{0} parameters', parameters), tr('{0} layers', e && d ? `${e} + ${d}` : e || d),
+    find('facts').replaceChildren(...[does, tr('{0} parameters', parameters), e + d === 1 ? tr('{0} layer', 1) : tr('{0} layers', e && d ? `${e} + ${d}` : e || d),
         tr('{0} heads', info.heads), tr('vocabulary of {0}', info.vocabulary)].map(fact => element('li', {}, fact)));
     const examples = info.examples?.length ? info.examples : [info.example].filter(Boolean);
     find('examples').replaceChildren(...examples.slice(0, 6).map(text => button(shortened(text, 260), () =>

@@ -81,8 +81,8 @@ const outSide = of => {
     return { tokens: side.tokens.slice(from), special: side.special.slice(from) };
 };
 function besideTexts(before, after) {
-    const a = outSide(before), b = outSide(after), [inA, inB] = commonTokens(a.tokens, b.tokens), changed = b.tokens.length - inB.size + a.tokens.length - inA.size;
-    return [[tr('Original'), markedTokens(a.tokens, inA, a.special)], [tr('Changed'), markedTokens(b.tokens, inB, b.special)], changed ? tr('{0} tokens differ', changed) : tr('The output is the same.')];
+    const a = outSide(before), b = outSide(after), [inA, inB] = commonTokens(a.tokens, b.tokens), changed = Math.max(b.tokens.length - inB.size, a.tokens.length - inA.size);
+    return [[tr('Original'), markedTokens(a.tokens, inA, a.special)], [tr('Changed'), markedTokens(b.tokens, inB, b.special)], changed === 1 ? tr('{0} token differs', 1) : changed ? tr('{0} tokens differ', changed) : tr('The output is the same.')];
 }
 function besideClasses(before, after) {
     const of = ({ output: { classes } }) => Object.fromEntries(classes.map(c => [c.label, c.probability])), a = of(before), b = of(after), moved = Math.max(...Object.keys(a).map(l => Math.abs(a[l] - b[l])));
