@@ -157,7 +157,9 @@ static qkv_status show_real_beam(void)
               "what "
               "is found, and in how many sentences it is better than greedy:"),
             SENTENCES);
-        printf("    %4s  %8s  %6s\n", "beam", "log p", ">");
+        fputs("  ", stdout);
+        print_name(_("beam"), 6, true);
+        printf("  %8s  %6s\n", "log p", ">");
         for (int i = 0; i < BEAMS; i++) print_beam(beams[i], log_p[0], log_p[i]);
         putchar('\n');
         say(_(

@@ -220,7 +220,7 @@ static int how_columns(const drawing *d)
 {
     enum { USUAL = 41, GAP_COLUMNS = 2 };
     const int64_t sizes[][2] = { { d->f->dim, d->all_k }, { d->f->dim, d->all_v }, { d->all_v, d->f->dim } };
-    static const char *const from[] = { "X W_K", "X W_V", "concat W_O" };
+    const char *const from[] = { "X W_K", "X W_V", qkv__translated("concat W_O") };
     int most = USUAL;
     for (int i = 0; i < 3; i++) {
         char how[LABEL_BYTES];
@@ -272,7 +272,7 @@ static void put_flow(flow_text *t)
     put_step(t, h > 1 ? qkv__translated("heads") : qkv__translated("head"), qkv__translated("= weights V"), h, f->tokens,
              f->d_v);
     if (h > 1) put_step(t, qkv__translated("concat"), qkv__translated("the heads side by side"), 1, f->tokens, d->all_v);
-    put_product(t, qkv__translated("output"), h > 1 ? "concat W_O" : "head W_O", d->all_v, f->tokens, f->dim);
+    put_product(t, qkv__translated("output"), h > 1 ? qkv__translated("concat W_O") : qkv__translated("head W_O"), d->all_v, f->tokens, f->dim);
 }
 
 /* ---- from the call ---- */
