@@ -67,6 +67,9 @@ accuracy=$(awk '/^accuracy/ { print $2 }' scores)
 check "it learned: accuracy $accuracy" awk -v a="$accuracy" 'BEGIN { exit !(a >= 0.9) }'
 logged=$(awk -F'"accuracy": ' '/"best": true/ { a = $2 } END { printf "%.4f", a }' whole/log.jsonl)
 same "which is what training measured" "$logged" "$accuracy"
+kept=$(sed -n 's/.*"best_step": \([0-9]*\).*/\1/p' whole/training.json)
+same "of equal accuracies the lower loss is kept" "$kept" "$(sed -n 's/{"step": \(.*\), "valid_loss": \(.*\), "accuracy": \(.*\), .*/\3 \2 \1/p' \
+    whole/log.jsonl | sort -k1,1nr -k2,2n | head -1 | cut -d' ' -f3)"
 contains "scores of each class" "$(cat scores)" "precision" "neg" "pos" "confusion"
 same "the matrix has a line for each pair" "label,said,texts 4 40" \
     "$(head -1 matrix.csv) $(awk -F, 'NR > 1 { n++; s += $3 } END { print n, s }' matrix.csv)"

@@ -522,6 +522,7 @@ static qkv_status tally_texts(const qkv_training *t, const qkv_model *m, tally *
 static void tell_accuracy(const qkv_training *t, double loss, double accuracy, qkv_run_score *out)
 {
     out->score = t->o.v.class_metric == BY_LOSS ? -loss : accuracy;
+    out->loss = loss; /* decides between models of the same accuracy */
     snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f, accuracy %.2f%%"), loss, 100 * accuracy);
     snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f, \"accuracy\": %.6f", loss, accuracy);
 }
