@@ -135,7 +135,7 @@ printf '\357\273\277I love you\n' >marked.txt
 check "a text in a file" run 0 "" $all --input marked.txt -o marked.csv
 check "without its byte order mark" cmp marked.csv map.csv
 printf 'I\000 \000' >wide.txt
-refused "UTF-16" 5 "wide.txt: it is UTF-16, not text in UTF-8: convert it first" $all --input wide.txt
+refused "UTF-16" 5 "wide.txt: it is UTF-16 without a byte order mark, not text in UTF-8: convert it first" $all --input wide.txt
 
 # ---- in the terminal ----
 check "without --out" run 0 "" $all 'I love you'

@@ -110,7 +110,7 @@ echo great >in.txt
 for command in classify embed; do
     same "$command: a byte order mark is no part of the text" "$("$qkv" $command -m whole -i in.txt)" "$("$qkv" $command -m whole -i marked.txt)"
     iconv -f UTF-8 -t UTF-16BE in.txt >wide.txt
-    refused "$command: UTF-16" 5 "wide.txt: it is UTF-16, not text in UTF-8: convert it first" $command -m whole -i wide.txt
+    refused "$command: UTF-16" 5 "wide.txt: it is UTF-16 without a byte order mark, not text in UTF-8: convert it first" $command -m whole -i wide.txt
 done
 mkdir -p mixed/neg mixed/pos
 printf 'dull\n' >mixed/neg/a.txt

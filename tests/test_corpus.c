@@ -246,12 +246,25 @@ static void nul_bytes(void **state)
 {
     (void)state;
     qkv_pairs *p = qkv_pairs_new();
+    write_bytes(first_path, PLACED("a\tA\na\0b\tA\n"));
+    assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_FORMAT);
+    assert_non_null(strstr(qkv_error(), "first: line 2: byte 2 is NUL: not a text file"));
+    qkv_pairs_free(p);
+}
+
+/* As Excel and Notepad write "Unicode text": both byte orders, a character of two units. */
+static void utf_16(void **state)
+{
+    (void)state;
+    qkv_pairs *p = qkv_pairs_new();
     qkv_text text;
-    write_bytes(first_path, PLACED("a\0b\tA\0\n\0\t\0\n"));
-    assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, NULL, NULL, NULL), QKV_OK);
+    write_bytes(first_path, PLACED("\xFF\xFE"
+                                   "a\0\n\0\x3D\xD8\x00\xDE\n\0"));
+    write_bytes(second_path, PLACED("\xFE\xFF\0A\0\r\0\n\0\xE9\x4F\x60"));
+    assert_int_equal(qkv_pairs_add_corpus(p, bytes_only, bytes_only, first_path, second_path, NULL, NULL), QKV_OK);
     read_back(p, &text);
-    assert_int_equal(text.length, 11);
-    assert_memory_equal(text.data, "a\0b|A\0\n\0|\0\n", 11);
+    assert_int_equal(text.length, 15);
+    assert_memory_equal(text.data, "a|A\n\xF0\x9F\x98\x80|\xC3\xA9\xE4\xBD\xA0\n", 15);
     qkv_pairs_free(p);
 }
 
@@ -302,14 +315,7 @@ static const bad_row bad_rows[] = {
     { "strict target", "a\nb\n", "\xC3\nB\n", "second: line 1: byte 1 is not UTF-8", { .strict = 1 }, QKV_FORMAT, true },
     { "strict columns", "a\tA\n\n", NULL, "line 2 has no TAB", { .strict = 1 }, QKV_FORMAT, true },
     { "a negative length", "a\n", "A\n", "max_length is -1", { .max_length = -1 }, QKV_USAGE, true },
-    { "UTF-16",
-      "a\n",
-      "\xFF\xFE"
-      "A",
-      "second: it is UTF-16",
-      { 0 },
-      QKV_UNSUPPORTED,
-      true },
+    { "a ZIP archive", "a\n", "PK\3\4", "second: it is a ZIP archive", { 0 }, QKV_UNSUPPORTED, true },
     { "damaged gzip", "\x1F\x8B\x08z", "A\n", "first: damaged gzip", { 0 }, QKV_FORMAT, true },
     { "empty files", "", "", "second: there are no lines", { 0 }, QKV_FORMAT, false },
     { "an empty file", "", NULL, "first: there are no lines", { 0 }, QKV_FORMAT, false },
@@ -553,6 +559,7 @@ int main(void)
         TEST(words_of_each_side),
         TEST(lines_as_they_stand),
         TEST(nul_bytes),
+        TEST(utf_16),
         TEST(lines_that_are_held_back),
         TEST(a_megabyte_line),
         TEST(what_it_refuses),

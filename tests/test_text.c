@@ -778,7 +778,7 @@ static void lines_of_a_file(void **state)
     } rows[] = {
         { "", 0, 0, 0, 0, 0 },      { "\n", 1, 1, 0, 0, 0 },
         { "a", 1, 1, 0, 0, 1 },     { "a\nb", 3, 2, 0, 0, 2 },
-        { "a\n\n", 3, 2, 0, 0, 1 }, { "a\0b\n", 4, 1, 0, 0, 3 },
+        { "a\n\n", 3, 2, 0, 0, 1 }, { "a.b\n", 4, 1, 0, 0, 3 },
         { "\x1F", 1, 1, 0, 0, 1 },  { "a\n\xFF\nb\n\xC0", 7, 4, 2, 2, 3 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -809,7 +809,8 @@ static qkv_status add_file(void)
     return status;
 }
 
-/* More plain text than the buffers hold, from little compressed text. */
+#define TWENTY_SIX "12345678901234567890123456"
+
 /* Text, and what only looks a little like something else, is read; the rest is named with what to do. */
 static const struct {
     const char *start;
@@ -824,18 +825,26 @@ static const struct {
     { PLACED("\xEF\xBB"), NULL, 0 },
     { PLACED("BZh9 is how they start\n"), NULL, 0 },
     { PLACED("PK\n"), NULL, 0 },
-    { PLACED("a\0b\n"), NULL, 0 },
-    { PLACED("\0\0\0\0"), NULL, 0 },
+    { PLACED("PAR\n"), NULL, 0 },
+    { PLACED("{\\rt\n"), NULL, 0 },
     { PLACED("\xFD\x37zXZ\0\0\4"), "it is xz, not text in UTF-8: decompress it first, as in \"xz -dc FILE", 0 },
     { PLACED("BZh91AY&SY\x12"), "it is bzip2, not text in UTF-8: decompress it first, as in \"bzip2 -dc FILE", 0 },
     { PLACED("BZh1\x17\x72\x45\x38\x50\x90"), "it is bzip2", 0 },
     { PLACED("\x28\xB5\x2F\xFD\4"), "it is Zstandard, not text in UTF-8: decompress it first, as in \"zstd -dc", 0 },
     { PLACED("PK\3\4\x14"), "it is a ZIP archive", 0 },
-    { PLACED("\xFF\xFE"
-             "a\0\n\0"),
-      "it is UTF-16, not text in UTF-8: convert it first, as in \"iconv -f UTF-16 -t UTF-8 FILE", 0 },
-    { PLACED("\xFE\xFF\x72\x31"), "iconv -f UTF-16 ", 0 },
-    { PLACED("a\0\n\0"), "iconv -f UTF-16LE ", 0 },
+    { PLACED("PK\3\4" TWENTY_SIX "[Content_Types].xmlPK\3\4" TWENTY_SIX "xl/workbook.xml"),
+      "it is an Excel workbook (.xlsx), not text in UTF-8: save it as CSV, in UTF-8", 0 },
+    { PLACED("PK\3\4" TWENTY_SIX "word/document.xml"),
+      "it is a Word document (.docx), not text in UTF-8: save it as plain text", 0 },
+    { PLACED("PK\3\4" TWENTY_SIX "mimetypeapplication/vnd.oasis.opendocument.spreadsheet"), "it is a spreadsheet (.ods)", 0 },
+    { PLACED("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"), "it is an old Office file (.xls, .doc), not text in UTF-8: save it as CSV or",
+      0 },
+    { PLACED("%PDF-1.7\n"), "it is PDF, not text in UTF-8: convert it to plain text first, as in \"pdftotext FILE OUT\"", 0 },
+    { PLACED("PAR1\x15\4"), "it is Parquet, not text in UTF-8: convert it to JSON lines", 0 },
+    { PLACED("{\\rtf1\\ansi"), "it is rich text (RTF), not text in UTF-8: save it as plain text", 0 },
+    { PLACED("SQLite format 3\0"), "it is an SQLite database", 0 },
+    { PLACED("a\0\n\0"),
+      "it is UTF-16 without a byte order mark, not text in UTF-8: convert it first, as in \"iconv -f UTF-16LE ", 0 },
     { PLACED("\0a\0b\0\n"), "iconv -f UTF-16BE ", 0 },
     { PLACED("\xFF\xFE\0\0a\0\0\0"), "iconv -f UTF-32 ", 0 },
 };
@@ -866,6 +875,39 @@ static void how_files_start(void **state)
     assert_int_equal(qkv_text_start("x", "x", 1, NULL), QKV_USAGE);
 }
 
+/* Files are read; callers that look at the first bytes themselves have to convert it. */
+static void how_utf_16_starts(void **state)
+{
+    (void)state;
+    size_t mark;
+    qkv_lines_read read;
+    qkv_word_counts *w = qkv_word_counts_new();
+    assert_int_equal(qkv_text_start("x", "\xFF\xFE\n", 4, &mark), QKV_UNSUPPORTED);
+    assert_non_null(
+        strstr(qkv_error(), "x: it is UTF-16, not text in UTF-8: convert it first, as in \"iconv -f UTF-16 -t UTF-8 FILE"));
+    put_file(PLACED("\xFE\xFF\0a\0\n\0b"));
+    assert_int_equal(qkv_word_counts_add_file(w, path, 0, &read), QKV_OK);
+    assert_int_equal(read.lines, 2);
+    assert_int_equal(qkv_word_counts_distinct(w), 2);
+    qkv_word_counts_free(w);
+    qkv_text text = { 0 };
+    assert_int_equal(qkv_text_read(path, 0, &text), QKV_OK);
+    assert_string_equal(text.data, "a\nb");
+    qkv_text_free(&text);
+}
+
+/* The name decides where the bytes do not. */
+static void office_files_by_name(void **state)
+{
+    (void)state;
+    size_t mark;
+    assert_int_equal(qkv_text_start("a.XLSX", "PK\3\4", 4, &mark), QKV_UNSUPPORTED);
+    assert_non_null(strstr(qkv_error(), "a.XLSX: it is an Excel workbook (.xlsx)"));
+    assert_int_equal(qkv_text_start("a.xls", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", 8, &mark), QKV_UNSUPPORTED);
+    assert_non_null(strstr(qkv_error(), "a.xls: it is an Excel workbook (.xls)"));
+}
+
+/* More plain text than the buffers hold, from little compressed text. */
 static void a_long_gzip_line(void **state)
 {
     (void)state;
@@ -1222,6 +1264,8 @@ int main(void)
         cmocka_unit_test(bad_training_options),
         cmocka_unit_test(lines_of_a_file),
         cmocka_unit_test(how_files_start),
+        cmocka_unit_test(how_utf_16_starts),
+        cmocka_unit_test(office_files_by_name),
         cmocka_unit_test(a_long_gzip_line),
         cmocka_unit_test(damaged_gzip),
         cmocka_unit_test(hostile_values),

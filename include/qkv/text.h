@@ -46,9 +46,10 @@ QKV_API int64_t qkv_utf8_width(const char *text, size_t length);
 QKV_API int64_t qkv_utf8_join(const char *text, size_t begin, const size_t *ends, int64_t n);
 
 /* What the first bytes of a file say (64 are enough, or all there are): *mark is how many of them are a byte order mark, which
- * is no part of the text: 3 or 0. UNSUPPORTED, with what to do, for data that are not text in UTF-8 as they are, by their
- * content and not by a file's name: gzip, xz, bzip2, Zstandard, ZIP, UTF-32, and UTF-16 with its mark or with a NUL in every
- * second byte. `name` stands in the sentence. USAGE for NULL. Functions that read text from files call it, after gzip. */
+ * is no part of the text: 3 or 0. UNSUPPORTED, with what to do, for data that are not text in UTF-8, by their content: gzip, xz,
+ * bzip2, Zstandard, ZIP, Office files, PDF, RTF, Parquet, SQLite, UTF-32 and UTF-16. `name` stands in the sentence. USAGE for
+ * NULL. Functions that read text from files follow the same rule, after gzip, but read UTF-16 with a byte order mark; a file
+ * with a NUL byte is FORMAT. */
 QKV_API qkv_status qkv_text_start(const char *name, const char *start, size_t length, size_t *mark);
 
 /* All of a file as one text, in *out, which is yours: without a byte order mark and without the newlines at its end. "-" is

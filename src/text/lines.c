@@ -2,20 +2,25 @@
 #include "lines.h"
 
 #include "../base/file.h"
+#include "start.h"
 
 #include <string.h>
 #include <zlib.h>
 
-enum { PIECE = 64 << 10, ENOUGH = 64 /* bytes, to tell what a file is */ };
+enum { PIECE = 64 << 10, ENOUGH = 4096 /* bytes, to tell what a file is */ };
 
 struct qkv__stream {
     int fd;
     bool is_gzip, in_member; /* in_member: the compressed data must go on */
     bool is_started;         /* bytes of the text were seen */
+    qkv__encoding encoding;
     z_stream zip;
-    size_t raw_at, raw_end; /* of raw: bytes of the file not used yet */
-    size_t at, end;         /* of plain: bytes not given yet */
-    unsigned char raw[PIECE], plain[PIECE];
+    size_t raw_at, raw_end;    /* of raw: bytes of the file not used yet */
+    size_t at, end;            /* of plain: bytes not given yet */
+    size_t n_wide;             /* of wide: bytes of UTF-16 not converted yet */
+    qkv_text converted;        /* from UTF-16 */
+    const unsigned char *text; /* plain, or converted: what at and end count in */
+    unsigned char raw[PIECE], plain[PIECE], wide[PIECE + 4];
 };
 typedef struct qkv__stream stream;
 
@@ -57,6 +62,7 @@ static qkv_status look_at_start(const qkv__lines *l, stream *s)
 static void end_file(stream *s)
 {
     if (s->is_gzip) inflateEnd(&s->zip);
+    qkv_text_free(&s->converted);
     if (s->fd >= 0) qkv__read_end(s->fd);
     memset(s, 0, offsetof(stream, raw));
     s->fd = -1;
@@ -142,16 +148,40 @@ static qkv_status fill_any(const qkv__lines *l, stream *s)
     return QKV_OK;
 }
 
-/* The same without a byte order mark. */
-static qkv_status fill_plain(const qkv__lines *l, stream *s)
+/* The bytes in plain, from UTF-16 to UTF-8. */
+static qkv_status convert_plain(stream *s, bool is_end)
 {
-    size_t mark = 0;
-    qkv_status status = fill_any(l, s);
-    if (status || s->is_started || s->at == s->end) return status;
-    s->is_started = true;
-    status = qkv_text_start(l->path, (const char *)s->plain, s->end, &mark);
-    s->at = mark;
-    return status || s->at < s->end ? status : fill_any(l, s);
+    size_t n = s->end - s->at, used;
+    memcpy(s->wide + s->n_wide, s->plain + s->at, n);
+    s->n_wide += n;
+    qkv__text_clear(&s->converted);
+    qkv_status status = qkv__utf16_put(&s->converted, s->encoding, s->wide, s->n_wide, is_end, &used);
+    if (status) return status;
+    s->n_wide -= used;
+    memmove(s->wide, s->wide + used, s->n_wide);
+    s->text = (const unsigned char *)s->converted.data;
+    s->at = 0;
+    s->end = s->converted.length;
+    return QKV_OK;
+}
+
+/* The same as UTF-8, without a byte order mark. */
+static qkv_status fill_text(const qkv__lines *l, stream *s)
+{
+    for (;;) {
+        qkv__start start = { 0 };
+        qkv_status status = fill_any(l, s);
+        bool is_end = s->at == s->end;
+        s->text = s->plain;
+        if (!status && !is_end && !s->is_started) {
+            status = qkv__text_start(l->path, (const char *)s->plain, s->end, &start);
+            s->is_started = true;
+            s->encoding = start.encoding;
+            s->at = start.mark;
+        }
+        if (!status && s->encoding) status = convert_plain(s, is_end);
+        if (status || is_end || s->at < s->end) return status;
+    }
 }
 
 qkv_status qkv__lines_next(qkv__lines *l, bool *more)
@@ -161,13 +191,13 @@ qkv_status qkv__lines_next(qkv__lines *l, bool *more)
     *more = false;
     qkv__text_clear(&l->line);
     while (!newline) {
-        qkv_status status = s->at == s->end ? fill_plain(l, s) : QKV_OK;
+        qkv_status status = s->at == s->end ? fill_text(l, s) : QKV_OK;
         if (status) return status;
         if (s->at == s->end) break;
         size_t left = s->end - s->at;
-        newline = memchr(s->plain + s->at, '\n', left);
-        size_t taken = newline ? (size_t)(newline - (s->plain + s->at)) : left;
-        if (qkv__text_put(&l->line, s->plain + s->at, taken)) return QKV_MEMORY;
+        newline = memchr(s->text + s->at, '\n', left);
+        size_t taken = newline ? (size_t)(newline - (s->text + s->at)) : left;
+        if (qkv__text_put(&l->line, s->text + s->at, taken)) return QKV_MEMORY;
         s->at += taken + (newline != NULL);
         *more = true;
     }
@@ -187,19 +217,24 @@ static void count_repaired(qkv__lines *l)
     }
 }
 
-static qkv_status not_utf8(const qkv__lines *l, size_t place)
+static qkv_status wrong_byte(const qkv__lines *l, size_t place, const char *what)
 {
     int64_t line = l->number;
     const char *start = l->line.data, *wrong = start + place, *newline;
     for (; (newline = memchr(start, '\n', (size_t)(wrong - start))); start = newline + 1) line++;
-    return qkv__fail(QKV_FORMAT, "%s: line %lld: byte %zu is not UTF-8", l->path, (long long)line, (size_t)(wrong - start) + 1);
+    return qkv__fail(QKV_FORMAT, "%s: line %lld: byte %zu %s", l->path, (long long)line, (size_t)(wrong - start) + 1, what);
 }
 
+/* No text has a NUL in it; without this rule an array of numbers would be trained on. */
 static qkv_status repair(qkv__lines *l, int strict)
 {
-    size_t good = qkv_utf8_check(l->line.data, l->line.length);
-    if (good == l->line.length) return QKV_OK;
-    if (strict) return not_utf8(l, good);
+    size_t length = l->line.length, nul = length ? strlen(l->line.data) : 0;
+    if (nul < length)
+        return wrong_byte(
+            l, nul, "is NUL: not a text file, or UTF-16 without a byte order mark; \"tr -d '\\0' <FILE >OUT\" removes NULs");
+    size_t good = qkv_utf8_check(l->line.data, length);
+    if (good == length) return QKV_OK;
+    if (strict) return wrong_byte(l, good, "is not UTF-8");
     count_repaired(l);
     qkv_status status = qkv_utf8_repair(l->line.data, l->line.length, &l->spare);
     qkv_text repaired = l->spare;
@@ -228,12 +263,12 @@ qkv_status qkv__lines_whole_utf8(qkv__lines *l, int strict, size_t limit)
     l->number = 1;
     qkv__text_clear(&l->line);
     for (;;) {
-        qkv_status status = fill_plain(l, s);
+        qkv_status status = fill_text(l, s);
         if (status) return status;
         if (s->at == s->end) break;
         if (s->end - s->at > limit - l->line.length)
             return qkv__fail(QKV_LIMIT, "%s: a text of more than %zu bytes", l->path, limit);
-        if (qkv__text_put(&l->line, s->plain + s->at, s->end - s->at)) return QKV_MEMORY;
+        if (qkv__text_put(&l->line, s->text + s->at, s->end - s->at)) return QKV_MEMORY;
     }
     return repair(l, strict);
 }

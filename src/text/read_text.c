@@ -1,6 +1,6 @@
 /* read_text.c: all of a file as one text. */
 #include "../base/file.h"
-#include "buffer.h"
+#include "start.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -8,11 +8,22 @@
 /* A byte order mark, and the newlines at the end, are no part of a text. */
 static qkv_status trim_text(const char *name, qkv_text *t)
 {
-    size_t mark;
-    qkv_status status = qkv_text_start(name, t->data, t->length, &mark);
+    qkv__start start;
+    size_t used;
+    qkv_status status = qkv__text_start(name, t->data, t->length, &start);
     if (status) return status;
-    t->length -= mark;
-    memmove(t->data, t->data + mark, t->length);
+    if (start.encoding) {
+        qkv_text wide = *t;
+        *t = (qkv_text){ 0 };
+        status = qkv__text_put(t, "", 0);
+        const unsigned char *bytes = (const unsigned char *)wide.data + start.mark;
+        if (!status) status = qkv__utf16_put(t, start.encoding, bytes, wide.length - start.mark, true, &used);
+        qkv_text_free(&wide);
+        if (status) return status;
+    } else {
+        t->length -= start.mark;
+        memmove(t->data, t->data + start.mark, t->length);
+    }
     while (t->length && (t->data[t->length - 1] == '\n' || t->data[t->length - 1] == '\r')) t->length--;
     t->data[t->length] = '\0';
     return QKV_OK;
