@@ -52,6 +52,7 @@ static void hold_standard_streams(void)
     while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd > STDERR_FILENO) close(fd);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error like any other */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a file at its size limit */
 }
 
 static qkv_status finish_output(qkv_status status)

@@ -141,6 +141,72 @@ static void assert_same_file(const char *a, const char *b, const char *file)
     free(y);
 }
 
+/* The log without its times. */
+static char *timeless_log(const char *run)
+{
+    size_t n, used = 0;
+    char *log = contents(run, "log.jsonl", &n), *out = calloc(1, n + 1);
+    for (char *line = strtok(log, "\n"); line; line = strtok(NULL, "\n")) {
+        const char *times = strstr(line, ", \"tokens_per_second\"");
+        used += (size_t)sprintf(out + used, "%.*s\n", times ? (int)(times - line) : (int)strlen(line), line);
+    }
+    free(log);
+    return out;
+}
+
+static void assert_same_log(const char *a, const char *b)
+{
+    char *x = timeless_log(a), *y = timeless_log(b);
+    assert_true(*x);
+    assert_string_equal(x, y);
+    free(x);
+    free(y);
+}
+
+/* Stopped there, or at a limit, which measures once more. */
+static void the_log_is_that_of_one_run(void **state)
+{
+    (void)state;
+    witness w = { 0 };
+    qkv_run_opts o = options_of("logged", &w);
+    o.validate = give_score;
+    assert_int_equal(train(&o, NULL), QKV_OK);
+    for (int64_t at = 1; at < 2 * STEPS; at++) {
+        char name[32];
+        snprintf(name, sizeof name, "logged%lld", (long long)at);
+        w = (witness){ .stop_at = at / 2 };
+        o = options_of(name, &w), o.validate = give_score;
+        if (at % 2) o.steps = (at + 1) / 2, w.stop_at = 0;
+        assert_int_equal(train(&o, NULL), QKV_OK);
+        w = (witness){ 0 };
+        o.resume = 1, o.steps = STEPS;
+        assert_int_equal(train(&o, NULL), QKV_OK);
+        assert_same_log("logged", name);
+    }
+}
+
+/* What a kill after the checkpoint of step 9 leaves: lines of steps that are made again. */
+static void a_killed_run_writes_no_line_twice(void **state)
+{
+    (void)state;
+    witness w = { .stop_at = 9 };
+    qkv_run_opts o = options_of("killed", &w);
+    o.validate = give_score;
+    assert_int_equal(train(&o, NULL), QKV_OK);
+    FILE *f = fopen(in_folder("killed/log.jsonl"), "ab");
+    fputs("{\"step\": 10, \"epoch\": 1, \"loss\": 9, \"lr\": 1, \"norm\": 1, \"tokens_per_second\": 1, \"seconds\": 70.5}\n"
+          "{\"step\": 10, \"score\": 0, \"best\": false}\n",
+          f);
+    assert_int_equal(fclose(f), 0);
+    w = (witness){ 0 }, o.resume = 1;
+    assert_int_equal(train(&o, NULL), QKV_OK);
+    assert_same_log("logged", "killed");
+    size_t n;
+    char *log = contents("killed", "log.jsonl", &n);
+    assert_non_null(strstr(log, "\"seconds\": 70.5")); /* time that was spent stays counted */
+    free(log);
+}
+
 static void stopped_anywhere_it_goes_on_to_the_same_files(void **state)
 {
     (void)state;
@@ -605,6 +671,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stopped_anywhere_it_goes_on_to_the_same_files),
+        cmocka_unit_test(the_log_is_that_of_one_run),
+        cmocka_unit_test(a_killed_run_writes_no_line_twice),
         cmocka_unit_test(the_best_model_stays),
         cmocka_unit_test(the_last_validation_is_told),
         cmocka_unit_test(patience_and_epochs_end_it),

@@ -261,6 +261,10 @@ refused "a folder with a training" 2 "--resume" train translate $data $model --s
 refused "nothing to resume" 2 "no training in" train translate $data $model --steps 60 --resume --out nothing
 refused "other options" 2 '--lr was "0" and is "0.5"' train translate $data $model --steps 70 --lr 0.5 --resume --out whole
 check "a training with an end" train --steps 20 --schedule linear --warmup 2 --out ends
+mkdir newer
+sed 's/"qkv": "[^"]*"/"qkv": "9.9.9"/' ends/training.json >newer/training.json
+refused "a training of a newer version" 5 "newer/training.json: written by qkv 9.9.9, and this is qkv" train translate $data $model --steps 20 \
+    --schedule linear --warmup 2 --resume --out newer
 refused "another end" 2 "made for 20 steps" train translate $data $model --steps 30 --schedule linear --warmup 2 --resume --out ends
 cp -r whole other
 echo "one	eins" >>train.tsv
@@ -306,10 +310,10 @@ check "the model of the start can be used" "$qkv" translate -m overflow </dev/nu
 
 # A disk that is full: files cannot grow past a limit.
 cp -r whole full
-full() { (ulimit -f 40 && trap '' XFSZ && exec "$qkv" train translate $data $model --steps 80 --resume --out full >out 2>err); }
+full() { (ulimit -f 40 && exec "$qkv" train translate $data $model --steps 80 --resume --out full >out 2>err); }
 full
 same "a full disk is an error of input and output" 3 $?
-contains "that says what is left" "$(cat err)" "cannot write" "--resume"
+contains "that names the file and says what is left" "$(cat err)" "full/" "cannot write" "--resume"
 same "and loses nothing" "$before" "$(files full)"
 check "there is room again" train --steps 80 --resume --out full
 finish

@@ -163,8 +163,8 @@ typedef struct qkv_training_curves {
     void *reserved[4];
 } qkv_training_curves;
 
-/* From log.jsonl in the folder of a training, also of one that still runs; or from such a file itself. Where a run went on from
- * a checkpoint, what it had done after that step is left out, and so is a last line without its end. IO; FORMAT for a line that
+/* From log.jsonl in the folder of a training, also of one that still runs; or from such a file itself. In logs of
+ * version 0.1.0, lines after the step that a run was resumed from are left out; and so is a last line without its end. IO; FORMAT for a line that
  * is no report, with its number, and for none at all; LIMIT for more than 4 GiB; USAGE for NULL; MEMORY. *out then holds
  * nothing. */
 QKV_API qkv_status qkv_training_curves_read(const char *path, qkv_training_curves *out);

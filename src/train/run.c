@@ -25,13 +25,13 @@ typedef struct run {
     int log;                /* -1: none */
     qkv_progress at;
     int64_t epoch_steps, last_step, valid_every, first_step;
-    double began, paused; /* seconds; those that validation took */
-    int64_t tokens;       /* of this run */
-    double loss_sum;      /* since the last line of the log */
-    int64_t loss_tokens;
-    int64_t saved_step;    /* of the checkpoint; -1: none */
-    int64_t measured_step; /* of the last validation */
-    qkv_run_score best;    /* of this run */
+    double began, paused;   /* seconds; those that validation took */
+    int64_t tokens;         /* of this run */
+    qkv__loss_so_far *loss; /* since the last line of the log; the trainer's */
+    double logged_seconds;  /* of the runs before this one */
+    int64_t saved_step;     /* of the checkpoint; -1: none */
+    int64_t measured_step;  /* of the last validation */
+    qkv_run_score best;     /* of this run */
     int64_t best_step; /* of the model in the folder, where the last validation, which is not counted, found it; 0: counted */
     bool has_best, was_stopped;
     const char *reason; /* to end; NULL: go on */
@@ -67,7 +67,7 @@ static qkv_run_event event_of(const run *r, qkv_run_event_kind kind)
                             .last_step = r->last_step,
                             .first_step = r->first_step,
                             .tokens = r->tokens,
-                            .loss = r->loss_sum / larger((double)r->loss_tokens, 1),
+                            .loss = r->loss->sum / larger((double)r->loss->tokens, 1),
                             .seconds = elapsed,
                             .busy_seconds = elapsed - r->paused,
                             .done = share_done(r, elapsed),
@@ -86,14 +86,13 @@ static qkv_status report(run *r, qkv_run_event_kind kind)
     qkv_run_event e = event_of(r, kind);
     int64_t every = r->o->log_every ? r->o->log_every : 100;
     tell(r, &e);
-    if ((r->at.step % every && kind == QKV_RUN_EVENT_STEP) || !r->loss_tokens) return QKV_OK;
-    r->loss_sum = 0;
-    r->loss_tokens = 0;
+    if ((r->at.step % every && kind == QKV_RUN_EVENT_STEP) || !r->loss->tokens) return QKV_OK;
+    *r->loss = (qkv__loss_so_far){ 0 };
     return qkv__run_log(r->o, r->log,
                         "{\"step\": %lld, \"epoch\": %lld, \"loss\": %.6f, \"lr\": %.6e, \"norm\": %.6f, "
                         "\"tokens_per_second\": %.0f, \"seconds\": %.3f}\n",
                         (long long)r->at.step, (long long)r->at.epoch + 1, e.loss, r->at.lr, r->at.norm,
-                        (double)r->tokens / larger(e.busy_seconds, 1e-9), e.seconds);
+                        (double)r->tokens / larger(e.busy_seconds, 1e-9), r->logged_seconds + e.seconds);
 }
 
 /* ---- saving ---- */
@@ -226,13 +225,25 @@ static qkv_status agree_on_end(run *r)
     return status;
 }
 
+static qkv_status rewind_log(run *r, bool has_report)
+{
+    double seconds = 0;
+    bool has_validation = r->first_step % r->valid_every == 0;
+    if (r->log < 0) return QKV_OK;
+    qkv_status status = qkv__run_log_rewind(r->o, r->log, r->first_step, has_report, has_validation, &seconds);
+    r->logged_seconds = larger(r->logged_seconds, seconds);
+    return status;
+}
+
 static qkv_status step(run *r)
 {
     qkv_status status = qkv__trainer_step_ahead(r->trainer, &r->at);
+    /* The report of a stop between two lines counts until the training goes on. */
+    if (!status && r->at.step == r->first_step + 1) status = rewind_log(r, !r->loss->tokens);
     if (status) return status;
     r->tokens += r->at.tokens;
-    r->loss_sum += r->at.loss * (double)r->at.tokens;
-    r->loss_tokens += r->at.tokens;
+    r->loss->sum += r->at.loss * (double)r->at.tokens;
+    r->loss->tokens += r->at.tokens;
     status = report(r, QKV_RUN_EVENT_STEP);
     bool measures = r->at.step % r->valid_every == 0;
     bool saves = measures || (r->o->save_every && r->at.step % r->o->save_every == 0);
@@ -280,6 +291,7 @@ static qkv_status begin_run(run *r)
     qkv_run_event e = event_of(r, QKV_RUN_EVENT_BEGIN);
     tell(r, &e);
     status = resume_run(r);
+    if (!status) status = rewind_log(r, true);
     /* Before the model's files: a folder that holds a model without a record is not ours to write again. */
     if (!status) status = record(r);
     return !status && r->saved_step < 0 ? save_model(r) : status; /* the folder is a model's from the start */
@@ -348,6 +360,7 @@ static qkv_status run_training(run *r)
     if (status) return status;
     r->valid_every = r->o->valid_every ? r->o->valid_every : r->epoch_steps;
     if (!(r->trainer = qkv_trainer_new(r->model, r->pairs, r->o->trainer))) return qkv_error_status();
+    r->loss = qkv__trainer_loss_so_far(r->trainer);
     if (!(status = agree_on_intervals(r))) status = begin_run(r);
     r->began = qkv__seconds();
     while (!status && !(status = agree_on_end(r)) && !r->reason) status = step(r);

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -34,6 +35,25 @@ static qkv_status spell_setting(const qkv_run_setting *s, qkv_text *out)
     return qkv_utf8_repair(s->value, strlen(s->value), out);
 }
 
+/* A newer version may mean something else by the same words. Records without a version are taken as they are. */
+static qkv_status check_version(const char *path, const char *written)
+{
+    int was[3], is[3], n = 0;
+    if (!written) return QKV_OK;
+    if (sscanf(written, "%d.%d.%d%n", &was[0], &was[1], &was[2], &n) != 3 || written[n])
+        return qkv__fail(QKV_FORMAT, "%s: \"qkv\" is \"%.40s\", expected a version such as \"%s\"", path, written,
+                         qkv_version());
+    sscanf(qkv_version(), "%d.%d.%d", &is[0], &is[1], &is[2]);
+    for (int i = 0; i < 3; i++) {
+        if (was[i] < is[i]) return QKV_OK;
+        if (was[i] > is[i])
+            return qkv__fail(QKV_UNSUPPORTED,
+                             "%s: written by qkv %.40s, and this is qkv %s: resume with version %.40s or newer", path, written,
+                             qkv_version(), written);
+    }
+    return QKV_OK;
+}
+
 static qkv_status compare_settings(const qkv_run_opts *o)
 {
     char differences[1024] = "";
@@ -43,8 +63,9 @@ static qkv_status compare_settings(const qkv_run_opts *o)
     const qkv__run_path path = qkv__run_file(o, "training.json");
     qkv_status status = qkv__json_read(path.text, RECORD_BYTES, &record);
     if (status) return status;
+    status = check_version(path.text, json_string_value(json_object_get(record, "qkv")));
     const json_t *then = json_object_get(record, "options");
-    if (!then) status = qkv__fail(QKV_FORMAT, "%s: it does not tell the options of a training", path.text);
+    if (!status && !then) status = qkv__fail(QKV_FORMAT, "%s: it does not tell the options of a training", path.text);
     for (int64_t i = 0; i < o->n_settings && !status; i++) {
         const qkv_run_setting *now = &o->settings[i];
         const char *was = json_string_value(json_object_get(then, now->name));
@@ -153,6 +174,7 @@ int64_t qkv__run_recorded(const qkv_run_opts *o, const char *name)
 /* ---- the log ---- */
 
 enum { LINE_BYTES = 1024 };
+static const size_t LOG_BYTES = (size_t)1 << 32;
 
 /* The start of a line that a full disk cut: what is written next would go on in it. */
 static void drop_cut_line(int log)
@@ -173,6 +195,39 @@ qkv_status qkv__run_log_open(const qkv_run_opts *o, int *log)
     if (flock(*log, LOCK_EX | LOCK_NB)) return qkv__fail(QKV_USAGE, "another training is running in %s", o->folder);
     drop_cut_line(*log);
     return QKV_OK;
+}
+
+/* Whether a line, which need not end in a NUL, is of a run without a stop; one that is not ours is. */
+static bool is_of_whole_run(const char *line, size_t length, int64_t step, bool has_report, bool has_validation)
+{
+    char text[LINE_BYTES] = "", next = '\0';
+    long long of;
+    memcpy(text, line, length < sizeof text ? length : sizeof text - 1);
+    if (sscanf(text, "{\"step\": %lld, \"%c", &of, &next) != 2) return true;
+    bool is_report = strstr(text, ", \"epoch\": ") != NULL;
+    return of < step || (of == step && (is_report ? has_report : has_validation));
+}
+
+qkv_status qkv__run_log_rewind(const qkv_run_opts *o, int log, int64_t step, bool has_report, bool has_validation,
+                               double *seconds)
+{
+    static const char name[] = "\"seconds\": ";
+    qkv__bytes file;
+    const qkv__run_path path = qkv__run_file(o, "log.jsonl");
+    qkv_status status = qkv__file_read(path.text, LOG_BYTES, &file);
+    if (status) return status;
+    const char *text = (const char *)file.data, *end = text + file.size, *cut = NULL;
+    *seconds = 0;
+    for (const char *line = text, *next; line < end; line = next + 1) {
+        if (!(next = memchr(line, '\n', (size_t)(end - line)))) break;
+        if (!cut && !is_of_whole_run(line, (size_t)(next - line), step, has_report, has_validation)) cut = line;
+        const char *found = memmem(line, (size_t)(next - line), name, sizeof name - 1);
+        if (found) *seconds = strtod(found + sizeof name - 1, NULL); /* ends at the comma, brace or line end */
+    }
+    if (cut && ftruncate(log, cut - text))
+        status = qkv__fail(QKV_IO, "%s: cannot be shortened to step %lld: %s", path.text, (long long)step, strerror(errno));
+    qkv__bytes_free(&file);
+    return status;
 }
 
 qkv_status qkv__run_log(const qkv_run_opts *o, int log, const char *format, ...)

@@ -28,6 +28,11 @@ int64_t qkv__run_recorded(const qkv_run_opts *o, const char *name);
 
 /* Opens the log and holds it: one training a folder. IO, USAGE. Adds a line to it: IO. */
 qkv_status qkv__run_log_open(const qkv_run_opts *o, int *log);
+/* Cuts off what a run without a stop would not have written up to `step`, from which the training goes on: lines of later steps,
+ * and of this one the report unless has_report, and the validation unless has_validation. *seconds is what the last report had.
+ * IO, MEMORY. */
+qkv_status qkv__run_log_rewind(const qkv_run_opts *o, int log, int64_t step, bool has_report, bool has_validation,
+                               double *seconds);
 qkv_status qkv__run_log(const qkv_run_opts *o, int log, const char *format, ...) QKV_PRINTF(3, 4);
 
 /* Removes what a killed run was writing; the model of a validation that is no longer kept. */

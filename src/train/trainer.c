@@ -44,6 +44,7 @@ struct qkv_trainer {
     int64_t next;     /* batch of the epoch */
     uint64_t passes;  /* forwards so far: the step of the tape, which dropout depends on */
     qkv_best_so_far best_so_far;
+    qkv__loss_so_far loss_so_far;
     qkv_batch *batches; /* of an update, or its micro-batches */
     double *losses;     /* of the micro-batches, each times its share of the tokens */
     int64_t *tokens;    /* of the micro-batches */
@@ -209,6 +210,8 @@ void qkv_trainer_free(qkv_trainer *t)
 }
 
 qkv_best_so_far *qkv_trainer_best_so_far(qkv_trainer *t) { return t ? &t->best_so_far : NULL; }
+
+qkv__loss_so_far *qkv__trainer_loss_so_far(qkv_trainer *t) { return &t->loss_so_far; }
 
 bool qkv__trainer_is_sharded(const qkv_trainer *t) { return t->is_sharded; }
 
@@ -554,9 +557,9 @@ static uint64_t hash_options(const qkv_trainer *t)
 
 /* ---- the file ---- */
 
-enum { PAIRS, MODEL, OPTIONS, STEPS, EPOCH, NEXT, PASSES, BEST, BEST_STEP, MISSED, BEST_LOSS, NOTES };
-static const char *const note_names[NOTES] = { "pairs",  "model", "options",   "steps",  "epoch",    "next",
-                                               "passes", "best",  "best_step", "missed", "best_loss" };
+enum { PAIRS, MODEL, OPTIONS, STEPS, EPOCH, NEXT, PASSES, BEST, BEST_STEP, MISSED, BEST_LOSS, LOSS_SUM, LOSS_TOKENS, NOTES };
+static const char *const note_names[NOTES] = { "pairs", "model",     "options", "steps",     "epoch",    "next",       "passes",
+                                               "best",  "best_step", "missed",  "best_loss", "loss_sum", "loss_tokens" };
 
 typedef struct notes {
     char text[NOTES][32];
@@ -573,6 +576,19 @@ static void write_notes(const qkv_trainer *t, notes *n)
     snprintf(n->text[BEST_STEP], sizeof n->text[BEST_STEP], "%" PRId64, t->best_so_far.best_step);
     snprintf(n->text[MISSED], sizeof n->text[MISSED], "%" PRId64, t->best_so_far.missed);
     snprintf(n->text[BEST_LOSS], sizeof n->text[BEST_LOSS], "%a", t->best_so_far.best_loss);
+    snprintf(n->text[LOSS_SUM], sizeof n->text[LOSS_SUM], "%a", t->loss_so_far.sum);
+    snprintf(n->text[LOSS_TOKENS], sizeof n->text[LOSS_TOKENS], "%" PRId64, t->loss_so_far.tokens);
+}
+
+/* The last notes are left out where they say nothing, as checkpoints of older versions do. */
+static int list_notes(const qkv_trainer *t, const notes *n, qkv__note *out)
+{
+    int used = 0;
+    for (int i = 0; i < NOTES; i++) {
+        bool is_said = i < BEST_LOSS || (i == BEST_LOSS ? t->best_so_far.best_loss != 0 : t->loss_so_far.tokens > 0);
+        if (is_said) out[used++] = (qkv__note){ note_names[i], n->text[i] };
+    }
+    return used;
 }
 
 /* Weights under their names, and the optimizer's states of each as "optimizer.0.NAME". Room for all of it in one block. */
@@ -632,9 +648,8 @@ static qkv_status write_checkpoint(const qkv_trainer *t, const char *path, qkv__
     notes n;
     qkv__note lines[NOTES];
     write_notes(t, &n);
-    for (int i = 0; i < NOTES; i++) lines[i] = (qkv__note){ note_names[i], n.text[i] };
+    int n_notes = list_notes(t, &n, lines);
     if (list_tensors(t, &l, all)) return QKV_MEMORY;
-    int n_notes = t->best_so_far.best_loss != 0 ? NOTES : BEST_LOSS; /* the last note is not written where it says nothing */
     qkv_status status = check_values(&l, path);
     if (!status) status = qkv__safetensors_write(path, l.n, l.tensors, n_notes, lines);
     qkv__release(l.tensors, l.bytes);
@@ -685,6 +700,7 @@ static qkv_status read_count(const qkv__safetensors *file, int which, int64_t *t
 typedef struct position {
     int64_t steps, epoch, next, passes, best_step, missed;
     double best, best_loss;
+    qkv__loss_so_far loss;
 } position;
 
 static qkv_status read_number(const qkv__safetensors *file, int which, double *to)
@@ -704,9 +720,12 @@ static qkv_status read_position(const qkv__safetensors *file, position *p)
         if (status) return status;
     }
     p->best_loss = 0;
+    p->loss = (qkv__loss_so_far){ 0 };
     qkv_status status = read_number(file, BEST, &p->best);
-    if (status || !qkv__safetensors_note(file, note_names[BEST_LOSS])) return status;
-    return read_number(file, BEST_LOSS, &p->best_loss);
+    if (!status && qkv__safetensors_note(file, note_names[BEST_LOSS])) status = read_number(file, BEST_LOSS, &p->best_loss);
+    if (status || !qkv__safetensors_note(file, note_names[LOSS_SUM])) return status;
+    status = read_number(file, LOSS_SUM, &p->loss.sum);
+    return status ? status : read_count(file, LOSS_TOKENS, &p->loss.tokens);
 }
 
 /* Every tensor of the listing must be in the file, of its shape, and nothing else. */
@@ -754,6 +773,7 @@ static qkv_status take(qkv_trainer *t, const qkv__safetensors *file)
     t->best_so_far = (qkv_best_so_far){
         .best = at.best, .best_step = at.best_step, .missed = at.missed, .best_loss = at.best_loss
     };
+    t->loss_so_far = at.loss;
     qkv__optimizer_set_steps(t->optimizer, at.steps);
     return QKV_OK;
 }

@@ -25,6 +25,14 @@ qkv_status qkv__make_batch(const qkv_objective *o, const qkv_epoch *e, int64_t i
 qkv_status qkv__trainer_step_ahead(qkv_trainer *t, qkv_progress *out);
 qkv_status qkv__trainer_settle(qkv_trainer *t);
 
+/* The losses of the updates since the last line of the log, which a checkpoint keeps: the first line after a resume is then the
+ * same. */
+typedef struct qkv__loss_so_far {
+    double sum; /* each times its tokens */
+    int64_t tokens;
+} qkv__loss_so_far;
+qkv__loss_so_far *qkv__trainer_loss_so_far(qkv_trainer *t);
+
 /* Whether the optimizer's state is sharded: all ranks save then. */
 bool qkv__trainer_is_sharded(const qkv_trainer *t);
 
