@@ -591,6 +591,38 @@ static void files_that_change(void **state)
     assert_int_equal(qkv_model_check_files(NULL), QKV_USAGE);
 }
 
+/* A model that was read into memory stays what it was when its file is cut, in all kinds of weights. */
+static void models_in_memory(void **state)
+{
+    (void)state;
+    const qkv_transformer_opts wide = { .vocabulary = 64, .encoder_layers = 1, .dim = 64, .heads = 2, .d_ff = 256 };
+    char other[96], saved[128];
+    snprintf(other, sizeof other, "%s/saved", folder);
+    snprintf(saved, sizeof saved, "%s/model.safetensors", other);
+    for (qkv_weights kind = QKV_WEIGHTS_AS_STORED; kind <= QKV_WEIGHTS_BF16; kind++) {
+        qkv__bytes from_map, from_copy;
+        save(&wide);
+        qkv_load_opts o = { .size = sizeof o, .weights = kind };
+        qkv_model *mapped = qkv_model_load_with(folder, &o);
+        o.in_memory = 1;
+        qkv_model *copy = qkv_model_load_with(folder, &o);
+        assert_true(mapped && copy);
+        assert_int_equal(qkv_model_save(mapped, other), QKV_OK);
+        assert_int_equal(qkv__file_read(saved, SIZE_MAX, &from_map), QKV_OK);
+        assert_int_equal(truncate(weights_path, 0), 0);
+        assert_int_equal(qkv_model_check_files(mapped), QKV_IO);
+        assert_int_equal(qkv_model_check_files(copy), QKV_OK);
+        assert_int_equal(qkv_model_save(copy, other), QKV_OK);
+        assert_int_equal(qkv__file_read(saved, SIZE_MAX, &from_copy), QKV_OK);
+        assert_true(from_map.size > 4096 && from_map.size == from_copy.size);
+        assert_memory_equal(from_map.data, from_copy.data, from_map.size);
+        qkv__bytes_free(&from_map);
+        qkv__bytes_free(&from_copy);
+        qkv_model_free(mapped);
+        qkv_model_free(copy);
+    }
+}
+
 /* ---- schedules ---- */
 
 static void schedules(void **state)
@@ -694,6 +726,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(values_that_are_not_saved, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(pipes_for_files, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(files_that_change, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(models_in_memory, make_folder, remove_folder),
         cmocka_unit_test(schedules),
         cmocka_unit_test(bad_schedules),
     };

@@ -58,6 +58,7 @@ typedef enum qkv_weights { QKV_WEIGHTS_AS_STORED, QKV_WEIGHTS_INT8, QKV_WEIGHTS_
 typedef struct qkv_load_opts {
     size_t size; /* sizeof(qkv_load_opts): QKV_OPTS() sets it */
     qkv_weights weights;
+    int in_memory; /* read the weights, do not map them: the files may then change in any way while the model lives */
 } qkv_load_opts;
 
 /* qkv_model_load() with options; NULL: none. A model in 8 or 4 bits can be run and saved, which writes a folder that is loaded
@@ -68,7 +69,7 @@ QKV_API qkv_model *qkv_model_load_with(const char *folder, const qkv_load_opts *
 /* Whether the files that m's weights are mapped from are those that were loaded, by device, inode, size and time of change; OK
  * for weights that lie in memory. IO with the name of one that is not: what is computed from one that was written over may be
  * wrong, and one that was cut ends the process with SIGBUS when its end is looked at. The library handles no signal: a program
- * whose models may be written over can call this before each use, as qkv_server does, call qkv_params_materialize() once, or
+ * whose models may be written over can load them in_memory, as `qkv serve` does, call this before each use, as qkv_server does, or
  * handle SIGBUS itself (qkv_mapped_file() says which file it was), as the command does. */
 QKV_API qkv_status qkv_model_check_files(const qkv_model *m);
 QKV_API void qkv_model_free(qkv_model *m);

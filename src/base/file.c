@@ -135,14 +135,28 @@ bool qkv__file_is_same(const char *path, const qkv__stamp *stamp)
            now.seconds == stamp->seconds && now.nanoseconds == stamp->nanoseconds;
 }
 
-qkv_status qkv__file_map(const char *path, qkv__bytes *out)
+/* Pages that the kernel fills: a read into them takes no memory twice. */
+static qkv_status copy_all(int fd, const char *path, size_t size, qkv__bytes *out)
+{
+    void *data = files.mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    qkv_status status = QKV_OK;
+    if (data == MAP_FAILED) return qkv__fail(QKV_MEMORY, "%s: out of memory: %zu bytes are wanted", path, size);
+    *out = (qkv__bytes){ .data = data, .size = size, .capacity = size, .mapped = true, .is_copy = true };
+    for (size_t at = 0, got = 1; at < size && !status; at += got) {
+        status = qkv__read_some(fd, path, out->data + at, size - at, &got);
+        if (!status && !got) status = qkv__fail(QKV_IO, "%s: the file was cut while it was read", path);
+    }
+    return status;
+}
+
+static qkv_status open_all(const char *path, bool is_copy, qkv__bytes *out)
 {
     struct stat about;
     int fd;
     *out = (qkv__bytes){ 0 };
     qkv_status status = open_regular(path, &fd, &about);
     if (status || !about.st_size) return status ? status : read_and_close(fd, path, SIZE_MAX, out);
-    status = map_all(fd, path, (size_t)about.st_size, out);
+    status = (is_copy ? copy_all : map_all)(fd, path, (size_t)about.st_size, out);
     if (!status) out->stamp = stamp_of(&about);
     files.close(fd);
     if (!status) status = qkv__refuse_lfs_pointer(path, out);
@@ -150,9 +164,17 @@ qkv_status qkv__file_map(const char *path, qkv__bytes *out)
     return status;
 }
 
+qkv_status qkv__file_map(const char *path, qkv__bytes *out) { return open_all(path, false, out); }
+qkv_status qkv__file_copy(const char *path, qkv__bytes *out) { return open_all(path, true, out); }
+
+void qkv__bytes_drop(const qkv__bytes *b, size_t offset, size_t bytes)
+{
+    if (b->mapped) madvise(b->data + offset, bytes, MADV_DONTNEED);
+}
+
 void qkv__bytes_forget(const qkv__bytes *b)
 {
-    if (b->mapped) madvise(b->data, b->capacity, MADV_DONTNEED);
+    if (b->mapped && !b->is_copy) madvise(b->data, b->capacity, MADV_DONTNEED);
 }
 
 void qkv__bytes_free(qkv__bytes *b)

@@ -41,7 +41,8 @@ typedef struct qkv__bytes {
     size_t size;
     size_t capacity; /* of the allocation, or of the map */
     bool mapped;
-    qkv__stamp stamp; /* of a mapped file, as it was then */
+    bool is_copy;     /* the map is of no file: the bytes were read into it */
+    qkv__stamp stamp; /* of a mapped file or its copy, as it was then */
 } qkv__bytes;
 
 /* Reads a whole regular file; limit bounds its size. A pipe or a device is refused and never waited for. IO, FORMAT for a Git
@@ -59,8 +60,16 @@ qkv_status qkv__refuse_lfs_pointer(const char *path, const qkv__bytes *file);
  * without bytes is read. The file must not be cut while it is mapped; one that is replaced stays as it was. */
 qkv_status qkv__file_map(const char *path, qkv__bytes *out);
 
-/* Gives the memory of a mapped file back, which nobody has written to: what is wanted again is read from the file again. */
+/* The same, but the bytes are read into memory of their own, aligned to pages: the file may change in any way afterwards. IO where
+ * it is cut meanwhile. */
+qkv_status qkv__file_copy(const char *path, qkv__bytes *out);
+
+/* Gives the memory of a mapped file back, which nobody has written to: what is wanted again is read from the file again. Of a
+ * copy, nothing. */
 void qkv__bytes_forget(const qkv__bytes *b);
+
+/* Gives up `bytes` bytes of a map or copy from an offset on, both in whole pages; they are not read again. */
+void qkv__bytes_drop(const qkv__bytes *b, size_t offset, size_t bytes);
 
 /* Whether the file at the path is the one with this stamp, unchanged. */
 bool qkv__file_is_same(const char *path, const qkv__stamp *stamp);

@@ -226,11 +226,11 @@ static qkv_status make_tensors(const archive *a, qkv__safetensors *out)
     return QKV_OK;
 }
 
-qkv_status qkv__pytorch_read(const char *path, qkv__safetensors *out)
+qkv_status qkv__pytorch_open(const char *path, bool is_copy, qkv__safetensors *out)
 {
     archive a = { .path = path };
     *out = (qkv__safetensors){ .path = path };
-    qkv_status status = qkv__file_map(path, &out->file);
+    qkv_status status = (is_copy ? qkv__file_copy : qkv__file_map)(path, &out->file);
     if (!status) status = check_start(path, &out->file);
     if (!status) status = read_pickle(&a, &out->file);
     if (!status) status = check_tensors(&a);
@@ -239,3 +239,5 @@ qkv_status qkv__pytorch_read(const char *path, qkv__safetensors *out)
     if (status) qkv__safetensors_free(out);
     return status;
 }
+
+qkv_status qkv__pytorch_read(const char *path, qkv__safetensors *out) { return qkv__pytorch_open(path, false, out); }

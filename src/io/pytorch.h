@@ -11,4 +11,7 @@
  * copies of more bytes than the file has; IO, MEMORY. *out is empty on error. path must outlive *out. */
 qkv_status qkv__pytorch_read(const char *path, qkv__safetensors *out);
 
+/* The same; is_copy: of a copy of the file in memory. */
+qkv_status qkv__pytorch_open(const char *path, bool is_copy, qkv__safetensors *out);
+
 #endif

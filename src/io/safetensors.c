@@ -163,14 +163,16 @@ static qkv_status parse_safetensors(qkv__safetensors *s)
     return status ? status : parse_tensors(s, left - (size_t)length);
 }
 
-qkv_status qkv__safetensors_read(const char *path, qkv__safetensors *out)
+qkv_status qkv__safetensors_open(const char *path, bool is_copy, qkv__safetensors *out)
 {
     *out = (qkv__safetensors){ .path = path };
-    qkv_status status = qkv__file_map(path, &out->file);
+    qkv_status status = (is_copy ? qkv__file_copy : qkv__file_map)(path, &out->file);
     if (!status) status = parse_safetensors(out);
     if (status) qkv__safetensors_free(out);
     return status;
 }
+
+qkv_status qkv__safetensors_read(const char *path, qkv__safetensors *out) { return qkv__safetensors_open(path, false, out); }
 
 void qkv__safetensors_free(qkv__safetensors *s)
 {

@@ -34,6 +34,9 @@ typedef struct qkv__safetensors {
 
 /* FORMAT for a broken rule, LIMIT for too many dimensions, IO, MEMORY. *out is empty on error. path must outlive *out. */
 qkv_status qkv__safetensors_read(const char *path, qkv__safetensors *out);
+
+/* The same; is_copy: of a copy of the file in memory. */
+qkv_status qkv__safetensors_open(const char *path, bool is_copy, qkv__safetensors *out);
 void qkv__safetensors_free(qkv__safetensors *s);
 
 /* NULL when there is none. */

@@ -13,9 +13,9 @@
 /* The ways that a folder may have its weights; the first that is there is read. */
 static const struct qkv__weights_form {
     const char *one, *index, *ending;
-    qkv_status (*read)(const char *path, qkv__safetensors *out);
-} forms[] = { { "model.safetensors", "model.safetensors.index.json", ".safetensors", qkv__safetensors_read },
-              { "pytorch_model.bin", "pytorch_model.bin.index.json", ".bin", qkv__pytorch_read } };
+    qkv_status (*open)(const char *path, bool is_copy, qkv__safetensors *out);
+} forms[] = { { "model.safetensors", "model.safetensors.index.json", ".safetensors", qkv__safetensors_open },
+              { "pytorch_model.bin", "pytorch_model.bin.index.json", ".bin", qkv__pytorch_open } };
 enum { FORMS = sizeof forms / sizeof *forms };
 #define INDEX_MAX ((size_t)64 << 20)
 enum { PATH_MAX_BYTES = 4096 };
@@ -42,7 +42,7 @@ static qkv_status open_file(qkv__weights *w, int i, const char *folder, const ch
     qkv_status status = weights_in_folder(folder, name, path);
     if (status) return status;
     if (!(w->paths[i] = qkv__copy_text(path))) return QKV_MEMORY;
-    status = w->form->read(w->paths[i], &w->files[i]);
+    status = w->form->open(w->paths[i], w->is_copy, &w->files[i]);
     if (!status) w->bytes += w->files[i].file.size;
     return status;
 }
@@ -213,11 +213,11 @@ static qkv_status open_one(qkv__weights *w, const char *folder)
     return status ? status : merge(w);
 }
 
-qkv_status qkv__weights_open(const char *folder, qkv__weights *out)
+qkv_status qkv__weights_open(const char *folder, bool is_copy, qkv__weights *out)
 {
     char path[PATH_MAX_BYTES];
     bool one, several;
-    *out = (qkv__weights){ 0 };
+    *out = (qkv__weights){ .is_copy = is_copy };
     qkv_status status = find_form(folder, &out->form, &one, &several);
     if (!status && !one && !several) status = no_weights(folder);
     if (!status) status = weights_in_folder(folder, several ? out->form->index : out->form->one, path);

@@ -5,7 +5,7 @@
 
 #include "safetensors.h"
 
-/* Mapped and found sound. */
+/* Mapped, or read into memory, and found sound. */
 typedef struct qkv__weights {
     const struct qkv__weights_form *form;
     char *path; /* of the file or of the index, for sentences */
@@ -16,11 +16,13 @@ typedef struct qkv__weights {
     char **paths;
     size_t tensors_bytes;
     size_t bytes; /* of all files */
+    bool is_copy; /* they lie in memory, not in their files */
 } qkv__weights;
 
 /* IO; FORMAT for a broken rule of the format, an index that is none, names a file with a path, or disagrees with its files;
- * UNSUPPORTED, with what to do, for a folder that has only weights of another kind; LIMIT, MEMORY. *out is empty on error. */
-qkv_status qkv__weights_open(const char *folder, qkv__weights *out);
+ * UNSUPPORTED, with what to do, for a folder that has only weights of another kind; LIMIT, MEMORY. *out is empty on error. is_copy:
+ * files are read, not mapped. */
+qkv_status qkv__weights_open(const char *folder, bool is_copy, qkv__weights *out);
 void qkv__weights_close(qkv__weights *w);
 
 /* The file or the index that a folder's weights are read from; model.safetensors where there is none of them. */

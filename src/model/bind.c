@@ -464,6 +464,39 @@ static qkv_status quantize_weights(const placing *x)
     return status;
 }
 
+enum { PAGE = 4096 };
+
+static void mark_pages(bool *used, const qkv__bytes *file, const void *weight, int64_t bytes)
+{
+    const unsigned char *from = weight;
+    if (!weight || from < file->data || from >= file->data + file->size) return;
+    for (size_t page = (size_t)(from - file->data) / PAGE; page * PAGE < (size_t)(from - file->data) + (size_t)bytes; page++)
+        used[page] = true;
+}
+
+/* A file that was read into memory gives up the pages that no weight lies in: those that were decoded or quantized are elsewhere.
+ * A map has none to give up. */
+static qkv_status drop_pages(const qkv_params *p, const qkv__bytes *file)
+{
+    size_t pages = (file->size + PAGE - 1) / PAGE;
+    bool *used = file->is_copy ? qkv__alloc_zero(pages) : NULL;
+    if (!used) return file->is_copy ? QKV_MEMORY : QKV_OK;
+    for (int i = 0; i < qkv_params_tensors(p); i++) {
+        const qkv_tensor *w = qkv_params_tensor(p, i);
+        const int64_t out = w->ndim ? w->shape[0] : 1, in = w->count / out;
+        mark_pages(used, file, w->data, w->count * (int64_t)sizeof *w->data);
+        if (!w->type) continue;
+        mark_pages(used, file, w->values, out * qkv__type_row_bytes(w->type, in));
+        mark_pages(used, file, w->scales, out * qkv__type_row_scales(w->type, in) * qkv__type_scale_bytes(w->type));
+    }
+    for (size_t page = 0, n; page < pages; page += n + 1) {
+        for (n = 0; page + n < pages && !used[page + n]; n++) {}
+        if (n) qkv__bytes_drop(file, page * PAGE, n * PAGE);
+    }
+    qkv__release(used, pages);
+    return QKV_OK;
+}
+
 qkv_status qkv__bind(qkv_params *p, const qkv__family *f, qkv__weights *w, int64_t d_k, int stored_bits, int wanted_bits)
 {
     int n = qkv_params_tensors(p);
@@ -477,6 +510,7 @@ qkv_status qkv__bind(qkv_params *p, const qkv__family *f, qkv__weights *w, int64
     if (!status) status = decode_weights(&x, place_still(&x));
     if (!status) status = quantize_weights(&x);
     for (int i = 0; l && l->quantized && i < w->n_files; i++) qkv__bytes_forget(&w->files[i].file); /* most was read once */
+    for (int i = 0; i < w->n_files && !status && (l->quantized || l->decoded); i++) status = drop_pages(p, &w->files[i].file);
     if (!status) {
         l->weights = *w;
         *w = (qkv__weights){ 0 };
@@ -490,7 +524,7 @@ qkv_status qkv__bind(qkv_params *p, const qkv__family *f, qkv__weights *w, int64
 qkv_status qkv__bind_check(const qkv_params *p)
 {
     const loaded *l = qkv__params_held(p);
-    for (int i = 0; l && i < l->weights.n_files; i++)
+    for (int i = 0; l && !l->weights.is_copy && i < l->weights.n_files; i++)
         if (!qkv__file_is_same(l->weights.paths[i], &l->weights.files[i].file.stamp))
             return qkv__fail(QKV_IO, "%s: the file has changed since the model was loaded: load it again", l->weights.paths[i]);
     return QKV_OK;

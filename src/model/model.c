@@ -323,6 +323,7 @@ typedef struct loading {
     qkv__sentence sentence;
     float length_penalty; /* that our own config.json has */
     int bits, wanted;     /* of matrices in 8 or 4 bits: as they are stored, and as they are to be, 16 too; 0: not */
+    bool in_memory;       /* files are read, not mapped */
 } loading;
 
 static void free_loading(loading *l)
@@ -378,7 +379,7 @@ static qkv_status read_folder(const char *path, loading *l)
     if (!status && qkv__json_read(l->f.config, QKV__CONFIG_MAX, &l->published.config))
         status = qkv_error_status() == QKV_IO ? qkv__explain_no_folder(path) : qkv_error_status();
     if (!status) status = find_family(l);
-    if (!status) status = qkv__weights_open(path, &l->weights);
+    if (!status) status = qkv__weights_open(path, l->in_memory, &l->weights);
     l->published.path = l->f.config;
     l->published.weights = &l->weights;
     if (!status) status = read_options(l);
@@ -430,9 +431,9 @@ static int bits_wanted(qkv_weights kind)
 qkv_model *qkv_model_load_with(const char *path, const qkv_load_opts *given)
 {
     qkv_load_opts own, *o = &own;
-    if (QKV__READ_OPTIONS(o, weights, given, "model")) return NULL;
+    if (QKV__READ_OPTIONS(o, in_memory, given, "model")) return NULL;
     if ((unsigned)o->weights > QKV_WEIGHTS_BF16) return qkv__fail(QKV_USAGE, "model: there are no such weights"), NULL;
-    loading l = { .wanted = bits_wanted(o->weights) };
+    loading l = { .wanted = bits_wanted(o->weights), .in_memory = o->in_memory };
     qkv_model *m = read_folder(path, &l) ? NULL : qkv__alloc_zero(sizeof *m);
     if (m && make_of(m, &l, path)) {
         qkv_model_free(m);

@@ -147,7 +147,7 @@ static qkv_status read_dense_weights(const char *folder, const char *module, qkv
     char path[PATH_BYTES];
     qkv__weights w = { 0 };
     qkv_status status = in_module(folder, module, "", path);
-    if (!status) status = qkv__weights_open(path, &w);
+    if (!status) status = qkv__weights_open(path, true, &w);
     if (!status) status = read_dense_tensor(&w, "linear.weight", d.out, d.in, NULL);
     if (!status && !add_dense(s, d)) status = QKV_MEMORY;
     float *to = status ? NULL : s->dense[s->n_dense - 1].weight;
