@@ -15,18 +15,21 @@ static struct {
 } given = { .n_best = 1 };
 
 static const option options[] = {
-    { "model", 'm', .value = "DIR", .help = "the folder of a model that finds answers", .required = true,
-      .text = &given.model },
+    { "model", 'm', .value = "DIR", .help = "folder of a question answering model", .required = true, .text = &given.model },
     WEIGHT_ROWS(NO_GROUP),
-    { "context", 'c', .value = "FILE", .help = "the text to find answers in", .required = true, .text = &given.context },
+    { "context", 'c', .value = "FILE", .help = "file with the text to find answers in", .required = true,
+      .text = &given.context },
     TEXT_ROWS(NO_GROUP),
     RESULT_ROW(NO_GROUP),
-    { "n-best", .value = "N", .help = "answers to each question, 1 unless given", .count = &given.n_best },
-    { "must-answer", .help = "never say that the text has no answer", .flag = &given.must_answer },
-    { "max-length", .value = "N", .help = "tokens read at once, 384 unless given", .count = &given.max_length },
-    { "overlap", .value = "N", .help = "tokens that two windows share, 128 unless given", .count = &given.overlap },
-    { "max-answer", .value = "N", .help = "tokens of an answer, 30 unless given", .count = &given.max_answer },
-    { "json", .help = "print a JSON object a line", .flag = &given.json },
+    { "n-best", .value = "N", .help = "answers per question (default: 1)", .count = &given.n_best },
+    { "must-answer", .help = "always give an answer, even if the text may have none", .flag = &given.must_answer },
+    { "max-length", .is_rare = true, .value = "N", .help = "maximum tokens read at a time (default: 384)",
+      .count = &given.max_length },
+    { "overlap", .is_rare = true, .value = "N", .help = "overlap of windows in tokens (default: 128)",
+      .count = &given.overlap },
+    { "max-answer", .is_rare = true, .value = "N", .help = "maximum tokens per answer (default: 30)",
+      .count = &given.max_answer },
+    { "json", .help = "print one JSON object per line", .flag = &given.json },
     { 0 },
 };
 
@@ -85,7 +88,7 @@ static qkv_status run_answer(void)
 
 const command answer_command = {
     .name = "answer",
-    .summary = "find where a text answers questions",
+    .summary = "answer questions from a text",
     .about = "Prints for each question, or line, the score of the best answer, a TAB and the words\n"
              "of the text that are it; with --n-best so many lines, and an empty one between\n"
              "questions. Nothing behind the TAB: the text has no answer, says the model.\n"

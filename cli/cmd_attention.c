@@ -17,17 +17,18 @@ static const option options[] = {
     { "q", .value = "FILE", .help = "the queries", .required = true, .text = &given.q },
     { "k", .value = "FILE", .help = "the keys", .required = true, .text = &given.k },
     { "v", .value = "FILE", .help = "the values", .required = true, .text = &given.v },
-    { "causal", .help = "query i sees keys 0..i; with fewer queries than keys the last sees all", .flag = &given.causal },
-    { "lengths", .value = "N,N..", .help = "keys in each sequence; those past the length are hidden", .text = &given.lengths },
-    { "keep", .value = "FILE", .help = "mask of 1 (may be seen) and 0 (hidden)", .text = &given.keep },
-    { "bias", .value = "FILE", .help = "mask added to the scaled scores; -inf hides", .text = &given.bias },
+    { "causal", .help = "causal mask: query i sees keys 0..i; with fewer queries, the last sees all", .flag = &given.causal },
+    { "lengths", .is_rare = true, .value = "N,N..", .help = "keys per sequence; later ones are hidden",
+      .text = &given.lengths },
+    { "keep", .is_rare = true, .value = "FILE", .help = "mask of 1 (may be seen) and 0 (hidden)", .text = &given.keep },
+    { "bias", .is_rare = true, .value = "FILE", .help = "mask added to the scaled scores; -inf hides", .text = &given.bias },
     { "heads", .value = "N", .help = "the last dimension holds N heads side by side", .count = &given.heads },
-    { "kv-heads", .value = "N", .help = "heads of the keys and values, if fewer", .count = &given.kv_heads },
-    { "scale", .value = "S", .help = "scale of the scores instead of 1/sqrt(d_k)", .number = &given.scale },
+    { "kv-heads", .is_rare = true, .value = "N", .help = "key and value heads, if fewer", .count = &given.kv_heads },
+    { "scale", .is_rare = true, .value = "S", .help = "scale of the scores instead of 1/sqrt(d_k)", .number = &given.scale },
     { "out", 'o', .value = "FILE", .help = "write the output as .npy", .text = &given.out },
     { "weights", .value = "FILE", .help = "write the weights as .npy", .text = &given.weights },
-    { "print", .help = "print output and weights; the default without --out and --weights", .flag = &given.print },
-    { "quiet", .help = "do not tell what was written", .flag = &given.quiet },
+    { "print", .help = "print output and weights (default without --out and --weights)", .flag = &given.print },
+    { "quiet", .is_rare = true, .help = "do not report files written", .flag = &given.quiet },
     { 0 },
 };
 
@@ -100,7 +101,7 @@ static qkv_status run_attention(void)
 
 const command attention_command = {
     .name = "attention",
-    .summary = "compute softmax(Q K^T / sqrt(d_k)) V from .npy files",
+    .summary = "compute attention from .npy files",
     .about = "Computes softmax(Q K^T / sqrt(d_k)) V for each sequence and head.\n"
              "\n"
              "The arrays are .npy files of any number type, rows of numbers such as CSV, or typed\n"

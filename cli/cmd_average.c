@@ -10,9 +10,9 @@ static struct {
 } given;
 
 static const option options[] = {
-    { "models", 'm', .value = "DIR..", .help = "folders of models", .required = true, .list = &given.models },
-    { "out", 'o', .value = "DIR", .help = "the folder to write", .required = true, .text = &given.out },
-    { "quiet", .help = "tell nothing but errors", .flag = &given.quiet },
+    { "models", 'm', .value = "DIR..", .help = "model folders", .required = true, .list = &given.models },
+    { "out", 'o', .value = "DIR", .help = "folder to write", .required = true, .text = &given.out },
+    { "quiet", .help = "print errors only", .flag = &given.quiet },
     { 0 },
 };
 
@@ -28,7 +28,7 @@ static qkv_status run_average(void)
 
 const command average_command = {
     .name = "average",
-    .summary = "make one model out of several of one training",
+    .summary = "average several checkpoints of one training",
     .about = "Sets each weight to its mean over the models, and writes a model like them. The\n"
              "last few that a training saved are, averaged, mostly better than each of them.\n"
              "They must have the same config.json and the same tokenizers; a length penalty that\n"

@@ -14,18 +14,20 @@ static const char *const kinds[] = { "all", QKV_BENCH_LIST(BENCH_NAME) NULL };
 #undef BENCH_NAME
 
 static const option options[] = {
-    { "what", .plain = true, .value = "WHAT", .help = "; all of them unless given, or with -m what the model can",
-      .choice = &given.kind, .names = kinds },
-    { "model", 'm', .value = "DIR", .help = "measure this model; else models with random weights", .text = &given.model },
+    { "what", .plain = true, .value = "WHAT", .help = " (default: all, or the abilities of -m)", .choice = &given.kind,
+      .names = kinds },
+    { "model", 'm', .value = "DIR", .help = "measure this model (default: models with random weights)", .text = &given.model },
     WEIGHT_ROWS(NO_GROUP),
-    { "batch", .value = "N", .help = "rows, pairs, sentences or texts at a time", .count = &given.batch },
-    { "beam", 'b', .value = "N", .help = "of translate; 1 and 4 unless given", .count = &given.beam },
-    { "length", .value = "N", .help = "tokens of a source, a prompt, a sentence or a sequence", .count = &given.length },
-    { "new", .value = "N", .help = "tokens to write: 32 of a translation, 64 of a generation unless given",
+    { "batch", .is_rare = true, .value = "N", .help = "rows, pairs, sentences or texts per batch", .count = &given.batch },
+    { "beam", 'b', .value = "N", .help = "beam size of translate (default: 1 and 4)", .count = &given.beam },
+    { "length", .is_rare = true, .value = "N", .help = "tokens per source, prompt, sentence or sequence",
+      .count = &given.length },
+    { "new", .is_rare = true, .value = "N", .help = "tokens to write (default: 32 of a translation, 64 of a generation)",
       .count = &given.new_tokens },
-    { "repeat", .value = "N", .help = "samples of each; at least 5, for a second, unless given", .count = &given.repeat },
-    { "quick", .help = "one sample or two, and only what is small of matmul and train", .flag = &given.quick },
-    { "json", .help = "print a JSON object a line", .flag = &given.json },
+    { "repeat", .is_rare = true, .value = "N", .help = "samples of each (default: at least 5, for one second)",
+      .count = &given.repeat },
+    { "quick", .help = "fewer samples, and only small sizes of matmul and train", .flag = &given.quick },
+    { "json", .help = "print one JSON object per line", .flag = &given.json },
     { 0 },
 };
 
@@ -93,7 +95,7 @@ static qkv_status run_bench(void)
 
 const command bench_command = {
     .name = "bench",
-    .summary = "measure how fast this machine computes, trains and runs models",
+    .summary = "measure the speed of this machine",
     .about = "Measures products of matrices, attention, steps of training, translation,\n"
              "generation and embedding, after warming up, and prints for each the best and the\n"
              "median of several samples: what it does a second, operations a second, the share\n"

@@ -18,19 +18,16 @@ static struct {
 } given;
 
 static const option options[] = {
-    { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
-      .text = &given.model },
+    { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "model folder", .required = true, .text = &given.model },
     WEIGHT_ROWS(INPUT_GROUP),
-    { "system", .group = INPUT_GROUP, .value = "TEXT", .help = "what the model is told before all messages",
-      .text = &given.system },
-    { "tools", .group = INPUT_GROUP, .value = "FILE", .help = "a JSON array of tools, for the chat template",
+    { "system", .group = INPUT_GROUP, .value = "TEXT", .help = "system message", .text = &given.system },
+    { "tools", .is_rare = true, .group = INPUT_GROUP, .value = "FILE", .help = "JSON array of tools for the chat template",
       .text = &given.tools },
     TEMPLATE_ROW(INPUT_GROUP),
     { "context", .group = INPUT_GROUP, .value = "N",
-      .help = "tokens of the talk that are kept; what the model can read, at most 8192, unless given",
-      .count = &given.context },
-    SAMPLING_ROWS("tokens of an answer at most; unless given what the model's files say, or what fits"),
-    { "tokens", .help = "tell after each answer how many tokens the talk has and how many were read", .flag = &given.tokens },
+      .help = "maximum tokens of the conversation (default: the model's context, at most 8192)", .count = &given.context },
+    SAMPLING_ROWS("maximum tokens per answer (default: the model's, else what fits)"),
+    { "tokens", .is_rare = true, .help = "report token counts after each answer", .flag = &given.tokens },
     { 0 },
 };
 
@@ -205,7 +202,7 @@ static qkv_status run_chat(void)
 
 const command chat_command = {
     .name = "chat",
-    .summary = "talk with a language model",
+    .summary = "chat with a language model",
     .about = "Reads messages line by line and prints the model's answers as they come. The\n"
              "model's chat template (chat_template.jinja, or \"chat_template\" in\n"
              "tokenizer_config.json) writes the talk as the model was trained to read it;\n"

@@ -22,29 +22,30 @@ static struct {
 
 /* clang-format off */
 #define READING_OPTIONS \
-    { "model", 'm', .value = "DIR", .help = "the folder of a model with an encoder", .required = true, .text = &given.model }, \
+    { "model", 'm', .value = "DIR", .help = "folder of a model with an encoder", .required = true, .text = &given.model }, \
     WEIGHT_ROWS(NO_GROUP), \
     TEXT_ROWS(NO_GROUP), \
-    { "pooling", .value = "KIND", .help = "; the model's own, or mean", \
+    { "pooling", .value = "KIND", .help = " (default: the model's, else mean)", \
       .choice = &given.pooling, .names = transformer_value_names[TRANSFORMER_pooling] }, \
-    { "max-length", .value = "N", .help = "tokens read of a line; the model's own, or 512", .count = &given.max_length }, \
-    { "windows", .help = "read a longer line in windows of as many, and average", .flag = &given.windows }
+    { "max-length", .is_rare = true, .value = "N", \
+      .help = "maximum tokens per line (default: the model's, else 512)", .count = &given.max_length }, \
+    { "windows", .is_rare = true, .help = "split longer lines into windows of that length and average", .flag = &given.windows }
 /* clang-format on */
 
 static const option embed_options[] = {
     READING_OPTIONS,
-    { "raw", .help = "vectors as they are; else each has length 1", .flag = &given.raw },
-    { "out", 'o', .value = "FILE", .help = "write them as .npy, (lines, dim), instead of printing", .text = &given.out },
-    { "format", .value = "NAME", .help = "text (unless given): numbers with spaces; or json: an array a line",
+    { "raw", .help = "do not normalize vectors to length 1", .flag = &given.raw },
+    { "out", 'o', .value = "FILE", .help = "write a .npy array (lines, dim) instead of printing", .text = &given.out },
+    { "format", .value = "NAME", .help = "text (numbers separated by spaces) or json (one array per line) (default: text)",
       .choice = &given.format, .names = format_names },
-    { "quiet", .help = "do not tell what was written", .flag = &given.quiet },
+    { "quiet", .is_rare = true, .help = "do not report files written", .flag = &given.quiet },
     { 0 },
 };
 
 static const option similar_options[] = {
     READING_OPTIONS,
-    { "corpus", .value = "FILE", .help = "the lines to search", .required = true, .text = &given.corpus },
-    { "top", .value = "N", .help = "lines to print for each query, 5 unless given", .count = &given.top },
+    { "corpus", .value = "FILE", .help = "file of lines to search", .required = true, .text = &given.corpus },
+    { "top", .value = "N", .help = "results per query (default: 5)", .count = &given.top },
     RESULT_ROW(NO_GROUP),
     { 0 },
 };
@@ -131,7 +132,7 @@ static qkv_status run_similar(void)
 
 const command embed_command = {
     .name = "embed",
-    .summary = "turn lines of text into vectors",
+    .summary = "compute embeddings of text",
     .about = "Prints a vector for each text, or line: the hidden states of the encoder, pooled, and\n"
              "divided by their length unless --raw. Any encoder serves: that of a translator,\n"
              "of a classifier, one trained by \"qkv train mask\", or a published one, whose files\n"
@@ -144,7 +145,7 @@ const command embed_command = {
 
 const command similar_command = {
     .name = "similar",
-    .summary = "find the lines of a file that are nearest to a line",
+    .summary = "find the lines of a file most similar to a text",
     .about = "For each text, or line of the input, the lines of the corpus with the largest cosine\n"
              "between their vectors (see \"qkv embed\"): cosine, line number, line.",
     .example = "  qkv similar -m encoder --corpus reviews.txt --top 3 \"a funny film\"",

@@ -18,17 +18,12 @@ static struct {
     bool quiet;
 } given = { .seed = 1 };
 
-#define OPTIONS(name, help_of_count)                                                                           \
-    {                                                                                                          \
-        { "out",                                                                                               \
-          'o',                                                                                                 \
-          .value = "DIR",                                                                                      \
-          .help = "the folder to write to, made if it is not there",                                           \
-          .required = true,                                                                                    \
-          .text = &given.out },                                                                                \
-            { name, .value = "N", .help = help_of_count, .count = &given.count },                              \
-            { "seed", .value = "N", .help = "others for another seed, 1 unless given", .whole = &given.seed }, \
-            { "quiet", .help = "tell nothing but errors", .flag = &given.quiet }, { 0 },                       \
+#define OPTIONS(name, help_of_count)                                                                     \
+    {                                                                                                    \
+        { "out", 'o', .value = "DIR", .help = "folder to write", .required = true, .text = &given.out }, \
+            { name, .value = "N", .help = help_of_count, .count = &given.count },                        \
+            { "seed", .value = "N", .help = "random seed (default: 1)", .whole = &given.seed },          \
+            { "quiet", .help = "print errors only", .flag = &given.quiet }, { 0 },                       \
     }
 
 /* ---- writing ---- */
@@ -86,11 +81,11 @@ static qkv_status write_job(const example_job *what, int usual)
 
 static qkv_status run_example_translate(void) { return write_job(&translation_examples, 20000); }
 
-static const option translate_options[] = OPTIONS("pairs", "pairs to train on, 20000 unless given");
+static const option translate_options[] = OPTIONS("pairs", "training pairs (default: 20000)");
 
 const command example_translate_command = {
     .name = "example translate",
-    .summary = "make English-Chinese sentence pairs to train on",
+    .summary = "make English-Chinese sentence pairs",
     .about = "Writes train.tsv, valid.tsv and test.tsv: a sentence in English, a TAB, the same\n"
              "in Chinese. A small grammar makes them: everyday sentences of some 300 words,\n"
              "whose parts stand in another order in Chinese. No sentence is in two of the\n"
@@ -112,11 +107,11 @@ const command example_translate_command = {
 
 static qkv_status run_example_classify(void) { return write_job(&labelled_examples, 20000); }
 
-static const option classify_options[] = OPTIONS("pairs", "labelled sentences to train on, 20000 unless given");
+static const option classify_options[] = OPTIONS("pairs", "training sentences (default: 20000)");
 
 const command example_classify_command = {
     .name = "example classify",
-    .summary = "make labelled sentences about films to train on",
+    .summary = "make labelled film reviews",
     .about = "Writes train.tsv, valid.tsv and test.tsv: \"pos\" or \"neg\", a TAB, a sentence\n"
              "about a film. A small grammar of some 100 words makes them. No word decides\n"
              "alone: \"The jokes were not bad at all\" is pos, \"I expected a great film but the\n"
@@ -132,11 +127,11 @@ const command example_classify_command = {
 
 static qkv_status run_example_summarize(void) { return write_job(&summary_examples, 10000); }
 
-static const option summarize_options[] = OPTIONS("pairs", "reports to train on, 10000 unless given");
+static const option summarize_options[] = OPTIONS("pairs", "training reports (default: 10000)");
 
 const command example_summarize_command = {
     .name = "example summarize",
-    .summary = "make reports of matches with their summaries to train on",
+    .summary = "make match reports with summaries",
     .about = "Writes train.tsv, valid.tsv and test.tsv: a report of three or four sentences, a\n"
              "TAB, its summary, \"The Lions won two to one in Oslo.\" A small grammar makes them.\n"
              "Where it was, who won and how stand in any order among sentences that say\n"
@@ -157,11 +152,11 @@ const command example_summarize_command = {
 
 static qkv_status run_example_generate(void) { return write_job(&toy_language_examples, 20000); }
 
-static const option generate_options[] = OPTIONS(N_("lines"), "lines to train on, 20000 unless given");
+static const option generate_options[] = OPTIONS(N_("lines"), "training lines (default: 20000)");
 
 const command example_generate_command = {
     .name = "example generate",
-    .summary = "make lines of a toy language to train on",
+    .summary = "make lines of a toy language",
     .about = "Writes train.txt, valid.txt and test.txt: lines such as \"the cats [ the old dog\n"
              "sees the hen ] run\". Verbs agree with their nouns across whole clauses, and\n"
              "brackets close as they were opened. Lines are drawn as they come, so that some\n"

@@ -16,14 +16,14 @@ static struct {
 } given;
 
 static const option options[] = {
-    { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
+    { "model", 'm', .value = "DIR", .help = "model folder", .required = true, .text = &given.model },
     { "as", .value = "FAMILY",
       .help = "marian, pegasus, bart, mbart, m2m_100, t5, mt5, umt5, bert, roberta, distilbert, mpnet, electra, albert, "
               "modernbert, "
               "gpt2, opt, llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, phi3, gpt_neox or qkv",
       .choice = &given.family, .names = family_names },
-    { "out", 'o', .value = "DIR", .help = "the folder to write", .required = true, .text = &given.out },
-    { "quiet", .help = "do not tell what was written", .flag = &given.quiet },
+    { "out", 'o', .value = "DIR", .help = "folder to write", .required = true, .text = &given.out },
+    { "quiet", .help = "do not report files written", .flag = &given.quiet },
     { 0 },
 };
 
@@ -41,7 +41,7 @@ static qkv_status run_export(void)
 
 const command export_command = {
     .name = "export",
-    .summary = "write a model in the files of another family",
+    .summary = "export a model in the format of another family",
     .about = "Writes a model's config, weights (float32) and tokenizer under the names that a\n"
              "published family has for them, so that other programs open it; or, with --as qkv,\n"
              "under our own. Loaded again, every weight has the same bits.\n"

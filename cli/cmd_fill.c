@@ -16,13 +16,12 @@ static struct {
 } given = { .n_best = 5 };
 
 static const option options[] = {
-    { "model", 'm', .value = "DIR", .help = "the folder of a model that fills in words", .required = true,
-      .text = &given.model },
+    { "model", 'm', .value = "DIR", .help = "folder of a masked language model", .required = true, .text = &given.model },
     WEIGHT_ROWS(NO_GROUP),
     TEXT_ROWS(NO_GROUP),
     RESULT_ROW(NO_GROUP),
-    { "n-best", .value = "N", .help = "tokens for each mask, 5 unless given", .count = &given.n_best },
-    { "json", .help = "print a JSON object a line", .flag = &given.json },
+    { "n-best", .value = "N", .help = "tokens per mask (default: 5)", .count = &given.n_best },
+    { "json", .help = "print one JSON object per line", .flag = &given.json },
     { 0 },
 };
 
@@ -120,7 +119,7 @@ static qkv_status run_fill(void)
 
 const command fill_command = {
     .name = "fill",
-    .summary = "fill in the masked words of a text",
+    .summary = "fill in masked words",
     .about = "Prints the likeliest tokens for every mask in a text, best first: the\n"
              "probability, the token as \"qkv tokenize\" shows it and the text with it, with a\n"
              "TAB between them. A mask is written " QKV_SPECIAL_BERT_MASK " or " QKV_SPECIAL_MASK

@@ -15,24 +15,26 @@ static struct {
 } given;
 
 static const option options[] = {
-    { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
+    { "model", 'm', .value = "DIR", .help = "model folder", .required = true, .text = &given.model },
     WEIGHT_ROWS(NO_GROUP),
-    { "source", .value = "TEXT", .help = "what the encoder reads", .text = &given.source },
-    { "source-ids", .value = "IDS", .help = "the same as ids, such as 5,6,2", .text = &given.source_ids },
-    { "type-ids", .value = "IDS", .help = "of each source id its type, where the model has types; 0 unless given",
+    { "source", .value = "TEXT", .help = "encoder input", .text = &given.source },
+    { "source-ids", .value = "IDS", .help = "encoder input as ids, such as 5,6,2", .text = &given.source_ids },
+    { "type-ids", .is_rare = true, .value = "IDS", .help = "token type of each source id (default: 0)",
       .text = &given.type_ids },
-    { "target", .value = "TEXT", .help = "what the decoder reads", .text = &given.target },
-    { "target-ids", .value = "IDS", .help = "the same as ids, such as 1,7,8", .text = &given.target_ids },
-    { "raw", .help = "add nothing to a text, such as " QKV_SPECIAL_END " or " QKV_SPECIAL_BERT_START, .flag = &given.raw },
-    { "logits", .value = "FILE", .help = "write the logits, (tokens, vocabulary), as .npy", .text = &given.logits },
-    { "hidden", .value = "FILE", .help = "write the decoder's hidden states, (tokens, dim), as .npy", .text = &given.hidden },
-    { "encoder", .value = "FILE", .help = "write the encoder's, (tokens, dim), as .npy", .text = &given.encoder },
-    { "hidden-all", .value = "FILE", .help = "write the decoder's of every layer, (layers + 1, tokens, dim)",
-      .text = &given.hidden_all },
-    { "encoder-all", .value = "FILE", .help = "write the encoder's of every layer", .text = &given.encoder_all },
-    { "classes", .value = "FILE", .help = "write the logits of the classes, (1 or tokens, classes), as .npy",
+    { "target", .value = "TEXT", .help = "decoder input", .text = &given.target },
+    { "target-ids", .value = "IDS", .help = "decoder input as ids, such as 1,7,8", .text = &given.target_ids },
+    { "raw", .is_rare = true, .help = "add nothing to a text, such as " QKV_SPECIAL_END " or " QKV_SPECIAL_BERT_START,
+      .flag = &given.raw },
+    { "logits", .value = "FILE", .help = "write logits (tokens, vocabulary) as .npy", .text = &given.logits },
+    { "hidden", .value = "FILE", .help = "write the decoder's hidden states (tokens, dim) as .npy", .text = &given.hidden },
+    { "encoder", .value = "FILE", .help = "write the encoder's hidden states (tokens, dim) as .npy", .text = &given.encoder },
+    { "hidden-all", .is_rare = true, .value = "FILE",
+      .help = "write the decoder's states of every layer (layers + 1, tokens, dim)", .text = &given.hidden_all },
+    { "encoder-all", .is_rare = true, .value = "FILE", .help = "write the encoder's states of every layer",
+      .text = &given.encoder_all },
+    { "classes", .is_rare = true, .value = "FILE", .help = "write class logits (1 or tokens, classes) as .npy",
       .text = &given.classes },
-    { "quiet", .help = "do not tell what was written", .flag = &given.quiet },
+    { "quiet", .is_rare = true, .help = "do not report files written", .flag = &given.quiet },
     { 0 },
 };
 
@@ -245,7 +247,7 @@ static qkv_status run_forward(void)
 
 const command forward_command = {
     .name = "forward",
-    .summary = "run a model once and write its logits and hidden states",
+    .summary = "write the logits and hidden states of a model",
     .about = "Runs a model on text or ids and writes what it computes as .npy files, to compare\n"
              "with other programs. Without files it prints the shapes and the likeliest tokens\n"
              "after the last one, each with its id, its probability and the token as \"qkv\n"

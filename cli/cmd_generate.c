@@ -17,24 +17,23 @@ static struct {
 } given = { .samples = 1 };
 
 static const option options[] = {
-    { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
-      .text = &given.model },
+    { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "model folder", .required = true, .text = &given.model },
     WEIGHT_ROWS(INPUT_GROUP),
     TOUCH_ROWS,
     TEXT_ROWS(INPUT_GROUP),
-    { "prompt", 'p', .group = INPUT_GROUP, .value = "TEXT", .help = "the same as TEXT, one text", .text = &given.prompt,
-      .may_be_empty = true },
-    { "special", .group = INPUT_GROUP, .help = "special tokens that are spelled in a text are these tokens",
+    { "prompt", 'p', .is_rare = true, .group = INPUT_GROUP, .value = "TEXT", .help = "the prompt, the same as TEXT",
+      .text = &given.prompt, .may_be_empty = true },
+    { "special", .is_rare = true, .group = INPUT_GROUP, .help = "recognize special tokens in the prompt",
       .flag = &given.special },
-    { "chat", .group = INPUT_GROUP, .help = "each text is a message, or a conversation in JSON: print the answer alone",
+    { "chat", .group = INPUT_GROUP, .help = "each prompt is a message or a JSON conversation; print only the answer",
       .flag = &given.chat },
     TEMPLATE_ROW(INPUT_GROUP),
-    SAMPLING_ROWS("new tokens at most; 128, or what the model's files say"),
-    { "samples", .group = SAMPLING_GROUP, .value = "N", .help = "continue each prompt N times, each time by other draws",
+    SAMPLING_ROWS("maximum new tokens (default: the model's, else 128)"),
+    { "samples", .is_rare = true, .group = SAMPLING_GROUP, .value = "N", .help = "sample N continuations per prompt",
       .count = &given.samples },
     RESULT_ROW(RESULT_GROUP),
-    { "no-echo", .group = RESULT_GROUP, .help = "print what follows the prompt only", .flag = &given.no_echo },
-    { "json", .group = RESULT_GROUP, .help = "print a JSON object a line, with log-probabilities", .flag = &given.json },
+    { "no-echo", .group = RESULT_GROUP, .help = "do not print the prompt", .flag = &given.no_echo },
+    { "json", .group = RESULT_GROUP, .help = "print one JSON object per line, with log-probabilities", .flag = &given.json },
     { 0 },
 };
 
@@ -223,7 +222,7 @@ static qkv_status run_generate(void)
 
 const command generate_command = {
     .name = "generate",
-    .summary = "continue a text with a trained decoder",
+    .summary = "generate text from a prompt",
     .about = "Continues a text, an argument or --prompt, and prints both as they come; or continues\n"
              "each line of --input or standard input and prints both on a line of their own, a newline in\n"
              "it as \\n, a carriage return as \\r and a backslash as \\\\. An empty prompt is one\n"

@@ -14,7 +14,7 @@ static struct {
 } given;
 
 static const option options[] = {
-    { "model", 'm', .value = "DIR", .help = "tell of the model in this folder", .plain = true, .text = &given.model },
+    { "model", 'm', .value = "DIR", .help = "describe the model in this folder", .plain = true, .text = &given.model },
     { "json", .help = "print JSON", .flag = &given.json },
     RESULT_ROW(NO_GROUP),
     { 0 },
@@ -116,7 +116,7 @@ static qkv_status run_info(void) { return given.model ? print_model() : print_bu
 
 const command info_command = {
     .name = "info",
-    .summary = "show what this build is, or what a model is",
+    .summary = "describe this build or a model",
     .about = "Shows the version, the instruction set in use and those this machine can run\n"
              "(best last; QKV_ISA chooses), how many threads compute and where that number\n"
              "came from, how much memory weights may take a second time, in the order that\n"

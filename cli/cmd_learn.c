@@ -10,10 +10,10 @@ static struct {
 } given;
 
 static const option options[] = {
-    { "lesson", .value = "LESSON", .help = "a number, imdb, summary, or all; without one, the list of lessons", .plain = true,
+    { "lesson", .value = "LESSON", .help = "number, imdb, summary or all (default: list the lessons)", .plain = true,
       .text = &given.lesson },
-    { "answer", .help = "print the answer to the lesson's question too", .flag = &given.answer },
-    { "out", 'o', .value = "DIR", .help = "write pictures to this folder, made if it is not there", .text = &given.out },
+    { "answer", .help = "also print the answer to the lesson's question", .flag = &given.answer },
+    { "out", 'o', .value = "DIR", .help = "write pictures to this folder", .text = &given.out },
     { "data", .value = "PATH", .help = "reviews for the lesson imdb: a .tsv or .csv file or a folder of classes",
       .text = &lesson_data },
     { 0 },
@@ -33,7 +33,7 @@ static qkv_status run_learn(void)
 
 const command learn_command = {
     .name = "learn",
-    .summary = "lessons about attention, with numbers computed as they run",
+    .summary = "lessons about attention, with computed numbers",
     .about = "Without a lesson, lists them. A lesson takes seconds: it explains one idea, computes\n"
              "or trains what it talks about, prints the numbers, and ends with a question.\n"
              "Every lesson is there in English and in Chinese.",

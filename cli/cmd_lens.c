@@ -11,12 +11,11 @@ static struct {
 } given;
 
 static const option options[] = {
-    { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
-      .text = &given.model },
+    { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "model folder", .required = true, .text = &given.model },
     WEIGHT_ROWS(INPUT_GROUP),
     CAPTURE_ROWS(given.from),
     TOUCH_ROWS,
-    { "top", 'k', .group = RESULT_GROUP, .value = "K", .help = "likeliest tokens of each place in the JSON, 5 unless given",
+    { "top", 'k', .group = RESULT_GROUP, .value = "K", .help = "most likely tokens per position in the JSON (default: 5)",
       .count = &given.k },
     { "json", .group = RESULT_GROUP, .help = "print JSON instead of a table", .flag = &given.json },
     { 0 },
@@ -40,7 +39,7 @@ static qkv_status run_lens(void)
 
 const command lens_command = {
     .name = "lens",
-    .summary = "see what a model would say after each layer",
+    .summary = "show the prediction after each layer (logit lens)",
     .about = "The logit lens: the states after each layer, and those before the first, go\n"
              "through the norm at the end and the output layer as if they were the last.\n"
              "Each row is a token that the decoder has read (or an encoder that fills words\n"

@@ -9,10 +9,10 @@ static struct {
 } given = { .rate = 0.01f, .steps = 100, .every = 20 };
 
 static const option options[] = {
-    { "optimizer", .value = "RULE", .help = "; sgd unless given", .choice = &given.rule, .names = line_rule_names },
-    { "lr", .value = "RATE", .help = "learning rate, 0.01 unless given", .number = &given.rate },
-    { "steps", .value = "N", .help = "steps to take, 100 unless given", .count = &given.steps },
-    { "every", .value = "N", .help = "print every N-th step, 20 unless given", .count = &given.every },
+    { "optimizer", .value = "RULE", .help = " (default: sgd)", .choice = &given.rule, .names = line_rule_names },
+    { "lr", .value = "RATE", .help = "learning rate (default: 0.01)", .number = &given.rate },
+    { "steps", .value = "N", .help = "number of steps (default: 100)", .count = &given.steps },
+    { "every", .value = "N", .help = "print every N-th step (default: 20)", .count = &given.every },
     RESULT_ROW(NO_GROUP),
     { 0 },
 };
@@ -32,7 +32,7 @@ static qkv_status run_line(void)
 
 const command line_command = {
     .name = "line",
-    .summary = "fit a line by gradient descent and print how",
+    .summary = "fit a line by gradient descent",
     .about = "Fits y = w x + b to the points of y = 2x + 1, x = 0..4, from w = b = 0 by\n"
              "gradient descent on the mean squared error, plain or by another rule. The loss shown is the one each step\n"
              "starts from, w and b are those it arrives at.",

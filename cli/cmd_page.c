@@ -13,15 +13,15 @@ static struct {
 } given = { .bits = 16, .checkpoints = -1 };
 
 static const option options[] = {
-    { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
-    { "out", 'o', .value = "FILE", .help = "the page to write", .required = true, .text = &given.out },
-    { "bits", .value = "N", .help = "of the model's weights in it: 8, 16 or 32; 16 unless given", .whole = &given.bits },
-    { "checkpoints", .value = "N", .help = "most models that --keep kept to put in; what fits in 8 MiB unless given",
+    { "model", 'm', .value = "DIR", .help = "model folder", .required = true, .text = &given.model },
+    { "out", 'o', .value = "FILE", .help = "HTML file to write", .required = true, .text = &given.out },
+    { "bits", .value = "N", .help = "bits per weight: 8, 16 or 32 (default: 16)", .whole = &given.bits },
+    { "checkpoints", .value = "N", .help = "include at most N models kept by --keep (default: as many as fit in 8 MiB)",
       .whole = &given.checkpoints },
-    { "name", .value = "TEXT", .help = "what the page calls the model; the folder's name unless given", .text = &given.name },
-    { "engine", .value = "FILE", .help = "engine.wasm.gz of \"make wasm\", where it is not found by itself",
+    { "name", .value = "TEXT", .help = "name of the model on the page (default: the folder's name)", .text = &given.name },
+    { "engine", .is_rare = true, .value = "FILE", .help = "engine.wasm.gz from \"make wasm\" (default: searched)",
       .text = &given.engine },
-    { "quiet", .help = "do not tell what was written", .flag = &given.quiet },
+    { "quiet", .is_rare = true, .help = "do not report files written", .flag = &given.quiet },
     { 0 },
 };
 
@@ -79,7 +79,7 @@ static qkv_status run_page(void)
 
 const command page_command = {
     .name = "page",
-    .summary = "write a page that runs a model in the browser",
+    .summary = "write a web page that runs a model in the browser",
     .about = "Writes one file with the model, the library as WebAssembly and a page around them. It\n"
              "opens from disk in Chromium and Firefox, computes in the browser and asks nothing of\n"
              "anyone: type a text, see what the model makes of it and what every head attends to.\n"

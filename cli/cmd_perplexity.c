@@ -15,18 +15,18 @@ static struct {
 static const char *const document_names[] = { "lines", "paragraphs", "files", NULL }; /* in the order of qkv_document_kind */
 
 static const option options[] = {
-    { "model", 'm', .value = "DIR", .help = "the folder of a language model", .required = true, .text = &given.model },
+    { "model", 'm', .value = "DIR", .help = "folder of a language model", .required = true, .text = &given.model },
     WEIGHT_ROWS(NO_GROUP),
-    { "input", 'i', .group = DATA_GROUP, .value = "FILES", .help = "the text, plain or gzip", .required = true, .plain = true,
+    { "input", 'i', .group = DATA_GROUP, .value = "FILES", .help = "text files, plain or gzip", .required = true, .plain = true,
       .list = &given.files },
     { "documents", .group = DATA_GROUP, .value = "KIND",
-      .help = "what a document is: lines (unless given), paragraphs or files", .choice = &given.documents,
+      .help = "unit of a document: lines, paragraphs or files (default: lines)", .choice = &given.documents,
       .names = document_names },
-    { "context", .group = DATA_GROUP, .value = "N", .help = "tokens the model sees at once, 256 unless given",
-      .count = &given.context },
-    { "stride", .group = DATA_GROUP, .value = "N", .help = "how far a window moves; --context unless given",
-      .count = &given.stride },
-    { "strict", .group = DATA_GROUP, .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
+    { "context", .group = DATA_GROUP, .value = "N", .help = "context in tokens (default: 256)", .count = &given.context },
+    { "stride", .is_rare = true, .group = DATA_GROUP, .value = "N",
+      .help = "stride of the window in tokens (default: --context)", .count = &given.stride },
+    { "strict", .is_rare = true, .group = DATA_GROUP, .help = "reject lines that are not UTF-8 instead of repairing them",
+      .flag = &given.strict },
     RESULT_ROW(NO_GROUP),
     { "json", .help = "print a JSON object", .flag = &given.json },
     { 0 },
@@ -55,7 +55,7 @@ static qkv_status run_perplexity(void)
 
 const command perplexity_command = {
     .name = "perplexity",
-    .summary = "tell how surprised a language model is by a text",
+    .summary = "compute the perplexity of a text",
     .about = "Prints the mean of -log p of a token in nats, its exponential (the perplexity),\n"
              "and the same in bits a token and bits a byte. Windows of --context tokens move\n"
              "by --stride: each token is counted once, given the tokens before it in the first\n"

@@ -11,13 +11,13 @@ static struct {
 } given;
 
 static const option options[] = {
-    { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .plain = true, .text = &given.model },
-    { "out", 'o', .value = "DIR", .help = "the folder to write", .required = true, .plain = true, .text = &given.out },
+    { "model", 'm', .value = "DIR", .help = "model folder", .required = true, .plain = true, .text = &given.model },
+    { "out", 'o', .value = "DIR", .help = "folder to write", .required = true, .plain = true, .text = &given.out },
     INTEGER_ROWS(NO_GROUP),
-    { "texts", .value = "FILE", .help = "tell what it costs on these lines", .text = &given.texts },
-    { "references", .value = "FILE", .help = "their translations, for BLEU", .text = &given.references },
-    { "json", .help = "tell the cost as JSON", .flag = &given.json },
-    { "quiet", .help = "do not tell what was written", .flag = &given.quiet },
+    { "texts", .value = "FILE", .help = "measure the cost on these lines", .text = &given.texts },
+    { "references", .value = "FILE", .help = "reference translations, for BLEU", .text = &given.references },
+    { "json", .help = "print the cost as JSON", .flag = &given.json },
+    { "quiet", .is_rare = true, .help = "do not report files written", .flag = &given.quiet },
     { 0 },
 };
 
@@ -72,7 +72,7 @@ static qkv_status run_quantize(void)
 
 const command quantize_command = {
     .name = "quantize",
-    .summary = "write a model with its weights in 8 or 4 bits",
+    .summary = "quantize a model to 8 or 4 bits",
     .about = "Writes the model with its matrices in 8 bits, or in 4 with tables of tokens and the\n"
              "output in 8: about a quarter or an eighth of the bytes, and as much less to read for\n"
              "every token. Norms, biases and positions stay float32. Every command runs such a\n"

@@ -6,14 +6,13 @@
 static quiz_opts given;
 
 static const option options[] = {
-    { "number", .value = "N", .help = "ask this question alone", .plain = true, .count = &given.number },
+    { "number", .value = "N", .help = "ask only this question", .plain = true, .count = &given.number },
     { "topic", .value = "NAME",
-      .help = "ask those of one topic: attention, heads, masks, positions, parts, model, training, "
+      .help = "ask about one topic: attention, heads, masks, positions, parts, model, training, "
               "families or search",
       .text = &given.topic },
-    { "list", .help = "print the questions", .flag = &given.is_list },
-    { "answers", .help = "read nothing: print questions, model answers and the commands that show them",
-      .flag = &given.with_answers },
+    { "list", .help = "list the questions", .flag = &given.is_list },
+    { "answers", .help = "print questions, model answers and the commands that show them", .flag = &given.with_answers },
     { 0 },
 };
 
@@ -25,7 +24,7 @@ static qkv_status run_quiz_command(void)
 
 const command quiz_command = {
     .name = "quiz",
-    .summary = "interview questions on attention, with model answers",
+    .summary = "interview questions about attention",
     .about = "Asks, reads a line and answers: a letter where there are choices; else whatever you\n"
              "type is shown beside the model answer. Numbers in the answers are computed, and each\n"
              "answer names a command that shows it. Ends when standard input does.",

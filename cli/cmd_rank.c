@@ -15,15 +15,16 @@ static struct {
 } given = { .top = 5 };
 
 static const option options[] = {
-    { "model", 'm', .value = "DIR", .help = "the folder of a cross-encoder", .required = true, .text = &given.model },
+    { "model", 'm', .value = "DIR", .help = "folder of a cross-encoder", .required = true, .text = &given.model },
     WEIGHT_ROWS(NO_GROUP),
-    { "corpus", 'c', .value = "FILE", .help = "the lines to choose from", .required = true, .text = &given.corpus },
+    { "corpus", 'c', .value = "FILE", .help = "file of lines to choose from", .required = true, .text = &given.corpus },
     TEXT_ROWS(NO_GROUP),
     RESULT_ROW(NO_GROUP),
-    { "top", .value = "N", .help = "lines to print for each query, 5 unless given", .count = &given.top },
-    { "max-length", .value = "N", .help = "tokens read of a query and a line, 512 unless given", .count = &given.max_length },
-    { "json", .help = "print a JSON object a line", .flag = &given.json },
-    { "quiet", .help = "tell nothing but errors", .flag = &given.quiet },
+    { "top", .value = "N", .help = "results per query (default: 5)", .count = &given.top },
+    { "max-length", .is_rare = true, .value = "N", .help = "maximum tokens of query and line together (default: 512)",
+      .count = &given.max_length },
+    { "json", .help = "print one JSON object per line", .flag = &given.json },
+    { "quiet", .is_rare = true, .help = "print errors only", .flag = &given.quiet },
     { 0 },
 };
 
@@ -82,7 +83,7 @@ static qkv_status run_rank(void)
 
 const command rank_command = {
     .name = "rank",
-    .summary = "sort the lines of a file by how well they answer a query",
+    .summary = "rerank the lines of a file by relevance to a query",
     .about = "For each query, or line of the input, the lines of the corpus that a cross-encoder\n"
              "gives the highest scores, reading query and line together: score, line number, line.\n"
              "More exact than \"qkv similar\", and slower: every line is read for every query.\n"

@@ -9,8 +9,8 @@ static struct {
 } given;
 
 static const option options[] = {
-    { "folder", .value = "DIR", .help = "folders of trainings", .required = true, .plain = true, .list = &given.folders },
-    { "json", .help = "a JSON object a line, with all options", .flag = &given.json },
+    { "folder", .value = "DIR", .help = "training folders", .required = true, .plain = true, .list = &given.folders },
+    { "json", .help = "print one JSON object per line, with all options", .flag = &given.json },
     RESULT_ROW(NO_GROUP),
     { 0 },
 };
@@ -28,7 +28,7 @@ static qkv_status run_runs(void)
 
 const command runs_command = {
     .name = "runs",
-    .summary = "list trainings: how they went, and what differs",
+    .summary = "compare trainings",
     .about = "A line for each training: its folder, job, updates, minutes, best score and when, why\n"
              "it ended, and each option that is not the same in all of them. A score is higher\n"
              "where the model is better: BLEU, accuracy, or the loss below 0.",

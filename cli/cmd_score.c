@@ -16,15 +16,16 @@ static struct {
 } given = { .metrics = "bleu,chrf" };
 
 static const option options[] = {
-    { "ref", .value = "FILE", .help = "the right translations, one a line", .required = true, .text = &given.ref },
-    { "hyp", .value = "FILE", .help = "the translations to score; else standard input", .text = &given.hyp },
+    { "ref", .value = "FILE", .help = "reference translations, one per line", .required = true, .text = &given.ref },
+    { "hyp", .value = "FILE", .help = "translations to score (default: standard input)", .text = &given.hyp },
     { "input", 'i', .value = "FILE", .help = "the same as --hyp", .text = &given.hyp },
     RESULT_ROW(NO_GROUP),
-    { "metric", .value = "LIST", .help = "bleu, chrf, chrf++, with commas between; else bleu,chrf", .text = &given.metrics },
-    { "tokenize", .value = "NAME", .help = "words for BLEU by 13a (the default), zh, char, intl or none",
+    { "metric", .value = "LIST", .help = "bleu, chrf or chrf++, separated by commas (default: bleu,chrf)",
+      .text = &given.metrics },
+    { "tokenize", .value = "NAME", .help = "tokenization for BLEU: 13a, zh, char, intl or none (default: 13a)",
       .choice = &given.tokenizer, .names = tokenizers },
     { "lowercase", .help = "compare in lower case", .flag = &given.lowercase },
-    { "json", .help = "print JSON, every digit", .flag = &given.json },
+    { "json", .help = "print JSON, with all digits", .flag = &given.json },
     { 0 },
 };
 
@@ -115,7 +116,7 @@ static qkv_status run_score(void)
 
 const command score_command = {
     .name = "score",
-    .summary = "score translations as sacreBLEU does: BLEU, chrF",
+    .summary = "score translations like sacreBLEU: BLEU, chrF",
     .about = "Compares translations with the right ones, line by line, and prints BLEU, chrF\n"
              "(chrF2) and chrF++ (chrF2++) of the whole file, from 0 to 100. The numbers are\n"
              "those of sacreBLEU, and so is the signature below each, but for the version.\n"

@@ -18,22 +18,23 @@ static struct {
 } given = { .port = 8080, .prefix_cache = 256 };
 
 static const option options[] = {
-    { "model", 'm', .value = "DIR", .help = "the folder of the model", .required = true, .text = &given.model },
+    { "model", 'm', .value = "DIR", .help = "model folder", .required = true, .text = &given.model },
     WEIGHT_ROWS(NO_GROUP),
-    { "port", .value = "N", .help = "to listen on, 8080 unless given; 0 takes one that is free", .whole = &given.port },
-    { "host", .value = "NAME", .help = "an address others can reach, 0.0.0.0 for all; needs --token", .text = &given.host },
-    { "token", .value = "TEXT", .help = "requests must carry \"Authorization: Bearer TEXT\"", .text = &given.token },
-    { "languages", .value = "SOURCE TARGET", .help = "codes of a translator's languages, such as en zh",
+    { "port", .value = "N", .help = "port to listen on (default: 8080); 0 = any free port", .whole = &given.port },
+    { "host", .value = "NAME", .help = "address to listen on (default: 127.0.0.1); 0.0.0.0 = all; others need --token",
+      .text = &given.host },
+    { "token", .value = "TEXT", .help = "require \"Authorization: Bearer TEXT\" of requests", .text = &given.token },
+    { "languages", .value = "SOURCE TARGET", .help = "language codes of a translator, such as en zh",
       .list = &given.languages },
-    { "allow-origin", .value = "ORIGIN...", .help = "pages from there may use it too, such as http://localhost:3000; * for any",
-      .list = &given.origins },
-    { "access-log", .value = "FILE", .help = "a line for every request is added to it; - for the output",
+    { "allow-origin", .is_rare = true, .value = "ORIGIN...",
+      .help = "allow pages of these origins (CORS), such as http://localhost:3000; * = any", .list = &given.origins },
+    { "access-log", .is_rare = true, .value = "FILE", .help = "append one line per request to FILE; - = standard output",
       .text = &given.access_log },
-    { "connections-per-address", .value = "N", .help = "that one client may hold, 1 to 128; 96 unless given",
-      .count = &given.per_address },
-    { "batch", .value = "N", .help = "requests that are answered at a time, together, 1 to 128; 16 unless given",
+    { "connections-per-address", .is_rare = true, .value = "N",
+      .help = "maximum connections per client, 1 to 128 (default: 96)", .count = &given.per_address },
+    { "batch", .is_rare = true, .value = "N", .help = "maximum requests per batch, 1 to 128 (default: 16)",
       .count = &given.batch },
-    { "prefix-cache", .value = "N", .help = "MiB to keep what prompts begin with; 256 unless given, 0 for none",
+    { "prefix-cache", .is_rare = true, .value = "N", .help = "size of the prefix cache in MiB (default: 256); 0 = off",
       .whole = &given.prefix_cache },
     TEMPLATE_ROW(NO_GROUP),
     { 0 },
@@ -172,7 +173,7 @@ static qkv_status run_serve(void)
 
 const command serve_command = {
     .name = "serve",
-    .summary = "look at a model in the browser, and use it over HTTP",
+    .summary = "serve a model over HTTP, with a web page",
     .about = "Prints the address when it is ready: open it in a browser to type texts and see\n"
              "what every head attends to. The same address answers programs: POST /translate\n"
              "and GET /languages as LibreTranslate has them, POST /v1/completions (streaming\n"

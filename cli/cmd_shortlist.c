@@ -11,17 +11,19 @@ static struct {
 } given;
 
 static const option options[] = {
-    { "model", 'm', .value = "DIR", .help = "the folder of the translator", .required = true, .text = &given.model },
-    { "train", .value = "FILE..", .help = "the text it was trained on: two files, or one of \"source TAB target\"",
-      .required = true, .list = &given.train },
-    { "out", 'o', .value = "FILE", .help = "the shortlist to write", .required = true, .text = &given.out },
-    { "likeliest", .value = "N", .help = "targets of a source token, 100 unless given", .count = &given.likeliest },
-    { "frequent", .value = "N", .help = "most frequent targets, which may always come; 100 unless given",
+    { "model", 'm', .value = "DIR", .help = "folder of the translator", .required = true, .text = &given.model },
+    { "train", .value = "FILE..", .help = "its training data: two files, or one file \"source TAB target\"", .required = true,
+      .list = &given.train },
+    { "out", 'o', .value = "FILE", .help = "shortlist to write", .required = true, .text = &given.out },
+    { "likeliest", .value = "N", .help = "target tokens per source token (default: 100)", .count = &given.likeliest },
+    { "frequent", .is_rare = true, .value = "N", .help = "most frequent target tokens, always allowed (default: 100)",
       .count = &given.frequent },
-    { "iterations", .value = "N", .help = "of expectation maximisation, 5 unless given", .count = &given.iterations },
-    { "max-pairs", .value = "N", .help = "pairs to learn from, evenly spaced; 400000 unless given", .count = &given.max_pairs },
-    { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
-    { "quiet", .help = "tell nothing but errors", .flag = &given.quiet },
+    { "iterations", .is_rare = true, .value = "N", .help = "iterations of expectation maximization (default: 5)",
+      .count = &given.iterations },
+    { "max-pairs", .is_rare = true, .value = "N", .help = "maximum pairs to learn from, evenly spaced (default: 400000)",
+      .count = &given.max_pairs },
+    { "strict", .is_rare = true, .help = "reject lines that are not UTF-8 instead of repairing them", .flag = &given.strict },
+    { "quiet", .is_rare = true, .help = "print errors only", .flag = &given.quiet },
     { 0 },
 };
 
@@ -62,7 +64,7 @@ static qkv_status run_shortlist(void)
 
 const command shortlist_command = {
     .name = "shortlist",
-    .summary = "learn which target tokens a source token can become: faster translation",
+    .summary = "make a shortlist of target tokens for faster translation",
     .about = "Learns from aligned text, such as what the model was trained on, for every source\n"
              "token its likeliest target tokens (IBM model 1). \"qkv translate --shortlist FILE\"\n"
              "then computes the output layer for the tokens of each sentence's own list alone:\n"

@@ -35,10 +35,11 @@ static qkv_status show_map(const float *values, const qkv_heatmap_opts *o)
 static const char *const preset_names[] = { "tiny", "small", "base", "big", NULL };
 
 static const option model_options[] = {
-    { "model", 'm', .value = "DIR", .help = "the folder of a model", .text = &given.model },
-    { "preset", .value = "NAME", .help = "or a preset: tiny, small, base or big, the paper's table 3", .text = &given.preset,
+    { "model", 'm', .value = "DIR", .help = "model folder", .text = &given.model },
+    { "preset", .value = "NAME", .help = "or a preset: tiny, small, base or big (table 3 of the paper)", .text = &given.preset,
       .names = preset_names },
-    { "vocabulary", .value = "N", .help = "vocabulary size of a preset (default: 37000)", .count = &given.vocabulary },
+    { "vocabulary", .is_rare = true, .value = "N", .help = "vocabulary size of a preset (default: 37000)",
+      .count = &given.vocabulary },
     { "dim", .value = "N", .help = "d_model, instead of the preset's", .count = &given.dim },
     { "heads", .value = "N", .help = "heads, instead of the preset's", .count = &given.heads_of_model },
     { "d-ff", .value = "N", .help = "width of the feed-forward network, instead of the preset's", .count = &given.d_ff },
@@ -91,7 +92,7 @@ static qkv_status run_model(void)
 
 const command show_model_command = {
     .name = "show model",
-    .summary = "draw a whole Transformer, with all shapes and weights",
+    .summary = "draw a Transformer with all shapes and parameters",
     .about = "Draws a model as figure 1 of the paper does: embeddings and positions, a layer of the\n"
              "encoder and of the decoder and how often each is repeated, the three attentions,\n"
              "masks, residual connections, norms where they are, the output layer and what is\n"
@@ -109,12 +110,13 @@ enum { ANY_SIDE, ENCODER_SIDE, DECODER_SIDE };
 static const char *const sides[] = { "any", "encoder", "decoder", NULL };
 
 static const option positions_options[] = {
-    { "d", .value = "N", .help = "numbers a position, 128 unless given", .count = &given.d },
-    { "n", .value = "N", .help = "positions, 50 unless given; of a learned table all", .count = &given.n },
+    { "d", .value = "N", .help = "width of an encoding (default: 128)", .count = &given.d },
+    { "n", .value = "N", .help = "positions (default: 50; all of a learned table)", .count = &given.n },
     { "model", 'm', .value = "DIR", .help = "show the positions of this model", .text = &given.model },
-    { "word", .value = "NUMBERS", .help = "an embedding such as \"1 0.5 0.8 0.3\": print it with each position added",
+    { "word", .value = "NUMBERS", .help = "embedding such as \"1 0.5 0.8 0.3\": print its sum with each position",
       .text = &given.word },
-    { "side", .value = "SIDE", .help = "whose learned table: encoder or decoder", .choice = &given.side, .names = sides },
+    { "side", .is_rare = true, .value = "SIDE", .help = "learned table of the encoder or decoder", .choice = &given.side,
+      .names = sides },
     OUT_OPTION,
     { 0 },
 };
@@ -209,7 +211,7 @@ static qkv_status run_positions(void)
 
 const command show_positions_command = {
     .name = "show positions",
-    .summary = "draw a table of positions: sinusoids, or a model's",
+    .summary = "draw positional encodings",
     .about = "Draws what is added to the embedding of a token for its place: a row for each\n"
              "position, a column for each dimension, blue for negative and red for positive\n"
              "numbers. Without a model these are the paper's sinusoids,\n"
@@ -230,16 +232,16 @@ const command show_positions_command = {
 /* ---- flow ---- */
 
 static const option flow_options[] = {
-    { "d-model", .value = "N", .help = "numbers a token, 512 unless given", .count = &given.d_model },
-    { "heads", .value = "N", .help = "heads, 8 unless given", .count = &given.heads },
-    { "d-k", .value = "N", .help = "numbers of a query and a key of one head, d-model / heads unless given",
+    { "d-model", .value = "N", .help = "width of a token, d_model (default: 512)", .count = &given.d_model },
+    { "heads", .value = "N", .help = "heads (default: 8)", .count = &given.heads },
+    { "d-k", .is_rare = true, .value = "N", .help = "width of queries and keys per head (default: d-model / heads)",
       .count = &given.d_k },
-    { "d-v", .value = "N", .help = "numbers of a value of one head, d-k unless given", .count = &given.d_v },
-    { "tokens", .value = "N", .help = "tokens that attend, 10 unless given", .count = &given.tokens },
-    { "memory", .value = "N", .help = "tokens of another text that they attend to, instead of to each other",
+    { "d-v", .is_rare = true, .value = "N", .help = "width of values per head (default: --d-k)", .count = &given.d_v },
+    { "tokens", .value = "N", .help = "number of tokens (default: 10)", .count = &given.tokens },
+    { "memory", .is_rare = true, .value = "N", .help = "tokens of another text to attend to (cross-attention)",
       .count = &given.memory },
-    { "batch", .value = "N", .help = "sequences at once, the first number of every shape", .count = &given.batch },
-    { "compare", .help = "one head of the same width beside them", .flag = &given.compare },
+    { "batch", .is_rare = true, .value = "N", .help = "batch size, the first number of every shape", .count = &given.batch },
+    { "compare", .help = "compare with one head of the same width", .flag = &given.compare },
     OUT_OPTION,
     { 0 },
 };
@@ -264,7 +266,7 @@ static qkv_status run_flow(void)
 
 const command show_flow_command = {
     .name = "show flow",
-    .summary = "draw how attention is computed, with all shapes",
+    .summary = "draw the steps of attention with all shapes",
     .about = "Draws attention as boxes and arrows: X, the projections W_Q, W_K and W_V, the\n"
              "split into heads, the scores, scaling, the mask, softmax, the sum of the values,\n"
              "concat and W_O, with the shape of what goes from box to box. --d-k and --d-v are\n"
@@ -278,10 +280,10 @@ const command show_flow_command = {
 /* ---- curve ---- */
 
 static const option curve_options[] = {
-    { "input", 'i', .value = "DIR..", .help = "folders of trainings, or their log.jsonl", .required = true, .plain = true,
+    { "input", 'i', .value = "DIR..", .help = "training folders, or their log.jsonl", .required = true, .plain = true,
       .list = &given.runs },
-    { "log-x", .help = "a logarithmic axis of steps", .flag = &given.log_x },
-    { "log-y", .help = "a logarithmic axis of losses", .flag = &given.log_y },
+    { "log-x", .help = "logarithmic axis of steps", .flag = &given.log_x },
+    { "log-y", .help = "logarithmic axis of losses", .flag = &given.log_y },
     OUT_OPTION,
     { 0 },
 };
@@ -297,7 +299,7 @@ static qkv_status run_curve(void)
 
 const command show_curve_command = {
     .name = "show curve",
-    .summary = "draw how the loss of a training went",
+    .summary = "draw the loss curve of a training",
     .about = "Draws the training loss and the validation loss over the steps, from the log.jsonl\n"
              "that \"qkv train\" keeps in its folder; also while it still runs; of several\n"
              "trainings over one pair of axes. Without --out they are printed as bars.",
@@ -312,10 +314,10 @@ enum { COLOURS_AUTO, COLOURS_VIRIDIS, COLOURS_RED_BLUE };
 static const char *const colour_names[] = { "auto", "viridis", "red-blue", NULL };
 
 static const option array_options[] = {
-    { "input", 'i', .value = "FILE", .help = "the array: .npy, rows of numbers, or typed", .required = true, .plain = true,
+    { "input", 'i', .value = "FILE", .help = "array: .npy, rows of numbers, or typed", .required = true, .plain = true,
       .text = &given.input },
-    { "index", .value = "I,J,..", .help = "which slice of an array of more than 2 dimensions, from 0", .text = &given.index },
-    { "colours", .value = "COLOURS", .help = "viridis, or red-blue where there are negative numbers, unless given",
+    { "index", .value = "I,J,..", .help = "slice of an array with more than 2 dimensions, from 0", .text = &given.index },
+    { "colours", .value = "COLOURS", .help = "viridis or red-blue (default: red-blue for negative numbers, else viridis)",
       .choice = &given.colours, .names = colour_names },
     OUT_OPTION,
     { 0 },
@@ -355,7 +357,7 @@ static qkv_status run_array(void)
 
 const command show_array_command = {
     .name = "show array",
-    .summary = "draw the numbers of an array as a heatmap",
+    .summary = "draw an array as a heatmap",
     .about = "Draws an array of 1 or 2 dimensions, or a slice of one with more: --index gives a\n"
              "number for each dimension but the last two. Numbers that are not finite are grey.\n"
              "\n"

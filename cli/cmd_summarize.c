@@ -14,24 +14,23 @@ static struct {
 } given;
 
 static const option options[] = {
-    { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
-      .text = &given.model },
+    { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "model folder", .required = true, .text = &given.model },
     WEIGHT_ROWS(INPUT_GROUP),
     TEXT_ROWS(INPUT_GROUP),
-    { "whole", .group = INPUT_GROUP, .help = "all lines together are one text", .flag = &given.whole },
-    { "prefix", .group = INPUT_GROUP, .value = "TEXT", .help = "what stands before each text; the model's own unless given",
-      .may_be_empty = true, .text = &given.prefix },
-    { "max-source", .group = INPUT_GROUP, .value = "N", .help = "tokens that are read at once, 1024 unless given",
-      .count = &given.max_source },
-    { "beam", 'b', .group = SEARCH_GROUP, .value = "N",
-      .help = "summaries to follow at once; the model's own, or 4; 1 is greedy", .count = &given.beam },
+    { "whole", .group = INPUT_GROUP, .help = "treat the whole input as one text", .flag = &given.whole },
+    { "prefix", .is_rare = true, .group = INPUT_GROUP, .value = "TEXT",
+      .help = "text to put before every source (default: the model's)", .may_be_empty = true, .text = &given.prefix },
+    { "max-source", .is_rare = true, .group = INPUT_GROUP, .value = "N",
+      .help = "maximum tokens read at a time (default: 1024)", .count = &given.max_source },
+    { "beam", 'b', .group = SEARCH_GROUP, .value = "N", .help = "beam size (default: the model's, else 4); 1 = greedy",
+      .count = &given.beam },
     { "max-length", .group = SEARCH_GROUP, .value = "N",
-      .help = "tokens of a summary; the model's own, or twice the text and 20", .count = &given.max_length },
-    { "min-length", .group = SEARCH_GROUP, .value = "N", .help = "tokens of a summary, at least; the model's own, or any",
-      .count = &given.min_length },
-    { "length-penalty", .group = SEARCH_GROUP, .value = "A", .help = "the larger, the longer; the model's own unless given",
-      .number = &given.length_penalty },
-    { "no-repeat-ngram", .group = SEARCH_GROUP, .value = "N", .help = "no run of N tokens comes twice in a summary",
+      .help = "maximum tokens per summary (default: the model's, else twice the text + 20)", .count = &given.max_length },
+    { "min-length", .is_rare = true, .group = SEARCH_GROUP, .value = "N",
+      .help = "minimum tokens per summary (default: the model's, else none)", .count = &given.min_length },
+    { "length-penalty", .is_rare = true, .group = SEARCH_GROUP, .value = "A",
+      .help = "larger values give longer summaries (default: the model's)", .number = &given.length_penalty },
+    { "no-repeat-ngram", .is_rare = true, .group = SEARCH_GROUP, .value = "N", .help = "repeat no N-gram within a summary",
       .count = &given.no_repeat },
     RESULT_ROW(RESULT_GROUP),
     { 0 },
@@ -88,7 +87,7 @@ static qkv_status run_summarize(void)
 
 const command summarize_command = {
     .name = "summarize",
-    .summary = "tell in a few words what texts say",
+    .summary = "summarize texts",
     .about = "Reads texts, or lines of --input or of standard input, and prints a summary of each\n"
              "on a line of its own, in order; with --whole one of all lines together. The model\n"
              "is a T5, a BART or a Pegasus that was trained for it, or one of \"qkv train\n"

@@ -12,17 +12,17 @@ static struct {
 } given = { .batch = 256 };
 
 static const option options[] = {
-    { "model", 'm', .value = "DIR", .help = "the folder of a model that labels words", .required = true, .text = &given.model },
+    { "model", 'm', .value = "DIR", .help = "folder of a token classification model", .required = true, .text = &given.model },
     WEIGHT_ROWS(NO_GROUP),
     TEXT_ROWS(NO_GROUP),
     RESULT_ROW(NO_GROUP),
-    { "words", .help = "every word and its label, not only entities", .flag = &given.words },
-    { "json", .help = "print a JSON object a line", .flag = &given.json },
-    { "max-length", .value = "N", .help = "tokens read at once, 512 unless given or the model reads fewer",
+    { "words", .help = "print every word with its label, not only entities", .flag = &given.words },
+    { "json", .help = "print one JSON object per line", .flag = &given.json },
+    { "max-length", .is_rare = true, .value = "N", .help = "maximum tokens read at a time (default: the model's, at most 512)",
       .count = &given.max_length },
-    { "batch", .value = "N", .help = "lines to read and tag at once, 256 unless given", .count = &given.batch },
-    { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
-    { "quiet", .help = "tell nothing but errors", .flag = &given.quiet },
+    { "batch", .is_rare = true, .value = "N", .help = "lines tagged at a time (default: 256)", .count = &given.batch },
+    { "strict", .is_rare = true, .help = "reject lines that are not UTF-8 instead of repairing them", .flag = &given.strict },
+    { "quiet", .is_rare = true, .help = "print errors only", .flag = &given.quiet },
     { 0 },
 };
 
@@ -67,7 +67,7 @@ static qkv_status run_tag(void)
 
 const command tag_command = {
     .name = "tag",
-    .summary = "find names, places and other entities in lines of text",
+    .summary = "find names, places and other entities",
     .about = "Prints the entities of each text, or line: label, score and text, with TABs between\n"
              "them; with --words every word so. Results of two lines are an empty line apart.\n"
              "\n"

@@ -15,25 +15,27 @@ static struct {
 
 /* clang-format off */
 #define TOKENIZER_PLACE \
-    { "tokenizer", .value = "PATH", .help = "a tokenizer's file (.json, .txt, .model, .spm), or a model's folder", \
+    { "tokenizer", .value = "PATH", .help = "tokenizer file (.json, .txt, .model, .spm) or model folder", \
       .text = &given.tokenizer }, \
-    { "model", 'm', .value = "DIR", .help = "the folder of a model: its tokenizer", .text = &given.model }
+    { "model", 'm', .value = "DIR", .help = "model folder: use its tokenizer", .text = &given.model }
 /* clang-format on */
 
 static const option tokenize_options[] = {
     TOKENIZER_PLACE,
     TEXT_ROWS(NO_GROUP),
     RESULT_ROW(NO_GROUP),
-    { "target", .help = "of a folder with two tokenizers, the target's", .flag = &given.target },
+    { "target", .help = "use the target tokenizer of a folder with two", .flag = &given.target },
     { "ids", .help = "print ids instead of tokens", .flag = &given.ids },
-    { "raw", .help = "print tokens as the tokenizer's file spells them", .flag = &given.raw },
-    { "json", .help = "print a JSON object a line: ids, tokens and the bytes each comes from", .flag = &given.json },
-    { "specials", .help = "special tokens such as " QKV_SPECIAL_END " in the text become their ids", .flag = &given.specials },
-    { "framed", .help = "with the tokens put around a text, such as " QKV_SPECIAL_BERT_START " and " QKV_SPECIAL_BERT_END,
+    { "raw", .is_rare = true, .help = "print tokens as spelled in the tokenizer file", .flag = &given.raw },
+    { "json", .help = "print one JSON object per line: ids, tokens and their byte spans", .flag = &given.json },
+    { "specials", .is_rare = true, .help = "special tokens such as " QKV_SPECIAL_END " in the text become their ids",
+      .flag = &given.specials },
+    { "framed", .is_rare = true,
+      .help = "with the tokens put around a text, such as " QKV_SPECIAL_BERT_START " and " QKV_SPECIAL_BERT_END,
       .flag = &given.with_special_tokens },
-    { "pair", .help = "the lines are \"text TAB second text\", read together", .flag = &given.pair },
-    { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
-    { "quiet", .help = "do not tell which lines were repaired", .flag = &given.quiet },
+    { "pair", .is_rare = true, .help = "lines are pairs: \"text TAB second text\"", .flag = &given.pair },
+    { "strict", .is_rare = true, .help = "reject lines that are not UTF-8 instead of repairing them", .flag = &given.strict },
+    { "quiet", .is_rare = true, .help = "do not report repaired lines", .flag = &given.quiet },
     { 0 },
 };
 
@@ -41,12 +43,14 @@ static const option detokenize_options[] = {
     TOKENIZER_PLACE,
     TEXT_ROWS(NO_GROUP),
     RESULT_ROW(NO_GROUP),
-    { "target", .help = "of a folder with two tokenizers, the target's", .flag = &given.target },
-    { "ids", .help = "the lines hold ids instead of tokens", .flag = &given.ids },
-    { "raw", .help = "the tokens are spelled as in the tokenizer's file", .flag = &given.raw },
-    { "skip-specials", .help = "leave special tokens such as " QKV_SPECIAL_END " out", .flag = &given.skip_specials },
-    { "strict", .help = "refuse tokens that make no UTF-8 instead of repairing the text", .flag = &given.strict },
-    { "quiet", .help = "do not tell which lines were repaired", .flag = &given.quiet },
+    { "target", .help = "use the target tokenizer of a folder with two", .flag = &given.target },
+    { "ids", .help = "lines are ids instead of tokens", .flag = &given.ids },
+    { "raw", .is_rare = true, .help = "tokens are spelled as in the tokenizer file", .flag = &given.raw },
+    { "skip-specials", .is_rare = true, .help = "leave special tokens such as " QKV_SPECIAL_END " out",
+      .flag = &given.skip_specials },
+    { "strict", .is_rare = true, .help = "reject tokens that form invalid UTF-8 instead of repairing the text",
+      .flag = &given.strict },
+    { "quiet", .is_rare = true, .help = "do not report repaired lines", .flag = &given.quiet },
     { 0 },
 };
 
@@ -164,7 +168,7 @@ static qkv_status run_detokenize(void) { return run_on_lines("detokenize", detok
 
 const command tokenize_command = {
     .name = "tokenize",
-    .summary = "turn lines of text into tokens or ids",
+    .summary = "split text into tokens or ids",
     .about = "Reads texts, or lines of --input or standard input, and prints the tokens of each on a\n"
              "line of its own, with a space between them. A space in a token is U+2581, a low\n"
              "line; bytes that make no whole character, or none that can be seen, are <0xE7> and\n"
@@ -189,7 +193,7 @@ const command tokenize_command = {
 
 const command detokenize_command = {
     .name = "detokenize",
-    .summary = "turn tokens or ids back into lines of text",
+    .summary = "join tokens or ids into text",
     .about = "Reads lines of tokens, or of ids with --ids, as qkv tokenize prints them, and\n"
              "prints the text of each; --raw is for tokens of tokenize --raw. Tokens that end in\n"
              "the middle of a character give U+FFFD, and the line is named on standard error;\n"

@@ -15,17 +15,16 @@ static struct {
 static const char *const kinds[] = { "bpe", "words", "characters", NULL }; /* in the order of qkv_token_kind */
 
 static const option options[] = {
-    { "train", .value = "FILE..", .help = "text to learn from, plain or gzip", .required = true, .list = &given.train },
-    { "out", 'o', .value = "FILE", .help = "the tokenizer.json to write", .required = true, .text = &given.out },
-    { "kind", .value = "NAME", .help = "bpe (unless given), words or characters", .choice = &given.kind, .names = kinds },
-    { "size", .value = "N", .help = "tokens in all, 8000 unless given", .count = &given.size },
-    { "specials", .value = "TEXT..",
-      .help = "special tokens; " QKV_SPECIAL_PAD " " QKV_SPECIAL_START " " QKV_SPECIAL_END " " QKV_SPECIAL_UNKNOWN
-              " unless given",
+    { "train", .value = "FILE..", .help = "text files, plain or gzip", .required = true, .list = &given.train },
+    { "out", 'o', .value = "FILE", .help = "tokenizer.json to write", .required = true, .text = &given.out },
+    { "kind", .value = "NAME", .help = "bpe, words or characters (default: bpe)", .choice = &given.kind, .names = kinds },
+    { "size", .value = "N", .help = "vocabulary size (default: 8000)", .count = &given.size },
+    { "specials", .is_rare = true, .value = "TEXT..",
+      .help = "special tokens (default: " QKV_SPECIAL_PAD " " QKV_SPECIAL_START " " QKV_SPECIAL_END " " QKV_SPECIAL_UNKNOWN ")",
       .list = &given.specials },
-    { "min-count", .value = "N", .help = "learn only what occurs N times or more, 2 unless given", .count = &given.min_count },
-    { "strict", .help = "refuse a line that is not UTF-8 instead of repairing it", .flag = &given.strict },
-    { "quiet", .help = "tell nothing but errors", .flag = &given.quiet },
+    { "min-count", .is_rare = true, .value = "N", .help = "minimum count (default: 2)", .count = &given.min_count },
+    { "strict", .is_rare = true, .help = "reject lines that are not UTF-8 instead of repairing them", .flag = &given.strict },
+    { "quiet", .is_rare = true, .help = "print errors only", .flag = &given.quiet },
     { 0 },
 };
 
@@ -71,7 +70,7 @@ static qkv_status run_tokenizer(void)
 
 const command tokenizer_command = {
     .name = "tokenizer",
-    .summary = "train a tokenizer on text files",
+    .summary = "train a tokenizer",
     .about = "Learns a vocabulary from the lines of text files and writes it as a Hugging Face\n"
              "tokenizer.json.\n"
              "\n"

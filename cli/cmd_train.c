@@ -34,8 +34,14 @@ static struct {
     bool quiet;
 } typed;
 
-#define TRAINING_ROW(member, kind, name_, value_, group_, help_, names_) \
-    { .name = name_, .group = group_##_GROUP, .value = value_, .help = help_, .names = names_, GOES_TO_##kind(member) },
+#define TRAINING_ROW(member, kind, name_, value_, group_, help_, is_rare_, names_) \
+    { .name = name_,                                                               \
+      .group = group_##_GROUP,                                                     \
+      .value = value_,                                                             \
+      .help = help_,                                                               \
+      .is_rare = is_rare_,                                                         \
+      .names = names_,                                                             \
+      GOES_TO_##kind(member) },
 #define NO_ROW(...)
 #define GOES_TO_FLAG(member) .flag = &typed.member, .can_be_off = true
 #define GOES_TO_COUNT(member) .text = &typed.member
@@ -48,9 +54,9 @@ static struct {
 #define GOES_TO_FILES(member) .list = &typed.member
 #define GOES_TO_INPUT(member) .list = &typed.member, .required = true
 #define ROW_OF_EVERY TRAINING_ROW
-#define QUIET_OPTION                                                                            \
-    {                                                                                           \
-        "quiet", .group = SAVING_GROUP, .help = "tell nothing but errors", .flag = &typed.quiet \
+#define QUIET_OPTION                                                                                       \
+    {                                                                                                      \
+        "quiet", .is_rare = true, .group = SAVING_GROUP, .help = "print errors only", .flag = &typed.quiet \
     }
 
 static const option translate_options[] = {
@@ -60,8 +66,8 @@ static const option translate_options[] = {
 #define ROW_OF_MASK NO_ROW
 #define ROW_OF_DOCUMENTS NO_ROW
 #include "training_rows.h"
-    { "samples", .group = STOPPING_GROUP, .value = "N",
-      .help = "show translations of N validation lines, 16 at most, as they improve; on a terminal 3 unless given",
+    { "samples", .is_rare = true, .group = STOPPING_GROUP, .value = "N",
+      .help = "show translations of N validation lines, at most 16 (default: 3 on a terminal, else 0)",
       .whole = &typed.samples },
     QUIET_OPTION,
     { 0 },
@@ -283,13 +289,12 @@ static qkv_status run_train_mask(void) { return run_training("mask", mask_option
 
 const command train_translate_command = {
     .name = "train translate",
-    .summary = "train a translator on pairs of lines",
-    .about = "Learns to translate from two aligned text files, plain or gzip, and writes a\n"
-             "model folder that \"qkv translate -m DIR\" uses: the best model so far by --valid,\n"
-             "or by a part of the text that is held back (--split). What is not given follows\n"
-             "from the amount and kind of the text, and is told before the training starts; all\n"
-             "of it typed gives the same bytes. --paper gives the paper's settings instead: post-\n"
-             "norm, Adam, 4000 steps of warm-up, dropout and label smoothing 0.1.\n"
+    .summary = "train a translator on sentence pairs",
+    .about = "Trains on two aligned text files, plain or gzip, and writes the best model by\n"
+             "--valid, or by --split, to a folder for \"qkv translate -m DIR\". Options that are\n"
+             "not given are chosen from the text and printed; passing them explicitly gives the\n"
+             "same result. --paper uses the paper's settings: post-norm, Adam, 4000 warm-up\n"
+             "steps, dropout and label smoothing 0.1.\n"
              "\n"
              "--minutes times some updates, undoes them, and fixes the number of steps so that\n"
              "the rate has come down when the time is up, validation and fitting included; from\n"
@@ -318,18 +323,20 @@ const command train_translate_command = {
 
 const command train_classify_command = {
     .name = "train classify",
-    .summary = "train a classifier on labelled texts",
-    .about = "Learns which class a text belongs to, and writes a model folder that \"qkv\n"
-             "classify -m DIR\" uses. Texts come as TSV (label TAB text, and TAB second text for\n"
-             "pairs; or columns by name or number), CSV with a header, JSON lines, or a folder\n"
-             "of LABEL/*.txt as the IMDb reviews are; plain or gzip. A header that is read as a\n"
-             "text, or labels that hardly occur twice, are refused before anything is trained.\n"
+    .summary = "train a text classifier",
+    .about = "Trains on labelled texts and writes the best model by --valid, or by --split, to a\n"
+             "folder for \"qkv classify -m DIR\". Data is TSV (label TAB text), CSV with a header,\n"
+             "JSON lines, or a folder of LABEL/*.txt, plain or gzip. Options that are not given\n"
+             "are chosen from the text and printed.\n"
+             "\n"
+             "TSV has a third column for pairs of texts; other columns are chosen by name or\n"
+             "number. Likely headers and labels that hardly occur twice are rejected before\n"
+             "training.\n"
              "\n"
              "An encoder reads " QKV_SPECIAL_START " text " QKV_SPECIAL_END
              ", cut after --max-length tokens; its hidden states\n"
-             "are pooled and classified. What is not given follows from the text, as in \"qkv\n"
-             "train translate\". --from DIR starts with the encoder of another model, such as one\n"
-             "of \"qkv train mask\".",
+             "are pooled and classified. --from DIR starts with the encoder of another model,\n"
+             "such as one of \"qkv train mask\".",
     .example = "  qkv train classify --train train.tsv --valid valid.tsv --out reviews",
     .options = classify_options,
     .run = run_train_classify,
@@ -338,12 +345,11 @@ const command train_classify_command = {
 
 const command train_generate_command = {
     .name = "train generate",
-    .summary = "train a language model on plain text",
-    .about = "Learns which token comes next, and writes a model folder that \"qkv generate -m\n"
-             "DIR\" continues texts with. A document is a line, a paragraph (up to an empty\n"
-             "line) or a file; it is cut into windows of --context tokens, and no window has\n"
-             "tokens of two documents. What is not given follows from the text, as in \"qkv train\n"
-             "translate\".",
+    .summary = "train a language model",
+    .about = "Trains a model to predict the next token and writes a folder for \"qkv generate -m\n"
+             "DIR\". A document is a line, a paragraph (up to an empty line) or a file. It is cut\n"
+             "into windows of --context tokens; no window spans two documents. Options that are\n"
+             "not given are chosen from the text and printed.",
     .example = "  qkv train generate --train play.txt --tokens characters --out play",
     .options = generate_options,
     .run = run_train_generate,
@@ -352,12 +358,13 @@ const command train_generate_command = {
 
 const command train_mask_command = {
     .name = "train mask",
-    .summary = "train an encoder on plain text, by masked words",
-    .about = "BERT's way to learn from text without labels: some tokens are hidden, and the\n"
-             "encoder guesses them. The model folder is a start for \"qkv train classify --from\n"
-             "DIR\", and embeds texts. Of the chosen tokens 8 of 10 become " QKV_SPECIAL_MASK ", 1 another\n"
-             "token, 1 stays; every pass over the text chooses anew. What is not given follows\n"
-             "from the text, as in \"qkv train translate\".",
+    .summary = "pretrain an encoder by masked words",
+    .about = "Pretrains an encoder on plain text without labels, as BERT does: it predicts hidden\n"
+             "tokens. The model is a start for \"qkv train classify --from DIR\", and embeds texts.\n"
+             "Options that are not given are chosen from the text and printed.\n"
+             "\n"
+             "Of the chosen tokens 8 of 10 become " QKV_SPECIAL_MASK ", 1 another token, and 1 is kept.\n"
+             "Each epoch chooses new tokens.",
     .example = "  qkv train mask --train reviews.txt --out encoder",
     .options = mask_options,
     .run = run_train_mask,

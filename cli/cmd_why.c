@@ -18,20 +18,20 @@ static struct {
 } given;
 
 static const option options[] = {
-    { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "the folder of the model", .required = true,
-      .text = &given.model },
+    { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "model folder", .required = true, .text = &given.model },
     WEIGHT_ROWS(INPUT_GROUP),
     CAPTURE_ROWS(given.from),
     TOUCH_ROWS,
-    { "class", .group = INPUT_GROUP, .value = "LABEL", .help = "why this class, its name or number; the likeliest unless given",
+    { "class", .group = INPUT_GROUP, .value = "LABEL", .help = "class to explain: name or number (default: the most likely)",
       .text = &given.class_name },
-    { "at", .group = INPUT_GROUP, .value = "I",
-      .help = "why what follows token I that the decoder read; 0, of a text alone the last", .whole = &given.at },
-    { "method", .group = RESULT_GROUP, .value = "NAME", .help = "; all unless given", .choice = &given.method,
+    { "at", .is_rare = true, .group = INPUT_GROUP, .value = "I",
+      .help = "explain the token after decoder token I (default: 0; the last for a text alone)", .whole = &given.at },
+    { "method", .group = RESULT_GROUP, .value = "NAME", .help = " (default: all)", .choice = &given.method,
       .names = method_names },
-    { "steps", .group = RESULT_GROUP, .value = "N", .help = "of integrated gradients, 256 unless given",
+    { "steps", .is_rare = true, .group = RESULT_GROUP, .value = "N", .help = "steps of integrated gradients (default: 256)",
       .count = &given.steps },
-    { "pad-baseline", .group = RESULT_GROUP, .help = "they start at the padding token instead of zeros", .flag = &given.pad },
+    { "pad-baseline", .is_rare = true, .group = RESULT_GROUP,
+      .help = "baseline of integrated gradients: the padding token instead of zeros", .flag = &given.pad },
     { "json", .group = RESULT_GROUP, .help = "print JSON instead of a table", .flag = &given.json },
     { 0 },
 };
@@ -72,7 +72,7 @@ static qkv_status run_why(void)
 
 const command why_command = {
     .name = "why",
-    .summary = "see which tokens an output is due to",
+    .summary = "attribute an output to input tokens",
     .about = "Gives every token that was read a number for each method: how much it has done\n"
              "for the logit of a class, or of the token that a decoder says next.\n"
              "\n"

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char about[] = N_("The Transformer of \"Attention Is All You Need\": train it on your text, use it to translate, "
-                               "classify, generate and embed, and see what it attends to.");
+static const char about[] = N_("Train, run and inspect Transformers on a CPU.");
 
 static const char *const group_headings[] = { [NO_GROUP] = N_("other options"),
 #define OPTION_GROUP_HEADING(name, heading) [name] = heading,
@@ -17,7 +16,7 @@ enum { GROUPS = sizeof group_headings / sizeof *group_headings };
 
 /* ---- help ---- */
 
-enum { LINE_WIDTH = 80, HELP_COLUMN = 25, PARAGRAPH_BYTES = 2048 };
+enum { LINE_WIDTH = 80, HELP_COLUMN = 25, PARAGRAPH_BYTES = 2048, MAX_PLAIN_OPTIONS = 14 };
 
 static void print_words(const char *text, int column, int indent)
 {
@@ -38,17 +37,11 @@ static const char *next_paragraph(const char **text, char joined[PARAGRAPH_BYTES
     return joined;
 }
 
-static void print_paragraphs(const char *text)
-{
-    char joined[PARAGRAPH_BYTES];
-    for (const char *paragraph; (paragraph = next_paragraph(&text, joined)); putchar('\n')) print_words(_(paragraph), 0, 0);
-}
-
-/* "layer or rms; ...": the names of a choice before what its help says besides; else the help as it is. */
+/* A choice lists its names first: "layer or rms (default: layer)". */
 static const char *option_help(const option *o, char *text, size_t room)
 {
     size_t n = 0;
-    if (!o->names || (*o->help && *o->help != ';')) return _(o->help);
+    if (!o->names || (*o->help && *o->help != ' ')) return _(o->help);
     for (int i = 0; o->names[i] && n < room; i++)
         n += (size_t)snprintf(text + n, room - n, "%s%s", !i ? "" : o->names[i + 1] ? _(", ") : _(" or "), o->names[i]);
     if (n < room) snprintf(text + n, room - n, "%s", _(o->help));
@@ -67,17 +60,25 @@ static void print_option(const option *o)
     print_words(help, HELP_COLUMN, HELP_COLUMN);
 }
 
-static bool has_group(const command *c, int group)
+static bool is_shown(const option *o, int group, bool all) { return (int)o->group == group && (all || !o->is_rare); }
+
+/* Gives how many there are, and puts them unless put is NULL. */
+static int each_of_group(const command *c, int group, bool all, void (*put)(const option *o))
 {
-    for (const option *o = c->options; o->name; o++)
-        if ((int)o->group == group) return true;
-    return false;
+    int n = 0;
+    for (const option *o = c->options; o->name; o++) {
+        if (!is_shown(o, group, all)) continue;
+        if (put) put(o);
+        n++;
+    }
+    return n;
 }
 
-static void each_of_group(const command *c, int group, void (*put)(const option *o))
+static int count_options(const command *c, bool all)
 {
-    for (const option *o = c->options; o->name; o++)
-        if ((int)o->group == group) put(o);
+    int n = 0;
+    for (int group = 0; group < GROUPS; group++) n += each_of_group(c, group, all, NULL);
+    return n;
 }
 
 static void print_usage(const command *c)
@@ -93,39 +94,75 @@ static void print_usage(const command *c)
     putchar('\n');
 }
 
-void print_command_help(const command *c)
+/* The short form has the first paragraph and the common options, under headings if there are more than MAX_PLAIN_OPTIONS. */
+void print_command_help(const command *c, bool all)
 {
-    const char *rest = N_("options");
+    int n_options = count_options(c, true), n_shown = count_options(c, all);
+    bool is_short = n_shown < n_options, has_headings = !is_short || n_shown > MAX_PLAIN_OPTIONS;
+    char joined[PARAGRAPH_BYTES];
+    const char *rest = N_("options"), *about_command = c->about;
     print_usage(c);
-    print_paragraphs(c->about);
-    for (int group = NO_GROUP + 1; group < GROUPS; group++) {
-        if (!has_group(c, group)) continue;
+    for (const char *paragraph; (paragraph = next_paragraph(&about_command, joined)); putchar('\n')) {
+        print_words(_(paragraph), 0, 0);
+        if (is_short) about_command = "";
+    }
+    for (int group = NO_GROUP + 1; has_headings && group < GROUPS; group++) {
+        if (!each_of_group(c, group, all, NULL)) continue;
         printf(_("%s:\n"), _(group_headings[group]));
-        each_of_group(c, group, print_option);
+        each_of_group(c, group, all, print_option);
         putchar('\n');
         rest = group_headings[NO_GROUP];
     }
     printf(_("%s:\n"), _(rest));
-    each_of_group(c, NO_GROUP, print_option);
+    for (int group = NO_GROUP + 1; !has_headings && group < GROUPS; group++) each_of_group(c, group, all, print_option);
+    each_of_group(c, NO_GROUP, all, print_option);
     for (const option *o = common_options; o->name; o++) print_option(o);
+    if (is_short) printf(_("\n\"qkv %s --help --all\" lists all %d options.\n"), c->name, n_options);
     printf("\n%s\n%s\n", _("example:"), c->example);
 }
 
-void print_help(void)
+static bool is_common(const command *c)
+{
+    for (int i = 0; common_commands[i]; i++)
+        if (c == common_commands[i]) return true;
+    return false;
+}
+
+static void print_summary(const command *c)
+{
+    int column = printf("  %-18s", c->name);
+    print_words(_(c->summary), column, column);
+}
+
+void print_help(bool all)
 {
     const command_heading *heading = command_headings;
+    int n = 0;
     printf("%sqkv COMMAND %s\n\n", _("usage: "), _("[options]"));
     print_words(_(about), 0, 0);
-    for (int i = 0; commands[i]; i++) {
-        if (heading->first == commands[i]) putchar('\n'), printf(_("%s:\n"), _(heading++->text));
-        int column = printf("  %-18s", commands[i]->name);
-        print_words(_(commands[i]->summary), column, column);
+    putchar('\n');
+    for (const char *text = NULL; commands[n]; n++) {
+        if (heading->first == commands[n]) text = heading++->text;
+        if (!all && !is_common(commands[n])) continue;
+        if (text) printf(all && n ? "\n" : ""), printf(_("%s:\n"), _(text));
+        text = NULL;
+        print_summary(commands[n]);
     }
     putchar('\n');
-    print_words(_("\"qkv COMMAND --help\" tells more; \"qkv --version\" prints the version. Results go to standard output, "
-                  "everything else to standard error. --out may be spelled --output; what follows -- is text, even where it "
-                  "starts with a dash."),
-                0, 0);
+    if (all)
+        print_words(_("Results go to standard output, everything else to standard error. --out may be spelled --output; what "
+                      "follows -- is text, even where it starts with a dash."),
+                    0, 0);
+    else printf(_("\"qkv help COMMAND\" shows its options; \"qkv help all\" lists all %d commands.\n"), n);
+}
+
+void print_jobs_help(const char *name)
+{
+    size_t length = strlen(name);
+    printf("%sqkv %s %s %s\n\n", _("usage: "), name, _("JOB"), _("[options]"));
+    for (int i = 0; commands[i]; i++)
+        if (!strncmp(commands[i]->name, name, length) && commands[i]->name[length] == ' ') print_summary(commands[i]);
+    printf(_("\n\"qkv help %s JOB\" shows the options of one.\n"), name);
 }
 
 /* ---- the manual page ---- */
@@ -194,10 +231,10 @@ static void put_command(const command *c)
     put_paragraphs(c->about);
     for (int i = 1; i <= GROUPS; i++) { /* those of no group come last */
         int group = i % GROUPS;
-        if (!has_group(c, group)) continue;
+        if (!each_of_group(c, group, true, NULL)) continue;
         is_grouped = is_grouped || group;
         if (is_grouped) printf(".PP\n.I %s\n", _(group_headings[group]));
-        each_of_group(c, group, put_option);
+        each_of_group(c, group, true, put_option);
     }
     put_example(c->example);
 }

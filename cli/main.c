@@ -28,12 +28,18 @@ const command *const commands[] = {
     NULL,
 };
 
+const command *const common_commands[] = {
+    &translate_command, &classify_command, &generate_command, &chat_command, &serve_command, &train_translate_command,
+    &train_classify_command, &train_generate_command, &tokenize_command, &attend_command, &show_model_command, &learn_command,
+    NULL,
+};
+
 const command_heading command_headings[] = {
     { &translate_command, N_("use a model") },
-    { &train_translate_command, N_("train one") },
+    { &train_translate_command, N_("train a model") },
     { &tokenizer_command, N_("text and tokens") },
-    { &attend_command, N_("see inside") },
-    { &learn_command, N_("learn and try") },
+    { &attend_command, N_("look inside") },
+    { &learn_command, N_("learn and try out") },
     { &info_command, N_("about") },
     { NULL, NULL },
 };
@@ -88,13 +94,16 @@ static const command *find_command(char ***arguments)
     return NULL;
 }
 
+static bool is_help(const char *argument) { return argument && (!strcmp(argument, "--help") || !strcmp(argument, "-h")); }
+
 static qkv_status run_command(char **arguments)
 {
+    if (has_jobs(*arguments) && is_help(arguments[1])) return print_jobs_help(*arguments), QKV_OK;
     if (!(running = find_command(&arguments))) return QKV_USAGE;
     name_errors(running->name);
     qkv_status status = parse_options(running, arguments);
     if (status) return status;
-    if (common.help) return print_command_help(running), QKV_OK;
+    if (common.help) return print_command_help(running, common.all), QKV_OK;
     if (common.threads && qkv_set_threads(common.threads)) return library_failed();
     if (running->is_shared && (status = join_ranks(common.threads))) return status;
     status = running->run();
@@ -102,12 +111,16 @@ static qkv_status run_command(char **arguments)
     return running->is_shared ? leave_ranks(status) : status;
 }
 
+/* What follows "qkv help": a command, the first word of several, or all. */
 static qkv_status help_about(char **arguments)
 {
-    if (!*arguments || **arguments == '-') return print_help(), QKV_OK;
+    const char *name = *arguments;
+    bool all = name && (!strcmp(name, "all") || !strcmp(name, "--all"));
+    if (all || !name || *name == '-') return print_help(all), QKV_OK;
+    if (has_jobs(name) && (!arguments[1] || *arguments[1] == '-')) return print_jobs_help(name), QKV_OK;
     const command *c = find_command(&arguments);
     if (!c) return QKV_USAGE;
-    print_command_help(c);
+    print_command_help(c, *arguments && !strcmp(*arguments, "--all"));
     return QKV_OK;
 }
 
@@ -116,8 +129,8 @@ static qkv_status run_arguments(char **arguments)
     if (!(arguments = choose_language(arguments))) return QKV_USAGE;
     const char *first = *arguments;
     if (!first) return fail(QKV_USAGE, "no command given: see \"qkv --help\"");
-    if (!strcmp(first, "--help") || !strcmp(first, "-h") || !strcmp(first, "help")) return help_about(arguments + 1);
-    if (!strcmp(first, "--version")) return printf("qkv %s\n", qkv_version()), QKV_OK;
+    if (is_help(first) || !strcmp(first, "help")) return help_about(arguments + 1);
+    if (!strcmp(first, "--version") || !strcmp(first, "version")) return printf("qkv %s\n", qkv_version()), QKV_OK;
     if (!strcmp(first, "--man")) return print_manual(), QKV_OK;
     if (!strcmp(first, "--texts")) return list_texts(), QKV_OK;
     if (*first == '-') return fail(QKV_USAGE, "unknown option \"%s\": see \"qkv --help\"", first);

@@ -12,25 +12,32 @@ extern model_values weights;
 
 /* clang-format off */
 #define INTEGER_ROWS(in_group) \
-    { "int8", .help = "bring the model's matrices to 8 bits", .group = in_group, .flag = &weights.int8 }, \
-    { "int4", .help = "to 4 bits, its tables of tokens to 8", .group = in_group, .flag = &weights.int4 }
+    { "int8", .is_rare = true, .help = "quantize weights to 8 bits at load", .group = in_group, .flag = &weights.int8 }, \
+    { "int4", .is_rare = true, \
+      .help = "quantize weights to 4 bits at load, embeddings to 8", .group = in_group, .flag = &weights.int4 }
 #define WEIGHT_ROWS(in_group) \
     INTEGER_ROWS(in_group), \
-    { "bf16", .help = "to bfloat16; with AMX or AVX512_BF16 products are of bfloat16 too", .group = in_group, .flag = &weights.bf16 }
+    { "bf16", .is_rare = true, \
+      .help = "convert weights to bfloat16 at load; matrix products use it where the CPU has AMX or AVX512_BF16", \
+      .group = in_group, .flag = &weights.bf16 }
 #define TOUCH_ROWS \
-    { "without-head", .group = TOUCH_GROUP, .value = "L.H", .help = "head H of layer L gives zeros, such as 1.3 or cross:1.3", \
+    { "without-head", .is_rare = true, .group = TOUCH_GROUP, .value = "L.H", \
+      .help = "zero the output of head H in layer L, such as 1.3 or cross:1.3", \
       .text = &changes[QKV_TOUCH_HEAD_OFF] }, \
-    { "without-layer", .group = TOUCH_GROUP, .value = "L", .help = "pass layer L, such as 2 or encoder:2", \
+    { "without-layer", .is_rare = true, .group = TOUCH_GROUP, .value = "L", .help = "skip layer L, such as 2 or encoder:2", \
       .text = &changes[QKV_TOUCH_LAYER_OFF] }, \
-    { "hide-key", .group = TOUCH_GROUP, .value = "I", .help = "nothing attends to token I", \
+    { "hide-key", .is_rare = true, .group = TOUCH_GROUP, .value = "I", .help = "no token attends to token I", \
       .text = &changes[QKV_TOUCH_HIDE_KEY] }, \
-    { "move", .group = TOUCH_GROUP, .value = "I=J", .help = "token I has the position of place J", \
+    { "move", .is_rare = true, .group = TOUCH_GROUP, .value = "I=J", .help = "give token I the position J", \
       .text = &changes[QKV_TOUCH_MOVE] }, \
-    { "edit-row", .group = TOUCH_GROUP, .value = "L.H.I=W,W,..", .help = "token I attends so in head H of layer L", \
+    { "edit-row", .is_rare = true, .group = TOUCH_GROUP, .value = "L.H.I=W,W,..", \
+      .help = "set the attention weights of token I in head H of layer L", \
       .text = &changes[QKV_TOUCH_EDIT_ROW] }, \
-    { "swap-values", .group = TOUCH_GROUP, .value = "I=J", .help = "the values of tokens I and J change places; L.I=J in layer L", \
+    { "swap-values", .is_rare = true, .group = TOUCH_GROUP, .value = "I=J", \
+      .help = "swap the value vectors of tokens I and J; L.I=J in layer L only", \
       .text = &changes[QKV_TOUCH_SWAP_VALUES] }, \
-    { "zero-value", .group = TOUCH_GROUP, .value = "I", .help = "the value of token I is zeros; L.I in layer L", \
+    { "zero-value", .is_rare = true, .group = TOUCH_GROUP, .value = "I", \
+      .help = "zero the value vector of token I; L.I in layer L only", \
       .text = &changes[QKV_TOUCH_ZERO_VALUE] }
 /* clang-format on */
 extern const char *changes[QKV_TOUCH_KINDS];
@@ -50,16 +57,16 @@ qkv_status load_touched_model(const char *folder, int ability, qkv_model **out);
 /* What a model reads, for what lens and why look at: a text that was given, or a file's, or that on standard input. Reports its
  * error. */
 #define CAPTURE_ROWS(the)                                                                                          \
-    { "text",        .group = INPUT_GROUP, .value = "TEXT",    .help = "what the model reads",                     \
+    { "text",        .group = INPUT_GROUP, .value = "TEXT",    .help = "input text",                     \
       .plain = true, .may_be_empty = true, .text = &(the).text },                                                  \
         { "input",                                                                                                 \
           'i',                                                                                                     \
           .group = INPUT_GROUP,                                                                                    \
           .value = "FILE",                                                                                         \
-          .help = "read it from FILE instead of standard input",                                                   \
+          .help = "read the text from FILE (default: standard input)",                                                   \
           .text = &(the).input },                                                                                  \
     {                                                                                                              \
-        "target", .group = INPUT_GROUP, .value = "TEXT", .help = "the translation to look at; else the one found", \
+        "target", .group = INPUT_GROUP, .value = "TEXT", .help = "translation to look at (default: the model's own)", \
                   .may_be_empty = true, .text = &(the).target                                                      \
     }
 typedef struct captured_text {

@@ -12,10 +12,10 @@
 
 common_values common;
 const option common_options[] = {
-    { "threads", 't', .value = "N", .help = "use N threads; any number gives the same bits", .count = &common.threads },
-    { "lang", .value = "LANGUAGE", .help = "en, zh, or locale: as LC_ALL, LC_MESSAGES or LANG say", .choice = &common.language,
+    { "threads", 't', .value = "N", .help = "number of threads (default: physical cores)", .count = &common.threads },
+    { "lang", .value = "LANGUAGE", .help = "en, zh or locale (default: locale)", .choice = &common.language,
       .names = language_names },
-    { "help", 'h', .help = "print this help", .flag = &common.help },
+    { "help", 'h', .help = "print help; --help --all lists all options", .flag = &common.help },
     { 0 },
 };
 
@@ -244,7 +244,7 @@ qkv_status parse_options(const command *c, char **arguments)
         if (o->flag) {
             if (value) return fail(QKV_USAGE, "--%s takes no value", o->name);
             *o->flag = true;
-            if (common.help) return QKV_OK;
+            if (common.help) return common.all = arguments[1] && !strcmp(arguments[1], "--all"), QKV_OK;
             continue;
         }
         if (o->list) {

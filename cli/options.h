@@ -21,12 +21,12 @@ typedef struct value_list {
     X(DATA_GROUP, "data")                        \
     X(MODEL_GROUP, "model")                      \
     X(OPTIMIZER_GROUP, "optimizer and schedule") \
-    X(REGULAR_GROUP, "regularisation")           \
+    X(REGULAR_GROUP, "regularization")           \
     X(STOPPING_GROUP, "validation and stopping") \
     X(SAVING_GROUP, "output and checkpoints")    \
     X(SEARCH_GROUP, "search")                    \
     X(SAMPLING_GROUP, "sampling")                \
-    X(TOUCH_GROUP, "changes of the model, several of a kind with ; between") \
+    X(TOUCH_GROUP, "interventions; separate several of one kind with ;") \
     X(RESULT_GROUP, "results")
 typedef enum option_group {
     NO_GROUP,
@@ -42,7 +42,8 @@ typedef struct option {
     bool required;
     bool plain;        /* may come without its name: "qkv learn 4" is "qkv learn --lesson 4" */
     const char *value; /* what the help calls the value; NULL for a flag */
-    const char *help;  /* of a choice, where it is empty or begins with a semicolon, what follows the names */
+    const char *help;  /* of a choice, where it is empty or begins with a space, what follows the names */
+    bool is_rare;      /* only "--help --all" and the manual have it */
     option_group group;
     bool *flag;
     bool can_be_off; /* the flag, by --no- before its name */
@@ -81,10 +82,11 @@ typedef struct command_heading {
     const char *text;
 } command_heading;
 extern const command *const commands[];
+extern const command *const common_commands[]; /* those of the short list, in the same order */
 extern const command_heading command_headings[];
 extern const option common_options[];
 typedef struct common_values {
-    bool help;
+    bool help, all; /* --help; --help --all */
     int threads;
     int language;
     int signal; /* that ended a command early, after it saved its work; 0: none */
@@ -103,8 +105,9 @@ qkv_status parse_options(const command *c, char **arguments);
 bool was_given(const char *name);
 void option_text(const option *o, char *text, size_t room);
 
-void print_help(void);
-void print_command_help(const command *c);
+void print_help(bool all);
+void print_command_help(const command *c, bool all);
+void print_jobs_help(const char *name); /* the commands whose first word is name */
 void print_manual(void); /* qkv(1), as roff */
 void list_texts(void);   /* what help and manual take from the tables, to be translated: as C, a text a line */
 

@@ -16,24 +16,26 @@ extern sampling_values sampling;
 /* clang-format off */
 #define SAMPLING_ROWS(tokens_help) \
     { "max-tokens", 'n', .group = SAMPLING_GROUP, .value = "N", .help = tokens_help, .count = &sampling.max_tokens }, \
-    { "temp", .group = SAMPLING_GROUP, .value = "T", .help = "divide logits by T; 0 takes the likeliest token always", \
+    { "temp", .group = SAMPLING_GROUP, .value = "T", .help = "temperature; 0 = greedy (default: the model's, else 0)", \
       .number = &sampling.temperature }, \
-    { "top-k", .group = SAMPLING_GROUP, .value = "K", .help = "draw from the K likeliest tokens only", \
+    { "top-k", .group = SAMPLING_GROUP, .value = "K", .help = "sample from the K most likely tokens", \
       .count = &sampling.top_k }, \
-    { "top-p", .group = SAMPLING_GROUP, .value = "P", .help = "only from the likeliest that together have probability P", \
+    { "top-p", .group = SAMPLING_GROUP, .value = "P", .help = "sample from the most likely tokens with total probability P", \
       .number = &sampling.top_p }, \
-    { "min-p", .group = SAMPLING_GROUP, .value = "P", .help = "only from those at least P times as likely as the likeliest", \
+    { "min-p", .is_rare = true, .group = SAMPLING_GROUP, .value = "P", \
+      .help = "sample from tokens at least P times as likely as the best", \
       .number = &sampling.min_p }, \
-    { "repetition-penalty", .group = SAMPLING_GROUP, .value = "R", \
-      .help = "make tokens that the text has already less likely, for R above 1", .number = &sampling.repetition_penalty }, \
-    { "no-repeat-ngram", .group = SAMPLING_GROUP, .value = "N", .help = "no run of N tokens comes twice", \
+    { "repetition-penalty", .is_rare = true, .group = SAMPLING_GROUP, .value = "R", \
+      .help = "penalize repeated tokens; R > 1", .number = &sampling.repetition_penalty }, \
+    { "no-repeat-ngram", .is_rare = true, .group = SAMPLING_GROUP, .value = "N", .help = "repeat no N-gram", \
       .count = &sampling.no_repeat }, \
-    { "stop", .group = SAMPLING_GROUP, .value = "TEXT..", .help = "end before the first of these texts", \
+    { "stop", .group = SAMPLING_GROUP, .value = "TEXT..", .help = "stop before any of these texts", \
       .list = &sampling.stops }, \
-    { "seed", .group = SAMPLING_GROUP, .value = "N", .help = "another number, other draws; 0 unless given", \
+    { "seed", .group = SAMPLING_GROUP, .value = "N", .help = "random seed (default: 0)", \
       .whole = &sampling.seed }
 #define TEMPLATE_ROW(in_group) \
-    { "template", .group = in_group, .value = "FILE", .help = "the chat template, in Jinja; else that of the model's folder", \
+    { "template", .is_rare = true, .group = in_group, .value = "FILE", \
+      .help = "chat template in Jinja (default: the model's)", \
       .text = &sampling.template }
 /* clang-format on */
 

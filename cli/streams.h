@@ -16,12 +16,12 @@ extern stream_values streams;
 /* Rows for a command that reads lines, and for one that prints; in_group is the heading they stand under. */
 /* clang-format off */
 #define TEXT_ROWS(in_group) \
-    { "text", .value = "TEXT..", .help = "texts, also without --text; else lines are read", .group = in_group, \
+    { "text", .value = "TEXT..", .help = "texts; --text may be left out (default: read lines)", .group = in_group, \
       .plain = true, .may_be_empty = true, .list = &streams.texts }, \
-    { "input", 'i', .value = "FILE", .help = "read lines from FILE; else from standard input", .group = in_group, \
+    { "input", 'i', .value = "FILE", .help = "read lines from FILE (default: standard input)", .group = in_group, \
       .text = &streams.input }
 #define RESULT_ROW(in_group) \
-    { "out", 'o', .value = "FILE", .help = "write the results to FILE instead of standard output", .group = in_group, \
+    { "out", 'o', .value = "FILE", .help = "write results to FILE (default: standard output)", .group = in_group, \
       .text = &streams.out }
 /* clang-format on */
 

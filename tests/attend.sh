@@ -267,6 +267,6 @@ done
 same "and nothing is left beside them" "map.csv map.html map.json map.svg" "$(cd far && echo *)"
 
 # ---- help ----
-contains "qkv attend --help" "$("$qkv" attend --help)" "[TEXT]" --target --kind --layer --head --out --no-special --pieces --beam --rollout \
+contains "qkv attend --help" "$("$qkv" attend --help --all)" "[TEXT]" --target --kind --layer --head --out --no-special --pieces --beam --rollout \
     --rank --by --diff --json
 finish

@@ -9,20 +9,21 @@ zh() { "$qkv" "$@" --lang zh; }
 wide() { sed 's/[“”]/"/g' | iconv -f UTF-8 -t GB18030 | LC_ALL=C awk 'length($0) > 80'; }
 
 # ---- help ----
-contains "the list of commands" "$("$qkv" --lang zh --help)" "用法：qkv COMMAND [选项]" "使用模型：" "translate         用训练好的模型翻译各行文本"
-"$qkv" --help | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)  .*/\1/p' >commands
+contains "the list of commands" "$("$qkv" --lang zh --help)" "用法：qkv COMMAND [选项]" "使用模型：" "translate         翻译文本"
+same "it fits 80x24" "" "$(zh --help | awk 'NR > 23')$(zh --help | wide)"
+"$qkv" help all | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\)  .*/\1/p' >commands
 check "there are commands" test "$(wc -l <commands)" -gt 30
 option='^  \(-., \|    \)--'
 while read -r command; do
     # shellcheck disable=SC2086
-    zh $command --help >help
+    zh help $command --all >help
     same "$command: no line is wider than 80 columns" "" "$(wide <help)"
     contains "$command: usage, options and example" "$(cat help)" "用法：qkv $command" "选项：" "示例："
     # shellcheck disable=SC2086
-    same "$command: as many options" "$("$qkv" $command --help | grep -c "$option")" "$(grep -c "$option" help)"
+    same "$command: as many options" "$("$qkv" help $command --all | grep -c "$option")" "$(grep -c "$option" help)"
 done <commands
-contains "a help in Chinese" "$(zh attend --help)" "每个注意力头" "-m, --model DIR        模型所在的目录"
-contains "names of a choice" "$(zh attend --help)" "encoder、decoder 或 cross；翻译模型默认为 cross"
+contains "a help in Chinese" "$(zh attend --help)" "显示其注意力权重" "-m, --model DIR        模型目录"
+contains "names of a choice" "$(zh attend --help)" "encoder、decoder 或 cross（默认：翻译模型为 cross）"
 same "the help of a command" "$(zh score --help)" "$("$qkv" help score --lang zh)"
 same "before the command" "$(zh score --help)" "$("$qkv" --lang=zh score --help)"
 same "by the locale" "$(zh score --help)" "$(LC_ALL=zh_CN.UTF-8 "$qkv" score --help)"
@@ -97,7 +98,7 @@ contains "their words" "$(cat positions.svg)" "正弦位置编码" "维度"
 
 # ---- the manual ----
 "$qkv" --lang zh --man >qkv.1
-contains "the manual" "$(sed 's/\\[-:]//g' qkv.1)" ".SH 名称" ".SH 退出状态" "从两个逐行对应的文本文件" ".SH 环境变量"
+contains "the manual" "$(sed 's/\\[-:]//g' qkv.1)" ".SH 名称" ".SH 退出状态" "用两个逐行对应的文本文件" ".SH 环境变量"
 if command -v groff >groff.path; then
     same "groff finds nothing wrong" "" "$(groff -K utf8 -man -Tutf8 -ww -z qkv.1 2>&1)"
     check "no line of it is wider than 80 columns" test "$(groff -K utf8 -man -Tutf8 -P-cbou -rLL=78n qkv.1 | wc -L)" -le 80

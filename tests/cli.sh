@@ -291,7 +291,7 @@ same "nothing printed, nothing lost" 0 $?
 help_lists() { # help_lists COMMAND OPTION...
     topic=$1
     shift
-    contains "qkv $topic --help lists its options" "$("$qkv" "$topic" --help)" "usage: qkv $topic" "$@" -t --threads -h --help
+    contains "qkv $topic --help --all lists its options" "$("$qkv" "$topic" --help --all)" "usage: qkv $topic" "$@" -t --threads -h --help
 }
 help_lists attention --q --k --v --causal --lengths --keep --bias --heads --kv-heads --scale --out --weights --print --quiet
 help_lists explain --q --k --v --x --wq --wo --heads --mask --causal --bias --model --layer --head --token --json --latex --lang
@@ -299,25 +299,40 @@ help_lists line --lr --steps --every
 help_lists score --ref --hyp --metric --tokenize --lowercase --json
 help_lists info --json
 same "qkv help COMMAND is the same" "$("$qkv" line --help)" "$("$qkv" help line)"
-contains "qkv --help lists the commands" "$("$qkv" --help)" attention explain line score info
-contains "under headings" "$("$qkv" --help)" "use a model:" "train one:" "see inside:"
-"$qkv" --help | sed -n 's/^  \(.\{17\}\) [^ ].*/\1/p' >commands
+contains "qkv help all lists the commands" "$("$qkv" help all)" attention explain line score info
+contains "under headings" "$("$qkv" help all)" "use a model:" "train a model:" "look inside:"
+same "qkv --help --all is the same" "$("$qkv" help all)" "$("$qkv" --help --all)"
+same "qkv --help fits 80x24" "" "$("$qkv" --help | awk 'NR > 23 || length($0) > 80')"
+same "with 12 commands in 5 groups" "12 5" "$("$qkv" --help | grep -c '^  [a-z]') $("$qkv" --help | grep -c ':$')"
+contains "and the way to the others" "$("$qkv" --help)" '"qkv help all" lists all'
+"$qkv" help all | sed -n 's/^  \(.\{17\}\) [^ ].*/\1/p' >commands
 for c in "show array" info "train mask"; do check "which are read off it, $c too" grep -q "^$c *$" commands; done
 while read -r c; do
     # shellcheck disable=SC2086
-    "$qkv" help $c >>helps || echo "no help of $c" >>helps
+    "$qkv" help $c --all >>helps || echo "no help of $c" >>helps
 done <commands
 same "every command has its help" "$(wc -l <commands)" "$(grep -c '^usage: qkv ' helps)"
-same "no line of any help is wider than 80 columns" "" "$("$qkv" --help | cat - helps | awk 'length($0) > 80')"
+same "no line of any help is wider than 80 columns" "" "$("$qkv" help all | cat - helps | awk 'length($0) > 80')"
 for c in "train translate" "train classify" "train generate" "train mask"; do
     # shellcheck disable=SC2086
     same "the options of $c come under headings" \
-        "data model optimizer_and_schedule regularisation validation_and_stopping output_and_checkpoints other_options example " \
-        "$("$qkv" help $c | sed -n 's/:$//p' | tr ' \n' '_ ')"
+        "data model optimizer_and_schedule regularization validation_and_stopping output_and_checkpoints other_options example " \
+        "$("$qkv" help $c --all | sed -n '/^[a-z]/s/:$//p' | tr ' \n' '_ ')"
 done
-contains "each under its own" "$("$qkv" help train classify | sed -n '/^validation/,/^$/p')" --metric --patience --steps
-same "a short help has one heading" "options example " "$("$qkv" line --help | sed -n 's/:$//p' | tr '\n' ' ')"
+contains "each under its own" "$("$qkv" help train classify --all | sed -n '/^validation/,/^$/p')" --metric --patience --steps
+n_options() { grep -c '^  \(-., \|    \)--'; }
+same "the short help of a training has about 20 options" "" \
+    "$("$qkv" help train translate | n_options | awk '$1 < 18 || $1 > 26')"
+contains "and says where the rest is" "$("$qkv" train translate --help)" \
+    "\"qkv train translate --help --all\" lists all $("$qkv" help train translate --all | n_options | awk '{ print $1 - 3 }') options."
+same "every default has one form" "" "$(grep -n 'unless given\|by rule' helps)"
+check "a rare option is in the manual" sh -c '"$1" --man | grep -q "\\\\-\\\\-without\\\\-head"' sh "$qkv"
+contains "qkv train --help" "$("$qkv" train --help)" "usage: qkv train JOB" "train translate" "train mask"
+same "qkv help train is the same" "$("$qkv" train --help)" "$("$qkv" help train)"
+contains "qkv show -h" "$("$qkv" show -h)" "show model" "show array"
+same "a short help has one heading" "options example " "$("$qkv" line --help | sed -n '/^[a-z]/s/:$//p' | tr '\n' ' ')"
 same "qkv --version" "qkv 0.1.0" "$("$qkv" --version)"
+same "qkv version" "qkv 0.1.0" "$("$qkv" version)"
 contains "qkv info" "$("$qkv" info -t 2)" "version" "0.1.0" "instruction set" "available" "threads                2" "compiler" "jansson"
 contains "qkv info tells where the count came from" "$(QKV_THREADS=3 "$qkv" info)" "3 (from QKV_THREADS)"
 contains "qkv info shows the wish" "$(QKV_ISA=ref "$qkv" info)" "instruction set        ref" "QKV_ISA                ref"

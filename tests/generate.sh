@@ -124,6 +124,6 @@ if [ -e /dev/full ]; then
     same "is told once" 1 "$(grep -c 'cannot write' err)"
 fi
 }
-contains "qkv generate --help" "$("$qkv" generate --help)" --prompt --max-tokens --temp --top-k --top-p --min-p \
+contains "qkv generate --help" "$("$qkv" generate --help --all)" --prompt --max-tokens --temp --top-k --top-p --min-p \
     --repetition-penalty --no-repeat-ngram --stop --seed --samples --no-echo --json
 finish

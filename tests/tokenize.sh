@@ -231,8 +231,8 @@ fi
 same "a folder for input" 3 $?
 
 # ---- help ----
-contains "qkv tokenizer --help" "$("$qkv" tokenizer --help)" "--train FILE.." --kind --size --specials --min-count --strict --quiet -o
-contains "qkv tokenize --help" "$("$qkv" tokenize --help)" \
+contains "qkv tokenizer --help" "$("$qkv" tokenizer --help --all)" "--train FILE.." --kind --size --specials --min-count --strict --quiet -o
+contains "qkv tokenize --help" "$("$qkv" tokenize --help --all)" \
     --tokenizer --target --ids --json --specials --framed --strict --quiet
-contains "qkv detokenize --help" "$("$qkv" detokenize --help)" --tokenizer --ids --skip-specials --strict --quiet
+contains "qkv detokenize --help" "$("$qkv" detokenize --help --all)" --tokenizer --ids --skip-specials --strict --quiet
 finish

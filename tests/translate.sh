@@ -267,9 +267,9 @@ refused "a folder that is not there" 3 "no/l.npy" forward -m pair --source x --l
 refused "more tokens than learned positions" 2 "positions" forward -m learned --source xxxxxxxxxxxxxxxxxxxx
 
 # ---- help ----
-contains "qkv translate --help" "$("$qkv" translate --help)" -m --beam --n-best --length-penalty --max-length --max-source --no-repeat-ngram \
+contains "qkv translate --help" "$("$qkv" translate --help --all)" -m --beam --n-best --length-penalty --max-length --max-source --no-repeat-ngram \
     --prefix --alignment --json --heatmap --batch --strict --quiet
-contains "qkv forward --help" "$("$qkv" forward --help)" --source-ids --target-ids --raw --logits --hidden --encoder
+contains "qkv forward --help" "$("$qkv" forward --help --all)" --source-ids --target-ids --raw --logits --hidden --encoder
 
 # ---- a model's file that is cut while it is mapped ----
 cp -r pair cut
