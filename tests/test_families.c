@@ -472,10 +472,36 @@ static void bad_keys(void **state)
         { "bert_mlm", "config.json", "num_hidden_layers", "10000", QKV_FORMAT, "10000 layers, but" },
         { "bert_mlm", "config.json", "hidden_act", "\"quick_gelu\"", QKV_UNSUPPORTED, "\"quick_gelu\"" },
         { "bert_mlm", "config.json", "position_embedding_type", "\"relative_key\"", QKV_UNSUPPORTED, "only absolute" },
-        { "bert_mlm", "config.json", "is_decoder", "true", QKV_UNSUPPORTED, "\"is_decoder\": only false" },
+        { "bert_mlm", "config.json", "is_decoder", "true", QKV_UNSUPPORTED, "\"is_decoder\" is true: only false" },
         { "bert_mlm", "config.json", "tie_word_embeddings", "\"no\"", QKV_FORMAT, "true or false" },
-        { "bert_mlm", "config.json", "pad_token_id", "23", QKV_FORMAT, "\"pad_token_id\": expected an id" },
-        { "bert_mlm", "config.json", "pad_token_id", "-1", QKV_FORMAT, "\"pad_token_id\": expected an id" },
+        { "bert_mlm", "config.json", "pad_token_id", "23", QKV_OK, "" }, /* outside the vocabulary: there is none */
+        { "bert_mlm", "config.json", "pad_token_id", "-1", QKV_OK, "" },
+        { "bert_mlm", "config.json", "pad_token_id", "\"0\"", QKV_FORMAT, "\"pad_token_id\": expected an id" },
+        { "gpt2", "config.json", "bos_token_id", "50256", QKV_OK, "" },
+        { "gpt2", "config.json", "eos_token_id", "[3, 50256]", QKV_OK, "" },
+        { "gpt2", "config.json", "eos_token_id", "[[3]]", QKV_OK, "" },
+        { "gpt2", "generation_config.json", "eos_token_id", "50256", QKV_OK, "" },
+        { "gpt2", "generation_config.json", "bos_token_id", "50256", QKV_OK, "" },
+        { "marian", "config.json", "decoder_start_token_id", "50256", QKV_FORMAT, "expected an id of the vocabulary" },
+        /* Every key is read, on the list of harmless ones, or refused by name. */
+        { "llama", "config.json", "no_rope_layers", "[1, 0]", QKV_UNSUPPORTED,
+          "key \"no_rope_layers\" is [1,0]: it is unknown here" },
+        { "llama", "config.json", "sliding_window", "4096", QKV_UNSUPPORTED, "key \"sliding_window\" is 4096" },
+        { "llama", "config.json", "sliding_window", "null", QKV_OK, "" },
+        { "llama", "config.json", "is_causal", "false", QKV_UNSUPPORTED, "\"is_causal\" is false: only true" },
+        { "llama", "config.json", "partial_rotary_factor", "0.5", QKV_UNSUPPORTED, "partial_rotary_factor" },
+        { "llama", "config.json", "rope_scaling", "{\"rope_type\": \"default\", \"mrope_section\": [1, 1]}",
+          QKV_UNSUPPORTED, "\"mrope_section\" is [1,1]" },
+        { "llama", "config.json", "auto_map", "{\"AutoConfig\": \"configuration.C\"}", QKV_OK, "" },
+        { "bert_mlm", "config.json", "is_causal", "true", QKV_UNSUPPORTED, "\"is_causal\" is true: only false" },
+        { "bert_mlm", "config.json", "pruned_heads", "{}", QKV_OK, "" },
+        { "bert_mlm", "config.json", "pruned_heads", "{\"1\": [2]}", QKV_UNSUPPORTED, "\"pruned_heads\" is {\"1\":[2]}" },
+        { "bert_mlm", "config.json", "directionality", "\"left\"", QKV_UNSUPPORTED, "only bidi" },
+        { "bert_mlm", "config.json", "is_encoder_decoder", "true", QKV_UNSUPPORTED, "only false" },
+        { "gpt2", "config.json", "hidden_size", "16", QKV_OK, "" },
+        { "gpt2", "config.json", "hidden_size", "32", QKV_UNSUPPORTED, "\"hidden_size\" is 32: only the value of n_embd" },
+        { "t5", "config.json", "is_gated_act", "true", QKV_UNSUPPORTED, "what feed_forward_proj says" },
+        { "t5", "config.json", "dense_act_fn", "\"silu\"", QKV_UNSUPPORTED, "what feed_forward_proj says" },
         { "bert_classify", "config.json", "id2label", "{\"0\": \"a\"}", QKV_FORMAT,
           "\"classifier.weight\" is (3, 16), expected (1" },
         { "bert_classify", "config.json", "id2label", "{\"0\": \"a\", \"1\": \"b\", \"7\": \"c\"}", QKV_FORMAT,
@@ -530,22 +556,22 @@ static void bad_keys(void **state)
         { "llama", "config.json", "num_key_value_heads", "4", QKV_FORMAT,
           "\"model.layers.0.self_attn.k_proj.weight\" is (8, 16), expected (16, 16)" },
         { "llama", "config.json", "attention_bias", "true", QKV_UNSUPPORTED, "\"attention_bias\"" },
-        { "llama", "config.json", "hidden_act", "\"gelu\"", QKV_UNSUPPORTED, "\"hidden_act\": only silu" },
+        { "llama", "config.json", "hidden_act", "\"gelu\"", QKV_UNSUPPORTED, "\"hidden_act\" is \"gelu\": only silu" },
         { "llama", "config.json", "rope_scaling", "{\"rope_type\": \"ntk\", \"factor\": 2.0}", QKV_UNSUPPORTED, "llama3" },
         { "llama", "config.json", "rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 0.5}", QKV_FORMAT, "at least 1" },
         { "llama", "config.json", "rope_scaling", "{\"rope_type\": \"linear\"}", QKV_FORMAT, "\"factor\" is missing" },
         { "llama", "config.json", "rope_scaling", "{\"rope_type\": \"llama3\", \"factor\": 2.0}", QKV_FORMAT,
           "low_freq_factor" },
         { "llama", "config.json", "rope_scaling", "7", QKV_FORMAT, "\"rope_scaling\": expected an object" },
-        { "llama", "config.json", "eos_token_id", "[2, 99]", QKV_FORMAT, "\"eos_token_id\": expected ids" },
-        { "llama", "generation_config.json", "eos_token_id", "[2, 99]", QKV_FORMAT,
+        { "llama", "config.json", "eos_token_id", "[2, \"99\"]", QKV_FORMAT, "\"eos_token_id\": expected ids" },
+        { "llama", "generation_config.json", "eos_token_id", "[2, \"99\"]", QKV_FORMAT,
           "generation_config.json: key \"eos_token_id\"" },
         { "llama", "generation_config.json", "temperature", "\"hot\"", QKV_FORMAT,
           "\"temperature\": expected a finite number" },
         { "marian", "config.json", "decoder_ffn_dim", "32", QKV_UNSUPPORTED, "only equal ones" },
-        { "marian", "config.json", "normalize_before", "true", QKV_UNSUPPORTED, "\"normalize_before\": only false" },
+        { "marian", "config.json", "normalize_before", "true", QKV_UNSUPPORTED, "\"normalize_before\" is true: only false" },
         { "pegasus", "config.json", "decoder_attention_heads", "2", QKV_UNSUPPORTED, "only equal ones" },
-        { "pegasus", "config.json", "normalize_before", "false", QKV_UNSUPPORTED, "\"normalize_before\": only true" },
+        { "pegasus", "config.json", "normalize_before", "false", QKV_UNSUPPORTED, "\"normalize_before\" is false: only true" },
         { "pegasus", "config.json", "add_final_layer_norm", "false", QKV_UNSUPPORTED, "only true" },
         { "pegasus", "config.json", "add_final_layer_norm", NULL, QKV_OK, "" },
         { "pegasus", "config.json", "architectures", "[\"PegasusModel\"]", QKV_OK, "" },
@@ -751,9 +777,7 @@ static void bounds_of_keys(void **state)
         { "marian", "num_beams", "0", "-1" },
         { "llama", "max_length", "2147483647", "2147483648" },
         { "llama", "max_new_tokens", "0", "0.5" },
-        { "llama", "bos_token_id", "22", "23" },
-        { "llama", "bos_token_id", "0", "-1" },
-        { "llama", "eos_token_id", "[0, 22]", "[0, 23]" },
+        { "marian", "decoder_start_token_id", "22", "23" },
         { "llama", "temperature", "0", "1e39" },
         { "llama", "length_penalty", "-2", "true" },
     };
@@ -768,6 +792,28 @@ static void bounds_of_keys(void **state)
     fputs("[]", f);
     fclose(f);
     refuses("a list", QKV_FORMAT, "generation_config.json: expected a JSON object");
+}
+
+/* bos, eos and pad outside of the vocabulary (23 tokens) are none, in both files. */
+static void ids_outside(void **state)
+{
+    (void)state;
+    static const char *const files[] = { "config.json", "generation_config.json" };
+    for (int i = 0; i < 2; i++)
+        for (int outside = 0; outside < 2; outside++) {
+            copy_golden("llama");
+            if (!i) remove(in_folder(files[1]));
+            set_key(files[i], "bos_token_id", outside ? "23" : "22");
+            set_key(files[i], "pad_token_id", outside ? "-1" : "0");
+            set_key(files[i], "eos_token_id", outside ? "[4, 23, 50256]" : "[4, 22]");
+            qkv_model *m = load(folder);
+            const qkv_model_info *info = qkv_model_info_of(m);
+            assert_int_equal(info->begin, outside ? -1 : 22);
+            assert_int_equal(info->pad, outside ? -1 : 0);
+            assert_int_equal(info->n_ends, outside ? 1 : 2);
+            assert_int_equal(info->ends[0], 4);
+            qkv_model_free(m);
+        }
 }
 
 /* A regression is one logit: what it is for does not matter, but its weights must be there. */
@@ -1553,6 +1599,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(labels_are_written_both_ways, make_folder, remove_folder),
         cmocka_unit_test(memory_for_one_like_it_may_fail),
         cmocka_unit_test_setup_teardown(bounds_of_keys, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(ids_outside, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(one_class_of_any_kind, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(several_labels_a_text, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(bad_modules, make_folder, remove_folder),

@@ -21,7 +21,7 @@
 static void write_weights(json_t *config)
 {
     const qkv__weights nothing = { 0 };
-    const qkv__published p = { "config.json", config, &nothing };
+    const qkv__published p = { .path = "config.json", .config = config, .weights = &nothing };
     const char *type = qkv__model_type(config);
     const qkv__family *f = type ? qkv__family_find(type) : NULL;
     if (f && f->variant) f = f->variant(&p, NULL);

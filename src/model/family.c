@@ -2,6 +2,7 @@
 #include "family.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const qkv__family *const families[] = {
@@ -51,9 +52,15 @@ const qkv__enum_name qkv__published_activations[] = {
     { "swish", QKV_ACTIVATION_SILU },          { NULL, 0 }
 };
 
+json_t *qkv__value(const qkv__published *p, const char *key)
+{
+    json_object_del(p->unread, key);
+    return json_object_get(p->config, key);
+}
+
 json_t *qkv__get(const qkv__published *p, const char *key)
 {
-    json_t *value = json_object_get(p->config, key);
+    json_t *value = qkv__value(p, key);
     return json_is_null(value) ? NULL : value;
 }
 
@@ -63,9 +70,21 @@ bool qkv__is_true(const qkv__published *p, const char *key, bool missing)
     return value ? json_is_true(value) : missing;
 }
 
+/* With the value, where it is short. */
 qkv_status qkv__unsupported(const qkv__published *p, const char *key, const char *supported)
 {
-    return qkv__fail(QKV_UNSUPPORTED, "%s: key \"%s\": only %s is supported", p->path, key, supported);
+    char *value = json_dumps(json_object_get(p->config, key), JSON_ENCODE_ANY | JSON_COMPACT);
+    bool is_short = value && strlen(value) <= 60;
+    qkv_status status = qkv__fail(QKV_UNSUPPORTED, "%s: key \"%s\"%s%s: only %s is supported", p->path, key,
+                                  is_short ? " is " : "", is_short ? value : "", supported);
+    free(value);
+    return status;
+}
+
+qkv_status qkv__read_keys(const qkv__published *p, const qkv__config_key *keys, qkv_transformer_opts *o)
+{
+    for (const qkv__config_key *k = keys; k->name; k++) qkv__value(p, k->name);
+    return qkv__keys_read(p->path, keys, p->config, o);
 }
 
 static qkv_status check_fixed(const qkv__published *p, const qkv__fixed *f)
@@ -172,8 +191,8 @@ static qkv_status check_flags(const qkv__published *p)
                                          "do_sample",           "norm_bias",       "decoder_bias",
                                          "classifier_bias" };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
-        const json_t *value = qkv__get(p, flags[i]);
-        if (value && !json_is_boolean(value))
+        const json_t *value = json_object_get(p->config, flags[i]); /* not read by this */
+        if (value && !json_is_null(value) && !json_is_boolean(value))
             return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected true or false", p->path, flags[i]);
     }
     return QKV_OK;
@@ -184,7 +203,8 @@ qkv_status qkv__family_read(const qkv__family *f, const qkv__published *p, qkv_t
     int parts = 0;
     *o = f->options;
     o->size = sizeof *o;
-    qkv_status status = qkv__keys_read(p->path, f->keys, p->config, o);
+    qkv__value(p, "model_type");
+    qkv_status status = qkv__read_keys(p, f->keys, o);
     if (!status) status = check_fixed(p, f->fixed);
     if (!status) status = check_flags(p);
     if (!status) status = find_parts(f, p, &parts);

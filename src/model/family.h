@@ -12,6 +12,7 @@ typedef struct qkv__published {
     const char *path; /* of config.json, for sentences */
     json_t *config;
     const qkv__weights *weights;
+    json_t *unread; /* the keys of config that nothing has asked for yet; NULL: not kept */
 } qkv__published;
 
 /* A weight of ours whose name begins with `ours` has the name that begins with `theirs` and goes on as ours does. Where several
@@ -78,6 +79,10 @@ const char *qkv__model_type(const json_t *config);
 const qkv__family *qkv__family_find(const char *type);
 const char *qkv__family_names(void);
 
+/* Refuses a key of config.json that nothing has read and that is not known to be harmless; after all reading. UNSUPPORTED;
+ * MEMORY. */
+qkv_status qkv__family_check_keys(const qkv__family *f, const qkv__published *p);
+
 /* The options of a published model. The errors of qkv_model_load(). */
 qkv_status qkv__family_read(const qkv__family *f, const qkv__published *p, qkv_transformer_opts *o);
 
@@ -91,7 +96,9 @@ extern const qkv__enum_name qkv__published_activations[];
 extern const qkv__config_key qkv__llama_keys[];
 extern const qkv__rename qkv__llama_others[];
 extern const char *const qkv__llama_ignored[];
-json_t *qkv__get(const qkv__published *p, const char *key); /* NULL when it is missing or null */
+json_t *qkv__value(const qkv__published *p, const char *key); /* which counts as read */
+json_t *qkv__get(const qkv__published *p, const char *key);   /* the same; NULL for null too */
+qkv_status qkv__read_keys(const qkv__published *p, const qkv__config_key *keys, qkv_transformer_opts *o);
 bool qkv__is_true(const qkv__published *p, const char *key, bool missing);
 qkv_status qkv__unsupported(const qkv__published *p, const char *key, const char *supported);
 bool qkv__has_tensor(const qkv__published *p, const qkv__family *f, const char *name); /* with its prefix or without */

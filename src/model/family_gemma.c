@@ -79,9 +79,9 @@ static qkv_status read_scale(const qkv__published *p, qkv_transformer_opts *o)
 
 static qkv_status read_gemma2(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
-    qkv_status status = qkv__keys_read(p->path, cap_keys, p->config, o);
-    if (json_is_null(json_object_get(p->config, "attn_logit_softcapping"))) o->score_cap = 0;
-    if (json_is_null(json_object_get(p->config, "final_logit_softcapping"))) o->logit_cap = 0;
+    qkv_status status = qkv__read_keys(p, cap_keys, o);
+    if (json_is_null(qkv__value(p, "attn_logit_softcapping"))) o->score_cap = 0;
+    if (json_is_null(qkv__value(p, "final_logit_softcapping"))) o->logit_cap = 0;
     if (!status) status = read_scale(p, o);
     if (!status) status = read_gemma(p, parts, o);
     if (!o->full_every) o->full_every = 2, o->full_at = 1;
@@ -98,7 +98,7 @@ static qkv_status read_gemma3(const qkv__published *p, int parts, qkv_transforme
         return qkv__fail(QKV_FORMAT, "%s: key \"sliding_window_pattern\": expected a whole number from 1 to 1000", p->path);
     o->full_every = every ? (int)json_integer_value(every) : 6;
     o->full_at = o->full_every - 1;
-    qkv_status status = qkv__keys_read(p->path, local_keys, p->config, o);
+    qkv_status status = qkv__read_keys(p, local_keys, o);
     if (json_is_number(base)) o->local_rotary_base = (float)json_number_value(base);
     return status ? status : read_gemma2(p, parts, o);
 }

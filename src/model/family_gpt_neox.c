@@ -44,6 +44,8 @@ static const char *const ignored[] = { "*.attention.bias", "*.attention.masked_b
 static qkv_status read_gpt_neox(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     (void)parts;
+    static const qkv__config_key newer_key[] = { QKV__KEY("rope_theta", rotary_base, OPTIONAL), { NULL, 0, 0, NULL, false } };
+    if (!qkv__get(p, "rotary_emb_base") && qkv__read_keys(p, newer_key, o)) return qkv_error_status();
     o->untied = !qkv__is_true(p, "tie_word_embeddings", false);
     qkv_status status = qkv__read_rotary(p, NULL, o);
     if (!status && !qkv__get(p, "rotary_pct")) status = qkv__read_rotary_part(p, "partial_rotary_factor", o);

@@ -76,7 +76,7 @@ static qkv_status read_qwen_window(const qkv__published *p, qkv_transformer_opts
     if (!qkv__is_true(p, "use_sliding_window", false)) return QKV_OK;
     o->window = 4096;
     o->window_from = 28;
-    qkv_status status = qkv__keys_read(p->path, key, p->config, o);
+    qkv_status status = qkv__read_keys(p, key, o);
     return status ? status : qkv__read_window(p, o);
 }
 

@@ -242,8 +242,8 @@ qkv_status qkv__read_layer_types(const qkv__published *p, qkv_transformer_opts *
 
 qkv_status qkv__read_window(const qkv__published *p, qkv_transformer_opts *o)
 {
-    qkv_status status = qkv__keys_read(p->path, window_key, p->config, o);
-    if (json_is_null(json_object_get(p->config, "sliding_window"))) o->window = 0;
+    qkv_status status = qkv__read_keys(p, window_key, o);
+    if (json_is_null(qkv__value(p, "sliding_window"))) o->window = 0;
     return status ? status : qkv__read_layer_types(p, o);
 }
 

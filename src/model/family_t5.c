@@ -77,17 +77,46 @@ static bool is_encoder_alone(const qkv__published *p)
     return n >= 12 && !strcmp(name + n - 12, "EncoderModel");
 }
 
+/* Newer files say that tables are tied where they are not, and then with a key of its own that the output is not scaled. */
+static qkv_status read_output(const qkv__published *p, qkv_transformer_opts *o)
+{
+    bool is_tied = qkv__is_true(p, "tie_word_embeddings", true), scales = qkv__is_true(p, "scale_decoder_outputs", is_tied);
+    if (!o->decoder_layers) return QKV_OK;
+    o->untied = !is_tied || (!scales && qkv__has_tensor(p, &qkv__t5, "lm_head.weight"));
+    o->scaled_output = scales;
+    return scales && !is_tied ? qkv__unsupported(p, "scale_decoder_outputs", "the value of tie_word_embeddings") : QKV_OK;
+}
+
+/* "feed_forward_proj" in two other words, which newer files have besides. */
+static qkv_status check_inner_layer(const qkv__published *p, const qkv_transformer_opts *o)
+{
+    qkv_transformer_opts said = *o;
+    bool is_gated = qkv__is_gated(o->activation);
+    static const qkv__config_key key[] = { QKV__WORD_KEY("dense_act_fn", activation, OPTIONAL, qkv__published_activations),
+                                           { NULL, 0, 0, NULL, false } };
+    static const int plain[] = {
+        [QKV_ACTIVATION_GELU_TANH_GATED] = QKV_ACTIVATION_GELU_TANH, [QKV_ACTIVATION_SILU_GATED] = QKV_ACTIVATION_SILU
+    };
+    said.activation = is_gated ? (qkv_activation)plain[o->activation] : o->activation;
+    const int expected = (int)said.activation;
+    qkv_status status = qkv__read_keys(p, key, &said);
+    if (!status && (int)said.activation != expected)
+        status = qkv__unsupported(p, "dense_act_fn", "what feed_forward_proj says");
+    if (!status && qkv__is_true(p, "is_gated_act", is_gated) != is_gated)
+        status = qkv__unsupported(p, "is_gated_act", "what feed_forward_proj says");
+    return status;
+}
+
 static qkv_status read_t5(const qkv__published *p, int parts, qkv_transformer_opts *o)
 {
     (void)parts;
     o->decoder_layers = o->encoder_layers;
-    qkv_status status = qkv__keys_read(p->path, decoder_key, p->config, o);
+    qkv_status status = qkv__read_keys(p, decoder_key, o);
     if (is_encoder_alone(p)) o->decoder_layers = 0;
     if (o->relative_buckets < 1) return qkv__unsupported(p, "relative_attention_num_buckets", "at least 1");
-    o->untied = o->decoder_layers && !qkv__is_true(p, "tie_word_embeddings", true);
-    o->scaled_output = o->decoder_layers && !o->untied;
+    if (!status) status = read_output(p, o);
     o->ffn_dropout = o->attention_dropout = o->dropout;
-    return status;
+    return status ? status : check_inner_layer(p, o);
 }
 
 static bool write_t5(const qkv_transformer_opts *o, json_t *config)

@@ -333,6 +333,7 @@ static void free_loading(loading *l)
     qkv__model_info_free(&l->info);
     qkv__sentence_free(&l->sentence);
     json_decref(l->published.config);
+    json_decref(l->published.unread);
 }
 
 static qkv_status find_family(loading *l)
@@ -351,6 +352,7 @@ static qkv_status find_family(loading *l)
 static qkv_status read_options(loading *l)
 {
     if (!l->family) return qkv__config_read(l->f.config, l->published.config, &l->opts, &l->labels, &l->length_penalty);
+    if (!(l->published.unread = json_copy(l->published.config))) return QKV_MEMORY;
     qkv_status status = qkv__family_read(l->family, &l->published, &l->opts);
     return status ? status : qkv__labels_read(&l->published, &l->opts, &l->labels);
 }
@@ -358,6 +360,7 @@ static qkv_status read_options(loading *l)
 /* What has lost its digits once is not brought into other bits. */
 static qkv_status read_bits(loading *l)
 {
+    qkv__value(&l->published, "quantization_config");
     qkv_status status = qkv__quantization_read(l->f.config, l->published.config, &l->bits);
     if (status || !l->bits || !l->wanted || l->wanted == l->bits) return status;
     return qkv__fail(QKV_UNSUPPORTED, "%s: the weights are kept in %d bits already: take the model that they were made of",
@@ -394,7 +397,9 @@ static qkv_status read_folder(const char *path, loading *l)
     if (l->opts.classes && l->opts.classes_of == QKV_CLASSES_OF_TEXTS)
         status = qkv__problem_read(&l->published, l->opts.classes, &l->info);
     if (status) return status;
-    return l->family ? qkv__model_info_read(l->family, &l->published, path, &l->opts, &l->info, &l->sentence) : QKV_OK;
+    if (!l->family) return QKV_OK;
+    status = qkv__model_info_read(l->family, &l->published, path, &l->opts, &l->info, &l->sentence);
+    return status ? status : qkv__family_check_keys(l->family, &l->published);
 }
 
 static int64_t head_width(const qkv_model *m)

@@ -76,6 +76,7 @@ qkv_status qkv__model_info_copy(const qkv_model_info *from, qkv_model_info *to)
 
 /* The two files; the second may be missing. */
 typedef struct files {
+    const qkv__published *published; /* whose keys count as read; NULL: none do */
     const char *paths[2];
     json_t *values[2];
     int64_t vocabulary;
@@ -83,6 +84,7 @@ typedef struct files {
 
 static json_t *get(const files *f, const char *key, const char **path)
 {
+    if (f->published) qkv__value(f->published, key);
     for (int i = 1; i >= 0; i--) {
         json_t *value = json_object_get(f->values[i], key);
         *path = f->paths[i];
@@ -98,17 +100,19 @@ static qkv_status wrong(const char *path, const char *key, const char *expected)
 
 static bool is_id(const files *f, const json_t *value)
 {
-    return json_is_integer(value) && json_integer_value(value) >= 0 && json_integer_value(value) < f->vocabulary &&
+    return json_integer_value(value) >= 0 && json_integer_value(value) < f->vocabulary &&
            json_integer_value(value) <= INT32_MAX;
 }
 
-static qkv_status read_id(const files *f, const char *key, int32_t *to)
+/* bos, eos and pad outside the vocabulary stand for none: a small model's file may have the defaults of a large one. What a
+ * translation starts with is needed. */
+static qkv_status read_id(const files *f, const char *key, bool is_needed, int32_t *to)
 {
     const char *path;
     const json_t *value = get(f, key, &path);
     if (!value) return QKV_OK;
-    if (!is_id(f, value)) return wrong(path, key, "an id of the vocabulary");
-    *to = (int32_t)json_integer_value(value);
+    if (!json_is_integer(value) || (is_needed && !is_id(f, value))) return wrong(path, key, "an id of the vocabulary");
+    if (is_id(f, value)) *to = (int32_t)json_integer_value(value);
     return QKV_OK;
 }
 
@@ -140,33 +144,40 @@ static const json_t *one_of(const json_t *item)
     return json_is_array(item) && json_array_size(item) == 1 ? json_array_get(item, 0) : item;
 }
 
-/* One id, or a list of them. */
+/* One id, or a list of them, without those outside the vocabulary. */
 static qkv_status read_info_ids(const files *f, const char *key, const int32_t **to, int *n)
 {
     const char *path;
     const json_t *value = get(f, key, &path);
-    size_t count = json_is_array(value) ? json_array_size(value) : 1;
-    if (!value || !count) return QKV_OK;
-    int32_t *ids = qkv__alloc(sizeof *ids * count);
-    if (!ids) return QKV_MEMORY;
-    *to = ids;
-    *n = (int)count;
+    size_t count = json_is_array(value) ? json_array_size(value) : value ? 1 : 0, known = 0;
     for (size_t i = 0; i < count; i++) {
         const json_t *id = json_is_array(value) ? one_of(json_array_get(value, i)) : value;
         if (json_is_array(id) && json_array_size(id) > 1)
             return qkv__fail(QKV_UNSUPPORTED, "%s: key \"%s\": only single tokens can be banned", path, key);
-        if (!is_id(f, id)) return wrong(path, key, "ids of the vocabulary");
-        ids[i] = (int32_t)json_integer_value(id);
+        if (!json_is_integer(id)) return wrong(path, key, "ids of the vocabulary");
+        known += is_id(f, id);
+    }
+    int32_t *ids = known ? qkv__alloc(sizeof *ids * known) : NULL;
+    if (known && !ids) return QKV_MEMORY;
+    *to = ids;
+    *n = (int)known;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *id = json_is_array(value) ? one_of(json_array_get(value, i)) : value;
+        if (is_id(f, id)) *ids++ = (int32_t)json_integer_value(id);
     }
     return QKV_OK;
 }
 
+/* The first BARTs say with a flag that a text begins with bos_token_id. */
 static qkv_status read_ids_of(const files *f, qkv_model_info *info)
 {
-    qkv_status status = read_id(f, "bos_token_id", &info->begin);
-    if (!status) status = read_id(f, "pad_token_id", &info->pad);
-    if (!status) status = read_id(f, "decoder_start_token_id", &info->start);
-    if (!status) status = read_id(f, "forced_bos_token_id", &info->forced_first);
+    const char *path;
+    qkv_status status = read_id(f, "bos_token_id", false, &info->begin);
+    if (!status) status = read_id(f, "pad_token_id", false, &info->pad);
+    if (!status) status = read_id(f, "decoder_start_token_id", true, &info->start);
+    if (!status) status = read_id(f, "forced_bos_token_id", true, &info->forced_first);
+    if (info->forced_first < 0 && json_is_true(get(f, "force_bos_token_to_be_generated", &path)))
+        info->forced_first = info->begin;
     if (!status) status = read_info_ids(f, "eos_token_id", &info->ends, &info->n_ends);
     return status ? status : read_info_ids(f, "bad_words_ids", &info->banned, &info->n_banned);
 }
@@ -209,7 +220,7 @@ static qkv_status read_summary(const files *f, qkv_summary_params *to)
     const json_t *tasks = get(f, "task_specific_params", &path);
     json_t *own = json_object_get(tasks, "summarization");
     const char *prefix = json_string_value(json_object_get(own, "prefix"));
-    const files said = { { path, path }, { own, NULL }, f->vocabulary };
+    const files said = { NULL, { path, path }, { own, NULL }, f->vocabulary };
     int64_t beam = 0, no_repeat = 0;
     qkv_status status = read_info_whole(&said, "num_beams", 1000, &beam);
     if (!status) status = read_info_whole(&said, "no_repeat_ngram_size", INT32_MAX, &no_repeat);
@@ -248,7 +259,7 @@ static qkv_status read_generation(const qkv__published *p, const char *folder, c
                                   qkv_model_info *info)
 {
     char path[PATH_BYTES];
-    files f = { { p->path, path }, { p->config, NULL }, o->target_vocabulary ? o->target_vocabulary : o->vocabulary };
+    files f = { p, { p->path, path }, { p->config, NULL }, o->target_vocabulary ? o->target_vocabulary : o->vocabulary };
     qkv_status status = join(folder, "generation_config.json", path);
     if (!status) status = read_optional(path, &f.values[1]);
     if (!status && f.values[1] && !json_is_object(f.values[1]))
