@@ -12,12 +12,14 @@ static struct {
     bool strict, quiet;
 } given = { .size = 8000, .min_count = 2 };
 
-static const char *const kinds[] = { "bpe", "words", "characters", NULL }; /* in the order of qkv_token_kind */
+static const char *const kinds[] = { "bpe", "words", "characters", "wordpunct", NULL }; /* in the order of qkv_token_kind */
 
 static const option options[] = {
     { "train", .value = "FILE..", .help = "text files, plain or gzip", .required = true, .list = &given.train },
     { "out", 'o', .value = "FILE", .help = "tokenizer.json to write", .required = true, .text = &given.out },
-    { "kind", .value = "NAME", .help = "bpe, words or characters (default: bpe)", .choice = &given.kind, .names = kinds },
+    { "kind", .value = "NAME",
+      .help = "bpe, words (split at spaces), wordpunct (at punctuation too) or characters (default: bpe)",
+      .choice = &given.kind, .names = kinds },
     { "size", .value = "N", .help = "vocabulary size (default: 8000)", .count = &given.size },
     { "specials", .is_rare = true, .value = "TEXT..",
       .help = "special tokens (default: " QKV_SPECIAL_PAD " " QKV_SPECIAL_START " " QKV_SPECIAL_END " " QKV_SPECIAL_UNKNOWN ")",

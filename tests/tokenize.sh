@@ -125,10 +125,25 @@ same "gives every space back too" " The  cat @x |" "$(tr '\n' '|' <out)"
 lines_of 'zebra café\n'
 check "--json" run 0 "" tokenize --tokenizer w.json --json
 same "has the spans of words" '{"ids": [3, 3], "tokens": ["<unk>", "<unk>"], "shown": ["<unk>", "<unk>"], "spans": [[0, 5], [6, 11]]}' "$(cat out)"
+lines_of 'Refund!\n(refund)\nI want a refund, "REFUND"\n'
+check "tokenizer --kind wordpunct" run 0 "tokens, not 8000" tokenizer --kind wordpunct --min-count 1 --train in --out p.json
+check "tokenize gives words and their punctuation" run 0 "" tokenize --tokenizer p.json
+same "apart" 'refund !|( refund )|i want a refund , " refund "|' "$(tr '\n' '|' <out)"
+cp out in
+check "detokenize" run 0 "" detokenize --tokenizer p.json
+same "has one space between them too" 'refund !|( refund )|i want a refund , " refund "|' "$(tr '\n' '|' <out)"
+# The same vocabulary as a published tokenizer, whose steps are taken one by one.
+check "wordpunct of a text" run 0 "tokens, not 8000" tokenizer --kind wordpunct --train "$golden/text.txt" --out p.json
+sed 's/"pre_tokenizer": \(.*\),$/"pre_tokenizer": { "type": "Sequence", "pretokenizers": [\1] },/' p.json >steps.json
+refuse "two files" cmp -s p.json steps.json
+{ cat "$golden/text.txt"; printf "don't \302\277qu\303\251? \342\200\234x\342\200\235 $5.99 a_b\302\240c \304\260 \344\275\240\345\245\275\343\200\202\n"; } >in
+"$qkv" tokenize --tokenizer p.json --json <in >own.json
+"$qkv" tokenize --tokenizer steps.json --json <in >steps.out
+same "the ids, tokens and spans of BertPreTokenizer" "$(sed 's/, "shown.*"spans/, "spans/' steps.out | cksum)" "$(sed 's/, "shown.*"spans/, "spans/' own.json | cksum)"
 lines_of 'the zebra'
 refused "a word that is not known" 4 '"zebra" is no token' detokenize --tokenizer w.json
 refused "no <unk>" 2 "<unk>" tokenizer --kind words --train small.txt --specials '<a>' --out t6.json
-refused "no such kind" 2 "bpe, words, characters" tokenizer --kind pieces --train small.txt --out t6.json
+refused "no such kind" 2 "bpe, words, characters, wordpunct" tokenizer --kind pieces --train small.txt --out t6.json
 check "and none of them wrote" test ! -e t6.json
 
 # ---- published tokenizers ----

@@ -85,11 +85,20 @@ QKV_API qkv_status qkv_text_read(const char *path, size_t limit, qkv_text *out);
  * code point, as Hugging Face's Lowercase does it: also U+0130 becomes i and U+0307, and a capital sigma never a final one.
  * Letters younger than utf8proc's Unicode stay as they are.
  *
+ * Wordpunct is like words, but punctuation marks are separate tokens, as BertPreTokenizer splits them: "Great film!" gives
+ * "great", "film" and "!". Decoding puts a space between all of them.
+ *
  * Any other tokenizer is a published one: it does with text what its file says, step by step, and gives the ids of Hugging
  * Face's tokenizers or of SentencePiece. Characters younger than utf8proc's Unicode, or than theirs, may be of another kind.
  *
  * A tokenizer does not change once made: any number of threads may use it at once, each with its own results. */
-typedef enum qkv_token_kind { QKV_TOKEN_BYTE_PAIRS, QKV_TOKEN_WORDS, QKV_TOKEN_CHARACTERS, QKV_TOKEN_PUBLISHED } qkv_token_kind;
+typedef enum qkv_token_kind {
+    QKV_TOKEN_BYTE_PAIRS,
+    QKV_TOKEN_WORDS,
+    QKV_TOKEN_CHARACTERS,
+    QKV_TOKEN_WORDPUNCT,
+    QKV_TOKEN_PUBLISHED
+} qkv_token_kind;
 typedef struct qkv_tokenizer qkv_tokenizer;
 
 /* Reads one file, and what belongs to it in the same folder (tokenizer_config.json where it is there):

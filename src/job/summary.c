@@ -67,7 +67,7 @@ static void put_labels(qkv__out *out, const qkv_training_text *x)
 
 static void put_vocabulary(qkv__out *out, const qkv_model *m)
 {
-    static const char *const kinds[] = { QKV__N("byte pairs"), QKV__N("words"), QKV__N("characters"),
+    static const char *const kinds[] = { QKV__N("byte pairs"), QKV__N("words"), QKV__N("characters"), QKV__N("words"),
                                          QKV__N("tokens") }; /* in the order of qkv_token_kind */
     const qkv_tokenizer *source = qkv_model_source_tokenizer(m), *target = qkv_model_target_tokenizer(m);
     put_row_name(out, QKV__N("vocabulary"));

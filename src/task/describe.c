@@ -29,6 +29,7 @@ static const char *tokenizer_files(const char *folder)
 static const char *tokenizer_kind(const qkv_tokenizer *t)
 {
     static const char *const kinds[] = { QKV__N("byte pairs"), QKV__N("words"), QKV__N("characters"),
+                                         QKV__N("words and punctuation"),
                                          QKV__N("published") }; /* in the order of qkv_token_kind */
     return kinds[qkv_tokenizer_kind(t)];
 }

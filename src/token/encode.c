@@ -253,7 +253,7 @@ static qkv_status put_token_bytes(const qkv_tokenizer *t, const int32_t *ids, si
     for (size_t i = 0; i < n && !status; i++) {
         const qkv__token *token = &t->tokens[ids[i]];
         if (skip_specials && token->is_special) continue;
-        if (t->kind == QKV_TOKEN_WORDS && !is_first) status = qkv__text_put(out, " ", 1);
+        if (qkv__has_lower_words(t->kind) && !is_first) status = qkv__text_put(out, " ", 1);
         if (!status) status = qkv__text_put(out, t->pool.data + token->bytes, token->bytes_length);
         is_first = false;
     }

@@ -1,6 +1,7 @@
 /* tokenizer_json.c: Hugging Face's tokenizer.json: its model, its tokens and its added tokens. What would give other ids than
  * ours is refused by name. */
 #include "tokenizer_json.h"
+#include "units.h"
 
 #include "alphabet.h"
 #include "steps_json.h"
@@ -102,6 +103,7 @@ static bool is_fuse_or_null(const json_t *v) { return qkv__is_null(v) || qkv__ha
 static bool is_byte_level(const json_t *v) { return qkv__has_type(v, "ByteLevel"); }
 static bool is_lowercase(const json_t *v) { return qkv__has_type(v, "Lowercase"); }
 static bool is_whitespace_split(const json_t *v) { return qkv__has_type(v, "WhitespaceSplit"); }
+static bool is_bert_split(const json_t *v) { return qkv__has_type(v, "BertPreTokenizer"); }
 static bool is_character_split(const json_t *v)
 {
     const json_t *pattern = json_object_get(v, "pattern");
@@ -116,6 +118,7 @@ static const struct {
     [QKV_TOKEN_BYTE_PAIRS] = { QKV__BPE, { qkv__is_null, is_byte_level, is_byte_level_or_null, is_byte_level_or_null } },
     [QKV_TOKEN_WORDS] = { QKV__WORD_LEVEL, { is_lowercase, is_whitespace_split, qkv__is_null, qkv__is_null } },
     [QKV_TOKEN_CHARACTERS] = { QKV__WORD_LEVEL, { qkv__is_null, is_character_split, qkv__is_null, is_fuse_or_null } },
+    [QKV_TOKEN_WORDPUNCT] = { QKV__WORD_LEVEL, { is_lowercase, is_bert_split, qkv__is_null, qkv__is_null } },
 };
 
 /* Whether every added token is found in the text just as it is. With words, it must be one that a word may be too. */
@@ -138,10 +141,10 @@ static qkv_token_kind kind_of(const json_t *top, qkv__model_kind model, const js
     const json_t *o = json_object_get(top, "model");
     bool plain = !qkv__flag(o, "ignore_merges", false) &&
                  (model != QKV__BPE || (!has_text(o, "continuing_subword_prefix") && !has_text(o, "end_of_word_suffix")));
-    for (int kind = QKV_TOKEN_BYTE_PAIRS; kind <= QKV_TOKEN_CHARACTERS && plain; kind++) {
+    for (int kind = QKV_TOKEN_BYTE_PAIRS; kind < QKV_TOKEN_PUBLISHED && plain; kind++) {
         bool fits = trained[kind].model == model;
         for (int i = 0; i < 4 && fits; i++) fits = trained[kind].fits[i](json_object_get(top, parts[i]));
-        if (fits && added_are_plain(json_object_get(top, "added_tokens"), vocab, kind == QKV_TOKEN_WORDS))
+        if (fits && added_are_plain(json_object_get(top, "added_tokens"), vocab, qkv__has_lower_words((qkv_token_kind)kind)))
             return (qkv_token_kind)kind;
     }
     return QKV_TOKEN_PUBLISHED;

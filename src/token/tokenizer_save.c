@@ -1,5 +1,6 @@
 /* tokenizer_save.c: writes a tokenizer.json. */
 #include "tokenizer_json.h"
+#include "units.h"
 
 #include "../base/file.h"
 #include "pipeline.h"
@@ -129,16 +130,17 @@ static void put_bpe(output *o, const qkv_tokenizer *t)
 
 static void put_word_level(output *o, const qkv_tokenizer *t)
 {
-    if (t->kind == QKV_TOKEN_WORDS)
-        write_string(
-            o, "  \"normalizer\": { \"type\": \"Lowercase\" },\n  \"pre_tokenizer\": { \"type\": \"WhitespaceSplit\" },\n");
-    else {
+    bool has_words = qkv__has_lower_words(t->kind);
+    if (has_words) {
+        write_string(o, "  \"normalizer\": { \"type\": \"Lowercase\" },\n  \"pre_tokenizer\": { \"type\": \"");
+        write_string(o, t->kind == QKV_TOKEN_WORDS ? "WhitespaceSplit\" },\n" : "BertPreTokenizer\" },\n");
+    } else {
         write_string(o, "  \"normalizer\": null,\n  \"pre_tokenizer\": { \"type\": \"Split\", \"pattern\": { \"Regex\": ");
         put_quoted(o, QKV__ANY_CHARACTER);
         write_string(o, " }, \"behavior\": \"Isolated\", \"invert\": false },\n");
     }
     put_around(o);
-    write_string(o, t->kind == QKV_TOKEN_WORDS ? "  \"decoder\": null,\n" : "  \"decoder\": { \"type\": \"Fuse\" },\n");
+    write_string(o, has_words ? "  \"decoder\": null,\n" : "  \"decoder\": { \"type\": \"Fuse\" },\n");
     write_string(o, "  \"model\": {\n    \"type\": \"WordLevel\",\n    \"unk_token\": ");
     put_quoted(o, qkv__tokenizer_spelling(t, t->unknown));
     write_string(o, ",\n    \"vocab\": {");

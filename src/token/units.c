@@ -1,25 +1,29 @@
-/* units.c: text as words between white space, or as characters: what is looked up whole. */
+/* units.c: splits text into words at white space, into words and punctuation marks, or into characters. */
 #include "units.h"
 
+#include "pipeline.h"
 #include "unicode.h"
 
 /* ---- where they are ---- */
 
-/* The end of the stretch from `at` on that is all white space, or has none. */
-static size_t stretch_end(const char *text, size_t length, size_t at, bool of_space)
+/* The end of the stretch from `at` on that is all white space, or has none; with stops_at_punctuation no punctuation either. */
+static size_t stretch_end(const char *text, size_t length, size_t at, bool of_space, bool stops_at_punctuation)
 {
-    for (size_t bytes; at < length; at += bytes)
-        if (qkv__is_space(qkv_utf8_decode(text + at, length - at, &bytes)) != of_space) break;
+    for (size_t bytes; at < length; at += bytes) {
+        int32_t c = qkv_utf8_decode(text + at, length - at, &bytes);
+        if (qkv__is_space(c) != of_space || (stops_at_punctuation && qkv__is_punctuation(c))) break;
+    }
     return at;
 }
 
 bool qkv__next_unit(qkv_token_kind kind, const char *text, size_t length, size_t *begin, size_t *end)
 {
     size_t bytes;
-    *begin = kind == QKV_TOKEN_WORDS ? stretch_end(text, length, *end, true) : *end;
+    *begin = kind == QKV_TOKEN_CHARACTERS ? *end : stretch_end(text, length, *end, true, false);
     if (*begin == length) return false;
-    qkv_utf8_decode(text + *begin, length - *begin, &bytes);
-    *end = kind == QKV_TOKEN_WORDS ? stretch_end(text, length, *begin, false) : *begin + bytes;
+    int32_t c = qkv_utf8_decode(text + *begin, length - *begin, &bytes);
+    bool is_word = kind == QKV_TOKEN_WORDS || (kind == QKV_TOKEN_WORDPUNCT && !qkv__is_punctuation(c));
+    *end = is_word ? stretch_end(text, length, *begin, false, kind == QKV_TOKEN_WORDPUNCT) : *begin + bytes;
     return true;
 }
 
@@ -37,7 +41,7 @@ qkv_status qkv__spell_unit(qkv_token_kind kind, const char *unit, size_t length,
 {
     qkv_status status = QKV_OK;
     qkv__text_clear(out);
-    if (kind != QKV_TOKEN_WORDS) return qkv__text_put(out, unit, length);
+    if (kind == QKV_TOKEN_CHARACTERS) return qkv__text_put(out, unit, length);
     for (size_t at = 0, bytes; at < length && !status; at += bytes) {
         int32_t c = qkv_utf8_decode(unit + at, length - at, &bytes);
         status = c < 0 ? qkv__text_put(out, unit + at, bytes) : put_lower(out, c);

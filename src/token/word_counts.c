@@ -67,7 +67,7 @@ void qkv__bag_free(qkv__bag *b)
 
 qkv_word_counts *qkv_word_counts_new_of(qkv_token_kind kind)
 {
-    if ((unsigned)kind > QKV_TOKEN_CHARACTERS) return qkv__fail(QKV_USAGE, "words: %d is no kind of token", (int)kind), NULL;
+    if ((unsigned)kind >= QKV_TOKEN_PUBLISHED) return qkv__fail(QKV_USAGE, "words: %d is no kind of token", (int)kind), NULL;
     qkv_word_counts *w = qkv__alloc_zero(sizeof *w);
     if (w) w->kind = kind;
     if (w && (kind != QKV_TOKEN_BYTE_PAIRS || (w->pattern = qkv__pattern_new()))) return w;
