@@ -57,7 +57,7 @@ static int is_interrupted(void *data) { return (void)data, interrupted; }
 static qkv_status catch_interrupts(void)
 {
     const struct sigaction note = { .sa_handler = note_interrupt, .sa_flags = SA_RESTART };
-    if (pipe2(noted, O_NONBLOCK | O_CLOEXEC)) return fail(QKV_IO, "no pipe: %s", strerror(errno));
+    if (pipe2(noted, O_NONBLOCK | O_CLOEXEC)) return fail(QKV_IO, "no pipe: %s", _(strerror(errno)));
     sigaction(SIGINT, &note, NULL);
     return QKV_OK;
 }

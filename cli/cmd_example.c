@@ -69,7 +69,7 @@ static qkv_status write_job(const example_job *what, int usual)
     if (!given.count) given.count = usual;
     if (given.count > MOST) return fail(QKV_USAGE, "--%s: at most %d, not %d", what->things, MOST, given.count);
     if (mkdir(given.out, 0777) && errno != EEXIST)
-        return fail(QKV_IO, "%s: cannot make the folder: %s", given.out, strerror(errno));
+        return fail(QKV_IO, "%s: cannot make the folder: %s", given.out, _(strerror(errno)));
     example *examples = draw_examples(what, given.count + 2 * HELD_OUT, (uint64_t)given.seed);
     if (!examples) return fail(QKV_MEMORY, "no memory for %d %s", given.count, _(what->things));
     qkv_status status = write_all(what, examples);

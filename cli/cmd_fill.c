@@ -65,7 +65,7 @@ static void print_lines(const work *w)
 static qkv_status refuse_line(work *w, qkv_status status)
 {
     if (!w->first) w->first = status;
-    fail(status, "line %lld: %s", (long long)w->number, qkv_error());
+    fail(status, "line %lld: %s", (long long)w->number, library_error());
     if (given.json) {
         fputs("{\"error\": ", stdout);
         put_json_text(qkv_error(), strlen(qkv_error()));

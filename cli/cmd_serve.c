@@ -102,7 +102,7 @@ static qkv_status open_log(FILE **log)
     *log = NULL;
     if (!given.access_log) return QKV_OK;
     *log = strcmp(given.access_log, "-") ? fopen(given.access_log, "ae") : stdout;
-    return *log ? QKV_OK : fail(QKV_IO, "%s: cannot be opened: %s", given.access_log, strerror(errno));
+    return *log ? QKV_OK : fail(QKV_IO, "%s: cannot be opened: %s", given.access_log, _(strerror(errno)));
 }
 
 static qkv_status serve(const qkv_model *m, FILE *log)

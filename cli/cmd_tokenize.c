@@ -112,7 +112,7 @@ static qkv_status detokenize_line(void *data, const text_stream *in, char *line,
     work *w = data;
     if (strlen(line) < length) return fail(QKV_FORMAT, "line %lld holds a NUL byte", (long long)in->number);
     qkv_status status = qkv_tokens_parse(w->tokenizer, line, chosen_style(), given.tokenizer, &w->ids);
-    if (status) return fail(status, "line %lld: %s", (long long)in->number, qkv_error());
+    if (status) return fail(status, "line %lld: %s", (long long)in->number, library_error());
     if (qkv_tokenizer_decode(w->tokenizer, w->ids.ids, w->ids.n, given.skip_specials, &w->text)) return library_failed();
     const text_stream made = { .name = _("the text of the tokens"), .number = in->number };
     if ((status = repair(w, &made, w->text.data, w->text.length))) return status;

@@ -250,20 +250,20 @@ static void put_exit_codes(void)
 static void put_variables(void)
 {
     printf(".SH %s\n.TP\n.BR QKV_THREADS \", \" OMP_NUM_THREADS\n", _("ENVIRONMENT"));
-    put_roff(_("how many threads to use; else one for each physical core"));
+    put_roff(_("number of threads (default: physical cores)"));
     puts(".TP\n.B QKV_ISA");
-    put_roff(_("the instruction set to use, one of those that \"qkv info\" lists; else the best"));
+    put_roff(_("instruction set, one of those that \"qkv info\" lists (default: the best)"));
     puts(".TP\n.B QKV_PACKED");
     put_roff(
-        _("bytes, or with K, M or G behind, that weights may take a second time, in the order that large products read them: "
-          "faster, and the same bits; 0: none; else 1G"));
+        _("memory for packed copies of weights, in bytes or with K, M or G (default: 1G); 0 = none. Packed weights are faster "
+          "and give the same results."));
     puts(".TP\n.B QKV_MPI");
-    put_roff(_("openmpi, mpich or none: which plugin speaks for several ranks; else the launcher's"));
+    put_roff(_("plugin for several ranks: openmpi, mpich or none (default: the launcher's)"));
     puts(".TP\n.B QKV_MPI_SILENCE");
-    put_roff(_("seconds, 2 to 3600, after which a rank that has not answered is told of; else 20"));
+    put_roff(_("seconds, 2 to 3600, after which a silent rank is reported (default: 20)"));
     puts(".TP\n.BR LC_ALL \", \" LC_MESSAGES \", \" LANG");
-    put_roff(_("the first that is set chooses the language, unless --lang does: Chinese where it starts with zh, else English. "
-               "Results, JSON, CSV and the sentences of the library are the same in both"));
+    put_roff(_("The first that is set chooses the language of messages, unless --lang does: Chinese if it starts with zh, else "
+               "English. Results, JSON and CSV are the same in both."));
 }
 
 void print_manual(void)

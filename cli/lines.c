@@ -16,7 +16,7 @@
 qkv_status open_lines(text_stream *r, const char *path)
 {
     *r = (text_stream){ .name = path ? path : _("standard input"), .file = path ? fopen(path, "re") : stdin };
-    return r->file ? QKV_OK : fail(QKV_IO, "%s: cannot open: %s", path, strerror(errno));
+    return r->file ? QKV_OK : fail(QKV_IO, "%s: cannot open: %s", path, _(strerror(errno)));
 }
 
 /* Of the first line, with its newline. */
@@ -36,7 +36,7 @@ qkv_status next_line(text_stream *r, char **line, size_t *room, size_t *length, 
     *length = got < 0 ? 0 : (size_t)got;
     *more = got >= 0;
     if (!*more && feof(r->file)) return QKV_OK;
-    if (!*more) return fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "%s: cannot read: %s", r->name, strerror(errno));
+    if (!*more) return fail(errno == ENOMEM ? QKV_MEMORY : QKV_IO, "%s: cannot read: %s", r->name, _(strerror(errno)));
     qkv_status status = r->number++ ? QKV_OK : drop_mark(r, *line, length);
     *more = *length > 0; /* a file of a byte order mark alone has no line, as an empty one has none */
     if (*length && (*line)[*length - 1] == '\n') (*line)[--*length] = '\0';

@@ -65,7 +65,7 @@ static qkv_status finish_output(qkv_status status)
 {
     errno = 0;
     if (!fflush(stdout) && !ferror(stdout)) return status;
-    return status ? status : fail(QKV_IO, "cannot write to %s: %s", results_name(), errno ? strerror(errno) : _("write error"));
+    return status ? status : fail(QKV_IO, "cannot write to %s: %s", results_name(), errno ? _(strerror(errno)) : _("write error"));
 }
 
 /* ---- commands ---- */

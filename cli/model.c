@@ -30,7 +30,7 @@ qkv_status load_model_for(const char *folder, int ability, qkv_model **out)
 {
     qkv_status status = load_model(folder, out);
     if (status || !(status = qkv_model_check_ability(*out, ability))) return status;
-    fail(status, "%s: %s", folder, qkv_error());
+    fail(status, "%s: %s", folder, library_error());
     qkv_model_free(*out);
     *out = NULL;
     return status;

@@ -47,7 +47,7 @@ qkv_status open_texts(text_stream *s)
     if (streams.texts.n && streams.input) return fail(QKV_USAGE, "a text and --input: choose one");
     if (streams.texts.n) return open_arguments(s);
     s->file = is_standard ? stdin : fopen(streams.input, "re");
-    return s->file ? QKV_OK : fail(QKV_IO, "%s: cannot open: %s", s->name, strerror(errno));
+    return s->file ? QKV_OK : fail(QKV_IO, "%s: cannot open: %s", s->name, _(strerror(errno)));
 }
 
 void close_texts(text_stream *s)
@@ -73,10 +73,10 @@ qkv_status open_results(const text_stream *s)
     if (!streams.out || !strcmp(streams.out, "-") || !speaks_for_ranks()) return QKV_OK;
     if (is_read(s, streams.out)) return fail(QKV_USAGE, "--out %s is the file that is read: give another", streams.out);
     int fd = open(streams.out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) return fail(QKV_IO, "%s: cannot write: %s", streams.out, strerror(errno));
+    if (fd < 0) return fail(QKV_IO, "%s: cannot write: %s", streams.out, _(strerror(errno)));
     bool is_moved = dup2(fd, STDOUT_FILENO) >= 0;
     close(fd);
-    return is_moved ? QKV_OK : fail(QKV_IO, "%s: cannot write: %s", streams.out, strerror(errno));
+    return is_moved ? QKV_OK : fail(QKV_IO, "%s: cannot write: %s", streams.out, _(strerror(errno)));
 }
 
 const char *results_name(void) { return streams.out ? streams.out : _("standard output"); }

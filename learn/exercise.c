@@ -113,14 +113,14 @@ static FILE *create(const char *folder, const char *name, const char *ending, co
         if (f) return f;
     }
     if (errno == EEXIST) fail(QKV_IO, "%s: is there already, and may be your work: it is not replaced", path);
-    else fail(QKV_IO, "%s: cannot be written: %s", path, strerror(errno));
+    else fail(QKV_IO, "%s: cannot be written: %s", path, _(strerror(errno)));
     return NULL;
 }
 
 static qkv_status finish(FILE *f, const char *folder)
 {
     bool has_failed = ferror(f);
-    return (fclose(f) || has_failed) ? fail(QKV_IO, "%s: cannot write to it: %s", folder, strerror(errno)) : QKV_OK;
+    return (fclose(f) || has_failed) ? fail(QKV_IO, "%s: cannot write to it: %s", folder, _(strerror(errno))) : QKV_OK;
 }
 
 /* The text of a file of ours, with what stands between quotes in the reader's language where there is a translation. */
@@ -154,7 +154,7 @@ static qkv_status write_checker(const char *folder, const exercise *e)
 
 static qkv_status write_exercise(const char *folder, const exercise *e)
 {
-    if (mkdir(folder, 0777) && errno != EEXIST) return fail(QKV_IO, "%s: cannot make the folder: %s", folder, strerror(errno));
+    if (mkdir(folder, 0777) && errno != EEXIST) return fail(QKV_IO, "%s: cannot make the folder: %s", folder, _(strerror(errno)));
     FILE *f = create(folder, e->name, ".c", "wx");
     if (!f) return QKV_IO;
     put_task(f, e);
@@ -237,7 +237,7 @@ static int run_program(char *const *arguments)
     }
     if (child > 0) setpgid(child, child);
     int status = child < 0 ? -1 : wait_for_group(child);
-    if (status == -1) fail(QKV_FAILURE, "cannot start a program: %s", strerror(errno));
+    if (status == -1) fail(QKV_FAILURE, "cannot start a program: %s", _(strerror(errno)));
     return status;
 }
 
@@ -294,12 +294,12 @@ static qkv_status check_exercise(const char *file, const exercise *e)
     const char *base = getenv("TMPDIR");
     char folder[PATH_MAX - 64], program[PATH_MAX];
     struct stat about;
-    if (stat(file, &about) || access(file, R_OK)) return fail(QKV_IO, "%s: cannot be read: %s", file, strerror(errno));
+    if (stat(file, &about) || access(file, R_OK)) return fail(QKV_IO, "%s: cannot be read: %s", file, _(strerror(errno)));
     if (!S_ISREG(about.st_mode)) return fail(QKV_IO, "%s: expected a regular file", file);
     catch_signals(catch_signal);
     if (snprintf(folder, sizeof folder, "%s/qkv-exercise-XXXXXX", base && *base ? base : "/tmp") >= (int)sizeof folder ||
         !mkdtemp(folder))
-        return fail(QKV_IO, "cannot make a folder in %s: %s", base && *base ? base : "/tmp", strerror(errno));
+        return fail(QKV_IO, "cannot make a folder in %s: %s", base && *base ? base : "/tmp", _(strerror(errno)));
     snprintf(program, sizeof program, "%s/program", folder);
     qkv_status status = write_checker(folder, e);
     if (!status) status = compile(folder, e, file, program);

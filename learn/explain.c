@@ -47,7 +47,7 @@ static qkv_status load_tensor(qkv_tape *t, const char *option, const char *sourc
 {
     qkv_array a = { 0 };
     qkv_status status = qkv_array_read(source, &a);
-    if (status) return fail(status, "--%s: %s", option, qkv_error());
+    if (status) return fail(status, "--%s: %s", option, library_error());
     if (a.ndim < 1 || a.ndim > most_dims)
         status = fail(QKV_USAGE, "--%s: %.200s has %d dimensions: one attention is explained at a time, from %s", option,
                       source, a.ndim, most_dims > 2 ? _("1 to 3") : _("2 (T,D)"));

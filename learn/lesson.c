@@ -91,7 +91,7 @@ weight_counts count_weights(const qkv_transformer_opts *o)
 qkv_status set_picture_folder(const char *folder)
 {
     if (strlen(folder) + LONGEST_PICTURE_NAME > PATH_MAX) return fail(QKV_IO, "%s: the name is too long", folder);
-    if (mkdir(folder, 0777) && errno != EEXIST) return fail(QKV_IO, "%s: cannot make the folder: %s", folder, strerror(errno));
+    if (mkdir(folder, 0777) && errno != EEXIST) return fail(QKV_IO, "%s: cannot make the folder: %s", folder, _(strerror(errno)));
     picture_folder = folder;
     return QKV_OK;
 }

@@ -31,18 +31,84 @@ same "--lang goes before the locale" "$("$qkv" score --help)" "$(LC_ALL=zh_CN.UT
 fails "another language" 2 'is not one of locale, en, zh' --lang fr info
 fails "none" 2 'is not one of locale, en, zh' --lang
 
-# ---- errors: those of the command in Chinese, the library's in English, the status the same ----
+# ---- errors: the commonest are in Chinese, also those of the library; the status is the same ----
 fails "an option that is missing" 2 '缺少 --ref' score --lang zh
 fails "what was meant" 2 '是不是想用“--beam”？' translate --num-beams 3 --lang zh
 fails "what there is not" 2 'qkv 在 CPU 上运行' translate --gpu --lang zh
 fails "a command that there is not" 2 '没有命令“foo”' --lang zh foo
 fails "a number" 2 '不是从 1 开始的整数' line --steps x --lang zh
-fails "the library's sentence" 3 'there is no such folder' info no-such-folder --lang zh
-fails "with what the system says" 3 'training.json: No such file or directory' runs . --lang zh
+fails "no such folder" 3 'info: no-such-folder：没有这个目录' info no-such-folder --lang zh
+same "by the locale" "$(zh info no-such-folder 2>&1)" "$(LC_ALL=zh_CN.UTF-8 "$qkv" info no-such-folder 2>&1)"
+fails "no training" 3 'training.json：没有那个文件或目录：不是训练目录' runs . --lang zh
+fails "no such file" 3 'train translate: missing：无法打开：没有那个文件或目录' train translate --train missing missing --out x --lang zh
+fails "of the command's own" 3 'score: missing：无法打开：没有那个文件或目录' score --ref missing --hyp missing --lang zh
 
 # ---- tables for people; what programs read is the same in both languages ----
 printf 'the cat sat on the mat\nI love you\nyou love the cat\n我爱你\n猫坐在垫子上\n' >corpus
 for kind in pair encoder decoder; do check "a model: $kind" "$make_model" $kind $kind corpus; done
+echo 'no tab' >no-tab.tsv
+printf 'pos\tgood\n\tbad\n' >no-label.tsv
+for i in 1 2 3 4 5 6; do printf 'pos\tgood %d\nneg\tbad %d\n' $i $i; done >texts.tsv
+printf 'a\nb\n' >two
+printf 'a\n' >one
+: >nothing.tsv
+for folder_name in cut short unknown; do cp -r pair $folder_name; done
+head -c 1000 pair/model.safetensors >cut/model.safetensors
+echo short >short/model.safetensors
+echo '{"model_type": "fnet"}' >unknown/config.json
+mkdir empty-folder
+train="train classify --out out --lang zh --train"
+while read -r status sentence; do
+    read -r arguments
+    # shellcheck disable=SC2086
+    fails "in Chinese: $sentence" "$status" "$sentence" $arguments --lang zh
+done <<END
+3 empty-folder 中没有 config.json
+info empty-folder
+4 cut/model.safetensors：文件头不完整：992 字节
+info cut
+4 short/model.safetensors：不是 safetensors 文件：只有 6 字节
+info short
+5 unknown/config.json：不支持架构“fnet”：支持的有 marian
+info unknown
+5 decoder：模型没有用于“translate”的输出层：它可用于 generate
+translate -m decoder hi
+2 束宽 100000、结果数 1：束宽须在 1 到 1000 之间
+translate -m pair hi --beam 100000
+2 没有第 9 层：cross 注意力有第 0 到 1 层
+attend -m pair hi --layer 9 --quiet
+2 没有注意力头 9：每层有 0 到 1
+attend -m pair hi --head 9 --quiet
+4 no-tab.tsv：第 1 行的标签与文本之间没有 TAB
+$train no-tab.tsv
+4 no-label.tsv：第 2 行：标签为空
+$train no-label.tsv --strict
+4 nothing.tsv：没有文本
+$train nothing.tsv
+2 --layers：“0”不是从 1 开始的整数
+$train texts.tsv --layers 0
+2 --preset：“huge”不在以下取值之中：tiny
+$train texts.tsv --preset huge
+2 --dropout：“x”不是有限数
+$train texts.tsv --dropout x
+2 --split：2 不在 0 到 0.5 之间
+$train texts.tsv --split 2
+2 --lr：-1 不大于 0
+$train texts.tsv --lr -1 --split 0
+2 dropout 须不小于 0 且小于 1
+$train texts.tsv --dropout 2 --split 0
+2 pair 中已有一个模型：请换一个目录
+train classify --train texts.tsv --split 0 --out pair
+4 one 到第 1 行为止，two 却还有更多行：第 2 行没有对应的译文
+train translate --train one two --out out
+4 one：第 1 行的源文与译文之间没有 TAB
+train translate --train one --out out
+2 out 中没有可以继续的训练
+train translate --train two two --out out --resume
+3 /proc/none/out：无法创建目录：没有那个文件或目录
+train translate --train two two --tokens words --out /proc/none/out
+END
+fails "a rare one stays English" 4 "encoder/config.json is not the same as pair/config.json" average -m pair encoder -o out --lang zh
 contains "a model's table" "$(zh info pair)" "架构            qkv" "注意力头        2" "词表" "可用于          translate"
 contains "the build's table" "$(zh info -t 3)" "指令集" "3（来自 --threads）"
 contains "perplexity" "$(zh perplexity -m decoder corpus)" "困惑度       " "nats/词元    "

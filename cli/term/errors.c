@@ -46,6 +46,6 @@ qkv_status fail(qkv_status status, const char *format, ...)
 
 qkv_status library_failed(void)
 {
-    print_error(qkv_error());
+    print_error(library_error());
     return qkv_error_status();
 }

@@ -12,6 +12,9 @@ qkv_status fail(qkv_status status, const char *format, ...) QKV_PRINTF(2, 3);
 /* The same with the library's last error. */
 qkv_status library_failed(void);
 
+/* The library's last error in the reader's language, where it is a common one; else in English. Valid until the next call. */
+const char *library_error(void);
+
 /* The command that errors are of, from now on; the name is borrowed. */
 void name_errors(const char *command);
 
