@@ -690,6 +690,92 @@ static void hostile_expression(void **state)
     qkv_tokenizer_free(t);
 }
 
+/* A step of a file, `type`, that puts n letters where `pattern` is found, or before a text (NULL). */
+static json_t *growing_step(const char *type, const char *pattern, const char *found, size_t n)
+{
+    char *many = calloc(1, n + 1);
+    assert_non_null(many);
+    memset(many, 'a', n);
+    json_t *step = pattern ? json_pack("{s:s, s:{s:s}, s:s}", "type", type, "pattern", pattern, found, "content", many)
+                           : json_pack("{s:s, s:s}", "type", type, "prepend", many);
+    free(many);
+    assert_non_null(step);
+    return step;
+}
+
+/* Steps that multiply a text are stopped long before they fill memory, and named. */
+static void growing_texts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *part, *list, *type, *pattern, *found;
+        size_t n, times;
+        const char *says;
+    } rows[] = {
+        { "normalizer", "normalizers", "Replace", "String", "a", 1000, 3, "Replace, step 1 of its file" },
+        { "normalizer", "normalizers", "Replace", "Regex", "a", 1000, 3, "Replace, step 1 of its file" },
+        { "normalizer", "normalizers", "Replace", "String", "a", 30, 3, "more than 1344 bytes" },
+        { "normalizer", "normalizers", "Prepend", NULL, NULL, 5000, 1, "Prepend, step 1 of its file" },
+        { "normalizer", "normalizers", "Prepend", NULL, NULL, 200, 20, "Prepend, step 7 of its file" },
+        { "decoder", "decoders", "Replace", "String", "a", 1000, 3, "Replace, step 2 of its file" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *top = file_of(case_of("words")), *list = json_array();
+        json_object_set_new(top, "added_tokens", json_array());
+        for (size_t k = 0; k < rows[i].times; k++)
+            json_array_append_new(list, growing_step(rows[i].type, rows[i].pattern, rows[i].found, rows[i].n));
+        json_object_set_new(top, rows[i].part, json_pack("{s:s, s:o}", "type", "Sequence", rows[i].list, list));
+        assert_int_equal(json_dump_file(top, path, 0), 0);
+        json_decref(top);
+        qkv_tokenizer *t = load(path);
+        qkv_ids ids = { 0 };
+        qkv_text text = { 0 };
+        qkv_status status = qkv_tokenizer_encode(t, "aaaaaaaaaa", 10, NULL, &ids);
+        if (!strcmp(rows[i].part, "decoder")) {
+            const int32_t id = qkv_tokenizer_find(t, "mat");
+            status = qkv_tokenizer_decode(t, &id, 1, 0, &text);
+        }
+        if (status != QKV_LIMIT || !strstr(qkv_error(), rows[i].says)) fail_msg("row %zu: %d, %s", i, (int)status, qkv_error());
+        qkv_text_free(&text);
+        qkv_ids_free(&ids);
+        qkv_tokenizer_free(t);
+    }
+}
+
+/* As many steps as a file may have, and one more. */
+static void many_steps(void **state)
+{
+    (void)state;
+    for (size_t n = 256; n <= 257; n++) {
+        json_t *top = file_of(case_of("words")), *list = json_array();
+        for (size_t k = 0; k < n; k++) json_array_append_new(list, json_pack("{s:s}", "type", "Lowercase"));
+        json_object_set_new(top, "normalizer", json_pack("{s:s, s:o}", "type", "Sequence", "normalizers", list));
+        assert_int_equal(json_dump_file(top, path, 0), 0);
+        json_decref(top);
+        assert_int_equal(load_path(), n > 256 ? QKV_LIMIT : QKV_OK);
+    }
+}
+
+/* Many regular expressions share one budget of steps, also where each match of them takes few. */
+static void many_expressions(void **state)
+{
+    (void)state;
+    json_t *top = file_of(case_of("words")), *list = json_array();
+    for (size_t k = 0; k < 256; k++)
+        json_array_append_new(list, json_loads(TYPE("Replace", ",\"pattern\":{\"Regex\":\"a\"},\"content\":\"a\""), 0, NULL));
+    json_object_set_new(top, "normalizer", json_pack("{s:s, s:o}", "type", "Sequence", "normalizers", list));
+    assert_int_equal(json_dump_file(top, path, 0), 0);
+    json_decref(top);
+    char text[2000];
+    memset(text, 'a', sizeof text);
+    qkv_tokenizer *t = load(path);
+    qkv_ids ids = { 0 };
+    assert_int_equal(qkv_tokenizer_encode(t, text, sizeof text, NULL, &ids), QKV_LIMIT);
+    assert_non_null(strstr(qkv_error(), "Replace, step"));
+    qkv_ids_free(&ids);
+    qkv_tokenizer_free(t);
+}
+
 /* Bytes changed at random: a file is refused, or text goes through what it says. */
 static void broken_files(void **state)
 {
@@ -816,6 +902,9 @@ int main(void)
         cmocka_unit_test(hostile_depth),
         cmocka_unit_test(hostile_vocab_txt),
         cmocka_unit_test(hostile_expression),
+        cmocka_unit_test(growing_texts),
+        cmocka_unit_test(many_steps),
+        cmocka_unit_test(many_expressions),
         cmocka_unit_test(broken_files),
         cmocka_unit_test(nothing_for_the_unknown),
         cmocka_unit_test(a_megabyte_of_one_letter),

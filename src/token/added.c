@@ -126,7 +126,9 @@ qkv_status qkv__cut_added(const qkv_tokenizer *t, qkv__encoder *e, const qkv__ad
 static qkv_status normalize(const qkv_tokenizer *t, qkv__encoder *e, const char *spelling)
 {
     size_t length = strlen(spelling);
-    e->cutter.budget = QKV__CUT_BUDGET(length);
+    uint64_t budget = e->cutter.budget; /* one for all of them */
+    qkv__steps_bound(e, length);
+    e->cutter.budget = budget;
     qkv__traced_text_clear(&e->now);
     qkv_status status = qkv__traced_text_put(&e->now, spelling, length, (qkv__range){ 0 });
     if (!status) status = qkv__traced_text_end(&e->now, 0, -1);
@@ -140,6 +142,7 @@ static qkv_status list_added(qkv_tokenizer *t, qkv__encoder *e, bool normalized)
     for (size_t id = 0; id < t->n; id++) n += t->tokens[id].is_added && t->tokens[id].is_normalized == normalized;
     if (!n) return QKV_OK;
     qkv_status status = qkv__added_begin(a, n);
+    e->cutter.budget = QKV__CUT_BUDGET(t->pool.length);
     n = 0;
     for (size_t id = 0; id < t->n && !status; id++) {
         if (!t->tokens[id].is_added || t->tokens[id].is_normalized != normalized) continue;

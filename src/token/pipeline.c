@@ -1,6 +1,7 @@
 /* pipeline.c: text through all that a published tokenizer does with it. */
 #include "pipeline.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- steps ---- */
@@ -31,6 +32,19 @@ void qkv__traced_texts_swap(qkv__encoder *e)
     e->next = now;
 }
 
+void qkv__steps_bound(qkv__encoder *e, size_t length)
+{
+    e->now.most = e->next.most = QKV__MOST_GROWN(length);
+    e->cutter.budget = QKV__CUT_BUDGET(length);
+}
+
+static qkv_status name_step(const qkv__step *s, size_t i)
+{
+    char reason[256];
+    snprintf(reason, sizeof reason, "%s", qkv_error());
+    return qkv__fail(QKV_LIMIT, "%s: %s, step %zu of its file", reason, s->name, i + 1);
+}
+
 qkv_status qkv__steps_run(const qkv__steps *s, qkv__encoder *e, bool all)
 {
     qkv_status status = QKV_OK;
@@ -42,6 +56,7 @@ qkv_status qkv__steps_run(const qkv__steps *s, qkv__encoder *e, bool all)
                                          : qkv__traced_text_keep(&e->next, &e->now, piece);
         }
         qkv__traced_texts_swap(e);
+        if (status == QKV_LIMIT && s->at[i].name) return name_step(&s->at[i], i);
     }
     return status;
 }
@@ -185,7 +200,7 @@ qkv_status qkv__pipeline_encode(const qkv_tokenizer *t, const char *text, size_t
     const qkv_tokenizer *cutter = t->pipeline->pieces ? t->pipeline->pieces : t;
     qkv__encoder *e = out->encoder;
     e->specials = specials;
-    e->cutter.budget = QKV__CUT_BUDGET(length);
+    qkv__steps_bound(e, length);
     qkv_status status = read_given_text(e, text, length);
     if (!status) status = qkv__cut_added(t, e, &t->pipeline->added[0]);
     if (!status) status = qkv__steps_run(&cutter->pipeline->normalizers, e, false);
@@ -213,8 +228,9 @@ static qkv_status read_given_ids(const qkv_tokenizer *t, const int32_t *ids, siz
 
 qkv_status qkv__pipeline_decode(const qkv_tokenizer *t, const int32_t *ids, size_t n, bool skip_specials, qkv_text *out)
 {
-    qkv__encoder e = { .cutter.budget = QKV__CUT_BUDGET(n) };
+    qkv__encoder e = { 0 };
     qkv_status status = read_given_ids(t, ids, n, skip_specials, &e);
+    qkv__steps_bound(&e, e.now.text.length);
     if (!status) status = qkv__steps_run(&t->pipeline->decoders, &e, true);
     if (!status) status = qkv__text_put(out, e.now.text.data, e.now.text.length);
     qkv__encoder_free(&e);

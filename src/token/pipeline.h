@@ -30,6 +30,7 @@ struct qkv__charsmap;
 /* One normalizer, pre-tokenizer or decoder; what the fields mean is its rewrite's business. */
 struct qkv__step {
     qkv__rewrite *rewrite;
+    const char *name; /* of the file's step, for sentences; NULL: of no file */
     char *text, *content;  /* what is looked for, put in, or removed; what comes in its place */
     qkv__pattern *pattern; /* what is looked for, as a regular expression */
     struct qkv__charsmap *map;
@@ -47,10 +48,15 @@ typedef struct qkv__steps {
     size_t n, bytes;
 } qkv__steps;
 
+enum { QKV__STEPS_MAX = 256 }; /* of a file */
+
 /* A zeroed step at the end; NULL with the error set. */
 qkv__step *qkv__steps_add(qkv__steps *s);
 void qkv__steps_free(qkv__steps *s);
 void qkv__traced_texts_swap(qkv__encoder *e);
+
+/* Sets what steps may spend on a text of so many bytes: the bytes that they make and the steps of expressions. */
+void qkv__steps_bound(qkv__encoder *e, size_t length);
 
 /* Runs them, one after the other, over the pieces of e->now: all of them, or those that are no added tokens. MEMORY, LIMIT. */
 qkv_status qkv__steps_run(const qkv__steps *s, qkv__encoder *e, bool all);

@@ -234,11 +234,16 @@ void qkv__cut_begin_at(qkv__cutter *c, const char *text, size_t begin, size_t en
     c->stretch_end = end;
 }
 
+/* A search may take so many steps from the start, and costs fewer: most take none. Frames of what is tried without the JIT
+ * compiler are kept below 32 MiB. */
+enum { FREE_STEPS = 1000, SEARCH_COST = 10, HEAP_KIB = 32768 };
+
 static qkv_status find_within(qkv__cutter *c, const qkv__pattern *p, size_t at, uint32_t steps, int *n)
 {
     if (!c->found && !(c->found = pcre2_match_data_create(1, p->memory))) return QKV_MEMORY;
     if (!c->limits && !(c->limits = pcre2_match_context_create(p->memory))) return QKV_MEMORY;
     pcre2_set_match_limit(c->limits, steps);
+    pcre2_set_heap_limit(c->limits, HEAP_KIB);
     memory_failed = false;
     *n = PCRE2_ERROR_JIT_STACKLIMIT; /* where the fast way has no room, the other one is taken */
     for (uint32_t slow = 0; *n == PCRE2_ERROR_JIT_STACKLIMIT && slow <= PCRE2_NO_JIT; slow += PCRE2_NO_JIT)
@@ -254,9 +259,10 @@ qkv_status qkv__cut_find(qkv__cutter *c, const qkv__pattern *p, size_t at, size_
     int n = PCRE2_ERROR_MATCHLIMIT;
     qkv_status status = QKV_OK;
     *begin = *end = c->stretch_end;
-    for (uint32_t steps = 1000; !status && n == PCRE2_ERROR_MATCHLIMIT && c->budget; steps *= 10) {
+    for (uint32_t steps = FREE_STEPS; !status && n == PCRE2_ERROR_MATCHLIMIT && c->budget; steps *= 10) {
+        const uint64_t cost = steps > FREE_STEPS ? steps : SEARCH_COST;
         status = find_within(c, p, at, steps, &n);
-        if (steps > 1000) c->budget -= steps < c->budget ? steps : c->budget;
+        c->budget -= cost < c->budget ? cost : c->budget;
         if (steps > UINT32_MAX / 10) break;
     }
     if (status || n == PCRE2_ERROR_NOMATCH) return status;

@@ -23,7 +23,7 @@ typedef struct qkv__cutter {
     size_t stretch, stretch_end; /* the piece of valid UTF-8 that `at` is in: the pattern never sees other bytes */
     void *found;                 /* PCRE2's match data */
     void *limits;                /* PCRE2's match context */
-    uint64_t budget;             /* steps of qkv__cut_find() that are left for all walks over a text */
+    uint64_t budget;             /* steps of qkv__cut_find() that are left for all walks over a text; each search takes some */
 } qkv__cutter;
 #define QKV__CUT_BUDGET(length) (1000000 + 1000 * (uint64_t)(length))
 void qkv__cut_begin(qkv__cutter *c, const char *text, size_t length);

@@ -456,8 +456,13 @@ static qkv_status read_steps(const place *p, const step_type *types, const char 
     if (!types->type)
         return qkv__fail(QKV_UNSUPPORTED, "%s: %s.type: \"%.100s\" is not supported", p->path, p->where,
                          json_is_string(type) ? json_string_value(type) : "a value that is no text");
+    size_t before = p->steps->n;
     qkv_status status = check_rules(p, types);
-    return status ? status : types->read(p);
+    if (!status) status = types->read(p);
+    for (size_t i = before; i < p->steps->n; i++) p->steps->at[i].name = types->type;
+    if (!status && p->steps->n > QKV__STEPS_MAX)
+        status = qkv__fail(QKV_LIMIT, "%s: %s: more than %d steps", p->path, p->where, QKV__STEPS_MAX);
+    return status;
 }
 
 qkv_status qkv__read_steps(const char *path, const json_t *top, qkv__pipeline *p)

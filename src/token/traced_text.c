@@ -22,8 +22,9 @@ void qkv__traced_text_free(qkv__traced_text *d)
 
 static qkv_status make_room_for_text(qkv__traced_text *d, size_t size)
 {
-    if (size > DRAFT_MAX - d->text.length)
-        return qkv__fail(QKV_LIMIT, "tokenizer: the text grows to 2 GiB or more before it is cut into tokens");
+    size_t most = d->most && d->most < DRAFT_MAX ? d->most : DRAFT_MAX;
+    if (size > most || d->text.length > most - size)
+        return qkv__fail(QKV_LIMIT, "tokenizer: the text grows to more than %zu bytes before it is cut into tokens", most);
     return qkv__grow((void **)&d->from, &d->from_bytes, (d->text.length + size) * sizeof *d->from);
 }
 

@@ -19,9 +19,14 @@ typedef struct qkv__traced_text {
     qkv_text text;
     qkv__range *from; /* of each byte */
     qkv__piece *pieces;
-    size_t n; /* pieces */
+    size_t n;    /* pieces */
+    size_t most; /* bytes that the text may have; 0: 2 GiB */
     size_t from_bytes, pieces_bytes;
 } qkv__traced_text;
+
+/* What the steps of a tokenizer's file may make of a text. The largest growth of published ones is 22 times: U+FDFA becomes 18
+ * characters in compatible form, and its bytes characters of two bytes each. */
+#define QKV__MOST_GROWN(length) (1024 + 32 * (size_t)(length))
 
 /* Where a pattern was found in a piece, and what lies between: together all of its bytes. */
 typedef struct qkv__cut {
@@ -32,7 +37,7 @@ typedef struct qkv__cut {
 void qkv__traced_text_clear(qkv__traced_text *d);
 void qkv__traced_text_free(qkv__traced_text *d);
 
-/* Adds bytes that all come from the same place. LIMIT for a text of 2 GiB; MEMORY. */
+/* Adds bytes that all come from the same place. LIMIT for a text that grows beyond `most`; MEMORY. */
 qkv_status qkv__traced_text_put(qkv__traced_text *d, const void *bytes, size_t size, qkv__range from);
 
 /* Adds a code point. */
