@@ -52,7 +52,7 @@ static struct {
 #define GOES_TO_TEXT GOES_TO_COUNT
 #define GOES_TO_OUTPUT(member) .text = &typed.member, .letter = 'o', .required = true
 #define GOES_TO_FILES(member) .list = &typed.member
-#define GOES_TO_INPUT(member) .list = &typed.member, .required = true
+#define GOES_TO_INPUT(member) .list = &typed.member, .required = true, .optional_with = &typed.resume
 #define ROW_OF_EVERY TRAINING_ROW
 #define QUIET_OPTION                                                                                       \
     {                                                                                                      \
@@ -117,6 +117,36 @@ static qkv_status set_option(qkv_training *t, const option *o)
     qkv_status status = QKV_OK;
     for (int i = 0; i < o->list->n && !status; i++) status = qkv_training_set(t, o->name, o->list->at[i]);
     return status;
+}
+
+/* ---- "qkv train --resume --out DIR" ---- */
+
+/* The value of --out among arguments; NULL: none. */
+static const char *find_out(char **arguments)
+{
+    for (char **a = arguments; *a; a++) {
+        if (!strcmp(*a, "--out") || !strcmp(*a, "--output") || !strcmp(*a, "-o")) return a[1];
+        if (!strncmp(*a, "--out=", 6)) return *a + 6;
+    }
+    return NULL;
+}
+
+const char *find_resumed_job(char **arguments)
+{
+    static const char *const jobs[] = { "translate", "classify", "generate", "mask" };
+    char member[64];
+    qkv_text record = { 0 };
+    const char *folder = find_out(arguments), *job = NULL;
+    bool resumes = false;
+    for (char **a = arguments; *a; a++) resumes = resumes || !strcmp(*a, "--resume");
+    if (!folder || !resumes) return NULL;
+    qkv_status status = qkv_trainings_text(&folder, 1, 1, &record);
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs && !job; i++) {
+        snprintf(member, sizeof member, "\"job\": \"train %s\"", jobs[i]);
+        if (status || strstr(record.data, member)) job = jobs[i]; /* the training says what is wrong with the folder */
+    }
+    qkv_text_free(&record);
+    return job;
 }
 
 /* ---- Ctrl-C ---- */
@@ -190,7 +220,7 @@ static void tell_end(watching *w, const qkv_run_event *e)
 {
     say_line(&w->progress, "stopped after step %lld, %.1f minutes: %s", (long long)e->at.step, e->seconds / 60, _(e->reason));
     if (e->score) say_line(&w->progress, "best: %s", e->score->words);
-    if (caught) say_line(&w->progress, "to go on: the same command with --resume");
+    if (caught) say_line(&w->progress, "to continue: qkv train --resume --out %s", typed.out);
     say_line(&w->progress, "the model is in %s", typed.out);
 }
 
@@ -252,7 +282,7 @@ static qkv_status tell_failure(const qkv_run_result *end)
 {
     qkv_status status = library_failed();
     if (end->saved_step >= 0 && speaks_for_ranks())
-        fprintf(stderr, _("qkv: the checkpoint of step %lld in %s is whole: go on from it with --resume\n"),
+        fprintf(stderr, _("qkv: the checkpoint of step %lld is complete; to continue: qkv train --resume --out %s\n"),
                 (long long)end->saved_step, typed.out);
     return status;
 }
@@ -301,10 +331,10 @@ const command train_translate_command = {
              "there on the steps count, not the clock. After the last step the length penalty\n"
              "of the search is fitted on the validation text and kept with the model (--fit).\n"
              "\n"
-             "Beside the model, DIR holds checkpoint.safetensors, from which the same command\n"
-             "with --resume goes on bit for bit as if it had never stopped; training.json, the\n"
-             "record; log.jsonl, a line for each report and validation. Ctrl-C saves a\n"
-             "checkpoint and ends with status 130. The result depends on the options and the\n"
+             "Beside the model, DIR holds checkpoint.safetensors, training.json (the options and\n"
+             "the result) and log.jsonl (a line for each report and validation). Ctrl-C saves a\n"
+             "checkpoint and ends with status 130. \"qkv train --resume --out DIR\" continues, with\n"
+             "the options of the start, bit for bit as if it had not stopped. The result depends on the options and the\n"
              "text alone, not on threads; --minutes makes it depend on the machine's speed.\n"
              "\n"
              "--metric bleu translates the --valid lines as \"qkv translate\" does without options,\n"

@@ -85,7 +85,9 @@ static const command *find_command(char ***arguments)
     const char *name = *(*arguments)++, *job = "";
     char full[256];
     bool needs_job = has_jobs(name);
-    if (needs_job && **arguments) job = *(*arguments)++;
+    const char *resumed = needs_job && !strcmp(name, "train") ? find_resumed_job(*arguments) : NULL;
+    if (resumed && ***arguments == '-') job = resumed;
+    else if (needs_job && **arguments) job = *(*arguments)++;
     snprintf(full, sizeof full, "%s%s%s", name, needs_job ? " " : "", job);
     for (int i = 0; commands[i]; i++)
         if (!strcmp(commands[i]->name, full)) return commands[i];

@@ -178,7 +178,11 @@ static char **read_list_option(const option *o, char **arguments, const char *va
     return arguments - 1;
 }
 
-static bool is_missing(const option *o) { return o->required && (o->list ? !o->list->n : !*o->text); }
+static bool is_missing(const option *o)
+{
+    bool is_required = o->required && !(o->optional_with && *o->optional_with);
+    return is_required && (o->list ? !o->list->n : !*o->text);
+}
 
 static qkv_status check_required(const command *c)
 {

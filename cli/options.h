@@ -40,6 +40,7 @@ typedef struct option {
     const char *name; /* without the dashes; NULL ends a table */
     char letter;      /* 0: none */
     bool required;
+    const bool *optional_with; /* a flag without which it is required */
     bool plain;        /* may come without its name: "qkv learn 4" is "qkv learn --lesson 4" */
     const char *value; /* what the help calls the value; NULL for a flag */
     const char *help;  /* of a choice, where it is empty or begins with a space, what follows the names */
@@ -66,6 +67,9 @@ typedef struct command {
     qkv_status (*run)(void); /* prints results; has reported its error when it gives one */
     bool is_shared;          /* by the ranks that mpirun started; another command runs in each of them */
 } command;
+
+/* The job of the training that "--resume --out DIR" goes on with; NULL where the arguments are others. */
+const char *find_resumed_job(char **arguments);
 
 extern const command show_model_command, show_positions_command, show_flow_command, show_curve_command, show_array_command;
 extern const command example_translate_command, example_summarize_command, example_classify_command, example_generate_command,

@@ -1,6 +1,6 @@
 #!/bin/sh
-# options.sh: every option of "qkv train" that qkv/transformer.def lists lands in config.json, and a training does not resume
-# without it: its record tells, and so does its checkpoint. usage: options.sh QKV LIST_OPTIONS
+# options.sh: every option of "qkv train" that qkv/transformer.def lists lands in config.json, and a training resumes with it,
+# typed or not: its record has it. Its checkpoint refuses another value. usage: options.sh QKV LIST_OPTIONS
 . "$(dirname "$0")/cases.sh"
 qkv=$(realpath "$1") list=$(realpath "$2")
 cd "$folder" || exit 1
@@ -16,7 +16,7 @@ train() {
     "$qkv" train "$job" --paper --train $text --tokens characters --layers 1 --dim 8 --heads 4 --inner 8 --positions learned \
         --longest 30 --max-tokens 64 --steps 1 --quiet --threads 1 --out "$out" "$@"
 }
-# stops PIECE JOB FOLDER: going on without the option is refused.
+# stops PIECE JOB FOLDER: resuming is refused.
 stops() {
     piece=$1
     shift
@@ -42,7 +42,8 @@ while read -r job name value key stored; do
     contains "--$name is in config.json" "$(cat "$name/config.json")" "\"$key\": $stored"
     refuse "--$name is not what there is without it" grep -qF "\"$key\": $stored" $job/config.json
     check "--$name stays when it resumes" train $job "$name" "$@" --resume
-    check "--$name is in training.json" stops "--$name was" $job "$name"
+    check "and is in training.json" "$qkv" train --resume --out "$name" --quiet --threads 1
+    contains "from which it is taken" "$(cat "$name/config.json")" "\"$key\": $stored"
     cp $job/training.json "$name"
     check "--$name is in the checkpoint" stops "it was trained with other" $job "$name"
 done <options

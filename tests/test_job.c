@@ -407,6 +407,31 @@ static void resume_refused(const char *out, qkv_status wanted, const char *piece
     qkv_training_free(t);
 }
 
+/* The folder alone is enough to go on: what was set, files among it, and what was chosen is in its record. */
+static void resume_needs_the_folder_alone(void **state)
+{
+    (void)state;
+    witness whole = { 0 }, first = { .stop_at = 3 }, second = { 0 };
+    static const char *const more[] = { "beta2", "0.9", "no-source-eos", "yes", "pre-norm", "", "epochs", "1" };
+    qkv_run_result end;
+    for (int i = 0; i < 2; i++) {
+        qkv_training *t = small_training("translate", "pairs.tsv", i ? "alone" : "together", NULL);
+        qkv_training_set(t, "valid", in_folder("valid.tsv"));
+        for (size_t k = 0; k < sizeof more / sizeof *more; k += 2) qkv_training_set(t, more[k], more[k + 1]);
+        assert_int_equal(run(t, i ? &first : &whole, &end), QKV_OK);
+        qkv_training_free(t);
+    }
+    assert_string_equal(end.reason, "enough");
+    qkv_training *t = qkv_training_new("translate");
+    qkv_training_set(t, "out", in_folder("alone"));
+    qkv_training_set(t, "resume", "yes");
+    assert_int_equal(run(t, &second, &end), QKV_OK);
+    qkv_training_free(t);
+    assert_same_file("together", "alone", "model.safetensors");
+    assert_same_file("together", "alone", "checkpoint.safetensors");
+    assert_same_file("together", "alone", "training.json");
+}
+
 static void a_damaged_record_is_told(void **state)
 {
     (void)state;
@@ -419,6 +444,11 @@ static void a_damaged_record_is_told(void **state)
         { "\"chosen\": {", "\"chosen\": [], \"was\": {" },
         { "\"chosen\": {", "\"planned_steps\": -5, \"chosen\": {" },
         { "\"chosen\": {", "\"planned_steps\": \"7\", \"chosen\": {" },
+        { "\"given\": {", "\"given\": {\"colour\": \"red\", " },
+        { "\"given\": {", "\"given\": {\"out\": \"else\", " },
+        { "\"given\": {", "\"given\": {\"warmup\": \"x\", " },
+        { "\"given\": {", "\"given\": {\"valid\": [], " },
+        { "\"given\": {", "\"given\": {\"valid\": [1], " },
     };
     witness w = { 0 };
     qkv_training *t = small_training("translate", "pairs.tsv", "damaged", "steps", "4", NULL);
@@ -630,6 +660,7 @@ int main(void)
         cmocka_unit_test(a_stop_while_it_plans_leaves_nothing),
         cmocka_unit_test(only_a_beginning_is_planned),
         cmocka_unit_test(a_plan_knows_how_often_is_measured),
+        cmocka_unit_test(resume_needs_the_folder_alone),
         cmocka_unit_test(a_damaged_record_is_told),
         cmocka_unit_test(another_job_or_text_is_told),
         cmocka_unit_test(a_fit_comes_out_again),

@@ -66,7 +66,7 @@ train --steps 20 --out ended
 if [ "$(files ended)" = "$(files endless)" ]; then not_ok "it is another model"; else ok "it is another model"; fi
 train --steps 11 --no-source-eos --out endless2 && train --steps 20 --no-source-eos --resume --out endless2
 same "resumed" "$(files endless)" "$(files endless2)"
-check "not resumed with it" run 2 "--no-source-eos was" train translate $data $model --steps 30 --resume --out endless2
+check "not resumed with it" run 2 "--no-source-eos was" train translate $data $model --source-eos --steps 30 --resume --out endless2
 cp -r ended before
 sed -i '/"no-source-eos"/d' before/training.json
 train --steps 25 --resume --out ended
@@ -107,6 +107,25 @@ refuse "one training a folder" train --steps 100000 --out interrupted --resume
 kill -TERM $pid
 wait $pid
 same "143 after TERM" 143 $?
+
+# The folder is enough to go on.
+"$qkv" train translate $data $model --steps 60 --out alone </dev/null &
+pid=$!
+until [ -s alone/checkpoint.safetensors ] || ! kill -0 $pid; do :; done
+kill -INT $pid 2>/dev/null
+wait $pid
+check "--resume --out is enough" run 0 "" train --resume --out alone --quiet
+same "and gives the same bytes" "$wanted" "$(files alone)"
+mv train.1 moved.1
+check "a text that was moved is named" run 3 "train.1 is not there: give its new place with --train" train --out alone --resume
+check "and may have another place" run 0 "" train --resume --out=alone --train moved.1 train.2 --quiet
+mv moved.1 train.1
+cp -r alone nothing-given
+sed -i '/^  "given": {/,/^  }/d' nothing-given/training.json
+check "an older record needs the options" run 2 "give all of them again" train --resume --out nothing-given
+check "which it goes on with" train --steps 60 --resume --out nothing-given
+check "no training" run 2 "there is no training in empty-handed" train --resume --out empty-handed
+check "no folder" run 2 "needs a job" train --resume
 
 # ---- on a terminal ----
 loud=$(echo "$model" | sed 's/--quiet//')

@@ -81,8 +81,8 @@ typedef struct qkv_training_watch {
 } qkv_training_watch;
 
 /* Reads the text, chooses what is not set, and trains until a limit, stop or an error; then out, which may be NULL, tells
- * how it ended, and the folder "out" holds the best model. With "resume" it goes on as if it had never stopped, with the
- * choices of its start. "minutes" measures the speed of some updates, which it undoes, and of a validation, and fixes the
+ * how it ended, and the folder "out" holds the best model. With "resume" it goes on as if it had never stopped: "out" and "resume"
+ * are enough, all other options are those of its start unless they are set, and one that may not change is refused. "minutes" measures the speed of some updates, which it undoes, and of a validation, and fixes the
  * number of steps: a training of so many steps gives the same bytes. Stopped before that, nothing is written, and there is
  * nothing to resume. A training may run again: what is not set is then chosen anew. Errors: those of qkv_run(); of the files
  * (IO, FORMAT), naming file and line; USAGE for options that do not go together, and with "resume" for a training of another

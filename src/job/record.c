@@ -1,6 +1,7 @@
 /* record.c: what a training was asked for, written down; and taken up again when it goes on. */
 #include "training.h"
 
+#include "../base/file.h"
 #include "../base/memory.h"
 #include "../io/json.h"
 
@@ -62,19 +63,41 @@ static json_t *labels_json(const qkv_training *t)
     return counts;
 }
 
-/* The options that rules chose: a run that goes on takes them from here. */
-static json_t *chosen_json(const qkv_training *t)
+/* Of one run alone. */
+static bool is_of_one_run(qkv__option i) { return i == QKV__SET_out || i == QKV__SET_resume || i == QKV__SET_dry_run; }
+
+/* Bytes that are not UTF-8 become U+FFFD. NULL: out of memory. */
+static json_t *text_json(const char *text)
 {
-    json_t *chosen = json_object();
+    qkv_text repaired = { 0 };
+    json_t *made = qkv_utf8_repair(text, strlen(text), &repaired) ? NULL : json_string(repaired.data);
+    qkv_text_free(&repaired);
+    return made;
+}
+
+static json_t *files_json(const qkv__paths *f)
+{
+    json_t *all = json_array();
+    for (int i = 0; i < f->n && all; i++)
+        if (json_array_append_new(all, text_json(f->at[i]))) json_decref(all), all = NULL;
+    return all;
+}
+
+/* The options that the caller set, or that rules chose: a run that goes on takes them from here. Several files are an array. */
+static json_t *options_json(const qkv_training *t, qkv__origin origin)
+{
+    json_t *all = json_object();
     qkv_text text = { 0 };
-    for (int k = 0; k < QKV__SET_OPTIONS && chosen; k++) {
-        if (t->o.origin[k] != QKV__CHOSEN) continue;
-        if (qkv__options_text(&t->o, (qkv__option)k, &text) ||
-            json_object_set_new(chosen, qkv__options_name((qkv__option)k), json_string(text.data)))
-            json_decref(chosen), chosen = NULL;
+    for (int k = 0; k < QKV__SET_OPTIONS && all; k++) {
+        qkv__option i = (qkv__option)k;
+        if (t->o.origin[k] != origin || is_of_one_run(i)) continue;
+        const qkv__paths *files = qkv__options_paths(&t->o, i);
+        bool failed = !files && qkv__options_text(&t->o, i, &text);
+        if (failed || json_object_set_new(all, qkv__options_name(i), files ? files_json(files) : text_json(text.data)))
+            json_decref(all), all = NULL;
     }
     qkv_text_free(&text);
-    return chosen;
+    return all;
 }
 
 char *qkv__training_about(const qkv_training *t)
@@ -87,7 +110,8 @@ char *qkv__training_about(const qkv_training *t)
     json_object_set_new(all, "vocabulary", json_integer(qkv_tokenizer_size(qkv_model_source_tokenizer(t->model))));
     json_object_set_new(all, "parameters", json_integer((json_int_t)qkv_params_count(qkv_model_params(t->model))));
     /* Without these it would go on as another training. */
-    bool ok = t->is_old || !json_object_set_new(all, "chosen", chosen_json(t));
+    bool ok = !json_object_set_new(all, "given", options_json(t, QKV__SET)) &&
+              (t->is_old || !json_object_set_new(all, "chosen", options_json(t, QKV__CHOSEN)));
     if (ok && t->planned_steps) ok = !json_object_set_new(all, "planned_steps", json_integer((json_int_t)t->planned_steps));
     char *text = ok ? json_dumps(all, 0) : NULL;
     json_decref(all);
@@ -119,6 +143,55 @@ static qkv_status recall_choices(qkv_training *t, const char *path, json_t *chos
     return QKV_OK;
 }
 
+static bool is_limit(qkv__option i) { return i == QKV__SET_steps || i == QKV__SET_epochs || i == QKV__SET_minutes; }
+
+static bool has_limit(const qkv_training *t)
+{
+    return QKV__IS_SET(&t->o, steps) || QKV__IS_SET(&t->o, epochs) || QKV__IS_SET(&t->o, minutes);
+}
+
+static qkv_status recall_option(qkv_training *t, const char *name, const json_t *value)
+{
+    size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    qkv_status status = n ? QKV_OK : QKV_FORMAT;
+    for (size_t k = 0; k < n && !status; k++) {
+        const char *text = json_string_value(json_is_array(value) ? json_array_get(value, k) : value);
+        status = text ? qkv__options_set(&t->o, name, text, QKV__SET) : QKV_FORMAT;
+    }
+    return status;
+}
+
+/* What the caller set when the training was started, and did not set now. A limit stands for all limits. */
+static qkv_status recall_given(qkv_training *t, const char *path, json_t *given)
+{
+    const char *name;
+    json_t *value;
+    bool is_limited = has_limit(t);
+    json_object_foreach (given, name, value) {
+        qkv__option i = qkv__options_find(&t->o, name);
+        bool is_known = i != QKV__SET_OPTIONS && !is_of_one_run(i);
+        if (is_known && (t->o.origin[i] == QKV__SET || (is_limited && is_limit(i)))) continue;
+        qkv_status status = is_known ? recall_option(t, name, value) : QKV_FORMAT;
+        if (status == QKV_MEMORY) return status;
+        if (status) return qkv__fail(QKV_FORMAT, "%s: \"given\" has no valid value for \"%.60s\"", path, name);
+    }
+    return QKV_OK;
+}
+
+qkv_status qkv__training_find_files(const qkv_training *t)
+{
+    for (int k = 0; k < QKV__SET_OPTIONS; k++) {
+        qkv__option i = (qkv__option)k;
+        const qkv__paths *files = qkv__options_paths(&t->o, i), from = { .at = (char **)(uintptr_t)&t->o.v.from, .n = 1 };
+        if (i == QKV__SET_from && t->o.v.from) files = &from;
+        for (int f = 0; files && qkv__options_has(&t->o, i) && f < files->n; f++)
+            if (!qkv__file_exists(files->at[f]))
+                return qkv__fail(QKV_IO, "cannot resume %s: %s is not there: give its new place with --%s", t->o.v.out,
+                                 files->at[f], qkv__options_name(i));
+    }
+    return QKV_OK;
+}
+
 static qkv_status recall_plan(qkv_training *t, const char *path, const json_t *steps)
 {
     t->planned_steps = (int64_t)json_integer_value(steps);
@@ -145,6 +218,7 @@ qkv_status qkv__training_recall(qkv_training *t)
     t->is_old = !chosen;
     status = check_job(t, json_object_get(record, "job"));
     if (!status && chosen && !json_is_object(chosen)) status = qkv__fail(QKV_FORMAT, "%s: \"chosen\" is not an object", path);
+    if (!status) status = recall_given(t, path, json_object_get(record, "given"));
     if (!status) status = recall_choices(t, path, chosen);
     if (!status) status = recall_plan(t, path, json_object_get(record, "planned_steps"));
     json_decref(record);

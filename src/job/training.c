@@ -186,7 +186,8 @@ static qkv_status check_folder(qkv_training *t)
 {
     qkv__settings settings = { 0 };
     qkv_run_opts o = { .folder = t->o.v.out, .resume = t->o.v.resume };
-    qkv_status status = qkv__settings_of(t, &settings);
+    qkv_status status = t->o.v.resume ? qkv__training_find_files(t) : QKV_OK;
+    if (!status) status = qkv__settings_of(t, &settings);
     o.settings = settings.all;
     o.n_settings = settings.n;
     if (!status) status = qkv_run_check(&o);
@@ -425,6 +426,9 @@ static const qkv__paths *train_files(const qkv_training *t)
 static qkv_status check_needed(const qkv_training *t)
 {
     const qkv__training_values *v = &t->o.v;
+    if (!train_files(t)->n && v->resume && v->out)
+        return qkv__fail(QKV_USAGE, "cannot resume %s: its training.json does not hold the options: give all of them again",
+                         v->out);
     if (!train_files(t)->n) return qkv__fail(QKV_USAGE, "training: there is no text: set \"train\"");
     if (!v->out && (!v->dry_run || v->resume))
         return qkv__fail(QKV_USAGE, "training: there is no folder to write: set \"out\"");
@@ -449,10 +453,10 @@ static qkv_status agree_on_course(const qkv_training *t)
 
 static qkv_status run_from_files(qkv_training *t, qkv_run_result *out)
 {
-    qkv_status status = check_needed(t);
-    if (!status && t->o.v.resume) status = qkv_run_check(&(qkv_run_opts){ .folder = t->o.v.out, .resume = 1 });
-    if (!status && t->o.v.resume) status = qkv__training_recall(t);
-    if (!status && t->o.v.resume) status = check_needed(t); /* with what was chosen */
+    bool goes_on = t->o.v.resume && t->o.v.out;
+    qkv_status status = goes_on ? qkv_run_check(&(qkv_run_opts){ .folder = t->o.v.out, .resume = 1 }) : QKV_OK;
+    if (!status && goes_on) status = qkv__training_recall(t);
+    if (!status) status = check_needed(t);
     if (status) return status;
     set_defaults(t);
     choose_micro_batches(t);

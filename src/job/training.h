@@ -135,8 +135,11 @@ typedef struct qkv__settings {
 qkv_status qkv__settings_of(const qkv_training *t, qkv__settings *out);
 void qkv__settings_free(qkv__settings *s);
 char *qkv__training_about(const qkv_training *t); /* more for training.json, in jansson's memory; NULL: out of memory */
-/* With --resume: takes from the record what rules chose when the training was started, and what --minutes planned. */
+/* With --resume: takes from the record the options that the training was started with, unless they are set, what rules chose, and
+ * what --minutes planned. */
 qkv_status qkv__training_recall(qkv_training *t);
+/* IO for a text, or a model to start from, that has been moved since: the sentence names the option to give. */
+qkv_status qkv__training_find_files(const qkv_training *t);
 
 /* ---- recipe.c ---- */
 void qkv__choose_translation(qkv_training *t, const qkv__survey *s);

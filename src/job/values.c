@@ -89,6 +89,11 @@ qkv__option qkv__options_find(const qkv__options *o, const char *name)
 
 bool qkv__options_is_path(qkv__option i) { return rows[i].kind == TEXT || rows[i].kind == FILES; }
 
+const qkv__paths *qkv__options_paths(const qkv__options *o, qkv__option i)
+{
+    return rows[i].kind == FILES ? place_of(o, i) : NULL;
+}
+
 /* ---- from text ---- */
 
 static qkv_status read_option_count(const char *name, const char *text, int *out)

@@ -62,6 +62,9 @@ void qkv__options_fill(qkv__options *o, const qkv__training_values *defaults);
 void qkv__options_unset(qkv__options *o, qkv__option i);
 void qkv__options_forget_choices(qkv__options *o);
 
+/* The paths of an option of kind FILES; NULL for others. */
+const qkv__paths *qkv__options_paths(const qkv__options *o, qkv__option i);
+
 /* What option i is, as text into a buffer that is grown. MEMORY. */
 qkv_status qkv__options_text(const qkv__options *o, qkv__option i, qkv_text *out);
 
