@@ -13,8 +13,15 @@ static struct {
     const char *model, *prefix, *shortlist, *source_lang, *target_lang, *source_prefix;
     int beam, n_best, max_length, max_source, no_repeat, batch;
     float length_penalty;
-    bool alignment, json, heatmap, strict, quiet, split;
+    int split;
+    bool alignment, json, heatmap, strict, quiet, plain;
 } given = { .max_source = 1024, .batch = 256 };
+
+/* --split; the last two are the same as the two before them. */
+enum { SPLIT_AUTO, SPLIT_ALWAYS, SPLIT_NEVER, SPLIT_WORDS = 5 };
+static const char *const split_words[SPLIT_WORDS + 1] = { "auto", "always", "never", "yes", "no", NULL };
+static const qkv_split splits[SPLIT_WORDS] = { QKV_SPLIT_AUTO, QKV_SPLIT_SENTENCES, QKV_SPLIT_NONE, QKV_SPLIT_SENTENCES,
+                                               QKV_SPLIT_NONE };
 
 static const option options[] = {
     { "model", 'm', .group = INPUT_GROUP, .value = "DIR", .help = "model folder", .required = true, .text = &given.model },
@@ -42,7 +49,11 @@ static const option options[] = {
       .text = &given.target_lang },
     { "source-prefix", .is_rare = true, .group = INPUT_GROUP, .value = "TEXT",
       .help = "text to put before every source, such as T5's \"translate English to German: \"", .text = &given.source_prefix },
-    { "split", .group = INPUT_GROUP, .help = "translate the sentences of a line one by one", .flag = &given.split },
+    { "split", .is_rare = true, .group = INPUT_GROUP, .value = "WHEN",
+      .help = "auto, always or never: translate the sentences of a line one by one (default: auto)", .choice = &given.split,
+      .names = split_words, .without_value = SPLIT_ALWAYS },
+    { "plain", .is_rare = true, .group = INPUT_GROUP,
+      .help = "translate the lines of a subtitle, Markdown, HTML or XML file as plain text", .flag = &given.plain },
     { "shortlist", .is_rare = true, .group = SEARCH_GROUP, .value = "FILE",
       .help = "restrict target tokens to this list, made by \"qkv shortlist\": faster", .text = &given.shortlist },
     { "alignment", .is_rare = true, .group = RESULT_GROUP,
@@ -63,8 +74,23 @@ typedef struct work {
     translation_format format;
     text_stream in;
     int64_t too_long;
+    int64_t most_sentences, whole; /* lines with more that attention keeps whole; 0: not counted */
     qkv_translations found;
 } work;
+
+/* With attention lines stay whole. It is counted which of them "--split auto" would have split. */
+static int64_t sentences_to_count(const qkv_model_info *info, int split)
+{
+    if (split != SPLIT_AUTO || !(given.alignment || given.heatmap)) return 0;
+    return info->sentences ? info->sentences : !strcmp(info->family, "qkv");
+}
+
+static int64_t count_sentences(const char *text, size_t length)
+{
+    int64_t n = 0;
+    for (qkv_span s = { 0, 0 }; qkv_sentence_next(text, length, &s);) n++;
+    return n;
+}
 
 static void refuse_long(work *w, int64_t number, int64_t n_source)
 {
@@ -89,6 +115,7 @@ static qkv_status translate_group(void *data, line_group *g)
     if (qkv_translate(w->model, (const char *const *)g->at, g->lengths, g->n, &w->opts, &w->found)) return library_failed();
     for (int64_t i = 0; i < g->n && !status; i++) {
         source_line line = { g->before + i + 1, g->at[i], g->lengths[i] };
+        w->whole += w->most_sentences && count_sentences(line.text, line.length) > w->most_sentences;
         if (w->found.status[i]) refuse_long(w, line.number, w->found.n_source[i]);
         else status = print_translations(&w->format, w->model, line, &w->found, i);
         if (!w->found.status[i]) g->tokens += w->found.n_source[i] + w->found.best[i * w->found.n_best].n_ids;
@@ -98,21 +125,46 @@ static qkv_status translate_group(void *data, line_group *g)
 
 /* ---- from options to the end ---- */
 
+/* Files that are more than text, by the end of their names. */
+static qkv_status check_file_kind(const char *path)
+{
+    static const struct {
+        const char *what, *ends; /* separated by spaces */
+    } kinds[] = {
+        { N_("timestamps"), " srt vtt sbv ass ssa ttml lrc " },
+        { N_("code and markup"), " md markdown mdx rst adoc tex ipynb " },
+        { N_("tags"), " html htm xhtml xml svg tmx xliff xlf sgm sgml " },
+        { N_("keys and syntax"), " json jsonl yaml yml toml ini po pot properties strings resx " },
+    };
+    static const char documents[] = " docx doc odt rtf pdf epub pptx odp xlsx ods ";
+    const char *dot = path && !given.plain ? strrchr(path, '.') : NULL;
+    char end[16] = " ";
+    size_t n = 1;
+    if (!dot || strlen(dot) > sizeof end - 2) return QKV_OK;
+    while (*++dot) end[n++] = *dot >= 'A' && *dot <= 'Z' ? (char)(*dot - 'A' + 'a') : *dot;
+    end[n] = ' ';
+    if (n > 1 && strstr(documents, end))
+        return fail(QKV_UNSUPPORTED, "%s: documents are not supported: save it as plain text first", path);
+    for (size_t i = 0; n > 1 && i < sizeof kinds / sizeof *kinds; i++)
+        if (strstr(kinds[i].ends, end))
+            return fail(QKV_UNSUPPORTED, "%s: %s would be translated too: extract the text first, or use --plain", path,
+                        _(kinds[i].what));
+    return QKV_OK;
+}
+
 static qkv_status check_translate_options(void)
 {
     if (given.json && given.heatmap) return fail(QKV_USAGE, "--json and --heatmap: choose one");
-    if (given.split && (given.alignment || given.heatmap))
-        return fail(QKV_USAGE, "--split: sentences have attention each of their own, without --alignment and --heatmap");
+    if (splits[given.split] == QKV_SPLIT_SENTENCES && (given.alignment || given.heatmap))
+        return fail(QKV_USAGE, "--split %s: --alignment and --heatmap need whole lines", split_words[given.split]);
     if (!(given.length_penalty >= 0)) return fail(QKV_USAGE, "--length-penalty must be at least 0");
-    return QKV_OK;
+    return check_file_kind(streams.input);
 }
 
 /* Zero is left to the library, which takes what the model's files say. */
 static qkv_status resolve_source_limit(work *w)
 {
-    int own = qkv_model_info_of(w->model)->beam, beam = given.beam ? given.beam : own ? own : 4;
-    if (!given.beam && given.n_best > beam) given.beam = beam = given.n_best;
-    if (given.n_best > beam) return fail(QKV_USAGE, "--n-best %d needs a --beam of as many", given.n_best);
+    if (given.beam && given.n_best > given.beam) return fail(QKV_USAGE, "--n-best %d needs a --beam of as many", given.n_best);
     w->format = (translation_format){ given.n_best > 0, given.alignment, given.json, given.heatmap };
     qkv_translate_opts *o = &w->opts;
     *o = QKV_OPTS(qkv_translate_opts);
@@ -122,8 +174,9 @@ static qkv_status resolve_source_limit(work *w)
     o->prefix = given.prefix;
     o->shortlist = w->shortlist;
     o->source_lang = given.source_lang, o->target_lang = given.target_lang, o->source_prefix = given.source_prefix;
-    o->split = given.split ? QKV_SPLIT_SENTENCES : QKV_SPLIT_NONE;
     o->attention = given.alignment || given.heatmap;
+    o->split = o->attention ? QKV_SPLIT_NONE : splits[given.split];
+    w->most_sentences = sentences_to_count(qkv_model_info_of(w->model), given.split);
     if (was_given("length-penalty") && given.length_penalty == 0) o->length_penalty = -1;
     return QKV_OK;
 }
@@ -148,6 +201,13 @@ static qkv_status run_translate(void)
     if (!status && qkv_translate(w.model, NULL, NULL, 0, &w.opts, &w.found)) status = library_failed();
     if (!status) status = open_results(&w.in);
     if (!status) status = each_group(&w.in, given.batch, given.strict, given.quiet, translate_group, &w);
+    if (w.whole && !given.quiet)
+        fprintf(stderr,
+                w.whole == 1 ? _("qkv: --alignment and --heatmap need whole lines: %lld of the lines has more sentences than "
+                                 "the training lines, and its translation may be wrong\n")
+                             : _("qkv: --alignment and --heatmap need whole lines: %lld of the lines have more sentences than "
+                                 "the training lines, and their translations may be wrong\n"),
+                (long long)w.whole);
     close_all(&w);
     return !status && w.too_long ? QKV_LIMIT : status;
 }
@@ -172,9 +232,19 @@ const command translate_command = {
              "part of that.\n"
              "\n"
              "A model of many languages is told which two: --source-lang and --target-lang, by\n"
-             "the codes that its tokenizer has. --split is for lines of several sentences and\n"
-             "models that learned single ones: each is translated by itself, and the results\n"
-             "make one line again.\n"
+             "the codes that its tokenizer has.\n"
+             "\n"
+             "A model that was trained on one sentence per line cannot translate three at once.\n"
+             "--split auto splits a line if it has more sentences than the training lines, or more\n"
+             "tokens than the model reads. A published model gets the whole line if it fits.\n"
+             "\"always\" splits every line, and so does --split without a value; \"never\" splits\n"
+             "none. The translations of a line are joined again, without spaces in Chinese,\n"
+             "Japanese and Thai. --alignment and --heatmap need whole lines. With --prefix, auto\n"
+             "splits none.\n"
+             "\n"
+             "Subtitles, Markdown, HTML, XML and similar files are refused, because their\n"
+             "timestamps, code and tags would be translated as text. Extract the text first, a\n"
+             "line per sentence or paragraph; --plain translates the lines as they are.\n"
              "\n"
              "A line with more than --max-source tokens gives an empty line (in JSON an\n"
              "\"error\") and a sentence on standard error; the others are translated, and the\n"

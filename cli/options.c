@@ -63,6 +63,13 @@ static qkv_status read_choice(const option *o, const char *text)
     return fail(QKV_USAGE, "--%s: \"%s\" is not one of %s", o->name, text, list);
 }
 
+static bool is_name_of(const option *o, const char *text)
+{
+    for (int i = 0; text && o->names[i]; i++)
+        if (!strcmp(text, o->names[i])) return true;
+    return false;
+}
+
 static qkv_status read_value(const option *o, const char *text)
 {
     if (o->count) return read_count(o, text);
@@ -253,6 +260,10 @@ qkv_status parse_options(const command *c, char **arguments)
         }
         if (o->list) {
             if (!(arguments = read_list_option(o, arguments, value))) return QKV_USAGE;
+            continue;
+        }
+        if (o->without_value && !value && !is_name_of(o, arguments[1])) {
+            *o->choice = o->without_value;
             continue;
         }
         if (!value && !(value = *++arguments)) return fail(QKV_USAGE, "--%s needs a value: %s", o->name, o->value);

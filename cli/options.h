@@ -56,6 +56,7 @@ typedef struct option {
     float *number;            /* a finite number */
     int *choice;              /* the place of one of the names */
     const char *const *names; /* of a choice, or of a text for the help; NULL after the last */
+    int without_value;        /* above 0: the choice may come without a value, which means this one */
 } option;
 
 typedef struct command {

@@ -51,8 +51,9 @@ static void read_config(const uint8_t *data, size_t size)
     qkv_transformer_opts o;
     qkv__labels labels = { 0 };
     float penalty;
+    int64_t sentences;
     if (f && f->variant) f = f->variant(&p, NULL);
-    if (json_is_object(config) && !f) qkv__config_read("config.json", config, &o, &labels, &penalty);
+    if (json_is_object(config) && !f) qkv__config_read("config.json", config, &o, &labels, &penalty, &sentences);
     else if (f && !qkv__family_read(f, &p, &o)) {
         qkv_model_info info = qkv__model_info_of(&o);
         qkv__sentence sentence = { 0 };

@@ -537,6 +537,32 @@ static void a_training_may_run_twice(void **state)
 
 /* ---- the text ---- */
 
+/* 2 lines in 100 have three sentences, one in 600 has nine: the 99th percentile is three, and the folder says so. */
+static void sentences_of_a_line_are_recorded(void **state)
+{
+    (void)state;
+    FILE *f = fopen(in_folder("sentences.tsv"), "w");
+    assert_non_null(f);
+    for (int i = 0; i < LINES; i++) {
+        for (int s = 0; s < (i == 7 ? 9 : i % 50 ? 1 : 3); s++) fprintf(f, "%sW%d x%d y%d.", s ? " " : "", s, i % 11, i);
+        fprintf(f, "\tx%d. W%d. Y%d\n", i % 11, i % 7, i); /* targets do not count */
+    }
+    fclose(f);
+    static const char *const texts[] = { "sentences.tsv", "pairs.tsv" };
+    for (int i = 0; i < 2; i++) {
+        witness w = { 0 };
+        const char *out = i ? "one_sentence" : "three_sentences";
+        qkv_training *t = small_training("translate", texts[i], out, "steps", "1", NULL);
+        assert_int_equal(run(t, &w, NULL), QKV_OK);
+        assert_int_equal(qkv_model_info_of(qkv_training_model(t))->sentences, i ? 1 : 3);
+        qkv_training_free(t);
+        qkv_model *m = qkv_model_load(in_folder(out));
+        assert_non_null(m);
+        assert_int_equal(qkv_model_info_of(m)->sentences, i ? 0 : 3); /* one is not written */
+        qkv_model_free(m);
+    }
+}
+
 static void texts_are_held_back(void **state)
 {
     (void)state;
@@ -666,6 +692,7 @@ int main(void)
         cmocka_unit_test(a_fit_comes_out_again),
         cmocka_unit_test(steps_replace_chosen_epochs),
         cmocka_unit_test(a_training_may_run_twice),
+        cmocka_unit_test(sentences_of_a_line_are_recorded),
         cmocka_unit_test(texts_are_held_back),
         cmocka_unit_test(what_is_odd_about_the_text_is_told),
         cmocka_unit_test(validation_text_must_be_there),

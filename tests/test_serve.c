@@ -204,8 +204,17 @@ static void translations_are_the_librarys(void **state)
     qkv_translations_free(&t);
 }
 
-/* What the server must answer: {0} to {5} stand for the translations of the sentences below, by rank after a colon. */
-static const char *const sentences[] = { "I love you.", "The cat sat.", "the dog", "我爱你。", "猫坐在垫子上！", "you" };
+/* What the server must answer: {0} to {9} stand for the library's translations of these lines, by rank after a colon. */
+static const char *const sentences[] = { "I love you.",
+                                         "The cat sat.",
+                                         "  the dog", /* byte pairs: the space is read too */
+                                         "我爱你。",
+                                         "猫坐在垫子上！",
+                                         "you",
+                                         "I love you. The cat sat.",
+                                         "I love you.  The cat sat.",
+                                         "我爱你。猫坐在垫子上！",
+                                         "  the dog " };
 
 static void fill_in(const char *pattern, const qkv_translations *t, char *to, size_t room)
 {
@@ -227,10 +236,10 @@ static void lines_and_sentences_stay_apart(void **state)
         const char *text, *wanted;
     } cases[] = {
         { "I love you.\\nThe cat sat.", "{0}\n{1}" },
-        { "I love you. The cat sat.", "{0} {1}" },
-        { "I love you.  The cat sat.\\r\\n\\r\\n  the dog\\n", "{0}  {1}\r\n\r\n  {2}\n" },
-        { "  the dog ", "  {2} " },
-        { "我爱你。猫坐在垫子上！", "{3} {4}" },
+        { "I love you. The cat sat.", "{6}" },
+        { "I love you.  The cat sat.\\r\\n\\r\\n  the dog\\n", "{7}\r\n\r\n  {2}\n" },
+        { "  the dog ", "  {9} " },
+        { "我爱你。猫坐在垫子上！", "{8}" },
         { "我爱你。\\n\\n猫坐在垫子上！\\nyou", "{3}\n\n{4}\n{5}" },
         { " \\n ", " \n " },
         { "", "" },
@@ -239,7 +248,8 @@ static void lines_and_sentences_stay_apart(void **state)
     char body[1024] = "{\"source\":\"en\",\"target\":\"zh\",\"alternatives\":1,\"q\":[", wanted[2048], path[64];
     qkv_translations t = { 0 };
     (void)state;
-    assert_int_equal(qkv_translate(models[MODEL_PAIR], sentences, NULL, 6, &(qkv_translate_opts){ .n_best = 2 }, &t), QKV_OK);
+    const qkv_translate_opts as_command = { .size = sizeof as_command, .n_best = 2, .split = QKV_SPLIT_AUTO };
+    assert_int_equal(qkv_translate(models[MODEL_PAIR], sentences, NULL, 10, &as_command, &t), QKV_OK);
     for (int i = 0; i < CASES; i++)
         snprintf(body + strlen(body), sizeof body - strlen(body), "%s\"%s\"", i ? "," : "", cases[i].text);
     strcat(body, "]}");
@@ -247,8 +257,14 @@ static void lines_and_sentences_stay_apart(void **state)
     for (int i = 0; i < CASES; i++) {
         fill_in(cases[i].wanted, &t, wanted, sizeof wanted);
         snprintf(path, sizeof path, "translatedText/%d", i);
-        assert_string_equal(text_at(x, path), wanted);
+        if (strcmp(text_at(x, path), wanted)) fail_msg("%s: [%s] is not [%s]", cases[i].text, text_at(x, path), wanted);
     }
+    const char *const one_by_one[] = { "I love you.", "The cat sat." };
+    qkv_translations each = { 0 };
+    assert_int_equal(qkv_translate(models[MODEL_PAIR], one_by_one, NULL, 2, NULL, &each), QKV_OK);
+    assert_memory_equal(t.best[12].text, each.best[0].text, each.best[0].length); /* the model learned one sentence a line */
+    assert_string_equal(t.best[12].text + t.best[12].length - each.best[1].length, each.best[1].text);
+    qkv_translations_free(&each);
     fill_in("{0:1}\n{1:1}", &t, wanted, sizeof wanted);
     assert_string_equal(text_at(x, "alternatives/0/0"), wanted);
     assert_int_equal(json_array_size(at(x, "alternatives/0")), 1);
@@ -270,22 +286,41 @@ static void a_text_may_stay_whole(void **state)
     qkv_translations_free(&t);
 }
 
-/* A sign that fills a square has its space in it; any other text keeps the space it had, or gets one. */
-static void sentences_are_joined_as_their_signs_want_it(void **state)
+/* Chinese, Japanese and Thai need no space; other text keeps the space it had, or gets one. */
+static void sentences_are_joined_by_their_script(void **state)
 {
-    static const char *const text = "One.  Two. Three.";
-    const qkv_texts texts = { .texts = &text, .lengths = (const size_t[]){ 17 }, .n = 1 };
-    qkv_translation best[3] = { { .text = "一。", .length = 6 }, { .text = "二", .length = 3 }, { .text = "3", .length = 1 } };
-    const qkv_translations t = { .n = 3, .n_best = 1, .best = best };
-    qkv__passages p = { 0 };
+    static const struct {
+        const char *text, *a, *b, *c, *wanted;
+    } cases[] = {
+        { "One.  Two. Three.", "一。", "二", "3", "一。二3" },
+        { "One. Two. Three.", "我爱你", "猫坐在垫子上!", "你呢?", "我爱你猫坐在垫子上!你呢?" },
+        { "One. Two. Three.", "ฉันรักคุณ", "แมวนั่ง", "คุณ?", "ฉันรักคุณแมวนั่งคุณ?" },
+        { "One. Two. Three.", "ネコです.", "そうです", "か?", "ネコです.そうですか?" },
+        { "One.  Two.\tThree.", "Eins.", "Zwei.", "Drei.", "Eins.  Zwei.\tDrei." },
+        { "一。二！三？", "One.", "Two!", "Three?", "One. Two! Three?" },
+        { "一。　二！　三？", "One.", "Two!", "Three?", "One. Two! Three?" },
+        { "One. Two. Three.", "저는 학생입니다.", "네.", "3", "저는 학생입니다. 네. 3" },
+        { "One. Two. Three.", "I like 猫.", "It sits.", "", "I like 猫. It sits." },
+        { "One. Two. Three.", "", "Zwei.", "Drei.", "Zwei. Drei." },
+        { " One.\r\n\n Two. Three.\n", "一。", "Zwei.", "Drei.", "一。\r\n\n Zwei. Drei." },
+    };
     qkv_text joined = { 0 };
     (void)state;
-    assert_int_equal(qkv__passages_cut(&p, &texts, QKV_SPLIT_SENTENCES, 2), QKV_USAGE);
-    qkv__passages_free(&p);
-    assert_int_equal(qkv__passages_cut(&p, &texts, QKV_SPLIT_SENTENCES, 3), QKV_OK);
-    assert_int_equal(qkv__passages_join(&p, 0, &t, 0, false, &joined), QKV_OK);
-    assert_string_equal(joined.data, "一。二 3");
-    qkv__passages_free(&p);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const qkv_texts texts = { .texts = &cases[i].text, .lengths = (const size_t[]){ strlen(cases[i].text) }, .n = 1 };
+        qkv_translation best[3] = { { .text = cases[i].a, .length = strlen(cases[i].a) },
+                                    { .text = cases[i].b, .length = strlen(cases[i].b) },
+                                    { .text = cases[i].c, .length = strlen(cases[i].c) } };
+        const qkv_translations t = { .n = 3, .n_best = 1, .best = best };
+        const qkv_translate_opts o = { .size = sizeof o, .split = i % 2 ? QKV_SPLIT_SENTENCES : QKV_SPLIT_AUTO };
+        qkv__passages p = { 0 };
+        assert_int_equal(qkv__passages_cut(&p, models[MODEL_PAIR], &texts, &o, 2), QKV_USAGE);
+        qkv__passages_free(&p);
+        assert_int_equal(qkv__passages_cut(&p, models[MODEL_PAIR], &texts, &o, 3), QKV_OK);
+        assert_int_equal(qkv__passages_join(&p, 0, &t, 0, false, &joined), QKV_OK);
+        assert_string_equal(joined.data, cases[i].wanted);
+        qkv__passages_free(&p);
+    }
     qkv_text_free(&joined);
 }
 
@@ -1251,7 +1286,7 @@ int main(void)
         cmocka_unit_test(translations_are_the_librarys),
         cmocka_unit_test(lines_and_sentences_stay_apart),
         cmocka_unit_test(a_text_may_stay_whole),
-        cmocka_unit_test(sentences_are_joined_as_their_signs_want_it),
+        cmocka_unit_test(sentences_are_joined_by_their_script),
         cmocka_unit_test(classes_are_the_librarys),
         cmocka_unit_test(only_class),
         cmocka_unit_test(vectors_are_the_librarys),

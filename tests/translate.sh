@@ -77,6 +77,68 @@ same "each line is answered before the next comes" "$(sed -n 2p first)" "$answer
 exec 3>&- 4<&-
 wait
 
+# ---- lines of several sentences ----
+printf 'I love you. The cat sat on the mat! 我爱你。\n' >in
+check "a line of three sentences" run 0 "" $short
+cp out joined
+check "is split by default" run 0 "" $short --split
+check "as with --split" cmp out joined
+for word in always yes; do check "--split $word" run 0 "" $short --split $word && check "is the same" cmp out joined; done
+check "--split never" run 0 "" $short --split never
+cp out whole
+check "is another translation" sh -c '! cmp -s whole joined'
+check "--split=no" run 0 "" $short --split=no
+check "is the same" cmp out whole
+check "--split before a text" run 0 "" $short --split "$(cat in)"
+check "takes no value from it" cmp out joined
+check "--split=sometimes" run 2 '--split: "sometimes" is not one of auto, always, never' $short --split=sometimes
+printf 'I love you.\nThe cat sat on the mat!\n我爱你。\n' >in
+check "its sentences, a line each" run 0 "" $short
+same "are what is joined" "$(tr -d ' \n' <out)" "$(tr -d ' \n' <joined)"
+cp out first_lines
+check "a line of one sentence" run 0 "" $short --split never
+check "is not changed by the split" cmp out first_lines
+sed 's/^  "model_type"/  "sentences": 2,&/' pair/config.json >two.json
+cp -r pair two && mv two.json two/config.json
+printf 'I love you. The cat sat.\nI love you. The cat sat on the mat! 我爱你。\n' >in
+check "a model trained on two sentences a line" run 0 "" translate -m two --max-length 6
+check "and without the split" sh -c '"$0" translate -m two --max-length 6 --split never <in >never' "$qkv"
+same "translates two at once" "$(head -n 1 never)" "$(head -n 1 out)"
+same "and splits three" "$(cat joined)" "$(sed -n 2p out)"
+check "info" "$qkv" info two
+contains "shows the number" "$(LC_ALL=C.UTF-8 "$qkv" info two)" "splits lines of more than 2 sentences"
+contains "in JSON too" "$("$qkv" info two --json)" '"sentences": 2'
+check "the mean with another" "$qkv" average --quiet -m two pair -o mean_of_two
+check "has no number" cmp mean_of_two/config.json pair/config.json
+sed 's/"sentences": 2/"sentences": 0/' two/config.json >wrong.json && cp wrong.json mean_of_two/config.json
+check "none is no number" run 4 'key "sentences": expected a whole number from 1' translate -m mean_of_two
+head -n 1 in >short_line && mv short_line in
+check "two sentences with too many tokens" run 0 "" translate -m two --max-length 6 --max-source 7
+cp out two_split
+printf 'I love you.\nThe cat sat.\n' >in
+check "one by one" run 0 "" $short
+same "are split" "$(tr -d ' \n' <out)" "$(tr -d ' \n' <two_split)"
+awk 'BEGIN { for (i = 0; i < 100; i++) printf "The cat sat. "; print "" }' >in
+check "a line of 100 sentences" run 0 "" $short --json --n-best 2
+same "is one line" 1 "$(wc -l <out)"
+printf 'I love you. The cat sat.\n' >in
+check "--heatmap keeps it whole" run 0 "need whole lines: 1 of the lines has" $short --heatmap
+check "--prefix" run 0 "" $short --prefix '我爱'
+same "starts the line once" 1 "$(grep -o 我爱 out | wc -l)"
+
+# ---- files that are more than text ----
+for name in s.srt s.VTT a.md a.markdown p.html p.htm p.xml d.json m.tmx m.xliff m.po; do
+    printf '1\n00:00:01,000 --> 00:00:02,000\nI love you\n' >$name
+    refused "$name" 5 "$name: " $short -i $name
+    contains "says what to do" "$(cat err)" "extract the text first, or use --plain"
+done
+: >d.docx
+refused "a document" 5 "d.docx: documents are not supported: save it as plain text first" $short -i d.docx
+check "--plain" run 0 "" $short -i s.srt --plain
+same "translates all lines" 3 "$(wc -l <out)"
+check "another name" cp s.srt s.txt
+check "is text" run 0 "" $short -i s.txt
+
 # ---- formats ----
 printf 'I love you\n\nthe cat\n' >in
 check "--n-best" run 0 "" $short --n-best 3 --max-length 3

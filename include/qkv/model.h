@@ -152,7 +152,7 @@ typedef struct qkv_summary_params {
 } qkv_summary_params;
 
 /* From config.json, which generation_config.json overrides, and the files of sentence-transformers. 0 (of ids -1): not said.
- * A config.json of ours says no more of this than the length penalty. */
+ * A config.json of ours has the length penalty and the number of sentences only. */
 typedef struct qkv_model_info {
     const char *family;           /* "qkv": ours */
     int can;                      /* QKV_ABILITY_TRANSLATE and so on, added up */
@@ -179,6 +179,7 @@ typedef struct qkv_model_info {
     int scores_logits;        /* 1: the score of a cross-encoder is its logit x, else 1 / (1 + e^-x) */
     qkv_problem problem;      /* of a classifier */
     char label_separator[16]; /* what stood between several labels of a text in training; "": not said */
+    int64_t sentences;        /* of a line in training, 99th percentile; 0: not said, which means 1 in a model of ours */
 } qkv_model_info;
 
 /* What is known of m; it lives as long as m and changes only with it. NULL for NULL. */

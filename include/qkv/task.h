@@ -12,8 +12,15 @@
 extern "C" {
 #endif
 
-/* What is read at once: a text as it is; its sentences, one by one; as many of its sentences as max_source allows. */
-typedef enum qkv_split { QKV_SPLIT_NONE, QKV_SPLIT_SENTENCES, QKV_SPLIT_PARTS } qkv_split;
+/* What is translated at once. Results are joined: lines stay lines; sentences in Chinese, Japanese and Thai are joined without a
+ * space, others with the white space of the text, or a space. White space around the text is not kept. */
+typedef enum qkv_split {
+    QKV_SPLIT_NONE,      /* the whole text */
+    QKV_SPLIT_SENTENCES, /* a sentence, see qkv_sentence_next() */
+    QKV_SPLIT_PARTS,     /* as many sentences as max_source allows; lines are not kept */
+    QKV_SPLIT_AUTO       /* a line; or its sentences one by one, if it has more of them than the lines in training
+                            (qkv_model_info.sentences), or more tokens than max_source; with a prefix always the line */
+} qkv_split;
 
 /* ---- translation: an encoder and a decoder ----
  * The search is that of <qkv/decode.h>. Of a published model beam, length_penalty (its scores are by_length) and the largest
@@ -21,7 +28,7 @@ typedef enum qkv_split { QKV_SPLIT_NONE, QKV_SPLIT_SENTENCES, QKV_SPLIT_PARTS } 
  * its context. Of a model of ours length_penalty is what was kept with it, see qkv_model_set_length_penalty(), or 0.6. */
 typedef struct qkv_translate_opts {
     size_t size;
-    int beam;             /* 0 means 4; 1 is greedy */
+    int beam;             /* 0 means 4, or n_best if that is more; 1 is greedy */
     int n_best;           /* 0 means 1; at most beam */
     float length_penalty; /* as in qkv_search_opts, and so are the next two; what is 0 is as the model's files say */
     int64_t max_length;
@@ -36,7 +43,7 @@ typedef struct qkv_translate_opts {
      * ">>en<<". NULL: as its files say. USAGE for one that it has not, and for no target where it needs one. */
     const char *source_lang, *target_lang;
     const char *source_prefix;         /* put before every source, and counted in max_source; NULL: nothing */
-    qkv_split split;                   /* results of a text's passages are joined; with attention USAGE */
+    qkv_split split;                   /* with attention, anything but NONE is USAGE */
     int64_t min_length;                /* tokens of a translation, at least; 0 is as the model's files say */
     qkv_each_candidate each_candidate; /* as in qkv_search_opts, of one text alone: with several USAGE; NULL: none */
     void *each_candidate_data;

@@ -5,6 +5,7 @@
 #include "../base/clock.h"
 #include "../base/memory.h"
 #include "../base/size.h"
+#include "../model/model_info.h"
 #include "../task/translate.h"
 #include "../text/buffer.h"
 #include "../text/pairs.h"
@@ -209,13 +210,39 @@ static qkv_status find_valid_lines(qkv_training *t)
 
 typedef struct pairs_read {
     qkv_corpus_read train, valid;
+    int64_t sentences; /* of a source line, 99th percentile */
 } pairs_read;
+
+enum { MOST_SENTENCES = 1024 }; /* of a line that are told apart */
+
+static qkv_status count_sentences(void *data, const char *source, size_t n, const char *target, size_t m)
+{
+    int64_t *lines = data, sentences = 0;
+    (void)target, (void)m;
+    for (qkv_span s = { 0, 0 }; sentences < MOST_SENTENCES && qkv_sentence_next(source, n, &s);) sentences++;
+    lines[sentences]++;
+    return QKV_OK;
+}
+
+/* A line with more is split before it is translated, see QKV_SPLIT_AUTO. */
+static qkv_status measure_sentences(const qkv_training *t, int64_t *percentile)
+{
+    int64_t lines[MOST_SENTENCES + 1] = { 0 }, all = 0, upto = 0;
+    const qkv_corpus_opts opts = reading_opts(t, false);
+    const qkv__paths *f = &t->o.v.train_pairs;
+    qkv_status status = qkv_corpus_each(f->at[0], second_file(f), &opts, count_sentences, lines);
+    for (int i = 1; i <= MOST_SENTENCES; i++) all += lines[i];
+    for (*percentile = 1; *percentile < MOST_SENTENCES; ++*percentile)
+        if (100 * (upto += lines[*percentile]) >= 99 * all) break;
+    return status;
+}
 
 static qkv_status read_both(qkv_training *t, void *told)
 {
     pairs_read *read = told;
     qkv_status status = add_pairs(t, t->pairs, &t->o.v.train_pairs, false, t->o.v.max_length, &read->train);
     if (!status) status = check_enough(t);
+    if (!status) status = measure_sentences(t, &read->sentences);
     bool is_held = t->o.v.split > 0 && qkv__held_every(t) <= read->train.lines;
     bool has_more = t->o.v.valid.n || is_held;
     return !status && has_more ? add_pairs(t, t->valid, valid_files(t), true, 0, &read->valid) : status;
@@ -226,6 +253,7 @@ static qkv_status read_pairs(qkv_training *t)
     pairs_read read = { 0 };
     qkv_status status = check_has_valid(t);
     if (!status) status = qkv__read_for_all(t, read_both, &read, sizeof read);
+    if (!status) qkv__model_set_sentences(t->model, read.sentences);
     t->text.empty = read.train.empty;
     t->text.too_long = read.train.too_long;
     t->valid_batches.in_order = 1;

@@ -1,8 +1,7 @@
 /* average_models.c: one model out of several of one training, each in its folder. */
 #include "../base/file.h"
 #include "../io/json.h"
-
-#include <qkv/model.h>
+#include "model_info.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -35,14 +34,15 @@ static qkv_status compare_files(const char *first, const char *other)
 
 static bool is_ours(const char *family) { return family && !strcmp(family, "qkv"); }
 
-/* A length penalty is fitted to the weights of one model of ours: others of its kind have another, or none. NULL for a file
- * that is no JSON. */
+/* What models of ours of one kind may have or not: a length penalty, fitted to the weights, and the sentences of a line. NULL for
+ * a file that is no JSON. */
 static json_t *read_kind(const char *path)
 {
     enum { LIMIT = 64 << 20 };
     json_t *config;
     if (qkv__json_read(path, LIMIT, &config)) return NULL;
-    if (is_ours(json_string_value(json_object_get(config, "model_type")))) json_object_del(config, "length_penalty");
+    bool is_own = is_ours(json_string_value(json_object_get(config, "model_type")));
+    if (is_own) json_object_del(config, "length_penalty"), json_object_del(config, QKV__SENTENCES);
     return config;
 }
 
@@ -73,10 +73,11 @@ static qkv_status check_kind(const char *first, const char *other)
 /* ---- their mean ---- */
 
 /* The mean has what all of them have. */
-static void keep_common_penalty(qkv_model *mean, const qkv_model *m)
+static void keep_common_info(qkv_model *mean, const qkv_model *m)
 {
     const qkv_model_info *a = qkv_model_info_of(mean), *b = qkv_model_info_of(m);
     if (is_ours(a->family) && a->length_penalty != b->length_penalty) qkv_model_set_length_penalty(mean, 0);
+    if (a->sentences != b->sentences) qkv__model_set_sentences(mean, 0);
 }
 
 /* Adds the weights of one model to the sums. 0 + -0 would be 0, and the mean of one model another model. */
@@ -90,7 +91,7 @@ static qkv_status add_weights(const char *const *folders, int at, qkv_model *mea
     if (!status && qkv_params_block(qkv_model_params(m)) != n)
         status = qkv__fail(QKV_FORMAT, "%s has other weights than %s", folders[at], folders[0]);
     for (int64_t i = 0; !status && i < n; i++) sums[i] = at ? sums[i] + (double)weights[i] : (double)weights[i];
-    if (!status) keep_common_penalty(mean, m);
+    if (!status) keep_common_info(mean, m);
     qkv_model_free(m);
     return status;
 }

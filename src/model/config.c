@@ -135,7 +135,8 @@ static bool is_key(const char *name)
     for (const qkv__config_key *k = keys; k->name; k++)
         if (!strcmp(k->name, name)) return true;
     return !strcmp(name, "model_type") || !strcmp(name, "labels") || !strcmp(name, LENGTH_PENALTY) ||
-           !strcmp(name, QKV__PROBLEM) || !strcmp(name, QKV__SEPARATOR) || !strcmp(name, QUANTIZATION);
+           !strcmp(name, QKV__SENTENCES) || !strcmp(name, QKV__PROBLEM) || !strcmp(name, QKV__SEPARATOR) ||
+           !strcmp(name, QUANTIZATION);
 }
 
 /* "labels": one name for each class; it may be missing. */
@@ -170,6 +171,15 @@ static qkv_status read_length_penalty(const char *path, const json_t *value, flo
     return QKV_OK;
 }
 
+static qkv_status read_sentences(const char *path, const json_t *value, int64_t *out)
+{
+    *out = 0;
+    if (!value || json_is_null(value)) return QKV_OK;
+    *out = json_integer_value(value);
+    if (*out >= 1) return QKV_OK;
+    return qkv__fail(QKV_FORMAT, "%s: key \"" QKV__SENTENCES "\": expected a whole number from 1", path);
+}
+
 qkv_status qkv__quantization_read(const char *path, const json_t *config, int *bits)
 {
     const json_t *all = json_object_get(config, QUANTIZATION), *group = json_object_get(all, "group_size");
@@ -195,7 +205,7 @@ bool qkv__quantization_write(int bits, json_t *config)
 }
 
 qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_opts *o, qkv__labels *labels,
-                            float *length_penalty)
+                            float *length_penalty, int64_t *sentences)
 {
     const char *name;
     json_t *value;
@@ -204,6 +214,7 @@ qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_op
         if (!is_key(name)) return qkv__fail(QKV_FORMAT, "%s: key \"%.60s\" is unknown", path, name);
     qkv_status status = qkv__keys_read(path, keys, config, o);
     if (!status) status = read_length_penalty(path, json_object_get(config, LENGTH_PENALTY), length_penalty);
+    if (!status) status = read_sentences(path, json_object_get(config, QKV__SENTENCES), sentences);
     return status ? status : read_labels(path, json_object_get(config, "labels"), o->classes, labels);
 }
 
@@ -255,6 +266,8 @@ qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, co
     ok = ok && qkv__problem_write(info, config) && qkv__quantization_write(bits, config);
     float length_penalty = qkv__info_is_published(info) ? 0 : info->length_penalty; /* by another formula */
     if (ok && length_penalty > 0) ok = !json_object_set_new(config, LENGTH_PENALTY, json_real((double)length_penalty));
+    bool has_sentences = info->sentences > 1 && !qkv__info_is_published(info);
+    if (ok && has_sentences) ok = !json_object_set_new(config, QKV__SENTENCES, json_integer(info->sentences));
     qkv_status status = qkv__json_write(path, ok ? config : NULL);
     json_decref(config);
     return status;

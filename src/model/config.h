@@ -71,9 +71,9 @@ bool qkv__keys_write(const qkv__config_key *keys, const qkv_transformer_opts *o,
 qkv_status qkv__quantization_read(const char *path, const json_t *config, int *bits);
 bool qkv__quantization_write(int bits, json_t *config);
 
-/* The length penalty is 0 where config.json has none. FORMAT, UNSUPPORTED; IO; MEMORY. */
+/* The length penalty and the sentences are 0 where config.json has none. FORMAT, UNSUPPORTED; IO; MEMORY. */
 qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_opts *o, qkv__labels *labels,
-                            float *length_penalty);
+                            float *length_penalty, int64_t *sentences);
 qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels,
                              const qkv_model_info *info, int bits);
 

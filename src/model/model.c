@@ -77,7 +77,7 @@ static qkv_status copy_model_info(const qkv_model *from, qkv_model *to)
     if (from->family && !from->family->missing(qkv_transformer_options(to->transformer))) to->family = from->family;
     else to->info.family = own.family;
     bool same_scores = to->family == from->family && own.can & QKV_ABILITY_TRANSLATE; /* else another formula, or no search */
-    if (!same_scores) to->info.length_penalty = 0;
+    if (!same_scores) to->info.length_penalty = 0, to->info.sentences = 0;
     if (!status) status = qkv__sentence_copy(&from->sentence, &to->sentence);
     if (!status && from->origin && !(to->origin = qkv__copy_text(from->origin))) status = QKV_MEMORY;
     return status;
@@ -178,6 +178,11 @@ qkv_status qkv_model_set_length_penalty(qkv_model *m, float alpha)
     m->info.length_penalty = 0;
     if (alpha != qkv__length_penalty_of(&m->info)) m->info.length_penalty = alpha;
     return QKV_OK;
+}
+
+void qkv__model_set_sentences(qkv_model *m, int64_t n)
+{
+    if (!qkv__info_is_published(&m->info)) m->info.sentences = n;
 }
 
 /* ---- tokenizers ---- */
@@ -321,9 +326,10 @@ typedef struct loading {
     qkv__labels labels;
     qkv_model_info info;
     qkv__sentence sentence;
-    float length_penalty; /* that our own config.json has */
-    int bits, wanted;     /* of matrices in 8 or 4 bits: as they are stored, and as they are to be, 16 too; 0: not */
-    bool in_memory;       /* files are read, not mapped */
+    float length_penalty; /* that our own config.json has, and the next one too */
+    int64_t sentences;
+    int bits, wanted; /* of matrices in 8 or 4 bits: as they are stored, and as they are to be, 16 too; 0: not */
+    bool in_memory;   /* files are read, not mapped */
 } loading;
 
 static void free_loading(loading *l)
@@ -351,7 +357,8 @@ static qkv_status find_family(loading *l)
 
 static qkv_status read_options(loading *l)
 {
-    if (!l->family) return qkv__config_read(l->f.config, l->published.config, &l->opts, &l->labels, &l->length_penalty);
+    if (!l->family)
+        return qkv__config_read(l->f.config, l->published.config, &l->opts, &l->labels, &l->length_penalty, &l->sentences);
     if (!(l->published.unread = json_copy(l->published.config))) return QKV_MEMORY;
     qkv_status status = qkv__family_read(l->family, &l->published, &l->opts);
     return status ? status : qkv__labels_read(&l->published, &l->opts, &l->labels);
@@ -393,6 +400,7 @@ static qkv_status read_folder(const char *path, loading *l)
     l->info.files = l->weights.n_files;
     l->info.bytes = (int64_t)l->weights.bytes;
     l->info.length_penalty = l->length_penalty;
+    l->info.sentences = l->sentences;
     l->info.bits = l->wanted && l->wanted < 16 ? l->wanted : l->bits;
     if (l->opts.classes && l->opts.classes_of == QKV_CLASSES_OF_TEXTS)
         status = qkv__problem_read(&l->published, l->opts.classes, &l->info);

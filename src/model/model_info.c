@@ -17,6 +17,12 @@ float qkv__length_penalty_of(const qkv_model_info *info)
     return qkv__info_is_published(info) ? QKV__PUBLISHED_LENGTH_PENALTY : QKV__LENGTH_PENALTY;
 }
 
+int64_t qkv__max_sentences(const qkv_model_info *info)
+{
+    if (info->sentences) return info->sentences;
+    return qkv__info_is_published(info) ? INT64_MAX : 1;
+}
+
 /* ---- ours ---- */
 
 static int abilities(const qkv_transformer_opts *o)

@@ -20,6 +20,14 @@ const char *qkv__model_folder(const qkv_model *m);
 #define QKV__LENGTH_PENALTY_END 100 /* all are below */
 float qkv__length_penalty_of(const qkv_model_info *info);
 
+/* Sentences of a line that a translator reads at once. A published model has no limit: its own tools do not split lines. */
+int64_t qkv__max_sentences(const qkv_model_info *info);
+
+/* The number of sentences in the lines of the training text, of a model of ours; saved with it if it is more than 1. A published
+ * family has no place for it. */
+#define QKV__SENTENCES "sentences"
+void qkv__model_set_sentences(qkv_model *m, int64_t n);
+
 /* Of a model with these options of ours. */
 qkv_model_info qkv__model_info_of(const qkv_transformer_opts *o);
 

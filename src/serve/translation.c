@@ -1,13 +1,14 @@
 /* translation.c: POST /translate and GET /languages, as LibreTranslate has them. */
 #include "../task/passages.h"
 #include "../task/translate.h"
+#include "../text/buffer.h"
 #include "server.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ALTERNATIVES = 15, DEFAULT_BEAM = 4, MOST_SENTENCES = 1024 };
+enum { MOST_ALTERNATIVES = 15, MOST_SENTENCES = 1024 };
 
 /* ---- GET /languages ---- */
 
@@ -52,7 +53,8 @@ qkv_status qkv__serve_languages(qkv__request *r)
 typedef struct wanted {
     qkv__strings texts;
     int64_t alternatives;
-    bool is_auto, is_split;
+    bool is_auto;
+    qkv_split split;
     const char *codes[2]; /* the model's, of source and target; NULL: not chosen */
 } wanted;
 
@@ -88,17 +90,20 @@ static qkv_status get_alternatives(const json_t *body, bool is_form, int64_t *n)
     return QKV_OK;
 }
 
-/* Unless told otherwise, sentences are translated one by one. */
-static qkv_status get_split(const json_t *body, bool is_form, bool *is_split)
+/* true, false or "auto"; a form has them as text. */
+static qkv_status get_split(const json_t *body, bool is_form, qkv_split *split)
 {
-    const char *word = NULL;
-    size_t length = 0;
-    *is_split = true;
-    if (!is_form) return qkv__get_flag(body, "split", is_split);
-    qkv_status status = qkv__get_string(body, "split", &word, &length);
-    if (status || !word) return status;
-    *is_split = strcmp(word, "false") != 0;
-    return *is_split && strcmp(word, "true") ? qkv__fail(QKV_USAGE, "\"split\" must be true or false") : QKV_OK;
+    static const char *const words[] = { "false", "true", "auto" };
+    static const qkv_split meant[] = { QKV_SPLIT_NONE, QKV_SPLIT_SENTENCES, QKV_SPLIT_AUTO };
+    const json_t *value = json_object_get(body, "split");
+    const char *word = json_string_value(value);
+    *split = QKV_SPLIT_AUTO;
+    if (!value || json_is_null(value)) return QKV_OK;
+    if (!is_form && json_is_boolean(value)) word = words[json_is_true(value)];
+    else if (!is_form && word && strcmp(word, "auto")) word = NULL;
+    for (int i = 0; word && i < 3; i++)
+        if (!strcmp(word, words[i])) return *split = meant[i], QKV_OK;
+    return qkv__fail(QKV_USAGE, "\"split\" must be true, false or \"auto\"");
 }
 
 static qkv_status get_wanted(const qkv__request *r, wanted *w)
@@ -113,7 +118,7 @@ static qkv_status get_wanted(const qkv__request *r, wanted *w)
     if (!status) status = qkv__get_string(r->body, "format", &format, &length);
     if (!status && strcmp(format, "text"))
         status = qkv__fail(QKV_USAGE, "\"format\" is \"%.40s\": this server translates \"text\" alone", format);
-    if (!status) status = get_split(r->body, r->is_form, &w->is_split);
+    if (!status) status = get_split(r->body, r->is_form, &w->split);
     return status ? status : get_alternatives(r->body, r->is_form, &w->alternatives);
 }
 
@@ -124,14 +129,22 @@ typedef struct translated {
     qkv_texts texts;
     qkv__passages passages;
     qkv_translations t; /* of the part */
-    qkv_text joined;
+    qkv_text joined, whole;
 } translated;
 
+/* With the white space around the text. */
 static void put_joined(qkv__json *j, translated *x, int64_t i, int k)
 {
+    const char *text = x->texts.texts[i];
+    const size_t length = x->texts.lengths[i];
+    const qkv_span inner = qkv__trim(text, length);
     qkv_status status = qkv__passages_join(&x->passages, i, &x->t, k, false, &x->joined);
+    qkv__text_clear(&x->whole);
+    if (!status) status = qkv__text_put(&x->whole, text, inner.begin);
+    if (!status) status = qkv__text_put(&x->whole, x->joined.data, x->joined.length);
+    if (!status) status = qkv__text_put(&x->whole, text + inner.end, length - inner.end);
     if (!j->status) j->status = status;
-    qkv__put_string(j, x->joined.data, x->joined.length);
+    qkv__put_string(j, x->whole.data, x->whole.length);
 }
 
 static void put_alternatives(qkv__json *j, translated *x, int64_t i)
@@ -190,7 +203,7 @@ static qkv_status check_text_lengths(const translated *x)
     for (int64_t s = 0, i = 0; s < x->t.n; s++) {
         while (s >= first[i + 1]) i++;
         if (!x->t.status[s]) continue;
-        snprintf(name, sizeof name, "sentence %lld of text %lld", (long long)(s - first[i] + 1), (long long)i);
+        snprintf(name, sizeof name, "passage %lld of text %lld", (long long)(s - first[i] + 1), (long long)i);
         return qkv__refuse_source(&x->t, s, name);
     }
     return QKV_OK;
@@ -200,7 +213,6 @@ static qkv_status translate_texts(const qkv_model *m, const qkv_texts *texts, co
                                   void *data, qkv__joint_result *out)
 {
     const qkv_translate_opts opts = { .size = sizeof opts,
-                                      .beam = first->n_best > DEFAULT_BEAM ? first->n_best : DEFAULT_BEAM,
                                       .n_best = first->n_best,
                                       .source_lang = first->source_lang,
                                       .target_lang = first->target_lang,
@@ -216,15 +228,17 @@ qkv_status qkv__serve_translation(qkv__request *r)
     qkv_status status = get_wanted(r, &w);
     x.is_array = w.texts.is_array;
     x.texts = (qkv_texts){ .texts = w.texts.texts, .lengths = w.texts.lengths, .n = w.texts.n };
-    if (!status)
-        status = qkv__passages_cut(&x.passages, &x.texts, w.is_split ? QKV_SPLIT_SENTENCES : QKV_SPLIT_NONE, MOST_SENTENCES);
+    const qkv_translate_opts opts = {
+        .size = sizeof opts, .split = w.split, .source_lang = w.codes[0], .target_lang = w.codes[1]
+    };
+    if (!status) status = qkv__passages_cut(&x.passages, r->server->model, &x.texts, &opts, MOST_SENTENCES);
     const qkv__passages *p = &x.passages;
     qkv__part part = { .request = r,
                        .run = translate_texts,
                        .n_best = (int)w.alternatives + 1,
                        .source_lang = w.codes[0],
                        .target_lang = w.codes[1],
-                       .texts = { .texts = p->sentences, .lengths = p->lengths, .n = p->n } };
+                       .texts = { .texts = p->passages, .lengths = p->lengths, .n = p->n } };
     if (!status) status = qkv__join(&r->server->joint, &part);
     if (!status) x.t = qkv__part_translations(&part);
     if (!status) status = check_text_lengths(&x);
@@ -232,5 +246,6 @@ qkv_status qkv__serve_translation(qkv__request *r)
     qkv__part_free(&r->server->joint, &part);
     qkv__passages_free(&x.passages);
     qkv_text_free(&x.joined);
+    qkv_text_free(&x.whole);
     return status;
 }

@@ -127,8 +127,11 @@ static void put_abilities(qkv__out *out, const qkv_model_info *f)
     qkv__out_printf(out, "\n");
 }
 
-/* A model of ours says of this no more than its length penalty. */
-static bool says_how_to_use(const qkv_model_info *f) { return strcmp(f->family, "qkv") != 0 || f->length_penalty != 0; }
+/* A model of ours says of this no more than its length penalty and the sentences of a line. */
+static bool says_how_to_use(const qkv_model_info *f)
+{
+    return strcmp(f->family, "qkv") != 0 || f->length_penalty != 0 || f->sentences > 1;
+}
 
 /* How a model is to be used, as its files say. */
 static void put_search(qkv__out *out, const qkv_model_info *f)
@@ -136,6 +139,8 @@ static void put_search(qkv__out *out, const qkv_model_info *f)
     put_name(out, QKV__N("search"));
     qkv__out_printf(out, qkv__translated("beam %d"), f->beam ? f->beam : 4);
     if (f->length_penalty != 0) qkv__out_printf(out, qkv__translated(", length penalty %g"), (double)f->length_penalty);
+    if (f->sentences > 1)
+        qkv__out_printf(out, qkv__translated(", splits lines of more than %lld sentences"), (long long)f->sentences);
     if (f->max_length > 1) qkv__out_printf(out, qkv__translated(", at most %lld tokens"), (long long)f->max_length - 1);
 }
 
@@ -244,6 +249,7 @@ static json_t *generation_json(const qkv_model *m)
     put_count(to, "no_repeat_ngram_size", f->no_repeat);
     put_count(to, "num_beams", f->beam);
     put_info_number(to, "length_penalty", (double)f->length_penalty);
+    if (f->sentences) put_count(to, "sentences", f->sentences);
     put_count(to, "max_length", f->max_length);
     put_count(to, "max_new_tokens", f->max_new);
     return to;

@@ -76,9 +76,11 @@ static qkv_status print_found(fitting *f)
 
 static qkv_status translate_lines(fitting *f, float alpha, int n_best)
 {
-    const qkv_translate_opts opts = { .beam = f->o.beam,
+    const qkv_translate_opts opts = { .size = sizeof opts,
+                                      .beam = f->o.beam,
                                       .n_best = n_best,
                                       .length_penalty = alpha,
+                                      .split = QKV_SPLIT_AUTO, /* as "qkv translate" */
                                       .each_step = f->o.each_step,
                                       .each_step_data = f->o.each_step_data };
     qkv_status status = qkv_translate(f->m, f->sources, NULL, f->n, &opts, &f->found);

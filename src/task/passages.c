@@ -1,14 +1,67 @@
-/* passages.c: texts as sentences, and what lies between them. A translator is trained on sentences: several at once become one,
- * or lose what came late. */
+/* passages.c: texts as lines and sentences, and their translations joined again. A translator that was trained on single
+ * sentences makes one of several, or loses the later ones. */
 #include "passages.h"
 
 #include "../base/memory.h"
+#include "../base/size.h"
 #include "../base/status.h"
+#include "../model/model_info.h"
 #include "../text/buffer.h"
 
 #include <string.h>
+#include <utf8proc.h>
 
-/* ---- to sentences ---- */
+/* ---- cutting ---- */
+
+typedef struct cutting {
+    qkv__passages *p;
+    qkv_split split;
+    const qkv_tokenizer *tokenizer;
+    int64_t max_sentences, max_tokens; /* of a passage */
+    qkv_ids ids;
+    qkv_text repaired;
+} cutting;
+
+static qkv_status add_passage(qkv__passages *p, const char *text, size_t length)
+{
+    const size_t n = (size_t)p->n + 1;
+    qkv_status status = qkv__grow((void **)&p->passages, &p->bytes[0], n * sizeof *p->passages);
+    if (!status) status = qkv__grow((void **)&p->lengths, &p->bytes[1], n * sizeof *p->lengths);
+    if (status) return status;
+    p->passages[p->n] = text;
+    p->lengths[p->n++] = length;
+    return QKV_OK;
+}
+
+/* What cannot be encoded is reported where the passage is translated. */
+static qkv_status count_tokens(cutting *c, const char *text, size_t length, int64_t *n)
+{
+    if (qkv_utf8_check(text, length) < length) {
+        if (qkv_utf8_repair(text, length, &c->repaired)) return QKV_MEMORY;
+        text = c->repaired.data;
+        length = c->repaired.length;
+    }
+    qkv_status status = qkv_tokenizer_encode(c->tokenizer, text, length, NULL, &c->ids);
+    *n = status ? (int64_t)length : (int64_t)c->ids.n;
+    return status == QKV_MEMORY ? status : QKV_OK;
+}
+
+/* With PARTS a sentence joins the ones before it while they fit; the space between counts as a token. */
+static qkv_status cut_sentences(cutting *c, const char *text, size_t length)
+{
+    qkv__passages *p = c->p;
+    const int64_t first = p->n;
+    int64_t tokens = 0, more = 0;
+    qkv_status status = QKV_OK;
+    for (qkv_span s = { 0, 0 }; !status && qkv_sentence_next(text, length, &s);) {
+        if (c->split == QKV_SPLIT_PARTS) status = count_tokens(c, text + s.begin, s.end - s.begin, &more);
+        bool joins = c->split == QKV_SPLIT_PARTS && p->n > first && tokens + 1 + more <= c->max_tokens;
+        if (joins) p->lengths[p->n - 1] = (size_t)(text + s.end - p->passages[p->n - 1]);
+        else if (!status) status = add_passage(p, text + s.begin, s.end - s.begin);
+        tokens = joins ? tokens + 1 + more : more;
+    }
+    return status;
+}
 
 static int64_t count_sentences(const char *text, size_t length)
 {
@@ -17,113 +70,163 @@ static int64_t count_sentences(const char *text, size_t length)
     return n;
 }
 
-static int64_t count_passages(const qkv_texts *texts, int64_t i, qkv_split split)
+/* A line that is not cut is translated as it is, white space included. A blank one has no passage. */
+static qkv_status cut_line(cutting *c, const char *line, size_t length)
 {
-    return split ? count_sentences(texts->texts[i], texts->lengths[i]) : 1;
+    const int64_t n = count_sentences(line, length);
+    int64_t tokens = 0;
+    qkv_status status = n > 1 && n <= c->max_sentences ? count_tokens(c, line, length, &tokens) : QKV_OK;
+    if (status || !n) return status;
+    return n > c->max_sentences || tokens > c->max_tokens ? cut_sentences(c, line, length) : add_passage(c->p, line, length);
 }
 
-static void place_passages(qkv__passages *p, int64_t i, qkv_split split)
+static qkv_status cut_text(cutting *c, const char *text, size_t length)
 {
-    const char *text = p->texts->texts[i];
-    size_t length = p->texts->lengths[i];
-    int64_t k = p->first[i];
-    if (!split) p->sentences[k] = text, p->lengths[k++] = length;
-    for (qkv_span s = { 0, 0 }; split && qkv_sentence_next(text, length, &s); k++) {
-        p->sentences[k] = text + s.begin;
-        p->lengths[k] = s.end - s.begin;
-    }
-    p->first[i + 1] = k;
-}
-
-qkv_status qkv__passages_cut(qkv__passages *p, const qkv_texts *texts, qkv_split split, int64_t most)
-{
-    p->texts = texts;
-    for (int64_t i = 0; i < texts->n; i++) p->n += count_passages(texts, i, split);
-    if (p->n > most)
-        return qkv__fail(QKV_USAGE, "there are %lld sentences: at most %lld go in one request", (long long)p->n,
-                         (long long)most);
-    p->bytes = (size_t)p->n * (sizeof *p->sentences + sizeof *p->lengths) + (size_t)(texts->n + 1) * sizeof *p->first;
-    if (!(p->first = qkv__alloc_zero(p->bytes))) return QKV_MEMORY;
-    p->lengths = (size_t *)(p->first + texts->n + 1);
-    p->sentences = (const char **)(p->lengths + p->n);
-    for (int64_t i = 0; i < texts->n; i++) place_passages(p, i, split);
-    return QKV_OK;
-}
-
-/* ---- to parts ---- */
-
-static qkv_status count_tokens(const qkv_tokenizer *t, const char *text, size_t length, qkv_ids *ids, int64_t *n)
-{
-    qkv_status status = qkv_tokenizer_encode(t, text, length, NULL, ids);
-    *n = status ? (int64_t)length : (int64_t)ids->n;
-    return status == QKV_MEMORY ? status : QKV_OK; /* others are told where the part is read */
-}
-
-qkv_status qkv__passages_gather(qkv__passages *p, const qkv_tokenizer *t, int64_t most)
-{
-    qkv_ids ids = { 0 };
+    if (c->split == QKV_SPLIT_NONE) return add_passage(c->p, text, length);
+    if (c->split != QKV_SPLIT_AUTO) return cut_sentences(c, text, length);
     qkv_status status = QKV_OK;
-    int64_t to = 0;
-    for (int64_t i = 0, s = 0; i < p->texts->n; i++) {
-        int64_t start = to, end = p->first[i + 1], tokens = 0, more;
-        for (; s < end && !status; s++) {
-            status = count_tokens(t, p->sentences[s], p->lengths[s], &ids, &more);
-            bool joins = to > start && tokens + 1 + more <= most;
-            if (joins) p->lengths[to - 1] = (size_t)(p->sentences[s] + p->lengths[s] - p->sentences[to - 1]);
-            else p->sentences[to] = p->sentences[s], p->lengths[to++] = p->lengths[s];
-            tokens = joins ? tokens + 1 + more : more;
-        }
-        p->first[i] = start;
+    for (size_t at = 0, end; at < length && !status; at = end + 1) {
+        for (end = at; end < length && text[end] != '\n' && text[end] != '\r';) end++;
+        status = cut_line(c, text + at, end - at);
     }
-    p->n = p->first[p->texts->n] = to;
-    qkv_ids_free(&ids);
     return status;
+}
+
+/* The limits of a passage; the source prefix takes tokens too. */
+static qkv_status find_limits(cutting *c, const qkv_model *m, const qkv_translate_opts *o)
+{
+    qkv_translations none = { 0 };
+    qkv_translate_opts whole = *o;
+    whole.split = QKV_SPLIT_NONE;
+    qkv_status status = qkv_translate(m, NULL, NULL, 0, &whole, &none);
+    int64_t before = 0;
+    c->tokenizer = qkv_model_source_tokenizer(m);
+    if (!status && o->source_prefix) status = count_tokens(c, o->source_prefix, strlen(o->source_prefix), &before);
+    c->max_tokens = qkv__max(1, none.max_source - before - (before > 0));
+    c->max_sentences = qkv__max_sentences(qkv_model_info_of(m));
+    if (o->prefix && o->split == QKV_SPLIT_AUTO) c->max_sentences = c->max_tokens = INT64_MAX;
+    qkv_translations_free(&none);
+    return status;
+}
+
+qkv_status qkv__passages_cut(qkv__passages *p, const qkv_model *m, const qkv_texts *texts, const qkv_translate_opts *o,
+                             int64_t most)
+{
+    cutting c = { .p = p, .split = o->split };
+    p->texts = texts;
+    qkv_status status = qkv__grow((void **)&p->first, &p->bytes[2], (size_t)(texts->n + 1) * sizeof *p->first);
+    if (!status && o->split > QKV_SPLIT_SENTENCES) status = find_limits(&c, m, o);
+    for (int64_t i = 0; i < texts->n && !status; i++) {
+        p->first[i] = p->n;
+        status = cut_text(&c, texts->texts[i], texts->lengths[i]);
+    }
+    if (!status) p->first[texts->n] = p->n;
+    qkv_ids_free(&c.ids);
+    qkv_text_free(&c.repaired);
+    if (status || p->n <= most) return status;
+    return qkv__fail(QKV_USAGE, "the texts have %lld sentences: at most %lld go in one request", (long long)p->n,
+                     (long long)most);
 }
 
 void qkv__passages_free(qkv__passages *p)
 {
-    qkv__release(p->first, p->bytes);
+    qkv__release(p->passages, p->bytes[0]);
+    qkv__release(p->lengths, p->bytes[1]);
+    qkv__release(p->first, p->bytes[2]);
     *p = (qkv__passages){ 0 };
 }
 
-/* ---- and back ---- */
+/* ---- joining ---- */
 
-static const qkv_translation *translation_of(const qkv_translations *t, int64_t sentence, int k)
+qkv_span qkv__trim(const char *text, size_t length)
 {
-    while (k > 0 && t->best[sentence * t->n_best + k].n_ids < 0) k--;
-    return &t->best[sentence * t->n_best + k];
+    qkv_span s = { length, length };
+    for (size_t at = 0, bytes; at < length; at += bytes) {
+        if (qkv__is_space(qkv_utf8_decode(text + at, length - at, &bytes))) continue;
+        if (s.begin == length) s.begin = at;
+        s.end = at + bytes;
+    }
+    if (s.begin == length) s.end = length;
+    return s;
 }
 
-/* Signs of CJK, and full-width forms, fill a square: their space is in them. */
-static bool ends_with_square(const qkv_text *t)
+static const qkv_translation *translation_of(const qkv_translations *t, int64_t passage, int k)
 {
-    size_t at = t->length, bytes;
-    while (at && ((unsigned char)t->data[--at] & 0xC0) == 0x80) continue;
-    int32_t c = t->length ? qkv_utf8_decode(t->data + at, t->length - at, &bytes) : -1;
-    return (c >= 0x3000 && c <= 0x303F) || (c >= 0xFF00 && c <= 0xFF60);
+    while (k > 0 && t->best[passage * t->n_best + k].n_ids < 0) k--;
+    return &t->best[passage * t->n_best + k];
 }
 
-static qkv_status put_between(qkv_text *out, const char *gap, size_t length, bool in_line)
+/* Letters of Chinese, Japanese and Thai, which are written without spaces. */
+static bool is_unspaced(int32_t c)
+{
+    return (c >= 0x0E01 && c <= 0x0E4E) || (c >= 0x3040 && c <= 0x312F) || (c >= 0x31A0 && c <= 0x31FF) ||
+           (c >= 0x3400 && c <= 0x9FFF) || (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFF66 && c <= 0xFF9F) ||
+           (c >= 0x20000 && c <= 0x3FFFF);
+}
+
+/* CJK punctuation and full-width forms have their space inside. */
+static bool is_square(int32_t c) { return (c >= 0x3000 && c <= 0x303F) || (c >= 0xFF00 && c <= 0xFF60); }
+
+static bool is_letter(int32_t c)
+{
+    utf8proc_category_t category = utf8proc_category(c < 0 ? 0 : c);
+    return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
+}
+
+/* The last letter of a text; -1: none. *last is its last character. */
+static int32_t last_letter(const char *text, size_t length, int32_t *last)
+{
+    size_t at = length, bytes;
+    for (*last = -1; at;) {
+        do at--;
+        while (at && ((unsigned char)text[at] & 0xC0) == 0x80);
+        int32_t c = qkv_utf8_decode(text + at, length - at, &bytes);
+        if (*last < 0) *last = c;
+        if (is_letter(c)) return c;
+    }
+    return -1;
+}
+
+static int32_t first_letter(const char *text, size_t length)
+{
+    for (size_t at = 0, bytes; at < length; at += bytes) {
+        int32_t c = qkv_utf8_decode(text + at, length - at, &bytes);
+        if (is_letter(c)) return c;
+    }
+    return -1;
+}
+
+/* By the letters on both sides. A side without letters, such as a number, follows the other one. */
+static bool joins_without_space(const qkv_text *before, const qkv_translation *next)
+{
+    int32_t last, left = last_letter(before->data, before->length, &last), right = first_letter(next->text, next->length);
+    if (is_square(last)) return true;
+    return is_unspaced(left < 0 ? right : left) && is_unspaced(right < 0 ? left : right);
+}
+
+static qkv_status put_between(qkv_text *out, const char *gap, size_t length, const qkv_translation *next, bool in_line)
 {
     bool ends_line = memchr(gap, '\n', length) || memchr(gap, '\r', length);
     if (ends_line && !in_line) return qkv__text_put(out, gap, length);
-    if (ends_with_square(out)) return QKV_OK;
-    return length && !ends_line ? qkv__text_put(out, gap, length) : qkv__text_put(out, " ", 1);
+    if (!out->length || !next->length || joins_without_space(out, next)) return QKV_OK;
+    bool is_kept = length && !ends_line && (unsigned char)*gap < 0x80;
+    return is_kept ? qkv__text_put(out, gap, length) : qkv__text_put(out, " ", 1);
 }
 
 qkv_status qkv__passages_join(const qkv__passages *p, int64_t i, const qkv_translations *t, int k, bool in_line, qkv_text *out)
 {
-    const char *at = p->texts->texts[i], *end = at + p->texts->lengths[i];
+    const char *at = NULL;
     qkv__text_clear(out);
     qkv_status status = qkv__text_put(out, "", 0);
     for (int64_t s = p->first[i]; s < p->first[i + 1] && !status; s++) {
         const qkv_translation *x = translation_of(t, s, k);
-        size_t gap = (size_t)(p->sentences[s] - at);
-        status = s > p->first[i] ? put_between(out, at, gap, in_line) : in_line ? QKV_OK : qkv__text_put(out, at, gap);
+        const qkv_span inner = qkv__trim(p->passages[s], p->lengths[s]);
+        const char *begin = p->passages[s] + inner.begin;
+        if (at) status = put_between(out, at, (size_t)(begin - at), x, in_line);
         if (!status) status = qkv__text_put(out, x->text, x->length);
-        at = p->sentences[s] + p->lengths[s];
+        at = p->passages[s] + inner.end;
     }
-    return status || in_line ? status : qkv__text_put(out, at, (size_t)(end - at));
+    return status;
 }
 
 bool qkv__passages_have(const qkv__passages *p, int64_t i, const qkv_translations *t, int k)

@@ -1,4 +1,4 @@
-/* passages.h: texts as sentences, and what lies between them. */
+/* passages.h: texts as lines and sentences, and their translations joined again. */
 #ifndef QKV_SRC_TASK_PASSAGES_H
 #define QKV_SRC_TASK_PASSAGES_H
 
@@ -6,29 +6,35 @@
 
 #include <stdbool.h>
 
-/* The sentences of texts, which must outlive them; their lengths must be there. Starts as zero. */
+/* The parts of texts that are translated one by one. The texts must outlive them; their lengths must be there. Starts as zero. */
 typedef struct qkv__passages {
     const qkv_texts *texts;
-    const char **sentences; /* n of them, side by side for a text */
+    const char **passages; /* n of them, side by side for a text */
     size_t *lengths;
-    int64_t n, *first; /* text i has the sentences first[i] .. first[i + 1] - 1 */
-    size_t bytes;
+    int64_t n, *first; /* text i has the passages first[i] .. first[i + 1] - 1 */
+    size_t bytes[3];   /* of the three arrays */
 } qkv__passages;
 
-/* Sentences, or with QKV_SPLIT_NONE whole texts. USAGE for more than `most`; MEMORY. Free it in any case. */
-qkv_status qkv__passages_cut(qkv__passages *p, const qkv_texts *texts, qkv_split split, int64_t most);
+/* Cuts texts as o->split says. This is the one rule of the command and the server.
+ *   NONE       a text is one passage.
+ *   SENTENCES  a sentence is one passage.
+ *   PARTS      as many sentences as m reads at once, see max_source.
+ *   AUTO       a line is one passage. It is cut into sentences if it has more of them than the lines that m was trained on
+ *              (qkv_model_info.sentences), or more tokens than m reads at once. With o->prefix no line is cut.
+ * USAGE for more than `most` passages, and for options that m does not have; MEMORY. Free *p in any case. */
+qkv_status qkv__passages_cut(qkv__passages *p, const qkv_model *m, const qkv_texts *texts, const qkv_translate_opts *o,
+                             int64_t most);
 void qkv__passages_free(qkv__passages *p);
 
-/* Joins sentences that follow each other in a text to parts of at most `most` tokens, those between two counted as one. A
- * sentence of more stays alone. MEMORY. */
-qkv_status qkv__passages_gather(qkv__passages *p, const qkv_tokenizer *t, int64_t most);
-
-/* Text i with the k-th translation of each sentence in its place; of one that has fewer, its last. Lines and the white space
- * around the text stay. Two sentences of a line have between them what they had, or a space where they had nothing; nothing
- * where the first one ends with a sign that has its space in itself, such as 。 in_line: lines are not kept. MEMORY. */
+/* The k-th translations of the passages of text i, joined; a passage with fewer gives its last. Line breaks between passages
+ * stay, unless in_line is set. Within a line, translations in Chinese, Japanese and Thai are joined without a space, others
+ * with the white space of the text, or a space where it has none. White space around the text is not kept. MEMORY. */
 qkv_status qkv__passages_join(const qkv__passages *p, int64_t i, const qkv_translations *t, int k, bool in_line, qkv_text *out);
 
-/* Whether any sentence of text i has a k-th translation. */
+/* A text without the white space around it. */
+qkv_span qkv__trim(const char *text, size_t length);
+
+/* Whether any passage of text i has a k-th translation. */
 bool qkv__passages_have(const qkv__passages *p, int64_t i, const qkv_translations *t, int k);
 
 #endif

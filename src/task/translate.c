@@ -151,7 +151,7 @@ static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
     if (!j->source) return qkv__fail(QKV_USAGE, "translate: the model has no tokenizer: it knows ids, not text");
     if (o->max_source < 0) return qkv__fail(QKV_USAGE, "translate: max_source is negative");
     const qkv_model_info *info = qkv_model_info_of(j->m);
-    j->search = (qkv_search_opts){ .beam = o->beam ? o->beam : qkv__usual_beam(info),
+    j->search = (qkv_search_opts){ .beam = o->beam ? o->beam : (int)qkv__max(qkv__usual_beam(info), o->n_best),
                                    .n_best = o->n_best,
                                    .length_penalty = o->length_penalty != 0 ? o->length_penalty : qkv__length_penalty_of(info),
                                    .max_length = o->max_length,

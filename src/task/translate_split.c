@@ -92,33 +92,16 @@ static qkv_status join_results(splitting *x)
     return status;
 }
 
-/* Passages of as many tokens as are read at once, what is put before each counted. */
-static qkv_status gather_parts(splitting *x, const qkv_model *m, const qkv_translate_opts *o)
-{
-    const qkv_tokenizer *t = qkv_model_source_tokenizer(m);
-    qkv_status status = qkv_translate(m, NULL, NULL, 0, o, &x->found);
-    if (status) return status;
-    int64_t before = 0;
-    qkv_ids ids = { 0 };
-    if (o->source_prefix) {
-        status = qkv_tokenizer_encode(t, o->source_prefix, strlen(o->source_prefix), NULL, &ids);
-        before = (int64_t)ids.n + 1;
-    }
-    qkv_ids_free(&ids);
-    return status ? status : qkv__passages_gather(&x->p, t, qkv__max(1, x->found.max_source - before));
-}
-
 qkv_status qkv__translate_split(const qkv_model *m, const qkv_texts *texts, const qkv_translate_opts *opts,
                                 qkv_translations *out)
 {
     splitting x = { .texts = texts, .out = out, .in_line = opts->split == QKV_SPLIT_PARTS };
     qkv_translate_opts o = *opts;
-    if ((unsigned)opts->split > QKV_SPLIT_PARTS || opts->attention)
+    if ((unsigned)opts->split > QKV_SPLIT_AUTO || opts->attention)
         return qkv__fail(QKV_USAGE, "translate: there is no such split, or attention is wanted of several passages together");
     o.split = QKV_SPLIT_NONE;
-    qkv_status status = qkv__passages_cut(&x.p, texts, QKV_SPLIT_SENTENCES, INT64_MAX);
-    if (!status && opts->split == QKV_SPLIT_PARTS) status = gather_parts(&x, m, &o);
-    if (!status) status = qkv_translate(m, x.p.sentences, x.p.lengths, x.p.n, &o, &x.found);
+    qkv_status status = qkv__passages_cut(&x.p, m, texts, opts, INT64_MAX);
+    if (!status) status = qkv_translate(m, x.p.passages, x.p.lengths, x.p.n, &o, &x.found);
     if (!status) status = join_results(&x);
     qkv_translations_free(&x.found);
     qkv__passages_free(&x.p);
