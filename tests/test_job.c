@@ -3,6 +3,7 @@
 
 #include "../src/train/plan.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -267,6 +268,44 @@ static void a_plan_changes_no_weight(void **state)
     qkv_model_free(m);
 }
 
+/* What disturbs the machine for half of the time does not count; what stays does. */
+static void a_short_load_changes_no_plan(void **state)
+{
+    (void)state;
+    double calm[40], busy[40], loaded[40];
+    for (int i = 0; i < 40; i++) {
+        calm[i] = 0.1 + 0.001 * (i % 5);
+        busy[i] = (i < 20 ? 10 : 1) * calm[i];
+        loaded[i] = 2 * calm[i];
+    }
+    double each = qkv__steady_seconds(calm, 40);
+    assert_true(fabs(each - 0.102) < 1e-6);
+    assert_true(fabs(qkv__steady_seconds(busy, 40) - each) < 1e-6);
+    assert_true(fabs(qkv__steady_seconds(loaded, 40) - 2 * each) < 1e-6);
+    assert_true(fabs(qkv__steady_seconds(calm, 3) - 0.101) < 1e-6);
+    assert_true(qkv__steady_seconds(calm, 0) == 0);
+}
+
+/* Three minutes on a busy machine: an update of 0.85 s, a validation of 18 s. */
+static void updates_have_most_of_the_time(void **state)
+{
+    (void)state;
+    static const double validations[] = { 0.01, 0.1, 1, 4, 10 };
+    const double all = 180, left = all * (QKV__PLANNED_SHARE - QKV__TRIAL_SHARE), most = all * QKV__MEASURED_SHARE;
+    for (int i = 0; i < 5; i++) {
+        qkv__plan p = qkv__plan_steps(left, most, 0.85, validations[i], 9, 0);
+        assert_true((double)p.steps * 0.85 > 0.85 * all);
+        assert_true((double)p.steps * 0.85 + (double)p.validations * validations[i] <= left);
+        assert_true(p.validations >= 1 && p.validations <= 20);
+    }
+    assert_int_equal(qkv__plan_steps(left, most, 0.85, 0.1, 9, 0).validations, 20);
+    assert_int_equal(qkv__plan_steps(left, most, 0.85, 4, 9, 0).validations, 2);
+    qkv__plan p = qkv__plan_steps(left, most, 0.85, 18, 9, 0); /* more than measuring may take: once, at the end */
+    assert_true(p.validations == 1 && (double)p.steps * 0.85 > 0.8 * all);
+    p = qkv__plan_steps(left, most, 0.85, 18, 9, 8); /* as often as it was asked for */
+    assert_true(p.steps < 60 && p.validations == p.steps / 8);
+}
+
 static void validations_are_few_or_many(void **state)
 {
     (void)state;
@@ -281,18 +320,19 @@ static void minutes_plan_steps(void **state)
     (void)state;
     witness w = { 0 };
     qkv_run_result end;
-    char steps[32], every[32];
+    char steps[32], every[32], fit[32];
     qkv_training *t = small_training("translate", "pairs.tsv", "timed", "minutes", "0.03", NULL);
     assert_int_equal(run(t, &w, &end), QKV_OK);
     assert_string_equal(end.reason, "the steps that --minutes planned are made");
     assert_int_equal(end.at.step, w.last_step);
     snprintf(steps, sizeof steps, "%lld", (long long)end.at.step);
     snprintf(every, sizeof every, "%s", qkv_training_get(t, "valid-every"));
+    snprintf(fit, sizeof fit, "%s", qkv_training_get(t, "fit"));
     qkv_training_free(t);
+    assert_has(w.notes, "--minutes 0.03: planned as --steps ");
 
-    t = small_training("translate", "pairs.tsv", "counted", "steps", steps, NULL);
+    t = small_training("translate", "pairs.tsv", "counted", "steps", steps, "valid-every", every, "fit", fit, NULL);
     assert_int_equal(run(t, &w, &end), QKV_OK);
-    assert_string_equal(qkv_training_get(t, "valid-every"), every);
     qkv_training_free(t);
     assert_same_file("timed", "counted", "model.safetensors");
     assert_same_file("timed", "counted", "checkpoint.safetensors");
@@ -304,7 +344,7 @@ static void a_plan_is_kept_over_a_stop(void **state)
     for (int64_t at = 1; at < 5; at += 3) {
         witness first = { .stop_at = at }, second = { 0 }, whole = { 0 };
         qkv_run_result end;
-        char cut[32], all[32], steps[32];
+        char cut[32], all[32], steps[32], every[32], fit[32];
         snprintf(cut, sizeof cut, "cut%lld", (long long)at);
         snprintf(all, sizeof all, "all%lld", (long long)at);
         qkv_training *t = small_training("translate", "pairs.tsv", cut, "minutes", "0.03", NULL);
@@ -316,9 +356,11 @@ static void a_plan_is_kept_over_a_stop(void **state)
         assert_int_equal(run(t, &second, &end), QKV_OK);
         assert_int_equal(second.last_step, first.last_step);
         assert_int_equal(end.at.step, first.last_step);
+        snprintf(every, sizeof every, "%s", qkv_training_get(t, "valid-every"));
+        snprintf(fit, sizeof fit, "%s", qkv_training_get(t, "fit"));
         qkv_training_free(t);
         snprintf(steps, sizeof steps, "%lld", (long long)end.at.step);
-        t = small_training("translate", "pairs.tsv", all, "steps", steps, NULL);
+        t = small_training("translate", "pairs.tsv", all, "steps", steps, "valid-every", every, "fit", fit, NULL);
         assert_int_equal(run(t, &whole, &end), QKV_OK);
         qkv_training_free(t);
         assert_same_file(cut, all, "model.safetensors");
@@ -380,6 +422,33 @@ static void a_plan_knows_how_often_is_measured(void **state)
         qkv_training_free(t);
     }
     assert_true(steps[1] > 0 && 2 * steps[1] < steps[0]);
+}
+
+/* ---- warnings ---- */
+
+static void what_was_not_learned_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *job, *train, *piece; /* NULL: no warning */
+        const char *lr, *steps;
+    } cases[] = {
+        { "translate", "pairs.tsv", "almost nothing: validation loss ", "1e-9", "2" },
+        { "translate", "pairs.tsv", NULL, "0.01", "60" },
+        { "mask", "pairs.tsv", "almost nothing: validation loss ", "1e-9", "2" },
+        { "classify", "labels.tsv", "almost nothing: its accuracy is ", "1e-9", "2" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        witness w = { 0 };
+        char out[32];
+        snprintf(out, sizeof out, "chance%zu", i);
+        qkv_training *t = small_training(cases[i].job, cases[i].train, out, "steps", cases[i].steps, "lr", cases[i].lr,
+                                         "schedule", "constant", i < 2 ? "fit" : NULL, "nothing", NULL);
+        assert_int_equal(run(t, &w, NULL), QKV_OK);
+        if (cases[i].piece) assert_has(w.notes, cases[i].piece), assert_has(w.notes, "give more --minutes or --epochs");
+        else assert_null(strstr(w.notes, "almost nothing"));
+        qkv_training_free(t);
+    }
 }
 
 /* ---- going on ---- */
@@ -680,12 +749,15 @@ int main(void)
         cmocka_unit_test(the_summary_tells_of_all_of_it),
         cmocka_unit_test(the_papers_settings_choose_nothing),
         cmocka_unit_test(a_plan_changes_no_weight),
+        cmocka_unit_test(a_short_load_changes_no_plan),
+        cmocka_unit_test(updates_have_most_of_the_time),
         cmocka_unit_test(validations_are_few_or_many),
         cmocka_unit_test(minutes_plan_steps),
         cmocka_unit_test(a_plan_is_kept_over_a_stop),
         cmocka_unit_test(a_stop_while_it_plans_leaves_nothing),
         cmocka_unit_test(only_a_beginning_is_planned),
         cmocka_unit_test(a_plan_knows_how_often_is_measured),
+        cmocka_unit_test(what_was_not_learned_is_told),
         cmocka_unit_test(resume_needs_the_folder_alone),
         cmocka_unit_test(a_damaged_record_is_told),
         cmocka_unit_test(another_job_or_text_is_told),

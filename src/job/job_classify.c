@@ -576,6 +576,7 @@ static qkv_status validate_classifier(qkv_training *t, const qkv_model *m, qkv_r
     if (!status && t->o.v.numbers) status = tell_numbers(&y, loss, out);
     else if (!status && t->o.v.label_separator) status = tell_labels(t, &y, loss, exact, out);
     else if (!status) tell_accuracy(t, loss, exact, out);
+    if (!status) qkv__training_measured(t, loss, t->o.v.numbers || t->o.v.label_separator ? -1 : exact);
     qkv__release(y.said, bytes);
     return status;
 }

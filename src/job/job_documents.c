@@ -184,6 +184,7 @@ static qkv_status validate_documents(qkv_training *t, const qkv_model *m, qkv_ru
     double loss;
     qkv_status status = qkv_evaluate(m, t->valid, &t->objective, &t->valid_batches, &loss);
     if (status) return status;
+    qkv__training_measured(t, loss, -1);
     out->score = -loss;
     snprintf(out->words, sizeof out->words, "valid loss %.4f, perplexity %.2f", loss, exp(loss));
     snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f", loss);

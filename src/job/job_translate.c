@@ -9,6 +9,7 @@
 #include "../task/translate.h"
 #include "../text/buffer.h"
 #include "../text/pairs.h"
+#include "../train/plan.h"
 
 #include <qkv/dist.h>
 
@@ -273,12 +274,14 @@ static qkv_status validate_translator(qkv_training *t, const qkv_model *m, qkv_r
     double loss, bleu;
     qkv_status status = qkv_evaluate(m, t->valid, NULL, &t->valid_batches, &loss);
     if (status) return status;
+    qkv__training_measured(t, loss, -1);
     out->score = t->o.v.metric == BY_STEP ? (double)t->step : -loss;
     snprintf(out->words, sizeof out->words, qkv__translated("valid loss %.4f"), loss);
     snprintf(out->json, sizeof out->json, "\"valid_loss\": %.6f", loss);
     /* A model that has learned nothing does not end its lines: what that takes says nothing about later. */
     if (t->o.v.metric != BY_BLEU || t->is_trial) return QKV_OK;
     if ((status = measure_bleu(t, m, &bleu))) return status;
+    t->best_bleu = fmax(t->best_bleu, bleu);
     /* BLEU that reads the same is the same: 0.00 for long, while the loss falls. */
     out->score = round(100 * bleu) / 100;
     out->loss = loss;
@@ -329,6 +332,7 @@ static qkv_status fit_model(qkv_training *t, qkv_model *best)
     qkv_status status = qkv_fit_length_penalty(best, (const char *const *)t->lines.sources,
                                                (const char *const *)t->lines.references, t->lines.n, &opts, &fit);
     if (status) return t->stopped ? QKV_OK : status;
+    t->best_bleu = fmax(t->best_bleu, fit.bleu);
     qkv__training_note(t, "length penalty %.2g: BLEU %.2f on %lld validation lines, %.2f without fitting",
                        (double)fit.length_penalty, fit.bleu, (long long)fit.lines, fit.usual_bleu);
     status = qkv_model_set_length_penalty(best, fit.length_penalty);
@@ -348,18 +352,25 @@ static qkv_status fit_length(qkv_training *t)
     return status;
 }
 
-/* Some lines are searched by a model that has learned nothing, which does not end a line: as far as an average one goes. */
-static qkv_status time_search(const qkv_training *t, double *seconds)
+/* Some lines, as many as there is time for, are searched by a model that has learned nothing, which does not end a line: as far as
+ * an average one goes. The seconds of one, while the machine was least disturbed. */
+static qkv_status time_search(const qkv_training *t, double most_seconds, double *seconds)
 {
-    enum { MOST = 128 };
+    enum { MOST = 128, PART = 16 };
     const char *sources[MOST];
-    int64_t n = take_spread(t, MOST, sources, NULL), pairs = qkv__max(qkv_pairs_count(t->valid), 1);
-    qkv_translations x = { 0 };
+    double each[MOST / PART], began = qkv__seconds();
+    int64_t n = take_spread(t, MOST, sources, NULL), pairs = qkv__max(qkv_pairs_count(t->valid), 1), parts = 0;
     const qkv_translate_opts opts = { .max_length = (int)qkv__ceil_div(qkv__pairs_target_ids(t->valid), pairs) };
-    double began = qkv__seconds();
-    qkv_status status = n ? qkv_translate(t->model, sources, NULL, n, &opts, &x) : QKV_OK;
-    *seconds = (qkv__seconds() - began) / (double)qkv__max(n, 1);
-    qkv_translations_free(&x);
+    qkv_status status = QKV_OK;
+    for (int64_t at = 0; at < n && !status && (!at || qkv__seconds() - began < most_seconds); at += PART) {
+        qkv_translations x = { 0 };
+        int64_t lines = qkv__min(PART, n - at);
+        double before = qkv__seconds();
+        status = qkv_translate(t->model, sources + at, NULL, lines, &opts, &x);
+        each[parts++] = (qkv__seconds() - before) / (double)lines;
+        qkv_translations_free(&x);
+    }
+    *seconds = qkv__steady_seconds(each, parts);
     return status;
 }
 

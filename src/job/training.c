@@ -303,18 +303,41 @@ static bool is_measured_by_rule(const qkv_training *t)
     return !QKV__IS_SET(&t->o, valid_every) && !t->is_old && !t->o.v.paper && qkv__schedule_has_end(t);
 }
 
+/* As planned, with --minutes; a rule for what has no end is once an epoch, or less often where that takes too long. */
 static void choose_valid_every(qkv_training *t, int64_t epoch_steps, int64_t last_step)
 {
-    if (!last_step || !is_measured_by_rule(t)) return;
-    qkv__choose(t, "valid-every", "%lld", (long long)qkv__ceil_div(last_step, qkv__validations(last_step, epoch_steps)));
+    bool is_by_rule = is_measured_by_rule(t);
+    int64_t times = t->planned_validations ? t->planned_validations : qkv__validations(last_step, epoch_steps);
+    if (!last_step || !(is_by_rule || t->planned_validations)) return;
+    int64_t every = qkv__ceil_div(last_step, times);
+    if (is_by_rule || every > epoch_steps) qkv__choose(t, "valid-every", "%lld", (long long)every);
 }
 
-/* What the caller set, 0 for the rule, else once an epoch. */
-static qkv_status plan_valid_every(const qkv_training *t, qkv_run_opts *trial)
+/* Seconds after the last step. Fitting is left out where it alone would take more than measuring may. */
+static double plan_ending(qkv_training *t, double search_seconds)
 {
-    int64_t epoch_steps, none;
-    qkv_status status = qkv_run_steps(t->pairs, trial, &epoch_steps, &none);
-    trial->valid_every = t->o.v.valid_every ? t->o.v.valid_every : is_measured_by_rule(t) ? 0 : epoch_steps;
+    double all = 60 * (double)t->o.v.minutes, fitting = 0;
+    for (int i = 0; i < 2; i++) { /* again without */
+        fitting = t->job->lines_searched ? search_seconds * (double)t->job->lines_searched(t, 0) : 0;
+        if (fitting > all * QKV__MEASURED_SHARE && !QKV__IS_GIVEN(&t->o, fit)) qkv__choose(t, "fit", "nothing");
+    }
+    return fitting;
+}
+
+/* Once the costs are known: by rank 0's clock. */
+static qkv_status fix_plan(qkv_training *t, const qkv_run_plan *costs, double search_seconds)
+{
+    double all = 60 * (double)t->o.v.minutes, ending = plan_ending(t, search_seconds);
+    double seconds = all * QKV__PLANNED_SHARE - (qkv__seconds() - t->began) - ending;
+    double most = all * QKV__MEASURED_SHARE, measuring = fmax(most - ending, most / 4), validation = costs->validation_seconds;
+    qkv_status status = qkv__dist_copy(&seconds, sizeof seconds);
+    if (t->job->lines_searched)
+        validation += search_seconds * (double)(t->job->lines_searched(t, 1) - t->job->lines_searched(t, 0));
+    qkv__plan p = qkv__plan_steps(seconds, measuring, costs->step_seconds, validation, costs->epoch_steps, t->o.v.valid_every);
+    t->planned_steps = p.steps;
+    t->planned_validations = t->o.v.valid_every || !(validation > 0) ? 0 : p.validations;
+    qkv__training_note(t, "--minutes %g: planned as --steps %lld: %.3f s an update, %.2f s a validation",
+                       (double)t->o.v.minutes, (long long)p.steps, costs->step_seconds, validation);
     return status;
 }
 
@@ -334,20 +357,19 @@ static qkv_status plan_minutes(qkv_training *t, learning *how, const qkv_run_opt
                                        .shard = qkv__training_shards(t) };
     set_trainer(t, how, &trial);
     double each = 0; /* line that is searched */
-    qkv_status status = plan_valid_every(t, &trial);
-    if (!status && t->job->time_search) status = t->job->time_search(t, &each);
+    qkv_status status = QKV_OK;
+    if (t->job->time_search) status = t->job->time_search(t, 60 * trial.minutes * QKV__TRIAL_SHARE / 3, &each);
     if (!status) status = qkv__dist_copy(&each, sizeof each);
     t->is_trial = true;
-    if (!status) status = qkv_run_plan_steps(t->model, t->pairs, &trial, qkv__seconds() - t->began, &plan);
+    if (!status) status = qkv_run_plan_steps(t->model, t->pairs, &trial, 0, &plan);
     t->is_trial = false;
     if (!status && qkv_dist_ranks() > 1)
         t->stopped = plan.steps ? NULL : QKV__N("another rank was to end"); /* rank 0 decides */
-    if (status || t->stopped) return status;
-    int64_t validations = trial.valid_every ? plan.steps / trial.valid_every : qkv__validations(plan.steps, plan.epoch_steps);
-    double searches = t->job->lines_searched ? each * (double)t->job->lines_searched(t, validations) : 0;
-    t->planned_steps = qkv__max(1, plan.steps - (int64_t)(searches / fmax(plan.step_seconds, 1e-9)));
-    return QKV_OK;
+    return status || t->stopped ? status : fix_plan(t, &plan, each);
 }
+
+/* The steps count, not the clock; but on a machine that became slower half as much time again is the end. */
+static double overtime(const qkv_training *t) { return (double)t->o.v.minutes * 1.5 + 0.5 - (qkv__seconds() - t->began) / 60; }
 
 /* Its limits, and how it learns: a schedule may have to know where it ends. */
 static qkv_status plan_run(qkv_training *t, learning *how, qkv_run_opts *o)
@@ -364,6 +386,7 @@ static qkv_status plan_run(qkv_training *t, learning *how, qkv_run_opts *o)
     if (is_timed && t->planned_steps && (!o->steps || t->planned_steps < o->steps)) {
         o->steps = t->planned_steps;
         o->steps_reason = QKV__N("the steps that --minutes planned are made");
+        o->minutes = v->minutes > 0 ? fmax(overtime(t), 0.01) : 0;
     }
     if (is_timed && !t->planned_steps) o->minutes = (double)v->minutes; /* it was begun without a plan: more by the clock */
     how->trainer = (qkv_trainer_opts){ .update_freq = v->update_freq };
@@ -410,6 +433,11 @@ static qkv_status run_training(qkv_training *t, qkv_run_result *out)
     char *about = status ? NULL : qkv__training_about(t);
     o.about = about;
     if (!status) status = about ? qkv_run(t->model, t->pairs, &o, out) : QKV_MEMORY;
+    if (!status && o.steps_reason && o.minutes > 0 && !strcmp(out->reason, "--minutes reached"))
+        qkv__training_note(
+            t,
+            "the machine became slower than --minutes measured: %lld of %lld planned steps are made; --resume makes the others",
+            (long long)out->at.step, (long long)t->planned_steps);
     free(about);
     qkv__settings_free(&settings);
     return status;
@@ -467,6 +495,7 @@ static qkv_status run_from_files(qkv_training *t, qkv_run_result *out)
     if (!status) status = read_training_text(t);
     if (!status) status = run_training(t, out);
     if (!status && t->job->finish && !t->stopped && !t->o.v.dry_run && !qkv_dist_rank()) status = t->job->finish(t);
+    if (!status && !t->stopped && !t->o.v.dry_run) status = qkv__training_warn_of_chance(t);
     /* A folder that this run made and left empty would look like a broken model. */
     if ((status || t->stopped) && t->made_folder) rmdir(t->o.v.out);
     return status;
@@ -483,7 +512,9 @@ qkv_status qkv_training_run(qkv_training *t, const qkv_training_watch *watch, qk
     if (status) return status;
     forget_text(t);
     qkv__options_forget_choices(&t->o);
-    t->planned_steps = 0;
+    t->planned_steps = t->planned_validations = 0;
+    t->n_measured = 0;
+    t->best_accuracy = t->best_bleu = -1;
     t->is_old = t->has_too_few = false;
     t->began = qkv__seconds();
     t->made_folder = false;

@@ -49,7 +49,7 @@ typedef struct qkv__job {
     qkv_status (*finish)(qkv_training *t); /* after the last step; NULL: nothing */
     qkv_status (*save)(void *t, qkv_model *m, const char *folder); /* as in qkv_run_opts */
     /* What validations and the end cost beside the loss: seconds of a line that is searched, and how many lines; NULL: nothing. */
-    qkv_status (*time_search)(const qkv_training *t, double *seconds);
+    qkv_status (*time_search)(const qkv_training *t, double most_seconds, double *seconds);
     int64_t (*lines_searched)(const qkv_training *t, int64_t validations);
 } qkv__job;
 extern const qkv__job qkv__translate_job, qkv__classify_job, qkv__generate_job, qkv__mask_job;
@@ -87,8 +87,11 @@ struct qkv_training {
     qkv__valid_lines lines; /* of a translator, where they are needed */
     qkv_training_text text;
     bool has_text;
-    int64_t planned_steps; /* that --minutes allows; 0: not planned */
-    int64_t step;          /* that the run is at */
+    int64_t planned_steps;                      /* that --minutes allows; 0: not planned */
+    int64_t planned_validations;                /* the same; 0: not planned, or one every --valid-every steps */
+    int64_t n_measured;                         /* validations of this run, and the best of them */
+    double best_loss, best_accuracy, best_bleu; /* accuracy: of one label a text; below 0: not measured */
+    int64_t step;                               /* that the run is at */
 };
 
 /* Whether the caller wants it to stop. */
@@ -125,6 +128,12 @@ bool qkv__training_shards(const qkv_training *t);
 qkv_status qkv__training_how(const qkv_training *t, int64_t total_steps, qkv_trainer_opts *out);
 
 bool qkv__schedule_has_end(const qkv_training *t); /* it must know the last step */
+
+/* ---- chance.c ---- */
+/* Notes what one validation measured; accuracy below 0: none. */
+void qkv__training_measured(qkv_training *t, double loss, double accuracy);
+/* A note, with advice, where the best validation of this run is no better than a guess. MEMORY. */
+qkv_status qkv__training_warn_of_chance(const qkv_training *t);
 
 /* ---- record.c: what a training was asked for ---- */
 typedef struct qkv__settings {

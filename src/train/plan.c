@@ -1,4 +1,4 @@
-/* plan.c: how many steps of a training fit into some minutes: a few are made, timed and undone. */
+/* plan.c: how many steps of a training fit into some minutes: a few are made, timed and undone. docs/decisions.md has the rule. */
 #include "plan.h"
 
 #include "trainer.h"
@@ -13,35 +13,61 @@
 #include <string.h>
 
 enum { FEWEST_UPDATES = 8, MOST_UPDATES = 200, FEWEST_VALIDATIONS = 5, MOST_VALIDATIONS = 20 };
-static const double trial_seconds = 20, trial_share = 0.05; /* of the time there is */
-static const double spare_share = 0.08;                     /* checkpoints, and a machine that slows down */
+static const double trial_seconds = 20; /* at most */
+
+double qkv__steady_seconds(const double *seconds, int64_t n)
+{
+    enum { PARTS = 4 };
+    double part[PARTS], all = 0;
+    for (int64_t i = 0; i < n; i++) all += seconds[i];
+    if (n < PARTS) return n ? all / (double)n : 0;
+    for (int k = 0; k < PARTS; k++) {
+        int64_t from = k * n / PARTS, to = (k + 1) * n / PARTS;
+        double sum = 0, mean;
+        for (int64_t i = from; i < to; i++) sum += seconds[i];
+        mean = sum / (double)(to - from);
+        int at = k;
+        for (; at && part[at - 1] > mean; at--) part[at] = part[at - 1];
+        part[at] = mean;
+    }
+    return (part[0] + part[1]) / 2;
+}
 
 /* Updates until their time is known well enough; the first one also finds its memory, and does not count. */
 static qkv_status time_updates(const qkv_run_opts *o, qkv_trainer *t, qkv_run_plan *out, bool *is_stopped)
 {
     qkv_progress at;
-    double enough = 60 * o->minutes * trial_share;
+    double each[MOST_UPDATES], enough = 60 * o->minutes * QKV__TRIAL_SHARE;
     if (enough > trial_seconds) enough = trial_seconds;
     qkv_status status = qkv__trainer_step_ahead(t, &at);
     double began = qkv__seconds(), passed = 0;
-    for (int n = 1; !status && n <= MOST_UPDATES && (n <= FEWEST_UPDATES || passed < enough); n++) {
+    for (int n = 0; !status && n < MOST_UPDATES && (n < FEWEST_UPDATES || passed < enough); n++) {
         *is_stopped = o->stop && o->stop(o->data);
         status = qkv__dist_copy(is_stopped, sizeof *is_stopped);
         if (status || *is_stopped) return status;
+        each[n] = -passed;
         status = qkv__trainer_step_ahead(t, &at);
         passed = qkv__seconds() - began;
         if (!status) status = qkv__dist_copy(&passed, sizeof passed); /* all ranks go by the clock of the first */
-        out->step_seconds = passed / n;
+        each[n] += passed;
+        out->step_seconds = qkv__steady_seconds(each, n + 1);
     }
     return status ? status : qkv__trainer_settle(t);
 }
 
+/* The faster of two where one is short. */
 static qkv_status time_validation(const qkv_run_opts *o, const qkv_model *m, qkv_run_plan *out)
 {
-    qkv_run_score score = { 0 };
-    double began = qkv__seconds();
-    qkv_status status = o->validate ? o->validate(o->data, m, &score) : QKV_OK;
-    if (o->validate) out->validation_seconds = qkv__seconds() - began;
+    qkv_status status = QKV_OK;
+    for (int i = 0; o->validate && i < 2 && !status; i++) {
+        qkv_run_score score = { 0 };
+        double began = qkv__seconds(), passed;
+        status = o->validate(o->data, m, &score);
+        passed = qkv__seconds() - began;
+        if (!status) status = qkv__dist_copy(&passed, sizeof passed);
+        if (!i || passed < out->validation_seconds) out->validation_seconds = passed;
+        if (passed > 60 * o->minutes * QKV__TRIAL_SHARE / 4) break;
+    }
     return status;
 }
 
@@ -81,12 +107,21 @@ int64_t qkv__validations(int64_t steps, int64_t epoch_steps)
 
 static int64_t whole_steps(double steps) { return steps >= 1 ? steps < 1e15 ? (int64_t)steps : (int64_t)1e15 : 1; }
 
-static int64_t steps_in(const qkv_run_opts *o, const qkv_run_plan *plan, double seconds)
+qkv__plan qkv__plan_steps(double seconds, double measuring, double update, double validation, int64_t epoch_steps,
+                          int64_t valid_every)
 {
-    double each = plan->step_seconds > 1e-9 ? plan->step_seconds : 1e-9;
-    if (o->valid_every) return whole_steps(seconds / (each + plan->validation_seconds / (double)o->valid_every));
-    int64_t times = qkv__validations(whole_steps(seconds / each), plan->epoch_steps);
-    return whole_steps((seconds - (double)times * plan->validation_seconds) / each);
+    qkv__plan p;
+    if (update < 1e-9) update = 1e-9;
+    if (valid_every) {
+        p.steps = whole_steps(seconds / (update + validation / (double)valid_every));
+        p.validations = qkv__max(1, p.steps / valid_every);
+        return p;
+    }
+    p.validations = qkv__validations(whole_steps(seconds / update), epoch_steps);
+    if (measuring < validation * (double)p.validations)
+        p.validations = measuring > validation ? (int64_t)(measuring / validation) : 1;
+    p.steps = whole_steps((seconds - (double)p.validations * validation) / update);
+    return p;
 }
 
 qkv_status qkv_run_plan_steps(qkv_model *m, const qkv_pairs *pairs, const qkv_run_opts *opts, double reserve, qkv_run_plan *out)
@@ -103,8 +138,11 @@ qkv_status qkv_run_plan_steps(qkv_model *m, const qkv_pairs *pairs, const qkv_ru
     if (!(status = qkv_run_steps(pairs, opts, &plan.epoch_steps, &none)))
         status = try_updates(m, pairs, &o, &plan, &is_stopped);
     if (status) return status;
-    double left = 60 * o.minutes * (1 - spare_share) - reserve - (qkv__seconds() - began);
-    plan.steps = is_stopped ? 0 : steps_in(&o, &plan, left);
+    double all = 60 * o.minutes, left = all * QKV__PLANNED_SHARE - reserve - (qkv__seconds() - began);
+    if (!is_stopped)
+        plan.steps = qkv__plan_steps(left, all * QKV__MEASURED_SHARE, plan.step_seconds, plan.validation_seconds,
+                                     plan.epoch_steps, o.valid_every)
+                         .steps;
     *out = plan;
     return qkv__dist_copy(out, sizeof *out);
 }
