@@ -29,9 +29,9 @@ static qkv_status run_runs(void)
 const command runs_command = {
     .name = "runs",
     .summary = "compare trainings",
-    .about = "A line for each training: its folder, job, updates, minutes, best score and when, why\n"
-             "it ended, and each option that is not the same in all of them. A score is higher\n"
-             "where the model is better: BLEU, accuracy, or the loss below 0.",
+    .about = "A line for each training: its folder, job, updates, minutes, best validation and its\n"
+             "step, and why it ended. Options that are not the same in all of them follow, in the\n"
+             "table where they fit into 80 columns.",
     .example = "  qkv runs models/*",
     .options = options,
     .run = run_runs,

@@ -147,7 +147,7 @@ for i in 1 2 3 4 5 6 7 8 9; do printf 'class-number-%d\tgreat %d\n' $i $i; done 
 contains "texts, classes, vocabulary, size and length" "$(cat told.err)" "texts       210 of 212; left out: 2 empty" "validation  40" \
     "classes     12: class-number-1 (1), " "neg (100), pos (100)" "vocabulary  " " words" "parameters  " "updates     8, " \
     "memory      " "speed       " "time        "
-check "in 80 columns" awk '{ gsub(/[^ -~]+/, "&&"); if (length > 80) { print; exit 1 } }' told.err
+check "in 80 columns" awk '/^qkv: / { next } { gsub(/[^ -~]+/, "&&"); if (length > 80) { print; exit 1 } }' told.err
 contains "the record has them" "$(tr -d ' \n' <told/training.json)" '"left_out":{"empty":2,"too_long":0}' '"pos":100' '"vocabulary":' '"parameters":'
 plan() { grep -E '^(texts|documents|pairs|validation|classes|vocabulary|parameters|updates|  )' "$@"; }
 "$qkv" train classify --train some.tsv --valid valid.tsv $size --tokens words --steps 8 --dry-run --out dry 2>err | plan >dry.said

@@ -136,9 +136,38 @@ done
 printf '{"step": 10, "seconds": 60.0}\n{"step": 10, "valid_loss": 2}\n{"step": 20, "seconds": 120}\n' >one/log.jsonl
 printf '{"step": 30, "seconds": 30}\n{"step": 40, "seco' >>one/log.jsonl
 same "a line for each, with what differs, over all runs of it" "folder job steps minutes best ended dim
-one train translate 70 2.5 -1.2500 at 60 not yet one
-two train translate 70 0.0 -1.2500 at 60 not yet two" "$("$qkv" runs one two | sed 's/  */ /g')"
+one translate 70 2.5 loss 1.2500 at 60 not yet one
+two translate 70 0.0 loss 1.2500 at 60 not yet two" "$("$qkv" runs one two | sed 's/  */ /g')"
 same "nothing differs from itself" "folder job steps minutes best ended" "$("$qkv" runs one | sed 's/  */ /g; q')"
+# runs_of JOB OPTIONS SCORE: the cell "best"
+runs_of() {
+    mkdir -p scored
+    cat >scored/training.json <<END
+{"job": "train $1", "options": {$2}, "steps": 70, "best_step": 60, "best_score": $3, "stopped": "--patience: validation stopped improving"}
+END
+    "$qkv" runs scored | sed -n '2s/^scored *[a-z]* *70 *[0-9.]* *//p' | sed 's/  */ /g'
+}
+same "BLEU" "BLEU 38.01 at 60 --patience" "$(runs_of translate '"metric": "bleu"' 38.01)"
+same "accuracy" "accuracy 87.50% at 60 --patience" "$(runs_of classify '"metric": "accuracy"' 0.875)"
+same "of several labels" "micro F1 62.50% at 60 --patience" "$(runs_of classify '"metric": "accuracy", "label-separator": ","' 0.625)"
+same "of numbers" "loss 0.5000 at 60 --patience" "$(runs_of classify '"metric": "accuracy", "numbers": "yes"' -0.5)"
+same "the last model's loss is not known without a log" "--patience" "$(runs_of translate '"metric": "last"' 60)"
+printf '{"step": 60, "valid_loss": 2.5, "best": true}\n' >scored/log.jsonl
+same "else it is told" "loss 2.5000 at 60 --patience" "$(runs_of translate '"metric": "last"' 60)"
+printf '{"step": 60, "loss": 2.5, "seconds": 3}\n' >scored/log.jsonl
+same "nothing without a validation" "--patience" "$(runs_of generate '"metric": "loss"' 0)"
+long=a-folder/with-a-name-that-is-much-longer-than-what-a-table-of-eighty-columns-has-room-for/目录目录目录目录目录
+mkdir -p $long/1 $long/2
+for i in 1 2; do
+    cat >$long/$i/training.json <<END
+{"job": "train translate", "options": {"dim": "$i", "train": "$long/$i.tsv", "pre-norm": "yes"}, "steps": 123456, "best_step": 123456,
+ "best_score": -1.25, "stopped": "--steps reached"}
+END
+done
+sed -i 's/"yes"/""/' $long/2/training.json
+"$qkv" runs $long/1 $long/2 >wide.table
+check "a table of long names has 80 columns" awk '{ gsub(/[^ -~][^ -~][^ -~]/, "xx"); if (length > 80) { print length, $0; exit 1 } }' wide.table
+contains "what differs is below it" "$(cat wide.table)" "options that differ" "--dim 1" "--pre-norm" "目录/2  --dim 2" "/1  translate"
 contains "as JSON" "$("$qkv" runs two one --json | tail -n 1)" '"folder": "one", "minutes": 2.5' '"lr": "0.1"'
 fails "runs of no training" 3 "nowhere/training.json" runs one nowhere
 echo '{}' >two/training.json

@@ -77,9 +77,9 @@ static void trainings_stand_side_by_side(void **state)
     (void)state;
     const char *const paths[] = { folder };
     write_file("training.json", "{\"job\": \"translate\", \"steps\": 20, \"best_step\": 10, \"best_score\": 31.5, "
-                                "\"stopped\": \"steps\", \"options\": {\"lr\": \"0.1\"}}");
+                                "\"stopped\": \"steps\", \"options\": {\"lr\": \"0.1\", \"metric\": \"bleu\"}}");
     assert_int_equal(qkv_trainings_text(paths, 1, 0, &text), QKV_OK);
-    assert_non_null(strstr(text.data, "  translate  20     2.5      31.5000 at 10  steps\n")); /* 120 and 30 seconds */
+    assert_non_null(strstr(text.data, "  translate  20     2.5      BLEU 31.50 at 10  steps\n")); /* 120 and 30 seconds */
     assert_null(strstr(text.data, "lr"));
     assert_int_equal(qkv_trainings_text(paths, 1, 1, &text), QKV_OK);
     assert_non_null(strstr(text.data, "\"minutes\": 2.5, \"job\": \"translate\""));

@@ -304,7 +304,7 @@ refused "no tab" 4 "TAB" train translate --train train.1 $model --out no
 refused "three files" 2 "--train" train translate --train a b c $model --out no
 refused "an unknown preset" 2 "huge" train translate --train train.tsv --preset huge --out no
 refused "heads that do not fit" 2 "heads" train translate --train train.tsv --dim 16 --heads 3 --quiet --out no2
-check "a schedule that must know its end gets it from --minutes" run 0 "the steps that --minutes planned are made" train translate \
+check "a schedule that must know its end gets it from --minutes" run 0 "--minutes: the planned steps are made" train translate \
     --train train.tsv $loud --schedule linear --minutes 0.02 --out no3
 refused "dropout of 2" 2 "dropout" train translate --train train.tsv $model --dropout 2 --out no4
 mkdir mine

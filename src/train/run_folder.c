@@ -155,7 +155,7 @@ qkv_status qkv__run_record(const qkv_run_opts *o, const qkv__run_state *s)
                                "stopped", s->reason ? s->reason : "");
     if (!record) return qkv__fail(QKV_MEMORY, "%s: out of memory", path.text);
     if (s->planned) json_object_set_new(record, "schedule_steps", json_integer((json_int_t)s->planned));
-    if (s->best->best_step) json_object_set_new(record, "best_score", json_real(s->best->best));
+    if (o->validate && s->best->best_step) json_object_set_new(record, "best_score", json_real(s->best->best));
     qkv_status status = add_about(o, record);
     if (!status) status = qkv__json_write(path.text, record);
     json_decref(record);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_BYTES = 4096, CELL_BYTES = 64, RECORD_LIMIT = 64 << 20 };
+enum { PATH_BYTES = 4096, CELL_BYTES = 128, COLUMNS = 80, RECORD_LIMIT = 64 << 20 };
 static const size_t log_limit = (size_t)1 << 32;
 
 /* ---- log.jsonl, line by line ---- */
@@ -135,29 +135,38 @@ qkv_status qkv_training_curves_read(const char *path, qkv_training_curves *out)
 typedef struct training_run {
     const char *folder;
     json_t *record;
-    double minutes; /* of all its runs */
+    double minutes;   /* of all its runs */
+    double best_loss; /* validation loss at the best step; below 0: none */
+    bool is_measured; /* or there is no log that says that it is not */
 } training_run;
 
 /* Seconds count from the start of a run, so a smaller number begins another one. A line that is torn, or a validation, has
  * none. */
-static double sum_minutes(reports *r)
+static void read_log(reports *r, training_run *run)
 {
     double total = 0, last = 0;
     json_t *report;
+    json_int_t best_step = json_integer_value(json_object_get(run->record, "best_step"));
+    run->is_measured = false;
     while (next_report(r, &report)) {
-        const json_t *seconds = json_object_get(report, "seconds");
+        const json_t *seconds = json_object_get(report, "seconds"), *loss = json_object_get(report, "valid_loss");
         double now = json_number_value(seconds);
         if (json_is_number(seconds) && now < last) total += last;
         if (json_is_number(seconds)) last = now;
+        else run->is_measured = true;
+        if (json_is_number(loss) && json_integer_value(json_object_get(report, "step")) == best_step)
+            run->best_loss = json_number_value(loss);
         json_decref(report);
     }
-    return (total + last) / 60;
+    run->minutes = (total + last) / 60;
 }
 
 static qkv_status read_run(training_run *r)
 {
     char path[PATH_BYTES];
     reports log = { 0 };
+    r->best_loss = -1;
+    r->is_measured = true;
     snprintf(path, sizeof path, "%.4000s/training.json", r->folder);
     if (!qkv__file_exists(path)) return qkv__fail(QKV_IO, "%s: %s: it is no training's folder", path, strerror(ENOENT));
     qkv_status status = qkv__json_read(path, RECORD_LIMIT, &r->record);
@@ -167,7 +176,7 @@ static qkv_status read_run(training_run *r)
     snprintf(path, sizeof path, "%.4000s/log.jsonl", r->folder);
     if (!qkv__file_exists(path)) return QKV_OK; /* it has not begun */
     if ((status = qkv__file_read(path, log_limit, &log.file))) return status;
-    r->minutes = sum_minutes(&log);
+    read_log(&log, r);
     qkv__bytes_free(&log.file);
     return QKV_OK;
 }
@@ -195,33 +204,85 @@ typedef struct cells {
 
 static char *cell(const cells *c, int64_t row, int64_t column) { return c->at[row * c->columns + column]; }
 
-static void fill_run(const cells *c, int64_t row, const training_run *r)
+/* As many characters of a text as there are columns, "..." for the others: its end, or its start. */
+static void put_cell(char to[CELL_BYTES], const char *text, int columns, bool keeps_end)
 {
-    int64_t best_step = json_integer_value(json_object_get(r->record, "best_step"));
-    const json_t *score = json_object_get(r->record, "best_score");
-    const char *stopped = json_string_value(json_object_get(r->record, "stopped"));
-    const char *job = json_string_value(json_object_get(r->record, "job"));
-    snprintf(cell(c, row, 0), CELL_BYTES, "%s", r->folder);
-    snprintf(cell(c, row, 1), CELL_BYTES, "%s", job ? job : "");
-    snprintf(cell(c, row, 2), CELL_BYTES, "%lld", (long long)json_integer_value(json_object_get(r->record, "steps")));
-    snprintf(cell(c, row, 3), CELL_BYTES, "%.1f", r->minutes);
-    if (score)
-        snprintf(cell(c, row, 4), CELL_BYTES, qkv__translated("%.4f at %lld"), json_number_value(score), (long long)best_step);
-    snprintf(cell(c, row, 5), CELL_BYTES, "%s", qkv__translated(stopped && *stopped ? stopped : QKV__N("not yet")));
+    char start[CELL_BYTES];
+    size_t bytes, used = 0;
+    if (strlen(text) < CELL_BYTES && qkv__width(text) <= columns) {
+        memcpy(to, text, strlen(text) + 1);
+        return;
+    }
+    if (keeps_end) {
+        for (; *text && (qkv__width(text) + 3 > columns || strlen(text) + 4 > CELL_BYTES); text += bytes ? bytes : 1)
+            qkv_utf8_decode(text, strlen(text), &bytes);
+        snprintf(to, CELL_BYTES, "...%s", text);
+        return;
+    }
+    for (*start = '\0'; text[used]; used += bytes) {
+        qkv_utf8_decode(text + used, strlen(text + used), &bytes);
+        if (used + bytes + 4 > CELL_BYTES) break;
+        memcpy(start + used, text + used, bytes);
+        start[used + bytes] = '\0';
+        if (qkv__width(start) + 3 <= columns) continue;
+        start[used] = '\0';
+        break;
+    }
+    snprintf(to, CELL_BYTES, "%.120s...", start);
 }
 
-enum { FIXED = 6 };
+/* "loss 5.8055 at 60", by what decided; nothing where nothing was measured. */
+static void put_best(char to[CELL_BYTES], const training_run *r)
+{
+    const json_t *best = json_object_get(r->record, "best_score");
+    const char *job = json_string_value(json_object_get(r->record, "job")), *metric = option_of(r, "metric");
+    bool classifies = job && strstr(job, "classify") && !*option_of(r, "numbers");
+    long long step = json_integer_value(json_object_get(r->record, "best_step"));
+    double score = json_number_value(best);
+    if (!best || !r->is_measured) return;
+    if (!strcmp(metric, "bleu")) snprintf(to, CELL_BYTES, qkv__translated("BLEU %.2f at %lld"), score, step);
+    else if (classifies && strcmp(metric, "loss") && *option_of(r, "label-separator"))
+        snprintf(to, CELL_BYTES, qkv__translated("micro F1 %.2f%% at %lld"), 100 * score, step);
+    else if (classifies && strcmp(metric, "loss"))
+        snprintf(to, CELL_BYTES, qkv__translated("accuracy %.2f%% at %lld"), 100 * score, step);
+    else if (strcmp(metric, "last")) snprintf(to, CELL_BYTES, qkv__translated("loss %.4f at %lld"), -score, step);
+    else if (r->best_loss >= 0) snprintf(to, CELL_BYTES, qkv__translated("loss %.4f at %lld"), r->best_loss, step);
+}
+
+/* A reason up to its colon, "--patience" of "--patience: validation stopped improving". */
+static void put_ended(char to[CELL_BYTES], const training_run *r)
+{
+    char reason[CELL_BYTES];
+    const char *stopped = json_string_value(json_object_get(r->record, "stopped"));
+    snprintf(reason, sizeof reason, "%s", stopped ? stopped : "");
+    char *colon = strchr(reason, ':');
+    if (colon) *colon = '\0';
+    put_cell(to, qkv__translated(*reason ? reason : QKV__N("not yet")), 18, false);
+}
+
+enum { FOLDER, JOB, UPDATES, MINUTES, BEST, ENDED, FIXED };
+
+static void fill_run(const cells *c, int64_t row, const training_run *r)
+{
+    const char *job = json_string_value(json_object_get(r->record, "job"));
+    put_cell(cell(c, row, FOLDER), r->folder, CELL_BYTES, true);
+    put_cell(cell(c, row, JOB), job ? job + (strncmp(job, "train ", 6) ? 0 : 6) : "", 10, false);
+    snprintf(cell(c, row, UPDATES), CELL_BYTES, "%lld", (long long)json_integer_value(json_object_get(r->record, "steps")));
+    snprintf(cell(c, row, MINUTES), CELL_BYTES, "%.1f", r->minutes);
+    put_best(cell(c, row, BEST), r);
+    put_ended(cell(c, row, ENDED), r);
+}
 
 static void fill_cells(const cells *c, const training_run *runs, int64_t n, const char *const *names)
 {
     static const char *const headings[FIXED] = { QKV__N("folder"),  QKV__N("job"),  QKV__N("steps"),
                                                  QKV__N("minutes"), QKV__N("best"), QKV__N("ended") };
     for (int64_t k = 0; k < c->columns; k++)
-        snprintf(cell(c, 0, k), CELL_BYTES, "%s", k < FIXED ? qkv__translated(headings[k]) : names[k - FIXED]);
+        put_cell(cell(c, 0, k), k < FIXED ? qkv__translated(headings[k]) : names[k - FIXED], COLUMNS, false);
     for (int64_t i = 0; i < n; i++) {
         fill_run(c, i + 1, &runs[i]);
         for (int64_t k = FIXED; k < c->columns; k++)
-            snprintf(cell(c, i + 1, k), CELL_BYTES, "%s", option_of(&runs[i], names[k - FIXED]));
+            put_cell(cell(c, i + 1, k), option_of(&runs[i], names[k - FIXED]), COLUMNS, true);
     }
 }
 
@@ -233,18 +294,52 @@ static int column_width(const cells *c, int64_t column)
     return width;
 }
 
-static void put_cells(qkv__out *out, const cells *c)
+static void put_cells(qkv__out *out, const cells *c, int64_t columns)
 {
     for (int64_t row = 0; row < c->rows; row++)
-        for (int64_t k = 0; k < c->columns; k++) {
-            if (k + 1 < c->columns) qkv__out_name(out, cell(c, row, k), column_width(c, k) + 2, false);
+        for (int64_t k = 0; k < columns; k++) {
+            if (k + 1 < columns) qkv__out_name(out, cell(c, row, k), column_width(c, k) + 2, false);
             else qkv__out_printf(out, "%s\n", cell(c, row, k));
         }
 }
 
-/* names: room for that of every option. */
+static int table_width(const cells *c, int64_t columns)
+{
+    int width = -2;
+    for (int64_t k = 0; k < columns; k++) width += column_width(c, k) + 2;
+    return width;
+}
+
+/* Below a table that has no room for them: "folder  --dim 16 --pre-norm", as many lines as it takes. */
+static void put_differing(qkv__out *out, const cells *c, const training_run *runs, int64_t n, const char *const *names,
+                          int64_t n_names)
+{
+    char text[CELL_BYTES + 64], value[CELL_BYTES];
+    int indent = column_width(c, FOLDER) + 2;
+    qkv__out_printf(out, qkv__translated("\noptions that differ\n"));
+    for (int64_t i = 0; i < n; i++) {
+        int used = indent;
+        qkv__out_name(out, cell(c, i + 1, FOLDER), indent, false);
+        for (int64_t k = 0; k < n_names; k++) {
+            const char *is = option_of(&runs[i], names[k]);
+            bool is_flag = !strcmp(is, "yes");
+            if (!*is) continue;
+            put_cell(value, is, COLUMNS - indent - (int)strlen(names[k]) - 3, true);
+            snprintf(text, sizeof text, "--%s%s%s", names[k], is_flag ? "" : " ", is_flag ? "" : value);
+            int taken = qkv__width(text);
+            if (used > indent && used + 1 + taken > COLUMNS) qkv__out_printf(out, "\n%*s", indent, ""), used = indent;
+            qkv__out_printf(out, "%s%s", used > indent ? " " : "", text);
+            used += taken + (used > indent);
+        }
+        qkv__out_printf(out, "\n");
+    }
+}
+
+/* Folders are cut where they are long, so that the table fits the columns; options that differ are below where they do not fit.
+ * names: room for that of every option. */
 static qkv_status put_table(qkv__out *out, const training_run *runs, int64_t n, json_t *all, const char **names)
 {
+    enum { LEAST_FOLDER = 12 };
     const char *name;
     json_t *value;
     cells c = { .rows = n + 1, .columns = FIXED };
@@ -253,7 +348,15 @@ static qkv_status put_table(qkv__out *out, const training_run *runs, int64_t n, 
     size_t bytes = (size_t)(c.rows * c.columns) * sizeof *c.at;
     if (!(c.at = qkv__alloc_zero(bytes))) return QKV_MEMORY;
     fill_cells(&c, runs, n, names);
-    put_cells(out, &c);
+    int64_t columns = c.columns;
+    bool fits = table_width(&c, columns) <= COLUMNS;
+    int excess = table_width(&c, FIXED) - COLUMNS, folder = column_width(&c, FOLDER) - excess;
+    if (excess > 0) {
+        for (int64_t i = 0; i < n; i++)
+            put_cell(cell(&c, i + 1, FOLDER), runs[i].folder, folder > LEAST_FOLDER ? folder : LEAST_FOLDER, true);
+    }
+    put_cells(out, &c, fits ? columns : FIXED);
+    if (!fits && columns > FIXED) put_differing(out, &c, runs, n, names, columns - FIXED);
     qkv__release(c.at, bytes);
     return QKV_OK;
 }
