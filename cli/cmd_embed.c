@@ -5,11 +5,14 @@
 #include "ranks.h"
 #include "results.h"
 #include "streams.h"
-#include "transformer_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* In the order of qkv_pooling; "cls" is what sentence-transformers call the first token. */
+enum { POOLING_CLS = QKV_POOLING_ATTENTION + 1 };
+static const char *const pooling_names[] = { "mean", "first", "last", "attention", "cls", NULL };
 
 enum { AS_TEXT, AS_JSON };
 static const char *const format_names[] = { "text", "json", NULL };
@@ -26,7 +29,7 @@ static struct {
     WEIGHT_ROWS(NO_GROUP), \
     TEXT_ROWS(NO_GROUP), \
     { "pooling", .value = "KIND", .help = " (default: the model's, else mean)", \
-      .choice = &given.pooling, .names = transformer_value_names[TRANSFORMER_pooling] }, \
+      .choice = &given.pooling, .names = pooling_names }, \
     { "max-length", .is_rare = true, .value = "N", \
       .help = "maximum tokens per line (default: the model's, else 512)", .count = &given.max_length }, \
     { "windows", .is_rare = true, .help = "split longer lines into windows of that length and average", .flag = &given.windows }
@@ -55,7 +58,7 @@ static qkv_status embed(const qkv_model *m, const lines *l, bool normalized, qkv
 {
     const qkv_texts texts = { .texts = (const char *const *)l->at, .n = l->n };
     const qkv_embed_opts opts = { .reading = &(qkv_reading_opts){ .max_length = given.max_length, .windows = given.windows },
-                                  .pooling = (qkv_pooling)given.pooling,
+                                  .pooling = given.pooling == POOLING_CLS ? QKV_POOLING_FIRST : (qkv_pooling)given.pooling,
                                   .normalized = normalized,
                                   .as_published = !was_given("pooling") };
     return qkv_embed_texts(m, &texts, &opts, out) ? library_failed() : QKV_OK;

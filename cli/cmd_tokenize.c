@@ -138,7 +138,11 @@ static qkv_status load_tokenizer(work *w)
     bool second = given.target && target;
     w->tokenizer = second ? target : source;
     qkv_tokenizer_free(second ? source : target);
-    return w->tokenizer ? QKV_OK : fail(QKV_IO, "%s holds no tokenizer", given.tokenizer);
+    return w->tokenizer ? QKV_OK
+                        : fail(QKV_IO,
+                               "%s holds no tokenizer: expected tokenizer.json, vocab.txt, tokenizer.model, or "
+                               "vocab.json with merges.txt",
+                               given.tokenizer);
 }
 
 static qkv_status run_on_lines(const char *name, line_handler handle)

@@ -247,6 +247,9 @@ tensor "$golden/families/bert_dense/golden.safetensors" embedding | head -5 >wan
 tr ' ' '\n' <out >got
 near "as sentence-transformers does" wanted got 1e-5
 check "one pooling alone" run 0 "" embed -m bert_dense --pooling first "the cat"
+cp out first
+check "another name of it" run 0 "" embed -m bert_dense --pooling cls "the cat"
+same "cls is the first token" "$(cat first)" "$(cat out)"
 same "without them" 16 "$(wc -w <out)"
 
 # ---- classify, embed, similar ----
@@ -680,7 +683,11 @@ refused "a folder that is not there" 3 "nothing" info nothing
 cp -r bert_mlm many && echo more >>many/vocab.txt
 refused "more tokens than the model has" 4 "24 tokens" fill -m many 'the [MASK]'
 model ids gpt2
-refused "a model without a tokenizer" 2 "no tokenizer" generate -m ids -p x
+refused "a model without a tokenizer" 2 "ids holds no tokenizer: expected tokenizer.json, vocab.txt" generate -m ids -p x
+check "info of it" run 0 "" info ids
+contains "info of it names what is missing" "$(cat out)" "read ids alone: for text, add tokenizer.json"
+check "info of it as JSON" run 0 "" info ids --json
+same "it can do nothing with text" '"can": [],' "$(grep -o '"can": \[\],' out)"
 
 # ---- a model that someone else trained ----
 if [ -r "$stories/hf/config.json" ]; then

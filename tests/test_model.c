@@ -231,6 +231,49 @@ static void missing_files(void **state)
     assert_int_equal(qkv_error_status(), QKV_USAGE);
 }
 
+/* Files of other programs are named, with what to do. */
+static void folders_of_others(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *words;
+        bool has_config;
+    } rows[] = {
+        { "model.Q4_K_M.gguf", "/model.Q4_K_M.gguf: GGUF is not read: take the model that the file was made of", false },
+        { "model.Q4_K_M.gguf", "GGUF is not read", true },
+        { "adapter_config.json", "adapter_config.json: a PEFT adapter changes another model: merge it", false },
+        { "adapter_config.json", "with merge_and_unload()", true },
+        { "model_index.json", "a diffusers pipeline makes pictures", false },
+        { "tf_model.h5", "only safetensors and PyTorch's files are read", true },
+        { "flax_model.msgpack", "only safetensors and PyTorch's files are read", true },
+        { "model.ckpt.index", "TensorFlow's files are not read", false },
+        { "consolidated.00.pth", "this form of Meta's has no config.json", false },
+        { "model.onnx", "ONNX is not read: fetch the model's model.safetensors", true },
+        { "onnx", "ONNX is not read", true },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[256];
+        save(&tiny);
+        unlink(weights_path);
+        snprintf(path, sizeof path, "%s/%s", folder, rows[i].file);
+        write_text(path, "");
+        if (!rows[i].has_config) {
+            char config[256];
+            snprintf(config, sizeof config, "%s/config.json", folder);
+            unlink(config);
+        }
+        refuses(QKV_UNSUPPORTED, rows[i].words);
+        unlink(path);
+    }
+    char file[256];
+    snprintf(file, sizeof file, "%s/a.gguf", folder);
+    write_text(file, "GGUF");
+    assert_null(qkv_model_load(file));
+    assert_int_equal(qkv_error_status(), QKV_UNSUPPORTED);
+    assert_non_null(strstr(qkv_error(), "a.gguf: GGUF is not read"));
+    unlink(file);
+}
+
 /* What stands where a model's folder should be, seen from within the test's folder. */
 static void explained(const char *path, const char *words)
 {
@@ -712,6 +755,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(bad_configs, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(missing_files, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(paths_that_are_no_folder, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(folders_of_others, make_folder, remove_folder),
         cmocka_unit_test(paths_that_are_long),
         cmocka_unit_test_setup_teardown(cut_configs, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(mean_of_one, make_folder, remove_folder),

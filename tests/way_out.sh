@@ -56,6 +56,7 @@ whole() {
     done
     contains "its card" "$(cat $out/README.md)" "pipeline_tag:" "## Data" "## Options" "## Scores" "| steps | 3 |"
     contains "its tokens" "$(cat $out/tokenizer_config.json)" '"eos_token": "</s>"' '"bos_token": "<s>"' PreTrainedTokenizerFast
+    case $2 in llama) contains "its context" "$(cat $out/config.json)" '"max_position_embeddings": 256' ;; esac
     case $1 in translate* | generate*) contains "its search" "$(cat $out/generation_config.json)" '"eos_token_id": 2' max_new_tokens ;; esac
     ids_of $1 >wanted.ids
     "$qkv" tokenize -m $out --ids --specials --framed <lines.txt >got.ids

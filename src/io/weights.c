@@ -166,22 +166,52 @@ static qkv_status is_there(const char *folder, const char *name, bool *there)
     return status;
 }
 
-/* What to do about a folder that has weights of other kinds only. */
-static qkv_status no_weights(const char *folder)
+/* Files of other programs, by name or by ending, the most telling first; and what to do. */
+static const struct foreign {
+    const char *name, *advice;
+} foreign[] = {
+    { "model_index.json", "a diffusers pipeline makes pictures, and only models of text are run" },
+    { "adapter_config.json", "a PEFT adapter changes another model: merge it into its base model first, in Python with "
+                             "merge_and_unload() and save_pretrained(), and give the merged folder" },
+    { ".gguf", "GGUF is not read: take the model that the file was made of, a folder with config.json and model.safetensors" },
+    { "tf_model.h5",
+      "only safetensors and PyTorch's files are read: fetch the model's model.safetensors, or in Python load the "
+      "model with transformers and call save_pretrained(folder, safe_serialization=True)" },
+    { "flax_model.msgpack", "only safetensors and PyTorch's files are read: fetch the model's model.safetensors, or in Python "
+                            "load the model with transformers and call save_pretrained(folder, safe_serialization=True)" },
+    { "saved_model.pb", "TensorFlow's files are not read: fetch the model's model.safetensors" },
+    { ".ckpt.index", "TensorFlow's files are not read: fetch the model's model.safetensors" },
+    { "consolidated.00.pth", "this form of Meta's has no config.json: fetch the same model with model.safetensors" },
+    { ".onnx", "ONNX is not read: fetch the model's model.safetensors" },
+    { "onnx", "ONNX is not read: fetch the model's model.safetensors" }
+};
+
+static bool is_foreign_file(const struct foreign *f, const char *name)
 {
-    static const char *const others[] = { "tf_model.h5", "flax_model.msgpack" };
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        bool there;
-        qkv_status status = is_there(folder, others[i], &there);
-        if (status) return status;
-        if (there)
-            return qkv__fail(QKV_UNSUPPORTED,
-                             "%s/%s: only safetensors and PyTorch's files are read: fetch the model's model.safetensors, or in "
-                             "Python load the model with transformers and call save_pretrained(folder, "
-                             "safe_serialization=True)",
-                             folder, others[i]);
-    }
+    size_t n = strlen(name), length = strlen(f->name);
+    return !strcmp(name, f->name) || (*f->name == '.' && n > length && !strcmp(name + n - length, f->name));
+}
+
+qkv_status qkv__weights_refuse_file(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    for (size_t k = 0; k < sizeof foreign / sizeof *foreign; k++)
+        if (is_foreign_file(&foreign[k], slash ? slash + 1 : path))
+            return qkv__fail(QKV_UNSUPPORTED, "%s: %s", path, foreign[k].advice);
     return QKV_OK;
+}
+
+qkv_status qkv__weights_refuse_folder(const char *folder)
+{
+    qkv__names names;
+    qkv_status status = qkv__folder_list(folder, &names);
+    if (status == QKV_IO) status = QKV_OK; /* opening a file of it says why */
+    for (size_t k = 0; k < sizeof foreign / sizeof *foreign && !status; k++)
+        for (size_t i = 0; i < names.n && !status; i++)
+            if (is_foreign_file(&foreign[k], names.at[i]))
+                status = qkv__fail(QKV_UNSUPPORTED, "%s/%s: %s", folder, names.at[i], foreign[k].advice);
+    qkv__names_free(&names);
+    return status;
 }
 
 /* The first form whose file or index is there; the first of all where none is. */
@@ -219,7 +249,7 @@ qkv_status qkv__weights_open(const char *folder, bool is_copy, qkv__weights *out
     bool one, several;
     *out = (qkv__weights){ .is_copy = is_copy };
     qkv_status status = find_form(folder, &out->form, &one, &several);
-    if (!status && !one && !several) status = no_weights(folder);
+    if (!status && !one && !several) status = qkv__weights_refuse_folder(folder);
     if (!status) status = weights_in_folder(folder, several ? out->form->index : out->form->one, path);
     if (!status && !(out->path = qkv__copy_text(path))) status = QKV_MEMORY;
     if (!status) status = several ? read_index(out, folder) : open_one(out, folder);

@@ -25,6 +25,10 @@ typedef struct qkv__weights {
 qkv_status qkv__weights_open(const char *folder, bool is_copy, qkv__weights *out);
 void qkv__weights_close(qkv__weights *w);
 
+/* Whether the path is a file of another program, or the folder holds one: UNSUPPORTED, with what to do; else OK. IO, MEMORY. */
+qkv_status qkv__weights_refuse_file(const char *path);
+qkv_status qkv__weights_refuse_folder(const char *folder);
+
 /* The file or the index that a folder's weights are read from; model.safetensors where there is none of them. */
 const char *qkv__weights_name(const char *folder);
 

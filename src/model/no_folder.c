@@ -2,6 +2,7 @@
 #include "no_folder.h"
 
 #include "../base/file.h"
+#include "../io/weights.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -45,6 +46,8 @@ static qkv_status explain_file(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char folder[PATH_ROOM];
+    qkv_status status = qkv__weights_refuse_file(path);
+    if (status) return status;
     int n = snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
     if (n > 0 && n < PATH_ROOM && has_config(folder))
         return qkv__fail(QKV_IO, "%s is not a folder, as a model is: give \"%s\"", path, folder);
@@ -79,6 +82,8 @@ static void list_names(const qkv__names *names, char *list, size_t room)
 static qkv_status explain_contents(const char *path, const qkv__names *names)
 {
     char deeper[PATH_ROOM], list[256];
+    qkv_status status = qkv__weights_refuse_folder(path);
+    if (status) return status;
     if (find_deeper(path, names, deeper))
         return qkv__fail(QKV_IO, "%s holds no config.json, so no model; but \"%s\" does", path, deeper);
     list_names(names, list, sizeof list);

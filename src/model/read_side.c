@@ -1,6 +1,7 @@
 /* read_side.c: a text as a model's encoder or decoder reads it in one forward: its ids and what stands around them. */
 #include "../token/encoder.h"
 #include "model_info.h"
+#include "special_tokens.h"
 
 #include <qkv/model.h>
 
@@ -49,7 +50,7 @@ qkv_status qkv_model_read_side(const qkv_model *m, qkv_side side, const char *te
         return qkv__fail(QKV_USAGE, "read side: a model, a side and a place for the ids are needed");
     const qkv_tokenizer *t = side == QKV_SIDE_SOURCE ? qkv_model_source_tokenizer(m) : qkv_model_target_tokenizer(m);
     out->n = out->second = 0;
-    if (!t) return qkv__fail(QKV_USAGE, "the model has no tokenizer: it knows ids, not text");
+    if (!t) return qkv__refuse_without_tokenizer(m, NULL);
     qkv_status status = raw ? QKV_OK : find_frame(m, side, &f);
     if (!status && !text && f.start < 0) return QKV_OK;
     const qkv_encode_opts opts = { .specials = f.by_tokenizer, .with_special_tokens = f.by_tokenizer };

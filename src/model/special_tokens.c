@@ -167,13 +167,23 @@ static bool is_of_others(const qkv__special_tokens *f)
     return !has_decoder(f) && f->source->pipeline && qkv_tokenizer_find(f->source, QKV_SPECIAL_START) < 0;
 }
 
+qkv_status qkv__refuse_without_tokenizer(const qkv_model *m, const char *job)
+{
+    const char *folder = m ? qkv__model_folder(m) : NULL, *start = job ? job : "", *colon = job ? ": " : "";
+    if (!folder) return qkv__fail(QKV_USAGE, "%s%sthe model has no tokenizer: it knows ids, not text", start, colon);
+    return qkv__fail(QKV_USAGE,
+                     "%s%s%s holds no tokenizer: expected tokenizer.json, vocab.txt, tokenizer.model, or vocab.json with "
+                     "merges.txt",
+                     start, colon, folder);
+}
+
 qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f)
 {
     *f = (qkv__special_tokens){ .t = qkv_transformer_options(qkv_model_transformer(m)),
                                 .source = qkv_model_source_tokenizer(m),
                                 .target = qkv_model_target_tokenizer(m),
                                 .info = qkv_model_info_of(m) };
-    if (!m || !f->source) return qkv__fail(QKV_USAGE, "the model has no tokenizer: it knows ids, not text");
+    if (!m || !f->source) return qkv__refuse_without_tokenizer(m, NULL);
     f->is_published = qkv__info_is_published(f->info) || is_of_others(f);
     qkv_status status = QKV_OK;
     if (f->is_published) status = resolve_published(f);

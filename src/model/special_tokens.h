@@ -35,6 +35,9 @@ typedef struct qkv__special_tokens {
     int n_ends;
 } qkv__special_tokens;
 
+/* USAGE: m has no tokenizer. The sentence begins with the job, where that is not NULL, and names the files that are missing. */
+qkv_status qkv__refuse_without_tokenizer(const qkv_model *m, const char *job);
+
 /* USAGE for NULL and a model without tokenizer. */
 qkv_status qkv__special_tokens_of(const qkv_model *m, qkv__special_tokens *f);
 

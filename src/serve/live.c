@@ -6,6 +6,7 @@
 #include "../base/options.h"
 #include "../engine/json.h"
 #include "../io/safetensors.h"
+#include "../model/special_tokens.h"
 #include "checkpoints.h"
 #include "page.h"
 
@@ -182,8 +183,7 @@ static qkv_status check_model(const packing *p, const char *folder)
     const qkv_load_opts opts = { .weights = p->bits == 8 ? QKV_WEIGHTS_INT8 : QKV_WEIGHTS_AS_STORED };
     qkv_model *m = qkv_model_load_with(folder, &opts);
     qkv_status status = m ? QKV_OK : qkv_error_status();
-    if (!status && !qkv_model_source_tokenizer(m))
-        status = qkv__fail(QKV_USAGE, "page: the model has no tokenizer: it knows ids, not text");
+    if (!status && !qkv_model_source_tokenizer(m)) status = qkv__refuse_without_tokenizer(m, "page");
     if (!status && p->bits == 8) status = qkv_model_save(m, p->made);
     qkv_model_free(m);
     return status;

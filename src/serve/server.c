@@ -2,6 +2,7 @@
 #include "server.h"
 
 #include "../base/options.h"
+#include "../model/special_tokens.h"
 #include "../base/size.h"
 
 #include <arpa/inet.h>
@@ -63,8 +64,7 @@ static qkv_status check_origins(const qkv_server_opts *o)
 static qkv_status check_server_options(const qkv_model *m, const qkv_server_opts *o)
 {
     if (!m) return qkv__fail(QKV_USAGE, "serve: a model is needed");
-    if (!qkv_model_source_tokenizer(m))
-        return qkv__fail(QKV_USAGE, "serve: the model has no tokenizer: it knows ids, not text");
+    if (!qkv_model_source_tokenizer(m)) return qkv__refuse_without_tokenizer(m, "serve");
     if (o->port < 0 || o->port > 65535) return qkv__fail(QKV_USAGE, "serve: port %d: ports are 0 to 65535", o->port);
     if (o->timeout < 0 || o->timeout > MOST_TIMEOUT)
         return qkv__fail(QKV_USAGE, "serve: a timeout of %d seconds: it must be from 1 to %d", o->timeout, MOST_TIMEOUT);

@@ -62,7 +62,7 @@ static qkv_status resolve_attend_options(job *j, given source, given target)
     j->t = qkv_transformer_options(j->transformer);
     j->source = qkv_model_source_tokenizer(j->m);
     j->target = qkv_model_target_tokenizer(j->m);
-    if (!j->source) return qkv__fail(QKV_USAGE, "attend: the model has no tokenizer: it knows ids, not text");
+    if (!j->source) return qkv__refuse_without_tokenizer(j->m, "attend");
     if (!j->o.max_bytes) j->o.max_bytes = DEFAULT_BYTES;
     qkv_status status = check_target(j, target);
     if (status) return status;

@@ -120,10 +120,12 @@ static void put_tokenizer(qkv__out *out, const char *folder, const qkv_model *m)
     qkv__out_printf(out, "\n");
 }
 
-static void put_abilities(qkv__out *out, const qkv_model_info *f)
+/* Without a tokenizer only ids go in. */
+static void put_abilities(qkv__out *out, const qkv_model *m)
 {
     put_name(out, QKV__N("can"));
-    put_ability_names(out, f->can);
+    if (qkv_model_source_tokenizer(m)) put_ability_names(out, qkv_model_info_of(m)->can);
+    else qkv__out_printf(out, "%s", qkv__translated("read ids alone: for text, add tokenizer.json or the like"));
     qkv__out_printf(out, "\n");
 }
 
@@ -200,7 +202,7 @@ static void put_lines(qkv__out *out, const char *folder, const qkv_model *m)
     put_whole(out, QKV__N("of the target"), o->target_vocabulary);
     put_whole(out, QKV__N("context"), f->context);
     put_tokenizer(out, folder, m);
-    put_abilities(out, f);
+    put_abilities(out, m);
     put_generation_settings(out, m);
     put_whole(out, QKV__N("classes"), o->classes);
     put_labels(out, m);
@@ -216,11 +218,12 @@ static json_t *tokenizer_json(const char *folder, const qkv_model *m)
                      "target_tokens", qkv_tokenizer_size(target), "files", folder ? tokenizer_files(folder) : NULL);
 }
 
-static json_t *abilities_json(const qkv_model_info *f)
+static json_t *abilities_json(const qkv_model *m)
 {
     json_t *list = json_array();
+    int can = qkv_model_source_tokenizer(m) ? qkv_model_info_of(m)->can : 0;
     for (int i = 0; i < ABILITIES; i++)
-        if (f->can & abilities[i].ability) json_array_append_new(list, json_string(abilities[i].command));
+        if (can & abilities[i].ability) json_array_append_new(list, json_string(abilities[i].command));
     return list;
 }
 
@@ -273,7 +276,7 @@ static void put_info_json(qkv__out *out, const char *folder, const qkv_model *m)
         o->decoder_layers, "dim", (json_int_t)o->dim, "heads", (json_int_t)o->heads, "kv_heads",
         (json_int_t)(o->kv_heads ? o->kv_heads : o->heads), "vocabulary", (json_int_t)o->vocabulary, "target_vocabulary",
         (json_int_t)(o->target_vocabulary ? o->target_vocabulary : o->vocabulary), "context", (json_int_t)f->context,
-        "tokenizer", tokenizer_json(folder, m), "can", abilities_json(f), "generation", generation_json(m), "bits",
+        "tokenizer", tokenizer_json(folder, m), "can", abilities_json(m), "generation", generation_json(m), "bits",
         f->bits ? json_integer(f->bits) : json_null(), "classes", (json_int_t)o->classes, "labels", labels_json(m));
     qkv__out_value(out, all, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
     qkv__out_printf(out, "\n");

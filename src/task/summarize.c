@@ -2,6 +2,7 @@
 #include <qkv/task.h>
 
 #include "../base/options.h"
+#include "../model/special_tokens.h"
 
 qkv_status qkv_summarize(const qkv_model *m, const char *const *texts, const size_t *lengths, int64_t n,
                          const qkv_translate_opts *opts, qkv_translations *out)
@@ -12,8 +13,7 @@ qkv_status qkv_summarize(const qkv_model *m, const char *const *texts, const siz
     if (!info) return qkv__fail(QKV_USAGE, "summarize: a model is needed");
     if (!(info->can & QKV_ABILITY_TRANSLATE))
         return qkv__fail(QKV_USAGE, "summarize: the model needs an encoder and a decoder");
-    if (!qkv_model_source_tokenizer(m))
-        return qkv__fail(QKV_USAGE, "summarize: the model has no tokenizer: it knows ids, not text");
+    if (!qkv_model_source_tokenizer(m)) return qkv__refuse_without_tokenizer(m, "summarize");
     const qkv_summary_params *said = &info->summary;
     if (!o.beam) o.beam = said->beam;
     if (o.length_penalty == 0) o.length_penalty = said->length_penalty;

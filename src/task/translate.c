@@ -148,7 +148,7 @@ static qkv_status resolve_translate_options(job *j, const qkv_translate_opts *o)
         return qkv__fail(QKV_UNSUPPORTED, "translate: the model classifies texts: its decoder writes none");
     j->source = qkv_model_source_tokenizer(j->m);
     j->target = qkv_model_target_tokenizer(j->m);
-    if (!j->source) return qkv__fail(QKV_USAGE, "translate: the model has no tokenizer: it knows ids, not text");
+    if (!j->source) return qkv__refuse_without_tokenizer(j->m, "translate");
     if (o->max_source < 0) return qkv__fail(QKV_USAGE, "translate: max_source is negative");
     const qkv_model_info *info = qkv_model_info_of(j->m);
     j->search = (qkv_search_opts){ .beam = o->beam ? o->beam : (int)qkv__max(qkv__usual_beam(info), o->n_best),
