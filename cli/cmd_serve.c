@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static struct {
     const char *model, *host, *token, *access_log;
@@ -40,24 +41,54 @@ static const option options[] = {
     { 0 },
 };
 
-/* ---- Ctrl-C ---- */
+/* ---- signals ---- */
 
-static volatile sig_atomic_t caught;
+static volatile sig_atomic_t caught, wants_reload;
 
-static void catch_signal(int number) { caught = number; }
+static void catch_signal(int number)
+{
+    if (number == SIGHUP) wants_reload = 1;
+    else caught = number;
+}
 
-/* Once: a second Ctrl-C ends the program at once. The signals are held back except while the program waits for them, so that
- * none comes between looking and waiting; threads that start now never get them. */
+/* A second Ctrl-C ends the program at once. The signals are blocked except while the program waits for them, so none is lost
+ * between a look and the wait; threads that start now never get them. */
 static void catch_signals(sigset_t *before)
 {
-    const struct sigaction action = { .sa_handler = catch_signal, .sa_flags = (int)SA_RESETHAND };
+    const struct sigaction once = { .sa_handler = catch_signal, .sa_flags = (int)SA_RESETHAND };
+    const struct sigaction always = { .sa_handler = catch_signal };
     sigset_t held;
     sigemptyset(&held);
     sigaddset(&held, SIGINT);
     sigaddset(&held, SIGTERM);
+    sigaddset(&held, SIGHUP);
     sigprocmask(SIG_BLOCK, &held, before);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &once, NULL);
+    sigaction(SIGTERM, &once, NULL);
+    sigaction(SIGHUP, &always, NULL);
+}
+
+/* SIGHUP also comes when the terminal is closed; then the server ends. */
+static void wait_for_signals(qkv_server *s, const sigset_t *before)
+{
+    const bool has_terminal = isatty(STDIN_FILENO);
+    while (!caught) {
+        sigsuspend(before);
+        if (!wants_reload) continue;
+        wants_reload = 0;
+        if (has_terminal && !isatty(STDIN_FILENO)) caught = SIGHUP;
+        else qkv_server_reload(s);
+    }
+}
+
+static void tell_reload(void *data, const char *error)
+{
+    (void)data;
+    if (error)
+        fprintf(stderr,
+                _("qkv: serve: the model's files have changed, but cannot be loaded; the old model is still served: %s\n"),
+                error);
+    else fprintf(stderr, _("qkv: serve: %s was loaded again\n"), given.model);
 }
 
 /* ---- serving ---- */
@@ -105,7 +136,7 @@ static qkv_status open_log(FILE **log)
     return *log ? QKV_OK : fail(QKV_IO, "%s: cannot be opened: %s", given.access_log, _(strerror(errno)));
 }
 
-static qkv_status serve(const qkv_model *m, FILE *log)
+static qkv_status serve(const qkv_model *m, const qkv_load_opts *load, FILE *log)
 {
     char room[256];
     sigset_t before;
@@ -124,12 +155,14 @@ static qkv_status serve(const qkv_model *m, FILE *log)
                                    .connections_per_address = given.per_address,
                                    .prefix_cache = given.prefix_cache ? given.prefix_cache << 20 : -1,
                                    .batch = given.batch,
-                                   .folder = given.model };
+                                   .folder = given.model,
+                                   .reload = load,
+                                   .each_reload = tell_reload };
     catch_signals(&before);
     qkv_server *s = qkv_server_new(m, &opts);
     if (!s) return library_failed();
     qkv_status status = tell_address(s);
-    while (!status && !caught) sigsuspend(&before);
+    if (!status) wait_for_signals(s, &before);
     sigprocmask(SIG_SETMASK, &before, NULL);
     qkv_server_free(s);
     common.signal = caught;
@@ -163,9 +196,10 @@ static qkv_status run_serve(void)
     use_one_arena();
     FILE *log;
     if ((status = open_log(&log))) return status;
-    qkv_model *m;
-    status = load_model(given.model, &m);
-    if (!status) status = serve(m, log);
+    qkv_load_opts load = { .size = sizeof load, .in_memory = 1 };
+    status = chosen_weights(&load.weights);
+    qkv_model *m = status ? NULL : qkv_model_load_with(given.model, &load);
+    if (!status) status = m ? serve(m, &load, log) : library_failed();
     qkv_model_free(m);
     if (log && log != stdout && fclose(log) && !status) status = fail(QKV_IO, "%s: cannot be written", given.access_log);
     return status;

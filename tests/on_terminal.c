@@ -21,7 +21,7 @@ int main(int count, char **arguments)
     char bytes[4096];
     ssize_t n;
     while ((n = read(master, bytes, sizeof bytes)) > 0) /* an error is the end: the other side is closed */
-        fwrite(bytes, 1, (size_t)n, stdout);
+        fwrite(bytes, 1, (size_t)n, stdout), fflush(stdout);
     if (waitpid(child, &status, 0) < 0) return 1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

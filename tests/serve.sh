@@ -1,8 +1,8 @@
 #!/bin/bash
-# serve.sh: qkv serve, as a user types it. usage: serve.sh QKV MAKE_MODEL SANITIZERS
+# serve.sh: qkv serve, as a user types it. usage: serve.sh QKV MAKE_MODEL ON_TERMINAL SANITIZERS
 # bash: its /dev/tcp is a client that every machine with bash has.
 . "$(dirname "$0")/cases.sh"
-qkv=$(realpath "$1") make_model=$(realpath "$2")
+qkv=$(realpath "$1") make_model=$(realpath "$2") on_terminal=$(realpath "$3")
 cd "$folder" || exit 1
 export LC_ALL=C.UTF-8
 unset QKV_ISA QKV_THREADS OMP_NUM_THREADS
@@ -108,7 +108,7 @@ refused "more than can be kept" 2 "--prefix-cache" -m decoder --port 0 --prefix-
 # ---- memory comes back ----
 # resident: kilobytes of the server.
 resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$server/status"; }
-if [ "${3-none}" != none ] || [ ! -r /proc/self/status ]; then
+if [ "${4-none}" != none ] || [ ! -r /proc/self/status ]; then
     skipped "memory comes back after a burst: sanitizers keep what is freed"
 else
     start -m pair --port 0
@@ -160,13 +160,27 @@ start -m cut --port 0 --languages en zh
 body='{"q": "I love you", "source": "en", "target": "zh"}'
 translate() { ask "$port" 'POST /translate' "Content-Type: application/json\r\nContent-Length: ${#body}\r\n" "$body"; }
 contains "it translates" "$(translate)" "HTTP/1.1 200"
+# told PIECE: waits until the server has said it.
+told() { until grep -qF "$1" server.err; do sleep 0.05; done; }
 : >cut/model.safetensors
-contains "a file that is cut is noticed" "$(translate)" "HTTP/1.1 503" "has changed since the server started: restart the server"
-contains "and the page is still there" "$(ask "$port" 'GET /')" "HTTP/1.1 200"
+told "cannot be loaded; the old model is still served: cut/model.safetensors"
+contains "a model whose file is cut is served on" "$(translate)" "HTTP/1.1 200"
 cp pair/model.safetensors cut/model.safetensors
-contains "one that is written over too" "$(translate)" "HTTP/1.1 503"
+told "cut was loaded again"
+contains "whole again, it is loaded" "$(translate)" "HTTP/1.1 200"
+kill -HUP "$server"
+until [ "$(grep -c 'loaded again' server.err)" = 2 ]; do sleep 0.05; done
+contains "SIGHUP loads it too" "$(translate)" "HTTP/1.1 200"
+same "each is told once" 3 "$(wc -l <server.err)"
+: >server.err
 ends "the server has lived on" INT 130
-start -m cut --port 0 --languages en zh
-contains "started again, it serves" "$(translate)" "HTTP/1.1 200"
-ends "the last end" INT 130
+
+"$on_terminal" 80 "$qkv" serve -m pair --port 0 >said 2>&1 &
+terminal=$!
+until grep -q http said; do sleep 0.05; done
+server=$(pgrep -P "$terminal")
+kill -KILL "$terminal"
+wait "$terminal" 2>/dev/null
+for i in $(seq 200); do [ -d "/proc/$server" ] && ! grep -q '^State:.Z' "/proc/$server/status" || break; sleep 0.05; done
+[ "$i" -lt 200 ] && ok "it ends with its terminal" || not_ok "it ends with its terminal" "process $server"
 finish

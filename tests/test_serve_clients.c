@@ -1,12 +1,15 @@
-/* test_serve_clients.c: clients that leave, and clients that take more than their share. */
+/* test_serve_clients.c: clients that leave, clients that take more than their share, and files that change while clients ask. */
+#include "folder.h"
 #include "http_client.h"
 #include "serve_models.h"
 
 #include "serve/server.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -269,6 +272,121 @@ static void too_many_are_told(void **state)
     qkv_server_free(s);
 }
 
+/* ---- files that change ---- */
+
+enum { TOUCHED, OVERWRITTEN, CUT, GONE, REPLACED, ASKED, CHANGES };
+
+static atomic_int errors_told;
+
+static void count_errors(void *data, const char *error)
+{
+    (void)data;
+    atomic_fetch_add(&errors_told, error != NULL);
+}
+
+static void save_labels(const char *first)
+{
+    const char *const labels[] = { first, "b", "c" };
+    qkv_model *m = make_served(MODEL_CLASSES);
+    assert_int_equal(qkv_model_set_labels(m, labels, 3), QKV_OK);
+    assert_int_equal(qkv_model_save(m, folder), QKV_OK);
+    qkv_model_free(m);
+}
+
+/* In place, as cp does. */
+static void overwrite(const char *path, const char *from, bool is_cut)
+{
+    char bytes[1 << 16];
+    FILE *in = fopen(from, "rb"), *out = fopen(path, "wb");
+    assert_true(in && out);
+    size_t n = is_cut ? 0 : fread(bytes, 1, sizeof bytes, in);
+    assert_true(n < sizeof bytes && fwrite(bytes, 1, n, out) == n);
+    fclose(in);
+    fclose(out);
+}
+
+/* Every request is answered; after one reload more by the model that must be served. */
+static void answers_with(qkv_server *s, int loads, const char *label)
+{
+    char wanted[32];
+    snprintf(wanted, sizeof wanted, "\"%s\"", label);
+    for (bool is_right = false; !is_right;) {
+        bool is_loaded = atomic_load(&s->reload.loads) > loads;
+        reply r = post(qkv_server_port(s), "/classify", "{\"text\":\"the cat\"}");
+        assert_int_equal(r.status, 200);
+        is_right = is_loaded && strstr(r.body, wanted);
+        free_reply(&r);
+    }
+}
+
+static void files_that_change_are_loaded_again(void **state)
+{
+    (void)state;
+    const qkv_load_opts load = { .size = sizeof load, .in_memory = 1 };
+    const char *weights = in_folder("model.safetensors"), *kept = in_folder("kept.old");
+    char label[8] = "first";
+    qkv__look_every = 2;
+    atomic_store(&errors_told, 0);
+    save_labels(label);
+    qkv_model *m = qkv_model_load_with(folder, &load);
+    assert_non_null(m);
+    qkv_server *s = qkv_server_new(
+        m,
+        &(qkv_server_opts){ .size = sizeof(qkv_server_opts), .folder = folder, .reload = &load, .each_reload = count_errors });
+    assert_non_null(s);
+    for (int how = 0; how < CHANGES; how++) {
+        int loads = atomic_load(&s->reload.loads), errors = atomic_load(&errors_told);
+        if (!how) overwrite(kept, weights, false);
+        if (how == TOUCHED) assert_int_equal(utimensat(AT_FDCWD, weights, NULL, 0), 0);
+        if (how == OVERWRITTEN) overwrite(weights, kept, false);
+        if (how == CUT) overwrite(weights, kept, true);
+        if (how == GONE) assert_int_equal(remove(weights), 0);
+        if (how == ASKED) qkv_server_reload(s);
+        if (how == REPLACED) save_labels(strcpy(label, "second"));
+        answers_with(s, loads, label);
+        if (how != CUT && how != GONE) continue;
+        assert_true(atomic_load(&errors_told) > errors);
+        loads = atomic_load(&s->reload.loads);
+        overwrite(weights, kept, false);
+        answers_with(s, loads, label);
+    }
+    qkv_server_free(s);
+    qkv_model_free(m);
+    qkv__look_every = 1000;
+}
+
+/* A request that has begun is answered by the model that it began with. */
+static void requests_keep_their_model(void **state)
+{
+    static const char body[] = "{\"prompt\":\"the\",\"max_tokens\":3000,\"temperature\":0}";
+    (void)state;
+    const qkv_load_opts load = { .size = sizeof load };
+    assert_int_equal(qkv_model_save(model, folder), QKV_OK);
+    qkv_server *s = qkv_server_new(model,
+                                   &(qkv_server_opts){ .size = sizeof(qkv_server_opts), .folder = folder, .reload = &load });
+    assert_non_null(s);
+    int port = qkv_server_port(s);
+    reply before = post(port, "/v1/completions", body), after = { 0 };
+    assert_int_equal(before.status, 200);
+    unsigned long long alone = steps(s);
+    int fd = send_only(port, "/v1/completions", body);
+    while (steps(s) < alone + 4) usleep(100);
+    save_labels("x");
+    qkv_server_reload(s);
+    for (int status = 404; status != 200;) {
+        reply r = post(port, "/classify", "{\"text\":\"the cat\"}");
+        status = r.status;
+        free_reply(&r);
+    }
+    receive_reply(fd, &after, false);
+    assert_int_equal(after.status, 200);
+    assert_string_equal(strstr(before.body, "\"choices\""), strstr(after.body, "\"choices\""));
+    close(fd);
+    free_reply(&before);
+    free_reply(&after);
+    qkv_server_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +399,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(nobody_is_shut_out, use_pair, free_model),
         cmocka_unit_test_setup_teardown(the_longest_wait_makes_room, use_pair, free_model),
         cmocka_unit_test_setup_teardown(too_many_are_told, use_language, free_model),
+        cmocka_unit_test(files_that_change_are_loaded_again),
+        cmocka_unit_test_setup_teardown(requests_keep_their_model, use_language, free_model),
     };
-    return cmocka_run_group_tests_name("serve_clients", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("serve_clients", tests, make_folder, remove_folder);
 }

@@ -68,11 +68,17 @@ typedef struct qkv_server_opts {
     int batch;                   /* requests that are answered at a time, together where they can be, 1 to 128; 0 means 16 */
     const char *template_file;   /* the chat template of conversations; NULL: that of the model's folder, if it has one */
     const char *folder;          /* of the model: the live page shows what its training kept there; NULL: nothing */
+    const qkv_load_opts *reload; /* how the folder is loaded again when its files change, always in_memory; NULL: it is not */
+    void (*each_reload)(void *data,
+                        const char *error); /* after each reload, on a thread of its own; error NULL: the new model is
+                                                           served, else the old one still is. May be NULL */
+    void *each_reload_data;
 } qkv_server_opts;
 
 typedef struct qkv_server qkv_server;
 
-/* Starts to answer, on threads of its own. The model must outlive it and is shared. A second after work, free memory of the
+/* Starts to answer, on threads of its own. The model must outlive it and is shared. With `reload`, files that change are loaded
+ * when they have been still for a second: docs/serve.md. A second after work, free memory of the
  * process is given back to the system (malloc_trim of glibc), of other arenas than the first one only in part: a program that
  * serves alone may want mallopt(M_ARENA_MAX, 1), as `qkv serve` does. NULL on error: USAGE for options that do not fit, a host
  * other than a loopback address without a token; IO when the address cannot be had (the sentence says why); MEMORY.
@@ -91,6 +97,11 @@ QKV_API int qkv_server_port(const qkv_server *s);
 /* Where a browser finds it, such as http://127.0.0.1:8080, in *out, which is yours; where a token is asked for with it behind
  * "/#token=", which browsers keep to themselves. USAGE for NULL; MEMORY. */
 QKV_API qkv_status qkv_server_address(const qkv_server *s, qkv_text *out);
+
+/* Loads the folder again soon, changed or not, on the server's own thread; nothing without `reload`. Requests that have begun keep
+ * the old model, which is freed after the last of them: for that time both are in memory. Safe from any thread, not from a signal
+ * handler. */
+QKV_API void qkv_server_reload(qkv_server *s);
 
 /* Answers what has arrived, takes nothing new, and ends. */
 QKV_API void qkv_server_free(qkv_server *s);

@@ -126,12 +126,18 @@ static qkv__stamp stamp_of(const struct stat *about)
                          .nanoseconds = about->st_mtim.tv_nsec };
 }
 
-bool qkv__file_is_same(const char *path, const qkv__stamp *stamp)
+bool qkv__file_stamp(const char *path, qkv__stamp *stamp)
 {
     struct stat about;
     if (stat(path, &about)) return false;
-    const qkv__stamp now = stamp_of(&about);
-    return now.device == stamp->device && now.inode == stamp->inode && now.size == stamp->size &&
+    *stamp = stamp_of(&about);
+    return true;
+}
+
+bool qkv__file_is_same(const char *path, const qkv__stamp *stamp)
+{
+    qkv__stamp now;
+    return qkv__file_stamp(path, &now) && now.device == stamp->device && now.inode == stamp->inode && now.size == stamp->size &&
            now.seconds == stamp->seconds && now.nanoseconds == stamp->nanoseconds;
 }
 

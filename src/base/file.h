@@ -71,6 +71,9 @@ void qkv__bytes_forget(const qkv__bytes *b);
 /* Gives up `bytes` bytes of a map or copy from an offset on, both in whole pages; they are not read again. */
 void qkv__bytes_drop(const qkv__bytes *b, size_t offset, size_t bytes);
 
+/* The stamp of the file at a path; false where there is none. */
+bool qkv__file_stamp(const char *path, qkv__stamp *stamp);
+
 /* Whether the file at the path is the one with this stamp, unchanged. */
 bool qkv__file_is_same(const char *path, const qkv__stamp *stamp);
 

@@ -521,10 +521,10 @@ qkv_status qkv__bind(qkv_params *p, const qkv__family *f, qkv__weights *w, int64
     return status;
 }
 
-qkv_status qkv__bind_check(const qkv_params *p)
+qkv_status qkv__bind_check(const qkv_params *p, bool copies)
 {
     const loaded *l = qkv__params_held(p);
-    for (int i = 0; l && !l->weights.is_copy && i < l->weights.n_files; i++)
+    for (int i = 0; l && (copies || !l->weights.is_copy) && i < l->weights.n_files; i++)
         if (!qkv__file_is_same(l->weights.paths[i], &l->weights.files[i].file.stamp))
             return qkv__fail(QKV_IO, "%s: the file has changed since the model was loaded: load it again", l->weights.paths[i]);
     return QKV_OK;

@@ -12,8 +12,8 @@
  * for a number that so few bits cannot hold; MEMORY. */
 qkv_status qkv__bind(qkv_params *p, const qkv__family *f, qkv__weights *w, int64_t d_k, int stored_bits, int wanted_bits);
 
-/* IO when a file that p's weights lie in is not what it was when it was mapped. */
-qkv_status qkv__bind_check(const qkv_params *p);
+/* IO when a file that p's weights lie in is not what it was when it was mapped; copies: when it was read into memory, too. */
+qkv_status qkv__bind_check(const qkv_params *p, bool copies);
 
 /* Writes the weights under the names of a family, as their files have them, or under our own (f NULL): those with scales as
  * they are kept, the others as float32. The errors of qkv_params_save(). */

@@ -460,7 +460,7 @@ qkv_model *qkv_model_load(const char *path) { return qkv_model_load_with(path, N
 
 qkv_status qkv_model_check_files(const qkv_model *m)
 {
-    return m ? qkv__bind_check(m->params) : qkv__fail(QKV_USAGE, "model: there is none to check");
+    return m ? qkv__bind_check(m->params, false) : qkv__fail(QKV_USAGE, "model: there is none to check");
 }
 
 /* ---- saving ---- */

@@ -35,9 +35,9 @@ qkv_status qkv__serve_health(qkv__request *r)
 
 qkv_status qkv__serve_info(qkv__request *r)
 {
-    qkv__put_model_info(&r->answer, r->server->model, r->server->name);
+    qkv__put_model_info(&r->answer, r->served->model, r->server->name);
     qkv__put_raw(&r->answer, ",\"example\":");
-    qkv_status status = qkv__put_example(&r->answer, r->server->model, r->server->source_language);
+    qkv_status status = qkv__put_example(&r->answer, r->served->model, r->server->source_language);
     qkv__put_raw(&r->answer, "}\n");
     return status;
 }
@@ -92,7 +92,7 @@ qkv_status qkv__serve_tokens(qkv__request *r)
     qkv__strings given;
     qkv_ids ids = { 0 };
     qkv_status status = qkv__need_strings(r->body, "text", &given);
-    if (!status) status = qkv__get_tokenizer(r->body, r->server->model, &t);
+    if (!status) status = qkv__get_tokenizer(r->body, r->served->model, &t);
     if (given.is_array) qkv__put_raw(&r->answer, "{\"results\":[");
     for (int64_t i = 0; i < given.n && !status; i++) {
         status = qkv_tokenizer_encode(t, given.texts[i], given.lengths[i], NULL, &ids);

@@ -45,13 +45,13 @@ static qkv_status answer_attention(const asking *a, qkv__remembered *remembered,
 
 qkv_status qkv__serve_attention(qkv__request *r)
 {
-    asking a = { .asked = { .model = r->server->model,
-                            .job = r->server->job,
+    asking a = { .asked = { .model = r->served->model,
+                            .job = r->served->job,
                             .generate = { .each_step = qkv__request_step, .each_step_data = r } } };
     qkv_status status = qkv__asked_read(&a.asked, r->body);
     if (!status) status = get_view(&a, r->body);
     if (!status) status = qkv__asked_find_target(&a.asked);
-    if (!status) status = answer_attention(&a, &r->server->remembered, &r->answer);
+    if (!status) status = answer_attention(&a, &r->served->remembered, &r->answer);
     qkv__asked_free(&a.asked);
     return status;
 }

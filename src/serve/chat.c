@@ -20,7 +20,7 @@ static qkv_status check_choice(const json_t *body, bool *no_tools)
     return QKV_OK;
 }
 
-static qkv_status encode_prompt_text(const qkv_server *s, const qkv_text *text, qkv__prompts *p)
+static qkv_status encode_prompt_text(const qkv__served *s, const qkv_text *text, qkv__prompts *p)
 {
     qkv_ids ids = { 0 };
     qkv_encode_opts o = QKV_OPTS(qkv_encode_opts);
@@ -37,7 +37,7 @@ static qkv_status encode_prompt_text(const qkv_server *s, const qkv_text *text, 
     return status;
 }
 
-qkv_status qkv__get_chat_prompt(const qkv_server *s, json_t *body, qkv__prompts *p)
+qkv_status qkv__get_chat_prompt(const qkv__served *s, json_t *body, qkv__prompts *p)
 {
     json_t *messages = json_object_get(body, "messages"), *tools = json_object_get(body, "tools");
     qkv_text text = { 0 };

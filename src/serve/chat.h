@@ -5,9 +5,9 @@
 #include "prompts.h"
 #include "server.h"
 
-/* The members "messages" and "tools" as the one prompt that the server's chat template writes. USAGE for a conversation or an
+/* The members "messages" and "tools" as the one prompt that the model's chat template writes. USAGE for a conversation or an
  * option that is not known here, and for a model without a template; the errors of the template; MEMORY. */
-qkv_status qkv__get_chat_prompt(const qkv_server *s, json_t *body, qkv__prompts *p);
+qkv_status qkv__get_chat_prompt(const qkv__served *s, json_t *body, qkv__prompts *p);
 
 /* "logprobs": true and "top_logprobs", as a number; -1: none. */
 qkv_status qkv__get_chat_logprobs(const json_t *body, int64_t *n);

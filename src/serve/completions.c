@@ -15,6 +15,7 @@ enum { MOST_TOKENS = 4096, DEFAULT_TOKENS = 16, MOST_SAMPLES = 16, MOST_STOPS = 
 
 typedef struct completion {
     const qkv_server *server;
+    const qkv__served *served;
     qkv__prompts prompts;
     qkv__strings stops;
     qkv_generate_opts opts;
@@ -113,7 +114,7 @@ static qkv_status get_stream(completion *c, const json_t *body)
 
 static qkv_status get_completion(completion *c, json_t *body)
 {
-    qkv_status status = c->is_chat ? qkv__get_chat_prompt(c->server, body, &c->prompts) : qkv__get_prompts(body, &c->prompts);
+    qkv_status status = c->is_chat ? qkv__get_chat_prompt(c->served, body, &c->prompts) : qkv__get_prompts(body, &c->prompts);
     c->samples = 1;
     if (!status) status = qkv__get_whole(body, "n", 1, c->is_chat ? 1 : MOST_SAMPLES, &c->samples);
     if (!status && c->prompts.n * c->samples > MOST_TEXTS)
@@ -151,7 +152,7 @@ static const char *finish_word(qkv_finish finish) { return finish == QKV_FINISH_
 static void put_log_p(completion *c, qkv__json *j, int64_t to)
 {
     if (!c->echo && c->told < c->made.n_prompt) c->told = c->made.n_prompt;
-    (c->is_chat ? qkv__put_chat_logprobs : qkv__put_logprobs)(j, &c->logprobs, qkv_model_target_tokenizer(c->server->model),
+    (c->is_chat ? qkv__put_chat_logprobs : qkv__put_logprobs)(j, &c->logprobs, qkv_model_target_tokenizer(c->served->model),
                                                               &c->made, c->opts.n_top, c->told, to);
     c->told = to;
 }
@@ -198,7 +199,7 @@ static qkv_status find_echo(completion *c)
     qkv_text bytes = { 0 };
     qkv__text_clear(&c->echoed);
     if (!p->ids) return qkv__text_put(&c->echoed, p->text, p->length);
-    qkv_status status = qkv_tokenizer_decode(qkv_model_target_tokenizer(c->server->model), p->ids, (size_t)p->n_ids, 0, &bytes);
+    qkv_status status = qkv_tokenizer_decode(qkv_model_target_tokenizer(c->served->model), p->ids, (size_t)p->n_ids, 0, &bytes);
     if (!status) status = qkv_utf8_repair(bytes.data, bytes.length, &c->echoed);
     qkv_text_free(&bytes);
     return status;
@@ -258,8 +259,8 @@ static qkv_status make_text(completion *c, qkv__json *j)
     c->told = 0;
     qkv__logprobs_begin(&c->logprobs);
     int64_t cached;
-    qkv_status status = qkv__generate(c->server->model, p->text, p->length, &c->opts, put_completion_piece, c,
-                                      c->server->batcher, &cached, &c->made);
+    qkv_status status = qkv__generate(c->served->model, p->text, p->length, &c->opts, put_completion_piece, c,
+                                      c->served->batcher, &cached, &c->made);
     if (status) return status;
     c->tokens += c->made.n;
     if (!c->opts.sample) c->prompt_tokens += c->made.n_prompt, c->cached_tokens += cached;
@@ -312,11 +313,12 @@ static qkv_status serve_texts(qkv__request *r, bool is_chat)
     completion *c = qkv__alloc_zero(sizeof *c);
     if (!c) return QKV_MEMORY;
     c->server = r->server;
+    c->served = r->served;
     c->is_chat = is_chat;
     c->opts.size = sizeof c->opts;
     c->opts.no_start = is_chat;
-    c->opts.ends = &r->server->chat.end;
-    c->opts.n_ends = is_chat && r->server->chat.end >= 0;
+    c->opts.ends = &r->served->chat.end;
+    c->opts.n_ends = is_chat && r->served->chat.end >= 0;
     c->opts.each_step = qkv__request_step;
     c->opts.each_step_data = r;
     c->created = (int64_t)time(NULL);

@@ -22,7 +22,7 @@ qkv_status qkv__serve_tags(qkv__request *r)
     qkv_status status = qkv__need_strings(r->body, "text", &given);
     if (!status) status = qkv__get_flag(r->body, "words", &words);
     const qkv_texts texts = { .texts = given.texts, .lengths = given.lengths, .n = given.n };
-    if (!status) status = qkv_tag(r->server->model, &texts, &opts, &found);
+    if (!status) status = qkv_tag(r->served->model, &texts, &opts, &found);
     for (int64_t i = 0; i < found.n && !status; i++) {
         status = qkv_tagged_lines(&found, i, words, 1, &object);
         if (!status) put_result(&r->answer, &given, i, &object);
@@ -65,7 +65,7 @@ qkv_status qkv__serve_answers(qkv__request *r)
     if (!status) status = need_string(r->body, "context", &context, &length);
     if (!status) status = get_answer_options(r->body, &opts);
     for (int64_t i = 0; i < given.n && !status; i++) {
-        status = qkv_answer(r->server->model, given.texts[i], given.lengths[i], context, length, &opts, &found);
+        status = qkv_answer(r->served->model, given.texts[i], given.lengths[i], context, length, &opts, &found);
         if (!status) status = qkv_answers_lines(&found, 1, &object);
         if (!status) put_result(&r->answer, &given, i, &object);
     }
@@ -105,7 +105,7 @@ qkv_status qkv__serve_ranks(qkv__request *r)
     if (!status) status = qkv__get_whole(r->body, "top", 1, QKV__TEXTS, &top);
     top = top < passages.n ? top : passages.n;
     const qkv_texts texts = { .texts = passages.texts, .lengths = passages.lengths, .n = passages.n };
-    if (!status) status = qkv_rank(r->server->model, query, length, &texts, &opts, top, best, &cut);
+    if (!status) status = qkv_rank(r->served->model, query, length, &texts, &opts, top, best, &cut);
     if (!status) put_ranked(&r->answer, &passages, best, top, cut);
     return status;
 }

@@ -160,9 +160,11 @@ static enum MHD_Result answer_request(qkv__request *r)
     if (r->refused) return reply_error(r, r->refused, r->reason);
     if (r->is_preflight) return reply(r, MHD_HTTP_NO_CONTENT);
     qkv_status status = read_body(r);
-    if (!status && r->route->is_post && qkv_model_check_files(r->server->model))
+    if (!status && r->route->is_post && qkv_model_check_files(r->served->model))
         return reply_error(r, MHD_HTTP_SERVICE_UNAVAILABLE,
-                           "the model's file has changed since the server started: restart the server");
+                           r->server->reload.is_running
+                               ? "the model's files have changed and are loaded again: try again"
+                               : "the model's files have changed since the server started: restart the server");
     if (!status && r->route->is_post && !(r->is_working = qkv__work_begin(&r->server->connections, r->link, r->route->turn)))
         return turn_away(r);
     if (!status) status = r->route->answer(r);
@@ -212,10 +214,10 @@ static void check_request(qkv__request *r, const char *path, const char *method)
     qkv__check_host(r);
     find_route(r, path, method);
     if (r->route && !r->route->is_open && !r->is_preflight) qkv__check_token(r);
-    if (r->route && r->route->jobs && !(r->route->jobs & (int)s->job))
+    if (r->route && r->route->jobs && !(r->route->jobs & (int)r->served->job))
         qkv__refuse(r, MHD_HTTP_NOT_FOUND, "%s is not for the model of this server, whose task is %s", path,
-                    qkv__job_name(s->job));
-    if (r->route && qkv_model_check_ability(s->model, r->route->can))
+                    qkv__job_name(r->served->job));
+    if (r->route && qkv_model_check_ability(r->served->model, r->route->can))
         qkv__refuse(r, MHD_HTTP_NOT_FOUND, "%s is not for the model of this server: %s", path, qkv_error());
     qkv__check_body(r);
 }
@@ -225,6 +227,7 @@ static qkv__request *begin_request(qkv_server *s, struct MHD_Connection *c, cons
     qkv__request *r = qkv__alloc_zero(sizeof *r);
     if (!r) return NULL;
     r->server = s;
+    r->served = qkv__served_take(s);
     r->connection = c;
     r->link = qkv__link_of(c);
     r->path = path;
@@ -264,5 +267,6 @@ void qkv__completed(void *server, struct MHD_Connection *c, void **request, enum
     json_decref(r->body);
     qkv_text_free(&r->received);
     qkv_text_free(&r->answer.text);
+    qkv__served_leave(s, r->served);
     qkv__release(r, sizeof *r);
 }

@@ -7,8 +7,9 @@
 
 enum { MOST_JOINED = 64 }; /* texts of several requests; one that has more runs alone */
 
-void qkv__joint_begin(qkv__joint *j)
+void qkv__joint_begin(qkv__joint *j, int most_parts)
 {
+    j->most_parts = most_parts;
     pthread_mutex_init(&j->lock, NULL);
     pthread_cond_init(&j->changed, NULL);
 }
@@ -62,7 +63,7 @@ static void hand_out(qkv__part *parts, qkv__joint_result *x, qkv_status status)
 static bool run_texts(qkv__part *parts, const qkv_texts *texts)
 {
     qkv__joint_result *x = qkv__alloc_zero(sizeof *x);
-    const qkv_model *m = parts->request->server->model;
+    const qkv_model *m = parts->request->served->model;
     qkv_status status = x ? parts->run(m, texts, parts, step_parts, parts, x) : QKV_MEMORY;
     bool is_known = !parts->next || (!status && !x->rows.cut);
     if (x && (status || !is_known)) release_result(x), x = NULL;

@@ -2,7 +2,6 @@
 #include "server.h"
 
 #include "../base/options.h"
-#include "../model/special_tokens.h"
 #include "../base/size.h"
 
 #include <arpa/inet.h>
@@ -64,7 +63,6 @@ static qkv_status check_origins(const qkv_server_opts *o)
 static qkv_status check_server_options(const qkv_model *m, const qkv_server_opts *o)
 {
     if (!m) return qkv__fail(QKV_USAGE, "serve: a model is needed");
-    if (!qkv_model_source_tokenizer(m)) return qkv__refuse_without_tokenizer(m, "serve");
     if (o->port < 0 || o->port > 65535) return qkv__fail(QKV_USAGE, "serve: port %d: ports are 0 to 65535", o->port);
     if (o->timeout < 0 || o->timeout > MOST_TIMEOUT)
         return qkv__fail(QKV_USAGE, "serve: a timeout of %d seconds: it must be from 1 to %d", o->timeout, MOST_TIMEOUT);
@@ -92,8 +90,9 @@ static qkv_status copy_options(qkv_server *s, const qkv_server_opts *o)
                   { &s->name, o->name ? o->name : "qkv" },
                   { &s->source_language, o->source_language ? o->source_language : "source" },
                   { &s->target_language, o->target_language ? o->target_language : "target" },
-                  { &s->folder, o->folder } };
-    for (int i = 0; i < 6; i++)
+                  { &s->folder, o->folder },
+                  { &s->template_file, o->template_file } };
+    for (int i = 0; i < 7; i++)
         if (texts[i].from && !(*texts[i].to = qkv__copy_text(texts[i].from))) return QKV_MEMORY;
     for (int i = 0; i < o->n_origins; i++)
         if (!(s->origins[s->n_origins] = qkv__copy_text(o->origins[i]))) return QKV_MEMORY;
@@ -102,6 +101,8 @@ static qkv_status copy_options(qkv_server *s, const qkv_server_opts *o)
     s->each_access_data = o->each_access_data;
     s->timeout = o->timeout ? o->timeout : DEFAULT_TIMEOUT;
     s->max_request = o->max_request ? o->max_request : DEFAULT_REQUEST;
+    s->batch = o->batch ? o->batch : DEFAULT_BATCH;
+    s->prefix_cache = (size_t)(o->prefix_cache ? qkv__max(o->prefix_cache, 0) : DEFAULT_PREFIX_CACHE);
     return QKV_OK;
 }
 
@@ -184,34 +185,14 @@ static qkv_status start_daemon(qkv_server *s)
     return s->daemon ? QKV_OK : qkv__fail(QKV_IO, "serve: the server cannot start: %s", strerror(errno));
 }
 
-static qkv_status begin_batcher(qkv_server *s, const qkv_server_opts *o, int batch)
+static qkv_status begin_server(qkv_server *s, const qkv_model *m, const qkv_server_opts *o)
 {
-    int64_t kept = o->prefix_cache ? qkv__max(o->prefix_cache, 0) : DEFAULT_PREFIX_CACHE;
-    if (s->job != QKV__GENERATES) return QKV_OK;
-    s->batcher = qkv__batcher_new(s->model, batch, (size_t)kept);
-    return s->batcher ? QKV_OK : qkv_error_status();
-}
-
-/* A model without a chat template is served all the same: why there is none is told to who wants to chat. One that was asked for
- * must be there. */
-static qkv_status begin_chat_format(qkv_server *s, const char *file)
-{
-    if (s->job != QKV__GENERATES) return QKV_OK;
-    qkv_status status = qkv__chat_format_read(s->model, NULL, file, &s->chat);
-    if (!status || file || status == QKV_MEMORY) return status;
-    qkv__chat_format_free(&s->chat);
-    return (s->no_chat = qkv__copy_text(qkv_error())) ? QKV_OK : QKV_MEMORY;
-}
-
-static qkv_status begin_server(qkv_server *s, const qkv_server_opts *o)
-{
-    const int batch = o->batch ? o->batch : DEFAULT_BATCH;
     qkv_status status = copy_options(s, o);
-    if (!status) status = begin_batcher(s, o, batch);
-    if (!status) status = begin_chat_format(s, o->template_file);
+    if (!status) status = qkv__served_new(s, m, NULL, &s->served);
     if (!status) status = find_address(s, o->port);
     int most_of_address = o->connections_per_address ? o->connections_per_address : DEFAULT_OF_ADDRESS;
-    if (!status) status = qkv__connections_begin(&s->connections, s->timeout, most_of_address, batch);
+    if (!status) status = qkv__connections_begin(&s->connections, s->timeout, most_of_address, s->batch);
+    if (!status) status = qkv__reload_begin(s, o);
     return status ? status : start_daemon(s);
 }
 
@@ -221,13 +202,9 @@ qkv_server *qkv_server_new(const qkv_model *m, const qkv_server_opts *opts)
     if (QKV__READ_OPTIONS(&o, connections_per_address, opts, "serve") || check_server_options(m, &o)) return NULL;
     qkv_server *s = qkv__alloc_zero(sizeof *s);
     if (!s) return NULL;
-    s->model = m;
-    s->job = qkv__job_of(m);
     s->listening = -1;
-    pthread_mutex_init(&s->remembered.lock, NULL);
-    pthread_mutex_init(&s->engine_lock, NULL);
-    qkv__joint_begin(&s->joint);
-    if (!begin_server(s, &o)) return s;
+    pthread_mutex_init(&s->served_lock, NULL);
+    if (!begin_server(s, m, &o)) return s;
     qkv_server_free(s);
     return NULL;
 }
@@ -245,15 +222,10 @@ void qkv_server_free(qkv_server *s)
     }
     if (s->listening >= 0) close(s->listening);
     if (s->connections.is_watching) qkv__connections_end(&s->connections);
-    qkv__batcher_free(s->batcher);
-    qkv__chat_format_free(&s->chat);
-    qkv_attention_capture_free(&s->remembered.attended);
-    qkv_text_free(&s->remembered.key);
-    pthread_mutex_destroy(&s->remembered.lock);
-    qkv__engine_free(s->engine);
-    pthread_mutex_destroy(&s->engine_lock);
-    qkv__joint_end(&s->joint);
-    char *const texts[] = { s->host, s->token, s->name, s->source_language, s->target_language, s->no_chat, s->folder };
+    qkv__reload_end(&s->reload);
+    qkv__served_leave(s, s->served);
+    pthread_mutex_destroy(&s->served_lock);
+    char *const texts[] = { s->host, s->token, s->name, s->source_language, s->target_language, s->template_file, s->folder };
     for (int i = 0; i < 7; i++) qkv__release_text(texts[i]);
     for (int i = 0; i < s->n_origins; i++) qkv__release_text(s->origins[i]);
     qkv__release(s, sizeof *s);

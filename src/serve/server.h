@@ -70,9 +70,44 @@ void qkv__work_end(qkv__connections *l, qkv__turn turn);
 
 enum { QKV__ORIGINS = 16 };
 
-struct qkv_server {
+/* A model that is served and what belongs to it. */
+typedef struct qkv__served {
     const qkv_model *model;
+    qkv_model *own; /* the model, where the server has loaded it itself */
     qkv__job job;
+    qkv__remembered remembered;
+    qkv__engine *engine; /* of the live page; NULL: no request yet */
+    pthread_mutex_t engine_lock;
+    qkv__batcher *batcher; /* of completions; NULL for other models */
+    qkv__chat_format chat; /* its template is NULL where the model has none */
+    char *no_chat;         /* why not */
+    qkv__joint joint;      /* of other texts */
+    int users;             /* requests that began with it, and the server */
+} qkv__served;
+
+/* Loads a folder again when its files change, on a thread of its own. */
+typedef struct qkv__reload {
+    bool is_running;
+    qkv_load_opts opts;
+    void (*each)(void *data, const char *error);
+    void *each_data;
+    int every; /* milliseconds between looks */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool stop, wants;      /* with the lock: the thread ends; a reload was asked for */
+    uint64_t seen, before; /* fingerprints of the files: as they were last loaded or refused, and at the last look */
+    bool is_asked;
+    atomic_int loads; /* that ended, well or not */
+} qkv__reload;
+
+struct qkv_server {
+    qkv__served *served; /* by new requests */
+    pthread_mutex_t served_lock;
+    qkv__reload reload;
+    int batch;
+    size_t prefix_cache;
+    char *template_file;                                           /* may be NULL */
     char *host, *token, *name, *source_language, *target_language; /* host and token may be NULL */
     char *folder;                                                  /* of the model; NULL: not known */
     char address[64];                                              /* as a Host has it */
@@ -86,13 +121,6 @@ struct qkv_server {
     struct MHD_Daemon *daemon;
     int listening;
     qkv__connections connections;
-    qkv__remembered remembered;
-    qkv__engine *engine; /* of the live page; NULL: nobody has asked yet */
-    pthread_mutex_t engine_lock;
-    qkv__batcher *batcher; /* of completions; NULL where the model makes none */
-    qkv__chat_format chat; /* its template is NULL where the model has none */
-    char *no_chat;         /* why not */
-    qkv__joint joint;      /* of the other texts */
     atomic_bool is_ending;
     atomic_ullong completions; /* for their names */
     atomic_ullong steps;       /* of models, for all requests together */
@@ -101,6 +129,7 @@ struct qkv_server {
 /* ---- a request ---- */
 typedef struct qkv__request {
     qkv_server *server;
+    qkv__served *served; /* as it was when the request began */
     struct MHD_Connection *connection;
     qkv__link *link; /* NULL when there was no memory for it */
     const struct qkv__route *route;
@@ -121,6 +150,14 @@ typedef struct qkv__request {
     qkv__json answer;
     struct qkv__events *stream; /* instead of an answer */
 } qkv__request;
+
+/* Takes a model over, `own` or NULL, which is freed on error. The first user is the caller. */
+qkv_status qkv__served_new(const qkv_server *s, const qkv_model *m, qkv_model *own, qkv__served **out);
+qkv__served *qkv__served_take(qkv_server *s);
+void qkv__served_leave(qkv_server *s, qkv__served *x); /* NULL is allowed */
+extern int qkv__look_every; /* milliseconds between looks at the files, for servers that start; tests change it */
+qkv_status qkv__reload_begin(qkv_server *s, const qkv_server_opts *o);
+void qkv__reload_end(qkv__reload *r);
 
 /* A status that is not OK is an error with its sentence in qkv_error(), else the answer is in r->answer or r->stream. */
 typedef qkv_status qkv__answer(qkv__request *r);

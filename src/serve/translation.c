@@ -231,7 +231,7 @@ qkv_status qkv__serve_translation(qkv__request *r)
     const qkv_translate_opts opts = {
         .size = sizeof opts, .split = w.split, .source_lang = w.codes[0], .target_lang = w.codes[1]
     };
-    if (!status) status = qkv__passages_cut(&x.passages, r->server->model, &x.texts, &opts, MOST_SENTENCES);
+    if (!status) status = qkv__passages_cut(&x.passages, r->served->model, &x.texts, &opts, MOST_SENTENCES);
     const qkv__passages *p = &x.passages;
     qkv__part part = { .request = r,
                        .run = translate_texts,
@@ -239,11 +239,11 @@ qkv_status qkv__serve_translation(qkv__request *r)
                        .source_lang = w.codes[0],
                        .target_lang = w.codes[1],
                        .texts = { .texts = p->passages, .lengths = p->lengths, .n = p->n } };
-    if (!status) status = qkv__join(&r->server->joint, &part);
+    if (!status) status = qkv__join(&r->served->joint, &part);
     if (!status) x.t = qkv__part_translations(&part);
     if (!status) status = check_text_lengths(&x);
     if (!status) put_translations(&r->answer, r->server, &w, &x);
-    qkv__part_free(&r->server->joint, &part);
+    qkv__part_free(&r->served->joint, &part);
     qkv__passages_free(&x.passages);
     qkv_text_free(&x.joined);
     qkv_text_free(&x.whole);

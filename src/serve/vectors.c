@@ -38,10 +38,10 @@ qkv_status qkv__serve_classes(qkv__request *r)
     qkv__part part = { .request = r, .run = classify_texts };
     qkv_status status = qkv__need_strings(r->body, "text", &given);
     part.texts = texts_of(&given);
-    if (!status) status = qkv__join(&r->server->joint, &part);
+    if (!status) status = qkv__join(&r->served->joint, &part);
     const qkv_matrix rows = status ? (qkv_matrix){ 0 } : qkv__part_rows(&part);
-    if (!status) put_all_classes(&r->answer, r->server->model, &given, &rows);
-    qkv__part_free(&r->server->joint, &part);
+    if (!status) put_all_classes(&r->answer, r->served->model, &given, &rows);
+    qkv__part_free(&r->served->joint, &part);
     return status;
 }
 
@@ -87,18 +87,19 @@ static void put_vectors(qkv__json *j, const qkv_matrix *rows, bool is_base64)
     qkv__put_raw(j, "]");
 }
 
-static qkv_status put_usage(qkv__json *j, const qkv_server *s, const qkv__strings *given)
+static qkv_status put_usage(qkv__json *j, const qkv__request *r, const qkv__strings *given)
 {
     qkv_ids ids = { 0 };
     int64_t tokens = 0;
     qkv_status status = QKV_OK;
     for (int64_t i = 0; i < given->n && !status; i++) {
-        status = qkv_tokenizer_encode(qkv_model_source_tokenizer(s->model), given->texts[i], given->lengths[i], NULL, &ids);
+        status = qkv_tokenizer_encode(qkv_model_source_tokenizer(r->served->model), given->texts[i], given->lengths[i], NULL,
+                                      &ids);
         tokens += (int64_t)ids.n;
     }
     qkv_ids_free(&ids);
     qkv__put_raw(j, ",\"model\":");
-    qkv__put_name(j, s->name);
+    qkv__put_name(j, r->server->name);
     qkv__put_raw(j, ",\"usage\":{\"prompt_tokens\":");
     qkv__put_whole(j, tokens);
     qkv__put_raw(j, ",\"total_tokens\":");
@@ -120,17 +121,17 @@ static qkv_status embed_texts(const qkv_model *m, const qkv_texts *texts, const 
 
 qkv_status qkv__serve_embeddings(qkv__request *r)
 {
-    const qkv_model *m = r->server->model;
+    const qkv_model *m = r->served->model;
     qkv__strings given;
     qkv__part part = { .request = r, .run = embed_texts };
     bool is_base64 = false;
     qkv_status status = qkv__need_strings(r->body, "input", &given);
     part.texts = texts_of(&given);
     if (!status) status = get_encoding(r->body, qkv_transformer_options(qkv_model_transformer(m))->dim, &is_base64);
-    if (!status) status = qkv__join(&r->server->joint, &part);
+    if (!status) status = qkv__join(&r->served->joint, &part);
     const qkv_matrix rows = status ? (qkv_matrix){ 0 } : qkv__part_rows(&part);
     if (!status) put_vectors(&r->answer, &rows, is_base64);
-    if (!status) status = put_usage(&r->answer, r->server, &given);
-    qkv__part_free(&r->server->joint, &part);
+    if (!status) status = put_usage(&r->answer, r, &given);
+    qkv__part_free(&r->served->joint, &part);
     return status;
 }
