@@ -22,6 +22,7 @@ check "a page, whatever the engine is" run 0 "wrote page.html" page -m classifie
 contains "which may ask nobody anything" "$(head -c 2000 page.html)" "connect-src 'none'" "default-src 'none'" "'wasm-unsafe-eval'"
 [ ! -e "$here/../docs/live.html" ] || check "the page in docs has less than 3 MB" test "$(wc -c <"$here/../docs/live.html")" -lt 3000000
 check "the same with 8 bits" run 0 "" page -m classifier -o page8.html --engine other.gz --bits 8 --quiet
+for page in page.html page8.html; do check "$page begins with sentences of the training" grep -q '"examples.txt":' $page; done
 
 skip_rest() { skipped "pages in a browser: $1"; finish; exit $?; }
 [ -e "$engine" ] || skip_rest "there is no WebAssembly engine (make wasm makes it)"

@@ -50,6 +50,11 @@ start -m pair --port 0 --languages en zh
 same "it says where it is" "http://127.0.0.1:$port" "$address"
 contains "the page" "$(ask "$port" 'GET /')" "HTTP/1.1 200 OK" "<!DOCTYPE html>" "</html>"
 contains "the model" "$(ask "$port" 'GET /info')" '"name":"pair"' '"task":"translate"'
+printf 'you love the cat\n\nthe mat' >pair/examples.txt
+contains "texts of the training come first" "$(ask "$port" 'GET /info')" '"example":"you love the cat"'
+body='{"do":"info"}'
+contains "on the live page too" "$(ask "$port" 'POST /engine' "Content-Type: application/json\r\nContent-Length: ${#body}\r\n" "$body")" \
+    '"examples":["you love the cat","the mat"]'
 contains "the languages" "$(ask "$port" 'GET /languages')" '"code":"en"' '"code":"zh"'
 body='{"q": "I love you", "source": "en", "target": "zh"}'
 translated=$(echo 'I love you' | "$qkv" translate -m pair)

@@ -37,6 +37,7 @@ run() {
 # ---- bits ----
 check "60 steps" train --steps 60 -t 1 --out whole
 wanted=$(files whole)
+same "examples.txt has five sentences of the validation" "5 5" "$(wc -l <whole/examples.txt) $(sort -u whole/examples.txt | grep -cxFf valid.1)"
 for threads in 2 4; do
     train --steps 60 -t $threads --out threads$threads
     same "the same bytes at $threads threads" "$wanted" "$(files threads$threads)"

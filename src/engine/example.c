@@ -1,9 +1,15 @@
-/* example.c: texts to begin with, in a language that the model's tokenizer knows: the page opens with the first. */
+/* example.c: texts to begin with; the page opens with the first. A model that we trained has texts of its training beside it;
+ * for others there are sentences in a language that the tokenizer knows. */
 #include "about.h"
 
+#include "../base/file.h"
+#include "../model/model_info.h"
 #include "../token/tokenizer.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { RECORD_BYTES = 64 << 10, PATH_BYTES = 4200, MAX_EXAMPLES = 8 };
 
 /* The same sentence, and how many words it has. English comes first: it wins where nothing is clearly better. */
 static const struct sentence {
@@ -127,11 +133,41 @@ static qkv_status choose_example(const qkv_model *m, const char *language, const
     return status;
 }
 
+/* The texts that the training wrote, as strings with commas between; *n of them, 0 without such a file. */
+static qkv_status put_recorded(qkv__json *j, const qkv_model *m, int most, int *n)
+{
+    const char *folder = qkv__model_folder(m);
+    char path[PATH_BYTES];
+    qkv__bytes file;
+    qkv_text line = { 0 };
+    *n = 0;
+    if (!folder || snprintf(path, sizeof path, "%s/" QKV__EXAMPLES, folder) >= PATH_BYTES || !qkv__file_exists(path))
+        return QKV_OK;
+    qkv_status status = qkv__file_read(path, RECORD_BYTES, &file);
+    if (status) return status;
+    const char *at = (const char *)file.data, *end = at + file.size;
+    for (const char *next; at < end && *n < most && !status; at = next + 1) {
+        next = memchr(at, '\n', (size_t)(end - at));
+        if (!next) next = end;
+        if (next == at) continue;
+        status = qkv_utf8_repair(at, (size_t)(next - at), &line);
+        if (status) break;
+        if ((*n)++) qkv__put_raw(j, ",");
+        qkv__put_string(j, line.data, line.length);
+    }
+    qkv_text_free(&line);
+    qkv__bytes_free(&file);
+    return status;
+}
+
 qkv_status qkv__put_example(qkv__json *j, const qkv_model *m, const char *language)
 {
     const struct sentence *s;
     const char *text;
-    qkv_status status = choose_example(m, language, &s, &text);
+    int n;
+    qkv_status status = put_recorded(j, m, 1, &n);
+    if (status || n) return status;
+    status = choose_example(m, language, &s, &text);
     if (!status && text) qkv__put_name(j, text);
     else if (!status) status = put_first_tokens(j, qkv_model_source_tokenizer(m));
     return status;
@@ -143,8 +179,11 @@ qkv_status qkv__put_examples(qkv__json *j, const qkv_model *m, const char *langu
     const struct sentence *s;
     const char *first;
     qkv_ids ids = { 0 };
-    qkv_status status = choose_example(m, language, &s, &first);
+    int n_recorded;
     qkv__put_raw(j, "[");
+    qkv_status status = put_recorded(j, m, MAX_EXAMPLES, &n_recorded);
+    if (status || n_recorded) return qkv__put_raw(j, "]"), status;
+    status = choose_example(m, language, &s, &first);
     if (!status) status = qkv__put_example(j, m, language);
     for (size_t i = 0; first && i < sizeof more / sizeof *more && !status; i++) {
         size_t n;

@@ -494,6 +494,7 @@ static qkv_status run_from_files(qkv_training *t, qkv_run_result *out)
     if (!status) status = qkv__training_start(t);
     if (!status) status = read_training_text(t);
     if (!status) status = run_training(t, out);
+    if (!status && !t->o.v.dry_run && !qkv_dist_rank() && out->saved_step >= 0) status = qkv__write_examples(t);
     if (!status && t->job->finish && !t->stopped && !t->o.v.dry_run && !qkv_dist_rank()) status = t->job->finish(t);
     if (!status && !t->stopped && !t->o.v.dry_run) status = qkv__training_warn_of_chance(t);
     /* A folder that this run made and left empty would look like a broken model. */

@@ -110,6 +110,9 @@ int64_t qkv__readable_length(const qkv_model *m, int64_t wanted);
 /* The last of so many texts is held back for validation: --split; 0: none is. */
 int64_t qkv__held_every(const qkv_training *t);
 
+/* Writes texts to begin with beside the model. IO, MEMORY. */
+qkv_status qkv__write_examples(const qkv_training *t);
+
 /* ---- model.c ---- */
 /* A new model with its tokenizers; or, with --from, one that starts with the weights of another, as far as it has them. */
 qkv_status qkv__training_start(qkv_training *t);

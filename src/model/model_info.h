@@ -13,6 +13,9 @@ bool qkv__info_is_published(const qkv_model_info *info);
 /* The folder a model was loaded from; NULL: none. It is the model's. */
 const char *qkv__model_folder(const qkv_model *m);
 
+/* A file of that folder, which a training writes: texts to begin with, one per line. */
+#define QKV__EXAMPLES "examples.txt"
+
 /* The length penalty of its translations where no option gives one: what is said of it, else the paper's or, of a published
  * model, what other programs take. Negative means 0, as in a search. */
 #define QKV__LENGTH_PENALTY 0.6f

@@ -6,6 +6,7 @@
 #include "../base/options.h"
 #include "../engine/json.h"
 #include "../io/safetensors.h"
+#include "../model/model_info.h"
 #include "../model/special_tokens.h"
 #include "checkpoints.h"
 #include "page.h"
@@ -96,6 +97,7 @@ static bool ends_with(const char *name, const char *end)
 static bool is_needed(const char *name)
 {
     static const char *const begins[] = { "config",
+                                          "examples",
                                           "generation_config",
                                           "tokenizer",
                                           "target_tokenizer",
@@ -214,7 +216,11 @@ static qkv_status put_model_files(packing *p, const char *inside)
         status = put_model_file(p, folder, names.at[i]);
     }
     qkv__names_free(&names);
-    return status;
+    if (status || p->bits != 8 || *inside) return status;
+    /* What was saved in 8 bits is the model alone. */
+    if (snprintf(folder, sizeof folder, "%s/" QKV__EXAMPLES, p->folder) >= MOST_PATH || !qkv__file_exists(folder)) return status;
+    put_file_name(p, inside, QKV__EXAMPLES);
+    return put_file(p, folder, TO_BE_PACKED);
 }
 
 /* ---- models that its training kept ---- */
