@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,14 +58,22 @@ static void hold_standard_streams(void)
     do fd = open("/dev/null", O_RDONLY);
     while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd > STDERR_FILENO) close(fd);
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error like any other */
-    signal(SIGXFSZ, SIG_IGN); /* and so is a file at its size limit */
+    signal(SIGPIPE, SIG_IGN); /* a training and a server go on without a reader; see finish_output() */
+    signal(SIGXFSZ, SIG_IGN); /* a file at its size limit is a write error */
+}
+
+/* Whether nobody reads standard output any more, as after "| head". */
+static bool reader_is_gone(void)
+{
+    struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+    return poll(&out, 1, 0) > 0 && out.revents & POLLERR;
 }
 
 static qkv_status finish_output(qkv_status status)
 {
     errno = 0;
     if (!fflush(stdout) && !ferror(stdout)) return status;
+    if ((!status || status == QKV_IO) && reader_is_gone()) return common.signal = SIGPIPE, QKV_OK; /* quietly, as others do */
     return status ? status : fail(QKV_IO, "cannot write to %s: %s", results_name(), errno ? _(strerror(errno)) : _("write error"));
 }
 

@@ -94,7 +94,7 @@ typedef struct common_values {
     bool help, all; /* --help; --help --all */
     int threads;
     int language;
-    int signal; /* that ended a command early, after it saved its work; 0: none */
+    int signal; /* that ended a command early, after it saved its work, or a closed pipe; 0: none */
 } common_values;
 extern common_values common;
 
