@@ -19,7 +19,7 @@ const char *const example_columns[] = { "哈基咪", "南北", "绿豆" };
 
 const char *const example_about = N_(
     "The three tokens are words of a Chinese tutorial: 哈基咪 (hajimi, a cat), 南北 (nanbei, north and south) and 绿豆 "
-    "(lüdou, mung bean). The numbers in parentheses are their ids.");
+    "(lüdou, mung bean). The numbers in parentheses are token ids: row numbers of the embedding table.");
 
 qkv_status walk_attention(qkv_tape *t, const operands *o, qkv_mask mask, walked *w)
 {

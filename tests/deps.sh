@@ -23,5 +23,6 @@ same "one message" 1 "$(bare all | wc -l)"
 contains "another compiler is asked for by its name" "$(env -i PATH="$folder/bin" CC="clang -m64" sh "$deps" build 2>&1)" " clang"
 refuse "a system without network is refused" offline build
 contains "and told what to install" "$(offline build)" "please install" meson libjansson-dev
+contains "before apt-get runs it says so" "$(offline build | head -n 1)" "running apt-get to install" meson libjansson-dev
 refuse "an unknown word is refused" "$deps" everything
 finish

@@ -31,7 +31,7 @@ for name in q k v; do
     near "the example: X W gives $name to all its digits" "$(echo "$wanted" | numbers)" "$(value $name explained.json)" 0.0000002
 done
 said=$("$qkv" explain)
-contains "it looks embeddings up" "$said" "1000" "Rows 133," "1. Embeddings X" "2. Queries Q = X W_Q" "8. Output O = A V"
+contains "it looks embeddings up" "$said" "1000" "hajimi, a cat" "are token ids" "Rows 133," "1. Embeddings X" "2. Queries Q = X W_Q" "8. Output O = A V"
 contains "and reads each row" "$said" "哈基咪 attends 0.804 to itself, 0.101 to 南北, 0.095 to 绿豆." \
     "南北 attends 0.422 to 绿豆, 0.406 to itself, 0.172 to 哈基咪."
 explained --q "[[1,0]]" --k "1 0; 0 1; 1 0" --v "10 0; 0 20; 30 0"
