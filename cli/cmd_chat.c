@@ -1,10 +1,10 @@
 /* cmd_chat.c: qkv chat: a talk with a language model, line by line. */
 #include "model.h"
 #include "sampling.h"
+#include "typed_line.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ typedef struct talk {
     qkv_generate_opts opts;
     qkv_generated answer;
     bool is_typed;      /* at a terminal */
-    qkv_status refused; /* of the first message that was not answered */
+    bool is_full;       /* messages were dropped, which was reported */
+    qkv_status refused; /* of the first message that was not answered, or command that failed */
 } talk;
 
 /* ---- Ctrl-C ---- */
@@ -68,16 +69,6 @@ static void forget_interrupts(void)
     while (read(noted[0], bytes, sizeof bytes) > 0) {}
 }
 
-/* Until a line was typed, or the end; false: Ctrl-C, which leaves the line. */
-static bool wait_for_line(void)
-{
-    struct pollfd both[] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = noted[0], .events = POLLIN } };
-    while (poll(both, 2, -1) < 0 && errno == EINTR) {}
-    if (!(both[1].revents & POLLIN)) return true;
-    forget_interrupts();
-    return false;
-}
-
 /* ---- a turn ---- */
 
 static qkv_status print_piece(void *data, const char *piece, size_t length)
@@ -88,15 +79,16 @@ static qkv_status print_piece(void *data, const char *piece, size_t length)
     return ferror(stdout) ? QKV_IO : QKV_OK;
 }
 
-static void tell_turn(const qkv_chat_turn *turn, int64_t said)
+static void tell_turn(talk *t, const qkv_chat_turn *turn)
 {
     if (turn->is_stopped) fprintf(stderr, "%s\n", _("(stopped)"));
-    if (turn->dropped)
-        fprintf(stderr, _("(the context of %lld tokens is full: the oldest messages, %lld of them, were dropped)\n"),
-                (long long)turn->context, (long long)turn->dropped);
+    if (turn->dropped && !t->is_full)
+        fprintf(stderr, _("(the context of %lld tokens is full: the oldest messages are dropped from now on)\n"),
+                (long long)turn->context);
+    t->is_full |= turn->dropped > 0;
     if (given.tokens)
         fprintf(stderr, _("(%lld tokens before the answer, %lld of them read now; %lld said)\n"), (long long)turn->tokens,
-                (long long)turn->read, (long long)said);
+                (long long)turn->read, (long long)t->answer.n);
 }
 
 /* A message that cannot be answered is told; the talk goes on. */
@@ -109,44 +101,67 @@ static void say(talk *t, const char *text, size_t length)
     if (!t->refused) t->refused = status;
     if (!status) putchar('\n');
     fflush(stdout);
-    if (!status) tell_turn(&turn, t->answer.n);
+    if (!status) tell_turn(t, &turn);
     forget_interrupts();
 }
 
 /* ---- commands ---- */
 
-static void save(const talk *t, const char *path)
+static qkv_status save(const talk *t, const char *path)
 {
     qkv_text all = { 0 };
-    if (!*path) fail(QKV_USAGE, "/save needs the name of a file");
-    else if (qkv_chat_json(t->chat, &all) || qkv_file_write(path, all.data, all.length)) library_failed();
-    else fprintf(stderr, _("(%lld messages are in %s)\n"), (long long)qkv_chat_messages(t->chat), path);
+    if (!*path) return fail(QKV_USAGE, "/save needs the name of a file");
+    qkv_status status = qkv_chat_json(t->chat, &all);
+    if (!status) status = qkv_file_write(path, all.data, all.length);
     qkv_text_free(&all);
+    if (status) return library_failed();
+    fprintf(stderr, _("(%lld messages are in %s)\n"), (long long)qkv_chat_messages(t->chat), path);
+    return QKV_OK;
 }
 
-/* What stands behind a command's name; NULL: it is another one. */
-static const char *behind(const char *line, const char *name)
+/* Instead of the conversation so far. */
+static qkv_status load(talk *t, const char *path)
+{
+    qkv_text all = { 0 };
+    if (!*path) return fail(QKV_USAGE, "/load needs the name of a file");
+    if (qkv_text_read(path, 0, &all)) return library_failed();
+    bool is_json = all.length && (*all.data == '[' || *all.data == '{');
+    qkv_status status = is_json ? qkv_chat_set(t->chat, all.data, all.length)
+                                : fail(QKV_FORMAT, "%s: no conversation in JSON", path);
+    qkv_text_free(&all);
+    if (status) return is_json ? library_failed() : status;
+    fprintf(stderr, _("(%lld messages from %s)\n"), (long long)qkv_chat_messages(t->chat), path);
+    return QKV_OK;
+}
+
+/* The argument of a command; NULL: it is another one. */
+static const char *argument_of(const char *line, const char *name)
 {
     const size_t length = strlen(name);
     if (strncmp(line, name, length) || (line[length] && line[length] != ' ')) return NULL;
     return line + length + strspn(line + length, " ");
 }
 
-static void run_slash(talk *t, const char *line)
+static qkv_status run_slash(talk *t, const char *line)
 {
     const char *rest;
-    if ((rest = behind(line, "/system"))) {
-        if (qkv_chat_set_system(t->chat, rest, strlen(rest))) library_failed();
-    } else if ((rest = behind(line, "/save"))) save(t, rest);
-    else if (behind(line, "/reset")) qkv_chat_reset(t->chat);
-    else
-        fputs(_("/system TEXT  tell the model something before all messages; without TEXT no more\n"
-                "/reset        forget all messages but that one\n"
-                "/save FILE    write the talk to FILE, as JSON\n"
-                "/help         this list\n"
-                "//TEXT        a message that begins with a slash\n"
-                "Ctrl-C stops an answer, Ctrl-D ends the talk.\n"),
-              stderr);
+    if ((rest = argument_of(line, "/system")))
+        return qkv_chat_set_system(t->chat, rest, strlen(rest)) ? library_failed() : QKV_OK;
+    if ((rest = argument_of(line, "/save"))) return save(t, rest);
+    if ((rest = argument_of(line, "/load"))) return load(t, rest);
+    if (argument_of(line, "/reset")) return qkv_chat_reset(t->chat), QKV_OK;
+    if (!argument_of(line, "/help"))
+        return fail(QKV_USAGE, "\"%.*s\" is no command: /system, /reset, /save, /load, /help; // begins a message with a slash",
+                    (int)strcspn(line, " "), line);
+    fputs(_("/system TEXT  set the system message; without TEXT remove it\n"
+            "/reset        forget all messages but the system message\n"
+            "/save FILE    write the conversation to FILE, as JSON\n"
+            "/load FILE    read a conversation from FILE\n"
+            "/help         list the commands\n"
+            "//TEXT        a message that begins with a slash\n"
+            "Ctrl-C stops an answer, Ctrl-D ends the chat.\n"),
+          stderr);
+    return QKV_OK;
 }
 
 /* ---- the talk ---- */
@@ -155,8 +170,10 @@ static void take_line(talk *t, char *line, size_t length)
 {
     while (length && (line[length - 1] == '\n' || line[length - 1] == '\r')) line[--length] = '\0';
     if (!length) return;
-    if (line[0] == '/' && line[1] != '/') run_slash(t, line);
-    else say(t, line + (line[0] == '/'), length - (line[0] == '/'));
+    if (line[0] == '/' && line[1] != '/') {
+        qkv_status status = run_slash(t, line);
+        if (!t->refused) t->refused = status;
+    } else say(t, line + (line[0] == '/'), length - (line[0] == '/'));
 }
 
 static void talk_line_by_line(talk *t)
@@ -164,16 +181,14 @@ static void talk_line_by_line(talk *t)
     char *line = NULL;
     size_t room = 0;
     while (!ferror(stdout)) {
-        if (t->is_typed) fputs("> ", stdout), fflush(stdout);
-        if (t->is_typed && !wait_for_line()) {
-            putchar('\n');
-            continue;
-        }
-        ssize_t length = getline(&line, &room, stdin);
-        if (length < 0) break;
-        take_line(t, line, (size_t)length);
+        typed_line got = TYPED_LINE;
+        if (t->is_typed) got = read_typed_line("> ", noted[0], &line, &room);
+        else if (getline(&line, &room, stdin) < 0) got = TYPED_END;
+        if (got == TYPED_END) break;
+        if (got == TYPED_LINE) take_line(t, line, strlen(line));
+        else forget_interrupts(), putchar('\n');
     }
-    if (t->is_typed) putchar('\n');
+    if (t->is_typed) end_typed_lines(), putchar('\n');
     free(line);
 }
 
@@ -207,14 +222,13 @@ const command chat_command = {
              "model's chat template (chat_template.jinja, or \"chat_template\" in\n"
              "tokenizer_config.json) writes the talk as the model was trained to read it;\n"
              "--template gives another. What was read is kept: a turn reads what is new alone.\n"
-             "When --context tokens no longer hold the talk, its oldest messages are dropped,\n"
-             "and that is told.\n"
+             "When the conversation no longer fits into --context tokens, its oldest messages are\n"
+             "dropped, but never the system message. A note says so once.\n"
              "\n"
              "Ctrl-C stops an answer, and the talk goes on; Ctrl-D, or the end of the input,\n"
-             "ends it. /system TEXT, /reset, /save FILE and /help are commands; // begins a\n"
+             "ends it. /system TEXT, /reset, /save FILE, /load FILE and /help are commands; // begins a\n"
              "message with a slash. Notes go to standard error, so that the answers alone can\n"
-             "be piped; the exit status then is that of the first message that could not be\n"
-             "answered.",
+             "be piped; the exit status then is that of the first message or command that failed.",
     .example = "  qkv chat -m models/Qwen2.5-0.5B-Instruct --temp 0.7 --top-p 0.8",
     .options = options,
     .run = run_chat,

@@ -28,7 +28,9 @@ static const option options[] = {
     { "chat", .group = INPUT_GROUP, .help = "each prompt is a message or a JSON conversation; print only the answer",
       .flag = &given.chat },
     TEMPLATE_ROW(INPUT_GROUP),
-    SAMPLING_ROWS("maximum new tokens (default: the model's, else 128)"),
+    SAMPLING_ROWS("maximum new tokens (default: the model's files, else what its context leaves, else 128)"),
+    { "past-context", .is_rare = true, .group = SAMPLING_GROUP,
+      .help = "generate past the model's context; not with learned positions", .flag = &sampling.past_context },
     { "samples", .is_rare = true, .group = SAMPLING_GROUP, .value = "N", .help = "sample N continuations per prompt",
       .count = &given.samples },
     RESULT_ROW(RESULT_GROUP),
@@ -51,6 +53,7 @@ typedef struct work {
     qkv_chat *chat; /* NULL: prompts are no messages */
     qkv_generated made;
     qkv_status refused; /* of the first line that could not be continued */
+    bool is_full;       /* the context ended a text, which was reported */
 } work;
 
 /* ---- text out ---- */
@@ -137,6 +140,16 @@ static qkv_status continue_prompt(work *w, prompt *p)
     return status ? status : qkv_chat_answer(w->chat, &w->opts, put_stream_piece, p, &w->made, NULL);
 }
 
+/* Once: the lines of a file may all be longer. */
+static void report_full_context(work *w)
+{
+    int64_t context = qkv_model_info_of(w->model)->context;
+    bool is_capped = !w->opts.max_tokens || w->made.n < w->opts.max_tokens;
+    if (w->is_full || !context || w->chat || w->made.finish != QKV_FINISH_LENGTH || !is_capped || w->opts.past_context) return;
+    fprintf(stderr, _("qkv: the text ends at the model's context of %lld tokens\n"), (long long)context);
+    w->is_full = true;
+}
+
 static qkv_status generate(work *w, prompt p)
 {
     for (int i = 0; i < given.samples; i++) {
@@ -149,6 +162,7 @@ static qkv_status generate(work *w, prompt p)
         if (status) return library_failed();
         if (!given.json) end_text(&p);
         else if ((status = put_json(w, &p))) return status;
+        report_full_context(w);
     }
     return QKV_OK;
 }
@@ -211,7 +225,6 @@ static qkv_status run_generate(void)
     w.opts = sampling_options(w.model);
     w.opts.no_log_p = !given.json;
     w.opts.special_tokens = given.special;
-    if (given.chat && !w.opts.max_tokens) w.opts.max_tokens = 128; /* not all that fits */
     if (given.chat) status = open_chat(w.model, NULL, NULL, &w.chat);
     if (!status) status = generate_all(&w);
     qkv_chat_free(w.chat);
@@ -241,7 +254,8 @@ const command generate_command = {
              "With --json, log_p has the logarithm of each token's probability by the model\n"
              "itself, before temperature and filters; finish is \"end\" (the text came to its\n"
              "end), \"stop\" (a --stop text came) or \"length\" (--max-tokens, or the model's\n"
-             "positions, ended it).\n"
+             "context, ended it). Prompt and new text together never have more tokens than the\n"
+             "context that the model's files give, unless --past-context is set.\n"
              "\n"
              "With --chat a text is a message of the user, or a conversation as OpenAI's API\n"
              "has it: a JSON array of messages, or an object with \"messages\" and \"tools\". The\n"

@@ -10,6 +10,7 @@ typedef struct sampling_values {
     value_list stops;
     int64_t seed;
     const char *template;
+    bool past_context;
 } sampling_values;
 extern sampling_values sampling;
 

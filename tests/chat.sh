@@ -46,8 +46,15 @@ printf '/system be brief\nthe cat\n/save talk.json\n/reset\n/save short.json\n/n
 "$qkv" chat -m decoder -n 3 <in >out 2>told
 contains "/save" "$(cat talk.json)" '[{"role": "system", "content": "be brief"},' '{"role": "user", "content": "the cat"}' '"assistant"'
 same "/reset keeps the system's" '[{"role": "system", "content": "be brief"}]' "$(cat short.json)"
-contains "what is told" "$(cat told)" "3 messages are in talk.json" "/reset" "/save needs the name of a file"
+contains "what is told" "$(cat told)" "3 messages are in talk.json" "/save needs the name of a file" \
+    '"/nonsense" is no command: /system, /reset, /save, /load, /help'
 same "// is a message" 2 "$(wc -l <out)"
+printf '/load talk.json\n/save again.json\n/load none.json\n/load corpus\n/load\n/help\n' >in
+check "/load, and commands that fail" run 3 "(3 messages from talk.json)" chat -m decoder
+contains "what is told" "$(cat err)" "none.json" "corpus: no conversation in JSON" "/load needs the name of a file" "/load FILE" "//TEXT"
+check "/load takes the whole conversation" cmp talk.json again.json
+echo '/restet' >in
+check "an unknown command in a pipe" run 2 '"/restet" is no command' chat -m decoder
 echo 'the cat' >in
 check "--system" run 0 "" chat -m decoder -n 3 --system "be brief"
 
@@ -58,7 +65,7 @@ set -- $(sed -n 's/^(\([0-9]*\) tokens before the answer, \([0-9]*\) of them.*/\
 check "4,000 tokens of history" [ "$1" -gt 4000 ]
 check "of which few are read" [ "$2" -lt 100 ]
 "$qkv" chat -m decoder -n 60 --context 300 <in >out 2>told
-contains "a full context is told" "$(cat told)" "the context of 300 tokens is full" "were dropped"
+same "a full context is told once" "(the context of 300 tokens is full: the oldest messages are dropped from now on)" "$(cat told)"
 echo "$(head -c 4000 /dev/zero | tr '\0' x)" >in
 check "a message that does not fit" run 6 "the context has 300" chat -m decoder --context 300
 printf "\\377 bad\\nthe cat\\n" >in
@@ -77,6 +84,13 @@ contains "what was said stays said" "$(cat stopped.json)" '"user", "content": "t
 same "a talk at a terminal" 0 $?
 set -- $(tr -d '\r' <seen | sed -n 's/.*(\([0-9]*\) tokens before the answer, \([0-9]*\) of them read now; \([0-9]*\) said)$/\1 \2 \3/p')
 same "reads what is new" "$5" "$(($4 - $1 - $3 + 1))"
+if ldd "$qkv" 2>/dev/null | grep -q libedit; then
+    up=$(printf '\020') back=$(printf '\010')
+    TERM=xterm "$type_at" 60 "+> " "the dox${back}g" "+said)" "+> " "half" "+said)" "+> " "$up$up" "+said)" "+> " "/save edited.json" "+messages are in" \
+        "^D" -- "$qkv" chat -m decoder -n 7 --tokens >seen
+    same "a line that is edited, and one of the history" 0 $?
+    same "are messages" "the dog half the dog" "$(tr -d '\n"' <edited.json | grep -o 'role: user, content: [a-z ]*' | sed 's/.*: //' | tr '\n' ' ' | sed 's/ $//')"
+else skipped "line editing: it was built without libedit"; fi
 contains "and says what a pipe does" "$(tr -d '\n\\"' <typed.json)" "role: user, content: the cat" "role: user, content: I love you"
 
 # ---- generate ----

@@ -316,6 +316,22 @@ check "the same at 4 threads" run 0 "" generate -m llama -p 'the' -n 20 -t 4
 cp out four
 check "and at 1" run 0 "" generate -m llama -p 'the' -n 20 -t 1
 check "the same bytes" cmp out four
+ids() { sed 's/.*"ids": \[\([^]]*\)\].*/\1/' out | tr ',' '\n' | wc -l; }
+full="qkv: the text ends at the model's context of 64 tokens"
+check "more tokens than the context has" run 0 "$full" generate -m mistral -p the -n 500 --json
+same "are what it leaves behind <s> and a prompt of one" 62 "$(ids)"
+contains "is a finish by length" "$(cat out)" '"finish": "length"'
+cp out filled
+check "without -n" run 0 "$full" generate -m mistral -p the --json
+check "the same" cmp out filled
+check "as many tokens as fit" run 0 "" generate -m mistral -p the -n 62 --json
+check "the same without a note" cmp out filled
+check "--past-context" run 0 "" generate -m mistral -p the -n 100 --json --past-context
+same "goes on" 100 "$(ids)"
+refused "learned positions end" 5 "the model's positions end at 12: it cannot go past its context" generate -m gpt2 -p the --past-context
+long=$(awk 'BEGIN { for (i = 0; i < 70; i++) printf " the" }')
+refused "a prompt longer than the context" 6 "leaves no room: the model's context is 64" generate -m mistral -p "$long"
+check "can be read past it" run 0 "" generate -m mistral -p "$long" -n 2 --past-context
 refused "no room" 6 "qkv: generate" generate -m gpt2 -p 'the the the the the the the the the the the the the'
 
 # ---- translate ----

@@ -821,7 +821,10 @@ static void several_ids_end_a_text(void **state)
     m = load();
     check_greedy(m, "t7 t8", (const int32_t[]){ 1, 7, 8 }, 3, 20, true);
     assert_int_equal(qkv_generate(m, "t7 t8", 5, &(qkv_generate_opts){ .start = 1, .end = -1 }, NULL, NULL, &g), QKV_OK);
-    assert_int_equal(g.n, 128); /* options that are given count */
+    assert_int_equal(g.n, 64 - 3); /* options that are given count, and the context ends it */
+    const qkv_generate_opts past = { .size = sizeof past, .max_tokens = 100, .start = 1, .end = -1, .past_context = 1 };
+    assert_int_equal(qkv_generate(m, "t7 t8", 5, &past, NULL, NULL, &g), QKV_OK);
+    assert_int_equal(g.n, 100);
     qkv_model_free(m);
     set_key("config.json", "max_new_tokens", "2");
     m = load();
@@ -956,7 +959,7 @@ static void search_is_by_the_files(void **state)
         assert_true(found.best[i].score == wanted.best[i].score);
         for (int64_t k = 0; k < found.best[i].n_ids; k++) assert_true(found.best[i].ids[k] != 5 && found.best[i].ids[k] != 22);
     }
-    const qkv_translate_opts narrower = { .n_best = 5 };
+    const qkv_translate_opts narrower = { .beam = 4, .n_best = 5 };
     assert_int_equal(qkv_translate(m, sources, NULL, 1, &narrower, &found), QKV_USAGE); /* more than its beam of 4 */
     const qkv_translate_opts wider = { .beam = 5, .n_best = 5, .length_penalty = -1, .max_length = 30 };
     assert_int_equal(qkv_translate(m, sources, NULL, 1, &wider, &found), QKV_OK);

@@ -142,7 +142,8 @@ QKV_API qkv_objective qkv_translating(void);
 /* ---- generation: a decoder alone continues a text ---- */
 typedef struct qkv_generate_opts {
     size_t size;
-    int64_t max_tokens;       /* new ones at most; 0 means what a published model's files say, else 128 */
+    int64_t max_tokens;       /* new ones at most; 0: what a published model's files say (max_new_tokens), else what the context
+                                 leaves, else 128. More than the context leaves is capped */
     float temperature;        /* logits are divided by it; 0 is greedy, and the default */
     int top_k;                /* only the k likeliest; 0: any */
     float top_p;              /* only the likeliest whose probabilities together reach p, in (0, 1]; 0 means 1 */
@@ -171,6 +172,7 @@ typedef struct qkv_generate_opts {
     int n_ends;
     int special_tokens; /* 1: special tokens that are spelled in the prompt are these tokens; else they are text */
     int no_start;       /* 1: nothing goes before the prompt: it has its own start, as chat templates write it */
+    int past_context;   /* 1: goes on past the model's context; UNSUPPORTED for positions that end there */
 } qkv_generate_opts;
 
 /* Sets *out to the options that a published model's files ask for (generation_config.json, else config.json): do_sample with
@@ -209,8 +211,9 @@ QKV_API void qkv_generated_free(qkv_generated *g);
 /* Continues `prompt` (length bytes of UTF-8; may be empty), or the ids of the options. The penalties and filters go in the
  * order they have above, each on what the one before has left, the three penalties and no_repeat before all others. Special
  * tokens but the end, and ids without a token, stand for no text and never come. The same seed and sample give the same text
- * at any number of threads. Positions that are learned end somewhere: a prompt with no room for one more token is LIMIT, and
- * generation stops there with QKV_FINISH_LENGTH; others go on without end (to 2^20 tokens). USAGE for options out of range, a
+ * at any number of threads. Prompt and new text, the start counted, have at most as many tokens as the model's context
+ * (qkv_model_info.context; 2^20 tokens where that is 0, and with past_context): generation stops there with QKV_FINISH_LENGTH,
+ * and a prompt that leaves no room for one more token is LIMIT. USAGE for options out of range, a
  * model that has an encoder or no tokenizer, or an empty prompt without a start; FORMAT for a prompt that is not UTF-8;
  * NUMERIC; MEMORY; and what each gave. *out then holds nothing. each may be NULL. */
 QKV_API qkv_status qkv_generate(const qkv_model *m, const char *prompt, size_t length, const qkv_generate_opts *opts,

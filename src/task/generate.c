@@ -107,7 +107,7 @@ static qkv_status resolve_generate_options(generation *g, const qkv_model *m)
     if (!g->tokenizer) return qkv__refuse_without_tokenizer(m, "generate");
     g->vocabulary = g->t->target_vocabulary ? g->t->target_vocabulary : g->t->vocabulary;
     if (!g->o.max_tokens) g->o.max_tokens = qkv__min(qkv_model_info_of(m)->max_new, MOST_TOKENS);
-    if (!g->o.max_tokens) g->o.max_tokens = DEFAULT_TOKENS;
+    if (!g->o.max_tokens) g->o.max_tokens = qkv_model_info_of(m)->context ? MOST_TOKENS : DEFAULT_TOKENS;
     if (g->o.max_tokens < 0 || g->o.max_tokens > MOST_TOKENS)
         return qkv__fail(QKV_USAGE, "generate: max_tokens is %lld: it must be from 1 to %d", (long long)g->o.max_tokens,
                          MOST_TOKENS);
@@ -121,16 +121,25 @@ static qkv_status resolve_generate_options(generation *g, const qkv_model *m)
 
 /* ---- the prompt ---- */
 
-/* How many new tokens fit behind the prompt, its start counted. */
+/* How many new tokens fit behind the prompt, its start counted. No model generates past its context unless asked to, and one
+ * with learned positions or longrope cannot: longrope turns all tokens by other frequencies there. */
 static qkv_status find_room(generation *g, int64_t taken)
 {
-    int64_t positions = g->f.max_tokens, longest = positions ? qkv__min(positions, MOST_TOKENS) : MOST_TOKENS;
+    int64_t positions = g->f.max_tokens, context = g->f.info->context, longest = MOST_TOKENS;
+    if (g->o.past_context && (positions || (context && g->t->rotary_scaling == QKV_ROTARY_LONG)))
+        return qkv__fail(QKV_UNSUPPORTED, "generate: the model's positions end at %lld: it cannot go past its context",
+                         (long long)(positions ? positions : context));
+    if (positions) longest = qkv__min(longest, positions);
+    if (context && !g->o.past_context) longest = qkv__min(longest, context);
     if (taken < 1) return qkv__fail(QKV_USAGE, "generate: an empty prompt needs a token " QKV_SPECIAL_START " to start with");
     const char *start = g->started.n ? qkv_tokenizer_token(g->tokenizer, g->started.ids[0]) : NULL;
     if (taken + !g->o.no_new > longest)
         return qkv__fail(QKV_LIMIT, "generate: a prompt of %lld tokens%s%s%s leaves no room: %s %lld", (long long)taken,
                          start ? ", " : "", start ? start : "", start ? " counted," : "",
-                         positions ? "the model's positions end at" : "a text ends at", (long long)longest);
+                         longest == positions ? "the model's positions end at"
+                         : longest == context ? "the model's context is"
+                                              : "a text ends at",
+                         (long long)longest);
     g->most = g->o.no_new ? 0 : qkv__min(g->o.max_tokens, longest - taken);
     return QKV_OK;
 }
