@@ -200,7 +200,7 @@ static void bad_training_options(void **state)
         assert_int_equal(qkv_word_counts_add(w, "a\xFF", 2), QKV_FORMAT);
         qkv_word_counts_free(w);
     }
-    assert_null(qkv_word_counts_new_of((qkv_token_kind)3));
+    assert_null(qkv_word_counts_new_of(QKV_TOKEN_PUBLISHED));
     assert_int_equal(qkv_error_status(), QKV_USAGE);
     assert_null(qkv_word_counts_new_of((qkv_token_kind)-1));
     assert_int_equal(qkv_tokenizer_kind(NULL), QKV_TOKEN_BYTE_PAIRS);
