@@ -272,6 +272,76 @@ static void too_many_are_told(void **state)
     qkv_server_free(s);
 }
 
+static int send_from(unsigned from, int port, const char *path, const char *body)
+{
+    char *bytes;
+    size_t size = write_request(port, &(request){ .path = path, .body = body }, &bytes);
+    int fd = connect_from(from, port);
+    assert_true(fd >= 0 && send_bytes(fd, bytes, size));
+    free(bytes);
+    return fd;
+}
+
+/* More long streams of one client than a batch has places: a short text of another client needs few steps. */
+static void a_client_with_many_streams_leaves_room(void **state)
+{
+    enum { STREAMS = 20, OTHER = INADDR_LOOPBACK + 1, MOST_STEPS = 16 * 300 };
+    static const char stream[] = "{\"prompt\":\"the\",\"n\":16,\"max_tokens\":1000,\"temperature\":0,\"stream\":true}";
+    int fds[STREAMS];
+    (void)state;
+    qkv_server *s = serve((qkv_server_opts){ 0 });
+    int port = qkv_server_port(s);
+    for (int i = 0; i < STREAMS; i++) fds[i] = send_only(port, "/v1/completions", stream);
+    while (active(s) < STREAMS || steps(s) < 100) usleep(100);
+    unsigned long long before = steps(s);
+    for (int i = 0; i < 3; i++) {
+        reply r = { 0 };
+        int fd = send_from(OTHER, port, "/v1/completions", "{\"prompt\":\"you\",\"max_tokens\":2,\"temperature\":0}");
+        receive_reply(fd, &r, false);
+        assert_int_equal(r.status, 200);
+        free_reply(&r);
+        close(fd);
+    }
+    if (steps(s) - before > MOST_STEPS) fail_msg("%llu steps", steps(s) - before);
+    for (int i = 0; i < STREAMS; i++) close(fds[i]);
+    qkv_server_free(s);
+}
+
+/* Requests that wait for a turn. */
+static int waiting(qkv_server *s)
+{
+    pthread_mutex_lock(&s->connections.lock);
+    int n = 0;
+    for (const qkv__waiter *w = s->connections.waiting; w; w = w->next) n++;
+    pthread_mutex_unlock(&s->connections.lock);
+    return n;
+}
+
+/* One place, and 64 that wait: the next one is told, others are served. */
+static void a_client_whose_queue_is_full_is_told(void **state)
+{
+    enum { FULL = 65, OTHER = INADDR_LOOPBACK + 1 };
+    static const char body[] = "{\"prompt\":\"the\",\"n\":4,\"max_tokens\":4096,\"temperature\":0}";
+    int fds[FULL];
+    (void)state;
+    qkv_server *s = serve((qkv_server_opts){ .size = sizeof(qkv_server_opts), .batch = 1 });
+    int port = qkv_server_port(s);
+    for (int i = 0; i < FULL; i++) fds[i] = send_only(port, "/v1/completions", body);
+    while (waiting(s) < FULL - 1) usleep(100);
+    reply r = post(port, "/v1/completions", body);
+    assert_int_equal(r.status, 503);
+    assert_non_null(strstr(r.text, "Retry-After: 1\r\n"));
+    assert_non_null(strstr(r.body, "64 requests of this client wait"));
+    free_reply(&r);
+    int fd = send_from(OTHER, port, "/v1/completions", "{\"prompt\":\"you\",\"max_tokens\":2}");
+    receive_reply(fd, &r, false);
+    assert_int_equal(r.status, 200);
+    free_reply(&r);
+    close(fd);
+    for (int i = 0; i < FULL; i++) close(fds[i]);
+    qkv_server_free(s);
+}
+
 /* ---- files that change ---- */
 
 enum { TOUCHED, OVERWRITTEN, CUT, GONE, REPLACED, ASKED, CHANGES };
@@ -399,6 +469,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(nobody_is_shut_out, use_pair, free_model),
         cmocka_unit_test_setup_teardown(the_longest_wait_makes_room, use_pair, free_model),
         cmocka_unit_test_setup_teardown(too_many_are_told, use_language, free_model),
+        cmocka_unit_test_setup_teardown(a_client_with_many_streams_leaves_room, use_language, free_model),
+        cmocka_unit_test_setup_teardown(a_client_whose_queue_is_full_is_told, use_language, free_model),
         cmocka_unit_test(files_that_change_are_loaded_again),
         cmocka_unit_test_setup_teardown(requests_keep_their_model, use_language, free_model),
     };

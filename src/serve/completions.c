@@ -267,10 +267,16 @@ static qkv_status make_text(completion *c, qkv__json *j)
     return c->stream ? put_last_event(c) : put_whole_text(c, j);
 }
 
+/* Between texts the turn is given up, so that a request of many does not hold it longer than others. */
 static qkv_status make_texts(completion *c, qkv__json *j)
 {
+    qkv__request *r = c->opts.each_step_data;
     qkv_status status = QKV_OK;
-    for (c->index = 0; c->index < c->prompts.n * c->samples && !status; c->index++) status = make_text(c, j);
+    for (c->index = 0; c->index < c->prompts.n * c->samples && !status; c->index++) {
+        if (c->index && (status = qkv__work_yield(&r->server->connections, r->link)))
+            atomic_store(&r->is_left, qkv__link_is_left(r->link));
+        if (!status) status = make_text(c, j);
+    }
     return status;
 }
 

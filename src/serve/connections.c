@@ -220,25 +220,113 @@ bool qkv__link_is_left(const qkv__link *link)
 
 /* ---- turns ---- */
 
-bool qkv__work_begin(qkv__connections *l, const qkv__link *link, qkv__turn turn)
+static int turns_of_client(const qkv__connections *l, const qkv__link *as, qkv__turn turn)
 {
-    bool is_left;
-    pthread_mutex_lock(&l->lock);
-    while (!(is_left = qkv__link_is_left(link)) && l->working[turn] >= l->most[turn] && !atomic_load(&l->hurry))
-        wait_until(l, now() + LOOK_EVERY);
-    bool may = !is_left && l->working[turn] < l->most[turn];
-    l->working[turn] += may;
-    pthread_mutex_unlock(&l->lock);
-    return may;
+    int n = 0;
+    for (const qkv__link *x = l->first; x; x = x->next) n += x->has_turn && x->turn == turn && is_same_client(x, as);
+    return n;
 }
 
-void qkv__work_end(qkv__connections *l, qkv__turn turn)
+static uint64_t client_served(const qkv__connections *l, const qkv__link *as)
+{
+    uint64_t last = 0;
+    for (const qkv__link *x = l->first; x; x = x->next)
+        if (is_same_client(x, as) && x->served > last) last = x->served;
+    return last;
+}
+
+uint64_t qkv__client_served(qkv__connections *l, const qkv__link *link)
 {
     pthread_mutex_lock(&l->lock);
-    l->working[turn]--;
+    uint64_t last = client_served(l, link);
+    pthread_mutex_unlock(&l->lock);
+    return last;
+}
+
+void qkv__serve_client(qkv__connections *l, qkv__link *link)
+{
+    pthread_mutex_lock(&l->lock);
+    link->served = ++l->clock;
+    pthread_mutex_unlock(&l->lock);
+}
+
+static bool comes_before(const qkv__connections *l, const qkv__waiter *a, const qkv__waiter *b)
+{
+    int turns[] = { turns_of_client(l, a->link, a->turn), turns_of_client(l, b->link, b->turn) };
+    uint64_t served[] = { client_served(l, a->link), client_served(l, b->link) };
+    if (turns[0] != turns[1]) return turns[0] < turns[1];
+    return served[0] != served[1] ? served[0] < served[1] : a->came < b->came;
+}
+
+static bool may_work(const qkv__connections *l, const qkv__waiter *w)
+{
+    const bool is_extra = w->turn == QKV__TURN_BATCH && !turns_of_client(l, w->link, w->turn);
+    if (l->working[w->turn] >= l->most[w->turn] * (is_extra ? 2 : 1)) return false;
+    for (const qkv__waiter *x = l->waiting; x; x = x->next)
+        if (x != w && x->turn == w->turn && comes_before(l, x, w)) return false;
+    return true;
+}
+
+static int waiting_of_client(const qkv__connections *l, const qkv__link *as)
+{
+    int n = 0;
+    for (const qkv__waiter *x = l->waiting; x; x = x->next) n += is_same_client(x->link, as);
+    return n;
+}
+
+/* The lock is held. */
+static qkv_status wait_for_turn(qkv__connections *l, qkv__link *link, qkv__turn turn)
+{
+    bool is_left = false, may = false;
+    qkv__waiter w = { .link = link, .turn = turn, .came = ++l->clock, .next = l->waiting }, **at = &l->waiting;
+    l->waiting = &w;
+    while (!(is_left = qkv__link_is_left(link)) && !(may = may_work(l, &w)) && !atomic_load(&l->hurry))
+        wait_until(l, now() + LOOK_EVERY);
+    while (*at != &w) at = &(*at)->next;
+    *at = w.next;
+    if (may) {
+        l->working[turn]++;
+        link->has_turn = true;
+        link->turn = turn;
+        link->served = ++l->clock;
+    }
+    pthread_cond_broadcast(&l->changed); /* another one is next */
+    return may ? QKV_OK : qkv__fail(QKV_FAILURE, is_left ? "the client has left" : "the server is ending");
+}
+
+static void give_turn_up(qkv__connections *l, qkv__link *link)
+{
+    if (!link->has_turn) return;
+    link->has_turn = false;
+    l->working[link->turn]--;
     bool is_resting = !l->working[QKV__TURN_MODEL] && !l->working[QKV__TURN_BATCH];
     int64_t at = now() + (is_resting ? REST : LONG_WORK);
     if (!l->trim_at || at < l->trim_at) l->trim_at = at;
     pthread_cond_broadcast(&l->changed);
+}
+
+qkv_status qkv__work_begin(qkv__connections *l, qkv__link *link, qkv__turn turn)
+{
+    pthread_mutex_lock(&l->lock);
+    qkv_status status = waiting_of_client(l, link) < QKV__WAITING
+                            ? wait_for_turn(l, link, turn)
+                            : qkv__fail(QKV_LIMIT, "%d requests of this client wait: try again", QKV__WAITING);
+    pthread_mutex_unlock(&l->lock);
+    return status;
+}
+
+qkv_status qkv__work_yield(qkv__connections *l, qkv__link *link)
+{
+    pthread_mutex_lock(&l->lock);
+    give_turn_up(l, link);
+    qkv_status status = wait_for_turn(l, link, link->turn);
+    pthread_mutex_unlock(&l->lock);
+    return status;
+}
+
+void qkv__work_end(qkv__connections *l, qkv__link *link)
+{
+    pthread_mutex_lock(&l->lock);
+    give_turn_up(l, link);
     pthread_mutex_unlock(&l->lock);
 }

@@ -7,7 +7,7 @@
 struct qkv__events {
     qkv_server *server;
     struct MHD_Connection *connection;
-    qkv__turn turn;
+    qkv__link *link;
     qkv__events_fill *fill;
     void *data;
     void (*release)(void *data);
@@ -61,7 +61,7 @@ static void *send_events(void *data)
 {
     struct qkv__events *s = data;
     qkv_status status = s->fill(s, s->data);
-    qkv__work_end(&s->server->connections, s->turn);
+    qkv__work_end(&s->server->connections, s->link);
     pthread_mutex_lock(&s->lock);
     if ((s->status = status)) strcpy(s->sentence, qkv_error());
     put_end(s);
@@ -112,7 +112,6 @@ struct MHD_Response *qkv__events_response(struct qkv__events *s)
 static qkv_status begin_events(struct qkv__events *s, qkv__request *r)
 {
     if (pthread_create(&s->thread, NULL, send_events, s)) return qkv__fail(QKV_MEMORY, "a thread could not be had");
-    r->is_working = false;
     r->stream = s;
     pthread_mutex_lock(&s->lock);
     while (!s->has_begun && !s->is_done) pthread_cond_wait(&s->changed, &s->lock);
@@ -136,7 +135,7 @@ qkv_status qkv__events_start(qkv__request *r, qkv__events_fill *fill, void *data
     if (!s) return release_data(data), QKV_MEMORY;
     s->server = r->server;
     s->connection = r->connection;
-    s->turn = r->route->turn;
+    s->link = r->link;
     s->fill = fill;
     s->data = data;
     s->release = release_data;

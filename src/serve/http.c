@@ -148,11 +148,11 @@ qkv_status qkv__request_step(void *request)
     return qkv__fail(QKV_FAILURE, "the client has left");
 }
 
-/* What is given back instead of an answer when there is no turn for r. */
-static enum MHD_Result turn_away(qkv__request *r)
+/* What is given back instead of an answer when there is no turn for r: nothing, where the client has left. */
+static enum MHD_Result reject_client(qkv__request *r, qkv_status status)
 {
-    if (atomic_load(&r->server->connections.hurry)) return reply_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is ending");
-    return MHD_NO;
+    bool is_left = status == QKV_FAILURE && !atomic_load(&r->server->connections.hurry);
+    return is_left ? MHD_NO : reply_error(r, MHD_HTTP_SERVICE_UNAVAILABLE, qkv_error());
 }
 
 static enum MHD_Result answer_request(qkv__request *r)
@@ -165,11 +165,11 @@ static enum MHD_Result answer_request(qkv__request *r)
                            r->server->reload.is_running
                                ? "the model's files have changed and are loaded again: try again"
                                : "the model's files have changed since the server started: restart the server");
-    if (!status && r->route->is_post && !(r->is_working = qkv__work_begin(&r->server->connections, r->link, r->route->turn)))
-        return turn_away(r);
+    qkv_status turn = !status && r->route->is_post ? qkv__work_begin(&r->server->connections, r->link, r->route->turn) : QKV_OK;
+    if (turn) return reject_client(r, turn);
     if (!status) status = r->route->answer(r);
     if (!status) status = r->answer.status;
-    if (r->is_working) qkv__work_end(&r->server->connections, r->route->turn);
+    if (!r->stream) qkv__work_end(&r->server->connections, r->link);
     if (atomic_load(&r->is_left)) return MHD_NO;
     return status ? reply_error(r, http_status(status), qkv_error()) : reply(r, MHD_HTTP_OK);
 }

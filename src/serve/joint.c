@@ -7,9 +7,8 @@
 
 enum { MOST_JOINED = 64 }; /* texts of several requests; one that has more runs alone */
 
-void qkv__joint_begin(qkv__joint *j, int most_parts)
+void qkv__joint_begin(qkv__joint *j)
 {
-    j->most_parts = most_parts;
     pthread_mutex_init(&j->lock, NULL);
     pthread_cond_init(&j->changed, NULL);
 }
@@ -104,29 +103,49 @@ static bool is_same_code(const char *a, const char *b) { return a && b ? !strcmp
 
 static bool fits_to(const qkv__part *x, const qkv__part *first, int64_t n)
 {
-    if (!first) return true;
     return n + x->texts.n <= MOST_JOINED && x->run == first->run && x->n_best == first->n_best &&
            is_same_code(x->source_lang, first->source_lang) && is_same_code(x->target_lang, first->target_lang);
 }
 
-/* The oldest part of its size, and those behind it that fit to it; they leave the list. NULL: none is left. */
+/* Those whose clients have left leave the list. */
+static void drop_left_parts(qkv__joint *j)
+{
+    for (qkv__part **at = &j->waiting; *at;)
+        if (((*at)->is_done = is_left(*at))) *at = (*at)->next;
+        else at = &(*at)->next;
+}
+
+/* The part of its size whose client was served least recently, of one client the oldest. NULL: none is left. */
+static qkv__part *choose_first(const qkv__joint *j, bool large)
+{
+    qkv__part *best = NULL;
+    uint64_t least = UINT64_MAX;
+    for (qkv__part *p = j->waiting; p; p = p->next) {
+        uint64_t served = is_large(p) == large ? qkv__client_served(&p->request->server->connections, p->request->link) : least;
+        if (served < least) least = served, best = p;
+    }
+    return best;
+}
+
+/* That part and those that fit to it, which leave the list. */
 static qkv__part *take_parts(qkv__joint *j, bool large)
 {
-    qkv__part *first = NULL, **end = &first;
-    int64_t n = 0;
-    for (qkv__part **at = &j->waiting, *x; (x = *at);) {
-        if (!(x->is_done = is_left(x)) && (is_large(x) != large || !fits_to(x, first, n))) {
+    drop_left_parts(j);
+    qkv__part *first = choose_first(j, large), *taken = NULL, **end = &taken;
+    int64_t n = first ? first->texts.n : 0;
+    for (qkv__part **at = &j->waiting, *x; first && (x = *at);) {
+        if (x != first && (is_large(x) != large || !fits_to(x, first, n))) {
             at = &x->next;
             continue;
         }
         *at = x->next;
         x->next = NULL;
-        if (x->is_done) continue;
         *end = x;
         end = &x->next;
-        n += x->texts.n;
+        n += x == first ? 0 : x->texts.n;
+        qkv__serve_client(&x->request->server->connections, x->request->link);
     }
-    return first;
+    return taken;
 }
 
 /* The lock is held, but not during the run. */

@@ -45,14 +45,13 @@ typedef struct qkv__part {
 typedef struct qkv__joint {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int most_parts;     /* of one run */
     qkv__part *waiting; /* the oldest first */
     bool is_running[2]; /* small parts, and a large one */
 } qkv__joint;
-void qkv__joint_begin(qkv__joint *j, int most_parts);
+void qkv__joint_begin(qkv__joint *j);
 void qkv__joint_end(qkv__joint *j);
 
-/* Runs p together with others that wait for the same, on the thread of one of them. A request of many texts runs alone, and
+/* Runs p together with others that wait for the same, on the thread of one of them. Clients take turns. A request of many texts runs alone, and
  * beside it small ones go on. Work ends early when the clients of all its parts have left. Errors are those of p alone. Free it
  * in any case. */
 qkv_status qkv__join(qkv__joint *j, qkv__part *p);

@@ -55,9 +55,9 @@ qkv_status qkv__served_new(const qkv_server *s, const qkv_model *m, qkv_model *o
     x->users = 1;
     pthread_mutex_init(&x->remembered.lock, NULL);
     pthread_mutex_init(&x->engine_lock, NULL);
-    qkv__joint_begin(&x->joint, s->batch);
+    qkv__joint_begin(&x->joint);
     if (x->job == QKV__GENERATES) {
-        if (!(x->batcher = qkv__batcher_new(m, s->batch, s->prefix_cache))) status = QKV_MEMORY;
+        if (!(x->batcher = qkv__batcher_new(m, 2 * s->batch, s->prefix_cache))) status = QKV_MEMORY;
         if (!status) status = begin_chat_format(s, x);
     }
     if (status) free_served(x);

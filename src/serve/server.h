@@ -28,8 +28,19 @@ typedef struct qkv__link {
     unsigned char address[16]; /* of the client, as IPv6 has it: of IPv4 all of it, else its network, of 64 bits */
     bool is_surplus;           /* one too many: it is told so */
     bool is_dropped;           /* it is being closed, and counts no more */
+    bool has_turn;
+    qkv__turn turn;
+    uint64_t served; /* when it last got a turn, as the connections count */
     struct qkv__link *next, **from;
 } qkv__link;
+
+/* A request that waits for a turn, on its thread's stack. */
+typedef struct qkv__waiter {
+    const qkv__link *link;
+    qkv__turn turn;
+    uint64_t came;
+    struct qkv__waiter *next;
+} qkv__waiter;
 
 typedef struct qkv__connections {
     pthread_mutex_t lock;
@@ -40,6 +51,8 @@ typedef struct qkv__connections {
     int n, active; /* connections; requests that have arrived and are not answered yet */
     int most_of_address;
     int working[QKV__TURNS], most[QKV__TURNS]; /* requests that have a turn now, and how many may */
+    qkv__waiter *waiting;                      /* for a turn */
+    uint64_t clock;                            /* counts waiters and turns */
     bool stop;                                 /* the watch ends */
     atomic_bool hurry;                         /* nobody waits for work any more, and what can be cut short is */
     int64_t patience;                          /* milliseconds for a request to arrive */
@@ -62,9 +75,17 @@ void qkv__link_idle(qkv__connections *l, qkv__link *link);
  * any more, and almost no client that ends its side still reads. */
 bool qkv__link_is_left(const qkv__link *link);
 
-/* Waits for a turn. False when the server ends, or the client has left. */
-bool qkv__work_begin(qkv__connections *l, const qkv__link *link, qkv__turn turn);
-void qkv__work_end(qkv__connections *l, qkv__turn turn);
+/* Waits for a turn. Clients take turns: the one that holds the fewest is next, then the one that was served least recently. A client
+ * that holds no place in a batch gets one beyond `most`, up to twice as many, so nobody waits for the long texts of others. At most
+ * QKV__WAITING requests of a client wait. FAILURE when the server ends or the client has left, LIMIT when too many wait. */
+enum { QKV__WAITING = 64 };
+qkv_status qkv__work_begin(qkv__connections *l, qkv__link *link, qkv__turn turn);
+qkv_status qkv__work_yield(qkv__connections *l, qkv__link *link); /* gives the turn up and waits for another one */
+void qkv__work_end(qkv__connections *l, qkv__link *link);         /* nothing where it has no turn */
+
+/* When a client was last served, 0: never; and that it is now. */
+uint64_t qkv__client_served(qkv__connections *l, const qkv__link *link);
+void qkv__serve_client(qkv__connections *l, qkv__link *link);
 
 /* ---- the server ---- */
 
@@ -143,7 +164,6 @@ typedef struct qkv__request {
     bool is_form, is_busy;
     bool is_unread;      /* its body is not read: it is refused */
     atomic_bool is_left; /* its client has left: it is not answered. A stream sets it on a thread of its own */
-    bool is_working;     /* it has a turn */
     qkv_text received;
     size_t size; /* bytes that came, those over the limit too */
     json_t *body;
