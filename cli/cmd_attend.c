@@ -215,7 +215,8 @@ static qkv_status tell_origin(const work *w, qkv_text *note)
     enum { COLUMNS = 200, ROOM = 2048 };
     const char *text = given.text ? given.text : w->text.data;
     char line[ROOM];
-    snprintf(line, sizeof line, "%.*s: %.*s", (int)fitting_bytes(given.model, COLUMNS), given.model,
+    const char *name = last_part(given.model);
+    snprintf(line, sizeof line, "%.*s: %.*s", (int)fitting_bytes(name, COLUMNS), name,
              (int)fitting_bytes(text, COLUMNS), text);
     return qkv_utf8_repair(line, strlen(line), note);
 }

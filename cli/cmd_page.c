@@ -1,5 +1,6 @@
 /* cmd_page.c: qkv page: a model in one file that a browser runs. */
 #include "options.h"
+#include "term/print.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -43,18 +44,6 @@ static const char *find_engine(void)
     return NULL;
 }
 
-/* The last part of the folder's path. */
-static const char *folder_name(const char *folder)
-{
-    static char name[256];
-    size_t end = strlen(folder);
-    while (end && folder[end - 1] == '/') end--;
-    size_t begin = end;
-    while (begin && folder[begin - 1] != '/') begin--;
-    snprintf(name, sizeof name, "%.*s", (int)(end - begin), folder + begin);
-    return *name && strcmp(name, ".") ? name : "qkv";
-}
-
 static qkv_status run_page(void)
 {
     const char *engine = given.engine ? given.engine : find_engine();
@@ -71,7 +60,7 @@ static qkv_status run_page(void)
                                  .checkpoints = given.checkpoints < 0 ? 0
                                                 : given.checkpoints   ? (int)given.checkpoints
                                                                       : -1,
-                                 .name = given.name ? given.name : folder_name(given.model) };
+                                 .name = given.name ? given.name : last_part(given.model) };
     if (qkv_page_write(given.out, given.model, &opts)) return library_failed();
     if (!given.quiet) fprintf(stderr, _("qkv: wrote %s\n"), given.out);
     return QKV_OK;

@@ -85,7 +85,7 @@ static qkv_status run_model(void)
     if (!given.model) return show_preset();
     qkv_model *m = qkv_model_load(given.model);
     if (!m) return library_failed();
-    qkv_status status = show_architecture(qkv_transformer_options(qkv_model_transformer(m)), given.model);
+    qkv_status status = show_architecture(qkv_transformer_options(qkv_model_transformer(m)), last_part(given.model));
     qkv_model_free(m);
     return status;
 }

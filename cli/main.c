@@ -115,6 +115,8 @@ static qkv_status run_command(char **arguments)
     qkv_status status = parse_options(running, arguments);
     if (status) return status;
     if (common.help) return print_command_help(running, common.all), QKV_OK;
+    if (common.threads > QKV_MAX_THREADS)
+        return fail(QKV_USAGE, "--threads %d: at most %d", common.threads, QKV_MAX_THREADS);
     if (common.threads && qkv_set_threads(common.threads)) return library_failed();
     if (running->is_shared && (status = join_ranks(common.threads))) return status;
     status = running->run();

@@ -138,7 +138,7 @@ static void tell_place(explained *e, const explain_input *in, const qkv_attentio
                                          N_("attention of the decoder to the source") };
     size_t used = (size_t)snprintf(e->about_text, sizeof e->about_text,
                                    _("%.300s, layer %d of 0 to %d, head %s of 0 to %lld: %s. The text is \"%.200s\"."),
-                                   in->model, at->layer, at->layers - 1, in->head ? in->head : "0", (long long)at->o->heads - 1,
+                                   last_part(in->model), at->layer, at->layers - 1, in->head ? in->head : "0", (long long)at->o->heads - 1,
                                    _(kinds[at->kind]), in->text);
     if (a->found && used < sizeof e->about_text)
         snprintf(e->about_text + used, sizeof e->about_text - used, _(" The translation that was found is \"%.200s\"."),

@@ -60,7 +60,7 @@ static void show_shapes(const qkv_tape *t, const passage *p, const qkv_transform
           "%d targets of %d go through it:"),
         o->encoder_layers, (int)o->dim, (int)o->heads, (int)o->d_ff, VOCABULARY, BATCH, SOURCE, BATCH, TARGET);
     show_shape(_("source embedded, with positions"), qkv_tape_hidden(t, 0));
-    show_shape(_("after encoder layer 1"), qkv_tape_hidden(t, 1));
+    show_shape(_("after encoder layer 0"), qkv_tape_hidden(t, 1));
     show_shape(_("encoder's output, the memory"), p->memory);
     show_shape(_("target embedded, with positions"), qkv_tape_hidden(t, o->encoder_layers + 1));
     show_shape(_("decoder's output"), p->hidden);

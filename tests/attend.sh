@@ -96,6 +96,8 @@ check "a PNG by the ending in capitals" is_png map.PNG
 check "of a size for people" is_between 200 4000 $(png_size map.png)
 same "a PDF" "%PDF" "$(head -c 4 map.pdf)"
 contains "an SVG with the tokens and axes" "$(cat map.svg)" "<svg" love 狗 "query (attending)" "key (attended)" "cross-attention, layer 1, mean of heads"
+check "the caption has the name of the model" run 0 "" attend -m "$PWD/pair" "I love you" -o caption.svg --quiet
+same "not its path" ">pair: I love you<" "$(grep -o ">[^<]*pair: I love you<" caption.svg)"
 rows_of_json map.json >rows.json
 tr -d '\r' <map.csv | tail -n +2 | cut -d, -f2- >rows.csv
 check "CSV and JSON have the same numbers" cmp rows.json rows.csv
@@ -166,7 +168,7 @@ else skipped "a terminal"; fi
 
 # ---- ranks ----
 check "--rank" run 0 "" $all 'I love you' --rank
-same "a line a head, and what the columns are" "5 layer head entropy diagonality first previous same next" \
+same "a line a head, and what the columns are" "5 layer head entropy diagonality first previous same next attends to" \
     "$(wc -l <out | tr -d ' ') $(head -n 1 out | tr -s ' ')"
 check "the least entropy first" sh -c "tail -n +2 out | awk '{ print \$3 }' | sort -c -g"
 column=4
@@ -175,11 +177,12 @@ for name in diagonality first previous same next; do
     check "the most first" sh -c "tail -n +2 out | awk '{ print \$$column }' | sort -c -g -r"
     column=$((column + 1))
 done
-tail -n +2 out | sort >table
+contains "and says what each head does" "$(tail -n +2 out | sed 's/.*[0-9]  //' | sort -u)" token
+tail -n +2 out | sed 's/\([0-9]\)  [a-z].*/\1/' | sort >table
 check "--rank --json" run 0 "" $all 'I love you' --rank --json
 same "has the same numbers" "$(cat table)" \
     "$(tr -d '{}]' <out | sed -n 's/^ "layer"/"layer"/p' | sed 's/"[a-z]*": //g; s/,$//' | tr -d , |
-        awk '{ printf "%5d  %4d", $1, $2; for (i = 3; i <= 8; i++) printf "  %11.6f", $i; print "" }' | sort)"
+        awk '{ printf "%5d  %4d", $1, $2; for (i = 3; i <= 8; i++) printf "  %11.3f", $i; print "" }' | sort)"
 check "--rank of the encoder" run 0 "" attend -m encoder 'I love you' --rank
 same "a line a head" 3 "$(wc -l <out | tr -d ' ')"
 

@@ -152,6 +152,7 @@ bad "an empty file" 4 empty.npy --q empty.npy --k k3.npy --v v3.npy
 bad "a scale of 0" 2 --scale $qkv_files --scale 0
 bad "a scale that is not finite" 2 --scale $qkv_files --scale nan
 bad "0 threads" 2 --threads $qkv_files --threads 0
+fails "too many threads" 2 "--threads 1000: at most 256" info --threads 1000
 bad "too many threads" 2 256 $qkv_files -t 257
 fails "output into a folder that is not there" 3 no/o.npy attention $qkv_files --out no/o.npy
 fails "weights into a folder that is not there: no output either" 3 no/w.npy attention $qkv_files --out o.npy --weights no/w.npy

@@ -115,6 +115,8 @@ for row in "0.1|0.1| (with dropout and label smoothing)" "0.1|0| (with dropout)"
 done
 rm run/training.json
 contains "each by its name" "$(cat two.svg)" ">run: training loss</text>" ">other: training loss</text>" ">other: validation loss</text>"
+same "not by its path" "$("$qkv" show curve run other)" "$("$qkv" show curve "$PWD/run" "$PWD/other")"
+mkdir again && cp -r run again && contains "unless two have one name" "$("$qkv" show curve run again/run)" "again/run: training loss"
 contains "two as text" "$("$qkv" show curve run other)" "run: training loss" "other: validation loss" "step      400   40.5000"
 printf '{"step": 200, "loss": 1.5}\n{"step": 210, "lo' >>run/log.jsonl
 contains "a resumed run has gone back, a torn line is left out" "$("$qkv" show curve run | sed '/validation/,$d' | tail -n 1)" "step      200    1.5000"

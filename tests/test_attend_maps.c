@@ -233,7 +233,7 @@ static void ranks_are_tables(void **state)
     assert_int_equal(qkv_attention_capture_rank(&attended, QKV_ATTENTION_ENCODER, by, heads), QKV_OK);
     const qkv_ranked_head *end = &heads[LAYERS * HEADS - 1];
     assert_int_equal(qkv_attention_rank_text(&attended, QKV_ATTENTION_ENCODER, by, 0, &text), QKV_OK);
-    snprintf(last, sizeof last, "\n%5d  %4d  %11.6f  %11.6f  %11.6f  ", end->layer, end->head, end->measures.entropy,
+    snprintf(last, sizeof last, "\n%5d  %4d  %11.3f  %11.3f  %11.3f  ", end->layer, end->head, end->measures.entropy,
              end->measures.diagonality, end->measures.first);
     assert_memory_equal(text.data, "layer  head      entropy  diagonality", 37);
     assert_non_null(strstr(text.data, last));

@@ -190,3 +190,14 @@ void print_table(const table *t)
         if (t->fit != FIT_PANELS) break;
     }
 }
+
+const char *last_part(const char *folder)
+{
+    static char name[256];
+    size_t end = strlen(folder);
+    while (end && folder[end - 1] == '/') end--;
+    size_t begin = end;
+    while (begin && folder[begin - 1] != '/') begin--;
+    snprintf(name, sizeof name, "%.*s", (int)(end - begin), folder + begin);
+    return *name && strcmp(name, ".") ? name : "qkv";
+}

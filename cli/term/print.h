@@ -23,6 +23,9 @@ void print_name(const char *name, int width, bool right);
  * but not before one that closes or after one that opens. */
 size_t piece_bytes(const char *text);
 
+/* The last part of a folder's path, valid until the next call; "qkv" where it has no name. */
+const char *last_part(const char *folder);
+
 /* Writes text that starts at a column, broken into lines of at most width columns, all but the first after a margin; and prints it,
  * the margin being spaces. */
 void write_wrapped(FILE *f, const char *text, int column, const char *margin, int width);

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+enum { MEASURE_WIDTH = 11 };
+
 static double measure_of(const qkv_head_measures *x, int by)
 {
 #define MEASURE_VALUE(constant, member) x->member,
@@ -47,13 +49,40 @@ qkv_status qkv_attention_capture_rank(const qkv_attention_capture *a, qkv_attent
 static const char *const measure_names[] = { QKV_HEAD_MEASURE_LIST(MEASURE_NAME) };
 #undef MEASURE_NAME
 
+static const char *const measure_heads[] = { QKV__N("entropy"),  QKV__N("diagonality"), QKV__N("first"),
+                                             QKV__N("previous"), QKV__N("same"),        QKV__N("next") };
+_Static_assert(sizeof measure_heads / sizeof *measure_heads == QKV_HEAD_MEASURE_COUNT, "a head for every measure");
+
+/* What a head mostly does, where half of its weight or more is in one place. */
+static const char *main_place(const qkv_head_measures *x)
+{
+    const struct {
+        double weight;
+        const char *words;
+    } places[] = { { x->same, QKV__N("same position") },
+                   { x->previous, QKV__N("previous token") },
+                   { x->next, QKV__N("next token") },
+                   { x->first, QKV__N("first token") } };
+    int most = 0;
+    for (int i = 1; i < 4; i++)
+        if (places[i].weight > places[most].weight) most = i;
+    if (places[most].weight >= 0.5) return qkv__translated(places[most].words);
+    return qkv__translated(x->entropy >= 1 ? QKV__N("spread over many tokens") : QKV__N("a few tokens, by content"));
+}
+
 static void put_ranked(qkv__out *out, const qkv_ranked_head *heads, int64_t n)
 {
     qkv__out_printf(out, "%s", qkv__translated("layer  head"));
-    for (int k = 0; k < QKV_HEAD_MEASURE_COUNT; k++) qkv__out_printf(out, "  %11s", measure_names[k]);
-    for (int64_t i = 0; i < n; i++) {
+    for (int k = 0; k < QKV_HEAD_MEASURE_COUNT; k++) {
+        qkv__out_printf(out, "  ");
+        qkv__out_name(out, qkv__translated(measure_heads[k]), MEASURE_WIDTH, true);
+    }
+    qkv__out_printf(out, "  %s", qkv__translated("attends to"));
+    for (int i = 0; i < n; i++) {
         qkv__out_printf(out, "\n%5d  %4d", heads[i].layer, heads[i].head);
-        for (int k = 0; k < QKV_HEAD_MEASURE_COUNT; k++) qkv__out_printf(out, "  %11.6f", measure_of(&heads[i].measures, k));
+        for (int k = 0; k < QKV_HEAD_MEASURE_COUNT; k++)
+            qkv__out_printf(out, "  %*.3f", MEASURE_WIDTH, measure_of(&heads[i].measures, k));
+        qkv__out_printf(out, "  %s", main_place(&heads[i].measures));
     }
     qkv__out_printf(out, "\n");
 }

@@ -51,13 +51,20 @@ static qkv_status find_conditions(const char *path, const char **conditions)
     return status == QKV_MEMORY ? status : QKV_OK;
 }
 
-/* "FOLDER: training loss (with dropout)"; of one training without its folder. */
-static qkv_status add_curve(compared *c, const char *folder, const qkv_curve *curve, const char *conditions)
+/* The last part of a folder's path. */
+static const char *last_part(const char *folder)
+{
+    const char *slash = strrchr(folder, '/');
+    return slash && slash[1] ? slash + 1 : folder;
+}
+
+/* "NAME: training loss (with dropout)"; of one training without its name. */
+static qkv_status add_curve(compared *c, const char *name_of_one, const qkv_curve *curve, const char *conditions)
 {
     char *name = qkv__arena_take(&c->arena, NAME_BYTES);
     if (!name) return QKV_MEMORY;
     bool is_one = c->n == 1;
-    snprintf(name, NAME_BYTES, "%.120s%s%s%s", is_one ? "" : folder, is_one ? "" : ": ", qkv__translated(curve->name),
+    snprintf(name, NAME_BYTES, "%.120s%s%s%s", is_one ? "" : name_of_one, is_one ? "" : ": ", qkv__translated(curve->name),
              conditions);
     if (!curve->n) return QKV_OK;
     c->curves[c->n_curves] = *curve;
@@ -71,8 +78,7 @@ static qkv_status name_after(compared *c, const char *path)
     char folder[PATH_BYTES], *title = qkv__arena_take(&c->arena, NAME_BYTES);
     if (!title) return QKV_MEMORY;
     folder_of(path, folder);
-    const char *slash = strrchr(folder, '/');
-    snprintf(title, NAME_BYTES, qkv__translated("Training of %.200s"), slash && slash[1] ? slash + 1 : folder);
+    snprintf(title, NAME_BYTES, qkv__translated("Training of %.200s"), last_part(folder));
     c->o.title = title;
     return QKV_OK;
 }
@@ -90,11 +96,14 @@ static qkv_status read_trainings(compared *c, const char *const *folders, int64_
     memset(c->trainings, 0, sizeof *c->trainings * (size_t)n);
     c->n = n;
     for (int64_t i = 0; i < n && !status; i++) {
-        const char *conditions;
+        const char *conditions, *name = last_part(folders[i]);
+        bool is_unique = strcmp(name, "log.jsonl") != 0;
+        for (int64_t k = 0; k < n; k++) is_unique = is_unique && (k == i || strcmp(last_part(folders[k]), name) != 0);
+        if (!is_unique) name = folders[i];
         status = qkv_training_curves_read(folders[i], &c->trainings[i]);
         if (!status) status = find_conditions(folders[i], &conditions);
-        if (!status) status = add_curve(c, folders[i], &c->trainings[i].trained, conditions);
-        if (!status) status = add_curve(c, folders[i], &c->trainings[i].valid, "");
+        if (!status) status = add_curve(c, name, &c->trainings[i].trained, conditions);
+        if (!status) status = add_curve(c, name, &c->trainings[i].valid, "");
     }
     if (!status && !c->o.title && n == 1) status = name_after(c, folders[0]);
     if (!c->o.x_axis) c->o.x_axis = qkv__translated("step");
