@@ -282,6 +282,7 @@ const command show_flow_command = {
 static const option curve_options[] = {
     { "input", 'i', .value = "DIR..", .help = "training folders, or their log.jsonl", .required = true, .plain = true,
       .list = &given.runs },
+    { "model", 'm', .value = "DIR..", .help = "the same as --input", .list = &given.runs },
     { "log-x", .help = "logarithmic axis of steps", .flag = &given.log_x },
     { "log-y", .help = "logarithmic axis of losses", .flag = &given.log_y },
     OUT_OPTION,

@@ -171,6 +171,7 @@ typedef struct watching {
     qkv_training *training;
     progress progress;
     FILE *to;          /* where plan and cost go */
+    double began;      /* all of it, reading included */
     double cost_began; /* busy seconds and tokens when the updates that are measured began */
     int64_t cost_tokens, updates;
 } watching;
@@ -218,10 +219,10 @@ static void draw_step(watching *w, const qkv_run_event *e)
 
 static void tell_end(watching *w, const qkv_run_event *e)
 {
-    say_line(&w->progress, "stopped after step %lld, %.1f minutes: %s", (long long)e->at.step, e->seconds / 60, _(e->reason));
+    char time[32];
+    format_duration(time, seconds_now() - w->began);
+    say_line(&w->progress, "stopped after %lld updates and %s: %s", (long long)e->at.step, time, _(e->reason));
     if (e->score) say_line(&w->progress, "best: %s", e->score->words);
-    if (caught) say_line(&w->progress, "to continue: qkv train --resume --out %s", typed.out);
-    say_line(&w->progress, "the model is in %s", typed.out);
 }
 
 static void watch_event(void *data, const qkv_run_event *e)
@@ -232,7 +233,7 @@ static void watch_event(void *data, const qkv_run_event *e)
     case QKV_RUN_EVENT_BEGIN:
         if (tells_costs) print_plan(w, e);
         break;
-    case QKV_RUN_EVENT_RESUME: say_line(&w->progress, "going on after step %lld", (long long)e->at.step); break;
+    case QKV_RUN_EVENT_RESUME: say_line(&w->progress, "resuming after step %lld", (long long)e->at.step); break;
     case QKV_RUN_EVENT_STEP:
         w->updates++;
         if (tells_costs) measure_cost(w, e);
@@ -261,8 +262,7 @@ static const char *why_stop(void *data)
 static void tell_note(void *data, const char *text)
 {
     watching *w = data;
-    wipe_progress(&w->progress);
-    if (!typed.quiet) fprintf(stderr, "qkv: %s\n", text);
+    say_line(&w->progress, "qkv: %s", text);
 }
 
 static void show_samples(void *data, int64_t n, const char *const *sources, const char *const *references,
@@ -290,7 +290,7 @@ static qkv_status tell_failure(const qkv_run_result *end)
 static qkv_status run_training(const char *job, const option *options)
 {
     qkv_training *t = qkv_training_new(job);
-    watching w = { .training = t, .to = typed.dry_run ? stdout : stderr };
+    watching w = { .training = t, .to = typed.dry_run ? stdout : stderr, .began = seconds_now() };
     qkv_run_result end = { .saved_step = -1 };
     qkv_status status = t ? QKV_OK : qkv_error_status();
     const char *every = typed.log_every ? typed.log_every : "100";
@@ -308,6 +308,8 @@ static qkv_status run_training(const char *job, const option *options)
     if (!status) status = qkv_training_run(t, &watch, &end);
     if (status) status = tell_failure(&end);
     else if (caught) common.signal = caught;
+    if (!status && caught && end.saved_step >= 0) say_line(&w.progress, "to continue: qkv train --resume --out %s", typed.out);
+    if (!status && !typed.dry_run && end.saved_step >= 0) say_line(&w.progress, "the model is in %s", typed.out);
     qkv_training_free(t);
     return status;
 }

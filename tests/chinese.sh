@@ -145,7 +145,7 @@ train() {
 check "a training in Chinese" train zh
 check "and in English" train en
 contains "what it tells" "$(cat zh.said)" "句对        60" "词表" "参数量" "更新次数" "步 2/4" "损失" "词元/秒" "验证损失" "迄今最佳" \
-    "第 4 步后停止" "已达到 --steps" "模型在 zh 中"
+    "4 次更新后停止" "已达到 --steps" "模型在 zh 中"
 same "no line of it is English" "" "$(grep -vP '\p{Han}' zh.said | grep -v '^选定\|^ ')"
 check "the model is the same" cmp zh/model.safetensors en/model.safetensors
 same "and so is its record" "$(sed 's/"\(en\|zh\)"//; /second\|minutes\|created/d' en/training.json)" \

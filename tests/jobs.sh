@@ -206,7 +206,7 @@ for kind in paragraphs files; do
 done
 
 contains "what a language model reads is told" "$("$qkv" train generate --train train.txt --valid heldout.txt $size --context 9 --steps 2 \
-    --out told-tongue 2>&1)" "documents   120, as " " windows" "validation  30" "vocabulary  " " byte pairs" "parameters  " "updates     2, "
+    --out told-tongue 2>&1)" "documents   120, cut into " " windows" "validation  30" "vocabulary  " " byte pairs" "parameters  " "updates     2, "
 
 # ---- mask, embed, similar ----
 cut -f2 train.tsv >plain.txt

@@ -103,6 +103,7 @@ same "of its size" "960" "$(png_size curve.png | cut -d' ' -f2)"
 draws "curve as SVG" curve.svg show curve run --log-x --log-y
 contains "with names" "$(cat curve.svg)" ">training loss</text>" ">validation loss</text>" ">step</text>" ">100</text>"
 contains "curve as text" "$("$qkv" show curve run)" "training loss" "step       10   89.5000" "step      400   50.5000" "validation loss"
+same "and -m names it" "$("$qkv" show curve run)" "$("$qkv" show curve -m run)"
 same "the file itself will do" "$("$qkv" show curve run)" "$("$qkv" show curve run/log.jsonl)"
 mkdir other
 sed 's/50\./40./' run/log.jsonl >other/log.jsonl

@@ -677,7 +677,7 @@ static void validation_text_must_be_there(void **state)
         { "translate", "valid.tsv", "seed", "1", "metric", "bleu", "--metric bleu needs --valid, or --split" },
         { "translate", "pairs.tsv", "split", "0.1", "valid", "valid.tsv", "--split: nothing is held back where --valid" },
         { "translate", "pairs.tsv", "split", "-0.1", "seed", "1", "--split: -0.1 is not from 0 to 0.5" },
-        { "translate", "pairs.tsv", "minutes", "-1", "seed", "1", "--minutes: -1 is below 0" },
+        { "translate", "pairs.tsv", "minutes", "-1", "seed", "1", "--minutes: -1 is not above 0" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         witness w = { 0 };
@@ -711,16 +711,14 @@ static void classes_are_counted_without_what_is_held_back(void **state)
 }
 
 /* A limit of 0 is none. */
-static void no_steps_are_no_limit(void **state)
+static void no_steps_are_refused(void **state)
 {
     (void)state;
     witness w = { .stop_at = 1 };
     qkv_training *t = small_training("translate", "pairs.tsv", "steps0", "steps", "0", NULL);
-    assert_int_equal(run(t, &w, NULL), QKV_OK);
-    bool has_epochs = false;
-    const char *name;
-    for (int i = 0; (name = qkv_training_chosen(t, i)); i++) has_epochs = has_epochs || !strcmp(name, "epochs");
-    assert_true(has_epochs);
+    assert_int_equal(run(t, &w, NULL), QKV_USAGE);
+    assert_has(qkv_error(), "--steps 0 trains nothing");
+    assert_false(exists("steps0"));
     qkv_training_free(t);
 }
 
@@ -769,7 +767,7 @@ int main(void)
         cmocka_unit_test(what_is_odd_about_the_text_is_told),
         cmocka_unit_test(validation_text_must_be_there),
         cmocka_unit_test(classes_are_counted_without_what_is_held_back),
-        cmocka_unit_test(no_steps_are_no_limit),
+        cmocka_unit_test(no_steps_are_refused),
     };
     return cmocka_run_group_tests(tests, make_texts, remove_folder);
 }

@@ -143,6 +143,9 @@ done
 drawn 200 --steps 20 --resume --out drawn200 >lines
 check "after a resume percent and step agree" awk -F'%' '{ n = split($1, before, " "); split($2, after, "step "); split(after[2], step, "[/ ]")
     if (before[n] != int(100 * step[1] / step[2]) || step[1] < 10 || step[2] != 20) exit 1 } END { exit NR < 2 }' lines
+TERM=xterm "$on_terminal" 60 "$qkv" train translate $data $loud --steps 2 --schedule constant --lr 1e-9 --out unlearned >warned
+check "a long note is wrapped" awk '{ gsub(/\r|\033\[K/, "") } /almost nothing/ { seen = 1 } seen && length >= 60 { print; exit 1 } END { exit !seen }' warned
+same "and the last line says where the model is" "the model is in unlearned" "$(tail -n 1 warned | tr -d '\r' | sed 's/.*\[K//')"
 TERM=dumb "$on_terminal" 80 "$qkv" train translate $data $loud --steps 9 --out dumb >dumb.said
 same "a dumb terminal has plain lines" 0 "$(tr -cd "\033" <dumb.said | wc -c | tr -d " ")"
 check "which tell the same" grep -q 'step 9/9  loss' dumb.said
@@ -304,7 +307,10 @@ refused "too little" 4 "line 2" train translate --train two.tsv $model --out no
 refused "no tab" 4 "TAB" train translate --train train.1 $model --out no
 refused "three files" 2 "--train" train translate --train a b c $model --out no
 refused "an unknown preset" 2 "huge" train translate --train train.tsv --preset huge --out no
-refused "heads that do not fit" 2 "heads" train translate --train train.tsv --dim 16 --heads 3 --quiet --out no2
+refused "heads that do not fit" 2 "--dim 16 is not divisible by --heads 3" train translate --train train.tsv --dim 16 --heads 3 --quiet --out no2
+refused "nor key and value heads" 2 "--heads 4 is not divisible by --kv-heads 3" train translate --train train.tsv --dim 16 --heads 4 \
+    --kv-heads 3 --quiet --out no2
+refused "no epochs" 2 "--epochs 0 trains nothing" train translate --train train.tsv $model --epochs 0 --out no2
 check "a schedule that must know its end gets it from --minutes" run 0 "--minutes: the planned steps are made" train translate \
     --train train.tsv $loud --schedule linear --minutes 0.02 --out no3
 refused "dropout of 2" 2 "dropout" train translate --train train.tsv $model --dropout 2 --out no4

@@ -159,12 +159,15 @@ void show_progress(progress *p, const progress_state *s)
 
 void say_line(progress *p, const char *format, ...)
 {
+    char text[2048];
     va_list args;
     if (p->quiet) return;
     wipe_progress(p);
     va_start(args, format);
-    vfprintf(stderr, translated(format), args);
+    vsnprintf(text, sizeof text, translated(format), args);
     va_end(args);
+    if (isatty(STDERR_FILENO)) write_wrapped(stderr, text, 0, "  ", terminal_columns() - 1);
+    else fputs(text, stderr);
     fputc('\n', stderr);
 }
 

@@ -98,6 +98,13 @@ static qkv_status describe_model(const qkv_training *t, const tokenizers *k, qkv
 #define QKV_TRAIN_OPTION(member, kind, ...) SET_##kind(member)
 #include <qkv/transformer.def>
     out->max_positions = qkv_transformer_max_positions(out); /* 0 where they are not learned */
+    if (out->heads > 0 && !out->d_k && out->dim % out->heads)
+        return qkv__fail(QKV_USAGE, "--dim %lld is not divisible by --heads %lld: each head has the same width",
+                         (long long)out->dim, (long long)out->heads);
+    if (out->kv_heads > 0 && out->heads % out->kv_heads)
+        return qkv__fail(QKV_USAGE,
+                         "--heads %lld is not divisible by --kv-heads %lld: each of these serves the same number of heads",
+                         (long long)out->heads, (long long)out->kv_heads);
     return QKV_OK;
 }
 

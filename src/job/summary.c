@@ -16,9 +16,10 @@ static void put_texts(qkv__out *out, const qkv_training_text *x)
 {
     put_row_name(out, x->noun);
     qkv__out_printf(out, "%lld", (long long)x->texts);
-    if (x->parts) qkv__out_printf(out, qkv__translated(", as %lld %s"), (long long)x->n_parts, qkv__translated(x->parts));
-    if (x->empty || x->too_long)
-        qkv__out_printf(out, qkv__translated(" of %lld; left out:"), (long long)(x->texts + x->empty + x->too_long));
+    int64_t left_out = x->empty + x->too_long;
+    if (left_out) qkv__out_printf(out, qkv__translated(" of %lld"), (long long)(x->texts + left_out));
+    if (x->parts) qkv__out_printf(out, qkv__translated(", cut into %lld %s"), (long long)x->n_parts, qkv__translated(x->parts));
+    if (left_out) qkv__out_printf(out, qkv__translated("; left out:"));
     if (x->empty) qkv__out_printf(out, qkv__translated(" %lld empty"), (long long)x->empty);
     if (x->too_long)
         qkv__out_printf(out, qkv__translated("%s %lld longer than --max-length"), x->empty ? qkv__translated(",") : "",

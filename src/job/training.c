@@ -464,7 +464,12 @@ static qkv_status check_needed(const qkv_training *t)
     if (v->split > 0 && v->valid.n)
         return qkv__fail(QKV_USAGE, "--split: nothing is held back where --valid gives what is measured on");
     if (qkv__check_like(t)) return QKV_USAGE;
-    if (v->minutes < 0) return qkv__fail(QKV_USAGE, "--minutes: %g is below 0", (double)v->minutes);
+    if (QKV__IS_GIVEN(&t->o, minutes) && !(v->minutes > 0))
+        return qkv__fail(QKV_USAGE, "--minutes: %g is not above 0", (double)v->minutes);
+    const char *none = QKV__IS_GIVEN(&t->o, steps) && !v->steps     ? "steps"
+                       : QKV__IS_GIVEN(&t->o, epochs) && !v->epochs ? "epochs"
+                                                                    : NULL;
+    if (none) return qkv__fail(QKV_USAGE, "--%s 0 trains nothing: give a number from 1, or leave it out", none);
     return t->job->check(t);
 }
 
