@@ -189,7 +189,10 @@ static qkv_status compute(const qkv_model *m, const side *source, const int32_t 
         c.hidden = qkv_transformer_decode(x, t, target->ids.ids, 1, (int64_t)target->ids.n, NULL, c.encoded, NULL);
     if (has_logits(m)) c.logits = qkv_transformer_logits(x, target->is_there ? c.hidden : c.encoded);
     qkv_tensor *read = classifies_by_decoder(m) ? c.hidden : c.encoded;
-    if (o->classes) c.classes = o->classes_of ? qkv_transformer_tag(x, read) : qkv_transformer_classify(x, read, NULL);
+    int32_t n = (int32_t)source->ids.n;
+    const qkv_batch text = { .rows = 1, .source_length = n, .source = source->ids.ids, .source_lengths = &n };
+    if (o->ngrams) c.classes = qkv_classify_batch(m, t, &text); /* naive Bayes reads the ids */
+    else if (o->classes) c.classes = o->classes_of ? qkv_transformer_tag(x, read) : qkv_transformer_classify(x, read, NULL);
     const qkv_tokenizer *names = target->is_there ? target->tokenizer : source->tokenizer;
     qkv_status status = qkv_tape_status(t) ? library_failed() : QKV_OK;
     if (!status && writes_files()) status = write_computed(&c, t, o);

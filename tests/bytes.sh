@@ -21,7 +21,7 @@ trainings() {
         "$qkv" train translate --train pairs.tsv --valid pairs.valid.tsv --tokens words --vocab 900 --separate $shape --pre-norm \
             --positions rotary --kv-heads 2 --activation silu-gated --no-bias --norm rms --label-smoothing 0.1 \
             --schedule linear --warmup 20 --lr 0.003 --last-lr 0 --metric loss $common --out rotary
-        "$qkv" train classify --train labels.tsv --valid labels.valid.tsv --tokens words --vocab 900 $shape --pre-norm \
+        "$qkv" train classify --train labels.tsv --valid labels.valid.tsv --tokens words --ngrams 0 --vocab 900 $shape --pre-norm \
             --positions sinusoid --activation gelu --label-smoothing 0.1 --schedule linear --warmup 20 --lr 0.002 --last-lr 0 \
             $common --out classifier
         "$qkv" train generate --train lines.txt --valid lines.valid.txt --documents lines --tokens characters $shape --pre-norm \

@@ -250,6 +250,31 @@ same "as many as asked for" 4 "$(echo great | "$qkv" similar -m encoder --corpus
 "$make_model" translator pair plain.txt
 check "a translator's encoder serves" run 0 "" embed -m translator --input valid.txt
 
+# ---- classify as chosen: words without punctuation, and counts of them beside attention ----
+awk 'BEGIN { split("refund parcel login", w); split("please, now thanks today asap soon", e, " "); for (i = 0; i < 60; i++)
+    print w[1 + i % 3] "s\t" (i % 2 ? "my " : "the ") w[1 + i % 3] " " e[1 + int(i / 3) % 6] }' >tickets.tsv
+chosen() { "$qkv" train classify --train tickets.tsv --valid tickets.tsv --schedule constant --steps 9 --valid-every 3 --quiet "$@"; }
+check "as chosen" chosen -t 1 --out counted
+contains "counts are chosen" "$(cat counted/config.json)" '"ngrams": 524288'
+printf 'refund!\n(refund)\n"Refund"...\nREFUND\n' >signs.txt
+same "punctuation does not hide a word" "refunds refunds refunds refunds" "$("$qkv" classify -m counted --input signs.txt | cut -f1 | tr '\n' ' ' | sed 's/ $//')"
+chosen -t 3 --out counted3
+same "the same bytes at 3 threads" "$(files counted)" "$(files counted3)"
+chosen --steps 4 --out halves && chosen --resume --out halves
+same "stopped and resumed" "$(weights counted)" "$(weights halves)"
+chosen --ngrams 524288 --tokens wordpunct --out typed
+same "typed, the counts give the same" "$(files counted)" "$(files typed)"
+chosen --ngrams 0 --out uncounted
+refuse "and without them there are others" cmp -s counted/model.safetensors uncounted/model.safetensors
+"$qkv" classify -m counted --input signs.txt >alone
+same "a line alone, and among others" "$(head -1 alone)" "$(printf 'refund!\n' | "$qkv" classify -m counted)"
+check "in 8 bits" run 0 "" classify -m counted --int8 --input signs.txt
+same "the counts stay" "refunds" "$(cut -f1 out | sort -u)"
+check "attention is there to be seen" run 0 "" attend -m counted "refund!"
+check "and what it is due to" run 0 "" why -m counted --json "refund!"
+refused "export says how to do without" 5 "--ngrams 0" export -m counted --as modernbert -o exported
+refused "several labels have none" 2 "--ngrams is for texts with one label" train classify --train tickets.tsv --label-separator , --ngrams 64 --out no
+
 # ---- refused ----
 train="train classify $size --tokens words --quiet --steps 2 --out no"
 printf 'neg\tdull\nmeh\tso so\n' >unknown.tsv

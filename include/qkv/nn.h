@@ -243,6 +243,9 @@ typedef struct qkv_transformer_opts {
     int shared_layers;         /* all layers of a stack have the weights of its first */
     qkv_classes_of classes_of; /* of an encoder alone; with SPANS classes is 2 */
     int layer_relative;        /* with relative_buckets: each layer has a bias of its own, as in UMT5 */
+    /* Not 0: naive Bayes on tokens and on pairs of tokens adds to the logits of a classifier of texts (src/nn/ngrams.h has the
+     * formula). Pairs are hashed into so many slots. For an encoder with 2 classes or more. */
+    int64_t ngrams;
 } qkv_transformer_opts;
 
 typedef struct qkv_transformer qkv_transformer;
@@ -282,7 +285,8 @@ QKV_API qkv_tensor *qkv_transformer_logits(const qkv_transformer *m, qkv_tensor 
  * without tokens, and for attention pooling where the model has no weights for it. */
 QKV_API qkv_tensor *qkv_transformer_pool(const qkv_transformer *m, qkv_tensor *hidden, const int32_t *lengths, qkv_pooling how);
 
-/* The classifier: pooled as the options say, the pooler, dropout, a linear layer   ->   (batch, classes). USAGE without one. */
+/* The classifier: pooled as the options say, the pooler, dropout, a linear layer   ->   (batch, classes). USAGE without one. With
+ * ngrams this is attention's part alone: qkv_classify_batch() of <qkv/task.h> has the ids that the counts need. */
 QKV_API qkv_tensor *qkv_transformer_classify(const qkv_transformer *m, qkv_tensor *hidden, const int32_t *lengths);
 
 /* The classifier of a model whose classes_of are tokens or spans: hidden (..., dim), the head where the pooler is that,

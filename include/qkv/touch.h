@@ -116,7 +116,7 @@ typedef struct qkv_why_opts {
 /* Starts as zero; used again and again. All it points to is its own. */
 typedef struct qkv_why_result {
     int64_t output;               /* what was explained: a class, or a token's id */
-    double logit, baseline_logit; /* f(e); f(b), 0 without INTEGRATED */
+    double logit, baseline_logit; /* f(e); f(b), 0 without INTEGRATED; both with what counts of words add (ngrams) */
     int64_t source, read;         /* tokens that numbers are given for: of the encoder, and of the decoder up to `at` */
     const double *of_source[QKV_WHY_METHODS], *of_read[QKV_WHY_METHODS]; /* (source), (read); NULL: not asked for, or none */
     struct qkv_why_work *work;

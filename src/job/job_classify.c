@@ -5,8 +5,10 @@
 #include "../dist/dist.h"
 #include "../model/model_info.h"
 #include "../nn/layer.h"
+#include "../nn/ngrams.h"
 #include "../score/correlation.h"
 #include "../task/texts.h"
+#include "../text/pairs.h"
 #include "../text/label_list.h"
 
 #include <math.h>
@@ -40,6 +42,8 @@ static qkv_status check_problem(const qkv_training *t)
         return qkv__fail(QKV_USAGE, "--balance is for texts with one label: leave it out, or --numbers and --label-separator");
     if (v->numbers && QKV__IS_SET(&t->o, smoothing) && v->smoothing > 0)
         return qkv__fail(QKV_USAGE, "--label-smoothing is not for --numbers");
+    if (problem_of(t) && v->ngrams)
+        return qkv__fail(QKV_USAGE, "--ngrams is for texts with one label: leave it out, or --numbers and --label-separator");
     return QKV_OK;
 }
 
@@ -192,6 +196,7 @@ static qkv_status take_label(void *data, const qkv_labelled *x)
     qkv__labelled_look_at(&r->look, r->path, x);
     r->survey->texts++;
     qkv__survey_text(r->survey, x->text, x->text_length);
+    r->survey->pairs += x->pair != NULL;
     return r->t->o.v.numbers ? add_number(r->t, x) : r->t->o.v.label_separator ? add_labels(r, x) : add_label(r, x, x->label);
 }
 
@@ -386,6 +391,26 @@ static qkv_status read_both(qkv_training *t, void *told)
     return !status && (v->valid.n || v->split > 0) ? read_valid_texts(t, r.max_length) : status;
 }
 
+/* As the texts lie in batches, with their end. The same on every rank. */
+static qkv_status count_ngrams(const qkv_training *t)
+{
+    const qkv_transformer *x = qkv_model_transformer(t->model);
+    int32_t *ids = NULL;
+    size_t bytes = 0;
+    qkv_status status = QKV_OK;
+    qkv__ngrams_clear(x);
+    for (int64_t i = 0, n, one; qkv_transformer_options(x)->ngrams && i < qkv_pairs_count(t->pairs) && !status; i++) {
+        const int32_t *from = qkv__pairs_side(t->pairs, i, 0, &n), class_id = *qkv__pairs_side(t->pairs, i, 1, &one);
+        if ((status = qkv__grow((void **)&ids, &bytes, sizeof *ids * (size_t)(n + 1)))) break;
+        if (n) memcpy(ids, from, sizeof *ids * (size_t)n);
+        if (!t->batches.bare_source || !n) ids[n++] = t->batches.end;
+        status = qkv__ngrams_count(x, ids, n, class_id);
+    }
+    qkv__ngrams_finish(x);
+    qkv__release(ids, bytes);
+    return status;
+}
+
 static qkv_status read_texts(qkv_training *t)
 {
     qkv_corpus_read read = { 0 };
@@ -397,6 +422,7 @@ static qkv_status read_texts(qkv_training *t)
     if (!status) status = qkv__dist_copy(t->valid_counts, bytes);
     t->text.empty = read.empty;
     if (!status && !problem_of(t)) status = weigh_classes(t);
+    if (!status) status = count_ngrams(t);
     return status ? status : set_problem(t);
 }
 
@@ -433,10 +459,13 @@ static void adjust_modernbert(bool is_new, qkv_transformer_opts *o)
 {
     qkv_transformer_opts like = *o;
     like.output_bias = 0;
+    like.ngrams = 0; /* which no published model has */
     if (is_new) like.no_head_bias = like.no_bias;
     like.head = 1;
     like.pooler = QKV_POOLER_HEAD;
-    if (!qkv__modernbert.missing(&like)) *o = like;
+    if (qkv__modernbert.missing(&like)) return;
+    like.ngrams = o->ngrams;
+    *o = like;
 }
 
 static qkv_status adjust_classifier(qkv_training *t, const qkv_model *from, qkv_transformer_opts *o)
@@ -448,6 +477,7 @@ static qkv_status adjust_classifier(qkv_training *t, const qkv_model *from, qkv_
     o->classes_of = QKV_CLASSES_OF_TEXTS;
     t->continues_numbers = t->o.v.numbers && from && qkv_model_info_of(from)->problem == QKV_PROBLEM_NUMBER;
     o->pooling = (qkv_pooling)t->o.v.pooling;
+    o->ngrams = t->o.v.ngrams;
     if (qkv__info_is_published(qkv_model_info_of(from))) return adjust_published(t, from, o);
     adjust_modernbert(!from, o);
     return QKV_OK;

@@ -167,6 +167,7 @@ static qkv_status without_decoder(qkv_training *t, const qkv_model *from, qkv_tr
     o->decoder_layers = 0;
     o->target_vocabulary = 0;
     o->classes = 0;
+    o->ngrams = 0;
     o->classes_of = QKV_CLASSES_OF_TEXTS;
     if (!qkv__info_is_published(qkv_model_info_of(from))) return QKV_OK;
     if (!(qkv_model_info_of(from)->can & QKV_ABILITY_EMBED))

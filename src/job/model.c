@@ -27,7 +27,8 @@ static qkv_tokenizer *learn_tokenizer(const qkv_training *t, const qkv_word_coun
     const char *specials[] = { QKV_SPECIALS, t->job->extra_special };
     const qkv_bpe_opts opts = { .vocabulary = t->o.v.vocabulary,
                                 .specials = specials,
-                                .n_specials = t->job->extra_special ? 5 : 4 };
+                                .n_specials = t->job->extra_special ? 5 : 4,
+                                .min_count = t->o.v.ngrams ? 1 : 0 }; /* a word that occurs once says something too */
     qkv_tokenizer *made = qkv_tokenizer_train(w, &opts);
     if (made && qkv_tokenizer_size(made) < t->o.v.vocabulary && QKV__IS_GIVEN(&t->o, vocabulary))
         qkv__training_note(t, "the %s gives %d tokens, not %d", qkv__translated(of), qkv_tokenizer_size(made),
@@ -82,6 +83,7 @@ static qkv_status find_for_all(qkv_training *t, tokenizers *out)
 #define SET_COUNT(member) \
     if (v->member) out->member = v->member;
 #define SET_INT SET_COUNT
+#define SET_WHOLE SET_COUNT
 #define SET_FLAG(member) out->member = v->member;
 #define SET_NUMBER(member) \
     if (QKV__IS_SET(&t->o, member)) out->member = v->member;

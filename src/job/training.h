@@ -16,6 +16,7 @@ typedef struct qkv__survey {
     int64_t blank;                   /* lines without a word */
     double bytes, characters, words; /* of pairs, those of the target */
     double han;                      /* characters of the Chinese script */
+    int64_t pairs;                   /* labelled texts that are two */
 } qkv__survey;
 
 void qkv__survey_text(qkv__survey *s, const char *text, size_t length); /* counts bytes, characters and words */

@@ -1,5 +1,6 @@
 /* transformer.c: embeddings, a stack of encoder layers, a stack of decoder layers, the layer before the softmax. */
 #include "layer.h"
+#include "ngrams.h"
 
 #include "../base/options.h"
 #include "../tensor/tape.h"
@@ -101,6 +102,7 @@ static bool check_transformer_options(qkv_params *p, const qkv_transformer_opts 
     else problem = check_variant(o);
     if (!problem) problem = check_sharing(o);
     if (!problem) problem = check_classes_of(o);
+    if (!problem) problem = qkv__ngrams_check(o);
     return !problem || qkv__params_fail(p, QKV_USAGE, "transformer: %s", problem);
 }
 
@@ -178,6 +180,18 @@ static void make_output(qkv_params *p, qkv_transformer *m)
     if (o->output_bias) m->output.bias = qkv_params_add(p, "output.bias", 1, &size, QKV_INIT_ZERO, 0);
 }
 
+/* Beside counts of words the classifier starts at 0: what it says by chance would drown them where training is short. */
+static void make_classifier(qkv_params *p, qkv_transformer *m)
+{
+    const qkv_transformer_opts *o = &m->o;
+    qkv_linear *c = &m->classifier;
+    if (!o->ngrams) *c = qkv_linear_new(p, classifier_names[o->classes_of], o->dim, o->classes);
+    if (!o->ngrams) return;
+    c->weight = qkv_params_add(p, "classifier.weight", QKV_SHAPE(o->classes, o->dim), QKV_INIT_ZERO, 0);
+    c->bias = qkv_params_add(p, "classifier.bias", 1, &o->classes, QKV_INIT_ZERO, 0);
+    qkv__ngrams_make(p, m);
+}
+
 static const double two_pi = 6.283185307179586;
 
 /* The number, maybe between two, of the frequency that turns so often within the length: turns = length base^(-i/half) / 2 pi. */
@@ -244,7 +258,7 @@ qkv_transformer *qkv_transformer_new(qkv_params *p, const qkv_transformer_opts *
     if (opts->classes && opts->pooling == QKV_POOLING_ATTENTION) /* starts as the mean */
         m->pool_query = qkv_params_add(p, "pool.weight", QKV_SHAPE(1, opts->dim), QKV_INIT_ZERO, 0);
     if (opts->pooler && opts->pooler != QKV_POOLER_HEAD) m->pooler = qkv_linear_new(p, "pooler", opts->dim, opts->dim);
-    if (opts->classes) m->classifier = qkv_linear_new(p, classifier_names[opts->classes_of], opts->dim, opts->classes);
+    if (opts->classes) make_classifier(p, m);
     make_output(p, m);
     if (opts->rotary_factor != 0) scale_frequencies(p, m);
     return qkv_params_status(p) ? NULL : m;

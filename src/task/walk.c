@@ -3,6 +3,7 @@
 
 #include "../base/memory.h"
 #include "../base/options.h"
+#include "../nn/ngrams.h"
 
 #include <math.h>
 #include <string.h>
@@ -184,7 +185,8 @@ static qkv_status hear_model(walk_job *j)
     const qkv__inside *in = &j->in;
     bool classifies = in->x->o.classes && in->stack == QKV__ENCODER;
     if (j->stack != in->stack || !(classifies || qkv__inside_speaks(j->m, in))) return QKV_OK;
-    qkv_tensor *logits = classifies ? qkv_transformer_classify(in->x, in->last, NULL)
+    const qkv__sources ids = { .ids = in->source, .rows = 1, .length = in->n_source };
+    qkv_tensor *logits = classifies ? qkv__ngrams_add(in->x, qkv_transformer_classify(in->x, in->last, NULL), &ids, NULL)
                                     : qkv_transformer_logits(in->x, qkv_slice(in->last, 1, j->o.query, j->o.query + 1));
     return logits ? keep_best(j, logits) : qkv_tape_status(in->tape);
 }

@@ -5,6 +5,7 @@
 #include "../base/memory.h"
 #include "../base/options.h"
 #include "../model/special_tokens.h"
+#include "../nn/ngrams.h"
 #include "../tensor/inputs.h"
 
 #include <math.h>
@@ -60,7 +61,8 @@ static qkv_tensor *logits_at(why_job *j, qkv_tensor *embedded[QKV__STACKS])
         embedded[s] = side->n ? qkv_variable(j->tape, QKV_SHAPE(1, side->n, j->width), side->at) : NULL;
         if (side->n) h = qkv__run_embedded(x, s, embedded[s], h);
     }
-    if (j->in.stack == QKV__ENCODER) return qkv_transformer_classify(x, h, NULL);
+    const qkv__sources ids = { .ids = j->in.source, .rows = 1, .length = j->in.n_source };
+    if (j->in.stack == QKV__ENCODER) return qkv__ngrams_add(x, qkv_transformer_classify(x, h, NULL), &ids, NULL);
     return qkv_transformer_logits(x, qkv_slice(h, 1, j->o.at, j->o.at + 1));
 }
 
