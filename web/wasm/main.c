@@ -3,6 +3,7 @@
 #include "../../src/io/json.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -24,12 +25,13 @@ void qsort_r(void *base, size_t n, size_t size, int (*compare)(const void *, con
     qsort(base, n, size, compare_two);
 }
 
-/* A file is mapped by reading it. */
+/* A file is mapped by reading it; anonymous pages are zero. */
 void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t from)
 {
     enum { PAGE = 4096 };
     char *memory = flags & MAP_SHARED ? NULL : aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
     (void)at, (void)protection;
+    if (memory && (flags & MAP_ANONYMOUS)) return memset(memory, 0, bytes);
     for (size_t done = 0; memory && done < bytes;) {
         ssize_t got = pread(fd, memory + done, bytes - done, from + (off_t)done);
         if (got > 0) done += (size_t)got;
