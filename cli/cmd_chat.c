@@ -37,6 +37,7 @@ typedef struct talk {
     qkv_generated answer;
     bool is_typed;      /* at a terminal */
     bool is_full;       /* messages were dropped, which was reported */
+    bool has_ended;     /* by /exit */
     qkv_status refused; /* of the first message that was not answered, or command that failed */
 } talk;
 
@@ -150,16 +151,18 @@ static qkv_status run_slash(talk *t, const char *line)
     if ((rest = argument_of(line, "/save"))) return save(t, rest);
     if ((rest = argument_of(line, "/load"))) return load(t, rest);
     if (argument_of(line, "/reset")) return qkv_chat_reset(t->chat), QKV_OK;
+    if (argument_of(line, "/exit")) return t->has_ended = true, QKV_OK;
     if (!argument_of(line, "/help"))
-        return fail(QKV_USAGE, "\"%.*s\" is no command: /system, /reset, /save, /load, /help; // begins a message with a slash",
+        return fail(QKV_USAGE, "\"%.*s\" is no command: /system, /reset, /save, /load, /exit, /help; // begins a message with a slash",
                     (int)strcspn(line, " "), line);
     fputs(_("/system TEXT  set the system message; without TEXT remove it\n"
             "/reset        forget all messages but the system message\n"
             "/save FILE    write the conversation to FILE, as JSON\n"
             "/load FILE    read a conversation from FILE\n"
+            "/exit         end the chat, as Ctrl-D does\n"
             "/help         list the commands\n"
             "//TEXT        a message that begins with a slash\n"
-            "Ctrl-C stops an answer, Ctrl-D ends the chat.\n"),
+            "Ctrl-C stops an answer.\n"),
           stderr);
     return QKV_OK;
 }
@@ -180,7 +183,7 @@ static void talk_line_by_line(talk *t)
 {
     char *line = NULL;
     size_t room = 0;
-    while (!ferror(stdout)) {
+    while (!ferror(stdout) && !t->has_ended) {
         typed_line got = TYPED_LINE;
         if (t->is_typed) got = read_typed_line("> ", noted[0], &line, &room);
         else if (getline(&line, &room, stdin) < 0) got = TYPED_END;
@@ -226,8 +229,8 @@ const command chat_command = {
              "dropped, but never the system message. A note says so once.\n"
              "\n"
              "Ctrl-C stops an answer, and the talk goes on; Ctrl-D, or the end of the input,\n"
-             "ends it. /system TEXT, /reset, /save FILE, /load FILE and /help are commands; // begins a\n"
-             "message with a slash. Notes go to standard error, so that the answers alone can\n"
+             "ends it. /system TEXT, /reset, /save FILE, /load FILE, /exit and /help are commands;\n"
+             "// begins a message with a slash. Notes go to standard error, so that the answers alone can\n"
              "be piped; the exit status then is that of the first message or command that failed.",
     .example = "  qkv chat -m models/Qwen2.5-0.5B-Instruct --temp 0.7 --top-p 0.8",
     .options = options,

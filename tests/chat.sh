@@ -47,7 +47,7 @@ printf '/system be brief\nthe cat\n/save talk.json\n/reset\n/save short.json\n/n
 contains "/save" "$(cat talk.json)" '[{"role": "system", "content": "be brief"},' '{"role": "user", "content": "the cat"}' '"assistant"'
 same "/reset keeps the system's" '[{"role": "system", "content": "be brief"}]' "$(cat short.json)"
 contains "what is told" "$(cat told)" "3 messages are in talk.json" "/save needs the name of a file" \
-    '"/nonsense" is no command: /system, /reset, /save, /load, /help'
+    '"/nonsense" is no command: /system, /reset, /save, /load, /exit, /help'
 same "// is a message" 2 "$(wc -l <out)"
 printf '/load talk.json\n/save again.json\n/load none.json\n/load corpus\n/load\n/help\n' >in
 check "/load, and commands that fail" run 3 "(3 messages from talk.json)" chat -m decoder
@@ -76,18 +76,18 @@ check "and said" [ -s out ]
 long="--max-tokens 200000 --context 250000"
 # shellcheck disable=SC2086
 {
-"$type_at" 60 "+> " "the cat" "+$(head -c 3 plain)" "^C" "+(stopped)" "+> " "^C" "+> " "/save stopped.json" "+messages are in" "^D" -- "$qkv" chat -m decoder $long --stop "no such" >seen
+"$type_at" 60 "+> " "the cat" "+$(head -c 3 plain)" "^C" "+(stopped)" "+> " "^C" "+> " "/save stopped.json" "+messages are in" "+> " "/exit" -- "$qkv" chat -m decoder $long --stop "no such" >seen
 }
 same "Ctrl-C stops an answer, and the talk goes on" 0 $?
 contains "what was said stays said" "$(cat stopped.json)" '"user", "content": "the cat"' "\"assistant\", \"content\": \"$(head -c 3 plain)"
-"$type_at" 60 "+> " "the cat" "+said)" "+> " "I love you" "+said)" "+> " "/save typed.json" "+messages are in" "^D" -- "$qkv" chat -m decoder -n 7 --tokens >seen
+"$type_at" 60 "+> " "the cat" "+said)" "+> " "I love you" "+said)" "+> " "/save typed.json" "+messages are in" "+> " "/exit" -- "$qkv" chat -m decoder -n 7 --tokens >seen
 same "a talk at a terminal" 0 $?
 set -- $(tr -d '\r' <seen | sed -n 's/.*(\([0-9]*\) tokens before the answer, \([0-9]*\) of them read now; \([0-9]*\) said)$/\1 \2 \3/p')
 same "reads what is new" "$5" "$(($4 - $1 - $3 + 1))"
 if ldd "$qkv" 2>/dev/null | grep -q libedit; then
     up=$(printf '\020') back=$(printf '\010')
-    TERM=xterm "$type_at" 60 "+> " "the dox${back}g" "+said)" "+> " "half" "+said)" "+> " "$up$up" "+said)" "+> " "/save edited.json" "+messages are in" \
-        "^D" -- "$qkv" chat -m decoder -n 7 --tokens >seen
+    TERM=xterm "$type_at" 60 "+> " "the dox${back}g" "+said)" "+> " "half" "+said)" "+> " "$up$up" "+said)" "+> " "/save edited.json" "+messages are in" "+> " \
+        "/exit" -- "$qkv" chat -m decoder -n 7 --tokens >seen
     same "a line that is edited, and one of the history" 0 $?
     same "are messages" "the dog half the dog" "$(tr -d '\n"' <edited.json | grep -o 'role: user, content: [a-z ]*' | sed 's/.*: //' | tr '\n' ' ' | sed 's/ $//')"
 else skipped "line editing: it was built without libedit"; fi

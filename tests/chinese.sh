@@ -97,6 +97,12 @@ $train texts.tsv --split 2
 $train texts.tsv --lr -1 --split 0
 2 dropout 须不小于 0 且小于 1
 $train texts.tsv --dropout 2 --split 0
+2 --epochs 0 什么也不训练
+$train texts.tsv --epochs 0 --split 0
+2 --dim 33 不能被 --heads 4 整除：各头的宽度相同
+$train texts.tsv --dim 33 --heads 4 --split 0
+2 --heads 4 不能被 --kv-heads 3 整除：每个键值头服务同样多的头
+$train texts.tsv --dim 32 --heads 4 --kv-heads 3 --split 0
 2 pair 中已有一个模型：请换一个目录
 train classify --train texts.tsv --split 0 --out pair
 4 one 到第 1 行为止，two 却还有更多行：第 2 行没有对应的译文

@@ -443,7 +443,7 @@ static void what_was_not_learned_is_told(void **state)
         char out[32];
         snprintf(out, sizeof out, "chance%zu", i);
         qkv_training *t = small_training(cases[i].job, cases[i].train, out, "steps", cases[i].steps, "lr", cases[i].lr,
-                                         "schedule", "constant", i < 2 ? "fit" : NULL, "nothing", NULL);
+                                         "schedule", "constant", i < 2 ? "fit" : i == 3 ? "ngrams" : NULL, i < 2 ? "nothing" : "0", NULL);
         assert_int_equal(run(t, &w, NULL), QKV_OK);
         if (cases[i].piece) assert_has(w.notes, cases[i].piece), assert_has(w.notes, "give more --minutes or --epochs");
         else assert_null(strstr(w.notes, "almost nothing"));

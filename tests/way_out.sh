@@ -91,7 +91,7 @@ trained generate generate
 leaves generate llama
 trained mask mask
 leaves mask modernbert
-trained classify classify
+trained classify classify --ngrams 0
 leaves classify modernbert
 trained classify classify_from --from mask
 leaves classify_from modernbert
@@ -124,7 +124,7 @@ near "a probability is the sigmoid of a logit" "$(npy y.npy | awk '{ print 1 / (
     "$("$qkv" classify -m classify_several-bert --json "the cat" | sed 's/.*"good": \([^,}]*\).*/\1/') $(
         "$qkv" classify -m classify_several-bert --json "the cat" | sed 's/.*"long": \([^,}]*\).*/\1/')" 1e-5
 printf 'a|<b>\tnice text\nc\tother text\n%.0s' 1 2 3 4 5 6 >odd.tsv
-trained classify odd --train odd.tsv
+trained classify odd --train odd.tsv --ngrams 0
 check "labels of signs" "$qkv" export -m odd --as modernbert -o odd-card --quiet
 contains "stand for themselves in the card" "$(cat odd-card/README.md)" '| texts of class a\|&#60;b&#62; | 6 |'
 

@@ -56,6 +56,9 @@ static const char *const formats[] = {
     N_("--%s: \"%s\" is not one of %s"),
     N_("--%s: %s is not above 0"),
     N_("--%s: %s is not from %s to %s"),
+    N_("--%s 0 trains nothing: give a number from 1, or leave it out"),
+    N_("--dim %s is not divisible by --heads %s: each head has the same width"),
+    N_("--heads %s is not divisible by --kv-heads %s: each of these serves the same number of heads"),
     N_("transformer: dropout must be at least 0 and below 1"),
     N_("out of memory"),
 };
