@@ -380,83 +380,6 @@ static void attention_is_that_of_a_whole_forward(void **state)
     }
 }
 
-/* A head that is off, or whose output weights are zero, is the same; a hidden key gets no weight, and what follows changes. */
-/* States pass a layer that is off as they are. One that is on again has read all there was. */
-static void layers_can_be_switched_off(void **state)
-{
-    (void)state;
-    const qkv_transformer_opts o = kind_of(3);
-    qkv_model *m = make_model(&o);
-    int32_t ids[20] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2 };
-    float plain[VOCABULARY], again[VOCABULARY];
-    for (int keep = 0; keep < 2; keep++) {
-        qkv_session *s = qkv_session_new(m, &(qkv_session_opts){ .keep_hidden = keep });
-        assert_int_equal(qkv_session_encode(s, sources, 1, SOURCE, source_lengths), QKV_OK);
-        assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 20 }, QKV_LOGITS_LAST), QKV_OK);
-        memcpy(plain, qkv_data(qkv_session_logits(s)), sizeof plain);
-        assert_int_equal(qkv_session_rewind(s, 0, 19), QKV_OK);
-        assert_int_equal(qkv_session_switch_layer(s, o.decoder_layers - 1, 0), QKV_OK);
-        assert_int_equal(qkv_session_step(s, ids + 19), QKV_OK);
-        assert_memory_not_equal(qkv_data(qkv_session_logits(s)), plain, sizeof plain);
-        if (keep) {
-            int last = o.decoder_layers - 1; /* what goes into it, and what comes out but for the norm behind it */
-            const float *in = qkv_data(qkv_session_hidden(s, last)), *out = qkv_data(qkv_session_hidden(s, last + 1));
-            if (!o.pre_norm) assert_memory_equal(in, out, sizeof(float) * (size_t)o.dim);
-        }
-        assert_int_equal(qkv_session_rewind(s, 0, 5), QKV_OK); /* the last layer reads while it is off */
-        assert_int_equal(qkv_session_read(s, ids + 5, (int64_t[]){ 14 }, QKV_LOGITS_NONE), QKV_OK);
-        assert_int_equal(qkv_session_switch_layer(s, o.decoder_layers - 1, 1), QKV_OK);
-        assert_int_equal(qkv_session_step(s, ids + 19), QKV_OK);
-        memcpy(again, qkv_data(qkv_session_logits(s)), sizeof again);
-        assert_memory_equal(again, plain, sizeof plain);
-        assert_int_equal(qkv_session_switch_layer(s, o.decoder_layers, 0), QKV_USAGE);
-        assert_int_equal(qkv_session_switch_layer(s, -1, 0), QKV_USAGE);
-        qkv_session_free(s);
-    }
-    qkv_model_free(m);
-}
-
-static void heads_and_keys_can_be_switched_off(void **state)
-{
-    (void)state;
-    const qkv_transformer_opts o = kind_of(3);
-    qkv_model *m = make_model(&o);
-    qkv_session *s = qkv_session_new(m, &(qkv_session_opts){ .keep_attention = 1 });
-    int32_t ids[20] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2 };
-    float plain[VOCABULARY], off[VOCABULARY];
-    for (int round = 0; round < 4; round++) {
-        assert_int_equal(qkv_session_encode(s, sources, 1, SOURCE, source_lengths), QKV_OK);
-        if (round == 1) assert_int_equal(qkv_session_switch_head(s, QKV_ATTENTION_DECODER, 1, 1, 0), QKV_OK);
-        if (round == 2) { /* the same by hand */
-            assert_int_equal(qkv_session_switch_head(s, QKV_ATTENTION_DECODER, 1, 1, 1), QKV_OK);
-            float *out = qkv_data(qkv_params_find(qkv_model_params(m), "decoder.1.self.out.weight"));
-            for (int64_t i = 0; i < o.dim; i++) memset(out + i * o.dim + o.dim / 2, 0, sizeof(float) * (size_t)(o.dim / 2));
-        }
-        assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 20 }, QKV_LOGITS_LAST), QKV_OK);
-        const float *logits = qkv_data(qkv_session_logits(s));
-        if (round == 0) memcpy(plain, logits, sizeof plain);
-        if (round == 1) memcpy(off, logits, sizeof off), assert_memory_not_equal(off, plain, sizeof off);
-        if (round == 2) assert_memory_equal(logits, off, sizeof off);
-    }
-    for (int side = 0; side < 2; side++) {
-        assert_int_equal(qkv_session_hide(s, (qkv_attention_kind)(QKV_ATTENTION_DECODER + side), 0, 3, 1), QKV_OK);
-        assert_int_equal(qkv_session_step(s, ids), QKV_OK);
-        qkv_tensor *w = qkv_session_attention(s, (qkv_attention_kind)(QKV_ATTENTION_DECODER + side), 0, 0);
-        for (int64_t h = 0; h < o.heads; h++) {
-            double sum = 0;
-            const float *row = qkv_data(w) + h * qkv_dim(w, 3);
-            for (int64_t j = 0; j < qkv_dim(w, 3); j++) sum += (double)row[j];
-            assert_true(row[3] == 0 && row[2] > 0 && fabs(sum - 1) < 1e-5);
-        }
-    }
-    assert_int_equal(qkv_session_hide(s, QKV_ATTENTION_CROSS, 0, 40, 1), QKV_USAGE);
-    assert_int_equal(qkv_session_hide(s, QKV_ATTENTION_DECODER, 1, 0, 1), QKV_USAGE);
-    assert_int_equal(qkv_session_switch_head(s, QKV_ATTENTION_CROSS, 2, 0, 0), QKV_USAGE);
-    assert_int_equal(qkv_session_switch_head(s, QKV_ATTENTION_CROSS, 0, 2, 0), QKV_USAGE);
-    qkv_session_free(s);
-    qkv_model_free(m);
-}
-
 /* ---- what is refused ---- */
 
 static void errors_leave_a_session_as_it_was(void **state)
@@ -533,16 +456,6 @@ static void nothing_lies_outside(void **state)
         assert_null(qkv_session_attention(s, (qkv_attention_kind)side, 0, rows));
         assert_null(qkv_session_attention(s, (qkv_attention_kind)side, 0, -1));
     }
-    for (int head = -1; head <= o.heads; head += (int)o.heads + 1)
-        assert_int_equal(qkv_session_switch_head(s, QKV_ATTENTION_DECODER, 0, head, 0), QKV_USAGE);
-    for (int layer = -1; layer <= o.decoder_layers; layer += o.decoder_layers + 1)
-        assert_int_equal(qkv_session_switch_head(s, QKV_ATTENTION_DECODER, layer, 0, 0), QKV_USAGE);
-    assert_int_equal(qkv_session_switch_head(s, QKV_ATTENTION_ENCODER, 0, 0, 0), QKV_USAGE);
-    assert_int_equal(qkv_session_hide(s, QKV_ATTENTION_ENCODER, 0, 0, 1), QKV_USAGE);
-    for (int64_t row = -1; row <= 2; row += 3)
-        assert_int_equal(qkv_session_hide(s, QKV_ATTENTION_DECODER, row, 0, 1), QKV_USAGE);
-    for (int64_t place = -1; place <= 2; place += 3)
-        assert_int_equal(qkv_session_hide(s, QKV_ATTENTION_DECODER, 0, place, 1), QKV_USAGE);
     assert_int_equal(qkv_session_select(s, (int64_t[]){ 0, -1 }, 2), QKV_USAGE);
     assert_int_equal(qkv_session_select(s, (int64_t[]){ 0, 2 }, 2), QKV_USAGE);
     assert_int_equal(qkv_session_select(s, (int64_t[]){ 0 }, -1), QKV_USAGE);
@@ -559,36 +472,6 @@ static void nothing_lies_outside(void **state)
     qkv_model_free(m);
 }
 
-/* A key that is shown again, or was read anew after going back, counts as if it had never been hidden. */
-static void what_was_hidden_can_be_shown(void **state)
-{
-    (void)state;
-    const qkv_transformer_opts o = kind_of(3);
-    qkv_model *m = make_model(&o);
-    qkv_session *s = qkv_session_new(m, NULL);
-    int32_t ids[20] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2 };
-    float plain[VOCABULARY];
-    for (int round = 0; round < 5; round++) {
-        assert_int_equal(qkv_session_encode(s, sources, 1, SOURCE, source_lengths), QKV_OK);
-        assert_int_equal(qkv_session_read(s, ids, (int64_t[]){ 10 }, QKV_LOGITS_NONE), QKV_OK);
-        qkv_attention_kind side = round == 2 ? QKV_ATTENTION_CROSS : QKV_ATTENTION_DECODER;
-        if (round) assert_int_equal(qkv_session_hide(s, side, 0, 8, 1), QKV_OK);
-        if (round == 1 || round == 2) assert_int_equal(qkv_session_hide(s, side, 0, 8, 0), QKV_OK);
-        if (round == 3) { /* hidden, gone back, read again */
-            assert_int_equal(qkv_session_rewind(s, 0, 8), QKV_OK);
-            assert_int_equal(qkv_session_read(s, ids + 8, (int64_t[]){ 2 }, QKV_LOGITS_NONE), QKV_OK);
-        }
-        for (int i = 10; i < 19; i++) assert_int_equal(qkv_session_step(s, ids + i), QKV_OK);
-        assert_int_equal(qkv_session_step(s, ids + 19), QKV_OK);
-        const float *logits = qkv_data(qkv_session_logits(s));
-        if (!round) memcpy(plain, logits, sizeof plain);
-        if (round == 4) assert_memory_not_equal(logits, plain, sizeof plain); /* it stays hidden however much is read */
-        else assert_memory_equal(logits, plain, sizeof plain);
-    }
-    qkv_session_free(s);
-    qkv_model_free(m);
-}
-
 static qkv_status use_a_session(void)
 {
     const qkv_transformer_opts o = kind_of(3);
@@ -597,7 +480,6 @@ static qkv_status use_a_session(void)
     int32_t ids[2 * 20] = { 0 };
     qkv_status status = s ? qkv_session_encode(s, sources, 2, SOURCE, source_lengths) : qkv_error_status();
     if (!status) status = qkv_session_read(s, ids, (int64_t[]){ 18, 20 }, QKV_LOGITS_NONE);
-    if (!status) status = qkv_session_hide(s, QKV_ATTENTION_DECODER, 0, 1, 1);
     if (!status) status = qkv_session_select(s, (int64_t[]){ 1, 0, 0, 1 }, 4);
     if (!status) status = qkv_session_step(s, ids);
     if (!status) status = qkv_session_step(s, ids);
@@ -703,11 +585,8 @@ int main(void)
         cmocka_unit_test(the_layers_of_an_encoder_share_their_memory),
         cmocka_unit_test(rows_share_their_beginning),
         cmocka_unit_test(attention_is_that_of_a_whole_forward),
-        cmocka_unit_test(layers_can_be_switched_off),
-        cmocka_unit_test(heads_and_keys_can_be_switched_off),
         cmocka_unit_test(errors_leave_a_session_as_it_was),
         cmocka_unit_test(nothing_lies_outside),
-        cmocka_unit_test(what_was_hidden_can_be_shown),
         cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(sessions_in_threads_share_a_model),
     };

@@ -87,18 +87,6 @@ QKV_API qkv_tensor *qkv_session_attention(const qkv_session *s, qkv_attention_ki
  * what comes out of the last, after the norm at the end where there is one. NULL otherwise. Lives as the logits do. */
 QKV_API qkv_tensor *qkv_session_hidden(const qkv_session *s, int i);
 
-/* Switches a head off (its output is zeros) or on again, for what is read from now on. USAGE where there is no such head. */
-QKV_API qkv_status qkv_session_switch_head(qkv_session *s, qkv_attention_kind kind, int layer, int head, int on);
-
-/* Switches a layer of the decoder off or on again, for what is read from now on: states pass one that is off as they are. It
- * still reads, so that its keys and values are there when it is on again. USAGE where there is no such layer, MEMORY. */
-QKV_API qkv_status qkv_session_switch_layer(qkv_session *s, int layer, int on);
-
-/* Hides token `place` of a row, or of its source, from everything that is read from now on; hidden 0 shows it again. Rows that
- * were selected from one row have one source, and what is hidden of it is hidden from all of them. USAGE where there is no such
- * token, MEMORY. */
-QKV_API qkv_status qkv_session_hide(qkv_session *s, qkv_attention_kind kind, int64_t row, int64_t place, int hidden);
-
 /* ---- work that can be ended ---- */
 
 /* Called before every step of a decoder and before every batch of an encoder, on the thread of the caller: where threads have

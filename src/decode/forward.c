@@ -87,26 +87,18 @@ static bool start_block(qkv_session *s, block *b, int64_t tokens)
     return !qkv_tape_status(s->tape);
 }
 
-/* Keys that the model's changes hide join those of the row. */
-static void hide_touched(const qkv_session *s, const qkv__session_row *r, qkv__paged_part *part)
-{
-    uint8_t *all = qkv__hidden_keys(s->tape, &s->x->touches, QKV_ATTENTION_DECODER, part->keys, 1);
-    if (!all) return;
-    for (int64_t i = 0; r->hidden && i < r->read.length; i++) all[i] |= r->hidden[i];
-    part->hidden = all;
-}
-
 /* The next n tokens of a row, which has them from now on. */
 static void add_to_block(const qkv_session *s, block *b, qkv__session_row *r, const int32_t *ids, int64_t n, int64_t wanted)
 {
     int64_t i = b->rows++, first = s->x->o.first_position;
     b->sequences[i] = &r->read;
-    b->self[i] = (qkv__paged_part){ .n = n, .keys = r->read.length + n, .pages = r->read.pages, .hidden = r->hidden };
+    b->self[i] = (qkv__paged_part){ .n = n, .keys = r->read.length + n, .pages = r->read.pages };
     if (b->cross)
         b->cross[i] = (qkv__paged_part){
             .n = n, .keys = r->source->kept.length, .pages = r->source->kept.pages, .hidden = r->source->hidden
         };
-    if (s->x->touches.n) hide_touched(s, r, &b->self[i]);
+    if (s->x->touches.n)
+        b->self[i].hidden = qkv__hidden_keys(s->tape, &s->x->touches, QKV_ATTENTION_DECODER, b->self[i].keys, 1);
     for (int64_t k = 0; k < n; k++, b->tokens++) {
         b->ids[b->tokens] = ids[k];
         b->positions[b->tokens] = (int32_t)(first + qkv__moved_position(&s->x->touches, QKV__DECODER, r->read.length + k));

@@ -17,8 +17,6 @@ typedef struct qkv__kept_source {
 
 typedef struct qkv__session_row {
     qkv__sequence read;
-    uint8_t *hidden; /* of the tokens read, hidden_room of them; NULL: none */
-    int64_t hidden_room;
     qkv__kept_source *source; /* NULL for a decoder alone */
     int64_t before;           /* tokens before the read in work */
 } qkv__session_row;

@@ -21,7 +21,6 @@ static void leave_source(qkv_session *s, qkv__kept_source *x)
 static void drop_row(qkv_session *s, qkv__session_row *r)
 {
     qkv__cache_drop(&s->self, &r->read);
-    qkv__release(r->hidden, (size_t)r->hidden_room);
     leave_source(s, r->source);
     *r = (qkv__session_row){ 0 };
 }
@@ -56,18 +55,23 @@ static void set_cache(qkv__cache *c, int64_t layers, const qkv_mha *m)
                        .dv = m->v.weight->shape[0] / m->kv_heads };
 }
 
-/* Heads and layers that are off in the model are off from the start. */
-static qkv_status take_touches(qkv_session *s)
+/* Heads and layers of the decoder that are off in the model. */
+static qkv_status apply_edits(qkv_session *s)
 {
     const qkv__touches *x = &s->x->touches;
-    qkv_status status = QKV_OK;
-    for (int64_t i = 0; i < x->n && !status; i++) {
-        const qkv_touch *touch = &x->list[i];
-        if (touch->kind == QKV_ATTENTION_ENCODER) continue;
-        if (touch->what == QKV_TOUCH_HEAD_OFF) status = qkv_session_switch_head(s, touch->kind, touch->layer, touch->head, 0);
-        if (touch->what == QKV_TOUCH_LAYER_OFF) status = qkv_session_switch_layer(s, touch->layer, 0);
+    for (int64_t i = 0; i < x->n; i++) {
+        const qkv_touch *edit = &x->list[i];
+        if (edit->kind == QKV_ATTENTION_ENCODER) continue;
+        if (edit->what == QKV_TOUCH_HEAD_OFF) {
+            if (!s->heads_off && !(s->heads_off = qkv__alloc_zero((size_t)s->n_heads_off))) return QKV_MEMORY;
+            s->heads_off[(2 * edit->layer + (edit->kind == QKV_ATTENTION_CROSS)) * s->x->o.heads + edit->head] = 1;
+        }
+        if (edit->what == QKV_TOUCH_LAYER_OFF) {
+            if (!s->layers_off && !(s->layers_off = qkv__alloc_zero((size_t)s->n_layers))) return QKV_MEMORY;
+            s->layers_off[edit->layer] = 1;
+        }
     }
-    return status;
+    return QKV_OK;
 }
 
 qkv_session *qkv_session_new(const qkv_model *m, const qkv_session_opts *opts)
@@ -89,7 +93,7 @@ qkv_session *qkv_session_new(const qkv_model *m, const qkv_session_opts *opts)
     const qkv__layer *first = qkv__session_decoder(s)->layers;
     if (first) set_cache(&s->self, qkv__session_decoder(s)->n, &first->self);
     if (first && x->stacks[QKV__ENCODER].n) set_cache(&s->cross, qkv__session_decoder(s)->n, &first->cross);
-    if (take_touches(s)) return qkv_session_free(s), NULL;
+    if (apply_edits(s)) return qkv_session_free(s), NULL;
     const qkv_tape_opts tape = { .no_grad = 1, .keep_attention = s->o.keep_attention, .keep_hidden = s->o.keep_hidden };
     s->tape = qkv_tape_new(&tape);
     s->layer_tape = s->tape ? qkv_tape_new(&(qkv_tape_opts){ .no_grad = 1 }) : NULL;
@@ -254,28 +258,14 @@ static void settle_rows(qkv_session *s)
     for (int64_t i = 0; i < s->n_rows; i++) settle_row(s, i, NULL); /* without other threads */
 }
 
-/* Pages for what is to be read, and a place in the list of what is hidden. */
-static qkv_status reserve_rows(qkv_session *s, const qkv__new_tokens *r)
+/* Pages for the new tokens of each row. */
+static qkv_status reserve(qkv_session *s, const qkv__new_tokens *r)
 {
     qkv_status status = QKV_OK;
     for (int64_t i = 0; i < s->n_rows && !status; i++) {
-        qkv__session_row *x = &s->rows[i];
-        int64_t n = qkv__count_new(r, i), wanted = x->read.length + n;
-        if (n) status = qkv__cache_reserve(&s->self, &x->read, n);
-        if (status || !x->hidden || wanted <= x->hidden_room) continue;
-        uint8_t *hidden = qkv__alloc_zero((size_t)(2 * wanted));
-        if (!hidden) return QKV_MEMORY;
-        memcpy(hidden, x->hidden, (size_t)x->read.length);
-        qkv__release(x->hidden, (size_t)x->hidden_room);
-        x->hidden = hidden;
-        x->hidden_room = 2 * wanted;
+        int64_t n = qkv__count_new(r, i);
+        if (n) status = qkv__cache_reserve(&s->self, &s->rows[i].read, n);
     }
-    return status;
-}
-
-static qkv_status reserve(qkv_session *s, const qkv__new_tokens *r)
-{
-    qkv_status status = reserve_rows(s, r);
     settle_rows(s);
     return status;
 }
@@ -366,12 +356,6 @@ qkv_status qkv_session_step(qkv_session *s, const int32_t *ids) { return qkv_ses
 static qkv_status share_row(qkv__session_row *to, const qkv__session_row *from)
 {
     qkv_status status = qkv__cache_share(&to->read, &from->read);
-    if (!status && from->hidden) {
-        to->hidden = qkv__alloc((size_t)from->hidden_room);
-        if (!to->hidden) return QKV_MEMORY;
-        memcpy(to->hidden, from->hidden, (size_t)from->hidden_room);
-        to->hidden_room = from->hidden_room;
-    }
     to->source = from->source;
     if (to->source) to->source->users++;
     return status;
@@ -416,9 +400,7 @@ qkv_status qkv_session_rewind(qkv_session *s, int64_t row_number, int64_t length
         return qkv__fail(QKV_USAGE, "session: row %lld cannot go back to %lld tokens", (long long)row_number,
                          (long long)length);
     forget_results(s);
-    qkv__session_row *r = &s->rows[row_number];
-    qkv__cache_cut(&s->self, &r->read, length);
-    if (r->hidden) memset(r->hidden + length, 0, (size_t)(r->hidden_room - length));
+    qkv__cache_cut(&s->self, &s->rows[row_number].read, length);
     return QKV_OK;
 }
 
@@ -479,35 +461,3 @@ qkv_tensor *qkv_session_attention(const qkv_session *s, qkv_attention_kind kind,
 }
 
 qkv_tensor *qkv_session_hidden(const qkv_session *s, int i) { return s && s->read_rows ? qkv_tape_hidden(s->tape, i) : NULL; }
-
-qkv_status qkv_session_switch_head(qkv_session *s, qkv_attention_kind kind, int layer, int head, int on)
-{
-    if (!has_layer(s, kind, layer) || head < 0 || head >= s->x->o.heads)
-        return qkv__fail(QKV_USAGE, "session: there is no head %d in layer %d", head, layer);
-    if (!s->heads_off && !(s->heads_off = qkv__alloc_zero((size_t)s->n_heads_off))) return QKV_MEMORY;
-    s->heads_off[(2 * layer + (kind == QKV_ATTENTION_CROSS)) * s->x->o.heads + head] = !on;
-    return QKV_OK;
-}
-
-qkv_status qkv_session_switch_layer(qkv_session *s, int layer, int on)
-{
-    if (!has_layer(s, QKV_ATTENTION_DECODER, layer)) return qkv__fail(QKV_USAGE, "session: there is no layer %d", layer);
-    if (!s->layers_off && !(s->layers_off = qkv__alloc_zero((size_t)s->n_layers))) return QKV_MEMORY;
-    s->layers_off[layer] = !on;
-    return QKV_OK;
-}
-
-qkv_status qkv_session_hide(qkv_session *s, qkv_attention_kind kind, int64_t row_number, int64_t place, int hidden)
-{
-    bool is_cross = kind == QKV_ATTENTION_CROSS;
-    int64_t rows = qkv_session_rows(s);
-    qkv__session_row *r = row_number >= 0 && row_number < rows ? &s->rows[row_number] : NULL;
-    qkv__sequence *q = !r || kind == QKV_ATTENTION_ENCODER ? NULL : !is_cross ? &r->read : r->source ? &r->source->kept : NULL;
-    if (!q || place < 0 || place >= q->length)
-        return qkv__fail(QKV_USAGE, "session: row %lld has no token %lld to hide", (long long)row_number, (long long)place);
-    uint8_t **map = is_cross ? &r->source->hidden : &r->hidden;
-    if (!*map && !(*map = qkv__alloc_zero((size_t)q->length))) return QKV_MEMORY;
-    if (!is_cross && !r->hidden_room) r->hidden_room = q->length;
-    (*map)[place] = hidden != 0;
-    return QKV_OK;
-}
