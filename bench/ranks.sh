@@ -4,7 +4,7 @@
 # usage: bench/ranks.sh QKV FOLDER PART...      measures the parts, adds them to FOLDER and prints all that are there
 #        RATE      two ranks of 4 micro-batches each, such as 250mbit 500mbit 1gbit; free: the links as fast as they are here
 #        4@RATE    four ranks of 2 micro-batches each on the two cores
-#        TOKENSt   two ranks of one micro-batch of so many tokens each at 1 Gbit/s, such as 512t: the overlap; exact and --fast-reduce
+#        TOKENSt   two ranks of one micro-batch of so many tokens each at 1 Gbit/s, such as 512t: the overlap
 # A machine is not as fast at one moment as at another. So processes that do not speak to each other, with the micro-batches of one rank each, are
 # measured right before and right after each part.
 set -u
@@ -71,8 +71,6 @@ measure() {
         *[0-9]t)
             alone "$1" 2 "${1%t}" 1
             ranks "$1" 2 1gbit $((2 * ${1%t})) 2
-            alone "$1" 2 "${1%t}" 1
-            ranks "$1.fast" 2 1gbit $((2 * ${1%t})) 2 --fast-reduce
             alone "$1" 2 "${1%t}" 1 ;;
         4@*)
             alone four 4 256 2
@@ -106,10 +104,10 @@ changed=$(awk -v bytes="$wire" -v p="$params" 'BEGIN { printf "%.2f", bytes * 0.
 echo "a rank sends $wire bytes for an update: $changed for a weight that it has updated"
 for part in *[0-9]t; do
     [ -e "$part.alone" ] || continue
-    awk -v bytes="$wire" -v tokens="${part%t}" -v alone="$(median "$part.alone")" -v exact="$(median "$part")" -v fast="$(median "$part.fast")" -v stolen="$(cat "$part.stolen")" 'BEGIN {
+    awk -v bytes="$wire" -v tokens="${part%t}" -v alone="$(median "$part.alone")" -v exact="$(median "$part")" -v stolen="$(cat "$part.stolen")" 'BEGIN {
         wire = bytes / (1e9 / 8)
         most = alone > wire ? alone : wire
-        printf "%s tokens a rank: computing %.3f, transfer %.3f, exact %.3f, which is %.2f times the longer one, --fast-reduce %.3f; %d%% of the cores was stolen\n", tokens, alone, wire, exact, exact / most, fast, stolen }'
+        printf "%s tokens a rank: computing %.3f, transfer %.3f, exact %.3f, which is %.2f times the longer one; %d%% of the cores was stolen\n", tokens, alone, wire, exact, exact / most, stolen }'
 done
 [ -e two.alone ] && [ -e less.alone ] && [ -e free ] || exit 0
 # From processes that do not speak to each other, and what free links add: what is copied on the core that computes.

@@ -90,12 +90,6 @@ typedef struct qkv_trainer_opts {
      * Ranks (<qkv/dist.h>) share the parts, of which there must be one for each, and the bits do not depend on how many ranks there
      * are. 0: not cut, and one rank; at most 4096. */
     int64_t micro_batches;
-    /* 1: gradients are added by MPI in an order of its own: not less exact, but other bits at another number of ranks. */
-    int64_t fast_reduce;
-    /* 1: of several ranks each keeps the optimizer's state of a part of the weights, updates that part and gets the others:
-     * the same bits in less memory. All ranks must then call qkv_trainer_save(), whose file rank 0 writes, and
-     * qkv_trainer_resume(). */
-    int64_t shard;
 } qkv_trainer_opts;
 
 /* What a caller counts that a checkpoint must keep: the best score so far, when, and how often it was missed since; and the

@@ -218,11 +218,6 @@ void qkv__dist_hurry(int by)
     if (dist.plugin) dist.plugin->hurry(by);
 }
 
-qkv_status qkv__dist_fast_sum(float *values, size_t n)
-{
-    return dist.plugin ? mpi_failed(dist.plugin->sum(values, n)) : QKV_OK;
-}
-
 /* ---- texts ---- */
 
 static qkv_status make_room(qkv_text *t, size_t n)

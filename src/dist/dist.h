@@ -42,7 +42,4 @@ bool qkv__dist_is_threaded(void);
 /* By 1 while this thread waits for what another one receives, and by -1 after it: see plugin.h. */
 void qkv__dist_hurry(int by);
 
-/* MPI's own sum of n floats, in place. */
-qkv_status qkv__dist_fast_sum(float *values, size_t n);
-
 #endif

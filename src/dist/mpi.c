@@ -284,19 +284,6 @@ static const char *finish(void *data, double seconds, size_t *received)
     return wrong;
 }
 
-static const char *sum(float *values, size_t n)
-{
-    const size_t most = PIECE / sizeof *values;
-    for (size_t at = 0; at < n; at += most) {
-        MPI_Request request;
-        int code = MPI_Iallreduce(MPI_IN_PLACE, values + at, (int)(n - at < most ? n - at : most), MPI_FLOAT, MPI_SUM, world,
-                                  &request);
-        const char *wrong = code ? mpi_error(code) : wait_for(1, &request, false, 0, 0, NULL);
-        if (wrong) return wrong;
-    }
-    return NULL;
-}
-
 static void stop(void)
 {
     if (watch.runs) {
@@ -315,7 +302,6 @@ __attribute__((visibility("default"))) const qkv__plugin qkv_mpi_plugin = { .ver
                                                                             .post = post,
                                                                             .finish = finish,
                                                                             .hurry = hurry,
-                                                                            .sum = sum,
                                                                             .stop = stop,
                                                                             .abort = end_all,
                                                                             .is_threaded = is_threaded };

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-enum { QKV__PLUGIN_VERSION = 5 };
+enum { QKV__PLUGIN_VERSION = 6 };
 #define QKV__PLUGIN_SYMBOL "qkv_mpi_plugin"
 
 /* Errors are 0 for none, else what MPI calls them, in words that stay until the next. */
@@ -27,13 +27,10 @@ typedef struct qkv__plugin {
     /* By 1 when a thread begins to wait for what another one finishes, and by -1 when it does so no more: it looks more often. */
     void (*hurry)(int by);
 
-    /* MPI's own sum, in an order of its choice, of n floats, in place. */
-    const char *(*sum)(float *values, size_t n);
-
     void (*stop)(void);                              /* after the last exchange, by all ranks */
     void (*abort)(int status, const char *sentence); /* ends all ranks */
 
-    int (*is_threaded)(void); /* 1: any thread may post, finish and sum */
+    int (*is_threaded)(void); /* 1: any thread may post and finish */
 } qkv__plugin;
 
 #endif

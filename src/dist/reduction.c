@@ -90,7 +90,6 @@ static qkv_status post_bucket(qkv__reduction *s, int64_t bucket)
     int64_t slice = mine.to - mine.from, used = 0;
     qkv_status status = QKV_OK;
     for (int i = 0; i < s->o.n_late; i++) add_span(s->o.sum + all.from, s->o.late[i] + all.from, all.to - all.from);
-    if (s->o.is_fast) return QKV_OK;
     for (int i = 0; i < s->n_parts; i++) {
         part *p = &f->parts[i];
         p->values = p->rank == s->slices.rank ? s->o.values[p->number] + mine.from : f->room + slice * used++;
@@ -110,16 +109,7 @@ static qkv_status sum_in_tree(qkv__reduction *s, int64_t bucket)
     int next = 0;
     const float *sum = add_parts(f->parts, (qkv__node){ 0, s->o.leaves }, slice, &next);
     if (slice && sum != s->o.sum + mine.from) memcpy(s->o.sum + mine.from, sum, sizeof *sum * (size_t)slice);
-    if (s->o.keeps_slice) return QKV_OK;
-    void *posted;
-    status = qkv__share_bucket(&s->slices, s->o.sum, bucket, &posted);
-    return status ? status : qkv__dist_finish(posted);
-}
-
-static qkv_status finish_bucket(qkv__reduction *s, int64_t bucket)
-{
-    qkv__span all = qkv__bucket(&s->slices, bucket);
-    return s->o.is_fast ? qkv__dist_fast_sum(s->o.sum + all.from, (size_t)(all.to - all.from)) : sum_in_tree(s, bucket);
+    return QKV_OK;
 }
 
 /* ---- all of them ---- */
@@ -138,9 +128,9 @@ static qkv_status reduce_buckets(void *data)
             qkv__mark_wait(&s->ready, needed(s, b));
             status = post_bucket(s, next--);
         }
-        if (!status && next >= 0 && s->o.keeps_slice && qkv__mark_is_at(&s->ready, needed(s, next)))
+        if (!status && next >= 0 && qkv__mark_is_at(&s->ready, needed(s, next)))
             status = post_bucket(s, next--);
-        if (!status) status = finish_bucket(s, b);
+        if (!status) status = sum_in_tree(s, b);
     }
     return status;
 }

@@ -1,4 +1,4 @@
-/* reduction.h: a sum over ranks in the order of a tree (tree.h), made while its floats are still being computed: bucket after
+/* reduction.h: a sum over ranks in the order of a tree (tree.h), of which each rank gets its slices (slices.h); made while its floats are still being computed: bucket after
  * bucket from the end of the block, as a backward pass makes them final, by a thread of its own. */
 #ifndef QKV_SRC_DIST_REDUCTION_H
 #define QKV_SRC_DIST_REDUCTION_H
@@ -15,8 +15,6 @@ typedef struct qkv__reduction_opts {
     int64_t count;      /* floats of each */
     float *const *late; /* what is to be added to `sum` first, in this order */
     int n_late;
-    bool is_fast;     /* by MPI's own sum, of `sum` alone */
-    bool keeps_slice; /* each rank gets the sum of its slices only (slices.h), and the rest is used up; not when fast */
 } qkv__reduction_opts;
 
 typedef struct qkv__reduction qkv__reduction;

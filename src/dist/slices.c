@@ -50,7 +50,7 @@ qkv__span qkv__slice_of(const qkv__slices *s, int64_t bucket, qkv__span of, int6
     return own;
 }
 
-qkv_status qkv__share_bucket(const qkv__slices *s, float *block, int64_t bucket, void **posted)
+static qkv_status share_bucket(const qkv__slices *s, float *block, int64_t bucket, void **posted)
 {
     size_t bytes = sizeof(size_t) * (size_t)s->ranks, *ends = qkv__alloc(bytes);
     if (!ends) return QKV_MEMORY;
@@ -66,7 +66,7 @@ qkv_status qkv__share_block(const qkv__slices *s, float *block)
     qkv_status status = QKV_OK;
     for (int64_t b = 0; b < qkv__buckets(s) && !status; b++) {
         void *posted;
-        status = qkv__share_bucket(s, block, b, &posted);
+        status = share_bucket(s, block, b, &posted);
         if (!status) status = qkv__dist_finish(posted);
     }
     return status;

@@ -1,4 +1,4 @@
-/* slices.h: which rank has which floats of a flat block: adds them up, and keeps their optimizer state where that is sharded.
+/* slices.h: which rank has which floats of a flat block: adds them up, and keeps their optimizer state.
  *
  * The block is taken a bucket at a time, and of the units of a bucket each rank has a share, in the order of the ranks. A
  * norm is added up by units, so that its bits do not depend on who has which. Buckets are small, since what is computed first
@@ -39,10 +39,7 @@ int64_t qkv__slice_place(const qkv__slices *s, int64_t bucket);
  * slices one after the other. */
 qkv__span qkv__slice_of(const qkv__slices *s, int64_t bucket, qkv__span of, int64_t *place);
 
-/* Every rank's slice of a bucket of the block to every rank: ends with qkv__dist_finish(). IO, MEMORY. */
-qkv_status qkv__share_bucket(const qkv__slices *s, float *block, int64_t bucket, void **posted);
-
-/* The same of all buckets, one after the other, to their end. */
+/* Every rank's slices of the block to every rank. IO, MEMORY. */
 qkv_status qkv__share_block(const qkv__slices *s, float *block);
 
 /* A number for each unit of the block, of which every rank has those of its slices: all of them to every rank. IO, MEMORY. */

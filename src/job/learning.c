@@ -60,9 +60,6 @@ static qkv_status end_schedule(const qkv_training *t, int64_t total_steps, qkv_s
                      (long long)s->steps);
 }
 
-/* Half of what goes between ranks is then hidden by the forward pass, in less memory. MPI's own sum leaves nothing to save. */
-bool qkv__training_shards(const qkv_training *t) { return t->o.v.shard || (qkv_dist_ranks() > 1 && !t->o.v.fast_reduce); }
-
 qkv_status qkv__training_how(const qkv_training *t, int64_t total_steps, qkv_trainer_opts *out)
 {
     const qkv__training_values *v = &t->o.v;
@@ -74,9 +71,7 @@ qkv_status qkv__training_how(const qkv_training *t, int64_t total_steps, qkv_tra
                                .clip = v->clip,
                                .seed = (uint64_t)v->seed,
                                .bpe_dropout = (double)v->bpe_dropout,
-                               .micro_batches = v->micro_batches,
-                               .fast_reduce = v->fast_reduce,
-                               .shard = qkv__training_shards(t) };
+                               .micro_batches = v->micro_batches };
     *s = (qkv_schedule){ .kind = schedule_kinds[v->schedule], .lr = full_rate(t), .dim = dim };
     s->warmup = warmup_steps(t, s->kind, total_steps);
     if (!(s->lr > 0)) return qkv__fail(QKV_USAGE, "--lr: %g is not above 0", s->lr);

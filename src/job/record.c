@@ -15,7 +15,7 @@ static bool may_change(qkv__option i)
 {
     static const qkv__option options[] = { QKV__SET_patience,   QKV__SET_epochs,    QKV__SET_steps, QKV__SET_minutes,
                                            QKV__SET_save_every, QKV__SET_keep,      QKV__SET_out,   QKV__SET_resume,
-                                           QKV__SET_dry_run,    QKV__SET_log_every, QKV__SET_shard };
+                                           QKV__SET_dry_run,    QKV__SET_log_every };
     for (size_t k = 0; k < sizeof options / sizeof *options; k++)
         if (options[k] == i) return true;
     return false;

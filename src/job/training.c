@@ -352,9 +352,7 @@ static qkv_status plan_minutes(qkv_training *t, learning *how, const qkv_run_opt
                                        .clip = t->o.v.clip,
                                        .smoothing = t->o.v.smoothing,
                                        .bpe_dropout = (double)t->o.v.bpe_dropout,
-                                       .micro_batches = t->o.v.micro_batches,
-                                       .fast_reduce = t->o.v.fast_reduce,
-                                       .shard = qkv__training_shards(t) };
+                                       .micro_batches = t->o.v.micro_batches };
     set_trainer(t, how, &trial);
     double each = 0; /* line that is searched */
     qkv_status status = QKV_OK;

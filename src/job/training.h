@@ -126,8 +126,6 @@ qkv_status qkv__shape_like(const qkv_training *t, qkv_transformer_opts *o);
 
 /* ---- learning.c: how it learns ---- */
 qkv_optimizer_opts qkv__training_optimizer(const qkv_training *t);
-/* Whether each rank keeps a part of the optimizer's state. */
-bool qkv__training_shards(const qkv_training *t);
 /* But for optimizer, batches and objective; total_steps 0: not known. USAGE. */
 qkv_status qkv__training_how(const qkv_training *t, int64_t total_steps, qkv_trainer_opts *out);
 

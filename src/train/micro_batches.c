@@ -76,9 +76,7 @@ static qkv_status run_last(const summation *s, int64_t i, int free)
                               .values = s->values,
                               .sum = s->grad,
                               .count = s->block,
-                              .late = late,
-                              .is_fast = s->m->is_fast,
-                              .keeps_slice = s->m->is_sharded };
+                              .late = late };
     while (free > s->first) late[o.n_late++] = s->m->sums->at[--free];
     size_t weights = (size_t)qkv_params_tensors(s->m->params);
     bool *is_final = qkv__alloc_zero(weights); /* before: weights may still be on their way, which run() waits for */
@@ -116,39 +114,21 @@ static qkv_status sum_node(const summation *s, qkv__node n, int free, bool is_la
     return status || is_last ? status : qkv__add_floats(s->grad, s->m->sums->at[free], s->block);
 }
 
-static qkv_status sum_in_tree(summation *s, bool is_alone)
+qkv_status qkv__sum_micro_batches(const qkv__micro_batches *m)
 {
     qkv__node nodes[QKV__MAX_NODES];
     float *values[QKV__MAX_NODES];
-    qkv__partial_sums *sums = s->m->sums;
-    int own = qkv__tree_nodes(s->m->n, qkv__tree_share(s->m->n, qkv_dist_rank(), qkv_dist_ranks()), nodes);
+    int rank = qkv_dist_rank(), ranks = qkv_dist_ranks(), own = qkv__tree_nodes(m->n, qkv__tree_share(m->n, rank, ranks), nodes);
+    summation s = { .m = m, .grad = qkv_params_grad(m->params), .values = values, .block = qkv_params_block(m->params) };
     qkv_status status = QKV_OK;
-    sums->bytes = sizeof(float) * (size_t)s->block;
-    s->values = values;
-    for (s->first = 0; s->first < own && !status; s->first++) {
-        int k = s->first;
+    m->sums->bytes = sizeof(float) * (size_t)s.block;
+    for (s.first = 0; s.first < own && !status; s.first++) {
+        int k = s.first;
         bool is_last = k == own - 1;
-        values[k] = s->grad;
-        status = sum_node(s, nodes[k], k, is_last && !is_alone);
-        if (!status && !is_last) status = set_aside(s, k);
-        if (!is_last) values[k] = sums->at[k];
+        values[k] = s.grad;
+        status = sum_node(&s, nodes[k], k, is_last && ranks > 1);
+        if (!status && !is_last) status = set_aside(&s, k);
+        if (!is_last) values[k] = m->sums->at[k];
     }
     return status;
-}
-
-static qkv_status sum_in_turn(summation *s, bool is_alone)
-{
-    qkv__node share = qkv__tree_share(s->m->n, qkv_dist_rank(), qkv_dist_ranks());
-    qkv_status status = QKV_OK;
-    s->values = &s->grad;
-    for (int64_t i = share.from; i < share.to && !status; i++)
-        status = i == share.to - 1 && !is_alone ? run_last(s, i, 0) : s->m->run(s->m->data, i);
-    return status;
-}
-
-qkv_status qkv__sum_micro_batches(const qkv__micro_batches *m)
-{
-    summation s = { .m = m, .grad = qkv_params_grad(m->params), .block = qkv_params_block(m->params) };
-    bool is_alone = qkv_dist_ranks() == 1;
-    return m->is_fast ? sum_in_turn(&s, is_alone) : sum_in_tree(&s, is_alone);
 }

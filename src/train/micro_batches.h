@@ -23,13 +23,12 @@ typedef struct qkv__micro_batches {
     qkv_tape *tape;
     int64_t n;
     qkv__micro_batch *run;
-    void *data;               /* for run */
-    qkv__partial_sums *sums;  /* not needed when fast */
-    bool is_fast, is_sharded; /* is_fast: in any order, one after the other here, and over the ranks as MPI has it */
+    void *data; /* for run */
+    qkv__partial_sums *sums;
 } qkv__micro_batches;
 
 /* Runs this rank's share of n micro-batches, and leaves the sum of all of them, over all ranks, in the gradients of the
- * params, in the order of src/dist/tree.h. They must be zero before. Where it is sharded each rank has the sum of its slices
+ * params, in the order of src/dist/tree.h. They must be zero before. Of several ranks each has the sum of its slices
  * (src/dist/slices.h), and the rest of its gradients mean nothing. While the last micro-batch goes backward, gradients that are
  * final are on their way already. The errors of run; IO, MEMORY. */
 qkv_status qkv__sum_micro_batches(const qkv__micro_batches *m);

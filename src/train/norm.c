@@ -9,7 +9,6 @@
 
 typedef struct clipping {
     const qkv__slices *slices;
-    bool is_sharded;
     float *grad;
     double *squares; /* of each unit, their sum */
     float factor;
@@ -18,7 +17,7 @@ typedef struct clipping {
 /* What this rank has of a bucket: a task. */
 static qkv__span own_span(const clipping *c, int64_t bucket)
 {
-    return c->is_sharded ? qkv__slice(c->slices, bucket, c->slices->rank) : qkv__bucket(c->slices, bucket);
+    return qkv__slice(c->slices, bucket, c->slices->rank); /* of one rank: the whole bucket */
 }
 
 static double square_unit(const float *at, int64_t n)
@@ -50,7 +49,7 @@ static qkv_status clip(clipping *c, int64_t units, float max_norm, float *norm)
 {
     int64_t buckets = qkv__buckets(c->slices);
     qkv_status status = qkv__parallel(buckets, 0, square_task, c);
-    if (!status && c->is_sharded) status = qkv__share_units(c->slices, c->squares);
+    if (!status && c->slices->ranks > 1) status = qkv__share_units(c->slices, c->squares);
     if (status) return status;
     double sum = 0;
     for (int64_t i = 0; i < units; i++) sum += c->squares[i];
@@ -61,10 +60,10 @@ static qkv_status clip(clipping *c, int64_t units, float max_norm, float *norm)
     return qkv__parallel(buckets, 0, scale_task, c);
 }
 
-qkv_status qkv__clip_slices(qkv_params *p, const qkv__slices *s, bool is_sharded, float max_norm, float *norm)
+qkv_status qkv__clip_slices(qkv_params *p, const qkv__slices *s, float max_norm, float *norm)
 {
     int64_t units = qkv__ceil_div(s->count, QKV__UNIT);
-    clipping c = { .slices = s, .is_sharded = is_sharded, .grad = qkv_params_grad(p) };
+    clipping c = { .slices = s, .grad = qkv_params_grad(p) };
     size_t bytes = sizeof *c.squares * (size_t)units;
     if (!(c.squares = qkv__alloc(bytes))) return QKV_MEMORY;
     qkv_status status = clip(&c, units, max_norm, norm);

@@ -51,7 +51,7 @@ struct qkv_trainer {
     int64_t n_batches;  /* there is room for */
     qkv__partial_sums sums;
     qkv__slices slices; /* of the weights */
-    bool is_sharded;
+    bool is_sharded; /* of several ranks: each updates its slices and keeps their state */
     qkv__all_gather *gathering; /* the others' slices of the weights are on their way; else NULL */
     uint64_t pairs_hash;
 };
@@ -147,14 +147,13 @@ static bool has_text_of_rank_0(const qkv_trainer *t) { return qkv_dist_rank() &&
 /* Every rank has made the same of its files: better known now than by a model that learns nothing. */
 static qkv_status join_ranks(qkv_trainer *t)
 {
-    /* how the ranks speak to each other is not of the checkpoint, but of all of them */
-    const uint64_t options[] = { hash_options(t), t->is_sharded, t->o.fast_reduce != 0 };
+    const uint64_t options = hash_options(t);
     qkv_params *p = qkv_model_params(t->model);
     uint64_t first = t->pairs_hash;
     qkv_status status = qkv__dist_copy(&first, sizeof first);
     if (has_text_of_rank_0(t)) t->pairs_hash = first;
     if (!status) status = qkv__dist_agree(&t->pairs_hash, sizeof t->pairs_hash, "the text");
-    if (!status) status = qkv__dist_agree(options, sizeof options, "the options");
+    if (!status) status = qkv__dist_agree(&options, sizeof options, "the options");
     return status ? status : qkv__dist_copy(qkv_params_data(p), sizeof(float) * (size_t)qkv_params_block(p));
 }
 
@@ -162,7 +161,7 @@ static qkv_status start(qkv_trainer *t)
 {
     qkv_params *p = qkv_model_params(t->model);
     t->slices = qkv__slices_of(qkv_params_block(p));
-    t->is_sharded = t->o.shard && t->slices.ranks > 1;
+    t->is_sharded = t->slices.ranks > 1;
     t->optimizer = t->is_sharded ? qkv__optimizer_new_of(p, &t->optimizer_opts, t->slices)
                                  : qkv_optimizer_new(p, &t->optimizer_opts);
     t->tape = qkv_tape_new(&(qkv_tape_opts){ .train = 1, .reuse_values = 1, .seed = t->o.seed });
@@ -394,9 +393,7 @@ static qkv_status learn_in_tree(qkv_trainer *t, const qkv_progress *out, int64_t
                                                                       .n = leaves,
                                                                       .run = learn_micro_batch,
                                                                       .data = &u,
-                                                                      .sums = &t->sums,
-                                                                      .is_fast = t->o.fast_reduce != 0,
-                                                                      .is_sharded = t->is_sharded });
+                                                                      .sums = &t->sums });
     t->passes += (uint64_t)leaves;
     return status;
 }
@@ -415,7 +412,7 @@ static qkv_status clip(qkv_trainer *t, float *norm)
 {
     qkv_params *p = qkv_model_params(t->model);
     if (!(t->o.clip > 0)) return QKV_OK;
-    qkv_status status = t->o.micro_batches ? qkv__clip_slices(p, &t->slices, t->is_sharded, t->o.clip, norm)
+    qkv_status status = t->o.micro_batches ? qkv__clip_slices(p, &t->slices, t->o.clip, norm)
                                            : qkv_params_clip_grad(p, t->o.clip, norm);
     if (!status || isfinite(*norm)) return status;
     if (t->is_sharded) status = qkv__share_block(&t->slices, qkv_params_grad(p)); /* so that each can tell which it is */
