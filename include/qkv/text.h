@@ -172,9 +172,6 @@ typedef struct qkv_encode_opts {
     int any_bytes; /* 1: bytes that are not UTF-8 are taken too, as they are: a word with such bytes is not known, and of
                     * characters each mistake is one that is not known; to a published tokenizer each is U+FFFD */
     int with_special_tokens; /* 1: with the tokens that a published tokenizer puts around text, such as [CLS] and [SEP] */
-    uint64_t dropout_seed;   /* which merges dropout leaves out: the same seed, text and dropout give the same ids */
-    float dropout;           /* of byte pairs: before each merge, every one that could be made is left out with this
-                              * probability, so that a text has many ways to be cut (Provilkov et al. 2020); 0 to 1 */
 } qkv_encode_opts;
 
 /* NULL opts means all zero. Time grows with length * log(length) at most (and with the longest token of a published one).

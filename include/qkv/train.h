@@ -84,8 +84,6 @@ typedef struct qkv_trainer_opts {
     float smoothing;                     /* of the labels */
     float clip;                          /* the largest norm of the gradients; 0: any */
     uint64_t seed;                       /* of dropout and of the batches */
-    double bpe_dropout; /* of translation: every epoch cuts its texts anew, as qkv_encode_opts.dropout says, from seed, epoch
-                         * and pair; one that would be longer than the model can read stays as it is. 0: none; below 1 */
     /* Each batch is cut into so many parts, by its rows alone, and the gradients of the parts are added in one tree: docs/scaling.md.
      * Ranks (<qkv/dist.h>) share the parts, of which there must be one for each, and the bits do not depend on how many ranks there
      * are. 0: not cut, and one rank; at most 4096. */
@@ -114,8 +112,7 @@ typedef struct qkv_progress {
 typedef struct qkv_trainer qkv_trainer;
 
 /* Trains m on the pairs, both of which must outlive it. NULL on error: USAGE for options that do not fit, no pairs, or for
- * translation a model without an encoder and a decoder; UNSUPPORTED for bpe_dropout with tokenizers that were not trained
- * here on byte pairs; MEMORY. You own it. */
+ * translation a model without an encoder and a decoder; MEMORY. You own it. */
 QKV_API qkv_trainer *qkv_trainer_new(qkv_model *m, const qkv_pairs *pairs, const qkv_trainer_opts *opts);
 QKV_API void qkv_trainer_free(qkv_trainer *t);
 QKV_API qkv_best_so_far *qkv_trainer_best_so_far(qkv_trainer *t);

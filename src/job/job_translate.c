@@ -55,8 +55,6 @@ static qkv_status check_translation(const qkv_training *t)
     qkv_status status = check_pair_files("train", &v->train_pairs);
     if (!status) status = check_pair_files("valid", &v->valid);
     if (!status && v->separate && v->tokenizer) status = qkv__fail(QKV_USAGE, "--tokenizer is one vocabulary, --separate two");
-    if (!status && !(v->bpe_dropout >= 0 && v->bpe_dropout < 1))
-        status = qkv__fail(QKV_USAGE, "--bpe-dropout: %g is not at least 0 and below 1", (double)v->bpe_dropout);
     if (!status && (v->paper || QKV__IS_SET(&t->o, split))) status = check_has_valid(t); /* else a rule may hold text back */
     return status;
 }

@@ -70,7 +70,6 @@ qkv_status qkv__training_how(const qkv_training *t, int64_t total_steps, qkv_tra
                                .smoothing = v->smoothing,
                                .clip = v->clip,
                                .seed = (uint64_t)v->seed,
-                               .bpe_dropout = (double)v->bpe_dropout,
                                .micro_batches = v->micro_batches };
     *s = (qkv_schedule){ .kind = schedule_kinds[v->schedule], .lr = full_rate(t), .dim = dim };
     s->warmup = warmup_steps(t, s->kind, total_steps);

@@ -351,7 +351,6 @@ static qkv_status plan_minutes(qkv_training *t, learning *how, const qkv_run_opt
                                        .update_freq = t->o.v.update_freq,
                                        .clip = t->o.v.clip,
                                        .smoothing = t->o.v.smoothing,
-                                       .bpe_dropout = (double)t->o.v.bpe_dropout,
                                        .micro_batches = t->o.v.micro_batches };
     set_trainer(t, how, &trial);
     double each = 0; /* line that is searched */

@@ -84,34 +84,6 @@ static void merge(const word *w, uint32_t place)
     if (s->previous != QKV__NONE) rate(w, s->previous);
 }
 
-/* Whether BPE dropout leaves this merge out for now. */
-static bool is_dropped(qkv__encoder *e)
-{
-    uint32_t words[2];
-    if (!e->keep_below) return false;
-    qkv__threefry(e->drop_key, (uint32_t)e->draws, (uint32_t)(e->draws >> 32), words);
-    e->draws++;
-    return words[0] >= e->keep_below;
-}
-
-/* Candidates that were left out come back after the next merge: each step draws anew. They wait at the far end of the heap's
- * room, which is that of all candidates. */
-static void merge_all(const word *w, qkv__merge_candidate *room_end)
-{
-    qkv__encoder *e = w->e;
-    size_t dropped = 0;
-    while (e->n_heap) {
-        qkv__merge_candidate c = pop(e);
-        if (e->symbols[c.place].rank != c.rank) continue; /* it changed since */
-        if (is_dropped(e)) {
-            room_end[-(ptrdiff_t)++dropped] = c;
-            continue;
-        }
-        for (; dropped; dropped--) push(e, room_end[-(ptrdiff_t)dropped]);
-        merge(w, c.place);
-    }
-}
-
 void qkv__bpe_merge(const qkv_tokenizer *t, qkv__encoder *e, size_t n, const char *text, size_t length)
 {
     const word w = { t, e, text, length };
@@ -121,7 +93,10 @@ void qkv__bpe_merge(const qkv_tokenizer *t, qkv__encoder *e, size_t n, const cha
         e->symbols[i].next = i + 1 < n ? (uint32_t)(i + 1) : QKV__NONE;
     }
     for (size_t i = 0; i < n; i++) rate(&w, (uint32_t)i);
-    merge_all(&w, e->heap + 3 * n);
+    while (e->n_heap) {
+        qkv__merge_candidate c = pop(e);
+        if (e->symbols[c.place].rank == c.rank) merge(&w, c.place); /* else it has changed since */
+    }
 }
 
 /* ---- a piece of a published tokenizer's traced text ---- */

@@ -199,14 +199,6 @@ static qkv_status encode_template(const qkv_tokenizer *t, const texts *all, cons
     return status;
 }
 
-static void begin_dropout(qkv__encoder *e, const qkv_encode_opts *o)
-{
-    e->keep_below = o->dropout > 0 ? qkv__keep_below(o->dropout) : 0;
-    if (o->dropout > 0 && !e->keep_below) e->keep_below = 1; /* 0 stands for no dropout */
-    e->drop_key = (qkv__key){ { (uint32_t)o->dropout_seed, (uint32_t)(o->dropout_seed >> 32) } };
-    e->draws = 0;
-}
-
 static qkv_status encode_texts(const qkv_tokenizer *t, const texts *all, const qkv_encode_opts *opts, qkv_ids *out)
 {
     qkv_encode_opts o;
@@ -214,10 +206,7 @@ static qkv_status encode_texts(const qkv_tokenizer *t, const texts *all, const q
     out->n = out->second = 0;
     qkv_status status = QKV__READ_OPTIONS(&o, with_special_tokens, opts, "tokenizer");
     for (int i = 0; i < all->n && !status; i++) status = check_text(all->text[i], all->length[i], o.any_bytes);
-    if (!status && !(o.dropout >= 0 && o.dropout <= 1))
-        status = qkv__fail(QKV_USAGE, "tokenizer: a dropout of %g, expected 0 to 1", (double)o.dropout);
     if (!status && !out->encoder && !(out->encoder = qkv__alloc_zero(sizeof *out->encoder))) status = QKV_MEMORY;
-    if (!status) begin_dropout(out->encoder, &o);
     if (!status) status = encode_template(t, all, &o, out);
     if (status) out->n = out->second = 0;
     else if (all->n < 2) out->second = out->n;

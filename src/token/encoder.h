@@ -2,7 +2,6 @@
 #ifndef QKV_SRC_ENCODER_H
 #define QKV_SRC_ENCODER_H
 
-#include "../base/random.h"
 #include "traced_text.h"
 #include "tokenizer.h"
 
@@ -46,10 +45,7 @@ typedef struct qkv_ids_encoder {
     size_t letters_bytes, n_letters;
     qkv__best *best;
     size_t best_bytes;
-    uint32_t keep_below; /* BPE dropout keeps a merge whose random word is below this; 0: there is no dropout */
-    qkv__key drop_key;
-    uint64_t draws; /* of the text so far */
-    bool specials;  /* special tokens may be found in the text */
+    bool specials; /* special tokens may be found in the text */
     size_t unknown_begin,
         unknown_end;            /* the bytes of the traced text that the last id stands for when it is <unk>; else none */
     bool seen_space;            /* decoding: a space at the start was left out */
@@ -66,7 +62,7 @@ qkv_status qkv__put_id(qkv_ids *out, int32_t id, size_t begin, size_t end);
 /* Room for n symbols and what merging them needs. MEMORY. */
 qkv_status qkv__bpe_room(qkv__encoder *e, size_t n);
 
-/* Merges the symbols of a word: always the lowest rank, of equal ones the leftmost, that dropout does not leave out. The word's bytes are for a tokenizer whose
+/* Merges the symbols of a word: always the lowest rank, of equal ones the leftmost. The word's bytes are for a tokenizer whose
  * merges are all pairs of texts that make a token. */
 void qkv__bpe_merge(const qkv_tokenizer *t, qkv__encoder *e, size_t n, const char *word, size_t length);
 

@@ -3,7 +3,6 @@
  * never stopped. */
 #include "trainer.h"
 
-#include "bpe_dropout.h"
 #include "micro_batches.h"
 #include "norm.h"
 #include "optimizer.h"
@@ -39,10 +38,9 @@ struct qkv_trainer {
     qkv_optimizer *optimizer;
     qkv_tape *tape;
     qkv_epoch *epoch;
-    qkv_pairs *drawn; /* the pairs as this epoch cuts them, with BPE dropout; else NULL */
-    uint64_t number;  /* of the epoch */
-    int64_t next;     /* batch of the epoch */
-    uint64_t passes;  /* forwards so far: the step of the tape, which dropout depends on */
+    uint64_t number; /* of the epoch */
+    int64_t next;    /* batch of the epoch */
+    uint64_t passes; /* forwards so far: the step of the tape, which dropout depends on */
     qkv_best_so_far best_so_far;
     qkv__loss_so_far loss_so_far;
     qkv_batch *batches; /* of an update, or its micro-batches */
@@ -81,8 +79,7 @@ static qkv_status check_trainer_options(const qkv_model *m, const qkv_pairs *pai
                          qkv_dist_ranks(), (long long)o->micro_batches);
     if (!(o->clip >= 0))
         return qkv__fail(QKV_USAGE, "training: the gradients are clipped at %g, expected 0 or more", (double)o->clip);
-    qkv_status status = o->bpe_dropout != 0 ? qkv__check_bpe_dropout(m, o->bpe_dropout) : QKV_OK;
-    return !status && o->schedule.lr != 0 ? qkv_schedule_check(&o->schedule) : status;
+    return o->schedule.lr != 0 ? qkv_schedule_check(&o->schedule) : QKV_OK;
 }
 
 static qkv_status read_trainer_options(qkv_trainer *t, const qkv_trainer_opts *opts)
@@ -95,15 +92,10 @@ static qkv_status read_trainer_options(qkv_trainer *t, const qkv_trainer_opts *o
 
 static qkv_status begin_epoch(qkv_trainer *t, uint64_t number)
 {
-    qkv_pairs *drawn = NULL;
-    if (t->o.bpe_dropout > 0 && !(drawn = qkv__drop_merges(t->pairs, t->model, t->o.bpe_dropout, t->o.seed, number)))
-        return qkv_error_status();
-    qkv_epoch *e = qkv_epoch_new(drawn ? drawn : t->pairs, &t->batch_opts, number);
-    if (!e) return qkv_pairs_free(drawn), qkv_error_status();
+    qkv_epoch *e = qkv_epoch_new(t->pairs, &t->batch_opts, number);
+    if (!e) return qkv_error_status();
     qkv_epoch_free(t->epoch);
-    qkv_pairs_free(t->drawn);
     t->epoch = e;
-    t->drawn = drawn;
     t->number = number;
     return QKV_OK;
 }
@@ -202,7 +194,6 @@ void qkv_trainer_free(qkv_trainer *t)
     qkv__release(t->tokens, sizeof *t->tokens * (size_t)t->n_batches);
     qkv__partial_sums_free(&t->sums);
     qkv_epoch_free(t->epoch);
-    qkv_pairs_free(t->drawn);
     qkv_tape_free(t->tape);
     qkv_optimizer_free(t->optimizer);
     qkv__release(t, sizeof *t);
@@ -547,8 +538,6 @@ static uint64_t hash_options(const qkv_trainer *t)
                                (double)(t->o.objective->name >> 32),
                                (double)(t->o.objective->name & 0xffffffffu) };
     uint64_t hash = hash_numbers((int)(sizeof numbers / sizeof *numbers), numbers);
-    /* Checkpoints from before there was such an option have nothing of it. */
-    if (t->o.bpe_dropout > 0) hash = hash_bytes(hash, &t->o.bpe_dropout, sizeof t->o.bpe_dropout);
     return t->o.micro_batches ? hash_bytes(hash, &t->o.micro_batches, sizeof t->o.micro_batches) : hash;
 }
 
