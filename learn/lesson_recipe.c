@@ -106,7 +106,7 @@ static qkv_status show_smoothing(qkv_tape *t)
     for (int i = 0; i < ROWS * CLASSES; i++) targets[i] = i % CLASSES == classes[i / CLASSES] ? 0.9f : 0.1f / (CLASSES - 1);
     for (int i = 0; i < ROWS * CLASSES; i++) entropy -= targets[i] * logf(targets[i]) / ROWS;
     qkv_tensor *x = qkv_constant(t, QKV_SHAPE(ROWS, CLASSES), logits), *log_p = qkv_log_softmax(x);
-    qkv_tensor *kl = qkv_kl_divergence(log_p, qkv_constant(t, QKV_SHAPE(ROWS, CLASSES), targets));
+    qkv_tensor *cross = qkv_scale(qkv_sum(qkv_mul(qkv_constant(t, QKV_SHAPE(ROWS, CLASSES), targets), log_p)), -1.0f / ROWS);
     if (qkv_tape_status(t)) return library_failed();
     say_heading(_("Label smoothing 0.1"));
     say(_(
@@ -116,7 +116,7 @@ static qkv_status show_smoothing(qkv_tape *t)
     say(_("The loss is the divergence KL(target || softmax) = sum of target (log target - log p), averaged over the rows. For "
           "logits [2, 1, 0.1] and [0.5, 2.5, 0.3] it is %.6f, and it would be 0 if the model gave exactly these targets: being "
           "surer than 0.9 costs too. With the entropy of the targets added, %.6f, it is their cross-entropy."),
-        (double)qkv_item(kl), (double)entropy);
+        (double)(qkv_item(cross) - entropy), (double)entropy);
     say(_(
         "(PyTorch and this library share the 0.1 among all classes, the right one included; the loss of lesson 7, 0.436873, is "
         "counted that way.)"));

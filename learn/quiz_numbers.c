@@ -5,6 +5,8 @@
 #include "line_fit.h"
 #include "../cli/term/errors.h"
 
+#include <math.h>
+
 static qkv_status take(qkv_tape *t, const qkv_tensor *x, int count, double *n)
 {
     if (qkv_tape_status(t)) return library_failed();
@@ -42,7 +44,11 @@ qkv_status numbers_of_smoothing(qkv_tape *t, double n[QUIZ_NUMBERS])
     static const float logits[] = { 2, 1, 0.1f, 0.5f, 2.5f, 0.3f }, targets[] = { 0.9f, 0.05f, 0.05f, 0.05f, 0.9f, 0.05f };
     static const int32_t classes[] = { 0, 1 };
     qkv_tensor *x = qkv_constant(t, QKV_SHAPE(2, 3), logits);
-    qkv_tensor *kl = qkv_kl_divergence(qkv_log_softmax(x), qkv_constant(t, QKV_SHAPE(2, 3), targets));
+    /* KL(target || p) = sum of target (log target - log p), over 2 rows */
+    float log_targets[6];
+    for (int i = 0; i < 6; i++) log_targets[i] = logf(targets[i]);
+    qkv_tensor *gap = qkv_sub(qkv_constant(t, QKV_SHAPE(2, 3), log_targets), qkv_log_softmax(x));
+    qkv_tensor *kl = qkv_scale(qkv_sum(qkv_mul(qkv_constant(t, QKV_SHAPE(2, 3), targets), gap)), 0.5f);
     qkv_tensor *soft = qkv_cross_entropy_with(x, classes, &(qkv_cross_entropy_opts){ .smoothing = 0.1f });
     qkv_status status = take(t, qkv_cross_entropy(x, classes), 1, n);
     if (!status) status = take(t, soft, 1, n + 1);

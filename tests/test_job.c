@@ -511,6 +511,7 @@ static void a_damaged_record_is_told(void **state)
         { "\"chosen\": {", "\"chosen\": {\"dry-run\": \"yes\", " },
         { "\"chosen\": {", "\"chosen\": {\"valid\": \"/none\", " },
         { "\"chosen\": {", "\"chosen\": [], \"was\": {" },
+        { "\"chosen\": {", "\"was\": {" },
         { "\"chosen\": {", "\"planned_steps\": -5, \"chosen\": {" },
         { "\"chosen\": {", "\"planned_steps\": \"7\", \"chosen\": {" },
         { "\"given\": {", "\"given\": {\"colour\": \"red\", " },

@@ -228,17 +228,6 @@ static void dropout(const qkv__kernels *k, const qkv__kernels *ref)
     }
 }
 
-static void kl_divergence(const qkv__kernels *k, const qkv__kernels *ref)
-{
-    run_name(k, "kl_divergence");
-    FOR_SIZES(n)
-    {
-        fill(&a, n), fill(&b, n);
-        for (int64_t i = 0; i < n; i++) at(&b)[i] = i % 5 == 2 ? 0 : fabsf(at(&b)[i]) + 1e-3f;
-        same_value(k->kl_divergence(at(&a), at(&b), n), ref->kl_divergence(at(&a), at(&b), n), sum_close(n), n, 0);
-    }
-}
-
 static void add_rows(const qkv__kernels *k, const qkv__kernels *ref)
 {
     run_name(k, "add_rows");
@@ -489,7 +478,6 @@ static void each_isa(void **state)
     T(scaled)           \
     T(gated_grads)      \
     T(dropout)          \
-    T(kl_divergence)    \
     T(add_rows)         \
     T(norms_about_zero) \
     T(norms_about_2000) \

@@ -116,26 +116,6 @@ static void softmax_of_nothing_to_see(void **state)
     for (int i = 0; i < 3; i++) assert_true(qkv_grad(x)[i] == 0);
 }
 
-static void divergence_with_zero_targets(void **state)
-{
-    (void)state;
-    qkv_tensor *log_p = matrix(2, 2, FLOATS(-INFINITY, 0, logf(0.25f), logf(0.75f)));
-    qkv_tensor *loss = qkv_kl_divergence(log_p, qkv_constant(t, QKV_SHAPE(2, 2), FLOATS(0, 1, 0.5f, 0.5f)));
-    near(qkv_item(loss), (0.5 * log(0.5 / 0.25) + 0.5 * log(0.5 / 0.75)) / 2, 1e-6);
-    assert_int_equal(qkv_backward(loss), QKV_OK);
-    near(qkv_grad(log_p)[0], 0, 0);
-    near(qkv_grad(log_p)[1], -0.5, 1e-7);
-}
-
-static void target_of_divergence_is_constant(void **state)
-{
-    (void)state;
-    qkv_tensor *log_p = vector(2, FLOATS(-1, -2)), *target = vector(2, FLOATS(0.5f, 0.5f));
-    assert_int_equal(qkv_backward(qkv_kl_divergence(log_p, target)), QKV_OK);
-    assert_non_null(qkv_grad(log_p));
-    assert_null(qkv_grad(target));
-}
-
 /* ---- cross-entropy ---- */
 
 static void all_rows_ignored(void **state)
@@ -290,7 +270,6 @@ static void shapes_that_do_not_fit(void **state)
     refused(qkv_concat(1, (qkv_tensor *[]){ matrix(2, 3, NULL) }, -3), QKV_USAGE, "no dimension -3");
     refused(qkv_sum_dim(matrix(2, 3, NULL), 2), QKV_USAGE, "no dimension 2");
     refused(qkv_mean_squared_error(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "must be equal");
-    refused(qkv_kl_divergence(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "must be equal");
     refused(qkv_binary_cross_entropy(vector(2, NULL), vector(3, NULL)), QKV_USAGE, "must be equal");
     refused(qkv_rotary(matrix(2, 4, NULL), NULL), QKV_USAGE, "(B, T, heads*D)");
     qkv_rotary_opts rotary[] = { { .heads = 3 }, { .heads = 4 }, { .heads = -1 } };
@@ -344,7 +323,6 @@ static void nothing_gives_nothing(void **state)
     assert_null(qkv_sum(NULL));
     assert_null(qkv_mean_dim(NULL, 0));
     assert_null(qkv_cross_entropy(NULL, NULL));
-    assert_null(qkv_kl_divergence(x, NULL));
     assert_null(qkv_mean_squared_error(NULL, x));
     assert_null(qkv_gather(t, NULL, NULL, 0, NULL));
     assert_null(qkv_on(t, NULL));
@@ -661,8 +639,6 @@ int main(void)
         RULE(layernorm_far_from_zero),
         RULE(softmax_of_large_scores),
         RULE(softmax_of_nothing_to_see),
-        RULE(divergence_with_zero_targets),
-        RULE(target_of_divergence_is_constant),
         RULE(all_rows_ignored),
         RULE(rows_count_by_weight),
         RULE(bad_targets),

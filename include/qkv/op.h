@@ -115,10 +115,6 @@ typedef struct qkv_cross_entropy_opts {
 } qkv_cross_entropy_opts;
 QKV_API qkv_tensor *qkv_cross_entropy_with(qkv_tensor *logits, const int32_t *targets, const qkv_cross_entropy_opts *opts);
 
-/* KL(target || exp(log_p)) = sum target (log target - log_p) / rows, rows = all but the last dimension; 0 log 0 = 0.
- * log_p, target (..., K); target is a constant: it gets no gradient. */
-QKV_API qkv_tensor *qkv_kl_divergence(qkv_tensor *log_p, qkv_tensor *target);
-
 /* mean of -(y log s + (1-y) log(1-s)), s = sigmoid(logits), y = target, from 0 to 1; equal shapes. The target is a constant: it
  * gets no gradient. */
 QKV_API qkv_tensor *qkv_binary_cross_entropy(qkv_tensor *logits, qkv_tensor *target);

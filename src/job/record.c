@@ -111,7 +111,7 @@ char *qkv__training_about(const qkv_training *t)
     json_object_set_new(all, "parameters", json_integer((json_int_t)qkv_params_count(qkv_model_params(t->model))));
     /* Without these it would go on as another training. */
     bool ok = !json_object_set_new(all, "given", options_json(t, QKV__SET)) &&
-              (t->is_old || !json_object_set_new(all, "chosen", options_json(t, QKV__CHOSEN)));
+              !json_object_set_new(all, "chosen", options_json(t, QKV__CHOSEN));
     if (ok && t->planned_steps) ok = !json_object_set_new(all, "planned_steps", json_integer((json_int_t)t->planned_steps));
     char *text = ok ? json_dumps(all, 0) : NULL;
     json_decref(all);
@@ -215,9 +215,8 @@ qkv_status qkv__training_recall(qkv_training *t)
     qkv_status status = qkv__json_read(path, RECORD_BYTES, &record);
     if (status) return status;
     json_t *chosen = json_object_get(record, "chosen");
-    t->is_old = !chosen;
     status = check_job(t, json_object_get(record, "job"));
-    if (!status && chosen && !json_is_object(chosen)) status = qkv__fail(QKV_FORMAT, "%s: \"chosen\" is not an object", path);
+    if (!status && !json_is_object(chosen)) status = qkv__fail(QKV_FORMAT, "%s: \"chosen\" is not an object", path);
     if (!status) status = recall_given(t, path, json_object_get(record, "given"));
     if (!status) status = recall_choices(t, path, chosen);
     if (!status) status = recall_plan(t, path, json_object_get(record, "planned_steps"));

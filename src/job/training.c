@@ -170,10 +170,10 @@ static qkv_status survey_for_all(qkv_training *t, qkv__survey *s)
 static qkv_status choose_options(qkv_training *t)
 {
     qkv__survey s = { 0 };
-    bool is_old = t->is_old || t->o.v.paper, needs = t->job->bit == QKV__CLASSIFY || (!is_old && !t->o.v.resume);
+    bool needs = t->job->bit == QKV__CLASSIFY || !(t->o.v.paper || t->o.v.resume);
     qkv_status status = needs ? survey_for_all(t, &s) : QKV_OK;
-    if (status || t->is_old || t->o.v.resume) return status;
-    if (!is_old) t->job->choose(t, &s);
+    if (status || t->o.v.resume) return status;
+    if (!t->o.v.paper) t->job->choose(t, &s);
     qkv__choose_like(t); /* over what the rules chose */
     status = t->failed;
     t->failed = QKV_OK;
@@ -300,7 +300,7 @@ static void set_trainer(qkv_training *t, learning *how, qkv_run_opts *o)
 /* Where the schedule has no end, a training may be given more steps later, and is measured once an epoch in any case. */
 static bool is_measured_by_rule(const qkv_training *t)
 {
-    return !QKV__IS_SET(&t->o, valid_every) && !t->is_old && !t->o.v.paper && qkv__schedule_has_end(t);
+    return !QKV__IS_SET(&t->o, valid_every) && !t->o.v.paper && qkv__schedule_has_end(t);
 }
 
 /* As planned, with --minutes; a rule for what has no end is once an epoch, or less often where that takes too long. */
@@ -475,7 +475,7 @@ static qkv_status agree_on_course(const qkv_training *t)
 {
     const qkv__training_values *v = &t->o.v;
     const double course[] = {
-        t->is_old,     v->paper,  v->resume, v->dry_run,     !v->out,          !v->from,
+        v->paper,  v->resume, v->dry_run,     !v->out,          !v->from,
         !v->tokenizer, v->metric, v->fit,    v->valid.n > 0, (double)v->split, QKV__IS_SET(&t->o, split)
     };
     return qkv_dist_ranks() == 1 ? QKV_OK : qkv__dist_agree(course, sizeof course, "the options");
@@ -518,7 +518,7 @@ qkv_status qkv_training_run(qkv_training *t, const qkv_training_watch *watch, qk
     t->planned_steps = t->planned_validations = 0;
     t->n_measured = 0;
     t->best_accuracy = t->best_bleu = -1;
-    t->is_old = t->has_too_few = false;
+    t->has_too_few = false;
     t->began = qkv__seconds();
     t->made_folder = false;
     t->stopped = NULL;

@@ -65,7 +65,6 @@ struct qkv_training {
     const char *stopped; /* why the caller wants it to stop; NULL: it goes on */
     bool made_folder, is_trial;
     bool has_too_few; /* texts, to hold some back */
-    bool is_old;      /* a training that was started before there were rules goes on without them */
 
     qkv_model *model;
     qkv_pairs *pairs, *valid;

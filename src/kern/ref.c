@@ -158,7 +158,6 @@ float NAME(max)(const float *x, int64_t n)
     }
 SUM2(dot, a, b, (double)a[i] * b[i])
 SUM2(squared_distance, a, b, ((double)a[i] - b[i]) * ((double)a[i] - b[i]))
-SUM2(kl_divergence, log_p, target, target[i] == 0 ? 0 : target[i] * (log(target[i]) - log_p[i]))
 
 void NAME(add_rows)(float *y, const float *x, int64_t rows, int64_t stride, int64_t n)
 {

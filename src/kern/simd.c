@@ -211,13 +211,11 @@ void NAME(dropout_grad)(float *dx, const float *dy, int64_t n, int64_t first, qk
 static inline vf itself(vf x) { return x; }
 static inline vf square(vf x) { return x * x; }
 static inline vf squared_difference(vf a, vf b) { return (a - b) * (a - b); }
-static inline vf divergence(vf log_p, vf target) { return pick(target == 0, (vf){ 0 }, target * (vlog(target) - log_p)); }
 
 SUM(sum, itself)
 SUM(sum_squares, square)
 SUM2(dot, mul)
 SUM2(squared_distance, squared_difference)
-SUM2(kl_divergence, divergence)
 
 float NAME(max)(const float *x, int64_t n)
 {

@@ -207,7 +207,6 @@ OPS = {
     "cross_entropy_smooth": lambda a: F.cross_entropy(a, ids(a.shape[0], a.shape[1]), ignore_index=3, label_smoothing=f32(0.1)),
     "cross_entropy_weighted": lambda a: (F.cross_entropy(a, ids(a.shape[0], a.shape[1]), reduction="none")
                                          * harmonic(a.shape[0])).sum() / harmonic(a.shape[0]).sum(),
-    "kl_divergence": lambda a: F.kl_div(a.log_softmax(-1), like(a).softmax(-1), reduction="batchmean"),
     "binary_cross_entropy": lambda a: F.binary_cross_entropy_with_logits(a, like(a).sigmoid()),
     "mean_squared_error": F.mse_loss,
     "mean_squared_error_half": lambda a: F.mse_loss(a, like(a)),
