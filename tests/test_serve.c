@@ -428,6 +428,56 @@ static void tokens_are_the_librarys(void **state)
     qkv_ids_free(&ids);
 }
 
+/* The forms of llama.cpp and vLLM: the ids alone, pieces that make up the text, special tokens around it; and back. */
+static void tokens_in_other_forms(void **state)
+{
+    static const char text[] = "the 猫 sat";
+    (void)state;
+    const qkv_tokenizer *t = qkv_model_source_tokenizer(models[MODEL_PAIR]);
+    qkv_ids ids = { 0 };
+    char joined[64] = "", body[512];
+    assert_int_equal(qkv_tokenizer_encode(t, text, strlen(text), NULL, &ids), QKV_OK);
+    json_t *x = posted(MODEL_PAIR, "/tokenize", "{\"content\":\"the 猫 sat\"}");
+    json_t *y = posted(MODEL_PAIR, "/tokenize", "{\"content\":\"the 猫 sat\",\"with_pieces\":true}");
+    json_t *z = posted(MODEL_PAIR, "/tokenize", "{\"prompt\":\"the 猫 sat\",\"return_token_strs\":true,\"model\":\"tiny\"}");
+    assert_int_equal(json_object_size(x), 1);
+    assert_int_equal(json_array_size(at(x, "tokens")), ids.n);
+    assert_int_equal(json_array_size(at(z, "tokens")), ids.n + 1); /* with </s> */
+    assert_int_equal(json_integer_value(at(z, "count")), ids.n + 1);
+    assert_int_equal(json_integer_value(json_array_get(at(z, "tokens"), ids.n)), qkv_tokenizer_find(t, "</s>"));
+    assert_string_equal(json_string_value(json_array_get(at(z, "token_strs"), ids.n)), "</s>");
+    assert_true(json_is_null(at(z, "max_model_len")));
+    for (size_t i = 0; i < ids.n; i++) {
+        const json_t *piece = json_object_get(json_array_get(at(y, "tokens"), i), "piece");
+        assert_int_equal(json_integer_value(json_array_get(at(x, "tokens"), i)), ids.ids[i]);
+        assert_int_equal(json_integer_value(json_array_get(at(z, "tokens"), i)), ids.ids[i]);
+        assert_int_equal(json_integer_value(json_object_get(json_array_get(at(y, "tokens"), i), "id")), ids.ids[i]);
+        if (json_is_string(piece)) strcat(joined, json_string_value(piece));
+        else
+            for (size_t k = 0; k < json_array_size(piece); k++)
+                strncat(joined, &(char){ (char)json_integer_value(json_array_get(piece, k)) }, 1);
+    }
+    assert_string_equal(joined, text);
+    char *tokens = json_dumps(at(x, "tokens"), JSON_COMPACT);
+    snprintf(body, sizeof body, "{\"tokens\":%s}", tokens);
+    free(tokens);
+    json_decref(y);
+    y = posted(MODEL_PAIR, "/detokenize", body);
+    assert_string_equal(text_at(y, "content"), text);
+    assert_string_equal(text_at(y, "prompt"), text);
+    json_decref(x), json_decref(y), json_decref(z);
+    x = posted(MODEL_PAIR, "/tokenize", "{\"prompt\":\"\",\"add_special_tokens\":false}");
+    y = posted(MODEL_PAIR, "/detokenize", "{\"tokens\":[]}");
+    z = posted(MODEL_LANGUAGE, "/tokenize", "{\"content\":\"</s>a\",\"add_special\":true}");
+    assert_int_equal(json_array_size(at(x, "tokens")), 0);
+    assert_string_equal(text_at(y, "content"), "");
+    assert_int_equal(json_integer_value(at(z, "tokens/0")), qkv_tokenizer_find(t, "<s>"));
+    assert_int_equal(json_integer_value(at(z, "tokens/1")), qkv_tokenizer_find(t, "</s>"));
+    assert_int_equal(json_array_size(at(z, "tokens")), 3);
+    json_decref(x), json_decref(y), json_decref(z);
+    qkv_ids_free(&ids);
+}
+
 /* ---- completions ---- */
 
 /* The texts of a stream's events, by index, and why each ended. */
@@ -1083,6 +1133,9 @@ static void a_failed_allocation_is_an_answer(void **state)
         { MODEL_LANGUAGE, "/v1/completions", "{\"prompt\":\"the\",\"max_tokens\":3}" },
         { MODEL_LANGUAGE, "/v1/completions", "{\"prompt\":\"the\",\"max_tokens\":3,\"stream\":true}" },
         { MODEL_LANGUAGE, "/tokenize", "{\"text\":\"the\"}" },
+        { MODEL_LANGUAGE, "/tokenize", "{\"content\":\"the\",\"with_pieces\":true,\"add_special\":true}" },
+        { MODEL_LANGUAGE, "/tokenize", "{\"prompt\":\"the\",\"return_token_strs\":true}" },
+        { MODEL_LANGUAGE, "/detokenize", "{\"tokens\":[5,6]}" },
     };
     const qkv__memory table = { shared_alloc, shared_release };
     (void)state;
@@ -1291,6 +1344,7 @@ int main(void)
         cmocka_unit_test(only_class),
         cmocka_unit_test(vectors_are_the_librarys),
         cmocka_unit_test(tokens_are_the_librarys),
+        cmocka_unit_test(tokens_in_other_forms),
         cmocka_unit_test(completions_are_the_librarys),
         cmocka_unit_test(a_stream_is_the_same_text),
         cmocka_unit_test(attention_is_the_librarys),

@@ -50,7 +50,8 @@ static json_t *answered(const char *body)
     return x;
 }
 
-static json_t *choice(json_t *x) { return json_array_get(json_object_get(x, "choices"), 0); }
+static json_t *choice_at(json_t *x, size_t i) { return json_array_get(json_object_get(x, "choices"), i); }
+static json_t *choice(json_t *x) { return choice_at(x, 0); }
 static const char *string(const json_t *x, const char *name) { return json_string_value(json_object_get(x, name)); }
 static int64_t whole(const json_t *x, const char *name) { return json_integer_value(json_object_get(x, name)); }
 
@@ -113,15 +114,16 @@ static void log_probabilities_come_with_tokens(void **state)
     qkv_generated g = { 0 };
     json_t *x = answered(
         "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"max_tokens\":4,\"temperature\":0,\"logprobs\":true,"
-        "\"top_logprobs\":2}");
-    generate_text("<s>user: a</s><s>", (qkv_generate_opts){ .max_tokens = 4, .n_top = 2 }, &g);
+        "\"top_logprobs\":20}");
+    generate_text("<s>user: a</s><s>", (qkv_generate_opts){ .max_tokens = 4, .n_top = 20 }, &g);
     const json_t *content = json_object_get(json_object_get(choice(x), "logprobs"), "content");
     assert_int_equal(json_array_size(content), g.n);
     for (int64_t i = 0; i < g.n; i++) {
         const json_t *token = json_array_get(content, (size_t)i), *top = json_object_get(token, "top_logprobs");
         assert_true(json_real_value(json_object_get(token, "logprob")) == g.log_p[i]);
-        assert_int_equal(json_array_size(top), 2);
-        assert_true(json_real_value(json_object_get(json_array_get(top, 1), "logprob")) == g.top[2 * i + 1].log_p);
+        assert_int_equal(json_array_size(top), 20);
+        for (int64_t k = 0; k < 20; k++)
+            assert_true(json_real_value(json_object_get(json_array_get(top, (size_t)k), "logprob")) == g.top[20 * i + k].log_p);
         assert_true(json_array_size(json_object_get(token, "bytes")) > 0);
     }
     json_decref(x);
@@ -164,6 +166,64 @@ static void a_stream_says_the_same(void **state)
     json_decref(x);
 }
 
+/* Each with its number: sample i is the library's. */
+static void several_answers(void **state)
+{
+    (void)state;
+    enum { ANSWERS = 3 };
+    static const char prompt[] =
+        "\"messages\":[{\"role\":\"user\",\"content\":\"the cat\"}],\"max_tokens\":9,\"seed\":7,\"n\":3";
+    char body[256], streamed[ANSWERS][512] = { "" };
+    int roles[ANSWERS] = { 0 }, ends[ANSWERS] = { 0 };
+    snprintf(body, sizeof body, "{%s}", prompt);
+    json_t *x = answered(body);
+    snprintf(body, sizeof body, "{%s,\"stream\":true}", prompt);
+    reply r = post(port, "/v1/chat/completions", body);
+    for (const char *at = r.body; (at = strstr(at, "data: {")); at++) {
+        json_t *event = json_loadb(at + 6, (size_t)(strstr(at, "\n\n") - at - 6), 0, NULL);
+        int64_t i = whole(choice(event), "index");
+        const json_t *delta = json_object_get(choice(event), "delta");
+        assert_in_range(i, 0, ANSWERS - 1);
+        if (string(delta, "content")) strcat(streamed[i], string(delta, "content"));
+        roles[i] += string(delta, "role") != NULL;
+        ends[i] += string(choice(event), "finish_reason") != NULL;
+        json_decref(event);
+    }
+    assert_int_equal(json_array_size(json_object_get(x, "choices")), ANSWERS);
+    int64_t tokens = 0;
+    for (int i = 0; i < ANSWERS; i++) {
+        qkv_generated g = { 0 };
+        const qkv_generate_opts o = { .max_tokens = 9, .temperature = 1, .seed = 7, .sample = i };
+        generate_text("<s>user: the cat</s><s>", o, &g);
+        assert_int_equal(whole(choice_at(x, (size_t)i), "index"), i);
+        assert_string_equal(string(json_object_get(choice_at(x, (size_t)i), "message"), "content"), g.text.data);
+        assert_string_equal(streamed[i], g.text.data);
+        assert_true(roles[i] == 1 && ends[i] == 1);
+        tokens += g.n;
+        if (!i) assert_int_equal(whole(json_object_get(x, "usage"), "prompt_tokens"), g.n_prompt);
+        qkv_generated_free(&g);
+    }
+    assert_int_equal(whole(json_object_get(x, "usage"), "completion_tokens"), tokens);
+    free_reply(&r);
+    json_decref(x);
+}
+
+/* More tokens than a request may have are as many as it may have; what a model has no room for comes on top of that. */
+static void max_tokens_is_capped(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "max_tokens", "max_completion_tokens" };
+    for (int i = 0; i < 2; i++) {
+        char body[256];
+        snprintf(body, sizeof body,
+                 "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"%s\":9223372036854775807,\"temperature\":0,\"n\":2}",
+                 names[i]);
+        json_t *x = answered(body);
+        assert_in_range(whole(json_object_get(x, "usage"), "completion_tokens"), 1, 2 * 4096);
+        json_decref(x);
+    }
+}
+
 static void what_is_wrong_is_refused(void **state)
 {
     (void)state;
@@ -171,7 +231,10 @@ static void what_is_wrong_is_refused(void **state)
         { "{}", "array of messages" },
         { "{\"messages\":[]}", "not empty" },
         { "{\"messages\":[{\"content\":\"x\"}]}", "no \\\"role\\\"" },
-        { "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"n\":2}", "\\\"n\\\" is 2" },
+        { "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"n\":17}", "\\\"n\\\" is 17: it must be from 1 to 16" },
+        { "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"n\":2,\"best_of\":3}", "best_of" },
+        { "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"logprobs\":true,\"top_logprobs\":21}", "from 0 to 20" },
+        { "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"max_tokens\":-1}", "must be at least 0" },
         { "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"tools\":{}}", "\\\"tools\\\" must be an array" },
         { "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"tool_choice\":\"required\"}", "tool_choice" },
         { "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"response_format\":{\"type\":\"json_object\"}}",
@@ -204,9 +267,14 @@ static void without_a_template(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_is_the_librarys),          cmocka_unit_test(tools_and_their_calls_reach_the_template),
-        cmocka_unit_test(log_probabilities_come_with_tokens), cmocka_unit_test(a_stream_says_the_same),
-        cmocka_unit_test(what_is_wrong_is_refused),           cmocka_unit_test(without_a_template),
+        cmocka_unit_test(an_answer_is_the_librarys),
+        cmocka_unit_test(tools_and_their_calls_reach_the_template),
+        cmocka_unit_test(log_probabilities_come_with_tokens),
+        cmocka_unit_test(a_stream_says_the_same),
+        cmocka_unit_test(several_answers),
+        cmocka_unit_test(max_tokens_is_capped),
+        cmocka_unit_test(what_is_wrong_is_refused),
+        cmocka_unit_test(without_a_template),
     };
     return cmocka_run_group_tests_name("serve_chat", tests, start, stop);
 }

@@ -461,7 +461,7 @@ static const member members[] = {
       "[\"cross\", \"decoder\"]" },
     { MODEL_LANGUAGE, "/v1/completions", PROMPT, "prompt", STRING | ARRAY,
       "[[], [null], [1, \"x\"], [[]], [[1], 2], [[1], []], [-1], [1.5], [99999], [[1, \"x\"]], [[[1]]]]" },
-    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "max_tokens", WHOLE, "[-1, 4097]" },
+    { MODEL_LANGUAGE, "/v1/completions", PROMPT, "max_tokens", WHOLE, "[-1, -9223372036854775808]" },
     { MODEL_LANGUAGE, "/v1/completions", PROMPT, "temperature", WHOLE | REAL, "[-0.5, 2.5, 3]" },
     { MODEL_LANGUAGE, "/v1/completions", PROMPT, "top_p", WHOLE | REAL, "[0, -1, 1.5]" },
     { MODEL_LANGUAGE, "/v1/completions", PROMPT, "top_k", WHOLE, "[-1, 4294967296]" },
@@ -482,6 +482,16 @@ static const member members[] = {
     { MODEL_ENCODER, "/v1/embeddings", INPUT, "input", STRING | ARRAY, "[[], [1, 2], [[1]]]" },
     { MODEL_ENCODER, "/v1/embeddings", INPUT, "encoding_format", STRING, "[\"\", \"hex\"]" },
     { MODEL_ENCODER, "/v1/embeddings", INPUT, "dimensions", WHOLE, "[0, 15, 17]" },
+    { MODEL_PAIR, "/tokenize", "{\"content\":\"the\"}", "content", STRING, "[]" },
+    { MODEL_PAIR, "/tokenize", "{\"content\":\"the\"}", "with_pieces", FLAG, "[]" },
+    { MODEL_PAIR, "/tokenize", "{\"content\":\"the\"}", "add_special", FLAG, "[]" },
+    { MODEL_PAIR, "/tokenize", "{\"content\":\"the\"}", "prompt", 0, "[\"x\"]" },
+    { MODEL_PAIR, "/tokenize", "{\"content\":\"the\"}", "text", 0, "[\"x\"]" },
+    { MODEL_PAIR, "/tokenize", "{\"prompt\":\"the\"}", "prompt", STRING, "[]" },
+    { MODEL_PAIR, "/tokenize", "{\"prompt\":\"the\"}", "return_token_strs", FLAG, "[]" },
+    { MODEL_PAIR, "/detokenize", "{\"tokens\":[5]}", "tokens", ARRAY,
+      "[null, [-1], [1.5], [\"1\"], [null], [[5]], [330], [4294967296], [9223372036854775807]]" },
+    { MODEL_PAIR, "/detokenize", "{\"tokens\":[5]}", "side", STRING, "[\"\", \"both\"]" },
 };
 
 static int type_of(const json_t *x)
@@ -550,7 +560,7 @@ static void too_much(void)
     }
     static const char *const bodies[] = {
         "{\"prompt\":[\"a\",\"b\",\"c\",\"d\",\"e\"],\"n\":16,\"max_tokens\":1}",
-        "{\"prompt\":[\"a\",\"b\"],\"n\":16,\"max_tokens\":4096}",
+        "{\"prompt\":[\"a\",\"b\"],\"n\":9223372036854775807}",
         "{\"prompt\":\"a\",\"n\":2,\"best_of\":4}",
         "{\"prompt\":\"a\",\"suffix\":\"b\"}",
     };

@@ -177,6 +177,21 @@ static void ids_are_prompts_too(void **state)
     qkv_generated_free(&g);
 }
 
+/* A request of many texts has fewer tokens for each: they are not refused. */
+static void tokens_of_many_texts_are_capped(void **state)
+{
+    (void)state;
+    json_t *x = completed(
+        "{\"prompt\":[\"a\",\"b\"],\"n\":16,\"max_tokens\":100000,\"temperature\":0,\"stop\":[\"a\",\"e\",\"t\",\"o\"]}");
+    assert_int_equal(json_array_size(json_object_get(x, "choices")), 32);
+    json_decref(x);
+    x = completed("{\"prompt\":\"the\",\"max_tokens\":5000,\"temperature\":0}");
+    int64_t tokens = json_integer_value(json_object_get(json_object_get(x, "usage"), "completion_tokens"));
+    const bool is_cut = !strcmp(json_string_value(json_object_get(choice(x, 0), "finish_reason")), "length");
+    assert_true(is_cut ? tokens == 4096 : tokens < 4096);
+    json_decref(x);
+}
+
 static int64_t cached_tokens(json_t *x)
 {
     json_t *details = json_object_get(json_object_get(x, "usage"), "prompt_tokens_details");
@@ -413,6 +428,7 @@ int main(void)
         cmocka_unit_test(tokens_are_told_as_text),
         cmocka_unit_test(a_stream_tells_the_same),
         cmocka_unit_test(ids_are_prompts_too),
+        cmocka_unit_test(tokens_of_many_texts_are_capped),
         cmocka_unit_test(what_was_read_is_told),
         cmocka_unit_test(penalties_are_the_librarys),
         cmocka_unit_test(every_request_is_a_fresh_sample),

@@ -156,6 +156,8 @@ qkv_status qkv__get_whole(const json_t *o, const char *name, int64_t least, int6
     if (!given) return QKV_OK;
     if (!json_is_integer(given)) return qkv__fail(QKV_USAGE, "\"%s\" must be a whole number", name);
     int64_t value = json_integer_value(given);
+    if (value < least && most == INT64_MAX)
+        return qkv__fail(QKV_USAGE, "\"%s\" is %lld: it must be at least %lld", name, (long long)value, (long long)least);
     if (value < least || value > most)
         return qkv__fail(QKV_USAGE, "\"%s\" is %lld: it must be from %lld to %lld", name, (long long)value, (long long)least,
                          (long long)most);

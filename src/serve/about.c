@@ -83,23 +83,3 @@ void qkv__check_model(qkv__request *r, const char *name)
     if (!*ours && !*name) return;
     qkv__refuse(r, MHD_HTTP_NOT_FOUND, "the model of this server is \"%s\"", r->server->name);
 }
-
-/* ---- POST /tokenize ---- */
-
-qkv_status qkv__serve_tokens(qkv__request *r)
-{
-    const qkv_tokenizer *t = NULL;
-    qkv__strings given;
-    qkv_ids ids = { 0 };
-    qkv_status status = qkv__need_strings(r->body, "text", &given);
-    if (!status) status = qkv__get_tokenizer(r->body, r->served->model, &t);
-    if (given.is_array) qkv__put_raw(&r->answer, "{\"results\":[");
-    for (int64_t i = 0; i < given.n && !status; i++) {
-        status = qkv_tokenizer_encode(t, given.texts[i], given.lengths[i], NULL, &ids);
-        if (i) qkv__put_raw(&r->answer, ",");
-        if (!status) qkv__put_token_list(&r->answer, t, &ids);
-    }
-    qkv__put_raw(&r->answer, given.is_array ? "]}\n" : "\n");
-    qkv_ids_free(&ids);
-    return status;
-}

@@ -31,7 +31,7 @@ static qkv_status encode_prompt_text(const qkv__served *s, const qkv_text *text,
     if (!status) {
         memcpy(p->ids, ids.ids, ids.n * sizeof *p->ids);
         p->n_ids = ids.n;
-        p->all[p->n++] = (qkv__prompt){ .ids = p->ids, .n_ids = (int64_t)ids.n };
+        status = qkv__prompts_add(p, (qkv__prompt){ .ids = p->ids, .n_ids = (int64_t)ids.n });
     }
     qkv_ids_free(&ids);
     return status;

@@ -1,5 +1,6 @@
 /* completions.c: POST /v1/completions and /v1/chat/completions: a language model continues texts or answers, all at once or piece
  * by piece. */
+#include "../base/size.h"
 #include "../task/generate.h"
 #include "chat.h"
 #include "logprobs.h"
@@ -11,7 +12,16 @@
 #include <sys/random.h>
 #include <time.h>
 
-enum { MOST_TOKENS = 4096, DEFAULT_TOKENS = 16, MOST_SAMPLES = 16, MOST_STOPS = 16, MOST_TEXTS = QKV__TEXTS, MOST_ALL = 65536 };
+/* MOST_ALL: tokens of all texts of a request. MOST_LOGPROBS: as OpenAI's; of chats it is QKV__TOP. */
+enum {
+    MOST_TOKENS = 4096,
+    DEFAULT_TOKENS = 16,
+    MOST_SAMPLES = 16,
+    MOST_STOPS = 16,
+    MOST_TEXTS = QKV__TEXTS,
+    MOST_ALL = 65536,
+    MOST_LOGPROBS = 5
+};
 
 typedef struct completion {
     const qkv_server *server;
@@ -65,8 +75,8 @@ static qkv_status get_sampling(completion *c, const json_t *body)
     c->opts.temperature = 1;
     c->opts.top_p = 1;
     c->opts.repetition_penalty = 1;
-    qkv_status status = qkv__get_whole(body, "max_tokens", 0, MOST_TOKENS, &tokens);
-    if (!status && c->is_chat) status = qkv__get_whole(body, "max_completion_tokens", 0, MOST_TOKENS, &tokens);
+    qkv_status status = qkv__get_whole(body, "max_tokens", 0, INT64_MAX, &tokens);
+    if (!status && c->is_chat) status = qkv__get_whole(body, "max_completion_tokens", 0, INT64_MAX, &tokens);
     if (!status) status = qkv__get_number(body, "temperature", 0, 2, &c->opts.temperature);
     if (!status) status = qkv__get_number(body, "top_p", 1e-6, 1, &c->opts.top_p);
     if (!status) status = qkv__get_whole(body, "top_k", 0, INT32_MAX, &top_k);
@@ -75,7 +85,7 @@ static qkv_status get_sampling(completion *c, const json_t *body)
     if (!status) status = qkv__get_number(body, "presence_penalty", -2, 2, &c->opts.presence_penalty);
     if (!status) status = qkv__get_number(body, "frequency_penalty", -2, 2, &c->opts.frequency_penalty);
     if (!status) status = qkv__get_whole(body, "seed", INT64_MIN, INT64_MAX, &seed);
-    c->opts.max_tokens = tokens;
+    c->opts.max_tokens = qkv__min(tokens, qkv__min(MOST_TOKENS, MOST_ALL / (c->prompts.n * c->samples)));
     c->opts.no_new = !tokens;
     c->opts.seed = (uint64_t)seed;
     c->opts.top_k = (int)top_k;
@@ -87,7 +97,11 @@ static qkv_status refuse_others(const completion *c, const json_t *body)
 {
     int64_t best_of = c->samples;
     const json_t *bias = json_object_get(body, "logit_bias");
-    qkv_status status = qkv__get_whole(body, "best_of", c->samples, c->samples, &best_of);
+    qkv_status status = qkv__get_whole(body, "best_of", 0, INT64_MAX, &best_of);
+    if (!status && best_of != c->samples)
+        status = qkv__fail(
+            QKV_USAGE, "\"best_of\" is %lld and \"n\" is %lld: no choice among samples is made here, so they must be the same",
+            (long long)best_of, (long long)c->samples);
     if (!status && bias && !json_is_null(bias) && (!json_is_object(bias) || json_object_size(bias)))
         status = qkv__fail(QKV_USAGE, "\"logit_bias\" is not known here");
     if (!status && json_is_string(json_object_get(body, "suffix")))
@@ -102,7 +116,7 @@ static qkv_status get_stream(completion *c, const json_t *body)
     qkv_status status = qkv__get_flag(body, "stream", &c->streams);
     if (!status && c->is_chat) status = qkv__get_chat_logprobs(body, &log_p);
     if (!status && !c->is_chat) status = qkv__get_flag(body, "echo", &c->echo);
-    if (!status && !c->is_chat) status = qkv__get_whole(body, "logprobs", 0, QKV__TOP, &log_p);
+    if (!status && !c->is_chat) status = qkv__get_whole(body, "logprobs", 0, MOST_LOGPROBS, &log_p);
     if (!status && options && !json_is_null(options) && !json_is_object(options))
         status = qkv__fail(QKV_USAGE, "\"stream_options\" must be an object");
     if (!status) status = qkv__get_flag(options, "include_usage", &c->tells_usage);
@@ -114,16 +128,16 @@ static qkv_status get_stream(completion *c, const json_t *body)
 
 static qkv_status get_completion(completion *c, json_t *body)
 {
-    qkv_status status = c->is_chat ? qkv__get_chat_prompt(c->served, body, &c->prompts) : qkv__get_prompts(body, &c->prompts);
+    const qkv_transformer_opts *t = qkv_transformer_options(qkv_model_transformer(c->served->model));
+    const int64_t vocabulary = t->target_vocabulary ? t->target_vocabulary : t->vocabulary;
+    qkv_status status = c->is_chat ? qkv__get_chat_prompt(c->served, body, &c->prompts)
+                                   : qkv__get_prompts(body, "prompt", MOST_TEXTS, vocabulary, &c->prompts);
     c->samples = 1;
-    if (!status) status = qkv__get_whole(body, "n", 1, c->is_chat ? 1 : MOST_SAMPLES, &c->samples);
+    if (!status) status = qkv__get_whole(body, "n", 1, MOST_SAMPLES, &c->samples);
     if (!status && c->prompts.n * c->samples > MOST_TEXTS)
         status = qkv__fail(QKV_USAGE, "%lld prompts %lld times: at most %d texts come of one request", (long long)c->prompts.n,
                            (long long)c->samples, MOST_TEXTS);
     if (!status) status = get_sampling(c, body);
-    if (!status && c->prompts.n * c->samples * c->opts.max_tokens > MOST_ALL)
-        status = qkv__fail(QKV_USAGE, "%lld texts of %lld tokens: at most %d tokens come of one request",
-                           (long long)(c->prompts.n * c->samples), (long long)c->opts.max_tokens, MOST_ALL);
     if (!status) status = get_stops(c, body);
     if (!status) status = get_stream(c, body);
     return status ? status : refuse_others(c, body);

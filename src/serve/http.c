@@ -14,6 +14,7 @@ static const qkv__route routes[] = {
     { "/live", .is_open = true, .answer = qkv__serve_live_page },
     { "/engine", .is_post = true, .answer = qkv__serve_engine },
     { "/tokenize", .is_post = true, .answer = qkv__serve_tokens },
+    { "/detokenize", .is_post = true, .answer = qkv__serve_detokenized },
     { "/attention", .is_post = true, .answer = qkv__serve_attention },
     { "/translate", .is_post = true, .jobs = QKV__TRANSLATES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_translation },
     { "/classify", .is_post = true, .jobs = QKV__CLASSIFIES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_classes },

@@ -27,30 +27,30 @@ static qkv_status spell_bytes(const char *bytes, size_t length, qkv_text *out)
     return status;
 }
 
-/* What id adds behind the token before it (-1: there is none), to l->longer from *begin on. */
-static qkv_status find_piece(qkv__logprobs *l, const qkv_tokenizer *t, int32_t before, int32_t id, size_t *begin)
+qkv_status qkv__find_token_piece(qkv__logprobs *l, const qkv_tokenizer *t, int32_t before, int32_t id, const char **piece,
+                                 size_t *length)
 {
     const int32_t ids[2] = { before, id };
     size_t has_before = before >= 0;
     qkv_status status = qkv_tokenizer_decode(t, ids, has_before, 0, &l->shorter);
     if (!status) status = qkv_tokenizer_decode(t, ids + !has_before, has_before + 1, 0, &l->longer);
-    for (*begin = 0; !status && *begin < l->shorter.length && *begin < l->longer.length; ++*begin)
-        if (l->shorter.data[*begin] != l->longer.data[*begin]) break;
+    for (l->begin = 0; !status && l->begin < l->shorter.length && l->begin < l->longer.length; l->begin++)
+        if (l->shorter.data[l->begin] != l->longer.data[l->begin]) break;
+    *piece = status ? NULL : l->longer.data + l->begin;
+    *length = status ? 0 : l->longer.length - l->begin;
     return status;
 }
 
 /* A model may have more ids than its tokenizer has tokens: those add nothing. */
 static qkv_status spell_token(qkv__logprobs *l, const qkv_tokenizer *t, int32_t before, int32_t id, qkv_text *out)
 {
-    size_t begin = 0;
+    const char *piece;
+    size_t length;
     qkv__text_clear(out);
     l->of_token = 0;
     qkv_status status = qkv__text_put(out, "", 0);
     if (status || id >= qkv_tokenizer_size(t)) return status;
-    if ((status = find_piece(l, t, before, id, &begin))) return status;
-    l->begin = begin;
-    const char *piece = l->longer.data + begin;
-    size_t length = l->longer.length - begin;
+    if ((status = qkv__find_token_piece(l, t, before, id, &piece, &length))) return status;
     for (size_t i = 0; i < length; i++) l->of_token += ((unsigned char)piece[i] & 0xC0) != 0x80;
     return qkv_utf8_check(piece, length) == length ? qkv__text_put(out, piece, length) : spell_bytes(piece, length, out);
 }

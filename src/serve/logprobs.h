@@ -6,7 +6,7 @@
 
 #include <qkv/task.h>
 
-enum { QKV__TOP = 5 };
+enum { QKV__TOP = 20 }; /* most likely tokens in a place */
 
 /* Where the telling of one text has got to. Starts as zero; used again for the next text after qkv__logprobs_begin(). */
 typedef struct qkv__logprobs {
@@ -28,5 +28,9 @@ void qkv__put_logprobs(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, c
  * likeliest with the same members. */
 void qkv__put_chat_logprobs(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, const qkv_generated *g, int n_top,
                             int64_t from, int64_t to);
+
+/* What id adds behind the token before it (-1: there is none), as bytes of l: for the next call on it. MEMORY. */
+qkv_status qkv__find_token_piece(qkv__logprobs *l, const qkv_tokenizer *t, int32_t before, int32_t id, const char **piece,
+                                 size_t *length);
 
 #endif

@@ -1,60 +1,78 @@
-/* prompts.c: what completions go on from: texts, or ids of the tokenizer. */
+/* prompts.c: what a model is given: texts, or ids of its tokenizer. */
 #include "prompts.h"
+
+qkv_status qkv__prompts_add(qkv__prompts *p, qkv__prompt x)
+{
+    if (qkv__grow((void **)&p->all, &p->all_bytes, sizeof x * ((size_t)p->n + 1))) return QKV_MEMORY;
+    p->all[p->n++] = x;
+    return QKV_OK;
+}
 
 /* Memory for the ids of every prompt at once: it does not move while they are read. */
 static qkv_status make_room_for_ids(qkv__prompts *p, const json_t *given)
 {
     size_t n = json_array_size(given);
     for (size_t i = 0; i < json_array_size(given); i++) n += json_array_size(json_array_get(given, i));
-    p->bytes = n * sizeof *p->ids;
-    return (p->ids = qkv__alloc(p->bytes)) ? QKV_OK : QKV_MEMORY;
+    return qkv__grow((void **)&p->ids, &p->bytes, n * sizeof *p->ids) ? QKV_MEMORY : QKV_OK;
 }
 
-static qkv_status add_ids(qkv__prompts *p, const json_t *array)
+static qkv_status add_ids(qkv__prompts *p, const char *name, const json_t *array, int64_t vocabulary)
 {
-    size_t n = json_array_size(array);
+    const size_t n = json_array_size(array);
     int32_t *ids = p->ids + p->n_ids;
-    if (!n) return qkv__fail(QKV_USAGE, "\"prompt\" is, or has, an array without ids");
     for (size_t i = 0; i < n; i++) {
         const json_t *id = json_array_get(array, i);
-        if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) > INT32_MAX)
-            return qkv__fail(QKV_USAGE, "\"prompt\": element %zu is not an id, as the others are", i);
-        ids[i] = (int32_t)json_integer_value(id);
+        const json_int_t value = json_integer_value(id);
+        if (!json_is_integer(id)) return qkv__fail(QKV_USAGE, "\"%s\": element %zu is not an id, as the others are", name, i);
+        if (value < 0 || value >= vocabulary)
+            return qkv__fail(QKV_USAGE, "\"%s\": element %zu is the id %lld: the model has the ids 0 to %lld", name, i,
+                             (long long)value, (long long)vocabulary - 1);
+        ids[i] = (int32_t)value;
     }
     p->n_ids += n;
-    p->all[p->n++] = (qkv__prompt){ .ids = ids, .n_ids = (int64_t)n };
-    return QKV_OK;
+    return qkv__prompts_add(p, (qkv__prompt){ .ids = ids, .n_ids = (int64_t)n });
 }
 
-static qkv_status add_arrays(qkv__prompts *p, const json_t *given)
+qkv_status qkv__get_ids(const json_t *body, const char *name, int64_t vocabulary, qkv__prompts *p)
 {
-    size_t n = json_array_size(given);
-    qkv_status status = QKV_OK;
-    if (n > QKV__TEXTS) return qkv__fail(QKV_USAGE, "\"prompt\" has %zu arrays: at most %d go in one request", n, QKV__TEXTS);
-    for (size_t i = 0; i < n && !status; i++) {
-        const json_t *array = json_array_get(given, i);
-        if (!json_is_array(array)) return qkv__fail(QKV_USAGE, "\"prompt\": element %zu is not an array of ids", i);
-        status = add_ids(p, array);
-    }
-    return status;
-}
-
-static qkv_status add_texts(qkv__prompts *p, const json_t *body)
-{
-    qkv__strings texts;
-    qkv_status status = qkv__need_strings(body, "prompt", &texts);
-    for (int64_t i = 0; i < texts.n && !status; i++)
-        p->all[p->n++] = (qkv__prompt){ .text = texts.texts[i], .length = texts.lengths[i] };
-    return status;
-}
-
-qkv_status qkv__get_prompts(const json_t *body, qkv__prompts *p)
-{
-    const json_t *given = json_object_get(body, "prompt"), *first = json_array_get(given, 0);
-    if (!json_is_integer(first) && !json_is_array(first)) return add_texts(p, body);
+    const json_t *given = json_object_get(body, name);
+    if (!json_is_array(given)) return qkv__fail(QKV_USAGE, "\"%s\" must be an array of ids", name);
     qkv_status status = make_room_for_ids(p, given);
-    if (status) return status;
-    return json_is_array(first) ? add_arrays(p, given) : add_ids(p, given);
+    return status ? status : add_ids(p, name, given, vocabulary);
 }
 
-void qkv__prompts_free(qkv__prompts *p) { qkv__release(p->ids, p->bytes); }
+static qkv_status add_element(qkv__prompts *p, const char *name, const json_t *given, size_t i, int64_t vocabulary)
+{
+    const json_t *x = json_array_get(given, i);
+    const bool has_ids = json_is_array(json_array_get(given, 0));
+    if (has_ids && json_array_size(x)) return add_ids(p, name, x, vocabulary);
+    if (has_ids)
+        return qkv__fail(QKV_USAGE, "\"%s\": element %zu is %s", name, i,
+                         json_is_array(x) ? "an array without ids" : "not an array of ids");
+    if (!json_is_string(x)) return qkv__fail(QKV_USAGE, "\"%s\": element %zu is not a string", name, i);
+    return qkv__prompts_add(p, (qkv__prompt){ .text = json_string_value(x), .length = json_string_length(x) });
+}
+
+qkv_status qkv__get_prompts(const json_t *body, const char *name, int64_t most, int64_t vocabulary, qkv__prompts *p)
+{
+    const json_t *given = json_object_get(body, name);
+    const size_t n = json_array_size(given);
+    if (!given || json_is_null(given)) return qkv__fail(QKV_USAGE, "\"%s\" is missing", name);
+    if (json_is_string(given))
+        return qkv__prompts_add(p, (qkv__prompt){ .text = json_string_value(given), .length = json_string_length(given) });
+    if (!json_is_array(given)) return qkv__fail(QKV_USAGE, "\"%s\" must be a string, or an array of strings or of ids", name);
+    if (!n) return qkv__fail(QKV_USAGE, "\"%s\" is empty", name);
+    if (json_is_integer(json_array_get(given, 0))) return qkv__get_ids(body, name, vocabulary, p);
+    if ((int64_t)n > most)
+        return qkv__fail(QKV_USAGE, "\"%s\" has %zu texts: at most %lld go in one request", name, n, (long long)most);
+    qkv_status status = make_room_for_ids(p, given);
+    for (size_t i = 0; i < n && !status; i++) status = add_element(p, name, given, i, vocabulary);
+    return status;
+}
+
+void qkv__prompts_free(qkv__prompts *p)
+{
+    qkv__release(p->ids, p->bytes);
+    qkv__release(p->all, p->all_bytes);
+    *p = (qkv__prompts){ 0 };
+}

@@ -1,4 +1,4 @@
-/* prompts.h: what completions go on from: texts, or ids of the tokenizer. */
+/* prompts.h: what a model is given: texts, or ids of its tokenizer. */
 #ifndef QKV_SRC_SERVE_PROMPTS_H
 #define QKV_SRC_SERVE_PROMPTS_H
 
@@ -12,16 +12,22 @@ typedef struct qkv__prompt {
     int64_t n_ids;
 } qkv__prompt;
 
+/* Starts as zero. */
 typedef struct qkv__prompts {
-    qkv__prompt all[QKV__TEXTS];
+    qkv__prompt *all;
     int64_t n;
     int32_t *ids; /* of all of them */
-    size_t n_ids, bytes;
+    size_t n_ids, bytes, all_bytes;
 } qkv__prompts;
 
-/* The member "prompt": a string, an array of strings, an array of ids, or an array of arrays of ids; at most QKV__TEXTS
- * prompts. Texts are the body's. USAGE, MEMORY. Free it in any case. */
-qkv_status qkv__get_prompts(const json_t *body, qkv__prompts *p);
+/* The member of this name: a string, an array of strings, an array of ids, or an array of arrays of ids; at most `most` prompts,
+ * ids below `vocabulary`. Texts are the body's. USAGE, MEMORY. Free it in any case. */
+qkv_status qkv__get_prompts(const json_t *body, const char *name, int64_t most, int64_t vocabulary, qkv__prompts *p);
+
+/* The same for one array of ids, which may be empty. */
+qkv_status qkv__get_ids(const json_t *body, const char *name, int64_t vocabulary, qkv__prompts *p);
+
+qkv_status qkv__prompts_add(qkv__prompts *p, qkv__prompt x);
 void qkv__prompts_free(qkv__prompts *p);
 
 #endif

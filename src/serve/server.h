@@ -193,9 +193,9 @@ typedef struct qkv__route {
 } qkv__route;
 
 qkv__answer qkv__serve_page, qkv__serve_health, qkv__serve_info, qkv__serve_languages, qkv__serve_models, qkv__serve_one_model,
-    qkv__serve_tokens, qkv__serve_translation, qkv__serve_classes, qkv__serve_attention, qkv__serve_completions,
-    qkv__serve_chat, qkv__serve_embeddings, qkv__serve_live_page, qkv__serve_engine, qkv__serve_tags, qkv__serve_answers,
-    qkv__serve_ranks;
+    qkv__serve_tokens, qkv__serve_detokenized, qkv__serve_translation, qkv__serve_classes, qkv__serve_attention,
+    qkv__serve_completions, qkv__serve_chat, qkv__serve_embeddings, qkv__serve_live_page, qkv__serve_engine, qkv__serve_tags,
+    qkv__serve_answers, qkv__serve_ranks;
 
 /* For MHD_start_daemon. */
 enum MHD_Result qkv__handle(void *server, struct MHD_Connection *c, const char *path, const char *method, const char *version,
