@@ -50,10 +50,9 @@ static void read_config(const uint8_t *data, size_t size)
     const qkv__family *f = type ? qkv__family_find(type) : NULL;
     qkv_transformer_opts o;
     qkv__labels labels = { 0 };
-    float penalty;
-    int64_t sentences;
+    qkv__config_extras extras;
     if (f && f->variant) f = f->variant(&p, NULL);
-    if (json_is_object(config) && !f) qkv__config_read("config.json", config, &o, &labels, &penalty, &sentences);
+    if (json_is_object(config) && !f) qkv__config_read("config.json", config, &o, &labels, &extras);
     else if (f && !qkv__family_read(f, &p, &o)) {
         qkv_model_info info = qkv__model_info_of(&o);
         qkv__sentence sentence = { 0 };

@@ -633,6 +633,46 @@ static void sentences_of_a_line_are_recorded(void **state)
     }
 }
 
+/* Two files that differ in a last suffix which is a code: it is kept with the model. */
+static void languages_are_recorded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *target, *codes[2];
+    } rows[] = { { "text.en", "text.pt-BR", { "en", "pt-BR" } }, { "text.zho_Hans.txt", "text.de.txt", { "zho_Hans", "de" } },
+                 { "text.src", "text.tgt", { "", "" } },         { "text.en", "other.de", { "", "" } },
+                 { "text.en", "text.en", { "", "" } },           { "text.a", "text.b", { "", "" } } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char source[256], target[256], out[16];
+        snprintf(out, sizeof out, "coded%zu", i);
+        snprintf(source, sizeof source, "%s", in_folder(rows[i].source));
+        snprintf(target, sizeof target, "%s", in_folder(rows[i].target));
+        for (int side = 0; side < 2; side++) {
+            FILE *f = fopen(side ? target : source, "w");
+            assert_non_null(f);
+            for (int n = 0; n < LINES; n++) fprintf(f, "w%d x%d y%d\n", n % 7, n % 11, n);
+            fclose(f);
+        }
+        witness w = { 0 };
+        qkv_training *t = small_training("translate", rows[i].source, out, "train", target, "steps", "1", NULL);
+        if (run(t, &w, NULL)) fail_msg("%s", qkv_error());
+        qkv_training_free(t);
+        qkv_model *m = qkv_model_load(in_folder(out));
+        if (!m) fail_msg("%s", qkv_error());
+        assert_string_equal(qkv_model_info_of(m)->source_language, rows[i].codes[0]);
+        assert_string_equal(qkv_model_info_of(m)->target_language, rows[i].codes[1]);
+        size_t length;
+        char *config = contents(out, "config.json", &length);
+        assert_int_equal(strstr(config, "_language\"") != NULL, *rows[i].codes[0] != 0);
+        free(config);
+        qkv_text told = { 0 };
+        assert_int_equal(qkv_model_describe(m, NULL, 0, &told), QKV_OK);
+        assert_int_equal(strstr(told.data, "languages") != NULL, *rows[i].codes[0] != 0);
+        qkv_text_free(&told);
+        qkv_model_free(m);
+    }
+}
+
 static void texts_are_held_back(void **state)
 {
     (void)state;
@@ -764,6 +804,7 @@ int main(void)
         cmocka_unit_test(steps_replace_chosen_epochs),
         cmocka_unit_test(a_training_may_run_twice),
         cmocka_unit_test(sentences_of_a_line_are_recorded),
+        cmocka_unit_test(languages_are_recorded),
         cmocka_unit_test(texts_are_held_back),
         cmocka_unit_test(what_is_odd_about_the_text_is_told),
         cmocka_unit_test(validation_text_must_be_there),

@@ -17,11 +17,10 @@ static qkv_transformer_opts first_release(void)
 {
     qkv_transformer_opts o;
     qkv__labels labels = { 0 };
-    float penalty;
-    int64_t sentences;
+    qkv__config_extras extras;
     json_t *config;
     assert_int_equal(qkv__json_read(QKV_GOLDEN "/config_0.1.0.json", QKV__CONFIG_MAX, &config), QKV_OK);
-    assert_int_equal(qkv__config_read("config.json", config, &o, &labels, &penalty, &sentences), QKV_OK);
+    assert_int_equal(qkv__config_read("config.json", config, &o, &labels, &extras), QKV_OK);
     json_decref(config);
     return o;
 }
@@ -105,13 +104,12 @@ static void check_row(const char *name, const qkv_transformer_opts *o)
 {
     qkv_transformer_opts back;
     qkv__labels labels = { 0 };
-    float penalty;
-    int64_t sentences;
+    qkv__config_extras extras;
     json_t *config;
     const char *path = in_folder("config.json");
     assert_int_equal(qkv__config_write(path, o, &labels, &(qkv_model_info){ .family = "qkv" }, 0), QKV_OK);
     assert_int_equal(qkv__json_read(path, QKV__CONFIG_MAX, &config), QKV_OK);
-    assert_int_equal(qkv__config_read(path, config, &back, &labels, &penalty, &sentences), QKV_OK);
+    assert_int_equal(qkv__config_read(path, config, &back, &labels, &extras), QKV_OK);
     json_decref(config);
     if (!is_same(o, &back)) fail_msg("%s is not read as it was written", name);
     if (qkv__transformer_hash(o) == qkv__transformer_hash(&zero)) fail_msg("%s is not hashed", name);

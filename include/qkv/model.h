@@ -180,6 +180,7 @@ typedef struct qkv_model_info {
     qkv_problem problem;      /* of a classifier */
     char label_separator[16]; /* what stood between several labels of a text in training; "": not said */
     int64_t sentences;        /* of a line in training, 99th percentile; 0: not said, which means 1 in a model of ours */
+    char source_language[16], target_language[16]; /* codes of a translator's languages, such as "en"; "": not known */
 } qkv_model_info;
 
 /* What is known of m; it lives as long as m and changes only with it. NULL for NULL. */

@@ -207,6 +207,43 @@ static qkv_status find_valid_lines(qkv_training *t)
     return status || !is_for_all ? status : share_valid_lines(t);
 }
 
+/* ---- languages ---- */
+
+/* The last suffix of a file's name without ".gz" and ".txt"; *stem is how much stands before it. NULL: it has none, or one that is
+ * no code. */
+static const char *language_suffix(const char *path, char code[16], size_t *stem)
+{
+    static const char *const roles[] = { "src", "tgt", "trg", "ref", "hyp", "sys", "out",
+                                         "tok", "bpe", "raw", "tsv", "csv", "txt", NULL };
+    static const char *const after[] = { ".gz", ".txt" };
+    size_t length = strlen(path);
+    for (int i = 0; i < 2; i++)
+        if (length > strlen(after[i]) && !memcmp(path + length - strlen(after[i]), after[i], strlen(after[i])))
+            length -= strlen(after[i]);
+    size_t at = length;
+    while (at && path[at - 1] != '.' && path[at - 1] != '/') at--;
+    if (at < 2 || path[at - 1] != '.' || path[at - 2] == '/' || length - at >= 16) return NULL;
+    memcpy(code, path + at, length - at);
+    code[length - at] = '\0';
+    *stem = at;
+    for (int i = 0; roles[i]; i++)
+        if (!strcmp(code, roles[i])) return NULL;
+    return qkv__is_language_code(code) ? code : NULL;
+}
+
+/* As files such as train.en and train.de have them, which differ in that alone. */
+static void note_languages(qkv_training *t)
+{
+    const qkv__paths *f = &t->o.v.train_pairs;
+    char source[16], target[16];
+    size_t n, m;
+    if (f->n != 2 || !language_suffix(f->at[0], source, &n) || !language_suffix(f->at[1], target, &m)) return;
+    const size_t rest = strlen(f->at[0]) - n - strlen(source);
+    const bool differ_in_it = n == m && !memcmp(f->at[0], f->at[1], n) && strcmp(source, target) != 0 &&
+                              strlen(f->at[1]) - m - strlen(target) == rest;
+    if (differ_in_it) qkv__model_set_languages(t->model, source, target);
+}
+
 typedef struct pairs_read {
     qkv_corpus_read train, valid;
     int64_t sentences; /* of a source line, 99th percentile */
@@ -253,6 +290,7 @@ static qkv_status read_pairs(qkv_training *t)
     qkv_status status = check_has_valid(t);
     if (!status) status = qkv__read_for_all(t, read_both, &read, sizeof read);
     if (!status) qkv__model_set_sentences(t->model, read.sentences);
+    if (!status) note_languages(t);
     t->text.empty = read.train.empty;
     t->text.too_long = read.train.too_long;
     t->valid_batches.in_order = 1;

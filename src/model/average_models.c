@@ -34,15 +34,16 @@ static qkv_status compare_files(const char *first, const char *other)
 
 static bool is_ours(const char *family) { return family && !strcmp(family, "qkv"); }
 
-/* What models of ours of one kind may have or not: a length penalty, fitted to the weights, and the sentences of a line. NULL for
- * a file that is no JSON. */
+/* What models of ours of one kind may have or not: a length penalty, fitted to the weights, the sentences of a line and the codes
+ * of languages. NULL for a file that is no JSON. */
 static json_t *read_kind(const char *path)
 {
     enum { LIMIT = 64 << 20 };
     json_t *config;
     if (qkv__json_read(path, LIMIT, &config)) return NULL;
     bool is_own = is_ours(json_string_value(json_object_get(config, "model_type")));
-    if (is_own) json_object_del(config, "length_penalty"), json_object_del(config, QKV__SENTENCES);
+    static const char *const keys[] = { "length_penalty", QKV__SENTENCES, "source_language", "target_language" };
+    for (int i = 0; i < 4 && is_own; i++) json_object_del(config, keys[i]);
     return config;
 }
 
@@ -78,6 +79,8 @@ static void keep_common_info(qkv_model *mean, const qkv_model *m)
     const qkv_model_info *a = qkv_model_info_of(mean), *b = qkv_model_info_of(m);
     if (is_ours(a->family) && a->length_penalty != b->length_penalty) qkv_model_set_length_penalty(mean, 0);
     if (a->sentences != b->sentences) qkv__model_set_sentences(mean, 0);
+    const bool are_same = !strcmp(a->source_language, b->source_language) && !strcmp(a->target_language, b->target_language);
+    if (!are_same) qkv__model_set_languages(mean, "", "");
 }
 
 /* Adds the weights of one model to the sums. 0 + -0 would be 0, and the mean of one model another model. */

@@ -16,6 +16,8 @@ enum {
 
 #define LENGTH_PENALTY "length_penalty"
 #define QUANTIZATION "quantization_config"
+#define SOURCE_LANGUAGE "source_language"
+#define TARGET_LANGUAGE "target_language"
 
 /* Values not used stay without a word, so that each row ends. */
 enum { MOST_WORDS = 16 };
@@ -135,8 +137,8 @@ static bool is_key(const char *name)
     for (const qkv__config_key *k = keys; k->name; k++)
         if (!strcmp(k->name, name)) return true;
     return !strcmp(name, "model_type") || !strcmp(name, "labels") || !strcmp(name, LENGTH_PENALTY) ||
-           !strcmp(name, QKV__SENTENCES) || !strcmp(name, QKV__PROBLEM) || !strcmp(name, QKV__SEPARATOR) ||
-           !strcmp(name, QUANTIZATION);
+           !strcmp(name, QKV__SENTENCES) || !strcmp(name, SOURCE_LANGUAGE) || !strcmp(name, TARGET_LANGUAGE) ||
+           !strcmp(name, QKV__PROBLEM) || !strcmp(name, QKV__SEPARATOR) || !strcmp(name, QUANTIZATION);
 }
 
 /* "labels": one name for each class; it may be missing. */
@@ -180,6 +182,17 @@ static qkv_status read_sentences(const char *path, const json_t *value, int64_t 
     return qkv__fail(QKV_FORMAT, "%s: key \"" QKV__SENTENCES "\": expected a whole number from 1", path);
 }
 
+static qkv_status read_language(const char *path, const char *key, const json_t *value, char out[16])
+{
+    *out = '\0';
+    if (!value || json_is_null(value)) return QKV_OK;
+    const char *code = json_string_value(value);
+    if (!code || !qkv__is_language_code(code))
+        return qkv__fail(QKV_FORMAT, "%s: key \"%s\": expected the code of a language, such as \"en\"", path, key);
+    strcpy(out, code);
+    return QKV_OK;
+}
+
 qkv_status qkv__quantization_read(const char *path, const json_t *config, int *bits)
 {
     const json_t *all = json_object_get(config, QUANTIZATION), *group = json_object_get(all, "group_size");
@@ -205,7 +218,7 @@ bool qkv__quantization_write(int bits, json_t *config)
 }
 
 qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_opts *o, qkv__labels *labels,
-                            float *length_penalty, int64_t *sentences)
+                            qkv__config_extras *extras)
 {
     const char *name;
     json_t *value;
@@ -213,8 +226,12 @@ qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_op
     json_object_foreach (config, name, value)
         if (!is_key(name)) return qkv__fail(QKV_FORMAT, "%s: key \"%.60s\" is unknown", path, name);
     qkv_status status = qkv__keys_read(path, keys, config, o);
-    if (!status) status = read_length_penalty(path, json_object_get(config, LENGTH_PENALTY), length_penalty);
-    if (!status) status = read_sentences(path, json_object_get(config, QKV__SENTENCES), sentences);
+    if (!status) status = read_length_penalty(path, json_object_get(config, LENGTH_PENALTY), &extras->length_penalty);
+    if (!status) status = read_sentences(path, json_object_get(config, QKV__SENTENCES), &extras->sentences);
+    const char *const language_keys[] = { SOURCE_LANGUAGE, TARGET_LANGUAGE };
+    char *const languages[] = { extras->source_language, extras->target_language };
+    for (int i = 0; i < 2 && !status; i++)
+        status = read_language(path, language_keys[i], json_object_get(config, language_keys[i]), languages[i]);
     return status ? status : read_labels(path, json_object_get(config, "labels"), o->classes, labels);
 }
 
@@ -268,6 +285,10 @@ qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, co
     if (ok && length_penalty > 0) ok = !json_object_set_new(config, LENGTH_PENALTY, json_real((double)length_penalty));
     bool has_sentences = info->sentences > 1 && !qkv__info_is_published(info);
     if (ok && has_sentences) ok = !json_object_set_new(config, QKV__SENTENCES, json_integer(info->sentences));
+    const char *const languages[] = { info->source_language, info->target_language };
+    for (int i = 0; i < 2; i++)
+        if (ok && *languages[i] && !qkv__info_is_published(info))
+            ok = !json_object_set_new(config, i ? TARGET_LANGUAGE : SOURCE_LANGUAGE, json_string(languages[i]));
     qkv_status status = qkv__json_write(path, ok ? config : NULL);
     json_decref(config);
     return status;

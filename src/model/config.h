@@ -71,9 +71,16 @@ bool qkv__keys_write(const qkv__config_key *keys, const qkv_transformer_opts *o,
 qkv_status qkv__quantization_read(const char *path, const json_t *config, int *bits);
 bool qkv__quantization_write(int bits, json_t *config);
 
-/* The length penalty and the sentences are 0 where config.json has none. FORMAT, UNSUPPORTED; IO; MEMORY. */
+/* What config.json of ours may have besides: 0 and "" where it has none. */
+typedef struct qkv__config_extras {
+    float length_penalty;
+    int64_t sentences;
+    char source_language[16], target_language[16];
+} qkv__config_extras;
+
+/* FORMAT, UNSUPPORTED; IO; MEMORY. */
 qkv_status qkv__config_read(const char *path, json_t *config, qkv_transformer_opts *o, qkv__labels *labels,
-                            float *length_penalty, int64_t *sentences);
+                            qkv__config_extras *extras);
 qkv_status qkv__config_write(const char *path, const qkv_transformer_opts *o, const qkv__labels *labels,
                              const qkv_model_info *info, int bits);
 

@@ -78,6 +78,7 @@ static qkv_status copy_model_info(const qkv_model *from, qkv_model *to)
     else to->info.family = own.family;
     bool same_scores = to->family == from->family && own.can & QKV_ABILITY_TRANSLATE; /* else another formula, or no search */
     if (!same_scores) to->info.length_penalty = 0, to->info.sentences = 0;
+    if (!same_scores) *to->info.source_language = *to->info.target_language = '\0';
     if (!status) status = qkv__sentence_copy(&from->sentence, &to->sentence);
     if (!status && from->origin && !(to->origin = qkv__copy_text(from->origin))) status = QKV_MEMORY;
     return status;
@@ -183,6 +184,24 @@ qkv_status qkv_model_set_length_penalty(qkv_model *m, float alpha)
 void qkv__model_set_sentences(qkv_model *m, int64_t n)
 {
     if (!qkv__info_is_published(&m->info)) m->info.sentences = n;
+}
+
+bool qkv__is_language_code(const char *code)
+{
+    const size_t language = strspn(code, "abcdefghijklmnopqrstuvwxyz");
+    const char *rest = code + language;
+    if (language < 2 || language > 3) return false;
+    if (!*rest) return true;
+    if (*rest != '-' && *rest != '_') return false;
+    size_t n = strspn(++rest, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
+    return n >= 2 && n <= 8 && !rest[n];
+}
+
+void qkv__model_set_languages(qkv_model *m, const char *source, const char *target)
+{
+    if (qkv__info_is_published(&m->info)) return;
+    snprintf(m->info.source_language, sizeof m->info.source_language, "%s", source);
+    snprintf(m->info.target_language, sizeof m->info.target_language, "%s", target);
 }
 
 /* ---- tokenizers ---- */
@@ -326,10 +345,9 @@ typedef struct loading {
     qkv__labels labels;
     qkv_model_info info;
     qkv__sentence sentence;
-    float length_penalty; /* that our own config.json has, and the next one too */
-    int64_t sentences;
-    int bits, wanted; /* of matrices in 8 or 4 bits: as they are stored, and as they are to be, 16 too; 0: not */
-    bool in_memory;   /* files are read, not mapped */
+    qkv__config_extras extras; /* of our own config.json */
+    int bits, wanted;          /* of matrices in 8 or 4 bits: as they are stored, and as they are to be, 16 too; 0: not */
+    bool in_memory;            /* files are read, not mapped */
 } loading;
 
 static void free_loading(loading *l)
@@ -357,8 +375,7 @@ static qkv_status find_family(loading *l)
 
 static qkv_status read_options(loading *l)
 {
-    if (!l->family)
-        return qkv__config_read(l->f.config, l->published.config, &l->opts, &l->labels, &l->length_penalty, &l->sentences);
+    if (!l->family) return qkv__config_read(l->f.config, l->published.config, &l->opts, &l->labels, &l->extras);
     if (!(l->published.unread = json_copy(l->published.config))) return QKV_MEMORY;
     qkv_status status = qkv__family_read(l->family, &l->published, &l->opts);
     return status ? status : qkv__labels_read(&l->published, &l->opts, &l->labels);
@@ -399,8 +416,10 @@ static qkv_status read_folder(const char *path, loading *l)
     l->info = qkv__model_info_of(&l->opts);
     l->info.files = l->weights.n_files;
     l->info.bytes = (int64_t)l->weights.bytes;
-    l->info.length_penalty = l->length_penalty;
-    l->info.sentences = l->sentences;
+    l->info.length_penalty = l->extras.length_penalty;
+    l->info.sentences = l->extras.sentences;
+    strcpy(l->info.source_language, l->extras.source_language);
+    strcpy(l->info.target_language, l->extras.target_language);
     l->info.bits = l->wanted && l->wanted < 16 ? l->wanted : l->bits;
     if (l->opts.classes && l->opts.classes_of == QKV_CLASSES_OF_TEXTS)
         status = qkv__problem_read(&l->published, l->opts.classes, &l->info);

@@ -31,6 +31,12 @@ int64_t qkv__max_sentences(const qkv_model_info *info);
 #define QKV__SENTENCES "sentences"
 void qkv__model_set_sentences(qkv_model *m, int64_t n);
 
+/* Two or three small letters, and perhaps a region or script: "en", "pt-BR", "zho_Hans". Less than 16 bytes. */
+bool qkv__is_language_code(const char *code);
+
+/* The codes of a translator's languages, "" where they are not known; saved with it. A published family has its own. */
+void qkv__model_set_languages(qkv_model *m, const char *source, const char *target);
+
 /* Of a model with these options of ours. */
 qkv_model_info qkv__model_info_of(const qkv_transformer_opts *o);
 

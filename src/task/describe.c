@@ -204,6 +204,10 @@ static void put_lines(qkv__out *out, const char *folder, const qkv_model *m)
     put_tokenizer(out, folder, m);
     put_abilities(out, m);
     put_generation_settings(out, m);
+    if (*f->source_language) {
+        put_name(out, QKV__N("languages"));
+        qkv__out_printf(out, "%s -> %s\n", f->source_language, f->target_language);
+    }
     put_whole(out, QKV__N("classes"), o->classes);
     put_labels(out, m);
 }
@@ -278,6 +282,8 @@ static void put_info_json(qkv__out *out, const char *folder, const qkv_model *m)
         (json_int_t)(o->target_vocabulary ? o->target_vocabulary : o->vocabulary), "context", (json_int_t)f->context,
         "tokenizer", tokenizer_json(folder, m), "can", abilities_json(m), "generation", generation_json(m), "bits",
         f->bits ? json_integer(f->bits) : json_null(), "classes", (json_int_t)o->classes, "labels", labels_json(m));
+    if (*f->source_language)
+        json_object_set_new(all, "languages", json_pack("[s, s]", f->source_language, f->target_language));
     qkv__out_value(out, all, JSON_INDENT(2) | JSON_REAL_PRECISION(7));
     qkv__out_printf(out, "\n");
     json_decref(all);
