@@ -330,6 +330,26 @@ static void served_by_code(void **state)
         free_reply(&r);
         free(wanted);
     }
+    /* Where the server has no names for its languages, "source" and "target" are these codes. */
+    const qkv_translate_opts own = { .size = sizeof own, .source_lang = "deu_Latn", .target_lang = "zho_Hans" };
+    char *by_own = text_of(m, "t5 t6", &own);
+    static const char *const alike[] = {
+        "{\"q\":\"t5 t6\",\"source\":\"deu_Latn\",\"target\":\"zho_Hans\"}",
+        "{\"q\":\"t5 t6\",\"source\":\"de\",\"source_lang\":\"deu_Latn\",\"target\":\"zho_Hans\"}"
+    };
+    for (int i = 0; i < 2; i++) {
+        reply r = post(qkv_server_port(s), "/translate", alike[i]);
+        json_t *x = json_loads(r.body, 0, NULL);
+        if (r.status != 200) fail_msg("%d: %s", r.status, r.body);
+        assert_string_equal(json_string_value(json_object_get(x, "translatedText")), by_own);
+        json_decref(x);
+        free_reply(&r);
+    }
+    free(by_own);
+    reply unknown = post(qkv_server_port(s), "/translate", "{\"q\":\"t5\",\"source\":\"en\",\"target\":\"fr\"}");
+    assert_int_equal(unknown.status, 400);
+    assert_non_null(strstr(unknown.body, "eng_Latn, deu_Latn"));
+    free_reply(&unknown);
     static const char *const wrong[] = { "{\"q\":\"t5\",\"source_lang\":\"eng_Latn\",\"target_lang\":\"fra_Latn\"}",
                                          "{\"q\":\"t5\",\"source_lang\":\"eng_Latn\"}",
                                          "{\"q\":\"t5\",\"source_lang\":7,\"target_lang\":\"deu_Latn\"}" };

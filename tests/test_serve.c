@@ -4,6 +4,8 @@
 #include "serve_models.h"
 #include "task/passages.h"
 
+#include "model/model_info.h"
+#include "serve/html.h"
 #include "serve/server.h"
 
 #include <math.h>
@@ -202,6 +204,180 @@ static void translations_are_the_librarys(void **state)
     assert_string_equal(text_at(x, "alternatives/0"), t.best[10].text);
     json_decref(x);
     qkv_translations_free(&t);
+}
+
+/* The fields of the query, of both kinds of forms and of JSON are the same; the error of a wrong one is a string. */
+static void fields_come_in_many_ways(void **state)
+{
+    static const char multipart[] =
+        "ignored\r\n--bound\r\nContent-Disposition: form-data; name=\"q\"\r\n\r\nthe cat\r\nsat\r\n"
+        "--bound\r\nX: y\r\ncontent-disposition: form-data; name=\"alternatives\"\r\n\r\n1\r\n--bound--";
+    static const struct {
+        const char *path, *type, *body;
+    } ways[] = {
+        { "/translate", NULL, "{\"q\":\"the cat\\r\\nsat\",\"source\":\"en\",\"target\":\"zh\",\"alternatives\":1}" },
+        { "/translate?q=the+cat%0d%0Asat&source=en&target=z%68&alternatives=1", NULL, "" },
+        { "/translate?source=en&target=zh", NULL, "{\"q\":\"the cat\\r\\nsat\",\"alternatives\":1}" },
+        { "/translate?source=en", "application/x-www-form-urlencoded", "q=the%20cat%0D%0Asat&target=zh&alternatives=1" },
+        { "/translate?source=en&target=zh", "multipart/form-data; boundary=bound", multipart },
+    };
+    json_t *first = NULL;
+    (void)state;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const request q = { .path = ways[i].path, .type = ways[i].type, .no_type = !ways[i].type, .body = ways[i].body };
+        json_t *x = answer_of(ask(ports[MODEL_PAIR], &q), 200);
+        assert_int_equal(json_array_size(at(x, "alternatives")), 1);
+        if (first) assert_true(json_equal(x, first));
+        else first = json_incref(x);
+        json_decref(x);
+    }
+    json_decref(first);
+    json_t *x = answer_of(post(ports[MODEL_PAIR], "/translate", "{\"q\":\"x\",\"source\":\"en\"}"), 400);
+    assert_string_equal(text_at(x, "error"), "\"target\" is missing");
+    json_decref(x);
+    x = answer_of(post(ports[MODEL_ENCODER], "/translate", "{}"), 404);
+    assert_true(json_is_string(at(x, "error")));
+    json_decref(x);
+}
+
+/* ---- HTML ---- */
+
+/* The pieces of a document as "markup{text}markup{text}markup". */
+static void show_pieces(const char *document, char *to, size_t room)
+{
+    qkv__html h = { 0 };
+    int n = 0;
+    assert_int_equal(qkv__html_add(&h, document, strlen(document), 100), QKV_OK);
+    for (int64_t i = 0; i < h.n; i++) {
+        const qkv__html_piece *p = &h.pieces[i];
+        n += snprintf(to + n, room - (size_t)n, "%.*s", (int)p->markup_length, p->markup);
+        if (i < h.n - 1) n += snprintf(to + n, room - (size_t)n, "{%.*s}", (int)p->text_length, h.texts.data + p->text);
+        else assert_int_equal(p->text_length, 0);
+    }
+    qkv__html_free(&h);
+}
+
+static void html_is_markup_and_texts(void **state)
+{
+    static const char *const rows[][2] = {
+        { "", "" },
+        { " \n ", " \n " },
+        { "a", "{a}" },
+        { " a b ", " {a b} " },
+        { "<p>a</p>", "<p>{a}</p>" },
+        { "<p>a <b>b</b>\n c</p>", "<p>{a} <b>{b}</b>\n {c}</p>" },
+        { "<p>a\n  b\tc\r\nd</p>", "<p>{a b\tc d}</p>" },
+        { "<pre>a\n  b</pre>a\nb", "<pre>{a\n  b}</pre>{a b}" },
+        { "<a title='x > y' href=\"<b>\">a</a>", "<a title='x > y' href=\"<b>\">{a}</a>" },
+        { "<!-- a > b <p> -->c<!DOCTYPE html>d<?x y?>e", "<!-- a > b <p> -->{c}<!DOCTYPE html>{d}<?x y?>{e}" },
+        { "<script>if (a<b && c>d) '</p>'</script>a", "<script>if (a<b && c>d) '</p>'</script>{a}" },
+        { "<STYLE>a</STYLE>b", "<STYLE>a</STYLE>{b}" },
+        { "<code>a<b>c</b></code>d", "<code>a<b>c</b></code>{d}" },
+        { "<code>a<code>b</code>c</code>d<time/>e", "<code>a<code>b</code>c</code>{d}<time/>{e}" },
+        { "<div translate=no>a<div>b</div>c</div>d", "<div translate=no>a<div>b</div>c</div>{d}" },
+        { "<i class=x TRANSLATE = 'no'>a</i>b<i translate=yes>c", "<i class=x TRANSLATE = 'no'>a</i>{b}<i translate=yes>{c}" },
+        { "<i translate=none>a<img translate=no>b<br>c", "<i translate=none>{a}<img translate=no>{b}<br>{c}" },
+        { "a < b <3 c<1", "{a < b <3 c<1}" },
+        { "a &lt; b &amp;&#65;&#x4e00; &nbsp;&hellip;", "{a < b &A一 \xC2\xA0…}" },
+        { "&eacute;&yuml;&nope; &; &#; &#x; &#55296;&#0; & &copy", "{éÿ&nope; &; &#; &#x; \xEF\xBF\xBD\xEF\xBF\xBD & &copy}" },
+        { "a<b", "{a}<b" },
+        { "a<!-- b", "{a}<!-- b" },
+        { "a<script>b", "{a}<script>b" },
+        { "a<b c=\"d>e", "{a}<b c=\"d>e" },
+        { "我<br>爱", "{我}<br>{爱}" },
+    };
+    static const char *const texts[][2] = { { "a < b > c & d", "a &lt; b &gt; c &amp; d" },
+                                            { "&lt; &nope; &1; &", "&amp;lt; &nope; &amp;1; &amp;" },
+                                            { "", "" } };
+    char shown[512];
+    qkv__html h = { 0 };
+    qkv_text out = { 0 };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        show_pieces(rows[i][0], shown, sizeof shown);
+        assert_string_equal(shown, rows[i][1]);
+    }
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        qkv__text_clear(&out);
+        assert_int_equal(qkv__html_put_text(&out, texts[i][0], strlen(texts[i][0])), QKV_OK);
+        assert_string_equal(out.length ? out.data : "", texts[i][1]);
+    }
+    assert_int_equal(qkv__html_add(&h, "a<b>c<b>d", 9, 3), QKV_OK);
+    qkv__html_free(&h);
+    assert_int_equal(qkv__html_add(&h, "a<b>c<b>d", 9, 2), QKV_LIMIT);
+    qkv__html_free(&h);
+    qkv_text_free(&out);
+}
+
+/* Tags stay, the text between them is the library's translation. */
+static void html_is_translated_between_its_tags(void **state)
+{
+    static const char *const texts[] = { "I love you", "the cat sat", "you <love>" };
+    static const char *const markup[] = { "<p>", "</p> <b>", "</b><code>the cat</code>", "" };
+    qkv_translations t = { 0 };
+    qkv_text wanted = { 0 };
+    (void)state;
+    const qkv_translate_opts o = { .size = sizeof o, .n_best = 2, .split = QKV_SPLIT_AUTO };
+    assert_int_equal(qkv_translate(models[MODEL_PAIR], texts, NULL, 3, &o, &t), QKV_OK);
+    json_t *x = posted(MODEL_PAIR, "/translate",
+                       "{\"q\":[\"<p>I love you</p> <b>the cat\\n sat</b><code>the cat</code>you &lt;love&gt;\",\"\"],"
+                       "\"source\":\"en\",\"target\":\"zh\",\"format\":\"html\",\"alternatives\":1}");
+    for (int k = 0; k < 2; k++) {
+        qkv__text_clear(&wanted);
+        for (int i = 0; i < 3; i++) {
+            qkv__text_put(&wanted, markup[i], strlen(markup[i]));
+            qkv__html_put_text(&wanted, t.best[2 * i + k].text, t.best[2 * i + k].length);
+        }
+        assert_string_equal(text_at(x, k ? "alternatives/0/0" : "translatedText/0"), wanted.data);
+    }
+    assert_string_equal(text_at(x, "translatedText/1"), "");
+    json_decref(x);
+    qkv_text_free(&wanted);
+    qkv_translations_free(&t);
+}
+
+/* ---- languages without a name ---- */
+
+static json_t *translated_by(qkv_server *s, const char *source, const char *target, int status)
+{
+    char body[128];
+    snprintf(body, sizeof body, "{\"q\":\"I love you\",\"source\":\"%s\",\"target\":\"%s\"}", source, target);
+    return answer_of(post(qkv_server_port(s), "/translate", body), status);
+}
+
+/* Any code will do, until the model or the server has a name for its languages. */
+static void any_code_fits_a_language_without_a_name(void **state)
+{
+    (void)state;
+    qkv_model *m = make_served(MODEL_PAIR);
+    qkv_server *s = qkv_server_new(m, NULL);
+    json_t *first = translated_by(s, "en", "zh", 200), *x = translated_by(s, "de", "pt-BR", 200);
+    assert_true(json_equal(first, x));
+    json_decref(x);
+    x = translated_by(s, "auto", "zh", 200);
+    assert_string_equal(text_at(x, "translatedText"), text_at(first, "translatedText"));
+    assert_string_equal(text_at(x, "detectedLanguage/language"), "source");
+    json_decref(x), json_decref(first);
+    json_decref(translated_by(s, "", "zh", 400));
+    qkv__model_set_languages(m, "de", "en");
+    x = answer_of(get(qkv_server_port(s), "/languages"), 200);
+    assert_string_equal(text_at(x, "0/code"), "de");
+    assert_string_equal(text_at(x, "0/targets/0"), "en");
+    assert_string_equal(text_at(x, "1/name"), "English");
+    json_decref(x);
+    json_decref(translated_by(s, "de", "en", 200));
+    x = translated_by(s, "auto", "en", 200);
+    assert_string_equal(text_at(x, "detectedLanguage/language"), "de");
+    json_decref(x);
+    x = translated_by(s, "de", "fr", 400);
+    assert_string_equal(text_at(x, "error"), "\"target\" is \"fr\": this server knows \"en\"");
+    json_decref(x);
+    qkv_server_free(s);
+    s = qkv_server_new(m, &(qkv_server_opts){ .source_language = "fr", .target_language = "it" }); /* which says more */
+    json_decref(translated_by(s, "fr", "it", 200));
+    json_decref(translated_by(s, "de", "en", 400));
+    qkv_server_free(s);
+    qkv_model_free(m);
 }
 
 /* What the server must answer: {0} to {9} stand for the library's translations of these lines, by rank after a colon. */
@@ -797,7 +973,7 @@ static void a_long_text_is_refused(void **state)
     memcpy(body, "{\"q\"   :\"", 9);
     strcpy(body + n + LETTERS, "\",\"source\":\"en\",\"target\":\"zh\"}");
     x = answer_of(post(ports[MODEL_PAIR], "/translate", body), 400);
-    assert_non_null(strstr(text_at(x, "error/message"), "5000 tokens, more than 1024: no more are read at once"));
+    assert_non_null(strstr(text_at(x, "error"), "5000 tokens, more than 1024: no more are read at once"));
     json_decref(x);
     x = answer_of(post(ports[MODEL_PAIR], "/attention", "{\"text\":\"x\",\"kind\":\"cross\",\"layer\":2,\"head\":0}"), 400);
     assert_non_null(strstr(text_at(x, "error/message"), "layers 0 to 1"));
@@ -847,6 +1023,42 @@ static void a_token_is_asked_for(void **state)
     for (int i = 0; i < 2; i++) {
         reply r = get(qkv_server_port(s), open[i]);
         assert_int_equal(r.status, 200);
+        free_reply(&r);
+    }
+    qkv_server_free(s);
+}
+
+/* LibreTranslate's clients have it among their fields. */
+static void a_token_may_be_a_key(void **state)
+{
+    static const struct {
+        const char *path, *headers, *type, *body;
+        int status;
+    } tries[] = {
+        { "/translate", NULL, NULL, "{\"q\":\"x\",\"source\":\"en\",\"target\":\"zh\",\"api_key\":\"secret\"}", 200 },
+        { "/translate", NULL, NULL, "{\"q\":\"x\",\"source\":\"en\",\"target\":\"zh\"}", 401 },
+        { "/translate", NULL, NULL, "{\"q\":\"x\",\"source\":\"en\",\"target\":\"zh\",\"api_key\":\"\"}", 401 },
+        { "/translate", NULL, NULL, "{\"q\":\"x\",\"source\":\"en\",\"target\":\"zh\",\"api_key\":7}", 401 },
+        { "/translate", NULL, NULL, "{\"q\":\"x\",\"source\":\"en\",\"target\":\"zh\",\"api_key\":\"secret\\u0000\"}", 401 },
+        { "/translate", "Authorization: Bearer x\r\n", NULL,
+          "{\"q\":\"x\",\"source\":\"en\",\"target\":\"zh\",\"api_key\":\"secret\"}", 401 },
+        { "/translate", "Authorization: Bearer secret\r\n", NULL,
+          "{\"q\":\"x\",\"source\":\"en\",\"target\":\"zh\",\"api_key\":\"x\"}", 200 },
+        { "/translate?api_key=secret", NULL, NULL, "{\"q\":\"x\",\"source\":\"en\",\"target\":\"zh\"}", 200 },
+        { "/translate", NULL, "application/x-www-form-urlencoded", "q=x&source=en&target=zh&api_key=secret", 200 },
+        { "/translate", NULL, "application/x-www-form-urlencoded", "q=x&source=en&target=zh&api_key=secre", 401 },
+        { "/languages", NULL, NULL, NULL, 401 },
+        { "/languages?api_key=secret", NULL, NULL, NULL, 200 },
+        { "/info?api_key=secret", NULL, NULL, NULL, 401 },
+        { "/attention", NULL, NULL, "{\"text\":\"the cat\",\"api_key\":\"secret\"}", 401 },
+    };
+    (void)state;
+    qkv_server *s = serve(MODEL_PAIR, (qkv_server_opts){ .token = "secret" });
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        reply r = ask(
+            qkv_server_port(s),
+            &(request){ .path = tries[i].path, .headers = tries[i].headers, .type = tries[i].type, .body = tries[i].body });
+        if (r.status != tries[i].status) fail_msg("%zu: %s", i, r.text);
         free_reply(&r);
     }
     qkv_server_free(s);
@@ -1126,6 +1338,7 @@ static void a_failed_allocation_is_an_answer(void **state)
         const char *path, *body;
     } tries[] = {
         { MODEL_PAIR, "/translate", "{\"q\":\"I love you\",\"source\":\"source\",\"target\":\"target\"}" },
+        { MODEL_PAIR, "/translate?source=a&target=b", "{\"q\":\"<p>I love<b>you\",\"format\":\"html\"}" },
         { MODEL_PAIR, "/attention", "{\"text\":\"the cat\",\"n_best\":2,\"beam\":2}" },
         { MODEL_PAIR, "/attention", "{\"text\":\"the cat\",\"target\":\"我\",\"kind\":\"cross\",\"thumbnails\":4}" },
         { MODEL_CLASSES, "/classify", "{\"text\":\"the cat\"}" },
@@ -1337,6 +1550,10 @@ int main(void)
         cmocka_unit_test(its_example_suits_the_tokenizer),
         cmocka_unit_test(it_gives_the_page),
         cmocka_unit_test(translations_are_the_librarys),
+        cmocka_unit_test(fields_come_in_many_ways),
+        cmocka_unit_test(html_is_markup_and_texts),
+        cmocka_unit_test(html_is_translated_between_its_tags),
+        cmocka_unit_test(any_code_fits_a_language_without_a_name),
         cmocka_unit_test(lines_and_sentences_stay_apart),
         cmocka_unit_test(a_text_may_stay_whole),
         cmocka_unit_test(sentences_are_joined_by_their_script),
@@ -1351,6 +1568,7 @@ int main(void)
         cmocka_unit_test(a_target_is_looked_at_instead_of_a_search),
         cmocka_unit_test(a_long_text_is_refused),
         cmocka_unit_test(a_token_is_asked_for),
+        cmocka_unit_test(a_token_may_be_a_key),
         cmocka_unit_test(its_own_names_are_let_in),
         cmocka_unit_test(options_that_do_not_fit_are_refused),
         cmocka_unit_test(what_does_not_arrive_in_time_is_ended),

@@ -72,6 +72,18 @@ static qkv_status refuse_language(const qkv_tokenizer *t, const char *which, con
     return qkv__fail(QKV_USAGE, "the model writes several languages: %s says which; of its %d: %s", which, n, list);
 }
 
+qkv__coding qkv__language_coding(const qkv_model *m)
+{
+    const qkv_tokenizer *t = qkv_model_target_tokenizer(m);
+    int n = 0, n_arrows = 0;
+    for (int32_t id = 0; id < qkv_tokenizer_size(t); id++) {
+        const form f = language_form(t, id);
+        n += f != NO_CODE;
+        n_arrows += f == ARROWS;
+    }
+    return n < 2 ? QKV__NOT_CODED : n_arrows ? QKV__CODED_TARGET : QKV__CODED_BOTH;
+}
+
 /* ---- places ---- */
 
 static void remove_at(qkv__id_run *r, int i) { memmove(r->ids + i, r->ids + i + 1, sizeof *r->ids * (size_t)(--r->n - i)); }

@@ -9,6 +9,10 @@
  * first, whatever the file says. */
 void qkv__place_language(qkv__special_tokens *f);
 
+/* How a model is told which languages it reads and writes: not at all, as it has two at most; the target; or both. */
+typedef enum qkv__coding { QKV__NOT_CODED, QKV__CODED_TARGET, QKV__CODED_BOTH } qkv__coding;
+qkv__coding qkv__language_coding(const qkv_model *m);
+
 /* Puts the codes of source and target, each NULL where it is not said, to their places: around a source, and either f->ids.start
  * or *first, the id that every translation begins with, -1: any. What is not said is as the files have it. USAGE for a language
  * that the model has not, and for none where it writes several. */

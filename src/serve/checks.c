@@ -111,11 +111,22 @@ static bool is_same(const char *given, const char *token)
     return !differs;
 }
 
+void qkv__check_key(qkv__request *r)
+{
+    const json_t *given = json_object_get(r->body, "api_key");
+    const char *key = json_string_value(given);
+    if (!r->wants_key || (key && strlen(key) == json_string_length(given) && is_same(key, r->server->token))) return;
+    qkv__refuse(r, MHD_HTTP_UNAUTHORIZED,
+                key ? "the api_key is not this server's token"
+                    : "this server wants its token as \"api_key\" or \"Authorization: Bearer TOKEN\"");
+}
+
 void qkv__check_token(qkv__request *r)
 {
     static const char scheme[] = "Bearer ";
     if (!r->server->token) return;
     const char *given = header(r, "Authorization");
+    if ((r->wants_key = !given && r->route->is_libre)) return;
     if (!given || strncasecmp(given, scheme, strlen(scheme)))
         qkv__refuse(r, MHD_HTTP_UNAUTHORIZED, "this server wants \"Authorization: Bearer TOKEN\"");
     else if (!is_same(given + strlen(scheme), r->server->token))
@@ -136,14 +147,36 @@ static bool is_type(const char *given, const char *type)
     return !*rest || !strcasecmp(rest, "charset=utf-8") || !strcasecmp(rest, "charset=\"utf-8\"");
 }
 
+/* Without a type it is JSON. A page elsewhere can send that without a preflight, but not without an Origin. */
 static void check_type(qkv__request *r)
 {
+    static const char multipart[] = "multipart/form-data;";
     const char *type = header(r, "Content-Type");
-    bool takes_forms = !strcmp(r->route->path, "/translate");
-    r->is_form = type && takes_forms && is_type(type, "application/x-www-form-urlencoded");
-    if (r->is_form || (type && is_type(type, "application/json"))) return;
-    qkv__refuse(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json%s, in UTF-8",
-                takes_forms ? " or application/x-www-form-urlencoded" : "");
+    if (!type || is_type(type, "application/json")) return;
+    if (is_type(type, "application/x-www-form-urlencoded")) r->body_kind = QKV__FORM;
+    else if (r->route->is_libre && !strncasecmp(type, multipart, strlen(multipart))) r->body_kind = QKV__MULTIPART;
+    else
+        qkv__refuse(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json%s, in UTF-8",
+                    r->route->is_libre ? " or that of a form" : "");
+}
+
+bool qkv__has_query(const qkv__request *r)
+{
+    return MHD_get_connection_values(r->connection, MHD_GET_ARGUMENT_KIND, NULL, NULL) > 0;
+}
+
+size_t qkv__most_bytes(const qkv__request *r)
+{
+    return r->server->max_request * (r->route && r->route->takes_large ? QKV__LARGE : 1);
+}
+
+bool qkv__take_large_body(qkv__request *r)
+{
+    if (r->is_large) return true;
+    if ((r->is_large = atomic_fetch_add(&r->server->large_bodies, 1) < QKV__LARGE_BODIES)) return true;
+    atomic_fetch_sub(&r->server->large_bodies, 1);
+    qkv__refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "%d other requests have large bodies: try again", QKV__LARGE_BODIES);
+    return false;
 }
 
 /* Whether a length, digits alone, is over the limit. */
@@ -198,11 +231,14 @@ void qkv__check_body(qkv__request *r)
     const char *length = header(r, "Content-Length"), *coding = header(r, "Transfer-Encoding");
     if ((r->is_unread = refuses_ends(r))) return;
     bool is_unknown = coding && strcasecmp(coding, "chunked");
-    bool is_large = !coding && length && is_over(length, r->server->max_request);
-    r->is_unread = is_unknown || is_large;
+    bool is_large = !coding && length && is_over(length, qkv__most_bytes(r));
+    bool is_crowded = !is_large && !r->refused && !coding && length && is_over(length, r->server->max_request) &&
+                      !qkv__take_large_body(r);
+    r->is_unread = is_unknown || is_large || is_crowded;
     if (is_unknown) qkv__refuse(r, MHD_HTTP_NOT_IMPLEMENTED, "the only Transfer-Encoding here is chunked");
-    if (is_large) qkv__refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, "a body has at most %zu bytes", r->server->max_request);
+    if (is_large) qkv__refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, "a body has at most %zu bytes", qkv__most_bytes(r));
     if (!r->route || !r->route->is_post || r->is_preflight) return;
-    if (!coding && !length) qkv__refuse(r, MHD_HTTP_LENGTH_REQUIRED, "a body with its Content-Length is needed");
-    else check_type(r);
+    if (coding || length) check_type(r);
+    else if (!r->route->is_libre || !qkv__has_query(r))
+        qkv__refuse(r, MHD_HTTP_LENGTH_REQUIRED, "a body with its Content-Length is needed");
 }

@@ -8,7 +8,7 @@ static const qkv__route routes[] = {
     { "/", .is_open = true, .answer = qkv__serve_page },
     { "/health", .is_open = true, .answer = qkv__serve_health },
     { "/info", .answer = qkv__serve_info },
-    { "/languages", .jobs = QKV__TRANSLATES, .answer = qkv__serve_languages },
+    { "/languages", .jobs = QKV__TRANSLATES, .is_libre = true, .answer = qkv__serve_languages },
     { "/v1/models", .answer = qkv__serve_models },
     { "/v1/models/", .has_rest = true, .answer = qkv__serve_one_model },
     { "/live", .is_open = true, .answer = qkv__serve_live_page },
@@ -16,15 +16,16 @@ static const qkv__route routes[] = {
     { "/tokenize", .is_post = true, .answer = qkv__serve_tokens },
     { "/detokenize", .is_post = true, .answer = qkv__serve_detokenized },
     { "/attention", .is_post = true, .answer = qkv__serve_attention },
-    { "/translate", .is_post = true, .jobs = QKV__TRANSLATES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_translation },
+    { "/translate", .is_post = true, .jobs = QKV__TRANSLATES, .is_libre = true, .turn = QKV__TURN_BATCH,
+      .answer = qkv__serve_translation },
     { "/classify", .is_post = true, .jobs = QKV__CLASSIFIES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_classes },
     { "/tag", .is_post = true, .can = QKV_ABILITY_TAG, .answer = qkv__serve_tags },
     { "/answer", .is_post = true, .can = QKV_ABILITY_ANSWER, .answer = qkv__serve_answers },
     { "/rank", .is_post = true, .can = QKV_ABILITY_RANK, .answer = qkv__serve_ranks },
     { "/v1/completions", .is_post = true, .jobs = QKV__GENERATES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_completions },
     { "/v1/chat/completions", .is_post = true, .jobs = QKV__GENERATES, .turn = QKV__TURN_BATCH, .answer = qkv__serve_chat },
-    { "/v1/embeddings", .is_post = true, .jobs = QKV__TRANSLATES | QKV__CLASSIFIES | QKV__ENCODES, .turn = QKV__TURN_BATCH,
-      .answer = qkv__serve_embeddings },
+    { "/v1/embeddings", .is_post = true, .jobs = QKV__TRANSLATES | QKV__CLASSIFIES | QKV__ENCODES, .takes_large = true,
+      .turn = QKV__TURN_BATCH, .answer = qkv__serve_embeddings },
 };
 enum { N_ROUTES = sizeof routes / sizeof *routes };
 
@@ -50,6 +51,17 @@ void qkv__put_error(qkv__json *j, unsigned status, const char *sentence)
     qkv__put_raw(j, ",\"code\":");
     qkv__put_whole(j, status);
     qkv__put_raw(j, "}}");
+    qkv_text_free(&text);
+}
+
+/* {"error": "the sentence"} */
+static void put_libre_error(qkv__json *j, const char *sentence)
+{
+    qkv_text text = { 0 };
+    j->status = qkv_utf8_repair(sentence, strlen(sentence), &text);
+    qkv__put_raw(j, "{\"error\":");
+    qkv__put_string(j, text.data, text.length);
+    qkv__put_raw(j, "}");
     qkv_text_free(&text);
 }
 
@@ -92,7 +104,8 @@ static enum MHD_Result reply_error(qkv__request *r, unsigned status, const char 
 {
     qkv_text_free(&r->answer.text);
     r->answer.status = QKV_OK;
-    qkv__put_error(&r->answer, status, sentence);
+    if (r->route && r->route->is_libre) put_libre_error(&r->answer, sentence);
+    else qkv__put_error(&r->answer, status, sentence);
     qkv__put_raw(&r->answer, "\n");
     return r->answer.status ? MHD_NO : reply(r, status);
 }
@@ -111,18 +124,46 @@ static qkv_status read_json(qkv__request *r)
     return json_is_object(r->body) ? QKV_OK : qkv__fail(QKV_FORMAT, "the body must be a JSON object");
 }
 
+static bool looks_like_json(const qkv_text *text)
+{
+    size_t at = 0;
+    while (at < text->length && strchr(" \t\r\n", text->data[at])) at++;
+    return at < text->length && text->data[at] == '{';
+}
+
+static qkv_status read_form(qkv__request *r)
+{
+    const char *type = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "Content-Type");
+    if (!(r->body = json_object())) return qkv__fail(QKV_MEMORY, "out of memory");
+    if (r->body_kind == QKV__MULTIPART) return qkv__multipart_read(type, r->received.data, r->received.length, r->body);
+    return qkv__form_read(r->received.data, r->received.length, r->body);
+}
+
+/* What "curl -d" sends without a Content-Type of its own is called a form, also where it is JSON. */
 static qkv_status read_body(qkv__request *r)
 {
-    if (!r->route->is_post) return QKV_OK;
-    if (!r->received.length) return qkv__fail(QKV_FORMAT, "the body is empty");
-    return r->is_form ? qkv__form_read(r->received.data, r->received.length, &r->body) : read_json(r);
+    const bool is_libre = r->route->is_libre, is_json = r->body_kind == QKV__JSON || looks_like_json(&r->received);
+    qkv_status status = QKV_OK;
+    if (!r->route->is_post && !is_libre) return QKV_OK;
+    if (!r->received.length && (!is_libre || (r->route->is_post && !qkv__has_query(r))))
+        return qkv__fail(QKV_FORMAT, "the body is empty");
+    if (!is_json && !is_libre)
+        qkv__refuse(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "the body is a form: %s takes JSON", r->route->path);
+    else if (r->received.length) status = is_json && r->body_kind != QKV__MULTIPART ? read_json(r) : read_form(r);
+    else if (!(r->body = json_object())) status = qkv__fail(QKV_MEMORY, "out of memory");
+    if (!status && is_libre) status = qkv__query_read(r->connection, r->body);
+    qkv_text_free(&r->received);
+    if (!status) qkv__check_key(r);
+    return status;
 }
 
 static qkv_status receive(qkv__request *r, const char *bytes, size_t size)
 {
     r->size = size > SIZE_MAX - r->size ? SIZE_MAX : r->size + size;
-    if (r->size > r->server->max_request)
-        qkv__refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, "a body has at most %zu bytes", r->server->max_request);
+    if (r->size > qkv__most_bytes(r))
+        qkv__refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, "a body has at most %zu bytes", qkv__most_bytes(r));
+    else if (r->size > r->server->max_request && !r->refused) qkv__take_large_body(r);
+    if (r->refused) qkv_text_free(&r->received);
     return r->refused || !r->route->is_post ? QKV_OK : qkv__text_put(&r->received, bytes, size);
 }
 
@@ -161,6 +202,7 @@ static enum MHD_Result answer_request(qkv__request *r)
     if (r->refused) return reply_error(r, r->refused, r->reason);
     if (r->is_preflight) return reply(r, MHD_HTTP_NO_CONTENT);
     qkv_status status = read_body(r);
+    if (r->refused) return reply_error(r, r->refused, r->reason);
     if (!status && r->route->is_post && qkv_model_check_files(r->served->model))
         return reply_error(r, MHD_HTTP_SERVICE_UNAVAILABLE,
                            r->server->reload.is_running
@@ -265,6 +307,7 @@ void qkv__completed(void *server, struct MHD_Connection *c, void **request, enum
     if (s->each_access) qkv__tell_access(r);
     qkv__events_free(r->stream);
     if (r->is_busy) qkv__link_idle(&s->connections, r->link);
+    if (r->is_large) atomic_fetch_sub(&s->large_bodies, 1);
     json_decref(r->body);
     qkv_text_free(&r->received);
     qkv_text_free(&r->answer.text);

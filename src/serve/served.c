@@ -56,6 +56,7 @@ qkv_status qkv__served_new(const qkv_server *s, const qkv_model *m, qkv_model *o
     pthread_mutex_init(&x->remembered.lock, NULL);
     pthread_mutex_init(&x->engine_lock, NULL);
     qkv__joint_begin(&x->joint);
+    x->coding = qkv__language_coding(m);
     if (x->job == QKV__GENERATES) {
         if (!(x->batcher = qkv__batcher_new(m, 2 * s->batch, s->prefix_cache))) status = QKV_MEMORY;
         if (!status) status = begin_chat_format(s, x);

@@ -88,8 +88,8 @@ static qkv_status copy_options(qkv_server *s, const qkv_server_opts *o)
     } texts[] = { { &s->host, o->host },
                   { &s->token, o->token },
                   { &s->name, o->name ? o->name : "qkv" },
-                  { &s->source_language, o->source_language ? o->source_language : "source" },
-                  { &s->target_language, o->target_language ? o->target_language : "target" },
+                  { &s->source_language, o->source_language },
+                  { &s->target_language, o->target_language },
                   { &s->folder, o->folder },
                   { &s->template_file, o->template_file } };
     for (int i = 0; i < 7; i++)

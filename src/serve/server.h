@@ -8,6 +8,7 @@
 #include "../engine/about.h"
 #include "../engine/asked.h"
 #include "../engine/engine.h"
+#include "../model/languages.h"
 #include "../task/chat_format.h"
 #include "joint.h"
 
@@ -103,7 +104,8 @@ typedef struct qkv__served {
     qkv__chat_format chat; /* its template is NULL where the model has none */
     char *no_chat;         /* why not */
     qkv__joint joint;      /* of other texts */
-    int users;             /* requests that began with it, and the server */
+    qkv__coding coding;
+    int users; /* requests that began with it, and the server */
 } qkv__served;
 
 /* Loads a folder again when its files change, on a thread of its own. */
@@ -129,7 +131,7 @@ struct qkv_server {
     int batch;
     size_t prefix_cache;
     char *template_file;                                           /* may be NULL */
-    char *host, *token, *name, *source_language, *target_language; /* host and token may be NULL */
+    char *host, *token, *name, *source_language, *target_language; /* all but the name may be NULL */
     char *folder;                                                  /* of the model; NULL: not known */
     char address[64];                                              /* as a Host has it */
     bool is_any;                                                   /* it listens on all addresses of the machine */
@@ -145,9 +147,14 @@ struct qkv_server {
     atomic_bool is_ending;
     atomic_ullong completions; /* for their names */
     atomic_ullong steps;       /* of models, for all requests together */
+    atomic_int large_bodies;
 };
 
 /* ---- a request ---- */
+
+/* What a body is, by its Content-Type. QKV__FORM may be JSON too: it is what curl says of any body. */
+typedef enum qkv__body_kind { QKV__JSON, QKV__FORM, QKV__MULTIPART } qkv__body_kind;
+
 typedef struct qkv__request {
     qkv_server *server;
     qkv__served *served; /* as it was when the request began */
@@ -161,7 +168,10 @@ typedef struct qkv__request {
     bool is_preflight;         /* a browser asks whether a page elsewhere may ask */
     unsigned refused;          /* the status it gets without being looked at further; 0: none */
     char reason[QKV_SENTENCE_MAX];
-    bool is_form, is_busy;
+    qkv__body_kind body_kind;
+    bool is_busy;
+    bool wants_key;      /* a token is asked for, which a field of the body or the query may have */
+    bool is_large;       /* its body is one of those that only few requests may have */
     bool is_unread;      /* its body is not read: it is refused */
     atomic_bool is_left; /* its client has left: it is not answered. A stream sets it on a thread of its own */
     qkv_text received;
@@ -188,6 +198,8 @@ typedef struct qkv__route {
     bool has_rest;         /* the path goes on: it ends with a slash */
     int jobs;              /* models that can do it, as bits of qkv__job; 0: all */
     int can;               /* what the model must be able to do besides, as bits of QKV_ABILITY_TAG and the like */
+    bool is_libre;         /* LibreTranslate's: with forms, fields in the query, api_key and errors that are a string */
+    bool takes_large;      /* bodies of up to QKV__LARGE times as much */
     qkv__turn turn;        /* that a POST waits for */
     qkv__answer *answer;
 } qkv__route;
@@ -226,8 +238,20 @@ void qkv__check_host(qkv__request *r);
 void qkv__check_token(qkv__request *r);
 void qkv__check_body(qkv__request *r);
 
-/* A form's fields as an object of strings. FORMAT for one that is malformed; MEMORY. */
-qkv_status qkv__form_read(const char *text, size_t length, json_t **object);
+/* Where a token is wanted: whether the member "api_key" of the body is it. Refuses r if not. */
+void qkv__check_key(qkv__request *r);
+
+/* The bytes that a body of r may have; and whether r may have more than others, which it gives back when it is over. */
+enum { QKV__LARGE = 4, QKV__LARGE_BODIES = 8 };
+size_t qkv__most_bytes(const qkv__request *r);
+bool qkv__take_large_body(qkv__request *r);
+
+/* Adds fields of a form, of the query, and of multipart/form-data with its Content-Type, to an object as strings. FORMAT for one
+ * that is malformed or there twice; MEMORY. */
+qkv_status qkv__form_read(const char *text, size_t length, json_t *object);
+qkv_status qkv__query_read(struct MHD_Connection *c, json_t *object);
+qkv_status qkv__multipart_read(const char *type, const char *text, size_t length, json_t *object);
+bool qkv__has_query(const qkv__request *r);
 
 /* ---- server-sent events ---- */
 
