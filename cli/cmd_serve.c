@@ -7,12 +7,13 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 static struct {
-    const char *model, *host, *token, *access_log;
+    const char *model, *host, *token, *token_file, *access_log;
     int64_t port, prefix_cache;
     int per_address, batch;
     value_list languages, origins;
@@ -25,6 +26,8 @@ static const option options[] = {
     { "host", .value = "NAME", .help = "address to listen on (default: 127.0.0.1); 0.0.0.0 = all; others need --token",
       .text = &given.host },
     { "token", .value = "TEXT", .help = "require \"Authorization: Bearer TEXT\" of requests", .text = &given.token },
+    { "token-file", .value = "FILE", .help = "read the token from the first line of FILE (default: $QKV_TOKEN)",
+      .text = &given.token_file },
     { "languages", .value = "SOURCE TARGET", .help = "language codes of a translator, such as en zh",
       .list = &given.languages },
     { "allow-origin", .is_rare = true, .value = "ORIGIN...",
@@ -104,13 +107,45 @@ static const char *name_of(const char *folder, char *room, size_t size)
     return *name && strcmp(name, ".") && strcmp(name, "..") && qkv_utf8_check(name, strlen(name)) == strlen(name) ? name : NULL;
 }
 
+/* A token that was kept from the command line is kept from logs too. */
 static qkv_status tell_address(const qkv_server *s)
 {
     qkv_text text = { 0 };
     qkv_status status = qkv_server_address(s, &text) ? library_failed() : QKV_OK;
+    char *token = status || given.token ? NULL : strstr(text.data, "/#token=");
+    if (token) *token = '\0';
     if (!status) puts(text.data), fflush(stdout);
     qkv_text_free(&text);
     return status;
+}
+
+/* ---- the token ---- */
+
+enum { MOST_TOKEN = 4096 };
+static char token_room[MOST_TOKEN + 2];
+
+/* The first line of a file, without what ends it. The library refuses what is no token, but must not see an empty one as none. */
+static qkv_status read_token(const char *path, const char **token)
+{
+    FILE *f = fopen(path, "re");
+    if (!f) return fail(QKV_IO, "%s: cannot be opened: %s", path, _(strerror(errno)));
+    bool has_line = fgets(token_room, sizeof token_room, f) != NULL, failed = ferror(f);
+    fclose(f);
+    if (failed) return fail(QKV_IO, "%s: cannot be read: %s", path, _(strerror(errno)));
+    size_t length = has_line ? strcspn(token_room, "\r\n") : 0;
+    token_room[length] = '\0';
+    if (!length) return fail(QKV_FORMAT, "%s: its first line is empty: the token must be there", path);
+    if (length > MOST_TOKEN) return fail(QKV_FORMAT, "%s: a token has at most %d bytes", path, MOST_TOKEN);
+    *token = token_room;
+    return QKV_OK;
+}
+
+static qkv_status find_token(const char **token)
+{
+    const char *variable = getenv("QKV_TOKEN");
+    if (given.token && given.token_file) return fail(QKV_USAGE, "--token and --token-file: choose one");
+    *token = given.token ? given.token : variable && *variable ? variable : NULL;
+    return given.token_file ? read_token(given.token_file, token) : QKV_OK;
 }
 
 /* ---- the access log ---- */
@@ -136,7 +171,7 @@ static qkv_status open_log(FILE **log)
     return *log ? QKV_OK : fail(QKV_IO, "%s: cannot be opened: %s", given.access_log, _(strerror(errno)));
 }
 
-static qkv_status serve(const qkv_model *m, const qkv_load_opts *load, FILE *log)
+static qkv_status serve(const qkv_model *m, const qkv_load_opts *load, const char *token, FILE *log)
 {
     char room[256];
     sigset_t before;
@@ -144,7 +179,7 @@ static qkv_status serve(const qkv_model *m, const qkv_load_opts *load, FILE *log
                                    .template_file = sampling.template,
                                    .host = given.host,
                                    .port = (int)given.port,
-                                   .token = given.token,
+                                   .token = token,
                                    .name = name_of(given.model, room, sizeof room),
                                    .source_language = given.languages.n ? given.languages.at[0] : NULL,
                                    .target_language = given.languages.n ? given.languages.at[1] : NULL,
@@ -169,11 +204,12 @@ static qkv_status serve(const qkv_model *m, const qkv_load_opts *load, FILE *log
     return status;
 }
 
-static qkv_status check_serve_options(void)
+static qkv_status check_serve_options(const char *token)
 {
     if (given.port > 65535) return fail(QKV_USAGE, "--port %lld: ports are 0 to 65535", (long long)given.port);
-    if (given.host && !given.token)
-        return fail(QKV_USAGE, "--host lets others reach the model: it needs --token, which they must know");
+    if (given.host && !token)
+        return fail(QKV_USAGE,
+                    "--host lets others reach the model: it needs --token, --token-file or QKV_TOKEN, which they must know");
     if (given.prefix_cache > INT64_MAX >> 20)
         return fail(QKV_USAGE, "--prefix-cache %lld: that is more than there are bytes", (long long)given.prefix_cache);
     if (given.languages.n && given.languages.n != 2) return fail(QKV_USAGE, "--languages takes two codes, source and target");
@@ -191,7 +227,9 @@ static void use_one_arena(void)
 
 static qkv_status run_serve(void)
 {
-    qkv_status status = check_serve_options();
+    const char *token = NULL;
+    qkv_status status = find_token(&token);
+    if (!status) status = check_serve_options(token);
     if (status) return status;
     use_one_arena();
     FILE *log;
@@ -199,7 +237,7 @@ static qkv_status run_serve(void)
     qkv_load_opts load = { .size = sizeof load, .in_memory = 1 };
     status = chosen_weights(&load.weights);
     qkv_model *m = status ? NULL : qkv_model_load_with(given.model, &load);
-    if (!status) status = m ? serve(m, &load, log) : library_failed();
+    if (!status) status = m ? serve(m, &load, token, log) : library_failed();
     qkv_model_free(m);
     if (log && log != stdout && fclose(log) && !status) status = fail(QKV_IO, "%s: cannot be written", given.access_log);
     return status;
@@ -212,15 +250,17 @@ const command serve_command = {
              "what every head attends to. The same address answers programs: POST /translate\n"
              "and GET /languages as LibreTranslate has them, POST /v1/completions (streaming\n"
              "too), POST /v1/embeddings and GET /v1/models as OpenAI has them, POST /classify,\n"
-             "POST /tag, POST /answer, POST /rank, POST /attention, POST /tokenize, GET /info and\n"
-             "GET /health. Ctrl-C ends it, after what has arrived is answered.\n"
+             "POST /tag, POST /answer, POST /rank, POST /attention, POST /tokenize,\n"
+             "POST /detokenize, GET /info and GET /health. Ctrl-C ends it, after what has arrived is answered.\n"
              "\n"
              "Requests that come at the same time are answered in one batch, and a prompt is read\n"
              "from where it differs from recent ones. Answers are those of the commands.\n"
              "\n"
-             "Only this machine can reach it, unless --host names another address; then --token\n"
-             "is needed, and is part of the printed address, behind the #, which browsers keep\n"
-             "to themselves. There is no encryption: over a network you do not trust, put it\n"
+             "Only this machine can reach it, unless --host names another address; then a token\n"
+             "is needed: --token, which other users of this machine can see, --token-file or the\n"
+             "variable QKV_TOKEN. That of --token is part of the printed address, behind the #,\n"
+             "which browsers keep to themselves; to the address add /#token=... for the others. There is no encryption: over a "
+             "network you do not trust, put it\n"
              "behind a proxy that has some.",
     .example = "  qkv serve -m models/en-zh --languages en zh\n"
                "  curl -d '{\"q\": \"I love you\", \"source\": \"en\", \"target\": \"zh\"}' \\\n"

@@ -141,11 +141,43 @@ fi
 
 # ---- a token ----
 start -m pair --port 0 --host 0.0.0.0 --token secret
-same "the token is in what is printed" "http://0.0.0.0:$port/#token=secret" "$address"
+same "the token is in what is printed" "/#token=secret" "/${address#*:*:[0-9]*/}"
+host=${address#http://}
+host=${host%%:*}
+exec 3<>"/dev/tcp/$host/$port"
+printf 'GET /health HTTP/1.1\r\nHost: %s:%s\r\nConnection: close\r\n\r\n' "$host" "$port" >&3
+contains "the printed address answers" "$host $(cat <&3)" "HTTP/1.1 200"
+exec 3>&-
+[ "$host" != 0.0.0.0 ] && ok "others can open it" || not_ok "others can open it" "$address"
 contains "it is asked for" "$(ask "$port" 'GET /info')" "HTTP/1.1 401" "WWW-Authenticate: Bearer"
 contains "and let in" "$(ask "$port" 'GET /info' 'Authorization: Bearer secret\r\n')" "HTTP/1.1 200"
 contains "the page needs none" "$(ask "$port" 'GET /')" "HTTP/1.1 200"
 ends "the end" INT 130
+printf 'from a file\n' >bad.token
+printf 'filed\r\nmore\n' >token
+start -m pair --port 0 --token-file token
+same "a token of a file is not printed" "http://127.0.0.1:$port" "$address"
+contains "it is asked for" "$(ask "$port" 'GET /info')" "HTTP/1.1 401"
+contains "and let in" "$(ask "$port" 'GET /info' 'Authorization: Bearer filed\r\n')" "HTTP/1.1 200"
+ends "the end of a file's" INT 130
+export QKV_TOKEN=variable
+start -m pair --port 0 --host 127.0.0.1
+same "a token of the environment is not printed" "http://127.0.0.1:$port" "$address"
+contains "it is let in" "$(ask "$port" 'GET /info' 'Authorization: Bearer variable\r\n')" "HTTP/1.1 200"
+contains "LibreTranslate's key too" "$(ask "$port" 'GET /languages?api_key=variable')" "HTTP/1.1 200"
+ends "the end of a variable's" INT 130
+start -m pair --port 0 --token-file token
+contains "a file comes before the environment" "$(ask "$port" 'GET /info' 'Authorization: Bearer filed\r\n')" "HTTP/1.1 200"
+ends "the end of both" INT 130
+unset QKV_TOKEN
+: >empty.token
+head -c 5000 /dev/zero | tr '\0' x >long.token
+refused "a token and a file" 2 "choose one" -m pair --port 0 --token x --token-file token
+refused "a file that is not there" 3 "none.token: cannot be opened" -m pair --port 0 --token-file none.token
+refused "a folder" 3 "cannot be read" -m pair --port 0 --token-file .
+refused "an empty file" 4 "first line is empty" -m pair --port 0 --token-file empty.token
+refused "a long token" 4 "at most 4096 bytes" -m pair --port 0 --token-file long.token
+refused "a token of words" 2 "visible ASCII" -m pair --port 0 --token-file bad.token
 refused "--host without --token" 2 "it needs --token" -m pair --port 0 --host 0.0.0.0
 refused "--host of this machine without --token" 2 "it needs --token" -m pair --port 0 --host 127.0.0.1
 refused "a token with a space" 2 "token" -m pair --port 0 --token 'a b'

@@ -55,7 +55,8 @@ typedef struct qkv_server_opts {
     int port;          /* 0: any that is free */
     const char *token; /* requests must say "Authorization: Bearer TOKEN"; NULL: none is asked for */
     const char *name;  /* of the model, for /v1/models; NULL means "qkv" */
-    const char *source_language, *target_language; /* codes for /languages; NULL: "source" and "target" */
+    const char *source_language, *target_language; /* codes for /languages; NULL: those that are kept with the model; without
+                                                      any, "source" and "target", and any code is accepted */
     size_t max_request;                            /* bytes of a body; 0 means 1 MiB */
     int timeout;                                   /* seconds a request may take to arrive; 0 means 10 */
     const char *const *origins; /* n_origins of them: pages from these may use the server too, "*": from any */
@@ -86,7 +87,7 @@ typedef struct qkv_server qkv_server;
  *   GET  /                page, see docs/serve.md
  *   GET  /live            the live page, which asks POST /engine; see docs/engine.md
  *   GET  /health          GET /info                GET /languages         GET /v1/models        GET /v1/models/ID
- *   POST /translate       POST /classify           POST /attention        POST /tokenize
+ *   POST /translate       POST /classify           POST /attention        POST /tokenize         POST /detokenize
  *   POST /tag             POST /answer             POST /rank
  *   POST /v1/completions  POST /v1/embeddings
  *
@@ -94,7 +95,8 @@ typedef struct qkv_server qkv_server;
 QKV_API qkv_server *qkv_server_new(const qkv_model *m, const qkv_server_opts *opts);
 QKV_API int qkv_server_port(const qkv_server *s);
 
-/* Where a browser finds it, such as http://127.0.0.1:8080, in *out, which is yours; where a token is asked for with it behind
+/* Where a browser finds it, such as http://127.0.0.1:8080, in *out, which is yours: of a server on all addresses the one that this
+ * machine sends from, or loopback if there is no network. Where a token is asked for with it behind
  * "/#token=", which browsers keep to themselves. USAGE for NULL; MEMORY. */
 QKV_API qkv_status qkv_server_address(const qkv_server *s, qkv_text *out);
 

@@ -3,10 +3,12 @@
 
 #include "../text/out.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <netdb.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 int64_t qkv__microseconds(void)
 {
@@ -67,11 +69,40 @@ qkv_status qkv_access_text(const qkv_access *a, int64_t when, qkv_text *out)
     return qkv__out_end(&line);
 }
 
+/* The address by which other machines reach this one, of those it sends from: the system chooses it for a route to anywhere, and
+ * nothing is sent. */
+static bool find_own_address(int family, char *address, size_t room)
+{
+    struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(9) };
+    struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
+    struct sockaddr_storage own;
+    socklen_t size = sizeof own, to_size = family == AF_INET ? sizeof four : sizeof six;
+    inet_pton(AF_INET, "192.0.2.1", &four.sin_addr); /* of documents */
+    inet_pton(AF_INET6, "2001:db8::1", &six.sin6_addr);
+    const struct sockaddr *to = family == AF_INET ? (struct sockaddr *)&four : (struct sockaddr *)&six;
+    int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool found = fd >= 0 && !connect(fd, to, to_size) && !getsockname(fd, (struct sockaddr *)&own, &size) &&
+                 !getnameinfo((struct sockaddr *)&own, size, address, (socklen_t)room, NULL, 0, NI_NUMERICHOST);
+    if (fd >= 0) close(fd);
+    return found;
+}
+
+/* "0.0.0.0" is no address to open. */
+static const char *host_of(const qkv_server *s, char *address, size_t room)
+{
+    const char *host = s->host ? s->host : "127.0.0.1";
+    if (!s->is_any) return host;
+    const bool is_six = *s->address == '[';
+    if ((is_six && find_own_address(AF_INET6, address, room)) || find_own_address(AF_INET, address, room)) return address;
+    return is_six ? "::1" : "127.0.0.1";
+}
+
 /* Signs of a token that mean something in an address are written by their number. */
 qkv_status qkv_server_address(const qkv_server *s, qkv_text *out)
 {
     if (!s || !out) return qkv__fail(QKV_USAGE, "address: a server and a place for its address are needed");
-    const char *host = s->host ? s->host : "127.0.0.1";
+    char own[64];
+    const char *host = host_of(s, own, sizeof own);
     bool is_six = strchr(host, ':') != NULL;
     qkv__out text = qkv__out_begin(out);
     qkv__out_printf(&text, "http://%s%s%s:%d", is_six ? "[" : "", host, is_six ? "]" : "", qkv_server_port(s));
