@@ -582,6 +582,90 @@ static void vectors_are_the_librarys(void **state)
     qkv_matrix_free(&rows);
 }
 
+/* More than go in one batch, in order; ids of their tokens, with and without special tokens, are the same; so are shorter vectors,
+ * made to length 1. */
+static void many_texts_and_ids(void **state)
+{
+    enum { TEXTS = 150 };
+    static const char *const kinds[] = { "the cat", "I love you", "我爱你", "" };
+    char body[16384] = "{\"input\":[", ids_body[16384] = "{\"dimensions\":5,\"input\":[", path[64];
+    const char *texts[TEXTS];
+    const qkv_tokenizer *t = qkv_model_source_tokenizer(models[MODEL_ENCODER]);
+    qkv_ids ids = { 0 };
+    qkv_matrix rows = { 0 };
+    int64_t tokens = 0;
+    (void)state;
+    for (int i = 0; i < TEXTS; i++) {
+        char *end = ids_body + strlen(ids_body);
+        texts[i] = i % 7 ? kinds[i % 3] : kinds[3];
+        snprintf(body + strlen(body), sizeof body - strlen(body), "%s\"%s\"", i ? "," : "", texts[i]);
+        assert_int_equal(qkv_tokenizer_encode(t, texts[i], strlen(texts[i]), NULL, &ids), QKV_OK);
+        tokens += (int64_t)ids.n;
+        end += sprintf(end, "%s[", i ? "," : "");
+        if (i % 2 || !ids.n) end += sprintf(end, "%d,", qkv_tokenizer_find(t, "<s>"));
+        for (size_t k = 0; k < ids.n; k++) end += sprintf(end, "%d,", ids.ids[k]);
+        if (i % 2 || !ids.n) end += sprintf(end, "%d,", qkv_tokenizer_find(t, "</s>"));
+        strcpy(end - 1, "]");
+    }
+    strcat(body, "]}"), strcat(ids_body, "]}");
+    const qkv_texts given = { .texts = texts, .n = TEXTS };
+    assert_int_equal(qkv_embed_texts(models[MODEL_ENCODER], &given, &(qkv_embed_opts){ .normalized = 1 }, &rows), QKV_OK);
+    json_t *x = posted(MODEL_ENCODER, "/v1/embeddings", body), *y = posted(MODEL_ENCODER, "/v1/embeddings", ids_body);
+    assert_int_equal(json_array_size(at(x, "data")), TEXTS);
+    assert_int_equal(json_integer_value(at(x, "usage/prompt_tokens")), tokens + TEXTS); /* each with <s> */
+    for (int i = 0; i < TEXTS; i++) {
+        const float *row = rows.data + i * rows.width;
+        double sum = 0;
+        snprintf(path, sizeof path, "data/%d", i);
+        const json_t *vector = json_object_get(at(x, path), "embedding"), *shorter = json_object_get(at(y, path), "embedding");
+        assert_int_equal(json_integer_value(json_object_get(at(x, path), "index")), i);
+        assert_int_equal(json_array_size(vector), 16);
+        assert_int_equal(json_array_size(shorter), 5);
+        for (size_t k = 0; k < 5; k++) sum += (double)row[k] * (double)row[k];
+        for (size_t k = 0; k < 16; k++) assert_true((float)json_number_value(json_array_get(vector, k)) == row[k]);
+        for (size_t k = 0; k < 5; k++)
+            assert_true(fabs(json_number_value(json_array_get(shorter, k)) - (double)row[k] / sqrt(sum)) < 1e-6);
+    }
+    json_decref(x), json_decref(y);
+    x = posted(MODEL_ENCODER, "/v1/embeddings", "{\"input\":[5,6,7]}");
+    y = posted(MODEL_ENCODER, "/v1/embeddings", "{\"input\":[[5,6,7]]}");
+    assert_true(json_equal(x, y));
+    assert_int_equal(json_array_size(at(x, "data")), 1);
+    assert_int_equal(json_integer_value(at(x, "usage/prompt_tokens")), 4);
+    json_decref(x), json_decref(y);
+    x = answer_of(post(ports[MODEL_ENCODER], "/v1/embeddings", "{\"input\":\"x\",\"dimensions\":17}"), 400);
+    assert_string_equal(text_at(x, "error/message"), "\"dimensions\" is 17: the vectors of this model have 16");
+    json_decref(x);
+    x = answer_of(post(ports[MODEL_ENCODER], "/v1/embeddings", "{\"input\":[[1],[2,330]]}"), 400);
+    assert_string_equal(text_at(x, "error/message"), "\"input\": element 1 is the id 330: the model has the ids 0 to 311");
+    json_decref(x);
+    qkv_matrix_free(&rows);
+    qkv_ids_free(&ids);
+}
+
+/* Of a long text, 512 tokens are read and counted. */
+static void usage_counts_what_is_read(void **state)
+{
+    enum { LETTERS = 3000 };
+    static const char *const heads[] = { "{\"input\":\"", "{\"input\":[\"the cat\",\"" };
+    char *body = malloc(LETTERS + 64);
+    qkv_ids ids = { 0 };
+    (void)state;
+    assert_non_null(body);
+    assert_int_equal(qkv_tokenizer_encode(qkv_model_source_tokenizer(models[MODEL_ENCODER]), "the cat", 7, NULL, &ids), QKV_OK);
+    for (int i = 0; i < 2; i++) {
+        int n = sprintf(body, "%s", heads[i]);
+        memset(body + n, 'x', LETTERS);
+        strcpy(body + n + LETTERS, i ? "\"]}" : "\"}");
+        json_t *x = posted(MODEL_ENCODER, "/v1/embeddings", body);
+        assert_int_equal(json_integer_value(at(x, "usage/prompt_tokens")), 512 + (i ? 1 + (int)ids.n : 0));
+        assert_int_equal(json_integer_value(at(x, "usage/total_tokens")), 512 + (i ? 1 + (int)ids.n : 0));
+        json_decref(x);
+    }
+    qkv_ids_free(&ids);
+    free(body);
+}
+
 static void tokens_are_the_librarys(void **state)
 {
     static const char text[] = "the \xE7\x8C\xAB\0sat";
@@ -1343,6 +1427,7 @@ static void a_failed_allocation_is_an_answer(void **state)
         { MODEL_PAIR, "/attention", "{\"text\":\"the cat\",\"target\":\"我\",\"kind\":\"cross\",\"thumbnails\":4}" },
         { MODEL_CLASSES, "/classify", "{\"text\":\"the cat\"}" },
         { MODEL_ENCODER, "/v1/embeddings", "{\"input\":\"the cat\"}" },
+        { MODEL_ENCODER, "/v1/embeddings", "{\"input\":[[5,6],[7]],\"dimensions\":3}" },
         { MODEL_LANGUAGE, "/v1/completions", "{\"prompt\":\"the\",\"max_tokens\":3}" },
         { MODEL_LANGUAGE, "/v1/completions", "{\"prompt\":\"the\",\"max_tokens\":3,\"stream\":true}" },
         { MODEL_LANGUAGE, "/tokenize", "{\"text\":\"the\"}" },
@@ -1560,6 +1645,8 @@ int main(void)
         cmocka_unit_test(classes_are_the_librarys),
         cmocka_unit_test(only_class),
         cmocka_unit_test(vectors_are_the_librarys),
+        cmocka_unit_test(many_texts_and_ids),
+        cmocka_unit_test(usage_counts_what_is_read),
         cmocka_unit_test(tokens_are_the_librarys),
         cmocka_unit_test(tokens_in_other_forms),
         cmocka_unit_test(completions_are_the_librarys),

@@ -307,6 +307,44 @@ static void a_client_with_many_streams_leaves_room(void **state)
     qkv_server_free(s);
 }
 
+/* {"input": [..]} of n texts that are 'length' letters long. */
+static char *write_inputs(int n, int length)
+{
+    const size_t each = (size_t)length + 3;
+    char *body = malloc(32 + (size_t)n * each), *at = body + sprintf(body, "{\"input\":[");
+    assert_non_null(body);
+    for (int i = 0; i < n; i++) {
+        at += sprintf(at, "%s\"", i ? "," : "");
+        memset(at, 'x', (size_t)length);
+        at += length;
+        *at++ = '"';
+    }
+    strcpy(at, "]}");
+    return body;
+}
+
+/* 2,048 texts of one client, each a step or more: those of another client, more than go in one batch, come between. */
+static void many_embeddings_leave_room(void **state)
+{
+    enum { MOST_STEPS = 1000, OTHER = INADDR_LOOPBACK + 1 };
+    char *large = write_inputs(2048, 400), *small = write_inputs(65, 1);
+    reply r = { 0 };
+    (void)state;
+    qkv_server *s = serve((qkv_server_opts){ 0 });
+    int fd = send_only(qkv_server_port(s), "/v1/embeddings", large);
+    while (steps(s) < 70) usleep(100);
+    unsigned long long before = steps(s);
+    int other = send_from(OTHER, qkv_server_port(s), "/v1/embeddings", small);
+    receive_reply(other, &r, false);
+    assert_int_equal(r.status, 200);
+    if (steps(s) - before > MOST_STEPS) fail_msg("%llu steps", steps(s) - before);
+    close(fd), close(other);
+    while (active(s)) usleep(100);
+    free_reply(&r);
+    free(large), free(small);
+    qkv_server_free(s);
+}
+
 /* Requests that wait for a turn. */
 static int waiting(qkv_server *s)
 {
@@ -470,6 +508,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_longest_wait_makes_room, use_pair, free_model),
         cmocka_unit_test_setup_teardown(too_many_are_told, use_language, free_model),
         cmocka_unit_test_setup_teardown(a_client_with_many_streams_leaves_room, use_language, free_model),
+        cmocka_unit_test_setup_teardown(many_embeddings_leave_room, use_encoder, free_model),
         cmocka_unit_test_setup_teardown(a_client_whose_queue_is_full_is_told, use_language, free_model),
         cmocka_unit_test(files_that_change_are_loaded_again),
         cmocka_unit_test_setup_teardown(requests_keep_their_model, use_language, free_model),

@@ -592,9 +592,11 @@ static const member members[] = {
     { MODEL_LANGUAGE, "/v1/completions", PROMPT, "logit_bias", OBJECT, "[{\"1\": 5}]" },
     { MODEL_LANGUAGE, "/v1/completions", PROMPT, "suffix", WHOLE | REAL | FLAG | ARRAY | OBJECT, "[]" },
     { MODEL_LANGUAGE, "/v1/completions", PROMPT, "stream_options", OBJECT, "[{\"include_usage\": 1}]" },
-    { MODEL_ENCODER, "/v1/embeddings", INPUT, "input", STRING | ARRAY, "[[], [1, 2], [[1]]]" },
+    { MODEL_ENCODER, "/v1/embeddings", INPUT, "input", STRING | ARRAY,
+      "[[], [1, \"x\"], [\"x\", 1], [[]], [[1], 2], [[1], []], [[1], \"x\"], [-1], [1.5], [330], [[1, \"x\"]], [[[1]]], "
+      "[9223372036854775807], [null], [{}]]" },
     { MODEL_ENCODER, "/v1/embeddings", INPUT, "encoding_format", STRING, "[\"\", \"hex\"]" },
-    { MODEL_ENCODER, "/v1/embeddings", INPUT, "dimensions", WHOLE, "[0, 15, 17]" },
+    { MODEL_ENCODER, "/v1/embeddings", INPUT, "dimensions", WHOLE, "[0, -1, 17, 9223372036854775807]" },
     { MODEL_PAIR, "/tokenize", "{\"content\":\"the\"}", "content", STRING, "[]" },
     { MODEL_PAIR, "/tokenize", "{\"content\":\"the\"}", "with_pieces", FLAG, "[]" },
     { MODEL_PAIR, "/tokenize", "{\"content\":\"the\"}", "add_special", FLAG, "[]" },
@@ -661,7 +663,6 @@ static void too_much(void)
                   { MODEL_PAIR, "/tokenize", "text" },
                   { MODEL_CLASSES, "/classify", "text" },
                   { MODEL_LANGUAGE, "/v1/completions", "prompt" },
-                  { MODEL_ENCODER, "/v1/embeddings", "input" },
                   { MODEL_LANGUAGE, "/v1/completions", "stop" } };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         char body[1024];
@@ -671,6 +672,15 @@ static void too_much(void)
         snprintf(body + n, sizeof body - (size_t)n, "]}");
         try_on(lists[i].kind, "65 texts", (request){ .path = lists[i].path, .body = body }, 400);
     }
+    char *inputs = malloc(BIG);
+    assert_non_null(inputs);
+    for (int n_texts = 2048; n_texts <= 2049; n_texts++) {
+        int n = snprintf(inputs, BIG, "{\"encoding_format\":\"base64\",\"input\":[\"x\"");
+        for (int k = 1; k < n_texts; k++) n += snprintf(inputs + n, BIG - (size_t)n, ",\"x\"");
+        snprintf(inputs + n, BIG - (size_t)n, "]}");
+        try_on(MODEL_ENCODER, "many texts", (request){ .path = "/v1/embeddings", .body = inputs }, n_texts == 2048 ? 200 : 400);
+    }
+    free(inputs);
     static const char *const bodies[] = {
         "{\"prompt\":[\"a\",\"b\",\"c\",\"d\",\"e\"],\"n\":16,\"max_tokens\":1}",
         "{\"prompt\":[\"a\",\"b\"],\"n\":9223372036854775807}",
@@ -714,6 +724,33 @@ static void bad_http(void)
         { "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505 },
     };
     for (size_t i = 0; i < sizeof raw / sizeof *raw; i++) try_raw(raw[i].text, raw[i].text, strlen(raw[i].text), raw[i].wanted);
+}
+
+/* Only some requests at a time have a body of more than others may have; in pieces too. */
+static void large_bodies(void)
+{
+    int fds[QKV__LARGE_BODIES];
+    char head[256];
+    for (int i = 0; i < QKV__LARGE_BODIES; i++) {
+        const int n = snprintf(head, sizeof head,
+                               "POST /v1/embeddings HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: %d\r\n\r\n{",
+                               ports[MODEL_ENCODER], MAX_REQUEST + 1);
+        fds[i] = connect_to(ports[MODEL_ENCODER]);
+        send_bytes(fds[i], head, (size_t)n);
+    }
+    char body[MAX_REQUEST + 2];
+    memset(body, ' ', sizeof body);
+    memcpy(body, "{\"input\":\"x\"}", 13);
+    body[MAX_REQUEST + 1] = '\0';
+    const request large = { .path = "/v1/embeddings", .body = body },
+                  small = { .path = "/v1/embeddings", .body = "{\"input\":\"x\"}" };
+    const atomic_int *taken = &servers[MODEL_ENCODER]->large_bodies;
+    while (atomic_load(taken) < QKV__LARGE_BODIES) usleep(1000);
+    try_on(MODEL_ENCODER, "one large body more", large, 503);
+    try_on(MODEL_ENCODER, "small ones are let in", small, 200);
+    for (int i = 0; i < QKV__LARGE_BODIES; i++) close(fds[i]);
+    while (atomic_load(taken)) usleep(1000);
+    try_on(MODEL_ENCODER, "large ones again", large, 200);
 }
 
 /* A body in pieces, without a length. */
@@ -823,9 +860,10 @@ static void every_wrong_request_gets_its_status(void **state)
     char *kept[MODEL_KINDS];
     (void)state;
     same_answers(0, kept);
-    static void (*const groups[])(void) = { wrong_paths, wrong_methods, wrong_hosts, wrong_types,   too_large,   bad_json,
-                                            deep_json,   bad_utf8,      bad_forms,   bad_multipart, bad_queries, bad_html,
-                                            bad_members, too_much,      bad_http,    chunks,        two_ends,    floods };
+    static void (*const groups[])(void) = { wrong_paths, wrong_methods, wrong_hosts, wrong_types, too_large,
+                                            bad_json,    deep_json,     bad_utf8,    bad_forms,   bad_multipart,
+                                            bad_queries, bad_html,      bad_members, too_much,    bad_http,
+                                            chunks,      large_bodies,  two_ends,    floods };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) groups[i]();
     print_message("%d requests, %d answered otherwise than they should be\n", sent, wrong);
     assert_int_equal(wrong, 0);

@@ -236,11 +236,14 @@ typedef struct qkv_reading_opts {
 } qkv_reading_opts;
 
 /* n texts, and their second halves where pairs is not NULL; lengths in bytes, NULL: they end with a NUL. What is not UTF-8 is
- * read as U+FFFD. */
+ * read as U+FFFD. For qkv_classify() and qkv_embed_texts() texts may be token ids instead: n_ids[i] of them at ids[i], with or
+ * without the special tokens around a text; USAGE for pairs then, and for an id outside the vocabulary. */
 typedef struct qkv_texts {
     const char *const *texts, *const *pairs;
     const size_t *lengths, *pair_lengths;
     int64_t n;
+    const int32_t *const *ids; /* NULL: texts */
+    const int64_t *n_ids;
 } qkv_texts;
 
 /* A row of `width` numbers for each text. Starts as zero, used again and again. */

@@ -74,10 +74,19 @@ static bool run_together(qkv__part *parts)
 {
     const char *texts[MOST_JOINED];
     size_t lengths[MOST_JOINED];
+    const int32_t *ids[MOST_JOINED];
+    int64_t n_ids[MOST_JOINED];
     qkv_texts all = { .texts = texts, .lengths = lengths };
     if (!parts->next) return run_texts(parts, &parts->texts);
     for (const qkv__part *p = parts; p; all.n += p->texts.n, p = p->next) {
         if (!p->texts.n) continue; /* a text may have no sentence */
+        if (p->texts.ids) {        /* then all have them: what is run is the same */
+            memcpy(ids + all.n, p->texts.ids, sizeof *ids * (size_t)p->texts.n);
+            memcpy(n_ids + all.n, p->texts.n_ids, sizeof *n_ids * (size_t)p->texts.n);
+            all.ids = ids;
+            all.n_ids = n_ids;
+            continue;
+        }
         memcpy(texts + all.n, p->texts.texts, sizeof *texts * (size_t)p->texts.n);
         memcpy(lengths + all.n, p->texts.lengths, sizeof *lengths * (size_t)p->texts.n);
     }
@@ -97,7 +106,7 @@ static void run_parts(qkv__part *parts)
 
 /* ---- who runs, and with whom ---- */
 
-static bool is_large(const qkv__part *p) { return p->texts.n > MOST_JOINED; }
+static bool is_large(const qkv__part *p) { return p->is_large || p->texts.n > MOST_JOINED; }
 
 static bool is_same_code(const char *a, const char *b) { return a && b ? !strcmp(a, b) : !a && !b; }
 

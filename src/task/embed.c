@@ -1,4 +1,5 @@
 /* embed.c: a vector for a text. */
+#include "embed.h"
 #include "texts.h"
 
 #include "../base/options.h"
@@ -111,5 +112,20 @@ qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv
     if (s && qkv__sentence_is_more(s)) status = qkv__read_shared_texts(m, texts, &reading, sentence_vectors, s, s->width, out);
     else status = qkv__read_shared_texts(m, texts, &reading, pool, &o.pooling, t ? t->dim : 0, out);
     for (int64_t i = 0; o.normalized && !status && i < out->n; i++) normalize(out->data + i * out->width, out->width);
+    return status;
+}
+
+qkv_status qkv__embed_limits_of(const qkv_model *m, qkv__embed_limits *out)
+{
+    const qkv__sentence *s = qkv__model_sentence(m);
+    qkv_embed_opts o = QKV_OPTS(qkv_embed_opts);
+    qkv_reading_opts reading = QKV_OPTS(qkv_reading_opts);
+    qkv__reading r = { .m = m };
+    resolve_embed_options(qkv_model_info_of(m), &o, &reading);
+    qkv_status status = qkv__reading_start(&r, &reading);
+    out->room = r.room;
+    out->around = r.f.single.before.n + r.f.single.after.n - !r.f.is_published;
+    out->width = s && qkv__sentence_is_more(s) ? s->width : qkv_transformer_options(qkv_model_transformer(m))->dim;
+    qkv__reading_free(&r);
     return status;
 }

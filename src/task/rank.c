@@ -33,7 +33,11 @@ static qkv_status score_passages(const qkv_model *m, const char *query, size_t l
     if (!queries) return QKV_MEMORY;
     size_t *lengths = (size_t *)(queries + n);
     for (size_t i = 0; i < n; i++) queries[i] = query, lengths[i] = length;
-    const qkv_texts pairs = { queries, passages->texts, lengths, passages->lengths, passages->n };
+    const qkv_texts pairs = { .texts = queries,
+                              .pairs = passages->texts,
+                              .lengths = lengths,
+                              .pair_lengths = passages->lengths,
+                              .n = passages->n };
     qkv_status status = qkv_classify(m, &pairs, opts, logits);
     qkv__release(queries, bytes);
     return status;

@@ -8,6 +8,7 @@
 
 static size_t text_bytes(const qkv_texts *t, int64_t i)
 {
+    if (t->ids) return (size_t)t->n_ids[i];
     size_t length = t->lengths ? t->lengths[i] : strlen(t->texts[i]);
     return t->pairs ? length + (t->pair_lengths ? t->pair_lengths[i] : strlen(t->pairs[i])) : length;
 }
@@ -34,7 +35,9 @@ static qkv_status add_cuts(int64_t own, int64_t *parts, int64_t *sum)
 
 static qkv_texts part_of_texts(const qkv_texts *t, int64_t from, int64_t to)
 {
-    qkv_texts part = { .texts = t->texts + from, .n = to - from };
+    qkv_texts part = { .n = to - from };
+    if (t->ids) part.ids = t->ids + from, part.n_ids = t->n_ids + from;
+    if (t->texts) part.texts = t->texts + from;
     if (t->lengths) part.lengths = t->lengths + from;
     if (t->pairs) part.pairs = t->pairs + from;
     if (t->pair_lengths) part.pair_lengths = t->pair_lengths + from;
@@ -44,7 +47,7 @@ static qkv_texts part_of_texts(const qkv_texts *t, int64_t from, int64_t to)
 qkv_status qkv__read_shared_texts(const qkv_model *m, const qkv_texts *texts, const qkv_reading_opts *opts, qkv__head *head,
                                   const void *data, int64_t width, qkv_matrix *out)
 {
-    if (qkv_dist_ranks() == 1 || !texts || !texts->texts || texts->n < 1 || !out)
+    if (qkv_dist_ranks() == 1 || !texts || (!texts->texts && !texts->n_ids) || texts->n < 1 || !out)
         return qkv__read_texts(m, texts, opts, head, data, width, out);
     size_t ranks = (size_t)qkv_dist_ranks(), n = (size_t)texts->n, bytes = (n + 2 * ranks) * sizeof n,
            *lengths = qkv__alloc(bytes);

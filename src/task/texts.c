@@ -144,8 +144,29 @@ static qkv_status add_windows(qkv__reading *r, int64_t text, const qkv__body *bo
     return status;
 }
 
+static bool has_run(const int32_t *ids, const qkv__id_run *run)
+{
+    return run->n && !memcmp(ids, run->ids, (size_t)run->n * sizeof *ids);
+}
+
+/* Special tokens around them are left out here, as batches add them. */
+static qkv_status read_ids(qkv__reading *r, const int32_t *ids, int64_t n, int64_t i)
+{
+    const qkv__wrap *w = &r->f.single;
+    for (int64_t k = 0; k < n; k++)
+        if (ids[k] < 0 || ids[k] >= r->f.t->vocabulary)
+            return qkv__fail(QKV_USAGE, "text %lld: token %lld is the id %d: ids are 0..%lld", (long long)i, (long long)k,
+                             ids[k], (long long)r->f.t->vocabulary - 1);
+    if (n >= w->after.n && has_run(ids + n - w->after.n, &w->after)) n -= w->after.n;
+    if (n >= w->before.n && has_run(ids, &w->before)) ids += w->before.n, n -= w->before.n;
+    const qkv__body body = { .begin = r->all.n, .length = n, .second = r->all.n + n };
+    qkv_status status = qkv__reader_add(&r->all, ids, (size_t)n);
+    return status ? status : add_windows(r, i, &body, false);
+}
+
 static qkv_status read_one_text(qkv__reading *r, const qkv_texts *x, int64_t i)
 {
+    if (x->ids) return read_ids(r, x->ids[i], x->n_ids[i], i);
     qkv__given given = { .text = x->texts[i], .pair = x->pairs ? x->pairs[i] : NULL };
     qkv__body body;
     if (!given.text) return qkv__fail(QKV_USAGE, "text %lld is NULL", (long long)i);
@@ -410,8 +431,10 @@ qkv_status qkv__read_texts(const qkv_model *m, const qkv_texts *texts, const qkv
 {
     qkv__reading r = { .m = m, .head = head, .head_data = data, .width = width };
     size_t numbers;
-    if (!m || !texts || !out || texts->n < 0 || (texts->n && !texts->texts))
+    if (!m || !texts || !out || texts->n < 0 || (texts->n && !texts->texts && !texts->ids))
         return qkv__fail(QKV_USAGE, "texts: a model, texts and a place for results are needed");
+    if (texts->ids && (texts->pairs || !texts->n_ids))
+        return qkv__fail(QKV_USAGE, "texts: token ids need their numbers, and have no pairs");
     if (!qkv__size_mul((size_t)texts->n, (size_t)width, &numbers) || !qkv__size_mul(numbers, sizeof *out->data, &numbers))
         return qkv__fail(QKV_LIMIT, "texts: too many results");
     if (qkv__grow((void **)&out->data, &out->bytes, numbers)) return QKV_MEMORY;
