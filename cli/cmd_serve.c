@@ -107,7 +107,7 @@ static const char *name_of(const char *folder, char *room, size_t size)
     return *name && strcmp(name, ".") && strcmp(name, "..") && qkv_utf8_check(name, strlen(name)) == strlen(name) ? name : NULL;
 }
 
-/* A token that was kept from the command line is kept from logs too. */
+/* Only the token of --token is printed. */
 static qkv_status tell_address(const qkv_server *s)
 {
     qkv_text text = { 0 };
@@ -124,7 +124,7 @@ static qkv_status tell_address(const qkv_server *s)
 enum { MOST_TOKEN = 4096 };
 static char token_room[MOST_TOKEN + 2];
 
-/* The first line of a file, without what ends it. The library refuses what is no token, but must not see an empty one as none. */
+/* The first line of a file, without its line break. An empty token is an error here: the library would ask for none. */
 static qkv_status read_token(const char *path, const char **token)
 {
     FILE *f = fopen(path, "re");
@@ -258,8 +258,8 @@ const command serve_command = {
              "\n"
              "Only this machine can reach it, unless --host names another address; then a token\n"
              "is needed: --token, which other users of this machine can see, --token-file or the\n"
-             "variable QKV_TOKEN. That of --token is part of the printed address, behind the #,\n"
-             "which browsers keep to themselves; to the address add /#token=... for the others. There is no encryption: over a "
+             "variable QKV_TOKEN. The printed address has the token of --token after the #, which\n"
+             "browsers keep to themselves. For the other two, add /#token=... to the address. There is no encryption: over a "
              "network you do not trust, put it\n"
              "behind a proxy that has some.",
     .example = "  qkv serve -m models/en-zh --languages en zh\n"

@@ -141,7 +141,7 @@ fi
 
 # ---- a token ----
 start -m pair --port 0 --host 0.0.0.0 --token secret
-same "the token is in what is printed" "/#token=secret" "/${address#*:*:[0-9]*/}"
+same "the printed address has the token" "/#token=secret" "/${address#*:*:[0-9]*/}"
 host=${address#http://}
 host=${host%%:*}
 exec 3<>"/dev/tcp/$host/$port"

@@ -208,7 +208,7 @@ static void several_answers(void **state)
     json_decref(x);
 }
 
-/* More tokens than a request may have are as many as it may have; what a model has no room for comes on top of that. */
+/* Larger values are capped. */
 static void max_tokens_is_capped(void **state)
 {
     (void)state;

@@ -6,6 +6,7 @@
 #include "serve/server.h"
 
 #include <jansson.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -726,31 +727,51 @@ static void bad_http(void)
     for (size_t i = 0; i < sizeof raw / sizeof *raw; i++) try_raw(raw[i].text, raw[i].text, strlen(raw[i].text), raw[i].wanted);
 }
 
-/* Only some requests at a time have a body of more than others may have; in pieces too. */
+/* Bytes that are reserved for bodies. */
+static size_t reserved_bytes(qkv_server *s)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&s->connections.lock);
+    for (const qkv__link *x = s->connections.first; x; x = x->next) n += x->reserved;
+    pthread_mutex_unlock(&s->connections.lock);
+    return n;
+}
+
+/* A client that has as many bytes of large bodies as it may is refused, another one is not. */
 static void large_bodies(void)
 {
-    int fds[QKV__LARGE_BODIES];
-    char head[256];
-    for (int i = 0; i < QKV__LARGE_BODIES; i++) {
+    enum { OWN = QKV__LARGE_BODIES / 2, LARGEST = QKV__LARGE * MAX_REQUEST };
+    int fds[OWN];
+    char head[256], *body = malloc(LARGEST + 1), *bytes;
+    assert_non_null(body);
+    for (int i = 0; i < OWN; i++) {
         const int n = snprintf(head, sizeof head,
                                "POST /v1/embeddings HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: %d\r\n\r\n{",
-                               ports[MODEL_ENCODER], MAX_REQUEST + 1);
+                               ports[MODEL_ENCODER], LARGEST);
         fds[i] = connect_to(ports[MODEL_ENCODER]);
         send_bytes(fds[i], head, (size_t)n);
     }
-    char body[MAX_REQUEST + 2];
-    memset(body, ' ', sizeof body);
+    while (reserved_bytes(servers[MODEL_ENCODER]) < OWN * LARGEST) usleep(1000);
+    memset(body, ' ', LARGEST);
     memcpy(body, "{\"input\":\"x\"}", 13);
     body[MAX_REQUEST + 1] = '\0';
     const request large = { .path = "/v1/embeddings", .body = body },
                   small = { .path = "/v1/embeddings", .body = "{\"input\":\"x\"}" };
-    const atomic_int *taken = &servers[MODEL_ENCODER]->large_bodies;
-    while (atomic_load(taken) < QKV__LARGE_BODIES) usleep(1000);
     try_on(MODEL_ENCODER, "one large body more", large, 503);
     try_on(MODEL_ENCODER, "small ones are let in", small, 200);
-    for (int i = 0; i < QKV__LARGE_BODIES; i++) close(fds[i]);
-    while (atomic_load(taken)) usleep(1000);
+    size_t size = write_request(ports[MODEL_ENCODER], &large, &bytes);
+    int other = connect_from(INADDR_LOOPBACK + 1, ports[MODEL_ENCODER]);
+    reply r = { 0 };
+    send_bytes(other, bytes, size);
+    receive_reply(other, &r, false);
+    judge("a large body of another client", &large, &r, 200);
+    free_reply(&r);
+    close(other);
+    for (int i = 0; i < OWN; i++) close(fds[i]);
+    while (reserved_bytes(servers[MODEL_ENCODER])) usleep(1000);
     try_on(MODEL_ENCODER, "large ones again", large, 200);
+    free(bytes);
+    free(body);
 }
 
 /* A body in pieces, without a length. */

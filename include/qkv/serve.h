@@ -95,9 +95,9 @@ typedef struct qkv_server qkv_server;
 QKV_API qkv_server *qkv_server_new(const qkv_model *m, const qkv_server_opts *opts);
 QKV_API int qkv_server_port(const qkv_server *s);
 
-/* Where a browser finds it, such as http://127.0.0.1:8080, in *out, which is yours: of a server on all addresses the one that this
- * machine sends from, or loopback if there is no network. Where a token is asked for with it behind
- * "/#token=", which browsers keep to themselves. USAGE for NULL; MEMORY. */
+/* The address for a browser, such as http://127.0.0.1:8080, in *out, which is yours. A server on all addresses gets the address of
+ * this machine in its network, or loopback without a network. With a token it ends with "/#token=TOKEN", which browsers keep to
+ * themselves. USAGE for NULL; MEMORY. */
 QKV_API qkv_status qkv_server_address(const qkv_server *s, qkv_text *out);
 
 /* Loads the folder again soon, changed or not, on the server's own thread; nothing without `reload`. Requests that have begun keep

@@ -209,8 +209,7 @@ static qkv_status find_valid_lines(qkv_training *t)
 
 /* ---- languages ---- */
 
-/* The last suffix of a file's name without ".gz" and ".txt"; *stem is how much stands before it. NULL: it has none, or one that is
- * no code. */
+/* The last suffix of a file name, without ".gz" and ".txt", if it is a language code, else NULL. *stem: bytes before it. */
 static const char *language_suffix(const char *path, char code[16], size_t *stem)
 {
     static const char *const roles[] = { "src", "tgt", "trg", "ref", "hyp", "sys", "out",

@@ -71,7 +71,7 @@ bool qkv__keys_write(const qkv__config_key *keys, const qkv_transformer_opts *o,
 qkv_status qkv__quantization_read(const char *path, const json_t *config, int *bits);
 bool qkv__quantization_write(int bits, json_t *config);
 
-/* What config.json of ours may have besides: 0 and "" where it has none. */
+/* Optional keys of our config.json: 0 and "" if missing. */
 typedef struct qkv__config_extras {
     float length_penalty;
     int64_t sentences;

@@ -9,7 +9,7 @@
  * first, whatever the file says. */
 void qkv__place_language(qkv__special_tokens *f);
 
-/* How a model is told which languages it reads and writes: not at all, as it has two at most; the target; or both. */
+/* The languages that a request can choose: none, as the model has one pair; the target; or source and target. */
 typedef enum qkv__coding { QKV__NOT_CODED, QKV__CODED_TARGET, QKV__CODED_BOTH } qkv__coding;
 qkv__coding qkv__language_coding(const qkv_model *m);
 

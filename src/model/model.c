@@ -345,7 +345,7 @@ typedef struct loading {
     qkv__labels labels;
     qkv_model_info info;
     qkv__sentence sentence;
-    qkv__config_extras extras; /* of our own config.json */
+    qkv__config_extras extras; /* of our config.json */
     int bits, wanted;          /* of matrices in 8 or 4 bits: as they are stored, and as they are to be, 16 too; 0: not */
     bool in_memory;            /* files are read, not mapped */
 } loading;

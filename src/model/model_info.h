@@ -34,7 +34,7 @@ void qkv__model_set_sentences(qkv_model *m, int64_t n);
 /* Two or three small letters, and perhaps a region or script: "en", "pt-BR", "zho_Hans". Less than 16 bytes. */
 bool qkv__is_language_code(const char *code);
 
-/* The codes of a translator's languages, "" where they are not known; saved with it. A published family has its own. */
+/* Sets the language codes of a translator of ours, "" for unknown; saved in its config.json. Published models are left as they are. */
 void qkv__model_set_languages(qkv_model *m, const char *source, const char *target);
 
 /* Of a model with these options of ours. */

@@ -69,15 +69,14 @@ qkv_status qkv_access_text(const qkv_access *a, int64_t when, qkv_text *out)
     return qkv__out_end(&line);
 }
 
-/* The address by which other machines reach this one, of those it sends from: the system chooses it for a route to anywhere, and
- * nothing is sent. */
+/* The address that the routing table chooses for other networks. Connecting a datagram socket sends nothing. */
 static bool find_own_address(int family, char *address, size_t room)
 {
     struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(9) };
     struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
     struct sockaddr_storage own;
     socklen_t size = sizeof own, to_size = family == AF_INET ? sizeof four : sizeof six;
-    inet_pton(AF_INET, "192.0.2.1", &four.sin_addr); /* of documents */
+    inet_pton(AF_INET, "192.0.2.1", &four.sin_addr); /* an address reserved for documentation */
     inet_pton(AF_INET6, "2001:db8::1", &six.sin6_addr);
     const struct sockaddr *to = family == AF_INET ? (struct sockaddr *)&four : (struct sockaddr *)&six;
     int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -87,7 +86,7 @@ static bool find_own_address(int family, char *address, size_t room)
     return found;
 }
 
-/* "0.0.0.0" is no address to open. */
+/* A browser cannot open 0.0.0.0. */
 static const char *host_of(const qkv_server *s, char *address, size_t room)
 {
     const char *host = s->host ? s->host : "127.0.0.1";

@@ -2,6 +2,7 @@
 #include "server.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -170,12 +171,10 @@ size_t qkv__most_bytes(const qkv__request *r)
     return r->server->max_request * (r->route && r->route->takes_large ? QKV__LARGE : 1);
 }
 
-bool qkv__take_large_body(qkv__request *r)
+bool qkv__reserve_body(qkv__request *r, size_t bytes)
 {
-    if (r->is_large) return true;
-    if ((r->is_large = atomic_fetch_add(&r->server->large_bodies, 1) < QKV__LARGE_BODIES)) return true;
-    atomic_fetch_sub(&r->server->large_bodies, 1);
-    qkv__refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "%d other requests have large bodies: try again", QKV__LARGE_BODIES);
+    if (qkv__link_reserve(&r->server->connections, r->link, bytes, QKV__LARGE_BODIES * qkv__most_bytes(r))) return true;
+    qkv__refuse(r, MHD_HTTP_SERVICE_UNAVAILABLE, "other requests have large bodies: try again");
     return false;
 }
 
@@ -232,8 +231,8 @@ void qkv__check_body(qkv__request *r)
     if ((r->is_unread = refuses_ends(r))) return;
     bool is_unknown = coding && strcasecmp(coding, "chunked");
     bool is_large = !coding && length && is_over(length, qkv__most_bytes(r));
-    bool is_crowded = !is_large && !r->refused && !coding && length && is_over(length, r->server->max_request) &&
-                      !qkv__take_large_body(r);
+    bool is_more = !is_large && !r->refused && !coding && length && is_over(length, r->server->max_request);
+    bool is_crowded = is_more && !qkv__reserve_body(r, (size_t)strtoull(length, NULL, 10));
     r->is_unread = is_unknown || is_large || is_crowded;
     if (is_unknown) qkv__refuse(r, MHD_HTTP_NOT_IMPLEMENTED, "the only Transfer-Encoding here is chunked");
     if (is_large) qkv__refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, "a body has at most %zu bytes", qkv__most_bytes(r));

@@ -212,6 +212,22 @@ static void count_active(qkv__connections *l, qkv__link *link, int by)
 void qkv__link_busy(qkv__connections *l, qkv__link *link) { count_active(l, link, 1); }
 void qkv__link_idle(qkv__connections *l, qkv__link *link) { count_active(l, link, -1); }
 
+bool qkv__link_reserve(qkv__connections *l, qkv__link *link, size_t bytes, size_t most)
+{
+    if (!link) return false;
+    pthread_mutex_lock(&l->lock);
+    size_t all = bytes, own = bytes;
+    link->reserved = 0;
+    for (const qkv__link *x = l->first; x; x = x->next) {
+        all += x->reserved;
+        own += is_same_client(x, link) ? x->reserved : 0;
+    }
+    bool fits = all <= most && own <= most / 2;
+    if (fits) link->reserved = bytes;
+    pthread_mutex_unlock(&l->lock);
+    return fits;
+}
+
 bool qkv__link_is_left(const qkv__link *link)
 {
     struct pollfd p = { .fd = link ? link->fd : -1, .events = POLLRDHUP };

@@ -69,7 +69,7 @@ static int32_t entity_at(const char *text, size_t length, size_t *used)
     return text[1] == '#' ? numbered_character(text + 2, *used - 3) : named_character(text + 1, *used - 2);
 }
 
-/* An entity that is not known stood in the document as it is. */
+/* An unknown entity is copied: the document has it too. */
 qkv_status qkv__html_put_text(qkv_text *out, const char *text, size_t length)
 {
     qkv_status status = QKV_OK;
@@ -100,7 +100,7 @@ typedef struct tag {
     bool is_end, is_empty; /* </x>; <x/> */
 } tag;
 
-/* The end of a comment or of a declaration; without one it is all that is left. */
+/* Bytes of a comment or a declaration, up to the end of the document if it is not closed. */
 static size_t declaration_length(const char *at, size_t left)
 {
     const bool is_comment = left >= 4 && !memcmp(at, "<!--", 4);
@@ -108,7 +108,7 @@ static size_t declaration_length(const char *at, size_t left)
     return !end ? left : (size_t)(end - at) + (is_comment ? 3 : 1);
 }
 
-/* What begins at a "<"; false: it is text. Quotes may have a ">" between them. */
+/* The tag at a "<"; false: it is text. A quoted value may contain ">". */
 static bool read_tag(const char *at, size_t left, tag *x)
 {
     *x = (tag){ .is_end = left > 1 && at[1] == '/' };
@@ -159,7 +159,7 @@ static bool says_no(const tag *x)
 
 typedef struct scan {
     qkv__html *h;
-    const char *at, *end, *markup; /* markup: where what is not text begins */
+    const char *at, *end, *markup; /* markup: its begin */
     tag skipped;                   /* the element whose texts stay; without a name: none */
     int64_t depth;                 /* of elements of its name */
     int64_t kept_lines;            /* elements that line breaks mean something in */
@@ -201,7 +201,7 @@ static qkv_status put_plain(scan *s, const char *at, const char *end)
     return status;
 }
 
-/* From here to the next tag. White space around a text is markup. */
+/* The text up to the next tag. White space around it is markup. */
 static qkv_status add_text(scan *s, const char *stop)
 {
     const char *begin = s->at, *end = stop;
@@ -216,7 +216,7 @@ static qkv_status add_text(scan *s, const char *stop)
     return status;
 }
 
-/* Behind the text of <script> and <style>, which has no tags; where that does not end, all that is left. */
+/* The end tag of <script> and <style>, whose text has no tags; the end of the document if it is missing. */
 static const char *raw_end(const scan *s, const tag *x)
 {
     for (const char *at = s->at; (at = memchr(at, '<', (size_t)(s->end - at))); at++)

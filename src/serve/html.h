@@ -1,4 +1,4 @@
-/* html.h: the texts of an HTML document, and the document with others in their places. */
+/* html.h: an HTML document cut into markup and texts. */
 #ifndef QKV_SRC_SERVE_HTML_H
 #define QKV_SRC_SERVE_HTML_H
 
@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* Markup, which stays as it is, and the text behind it. The last piece of a document has an empty text. */
+/* Markup, which is kept, and the text after it. The last piece of a document has an empty text. */
 typedef struct qkv__html_piece {
     const char *markup; /* of the document */
     size_t markup_length;
@@ -21,14 +21,14 @@ typedef struct qkv__html {
     size_t bytes;
 } qkv__html;
 
-/* Adds a document, which must outlive *h. Text is what stands between tags, white space alone is not. A line break in a text is
- * a space, but not in <pre> and <textarea>. Comments, attributes, and elements with translate="no" are markup, and so is what
- * LibreTranslate does not translate: <address>, <applet>, <audio>, <canvas>, <code>, <script>, <style>, <time> and <video>. Time
- * grows with the length. LIMIT for more than `most` texts in *h; MEMORY. */
+/* Adds a document, which must outlive *h. A text is anything between tags except white space. A line break in a text becomes a
+ * space, except in <pre> and <textarea>. Markup includes comments, attributes, elements with translate="no" and the elements that
+ * LibreTranslate does not translate: <address>, <applet>, <audio>, <canvas>, <code>, <script>, <style>, <time> and <video>. Linear
+ * time. LIMIT for more than `most` texts in *h; MEMORY. */
 qkv_status qkv__html_add(qkv__html *h, const char *document, size_t length, int64_t most);
 void qkv__html_free(qkv__html *h);
 
-/* Adds text to `out` with the entities that it needs. MEMORY. */
+/* Adds text to `out`, with entities for &, < and >. MEMORY. */
 qkv_status qkv__html_put_text(qkv_text *out, const char *text, size_t length);
 
 #endif

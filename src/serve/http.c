@@ -139,7 +139,7 @@ static qkv_status read_form(qkv__request *r)
     return qkv__form_read(r->received.data, r->received.length, r->body);
 }
 
-/* What "curl -d" sends without a Content-Type of its own is called a form, also where it is JSON. */
+/* curl -d sends JSON with the Content-Type of a form unless -H sets another. */
 static qkv_status read_body(qkv__request *r)
 {
     const bool is_libre = r->route->is_libre, is_json = r->body_kind == QKV__JSON || looks_like_json(&r->received);
@@ -162,7 +162,7 @@ static qkv_status receive(qkv__request *r, const char *bytes, size_t size)
     r->size = size > SIZE_MAX - r->size ? SIZE_MAX : r->size + size;
     if (r->size > qkv__most_bytes(r))
         qkv__refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, "a body has at most %zu bytes", qkv__most_bytes(r));
-    else if (r->size > r->server->max_request && !r->refused) qkv__take_large_body(r);
+    else if (r->size > r->server->max_request && !r->refused && !r->link->reserved) qkv__reserve_body(r, qkv__most_bytes(r));
     if (r->refused) qkv_text_free(&r->received);
     return r->refused || !r->route->is_post ? QKV_OK : qkv__text_put(&r->received, bytes, size);
 }
@@ -307,7 +307,7 @@ void qkv__completed(void *server, struct MHD_Connection *c, void **request, enum
     if (s->each_access) qkv__tell_access(r);
     qkv__events_free(r->stream);
     if (r->is_busy) qkv__link_idle(&s->connections, r->link);
-    if (r->is_large) atomic_fetch_sub(&s->large_bodies, 1);
+    qkv__link_reserve(&s->connections, r->link, 0, 0);
     json_decref(r->body);
     qkv_text_free(&r->received);
     qkv_text_free(&r->answer.text);

@@ -80,7 +80,7 @@ static bool run_together(qkv__part *parts)
     if (!parts->next) return run_texts(parts, &parts->texts);
     for (const qkv__part *p = parts; p; all.n += p->texts.n, p = p->next) {
         if (!p->texts.n) continue; /* a text may have no sentence */
-        if (p->texts.ids) {        /* then all have them: what is run is the same */
+        if (p->texts.ids) {        /* all parts have them: they have the same run */
             memcpy(ids + all.n, p->texts.ids, sizeof *ids * (size_t)p->texts.n);
             memcpy(n_ids + all.n, p->texts.n_ids, sizeof *n_ids * (size_t)p->texts.n);
             all.ids = ids;

@@ -32,7 +32,7 @@ typedef struct qkv__part {
     int n_best;
     const char *source_lang, *target_lang; /* NULL: the model's */
     qkv_texts texts;
-    bool is_large; /* one of several parts of a request that are run one after the other: it runs beside small ones */
+    bool is_large; /* a slice of a large request: it runs beside small ones */
     /* what came of them */
     qkv__joint_result *result;
     int64_t first; /* where they begin in it */

@@ -29,7 +29,7 @@ void qkv__put_logprobs(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, c
 void qkv__put_chat_logprobs(qkv__json *j, qkv__logprobs *l, const qkv_tokenizer *t, const qkv_generated *g, int n_top,
                             int64_t from, int64_t to);
 
-/* What id adds behind the token before it (-1: there is none), as bytes of l: for the next call on it. MEMORY. */
+/* The bytes that id adds to the text after the token `before` (-1: none). They belong to l until its next call. MEMORY. */
 qkv_status qkv__find_token_piece(qkv__logprobs *l, const qkv_tokenizer *t, int32_t before, int32_t id, const char **piece,
                                  size_t *length);
 

@@ -1,4 +1,4 @@
-/* prompts.c: what a model is given: texts, or ids of its tokenizer. */
+/* prompts.c: inputs of a request: texts or token ids. */
 #include "prompts.h"
 
 qkv_status qkv__prompts_add(qkv__prompts *p, qkv__prompt x)

@@ -1,4 +1,4 @@
-/* prompts.h: what a model is given: texts, or ids of its tokenizer. */
+/* prompts.h: inputs of a request: texts or token ids. */
 #ifndef QKV_SRC_SERVE_PROMPTS_H
 #define QKV_SRC_SERVE_PROMPTS_H
 

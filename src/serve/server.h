@@ -32,6 +32,7 @@ typedef struct qkv__link {
     bool has_turn;
     qkv__turn turn;
     uint64_t served; /* when it last got a turn, as the connections count */
+    size_t reserved; /* bytes of a large body */
     struct qkv__link *next, **from;
 } qkv__link;
 
@@ -75,6 +76,10 @@ void qkv__link_idle(qkv__connections *l, qkv__link *link);
 /* Whether the client of a connection has left: it has ended its side, or the whole connection. Nothing can be asked for on it
  * any more, and almost no client that ends its side still reads. */
 bool qkv__link_is_left(const qkv__link *link);
+
+/* Reserves bytes for a body: false if all bodies would have more than `most`, or those of its client more than half of it. 0 bytes
+ * release them. */
+bool qkv__link_reserve(qkv__connections *l, qkv__link *link, size_t bytes, size_t most);
 
 /* Waits for a turn. Clients take turns: the one that holds the fewest is next, then the one that was served least recently. A client
  * that holds no place in a batch gets one beyond `most`, up to twice as many, so nobody waits for the long texts of others. At most
@@ -147,12 +152,11 @@ struct qkv_server {
     atomic_bool is_ending;
     atomic_ullong completions; /* for their names */
     atomic_ullong steps;       /* of models, for all requests together */
-    atomic_int large_bodies;
 };
 
 /* ---- a request ---- */
 
-/* What a body is, by its Content-Type. QKV__FORM may be JSON too: it is what curl says of any body. */
+/* The kind of a body, by its Content-Type. A QKV__FORM may be JSON, see read_body() in http.c. */
 typedef enum qkv__body_kind { QKV__JSON, QKV__FORM, QKV__MULTIPART } qkv__body_kind;
 
 typedef struct qkv__request {
@@ -170,8 +174,7 @@ typedef struct qkv__request {
     char reason[QKV_SENTENCE_MAX];
     qkv__body_kind body_kind;
     bool is_busy;
-    bool wants_key;      /* a token is asked for, which a field of the body or the query may have */
-    bool is_large;       /* its body is one of those that only few requests may have */
+    bool wants_key;      /* the token must be the field "api_key" */
     bool is_unread;      /* its body is not read: it is refused */
     atomic_bool is_left; /* its client has left: it is not answered. A stream sets it on a thread of its own */
     qkv_text received;
@@ -238,16 +241,20 @@ void qkv__check_host(qkv__request *r);
 void qkv__check_token(qkv__request *r);
 void qkv__check_body(qkv__request *r);
 
-/* Where a token is wanted: whether the member "api_key" of the body is it. Refuses r if not. */
+/* Refuses r unless the field "api_key" is the token, if r->wants_key. */
 void qkv__check_key(qkv__request *r);
 
-/* The bytes that a body of r may have; and whether r may have more than others, which it gives back when it is over. */
-enum { QKV__LARGE = 4, QKV__LARGE_BODIES = 8 };
+/* Maximum bytes of the body of r: max_request, and QKV__LARGE times as much on routes with takes_large. */
+enum { QKV__LARGE = 4 };
 size_t qkv__most_bytes(const qkv__request *r);
-bool qkv__take_large_body(qkv__request *r);
 
-/* Adds fields of a form, of the query, and of multipart/form-data with its Content-Type, to an object as strings. FORMAT for one
- * that is malformed or there twice; MEMORY. */
+/* Before a body of more than max_request bytes is read. Such bodies together have at most QKV__LARGE_BODIES times qkv__most_bytes(),
+ * those of a client half of it: else false, and r is refused. */
+enum { QKV__LARGE_BODIES = 16 };
+bool qkv__reserve_body(qkv__request *r, size_t bytes);
+
+/* Add the fields of a form, of the query, and of multipart/form-data with its Content-Type, to an object as strings. FORMAT for a
+ * malformed or repeated field; MEMORY. */
 qkv_status qkv__form_read(const char *text, size_t length, json_t *object);
 qkv_status qkv__query_read(struct MHD_Connection *c, json_t *object);
 qkv_status qkv__multipart_read(const char *type, const char *text, size_t length, json_t *object);

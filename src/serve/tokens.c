@@ -1,5 +1,4 @@
-/* tokens.c: POST /tokenize and /detokenize: in a form of our own, in llama.cpp's and in vLLM's. The member that has the text says
- * which one is wanted. */
+/* tokens.c: POST /tokenize and /detokenize: in our form, in llama.cpp's and in vLLM's, chosen by the member with the text. */
 #include "../model/special_tokens.h"
 #include "logprobs.h"
 #include "prompts.h"
@@ -37,7 +36,7 @@ static qkv_status add_run(qkv_ids *ids, const qkv__id_run *run, bool in_front)
     return QKV_OK;
 }
 
-/* With what the model reads around a source, or before a prompt. */
+/* The special tokens around a source, or before a prompt. */
 static qkv_status add_special_tokens(const qkv__special_tokens *f, qkv_ids *ids)
 {
     qkv_status status = add_run(ids, &f->single.before, true);
@@ -78,7 +77,7 @@ static void put_pieces(qkv__json *j, const qkv_tokenizer *t, const qkv_ids *ids)
     qkv__logprobs_free(&l);
 }
 
-/* What a request of either form has beside its text. */
+/* Options of these two forms. */
 typedef struct token_wishes {
     bool specials, parse, pieces, spellings;
 } token_wishes;
@@ -149,7 +148,7 @@ qkv_status qkv__serve_tokens(qkv__request *r)
     const qkv_tokenizer *t = NULL;
     const bool of_llama = has_member(r->body, "content"), of_vllm = has_member(r->body, "prompt");
     if (of_llama + of_vllm + has_member(r->body, "text") > 1)
-        return qkv__fail(QKV_USAGE, "of \"text\", \"content\" and \"prompt\" one is wanted: each has an answer of its own");
+        return qkv__fail(QKV_USAGE, "give one of \"text\", \"content\" and \"prompt\": their answers differ");
     qkv_status status = qkv__get_tokenizer(r->body, r->served->model, &t);
     if (status) return status;
     return of_llama || of_vllm ? put_others_tokens(r, t, of_llama) : put_own_tokens(r, t);

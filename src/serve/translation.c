@@ -38,8 +38,7 @@ static void put_language(qkv__json *j, const char *code, const char *target)
     qkv__put_raw(j, "]}");
 }
 
-/* The code of the only source or target language, as the server was told, or as the model's training recorded it; NULL: it has no
- * name. */
+/* The code of the source or target language: of the server's options, or recorded in training; NULL: unknown. */
 static const char *source_code(const qkv__request *r)
 {
     const char *recorded = qkv_model_info_of(r->served->model)->source_language;
@@ -75,8 +74,8 @@ typedef struct wanted {
     const char *codes[2]; /* the model's, of source and target; NULL: not chosen */
 } wanted;
 
-/* A model of many languages is asked for one by its own code, NAME_lang; then the server's needs not be there. A language without a
- * name (ours is NULL) is whatever the client calls it; of many languages it is the one of this code. */
+/* NAME_lang is a code of a model of many languages; NAME may then be missing. Without a known code (ours is NULL) NAME may be any
+ * code; a model of many languages takes it as its own. */
 static qkv_status get_language(const qkv__request *r, const char *name, const char *ours, const char **own, bool *is_auto)
 {
     char own_name[16];
@@ -146,7 +145,7 @@ static qkv_status get_wanted(const qkv__request *r, wanted *w)
 
 /* ---- the answer ---- */
 
-/* A document of HTML is several texts: document i has first[i] .. first[i + 1] - 1. Any other is one. */
+/* Document i has the texts first[i] .. first[i + 1] - 1: several if it is HTML, else one. */
 typedef struct translated {
     bool is_array, is_html;
     int64_t n, first[QKV__TEXTS + 1];
@@ -192,7 +191,7 @@ static void free_translated(translated *x)
     qkv_text_free(&x->whole);
 }
 
-/* Adds text i to x->whole, with the white space around it; and what stands before it in a document. */
+/* Adds text i to x->whole, with the markup before it and the white space around it. */
 static qkv_status add_joined(translated *x, int64_t i, int k)
 {
     const char *text = x->texts.texts[i];

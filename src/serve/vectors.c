@@ -50,7 +50,7 @@ qkv_status qkv__serve_classes(qkv__request *r)
 
 /* ---- embeddings ---- */
 
-/* SLICE: texts that are made before the request waits for its next turn. */
+/* SLICE: texts per turn. */
 enum { MOST_INPUTS = 2048, SLICE = 64 };
 
 typedef struct embeddings {
@@ -84,14 +84,6 @@ static qkv_status get_embeddings(const qkv__request *r, embeddings *e)
     return status;
 }
 
-/* The first numbers of a vector, made to length 1 again. */
-static void shorten_vector(float *x, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
-    for (int64_t i = 0; i < n && sum > 0; i++) x[i] = (float)((double)x[i] / sqrt(sum));
-}
-
 static void put_vector(qkv__json *j, const float *x, int64_t n, bool is_base64)
 {
     if (is_base64) {
@@ -111,7 +103,7 @@ static void put_vectors(qkv__json *j, const embeddings *e, const qkv_matrix *row
 {
     for (int64_t i = 0; i < rows->n; i++) {
         float *x = rows->data + i * rows->width;
-        if (e->dimensions < rows->width) shorten_vector(x, e->dimensions);
+        if (e->dimensions < rows->width) qkv__normalize(x, e->dimensions);
         qkv__put_raw(j, first + i ? ",{\"object\":\"embedding\",\"index\":" : "{\"object\":\"embedding\",\"index\":");
         qkv__put_whole(j, first + i);
         qkv__put_raw(j, ",\"embedding\":");
@@ -131,7 +123,7 @@ static qkv_status embed_texts(const qkv_model *m, const qkv_texts *texts, const 
     return status;
 }
 
-/* Texts become ids here: what is read of them is counted. */
+/* Texts are tokenized here, so that the tokens that are read can be counted. */
 static qkv_status encode_slice(const qkv__request *r, embeddings *e, int64_t from, int64_t n, const int32_t **ids,
                                int64_t *n_ids)
 {

@@ -82,7 +82,7 @@ static qkv_tensor *sentence_vectors(const qkv_model *m, qkv_tensor *hidden, cons
 
 /* ---- all models ---- */
 
-static void normalize(float *x, int64_t n)
+void qkv__normalize(float *x, int64_t n)
 {
     double sum = 0;
     for (int64_t i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
@@ -111,7 +111,7 @@ qkv_status qkv_embed_texts(const qkv_model *m, const qkv_texts *texts, const qkv
     const qkv__sentence *s = m && o.as_published ? qkv__model_sentence(m) : NULL;
     if (s && qkv__sentence_is_more(s)) status = qkv__read_shared_texts(m, texts, &reading, sentence_vectors, s, s->width, out);
     else status = qkv__read_shared_texts(m, texts, &reading, pool, &o.pooling, t ? t->dim : 0, out);
-    for (int64_t i = 0; o.normalized && !status && i < out->n; i++) normalize(out->data + i * out->width, out->width);
+    for (int64_t i = 0; o.normalized && !status && i < out->n; i++) qkv__normalize(out->data + i * out->width, out->width);
     return status;
 }
 

@@ -149,7 +149,7 @@ static bool has_run(const int32_t *ids, const qkv__id_run *run)
     return run->n && !memcmp(ids, run->ids, (size_t)run->n * sizeof *ids);
 }
 
-/* Special tokens around them are left out here, as batches add them. */
+/* Special tokens around the ids are removed: batches add them. */
 static qkv_status read_ids(qkv__reading *r, const int32_t *ids, int64_t n, int64_t i)
 {
     const qkv__wrap *w = &r->f.single;
