@@ -231,13 +231,19 @@ static qkv_status read_plain(const command *c, char *argument)
                 is_text ? _(": put quotes around a text of several words") : "");
 }
 
+/* A number begins no option: "-1 0 1" is an array. */
+static bool is_option(const char *argument)
+{
+    return argument[0] == '-' && argument[1] && !isdigit((unsigned char)argument[1]) && argument[1] != '.';
+}
+
 qkv_status parse_options(const command *c, char **arguments)
 {
     if (!make_room_for_operands(arguments)) return fail(QKV_MEMORY, "out of memory");
     for (bool only_operands = false; *arguments; arguments++) {
         const char *argument = *arguments, *value;
         if (!only_operands && (only_operands = !strcmp(argument, "--"))) continue;
-        if (only_operands || argument[0] != '-' || !argument[1]) {
+        if (only_operands || !is_option(argument)) {
             qkv_status status = read_plain(c, *arguments);
             if (status) return status;
             continue;
@@ -251,6 +257,8 @@ qkv_status parse_options(const command *c, char **arguments)
             continue;
         }
         if (!o) return unknown_option(c, argument);
+        if (o->letter == 'm' && o->text && was_given(o->name))
+            return fail(QKV_USAGE, "--%s is given twice: this command takes one", o->name);
         remember(o);
         if (o->flag) {
             if (value) return fail(QKV_USAGE, "--%s takes no value", o->name);

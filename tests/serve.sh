@@ -108,6 +108,7 @@ contains "nothing is kept where nothing may be" "$(complete)" '"cached_tokens":0
 ends "the end of it" INT 130
 refused "a batch that is too large" 2 "a batch of 129: it must be from 1 to 128" -m decoder --port 0 --batch 129
 refused "a batch of none" 2 "--batch" -m decoder --port 0 --batch 0
+refused "two models" 2 "--model is given twice" -m pair -m decoder --port 0
 refused "more than can be kept" 2 "--prefix-cache" -m decoder --port 0 --prefix-cache 9000000000000
 
 # ---- memory comes back ----

@@ -184,6 +184,9 @@ fails "a record that is none" 4 "two/training.json: line" runs two
 "$make_npy" c.npy i4 4 1 2 3 4
 "$make_npy" empty.npy f4 0,3
 draws "array" a.svg show array a.npy
+same "a typed array may begin with a minus, and signs are seen without colours" "-1 0 1; .2 -.2 -0.5|# █|░.-| -1.00 #=-. ░▒▓█ 1.00" \
+    "$("$qkv" show array "-1 0 1; .2 -.2 -0.5" | tr '\n' '|' | sed 's/|$//')"
+same "so may -.5" 3 "$("$qkv" show array "-.5 1" | wc -l)"
 contains "its numbers" "$(cat a.svg)" ">a.npy</text>" ">0.75</text>" ">0.12</text>"
 contains "its colours: viridis" "$(cat a.svg)" "rgb(26.666667%,0.392157%,32.941176%)"
 draws "a slice" b.svg show array b.npy --index 1,0

@@ -33,9 +33,12 @@ static void shades_show_sizes(void **state)
     assert_string_equal(text.data, "Title\n"
                                    "        a  b· ␣ \n"
                                    "    the    ▒▒ ██\n"
-                                   "     爱 ██ ░░ ??\n"
-                                   "        blank to █: 0 to 1.00\n");
-    assert_int_equal(qkv_heatmap_text(values, &o, &(qkv_screen_opts){ .shades = "up to" }, &text), QKV_OK);
+                                   "     爱 ## ░░ ??\n"
+                                   "        -1.00 #=-. ░▒▓█ 1.00\n");
+    const float positive[] = { 0, 0.5f, 1, 0.6f, 0.25f, NAN };
+    assert_int_equal(qkv_heatmap_text(positive, &o, NULL, &text), QKV_OK);
+    assert_non_null(strstr(text.data, "     爱 ▓▓ ░░ ??\n        blank to █: 0 to 1.00\n"));
+    assert_int_equal(qkv_heatmap_text(positive, &o, &(qkv_screen_opts){ .shades = "up to" }, &text), QKV_OK);
     assert_non_null(strstr(text.data, "        up to 1.00\n"));
 }
 
@@ -200,7 +203,7 @@ static void numbers_have_a_point(void **state)
     for (int i = 0; i < 4 && !is_set; i++) is_set = setlocale(LC_NUMERIC, locales[i]) != NULL;
     assert_int_equal(qkv_heatmap_text(values, &small, NULL, &text), QKV_OK);
     setlocale(LC_NUMERIC, "C");
-    assert_non_null(strstr(text.data, "0 to 1.00\n"));
+    assert_non_null(strstr(text.data, "█ 1.00\n"));
     if (!is_set) skip();
 }
 

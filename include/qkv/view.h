@@ -71,16 +71,16 @@ typedef struct qkv_screen_opts {
     int width;             /* columns; 0: 80; 24 at least are used */
     int height;            /* lines, which bound a map without names; 0: 50; 10 at least are used */
     int colour;            /* 1: coloured blocks, by the escapes that terminals have for 24 bits; else shades of blocks */
-    const char *shades;    /* what shades mean, before the number of the darkest; NULL: "blank to █: 0 to" */
+    const char *shades;    /* of maps without negative numbers: what precedes the largest; NULL: "blank to █: 0 to" */
     const char *elsewhere; /* where to find names that are too many; NULL: "a picture has them" */
 } qkv_screen_opts;
 
 /* One map, values (rows, columns), as lines of text in *out, which is yours: its title where it has one, the names, the cells,
  * and what the colours or shades mean. It is no wider than the screen: names that do not fit are shortened or written from top
  * to bottom, and columns that do not fit follow in further panels. Only a map of more than 2,000 lines loses its names; one
- * without them may have a block for the mean of several numbers. Shades show the sizes of numbers, without their signs. What is
- * hidden is shown as //. Of opts, axes, across, no_values, bar_name and note mean nothing here; where low and high are 0, high is
- * the largest size. */
+ * without them may have a block for the mean of several numbers. Shades ░▒▓█ show the sizes of numbers, .-=# of negative ones; the
+ * key names both. What is hidden is shown as //. Of opts, axes, across, no_values, bar_name and note mean nothing here; where low
+ * and high are 0, high is the largest size. */
 QKV_API qkv_status qkv_heatmap_text(const float *values, const qkv_heatmap_opts *opts, const qkv_screen_opts *screen,
                                     qkv_text *out);
 

@@ -33,6 +33,7 @@ typedef struct screen {
     const qkv_screen_opts *s;
     int width;       /* columns of the terminal */
     float low, high; /* values at the ends of the colours */
+    bool is_signed;  /* some cell is negative: shades say of which sign a cell is */
 } screen;
 
 static int smaller_int(int a, int b) { return a < b ? a : b; }
@@ -83,8 +84,16 @@ static float largest_size(const float *cells, int64_t n)
     return most;
 }
 
+static bool has_negative(const float *cells, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (isfinite(cells[i]) && cells[i] < 0) return true;
+    return false;
+}
+
 static void choose_scale(screen *s)
 {
+    s->is_signed = has_negative(s->values, s->o->rows * s->o->columns);
     s->low = s->o->low;
     s->high = s->o->high;
     if (s->low != 0 || s->high != 0) return;
@@ -97,9 +106,10 @@ static float largest_shown(const screen *s) { return fmaxf(fabsf(s->low), fabsf(
 
 static const char *shade(const screen *s, float value)
 {
+    static const char *const shades[2][5] = { { " ", "░", "▒", "▓", "█" }, { " ", ".", "-", "=", "#" } };
     float most = largest_shown(s), part = most > 0 ? fabsf(value) / most : 0;
     if (isnan(value)) return "?";
-    return part < 0.1f ? " " : part < 0.3f ? "░" : part < 0.55f ? "▒" : part < 0.8f ? "▓" : "█";
+    return shades[value < 0][(part >= 0.1f) + (part >= 0.3f) + (part >= 0.55f) + (part >= 0.8f)];
 }
 
 static void put_colour(screen *s, int layer, uint32_t c)
@@ -134,10 +144,12 @@ static const char *hidden_key(const screen *s, char text[64])
 static void put_shades_legend(screen *s, int left)
 {
     const char *what = s->s->shades ? s->s->shades : "blank to █: 0 to";
-    char number[64];
+    char number[64], range[96];
     snprintf(number, sizeof number, "%.2f", (double)largest_shown(s));
+    snprintf(range, sizeof range, "-%s #=-. ░▒▓█", number);
+    if (s->is_signed) what = range;
     int room = s->width - 2 - qkv__width(what) - qkv__width(number) - qkv__width(hidden_key(s, (char[64]){ 0 }));
-    qkv__out_printf(&s->out, "%*s %s %.2f%s\n", larger_int(0, smaller_int(left, room)), "", what, (double)largest_shown(s),
+    qkv__out_printf(&s->out, "%*s %s %s%s\n", larger_int(0, smaller_int(left, room)), "", what, number,
                     hidden_key(s, (char[64]){ 0 }));
 }
 
