@@ -59,7 +59,7 @@ typedef struct work {
     size_t *pair_lengths;
     qkv_matrix found;
     qkv_text text;
-    int64_t cut;
+    int64_t cut, empty;
 } work;
 
 static qkv_reading_opts reading_opts(void)
@@ -89,13 +89,24 @@ static qkv_status split_pairs(work *w, line_group *g)
 /* A library's option of 0 is its default. */
 static double threshold(void) { return given.threshold > 0 ? (double)given.threshold : -1; }
 
-static qkv_status print_classes(work *w, int64_t first)
+/* A text of white space alone says nothing of its class; it would get the likeliest one. */
+static bool is_empty_text(const line_group *g, int64_t i)
+{
+    return !given.pairs && strspn(g->at[i], " \t\r\v\f") == g->lengths[i];
+}
+
+static qkv_status print_classes(work *w, const line_group *g)
 {
     qkv_status status = QKV_OK;
+    const int64_t first = g->before + 1;
     const qkv_classified_opts o = { .size = sizeof o, .threshold = threshold(), .all = given.all, .json = given.json };
     for (int64_t i = 0; i < w->found.n && !status; i++) {
         const float *row = w->found.data + i * w->found.width;
-        if (qkv_classified_text_with(w->model, row, &o, &w->text)) status = library_failed();
+        if (is_empty_text(g, i)) {
+            w->empty++;
+            if (given.json) printf("{\"line\": %lld, \"label\": null}\n", (long long)(first + i));
+            else putchar('\n');
+        } else if (qkv_classified_text_with(w->model, row, &o, &w->text)) status = library_failed();
         else if (given.json) printf("{\"line\": %lld, %s\n", (long long)(first + i), w->text.data + 1);
         else puts(w->text.data);
     }
@@ -116,7 +127,7 @@ static qkv_status classify_group(void *data, line_group *g)
     if (!g->n) return split;
     if (qkv_classify(w->model, &texts, &opts, &w->found)) return library_failed();
     w->cut += w->found.cut;
-    qkv_status status = print_classes(w, g->before + 1);
+    qkv_status status = print_classes(w, g);
     return status ? status : split;
 }
 
@@ -214,6 +225,8 @@ static qkv_status run_classify(void)
     if (!status && w.cut && !given.quiet)
         fprintf(stderr, _("qkv: classify: %lld texts are longer than is read at once: %s\n"), (long long)w.cut,
                 given.windows ? _("read in windows") : _("cut (--max-length, --windows)"));
+    if (!status && w.empty && !given.quiet)
+        fprintf(stderr, _("qkv: classify: %lld texts are empty: they have no label\n"), (long long)w.empty);
     free(w.pairs), free(w.pair_lengths);
     qkv_matrix_free(&w.found);
     qkv_text_free(&w.text);
@@ -230,7 +243,7 @@ const command classify_command = {
         "cross-encoder, a reranker, a regression) has no probabilities: printed are the\n"
         "label, 1 / (1 + e^-x) and its logit x. Where a text may have several labels, those\n"
         "whose probability is at least --threshold are printed, which may be none; a model\n"
-        "that tells numbers prints the number. The results are the same bytes with any\n"
+        "that tells numbers prints the number. An empty line gives an empty line. The results are the same bytes with any\n"
         "--batch and any number of threads.\n"
         "\n"
         "--eval reads labelled texts and prints accuracy, precision, recall and F1 of each\n"

@@ -94,7 +94,11 @@ same "every class adds up to 1" 40 "$("$qkv" classify -m whole --all --input val
 check "JSON lines" awk '!/^{"line": [0-9]+, "label": "(neg|pos)", "probabilities": {.*}}$/ { exit 1 } END { exit NR != 40 }' json
 same "the labels are the same there" "$(cut -f1 lines | cksum)" "$(sed 's/.*"label": "\([a-z]*\)".*/\1/' json | cksum)"
 contains "scores as JSON" "$("$qkv" classify -m whole --eval valid.tsv --json)" '"texts": 40' "\"accuracy\": $accuracy" '"classes": {"neg": {'
-same "an empty line is a line" 3 "$(printf 'great\n\nawful' | "$qkv" classify -m whole | wc -l | tr -d ' ')"
+printf 'great\n \n\nawful' >gaps.txt
+check "an empty text" run 0 "2 texts are empty: they have no label" classify -m whole -i gaps.txt
+same "has an empty line, not a label" "4 pos||neg" "$(wc -l <out | tr -d ' ') $(sed -n '1p; 2p; 4p' out | cut -f1 | tr '\n' '|' | sed 's/|$//')"
+check "also as JSON" run 0 "" classify -m whole --json --quiet -i gaps.txt
+same "it has none" '{"line": 2, "label": null}' "$(sed -n 2p out)"
 same "no line, no answer" "" "$("$qkv" classify -m whole </dev/null)"
 awk 'BEGIN { for (i = 0; i < 300; i++) printf "the "; print "great" }' >long.txt
 "$qkv" classify -m whole --input long.txt --max-length 20 >cut 2>err
