@@ -385,6 +385,41 @@ static void hostile_configs(void **state)
     }
 }
 
+/* A config.json that was copied from a folder of other bits. */
+static void configs_of_other_bits(void **state)
+{
+    (void)state;
+    static const char *const says[3][3] = { [0] = { [1] = "in 8 bits: none does", [2] = "in 4 bits: none does" },
+                                            [1] = { [2] = "in 4 bits: they lie in 8" },
+                                            [2] = { [1] = "in 8 bits: some lie in 4" } };
+    static const qkv_weights stored[] = { QKV_WEIGHTS_AS_STORED, QKV_WEIGHTS_INT8, QKV_WEIGHTS_INT4 };
+    char name[32], from[48], to[600];
+    const char *path = saved("source", &decoder);
+    for (int i = 0; i < 3; i++) {
+        qkv_model *m = load(path, stored[i]);
+        snprintf(name, sizeof name, "kind%d", i);
+        assert_int_equal(qkv_model_save(m, in_folder(name)), QKV_OK);
+        qkv_model_free(m);
+    }
+    for (int weights = 0; weights < 3; weights++)
+        for (int config = 1; config < 3; config++) {
+            if (weights == config) continue;
+            qkv_text text = { 0 };
+            snprintf(from, sizeof from, "kind%d/config.json", config);
+            assert_int_equal(qkv_text_read(in_folder(from), 0, &text), QKV_OK);
+            snprintf(name, sizeof name, "kind%d", weights);
+            qkv_model *m = load(in_folder(name), QKV_WEIGHTS_AS_STORED);
+            assert_int_equal(qkv_model_save(m, in_folder("lying")), QKV_OK);
+            qkv_model_free(m);
+            snprintf(to, sizeof to, "%s/config.json", in_folder("lying"));
+            assert_int_equal(qkv_file_write(to, text.data, text.length), QKV_OK);
+            qkv_text_free(&text);
+            assert_null(qkv_model_load(in_folder("lying")));
+            assert_int_equal(qkv_error_status(), QKV_FORMAT);
+            if (!strstr(qkv_error(), says[weights][config])) fail_msg("%d, %d: %s", weights, config, qkv_error());
+        }
+}
+
 /* ---- what cannot be ---- */
 
 static void no_training(void **state)
@@ -434,6 +469,7 @@ int main(void)
         cmocka_unit_test(saved_as_a_family_is_the_same),
         cmocka_unit_test(hostile_files),
         cmocka_unit_test(hostile_configs),
+        cmocka_unit_test(configs_of_other_bits),
         cmocka_unit_test(no_training),
         cmocka_unit_test(numbers_that_do_not_fit),
     };

@@ -57,6 +57,7 @@ typedef struct comparison {
     const qkv__weights *weights;
     int64_t d_k; /* of the model */
     int bits;    /* that config.json says */
+    int found;   /* the fewest that a matrix lies in; 0: none is quantized */
     source *sources;
     bool *used;
     qkv__error_list wrong, types;
@@ -238,7 +239,11 @@ static void compare_weight(comparison *c, const qkv_params *p, int i, source *s)
     const qkv__stored *t = s->stored;
     stored_shape(w, &s->at, &expected);
     if (!t) qkv__error_list_add(&c->wrong, "tensor \"%.200s\" is missing", name);
-    else if (is_quantized(t, c->bits, w, ours)) compare_quantized(w, c->weights, s, &c->wrong);
+    else if (is_quantized(t, c->bits, w, ours)) {
+        const int bits = qkv__type_named(t->dtype)->bits;
+        if (!c->found || bits < c->found) c->found = bits;
+        compare_quantized(w, c->weights, s, &c->wrong);
+    }
     else if (!same_shape(t, &expected))
         qkv__error_list_add(&c->wrong, "tensor \"%.200s\" is %s, expected %s", t->name, QKV_TEXT(t), QKV_TEXT(&expected));
     else if (!qkv__safetensors_decodes(t))
@@ -255,7 +260,12 @@ static qkv_status compare_weights(const qkv_params *p, comparison *c)
         if (!c->used[i] && !(c->family && qkv__family_ignores(c->family, w->tensors[i].name)))
             qkv__error_list_add(&c->wrong, "tensor \"%.200s\" has no place", w->tensors[i].name);
     qkv_status status = qkv__error_list_end(&c->wrong, w->path, QKV_FORMAT);
-    return status ? status : qkv__error_list_end(&c->types, w->path, QKV_UNSUPPORTED);
+    if (!status) status = qkv__error_list_end(&c->types, w->path, QKV_UNSUPPORTED);
+    if (status || c->found == c->bits) return status;
+    return qkv__fail(QKV_FORMAT, "%s: config.json says that matrices lie in %d bits: %s", w->path, c->bits,
+                     c->found == 8   ? "they lie in 8"
+                     : c->found == 4 ? "some lie in 4"
+                                     : "none does");
 }
 
 /* ---- values ---- */
