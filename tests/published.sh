@@ -1,7 +1,9 @@
 #!/bin/sh
-# published.sh: every command on models as their authors publish them. usage: published.sh QKV GOLDEN MAKE_FORMS MAKE_MODEL EXAMPLE [STORIES]
+# published.sh: every command on models as their authors publish them. usage: published.sh QKV GOLDEN MAKE_FORMS MAKE_MODEL EXAMPLE
+# TEXT_SESSION [STORIES]
 . "$(dirname "$0")/cases.sh"
-qkv=$(realpath "$1") golden=$(realpath "$2") make_forms=$(realpath "$3") make_model=$(realpath "$4") example=$(realpath "$5") stories=${6:-none}
+qkv=$(realpath "$1") golden=$(realpath "$2") make_forms=$(realpath "$3") make_model=$(realpath "$4") example=$(realpath "$5")
+text_session=$(realpath "$6") stories=${7:-none}
 cd "$folder" || exit 1
 export LC_ALL=C.UTF-8
 : >in
@@ -543,6 +545,13 @@ rm -rf from_half
 for model in marian gpt2 bert_mlm bert_classify bert_sentence; do check "the example with $model" "$example" $model 'the [MASK]'; done
 contains "prints words" "$("$example" bert_mlm 'the [MASK]')" "the "
 refuse "and errors" "$example" nothing x
+check "a model of ours" run 0 "" train generate --train doc.txt --valid doc.txt --tokens characters --layers 1 --dim 16 --heads 2 \
+    --inner 32 --steps 40 --quiet --out own_text
+for model in gpt2 mistral qwen3 own_text; do
+    run 0 "" generate -m $model -p 'the' -n 8 --temp 0
+    same "text, ids, session and text with $model: as generated" "$(cat out)" "$("$text_session" $model the 8)"
+done
+refuse "a model that is not there" "$text_session" nothing x
 
 # ---- errors ----
 mkdir pickled && cp bert_mlm/config.json pickled && : >pickled/pytorch_model.bin

@@ -759,6 +759,9 @@ static void prompts_of_sentencepiece_begin_as_said(void **state)
     write_spm();
     qkv_model *m = load();
     check_greedy(m, "t7 t8", read, 3, 9, false);
+    reads_side(m, QKV_SIDE_TARGET, "t5 t6", 0, "1 5 6 "); /* as generated from */
+    reads_side(m, QKV_SIDE_TARGET, "t5 t6", 1, "5 6 ");
+    reads_side(m, QKV_SIDE_TARGET, NULL, 0, "");
     qkv_model_free(m);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         FILE *f = fopen(in_folder("tokenizer_config.json"), "w");

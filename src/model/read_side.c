@@ -14,18 +14,25 @@ typedef struct frame {
     bool by_tokenizer; /* the tokenizer adds what belongs there, and special tokens in a text are those */
 } frame;
 
-/* Of ours only where an encoder and a decoder learned to see where a source ends and a target starts. */
+/* A decoder alone reads what generation reads: <s> also where no template of a tokenizer's file puts it, as of a Llama with a
+ * SentencePiece file. An encoder alone of ours is read as it is. */
 static qkv_status find_frame(const qkv_model *m, qkv_side side, frame *f)
 {
     qkv_special_tokens ids;
+    qkv__special_tokens all;
     const qkv_transformer_opts *o = qkv_transformer_options(qkv_model_transformer(m));
     bool is_pair = o->encoder_layers && o->decoder_layers, is_published = qkv__info_is_published(qkv_model_info_of(m));
     *f = (frame){ -1, -1, false };
+    if (!o->encoder_layers) {
+        qkv_status status = qkv__special_tokens_of(m, &all);
+        if (!status) *f = (frame){ all.single.before.n ? all.single.before.ids[0] : -1, -1, is_published };
+        return status;
+    }
     if (!is_pair && !is_published) return QKV_OK;
     qkv_status status = qkv_model_special_tokens(m, &ids);
     if (status) return status;
     if (side == QKV_SIDE_SOURCE) *f = (frame){ is_pair ? -1 : ids.start, ids.source_end, is_published };
-    else *f = (frame){ is_pair ? ids.start : -1, -1, is_published && !is_pair };
+    else *f = (frame){ is_pair ? ids.start : -1, -1, false };
     return QKV_OK;
 }
 
@@ -52,7 +59,8 @@ qkv_status qkv_model_read_side(const qkv_model *m, qkv_side side, const char *te
     out->n = out->second = 0;
     if (!t) return qkv__refuse_without_tokenizer(m, NULL);
     qkv_status status = raw ? QKV_OK : find_frame(m, side, &f);
-    if (!status && !text && f.start < 0) return QKV_OK;
+    const bool is_decoder = !qkv_transformer_options(qkv_model_transformer(m))->encoder_layers;
+    if (!status && !text && (f.start < 0 || is_decoder)) return QKV_OK;
     const qkv_encode_opts opts = { .specials = f.by_tokenizer, .with_special_tokens = f.by_tokenizer };
     if (!status && text) status = qkv_tokenizer_encode(t, text, length, &opts, out);
     bool is_started = out->n && out->ids[0] == f.start, is_ended = out->n && out->ids[out->n - 1] == f.end;

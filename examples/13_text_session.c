@@ -1,0 +1,61 @@
+/* 13_text_session.c DIR TEXT [N]: text, ids, session, text: what a decoder continues TEXT with, N tokens at most, each the
+ * likeliest. The model is a folder of "qkv train generate" or a published one. */
+#include <qkv/qkv.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int32_t likeliest(const float *logits, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t id = 1; id < n; id++)
+        if (logits[id] > logits[best]) best = id;
+    return (int32_t)best;
+}
+
+/* Behind the ids of a prompt; *room has space for n more. */
+static qkv_status continue_ids(qkv_session *s, const qkv_ids *prompt, int64_t vocabulary, int32_t end, int32_t *room, size_t *n)
+{
+    int64_t count = (int64_t)prompt->n;
+    size_t most = *n;
+    *n = 0;
+    qkv_status status = qkv_session_start(s, 1);
+    if (!status) status = qkv_session_read(s, prompt->ids, &count, QKV_LOGITS_LAST);
+    while (!status && *n < most) {
+        room[*n] = likeliest(qkv_data(qkv_session_logits(s)), vocabulary);
+        if (room[*n] == end) break;
+        status = qkv_session_step(s, &room[(*n)++]);
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3) return fprintf(stderr, "usage: 13_text_session DIR TEXT [N]\n"), 2;
+    size_t n = argc > 3 ? (size_t)atoi(argv[3]) : 20;
+    qkv_special_tokens special;
+    qkv_ids ids = { 0 };
+    qkv_text text = { 0 };
+    int32_t *all = NULL;
+    qkv_model *m = qkv_model_load(argv[1]);
+    qkv_session *s = m ? qkv_session_new(m, NULL) : NULL;
+    qkv_status status = s ? qkv_model_special_tokens(m, &special) : qkv_error_status();
+    /* With what a text begins with, such as <s>; qkv_tokenizer_encode() knows the tokenizer alone, not the model. */
+    if (!status) status = qkv_model_read_side(m, QKV_SIDE_TARGET, argv[2], strlen(argv[2]), 0, &ids);
+    if (!status && !(all = malloc((ids.n + n) * sizeof *all))) status = QKV_MEMORY;
+    if (!status) {
+        memcpy(all, ids.ids, ids.n * sizeof *all);
+        const int64_t vocabulary = qkv_transformer_options(qkv_model_transformer(m))->vocabulary;
+        status = continue_ids(s, &ids, vocabulary, special.end, all + ids.n, &n);
+    }
+    if (!status) status = qkv_tokenizer_decode(qkv_model_target_tokenizer(m), all, ids.n + n, 1, &text);
+    if (status) fprintf(stderr, "%s\n", qkv_error());
+    else printf("%s\n", text.data);
+    free(all);
+    qkv_text_free(&text);
+    qkv_ids_free(&ids);
+    qkv_session_free(s);
+    qkv_model_free(m);
+    return (int)status;
+}
