@@ -37,10 +37,10 @@ void say_heading(const char *text);
 void show_numbers(const float *values, int64_t rows, int64_t columns, labels row, labels column, int decimals);
 void show_shape(const char *name, const qkv_tensor *x);
 
-/* The largest difference between two of n numbers at the same place. */
 /* n in the unit in which the reader's language counts large numbers: 18.9 million, 1890 万. */
 const char *large_number(double n, char text[32]);
 
+/* The largest difference between two of n numbers at the same place. */
 double largest_difference(const float *a, const float *b, int64_t n);
 
 /* The weights (parameters) of a Transformer with these options, by the formulas of its parts; lesson 11 compares it with one

@@ -210,7 +210,7 @@ same "their words are the command's" "" "$(comm -23 "$folder/lessons" "$folder/c
 
 # ---- one word for one thing ----
 for wrong in 标记 令牌 头部 遮罩 屏蔽 补齐 残差链接 剩余连接 图层归一化 位置嵌入 集束搜索 波束搜索 定向搜索 标签光滑 热身 学习速率 检查站 \
-    混乱度 词汇表 长度罚分 存档点 关注头; do
+    混乱度 词汇表 长度罚分 存档点 关注头 多少百万 "[0-9] 百万" "百分之 [0-9]" 文件夹 抽样; do
     same "no $wrong" "" "$(grep -n "^msgstr.*$wrong\|^\".*$wrong" po/zh_CN.po; grep -n "$wrong" README.zh-CN.md web/strings.js web/live-strings.js)"
 done
 finish
