@@ -129,7 +129,7 @@ static qkv_status help_about(char **arguments)
 {
     const char *name = *arguments;
     bool all = name && (!strcmp(name, "all") || !strcmp(name, "--all"));
-    if (all || !name || *name == '-') return print_help(all), QKV_OK;
+    if (all || !name || *name == '-' || !strcmp(name, "help") || !strcmp(name, "version")) return print_help(all), QKV_OK;
     if (has_jobs(name) && (!arguments[1] || *arguments[1] == '-')) return print_jobs_help(name), QKV_OK;
     const command *c = find_command(&arguments);
     if (!c) return QKV_USAGE;

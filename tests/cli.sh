@@ -339,6 +339,10 @@ contains "qkv show -h" "$("$qkv" show -h)" "show model" "show array"
 same "a short help has one heading" "options example " "$("$qkv" line --help | sed -n '/^[a-z]/s/:$//p' | tr '\n' ' ')"
 same "qkv --version" "qkv 0.1.0" "$("$qkv" --version)"
 same "qkv version" "qkv 0.1.0" "$("$qkv" version)"
+for c in "help version" "help help" help -h; do
+    # shellcheck disable=SC2086
+    same "qkv $c is qkv --help" "$("$qkv" --help)" "$("$qkv" $c)"
+done
 contains "qkv info" "$("$qkv" info -t 2)" "version" "0.1.0" "instruction set" "available" "threads                2" "compiler" "jansson"
 contains "qkv info tells where the count came from" "$(QKV_THREADS=3 "$qkv" info)" "3 (from QKV_THREADS)"
 contains "qkv info shows the wish" "$(QKV_ISA=ref "$qkv" info)" "instruction set        ref" "QKV_ISA                ref"
