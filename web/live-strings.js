@@ -9,6 +9,7 @@ Object.assign(strings.zh, {
     'Examples': '例句',
     'Views': '视图',
     'view': '视图',
+    'Loading the model …': '正在加载模型……',
     'Type a text, or choose an example.': '请输入文本，或选择一个例句。',
     'Top-k': 'Top-k',
     'Top-p': 'Top-p',

@@ -153,6 +153,7 @@ async function trying(work) {
     try { return await work(); } catch (problem) {
         complain(problem.status === undefined ? tr('The page made a mistake: {0}', problem.message) : problem.message);
         if (problem.status === undefined) console.error(problem);
+        find('loading')?.remove();
         setBusy(false);
         return null;
     }

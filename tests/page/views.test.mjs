@@ -16,6 +16,7 @@ const browser = await launch(), strangers = [], errors = [];
 async function open(address, hash = '', options = {}) {
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options }), page = await context.newPage();
     page.setDefaultTimeout(60000);
+    if (options.init) await page.addInitScript(options.init);
     page.on('request', request => { if (!/^(file|data|blob):/.test(request.url())) strangers.push(request.url()); });
     page.on('console', message => { if (['error', 'warning'].includes(message.type())) errors.push(message.text()); });
     page.on('pageerror', problem => errors.push(problem.message));
@@ -41,6 +42,19 @@ async function click(page, selector) {
 const closed = page => page.context().close();
 const isWide = page => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 const viewsOf = page => page.evaluate(() => views.filter(v => v.isThere()).map(v => v.name));
+
+// ---- loading ----
+await group('loading', async () => {
+    for (const [query, wanted] of [['', 'Loading the model …'], ['?lang=zh', '正在加载模型……']]) {
+        const init = () => document.addEventListener('DOMContentLoaded', () => setTimeout(() => {
+            window.atStart = document.getElementById('loading')?.textContent;
+        }));
+        const page = await open(classifier, '', { query, init });
+        same(`before the first answer the page says so${query}`, await page.evaluate(() => window.atStart), wanted);
+        same('and no more behind it', await page.locator('#loading').count(), 0);
+        await closed(page);
+    }
+});
 
 // ---- typing ----
 await group('typing', async () => {
