@@ -120,6 +120,7 @@ contains "the build's table" "$(zh info -t 3)" "指令集" "3（来自 --threads
 contains "perplexity" "$(zh perplexity -m decoder corpus)" "困惑度       " "nats/词元    "
 contains "attend" "$(zh attend -m pair "I love you" 2>said)" "交叉注意力，第 1 层，注意力头的平均" "空白到 █"
 contains "and what it tells" "$(cat said)" "译文是"
+contains "attributions" "$(zh why -m pair "I love you")" "词元                       梯度       积分梯度         值置零     注意力展开"
 contains "ranks" "$(zh attend -m pair "I love you" --rank --quiet)" "   层    头           熵     对角程度" "主要关注" "词元"
 contains "flow" "$(zh show flow)" "自注意力，8 个注意力头" "拼接"
 same "the shapes of flow line up" 54 "$(zh show flow | sed 1,2d | iconv -f UTF-8 -t GB18030 | LC_ALL=C sed 's/[0-9]\+\( x [0-9]\+\)\+$//' | LC_ALL=C awk '{ print length($0) }' | sort -u)"

@@ -495,6 +495,10 @@ static int first_stack(const qkv_why_result *why) { return why->source ? QKV__EN
 
 static void put_why_table(qkv__out *out, why_names *w)
 {
+    static const char *const heads[QKV_WHY_METHODS] = { [QKV_WHY_GRADIENT] = QKV__N("gradient"),
+                                                        [QKV_WHY_INTEGRATED] = QKV__N("integrated"),
+                                                        [QKV_WHY_VALUE_ZEROING] = QKV__N("value-zeroing"),
+                                                        [QKV_WHY_ROLLOUT] = QKV__N("rollout") };
     const qkv_why_result *x = w->why;
     int first = first_stack(x);
     const char *name = name_of_output(w);
@@ -503,8 +507,11 @@ static void put_why_table(qkv__out *out, why_names *w)
         qkv__out_printf(out, qkv__translated(", of the baseline %.6f"), x->baseline_logit);
     qkv__out_printf(out, "\n");
     qkv__out_name(out, qkv__translated("token"), 16, false);
-    for (int k = 0; k < QKV_WHY_METHODS; k++)
-        if (numbers_of(x, first, k)) qkv__out_printf(out, "  %13s", qkv_why_method_name((qkv_why_method)k));
+    for (int k = 0; k < QKV_WHY_METHODS; k++) {
+        if (!numbers_of(x, first, k)) continue;
+        qkv__out_printf(out, "  ");
+        qkv__out_name(out, qkv__translated(heads[k]), 13, true);
+    }
     qkv__out_printf(out, "\n");
     for (int s = 0; s < QKV__STACKS; s++)
         for (int64_t i = 0; i < (s == QKV__ENCODER ? x->source : x->read); i++) {
