@@ -52,6 +52,37 @@ static qkv_status join_lines(lines *l)
     return QKV_OK;
 }
 
+/* Latin, Greek, Cyrillic, .., Chinese and its neighbours: what most letters of a text belong to; 0: it has none. */
+static int script_of(const char *text)
+{
+    static const int32_t first[] = { 0x41, 0x370, 0x400, 0x530, 0x900, 0xE00, 0xE80, 0x3040, 0xFB00 };
+    enum { SCRIPTS = sizeof first / sizeof *first };
+    int64_t counts[SCRIPTS] = { 0 };
+    size_t length = strlen(text), bytes;
+    int most = 0;
+    for (; length; text += bytes, length -= bytes) {
+        int32_t c = qkv_utf8_decode(text, length, &bytes);
+        if (c < 0x41 || (c > 'Z' && c < 'a') || (c > 'z' && c < 0xC0) || (c >= 0x2000 && c < 0x3040)) continue;
+        for (int i = SCRIPTS - 1; i >= 0; i--)
+            if (c >= first[i] && ++counts[i]) break;
+    }
+    for (int i = 1; i < SCRIPTS; i++)
+        if (counts[i] > counts[most]) most = i;
+    return counts[most] ? most + 1 : 0;
+}
+
+/* A translator cannot be told from a model that summarizes, but what it writes often can. */
+static void tell_translator(const lines *texts, const qkv_translations *t)
+{
+    for (int64_t i = 0; i < t->n; i++) {
+        int of_text = script_of(texts->at[i]), of_summary = t->status[i] ? 0 : script_of(t->best[i * t->n_best].text);
+        if (!of_text || !of_summary || of_text == of_summary) continue;
+        fprintf(stderr, _("qkv: summarize: text %lld and its summary are in different scripts: is %s a translator? (qkv translate)\n"),
+                (long long)i + 1, given.model);
+        return;
+    }
+}
+
 static qkv_status print_summaries(const qkv_translations *t)
 {
     qkv_status status = QKV_OK;
@@ -78,6 +109,7 @@ static qkv_status run_summarize(void)
     if (!status && given.whole) status = join_lines(&texts);
     if (!status) status = open_results(NULL);
     if (!status && qkv_summarize(m, (const char *const *)texts.at, NULL, texts.n, &o, &found)) status = library_failed();
+    if (!status) tell_translator(&texts, &found);
     if (!status) status = print_summaries(&found);
     qkv_translations_free(&found);
     free_lines(&texts);

@@ -328,6 +328,17 @@ refused "hidden states of an encoder" 2 "see --encoder" forward -m encoder --sou
 refused "a folder that is not there" 3 "no/l.npy" forward -m pair --source x --logits no/l.npy
 refused "more tokens than learned positions" 2 "positions" forward -m learned --source xxxxxxxxxxxxxxxxxxxx
 
+# ---- summarize on a translator ----
+for i in 1 2 3 4 5 6 7 8 9 10; do printf 'I love you\t我爱你\nthe cat sat\t猫坐着\n'; done >zh.tsv
+cut -f1 zh.tsv | sed 's/.*/the &\t&/' >shorter.tsv
+for made in zh shorter; do
+    check "a model of $made.tsv" run 0 "" train translate --train $made.tsv --split 0 --tokens characters --layers 1 --dim 32 --heads 2 \
+        --inner 64 --max-tokens 64 --epochs 20 --lr 0.01 --schedule constant --dropout 0 --quiet --out $made
+done
+check "summarize by a translator" run 0 "are in different scripts: is zh a translator?" summarize -m zh "I love you" "the cat sat"
+same "is told once" 1 "$(wc -l <err)"
+check "and not of a model that shortens" run 0 "" summarize -m shorter "the I love you"
+
 # ---- help ----
 contains "qkv translate --help" "$("$qkv" translate --help --all)" -m --beam --n-best --length-penalty --max-length --max-source --no-repeat-ngram \
     --prefix --alignment --json --heatmap --batch --strict --quiet
