@@ -310,7 +310,9 @@ same "takes the first of them" "$("$qkv" detokenize -m pair --raw --quiet <raw)"
 check "an encoder" run 0 "" forward -m encoder --source 'I love you' --logits l3.npy --quiet
 same "has logits too" "($tokens,$size)" "$(shape_of l3.npy)"
 check "a decoder" run 0 "" forward -m decoder --target 'I love you' --hidden h3.npy --quiet
-same "reads what it is given" "($tokens,16)" "$(shape_of h3.npy)"
+same "reads <s> and the text, as generate does" "($((tokens + 1)),16)" "$(shape_of h3.npy)"
+check "with --raw" run 0 "" forward -m decoder --target 'I love you' --raw --hidden h3.npy --quiet
+same "the text alone" "($tokens,16)" "$(shape_of h3.npy)"
 check "a model of ids" run 0 "" forward -m ids --source-ids 5,6 --target-ids 1 --quiet
 refused "text for a model of ids" 2 "give --source-ids" forward -m ids --source x --target-ids 1
 refused "no source" 2 "--source or --source-ids is missing" forward -m pair
