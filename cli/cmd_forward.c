@@ -260,8 +260,8 @@ const command forward_command = {
              "target with " QKV_SPECIAL_START " at its start, which is also the target where none is given; a\n"
              "published model gets what its own files say, such as " QKV_SPECIAL_BERT_START " and " QKV_SPECIAL_BERT_END
              ". --raw adds\n"
-             "nothing, and ids are taken as they are. An encoder alone takes --source, a decoder\n"
-             "alone --target.\n"
+             "nothing, and ids are taken as they are. An encoder alone takes --source; a decoder\n"
+             "alone takes --target and reads it as \"qkv generate\" reads a prompt.\n"
              "\n"
              "Hidden states of every layer begin with what goes into the first one; the last are\n"
              "those after the norm at the end, where there is one.",
