@@ -56,11 +56,14 @@ body='{"do":"info"}'
 contains "on the live page too" "$(ask "$port" 'POST /engine' "Content-Type: application/json\r\nContent-Length: ${#body}\r\n" "$body")" \
     '"examples":["you love the cat","the mat"]'
 contains "the languages" "$(ask "$port" 'GET /languages')" '"code":"en"' '"code":"zh"'
-body='{"q": "I love you", "source": "en", "target": "zh"}'
-translated=$(echo 'I love you' | "$qkv" translate -m pair)
-contains "a translation is the command's" \
-    "$(ask "$port" 'POST /translate' "Content-Type: application/json\r\nContent-Length: ${#body}\r\n" "$body")" \
-    "{\"translatedText\":$(printf '%s' "$translated" | sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$/"/')"
+for text in 'I love you' 'I love you. The cat sat on the mat. You love the dog.'; do # split by the same rule
+    body="{\"q\": \"$text\", \"source\": \"en\", \"target\": \"zh\"}"
+    translated=$("$qkv" translate -m pair "$text")
+    contains "a translation is the command's" \
+        "$(ask "$port" 'POST /translate' "Content-Type: application/json\r\nContent-Length: ${#body}\r\n" "$body")" \
+        "{\"translatedText\":$(printf '%s' "$translated" | sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$/"/')"
+done
+refuse "which cuts several sentences" test "$translated" = "$("$qkv" translate -m pair --split never "$text")"
 contains "another path" "$(ask "$port" 'GET /x')" "HTTP/1.1 404" '"code":404'
 refused "a port that is taken" 3 "port $port of 127.0.0.1 is taken" -m pair --port "$port"
 ends "Ctrl-C ends it" INT 130
