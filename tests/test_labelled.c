@@ -127,6 +127,7 @@ typedef struct row {
 #define TSV .format = QKV_LABELLED_TSV
 #define CSV .format = QKV_LABELLED_CSV
 #define JSONL .format = QKV_LABELLED_JSONL
+#define WHOLE .size = sizeof(qkv_labelled_opts)
 
 static const row rows[] = {
     /* TSV */
@@ -151,6 +152,22 @@ static const row rows[] = {
       { TSV },
       { .lines = 2, .pairs = 1, .empty = 1, .first_empty = 1 } },
     { "an empty file", PLACED(""), "", { TSV }, { 0 } },
+    { "an empty line is an empty text",
+      PLACED("a\tb\n\nc\td\n \n"),
+      "1:a|b;3:c|d;",
+      { TSV },
+      { .lines = 4, .pairs = 2, .empty = 2, .first_empty = 2 } },
+    { "texts without a label",
+      PLACED("a\tb\n\tc\n\xC2\xA0 \td\n\t\n"),
+      "1:a|b;",
+      { TSV },
+      { .lines = 4, .pairs = 1, .empty = 1, .first_empty = 4, .unlabelled = 2, .first_unlabelled = 2 } },
+    { "labels are trimmed",
+      PLACED(" a \tb\n\xE3\x80\x80"
+             "c d\xC2\xA0\te \n"),
+      "1:a|b;2:c d|e ;",
+      { TSV },
+      { .lines = 2, .pairs = 2 } },
     { "UTF-16",
       PLACED("\xFF\xFE"
              "a\0\t\0\x60\x4F\r\0\n\0"),
@@ -223,7 +240,105 @@ static const row rows[] = {
       "2:x|b;3:|c;",
       { TSV, .text = "text", .no_label = 1 },
       { .lines = 3, .pairs = 2 } },
+    /* separators */
+    { "commas in the text of TSV", PLACED("a\tb, c\nd\te, f\n"), "1:a|b, c;2:d|e, f;", { TSV }, { .lines = 2, .pairs = 2 } },
+    { "quotes in TSV", PLACED("a\t\"b\" c\nd\t\"e\"\n"), "1:a|\"b\" c;2:d|\"e\";", { TSV }, { .lines = 2, .pairs = 2 } },
+    { "quotes that begin and end in other lines of TSV",
+      PLACED("a\t\"b\nc\td\"\n"),
+      "1:a|\"b;2:c|d\";",
+      { TSV },
+      { .lines = 2, .pairs = 2 } },
+    { "quotes of a spreadsheet in TSV",
+      PLACED("a\t\"say \"\"no\"\"\"\r\nd\te\r\n"),
+      "1:a|say \"no\";2:d|e;",
+      { TSV },
+      { .lines = 2, .pairs = 2 } },
+    { "newlines of a spreadsheet in TSV",
+      PLACED("a\t\"b\nc\"\nd\te\n"),
+      "1:a|b\nc;3:d|e;",
+      { TSV },
+      { .lines = 3, .pairs = 2 } },
+    { "CSV with semicolons",
+      PLACED(BOM "label;text\r\na;Gut, sehr gut\r\nb;\"schlecht; \"\"naja\"\"\nnein\"\r\n"),
+      "2:a|Gut, sehr gut;3:b|schlecht; \"naja\"\nnein;",
+      { CSV },
+      { .lines = 4, .pairs = 2 } },
+    { "CSV with semicolons in UTF-16",
+      PLACED("\xFF\xFE"
+             "l\0a\0b\0e\0l\0;\0t\0e\0x\0t\0\n\0a\0;\0\x60\x4F,\0b\0\n\0"),
+      "2:a|\xE4\xBD\xA0,b;",
+      { CSV },
+      { .lines = 2, .pairs = 1 } },
+    { "CSV with TABs", PLACED("label\ttext\na\t\"b\tc\"\n"), "2:a|b\tc;", { CSV }, { .lines = 2, .pairs = 1 } },
+    { "CSV with bars", PLACED("label|text\na|b, c\n"), "2:a|b, c;", { CSV }, { .lines = 2, .pairs = 1 } },
+    { "names decide",
+      PLACED("id, as counted;Art;Text\n1;a;b\n"),
+      "2:a|b;",
+      { CSV, .label = "Art", .text = "Text" },
+      { .lines = 2, .pairs = 1 } },
+    { "semicolons in CSV with commas",
+      PLACED("label,text\na,b;c\nd,e\n"),
+      "2:a|b;c;3:d|e;",
+      { CSV },
+      { .lines = 3, .pairs = 2 } },
+    { "as many of both: the comma",
+      PLACED("x;a,y;b\n1;2,3;4\n"),
+      "2:1;2|3;4;",
+      { CSV, .label = "1", .text = "2" },
+      { .lines = 2, .pairs = 1 } },
+    { "semicolons without a header",
+      PLACED("a;b, c\nd;\"e; f\"\n"),
+      "1:a|b, c;2:d|e; f;",
+      { TSV },
+      { .lines = 2, .pairs = 2 } },
+    { "commas without a header", PLACED("a,b\nd,\"e, f\"\n"), "1:a|b;2:d|e, f;", { TSV }, { .lines = 2, .pairs = 2 } },
+    { "semicolons by names",
+      PLACED("Text;Art\nb;a\n"),
+      "2:a|b;",
+      { TSV, .label = "Art", .text = "Text" },
+      { .lines = 2, .pairs = 1 } },
+    { "a separator that is said",
+      PLACED("label,text|x\na,b|y\n"),
+      "2:y|a,b;",
+      { WHOLE, CSV, .label = "x", .text = "label,text", .column_separator = "bar" },
+      { .lines = 2, .pairs = 1 } },
+    { "a TAB that is said",
+      PLACED("a;b\tc;d\n"),
+      "1:a;b|c;d;",
+      { WHOLE, TSV, .column_separator = "tab" },
+      { .lines = 1, .pairs = 1 } },
+    { "a comma that is said",
+      PLACED("a,\"b\tc\"\n"),
+      "1:a|b\tc;",
+      { WHOLE, TSV, .column_separator = "," },
+      { .lines = 1, .pairs = 1 } },
+    { "a line for spreadsheets", PLACED("sep=;\r\nlabel;text\r\na;b\r\n"), "3:a|b;", { CSV }, { .lines = 3, .pairs = 1 } },
+    { "preferred columns",
+      PLACED("review,label\nb,a\n"),
+      "2:a|b;",
+      { WHOLE, CSV, .text = "review", .preferred = 1 },
+      { .lines = 2, .pairs = 1 } },
+    { "preferred columns that are not there",
+      PLACED("a\tb\n"),
+      "1:a|b;",
+      { WHOLE, TSV, .text = "review", .label = "y", .preferred = 1 },
+      { .lines = 1, .pairs = 1 } },
+    { "preferred numbers that are not there",
+      PLACED("text,label\nb,a\n"),
+      "2:a|b;",
+      { WHOLE, CSV, .text = "3", .preferred = 1 },
+      { .lines = 2, .pairs = 1 } },
+    { "preferred members that are not there",
+      PLACED("{\"label\":1,\"text\":\"a\"}\n"),
+      "1:1|a;",
+      { WHOLE, JSONL, .text = "review", .preferred = 1 },
+      { .lines = 1, .pairs = 1 } },
     /* CSV */
+    { "an empty line in CSV",
+      PLACED("label,text\na,b\n\r\nc,d\n"),
+      "2:a|b;4:c|d;",
+      { CSV },
+      { .lines = 4, .pairs = 2, .empty = 1, .first_empty = 3 } },
     { "CSV", PLACED("label,text\npos,Good\nneg,Bad"), "2:pos|Good;3:neg|Bad;", { CSV }, { .lines = 3, .pairs = 2 } },
     { "quoted fields",
       PLACED("text,label\n\"a, b\",1\n\"say \"\"no\"\"\",\"0\"\n\"\"\"\",x\n"),
@@ -274,6 +389,18 @@ static const row rows[] = {
       "1:-3|a;2:true|b;3:false|c;",
       { JSONL },
       { .lines = 3, .pairs = 3 } },
+    { "JSONL without some labels",
+      PLACED("{\"text\":\"a\"}\n{\"label\":null,\"text\":\"b\"}\n{\"label\":\" \",\"text\":\"c\"}\n{\"label\":\" "
+             "x\\n\",\"text\":\"d\"}\n"),
+      "4:x|d;",
+      { JSONL },
+      { .lines = 4, .pairs = 1, .unlabelled = 3, .first_unlabelled = 1 } },
+    { "a null text", PLACED("{\"label\":1,\"text\":null}\n"), "", { JSONL }, { .lines = 1, .empty = 1, .first_empty = 1 } },
+    { "a null label that may be missing",
+      PLACED("{\"label\":null,\"text\":\"a\"}\n"),
+      "1:|a;",
+      { JSONL, .no_label = 1 },
+      { .lines = 1, .pairs = 1 } },
     { "escapes",
       PLACED("{\"label\":\"\\u00e9\",\"text\":\"a\\tb\\nc\\u0000d\"}\r\n"),
       "1:\xC3\xA9|a\tb\nc@d;",
@@ -468,6 +595,93 @@ static void a_file_without_end(void **state)
     free(piece);
 }
 
+/* ---- rows with their columns ---- */
+
+/* "line[column,column]text|pair;" each; # after the line of a header. */
+static qkv_status see_row(void *data, const qkv_labelled *x)
+{
+    char number[32];
+    assert_ptr_equal(data, &seen);
+    see(number, (size_t)snprintf(number, sizeof number, "%lld%s[", (long long)x->line, x->is_header ? "#" : ""));
+    for (int64_t i = 0; i < x->n_columns; i++) {
+        if (i) see(",", 1);
+        see(x->columns[i], x->column_lengths[i]);
+    }
+    see("]", 1);
+    see(x->text, x->text_length);
+    if (x->pair) see("|", 1), see(x->pair, x->pair_length);
+    see(";", 1);
+    return QKV_OK;
+}
+
+static void rows_with_their_columns(void **state)
+{
+    (void)state;
+#define ROWS WHOLE, .rows = 1, .no_label = 1
+    static const row tables[] = {
+        { "CSV",
+          PLACED("id;text;n\n1;\"a; b\";\n2;;x\n\n3; ;\n"),
+          "1#[id,text,n];2[1,a; b,]a; b;3[2,,x];4[];5[3, ,];",
+          { ROWS, CSV },
+          { .lines = 5, .pairs = 4, .empty = 3, .first_empty = 3 } },
+        { "the only column", PLACED("Satz\na\n"), "1#[Satz];2[a]a;", { ROWS, CSV }, { .lines = 2, .pairs = 1 } },
+        { "the only column of texts",
+          PLACED("id,Review\n1,a\n"),
+          "1#[id,Review];2[1,a]a;",
+          { ROWS, CSV },
+          { .lines = 2, .pairs = 1 } },
+        { "TSV of texts", PLACED("a, b\nc\n"), "1[a, b]a, b;2[c]c;", { ROWS, TSV }, { .lines = 2, .pairs = 2 } },
+        { "TSV", PLACED("x\ta\ny\tb\n"), "1[x,a]a;2[y,b]b;", { ROWS, TSV }, { .lines = 2, .pairs = 2 } },
+        { "TSV of pairs", PLACED("x\ta\tb\n"), "1[x,a,b]a|b;", { ROWS, TSV }, { .lines = 1, .pairs = 1 } },
+        { "a word that headers have",
+          PLACED("question\tWhy\n"),
+          "1[question,Why]Why;",
+          { ROWS, TSV },
+          { .lines = 1, .pairs = 1 } },
+        { "TSV with a header", PLACED("id\tText\n1\ta\n"), "1#[id,Text];2[1,a]a;", { ROWS, TSV }, { .lines = 2, .pairs = 1 } },
+        { "in any place",
+          PLACED("review\tsentiment\na\t1\n"),
+          "1#[review,sentiment];2[a,1]a;",
+          { ROWS, TSV },
+          { .lines = 2, .pairs = 1 } },
+        { "a header that is said",
+          PLACED("x\ty\n1\ta\n"),
+          "1#[x,y];2[1,a]a;",
+          { ROWS, TSV, .header = 1 },
+          { .lines = 2, .pairs = 1 } },
+        { "by number", PLACED("a\tx\n"), "1[a,x]a;", { ROWS, TSV, .text = "1" }, { .lines = 1, .pairs = 1 } },
+        { "JSONL",
+          PLACED("{\"text\":\"a\", \"n\":1}\n\n{\"text\":null}\n"),
+          "1[{\"text\":\"a\", \"n\":1}]a;3[{\"text\":null}];",
+          { ROWS, JSONL },
+          { .lines = 3, .pairs = 2, .empty = 1, .first_empty = 3 } },
+    };
+    qkv_corpus_read read;
+    for (const row *r = tables; r < tables + sizeof tables / sizeof *tables; r++) {
+        write_bytes(path, r->text, r->size);
+        see_nothing();
+        if (qkv_labelled_read(path, &r->o, see_row, &seen, &read)) fail_msg("%s: %s", r->name, qkv_error());
+        if (strcmp(seen.text, r->given)) fail_msg("%s: \"%s\", expected \"%s\"", r->name, seen.text, r->given);
+        same_read(r->name, &read, &r->read);
+    }
+    write_bytes(path, PLACED("id,title,body\n1,a,b\n"));
+    assert_int_equal(qkv_labelled_read(path, &(qkv_labelled_opts){ ROWS, CSV }, see_row, &seen, NULL), QKV_FORMAT);
+    assert_non_null(strstr(qkv_error(), "the header has no column \"text\", it has: id,title,body"));
+}
+
+/* A table that is longer than what is looked at, with a row across its end. */
+static void a_long_table_with_semicolons(void **state)
+{
+    (void)state;
+    size_t given = 0;
+    FILE *f = fopen(path, "wb");
+    fputs("label;text\n", f);
+    for (int i = 0; i < 20000; i++) fprintf(f, "a;\"line\nand, %d\"\n", i % 10);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(qkv_labelled_read(path, &(qkv_labelled_opts){ CSV }, count_bytes, &given, NULL), QKV_OK);
+    assert_int_equal(given, 20000 * 11);
+}
+
 /* ---- what is refused ---- */
 
 typedef struct bad_row {
@@ -481,11 +695,24 @@ typedef struct bad_row {
 static const bad_row bad_rows[] = {
     { "no TAB", PLACED("a\n"), "file: line 1 has no TAB", { TSV } },
     { "no TAB later", PLACED("a\tb\nc\n"), "file: line 2 has 1 column, but line 1 has 2", { TSV } },
-    { "an empty line", PLACED("a\tb\n\n"), "file: line 2 has 1 column", { TSV } },
     { "a pair among texts", PLACED("a\tb\nc\td\te\n"), "file: line 2 has 3 columns, but line 1 has 2", { TSV } },
     { "too many TABs", PLACED("a\tb\tc\td\n"), "file: line 1 has 4 columns, expected label TAB text", { TSV } },
-    { "an empty label", PLACED("a\tb\n\tc\n"), "file: line 2: the label is empty", { TSV } },
-    { "a blank label", PLACED("a\tb\n \tc\n"), "file: line 2: the label is empty", { TSV } },
+    { "strict: an empty line", PLACED("a\tb\n\n"), "file: line 2 has 1 column", { TSV, .strict = 1 } },
+    { "strict: an empty label", PLACED("a\tb\n\tc\n"), "file: line 2: the label is empty", { TSV, .strict = 1 } },
+    { "strict: a blank label", PLACED("a\tb\n \tc\n"), "file: line 2: the label is empty", { TSV, .strict = 1 } },
+    { "strict: a null label",
+      PLACED("{\"label\":null,\"text\":\"a\"}\n"),
+      "is expected in the member \"label\"",
+      { JSONL, .strict = 1 } },
+    { "strict: no label",
+      PLACED("{\"label\":1,\"text\":\"a\"}\n{\"text\":\"a\"}\n"),
+      "file: line 2: there is no member \"label\"",
+      { JSONL, .strict = 1 } },
+    { "no label at all",
+      PLACED("\n{\"text\":\"a\"}\n"),
+      "file: line 2: there is no member \"label\", nor in any other",
+      { JSONL } },
+    { "semicolons that are uneven", PLACED("a;b\nc;d;e\n"), "file: line 1 has no TAB", { TSV } },
     { "a label with a carriage return", PLACED("a\rb\tc\n"), "file: line 1: the label has a TAB, a newline", { TSV } },
     { "a NUL", PLACED("a\tb\nc\td\0e\n"), "file: line 2: byte 4 is NUL: not a text file, or UTF-16", { TSV } },
     { "a NUL in quotes", PLACED("label,text\na,\"b\n\0\"\n"), "file: line 3: byte 1 is NUL", { CSV } },
@@ -518,10 +745,9 @@ static const bad_row bad_rows[] = {
     { "a doubled quote closes nothing", PLACED("label,text\na,\"b\"\"\n"), "file: line 2 opens a quote", { CSV } },
     { "an open quote in the header", PLACED("label,\"text\na,b\n"), "file: line 1 opens a quote", { CSV } },
     { "a quote inside", PLACED("label,text\na,b\na,5\" wide\n"), "file: line 3: a quote inside a field", { CSV } },
-    { "text after a quote", PLACED("label,text\na,\"b\nc\"d\n"), "file: line 3: a closing quote, and no comma", { CSV } },
+    { "text after a quote", PLACED("label,text\na,\"b\nc\"d\n"), "file: line 3: a closing quote, and no separator", { CSV } },
     { "too many fields", PLACED("label,text\na,b\nc,d,e\n"), "file: line 3 has 3 columns, but line 1 has 2", { CSV } },
     { "too few fields after a long one", PLACED("label,text\na,\"b\n\n\"\nc\n"), "file: line 5 has 1 column", { CSV } },
-    { "an empty line in CSV", PLACED("label,text\na,b\n\n"), "file: line 3 has 1 column", { CSV } },
     { "a label of lines", PLACED("label,text\n\"a\nb\",c\n"), "file: line 2: the label has a TAB, a newline", { CSV } },
     { "CSV that is not UTF-8", PLACED("label,text\na,\"b\nc\xFF\"\n"), "line 3: byte 2 is not UTF-8", { CSV, .strict = 1 } },
     { "not JSON", PLACED("{\"label\":1,\"text\":\"a\"}\n{\"label\":1,\n"), "file: line 2, byte 11: not JSON", { JSONL } },
@@ -529,7 +755,6 @@ static const bad_row bad_rows[] = {
     { "a string", PLACED("\n\"text\"\n"), "file: line 2: not a JSON object", { JSONL } },
     { "two objects", PLACED("{\"label\":1,\"text\":\"a\"} {}\n"), "file: line 1, byte 24: not JSON", { JSONL } },
     { "a member twice", PLACED("{\"label\":1,\"text\":\"a\",\"text\":\"b\"}\n"), "file: line 1, byte 28: not JSON", { JSONL } },
-    { "no label", PLACED("{\"text\":\"a\"}\n"), "file: line 1: there is no member \"label\"", { JSONL } },
     { "no text", PLACED("{\"label\":\"a\"}\n"), "file: line 1: there is no member \"text\"", { JSONL } },
     { "no pair", PLACED("{\"label\":1,\"text\":\"a\"}\n"), "file: line 1: there is no member \"b\"", { JSONL, .pair = "b" } },
     { "a text that is none",
@@ -540,11 +765,6 @@ static const bad_row bad_rows[] = {
       PLACED("{\"label\":1.5,\"text\":\"a\"}\n"),
       "true or false is expected in the member \"label\"",
       { JSONL } },
-    { "a null label",
-      PLACED("{\"label\":null,\"text\":\"a\"}\n"),
-      "is expected in the member \"label\"",
-      { JSONL, .no_label = 1 } },
-    { "an empty JSON label", PLACED("{\"label\":\"\",\"text\":\"a\"}\n"), "file: line 1: the label is empty", { JSONL } },
     { "a JSON label with a TAB", PLACED("{\"label\":\"a\\tb\",\"text\":\"a\"}\n"), "line 1: the label has a TAB", { JSONL } },
     { "a JSON label with a NUL", PLACED("{\"label\":\"a\\u0000\",\"text\":\"a\"}\n"), "line 1: the label has", { JSONL } },
     { "half a character", PLACED("{\"label\":1,\"text\":\"\\ud800\"}\n"), "file: line 1, byte 26: not JSON", { JSONL } },
@@ -590,6 +810,10 @@ static void what_is_not_there(void **state)
     assert_int_equal(qkv_labelled_read(NULL, NULL, see_labelled, &seen, NULL), QKV_USAGE);
     assert_int_equal(qkv_labelled_read(path, NULL, NULL, NULL, NULL), QKV_USAGE);
     assert_int_equal(qkv_labelled_read(path, &(qkv_labelled_opts){ .format = 9 }, see_labelled, &seen, NULL), QKV_USAGE);
+    const qkv_labelled_opts colons = { WHOLE, CSV, .column_separator = ":" };
+    write_bytes(path, PLACED("label:text\n"));
+    assert_int_equal(qkv_labelled_read(path, &colons, see_labelled, &seen, NULL), QKV_USAGE);
+    unlink(path);
     assert_int_equal(qkv_documents_read(path, QKV_DOCUMENT_LINES, 0, see_document, &seen, &read), QKV_IO);
     assert_int_equal(qkv_documents_read(NULL, QKV_DOCUMENT_LINES, 0, see_document, &seen, NULL), QKV_USAGE);
     assert_int_equal(qkv_documents_read(path, QKV_DOCUMENT_LINES, 0, NULL, NULL, NULL), QKV_USAGE);
@@ -768,6 +992,8 @@ int main(void)
         TEST(a_file_of_a_folder_is_named),
         TEST(folders_that_are_refused),
         TEST(a_file_without_end),
+        TEST(rows_with_their_columns),
+        TEST(a_long_table_with_semicolons),
         TEST(what_is_refused),
         TEST(a_quote_without_end),
         TEST(what_is_not_there),

@@ -292,7 +292,8 @@ typedef struct qkv_corpus_read {
     int64_t empty, first_empty;       /* pairs with nothing but white space on a side: left out */
     int64_t too_long, first_too_long; /* pairs left out for max_length */
     int64_t target_repaired, first_target_repaired; /* lines of the second file that were not UTF-8; the first one */
-    void *reserved[4];
+    int64_t unlabelled, first_unlabelled;           /* labelled texts without a label: left out */
+    void *reserved[2];
 } qkv_corpus_read;
 
 /* Adds the words of every pair of lines: the sources' to one bag, the targets' to the other, which may be the same. FORMAT,
@@ -324,12 +325,18 @@ typedef struct qkv_labelled {
     const char *path; /* the file it comes from, and its line there, for sentences */
     int64_t line;
     int64_t repaired; /* of a file in a folder: the first line that was not UTF-8; 0: none, or another format */
+    const char *const *columns; /* with `rows`: n_columns of a table, or the one object of JSONL; else NULL */
+    const size_t *column_lengths;
+    int64_t n_columns;
+    int separator; /* of the columns of a table: , ; | or TAB; else 0 */
+    int is_quoted; /* and fields may be in quotes */
+    int is_header; /* with `rows`: it is the header of a table */
 } qkv_labelled;
 typedef qkv_status (*qkv_labelled_each)(void *data, const qkv_labelled *x);
 
 typedef enum qkv_labelled_format {
     QKV_LABELLED_BY_NAME, /* a folder, *.csv, *.jsonl or *.json (a .gz after them does not count); anything else is TSV */
-    QKV_LABELLED_TSV,     /* label TAB text, or label TAB text TAB pair */
+    QKV_LABELLED_TSV,     /* label TAB text, or label TAB text TAB pair; with another separator as CSV, but for the header */
     QKV_LABELLED_CSV,     /* RFC 4180: quoted fields may hold commas, quotes and newlines; always with a header */
     QKV_LABELLED_JSONL,   /* an object a line */
     QKV_LABELLED_FOLDER   /* DIR/LABEL/ *.txt, as the IMDb reviews are: the folder's name is the label, whatever it is ("unsup"
@@ -343,22 +350,31 @@ typedef struct qkv_labelled_opts {
                                         has it for a name. CSV and JSONL: "label" and "text" unless given. TSV: given names
                                         say that there is a header, numbers do not; with numbers alone, a label or text that
                                         is not given is in the first column left */
-    int strict;                      /* as in qkv_corpus_opts */
+    int strict;                      /* as in qkv_corpus_opts; and every text has a label */
     int no_label;                    /* 1: the label may be missing (its string is then ""): TSV lines without a header are
                                         text alone, TABs and all; .txt files may lie in DIR itself */
     int header;                      /* 1: the first line of TSV is a header, whether names are given or not */
     const char *separator; /* a text may have several labels, or none: a label of JSONL may be an array of texts, which are
                               joined with this, and a label may be empty; NULL: neither */
     int numbers;           /* 1: a label of JSONL may be any number */
+    const char *column_separator; /* of tables: "tab", "comma", "semicolon" or "bar", or the character. NULL: found in the first
+                                     256 KiB: of CSV , TAB ; or |, the one whose header has the names, and by which all rows have as
+                                     many columns; of TSV a TAB where the first row has one, else ; | or , by the same rule */
+    int rows;                     /* 1: every row of a file is given, with its columns: a header first, and those that are left out
+                                     otherwise, with the text "". TSV has a header where its names are those that texts and labels
+                                     mostly have; one column is the text. With no_label, for tables of texts alone */
+    int preferred;                /* 1: columns that are not in the file are as if they were not given */
 } qkv_labelled_opts;
 
 /* Calls each(data, x) for every text of a file (plain or gzip) or folder; a status that is not OK ends it and is handed on.
- * Texts of nothing but white space (or with such a pair) are left out and counted as empty. A byte order mark at the start of a
- * file is no part of it, nor is an empty line of JSONL a text. A label may be a whole number or boolean in JSON. Where there
- * are pairs in TSV without a header, every line has one.
+ * Texts of nothing but white space (or with such a pair, or null in JSON) are left out and counted as empty, and so are empty lines of
+ * a table; texts without a label (in JSON also null, or no member) are left out and counted as unlabelled. White space around a
+ * label is no part of it. A byte order mark at the start of a file is no part of it, nor is a line "sep=;" before a table, nor an
+ * empty line of JSONL a text. A label may be a whole number or boolean in JSON. Where there are pairs in TSV without a header,
+ * every line has one.
  * FORMAT with file and line: a line without its columns or with others, a column that is not in the header or is there twice, a
- * quote that is open (the line it opens in), a JSON line that is not an object or lacks a member, an empty label, a label with
- * a TAB, a newline or a NUL; a folder without folders; LIMIT for a file in a folder, or a quoted field, of more than 64 MiB;
+ * quote that is open (the line it opens in), a JSON line that is not an object or lacks a member, JSON lines that all lack the label, a
+ * label with a TAB, a newline or a NUL; when strict a text without a label and an empty line; a folder without folders; LIMIT for a file in a folder, or a quoted field, of more than 64 MiB;
  * USAGE for NULL or a format that is none; UNSUPPORTED as in qkv_text_start(); IO; MEMORY. What was read goes to *read (may be
  * NULL): lines of the file, or files of the folder, which then count as lines. */
 QKV_API qkv_status qkv_labelled_read(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,

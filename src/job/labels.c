@@ -4,10 +4,10 @@
 
 #include "../base/language.h"
 #include "../base/memory.h"
+#include "../text/table.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 /* ---- names ---- */
 
@@ -63,32 +63,7 @@ void qkv__label_set_free(qkv__label_set *s)
 
 /* ---- headers ---- */
 
-static bool is_among_words(const char *word, const char *const *words)
-{
-    for (; *words; words++)
-        if (!strcasecmp(word, *words)) return true;
-    return false;
-}
-
-static bool names_texts(const char *word)
-{
-    static const char *const words[] = { "text",    "texts", "sentence", "sentences",   "sentence1", "sentence2", "review",
-                                         "reviews", "title", "content",  "contents",    "document",  "comment",   "comments",
-                                         "message", "tweet", "phrase",   "question",    "query",     "premise",   "utterance",
-                                         "body",    "post",  "headline", "description", "article",   "abstract",  "email",
-                                         "文本",    "句子",  "评论",     "内容",        "正文",      NULL };
-    return is_among_words(word, words);
-}
-
-static bool names_labels(const char *word)
-{
-    static const char *const words[] = { "label", "labels", "class",    "category", "sentiment", "target", "tag",
-                                         "topic", "intent", "polarity", "rating",   "stars",     "score",  "emotion",
-                                         "lang",  "标签",   "类别",     "情感",     NULL };
-    return is_among_words(word, words);
-}
-
-static bool is_header_word(const char *word) { return names_texts(word) || names_labels(word); }
+static bool is_header_word(const char *word) { return qkv__names_texts(word) || qkv__names_labels(word); }
 
 const char *qkv__header_hint(const qkv_labelled *x)
 {
@@ -138,7 +113,7 @@ static qkv_status many_labels(const qkv__labelled_look *k, const qkv__label_set 
 
 static qkv_status header_found(const qkv__labelled_look *k, const char *path)
 {
-    if (names_texts(k->first_label) && names_labels(k->first_text) && !has_columns(k))
+    if (qkv__names_texts(k->first_label) && qkv__names_labels(k->first_text) && !has_columns(k))
         return qkv__fail(QKV_FORMAT, "%s: line 1, \"%s TAB %s\", is a header: give --label-column %s --text-column %s", path,
                          k->first_label, k->first_text, k->first_text, k->first_label);
     return qkv__fail(QKV_FORMAT, "%s: line 1, \"%s\" with the text \"%s\", is a header: give --header", path, k->first_label,

@@ -4,13 +4,16 @@
 #include "../base/file.h"
 #include "../base/options.h"
 #include "../io/json.h"
+#include "table.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#define TEXT_MAX ((size_t)64 << 20) /* of a file in a folder: a review has a thousandth of a MiB */
+#define TEXT_MAX ((size_t)64 << 20)   /* of a file in a folder: a review has a thousandth of a MiB */
+#define LOOKED_AT ((size_t)256 << 10) /* bytes of a table, to tell how its columns are written */
 
 enum { LABEL, TEXT, PAIR, COLUMNS };
 static const size_t NONE = SIZE_MAX;
@@ -24,28 +27,49 @@ typedef struct reader {
     qkv__lines lines;
     qkv__record record;
     size_t places[COLUMNS], n_fields; /* of the wanted columns in a record; NONE where there is none */
-    qkv_text label, file;             /* the folder of a label, a file in it */
+    qkv__table table;                 /* how columns are written */
+    const char **columns;             /* of a record, for the caller */
+    size_t *column_lengths, columns_bytes, lengths_bytes;
+    qkv_text label, file; /* the folder of a label, a file in it */
+    qkv_text trimmed;
+    bool has_label; /* of JSONL: some object has the member */
     qkv_corpus_read read;
 } reader;
 
 /* ---- to the caller ---- */
 
-static qkv_status check_label(const reader *r, const qkv_labelled *x)
+/* A label without the white space around it. */
+static qkv_status trim_label(reader *r, qkv_labelled *x)
 {
-    const char *what = NULL;
-    if (strcspn(x->label, "\t\r\n") < x->label_length) what = "the label has a TAB, a newline or a NUL in it";
-    else if (!r->o.no_label && !r->o.separator && qkv__is_blank(x->label, x->label_length)) what = "the label is empty";
-    return what ? qkv__fail(QKV_FORMAT, "%s: line %lld: %s", x->path, (long long)x->line, what) : QKV_OK;
+    size_t length = x->label_length, bytes, at = 0;
+    while (at < length && qkv__is_space(qkv_utf8_decode(x->label + at, length - at, &bytes))) at += bytes;
+    size_t end = at;
+    for (size_t i = at; i < length; i += bytes)
+        if (!qkv__is_space(qkv_utf8_decode(x->label + i, length - i, &bytes))) end = i + bytes;
+    x->label += at;
+    x->label_length = end - at;
+    if (end == length) return QKV_OK;
+    qkv__text_clear(&r->trimmed);
+    qkv_status status = qkv__text_put(&r->trimmed, x->label, x->label_length);
+    x->label = r->trimmed.data;
+    return status;
 }
 
 /* number: what the text is called in *read. */
-static qkv_status give(reader *r, const qkv_labelled *x, int64_t number)
+static qkv_status give(reader *r, qkv_labelled *x, int64_t number)
 {
-    if (qkv__is_blank(x->text, x->text_length) || (x->pair && qkv__is_blank(x->pair, x->pair_length))) {
-        if (!r->read.empty++) r->read.first_empty = number;
-        return QKV_OK;
+    bool is_empty = qkv__is_blank(x->text, x->text_length) || (x->pair && qkv__is_blank(x->pair, x->pair_length));
+    if (is_empty && !r->read.empty++) r->read.first_empty = number;
+    if (is_empty && !r->o.rows) return QKV_OK;
+    if (is_empty) x->text = "", x->text_length = 0;
+    qkv_status status = trim_label(r, x);
+    const char *what = strcspn(x->label, "\t\r\n") < x->label_length ? "the label has a TAB, a newline or a NUL in it" : NULL;
+    if (!r->o.no_label && !r->o.separator && !x->label_length) {
+        if (!r->o.strict && !r->read.unlabelled++) r->read.first_unlabelled = number;
+        if (!r->o.strict) return status;
+        what = "the label is empty";
     }
-    qkv_status status = check_label(r, x);
+    if (!status && what) status = qkv__fail(QKV_FORMAT, "%s: line %lld: %s", x->path, (long long)x->line, what);
     if (!status) status = r->each(r->data, x);
     r->read.pairs += !status;
     return status;
@@ -126,6 +150,7 @@ static qkv_status take_columns(reader *r)
     const qkv__record *x = &r->record;
     r->n_fields = x->n;
     if (r->o.label || r->o.text || r->o.pair) return take_numbered(r);
+    if (x->n == 1 && r->o.rows) return r->places[LABEL] = r->places[PAIR] = NONE, QKV_OK; /* the text alone */
     if (x->n == 1) return qkv__fail(QKV_FORMAT, "%s: line %lld has no TAB between label and text", r->path, (long long)x->line);
     if (x->n > COLUMNS)
         return qkv__fail(QKV_FORMAT, "%s: line %lld has %zu columns, expected label TAB text, or label TAB text TAB text",
@@ -134,13 +159,61 @@ static qkv_status take_columns(reader *r)
     return QKV_OK;
 }
 
-static qkv_status read_header(reader *r, qkv__record_next next)
+/* A column by its name in the header; NONE. */
+static size_t named(const reader *r, const char *name)
 {
-    bool more;
-    qkv_status status = next(&r->record, &r->lines, r->o.strict, &more);
-    if (!status && !more) status = qkv__fail(QKV_FORMAT, "%s: it is empty, a header line is expected", r->path);
-    r->n_fields = r->record.n;
-    if (!status && r->o.format != QKV_LABELLED_CSV && !has_names(r)) return take_columns(r);
+    size_t length = strlen(name);
+    for (size_t i = 0; i < r->record.n; i++)
+        if (qkv__field_length(&r->record, i) == length && !memcmp(qkv__field(&r->record, i), name, length)) return i;
+    return NONE;
+}
+
+/* As if none were given. */
+static void forget_columns(reader *r)
+{
+    r->o.label = r->o.text = r->o.pair = r->names[PAIR] = NULL;
+    r->names[LABEL] = "label";
+    r->names[TEXT] = "text";
+}
+
+/* Columns that are preferred and not there are as if they were not given. */
+static void drop_preferred(reader *r)
+{
+    const char *const given[COLUMNS] = { r->o.no_label ? NULL : r->o.label, r->o.text, r->o.pair };
+    bool has_all = true;
+    for (int c = 0; c < COLUMNS; c++)
+        has_all = has_all && (!given[c] || named(r, given[c]) != NONE || numbered(given[c]) < r->record.n);
+    if (!has_all) forget_columns(r);
+}
+
+/* Of texts without labels, whose columns nobody named: the one of that name, the only one that there is, or the only one with a name
+ * that texts have. */
+static void find_text_column(reader *r)
+{
+    size_t found = NONE, n = 0;
+    for (size_t i = 0; i < r->record.n; i++)
+        if (qkv__names_texts(qkv__field(&r->record, i))) found = i, n++;
+    if (r->o.text || named(r, "text") != NONE) return;
+    if (r->record.n == 1) found = 0, n = 1;
+    if (n == 1) r->names[TEXT] = qkv__field(&r->record, found);
+}
+
+/* Whether the first row of a table, of which nothing else is known, is its header. */
+static bool is_header(const reader *r)
+{
+    bool has_texts = false, has_labels = false;
+    for (size_t i = 0; i < r->record.n; i++) {
+        has_texts = has_texts || qkv__names_texts(qkv__field(&r->record, i));
+        has_labels = has_labels || qkv__names_labels(qkv__field(&r->record, i));
+    }
+    bool is_in_place = qkv__names_texts(qkv__field(&r->record, r->record.n > 1));
+    return is_in_place || (has_texts && has_labels) || named(r, "text") != NONE;
+}
+
+static qkv_status find_columns(reader *r)
+{
+    qkv_status status = QKV_OK;
+    if (r->o.rows) find_text_column(r);
     for (int c = 0; c < COLUMNS && !status; c++) status = find_column(r, c);
     return status;
 }
@@ -160,23 +233,85 @@ static void take_field(const reader *r, int column, const char **text, size_t *l
     *length = qkv__field_length(&r->record, place);
 }
 
-static qkv_status give_record(reader *r)
+/* For a caller that wants all of them. */
+static qkv_status set_columns(reader *r, qkv_labelled *x)
 {
-    qkv_labelled x = { .label = "", .path = r->path, .line = r->record.line };
+    size_t n = r->record.n;
+    if (qkv__grow((void **)&r->columns, &r->columns_bytes, n * sizeof *r->columns) ||
+        qkv__grow((void **)&r->column_lengths, &r->lengths_bytes, n * sizeof *r->column_lengths))
+        return QKV_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        r->columns[i] = qkv__field(&r->record, i);
+        r->column_lengths[i] = qkv__field_length(&r->record, i);
+    }
+    x->columns = r->columns;
+    x->column_lengths = r->column_lengths;
+    x->n_columns = (int64_t)n;
+    return QKV_OK;
+}
+
+static qkv_status give_record(reader *r, bool is_header)
+{
+    qkv_labelled x = { .label = "",
+                       .text = "",
+                       .path = r->path,
+                       .line = r->record.line,
+                       .separator = r->table.separator,
+                       .is_quoted = r->table.is_quoted,
+                       .is_header = is_header };
+    bool is_blank = r->record.n == 1 && r->n_fields > 1 &&
+                    qkv__is_blank(qkv__field(&r->record, 0), qkv__field_length(&r->record, 0));
+    qkv_status status = r->o.rows ? set_columns(r, &x) : QKV_OK;
+    if (status) return status;
+    if (is_header) return r->each(r->data, &x);
+    if (r->record.n != r->n_fields && (!is_blank || r->o.strict)) return wrong_count(r);
+    if (is_blank) return give(r, &x, x.line); /* an empty line is an empty text */
     take_field(r, LABEL, &x.label, &x.label_length);
     take_field(r, TEXT, &x.text, &x.text_length);
     take_field(r, PAIR, &x.pair, &x.pair_length);
     return give(r, &x, x.line);
 }
 
-static qkv_status read_columns(reader *r, qkv__record_next next, bool has_header)
+/* How columns are written; over a first line such as "sep=;", by which spreadsheets are told. */
+static qkv_status begin_table(reader *r)
 {
-    bool more = true;
-    qkv_status status = has_header ? read_header(r, next) : QKV_OK;
-    while (!status && !(status = next(&r->record, &r->lines, r->o.strict, &more)) && more) {
-        if (!r->n_fields) status = take_columns(r);
-        if (!status && r->record.n != r->n_fields) status = wrong_count(r);
-        if (!status) status = give_record(r);
+    const char *start, *names[COLUMNS];
+    size_t length;
+    bool is_whole, is_csv = r->o.format == QKV_LABELLED_CSV;
+    int n = 0;
+    char given = r->o.column_separator ? qkv__separator_of(r->o.column_separator) : '\0';
+    if (r->o.column_separator && !given)
+        return qkv__fail(QKV_USAGE, "labelled: \"%.20s\" separates no columns: expected tab, or one of , ; |",
+                         r->o.column_separator);
+    qkv_status status = qkv__lines_peek(&r->lines, LOOKED_AT, &start, &length, &is_whole);
+    if (status) return status;
+    for (int c = r->o.no_label ? TEXT : LABEL; c < COLUMNS; c++)
+        if (r->names[c] && numbered(r->names[c]) == NONE && (is_csv || has_names(r))) names[n++] = r->names[c];
+    size_t line = length > 5 && !memcmp(start, "sep=", 4) ? strcspn(start, "\r\n") : 0;
+    char said[] = { line == 5 ? start[4] : '\0', '\0' };
+    if (*said && qkv__separator_of(said)) status = qkv__lines_next(&r->lines, &is_whole);
+    else *said = '\0';
+    r->table = qkv__detect_table(start, length, is_whole, is_csv, given ? given : *said, names, n);
+    r->record.separator = r->table.separator;
+    return status;
+}
+
+static qkv_status read_columns(reader *r)
+{
+    bool more = false;
+    qkv_status status = begin_table(r);
+    qkv__record_next next = r->table.is_quoted ? qkv__record_csv : qkv__record_tsv;
+    if (!status) status = next(&r->record, &r->lines, r->o.strict, &more);
+    if (status) return status;
+    if (more && r->o.preferred) drop_preferred(r);
+    bool is_named = r->o.format == QKV_LABELLED_CSV || has_names(r), has_header = is_named || r->o.header;
+    if (more && !has_header && r->o.rows && !(r->o.label || r->o.text || r->o.pair)) is_named = has_header = is_header(r);
+    if (!more) return has_header ? qkv__fail(QKV_FORMAT, "%s: it is empty, a header line is expected", r->path) : QKV_OK;
+    r->n_fields = r->record.n;
+    status = is_named ? find_columns(r) : take_columns(r);
+    for (bool is_header = has_header; !status && more; is_header = false) {
+        if (!is_header || r->o.rows) status = give_record(r, is_header);
+        if (!status) status = next(&r->record, &r->lines, r->o.strict, &more);
     }
     return status;
 }
@@ -187,22 +322,13 @@ static qkv_status read_text_alone(reader *r)
     bool more = true;
     qkv_status status = r->o.header ? qkv__lines_next_text(&r->lines, r->o.strict, &more) : QKV_OK;
     while (!status && !(status = qkv__lines_next_text(&r->lines, r->o.strict, &more)) && more) {
-        const qkv_labelled x = {
+        qkv_labelled x = {
             .label = "", .text = line->data, .text_length = line->length, .path = r->path, .line = r->lines.number
         };
         status = give(r, &x, x.line);
     }
     return status;
 }
-
-static qkv_status read_tsv(reader *r)
-{
-    bool has_columns = r->o.label || r->o.text || r->o.pair;
-    if (r->o.no_label && !has_columns) return read_text_alone(r);
-    return read_columns(r, qkv__record_tsv, r->o.header || has_names(r));
-}
-
-static qkv_status read_csv(reader *r) { return read_columns(r, qkv__record_csv, true); }
 
 /* ---- JSONL ---- */
 
@@ -218,6 +344,7 @@ static qkv_status get_text(const reader *r, const json_t *object, int column, co
     const json_t *value = name ? json_object_get(object, name) : NULL;
     if (!name) return QKV_OK;
     if (!value) return wrong_line(r, "there is no member", name);
+    if (json_is_null(value)) return QKV_OK; /* as an empty one */
     if (!json_is_string(value)) return wrong_line(r, "text is expected in the member", name);
     *text = json_string_value(value);
     *length = json_string_length(value);
@@ -248,7 +375,9 @@ static qkv_status get_label(reader *r, const json_t *object, char number[32], qk
     const json_t *value = json_object_get(object, r->names[LABEL]);
     x->label = number;
     *number = '\0';
-    if (!value && r->o.no_label) return QKV_OK;
+    r->has_label = r->has_label || value;
+    bool may_lack = r->o.no_label || (!r->o.strict && !r->o.separator);
+    if (may_lack && (!value || json_is_null(value))) return QKV_OK;
     if (json_is_array(value) && r->o.separator) return join_labels(r, value, x);
     if (json_is_real(value) && r->o.numbers) snprintf(number, 32, "%.17g", json_real_value(value));
     else if (json_is_integer(value)) snprintf(number, 32, "%lld", (long long)json_integer_value(value));
@@ -263,8 +392,11 @@ static qkv_status get_label(reader *r, const json_t *object, char number[32], qk
 static qkv_status give_object(reader *r, const json_t *object)
 {
     char number[32];
-    qkv_labelled x = { .path = r->path, .line = r->lines.number };
+    const char *line = r->lines.line.data;
+    qkv_labelled x = { .text = "", .path = r->path, .line = r->lines.number };
+    if (r->o.rows) x.columns = &line, x.column_lengths = &r->lines.line.length, x.n_columns = 1;
     if (!json_is_object(object)) return wrong_line(r, "not a JSON object", NULL);
+    if (r->o.preferred && !json_object_get(object, r->names[TEXT])) forget_columns(r);
     qkv_status status = get_label(r, object, number, &x);
     if (!status) status = get_text(r, object, TEXT, &x.text, &x.text_length);
     if (!status) status = get_text(r, object, PAIR, &x.pair, &x.pair_length);
@@ -292,7 +424,9 @@ static qkv_status read_jsonl(reader *r)
     bool more = true;
     qkv_status status = QKV_OK;
     while (!status && !(status = qkv__lines_next_text(&r->lines, r->o.strict, &more)) && more) status = read_object(r);
-    return status;
+    if (status || r->has_label || !r->read.unlabelled) return status;
+    return qkv__fail(QKV_FORMAT, "%s: line %lld: there is no member \"%s\", nor in any other line", r->path,
+                     (long long)r->read.first_unlabelled, r->names[LABEL]);
 }
 
 /* ---- folders ---- */
@@ -300,7 +434,7 @@ static qkv_status read_jsonl(reader *r)
 static bool name_ends_with(const char *text, size_t length, const char *ending)
 {
     size_t n = strlen(ending);
-    return length >= n && !memcmp(text + length - n, ending, n);
+    return length >= n && !strncasecmp(text + length - n, ending, n);
 }
 
 static qkv_status set_path(qkv_text *path, const char *folder, const char *name)
@@ -319,13 +453,13 @@ static qkv_status give_file(reader *r, const char *label)
     r->read.lines++;
     if (r->lines.repaired && !r->read.repaired++) r->read.first_repaired = r->read.lines;
     const qkv_text *text = &r->lines.line;
-    const qkv_labelled x = { .label = label,
-                             .label_length = strlen(label),
-                             .text = text->data,
-                             .text_length = text->length,
-                             .path = r->file.data,
-                             .line = 1,
-                             .repaired = r->lines.first_repaired };
+    qkv_labelled x = { .label = label,
+                       .label_length = strlen(label),
+                       .text = text->data,
+                       .text_length = text->length,
+                       .path = r->file.data,
+                       .line = 1,
+                       .repaired = r->lines.first_repaired };
     return give(r, &x, r->read.lines);
 }
 
@@ -385,11 +519,10 @@ static qkv_status format_of(const char *path, qkv_labelled_format *format)
 
 static qkv_status read_file(reader *r)
 {
+    bool is_tsv = r->o.format == QKV_LABELLED_TSV, is_alone = is_tsv && r->o.no_label && !r->o.rows;
+    if (r->o.label || r->o.text || r->o.pair) is_alone = false;
     qkv_status status = qkv__lines_open(&r->lines, r->path);
-    if (!status)
-        status = r->o.format == QKV_LABELLED_CSV     ? read_csv(r)
-                 : r->o.format == QKV_LABELLED_JSONL ? read_jsonl(r)
-                                                     : read_tsv(r);
+    if (!status) status = r->o.format == QKV_LABELLED_JSONL ? read_jsonl(r) : is_alone ? read_text_alone(r) : read_columns(r);
     r->read.lines = r->lines.number;
     r->read.repaired = r->lines.repaired;
     r->read.first_repaired = r->lines.first_repaired;
@@ -402,6 +535,9 @@ static void end(reader *r, qkv_corpus_read *read)
     qkv__record_free(&r->record);
     qkv_text_free(&r->label);
     qkv_text_free(&r->file);
+    qkv_text_free(&r->trimmed);
+    qkv__release(r->columns, r->columns_bytes);
+    qkv__release(r->column_lengths, r->lengths_bytes);
     if (read) *read = r->read;
 }
 

@@ -19,7 +19,8 @@ struct qkv__stream {
     size_t at, end;            /* of plain: bytes not given yet */
     size_t n_wide;             /* of wide: bytes of UTF-16 not converted yet */
     qkv_text converted;        /* from UTF-16 */
-    const unsigned char *text; /* plain, or converted: what at and end count in */
+    qkv_text ahead;            /* the first bytes of the text, where they were looked at */
+    const unsigned char *text; /* plain, converted or ahead: what at and end count in */
     unsigned char raw[PIECE], plain[PIECE], wide[PIECE + 4];
 };
 typedef struct qkv__stream stream;
@@ -63,6 +64,7 @@ static void end_file(stream *s)
 {
     if (s->is_gzip) inflateEnd(&s->zip);
     qkv_text_free(&s->converted);
+    qkv_text_free(&s->ahead);
     if (s->fd >= 0) qkv__read_end(s->fd);
     memset(s, 0, offsetof(stream, raw));
     s->fd = -1;
@@ -182,6 +184,25 @@ static qkv_status fill_text(const qkv__lines *l, stream *s)
         if (!status && s->encoding) status = convert_plain(s, is_end);
         if (status || is_end || s->at < s->end) return status;
     }
+}
+
+qkv_status qkv__lines_peek(qkv__lines *l, size_t limit, const char **start, size_t *length, bool *is_whole)
+{
+    stream *s = l->stream;
+    qkv_status status = QKV_OK;
+    bool more = true;
+    while (!status && more && s->ahead.length <= limit) {
+        status = fill_text(l, s);
+        more = s->at < s->end;
+        if (!status && more) status = qkv__text_put(&s->ahead, s->text + s->at, s->end - s->at);
+    }
+    s->text = (const unsigned char *)s->ahead.data;
+    s->at = 0;
+    s->end = s->ahead.length;
+    *start = s->ahead.data ? s->ahead.data : "";
+    *length = s->end < limit ? s->end : limit;
+    *is_whole = *length == s->end; /* a longer one is read on */
+    return status;
 }
 
 qkv_status qkv__lines_next(qkv__lines *l, bool *more)

@@ -21,6 +21,10 @@ qkv_status qkv__lines_open(qkv__lines *l, const char *path);
  * close is needed after an error too. */
 qkv_status qkv__lines_reopen(qkv__lines *l, const char *path);
 
+/* Directly behind open or reopen: the first bytes of the text, `limit` or all, which are still to be read; they live until the next
+ * call. *is_whole: there are no others. The errors of qkv__lines_next(). */
+qkv_status qkv__lines_peek(qkv__lines *l, size_t limit, const char **start, size_t *length, bool *is_whole);
+
 /* The next line, without its newline, in l->line; *more is false after the last. A last line without a newline is a line, an
  * empty file has none. A byte order mark at the start of the file is no part of it. FORMAT for damaged gzip, UNSUPPORTED as in
  * qkv_text_start(), IO, MEMORY. */

@@ -10,6 +10,8 @@ void qkv__record_free(qkv__record *r)
     *r = (qkv__record){ 0 };
 }
 
+static char separator_of(const qkv__record *r) { return r->separator ? r->separator : ','; }
+
 static qkv_status set_begin(qkv__record *r)
 {
     if (qkv__grow((void **)&r->begins, &r->begins_bytes, (r->n + 1) * sizeof *r->begins)) return QKV_MEMORY;
@@ -65,7 +67,7 @@ static qkv_status malformed_record(const qkv__lines *l, const char *what)
 static qkv_status plain_field(qkv__record *r, const qkv__lines *l, size_t *at)
 {
     size_t begin = *at;
-    for (; !is_line_end(&l->line, *at) && l->line.data[*at] != ','; ++*at)
+    for (; !is_line_end(&l->line, *at) && l->line.data[*at] != separator_of(r); ++*at)
         if (l->line.data[*at] == '"')
             return malformed_record(l,
                                     "a quote inside a field without quotes around it (write \"\" and put the field in quotes)");
@@ -103,8 +105,8 @@ static qkv_status quoted_field(qkv__record *r, qkv__lines *l, int strict, size_t
         status = qkv__text_put(&r->text, line->data + *at, end - *at + is_doubled);
         *at = end + 1 + is_doubled;
         if (status || is_doubled) continue;
-        return is_line_end(line, *at) || line->data[*at] == ',' ? QKV_OK
-                                                                : malformed_record(l, "a closing quote, and no comma after it");
+        if (is_line_end(line, *at) || line->data[*at] == separator_of(r)) return QKV_OK;
+        return malformed_record(l, "a closing quote, and no separator after it");
     }
     return status;
 }
@@ -115,7 +117,7 @@ qkv_status qkv__record_csv(qkv__record *r, qkv__lines *l, int strict, bool *more
     if (status || !*more) return status;
     status = clear(r);
     r->line = l->number;
-    for (size_t at = 0; !status; at++) { /* over the comma */
+    for (size_t at = 0; !status; at++) { /* over the separator */
         bool is_quoted = at < l->line.length && l->line.data[at] == '"';
         status = is_quoted ? quoted_field(r, l, strict, &at) : plain_field(r, l, &at);
         if (!status) status = end_field(r);

@@ -10,7 +10,8 @@ typedef struct qkv__record {
     size_t *begins; /* of each in text, and the end of the last */
     size_t begins_bytes;
     size_t n;
-    int64_t line; /* that it starts in */
+    int64_t line;   /* that it starts in */
+    char separator; /* of CSV; 0 is a comma */
 } qkv__record;
 void qkv__record_free(qkv__record *r);
 
@@ -20,8 +21,8 @@ typedef qkv_status (*qkv__record_next)(qkv__record *r, qkv__lines *l, int strict
 /* Fields between TABs, as they are. */
 qkv_status qkv__record_tsv(qkv__record *r, qkv__lines *l, int strict, bool *more);
 
-/* RFC 4180. FORMAT, with the line, for a quote inside a field that has none around it, for anything but a comma after a closing
- * quote, and for a quote that is never closed: the line it opens in; LIMIT for a quoted field of more than QKV__FIELD_MAX,
+/* RFC 4180, with any separator. FORMAT, with the line, for a quote inside a field that has none around it, for anything but a separator
+ * after a closing quote, and for a quote that is never closed: the line it opens in; LIMIT for a quoted field of more than QKV__FIELD_MAX,
  * which is what a forgotten quote makes of a large file. */
 #define QKV__FIELD_MAX ((size_t)64 << 20)
 qkv_status qkv__record_csv(qkv__record *r, qkv__lines *l, int strict, bool *more);
