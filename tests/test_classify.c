@@ -949,7 +949,8 @@ static void labelled_texts_that_do_not_fit(void **state)
     (void)state;
     qkv_transformer_opts o = reader;
     qkv_model *m = word_model(&o);
-    refuses_labelled(m, "good\tw1\nmeh\tw2\n", QKV_FORMAT, "line 2: the model does not know the label \"meh\"");
+    refuses_labelled(m, "meh\tw1\nso\tw2\n", QKV_FORMAT, "line 1: the model does not know the label \"meh\"");
+    refuses_labelled(m, "\tw1\n", QKV_FORMAT, "there are no texts");
     refuses_labelled(m, "label\tw1\n", QKV_FORMAT, "\"label\": if line 1 is a header, give --header");
     refuses_labelled(m, "w1\n", QKV_FORMAT, "--label-column and --text-column choose columns");
     refuses_labelled(m, "good\t \n", QKV_FORMAT, "there are no texts");
@@ -958,6 +959,32 @@ static void labelled_texts_that_do_not_fit(void **state)
     m = word_model(&o);
     refuses_labelled(m, "bad\tw1\n", QKV_UNSUPPORTED, "one label");
     qkv_model_free(m);
+}
+
+static void keep_note(void *data, const char *text) { snprintf(data, 256, "%.250s", text); }
+
+/* Labels that a model does not know, or that are not there, are counted. */
+static void labels_that_are_not_known(void **state)
+{
+    (void)state;
+    static const char file[] = "good\tw1\nmeh\tw2\n Good \tw1\n\tw2\nbad\tw3\n";
+    const qkv_labelled_opts strict = { .strict = 1 };
+    qkv_model *m = word_model(&reader);
+    qkv_confusion c = { 0 };
+    const char *path = labelled_file(file);
+    for (int merges = 0; merges < 2; merges++) {
+        char told[256];
+        const qkv_classify_labelled_opts o = { .size = sizeof o, .note = keep_note, .note_data = told, .merge_labels = merges };
+        assert_int_equal(qkv_classify_labelled(m, path, &o, &c), QKV_OK);
+        assert_true(c.texts == 2 + merges && c.unknown == 2 - merges);
+        assert_non_null(strstr(told, "texts have labels that are not known, the first is line 2, \"meh\": left out"));
+    }
+    const qkv_classify_labelled_opts o = { .size = sizeof o, .labelled = &strict };
+    assert_int_equal(qkv_classify_labelled(m, path, &o, &c), QKV_FORMAT);
+    assert_non_null(strstr(qkv_error(), "line 2: the model does not know the label \"meh\""));
+    qkv_confusion_free(&c);
+    qkv_model_free(m);
+    unlink(path);
 }
 
 /* ---- memory ---- */
@@ -1049,6 +1076,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(hostile_configs, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(confusions_are_counted, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(labelled_texts_that_do_not_fit, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(labels_that_are_not_known, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(any_allocation_may_fail, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -779,9 +779,77 @@ static void what_is_odd_about_the_text_is_told(void **state)
     qkv_training_free(t);
 }
 
+static void write_text(const char *name, const char *text)
+{
+    FILE *f = fopen(in_folder(name), "w");
+    assert_true(f && fputs(text, f) >= 0 && !fclose(f));
+}
+
+/* Semicolons, labels in several spellings, texts without a label, and some that come twice, of which one is in the validation text. */
+static void labelled_text_as_people_have_it(void **state)
+{
+    (void)state;
+    static const char spellings[] =
+        "3 labels differ only in case or white space: \"BILLING\" (1), \"Billing\" (1), \"billing\" (2): "
+        "--merge-labels merges them";
+    write_text("messy.csv", "Art;Text\nbilling;a, b\nbilling ;\"c; d\"\nBILLING;e\n;f\nshipping;g\n\nBilling;h\nshipping;g\n"
+                            "new  line;i\nShipping Co;g\n;\n");
+    write_text("messy.valid.csv", "Art,Text\nBiLLing,\"a, b\"\nshipping,k\nmeh,l\n");
+    for (int merges = 0; merges < 2; merges++) {
+        witness w = { 0 };
+        qkv_training *t = small_training("classify", "messy.csv", merges ? "messy1" : "messy0", "steps", "1", "label-column",
+                                         "Art", "text-column", "Text", "valid", in_folder("messy.valid.csv"), "merge-labels",
+                                         merges ? "yes" : "", NULL);
+        w.training = t;
+        assert_int_equal(run(t, &w, NULL), QKV_OK);
+        const qkv_training_text *x = qkv_training_text_of(t);
+        assert_true(x->texts == 8 && x->unlabelled == 1 && x->empty == 2 && x->repeated == 2);
+        assert_true(x->valid == 1 + merges && x->overlap == merges && x->n_labels == 6 - 2 * merges);
+        assert_string_equal(x->labels[merges ? 1 : 3], "billing");
+        assert_has(w.notes, "1 texts have no label, the first is line 5: left out");
+        if (!merges) assert_has(w.notes, spellings);
+        else assert_has(w.notes, "3 labels that differ only in case or white space are merged: \"BILLING\" (1), ");
+        assert_has(w.notes, merges ? "1 texts have labels that are not known, the first is line 4, \"meh\": left out"
+                                   : "2 texts have labels that are not known, the first is line 2, \"BiLLing\": left out");
+        assert_has(w.summary.data, "texts       8 of 11; left out: 2 empty, 1 without a label\n");
+        assert_has(w.summary.data, "columns     separated by \";\"\nduplicates  2 of the training texts\n");
+        assert_has(w.summary.data, merges ? "validation  2; 1 of them occur in the training text too\n" : "validation  1\n");
+        qkv_training_free(t);
+        qkv_text_free(&w.summary);
+    }
+    static const char *const strict[][2] = { { "messy.csv", "messy.csv: line 5: the label is empty" },
+                                             { "clean.csv", "messy.valid.csv: line 2: the label \"BiLLing\" is not in " } };
+    write_text("clean.csv", "Art;Text\nbilling;a\nshipping;b\n");
+    for (int i = 0; i < 2; i++) {
+        witness w = { 0 };
+        qkv_training *t = small_training("classify", strict[i][0], "messy2", "steps", "1", "label-column", "Art", "text-column",
+                                         "Text", "valid", in_folder("messy.valid.csv"), "strict", "yes", NULL);
+        assert_int_equal(run(t, &w, NULL), QKV_FORMAT);
+        assert_has(qkv_error(), strict[i][1]);
+        qkv_training_free(t);
+    }
+}
+
+/* Pairs that come twice are counted too. */
+static void pairs_that_come_twice(void **state)
+{
+    (void)state;
+    witness w = { 0 };
+    write_text("twice.tsv", "a b\tc d\na b\tc d\na b\tc e\nf\tg\na b\tc d\n");
+    qkv_training *t = small_training("translate", "twice.tsv", "twice.model", "steps", "1", "split", "0", "max-tokens", "16", NULL);
+    w.training = t;
+    assert_int_equal(run(t, &w, NULL), QKV_OK);
+    assert_int_equal(qkv_training_text_of(t)->repeated, 2);
+    assert_has(w.summary.data, "duplicates  2 of the training pairs\n");
+    qkv_training_free(t);
+    qkv_text_free(&w.summary);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(labelled_text_as_people_have_it),
+        cmocka_unit_test(pairs_that_come_twice),
         cmocka_unit_test(options_are_set_by_name),
         cmocka_unit_test(the_first_wrong_option_is_told),
         cmocka_unit_test(what_is_not_set_is_chosen),

@@ -234,7 +234,6 @@ static void refused(void **state)
         int numbers;
     } rows[] = {
         { "sport;\ta text\n", "line 1: one of the labels \"sport;\" is empty", 0 },
-        { "\ta text\n", "line 1: the label is empty", 1 },
         { "1\ta text\n2,5\ta text\n", "line 2: \"2,5\" is not a number", 1 },
         { "inf\ta text\n", "line 1: \"inf\" is not a number", 1 },
         { "score\ttext\n", "if line 1 is a header, give --header", 1 },
@@ -249,6 +248,11 @@ static void refused(void **state)
     fclose(f);
     assert_int_equal(train("equal.tsv", "bad", 1, "1", 0, 1), QKV_FORMAT);
     assert_non_null(strstr(qkv_error(), "every text has the number 3"));
+    write_texts("some.tsv", 30, 1, "\ta text\n");
+    assert_int_equal(train("some.tsv", "some", 1, "1", 0, 1), QKV_OK); /* a text without a number is left out */
+    qkv_text text = { 0 };
+    assert_int_equal(measure("some", "some.tsv", &text).numbers.texts, 30);
+    qkv_text_free(&text);
 }
 
 int main(void)

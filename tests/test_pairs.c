@@ -206,23 +206,27 @@ static void split_and_overlap(void **state)
 {
     (void)state;
     qkv_pairs *all = make_pairs(), *kept = qkv_pairs_new(), *held = qkv_pairs_new();
-    int64_t count, ids = 0;
+    int64_t count, repeated, ids = 0;
     for (int i = 0; i < PAIRS; i++) ids += target_length(i);
     assert_int_equal(qkv__pairs_target_ids(all), ids);
     assert_int_equal(qkv__pairs_split(all, 3, kept, held), QKV_OK);
     assert_int_equal(qkv_pairs_count(held), PAIRS / 3);
     assert_int_equal(qkv_pairs_count(kept), PAIRS - PAIRS / 3);
-    assert_int_equal(qkv__pairs_overlap(kept, held, &count), QKV_OK);
+    assert_int_equal(qkv__pairs_repeats(kept, held, &repeated, &count), QKV_OK);
     assert_int_equal(count, 0);
-    assert_int_equal(qkv__pairs_overlap(all, held, &count), QKV_OK);
+    assert_int_equal(qkv__pairs_repeats(all, held, &repeated, &count), QKV_OK);
     assert_int_equal(count, PAIRS / 3);
+    assert_int_equal(repeated, 0);
     /* The same ids, cut elsewhere, are another pair. */
     const int32_t one[] = { 1, 2, 3 };
     qkv_pairs *a = qkv_pairs_new(), *b = qkv_pairs_new();
     assert_int_equal(qkv_pairs_add(a, one, 1, one + 1, 2), QKV_OK);
     assert_int_equal(qkv_pairs_add(b, one, 2, one + 2, 1), QKV_OK);
-    assert_int_equal(qkv__pairs_overlap(a, b, &count), QKV_OK);
+    assert_int_equal(qkv__pairs_repeats(a, b, &repeated, &count), QKV_OK);
     assert_int_equal(count, 0);
+    assert_int_equal(qkv_pairs_add(a, one, 1, one + 1, 2), QKV_OK);
+    assert_int_equal(qkv__pairs_repeats(a, b, &repeated, &count), QKV_OK);
+    assert_int_equal(repeated, 1);
     qkv_pairs *const every[] = { all, kept, held, a, b };
     for (int i = 0; i < 5; i++) qkv_pairs_free(every[i]);
 }
@@ -233,7 +237,7 @@ static void opened_from_a_file(void **state)
     (void)state;
     char path[] = "/tmp/test-pairs-XXXXXX";
     const int32_t one[] = { 1 };
-    int64_t overlap, n, m;
+    int64_t overlap, repeated, n, m;
     close(mkstemp(path));
     qkv_pairs *all = make_pairs(), *opened = qkv_pairs_new();
     assert_int_equal(qkv__pairs_write(all, path), QKV_OK);
@@ -246,7 +250,7 @@ static void opened_from_a_file(void **state)
         assert_int_equal(n, m);
         assert_memory_equal(a, b, sizeof *a * (size_t)n);
     }
-    assert_int_equal(qkv__pairs_overlap(all, opened, &overlap), QKV_OK);
+    assert_int_equal(qkv__pairs_repeats(all, opened, &repeated, &overlap), QKV_OK);
     assert_int_equal(overlap, PAIRS);
     assert_int_equal(qkv_pairs_add(opened, one, 1, one, 1), QKV_USAGE);
     qkv_pairs_free(opened);
@@ -271,7 +275,7 @@ static void written_where_room_was_made(void **state)
     for (int in_file = 0; in_file < 2; in_file++) {
         qkv_pairs *p = in_file ? qkv__pairs_new_with_limit(16) : qkv_pairs_new();
         const int32_t one[] = { 7 };
-        int64_t overlap = 0;
+        int64_t overlap = 0, repeated;
         assert_int_equal(qkv_pairs_add(p, one, 1, one, 1), QKV_OK);
         assert_int_equal(qkv__pairs_make_room(p, 0, 0), QKV_OK);
         assert_int_equal(qkv_pairs_count(p), 0);
@@ -281,7 +285,7 @@ static void written_where_room_was_made(void **state)
         memcpy(to.ends, from.ends, 2 * sizeof *to.ends * (size_t)from.n);
         memcpy(to.ids, from.ids, sizeof *to.ids * (size_t)from.n_ids);
         assert_int_equal(qkv__pairs_arrays(p).n_ids, from.n_ids);
-        assert_int_equal(qkv__pairs_overlap(all, p, &overlap), QKV_OK);
+        assert_int_equal(qkv__pairs_repeats(all, p, &repeated, &overlap), QKV_OK);
         assert_int_equal(overlap, PAIRS);
         assert_int_equal(qkv_pairs_add(p, one, 1, one, 1), QKV_OK);
         assert_int_equal(qkv_pairs_count(p), PAIRS + 1);

@@ -48,12 +48,15 @@ typedef struct qkv_training_text {
     int64_t texts, n_parts;      /* that are trained on; n_parts 0: they are whole */
     int64_t empty, too_long;     /* left out */
     int64_t valid;               /* to measure progress on */
-    int64_t overlap;             /* of these, those that are trained on too */
+    int64_t overlap;             /* of these, those that are trained on too; labelled texts with any label */
     const char *const *labels;   /* of a classifier, in their order; NULL: none */
     const int64_t *label_counts; /* texts of each */
     int64_t n_labels;
-    const char *unit; /* what a step counts: "target tokens", "texts" */
-    void *reserved[4];
+    const char *unit;      /* what a step counts: "target tokens", "texts" */
+    int64_t unlabelled;    /* labelled texts without a label: left out too */
+    int64_t repeated;      /* of pairs and labelled texts that are trained on, those that equal another one before them */
+    const char *separator; /* of the columns of the training file, where it is not the one of its ending: ";"; NULL: it is */
+    void *reserved[1];
 } qkv_training_text;
 
 /* NULL before the text was read. The model is the one that is trained, and NULL before it is made. Both are the training's. */

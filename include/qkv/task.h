@@ -313,7 +313,8 @@ typedef struct qkv_confusion {
     const char **labels;    /* (classes): the model's, which must live as long */
     int64_t cut;            /* texts that were longer than max_length */
     size_t counts_bytes, labels_bytes;
-    void *reserved[4];
+    int64_t unknown; /* texts with a label that the model does not have: left out */
+    void *reserved[3];
 } qkv_confusion;
 QKV_API void qkv_confusion_free(qkv_confusion *c);
 
@@ -325,11 +326,13 @@ typedef struct qkv_classify_labelled_opts {
     void (*note)(void *data, const char *text); /* a sentence about lines that were repaired or left out; NULL: none */
     void *note_data;
     double threshold; /* of several labels, as in qkv_classified_opts */
+    int merge_labels; /* 1: a label may differ from the model's in case and white space */
 } qkv_classify_labelled_opts;
 
 /* Classifies every text of a file or folder of labelled texts, see qkv_labelled_read(), and counts what was said of it: the
- * likeliest class, of equals the first. UNSUPPORTED for a model without labels, or with one; FORMAT for a label that it does
- * not have and for no text at all; USAGE for NULL; and the errors of qkv_labelled_read() and qkv_classify(). *out then holds
+ * likeliest class, of equals the first. Texts with a label that the model does not have are left out and counted; when
+ * labelled->strict they are FORMAT. UNSUPPORTED for a model without labels, or with one; FORMAT for no text at all, and
+ * for none with a label that it has; USAGE for NULL; and the errors of qkv_labelled_read() and qkv_classify(). *out then holds
  * nothing. note is called on the thread of the call. */
 QKV_API qkv_status qkv_classify_labelled(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *opts,
                                          qkv_confusion *out);
@@ -342,7 +345,8 @@ typedef struct qkv_labelled_score {
     int64_t exact; /* of several labels: texts that have just the labels that were said */
     qkv_labels_score labels;
     qkv_numbers_score numbers;
-    void *reserved[4];
+    int64_t unknown; /* texts with a label that the model does not have: left out */
+    void *reserved[3];
 } qkv_labelled_score;
 
 /* text: what was measured as in qkv_labels_text() or qkv_numbers_text(), with json as an object; it is yours. UNSUPPORTED for

@@ -324,7 +324,7 @@ typedef struct qkv_labelled {
     size_t label_length, text_length, pair_length;
     const char *path; /* the file it comes from, and its line there, for sentences */
     int64_t line;
-    int64_t repaired; /* of a file in a folder: the first line that was not UTF-8; 0: none, or another format */
+    int64_t repaired;           /* of a file in a folder: the first line that was not UTF-8; 0: none, or another format */
     const char *const *columns; /* with `rows`: n_columns of a table, or the one object of JSONL; else NULL */
     const size_t *column_lengths;
     int64_t n_columns;
@@ -358,11 +358,11 @@ typedef struct qkv_labelled_opts {
                               joined with this, and a label may be empty; NULL: neither */
     int numbers;           /* 1: a label of JSONL may be any number */
     const char *column_separator; /* of tables: "tab", "comma", "semicolon" or "bar", or the character. NULL: found in the first
-                                     256 KiB: of CSV , TAB ; or |, the one whose header has the names, and by which all rows have as
-                                     many columns; of TSV a TAB where the first row has one, else ; | or , by the same rule */
-    int rows;                     /* 1: every row of a file is given, with its columns: a header first, and those that are left out
-                                     otherwise, with the text "". TSV has a header where its names are those that texts and labels
-                                     mostly have; one column is the text. With no_label, for tables of texts alone */
+                                     256 KiB: of CSV , TAB ; or |, the one whose header has the names, and by which all rows
+                                     have as many columns; of TSV a TAB where the first row has one, else ; | or , */
+    int rows;                     /* 1: every row of a file is given, with its columns: a header first, and those without a text,
+                                     which is then "". Labels are not looked at. TSV has a header where it has names that texts
+                                     and labels mostly have; a table of one column is texts alone */
     int preferred;                /* 1: columns that are not in the file are as if they were not given */
 } qkv_labelled_opts;
 

@@ -10,6 +10,7 @@
 #include "../task/texts.h"
 #include "../text/pairs.h"
 #include "../text/label_list.h"
+#include "../text/table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -75,6 +76,8 @@ typedef struct labelled_reading {
     bool held;        /* only those that are held back, else only the others */
     int64_t number, max_length;
     qkv__labelled_look look;
+    qkv__unknown_labels unknown;
+    char separator; /* of the columns of a table */
     qkv_word_counts *words;
     qkv__survey *survey;
 } labelled_reading;
@@ -89,7 +92,8 @@ static qkv_labelled_opts labelled_opts(const qkv_training *t)
                                 .strict = v->strict,
                                 .header = v->header,
                                 .separator = v->label_separator,
-                                .numbers = v->numbers };
+                                .numbers = v->numbers,
+                                .column_separator = v->separator };
 }
 
 static qkv_status read_labelled(labelled_reading *r, qkv_labelled_each each, bool quiet, qkv_corpus_read *read)
@@ -208,10 +212,12 @@ static qkv_status check_numbers(const qkv_training *t)
     return qkv__fail(QKV_FORMAT, "%s: every text has the number %g: there is nothing to learn", path, t->numbers.mean);
 }
 
-static qkv_status check_classes(const qkv_training *t)
+static qkv_status check_classes(const qkv_training *t, const qkv_corpus_read *read)
 {
     const char *path = t->o.v.train_labelled.at[0];
     if (t->labels.n > 1) return QKV_OK;
+    if (!t->labels.n && read->unlabelled)
+        return qkv__fail(QKV_FORMAT, "%s: no text has a label: --label-column chooses the column", path);
     if (!t->labels.n) return qkv__fail(QKV_FORMAT, problem_of(t) ? "%s: no text has a label" : "%s: there are no texts", path);
     return qkv__fail(QKV_FORMAT,
                      problem_of(t) ? "%s: there is one label, \"%.60s\": two at least are needed"
@@ -221,16 +227,25 @@ static qkv_status check_classes(const qkv_training *t)
 
 static qkv_status survey_labelled(qkv_training *t, qkv__survey *s)
 {
-    char warning[512];
+    char text[512];
+    int alike = 0;
     const qkv_labelled_opts opts = labelled_opts(t);
     labelled_reading r = { .t = t, .path = t->o.v.train_labelled.at[0], .survey = s, .look.opts = &opts };
+    qkv_corpus_read read = { 0 };
     qkv__label_set_free(&t->labels);
     memset(&t->numbers, 0, sizeof t->numbers);
-    qkv_status status = read_labelled(&r, take_label, true, NULL);
+    qkv_status status = read_labelled(&r, take_label, true, &read);
     if (t->o.v.numbers) return status ? status : check_numbers(t);
-    if (!status) status = qkv__labelled_check(&r.look, &t->labels, r.path, warning);
-    if (!status && *warning) qkv__training_note(t, "%s", warning);
-    return status ? status : check_classes(t);
+    if (!status) status = qkv__labelled_check(&r.look, &t->labels, r.path, text);
+    if (!status && *text) qkv__training_note(t, "%s", text);
+    if (!status) status = qkv__labels_alike(&t->labels, t->o.v.merge_labels, &alike, text);
+    if (!status && alike)
+        qkv__training_note(t,
+                           t->o.v.merge_labels
+                               ? "%s: %d labels that differ only in case or white space are merged: %s"
+                               : QKV__N("%s: %d labels differ only in case or white space: %s: --merge-labels merges them"),
+                           r.path, alike, text);
+    return status ? status : check_classes(t, &read);
 }
 
 /* ---- the texts ---- */
@@ -257,12 +272,22 @@ static qkv_status add_labelled_words(qkv_training *t, qkv_word_counts *sources, 
     return read_labelled(&r, take_words, true, NULL);
 }
 
-static qkv_status find_class(const labelled_reading *r, const qkv_labelled *x, const char *label, int *class_id)
+/* -1: a label of validation text that no training text has, which is counted; when strict: FORMAT. */
+static qkv_status find_class(labelled_reading *r, const qkv_labelled *x, const char *label, int *class_id)
 {
-    *class_id = qkv__label_find(&r->t->labels, label);
-    if (*class_id >= 0) return QKV_OK;
+    qkv_status status = qkv__label_match(&r->t->labels, label, class_id);
+    if (status || *class_id >= 0) return status;
+    if (!r->t->o.v.strict) return qkv__note_unknown(&r->unknown, x, label), QKV_OK;
     return qkv__fail(QKV_FORMAT, "%s: line %lld: the label \"%.60s\" is not in %s%s", x->path, (long long)x->line, label,
                      r->t->o.v.train_labelled.at[0], qkv__header_hint(x));
+}
+
+/* By its text alone, whatever its label. */
+static qkv_status note_text(labelled_reading *r, const qkv_labelled *x)
+{
+    qkv__hashes *h = r->pairs == r->t->valid ? &r->t->valid_hashes : &r->t->hashes;
+    r->separator = (char)x->separator;
+    return qkv__hashes_add_text(h, x->text, x->text_length, x->pair, x->pair_length);
 }
 
 /* Texts of each class, of those that are read. */
@@ -276,8 +301,9 @@ static qkv_status take_text(void *data, const qkv_labelled *x)
     labelled_reading *r = data;
     int class_id;
     qkv_status status = find_class(r, x, x->label, &class_id);
-    if (status || is_passed_over(r)) return status;
+    if (status || class_id < 0 || is_passed_over(r)) return status;
     class_counts(r)[class_id]++;
+    if ((status = note_text(r, x))) return status;
     return qkv_pairs_add_text(r->pairs, r->t->model, x->text, x->text_length, x->pair, x->pair_length, r->max_length,
                               (int32_t)class_id);
 }
@@ -290,10 +316,13 @@ static qkv_status take_several(void *data, const qkv_labelled *x)
     int class_id;
     memset(t->has, 0, (size_t)t->labels.n);
     for (const char *at = qkv__first_label(x); at;) {
-        if (!qkv__next_label(x, &at, t->o.v.label_separator, label) || find_class(r, x, label, &class_id)) return QKV_FORMAT;
+        if (!qkv__next_label(x, &at, t->o.v.label_separator, label)) return QKV_FORMAT;
+        qkv_status status = find_class(r, x, label, &class_id);
+        if (status || class_id < 0) return status;
         t->has[class_id] = 1;
     }
     if (is_passed_over(r)) return QKV_OK;
+    if (note_text(r, x)) return QKV_MEMORY;
     for (int i = 0; i < t->labels.n; i++) class_counts(r)[i] += t->has[i];
     return qkv_pairs_add_text_labels(r->pairs, t->model, x->text, x->text_length, x->pair, x->pair_length, r->max_length,
                                      t->has, t->labels.n);
@@ -305,6 +334,7 @@ static qkv_status take_number(void *data, const qkv_labelled *x)
     double number;
     qkv_status status = read_number(x, &number);
     if (status || is_passed_over(r)) return status;
+    if ((status = note_text(r, x))) return status;
     return qkv_pairs_add_text_number(r->pairs, r->t->model, x->text, x->text_length, x->pair, x->pair_length, r->max_length,
                                      (float)((number - r->t->numbers.mean) / number_scale(r->t)));
 }
@@ -344,6 +374,10 @@ static qkv_status read_valid_texts(qkv_training *t, int64_t max_length)
     const qkv__paths *f = v->valid.n ? &v->valid : &v->train_labelled;
     labelled_reading r = { .t = t, .path = f->at[0], .pairs = t->valid, .held = true, .max_length = max_length };
     qkv_status status = read_labelled(&r, reader_of(t), !v->valid.n, NULL);
+    if (!status) qkv__tell_unknown(qkv__training_notes(t), r.path, &r.unknown);
+    if (!status && r.unknown.n && !qkv_pairs_count(t->valid))
+        return qkv__fail(QKV_FORMAT, "%s: line %lld: the label \"%.60s\" is not in %s, nor is any other", r.path,
+                         (long long)r.unknown.first_line, r.unknown.first, v->train_labelled.at[0]);
     if (status || !qkv_pairs_count(t->valid))
         return status || !v->valid.n ? status : qkv__fail(QKV_FORMAT, "%s: there are no texts", r.path);
     if (v->numbers) return QKV_OK;
@@ -379,15 +413,25 @@ static qkv_status begin_counts(qkv_training *t)
     return QKV_OK;
 }
 
-static qkv_status read_both(qkv_training *t, void *told)
+/* What is told of the texts that were read. */
+typedef struct labelled_told {
+    qkv_corpus_read read;
+    char separator; /* where it is not that of the file's ending */
+} labelled_told;
+
+static qkv_status read_both(qkv_training *t, void *data)
 {
     const qkv__training_values *v = &t->o.v;
+    labelled_told *told = data;
+    qkv_labelled_format format;
     /* the end is not counted */
     labelled_reading r = { .t = t,
                            .path = v->train_labelled.at[0],
                            .pairs = t->pairs,
                            .max_length = qkv__readable_length(t->model, v->max_length + 1) - 1 };
-    qkv_status status = read_labelled(&r, reader_of(t), false, told);
+    qkv_status status = read_labelled(&r, reader_of(t), false, &told->read);
+    if (!status) status = qkv__labelled_format(r.path, &format);
+    if (!status && r.separator != (format == QKV_LABELLED_CSV ? ',' : '\t')) told->separator = r.separator;
     return !status && (v->valid.n || v->split > 0) ? read_valid_texts(t, r.max_length) : status;
 }
 
@@ -413,14 +457,17 @@ static qkv_status count_ngrams(const qkv_training *t)
 
 static qkv_status read_texts(qkv_training *t)
 {
-    qkv_corpus_read read = { 0 };
+    labelled_told told = { 0 };
     size_t bytes = sizeof(int64_t) * (size_t)t->labels.n;
     qkv_status status = begin_counts(t);
     if (!status && t->continues_numbers) unfold_numbers(t);
-    if (!status) status = qkv__read_for_all(t, read_both, &read, sizeof read);
+    if (!status) status = qkv__read_for_all(t, read_both, &told, sizeof told);
     if (!status) status = qkv__dist_copy(t->labels.counts, bytes);
     if (!status) status = qkv__dist_copy(t->valid_counts, bytes);
-    t->text.empty = read.empty;
+    t->text.empty = told.read.empty;
+    t->text.unlabelled = told.read.unlabelled;
+    t->separator[0] = told.separator;
+    t->text.separator = told.separator ? t->separator : NULL;
     if (!status && !problem_of(t)) status = weigh_classes(t);
     if (!status) status = count_ngrams(t);
     return status ? status : set_problem(t);

@@ -4,9 +4,11 @@
 
 #include "../base/language.h"
 #include "../base/memory.h"
+#include "../text/label_list.h"
 #include "../text/table.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- names ---- */
@@ -53,8 +55,124 @@ qkv_status qkv__label_add(qkv__label_set *s, const char *name)
     return QKV_OK;
 }
 
+/* ---- names that differ only in case or white space ---- */
+
+typedef struct qkv__label_key {
+    char *text;
+    int class_id;
+} label_key;
+
+static int by_key(const void *a, const void *b)
+{
+    const label_key *x = a, *y = b;
+    int order = strcmp(x->text, y->text);
+    return order ? order : (x->class_id > y->class_id) - (x->class_id < y->class_id);
+}
+
+static void free_keys(qkv__label_set *s)
+{
+    for (int i = 0; i < s->n_keys; i++) qkv__release_text(s->keys[i].text);
+    qkv__release(s->keys, s->keys_bytes);
+    s->keys = NULL;
+    s->n_keys = 0;
+    s->keys_bytes = 0;
+}
+
+static qkv_status make_keys(qkv__label_set *s)
+{
+    qkv_text key = { 0 };
+    free_keys(s);
+    qkv_status status = qkv__grow((void **)&s->keys, &s->keys_bytes, ((size_t)s->n + 1) * sizeof *s->keys);
+    for (int i = 0; i < s->n && !status; i++) {
+        if ((status = qkv__label_key(s->names[i], &key))) break;
+        s->keys[i] = (label_key){ qkv__copy_text(key.data), i };
+        if (s->keys[i].text) s->n_keys++;
+        else status = QKV_MEMORY;
+    }
+    qkv_text_free(&key);
+    if (!status) qsort(s->keys, (size_t)s->n_keys, sizeof *s->keys, by_key);
+    return status;
+}
+
+/* Adds a group of names, keys[from] to keys[to - 1], to the list. */
+static void put_group(const qkv__label_set *s, int from, int to, char list[512])
+{
+    enum { SHOWN = 3 };
+    for (int i = from; i < to && i < from + SHOWN; i++) {
+        int c = s->keys[i].class_id;
+        size_t used = strlen(list);
+        snprintf(list + used, 512 - used, "%s\"%.40s\" (%lld)",
+                 i > from ? ", "
+                 : used   ? "; "
+                          : "",
+                 s->names[c], (long long)s->counts[c]);
+    }
+    size_t used = strlen(list);
+    if (to - from > SHOWN) snprintf(list + used, 512 - used, ", ...");
+}
+
+/* The names of keys[from] to keys[to - 1] become the one that occurs most often: of the others, counts are -1. */
+static void join_group(qkv__label_set *s, int from, int to)
+{
+    int best = s->keys[from].class_id;
+    int64_t all = 0;
+    for (int i = from; i < to; i++) {
+        int c = s->keys[i].class_id;
+        all += s->counts[c];
+        if (s->counts[c] > s->counts[best]) best = c;
+    }
+    for (int i = from; i < to; i++) s->counts[s->keys[i].class_id] = -1;
+    s->counts[best] = all;
+}
+
+qkv_status qkv__labels_alike(qkv__label_set *s, bool merges, int *alike, char list[512])
+{
+    enum { GROUPS = 3 };
+    int groups = 0, kept = 0;
+    *alike = 0;
+    *list = '\0';
+    qkv_status status = make_keys(s);
+    for (int from = 0, to; from < s->n_keys && !status; from = to) {
+        for (to = from + 1; to < s->n_keys && !strcmp(s->keys[to].text, s->keys[from].text);) to++;
+        if (to - from < 2) continue;
+        *alike += to - from;
+        if (groups++ < GROUPS) put_group(s, from, to, list);
+        if (merges) join_group(s, from, to);
+    }
+    if (groups > GROUPS) snprintf(list + strlen(list), 512 - strlen(list), "; ...");
+    for (int i = 0; i < s->n && !status; i++) {
+        if (s->counts[i] < 0) {
+            qkv__release_text(s->names[i]);
+            continue;
+        }
+        s->names[kept] = s->names[i];
+        s->counts[kept++] = s->counts[i];
+    }
+    if (!status) s->n = kept;
+    if (!status && merges) return make_keys(s);
+    free_keys(s);
+    return status;
+}
+
+qkv_status qkv__label_match(const qkv__label_set *s, const char *name, int *class_id)
+{
+    *class_id = qkv__label_find(s, name);
+    if (*class_id >= 0 || !s->n_keys) return QKV_OK;
+    qkv_text key = { 0 };
+    qkv_status status = qkv__label_key(name, &key);
+    for (int from = 0, to = s->n_keys; from < to && !status;) {
+        int middle = from + (to - from) / 2, order = strcmp(s->keys[middle].text, key.data);
+        if (!order) *class_id = s->keys[middle].class_id;
+        if (order < 0) from = middle + 1;
+        else to = order ? middle : from;
+    }
+    qkv_text_free(&key);
+    return status;
+}
+
 void qkv__label_set_free(qkv__label_set *s)
 {
+    free_keys(s);
     for (int i = 0; i < s->n; i++) qkv__release_text(s->names[i]);
     qkv__release(s->names, s->names_bytes);
     qkv__release(s->counts, s->counts_bytes);

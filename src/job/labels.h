@@ -12,7 +12,18 @@ typedef struct qkv__label_set {
     int64_t *counts; /* texts of each */
     size_t names_bytes, counts_bytes;
     int n;
+    struct qkv__label_key *keys; /* of a set that was merged: n_keys, sorted */
+    size_t keys_bytes;
+    int n_keys;
 } qkv__label_set;
+
+/* The number of a name, or in a merged set of one that differs from it only in case or white space, to *class_id; -1: there is none.
+ * MEMORY. */
+qkv_status qkv__label_match(const qkv__label_set *s, const char *name, int *class_id);
+
+/* Tells which names differ only in case or white space: *alike of them, and the first of them with their counts in list. With merges,
+ * each group becomes one name: the one that occurs most often, of equals the first. MEMORY. */
+qkv_status qkv__labels_alike(qkv__label_set *s, bool merges, int *alike, char list[512]);
 
 /* The number of a name, -1 when there is none; counts a text of it, and adds it, where it belongs, if it is new: MEMORY. */
 int qkv__label_find(const qkv__label_set *s, const char *name);

@@ -106,6 +106,8 @@ char *qkv__training_about(const qkv_training *t)
     json_t *all = json_object();
     json_object_set_new(all, "left_out",
                         json_pack("{s:I, s:I}", "empty", (json_int_t)x->empty, "too_long", (json_int_t)x->too_long));
+    if (x->unlabelled)
+        json_object_set_new(json_object_get(all, "left_out"), "unlabelled", json_integer((json_int_t)x->unlabelled));
     if (t->labels.n) json_object_set_new(all, "classes", labels_json(t));
     json_object_set_new(all, "vocabulary", json_integer(qkv_tokenizer_size(qkv_model_source_tokenizer(t->model))));
     json_object_set_new(all, "parameters", json_integer((json_int_t)qkv_params_count(qkv_model_params(t->model))));

@@ -16,18 +16,32 @@ static void put_texts(qkv__out *out, const qkv_training_text *x)
 {
     put_row_name(out, x->noun);
     qkv__out_printf(out, "%lld", (long long)x->texts);
-    int64_t left_out = x->empty + x->too_long;
+    int64_t left_out = x->empty + x->unlabelled + x->too_long;
     if (left_out) qkv__out_printf(out, qkv__translated(" of %lld"), (long long)(x->texts + left_out));
     if (x->parts) qkv__out_printf(out, qkv__translated(", cut into %lld %s"), (long long)x->n_parts, qkv__translated(x->parts));
     if (left_out) qkv__out_printf(out, qkv__translated("; left out:"));
     if (x->empty) qkv__out_printf(out, qkv__translated(" %lld empty"), (long long)x->empty);
+    if (x->unlabelled)
+        qkv__out_printf(out, qkv__translated("%s %lld without a label"), x->empty ? qkv__translated(",") : "",
+                        (long long)x->unlabelled);
     if (x->too_long)
-        qkv__out_printf(out, qkv__translated("%s %lld longer than --max-length"), x->empty ? qkv__translated(",") : "",
-                        (long long)x->too_long);
+        qkv__out_printf(out, qkv__translated("%s %lld longer than --max-length"),
+                        x->empty || x->unlabelled ? qkv__translated(",") : "", (long long)x->too_long);
     qkv__out_printf(out, "\n");
+    if (x->separator) {
+        put_row_name(out, QKV__N("columns"));
+        qkv__out_printf(out, qkv__translated("separated by \"%s\"\n"), *x->separator == '\t' ? "TAB" : x->separator);
+    }
+    if (x->repeated) {
+        put_row_name(out, QKV__N("duplicates"));
+        qkv__out_printf(out, qkv__translated("%lld of the training %s\n"), (long long)x->repeated, qkv__translated(x->noun));
+    }
     if (!x->valid) return;
     put_row_name(out, QKV__N("validation"));
-    qkv__out_printf(out, "%lld\n", (long long)x->valid);
+    qkv__out_printf(out, "%lld", (long long)x->valid);
+    if (x->overlap)
+        qkv__out_printf(out, qkv__translated("; %lld of them occur in the training text too"), (long long)x->overlap);
+    qkv__out_printf(out, "\n");
 }
 
 /* How many bytes of a label are shown: whole characters, and not many that have no width. */

@@ -52,6 +52,8 @@ static void forget_text(qkv_training *t)
     t->model = NULL;
     t->pairs = t->valid = NULL;
     qkv__label_set_free(&t->labels);
+    qkv__hashes_free(&t->hashes);
+    qkv__hashes_free(&t->valid_hashes);
     t->has_text = t->has_objective = false;
 }
 
@@ -201,12 +203,27 @@ static qkv_status check_folder(qkv_training *t)
 
 /* ---- the text ---- */
 
-/* Rank 0 tells of it, and it alone reads all ids for that. */
+/* Rank 0 counts for all: labelled texts as they were read, others as ids. */
+static qkv_status count_repeats(qkv_training *t)
+{
+    int64_t counts[2] = { 0 }; /* repeated, in both */
+    qkv_status status = QKV_OK;
+    if (t->job->bit == QKV__CLASSIFY) qkv__hashes_count(&t->hashes, &t->valid_hashes, &counts[0], &counts[1]);
+    else if (!qkv_dist_rank()) status = qkv__pairs_repeats(t->pairs, t->valid, &counts[0], &counts[1]);
+    qkv__hashes_free(&t->hashes);
+    qkv__hashes_free(&t->valid_hashes);
+    status = qkv__share_status(status);
+    if (!status) status = qkv__dist_copy(counts, sizeof counts);
+    if (t->job->bit == QKV__CLASSIFY || t->job->bit == QKV__TRANSLATE) t->text.repeated = counts[0];
+    t->text.overlap = counts[1];
+    return status;
+}
+
 static qkv_status check_overlap(qkv_training *t)
 {
-    if (qkv_dist_rank()) return QKV_OK;
     int64_t n = qkv_pairs_count(t->valid);
-    qkv_status status = qkv__pairs_overlap(t->pairs, t->valid, &t->text.overlap);
+    qkv_status status = count_repeats(t);
+    if (qkv_dist_rank()) return status;
     if (!status && t->text.overlap && t->o.v.valid.n)
         qkv__training_note(t, "%s: %lld of %lld %s are in the training text too: what is measured on them says less",
                            t->o.v.valid.at[0], (long long)t->text.overlap, (long long)n,

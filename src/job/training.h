@@ -4,6 +4,7 @@
 
 #include "../base/language.h"
 #include "../text/notes.h"
+#include "../text/repeats.h"
 #include "labels.h"
 #include "values.h"
 
@@ -74,6 +75,7 @@ struct qkv_training {
     bool has_objective; /* else translation's */
     qkv_masking_opts masking;
     qkv__label_set labels;
+    qkv__hashes hashes, valid_hashes; /* of labelled texts, while they are read */
     struct {
         int64_t n;
         double mean, squares; /* squares: of the distances from the mean, added up */
@@ -86,6 +88,7 @@ struct qkv_training {
     size_t weights_bytes, valid_counts_bytes;
     qkv__valid_lines lines; /* of a translator, where they are needed */
     qkv_training_text text;
+    char separator[2]; /* that it points to */
     bool has_text;
     int64_t planned_steps;                      /* that --minutes allows; 0: not planned */
     int64_t planned_validations;                /* the same; 0: not planned, or one every --valid-every steps */

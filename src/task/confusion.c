@@ -18,24 +18,34 @@ int64_t qkv__likeliest_class(const float *row, int64_t n)
 
 /* ---- one label ---- */
 
-static qkv_status find_label(const qkv_model *m, const qkv_labelled *x, const char *label, int64_t *out)
+/* merges: case and white space may differ. -1: the model does not have it. MEMORY. */
+static qkv_status find_label(const qkv_model *m, const char *label, bool merges, int64_t *out)
 {
     const char *name;
-    for (int64_t i = 0; (name = qkv_model_label(m, i)); i++)
-        if (!strcmp(name, label)) return *out = i, QKV_OK;
-    return qkv__fail(QKV_FORMAT, "%s: line %lld: the model does not know the label \"%.60s\"%s", x->path, (long long)x->line,
-                     label, x->line == 1 ? ": if line 1 is a header, give --header" : "");
+    qkv_text key = { 0 }, other = { 0 };
+    for (*out = 0; (name = qkv_model_label(m, *out)); ++*out)
+        if (!strcmp(name, label)) return QKV_OK;
+    qkv_status status = merges ? qkv__label_key(label, &key) : QKV_OK;
+    for (*out = 0; merges && !status && (name = qkv_model_label(m, *out)); ++*out)
+        if ((status = qkv__label_key(name, &other)) || !strcmp(key.data, other.data)) break;
+    if (!merges || !name) *out = -1;
+    qkv_text_free(&key);
+    qkv_text_free(&other);
+    return status;
 }
 
 typedef struct one_label {
     const qkv_model *model;
     qkv_confusion *out;
+    bool merges;
 } one_label;
 
-static qkv_status read_class(void *data, const qkv_labelled *x, double *target)
+static qkv_status read_class(void *data, const qkv_labelled *x, double *target, const char **unknown)
 {
+    const one_label *one = data;
     int64_t class_id = 0;
-    qkv_status status = find_label(((one_label *)data)->model, x, x->label, &class_id);
+    qkv_status status = find_label(one->model, x->label, one->merges, &class_id);
+    if (class_id < 0) *unknown = x->label;
     *target = (double)class_id;
     return status;
 }
@@ -85,12 +95,17 @@ qkv_status qkv_classify_labelled(const qkv_model *m, const char *path, const qkv
                                  qkv_confusion *out)
 {
     qkv_classify_labelled_opts o;
-    one_label data = { m, out };
+    one_label data = { m, out, false };
+    qkv__labelled_counts counts = { 0 };
     const qkv__labelled_use use = { .width = 1, .read = read_class, .count = count_class, .data = &data };
     qkv_status status = read_labelled_opts(m, path, out, opts, &o);
     if (status) return status;
+    data.merges = o.merge_labels;
     status = begin_confusion(m, out);
-    if (!status) status = qkv__classify_each(m, path, &o, &use, &out->texts, &out->cut);
+    if (!status) status = qkv__classify_each(m, path, &o, &use, &counts);
+    out->texts = counts.texts;
+    out->cut = counts.cut;
+    out->unknown = counts.unknown;
     if (status) qkv_confusion_free(out);
     return status;
 }
@@ -111,17 +126,19 @@ typedef struct several_labels {
     int64_t labels, exact;
     int64_t *said, *is, *right; /* (labels) texts */
     double threshold;
+    bool merges;
+    char label[QKV__LABEL_MAX]; /* that was read last */
 } several_labels;
 
-static qkv_status read_labels(void *data, const qkv_labelled *x, double *target)
+static qkv_status read_labels(void *data, const qkv_labelled *x, double *target, const char **unknown)
 {
-    const several_labels *s = data;
-    char label[QKV__LABEL_MAX];
+    several_labels *s = data;
     qkv_status status = QKV_OK;
     for (const char *at = qkv__first_label(x); at && !status;) {
         int64_t class_id = 0;
-        if (!qkv__next_label(x, &at, s->separator, label)) return QKV_FORMAT;
-        status = find_label(s->model, x, label, &class_id);
+        if (!qkv__next_label(x, &at, s->separator, s->label)) return QKV_FORMAT;
+        status = find_label(s->model, s->label, s->merges, &class_id);
+        if (class_id < 0) return *unknown = s->label, status;
         target[class_id] = 1;
     }
     return status;
@@ -142,10 +159,20 @@ static qkv_status count_said(void *data, const float *row, int64_t n, const doub
     return QKV_OK;
 }
 
+static void set_counts(qkv_labelled_score *out, const qkv__labelled_counts *counts)
+{
+    out->texts = counts->texts;
+    out->cut = counts->cut;
+    out->unknown = counts->unknown;
+}
+
 static qkv_status score_several(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *o, int json,
                                 qkv_labelled_score *out, qkv_text *text)
 {
-    several_labels s = { .model = m, .labels = count_labels(m), .threshold = qkv__label_threshold(o->threshold) };
+    several_labels s = {
+        .model = m, .labels = count_labels(m), .threshold = qkv__label_threshold(o->threshold), .merges = o->merge_labels
+    };
+    qkv__labelled_counts counts = { 0 };
     s.separator = o->labelled->separator;
     const qkv__labelled_use use = { .width = s.labels, .read = read_labels, .count = count_said, .data = &s };
     size_t n = (size_t)s.labels, bytes = n * (3 * sizeof *s.said + sizeof *s.names);
@@ -154,7 +181,8 @@ static qkv_status score_several(const qkv_model *m, const char *path, const qkv_
     s.right = s.is + n;
     s.names = (const char **)(s.right + n);
     for (int64_t i = 0; i < s.labels; i++) s.names[i] = qkv_model_label(m, i);
-    qkv_status status = qkv__classify_each(m, path, o, &use, &out->texts, &out->cut);
+    qkv_status status = qkv__classify_each(m, path, o, &use, &counts);
+    set_counts(out, &counts);
     out->exact = s.exact;
     if (!status) status = qkv_score_labels(s.said, s.is, s.right, s.labels, NULL, &out->labels);
     if (!status) status = qkv_labels_text(s.said, s.is, s.right, s.labels, s.names, s.exact, out->texts, json, text);
@@ -170,9 +198,9 @@ typedef struct told_numbers {
     int64_t n;
 } told_numbers;
 
-static qkv_status read_number(void *data, const qkv_labelled *x, double *target)
+static qkv_status read_number(void *data, const qkv_labelled *x, double *target, const char **unknown)
 {
-    (void)data;
+    (void)data, (void)unknown;
     return qkv__label_number(x, target);
 }
 
@@ -203,7 +231,9 @@ static qkv_status score_numbers(const qkv_model *m, const char *path, const qkv_
 {
     told_numbers t = { 0 };
     const qkv__labelled_use use = { .width = 1, .read = read_number, .count = keep_number, .data = &t };
-    qkv_status status = qkv__classify_each(m, path, o, &use, &out->texts, &out->cut);
+    qkv__labelled_counts counts = { 0 };
+    qkv_status status = qkv__classify_each(m, path, o, &use, &counts);
+    set_counts(out, &counts);
     if (!status) status = score_told(&t, &out->numbers);
     if (!status) status = qkv_numbers_text(&out->numbers, json, text);
     qkv__release(t.both, t.bytes);
@@ -222,6 +252,7 @@ qkv_status qkv_score_labelled(const qkv_model *m, const char *path, const qkv_cl
     labelled.numbers = 1;
     const char *learned = qkv_model_info_of(m)->label_separator;
     if (!labelled.separator || !*labelled.separator) labelled.separator = *learned ? learned : ",";
+    if (qkv_model_info_of(m)->problem == QKV_PROBLEM_NUMBER) labelled.separator = NULL; /* a text without a number is none */
     o.labelled = &labelled;
     *out = (qkv_labelled_score){ .problem = qkv_model_info_of(m)->problem };
     if (out->problem == QKV_PROBLEM_NUMBER) return score_numbers(m, path, &o, json, out, text);

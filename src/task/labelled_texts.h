@@ -2,19 +2,25 @@
 #ifndef QKV_SRC_LABELLED_TEXTS_H
 #define QKV_SRC_LABELLED_TEXTS_H
 
+#include "../text/notes.h"
 #include "texts.h"
 
 /* What is made of them. */
 typedef struct qkv__labelled_use {
-    int64_t width;                                                                      /* numbers of a target */
-    qkv_status (*read)(void *data, const qkv_labelled *x, double *target);              /* what a text is; zeros at first */
+    int64_t width; /* numbers of a target */
+    /* What a text is; zeros at first. *unknown: a label of it that the model does not know: it is counted and left out; NULL: none. */
+    qkv_status (*read)(void *data, const qkv_labelled *x, double *target, const char **unknown);
     qkv_status (*count)(void *data, const float *row, int64_t n, const double *target); /* and what was said of it, n numbers */
     void *data;
 } qkv__labelled_use;
 
-/* Reads the texts of a file, and classifies them; how many there were, and how many were cut. Errors as in
- * qkv_classify_labelled(). */
+/* How many texts were classified, how many of them were cut, and how many have a label that the model does not know. */
+typedef struct qkv__labelled_counts {
+    int64_t texts, cut, unknown;
+} qkv__labelled_counts;
+
+/* Reads the texts of a file, and classifies them. Errors as in qkv_classify_labelled(). */
 qkv_status qkv__classify_each(const qkv_model *m, const char *path, const qkv_classify_labelled_opts *opts,
-                              const qkv__labelled_use *use, int64_t *texts, int64_t *cut);
+                              const qkv__labelled_use *use, qkv__labelled_counts *counts);
 
 #endif

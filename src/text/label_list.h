@@ -17,6 +17,10 @@ const char *qkv__first_label(const qkv_labelled *x);
  * with FORMAT, file and line named, for one that is empty or too long. */
 bool qkv__next_label(const qkv_labelled *x, const char **at, const char *separator, char label[QKV__LABEL_MAX]);
 
+/* A label as a text that is the same for all that differ only in case or white space: case folded, one space for any run of white
+ * space. MEMORY. */
+qkv_status qkv__label_key(const char *label, qkv_text *key);
+
 /* The number in the label field. FORMAT, file and line named, for anything else and for one that a float cannot hold. */
 qkv_status qkv__label_number(const qkv_labelled *x, double *number);
 

@@ -266,7 +266,7 @@ static qkv_status give_record(reader *r, bool is_header)
     if (is_header) return r->each(r->data, &x);
     if (r->record.n != r->n_fields && (!is_blank || r->o.strict)) return wrong_count(r);
     if (is_blank) return give(r, &x, x.line); /* an empty line is an empty text */
-    take_field(r, LABEL, &x.label, &x.label_length);
+    if (!r->o.rows) take_field(r, LABEL, &x.label, &x.label_length);
     take_field(r, TEXT, &x.text, &x.text_length);
     take_field(r, PAIR, &x.pair, &x.pair_length);
     return give(r, &x, x.line);
@@ -393,11 +393,11 @@ static qkv_status give_object(reader *r, const json_t *object)
 {
     char number[32];
     const char *line = r->lines.line.data;
-    qkv_labelled x = { .text = "", .path = r->path, .line = r->lines.number };
+    qkv_labelled x = { .label = "", .text = "", .path = r->path, .line = r->lines.number };
     if (r->o.rows) x.columns = &line, x.column_lengths = &r->lines.line.length, x.n_columns = 1;
     if (!json_is_object(object)) return wrong_line(r, "not a JSON object", NULL);
     if (r->o.preferred && !json_object_get(object, r->names[TEXT])) forget_columns(r);
-    qkv_status status = get_label(r, object, number, &x);
+    qkv_status status = r->o.rows ? QKV_OK : get_label(r, object, number, &x);
     if (!status) status = get_text(r, object, TEXT, &x.text, &x.text_length);
     if (!status) status = get_text(r, object, PAIR, &x.pair, &x.pair_length);
     return status ? status : give(r, &x, x.line);
@@ -504,7 +504,7 @@ static qkv_status read_folder(reader *r)
 
 /* ---- any of them ---- */
 
-static qkv_status format_of(const char *path, qkv_labelled_format *format)
+qkv_status qkv__labelled_format(const char *path, qkv_labelled_format *format)
 {
     bool is_folder;
     size_t n = strlen(path);
@@ -550,10 +550,11 @@ qkv_status qkv_labelled_read(const char *path, const qkv_labelled_opts *opts, qk
     if (!path || !each) return qkv__fail(QKV_USAGE, "labelled: a path and a function are needed");
     if (r.o.format < QKV_LABELLED_BY_NAME || r.o.format > QKV_LABELLED_FOLDER)
         return qkv__fail(QKV_USAGE, "labelled: %d is no format", (int)r.o.format);
+    if (r.o.rows) r.o.no_label = 1, r.o.label = NULL;
     r.names[LABEL] = r.o.label ? r.o.label : "label";
     r.names[TEXT] = r.o.text ? r.o.text : "text";
     r.names[PAIR] = r.o.pair;
-    qkv_status status = r.o.format ? QKV_OK : format_of(path, &r.o.format);
+    qkv_status status = r.o.format ? QKV_OK : qkv__labelled_format(path, &r.o.format);
     if (!status) status = r.o.format == QKV_LABELLED_FOLDER ? read_folder(&r) : read_file(&r);
     end(&r, read);
     return status;

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 void qkv__tell_with(qkv__notes to, const char *format, va_list args)
 {
@@ -60,6 +61,24 @@ static void note_labelled(qkv__notes to, const char *path, const watched *w, con
     if (read->empty)
         qkv__tell(to, "%s: %lld texts are empty, the first is line %lld: left out", path, (long long)read->empty,
                   (long long)read->first_empty);
+    if (read->unlabelled)
+        qkv__tell(to, "%s: %lld texts have no label, the first is line %lld: left out", path, (long long)read->unlabelled,
+                  (long long)read->first_unlabelled);
+}
+
+void qkv__tell_unknown(qkv__notes to, const char *path, const qkv__unknown_labels *u)
+{
+    if (u->n)
+        qkv__tell(to, "%s: %lld texts have labels that are not known, the first is line %lld, \"%.60s\": left out%s", path,
+                  (long long)u->n, (long long)u->first_line, u->first,
+                  u->first_line == 1 ? qkv__translated(QKV__N("; if line 1 is a header, give --header")) : "");
+}
+
+void qkv__note_unknown(qkv__unknown_labels *u, const qkv_labelled *x, const char *label)
+{
+    if (u->n++) return;
+    u->first_line = x->line;
+    snprintf(u->first, sizeof u->first, "%.*s", (int)qkv_utf8_check(label, strnlen(label, sizeof u->first - 1)), label);
 }
 
 qkv_status qkv__labelled_read(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,

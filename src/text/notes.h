@@ -21,6 +21,14 @@ void qkv__tell_with(qkv__notes to, const char *format, va_list args);
 /* That so many lines of a file, of which this is the first, were not UTF-8; nothing for none. */
 void qkv__tell_repaired(qkv__notes to, const char *path, int64_t n, int64_t first);
 
+/* Texts whose labels are none of those that are known. */
+typedef struct qkv__unknown_labels {
+    int64_t n, first_line;
+    char first[64];
+} qkv__unknown_labels;
+void qkv__note_unknown(qkv__unknown_labels *u, const qkv_labelled *x, const char *label);
+void qkv__tell_unknown(qkv__notes to, const char *path, const qkv__unknown_labels *u); /* nothing for none */
+
 /* qkv_labelled_read(), and notes of what was repaired and left out. Where the first line is refused, but not by `each`, the
  * sentence also says which options choose columns. read may be NULL. */
 qkv_status qkv__labelled_read(const char *path, const qkv_labelled_opts *opts, qkv_labelled_each each, void *data,

@@ -1,5 +1,6 @@
 /* pairs.c: pairs of id sequences, and the batches of an epoch. */
 #include "pairs.h"
+#include "repeats.h"
 
 #include "../base/file.h"
 #include "../base/options.h"
@@ -208,27 +209,16 @@ static uint64_t hash_of_pair(const qkv_pairs *p, int64_t i)
     return h ^ (h >> 29);
 }
 
-static int compare_hashes(const void *a, const void *b)
+qkv_status qkv__pairs_repeats(const qkv_pairs *a, const qkv_pairs *b, int64_t *repeated, int64_t *shared)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-qkv_status qkv__pairs_overlap(const qkv_pairs *a, const qkv_pairs *b, int64_t *count)
-{
-    *count = 0;
-    if (!qkv_pairs_count(a)) return QKV_OK;
-    size_t bytes = sizeof(uint64_t) * (size_t)a->n;
-    uint64_t *seen = qkv__alloc(bytes);
-    if (!seen) return QKV_MEMORY;
-    for (int64_t i = 0; i < a->n; i++) seen[i] = hash_of_pair(a, i);
-    qsort(seen, (size_t)a->n, sizeof *seen, compare_hashes);
-    for (int64_t i = 0; i < qkv_pairs_count(b); i++) {
-        uint64_t h = hash_of_pair(b, i);
-        *count += bsearch(&h, seen, (size_t)a->n, sizeof *seen, compare_hashes) != NULL;
-    }
-    qkv__release(seen, bytes);
-    return QKV_OK;
+    qkv__hashes first = { 0 }, second = { 0 };
+    qkv_status status = QKV_OK;
+    for (int64_t i = 0; i < qkv_pairs_count(a) && !status; i++) status = qkv__hashes_add(&first, hash_of_pair(a, i));
+    for (int64_t i = 0; i < qkv_pairs_count(b) && !status; i++) status = qkv__hashes_add(&second, hash_of_pair(b, i));
+    qkv__hashes_count(&first, &second, repeated, shared);
+    qkv__hashes_free(&first);
+    qkv__hashes_free(&second);
+    return status;
 }
 
 /* ---- an epoch ---- */

@@ -9,8 +9,8 @@
 /* qkv_pairs_new() with another bound than QKV_PAIRS_IN_MEMORY. */
 qkv_pairs *qkv__pairs_new_with_limit(size_t bytes);
 
-/* How many pairs of b are pairs of a too, by a hash of 64 bits, to *count. MEMORY. */
-qkv_status qkv__pairs_overlap(const qkv_pairs *a, const qkv_pairs *b, int64_t *count);
+/* How many pairs of a equal another one before them, and how many of b are in a too, by a hash of 64 bits. MEMORY. */
+qkv_status qkv__pairs_repeats(const qkv_pairs *a, const qkv_pairs *b, int64_t *repeated, int64_t *shared);
 
 /* Adds the last of every `every` pairs of p to held, and the others to kept. The errors of qkv_pairs_add(). */
 qkv_status qkv__pairs_split(const qkv_pairs *p, int64_t every, qkv_pairs *kept, qkv_pairs *held);

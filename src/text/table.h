@@ -2,8 +2,11 @@
 #ifndef QKV_SRC_TABLE_H
 #define QKV_SRC_TABLE_H
 
+#include "../base/status.h"
+
+#include <qkv/text.h>
+
 #include <stdbool.h>
-#include <stddef.h>
 
 typedef struct qkv__table {
     char separator; /* , ; | or TAB */
@@ -23,6 +26,9 @@ char qkv__separator_of(const char *text);
  * have as many columns by that rule alone. */
 qkv__table qkv__detect_table(const char *start, size_t length, bool is_whole, bool is_csv, char given, const char *const *names,
                              int n);
+
+/* What the name of a labelled file or folder says of its format. IO. */
+qkv_status qkv__labelled_format(const char *path, qkv_labelled_format *format);
 
 /* Words that headers have for columns of texts, and of labels; case does not count. */
 bool qkv__names_texts(const char *word);
