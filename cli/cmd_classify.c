@@ -1,19 +1,21 @@
 /* cmd_classify.c: qkv classify: lines in, labels out; or texts with their labels in, and how many were right out. */
+#include "classified_table.h"
 #include "lines.h"
 #include "model.h"
 #include "results.h"
 #include "streams.h"
 #include "term/heatmap.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static struct {
-    const char *model, *eval, *confusion, *label_column, *label_separator, *text_column, *pair_column;
+    const char *model, *eval, *confusion, *label_column, *label_separator, *text_column, *pair_column, *separator;
     float threshold;
     int max_length, batch;
-    bool header, pairs, windows, all, json, strict, quiet;
+    bool header, pairs, windows, all, json, strict, quiet, merge_labels;
 } given = { .threshold = 0.5f, .max_length = 256, .batch = 256 };
 
 static const option options[] = {
@@ -35,6 +37,10 @@ static const option options[] = {
       .text = &given.confusion },
     { "header", .is_rare = true, .group = DATA_GROUP, .help = "the first line of each TSV file is a header",
       .flag = &given.header },
+    { "separator", .is_rare = true, .group = DATA_GROUP, .value = "CHAR",
+      .help = "column separator of tables: tab, or one of , ; | (default: detected)", .text = &given.separator },
+    { "merge-labels", .is_rare = true, .group = DATA_GROUP,
+      .help = "match labels of --eval in any case and white space (default: as in training)", .flag = &given.merge_labels },
     { "label-column", .group = DATA_GROUP, .value = "NAME", .help = "label column: its name in the header, or its number",
       .text = &given.label_column },
     { "label-separator", .is_rare = true, .group = DATA_GROUP, .value = "TEXT",
@@ -47,8 +53,8 @@ static const option options[] = {
     { "windows", .is_rare = true, .group = INPUT_GROUP, .help = "split longer texts into windows of that length and average",
       .flag = &given.windows },
     { "batch", .is_rare = true, .value = "N", .help = "lines classified at a time (default: 256)", .count = &given.batch },
-    { "strict", .is_rare = true, .group = INPUT_GROUP, .help = "reject lines that are not UTF-8 instead of repairing them",
-      .flag = &given.strict },
+    { "strict", .is_rare = true, .group = INPUT_GROUP,
+      .help = "reject lines that are not UTF-8, and texts without a known label", .flag = &given.strict },
     { "quiet", .is_rare = true, .group = RESULT_GROUP, .help = "print errors only", .flag = &given.quiet },
     { 0 },
 };
@@ -60,6 +66,8 @@ typedef struct work {
     qkv_matrix found;
     qkv_text text;
     int64_t cut, empty;
+    json_t *record; /* of the training */
+    bool is_table;  /* the lines are a table */
 } work;
 
 static qkv_reading_opts reading_opts(void)
@@ -144,6 +152,54 @@ static qkv_status classify_lines(work *w)
     return status;
 }
 
+/* ---- columns ---- */
+
+/* The columns that the training read, unless others are chosen, and whether it merged labels. A model without a training has none. */
+static bool recall_columns(work *w)
+{
+    const char **const columns[] = { &given.label_column, &given.text_column, &given.pair_column };
+    static const char *const names[] = { "label-column", "text-column", "pair-column" };
+    bool has_columns = given.label_column || given.text_column || given.pair_column, has_recalled = false;
+    if (!qkv_trainings_text(&given.model, 1, 1, &w->text)) w->record = json_loads(w->text.data, 0, NULL);
+    const json_t *was = json_object_get(w->record, "options");
+    for (int i = 0; i < 3 && !has_columns; i++) {
+        const char *name = json_string_value(json_object_get(was, names[i]));
+        if (name && *name) *columns[i] = name, has_recalled = true;
+    }
+    const char *merges = json_string_value(json_object_get(was, "merge-labels"));
+    given.merge_labels = given.merge_labels || (merges && *merges);
+    return has_recalled;
+}
+
+static qkv_labelled_opts labelled_opts(work *w)
+{
+    bool is_recalled = recall_columns(w);
+    return (qkv_labelled_opts){ .size = sizeof(qkv_labelled_opts),
+                                .label = given.label_column,
+                                .text = given.text_column,
+                                .pair = given.pair_column,
+                                .strict = given.strict,
+                                .header = given.header,
+                                .separator = given.label_separator,
+                                .column_separator = given.separator,
+                                .rows = w->is_table,
+                                .preferred = is_recalled };
+}
+
+static qkv_status classify_columns(work *w)
+{
+    const qkv_labelled_opts labelled = labelled_opts(w);
+    const qkv_reading_opts reading = reading_opts();
+    const qkv_classified_opts said = { .size = sizeof said, .threshold = threshold(), .all = given.all, .json = given.json };
+    return classify_table(&(table_task){ .model = w->model,
+                                         .how = &labelled,
+                                         .reading = &reading,
+                                         .said = &said,
+                                         .batch = given.batch,
+                                         .is_quiet = given.quiet },
+                          &w->cut);
+}
+
 /* ---- scores ---- */
 
 static qkv_status print_scores(const qkv_confusion *c)
@@ -172,20 +228,15 @@ static qkv_status evaluate_others(work *w, const qkv_classify_labelled_opts *opt
 
 static qkv_status evaluate(work *w)
 {
-    const qkv_labelled_opts labelled = { .size = sizeof labelled,
-                                         .label = given.label_column,
-                                         .text = given.text_column,
-                                         .pair = given.pair_column,
-                                         .strict = given.strict,
-                                         .header = given.header,
-                                         .separator = given.label_separator };
+    const qkv_labelled_opts labelled = labelled_opts(w);
     const qkv_reading_opts reading = reading_opts();
     const qkv_classify_labelled_opts opts = { .size = sizeof opts,
                                               .labelled = &labelled,
                                               .reading = &reading,
                                               .batch = given.batch,
                                               .note = given.quiet ? NULL : tell_note,
-                                              .threshold = threshold() };
+                                              .threshold = threshold(),
+                                              .merge_labels = given.merge_labels };
     qkv_confusion c = { 0 };
     if (qkv_model_info_of(w->model)->problem) return evaluate_others(w, &opts);
     if (qkv_classify_labelled(w->model, given.eval, &opts, &c)) return library_failed();
@@ -198,8 +249,14 @@ static qkv_status evaluate(work *w)
 
 /* ---- from options to the end ---- */
 
-static qkv_status check_classify_options(void)
+static qkv_status check_classify_options(work *w)
 {
+    bool has_columns = given.text_column || given.pair_column || given.separator || given.header;
+    w->is_table = !given.eval && !given.pairs && !streams.texts.n &&
+                  (has_columns || (streams.input && is_table_path(streams.input)));
+    if (has_columns && !given.eval && !w->is_table)
+        return fail(QKV_USAGE, "columns are of tables: give --input FILE, or --eval FILE, and no texts and no --pairs");
+    if (w->is_table && check_table_output(given.json)) return QKV_USAGE;
     if (given.confusion && !given.eval) return fail(QKV_USAGE, "--confusion needs --eval");
     if (!(given.threshold >= 0 && given.threshold <= 1))
         return fail(QKV_USAGE, "--threshold: %g is not from 0 to 1", (double)given.threshold);
@@ -219,9 +276,9 @@ static qkv_status load_classifier(work *w)
 static qkv_status run_classify(void)
 {
     work w = { 0 };
-    qkv_status status = check_classify_options();
+    qkv_status status = check_classify_options(&w);
     if (!status) status = load_classifier(&w);
-    if (!status) status = given.eval ? evaluate(&w) : classify_lines(&w);
+    if (!status) status = given.eval ? evaluate(&w) : w.is_table ? classify_columns(&w) : classify_lines(&w);
     if (!status && w.cut && !given.quiet)
         fprintf(stderr, _("qkv: classify: %lld texts are longer than is read at once: %s\n"), (long long)w.cut,
                 given.windows ? _("read in windows") : _("cut (--max-length, --windows)"));
@@ -230,6 +287,7 @@ static qkv_status run_classify(void)
     free(w.pairs), free(w.pair_lengths);
     qkv_matrix_free(&w.found);
     qkv_text_free(&w.text);
+    json_decref(w.record);
     qkv_model_free(w.model);
     return status;
 }
@@ -246,13 +304,21 @@ const command classify_command = {
         "that tells numbers prints the number. An empty line gives an empty line. The results are the same bytes with any\n"
         "--batch and any number of threads.\n"
         "\n"
+        "An --input that ends in .csv, .tsv, .jsonl or .json, or one with --text-column,\n"
+        "--separator or --header, is a table. Its text column is that of the training, \"text\",\n"
+        "the only one, or of TSV without a header the second. --out FILE.csv or FILE.tsv\n"
+        "writes its columns with the prediction and its probability, FILE.jsonl adds both to\n"
+        "JSON lines. A row without a text has no prediction.\n"
+        "\n"
         "--eval reads labelled texts and prints accuracy, precision, recall and F1 of each\n"
         "class and the confusion matrix; of several labels a text micro and macro F1 and\n"
         "how many texts have just what was said; of numbers the root of the mean squared\n"
         "error, the mean error and the correlations of Pearson and Spearman. A text of more than --max-length tokens is cut,\n"
-        "or with --windows read in windows whose probabilities are averaged.",
+        "or with --windows read in windows whose probabilities are averaged. Texts with no\n"
+        "label, or with one that the model does not know, are counted and left out.",
     .example = "  qkv classify -m reviews \"a great film\" \"a dull plot\"\n"
-               "  qkv classify -m reviews --eval test.tsv",
+               "  qkv classify -m reviews --eval test.tsv\n"
+               "  qkv classify -m tickets -i tickets.csv -o labelled.csv",
     .options = options,
     .run = run_classify,
     .is_shared = true,

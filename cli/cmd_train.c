@@ -363,7 +363,12 @@ const command train_classify_command = {
              "\n"
              "TSV has a third column for pairs of texts; other columns are chosen by name or\n"
              "number. Likely headers and labels that hardly occur twice are rejected before\n"
-             "training.\n"
+             "training. The separator of tables is detected (comma, semicolon, tab or bar), but a\n"
+             "TSV with a TAB in its first line is never split at anything else.\n"
+             "\n"
+             "White space around a label is ignored. Texts without a label, and validation texts\n"
+             "with a label that no training text has, are counted and left out; --strict rejects\n"
+             "them.\n"
              "\n"
              "An encoder reads " QKV_SPECIAL_START " text " QKV_SPECIAL_END
              ", cut after --max-length tokens; its hidden states\n"

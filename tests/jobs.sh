@@ -279,11 +279,72 @@ check "and what it is due to" run 0 "" why -m counted --json "refund!"
 refused "export says how to do without" 5 "--ngrams 0" export -m counted --as modernbert -o exported
 refused "several labels have none" 2 "--ngrams is for texts with one label" train classify --train tickets.tsv --label-separator , --ngrams 64 --out no
 
+# ---- tables as spreadsheets write them ----
+awk -F'\t' 'BEGIN { printf "\357\273\277id;Text;Art\r\n" } { gsub(/"/, "\"\"", $2); printf "%d;\"%s; so, so\";%s%s\r\n", NR, $2,
+    NR % 50 ? $1 : toupper($1), NR % 3 ? "" : " " }' train.tsv >german.csv
+german="train classify $size --tokens words --label-column Art --text-column Text --steps 40 --lr 0.01 --schedule constant"
+check "CSV with semicolons" run 0 '4 labels differ only in case or white space: "NEG" (2), "neg" (98); "POS" (2), "pos" (98): --merge-labels merges them' \
+    $german --train german.csv --out german
+contains "the summary says so" "$(cat err)" 'columns     separated by ";"'
+"$qkv" $german --train german.csv --merge-labels --out merged --quiet
+contains "labels are merged" "$(tr -d ' \n' <merged/training.json)" '"classes":{"neg":'
+same "two of them" 2 "$("$qkv" info -m merged | grep -c '^ *neg$\|^ *pos$\|neg, pos' | sed 's/^1$/2/')"
+iconv -f UTF-8 -t UTF-16 german.csv >wide.csv
+for other in "german.csv --separator ;" "german.csv --separator semicolon" "wide.csv"; do
+    "$qkv" $german --train $other --merge-labels --out other --quiet 2>err || cat err
+    same "$other gives the same" "$(weights merged)" "$(weights other)"
+    rm -rf other
+done
+refused "another separator" 4 'the header has no column "Art", it has: id;Text;Art' $german --train german.csv --separator , --out no
+refused "no separator" 2 '"x" separates no columns: expected tab, or one of , ; |' $german --train german.csv --separator x --out no
+contains "the columns of the training are read again" "$("$qkv" classify -m merged --eval german.csv)" "(200 of 200)"
+"$qkv" classify -m merged --eval valid.tsv >/dev/null 2>err
+same "where there are any" "" "$(cat err)"
+printf '\357\273\277id;Text;prediction\r\n1;"great; ""long""";x\r\n2; ;\r\n\r\n3;"dull\nfilm";"a;b"\r\n' >new.csv
+check "classify a table" run 0 "new.csv: 2 texts are empty, the first is line 3: they have no prediction" classify -m merged -i new.csv -o said.csv
+printf '\357\273\277id;Text;prediction;prediction_2;probability\n1;"great; ""long""";x;pos;P\n2; ;;;\n;;;;\n3;"dull\nfilm";"a;b";neg;P\n' >wanted.csv
+sed 's/0\.[0-9]*$/P/' said.csv >found.csv
+check "its columns and the predictions" cmp wanted.csv found.csv
+same "the rows at any batch" "$(cat said.csv)" "$("$qkv" classify -m merged -i new.csv -o batch.csv --batch 1 --quiet; cat batch.csv)"
+same "a line each without such a file" "pos - - neg" "$("$qkv" classify -m merged -i new.csv --quiet | cut -f1 | sed 's/^$/-/' | tr '\n' ' ' | sed 's/ $//')"
+same "the same of standard input" "$("$qkv" classify -m merged -i new.csv --quiet)" "$("$qkv" classify -m merged --text-column Text --quiet <new.csv)"
+contains "as JSON" "$("$qkv" classify -m merged -i new.csv --json --quiet)" '{"line": 2, "label": "pos", ' '{"line": 3, "label": null}' '{"line": 5, "label": "neg"'
+"$qkv" classify -m merged -i new.csv -o said.tsv --all --quiet
+contains "with all classes, as TSV" "$(head -1 said.tsv)" "id	Text	prediction	prediction_2	probability	neg	pos"
+cut -f2 valid.tsv | head -3 >texts.tsv
+"$qkv" classify -m whole -i texts.tsv -o out.tsv
+same "a table of texts alone" "$("$qkv" classify -m whole <texts.tsv | paste texts.tsv -)" "$(cat out.tsv)"
+"$qkv" classify -m whole -i valid.tsv -o out.tsv
+same "text behind its label, as in training" "$("$qkv" classify -m whole <valid.txt | paste valid.tsv -)" "$(cat out.tsv)"
+printf '{"text": "great", "n": {"a": 1}}\n{"text": null}\n{"text":"dull","prediction":"?"} \n' >new.jsonl
+"$qkv" classify -m whole -i new.jsonl -o said.jsonl --quiet
+sed 's/0\.[0-9]*}/P}/' said.jsonl >found.jsonl
+printf '{"text": "great", "n": {"a": 1}, "prediction": "pos", "probability": P}\n{"text": null, "prediction": null, "probability": null}\n{"text":"dull","prediction":"?", "prediction_2": "neg", "probability": P}\n' >wanted.jsonl
+check "JSON lines" cmp wanted.jsonl found.jsonl
+refused "JSON lines as a table" 2 "JSON lines have no columns" classify -m whole -i new.jsonl -o said.csv
+refused "a table as JSON lines" 2 "a table does not become JSON lines" classify -m whole -i new.csv -o said.jsonl
+refused "the table itself" 2 "is the file that is read" classify -m merged -i new.csv -o new.csv
+refused "columns of a text" 2 "columns are of tables" classify -m merged --text-column 1 "a text"
+refused "a column that is not there" 4 'no column "Betreff"' classify -m merged -i new.csv --text-column Betreff
+printf 'id,a,b\n1,x,y\n' >which.csv
+refused "a column that nobody named" 4 'the header has no column "text", it has: id,a,b' classify -m whole -i which.csv -o said.csv
+printf 'text\ngreat\n"dull\n' >open.csv
+check "what comes before a row that is refused" run 4 "open.csv: line 3 opens a quote that is never closed" classify -m whole -i open.csv
+same "is classified" pos "$(cut -f1 out)"
+
 # ---- refused ----
 train="train classify $size --tokens words --quiet --steps 2 --out no"
 printf 'neg\tdull\nmeh\tso so\n' >unknown.tsv
-refused "an unknown label at evaluation" 4 'line 2: the model does not know the label "meh"' classify -m whole --eval unknown.tsv
-refused "an unknown label in --valid" 4 'line 2: the label "meh" is not in train.tsv' $train --train train.tsv --valid unknown.tsv
+refused "strict: an unknown label at evaluation" 4 'line 2: the model does not know the label "meh"' classify -m whole --eval unknown.tsv --strict
+refused "strict: an unknown label in --valid" 4 'line 2: the label "meh" is not in train.tsv' $train --train train.tsv --valid unknown.tsv --strict
+check "else it is counted" run 0 'unknown.tsv: 1 texts have labels that are not known, the first is line 2, "meh": left out' \
+    classify -m whole --eval unknown.tsv
+contains "and not measured" "$(cat out)" "accuracy 1.0000 (1 of 1)"
+check "in --valid too" run 0 'unknown.tsv: 1 texts have labels that are not known, the first is line 2, "meh": left out' \
+    train classify $size --tokens words --steps 2 --train train.tsv --valid unknown.tsv --out unknown
+printf 'meh\tso so\n' >strange.tsv
+refused "unknown labels alone" 4 'strange.tsv: line 1: the label "meh" is not in train.tsv, nor is any other' $train --train train.tsv --valid strange.tsv
+refused "at evaluation too" 4 'line 1: the model does not know the label "meh"' classify -m whole --eval strange.tsv
 grep ^neg train.tsv >one.tsv
 refused "one class" 4 'every text has the label "neg"' $train --train one.tsv
 printf 'neg\t \npos\t\n' >blank.tsv
@@ -301,9 +362,11 @@ classes() { "$qkv" train classify $size --steps 2 --dry-run --out no "$@" 2>&1 |
 refused "a header is no text" 4 'headed.tsv: line 1, "label" with the text "sentence", is a header: give --header' $train --train headed.tsv
 same "it is passed over" "classes     2: neg (100), pos (100)" "$(classes --train headed.tsv --header --valid headed.valid.tsv)"
 same "or names the columns" "classes     2: neg (100), pos (100)" "$(classes --train headed.tsv --label-column label --text-column sentence)"
-refused "a header of the other text alone" 4 'line 1: the label "Label" is not in train.tsv: if line 1 is a header, give --header' \
-    $train --train train.tsv --valid headed.valid.tsv
-refused "and at evaluation" 4 'the label "Label": if line 1 is a header, give --header' classify -m whole --eval headed.valid.tsv
+refused "strict: a header of the other text alone" 4 'line 1: the label "Label" is not in train.tsv: if line 1 is a header, give --header' \
+    $train --train train.tsv --valid headed.valid.tsv --strict
+check "a header at evaluation is no text" run 0 'line 1, "Label": left out; if line 1 is a header, give --header' \
+    classify -m whole --eval headed.valid.tsv
+contains "and not measured" "$(cat out)" "of 40"
 contains "where --header helps" "$("$qkv" classify -m whole --eval headed.valid.tsv --header)" "of 40"
 refused "text before label" 4 'different labels, such as "' $train --train swapped.tsv
 contains "the option is named" "$(cat err)" "swapped.tsv: 200 texts have 1" "--label-column 2 --text-column 1"
