@@ -65,6 +65,14 @@ fi
         same "$job: one rank with a lower instruction set" "$(files $job.lower)" "$(files $job.isa)"
     done
     ranks 2 $translate --update-freq 2 --steps 13 --out less 2>err || cat err
+    { cat labels.tsv && head -n 9 labels.tsv && printf 'ODD\ta text\n\tno label\n'; } >messy.tsv
+    counts() { grep -E '^(qkv: messy|texts|duplicates|validation|classes)' err; }
+    messy="$(echo "$classify" | sed 's/labels.tsv/messy.tsv/; s/--quiet//') --valid messy.tsv --merge-labels --steps 2"
+    "$qkv" $messy --out messy.one 2>err
+    counts >counted
+    contains "what is counted of labelled text" "$(cat counted)" "2 labels that differ only in case" "duplicates  9 of the training texts"
+    ranks 3 $messy --out messy.3 2>err
+    same "3 ranks count the same" "$(cat counted)" "$(counts)"
     check "3 ranks go on from 2" ranks 3 $translate --update-freq 2 --steps 22 --resume --out less
     "$qkv" $translate --update-freq 2 --steps 30 --resume --out less 2>err || cat err
     same "2 ranks, then 3, then none" "$wanted" "$(files less)"

@@ -22,7 +22,7 @@ static int make_texts(void **state)
     if (!pairs || !labels) return -1;
     for (int i = 0; i < LINES; i++) {
         fprintf(pairs, "a%d b c\tc b a%d\n", i % 9, i % 9);
-        fprintf(labels, "%c\ta%d b c\n", i % 2 ? 'x' : 'y', i % 9);
+        fprintf(labels, "%c\ta%d b c\n", i % 2 ? 'x' : i % 6 ? 'y' : 'Y', i % 9);
     }
     return fclose(pairs) | fclose(labels);
 }
@@ -50,6 +50,7 @@ static qkv_status train_once(void)
     if (exists(record)) qkv_training_set(t, "resume", "yes");
     for (int i = 0; options[i]; i += 2) qkv_training_set(t, options[i], options[i + 1]);
     if (!strcmp(job, "generate") || !strcmp(job, "mask")) qkv_training_set(t, "documents", "lines");
+    if (!strcmp(job, "classify")) qkv_training_set(t, "merge-labels", "yes");
     qkv_training_set(t, "train", path);
     qkv_training_set(t, "out", in_folder(out));
     qkv_status status = qkv_training_run(t, NULL, NULL);

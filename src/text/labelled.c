@@ -51,7 +51,7 @@ static qkv_status trim_label(reader *r, qkv_labelled *x)
     if (end == length) return QKV_OK;
     qkv__text_clear(&r->trimmed);
     qkv_status status = qkv__text_put(&r->trimmed, x->label, x->label_length);
-    x->label = r->trimmed.data;
+    if (!status) x->label = r->trimmed.data;
     return status;
 }
 
@@ -63,13 +63,14 @@ static qkv_status give(reader *r, qkv_labelled *x, int64_t number)
     if (is_empty && !r->o.rows) return QKV_OK;
     if (is_empty) x->text = "", x->text_length = 0;
     qkv_status status = trim_label(r, x);
+    if (status) return status;
     const char *what = strcspn(x->label, "\t\r\n") < x->label_length ? "the label has a TAB, a newline or a NUL in it" : NULL;
     if (!r->o.no_label && !r->o.separator && !x->label_length) {
         if (!r->o.strict && !r->read.unlabelled++) r->read.first_unlabelled = number;
-        if (!r->o.strict) return status;
+        if (!r->o.strict) return QKV_OK;
         what = "the label is empty";
     }
-    if (!status && what) status = qkv__fail(QKV_FORMAT, "%s: line %lld: %s", x->path, (long long)x->line, what);
+    if (what) status = qkv__fail(QKV_FORMAT, "%s: line %lld: %s", x->path, (long long)x->line, what);
     if (!status) status = r->each(r->data, x);
     r->read.pairs += !status;
     return status;
