@@ -1,4 +1,4 @@
-/* classified_table.c: the texts of a table or of JSON lines through a classifier, and the rows out again with what was said. */
+/* classified_table.c: classify the rows of a table or of JSON lines, and write them with their predictions. */
 #include "classified_table.h"
 
 #include "json.h"
@@ -12,7 +12,7 @@
 
 typedef enum row_form { AS_LINES, AS_TABLE, AS_OBJECTS } row_form;
 
-/* A copy of what was read; n columns, each with a NUL. */
+/* A copy of one row: n columns, each ends with a NUL. */
 typedef struct table_row {
     char **columns;
     size_t *lengths;
@@ -24,7 +24,7 @@ typedef struct table_row {
 typedef struct table_work {
     const table_task *task;
     row_form form;
-    text_stream in; /* the same file: its results may not go there */
+    text_stream in; /* the input, to check that --out is another file */
     table_row header, *rows;
     int64_t n_rows, n_columns, cut;
     char in_separator, separator;   /* of the columns that are read; of those that are written */
@@ -152,7 +152,7 @@ static void put_header(const table_work *w)
     putchar('\n');
 }
 
-/* What was said: labels and probabilities in turn, a TAB between them, or one number; split into its parts. */
+/* Splits a printed result at its TABs: labels and probabilities in turn, or one number. */
 enum { MOST_PARTS = 2048 };
 static int split_said(char *text, char *parts[MOST_PARTS])
 {
@@ -170,7 +170,7 @@ static bool is_scored(const table_work *w) /* one label, and a logit */
     return !qkv_model_label(w->task->model, 1) && qkv_model_info_of(w->task->model)->problem == QKV_PROBLEM_ONE_LABEL;
 }
 
-/* row NULL: there was nothing to classify. */
+/* row NULL: the text is empty. */
 static void put_cells(table_work *w, const float *row)
 {
     char *parts[MOST_PARTS], text[4096] = "";
@@ -344,7 +344,7 @@ qkv_status classify_table(const table_task *task, int64_t *cut)
         qkv_status last = !w.is_reported && (w.n_rows || (!status && !w.is_open)) ? classify_rows(&w) : QKV_OK;
         if (!status) status = last;
         if (!task->is_quiet) tell_of_rows(w.in.name, &read);
-        if (ferror(stdout)) status = QKV_OK; /* which is told at the end */
+        if (ferror(stdout)) status = QKV_OK; /* main() reports it */
     }
     for (int i = 0; w.rows && i < task->batch; i++) free_row(&w.rows[i]);
     free(w.rows);

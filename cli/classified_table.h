@@ -1,4 +1,4 @@
-/* classified_table.h: the texts of a table or of JSON lines through a classifier. */
+/* classified_table.h: classify the rows of a table or of JSON lines. */
 #ifndef QKV_CLI_CLASSIFIED_TABLE_H
 #define QKV_CLI_CLASSIFIED_TABLE_H
 
@@ -16,13 +16,13 @@ typedef struct table_task {
 /* Whether a path ends as tables and JSON lines do: .csv, .tsv, .jsonl or .json, and a .gz after it. */
 bool is_table_path(const char *path);
 
-/* USAGE, reported: the results cannot be written to --out in the form that its name has. */
+/* USAGE, reported: --out names a format that the input cannot be written in. */
 qkv_status check_table_output(bool json);
 
-/* Reads the rows of --input, "-" and NULL being standard input, and prints a result for each, in their order. Where --out ends in
- * .csv or .tsv it gets the columns of the rows, the prediction and its probability, where it ends in .jsonl the same as members;
- * else what texts on lines get. Rows without a text have no prediction. *cut: texts that were longer than is read at once. Reports
- * its errors; what comes before a row that is refused is classified. */
+/* Reads the rows of --input ("-" and NULL: standard input) and writes a result for each, in their order. An --out that ends in .csv or
+ * .tsv gets the columns of the row, the prediction and its probability; one that ends in .jsonl the same as members; any other
+ * one line a row. Rows without a text have no prediction. *cut: the number of truncated texts. Reports its errors; rows before a
+ * malformed one are classified. */
 qkv_status classify_table(const table_task *task, int64_t *cut);
 
 #endif

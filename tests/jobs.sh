@@ -285,7 +285,7 @@ awk -F'\t' 'BEGIN { printf "\357\273\277id;Text;Art\r\n" } { gsub(/"/, "\"\"", $
 german="train classify $size --tokens words --label-column Art --text-column Text --steps 40 --lr 0.01 --schedule constant"
 check "CSV with semicolons" run 0 '4 labels differ only in case or white space: "NEG" (2), "neg" (98); "POS" (2), "pos" (98): --merge-labels merges them' \
     $german --train german.csv --out german
-contains "the summary says so" "$(cat err)" 'columns     separated by ";"'
+contains "the summary shows it" "$(cat err)" 'columns     separated by ";"'
 "$qkv" $german --train german.csv --merge-labels --out merged --quiet
 contains "labels are merged" "$(tr -d ' \n' <merged/training.json)" '"classes":{"neg":'
 same "two of them" 2 "$("$qkv" info -m merged | grep -c '^ *neg$\|^ *pos$\|neg, pos' | sed 's/^1$/2/')"
@@ -299,7 +299,7 @@ refused "another separator" 4 'the header has no column "Art", it has: id;Text;A
 refused "no separator" 2 '"x" separates no columns: expected tab, or one of , ; |' $german --train german.csv --separator x --out no
 contains "the columns of the training are read again" "$("$qkv" classify -m merged --eval german.csv)" "(200 of 200)"
 "$qkv" classify -m merged --eval valid.tsv >/dev/null 2>err
-same "where there are any" "" "$(cat err)"
+same "unless the file has others" "" "$(cat err)"
 printf '\357\273\277id;Text;prediction\r\n1;"great; ""long""";x\r\n2; ;\r\n\r\n3;"dull\nfilm";"a;b"\r\n' >new.csv
 check "classify a table" run 0 "new.csv: 2 texts are empty, the first is line 3: they have no prediction" classify -m merged -i new.csv -o said.csv
 printf '\357\273\277id;Text;prediction;prediction_2;probability\n1;"great; ""long""";x;pos;P\n2; ;;;\n;;;;\n3;"dull\nfilm";"a;b";neg;P\n' >wanted.csv

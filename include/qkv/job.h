@@ -55,7 +55,7 @@ typedef struct qkv_training_text {
     const char *unit;      /* what a step counts: "target tokens", "texts" */
     int64_t unlabelled;    /* labelled texts without a label: left out too */
     int64_t repeated;      /* of pairs and labelled texts that are trained on, those that equal another one before them */
-    const char *separator; /* of the columns of the training file, where it is not the one of its ending: ";"; NULL: it is */
+    const char *separator; /* column separator of the training file, such as ";"; NULL: the usual one of its ending */
     void *reserved[1];
 } qkv_training_text;
 

@@ -413,10 +413,10 @@ static qkv_status begin_counts(qkv_training *t)
     return QKV_OK;
 }
 
-/* What is told of the texts that were read. */
+/* Counts of the texts that were read. */
 typedef struct labelled_told {
     qkv_corpus_read read;
-    char separator; /* where it is not that of the file's ending */
+    char separator; /* 0: the usual one of the file's ending */
 } labelled_told;
 
 static qkv_status read_both(qkv_training *t, void *data)

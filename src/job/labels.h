@@ -21,8 +21,8 @@ typedef struct qkv__label_set {
  * MEMORY. */
 qkv_status qkv__label_match(const qkv__label_set *s, const char *name, int *class_id);
 
-/* Tells which names differ only in case or white space: *alike of them, and the first of them with their counts in list. With merges,
- * each group becomes one name: the one that occurs most often, of equals the first. MEMORY. */
+/* Finds names that differ only in case or white space: *alike is their number, list shows the first of them with their counts. With
+ * merges, each group becomes one name: the most frequent, of equals the first. MEMORY. */
 qkv_status qkv__labels_alike(qkv__label_set *s, bool merges, int *alike, char list[512]);
 
 /* The number of a name, -1 when there is none; counts a text of it, and adds it, where it belongs, if it is new: MEMORY. */

@@ -8,7 +8,7 @@
 /* What is made of them. */
 typedef struct qkv__labelled_use {
     int64_t width; /* numbers of a target */
-    /* What a text is; zeros at first. *unknown: a label of it that the model does not know: it is counted and left out; NULL: none. */
+    /* Fills the target, which is zero, from a text. *unknown: a label that the model does not know: the text is counted and left out. */
     qkv_status (*read)(void *data, const qkv_labelled *x, double *target, const char **unknown);
     qkv_status (*count)(void *data, const float *row, int64_t n, const double *target); /* and what was said of it, n numbers */
     void *data;

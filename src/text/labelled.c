@@ -13,7 +13,7 @@
 #include <strings.h>
 
 #define TEXT_MAX ((size_t)64 << 20)   /* of a file in a folder: a review has a thousandth of a MiB */
-#define LOOKED_AT ((size_t)256 << 10) /* bytes of a table, to tell how its columns are written */
+#define LOOKED_AT ((size_t)256 << 10) /* bytes of a table, to find its separator */
 
 enum { LABEL, TEXT, PAIR, COLUMNS };
 static const size_t NONE = SIZE_MAX;
@@ -187,8 +187,7 @@ static void drop_preferred(reader *r)
     if (!has_all) forget_columns(r);
 }
 
-/* Of texts without labels, whose columns nobody named: the one of that name, the only one that there is, or the only one with a name
- * that texts have. */
+/* The text column of a table without labels, unless it was chosen: "text", the only column, or the only one with a usual name. */
 static void find_text_column(reader *r)
 {
     size_t found = NONE, n = 0;
@@ -273,7 +272,7 @@ static qkv_status give_record(reader *r, bool is_header)
     return give(r, &x, x.line);
 }
 
-/* How columns are written; over a first line such as "sep=;", by which spreadsheets are told. */
+/* Finds the separator. A first line such as "sep=;", a hint for spreadsheets, decides and is skipped. */
 static qkv_status begin_table(reader *r)
 {
     const char *start, *names[COLUMNS];

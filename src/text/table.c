@@ -28,11 +28,11 @@ typedef struct table_start {
     bool is_whole;
 } table_start;
 
-/* What a separator makes of the rows. */
+/* The rows as one separator splits them. */
 typedef struct rows_look {
     size_t rows, columns;         /* columns: of the first row */
     unsigned names;               /* a bit for each that the first row has */
-    bool is_even;                 /* all rows have as many, and quotes stand where RFC 4180 has them */
+    bool is_even;                 /* all rows have as many columns, and quotes follow RFC 4180 */
     bool has_doubled, has_inside; /* inside quotes: a doubled quote; a separator or newline */
 } rows_look;
 
@@ -41,7 +41,7 @@ static bool ends_line(const table_start *t, size_t at)
     return t->text[at] == '\n' || (t->text[at] == '\r' && at + 1 < t->length && t->text[at + 1] == '\n');
 }
 
-/* The field from *at on, which moves behind it; its own bytes go to *field and *length. */
+/* Scans the field at *at and moves *at past its separator. *field and *length: the bytes without quotes around them. */
 static field_end scan_field(const table_start *t, char separator, bool quotes, size_t *at, rows_look *k, const char **field,
                             size_t *length)
 {
@@ -82,7 +82,7 @@ static rows_look look_at_rows(const table_start *t, char separator, bool quotes,
             at += t->text[at] == '\r' ? 2 : 1;
             continue;
         }
-        bool is_over = at == t->length; /* behind the last separator */
+        bool is_over = at == t->length; /* an empty field at the end of the file */
         field_end end = !is_over      ? scan_field(t, separator, quotes, &at, &k, &field, &length)
                         : t->is_whole ? LAST_FIELD
                                       : CUT_FIELD;

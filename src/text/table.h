@@ -27,7 +27,7 @@ char qkv__separator_of(const char *text);
 qkv__table qkv__detect_table(const char *start, size_t length, bool is_whole, bool is_csv, char given, const char *const *names,
                              int n);
 
-/* What the name of a labelled file or folder says of its format. IO. */
+/* The format of a labelled file or folder, from its name. IO. */
 qkv_status qkv__labelled_format(const char *path, qkv_labelled_format *format);
 
 /* Words that headers have for columns of texts, and of labels; case does not count. */
