@@ -312,7 +312,7 @@ static void html_is_markup_and_texts(void **state)
 /* Tags stay, the text between them is the library's translation. */
 static void html_is_translated_between_its_tags(void **state)
 {
-    static const char *const texts[] = { "=` the", "the cat sat", "you <love>" }; /* the first one gets a "<" */
+    static const char *const texts[] = { "`= the", "the cat sat", "you <love>" }; /* the first one gets a "<" */
     static const char *const markup[] = { "<p>", "</p> <b>", "</b><code>the cat</code>", "" };
     qkv_translations t = { 0 };
     qkv_text wanted = { 0 };
@@ -320,7 +320,7 @@ static void html_is_translated_between_its_tags(void **state)
     const qkv_translate_opts o = { .size = sizeof o, .n_best = 2, .split = QKV_SPLIT_AUTO };
     assert_int_equal(qkv_translate(models[MODEL_PAIR], texts, NULL, 3, &o, &t), QKV_OK);
     json_t *x = posted(MODEL_PAIR, "/translate",
-                       "{\"q\":[\"<p>=` the</p> <b>the cat\\n sat</b><code>the cat</code>you &lt;love&gt;\",\"\"],"
+                       "{\"q\":[\"<p>`= the</p> <b>the cat\\n sat</b><code>the cat</code>you &lt;love&gt;\",\"\"],"
                        "\"source\":\"en\",\"target\":\"zh\",\"format\":\"html\",\"alternatives\":1}");
     for (int k = 0; k < 2; k++) {
         qkv__text_clear(&wanted);
