@@ -114,12 +114,12 @@ fi
     wide="$translate --dim 96 --inner 384 --layers 3"
     "$qkv" $wide --micro-batches 8 --update-freq 2 --steps 12 --out wide 2>err || cat err
     for n in 2 4; do
-        ranks $n $wide --update-freq 2 --steps 12 --shard --out wide.$n 2>err || cat err
+        ranks $n $wide --update-freq 2 --steps 12 --out wide.$n 2>err || cat err
         same "several buckets: $n ranks, the same bytes" "$(files wide)" "$(files wide.$n)"
     done
-    ranks 3 $wide --update-freq 2 --steps 4 --shard --out wide.3 2>err || cat err
+    ranks 3 $wide --update-freq 2 --steps 4 --out wide.3 2>err || cat err
     ranks 2 $wide --update-freq 2 --steps 7 --resume --out wide.3 2>err || cat err
-    ranks 4 $wide --update-freq 2 --steps 9 --resume --shard --out wide.3 2>err || cat err
+    ranks 4 $wide --update-freq 2 --steps 9 --resume --out wide.3 2>err || cat err
     "$qkv" $wide --update-freq 2 --steps 12 --resume --out wide.3 2>err || cat err
     same "3 ranks, then 2, then 4, then none" "$(files wide)" "$(files wide.3)"
 
