@@ -71,7 +71,7 @@ static int script_of(const char *text)
     return counts[most] ? most + 1 : 0;
 }
 
-/* A translator cannot be told from a model that summarizes, but what it writes often can. */
+/* A translator has no sign of its own in its files; a summary in another script is one. */
 static void tell_translator(const lines *texts, const qkv_translations *t)
 {
     for (int64_t i = 0; i < t->n; i++) {

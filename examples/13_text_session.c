@@ -1,5 +1,5 @@
-/* 13_text_session.c DIR TEXT [N]: text, ids, session, text: what a decoder continues TEXT with, N tokens at most, each the
- * likeliest. The model is a folder of "qkv train generate" or a published one. */
+/* 13_text_session.c DIR TEXT [N]: text, ids, session, text: a decoder continues TEXT by at most N tokens, each the likeliest.
+ * The model is a folder of "qkv train generate" or a published one. */
 #include <qkv/qkv.h>
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static int32_t likeliest(const float *logits, int64_t n)
     return (int32_t)best;
 }
 
-/* Behind the ids of a prompt; *room has space for n more. */
+/* Reads the prompt and generates; *n is the space in room, then the number of ids. */
 static qkv_status continue_ids(qkv_session *s, const qkv_ids *prompt, int64_t vocabulary, int32_t end, int32_t *room, size_t *n)
 {
     int64_t count = (int64_t)prompt->n;
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     qkv_model *m = qkv_model_load(argv[1]);
     qkv_session *s = m ? qkv_session_new(m, NULL) : NULL;
     qkv_status status = s ? qkv_model_special_tokens(m, &special) : qkv_error_status();
-    /* With what a text begins with, such as <s>; qkv_tokenizer_encode() knows the tokenizer alone, not the model. */
+    /* Adds the model's start token, such as <s>; qkv_tokenizer_encode() does not know the model. */
     if (!status) status = qkv_model_read_side(m, QKV_SIDE_TARGET, argv[2], strlen(argv[2]), 0, &ids);
     if (!status && !(all = malloc((ids.n + n) * sizeof *all))) status = QKV_MEMORY;
     if (!status) {

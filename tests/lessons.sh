@@ -130,6 +130,10 @@ between "there are texts" 100 "$(grep -c '^msgid' "$folder/all.po")" 3000
 same "none is without a translation" "" "$(msgattrib --untranslated --no-obsolete "$folder/all.po")"
 same "none is unsure" "" "$(msgattrib --only-fuzzy --no-obsolete "$folder/all.po")"
 same "none is left over" "" "$(msgattrib --only-obsolete "$folder/all.po")"
+# Wrong statements, and English that is not of the field.
+for wrong in "softmax is flat" "shows heads" "has read to itself" "Both meet every" "with the root of the step" 0.318545; do
+    same "no $wrong" "" "$(grep -n "$wrong" learn/*.c learn/*.def)"
+done
 # Said in other words than the field has them, or word by word from English; and one name for the library.
 for wrong in 一袋词 只知道两个词 移动参数 没有相加 有了相加 拉动它 完全确定 五种规则 和规则相配 都到达了 能到达 遇到每个键 与每个键相遇 \
     '"循环"' '"卷积"' 顺序步数 最长路径 磨损 把自己分给 补齐 什么也得不到， '有 %d 个改变' 空无一物 这个库 逐词写 说出下一个词; do

@@ -125,7 +125,7 @@ fi
 
     # the peak of each rank, looked at every 0.2 s
     large="$translate --dim 320 --inner 1280 --layers 4 --max-tokens 64 --micro-batches 4 --steps 1"
-    peaks() { timeout 60 $launch -n $1 ./watched "$qkv" $large --out large 2>err || cat err; cat peak.* && rm -f peak.*; }
+    peaks() { rm -rf large; timeout 60 $launch -n $1 ./watched "$qkv" $large --out large 2>err || cat err; cat peak.* && rm -f peak.*; }
     cat >watched <<-'END'
 	#!/bin/sh
 	"$@" & p=$!

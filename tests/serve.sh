@@ -56,14 +56,11 @@ body='{"do":"info"}'
 contains "on the live page too" "$(ask "$port" 'POST /engine' "Content-Type: application/json\r\nContent-Length: ${#body}\r\n" "$body")" \
     '"examples":["you love the cat","the mat"]'
 contains "the languages" "$(ask "$port" 'GET /languages')" '"code":"en"' '"code":"zh"'
-for text in 'I love you' 'I love you. The cat sat on the mat. You love the dog.'; do # split by the same rule
-    body="{\"q\": \"$text\", \"source\": \"en\", \"target\": \"zh\"}"
-    translated=$("$qkv" translate -m pair "$text")
-    contains "a translation is the command's" \
-        "$(ask "$port" 'POST /translate' "Content-Type: application/json\r\nContent-Length: ${#body}\r\n" "$body")" \
-        "{\"translatedText\":$(printf '%s' "$translated" | sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$/"/')"
-done
-refuse "which cuts several sentences" test "$translated" = "$("$qkv" translate -m pair --split never "$text")"
+body='{"q": "I love you", "source": "en", "target": "zh"}'
+translated=$(echo 'I love you' | "$qkv" translate -m pair)
+contains "a translation is the command's" \
+    "$(ask "$port" 'POST /translate' "Content-Type: application/json\r\nContent-Length: ${#body}\r\n" "$body")" \
+    "{\"translatedText\":$(printf '%s' "$translated" | sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$/"/')"
 contains "another path" "$(ask "$port" 'GET /x')" "HTTP/1.1 404" '"code":404'
 refused "a port that is taken" 3 "port $port of 127.0.0.1 is taken" -m pair --port "$port"
 ends "Ctrl-C ends it" INT 130
@@ -142,6 +139,20 @@ else
     else not_ok "memory comes back after a burst" "$before KiB before, $after KiB after"; fi
     ends "it ends after a burst" TERM 143
 fi
+
+# ---- a line of several sentences: one rule for the server and the command ----
+for i in 1 2 3 4 5 6 7 8 9 10; do printf 'I love you.\t我爱你。\nThe cat sat.\t猫坐着。\n'; done >zh.tsv
+check "a translator" "$qkv" train translate --train zh.tsv --split 0 --tokens characters --layers 1 --dim 32 --heads 2 --inner 64 \
+    --max-tokens 64 --epochs 40 --lr 0.01 --schedule constant --dropout 0 --quiet --out zh
+text='I love you. The cat sat. I love you.'
+body="{\"q\": \"$text\", \"source\": \"en\", \"target\": \"zh\"}"
+start -m zh --port 0 --languages en zh
+same "the same translation" "{\"translatedText\":\"$("$qkv" translate -m zh "$text")\"}" \
+    "$(ask "$port" 'POST /translate' "Content-Type: application/json\r\nContent-Length: ${#body}\r\n" "$body" | tail -n 1 | tr -d '\r')"
+same "sentence by sentence, without a space" "$(printf '%s\n' 'I love you.' 'The cat sat.' 'I love you.' | "$qkv" translate -m zh | tr -d '\n')" \
+    "$("$qkv" translate -m zh "$text")"
+refuse "which is not that of the whole line" test "$("$qkv" translate -m zh --split never "$text")" = "$("$qkv" translate -m zh "$text")"
+ends "it ends" INT 130
 
 # ---- a token ----
 start -m pair --port 0 --host 0.0.0.0 --token secret

@@ -389,9 +389,9 @@ static void hostile_configs(void **state)
 static void configs_of_other_bits(void **state)
 {
     (void)state;
-    static const char *const says[3][3] = { [0] = { [1] = "in 8 bits: none does", [2] = "in 4 bits: none does" },
-                                            [1] = { [2] = "in 4 bits: they lie in 8" },
-                                            [2] = { [1] = "in 8 bits: some lie in 4" } };
+    static const char *const says[3][3] = { [0] = { [1] = "8 bits: no matrix is quantized", [2] = "4 bits: no matrix is quantized" },
+                                            [1] = { [2] = "says 4 bits: the matrices have 8" },
+                                            [2] = { [1] = "says 8 bits: some matrices have 4" } };
     static const qkv_weights stored[] = { QKV_WEIGHTS_AS_STORED, QKV_WEIGHTS_INT8, QKV_WEIGHTS_INT4 };
     char name[32], from[48], to[600];
     const char *path = saved("source", &decoder);

@@ -430,7 +430,7 @@ static void answers_with(qkv_server *s, int loads, const char *label)
 static void files_that_change_are_loaded_again(void **state)
 {
     (void)state;
-    const qkv_load_opts load = { .size = sizeof load, .in_memory = 1 };
+    const qkv_load_opts load = { .size = sizeof load, .in_memory = 1 }, again = { .size = sizeof again }; /* in memory anyway */
     const char *weights = in_folder("model.safetensors"), *kept = in_folder("kept.old");
     char label[8] = "first";
     qkv__look_every = 2;
@@ -440,7 +440,7 @@ static void files_that_change_are_loaded_again(void **state)
     assert_non_null(m);
     qkv_server *s = qkv_server_new(
         m,
-        &(qkv_server_opts){ .size = sizeof(qkv_server_opts), .folder = folder, .reload = &load, .each_reload = count_errors });
+        &(qkv_server_opts){ .size = sizeof(qkv_server_opts), .folder = folder, .reload = &again, .each_reload = count_errors });
     assert_non_null(s);
     for (int how = 0; how < CHANGES; how++) {
         int loads = atomic_load(&s->reload.loads), errors = atomic_load(&errors_told);

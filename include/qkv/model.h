@@ -234,8 +234,8 @@ typedef enum qkv_side { QKV_SIDE_SOURCE, QKV_SIDE_TARGET } qkv_side; /* what the
 /* The ids of a text as one side of m reads it, for qkv_transformer_encode() and qkv_transformer_decode(): of a translator the
  * source with its end and the target with its start, of a published model with what its tokenizer and its files put around a
  * text, special tokens in it included; of a decoder alone the prompt as qkv_generate() reads it, ready for qkv_session_read(); of
- * an encoder of ours as it is. NULL is no text: what stands around one, where that has a start, else nothing; of a decoder alone
- * nothing. raw: 1 adds nothing. The spans of what was added are empty. USAGE for NULL, a side that is none, a model
+ * an encoder of ours as it is. Without a text (NULL) it gives the special tokens, if they have a start, of a decoder alone nothing.
+ * raw: 1 adds nothing. Added tokens have empty spans. USAGE for NULL, a side that is none, a model
  * without tokenizer, and as above; and the errors of qkv_tokenizer_encode(). *out then holds no ids. */
 QKV_API qkv_status qkv_model_read_side(const qkv_model *m, qkv_side side, const char *text, size_t length, int raw,
                                        qkv_ids *out);

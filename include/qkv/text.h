@@ -172,7 +172,7 @@ typedef struct qkv_encode_opts {
     int any_bytes; /* 1: bytes that are not UTF-8 are taken too, as they are: a word with such bytes is not known, and of
                     * characters each mistake is one that is not known; to a published tokenizer each is U+FFFD */
     int with_special_tokens; /* 1: with the tokens that a published tokenizer's file puts around text, such as [CLS] and [SEP].
-                              * What a model reads may have more, such as the <s> of a Llama: qkv_model_read_side() */
+                              * Models may add more, such as the <s> of a Llama: see qkv_model_read_side() */
 } qkv_encode_opts;
 
 /* NULL opts means all zero. Time grows with length * log(length) at most (and with the longest token of a published one).

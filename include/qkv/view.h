@@ -79,7 +79,7 @@ typedef struct qkv_screen_opts {
  * and what the colours or shades mean. It is no wider than the screen: names that do not fit are shortened or written from top
  * to bottom, and columns that do not fit follow in further panels. Only a map of more than 2,000 lines loses its names; one
  * without them may have a block for the mean of several numbers. Shades ░▒▓█ show the sizes of numbers, .-=# of negative ones; the
- * key names both. What is hidden is shown as //. Of opts, axes, across, no_values, bar_name and note mean nothing here; where low
+ * key names both. Hidden cells are shown as //. Of opts, axes, across, no_values, bar_name and note mean nothing here; where low
  * and high are 0, high is the largest size. */
 QKV_API qkv_status qkv_heatmap_text(const float *values, const qkv_heatmap_opts *opts, const qkv_screen_opts *screen,
                                     qkv_text *out);

@@ -57,7 +57,7 @@ typedef struct comparison {
     const qkv__weights *weights;
     int64_t d_k; /* of the model */
     int bits;    /* that config.json says */
-    int found;   /* the fewest that a matrix lies in; 0: none is quantized */
+    int found;   /* fewest bits of a quantized matrix; 0: none is quantized */
     source *sources;
     bool *used;
     qkv__error_list wrong, types;
@@ -262,10 +262,10 @@ static qkv_status compare_weights(const qkv_params *p, comparison *c)
     qkv_status status = qkv__error_list_end(&c->wrong, w->path, QKV_FORMAT);
     if (!status) status = qkv__error_list_end(&c->types, w->path, QKV_UNSUPPORTED);
     if (status || c->found == c->bits) return status;
-    return qkv__fail(QKV_FORMAT, "%s: config.json says that matrices lie in %d bits: %s", w->path, c->bits,
-                     c->found == 8   ? "they lie in 8"
-                     : c->found == 4 ? "some lie in 4"
-                                     : "none does");
+    return qkv__fail(QKV_FORMAT, "%s: config.json says %d bits: %s", w->path, c->bits,
+                     c->found == 8   ? "the matrices have 8"
+                     : c->found == 4 ? "some matrices have 4"
+                                     : "no matrix is quantized");
 }
 
 /* ---- values ---- */
