@@ -177,8 +177,8 @@ typedef struct qkv_encode_opts {
 
 /* NULL opts means all zero. Time grows with length * log(length) at most (and with the longest token of a published one).
  * FORMAT, with the offset, for text that is not UTF-8; LIMIT for text of 2 GiB or more, or one that an expression of the
- * tokenizer's file takes too long for; UNSUPPORTED for text that a published tokenizer has no token for; USAGE for NULL
- * and a dropout outside 0 to 1; MEMORY. *out then holds no ids. */
+ * tokenizer's file takes too long for; UNSUPPORTED for text that a published tokenizer has no token for; USAGE for NULL;
+ * MEMORY. *out then holds no ids. */
 QKV_API qkv_status qkv_tokenizer_encode(const qkv_tokenizer *t, const char *text, size_t length, const qkv_encode_opts *opts,
                                         qkv_ids *out);
 
